@@ -1,0 +1,8 @@
+# gen5_test(NAME name SOURCES a.cpp … LIBS lib … LABELS chapter05 …): a GoogleTest executable, one ctest test per TEST().
+function(gen5_test)
+  cmake_parse_arguments(T "" "NAME" "SOURCES;LIBS;LABELS" ${ARGN})
+  add_executable(${T_NAME} ${T_SOURCES})
+  target_link_libraries(${T_NAME} PRIVATE gen5_options ${T_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${T_NAME} TEST_PREFIX "${T_NAME}." DISCOVERY_MODE PRE_TEST
+                       PROPERTIES LABELS "${T_LABELS}" TIMEOUT 300)
+endfunction()

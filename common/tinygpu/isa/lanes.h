@@ -1,0 +1,66 @@
+// What isa/ is written with: per-lane lambdas over 32 lanes that the compiler vectorises, and table registration.
+// Every file of isa/ is compiled once per instruction-set level (x86-64-v2, v3, v4); all code sits in that level's
+// namespace so that the levels never mix.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "common/tinygpu/machine/access.h"
+#include "common/tinygpu/machine/gpu.h"
+#include "common/tinygpu/program/decoder.h"
+
+#ifndef TINYGPU_ISA_LEVEL
+#define TINYGPU_ISA_LEVEL v1
+#endif
+#define TINYGPU_ISA_BEGIN namespace tinygpu::isa::TINYGPU_ISA_LEVEL {
+#define TINYGPU_ISA_END }
+
+TINYGPU_ISA_BEGIN
+
+struct U128 {
+  uint64_t lo, hi;
+};
+
+/// One row of an instruction table.
+struct Entry {
+  std::string_view opcode;
+  DecodeFn decode;
+};
+/// A family's rows; defined at the end of the family's file.
+struct Table {
+  const Entry* begin;
+  const Entry* end;
+};
+
+/// d[i] = f(i) for the executing lanes; other lanes keep their value. D is the slot's element type.
+template <class D, class F>
+inline void each_lane(Warp& w, uint32_t dst, F&& f) {
+  D* __restrict d = w.at<D>(dst);
+  if (w.full()) {
+    for (int i = 0; i < 32; ++i) d[i] = f(i);
+  } else {
+    const uint32_t m = w.exec();
+    for (int i = 0; i < 32; ++i) {
+      const D v = f(i);
+      d[i] = (m >> i & 1) ? v : d[i];
+    }
+  }
+}
+
+/// Calls f(i) for each executing lane, lowest first; for effects (memory, faults).
+template <class F>
+inline void for_lanes(uint32_t mask, F&& f) {
+  for (; mask; mask &= mask - 1) f(__builtin_ctz(mask));
+}
+
+/// Predicate result: bit i = f(i); lanes that do not execute keep their bit.
+template <class F>
+inline void each_pred(Warp& w, uint32_t dst, F&& f) {
+  uint32_t m = 0;
+  for (int i = 0; i < 32; ++i) m |= uint32_t(bool(f(i))) << i;
+  uint32_t& d = w.pred(dst);
+  d = (d & ~w.exec()) | (m & w.exec());
+}
+
+TINYGPU_ISA_END

@@ -1,0 +1,7 @@
+#include "common/tinygpu/isa/families.h"
+
+TINYGPU_ISA_BEGIN
+
+Table packed_table() { return {nullptr, nullptr}; }
+
+TINYGPU_ISA_END

@@ -1,0 +1,47 @@
+// The event queue of a domain: things that happen later than the instruction that asked for them.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <random>
+#include <unordered_map>
+#include <vector>
+
+namespace tinygpu {
+
+/// How asynchronous effects are ordered (design: "Asynchrony is real").
+struct CompletionOrder {
+  enum class Mode : uint8_t { timed, late, seeded } mode = Mode::timed;
+  uint64_t seed = 0;
+};
+
+/// Events of one channel happen in the order they were scheduled; channels are otherwise unordered, which `late` and
+/// `seeded` exploit. A channel is any number the scheduler of the event picks: new_channel() for an independent effect,
+/// an engine's own number for a queue of dependent ones.
+class EventQueue {
+ public:
+  using Action = std::function<void(uint64_t now)>;
+
+  void set_order(CompletionOrder o);
+  uint64_t new_channel() { return next_channel_++; }
+  void schedule(uint64_t time, uint64_t channel, Action action);
+  bool empty() const { return size_ == 0; }
+  /// Time of the earliest event. Under late/seeded: of the earliest head, only used to advance the clock.
+  uint64_t next_time() const;
+  /// Runs one event. timed: the earliest (ties: first scheduled). late: the head whose channel … latest time; seeded: any head.
+  void run_one();
+  CompletionOrder order() const { return order_; }
+
+ private:
+  struct Event {
+    uint64_t time, seq, channel;
+    Action action;
+  };
+  CompletionOrder order_;
+  std::mt19937_64 random_;
+  uint64_t seq_ = 0, next_channel_ = 1, size_ = 0, last_time_ = 0;
+  std::vector<Event> heap_;                                   // timed
+  std::vector<std::pair<uint64_t, std::vector<Event>>> chans_;  // late, seeded: FIFO by channel
+};
+
+}  // namespace tinygpu

@@ -1,0 +1,221 @@
+// The machine: GPU, domains, SMs, clusters, CTAs, and a launch.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/tinygpu/base/diagnosis.h"
+#include "common/tinygpu/machine/events.h"
+#include "common/tinygpu/machine/mbarrier.h"
+#include "common/tinygpu/machine/memory.h"
+#include "common/tinygpu/machine/spec.h"
+#include "common/tinygpu/machine/warp.h"
+
+namespace tinygpu {
+
+struct Dim3 {
+  uint32_t x = 1, y = 1, z = 1;
+  uint64_t count() const { return uint64_t(x) * y * z; }
+};
+
+struct LaunchConfig {
+  const Function* kernel = nullptr;
+  Program* program = nullptr;
+  Dim3 grid, block, cluster;   // cluster {1,1,1}: none
+  bool explicit_cluster = false;
+  uint32_t dynamic_shared = 0;
+  bool cooperative = false;
+  std::vector<uint8_t> params;  // laid out by kernel->params
+};
+
+struct LaunchStats {
+  uint64_t cycles = 0;
+  uint64_t instructions = 0;   // warp instructions
+  std::map<std::string, uint64_t> counters;
+};
+
+/// Receives what happens in a run. A null observer costs one test per event. check/ and observe/ implement it.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void diagnosis(const Diagnosis&) {}
+};
+
+struct RunOptions {
+  CompletionOrder order;
+  uint64_t run_ahead = 64;    // cycles one warp may run ahead of the others of its domain
+  uint64_t window = 512;      // cycles between serial phases when several domains run
+  int threads = 0;            // host threads; 0: all cores. Results and cycles do not depend on it
+  bool strict_tmem = true;    // tmem.md 1.8: errors; false: warnings
+  std::function<void(const std::string&)> device_output;  // printf; default stdout
+  std::function<void(const Diagnosis&)> on_diagnosis;     // warnings and notes; default stderr
+};
+
+/// An engine's state that lives with an SM (tensor core, TMA, Tensor Memory allocator …). The families define
+/// subclasses in engines/ and isa/ and get them with Sm::unit<T>().
+class SmUnit {
+ public:
+  virtual ~SmUnit() = default;
+  /// A CTA of this SM has exited / a grid has ended: leak checks.
+  virtual void on_cta_exit(Cta&) {}
+};
+
+struct Sm {
+  Domain* domain = nullptr;
+  uint32_t index = 0;          // %smid
+  int64_t port[4] = {0, 0, 0, 0};  // issue ports of the sub-partitions (see Warp::run)
+  uint64_t shared_port = 0;    // next free cycle of the shared-memory pipe
+  uint32_t threads = 0, blocks = 0;
+  uint32_t shared_used = 0, registers_used = 0;
+  std::vector<Cta*> resident;
+  std::array<std::shared_ptr<SmUnit>, 8> units;
+
+  /// The unit in `slot`, created on first use. Slots: 0 Tensor Memory, 1 tensor core, 2 TMA, 3 wgmma.
+  template <class T>
+  T& unit(int slot) {
+    if (!units[slot]) units[slot] = std::make_shared<T>();
+    return static_cast<T&>(*units[slot]);
+  }
+};
+
+/// A named barrier (bar.sync etc.) of a CTA.
+struct NamedBarrier {
+  uint32_t arrived = 0;        // threads
+  uint32_t expected = 0;       // threads, 0 before the first arrival of a round
+  uint64_t last = 0;           // latest arrival time
+  uint32_t reduce_or = 0, reduce_and = 1, reduce_count = 0;
+  uint64_t round = 0;
+  bool reducing = false;
+};
+
+class Cta {
+ public:
+  Cta(Cluster& cluster, Sm& sm, uint32_t rank, Dim3 id);
+  Cluster& cluster;
+  Sm& sm;
+  uint32_t rank;               // %cluster_ctarank
+  Dim3 id;                     // %ctaid
+  std::vector<uint8_t> shared; // the whole window from offset 0; user bytes start at kSharedBase
+  std::vector<std::unique_ptr<Warp>> warps;
+  NamedBarrier barriers[16];
+  MBarrierTable mbarriers;
+  uint32_t live_warps = 0;
+  uint32_t live_threads = 0;
+  uint64_t start_time = 0, end_time = 0;
+  bool exited = false;
+  std::shared_ptr<void> family_state[8];
+
+  /// [offset, offset+size) of this CTA's window, or nullptr if outside.
+  uint8_t* shared_at(uint64_t offset, uint64_t size) {
+    return offset + size <= shared.size() && offset >= kSharedBase ? shared.data() + offset : nullptr;
+  }
+  /// Thread count of the CTA.
+  uint32_t threads() const;
+  /// A thread arrived at, or left, what a barrier counts: completes rounds. machine/barrier.cpp.
+  void barrier_check(uint32_t id, uint64_t now);
+  /// Wakes groups blocked on the mbarrier at (cta, offset) — called after a phase change.
+  void wake_mbarrier_waiters(Cta& owner, uint32_t offset, uint64_t when);
+};
+
+class Cluster {
+ public:
+  Domain& domain;
+  Dim3 id;                     // %clusterid
+  uint64_t linear = 0;
+  std::vector<std::unique_ptr<Cta>> ctas;
+  uint32_t live_ctas = 0;
+  // barrier.cluster
+  uint32_t barrier_arrived = 0;
+  uint64_t barrier_last = 0, barrier_round = 0;
+  explicit Cluster(Domain& d) : domain(d) {}
+  uint32_t live_threads() const;
+  Cta* cta(uint32_t rank) { return rank < ctas.size() ? ctas[rank].get() : nullptr; }
+  void barrier_check(uint64_t now);
+};
+
+class Launch;
+
+/// A closed set of SMs that one host thread advances: the SMs that one cluster may span. Everything inside is
+/// sequential and in time order (up to RunOptions::run_ahead); domains meet only in global memory.
+class Domain {
+ public:
+  Domain(Launch& launch, uint32_t index, std::vector<uint32_t> sms);
+  Launch& launch;
+  uint32_t index;
+  std::vector<std::unique_ptr<Sm>> sms;
+  EventQueue events;
+  uint64_t now = 0;            // time of the event or warp being run
+  bool serial = false;         // strong global accesses may execute (serial phase, or only one domain is active)
+  std::vector<std::unique_ptr<Cluster>> clusters;
+  uint64_t progress = 0;       // counts effects that could end somebody's wait; deadlock detection
+  uint64_t freed_at = 0;
+  std::vector<Warp*> deferred; // warps whose next op needs the serial phase
+  std::map<std::string, uint64_t> counters;
+
+  /// Runs warps and events up to time `until`.
+  void advance(uint64_t until);
+  bool idle() const { return clusters.empty() && events.empty(); }
+  /// Earliest time at which anything here can happen; ~0 if nothing can.
+  uint64_t next_time() const;
+  bool has_room(const LaunchConfig& c) const;
+  void start_cluster(Dim3 id, uint64_t linear, uint64_t when);
+  void on_warp_done(Warp& w);
+
+ private:
+  friend class Launch;
+  void retire_clusters();
+};
+
+/// One grid in flight.
+class Launch {
+ public:
+  Launch(Gpu& gpu, const LaunchConfig& config, const RunOptions& options, uint64_t start_time);
+  LaunchStats run();           // throws KernelFault
+
+  Gpu& gpu;
+  const LaunchConfig config;
+  const RunOptions options;
+  uint64_t start_time;         // of the GPU's clock, cycles
+  /// Diagnoses already reported in this launch (code + instruction).
+  void report(const Diagnosis& d, const void* site);
+  /// The next cluster of the grid not yet started, for clusterlaunchcontrol; false when the grid is empty.
+  bool take_cluster(Dim3& first_cta);
+  uint64_t clusters_left() const { return next_cluster_ < total_clusters_ ? total_clusters_ - next_cluster_ : 0; }
+
+ private:
+  void fill(uint64_t now);
+  [[noreturn]] void report_deadlock();
+  uint64_t next_cluster_ = 0, total_clusters_ = 0;
+  Dim3 cluster_grid_;
+  std::vector<std::unique_ptr<Domain>> domains_;
+  std::mutex report_mutex_;
+  std::set<std::pair<std::string, const void*>> reported_;
+};
+
+/// What a launch needs per SM, and how many CTAs of it fit. Throws nothing; 0 blocks: does not fit at all.
+struct Occupancy {
+  uint32_t blocks_per_sm = 0;
+  const char* limit = "";  // "threads", "shared memory", "registers", "blocks", "warps"
+  uint32_t shared_bytes = 0;
+};
+Occupancy occupancy(const MachineSpec& spec, const Function& f, uint32_t threads, uint32_t dynamic_shared);
+
+class Gpu {
+ public:
+  explicit Gpu(MachineSpec spec);
+  MachineSpec spec;
+  GlobalMemory memory;
+  RunOptions options;
+  uint64_t clock = 0;          // SM cycles since creation: where the next launch starts
+  uint64_t grids = 0;          // %gridid
+  /// Runs a grid to its end. Throws KernelFault; the machine stays usable (cuda/ makes the error sticky).
+  LaunchStats launch(const LaunchConfig& config);
+};
+
+}  // namespace tinygpu

@@ -1,0 +1,43 @@
+// mbarrier objects (PTX ISA 9.7.13.15). State machine and limits as measured on an H200 (notes/evidence.md).
+#pragma once
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "common/tinygpu/base/diagnosis.h"
+
+namespace tinygpu {
+
+class Cta;
+class Warp;
+
+struct MBarrier {
+  uint64_t phase = 0;        // full phase number; hardware keeps its parity
+  uint32_t expected = 0;     // arrivals of later phases
+  uint32_t pending = 0;      // arrivals missing in this phase
+  int64_t tx = 0;            // bytes expected minus bytes landed
+  uint64_t completed_at = 0; // time at which the previous phase completed
+  uint32_t init_inst = 0;    // where it was initialised (index into the kernel's instructions)
+  bool observed = true;      // the previous phase was seen complete by a wait
+
+  /// The 64-bit word of sm_90+: 63 parity, 62:43 2^20 − pending, 41:21 −tx, 20:1 2^20 − expected.
+  uint64_t word() const;
+  static MBarrier from_word(uint64_t word);
+};
+
+/// The live mbarriers of one CTA's shared memory, by offset in its window.
+class MBarrierTable {
+ public:
+  MBarrier* find(uint32_t offset);
+  MBarrier& create(uint32_t offset);
+  void erase(uint32_t offset);
+  /// True if [offset, offset+size) overlaps a live object. Cheap: a range test first.
+  bool overlaps(uint32_t offset, uint32_t size) const;
+  const std::unordered_map<uint32_t, MBarrier>& all() const { return live_; }
+
+ private:
+  std::unordered_map<uint32_t, MBarrier> live_;
+  uint32_t low_ = ~0u, high_ = 0;
+};
+
+}  // namespace tinygpu

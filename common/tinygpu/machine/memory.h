@@ -1,0 +1,63 @@
+// Device memory: one address range that the host cannot touch, backed by pages at another address.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+
+namespace tinygpu {
+
+enum class MemoryKind : uint8_t { device, managed, pinned, registered, constant };
+
+struct Allocation {
+  uint64_t base = 0;
+  uint64_t size = 0;
+  uint8_t* host = nullptr;  // where tinygpu reads and writes it
+  MemoryKind kind = MemoryKind::device;
+  std::string name;         // variable name, or empty
+};
+
+/// Global memory of one GPU. Device addresses are real addresses of this process that are mapped PROT_NONE, so a host
+/// dereference faults as on hardware; managed and pinned allocations are readable by both sides.
+/// Thread safe: allocate/release take a lock; find() is wait-free between them (allocations change only between kernels,
+/// or on the host side while a kernel runs, which hardware allows too).
+class GlobalMemory {
+ public:
+  explicit GlobalMemory(uint64_t capacity);
+  ~GlobalMemory();
+  GlobalMemory(const GlobalMemory&) = delete;
+  GlobalMemory& operator=(const GlobalMemory&) = delete;
+
+  /// Zero-filled pages (hardware gives garbage; fill_poison makes that visible). 0 if capacity is exhausted.
+  uint64_t allocate(uint64_t size, uint64_t align, MemoryKind kind, std::string name = {});
+  /// False if `base` is not the start of a live allocation.
+  bool release(uint64_t base);
+  /// Makes host memory visible to the device at its own address (cudaHostRegister).
+  bool register_host(void* p, uint64_t size);
+  bool unregister_host(void* p);
+
+  /// The allocation that holds `address`, or nullptr.
+  const Allocation* find(uint64_t address) const;
+  /// Host pointer for [address, address+size), or nullptr if any byte is outside one allocation.
+  uint8_t* translate(uint64_t address, uint64_t size) const;
+  /// The allocation nearest below/above, for messages: "12 bytes past the end of a 4096-byte allocation at 0x…".
+  std::string describe(uint64_t address) const;
+
+  uint64_t capacity() const { return capacity_; }
+  uint64_t used() const { return used_; }
+
+ private:
+  struct Index;
+  uint64_t capacity_, used_ = 0;
+  int fd_ = -1;
+  uint8_t* device_ = nullptr;   // PROT_NONE view: device addresses
+  uint8_t* backing_ = nullptr;  // read-write view
+  uint64_t span_ = 0;
+  std::map<uint64_t, Allocation> allocations_;
+  std::map<uint64_t, uint64_t> free_;  // offset → size, coalesced
+  mutable std::shared_mutex mutex_;
+};
+
+}  // namespace tinygpu

@@ -1,0 +1,204 @@
+// One warp: 32 lanes with program counters of their own, run as convergence groups.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/tinygpu/base/diagnosis.h"
+#include "common/tinygpu/machine/spec.h"
+#include "common/tinygpu/program/program.h"
+
+namespace tinygpu {
+
+class Cta;
+class Cluster;
+class Domain;
+class Gpu;
+struct Sm;
+
+/// Why a group does not run. The fields are what a deadlock report prints.
+struct BlockReason {
+  enum class Kind : uint8_t {
+    none,
+    converge,      // waits for other lanes of the warp at this instruction
+    warp_barrier,  // bar.warp.sync with `id` = mask
+    cta_barrier,   // bar/barrier `id`
+    cluster_barrier,
+    mbarrier,      // at CTA `cta`, offset `address`, waiting for phase parity `id`
+    sleep,
+    async_group,   // wait::ld, wait_group …: `what` says which
+    tmem_alloc,
+    grid_dependency,
+    serial,        // strong global access waiting for the serial phase
+    paused,        // at a join, letting the other groups of the warp catch up
+  } kind = Kind::none;
+  const char* what = "";
+  Cta* cta = nullptr;
+  uint32_t address = 0;
+  uint32_t id = 0;
+  uint64_t phase = 0;
+};
+
+struct CallFrame {
+  const Function* function = nullptr;  // the caller
+  uint32_t return_pc = 0;
+  uint32_t register_base = 0, local_base = 0;
+  const Op* call = nullptr;
+};
+
+/// Lanes that run together.
+struct Group {
+  enum class State : uint8_t { runnable, blocked } state = State::runnable;
+  uint32_t mask = 0;
+  uint32_t pc = 0;
+  const Function* function = nullptr;
+  uint32_t register_base = 0, local_base = 0;
+  uint32_t param_base = 0;     // local offset of this function's incoming parameters (not for entries)
+  uint64_t wake = 0;           // not before this time
+  uint64_t timeout = ~0ull;    // a blocked group becomes runnable at this time with timed_out set
+  bool timed_out = false;
+  bool retry = false;          // blocked: re-executes the same op when woken
+  uint32_t spins = 0;          // back edges taken while other groups wait
+  uint32_t penalty = 0;
+  BlockReason reason;
+  std::vector<CallFrame> stack;
+};
+
+class Warp {
+ public:
+  Warp(Cta& cta, uint32_t index, uint32_t live_mask);
+
+  // ---- What isa/ uses ----------------------------------------------------------------------------------------------
+  /// Register slot as an array of 32 values of T. Valid within the current op.
+  template <class T>
+  T* at(uint32_t slot) { return reinterpret_cast<T*>(regs_ + slot); }
+  uint32_t& pred(uint32_t slot) { return *reinterpret_cast<uint32_t*>(regs_ + slot); }
+  /// Lanes that execute the current op (guard applied).
+  uint32_t exec() const { return exec_; }
+  bool full() const { return exec_ == 0xffffffffu; }
+  /// Lanes of the current group, guard not applied; lanes of the warp that have not exited.
+  uint32_t group_mask() const { return groups_[current_].mask; }
+  uint32_t live() const { return live_; }
+
+  Cta& cta() const { return cta_; }
+  Cluster& cluster() const;
+  Domain& domain() const;
+  Gpu& gpu() const;
+  Sm& sm() const;
+  const MachineSpec& spec() const;
+  uint32_t index() const { return index_; }
+  Group& group() { return groups_[current_]; }
+
+  /// Simulated time of this warp in SM cycles: when the current op issues.
+  uint64_t time() const { return time_; }
+  /// Adds cycles to this op beyond its static cost (bank passes, serialisation).
+  void charge(uint64_t cycles) { time_ += cycles; }
+  /// Variable-latency result of `op` becomes available at `when`: releases its scoreboard then.
+  void result_at(const Op& op, uint64_t when) {
+    if (op.set_sb != 0xff && when > scoreboard_[op.set_sb]) scoreboard_[op.set_sb] = when;
+  }
+
+  /// Collective ops (.sync / .aligned). True: every non-exited lane of `members` is in this group and the op may act for
+  /// members. False: the group has been blocked until they arrive; return from the ExecFn at once, it will be re-run.
+  /// A guard that excludes members counts as not arriving.
+  bool converged(uint32_t members);
+  /// Blocks the current group. retry: the op runs again when woken (it must not have had effects); else execution
+  /// continues behind it. timeout: absolute time, ~0 for none; see timed_out().
+  void block(const BlockReason& why, bool retry, uint64_t timeout = ~0ull);
+  /// True on a retry after the timeout passed; clears the mark.
+  bool take_timeout();
+  /// Makes the blocked groups for which `match` holds runnable at `when`. Returns how many.
+  template <class F>
+  int wake(uint64_t when, F&& match);
+
+  // Control flow. Masks are subsets of exec().
+  /// Lanes of `taken` continue at `target`, the rest of the group behind the op.
+  void branch(uint32_t taken, uint32_t target);
+  /// Every lane of group_mask() has its own target; used by brx.idx.
+  void branch_each(const uint32_t* target_per_lane);
+  void exit(uint32_t lanes);
+  void call(const Op& op, const Function& callee);
+  void ret(uint32_t lanes);
+
+  // Per-lane memory.
+  /// Local memory of a lane, grown on demand. Throws stack_overflow past 512 KiB.
+  uint8_t* local(uint32_t lane, uint32_t offset, uint32_t size);
+  uint32_t local_base() const { return groups_[current_].local_base; }
+  uint32_t param_base() const { return groups_[current_].param_base; }
+
+  // ---- Diagnosis ---------------------------------------------------------------------------------------------------
+  /// Place of the current op; `lane` −1 for the warp.
+  Where where(int lane = -1) const;
+  Where where_of(const Op& op, const Function& f, int lane = -1) const;
+  [[noreturn]] void fault(FaultKind kind, std::string code, std::string message, std::string help, int lane = -1) const;
+  /// Reports and goes on (warnings, notes); the same code at the same instruction is reported once per launch.
+  void report(Severity severity, std::string code, std::string message, std::string help, int lane = -1) const;
+  const Op& current_op() const { return *op_; }
+  const Function& function() const { return *groups_[current_].function; }
+
+  // ---- What machine/ uses ------------------------------------------------------------------------------------------
+  /// Runs until `deadline`, or until nothing here can run.
+  void run(uint64_t deadline);
+  bool done() const { return live_ == 0; }
+  /// Earliest time at which a group could run; ~0 if all are blocked without timeout.
+  uint64_t ready_time() const;
+  const std::vector<Group>& groups() const { return groups_; }
+  std::vector<Group>& groups() { return groups_; }
+  uint64_t instructions() const { return instructions_; }
+  void advance_to(uint64_t t) { if (t > time_) time_ = t; }
+  void set_entry(const Function& f);
+
+  /// Registers that an asynchronous load will write (op.reads_pending ops ask). Owned by isa/ of that load.
+  struct Pending {
+    int channel;
+    uint32_t slot;   // absolute byte offset in the register file
+    uint32_t bytes;  // of the slot
+    uint32_t inst;   // who loads
+  };
+  std::vector<Pending> pending;
+  uint8_t* register_file() { return file_.data(); }
+  uint32_t register_base() const { return groups_[current_].register_base; }
+
+  /// Per-lane and per-warp bookkeeping of the families, created on demand by their files.
+  std::shared_ptr<void> family_state[8];
+
+ private:
+  friend class Domain;
+  bool pick_group();
+  void merge_groups();
+  void switch_to(size_t g);
+  void ensure_registers(uint32_t bytes);
+  void write_constants(const Function& f, uint32_t base, uint32_t mask);
+
+  Cta& cta_;
+  uint32_t index_;
+  uint32_t live_;
+  uint64_t time_ = 0, deadline_ = 0;
+  uint8_t* regs_ = nullptr;
+  uint32_t exec_ = 0;
+  const Op* op_ = nullptr;
+  size_t current_ = 0;
+  bool stop_ = false;        // leave the inner loop: blocked, diverged or exited
+  bool running_ = false;
+  uint64_t scoreboard_[8] = {};
+  uint64_t instructions_ = 0;
+  std::vector<Group> groups_;
+  std::vector<uint8_t> file_;
+  std::vector<std::vector<uint8_t>> local_;
+};
+
+template <class F>
+int Warp::wake(uint64_t when, F&& match) {
+  int n = 0;
+  for (auto& g : groups_)
+    if (g.state == Group::State::blocked && match(g)) {
+      g.state = Group::State::runnable;
+      g.wake = when;
+      g.timeout = ~0ull;
+      ++n;
+    }
+  return n;
+}
+
+}  // namespace tinygpu

@@ -1,0 +1,85 @@
+// What an isa/ decode function sees: turns one ptx::Instruction into one Op.
+#pragma once
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/tinygpu/program/op.h"
+#include "common/tinygpu/ptx/module.h"
+
+namespace tinygpu {
+
+/// An address operand: [base + offset]. `base` is a slot with a 32- or 64-bit address per lane.
+struct AddressOperand {
+  uint32_t base = kNoSlot;
+  int64_t offset = 0;
+  bool wide = false;  // base slot is b64
+};
+
+/// Thrown by decode functions for what is legal PTX but not modelled. The kernel still loads; executing the instruction
+/// stops it with `not modelled: <instruction>`.
+class NotModelled : public std::runtime_error {
+ public:
+  explicit NotModelled(const std::string& why) : std::runtime_error(why) {}
+};
+
+/// Operand services for decode functions. All slots returned are valid for the op being decoded.
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+
+  const ptx::Instruction* inst = nullptr;
+  const ptx::Operand& operand(size_t i) const { return inst->operands.at(i); }
+  size_t operand_count() const { return inst->operands.size(); }
+
+  /// Source operand as values of `type`: a register's own slot, or a constant slot. The register's width is not
+  /// converted: check width() where the instruction allows another (ld, st, cvt).
+  virtual uint32_t src(const ptx::Operand& o, ptx::Type type) = 0;
+  /// Destination register's slot; kNoSlot for the sink `_`.
+  virtual uint32_t dst(const ptx::Operand& o) = 0;
+  /// Bytes per lane of a register operand (16 for b128), 0 for a predicate; of the given default for other kinds.
+  virtual int width(const ptx::Operand& o, int otherwise) const = 0;
+  /// A source predicate. Negation is folded into a fresh slot by an injected op, so callers get a plain mask.
+  virtual uint32_t pred(const ptx::Operand& o) = 0;
+  /// [reg], [reg+imm], [symbol], [symbol+imm], [imm].
+  virtual AddressOperand address(const ptx::Operand& o) = 0;
+  /// A constant slot that holds `bits` in every lane; width 2, 4, 8 or 16 bytes (16: zero-extended).
+  virtual uint32_t constant(uint64_t bits, int width) = 0;
+  /// Copies a list of slots into memory owned by the function and sets op.list, op.list_size.
+  virtual void set_list(Op& op, const std::vector<uint32_t>& slots) = 0;
+  /// Op index of a label; to be used as Op::imm of branches (fixed up after layout).
+  virtual void set_target(Op& op, uint32_t label) = 0;
+  /// Declares that the op writes these destinations asynchronously under `channel` ("tmem_ld", "wgmma"): until an op that
+  /// calls async_wait(channel) the registers keep their own slots and readers get Op::reads_pending.
+  virtual void async_dst(const std::vector<uint32_t>& slots, int channel) = 0;
+  virtual void async_wait(int channel) = 0;
+  /// The whole symbol table: a variable's space, or ptx::Space::generic if the name is none.
+  virtual ptx::Space space_of_symbol(const std::string& name) const = 0;
+  /// The module's target number and suffix, e.g. "sm_100a".
+  virtual const std::string& target() const = 0;
+
+  [[noreturn]] void not_modelled(const std::string& why = {}) const {
+    throw NotModelled(why.empty() ? inst->spelling() : inst->spelling() + " (" + why + ")");
+  }
+  /// True if operand i exists.
+  bool has(size_t i) const { return i < inst->operands.size(); }
+};
+
+enum AsyncChannel : int { kAsyncTmemLoad = 0, kAsyncWgmma = 1 };
+
+/// Fills op.fn, operands, cost. Throws NotModelled.
+using DecodeFn = void (*)(Decoder&, Op&);
+
+/// Implemented by isa/. find() takes the family opcode ("add", "tcgen05.mma"); nullptr if unknown.
+class InstructionSet {
+ public:
+  virtual ~InstructionSet() = default;
+  virtual DecodeFn find(std::string_view opcode) const = 0;
+  /// Executors of the lowering's own ops: mov special register → slot etc. `name` is "special" or "not_modelled",
+  /// "mov.shared_address", "mov.local_address", "not.pred".
+  virtual ExecFn internal(std::string_view name) const = 0;
+};
+
+}  // namespace tinygpu

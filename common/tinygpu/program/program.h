@@ -1,0 +1,132 @@
+// A loaded program: linked modules, variables with device addresses, functions decoded on first use.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "common/tinygpu/program/decoder.h"
+#include "common/tinygpu/program/op.h"
+#include "common/tinygpu/ptx/module.h"
+
+namespace tinygpu {
+
+/// Issue cost and dependent latency of one cost class, in SM cycles.
+struct OpCost {
+  uint16_t issue = 1;
+  uint16_t latency = 4;
+  bool variable = false;  // latency decided at run time: the op releases a scoreboard
+};
+using CostTable = std::array<OpCost, size_t(CostClass::count_)>;
+
+struct ParamInfo {
+  uint32_t offset = 0, size = 0, align = 1;
+};
+
+/// Special registers, decoded once from their names.
+enum class Special : uint16_t {
+  tid_x, tid_y, tid_z, ntid_x, ntid_y, ntid_z, ctaid_x, ctaid_y, ctaid_z, nctaid_x, nctaid_y, nctaid_z,
+  laneid, warpid, nwarpid, smid, nsmid, gridid,
+  clusterid_x, clusterid_y, clusterid_z, nclusterid_x, nclusterid_y, nclusterid_z,
+  cluster_ctaid_x, cluster_ctaid_y, cluster_ctaid_z, cluster_nctaid_x, cluster_nctaid_y, cluster_nctaid_z,
+  cluster_ctarank, cluster_nctarank, is_explicit_cluster,
+  lanemask_eq, lanemask_le, lanemask_lt, lanemask_ge, lanemask_gt,
+  clock, clock_hi, clock64, globaltimer, globaltimer_lo, globaltimer_hi,
+  dynamic_smem_size, total_smem_size, aggr_smem_size, reserved_smem_offset_begin, reserved_smem_offset_cap,
+  reserved_smem_offset_end, current_graph_exec, envreg, pm,
+  unknown
+};
+Special special_from_name(std::string_view name);
+/// Bytes of the special register's value: 8 for the 64-bit ones, 0 for predicates, else 4.
+int width_of(Special s);
+
+/// One decoded function.
+struct Function {
+  const ptx::Function* source = nullptr;
+  const ptx::Module* module = nullptr;
+  std::string name;
+  uint32_t index = 0;          // index into Program::functions; its device address is function_address(index)
+  bool entry = false;
+  std::vector<ParamInfo> params, returns;
+  uint32_t param_bytes = 0, return_bytes = 0;
+  uint32_t static_shared = 0;  // bytes, from kSharedBase; includes what called functions declare
+  uint32_t shared_align = 1;
+  uint32_t local_bytes = 0;    // per lane: depot + outgoing call parameters
+  uint32_t call_area = 0;      // offset of the outgoing parameter area in local memory
+  uint32_t register_bytes = 0; // frame size in the warp's register file
+  std::vector<std::pair<uint32_t, std::vector<uint8_t>>> constants;  // slot, one lane's bytes
+  std::vector<Op> ops;
+  std::deque<std::vector<uint32_t>> lists;
+  uint32_t registers_per_thread = 0;  // from the cubin when known, else an estimate from liveness
+  bool calls_any = false;
+  bool decoded = false;
+
+  const ptx::Instruction& instruction(const Op& op) const { return source->body[op.inst]; }
+};
+
+/// First user byte of a CTA's shared window on sm_90 and later (spec tmem.md 1.7: read from generated code).
+constexpr uint32_t kSharedBase = 0x400;
+
+/// Generic address windows. Device memory lies elsewhere (machine/memory.h).
+constexpr uint64_t kSharedWindow = 0x10'0000'0000;  // + (cta_rank << 24 | offset)
+constexpr uint64_t kLocalWindow = 0x11'0000'0000;   // + offset, per lane
+constexpr uint64_t kParamWindow = 0x12'0000'0000;   // + offset, kernel parameters
+constexpr uint64_t kFunctionWindow = 0x13'0000'0000;  // + index * 16
+constexpr uint64_t kWindowSize = 0x1'0000'0000;
+inline uint64_t function_address(uint32_t index) { return kFunctionWindow + uint64_t(index) * 16; }
+
+/// A variable of .global or .const space after loading.
+struct LoadedVariable {
+  const ptx::Variable* source = nullptr;
+  uint64_t address = 0;  // device address
+  uint64_t size = 0;
+};
+
+/// Gives variables their place. Implemented over GlobalMemory by whoever loads programs.
+class VariableStore {
+ public:
+  virtual ~VariableStore() = default;
+  /// Zero-filled device memory; `managed`: the host may dereference it.
+  virtual uint64_t allocate(const std::string& name, uint64_t size, uint32_t align, bool managed, bool constant) = 0;
+  virtual void write(uint64_t address, const void* bytes, size_t size) = 0;
+};
+
+class LinkError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Modules linked into one image. Functions are decoded lazily, under a lock; a decoded function never changes.
+class Program {
+ public:
+  /// Links, allocates and initialises variables. Throws LinkError (undefined or doubly defined symbols).
+  Program(std::vector<std::shared_ptr<const ptx::Module>> modules, const InstructionSet& isa, const CostTable& costs,
+          VariableStore& store);
+
+  /// The function of that name, decoded; nullptr if there is none.
+  const Function* find(const std::string& name);
+  const Function* at(uint32_t index);
+  /// Entry points, undecoded, in order of definition.
+  std::vector<std::string> entries() const;
+  const LoadedVariable* variable(const std::string& name) const;
+  const std::unordered_map<std::string, LoadedVariable>& variables() const { return variables_; }
+
+ private:
+  friend class FunctionBuilder;
+  void decode(Function& f);
+
+  std::vector<std::shared_ptr<const ptx::Module>> modules_;
+  const InstructionSet& isa_;
+  CostTable costs_;
+  std::vector<std::unique_ptr<Function>> functions_;
+  std::unordered_map<std::string, uint32_t> by_name_;                 // visible names
+  std::unordered_map<const ptx::Module*, std::unordered_map<std::string, uint32_t>> by_module_;
+  std::unordered_map<std::string, LoadedVariable> variables_;         // visible names, and "module\1name" for internal
+  std::mutex decode_mutex_;
+};
+
+}  // namespace tinygpu
