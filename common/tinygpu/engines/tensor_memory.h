@@ -1,0 +1,142 @@
+// Tensor Memory of one SM: 128 lanes x 512 columns of 32-bit cells, its allocator, and the rules that tcgen05 accesses
+// obey. PTX ISA 9.7.16.1 (geometry), 9.7.16.7 (allocation); checks as ptxas -g-tmem-access-check decodes them (spec
+// tmem.md 1.8).
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/tinygpu/machine/access.h"
+#include "common/tinygpu/machine/gpu.h"
+
+namespace tinygpu {
+
+inline constexpr uint32_t kTmemLanes = 128;
+inline constexpr uint32_t kTmemColumns = 512;
+inline constexpr uint32_t kTmemUnit = 32;  // columns that are allocated together
+inline constexpr uint32_t kTmemUnits = kTmemColumns / kTmemUnit;
+
+/// A Tensor Memory address: lane in bits 31:16, column in bits 15:0 (PTX ISA 9.7.16.1.1). Both may be out of range.
+struct TmemAddress {
+  uint32_t lane = 0, column = 0;
+  static TmemAddress from(uint32_t taddr) { return {taddr >> 16, taddr & 0xffff}; }
+};
+
+/// What freshly allocated cells hold: no document says what hardware leaves there, so tinygpu leaves a value that names
+/// the cell and that no test would expect.
+constexpr uint32_t tmem_poison(uint32_t lane, uint32_t column) {
+  return 0xDEAD0000u | (column & 511) << 7 | (lane & 127);
+}
+
+/// A rectangle of cells. Never wraps: callers check bounds first.
+struct TmemRect {
+  uint32_t lane = 0, lanes = 0, column = 0, columns = 0;
+  bool overlaps(const TmemRect& o) const {
+    return lane < o.lane + o.lanes && o.lane < lane + lanes && column < o.column + o.columns &&
+           o.column < column + columns;
+  }
+};
+
+/// Who is between issue and completion on a rectangle.
+struct TmemUse {
+  enum class Kind : uint8_t { load, store, mma, copy, shift } kind = Kind::load;
+  bool writes = false;
+  TmemRect rect;
+  Origin who;
+  uint64_t id = 0;
+  const char* name() const;
+};
+
+class TensorMemory final : public SmUnit {
+ public:
+  static constexpr int kSlot = 0;  // of Sm::unit
+  static TensorMemory& of(Sm& sm) { return sm.unit<TensorMemory>(kSlot); }
+
+  TensorMemory();
+  ~TensorMemory() override;
+
+  // ---- Cells -------------------------------------------------------------------------------------------------------
+  // A column's 128 lanes are contiguous: register r of a 32x32b access is 128 bytes of one column, and an MMA that is
+  // vectorised over its rows (lanes) writes accumulator column n with plain stores. Indices must be in range.
+
+  /// The 128 lanes of a column, 64-byte aligned; column c+1 follows at +128.
+  uint32_t* column(uint32_t c) { return cells_ + c * kTmemLanes; }
+  const uint32_t* column(uint32_t c) const { return cells_ + c * kTmemLanes; }
+  uint32_t cell(uint32_t lane, uint32_t c) const { return cells_[c * kTmemLanes + lane]; }
+  /// Writes one cell and marks it written.
+  void set_cell(uint32_t lane, uint32_t c, uint32_t value) {
+    cells_[c * kTmemLanes + lane] = value;
+    written_[c][lane >> 5] |= 1u << (lane & 31);
+  }
+  /// Rows to and from cells, for engines that work in rows: out[i*stride + j] = cell(rect.lane+i, rect.column+j).
+  void read_rows(const TmemRect& rect, uint32_t* out, size_t stride) const;
+  void write_rows(const TmemRect& rect, const uint32_t* in, size_t stride);
+
+  /// Cells written since their columns were allocated, 32 lanes of partition p per word.
+  uint32_t written(uint32_t c, uint32_t partition) const { return written_[c][partition]; }
+  void mark_written(uint32_t c, uint32_t partition, uint32_t lanes) { written_[c][partition] |= lanes; }
+  void mark_written(const TmemRect& rect);
+  bool all_written(const TmemRect& rect) const;
+  bool any_written(const TmemRect& rect) const;
+
+  // ---- Allocation: units of 32 columns, blocks aligned to their own size, lowest first
+  // --------------------------------
+  struct Block {
+    Cta* owner = nullptr;
+    uint32_t first = 0, units = 0;  // in units
+    uint32_t cta_group = 1;
+    Origin who;  // the alloc
+  };
+  /// The owner of a column's unit, or nullptr.
+  const Cta* owner(uint32_t c) const { return unit_owner_[c / kTmemUnit]; }
+  /// Bit u: unit u is taken.
+  uint32_t taken() const { return taken_; }
+  /// First unit of the lowest free aligned block of `units` (a power of two) in a map of taken units; −1 if there is
+  /// none.
+  static int find_free(uint32_t taken, uint32_t units);
+  /// Takes a block: poisons its cells. The units must be free.
+  void take(Cta& owner, uint32_t first, uint32_t units, uint32_t cta_group, const Origin& who);
+  /// The block of `owner` that starts at unit `first`, or nullptr.
+  const Block* block_at(const Cta& owner, uint32_t first) const;
+  void release(const Cta& owner, uint32_t first);
+  const std::vector<Block>& blocks() const { return blocks_; }
+  uint32_t columns_of(const Cta& owner) const;
+
+  /// A CTA that exits with columns still allocated: "tmem-leak".
+  void on_cta_exit(Cta& cta) override;
+
+  // ---- Accesses under way
+  // -------------------------------------------------------------------------------------------- Engines register what
+  // they are about to touch at issue and remove it when it is complete, so that the next access to the same cells can
+  // be told that nobody waited.
+  uint64_t begin_use(TmemUse use);
+  void end_use(uint64_t id);
+  /// A use under way that conflicts with an access to `rect` (one of the two writes), or nullptr.
+  const TmemUse* conflict(const TmemRect& rect, bool writes) const;
+  const std::vector<TmemUse>& uses() const { return uses_; }
+
+ private:
+  void mark(uint32_t c, uint32_t lane, uint32_t lanes);
+
+  std::unique_ptr<uint32_t[]> storage_;
+  uint32_t* cells_ = nullptr;                                    // [column][lane]
+  std::array<std::array<uint32_t, 4>, kTmemColumns> written_{};  // [column][partition], bit = lane % 32
+  std::array<const Cta*, kTmemUnits> unit_owner_{};
+  uint32_t taken_ = 0;
+  std::vector<Block> blocks_;
+  std::vector<TmemUse> uses_;
+  uint64_t next_use_ = 1;
+};
+
+/// One broken Tensor Memory rule. An error that stops the kernel, or a warning when RunOptions::strict_tmem is off.
+void tmem_violation(const Origin& who, std::string code, std::string message, std::string help);
+
+/// The rules that ld, st, cp, shift and mma share: "tmem-out-of-bounds" (columns within 0..511, lanes within 0..127)
+/// and "tmem-unallocated" (every touched unit is owned by `cta`). `what` names the operand: "the accumulator",
+/// "tcgen05.ld". Returns the rectangle to use: as asked, or moved into range (columns and lanes modulo the geometry;
+/// inferred) when the rule is only a warning.
+TmemRect tmem_check(TensorMemory& memory, const Cta& cta, TmemAddress at, uint32_t lanes, uint32_t columns,
+                    const Origin& who, const char* what);
+
+}  // namespace tinygpu
