@@ -1,0 +1,149 @@
+# CUDA programs: found compiler, compile rule, link rule.
+#
+# nvcc is driven by custom commands and not by CMake's CUDA language: the language's check links and runs programs, which
+# neither a bare compiler from PyPI's wheels nor a machine without a driver can do.
+#
+#   gen5_cuda_program(NAME chapter05 SOURCES main.cu host.cpp … [ARCHS 100a;90a] [LIBS …] [LABELS chapter05 …])
+#       An executable in ${CMAKE_BINARY_DIR}/bin. With LABELS, also a ctest test NAME that runs it without arguments.
+#   gen5_cuda_test(NAME t SOURCES … [ARCHS …] [LIBS …] [LABELS …])
+#       The same with GoogleTest: one ctest test per TEST().
+#   gen5_cuda_run(NAME t COMMAND chapter05 --part x [PASS regex] [FAILS] [ENVIRONMENT A=b …] [LABELS …])
+#       A ctest test that runs a program of this build with arguments: it must exit 0 (with FAILS: not 0, and not by a
+#       signal) and print what PASS matches.
+
+set(GEN5_NVCC_OPTIONS "" CACHE STRING "Further options for nvcc")
+set(GEN5_GPU "any" CACHE STRING "any: build every program; native: only those that the GPU of this machine runs")
+
+# ---- The compiler: named, on the path, where the toolkit installs itself, or what scripts/setup fetched ---------------
+find_program(GEN5_NVCC nvcc
+             HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin /usr/local/cuda/bin
+                   ${PROJECT_SOURCE_DIR}/.cuda/nvidia/cu13/bin
+             DOC "nvcc of CUDA 13.0 or later")
+if(NOT GEN5_NVCC)
+  message(FATAL_ERROR "No nvcc of CUDA 13 found. scripts/setup fetches one into .cuda/ (PyPI's wheels, 90 MB); "
+                      "or set -DGEN5_NVCC=/path/to/nvcc, or -DGEN5_CUDA=OFF to build the machine alone.")
+endif()
+execute_process(COMMAND ${GEN5_NVCC} --version OUTPUT_VARIABLE NVCC_VERSION RESULT_VARIABLE NVCC_FAILED)
+if(NVCC_FAILED OR NOT NVCC_VERSION MATCHES "release ([0-9]+)\\.([0-9]+)")
+  message(FATAL_ERROR "${GEN5_NVCC} does not run or does not say its version")
+endif()
+if(CMAKE_MATCH_1 LESS 13)
+  message(FATAL_ERROR "${GEN5_NVCC} is CUDA ${CMAKE_MATCH_1}.${CMAKE_MATCH_2}; tcgen05 needs 13.0 or later")
+endif()
+file(REAL_PATH ${GEN5_NVCC} NVCC_REAL)
+get_filename_component(GEN5_CUDA_ROOT ${NVCC_REAL} DIRECTORY)
+get_filename_component(GEN5_CUDA_ROOT ${GEN5_CUDA_ROOT} DIRECTORY)
+if(NOT EXISTS ${GEN5_CUDA_ROOT}/include/cuda_runtime.h)
+  message(FATAL_ERROR "${GEN5_CUDA_ROOT}/include has no cuda_runtime.h: the runtime's headers are missing")
+endif()
+message(STATUS "nvcc: ${GEN5_NVCC}")
+
+# For host files that include CUDA's headers.
+add_library(gen5_cuda_headers INTERFACE)
+target_include_directories(gen5_cuda_headers SYSTEM INTERFACE ${GEN5_CUDA_ROOT}/include)
+
+# ---- The GPU of this machine ------------------------------------------------------------------------------------------
+set(GEN5_NATIVE_ARCH "" CACHE INTERNAL "")
+if(GEN5_GPU STREQUAL "native")
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+                  OUTPUT_VARIABLE CAPABILITY OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE SMI_FAILED)
+  if(SMI_FAILED OR NOT CAPABILITY MATCHES "^([0-9]+)\\.([0-9]+)")
+    message(FATAL_ERROR "GEN5_GPU=native (the preset `hardware`) needs an NVIDIA GPU, and nvidia-smi shows none. "
+                        "Use the preset `default` for the machine model.")
+  endif()
+  set(GEN5_NATIVE_ARCH "${CMAKE_MATCH_1}${CMAKE_MATCH_2}a" CACHE INTERNAL "")
+  message(STATUS "GPU: sm_${GEN5_NATIVE_ARCH}; programs without code for it are left out")
+endif()
+
+set(CCACHE_OR_NOTHING "")
+if(CCACHE)
+  set(CCACHE_OR_NOTHING ${CCACHE})
+endif()
+
+# Compiles one .cu of `target` for ARCHS; the object's path comes back in OUT. Dependencies come from nvcc itself.
+function(gen5_cuda_object OUT target source archs)
+  get_filename_component(path ${source} ABSOLUTE)
+  get_filename_component(name ${source} NAME)
+  set(object ${CMAKE_CURRENT_BINARY_DIR}/${target}.dir/${name}.o)
+  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target}.dir)
+  set(gencode "")
+  foreach(arch IN LISTS archs)
+    list(APPEND gencode "-gencode=arch=compute_${arch},code=[sm_${arch},compute_${arch}]")
+  endforeach()
+  separate_arguments(extra UNIX_COMMAND "${GEN5_NVCC_OPTIONS}")
+  set(sanitize "")
+  if(GEN5_SANITIZE)
+    set(sanitize -Xcompiler=-fsanitize=address,-fsanitize=undefined,-fno-omit-frame-pointer)
+  endif()
+  add_custom_command(
+    OUTPUT ${object}
+    COMMAND ${CCACHE_OR_NOTHING} ${GEN5_NVCC} -c -o ${object} ${path} ${gencode} -std=c++20 -O3
+            -cudart shared -lineinfo -Xcompiler=-fPIC,-Wall,-Wextra,-Werror,-Wno-unused-parameter -Werror all-warnings
+            --expt-relaxed-constexpr ${sanitize} -I${PROJECT_SOURCE_DIR} -MD -MF ${object}.d ${extra}
+    DEPENDS ${path} ${GEN5_NVCC}
+    DEPFILE ${object}.d
+    COMMENT "nvcc ${name} for ${archs}"
+    VERBATIM)
+  set(${OUT} ${object} PARENT_SCOPE)
+endfunction()
+
+# What both kinds of executable share. Sets ${built} to FALSE where the program has no code for the GPU asked for.
+macro(gen5_cuda_executable name sources archs libs built)
+  set(${built} TRUE)
+  if(GEN5_NATIVE_ARCH AND NOT GEN5_NATIVE_ARCH IN_LIST ${archs})
+    set(${built} FALSE)
+  else()
+    set(inputs "")
+    foreach(source IN LISTS ${sources})
+      if(source MATCHES "\\.cu$")
+        gen5_cuda_object(object ${name} ${source} "${${archs}}")
+        list(APPEND inputs ${object})
+      else()
+        list(APPEND inputs ${source})
+      endif()
+    endforeach()
+    add_executable(${name} ${inputs})
+    # The program asks for libcudart.so.13 and libcuda.so.1 by name. Beside it in ../lib lie tinygpu's, which hand over to
+    # NVIDIA's where a GPU is to be used.
+    set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin
+                                             BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/../lib")
+    target_link_libraries(${name} PRIVATE gen5_options gen5_cuda_headers ${${libs}} fmt::fmt tinygpu_cudart tinygpu_cuda)
+  endif()
+endmacro()
+
+function(gen5_cuda_program)
+  cmake_parse_arguments(P "" "NAME" "SOURCES;ARCHS;LIBS;LABELS" ${ARGN})
+  if(NOT P_ARCHS)
+    set(P_ARCHS 100a)
+  endif()
+  gen5_cuda_executable(${P_NAME} P_SOURCES P_ARCHS P_LIBS built)
+  if(built AND P_LABELS)
+    add_test(NAME ${P_NAME} COMMAND ${P_NAME})
+    set_tests_properties(${P_NAME} PROPERTIES LABELS "${P_LABELS}" TIMEOUT 300)
+  endif()
+endfunction()
+
+function(gen5_cuda_test)
+  cmake_parse_arguments(P "" "NAME" "SOURCES;ARCHS;LIBS;LABELS" ${ARGN})
+  if(NOT P_ARCHS)
+    set(P_ARCHS 100a)
+  endif()
+  list(APPEND P_LIBS GTest::gtest GTest::gmock GTest::gtest_main)
+  gen5_cuda_executable(${P_NAME} P_SOURCES P_ARCHS P_LIBS built)
+  if(built)
+    gtest_discover_tests(${P_NAME} TEST_PREFIX "${P_NAME}." DISCOVERY_MODE PRE_TEST
+                         PROPERTIES LABELS "${P_LABELS}" TIMEOUT 300)
+  endif()
+endfunction()
+
+function(gen5_cuda_run)
+  cmake_parse_arguments(P "FAILS" "NAME;PASS" "COMMAND;ENVIRONMENT;LABELS" ${ARGN})
+  list(GET P_COMMAND 0 program)
+  if(NOT TARGET ${program})
+    return()
+  endif()
+  list(REMOVE_AT P_COMMAND 0)
+  add_test(NAME ${P_NAME} COMMAND ${CMAKE_COMMAND} -DFAILS=${P_FAILS} "-DPASS=${P_PASS}"
+           -P ${PROJECT_SOURCE_DIR}/cmake/ExpectRun.cmake -- $<TARGET_FILE:${program}> ${P_COMMAND})
+  set_tests_properties(${P_NAME} PROPERTIES LABELS "${P_LABELS}" TIMEOUT 300 ENVIRONMENT "${P_ENVIRONMENT}")
+endfunction()
