@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "common/tinygpu/machine/access.h"
@@ -99,11 +100,31 @@ class TensorMemory final : public SmUnit {
   void take(Cta& owner, uint32_t first, uint32_t units, uint32_t cta_group, const Origin& who);
   /// The block of `owner` that starts at unit `first`, or nullptr.
   const Block* block_at(const Cta& owner, uint32_t first) const;
-  void release(const Cta& owner, uint32_t first);
+  /// Frees the units [first, first+units) that `owner` has; what is left of a block that began there can't be freed any
+  /// more, as in the code that ptxas generates.
+  void release(const Cta& owner, uint32_t first, uint32_t units);
   const std::vector<Block>& blocks() const { return blocks_; }
   uint32_t columns_of(const Cta& owner) const;
 
-  /// A CTA that exits with columns still allocated: "tmem-leak".
+  /// One half of a cta_group::2 handshake: the warp that waits for the peer CTA's.
+  struct Handshake {
+    enum class Stage : uint8_t { none, waiting, completing, done } stage = Stage::none;
+    Warp* warp = nullptr;
+    uint32_t columns = 0, address = 0;
+    uint64_t since = 0;
+    Place slot;  // alloc: where the address goes
+    Origin who;
+  };
+  /// What an SM knows of a CTA that used the allocator.
+  struct CtaState {
+    bool relinquished = false;
+    uint32_t last_columns = 0;  // of the CTA's latest alloc, 0: none yet
+    uint32_t cta_group = 0;     // of the CTA's first tcgen05 instruction that has one
+    Handshake alloc, dealloc;
+  };
+  CtaState& state_of(const Cta& cta) { return states_[&cta]; }
+
+  /// Leak and pair checks: "tmem-leak", "cta-pair-exited".
   void on_cta_exit(Cta& cta) override;
 
   // ---- Accesses under way
@@ -117,14 +138,13 @@ class TensorMemory final : public SmUnit {
   const std::vector<TmemUse>& uses() const { return uses_; }
 
  private:
-  void mark(uint32_t c, uint32_t lane, uint32_t lanes);
-
   std::unique_ptr<uint32_t[]> storage_;
   uint32_t* cells_ = nullptr;                                    // [column][lane]
   std::array<std::array<uint32_t, 4>, kTmemColumns> written_{};  // [column][partition], bit = lane % 32
   std::array<const Cta*, kTmemUnits> unit_owner_{};
   uint32_t taken_ = 0;
   std::vector<Block> blocks_;
+  std::unordered_map<const Cta*, CtaState> states_;
   std::vector<TmemUse> uses_;
   uint64_t next_use_ = 1;
 };
@@ -138,5 +158,17 @@ void tmem_violation(const Origin& who, std::string code, std::string message, st
 /// inferred) when the rule is only a warning.
 TmemRect tmem_check(TensorMemory& memory, const Cta& cta, TmemAddress at, uint32_t lanes, uint32_t columns,
                     const Origin& who, const char* what);
+
+/// tcgen05 instructions of one kernel all have the same .cta_group: "cta-group-mixed".
+void tmem_check_cta_group(Cta& cta, uint32_t cta_group, const Origin& who);
+
+/// The other CTA of a cta_group::2 pair (%cluster_ctarank differs in bit 0). Faults "cta-pair-missing" in a cluster
+/// that has none, "cta-pair-exited" if it is gone.
+Cta& tmem_peer(Cta& cta, const Origin& who, const char* what);
+
+/// Tells of an access that meets another one under way: "tmem-load-not-waited" (cells rewritten or freed under a ld) or
+/// "tmem-not-complete". Warnings: whether the value is wrong depends on time.
+void tmem_check_hazard(const TensorMemory& memory, const TmemRect& rect, bool writes, const Origin& who,
+                       const char* what);
 
 }  // namespace tinygpu
