@@ -1,0 +1,93 @@
+#include "common/tinygpu/engines/tensor_core.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tinygpu {
+
+struct TensorCore::Node {
+  TensorWork work;
+  bool is_commit = false;
+  uint64_t planned = 0;  // completion time when nothing is reordered
+  uint32_t waits = 0;    // predecessors that are not complete
+  std::vector<NodePtr> successors;
+};
+
+namespace {
+
+bool same_thread(const Origin& a, const Origin& b) {
+  return a.warp == b.warp && a.lane == b.lane && a.cta.x == b.cta.x && a.cta.y == b.cta.y && a.cta.z == b.cta.z;
+}
+
+}  // namespace
+
+// PTX ISA 9.7.16.6.2 lists the pairs whose execution follows issue order. Whatever it does not list is unordered, which
+// the `late` and `seeded` completion orders make visible.
+bool TensorCore::ordered(const TensorWork& first, const TensorWork& second) {
+  using Kind = TensorWork::Kind;
+  if (first.cta_group != second.cta_group) return false;
+  if (second.kind == Kind::mma)
+    return first.kind != Kind::mma || (first.pipeline_tag == second.pipeline_tag && first.pipeline_tag != 0);
+  if (second.kind == Kind::shift) return first.kind == Kind::mma;
+  if (second.kind == Kind::copy_4x256b) return first.kind == Kind::shift;
+  return false;
+}
+
+uint64_t TensorCore::enqueue(Domain& domain, TensorWork work) {
+  const bool on_mma_unit = work.kind == TensorWork::Kind::mma;
+  uint64_t& free = on_mma_unit ? mma_free_ : copy_free_;
+  const uint64_t start = std::max(work.issued, free);
+  free = start + work.interval;
+
+  auto node = std::make_shared<Node>();
+  node->work = std::move(work);
+  node->planned = start + node->work.latency;
+  for (auto& p : pending_) {
+    if (p->is_commit || !ordered(p->work, node->work)) continue;
+    p->successors.push_back(node);
+    ++node->waits;
+    node->planned = std::max(node->planned, p->planned);
+  }
+  pending_.push_back(node);
+  const uint64_t planned = node->planned;
+  if (node->waits == 0) release(domain, node);
+  return planned;
+}
+
+void TensorCore::commit(Domain& domain, const Origin& origin, uint8_t cta_group, uint64_t when,
+                        std::function<void(uint64_t now)> arrive) {
+  auto node = std::make_shared<Node>();
+  node->is_commit = true;
+  node->work.origin = origin;
+  node->work.cta_group = cta_group;
+  node->work.execute = std::move(arrive);
+  node->planned = when;
+  for (auto& p : pending_) {
+    if (p->is_commit || p->work.cta_group != cta_group || !same_thread(p->work.origin, origin)) continue;
+    p->successors.push_back(node);
+    ++node->waits;
+  }
+  pending_.push_back(node);
+  if (node->waits == 0) release(domain, node);
+}
+
+void TensorCore::release(Domain& domain, const NodePtr& node) {
+  domain.events.schedule(node->planned, domain.events.new_channel(), [this, &domain, node](uint64_t now) {
+    // Successors look at this time: an event may run later than planned, never earlier.
+    node->planned = std::max(node->planned, now);
+    finish(domain, node, node->planned);
+  });
+}
+
+void TensorCore::finish(Domain& domain, const NodePtr& node, uint64_t now) {
+  node->work.execute(now);
+  if (!node->is_commit) ++executed_;
+  pending_.erase(std::find(pending_.begin(), pending_.end(), node));
+  for (auto& s : node->successors) {
+    s->planned = std::max(s->planned, now);
+    if (--s->waits == 0) release(domain, s);
+  }
+  node->successors.clear();
+}
+
+}  // namespace tinygpu

@@ -1,0 +1,61 @@
+// The tensor core of one SM: a queue of tcgen05.mma, .cp and .shift between issue and completion, and the commits that
+// wait for them. Ordering rules: PTX ISA 9.7.16.6 (pipelined instruction pairs); times: the machine profile.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "common/tinygpu/machine/access.h"
+#include "common/tinygpu/machine/gpu.h"
+
+namespace tinygpu {
+
+/// One asynchronous tcgen05 operation as the queue sees it.
+struct TensorWork {
+  enum class Kind : uint8_t { mma, copy, copy_4x256b, shift } kind = Kind::mma;
+  uint8_t cta_group = 1;
+  Origin origin;          // who issued it
+  uint64_t issued = 0;    // when, SM cycles
+  uint64_t interval = 1;  // cycles until the unit can start the next operation of this kind
+  uint64_t latency = 1;   // cycles from its start until its results are in place
+  /// mma only: operations with equal nonzero tags (same accumulator, shape and kind) execute in issue order; others
+  /// are not ordered with each other.
+  uint64_t pipeline_tag = 0;
+  /// Does all of it, reads and writes, when the unit executes it: never before `issued`, at the latest possible moment
+  /// at `start + latency`.
+  std::function<void(uint64_t now)> execute;
+};
+
+class TensorCore final : public SmUnit {
+ public:
+  static constexpr int kSlot = 1;  // of Sm::unit
+  static TensorCore& of(Sm& sm) { return sm.unit<TensorCore>(kSlot); }
+
+  /// Queues `work` behind what was issued before it. Returns the time at which it will be complete if nothing is
+  /// reordered.
+  uint64_t enqueue(Domain& domain, TensorWork work);
+
+  /// tcgen05.commit: calls `arrive` once everything that this thread has issued with this cta_group is complete; at
+  /// `when` at the earliest. An empty group arrives at `when`.
+  void commit(Domain& domain, const Origin& origin, uint8_t cta_group, uint64_t when,
+              std::function<void(uint64_t now)> arrive);
+
+  /// Operations issued and not complete.
+  size_t in_flight() const { return pending_.size(); }
+  uint64_t executed() const { return executed_; }
+
+ private:
+  struct Node;
+  using NodePtr = std::shared_ptr<Node>;
+  void release(Domain& domain, const NodePtr& node);
+  void finish(Domain& domain, const NodePtr& node, uint64_t now);
+  static bool ordered(const TensorWork& first, const TensorWork& second);
+
+  std::vector<NodePtr> pending_;  // in issue order; commits too
+  uint64_t mma_free_ = 0;         // when the matrix unit can start again
+  uint64_t copy_free_ = 0;        // when the shared-memory-to-Tensor-Memory path can
+  uint64_t executed_ = 0;
+};
+
+}  // namespace tinygpu
