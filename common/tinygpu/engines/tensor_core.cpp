@@ -54,14 +54,15 @@ uint64_t TensorCore::enqueue(Domain& domain, TensorWork work) {
   return planned;
 }
 
-void TensorCore::commit(Domain& domain, const Origin& origin, uint8_t cta_group, uint64_t when,
+void TensorCore::commit(Domain& domain, const Origin& origin, uint8_t cta_group, uint64_t now, uint64_t latency,
                         std::function<void(uint64_t now)> arrive) {
   auto node = std::make_shared<Node>();
   node->is_commit = true;
   node->work.origin = origin;
   node->work.cta_group = cta_group;
   node->work.execute = std::move(arrive);
-  node->planned = when;
+  node->work.latency = latency;
+  node->planned = now + latency;
   for (auto& p : pending_) {
     if (p->is_commit || p->work.cta_group != cta_group || !same_thread(p->work.origin, origin)) continue;
     p->successors.push_back(node);
@@ -84,7 +85,7 @@ void TensorCore::finish(Domain& domain, const NodePtr& node, uint64_t now) {
   if (!node->is_commit) ++executed_;
   pending_.erase(std::find(pending_.begin(), pending_.end(), node));
   for (auto& s : node->successors) {
-    s->planned = std::max(s->planned, now);
+    s->planned = std::max(s->planned, s->is_commit ? now + s->work.latency : now);
     if (--s->waits == 0) release(domain, s);
   }
   node->successors.clear();

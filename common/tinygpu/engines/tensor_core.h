@@ -36,9 +36,9 @@ class TensorCore final : public SmUnit {
   /// reordered.
   uint64_t enqueue(Domain& domain, TensorWork work);
 
-  /// tcgen05.commit: calls `arrive` once everything that this thread has issued with this cta_group is complete; at
-  /// `when` at the earliest. An empty group arrives at `when`.
-  void commit(Domain& domain, const Origin& origin, uint8_t cta_group, uint64_t when,
+  /// tcgen05.commit: calls `arrive` `latency` cycles after everything that this thread has issued with this cta_group
+  /// is complete, or after `now` if there is nothing.
+  void commit(Domain& domain, const Origin& origin, uint8_t cta_group, uint64_t now, uint64_t latency,
               std::function<void(uint64_t now)> arrive);
 
   /// Operations issued and not complete.
