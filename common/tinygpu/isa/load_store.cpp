@@ -1,7 +1,287 @@
+// ld, ldu, st (PTX ISA 9.7.9.8 – 9.7.9.13): every state space, vectors up to 256 bits, and .b128.
+//
+// Cache operators, eviction priorities, prefetch sizes and cache policies move no data and are not modelled. Memory
+// order: a strong access to global memory runs in the serial phase, in which the domains of SMs see each other's
+// stores; within a domain every access is in program order already.
+#include <algorithm>
+#include <type_traits>
+
 #include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/isa/memory_access.h"
 
 TINYGPU_ISA_BEGIN
 
-Table load_store_table() { return {nullptr, nullptr}; }
+using ptx::Operand;
+using ptx::Space;
+using ptx::Type;
+
+namespace {
+
+Space space_in(const Op& op) { return Space(op.sub); }
+
+/// Address space of a .param access whose base is a register: an entry's parameters are a bank of their own, a
+/// function's live in its local memory.
+Space actual_space(Warp& w, const Op& op) {
+  const Space s = space_in(op);
+  return s == Space::param ? (w.function().entry ? Space::param : Space::local) : s;
+}
+
+// ---- ld
+// ---------------------------------------------------------------------------------------------------------------
+
+/// Values of M in memory become values of R in registers: zero- or sign-extended as M's signedness says.
+template <class M, class R>
+void load(Warp& w, const Op& op) {
+  const Space space = actual_space(w, op);
+  uint64_t address[32];
+  lane_addresses(w, op, address);
+  if ((op.aux & kStrong) && wait_serial(w, space, address)) return;
+  const uint32_t n = op.list_size ? op.list_size : 1;
+  Access access;
+  resolve(w, space, address, n * sizeof(M), n * sizeof(M), "load", access);
+  for (uint32_t e = 0; e < n; ++e) {
+    const uint32_t slot = op.list_size ? op.list[e] : op.dst;
+    if (slot == kNoSlot) continue;
+    R* d = w.at<R>(slot);
+    auto one = [&](int i) {
+      M v;
+      std::memcpy(&v, access.at[i] + e * sizeof(M), sizeof v);
+      if constexpr (sizeof(M) == 16)
+        d[i] = v;
+      else
+        d[i] = R(v);
+    };
+    if (w.full())
+      for (int i = 0; i < 32; ++i) one(i);
+    else
+      for_lanes(w.exec(), one);
+  }
+  w.result_at(op, access_time(w, access));
+}
+
+/// ld.param of an entry with a constant address: one value for all lanes.
+template <class M, class R>
+void load_parameter(Warp& w, const Op& op) {
+  const std::vector<uint8_t>& bank = w.domain().launch.config.params;
+  const uint32_t n = op.list_size ? op.list_size : 1;
+  const uint64_t address = op.a == kNoSlot  ? uint64_t(op.imm)
+                           : op.aux & kWide ? w.at<uint64_t>(op.a)[0] + uint64_t(op.imm)
+                                            : uint32_t(w.at<uint32_t>(op.a)[0] + uint32_t(op.imm));
+  if (address + n * sizeof(M) > bank.size()) return load<M, R>(w, op);
+  for (uint32_t e = 0; e < n; ++e) {
+    const uint32_t slot = op.list_size ? op.list[e] : op.dst;
+    if (slot == kNoSlot) continue;
+    M v;
+    std::memcpy(&v, bank.data() + address + e * sizeof(M), sizeof v);
+    R r;
+    if constexpr (sizeof(M) == 16)
+      r = v;
+    else
+      r = R(v);
+    each_lane<R>(w, slot, [r](int) { return r; });
+  }
+}
+
+struct LoadPair {
+  ExecFn load = nullptr, parameter = nullptr;
+};
+
+template <class M, class R>
+constexpr LoadPair pair_of() {
+  return {load<M, R>, load_parameter<M, R>};
+}
+
+template <class M>
+LoadPair load_to_width(int width) {
+  if constexpr (sizeof(M) == 16) {
+    return width == 16 ? pair_of<M, U128>() : LoadPair{};
+  } else {
+    using S1 = std::conditional_t<std::is_signed_v<M>, int8_t, uint8_t>;
+    using S2 = std::conditional_t<std::is_signed_v<M>, int16_t, uint16_t>;
+    using S4 = std::conditional_t<std::is_signed_v<M>, int32_t, uint32_t>;
+    using S8 = std::conditional_t<std::is_signed_v<M>, int64_t, uint64_t>;
+    if constexpr (sizeof(M) <= 1)
+      if (width == 1) return pair_of<M, S1>();
+    if constexpr (sizeof(M) <= 2)
+      if (width == 2) return pair_of<M, S2>();
+    if constexpr (sizeof(M) <= 4)
+      if (width == 4) return pair_of<M, S4>();
+    if (width == 8) return pair_of<M, S8>();
+    return {};
+  }
+}
+
+LoadPair load_function(Type type, int width) {
+  switch (ptx::size_of(type)) {
+    case 1: return ptx::is_signed(type) ? load_to_width<int8_t>(width) : load_to_width<uint8_t>(width);
+    case 2: return ptx::is_signed(type) ? load_to_width<int16_t>(width) : load_to_width<uint16_t>(width);
+    case 4: return ptx::is_signed(type) ? load_to_width<int32_t>(width) : load_to_width<uint32_t>(width);
+    case 8: return ptx::is_signed(type) ? load_to_width<int64_t>(width) : load_to_width<uint64_t>(width);
+    case 16: return load_to_width<U128>(width);
+    default: return {};
+  }
+}
+
+/// The space of an access and its cost class.
+Space memory_space(Decoder& d, const Operand& address, bool& by_symbol) {
+  Space space = space_of(*d.inst);
+  const Operand& base = address.elems.empty() ? address : address.elems[0];
+  by_symbol = base.kind == Operand::Kind::symbol;
+  if (space == Space::param || space == Space::param_entry || space == Space::param_func) {
+    const Space declared = by_symbol ? d.space_of_symbol(base.name) : Space::param;
+    space = declared == Space::local ? Space::local : Space::param;
+  }
+  return space;
+}
+
+CostClass load_cost(Space space) {
+  if (is_shared(space)) return CostClass::shared_load;
+  switch (space) {
+    case Space::local: return CostClass::local_memory;
+    case Space::param: return CostClass::param_load;
+    case Space::constant: return CostClass::constant_load;
+    default: return CostClass::global_load;
+  }
+}
+
+CostClass store_cost(Space space) {
+  if (is_shared(space)) return CostClass::shared_store;
+  return space == Space::local || space == Space::param ? CostClass::local_memory : CostClass::global_store;
+}
+
+void set_order(const Decoder& d, Op& op, Space space) {
+  if (!is_strong(*d.inst)) return;
+  if (space == Space::global) op.flags |= Op::serial;
+  if (space == Space::global || space == Space::generic) op.aux |= kStrong;
+}
+
+void decode_ld(Decoder& d, Op& op) {
+  const Operand& to = d.operand(0);
+  const Type type = d.inst->type();
+  bool by_symbol = false;
+  const Space space = memory_space(d, d.operand(1), by_symbol);
+  op.sub = uint8_t(space);
+  op.cost = load_cost(space);
+  int width = 0;
+  if (to.kind == Operand::Kind::vector) {
+    std::vector<uint32_t> slots;
+    for (const Operand& e : to.elems) {
+      if (e.kind == Operand::Kind::sink) {
+        slots.push_back(kNoSlot);
+        continue;
+      }
+      const int this_width = d.width(e, 0);
+      if (width && this_width != width) d.not_modelled("registers of different widths in one vector");
+      width = this_width;
+      slots.push_back(d.dst(e));
+    }
+    d.set_list(op, slots);
+  } else {
+    width = to.kind == Operand::Kind::sink ? 0 : d.width(to, 0);
+    op.dst = d.dst(to);
+  }
+  const LoadPair f = load_function(type, width ? width : ptx::size_of(type));
+  if (!f.load) d.not_modelled();
+  decode_address(d, op, d.operand(1));
+  op.fn = space == Space::param && by_symbol ? f.parameter : f.load;
+  set_order(d, op, space);
+}
+
+// ---- st
+// ---------------------------------------------------------------------------------------------------------------
+
+/// The low bytes of registers of R go to memory as values of M.
+template <class M, class R>
+void store(Warp& w, const Op& op) {
+  const Space space = actual_space(w, op);
+  uint64_t address[32];
+  lane_addresses(w, op, address);
+  if ((op.aux & kStrong) && wait_serial(w, space, address)) return;
+  const uint32_t n = op.list_size ? op.list_size : 1;
+  Access access;
+  resolve(w, space, address, n * sizeof(M), n * sizeof(M), "store", access);
+  for (uint32_t e = 0; e < n; ++e) {
+    const R* s = w.at<R>(op.list_size ? op.list[e] : op.b);
+    auto one = [&](int i) {
+      M v;
+      if constexpr (sizeof(M) == 16)
+        v = s[i];
+      else
+        v = M(s[i]);
+      std::memcpy(access.at[i] + e * sizeof(M), &v, sizeof v);
+    };
+    // Lanes that write the same bytes: PTX leaves the winner open; here it is the highest lane.
+    if (w.full())
+      for (int i = 0; i < 32; ++i) one(i);
+    else
+      for_lanes(w.exec(), one);
+  }
+  access_time(w, access);
+}
+
+template <class M>
+ExecFn store_from_width(int width) {
+  if constexpr (sizeof(M) == 16) {
+    return width == 16 ? store<M, U128> : nullptr;
+  } else {
+    if constexpr (sizeof(M) <= 1)
+      if (width == 1) return store<M, uint8_t>;
+    if constexpr (sizeof(M) <= 2)
+      if (width == 2) return store<M, uint16_t>;
+    if constexpr (sizeof(M) <= 4)
+      if (width == 4) return store<M, uint32_t>;
+    return width == 8 ? store<M, uint64_t> : nullptr;
+  }
+}
+
+ExecFn store_function(Type type, int width) {
+  switch (ptx::size_of(type)) {
+    case 1: return store_from_width<uint8_t>(width);
+    case 2: return store_from_width<uint16_t>(width);
+    case 4: return store_from_width<uint32_t>(width);
+    case 8: return store_from_width<uint64_t>(width);
+    case 16: return store_from_width<U128>(width);
+    default: return nullptr;
+  }
+}
+
+void decode_st(Decoder& d, Op& op) {
+  const Operand& from = d.operand(1);
+  const Type type = d.inst->type();
+  const int size = ptx::size_of(type);
+  bool by_symbol = false;
+  const Space space = memory_space(d, d.operand(0), by_symbol);
+  op.sub = uint8_t(space);
+  op.cost = store_cost(space);
+  int width = 0;
+  if (from.kind == Operand::Kind::vector) {
+    // Registers must agree in width; literals follow them.
+    for (const Operand& e : from.elems) {
+      const int this_width = d.width(e, 0);
+      if (this_width && width && this_width != width) d.not_modelled("registers of different widths in one vector");
+      if (this_width) width = this_width;
+    }
+    if (!width) width = std::max(2, size);
+    std::vector<uint32_t> slots;
+    for (const Operand& e : from.elems) {
+      const bool narrow_literal = e.kind == Operand::Kind::integer && width != std::max(2, size);
+      slots.push_back(narrow_literal ? d.constant(uint64_t(e.bits), width) : d.src(e, type));
+    }
+    d.set_list(op, slots);
+  } else {
+    width = d.width(from, std::max(2, size));
+    op.b = d.src(from, type);
+  }
+  op.fn = store_function(type, width);
+  if (!op.fn) d.not_modelled();
+  decode_address(d, op, d.operand(0));
+  set_order(d, op, space);
+}
+
+constexpr Entry kEntries[] = {{"ld", decode_ld}, {"ldu", decode_ld}, {"st", decode_st}};
+
+}  // namespace
+
+Table load_store_table() { return {std::begin(kEntries), std::end(kEntries)}; }
 
 TINYGPU_ISA_END

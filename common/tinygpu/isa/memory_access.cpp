@@ -1,0 +1,245 @@
+#include "common/tinygpu/isa/memory_access.h"
+
+#include <algorithm>
+
+TINYGPU_ISA_BEGIN
+
+using ptx::Space;
+
+Space space_of(const ptx::Instruction& inst) {
+  for (const auto& m : inst.mods) {
+    if (m == "global") return Space::global;
+    if (m == "shared") return Space::shared;
+    if (m == "shared::cta") return Space::shared_cta;
+    if (m == "shared::cluster") return Space::shared_cluster;
+    if (m == "local") return Space::local;
+    if (m == "param") return Space::param;
+    if (m == "param::entry") return Space::param_entry;
+    if (m == "param::func") return Space::param_func;
+    if (m == "const") return Space::constant;
+  }
+  return Space::generic;
+}
+
+bool is_strong(const ptx::Instruction& inst) {
+  return inst.has("volatile") || inst.has("mmio") || inst.has("relaxed") || inst.has("acquire") ||
+         inst.has("release") || inst.has("acq_rel");
+}
+
+void decode_address(Decoder& d, Op& op, const ptx::Operand& o) {
+  const AddressOperand a = d.address(o);
+  op.a = a.base;
+  op.imm = a.offset;
+  if (a.wide) op.aux |= kWide;
+}
+
+namespace {
+
+bool in_window(uint64_t address, uint64_t window) { return address - window < kWindowSize; }
+
+/// Least and greatest address of the executing lanes, and the OR of all low bits.
+struct Span {
+  uint64_t low, high, bits;
+};
+
+Span span_of(const uint64_t* a, uint32_t mask) {
+  Span s{~0ull, 0, 0};
+  if (mask == 0xffffffffu) {
+    for (int i = 0; i < 32; ++i) {
+      s.low = a[i] < s.low ? a[i] : s.low;
+      s.high = a[i] > s.high ? a[i] : s.high;
+      s.bits |= a[i];
+    }
+  } else {
+    for_lanes(mask, [&](int i) {
+      s.low = std::min(s.low, a[i]);
+      s.high = std::max(s.high, a[i]);
+      s.bits |= a[i];
+    });
+  }
+  return s;
+}
+
+/// 32-byte sectors touched: exact for dense accesses, otherwise counted by changes from lane to lane.
+uint32_t sectors_of(const uint64_t* a, uint32_t mask, const Span& s, uint32_t bytes) {
+  const uint64_t first = s.low >> 5, last = (s.high + bytes - 1) >> 5;
+  if (last - first <= uint64_t(__builtin_popcount(mask)) * bytes / 32) return uint32_t(last - first + 1);
+  uint32_t n = 0;
+  uint64_t previous = ~0ull;
+  const uint32_t each = bytes > 32 ? bytes / 32 : 1;
+  for_lanes(mask, [&](int i) {
+    n += (a[i] >> 5) != previous ? each : 0;
+    previous = a[i] >> 5;
+  });
+  return n;
+}
+
+bool resolve_global(Warp& w, const uint64_t* a, const Span& s, uint32_t bytes, Access& out) {
+  MemoryUnit& unit = memory_unit(w);
+  const uint64_t end = s.high + bytes;
+  MemoryUnit::Window* hit = nullptr;
+  for (auto& r : unit.recent)
+    if (s.low >= r.base && end <= r.end) hit = &r;
+  if (!hit) {
+    const Allocation* found = w.gpu().memory.find(s.low);
+    if (!found || end > found->base + found->size) return false;
+    hit = &unit.recent[unit.next++ % 4];
+    *hit = {found->base, found->base + found->size, found->host};
+  }
+  const uint64_t delta = reinterpret_cast<uint64_t>(hit->host) - hit->base;
+  for (int i = 0; i < 32; ++i) out.at[i] = reinterpret_cast<uint8_t*>(a[i] + delta);
+  out.global = w.exec();
+  out.sectors = sectors_of(a, w.exec(), s, bytes);
+  return true;
+}
+
+void warn_mbarrier(Warp& w, Cta& cta, const uint32_t* offset, uint32_t mask, uint32_t bytes, const char* verb) {
+  for_lanes(mask, [&](int i) {
+    if (cta.mbarriers.overlaps(offset[i], bytes))
+      w.report(Severity::warning, "mbarrier-memory-reused",
+               std::string("ordinary ") + verb + " of shared memory that holds a live mbarrier",
+               "read the state through mbarrier.test_wait or a token, or end the object with mbarrier.inval first; "
+               "hardware keeps the object outside memory and gives the bytes that lay there before init",
+               i);
+  });
+}
+
+bool resolve_own_shared(Warp& w, const uint64_t* a, const Span& s, uint32_t bytes, const char* verb, Access& out) {
+  Cta& cta = w.cta();
+  const uint64_t window = uint64_t(cta.rank) << 24;
+  const uint64_t low = s.low - window, high = s.high - window;
+  if (s.low < window + kSharedBase || high + bytes > cta.shared.size()) return false;
+  uint8_t* const base = cta.shared.data();
+  uint32_t offset[32];
+  for (int i = 0; i < 32; ++i) {
+    offset[i] = uint32_t(a[i] - window);
+    out.at[i] = base + offset[i];
+  }
+  out.shared = w.exec();
+  out.passes = shared_passes(offset, w.exec(), bytes);
+  if (cta.mbarriers.overlaps(uint32_t(low), uint32_t(high - low) + bytes))
+    warn_mbarrier(w, cta, offset, w.exec(), bytes, verb);
+  return true;
+}
+
+void resolve_lanes(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t align, const char* verb,
+                   Access& out) {
+  uint32_t offset[32] = {};
+  out.sectors = 0;
+  for_lanes(w.exec(), [&](int i) {
+    const Place p = locate(w, space, a[i], bytes, align, i, verb);
+    if (p.space == Space::param && verb[0] != 'l')
+      w.fault(FaultKind::illegal_address, "store-to-parameter", std::string(verb) + " to a kernel's parameters",
+              "kernel parameters are read-only: copy the value to a register, local or shared memory first", i);
+    out.at[i] = p.host;
+    if (p.space == Space::global || p.space == Space::constant) {
+      out.global |= 1u << i;
+      ++out.sectors;
+    } else if (is_shared(p.space)) {
+      out.shared |= 1u << i;
+      offset[i] = uint32_t(p.address) & 0xffffffu;
+      if (p.cta != &w.cta()) out.remote |= 1u << i;
+      if (p.cta->mbarriers.overlaps(offset[i], bytes)) warn_mbarrier(w, *p.cta, offset, 1u << i, bytes, verb);
+    }
+  });
+  if (out.shared) out.passes = shared_passes(offset, out.shared, bytes);
+}
+
+}  // namespace
+
+void resolve(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t align, const char* verb, Access& out) {
+  const Span s = span_of(a, w.exec());
+  if ((s.bits & (align - 1)) == 0) {
+    switch (space) {
+      case Space::global:
+      case Space::constant:
+        if (resolve_global(w, a, s, bytes, out)) return;
+        break;
+      case Space::shared:
+      case Space::shared_cta:
+      case Space::shared_cluster:
+        if (resolve_own_shared(w, a, s, bytes, verb, out)) return;
+        break;
+      case Space::local: {
+        const uint32_t mask = w.exec();
+        bool inside = s.high + bytes <= 0x80000;
+        if (inside) {
+          for_lanes(mask, [&](int i) { out.at[i] = w.local(uint32_t(i), uint32_t(a[i]), bytes); });
+          return;
+        }
+        break;
+      }
+      case Space::generic:
+        if (in_window(s.low, kSharedWindow) && in_window(s.high, kSharedWindow)) {
+          uint64_t offset[32];
+          for (int i = 0; i < 32; ++i) offset[i] = a[i] - kSharedWindow;
+          const Span shifted{s.low - kSharedWindow, s.high - kSharedWindow, s.bits};
+          if (resolve_own_shared(w, offset, shifted, bytes, verb, out)) return;
+        } else if (s.low >= kFunctionWindow + kWindowSize || s.high < kSharedWindow) {
+          if (resolve_global(w, a, s, bytes, out)) return;
+        }
+        break;
+      default: break;
+    }
+  }
+  resolve_lanes(w, space, a, bytes, align, verb, out);
+}
+
+MemoryUnit& memory_unit(Warp& w) {
+  MemoryUnit& u = w.sm().unit<MemoryUnit>(MemoryUnit::kSlot);
+  if (!u.ready) {
+    const MachineSpec& spec = w.spec();
+    auto latency = [&](CostClass c) { return uint32_t(spec.costs[size_t(c)].latency); };
+    u.sectors_per_cycle = spec.number("mem.sm.bytes_per_cycle") / 32;
+    u.remote_latency = uint32_t(spec.number("dsmem.latency"));
+    u.global_latency = latency(CostClass::global_load);
+    u.global_atomic_latency = latency(CostClass::global_atomic);
+    u.shared_latency = latency(CostClass::shared_load);
+    u.shared_atomic_latency = latency(CostClass::shared_atomic);
+    u.ready = true;
+  }
+  return u;
+}
+
+uint64_t access_time(Warp& w, const Access& access, bool atomic) {
+  // A pipe accepts work a little ahead of its own pace; past that queue the warp stalls at issue.
+  constexpr uint64_t kQueue = 32;
+  MemoryUnit& unit = memory_unit(w);
+  uint64_t ready = w.time();
+  auto take = [&](uint64_t& port, uint64_t cycles) {
+    const uint64_t start = std::max(port, w.time());
+    port = start + cycles;
+    if (start > w.time() + kQueue) w.charge(start - kQueue - w.time());
+    return start + cycles - 1;
+  };
+  if (access.shared) {
+    const uint64_t last = take(w.sm().shared_port, access.passes);
+    const uint32_t own = atomic ? unit.shared_atomic_latency : unit.shared_latency;
+    ready = std::max(ready, last + (access.remote ? unit.remote_latency : own));
+  }
+  if (access.global) {
+    const uint64_t last =
+        take(unit.global_port, std::max<uint64_t>(1, uint64_t(access.sectors / unit.sectors_per_cycle)));
+    ready = std::max(ready, last + (atomic ? unit.global_atomic_latency : unit.global_latency));
+  }
+  return ready;
+}
+
+bool wait_serial(Warp& w, Space space, const uint64_t* address) {
+  Domain& domain = w.domain();
+  if (domain.serial || is_shared(space) || space == Space::local) return false;
+  if (space == Space::generic) {
+    uint32_t global = 0;
+    for (int i = 0; i < 32; ++i)
+      global |= uint32_t(address[i] < kSharedWindow || address[i] >= kFunctionWindow + kWindowSize) << i;
+    if (!(global & w.exec())) return false;
+  }
+  domain.deferred.push_back(&w);
+  BlockReason why;
+  why.kind = BlockReason::Kind::serial;
+  why.what = "strong global access";
+  w.block(why, true);
+  return true;
+}
+
+TINYGPU_ISA_END

@@ -1,0 +1,78 @@
+// What loads, stores, atomics, matrix moves and cp.async share: addresses of a warp, resolved at once where all lanes
+// fall into one place, lane by lane (with hardware's faults) where not; bank passes and latencies; the wait for the
+// serial phase.
+#pragma once
+#include "common/tinygpu/isa/lanes.h"
+
+TINYGPU_ISA_BEGIN
+
+/// The state space that an instruction names (PTX ISA 5.1); generic if it names none.
+ptx::Space space_of(const ptx::Instruction& inst);
+
+/// True for the windows that .shared, .shared::cta and .shared::cluster address.
+inline bool is_shared(ptx::Space s) {
+  return s == ptx::Space::shared || s == ptx::Space::shared_cta || s == ptx::Space::shared_cluster;
+}
+
+/// True for an access with a memory order of its own: volatile, mmio, relaxed, acquire, release, acq_rel (PTX ISA 8.4).
+bool is_strong(const ptx::Instruction& inst);
+
+/// Op fields of every instruction with one address operand: `a` base slot, `imm` displacement, kWide in `aux`.
+constexpr uint16_t kWide = 1;
+constexpr uint16_t kStrong = 2;  // ordered access: global lanes belong to the serial phase
+
+/// Decodes the address operand into op.a, op.imm and the kWide bit.
+void decode_address(Decoder& d, Op& op, const ptx::Operand& o);
+
+/// One address per lane, of all 32 lanes.
+inline void lane_addresses(Warp& w, const Op& op, uint64_t* out) {
+  if (op.a == kNoSlot) {
+    for (int i = 0; i < 32; ++i) out[i] = uint64_t(op.imm);
+  } else if (op.aux & kWide) {
+    const uint64_t* base = w.at<uint64_t>(op.a);
+    for (int i = 0; i < 32; ++i) out[i] = base[i] + uint64_t(op.imm);
+  } else {
+    const uint32_t* base = w.at<uint32_t>(op.a);
+    for (int i = 0; i < 32; ++i) out[i] = uint32_t(base[i] + uint32_t(op.imm));
+  }
+}
+
+/// Host pointers of one warp-wide access.
+struct Access {
+  uint8_t* at[32];       // executing lanes only
+  uint32_t global = 0;   // lanes in global memory (constant included)
+  uint32_t shared = 0;   // lanes in shared memory
+  uint32_t remote = 0;   // of those, in another CTA's
+  uint32_t passes = 1;   // shared-memory passes
+  uint32_t sectors = 1;  // 32-byte sectors of global memory touched (an estimate for scattered addresses)
+};
+
+/// Resolves `bytes` per lane at `address` for the lanes of w.exec(). Faults as locate() does.
+void resolve(Warp& w, ptx::Space space, const uint64_t* address, uint32_t bytes, uint32_t align, const char* verb,
+             Access& out);
+
+/// Memory pipes of one SM and the latencies of its machine.
+struct MemoryUnit final : SmUnit {
+  static constexpr int kSlot = 4;
+  struct Window {
+    uint64_t base = 1, end = 0;
+    uint8_t* host = nullptr;
+  };
+  bool ready = false;
+  Window recent[4];  // allocations used last: they do not change while a grid runs
+  unsigned next = 0;
+  uint64_t global_port = 0;  // next free cycle of the path to L2
+  double sectors_per_cycle = 1;
+  uint32_t global_latency = 0, global_atomic_latency = 0, shared_latency = 0, shared_atomic_latency = 0;
+  uint32_t remote_latency = 0;
+};
+MemoryUnit& memory_unit(Warp& w);
+
+/// Charges the pipes for `access` and returns when a load's, or an atomic's, values are there.
+uint64_t access_time(Warp& w, const Access& access, bool atomic = false);
+
+/// Serial-phase rule for strong accesses that may be global. True: the group waits for the serial phase and the op will
+/// run again; return at once.
+bool wait_serial(Warp& w, ptx::Space space, const uint64_t* address);
+
+TINYGPU_ISA_END
