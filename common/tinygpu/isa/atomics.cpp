@@ -1,7 +1,373 @@
+// atom, red (PTX ISA 9.7.13.6, 9.7.13.7): read-modify-write on global and shared memory, one lane after the other, the
+// lowest first (PTX leaves the order open).
+//
+// Floating point: add rounds to nearest even. f32 add on global memory flushes subnormal inputs and results to zero of
+// the same sign, on shared memory it does not; f16 and bf16 (.noftz) and f64 keep subnormals.
+#include <cmath>
+#include <type_traits>
+
 #include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/isa/memory_access.h"
 
 TINYGPU_ISA_BEGIN
 
-Table atomics_table() { return {nullptr, nullptr}; }
+using ptx::Operand;
+using ptx::Space;
+using ptx::Type;
+
+namespace {
+
+float float_of(uint32_t b) {
+  float f;
+  std::memcpy(&f, &b, 4);
+  return f;
+}
+uint32_t bits_of(float f) {
+  uint32_t b;
+  std::memcpy(&b, &f, 4);
+  return b;
+}
+
+/// IEEE binary16 as its bits.
+struct Half {
+  uint16_t bits;
+  static constexpr uint16_t nan = 0x7fff;
+  static float value(uint16_t b) {
+    _Float16 h;
+    std::memcpy(&h, &b, 2);
+    return float(h);
+  }
+  static uint16_t round(float f) {
+    // A sum of two halves has at most 22 significant bits less than binary32 keeps in the range where rounding twice
+    // could differ: 24 >= 2 * 11 + 2.
+    const _Float16 h = _Float16(f);
+    uint16_t b;
+    std::memcpy(&b, &h, 2);
+    return b;
+  }
+};
+/// bfloat16 as its bits.
+struct Bfloat {
+  uint16_t bits;
+  static constexpr uint16_t nan = 0x7fff;
+  static float value(uint16_t b) { return float_of(uint32_t(b) << 16); }
+  static uint16_t round(float f) {
+    const uint32_t b = bits_of(f);
+    return uint16_t((b + 0x7fff + (b >> 16 & 1)) >> 16);
+  }
+};
+template <class H>
+struct Pair {
+  H half[2];
+};
+
+uint32_t flushed(uint32_t b) { return (b & 0x7f800000) ? b : b & 0x80000000; }
+
+// ---- The operations: new value from the old one and the operand
+// ------------------------------------------------------
+struct Add {
+  template <class T>
+  static T apply(T old, T b) {
+    return T(old + b);
+  }
+  static Half apply(Half old, Half b) { return sum(old, b); }
+  static Bfloat apply(Bfloat old, Bfloat b) { return sum(old, b); }
+  static float apply(float old, float b) {
+    const float r = old + b;
+    return r != r ? float_of(0x7fffffff) : r;
+  }
+  static double apply(double old, double b) {
+    const double r = old + b;
+    if (r == r) return r;
+    const uint64_t nan = 0x7fffffffffffffff;
+    double d;
+    std::memcpy(&d, &nan, 8);
+    return d;
+  }
+
+ private:
+  template <class H>
+  static H sum(H old, H b) {
+    const float r = H::value(old.bits) + H::value(b.bits);
+    return {r != r ? H::nan : H::round(r)};
+  }
+};
+/// f32 addition of the L2's units: subnormals in and out are zeros.
+struct AddFlush {
+  static float apply(float old, float b) {
+    return float_of(flushed(bits_of(Add::apply(float_of(flushed(bits_of(old))), float_of(flushed(bits_of(b)))))));
+  }
+};
+template <bool maximum>
+struct Extreme {
+  template <class T>
+  static T apply(T old, T b) {
+    return (maximum ? old < b : b < old) ? b : old;
+  }
+  static Half apply(Half old, Half b) { return pick(old, b); }
+  static Bfloat apply(Bfloat old, Bfloat b) { return pick(old, b); }
+
+ private:
+  template <class H>
+  static H pick(H old, H b) {
+    const float x = H::value(old.bits), y = H::value(b.bits);
+    if (x != x) return y != y ? H{H::nan} : b;
+    if (y != y) return old;
+    if (x == y) return {uint16_t(maximum ? old.bits & b.bits : old.bits | b.bits)};  // −0 < +0
+    return (maximum ? x < y : y < x) ? b : old;
+  }
+};
+struct And {
+  template <class T>
+  static T apply(T old, T b) {
+    return old & b;
+  }
+};
+struct Or {
+  template <class T>
+  static T apply(T old, T b) {
+    return old | b;
+  }
+};
+struct Xor {
+  template <class T>
+  static T apply(T old, T b) {
+    return old ^ b;
+  }
+};
+struct Exchange {
+  template <class T>
+  static T apply(T, T b) {
+    return b;
+  }
+};
+struct Increment {
+  static uint32_t apply(uint32_t old, uint32_t b) { return old >= b ? 0 : old + 1; }
+};
+struct Decrement {
+  static uint32_t apply(uint32_t old, uint32_t b) { return old == 0 || old > b ? b : old - 1; }
+};
+
+template <class Operation, class T>
+T update(T old, T b) {
+  return Operation::apply(old, b);
+}
+template <class Operation, class H>
+Pair<H> update(Pair<H> old, Pair<H> b) {
+  return {{Operation::apply(old.half[0], b.half[0]), Operation::apply(old.half[1], b.half[1])}};
+}
+
+// ---- Execution
+// ---------------------------------------------------------------------------------------------------------
+
+/// Lanes that hit an address that an earlier lane of the same instruction hit: hardware serialises them.
+uint32_t collisions(const uint64_t* address, uint32_t mask) {
+  uint32_t most = 0;
+  uint32_t left = mask;
+  while (left) {
+    const int first = __builtin_ctz(left);
+    uint32_t same = 0;
+    for (int i = 0; i < 32; ++i) same |= uint32_t(address[i] == address[first]) << i;
+    same &= left;
+    left &= ~same;
+    const uint32_t n = uint32_t(__builtin_popcount(same));
+    most = n > most ? n : most;
+  }
+  return most - 1;
+}
+
+struct Target {
+  uint64_t address[32];
+  Access access;
+};
+
+/// False: the op waits for the serial phase.
+bool begin_atomic(Warp& w, const Op& op, uint32_t bytes, Target& t) {
+  const Space space = Space(op.sub);
+  lane_addresses(w, op, t.address);
+  if (wait_serial(w, space, t.address)) return false;
+  resolve(w, space, t.address, bytes, bytes, "atomic", t.access);
+  return true;
+}
+
+void end_atomic(Warp& w, const Op& op, const Target& t) {
+  const uint64_t extra = collisions(t.address, w.exec());
+  if (t.access.shared) w.sm().shared_port += extra;
+  w.result_at(op, access_time(w, t.access, true) + extra);
+}
+
+/// atom and red of N elements of T. Op.list: N destinations (or none for red), then N sources.
+template <class Operation, class T, int N>
+void atomic(Warp& w, const Op& op) {
+  Target t;
+  if (!begin_atomic(w, op, N * sizeof(T), t)) return;
+  for_lanes(w.exec(), [&](int i) {
+    T old[N];
+    std::memcpy(old, t.access.at[i], sizeof old);
+    for (int e = 0; e < N; ++e) {
+      const T b = w.at<T>(N == 1 ? op.b : op.list[N + e])[i];
+      T next;
+      if constexpr (std::is_same_v<Operation, Add> && std::is_same_v<T, float>)
+        next = t.access.global >> i & 1 ? AddFlush::apply(old[e], b) : Add::apply(old[e], b);
+      else
+        next = update<Operation>(old[e], b);
+      std::memcpy(t.access.at[i] + e * sizeof(T), &next, sizeof next);
+      const uint32_t slot = N == 1 ? op.dst : op.list[e];
+      if (slot != kNoSlot) w.at<T>(slot)[i] = old[e];
+    }
+  });
+  end_atomic(w, op, t);
+}
+
+bool equal(uint64_t a, uint64_t b) { return a == b; }
+bool equal(U128 a, U128 b) { return a.lo == b.lo && a.hi == b.hi; }
+
+/// atom.cas: dst = old; memory = old == b ? c : old.
+template <class T>
+void compare_and_swap(Warp& w, const Op& op) {
+  Target t;
+  if (!begin_atomic(w, op, sizeof(T), t)) return;
+  const T *b = w.at<T>(op.b), *c = w.at<T>(op.c);
+  for_lanes(w.exec(), [&](int i) {
+    T old;
+    std::memcpy(&old, t.access.at[i], sizeof old);
+    const T expected = b[i], desired = c[i];
+    if (equal(old, expected)) std::memcpy(t.access.at[i], &desired, sizeof desired);
+    if (op.dst != kNoSlot) w.at<T>(op.dst)[i] = old;
+  });
+  end_atomic(w, op, t);
+}
+
+// ---- Decoding
+// ----------------------------------------------------------------------------------------------------------
+
+template <class Operation, class T>
+ExecFn by_count(int n) {
+  if constexpr (sizeof(T) < 8) {
+    if (n == 2) return atomic<Operation, T, 2>;
+    if (n == 4) return atomic<Operation, T, 4>;
+    if constexpr (sizeof(T) == 2)
+      if (n == 8) return atomic<Operation, T, 8>;
+  }
+  return n == 1 ? atomic<Operation, T, 1> : nullptr;
+}
+
+template <class Operation>
+ExecFn narrow_float(Type t, int n) {
+  switch (t) {
+    case Type::f16: return by_count<Operation, Half>(n);
+    case Type::bf16: return by_count<Operation, Bfloat>(n);
+    case Type::f16x2: return by_count<Operation, Pair<Half>>(n);
+    case Type::bf16x2: return by_count<Operation, Pair<Bfloat>>(n);
+    default: return nullptr;
+  }
+}
+
+ExecFn add_function(Type t, int n) {
+  switch (t) {
+    case Type::u32:
+    case Type::s32: return n == 1 ? atomic<Add, uint32_t, 1> : nullptr;
+    case Type::u64:
+    case Type::s64: return n == 1 ? atomic<Add, uint64_t, 1> : nullptr;
+    case Type::f32: return by_count<Add, float>(n);
+    case Type::f64: return n == 1 ? atomic<Add, double, 1> : nullptr;
+    default: return narrow_float<Add>(t, n);
+  }
+}
+
+template <bool maximum>
+ExecFn extreme_function(Type t, int n) {
+  if (n == 1) switch (t) {
+      case Type::u32: return atomic<Extreme<maximum>, uint32_t, 1>;
+      case Type::s32: return atomic<Extreme<maximum>, int32_t, 1>;
+      case Type::u64: return atomic<Extreme<maximum>, uint64_t, 1>;
+      case Type::s64: return atomic<Extreme<maximum>, int64_t, 1>;
+      default: break;
+    }
+  return narrow_float<Extreme<maximum>>(t, n);
+}
+
+template <class Operation>
+ExecFn bits_function(Type t) {
+  switch (ptx::size_of(t)) {
+    case 4: return atomic<Operation, uint32_t, 1>;
+    case 8: return atomic<Operation, uint64_t, 1>;
+    default: return nullptr;
+  }
+}
+
+ExecFn atomic_function(const ptx::Instruction& inst, Type type, int n) {
+  const std::string_view name = inst.one_of("add", "min", "max", "and", "or", "xor", "exch", "inc", "dec");
+  if (name == "add") return add_function(type, n);
+  if (name == "min") return extreme_function<false>(type, n);
+  if (name == "max") return extreme_function<true>(type, n);
+  if (n != 1) return nullptr;
+  if (name == "and") return bits_function<And>(type);
+  if (name == "or") return bits_function<Or>(type);
+  if (name == "xor") return bits_function<Xor>(type);
+  if (name == "exch") return type == Type::b128 ? atomic<Exchange, U128, 1> : bits_function<Exchange>(type);
+  if (name == "inc") return atomic<Increment, uint32_t, 1>;
+  if (name == "dec") return atomic<Decrement, uint32_t, 1>;
+  return nullptr;
+}
+
+ExecFn cas_function(Type t) {
+  switch (ptx::size_of(t)) {
+    case 2: return compare_and_swap<uint16_t>;
+    case 4: return compare_and_swap<uint32_t>;
+    case 8: return compare_and_swap<uint64_t>;
+    case 16: return compare_and_swap<U128>;
+    default: return nullptr;
+  }
+}
+
+void decode_common(Decoder& d, Op& op, const Operand& address) {
+  const Space space = space_of(*d.inst);
+  op.sub = uint8_t(space);
+  op.cost = is_shared(space) ? CostClass::shared_atomic : CostClass::global_atomic;
+  if (space == Space::global) op.flags |= Op::serial;
+  decode_address(d, op, address);
+}
+
+/// `to` is nullptr for red.
+void decode_update(Decoder& d, Op& op, const Operand* to, const Operand& address, const Operand& b) {
+  const Type type = d.inst->type();
+  const int n = b.kind == Operand::Kind::vector ? int(b.elems.size()) : 1;
+  op.fn = atomic_function(*d.inst, type, n);
+  if (!op.fn) d.not_modelled();
+  decode_common(d, op, address);
+  if (n == 1) {
+    const Operand& source = b.kind == Operand::Kind::vector ? b.elems[0] : b;
+    if (d.width(source, 0) && d.width(source, 0) != ptx::size_of(type)) d.not_modelled("register wider than the type");
+    op.b = d.src(source, type);
+    if (to) op.dst = d.dst(to->kind == Operand::Kind::vector ? to->elems[0] : *to);
+    return;
+  }
+  std::vector<uint32_t> slots(size_t(n), kNoSlot);
+  if (to && to->kind == Operand::Kind::vector)
+    for (int e = 0; e < n; ++e) slots[size_t(e)] = d.dst(to->elems[size_t(e)]);
+  for (const Operand& e : b.elems) slots.push_back(d.src(e, type));
+  d.set_list(op, slots);
+}
+
+void decode_atom(Decoder& d, Op& op) {
+  const Operand &to = d.operand(0), &address = d.operand(1);
+  if (!d.inst->has("cas")) return decode_update(d, op, &to, address, d.operand(2));
+  const Type type = d.inst->type();
+  op.fn = cas_function(type);
+  if (!op.fn) d.not_modelled();
+  decode_common(d, op, address);
+  op.b = d.src(d.operand(2), type);
+  op.c = d.src(d.operand(3), type);
+  op.dst = d.dst(to);
+}
+
+void decode_red(Decoder& d, Op& op) { decode_update(d, op, nullptr, d.operand(0), d.operand(1)); }
+
+constexpr Entry kEntries[] = {{"atom", decode_atom}, {"red", decode_red}};
+
+}  // namespace
+
+Table atomics_table() { return {std::begin(kEntries), std::end(kEntries)}; }
 
 TINYGPU_ISA_END

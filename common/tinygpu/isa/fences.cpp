@@ -1,7 +1,113 @@
+// fence, membar and their proxy forms (PTX ISA 9.7.13.4). In the model every access of a domain happens in program
+// order and strong global accesses meet in the serial phase, so a fence moves nothing: it costs time. Each form keeps a
+// function of its own, so that what orders can be told apart by whoever watches a run.
 #include "common/tinygpu/isa/families.h"
 
 TINYGPU_ISA_BEGIN
 
-Table fences_table() { return {nullptr, nullptr}; }
+namespace {
+
+/// What a fence orders, by how far its effect reaches.
+enum Reach : uint8_t { kCta, kCluster, kGpu, kSystem };
+
+/// A CTA's fence waits for nothing that leaves the SM; wider ones wait until earlier stores have reached L2.
+template <Reach reach>
+void memory_fence(Warp& w, const Op&) {
+  if constexpr (reach == kCluster) w.charge(w.spec().costs[size_t(CostClass::fence)].latency);
+  if constexpr (reach >= kGpu) w.charge(w.spec().costs[size_t(CostClass::global_load)].latency);
+}
+
+/// fence.proxy.async and its one-directional forms: generic and async proxy of shared or global memory.
+template <Reach reach>
+void proxy_async(Warp& w, const Op& op) {
+  memory_fence<reach>(w, op);
+  w.charge(w.spec().costs[size_t(CostClass::fence)].latency);
+}
+
+/// fence.proxy.alias: virtual aliases of one location, which the model keeps as one location.
+void proxy_alias(Warp& w, const Op& op) { memory_fence<kGpu>(w, op); }
+
+/// fence.proxy.tensormap::generic.release / .acquire [map], 128: descriptor writes against TMA's reads of them.
+template <Reach reach>
+void proxy_tensormap(Warp& w, const Op& op) {
+  memory_fence<reach>(w, op);
+}
+
+/// fence.mbarrier_init.release.cluster: earlier mbarrier.init of this thread, towards the cluster.
+void mbarrier_init(Warp& w, const Op& op) { memory_fence<kCluster>(w, op); }
+
+/// fence.{acquire,release}.sync_restrict: orders only synchronisation objects in shared memory.
+void sync_restrict(Warp& w, const Op& op) { memory_fence<kCta>(w, op); }
+
+Reach reach_of(const ptx::Instruction& inst) {
+  if (inst.has("cta")) return kCta;
+  if (inst.has("cluster")) return kCluster;
+  if (inst.has("gpu") || inst.has("gl")) return kGpu;
+  return kSystem;
+}
+
+bool restricted(const ptx::Instruction& inst) { return !inst.after("sync_restrict::").empty(); }
+
+ExecFn memory_fence_of(Reach r) {
+  switch (r) {
+    case kCta: return memory_fence<kCta>;
+    case kCluster: return memory_fence<kCluster>;
+    case kGpu: return memory_fence<kGpu>;
+    default: return memory_fence<kSystem>;
+  }
+}
+
+void decode_fence(Decoder& d, Op& op) {
+  op.cost = CostClass::fence;
+  op.fn = restricted(*d.inst) ? sync_restrict : memory_fence_of(reach_of(*d.inst));
+}
+
+void decode_membar(Decoder& d, Op& op) {
+  op.cost = CostClass::fence;
+  if (d.inst->has("proxy")) {
+    op.fn = proxy_alias;
+    return;
+  }
+  op.fn = memory_fence_of(d.inst->has("sys") ? kSystem : reach_of(*d.inst));
+}
+
+void decode_proxy(Decoder& d, Op& op) {
+  const ptx::Instruction& i = *d.inst;
+  op.cost = CostClass::fence;
+  if (i.has("alias")) {
+    op.fn = proxy_alias;
+  } else if (i.has("async") || i.has("async::generic")) {
+    const bool shared = restricted(i) || i.has("shared::cta");
+    op.fn = shared ? proxy_async<kCta> : i.has("shared::cluster") ? proxy_async<kCluster> : proxy_async<kGpu>;
+  } else if (i.has("tensormap::generic")) {
+    switch (reach_of(i)) {
+      case kCta: op.fn = proxy_tensormap<kCta>; break;
+      case kCluster: op.fn = proxy_tensormap<kCluster>; break;
+      case kGpu: op.fn = proxy_tensormap<kGpu>; break;
+      default: op.fn = proxy_tensormap<kSystem>; break;
+    }
+    if (d.has(0)) {
+      const AddressOperand a = d.address(d.operand(0));
+      op.a = a.base;
+      op.imm = a.offset;
+    }
+  } else {
+    d.not_modelled();
+  }
+}
+
+void decode_mbarrier_init(Decoder&, Op& op) {
+  op.cost = CostClass::fence;
+  op.fn = mbarrier_init;
+}
+
+constexpr Entry kEntries[] = {
+    {"fence", decode_fence},   {"fence.proxy", decode_proxy},  {"fence.mbarrier_init", decode_mbarrier_init},
+    {"membar", decode_membar}, {"membar.proxy", decode_proxy},
+};
+
+}  // namespace
+
+Table fences_table() { return {std::begin(kEntries), std::end(kEntries)}; }
 
 TINYGPU_ISA_END
