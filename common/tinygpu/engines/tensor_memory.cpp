@@ -39,6 +39,21 @@ const char* TmemUse::name() const {
   return "tcgen05";
 }
 
+TmemCosts::TmemCosts(const MachineSpec& spec)
+    : alloc(spec.number("tcgen05.alloc.latency")),
+      alloc_contended(spec.number("tcgen05.alloc.contended")),
+      dealloc(spec.number("tcgen05.dealloc.latency")),
+      relinquish(spec.number("tcgen05.relinquish.latency")),
+      ld_min(spec.number("tcgen05.ld.min")),
+      ld_fixed(spec.number("tcgen05.ld.fixed")),
+      ld_register(spec.number("tcgen05.ld.per_register")),
+      ld_latency(spec.number("tcgen05.ld.latency")),
+      st_fixed(spec.number("tcgen05.st.fixed")),
+      st_register(spec.number("tcgen05.st.per_register")),
+      st_latency(spec.number("tcgen05.st.latency")),
+      wait_ld(spec.number("tcgen05.wait.ld")),
+      wait_st(spec.number("tcgen05.wait.st")) {}
+
 TensorMemory::TensorMemory() : storage_(new uint32_t[kTmemLanes * kTmemColumns + 16]) {
   const auto raw = reinterpret_cast<uintptr_t>(storage_.get());
   cells_ = reinterpret_cast<uint32_t*>((raw + 63) & ~uintptr_t(63));
@@ -137,6 +152,18 @@ void TensorMemory::release(const Cta& owner, uint32_t first, uint32_t units) {
   blocks_ = std::move(kept);
 }
 
+TensorMemory::Request* TensorMemory::CtaState::request_of(const Warp& w) {
+  for (Request& r : requests)
+    if (r.warp == &w) return &r;
+  return nullptr;
+}
+
+TensorMemory::Request* TensorMemory::CtaState::waiting(Request::Kind kind) {
+  for (Request& r : requests)
+    if (r.kind == kind && r.stage == Request::Stage::waiting) return &r;
+  return nullptr;
+}
+
 uint32_t TensorMemory::columns_of(const Cta& owner) const {
   uint32_t n = 0;
   for (const Cta* o : unit_owner_) n += o == &owner;
@@ -167,12 +194,12 @@ void TensorMemory::on_cta_exit(Cta& cta) {
   Cta* peer = cta.cluster.cta(cta.rank ^ 1);
   if (!peer || peer == &cta || peer->exited || peer->sm.units[kSlot] == nullptr) return;
   CtaState& other = of(peer->sm).state_of(*peer);
-  for (const Handshake* h : {&other.alloc, &other.dealloc})
-    if (h->stage == Handshake::Stage::waiting)
-      h->who.fault(FaultKind::deadlock, "cta-pair-exited",
-                   fmt::format("CTA {} of the pair exits while CTA {} waits for it in {}.cta_group::2.", cta.rank,
-                               peer->rank, h == &other.alloc ? "tcgen05.alloc" : "tcgen05.dealloc"),
-                   "One warp in each CTA of the pair executes every cta_group::2 alloc and dealloc.");
+  for (const Request& r : other.requests)
+    if (other.cta_group == 2 && r.stage == Request::Stage::waiting)
+      r.who.fault(FaultKind::deadlock, "cta-pair-exited",
+                  fmt::format("CTA {} of the pair exits while CTA {} waits for it in {}.cta_group::2.", cta.rank,
+                              peer->rank, r.kind == Request::Kind::alloc ? "tcgen05.alloc" : "tcgen05.dealloc"),
+                  "One warp in each CTA of the pair executes every cta_group::2 alloc and dealloc.");
 }
 
 uint64_t TensorMemory::begin_use(TmemUse use) {

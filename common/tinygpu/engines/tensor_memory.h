@@ -2,8 +2,10 @@
 // obey. PTX ISA 9.7.16.1 (geometry), 9.7.16.7 (allocation); checks as ptxas -g-tmem-access-check decodes them (spec
 // tmem.md 1.8).
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -47,6 +49,16 @@ struct TmemUse {
   Origin who;
   uint64_t id = 0;
   const char* name() const;
+};
+
+/// The profile's numbers, in SM cycles ("tcgen05.…" in MachineSpec::numbers).
+struct TmemCosts {
+  double alloc, alloc_contended, dealloc, relinquish;
+  // A load of R registers a thread keeps its partition's port for max(ld_min, ld_fixed + ld_register * R).
+  double ld_min, ld_fixed, ld_register, ld_latency;
+  double st_fixed, st_register, st_latency;
+  double wait_ld, wait_st;
+  explicit TmemCosts(const MachineSpec& spec);
 };
 
 class TensorMemory final : public SmUnit {
@@ -106,9 +118,10 @@ class TensorMemory final : public SmUnit {
   const std::vector<Block>& blocks() const { return blocks_; }
   uint32_t columns_of(const Cta& owner) const;
 
-  /// One half of a cta_group::2 handshake: the warp that waits for the peer CTA's.
-  struct Handshake {
-    enum class Stage : uint8_t { none, waiting, completing, done } stage = Stage::none;
+  /// An alloc or dealloc that a warp is blocked in; also one half of a cta_group::2 handshake.
+  struct Request {
+    enum class Kind : uint8_t { alloc, dealloc } kind = Kind::alloc;
+    enum class Stage : uint8_t { waiting, answering, done } stage = Stage::waiting;
     Warp* warp = nullptr;
     uint32_t columns = 0, address = 0;
     uint64_t since = 0;
@@ -120,9 +133,27 @@ class TensorMemory final : public SmUnit {
     bool relinquished = false;
     uint32_t last_columns = 0;  // of the CTA's latest alloc, 0: none yet
     uint32_t cta_group = 0;     // of the CTA's first tcgen05 instruction that has one
-    Handshake alloc, dealloc;
+    std::list<Request> requests;
+
+    Request* request_of(const Warp& w);
+    /// The oldest request of this kind that waits for the peer CTA or for columns.
+    Request* waiting(Request::Kind kind);
   };
   CtaState& state_of(const Cta& cta) { return states_[&cta]; }
+
+  // ---- Time
+  // ----------------------------------------------------------------------------------------------------------
+  const TmemCosts& costs(const MachineSpec& spec) {
+    if (!costs_) costs_ = std::make_unique<TmemCosts>(spec);
+    return *costs_;
+  }
+  /// Takes a partition's read or write port for `cycles` from `now` on, or from when it is free; returns when that
+  /// ends.
+  double use_port(uint32_t partition, bool write, uint64_t now, double cycles) {
+    double& free = port_free_[write][partition];
+    free = std::max(free, double(now)) + cycles;
+    return free;
+  }
 
   /// Leak and pair checks: "tmem-leak", "cta-pair-exited".
   void on_cta_exit(Cta& cta) override;
@@ -147,6 +178,8 @@ class TensorMemory final : public SmUnit {
   std::unordered_map<const Cta*, CtaState> states_;
   std::vector<TmemUse> uses_;
   uint64_t next_use_ = 1;
+  std::unique_ptr<TmemCosts> costs_;
+  double port_free_[2][4] = {};  // [write][partition]
 };
 
 /// One broken Tensor Memory rule. An error that stops the kernel, or a warning when RunOptions::strict_tmem is off.
