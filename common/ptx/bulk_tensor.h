@@ -1,0 +1,60 @@
+// cp.async.bulk and cp.async.bulk.tensor (PTX ISA 9.7.9.25 to 9.7.9.28): copies by the TMA unit.
+// One thread issues a copy. Loads end by complete_tx on an mbarrier, stores and reductions by bulk groups.
+#pragma once
+#include <cuda.h>
+
+#include "common/ptx/address.h"
+
+namespace gen5::ptx {
+
+/// Warms the cache of tensor maps. `map` lies in global, constant or kernel-parameter memory.
+GEN5_PTX void prefetch_tensormap(const CUtensorMap* map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+/// Loads the box at element coordinates (x, y), x along the rows, into shared memory at `dst` and completes its bytes
+/// (always the whole box, elements outside the tensor are filled) on `bar`.
+GEN5_PTX void tensor_load_2d(uint32_t dst, const CUtensorMap* map, int x, int y, uint32_t bar) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
+          dst),
+      "l"(map), "r"(x), "r"(y), "r"(bar)
+      : "memory");
+}
+
+/// Stores the box at `src` to element coordinates (x, y); what lies outside the tensor is not written.
+GEN5_PTX void tensor_store_2d(const CUtensorMap* map, int x, int y, uint32_t src) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(x),
+               "r"(y), "r"(src)
+               : "memory");
+}
+
+/// Copies `bytes` (a multiple of 16) from global to this CTA's shared memory, both 16-byte aligned.
+GEN5_PTX void bulk_load(uint32_t dst, const void* src, uint32_t bytes, uint32_t bar) {
+  asm volatile("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(dst),
+               "l"(src), "r"(bytes), "r"(bar)
+               : "memory");
+}
+
+/// Copies `bytes` (a multiple of 16) from shared to global memory, both 16-byte aligned.
+GEN5_PTX void bulk_store(void* dst, uint32_t src, uint32_t bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(dst), "r"(src), "r"(bytes)
+               : "memory");
+}
+
+/// Closes a group of this thread's bulk stores.
+GEN5_PTX void bulk_commit_group() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+
+/// Waits until at most `Pending` of this thread's groups are unfinished; finished: written.
+template <int Pending>
+GEN5_PTX void bulk_wait_group() {
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory");
+}
+
+/// The same, but finished means only that the source has been read and may be overwritten.
+template <int Pending>
+GEN5_PTX void bulk_wait_group_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");
+}
+
+}  // namespace gen5::ptx
