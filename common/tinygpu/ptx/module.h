@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/tinygpu/ptx/types.h"
@@ -26,18 +27,20 @@ struct Function;
 
 struct Operand {
   enum class Kind : uint8_t {
-    reg,       // `reg`; `negated` for !%p
-    integer,   // `bits` (two's complement, sign-extended to 64); `negated` for !0 / !1 on predicates
-    real,      // `bits` holds the raw bits, `type` says f32 (0f…), f64 (0d… and decimal literals)
-    special,   // %tid.x …: `name` without the '%', e.g. "tid.x", "clock64", "laneid"
-    symbol,    // a variable, function or unresolved name, optionally plus `bits` as byte offset: `name`
-    label,     // branch target: `label` id; for .branchtargets / .callprototype lists: `name`
-    address,   // [base + bits]: elems[0] is reg, symbol or integer; further elems: what follows inside the brackets,
-               // e.g. the coordinate vector of [map, {x, y}]
-    vector,    // {a, b, …}: elems
-    pair,      // d|p : elems[0], elems[1]
-    list,      // (a, b) of a call: elems
-    sink,      // _
+    reg,      // `reg`; `negated` for !%p
+    integer,  // `bits` (two's complement, sign-extended to 64); `negated` for !0 / !1 on predicates
+    real,     // `bits` holds the raw bits, `type` says f32 (0f…), f64 (0d… and decimal literals)
+    special,  // %tid.x …: `name` without the '%', e.g. "tid.x", "clock64", "laneid"
+    symbol,   // a variable, function or unresolved name, optionally plus `bits` as byte offset: `name`
+    label,    // branch target: `label` id; for .branchtargets / .callprototype lists: `name`
+    address,  // [base + bits]: elems[0] is reg, symbol or integer; further elems: what follows inside the brackets,
+              // e.g. the coordinate vector of [map, {x, y}]
+    vector,   // {a, b, …}: elems
+    pair,     // d|p : elems[0], elems[1]
+    list,     // (a, b) of a call: elems. A call's operands are [list of returns,] callee, [list of arguments,] [label]:
+              // the returns and the arguments are `list`s, the callee a `symbol` or `reg`, the prototype or
+              // .calltargets name of an indirect call a `label` with `name`
+    sink,     // _
   };
   Kind kind = Kind::sink;
   bool negated = false;
@@ -57,14 +60,14 @@ struct SourceLine {
 
 struct Instruction {
   Pos pos;
-  SourceLine source;         // last .loc in force
-  int32_t guard = -1;        // register id of the guard predicate, or -1
+  SourceLine source;   // last .loc in force
+  int32_t guard = -1;  // register id of the guard predicate, or -1
   bool guard_negated = false;
-  std::string opcode;              // the family, e.g. "add", "tcgen05.mma", "cp.async.bulk.tensor", "mbarrier.try_wait"
-  std::vector<std::string> mods;   // the modifiers after it, as written, without dots: "rn","ftz","f32"
-  std::vector<Type> types;         // the type modifiers among `mods`, in order
+  std::string opcode;             // the family, e.g. "add", "tcgen05.mma", "cp.async.bulk.tensor", "mbarrier.try_wait"
+  std::vector<std::string> mods;  // the modifiers after it, as written, without dots: "rn","ftz","f32"
+  std::vector<Type> types;        // the type modifiers among `mods`, in order
   std::vector<Operand> operands;
-  std::string text;                // the whole instruction as written, without the trailing ';', one line
+  std::string text;  // the whole instruction as written, without the trailing ';', one line
 
   bool has(std::string_view mod) const {
     for (const auto& m : mods)
@@ -98,8 +101,8 @@ struct Label {
 /// `ts: .branchtargets a, b;` — and `.calltargets`.
 struct TargetList {
   std::string name;
-  std::vector<uint32_t> labels;         // label ids of .branchtargets
-  std::vector<std::string> functions;   // names of .calltargets
+  std::vector<uint32_t> labels;        // label ids of .branchtargets
+  std::vector<std::string> functions;  // names of .calltargets
 };
 
 struct Initialiser {
@@ -123,10 +126,10 @@ struct Variable {
   Space space = Space::generic;
   Type type = Type::none;
   uint32_t align = 1;
-  uint64_t size = 0;          // bytes of the whole object; 0 for `.extern .shared x[]`
-  bool unsized_array = false; // x[]
+  uint64_t size = 0;           // bytes of the whole object; 0 for `.extern .shared x[]`
+  bool unsized_array = false;  // x[]
   Linkage linkage = Linkage::internal;
-  bool managed = false;       // .attribute(.managed)
+  bool managed = false;  // .attribute(.managed)
   Initialiser init;
   bool has_init = false;
   Pos pos;
@@ -137,7 +140,7 @@ struct Param {
   Type type = Type::none;
   uint32_t align = 1;
   uint64_t size = 0;
-  bool is_reg = false;   // old style .reg parameter of a .func
+  bool is_reg = false;  // old style .reg parameter of a .func
   uint32_t reg = 0;
   bool pointer = false;  // .ptr
 };
@@ -146,7 +149,7 @@ struct Function {
   std::string name;
   bool entry = false;
   Linkage linkage = Linkage::internal;
-  bool has_body = false;      // false: a prototype
+  bool has_body = false;  // false: a prototype
   bool noreturn = false;
   std::vector<Param> returns;
   std::vector<Param> params;  // in order; offsets by the C layout rule
@@ -157,7 +160,7 @@ struct Function {
   uint32_t reqnctapercluster[3] = {0, 0, 0};
   bool explicit_cluster = false;
   std::vector<Register> registers;
-  std::vector<Variable> locals;   // .local/.shared/.param declared inside; names made unique
+  std::vector<Variable> locals;  // .local/.shared/.param declared inside; names made unique
   std::vector<Label> labels;
   std::vector<TargetList> targets;
   std::vector<Function> prototypes;  // label: .callprototype
@@ -166,14 +169,15 @@ struct Function {
 };
 
 struct Module {
-  std::string name;              // for messages
+  std::string name;  // for messages
   int version_major = 0, version_minor = 0;
-  std::string target;            // "sm_100a"
+  std::string target;  // "sm_100a"
   std::vector<std::string> target_options;
   int address_size = 64;
   std::vector<std::string> files;  // .file table, index = .file number
   std::vector<Variable> variables;
   std::vector<std::unique_ptr<Function>> functions;
+  std::vector<std::pair<std::string, std::string>> aliases;  // .alias name, function;
 };
 
 }  // namespace tinygpu::ptx

@@ -1,0 +1,576 @@
+// Functions: headers, scopes, statements and instructions.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "common/tinygpu/ptx/form_check.h"
+#include "common/tinygpu/ptx/parser_impl.h"
+
+namespace tinygpu::ptx {
+
+namespace {
+
+constexpr uint32_t kMostRegisters = 1 << 22;  // of one function
+constexpr uint64_t kMostThreads = uint64_t(1) << 31;
+
+}  // namespace
+
+// --- names
+// -------------------------------------------------------------------------------------------------------------
+
+uint32_t Parser::new_register(std::string_view name, Type type) {
+  if (f_->registers.size() >= kMostRegisters) fail(tok_.pos, "this function has too many registers");
+  f_->registers.push_back({std::string(name), type});
+  return uint32_t(f_->registers.size() - 1);
+}
+
+std::optional<uint32_t> Parser::find_in_range(Scope& s, std::string_view name) {
+  for (Range& r : s.ranges) {
+    if (name.size() <= r.prefix.size() || !name.starts_with(r.prefix)) continue;
+    const std::string_view digits = name.substr(r.prefix.size());
+    if (digits.size() > 9 || (digits[0] == '0' && digits.size() > 1)) continue;
+    uint32_t n = 0;
+    bool ok = true;
+    for (char c : digits) {
+      ok = ok && c >= '0' && c <= '9';
+      n = n * 10 + uint32_t(c - '0');
+    }
+    if (!ok || n >= r.count) continue;
+    if (n >= kMostRegisters) fail(tok_.pos, "this function has too many registers");
+    if (n >= r.ids.size()) r.ids.resize(std::min<size_t>(r.count, std::max<size_t>(n + 1, r.ids.size() * 2)), -1);
+    if (r.ids[n] < 0) r.ids[n] = int32_t(new_register(name, r.type));
+    return uint32_t(r.ids[n]);
+  }
+  return {};
+}
+
+std::optional<Parser::Name> Parser::find_name(std::string_view name) {
+  const bool numbered = name.back() >= '0' && name.back() <= '9';
+  for (size_t i = scopes_.size(); i-- > 0;) {
+    Scope& s = scopes_[i];
+    if (numbered)
+      if (const auto id = find_in_range(s, name)) return Name{Name::Kind::reg, *id};
+    if (!s.names.empty())
+      if (const auto it = s.names.find(name); it != s.names.end()) return it->second;
+  }
+  return {};
+}
+
+void Parser::declare(std::string_view name, Name what, Pos pos) {
+  if (name == "_") return;
+  Scope& s = scopes_.back();
+  if (!s.names.emplace(name, what).second)
+    fail(pos, fmt::format("'{}' is declared twice in this block", name),
+         "rename one of the two, or open a block with { }");
+}
+
+std::string Parser::unique_local_name(std::string_view name) {
+  std::string unique(name);
+  for (int n = 1; local_names_.contains(unique) || module_names_.contains(unique); ++n)
+    unique = fmt::format("{}${}", name, n);
+  local_names_.insert(unique);
+  return unique;
+}
+
+void Parser::open_scope(Pos pos) {
+  if (scopes_.size() >= size_t(kDeepest)) fail(pos, "blocks are nested too deeply");
+  scopes_.emplace_back();
+  scopes_.back().open = pos;
+}
+
+/// Leaves a block: branches to labels of this block are resolved, the others are the outer block's.
+void Parser::close_scope() {
+  Scope s = std::move(scopes_.back());
+  scopes_.pop_back();
+  for (const PendingLabel& p : s.pending) {
+    const auto label = s.labels.find(p.name);
+    if (p.in_targets) {
+      if (label != s.labels.end()) {
+        f_->targets[p.instruction].labels[p.operand] = label->second;
+        continue;
+      }
+    } else {
+      Operand& o = f_->body[p.instruction].operands[p.operand];
+      if (label != s.labels.end()) {
+        o.label = label->second;
+        continue;
+      }
+      if (const auto t = s.targets.find(p.name); t != s.targets.end()) {
+        o.label = t->second;
+        o.name = p.name;
+        continue;
+      }
+      if (s.prototypes.contains(p.name)) {
+        o.name = p.name;
+        continue;
+      }
+    }
+    if (scopes_.empty())
+      report(p.pos, fmt::format("unknown label '{}'", p.name),
+             "a branch reaches labels of its own block and of the blocks around it");
+    else
+      scopes_.back().pending.push_back(p);
+  }
+}
+
+// --- function headers
+// ----------------------------------------------------------------------------------------------------
+
+void Parser::function_directives(Function& f) {
+  const auto triple = [&](uint32_t(&to)[3]) {
+    next();
+    to[0] = to[1] = to[2] = 1;
+    for (int i = 0; i < 3; ++i) {
+      if (i > 0 && !accept(',')) break;
+      to[i] = uint32_t(expect_count("the size", kMostThreads));
+    }
+  };
+  const auto single = [&](uint32_t& to) {
+    next();
+    to = uint32_t(expect_count("the number", kMostThreads));
+  };
+  for (; tok_.directive();) {
+    const std::string_view d = tok_.text;
+    if (d == ".maxntid")
+      triple(f.maxntid);
+    else if (d == ".reqntid")
+      triple(f.reqntid);
+    else if (d == ".reqnctapercluster")
+      triple(f.reqnctapercluster);
+    else if (d == ".minnctapersm")
+      single(f.minnctapersm);
+    else if (d == ".maxnctapersm") {
+      uint32_t unused = 0;
+      single(unused);
+    } else if (d == ".maxnreg")
+      single(f.maxnreg);
+    else if (d == ".maxclusterrank")
+      single(f.maxclusterrank);
+    else if (d == ".explicitcluster" || d == ".blocksareclusters") {
+      f.explicit_cluster = true;
+      next();
+    } else if (d == ".noreturn") {
+      f.noreturn = true;
+      next();
+    } else if (d == ".abi_preserve" || d == ".abi_preserve_control") {
+      next();
+      expect_count("the register count", kMostThreads);
+    } else if (d == ".local_maxnreg") {
+      uint32_t unused = 0;
+      single(unused);
+    } else if (d == ".pragma") {
+      next();
+      expect_string("a string");
+      while (accept(',')) expect_string("a string");
+      accept(';');
+    } else if (d == ".attribute") {
+      next();
+      expect('(', ".attribute");
+      for (int depth = 1; depth > 0; next()) {
+        if (tok_.kind == Token::Kind::end) unexpected("')'");
+        if (tok_.is('(')) ++depth;
+        if (tok_.is(')')) --depth;
+      }
+    } else {
+      fail(tok_.pos, fmt::format("unknown directive '{}' of a function", d),
+           ".maxntid .reqntid .minnctapersm .maxnreg .reqnctapercluster .explicitcluster .maxclusterrank .noreturn "
+           ".pragma stand here");
+    }
+  }
+}
+
+void Parser::function(bool entry, Linkage linkage) {
+  auto owned = std::make_unique<Function>();
+  Function& f = *owned;
+  f.entry = entry;
+  f.linkage = linkage;
+  f.pos = tok_.pos;
+  // `.func (.param .b32 r) name (...)`; .noreturn and attributes may stand before the name.
+  while (tok_.directive()) {
+    if (accept(".noreturn"))
+      f.noreturn = true;
+    else if (tok_.is(".attribute"))
+      function_directives(f);
+    else
+      unexpected("the function's name");
+  }
+  if (!entry && tok_.is('(')) f.returns = parameter_list(true, f);
+  f.pos = tok_.pos;
+  f.name = expect_ident("the function's name");
+  if (tok_.is('(')) f.params = parameter_list(!entry, f);
+  function_directives(f);
+  if (f.maxntid[0] && f.reqntid[0]) fail(f.pos, "a function has both .maxntid and .reqntid", "keep one of them");
+  module_names_.insert(f.name);
+  if (tok_.is(';')) {  // a prototype
+    next();
+    m_.functions.push_back(std::move(owned));
+    return;
+  }
+  if (!tok_.is('{')) unexpected("'{' or ';' after the function's header");
+  if (!defined_.insert(f.name).second)
+    fail(f.pos, fmt::format("'{}' is defined twice", f.name), "rename one of the two");
+  f.has_body = true;
+  f_ = &f;
+  scopes_.clear();
+  vectors_.clear();
+  local_names_.clear();
+  line_ = {};
+  checker_->begin(f);
+  const Pos open = tok_.pos;
+  open_scope(open);
+  for (const std::vector<Param>* list : {&f.returns, &f.params})
+    for (const Param& p : *list) {
+      if (p.name == "_") continue;
+      local_names_.insert(p.name);
+      const Name n = p.is_reg ? Name{Name::Kind::reg, p.reg} : Name{Name::Kind::param, 0};
+      // The module's own string may move; the text does not.
+      if (!scopes_.back().names.emplace(p.name, n).second)
+        fail(f.pos, fmt::format("parameter '{}' is declared twice", p.name));
+    }
+  next();
+  body();
+  f_ = nullptr;
+  m_.functions.push_back(std::move(owned));
+}
+
+void Parser::body() {
+  while (!scopes_.empty()) {
+    braces_ = 0;
+    depth_ = 0;
+    try {
+      if (tok_.kind == Token::Kind::end)
+        fail(scopes_.back().open, fmt::format("the block of '{}' that opens here is never closed", f_->name),
+             "end it with }");
+      if (tok_.is('{')) {
+        open_scope(tok_.pos);
+        next();
+      } else if (tok_.is('}')) {
+        close_scope();
+        next();
+      } else {
+        statement();
+      }
+    } catch (Failure& failure) {
+      const bool at_end = tok_.kind == Token::Kind::end;
+      report(std::move(failure.message));
+      if (at_end) {
+        scopes_.clear();
+        return;
+      }
+      if (!scopes_.empty()) skip_statement_after_error();
+    }
+  }
+}
+
+void Parser::skip_statement_after_error() {
+  // tok_ is the token that did not fit: it may end the statement itself.
+  for (;;) {
+    try {
+      if (tok_.is(';')) {
+        next();
+        return;
+      }
+      if (tok_.is('}') && braces_ == 0) return;
+      if (tok_.is('}')) --braces_;
+      if (tok_.kind == Token::Kind::end) return;
+      lex_.skip_statement(braces_);
+      next();
+      return;
+    } catch (const Failure&) {
+      tok_ = Token{};
+      tok_.kind = Token::Kind::punct;  // whatever could not be read
+    }
+  }
+}
+
+// --- statements
+// -------------------------------------------------------------------------------------------------------------
+
+void Parser::statement() {
+  if (tok_.ident()) {
+    if (lex_.colon_follows()) return label_statement();
+    return instruction();
+  }
+  if (tok_.is('@')) return instruction();
+  if (tok_.directive()) return directive_statement();
+  if (accept(';')) return;
+  unexpected("an instruction, a label or a declaration");
+}
+
+void Parser::directive_statement() {
+  const std::string_view d = tok_.text;
+  if (d == ".loc") return line_info();
+  if (d == ".reg") return registers();
+  if (d == ".file") return file();
+  if (d == ".section") return section();
+  if (d == ".pragma") {
+    next();
+    expect_string("a string");
+    while (accept(',')) expect_string("a string");
+    expect(';', "the pragma");
+    return;
+  }
+  static constexpr struct {
+    std::string_view name;
+    Space space;
+  } kSpaces[] = {{".shared", Space::shared},
+                 {".local", Space::local},
+                 {".param", Space::param},
+                 {".global", Space::global},
+                 {".const", Space::constant}};
+  const bool external = d == ".extern";
+  if (external) next();
+  for (const auto& s : kSpaces)
+    if (accept(s.name)) {
+      const TypeSpec spec = type_spec(s.space == Space::param);
+      do {
+        const Pos pos = tok_.pos;
+        const std::string_view name = tok_.text;
+        Variable v = declarator(spec, s.space, external ? Linkage::external : Linkage::internal);
+        if (v.unsized_array && !v.has_init && !external)
+          fail(pos, fmt::format("'{}' has no size", v.name), "give the array a size");
+        if (!external) v.name = unique_local_name(name);
+        declare(name, {Name::Kind::variable, uint32_t(f_->locals.size())}, pos);
+        f_->locals.push_back(std::move(v));
+      } while (accept(','));
+      expect(';', "the variable");
+      return;
+    }
+  if (d == ".branchtargets" || d == ".calltargets" || d == ".callprototype")
+    fail(tok_.pos, fmt::format("'{}' without a label", d), fmt::format("write name: {} …;", d));
+  fail(tok_.pos, fmt::format("unknown directive '{}'", d),
+       "inside a function stand .reg .shared .local .param .loc .pragma and labelled .branchtargets .calltargets "
+       ".callprototype");
+}
+
+void Parser::registers() {
+  next();
+  const TypeSpec spec = type_spec(false);
+  do {
+    const Pos pos = tok_.pos;
+    const std::string_view name = expect_ident("a register's name");
+    if (accept('<')) {
+      const uint64_t count = expect_count("the register count", UINT32_MAX);
+      expect('>', "the register count");
+      if (spec.lanes > 1) fail(pos, "a range of vector registers", "declare vector registers one by one");
+      scopes_.back().ranges.push_back({name, spec.type, uint32_t(count), {}});
+      continue;
+    }
+    if (spec.lanes > 1) {
+      std::vector<uint32_t> regs;
+      for (int i = 0; i < spec.lanes; ++i)
+        regs.push_back(new_register(fmt::format("{}.{}", name, "xyzw01234"[i]), spec.type));
+      vectors_.push_back(std::move(regs));
+      declare(name, {Name::Kind::vector, uint32_t(vectors_.size() - 1)}, pos);
+    } else {
+      declare(name, {Name::Kind::reg, new_register(name, spec.type)}, pos);
+    }
+  } while (accept(','));
+  expect(';', "the registers");
+}
+
+/// .loc file line column [, function_name label [+ n], inlined_at file line column]
+void Parser::line_info() {
+  next();
+  const uint64_t file_number = expect_count("the file number", UINT32_MAX);
+  const uint64_t line_number = expect_count("the line", UINT32_MAX);
+  expect_count("the column", UINT32_MAX);
+  while (accept(',')) {
+    const std::string_view what = expect_ident("function_name or inlined_at");
+    if (what == "function_name") {
+      expect_ident("a label");
+      if (accept('+')) expect_count("the offset", UINT32_MAX);
+    } else if (what == "inlined_at") {
+      for (int i = 0; i < 3; ++i) expect_count("the position", UINT32_MAX);
+    } else {
+      fail(tok_.pos, fmt::format("'{}' in .loc", what), "function_name or inlined_at may follow");
+    }
+  }
+  line_ = {uint32_t(file_number), uint32_t(line_number)};
+}
+
+void Parser::label_statement() {
+  const Pos pos = tok_.pos;
+  const std::string_view name = tok_.text;
+  next();
+  expect(':', "the label");
+  Scope& s = scopes_.back();
+  if (tok_.is(".branchtargets")) {
+    next();
+    TargetList list;
+    list.name = name;
+    const uint32_t index = uint32_t(f_->targets.size());
+    do {
+      const Pos at = tok_.pos;
+      const std::string_view label = expect_ident("a label");
+      s.pending.push_back({index, uint32_t(list.labels.size()), true, label, at});
+      list.labels.push_back(0);
+    } while (accept(','));
+    f_->targets.push_back(std::move(list));
+    if (!s.targets.emplace(name, index).second) fail(pos, fmt::format("'{}' is declared twice in this block", name));
+    expect(';', "the targets");
+    return;
+  }
+  if (tok_.is(".calltargets")) {
+    next();
+    TargetList list;
+    list.name = name;
+    do {
+      const Pos at = tok_.pos;
+      list.functions.emplace_back(expect_ident("a function"));
+      if (used_.insert(list.functions.back()).second) uses_.push_back({list.functions.back(), at});
+    } while (accept(','));
+    if (!s.targets.emplace(name, uint32_t(f_->targets.size())).second)
+      fail(pos, fmt::format("'{}' is declared twice in this block", name));
+    f_->targets.push_back(std::move(list));
+    expect(';', "the targets");
+    return;
+  }
+  if (tok_.is(".callprototype")) {
+    next();
+    Function p;
+    p.name = name;
+    p.pos = pos;
+    if (tok_.is('(')) p.returns = parameter_list(true, p);
+    expect_ident("'_'");
+    if (tok_.is('(')) p.params = parameter_list(true, p);
+    function_directives(p);
+    expect(';', "the prototype");
+    s.prototypes.insert(name);
+    f_->prototypes.push_back(std::move(p));
+    return;
+  }
+  if (!s.labels.emplace(name, uint32_t(f_->labels.size())).second)
+    fail(pos, fmt::format("label '{}' is defined twice in this block", name),
+         "rename one of the two, or open a block with { }");
+  f_->labels.push_back({std::string(name), uint32_t(f_->body.size())});
+}
+
+// --- instructions
+// -----------------------------------------------------------------------------------------------------------
+
+const Spelling& Parser::spelling_of(std::string_view written) {
+  std::unique_ptr<Spelling>& s = spellings_[written];
+  if (!s) s = std::make_unique<Spelling>(cut_spelling(written));
+  return *s;
+}
+
+/// Source text with white space and comments folded to single spaces.
+std::string Parser::one_line(const char* begin, const char* end) const {
+  std::string out;
+  out.reserve(size_t(end - begin));
+  bool space = false;
+  for (const char* p = begin; p < end; ++p) {
+    if (p[0] == '/' && p + 1 < end && p[1] == '/') {
+      while (p < end && *p != '\n') ++p;
+      space = true;
+    } else if (p[0] == '/' && p + 1 < end && p[1] == '*') {
+      p += 2;
+      while (p + 1 < end && !(p[0] == '*' && p[1] == '/')) ++p;
+      ++p;
+      space = true;
+    } else if (std::isspace(static_cast<unsigned char>(*p))) {
+      space = true;
+    } else {
+      if (space && !out.empty()) out += ' ';
+      space = false;
+      out += *p;
+    }
+  }
+  return out;
+}
+
+void Parser::instruction() {
+  const char* begin = tok_.text.data();
+  f_->body.emplace_back();
+  // A failed instruction leaves no trace.
+  struct Undo {
+    std::vector<Instruction>& body;
+    std::vector<PendingLabel>& pending;
+    size_t pending_size;
+    bool armed = true;
+    ~Undo() {
+      if (!armed) return;
+      body.pop_back();
+      pending.resize(pending_size, PendingLabel{});
+    }
+  } undo{f_->body, scopes_.back().pending, scopes_.back().pending.size()};
+  Instruction& in = f_->body.back();
+  in.pos = tok_.pos;
+  in.source = line_;
+  if (accept('@')) {
+    if (accept('!')) in.guard_negated = true;
+    const Token guard = tok_;
+    if (!guard.ident()) unexpected("the guard predicate");
+    next();
+    const std::optional<Name> n = find_name(guard.text);
+    if (!n || n->kind != Name::Kind::reg)
+      fail(guard.pos, fmt::format("guard '{}' is not a declared predicate", guard.text), "declare it with .reg .pred");
+    if (f_->registers[n->id].type != Type::pred)
+      fail(guard.pos, fmt::format("guard '{}' is .{}, not a predicate", guard.text, name_of(f_->registers[n->id].type)),
+           "a guard is a .pred register: compare with setp first");
+    in.guard = int32_t(n->id);
+    in.pos = tok_.pos;
+  }
+  if (!tok_.ident()) unexpected("an instruction");
+  lex_.extend_opcode(tok_);
+  const Spelling& s = spelling_of(tok_.text);
+  in.opcode = s.opcode;
+  in.mods = s.mods;
+  in.types = s.types;
+  next();
+  const uint32_t index = uint32_t(f_->body.size() - 1);
+  if (in.opcode == "call") {
+    call_operands(in);
+  } else if (!tok_.is(';')) {
+    const bool branch = in.opcode == "bra", table = in.opcode == "brx.idx";
+    in.operands.reserve(4);
+    do {
+      if ((branch || (table && in.operands.size() == 1)) && tok_.ident()) {
+        Operand o;
+        o.kind = Operand::Kind::label;
+        o.pos = tok_.pos;
+        scopes_.back().pending.push_back({index, uint32_t(in.operands.size()), false, tok_.text, tok_.pos});
+        next();
+        in.operands.push_back(std::move(o));
+      } else {
+        in.operands.push_back(operand());
+      }
+    } while (accept(','));
+  }
+  if (!tok_.is(';')) unexpected(fmt::format("',' or ';' after an operand of {}", s.text));
+  in.text = one_line(begin, tok_.text.data());
+  undo.armed = false;
+  if (options_.check_forms) checker_->check(*f_, in, s, [&](ParseMessage m) { report(std::move(m)); });
+  next();
+}
+
+/// call{.uni} [(returns),] callee [, (arguments)] [, prototype or targets];
+void Parser::call_operands(Instruction& in) {
+  const uint32_t index = uint32_t(f_->body.size() - 1);
+  if (tok_.is('(')) {
+    in.operands.push_back(list_operand());
+    expect(',', "the returned values");
+  }
+  if (!tok_.ident()) unexpected("the function to call");
+  in.operands.push_back(name_operand());
+  if (const Operand::Kind k = in.operands.back().kind; k != Operand::Kind::symbol && k != Operand::Kind::reg)
+    fail(in.operands.back().pos, "only a function or a register that holds its address can be called");
+  if (accept(',')) {
+    if (tok_.is('(')) {
+      in.operands.push_back(list_operand());
+      if (!accept(',')) return;
+    }
+    Operand o;
+    o.kind = Operand::Kind::label;
+    o.pos = tok_.pos;
+    if (!tok_.ident()) unexpected("the call's prototype or targets");
+    o.name = tok_.text;
+    scopes_.back().pending.push_back({index, uint32_t(in.operands.size()), false, tok_.text, tok_.pos});
+    next();
+    in.operands.push_back(std::move(o));
+  }
+}
+
+}  // namespace tinygpu::ptx

@@ -1,0 +1,24 @@
+// An opcode's spelling, cut into family and modifiers (opcodes.h says how).
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/tinygpu/ptx/module.h"
+
+namespace tinygpu::ptx {
+
+struct Spelling {
+  std::string text;  // as written, without white space
+  std::string opcode;
+  std::vector<std::string> mods;
+  std::vector<Type> types;
+  bool known = false;  // the family is in opcodes.h
+};
+
+Spelling cut_spelling(std::string_view written);
+
+/// True if `opcode` is in opcodes.h.
+bool is_known_opcode(std::string_view opcode);
+
+}  // namespace tinygpu::ptx
