@@ -50,7 +50,9 @@ Origin origin_of(const Warp& w, int lane = -1);
 MBarrier& mbarrier_at(Cta& owner, uint32_t offset, const Origin& who, const char* operation);
 /// pending −= count (faults past the limits, spec mbarrier.md 7.8), then the completion test at time `when`.
 void mbarrier_arrive(Cta& owner, uint32_t offset, uint32_t count, uint64_t when, const Origin& who);
-/// tx += bytes.
+/// expected −= count for the later phases, then an arrive of `count`.
+void mbarrier_arrive_drop(Cta& owner, uint32_t offset, uint32_t count, uint64_t when, const Origin& who);
+/// tx += bytes, then the completion test (bytes that landed before they were expected end the phase here).
 void mbarrier_expect_tx(Cta& owner, uint32_t offset, uint64_t bytes, uint64_t when, const Origin& who);
 /// tx −= bytes, then the completion test.
 void mbarrier_complete_tx(Cta& owner, uint32_t offset, uint64_t bytes, uint64_t when, const Origin& who);

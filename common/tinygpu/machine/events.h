@@ -1,10 +1,10 @@
 // The event queue of a domain: things that happen later than the instruction that asked for them.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <functional>
-#include <queue>
+#include <map>
 #include <random>
-#include <unordered_map>
 #include <vector>
 
 namespace tinygpu {
@@ -28,7 +28,7 @@ class EventQueue {
   bool empty() const { return size_ == 0; }
   /// Time of the earliest event. Under late/seeded: of the earliest head, only used to advance the clock.
   uint64_t next_time() const;
-  /// Runs one event. timed: the earliest (ties: first scheduled). late: the head whose channel … latest time; seeded: any head.
+  /// Runs one event. timed: the earliest (ties: first scheduled). late: the head with the latest time. seeded: any head.
   void run_one();
   CompletionOrder order() const { return order_; }
 
@@ -36,12 +36,15 @@ class EventQueue {
   struct Event {
     uint64_t time, seq, channel;
     Action action;
+    bool operator>(const Event& o) const { return time != o.time ? time > o.time : seq > o.seq; }
   };
+  Event take_timed();
+  Event take_channel();
   CompletionOrder order_;
   std::mt19937_64 random_;
-  uint64_t seq_ = 0, next_channel_ = 1, size_ = 0, last_time_ = 0;
-  std::vector<Event> heap_;                                   // timed
-  std::vector<std::pair<uint64_t, std::vector<Event>>> chans_;  // late, seeded: FIFO by channel
+  uint64_t seq_ = 0, next_channel_ = 1, size_ = 0;
+  std::vector<Event> heap_;                       // timed: a binary heap, earliest first
+  std::map<uint64_t, std::deque<Event>> queues_;  // late, seeded: FIFO by channel
 };
 
 }  // namespace tinygpu

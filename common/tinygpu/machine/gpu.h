@@ -3,7 +3,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -31,6 +33,7 @@ struct LaunchConfig {
   bool explicit_cluster = false;
   uint32_t dynamic_shared = 0;
   bool cooperative = false;
+  uint64_t grid_workspace = 0;  // %envreg1 (high) and %envreg2 (low): where cooperative groups keep a grid's barrier
   std::vector<uint8_t> params;  // laid out by kernel->params
 };
 
@@ -134,6 +137,7 @@ class Cluster {
   uint32_t barrier_arrived = 0;
   uint64_t barrier_last = 0, barrier_round = 0;
   explicit Cluster(Domain& d) : domain(d) {}
+  Dim3 shape;                  // CTAs per cluster
   uint32_t live_threads() const;
   Cta* cta(uint32_t rank) { return rank < ctas.size() ? ctas[rank].get() : nullptr; }
   void barrier_check(uint64_t now);
@@ -153,8 +157,12 @@ class Domain {
   uint64_t now = 0;            // time of the event or warp being run
   bool serial = false;         // strong global accesses may execute (serial phase, or only one domain is active)
   std::vector<std::unique_ptr<Cluster>> clusters;
-  uint64_t progress = 0;       // counts effects that could end somebody's wait; deadlock detection
-  uint64_t freed_at = 0;
+  uint64_t progress = 0;       // counts what can end a wait: events, wake-ups, exits, strong stores
+  uint64_t polls = 0;          // failed waits and strong loads since the last progress: livelock detection
+  uint64_t stuck = 0;          // times that only timeouts were left to happen, since the last progress
+  void made_progress() { ++progress; polls = stuck = 0; }
+  /// A strong load may be a poll; a strong store or atomic may end one.
+  void strong_access(const Op& op) { op.cost == CostClass::global_load ? void(++polls) : made_progress(); }
   std::vector<Warp*> deferred; // warps whose next op needs the serial phase
   std::map<std::string, uint64_t> counters;
 
@@ -163,13 +171,25 @@ class Domain {
   bool idle() const { return clusters.empty() && events.empty(); }
   /// Earliest time at which anything here can happen; ~0 if nothing can.
   uint64_t next_time() const;
+  const std::vector<Warp*>& warps() const { return warps_; }
   bool has_room(const LaunchConfig& c) const;
   void start_cluster(Dim3 id, uint64_t linear, uint64_t when);
-  void on_warp_done(Warp& w);
+  /// Called by Warp::exit when lanes leave: barriers, CTA and cluster bookkeeping.
+  void on_exit(Warp& w, uint32_t lanes);
 
  private:
   friend class Launch;
   void retire_clusters();
+  bool runnable_now() const;
+  std::vector<std::unique_ptr<Cluster>> retired_;  // ended, but effects in flight may still land in their memory
+  uint64_t turns_ = 0;
+  std::vector<Warp*> warps_;   // of all resident CTAs
+  bool retire_ = false;        // a cluster has ended
+  uint64_t freed_at_ = 0;
+  std::exception_ptr fault_;
+  uint64_t fault_time_ = 0;
+  uint64_t instructions_ = 0;
+  uint64_t last_time_ = 0;
 };
 
 /// One grid in flight.
@@ -190,12 +210,17 @@ class Launch {
 
  private:
   void fill(uint64_t now);
-  [[noreturn]] void report_deadlock();
+  void serial_phase();
+  void check_stuck();
+  [[noreturn]] void report_deadlock(const char* how);
+  Dim3 cluster_id(uint64_t linear) const;
   uint64_t next_cluster_ = 0, total_clusters_ = 0;
   Dim3 cluster_grid_;
+  uint32_t cluster_size_ = 1;
   std::vector<std::unique_ptr<Domain>> domains_;
   std::mutex report_mutex_;
   std::set<std::pair<std::string, const void*>> reported_;
+  uint64_t polled_instructions_ = 0;
 };
 
 /// What a launch needs per SM, and how many CTAs of it fit. Throws nothing; 0 blocks: does not fit at all.

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "common/tinygpu/base/diagnosis.h"
@@ -31,12 +32,19 @@ class MBarrierTable {
   MBarrier* find(uint32_t offset);
   MBarrier& create(uint32_t offset);
   void erase(uint32_t offset);
+  /// mbarrier.inval: ends the object; its place is remembered, so that a later use can be told from one never initialised.
+  void invalidate(uint32_t offset) {
+    erase(offset);
+    invalidated_.insert(offset);
+  }
+  bool invalidated(uint32_t offset) const { return invalidated_.count(offset) != 0; }
   /// True if [offset, offset+size) overlaps a live object. Cheap: a range test first.
   bool overlaps(uint32_t offset, uint32_t size) const;
   const std::unordered_map<uint32_t, MBarrier>& all() const { return live_; }
 
  private:
   std::unordered_map<uint32_t, MBarrier> live_;
+  std::unordered_set<uint32_t> invalidated_;
   uint32_t low_ = ~0u, high_ = 0;
 };
 

@@ -1,5 +1,6 @@
 // Device memory: one address range that the host cannot touch, backed by pages at another address.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -45,18 +46,22 @@ class GlobalMemory {
   /// The allocation nearest below/above, for messages: "12 bytes past the end of a 4096-byte allocation at 0x…".
   std::string describe(uint64_t address) const;
 
+  /// Changes whenever an allocation is made or released: validates cached results of find().
+  uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
+  /// True if `address` lies in the range that device addresses come from, allocated or not.
+  bool reserved(uint64_t address) const { return offset_of(address) < span_; }
   uint64_t capacity() const { return capacity_; }
   uint64_t used() const { return used_; }
 
  private:
-  struct Index;
   uint64_t capacity_, used_ = 0;
-  int fd_ = -1;
+  std::atomic<uint64_t> epoch_{1};
   uint8_t* device_ = nullptr;   // PROT_NONE view: device addresses
   uint8_t* backing_ = nullptr;  // read-write view
   uint64_t span_ = 0;
   std::map<uint64_t, Allocation> allocations_;
   std::map<uint64_t, uint64_t> free_;  // offset → size, coalesced
+  uint64_t offset_of(uint64_t address) const { return address - reinterpret_cast<uint64_t>(device_); }
   mutable std::shared_mutex mutex_;
 };
 

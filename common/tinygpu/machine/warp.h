@@ -44,7 +44,7 @@ struct CallFrame {
   const Function* function = nullptr;  // the caller
   uint32_t return_pc = 0;
   uint32_t register_base = 0, local_base = 0;
-  const Op* call = nullptr;
+  const uint32_t* list = nullptr;  // the call's Op::list
 };
 
 /// Lanes that run together.
@@ -54,7 +54,6 @@ struct Group {
   uint32_t pc = 0;
   const Function* function = nullptr;
   uint32_t register_base = 0, local_base = 0;
-  uint32_t param_base = 0;     // local offset of this function's incoming parameters (not for entries)
   uint64_t wake = 0;           // not before this time
   uint64_t timeout = ~0ull;    // a blocked group becomes runnable at this time with timed_out set
   bool timed_out = false;
@@ -112,6 +111,10 @@ class Warp {
   template <class F>
   int wake(uint64_t when, F&& match);
 
+  /// bar.warp.sync: blocks the executing lanes until every live lane of `members` has arrived at a barrier with that mask,
+  /// at whatever instruction. Returns with the group blocked or, if it was the last, running.
+  void warp_barrier(uint32_t members);
+
   // Control flow. Masks are subsets of exec().
   /// Lanes of `taken` continue at `target`, the rest of the group behind the op.
   void branch(uint32_t taken, uint32_t target);
@@ -125,7 +128,6 @@ class Warp {
   /// Local memory of a lane, grown on demand. Throws stack_overflow past 512 KiB.
   uint8_t* local(uint32_t lane, uint32_t offset, uint32_t size);
   uint32_t local_base() const { return groups_[current_].local_base; }
-  uint32_t param_base() const { return groups_[current_].param_base; }
 
   // ---- Diagnosis ---------------------------------------------------------------------------------------------------
   /// Place of the current op; `lane` −1 for the warp.
@@ -142,7 +144,7 @@ class Warp {
   void run(uint64_t deadline);
   bool done() const { return live_ == 0; }
   /// Earliest time at which a group could run; ~0 if all are blocked without timeout.
-  uint64_t ready_time() const;
+  uint64_t ready_time() const { return ready_; }
   const std::vector<Group>& groups() const { return groups_; }
   std::vector<Group>& groups() { return groups_; }
   uint64_t instructions() const { return instructions_; }
@@ -157,6 +159,8 @@ class Warp {
     uint32_t inst;   // who loads
   };
   std::vector<Pending> pending;
+  /// Called before an op with Op::reads_pending while `pending` is not empty. May block (retry) the group.
+  ExecFn pending_check = nullptr;
   uint8_t* register_file() { return file_.data(); }
   uint32_t register_base() const { return groups_[current_].register_base; }
 
@@ -165,11 +169,18 @@ class Warp {
 
  private:
   friend class Domain;
+  friend class Launch;
   bool pick_group();
   void merge_groups();
-  void switch_to(size_t g);
+  void run_group();
+  /// Splits `lanes` off the current group into a new one that continues at `pc`.
+  void split(uint32_t lanes, uint32_t pc);
+  void drop_empty_groups();
+  void release_warp_barriers();
   void ensure_registers(uint32_t bytes);
-  void write_constants(const Function& f, uint32_t base, uint32_t mask);
+  void write_constants(const Function& f, uint32_t base, uint32_t local_base, uint32_t mask);
+  void update_ready();
+  void woken(uint64_t when);
 
   Cta& cta_;
   uint32_t index_;
@@ -179,9 +190,10 @@ class Warp {
   uint32_t exec_ = 0;
   const Op* op_ = nullptr;
   size_t current_ = 0;
+  uint64_t ready_ = 0;
+  bool single_ = false;      // run one op only (serial phase)
   bool stop_ = false;        // leave the inner loop: blocked, diverged or exited
-  bool running_ = false;
-  uint64_t scoreboard_[8] = {};
+  uint64_t scoreboard_[32] = {};
   uint64_t instructions_ = 0;
   std::vector<Group> groups_;
   std::vector<uint8_t> file_;
@@ -198,6 +210,7 @@ int Warp::wake(uint64_t when, F&& match) {
       g.timeout = ~0ull;
       ++n;
     }
+  if (n) woken(when);
   return n;
 }
 

@@ -55,8 +55,15 @@ class Decoder {
   /// calls async_wait(channel) the registers keep their own slots and readers get Op::reads_pending.
   virtual void async_dst(const std::vector<uint32_t>& slots, int channel) = 0;
   virtual void async_wait(int channel) = 0;
-  /// The whole symbol table: a variable's space, or ptx::Space::generic if the name is none.
+  /// A variable's space, or ptx::Space::generic if the name is none. Function-scope .param variables and the parameters of
+  /// functions that are not entries live in local memory: Space::local; an entry's parameters: Space::param.
   virtual ptx::Space space_of_symbol(const std::string& name) const = 0;
+  /// Calls: index of a function defined in the program, or -1 (builtins, undefined).
+  virtual int64_t function_index(const std::string& name) const = 0;
+  /// Calls: frame-relative local-memory offset of a function-scope .param variable.
+  virtual uint32_t local_offset(const std::string& param_variable) const = 0;
+  /// brx.idx: op indices of a .branchtargets list, stored as the op's list (fixed up after layout).
+  virtual void set_target_list(Op& op, const std::string& list_name) = 0;
   /// The module's target number and suffix, e.g. "sm_100a".
   virtual const std::string& target() const = 0;
 
@@ -72,13 +79,16 @@ enum AsyncChannel : int { kAsyncTmemLoad = 0, kAsyncWgmma = 1 };
 /// Fills op.fn, operands, cost. Throws NotModelled.
 using DecodeFn = void (*)(Decoder&, Op&);
 
+/// Op::list of a call, as Warp::call reads it: {n, the n arguments' local offsets in the caller, m, the m
+/// returns' local offsets in the caller}.
+
 /// Implemented by isa/. find() takes the family opcode ("add", "tcgen05.mma"); nullptr if unknown.
 class InstructionSet {
  public:
   virtual ~InstructionSet() = default;
   virtual DecodeFn find(std::string_view opcode) const = 0;
-  /// Executors of the lowering's own ops: mov special register → slot etc. `name` is "special" or "not_modelled",
-  /// "mov.shared_address", "mov.local_address", "not.pred".
+  /// Executors of the lowering's own ops: "special" (dst = the special register whose Special is Op::imm, width_of bytes per
+  /// lane), "not_modelled" (stops the kernel, naming the instruction), "not.pred" (dst = ~a).
   virtual ExecFn internal(std::string_view name) const = 0;
 };
 

@@ -57,11 +57,11 @@ struct alignas(64) Op {
   CostClass cost = CostClass::alu;
   // Filled by program/schedule from the machine's costs.
   uint8_t issue = 1;       // cycles of the sub-partition's issue port
-  uint8_t wait_sb = 0;     // bit i: wait for scoreboard i before issuing
-  uint8_t set_sb = 0xff;   // scoreboard that a variable-latency result releases, 0xff: none
+  uint8_t set_sb = 0xff;   // scoreboard (0..31) that a variable-latency result releases, 0xff: none
   uint8_t sub = 0;         // small per-family selector
   uint16_t stall = 1;      // cycles until the next op of this warp may issue
   uint16_t aux = 0;        // second per-family selector
+  uint32_t wait_sb = 0;    // bit i: wait for scoreboard i before issuing
   uint32_t inst = 0;       // index into Function::instructions (source text, lines)
 
   enum Flag : uint8_t {

@@ -1,5 +1,7 @@
 // A loaded program: linked modules, variables with device addresses, functions decoded on first use.
 #pragma once
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -43,27 +45,43 @@ enum class Special : uint16_t {
 Special special_from_name(std::string_view name);
 /// Bytes of the special register's value: 8 for the 64-bit ones, 0 for predicates, else 4.
 int width_of(Special s);
+/// True for the registers that change while a warp runs (clocks): read by an op, not a frame constant.
+bool is_dynamic(Special s);
+
+/// A value that is the same for every op of a frame, written into its slot when the frame is made.
+struct FrameConstant {
+  enum class Kind : uint8_t {
+    plain,           // bits (width 16: zero-extended)
+    shared,          // bits = offset; + cta_rank << 24
+    dynamic_shared,  // bits = offset behind the kernel's static shared memory; + cta_rank << 24
+    local,           // bits = offset; + the frame's local_base
+    special,         // bits = a Special that does not change while a warp lives
+  } kind = Kind::plain;
+  uint8_t width = 4;  // bytes per lane
+  uint32_t slot = 0;
+  uint64_t bits = 0;
+};
 
 /// One decoded function.
 struct Function {
   const ptx::Function* source = nullptr;
   const ptx::Module* module = nullptr;
+  uint32_t scope = 0;          // index of its module in the Program
   std::string name;
   uint32_t index = 0;          // index into Program::functions; its device address is function_address(index)
   bool entry = false;
+  /// Entry: offsets in the parameter bank. Function: offsets in its frame's local memory, where the caller puts them.
   std::vector<ParamInfo> params, returns;
-  uint32_t param_bytes = 0, return_bytes = 0;
-  uint32_t static_shared = 0;  // bytes, from kSharedBase; includes what called functions declare
-  uint32_t shared_align = 1;
-  uint32_t local_bytes = 0;    // per lane: depot + outgoing call parameters
-  uint32_t call_area = 0;      // offset of the outgoing parameter area in local memory
+  uint32_t param_bytes = 0;    // of the bank (entries)
+  uint32_t static_shared = 0;  // bytes from kSharedBase, entries only; includes what called functions use
+  uint32_t local_bytes = 0;    // per lane: parameters and returns (functions), depot, outgoing call parameters
   uint32_t register_bytes = 0; // frame size in the warp's register file
-  std::vector<std::pair<uint32_t, std::vector<uint8_t>>> constants;  // slot, one lane's bytes
+  std::vector<FrameConstant> constants;
   std::vector<Op> ops;
   std::deque<std::vector<uint32_t>> lists;
   uint32_t registers_per_thread = 0;  // from the cubin when known, else an estimate from liveness
   bool calls_any = false;
-  bool decoded = false;
+  std::atomic<bool> decoded{false};
 
   const ptx::Instruction& instruction(const Op& op) const { return source->body[op.inst]; }
 };
@@ -106,27 +124,39 @@ class Program {
   /// Links, allocates and initialises variables. Throws LinkError (undefined or doubly defined symbols).
   Program(std::vector<std::shared_ptr<const ptx::Module>> modules, const InstructionSet& isa, const CostTable& costs,
           VariableStore& store);
+  ~Program();
 
-  /// The function of that name, decoded; nullptr if there is none.
+  /// The function of that visible name, decoded; nullptr if there is none.
   const Function* find(const std::string& name);
-  const Function* at(uint32_t index);
-  /// Entry points, undecoded, in order of definition.
+  const Function& at(uint32_t index);
+  /// Registers per thread as ptxas allocated them, known from a cubin beside the PTX. For functions of this program.
+  void set_registers(const Function& f, uint32_t n) { functions_[f.index]->registers_per_thread = n; }
+  size_t function_count() const { return functions_.size(); }
+  /// Names of the entry points, in order of definition.
   std::vector<std::string> entries() const;
   const LoadedVariable* variable(const std::string& name) const;
-  const std::unordered_map<std::string, LoadedVariable>& variables() const { return variables_; }
 
  private:
   friend class FunctionBuilder;
+  struct ModuleScope {
+    std::shared_ptr<const ptx::Module> module;
+    std::unordered_map<std::string, uint32_t> functions;          // every name defined or declared here → index
+    std::unordered_map<std::string, LoadedVariable> variables;    // .global and .const
+    std::unordered_map<std::string, uint32_t> common_shared;      // offsets of shared variables that functions use
+    uint32_t common_shared_bytes = 0;
+  };
+  void link_functions();
+  void load_variables(VariableStore& store);
+  void place_common_shared();
   void decode(Function& f);
 
-  std::vector<std::shared_ptr<const ptx::Module>> modules_;
+  std::vector<ModuleScope> scopes_;
   const InstructionSet& isa_;
   CostTable costs_;
   std::vector<std::unique_ptr<Function>> functions_;
-  std::unordered_map<std::string, uint32_t> by_name_;                 // visible names
-  std::unordered_map<const ptx::Module*, std::unordered_map<std::string, uint32_t>> by_module_;
-  std::unordered_map<std::string, LoadedVariable> variables_;         // visible names, and "module\1name" for internal
-  std::mutex decode_mutex_;
+  std::unordered_map<std::string, uint32_t> visible_functions_;
+  std::unordered_map<std::string, LoadedVariable> visible_variables_;
+  std::recursive_mutex decode_mutex_;
 };
 
 }  // namespace tinygpu

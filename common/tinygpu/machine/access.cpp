@@ -1,0 +1,149 @@
+#include "common/tinygpu/machine/access.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tinygpu {
+namespace {
+
+[[noreturn]] void outside(Warp& w, const char* what, uint64_t offset, uint64_t size, uint32_t bytes, int lane, const char* verb) {
+  w.fault(FaultKind::illegal_address, "illegal-address",
+          fmt::format("{} of {} bytes at {} offset {:#x}, which has {:#x} bytes", verb, bytes, what, offset, size),
+          "compare the address with the size that the launch or the declaration gives this memory", lane);
+}
+
+Place shared_place(Warp& w, uint32_t address, ptx::Space space, uint32_t bytes, int lane, const char* verb) {
+  uint32_t offset;
+  Cta& owner = shared_owner(w, address, offset, lane, verb);
+  if (&owner != &w.cta() && (space == ptx::Space::shared || space == ptx::Space::shared_cta))
+    w.fault(FaultKind::illegal_address, "shared-window",
+            fmt::format("{} through .shared{} at {:#x}, which names the shared memory of CTA rank {}; this CTA has rank {}", verb,
+                        space == ptx::Space::shared_cta ? "::cta" : "", address, owner.rank, w.cta().rank),
+            "use .shared::cluster (or a generic address) for another CTA's shared memory", lane);
+  uint8_t* host = owner.shared_at(offset, bytes);
+  if (!host) outside(w, "shared memory", offset, owner.shared.size(), bytes, lane, verb);
+  return {ptx::Space::shared, host, &owner, offset};
+}
+
+}  // namespace
+
+Cta& shared_owner(Warp& w, uint32_t address, uint32_t& offset, int lane, const char* verb) {
+  offset = address & 0xffffff;
+  const uint32_t rank = address >> 24;
+  if (rank == w.cta().rank) return w.cta();
+  Cta* owner = w.cluster().cta(rank);
+  if (!owner)
+    w.fault(FaultKind::illegal_address, "cluster-rank",
+            fmt::format("{} at shared address {:#x} names CTA rank {}, but the cluster has {} CTAs", verb, address, rank,
+                        w.cluster().ctas.size()),
+            "make the address with mapa from a rank below %cluster_nctarank", lane);
+  if (owner->exited)
+    w.fault(FaultKind::launch_failure, "exit-with-remote-access",
+            fmt::format("{} in the shared memory of CTA rank {}, which has exited", verb, rank),
+            "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its shared memory", lane);
+  return *owner;
+}
+
+uint32_t to_shared(Warp& w, uint64_t address, bool wide, int lane, const char* what) {
+  if (!wide || address < (1ull << 32)) return uint32_t(address);
+  if (address - kSharedWindow >= kWindowSize)
+    w.fault(FaultKind::invalid_address_space, "not-shared",
+            fmt::format("{}: generic address {:#x} is not in shared memory", what, address),
+            "pass a shared address (cvta.to.shared) or a generic address of a __shared__ object", lane);
+  return uint32_t(address - kSharedWindow);
+}
+
+Place locate(Warp& w, ptx::Space space, uint64_t address, uint32_t bytes, uint32_t align, int lane, const char* verb) {
+  using ptx::Space;
+  if (align > 1 && (address & (align - 1)))
+    w.fault(FaultKind::misaligned_address, "misaligned-address",
+            fmt::format("{} of {} bytes at {:#x}, which is not a multiple of {}", verb, bytes, address, align),
+            "align the pointer, or use a narrower access", lane);
+  switch (space) {
+    case Space::shared:
+    case Space::shared_cta:
+    case Space::shared_cluster: return shared_place(w, uint32_t(address), space, bytes, lane, verb);
+    case Space::local:
+      return {Space::local, w.local(uint32_t(lane), uint32_t(address), bytes), nullptr, address};
+    case Space::param:
+    case Space::param_entry: {
+      auto& params = const_cast<std::vector<uint8_t>&>(w.domain().launch.config.params);
+      if (address + bytes > params.size()) outside(w, "the kernel's parameters", address, params.size(), bytes, lane, verb);
+      return {Space::param, params.data() + address, nullptr, address};
+    }
+    default: break;
+  }
+  if (space == Space::generic) {
+    if (address - kSharedWindow < kWindowSize)
+      return shared_place(w, uint32_t(address - kSharedWindow), Space::shared_cluster, bytes, lane, verb);
+    if (address - kLocalWindow < kWindowSize)
+      return {Space::local, w.local(uint32_t(lane), uint32_t(address - kLocalWindow), bytes), nullptr, address - kLocalWindow};
+    if (address - kParamWindow < kWindowSize)
+      return locate(w, Space::param, address - kParamWindow, bytes, 1, lane, verb);
+  }
+  uint8_t* host = w.gpu().memory.translate(address, bytes);
+  if (!host)
+    w.fault(FaultKind::illegal_address, "illegal-address",
+            fmt::format("{} of {} bytes at global address {:#x}: {}", verb, bytes, address, w.gpu().memory.describe(address)),
+            "check the index against the allocation; a host pointer that was never registered is not a device pointer", lane);
+  return {Space::global, host, nullptr, address};
+}
+
+uint32_t shared_passes(const uint32_t* addresses, uint32_t mask, uint32_t bytes) {
+  // Requests of at most 128 bytes: 32 lanes of up to 4 bytes, half-warps of 8, quarter-warps of 16.
+  const uint32_t lanes = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
+  const uint32_t words = std::max(1u, bytes / 4);
+  uint32_t passes = 0;
+  for (uint32_t first = 0; first < 32; first += lanes) {
+    const uint32_t part = mask >> first & (lanes == 32 ? ~0u : (1u << lanes) - 1);
+    if (!part) continue;
+    uint32_t seen[32][32];
+    uint32_t count[32] = {};
+    uint32_t worst = 1;
+    for (uint32_t m = part; m; m &= m - 1) {
+      const uint32_t a = addresses[first + uint32_t(__builtin_ctz(m))] / 4;
+      for (uint32_t k = 0; k < words; ++k) {
+        const uint32_t word = a + k, bank = word & 31;
+        bool known = false;
+        for (uint32_t i = 0; i < count[bank]; ++i) known |= seen[bank][i] == word;
+        if (!known && count[bank] < 32) seen[bank][count[bank]++] = word;
+        worst = std::max(worst, count[bank]);
+      }
+    }
+    passes += worst;
+  }
+  return std::max(1u, passes);
+}
+
+Origin origin_of(const Warp& w, int lane) {
+  return {&w.domain().launch, &w.function(), &w.current_op(), w.cta().id, int(w.index()), lane};
+}
+
+Where Origin::where() const {
+  Where out;
+  out.kernel = launch->config.kernel->name;
+  out.cta[0] = int(cta.x);
+  out.cta[1] = int(cta.y);
+  out.cta[2] = int(cta.z);
+  out.warp = warp;
+  if (lane >= 0) out.thread = warp * 32 + lane;
+  const ptx::Instruction& i = function->instruction(*op);
+  out.ptx_line = int(i.pos.line);
+  out.ptx_text = i.text;
+  if (i.source.line && i.source.file < function->module->files.size()) {
+    out.cuda_file = function->module->files[i.source.file];
+    out.cuda_line = int(i.source.line);
+  }
+  return out;
+}
+
+void Origin::fault(FaultKind kind, std::string code, std::string message, std::string help) const {
+  throw KernelFault({std::move(code), Severity::error, kind, std::move(message), std::move(help), where()});
+}
+
+void Origin::report(Severity severity, std::string code, std::string message, std::string help) const {
+  launch->report({std::move(code), severity, FaultKind::launch_failure, std::move(message), std::move(help), where()}, op);
+}
+
+}  // namespace tinygpu

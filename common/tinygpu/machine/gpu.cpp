@@ -1,0 +1,56 @@
+#include "common/tinygpu/machine/gpu.h"
+
+#include <algorithm>
+
+namespace tinygpu {
+
+Cta::Cta(Cluster& c, Sm& s, uint32_t r, Dim3 i) : cluster(c), sm(s), rank(r), id(i) {}
+
+uint32_t Cta::threads() const { return uint32_t(cluster.domain.launch.config.block.count()); }
+
+void Cta::wake_mbarrier_waiters(Cta& owner, uint32_t offset, uint64_t when) {
+  for (auto& w : warps)
+    w->wake(when, [&](const Group& g) {
+      return g.reason.kind == BlockReason::Kind::mbarrier && g.reason.cta == &owner && g.reason.address == offset;
+    });
+}
+
+uint32_t Cluster::live_threads() const {
+  uint32_t n = 0;
+  for (const auto& c : ctas) n += c->live_threads;
+  return n;
+}
+
+Occupancy occupancy(const MachineSpec& spec, const Function& f, uint32_t threads, uint32_t dynamic_shared) {
+  Occupancy o;
+  const uint32_t warps = (threads + 31) / 32;
+  // Shared memory is handed out in units of 128 bytes, registers per warp in units of 256 (CUDA occupancy rules).
+  o.shared_bytes = (f.static_shared + dynamic_shared + spec.reserved_shared_per_block + 127) / 128 * 128;
+  const uint32_t registers = (f.registers_per_thread * 32 + 255) / 256 * 256 * warps;
+  o.blocks_per_sm = spec.max_blocks_per_sm;
+  o.limit = "blocks";
+  auto limit = [&](uint32_t n, const char* why) {
+    if (n < o.blocks_per_sm) {
+      o.blocks_per_sm = n;
+      o.limit = why;
+    }
+  };
+  if (warps) limit(spec.max_warps_per_sm / warps, "warps");
+  limit(spec.shared_per_sm / o.shared_bytes, "shared memory");
+  if (registers) limit(spec.registers_per_sm / registers, "registers");
+  if (threads > spec.max_threads_per_block) limit(0, "threads");
+  if (f.static_shared + dynamic_shared > spec.shared_per_block_optin) limit(0, "shared memory");
+  return o;
+}
+
+Gpu::Gpu(MachineSpec s) : spec(std::move(s)), memory(spec.global_bytes) {}
+
+LaunchStats Gpu::launch(const LaunchConfig& config) {
+  ++grids;
+  Launch l(*this, config, options, clock);
+  const LaunchStats stats = l.run();
+  clock += stats.cycles;
+  return stats;
+}
+
+}  // namespace tinygpu

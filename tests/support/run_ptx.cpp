@@ -1,0 +1,73 @@
+#include "tests/support/run_ptx.h"
+
+#include <gtest/gtest.h>
+
+#include "common/tinygpu/isa/instruction_set.h"
+#include "common/tinygpu/ptx/parser.h"
+
+namespace tinygpu::test {
+
+struct RunPtx::Store : VariableStore {
+  explicit Store(GlobalMemory& m) : memory(m) {}
+  uint64_t allocate(const std::string& name, uint64_t size, uint32_t align, bool managed, bool constant) override {
+    return memory.allocate(size, align, managed ? MemoryKind::managed : constant ? MemoryKind::constant : MemoryKind::device, name);
+  }
+  void write(uint64_t address, const void* bytes, size_t size) override {
+    std::memcpy(memory.translate(address, size), bytes, size);
+  }
+  GlobalMemory& memory;
+};
+
+MachineSpec plain_machine() {
+  MachineSpec s;
+  s.name = "plain";
+  s.sms = 8;
+  s.clock_ghz = 1.0;
+  s.global_bytes = 4ull << 30;
+  s.has_wgmma = true;
+  for (auto& c : s.costs) c = {1, 4, false};
+  for (CostClass c : {CostClass::global_load, CostClass::global_atomic, CostClass::shared_load, CostClass::shared_atomic,
+                      CostClass::local_memory, CostClass::ldmatrix})
+    s.costs[size_t(c)] = {1, 30, true};
+  s.numbers = plain_numbers();
+  return s;
+}
+
+std::string ptx_header(const std::string& target, const std::string& version) {
+  return ".version " + version + "\n.target " + target + "\n.address_size 64\n";
+}
+
+RunPtx::RunPtx(const std::string& text, MachineSpec spec) : gpu(std::move(spec)) {
+  const bool whole = text.find(".version") != std::string::npos;
+  auto module = std::make_shared<ptx::Module>(ptx::parse(whole ? text : ptx_header() + text, {.name = "test"}));
+  store_ = std::make_unique<Store>(gpu.memory);
+  program = std::make_unique<Program>(std::vector<std::shared_ptr<const ptx::Module>>{module}, isa::instruction_set(),
+                                      gpu.spec.costs, *store_);
+  gpu.options.on_diagnosis = [this](const Diagnosis& d) { reports.push_back(d); };
+  gpu.options.device_output = [this](const std::string& s) { output += s; };
+}
+
+LaunchStats RunPtx::launch_bytes(const std::string& kernel, Dim3 grid, Dim3 block, const std::vector<std::vector<uint8_t>>& params) {
+  const Function* f = program->find(kernel);
+  if (!f) throw std::runtime_error("no kernel " + kernel);
+  LaunchConfig c;
+  c.kernel = f;
+  c.program = program.get();
+  c.grid = grid;
+  c.block = block;
+  c.cluster = cluster;
+  c.explicit_cluster = cluster.count() > 1;
+  c.dynamic_shared = dynamic_shared;
+  c.params.resize(f->param_bytes);
+  if (params.size() != f->params.size()) throw std::runtime_error("wrong number of parameters for " + kernel);
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (params[i].size() != f->params[i].size)
+      throw std::runtime_error("parameter " + std::to_string(i) + " of " + kernel + " has another size");
+    std::memcpy(c.params.data() + f->params[i].offset, params[i].data(), params[i].size());
+  }
+  return gpu.launch(c);
+}
+
+void RunPtx::expected_fault() { ADD_FAILURE() << "the kernel ran to its end; a fault was expected"; }
+
+}  // namespace tinygpu::test
