@@ -351,7 +351,10 @@ void Parser::registers() {
     const Pos pos = tok_.pos;
     const std::string_view name = expect_ident("a register's name");
     if (accept('<')) {
-      const uint64_t count = expect_count("the register count", UINT32_MAX);
+      const Pos at = tok_.pos;
+      const Constant c = constant_unary();  // not an expression: '>' closes the range
+      if (c.real || c.bits > UINT32_MAX) fail(at, "the register count is a number below 2^32");
+      const uint64_t count = c.bits;
       expect('>', "the register count");
       if (spec.lanes > 1) fail(pos, "a range of vector registers", "declare vector registers one by one");
       scopes_.back().ranges.push_back({name, spec.type, uint32_t(count), {}});
