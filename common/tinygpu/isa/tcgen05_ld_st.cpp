@@ -1,7 +1,521 @@
+// tcgen05.ld, tcgen05.ld.red, tcgen05.st, tcgen05.wait::ld, tcgen05.wait::st (PTX ISA 9.7.16.8, spec tcgen05_ld_st.md).
+//
+// Both are asynchronous. A load reads its cells and writes its registers when it lands, a store takes its registers at
+// issue and writes its cells when it lands; wait::ld and wait::st block until everything earlier of the warp has
+// landed. What a register holds between issue and wait is the program's error: hardware honours the dependence on the
+// value (spec 2.5), so under the timed order the reader waits for the load; under late and seeded it sees poison.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
 #include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/isa/tcgen05.h"
 
 TINYGPU_ISA_BEGIN
+namespace {
 
-Table tcgen05_ld_st_table() { return {nullptr, nullptr}; }
+// ---- Shapes: which cell register r of thread t is
+// ------------------------------------------------------------------------
+
+enum Shape : uint8_t { s32x32b, s16x64b, s16x128b, s16x256b, s16x32bx2, kShapes };
+
+struct Cell {
+  uint32_t lane, column;  // relative to the address
+};
+
+/// Spec 2.2. The two halves of 16x32bx2 have addresses of their own; the map is that of the half that thread t is in.
+constexpr Cell cell_of(Shape shape, uint32_t t, uint32_t r) {
+  switch (shape) {
+    case s32x32b: return {t, r};
+    case s16x64b: return {(t >> 2) + 8 * (t & 1), (t >> 1 & 1) + 2 * r};
+    case s16x128b: return {(t >> 2) + 8 * (r & 1), (t & 3) + 4 * (r >> 1)};
+    case s16x256b: return {(t >> 2) + 8 * (r >> 1 & 1), (r & 1) + 2 * (t & 3) + 8 * (r >> 2)};
+    default: return {t & 15, r};
+  }
+}
+
+/// A shape repeats: `registers` of each thread and `columns` more per repetition.
+struct Repeat {
+  uint32_t lanes, registers, columns;
+};
+constexpr Repeat kRepeat[kShapes] = {{32, 1, 1}, {16, 1, 2}, {16, 2, 4}, {16, 4, 8}, {16, 1, 1}};
+
+/// Offsets of the first repetition's cells in TensorMemory::column order; [packed][shape][register][thread].
+struct Offsets {
+  uint32_t of[2][kShapes][4][32];
+};
+constexpr Offsets kOffsets = [] {
+  Offsets o{};
+  for (uint32_t packed = 0; packed < 2; ++packed)
+    for (uint32_t s = 0; s < kShapes; ++s)
+      for (uint32_t r = 0; r < kRepeat[s].registers; ++r)
+        for (uint32_t t = 0; t < 32; ++t) {
+          const Cell c = cell_of(Shape(s), t, r);
+          o.of[packed][s][r][t] = (c.column << packed) * kTmemLanes + c.lane;
+        }
+  return o;
+}();
+
+// ---- One access
+// ------------------------------------------------------------------------------------------------------------
+
+/// Op::aux of an access.
+enum AccessFlags : uint16_t {
+  packed = 1,
+  has_red = 2,
+  red_max = 4,
+  red_abs = 8,
+  red_nan = 16,
+  red_u32 = 32,
+  red_s32 = 64
+};
+
+/// Where an access goes, rules applied. `half` has one element, two for 16x32bx2.
+struct Access {
+  Shape shape = s32x32b;
+  bool pack = false;
+  uint32_t registers = 0;
+  uint32_t mask = 0;  // executing lanes
+  int halves = 1;
+  TmemRect half[2];
+
+  /// Calls f(register, cells of that register's threads relative to the halves' first cells).
+  const uint32_t* offsets(uint32_t r) const { return kOffsets.of[pack][shape][r % kRepeat[shape].registers]; }
+  /// First cell of thread t's half in repetition r / registers, in column order.
+  uint32_t base(uint32_t r, int h) const {
+    const uint32_t step = kRepeat[shape].columns << pack;
+    return (half[h].column + r / kRepeat[shape].registers * step) * kTmemLanes + half[h].lane;
+  }
+};
+
+/// The rules for one address: the warp's own lanes, aligned for the shape, columns allocated. Where a rule is only a
+/// warning the access moves to the nearest place that keeps it (inferred: nobody has said what hardware does).
+TmemRect checked_half(Warp& w, uint32_t taddr, const Repeat& repeat, uint32_t columns, const Origin& who,
+                      const char* what) {
+  TmemAddress at = TmemAddress::from(taddr);
+  const uint32_t partition = w.index() & 3, first = partition * 32;
+  if (at.lane < kTmemLanes && at.lane / 32 != partition) {
+    tmem_violation(
+        who, "tmem-warp-owner",
+        fmt::format("{} of warp {} addresses lane {}; warp index modulo 4 is {}, so its lanes are {} to {}.", what,
+                    w.index(), at.lane, partition, first, first + 31),
+        fmt::format("Add 32 * (warp index % 4) to the lane field: base + 0x{:08x} for this warp.", first << 16));
+    at.lane = first + at.lane % 32;
+  }
+  if (at.lane < kTmemLanes && at.lane % repeat.lanes) {
+    tmem_violation(who, "tmem-alignment",
+                   fmt::format("{} starts at lane {}, which is not a multiple of {}.", what, at.lane, repeat.lanes),
+                   repeat.lanes == 32 ? "Start at the first lane of the warp's partition: 0, 32, 64 or 96."
+                                      : "Start at the first lane of the warp's partition, or 16 lanes on.");
+    at.lane -= at.lane % repeat.lanes;
+  }
+  return tmem_check(TensorMemory::of(w.sm()), w.cta(), at, repeat.lanes, columns, who, what);
+}
+
+Access checked_access(Warp& w, const Op& op, uint32_t registers, const Origin& who, const char* what) {
+  Access a;
+  a.shape = Shape(op.sub);
+  a.pack = op.aux & packed;
+  a.registers = registers;
+  a.mask = w.exec();
+  a.halves = a.shape == s16x32bx2 ? 2 : 1;
+  const Repeat& repeat = kRepeat[a.shape];
+  const uint32_t columns = registers / repeat.registers * repeat.columns << a.pack;
+  const uint32_t taddr = uint32_t(uniform(w, op.a, false, "the Tensor Memory address")) + uint32_t(op.imm);
+  a.half[0] = checked_half(w, taddr, repeat, columns, who, what);
+  // The assembler makes two accesses of it; the second's address is a plain 32-bit sum (spec 2.2).
+  if (a.halves == 2) a.half[1] = checked_half(w, taddr + uint32_t(op.imm >> 32), repeat, columns, who, what);
+  return a;
+}
+
+void copy_lanes(uint32_t* to, const uint32_t* from, uint32_t mask) {
+  if (mask == 0xffffffffu) {
+    std::memcpy(to, from, 128);
+    return;
+  }
+  for_lanes(mask, [&](int t) { to[t] = from[t]; });
+}
+
+/// value[t] of register r.
+void gather(const TensorMemory& memory, const Access& a, uint32_t r, uint32_t* __restrict value) {
+  const uint32_t* cells = memory.column(0);
+  const uint32_t* offset = a.offsets(r);
+  uint32_t at[32];
+  const uint32_t base0 = a.base(r, 0), base1 = a.base(r, a.halves - 1);
+  for (int t = 0; t < 32; ++t) at[t] = offset[t] + (t < 16 ? base0 : base1);
+  if (!a.pack) {
+    for (int t = 0; t < 32; ++t) value[t] = cells[at[t]];
+  } else {
+    for (int t = 0; t < 32; ++t) value[t] = (cells[at[t]] & 0xffff) | cells[at[t] + kTmemLanes] << 16;
+  }
+}
+
+void scatter(TensorMemory& memory, const Access& a, uint32_t r, const uint32_t* value) {
+  uint32_t* cells = memory.column(0);
+  const uint32_t* offset = a.offsets(r);
+  const uint32_t base0 = a.base(r, 0), base1 = a.base(r, a.halves - 1);
+  for_lanes(a.mask, [&](int t) {
+    uint32_t* cell = cells + offset[t] + (t < 16 ? base0 : base1);
+    if (a.pack) {
+      cell[0] = value[t] & 0xffff;
+      cell[kTmemLanes] = value[t] >> 16;
+    } else {
+      cell[0] = value[t];
+    }
+  });
+}
+
+// ---- What a warp has under way
+// -------------------------------------------------------------------------------------------
+
+constexpr int kWarpState = 0;  // of Warp::family_state, numbered like Sm::units
+
+constexpr const char* kWaitLoad = "tcgen05.wait::ld";
+constexpr const char* kWaitStore = "tcgen05.wait::st";
+constexpr const char* kUseLoad = "a register that tcgen05.ld is still loading";
+
+struct Load {
+  uint64_t id = 0;
+  const Op* op = nullptr;
+  bool landed = false, told = false;
+  std::vector<std::pair<uint32_t, uint32_t>> ranges;  // absolute byte offsets in the register file: begin, end
+};
+
+struct InFlight {
+  Warp* warp = nullptr;
+  std::vector<Load> loads;  // since the last wait::ld
+  uint32_t loading = 0, storing = 0;
+  uint64_t next = 1;
+};
+
+std::shared_ptr<InFlight> in_flight(Warp& w) {
+  auto& slot = w.family_state[kWarpState];
+  if (!slot) {
+    auto s = std::make_shared<InFlight>();
+    s->warp = &w;
+    slot = std::move(s);
+  }
+  return std::static_pointer_cast<InFlight>(slot);
+}
+
+void block_as(Warp& w, const char* what) {
+  BlockReason why;
+  why.kind = BlockReason::Kind::async_group;
+  why.what = what;
+  w.block(why, true);
+}
+
+void wake_as(Warp& w, uint64_t now, const char* what) {
+  w.wake(now,
+         [what](const Group& g) { return g.reason.kind == BlockReason::Kind::async_group && g.reason.what == what; });
+}
+
+/// What a register holds between issue and landing when the order is not the timed one.
+constexpr uint32_t register_poison(uint32_t r) { return 0xDEADBE00u | r; }
+
+bool timed(Warp& w) { return w.domain().events.order().mode == CompletionOrder::Mode::timed; }
+
+/// Runs before an op that may touch a register of a load that nobody has waited for.
+void check_pending(Warp& w, const Op& op) {
+  auto state = in_flight(w);
+  const uint32_t frame = w.register_base();
+  for (Load& l : state->loads) {
+    const auto touches = [&](uint32_t slot) {
+      if (slot == kNoSlot) return false;
+      for (auto [begin, end] : l.ranges)
+        if (frame + slot >= begin && frame + slot < end) return true;
+      return false;
+    };
+    bool hit = touches(op.dst) || touches(op.dst2) || touches(op.a) || touches(op.b) || touches(op.c) || touches(op.d);
+    for (uint32_t i = 0; !hit && i < op.list_size; ++i) hit = touches(op.list[i]);
+    if (!hit) continue;
+    if (!l.told) {
+      l.told = true;
+      w.report(Severity::warning, "tmem-load-not-waited",
+               fmt::format(
+                   "This instruction uses a register of the tcgen05.ld at PTX line {}, and no tcgen05.wait::ld stands "
+                   "between them.",
+                   w.where_of(*l.op, w.function()).ptx_line),
+               "Put tcgen05.wait::ld.sync.aligned behind the load and before the first use of its registers.");
+    }
+    if (!l.landed && timed(w)) return block_as(w, kUseLoad);
+  }
+}
+
+// ---- ld
+// ----------------------------------------------------------------------------------------------------------------
+
+/// PTX min and max: -0 below +0; a NaN loses unless .NaN is given; the result NaN is canonical.
+uint32_t reduce_f32(const uint32_t* bits, uint32_t n, uint16_t flags) {
+  float best = 0;
+  bool any = false;
+  for (uint32_t i = 0; i < n; ++i) {
+    float x = std::bit_cast<float>(flags & red_abs ? bits[i] & 0x7fffffff : bits[i]);
+    if (std::isnan(x)) {
+      if (flags & red_nan) return 0x7fffffff;
+      continue;
+    }
+    const bool below = x < best || (x == best && std::signbit(x) && !std::signbit(best));
+    const bool above = x > best || (x == best && !std::signbit(x) && std::signbit(best));
+    if (!any || (flags & red_max ? above : below)) best = x;
+    any = true;
+  }
+  return any ? std::bit_cast<uint32_t>(best) : 0x7fffffff;
+}
+
+uint32_t reduce(const uint32_t* bits, uint32_t n, uint16_t flags) {
+  if (!(flags & (red_u32 | red_s32))) return reduce_f32(bits, n, flags);
+  const uint32_t bias = flags & red_s32 ? 0x80000000u : 0;  // orders two's complement like unsigned
+  uint32_t best = bits[0] ^ bias;
+  for (uint32_t i = 1; i < n; ++i)
+    best = flags & red_max ? std::max(best, bits[i] ^ bias) : std::min(best, bits[i] ^ bias);
+  return best ^ bias;
+}
+
+void warn_if_never_written(const TensorMemory& memory, const Access& a, const Origin& who) {
+  for (int h = 0; h < a.halves; ++h)
+    if (memory.any_written(a.half[h])) return;
+  who.report(
+      Severity::warning, "tmem-uninitialised",
+      fmt::format("tcgen05.ld reads columns {} to {}, of which nothing has been written since they were allocated.",
+                  a.half[0].column, a.half[0].column + a.half[0].columns - 1),
+      "Write them first: tcgen05.st, tcgen05.cp, or a tcgen05.mma with enable-input-d false.");
+}
+
+void land_load(const TensorMemory& memory, const Access& a, const Op& op, uint8_t* frame) {
+  const auto slot = [&](uint32_t i) { return reinterpret_cast<uint32_t*>(frame + op.list[i]); };
+  if (a.shape == s32x32b && !a.pack) {
+    for (uint32_t r = 0; r < a.registers; ++r)
+      copy_lanes(slot(r), memory.column(a.half[0].column + r) + a.half[0].lane, a.mask);
+  } else {
+    alignas(64) uint32_t value[32];
+    for (uint32_t r = 0; r < a.registers; ++r) {
+      gather(memory, a, r, value);
+      copy_lanes(slot(r), value, a.mask);
+    }
+  }
+  if (!(op.aux & has_red)) return;
+  uint32_t* red = slot(a.registers);
+  for_lanes(a.mask, [&](int t) {
+    uint32_t row[128] = {};
+    for (uint32_t r = 0; r < a.registers; ++r) row[r] = slot(r)[t];
+    red[t] = reduce(row, a.registers, op.aux);
+  });
+}
+
+uint64_t rounded(double cycles) { return uint64_t(std::llround(std::ceil(cycles - 1e-9))); }
+
+void begin_uses(TensorMemory& memory, const Access& a, TmemUse::Kind kind, const Origin& who, uint64_t (&ids)[2]) {
+  for (int h = 0; h < a.halves; ++h) {
+    TmemUse use;
+    use.kind = kind;
+    use.writes = kind == TmemUse::Kind::store;
+    use.rect = a.half[h];
+    use.who = who;
+    ids[h] = memory.begin_use(std::move(use));
+  }
+}
+
+void ld(Warp& w, const Op& op) {
+  if (!whole_warp(w)) return;
+  const Origin who = origin_of(w);
+  TensorMemory& memory = TensorMemory::of(w.sm());
+  const TmemCosts& cost = memory.costs(w.spec());
+  const Access a = checked_access(w, op, op.list_size - (op.aux & has_red ? 1 : 0), who, "tcgen05.ld");
+  for (int h = 0; h < a.halves; ++h) tmem_check_hazard(memory, a.half[h], false, who, "tcgen05.ld");
+
+  auto state = in_flight(w);
+  w.pending_check = check_pending;
+  Load load;
+  load.id = state->next++;
+  load.op = &op;
+  const uint32_t frame = w.register_base();
+  for (uint32_t i = 0; i < op.list_size; ++i) {
+    const uint32_t begin = frame + op.list[i];
+    if (!load.ranges.empty() && load.ranges.back().second == begin)
+      load.ranges.back().second += 128;
+    else
+      load.ranges.emplace_back(begin, begin + 128);
+  }
+  for (auto [begin, end] : load.ranges) w.pending.push_back({kAsyncTmemLoad, begin, end - begin, op.inst});
+  if (!timed(w))
+    for (uint32_t i = 0; i < op.list_size; ++i)
+      for_lanes(a.mask, [&](int t) { w.at<uint32_t>(op.list[i])[t] = register_poison(i); });
+  state->loads.push_back(std::move(load));
+  ++state->loading;
+
+  uint64_t use[2] = {0, 0};
+  begin_uses(memory, a, TmemUse::Kind::load, who, use);
+  const double registers = double(a.registers << a.pack);
+  const double busy = std::max(cost.ld_min, cost.ld_fixed + cost.ld_register * registers);
+  const uint64_t lands = rounded(memory.use_port(w.index() & 3, false, w.time(), busy) + cost.ld_latency);
+  w.result_at(op, lands);
+  EventQueue& events = w.domain().events;
+  events.schedule(lands, events.new_channel(),
+                  [&memory, a, &op, who, frame, use0 = use[0], use1 = use[1], id = state->loads.back().id,
+                   weak = std::weak_ptr<InFlight>(state)](uint64_t now) {
+                    memory.end_use(use0);
+                    if (use1) memory.end_use(use1);
+                    warn_if_never_written(memory, a, who);
+                    auto s = weak.lock();
+                    if (!s) return;
+                    land_load(memory, a, op, s->warp->register_file() + frame);
+                    for (Load& l : s->loads)
+                      if (l.id == id) l.landed = true;
+                    wake_as(*s->warp, now, kUseLoad);
+                    if (--s->loading == 0) wake_as(*s->warp, now, kWaitLoad);
+                  });
+}
+
+// ---- st
+// ----------------------------------------------------------------------------------------------------------------
+
+void land_store(TensorMemory& memory, const Access& a, const uint32_t* data) {
+  if (a.shape == s32x32b && !a.pack) {
+    for (uint32_t r = 0; r < a.registers; ++r) {
+      const uint32_t c = a.half[0].column + r;
+      copy_lanes(memory.column(c) + a.half[0].lane, data + r * 32, a.mask);
+      memory.mark_written(c, a.half[0].lane / 32, a.mask);
+    }
+    return;
+  }
+  for (uint32_t r = 0; r < a.registers; ++r) scatter(memory, a, r, data + r * 32);
+  for (int h = 0; h < a.halves; ++h) memory.mark_written(a.half[h]);
+}
+
+void st(Warp& w, const Op& op) {
+  if (!whole_warp(w)) return;
+  const Origin who = origin_of(w);
+  TensorMemory& memory = TensorMemory::of(w.sm());
+  const TmemCosts& cost = memory.costs(w.spec());
+  const Access a = checked_access(w, op, op.list_size, who, "tcgen05.st");
+  for (int h = 0; h < a.halves; ++h) tmem_check_hazard(memory, a.half[h], true, who, "tcgen05.st");
+
+  std::vector<uint32_t> data(size_t(a.registers) * 32);
+  for (uint32_t r = 0; r < a.registers; ++r) std::memcpy(&data[r * 32], w.at<uint32_t>(op.list[r]), 128);
+  auto state = in_flight(w);
+  ++state->storing;
+  uint64_t use[2] = {0, 0};
+  begin_uses(memory, a, TmemUse::Kind::store, who, use);
+  const double busy = cost.st_fixed + cost.st_register * double(a.registers << a.pack);
+  const uint64_t lands = rounded(memory.use_port(w.index() & 3, true, w.time(), busy) + cost.st_latency);
+  EventQueue& events = w.domain().events;
+  events.schedule(lands, events.new_channel(),
+                  [&memory, a, data = std::move(data), use0 = use[0], use1 = use[1],
+                   weak = std::weak_ptr<InFlight>(state)](uint64_t now) {
+                    memory.end_use(use0);
+                    if (use1) memory.end_use(use1);
+                    land_store(memory, a, data.data());
+                    auto s = weak.lock();
+                    if (s && --s->storing == 0) wake_as(*s->warp, now, kWaitStore);
+                  });
+}
+
+// ---- wait
+// --------------------------------------------------------------------------------------------------------------
+
+/// The instruction costs `cycles` in all when nothing is under way.
+void charge_total(Warp& w, const Op& op, double cycles) {
+  const uint64_t all = uint64_t(std::llround(cycles));
+  if (all > op.issue) w.charge(all - op.issue);
+}
+
+void wait_ld(Warp& w, const Op& op) {
+  if (!whole_warp(w)) return;
+  auto state = in_flight(w);
+  if (state->loading) return block_as(w, kWaitLoad);
+  state->loads.clear();
+  std::erase_if(w.pending, [](const Warp::Pending& p) { return p.channel == kAsyncTmemLoad; });
+  charge_total(w, op, TensorMemory::of(w.sm()).costs(w.spec()).wait_ld);
+}
+
+void wait_st(Warp& w, const Op& op) {
+  if (!whole_warp(w)) return;
+  if (in_flight(w)->storing) return block_as(w, kWaitStore);
+  charge_total(w, op, TensorMemory::of(w.sm()).costs(w.spec()).wait_st);
+}
+
+// ---- Decoding
+// ----------------------------------------------------------------------------------------------------------
+
+/// Shape, repetitions, packing and address into `op`; returns the registers a thread.
+uint32_t decode_access(Decoder& d, Op& op, const ptx::Operand& address, const ptx::Operand* split) {
+  static constexpr std::string_view kNames[kShapes] = {"32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"};
+  int shape = -1;
+  for (int s = 0; s < kShapes; ++s)
+    if (d.inst->has(kNames[s])) shape = s;
+  if (shape < 0) d.not_modelled();
+  uint32_t num = 0;
+  for (uint32_t n = 1; n <= 128; n *= 2)
+    if (d.inst->has(fmt::format("x{}", n))) num = n;
+  const uint32_t registers = num * kRepeat[shape].registers;
+  if (num == 0 || registers > 128) d.not_modelled();
+  const AddressOperand at = d.address(address);
+  op.a = at.base;
+  op.sub = uint8_t(shape);
+  if (d.inst->has("pack::16b") || d.inst->has("unpack::16b")) op.aux |= packed;
+  op.imm = int64_t(uint32_t(at.offset));
+  if (split) op.imm |= int64_t(uint64_t(uint32_t(split->bits)) << 32);
+  op.cost = CostClass::async_issue;
+  return registers;
+}
+
+void decode_ld(Decoder& d, Op& op) {
+  const bool red = d.inst->opcode == "tcgen05.ld.red";
+  const size_t address = red ? 2 : 1;
+  op.fn = ld;
+  std::vector<uint32_t> slots;
+  for (const ptx::Operand& o : d.operand(0).elems) slots.push_back(d.dst(o));
+  const uint32_t registers =
+      decode_access(d, op, d.operand(address), d.has(address + 1) ? &d.operand(address + 1) : nullptr);
+  if (slots.size() != registers) d.not_modelled();
+  if (red) {
+    slots.push_back(d.dst(d.operand(1)));
+    op.aux |= has_red;
+    if (d.inst->has("max")) op.aux |= red_max;
+    if (d.inst->has("abs")) op.aux |= red_abs;
+    if (d.inst->has("NaN")) op.aux |= red_nan;
+    if (d.inst->has("u32")) op.aux |= red_u32;
+    if (d.inst->has("s32")) op.aux |= red_s32;
+  }
+  d.set_list(op, slots);
+  d.async_dst(slots, kAsyncTmemLoad);
+}
+
+void decode_st(Decoder& d, Op& op) {
+  op.fn = st;
+  const bool split = d.operand_count() == 3;
+  const uint32_t registers = decode_access(d, op, d.operand(0), split ? &d.operand(1) : nullptr);
+  std::vector<uint32_t> slots;
+  for (const ptx::Operand& o : d.operand(split ? 2 : 1).elems) slots.push_back(d.src(o, ptx::Type::b32));
+  if (slots.size() != registers) d.not_modelled();
+  d.set_list(op, slots);
+}
+
+/// tcgen05.wait::ld and wait::st.
+void decode_wait(Decoder& d, Op& op) {
+  op.cost = CostClass::async_issue;
+  if (d.inst->has("st")) {
+    op.fn = wait_st;
+    return;
+  }
+  op.fn = wait_ld;
+  d.async_wait(kAsyncTmemLoad);
+}
+
+constexpr Entry entries[] = {
+    {"tcgen05.ld", decode_ld},
+    {"tcgen05.ld.red", decode_ld},
+    {"tcgen05.st", decode_st},
+    {"tcgen05.wait", decode_wait},
+};
+
+}  // namespace
+
+Table tcgen05_ld_st_table() { return {std::begin(entries), std::end(entries)}; }
 
 TINYGPU_ISA_END
