@@ -1,7 +1,239 @@
+// bar, barrier, bar.warp.sync (PTX ISA 9.7.13.1, .2) and barrier.cluster (9.7.13.3). What ends a round stands in
+// machine/barrier.cpp.
+#include <string>
+
 #include "common/tinygpu/isa/families.h"
 
 TINYGPU_ISA_BEGIN
 
-Table barriers_table() { return {nullptr, nullptr}; }
+using ptx::Operand;
+using ptx::Type;
+
+namespace {
+
+// ---- bar / barrier.cta
+// ------------------------------------------------------------------------------------------------- Op: a barrier
+// number, b thread count or kNoSlot, c predicate of red, dst its result; sub: what it does; aux: kAligned.
+enum Action : uint8_t { kArrive = 0, kSync = 1, kPopc = 2, kAnd = 3, kOr = 4 };
+constexpr uint16_t kAligned = 1;
+
+std::string number(uint64_t n) { return std::to_string(n); }
+
+void cta_barrier(Warp& w, const Op& op);
+
+/// An aligned barrier that only a part of the warp has reached. If the rest already waits at another barrier
+/// instruction, it will never come.
+bool whole_warp(Warp& w) {
+  if ((w.exec() & w.live()) == w.live()) return true;
+  for (const Group& g : w.groups()) {
+    if (&g == &w.group() || g.state != Group::State::blocked || g.reason.kind != BlockReason::Kind::converge) continue;
+    const Op& there = g.function->ops[g.pc];
+    if (there.fn != cta_barrier || &there == &w.current_op()) continue;
+    w.fault(FaultKind::deadlock, "barrier-divergent",
+            "lanes of one warp are at two different aligned barriers (the other one: PTX line " +
+                number(g.function->instruction(there).pos.line) + ")",
+            "call __syncthreads where all threads of a warp come together, or use barrier.sync without .aligned");
+  }
+  return w.converged(w.live());
+}
+
+void cta_barrier(Warp& w, const Op& op) {
+  const int first = __builtin_ctz(w.exec());
+  const uint32_t id = w.at<uint32_t>(op.a)[first];
+  for_lanes(w.exec(), [&](int i) {
+    if (w.at<uint32_t>(op.a)[i] != id || (op.b != kNoSlot && w.at<uint32_t>(op.b)[i] != w.at<uint32_t>(op.b)[first]))
+      w.fault(FaultKind::launch_failure, "barrier-divergent",
+              "lanes of one warp name different barriers or thread counts",
+              "barrier number and thread count must be the same in all lanes of a warp", i);
+  });
+  if (id >= 16)
+    w.fault(FaultKind::illegal_instruction, "barrier-number", "barrier " + number(id) + " does not exist",
+            "a CTA has barriers 0 to 15");
+  if ((op.aux & kAligned) && !whole_warp(w)) return;
+
+  Cta& cta = w.cta();
+  NamedBarrier& b = cta.barriers[id];
+  if (b.parts.empty()) b.parts.resize(cta.warps.size());
+  const uint32_t total = uint32_t(cta.warps.size()) * 32;
+  const bool whole = op.b == kNoSlot;
+  const uint32_t expected = whole ? total : w.at<uint32_t>(op.b)[first];
+  if (expected % 32 || (expected == 0 && op.sub == kArrive))
+    w.fault(FaultKind::illegal_instruction, "barrier-count-mismatch",
+            "thread count " + number(expected) + " of barrier " + number(id) + " is not a multiple of 32 above 0",
+            "barriers count whole warps: pass 32 times the number of warps that take part");
+  const uint32_t threads = expected ? expected : total;
+  if (b.expected && b.expected != threads)
+    w.fault(
+        FaultKind::deadlock, "barrier-count-mismatch",
+        "barrier " + number(id) + " has " + number(b.arrived) + " of " + number(b.expected) +
+            " threads in this round, and this warp expects " + number(threads),
+        "all warps of a round must name the same thread count; use another barrier number for another set of warps");
+  const uint8_t operation = op.sub >= kPopc ? op.sub : 1;
+  if (b.operation && b.operation != operation)
+    w.fault(FaultKind::deadlock, "barrier-red-mixed",
+            "barrier " + number(id) + " is used by barrier.red and by another barrier operation in one round",
+            "give reductions a barrier number of their own");
+  if (threads > total)
+    w.report(Severity::warning, "barrier-count-mismatch",
+             "barrier " + number(id) + " waits for " + number(threads) + " threads, the CTA has " + number(total),
+             "count the warps that arrive in one round, twice if they do so twice");
+
+  NamedBarrier::Part& part = b.parts[w.index()];
+  const uint32_t lanes = w.exec();
+  b.expected = threads;
+  b.whole |= whole;
+  b.operation = operation;
+  part.here |= lanes;
+  if (op.sub != kArrive) part.sync |= lanes;
+  if (op.c != kNoSlot) part.truth |= w.pred(op.c) & lanes;
+  if (op.dst != kNoSlot) b.results.push_back({w.index(), lanes, w.register_base() + op.dst, op.sub});
+  const uint64_t round = b.round;
+  cta.barrier_check(id, w.time());
+  if (b.round != round) {
+    // This was the last arrival: the round's end is this warp's time too.
+    if (b.last > w.time() && op.sub != kArrive) w.charge(b.last - w.time());
+    return;
+  }
+  if (op.sub == kArrive && !(part.here & lanes)) return;
+  BlockReason why;
+  why.kind = BlockReason::Kind::cta_barrier;
+  why.what = op.sub == kArrive ? "the other lanes of its warp" : "bar.sync";
+  why.cta = &cta;
+  why.id = id;
+  why.phase = round;
+  w.block(why, false);
+}
+
+void decode_barrier(Decoder& d, Op& op, bool aligned) {
+  const ptx::Instruction& i = *d.inst;
+  const bool red = i.opcode.ends_with(".red");
+  const bool arrive = i.opcode.ends_with(".arrive");
+  op.cost = CostClass::barrier;
+  op.fn = cta_barrier;
+  op.aux = aligned || i.has("aligned") ? kAligned : 0;
+  size_t at = 0;
+  if (red) op.dst = d.dst(d.operand(at++));
+  op.a = d.src(d.operand(at++), Type::u32);
+  // red's last operand is its predicate; the count, if any, stands before it.
+  const size_t end = d.operand_count() - (red ? 1 : 0);
+  if (at < end) op.b = d.src(d.operand(at), Type::u32);
+  if (red) op.c = d.pred(d.operand(d.operand_count() - 1));
+  op.sub = red ? (i.has("popc") ? kPopc : i.has("and") ? kAnd : kOr) : arrive ? kArrive : kSync;
+}
+
+void decode_bar(Decoder& d, Op& op) { decode_barrier(d, op, true); }
+void decode_barrier_cta(Decoder& d, Op& op) { decode_barrier(d, op, false); }
+
+// ---- bar.warp.sync
+// -----------------------------------------------------------------------------------------------------
+
+void warp_sync(Warp& w, const Op& op) {
+  const uint32_t* masks = w.at<uint32_t>(op.a);
+  if (w.full()) {
+    uint32_t all = ~0u;
+    for (int i = 0; i < 32; ++i) all &= masks[i];
+    if (all == ~0u) return;  // the whole warp is here, each lane for all
+  }
+  bool complete = true;
+  for_lanes(w.exec(), [&](int i) {
+    if (!(masks[i] >> i & 1))
+      w.fault(FaultKind::illegal_instruction, "warp-mask-without-self",
+              "bar.warp.sync in lane " + number(uint32_t(i)) + ", which its member mask leaves out",
+              "every lane that executes __syncwarp(mask) must be in mask", i);
+    uint32_t same = 0;
+    for_lanes(w.exec(), [&](int k) { same |= uint32_t(masks[k] == masks[i]) << k; });
+    complete &= (same & masks[i] & w.live()) == (masks[i] & w.live());
+  });
+  if (complete) return;
+  // Lanes with the same mask wait together; the last set also looks who can go on.
+  for (;;) {
+    const uint32_t members = masks[__builtin_ctz(w.exec())];
+    uint32_t same = 0;
+    for_lanes(w.exec(), [&](int k) { same |= uint32_t(masks[k] == members) << k; });
+    if (same == w.exec()) {
+      w.warp_barrier(members);
+      return;
+    }
+    BlockReason why;
+    why.kind = BlockReason::Kind::warp_barrier;
+    why.what = "bar.warp.sync";
+    why.id = members;
+    w.block_lanes(same, why, false);
+  }
+}
+
+void decode_warp_sync(Decoder& d, Op& op) {
+  op.cost = CostClass::warp_sync;
+  op.fn = warp_sync;
+  op.a = d.src(d.operand(0), Type::b32);
+}
+
+// ---- barrier.cluster
+// ---------------------------------------------------------------------------------------------------
+
+void cluster_arrive(Warp& w, const Op& op) {
+  if ((op.aux & kAligned) && !w.converged(w.live())) return;
+  const uint32_t twice = w.exec() & (w.cluster_arrived | w.cluster_released);
+  if (twice)
+    w.fault(FaultKind::launch_failure, "cluster-barrier-arrive-twice",
+            "barrier.cluster.arrive by a thread that has arrived already and has not waited",
+            "follow every barrier.cluster.arrive by one barrier.cluster.wait in the same thread", __builtin_ctz(twice));
+  Cluster& cluster = w.cluster();
+  // Release semantics drain the thread's earlier stores; .relaxed does not.
+  if (op.sub) w.charge(w.spec().costs[size_t(CostClass::fence)].latency);
+  w.cluster_arrived |= w.exec();
+  cluster.barrier_arrived += uint32_t(__builtin_popcount(w.exec()));
+  cluster.barrier_last = w.time() > cluster.barrier_last ? w.time() : cluster.barrier_last;
+  cluster.barrier_check(w.time());
+}
+
+void cluster_wait(Warp& w, const Op& op) {
+  if ((op.aux & kAligned) && !w.converged(w.live())) return;
+  const uint32_t lanes = w.exec();
+  const uint32_t never = lanes & ~(w.cluster_arrived | w.cluster_released);
+  if (never)
+    w.fault(FaultKind::deadlock, "cluster-barrier-wait-without-arrive",
+            "barrier.cluster.wait by a thread that has not arrived",
+            "execute barrier.cluster.arrive before barrier.cluster.wait, in every thread", __builtin_ctz(never));
+  const uint32_t over = lanes & w.cluster_released;
+  w.cluster_released &= ~over;
+  if (over && w.cluster().barrier_last > w.time()) w.charge(w.cluster().barrier_last - w.time());
+  if (over == lanes) return;
+  BlockReason why;
+  why.kind = BlockReason::Kind::cluster_barrier;
+  why.what = "barrier.cluster.wait";
+  why.phase = w.cluster().barrier_round;
+  w.block_lanes(lanes & ~over, why, false);
+}
+
+void decode_cluster(Decoder& d, Op& op) {
+  const bool arrive = d.inst->opcode.ends_with(".arrive");
+  op.cost = CostClass::barrier;
+  op.fn = arrive ? cluster_arrive : cluster_wait;
+  op.aux = d.inst->has("aligned") ? kAligned : 0;
+  op.sub = arrive && !d.inst->has("relaxed");
+}
+
+constexpr Entry kEntries[] = {
+    {"bar.sync", decode_bar},
+    {"bar.arrive", decode_bar},
+    {"bar.red", decode_bar},
+    {"bar.cta.sync", decode_bar},
+    {"bar.cta.arrive", decode_bar},
+    {"bar.cta.red", decode_bar},
+    {"barrier.sync", decode_barrier_cta},
+    {"barrier.arrive", decode_barrier_cta},
+    {"barrier.red", decode_barrier_cta},
+    {"barrier.cta.sync", decode_barrier_cta},
+    {"barrier.cta.arrive", decode_barrier_cta},
+    {"barrier.cta.red", decode_barrier_cta},
+    {"bar.warp.sync", decode_warp_sync},
+    {"barrier.cluster.arrive", decode_cluster},
+    {"barrier.cluster.wait", decode_cluster},
+};
+
+}  // namespace
+
+Table barriers_table() { return {std::begin(kEntries), std::end(kEntries)}; }
 
 TINYGPU_ISA_END

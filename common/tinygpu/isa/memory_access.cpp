@@ -77,11 +77,16 @@ uint32_t sectors_of(const uint64_t* a, uint32_t mask, const Span& s, uint32_t by
 bool resolve_global(Warp& w, const uint64_t* a, const Span& s, uint32_t bytes, Access& out) {
   MemoryUnit& unit = memory_unit(w);
   const uint64_t end = s.high + bytes;
+  const GlobalMemory& memory = w.gpu().memory;
+  if (unit.epoch != memory.epoch()) {
+    unit.epoch = memory.epoch();
+    for (auto& r : unit.recent) r = {};
+  }
   MemoryUnit::Window* hit = nullptr;
   for (auto& r : unit.recent)
     if (s.low >= r.base && end <= r.end) hit = &r;
   if (!hit) {
-    const Allocation* found = w.gpu().memory.find(s.low);
+    const Allocation* found = memory.find(s.low);
     if (!found || end > found->base + found->size) return false;
     hit = &unit.recent[unit.next++ % 4];
     *hit = {found->base, found->base + found->size, found->host};
@@ -91,6 +96,14 @@ bool resolve_global(Warp& w, const uint64_t* a, const Span& s, uint32_t bytes, A
   out.global = w.exec();
   out.sectors = sectors_of(a, w.exec(), s, bytes);
   return true;
+}
+
+/// Lane after lane `bytes` apart: the commonest access, one pass per 128 bytes.
+bool dense(const uint32_t* offset, uint32_t mask, uint32_t bytes) {
+  if (mask != 0xffffffffu || bytes < 4) return false;
+  uint32_t differ = 0;
+  for (uint32_t i = 0; i < 32; ++i) differ |= offset[i] ^ (offset[0] + i * bytes);
+  return differ == 0;
 }
 
 void warn_mbarrier(Warp& w, Cta& cta, const uint32_t* offset, uint32_t mask, uint32_t bytes, const char* verb) {
@@ -116,7 +129,7 @@ bool resolve_own_shared(Warp& w, const uint64_t* a, const Span& s, uint32_t byte
     out.at[i] = base + offset[i];
   }
   out.shared = w.exec();
-  out.passes = shared_passes(offset, w.exec(), bytes);
+  out.passes = dense(offset, w.exec(), bytes) ? (bytes + 3) / 4 : shared_passes(offset, w.exec(), bytes);
   if (cta.mbarriers.overlaps(uint32_t(low), uint32_t(high - low) + bytes))
     warn_mbarrier(w, cta, offset, w.exec(), bytes, verb);
   return true;

@@ -59,7 +59,8 @@ struct MemoryUnit final : SmUnit {
     uint8_t* host = nullptr;
   };
   bool ready = false;
-  Window recent[4];  // allocations used last: they do not change while a grid runs
+  uint64_t epoch = 0;        // of the memory that `recent` describes
+  Window recent[4];          // allocations used last
   unsigned next = 0;
   uint64_t global_port = 0;  // next free cycle of the path to L2
   double sectors_per_cycle = 1;

@@ -105,6 +105,13 @@ class Warp {
   /// Blocks the current group. retry: the op runs again when woken (it must not have had effects); else execution
   /// continues behind it. timeout: absolute time, ~0 for none; see timed_out().
   void block(const BlockReason& why, bool retry, uint64_t timeout = ~0ull);
+  /// The same for some of the executing lanes; the others go on behind the op.
+  void block_lanes(uint32_t lanes, const BlockReason& why, bool retry) {
+    const uint32_t all = exec_;
+    exec_ = lanes;
+    block(why, retry);
+    exec_ = all & ~lanes;
+  }
   /// True on a retry after the timeout passed; clears the mark.
   bool take_timeout();
   /// Makes the blocked groups for which `match` holds runnable at `when`. Returns how many.
@@ -163,6 +170,9 @@ class Warp {
   ExecFn pending_check = nullptr;
   uint8_t* register_file() { return file_.data(); }
   uint32_t register_base() const { return groups_[current_].register_base; }
+
+  /// barrier.cluster: lanes that have arrived in the current round; lanes whose round is over and who have not waited yet.
+  uint32_t cluster_arrived = 0, cluster_released = 0;
 
   /// Per-lane and per-warp bookkeeping of the families, created on demand by their files.
   std::shared_ptr<void> family_state[8];
