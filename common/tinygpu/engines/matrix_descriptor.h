@@ -1,0 +1,108 @@
+// What the tensor cores read out of a matrix descriptor and an instruction descriptor: fields, their limits, and where
+// each operand byte lies in shared memory. PTX ISA 9.7.16.4 (tcgen05), 9.7.15.5 (wgmma); address formulas confirmed on
+// an H200 (notes/evidence.md). The encoding side is common/layout; the two share no code.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/tinygpu/numerics/formats.h"
+
+namespace tinygpu {
+
+/// A field that holds something illegal: what a diagnosis prints.
+struct FieldProblem {
+  std::string field;  // "swizzle (bits 63:61)"
+  std::string holds;
+  std::string legal;
+  std::string sentence() const;  // "the … field holds …; legal: …"
+};
+
+enum class SwizzleMode : uint8_t { none, b32, b64, b128, b128_atom32 };
+const char* name_of(SwizzleMode m);
+/// Bytes of one row of the swizzle pattern: 16 without swizzle.
+uint32_t span_of(SwizzleMode m);
+
+/// A 64-bit shared-memory matrix descriptor taken apart. Offsets in bytes.
+struct MatrixDescriptor {
+  uint64_t raw = 0;
+  uint32_t start = 0;    // 18-bit offset in the CTA's shared window
+  uint32_t leading = 0;  // leading-dimension byte offset (LBO)
+  uint32_t stride = 0;   // stride-dimension byte offset (SBO)
+  uint8_t constant = 0;  // bits 48:46 of a tcgen05 descriptor, 1
+  uint8_t base_offset = 0;
+  bool absolute_leading = false;  // bit 52, sm_103a only
+  uint8_t swizzle_code = 0;
+  SwizzleMode swizzle = SwizzleMode::none;
+
+  /// Of tcgen05: constant 0b001 in 48:46, swizzle in 63:61.
+  static MatrixDescriptor tcgen05(uint64_t raw);
+  /// Of wgmma: swizzle in 63:62.
+  static MatrixDescriptor wgmma(uint64_t raw);
+};
+
+/// The first field of a tcgen05 descriptor that no instruction could use, on sm_100.
+std::optional<FieldProblem> check(const MatrixDescriptor& d);
+/// Likewise for wgmma.
+std::optional<FieldProblem> check_wgmma(const MatrixDescriptor& d);
+
+/// One operand as an instruction reads it: rows are M (of A) or N (of B).
+struct OperandLayout {
+  MatrixDescriptor descriptor;
+  bool mn_major = false;
+  uint32_t element_bytes = 2;
+
+  /// Offset in the shared window of the 16-byte chunk `chunk` (along K) of `row`; K-major only.
+  uint32_t k_major_chunk(uint32_t row, uint32_t chunk) const;
+  /// Offset of the 16 bytes that hold rows `chunk` * 16/element_bytes … of column `k`; MN-major only.
+  uint32_t mn_major_chunk(uint32_t chunk, uint32_t k) const;
+  /// Offset of the element's first byte.
+  uint32_t element(uint32_t row, uint32_t k) const;
+
+ private:
+  uint32_t swizzled(uint32_t address) const;
+};
+
+/// The combination rules of a major-ness, an element size and a swizzle mode (spec descriptors.md 4.8).
+std::optional<FieldProblem> check_operand(const OperandLayout& o, const char* name);
+
+enum class MmaKind : uint8_t { f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4, mxf4nvf4 };
+const char* name_of(MmaKind k);
+std::optional<MmaKind> mma_kind_from(std::string_view name);
+
+/// A 32-bit tcgen05 instruction descriptor taken apart.
+struct InstructionDescriptor {
+  uint32_t raw = 0;
+  MmaKind kind = MmaKind::f16;
+  uint8_t sparsity_selector = 0;
+  bool sparse = false, saturate = false;
+  uint8_t d_code = 0, a_code = 0, b_code = 0;
+  bool negate_a = false, negate_b = false;
+  bool a_mn_major = false, b_mn_major = false;
+  uint32_t n = 0, m = 0;
+  uint8_t max_shift = 0;
+  uint8_t sfa_id = 0, sfb_id = 0, scale_code = 0;  // block-scaled kinds
+  bool k96 = false;                                // mxf4, mxf4nvf4
+
+  static InstructionDescriptor decode(uint32_t raw, MmaKind kind);
+
+  bool block_scaled() const { return kind >= MmaKind::mxf8f6f4; }
+  /// nullopt: the code is no type of this kind.
+  std::optional<numerics::Format> a_type() const;
+  std::optional<numerics::Format> b_type() const;
+  enum class Accumulator : uint8_t { f16, f32, s32 };
+  std::optional<Accumulator> d_type() const;
+  /// K of one instruction.
+  uint32_t k() const;
+};
+
+/// How the instruction that carries the descriptor is written.
+struct MmaForm {
+  int cta_group = 1;
+  bool sparse = false, weight_stationary = false, a_in_tmem = false;
+};
+
+/// The first field that is illegal for the form (PTX ISA 9.7.16.4.2, 9.7.16.2: shapes), or nothing.
+std::optional<FieldProblem> check(const InstructionDescriptor& d, const MmaForm& form);
+
+}  // namespace tinygpu
