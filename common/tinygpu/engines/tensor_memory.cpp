@@ -40,10 +40,10 @@ const char* TmemUse::name() const {
 }
 
 TmemCosts::TmemCosts(const MachineSpec& spec)
-    : alloc(spec.number("tcgen05.alloc.latency")),
+    : alloc(spec.number("tcgen05.alloc")),
       alloc_contended(spec.number("tcgen05.alloc.contended")),
-      dealloc(spec.number("tcgen05.dealloc.latency")),
-      relinquish(spec.number("tcgen05.relinquish.latency")),
+      dealloc(spec.number("tcgen05.dealloc")),
+      relinquish(spec.number("tcgen05.relinquish")),
       ld_min(spec.number("tcgen05.ld.min")),
       ld_fixed(spec.number("tcgen05.ld.fixed")),
       ld_register(spec.number("tcgen05.ld.per_register")),
