@@ -1,0 +1,222 @@
+// Floating-point add, sub, mul, fma, min, max, abs, neg, copysign (PTX ISA 9.7.3, 9.7.4, 9.7.5) on f32, f64, f16, bf16, the
+// packed pairs f32x2, f16x2, bf16x2, and the mixed forms add/sub/fma.f32.{f16,bf16}.
+#include "common/tinygpu/isa/floats.h"
+#include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/isa/scalar.h"
+
+TINYGPU_ISA_BEGIN
+namespace {
+
+using ptx::Type;
+
+// ---- Rounded arithmetic --------------------------------------------------------------------------------------------
+// f16 and bf16 sums and products are computed in float and rounded again: float's 24 bits are enough for the second
+// rounding to see what the first one lost (24 >= 2 * 11 + 2).
+
+template <class T> T add(T a, T b) { return nearest<T>(value(a) + value(b)); }
+template <class T> T sub(T a, T b) { return nearest<T>(value(a) - value(b)); }
+template <class T> T mul(T a, T b) { return nearest<T>(value(a) * value(b)); }
+template <class T> T fma(T a, T b, T c) { return fused16(a, b, c); }
+template <> double add(double a, double b) { return canonical(a + b); }
+template <> double sub(double a, double b) { return canonical(a - b); }
+template <> double mul(double a, double b) { return canonical(a * b); }
+template <> double fma(double a, double b, double c) { return canonical(fused(a, b, c)); }
+template <> float fma(float a, float b, float c) { return canonical(fused(a, b, c)); }
+
+/// Under a directed mode float() and std::fma must round by that mode, so nothing goes through double.
+template <class T> T fma_directed(T a, T b, T c) { return canonical(std::fma(a, b, c)); }
+
+// ---- Mixed precision: f32 with f16 or bf16 operands (sm_100) ----------------------------------------------------------
+
+template <class T> float add_mixed(T a, float c) { return canonical(value(a) + c); }
+template <class T> float sub_mixed(T a, float c) { return canonical(value(a) - c); }
+template <class T> float fma_mixed(T a, T b, float c) { return canonical(fused(value(a), value(b), c)); }
+template <class T> float fma_mixed_directed(T a, T b, float c) { return canonical(std::fma(value(a), value(b), c)); }
+
+// ---- Sign and order ------------------------------------------------------------------------------------------------
+
+template <class T> struct Layout;
+template <> struct Layout<float> { using Bits = uint32_t; static constexpr Bits infinity = 0x7f800000, nan = kCanonicalNaN; };
+template <> struct Layout<double> { using Bits = uint64_t; static constexpr Bits infinity = 0x7ff0000000000000, nan = 0x7fffffffffffffff; };
+template <> struct Layout<f16> { using Bits = uint16_t; static constexpr Bits infinity = 0x7c00, nan = kCanonicalNaN16; };
+template <> struct Layout<bf16> { using Bits = uint16_t; static constexpr Bits infinity = 0x7f80, nan = kCanonicalNaN16; };
+template <class T> using Bits = typename Layout<T>::Bits;
+template <class T> constexpr Bits<T> kSign = Bits<T>(Bits<T>(1) << (kBits<Bits<T>> - 1));
+template <class T> constexpr Bits<T> raw(T x) { return std::bit_cast<Bits<T>>(x); }
+template <class T> constexpr T as(Bits<T> b) { return std::bit_cast<T>(b); }
+template <class T> constexpr Bits<T> magnitude(T x) { return Bits<T>(raw(x) & Bits<T>(~kSign<T>)); }
+template <class T> constexpr bool is_nan(T x) { return magnitude(x) > Layout<T>::infinity; }
+
+template <class T> T neg(T a) { return as<T>(raw(a) ^ kSign<T>); }
+template <class T> T abs(T a) { return as<T>(magnitude(a)); }
+/// The magnitude of b with the sign of a.
+template <class T> T copysign(T a, T b) { return as<T>(Bits<T>(magnitude(b) | (raw(a) & kSign<T>))); }
+
+/// Encodings as integers in numerical order, −0 below +0.
+template <class T> std::make_signed_t<Bits<T>> order(T x) {
+  using S = std::make_signed_t<Bits<T>>;
+  const S s = S(raw(x));
+  return S(s ^ S(S(s >> (kBits<Bits<T>> - 1)) & S(Bits<T>(~kSign<T>))));
+}
+template <class T> T lesser(T a, T b) { return order(a) < order(b) ? a : b; }
+template <class T> T greater(T a, T b) { return order(a) < order(b) ? b : a; }
+
+/// A NaN loses against a number; two give the canonical NaN.
+template <class T, auto pick> T number_wins(T a, T b) {
+  const Bits<T> r = raw(pick(a, b));
+  const Bits<T> one = is_nan(a) ? raw(b) : is_nan(b) ? raw(a) : r;
+  return as<T>(is_nan(a) & is_nan(b) ? Layout<T>::nan : one);
+}
+/// .NaN: a NaN wins.
+template <class T, auto pick> T nan_wins(T a, T b) {
+  return as<T>(is_nan(a) | is_nan(b) ? Layout<T>::nan : raw(pick(a, b)));
+}
+template <class T> T min(T a, T b) { return number_wins<T, lesser<T>>(a, b); }
+template <class T> T max(T a, T b) { return number_wins<T, greater<T>>(a, b); }
+template <class T> T min_nan(T a, T b) { return nan_wins<T, lesser<T>>(a, b); }
+template <class T> T max_nan(T a, T b) { return nan_wins<T, greater<T>>(a, b); }
+/// .xorsign.abs: of the magnitudes, with the product's sign.
+template <class T, auto f> T xorsign(T a, T b) {
+  const Bits<T> r = raw(f(abs(a), abs(b)));
+  return as<T>(Bits<T>(r | ((raw(a) ^ raw(b)) & kSign<T>)));
+}
+template <class T, auto f> T three(T a, T b, T c) { return f(f(a, b), c); }
+template <class T, auto f> T three_abs(T a, T b, T c) { return f(f(abs(a), abs(b)), abs(c)); }
+
+// ---- Decoding ------------------------------------------------------------------------------------------------------
+
+/// Executor of a rounded operation with its modifiers. Rounding other than to nearest only for f32 and f64.
+template <auto f, auto f_directed, int N>
+ExecFn rounded(const ptx::Instruction& inst, Op& op) {
+  const bool ftz = inst.has("ftz"), sat = inst.has("sat");
+  op.sub = uint8_t(rounding_of(inst));
+  if (op.sub == uint8_t(Rounding::rn)) {
+    if (ftz && sat) return lanewise<Modified<Modified<f>::ftz>::sat, N>;
+    return ftz ? lanewise<Modified<f>::ftz, N> : sat ? lanewise<Modified<f>::sat, N> : lanewise<f, N>;
+  }
+  if (ftz && sat) return directed<Modified<Modified<f_directed>::ftz>::sat, N>;
+  return ftz   ? directed<Modified<f_directed>::ftz, N>
+         : sat ? directed<Modified<f_directed>::sat, N>
+               : directed<f_directed, N>;
+}
+template <class T, int N>
+ExecFn rounded_fma16(const ptx::Instruction& inst) {
+  constexpr auto f = fma<T>;
+  const bool ftz = inst.has("ftz");
+  if (inst.has("relu"))
+    return ftz ? lanewise<Modified<Modified<f>::ftz>::relu, N> : lanewise<Modified<f>::relu, N>;
+  if (inst.has("sat")) return ftz ? lanewise<Modified<Modified<f>::ftz>::sat, N> : lanewise<Modified<f>::sat, N>;
+  return ftz ? lanewise<Modified<f>::ftz, N> : lanewise<f, N>;
+}
+template <class T, int N>
+ExecFn rounded16(const ptx::Instruction& inst) {
+  Op unused;
+  const std::string_view o = inst.opcode;
+  if (o == "add") return rounded<add<T>, add<T>, N>(inst, unused);
+  if (o == "sub") return rounded<sub<T>, sub<T>, N>(inst, unused);
+  if (o == "mul") return rounded<mul<T>, mul<T>, N>(inst, unused);
+  return rounded_fma16<T, N>(inst);
+}
+template <class T, int N>
+ExecFn rounded32(const ptx::Instruction& inst, Op& op) {
+  const std::string_view o = inst.opcode;
+  if (o == "add") return rounded<add<T>, add<T>, N>(inst, op);
+  if (o == "sub") return rounded<sub<T>, sub<T>, N>(inst, op);
+  if (o == "mul") return rounded<mul<T>, mul<T>, N>(inst, op);
+  return rounded<fma<T>, fma_directed<T>, N>(inst, op);
+}
+
+template <class T>
+ExecFn mixed(const ptx::Instruction& inst, Op& op) {
+  const std::string_view o = inst.opcode;
+  if (o == "add") return rounded<add_mixed<T>, add_mixed<T>, 1>(inst, op);
+  if (o == "sub") return rounded<sub_mixed<T>, sub_mixed<T>, 1>(inst, op);
+  return rounded<fma_mixed<T>, fma_mixed_directed<T>, 1>(inst, op);
+}
+
+void decode_mixed(Decoder& d, Op& op) {
+  const Type narrow = d.inst->type(1);
+  op.dst = d.dst(d.operand(0));
+  op.a = d.src(d.operand(1), narrow);
+  const bool is_fma = d.inst->opcode == "fma";
+  op.b = d.src(d.operand(2), is_fma ? narrow : Type::f32);
+  if (is_fma) op.c = d.src(d.operand(3), Type::f32);
+  finish(d, op, narrow == Type::f16 ? mixed<f16>(*d.inst, op) : mixed<bf16>(*d.inst, op), CostClass::fma);
+}
+
+void decode_rounded(Decoder& d, Op& op) {
+  const Type t = d.inst->type();
+  if (d.inst->types.size() > 1) return decode_mixed(d, op);
+  if (d.inst->has("oob")) d.not_modelled();
+  plain_operands(d, op, t);
+  switch (t) {
+    case Type::f32: return finish(d, op, rounded32<float, 1>(*d.inst, op), CostClass::fma);
+    case Type::f32x2: return finish(d, op, rounded32<float, 2>(*d.inst, op), CostClass::fma2);
+    case Type::f64: return finish(d, op, rounded32<double, 1>(*d.inst, op), CostClass::fp64);
+    case Type::f16: return finish(d, op, rounded16<f16, 1>(*d.inst), CostClass::half);
+    case Type::f16x2: return finish(d, op, rounded16<f16, 2>(*d.inst), CostClass::half);
+    case Type::bf16: return finish(d, op, rounded16<bf16, 1>(*d.inst), CostClass::half);
+    case Type::bf16x2: return finish(d, op, rounded16<bf16, 2>(*d.inst), CostClass::half);
+    default: d.not_modelled();
+  }
+}
+
+template <class T, int N, auto f>
+ExecFn extremum_of(const ptx::Instruction& inst, bool three_inputs) {
+  const bool ftz = inst.has("ftz");
+  if (three_inputs) {
+    constexpr auto plain = three<T, f>;
+    constexpr auto magnitudes = three_abs<T, f>;
+    if (inst.has("abs")) return ftz ? lanewise<Modified<magnitudes>::ftz, N> : lanewise<magnitudes, N>;
+    return ftz ? lanewise<Modified<plain>::ftz, N> : lanewise<plain, N>;
+  }
+  if (inst.has("xorsign")) {
+    constexpr auto g = xorsign<T, f>;
+    return ftz ? lanewise<Modified<g>::ftz, N> : lanewise<g, N>;
+  }
+  return ftz ? lanewise<Modified<f>::ftz, N> : lanewise<f, N>;
+}
+template <class T, int N>
+ExecFn extremum(const ptx::Instruction& inst, bool three_inputs) {
+  if (inst.opcode == "min")
+    return inst.has("NaN") ? extremum_of<T, N, min_nan<T>>(inst, three_inputs) : extremum_of<T, N, min<T>>(inst, three_inputs);
+  return inst.has("NaN") ? extremum_of<T, N, max_nan<T>>(inst, three_inputs) : extremum_of<T, N, max<T>>(inst, three_inputs);
+}
+template <class T, int N>
+ExecFn sign_operation(const ptx::Instruction& inst) {
+  const bool ftz = inst.has("ftz");
+  if (inst.opcode == "neg") return ftz ? lanewise<Modified<neg<T>>::ftz, N> : lanewise<neg<T>, N>;
+  if (inst.opcode == "abs") return ftz ? lanewise<Modified<abs<T>>::ftz, N> : lanewise<abs<T>, N>;
+  return lanewise<copysign<T>, N>;
+}
+
+void decode_sign_or_order(Decoder& d, Op& op) {
+  const Type t = d.inst->type();
+  plain_operands(d, op, t);
+  const bool order = d.inst->opcode == "min" || d.inst->opcode == "max";
+  const bool three_inputs = d.operand_count() == 4;
+  const auto pick = [&]<class T, int N>() {
+    return order ? extremum<T, N>(*d.inst, three_inputs) : sign_operation<T, N>(*d.inst);
+  };
+  switch (t) {
+    case Type::f32: return finish(d, op, pick.operator()<float, 1>(), CostClass::alu);
+    case Type::f64: return finish(d, op, pick.operator()<double, 1>(), CostClass::fp64);
+    case Type::f16: return finish(d, op, pick.operator()<f16, 1>(), CostClass::half);
+    case Type::f16x2: return finish(d, op, pick.operator()<f16, 2>(), CostClass::half);
+    case Type::bf16: return finish(d, op, pick.operator()<bf16, 1>(), CostClass::half);
+    case Type::bf16x2: return finish(d, op, pick.operator()<bf16, 2>(), CostClass::half);
+    default: d.not_modelled();
+  }
+}
+
+}  // namespace
+
+bool is_float_arithmetic(const ptx::Instruction& inst) { return ptx::is_float(inst.type()); }
+
+void decode_float_arithmetic(Decoder& d, Op& op) {
+  const std::string_view o = d.inst->opcode;
+  if (o == "add" || o == "sub" || o == "mul" || o == "fma" || o == "mad") return decode_rounded(d, op);
+  decode_sign_or_order(d, op);
+}
+
+TINYGPU_ISA_END

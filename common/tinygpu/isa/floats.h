@@ -1,0 +1,301 @@
+// Floating-point values as registers hold them: formats, exact decoding, rounding, NaN and ftz rules.
+#pragma once
+#include <bit>
+#include <cfenv>
+#include <cmath>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "common/tinygpu/isa/lanewise.h"
+
+TINYGPU_ISA_BEGIN
+
+/// 16-bit floats as stored; arithmetic goes through float or double.
+enum class f16 : uint16_t {};
+enum class bf16 : uint16_t {};
+
+template <class T>
+constexpr uint32_t bits_of(T x) { return uint32_t(std::underlying_type_t<T>(x)); }
+constexpr uint32_t bits_of(float x) { return std::bit_cast<uint32_t>(x); }
+constexpr uint64_t bits_of(double x) { return std::bit_cast<uint64_t>(x); }
+
+/// The NaN that f32 arithmetic gives, whatever NaN went in (H200).
+constexpr uint32_t kCanonicalNaN = 0x7fffffff;
+constexpr float kNaN32 = std::bit_cast<float>(kCanonicalNaN);
+constexpr uint16_t kCanonicalNaN16 = 0x7fff;  // f16 and bf16
+
+inline float canonical(float x) { return x != x ? kNaN32 : x; }
+/// f64 keeps payloads, as the host does: the first NaN operand, quieted.
+inline double canonical(double x) { return x; }
+
+/// .ftz: subnormal to zero of the same sign.
+inline float flush(float x) {
+  const uint32_t u = bits_of(x);
+  return std::bit_cast<float>((u & 0x7f800000) ? u : u & 0x80000000);
+}
+
+/// .sat: [0, 1]; NaN and −0 give +0.
+inline float saturate(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
+inline double saturate(double x) { return x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0; }
+
+// ---- f16 and bf16 --------------------------------------------------------------------------------------------------
+
+/// Exact. A NaN stays one.
+inline float value(f16 h) {
+  const uint32_t u = bits_of(h), magnitude = (u & 0x7fff) << 13;
+  const uint32_t normal = magnitude + (112u << 23);
+  const uint32_t special = magnitude | 0x7f800000;  // infinity, NaN
+  // A subnormal is a multiple of 2^-24: 2^-14 + fraction, less 2^-14.
+  const uint32_t subnormal = bits_of(std::bit_cast<float>(normal + (1u << 23)) - std::bit_cast<float>(113u << 23));
+  const uint32_t r = magnitude < (1u << 23) ? subnormal : magnitude >= (31u << 23) ? special : normal;
+  return std::bit_cast<float>(r | (u & 0x8000) << 16);
+}
+inline float value(bf16 b) { return std::bit_cast<float>(bits_of(b) << 16); }
+inline float value(float x) { return x; }
+inline double value(double x) { return x; }
+
+/// Round to nearest even.
+template <class T>
+T nearest(float x);
+template <>
+inline f16 nearest<f16>(float x) {
+  const uint32_t u = bits_of(x), magnitude = u & 0x7fffffff;
+  const uint32_t normal = (magnitude + 0xfff + (magnitude >> 13 & 1) - (112u << 23)) >> 13;
+  // Below 2^-14: adding 0.5, whose last bit is 2^-24, rounds to a multiple of 2^-24.
+  const uint32_t subnormal = bits_of(std::bit_cast<float>(magnitude) + 0.5f) - bits_of(0.5f);
+  uint32_t r = magnitude < (113u << 23) ? subnormal : normal;
+  r = magnitude >= 0x477ff000 ? 0x7c00 : r;  // 65520 and more
+  r |= u >> 16 & 0x8000;
+  r = magnitude > 0x7f800000 ? kCanonicalNaN16 : r;
+  return f16(uint16_t(r));
+}
+template <>
+inline bf16 nearest<bf16>(float x) {
+  const uint32_t u = bits_of(x);
+  const uint32_t r = (u + 0x7fff + (u >> 16 & 1)) >> 16;
+  return bf16(uint16_t((u & 0x7fffffff) > 0x7f800000 ? kCanonicalNaN16 : r));
+}
+template <>
+inline float nearest<float>(float x) { return canonical(x); }
+
+/// Rounds to float "to odd": an inexact result gets its last bit set, so that rounding it again to fewer bits rounds the
+/// exact value. (float's 24 bits are at least two more than f16 and bf16 have.)
+inline float round_to_odd(double x) {
+  const float r = float(x);
+  const uint32_t u = bits_of(r);
+  // One step toward zero where the conversion went away from zero, then the sticky bit.
+  const bool away = std::fabs(double(r)) > std::fabs(x);
+  const uint32_t toward = u - uint32_t(away);
+  const uint32_t odd = double(r) == x || x != x ? u : toward | 1;
+  return std::bit_cast<float>(odd);
+}
+
+/// a + b to odd in double: the rounded sum, its last bit set where bits were lost.
+inline double sum_to_odd(double a, double b) {
+  const double s = a + b;
+  const double t = s - a;
+  const double error = (a - (s - t)) + (b - t);
+  const uint64_t u = bits_of(s);
+  // error has the sign in which the exact sum lies from s.
+  const bool inward = (error < 0) != (s < 0);
+  const uint64_t odd = (u & 1) ? u : inward ? u - 1 : u + 1;
+  // Infinite or NaN sums make error NaN: not different from zero in the ordered sense.
+  return (error < 0 || error > 0) ? std::bit_cast<double>(odd) : s;
+}
+
+/// a × b + c rounded once; float products are exact in double.
+inline float fused(float a, float b, float c) {
+#ifdef __FMA__
+  return std::fma(a, b, c);
+#else
+  return float(sum_to_odd(double(a) * b, c));
+#endif
+}
+inline double fused(double a, double b, double c) { return std::fma(a, b, c); }
+template <class T>
+inline T fused16(T a, T b, T c) {
+  return nearest<T>(round_to_odd(sum_to_odd(double(value(a)) * value(b), value(c))));
+}
+
+// ---- Any format, any rounding --------------------------------------------------------------------------------------
+
+enum class Rounding : uint8_t { rn, rz, rm, rp, rna, rs };
+
+/// A binary format of up to 64 bits.
+struct Format {
+  int exponent_bits, fraction_bits;
+  enum Top : uint8_t {
+    ieee,      // the largest exponent field holds infinity and NaN
+    nan_only,  // e4m3: only all ones is NaN, no infinity
+    finite,    // e2m3, e3m2, e2m1: no specials
+  } top = ieee;
+  uint64_t nan = 0;  // what conversions to it give for NaN
+  constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+  constexpr int width() const { return 1 + exponent_bits + fraction_bits; }
+  constexpr uint64_t infinity() const { return ((uint64_t(1) << exponent_bits) - 1) << fraction_bits; }
+  constexpr uint64_t max_finite() const {
+    const uint64_t all = (uint64_t(1) << (exponent_bits + fraction_bits)) - 1;
+    return top == ieee ? infinity() - 1 : top == nan_only ? all - 1 : all;
+  }
+};
+constexpr Format kF64{11, 52, Format::ieee, 0x7fffffffffffffff};
+constexpr Format kF32{8, 23, Format::ieee, kCanonicalNaN};
+constexpr Format kTF32{8, 10, Format::ieee, 0x7fffffff >> 13};
+constexpr Format kF16{5, 10, Format::ieee, kCanonicalNaN16};
+constexpr Format kBF16{8, 7, Format::ieee, kCanonicalNaN16};
+constexpr Format kE5M2{5, 2, Format::ieee, 0x7f};
+constexpr Format kE4M3{4, 3, Format::nan_only, 0x7f};
+constexpr Format kE3M2{3, 2, Format::finite, 0x1f};
+constexpr Format kE2M3{2, 3, Format::finite, 0x1f};
+constexpr Format kE2M1{2, 1, Format::finite, 0x7};
+
+/// (−1)^negative × significand × 2^exponent, or a special.
+struct Exact {
+  enum Kind : uint8_t { number, infinite, nan } kind = number;
+  bool negative = false;
+  int exponent = 0;
+  uint64_t significand = 0;
+};
+
+/// The value of an encoding.
+inline Exact decode(const Format& f, uint64_t bits) {
+  Exact x;
+  x.negative = bits >> (f.width() - 1) & 1;
+  const uint64_t magnitude = bits & ((uint64_t(1) << (f.width() - 1)) - 1);
+  const uint64_t field = magnitude >> f.fraction_bits, fraction = magnitude & ((uint64_t(1) << f.fraction_bits) - 1);
+  if (f.top == Format::ieee && magnitude >= f.infinity()) {
+    x.kind = magnitude == f.infinity() ? Exact::infinite : Exact::nan;
+  } else if (f.top == Format::nan_only && magnitude > f.max_finite()) {
+    x.kind = Exact::nan;
+  } else {
+    x.significand = field ? fraction | uint64_t(1) << f.fraction_bits : fraction;
+    x.exponent = int(field ? field : 1) - f.bias() - f.fraction_bits;
+  }
+  return x;
+}
+template <class T>
+inline Exact exact_integer(T v) {
+  Exact x;
+  x.negative = v < 0;
+  x.significand = x.negative ? 0 - uint64_t(v) : uint64_t(v);
+  return x;
+}
+
+/// Shifts right by n ≥ 0 with the rounding's decision on the bits that fall out. `random` (rs): added, aligned below the
+/// last kept bit as a fraction of 32 bits, before truncation.
+inline uint64_t shift_rounded(uint64_t m, int n, bool negative, Rounding mode, uint32_t random = 0) {
+  if (n == 0) return m;
+  const uint64_t kept = n >= 64 ? 0 : m >> n;
+  const uint64_t rest = n >= 64 ? m : m & ((uint64_t(1) << n) - 1);
+  if (rest == 0) return kept;
+  // The fraction that falls out, compared with one half.
+  const int versus_half = n > 64 ? -1 : rest > (uint64_t(1) << (n - 1)) ? 1 : rest == (uint64_t(1) << (n - 1)) ? 0 : -1;
+  switch (mode) {
+    case Rounding::rn: return kept + (versus_half > 0 || (versus_half == 0 && (kept & 1)));
+    case Rounding::rna: return kept + (versus_half >= 0);
+    case Rounding::rz: return kept;
+    case Rounding::rm: return kept + negative;
+    case Rounding::rp: return kept + !negative;
+    case Rounding::rs: {
+      const uint64_t fraction = n >= 96 ? 0 : n > 32 ? (n >= 64 ? m >> (n - 32) : rest >> (n - 32)) : rest << (32 - n);
+      return kept + ((fraction + random) >> 32);
+    }
+  }
+  return kept;
+}
+
+/// The encoding nearest to x under `mode`. saturate (.satfinite): what would be infinite is the largest finite number.
+/// Formats without infinity always saturate.
+inline uint64_t encode(const Format& f, const Exact& x, Rounding mode, bool saturate = false, uint32_t random = 0) {
+  const uint64_t sign = uint64_t(x.negative) << (f.width() - 1);
+  if (x.kind == Exact::nan) return f.nan;
+  if (x.kind == Exact::infinite) return sign | (saturate || f.top != Format::ieee ? f.max_finite() : f.infinity());
+  if (x.significand == 0) return sign;
+  const int top = x.exponent + 63 - std::countl_zero(x.significand);  // exponent of the leading bit
+  const int lowest = 1 - f.bias();
+  const int leading = top > lowest ? top : lowest;
+  const int shift = leading - f.fraction_bits - x.exponent;
+  const uint64_t kept =
+      shift <= 0 ? x.significand << -shift : shift_rounded(x.significand, shift, x.negative, mode, random);
+  // A carry out of the fraction, and the implicit bit of a normal number, run into the exponent field by themselves.
+  const uint64_t magnitude = leading - lowest > (1 << f.exponent_bits)
+                                 ? ~uint64_t(0) >> 1
+                                 : (uint64_t(leading - lowest) << f.fraction_bits) + kept;
+  if (magnitude <= f.max_finite()) return sign | magnitude;
+  const bool away = mode == Rounding::rn || mode == Rounding::rna || mode == Rounding::rs ||
+                    (mode == Rounding::rm && x.negative) || (mode == Rounding::rp && !x.negative);
+  return sign | (saturate || f.top != Format::ieee || !away ? f.max_finite() : f.infinity());
+}
+
+// ---- Directed rounding of arithmetic -------------------------------------------------------------------------------
+
+inline Rounding rounding_of(const ptx::Instruction& inst) {
+  return inst.one_of("rz", "rzi") != "" ? Rounding::rz
+         : inst.one_of("rm", "rmi") != "" ? Rounding::rm
+         : inst.one_of("rp", "rpi") != "" ? Rounding::rp
+         : inst.has("rna") ? Rounding::rna
+         : inst.has("rs") ? Rounding::rs
+                          : Rounding::rn;
+}
+
+/// The host's rounding mode while it lives.
+class HostRounding {
+ public:
+  explicit HostRounding(Rounding r) {
+    std::fesetround(r == Rounding::rz ? FE_TOWARDZERO : r == Rounding::rm ? FE_DOWNWARD : r == Rounding::rp ? FE_UPWARD : FE_TONEAREST);
+  }
+  ~HostRounding() { std::fesetround(FE_TONEAREST); }
+  HostRounding(const HostRounding&) = delete;
+};
+
+/// f under op.sub's rounding. Operands and result pass through volatile memory between the two mode switches: the compiler
+/// can move neither volatile accesses nor the opaque calls across each other, so the arithmetic stays inside.
+template <auto f, int N = 1>
+void directed(Warp& w, const Op& op) {
+  using S = Signature<std::decay_t<decltype(f)>>;
+  using D = typename S::Result;
+  S::with_types([&](auto... type) {
+    const uint32_t slots[] = {op.a, op.b, op.c};
+    [&]<size_t... I>(std::index_sequence<I...>) {
+      const auto values = std::make_tuple(static_cast<const typename decltype(type)::type*>(
+          w.at<typename decltype(type)::type>(slots[I]))...);
+      D* d = w.at<D>(op.dst);
+      const HostRounding mode{Rounding(op.sub)};
+      for_lanes(w.exec(), [&](int lane) {
+        for (int j = lane * N; j < lane * N + N; ++j) {
+          const std::tuple<volatile typename decltype(type)::type...> in{std::get<I>(values)[j]...};
+          volatile const D out = f(std::get<I>(in)...);
+          d[j] = out;
+        }
+      });
+    }(std::make_index_sequence<S::arity>{});
+  });
+}
+
+// ---- Modifiers as wrappers of an instruction's function ------------------------------------------------------------
+
+inline double flush(double x) { return x; }  // f64 has no .ftz
+inline f16 flush(f16 x) { return (bits_of(x) & 0x7c00) ? x : f16(uint16_t(bits_of(x) & 0x8000)); }
+inline bf16 flush(bf16 x) { return (bits_of(x) & 0x7f80) ? x : bf16(uint16_t(bits_of(x) & 0x8000)); }
+
+inline f16 saturate(f16 x) { return nearest<f16>(saturate(value(x))); }
+inline bf16 saturate(bf16 x) { return nearest<bf16>(saturate(value(x))); }
+
+/// .relu: negative numbers and −0 become +0, NaN stays.
+template <class T>
+inline T relu(T x) {
+  const auto v = value(x);
+  return v != v ? x : v > 0 ? x : T(0);
+}
+
+template <auto f, class = std::decay_t<decltype(f)>>
+struct Modified;
+template <auto f, class R, class... A>
+struct Modified<f, R (*)(A...)> {
+  static R ftz(A... a) { return flush(f(flush(a)...)); }
+  static R sat(A... a) { return saturate(f(a...)); }
+  static R relu(A... a) { return isa::TINYGPU_ISA_LEVEL::relu(f(a...)); }
+};
+
+TINYGPU_ISA_END
