@@ -67,9 +67,11 @@ void Parser::declare(std::string_view name, Name what, Pos pos) {
 
 std::string Parser::unique_local_name(std::string_view name) {
   std::string unique(name);
-  for (int n = 1; local_names_.contains(unique) || module_names_.contains(unique); ++n)
-    unique = fmt::format("{}${}", name, n);
-  local_names_.insert(unique);
+  uint32_t& count = local_names_[unique];  // references into an unordered_map stay valid
+  if (count++ == 0 && !module_names_.contains(unique)) return unique;
+  do unique = fmt::format("{}${}", name, count++);
+  while (local_names_.contains(unique) || module_names_.contains(unique));
+  local_names_[unique] = 1;
   return unique;
 }
 
@@ -222,7 +224,7 @@ void Parser::function(bool entry, Linkage linkage) {
   for (const std::vector<Param>* list : {&f.returns, &f.params})
     for (const Param& p : *list) {
       if (p.name == "_") continue;
-      local_names_.insert(p.name);
+      ++local_names_[p.name];
       const Name n = p.is_reg ? Name{Name::Kind::reg, p.reg} : Name{Name::Kind::param, 0};
       // The module's own string may move; the text does not.
       if (!scopes_.back().names.emplace(p.name, n).second)

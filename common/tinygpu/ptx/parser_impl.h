@@ -175,7 +175,7 @@ class Parser {
   Function* f_ = nullptr;
   std::vector<Scope> scopes_;
   std::vector<std::vector<uint32_t>> vectors_;  // .v2/.v4 registers: their elements
-  std::unordered_set<std::string> local_names_;
+  std::unordered_map<std::string, uint32_t> local_names_;  // and how often each was declared
   SourceLine line_;
   int braces_ = 0;  // open inside the current statement
   int depth_ = 0;   // recursion
