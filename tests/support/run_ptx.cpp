@@ -4,6 +4,7 @@
 
 #include "common/tinygpu/isa/instruction_set.h"
 #include "common/tinygpu/ptx/parser.h"
+#include "common/tinygpu/timing/profile.h"
 
 namespace tinygpu::test {
 
@@ -19,17 +20,20 @@ struct RunPtx::Store : VariableStore {
 };
 
 MachineSpec plain_machine() {
-  MachineSpec s;
+  static const MachineSpec b200 = load_profile("b200");
+  MachineSpec s = b200;
   s.name = "plain";
   s.sms = 8;
   s.clock_ghz = 1.0;
   s.global_bytes = 4ull << 30;
-  s.has_wgmma = true;
-  for (auto& c : s.costs) c = {1, 4, false};
-  for (CostClass c : {CostClass::global_load, CostClass::global_atomic, CostClass::shared_load, CostClass::shared_atomic,
-                      CostClass::local_memory, CostClass::ldmatrix})
-    s.costs[size_t(c)] = {1, 30, true};
-  s.numbers = plain_numbers();
+  return s;
+}
+
+MachineSpec hopper_machine() {
+  static const MachineSpec h200 = load_profile("h200");
+  MachineSpec s = h200;
+  s.sms = 8;
+  s.global_bytes = 4ull << 30;
   return s;
 }
 
@@ -46,6 +50,8 @@ RunPtx::RunPtx(const std::string& text, MachineSpec spec) : gpu(std::move(spec))
   gpu.options.on_diagnosis = [this](const Diagnosis& d) { reports.push_back(d); };
   gpu.options.device_output = [this](const std::string& s) { output += s; };
 }
+
+RunPtx::~RunPtx() = default;
 
 LaunchStats RunPtx::launch_bytes(const std::string& kernel, Dim3 grid, Dim3 block, const std::vector<std::vector<uint8_t>>& params) {
   const Function* f = program->find(kernel);

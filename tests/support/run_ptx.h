@@ -11,10 +11,10 @@
 
 namespace tinygpu::test {
 
-/// A machine with round numbers: every cost class issues in 1 cycle; see run_ptx.cpp for latencies and engine numbers.
+/// The b200 profile with 8 SMs, 4 GiB and a clock of 1 GHz (a cycle is a nanosecond).
 MachineSpec plain_machine();
-/// Its engine numbers (plain_numbers.cpp).
-std::map<std::string, double> plain_numbers();
+/// The h200 profile with 8 SMs and 4 GiB; for sm_90a code.
+MachineSpec hopper_machine();
 
 /// The header every test kernel needs.
 std::string ptx_header(const std::string& target = "sm_100a", const std::string& version = "9.0");
@@ -24,6 +24,7 @@ class RunPtx {
  public:
   /// `text`: a whole module, or a body without .version/.target (then ptx_header() is put before it).
   explicit RunPtx(const std::string& text, MachineSpec spec = plain_machine());
+  ~RunPtx();
 
   /// Device memory of `count` T, zeroed or copied from `from`.
   template <class T>
