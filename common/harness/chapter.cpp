@@ -1,0 +1,151 @@
+#include "common/harness/chapter.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "common/harness/cuda_check.h"
+#include "common/harness/device.h"
+
+namespace gen5::harness {
+namespace {
+
+/// Breaks text at spaces so that lines have at most 100 characters.
+std::string wrapped(const std::string& text) {
+  std::string out, line;
+  for (size_t i = 0; i <= text.size();) {
+    const size_t end = std::min(text.find_first_of(" \n", i), text.size());
+    const std::string word = text.substr(i, end - i);
+    if (!line.empty() && line.size() + 1 + word.size() > 100) {
+      out += line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    if (end < text.size() && text[end] == '\n') {
+      out += line + "\n";
+      line.clear();
+    }
+    i = end + 1;
+  }
+  return out + line + "\n";
+}
+
+}  // namespace
+
+void Report::say(const std::string& text) {
+  texts_.push_back(text);
+  if (!quiet_) fmt::print("{}\n", wrapped(text));
+}
+
+void Report::picture(const std::string& text) {
+  texts_.push_back(text);
+  if (!quiet_) fmt::print("{}\n", text);
+}
+
+void Report::table(const Table& table) {
+  tables_.push_back(table);
+  if (!quiet_) fmt::print("{}\n", table.render());
+}
+
+void Report::check(const std::string& claim, bool holds, const std::string& detail) {
+  checks_.push_back({claim, detail, holds});
+  if (!holds) ++failures_;
+  if (!quiet_) fmt::print("  [{}] {}{}{}\n", holds ? "ok" : "WRONG", claim, detail.empty() ? "" : ": ", detail);
+}
+
+void Report::value(const std::string& key, double value) { values_.emplace_back(key, value); }
+
+Chapter::Chapter(std::string number, std::string title, std::string sentence)
+    : number_(std::move(number)), title_(std::move(title)), sentence_(std::move(sentence)) {}
+
+void Chapter::part(std::string name, std::string title, Body body) {
+  parts_.push_back({std::move(name), std::move(title), {}, std::move(body)});
+}
+
+void Chapter::mistake(std::string name, std::string title, std::string code, Body body) {
+  mistakes_.push_back({std::move(name), std::move(title), std::move(code), std::move(body)});
+}
+
+int Chapter::run(int argc, char** argv) {
+  CLI::App app(fmt::format("Chapter {}: {}. {}", number_, title_, sentence_));
+  bool list = false, json = false;
+  std::vector<std::string> only;
+  std::string mistake;
+  app.add_flag("--list", list, "List the parts and mistakes");
+  app.add_option("--part", only, "Run only this part (may be given several times)");
+  app.add_option("--mistake", mistake, "Run this deliberately broken variant");
+  app.add_flag("--json", json, "Write one JSON document instead of text");
+  if (add_options_) add_options_(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+
+  if (list) {
+    fmt::print("Chapter {}: {}\n\nparts:\n", number_, title_);
+    for (const Entry& e : parts_) fmt::print("  {:<24} {}\n", e.name, e.title);
+    if (!mistakes_.empty()) fmt::print("\nmistakes (--mistake NAME):\n");
+    for (const Entry& e : mistakes_) fmt::print("  {:<24} {} -> {}\n", e.name, e.title, e.code);
+    return 0;
+  }
+
+  const auto find = [](const std::vector<Entry>& entries, const std::string& name) -> const Entry* {
+    for (const Entry& e : entries)
+      if (e.name == name) return &e;
+    return nullptr;
+  };
+  std::vector<const Entry*> chosen;
+  if (!mistake.empty()) {
+    chosen.push_back(find(mistakes_, mistake));
+  } else if (!only.empty()) {
+    for (const std::string& name : only) chosen.push_back(find(parts_, name));
+  } else {
+    for (const Entry& e : parts_) chosen.push_back(&e);
+  }
+  for (const Entry* e : chosen)
+    if (!e) {
+      fmt::print(stderr, "no such {}; --list shows them\n", mistake.empty() ? "part" : "mistake");
+      return 2;
+    }
+
+  nlohmann::ordered_json document;
+  bool good = true;
+  try {
+    const Device device = current_device();
+    document["chapter"] = number_;
+    document["device"] = device.name;
+    if (!json)
+      fmt::print("Chapter {}: {}\n{}\nrunning on {}\n", number_, title_, wrapped(sentence_), device.describe());
+    for (const Entry* e : chosen) {
+      if (!json) fmt::print("\n== {} ({})\n\n", e->title, e->name);
+      std::fflush(stdout);
+      Report report(json);
+      e->body(report);
+      good &= report.passed();
+      auto& part = document["parts"].emplace_back();
+      part["name"] = e->name;
+      part["passed"] = report.passed();
+      part["text"] = report.texts_;
+      for (const Table& t : report.tables_) part["tables"].push_back({{"head", t.head()}, {"rows", t.rows()}});
+      for (const auto& c : report.checks_)
+        part["checks"].push_back({{"claim", c.claim}, {"holds", c.holds}, {"detail", c.detail}});
+      for (const auto& [key, v] : report.values_) part["values"][key] = v;
+    }
+  } catch (const std::exception& e) {
+    good = false;
+    std::fflush(stdout);
+    fmt::print(stderr, "error: {}\n", e.what());
+    document["error"] = e.what();
+  }
+  document["passed"] = good;
+  if (json)
+    fmt::print("{}\n", document.dump(2));
+  else
+    fmt::print("\n{}\n", good ? "All checks hold." : "NOT everything holds: see above.");
+  return good ? 0 : 1;
+}
+
+}  // namespace gen5::harness

@@ -1,0 +1,79 @@
+// A chapter's main(): named parts and mistakes, what they say and check, and the command line that picks them.
+//
+//   int main(int argc, char** argv) {
+//     gen5::harness::Chapter chapter("03", "tcgen05.alloc", "Tensor Memory is allocated, not declared.");
+//     chapter.part("smallest", "One warp allocates 32 columns", smallest);
+//     chapter.mistake("leak", "A kernel ends without dealloc", "tmem-leak", leak);
+//     return chapter.run(argc, argv);
+//   }
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/harness/table.h"
+
+namespace CLI {
+class App;
+}
+
+namespace gen5::harness {
+
+/// What a part writes into. Text goes to the terminal at once, and into --json's document.
+class Report {
+ public:
+  explicit Report(bool quiet) : quiet_(quiet) {}
+  /// A paragraph.
+  void say(const std::string& text);
+  /// Preformatted lines: a picture, a dump.
+  void picture(const std::string& text);
+  void table(const Table& table);
+  /// A claim that was tested. `detail` says what was seen.
+  void check(const std::string& claim, bool holds, const std::string& detail = {});
+  /// A number for --json.
+  void value(const std::string& key, double value);
+
+  bool passed() const { return failures_ == 0; }
+  int checks() const { return int(checks_.size()); }
+
+ private:
+  friend class Chapter;
+  struct Check {
+    std::string claim, detail;
+    bool holds;
+  };
+  bool quiet_;
+  int failures_ = 0;
+  std::vector<std::string> texts_;
+  std::vector<Table> tables_;
+  std::vector<Check> checks_;
+  std::vector<std::pair<std::string, double>> values_;
+};
+
+class Chapter {
+ public:
+  /// `number` as in the folder's name, what the chapter is about, and one sentence.
+  Chapter(std::string number, std::string title, std::string sentence);
+
+  using Body = std::function<void(Report&)>;
+  /// Parts run in the order they were added.
+  void part(std::string name, std::string title, Body body);
+  /// A deliberately broken variant, run by --mistake alone. tinygpu ends it with the diagnosis `code`.
+  void mistake(std::string name, std::string title, std::string code, Body body);
+  /// Adds the chapter's own options before run().
+  void options(std::function<void(CLI::App&)> add) { add_options_ = std::move(add); }
+
+  /// Parses the command line and runs what it asks for. 0: everything that was checked holds; 1: not; 2: usage.
+  int run(int argc, char** argv);
+
+ private:
+  struct Entry {
+    std::string name, title, code;
+    Body body;
+  };
+  std::string number_, title_, sentence_;
+  std::vector<Entry> parts_, mistakes_;
+  std::function<void(CLI::App&)> add_options_;
+};
+
+}  // namespace gen5::harness

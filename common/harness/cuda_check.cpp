@@ -1,0 +1,64 @@
+#include "common/harness/cuda_check.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace gen5::harness {
+namespace {
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+void check(cudaError_t error, const char* expression, const char* file, int line) {
+  if (error == cudaSuccess) return;
+  throw CudaError(fmt::format("{}: {} ({}:{})", expression, cudaGetErrorString(error), file, line), error);
+}
+
+void check(CUresult error, const char* expression, const char* file, int line) {
+  if (error == CUDA_SUCCESS) return;
+  const char* text = nullptr;
+  cuGetErrorString(error, &text);
+  throw CudaError(fmt::format("{}: {} ({}:{})", expression, text ? text : "unknown error", file, line),
+                  cudaErrorUnknown);
+}
+
+Timer::Timer() {
+  GEN5_CUDA(cudaEventCreate(&start_));
+  GEN5_CUDA(cudaEventCreate(&stop_));
+}
+
+Timer::~Timer() {
+  cudaEventDestroy(start_);
+  cudaEventDestroy(stop_);
+}
+
+void Timer::start() {
+  host_start_ = now();
+  GEN5_CUDA(cudaEventRecord(start_));
+}
+
+Elapsed Timer::stop() {
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaEventRecord(stop_));
+  GEN5_CUDA(cudaEventSynchronize(stop_));
+  GEN5_CUDA(cudaDeviceSynchronize());
+  float ms = 0;
+  GEN5_CUDA(cudaEventElapsedTime(&ms, start_, stop_));
+  return {double(ms) * 1e3, now() - host_start_};
+}
+
+CUtensorMap matrix_map(CUtensorMapDataType type, uint32_t element_bytes, void* data, uint64_t rows, uint64_t columns,
+                       uint64_t pitch, uint32_t box_rows, uint32_t box_columns, CUtensorMapSwizzle swizzle) {
+  CUtensorMap map{};
+  const cuuint64_t size[2] = {columns, rows};
+  const cuuint64_t stride[1] = {pitch * element_bytes};
+  const cuuint32_t box[2] = {box_columns, box_rows};
+  const cuuint32_t step[2] = {1, 1};
+  GEN5_CUDA(cuTensorMapEncodeTiled(&map, type, 2, data, size, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                                   CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+  return map;
+}
+
+}  // namespace gen5::harness

@@ -1,0 +1,162 @@
+#include "common/harness/verify.h"
+
+#include <fmt/format.h>
+#include <oneapi/tbb/parallel_for.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <mutex>
+
+#include "common/harness/inputs.h"
+#include "common/harness/table.h"
+
+namespace gen5::harness {
+namespace {
+
+double value_of_output(Output output, uint32_t bits) {
+  return std::bit_cast<float>(output == Output::bf16 ? bits << 16 : bits);
+}
+
+double error_factor(uint32_t k) { return std::ceil(k / 16.0) * 21 * 0x1p-25; }
+
+/// All of a 16-bit matrix as doubles.
+std::vector<double> to_double(Format format, const uint16_t* words, size_t count) {
+  std::vector<double> v(count);
+  oneapi::tbb::parallel_for(size_t(0), (count + 65535) / 65536, [&](size_t block) {
+    const size_t end = std::min(count, (block + 1) * 65536);
+    for (size_t i = block * 65536; i < end; ++i) v[i] = value_of(format, words[i]);
+  });
+  return v;
+}
+
+/// Σ ab and Σ |ab| of one row of A with eight rows of B (k doubles each, kept in columns: b[i * 8 + j]).
+[[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]] void dot8(const double* a, const double* b,
+                                                                                uint32_t k, double* sum,
+                                                                                double* magnitude) {
+  double s[8] = {}, m[8] = {};
+  for (uint32_t i = 0; i < k; ++i)
+    for (int j = 0; j < 8; ++j) {
+      const double p = a[i] * b[i * 8 + j];
+      s[j] += p;
+      m[j] += std::fabs(p);
+    }
+  std::copy_n(s, 8, sum);
+  std::copy_n(m, 8, magnitude);
+}
+
+}  // namespace
+
+std::string Comparison::describe(Output output) const {
+  if (equal()) return fmt::format("{} words, all equal", with_commas(compared));
+  const int digits = output == Output::bf16 ? 4 : 8;
+  return fmt::format(
+      "{} of {} words differ; the first at row {}, column {}: got 0x{:0{}x} ({:.9g}), want 0x{:0{}x} ({:.9g})",
+      with_commas(different), with_commas(compared), row, column, got, digits, value_of_output(output, got), want,
+      digits, value_of_output(output, want));
+}
+
+Comparison compare_bits(const GemmInputs& in, Output output, const std::vector<uint32_t>& d, uint32_t m0, uint32_t n0,
+                        uint32_t rows, uint32_t columns) {
+  const std::vector<uint32_t> want = fused_gemm(in, m0, n0, rows, columns);
+  Comparison c;
+  for (uint32_t r = 0; r < rows; ++r)
+    for (uint32_t j = 0; j < columns; ++j) {
+      const uint32_t w = want[size_t(r) * columns + j];
+      const uint32_t expected = output == Output::bf16 ? bf16_of(std::bit_cast<float>(w)) : w;
+      const uint32_t got = d[size_t(m0 + r) * in.n + n0 + j];
+      ++c.compared;
+      if (got == expected) continue;
+      if (c.different++ == 0) {
+        c.row = m0 + r;
+        c.column = n0 + j;
+        c.got = got;
+        c.want = expected;
+      }
+    }
+  return c;
+}
+
+std::string Bound::describe() const {
+  return fmt::format("{} checked, {} outside, largest error {:.1f} % of its bound", with_commas(checked),
+                     with_commas(outside), worst * 100);
+}
+
+Bound check_float64(const GemmInputs& in, Output output, const std::vector<uint32_t>& d) {
+  const std::vector<double> a = to_double(in.format, in.a, size_t(in.m) * in.k);
+  Bound total;
+  std::mutex mutex;
+  oneapi::tbb::parallel_for(0u, (in.n + 7) / 8, [&](uint32_t group) {
+    const uint32_t n0 = group * 8, count = std::min(8u, in.n - n0);
+    std::vector<double> b(size_t(in.k) * 8);
+    for (uint32_t j = 0; j < count; ++j)
+      for (uint32_t i = 0; i < in.k; ++i) b[size_t(i) * 8 + j] = value_of(in.format, in.b[size_t(n0 + j) * in.k + i]);
+    Bound mine;
+    double sum[8], magnitude[8];
+    for (uint32_t r = 0; r < in.m; ++r) {
+      dot8(&a[size_t(r) * in.k], b.data(), in.k, sum, magnitude);
+      for (uint32_t j = 0; j < count; ++j) {
+        const double got = value_of_output(output, d[size_t(r) * in.n + n0 + j]);
+        const double bound =
+            error_factor(in.k) * magnitude[j] + (output == Output::bf16 ? std::fabs(sum[j]) * 0x1.01p-8 : 0);
+        const double error = std::fabs(got - sum[j]);
+        ++mine.checked;
+        if (!(error <= bound)) ++mine.outside;
+        if (bound > 0) mine.worst = std::max(mine.worst, error / bound);
+      }
+    }
+    const std::lock_guard lock(mutex);
+    total.checked += mine.checked;
+    total.outside += mine.outside;
+    total.worst = std::max(total.worst, mine.worst);
+  });
+  return total;
+}
+
+Bound check_row_sums(const GemmInputs& in, Output output, const std::vector<uint32_t>& d, int vectors, uint64_t seed) {
+  Bound total;
+  std::mutex mutex;
+  for (int v = 0; v < vectors; ++v) {
+    Random random(seed + uint64_t(v));
+    std::vector<double> x(in.n);
+    for (double& e : x) e = random.bits() & 1 ? 1 : -1;
+    // Bᵀ·x and |B|ᵀ·1, by blocks of rows of B.
+    std::vector<double> bx(in.k), b1(in.k);
+    oneapi::tbb::parallel_for(0u, (in.n + 255) / 256, [&](uint32_t block) {
+      std::vector<double> s(in.k), m(in.k);
+      for (uint32_t j = block * 256; j < std::min(in.n, (block + 1) * 256); ++j)
+        for (uint32_t i = 0; i < in.k; ++i) {
+          const double b = value_of(in.format, in.b[size_t(j) * in.k + i]);
+          s[i] += b * x[j];
+          m[i] += std::fabs(b);
+        }
+      const std::lock_guard lock(mutex);
+      for (uint32_t i = 0; i < in.k; ++i) bx[i] += s[i], b1[i] += m[i];
+    });
+    oneapi::tbb::parallel_for(0u, in.m, [&](uint32_t r) {
+      double want = 0, magnitude = 0, got = 0, size = 0;
+      for (uint32_t i = 0; i < in.k; ++i) {
+        const double a = value_of(in.format, in.a[size_t(r) * in.k + i]);
+        want += a * bx[i];
+        magnitude += std::fabs(a) * b1[i];
+      }
+      for (uint32_t j = 0; j < in.n; ++j) {
+        const double e = value_of_output(output, d[size_t(r) * in.n + j]);
+        got += e * x[j];
+        size += std::fabs(e);
+      }
+      // The doubles of this check round too: n + k terms, relative 2^-53 each.
+      const double bound =
+          (error_factor(in.k) + (in.n + in.k) * 0x1p-52) * magnitude + (output == Output::bf16 ? size * 0x1.01p-8 : 0);
+      const double error = std::fabs(got - want);
+      const std::lock_guard lock(mutex);
+      ++total.checked;
+      if (!(error <= bound)) ++total.outside;
+      if (bound > 0) total.worst = std::max(total.worst, error / bound);
+    });
+  }
+  return total;
+}
+
+}  // namespace gen5::harness
