@@ -1,7 +1,409 @@
+// cvt (PTX ISA 9.7.9.21): every pair of integer and floating-point types, the packed pairs and quads of narrow formats.
+// The general form decodes to an exact value, rounds, and encodes; the pairs that kernels use most have a vectorised
+// function of their own besides.
+#include <algorithm>
+#include <limits>
+
 #include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/isa/floats.h"
 
 TINYGPU_ISA_BEGIN
+namespace {
 
-Table convert_table() { return {nullptr, nullptr}; }
+using ptx::Operand;
+using ptx::Type;
+
+// ---- Types ---------------------------------------------------------------------------------------------------------
+
+/// What a scalar, or one element of a packed register, is.
+enum class Element : uint8_t { u8, s8, u16, s16, u32, s32, u64, s64, f16, bf16, tf32, f32, f64, e4m3, e5m2, e2m3, e3m2, e2m1, ue8m0 };
+
+struct ElementInfo {
+  int bits;         // in the register
+  bool integer;
+  bool is_signed;
+  Format format{};  // floats but ue8m0
+};
+constexpr ElementInfo info(Element e) {
+  switch (e) {
+    case Element::u8: return {8, true, false};
+    case Element::s8: return {8, true, true};
+    case Element::u16: return {16, true, false};
+    case Element::s16: return {16, true, true};
+    case Element::u32: return {32, true, false};
+    case Element::s32: return {32, true, true};
+    case Element::u64: return {64, true, false};
+    case Element::s64: return {64, true, true};
+    case Element::f16: return {16, false, true, kF16};
+    case Element::bf16: return {16, false, true, kBF16};
+    case Element::tf32: return {32, false, true, kTF32};
+    case Element::f32: return {32, false, true, kF32};
+    case Element::f64: return {64, false, true, kF64};
+    case Element::e4m3: return {8, false, true, kE4M3};
+    case Element::e5m2: return {8, false, true, kE5M2};
+    case Element::e2m3: return {8, false, true, kE2M3};  // six bits, padded to a byte
+    case Element::e3m2: return {8, false, true, kE3M2};
+    case Element::e2m1: return {4, false, true, kE2M1};
+    case Element::ue8m0: return {8, false, false};
+  }
+  return {};
+}
+
+/// A cvt operand type: element and how many the register holds.
+struct Shape {
+  Element element;
+  int count;
+};
+Shape shape_of(Decoder& d, Type t) {
+  switch (t) {
+    case Type::u8: return {Element::u8, 1};
+    case Type::s8: return {Element::s8, 1};
+    case Type::b16:
+    case Type::u16: return {Element::u16, 1};
+    case Type::s16: return {Element::s16, 1};
+    case Type::b32:
+    case Type::u32: return {Element::u32, 1};
+    case Type::s32: return {Element::s32, 1};
+    case Type::b64:
+    case Type::u64: return {Element::u64, 1};
+    case Type::s64: return {Element::s64, 1};
+    case Type::f16: return {Element::f16, 1};
+    case Type::bf16: return {Element::bf16, 1};
+    case Type::tf32: return {Element::tf32, 1};
+    case Type::f32: return {Element::f32, 1};
+    case Type::f64: return {Element::f64, 1};
+    case Type::f16x2: return {Element::f16, 2};
+    case Type::bf16x2: return {Element::bf16, 2};
+    case Type::e4m3: return {Element::e4m3, 1};
+    case Type::e5m2: return {Element::e5m2, 1};
+    case Type::e4m3x2: return {Element::e4m3, 2};
+    case Type::e5m2x2: return {Element::e5m2, 2};
+    case Type::e2m3x2: return {Element::e2m3, 2};
+    case Type::e3m2x2: return {Element::e3m2, 2};
+    case Type::e2m1x2: return {Element::e2m1, 2};
+    case Type::ue8m0x2: return {Element::ue8m0, 2};
+    case Type::e4m3x4: return {Element::e4m3, 4};
+    case Type::e5m2x4: return {Element::e5m2, 4};
+    case Type::e2m3x4: return {Element::e2m3, 4};
+    case Type::e3m2x4: return {Element::e3m2, 4};
+    case Type::e2m1x4: return {Element::e2m1, 4};
+    default: d.not_modelled();
+  }
+}
+
+// ---- The general form ----------------------------------------------------------------------------------------------
+
+/// Everything a conversion depends on besides its operands; kept in Op::imm.
+struct Conversion {
+  Element from, to;
+  Rounding rounding;
+  bool to_integral : 1;  // .rni, .rzi, .rmi, .rpi
+  bool ftz : 1;
+  bool sat : 1;
+  bool satfinite : 1;
+  bool relu : 1;
+  uint8_t from_width, to_width;  // bytes of the registers
+  uint8_t reserved[2];
+};
+static_assert(sizeof(Conversion) == 8);
+Conversion conversion_of(const Op& op) { return std::bit_cast<Conversion>(op.imm); }
+
+/// ue8m0 holds 2^(code − 127), 0xff NaN; there is no zero and no sign.
+Exact decode_ue8m0(uint64_t code) {
+  Exact x;
+  if (code == 0xff) x.kind = Exact::nan;
+  x.significand = 1;
+  x.exponent = int(code) - 127;
+  return x;
+}
+/// By the magnitude, toward zero or up to the next power of two; zero gives the smallest code, and what lies beyond
+/// 2^127 the NaN code, or 0xfe under .satfinite.
+uint64_t encode_ue8m0(const Exact& x, Rounding mode, bool satfinite) {
+  if (x.kind == Exact::nan) return 0xff;
+  if (x.kind == Exact::infinite) return satfinite ? 0xfe : 0xff;
+  if (x.significand == 0) return 0;
+  const int top = x.exponent + 63 - std::countl_zero(x.significand);
+  const bool inexact = !std::has_single_bit(x.significand);
+  const int code = top + 127 + (mode == Rounding::rp && inexact);
+  if (code < 0) return 0;
+  return code <= 0xfe ? uint64_t(code) : satfinite ? 0xfe : 0xff;
+}
+
+Exact flush(const Exact& x, const Format& f) {
+  Exact y = x;
+  if (x.kind == Exact::number && x.significand && x.exponent + 63 - std::countl_zero(x.significand) < 1 - f.bias())
+    y.significand = 0;
+  return y;
+}
+
+Exact load(const Conversion& c, uint64_t bits) {
+  const ElementInfo from = info(c.from);
+  if (from.bits < 64) bits &= (uint64_t(1) << from.bits) - 1;
+  if (c.from == Element::ue8m0) return decode_ue8m0(bits);
+  if (from.integer) {
+    if (!from.is_signed) return exact_integer(bits);
+    return exact_integer(int64_t(bits << (64 - from.bits)) >> (64 - from.bits));
+  }
+  Exact x = decode(from.format, bits);
+  if (c.ftz && c.from == Element::f32) x = flush(x, kF32);
+  return x;
+}
+
+/// To an integer under the rounding; a fraction disappears, the sign of a zero stays.
+Exact integral(Exact x, Rounding mode) {
+  if (x.kind != Exact::number || x.exponent >= 0) return x;
+  x.significand = shift_rounded(x.significand, -x.exponent, x.negative, mode);
+  x.exponent = 0;
+  return x;
+}
+
+/// Out of range gives the nearest limit. NaN gives 0 for the narrower types, and 2^(width − 1) where source or
+/// destination has 64 bits.
+uint64_t store_integer(const Conversion& c, const ElementInfo& to, const Exact& value) {
+  const Exact x = integral(value, c.rounding);
+  const uint64_t top = uint64_t(1) << (to.bits - 1);
+  if (x.kind == Exact::nan) return c.from == Element::f64 || to.bits == 64 ? top : 0;
+  const uint64_t largest = to.is_signed ? top - 1 : top | (top - 1);
+  const uint64_t smallest = to.is_signed ? 0 - top : 0;
+  const int leading = x.significand ? x.exponent + 63 - std::countl_zero(x.significand) : -1;
+  if (x.kind == Exact::infinite || leading >= 64) return x.negative ? smallest : largest;
+  const uint64_t magnitude = x.significand << x.exponent;
+  if (!x.negative) return magnitude > largest ? largest : magnitude;
+  if (!to.is_signed) return 0;
+  return magnitude > top ? smallest : 0 - magnitude;
+}
+/// Integers keep their low bits, or clamp under .sat.
+uint64_t convert_integer(const Conversion& c, const ElementInfo& to, const Exact& x) {
+  if (c.sat) return store_integer(c, to, x);
+  return x.negative ? 0 - x.significand : x.significand;
+}
+
+uint64_t store_float(const Conversion& c, const ElementInfo& to, Exact x, uint32_t random) {
+  if (c.to_integral) x = integral(x, c.rounding);
+  if (c.sat) {
+    if (x.kind == Exact::nan || (x.negative && x.kind == Exact::infinite) || x.negative) x = Exact{};
+    else if (x.kind == Exact::infinite ||
+             (x.significand && x.exponent + 63 - std::countl_zero(x.significand) >= 0))
+      x = Exact{Exact::number, false, 0, 1};
+  }
+  if (c.relu && x.negative && x.kind != Exact::nan) x = Exact{};
+  uint64_t r = encode(to.format, x, c.rounding, c.satfinite, random);
+  if (c.ftz && c.to == Element::f32) r = bits_of(isa::TINYGPU_ISA_LEVEL::flush(std::bit_cast<float>(uint32_t(r))));
+  return c.to == Element::tf32 ? (x.kind == Exact::nan ? kCanonicalNaN : r << 13) : r;
+}
+
+uint64_t convert(const Conversion& c, uint64_t bits, uint32_t random = 0) {
+  const Exact x = load(c, bits);
+  const ElementInfo to = info(c.to);
+  if (c.to == Element::ue8m0) return encode_ue8m0(x, c.rounding, c.satfinite);
+  if (!to.integer) return store_float(c, to, x, random);
+  return info(c.from).integer ? convert_integer(c, to, x) : store_integer(c, to, x);
+}
+
+uint64_t load_register(const uint8_t* file, int width, int lane) {
+  uint64_t v = 0;
+  std::memcpy(&v, file + size_t(lane) * size_t(width), size_t(width));
+  return v;
+}
+/// Results narrower than the register are extended by the type's signedness.
+void store_register(uint8_t* file, int width, int lane, uint64_t value, const ElementInfo& type) {
+  if (type.bits < 64) {
+    const int unused = 64 - type.bits;
+    value = type.integer && type.is_signed ? uint64_t(int64_t(value << unused) >> unused) : value << unused >> unused;
+  }
+  std::memcpy(file + size_t(lane) * size_t(width), &value, size_t(width));
+}
+
+void convert_scalar(Warp& w, const Op& op) {
+  const Conversion c = conversion_of(op);
+  const uint8_t* a = w.at<uint8_t>(op.a);
+  uint8_t* d = w.at<uint8_t>(op.dst);
+  const ElementInfo to = info(c.to);
+  uint64_t r[32];
+  for_lanes(w.exec(), [&](int i) { r[i] = convert(c, load_register(a, c.from_width, i)); });
+  for_lanes(w.exec(), [&](int i) { store_register(d, c.to_width, i, r[i], to); });
+}
+
+/// Packed destination from op.list: sources in order of falling significance, one element each (f32 → pairs and quads),
+/// or one packed source (op.aux elements). op.b: random bits of .rs, or kNoSlot.
+void convert_packed(Warp& w, const Op& op) {
+  const Conversion c = conversion_of(op);
+  const ElementInfo from = info(c.from), to = info(c.to);
+  const int count = op.aux;
+  uint8_t* d = w.at<uint8_t>(op.dst);
+  const uint32_t* random = op.b == kNoSlot ? nullptr : w.at<uint32_t>(op.b);
+  uint64_t result[32];
+  for_lanes(w.exec(), [&](int lane) {
+    uint64_t packed = 0;
+    for (int n = 0; n < count; ++n) {  // element n, lowest first
+      uint64_t bits;
+      if (op.list_size) {
+        bits = load_register(w.at<uint8_t>(op.list[count - 1 - n]), c.from_width, lane);
+      } else {
+        bits = load_register(w.at<uint8_t>(op.a), c.from_width, lane) >> (n * from.bits);
+      }
+      // .rs (inferred, no silicon): element n takes its share of the random word, aligned with the bits that fall out:
+      // 16-bit halves for pairs (13 bits of them for f16), bytes for quads.
+      uint32_t r = 0;
+      if (random) {
+        const uint32_t share = count == 2 ? random[lane] >> (16 * n) & 0xffff : random[lane] >> (8 * n) & 0xff;
+        r = count == 4 ? share << 24 : c.to == Element::f16 ? share << 19 : share << 16;
+      }
+      packed |= convert(c, bits, r) << (n * to.bits);
+    }
+    result[lane] = packed;
+  });
+  for_lanes(w.exec(), [&](int lane) { std::memcpy(d + size_t(lane) * c.to_width, &result[lane], c.to_width); });
+}
+
+// ---- Vectorised pairs ----------------------------------------------------------------------------------------------
+
+template <class D, class S> D integer(S x) { return D(x); }
+
+float f32_from_f16(f16 x) { return canonical(value(x)); }
+float f32_from_bf16(bf16 x) { return canonical(value(x)); }
+template <class T> T relu_nearest(float x) { return relu(nearest<T>(x)); }
+template <class S> float f32_from_integer(S x) { return float(x); }
+
+/// .rzi and .rni to 32 bits; NaN gives 0, the rest clamps.
+int32_t s32_toward_zero(float x) {
+  const float clamped = x < -0x1p31f ? -0x1p31f : x > 0x1.fffffep30f ? 0x1.fffffep30f : x;
+  const int32_t r = int32_t(x == x ? clamped : 0.0f);
+  return x >= 0x1p31f ? INT32_MAX : r;
+}
+int32_t s32_nearest(float x) { return s32_toward_zero(std::nearbyint(x)); }
+float f32_saturated(float x) { return saturate(x); }
+
+/// d = {a, b}: a in the upper half.
+template <class T>
+uint32_t pair_of(float a, float b) {
+  return bits_of(nearest<T>(a)) << 16 | bits_of(nearest<T>(b));
+}
+template <class T>
+uint32_t relu_pair_of(float a, float b) {
+  return bits_of(relu_nearest<T>(a)) << 16 | bits_of(relu_nearest<T>(b));
+}
+
+template <class S>
+ExecFn integer_from(Element to) {
+  switch (to) {
+    case Element::u16:
+    case Element::s16: return lanewise<integer<uint16_t, S>>;
+    case Element::u32:
+    case Element::s32: return lanewise<integer<uint32_t, S>>;
+    case Element::u64:
+    case Element::s64: return lanewise<integer<uint64_t, S>>;
+    default: return nullptr;
+  }
+}
+
+/// The vectorised executor of a scalar conversion whose registers have the types' own widths, or nullptr.
+ExecFn fast_scalar(const Conversion& c) {
+  const ElementInfo from = info(c.from), to = info(c.to);
+  if (c.from_width * 8 != from.bits || c.to_width * 8 != to.bits || c.ftz || c.satfinite) return nullptr;
+  if (from.integer && to.integer) {
+    if (c.sat) return nullptr;
+    switch (c.from) {
+      case Element::u16: return integer_from<uint16_t>(c.to);
+      case Element::s16: return integer_from<int16_t>(c.to);
+      case Element::u32: return integer_from<uint32_t>(c.to);
+      case Element::s32: return integer_from<int32_t>(c.to);
+      case Element::u64:
+      case Element::s64: return integer_from<uint64_t>(c.to);
+      default: return nullptr;
+    }
+  }
+  if (c.sat) return c.from == Element::f32 && c.to == Element::f32 && !c.to_integral ? lanewise<f32_saturated> : nullptr;
+  const bool plain = c.rounding == Rounding::rn && !c.relu;
+  if (c.to == Element::f32) {
+    if (c.to_integral) return nullptr;
+    if (c.from == Element::f16) return c.relu ? nullptr : lanewise<f32_from_f16>;
+    if (c.from == Element::bf16) return c.relu ? nullptr : lanewise<f32_from_bf16>;
+    if (c.from == Element::s32 && plain) return lanewise<f32_from_integer<int32_t>>;
+    if (c.from == Element::u32 && plain) return lanewise<f32_from_integer<uint32_t>>;
+  }
+  if (c.from == Element::f32 && c.rounding == Rounding::rn && !c.to_integral) {
+    if (c.to == Element::f16) return c.relu ? lanewise<relu_nearest<f16>> : lanewise<nearest<f16>>;
+    if (c.to == Element::bf16) return c.relu ? lanewise<relu_nearest<bf16>> : lanewise<nearest<bf16>>;
+  }
+  if (c.from == Element::f32 && c.to == Element::s32) {
+    if (c.rounding == Rounding::rz) return lanewise<s32_toward_zero>;
+    if (c.rounding == Rounding::rn) return lanewise<s32_nearest>;
+  }
+  return nullptr;
+}
+
+// ---- Decoding ------------------------------------------------------------------------------------------------------
+
+Conversion common_fields(const ptx::Instruction& inst, Element from, Element to) {
+  Conversion c{};
+  c.from = from;
+  c.to = to;
+  c.rounding = rounding_of(inst);
+  c.to_integral = inst.one_of("rni", "rzi", "rmi", "rpi") != "";
+  c.ftz = inst.has("ftz");
+  c.sat = inst.has("sat");
+  c.satfinite = inst.has("satfinite");
+  c.relu = inst.has("relu");
+  return c;
+}
+
+void decode_scalar(Decoder& d, Op& op, Element from, Element to) {
+  Conversion c = common_fields(*d.inst, from, to);
+  const Type source = d.inst->type(1);
+  op.dst = d.dst(d.operand(0));
+  op.a = d.src(d.operand(1), source);
+  c.from_width = uint8_t(d.width(d.operand(1), ptx::size_of(source)));
+  c.to_width = uint8_t(d.width(d.operand(0), ptx::size_of(d.inst->type(0))));
+  op.imm = std::bit_cast<int64_t>(c);
+  const ExecFn fast = fast_scalar(c);
+  finish(d, op, fast ? fast : convert_scalar, CostClass::cvt);
+}
+
+void decode_packed(Decoder& d, Op& op, Shape from, Shape to) {
+  Conversion c = common_fields(*d.inst, from.element, to.element);
+  const Type source = d.inst->type(1);
+  op.dst = d.dst(d.operand(0));
+  op.aux = uint16_t(to.count);
+  c.to_width = uint8_t(d.width(d.operand(0), to.count * info(to.element).bits / 8));
+  size_t next = 2;
+  if (from.count == to.count) {
+    op.a = d.src(d.operand(1), source);
+    c.from_width = uint8_t(d.width(d.operand(1), ptx::size_of(source)));
+  } else {
+    std::vector<uint32_t> slots;
+    if (d.operand(1).kind == Operand::Kind::vector) {
+      for (const Operand& e : d.operand(1).elems) slots.push_back(d.src(e, source));
+    } else {
+      slots = {d.src(d.operand(1), source), d.src(d.operand(2), source)};
+      next = 3;
+    }
+    d.set_list(op, slots);
+    op.a = slots[0];
+    op.b = slots[1];
+    c.from_width = uint8_t(ptx::size_of(source));
+  }
+  op.imm = std::bit_cast<int64_t>(c);
+  const bool plain_pair = from.element == Element::f32 && to.count == 2 && c.rounding == Rounding::rn && !c.satfinite;
+  if (plain_pair && to.element == Element::f16)
+    return finish(d, op, c.relu ? lanewise<relu_pair_of<f16>> : lanewise<pair_of<f16>>, CostClass::cvt);
+  if (plain_pair && to.element == Element::bf16)
+    return finish(d, op, c.relu ? lanewise<relu_pair_of<bf16>> : lanewise<pair_of<bf16>>, CostClass::cvt);
+  op.b = c.rounding == Rounding::rs ? d.src(d.operand(next), Type::b32) : kNoSlot;
+  finish(d, op, convert_packed, CostClass::cvt);
+}
+
+void decode_cvt(Decoder& d, Op& op) {
+  const Shape to = shape_of(d, d.inst->type(0)), from = shape_of(d, d.inst->type(1));
+  if (to.count == 1) return decode_scalar(d, op, from.element, to.element);
+  decode_packed(d, op, from, to);
+}
+
+}  // namespace
+
+Table convert_table() {
+  static const Entry table[] = {{"cvt", decode_cvt}};
+  return {std::begin(table), std::end(table)};
+}
 
 TINYGPU_ISA_END
