@@ -1,7 +1,305 @@
+// bra, brx.idx, call, ret, exit, trap, brkpt (PTX ISA 9.7.12), nanosleep, pmevent, setmaxnreg, griddepcontrol
+// (9.7.13, 9.7.19), alloca and its stack pointer (9.7.11).
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "common/tinygpu/isa/builtins.h"
 #include "common/tinygpu/isa/families.h"
 
 TINYGPU_ISA_BEGIN
 
-Table control_table() { return {nullptr, nullptr}; }
+using ptx::Operand;
+using ptx::Type;
+
+namespace {
+
+// ---- Branches
+// ----------------------------------------------------------------------------------------------------------
+
+void bra(Warp& w, const Op& op) { w.branch(w.exec(), uint32_t(op.imm)); }
+
+void decode_bra(Decoder& d, Op& op) {
+  op.cost = CostClass::control;
+  op.fn = bra;
+  const Operand& target = d.operand(0);
+  if (target.kind != Operand::Kind::label) d.not_modelled("indirect target");
+  d.set_target(op, target.label);
+}
+
+void brx_idx(Warp& w, const Op& op) {
+  const uint32_t* index = w.at<uint32_t>(op.a);
+  uint32_t target[32] = {};
+  for_lanes(w.exec(), [&](int i) {
+    if (index[i] >= op.list_size)
+      w.fault(FaultKind::illegal_instruction, "branch-index",
+              "brx.idx with index " + std::to_string(index[i]) + " into " + std::to_string(op.list_size) + " targets",
+              "clamp the index before the branch: hardware does not check it", i);
+    target[i] = op.list[index[i]];
+  });
+  w.branch_each(target);
+}
+
+void decode_brx(Decoder& d, Op& op) {
+  op.cost = CostClass::control;
+  op.fn = brx_idx;
+  op.a = d.src(d.operand(0), Type::u32);
+  d.set_target_list(op, d.operand(1).name);
+}
+
+// ---- Calls
+// -------------------------------------------------------------------------------------------------------------
+// Op::list as Warp::call reads it; imm: index of the callee, a: slot of its address if indirect.
+
+void call_direct(Warp& w, const Op& op) { w.call(op, w.domain().launch.config.program->at(uint32_t(op.imm))); }
+
+/// Lanes may call different functions; each set of lanes goes its way.
+void call_indirect(Warp& w, const Op& op) {
+  const uint64_t* address = w.at<uint64_t>(op.a);
+  Program& program = *w.domain().launch.config.program;
+  const int first = __builtin_ctz(w.exec());
+  const uint64_t target = address[first];
+  const uint64_t index = (target - kFunctionWindow) / 16;
+  if (target - kFunctionWindow >= kWindowSize || (target & 15) || index >= program.function_count())
+    w.fault(FaultKind::illegal_instruction, "call-target", "indirect call of an address that is no function",
+            "take function pointers in device code (or from a __device__ variable), not on the host", first);
+  uint32_t same = 0;
+  for_lanes(w.exec(), [&](int i) { same |= uint32_t(address[i] == target) << i; });
+  if (same != w.exec()) {
+    // The others come back to this instruction as a group of their own.
+    w.call_lanes(same, op, program.at(uint32_t(index)));
+    return;
+  }
+  w.call(op, program.at(uint32_t(index)));
+}
+
+void call_unknown(Warp& w, const Op&) {
+  w.fault(FaultKind::not_modelled, "not-modelled",
+          "not modelled: " + w.function().instruction(w.current_op()).text + " (a function with no body here)",
+          "the device runtime behind dynamic parallelism and similar library calls is not part of tinygpu");
+}
+
+uint32_t argument_offset(Decoder& d, const Operand& o) {
+  if (o.kind != Operand::Kind::symbol) d.not_modelled("argument that is not a .param variable");
+  return d.local_offset(o.name);
+}
+
+void decode_call(Decoder& d, Op& op) {
+  op.cost = CostClass::control;
+  size_t at = 0;
+  const Operand* returns = nullptr;
+  const Operand* arguments = nullptr;
+  if (d.operand(at).kind == Operand::Kind::list) returns = &d.operand(at++);
+  const Operand& callee = d.operand(at++);
+  if (d.has(at) && d.operand(at).kind == Operand::Kind::list) arguments = &d.operand(at++);
+
+  std::vector<uint32_t> list;
+  list.push_back(arguments ? uint32_t(arguments->elems.size()) : 0);
+  if (arguments)
+    for (const Operand& e : arguments->elems) list.push_back(argument_offset(d, e));
+  list.push_back(returns ? uint32_t(returns->elems.size()) : 0);
+  if (returns)
+    for (const Operand& e : returns->elems) list.push_back(argument_offset(d, e));
+  d.set_list(op, list);
+
+  if (callee.kind == Operand::Kind::reg) {
+    op.fn = call_indirect;
+    op.a = d.src(callee, Type::b64);
+    return;
+  }
+  if (ExecFn builtin = builtin_function(callee.name)) {
+    // Output and the heap are shared by the whole GPU: one warp at a time, in order of simulated time.
+    op.fn = builtin;
+    op.flags |= Op::serial;
+    return;
+  }
+  op.imm = d.function_index(callee.name);
+  op.fn = op.imm >= 0 ? call_direct : call_unknown;
+}
+
+void ret(Warp& w, const Op&) { w.ret(w.exec()); }
+void exit_lanes(Warp& w, const Op&) { w.exit(w.exec()); }
+
+void trap(Warp& w, const Op&) {
+  w.fault(FaultKind::trap, "trap", "the kernel executed trap",
+          "a check in the program failed (__trap, a library's assertion): see the source line",
+          __builtin_ctz(w.exec()));
+}
+
+void breakpoint(Warp& w, const Op&) {
+  w.fault(FaultKind::trap, "brkpt", "the kernel executed brkpt, and no debugger is attached",
+          "the program marks a place that must not be reached, often an instruction that its target lacks",
+          __builtin_ctz(w.exec()));
+}
+
+template <ExecFn f>
+void decode_plain(Decoder&, Op& op) {
+  op.cost = CostClass::control;
+  op.fn = f;
+}
+
+// ---- Time
+// --------------------------------------------------------------------------------------------------------------
+
+/// PTX lets a sleep last from 0 to twice the time asked for; here it is the time itself.
+void nanosleep(Warp& w, const Op& op) {
+  if (w.take_timeout()) return;
+  const uint32_t* a = w.at<uint32_t>(op.a);
+  uint32_t most = 0;
+  for_lanes(w.exec(), [&](int i) { most = std::max(most, std::min(a[i], 1'000'000u)); });
+  const uint64_t cycles = uint64_t(double(most) * w.spec().clock_ghz);
+  if (cycles == 0) return;
+  BlockReason why;
+  why.kind = BlockReason::Kind::sleep;
+  why.what = "nanosleep";
+  w.block(why, true, w.time() + cycles);
+}
+
+void decode_nanosleep(Decoder& d, Op& op) {
+  op.cost = CostClass::special;
+  op.fn = nanosleep;
+  op.a = d.src(d.operand(0), Type::u32);
+}
+
+void nothing(Warp&, const Op&) {}
+
+// ---- setmaxnreg
+// ----------------------------------------------------------------------------------------------------------
+
+void setmaxnreg(Warp& w, const Op& op) {
+  if (!w.converged(w.live())) return;
+  const uint32_t wanted = uint32_t(op.imm), now = w.register_limit;
+  const bool increase = op.sub;
+  if (now && (increase ? wanted < now : wanted > now))
+    w.fault(FaultKind::illegal_instruction, "setmaxnreg-direction",
+            std::string("setmaxnreg.") + (increase ? "inc" : "dec") + " to " + std::to_string(wanted) +
+                " registers from " + std::to_string(now),
+            "use .inc to take more registers and .dec to give some back");
+  w.register_limit = wanted;
+}
+
+void decode_setmaxnreg(Decoder& d, Op& op) {
+  op.cost = CostClass::control;
+  op.fn = setmaxnreg;
+  op.imm = d.operand(0).bits;
+  op.sub = d.inst->has("inc");
+}
+
+// ---- griddepcontrol
+// --------------------------------------------------------------------------------------------------------
+
+/// Launches of a stream run one after the other here, so what `wait` waits for has happened, and a dependent grid that
+/// launch_dependents would let start early starts when this one ends: a legal, late schedule.
+void decode_griddepcontrol(Decoder&, Op& op) {
+  op.cost = CostClass::special;
+  op.fn = nothing;
+}
+
+// ---- alloca
+// ----------------------------------------------------------------------------------------------------------------
+
+/// Stack memory of one warp's lanes that alloca has handed out: in local memory above everything that frames use.
+struct Stack {
+  static constexpr int kState = 4;
+  static constexpr uint32_t kBase = 256 * 1024;
+  struct Mark {
+    size_t depth;
+    uint32_t top;
+  };
+  uint32_t top[32];
+  std::vector<Mark> marks[32];
+  Stack() { std::fill(top, top + 32, kBase); }
+  /// Frames deeper than `depth` have returned: what they took is free.
+  void unwind(int lane, size_t depth) {
+    auto& m = marks[lane];
+    while (!m.empty() && m.back().depth > depth) {
+      top[lane] = m.back().top;
+      m.pop_back();
+    }
+  }
+};
+
+Stack& stack_of(Warp& w) {
+  if (!w.family_state[Stack::kState]) w.family_state[Stack::kState] = std::make_shared<Stack>();
+  return *static_cast<Stack*>(w.family_state[Stack::kState].get());
+}
+
+void put_pointer(Warp& w, const Op& op, int lane, uint64_t value) {
+  if (op.sub)
+    w.at<uint64_t>(op.dst)[lane] = value;
+  else
+    w.at<uint32_t>(op.dst)[lane] = uint32_t(value);
+}
+
+void alloca_local(Warp& w, const Op& op) {
+  Stack& s = stack_of(w);
+  const size_t depth = w.group().stack.size();
+  for_lanes(w.exec(), [&](int i) {
+    s.unwind(i, depth);
+    const uint64_t size = op.sub ? w.at<uint64_t>(op.a)[i] : w.at<uint32_t>(op.a)[i];
+    const uint32_t align = uint32_t(op.imm), at = (s.top[i] + align - 1) / align * align;
+    if (size)
+      w.local(uint32_t(i), at + uint32_t(std::min<uint64_t>(size, 1u << 30)) - 1, 1);  // faults past the stack's end
+    s.marks[i].push_back({depth, s.top[i]});
+    s.top[i] = at + uint32_t(size);
+    put_pointer(w, op, i, at);
+  });
+}
+
+void stack_save(Warp& w, const Op& op) {
+  Stack& s = stack_of(w);
+  const size_t depth = w.group().stack.size();
+  for_lanes(w.exec(), [&](int i) {
+    s.unwind(i, depth);
+    put_pointer(w, op, i, s.top[i]);
+  });
+}
+
+void stack_restore(Warp& w, const Op& op) {
+  Stack& s = stack_of(w);
+  for_lanes(w.exec(), [&](int i) { s.top[i] = op.sub ? uint32_t(w.at<uint64_t>(op.a)[i]) : w.at<uint32_t>(op.a)[i]; });
+}
+
+void decode_alloca(Decoder& d, Op& op) {
+  op.cost = CostClass::alu;
+  op.fn = alloca_local;
+  op.sub = d.width(d.operand(0), 8) == 8;
+  op.dst = d.dst(d.operand(0));
+  op.a = d.src(d.operand(1), d.inst->type());
+  op.imm = d.has(2) ? d.operand(2).bits : 8;
+}
+
+void decode_stack_save(Decoder& d, Op& op) {
+  op.fn = stack_save;
+  op.sub = d.width(d.operand(0), 8) == 8;
+  op.dst = d.dst(d.operand(0));
+}
+
+void decode_stack_restore(Decoder& d, Op& op) {
+  op.fn = stack_restore;
+  op.sub = d.width(d.operand(0), 8) == 8;
+  op.a = d.src(d.operand(0), d.inst->type());
+}
+
+constexpr Entry kEntries[] = {
+    {"bra", decode_bra},
+    {"brx.idx", decode_brx},
+    {"call", decode_call},
+    {"ret", decode_plain<ret>},
+    {"exit", decode_plain<exit_lanes>},
+    {"trap", decode_plain<trap>},
+    {"brkpt", decode_plain<breakpoint>},
+    {"pmevent", decode_plain<nothing>},
+    {"nanosleep", decode_nanosleep},
+    {"setmaxnreg", decode_setmaxnreg},
+    {"griddepcontrol", decode_griddepcontrol},
+    {"alloca", decode_alloca},
+    {"stacksave", decode_stack_save},
+    {"stackrestore", decode_stack_restore},
+};
+
+}  // namespace
+
+Table control_table() { return {std::begin(kEntries), std::end(kEntries)}; }
 
 TINYGPU_ISA_END

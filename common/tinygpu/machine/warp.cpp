@@ -378,7 +378,10 @@ void Warp::call(const Op& op, const Function& callee) {
   const uint32_t* list = op.list;
   const uint32_t arguments = list ? list[0] : 0;
   const uint32_t new_local = g.local_base + caller.local_bytes;
-  const uint32_t new_registers = g.register_base + caller.register_bytes;
+  // Frames of different functions cut the register file into lanes differently, so a group's new frame must not overlap
+  // one that lanes elsewhere in their calls are using.
+  uint32_t new_registers = g.register_base + caller.register_bytes;
+  for (const Group& o : groups_) new_registers = std::max(new_registers, o.register_base + o.function->register_bytes);
   ensure_registers(new_registers + callee.register_bytes);
   if (arguments > callee.params.size())
     fault(FaultKind::launch_failure, "call-signature",
@@ -399,6 +402,12 @@ void Warp::call(const Op& op, const Function& callee) {
   g.local_base = new_local;
   write_constants(callee, new_registers, new_local, lanes);
   stop_ = true;
+}
+
+void Warp::call_lanes(uint32_t lanes, const Op& op, const Function& callee) {
+  split(exec_ & ~lanes, uint32_t(&op - groups_[current_].function->ops.data()));
+  exec_ = lanes;
+  call(op, callee);
 }
 
 void Warp::ret(uint32_t lanes) {

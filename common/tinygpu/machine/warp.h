@@ -129,6 +129,8 @@ class Warp {
   void branch_each(const uint32_t* target_per_lane);
   void exit(uint32_t lanes);
   void call(const Op& op, const Function& callee);
+  /// The same for some of the executing lanes; the others execute the op again, as a group of their own.
+  void call_lanes(uint32_t lanes, const Op& op, const Function& callee);
   void ret(uint32_t lanes);
 
   // Per-lane memory.
@@ -173,6 +175,8 @@ class Warp {
 
   /// barrier.cluster: lanes that have arrived in the current round; lanes whose round is over and who have not waited yet.
   uint32_t cluster_arrived = 0, cluster_released = 0;
+  /// Registers per thread that the last setmaxnreg asked for, 0 before the first.
+  uint32_t register_limit = 0;
 
   /// Per-lane and per-warp bookkeeping of the families, created on demand by their files.
   std::shared_ptr<void> family_state[8];

@@ -1,0 +1,241 @@
+#include "common/tinygpu/isa/builtins.h"
+
+#include <cstdio>
+#include <string>
+
+TINYGPU_ISA_BEGIN
+
+namespace {
+
+/// Value of the call's argument `n` in `lane`.
+template <class T>
+T argument(Warp& w, const Op& op, uint32_t n, int lane) {
+  T v;
+  std::memcpy(&v, w.local(uint32_t(lane), w.local_base() + op.list[1 + n], sizeof v), sizeof v);
+  return v;
+}
+
+template <class T>
+void set_return(Warp& w, const Op& op, int lane, T v) {
+  const uint32_t count = op.list[0];
+  if (op.list[1 + count] == 0) return;  // the caller ignores it
+  std::memcpy(w.local(uint32_t(lane), w.local_base() + op.list[2 + count], sizeof v), &v, sizeof v);
+}
+
+template <class T>
+T read(Warp& w, uint64_t address, int lane, const char* what) {
+  T v;
+  std::memcpy(&v, locate(w, ptx::Space::generic, address, sizeof v, 1, lane, what).host, sizeof v);
+  return v;
+}
+
+std::string read_string(Warp& w, uint64_t address, int lane, const char* what) {
+  if (address == 0) return "(null)";
+  std::string s;
+  while (char c = read<char>(w, address++, lane, what)) s += c;
+  return s;
+}
+
+// ---- vprintf
+// -------------------------------------------------------------------------------------------------------------
+
+/// Arguments as nvcc lays them out for vprintf: in order, each at its natural alignment, int and smaller as 4 bytes,
+/// float as double.
+class Arguments {
+ public:
+  Arguments(Warp& w, uint64_t at, int lane) : w_(w), at_(at), lane_(lane) {}
+  template <class T>
+  T next() {
+    at_ = (at_ + sizeof(T) - 1) / sizeof(T) * sizeof(T);
+    const T v = read<T>(w_, at_, lane_, "load of a printf argument");
+    at_ += sizeof(T);
+    ++count_;
+    return v;
+  }
+  int count() const { return count_; }
+
+ private:
+  Warp& w_;
+  uint64_t at_;
+  int lane_;
+  int count_ = 0;
+};
+
+template <class T>
+std::string print(const std::string& spec, T value) {
+  char small[256];
+  const int n = std::snprintf(small, sizeof small, spec.c_str(), value);
+  if (n < int(sizeof small)) return std::string(small, n > 0 ? size_t(n) : 0);
+  std::string big(size_t(n) + 1, '\0');
+  std::snprintf(big.data(), big.size(), spec.c_str(), value);
+  big.resize(size_t(n));
+  return big;
+}
+
+/// One conversion of C's printf, from the '%' at format[at]; `at` moves behind it. %n and unknown letters print as they
+/// are.
+std::string convert(Warp& w, const std::string& format, size_t& at, Arguments& args, int lane) {
+  std::string spec = "%";
+  size_t p = at + 1;
+  auto number = [&] {
+    if (p < format.size() && format[p] == '*') {
+      spec += std::to_string(args.next<int32_t>());
+      ++p;
+    } else {
+      while (p < format.size() && format[p] >= '0' && format[p] <= '9') spec += format[p++];
+    }
+  };
+  while (p < format.size() && std::string_view("-+ #0").find(format[p]) != std::string_view::npos) spec += format[p++];
+  number();
+  if (p < format.size() && format[p] == '.') {
+    spec += format[p++];
+    number();
+  }
+  // Length modifiers: the argument's size; the text is printed from a long long.
+  int size = 4;
+  bool is_char = false, is_short = false;
+  for (; p < format.size() && std::string_view("hljztqL").find(format[p]) != std::string_view::npos; ++p) {
+    if (format[p] == 'h') {
+      is_char = is_short;
+      is_short = true;
+    } else {
+      size = 8;
+    }
+  }
+  if (p >= format.size()) {
+    std::string rest = format.substr(at);
+    at = format.size();
+    return rest;
+  }
+  const char letter = format[p++];
+  const std::string whole = format.substr(at, p - at);
+  at = p;
+  switch (letter) {
+    case '%': return "%";
+    case 'd':
+    case 'i': {
+      int64_t v = size == 8 ? args.next<int64_t>() : args.next<int32_t>();
+      if (is_char)
+        v = int8_t(v);
+      else if (is_short)
+        v = int16_t(v);
+      return print(spec + "ll" + letter, static_cast<long long>(v));
+    }
+    case 'u':
+    case 'o':
+    case 'x':
+    case 'X': {
+      uint64_t v = size == 8 ? args.next<uint64_t>() : args.next<uint32_t>();
+      if (is_char)
+        v = uint8_t(v);
+      else if (is_short)
+        v = uint16_t(v);
+      return print(spec + "ll" + letter, static_cast<unsigned long long>(v));
+    }
+    case 'c': return print(spec + letter, args.next<int32_t>());
+    case 'p': return print(spec + letter, reinterpret_cast<void*>(args.next<uint64_t>()));
+    case 'f':
+    case 'F':
+    case 'e':
+    case 'E':
+    case 'g':
+    case 'G':
+    case 'a':
+    case 'A': return print(spec + letter, args.next<double>());
+    case 's': {
+      const std::string s = read_string(w, args.next<uint64_t>(), lane, "load of a printf %s string");
+      return print(spec + letter, s.c_str());
+    }
+    default: return whole;
+  }
+}
+
+void vprintf(Warp& w, const Op& op) {
+  const RunOptions& options = w.domain().launch.options;
+  for_lanes(w.exec(), [&](int lane) {
+    const uint64_t format_address = argument<uint64_t>(w, op, 0, lane);
+    if (format_address == 0) return set_return<int32_t>(w, op, lane, -1);
+    const std::string format = read_string(w, format_address, lane, "load of a printf format");
+    Arguments args(w, argument<uint64_t>(w, op, 1, lane), lane);
+    std::string text;
+    for (size_t at = 0; at < format.size();) {
+      if (format[at] == '%')
+        text += convert(w, format, at, args, lane);
+      else
+        text += format[at++];
+    }
+    if (options.device_output)
+      options.device_output(text);
+    else
+      std::fwrite(text.data(), 1, text.size(), stdout);
+    set_return<int32_t>(w, op, lane, args.count());  // CUDA: the number of arguments, not of characters
+  });
+}
+
+// ---- __assertfail
+// --------------------------------------------------------------------------------------------------------
+
+/// (message, file, line, function, char size)
+void assert_fail(Warp& w, const Op& op) {
+  const int lane = __builtin_ctz(w.exec());
+  const std::string message = read_string(w, argument<uint64_t>(w, op, 0, lane), lane, "load of an assertion's text");
+  const std::string file = read_string(w, argument<uint64_t>(w, op, 1, lane), lane, "load of an assertion's file");
+  const uint32_t line = argument<uint32_t>(w, op, 2, lane);
+  const std::string function =
+      read_string(w, argument<uint64_t>(w, op, 3, lane), lane, "load of an assertion's function");
+  const Dim3 block = w.cta().id, shape = w.domain().launch.config.block;
+  const uint32_t thread = w.index() * 32 + uint32_t(lane);
+  auto triple = [](uint32_t x, uint32_t y, uint32_t z) {
+    return "[" + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) + "]";
+  };
+  w.fault(FaultKind::device_assert, "device-assert",
+          file + ":" + std::to_string(line) + ": " + function + ": block: " + triple(block.x, block.y, block.z) +
+              ", thread: " + triple(thread % shape.x, thread / shape.x % shape.y, thread / shape.x / shape.y) +
+              " Assertion `" + message + "` failed.",
+          "an assert in device code did not hold", lane);
+}
+
+// ---- malloc, free
+// --------------------------------------------------------------------------------------------------------
+
+constexpr const char* kHeapName = "device heap";
+
+void device_malloc(Warp& w, const Op& op) {
+  Gpu& gpu = w.gpu();
+  for_lanes(w.exec(), [&](int lane) {
+    const uint64_t size = argument<uint64_t>(w, op, 0, lane);
+    uint64_t address = 0;
+    if (size && size <= gpu.heap_limit && gpu.heap_used + size <= gpu.heap_limit) {
+      address = gpu.memory.allocate(size, 16, MemoryKind::device, kHeapName);
+      if (address) gpu.heap_used += size;
+    }
+    set_return(w, op, lane, address);
+  });
+}
+
+void device_free(Warp& w, const Op& op) {
+  Gpu& gpu = w.gpu();
+  for_lanes(w.exec(), [&](int lane) {
+    const uint64_t address = argument<uint64_t>(w, op, 0, lane);
+    if (address == 0) return;
+    const Allocation* a = gpu.memory.find(address);
+    if (!a || a->base != address || a->name != kHeapName)
+      w.fault(FaultKind::illegal_address, "heap-free-invalid",
+              "free of a pointer that device-side malloc did not return",
+              "memory from cudaMalloc is freed on the host, memory from malloc in a kernel in a kernel", lane);
+    gpu.heap_used -= a->size;
+    gpu.memory.release(address);
+  });
+}
+
+}  // namespace
+
+ExecFn builtin_function(std::string_view name) {
+  if (name == "vprintf") return vprintf;
+  if (name == "__assertfail") return assert_fail;
+  if (name == "malloc") return device_malloc;
+  if (name == "free") return device_free;
+  return nullptr;
+}
+
+TINYGPU_ISA_END

@@ -1,0 +1,13 @@
+// Functions that device code calls and the machine provides: printf, assert, malloc, free (CUDA C++ programming guide,
+// "Formatted Output", "Assertion", "Dynamic Global Memory Allocation").
+#pragma once
+#include <string_view>
+
+#include "common/tinygpu/isa/lanes.h"
+
+TINYGPU_ISA_BEGIN
+
+/// The executor of a call of `name`, or nullptr if it is no builtin. Op::list is the call's (program/decoder.h).
+ExecFn builtin_function(std::string_view name);
+
+TINYGPU_ISA_END
