@@ -1,7 +1,285 @@
+// cp.async and its completion: commit_group, wait_group, wait_all, mbarrier.arrive (PTX ISA 9.7.9.25.3, 9.7.13.15.15).
+//
+// The source is read and the destination written when the copy lands, not when it is issued. Groups are per thread.
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/isa/memory_access.h"
 
 TINYGPU_ISA_BEGIN
 
-Table cp_async_table() { return {nullptr, nullptr}; }
+using ptx::Operand;
+using ptx::Space;
+using ptx::Type;
+
+namespace {
+
+/// cp.async.mbarrier.arrive of one warp: fires for a lane when that lane's earlier copies have landed.
+struct Arrival {
+  Cta* cta = nullptr;
+  Origin origin;
+  uint32_t offset[32];     // of the lane's barrier
+  uint32_t remaining[32];  // copies of the lane still in flight
+};
+
+/// One cp.async of one warp in flight.
+struct Copy {
+  uint32_t lanes = 0;
+  uint32_t bytes = 0;
+  uint8_t* to[32];
+  const uint8_t* from[32];
+  uint8_t count[32];  // bytes read; the rest becomes zero
+  uint64_t group[32];
+  std::vector<std::shared_ptr<Arrival>> watchers;
+};
+
+struct LaneGroups {
+  uint64_t first = 0;              // number of the oldest group in `committed`
+  std::deque<uint32_t> committed;  // copies in flight per group; completed ones leave at the front
+  uint32_t open = 0;               // copies in flight of the group not yet committed
+
+  uint64_t current() const { return first + committed.size(); }
+  void landed(uint64_t group) {
+    if (group >= current())
+      --open;
+    else
+      --committed[group - first];
+    drop_complete();
+  }
+  void commit() {
+    committed.push_back(open);
+    open = 0;
+    drop_complete();
+  }
+  void drop_complete() {
+    while (!committed.empty() && committed.front() == 0) {
+      committed.pop_front();
+      ++first;
+    }
+  }
+};
+
+struct WarpCopies {
+  static constexpr int kState = 5;
+  LaneGroups lanes[32];
+  std::vector<std::shared_ptr<Copy>> in_flight;
+};
+
+WarpCopies& copies_of(Warp& w) {
+  auto& state = w.family_state[WarpCopies::kState];
+  if (!state) state = std::make_shared<WarpCopies>();
+  return *static_cast<WarpCopies*>(state.get());
+}
+
+bool waits_for_copies(const Group& g);
+
+/// Arrivals of lanes whose last copy has landed; lanes on one barrier count together.
+void fire(Arrival& a, uint32_t lanes, uint64_t now) {
+  while (lanes) {
+    const uint32_t offset = a.offset[__builtin_ctz(lanes)];
+    uint32_t same = 0;
+    for_lanes(lanes, [&](int i) { same |= uint32_t(a.offset[i] == offset) << i; });
+    lanes &= ~same;
+    mbarrier_arrive(*a.cta, offset, uint32_t(__builtin_popcount(same)), now, a.origin);
+  }
+}
+
+void land(Warp& w, const std::shared_ptr<Copy>& copy, uint64_t now) {
+  WarpCopies& state = copies_of(w);
+  for_lanes(copy->lanes, [&](int i) {
+    if (copy->count[i]) std::memcpy(copy->to[i], copy->from[i], copy->count[i]);
+    std::memset(copy->to[i] + copy->count[i], 0, copy->bytes - copy->count[i]);
+    state.lanes[i].landed(copy->group[i]);
+  });
+  std::erase(state.in_flight, copy);
+  for (const auto& arrival : copy->watchers) {
+    uint32_t done = 0;
+    for_lanes(copy->lanes, [&](int i) {
+      if (arrival->remaining[i] && --arrival->remaining[i] == 0) done |= 1u << i;
+    });
+    fire(*arrival, done, now);
+  }
+  w.wake(now, waits_for_copies);
+}
+
+// Op: a, imm destination; b, c source and its displacement (list[0]); d size or predicate; sub: bytes; aux: flags.
+constexpr uint16_t kSourceWide = 2, kSourceSize = 4, kIgnoreSource = 8;
+
+void cp_async(Warp& w, const Op& op) {
+  const uint32_t bytes = op.sub;
+  uint64_t to[32], from[32];
+  lane_addresses(w, op, to);
+  const int64_t displacement = int64_t(op.list[0]) | int64_t(op.list[1]) << 32;
+  for (int i = 0; i < 32; ++i)
+    from[i] = (op.aux & kSourceWide ? w.at<uint64_t>(op.b)[i] : w.at<uint32_t>(op.b)[i]) + uint64_t(displacement);
+
+  auto copy = std::make_shared<Copy>();
+  copy->bytes = bytes;
+  copy->lanes = w.exec();
+  Access destination;
+  resolve(w, Space::shared_cta, to, bytes, bytes, "cp.async", destination);
+  WarpCopies& state = copies_of(w);
+  Access source;
+  bool reads = false, all = true;
+  for_lanes(w.exec(), [&](int i) {
+    uint32_t n = bytes;
+    if (op.aux & kSourceSize) n = w.at<uint32_t>(op.d)[i];
+    if ((op.aux & kIgnoreSource) && (w.pred(op.d) >> i & 1)) n = 0;
+    if (n > bytes)
+      w.fault(FaultKind::illegal_instruction, "cp-async-size",
+              "cp.async with a source size of " + std::to_string(n) + " bytes, more than the " + std::to_string(bytes) +
+                  " that it copies",
+              "src-size is how much of the destination comes from memory; the rest is filled with zeros", i);
+    copy->count[i] = uint8_t(n);
+    reads |= n != 0;
+    all &= n != 0;
+  });
+  if (all) {
+    resolve(w, Space::global, from, bytes, bytes, "cp.async", source);
+    for_lanes(w.exec(), [&](int i) { copy->from[i] = source.at[i]; });
+  } else {
+    // A lane that copies nothing may hold any address.
+    for_lanes(w.exec(), [&](int i) {
+      copy->from[i] = copy->count[i] ? locate(w, Space::global, from[i], bytes, bytes, i, "cp.async").host : nullptr;
+    });
+    source.global = reads ? w.exec() : 0;
+  }
+  for_lanes(w.exec(), [&](int i) {
+    copy->to[i] = destination.at[i];
+    copy->group[i] = state.lanes[i].current();
+    ++state.lanes[i].open;
+  });
+  state.in_flight.push_back(copy);
+
+  Domain& domain = w.domain();
+  const uint64_t ready =
+      std::max(access_time(w, source), w.time()) - memory_unit(w).global_latency * (source.global != 0);
+  domain.events.schedule(ready + uint64_t(w.spec().number("cp_async.latency")), domain.events.new_channel(),
+                         [&w, copy](uint64_t now) { land(w, copy, now); });
+}
+
+void decode_cp_async(Decoder& d, Op& op) {
+  const ptx::Instruction& i = *d.inst;
+  op.cost = CostClass::async_issue;
+  op.fn = cp_async;
+  decode_address(d, op, d.operand(0));
+  const AddressOperand source = d.address(d.operand(1));
+  op.b = source.base;
+  if (source.wide) op.aux |= kSourceWide;
+  d.set_list(op, {uint32_t(uint64_t(source.offset)), uint32_t(uint64_t(source.offset) >> 32)});
+  op.sub = uint8_t(d.operand(2).bits);
+  const size_t end = d.operand_count() - (i.has("L2::cache_hint") ? 1 : 0);
+  if (end <= 3) return;
+  const Operand& last = d.operand(3);
+  if (last.kind == Operand::Kind::reg && d.width(last, 4) == 0) {
+    op.aux |= kIgnoreSource;
+    op.d = d.pred(last);
+  } else {
+    op.aux |= kSourceSize;
+    op.d = d.src(last, Type::u32);
+  }
+}
+
+// ---- Groups
+// ------------------------------------------------------------------------------------------------------------
+
+void commit_group(Warp& w, const Op&) {
+  WarpCopies& state = copies_of(w);
+  for_lanes(w.exec(), [&](int i) { state.lanes[i].commit(); });
+}
+
+/// Blocks until at most op.imm groups of every executing lane are unfinished; with op.sub also the copies of no group.
+void wait_group(Warp& w, const Op& op) {
+  WarpCopies& state = copies_of(w);
+  bool done = true;
+  for_lanes(w.exec(), [&](int i) {
+    const LaneGroups& l = state.lanes[i];
+    done &= int64_t(l.committed.size()) <= op.imm && !(op.sub && l.open);
+  });
+  if (done) return;
+  BlockReason why;
+  why.kind = BlockReason::Kind::async_group;
+  why.what = "cp.async groups";
+  w.block(why, true);
+}
+
+bool waits_for_copies(const Group& g) {
+  return g.reason.kind == BlockReason::Kind::async_group && std::string_view(g.reason.what) == "cp.async groups";
+}
+
+void decode_commit(Decoder&, Op& op) {
+  op.cost = CostClass::async_issue;
+  op.fn = commit_group;
+}
+
+void decode_wait(Decoder& d, Op& op) {
+  op.cost = CostClass::async_issue;
+  op.fn = wait_group;
+  op.sub = d.inst->opcode == "cp.async.wait_all";
+  op.imm = op.sub ? 0 : d.operand(0).bits;
+}
+
+// ---- cp.async.mbarrier.arrive
+// ------------------------------------------------------------------------------------------
+
+void mbarrier_arrive_on_copies(Warp& w, const Op& op) {
+  WarpCopies& state = copies_of(w);
+  uint64_t address[32];
+  lane_addresses(w, op, address);
+  auto arrival = std::make_shared<Arrival>();
+  arrival->cta = &w.cta();
+  arrival->origin = origin_of(w);
+  std::fill(arrival->remaining, arrival->remaining + 32, 0u);
+  for_lanes(w.exec(), [&](int i) {
+    uint32_t offset;
+    const uint32_t shared = to_shared(w, address[i], op.aux & kWide, i, "cp.async.mbarrier.arrive");
+    if (&shared_owner(w, shared, offset, i, "cp.async.mbarrier.arrive") != &w.cta())
+      w.fault(FaultKind::illegal_address, "shared-window", "cp.async.mbarrier.arrive on another CTA's mbarrier",
+              "the mbarrier must be in the executing CTA's shared memory", i);
+    arrival->offset[i] = offset;
+    MBarrier& barrier = mbarrier_at(w.cta(), offset, arrival->origin, "cp.async.mbarrier.arrive");
+    if (op.sub) return;
+    // Without .noinc the arrival brings its own pending count.
+    if (barrier.pending >= (1u << 20) - 1)
+      w.fault(FaultKind::launch_failure, "mbarrier-count-range",
+              "cp.async.mbarrier.arrive takes the pending count past 1048575",
+              "use .noinc and count these arrivals in mbarrier.init", i);
+    ++barrier.pending;
+  });
+  for (const auto& copy : state.in_flight) {
+    if (!(copy->lanes & w.exec())) continue;
+    copy->watchers.push_back(arrival);
+    for_lanes(copy->lanes & w.exec(), [&](int i) { ++arrival->remaining[i]; });
+  }
+  uint32_t idle = 0;
+  for_lanes(w.exec(), [&](int i) { idle |= uint32_t(arrival->remaining[i] == 0) << i; });
+  if (!idle) return;
+  Domain& domain = w.domain();
+  domain.events.schedule(w.time() + w.spec().costs[size_t(CostClass::mbarrier)].latency, domain.events.new_channel(),
+                         [arrival, idle](uint64_t now) { fire(*arrival, idle, now); });
+}
+
+void decode_arrive(Decoder& d, Op& op) {
+  op.cost = CostClass::async_issue;
+  op.fn = mbarrier_arrive_on_copies;
+  op.sub = d.inst->has("noinc");
+  decode_address(d, op, d.operand(0));
+}
+
+constexpr Entry kEntries[] = {
+    {"cp.async", decode_cp_async},
+    {"cp.async.commit_group", decode_commit},
+    {"cp.async.wait_group", decode_wait},
+    {"cp.async.wait_all", decode_wait},
+    {"cp.async.mbarrier.arrive", decode_arrive},
+};
+
+}  // namespace
+
+Table cp_async_table() { return {std::begin(kEntries), std::end(kEntries)}; }
 
 TINYGPU_ISA_END
