@@ -216,12 +216,6 @@ void TensorMemory::end_use(uint64_t id) {
     }
 }
 
-const TmemUse* TensorMemory::conflict(const TmemRect& rect, bool writes) const {
-  for (const TmemUse& u : uses_)
-    if ((u.writes || writes) && u.rect.overlaps(rect)) return &u;
-  return nullptr;
-}
-
 void tmem_violation(const Origin& who, std::string code, std::string message, std::string help) {
   if (who.launch->options.strict_tmem)
     who.fault(FaultKind::launch_failure, std::move(code), std::move(message), std::move(help));
@@ -298,9 +292,15 @@ Cta& tmem_peer(Cta& cta, const Origin& who, const char* what) {
   return *peer;
 }
 
-void tmem_check_hazard(const TensorMemory& memory, const TmemRect& rect, bool writes, const Origin& who,
-                       const char* what) {
-  const TmemUse* u = memory.conflict(rect, writes);
+void tmem_check_hazard(const TensorMemory& memory, const TmemRect& rect, TmemUse::Kind kind, bool writes,
+                       const Origin& who, const char* what) {
+  const auto tensor_core = [](TmemUse::Kind k) { return k != TmemUse::Kind::load && k != TmemUse::Kind::store; };
+  const TmemUse* u = nullptr;
+  for (const TmemUse& other : memory.uses())
+    if ((other.writes || writes) && other.rect.overlaps(rect) && !(tensor_core(kind) && tensor_core(other.kind))) {
+      u = &other;
+      break;
+    }
   if (!u) return;
   if (u->kind == TmemUse::Kind::load)
     who.report(

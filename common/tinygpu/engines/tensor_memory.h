@@ -164,8 +164,6 @@ class TensorMemory final : public SmUnit {
   // be told that nobody waited.
   uint64_t begin_use(TmemUse use);
   void end_use(uint64_t id);
-  /// A use under way that conflicts with an access to `rect` (one of the two writes), or nullptr.
-  const TmemUse* conflict(const TmemRect& rect, bool writes) const;
   const std::vector<TmemUse>& uses() const { return uses_; }
 
  private:
@@ -200,8 +198,9 @@ void tmem_check_cta_group(Cta& cta, uint32_t cta_group, const Origin& who);
 Cta& tmem_peer(Cta& cta, const Origin& who, const char* what);
 
 /// Tells of an access that meets another one under way: "tmem-load-not-waited" (cells rewritten or freed under a ld) or
-/// "tmem-not-complete". Warnings: whether the value is wrong depends on time.
-void tmem_check_hazard(const TensorMemory& memory, const TmemRect& rect, bool writes, const Origin& who,
-                       const char* what);
+/// "tmem-not-complete". Warnings: whether the value is wrong depends on time. Two operations of the tensor core are not
+/// compared: its queue has ordering rules of its own. A dealloc counts as a store.
+void tmem_check_hazard(const TensorMemory& memory, const TmemRect& rect, TmemUse::Kind kind, bool writes,
+                       const Origin& who, const char* what);
 
 }  // namespace tinygpu

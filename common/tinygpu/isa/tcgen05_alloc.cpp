@@ -234,7 +234,7 @@ void dealloc(Warp& w, const Op& op) {
     const uint32_t columns = uint32_t(uniform(w, op.b, false, "the column count of tcgen05.dealloc"));
     const Units units = checked_block(memory, cta, taddr, columns, who);
     const TmemRect freed{0, kTmemLanes, units.first * kTmemUnit, units.count * kTmemUnit};
-    if (units.count) tmem_check_hazard(memory, freed, true, who, "tcgen05.dealloc");
+    if (units.count) tmem_check_hazard(memory, freed, TmemUse::Kind::store, true, who, "tcgen05.dealloc");
     r = &state.requests.emplace_back();
     *r = {Kind::dealloc, Stage::waiting, &w, freed.columns, freed.column, w.time(), {}, who};
   }

@@ -326,7 +326,8 @@ void ld(Warp& w, const Op& op) {
   TensorMemory& memory = TensorMemory::of(w.sm());
   const TmemCosts& cost = memory.costs(w.spec());
   const Access a = checked_access(w, op, op.list_size - (op.aux & has_red ? 1 : 0), who, "tcgen05.ld");
-  for (int h = 0; h < a.halves; ++h) tmem_check_hazard(memory, a.half[h], false, who, "tcgen05.ld");
+  for (int h = 0; h < a.halves; ++h)
+    tmem_check_hazard(memory, a.half[h], TmemUse::Kind::load, false, who, "tcgen05.ld");
 
   auto state = in_flight(w);
   w.pending_check = check_pending;
@@ -393,7 +394,8 @@ void st(Warp& w, const Op& op) {
   TensorMemory& memory = TensorMemory::of(w.sm());
   const TmemCosts& cost = memory.costs(w.spec());
   const Access a = checked_access(w, op, op.list_size, who, "tcgen05.st");
-  for (int h = 0; h < a.halves; ++h) tmem_check_hazard(memory, a.half[h], true, who, "tcgen05.st");
+  for (int h = 0; h < a.halves; ++h)
+    tmem_check_hazard(memory, a.half[h], TmemUse::Kind::store, true, who, "tcgen05.st");
 
   std::vector<uint32_t> data(size_t(a.registers) * 32);
   for (uint32_t r = 0; r < a.registers; ++r) std::memcpy(&data[r * 32], w.at<uint32_t>(op.list[r]), 128);
