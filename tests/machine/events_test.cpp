@@ -21,9 +21,7 @@ std::vector<int> run_all(CompletionOrder order) {
   return out;
 }
 
-TEST(EventQueue, TimedIsByTime) {
-  EXPECT_THAT(run_all({}), ::testing::ElementsAre(20, 10, 30, 21, 11));
-}
+TEST(EventQueue, TimedIsByTime) { EXPECT_THAT(run_all({}), ::testing::ElementsAre(20, 10, 30, 21, 11)); }
 
 TEST(EventQueue, LateTakesTheLatestHead) {
   EXPECT_THAT(run_all({CompletionOrder::Mode::late, 0}), ::testing::ElementsAre(30, 10, 11, 20, 21));

@@ -86,7 +86,8 @@ TEST(Launch, SpecialRegistersOfClusters) {
   run.launch("who", {8}, {64}, out);
   const auto v = run.download<uint32_t>(out, 32);
   for (uint32_t c = 0; c < 8; ++c)
-    EXPECT_THAT(std::vector<uint32_t>(v.begin() + c * 4, v.begin() + c * 4 + 4), ::testing::ElementsAre(c % 4, 4u, c / 4, 2u));
+    EXPECT_THAT(std::vector<uint32_t>(v.begin() + c * 4, v.begin() + c * 4 + 4),
+                ::testing::ElementsAre(c % 4, 4u, c / 4, 2u));
 }
 
 TEST(Launch, StrongAccessesOfManyCtasAreOrdered) {

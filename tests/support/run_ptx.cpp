@@ -11,7 +11,11 @@ namespace tinygpu::test {
 struct RunPtx::Store : VariableStore {
   explicit Store(GlobalMemory& m) : memory(m) {}
   uint64_t allocate(const std::string& name, uint64_t size, uint32_t align, bool managed, bool constant) override {
-    return memory.allocate(size, align, managed ? MemoryKind::managed : constant ? MemoryKind::constant : MemoryKind::device, name);
+    return memory.allocate(size, align,
+                           managed    ? MemoryKind::managed
+                           : constant ? MemoryKind::constant
+                                      : MemoryKind::device,
+                           name);
   }
   void write(uint64_t address, const void* bytes, size_t size) override {
     std::memcpy(memory.translate(address, size), bytes, size);
@@ -53,7 +57,8 @@ RunPtx::RunPtx(const std::string& text, MachineSpec spec) : gpu(std::move(spec))
 
 RunPtx::~RunPtx() = default;
 
-LaunchStats RunPtx::launch_bytes(const std::string& kernel, Dim3 grid, Dim3 block, const std::vector<std::vector<uint8_t>>& params) {
+LaunchStats RunPtx::launch_bytes(const std::string& kernel, Dim3 grid, Dim3 block,
+                                 const std::vector<std::vector<uint8_t>>& params) {
   const Function* f = program->find(kernel);
   if (!f) throw std::runtime_error("no kernel " + kernel);
   LaunchConfig c;

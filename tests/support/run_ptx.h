@@ -28,7 +28,9 @@ class RunPtx {
 
   /// Device memory of `count` T, zeroed or copied from `from`.
   template <class T>
-  uint64_t buffer(size_t count) { return gpu.memory.allocate(count * sizeof(T), 256, MemoryKind::device); }
+  uint64_t buffer(size_t count) {
+    return gpu.memory.allocate(count * sizeof(T), 256, MemoryKind::device);
+  }
   template <class T>
   uint64_t upload(const std::vector<T>& from) {
     const uint64_t a = buffer<T>(from.size());
@@ -49,7 +51,8 @@ class RunPtx {
     (bytes.push_back(to_bytes(params)), ...);
     return launch_bytes(kernel, grid, block, bytes);
   }
-  LaunchStats launch_bytes(const std::string& kernel, Dim3 grid, Dim3 block, const std::vector<std::vector<uint8_t>>& params);
+  LaunchStats launch_bytes(const std::string& kernel, Dim3 grid, Dim3 block,
+                           const std::vector<std::vector<uint8_t>>& params);
 
   /// Runs and returns the diagnosis that stopped the kernel; fails the test if it ran to its end.
   template <class... P>
@@ -65,7 +68,7 @@ class RunPtx {
 
   Gpu gpu;
   std::unique_ptr<Program> program;
-  Dim3 cluster;                    // for the launches that follow
+  Dim3 cluster;  // for the launches that follow
   uint32_t dynamic_shared = 0;
   std::vector<Diagnosis> reports;  // warnings and notes
   std::string output;              // device printf

@@ -7,7 +7,8 @@
 namespace tinygpu {
 namespace {
 
-[[noreturn]] void outside(Warp& w, const char* what, uint64_t offset, uint64_t size, uint32_t bytes, int lane, const char* verb) {
+[[noreturn]] void outside(Warp& w, const char* what, uint64_t offset, uint64_t size, uint32_t bytes, int lane,
+                          const char* verb) {
   w.fault(FaultKind::illegal_address, "illegal-address",
           fmt::format("{} of {} bytes at {} offset {:#x}, which has {:#x} bytes", verb, bytes, what, offset, size),
           "compare the address with the size that the launch or the declaration gives this memory", lane);
@@ -17,10 +18,11 @@ Place shared_place(Warp& w, uint32_t address, ptx::Space space, uint32_t bytes, 
   uint32_t offset;
   Cta& owner = shared_owner(w, address, offset, lane, verb);
   if (&owner != &w.cta() && (space == ptx::Space::shared || space == ptx::Space::shared_cta))
-    w.fault(FaultKind::illegal_address, "shared-window",
-            fmt::format("{} through .shared{} at {:#x}, which names the shared memory of CTA rank {}; this CTA has rank {}", verb,
-                        space == ptx::Space::shared_cta ? "::cta" : "", address, owner.rank, w.cta().rank),
-            "use .shared::cluster (or a generic address) for another CTA's shared memory", lane);
+    w.fault(
+        FaultKind::illegal_address, "shared-window",
+        fmt::format("{} through .shared{} at {:#x}, which names the shared memory of CTA rank {}; this CTA has rank {}",
+                    verb, space == ptx::Space::shared_cta ? "::cta" : "", address, owner.rank, w.cta().rank),
+        "use .shared::cluster (or a generic address) for another CTA's shared memory", lane);
   uint8_t* host = owner.shared_at(offset, bytes);
   if (!host) outside(w, "shared memory", offset, owner.shared.size(), bytes, lane, verb);
   return {ptx::Space::shared, host, &owner, offset};
@@ -35,13 +37,15 @@ Cta& shared_owner(Warp& w, uint32_t address, uint32_t& offset, int lane, const c
   Cta* owner = w.cluster().cta(rank);
   if (!owner)
     w.fault(FaultKind::illegal_address, "cluster-rank",
-            fmt::format("{} at shared address {:#x} names CTA rank {}, but the cluster has {} CTAs", verb, address, rank,
-                        w.cluster().ctas.size()),
+            fmt::format("{} at shared address {:#x} names CTA rank {}, but the cluster has {} CTAs", verb, address,
+                        rank, w.cluster().ctas.size()),
             "make the address with mapa from a rank below %cluster_nctarank", lane);
   if (owner->exited)
-    w.fault(FaultKind::launch_failure, "exit-with-remote-access",
-            fmt::format("{} in the shared memory of CTA rank {}, which has exited", verb, rank),
-            "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its shared memory", lane);
+    w.fault(
+        FaultKind::launch_failure, "exit-with-remote-access",
+        fmt::format("{} in the shared memory of CTA rank {}, which has exited", verb, rank),
+        "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its shared memory",
+        lane);
   return *owner;
 }
 
@@ -64,12 +68,12 @@ Place locate(Warp& w, ptx::Space space, uint64_t address, uint32_t bytes, uint32
     case Space::shared:
     case Space::shared_cta:
     case Space::shared_cluster: return shared_place(w, uint32_t(address), space, bytes, lane, verb);
-    case Space::local:
-      return {Space::local, w.local(uint32_t(lane), uint32_t(address), bytes), nullptr, address};
+    case Space::local: return {Space::local, w.local(uint32_t(lane), uint32_t(address), bytes), nullptr, address};
     case Space::param:
     case Space::param_entry: {
       auto& params = const_cast<std::vector<uint8_t>&>(w.domain().launch.config.params);
-      if (address + bytes > params.size()) outside(w, "the kernel's parameters", address, params.size(), bytes, lane, verb);
+      if (address + bytes > params.size())
+        outside(w, "the kernel's parameters", address, params.size(), bytes, lane, verb);
       return {Space::param, params.data() + address, nullptr, address};
     }
     default: break;
@@ -78,15 +82,18 @@ Place locate(Warp& w, ptx::Space space, uint64_t address, uint32_t bytes, uint32
     if (address - kSharedWindow < kWindowSize)
       return shared_place(w, uint32_t(address - kSharedWindow), Space::shared_cluster, bytes, lane, verb);
     if (address - kLocalWindow < kWindowSize)
-      return {Space::local, w.local(uint32_t(lane), uint32_t(address - kLocalWindow), bytes), nullptr, address - kLocalWindow};
+      return {Space::local, w.local(uint32_t(lane), uint32_t(address - kLocalWindow), bytes), nullptr,
+              address - kLocalWindow};
     if (address - kParamWindow < kWindowSize)
       return locate(w, Space::param, address - kParamWindow, bytes, 1, lane, verb);
   }
   uint8_t* host = w.gpu().memory.translate(address, bytes);
   if (!host)
     w.fault(FaultKind::illegal_address, "illegal-address",
-            fmt::format("{} of {} bytes at global address {:#x}: {}", verb, bytes, address, w.gpu().memory.describe(address)),
-            "check the index against the allocation; a host pointer that was never registered is not a device pointer", lane);
+            fmt::format("{} of {} bytes at global address {:#x}: {}", verb, bytes, address,
+                        w.gpu().memory.describe(address)),
+            "check the index against the allocation; a host pointer that was never registered is not a device pointer",
+            lane);
   return {Space::global, host, nullptr, address};
 }
 
@@ -143,7 +150,8 @@ void Origin::fault(FaultKind kind, std::string code, std::string message, std::s
 }
 
 void Origin::report(Severity severity, std::string code, std::string message, std::string help) const {
-  launch->report({std::move(code), severity, FaultKind::launch_failure, std::move(message), std::move(help), where()}, op);
+  launch->report({std::move(code), severity, FaultKind::launch_failure, std::move(message), std::move(help), where()},
+                 op);
 }
 
 }  // namespace tinygpu

@@ -11,8 +11,8 @@ namespace tinygpu {
 struct Place {
   ptx::Space space = ptx::Space::global;  // global, shared, local, param
   uint8_t* host = nullptr;
-  Cta* cta = nullptr;        // owner of shared memory
-  uint64_t address = 0;      // global address, or offset in the space
+  Cta* cta = nullptr;    // owner of shared memory
+  uint64_t address = 0;  // global address, or offset in the space
 };
 
 /// Resolves `address` for one lane. `space` is the instruction's (generic: by window). Shared addresses are
@@ -45,7 +45,8 @@ struct Origin {
 };
 Origin origin_of(const Warp& w, int lane = -1);
 
-// ---- mbarrier operations, shared by isa/mbarrier.cpp and every engine that signals one --------------------------------
+// ---- mbarrier operations, shared by isa/mbarrier.cpp and every engine that signals one
+// --------------------------------
 /// The live barrier at `offset` of `owner`, or a fault "mbarrier-not-initialised".
 MBarrier& mbarrier_at(Cta& owner, uint32_t offset, const Origin& who, const char* operation);
 /// pending −= count (faults past the limits, spec mbarrier.md 7.8), then the completion test at time `when`.

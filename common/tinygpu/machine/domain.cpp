@@ -27,6 +27,7 @@ bool Domain::has_room(const LaunchConfig& c) const {
 
 void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t when) {
   const LaunchConfig& c = launch.config;
+  when += launch.cta_latency;
   auto cluster = std::make_unique<Cluster>(*this);
   cluster->id = id;
   cluster->linear = linear;
@@ -91,7 +92,7 @@ void Domain::advance(uint64_t until) {
       // random moments between warps' turns (the event's own channel order decides which).
       bool run_event = event != ~0ull;
       if (timed) run_event = run_event && event <= first;
-      if (late) run_event = run_event && !runnable_now();
+      if (late) run_event = run_event && !runnable_now() && deferred.empty();
       if (!timed && !late) run_event = run_event && (!runnable_now() || (++turns_ * 0x9e3779b97f4a7c15ull >> 62) == 0);
       if (run_event) {
         if (timed && event >= until) break;

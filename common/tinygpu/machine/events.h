@@ -28,7 +28,8 @@ class EventQueue {
   bool empty() const { return size_ == 0; }
   /// Time of the earliest event. Under late/seeded: of the earliest head, only used to advance the clock.
   uint64_t next_time() const;
-  /// Runs one event. timed: the earliest (ties: first scheduled). late: the head with the latest time. seeded: any head.
+  /// Runs one event. timed: the earliest (ties: first scheduled). late: the head with the latest time. seeded: any
+  /// head.
   void run_one();
   CompletionOrder order() const { return order_; }
 

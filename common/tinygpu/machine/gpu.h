@@ -29,7 +29,7 @@ struct Dim3 {
 struct LaunchConfig {
   const Function* kernel = nullptr;
   Program* program = nullptr;
-  Dim3 grid, block, cluster;   // cluster {1,1,1}: none
+  Dim3 grid, block, cluster;  // cluster {1,1,1}: none
   bool explicit_cluster = false;
   uint32_t dynamic_shared = 0;
   bool cooperative = false;
@@ -39,23 +39,16 @@ struct LaunchConfig {
 
 struct LaunchStats {
   uint64_t cycles = 0;
-  uint64_t instructions = 0;   // warp instructions
+  uint64_t instructions = 0;  // warp instructions
   std::map<std::string, uint64_t> counters;
-};
-
-/// Receives what happens in a run. A null observer costs one test per event. check/ and observe/ implement it.
-class Observer {
- public:
-  virtual ~Observer() = default;
-  virtual void diagnosis(const Diagnosis&) {}
 };
 
 struct RunOptions {
   CompletionOrder order;
-  uint64_t run_ahead = 64;    // cycles one warp may run ahead of the others of its domain
-  uint64_t window = 512;      // cycles between serial phases when several domains run
-  int threads = 0;            // host threads; 0: all cores. Results and cycles do not depend on it
-  bool strict_tmem = true;    // tmem.md 1.8: errors; false: warnings
+  uint64_t run_ahead = 64;  // cycles one warp may run ahead of the others of its domain
+  uint64_t window = 512;    // cycles between serial phases when several domains run
+  int threads = 0;          // host threads; 0: all cores. Results and cycles do not depend on it
+  bool strict_tmem = true;  // tmem.md 1.8: errors; false: warnings
   std::function<void(const std::string&)> device_output;  // printf; default stdout
   std::function<void(const Diagnosis&)> on_diagnosis;     // warnings and notes; default stderr
 };
@@ -71,15 +64,16 @@ class SmUnit {
 
 struct Sm {
   Domain* domain = nullptr;
-  uint32_t index = 0;          // %smid
+  uint32_t index = 0;              // %smid
   int64_t port[4] = {0, 0, 0, 0};  // issue ports of the sub-partitions (see Warp::run)
-  uint64_t shared_port = 0;    // next free cycle of the shared-memory pipe
+  uint64_t shared_port = 0;        // next free cycle of the shared-memory pipe
   uint32_t threads = 0, blocks = 0;
   uint32_t shared_used = 0, registers_used = 0;
   std::vector<Cta*> resident;
   std::array<std::shared_ptr<SmUnit>, 8> units;
 
-  /// The unit in `slot`, created on first use. Slots: 0 Tensor Memory, 1 tensor core, 2 TMA, 3 wgmma.
+  /// The unit in `slot`, created on first use. Slots: 0 Tensor Memory, 1 tensor core, 2 TMA, 3 wgmma,
+  /// 4 memory pipes, 5 mbarrier costs.
   template <class T>
   T& unit(int slot) {
     if (!units[slot]) units[slot] = std::make_shared<T>();
@@ -87,15 +81,16 @@ struct Sm {
   }
 };
 
-/// A named barrier (bar.sync etc.) of a CTA. Warps arrive as a whole, when all their live lanes have, and count 32 threads.
+/// A named barrier (bar.sync etc.) of a CTA. Warps arrive as a whole, when all their live lanes have, and count 32
+/// threads.
 struct NamedBarrier {
   /// What one warp has at this barrier.
   struct Part {
-    uint32_t here = 0;      // lanes that wait for the rest of their warp
-    uint32_t waiting = 0;   // lanes of warps that have arrived, waiting for the round to end
-    uint32_t sync = 0;      // of `here`: lanes that will wait (sync, red), not arrive only
-    uint32_t truth = 0;     // of `here`: lanes whose predicate is true (red)
-    bool arrived = false;   // in this round
+    uint32_t here = 0;     // lanes that wait for the rest of their warp
+    uint32_t waiting = 0;  // lanes of warps that have arrived, waiting for the round to end
+    uint32_t sync = 0;     // of `here`: lanes that will wait (sync, red), not arrive only
+    uint32_t truth = 0;    // of `here`: lanes whose predicate is true (red)
+    bool arrived = false;  // in this round
   };
   /// A register that gets the result of barrier.red when the round ends.
   struct Result {
@@ -103,14 +98,14 @@ struct NamedBarrier {
     uint32_t slot = 0;      // byte offset in the warp's register file
     uint8_t operation = 0;  // of the round: see below
   };
-  uint32_t arrived = 0;        // threads
-  uint32_t expected = 0;       // threads, 0 before the first arrival of a round
-  bool whole = false;          // a round of all threads of the CTA: exited ones do not count
-  uint8_t operation = 0;       // of the round: 0 none yet, 1 sync or arrive, 2 red.popc, 3 red.and, 4 red.or
-  uint64_t last = 0;           // latest arrival time
+  uint32_t arrived = 0;   // threads
+  uint32_t expected = 0;  // threads, 0 before the first arrival of a round
+  bool whole = false;     // a round of all threads of the CTA: exited ones do not count
+  uint8_t operation = 0;  // of the round: 0 none yet, 1 sync or arrive, 2 red.popc, 3 red.and, 4 red.or
+  uint64_t last = 0;      // latest arrival time
   uint32_t reduce_count = 0, reduce_threads = 0;  // true predicates, and threads that gave one
   uint64_t round = 0;
-  std::vector<Part> parts;     // per warp
+  std::vector<Part> parts;  // per warp
   std::vector<Result> results;
 };
 
@@ -119,9 +114,9 @@ class Cta {
   Cta(Cluster& cluster, Sm& sm, uint32_t rank, Dim3 id);
   Cluster& cluster;
   Sm& sm;
-  uint32_t rank;               // %cluster_ctarank
-  Dim3 id;                     // %ctaid
-  std::vector<uint8_t> shared; // the whole window from offset 0; user bytes start at kSharedBase
+  uint32_t rank;                // %cluster_ctarank
+  Dim3 id;                      // %ctaid
+  std::vector<uint8_t> shared;  // the whole window from offset 0; user bytes start at kSharedBase
   std::vector<std::unique_ptr<Warp>> warps;
   NamedBarrier barriers[16];
   MBarrierTable mbarriers;
@@ -146,7 +141,7 @@ class Cta {
 class Cluster {
  public:
   Domain& domain;
-  Dim3 id;                     // %clusterid
+  Dim3 id;  // %clusterid
   uint64_t linear = 0;
   std::vector<std::unique_ptr<Cta>> ctas;
   uint32_t live_ctas = 0;
@@ -154,7 +149,7 @@ class Cluster {
   uint32_t barrier_arrived = 0;
   uint64_t barrier_last = 0, barrier_round = 0;
   explicit Cluster(Domain& d) : domain(d) {}
-  Dim3 shape;                  // CTAs per cluster
+  Dim3 shape;  // CTAs per cluster
   uint32_t live_threads() const;
   Cta* cta(uint32_t rank) { return rank < ctas.size() ? ctas[rank].get() : nullptr; }
   void barrier_check(uint64_t now);
@@ -171,16 +166,25 @@ class Domain {
   uint32_t index;
   std::vector<std::unique_ptr<Sm>> sms;
   EventQueue events;
-  uint64_t now = 0;            // time of the event or warp being run
-  bool serial = false;         // strong global accesses may execute (serial phase, or only one domain is active)
+  uint64_t now = 0;     // time of the event or warp being run
+  bool serial = false;  // strong global accesses may execute (serial phase, or only one domain is active)
   std::vector<std::unique_ptr<Cluster>> clusters;
-  uint64_t progress = 0;       // counts what can end a wait: events, wake-ups, exits, strong stores
-  uint64_t polls = 0;          // failed waits and strong loads since the last progress: livelock detection
-  uint64_t stuck = 0;          // times that only timeouts were left to happen, since the last progress
-  void made_progress() { ++progress; polls = stuck = 0; }
+  uint64_t progress = 0;  // counts what can end a wait: events, wake-ups, exits, strong stores
+  uint64_t polls = 0;     // failed waits and strong loads since the last progress: livelock detection
+  uint64_t stuck = 0;     // times that only timeouts were left to happen, since the last progress
+  void made_progress() {
+    ++progress;
+    polls = stuck = 0;
+  }
   /// A strong load may be a poll; a strong store or atomic may end one.
   void strong_access(const Op& op) { op.cost == CostClass::global_load ? void(++polls) : made_progress(); }
-  std::vector<Warp*> deferred; // warps whose next op needs the serial phase
+  std::vector<Warp*> deferred;  // warps whose next op needs the serial phase
+  /// Asynchronous effects on global memory that other domains could see (reductions): happen in the serial phase too.
+  struct Effect {
+    uint64_t time;
+    EventQueue::Action action;
+  };
+  std::vector<Effect> deferred_effects;
   std::map<std::string, uint64_t> counters;
 
   /// Runs warps and events up to time `until`.
@@ -200,8 +204,8 @@ class Domain {
   bool runnable_now() const;
   std::vector<std::unique_ptr<Cluster>> retired_;  // ended, but effects in flight may still land in their memory
   uint64_t turns_ = 0;
-  std::vector<Warp*> warps_;   // of all resident CTAs
-  bool retire_ = false;        // a cluster has ended
+  std::vector<Warp*> warps_;  // of all resident CTAs
+  bool retire_ = false;       // a cluster has ended
   uint64_t freed_at_ = 0;
   std::exception_ptr fault_;
   uint64_t fault_time_ = 0;
@@ -213,12 +217,13 @@ class Domain {
 class Launch {
  public:
   Launch(Gpu& gpu, const LaunchConfig& config, const RunOptions& options, uint64_t start_time);
-  LaunchStats run();           // throws KernelFault
+  LaunchStats run();  // throws KernelFault
 
   Gpu& gpu;
   const LaunchConfig config;
   const RunOptions options;
   uint64_t start_time;         // of the GPU's clock, cycles
+  const uint64_t cta_latency;  // cycles from an SM's taking a CTA to its first instruction (launch.cta)
   /// Diagnoses already reported in this launch (code + instruction).
   void report(const Diagnosis& d, const void* site);
   /// The next cluster of the grid not yet started, for clusterlaunchcontrol; false when the grid is empty.
@@ -254,8 +259,8 @@ class Gpu {
   MachineSpec spec;
   GlobalMemory memory;
   RunOptions options;
-  uint64_t clock = 0;          // SM cycles since creation: where the next launch starts
-  uint64_t grids = 0;          // %gridid
+  uint64_t clock = 0;                               // SM cycles since creation: where the next launch starts
+  uint64_t grids = 0;                               // %gridid
   uint64_t heap_limit = 8ull << 20, heap_used = 0;  // device-side malloc (cudaLimitMallocHeapSize), bytes
   /// Runs a grid to its end. Throws KernelFault; the machine stays usable (cuda/ makes the error sticky).
   LaunchStats launch(const LaunchConfig& config);

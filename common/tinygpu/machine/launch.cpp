@@ -27,15 +27,16 @@ std::string describe(const Warp& w, const Group& g) {
       what = fmt::format("waits on the mbarrier at shared offset {:#x}", r.address);
       if (r.cta) {
         if (MBarrier* b = r.cta->mbarriers.find(r.address))
-          what += fmt::format(" for parity {}: it is in phase {} (parity {}), {} of {} arrivals missing, {} bytes outstanding", r.id,
-                              b->phase, b->phase & 1, b->pending, b->expected, b->tx);
+          what += fmt::format(
+              " for parity {}: it is in phase {} (parity {}), {} of {} arrivals missing, {} bytes outstanding", r.id,
+              b->phase, b->phase & 1, b->pending, b->expected, b->tx);
         else
           what += ", which is not initialised";
       }
       break;
     case BlockReason::Kind::cta_barrier:
-      what = fmt::format("waits at barrier {}: {} of {} threads have arrived", r.id, w.cta().barriers[r.id & 15].arrived,
-                         w.cta().barriers[r.id & 15].expected);
+      what = fmt::format("waits at barrier {}: {} of {} threads have arrived", r.id,
+                         w.cta().barriers[r.id & 15].arrived, w.cta().barriers[r.id & 15].expected);
       break;
     case BlockReason::Kind::cluster_barrier:
       what = fmt::format("waits at the cluster barrier: {} of {} threads have arrived", w.cluster().barrier_arrived,
@@ -43,7 +44,8 @@ std::string describe(const Warp& w, const Group& g) {
       break;
     case BlockReason::Kind::converge:
     case BlockReason::Kind::warp_barrier:
-      what = fmt::format("waits for lanes {:#010x} of its warp (member mask {:#010x})", r.id & w.live() & ~g.mask, r.id);
+      what =
+          fmt::format("waits for lanes {:#010x} of its warp (member mask {:#010x})", r.id & w.live() & ~g.mask, r.id);
       break;
     case BlockReason::Kind::tmem_alloc: what = "waits for free Tensor Memory columns"; break;
     default: what = fmt::format("waits for {}", r.what); break;
@@ -53,7 +55,8 @@ std::string describe(const Warp& w, const Group& g) {
 
 }  // namespace
 
-Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t start) : gpu(g), config(c), options(o), start_time(start) {
+Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t start)
+    : gpu(g), config(c), options(o), start_time(start), cta_latency(uint64_t(g.spec.number("launch.cta"))) {
   cluster_size_ = uint32_t(c.cluster.count());
   cluster_grid_ = {c.grid.x / c.cluster.x, c.grid.y / c.cluster.y, c.grid.z / c.cluster.z};
   total_clusters_ = cluster_grid_.count();
@@ -105,17 +108,31 @@ void Launch::serial_phase() {
   struct Item {
     uint64_t time;
     Domain* domain;
-    Warp* warp;
+    Warp* warp;  // null: `effect` instead
+    EventQueue::Action effect;
   };
   std::vector<Item> items;
   for (auto& d : domains_) {
-    for (Warp* w : d->deferred) items.push_back({w->time_, d.get(), w});
+    for (auto& e : d->deferred_effects) items.push_back({e.time, d.get(), nullptr, std::move(e.action)});
+    d->deferred_effects.clear();
+    for (Warp* w : d->deferred) items.push_back({w->time_, d.get(), w, {}});
     d->deferred.clear();
   }
   std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.time < b.time; });
   for (const Item& i : items) {
     i.domain->serial = true;
     i.domain->now = i.time;
+    if (!i.warp) {
+      try {
+        i.effect(i.time);
+      } catch (...) {
+        i.domain->fault_ = std::current_exception();
+        i.domain->fault_time_ = i.time;
+      }
+      i.domain->made_progress();
+      i.domain->serial = false;
+      continue;
+    }
     for (Group& g : i.warp->groups_)
       if (g.state == Group::State::blocked && g.reason.kind == BlockReason::Kind::serial) {
         g.state = Group::State::runnable;
@@ -136,7 +153,8 @@ void Launch::serial_phase() {
       }
     i.warp->update_ready();
     for (const Group& g : i.warp->groups_)
-      if (g.state == Group::State::blocked && g.reason.kind == BlockReason::Kind::serial) i.domain->deferred.push_back(i.warp);
+      if (g.state == Group::State::blocked && g.reason.kind == BlockReason::Kind::serial)
+        i.domain->deferred.push_back(i.warp);
     i.domain->serial = false;
   }
 }
@@ -146,7 +164,9 @@ void Launch::report_deadlock(const char* how) {
   d.code = "deadlock";
   d.kind = FaultKind::deadlock;
   d.message = how;
-  d.help = "find who should arrive: a missing arrive or commit, a byte count that differs from what lands, or a wrong parity";
+  d.help =
+      "find who should arrive: a missing arrive or commit, a byte count that differs from what lands, or a wrong "
+      "parity";
   d.where.kernel = config.kernel->name;
   std::map<std::string, std::pair<int, std::string>> lines;  // same wait in many CTAs: once, with a count
   for (const auto& domain : domains_)
@@ -158,8 +178,8 @@ void Launch::report_deadlock(const char* how) {
         const bool blocked = g.state == Group::State::blocked;
         std::string text = fmt::format("warp {}, {} at {}ptx line {}: {}", w->index(),
                                        blocked ? describe(*w, g) : fmt::format("lanes {:#010x} spin", g.mask),
-                                       at.cuda_file.empty() ? "" : fmt::format("{}:{}, ", at.cuda_file, at.cuda_line), at.ptx_line,
-                                       at.ptx_text);
+                                       at.cuda_file.empty() ? "" : fmt::format("{}:{}, ", at.cuda_file, at.cuda_line),
+                                       at.ptx_line, at.ptx_text);
         auto& entry = lines[text];
         if (entry.first++ == 0) entry.second = fmt::format("CTA ({},{},{}) ", at.cta[0], at.cta[1], at.cta[2]);
       }
@@ -169,7 +189,8 @@ void Launch::report_deadlock(const char* how) {
       d.message += fmt::format("\n   … and {} more", lines.size() - 24);
       break;
     }
-    d.message += "\n   " + entry.second + text + (entry.first > 1 ? fmt::format("  [and in {} more CTAs]", entry.first - 1) : "");
+    d.message += "\n   " + entry.second + text +
+                 (entry.first > 1 ? fmt::format("  [and in {} more CTAs]", entry.first - 1) : "");
   }
   throw KernelFault(d);
 }
@@ -193,8 +214,7 @@ void Launch::check_stuck() {
     if (d->polls == 0 && d->stuck == 0) polling = false;
     for (const Warp* w : d->warps()) instructions += w->instructions();
   }
-  if (any && all_stuck)
-    report_deadlock("the kernel waits forever: nothing is in flight that could end these waits");
+  if (any && all_stuck) report_deadlock("the kernel waits forever: nothing is in flight that could end these waits");
   if (any && polling && polls > kPollLimit) {
     if (instructions - polled_instructions_ < kInstructionsPerPoll * polls)
       report_deadlock("the kernel spins forever: these warps only poll, and nothing has changed for a long time");
@@ -233,7 +253,8 @@ LaunchStats Launch::run() {
         for (Domain* d : active) d->advance(until);
       } else {
         arena.execute([&] {
-          tbb::parallel_for(size_t(0), active.size(), [&](size_t i) { active[i]->advance(until); }, tbb::simple_partitioner());
+          tbb::parallel_for(
+              size_t(0), active.size(), [&](size_t i) { active[i]->advance(until); }, tbb::simple_partitioner());
         });
       }
       serial_phase();

@@ -10,9 +10,9 @@ namespace tinygpu {
 
 namespace {
 
-constexpr uint32_t kCounts = 1u << 20;       // counts live in 20 bits, stored negated
+constexpr uint32_t kCounts = 1u << 20;  // counts live in 20 bits, stored negated
 constexpr uint32_t kCountMask = kCounts - 1;
-constexpr int64_t kTxLimit = kCounts - 1;    // PTX ISA 9.7.13.15.2: the range of the tx-count
+constexpr int64_t kTxLimit = kCounts - 1;  // PTX ISA 9.7.13.15.2: the range of the tx-count
 constexpr uint64_t kTxMask = (1u << 21) - 1;
 
 std::string name_of(const Cta& owner, uint32_t offset) {
@@ -89,14 +89,15 @@ MBarrier& mbarrier_at(Cta& owner, uint32_t offset, const Origin& who, const char
   const uint8_t* bytes = owner.shared_at(offset, 8);
   if (!bytes)
     who.fault(FaultKind::illegal_address, "shared-out-of-bounds",
-              fmt::format("{} on shared offset {:#x} of CTA rank {}, outside its {} bytes", operation, offset, owner.rank,
-                          owner.shared.size()),
+              fmt::format("{} on shared offset {:#x} of CTA rank {}, outside its {} bytes", operation, offset,
+                          owner.rank, owner.shared.size()),
               "pass the shared-memory address of the mbarrier");
   if (owner.mbarriers.invalidated(offset)) {
     // Hardware goes on with the word that inval left in memory (measured on an H200).
-    who.report(Severity::error, "mbarrier-not-initialised",
-               fmt::format("{} on {} after mbarrier.inval", operation, name_of(owner, offset)),
-               "initialise it again with mbarrier.init; the manual leaves this undefined, an H200 goes on with the old state");
+    who.report(
+        Severity::error, "mbarrier-not-initialised",
+        fmt::format("{} on {} after mbarrier.inval", operation, name_of(owner, offset)),
+        "initialise it again with mbarrier.init; the manual leaves this undefined, an H200 goes on with the old state");
     uint64_t word;
     std::memcpy(&word, bytes, 8);
     return owner.mbarriers.create(offset) = MBarrier::from_word(word);
@@ -115,22 +116,25 @@ void mbarrier_arrive(Cta& owner, uint32_t offset, uint32_t count, uint64_t when,
               "arrive with a count from 1 to 1048575");
   if (count > b.pending)
     who.fault(FaultKind::launch_failure, "mbarrier-over-arrival",
-              fmt::format("{} arrivals at once on {}, which waits for fewer ({})", count, name_of(owner, offset), state_of(b)),
-              "count who arrives in a phase (a warp's lanes each count, and so does every tcgen05.commit) and initialise with "
+              fmt::format("{} arrivals at once on {}, which waits for fewer ({})", count, name_of(owner, offset),
+                          state_of(b)),
+              "count who arrives in a phase (a warp's lanes each count, and so does every tcgen05.commit) and "
+              "initialise with "
               "that number; or wait for the phase before arriving for the next");
   if (b.phase > 0 && !b.observed) {
     b.observed = true;
     who.report(Severity::warning, "mbarrier-phase-unobserved",
                fmt::format("an arrive in phase {} of {} before any thread has seen phase {} complete", b.phase,
                            name_of(owner, offset), b.phase - 1),
-               "let a test_wait or try_wait of each phase succeed before arriving for the next; a waiter that is late would see "
+               "let a test_wait or try_wait of each phase succeed before arriving for the next; a waiter that is late "
+               "would see "
                "the parity come round again");
   }
   b.pending -= count;
   if (b.pending == 0 && b.tx < 0)
     who.report(Severity::warning, "mbarrier-tx-mismatch",
-               fmt::format("the last arrival of phase {} of {} came when {} bytes more had landed than were expected", b.phase,
-                           name_of(owner, offset), -b.tx),
+               fmt::format("the last arrival of phase {} of {} came when {} bytes more had landed than were expected",
+                           b.phase, name_of(owner, offset), -b.tx),
                "expect_tx must name all bytes that land in the phase, before its last arrival");
   complete_if_done(owner, offset, b, when);
 }
@@ -139,8 +143,10 @@ void mbarrier_expect_tx(Cta& owner, uint32_t offset, uint64_t bytes, uint64_t wh
   MBarrier& b = mbarrier_at(owner, offset, who, "an expect_tx");
   if (bytes > uint64_t(kTxLimit) || b.tx + int64_t(bytes) > kTxLimit)
     who.fault(FaultKind::launch_failure, "mbarrier-tx-mismatch",
-              fmt::format("expect_tx of {} bytes takes {} past {} bytes ({})", bytes, name_of(owner, offset), kTxLimit, state_of(b)),
-              "a phase can expect at most 1048575 bytes, one warp's lanes taken together: split the transfer over phases or barriers");
+              fmt::format("expect_tx of {} bytes takes {} past {} bytes ({})", bytes, name_of(owner, offset), kTxLimit,
+                          state_of(b)),
+              "a phase can expect at most 1048575 bytes, one warp's lanes taken together: split the transfer over "
+              "phases or barriers");
   b.tx += int64_t(bytes);
   complete_if_done(owner, offset, b, when);
 }
@@ -148,9 +154,11 @@ void mbarrier_expect_tx(Cta& owner, uint32_t offset, uint64_t bytes, uint64_t wh
 void mbarrier_complete_tx(Cta& owner, uint32_t offset, uint64_t bytes, uint64_t when, const Origin& who) {
   MBarrier& b = mbarrier_at(owner, offset, who, "a complete_tx");
   if (bytes > uint64_t(kTxLimit) || b.tx - int64_t(bytes) < -kTxLimit)
-    who.fault(FaultKind::launch_failure, "mbarrier-tx-mismatch",
-              fmt::format("complete_tx of {} bytes takes {} below -{} bytes ({})", bytes, name_of(owner, offset), kTxLimit, state_of(b)),
-              "more bytes have landed than were ever expected: name them with expect_tx, in the phase in which they land");
+    who.fault(
+        FaultKind::launch_failure, "mbarrier-tx-mismatch",
+        fmt::format("complete_tx of {} bytes takes {} below -{} bytes ({})", bytes, name_of(owner, offset), kTxLimit,
+                    state_of(b)),
+        "more bytes have landed than were ever expected: name them with expect_tx, in the phase in which they land");
   b.tx -= int64_t(bytes);
   complete_if_done(owner, offset, b, when);
 }

@@ -13,13 +13,13 @@ class Cta;
 class Warp;
 
 struct MBarrier {
-  uint64_t phase = 0;        // full phase number; hardware keeps its parity
-  uint32_t expected = 0;     // arrivals of later phases
-  uint32_t pending = 0;      // arrivals missing in this phase
-  int64_t tx = 0;            // bytes expected minus bytes landed
-  uint64_t completed_at = 0; // time at which the previous phase completed
-  uint32_t init_inst = 0;    // where it was initialised (index into the kernel's instructions)
-  bool observed = true;      // the previous phase was seen complete by a wait
+  uint64_t phase = 0;         // full phase number; hardware keeps its parity
+  uint32_t expected = 0;      // arrivals of later phases
+  uint32_t pending = 0;       // arrivals missing in this phase
+  int64_t tx = 0;             // bytes expected minus bytes landed
+  uint64_t completed_at = 0;  // time at which the previous phase completed
+  uint32_t init_inst = 0;     // where it was initialised (index into the kernel's instructions)
+  bool observed = true;       // the previous phase was seen complete by a wait
 
   /// The 64-bit word of sm_90+: 63 parity, 62:43 2^20 − pending, 41:21 −tx, 20:1 2^20 − expected.
   uint64_t word() const;
@@ -32,7 +32,8 @@ class MBarrierTable {
   MBarrier* find(uint32_t offset);
   MBarrier& create(uint32_t offset);
   void erase(uint32_t offset);
-  /// mbarrier.inval: ends the object; its place is remembered, so that a later use can be told from one never initialised.
+  /// mbarrier.inval: ends the object; its place is remembered, so that a later use can be told from one never
+  /// initialised.
   void invalidate(uint32_t offset) {
     erase(offset);
     invalidated_.insert(offset);

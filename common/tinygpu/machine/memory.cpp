@@ -44,7 +44,8 @@ uint64_t GlobalMemory::allocate(uint64_t size, uint64_t align, MemoryKind kind, 
   const uint64_t unit = host_visible(kind) ? kPage : std::max<uint64_t>(kGranule, align);
   const uint64_t need = align_up(size, unit) + unit;  // with the gap
   for (auto it = free_.begin(); it != free_.end(); ++it) {
-    const uint64_t base = align_up(reinterpret_cast<uint64_t>(device_) + it->first, unit) - reinterpret_cast<uint64_t>(device_);
+    const uint64_t base =
+        align_up(reinterpret_cast<uint64_t>(device_) + it->first, unit) - reinterpret_cast<uint64_t>(device_);
     if (base + need > it->first + it->second) continue;
     const uint64_t begin = it->first, end = it->first + it->second;
     free_.erase(it);
@@ -88,7 +89,8 @@ bool GlobalMemory::release(uint64_t base) {
     const uint64_t first = align_up(reinterpret_cast<uint64_t>(a.host), kPage);
     const uint64_t last = (reinterpret_cast<uint64_t>(a.host) + a.size) / kPage * kPage;
     if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
-    std::fill(a.host, reinterpret_cast<uint8_t*>(std::min(first, reinterpret_cast<uint64_t>(a.host) + a.size)), uint8_t(0));
+    std::fill(a.host, reinterpret_cast<uint8_t*>(std::min(first, reinterpret_cast<uint64_t>(a.host) + a.size)),
+              uint8_t(0));
     if (last > first) std::fill(reinterpret_cast<uint8_t*>(last), a.host + a.size, uint8_t(0));
   } else {
     std::fill(a.host, a.host + a.size, uint8_t(0));

@@ -17,13 +17,13 @@ struct Allocation {
   uint64_t size = 0;
   uint8_t* host = nullptr;  // where tinygpu reads and writes it
   MemoryKind kind = MemoryKind::device;
-  std::string name;         // variable name, or empty
+  std::string name;  // variable name, or empty
 };
 
 /// Global memory of one GPU. Device addresses are real addresses of this process that are mapped PROT_NONE, so a host
 /// dereference faults as on hardware; managed and pinned allocations are readable by both sides.
-/// Thread safe: allocate/release take a lock; find() is wait-free between them (allocations change only between kernels,
-/// or on the host side while a kernel runs, which hardware allows too).
+/// Thread safe: allocate/release take a lock; find() is wait-free between them (allocations change only between
+/// kernels, or on the host side while a kernel runs, which hardware allows too).
 class GlobalMemory {
  public:
   explicit GlobalMemory(uint64_t capacity);

@@ -15,7 +15,7 @@ struct MachineSpec {
   double clock_ghz = 1.965;
   uint64_t global_bytes = 180ull << 30;
   uint64_t l2_bytes = 126ull << 20;
-  uint32_t shared_per_sm = 233472;      // bytes, with the reserved 1 KiB per CTA
+  uint32_t shared_per_sm = 233472;  // bytes, with the reserved 1 KiB per CTA
   uint32_t shared_per_block_optin = 232448;
   uint32_t shared_per_block = 49152;
   uint32_t reserved_shared_per_block = 1024;
@@ -25,11 +25,12 @@ struct MachineSpec {
   uint32_t max_blocks_per_sm = 32;
   uint32_t max_threads_per_block = 1024;
   uint32_t max_cluster = 16, portable_cluster = 8;
-  bool has_tmem = true;   // tcgen05
+  bool has_tmem = true;  // tcgen05
   bool has_wgmma = false;
   CostTable costs{};
-  /// Everything else, by dotted name ("tma.latency", "tcgen05.mma.fixed.ss.cg1.m128"): the engines' own numbers. number()
-  /// throws std::out_of_range that names the missing key, so a profile that lacks a number is an error and not a zero.
+  /// Everything else, by dotted name ("tma.latency", "tcgen05.mma.fixed.ss.cg1.m128"): the engines' own numbers.
+  /// number() throws std::out_of_range that names the missing key, so a profile that lacks a number is an error and not
+  /// a zero.
   std::map<std::string, double> numbers;
   double number(const std::string& key) const;
 };

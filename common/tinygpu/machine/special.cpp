@@ -66,7 +66,8 @@ void special_values(const Warp& w, Special s, uint64_t lanes[32]) {
     case Special::dynamic_smem_size: all(c.dynamic_shared); break;
     case Special::total_smem_size:
     case Special::aggr_smem_size:
-      all(c.dynamic_shared + c.kernel->static_shared + (s == Special::aggr_smem_size ? w.spec().reserved_shared_per_block : 0));
+      all(c.dynamic_shared + c.kernel->static_shared +
+          (s == Special::aggr_smem_size ? w.spec().reserved_shared_per_block : 0));
       break;
     case Special::reserved_smem_offset_begin: all(0); break;
     case Special::reserved_smem_offset_cap:

@@ -80,7 +80,8 @@ void Warp::write_constants(const Function& f, uint32_t base, uint32_t local_base
   }
 }
 
-// ---- The interpreter --------------------------------------------------------------------------------------------------
+// ---- The interpreter
+// --------------------------------------------------------------------------------------------------
 
 void Warp::run(uint64_t deadline) {
   deadline_ = deadline;
@@ -94,8 +95,7 @@ void Warp::run(uint64_t deadline) {
 
 bool Warp::pick_group() {
   uint64_t earliest = ~0ull;
-  for (const Group& g : groups_)
-    earliest = std::min(earliest, g.state == Group::State::runnable ? g.wake : g.timeout);
+  for (const Group& g : groups_) earliest = std::min(earliest, g.state == Group::State::runnable ? g.wake : g.timeout);
   if (earliest >= deadline_) return false;
   if (earliest > time_) time_ = earliest;
   for (Group& g : groups_)
@@ -175,8 +175,8 @@ void Warp::run_group() {
     }
     if (op.wait_sb)
       for (uint32_t m = op.wait_sb; m; m &= m - 1) time_ = std::max(time_, scoreboard_[__builtin_ctz(m)]);
-    // The issue port's queue: cycles of work committed, never more than `ahead` cycles in the past, so that warps that run
-    // ahead of each other by the dial do not delay each other falsely.
+    // The issue port's queue: cycles of work committed, never more than `ahead` cycles in the past, so that warps that
+    // run ahead of each other by the dial do not delay each other falsely.
     const int64_t now = int64_t(time_);
     port = std::max(port, now - ahead);
     if (port > now) time_ = uint64_t(port);
@@ -207,7 +207,8 @@ void Warp::run_group() {
   g->pc = pc;
 }
 
-// ---- Groups -----------------------------------------------------------------------------------------------------------
+// ---- Groups
+// -----------------------------------------------------------------------------------------------------------
 
 bool Warp::converged(uint32_t members) {
   members &= live_;
@@ -217,7 +218,8 @@ bool Warp::converged(uint32_t members) {
   // Whoever already waits here joins, and the op is tried again with all of them.
   for (size_t i = 0; i < groups_.size(); ++i) {
     Group& o = groups_[i];
-    if (i == current_ || o.state != Group::State::blocked || o.reason.kind != BlockReason::Kind::converge || !same_place(g, o))
+    if (i == current_ || o.state != Group::State::blocked || o.reason.kind != BlockReason::Kind::converge ||
+        !same_place(g, o))
       continue;
     o.state = Group::State::runnable;
     o.wake = 0;
@@ -281,8 +283,7 @@ void Warp::woken(uint64_t when) {
 
 void Warp::update_ready() {
   uint64_t earliest = ~0ull;
-  for (const Group& g : groups_)
-    earliest = std::min(earliest, g.state == Group::State::runnable ? g.wake : g.timeout);
+  for (const Group& g : groups_) earliest = std::min(earliest, g.state == Group::State::runnable ? g.wake : g.timeout);
   ready_ = live_ && earliest != ~0ull ? std::max(earliest, time_) : ~0ull;
 }
 
@@ -297,7 +298,8 @@ void Warp::split(uint32_t lanes, uint32_t pc) {
 }
 
 void Warp::drop_empty_groups() {
-  groups_.erase(std::remove_if(groups_.begin(), groups_.end(), [](const Group& g) { return g.mask == 0; }), groups_.end());
+  groups_.erase(std::remove_if(groups_.begin(), groups_.end(), [](const Group& g) { return g.mask == 0; }),
+                groups_.end());
   current_ = 0;
 }
 
@@ -354,12 +356,12 @@ void Warp::release_warp_barriers() {
       const uint32_t members = g.reason.id;
       uint32_t arrived = 0;
       for (const Group& o : groups_)
-        if (o.state == Group::State::blocked && o.reason.kind == BlockReason::Kind::warp_barrier && o.reason.id == members)
+        if (o.state == Group::State::blocked && o.reason.kind == BlockReason::Kind::warp_barrier &&
+            o.reason.id == members)
           arrived |= o.mask;
       if ((arrived & members & live_) != (members & live_)) continue;
-      wake(time_, [&](const Group& o) {
-        return o.reason.kind == BlockReason::Kind::warp_barrier && o.reason.id == members;
-      });
+      wake(time_,
+           [&](const Group& o) { return o.reason.kind == BlockReason::Kind::warp_barrier && o.reason.id == members; });
       again = true;
       break;
     }
@@ -455,7 +457,8 @@ uint8_t* Warp::local(uint32_t lane, uint32_t offset, uint32_t size) {
   return bytes.data() + offset;
 }
 
-// ---- Diagnosis --------------------------------------------------------------------------------------------------------
+// ---- Diagnosis
+// --------------------------------------------------------------------------------------------------------
 
 Where Warp::where_of(const Op& op, const Function& f, int lane) const {
   Where w;
@@ -482,8 +485,8 @@ void Warp::fault(FaultKind kind, std::string code, std::string message, std::str
 }
 
 void Warp::report(Severity severity, std::string code, std::string message, std::string help, int lane) const {
-  domain().launch.report({std::move(code), severity, FaultKind::launch_failure, std::move(message), std::move(help), where(lane)},
-                         op_);
+  domain().launch.report(
+      {std::move(code), severity, FaultKind::launch_failure, std::move(message), std::move(help), where(lane)}, op_);
 }
 
 }  // namespace tinygpu

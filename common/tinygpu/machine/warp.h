@@ -25,13 +25,13 @@ struct BlockReason {
     warp_barrier,  // bar.warp.sync with `id` = mask
     cta_barrier,   // bar/barrier `id`
     cluster_barrier,
-    mbarrier,      // at CTA `cta`, offset `address`, waiting for phase parity `id`
+    mbarrier,  // at CTA `cta`, offset `address`, waiting for phase parity `id`
     sleep,
-    async_group,   // wait::ld, wait_group …: `what` says which
+    async_group,  // wait::ld, wait_group …: `what` says which
     tmem_alloc,
     grid_dependency,
-    serial,        // strong global access waiting for the serial phase
-    paused,        // at a join, letting the other groups of the warp catch up
+    serial,  // strong global access waiting for the serial phase
+    paused,  // at a join, letting the other groups of the warp catch up
   } kind = Kind::none;
   const char* what = "";
   Cta* cta = nullptr;
@@ -54,11 +54,11 @@ struct Group {
   uint32_t pc = 0;
   const Function* function = nullptr;
   uint32_t register_base = 0, local_base = 0;
-  uint64_t wake = 0;           // not before this time
-  uint64_t timeout = ~0ull;    // a blocked group becomes runnable at this time with timed_out set
+  uint64_t wake = 0;         // not before this time
+  uint64_t timeout = ~0ull;  // a blocked group becomes runnable at this time with timed_out set
   bool timed_out = false;
-  bool retry = false;          // blocked: re-executes the same op when woken
-  uint32_t spins = 0;          // back edges taken while other groups wait
+  bool retry = false;  // blocked: re-executes the same op when woken
+  uint32_t spins = 0;  // back edges taken while other groups wait
   uint32_t penalty = 0;
   BlockReason reason;
   std::vector<CallFrame> stack;
@@ -71,7 +71,9 @@ class Warp {
   // ---- What isa/ uses ----------------------------------------------------------------------------------------------
   /// Register slot as an array of 32 values of T. Valid within the current op.
   template <class T>
-  T* at(uint32_t slot) { return reinterpret_cast<T*>(regs_ + slot); }
+  T* at(uint32_t slot) {
+    return reinterpret_cast<T*>(regs_ + slot);
+  }
   uint32_t& pred(uint32_t slot) { return *reinterpret_cast<uint32_t*>(regs_ + slot); }
   /// Lanes that execute the current op (guard applied).
   uint32_t exec() const { return exec_; }
@@ -98,9 +100,9 @@ class Warp {
     if (op.set_sb != 0xff && when > scoreboard_[op.set_sb]) scoreboard_[op.set_sb] = when;
   }
 
-  /// Collective ops (.sync / .aligned). True: every non-exited lane of `members` is in this group and the op may act for
-  /// members. False: the group has been blocked until they arrive; return from the ExecFn at once, it will be re-run.
-  /// A guard that excludes members counts as not arriving.
+  /// Collective ops (.sync / .aligned). True: every non-exited lane of `members` is in this group and the op may act
+  /// for members. False: the group has been blocked until they arrive; return from the ExecFn at once, it will be
+  /// re-run. A guard that excludes members counts as not arriving.
   bool converged(uint32_t members);
   /// Blocks the current group. retry: the op runs again when woken (it must not have had effects); else execution
   /// continues behind it. timeout: absolute time, ~0 for none; see timed_out().
@@ -118,8 +120,8 @@ class Warp {
   template <class F>
   int wake(uint64_t when, F&& match);
 
-  /// bar.warp.sync: blocks the executing lanes until every live lane of `members` has arrived at a barrier with that mask,
-  /// at whatever instruction. Returns with the group blocked or, if it was the last, running.
+  /// bar.warp.sync: blocks the executing lanes until every live lane of `members` has arrived at a barrier with that
+  /// mask, at whatever instruction. Returns with the group blocked or, if it was the last, running.
   void warp_barrier(uint32_t members);
 
   // Control flow. Masks are subsets of exec().
@@ -157,7 +159,9 @@ class Warp {
   const std::vector<Group>& groups() const { return groups_; }
   std::vector<Group>& groups() { return groups_; }
   uint64_t instructions() const { return instructions_; }
-  void advance_to(uint64_t t) { if (t > time_) time_ = t; }
+  void advance_to(uint64_t t) {
+    if (t > time_) time_ = t;
+  }
   void set_entry(const Function& f);
 
   /// Registers that an asynchronous load will write (op.reads_pending ops ask). Owned by isa/ of that load.
@@ -173,7 +177,8 @@ class Warp {
   uint8_t* register_file() { return file_.data(); }
   uint32_t register_base() const { return groups_[current_].register_base; }
 
-  /// barrier.cluster: lanes that have arrived in the current round; lanes whose round is over and who have not waited yet.
+  /// barrier.cluster: lanes that have arrived in the current round; lanes whose round is over and who have not waited
+  /// yet.
   uint32_t cluster_arrived = 0, cluster_released = 0;
   /// Registers per thread that the last setmaxnreg asked for, 0 before the first.
   uint32_t register_limit = 0;
@@ -205,8 +210,8 @@ class Warp {
   const Op* op_ = nullptr;
   size_t current_ = 0;
   uint64_t ready_ = 0;
-  bool single_ = false;      // run one op only (serial phase)
-  bool stop_ = false;        // leave the inner loop: blocked, diverged or exited
+  bool single_ = false;  // run one op only (serial phase)
+  bool stop_ = false;    // leave the inner loop: blocked, diverged or exited
   uint64_t scoreboard_[32] = {};
   uint64_t instructions_ = 0;
   std::vector<Group> groups_;

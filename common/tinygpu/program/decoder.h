@@ -51,12 +51,12 @@ class Decoder {
   virtual void set_list(Op& op, const std::vector<uint32_t>& slots) = 0;
   /// Op index of a label; to be used as Op::imm of branches (fixed up after layout).
   virtual void set_target(Op& op, uint32_t label) = 0;
-  /// Declares that the op writes these destinations asynchronously under `channel` ("tmem_ld", "wgmma"): until an op that
-  /// calls async_wait(channel) the registers keep their own slots and readers get Op::reads_pending.
+  /// Declares that the op writes these destinations asynchronously under `channel` ("tmem_ld", "wgmma"): until an op
+  /// that calls async_wait(channel) the registers keep their own slots and readers get Op::reads_pending.
   virtual void async_dst(const std::vector<uint32_t>& slots, int channel) = 0;
   virtual void async_wait(int channel) = 0;
-  /// A variable's space, or ptx::Space::generic if the name is none. Function-scope .param variables and the parameters of
-  /// functions that are not entries live in local memory: Space::local; an entry's parameters: Space::param.
+  /// A variable's space, or ptx::Space::generic if the name is none. Function-scope .param variables and the parameters
+  /// of functions that are not entries live in local memory: Space::local; an entry's parameters: Space::param.
   virtual ptx::Space space_of_symbol(const std::string& name) const = 0;
   /// Calls: index of a function defined in the program, or -1 (builtins, undefined).
   virtual int64_t function_index(const std::string& name) const = 0;
@@ -87,8 +87,8 @@ class InstructionSet {
  public:
   virtual ~InstructionSet() = default;
   virtual DecodeFn find(std::string_view opcode) const = 0;
-  /// Executors of the lowering's own ops: "special" (dst = the special register whose Special is Op::imm, width_of bytes per
-  /// lane), "not_modelled" (stops the kernel, naming the instruction), "not.pred" (dst = ~a).
+  /// Executors of the lowering's own ops: "special" (dst = the special register whose Special is Op::imm, width_of
+  /// bytes per lane), "not_modelled" (stops the kernel, naming the instruction), "not.pred" (dst = ~a).
   virtual ExecFn internal(std::string_view name) const = 0;
 };
 

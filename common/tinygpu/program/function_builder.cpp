@@ -46,7 +46,8 @@ class FunctionBuilder::Services final : public Decoder {
       }
       case K::real: {
         const int size = ptx::size_of(type);
-        if (o.type == ptx::Type::f32 || size == ptx::size_of(o.type)) return constant(uint64_t(o.bits), std::max(2, size));
+        if (o.type == ptx::Type::f32 || size == ptx::size_of(o.type))
+          return constant(uint64_t(o.bits), std::max(2, size));
         double value;
         std::memcpy(&value, &o.bits, 8);
         return constant(size == 4 ? f32_bits(value) : uint64_t(o.bits), size);
@@ -204,8 +205,8 @@ class FunctionBuilder::Services final : public Decoder {
   };
   Touch touch;
   std::vector<Injected> injected;
-  std::vector<uint32_t> uses, defs;   // slots
-  std::vector<uint32_t> targets;      // labels
+  std::vector<uint32_t> uses, defs;  // slots
+  std::vector<uint32_t> targets;     // labels
   bool target_list = false;
   size_t temporaries_used = 0;
 
@@ -279,7 +280,8 @@ void FunctionBuilder::place_locals() {
       symbols_[src.returns[i].name] = {ptx::Space::local, FrameConstant::Kind::local, f_.returns[i].offset};
   }
   for (const auto& v : src.locals) {
-    const bool param = v.space == ptx::Space::param || v.space == ptx::Space::param_entry || v.space == ptx::Space::param_func;
+    const bool param =
+        v.space == ptx::Space::param || v.space == ptx::Space::param_entry || v.space == ptx::Space::param_func;
     if (v.space != ptx::Space::local && !param) continue;
     at = uint32_t(align_up(at, std::max(1u, v.align)));
     symbols_[v.name] = {ptx::Space::local, FrameConstant::Kind::local, at};

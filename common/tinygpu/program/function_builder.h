@@ -1,4 +1,5 @@
-// Turns one ptx::Function into a decoded Function: liveness, register packing, decoding, reconvergence points, schedule.
+// Turns one ptx::Function into a decoded Function: liveness, register packing, decoding, reconvergence points,
+// schedule.
 #pragma once
 #include <map>
 #include <memory>
@@ -18,7 +19,7 @@ struct Flow {
     bool divergent = false;  // ends in a branch that lanes may take differently
   };
   std::vector<Block> blocks;
-  std::vector<uint32_t> block_of;     // instruction → block
+  std::vector<uint32_t> block_of;       // instruction → block
   std::vector<int32_t> post_dominator;  // block → immediate post-dominator, -1: the exit
 };
 /// Edges from labels, guards, brx target lists; ret and exit leave the function.
@@ -27,18 +28,19 @@ Flow analyse_flow(const ptx::Function& f);
 /// What one instruction does to registers, as its decode function declared it.
 struct Touch {
   std::vector<uint32_t> uses, defs, async_defs;
-  int waits = -1;      // async channel it waits for
-  int channel = -1;    // channel of async_defs
+  int waits = -1;    // async channel it waits for
+  int channel = -1;  // channel of async_defs
 };
 
 /// Live ranges → slots. A register whose asynchronous write may be under way is live until the wait.
 struct Packing {
-  std::vector<uint32_t> slot;          // by register id; kNoSlot if never touched
+  std::vector<uint32_t> slot;              // by register id; kNoSlot if never touched
   std::vector<std::vector<bool>> pending;  // per block: registers that may be pending at its begin (channel-less union)
-  uint32_t bytes = 0;                  // of the packed area
-  uint32_t live_words = 0;             // most 32-bit words live at once: an estimate of registers per thread
+  uint32_t bytes = 0;                      // of the packed area
+  uint32_t live_words = 0;                 // most 32-bit words live at once: an estimate of registers per thread
 };
-Packing pack_registers(const ptx::Function& f, const Flow& flow, const std::vector<Touch>& touches, uint32_t first_slot);
+Packing pack_registers(const ptx::Function& f, const Flow& flow, const std::vector<Touch>& touches,
+                       uint32_t first_slot);
 
 class FunctionBuilder {
  public:
@@ -65,9 +67,9 @@ class FunctionBuilder {
   std::unordered_map<std::string, Symbol> symbols_;  // function-scope names, parameters and shared variables
   std::map<std::tuple<int, uint64_t, int>, uint32_t> constant_slots_;
   uint32_t constant_bytes_ = 0;
-  std::vector<uint32_t> temporaries_;   // slots for dynamic specials and negated predicates, 256 bytes each
+  std::vector<uint32_t> temporaries_;  // slots for dynamic specials and negated predicates, 256 bytes each
   std::vector<Touch> touches_;
-  std::vector<uint32_t> first_op_;      // instruction → first op (with its injected ones)
+  std::vector<uint32_t> first_op_;                        // instruction → first op (with its injected ones)
   std::vector<std::vector<uint32_t>> op_uses_, op_defs_;  // slots, per op: for the schedule
   Packing packing_;
 };

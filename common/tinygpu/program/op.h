@@ -13,65 +13,72 @@ using ExecFn = void (*)(Warp&, const Op&);
 /// What an instruction costs is looked up by class (machine/spec.h holds the numbers). A class, not an opcode, because
 /// published measurements are by class.
 enum class CostClass : uint8_t {
-  alu,          // 32-bit integer/logic/select/move/compare, one warp per cycle and sub-partition
-  alu64,        // 64-bit integer
-  imul,         // 32-bit multiply, mad
-  fma,          // f32 add/mul/fma
-  fma2,         // packed f32x2
-  half,         // f16/bf16 arithmetic
+  alu,    // 32-bit integer/logic/select/move/compare, one warp per cycle and sub-partition
+  alu64,  // 64-bit integer
+  imul,   // 32-bit multiply, mad
+  fma,    // f32 add/mul/fma
+  fma2,   // packed f32x2
+  half,   // f16/bf16 arithmetic
   fp64,
-  cvt,          // conversions
-  sfu,          // ex2, rcp, sin, sqrt …: 16 lanes per cycle
-  idiv,         // integer division and remainder (a sequence on hardware)
-  fdiv,         // IEEE division and square root (a sequence)
+  cvt,   // conversions
+  sfu,   // ex2, rcp, sin, sqrt …: 16 lanes per cycle
+  idiv,  // integer division and remainder (a sequence on hardware)
+  fdiv,  // IEEE division and square root (a sequence)
   fdiv64,
-  control,      // branch, call, ret
-  barrier,      // bar.sync & co, issue part
-  warp_sync,    // vote, shfl, match, redux, elect
-  mma_sync,     // mma.sync
-  shared_load, shared_store, shared_atomic,
-  global_load, global_store, global_atomic,
-  local_memory, constant_load, param_load,
-  ldmatrix, stmatrix,
+  control,    // branch, call, ret
+  barrier,    // bar.sync & co, issue part
+  warp_sync,  // vote, shfl, match, redux, elect
+  mma_sync,   // mma.sync
+  shared_load,
+  shared_store,
+  shared_atomic,
+  global_load,
+  global_store,
+  global_atomic,
+  local_memory,
+  constant_load,
+  param_load,
+  ldmatrix,
+  stmatrix,
   mbarrier,     // arrive, expect_tx, test_wait …
   async_issue,  // cp.async, bulk copies, tcgen05.*, wgmma: cost of issuing; the engines cost the rest
   fence,
-  special,      // %clock64, %globaltimer reads
+  special,  // %clock64, %globaltimer reads
   count_
 };
 
 constexpr uint32_t kNoSlot = 0xffffffffu;
 
 /// Slots are byte offsets into the frame's register file. A b32 slot is 32 lanes x 4 bytes, a b64 slot 32 x 8, b128
-/// 32 x 16, b16 32 x 2, b8 32 x 1; a predicate slot is one 32-bit mask (bit = lane). Immediates and addresses of symbols
-/// live in constant slots of the same file, so that an ExecFn never asks where an operand comes from.
+/// 32 x 16, b16 32 x 2, b8 32 x 1; a predicate slot is one 32-bit mask (bit = lane). Immediates and addresses of
+/// symbols live in constant slots of the same file, so that an ExecFn never asks where an operand comes from.
 struct alignas(64) Op {
   ExecFn fn = nullptr;
   uint32_t dst = kNoSlot, dst2 = kNoSlot;
   uint32_t a = kNoSlot, b = kNoSlot, c = kNoSlot, d = kNoSlot;
-  int64_t imm = 0;               // address displacement, branch target, sub-operation bits: the family's own use
+  int64_t imm = 0;                 // address displacement, branch target, sub-operation bits: the family's own use
   const uint32_t* list = nullptr;  // longer operand lists (vectors, tensor coordinates), owned by the Function
-  uint32_t guard = kNoSlot;      // predicate slot, or kNoSlot
+  uint32_t guard = kNoSlot;        // predicate slot, or kNoSlot
   uint16_t list_size = 0;
   uint8_t flags = 0;
   CostClass cost = CostClass::alu;
   // Filled by program/schedule from the machine's costs.
-  uint8_t issue = 1;       // cycles of the sub-partition's issue port
-  uint8_t set_sb = 0xff;   // scoreboard (0..31) that a variable-latency result releases, 0xff: none
-  uint8_t sub = 0;         // small per-family selector
-  uint16_t stall = 1;      // cycles until the next op of this warp may issue
-  uint16_t aux = 0;        // second per-family selector
-  uint32_t wait_sb = 0;    // bit i: wait for scoreboard i before issuing
-  uint32_t inst = 0;       // index into Function::instructions (source text, lines)
+  uint8_t issue = 1;      // cycles of the sub-partition's issue port
+  uint8_t set_sb = 0xff;  // scoreboard (0..31) that a variable-latency result releases, 0xff: none
+  uint8_t sub = 0;        // small per-family selector
+  uint16_t stall = 1;     // cycles until the next op of this warp may issue
+  uint16_t aux = 0;       // second per-family selector
+  uint32_t wait_sb = 0;   // bit i: wait for scoreboard i before issuing
+  uint32_t inst = 0;      // index into Function::instructions (source text, lines)
 
   enum Flag : uint8_t {
     guard_negated = 1,
-    join = 2,          // a divergent branch's immediate post-dominator: groups may merge here
-    leader = 4,        // first op of a basic block
-    reads_pending = 8, // reads or overwrites a register that an asynchronous load may still be writing
-    no_guard = 16,     // fn looks at the guard itself (bra, call, ret, exit)
-    serial = 32,       // strong global access: executed in the serial phase between windows
-    injected = 64,     // made by the lowering (special-register moves), not an instruction of the user's
+    join = 2,           // a divergent branch's immediate post-dominator: groups may merge here
+    leader = 4,         // first op of a basic block
+    reads_pending = 8,  // reads or overwrites a register that an asynchronous load may still be writing
+    no_guard = 16,      // fn looks at the guard itself (bra, call, ret, exit)
+    serial = 32,        // strong global access: executed in the serial phase between windows
+    injected = 64,      // made by the lowering (special-register moves), not an instruction of the user's
   };
 };
 static_assert(sizeof(Op) <= 128);

@@ -33,7 +33,8 @@ uint32_t slot_bytes(ptx::Type t) { return t == ptx::Type::pred ? 4 : 32 * std::m
 
 }  // namespace
 
-Packing pack_registers(const ptx::Function& f, const Flow& flow, const std::vector<Touch>& touches, uint32_t first_slot) {
+Packing pack_registers(const ptx::Function& f, const Flow& flow, const std::vector<Touch>& touches,
+                       uint32_t first_slot) {
   const size_t regs = f.registers.size(), n = flow.blocks.size();
   Packing out;
   out.slot.assign(regs, kNoSlot);
@@ -110,12 +111,11 @@ Packing pack_registers(const ptx::Function& f, const Flow& flow, const std::vect
       ranges[r].reg = r;
       order.push_back(ranges[r]);
     }
-  std::sort(order.begin(), order.end(), [](const Range& a, const Range& b) {
-    return a.begin != b.begin ? a.begin < b.begin : a.reg < b.reg;
-  });
-  std::map<uint32_t, std::set<uint32_t>> free_slots;                  // by size → indices in the class
-  std::map<uint32_t, uint32_t> used;                                  // by size → slots made
-  std::multimap<uint32_t, std::pair<uint32_t, uint32_t>> active;      // end → (size, index)
+  std::sort(order.begin(), order.end(),
+            [](const Range& a, const Range& b) { return a.begin != b.begin ? a.begin < b.begin : a.reg < b.reg; });
+  std::map<uint32_t, std::set<uint32_t>> free_slots;              // by size → indices in the class
+  std::map<uint32_t, uint32_t> used;                              // by size → slots made
+  std::multimap<uint32_t, std::pair<uint32_t, uint32_t>> active;  // end → (size, index)
   std::vector<uint32_t> index_of(regs);
   uint32_t words = 0;
   for (const Range& r : order) {

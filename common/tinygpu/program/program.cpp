@@ -17,8 +17,8 @@ bool in_shared(const ptx::Variable& v) {
 
 }  // namespace
 
-Program::Program(std::vector<std::shared_ptr<const ptx::Module>> modules, const InstructionSet& isa, const CostTable& costs,
-                 VariableStore& store)
+Program::Program(std::vector<std::shared_ptr<const ptx::Module>> modules, const InstructionSet& isa,
+                 const CostTable& costs, VariableStore& store)
     : isa_(isa), costs_(costs) {
   for (auto& m : modules) {
     scopes_.emplace_back();
@@ -39,7 +39,8 @@ void Program::link_functions() {
       if (visible)
         if (auto it = visible_functions_.find(f->name); it != visible_functions_.end()) {
           // Weak definitions (templates, inline functions) may stand in several modules; the first is taken.
-          if (f->linkage == ptx::Linkage::weak || functions_[it->second]->source->linkage == ptx::Linkage::weak) continue;
+          if (f->linkage == ptx::Linkage::weak || functions_[it->second]->source->linkage == ptx::Linkage::weak)
+            continue;
           throw LinkError("function " + f->name + " is defined in two modules");
         }
       auto g = std::make_unique<Function>();
@@ -61,7 +62,8 @@ void Program::link_functions() {
     }
   for (auto& scope : scopes_)
     for (const auto& f : scope.module->functions)
-      if (auto it = visible_functions_.find(f->name); it != visible_functions_.end()) scope.functions.emplace(f->name, it->second);
+      if (auto it = visible_functions_.find(f->name); it != visible_functions_.end())
+        scope.functions.emplace(f->name, it->second);
 }
 
 void Program::load_variables(VariableStore& store) {
@@ -95,7 +97,8 @@ void Program::load_variables(VariableStore& store) {
     for (const auto& v : scope.module->variables)
       if (in_memory(v) && !scope.variables.count(v.name)) {
         auto it = visible_variables_.find(v.name);
-        if (it == visible_variables_.end()) throw LinkError("variable " + v.name + " is declared .extern and defined nowhere");
+        if (it == visible_variables_.end())
+          throw LinkError("variable " + v.name + " is declared .extern and defined nowhere");
         scope.variables[v.name] = it->second;
       }
   for (const auto& [s, v] : initialised) {

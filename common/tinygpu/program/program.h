@@ -31,15 +31,59 @@ struct ParamInfo {
 
 /// Special registers, decoded once from their names.
 enum class Special : uint16_t {
-  tid_x, tid_y, tid_z, ntid_x, ntid_y, ntid_z, ctaid_x, ctaid_y, ctaid_z, nctaid_x, nctaid_y, nctaid_z,
-  laneid, warpid, nwarpid, smid, nsmid, gridid,
-  clusterid_x, clusterid_y, clusterid_z, nclusterid_x, nclusterid_y, nclusterid_z,
-  cluster_ctaid_x, cluster_ctaid_y, cluster_ctaid_z, cluster_nctaid_x, cluster_nctaid_y, cluster_nctaid_z,
-  cluster_ctarank, cluster_nctarank, is_explicit_cluster,
-  lanemask_eq, lanemask_le, lanemask_lt, lanemask_ge, lanemask_gt,
-  clock, clock_hi, clock64, globaltimer, globaltimer_lo, globaltimer_hi,
-  dynamic_smem_size, total_smem_size, aggr_smem_size, reserved_smem_offset_begin, reserved_smem_offset_cap,
-  reserved_smem_offset_end, current_graph_exec, envreg, pm,
+  tid_x,
+  tid_y,
+  tid_z,
+  ntid_x,
+  ntid_y,
+  ntid_z,
+  ctaid_x,
+  ctaid_y,
+  ctaid_z,
+  nctaid_x,
+  nctaid_y,
+  nctaid_z,
+  laneid,
+  warpid,
+  nwarpid,
+  smid,
+  nsmid,
+  gridid,
+  clusterid_x,
+  clusterid_y,
+  clusterid_z,
+  nclusterid_x,
+  nclusterid_y,
+  nclusterid_z,
+  cluster_ctaid_x,
+  cluster_ctaid_y,
+  cluster_ctaid_z,
+  cluster_nctaid_x,
+  cluster_nctaid_y,
+  cluster_nctaid_z,
+  cluster_ctarank,
+  cluster_nctarank,
+  is_explicit_cluster,
+  lanemask_eq,
+  lanemask_le,
+  lanemask_lt,
+  lanemask_ge,
+  lanemask_gt,
+  clock,
+  clock_hi,
+  clock64,
+  globaltimer,
+  globaltimer_lo,
+  globaltimer_hi,
+  dynamic_smem_size,
+  total_smem_size,
+  aggr_smem_size,
+  reserved_smem_offset_begin,
+  reserved_smem_offset_cap,
+  reserved_smem_offset_end,
+  current_graph_exec,
+  envreg,
+  pm,
   unknown
 };
 Special special_from_name(std::string_view name);
@@ -66,16 +110,16 @@ struct FrameConstant {
 struct Function {
   const ptx::Function* source = nullptr;
   const ptx::Module* module = nullptr;
-  uint32_t scope = 0;          // index of its module in the Program
+  uint32_t scope = 0;  // index of its module in the Program
   std::string name;
-  uint32_t index = 0;          // index into Program::functions; its device address is function_address(index)
+  uint32_t index = 0;  // index into Program::functions; its device address is function_address(index)
   bool entry = false;
   /// Entry: offsets in the parameter bank. Function: offsets in its frame's local memory, where the caller puts them.
   std::vector<ParamInfo> params, returns;
-  uint32_t param_bytes = 0;    // of the bank (entries)
-  uint32_t static_shared = 0;  // bytes from kSharedBase, entries only; includes what called functions use
-  uint32_t local_bytes = 0;    // per lane: parameters and returns (functions), depot, outgoing call parameters
-  uint32_t register_bytes = 0; // frame size in the warp's register file
+  uint32_t param_bytes = 0;     // of the bank (entries)
+  uint32_t static_shared = 0;   // bytes from kSharedBase, entries only; includes what called functions use
+  uint32_t local_bytes = 0;     // per lane: parameters and returns (functions), depot, outgoing call parameters
+  uint32_t register_bytes = 0;  // frame size in the warp's register file
   std::vector<FrameConstant> constants;
   std::vector<Op> ops;
   std::deque<std::vector<uint32_t>> lists;
@@ -90,9 +134,9 @@ struct Function {
 constexpr uint32_t kSharedBase = 0x400;
 
 /// Generic address windows. Device memory lies elsewhere (machine/memory.h).
-constexpr uint64_t kSharedWindow = 0x10'0000'0000;  // + (cta_rank << 24 | offset)
-constexpr uint64_t kLocalWindow = 0x11'0000'0000;   // + offset, per lane
-constexpr uint64_t kParamWindow = 0x12'0000'0000;   // + offset, kernel parameters
+constexpr uint64_t kSharedWindow = 0x10'0000'0000;    // + (cta_rank << 24 | offset)
+constexpr uint64_t kLocalWindow = 0x11'0000'0000;     // + offset, per lane
+constexpr uint64_t kParamWindow = 0x12'0000'0000;     // + offset, kernel parameters
 constexpr uint64_t kFunctionWindow = 0x13'0000'0000;  // + index * 16
 constexpr uint64_t kWindowSize = 0x1'0000'0000;
 inline uint64_t function_address(uint32_t index) { return kFunctionWindow + uint64_t(index) * 16; }
@@ -140,9 +184,9 @@ class Program {
   friend class FunctionBuilder;
   struct ModuleScope {
     std::shared_ptr<const ptx::Module> module;
-    std::unordered_map<std::string, uint32_t> functions;          // every name defined or declared here → index
-    std::unordered_map<std::string, LoadedVariable> variables;    // .global and .const
-    std::unordered_map<std::string, uint32_t> common_shared;      // offsets of shared variables that functions use
+    std::unordered_map<std::string, uint32_t> functions;        // every name defined or declared here → index
+    std::unordered_map<std::string, LoadedVariable> variables;  // .global and .const
+    std::unordered_map<std::string, uint32_t> common_shared;    // offsets of shared variables that functions use
     uint32_t common_shared_bytes = 0;
   };
   void link_functions();
