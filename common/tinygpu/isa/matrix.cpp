@@ -1,7 +1,221 @@
+// ldmatrix, stmatrix, movmatrix (PTX ISA 9.7.14.5.15 – 9.7.14.5.17): 8x8 matrices of 16-bit elements and their 8-bit
+// relatives between shared memory and a warp's registers. A matrix is given by the addresses of its rows of 16 bytes,
+// which consecutive threads hold.
+#include <string>
+#include <vector>
+
 #include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/isa/memory_access.h"
 
 TINYGPU_ISA_BEGIN
 
-Table matrix_table() { return {nullptr, nullptr}; }
+using ptx::Operand;
+using ptx::Space;
+using ptx::Type;
+
+namespace {
+
+constexpr uint32_t kRowBytes = 16;
+
+/// Host pointers of the first `count` threads' rows; charges the bank passes, matrix by matrix of eight rows.
+uint64_t rows(Warp& w, const Op& op, uint32_t count, const char* verb, uint8_t** row) {
+  uint64_t address[32];
+  lane_addresses(w, op, address);
+  uint32_t offset[32] = {};
+  bool remote = false;
+  for (uint32_t i = 0; i < count; ++i) {
+    const Place p = locate(w, Space(op.sub), address[i], kRowBytes, kRowBytes, int(i), verb);
+    if (!is_shared(p.space))
+      w.fault(FaultKind::invalid_address_space, "not-shared",
+              std::string(verb) + " of a row that is not in shared memory",
+              "pass the address of a __shared__ array: these instructions reach shared memory only", int(i));
+    row[i] = p.host;
+    offset[i] = uint32_t(p.address);
+    remote |= p.cta != &w.cta();
+  }
+  Access access;
+  access.shared = count == 32 ? ~0u : (1u << count) - 1;
+  access.remote = remote ? access.shared : 0;
+  access.passes = shared_passes(offset, access.shared, kRowBytes);
+  return access_time(w, access);
+}
+
+/// What a byte of memory becomes in the register: itself, a 6-bit element in bits 5:0, a 4-bit one in bits 5:2 (the
+/// containers of tcgen05's f8f6f4 kinds; inferred from them for these instructions).
+enum Format : uint16_t { kBytes = 0, kSixBits = 1, kFourBits = 2 };
+
+/// Element `column` of 16 in a row whose elements the format packs: 12 bytes and 4 of padding, or 8 and 8.
+uint8_t element(const uint8_t* row, uint32_t column, uint16_t format) {
+  if (format == kBytes) return row[column];
+  if (format == kFourBits) return uint8_t((row[column / 2] >> (column % 2 * 4) & 15) << 2);
+  const uint32_t bit = column * 6;
+  const uint32_t pair = row[bit / 8] | (bit / 8 + 1 < kRowBytes ? uint32_t(row[bit / 8 + 1]) << 8 : 0);
+  return uint8_t(pair >> bit % 8 & 63);
+}
+
+uint16_t half_at(const uint8_t* row, uint32_t column) {
+  uint16_t h;
+  std::memcpy(&h, row + 2 * column, 2);
+  return h;
+}
+
+// ---- ldmatrix
+// ---------------------------------------------------------------------------------------------------------- Op: list
+// destinations; imm, a address; sub space; aux kWide, trans, format.
+constexpr uint16_t kTranspose = 8;
+constexpr uint16_t kFormatShift = 4;
+
+/// m8n8, .b16: thread t gets row t / 4, columns 2 (t % 4) and the next; transposed: the same of the transposed matrix.
+void load_8x8(Warp& w, const Op& op) {
+  if (!w.converged(w.live())) return;
+  const uint32_t n = op.list_size;
+  uint8_t* row[32];
+  const uint64_t ready = rows(w, op, 8 * n, "ldmatrix", row);
+  uint32_t value[4][32];
+  for (uint32_t j = 0; j < n; ++j)
+    for (uint32_t t = 0; t < 32; ++t) {
+      const uint32_t r = t / 4, c = t % 4 * 2;
+      uint8_t** m = row + 8 * j;
+      value[j][t] = op.aux & kTranspose ? half_at(m[c], r) | uint32_t(half_at(m[c + 1], r)) << 16
+                                        : half_at(m[r], c) | uint32_t(half_at(m[r], c + 1)) << 16;
+    }
+  for (uint32_t j = 0; j < n; ++j)
+    if (op.list[j] != kNoSlot) each_lane<uint32_t>(w, op.list[j], [&](int t) { return value[j][t]; });
+  w.result_at(op, ready);
+}
+
+/// m16n16.trans: 16 rows of 16 elements; register r, byte i of thread t is row 4 (t % 4) + i, column t / 4 + 8 r.
+void load_16x16(Warp& w, const Op& op) {
+  if (!w.converged(w.live())) return;
+  const uint32_t n = op.list_size / 2;
+  const uint16_t format = op.aux >> kFormatShift;
+  uint8_t* row[32];
+  const uint64_t ready = rows(w, op, 16 * n, "ldmatrix", row);
+  uint32_t value[4][32] = {};
+  for (uint32_t k = 0; k < op.list_size; ++k)
+    for (uint32_t t = 0; t < 32; ++t)
+      for (uint32_t i = 0; i < 4; ++i)
+        value[k][t] |= uint32_t(element(row[16 * (k / 2) + t % 4 * 4 + i], t / 4 + 8 * (k % 2), format)) << (8 * i);
+  for (uint32_t k = 0; k < op.list_size; ++k)
+    if (op.list[k] != kNoSlot) each_lane<uint32_t>(w, op.list[k], [&](int t) { return value[k][t]; });
+  w.result_at(op, ready);
+}
+
+/// m8n16: 8 rows of 16 elements; thread t gets row t / 4, elements 4 (t % 4) … + 3.
+void load_8x16(Warp& w, const Op& op) {
+  if (!w.converged(w.live())) return;
+  const uint32_t n = op.list_size;
+  const uint16_t format = op.aux >> kFormatShift;
+  uint8_t* row[32];
+  const uint64_t ready = rows(w, op, 8 * n, "ldmatrix", row);
+  uint32_t value[4][32] = {};
+  for (uint32_t j = 0; j < n; ++j)
+    for (uint32_t t = 0; t < 32; ++t)
+      for (uint32_t i = 0; i < 4; ++i)
+        value[j][t] |= uint32_t(element(row[8 * j + t / 4], t % 4 * 4 + i, format)) << (8 * i);
+  for (uint32_t j = 0; j < n; ++j)
+    if (op.list[j] != kNoSlot) each_lane<uint32_t>(w, op.list[j], [&](int t) { return value[j][t]; });
+  w.result_at(op, ready);
+}
+
+void decode_ldmatrix(Decoder& d, Op& op) {
+  const ptx::Instruction& i = *d.inst;
+  op.cost = CostClass::ldmatrix;
+  op.sub = uint8_t(space_of(i));
+  op.fn = i.has("m8n8") ? load_8x8 : i.has("m16n16") ? load_16x16 : load_8x16;
+  if (i.has("trans")) op.aux |= kTranspose;
+  if (i.has("b6x16_p32")) op.aux |= kSixBits << kFormatShift;
+  if (i.has("b4x16_p64")) op.aux |= kFourBits << kFormatShift;
+  std::vector<uint32_t> slots;
+  const Operand& to = d.operand(0);
+  if (to.kind == Operand::Kind::vector)
+    for (const Operand& e : to.elems) slots.push_back(d.dst(e));
+  else
+    slots.push_back(d.dst(to));
+  d.set_list(op, slots);
+  decode_address(d, op, d.operand(1));
+}
+
+// ---- stmatrix
+// ----------------------------------------------------------------------------------------------------------
+
+void store_8x8(Warp& w, const Op& op) {
+  if (!w.converged(w.live())) return;
+  const uint32_t n = op.list_size;
+  uint8_t* row[32];
+  rows(w, op, 8 * n, "stmatrix", row);
+  for (uint32_t j = 0; j < n; ++j) {
+    const uint32_t* s = w.at<uint32_t>(op.list[j]);
+    for (uint32_t t = 0; t < 32; ++t) {
+      const uint32_t r = t / 4, c = t % 4 * 2;
+      uint8_t** m = row + 8 * j;
+      for (uint32_t k = 0; k < 2; ++k) {
+        const uint16_t h = uint16_t(s[t] >> (16 * k));
+        std::memcpy(op.aux & kTranspose ? m[c + k] + 2 * r : m[r] + 2 * (c + k), &h, 2);
+      }
+    }
+  }
+}
+
+/// m16n8.trans.b8: 8 rows of 16 bytes; byte i of thread t goes to row 2 (t % 4) + i % 2, column t / 4 + 8 (i / 2).
+void store_16x8(Warp& w, const Op& op) {
+  if (!w.converged(w.live())) return;
+  const uint32_t n = op.list_size;
+  uint8_t* row[32];
+  rows(w, op, 8 * n, "stmatrix", row);
+  for (uint32_t j = 0; j < n; ++j) {
+    const uint32_t* s = w.at<uint32_t>(op.list[j]);
+    for (uint32_t t = 0; t < 32; ++t)
+      for (uint32_t i = 0; i < 4; ++i) row[8 * j + t % 4 * 2 + i % 2][t / 4 + 8 * (i / 2)] = uint8_t(s[t] >> (8 * i));
+  }
+}
+
+void decode_stmatrix(Decoder& d, Op& op) {
+  const ptx::Instruction& i = *d.inst;
+  op.cost = CostClass::stmatrix;
+  op.sub = uint8_t(space_of(i));
+  op.fn = i.has("m8n8") ? store_8x8 : store_16x8;
+  if (i.has("trans")) op.aux |= kTranspose;
+  std::vector<uint32_t> slots;
+  const Operand& from = d.operand(1);
+  if (from.kind == Operand::Kind::vector)
+    for (const Operand& e : from.elems) slots.push_back(d.src(e, Type::b32));
+  else
+    slots.push_back(d.src(from, Type::b32));
+  d.set_list(op, slots);
+  decode_address(d, op, d.operand(0));
+}
+
+// ---- movmatrix
+// ---------------------------------------------------------------------------------------------------------
+
+/// The 8x8 matrix of 16-bit elements that the warp's registers hold, transposed.
+void move_transposed(Warp& w, const Op& op) {
+  if (!w.converged(w.live())) return;
+  const uint32_t* a = w.at<uint32_t>(op.a);
+  uint32_t value[32];
+  for (uint32_t t = 0; t < 32; ++t) {
+    const uint32_t r = t / 4, c = t % 4 * 2;
+    const auto at = [&](uint32_t row, uint32_t column) {
+      return a[row * 4 + column / 2] >> (column % 2 * 16) & 0xffff;
+    };
+    value[t] = at(c, r) | at(c + 1, r) << 16;
+  }
+  each_lane<uint32_t>(w, op.dst, [&](int t) { return value[t]; });
+}
+
+void decode_movmatrix(Decoder& d, Op& op) {
+  op.cost = CostClass::warp_sync;
+  op.fn = move_transposed;
+  op.dst = d.dst(d.operand(0));
+  op.a = d.src(d.operand(1), Type::b32);
+}
+
+constexpr Entry kEntries[] = {
+    {"ldmatrix", decode_ldmatrix}, {"stmatrix", decode_stmatrix}, {"movmatrix", decode_movmatrix}};
+
+}  // namespace
+
+Table matrix_table() { return {std::begin(kEntries), std::end(kEntries)}; }
 
 TINYGPU_ISA_END

@@ -1,7 +1,299 @@
+// mma.sync (PTX ISA 9.7.14.5): a warp's matrix multiply-accumulate on registers. How elements lie in registers is one
+// rule for all shapes; how they are summed is numerics/ (f16, bf16, tf32, fp8), exact (integers, bits) or a chain of
+// fused multiply-adds (f64).
+#include <array>
+#include <cmath>
+#include <span>
+#include <string>
+
 #include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/numerics/fused_sum.h"
 
 TINYGPU_ISA_BEGIN
 
-Table mma_sync_table() { return {nullptr, nullptr}; }
+using numerics::Format;
+using ptx::Operand;
+using ptx::Type;
+
+namespace {
+
+constexpr uint32_t kMostM = 16, kN = 8, kMostK = 256;
+
+// Op: list = D registers, A, B, C; imm: shape as m << 40 | k << 16 | counts; sub, aux: kind.
+struct Layout {
+  uint32_t m, k;
+  uint32_t d, a, b, c;  // registers
+};
+
+uint64_t pack(const Layout& l) {
+  return uint64_t(l.m) << 40 | uint64_t(l.k) << 24 | uint64_t(l.d) << 18 | uint64_t(l.a) << 12 | uint64_t(l.b) << 6 |
+         l.c;
+}
+Layout unpack(uint64_t v) {
+  return {uint32_t(v >> 40),      uint32_t(v >> 24 & 0xffff), uint32_t(v >> 18 & 63),
+          uint32_t(v >> 12 & 63), uint32_t(v >> 6 & 63),      uint32_t(v & 63)};
+}
+
+/// Where elements of A, B and C lie. A register of `per` elements holds neighbours along K (A, B) or N (C); the four
+/// threads of a quad follow each other, then registers: first 8 rows down (A, C of 16 rows), then on along K.
+/// T is the register's type, `bits` the element's width in it.
+template <class T>
+void gather_a(Warp& w, const Op& op, const Layout& l, uint32_t bits, T (*a)[kMostK]) {
+  const uint32_t per = sizeof(T) * 8 / bits, high = l.m / 8;
+  for (uint32_t r = 0; r < l.a; ++r) {
+    const T* s = w.at<T>(op.list[l.d + r]);
+    for (uint32_t t = 0; t < 32; ++t)
+      for (uint32_t i = 0; i < per; ++i)
+        a[t / 4 + 8 * (r % high)][t % 4 * per + i + r / high * 4 * per] =
+            bits == sizeof(T) * 8 ? s[t] : T(s[t] >> (i * bits) & ((T(1) << bits % (sizeof(T) * 8)) - 1));
+  }
+}
+template <class T>
+void gather_b(Warp& w, const Op& op, const Layout& l, uint32_t bits, T (*b)[kMostK]) {
+  const uint32_t per = sizeof(T) * 8 / bits;
+  for (uint32_t r = 0; r < l.b; ++r) {
+    const T* s = w.at<T>(op.list[l.d + l.a + r]);
+    for (uint32_t t = 0; t < 32; ++t)
+      for (uint32_t i = 0; i < per; ++i)
+        b[t / 4][t % 4 * per + i + r * 4 * per] =
+            bits == sizeof(T) * 8 ? s[t] : T(s[t] >> (i * bits) & ((T(1) << bits % (sizeof(T) * 8)) - 1));
+  }
+}
+/// C and D of one value per register: register r of thread t is row t / 4 + 8 (r / 2), column 2 (t % 4) + r % 2.
+template <class T, class F>
+void each_result(Warp& w, const Op& op, const Layout& l, F&& f) {
+  for (uint32_t r = 0; r < l.d; ++r) {
+    const T* c = w.at<T>(op.list[l.d + l.a + l.b + r]);
+    T value[32];
+    for (uint32_t t = 0; t < 32; ++t) value[t] = f(t / 4 + 8 * (r / 2), t % 4 * 2 + r % 2, c[t]);
+    if (op.list[r] != kNoSlot) each_lane<T>(w, op.list[r], [&](int t) { return value[t]; });
+  }
+}
+/// C and D of two f16 values per register: row t / 4 + 8 r, columns 2 (t % 4) and the next.
+template <class F>
+void each_result_pair(Warp& w, const Op& op, const Layout& l, F&& f) {
+  for (uint32_t r = 0; r < l.d; ++r) {
+    const uint32_t* c = w.at<uint32_t>(op.list[l.d + l.a + l.b + r]);
+    uint32_t value[32];
+    for (uint32_t t = 0; t < 32; ++t) {
+      const uint32_t row = t / 4 + 8 * r, column = t % 4 * 2;
+      value[t] = (f(row, column, c[t] & 0xffff) & 0xffff) | f(row, column + 1, c[t] >> 16) << 16;
+    }
+    if (op.list[r] != kNoSlot) each_lane<uint32_t>(w, op.list[r], [&](int t) { return value[t]; });
+  }
+}
+
+uint32_t bits_of(Format f) {
+  switch (f) {
+    case Format::tf32: return 32;
+    case Format::f16:
+    case Format::bf16: return 16;
+    default: return 8;
+  }
+}
+
+// ---- Floating point
+// ------------------------------------------------------------------------------------------------------
+
+template <bool half_result>
+void mma_float(Warp& w, const Op& op) {
+  if (!w.converged(w.live())) return;
+  const Layout l = unpack(uint64_t(op.imm));
+  const Format fa = Format(op.sub), fb = Format(op.aux);
+  uint32_t a[kMostM][kMostK], b[kN][kMostK];
+  gather_a<uint32_t>(w, op, l, bits_of(fa), a);
+  gather_b<uint32_t>(w, op, l, bits_of(fb), b);
+  const numerics::SumRule& rule = half_result ? numerics::kSumF16 : numerics::kSumF32;
+  const auto sum = [&](uint32_t row, uint32_t column, uint32_t c) {
+    return numerics::fused_sum(rule, fa, fb, std::span<const uint32_t>(a[row], l.k),
+                               std::span<const uint32_t>(b[column], l.k), {true, c, 0});
+  };
+  if constexpr (half_result)
+    each_result_pair(w, op, l, sum);
+  else
+    each_result<uint32_t>(w, op, l, sum);
+}
+
+/// e4m3 and e5m2: not the tensor core's own fp8 but f16 sums (numerics/fused_sum.h).
+void mma_fp8(Warp& w, const Op& op) {
+  if (!w.converged(w.live())) return;
+  const Layout l = unpack(uint64_t(op.imm));
+  const Format fa = Format(op.sub), fb = Format(op.aux);
+  uint32_t a[kMostM][kMostK], b[kN][kMostK];
+  gather_a<uint32_t>(w, op, l, 8, a);
+  gather_b<uint32_t>(w, op, l, 8, b);
+  each_result<uint32_t>(w, op, l, [&](uint32_t row, uint32_t column, uint32_t c) {
+    return numerics::fp8_mma_sync(fa, fb, std::span<const uint32_t>(a[row], l.k),
+                                  std::span<const uint32_t>(b[column], l.k), c);
+  });
+}
+
+/// f64: fused multiply-adds in order of k, each rounded to nearest even.
+void mma_f64(Warp& w, const Op& op) {
+  if (!w.converged(w.live())) return;
+  const Layout l = unpack(uint64_t(op.imm));
+  uint64_t a[kMostM][kMostK], b[kN][kMostK];
+  gather_a<uint64_t>(w, op, l, 64, a);
+  gather_b<uint64_t>(w, op, l, 64, b);
+  const auto value = [](uint64_t bits) {
+    double d;
+    std::memcpy(&d, &bits, 8);
+    return d;
+  };
+  each_result<double>(w, op, l, [&](uint32_t row, uint32_t column, double c) {
+    for (uint32_t k = 0; k < l.k; ++k) c = std::fma(value(a[row][k]), value(b[column][k]), c);
+    return c;
+  });
+}
+
+// ---- Integers
+// ------------------------------------------------------------------------------------------------------------ sub: bit
+// 0 A signed, bit 1 B signed, bit 2 satfinite; aux: element bits.
+
+int64_t integer(uint32_t v, uint32_t bits, bool is_signed) {
+  return is_signed ? int64_t(int32_t(v << (32 - bits)) >> (32 - bits)) : int64_t(v);
+}
+
+void mma_integer(Warp& w, const Op& op) {
+  if (!w.converged(w.live())) return;
+  const Layout l = unpack(uint64_t(op.imm));
+  const uint32_t bits = op.aux;
+  uint32_t a[kMostM][kMostK], b[kN][kMostK];
+  gather_a<uint32_t>(w, op, l, bits, a);
+  gather_b<uint32_t>(w, op, l, bits, b);
+  each_result<uint32_t>(w, op, l, [&](uint32_t row, uint32_t column, uint32_t c) {
+    int64_t sum = int32_t(c);
+    for (uint32_t k = 0; k < l.k; ++k)
+      sum += integer(a[row][k], bits, op.sub & 1) * integer(b[column][k], bits, op.sub & 2);
+    if (op.sub & 4) sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
+    return uint32_t(sum);
+  });
+}
+
+/// .b1: population count of xor or and, summed. sub: 1 and.
+void mma_bits(Warp& w, const Op& op) {
+  if (!w.converged(w.live())) return;
+  const Layout l = unpack(uint64_t(op.imm));
+  uint32_t a[kMostM][kMostK], b[kN][kMostK];
+  // 32 elements of a row stand in one register: words along K.
+  gather_a<uint32_t>(w, op, l, 32, a);
+  gather_b<uint32_t>(w, op, l, 32, b);
+  each_result<uint32_t>(w, op, l, [&](uint32_t row, uint32_t column, uint32_t c) {
+    for (uint32_t k = 0; k < l.k / 32; ++k)
+      c += uint32_t(__builtin_popcount(op.sub ? a[row][k] & b[column][k] : a[row][k] ^ b[column][k]));
+    return c;
+  });
+}
+
+// ---- Decoding
+// ------------------------------------------------------------------------------------------------------------
+
+bool float_format(Type t, Format& f) {
+  switch (t) {
+    case Type::f16: f = Format::f16; return true;
+    case Type::bf16: f = Format::bf16; return true;
+    case Type::tf32: f = Format::tf32; return true;
+    case Type::e4m3: f = Format::e4m3; return true;
+    case Type::e5m2: f = Format::e5m2; return true;
+    default: return false;
+  }
+}
+
+struct ElementType {
+  std::string_view name;
+  uint32_t bits;
+  bool is_signed;
+};
+constexpr ElementType kIntegers[] = {{"s8", 8, true}, {"u8", 8, false}, {"s4", 4, true}, {"u4", 4, false}};
+
+/// Operand types in the order D, A, B, C, from the modifiers themselves: .s4, .u4 and .b1 are types only here.
+std::vector<std::string_view> operand_types(const ptx::Instruction& i) {
+  std::vector<std::string_view> types;
+  for (const auto& m : i.mods)
+    for (std::string_view t :
+         {"f16", "bf16", "tf32", "f32", "f64", "e4m3", "e5m2", "s8", "u8", "s4", "u4", "b1", "s32"})
+      if (m == t) types.push_back(t);
+  return types;
+}
+
+bool shape_of(const ptx::Instruction& i, Layout& l) {
+  for (const auto& m : i.mods) {
+    unsigned rows, columns, k;
+    if (std::sscanf(m.c_str(), "m%un%uk%u", &rows, &columns, &k) == 3) {
+      l.m = rows;
+      l.k = k;
+      return columns == kN && (rows == 8 || rows == 16) && k <= kMostK;
+    }
+  }
+  return false;
+}
+
+void decode_mma(Decoder& d, Op& op) {
+  const ptx::Instruction& i = *d.inst;
+  op.cost = CostClass::mma_sync;
+  Layout l{};
+  const auto types = operand_types(i);
+  if (!shape_of(i, l) || types.size() != 4 || i.has("block_scale") || !i.after("kind::").empty() ||
+      i.one_of("row") != "row" || i.one_of("col") != "col")
+    d.not_modelled();
+  const Type element = ptx::type_from_name(types[1]), result = ptx::type_from_name(types[0]);
+  Format fa, fb;
+  uint32_t bits = 0;
+  if (float_format(element, fa) && float_format(ptx::type_from_name(types[2]), fb)) {
+    bits = bits_of(fa);
+    // m8n8k4 with f16 operands is Volta's instruction, with fragments of its own.
+    if (l.m == 8) d.not_modelled("the fragments of sm_70");
+    if (bits == 8) {
+      if (result == Type::f16) d.not_modelled("f16 accumulators of 8-bit floats");
+      op.fn = mma_fp8;
+    } else {
+      op.fn = result == Type::f16 ? mma_float<true> : mma_float<false>;
+    }
+    op.sub = uint8_t(fa);
+    op.aux = uint16_t(fb);
+  } else if (element == Type::f64) {
+    bits = 64;
+    op.fn = mma_f64;
+  } else if (types[1] == "b1") {
+    bits = 1;
+    op.fn = mma_bits;
+    op.sub = i.has("and");
+  } else {
+    for (const ElementType& e : kIntegers) {
+      if (types[1] == e.name) {
+        bits = e.bits;
+        op.sub |= e.is_signed ? 1 : 0;
+      }
+      if (types[2] == e.name) op.sub |= e.is_signed ? 2 : 0;
+    }
+    if (!bits) d.not_modelled();
+    op.fn = mma_integer;
+    op.aux = uint16_t(bits);
+    if (i.has("satfinite")) op.sub |= 4;
+  }
+  std::vector<uint32_t> slots;
+  const auto add = [&](const Operand& o, bool destination, uint32_t& count) {
+    const Type type = bits == 64 ? Type::b64 : Type::b32;
+    const auto one = [&](const Operand& e) { slots.push_back(destination ? d.dst(e) : d.src(e, type)); };
+    const size_t before = slots.size();
+    if (o.kind == Operand::Kind::vector)
+      for (const Operand& e : o.elems) one(e);
+    else
+      one(o);
+    count = uint32_t(slots.size() - before);
+  };
+  add(d.operand(0), true, l.d);
+  add(d.operand(1), false, l.a);
+  add(d.operand(2), false, l.b);
+  add(d.operand(3), false, l.c);
+  d.set_list(op, slots);
+  op.imm = int64_t(pack(l));
+}
+
+constexpr Entry kEntries[] = {{"mma.sync", decode_mma}};
+
+}  // namespace
+
+Table mma_sync_table() { return {std::begin(kEntries), std::end(kEntries)}; }
 
 TINYGPU_ISA_END
