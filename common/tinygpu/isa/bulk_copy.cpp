@@ -1,7 +1,158 @@
+// Linear bulk copies and bulk groups: cp.async.bulk, cp.reduce.async.bulk, cp.async.bulk.prefetch.L2,
+// cp.async.bulk.commit_group, cp.async.bulk.wait_group (PTX ISA 9.7.9.25.4, .27.2).
+#include "common/tinygpu/isa/bulk_operands.h"
 #include "common/tinygpu/isa/families.h"
 
 TINYGPU_ISA_BEGIN
 
-Table bulk_copy_table() { return {nullptr, nullptr}; }
+namespace {
+
+// Op::list: destination, source, then the mbarrier if there is one. Op::b: bytes. Op::c: multicast mask or byte mask.
+constexpr uint32_t kDestination = 0, kSource = kAddressWords, kMbarrier = 2 * kAddressWords;
+
+uint32_t checked_bytes(Warp& w, const Op& op, int lane) {
+  const uint32_t bytes = w.at<uint32_t>(op.b)[lane];
+  if (bytes % 16)
+    w.fault(FaultKind::misaligned_address, "bulk-size",
+            fmt::format("a bulk copy of {} bytes, which is not a multiple of 16", bytes),
+            "round the size up to a multiple of 16 bytes, on both sides and in expect_tx", lane);
+  return bytes;
+}
+
+uint64_t global_address(Warp& w, const uint32_t* words, int lane) {
+  const uint64_t address = address_at(w, words, lane);
+  if (address % 16)
+    w.fault(FaultKind::misaligned_address, "bulk-misaligned",
+            fmt::format("a bulk copy at global address {:#x}, which is not a multiple of 16", address),
+            "bulk copies move whole 16-byte pieces: align the pointer", lane);
+  return address;
+}
+
+void exec_load(Warp& w, const Op& op) {
+  BulkEngine& engine = BulkEngine::of(w);
+  for_lanes(w.exec(), [&](int lane) {
+    const uint32_t bytes = checked_bytes(w, op, lane);
+    const uint32_t to = shared_address_at(w, op.list + kDestination, lane, "a bulk copy's destination");
+    const uint32_t mbarrier = shared_address_at(w, op.list + kMbarrier, lane, "a bulk copy's mbarrier");
+    const uint64_t from = global_address(w, op.list + kSource, lane);
+    const uint32_t mask = op.aux & kMulticast ? w.at<uint16_t>(op.c)[lane] : 0;
+    charge_issue(w, op, engine.issue_bulk);
+    engine.bulk_load(w, lane, from, bytes, landings_of(w, op, lane, to, mbarrier, mask));
+  });
+}
+
+void exec_to_cluster(Warp& w, const Op& op) {
+  BulkEngine& engine = BulkEngine::of(w);
+  for_lanes(w.exec(), [&](int lane) {
+    const uint32_t bytes = checked_bytes(w, op, lane);
+    const uint32_t to = shared_address_at(w, op.list + kDestination, lane, "a bulk copy's destination");
+    const uint32_t mbarrier = shared_address_at(w, op.list + kMbarrier, lane, "a bulk copy's mbarrier");
+    const uint32_t from = own_offset(w, shared_address_at(w, op.list + kSource, lane, "a bulk copy's source"), lane,
+                                     "a bulk copy's source");
+    const auto landing = landings_of(w, op, lane, to, mbarrier, 0);
+    charge_issue(w, op, op.aux & kReduce ? engine.issue_bulk_reduce : engine.issue_bulk);
+    const ReduceOperation operation = operation_of(op);
+    engine.bulk_to_cluster(w, lane, from, bytes, landing[0], op.aux & kReduce ? &operation : nullptr, type_of(op));
+  });
+}
+
+void exec_store(Warp& w, const Op& op) {
+  BulkEngine& engine = BulkEngine::of(w);
+  for_lanes(w.exec(), [&](int lane) {
+    const uint32_t bytes = checked_bytes(w, op, lane);
+    const uint64_t to = global_address(w, op.list + kDestination, lane);
+    const uint32_t from = own_offset(w, shared_address_at(w, op.list + kSource, lane, "a bulk copy's source"), lane,
+                                     "a bulk copy's source");
+    const uint32_t byte_mask = op.c == kNoSlot ? 0xffff : w.at<uint16_t>(op.c)[lane];
+    charge_issue(w, op, op.aux & kReduce ? engine.issue_bulk_reduce : engine.issue_bulk);
+    const ReduceOperation operation = operation_of(op);
+    engine.bulk_store(w, lane, to, from, bytes, byte_mask, op.aux & kReduce ? &operation : nullptr, type_of(op));
+  });
+}
+
+void exec_prefetch(Warp& w, const Op& op) {
+  for_lanes(w.exec(), [&](int lane) {
+    const uint32_t bytes = checked_bytes(w, op, lane);
+    const uint64_t from = global_address(w, op.list, lane);
+    if (bytes) locate(w, ptx::Space::global, from, bytes, 16, lane, "a bulk prefetch");
+    charge_issue(w, op, BulkEngine::of(w).issue_bulk);
+  });
+}
+
+void exec_commit(Warp& w, const Op&) {
+  BulkGroups& groups = BulkGroups::of(w);
+  for_lanes(w.exec(), [&](int lane) { groups.commit(lane); });
+}
+
+void exec_wait(Warp& w, const Op& op) {
+  BulkGroups& groups = BulkGroups::of(w);
+  bool done = true;
+  for_lanes(w.exec(), [&](int lane) { done &= groups.done(lane, uint32_t(op.imm), op.sub != 0); });
+  if (!done) w.block({BlockReason::Kind::async_group, kBulkWait, nullptr, 0, 0, 0}, true);
+}
+
+// ---- decoding
+// -----------------------------------------------------------------------------------------------------------
+
+void decode_copy(Decoder& d, Op& op) {
+  const ptx::Instruction& i = *d.inst;
+  std::vector<uint32_t> list;
+  push_address(d, list, d.operand(0));
+  push_address(d, list, d.operand(1));
+  op.b = d.src(d.operand(2), ptx::Type::u32);
+  op.cost = CostClass::async_issue;
+  size_t next = 3;
+  const bool store = i.has("bulk_group");
+  if (!store) push_address(d, list, d.operand(next++));
+  // The optional operands stand in a fixed order; the cache policy is a hint without effect here.
+  if (i.has("multicast::cluster")) {
+    op.aux |= kMulticast;
+    op.c = d.src(d.operand(next++), ptx::Type::u16);
+  }
+  if (i.has("L2::cache_hint")) ++next;
+  if (i.has("cp_mask")) op.c = d.src(d.operand(next++), ptx::Type::u16);
+  d.set_list(op, list);
+  // cp.async.bulk.DESTINATION.SOURCE: the order of the two spaces tells the direction.
+  const bool from_global = !store && i.has("global");
+  op.fn = store ? exec_store : from_global ? exec_load : exec_to_cluster;
+}
+
+void decode_reduce(Decoder& d, Op& op) {
+  decode_copy(d, op);
+  set_reduction(op, reduce_operation(*d.inst), reduce_type(d.inst->type()));
+}
+
+void decode_prefetch(Decoder& d, Op& op) {
+  std::vector<uint32_t> list;
+  push_address(d, list, d.operand(0));
+  d.set_list(op, list);
+  op.b = d.src(d.operand(1), ptx::Type::u32);
+  op.cost = CostClass::async_issue;
+  op.fn = exec_prefetch;
+}
+
+void decode_commit(Decoder&, Op& op) {
+  op.cost = CostClass::async_issue;
+  op.fn = exec_commit;
+}
+
+void decode_wait(Decoder& d, Op& op) {
+  op.imm = d.operand(0).bits;
+  op.sub = d.inst->has("read");
+  op.cost = CostClass::async_issue;
+  op.fn = exec_wait;
+}
+
+constexpr Entry kTable[] = {
+    {"cp.async.bulk", decode_copy},
+    {"cp.reduce.async.bulk", decode_reduce},
+    {"cp.async.bulk.prefetch", decode_prefetch},
+    {"cp.async.bulk.commit_group", decode_commit},
+    {"cp.async.bulk.wait_group", decode_wait},
+};
+
+}  // namespace
+
+Table bulk_copy_table() { return {std::begin(kTable), std::end(kTable)}; }
 
 TINYGPU_ISA_END

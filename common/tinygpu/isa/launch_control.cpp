@@ -1,7 +1,125 @@
+// clusterlaunchcontrol.* (PTX ISA 9.7.13.17): claims a cluster of the grid that has not been launched, asynchronously.
+#include <fmt/format.h>
+
+#include "common/tinygpu/engines/bulk_engine.h"
+#include "common/tinygpu/isa/address_list.h"
 #include "common/tinygpu/isa/families.h"
 
 TINYGPU_ISA_BEGIN
 
-Table launch_control_table() { return {nullptr, nullptr}; }
+namespace {
+
+constexpr int kCtaState = 6;  // of Cta::family_state: has this CTA received a refusal?
+constexpr uint32_t kResponseBytes = 16;
+
+void exec_try_cancel(Warp& w, const Op& op) {
+  for_lanes(w.exec(), [&](int lane) {
+    const char* verb = "clusterlaunchcontrol.try_cancel";
+    uint32_t response = 0, signal = 0;
+    Cta& owner = shared_owner(w, shared_address_at(w, op.list, lane, verb), response, lane, verb);
+    Cta& signalled = shared_owner(w, shared_address_at(w, op.list + kAddressWords, lane, verb), signal, lane, verb);
+    if (&owner != &w.cta() || &signalled != &w.cta())
+      w.fault(FaultKind::illegal_address, "shared-window", fmt::format("{} with an address in another CTA", verb),
+              "both operands are .shared::cta; use .multicast::cluster::all to answer every CTA", lane);
+    if (response % kResponseBytes)
+      w.fault(FaultKind::misaligned_address, "misaligned-address",
+              fmt::format("the response of {} at shared offset {:#x} is not aligned to 16 bytes", verb, response),
+              "align the response buffer to 16 bytes", lane);
+    if (!owner.shared_at(response, kResponseBytes))
+      w.fault(FaultKind::illegal_address, "shared-out-of-bounds",
+              fmt::format("the response of {} at shared offset {:#x}", verb, response),
+              "pass the address of a 16-byte shared buffer", lane);
+    if (w.cta().family_state[kCtaState])
+      w.report(
+          Severity::warning, "clc-after-failure", "a cancel request after an earlier one of this CTA was refused",
+          "stop asking when query_cancel.is_canceled has returned false: the manual leaves later requests undefined",
+          lane);
+    Domain& domain = w.domain();
+    const Origin who = origin_of(w, lane);
+    Cluster* const cluster = &w.cluster();
+    const uint32_t rank = w.cta().rank;
+    const bool all = op.sub;
+    // The grid's remaining clusters belong to all domains, so the claim itself is made in the serial phase.
+    BulkEngine::in_serial(
+        domain, w.time() + uint64_t(w.spec().number("launch.control.latency")), domain.events.new_channel(),
+        [=](uint64_t now) {
+          Dim3 first;
+          const bool claimed = who.launch->take_cluster(first);
+          const uint32_t words[4] = {claimed ? first.x : 0, claimed ? first.y | first.z << 16 : 0, claimed, 0};
+          for (const auto& cta : cluster->ctas) {
+            if (!all && cta->rank != rank) continue;
+            if (cta->exited) continue;
+            std::memcpy(cta->shared_at(response, kResponseBytes), words, kResponseBytes);
+            if (!claimed) cta->family_state[kCtaState] = std::make_shared<bool>(true);
+            mbarrier_complete_tx(*cta, signal, kResponseBytes, now, who);
+          }
+        });
+  });
+}
+
+void exec_is_canceled(Warp& w, const Op& op) {
+  const U128* q = w.at<U128>(op.a);
+  each_pred(w, op.dst, [&](int i) { return q[i].hi & 1; });
+}
+
+/// op.imm selects x, y or z.
+uint32_t coordinate(const U128& q, int64_t which) {
+  if (which == 0) return uint32_t(q.lo);
+  return which == 1 ? uint32_t(q.lo >> 32 & 0xffff) : uint32_t(q.lo >> 48);
+}
+
+void exec_first_ctaid(Warp& w, const Op& op) {
+  const U128* q = w.at<U128>(op.a);
+  each_lane<uint32_t>(w, op.dst, [&](int i) { return coordinate(q[i], op.imm); });
+}
+
+void exec_first_ctaid_vector(Warp& w, const Op& op) {
+  const U128* q = w.at<U128>(op.a);
+  for (uint32_t k = 0; k < op.list_size; ++k)
+    if (op.list[k] != kNoSlot)
+      each_lane<uint32_t>(w, op.list[k], [&](int i) { return k < 3 ? coordinate(q[i], k) : 0u; });
+}
+
+// ---- decoding
+// -----------------------------------------------------------------------------------------------------------
+
+void decode_try_cancel(Decoder& d, Op& op) {
+  std::vector<uint32_t> list;
+  push_address(d, list, d.operand(0));
+  push_address(d, list, d.operand(1));
+  d.set_list(op, list);
+  op.sub = d.inst->has("multicast::cluster::all");
+  op.cost = CostClass::async_issue;
+  op.fn = exec_try_cancel;
+}
+
+void decode_query_cancel(Decoder& d, Op& op) {
+  const ptx::Instruction& i = *d.inst;
+  op.a = d.src(d.operand(1), ptx::Type::b128);
+  if (i.has("is_canceled")) {
+    op.dst = d.dst(d.operand(0));
+    op.fn = exec_is_canceled;
+    return;
+  }
+  if (i.has("get_first_ctaid")) {
+    std::vector<uint32_t> list;
+    for (const auto& e : d.operand(0).elems) list.push_back(d.dst(e));
+    d.set_list(op, list);
+    op.fn = exec_first_ctaid_vector;
+    return;
+  }
+  op.imm = i.has("get_first_ctaid::x") ? 0 : i.has("get_first_ctaid::y") ? 1 : 2;
+  op.dst = d.dst(d.operand(0));
+  op.fn = exec_first_ctaid;
+}
+
+constexpr Entry kTable[] = {
+    {"clusterlaunchcontrol.try_cancel", decode_try_cancel},
+    {"clusterlaunchcontrol.query_cancel", decode_query_cancel},
+};
+
+}  // namespace
+
+Table launch_control_table() { return {std::begin(kTable), std::end(kTable)}; }
 
 TINYGPU_ISA_END

@@ -1,7 +1,314 @@
+// mbarrier.* (PTX ISA 9.7.13.15). The object's state machine is machine/mbarrier.cpp; here are the instructions over
+// it. A warp's lanes that name the same object act as one operation: their counts and bytes are added, and every lane's
+// token is the state before all of them (measured on an H200).
+#include <fmt/format.h>
+
+#include "common/tinygpu/engines/mbarrier_unit.h"
 #include "common/tinygpu/isa/families.h"
 
 TINYGPU_ISA_BEGIN
 
-Table mbarrier_table() { return {nullptr, nullptr}; }
+namespace {
+
+enum : uint16_t {
+  kWideAddress = 1,
+  kAnyRank = 2,  // .shared::cluster, or generic: may lie in another CTA
+  kRelease = 4,  // .release, which is the default
+  kExpect = 8,   // .expect_tx: op.b is bytes
+  kNoComplete = 16,
+  kDrop = 32,
+  kParity = 64,
+  kClusterScope = 128,
+};
+
+constexpr uint64_t kUpperHalf = 0xffffffff00000000ull;  // of a token: the lower half is undefined on hardware
+
+/// Shared address of the object that `lane` names.
+uint32_t address_of(Warp& w, const Op& op, int lane, const char* what) {
+  const bool wide = op.aux & kWideAddress;
+  uint64_t base = 0;
+  if (op.a != kNoSlot) base = wide ? w.at<uint64_t>(op.a)[lane] : w.at<uint32_t>(op.a)[lane];
+  const uint64_t address = base + uint64_t(op.imm);
+  return to_shared(w, wide ? address : uint32_t(address), wide, lane, what);
+}
+
+/// Calls f(owner, offset, lanes) for each distinct object that the executing lanes name.
+template <class F>
+void each_object(Warp& w, const Op& op, const char* what, F&& f) {
+  uint32_t left = w.exec();
+  while (left) {
+    const int first = __builtin_ctz(left);
+    const uint32_t address = address_of(w, op, first, what);
+    uint32_t lanes = 1u << first;
+    for_lanes(left & ~lanes, [&](int i) {
+      if (address_of(w, op, i, what) == address) lanes |= 1u << i;
+    });
+    left &= ~lanes;
+    uint32_t offset = 0;
+    Cta& owner = shared_owner(w, address, offset, first, what);
+    if (!(op.aux & kAnyRank) && &owner != &w.cta())
+      w.fault(FaultKind::illegal_address, "mbarrier-not-local",
+              fmt::format("{} on an mbarrier of CTA rank {}, from CTA rank {}", what, owner.rank, w.cta().rank),
+              "only arrive, arrive_drop, expect_tx and complete_tx reach other CTAs, with a .shared::cluster address "
+              "and the sink _",
+              first);
+    f(owner, offset, lanes);
+  }
+}
+
+uint64_t sum_of(Warp& w, uint32_t slot, uint32_t lanes) {
+  const uint32_t* values = w.at<uint32_t>(slot);
+  uint64_t sum = 0;
+  for_lanes(lanes, [&](int i) { sum += values[i]; });
+  return sum;
+}
+
+void charge(Warp& w, const Op& op, uint32_t cycles) {
+  if (cycles > op.stall) w.charge(cycles - op.stall);
+}
+
+void exec_init(Warp& w, const Op& op) {
+  const MBarrierUnit& unit = MBarrierUnit::of(w);
+  charge(w, op, unit.arrive);
+  each_object(w, op, "mbarrier.init", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
+    const int lane = __builtin_ctz(lanes);
+    if (offset % 8)
+      w.fault(FaultKind::misaligned_address, "mbarrier-misaligned",
+              fmt::format("mbarrier.init at shared offset {:#x}, which is not a multiple of 8", offset),
+              "an mbarrier is 8 bytes, aligned to 8: declare it as uint64_t", lane);
+    if (!owner.shared_at(offset, 8))
+      w.fault(FaultKind::illegal_address, "shared-out-of-bounds",
+              fmt::format("mbarrier.init at shared offset {:#x}; the CTA's shared memory ends at {:#x}", offset,
+                          owner.shared.size()),
+              "pass the shared-memory address of the mbarrier", lane);
+    const uint32_t count = w.at<uint32_t>(op.b)[lane];
+    if (count == 0 || count >= (1u << 20))
+      w.report(Severity::error, "mbarrier-count-range",
+               fmt::format("mbarrier.init with a count of {}: the object then waits for nobody", count),
+               "initialise with the number of arrivals of a phase, 1 to 1048575", lane);
+    if (owner.mbarriers.find(offset))
+      w.report(Severity::warning, "mbarrier-reinit",
+               fmt::format("mbarrier.init at shared offset {:#x}, where an mbarrier is live already", offset),
+               "end its life with mbarrier.inval first, and let one thread initialise", lane);
+    MBarrier& b = owner.mbarriers.create(offset);
+    b.expected = b.pending = count & 0xfffff;
+    b.completed_at = w.time();
+    b.init_inst = op.inst;
+  });
+}
+
+void exec_inval(Warp& w, const Op& op) {
+  charge(w, op, MBarrierUnit::of(w).arrive);
+  const Origin who = origin_of(w);
+  each_object(w, op, "mbarrier.inval", [&](Cta& owner, uint32_t offset, uint32_t) {
+    const uint64_t word = mbarrier_at(owner, offset, who, "mbarrier.inval").word();
+    owner.mbarriers.invalidate(offset);
+    std::memcpy(owner.shared_at(offset, 8), &word, 8);  // the state becomes visible to ordinary loads only now
+  });
+}
+
+void exec_arrive(Warp& w, const Op& op) {
+  MBarrierUnit& unit = MBarrierUnit::of(w);
+  charge(w, op, op.aux & kRelease ? unit.arrive_release : unit.arrive);
+  each_object(w, op, "mbarrier.arrive", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
+    const Origin who = origin_of(w, __builtin_ctz(lanes));
+    const bool expect = op.aux & kExpect, drop = op.aux & kDrop;
+    const uint64_t bytes = expect ? sum_of(w, op.b, lanes) : 0;
+    const uint64_t sum = expect || op.b == kNoSlot ? uint64_t(__builtin_popcount(lanes)) : sum_of(w, op.b, lanes);
+    const uint32_t count = sum > 0xffffffffu ? 0xffffffffu : uint32_t(sum);
+    if (op.dst != kNoSlot) {
+      const uint64_t token = mbarrier_at(owner, offset, who, "an arrive").word() & kUpperHalf;
+      for_lanes(lanes, [&](int i) { w.at<uint64_t>(op.dst)[i] = token; });
+    }
+    Cta* const target = &owner;
+    unit.deliver(w, owner, [=](uint64_t now) {
+      if (expect) mbarrier_expect_tx(*target, offset, bytes, now, who);
+      if (drop)
+        mbarrier_arrive_drop(*target, offset, count, now, who);
+      else
+        mbarrier_arrive(*target, offset, count, now, who);
+    });
+  });
+}
+
+void exec_expect_tx(Warp& w, const Op& op) {
+  MBarrierUnit& unit = MBarrierUnit::of(w);
+  charge(w, op, unit.arrive);
+  each_object(w, op, "mbarrier.expect_tx", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
+    unit.deliver(w, owner,
+                 [target = &owner, offset, bytes = sum_of(w, op.b, lanes), who = origin_of(w, __builtin_ctz(lanes))](
+                     uint64_t now) { mbarrier_expect_tx(*target, offset, bytes, now, who); });
+  });
+}
+
+void exec_complete_tx(Warp& w, const Op& op) {
+  MBarrierUnit& unit = MBarrierUnit::of(w);
+  charge(w, op, unit.arrive);
+  each_object(w, op, "mbarrier.complete_tx", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
+    unit.deliver(w, owner,
+                 [target = &owner, offset, bytes = sum_of(w, op.b, lanes), who = origin_of(w, __builtin_ctz(lanes))](
+                     uint64_t now) { mbarrier_complete_tx(*target, offset, bytes, now, who); });
+  });
+}
+
+/// Parity of the phase that each lane asks for.
+uint32_t asked_parity(Warp& w, const Op& op, int lane) {
+  if (op.aux & kParity) return w.at<uint32_t>(op.b)[lane] & 1;
+  return uint32_t(w.at<uint64_t>(op.b)[lane] >> 63);
+}
+
+/// The phase with that parity has completed: it is the one before the current.
+bool passed(const MBarrier& b, uint32_t parity) { return (b.phase & 1) != parity; }
+
+void exec_test_wait(Warp& w, const Op& op) {
+  charge(w, op, MBarrierUnit::of(w).ready);
+  uint32_t done = 0;
+  each_object(w, op, "mbarrier.test_wait", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
+    MBarrier& b = mbarrier_at(owner, offset, origin_of(w, __builtin_ctz(lanes)), "mbarrier.test_wait");
+    for_lanes(lanes, [&](int i) {
+      // A warp may be behind, in simulated time, the one that completed the phase.
+      if (passed(b, asked_parity(w, op, i)) && (b.phase == 0 || b.completed_at <= w.time())) done |= 1u << i;
+    });
+    if (done & lanes) b.observed = true;
+  });
+  if (op.dst != kNoSlot) {
+    uint32_t& d = w.pred(op.dst);
+    d = (d & ~w.exec()) | done;
+  }
+  if (done != w.exec()) ++w.domain().polls;
+}
+
+void exec_try_wait(Warp& w, const Op& op) {
+  const MBarrierUnit& unit = MBarrierUnit::of(w);
+  uint32_t done = 0, objects = 0;
+  uint64_t when = w.time() + (unit.ready > op.stall ? unit.ready - op.stall : 0);
+  BlockReason why;
+  why.kind = BlockReason::Kind::mbarrier;
+  why.what = "mbarrier.try_wait";
+  each_object(w, op, "mbarrier.try_wait", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
+    ++objects;
+    const int first = __builtin_ctz(lanes);
+    MBarrier& b = mbarrier_at(owner, offset, origin_of(w, first), "mbarrier.try_wait");
+    for_lanes(lanes, [&](int i) {
+      if (passed(b, asked_parity(w, op, i))) done |= 1u << i;
+    });
+    if (done & lanes) {
+      b.observed = true;
+      if (b.phase > 0 && b.completed_at + unit.wake > when) when = b.completed_at + unit.wake;
+    }
+    why.cta = &owner;
+    why.address = offset;
+    why.id = asked_parity(w, op, first);
+    why.phase = b.phase;
+  });
+  // Suspends only when nothing could be reported: some lane's phase is over, or the lanes wait on different objects,
+  // and the answer is given at once (try_wait may always return false).
+  if (!done && objects == 1 && !w.take_timeout()) {
+    uint64_t limit = unit.wait_limit;
+    if (op.c != kNoSlot) limit = uint64_t(w.at<uint32_t>(op.c)[__builtin_ctz(w.exec())] * w.spec().clock_ghz);
+    w.block(why, true, w.time() + limit);
+    return;
+  }
+  w.charge(when - w.time());
+  uint32_t& d = w.pred(op.dst);
+  d = (d & ~w.exec()) | done;
+  if (!done) ++w.domain().polls;
+}
+
+void exec_pending_count(Warp& w, const Op& op) {
+  const uint64_t* state = w.at<uint64_t>(op.a);
+  each_lane<uint32_t>(w, op.dst, [&](int i) { return ((1u << 20) - uint32_t(state[i] >> 43 & 0xfffff)) & 0xfffff; });
+}
+
+// ---- decoding
+// -----------------------------------------------------------------------------------------------------------
+
+void decode_object(Decoder& d, Op& op, const ptx::Operand& o, bool remote_form) {
+  const AddressOperand a = d.address(o);
+  op.a = a.base;
+  op.imm = a.offset;
+  if (a.wide) op.aux |= kWideAddress;
+  const ptx::Instruction& i = *d.inst;
+  if (remote_form && !i.has("shared") && !i.has("shared::cta")) op.aux |= kAnyRank;
+  op.cost = CostClass::mbarrier;
+}
+
+void decode_init(Decoder& d, Op& op) {
+  decode_object(d, op, d.operand(0), false);
+  op.b = d.src(d.operand(1), ptx::Type::u32);
+  op.fn = exec_init;
+}
+
+void decode_inval(Decoder& d, Op& op) {
+  decode_object(d, op, d.operand(0), false);
+  op.fn = exec_inval;
+}
+
+void decode_arrive(Decoder& d, Op& op) {
+  decode_object(d, op, d.operand(1), true);
+  op.dst = d.dst(d.operand(0));
+  if (d.inst->has("expect_tx")) op.aux |= kExpect;
+  if (!d.inst->has("relaxed")) op.aux |= kRelease;
+  if (d.has(2)) op.b = d.src(d.operand(2), ptx::Type::u32);
+  op.fn = exec_arrive;
+}
+
+void decode_arrive_drop(Decoder& d, Op& op) {
+  decode_arrive(d, op);
+  op.aux |= kDrop;
+}
+
+void decode_expect_tx(Decoder& d, Op& op) {
+  decode_object(d, op, d.operand(0), true);
+  op.b = d.src(d.operand(1), ptx::Type::u32);
+  op.fn = exec_expect_tx;
+}
+
+void decode_complete_tx(Decoder& d, Op& op) {
+  decode_expect_tx(d, op);
+  op.fn = exec_complete_tx;
+}
+
+void decode_wait(Decoder& d, Op& op) {
+  decode_object(d, op, d.operand(1), false);
+  op.dst = d.dst(d.operand(0));
+  const bool parity = d.inst->has("parity");
+  if (parity) op.aux |= kParity;
+  op.b = d.src(d.operand(2), parity ? ptx::Type::u32 : ptx::Type::b64);
+}
+
+void decode_test_wait(Decoder& d, Op& op) {
+  decode_wait(d, op);
+  op.fn = exec_test_wait;
+}
+
+void decode_try_wait(Decoder& d, Op& op) {
+  decode_wait(d, op);
+  if (d.has(3)) op.c = d.src(d.operand(3), ptx::Type::u32);
+  op.fn = exec_try_wait;
+}
+
+void decode_pending_count(Decoder& d, Op& op) {
+  op.dst = d.dst(d.operand(0));
+  op.a = d.src(d.operand(1), ptx::Type::b64);
+  op.cost = CostClass::alu;
+  op.fn = exec_pending_count;
+}
+
+constexpr Entry kTable[] = {
+    {"mbarrier.init", decode_init},
+    {"mbarrier.inval", decode_inval},
+    {"mbarrier.arrive", decode_arrive},
+    {"mbarrier.arrive_drop", decode_arrive_drop},
+    {"mbarrier.expect_tx", decode_expect_tx},
+    {"mbarrier.complete_tx", decode_complete_tx},
+    {"mbarrier.test_wait", decode_test_wait},
+    {"mbarrier.try_wait", decode_try_wait},
+    {"mbarrier.pending_count", decode_pending_count},
+};
+
+}  // namespace
+
+Table mbarrier_table() { return {std::begin(kTable), std::end(kTable)}; }
 
 TINYGPU_ISA_END

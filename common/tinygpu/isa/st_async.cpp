@@ -1,7 +1,175 @@
+// st.async, red.async, st.bulk (PTX ISA 9.7.9.12, 9.7.13.7, 9.7.9.13): stores and reductions that land later, in
+// another CTA's shared memory with a complete_tx behind them, or in global memory with release semantics.
+#include <fmt/format.h>
+
+#include "common/tinygpu/engines/bulk_engine.h"
+#include "common/tinygpu/engines/mbarrier_unit.h"
+#include "common/tinygpu/isa/address_list.h"
+#include "common/tinygpu/isa/bulk_operands.h"
 #include "common/tinygpu/isa/families.h"
 
 TINYGPU_ISA_BEGIN
 
-Table st_async_table() { return {nullptr, nullptr}; }
+namespace {
+
+// Op::list: destination, mbarrier (absent for .global), then the slots of the values. Op::imm: bytes of one value.
+constexpr uint32_t kDestination = 0, kMbarrier = kAddressWords, kValues = 2 * kAddressWords;
+
+enum : uint16_t { kGlobal = 8 };  // beside kReduce of bulk_operands.h
+
+struct Value {
+  uint8_t bytes[16] = {};
+  uint32_t size = 0;
+};
+
+Value value_of(Warp& w, const Op& op, int lane) {
+  Value v;
+  const uint32_t each = uint32_t(op.imm);
+  for (uint32_t k = 0; kValues + k < op.list_size; ++k, v.size += each)
+    std::memcpy(v.bytes + v.size, w.at<uint8_t>(op.list[kValues + k]) + size_t(lane) * each, each);
+  return v;
+}
+
+void exec_to_cluster(Warp& w, const Op& op) {
+  MBarrierUnit& unit = MBarrierUnit::of(w);
+  const char* verb = op.aux & kReduce ? "red.async" : "st.async";
+  for_lanes(w.exec(), [&](int lane) {
+    const Value v = value_of(w, op, lane);
+    uint32_t offset = 0, signal = 0;
+    Cta& owner = shared_owner(w, shared_address_at(w, op.list + kDestination, lane, verb), offset, lane, verb);
+    Cta& signalled = shared_owner(w, shared_address_at(w, op.list + kMbarrier, lane, verb), signal, lane, verb);
+    if (&owner != &signalled)
+      w.fault(
+          FaultKind::launch_failure, "bulk-mbarrier-elsewhere",
+          fmt::format("{} into CTA rank {} that signals an mbarrier of CTA rank {}", verb, owner.rank, signalled.rank),
+          "make both addresses with the same rank", lane);
+    if (offset % v.size)
+      w.fault(FaultKind::misaligned_address, "misaligned-address",
+              fmt::format("{} of {} bytes at shared offset {:#x}", verb, v.size, offset),
+              "align the destination to the access", lane);
+    if (!owner.shared_at(offset, v.size))
+      w.fault(FaultKind::illegal_address, "shared-out-of-bounds",
+              fmt::format("{} of {} bytes at shared offset {:#x}; the CTA's shared memory ends at {:#x}", verb, v.size,
+                          offset, owner.shared.size()),
+              "compare the address with the buffer that the kernel declares", lane);
+    const Origin who = origin_of(w, lane);
+    Cta* const target = &owner;
+    const bool reduces = op.aux & kReduce;
+    const ReduceOperation operation = operation_of(op);
+    const ReduceType type = type_of(op);
+    Domain& domain = w.domain();
+    domain.events.schedule(w.time() + unit.remote_hop, domain.events.new_channel(), [=](uint64_t now) {
+      if (target->exited)
+        who.fault(FaultKind::launch_failure, "exit-with-remote-access",
+                  fmt::format("this store lands in the shared memory of CTA rank {}, which has exited", target->rank),
+                  "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its shared "
+                  "memory");
+      uint8_t* host = target->shared_at(offset, v.size);
+      if (reduces)
+        reduce(operation, type, host, v.bytes, v.size);
+      else
+        std::memcpy(host, v.bytes, v.size);
+      mbarrier_complete_tx(*target, signal, v.size, now, who);
+    });
+  });
+}
+
+void exec_to_global(Warp& w, const Op& op) {
+  const char* verb = op.aux & kReduce ? "red.async" : "st.async";
+  const uint64_t when = w.time() + uint64_t(w.spec().number("tma.store.visible"));
+  for_lanes(w.exec(), [&](int lane) {
+    const Value v = value_of(w, op, lane);
+    const Place place =
+        locate(w, ptx::Space::generic, address_at(w, op.list + kDestination, lane), v.size, v.size, lane, verb);
+    if (place.space != ptx::Space::global)
+      w.fault(FaultKind::invalid_address_space, "not-global", fmt::format("{}.release outside global memory", verb),
+              "pass a global address", lane);
+    Domain& domain = w.domain();
+    const bool reduces = op.aux & kReduce;
+    const ReduceOperation operation = operation_of(op);
+    const ReduceType type = type_of(op);
+    BulkEngine::in_serial(domain, when, domain.events.new_channel(), [=](uint64_t) {
+      if (reduces)
+        reduce(operation, type, place.host, v.bytes, v.size);
+      else
+        std::memcpy(place.host, v.bytes, v.size);
+    });
+  });
+}
+
+void exec_bulk_fill(Warp& w, const Op& op) {
+  for_lanes(w.exec(), [&](int lane) {
+    const uint64_t bytes = w.at<uint64_t>(op.b)[lane];
+    if (bytes % 8 || bytes > 16777216)
+      w.fault(FaultKind::misaligned_address, "bulk-size", fmt::format("st.bulk of {} bytes", bytes),
+              "the size is a multiple of 8, at most 16777216", lane);
+    const uint32_t address = shared_address_at(w, op.list, lane, "st.bulk");
+    uint32_t offset = 0;
+    Cta& owner = shared_owner(w, address, offset, lane, "st.bulk");
+    if (offset % 8)
+      w.fault(FaultKind::misaligned_address, "misaligned-address",
+              fmt::format("st.bulk at shared offset {:#x}", offset), "align the destination to 8 bytes", lane);
+    if (!bytes) return;
+    uint8_t* host = owner.shared_at(offset, bytes);
+    if (!host)
+      w.fault(FaultKind::illegal_address, "shared-out-of-bounds",
+              fmt::format("st.bulk of {} bytes at shared offset {:#x}; the CTA's shared memory ends at {:#x}", bytes,
+                          offset, owner.shared.size()),
+              "compare the size with the buffer that the kernel declares", lane);
+    std::memset(host, 0, bytes);
+    charge_issue(w, op, uint32_t(bytes / 128));
+  });
+}
+
+// ---- decoding
+// -----------------------------------------------------------------------------------------------------------
+
+void decode_async(Decoder& d, Op& op) {
+  const ptx::Instruction& i = *d.inst;
+  const bool tracked = i.has("mbarrier::complete_tx::bytes");
+  std::vector<uint32_t> list;
+  push_address(d, list, d.operand(0));
+  if (tracked)
+    push_address(d, list, d.operand(2));
+  else
+    list.insert(list.end(), {kNoSlot, 0, 0});
+  const ptx::Type type = i.type();
+  const ptx::Operand& value = d.operand(1);
+  if (value.kind == ptx::Operand::Kind::vector)
+    for (const auto& v : value.elems) list.push_back(d.src(v, type));
+  else
+    list.push_back(d.src(value, type));
+  d.set_list(op, list);
+  op.imm = ptx::size_of(type);
+  op.cost = CostClass::async_issue;
+  if (!tracked) op.aux |= kGlobal;
+  op.fn = tracked ? exec_to_cluster : exec_to_global;
+}
+
+void decode_store(Decoder& d, Op& op) { decode_async(d, op); }
+
+void decode_reduce(Decoder& d, Op& op) {
+  decode_async(d, op);
+  set_reduction(op, reduce_operation(*d.inst), reduce_type(d.inst->type()));
+}
+
+void decode_bulk_fill(Decoder& d, Op& op) {
+  std::vector<uint32_t> list;
+  push_address(d, list, d.operand(0));
+  d.set_list(op, list);
+  op.b = d.src(d.operand(1), ptx::Type::u64);
+  op.cost = CostClass::shared_store;
+  op.fn = exec_bulk_fill;
+}
+
+constexpr Entry kTable[] = {
+    {"st.async", decode_store},
+    {"red.async", decode_reduce},
+    {"st.bulk", decode_bulk_fill},
+};
+
+}  // namespace
+
+Table st_async_table() { return {std::begin(kTable), std::end(kTable)}; }
 
 TINYGPU_ISA_END

@@ -1,7 +1,179 @@
+// Tensor copies: cp.async.bulk.tensor, cp.reduce.async.bulk.tensor, cp.async.bulk.prefetch.tensor (PTX ISA 9.7.9.27.1).
+// The instruction gathers its operands and checks what the unit checks at issue; engines/ moves the bytes.
+#include "common/tinygpu/isa/bulk_operands.h"
 #include "common/tinygpu/isa/families.h"
 
 TINYGPU_ISA_BEGIN
 
-Table tensor_copy_table() { return {nullptr, nullptr}; }
+namespace {
+
+// Op::list: map, shared-memory operand, mbarrier, then the slots of the coordinates and of the im2col operands.
+constexpr uint32_t kMap = 0, kShared = kAddressWords, kMbarrier = 2 * kAddressWords, kSlots = 3 * kAddressWords;
+constexpr uint32_t kMostSlots = 8;
+
+// Op::imm: mode in bits 7:0, dimensions in 15:8, coordinates in 23:16, im2col operands in 31:24.
+TensorTile::Mode mode_of(const Op& op) { return TensorTile::Mode(op.imm & 0xff); }
+uint32_t dimensions_of(const Op& op) { return uint32_t(op.imm >> 8 & 0xff); }
+uint32_t coordinates_of(const Op& op) { return uint32_t(op.imm >> 16 & 0xff); }
+uint32_t offsets_of(const Op& op) { return uint32_t(op.imm >> 24 & 0xff); }
+
+bool is_im2col(TensorTile::Mode m) { return m >= TensorTile::Mode::im2col; }
+
+/// The lane's box, checked as the unit does when it takes the instruction.
+TensorBox box_of(Warp& w, const Op& op, int lane, const char* verb) {
+  TensorBox box;
+  box.map = BulkEngine::of(w).map(w, address_at(w, op.list + kMap, lane), lane);
+  box.tile.mode = mode_of(op);
+  const uint32_t* slots = op.list + kSlots;
+  for (uint32_t i = 0; i < coordinates_of(op); ++i) box.tile.at[i] = w.at<int32_t>(slots[i])[lane];
+  for (uint32_t i = 0; i < offsets_of(op); ++i)
+    box.tile.offset[i] = w.at<uint16_t>(slots[coordinates_of(op) + i])[lane];
+  const TensorMap& m = box.map;
+  if (m.rank != dimensions_of(op))
+    w.fault(FaultKind::illegal_instruction, "tensormap-rank",
+            fmt::format("{} of {} dimensions with a tensor map of rank {}", verb, dimensions_of(op), m.rank),
+            "use the .1d to .5d form of the rank that the map was encoded with", lane);
+  if (m.im2col != is_im2col(box.tile.mode))
+    w.fault(FaultKind::illegal_instruction, "tensormap-mode",
+            fmt::format("{} in {} mode with a map that was encoded for {}", verb,
+                        is_im2col(box.tile.mode) ? "im2col" : "tile", m.im2col ? "im2col" : "tiles"),
+            "encode with cuTensorMapEncodeIm2col for .im2col, with cuTensorMapEncodeTiled for .tile", lane);
+  if (box.tile.mode == TensorTile::Mode::gather4 && (m.interleave || m.box[1] != 1))
+    w.fault(FaultKind::illegal_instruction, "tensormap-gather",
+            fmt::format("{} of four rows with a map whose box has {} rows{}", verb, m.box[1],
+                        m.interleave ? " and is interleaved" : ""),
+            "encode the map for gather4 and scatter4 with boxDim[1] = 1 and no interleave", lane);
+  if (!m.interleave && int64_t(box.tile.at[0]) * m.bits % 128)
+    w.fault(FaultKind::illegal_instruction, "tensor-coordinate-misaligned",
+            fmt::format(
+                "{} that starts at element {} of dimension 0: with {}-bit elements that is not a multiple of 16 bytes",
+                verb, box.tile.at[0], m.bits),
+            "start at a multiple of 16 bytes along dimension 0; other dimensions may start anywhere", lane);
+  return box;
+}
+
+void exec_load(Warp& w, const Op& op) {
+  BulkEngine& engine = BulkEngine::of(w);
+  for_lanes(w.exec(), [&](int lane) {
+    const TensorBox box = box_of(w, op, lane, "a tensor load");
+    const uint32_t to = shared_address_at(w, op.list + kShared, lane, "a tensor load's destination");
+    const uint32_t mbarrier = shared_address_at(w, op.list + kMbarrier, lane, "a tensor load's mbarrier");
+    const uint32_t mask = op.aux & kMulticast ? w.at<uint16_t>(op.c)[lane] : 0;
+    charge_issue(w, op, engine.issue_load);
+    engine.tensor_load(w, lane, box, landings_of(w, op, lane, to, mbarrier, mask));
+  });
+}
+
+void exec_store(Warp& w, const Op& op) {
+  BulkEngine& engine = BulkEngine::of(w);
+  for_lanes(w.exec(), [&](int lane) {
+    const bool reduces = op.aux & kReduce;
+    const TensorBox box = box_of(w, op, lane, reduces ? "a tensor reduction" : "a tensor store");
+    const uint32_t from = own_offset(w, shared_address_at(w, op.list + kShared, lane, "a tensor store's source"), lane,
+                                     "a tensor store's source");
+    if (box.map.element == TensorElement::b4x16_p64)
+      w.fault(FaultKind::illegal_instruction, "tensormap-load-only", "a tensor store through a map of 16U4_ALIGN16B",
+              "16U4_ALIGN16B can only be loaded; store through a map of 16U4_ALIGN8B", lane);
+    const ReduceOperation operation = operation_of(op);
+    if (reduces) {
+      const bool logic = operation >= ReduceOperation::bit_and;
+      const TensorElement e = box.map.element;
+      if (box.map.packed() || (logic && e == TensorElement::s64))
+        w.fault(FaultKind::illegal_instruction, "tensor-reduce-type",
+                fmt::format("a tensor reduction that the unit does not have for {}", name_of(e)),
+                "use UINT64 for .and, .or and .xor of 64-bit elements; packed elements cannot be reduced", lane);
+    }
+    charge_issue(w, op, reduces ? engine.issue_reduce : engine.issue_store);
+    engine.tensor_store(w, lane, box, from, reduces ? &operation : nullptr);
+  });
+}
+
+void exec_prefetch(Warp& w, const Op& op) {
+  for_lanes(w.exec(), [&](int lane) {
+    box_of(w, op, lane, "a tensor prefetch");
+    charge_issue(w, op, BulkEngine::of(w).issue_prefetch);
+  });
+}
+
+// ---- decoding
+// -----------------------------------------------------------------------------------------------------------
+
+TensorTile::Mode decode_mode(const ptx::Instruction& i) {
+  if (i.has("tile::gather4") || i.has("tile::scatter4")) return TensorTile::Mode::gather4;
+  if (i.has("im2col") || i.has("im2col_no_offs")) return TensorTile::Mode::im2col;
+  if (i.has("im2col::w")) return TensorTile::Mode::im2col_w;
+  if (i.has("im2col::w::128")) return TensorTile::Mode::im2col_w128;
+  return TensorTile::Mode::tile;
+}
+
+/// Fills the list and imm; `map` is the operand [map, {coordinates}], `offsets` the im2col vector or null.
+void decode_tile(Decoder& d, Op& op, const ptx::Operand& map, const ptx::Operand* shared, const ptx::Operand* mbarrier,
+                 const ptx::Operand* offsets) {
+  const ptx::Instruction& i = *d.inst;
+  std::vector<uint32_t> list;
+  push_address(d, list, map);
+  for (const ptx::Operand* o : {shared, mbarrier}) {
+    if (o)
+      push_address(d, list, *o);
+    else
+      list.insert(list.end(), {kNoSlot, 0, 0});
+  }
+  uint32_t dimensions = 0;
+  for (uint32_t n = 1; n <= 5; ++n)
+    if (i.has(std::string_view(&"1d2d3d4d5d"[(n - 1) * 2], 2))) dimensions = n;
+  const auto& coordinates = map.elems.at(1).elems;
+  for (const auto& c : coordinates) list.push_back(d.src(c, ptx::Type::s32));
+  size_t offset_count = 0;
+  if (offsets) {
+    for (const auto& o : offsets->elems) list.push_back(d.src(o, ptx::Type::u16));
+    offset_count = offsets->elems.size();
+  }
+  if (list.size() > kSlots + kMostSlots || !dimensions) d.not_modelled();
+  op.imm = int64_t(decode_mode(i)) | int64_t(dimensions) << 8 | int64_t(coordinates.size()) << 16 |
+           int64_t(offset_count) << 24;
+  d.set_list(op, list);
+  op.cost = CostClass::async_issue;
+}
+
+bool has_offsets(const ptx::Instruction& i) { return i.has("im2col") || i.has("im2col::w") || i.has("im2col::w::128"); }
+
+void decode_copy(Decoder& d, Op& op) {
+  const ptx::Instruction& i = *d.inst;
+  if (i.has("bulk_group")) {
+    decode_tile(d, op, d.operand(0), &d.operand(1), nullptr, nullptr);
+    op.fn = exec_store;
+    return;
+  }
+  size_t next = 3;
+  const ptx::Operand* offsets = has_offsets(i) ? &d.operand(next++) : nullptr;
+  decode_tile(d, op, d.operand(1), &d.operand(0), &d.operand(2), offsets);
+  if (i.has("multicast::cluster")) {
+    op.aux |= kMulticast;
+    op.c = d.src(d.operand(next++), ptx::Type::u16);
+  }
+  if (i.has("cta_group::2")) op.aux |= kPair;
+  op.fn = exec_load;
+}
+
+void decode_reduce(Decoder& d, Op& op) {
+  decode_tile(d, op, d.operand(0), &d.operand(1), nullptr, nullptr);
+  set_reduction(op, reduce_operation(*d.inst), ReduceType::u32);  // the type is the map's
+  op.fn = exec_store;
+}
+
+void decode_prefetch(Decoder& d, Op& op) {
+  decode_tile(d, op, d.operand(0), nullptr, nullptr, has_offsets(*d.inst) ? &d.operand(1) : nullptr);
+  op.fn = exec_prefetch;
+}
+
+constexpr Entry kTable[] = {
+    {"cp.async.bulk.tensor", decode_copy},
+    {"cp.reduce.async.bulk.tensor", decode_reduce},
+    {"cp.async.bulk.prefetch.tensor", decode_prefetch},
+};
+
+}  // namespace
+
+Table tensor_copy_table() { return {std::begin(kTable), std::end(kTable)}; }
 
 TINYGPU_ISA_END

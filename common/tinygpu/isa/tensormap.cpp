@@ -1,7 +1,132 @@
+// tensormap.replace and tensormap.cp_fenceproxy (PTX ISA 9.7.9.27.1, 9.7.13.6). The fields' places are those that
+// ptxas's own code for tensormap.replace writes.
+#include <fmt/format.h>
+
+#include "common/tinygpu/engines/bulk_engine.h"
+#include "common/tinygpu/isa/address_list.h"
 #include "common/tinygpu/isa/families.h"
 
 TINYGPU_ISA_BEGIN
 
-Table tensormap_table() { return {nullptr, nullptr}; }
+namespace {
+
+enum class Field : uint8_t {
+  global_address,
+  rank,
+  box_dim,
+  global_dim,
+  global_stride,
+  element_stride,
+  elemtype,
+  interleave_layout,
+  swizzle_mode,
+  fill_mode,
+  swizzle_atomicity
+};
+constexpr std::string_view kFields[] = {"global_address", "rank",           "box_dim",          "global_dim",
+                                        "global_stride",  "element_stride", "elemtype",         "interleave_layout",
+                                        "swizzle_mode",   "fill_mode",      "swizzle_atomicity"};
+
+/// Writes `count` bits of the object, from bit `low` on; none of the fields crosses a 32-bit word.
+void put(uint8_t* object, uint32_t low, uint32_t count, uint64_t value) {
+  uint32_t word;
+  uint8_t* at = object + low / 32 * 4;
+  std::memcpy(&word, at, 4);
+  const uint32_t mask = count == 32 ? ~0u : ((1u << count) - 1) << (low % 32);
+  word = (word & ~mask) | (uint32_t(value) << (low % 32) & mask);
+  std::memcpy(at, &word, 4);
+}
+
+void replace(uint8_t* o, Field field, uint32_t ordinal, uint64_t value) {
+  switch (field) {
+    case Field::global_address:
+      put(o, 0, 32, value);
+      put(o, 32, 32, value >> 32);
+      return;
+    case Field::rank: return put(o, 68, 3, value);  // the operand is the rank less one
+    case Field::box_dim: return put(o, 440 + 8 * ordinal, 8, value - 1);
+    case Field::global_dim: return put(o, 256 + 32 * ordinal, 32, value - 1);
+    case Field::global_stride:
+      put(o, 96 + 32 * ordinal, 32, value >> 4);
+      put(o, 224 + 4 * ordinal, 4, value >> 36);
+      return;
+    case Field::element_stride: return put(o, 416 + 3 * ordinal, 3, value - 1);
+    case Field::elemtype:
+      if (value == 11 || value == 12) {
+        put(o, 80, 1, 1);
+        value -= 4;
+      }
+      return put(o, 71, 4, value);
+    case Field::interleave_layout: return put(o, 75, 2, value);
+    case Field::swizzle_mode: put(o, 77, 2, value); return put(o, 86, 1, value == 4);
+    case Field::fill_mode: return put(o, 79, 1, value);
+    case Field::swizzle_atomicity: return put(o, 83, 3, value);
+  }
+}
+
+/// The object's bytes; a map in global memory needs an acquire before its next use.
+uint8_t* object_at(Warp& w, const uint32_t* words, ptx::Space space, int lane, const char* verb) {
+  const uint64_t address = address_at(w, words, lane);
+  const Place place = locate(w, space, address, TensorMap::kBytes, 64, lane, verb);
+  if (place.space == ptx::Space::global) BulkEngine::of(w).map_written(place.address);
+  return place.host;
+}
+
+void exec_replace(Warp& w, const Op& op) {
+  const bool wide = op.aux & 1;
+  for_lanes(w.exec(), [&](int lane) {
+    uint8_t* object = object_at(w, op.list, ptx::Space(op.imm >> 8), lane, "tensormap.replace");
+    const uint64_t value = wide ? w.at<uint64_t>(op.b)[lane] : w.at<uint32_t>(op.b)[lane];
+    replace(object, Field(op.sub), uint32_t(op.imm & 0xff), value);
+  });
+}
+
+void exec_cp_fenceproxy(Warp& w, const Op& op) {
+  if (!w.converged(w.live())) return;
+  const int lane = __builtin_ctz(w.exec());
+  const uint8_t* from = object_at(w, op.list + kAddressWords, ptx::Space::shared_cta, lane, "tensormap.cp_fenceproxy");
+  uint8_t* to = object_at(w, op.list, ptx::Space::global, lane, "tensormap.cp_fenceproxy");
+  std::memcpy(to, from, TensorMap::kBytes);
+}
+
+// ---- decoding
+// -----------------------------------------------------------------------------------------------------------
+
+void decode_replace(Decoder& d, Op& op) {
+  const ptx::Instruction& i = *d.inst;
+  for (size_t k = 0; k < std::size(kFields); ++k)
+    if (i.has(kFields[k])) op.sub = uint8_t(k);
+  std::vector<uint32_t> list;
+  push_address(d, list, d.operand(0));
+  d.set_list(op, list);
+  const bool ordinal = d.operand_count() == 3;
+  const ptx::Space space = i.has("global")        ? ptx::Space::global
+                           : i.has("shared::cta") ? ptx::Space::shared_cta
+                                                  : ptx::Space::generic;
+  op.imm = int64_t(space) << 8 | (ordinal ? d.operand(1).bits & 0xff : 0);
+  const bool wide = i.has("b64");
+  if (wide) op.aux = 1;
+  op.b = d.src(d.operand(ordinal ? 2 : 1), wide ? ptx::Type::b64 : ptx::Type::b32);
+  op.cost = CostClass::shared_store;
+  op.fn = exec_replace;
+}
+
+void decode_cp_fenceproxy(Decoder& d, Op& op) {
+  std::vector<uint32_t> list;
+  push_address(d, list, d.operand(0));
+  push_address(d, list, d.operand(1));
+  d.set_list(op, list);
+  op.cost = CostClass::fence;
+  op.fn = exec_cp_fenceproxy;
+}
+
+constexpr Entry kTable[] = {
+    {"tensormap.replace", decode_replace},
+    {"tensormap.cp_fenceproxy", decode_cp_fenceproxy},
+};
+
+}  // namespace
+
+Table tensormap_table() { return {std::begin(kTable), std::end(kTable)}; }
 
 TINYGPU_ISA_END

@@ -1,0 +1,300 @@
+#include "common/tinygpu/engines/bulk_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace tinygpu {
+
+const char* const kBulkWait = "cp.async.bulk.wait_group";
+
+namespace {
+
+constexpr int kWarpState = 2;  // of Warp::family_state, numbered like Sm::units
+
+void wake_waiters(Warp& w, uint64_t now) {
+  w.wake(now,
+         [](const Group& g) { return g.reason.kind == BlockReason::Kind::async_group && g.reason.what == kBulkWait; });
+}
+
+uint8_t* shared_range(Cta& cta, uint32_t offset, uint64_t bytes, const Origin& who, const char* verb) {
+  uint8_t* host = cta.shared_at(offset, bytes);
+  if (!host)
+    who.fault(FaultKind::illegal_address, "shared-out-of-bounds",
+              fmt::format("{} of {} bytes at shared offset {:#x} of CTA rank {}, whose shared memory ends at {:#x}",
+                          verb, bytes, offset, cta.rank, cta.shared.size()),
+              "compare the copy's size with the buffer that the kernel declares");
+  return host;
+}
+
+}  // namespace
+
+// ---- Bulk groups
+// ------------------------------------------------------------------------------------------------------------
+
+BulkGroups& BulkGroups::of(Warp& w) {
+  auto& slot = w.family_state[kWarpState];
+  if (!slot) slot = std::make_shared<BulkGroups>();
+  return *static_cast<BulkGroups*>(slot.get());
+}
+
+std::shared_ptr<BulkGroups::Group> BulkGroups::open(int lane) {
+  auto& group = threads_[size_t(lane)].open;
+  if (!group) group = std::make_shared<Group>();
+  return group;
+}
+
+void BulkGroups::commit(int lane) {
+  Thread& t = threads_[size_t(lane)];
+  t.committed.push_back(t.open ? std::move(t.open) : std::make_shared<Group>());
+  t.open = nullptr;
+}
+
+bool BulkGroups::done(int lane, uint32_t pending, bool read) {
+  auto& groups = threads_[size_t(lane)].committed;
+  while (!groups.empty() && groups.front()->reads == 0 && groups.front()->writes == 0) groups.pop_front();
+  for (size_t i = 0; i + pending < groups.size(); ++i)
+    if (groups[i]->reads || (!read && groups[i]->writes)) return false;
+  return true;
+}
+
+// ---- The engine
+// ---------------------------------------------------------------------------------------------------------------
+
+BulkEngine& BulkEngine::of(Warp& w) {
+  BulkEngine& e = w.sm().unit<BulkEngine>(kSlot);
+  if (!e.loaded_) {
+    const MachineSpec& s = w.spec();
+    e.rows_per_cycle_ = s.number("tma.rows_per_cycle");
+    e.bytes_per_cycle_ = s.number("tma.bytes_per_cycle");
+    e.store_bytes_per_cycle_ = s.number("tma.store.bytes_per_cycle");
+    e.reduce_bytes_per_cycle_ = s.number("tma.reduce.bytes_per_cycle");
+    e.cluster_bytes_per_cycle_ = s.number("dsmem.bytes_per_cycle");
+    e.latency_ = uint32_t(s.number("tma.latency"));
+    e.multicast_latency_ = uint32_t(s.number("tma.multicast.latency"));
+    e.gather_latency_ = uint32_t(s.number("tma.gather4.latency"));
+    e.store_latency_ = uint32_t(s.number("tma.store.latency"));
+    e.visible_latency_ = uint32_t(s.number("tma.store.visible"));
+    e.cluster_latency_ = uint32_t(s.number("dsmem.latency"));
+    e.descriptor_fetch_ = uint32_t(s.number("tma.descriptor_fetch"));
+    e.issue_load = uint32_t(s.number("tma.issue.load"));
+    e.issue_store = uint32_t(s.number("tma.issue.store"));
+    e.issue_reduce = uint32_t(s.number("tma.issue.reduce"));
+    e.issue_prefetch = uint32_t(s.number("tma.issue.prefetch"));
+    e.issue_bulk = uint32_t(s.number("tma.issue.bulk"));
+    e.issue_bulk_reduce = uint32_t(s.number("tma.issue.bulk_reduce"));
+    e.loaded_ = true;
+  }
+  return e;
+}
+
+const TensorMap& BulkEngine::map(Warp& w, uint64_t address, int lane) {
+  fetched_at_ = w.time();
+  if (address % 64)
+    w.fault(FaultKind::misaligned_address, "tensormap-misaligned",
+            fmt::format("the tensor map at {:#x} is not aligned to 64 bytes", address),
+            "declare CUtensorMap parameters as const __grid_constant__ CUtensorMap, and align copies of it to 64 bytes",
+            lane);
+  const Place place = locate(w, ptx::Space::generic, address, TensorMap::kBytes, 64, lane, "a tensor map read");
+  if (place.space != ptx::Space::global && place.space != ptx::Space::param)
+    w.fault(
+        FaultKind::illegal_address, "tensormap-space",
+        fmt::format("the tensor map at {:#x} is in shared or local memory", address),
+        "a tensor map is read from global or constant memory or a kernel parameter: pass it as const __grid_constant__ "
+        "CUtensorMap, not as a local copy",
+        lane);
+  if (modified_.count(address))
+    w.fault(FaultKind::illegal_instruction, "tensormap-not-acquired",
+            fmt::format("the tensor map at {:#x} was changed in this kernel and is used without an acquire", address),
+            "after the change run fence.proxy.tensormap::generic.release, and fence.proxy.tensormap::generic.acquire "
+            "[map], 128 in "
+            "the thread that uses it",
+            lane);
+  auto it = maps_.find(address);
+  if (it != maps_.end()) {
+    if (std::memcmp(it->second.bytes.data(), place.host, TensorMap::kBytes))
+      w.fault(FaultKind::illegal_instruction, "tensormap-not-acquired",
+              fmt::format(
+                  "the tensor map at {:#x} has changed since this SM fetched it, and nobody has acquired the change",
+                  address),
+              "after the change run fence.proxy.tensormap::generic.release, and fence.proxy.tensormap::generic.acquire "
+              "[map], 128 in "
+              "the thread that uses it; hardware may go on with the old map",
+              lane);
+    return it->second.map;
+  }
+  CachedMap entry;
+  std::memcpy(entry.bytes.data(), place.host, TensorMap::kBytes);
+  entry.map = TensorMap::decode(place.host);
+  if (const std::string defect = entry.map.defect(); !defect.empty())
+    w.fault(FaultKind::illegal_instruction, "tensormap-invalid",
+            fmt::format("the tensor map at {:#x} cannot be used: {}", address, defect),
+            "encode it with cuTensorMapEncodeTiled or Im2col, check the result, and pass it by value", lane);
+  fetched_at_ = w.time() + descriptor_fetch_;
+  return maps_.emplace(address, std::move(entry)).first->second.map;
+}
+
+uint64_t BulkEngine::occupy(uint64_t now, double busy) {
+  const uint64_t start = std::max(now, free_at_);
+  free_at_ = start + uint64_t(std::ceil(busy));
+  return free_at_;
+}
+
+void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, const Origin& who,
+                      std::function<void(Cta&, uint32_t)> copy) {
+  // Each landing is independent of every other; its transactions complete behind its own bytes.
+  domain.events.schedule(when, domain.events.new_channel(), [to, bytes, who, copy = std::move(copy)](uint64_t now) {
+    if (to.cta->exited || to.signal.cta->exited) {
+      if (to.cta->id.x == who.cta.x && to.cta->id.y == who.cta.y && to.cta->id.z == who.cta.z) {
+        who.report(Severity::warning, "group-not-waited",
+                   "the CTA ended while this copy into its shared memory was in flight",
+                   "wait on the copy's mbarrier before the CTA ends");
+        return;
+      }
+      who.fault(
+          FaultKind::launch_failure, "exit-with-remote-access",
+          fmt::format("this copy lands in the shared memory of CTA rank {}, which has exited", to.cta->rank),
+          "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its shared memory");
+    }
+    copy(*to.cta, to.offset);
+    mbarrier_complete_tx(*to.signal.cta, to.signal.offset, bytes, now, who);
+  });
+}
+
+void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std::vector<Landing>& landings) {
+  const uint32_t rows = box.rows();
+  const uint64_t bytes = box.transfer_bytes();
+  const uint64_t through =
+      occupy(std::max(w.time(), fetched_at_), std::max(rows / rows_per_cycle_, double(bytes) / bytes_per_cycle_));
+  const uint32_t latency = (box.tile.mode == TensorTile::Mode::gather4 ? gather_latency_ : latency_) +
+                           (landings.size() > 1 ? multicast_latency_ : 0);
+  const Origin who = origin_of(w, lane);
+  const auto shared_box = std::make_shared<const TensorBox>(box);
+  for (const Landing& to : landings)
+    land(w.domain(), through + latency, to, bytes, who,
+         [shared_box, who](Cta& cta, uint32_t offset) { shared_box->load(who.launch->gpu.memory, cta, offset, who); });
+  w.domain().counters["tma.load.bytes"] += bytes * landings.size();
+}
+
+template <class Read, class Write>
+void BulkEngine::store(Warp& w, int lane, uint64_t read_at, bool serial, Read&& read, Write&& write) {
+  Domain& domain = w.domain();
+  Warp* const warp = &w;
+  const auto group = BulkGroups::of(w).open(lane);
+  ++group->reads;
+  ++group->writes;
+  const uint64_t channel = domain.events.new_channel();
+  const uint32_t visible = visible_latency_;
+  domain.events.schedule(read_at, channel, [=, &domain](uint64_t now) {
+    const auto data = std::make_shared<std::vector<uint8_t>>(read());
+    --group->reads;
+    wake_waiters(*warp, now);
+    const auto finish = [=](uint64_t then) {
+      write(*data);
+      --group->writes;
+      wake_waiters(*warp, then);
+    };
+    if (serial)
+      in_serial(domain, now + visible, channel, finish);
+    else
+      domain.events.schedule(now + visible, channel, finish);
+  });
+}
+
+void BulkEngine::in_serial(Domain& domain, uint64_t when, uint64_t channel, std::function<void(uint64_t)> effect) {
+  domain.events.schedule(when, channel, [&domain, effect = std::move(effect)](uint64_t now) {
+    if (domain.serial)
+      effect(now);
+    else
+      domain.deferred_effects.push_back({now, effect});
+  });
+}
+
+void BulkEngine::tensor_store(Warp& w, int lane, const TensorBox& box, uint32_t offset,
+                              const ReduceOperation* operation) {
+  const uint64_t bytes = box.transfer_bytes();
+  const double rate = operation ? reduce_bytes_per_cycle_ : store_bytes_per_cycle_;
+  const uint64_t through =
+      occupy(std::max(w.time(), fetched_at_), std::max(box.rows() / rows_per_cycle_, double(bytes) / rate));
+  const Origin who = origin_of(w, lane);
+  const auto b = std::make_shared<const TensorBox>(box);
+  Cta* const cta = &w.cta();
+  const bool reduces = operation != nullptr;
+  const ReduceOperation op = operation ? *operation : ReduceOperation::add;
+  store(
+      w, lane, through + store_latency_, reduces, [=] { return b->gather_shared(*cta, offset, who); },
+      [=](const std::vector<uint8_t>& rows) {
+        const GlobalMemory& memory = who.launch->gpu.memory;
+        if (reduces)
+          b->reduce(memory, rows, op, who);
+        else
+          b->store(memory, rows, who);
+      });
+  w.domain().counters["tma.store.bytes"] += bytes;
+}
+
+void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, const std::vector<Landing>& landings) {
+  const uint64_t through = occupy(w.time(), double(bytes) / bytes_per_cycle_);
+  const Origin who = origin_of(w, lane);
+  for (const Landing& to : landings)
+    land(w.domain(), through + latency_ + (landings.size() > 1 ? multicast_latency_ : 0), to, bytes, who,
+         [=](Cta& cta, uint32_t offset) {
+           if (!bytes) return;
+           GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
+           const uint8_t* source = global.at(from, bytes);
+           std::memcpy(shared_range(cta, offset, bytes, who, "a bulk copy"), source, bytes);
+         });
+  w.domain().counters["tma.load.bytes"] += uint64_t(bytes) * landings.size();
+}
+
+void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t bytes, const Landing& to,
+                                 const ReduceOperation* operation, ReduceType type) {
+  const uint64_t through = occupy(w.time(), double(bytes) / cluster_bytes_per_cycle_);
+  const Origin who = origin_of(w, lane);
+  Cta* const source = &w.cta();
+  const bool reduces = operation != nullptr;
+  const ReduceOperation op = operation ? *operation : ReduceOperation::add;
+  land(w.domain(), through + cluster_latency_, to, bytes, who, [=](Cta& cta, uint32_t offset) {
+    if (!bytes) return;
+    const uint8_t* data = shared_range(*source, from, bytes, who, "a bulk copy");
+    uint8_t* host = shared_range(cta, offset, bytes, who, "a bulk copy");
+    if (reduces)
+      reduce(op, type, host, data, bytes);
+    else
+      std::memmove(host, data, bytes);
+  });
+}
+
+void BulkEngine::bulk_store(Warp& w, int lane, uint64_t to, uint32_t from, uint32_t bytes, uint32_t byte_mask,
+                            const ReduceOperation* operation, ReduceType type) {
+  const uint64_t through =
+      occupy(w.time(), double(bytes) / (operation ? reduce_bytes_per_cycle_ : store_bytes_per_cycle_));
+  const Origin who = origin_of(w, lane);
+  Cta* const cta = &w.cta();
+  const bool reduces = operation != nullptr;
+  const ReduceOperation op = operation ? *operation : ReduceOperation::add;
+  store(
+      w, lane, through + store_latency_, reduces,
+      [=] {
+        if (!bytes) return std::vector<uint8_t>();
+        const uint8_t* data = shared_range(*cta, from, bytes, who, "a bulk copy");
+        return std::vector<uint8_t>(data, data + bytes);
+      },
+      [=](const std::vector<uint8_t>& data) {
+        if (!bytes) return;
+        GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
+        uint8_t* host = global.at(to, bytes);
+        if (reduces)
+          reduce(op, type, host, data.data(), bytes);
+        else if (byte_mask == 0xffff)
+          std::memcpy(host, data.data(), bytes);
+        else
+          for (uint32_t i = 0; i < bytes; ++i)
+            if (byte_mask >> (i % 16) & 1) host[i] = data[i];
+      });
+  w.domain().counters["tma.store.bytes"] += bytes;
+}
+
+}  // namespace tinygpu

@@ -1,0 +1,115 @@
+// The bulk-copy unit (TMA) of one SM: a server with a latency and a rate. Every operation is issued at once and has its
+// effect later, through the domain's event queue: a load lands its bytes and then completes its transactions on an
+// mbarrier; a store reads shared memory, later writes global memory, and counts in the issuing thread's bulk group.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "common/tinygpu/engines/tensor_box.h"
+#include "common/tinygpu/machine/access.h"
+
+namespace tinygpu {
+
+/// The bulk groups of a warp's 32 threads (PTX ISA 9.7.9.27.2).
+class BulkGroups {
+ public:
+  struct Group {
+    uint32_t reads = 0, writes = 0;  // operations whose source is not read, whose writes are not made
+  };
+  static BulkGroups& of(Warp& w);
+  /// The group that takes the thread's next operation.
+  std::shared_ptr<Group> open(int lane);
+  void commit(int lane);
+  /// At most `pending` of the thread's most recent groups are incomplete (read: their sources not all read).
+  bool done(int lane, uint32_t pending, bool read);
+
+ private:
+  struct Thread {
+    std::shared_ptr<Group> open;
+    std::deque<std::shared_ptr<Group>> committed;
+  };
+  std::array<Thread, 32> threads_;
+};
+
+/// Text of the wait that finished bulk operations end; compared by address.
+extern const char* const kBulkWait;
+
+class BulkEngine final : public SmUnit {
+ public:
+  static constexpr int kSlot = 2;
+  /// The engine of the warp's SM, its numbers read from the machine profile on first use.
+  static BulkEngine& of(Warp& w);
+
+  /// Where an mbarrier is signalled for a landing in `cta`.
+  struct Signal {
+    Cta* cta = nullptr;
+    uint32_t offset = 0;
+  };
+  struct Landing {
+    Cta* cta;
+    uint32_t offset;
+    Signal signal;
+  };
+
+  // ---- Tensor maps
+  // ---------------------------------------------------------------------------------------------------
+  /// The map at a generic address, through the SM's descriptor cache. Faults: misaligned, never encoded, changed in
+  /// this kernel without a fence.proxy.tensormap acquire.
+  const TensorMap& map(Warp& w, uint64_t address, int lane);
+  /// tensormap.replace or cp_fenceproxy wrote the map: it needs an acquire before its next use here.
+  void map_written(uint64_t address) { modified_.insert(address); }
+  /// fence.proxy.tensormap::generic.acquire [address].
+  void map_acquired(uint64_t address) {
+    modified_.erase(address);
+    maps_.erase(address);
+  }
+
+  // ---- Operations
+  // ------------------------------------------------------------------------------------------------------
+  /// Shared memory ← a box, in each of `landings`.
+  void tensor_load(Warp& w, int lane, const TensorBox& box, const std::vector<Landing>& landings);
+  /// A box ← shared memory of the warp's CTA; `operation` null: a store.
+  void tensor_store(Warp& w, int lane, const TensorBox& box, uint32_t offset, const ReduceOperation* operation);
+  /// Shared memory ← global memory.
+  void bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, const std::vector<Landing>& landings);
+  /// Another CTA's shared memory ← this CTA's, copied or reduced.
+  void bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t bytes, const Landing& to,
+                       const ReduceOperation* operation, ReduceType type);
+  /// Global memory ← shared memory, copied (bytes that `byte_mask` names of every 16) or reduced.
+  void bulk_store(Warp& w, int lane, uint64_t to, uint32_t from, uint32_t bytes, uint32_t byte_mask,
+                  const ReduceOperation* operation, ReduceType type);
+  /// Makes `effect(now)` happen in global memory's serial phase, at or after `when`.
+  static void in_serial(Domain& domain, uint64_t when, uint64_t channel, std::function<void(uint64_t)> effect);
+
+  // Cycles that the issuing warp spends.
+  uint32_t issue_load = 1, issue_store = 1, issue_reduce = 1, issue_prefetch = 1, issue_bulk = 1, issue_bulk_reduce = 1;
+
+ private:
+  struct CachedMap {
+    std::array<uint8_t, TensorMap::kBytes> bytes;
+    TensorMap map;
+  };
+  /// Takes the engine for `busy` cycles from `now` on; returns when it is done with them.
+  uint64_t occupy(uint64_t now, double busy);
+  void land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, const Origin& who,
+            std::function<void(Cta&, uint32_t)> copy);
+  template <class Read, class Write>
+  void store(Warp& w, int lane, uint64_t read_at, bool serial, Read&& read, Write&& write);
+
+  bool loaded_ = false;
+  double rows_per_cycle_ = 1, bytes_per_cycle_ = 1, store_bytes_per_cycle_ = 1, reduce_bytes_per_cycle_ = 1;
+  double cluster_bytes_per_cycle_ = 1;
+  uint32_t latency_ = 1, multicast_latency_ = 0, gather_latency_ = 1, store_latency_ = 1, visible_latency_ = 1;
+  uint32_t cluster_latency_ = 1, descriptor_fetch_ = 1;
+  uint64_t free_at_ = 0;
+  uint64_t fetched_at_ = 0;  // the map used last is in the cache from then on
+  std::unordered_map<uint64_t, CachedMap> maps_;
+  std::unordered_set<uint64_t> modified_;
+};
+
+}  // namespace tinygpu

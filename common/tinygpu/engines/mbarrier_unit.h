@@ -1,0 +1,44 @@
+// What one SM's mbarrier operations cost, and the way of those that go to another CTA of the cluster.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+
+#include "common/tinygpu/machine/access.h"
+#include "common/tinygpu/machine/gpu.h"
+
+namespace tinygpu {
+
+class MBarrierUnit final : public SmUnit {
+ public:
+  static constexpr int kSlot = 5;
+  /// The unit of the warp's SM, its numbers read from the machine profile on first use.
+  static MBarrierUnit& of(Warp& w);
+
+  uint32_t arrive = 1;          // cycles of the issuing warp for a relaxed operation
+  uint32_t arrive_release = 1;  // and with release semantics
+  uint32_t ready = 1;           // test_wait or try_wait on a finished phase
+  uint32_t wake = 1;            // completion of a phase until a suspended try_wait returns
+  uint32_t remote_hop = 1;      // an operation's way to another CTA
+  uint64_t wait_limit = 1;      // cycles that a try_wait without a hint may suspend
+
+  /// Runs `effect(now)` on `target`: at once in the warp's own CTA; else after the hop, in the order in which this warp
+  /// issued its remote operations.
+  template <class F>
+  void deliver(Warp& w, Cta& target, F&& effect) {
+    if (&target == &w.cta()) {
+      effect(w.time());
+      return;
+    }
+    uint64_t& channel = channels_[&w];
+    Domain& domain = w.domain();
+    if (!channel) channel = domain.events.new_channel();
+    domain.events.schedule(w.time() + remote_hop, channel, std::forward<F>(effect));
+  }
+
+ private:
+  bool loaded_ = false;
+  std::unordered_map<const Warp*, uint64_t> channels_;
+};
+
+}  // namespace tinygpu

@@ -1,0 +1,36 @@
+// Instructions with several address operands keep them in Op::list, three words each: base slot, displacement, width.
+#pragma once
+#include <vector>
+
+#include "common/tinygpu/isa/lanes.h"
+
+TINYGPU_ISA_BEGIN
+
+constexpr uint32_t kAddressWords = 3;
+
+inline void push_address(Decoder& d, std::vector<uint32_t>& list, const ptx::Operand& o) {
+  const AddressOperand a = d.address(o);
+  list.push_back(a.base);
+  list.push_back(uint32_t(int32_t(a.offset)));
+  list.push_back(a.wide);
+}
+
+/// The address operand that starts at `words`, for one lane: 64 bits if the operand is, else 32.
+inline uint64_t address_at(Warp& w, const uint32_t* words, int lane) {
+  const int64_t offset = int32_t(words[1]);
+  if (words[0] == kNoSlot) return uint64_t(offset);
+  if (words[2]) return w.at<uint64_t>(words[0])[lane] + uint64_t(offset);
+  return uint32_t(w.at<uint32_t>(words[0])[lane] + uint32_t(offset));
+}
+
+/// The same as a 32-bit shared::cluster address.
+inline uint32_t shared_address_at(Warp& w, const uint32_t* words, int lane, const char* what) {
+  return to_shared(w, address_at(w, words, lane), words[2] != 0, lane, what);
+}
+
+/// Cycles of the issuing warp beyond the op's own stall.
+inline void charge_issue(Warp& w, const Op& op, uint32_t cycles) {
+  if (cycles > op.stall) w.charge(cycles - op.stall);
+}
+
+TINYGPU_ISA_END
