@@ -1,6 +1,7 @@
 // fence, membar and their proxy forms (PTX ISA 9.7.13.4). In the model every access of a domain happens in program
 // order and strong global accesses meet in the serial phase, so a fence moves nothing: it costs time. Each form keeps a
 // function of its own, so that what orders can be told apart by whoever watches a run.
+#include "common/tinygpu/engines/bulk_engine.h"
 #include "common/tinygpu/isa/families.h"
 
 TINYGPU_ISA_BEGIN
@@ -31,6 +32,11 @@ void proxy_alias(Warp& w, const Op& op) { memory_fence<kGpu>(w, op); }
 template <Reach reach>
 void proxy_tensormap(Warp& w, const Op& op) {
   memory_fence<reach>(w, op);
+  if (op.a == kNoSlot) return;
+  for_lanes(w.exec(), [&](int i) {
+    const uint64_t base = op.aux ? w.at<uint64_t>(op.a)[i] : w.at<uint32_t>(op.a)[i];
+    BulkEngine::of(w).map_acquired(base + uint64_t(op.imm));
+  });
 }
 
 /// fence.mbarrier_init.release.cluster: earlier mbarrier.init of this thread, towards the cluster.
@@ -90,6 +96,7 @@ void decode_proxy(Decoder& d, Op& op) {
       const AddressOperand a = d.address(d.operand(0));
       op.a = a.base;
       op.imm = a.offset;
+      op.aux = a.wide;
     }
   } else {
     d.not_modelled();
