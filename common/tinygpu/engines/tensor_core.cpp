@@ -8,8 +8,9 @@ namespace tinygpu {
 struct TensorCore::Node {
   TensorWork work;
   bool is_commit = false;
-  uint64_t planned = 0;  // completion time when nothing is reordered
-  uint32_t waits = 0;    // predecessors that are not complete
+  bool cancelled = false;  // its CTA is gone
+  uint64_t planned = 0;    // completion time when nothing is reordered
+  uint32_t waits = 0;      // predecessors that are not complete
   std::vector<NodePtr> successors;
 };
 
@@ -81,7 +82,7 @@ void TensorCore::release(Domain& domain, const NodePtr& node) {
 }
 
 void TensorCore::finish(Domain& domain, const NodePtr& node, uint64_t now) {
-  node->work.execute(now);
+  if (!node->cancelled) node->work.execute(now);
   if (!node->is_commit) ++executed_;
   pending_.erase(std::find(pending_.begin(), pending_.end(), node));
   for (auto& s : node->successors) {
@@ -89,6 +90,21 @@ void TensorCore::finish(Domain& domain, const NodePtr& node, uint64_t now) {
     if (--s->waits == 0) release(domain, s);
   }
   node->successors.clear();
+}
+
+void TensorCore::on_cta_exit(Cta& cta) {
+  bool told = false;
+  for (auto& p : pending_) {
+    const Dim3& id = p->work.origin.cta;
+    if (p->cancelled || id.x != cta.id.x || id.y != cta.id.y || id.z != cta.id.z) continue;
+    p->cancelled = true;
+    if (!p->is_commit && !told)
+      p->work.origin.report(
+          Severity::warning, "tensor-core-busy-at-exit",
+          "The CTA exits while this tcgen05 operation is under way; what it would have written is lost.",
+          "Wait on the mbarrier of a tcgen05.commit before the kernel ends.");
+    told |= !p->is_commit;
+  }
 }
 
 }  // namespace tinygpu

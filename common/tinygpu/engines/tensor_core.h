@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/tinygpu/machine/access.h"
@@ -41,6 +42,13 @@ class TensorCore final : public SmUnit {
   void commit(Domain& domain, const Origin& origin, uint8_t cta_group, uint64_t now, uint64_t latency,
               std::function<void(uint64_t now)> arrive);
 
+  /// Fingerprint of what `.collector::a::fill` left in the collector buffer of A, to tell when a later `use` sees other
+  /// data.
+  std::optional<uint64_t>& collector_a() { return collector_a_; }
+
+  /// A CTA that exits with operations under way: "tensor-core-busy-at-exit"; they have no further effect.
+  void on_cta_exit(Cta& cta) override;
+
   /// Operations issued and not complete.
   size_t in_flight() const { return pending_.size(); }
   uint64_t executed() const { return executed_; }
@@ -56,6 +64,7 @@ class TensorCore final : public SmUnit {
   uint64_t mma_free_ = 0;         // when the matrix unit can start again
   uint64_t copy_free_ = 0;        // when the shared-memory-to-Tensor-Memory path can
   uint64_t executed_ = 0;
+  std::optional<uint64_t> collector_a_;
 };
 
 }  // namespace tinygpu

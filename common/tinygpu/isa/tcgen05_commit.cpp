@@ -1,7 +1,85 @@
+// tcgen05.commit and tcgen05.fence (PTX ISA 9.7.16.11, 9.7.16.12): when asynchronous tensor-core work is done.
+#include <fmt/format.h>
+
+#include "common/tinygpu/engines/tensor_core.h"
+#include "common/tinygpu/engines/tensor_memory.h"
 #include "common/tinygpu/isa/families.h"
 
 TINYGPU_ISA_BEGIN
+namespace {
 
-Table tcgen05_commit_table() { return {nullptr, nullptr}; }
+enum : uint8_t { kWide = 1, kMulticast = 2 };  // of Op::sub
+
+/// One arrival at `offset` of the CTA with that rank. The cluster outlives its CTAs' work, not its CTAs.
+void arrive(Cluster& cluster, uint32_t rank, uint32_t offset, uint64_t now, const Origin& who) {
+  Cta* cta = cluster.cta(rank);
+  if (!cta || cta->exited)
+    who.fault(FaultKind::launch_failure, "commit-target-exited",
+              fmt::format("tcgen05.commit arrives at shared offset {:#x} of CTA {} of the cluster, which {}.", offset,
+                          rank, cta ? "has exited" : "does not exist"),
+              "Name only CTAs of the cluster, and keep them alive (barrier.cluster) until their arrivals have come.");
+  mbarrier_arrive(*cta, offset, 1, now, who);
+}
+
+void commit(Warp& w, const Op& op) {
+  const bool wide = op.sub & kWide, multicast = op.sub & kMulticast;
+  for_lanes(w.exec(), [&](int lane) {
+    const Origin who = origin_of(w, lane);
+    tmem_check_cta_group(w.cta(), op.aux, who);
+    const uint64_t base = wide ? w.at<uint64_t>(op.a)[lane] : w.at<uint32_t>(op.a)[lane];
+    const uint64_t address = base + uint64_t(op.imm);
+    const uint32_t shared = to_shared(w, wide ? address : uint32_t(address), wide, lane, "tcgen05.commit's mbarrier");
+    uint32_t offset = 0;
+    const Cta& owner = shared_owner(w, shared, offset, lane, "arrival");
+    uint32_t ranks = 1u << owner.rank;
+    if (multicast) {
+      ranks = w.at<uint16_t>(op.b)[lane];
+      if (ranks >> w.cluster().ctas.size())
+        w.fault(FaultKind::launch_failure, "commit-mask",
+                fmt::format("tcgen05.commit's CTA mask is {:#x}; the cluster has {} CTA{}.", ranks,
+                            w.cluster().ctas.size(), w.cluster().ctas.size() == 1 ? "" : "s"),
+                "Set only bits of CTA ranks that exist; for a pair 3 << (rank & ~1).", lane);
+    }
+    Cluster* cluster = &w.cluster();
+    TensorCore::of(w.sm()).commit(
+        w.domain(), who, uint8_t(op.aux), w.time(), uint64_t(w.spec().number("tcgen05.commit.arrive")),
+        [cluster, ranks, offset, who](uint64_t now) {
+          for_lanes(ranks, [&](int rank) { arrive(*cluster, uint32_t(rank), offset, now, who); });
+        });
+  });
+}
+
+void decode_commit(Decoder& d, Op& op) {
+  const AddressOperand at = d.address(d.operand(0));
+  op.fn = commit;
+  op.cost = CostClass::async_issue;
+  op.a = at.base;
+  op.imm = at.offset;
+  op.aux = d.inst->has("cta_group::2") ? 2 : 1;
+  // A .shared::cluster address may come in a 64-bit register; without the state space the address is generic.
+  op.sub = at.wide ? kWide : 0;
+  if (d.inst->has("multicast::cluster")) {
+    op.sub |= kMulticast;
+    op.b = d.src(d.operand(1), ptx::Type::b16);
+  }
+}
+
+/// Both fences order issue, and this machine issues a thread's instructions in order: there is nothing to do but take
+/// time. What they order for the race checker is known from the instruction itself.
+void fence(Warp&, const Op&) {}
+
+void decode_fence(Decoder&, Op& op) {
+  op.fn = fence;
+  op.cost = CostClass::fence;
+}
+
+constexpr Entry entries[] = {
+    {"tcgen05.commit", decode_commit},
+    {"tcgen05.fence", decode_fence},
+};
+
+}  // namespace
+
+Table tcgen05_commit_table() { return {std::begin(entries), std::end(entries)}; }
 
 TINYGPU_ISA_END

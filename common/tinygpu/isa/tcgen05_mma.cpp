@@ -1,7 +1,97 @@
+// tcgen05.mma (PTX ISA 9.7.16.10): each executing thread issues one. engines/tensor_mma.h says what it does.
+//   [d], a-desc | [a], b-desc, idesc {, disable-output-lane vector}, enable-input-d {, scale-input-d}
+#include "common/tinygpu/engines/tensor_mma.h"
 #include "common/tinygpu/isa/families.h"
 
 TINYGPU_ISA_BEGIN
+namespace {
 
-Table tcgen05_mma_table() { return {nullptr, nullptr}; }
+enum : uint8_t { kAInTmem = 8, kShiftA = 16, kMasked = 32 };  // of Op::sub, above the kind
+
+void mma(Warp& w, const Op& op) {
+  MmaRequest r;
+  r.kind = MmaKind(op.sub & 7);
+  r.a_in_tmem = op.sub & kAInTmem;
+  r.shift_a = op.sub & kShiftA;
+  r.masked = op.sub & kMasked;
+  r.scale = op.aux & 15;
+  r.collector = MmaRequest::Collector(op.aux >> 4 & 3);
+  const uint32_t d_offset = uint32_t(op.imm), a_offset = uint32_t(uint64_t(op.imm) >> 32);
+  for_lanes(w.exec(), [&](int lane) {
+    r.d = w.at<uint32_t>(op.a)[lane] + d_offset;
+    r.a = r.a_in_tmem ? w.at<uint32_t>(op.b)[lane] + a_offset : w.at<uint64_t>(op.b)[lane];
+    r.b = w.at<uint64_t>(op.c)[lane];
+    r.idesc = w.at<uint32_t>(op.d)[lane];
+    r.accumulate = w.pred(op.list[0]) >> lane & 1;
+    if (r.masked)
+      for (int i = 0; i < 4; ++i) r.disable_lane[size_t(i)] = w.at<uint32_t>(op.list[1 + i])[lane];
+    issue_mma(w.cta(), w.domain(), origin_of(w, lane), r, w.time());
+  });
+}
+
+/// enable-input-d: a predicate, or the literal 0 or 1.
+uint32_t enable_slot(Decoder& d, const ptx::Operand& o) {
+  if (o.kind != ptx::Operand::Kind::integer) return d.pred(o);
+  return d.constant((o.bits != 0) != o.negated ? 0xffffffffu : 0, 4);
+}
+
+void decode(Decoder& d, Op& op) {
+  const ptx::Instruction& in = *d.inst;
+  if (in.after("cta_group::") != "1") d.not_modelled("cta_group::2");
+  const auto kind = mma_kind_from(in.after("kind::"));
+  if (!kind || (*kind != MmaKind::f16 && *kind != MmaKind::tf32)) d.not_modelled();
+  op.fn = mma;
+  op.cost = CostClass::async_issue;
+  op.sub = uint8_t(*kind);
+
+  const AddressOperand at = d.address(d.operand(0));
+  op.a = at.base;
+  uint64_t offsets = uint32_t(at.offset);
+  if (d.operand(1).kind == ptx::Operand::Kind::address) {
+    const AddressOperand a = d.address(d.operand(1));
+    op.sub |= kAInTmem;
+    op.b = a.base;
+    offsets |= uint64_t(uint32_t(a.offset)) << 32;
+  } else {
+    op.b = d.src(d.operand(1), ptx::Type::b64);
+  }
+  op.imm = int64_t(offsets);
+  op.c = d.src(d.operand(2), ptx::Type::b64);
+  op.d = d.src(d.operand(3), ptx::Type::b32);
+
+  std::vector<uint32_t> list(1);
+  size_t i = 4;
+  if (d.operand(i).kind == ptx::Operand::Kind::vector) {
+    if (d.operand(i).elems.size() != 4) d.not_modelled("a disable-output-lane vector of other than 4 registers");
+    for (const ptx::Operand& e : d.operand(i).elems) list.push_back(d.src(e, ptx::Type::b32));
+    op.sub |= kMasked;
+    ++i;
+  }
+  list[0] = enable_slot(d, d.operand(i++));
+  d.set_list(op, list);
+  if (d.has(i)) op.aux = uint16_t(d.operand(i).bits & 15);
+  if (in.has("ashift")) op.sub |= kShiftA;
+
+  using Collector = MmaRequest::Collector;
+  const std::string_view hint = in.after("collector::a::");
+  const Collector c = hint == "fill"      ? Collector::fill
+                      : hint == "use"     ? Collector::use
+                      : hint == "lastuse" ? Collector::lastuse
+                                          : Collector::discard;
+  op.aux |= uint16_t(uint16_t(c) << 4);
+}
+
+void decode_other(Decoder& d, Op&) { d.not_modelled(); }
+
+constexpr Entry entries[] = {
+    {"tcgen05.mma", decode},
+    {"tcgen05.mma.sp", decode_other},
+    {"tcgen05.mma.ws", decode_other},
+    {"tcgen05.mma.ws.sp", decode_other},
+};
+
+}  // namespace
+
+Table tcgen05_mma_table() { return {std::begin(entries), std::end(entries)}; }
 
 TINYGPU_ISA_END
