@@ -1,9 +1,570 @@
 #include "common/tinygpu/ptx/form_check.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "common/tinygpu/ptx/opcodes.h"
+
 namespace tinygpu::ptx::forms {
 
-void Checker::begin(const Function&) {}
+namespace {
 
-void Checker::check(const Function&, const Instruction&, const Spelling&, const Report&) {}
+bool contains(const std::vector<std::string>& list, std::string_view what) {
+  return std::find(list.begin(), list.end(), what) != list.end();
+}
+
+/// Where modifier `i` of the opcode stands.
+Pos position_of(const Instruction& in, const Spelling& s, int i) {
+  Pos p = in.pos;
+  if (size_t(i) < s.columns.size()) p.col += s.columns[size_t(i)];
+  return p;
+}
+
+bool is_bits(Type t) { return t >= Type::b8 && t <= Type::b1024; }
+bool is_integer(Type t) { return t >= Type::u8 && t <= Type::s64; }
+
+/// Types that have no registers of their own: their values live in .bN registers.
+bool is_packed_format(Type t) {
+  return t == Type::bf16 || t == Type::bf16x2 || t == Type::tf32 || t >= Type::e4m3 || t == Type::u16x2 ||
+         t == Type::s16x2 || t == Type::f32x2;
+}
+
+Type twice(Type t) {
+  switch (t) {
+    case Type::u16: return Type::u32;
+    case Type::s16: return Type::s32;
+    case Type::u32: return Type::u64;
+    case Type::s32: return Type::s64;
+    default: return Type::none;
+  }
+}
+
+/// May a register of type `r` hold a value of instruction type `t`? (PTX ISA 9.4: sizes must agree; bits fit anything;
+/// signed and unsigned agree.)
+bool register_holds(Type t, Type r, bool wider) {
+  if (t == Type::pred || r == Type::pred) return t == r;
+  const int need = size_of(t), have = size_of(r);
+  if (wider ? have < need : have != need) return false;
+  if (is_bits(r)) return true;
+  if (is_bits(t)) return true;
+  if (is_packed_format(t)) return false;
+  if (is_float(t)) return r == t;
+  return is_integer(r);
+}
+
+bool literal_holds(Type t, const Operand& o) {
+  if (o.kind == Operand::Kind::integer) return is_bits(t) || is_integer(t) || t == Type::pred;
+  // A real literal: f32 and f64 of any spelling, or their bits.
+  if (t == Type::f32 || t == Type::f64) return true;
+  return o.type == Type::f32 ? t == Type::b32 : t == Type::b64;
+}
+
+std::string_view ordinal_space(std::string_view space) {
+  if (space == "shared") return "shared memory";
+  if (space == "global") return "global memory";
+  if (space == "local") return "local memory";
+  if (space == "const") return "constant memory";
+  if (space == "param") return "parameter space";
+  if (space == "tmem") return "Tensor Memory";
+  return "memory";
+}
+
+std::string_view name_of(Space s) {
+  switch (s) {
+    case Space::global: return "global";
+    case Space::shared:
+    case Space::shared_cta:
+    case Space::shared_cluster: return "shared";
+    case Space::local: return "local";
+    case Space::param:
+    case Space::param_entry:
+    case Space::param_func: return "param";
+    case Space::constant: return "const";
+    default: return "generic";
+  }
+}
+
+/// The space that the instruction's modifiers name.
+std::string_view space_by_modifiers(const Spelling& s) {
+  for (const std::string& m : s.mods) {
+    if (m == "global" || m == "local" || m == "const") return m;
+    if (m == "shared" || m == "shared::cta" || m == "shared::cluster") return "shared";
+    if (m == "param" || m == "param::entry" || m == "param::func") return "param";
+  }
+  return "generic";
+}
+
+}  // namespace
+
+// --- modifiers
+// -----------------------------------------------------------------------------------------------------------
+
+Checker::Match Checker::match_modifiers(const Pattern& p, const Spelling& s) {
+  Match m;
+  m.pattern = &p;
+  m.bound.assign(p.modifiers.size(), -1);
+  for (size_t i = 0; i < s.mods.size(); ++i) {
+    bool taken = false;
+    for (size_t k = 0; k < p.modifiers.size() && !taken; ++k)
+      if (m.bound[k] < 0 && !(p.modifiers[k].after_previous && m.bound[k - 1] < 0) &&
+          contains(p.modifiers[k].choices, s.mods[i])) {
+        m.bound[k] = int(i);
+        taken = true;
+      }
+    if (!taken) m.strangers.push_back(int(i));
+  }
+  for (size_t k = 0; k < p.modifiers.size(); ++k) {
+    if (m.bound[k] < 0) {
+      if (p.modifiers[k].required) m.missing.push_back(int(k));
+    } else if (!p.modifiers[k].companions.empty()) {
+      bool found = false;
+      for (const std::string& c : p.modifiers[k].companions) found = found || contains(s.mods, c);
+      if (!found) m.lonely.push_back(int(k));
+    }
+  }
+  return m;
+}
+
+const Checker::Verdict& Checker::verdict(const Spelling& s) {
+  const auto [it, fresh] = verdicts_.try_emplace(&s);
+  Verdict& v = it->second;
+  if (!fresh) return v;
+  v.patterns = patterns_of(s.opcode);
+  if (!v.patterns) return v;
+  int least = INT32_MAX;
+  for (const Pattern& p : *v.patterns) {
+    Match m = match_modifiers(p, s);
+    const int faults = m.faults();
+    if (faults == 0) v.fitting.push_back(m);
+    // Of equally close rows the one that this target has.
+    if (faults < least || (faults == least && available(*p.form) && !available(*v.nearest.pattern->form))) {
+      least = faults;
+      v.nearest = std::move(m);
+    }
+  }
+  return v;
+}
+
+void Checker::report_modifiers(const Instruction& in, const Spelling& s, const Verdict& v, const Report& report) const {
+  const Match& m = v.nearest;
+  const Pattern& p = *m.pattern;
+  const auto legal = [&] {
+    std::string free;
+    for (size_t k = 0; k < p.modifiers.size(); ++k)
+      if (m.bound[k] < 0) free += (free.empty() ? "" : "; ") + p.modifiers[k].describe();
+    return free.empty() ? fmt::format("{} takes no further modifier here", s.opcode)
+                        : fmt::format("still free here: {}", free);
+  };
+  for (int i : m.strangers) {
+    const std::string& mod = s.mods[size_t(i)];
+    const Pos pos = position_of(in, s, i);
+    // Taken already, by itself or by a rival?
+    const ModifierPattern* rival = nullptr;
+    for (size_t k = 0; k < p.modifiers.size(); ++k)
+      if (m.bound[k] >= 0 && contains(p.modifiers[k].choices, mod)) rival = &p.modifiers[k];
+    if (rival) {
+      const std::string& other = s.mods[size_t(m.bound[size_t(rival - p.modifiers.data())])];
+      if (other == mod)
+        report({pos, fmt::format("'.{}' stands twice in {}", mod, s.text), fmt::format("write it once")});
+      else
+        report({pos, fmt::format("'.{}' cannot be combined with '.{}' in {}", mod, other, s.opcode),
+                fmt::format("choose one of {}", rival->describe())});
+      continue;
+    }
+    bool elsewhere = false;
+    std::vector<std::string> with;  // what this modifier goes with, in the row that has it
+    for (const Pattern& q : *v.patterns) {
+      bool here = false;
+      for (const ModifierPattern& k : q.modifiers) here = here || contains(k.choices, mod);
+      if (!here) continue;
+      if (!elsewhere || with.empty()) {
+        with.clear();
+        const Match other = match_modifiers(q, s);
+        for (int stranger : other.strangers) with.push_back(s.mods[size_t(stranger)]);
+      }
+      elsewhere = true;
+    }
+    if (!elsewhere)
+      report({pos, fmt::format("{} has no modifier '.{}'", s.opcode, mod), legal()});
+    else if (!with.empty())
+      report({pos, fmt::format("'.{}' cannot be combined with {} in {}", mod, join_choices(with, "."), s.opcode),
+              legal()});
+    else
+      report({pos, fmt::format("'.{}' is not allowed in this form of {}", mod, s.opcode), legal()});
+  }
+  for (int k : m.missing) {
+    const ModifierPattern& q = p.modifiers[size_t(k)];
+    report({in.pos, fmt::format("{} needs {}", s.opcode, q.describe()),
+            fmt::format("write {}{}", q.choices.size() > 1 ? "one of " : "", q.describe())});
+  }
+  for (int k : m.lonely) {
+    const ModifierPattern& q = p.modifiers[size_t(k)];
+    const int i = m.bound[size_t(k)];
+    report({position_of(in, s, i),
+            fmt::format("'.{}' needs {} beside it", s.mods[size_t(i)], join_choices(q.companions, ".")),
+            fmt::format("write .{}.{}", s.mods[size_t(i)], q.companions[0])});
+  }
+}
+
+// --- operands
+// --------------------------------------------------------------------------------------------------------------
+
+Type Checker::type_of(const OperandPattern& p, const Instruction& in) const {
+  Type t = p.type;
+  if (p.type_index >= 0) t = in.type(size_t(p.type_index));
+  return p.twice ? twice(t) : t;
+}
+
+int64_t Checker::count_of(const OperandPattern& p, const Spelling& s, const Match& m) const {
+  int64_t n = 1;
+  for (const std::string& factor : p.count) {
+    if (factor[0] >= '0' && factor[0] <= '9') {
+      n *= std::atoll(factor.c_str());
+      continue;
+    }
+    const size_t minus = factor.find('-');
+    const int64_t less = minus == std::string::npos ? 0 : std::atoll(factor.c_str() + minus + 1);
+    const std::string_view named = std::string_view(factor).substr(0, minus);
+    for (size_t k = 0; k < m.pattern->modifiers.size(); ++k)
+      if (m.pattern->modifiers[k].name == named && m.bound[k] >= 0) {
+        const std::string& mod = s.mods[size_t(m.bound[k])];
+        const size_t digit = mod.find_first_of("0123456789");
+        if (digit != std::string::npos) n *= std::atoll(mod.c_str() + digit) - less;
+      }
+  }
+  return n;
+}
+
+Space Checker::space_of(const std::string& symbol, const Function& f) const {
+  for (; indexed_locals_ < f.locals.size(); ++indexed_locals_)
+    local_spaces_[f.locals[indexed_locals_].name] = f.locals[indexed_locals_].space;
+  if (const auto it = local_spaces_.find(symbol); it != local_spaces_.end()) return it->second;
+  for (; indexed_variables_ < module_.variables.size(); ++indexed_variables_)
+    module_spaces_[module_.variables[indexed_variables_].name] = module_.variables[indexed_variables_].space;
+  if (const auto it = module_spaces_.find(symbol); it != module_spaces_.end()) return it->second;
+  return Space::generic;
+}
+
+std::string Checker::describe(const Operand& o, const Function& f) const {
+  switch (o.kind) {
+    case Operand::Kind::reg:
+      return fmt::format("register {} of type .{}", f.registers[o.reg].name, ptx::name_of(f.registers[o.reg].type));
+    case Operand::Kind::integer: return fmt::format("the integer {}", o.bits);
+    case Operand::Kind::real: return "a floating-point literal";
+    case Operand::Kind::special: return fmt::format("special register %{}", o.name);
+    case Operand::Kind::symbol: return fmt::format("the symbol {}", o.name);
+    case Operand::Kind::label: return "a label";
+    case Operand::Kind::address: return "an address";
+    case Operand::Kind::vector: return fmt::format("a vector of {}", o.elems.size());
+    case Operand::Kind::pair: return "a pair d|p";
+    case Operand::Kind::list: return "a list";
+    case Operand::Kind::sink: return "the sink _";
+  }
+  return "this";
+}
+
+std::string Checker::describe(const OperandPattern& p, const Instruction& in, const Spelling& s, const Match& m) const {
+  const Type t = type_of(p, in);
+  const std::string type = t == Type::none ? std::string() : fmt::format(".{} ", ptx::name_of(t));
+  const auto limits = [&]() -> std::string {
+    std::string text;
+    if (!p.values.empty()) {
+      std::vector<std::string> v;
+      for (int64_t x : p.values) v.push_back(std::to_string(x));
+      text = " " + join_choices(v);
+    } else if (p.low) {
+      text = fmt::format(" in {}..{}", *p.low, *p.high);
+    }
+    if (p.step > 1) text += fmt::format(" that is a multiple of {}", p.step);
+    return text;
+  };
+  switch (p.kind) {
+    case OperandPattern::Kind::destination: return fmt::format("a {}register{}", type, p.sink ? " or _" : "");
+    case OperandPattern::Kind::source:
+      return p.register_only ? fmt::format("a {}register", type)
+                             : fmt::format("a {}register or a literal{}", type, limits());
+    case OperandPattern::Kind::immediate: return fmt::format("a literal{}", limits());
+    case OperandPattern::Kind::predicate: return "a predicate";
+    case OperandPattern::Kind::address: {
+      const std::string space(p.space == "by" ? space_by_modifiers(s) : p.space);
+      if (space == "tmem") return "an address in Tensor Memory: [a .b32 register + offset]";
+      if (!p.parts.empty())
+        return fmt::format("a tensor map's address with {} coordinates: [map, {{…}}]", count_of(p.parts[0], s, m));
+      return fmt::format("an address in {}: [register + offset] or [variable + offset]", ordinal_space(space));
+    }
+    case OperandPattern::Kind::vector:
+      return fmt::format(
+          "a vector {{…}} of {} {}", count_of(p, s, m),
+          p.parts[0].kind == OperandPattern::Kind::destination
+              ? fmt::format("{}registers",
+                            type.empty() ? fmt::format(".{} ", ptx::name_of(type_of(p.parts[0], in))) : type)
+              : fmt::format(".{} values", ptx::name_of(type_of(p.parts[0], in))));
+    case OperandPattern::Kind::pair:
+      return p.second_optional ? describe(p.parts[0], in, s, m) + ", with or without |predicate"
+                               : "a pair value|predicate";
+    case OperandPattern::Kind::label: return "a label";
+    case OperandPattern::Kind::anything: return "anything";
+    case OperandPattern::Kind::only_sink: return "the sink _";
+  }
+  return {};
+}
+
+bool Checker::operand_fits(const Function& f, const Instruction& in, const Spelling& s, const Match& m,
+                           const OperandPattern& p, const Operand& o, std::vector<Fault>* faults) const {
+  const auto no = [&](std::string why = {}, std::string help = {}) {
+    if (faults) {
+      if (why.empty()) why = fmt::format("{} of {} is {}", p.name, s.opcode, describe(o, f));
+      if (help.empty()) help = fmt::format("it must be {}", describe(p, in, s, m));
+      faults->push_back({o.pos, std::move(why), std::move(help)});
+    }
+    return false;
+  };
+  const Type t = type_of(p, in);
+  const auto literal_in_range = [&]() -> bool {
+    if (o.kind != Operand::Kind::integer) return true;
+    const bool value_ok = p.values.empty() || std::find(p.values.begin(), p.values.end(), o.bits) != p.values.end();
+    const bool range_ok = !p.low || (o.bits >= *p.low && o.bits <= *p.high);
+    const bool step_ok = p.step == 1 || o.bits % p.step == 0;
+    return value_ok && range_ok && step_ok;
+  };
+  switch (p.kind) {
+    case OperandPattern::Kind::anything: return true;
+    case OperandPattern::Kind::only_sink:
+      return o.kind == Operand::Kind::sink || no(fmt::format("the first operand of {} is {}", s.text, describe(o, f)));
+    case OperandPattern::Kind::label: return o.kind == Operand::Kind::label || no();
+    case OperandPattern::Kind::immediate:
+      if (o.kind != Operand::Kind::integer && o.kind != Operand::Kind::real) return no();
+      return literal_in_range() || no(fmt::format("{} of {} is {}", p.name, s.opcode, o.bits));
+    case OperandPattern::Kind::predicate:
+      if (o.kind == Operand::Kind::integer) return true;
+      return (o.kind == Operand::Kind::reg && f.registers[o.reg].type == Type::pred) || no();
+    case OperandPattern::Kind::destination:
+      if (o.kind == Operand::Kind::sink) return p.sink || no();
+      if (o.kind != Operand::Kind::reg || o.negated) return no();
+      return t == Type::none || register_holds(t, f.registers[o.reg].type, p.wider) || no();
+    case OperandPattern::Kind::source:
+      if (o.kind == Operand::Kind::symbol || o.kind == Operand::Kind::special) return p.symbol || no();
+      if (o.kind == Operand::Kind::integer || o.kind == Operand::Kind::real) {
+        if (p.register_only || (t != Type::none && !literal_holds(t, o))) return no();
+        return literal_in_range() || no(fmt::format("{} of {} is {}", p.name, s.opcode, o.bits));
+      }
+      if (o.kind != Operand::Kind::reg || o.negated) return no();
+      return t == Type::none || register_holds(t, f.registers[o.reg].type, p.wider) || no();
+    case OperandPattern::Kind::pair:
+      if (o.kind != Operand::Kind::pair)
+        return (p.second_optional && operand_fits(f, in, s, m, p.parts[0], o, faults)) || (!p.second_optional && no());
+      return operand_fits(f, in, s, m, p.parts[0], o.elems[0], faults) &&
+             operand_fits(f, in, s, m, p.parts[1], o.elems[1], faults);
+    case OperandPattern::Kind::vector: {
+      if (o.kind != Operand::Kind::vector) return no();
+      if (int64_t(o.elems.size()) != count_of(p, s, m)) return no();
+      bool some_register = false;
+      for (const Operand& e : o.elems) {
+        if (!operand_fits(f, in, s, m, p.parts[0], e, faults)) return false;
+        some_register = some_register || e.kind == Operand::Kind::reg;
+      }
+      if (p.parts[0].some_register && !some_register)
+        return no(fmt::format("{} of {} holds only literals", p.name, s.opcode),
+                  "put at least one element in a register");
+      return true;
+    }
+    case OperandPattern::Kind::address: {
+      if (o.kind != Operand::Kind::address || o.elems.size() != p.parts.size() + 1) return no();
+      const std::string_view space = p.space == "by" ? space_by_modifiers(s) : std::string_view(p.space);
+      const Operand& base = o.elems[0];
+      if (base.kind == Operand::Kind::reg) {
+        const Type r = f.registers[base.reg].type;
+        if (!is_bits(r) && !is_integer(r))
+          return no(fmt::format("the address in {} is register {} of type .{}", p.name, f.registers[base.reg].name,
+                                ptx::name_of(r)),
+                    "an address is a .b32 or .b64 register");
+        const int size = size_of(r);
+        const bool narrow =
+            space == "shared" || space == "local" || space == "const" || space == "param" || space == "tmem";
+        if (!(size == 8 && space != "tmem") && !(size == 4 && narrow))
+          return no(fmt::format("the address in {} is register {} of type .{}", p.name, f.registers[base.reg].name,
+                                ptx::name_of(r)),
+                    space == "tmem" ? "a Tensor Memory address is a .b32 register"
+                    : narrow        ? "write a .b32 or .b64 register"
+                                    : "addresses in this space are .b64 registers");
+      } else if (base.kind == Operand::Kind::symbol) {
+        if (space == "tmem") return no();
+        const Space have = space_of(base.name, f);
+        if (have != Space::generic && space != "generic" && name_of(have) != space)
+          return no(fmt::format("{} lies in .{}, but {} addresses .{} here", base.name, name_of(have), s.opcode, space),
+                    fmt::format("name a variable of .{} or its generic address", space));
+      } else if (base.kind == Operand::Kind::integer) {
+        if (space != "local" && space != "param")
+          return no(fmt::format("a literal address in {} of {}", p.name, s.opcode), "put the address in a register");
+      } else {
+        return no();
+      }
+      for (size_t i = 0; i < p.parts.size(); ++i)
+        if (!operand_fits(f, in, s, m, p.parts[i], o.elems[i + 1], faults)) return false;
+      return true;
+    }
+  }
+  return true;
+}
+
+bool Checker::operands_fit(const Function& f, const Instruction& in, const Spelling& s, const Match& m,
+                           std::vector<Fault>* faults) const {
+  const std::vector<OperandPattern>& patterns = m.pattern->operands;
+  if (!patterns.empty() && patterns.back().kind == OperandPattern::Kind::anything && patterns.size() == 1) return true;
+  // Which of the patterns stand here: the conditional ones by their modifier, the optional ones as operands are left.
+  size_t fixed = 0;
+  for (const OperandPattern& p : patterns)
+    if (!p.optional && (p.when.empty() || contains(s.mods, p.when))) ++fixed;
+  size_t extra = in.operands.size() > fixed ? in.operands.size() - fixed : 0;
+  size_t at = 0;
+  bool fits = true;
+  std::string shape;
+  for (const OperandPattern& p : patterns) {
+    bool stands = p.when.empty() || contains(s.mods, p.when);
+    if (p.optional) {
+      stands = extra > 0 && at < in.operands.size() &&
+               (p.kind == OperandPattern::Kind::vector) == (in.operands[at].kind == Operand::Kind::vector);
+      if (stands) --extra;
+    }
+    if (faults && (stands || p.optional)) shape += (shape.empty() ? "" : ", ") + p.name + (p.optional ? "?" : "");
+    if (!stands) continue;
+    if (at < in.operands.size() && !operand_fits(f, in, s, m, p, in.operands[at], faults)) fits = false;
+    if (!fits && !faults) return false;
+    ++at;
+  }
+  if (at != in.operands.size()) {
+    if (faults) {
+      faults->clear();  // what was said of shifted operands misleads
+      const Pos pos = in.operands.size() > at ? in.operands[at].pos : in.pos;
+      faults->push_back(
+          {pos, fmt::format("{} takes {} operand{} here, {} given", s.text, at, at == 1 ? "" : "s", in.operands.size()),
+           shape.empty() ? "write it without operands" : fmt::format("the operands are {}", shape)});
+    }
+    return false;
+  }
+  return fits;
+}
+
+// --- versions and targets
+// ---------------------------------------------------------------------------------------------------
+
+bool Checker::available(const Form& f) const {
+  return target_in(f.targets, module_.target) && Version{module_.version_major, module_.version_minor} >= f.since;
+}
+
+void Checker::report_unavailable(const Instruction& in, const Form& f, const Report& report) const {
+  const std::string spelling = in.spelling();
+  if (!target_in(f.targets, module_.target)) {
+    std::string list;
+    for (char c : f.targets) list += c == ' ' ? std::string(", ") : std::string(1, c);
+    report({in.pos, fmt::format("{} does not exist on {}", spelling, module_.target),
+            fmt::format("targets that have it: {}", list)});
+  } else {
+    report({in.pos,
+            fmt::format("{} needs PTX {}.{}, this module is .version {}.{}", spelling, f.since.major, f.since.minor,
+                        module_.version_major, module_.version_minor),
+            fmt::format("write .version {}.{} or later", f.since.major, f.since.minor)});
+  }
+}
+
+// --- the whole
+// ----------------------------------------------------------------------------------------------------------------
+
+void Checker::begin(const Function& f) {
+  local_spaces_.clear();
+  indexed_locals_ = 0;
+  for (const std::vector<Param>* list : {&f.params, &f.returns})
+    for (const Param& p : *list) local_spaces_[p.name] = Space::param;
+  use_ = &uses_[f.name];
+  use_->entry = f.entry;
+  use_->pos = f.pos;
+  order_.push_back(f.name);
+}
+
+void Checker::note_cta_group(const Instruction& in, const Report& report) {
+  if (!in.opcode.starts_with("tcgen05.")) return;
+  const std::string_view group = in.after("cta_group::");
+  Pos* mine = group == "1" ? &use_->one : group == "2" ? &use_->two : nullptr;
+  if (!mine || mine->line) return;
+  *mine = in.pos;
+  const Pos& other = group == "1" ? use_->two : use_->one;
+  if (other.line)
+    report({in.pos,
+            fmt::format(".cta_group::{} in a kernel that uses .cta_group::{} in line {}", group,
+                        group == "1" ? "2" : "1", other.line),
+            "all tcgen05 instructions of a kernel name the same CTA group"});
+}
+
+void Checker::check(const Function& f, const Instruction& in, const Spelling& s, const Report& report) {
+  if (in.opcode == "call") {
+    for (const Operand& o : in.operands)
+      if (o.kind == Operand::Kind::symbol) use_->calls.push_back(o.name);
+  }
+  if (!s.known) {
+    report({in.pos, fmt::format("unknown instruction '{}'", s.text), "see `gen5 isa` for the instructions that exist"});
+    return;
+  }
+  if ((in.opcode == "tcgen05.wait" || in.opcode == "tcgen05.fence") && !in.mods.empty() &&
+      s.text.find("::") == std::string::npos) {
+    report(
+        {in.pos, fmt::format("unknown instruction '{}'", s.text), fmt::format("write {}::{}", in.opcode, in.mods[0])});
+    return;
+  }
+  note_cta_group(in, report);
+  const Verdict& v = verdict(s);
+  if (!v.patterns) return;
+  if (v.fitting.empty()) {
+    report_modifiers(in, s, v, report);
+    return;
+  }
+  const Match* fits = nullptr;
+  for (const Match& m : v.fitting)
+    if (operands_fit(f, in, s, m, nullptr)) {
+      if (!fits || available(*m.pattern->form)) fits = &m;
+      if (available(*fits->pattern->form)) break;
+    }
+  if (!fits) {
+    // The row that comes closest: fewest complaints.
+    std::vector<Fault> best;
+    for (const Match& m : v.fitting) {
+      std::vector<Fault> faults;
+      operands_fit(f, in, s, m, &faults);
+      if (best.empty() || faults.size() < best.size()) best = std::move(faults);
+    }
+    for (Fault& fault : best) report({fault.pos, std::move(fault.text), std::move(fault.help)});
+    return;
+  }
+  if (!available(*fits->pattern->form)) report_unavailable(in, *fits->pattern->form, report);
+}
+
+void Checker::finish(const Report& report) {
+  for (const std::string& name : order_) {
+    const Use& k = uses_[name];
+    if (!k.entry) continue;
+    Pos one, two;
+    std::vector<const std::string*> work = {&name};
+    std::unordered_set<std::string_view> seen = {name};
+    while (!work.empty()) {
+      const auto it = uses_.find(*work.back());
+      work.pop_back();
+      if (it == uses_.end()) continue;
+      if (it->second.one.line && it->second.two.line) {  // said already
+        one = two = {};
+        break;
+      }
+      if (it->second.one.line) one = it->second.one;
+      if (it->second.two.line) two = it->second.two;
+      for (const std::string& c : it->second.calls)
+        if (seen.insert(c).second) work.push_back(&c);
+    }
+    if (one.line && two.line)
+      report(
+          {k.pos,
+           fmt::format("kernel {} uses .cta_group::1 (line {}) and .cta_group::2 (line {})", name, one.line, two.line),
+           "all tcgen05 instructions of a kernel and of what it calls name the same CTA group"});
+  }
+}
 
 }  // namespace tinygpu::ptx::forms

@@ -174,7 +174,7 @@ class Parser {
   // The function being parsed.
   Function* f_ = nullptr;
   std::vector<Scope> scopes_;
-  std::vector<std::vector<uint32_t>> vectors_;  // .v2/.v4 registers: their elements
+  std::vector<std::vector<uint32_t>> vectors_;             // .v2/.v4 registers: their elements
   std::unordered_map<std::string, uint32_t> local_names_;  // and how often each was declared
   SourceLine line_;
   int braces_ = 0;  // open inside the current statement

@@ -86,6 +86,21 @@ Spelling cut_spelling(std::string_view written) {
     length = 1;
   }
   s.mods.assign(words.begin() + ptrdiff_t(length), words.end());
+  if (s.text.size() == written.size()) {
+    // Modifiers keep their order, but for a `sync` that moved into the opcode.
+    size_t from = 0;
+    for (const std::string& m : s.mods) {
+      size_t at = s.text.find(m, from);
+      while (at != std::string::npos && at > 0 && s.text[at - 1] != '.' && s.text[at - 1] != ':')
+        at = s.text.find(m, at + 1);
+      if (at == std::string::npos || at == 0) {
+        s.columns.clear();
+        break;
+      }
+      s.columns.push_back(uint32_t(at - 1));
+      from = at + m.size();
+    }
+  }
   for (const std::string& m : s.mods)
     if (const Type t = type_from_name(m); t != Type::none) s.types.push_back(t);
   return s;

@@ -13,7 +13,8 @@ struct Spelling {
   std::string opcode;
   std::vector<std::string> mods;
   std::vector<Type> types;
-  bool known = false;  // the family is in opcodes.h
+  std::vector<uint32_t> columns;  // where each modifier stands, counted from the opcode; empty if white space is inside
+  bool known = false;             // the family is in opcodes.h
 };
 
 Spelling cut_spelling(std::string_view written);

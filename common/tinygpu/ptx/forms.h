@@ -1,0 +1,92 @@
+// The table of instruction forms: what may be written, since which PTX version and for which targets.
+//
+// A form is one row of text. Several rows may share an opcode; an instruction is legal if one of them fits.
+//
+// Modifiers (order in the source is free; two modifiers of one row that name the same thing bind in order):
+//   sync                     required
+//   [trans]                  optional
+//   x1|x2|x4                 one of them; [x1|x2] one of them or none
+//   num=x1|x2                the same with a name, for messages and counts
+//   $int32                   a list of choices by name (forms.cpp, kLists)
+//   relaxed&cta|cluster      `relaxed` requires one of the others; used as [relaxed&cta|cluster] for "sem with scope"
+//   <shared::cta             behind the one before it: of two state spaces the destination's comes first
+//
+// Operands, separated by commas:
+//   d=b32  d=T  d=T1         a destination register of that type; T, T1, T2: the instruction's first, second … type; W:
+//   twice
+//                            as wide as T; `+` after the type: a wider register may stand there; `_` : so may the sink
+//   a:b32  a:T               a source: a register or a literal of that type; `@`: also a symbol or special register
+//   a:b32!                   a register, no literal
+//   a:b32~                   in a vector: not all of its elements may be literals
+//   _=sink                   the sink and nothing else
+//   n:imm(1|2|4)  n:b32(0..15/4)   limits of a literal: values, or a range and what divides it
+//   p:pred                   a predicate, !predicate or literal
+//   [a:shared]               an address in that space: generic global shared local const param tmem; `by`: as modifiers
+//   say [m:global, {c:b32*dim}]  a tensor map's address with coordinates {d=b32*num*2}            a vector; counts are
+//   numbers or names of modifiers, whose digits count
+//                            (x16: 16, 3d: 3), with `-2` less two
+//   d=b32|p=pred             a pair; `|?p=pred`: the second part may be left out
+//   l:label                  a branch target
+//   x:b16?multicast::cluster this operand stands exactly if the modifier does; x:b32? : may be left out
+//   *                        anything
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tinygpu::ptx::forms {
+
+struct Version {
+  int major = 1, minor = 0;
+  auto operator<=>(const Version&) const = default;
+};
+
+struct Form {
+  std::string_view opcode;
+  std::string_view modifiers;
+  std::string_view operands;
+  Version since = {1, 0};
+  std::string_view targets = {};  // names and "sm_90+"; empty: all
+};
+
+/// Every form of an opcode (a family of opcodes.h); empty if the table has none and only the syntax is checked.
+std::vector<const Form*> forms_of(std::string_view opcode);
+/// All forms, family by family.
+std::vector<const Form*> all_forms();
+/// True if `target` ("sm_100a") is in a form's list.
+bool target_in(std::string_view targets, std::string_view target);
+
+// Target lists (spec: which PTX version and target accepts what).
+inline constexpr std::string_view kTcgen05 = "sm_100a sm_100f sm_101a sm_101f sm_103a sm_103f sm_110a sm_110f";
+inline constexpr std::string_view kTcgen05Specific = "sm_100a sm_101a sm_103a sm_110a";
+inline constexpr std::string_view kTcgen05Int8 = "sm_100a sm_101a sm_110a";
+inline constexpr std::string_view kSm100Family = "sm_100a sm_100f sm_103a sm_103f";
+inline constexpr std::string_view kLoadReduce = "sm_101a sm_101f sm_103a sm_103f sm_110a sm_110f";
+inline constexpr std::string_view kSm100 = "sm_100+";
+inline constexpr std::string_view kSm90 = "sm_90+";
+inline constexpr std::string_view kSm90a = "sm_90a";
+/// The architecture- and family-specific targets from Blackwell on.
+inline constexpr std::string_view kBlackwellSpecific =
+    "sm_100a sm_100f sm_101a sm_101f sm_103a sm_103f sm_110a sm_110f sm_120a sm_120f sm_121a sm_121f";
+inline constexpr std::string_view kHopperOrBlackwellSpecific =
+    "sm_90a sm_100a sm_100f sm_101a sm_101f sm_103a sm_103f sm_110a sm_110f sm_120a sm_120f sm_121a sm_121f";
+inline constexpr std::string_view kSm100aOr103a = "sm_100a sm_103a";
+inline constexpr std::string_view kSm103a = "sm_103a";
+
+// The table's parts (forms_*.cpp).
+std::span<const Form> arithmetic_forms();
+std::span<const Form> convert_forms();
+std::span<const Form> memory_forms();
+std::span<const Form> control_forms();
+std::span<const Form> warp_forms();
+std::span<const Form> matrix_forms();
+std::span<const Form> mbarrier_forms();
+std::span<const Form> copy_forms();
+std::span<const Form> cluster_forms();
+std::span<const Form> tcgen05_forms();
+std::span<const Form> tcgen05_mma_forms();
+std::span<const Form> wgmma_forms();
+
+}  // namespace tinygpu::ptx::forms

@@ -1,0 +1,7 @@
+#include "common/tinygpu/ptx/forms.h"
+
+namespace tinygpu::ptx::forms {
+
+std::span<const Form> warp_forms() { return {}; }
+
+}  // namespace tinygpu::ptx::forms
