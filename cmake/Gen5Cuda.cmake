@@ -60,6 +60,7 @@ if(CCACHE)
   set(CCACHE_OR_NOTHING ${CCACHE})
 endif()
 
+# fmt 9 takes nvcc for a compiler without constexpr, and nvcc cannot evaluate fmt's format-string check: two definitions.
 # Compiles one .cu of `target` for ARCHS; the object's path comes back in OUT. Dependencies come from nvcc itself.
 function(gen5_cuda_object OUT target source archs)
   get_filename_component(path ${source} ABSOLUTE)
@@ -79,7 +80,7 @@ function(gen5_cuda_object OUT target source archs)
     OUTPUT ${object}
     COMMAND ${CCACHE_OR_NOTHING} ${GEN5_NVCC} -c -o ${object} ${path} ${gencode} -std=c++20 -O3
             -cudart shared -lineinfo -Xcompiler=-fPIC,-Wall,-Wextra,-Werror,-Wno-unused-parameter -Werror all-warnings
-            --expt-relaxed-constexpr ${sanitize} -I${PROJECT_SOURCE_DIR} -MD -MF ${object}.d ${extra}
+            --expt-relaxed-constexpr -DFMT_USE_CONSTEXPR=1 -DFMT_CONSTEVAL= ${sanitize} -I${PROJECT_SOURCE_DIR} -MD -MF ${object}.d ${extra}
     DEPENDS ${path} ${GEN5_NVCC}
     DEPFILE ${object}.d
     COMMENT "nvcc ${name} for ${archs}"

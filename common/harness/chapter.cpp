@@ -68,6 +68,33 @@ void Chapter::mistake(std::string name, std::string title, std::string code, Bod
   mistakes_.push_back({std::move(name), std::move(title), std::move(code), std::move(body)});
 }
 
+void Chapter::flag(std::string name, bool& variable, std::string help) {
+  Option o;
+  o.name = std::move(name);
+  o.help = std::move(help);
+  o.flag = &variable;
+  options_.push_back(std::move(o));
+}
+
+void Chapter::number(std::string name, uint32_t& variable, uint32_t least, uint32_t most, std::string help) {
+  Option o;
+  o.name = std::move(name);
+  o.help = std::move(help);
+  o.number = &variable;
+  o.least = least;
+  o.most = most;
+  options_.push_back(std::move(o));
+}
+
+void Chapter::choice(std::string name, std::string& variable, std::vector<std::string> choices, std::string help) {
+  Option o;
+  o.name = std::move(name);
+  o.help = std::move(help);
+  o.text = &variable;
+  o.choices = std::move(choices);
+  options_.push_back(std::move(o));
+}
+
 int Chapter::run(int argc, char** argv) {
   CLI::App app(fmt::format("Chapter {}: {}. {}", number_, title_, sentence_));
   bool list = false, json = false;
@@ -77,7 +104,11 @@ int Chapter::run(int argc, char** argv) {
   app.add_option("--part", only, "Run only this part (may be given several times)");
   app.add_option("--mistake", mistake, "Run this deliberately broken variant");
   app.add_flag("--json", json, "Write one JSON document instead of text");
-  if (add_options_) add_options_(app);
+  for (const Option& o : options_) {
+    if (o.flag) app.add_flag(o.name, *o.flag, o.help);
+    if (o.number) app.add_option(o.name, *o.number, o.help)->check(CLI::Range(o.least, o.most))->capture_default_str();
+    if (o.text) app.add_option(o.name, *o.text, o.help)->check(CLI::IsMember(o.choices))->capture_default_str();
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -7,15 +7,12 @@
 //     return chapter.run(argc, argv);
 //   }
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "common/harness/table.h"
-
-namespace CLI {
-class App;
-}
 
 namespace gen5::harness {
 
@@ -60,8 +57,10 @@ class Chapter {
   void part(std::string name, std::string title, Body body);
   /// A deliberately broken variant, run by --mistake alone. tinygpu ends it with the diagnosis `code`.
   void mistake(std::string name, std::string title, std::string code, Body body);
-  /// Adds the chapter's own options before run().
-  void options(std::function<void(CLI::App&)> add) { add_options_ = std::move(add); }
+  // Options of the chapter's own. The variables are set before a part runs.
+  void flag(std::string name, bool& variable, std::string help);
+  void number(std::string name, uint32_t& variable, uint32_t least, uint32_t most, std::string help);
+  void choice(std::string name, std::string& variable, std::vector<std::string> choices, std::string help);
 
   /// Parses the command line and runs what it asks for. 0: everything that was checked holds; 1: not; 2: usage.
   int run(int argc, char** argv);
@@ -73,7 +72,15 @@ class Chapter {
   };
   std::string number_, title_, sentence_;
   std::vector<Entry> parts_, mistakes_;
-  std::function<void(CLI::App&)> add_options_;
+  struct Option {
+    std::string name, help;
+    bool* flag = nullptr;
+    uint32_t* number = nullptr;
+    uint32_t least = 0, most = 0;
+    std::string* text = nullptr;
+    std::vector<std::string> choices;
+  };
+  std::vector<Option> options_;
 };
 
 }  // namespace gen5::harness

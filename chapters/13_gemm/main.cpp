@@ -1,0 +1,167 @@
+// Chapter 13: a GEMM for Blackwell's tensor core, climbed in six steps.
+//
+//   scripts/run gemm                          the last step at 1024 × 1024 × 1024
+//   scripts/run gemm --all                    every step, and what each bought
+//   scripts/run gemm --step 2 --m 300 --n 200 --k 136 --in f16 --out bf16
+//
+// Each step is a kernel of its own in stepN_*.cu that adds one idea to the one before; gemm.cuh holds what they share.
+// Read them in order, notes/13_gemm.md beside them.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "chapters/13_gemm/gemm.h"
+#include "common/harness/chapter.h"
+#include "common/harness/cuda_check.h"
+#include "common/harness/device.h"
+#include "common/harness/inputs.h"
+#include "common/layout/tile.h"
+
+namespace {
+
+using namespace gen5::harness;
+
+struct Options {
+  uint32_t m = 1024, n = 1024, k = 1024, step = 6;
+  bool all = false;
+  std::string in = "bf16", out = "f32", pattern = "uniform";
+} options;
+
+/// Dense f16 and bf16 operations of one SM in one cycle (probes/machines/b200.json, peak.f16).
+constexpr double kPeak = 8192;
+
+/// Sizes up to this are compared bit for bit throughout; larger ones in a sample of windows and by signed row sums.
+constexpr double kWholeComparison = 1.2e9;  // m·n·k
+
+/// The operands on both sides.
+struct Operands {
+  GemmInputs inputs;
+  std::vector<uint16_t> a, b;
+  DeviceBuffer<uint16_t> device_a, device_b;
+
+  Operands(Format format, Pattern pattern, uint32_t m, uint32_t n, uint32_t k)
+      : a(make_inputs(format, pattern, size_t(m) * k, 1)),
+        b(make_inputs(format, pattern, size_t(n) * k, 2)),
+        device_a(a),
+        device_b(b) {
+    inputs = {format, m, n, k, a.data(), b.data()};
+  }
+};
+
+Format input_format() { return options.in == "f16" ? Format::f16 : Format::bf16; }
+Output output_format() { return options.out == "bf16" ? Output::bf16 : Output::f32; }
+Pattern input_pattern() {
+  for (Pattern p : {Pattern::uniform, Pattern::wide, Pattern::cancelling, Pattern::subnormal, Pattern::special})
+    if (options.pattern == name_of(p)) return p;
+  return Pattern::uniform;
+}
+
+/// Runs one step on poisoned output and brings the result home as 32-bit words.
+Elapsed run_step(const gemm::Step& step, const Operands& operands, std::vector<uint32_t>& d) {
+  const GemmInputs& in = operands.inputs;
+  const Output out = output_format();
+  const size_t count = size_t(in.m) * in.n, bytes = out == Output::bf16 ? 2 : 4;
+  DeviceBuffer<uint8_t> result(count * bytes);
+  result.fill(0xff);  // NaN wherever nothing is written
+  const gemm::Problem problem{in.format,   out, in.m, in.n, in.k, operands.device_a.get(), operands.device_b.get(),
+                              result.get()};
+  Timer timer;
+  timer.start();
+  step.launch(problem);
+  const Elapsed elapsed = timer.stop();
+  const std::vector<uint8_t> raw = result.download();
+  d.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (bytes == 4)
+      std::memcpy(&d[i], &raw[i * 4], 4);
+    else
+      d[i] = raw[i * 2] | raw[i * 2 + 1] << 8;
+  }
+  return elapsed;
+}
+
+void verify(Report& report, const GemmInputs& in, const std::vector<uint32_t>& d) {
+  const Output out = output_format();
+  if (double(in.m) * in.n * in.k <= kWholeComparison) {
+    const Comparison c = compare_bits(in, out, d, 0, 0, in.m, in.n);
+    report.check("every bit is the fused sum's", c.equal(), c.describe(out));
+    if (input_pattern() != Pattern::special) {
+      const Bound b = check_float64(in, out, d);
+      report.check("within the bound of float64", b.outside == 0, b.describe());
+    }
+    return;
+  }
+  // Corners and a diagonal of windows bit for bit, everything by sums.
+  Comparison total;
+  for (uint32_t i = 0; i < 8; ++i) {
+    const uint32_t rows = std::min(128u, in.m), columns = std::min(128u, in.n);
+    const uint32_t m0 = uint32_t(uint64_t(in.m - rows) * i / 7),
+                   n0 = uint32_t(uint64_t(in.n - columns) * (i * 3 % 8) / 7);
+    const Comparison c = compare_bits(in, out, d, m0, n0, rows, columns);
+    if (total.equal()) {
+      const uint64_t compared = total.compared;
+      total = c;
+      total.compared += compared;
+    }
+  }
+  report.check("eight windows: every bit is the fused sum's", total.equal(), total.describe(out));
+  const Bound b = check_row_sums(in, out, d, 4, 3);
+  report.check("all rows: signed sums within the bound of float64", b.outside == 0, b.describe());
+}
+
+void gemm_part(Report& report) {
+  const Device device = current_device();
+  const uint32_t m = options.m, n = options.n, k = options.k;
+  report.say(fmt::format(
+      "D[{0} x {1}] = A[{0} x {2}] * B[{1} x {2}]^T, {3} inputs ({4}), f32 accumulation in Tensor Memory, {5} output.",
+      m, n, k, options.in, options.pattern, options.out));
+  const Operands operands(input_format(), input_pattern(), m, n, k);
+  Table table({"step", "tiles", "MMAs", "TMA loads", device.tinygpu ? "simulated cycles" : "cycles", "us",
+               "of chip's peak", "of SMs used", "host s", "gain"});
+  double before = 0;
+  std::vector<uint32_t> d;
+  for (const gemm::Step& step : gemm::kSteps) {
+    if (!options.all && step.number != int(options.step)) continue;
+    report.say(fmt::format("Step {}, {}: {}.", step.number, step.name, step.idea));
+    const Elapsed elapsed = run_step(step, operands, d);
+    verify(report, operands.inputs, d);
+    using gen5::layout::ceil_div;
+    const uint64_t tiles = uint64_t(ceil_div(m, 128)) * ceil_div(n, step.tile_n), blocks = ceil_div(k, 64);
+    const double cycles = device.cycles(elapsed.microseconds), flops = 2.0 * m * n * k;
+    const double used = double(std::min<uint64_t>(tiles, uint64_t(device.sms)));
+    const uint64_t loaded = step.number == 1 ? 0 : tiles * blocks * (128 + step.tile_n) * 128;
+    table.row({fmt::format("{} {}", step.number, step.name), with_commas(tiles), with_commas(tiles * blocks * 4),
+               with_unit(loaded), with_commas(uint64_t(cycles)), fmt::format("{:.1f}", elapsed.microseconds),
+               fmt::format("{:.1f} %", 100 * flops / (cycles * kPeak * device.sms)),
+               fmt::format("{:.1f} %", 100 * flops / (cycles * kPeak * used)),
+               fmt::format("{:.2f}", elapsed.host_seconds),
+               before > 0 ? fmt::format("x{:.2f}", before / cycles) : "-"});
+    report.value(fmt::format("step{}.cycles", step.number), cycles);
+    report.value(fmt::format("step{}.host_seconds", step.number), elapsed.host_seconds);
+    before = cycles;
+  }
+  report.say("");
+  report.table(table);
+  report.say(
+      fmt::format("A tile is 128 rows of D by 128 columns (256 in step 6); an MMA multiplies a tile 16 elements deep. "
+                  "The peak is {} operations a cycle "
+                  "and SM; a small product cannot fill {} SMs, so the second share counts only those that had a tile.",
+                  int(kPeak), device.sms));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Chapter chapter("13", "a GEMM in six steps",
+                  "TMA feeds a ring of swizzled tiles, tcgen05.mma accumulates in Tensor Memory.");
+  chapter.part("gemm", "D = A * B^T", gemm_part);
+  chapter.number("--m", options.m, 1, 1u << 20, "Rows of A and D");
+  chapter.number("--n", options.n, 4, 1u << 20, "Rows of B, columns of D: a multiple of 8, for f32 output of 4");
+  chapter.number("--k", options.k, 8, 1u << 20, "Columns of A and B: a multiple of 8");
+  chapter.number("--step", options.step, 1, 6, "The step to run");
+  chapter.flag("--all", options.all, "Run every step");
+  chapter.choice("--in", options.in, {"bf16", "f16"}, "Element type of A and B");
+  chapter.choice("--out", options.out, {"f32", "bf16"}, "Element type of D");
+  chapter.choice("--pattern", options.pattern, {"uniform", "wide", "cancelling", "subnormal", "special"}, "Operands");
+  return chapter.run(argc, argv);
+}

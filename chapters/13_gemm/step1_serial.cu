@@ -1,0 +1,109 @@
+// Step 1: one tile a CTA, everything in turn. 128 threads copy a block of A and B into shared memory in the plain
+// layout that needs no swizzle, one thread multiplies it, all wait, and so on along K. Nothing overlaps with anything.
+#include "chapters/13_gemm/gemm.cuh"
+
+namespace gemm {
+namespace {
+
+constexpr uint32_t kTileN = 128;
+
+/// Without swizzle the tensor core reads 8 × 16-byte core matrices: here each is 128 contiguous bytes, the next 8 rows
+/// follow, and the next 16 bytes along K lie a whole column of core matrices (128 rows × 16 bytes) further.
+template <layout::Element In>
+constexpr uint64_t kPlainOperand = layout::smem_descriptor({.element = In,
+                                                            .major = layout::Major::k,
+                                                            .swizzle = layout::Swizzle::none,
+                                                            .leading = 128 * 16,
+                                                            .stride = 8 * 16});
+
+struct Shared {
+  uint8_t a[kTileM * kRowBytes], b[kTileN * kRowBytes];
+  uint64_t multiplied;
+  uint32_t accumulator;
+};
+
+/// Copies 128 rows × 64 elements from `matrix` (rows × k) into the plain layout, 16 bytes at a time; zeros outside.
+__device__ void copy_block(uint8_t* tile, const uint16_t* matrix, uint32_t rows, uint32_t k, uint32_t row0,
+                           uint32_t k0) {
+  for (uint32_t i = threadIdx.x; i < 128 * 8; i += blockDim.x) {
+    const uint32_t row = i / 8, chunk = i % 8, k_at = k0 + chunk * 8;
+    uint4 words = {0, 0, 0, 0};
+    if (row0 + row < rows && k_at < k) words = *reinterpret_cast<const uint4*>(matrix + size_t(row0 + row) * k + k_at);
+    *reinterpret_cast<uint4*>(tile + layout::k_major_offset(layout::Swizzle::none, 128, row, chunk * 16)) = words;
+  }
+}
+
+template <layout::Element In, class Out>
+__global__ void __launch_bounds__(128) serial(const __grid_constant__ Arguments args) {
+  extern __shared__ __align__(1024) uint8_t memory[];
+  auto& shared = *reinterpret_cast<Shared*>(memory);
+  const uint32_t warp = threadIdx.x / 32;
+  const uint32_t row0 = blockIdx.y * kTileM, column0 = blockIdx.x * kTileN;
+  const uint32_t multiplied = shared_address(&shared.multiplied);
+
+  if (threadIdx.x == 0) {
+    mbarrier_init(multiplied, 1);
+    fence_mbarrier_init();
+  }
+  if (warp == 0) {
+    tcgen05_alloc(shared_address(&shared.accumulator), kTileN);
+    tcgen05_relinquish_alloc_permit();
+  }
+  tcgen05_fence_before_thread_sync();
+  __syncthreads();
+  tcgen05_fence_after_thread_sync();
+  const uint32_t accumulator = shared.accumulator;
+
+  uint32_t parity = 0;
+  for (uint32_t k0 = 0; k0 < args.k; k0 += kBlockK, parity ^= 1) {
+    copy_block(shared.a, args.a, args.m, args.k, row0, k0);
+    copy_block(shared.b, args.b, args.n, args.k, column0, k0);
+    // The tensor core reads shared memory through the async proxy: each writer's bytes must cross over first.
+    fence_proxy_async_shared();
+    __syncthreads();
+    if (warp == 0 && elect_sync()) {
+      for (uint32_t step = 0; step < kBlockK / kInstructionK; ++step) {
+        const uint32_t along_k = step * 2 * 128 * 16;  // two 16-byte columns of core matrices
+        tcgen05_mma_f16(accumulator, layout::at_address(kPlainOperand<In>, shared_address(shared.a) + along_k),
+                        layout::at_address(kPlainOperand<In>, shared_address(shared.b) + along_k),
+                        kInstruction<In, kTileN>, k0 + step > 0);
+      }
+      tcgen05_commit(multiplied);
+    }
+    mbarrier_wait_parity(multiplied, parity);
+  }
+  tcgen05_fence_after_thread_sync();
+
+  // Thread t holds row t of the tile: Tensor Memory lane t.
+  const uint32_t row = row0 + threadIdx.x;
+  constexpr uint32_t kColumns = Row<Out>::kColumns;
+  for (uint32_t c = 0; c < kTileN; c += kColumns) {
+    Row<Out> r;
+    r.load(layout::tmem_address(accumulator, warp * 32, c));
+    for (uint32_t chunk = 0; chunk < 8; ++chunk) {
+      const uint32_t column = column0 + c + chunk * (kColumns / 8);
+      if (row < args.m && column < args.n) {
+        auto* to = static_cast<Out*>(args.d) + size_t(row) * args.n + column;
+        *reinterpret_cast<uint4*>(to) =
+            make_uint4(r.word[4 * chunk], r.word[4 * chunk + 1], r.word[4 * chunk + 2], r.word[4 * chunk + 3]);
+      }
+    }
+  }
+
+  tcgen05_fence_before_thread_sync();
+  __syncthreads();
+  tcgen05_fence_after_thread_sync();
+  if (warp == 0) tcgen05_dealloc(accumulator, kTileN);
+}
+
+}  // namespace
+
+void launch_serial(const Problem& p) {
+  for_types(p, [&]<layout::Element In, class Out>() {
+    const Arguments args = make_arguments(p, kTileN);
+    const dim3 grid(layout::ceil_div(p.n, kTileN), layout::ceil_div(p.m, kTileM));
+    serial<In, Out><<<grid, 128, sizeof(Shared)>>>(args);
+  });
+}
+
+}  // namespace gemm
