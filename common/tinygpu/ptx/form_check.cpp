@@ -359,7 +359,7 @@ bool Checker::operand_fits(const Function& f, const Instruction& in, const Spell
              operand_fits(f, in, s, m, p.parts[1], o.elems[1], faults);
     case OperandPattern::Kind::vector: {
       if (o.kind != Operand::Kind::vector) return no();
-      if (int64_t(o.elems.size()) != count_of(p, s, m)) return no();
+      if (p.count[0] != "any" && int64_t(o.elems.size()) != count_of(p, s, m)) return no();
       bool some_register = false;
       for (const Operand& e : o.elems) {
         if (!operand_fits(f, in, s, m, p.parts[0], e, faults)) return false;

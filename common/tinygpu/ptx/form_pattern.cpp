@@ -137,7 +137,7 @@ void read_type(OperandPattern& p, std::string text) {
     p.type_index = text.size() > 1 ? text[1] - '0' : 0;
   } else {
     p.type = type_from_name(text);
-    if (p.type == Type::none) throw std::logic_error("forms: no type '" + text + "'");
+    if (p.type == Type::none && text != "any") throw std::logic_error("forms: no type '" + text + "'");
     if (p.type == Type::pred && p.kind == OperandPattern::Kind::source) p.kind = OperandPattern::Kind::predicate;
   }
 }

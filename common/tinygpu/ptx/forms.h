@@ -20,6 +20,7 @@
 //   a:b32~                   in a vector: not all of its elements may be literals
 //   _=sink                   the sink and nothing else
 //   n:imm(1|2|4)  n:b32(0..15/4)   limits of a literal: values, or a range and what divides it
+//   a:any                    any register or literal; {a:any*any}: a vector of any length
 //   p:pred                   a predicate, !predicate or literal
 //   [a:shared]               an address in that space: generic global shared local const param tmem; `by`: as modifiers
 //   say [m:global, {c:b32*dim}]  a tensor map's address with coordinates {d=b32*num*2}            a vector; counts are

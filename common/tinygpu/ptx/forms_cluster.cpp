@@ -48,7 +48,7 @@ constexpr Form kForms[] = {
     REMOTE_RED("and|or|xor b32"),
     REMOTE_RED("add u32|s32|u64"),
     REMOTE_RED("add s64"),
-    {"st.bulk", "[weak] [shared::cta]", "[dst:by], size:b64, zero:imm(0)", {8, 6}, kSm100},
+    {"st.bulk", "[weak] [shared::cta]", "[dst:by], size:b64(0..16777216/8), zero:imm(0)", {8, 6}, kSm100},
     {"griddepcontrol", "wait|launch_dependents", "", {7, 8}, kSm90},
     {"setmaxnreg", "inc|dec sync aligned u32", "registers:imm(24..256/8)", {8, 0}, kHopperOrBlackwellSpecific},
     {"elect.sync", "", "leader=b32_|chosen=pred, members:b32", {8, 0}, kSm90},

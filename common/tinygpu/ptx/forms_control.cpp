@@ -1,7 +1,51 @@
+// Control flow, barriers and fences (PTX ISA 9.7.12, 9.7.13.1 - 9.7.13.6).
 #include "common/tinygpu/ptx/forms.h"
 
 namespace tinygpu::ptx::forms {
 
-std::span<const Form> control_forms() { return {}; }
+#define BARRIER_ROWS(BASE, ALIGNED)                                                                              \
+  {BASE ".sync", ALIGNED, "barrier:b32(0..15), threads:b32(0..4294967295/32)?"},                                 \
+      {BASE ".arrive", ALIGNED, "barrier:b32(0..15), threads:b32(0..4294967295/32)"},                            \
+      {BASE ".red", ALIGNED " popc u32", "d=b32, barrier:b32(0..15), threads:b32(0..4294967295/32)?, p:pred"}, { \
+    BASE ".red", ALIGNED " and|or pred", "d=pred, barrier:b32(0..15), threads:b32(0..4294967295/32)?, p:pred"    \
+  }
+
+namespace {
+
+constexpr Form kForms[] = {
+    {"bra", "[uni]", "target:label"},
+    {"brx.idx", "[uni]", "index:b32, targets:label"},
+    {"call", "[uni]", "*"},
+    {"ret", "[uni]", ""},
+    {"exit", "", ""},
+    {"trap", "", ""},
+    {"brkpt", "", ""},
+    {"nanosleep", "u32", "t:b32", {6, 3}},
+    {"pmevent", "[mask]", "a:imm"},
+
+    BARRIER_ROWS("bar", ""),
+    BARRIER_ROWS("bar.cta", ""),
+    BARRIER_ROWS("barrier", "[aligned]"),
+    BARRIER_ROWS("barrier.cta", "[aligned]"),
+    {"bar.warp.sync", "", "members:b32", {6, 0}},
+
+    {"membar", "cta|gl|sys", ""},
+    {"membar.proxy", "alias", "", {7, 5}},
+    {"fence", "[sc|acq_rel] $scope", "", {6, 0}},
+    {"fence", "acquire|release $scope", "", {8, 6}, kSm90},
+    {"fence", "acquire sync_restrict::shared::cluster cluster", "", {8, 6}, kSm90},
+    {"fence", "release sync_restrict::shared::cta cluster", "", {8, 6}, kSm90},
+    {"fence.mbarrier_init", "release cluster", "", {8, 0}, kSm90},
+    {"fence.proxy", "alias", "", {7, 5}},
+    {"fence.proxy", "async [global|shared::cta|shared::cluster]", "", {8, 0}, kSm90},
+    {"fence.proxy", "async::generic acquire sync_restrict::shared::cluster cluster", "", {8, 6}, kSm90},
+    {"fence.proxy", "async::generic release sync_restrict::shared::cta cluster", "", {8, 6}, kSm90},
+    {"fence.proxy", "tensormap::generic release $scope", "", {8, 3}, kSm90},
+    {"fence.proxy", "tensormap::generic acquire $scope", "[map:generic], size:imm(128)", {8, 3}, kSm90},
+};
+
+}  // namespace
+
+std::span<const Form> control_forms() { return kForms; }
 
 }  // namespace tinygpu::ptx::forms

@@ -1,7 +1,24 @@
+// Votes, shuffles, reductions within a warp (PTX ISA 9.7.9.6, 9.7.13.8 - 11).
 #include "common/tinygpu/ptx/forms.h"
 
 namespace tinygpu::ptx::forms {
 
-std::span<const Form> warp_forms() { return {}; }
+namespace {
+
+constexpr Form kForms[] = {
+    {"shfl.sync", "up|down|bfly|idx b32", "d=b32|?p=pred, a:b32, b:b32, c:b32, members:b32", {6, 0}},
+    {"vote.sync", "all|any|uni pred", "d=pred, a:pred, members:b32", {6, 0}},
+    {"vote.sync", "ballot b32", "d=b32, a:pred, members:b32", {6, 0}},
+    {"match.sync", "any b32|b64", "d=b32, a:T, members:b32", {6, 0}},
+    {"match.sync", "all b32|b64", "d=b32|?p=pred, a:T, members:b32", {6, 0}},
+    {"redux.sync", "add|min|max u32|s32", "d=T, a:T, members:b32", {7, 0}},
+    {"redux.sync", "and|or|xor b32", "d=T, a:T, members:b32", {7, 0}},
+    {"redux.sync", "min|max [abs] [NaN] f32", "d=T, a:T, members:b32", {8, 6}, kSm100Family},
+    {"activemask", "b32", "d=b32", {6, 2}},
+};
+
+}  // namespace
+
+std::span<const Form> warp_forms() { return kForms; }
 
 }  // namespace tinygpu::ptx::forms
