@@ -1,0 +1,91 @@
+// The design's rule "dependencies point downward only", held over the include graph.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <regex>
+#include <set>
+
+#include "tests/repo/source_files.h"
+
+namespace {
+
+using Layers = std::set<std::string>;
+
+/// Which layers each layer may include, besides itself.
+const std::map<std::string, Layers> kAllowed = {
+    {"common/tinygpu/base", {}},
+    {"common/tinygpu/numerics", {}},
+    {"common/tinygpu/ptx", {"common/tinygpu/base"}},
+    {"common/tinygpu/program", {"common/tinygpu/ptx", "common/tinygpu/base"}},
+    {"common/tinygpu/machine", {"common/tinygpu/program", "common/tinygpu/ptx", "common/tinygpu/base"}},
+    {"common/tinygpu/timing",
+     {"common/tinygpu/machine", "common/tinygpu/program", "common/tinygpu/ptx", "common/tinygpu/base"}},
+    {"common/tinygpu/check",
+     {"common/tinygpu/machine", "common/tinygpu/program", "common/tinygpu/ptx", "common/tinygpu/base"}},
+    {"common/tinygpu/observe",
+     {"common/tinygpu/machine", "common/tinygpu/program", "common/tinygpu/ptx", "common/tinygpu/base"}},
+    {"common/tinygpu/engines",
+     {"common/tinygpu/machine", "common/tinygpu/program", "common/tinygpu/ptx", "common/tinygpu/base",
+      "common/tinygpu/numerics"}},
+    {"common/tinygpu/isa",
+     {"common/tinygpu/engines", "common/tinygpu/machine", "common/tinygpu/program", "common/tinygpu/ptx",
+      "common/tinygpu/base", "common/tinygpu/numerics"}},
+    {"common/tinygpu/cuda",
+     {"common/tinygpu/isa", "common/tinygpu/engines", "common/tinygpu/machine", "common/tinygpu/program",
+      "common/tinygpu/ptx", "common/tinygpu/base", "common/tinygpu/timing", "common/tinygpu/check",
+      "common/tinygpu/observe"}},
+    {"common/tinygpu/cli",
+     {"common/tinygpu/cuda", "common/tinygpu/isa", "common/tinygpu/engines", "common/tinygpu/machine",
+      "common/tinygpu/program", "common/tinygpu/ptx", "common/tinygpu/base", "common/tinygpu/timing",
+      "common/tinygpu/check", "common/tinygpu/observe", "common/tinygpu/numerics"}},
+    // What kernels encode and what the machine decodes share nothing, and no chapter knows where it runs.
+    {"common/layout", {}},
+    {"common/ptx", {}},
+    {"common/harness", {"common/layout"}},
+    {"chapters", {"common/harness", "common/layout", "common/ptx"}},
+    {"probes", {"common/harness", "common/layout", "common/ptx"}},
+};
+
+std::string layer_of(const std::string& path) {
+  std::string best;
+  for (const auto& [layer, unused] : kAllowed)
+    if (path.rfind(layer + "/", 0) == 0 && layer.size() > best.size()) best = layer;
+  return best;
+}
+
+TEST(IncludeGraph, PointsDownward) {
+  const std::regex include(R"(#include\s*"([^"]+)\")");
+  int seen = 0;
+  for (const char* folder : {"common", "chapters", "probes"})
+    for (const auto& file : repo::files(folder, {".h", ".cpp", ".cu", ".cuh", ".inc"})) {
+      const std::string layer = layer_of(file.string());
+      ASSERT_FALSE(layer.empty()) << file << " lies in no layer that this test knows";
+      const std::string text = repo::read(repo::root / file);
+      for (auto it = std::sregex_iterator(text.begin(), text.end(), include); it != std::sregex_iterator(); ++it) {
+        const std::string target = (*it)[1];
+        if (!std::filesystem::exists(repo::root / target)) continue;  // generated, or beside the file
+        const std::string other = layer_of(target);
+        ++seen;
+        EXPECT_TRUE(other == layer || kAllowed.at(layer).count(other)) << file << " includes " << target;
+      }
+    }
+  EXPECT_GT(seen, 100);
+}
+
+// Project includes are written from the root, so that the test above sees them all.
+TEST(IncludeGraph, IncludesAreWrittenFromTheRoot) {
+  const std::regex include(R"(#include\s*"([^"]+)\")");
+  for (const char* folder : {"common", "chapters", "probes", "tests"})
+    for (const auto& file : repo::files(folder, {".h", ".cpp", ".cu", ".cuh"})) {
+      const std::string text = repo::read(repo::root / file);
+      for (auto it = std::sregex_iterator(text.begin(), text.end(), include); it != std::sregex_iterator(); ++it) {
+        const std::string target = (*it)[1];
+        if (std::filesystem::exists((repo::root / file).parent_path() / target)) {
+          EXPECT_TRUE(std::filesystem::exists(repo::root / target))
+              << file << " includes \"" << target << "\" from beside itself";
+        }
+      }
+    }
+}
+
+}  // namespace
