@@ -1,0 +1,45 @@
+#include "common/tinygpu/cuda/cubin.h"
+
+#include <cstring>
+
+namespace tinygpu::cuda {
+
+namespace {
+
+constexpr uint16_t kMachineCuda = 190;
+constexpr uint8_t kFormatSized = 4;       // {u8 format, u8 attribute, u16 size, size bytes}
+constexpr uint8_t kRegisterCount = 0x2f;  // {u32 symbol, u32 registers}
+constexpr uint8_t kFrameSize = 0x11;      // {u32 symbol, u32 bytes}
+
+}  // namespace
+
+std::map<std::string, CubinKernel> read_cubin(Bytes cubin) {
+  std::map<std::string, CubinKernel> out;
+  const auto elf = Elf::read(cubin);
+  if (!elf || elf->machine() != kMachineCuda) return out;
+  const Elf::Section* info = elf->section(".nv.info");
+  if (!info) return out;
+  const auto names = elf->symbol_names();
+  const Bytes b = info->bytes;
+  for (size_t at = 0; at + 4 <= b.size();) {
+    const uint8_t format = b[at], attribute = b[at + 1];
+    uint16_t size = 0;
+    std::memcpy(&size, b.data() + at + 2, 2);
+    at += 4;
+    if (format != kFormatSized) continue;  // the other formats hold their value in the size field
+    if (at + size > b.size()) break;
+    if (size >= 8 && (attribute == kRegisterCount || attribute == kFrameSize)) {
+      uint32_t symbol, value;
+      std::memcpy(&symbol, b.data() + at, 4);
+      std::memcpy(&value, b.data() + at + 4, 4);
+      if (symbol < names.size()) {
+        CubinKernel& k = out[std::string(names[symbol])];
+        (attribute == kRegisterCount ? k.registers : k.frame_bytes) = value;
+      }
+    }
+    at += size;
+  }
+  return out;
+}
+
+}  // namespace tinygpu::cuda

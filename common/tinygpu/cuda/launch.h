@@ -1,0 +1,37 @@
+// A kernel launch: the checks the driver makes before it, parameters, the run, and what its end means for the context.
+#pragma once
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "common/tinygpu/cuda/module.h"
+#include "common/tinygpu/machine/gpu.h"
+
+namespace tinygpu::cuda {
+
+class State;
+
+struct LaunchRequest {
+  Kernel* kernel = nullptr;
+  Dim3 grid, block;
+  Dim3 cluster{1, 1, 1};
+  bool cluster_given = false;
+  size_t dynamic_shared = 0;
+  bool cooperative = false;
+  void** args = nullptr;         // args[i] points at parameter i
+  const void* packed = nullptr;  // or all parameters laid out already (CU_LAUNCH_PARAM_BUFFER_POINTER)
+  size_t packed_size = 0;
+  bool from_runtime = false;  // the runtime reports a bad grid or block as cudaErrorInvalidConfiguration
+};
+
+/// Checks and runs. A refused launch returns its code at once, with a diagnosis on stderr; a fault inside the kernel
+/// makes the context's sticky error and, as the launch is asynchronous on hardware, returns success here.
+CUresult launch(State& s, const LaunchRequest& r);
+
+/// Most dynamic shared memory that a launch of the kernel may ask for now.
+uint32_t dynamic_shared_limit(const MachineSpec& spec, const Kernel& k);
+/// Clusters of the kernel that can be resident at once, 0 if one doesn't fit.
+uint32_t active_clusters(const MachineSpec& spec, const Function& f, uint32_t threads, uint32_t dynamic_shared,
+                         uint32_t cluster_size);
+
+}  // namespace tinygpu::cuda

@@ -1,0 +1,51 @@
+#include "common/tinygpu/cuda/launch_attributes.h"
+
+#include <fmt/format.h>
+
+#include "common/tinygpu/cuda/state.h"
+
+namespace tinygpu::cuda {
+
+CUresult read_attributes(const CUlaunchAttribute* attributes, unsigned count, LaunchRequest& r,
+                         const void*& event_after) {
+  if (count && !attributes) return CUDA_ERROR_INVALID_VALUE;
+  for (unsigned i = 0; i < count; ++i) {
+    const CUlaunchAttributeValue& v = attributes[i].value;
+    switch (attributes[i].id) {
+      case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        r.cluster = {v.clusterDim.x, v.clusterDim.y, v.clusterDim.z};
+        r.cluster_given = true;
+        break;
+      case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: r.cooperative = v.cooperative != 0; break;
+      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT: event_after = v.programmaticEvent.event; break;
+      case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT: event_after = v.launchCompletionEvent.event; break;
+      case CU_LAUNCH_ATTRIBUTE_IGNORE:
+      case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+      case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+      case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+      case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+      case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+      case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+      case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+      case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING: break;
+      default:
+        say("launch-attribute",
+            fmt::format("launch attribute {} is not implemented by tinygpu", int(attributes[i].id)));
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult launch_with(State& s, const CUlaunchAttribute* attributes, unsigned count, LaunchRequest& r) {
+  const void* event = nullptr;
+  if (CUresult e = read_attributes(attributes, count, r, event); e != CUDA_SUCCESS) return e;
+  if (event && !s.is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
+  if (CUresult e = launch(s, r); e != CUDA_SUCCESS) return e;
+  if (event) s.record(event);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace tinygpu::cuda

@@ -1,0 +1,20 @@
+// Launch attributes: cudaLaunchAttribute and CUlaunchAttribute are the same type under two names.
+#pragma once
+#include <cuda.h>
+
+#include "common/tinygpu/cuda/launch.h"
+
+namespace tinygpu::cuda {
+
+class State;
+
+/// Reads `count` attributes into the request. Those that only steer scheduling (programmatic dependent launch,
+/// priority, preferred cluster, cache hints) are accepted and change nothing here: launches run one after the other.
+/// `event_after` receives the event that an attribute asks to be recorded with the launch.
+CUresult read_attributes(const CUlaunchAttribute* attributes, unsigned count, LaunchRequest& request,
+                         const void*& event_after);
+
+/// Launches and records the event of the attributes, if any.
+CUresult launch_with(State& s, const CUlaunchAttribute* attributes, unsigned count, LaunchRequest& request);
+
+}  // namespace tinygpu::cuda

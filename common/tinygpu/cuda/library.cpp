@@ -1,0 +1,106 @@
+#include "common/tinygpu/cuda/library.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "common/tinygpu/cuda/launch.h"
+#include "common/tinygpu/cuda/launch_attributes.h"
+#include "common/tinygpu/cuda/state.h"
+
+namespace tinygpu::cuda {
+
+namespace {
+
+/// Writes `text` into the buffer of `buffer` and its used size into the value of `size` (which held the capacity).
+/// False if the caller gave no buffer.
+bool write_log(const JitOptions& jit, CUjit_option buffer, CUjit_option size, const std::string& text) {
+  char* to = nullptr;
+  void** size_value = nullptr;
+  for (unsigned i = 0; i < jit.count; ++i) {
+    if (jit.options[i] == buffer) to = static_cast<char*>(jit.values[i]);
+    if (jit.options[i] == size) size_value = &jit.values[i];
+  }
+  if (!to || !size_value) return false;
+  const auto capacity = static_cast<unsigned>(reinterpret_cast<uintptr_t>(*size_value));
+  if (capacity == 0) return false;
+  const size_t n = std::min<size_t>(text.size(), capacity - 1);
+  std::memcpy(to, text.data(), n);
+  to[n] = '\0';
+  *size_value = reinterpret_cast<void*>(uintptr_t(n));
+  return true;
+}
+
+}  // namespace
+
+CUresult load_image(State& s, const void* image, const JitOptions& jit, Module*& out) {
+  if (!image) return CUDA_ERROR_INVALID_VALUE;
+  ImageChoice images;
+  std::string message;
+  CUresult e = images_of(image, s.gpu.spec, images, message);
+  std::unique_ptr<Module> module;
+  if (e == CUDA_SUCCESS) {
+    module = std::make_unique<Module>(s.gpu, std::move(images));
+    e = module->load_quietly();
+    message = module->log();
+  }
+  write_log(jit, CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, "");
+  const bool logged = write_log(jit, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, message);
+  if (e != CUDA_SUCCESS) {
+    if (!logged) say("module-not-loaded", message);
+    return e;
+  }
+  out = s.add_module(std::move(module));
+  return CUDA_SUCCESS;
+}
+
+CUresult load_file(State& s, const char* path, const JitOptions& jit, Module*& out) {
+  if (!path) return CUDA_ERROR_INVALID_VALUE;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    say("file-not-found", fmt::format("cannot read {}", path));
+    return CUDA_ERROR_FILE_NOT_FOUND;
+  }
+  std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  bytes.resize(std::max<size_t>(bytes.size(), 64));  // images are told apart by their first bytes
+  return load_image(s, bytes.c_str(), jit, out);
+}
+
+CUresult find_in_module(State& s, const void* module, const char* name, Kernel*& out) {
+  auto* m = static_cast<Module*>(const_cast<void*>(module));
+  if (!name) return CUDA_ERROR_INVALID_VALUE;
+  if (!s.has_module(m)) return CUDA_ERROR_INVALID_HANDLE;
+  out = m->kernel(name);
+  return out ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult find_global(State& s, const void* module, const char* name, void** address, size_t* size) {
+  auto* m = static_cast<Module*>(const_cast<void*>(module));
+  if (!name) return CUDA_ERROR_INVALID_VALUE;
+  if (!s.has_module(m)) return CUDA_ERROR_INVALID_HANDLE;
+  const LoadedVariable* v = m->variable(name);
+  if (!v) return CUDA_ERROR_NOT_FOUND;
+  if (address) *address = reinterpret_cast<void*>(v->address);
+  if (size) *size = v->size;
+  return CUDA_SUCCESS;
+}
+
+CUresult count_active_clusters(State& s, Kernel& k, uint32_t threads, size_t dynamic_shared,
+                               const CUlaunchAttribute* attributes, unsigned count, int& out) {
+  if (CUresult e = k.module->resolve(k); e != CUDA_SUCCESS) return e;
+  LaunchRequest r;
+  const void* event = nullptr;
+  if (CUresult e = read_attributes(attributes, count, r, event); e != CUDA_SUCCESS) return e;
+  const uint32_t* required = k.function->source->reqnctapercluster;
+  if (!r.cluster_given && required[0]) r.cluster = {required[0], std::max(1u, required[1]), std::max(1u, required[2])};
+  const uint64_t size = r.cluster.count();
+  if (size == 0 || size > (k.non_portable_cluster ? s.gpu.spec.max_cluster : s.gpu.spec.portable_cluster))
+    return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  out = int(active_clusters(s.gpu.spec, *k.function, threads, uint32_t(dynamic_shared), uint32_t(size)));
+  return CUDA_SUCCESS;
+}
+
+}  // namespace tinygpu::cuda

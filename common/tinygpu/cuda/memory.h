@@ -1,0 +1,39 @@
+// Device memory as both APIs see it: allocation, copies in any direction, fills.
+#pragma once
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/tinygpu/machine/memory.h"
+
+namespace tinygpu::cuda {
+
+class State;
+
+/// Which side a copy's pointer must be on. `either`: found out from the address (unified addressing).
+enum class Side : uint8_t { host, device, either };
+
+/// INVALID_VALUE for size 0, OUT_OF_MEMORY (with a diagnosis).
+CUresult allocate(State& s, uint64_t& address, size_t size, MemoryKind kind);
+/// INVALID_VALUE unless `address` is the start of a live allocation of this kind.
+CUresult release(State& s, uint64_t address, MemoryKind kind);
+
+/// One operand of a copy: `pitch` bytes from row to row, `slice` bytes from plane to plane.
+struct CopyEnd {
+  const void* base = nullptr;
+  Side side = Side::either;
+  size_t pitch = 0, slice = 0;
+};
+/// Copies width bytes × height rows × depth planes. INVALID_VALUE if any byte is outside an allocation or on the wrong
+/// side. Overlapping operands give unspecified bytes.
+CUresult copy(State& s, const CopyEnd& dst, const CopyEnd& src, size_t width, size_t height = 1, size_t depth = 1);
+
+/// Fills width elements of `bytes` (1, 2, 4) × height × depth with `value`.
+CUresult fill(State& s, uint64_t dst, uint32_t value, int bytes, size_t width, size_t height = 1, size_t pitch = 0,
+              size_t depth = 1, size_t slice = 0);
+
+/// A pointer through which tinygpu may touch [p, p+size); nullptr if the range is not what `side` asks for.
+uint8_t* reach(State& s, const void* p, size_t size, Side side);
+
+}  // namespace tinygpu::cuda

@@ -1,0 +1,261 @@
+#include "common/tinygpu/cuda/module.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "common/tinygpu/cuda/error.h"
+#include "common/tinygpu/cuda/state.h"
+#include "common/tinygpu/isa/instruction_set.h"
+#include "common/tinygpu/ptx/parser.h"
+
+namespace tinygpu::cuda {
+
+namespace {
+
+/// "sm_100a" → 100 and 'a' (0 without suffix). False if it is something else.
+bool split_target(std::string_view target, int& number, char& suffix) {
+  if (!target.starts_with("sm_")) return false;
+  target.remove_prefix(3);
+  const auto [end, error] = std::from_chars(target.data(), target.data() + target.size(), number);
+  if (error != std::errc()) return false;
+  const size_t rest = target.size() - size_t(end - target.data());
+  suffix = rest ? *end : '\0';
+  return rest <= 1;
+}
+
+/// Of two targets that run here: the one the driver prefers is the higher, and the more specific of equals.
+int preference(std::string_view target) {
+  int number = 0;
+  char suffix = 0;
+  if (!split_target(target, number, suffix)) return -1;
+  return number * 4 + (suffix == 'a' ? 2 : suffix == 'f' ? 1 : 0);
+}
+
+std::string rebuild_advice(const MachineSpec& spec) {
+  const int cc = spec.compute_major * 10 + spec.compute_minor;
+  return fmt::format("rebuild with -gencode arch=compute_{0}a,code=[sm_{0}a,compute_{0}a]", cc);
+}
+
+std::string render(const ptx::ParseError& e) {
+  std::string out;
+  for (const ptx::ParseMessage& m : e.messages) {
+    out += fmt::format("{}:{}: error: {}\n", m.pos.line, m.pos.col, m.text);
+    if (!m.help.empty()) out += fmt::format("  help: {}\n", m.help);
+  }
+  return out.empty() ? std::string(e.what()) + "\n" : out;
+}
+
+}  // namespace
+
+bool target_runs_on(std::string_view target, int major, int minor) {
+  int number = 0;
+  char suffix = 0;
+  if (!split_target(target, number, suffix)) return false;
+  const int here = major * 10 + minor;
+  if (suffix == 'a') return number == here;
+  if (suffix == 'f') return number / 10 == major && number <= here;
+  return suffix == '\0' && number <= here;
+}
+
+CUresult choose_images(const std::vector<Bytes>& containers, const MachineSpec& spec, ImageChoice& out,
+                       std::string& message) {
+  std::vector<std::string> seen;
+  bool cubins = false;
+  for (const Bytes& container : containers) {
+    PtxImage best;
+    std::string best_target;
+    const std::vector<FatbinEntry> entries = read_fatbin(container);
+    for (const FatbinEntry& e : entries) {
+      cubins |= e.kind == FatbinEntry::Kind::cubin;
+      if (e.kind != FatbinEntry::Kind::ptx) continue;
+      std::string text = e.image();
+      const std::string target(ptx_target(text));
+      seen.push_back(target);
+      if (!target_runs_on(target, spec.compute_major, spec.compute_minor)) continue;
+      if (preference(target) <= preference(best_target)) continue;
+      best.text = std::move(text);
+      best_target = target;
+    }
+    if (best_target.empty()) continue;
+    int number = 0;
+    char suffix = 0;
+    split_target(best_target, number, suffix);
+    for (const FatbinEntry& e : entries)
+      if (e.kind == FatbinEntry::Kind::cubin && e.arch == uint32_t(number)) {
+        const std::string cubin = e.image();
+        best.assembled = true;
+        for (const auto& [name, k] : read_cubin({reinterpret_cast<const uint8_t*>(cubin.data()), cubin.size()}))
+          out.resources[name] = k;
+      }
+    out.ptx.push_back(std::move(best));
+  }
+  if (!out.ptx.empty()) return CUDA_SUCCESS;
+  if (!seen.empty()) {
+    std::sort(seen.begin(), seen.end());
+    seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+    message =
+        fmt::format("the program carries PTX for {} only, and the machine {} is sm_{}{}; {}", fmt::join(seen, ", "),
+                    spec.name, spec.compute_major, spec.compute_minor, rebuild_advice(spec));
+    if (std::find(seen.begin(), seen.end(), "sm_90a") != seen.end()) message += ", or run it with --machine h200";
+  } else if (cubins) {
+    message =
+        fmt::format("the program carries machine code (cubin) only, and tinygpu runs PTX; {}", rebuild_advice(spec));
+  } else {
+    message = fmt::format("the fatbin is empty; {}", rebuild_advice(spec));
+  }
+  return CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+CUresult images_of(const void* image, const MachineSpec& spec, ImageChoice& out, std::string& message) {
+  uint32_t magic;
+  std::memcpy(&magic, image, 4);
+  try {
+    if (magic == FatbinWrapper::kMagic)
+      return choose_images(containers_of(*static_cast<const FatbinWrapper*>(image)), spec, out, message);
+    Bytes head(static_cast<const uint8_t*>(image), 16);
+    if (is_fatbin(head)) return choose_images({Bytes(head.data(), fatbin_size(image))}, spec, out, message);
+  } catch (const FatbinError& e) {
+    message = e.what();
+    return CUDA_ERROR_INVALID_IMAGE;
+  }
+  if (is_elf({static_cast<const uint8_t*>(image), 4})) {
+    message =
+        "a cubin was given, and tinygpu runs PTX; load the PTX text instead (nvcc --ptx, or in Triton the kernel's "
+        "asm[\"ptx\"])";
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  }
+  PtxImage ptx;
+  ptx.text = static_cast<const char*>(image);
+  const std::string_view target = ptx_target(ptx.text);
+  if (target.empty()) {
+    message = "the image is neither PTX (no .target), a fatbin nor a cubin";
+    return CUDA_ERROR_INVALID_IMAGE;
+  }
+  if (!target_runs_on(target, spec.compute_major, spec.compute_minor)) {
+    message = fmt::format("the PTX is for {}, and the machine {} is sm_{}{}", target, spec.name, spec.compute_major,
+                          spec.compute_minor);
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  }
+  out.ptx.push_back(std::move(ptx));
+  return CUDA_SUCCESS;
+}
+
+/// Places variables in the machine's memory and remembers them for the module's end.
+class Module::Store final : public VariableStore {
+ public:
+  Store(Gpu& gpu, std::vector<uint64_t>& owned) : gpu_(gpu), owned_(owned) {}
+  uint64_t allocate(const std::string& name, uint64_t size, uint32_t align, bool managed, bool constant) override {
+    const MemoryKind kind = managed ? MemoryKind::managed : constant ? MemoryKind::constant : MemoryKind::device;
+    const uint64_t address = gpu_.memory.allocate(size, std::max<uint32_t>(align, 256), kind, name);
+    if (!address) throw LinkError("out of memory for variable " + name);
+    owned_.push_back(address);
+    return address;
+  }
+  void write(uint64_t address, const void* bytes, size_t size) override {
+    if (uint8_t* p = gpu_.memory.translate(address, size)) std::memcpy(p, bytes, size);
+  }
+
+ private:
+  Gpu& gpu_;
+  std::vector<uint64_t>& owned_;
+};
+
+Module::~Module() {
+  for (uint64_t address : owned_) gpu_.memory.release(address);
+}
+
+CUresult Module::load_quietly() {
+  if (!tried_) {
+    tried_ = true;
+    result_ = load_now();
+  }
+  return result_;
+}
+
+CUresult Module::load() {
+  const bool first = !tried_;
+  load_quietly();
+  if (first && result_ != CUDA_SUCCESS) say("module-not-loaded", log_);
+  return result_;
+}
+
+CUresult Module::load_now() {
+  try {
+    if (wrapper_)
+      if (CUresult e = choose_images(containers_of(*wrapper_), gpu_.spec, images_, log_); e != CUDA_SUCCESS) return e;
+    std::vector<std::shared_ptr<const ptx::Module>> modules;
+    for (PtxImage& image : images_.ptx) {
+      ptx::ParseOptions options;
+      options.check_forms = !image.assembled;
+      modules.push_back(std::make_shared<const ptx::Module>(ptx::parse(image.text, options)));
+      image.text = {};
+    }
+    ptx_version_ = modules[0]->version_major * 10 + modules[0]->version_minor;
+    char suffix = 0;
+    split_target(modules[0]->target, target_number_, suffix);
+    store_ = std::make_unique<Store>(gpu_, owned_);
+    program_ = std::make_unique<Program>(std::move(modules), isa::instruction_set(), gpu_.spec.costs, *store_);
+    return CUDA_SUCCESS;
+  } catch (const FatbinError& e) {
+    log_ = e.what();
+    return CUDA_ERROR_INVALID_IMAGE;
+  } catch (const ptx::ParseError& e) {
+    log_ = render(e);
+    return CUDA_ERROR_INVALID_PTX;
+  } catch (const LinkError& e) {
+    log_ = e.what();
+    return CUDA_ERROR_INVALID_PTX;
+  }
+}
+
+Kernel* Module::kernel_handle(const std::string& name) {
+  auto& slot = kernels_[name];
+  if (!slot) {
+    slot = std::make_unique<Kernel>();
+    slot->module = this;
+    slot->name = name;
+    State::get().know(slot.get());
+  }
+  return slot.get();
+}
+
+Kernel* Module::kernel(const std::string& name) {
+  if (load() != CUDA_SUCCESS) return nullptr;
+  const auto entries = program_->entries();
+  if (std::find(entries.begin(), entries.end(), name) == entries.end()) return nullptr;
+  return kernel_handle(name);
+}
+
+CUresult Module::resolve(Kernel& k) {
+  if (k.function) return CUDA_SUCCESS;
+  if (CUresult e = load(); e != CUDA_SUCCESS) return e;
+  try {
+    k.function = program_->find(k.name);
+  } catch (const std::exception& e) {
+    say("kernel-not-decoded", fmt::format("kernel {}: {}", k.name, e.what()));
+    return CUDA_ERROR_INVALID_PTX;
+  }
+  if (!k.function || !k.function->entry) {
+    k.function = nullptr;
+    say("no-such-kernel", fmt::format("the PTX has no entry {}", k.name),
+        "the host code and the device code of this program come from different builds");
+    return kInvalidDeviceFunction;
+  }
+  if (auto it = images_.resources.find(k.name); it != images_.resources.end() && it->second.registers)
+    program_->set_registers(*k.function, it->second.registers);
+  return CUDA_SUCCESS;
+}
+
+const LoadedVariable* Module::variable(const std::string& name) {
+  return load() == CUDA_SUCCESS ? program_->variable(name) : nullptr;
+}
+
+uint32_t Module::frame_bytes(const std::string& kernel) const {
+  auto it = images_.resources.find(kernel);
+  return it == images_.resources.end() ? 0 : it->second.frame_bytes;
+}
+
+}  // namespace tinygpu::cuda

@@ -1,0 +1,59 @@
+#include "common/tinygpu/cuda/options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+namespace tinygpu::cuda {
+
+namespace {
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+template <class T>
+T number(const char* name, std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw OptionError(fmt::format("{}={}: write a whole number that is not negative", name, text));
+  return value;
+}
+
+}  // namespace
+
+Options options_from_environment() {
+  Options o;
+  if (const auto v = variable("GEN5_DEVICE"); !v.empty()) {
+    if (v == "hardware")
+      o.device = Options::Device::hardware;
+    else if (v == "tinygpu")
+      o.device = Options::Device::tinygpu;
+    else if (v != "auto")
+      throw OptionError(fmt::format("GEN5_DEVICE={}: write auto, hardware or tinygpu", v));
+  }
+  if (const auto v = variable("GEN5_MACHINE"); !v.empty()) o.machine = v;
+  if (const auto v = variable("GEN5_SEED"); !v.empty()) {
+    o.order.seed = number<uint64_t>("GEN5_SEED", v);
+    o.order.mode = CompletionOrder::Mode::seeded;
+  }
+  if (const auto v = variable("GEN5_ORDER"); !v.empty()) {
+    if (v == "timed")
+      o.order.mode = CompletionOrder::Mode::timed;
+    else if (v == "late")
+      o.order.mode = CompletionOrder::Mode::late;
+    else if (v == "seeded")
+      o.order.mode = CompletionOrder::Mode::seeded;
+    else
+      throw OptionError(fmt::format("GEN5_ORDER={}: write timed, late or seeded", v));
+  }
+  if (const auto v = variable("GEN5_THREADS"); !v.empty()) o.threads = int(number<uint16_t>("GEN5_THREADS", v));
+  if (const auto v = variable("GEN5_COUNTERS"); !v.empty()) o.counters = v != "0";
+  return o;
+}
+
+}  // namespace tinygpu::cuda

@@ -1,0 +1,150 @@
+// Copies and fills.
+#include "common/tinygpu/cuda/memory.h"
+#include "common/tinygpu/cuda/runtime.h"
+
+using namespace tinygpu::cuda;
+
+namespace {
+
+bool sides(cudaMemcpyKind kind, Side& dst, Side& src) {
+  switch (kind) {
+    case cudaMemcpyHostToHost: dst = src = Side::host; return true;
+    case cudaMemcpyHostToDevice: dst = Side::device, src = Side::host; return true;
+    case cudaMemcpyDeviceToHost: dst = Side::host, src = Side::device; return true;
+    case cudaMemcpyDeviceToDevice: dst = src = Side::device; return true;
+    case cudaMemcpyDefault: dst = src = Side::either; return true;
+  }
+  return false;
+}
+
+CUresult copy_2d(State& s, void* dst, size_t dst_pitch, const void* src, size_t src_pitch, size_t width, size_t height,
+                 cudaMemcpyKind kind) {
+  CopyEnd to{dst, Side::either, dst_pitch, 0}, from{src, Side::either, src_pitch, 0};
+  if (!sides(kind, to.side, from.side)) return kInvalidMemcpyDirection;
+  if (width > dst_pitch || width > src_pitch) return kInvalidPitch;
+  return copy(s, to, from, width, height);
+}
+
+CUresult copy_1d(State& s, void* dst, const void* src, size_t size, cudaMemcpyKind kind) {
+  return copy_2d(s, dst, size, src, size, size, 1, kind);
+}
+
+CUresult copy_3d(State& s, const cudaMemcpy3DParms& p) {
+  if (p.srcArray || p.dstArray) return CUresult(say_not_implemented("cudaMemcpy3D with arrays"));
+  CopyEnd to, from;
+  if (!sides(p.kind, to.side, from.side)) return kInvalidMemcpyDirection;
+  auto end = [](CopyEnd& e, const cudaPitchedPtr& q, const cudaPos& at) {
+    e.pitch = q.pitch;
+    e.slice = q.pitch * q.ysize;
+    e.base = static_cast<const char*>(q.ptr) + at.z * e.slice + at.y * e.pitch + at.x;
+  };
+  end(to, p.dstPtr, p.dstPos);
+  end(from, p.srcPtr, p.srcPos);
+  if (p.extent.width > to.pitch || p.extent.width > from.pitch) return kInvalidPitch;
+  return copy(s, to, from, p.extent.width, p.extent.height, p.extent.depth);
+}
+
+CUresult copy_symbol(State& s, const void* symbol, void* outside, size_t size, size_t offset, cudaMemcpyKind kind,
+                     bool to_symbol) {
+  SymbolPlace p;
+  if (CUresult e = find_symbol(symbol, p); e != CUDA_SUCCESS) return e;
+  if (offset > p.size || size > p.size - offset) return CUDA_ERROR_INVALID_VALUE;
+  const auto right = to_symbol ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
+  if (kind != right && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault) return kInvalidMemcpyDirection;
+  void* inside = reinterpret_cast<void*>(p.address + offset);
+  return to_symbol ? copy_1d(s, inside, outside, size, kind) : copy_1d(s, outside, inside, size, kind);
+}
+
+/// Work on a stream: the handle must be live.
+template <class F>
+cudaError_t on_stream(cudaStream_t stream, F&& f) {
+  return api([&](State& s) { return s.stream(stream) ? f(s) : CUDA_ERROR_INVALID_HANDLE; });
+}
+
+/// A call for which the host waits.
+template <class F>
+cudaError_t blocking(F&& f) {
+  return api([&](State& s) {
+    s.synchronize();
+    return f(s);
+  });
+}
+
+CUresult fill_rows(State& s, void* dst, size_t pitch, int value, size_t width, size_t height, size_t depth = 1,
+                   size_t slice = 0) {
+  return fill(s, reinterpret_cast<uint64_t>(dst), uint32_t(value), 1, width, height, pitch, depth, slice);
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaMemcpy(void* dst, const void* src, size_t size, cudaMemcpyKind kind) {
+  return blocking([&](State& s) { return copy_1d(s, dst, src, size, kind); });
+}
+cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t size, cudaMemcpyKind kind, cudaStream_t stream) {
+  return on_stream(stream, [&](State& s) { return copy_1d(s, dst, src, size, kind); });
+}
+cudaError_t cudaMemcpyPeer(void* dst, int dst_device, const void* src, int src_device, size_t size) {
+  return blocking([&](State& s) {
+    if (dst_device != 0 || src_device != 0) return CUDA_ERROR_INVALID_DEVICE;
+    return copy_1d(s, dst, src, size, cudaMemcpyDeviceToDevice);
+  });
+}
+cudaError_t cudaMemcpyPeerAsync(void* dst, int dst_device, const void* src, int src_device, size_t size, cudaStream_t) {
+  return cudaMemcpyPeer(dst, dst_device, src, src_device, size);
+}
+cudaError_t cudaMemcpy2D(void* dst, size_t dst_pitch, const void* src, size_t src_pitch, size_t width, size_t height,
+                         cudaMemcpyKind kind) {
+  return blocking([&](State& s) { return copy_2d(s, dst, dst_pitch, src, src_pitch, width, height, kind); });
+}
+cudaError_t cudaMemcpy2DAsync(void* dst, size_t dst_pitch, const void* src, size_t src_pitch, size_t width,
+                              size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+  return on_stream(stream, [&](State& s) { return copy_2d(s, dst, dst_pitch, src, src_pitch, width, height, kind); });
+}
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
+  return blocking([&](State& s) { return p ? copy_3d(s, *p) : CUDA_ERROR_INVALID_VALUE; });
+}
+cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* p, cudaStream_t stream) {
+  return on_stream(stream, [&](State& s) { return p ? copy_3d(s, *p) : CUDA_ERROR_INVALID_VALUE; });
+}
+cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* src, size_t size, size_t offset, cudaMemcpyKind kind) {
+  return blocking([&](State& s) { return copy_symbol(s, symbol, const_cast<void*>(src), size, offset, kind, true); });
+}
+cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* src, size_t size, size_t offset,
+                                    cudaMemcpyKind kind, cudaStream_t stream) {
+  return on_stream(stream,
+                   [&](State& s) { return copy_symbol(s, symbol, const_cast<void*>(src), size, offset, kind, true); });
+}
+cudaError_t cudaMemcpyFromSymbol(void* dst, const void* symbol, size_t size, size_t offset, cudaMemcpyKind kind) {
+  return blocking([&](State& s) { return copy_symbol(s, symbol, dst, size, offset, kind, false); });
+}
+cudaError_t cudaMemcpyFromSymbolAsync(void* dst, const void* symbol, size_t size, size_t offset, cudaMemcpyKind kind,
+                                      cudaStream_t stream) {
+  return on_stream(stream, [&](State& s) { return copy_symbol(s, symbol, dst, size, offset, kind, false); });
+}
+
+cudaError_t cudaMemset(void* dst, int value, size_t size) {
+  return api([&](State& s) { return fill_rows(s, dst, size, value, size, 1); });
+}
+cudaError_t cudaMemsetAsync(void* dst, int value, size_t size, cudaStream_t stream) {
+  return on_stream(stream, [&](State& s) { return fill_rows(s, dst, size, value, size, 1); });
+}
+cudaError_t cudaMemset2D(void* dst, size_t pitch, int value, size_t width, size_t height) {
+  return api([&](State& s) { return width > pitch ? kInvalidPitch : fill_rows(s, dst, pitch, value, width, height); });
+}
+cudaError_t cudaMemset2DAsync(void* dst, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
+  return on_stream(
+      stream, [&](State& s) { return width > pitch ? kInvalidPitch : fill_rows(s, dst, pitch, value, width, height); });
+}
+cudaError_t cudaMemset3D(cudaPitchedPtr p, int value, cudaExtent e) {
+  return api(
+      [&](State& s) { return fill_rows(s, p.ptr, p.pitch, value, e.width, e.height, e.depth, p.pitch * p.ysize); });
+}
+cudaError_t cudaMemset3DAsync(cudaPitchedPtr p, int value, cudaExtent e, cudaStream_t stream) {
+  return on_stream(stream, [&](State& s) {
+    return fill_rows(s, p.ptr, p.pitch, value, e.width, e.height, e.depth, p.pitch * p.ysize);
+  });
+}
+
+}  // extern "C"

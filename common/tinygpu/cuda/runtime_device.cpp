@@ -1,0 +1,195 @@
+// Devices: one, the chosen machine.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <map>
+
+#include "common/tinygpu/cuda/device.h"
+#include "common/tinygpu/cuda/runtime.h"
+
+using namespace tinygpu::cuda;
+
+namespace {
+
+constexpr const char* kPciBusId = "0000:00:00.0";
+unsigned device_flags = cudaDeviceScheduleAuto;
+
+template <class F>
+cudaError_t on_device(int device, F&& f) {
+  return always([&](State& s) { return device == 0 ? CUresult(f(s)) : CUDA_ERROR_INVALID_DEVICE; });
+}
+
+void fill_properties(const tinygpu::MachineSpec& spec, cudaDeviceProp& p) {
+  auto get = [&](int attribute) {
+    int value = 0;
+    device_attribute(spec, attribute, value);
+    return value;
+  };
+  std::memset(&p, 0, sizeof p);
+  std::strncpy(p.name, device_name(spec).c_str(), sizeof p.name - 1);
+  device_uuid(spec, p.uuid.bytes);
+  p.totalGlobalMem = spec.global_bytes;
+  p.sharedMemPerBlock = spec.shared_per_block;
+  p.regsPerBlock = int(spec.registers_per_sm);
+  p.warpSize = 32;
+  p.memPitch = size_t(get(cudaDevAttrMaxPitch));
+  p.maxThreadsPerBlock = int(spec.max_threads_per_block);
+  for (int i = 0; i < 3; ++i) {
+    p.maxThreadsDim[i] = get(cudaDevAttrMaxBlockDimX + i);
+    p.maxGridSize[i] = get(cudaDevAttrMaxGridDimX + i);
+  }
+  p.totalConstMem = 65536;
+  p.major = spec.compute_major;
+  p.minor = spec.compute_minor;
+  p.textureAlignment = size_t(get(cudaDevAttrTextureAlignment));
+  p.texturePitchAlignment = size_t(get(cudaDevAttrTexturePitchAlignment));
+  p.surfaceAlignment = size_t(get(cudaDevAttrSurfaceAlignment));
+  p.multiProcessorCount = spec.sms;
+  p.canMapHostMemory = 1;
+  p.concurrentKernels = 1;
+  p.ECCEnabled = 1;
+  p.asyncEngineCount = get(cudaDevAttrAsyncEngineCount);
+  p.unifiedAddressing = 1;
+  p.memoryBusWidth = get(cudaDevAttrGlobalMemoryBusWidth);
+  p.l2CacheSize = get(cudaDevAttrL2CacheSize);
+  p.maxThreadsPerMultiProcessor = int(spec.max_threads_per_sm);
+  p.streamPrioritiesSupported = 1;
+  p.globalL1CacheSupported = p.localL1CacheSupported = 1;
+  p.sharedMemPerMultiprocessor = spec.shared_per_sm;
+  p.regsPerMultiprocessor = int(spec.registers_per_sm);
+  p.managedMemory = p.concurrentManagedAccess = 1;
+  p.computePreemptionSupported = 1;
+  p.canUseHostPointerForRegisteredMem = 1;
+  p.cooperativeLaunch = 1;
+  p.sharedMemPerBlockOptin = spec.shared_per_block_optin;
+  p.maxBlocksPerMultiProcessor = int(spec.max_blocks_per_sm);
+  p.reservedSharedMemPerBlock = spec.reserved_shared_per_block;
+  p.hostRegisterSupported = 1;
+  p.memoryPoolsSupported = 1;
+  p.clusterLaunch = get(cudaDevAttrClusterLaunch);
+  p.unifiedFunctionPointers = 1;
+}
+
+std::map<int, size_t>& limits() {
+  static std::map<int, size_t> values = {{cudaLimitStackSize, 1024},
+                                         {cudaLimitPrintfFifoSize, 1 << 20},
+                                         {cudaLimitMallocHeapSize, 8 << 20},
+                                         {cudaLimitDevRuntimeSyncDepth, 2},
+                                         {cudaLimitDevRuntimePendingLaunchCount, 2048},
+                                         {cudaLimitMaxL2FetchGranularity, 128},
+                                         {cudaLimitPersistingL2CacheSize, 0}};
+  return values;
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  return always([&](State&) {
+    if (!count) return CUDA_ERROR_INVALID_VALUE;
+    *count = 1;
+    return CUDA_SUCCESS;
+  });
+}
+cudaError_t cudaGetDevice(int* device) {
+  return always([&](State&) {
+    if (!device) return CUDA_ERROR_INVALID_VALUE;
+    *device = 0;
+    return CUDA_SUCCESS;
+  });
+}
+cudaError_t cudaSetDevice(int device) {
+  return on_device(device, [](State& s) { return s.sticky; });
+}
+cudaError_t cudaInitDevice(int device, unsigned, unsigned) { return cudaSetDevice(device); }
+cudaError_t cudaSetValidDevices(int*, int) { return cudaSuccess; }
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) { return cudaGetDevice(device); }
+cudaError_t cudaSetDeviceFlags(unsigned flags) {
+  device_flags = flags;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceFlags(unsigned* flags) {
+  if (!flags) return finish(CUDA_ERROR_INVALID_VALUE);
+  *flags = device_flags;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
+  return on_device(device, [&](State& s) {
+    if (!p) return CUDA_ERROR_INVALID_VALUE;
+    fill_properties(s.gpu.spec, *p);
+    return CUDA_SUCCESS;
+  });
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  return on_device(device, [&](State& s) {
+    return value ? device_attribute(s.gpu.spec, attribute, *value) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+cudaError_t cudaDeviceReset() {
+  return always([](State& s) {
+    s.synchronize();
+    return s.sticky;
+  });
+}
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
+  return api([&](State&) {
+    auto it = limits().find(limit);
+    if (!value || it == limits().end()) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    *value = it->second;
+    return CUDA_SUCCESS;
+  });
+}
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+  return api([&](State&) {
+    auto it = limits().find(limit);
+    if (it == limits().end()) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    it->second = value;
+    return CUDA_SUCCESS;
+  });
+}
+cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
+  if (!config) return finish(CUDA_ERROR_INVALID_VALUE);
+  *config = cudaFuncCachePreferNone;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
+cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+  if (!config) return finish(CUDA_ERROR_INVALID_VALUE);
+  *config = cudaSharedMemBankSizeFourByte;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
+cudaError_t cudaDeviceGetPCIBusId(char* out, int length, int device) {
+  return on_device(device, [&](State&) {
+    if (!out || length < int(std::strlen(kPciBusId)) + 1) return CUDA_ERROR_INVALID_VALUE;
+    std::strcpy(out, kPciBusId);
+    return CUDA_SUCCESS;
+  });
+}
+cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* id) {
+  return always([&](State&) {
+    if (!device || !id) return CUDA_ERROR_INVALID_VALUE;
+    if (std::strcmp(id, kPciBusId) != 0) return CUDA_ERROR_INVALID_DEVICE;
+    *device = 0;
+    return CUDA_SUCCESS;
+  });
+}
+
+// ---- Peers: there are none
+// ---------------------------------------------------------------------------------------------
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  return always([&](State&) {
+    if (!can) return CUDA_ERROR_INVALID_VALUE;
+    *can = 0;
+    return device == 0 && peer == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  });
+}
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
+  return api([](State&) { return CUDA_ERROR_INVALID_DEVICE; });
+}
+cudaError_t cudaDeviceDisablePeerAccess(int) {
+  return api([](State&) { return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED; });
+}
+
+}  // extern "C"

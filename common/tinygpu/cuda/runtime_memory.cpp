@@ -1,0 +1,237 @@
+// Allocation: device, pitched, managed, pinned, registered, stream-ordered; what a pointer is.
+#include <algorithm>
+
+#include "common/tinygpu/cuda/memory.h"
+#include "common/tinygpu/cuda/runtime.h"
+
+using namespace tinygpu::cuda;
+using tinygpu::Allocation;
+using tinygpu::MemoryKind;
+
+namespace {
+
+/// Rows of pitched memory begin at multiples of this (the device's texture alignment).
+constexpr size_t kPitch = 512;
+
+CUresult allocate_to(State& s, void** out, size_t size, MemoryKind kind) {
+  if (!out) return CUDA_ERROR_INVALID_VALUE;
+  if (size == 0) {
+    *out = nullptr;
+    return CUDA_SUCCESS;
+  }
+  uint64_t address = 0;
+  const CUresult e = allocate(s, address, size, kind);
+  if (e == CUDA_SUCCESS) *out = reinterpret_cast<void*>(address);
+  return e;
+}
+
+CUresult release_if(State& s, void* p, MemoryKind kind) {
+  s.synchronize();
+  return p ? release(s, reinterpret_cast<uint64_t>(p), kind) : CUDA_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaMalloc(void** p, size_t size) {
+  return api([&](State& s) { return allocate_to(s, p, size, MemoryKind::device); });
+}
+
+cudaError_t cudaFree(void* p) {
+  return api([&](State& s) { return release_if(s, p, MemoryKind::device); });
+}
+
+cudaError_t cudaMallocPitch(void** p, size_t* pitch, size_t width, size_t height) {
+  return api([&](State& s) {
+    if (!pitch) return CUDA_ERROR_INVALID_VALUE;
+    *pitch = (width + kPitch - 1) / kPitch * kPitch;
+    return allocate_to(s, p, *pitch * height, MemoryKind::device);
+  });
+}
+
+cudaError_t cudaMalloc3D(cudaPitchedPtr* p, cudaExtent extent) {
+  return api([&](State& s) {
+    if (!p) return CUDA_ERROR_INVALID_VALUE;
+    p->pitch = (extent.width + kPitch - 1) / kPitch * kPitch;
+    p->xsize = extent.width;
+    p->ysize = extent.height;
+    return allocate_to(s, &p->ptr, p->pitch * extent.height * extent.depth, MemoryKind::device);
+  });
+}
+
+cudaError_t cudaMallocManaged(void** p, size_t size, unsigned flags) {
+  return api([&](State& s) {
+    if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost) return CUDA_ERROR_INVALID_VALUE;
+    if (size == 0) return CUDA_ERROR_INVALID_VALUE;
+    return allocate_to(s, p, size, MemoryKind::managed);
+  });
+}
+
+cudaError_t cudaMallocHost(void** p, size_t size) {
+  return api([&](State& s) { return allocate_to(s, p, size, MemoryKind::pinned); });
+}
+
+cudaError_t cudaHostAlloc(void** p, size_t size, unsigned) { return cudaMallocHost(p, size); }
+
+cudaError_t cudaFreeHost(void* p) {
+  return api([&](State& s) { return release_if(s, p, MemoryKind::pinned); });
+}
+
+cudaError_t cudaHostRegister(void* p, size_t size, unsigned) {
+  return api([&](State& s) {
+    if (!p || size == 0) return CUDA_ERROR_INVALID_VALUE;
+    return s.gpu.memory.register_host(p, size) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  });
+}
+
+cudaError_t cudaHostUnregister(void* p) {
+  return api(
+      [&](State& s) { return s.gpu.memory.unregister_host(p) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED; });
+}
+
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
+  return api([&](State& s) {
+    const Allocation* a = s.gpu.memory.find(reinterpret_cast<uint64_t>(host));
+    if (!device || !a || a->kind == MemoryKind::device) return CUDA_ERROR_INVALID_VALUE;
+    *device = host;
+    return CUDA_SUCCESS;
+  });
+}
+
+cudaError_t cudaHostGetFlags(unsigned* flags, void* host) {
+  return api([&](State& s) {
+    const Allocation* a = s.gpu.memory.find(reinterpret_cast<uint64_t>(host));
+    if (!flags || !a || (a->kind != MemoryKind::pinned && a->kind != MemoryKind::registered))
+      return CUDA_ERROR_INVALID_VALUE;
+    *flags = cudaHostAllocMapped;
+    return CUDA_SUCCESS;
+  });
+}
+
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  return api([&](State& s) {
+    if (!free || !total) return CUDA_ERROR_INVALID_VALUE;
+    *total = s.gpu.memory.capacity();
+    *free = *total - s.gpu.memory.used();
+    return CUDA_SUCCESS;
+  });
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* out, const void* p) {
+  return api([&](State& s) {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    *out = {};
+    const Allocation* a = s.gpu.memory.find(reinterpret_cast<uint64_t>(p));
+    if (!a) {
+      out->type = cudaMemoryTypeUnregistered;
+      out->device = -2;  // cudaInvalidDeviceId
+      out->hostPointer = const_cast<void*>(p);
+      return CUDA_SUCCESS;
+    }
+    void* here = const_cast<void*>(p);
+    out->device = 0;
+    out->devicePointer = here;
+    switch (a->kind) {
+      case MemoryKind::device:
+      case MemoryKind::constant: out->type = cudaMemoryTypeDevice; break;
+      case MemoryKind::managed:
+        out->type = cudaMemoryTypeManaged;
+        out->hostPointer = here;
+        break;
+      case MemoryKind::pinned:
+      case MemoryKind::registered:
+        out->type = cudaMemoryTypeHost;
+        out->hostPointer = here;
+        break;
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) {
+  return api([](State&) { return CUDA_SUCCESS; });
+}
+
+cudaError_t cudaMemPrefetchAsync(const void* p, size_t size, cudaMemLocation, unsigned, cudaStream_t stream) {
+  return api([&](State& s) {
+    if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    return reach(s, p, size, Side::device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void*, size_t, unsigned) {
+  return api([](State&) { return CUDA_SUCCESS; });
+}
+
+// ---- Stream-ordered allocation: in submission order, so the same as the plain kind
+// -------------------------------------
+
+cudaError_t cudaMallocAsync(void** p, size_t size, cudaStream_t stream) {
+  return api([&](State& s) {
+    if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    return allocate_to(s, p, size, MemoryKind::device);
+  });
+}
+
+cudaError_t cudaFreeAsync(void* p, cudaStream_t stream) {
+  return api([&](State& s) {
+    if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    return p ? release(s, reinterpret_cast<uint64_t>(p), MemoryKind::device) : CUDA_SUCCESS;
+  });
+}
+
+cudaError_t cudaMallocFromPoolAsync(void** p, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
+  return api([&](State& s) {
+    if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!s.is_pool(pool)) return CUDA_ERROR_INVALID_VALUE;
+    return allocate_to(s, p, size, MemoryKind::device);
+  });
+}
+
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
+  return api([&](State& s) {
+    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+    *pool = reinterpret_cast<cudaMemPool_t>(s.default_pool());
+    return CUDA_SUCCESS;
+  });
+}
+
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) { return cudaDeviceGetDefaultMemPool(pool, device); }
+
+cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
+  return api([&](State& s) {
+    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+    return s.is_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
+  return api([&](State& s) {
+    if (!pool || !properties) return CUDA_ERROR_INVALID_VALUE;
+    *pool = reinterpret_cast<cudaMemPool_t>(s.create_pool());
+    return CUDA_SUCCESS;
+  });
+}
+
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+  return api([&](State& s) { return s.destroy_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
+}
+
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t) {
+  return api([&](State& s) { return s.is_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
+}
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+  return api([&](State& s) { return s.set_pool_attribute(pool, attribute, value); });
+}
+
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+  return api([&](State& s) { return s.pool_attribute(pool, attribute, value); });
+}
+
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc*, size_t) {
+  return api([&](State& s) { return s.is_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
+}
+
+}  // extern "C"

@@ -1,0 +1,193 @@
+// The stubs that nvcc generates: fatbins, kernels and variables register themselves before main(). Nothing is read here
+// but the wrapper's address; images are chosen and parsed when a kernel or variable is first used.
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "common/tinygpu/cuda/runtime.h"
+
+namespace tinygpu::cuda {
+
+namespace {
+
+struct Registration {
+  const FatbinWrapper* wrapper = nullptr;
+  Module* module = nullptr;  // made at first use
+  bool prepared = false;
+  struct Managed {
+    void** host;  // the host's pointer variable
+    std::string name;
+  };
+  std::vector<Managed> managed;
+};
+
+struct HostSymbol {
+  Registration* owner = nullptr;
+  std::string name;
+  Kernel* kernel = nullptr;
+};
+
+/// All registrations of the process. Does not touch State: a program that never calls CUDA makes no machine.
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Registration>> all;
+  std::unordered_map<const void*, HostSymbol> functions;
+  std::unordered_map<const void*, HostSymbol> variables;
+  static Registry& get() {
+    static Registry* r = new Registry;  // outlives atexit handlers
+    return *r;
+  }
+};
+
+Module& module_of(Registration& r) {
+  State& s = State::get();
+  if (!r.module) r.module = s.add_module(std::make_unique<Module>(s.gpu, r.wrapper));
+  return *r.module;
+}
+
+/// Loads, and gives the host its pointers to managed variables.
+CUresult prepare(Registration& r) {
+  Module& m = module_of(r);
+  if (CUresult e = m.load(); e != CUDA_SUCCESS) return e;
+  if (r.prepared) return CUDA_SUCCESS;
+  r.prepared = true;
+  for (const auto& v : r.managed)
+    if (const LoadedVariable* place = m.variable(v.name)) *v.host = reinterpret_cast<void*>(place->address);
+  return CUDA_SUCCESS;
+}
+
+Registration* registration(void** handle) { return reinterpret_cast<Registration*>(handle); }
+
+}  // namespace
+
+CUresult find_kernel(const void* function, Kernel*& out) {
+  if (!function) return kInvalidDeviceFunction;
+  if (State::get().is_kernel(function)) {
+    out = static_cast<Kernel*>(const_cast<void*>(function));
+    return CUDA_SUCCESS;
+  }
+  Registry& registry = Registry::get();
+  std::lock_guard lock(registry.mutex);
+  auto it = registry.functions.find(function);
+  if (it == registry.functions.end()) return kInvalidDeviceFunction;
+  HostSymbol& h = it->second;
+  if (CUresult e = prepare(*h.owner); e != CUDA_SUCCESS) return e;
+  if (!h.kernel) h.kernel = h.owner->module->kernel_handle(h.name);
+  out = h.kernel;
+  return CUDA_SUCCESS;
+}
+
+CUresult find_symbol(const void* symbol, SymbolPlace& out) {
+  if (!symbol) return kInvalidSymbol;
+  Registry& registry = Registry::get();
+  std::lock_guard lock(registry.mutex);
+  auto it = registry.variables.find(symbol);
+  if (it == registry.variables.end()) {
+    // A managed variable's name stands for the memory itself.
+    const auto address = reinterpret_cast<uint64_t>(symbol);
+    const Allocation* a = State::get().gpu.memory.find(address);
+    if (!a || a->kind != MemoryKind::managed || a->base != address) return kInvalidSymbol;
+    out = {a->base, a->size};
+    return CUDA_SUCCESS;
+  }
+  Registration& r = *it->second.owner;
+  if (CUresult e = prepare(r); e != CUDA_SUCCESS) return e;
+  const LoadedVariable* v = r.module->variable(it->second.name);
+  if (!v) return kInvalidSymbol;
+  out = {v->address, v->size};
+  return CUDA_SUCCESS;
+}
+
+}  // namespace tinygpu::cuda
+
+using namespace tinygpu::cuda;
+
+extern "C" {
+
+void** __cudaRegisterFatBinary(void* wrapper) {
+  Registry& registry = Registry::get();
+  std::lock_guard lock(registry.mutex);
+  registry.all.push_back(std::make_unique<Registration>());
+  registry.all.back()->wrapper = static_cast<const FatbinWrapper*>(wrapper);
+  return reinterpret_cast<void**>(registry.all.back().get());
+}
+
+void __cudaRegisterFatBinaryEnd(void**) {}
+
+void __cudaUnregisterFatBinary(void** handle) {
+  Registry& registry = Registry::get();
+  std::lock_guard lock(registry.mutex);
+  Registration* r = registration(handle);
+  std::erase_if(registry.functions, [&](const auto& f) { return f.second.owner == r; });
+  std::erase_if(registry.variables, [&](const auto& v) { return v.second.owner == r; });
+  if (r->module) State::get().remove_module(r->module);
+  std::erase_if(registry.all, [&](const auto& p) { return p.get() == r; });
+}
+
+void __cudaRegisterFunction(void** handle, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*,
+                            int*) {
+  Registry& registry = Registry::get();
+  std::lock_guard lock(registry.mutex);
+  registry.functions[host] = {registration(handle), name, nullptr};
+}
+
+void __cudaRegisterVar(void** handle, char* host, char*, const char* name, int, size_t, int, int) {
+  Registry& registry = Registry::get();
+  std::lock_guard lock(registry.mutex);
+  registry.variables[host] = {registration(handle), name, nullptr};
+}
+
+void __cudaRegisterManagedVar(void** handle, void** host, char*, const char* name, int, size_t, int, int) {
+  Registry& registry = Registry::get();
+  std::lock_guard lock(registry.mutex);
+  registration(handle)->managed.push_back({host, name});
+  registry.variables[host] = {registration(handle), name, nullptr};
+}
+
+/// Called before the host first touches a managed variable of the file.
+char __cudaInitModule(void** handle) {
+  State& s = State::get();
+  std::lock_guard lock(s.mutex);
+  Registry& registry = Registry::get();
+  std::lock_guard registry_lock(registry.mutex);
+  return prepare(*registration(handle)) == CUDA_SUCCESS;
+}
+
+cudaError_t __cudaGetKernel(cudaKernel_t* handle, const void* host) {
+  return always([&](State&) {
+    Kernel* k = nullptr;
+    const CUresult e = find_kernel(host, k);
+    if (e == CUDA_SUCCESS) *handle = reinterpret_cast<cudaKernel_t>(k);
+    return e;
+  });
+}
+
+cudaError_t cudaGetKernel(cudaKernel_t* handle, const void* host) { return __cudaGetKernel(handle, host); }
+
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t* handle, const void* host) {
+  return __cudaGetKernel(reinterpret_cast<cudaKernel_t*>(handle), host);
+}
+
+cudaError_t cudaGetSymbolAddress(void** address, const void* symbol) {
+  return api([&](State&) {
+    if (!address) return CUDA_ERROR_INVALID_VALUE;
+    SymbolPlace p;
+    const CUresult e = find_symbol(symbol, p);
+    if (e == CUDA_SUCCESS) *address = reinterpret_cast<void*>(p.address);
+    return e;
+  });
+}
+
+cudaError_t cudaGetSymbolSize(size_t* size, const void* symbol) {
+  return api([&](State&) {
+    if (!size) return CUDA_ERROR_INVALID_VALUE;
+    SymbolPlace p;
+    const CUresult e = find_symbol(symbol, p);
+    if (e == CUDA_SUCCESS) *size = p.size;
+    return e;
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,178 @@
+#include "common/tinygpu/cuda/state.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "common/tinygpu/timing/profile.h"
+
+namespace tinygpu::cuda {
+
+namespace {
+
+/// Options and profile, or the end of the process with a sentence: nothing could run without them.
+template <class F>
+auto or_exit(F&& f) {
+  try {
+    return f();
+  } catch (const std::exception& e) {
+    say("bad-option", e.what());
+    std::_Exit(1);
+  }
+}
+
+}  // namespace
+
+State& State::get() {
+  // Never destroyed: programs unregister their fatbins from atexit handlers and destructors in any order.
+  static State* state = new State;
+  return *state;
+}
+
+State::State()
+    : options(or_exit(options_from_environment)), gpu(or_exit([&] { return load_profile(options.machine); })) {
+  gpu.options.order = options.order;
+  gpu.options.threads = options.threads;
+  gpu.options.device_output = [this](const std::string& text) { device_output_ += text; };
+  gpu.options.on_diagnosis = [](const Diagnosis& d) { std::fputs(d.render().c_str(), stderr); };
+  std::atexit([] {
+    State& s = get();
+    s.synchronize();
+    if (s.options.counters) s.print_counters();
+  });
+}
+
+void State::fault(const Diagnosis& d) {
+  synchronize();
+  std::fflush(stdout);
+  std::fputs(d.render().c_str(), stderr);
+  sticky = error_of(d.kind);
+}
+
+Module* State::add_module(std::unique_ptr<Module> m) {
+  Module* p = m.get();
+  modules_[p] = std::move(m);
+  return p;
+}
+
+bool State::remove_module(Module* m) {
+  std::erase_if(kernels_, [&](const Kernel* k) { return k->module == m; });
+  return modules_.erase(m) != 0;
+}
+
+Stream* State::stream(const void* handle) {
+  const uintptr_t n = reinterpret_cast<uintptr_t>(handle);
+  if (n == 0 || n == kStreamLegacy) return &default_stream_;
+  if (n == kStreamPerThread) return &per_thread_stream_;
+  auto it = streams_.find(static_cast<const Stream*>(handle));
+  return it == streams_.end() ? nullptr : it->second.get();
+}
+
+Stream* State::create_stream(unsigned flags, int priority) {
+  auto s = std::make_unique<Stream>();
+  s->id = next_stream_++;
+  s->flags = flags;
+  s->priority = priority;
+  Stream* p = s.get();
+  streams_[p] = std::move(s);
+  return p;
+}
+
+bool State::destroy_stream(Stream* s) { return streams_.erase(s) != 0; }
+
+Event* State::create_event(unsigned flags) {
+  auto e = std::make_unique<Event>();
+  e->flags = flags;
+  Event* p = e.get();
+  events_[p] = std::move(e);
+  return p;
+}
+
+bool State::destroy_event(Event* e) { return events_.erase(e) != 0; }
+
+void State::record(const void* event) {
+  Event& e = *events_.at(static_cast<const Event*>(event));
+  e.recorded = true;
+  e.time_ms = now_ms();
+}
+
+CUresult State::elapsed_ms(const void* from, const void* to, float& ms) const {
+  auto a = events_.find(static_cast<const Event*>(from)), b = events_.find(static_cast<const Event*>(to));
+  if (a == events_.end() || b == events_.end()) return CUDA_ERROR_INVALID_HANDLE;
+  if (!a->second->recorded || !b->second->recorded) return CUDA_ERROR_INVALID_HANDLE;
+  if ((a->second->flags | b->second->flags) & CU_EVENT_DISABLE_TIMING) return CUDA_ERROR_INVALID_HANDLE;
+  ms = float(b->second->time_ms - a->second->time_ms);
+  return CUDA_SUCCESS;
+}
+
+void* State::create_pool() {
+  auto pool = std::make_unique<PoolAttributes>();
+  void* handle = pool.get();
+  pools_[handle] = std::move(pool);
+  return handle;
+}
+
+void* State::default_pool() {
+  if (!default_pool_) default_pool_ = create_pool();
+  return default_pool_;
+}
+
+bool State::destroy_pool(const void* pool) { return pool != default_pool_ && pools_.erase(pool) != 0; }
+
+CUresult State::set_pool_attribute(const void* pool, int attribute, const void* value) {
+  auto it = pools_.find(pool);
+  if (it == pools_.end() || !value) return CUDA_ERROR_INVALID_VALUE;
+  if (attribute < CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES || attribute > CU_MEMPOOL_ATTR_USED_MEM_HIGH)
+    return CUDA_ERROR_INVALID_VALUE;
+  const bool is_int = attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+  (*it->second)[attribute] = is_int ? uint64_t(*static_cast<const int*>(value)) : *static_cast<const uint64_t*>(value);
+  return CUDA_SUCCESS;
+}
+
+CUresult State::pool_attribute(const void* pool, int attribute, void* value) {
+  auto it = pools_.find(pool);
+  if (it == pools_.end() || !value) return CUDA_ERROR_INVALID_VALUE;
+  switch (attribute) {
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: {
+      auto set = it->second->find(attribute);
+      *static_cast<int*>(value) = set == it->second->end() ? 1 : int(set->second);
+      return CUDA_SUCCESS;
+    }
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+      *static_cast<uint64_t*>(value) = (*it->second)[attribute];
+      return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: *static_cast<uint64_t*>(value) = gpu.memory.used(); return CUDA_SUCCESS;
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+void State::synchronize() {
+  if (device_output_.empty()) return;
+  std::fputs(device_output_.c_str(), stdout);
+  std::fflush(stdout);
+  device_output_.clear();
+}
+
+void State::add(const std::string& kernel, const LaunchStats& stats) {
+  Totals& t = totals_[kernel];
+  ++t.launches;
+  t.cycles += stats.cycles;
+  t.instructions += stats.instructions;
+  for (const auto& [name, n] : stats.counters) t.counters[name] += n;
+}
+
+void State::print_counters() const {
+  for (const auto& [kernel, t] : totals_) {
+    fmt::print(stderr, "tinygpu counters: {}\n  {:<32} {}\n  {:<32} {}\n  {:<32} {}\n", kernel, "launches", t.launches,
+               "cycles", t.cycles, "warp instructions", t.instructions);
+    for (const auto& [name, n] : t.counters) fmt::print(stderr, "  {:<32} {}\n", name, n);
+  }
+}
+
+}  // namespace tinygpu::cuda

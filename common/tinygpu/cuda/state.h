@@ -1,0 +1,126 @@
+// The process-wide state of both stand-ins: the machine, what is loaded on it, streams, events and errors.
+#pragma once
+#include <cuda.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "common/tinygpu/cuda/error.h"
+#include "common/tinygpu/cuda/module.h"
+#include "common/tinygpu/cuda/options.h"
+#include "common/tinygpu/cuda/stream.h"
+#include "common/tinygpu/machine/gpu.h"
+
+namespace tinygpu::cuda {
+
+/// Handles that both APIs define as numbers: 0 (legacy default stream), 1 (legacy), 2 (per thread).
+constexpr uintptr_t kStreamLegacy = 1, kStreamPerThread = 2;
+
+class State {
+ public:
+  /// The one state; makes the machine at first use.
+  static State& get();
+
+  Options options;
+  Gpu gpu;
+  std::recursive_mutex mutex;   // held during every API call
+  bool runtime_in_use = false;  // the runtime has made its primary context
+
+  // ---- Errors ----
+  /// A fault poisons the context: every later call returns it (sticky), as on hardware.
+  CUresult sticky = CUDA_SUCCESS;
+  void fault(const Diagnosis& d);
+
+  // ---- Modules ----
+  Module* add_module(std::unique_ptr<Module> m);
+  bool remove_module(Module* m);
+  bool has_module(const Module* m) const { return modules_.count(m) != 0; }
+
+  // ---- Kernels: handles are valid while their module lives ----
+  void know(Kernel* k) { kernels_.insert(k); }
+  bool is_kernel(const void* p) const { return kernels_.count(static_cast<const Kernel*>(p)) != 0; }
+
+  // ---- Streams and events ----
+  /// The stream of a handle, default streams included; nullptr if the handle is not live.
+  Stream* stream(const void* handle);
+  Stream* create_stream(unsigned flags, int priority);
+  bool destroy_stream(Stream* s);
+  Event* create_event(unsigned flags);
+  bool destroy_event(Event* e);
+  /// Stamps a live event with the present simulated time.
+  void record(const void* event);
+  /// Milliseconds between two recorded events. INVALID_HANDLE if one isn't live, not recorded, or made without timing.
+  CUresult elapsed_ms(const void* from, const void* to, float& ms) const;
+  bool is_event(const void* e) const { return events_.count(static_cast<const Event*>(e)) != 0; }
+
+  // ---- Memory pools: attributes only, all pools take from the machine's memory ----
+  void* default_pool();
+  void* create_pool();
+  bool destroy_pool(const void* pool);
+  bool is_pool(const void* pool) const { return pools_.count(pool) != 0; }
+  CUresult set_pool_attribute(const void* pool, int attribute, const void* value);
+  CUresult pool_attribute(const void* pool, int attribute, void* value);
+
+  /// Simulated milliseconds since the machine was made.
+  double now_ms() const { return double(gpu.clock) / (gpu.spec.clock_ghz * 1e6); }
+  /// Lets simulated time pass for work outside kernels.
+  void advance_seconds(double seconds) { gpu.clock += uint64_t(seconds * gpu.spec.clock_ghz * 1e9); }
+
+  /// A point at which the host waits for the device: printf output appears here, as on hardware.
+  void synchronize();
+
+  /// What the launches of this process added up to, for GEN5_COUNTERS.
+  void add(const std::string& kernel, const LaunchStats& stats);
+  void print_counters() const;
+
+ private:
+  State();
+  std::unordered_map<const Module*, std::unique_ptr<Module>> modules_;
+  std::set<const Kernel*> kernels_;
+  std::map<const Stream*, std::unique_ptr<Stream>> streams_;
+  std::map<const Event*, std::unique_ptr<Event>> events_;
+  Stream default_stream_, per_thread_stream_;
+  uint64_t next_stream_ = 3;
+  using PoolAttributes = std::map<int, uint64_t>;
+  std::map<const void*, std::unique_ptr<PoolAttributes>> pools_;
+  void* default_pool_ = nullptr;
+  std::string device_output_;
+  struct Totals {
+    uint64_t launches = 0, cycles = 0, instructions = 0;
+    std::map<std::string, uint64_t> counters;
+  };
+  std::map<std::string, Totals> totals_;
+};
+
+/// No exception leaves an API call: what reaches this is a limit of tinygpu's own (its memory, a machine number
+/// missing).
+template <class F>
+CUresult contained(F&& f) {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    say("host-out-of-memory", "the host has no memory left for the machine model");
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  } catch (const std::exception& e) {
+    say("internal", e.what());
+    return CUDA_ERROR_UNKNOWN;
+  }
+}
+
+/// Runs one API call under the lock; a sticky error comes first.
+template <class F>
+CUresult guarded(F&& f) {
+  State& s = State::get();
+  std::lock_guard lock(s.mutex);
+  if (s.sticky != CUDA_SUCCESS) return s.sticky;
+  return contained([&] { return CUresult(f(s)); });
+}
+
+}  // namespace tinygpu::cuda
