@@ -1,0 +1,40 @@
+// What the driver_*.cpp files share.
+#pragma once
+#include <cuda.h>
+
+#include <cstring>
+
+#include "common/tinygpu/cuda/state.h"
+
+namespace tinygpu::cuda {
+
+/// True after cuInit. Every other call (but versions and error texts) returns NOT_INITIALIZED before.
+bool& initialised();
+
+/// One driver call: initialised, lock, sticky error first.
+template <class F>
+CUresult driver(F&& f) {
+  if (!initialised()) return CUDA_ERROR_NOT_INITIALIZED;
+  return guarded(f);
+}
+
+/// A driver call that needs a current context.
+CUresult need_context();
+template <class F>
+CUresult in_context(F&& f) {
+  return driver([&](State& s) {
+    if (CUresult e = need_context(); e != CUDA_SUCCESS) return e;
+    return CUresult(f(s));
+  });
+}
+
+inline Kernel* kernel_of(const void* handle) { return static_cast<Kernel*>(const_cast<void*>(handle)); }
+
+/// A call on a live kernel handle (CUfunction and CUkernel are the same thing here).
+template <class F>
+CUresult on_kernel(const void* handle, F&& f) {
+  return in_context(
+      [&](State& s) { return s.is_kernel(handle) ? CUresult(f(s, *kernel_of(handle))) : CUDA_ERROR_INVALID_HANDLE; });
+}
+
+}  // namespace tinygpu::cuda

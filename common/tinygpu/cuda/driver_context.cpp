@@ -1,0 +1,309 @@
+// Initialisation, the one device, and contexts. A context holds nothing of its own here: all share the machine's
+// memory.
+#include <vector>
+
+#include "common/tinygpu/cuda/device.h"
+#include "common/tinygpu/cuda/driver.h"
+
+namespace tinygpu::cuda {
+
+namespace {
+
+struct Context {
+  unsigned flags = 0;
+  unsigned version = 3020;
+  uint64_t id = 0;
+};
+
+struct Contexts {
+  Context primary;
+  int retained = 0;
+  std::set<Context*> live;
+  uint64_t next_id = 1;
+};
+Contexts& contexts() {
+  static Contexts* c = new Contexts;
+  return *c;
+}
+thread_local std::vector<Context*> stack;
+
+Context* current() { return stack.empty() ? nullptr : stack.back(); }
+bool is_live(const void* c) {
+  return c == &contexts().primary || contexts().live.count(static_cast<Context*>(const_cast<void*>(c)));
+}
+CUcontext handle(Context* c) { return reinterpret_cast<CUcontext>(c); }
+Context* context(CUcontext c) { return reinterpret_cast<Context*>(c); }
+
+CUresult create(CUcontext* out, unsigned flags, CUdevice device) {
+  return driver([&](State&) {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+    auto* c = new Context{flags, 3020, contexts().next_id++};
+    contexts().live.insert(c);
+    stack.push_back(c);
+    *out = handle(c);
+    return CUDA_SUCCESS;
+  });
+}
+
+template <class F>
+CUresult on_device(CUdevice device, F&& f) {
+  return driver([&](State& s) { return device == 0 ? CUresult(f(s)) : CUDA_ERROR_INVALID_DEVICE; });
+}
+
+}  // namespace
+
+bool& initialised() {
+  static bool done = false;
+  return done;
+}
+
+CUresult need_context() {
+  // Libraries over the runtime use the primary context without making it current through this library.
+  if (current() || contexts().retained > 0 || State::get().runtime_in_use) return CUDA_SUCCESS;
+  return CUDA_ERROR_INVALID_CONTEXT;
+}
+
+}  // namespace tinygpu::cuda
+
+using namespace tinygpu::cuda;
+
+extern "C" {
+
+CUresult cuInit(unsigned flags) {
+  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  State::get();
+  initialised() = true;
+  return CUDA_SUCCESS;
+}
+CUresult cuDriverGetVersion(int* version) {
+  if (!version) return CUDA_ERROR_INVALID_VALUE;
+  *version = kCudaVersion;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetCount(int* count) {
+  return driver([&](State&) {
+    if (!count) return CUDA_ERROR_INVALID_VALUE;
+    *count = 1;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuDeviceGet(CUdevice* device, int ordinal) {
+  return on_device(ordinal, [&](State&) {
+    if (!device) return CUDA_ERROR_INVALID_VALUE;
+    *device = 0;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
+  return on_device(device, [&](State& s) {
+    if (!name || length <= 0) return CUDA_ERROR_INVALID_VALUE;
+    std::strncpy(name, device_name(s.gpu.spec).c_str(), size_t(length) - 1);
+    name[length - 1] = '\0';
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
+  return on_device(device, [&](State& s) {
+    if (!uuid) return CUDA_ERROR_INVALID_VALUE;
+    device_uuid(s.gpu.spec, uuid->bytes);
+    return CUDA_SUCCESS;
+  });
+}
+#undef cuDeviceGetUuid
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) { return cuDeviceGetUuid_v2(uuid, device); }
+CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
+  return on_device(device, [&](State& s) {
+    if (!bytes) return CUDA_ERROR_INVALID_VALUE;
+    *bytes = s.gpu.memory.capacity();
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  return on_device(device, [&](State& s) {
+    return value ? device_attribute(s.gpu.spec, attribute, *value) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice device) {
+  return on_device(device, [&](State& s) {
+    if (!major || !minor) return CUDA_ERROR_INVALID_VALUE;
+    *major = s.gpu.spec.compute_major;
+    *minor = s.gpu.spec.compute_minor;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuDeviceGetPCIBusId(char* out, int length, CUdevice device) {
+  return on_device(device, [&](State&) {
+    if (!out || length < 13) return CUDA_ERROR_INVALID_VALUE;
+    std::strcpy(out, "0000:00:00.0");
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice) {
+  return on_device(device, [&](State&) {
+    if (!can) return CUDA_ERROR_INVALID_VALUE;
+    *can = 0;
+    return CUDA_SUCCESS;
+  });
+}
+
+// ---- The primary context
+// -----------------------------------------------------------------------------------------------
+CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice device) {
+  return on_device(device, [&](State&) {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    ++contexts().retained;
+    *out = handle(&contexts().primary);
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  return on_device(device, [](State&) {
+    if (contexts().retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    --contexts().retained;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+  return on_device(device, [](State& s) {
+    s.synchronize();
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags) {
+  return on_device(device, [&](State&) {
+    contexts().primary.flags = flags;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
+  return on_device(device, [&](State&) {
+    if (!flags || !active) return CUDA_ERROR_INVALID_VALUE;
+    *flags = contexts().primary.flags;
+    *active = contexts().retained > 0;
+    return CUDA_SUCCESS;
+  });
+}
+
+// ---- Contexts
+// ----------------------------------------------------------------------------------------------------------
+CUresult cuCtxCreate_v4(CUcontext* out, CUctxCreateParams*, unsigned flags, CUdevice device) {
+  return create(out, flags, device);
+}
+CUresult cuCtxCreate_v3(CUcontext* out, CUexecAffinityParam*, int, unsigned flags, CUdevice device) {
+  return create(out, flags, device);
+}
+CUresult cuCtxCreate_v2(CUcontext* out, unsigned flags, CUdevice device) { return create(out, flags, device); }
+CUresult cuCtxDestroy_v2(CUcontext c) {
+  return driver([&](State&) {
+    if (!contexts().live.erase(context(c))) return CUDA_ERROR_INVALID_CONTEXT;
+    if (current() == context(c)) stack.pop_back();
+    delete context(c);
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuCtxPushCurrent_v2(CUcontext c) {
+  return driver([&](State&) {
+    if (!is_live(c)) return CUDA_ERROR_INVALID_CONTEXT;
+    stack.push_back(context(c));
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuCtxPopCurrent_v2(CUcontext* c) {
+  return driver([&](State&) {
+    if (stack.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+    if (c) *c = handle(stack.back());
+    stack.pop_back();
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuCtxSetCurrent(CUcontext c) {
+  return driver([&](State&) {
+    if (c && !is_live(c)) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!stack.empty()) stack.pop_back();
+    if (c) stack.push_back(context(c));
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuCtxGetCurrent(CUcontext* c) {
+  return driver([&](State& s) {
+    if (!c) return CUDA_ERROR_INVALID_VALUE;
+    Context* now = current();
+    *c = now ? handle(now) : s.runtime_in_use ? handle(&contexts().primary) : nullptr;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuCtxGetDevice(CUdevice* device) {
+  return in_context([&](State&) {
+    if (!device) return CUDA_ERROR_INVALID_VALUE;
+    *device = 0;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuCtxGetFlags(unsigned* flags) {
+  return in_context([&](State&) {
+    if (!flags) return CUDA_ERROR_INVALID_VALUE;
+    *flags = current() ? current()->flags : contexts().primary.flags;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuCtxGetId(CUcontext c, unsigned long long* id) {
+  return driver([&](State&) {
+    Context* which = c ? context(c) : current();
+    if (!id || !which || !is_live(which)) return CUDA_ERROR_INVALID_CONTEXT;
+    *id = which->id;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuCtxGetApiVersion(CUcontext c, unsigned* version) {
+  return driver([&](State&) {
+    if (!version) return CUDA_ERROR_INVALID_VALUE;
+    if (c && !is_live(c)) return CUDA_ERROR_INVALID_CONTEXT;
+    *version = 3020;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuCtxSynchronize() {
+  return in_context([](State& s) {
+    s.synchronize();
+    return s.sticky;
+  });
+}
+CUresult cuCtxGetLimit(size_t* value, CUlimit limit) {
+  return in_context([&](State&) {
+    if (!value) return CUDA_ERROR_INVALID_VALUE;
+    switch (limit) {
+      case CU_LIMIT_STACK_SIZE: *value = 1024; return CUDA_SUCCESS;
+      case CU_LIMIT_PRINTF_FIFO_SIZE: *value = 1 << 20; return CUDA_SUCCESS;
+      case CU_LIMIT_MALLOC_HEAP_SIZE: *value = 8 << 20; return CUDA_SUCCESS;
+      default: return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    }
+  });
+}
+CUresult cuCtxSetLimit(CUlimit limit, size_t) {
+  size_t unused;
+  return cuCtxGetLimit(&unused, limit);
+}
+CUresult cuCtxSetCacheConfig(CUfunc_cache) {
+  return in_context([](State&) { return CUDA_SUCCESS; });
+}
+CUresult cuCtxGetCacheConfig(CUfunc_cache* config) {
+  return in_context([&](State&) {
+    if (!config) return CUDA_ERROR_INVALID_VALUE;
+    *config = CU_FUNC_CACHE_PREFER_NONE;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  return in_context([&](State&) {
+    if (least) *least = 0;
+    if (greatest) *greatest = -5;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuCtxResetPersistingL2Cache() {
+  return in_context([](State&) { return CUDA_SUCCESS; });
+}
+
+}  // extern "C"

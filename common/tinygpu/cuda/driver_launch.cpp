@@ -1,0 +1,115 @@
+// Launches and occupancy of the driver API.
+#include "common/tinygpu/cuda/driver.h"
+#include "common/tinygpu/cuda/function.h"
+#include "common/tinygpu/cuda/launch.h"
+#include "common/tinygpu/cuda/launch_attributes.h"
+#include "common/tinygpu/cuda/library.h"
+
+using namespace tinygpu::cuda;
+
+namespace {
+
+/// The `extra` array: CU_LAUNCH_PARAM_BUFFER_POINTER, p, CU_LAUNCH_PARAM_BUFFER_SIZE, &n, CU_LAUNCH_PARAM_END.
+CUresult read_extra(void** extra, LaunchRequest& r) {
+  for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+      r.packed = extra[1];
+    else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+      r.packed_size = *static_cast<size_t*>(extra[1]);
+    else
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult start(CUfunction f, LaunchRequest r, CUstream stream, void** args, void** extra,
+               const CUlaunchAttribute* attributes = nullptr, unsigned count = 0) {
+  return on_kernel(f, [&](State& s, Kernel& k) {
+    if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (args && extra) return CUDA_ERROR_INVALID_VALUE;
+    r.kernel = &k;
+    r.args = args;
+    if (extra)
+      if (CUresult e = read_extra(extra, r); e != CUDA_SUCCESS) return e;
+    return launch_with(s, attributes, count, r);
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                        unsigned shared, CUstream stream, void** args, void** extra) {
+  LaunchRequest r;
+  r.grid = {gx, gy, gz};
+  r.block = {bx, by, bz};
+  r.dynamic_shared = shared;
+  return start(f, r, stream, args, extra);
+}
+CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f, void** args, void** extra) {
+  if (!c) return CUDA_ERROR_INVALID_VALUE;
+  LaunchRequest r;
+  r.grid = {c->gridDimX, c->gridDimY, c->gridDimZ};
+  r.block = {c->blockDimX, c->blockDimY, c->blockDimZ};
+  r.dynamic_shared = c->sharedMemBytes;
+  return start(f, r, c->hStream, args, extra, c->attrs, c->numAttrs);
+}
+CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                   unsigned bz, unsigned shared, CUstream stream, void** args) {
+  LaunchRequest r;
+  r.grid = {gx, gy, gz};
+  r.block = {bx, by, bz};
+  r.dynamic_shared = shared;
+  r.cooperative = true;
+  return start(f, r, stream, args, nullptr);
+}
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
+  const CUresult e = in_context([&](State& s) {
+    if (!function) return CUDA_ERROR_INVALID_VALUE;
+    return s.stream(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  });
+  if (e == CUDA_SUCCESS) function(data);
+  return e;
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction f, int threads, size_t shared,
+                                                              unsigned) {
+  return on_kernel(f, [&](State& s, Kernel& k) {
+    return blocks ? max_active_blocks(s, k, threads, shared, *blocks) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction f, int threads, size_t shared) {
+  return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, f, threads, shared, 0);
+}
+CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction f, int blocks, int threads) {
+  return on_kernel(f, [&](State& s, Kernel& k) {
+    return bytes ? available_dynamic_shared(s, k, blocks, threads, *bytes) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, CUfunction f, CUoccupancyB2DSize dynamic_of,
+                                                   size_t shared, int limit, unsigned) {
+  return on_kernel(f, [&](State& s, Kernel& k) {
+    if (!grid || !block) return CUDA_ERROR_INVALID_VALUE;
+    return potential_block_size(s, k, dynamic_of, shared, limit, *grid, *block);
+  });
+}
+CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction f, CUoccupancyB2DSize dynamic_of,
+                                          size_t shared, int limit) {
+  return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, f, dynamic_of, shared, limit, 0);
+}
+CUresult cuOccupancyMaxPotentialClusterSize(int* size, CUfunction f, const CUlaunchConfig* c) {
+  return on_kernel(f, [&](State& s, Kernel& k) {
+    if (!size || !c) return CUDA_ERROR_INVALID_VALUE;
+    return potential_cluster_size(s, k, c->blockDimX * c->blockDimY * c->blockDimZ, c->sharedMemBytes, *size);
+  });
+}
+CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction f, const CUlaunchConfig* c) {
+  return on_kernel(f, [&](State& s, Kernel& k) {
+    if (!clusters || !c) return CUDA_ERROR_INVALID_VALUE;
+    return count_active_clusters(s, k, c->blockDimX * c->blockDimY * c->blockDimZ, c->sharedMemBytes, c->attrs,
+                                 c->numAttrs, *clusters);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,323 @@
+// Memory of the driver API.
+#include "common/tinygpu/cuda/driver.h"
+#include "common/tinygpu/cuda/memory.h"
+
+using namespace tinygpu::cuda;
+using tinygpu::Allocation;
+using tinygpu::MemoryKind;
+
+namespace {
+
+constexpr size_t kPitch = 512;
+
+CUresult allocate_to(State& s, CUdeviceptr* out, size_t size, MemoryKind kind) {
+  if (!out) return CUDA_ERROR_INVALID_VALUE;
+  uint64_t address = 0;
+  const CUresult e = allocate(s, address, size, kind);
+  if (e == CUDA_SUCCESS) *out = address;
+  return e;
+}
+
+const void* pointer(CUdeviceptr p) { return reinterpret_cast<const void*>(p); }
+
+CUresult copy_bytes(const void* dst, Side dst_side, const void* src, Side src_side, size_t size, bool waits) {
+  return in_context([&](State& s) {
+    if (waits) s.synchronize();
+    return copy(s, {dst, dst_side}, {src, src_side}, size);
+  });
+}
+CUresult copy_on(CUstream stream, const void* dst, Side dst_side, const void* src, Side src_side, size_t size) {
+  return in_context([&](State& s) {
+    if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    return copy(s, {dst, dst_side}, {src, src_side}, size);
+  });
+}
+
+CUresult fill_with(CUdeviceptr p, uint32_t value, int bytes, size_t count, size_t height = 1, size_t pitch = 0) {
+  return in_context([&](State& s) { return fill(s, p, value, bytes, count, height, pitch); });
+}
+CUresult fill_on(CUstream stream, CUdeviceptr p, uint32_t value, int bytes, size_t count, size_t height = 1,
+                 size_t pitch = 0) {
+  return in_context([&](State& s) {
+    return s.stream(stream) ? fill(s, p, value, bytes, count, height, pitch) : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+bool end_of(CUmemorytype type, const void* host, CUdeviceptr device, CopyEnd& out) {
+  switch (type) {
+    case CU_MEMORYTYPE_HOST: out = {host, Side::host}; return true;
+    case CU_MEMORYTYPE_DEVICE: out = {pointer(device), Side::device}; return true;
+    case CU_MEMORYTYPE_UNIFIED: out = {pointer(device), Side::either}; return true;
+    default: return false;
+  }
+}
+
+CUresult copy_2d(State& s, const CUDA_MEMCPY2D* p) {
+  if (!p) return CUDA_ERROR_INVALID_VALUE;
+  CopyEnd to, from;
+  if (!end_of(p->dstMemoryType, p->dstHost, p->dstDevice, to) ||
+      !end_of(p->srcMemoryType, p->srcHost, p->srcDevice, from))
+    return CUresult(say_not_implemented("cuMemcpy2D with arrays"));
+  to.pitch = p->dstPitch ? p->dstPitch : p->WidthInBytes;
+  from.pitch = p->srcPitch ? p->srcPitch : p->WidthInBytes;
+  to.base = static_cast<const char*>(to.base) + p->dstY * to.pitch + p->dstXInBytes;
+  from.base = static_cast<const char*>(from.base) + p->srcY * from.pitch + p->srcXInBytes;
+  if (p->WidthInBytes > to.pitch || p->WidthInBytes > from.pitch) return CUDA_ERROR_INVALID_VALUE;
+  return copy(s, to, from, p->WidthInBytes, p->Height);
+}
+
+CUresult copy_3d(State& s, const CUDA_MEMCPY3D* p) {
+  if (!p) return CUDA_ERROR_INVALID_VALUE;
+  CopyEnd to, from;
+  if (!end_of(p->dstMemoryType, p->dstHost, p->dstDevice, to) ||
+      !end_of(p->srcMemoryType, p->srcHost, p->srcDevice, from))
+    return CUresult(say_not_implemented("cuMemcpy3D with arrays"));
+  to.pitch = p->dstPitch ? p->dstPitch : p->WidthInBytes;
+  from.pitch = p->srcPitch ? p->srcPitch : p->WidthInBytes;
+  to.slice = to.pitch * (p->dstHeight ? p->dstHeight : p->Height);
+  from.slice = from.pitch * (p->srcHeight ? p->srcHeight : p->Height);
+  to.base = static_cast<const char*>(to.base) + p->dstZ * to.slice + p->dstY * to.pitch + p->dstXInBytes;
+  from.base = static_cast<const char*>(from.base) + p->srcZ * from.slice + p->srcY * from.pitch + p->srcXInBytes;
+  if (p->WidthInBytes > to.pitch || p->WidthInBytes > from.pitch) return CUDA_ERROR_INVALID_VALUE;
+  return copy(s, to, from, p->WidthInBytes, p->Height, p->Depth);
+}
+
+CUmemorytype memory_type(const Allocation& a) {
+  return a.kind == MemoryKind::pinned || a.kind == MemoryKind::registered ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+}
+
+CUresult pointer_attribute(State& s, void* out, CUpointer_attribute attribute, CUdeviceptr p) {
+  const Allocation* a = s.gpu.memory.find(p);
+  if (!out || !a) return CUDA_ERROR_INVALID_VALUE;
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE: *static_cast<unsigned*>(out) = memory_type(*a); return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: *static_cast<CUdeviceptr*>(out) = p; return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      if (a->kind == MemoryKind::device || a->kind == MemoryKind::constant) return CUDA_ERROR_INVALID_VALUE;
+      *static_cast<void**>(out) = const_cast<void*>(pointer(p));
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+      *static_cast<unsigned*>(out) = a->kind == MemoryKind::managed;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *static_cast<int*>(out) = 0; return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: *static_cast<CUdeviceptr*>(out) = a->base; return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *static_cast<size_t*>(out) = a->size; return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID: *static_cast<unsigned long long*>(out) = a->base; return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MAPPED: *static_cast<unsigned*>(out) = 1; return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_CONTEXT: *static_cast<CUcontext*>(out) = nullptr; return CUDA_SUCCESS;
+    default: return CUDA_ERROR_NOT_SUPPORTED;
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuMemAlloc_v2(CUdeviceptr* p, size_t size) {
+  return in_context([&](State& s) { return allocate_to(s, p, size, MemoryKind::device); });
+}
+CUresult cuMemFree_v2(CUdeviceptr p) {
+  return in_context([&](State& s) {
+    s.synchronize();
+    return p ? release(s, p, MemoryKind::device) : CUDA_SUCCESS;
+  });
+}
+CUresult cuMemAllocPitch_v2(CUdeviceptr* p, size_t* pitch, size_t width, size_t height, unsigned element) {
+  return in_context([&](State& s) {
+    if (!pitch || (element != 4 && element != 8 && element != 16)) return CUDA_ERROR_INVALID_VALUE;
+    *pitch = (width + kPitch - 1) / kPitch * kPitch;
+    return allocate_to(s, p, *pitch * height, MemoryKind::device);
+  });
+}
+CUresult cuMemAllocManaged(CUdeviceptr* p, size_t size, unsigned) {
+  return in_context([&](State& s) { return allocate_to(s, p, size, MemoryKind::managed); });
+}
+CUresult cuMemAllocHost_v2(void** p, size_t size) {
+  return in_context(
+      [&](State& s) { return allocate_to(s, reinterpret_cast<CUdeviceptr*>(p), size, MemoryKind::pinned); });
+}
+CUresult cuMemHostAlloc(void** p, size_t size, unsigned) { return cuMemAllocHost_v2(p, size); }
+CUresult cuMemFreeHost(void* p) {
+  return in_context([&](State& s) { return release(s, reinterpret_cast<uint64_t>(p), MemoryKind::pinned); });
+}
+CUresult cuMemHostRegister_v2(void* p, size_t size, unsigned) {
+  return in_context([&](State& s) {
+    if (!p || !size) return CUDA_ERROR_INVALID_VALUE;
+    return s.gpu.memory.register_host(p, size) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  });
+}
+CUresult cuMemHostUnregister(void* p) {
+  return in_context(
+      [&](State& s) { return s.gpu.memory.unregister_host(p) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED; });
+}
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* out, void* p, unsigned) {
+  return in_context([&](State& s) {
+    if (!out || !s.gpu.memory.find(reinterpret_cast<uint64_t>(p))) return CUDA_ERROR_INVALID_VALUE;
+    *out = reinterpret_cast<CUdeviceptr>(p);
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuMemHostGetFlags(unsigned* flags, void* p) {
+  return in_context([&](State& s) {
+    if (!flags || !s.gpu.memory.find(reinterpret_cast<uint64_t>(p))) return CUDA_ERROR_INVALID_VALUE;
+    *flags = CU_MEMHOSTALLOC_DEVICEMAP;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
+  return in_context([&](State& s) {
+    if (!free || !total) return CUDA_ERROR_INVALID_VALUE;
+    *total = s.gpu.memory.capacity();
+    *free = *total - s.gpu.memory.used();
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUdeviceptr p) {
+  return in_context([&](State& s) {
+    const Allocation* a = s.gpu.memory.find(p);
+    if (!a) return CUDA_ERROR_NOT_FOUND;
+    if (base) *base = a->base;
+    if (size) *size = a->size;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuPointerGetAttribute(void* out, CUpointer_attribute attribute, CUdeviceptr p) {
+  return in_context([&](State& s) { return pointer_attribute(s, out, attribute, p); });
+}
+CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** out, CUdeviceptr p) {
+  return in_context([&](State& s) {
+    for (unsigned i = 0; i < count; ++i)
+      if (pointer_attribute(s, out[i], attributes[i], p) != CUDA_SUCCESS && out[i]) std::memset(out[i], 0, 4);
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuPointerSetAttribute(const void*, CUpointer_attribute, CUdeviceptr) {
+  return in_context([](State&) { return CUDA_SUCCESS; });
+}
+CUresult cuMemAdvise_v2(CUdeviceptr, size_t, CUmem_advise, CUmemLocation) {
+  return in_context([](State&) { return CUDA_SUCCESS; });
+}
+CUresult cuMemPrefetchAsync_v2(CUdeviceptr p, size_t size, CUmemLocation, unsigned, CUstream) {
+  return in_context(
+      [&](State& s) { return reach(s, pointer(p), size, Side::device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
+}
+
+// ---- Stream-ordered allocation
+// -----------------------------------------------------------------------------------------
+CUresult cuMemAllocAsync(CUdeviceptr* p, size_t size, CUstream stream) {
+  return in_context([&](State& s) {
+    return s.stream(stream) ? allocate_to(s, p, size, MemoryKind::device) : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr* p, size_t size, CUmemoryPool pool, CUstream stream) {
+  return in_context([&](State& s) {
+    if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    return s.is_pool(pool) ? allocate_to(s, p, size, MemoryKind::device) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+CUresult cuMemFreeAsync(CUdeviceptr p, CUstream stream) {
+  return in_context(
+      [&](State& s) { return s.stream(stream) ? release(s, p, MemoryKind::device) : CUDA_ERROR_INVALID_HANDLE; });
+}
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice) {
+  return driver([&](State& s) {
+    if (!pool) return CUDA_ERROR_INVALID_VALUE;
+    *pool = reinterpret_cast<CUmemoryPool>(s.default_pool());
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) { return cuDeviceGetDefaultMemPool(pool, device); }
+CUresult cuDeviceSetMemPool(CUdevice, CUmemoryPool pool) {
+  return driver([&](State& s) { return s.is_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
+}
+CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps*) {
+  return driver([&](State& s) {
+    if (!pool) return CUDA_ERROR_INVALID_VALUE;
+    *pool = reinterpret_cast<CUmemoryPool>(s.create_pool());
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuMemPoolDestroy(CUmemoryPool pool) {
+  return driver([&](State& s) { return s.destroy_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
+}
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t) {
+  return driver([&](State& s) { return s.is_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
+}
+CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
+  return driver([&](State& s) { return s.set_pool_attribute(pool, attribute, value); });
+}
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
+  return driver([&](State& s) { return s.pool_attribute(pool, attribute, value); });
+}
+CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc*, size_t) {
+  return driver([&](State& s) { return s.is_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
+}
+
+// ---- Copies
+// ------------------------------------------------------------------------------------------------------------
+CUresult cuMemcpy(CUdeviceptr d, CUdeviceptr s, size_t n) {
+  return copy_bytes(pointer(d), Side::either, pointer(s), Side::either, n, true);
+}
+CUresult cuMemcpyAsync(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream stream) {
+  return copy_on(stream, pointer(d), Side::either, pointer(s), Side::either, n);
+}
+CUresult cuMemcpyHtoD_v2(CUdeviceptr d, const void* s, size_t n) {
+  return copy_bytes(pointer(d), Side::device, s, Side::host, n, true);
+}
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr d, const void* s, size_t n, CUstream stream) {
+  return copy_on(stream, pointer(d), Side::device, s, Side::host, n);
+}
+CUresult cuMemcpyDtoH_v2(void* d, CUdeviceptr s, size_t n) {
+  return copy_bytes(d, Side::host, pointer(s), Side::device, n, true);
+}
+CUresult cuMemcpyDtoHAsync_v2(void* d, CUdeviceptr s, size_t n, CUstream stream) {
+  return copy_on(stream, d, Side::host, pointer(s), Side::device, n);
+}
+CUresult cuMemcpyDtoD_v2(CUdeviceptr d, CUdeviceptr s, size_t n) {
+  return copy_bytes(pointer(d), Side::device, pointer(s), Side::device, n, true);
+}
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream stream) {
+  return copy_on(stream, pointer(d), Side::device, pointer(s), Side::device, n);
+}
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* p) {
+  return in_context([&](State& s) { return copy_2d(s, p); });
+}
+CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* p) { return cuMemcpy2D_v2(p); }
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* p, CUstream stream) {
+  return in_context([&](State& s) { return s.stream(stream) ? copy_2d(s, p) : CUDA_ERROR_INVALID_HANDLE; });
+}
+CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D* p) {
+  return in_context([&](State& s) { return copy_3d(s, p); });
+}
+CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D* p, CUstream stream) {
+  return in_context([&](State& s) { return s.stream(stream) ? copy_3d(s, p) : CUDA_ERROR_INVALID_HANDLE; });
+}
+
+// ---- Fills
+// -------------------------------------------------------------------------------------------------------------
+CUresult cuMemsetD8_v2(CUdeviceptr p, unsigned char v, size_t n) { return fill_with(p, v, 1, n); }
+CUresult cuMemsetD16_v2(CUdeviceptr p, unsigned short v, size_t n) { return fill_with(p, v, 2, n); }
+CUresult cuMemsetD32_v2(CUdeviceptr p, unsigned v, size_t n) { return fill_with(p, v, 4, n); }
+CUresult cuMemsetD2D8_v2(CUdeviceptr p, size_t pitch, unsigned char v, size_t w, size_t h) {
+  return fill_with(p, v, 1, w, h, pitch);
+}
+CUresult cuMemsetD2D16_v2(CUdeviceptr p, size_t pitch, unsigned short v, size_t w, size_t h) {
+  return fill_with(p, v, 2, w, h, pitch);
+}
+CUresult cuMemsetD2D32_v2(CUdeviceptr p, size_t pitch, unsigned v, size_t w, size_t h) {
+  return fill_with(p, v, 4, w, h, pitch);
+}
+CUresult cuMemsetD8Async(CUdeviceptr p, unsigned char v, size_t n, CUstream s) { return fill_on(s, p, v, 1, n); }
+CUresult cuMemsetD16Async(CUdeviceptr p, unsigned short v, size_t n, CUstream s) { return fill_on(s, p, v, 2, n); }
+CUresult cuMemsetD32Async(CUdeviceptr p, unsigned v, size_t n, CUstream s) { return fill_on(s, p, v, 4, n); }
+CUresult cuMemsetD2D8Async(CUdeviceptr p, size_t pitch, unsigned char v, size_t w, size_t h, CUstream s) {
+  return fill_on(s, p, v, 1, w, h, pitch);
+}
+CUresult cuMemsetD2D16Async(CUdeviceptr p, size_t pitch, unsigned short v, size_t w, size_t h, CUstream s) {
+  return fill_on(s, p, v, 2, w, h, pitch);
+}
+CUresult cuMemsetD2D32Async(CUdeviceptr p, size_t pitch, unsigned v, size_t w, size_t h, CUstream s) {
+  return fill_on(s, p, v, 4, w, h, pitch);
+}
+
+}  // extern "C"

@@ -1,0 +1,209 @@
+// Modules, libraries, functions and kernels.
+#include "common/tinygpu/cuda/driver.h"
+#include "common/tinygpu/cuda/function.h"
+#include "common/tinygpu/cuda/library.h"
+
+using namespace tinygpu::cuda;
+
+namespace {
+
+CUresult load_to(void** out, const void* image, const JitOptions& jit) {
+  return in_context([&](State& s) {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    Module* m = nullptr;
+    const CUresult e = load_image(s, image, jit, m);
+    if (e == CUDA_SUCCESS) *out = m;
+    return e;
+  });
+}
+
+CUresult load_file_to(void** out, const char* path, const JitOptions& jit) {
+  return in_context([&](State& s) {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    Module* m = nullptr;
+    const CUresult e = load_file(s, path, jit, m);
+    if (e == CUDA_SUCCESS) *out = m;
+    return e;
+  });
+}
+
+CUresult unload(const void* module) {
+  return in_context([&](State& s) {
+    return s.remove_module(static_cast<Module*>(const_cast<void*>(module))) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+CUresult function_to(void** out, const void* module, const char* name) {
+  return in_context([&](State& s) {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    Kernel* k = nullptr;
+    const CUresult e = find_in_module(s, module, name, k);
+    if (e == CUDA_SUCCESS) *out = k;
+    return e;
+  });
+}
+
+CUresult global_to(CUdeviceptr* address, size_t* size, const void* module, const char* name) {
+  return in_context([&](State& s) { return find_global(s, module, name, reinterpret_cast<void**>(address), size); });
+}
+
+CUresult count_to(unsigned* count, const void* module) {
+  return in_context([&](State& s) {
+    auto* m = static_cast<Module*>(const_cast<void*>(module));
+    if (!count || !s.has_module(m)) return CUDA_ERROR_INVALID_HANDLE;
+    *count = unsigned(m->program()->entries().size());
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult enumerate(void** out, unsigned count, const void* module) {
+  return in_context([&](State& s) {
+    auto* m = static_cast<Module*>(const_cast<void*>(module));
+    if (!out || !s.has_module(m)) return CUDA_ERROR_INVALID_HANDLE;
+    const auto entries = m->program()->entries();
+    for (unsigned i = 0; i < count && i < entries.size(); ++i) out[i] = m->kernel_handle(entries[i]);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult name_of(const char** name, const void* kernel) {
+  return on_kernel(kernel, [&](State&, Kernel& k) {
+    if (!name) return CUDA_ERROR_INVALID_VALUE;
+    *name = k.name.c_str();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult parameter(const void* kernel, size_t index, size_t* offset, size_t* size) {
+  return on_kernel(kernel, [&](State&, Kernel& k) {
+    if (CUresult e = k.module->resolve(k); e != CUDA_SUCCESS) return e;
+    if (index >= k.function->params.size()) return CUDA_ERROR_INVALID_VALUE;
+    if (offset) *offset = k.function->params[index].offset;
+    if (size) *size = k.function->params[index].size;
+    return CUDA_SUCCESS;
+  });
+}
+
+template <class T>
+void** raw(T* p) {
+  return reinterpret_cast<void**>(p);
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuModuleLoad(CUmodule* m, const char* path) { return load_file_to(raw(m), path, {}); }
+CUresult cuModuleLoadData(CUmodule* m, const void* image) { return load_to(raw(m), image, {}); }
+CUresult cuModuleLoadDataEx(CUmodule* m, const void* image, unsigned count, CUjit_option* options, void** values) {
+  return load_to(raw(m), image, {options, values, count});
+}
+CUresult cuModuleLoadFatBinary(CUmodule* m, const void* image) { return load_to(raw(m), image, {}); }
+CUresult cuModuleUnload(CUmodule m) { return unload(m); }
+CUresult cuModuleGetFunction(CUfunction* f, CUmodule m, const char* name) { return function_to(raw(f), m, name); }
+CUresult cuModuleGetFunctionCount(unsigned* count, CUmodule m) { return count_to(count, m); }
+CUresult cuModuleEnumerateFunctions(CUfunction* out, unsigned count, CUmodule m) {
+  return enumerate(raw(out), count, m);
+}
+CUresult cuModuleGetGlobal_v2(CUdeviceptr* p, size_t* size, CUmodule m, const char* name) {
+  return global_to(p, size, m, name);
+}
+CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
+  if (!mode) return CUDA_ERROR_INVALID_VALUE;
+  *mode = CU_MODULE_LAZY_LOADING;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryLoadData(CUlibrary* l, const void* image, CUjit_option* options, void** values, unsigned count,
+                           CUlibraryOption*, void**, unsigned) {
+  return load_to(raw(l), image, {options, values, count});
+}
+CUresult cuLibraryLoadFromFile(CUlibrary* l, const char* path, CUjit_option* options, void** values, unsigned count,
+                               CUlibraryOption*, void**, unsigned) {
+  return load_file_to(raw(l), path, {options, values, count});
+}
+CUresult cuLibraryUnload(CUlibrary l) { return unload(l); }
+CUresult cuLibraryGetKernel(CUkernel* k, CUlibrary l, const char* name) { return function_to(raw(k), l, name); }
+CUresult cuLibraryGetKernelCount(unsigned* count, CUlibrary l) { return count_to(count, l); }
+CUresult cuLibraryEnumerateKernels(CUkernel* out, unsigned count, CUlibrary l) { return enumerate(raw(out), count, l); }
+CUresult cuLibraryGetModule(CUmodule* m, CUlibrary l) {
+  return in_context([&](State& s) {
+    if (!m || !s.has_module(reinterpret_cast<Module*>(l))) return CUDA_ERROR_INVALID_HANDLE;
+    *m = reinterpret_cast<CUmodule>(l);
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuLibraryGetGlobal(CUdeviceptr* p, size_t* size, CUlibrary l, const char* name) {
+  return global_to(p, size, l, name);
+}
+CUresult cuLibraryGetManaged(CUdeviceptr* p, size_t* size, CUlibrary l, const char* name) {
+  return global_to(p, size, l, name);
+}
+
+CUresult cuKernelGetFunction(CUfunction* f, CUkernel k) {
+  return on_kernel(k, [&](State&, Kernel&) {
+    if (!f) return CUDA_ERROR_INVALID_VALUE;
+    *f = reinterpret_cast<CUfunction>(k);
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuKernelGetLibrary(CUlibrary* l, CUkernel k) {
+  return on_kernel(k, [&](State&, Kernel& kernel) {
+    if (!l) return CUDA_ERROR_INVALID_VALUE;
+    *l = reinterpret_cast<CUlibrary>(kernel.module);
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuFuncGetModule(CUmodule* m, CUfunction f) {
+  return on_kernel(f, [&](State&, Kernel& kernel) {
+    if (!m) return CUDA_ERROR_INVALID_VALUE;
+    *m = reinterpret_cast<CUmodule>(kernel.module);
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction f) {
+  return on_kernel(f, [&](State& s, Kernel& k) {
+    return value ? function_attribute(s, k, attribute, *value) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute attribute, int value) {
+  return on_kernel(f, [&](State& s, Kernel& k) { return set_function_attribute(s, k, attribute, value); });
+}
+CUresult cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel k, CUdevice) {
+  return cuFuncGetAttribute(value, attribute, reinterpret_cast<CUfunction>(k));
+}
+CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel k, CUdevice) {
+  return cuFuncSetAttribute(reinterpret_cast<CUfunction>(k), attribute, value);
+}
+CUresult cuFuncSetCacheConfig(CUfunction f, CUfunc_cache config) {
+  return on_kernel(f, [&](State&, Kernel& k) {
+    k.cache_config = config;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuKernelSetCacheConfig(CUkernel k, CUfunc_cache config, CUdevice) {
+  return cuFuncSetCacheConfig(reinterpret_cast<CUfunction>(k), config);
+}
+CUresult cuFuncSetSharedMemConfig(CUfunction f, CUsharedconfig) {
+  return on_kernel(f, [](State&, Kernel&) { return CUDA_SUCCESS; });
+}
+CUresult cuFuncGetName(const char** name, CUfunction f) { return name_of(name, f); }
+CUresult cuKernelGetName(const char** name, CUkernel k) { return name_of(name, k); }
+CUresult cuFuncGetParamInfo(CUfunction f, size_t index, size_t* offset, size_t* size) {
+  return parameter(f, index, offset, size);
+}
+CUresult cuKernelGetParamInfo(CUkernel k, size_t index, size_t* offset, size_t* size) {
+  return parameter(k, index, offset, size);
+}
+CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction f) {
+  return on_kernel(f, [&](State&, Kernel& k) {
+    if (!state) return CUDA_ERROR_INVALID_VALUE;
+    *state = k.function ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuFuncLoad(CUfunction f) {
+  return on_kernel(f, [](State&, Kernel& k) { return k.module->resolve(k); });
+}
+
+}  // extern "C"

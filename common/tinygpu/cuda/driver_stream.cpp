@@ -1,0 +1,123 @@
+// Streams and events of the driver API.
+#include "common/tinygpu/cuda/driver.h"
+
+using namespace tinygpu::cuda;
+
+namespace {
+
+template <class F>
+CUresult on_stream(CUstream stream, F&& f) {
+  return in_context([&](State& s) {
+    Stream* p = s.stream(stream);
+    return p ? CUresult(f(s, *p)) : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+CUresult wait(State& s) {
+  s.synchronize();
+  return s.sticky;
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priority) {
+  return in_context([&](State& s) {
+    if (!stream || flags > CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
+    *stream = reinterpret_cast<CUstream>(s.create_stream(flags, priority));
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuStreamCreate(CUstream* stream, unsigned flags) { return cuStreamCreateWithPriority(stream, flags, 0); }
+CUresult cuStreamDestroy_v2(CUstream stream) {
+  return in_context([&](State& s) {
+    return s.destroy_stream(reinterpret_cast<Stream*>(stream)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+CUresult cuStreamSynchronize(CUstream stream) {
+  return on_stream(stream, [](State& s, Stream&) { return wait(s); });
+}
+CUresult cuStreamQuery(CUstream stream) { return cuStreamSynchronize(stream); }
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  return on_stream(stream,
+                   [&](State& s, Stream&) { return s.is_event(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; });
+}
+CUresult cuStreamGetFlags(CUstream stream, unsigned* flags) {
+  return on_stream(stream, [&](State&, Stream& p) {
+    if (!flags) return CUDA_ERROR_INVALID_VALUE;
+    *flags = p.flags;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuStreamGetPriority(CUstream stream, int* priority) {
+  return on_stream(stream, [&](State&, Stream& p) {
+    if (!priority) return CUDA_ERROR_INVALID_VALUE;
+    *priority = p.priority;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
+  return on_stream(stream, [&](State&, Stream& p) {
+    if (!id) return CUDA_ERROR_INVALID_VALUE;
+    *id = p.id;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuStreamGetDevice(CUstream stream, CUdevice* device) {
+  return on_stream(stream, [&](State&, Stream&) {
+    if (!device) return CUDA_ERROR_INVALID_VALUE;
+    *device = 0;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
+  return on_stream(stream, [&](State&, Stream&) { return cuCtxGetCurrent(context); });
+}
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  return on_stream(stream, [&](State&, Stream&) {
+    if (!status) return CUDA_ERROR_INVALID_VALUE;
+    *status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback function, void* data, unsigned) {
+  const CUresult e =
+      on_stream(stream, [&](State&, Stream&) { return function ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
+  if (e == CUDA_SUCCESS) function(stream, CUDA_SUCCESS, data);
+  return e;
+}
+
+CUresult cuEventCreate(CUevent* event, unsigned flags) {
+  return in_context([&](State& s) {
+    if (!event) return CUDA_ERROR_INVALID_VALUE;
+    *event = reinterpret_cast<CUevent>(s.create_event(flags));
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuEventDestroy_v2(CUevent event) {
+  return in_context([&](State& s) {
+    return s.destroy_event(reinterpret_cast<Event*>(event)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned) {
+  return on_stream(stream, [&](State& s, Stream&) {
+    if (!s.is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
+    s.record(event);
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuEventRecord(CUevent event, CUstream stream) { return cuEventRecordWithFlags(event, stream, 0); }
+CUresult cuEventQuery(CUevent event) {
+  return in_context([&](State& s) { return s.is_event(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; });
+}
+CUresult cuEventSynchronize(CUevent event) {
+  return in_context([&](State& s) { return s.is_event(event) ? wait(s) : CUDA_ERROR_INVALID_HANDLE; });
+}
+CUresult cuEventElapsedTime_v2(float* ms, CUevent from, CUevent to) {
+  return in_context([&](State& s) { return ms ? s.elapsed_ms(from, to, *ms) : CUDA_ERROR_INVALID_VALUE; });
+}
+#undef cuEventElapsedTime
+CUresult cuEventElapsedTime(float* ms, CUevent from, CUevent to) { return cuEventElapsedTime_v2(ms, from, to); }
+
+}  // extern "C"
