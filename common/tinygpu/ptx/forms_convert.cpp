@@ -34,6 +34,7 @@ constexpr Form kForms[] = {
     {"cvt", "rn|rz [satfinite] [relu] f16 f32", "d=T+, a:T1", {8, 1}},
     {"cvt", "$round bf16 f32", "d=T+, a:T1", {7, 0}},
     {"cvt", "rn|rz [satfinite] [relu] bf16 f32", "d=T+, a:T1", {7, 0}},
+    {"cvt", "$round ftz bf16 f32", "d=T+, a:T1", {7, 8}, kSm90},
     {"cvt", "$round bf16 f64", "d=T+, a:T1", {7, 8}, kSm90},
     {"cvt", "$round|rni|rzi|rmi|rpi [sat] f16 f16", "d=T+, a:T1"},
     {"cvt", "[ftz] [sat] f16 f16", "d=T+, a:T1"},
