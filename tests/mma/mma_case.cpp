@@ -1,0 +1,234 @@
+#include "tests/mma/mma_case.h"
+
+#include <fmt/format.h>
+
+namespace gen5::test {
+namespace {
+
+/// What the kernel reads for each CTA; offsets are used in the PTX below.
+struct Record {
+  uint64_t image, before, after;  // 0, 8, 16
+  uint64_t a, b;                  // 24, 32: descriptors, or A's address relative to the allocation
+  uint32_t idesc, accumulate;     // 40, 44
+  uint32_t mask[4];               // 48
+  uint32_t d;                     // 64: accumulator address relative to the allocation
+  uint32_t pad[3];
+};
+
+uint32_t d_lane(const MmaCase& c, uint32_t row) { return c.m == 64 ? c.lane + row / 16 * 32 + row % 16 : row; }
+
+}  // namespace
+
+uint32_t MmaCase::idesc() const {
+  const auto code = [](Type t) { return t == Type::tf32 ? 2u : t == Type::bf16 ? 1u : 0u; };
+  return (half ? 0u : 1u) << 4 | code(a_type) << 7 | code(b_type) << 10 | uint32_t(negate_a) << 13 |
+         uint32_t(negate_b) << 14 | uint32_t(a.mn_major) << 15 | uint32_t(b.mn_major) << 16 | (n >> 3) << 17 |
+         (m >> 4) << 24;
+}
+
+std::string MmaCase::describe() const {
+  const char* names[] = {"f16", "bf16", "tf32"};
+  return fmt::format(
+      "{}x{} {}*{}->{} A {}{} swizzle {} slice {} B {} swizzle {} slice {} acc {} scale {} neg {}{} mask {} shift {} "
+      "lane {}",
+      m, n, names[int(a_type)], names[int(b_type)], half ? "f16" : "f32", form.a_in_tmem ? "tmem " : "",
+      a.mn_major ? "M" : "K", a.swizzle, a.slice, b.mn_major ? "N" : "K", b.swizzle, b.slice, accumulate, form.scale,
+      negate_a, negate_b, form.masked, form.ashift, lane);
+}
+
+void MmaCase::place() {
+  const auto lay = [&](const Placement& p, const std::vector<uint32_t>& bits, uint32_t rows) {
+    for (uint32_t r = 0; r < rows; ++r)
+      for (uint32_t i = 0; i < k(); ++i) std::memcpy(image.data() + p.at(r, i), &bits[r * k() + i], p.element_bytes);
+  };
+  lay(b, b_bits, n);
+  if (!form.a_in_tmem) {
+    lay(a, a_bits, m);
+    return;
+  }
+  for (uint32_t r = 0; r < m; ++r)
+    for (uint32_t w = 0; w < 8; ++w) {
+      const uint32_t* e = &a_bits[r * k()];
+      tmem[(256 + w) * kLanes + d_lane(*this, r)] = form.tf32 ? e[w] : (e[2 * w] & 0xffff) | e[2 * w + 1] << 16;
+    }
+}
+
+std::vector<uint32_t> MmaCase::expected() const {
+  std::vector<uint32_t> out = tmem;
+  const auto row_of = [&](Type t, const std::vector<uint32_t>& bits, uint32_t row, bool negate) {
+    return decode_row(t, {bits.begin() + row * k(), bits.begin() + (row + 1) * k()}, negate);
+  };
+  std::vector<Row> columns;
+  for (uint32_t col = 0; col < n; ++col) columns.push_back(row_of(b_type, b_bits, col, negate_b));
+  for (uint32_t row = 0; row < m; ++row) {
+    const uint32_t lane_of_row = d_lane(*this, row);
+    if (form.masked && (mask[lane_of_row / 32] >> lane_of_row % 32 & 1)) continue;
+    const Row x = row_of(a_type, a_bits, row, negate_a);
+    for (uint32_t col = 0; col < n; ++col) {
+      uint32_t& cell = out[(d_column + col) * kLanes + lane_of_row];
+      cell = reference_element(x, columns[col], accumulate, half ? cell & 0xffff : cell, std::max(form.scale, 0), half);
+    }
+  }
+  if (form.ashift)
+    for (uint32_t w = 256; w < 264; ++w)
+      for (uint32_t lane_ = 0; lane_ < kLanes; ++lane_)
+        if (lane_ % 32 != 31) out[w * kLanes + lane_] = tmem[w * kLanes + lane_ + 1];
+  return out;
+}
+
+std::string kernel_text(const Form& f) {
+  std::string mma = fmt::format("tcgen05.mma.cta_group::1.kind::{}", f.tf32 ? "tf32" : "f16");
+  if (f.ashift) mma += ".ashift";
+  if (!f.collector.empty()) mma += ".collector::a::" + f.collector;
+  mma += fmt::format(" [%d], {}, %bdesc, %idesc, {}%en{};", f.a_in_tmem ? "[%at]" : "%adesc",
+                     f.masked ? "{%m0, %m1, %m2, %m3}, " : "", f.scale >= 0 ? fmt::format(", {}", f.scale) : "");
+  return R"(
+.extern .shared .align 1024 .b8 image[];
+.visible .entry mma_case(.param .u64 records, .param .u32 bytes)
+{
+  .reg .pred %p, %en, %done, %first;
+  .reg .b32 %t, %cta, %lane, %warp, %n, %slot, %bar, %img, %base, %addr, %col, %lanebase, %d, %at, %idesc, %tmp;
+  .reg .b32 %m0, %m1, %m2, %m3, %w0, %w1, %w2, %w3, %v0, %v1, %v2, %v3, %v4, %v5, %v6, %v7;
+  .reg .b64 %rec, %src, %dst, %off, %adesc, %bdesc, %ptr, %shift;
+  .shared .align 8 .b64 barrier;
+  .shared .align 4 .b32 allocated;
+  mov.u32 %t, %tid.x;
+  mov.u32 %cta, %ctaid.x;
+  ld.param.u64 %rec, [records];
+  mad.wide.u32 %rec, %cta, 80, %rec;
+  ld.param.u32 %n, [bytes];
+  mov.u32 %bar, barrier;
+  mov.u32 %slot, allocated;
+  mov.u32 %img, image;
+  shr.u32 %warp, %t, 5;
+  and.b32 %lane, %t, 31;
+  setp.ne.u32 %p, %warp, 0;
+  @%p bra copy;
+  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%slot], 512;
+  tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+  setp.ne.u32 %p, %t, 0;
+  @!%p mbarrier.init.shared::cta.b64 [%bar], 1;
+copy:
+  ld.global.u64 %src, [%rec];
+  shl.b32 %tmp, %t, 4;
+copy_loop:
+  setp.ge.u32 %p, %tmp, %n;
+  @%p bra copied;
+  cvt.u64.u32 %off, %tmp;
+  add.u64 %ptr, %src, %off;
+  ld.global.v4.b32 {%w0, %w1, %w2, %w3}, [%ptr];
+  add.u32 %addr, %img, %tmp;
+  st.shared.v4.b32 [%addr], {%w0, %w1, %w2, %w3};
+  add.u32 %tmp, %tmp, 2048;
+  bra copy_loop;
+copied:
+  fence.proxy.async.shared::cta;
+  tcgen05.fence::before_thread_sync;
+  bar.sync 0;
+  tcgen05.fence::after_thread_sync;
+  ld.shared.b32 %base, [%slot];
+  shl.b32 %lanebase, %warp, 21;
+  add.u32 %lanebase, %lanebase, %base;
+  ld.global.u64 %src, [%rec+8];
+  mul.wide.u32 %off, %t, 4;
+  add.u64 %src, %src, %off;
+  mov.u32 %col, 0;
+store_loop:
+  ld.global.b32 %v0, [%src];
+  ld.global.b32 %v1, [%src+512];
+  ld.global.b32 %v2, [%src+1024];
+  ld.global.b32 %v3, [%src+1536];
+  ld.global.b32 %v4, [%src+2048];
+  ld.global.b32 %v5, [%src+2560];
+  ld.global.b32 %v6, [%src+3072];
+  ld.global.b32 %v7, [%src+3584];
+  add.u32 %addr, %lanebase, %col;
+  tcgen05.st.sync.aligned.32x32b.x8.b32 [%addr], {%v0, %v1, %v2, %v3, %v4, %v5, %v6, %v7};
+  add.u64 %src, %src, 4096;
+  add.u32 %col, %col, 8;
+  setp.lt.u32 %p, %col, 264;
+  @%p bra store_loop;
+  tcgen05.wait::st.sync.aligned;
+  tcgen05.fence::before_thread_sync;
+  bar.sync 0;
+  tcgen05.fence::after_thread_sync;
+  setp.ne.u32 %p, %t, 0;
+  @%p bra wait;
+  ld.global.u64 %adesc, [%rec+24];
+  ld.global.u64 %bdesc, [%rec+32];
+  ld.global.u32 %idesc, [%rec+40];
+  ld.global.u32 %tmp, [%rec+44];
+  setp.ne.u32 %en, %tmp, 0;
+  ld.global.v4.b32 {%m0, %m1, %m2, %m3}, [%rec+48];
+  ld.global.u32 %d, [%rec+64];
+  add.u32 %d, %d, %base;
+  cvt.u32.u64 %at, %adesc;
+  add.u32 %at, %at, %base;
+  )" + mma +
+         R"(
+  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%bar];
+wait:
+  mbarrier.try_wait.parity.shared::cta.b64 %done, [%bar], 0;
+  @!%done bra wait;
+  tcgen05.fence::after_thread_sync;
+  ld.global.u64 %dst, [%rec+16];
+  add.u64 %dst, %dst, %off;
+  mov.u32 %col, 0;
+load_loop:
+  add.u32 %addr, %lanebase, %col;
+  tcgen05.ld.sync.aligned.32x32b.x8.b32 {%v0, %v1, %v2, %v3, %v4, %v5, %v6, %v7}, [%addr];
+  tcgen05.wait::ld.sync.aligned;
+  st.global.b32 [%dst], %v0;
+  st.global.b32 [%dst+512], %v1;
+  st.global.b32 [%dst+1024], %v2;
+  st.global.b32 [%dst+1536], %v3;
+  st.global.b32 [%dst+2048], %v4;
+  st.global.b32 [%dst+2560], %v5;
+  st.global.b32 [%dst+3072], %v6;
+  st.global.b32 [%dst+3584], %v7;
+  add.u64 %dst, %dst, 4096;
+  add.u32 %col, %col, 8;
+  setp.lt.u32 %p, %col, 264;
+  @%p bra load_loop;
+  tcgen05.fence::before_thread_sync;
+  bar.sync 0;
+  setp.ne.u32 %p, %warp, 0;
+  @%p bra out;
+  tcgen05.fence::after_thread_sync;
+  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %base, 512;
+out:
+  ret;
+}
+)";
+}
+
+std::vector<std::vector<uint32_t>> run(tinygpu::test::RunPtx& gpu, const std::vector<MmaCase>& cases) {
+  static_assert(sizeof(Record) == 80);
+  std::vector<Record> records;
+  std::vector<uint64_t> buffers;
+  for (const MmaCase& c : cases) {
+    Record r{};
+    r.image = gpu.upload(c.image);
+    r.before = gpu.upload(c.tmem);
+    r.after = gpu.buffer<uint32_t>(kLanes * kColumns);
+    r.a = c.form.a_in_tmem ? uint64_t(c.lane) << 16 | 256 : c.a.descriptor(kImageOffset);
+    r.b = c.b.descriptor(kImageOffset);
+    r.idesc = c.idesc();
+    r.accumulate = c.accumulate;
+    for (int i = 0; i < 4; ++i) r.mask[i] = c.mask[size_t(i)];
+    r.d = c.lane << 16 | c.d_column;
+    records.push_back(r);
+    for (uint64_t b : {r.image, r.before, r.after}) buffers.push_back(b);
+  }
+  const uint64_t table = gpu.upload(records);
+  buffers.push_back(table);
+  gpu.dynamic_shared = kImageBytes;
+  gpu.launch("mma_case", tinygpu::Dim3{uint32_t(cases.size())}, tinygpu::Dim3{128}, table,
+             uint32_t(cases[0].image.size()));
+  std::vector<std::vector<uint32_t>> out;
+  for (const Record& r : records) out.push_back(gpu.download<uint32_t>(r.after, kLanes * kColumns));
+  for (uint64_t b : buffers) gpu.gpu.memory.release(b);
+  return out;
+}
+
+}  // namespace gen5::test

@@ -1,0 +1,58 @@
+// One tcgen05.mma end to end: operands laid into shared memory or Tensor Memory, issued from PTX, accumulators read
+// back.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/mma/reference.h"
+#include "tests/support/run_ptx.h"
+
+namespace gen5::test {
+
+inline constexpr uint32_t kLanes = 128, kColumns = 264;  // accumulator columns 0…255, A in 256…263
+inline constexpr uint32_t kImageBytes = 96 * 1024;
+
+/// What the instruction is written with.
+struct Form {
+  bool tf32 = false, a_in_tmem = false, masked = false, ashift = false;
+  int scale = -1;         // −1: no scale-input-d
+  std::string collector;  // "fill", …
+  bool operator<(const Form& o) const {
+    return std::tie(tf32, a_in_tmem, masked, ashift, scale, collector) <
+           std::tie(o.tf32, o.a_in_tmem, o.masked, o.ashift, o.scale, o.collector);
+  }
+};
+
+struct MmaCase {
+  Form form;
+  Type a_type = Type::f16, b_type = Type::f16;
+  bool half = false, accumulate = false, negate_a = false, negate_b = false;
+  uint32_t m = 128, n = 8, d_column = 0, lane = 0;  // lane: 0 or 16, for m = 64
+  Placement a, b;
+  std::array<uint32_t, 4> mask{};
+  std::vector<uint32_t> a_bits, b_bits;  // [row][k]
+  std::vector<uint32_t> tmem;            // before: [column][lane]
+  std::vector<uint8_t> image;            // shared memory
+
+  uint32_t k() const { return form.tf32 ? 8 : 16; }
+  uint32_t idesc() const;
+  std::string describe() const;
+  /// Lays a_bits and b_bits into image and tmem.
+  void place();
+  /// Tensor Memory afterwards.
+  std::vector<uint32_t> expected() const;
+};
+
+/// The PTX of a kernel that runs one case of this form in each CTA.
+std::string kernel_text(const Form& form);
+
+/// Runs cases that share a form; the cells after each.
+std::vector<std::vector<uint32_t>> run(tinygpu::test::RunPtx& gpu, const std::vector<MmaCase>& cases);
+
+/// Where the kernel's shared image begins.
+inline constexpr uint32_t kImageOffset = 0x800;
+
+}  // namespace gen5::test

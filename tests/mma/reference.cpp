@@ -1,0 +1,135 @@
+#include "tests/mma/reference.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace gen5::test {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+struct Shape {
+  int exponent_bits, fraction_bits;
+  int emin() const { return 2 - (1 << (exponent_bits - 1)); }
+};
+
+Shape shape_of(Type t) {
+  switch (t) {
+    case Type::f16: return {5, 10};
+    case Type::bf16: return {8, 7};
+    case Type::tf32: return {8, 10};
+  }
+  return {};
+}
+
+double decode(Shape s, uint32_t bits) {
+  const int top = (1 << s.exponent_bits) - 1;
+  const int field = int(bits >> s.fraction_bits) & top;
+  const double fraction = double(bits & ((1u << s.fraction_bits) - 1)) / (1 << s.fraction_bits);
+  const double sign = bits >> (s.exponent_bits + s.fraction_bits) & 1 ? -1.0 : 1.0;
+  if (field == top) return fraction != 0 ? std::nan("") : sign * kInf;
+  return sign * (field ? std::ldexp(1 + fraction, field + s.emin() - 1) : std::ldexp(fraction, s.emin()));
+}
+
+/// The exponent that the encoding has: a subnormal's is the smallest normal's.
+int raw_exponent(double x, int emin) { return std::max(std::ilogb(x), emin); }
+
+uint32_t float_toward_zero(double x) {
+  float f = float(x);
+  if (std::fabs(double(f)) > std::fabs(x)) f = std::nextafterf(f, 0.0f);
+  // A finite sum that f32 cannot hold overflows to infinity.
+  if (std::fabs(x) >= std::ldexp(1.0, 128))
+    f = x < 0 ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity();
+  return f == 0 ? 0 : std::bit_cast<uint32_t>(f);
+}
+
+uint32_t half_nearest(double x) {
+  if (x == 0) return 0;
+  const uint32_t sign = x < 0 ? 0x8000 : 0;
+  const double m = std::fabs(x);
+  const int e = std::max(std::ilogb(m), -14);
+  const double ulps = std::nearbyint(std::ldexp(m, 10 - e));        // to nearest even; exact scaling
+  const uint32_t word = uint32_t(ulps) + (uint32_t(e + 14) << 10);  // the implicit bit adds one to the exponent field
+  if (word >= 0x7c00) return sign | 0x7c00;
+  return word ? sign | word : 0;
+}
+
+}  // namespace
+
+double value_of(Type t, uint32_t bits) { return decode(shape_of(t), t == Type::tf32 ? bits >> 13 : bits); }
+
+Row decode_row(Type t, const std::vector<uint32_t>& bits, bool negate) {
+  Row r;
+  for (uint32_t b : bits) {
+    const double v = value_of(t, b);
+    r.value.push_back(negate ? -v : v);
+    r.exponent.push_back(v != 0 && std::isfinite(v) ? raw_exponent(v, shape_of(t).emin()) : 0);
+  }
+  return r;
+}
+
+uint32_t reference_element(const Row& a, const Row& b, bool with_c, uint32_t c_bits, int scale, bool half) {
+  const double c = with_c ? (half ? decode({5, 10}, c_bits) : decode({8, 23}, c_bits)) : 0.0;
+  double special = c;
+  constexpr int kNothing = std::numeric_limits<int>::min();
+  int largest = kNothing;
+  if (c != 0 && std::isfinite(c)) largest = raw_exponent(c, half ? -14 : -126) - scale;
+  for (size_t i = 0; i < a.value.size(); ++i) {
+    const double p = a.value[i] * b.value[i];
+    special += p;
+    if (p != 0) largest = std::max(largest, a.exponent[i] + b.exponent[i]);
+  }
+  // Infinities and NaNs do to a sum what they do in IEEE arithmetic; f64 holds every finite product without overflow.
+  if (std::isnan(special)) return half ? 0x7fff : 0x7fffffff;
+  if (std::isinf(special)) return half ? (special < 0 ? 0xfc00 : 0x7c00) : (special < 0 ? 0xff800000 : 0x7f800000);
+  if (largest == kNothing) return 0;
+  if (!half) largest = std::max(largest, -133);
+  const int quantum = largest - 25;
+  const double to_units = std::ldexp(1.0, -quantum);  // a power of two: the products below are exact
+  double units = std::trunc(std::ldexp(c, -scale) * to_units);
+  for (size_t i = 0; i < a.value.size(); ++i) units += std::trunc(a.value[i] * b.value[i] * to_units);
+  const double sum = std::ldexp(units, quantum);
+  return half ? half_nearest(sum) : float_toward_zero(sum);
+}
+
+uint32_t Placement::at(uint32_t row, uint32_t k) const {
+  // `line` is a row of the swizzle pattern, `byte` the position in it before swizzling.
+  if (swizzle == 0) {
+    // 8 lines of 16 bytes make a core matrix of 128 contiguous bytes.
+    if (!mn_major) {
+      const uint32_t byte = k * element_bytes;
+      return base + row / 8 * stride + byte / 16 * leading + row % 8 * 16 + byte % 16;
+    }
+    const uint32_t byte = row * element_bytes;
+    return base + byte / 16 * stride + k / 8 * leading + k % 8 * 16 + byte % 16;
+  }
+  const uint32_t width = swizzle == 6 ? 32 : swizzle == 4 ? 64 : 128;
+  uint32_t line, byte, block;
+  if (!mn_major) {
+    line = row % 8;
+    byte = slice * 32 + k * element_bytes;
+    block = row / 8 * stride;
+  } else {
+    const uint32_t lines = swizzle == 1 ? 4 : 8;
+    line = k % lines;
+    byte = row * element_bytes % width;
+    block = row * element_bytes / width * leading + k / lines * stride;
+  }
+  // 16-byte pieces trade places by line: all eight with 128B, every second line changes with 64B, every fourth with
+  // 32B.
+  uint32_t piece = byte / 16;
+  if (swizzle == 2) piece ^= line;
+  if (swizzle == 4) piece ^= line / 2;
+  if (swizzle == 6) piece ^= line / 4;
+  if (swizzle == 1) piece ^= line % 4 * 2;  // pieces move in pairs
+  return base + block + line * width + piece * 16 + byte % 16;
+}
+
+uint64_t Placement::descriptor(uint32_t image) const {
+  const uint64_t start = image + base + (mn_major || swizzle == 0 ? 0 : slice * 32);
+  return (start & 0x3ffff) >> 4 | uint64_t(leading >> 4) << 16 | uint64_t(stride >> 4) << 32 | uint64_t(1) << 46 |
+         uint64_t(swizzle) << 61;
+}
+
+}  // namespace gen5::test
