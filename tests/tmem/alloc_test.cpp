@@ -71,21 +71,22 @@ TEST(Alloc, GenericAddressAndRegisterCount) {
 TEST(Alloc, TakesTheProfilesTime) {
   RunPtx run(one_warp(fmt::format(R"(
   mov.u32 %r0, slot;
+  mov.u64 %rd0, %clock64;
   mov.u64 %rd1, %clock64;
   {0} [%r0], 128;
   mov.u64 %rd2, %clock64;
-  ld.shared.b32 %r1, [%r0];
+  ld.shared.b32 %r1, [%r0]; add.u32 %r2, %r1, 1;
   mov.u64 %rd3, %clock64;
   {1} %r1, 128;
   mov.u64 %rd4, %clock64;
-  sub.u64 %rd2, %rd2, %rd1; sub.u64 %rd4, %rd4, %rd3;
-  st.global.u64 [%out], %rd2; st.global.u64 [%out+8], %rd4;)",
+  sub.u64 %rd0, %rd1, %rd0; sub.u64 %rd1, %rd2, %rd1; sub.u64 %rd2, %rd4, %rd3;
+  st.global.u64 [%out], %rd0; st.global.u64 [%out+8], %rd1; st.global.u64 [%out+16], %rd2; st.global.u32 [%out+24], %r2;)",
                                   kAlloc, kDealloc)));
-  const uint64_t out = run.buffer<uint64_t>(2);
+  const uint64_t out = run.buffer<uint64_t>(4);
   run.launch("k", {1}, {32}, out);
-  const auto t = run.download<uint64_t>(out, 2);
-  EXPECT_NEAR(double(t[0]), 200, 6);  // tcgen05.alloc of plain_machine
-  EXPECT_NEAR(double(t[1]), 200, 6);
+  const auto t = run.download<uint64_t>(out, 3);
+  EXPECT_NEAR(double(t[1] - t[0]), run.gpu.spec.number("tcgen05.alloc"), 3);
+  EXPECT_NEAR(double(t[2] - t[0]), run.gpu.spec.number("tcgen05.dealloc"), 3);
 }
 
 // Two CTAs on one SM, 512 columns each: the second waits until the first has freed.
@@ -214,11 +215,18 @@ INSTANTIATE_TEST_SUITE_P(
              filled("mov.u32 %r0, slot; {0} [%r0], 128; ld.shared.b32 %r2, [%r0]; {1} %r2, 96; {1} %r2, 128;")},
         Rule{"DeallocOutOfBounds", "tmem-out-of-bounds",
              filled("mov.u32 %r0, slot; {0} [%r0], 128; ld.shared.b32 %r2, [%r0]; mov.u32 %r3, 480; {1} %r3, 64; {1} "
-                    "%r2, 128;")},
-        Rule{"Mixed", "cta-group-mixed",
-             filled("mov.u32 %r0, slot; {0} [%r0], 32; ld.shared.b32 %r2, [%r0]; {1} %r2, 32; "
-                    "tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;")}),
+                    "%r2, 128;")}),
     [](const auto& info) { return info.param.name; });
+
+// Refused before it runs, as ptxas does, here also across calls.
+TEST(Alloc, MixedCtaGroups) {
+  EXPECT_THROW(RunPtx(one_warp("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned; "
+                               "tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;")),
+               std::exception);
+  EXPECT_THROW(RunPtx(".func other() { tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned; ret; }\n" +
+                      one_warp("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned; call other;")),
+               std::exception);
+}
 
 TEST(Alloc, OperandsMustBeUniform) {
   RunPtx run(one_warp(filled("mov.u32 %r0, slot; mov.u32 %r1, %laneid; shl.b32 %r1, %r1, 5; {0} [%r0], %r1;")));
