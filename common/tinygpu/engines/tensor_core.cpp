@@ -12,6 +12,7 @@ struct TensorCore::Node {
   uint64_t planned = 0;    // completion time when nothing is reordered
   uint32_t waits = 0;      // predecessors that are not complete
   std::vector<NodePtr> successors;
+  bool followed = false;  // by an operation of the same thread and group that can't be complete before it
 };
 
 namespace {
@@ -43,11 +44,15 @@ uint64_t TensorCore::enqueue(Domain& domain, TensorWork work) {
   auto node = std::make_shared<Node>();
   node->work = std::move(work);
   node->planned = start + node->work.latency;
-  for (auto& p : pending_) {
-    if (p->is_commit || !ordered(p->work, node->work)) continue;
-    p->successors.push_back(node);
+  for (auto it = pending_.rbegin(); it != pending_.rend(); ++it) {
+    Node& p = **it;
+    if (p.is_commit || !ordered(p.work, node->work)) continue;
+    p.successors.push_back(node);
+    p.followed |= same_thread(p.work.origin, node->work.origin);
     ++node->waits;
-    node->planned = std::max(node->planned, p->planned);
+    node->planned = std::max(node->planned, p.planned);
+    // An earlier MMA of the chain has itself waited for what came before it.
+    if (on_mma_unit && p.work.kind == TensorWork::Kind::mma) break;
   }
   pending_.push_back(node);
   const uint64_t planned = node->planned;
@@ -65,7 +70,7 @@ void TensorCore::commit(Domain& domain, const Origin& origin, uint8_t cta_group,
   node->work.latency = latency;
   node->planned = now + latency;
   for (auto& p : pending_) {
-    if (p->is_commit || p->work.cta_group != cta_group || !same_thread(p->work.origin, origin)) continue;
+    if (p->is_commit || p->followed || p->work.cta_group != cta_group || !same_thread(p->work.origin, origin)) continue;
     p->successors.push_back(node);
     ++node->waits;
   }

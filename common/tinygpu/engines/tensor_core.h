@@ -2,6 +2,7 @@
 // wait for them. Ordering rules: PTX ISA 9.7.16.6 (pipelined instruction pairs); times: the machine profile.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -60,9 +61,9 @@ class TensorCore final : public SmUnit {
   void finish(Domain& domain, const NodePtr& node, uint64_t now);
   static bool ordered(const TensorWork& first, const TensorWork& second);
 
-  std::vector<NodePtr> pending_;  // in issue order; commits too
-  uint64_t mma_free_ = 0;         // when the matrix unit can start again
-  uint64_t copy_free_ = 0;        // when the shared-memory-to-Tensor-Memory path can
+  std::deque<NodePtr> pending_;  // in issue order; commits too
+  uint64_t mma_free_ = 0;        // when the matrix unit can start again
+  uint64_t copy_free_ = 0;       // when the shared-memory-to-Tensor-Memory path can
   uint64_t executed_ = 0;
   std::optional<uint64_t> collector_a_;
 };

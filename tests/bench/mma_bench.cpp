@@ -1,0 +1,120 @@
+// Host time of one tcgen05.mma: descriptors decoded, operands gathered from shared memory, every sum to the bit,
+// accumulators written. One core.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <random>
+
+#include "common/tinygpu/numerics/mma_kernel.h"
+#include "tests/support/run_ptx.h"
+
+namespace {
+
+using namespace tinygpu;
+
+/// One thread issues `count` MMAs, sixteen to a commit, on operands that all 128 threads copied to shared memory.
+std::string kernel(bool tf32) {
+  return fmt::format(R"(
+.extern .shared .align 1024 .b8 image[];
+.visible .entry many(.param .u64 source, .param .u32 idesc, .param .u64 a, .param .u64 b, .param .u32 count)
+{{
+  .reg .pred %p, %en;
+  .reg .b32 %t, %n, %i, %bar, %slot, %addr, %base, %idesc, %phase, %w<4>;
+  .reg .b64 %src, %off, %a, %b;
+  .shared .align 8 .b64 barrier;
+  .shared .align 4 .b32 allocated;
+  mov.u32 %t, %tid.x;
+  mov.u32 %bar, barrier;
+  mov.u32 %slot, allocated;
+  mov.u32 %addr, image;
+  ld.param.u64 %src, [source];
+  shl.b32 %i, %t, 4;
+copy:
+  cvt.u64.u32 %off, %i;
+  add.u64 %off, %off, %src;
+  ld.global.v4.b32 {{%w0, %w1, %w2, %w3}}, [%off];
+  add.u32 %n, %addr, %i;
+  st.shared.v4.b32 [%n], {{%w0, %w1, %w2, %w3}};
+  add.u32 %i, %i, 2048;
+  setp.lt.u32 %p, %i, 49152;
+  @%p bra copy;
+  setp.ge.u32 %p, %t, 32;
+  @%p bra ready;
+  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%slot], 256;
+  setp.eq.u32 %p, %t, 0;
+  @%p mbarrier.init.shared::cta.b64 [%bar], 1;
+ready:
+  fence.proxy.async.shared::cta;
+  bar.sync 0;
+  tcgen05.fence::after_thread_sync;
+  ld.shared.b32 %base, [%slot];
+  setp.ne.u32 %p, %t, 0;
+  @%p bra wait;
+  ld.param.u32 %idesc, [idesc];
+  ld.param.u64 %a, [a];
+  ld.param.u64 %b, [b];
+  ld.param.u32 %n, [count];
+  mov.u32 %i, 0;
+  mov.u32 %phase, 0;
+issue:
+  setp.ne.u32 %en, %i, 0;
+  tcgen05.mma.cta_group::1.kind::{} [%base], %a, %b, %idesc, %en;
+  add.u32 %i, %i, 1;
+  and.b32 %w0, %i, 15;
+  setp.ne.u32 %p, %w0, 0;
+  @%p bra issue;
+  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%bar];
+poll:
+  mbarrier.try_wait.parity.shared::cta.b64 %p, [%bar], %phase;
+  @!%p bra poll;
+  xor.b32 %phase, %phase, 1;
+  setp.lt.u32 %p, %i, %n;
+  @%p bra issue;
+wait:
+  bar.sync 0;
+  setp.ge.u32 %p, %t, 32;
+  @%p bra out;
+  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %base, 256;
+out:
+  ret;
+}}
+)",
+                     tf32 ? "tf32" : "f16");
+}
+
+void mma(benchmark::State& state, bool tf32, uint32_t m, uint32_t n) {
+  constexpr uint32_t kCount = 512;
+  test::RunPtx gpu(kernel(tf32));
+  gpu.dynamic_shared = 48 * 1024;
+  gpu.gpu.options.threads = 1;
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<uint32_t> image(12 * 1024);
+  for (uint32_t& w : image) {
+    const auto bits = [&] {
+      const float f = normal(random);
+      uint32_t u;
+      std::memcpy(&u, &f, 4);
+      return u;
+    };
+    w = tf32 ? bits() : bits() >> 16 | (bits() & 0xffff0000u);
+  }
+  const uint64_t source = gpu.upload(image);
+  // K-major, 128-byte swizzle; A at the start of the image (offset 0x800), B 16 KiB further.
+  const auto descriptor = [](uint32_t at) {
+    return uint64_t(at >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 46 | 2ull << 61;
+  };
+  const uint32_t idesc = (tf32 ? 0x910u : 0x490u) | (n >> 3) << 17 | (m >> 4) << 24;
+  for (auto _ : state)
+    gpu.launch("many", Dim3{1}, Dim3{128}, source, idesc, descriptor(0x800), descriptor(0x800 + 16384), kCount);
+  state.counters["us_per_mma"] = benchmark::Counter(double(state.iterations()) * kCount * 1e-6,
+                                                    benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.SetLabel(numerics::mma_level());
+}
+
+BENCHMARK_CAPTURE(mma, bf16_128x256x16, false, 128u, 256u)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+BENCHMARK_CAPTURE(mma, bf16_128x128x16, false, 128u, 128u)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+BENCHMARK_CAPTURE(mma, bf16_64x64x16, false, 64u, 64u)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+BENCHMARK_CAPTURE(mma, tf32_128x256x8, true, 128u, 256u)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+
+}  // namespace
