@@ -1,0 +1,205 @@
+// Calls (direct, recursive, indirect), brx.idx, exit, trap, nanosleep, setmaxnreg, alloca.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/isa_warp/kernel.h"
+
+namespace tinygpu::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kFactorial = R"(
+.func (.param .b32 result) factorial (.param .b32 n)
+{
+  .reg .b32 %r<8>; .reg .pred %p<2>;
+  ld.param.u32 %r1, [n];
+  setp.gt.u32 %p1, %r1, 1;
+  @%p1 bra MORE;
+  st.param.b32 [result], 1;
+  ret;
+MORE:
+  sub.u32 %r2, %r1, 1;
+  { .param .b32 a0; st.param.b32 [a0], %r2;
+    .param .b32 r0;
+    call (r0), factorial, (a0);
+    ld.param.b32 %r3, [r0]; }
+  mul.lo.u32 %r4, %r3, %r1;
+  st.param.b32 [result], %r4;
+  ret;
+}
+)";
+
+TEST(Call, RecursionWithADifferentDepthInEachLane) {
+  RunPtx run(kernel(R"(
+  rem.u32 %r1, %t, 9;
+  { .param .b32 a0; st.param.b32 [a0], %r1;
+    .param .b32 r0;
+    call (r0), factorial, (a0);
+    ld.param.b32 %r2, [r0]; }
+  activemask.b32 %r3;
+  st.global.u32 [%dst], %r2;
+  st.global.u32 [%dst+128], %r3;
+)",
+                    0, kFactorial));
+  const auto out = run_kernel(run, 32, 64);
+  const uint32_t expected[] = {1, 1, 2, 6, 24, 120, 720, 5040, 40320};
+  for (uint32_t t = 0; t < 32; ++t) {
+    EXPECT_EQ(out[t], expected[t % 9]);
+    EXPECT_EQ(out[32 + t], 0xffffffffu) << "lanes do not meet behind the call";
+  }
+}
+
+TEST(Call, RecursionWithoutEndOverflowsTheStack) {
+  RunPtx run(kernel("  { call forever; }\n", 0, R"(
+.func forever ()
+{
+  .local .align 4 .b8 frame[1024];
+  .reg .b64 %rd<2>;
+  mov.u64 %rd0, frame;
+  st.local.u32 [%rd0], 1;
+  call forever;
+  ret;
+}
+)"));
+  EXPECT_EQ(run.fault_of("k", {1}, {32}, run.buffer<uint32_t>(1), run.buffer<uint32_t>(1)).kind,
+            FaultKind::stack_overflow);
+}
+
+// Two functions with different register layouts, one of which diverges inside: lanes of both are in flight together.
+constexpr const char* kTwoFunctions = R"(
+.func (.param .b32 result) triple (.param .b32 n)
+{
+  .reg .b64 %rd<4>; .reg .b32 %r<2>;
+  ld.param.u32 %r1, [n];
+  cvt.u64.u32 %rd1, %r1;
+  add.s64 %rd2, %rd1, %rd1;
+  bar.warp.sync 0xffffffff;
+  add.s64 %rd3, %rd2, %rd1;
+  st.param.b32 [result], %rd3;
+  ret;
+}
+.func (.param .b32 result) next (.param .b32 n)
+{
+  .reg .b32 %r<4>; .reg .b16 %h<2>;
+  ld.param.u32 %r1, [n];
+  cvt.u16.u32 %h1, %r1;
+  bar.warp.sync 0xffffffff;
+  cvt.u32.u16 %r2, %h1;
+  add.u32 %r3, %r2, 1;
+  st.param.b32 [result], %r3;
+  ret;
+}
+.global .align 8 .u64 table[2] = {triple, next};
+)";
+
+constexpr const char* kIndirectCall = R"(
+  { .param .b32 a0; st.param.b32 [a0], %t;
+    .param .b32 r0;
+    proto : .callprototype (.param .b32 _) _ (.param .b32 _);
+    call (r0), %rd4, (a0), proto;
+    ld.param.b32 %r2, [r0]; }
+)";
+
+TEST(Call, IndirectToADifferentFunctionInEachLane) {
+  RunPtx run(kernel(std::string(R"(
+  and.b32 %r1, %t, 1;
+  mul.wide.u32 %rd1, %r1, 8;
+  mov.u64 %rd2, table;
+  add.s64 %rd3, %rd2, %rd1;
+  ld.global.u64 %rd4, [%rd3];
+)") + kIndirectCall + "  st.global.u32 [%dst], %r2;\n",
+                    0, kTwoFunctions));
+  const auto out = run_kernel(run, 32, 32);
+  for (uint32_t t = 0; t < 32; ++t) EXPECT_EQ(out[t], t % 2 ? t + 1 : 3 * t);
+}
+
+TEST(Call, IndirectThroughAWildPointer) {
+  RunPtx run(kernel(std::string("  mov.u64 %rd4, 4096;\n") + kIndirectCall, 0, kTwoFunctions));
+  EXPECT_EQ(run.fault_of("k", {1}, {32}, run.buffer<uint32_t>(1), run.buffer<uint32_t>(1)).code, "call-target");
+}
+
+TEST(Call, AFunctionWithoutABodyIsNamed) {
+  RunPtx run(kernel("  { .param .b32 r0; call.uni (r0), cudaDeviceSynchronize; }\n", 0,
+                    ".extern .func (.param .b32 r) cudaDeviceSynchronize ();\n"));
+  const Diagnosis d = run.fault_of("k", {1}, {1}, run.buffer<uint32_t>(1), run.buffer<uint32_t>(1));
+  EXPECT_EQ(d.kind, FaultKind::not_modelled);
+  EXPECT_THAT(d.message, HasSubstr("cudaDeviceSynchronize"));
+}
+
+TEST(Branch, IndexedBranchSendsEachLaneItsWay) {
+  RunPtx run(kernel(R"(
+  rem.u32 %r1, %t, 3;
+  ts: .branchtargets A, B, C;
+  brx.idx %r1, ts;
+A: mov.u32 %r2, 10; bra DONE;
+B: mov.u32 %r2, 20; bra DONE;
+C: mov.u32 %r2, 30;
+DONE:
+  st.global.u32 [%dst], %r2;
+)"));
+  const auto out = run_kernel(run, 32, 32);
+  for (uint32_t t = 0; t < 32; ++t) EXPECT_EQ(out[t], 10 * (t % 3 + 1));
+}
+
+TEST(Branch, IndexedBranchChecksItsIndex) {
+  RunPtx run(kernel("  ts: .branchtargets A;\n  mov.u32 %r1, 1;\n  brx.idx %r1, ts;\nA:\n"));
+  EXPECT_EQ(run.fault_of("k", {1}, {1}, run.buffer<uint32_t>(1), run.buffer<uint32_t>(1)).code, "branch-index");
+}
+
+TEST(Control, TrapAndBrkptStopTheKernel) {
+  RunPtx trap(kernel("  setp.eq.u32 %p0, %t, 3;\n  @%p0 trap;\n"));
+  const Diagnosis d = trap.fault_of("k", {1}, {32}, trap.buffer<uint32_t>(1), trap.buffer<uint32_t>(1));
+  EXPECT_EQ(d.kind, FaultKind::trap);
+  EXPECT_EQ(d.where.thread, 3);
+  RunPtx brkpt(kernel("  brkpt;\n"));
+  EXPECT_EQ(brkpt.fault_of("k", {1}, {1}, brkpt.buffer<uint32_t>(1), brkpt.buffer<uint32_t>(1)).code, "brkpt");
+}
+
+TEST(Control, NanosleepPassesTimeForItsLanesOnly) {
+  // plain_machine runs at 1 GHz: a cycle is a nanosecond.
+  RunPtx run(kernel(R"(
+  mov.u64 %rd1, %clock64;
+  setp.lt.u32 %p0, %t, 16;
+  @%p0 nanosleep.u32 5000;
+  mov.u64 %rd2, %clock64;
+  sub.s64 %rd3, %rd2, %rd1;
+  cvt.u32.u64 %r1, %rd3;
+  st.global.u32 [%dst], %r1;
+)"));
+  const auto out = run_kernel(run, 32, 32);
+  for (uint32_t t = 0; t < 16; ++t) EXPECT_NEAR(out[t], 5000, 100);
+}
+
+TEST(Control, SetmaxnregChecksItsDirection) {
+  const auto body = [](const char* second) {
+    return std::string("  setmaxnreg.dec.sync.aligned.u32 40;\n  setmaxnreg.") + second + ".sync.aligned.u32 64;\n";
+  };
+  const std::string limits = ".maxntid 128, 1, 1";
+  RunPtx good(kernel(body("inc")));
+  run_kernel(good, 128, 1);
+  RunPtx bad(kernel(body("dec")));
+  EXPECT_EQ(bad.fault_of("k", {1}, {128}, bad.buffer<uint32_t>(1), bad.buffer<uint32_t>(1)).code,
+            "setmaxnreg-direction");
+}
+
+TEST(Control, AllocaGivesEachLaneItsOwnMemory) {
+  RunPtx run(kernel(R"(
+  stacksave.u64 %rd9;
+  alloca.u64 %rd1, 64, 16;
+  alloca.u64 %rd2, 64, 16;
+  st.local.u32 [%rd1], %t;
+  st.local.u32 [%rd2], 1000;
+  ld.local.u32 %r1, [%rd1];
+  sub.s64 %rd3, %rd2, %rd1;
+  cvt.u32.u64 %r2, %rd3;
+  add.u32 %r3, %r1, %r2;
+  stackrestore.u64 %rd9;
+  st.global.u32 [%dst], %r3;
+)"));
+  const auto out = run_kernel(run, 32, 32);
+  for (uint32_t t = 0; t < 32; ++t) EXPECT_EQ(out[t], t + 64);
+}
+
+}  // namespace
+}  // namespace tinygpu::test
