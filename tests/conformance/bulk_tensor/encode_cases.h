@@ -1,5 +1,5 @@
-// Cases for cuTensorMapEncode*: parameters within the documented limits, and the same with one parameter moved to or past
-// a limit. What the driver answers (result code and the 128 bytes) is the golden file.
+// Cases for cuTensorMapEncode*: parameters within the documented limits, and the same with one parameter moved to or
+// past a limit. What the driver answers (result code and the 128 bytes) is the golden file.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -84,15 +84,21 @@ inline EncodeCase encode_case(Random& r) {
       case 2: c.address += r.pick({1ull, 8ull, 16ull, 64ull}); break;
       case 3: c.dims[i] = r.pick({0ull, 1ull, 0xffffffffull, 0x100000000ull, 0x100000001ull}); break;
       case 4: c.strides[i & 3] += r.pick({1ull, 8ull, 16ull, 64ull}); break;
-      case 5: c.strides[i & 3] = r.pick({0ull, 16ull, 1ull << 40, (1ull << 40) - 16, (1ull << 40) - 32, 1ull << 41}); break;
+      case 5:
+        c.strides[i & 3] = r.pick({0ull, 16ull, 1ull << 40, (1ull << 40) - 16, (1ull << 40) - 32, 1ull << 41});
+        break;
       case 6: c.box[i] = r.pick({0u, 1u, 255u, 256u, 257u, 512u}); break;
       case 7: c.steps[i] = r.pick({0u, 1u, 8u, 9u, 16u}); break;
       case 8: c.interleave = uint32_t(r.below(4)); break;
       case 9: c.swizzle = uint32_t(r.below(8)); break;
       case 10: c.promotion = uint32_t(r.below(6)); break;
       case 11: c.fill = uint32_t(r.below(3)); break;
-      case 12: c.lower[i % 3] = int(r.pick({-32769, -32768, -129, -128, -17, -16, 15, 16, 127, 128, 32767, 32768})); break;
-      case 13: c.upper[i % 3] = int(r.pick({-32769, -32768, -129, -128, -17, -16, 15, 16, 127, 128, 32767, 32768})); break;
+      case 12:
+        c.lower[i % 3] = int(r.pick({-32769, -32768, -129, -128, -17, -16, 15, 16, 127, 128, 32767, 32768}));
+        break;
+      case 13:
+        c.upper[i % 3] = int(r.pick({-32769, -32768, -129, -128, -17, -16, 15, 16, 127, 128, 32767, 32768}));
+        break;
       case 14: c.channels = r.pick({0u, 1u, 8u, 128u, 255u, 256u, 257u}); break;
       case 15: c.pixels = r.pick({0u, 1u, 1023u, 1024u, 1025u}); break;
     }
