@@ -8,13 +8,14 @@
 
 namespace tinygpu::cuda {
 
-/// True after cuInit. Every other call (but versions and error texts) returns NOT_INITIALIZED before.
+/// True after cuInit, which the runtime does for its user. Every other call (but versions and error texts) returns
+/// NOT_INITIALIZED before.
 bool& initialised();
 
 /// One driver call: initialised, lock, sticky error first.
 template <class F>
 CUresult driver(F&& f) {
-  if (!initialised()) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!initialised() && !State::get().runtime_in_use) return CUDA_ERROR_NOT_INITIALIZED;
   return guarded(f);
 }
 
