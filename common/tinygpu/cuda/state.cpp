@@ -34,6 +34,7 @@ State::State()
     : options(or_exit(options_from_environment)), gpu(or_exit([&] { return load_profile(options.machine); })) {
   gpu.options.order = options.order;
   gpu.options.threads = options.threads;
+  gpu.options.strict_tmem = options.strict_tmem;
   gpu.options.device_output = [this](const std::string& text) { device_output_ += text; };
   gpu.options.on_diagnosis = [](const Diagnosis& d) { std::fputs(d.render().c_str(), stderr); };
   std::atexit([] {
