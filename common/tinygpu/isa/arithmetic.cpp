@@ -1,5 +1,5 @@
-// Integer arithmetic (PTX ISA 9.7.1) and extended precision with the carry flag (9.7.2). Float types go to floating.cpp,
-// packed ones to packed.cpp.
+// Integer arithmetic (PTX ISA 9.7.1) and extended precision with the carry flag (9.7.2). Float types go to
+// floating.cpp, packed ones to packed.cpp.
 #include <algorithm>
 #include <limits>
 
@@ -14,49 +14,123 @@ using ptx::Type;
 // ---- One function per instruction ----------------------------------------------------------------------------------
 // Sums and products wrap: they are computed on the unsigned type, 16-bit ones in int.
 
-template <class T> T add(T a, T b) { return T(Unsigned<T>(a) + Unsigned<T>(b)); }
-template <class T> T sub(T a, T b) { return T(Unsigned<T>(a) - Unsigned<T>(b)); }
-template <class T> T neg(T a) { return T(Unsigned<T>(0) - Unsigned<T>(a)); }
-template <class T> T abs(T a) { return a < 0 ? neg(a) : a; }
-template <class T> T min(T a, T b) { return a < b ? a : b; }
-template <class T> T max(T a, T b) { return a > b ? a : b; }
-template <class T> T relu(T a) { return a > 0 ? a : T(0); }
-template <class T> T min_relu(T a, T b) { return relu(min(a, b)); }
-template <class T> T max_relu(T a, T b) { return relu(max(a, b)); }
+template <class T>
+T add(T a, T b) {
+  return T(Unsigned<T>(a) + Unsigned<T>(b));
+}
+template <class T>
+T sub(T a, T b) {
+  return T(Unsigned<T>(a) - Unsigned<T>(b));
+}
+template <class T>
+T neg(T a) {
+  return T(Unsigned<T>(0) - Unsigned<T>(a));
+}
+template <class T>
+T abs(T a) {
+  return a < 0 ? neg(a) : a;
+}
+template <class T>
+T min(T a, T b) {
+  return a < b ? a : b;
+}
+template <class T>
+T max(T a, T b) {
+  return a > b ? a : b;
+}
+template <class T>
+T relu(T a) {
+  return a > 0 ? a : T(0);
+}
+template <class T>
+T min_relu(T a, T b) {
+  return relu(min(a, b));
+}
+template <class T>
+T max_relu(T a, T b) {
+  return relu(max(a, b));
+}
 
 int32_t clamp_s32(int64_t v) { return int32_t(std::clamp<int64_t>(v, INT32_MIN, INT32_MAX)); }
 int32_t add_sat(int32_t a, int32_t b) { return clamp_s32(int64_t(a) + b); }
 int32_t sub_sat(int32_t a, int32_t b) { return clamp_s32(int64_t(a) - b); }
 
-template <class T> T mul_lo(T a, T b) { return T(Unsigned<Wide<T>>(Unsigned<T>(a)) * Unsigned<T>(b)); }
-template <> uint64_t mul_lo(uint64_t a, uint64_t b) { return a * b; }
-template <> int64_t mul_lo(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
-template <class T> Wide<T> mul_wide(T a, T b) { return Wide<T>(a) * Wide<T>(b); }
-template <class T> T mul_hi(T a, T b) { return T(mul_wide(a, b) >> kBits<T>); }
-template <> uint16_t mul_hi(uint16_t a, uint16_t b) { return uint16_t(uint32_t(a) * b >> 16); }
+template <class T>
+T mul_lo(T a, T b) {
+  return T(Unsigned<Wide<T>>(Unsigned<T>(a)) * Unsigned<T>(b));
+}
+template <>
+uint64_t mul_lo(uint64_t a, uint64_t b) {
+  return a * b;
+}
+template <>
+int64_t mul_lo(int64_t a, int64_t b) {
+  return int64_t(uint64_t(a) * uint64_t(b));
+}
+template <class T>
+Wide<T> mul_wide(T a, T b) {
+  return Wide<T>(a) * Wide<T>(b);
+}
+template <class T>
+T mul_hi(T a, T b) {
+  return T(mul_wide(a, b) >> kBits<T>);
+}
+template <>
+uint16_t mul_hi(uint16_t a, uint16_t b) {
+  return uint16_t(uint32_t(a) * b >> 16);
+}
 
-template <class T> T mad_lo(T a, T b, T c) { return add(mul_lo(a, b), c); }
-template <class T> T mad_hi(T a, T b, T c) { return add(mul_hi(a, b), c); }
-template <class T> Wide<T> mad_wide(T a, T b, Wide<T> c) {
+template <class T>
+T mad_lo(T a, T b, T c) {
+  return add(mul_lo(a, b), c);
+}
+template <class T>
+T mad_hi(T a, T b, T c) {
+  return add(mul_hi(a, b), c);
+}
+template <class T>
+Wide<T> mad_wide(T a, T b, Wide<T> c) {
   return Wide<T>(Unsigned<Wide<T>>(mul_wide(a, b)) + Unsigned<Wide<T>>(c));
 }
 int32_t mad_hi_sat(int32_t a, int32_t b, int32_t c) { return clamp_s32(int64_t(mul_hi(a, b)) + c); }
 
 /// The low 24 bits as a number.
-template <class T> int64_t low24(T a) { return std::is_signed_v<T> ? int64_t(int32_t(uint32_t(a) << 8) >> 8) : a & 0xffffff; }
-template <class T> T mul24_lo(T a, T b) { return T(low24(a) * low24(b)); }
-template <class T> T mul24_hi(T a, T b) { return T(low24(a) * low24(b) >> 16); }
-template <class T> T mad24_lo(T a, T b, T c) { return add(mul24_lo(a, b), c); }
-template <class T> T mad24_hi(T a, T b, T c) { return add(mul24_hi(a, b), c); }
+template <class T>
+int64_t low24(T a) {
+  return std::is_signed_v<T> ? int64_t(int32_t(uint32_t(a) << 8) >> 8) : a & 0xffffff;
+}
+template <class T>
+T mul24_lo(T a, T b) {
+  return T(low24(a) * low24(b));
+}
+template <class T>
+T mul24_hi(T a, T b) {
+  return T(low24(a) * low24(b) >> 16);
+}
+template <class T>
+T mad24_lo(T a, T b, T c) {
+  return add(mul24_lo(a, b), c);
+}
+template <class T>
+T mad24_hi(T a, T b, T c) {
+  return add(mul24_hi(a, b), c);
+}
 int32_t mad24_hi_sat(int32_t a, int32_t b, int32_t c) { return clamp_s32(int64_t(mul24_hi(a, b)) + c); }
 
-template <class T> T sad(T a, T b, T c) {
+template <class T>
+T sad(T a, T b, T c) {
   return add(c, a < b ? sub(b, a) : sub(a, b));
 }
 
-// Division by zero gives all ones, its remainder the dividend; the most negative number by −1 wraps (H200).
-template <class T> T div(T a, T b) { return b == 0 ? T(-1) : (std::is_signed_v<T> && b == T(-1)) ? neg(a) : T(a / b); }
-template <class T> T rem(T a, T b) { return b == 0 ? a : (std::is_signed_v<T> && b == T(-1)) ? T(0) : T(a % b); }
+// Division by zero gives all ones, quotient and remainder; the most negative number by −1 wraps (H200).
+template <class T>
+T div(T a, T b) {
+  return b == 0 ? T(-1) : (std::is_signed_v<T> && b == T(-1)) ? neg(a) : T(a / b);
+}
+template <class T>
+T rem(T a, T b) {
+  return b == 0 ? T(-1) : (std::is_signed_v<T> && b == T(-1)) ? T(0) : T(a % b);
+}
 
 // ---- Carry flag ----------------------------------------------------------------------------------------------------
 
@@ -72,19 +146,28 @@ struct Carried {
   T value;
   bool carry;
 };
-template <class T> Carried<T> add_cc(T a, T b, T, bool in) {
+template <class T>
+Carried<T> add_cc(T a, T b, T, bool in) {
   const Wide<T> sum = Wide<T>(a) + b + in;
   return {T(sum), bool(sum >> kBits<T>)};
 }
 /// The flag is the borrow.
-template <class T> Carried<T> sub_cc(T a, T b, T, bool in) {
+template <class T>
+Carried<T> sub_cc(T a, T b, T, bool in) {
   const Wide<T> difference = Wide<T>(a) - b - in;
   return {T(difference), bool(difference >> kBits<T> & 1)};
 }
-template <class T> Carried<T> mad_lo_cc(T a, T b, T c, bool in) { return add_cc<T>(mul_lo(a, b), c, 0, in); }
-template <class T> Carried<T> mad_hi_cc(T a, T b, T c, bool in) { return add_cc<T>(mul_hi(a, b), c, 0, in); }
+template <class T>
+Carried<T> mad_lo_cc(T a, T b, T c, bool in) {
+  return add_cc<T>(mul_lo(a, b), c, 0, in);
+}
+template <class T>
+Carried<T> mad_hi_cc(T a, T b, T c, bool in) {
+  return add_cc<T>(mul_hi(a, b), c, 0, in);
+}
 /// Signed operands: the high half of the signed product; the carry is that of the words.
-template <class T> Carried<T> mad_hi_cc_signed(T a, T b, T c, bool in) {
+template <class T>
+Carried<T> mad_hi_cc_signed(T a, T b, T c, bool in) {
   return add_cc<T>(T(mul_hi(std::make_signed_t<T>(a), std::make_signed_t<T>(b))), c, 0, in);
 }
 
@@ -120,7 +203,9 @@ void decode_carry(Decoder& d, Op& op) {
   op.sub = uint8_t((inst.opcode.back() == 'c' ? 1 : 0) | (inst.has("cc") ? 2 : 0));
   const bool wide = ptx::size_of(t) == 8, mul = inst.opcode.front() == 'm';
   finish(d, op, wide ? carry_executor<uint64_t>(inst) : carry_executor<uint32_t>(inst),
-         mul ? CostClass::imul : wide ? CostClass::alu64 : CostClass::alu);
+         mul    ? CostClass::imul
+         : wide ? CostClass::alu64
+                : CostClass::alu);
 }
 
 // ---- Decoding ------------------------------------------------------------------------------------------------------
@@ -140,10 +225,10 @@ CostClass alu_cost(Type t) { return ptx::size_of(t) == 8 ? CostClass::alu64 : Co
 #define INTEGER(f) by_integer(t, [](auto tag) -> ExecFn { return lanewise<f<typename decltype(tag)::type>>; })
 
 /// Instructions that exist for signed types alone would not compile for unsigned ones in one place or another.
-#define SIGNED(f)                                              \
-  (t == Type::s16   ? ExecFn(lanewise<f<int16_t>>)             \
-   : t == Type::s32 ? ExecFn(lanewise<f<int32_t>>)             \
-   : t == Type::s64 ? ExecFn(lanewise<f<int64_t>>)             \
+#define SIGNED(f)                                  \
+  (t == Type::s16   ? ExecFn(lanewise<f<int16_t>>) \
+   : t == Type::s32 ? ExecFn(lanewise<f<int32_t>>) \
+   : t == Type::s64 ? ExecFn(lanewise<f<int64_t>>) \
                     : nullptr)
 
 void decode_add(Decoder& d, Op& op) {
@@ -183,19 +268,21 @@ void decode_max(Decoder& d, Op& op) {
   finish(d, op, d.inst->has("relu") ? SIGNED(max_relu) : INTEGER(max), alu_cost(t));
 }
 
-
-#define WIDENING(f)                                            \
-  (t == Type::u16   ? ExecFn(lanewise<f<uint16_t>>)            \
-   : t == Type::s16 ? ExecFn(lanewise<f<int16_t>>)             \
-   : t == Type::u32 ? ExecFn(lanewise<f<uint32_t>>)            \
-   : t == Type::s32 ? ExecFn(lanewise<f<int32_t>>)             \
+#define WIDENING(f)                                 \
+  (t == Type::u16   ? ExecFn(lanewise<f<uint16_t>>) \
+   : t == Type::s16 ? ExecFn(lanewise<f<int16_t>>)  \
+   : t == Type::u32 ? ExecFn(lanewise<f<uint32_t>>) \
+   : t == Type::s32 ? ExecFn(lanewise<f<int32_t>>)  \
                     : nullptr)
 
 void decode_mul(Decoder& d, Op& op) {
   if (elsewhere(d, op)) return;
   const Type t = d.inst->type();
   plain_operands(d, op, t);
-  finish(d, op, d.inst->has("wide") ? WIDENING(mul_wide) : d.inst->has("hi") ? INTEGER(mul_hi) : INTEGER(mul_lo),
+  finish(d, op,
+         d.inst->has("wide") ? WIDENING(mul_wide)
+         : d.inst->has("hi") ? INTEGER(mul_hi)
+                             : INTEGER(mul_lo),
          CostClass::imul);
 }
 Type widened(Type t) {
@@ -207,10 +294,10 @@ void decode_mad(Decoder& d, Op& op) {
   const bool wide = d.inst->has("wide");
   plain_operands(d, op, t, t, wide ? widened(t) : t);
   finish(d, op,
-         wide                  ? WIDENING(mad_wide)
-         : d.inst->has("sat")  ? lanewise<mad_hi_sat>
-         : d.inst->has("hi")   ? INTEGER(mad_hi)
-                               : INTEGER(mad_lo),
+         wide                 ? WIDENING(mad_wide)
+         : d.inst->has("sat") ? lanewise<mad_hi_sat>
+         : d.inst->has("hi")  ? INTEGER(mad_hi)
+                              : INTEGER(mad_lo),
          CostClass::imul);
 }
 
@@ -251,11 +338,23 @@ void decode_integer_division(Decoder& d, Op& op) {
 
 Table arithmetic_table() {
   static const Entry table[] = {
-      {"add", decode_add},     {"sub", decode_sub},     {"mul", decode_mul},   {"mad", decode_mad},
-      {"neg", decode_neg},     {"abs", decode_abs},     {"min", decode_min},   {"max", decode_max},
-      {"rem", decode_rem},     {"sad", decode_sad},     {"mul24", decode_mul24}, {"mad24", decode_mad24},
-      {"addc", decode_carry},  {"subc", decode_carry},  {"madc", decode_carry},
-      {"fma", decode_float_arithmetic}, {"copysign", decode_float_arithmetic},
+      {"add", decode_add},
+      {"sub", decode_sub},
+      {"mul", decode_mul},
+      {"mad", decode_mad},
+      {"neg", decode_neg},
+      {"abs", decode_abs},
+      {"min", decode_min},
+      {"max", decode_max},
+      {"rem", decode_rem},
+      {"sad", decode_sad},
+      {"mul24", decode_mul24},
+      {"mad24", decode_mad24},
+      {"addc", decode_carry},
+      {"subc", decode_carry},
+      {"madc", decode_carry},
+      {"fma", decode_float_arithmetic},
+      {"copysign", decode_float_arithmetic},
   };
   return {std::begin(table), std::end(table)};
 }

@@ -7,20 +7,45 @@ namespace {
 
 using ptx::Type;
 
-// ---- Comparisons on values: f16 and bf16 by their float value, which is exact -----------------------------------------
+// ---- Comparisons on values: f16 and bf16 by their float value, which is exact
+// -----------------------------------------
 
-template <class T> auto comparable(T x) { return x; }
+template <class T>
+auto comparable(T x) {
+  return x;
+}
 float comparable(f16 x) { return value(x); }
 float comparable(bf16 x) { return value(x); }
 
-template <class T> bool eq(T a, T b) { return comparable(a) == comparable(b); }
-template <class T> bool lt(T a, T b) { return comparable(a) < comparable(b); }
-template <class T> bool le(T a, T b) { return comparable(a) <= comparable(b); }
-template <class T> bool gt(T a, T b) { return comparable(a) > comparable(b); }
-template <class T> bool ge(T a, T b) { return comparable(a) >= comparable(b); }
-template <class T> bool num(T a, T b) { return comparable(a) == comparable(a) && comparable(b) == comparable(b); }
+template <class T>
+bool eq(T a, T b) {
+  return comparable(a) == comparable(b);
+}
+template <class T>
+bool lt(T a, T b) {
+  return comparable(a) < comparable(b);
+}
+template <class T>
+bool le(T a, T b) {
+  return comparable(a) <= comparable(b);
+}
+template <class T>
+bool gt(T a, T b) {
+  return comparable(a) > comparable(b);
+}
+template <class T>
+bool ge(T a, T b) {
+  return comparable(a) >= comparable(b);
+}
+template <class T>
+bool num(T a, T b) {
+  return comparable(a) == comparable(a) && comparable(b) == comparable(b);
+}
 /// Ordered "not equal": false when either is a NaN.
-template <class T> bool ne(T a, T b) { return comparable(a) < comparable(b) || comparable(a) > comparable(b); }
+template <class T>
+bool ne(T a, T b) {
+  return comparable(a) < comparable(b) || comparable(a) > comparable(b);
+}
 
 enum Comparison : uint8_t { kEq, kNe, kLt, kLe, kGt, kGe, kNum };
 
@@ -32,10 +57,10 @@ struct Compare {
 /// The operator among the modifiers. lo, ls, hi, hs are the unsigned names of lt, le, gt, ge.
 Compare compare_of(const ptx::Instruction& inst) {
   static constexpr std::pair<std::string_view, Compare> names[] = {
-      {"eq", {kEq, false}},  {"ne", {kNe, false}},  {"lt", {kLt, false}},   {"le", {kLe, false}},  {"gt", {kGt, false}},
-      {"ge", {kGe, false}},  {"lo", {kLt, false}},  {"ls", {kLe, false}},   {"hi", {kGt, false}},  {"hs", {kGe, false}},
-      {"equ", {kNe, true}},  {"neu", {kEq, true}},  {"ltu", {kGe, true}},   {"leu", {kGt, true}},  {"gtu", {kLe, true}},
-      {"geu", {kLt, true}},  {"num", {kNum, false}}, {"nan", {kNum, true}},
+      {"eq", {kEq, false}}, {"ne", {kNe, false}},   {"lt", {kLt, false}},  {"le", {kLe, false}}, {"gt", {kGt, false}},
+      {"ge", {kGe, false}}, {"lo", {kLt, false}},   {"ls", {kLe, false}},  {"hi", {kGt, false}}, {"hs", {kGe, false}},
+      {"equ", {kNe, true}}, {"neu", {kEq, true}},   {"ltu", {kGe, true}},  {"leu", {kGt, true}}, {"gtu", {kLe, true}},
+      {"geu", {kLt, true}}, {"num", {kNum, false}}, {"nan", {kNum, true}},
   };
   for (const auto& [name, compare] : names)
     if (!inst.mods.empty() && inst.mods.front() == name) return compare;
@@ -91,8 +116,10 @@ template <auto f>
 void set(Warp& w, const Op& op) {
   const uint32_t t = combined(w, op, truth<f>(w, op) ^ (inverted(op) ? ~0u : 0u));
   const uint32_t yes = uint32_t(op.imm);
-  if (op.sub == 2) each_lane<uint16_t>(w, op.dst, [=](int i) { return uint16_t(t >> i & 1 ? yes : 0); });
-  else each_lane<uint32_t>(w, op.dst, [=](int i) { return t >> i & 1 ? yes : 0; });
+  if (op.sub == 2)
+    each_lane<uint16_t>(w, op.dst, [=](int i) { return uint16_t(t >> i & 1 ? yes : 0); });
+  else
+    each_lane<uint32_t>(w, op.dst, [=](int i) { return t >> i & 1 ? yes : 0; });
 }
 template <auto f, class T>
 void set_pair(Warp& w, const Op& op) {
@@ -126,8 +153,10 @@ struct Flushed<f> {
 };
 template <class T, bool ftz, auto f>
 Executors maybe_flushed() {
-  if constexpr (ftz) return executors_of<T, Flushed<f>::call>();
-  else return executors_of<T, f>();
+  if constexpr (ftz)
+    return executors_of<T, Flushed<f>::call>();
+  else
+    return executors_of<T, f>();
 }
 template <class T, bool ftz = false>
 Executors executors(Comparison c) {
@@ -164,10 +193,10 @@ Executors executors_for(Decoder& d, Type t, Comparison c) {
   }
 }
 CostClass compare_cost(Type t) {
-  return t == Type::f64              ? CostClass::fp64
+  return t == Type::f64                       ? CostClass::fp64
          : ptx::is_float(t) && t != Type::f32 ? CostClass::half
-         : ptx::size_of(t) == 8      ? CostClass::alu64
-                                     : CostClass::alu;
+         : ptx::size_of(t) == 8               ? CostClass::alu64
+                                              : CostClass::alu;
 }
 bool is_pair(Type t) { return t == Type::f16x2 || t == Type::bf16x2; }
 
@@ -226,30 +255,62 @@ void decode_selp(Decoder& d, Op& op) {
 }
 
 /// a where c is at least zero (−0 is, NaN is not), else b.
-template <class T> T slct_s32(T a, T b, int32_t c) { return c >= 0 ? a : b; }
-template <class T> T slct_f32(T a, T b, float c) { return c >= 0 ? a : b; }
-template <class T> T slct_f32_ftz(T a, T b, float c) { return flush(c) >= 0 ? a : b; }
+template <class T>
+T slct_s32(T a, T b, int32_t c) {
+  return c >= 0 ? a : b;
+}
+template <class T>
+T slct_f32(T a, T b, float c) {
+  return c >= 0 ? a : b;
+}
+template <class T>
+T slct_f32_ftz(T a, T b, float c) {
+  return flush(c) >= 0 ? a : b;
+}
 void decode_slct(Decoder& d, Op& op) {
   const Type t = d.inst->type(0), selector = d.inst->type(1);
   const bool ftz = d.inst->has("ftz");
   plain_operands(d, op, t, t, selector);
-  finish(d, op, by_width(t, [=](auto tag) -> ExecFn {
-           using T = typename decltype(tag)::type;
-           return selector == Type::s32 ? lanewise<slct_s32<T>> : ftz ? lanewise<slct_f32_ftz<T>> : lanewise<slct_f32<T>>;
-         }),
+  finish(d, op,
+         by_width(t,
+                  [=](auto tag) -> ExecFn {
+                    using T = typename decltype(tag)::type;
+                    return selector == Type::s32 ? lanewise<slct_s32<T>>
+                           : ftz                 ? lanewise<slct_f32_ftz<T>>
+                                                 : lanewise<slct_f32<T>>;
+                  }),
          ptx::size_of(t) == 8 ? CostClass::alu64 : CostClass::alu);
 }
 
 // ---- testp ---------------------------------------------------------------------------------------------------------
 
-template <class T> bool test_number(T a) { return a == a; }
-template <class T> bool test_notanumber(T a) { return a != a; }
-template <class T> bool test_infinite(T a) { return std::fabs(a) == HUGE_VAL; }
-template <class T> bool test_finite(T a) { return std::fabs(a) < HUGE_VAL; }
-template <class T> constexpr T kSmallestNormal = sizeof(T) == 4 ? T(0x1p-126) : T(0x1p-1022);
-template <class T> bool test_subnormal(T a) { return a != 0 && std::fabs(a) < kSmallestNormal<T>; }
+template <class T>
+bool test_number(T a) {
+  return a == a;
+}
+template <class T>
+bool test_notanumber(T a) {
+  return a != a;
+}
+template <class T>
+bool test_infinite(T a) {
+  return std::fabs(a) == HUGE_VAL;
+}
+template <class T>
+bool test_finite(T a) {
+  return std::fabs(a) < HUGE_VAL;
+}
+template <class T>
+constexpr T kSmallestNormal = sizeof(T) == 4 ? T(0x1p-126) : T(0x1p-1022);
+template <class T>
+bool test_subnormal(T a) {
+  return a != 0 && std::fabs(a) < kSmallestNormal<T>;
+}
 /// Zeros count as normal (PTX ISA 9.7.3.2).
-template <class T> bool test_normal(T a) { return test_finite(a) && !test_subnormal(a); }
+template <class T>
+bool test_normal(T a) {
+  return test_finite(a) && !test_subnormal(a);
+}
 
 template <auto f>
 void testp(Warp& w, const Op& op) {

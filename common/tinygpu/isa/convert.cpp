@@ -16,10 +16,30 @@ using ptx::Type;
 // ---- Types ---------------------------------------------------------------------------------------------------------
 
 /// What a scalar, or one element of a packed register, is.
-enum class Element : uint8_t { u8, s8, u16, s16, u32, s32, u64, s64, f16, bf16, tf32, f32, f64, e4m3, e5m2, e2m3, e3m2, e2m1, ue8m0 };
+enum class Element : uint8_t {
+  u8,
+  s8,
+  u16,
+  s16,
+  u32,
+  s32,
+  u64,
+  s64,
+  f16,
+  bf16,
+  tf32,
+  f32,
+  f64,
+  e4m3,
+  e5m2,
+  e2m3,
+  e3m2,
+  e2m1,
+  ue8m0
+};
 
 struct ElementInfo {
-  int bits;         // in the register
+  int bits;  // in the register
   bool integer;
   bool is_signed;
   Format format{};  // floats but ue8m0
@@ -129,7 +149,8 @@ uint64_t encode_ue8m0(const Exact& x, Rounding mode, bool satfinite) {
   return code <= 0xfe ? uint64_t(code) : satfinite ? 0xfe : 0xff;
 }
 
-Exact flush(const Exact& x, const Format& f) {
+/// Subnormals of f become zero.
+Exact flushed(const Exact& x, const Format& f) {
   Exact y = x;
   if (x.kind == Exact::number && x.significand && x.exponent + 63 - std::countl_zero(x.significand) < 1 - f.bias())
     y.significand = 0;
@@ -145,7 +166,7 @@ Exact load(const Conversion& c, uint64_t bits) {
     return exact_integer(int64_t(bits << (64 - from.bits)) >> (64 - from.bits));
   }
   Exact x = decode(from.format, bits);
-  if (c.ftz && c.from == Element::f32) x = flush(x, kF32);
+  if (c.ftz && c.from == Element::f32) x = flushed(x, kF32);
   return x;
 }
 
@@ -181,14 +202,17 @@ uint64_t convert_integer(const Conversion& c, const ElementInfo& to, const Exact
 uint64_t store_float(const Conversion& c, const ElementInfo& to, Exact x, uint32_t random) {
   if (c.to_integral) x = integral(x, c.rounding);
   if (c.sat) {
-    if (x.kind == Exact::nan || (x.negative && x.kind == Exact::infinite) || x.negative) x = Exact{};
-    else if (x.kind == Exact::infinite ||
-             (x.significand && x.exponent + 63 - std::countl_zero(x.significand) >= 0))
+    if (x.kind == Exact::nan || (x.negative && x.kind == Exact::infinite) || x.negative)
+      x = Exact{};
+    else if (x.kind == Exact::infinite || (x.significand && x.exponent + 63 - std::countl_zero(x.significand) >= 0))
       x = Exact{Exact::number, false, 0, 1};
   }
   if (c.relu && x.negative && x.kind != Exact::nan) x = Exact{};
-  uint64_t r = encode(to.format, x, c.rounding, c.satfinite, random);
-  if (c.ftz && c.to == Element::f32) r = bits_of(isa::TINYGPU_ISA_LEVEL::flush(std::bit_cast<float>(uint32_t(r))));
+  // .ftz looks at the value rounded to the fraction as if exponents had no lower end: eleven bits are enough of them.
+  constexpr Format kUnbounded{11, 23};
+  if (c.ftz && x.kind == Exact::number && c.to == Element::f32)
+    x = flushed(decode(kUnbounded, encode(kUnbounded, x, c.rounding)), kF32);
+  const uint64_t r = encode(to.format, x, c.rounding, c.satfinite, random);
   return c.to == Element::tf32 ? (x.kind == Exact::nan ? kCanonicalNaN : r << 13) : r;
 }
 
@@ -258,12 +282,21 @@ void convert_packed(Warp& w, const Op& op) {
 
 // ---- Vectorised pairs ----------------------------------------------------------------------------------------------
 
-template <class D, class S> D integer(S x) { return D(x); }
+template <class D, class S>
+D integer(S x) {
+  return D(x);
+}
 
 float f32_from_f16(f16 x) { return canonical(value(x)); }
 float f32_from_bf16(bf16 x) { return canonical(value(x)); }
-template <class T> T relu_nearest(float x) { return relu(nearest<T>(x)); }
-template <class S> float f32_from_integer(S x) { return float(x); }
+template <class T>
+T relu_nearest(float x) {
+  return relu(nearest<T>(x));
+}
+template <class S>
+float f32_from_integer(S x) {
+  return float(x);
+}
 
 /// .rzi and .rni to 32 bits; NaN gives 0, the rest clamps.
 int32_t s32_toward_zero(float x) {
@@ -313,7 +346,8 @@ ExecFn fast_scalar(const Conversion& c) {
       default: return nullptr;
     }
   }
-  if (c.sat) return c.from == Element::f32 && c.to == Element::f32 && !c.to_integral ? lanewise<f32_saturated> : nullptr;
+  if (c.sat)
+    return c.from == Element::f32 && c.to == Element::f32 && !c.to_integral ? lanewise<f32_saturated> : nullptr;
   const bool plain = c.rounding == Rounding::rn && !c.relu;
   if (c.to == Element::f32) {
     if (c.to_integral) return nullptr;

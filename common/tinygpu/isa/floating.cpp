@@ -1,7 +1,7 @@
-// Floating-point add, sub, mul, fma, min, max, abs, neg, copysign (PTX ISA 9.7.3, 9.7.4, 9.7.5) on f32, f64, f16, bf16, the
-// packed pairs f32x2, f16x2, bf16x2, and the mixed forms add/sub/fma.f32.{f16,bf16}.
-#include "common/tinygpu/isa/floats.h"
+// Floating-point add, sub, mul, fma, min, max, abs, neg, copysign (PTX ISA 9.7.3, 9.7.4, 9.7.5) on f32, f64, f16, bf16,
+// the packed pairs f32x2, f16x2, bf16x2, and the mixed forms add/sub/fma.f32.{f16,bf16}.
 #include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/isa/floats.h"
 #include "common/tinygpu/isa/scalar.h"
 
 TINYGPU_ISA_BEGIN
@@ -13,125 +13,292 @@ using ptx::Type;
 // f16 and bf16 sums and products are computed in float and rounded again: float's 24 bits are enough for the second
 // rounding to see what the first one lost (24 >= 2 * 11 + 2).
 
-template <class T> T add(T a, T b) { return nearest<T>(value(a) + value(b)); }
-template <class T> T sub(T a, T b) { return nearest<T>(value(a) - value(b)); }
-template <class T> T mul(T a, T b) { return nearest<T>(value(a) * value(b)); }
-template <class T> T fma(T a, T b, T c) { return fused16(a, b, c); }
-template <> double add(double a, double b) { return canonical(a + b); }
-template <> double sub(double a, double b) { return canonical(a - b); }
-template <> double mul(double a, double b) { return canonical(a * b); }
-template <> double fma(double a, double b, double c) { return canonical(fused(a, b, c)); }
-template <> float fma(float a, float b, float c) { return canonical(fused(a, b, c)); }
+template <class T>
+T add(T a, T b) {
+  return nearest<T>(value(a) + value(b));
+}
+template <class T>
+T sub(T a, T b) {
+  return nearest<T>(value(a) - value(b));
+}
+template <class T>
+T mul(T a, T b) {
+  return nearest<T>(value(a) * value(b));
+}
+template <class T>
+T fma(T a, T b, T c) {
+  return fused16(a, b, c);
+}
+// f64 NaN operands win in the order b, c, a of a × b + c; a sum is a × 1 + b, a product a × b + 0.
+template <>
+double add(double a, double b) {
+  return payload(a + b, b, a);
+}
+template <>
+double sub(double a, double b) {
+  return payload(a - b, b, a);
+}
+template <>
+double mul(double a, double b) {
+  return payload(a * b, b, a);
+}
+template <>
+double fma(double a, double b, double c) {
+  return payload(fused(a, b, c), b, c, a);
+}
+template <>
+float fma(float a, float b, float c) {
+  return canonical(fused(a, b, c));
+}
 
 /// Under a directed mode float() and std::fma must round by that mode, so nothing goes through double.
-template <class T> T fma_directed(T a, T b, T c) { return canonical(std::fma(a, b, c)); }
+float fma_directed(float a, float b, float c) { return canonical(std::fma(a, b, c)); }
+double fma_directed(double a, double b, double c) { return payload(std::fma(a, b, c), b, c, a); }
 
-// ---- Mixed precision: f32 with f16 or bf16 operands (sm_100) ----------------------------------------------------------
+// What .ftz decides on. Sums of normal numbers that are tiny are exact, so add and sub need none.
+template <class T>
+double exact_mul(T a, T b) {
+  return double(value(a)) * double(value(b));
+}
+template <class T>
+double exact_fma(T a, T b, T c) {
+  return sum_to_odd(double(value(a)) * double(value(b)), double(value(c)));
+}
+/// Under a directed mode rounding to double first is harmless: the second rounding goes the same way.
+double exact_fma_directed(float a, float b, float c) { return double(a) * b + c; }
 
-template <class T> float add_mixed(T a, float c) { return canonical(value(a) + c); }
-template <class T> float sub_mixed(T a, float c) { return canonical(value(a) - c); }
-template <class T> float fma_mixed(T a, T b, float c) { return canonical(fused(value(a), value(b), c)); }
-template <class T> float fma_mixed_directed(T a, T b, float c) { return canonical(std::fma(value(a), value(b), c)); }
+// ---- .oob: an operand that a bounds-checked tensor load filled with the out-of-bounds NaN makes the result zero
+// --------
+
+template <class T>
+bool is_oob(T x) {
+  return (bits_of(x) & 0x7fff) == 0x7ff7;
+}  // f16 and bf16 (H200)
+template <class T>
+T fma_oob(T a, T b, T c) {
+  return is_oob(a) || is_oob(b) ? T(0) : fused16(a, b, c);
+}
+
+// ---- Mixed precision: f32 with f16 or bf16 operands (sm_100)
+// ----------------------------------------------------------
+
+template <class T>
+float add_mixed(T a, float c) {
+  return canonical(value(a) + c);
+}
+template <class T>
+float sub_mixed(T a, float c) {
+  return canonical(value(a) - c);
+}
+template <class T>
+float fma_mixed(T a, T b, float c) {
+  return canonical(fused(value(a), value(b), c));
+}
+template <class T>
+float fma_mixed_directed(T a, T b, float c) {
+  return canonical(std::fma(value(a), value(b), c));
+}
 
 // ---- Sign and order ------------------------------------------------------------------------------------------------
 
-template <class T> struct Layout;
-template <> struct Layout<float> { using Bits = uint32_t; static constexpr Bits infinity = 0x7f800000, nan = kCanonicalNaN; };
-template <> struct Layout<double> { using Bits = uint64_t; static constexpr Bits infinity = 0x7ff0000000000000, nan = 0x7fffffffffffffff; };
-template <> struct Layout<f16> { using Bits = uint16_t; static constexpr Bits infinity = 0x7c00, nan = kCanonicalNaN16; };
-template <> struct Layout<bf16> { using Bits = uint16_t; static constexpr Bits infinity = 0x7f80, nan = kCanonicalNaN16; };
-template <class T> using Bits = typename Layout<T>::Bits;
-template <class T> constexpr Bits<T> kSign = Bits<T>(Bits<T>(1) << (kBits<Bits<T>> - 1));
-template <class T> constexpr Bits<T> raw(T x) { return std::bit_cast<Bits<T>>(x); }
-template <class T> constexpr T as(Bits<T> b) { return std::bit_cast<T>(b); }
-template <class T> constexpr Bits<T> magnitude(T x) { return Bits<T>(raw(x) & Bits<T>(~kSign<T>)); }
-template <class T> constexpr bool is_nan(T x) { return magnitude(x) > Layout<T>::infinity; }
+template <class T>
+struct Layout;
+template <>
+struct Layout<float> {
+  using Bits = uint32_t;
+  static constexpr Bits infinity = 0x7f800000, nan = kCanonicalNaN;
+};
+template <>
+struct Layout<double> {
+  using Bits = uint64_t;
+  static constexpr Bits infinity = 0x7ff0000000000000, nan = 0x7fffffffffffffff;
+};
+template <>
+struct Layout<f16> {
+  using Bits = uint16_t;
+  static constexpr Bits infinity = 0x7c00, nan = kCanonicalNaN16;
+};
+template <>
+struct Layout<bf16> {
+  using Bits = uint16_t;
+  static constexpr Bits infinity = 0x7f80, nan = kCanonicalNaN16;
+};
+template <class T>
+using Bits = typename Layout<T>::Bits;
+template <class T>
+constexpr Bits<T> kSign = Bits<T>(Bits<T>(1) << (kBits<Bits<T>> - 1));
+template <class T>
+constexpr Bits<T> raw(T x) {
+  return std::bit_cast<Bits<T>>(x);
+}
+template <class T>
+constexpr T as(Bits<T> b) {
+  return std::bit_cast<T>(b);
+}
+template <class T>
+constexpr Bits<T> magnitude(T x) {
+  return Bits<T>(raw(x) & Bits<T>(~kSign<T>));
+}
+template <class T>
+constexpr bool is_nan(T x) {
+  return magnitude(x) > Layout<T>::infinity;
+}
 
-template <class T> T neg(T a) { return as<T>(raw(a) ^ kSign<T>); }
-template <class T> T abs(T a) { return as<T>(magnitude(a)); }
+// A NaN becomes the canonical one; f64's keeps payload and sign and becomes quiet (H200).
+template <class T>
+T neg(T a) {
+  return as<T>(is_nan(a) ? Layout<T>::nan : Bits<T>(raw(a) ^ kSign<T>));
+}
+template <class T>
+T abs(T a) {
+  return as<T>(is_nan(a) ? Layout<T>::nan : magnitude(a));
+}
+template <>
+double neg(double a) {
+  return a == a ? -a : quiet(a);
+}
+template <>
+double abs(double a) {
+  return a == a ? std::fabs(a) : quiet(a);
+}
 /// The magnitude of b with the sign of a.
-template <class T> T copysign(T a, T b) { return as<T>(Bits<T>(magnitude(b) | (raw(a) & kSign<T>))); }
+template <class T>
+T copysign(T a, T b) {
+  return as<T>(Bits<T>(magnitude(b) | (raw(a) & kSign<T>)));
+}
 
 /// Encodings as integers in numerical order, −0 below +0.
-template <class T> std::make_signed_t<Bits<T>> order(T x) {
+template <class T>
+std::make_signed_t<Bits<T>> order(T x) {
   using S = std::make_signed_t<Bits<T>>;
   const S s = S(raw(x));
   return S(s ^ S(S(s >> (kBits<Bits<T>> - 1)) & S(Bits<T>(~kSign<T>))));
 }
-template <class T> T lesser(T a, T b) { return order(a) < order(b) ? a : b; }
-template <class T> T greater(T a, T b) { return order(a) < order(b) ? b : a; }
+template <class T>
+T lesser(T a, T b) {
+  return order(a) < order(b) ? a : b;
+}
+template <class T>
+T greater(T a, T b) {
+  return order(a) < order(b) ? b : a;
+}
 
 /// A NaN loses against a number; two give the canonical NaN.
-template <class T, auto pick> T number_wins(T a, T b) {
+template <class T, auto pick>
+T number_wins(T a, T b) {
   const Bits<T> r = raw(pick(a, b));
   const Bits<T> one = is_nan(a) ? raw(b) : is_nan(b) ? raw(a) : r;
   return as<T>(is_nan(a) & is_nan(b) ? Layout<T>::nan : one);
 }
 /// .NaN: a NaN wins.
-template <class T, auto pick> T nan_wins(T a, T b) {
+template <class T, auto pick>
+T nan_wins(T a, T b) {
   return as<T>(is_nan(a) | is_nan(b) ? Layout<T>::nan : raw(pick(a, b)));
 }
-template <class T> T min(T a, T b) { return number_wins<T, lesser<T>>(a, b); }
-template <class T> T max(T a, T b) { return number_wins<T, greater<T>>(a, b); }
-template <class T> T min_nan(T a, T b) { return nan_wins<T, lesser<T>>(a, b); }
-template <class T> T max_nan(T a, T b) { return nan_wins<T, greater<T>>(a, b); }
-/// .xorsign.abs: of the magnitudes, with the product's sign.
-template <class T, auto f> T xorsign(T a, T b) {
-  const Bits<T> r = raw(f(abs(a), abs(b)));
-  return as<T>(Bits<T>(r | ((raw(a) ^ raw(b)) & kSign<T>)));
+template <class T>
+T min(T a, T b) {
+  return number_wins<T, lesser<T>>(a, b);
 }
-template <class T, auto f> T three(T a, T b, T c) { return f(f(a, b), c); }
-template <class T, auto f> T three_abs(T a, T b, T c) { return f(f(abs(a), abs(b)), abs(c)); }
+template <class T>
+T max(T a, T b) {
+  return number_wins<T, greater<T>>(a, b);
+}
+/// f64: of two NaNs the second, quieted.
+template <>
+double min(double a, double b) {
+  return b != b ? (a != a ? quiet(b) : a) : a != a ? b : lesser(a, b);
+}
+template <>
+double max(double a, double b) {
+  return b != b ? (a != a ? quiet(b) : a) : a != a ? b : greater(a, b);
+}
+template <class T>
+T min_nan(T a, T b) {
+  return nan_wins<T, lesser<T>>(a, b);
+}
+template <class T>
+T max_nan(T a, T b) {
+  return nan_wins<T, greater<T>>(a, b);
+}
+/// .xorsign.abs: of the magnitudes, with the product's sign; a NaN has none.
+template <class T, auto f>
+T xorsign(T a, T b) {
+  const T r = f(abs(a), abs(b));
+  return as<T>(is_nan(r) ? Layout<T>::nan : Bits<T>(raw(r) | ((raw(a) ^ raw(b)) & kSign<T>)));
+}
+template <class T, auto f>
+T three(T a, T b, T c) {
+  return f(f(a, b), c);
+}
+template <class T, auto f>
+T three_abs(T a, T b, T c) {
+  return f(f(abs(a), abs(b)), abs(c));
+}
 
 // ---- Decoding ------------------------------------------------------------------------------------------------------
 
 /// Executor of a rounded operation with its modifiers. Rounding other than to nearest only for f32 and f64.
-template <auto f, auto f_directed, int N>
+template <int N, auto f, auto f_ftz, auto f_directed = f, auto directed_ftz = f_ftz>
 ExecFn rounded(const ptx::Instruction& inst, Op& op) {
   const bool ftz = inst.has("ftz"), sat = inst.has("sat");
   op.sub = uint8_t(rounding_of(inst));
   if (op.sub == uint8_t(Rounding::rn)) {
-    if (ftz && sat) return lanewise<Modified<Modified<f>::ftz>::sat, N>;
-    return ftz ? lanewise<Modified<f>::ftz, N> : sat ? lanewise<Modified<f>::sat, N> : lanewise<f, N>;
+    if (ftz && sat) return lanewise<Modified<f_ftz>::sat, N>;
+    return ftz ? lanewise<f_ftz, N> : sat ? lanewise<Modified<f>::sat, N> : lanewise<f, N>;
   }
-  if (ftz && sat) return directed<Modified<Modified<f_directed>::ftz>::sat, N>;
-  return ftz   ? directed<Modified<f_directed>::ftz, N>
-         : sat ? directed<Modified<f_directed>::sat, N>
-               : directed<f_directed, N>;
+  if (ftz && sat) return directed<Modified<directed_ftz>::sat, N>;
+  return ftz ? directed<directed_ftz, N> : sat ? directed<Modified<f_directed>::sat, N> : directed<f_directed, N>;
 }
 template <class T, int N>
 ExecFn rounded_fma16(const ptx::Instruction& inst) {
   constexpr auto f = fma<T>;
-  const bool ftz = inst.has("ftz");
-  if (inst.has("relu"))
-    return ftz ? lanewise<Modified<Modified<f>::ftz>::relu, N> : lanewise<Modified<f>::relu, N>;
-  if (inst.has("sat")) return ftz ? lanewise<Modified<Modified<f>::ftz>::sat, N> : lanewise<Modified<f>::sat, N>;
-  return ftz ? lanewise<Modified<f>::ftz, N> : lanewise<f, N>;
+  const bool relu = inst.has("relu");
+  if (inst.has("oob")) return relu ? lanewise<Modified<fma_oob<T>>::relu, N> : lanewise<fma_oob<T>, N>;
+  if constexpr (std::is_same_v<T, f16>) {
+    constexpr auto ftz = FlushTiny<f, exact_fma<T>>::call;
+    if (inst.has("ftz"))
+      return relu              ? lanewise<Modified<ftz>::relu, N>
+             : inst.has("sat") ? lanewise<Modified<ftz>::sat, N>
+                               : lanewise<ftz, N>;
+  }
+  return relu ? lanewise<Modified<f>::relu, N> : inst.has("sat") ? lanewise<Modified<f>::sat, N> : lanewise<f, N>;
+}
+/// add, sub or mul.
+template <class T, int N>
+ExecFn rounded_binary(const ptx::Instruction& inst, Op& op) {
+  const std::string_view o = inst.opcode;
+  if (o == "add") return rounded<N, add<T>, Modified<add<T>>::ftz>(inst, op);
+  if (o == "sub") return rounded<N, sub<T>, Modified<sub<T>>::ftz>(inst, op);
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, f16>)
+    return rounded<N, mul<T>, FlushTiny<mul<T>, exact_mul<T>>::call>(inst, op);
+  else
+    return rounded<N, mul<T>, mul<T>>(inst, op);  // f64 and bf16 have no .ftz
 }
 template <class T, int N>
 ExecFn rounded16(const ptx::Instruction& inst) {
-  Op unused;
-  const std::string_view o = inst.opcode;
-  if (o == "add") return rounded<add<T>, add<T>, N>(inst, unused);
-  if (o == "sub") return rounded<sub<T>, sub<T>, N>(inst, unused);
-  if (o == "mul") return rounded<mul<T>, mul<T>, N>(inst, unused);
-  return rounded_fma16<T, N>(inst);
+  const bool is_fma = inst.opcode == "fma";
+  Op unused;  // no rounding but to nearest
+  return is_fma ? rounded_fma16<T, N>(inst) : rounded_binary<T, N>(inst, unused);
 }
-template <class T, int N>
+template <int N>
 ExecFn rounded32(const ptx::Instruction& inst, Op& op) {
-  const std::string_view o = inst.opcode;
-  if (o == "add") return rounded<add<T>, add<T>, N>(inst, op);
-  if (o == "sub") return rounded<sub<T>, sub<T>, N>(inst, op);
-  if (o == "mul") return rounded<mul<T>, mul<T>, N>(inst, op);
-  return rounded<fma<T>, fma_directed<T>, N>(inst, op);
+  if (inst.opcode != "fma" && inst.opcode != "mad") return rounded_binary<float, N>(inst, op);
+  constexpr float (*under_mode)(float, float, float) = fma_directed;
+  return rounded<N, fma<float>, FlushTiny<fma<float>, exact_fma<float>>::call, under_mode,
+                 FlushTiny<under_mode, exact_fma_directed>::call>(inst, op);
+}
+ExecFn rounded64(const ptx::Instruction& inst, Op& op) {
+  if (inst.opcode != "fma" && inst.opcode != "mad") return rounded_binary<double, 1>(inst, op);
+  constexpr double (*under_mode)(double, double, double) = fma_directed;
+  return rounded<1, fma<double>, fma<double>, under_mode>(inst, op);
 }
 
 template <class T>
 ExecFn mixed(const ptx::Instruction& inst, Op& op) {
   const std::string_view o = inst.opcode;
-  if (o == "add") return rounded<add_mixed<T>, add_mixed<T>, 1>(inst, op);
-  if (o == "sub") return rounded<sub_mixed<T>, sub_mixed<T>, 1>(inst, op);
-  return rounded<fma_mixed<T>, fma_mixed_directed<T>, 1>(inst, op);
+  if (o == "add") return rounded<1, add_mixed<T>, add_mixed<T>>(inst, op);  // no .ftz
+  if (o == "sub") return rounded<1, sub_mixed<T>, sub_mixed<T>>(inst, op);
+  return rounded<1, fma_mixed<T>, fma_mixed<T>, fma_mixed_directed<T>>(inst, op);
 }
 
 void decode_mixed(Decoder& d, Op& op) {
@@ -147,12 +314,11 @@ void decode_mixed(Decoder& d, Op& op) {
 void decode_rounded(Decoder& d, Op& op) {
   const Type t = d.inst->type();
   if (d.inst->types.size() > 1) return decode_mixed(d, op);
-  if (d.inst->has("oob")) d.not_modelled();
   plain_operands(d, op, t);
   switch (t) {
-    case Type::f32: return finish(d, op, rounded32<float, 1>(*d.inst, op), CostClass::fma);
-    case Type::f32x2: return finish(d, op, rounded32<float, 2>(*d.inst, op), CostClass::fma2);
-    case Type::f64: return finish(d, op, rounded32<double, 1>(*d.inst, op), CostClass::fp64);
+    case Type::f32: return finish(d, op, rounded32<1>(*d.inst, op), CostClass::fma);
+    case Type::f32x2: return finish(d, op, rounded32<2>(*d.inst, op), CostClass::fma2);
+    case Type::f64: return finish(d, op, rounded64(*d.inst, op), CostClass::fp64);
     case Type::f16: return finish(d, op, rounded16<f16, 1>(*d.inst), CostClass::half);
     case Type::f16x2: return finish(d, op, rounded16<f16, 2>(*d.inst), CostClass::half);
     case Type::bf16: return finish(d, op, rounded16<bf16, 1>(*d.inst), CostClass::half);
@@ -179,8 +345,10 @@ ExecFn extremum_of(const ptx::Instruction& inst, bool three_inputs) {
 template <class T, int N>
 ExecFn extremum(const ptx::Instruction& inst, bool three_inputs) {
   if (inst.opcode == "min")
-    return inst.has("NaN") ? extremum_of<T, N, min_nan<T>>(inst, three_inputs) : extremum_of<T, N, min<T>>(inst, three_inputs);
-  return inst.has("NaN") ? extremum_of<T, N, max_nan<T>>(inst, three_inputs) : extremum_of<T, N, max<T>>(inst, three_inputs);
+    return inst.has("NaN") ? extremum_of<T, N, min_nan<T>>(inst, three_inputs)
+                           : extremum_of<T, N, min<T>>(inst, three_inputs);
+  return inst.has("NaN") ? extremum_of<T, N, max_nan<T>>(inst, three_inputs)
+                         : extremum_of<T, N, max<T>>(inst, three_inputs);
 }
 template <class T, int N>
 ExecFn sign_operation(const ptx::Instruction& inst) {

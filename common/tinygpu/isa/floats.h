@@ -16,7 +16,9 @@ enum class f16 : uint16_t {};
 enum class bf16 : uint16_t {};
 
 template <class T>
-constexpr uint32_t bits_of(T x) { return uint32_t(std::underlying_type_t<T>(x)); }
+constexpr uint32_t bits_of(T x) {
+  return uint32_t(std::underlying_type_t<T>(x));
+}
 constexpr uint32_t bits_of(float x) { return std::bit_cast<uint32_t>(x); }
 constexpr uint64_t bits_of(double x) { return std::bit_cast<uint64_t>(x); }
 
@@ -26,8 +28,23 @@ constexpr float kNaN32 = std::bit_cast<float>(kCanonicalNaN);
 constexpr uint16_t kCanonicalNaN16 = 0x7fff;  // f16 and bf16
 
 inline float canonical(float x) { return x != x ? kNaN32 : x; }
-/// f64 keeps payloads, as the host does: the first NaN operand, quieted.
-inline double canonical(double x) { return x; }
+
+/// f64 keeps payloads (H200): of the operands in falling priority `first`, `second`, `third` the first NaN, quieted,
+/// its sign kept; the default NaN if none is one. r: the result computed, returned unless it is a NaN.
+constexpr uint64_t kQuiet64 = 0x0008000000000000;
+constexpr double kDefaultNaN64 = std::bit_cast<double>(uint64_t(0xfff8000000000000));
+inline double quiet(double x) { return std::bit_cast<double>(bits_of(x) | kQuiet64); }
+inline double payload(double r, double first) { return r == r ? r : first != first ? quiet(first) : kDefaultNaN64; }
+inline double payload(double r, double first, double second) {
+  return r == r ? r : first != first ? quiet(first) : second != second ? quiet(second) : kDefaultNaN64;
+}
+inline double payload(double r, double first, double second, double third) {
+  return r == r             ? r
+         : first != first   ? quiet(first)
+         : second != second ? quiet(second)
+         : third != third   ? quiet(third)
+                            : kDefaultNaN64;
+}
 
 /// .ftz: subnormal to zero of the same sign.
 inline float flush(float x) {
@@ -77,10 +94,12 @@ inline bf16 nearest<bf16>(float x) {
   return bf16(uint16_t((u & 0x7fffffff) > 0x7f800000 ? kCanonicalNaN16 : r));
 }
 template <>
-inline float nearest<float>(float x) { return canonical(x); }
+inline float nearest<float>(float x) {
+  return canonical(x);
+}
 
-/// Rounds to float "to odd": an inexact result gets its last bit set, so that rounding it again to fewer bits rounds the
-/// exact value. (float's 24 bits are at least two more than f16 and bf16 have.)
+/// Rounds to float "to odd": an inexact result gets its last bit set, so that rounding it again to fewer bits rounds
+/// the exact value. (float's 24 bits are at least two more than f16 and bf16 have.)
 inline float round_to_odd(double x) {
   const float r = float(x);
   const uint32_t u = bits_of(r);
@@ -182,8 +201,8 @@ inline Exact exact_integer(T v) {
   return x;
 }
 
-/// Shifts right by n ≥ 0 with the rounding's decision on the bits that fall out. `random` (rs): added, aligned below the
-/// last kept bit as a fraction of 32 bits, before truncation.
+/// Shifts right by n ≥ 0 with the rounding's decision on the bits that fall out. `random` (rs): added, aligned below
+/// the last kept bit as a fraction of 32 bits, before truncation.
 inline uint64_t shift_rounded(uint64_t m, int n, bool negative, Rounding mode, uint32_t random = 0) {
   if (n == 0) return m;
   const uint64_t kept = n >= 64 ? 0 : m >> n;
@@ -231,26 +250,29 @@ inline uint64_t encode(const Format& f, const Exact& x, Rounding mode, bool satu
 // ---- Directed rounding of arithmetic -------------------------------------------------------------------------------
 
 inline Rounding rounding_of(const ptx::Instruction& inst) {
-  return inst.one_of("rz", "rzi") != "" ? Rounding::rz
+  return inst.one_of("rz", "rzi") != ""   ? Rounding::rz
          : inst.one_of("rm", "rmi") != "" ? Rounding::rm
          : inst.one_of("rp", "rpi") != "" ? Rounding::rp
-         : inst.has("rna") ? Rounding::rna
-         : inst.has("rs") ? Rounding::rs
-                          : Rounding::rn;
+         : inst.has("rna")                ? Rounding::rna
+         : inst.has("rs")                 ? Rounding::rs
+                                          : Rounding::rn;
 }
 
 /// The host's rounding mode while it lives.
 class HostRounding {
  public:
   explicit HostRounding(Rounding r) {
-    std::fesetround(r == Rounding::rz ? FE_TOWARDZERO : r == Rounding::rm ? FE_DOWNWARD : r == Rounding::rp ? FE_UPWARD : FE_TONEAREST);
+    std::fesetround(r == Rounding::rz   ? FE_TOWARDZERO
+                    : r == Rounding::rm ? FE_DOWNWARD
+                    : r == Rounding::rp ? FE_UPWARD
+                                        : FE_TONEAREST);
   }
   ~HostRounding() { std::fesetround(FE_TONEAREST); }
   HostRounding(const HostRounding&) = delete;
 };
 
-/// f under op.sub's rounding. Operands and result pass through volatile memory between the two mode switches: the compiler
-/// can move neither volatile accesses nor the opaque calls across each other, so the arithmetic stays inside.
+/// f under op.sub's rounding. Operands and result pass through volatile memory between the two mode switches: the
+/// compiler can move neither volatile accesses nor the opaque calls across each other, so the arithmetic stays inside.
 template <auto f, int N = 1>
 void directed(Warp& w, const Op& op) {
   using S = Signature<std::decay_t<decltype(f)>>;
@@ -258,8 +280,8 @@ void directed(Warp& w, const Op& op) {
   S::with_types([&](auto... type) {
     const uint32_t slots[] = {op.a, op.b, op.c};
     [&]<size_t... I>(std::index_sequence<I...>) {
-      const auto values = std::make_tuple(static_cast<const typename decltype(type)::type*>(
-          w.at<typename decltype(type)::type>(slots[I]))...);
+      const auto values = std::make_tuple(
+          static_cast<const typename decltype(type)::type*>(w.at<typename decltype(type)::type>(slots[I]))...);
       D* d = w.at<D>(op.dst);
       const HostRounding mode{Rounding(op.sub)};
       for_lanes(w.exec(), [&](int lane) {
@@ -269,7 +291,8 @@ void directed(Warp& w, const Op& op) {
           d[j] = out;
         }
       });
-    }(std::make_index_sequence<S::arity>{});
+    }
+    (std::make_index_sequence<S::arity>{});
   });
 }
 
@@ -288,6 +311,34 @@ inline T relu(T x) {
   const auto v = value(x);
   return v != v ? x : v > 0 ? x : T(0);
 }
+
+/// .ftz looks at the result rounded as if exponents had no lower end (H200): what rounds up to the smallest normal
+/// number from below at full precision stays. True if `exact`, which is the exact result or one that rounds like it, is
+/// flushed.
+template <class T>
+inline bool tiny(double exact);
+template <>
+inline bool tiny<float>(double exact) {
+  return std::fabs(float(exact * 0x1p126)) < 1.0f;
+}
+template <>
+inline bool tiny<f16>(double exact) {
+  return (bits_of(nearest<f16>(round_to_odd(exact * 0x1p14))) & 0x7fff) < 0x3c00;
+}
+
+inline float signed_zero(float x) { return std::bit_cast<float>(bits_of(x) & 0x80000000); }
+inline f16 signed_zero(f16 x) { return f16(uint16_t(bits_of(x) & 0x8000)); }
+
+/// f with .ftz, where f's result may round up to the smallest normal number; exact gives it before rounding.
+template <auto f, auto exact, class = std::decay_t<decltype(f)>>
+struct FlushTiny;
+template <auto f, auto exact, class R, class... A>
+struct FlushTiny<f, exact, R (*)(A...)> {
+  static R call(A... a) {
+    const R r = f(flush(a)...);
+    return tiny<R>(exact(flush(a)...)) ? signed_zero(r) : r;
+  }
+};
 
 template <auto f, class = std::decay_t<decltype(f)>>
 struct Modified;

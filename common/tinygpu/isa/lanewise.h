@@ -31,10 +31,11 @@ void lanewise(Warp& w, const Op& op) {
   S::with_types([&](auto... type) {
     const uint32_t slots[] = {op.a, op.b, op.c, op.d};
     [&]<size_t... I>(std::index_sequence<I...>) {
-      const auto values = std::make_tuple(static_cast<const typename decltype(type)::type*>(
-          w.at<typename decltype(type)::type>(slots[I]))...);
+      const auto values = std::make_tuple(
+          static_cast<const typename decltype(type)::type*>(w.at<typename decltype(type)::type>(slots[I]))...);
       each_element<D, N>(w, op.dst, [values](int j) { return f(std::get<I>(values)[j]...); });
-    }(std::make_index_sequence<S::arity>{});
+    }
+    (std::make_index_sequence<S::arity>{});
   });
 }
 
@@ -45,10 +46,11 @@ uint32_t truth(Warp& w, const Op& op) {
   Signature<std::decay_t<decltype(f)>>::with_types([&](auto... type) {
     const uint32_t slots[] = {op.a, op.b, op.c, op.d};
     [&]<size_t... I>(std::index_sequence<I...>) {
-      const auto values = std::make_tuple(static_cast<const typename decltype(type)::type*>(
-          w.at<typename decltype(type)::type>(slots[I]))...);
+      const auto values = std::make_tuple(
+          static_cast<const typename decltype(type)::type*>(w.at<typename decltype(type)::type>(slots[I]))...);
       for (int i = 0; i < 32; ++i) m |= uint32_t(f(std::get<I>(values)[i]...)) << i;
-    }(std::make_index_sequence<sizeof...(type)>{});
+    }
+    (std::make_index_sequence<sizeof...(type)>{});
   });
   return m;
 }
@@ -100,19 +102,44 @@ constexpr int kBits = int(sizeof(T) * 8);
 /// Twice as wide, same signedness.
 template <class T>
 struct WideOf;
-template <> struct WideOf<uint8_t> { using type = uint16_t; };
-template <> struct WideOf<int8_t> { using type = int16_t; };
-template <> struct WideOf<uint16_t> { using type = uint32_t; };
-template <> struct WideOf<int16_t> { using type = int32_t; };
-template <> struct WideOf<uint32_t> { using type = uint64_t; };
-template <> struct WideOf<int32_t> { using type = int64_t; };
-template <> struct WideOf<uint64_t> { using type = unsigned __int128; };
-template <> struct WideOf<int64_t> { using type = __int128; };
+template <>
+struct WideOf<uint8_t> {
+  using type = uint16_t;
+};
+template <>
+struct WideOf<int8_t> {
+  using type = int16_t;
+};
+template <>
+struct WideOf<uint16_t> {
+  using type = uint32_t;
+};
+template <>
+struct WideOf<int16_t> {
+  using type = int32_t;
+};
+template <>
+struct WideOf<uint32_t> {
+  using type = uint64_t;
+};
+template <>
+struct WideOf<int32_t> {
+  using type = int64_t;
+};
+template <>
+struct WideOf<uint64_t> {
+  using type = unsigned __int128;
+};
+template <>
+struct WideOf<int64_t> {
+  using type = __int128;
+};
 template <class T>
 using Wide = typename WideOf<T>::type;
 
 /// Destination and sources of the plain form `op d, a, b …` where all operands have type `t`.
-inline void plain_operands(Decoder& d, Op& op, ptx::Type t, ptx::Type t2 = ptx::Type::none, ptx::Type t3 = ptx::Type::none) {
+inline void plain_operands(Decoder& d, Op& op, ptx::Type t, ptx::Type t2 = ptx::Type::none,
+                           ptx::Type t3 = ptx::Type::none) {
   op.dst = d.dst(d.operand(0));
   if (d.has(1)) op.a = d.src(d.operand(1), t);
   if (d.has(2)) op.b = d.src(d.operand(2), t2 == ptx::Type::none ? t : t2);

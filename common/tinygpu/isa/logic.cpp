@@ -11,11 +11,26 @@ using ptx::Type;
 
 // ---- Bitwise -------------------------------------------------------------------------------------------------------
 
-template <class T> T and_(T a, T b) { return T(a & b); }
-template <class T> T or_(T a, T b) { return T(a | b); }
-template <class T> T xor_(T a, T b) { return T(a ^ b); }
-template <class T> T not_(T a) { return T(~a); }
-template <class T> T cnot(T a) { return T(a == 0); }
+template <class T>
+T and_(T a, T b) {
+  return T(a & b);
+}
+template <class T>
+T or_(T a, T b) {
+  return T(a | b);
+}
+template <class T>
+T xor_(T a, T b) {
+  return T(a ^ b);
+}
+template <class T>
+T not_(T a) {
+  return T(~a);
+}
+template <class T>
+T cnot(T a) {
+  return T(a == 0);
+}
 
 /// Bit (a b c) of the truth table: the union of its minterms.
 uint32_t lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table) {
@@ -42,10 +57,16 @@ void lop3_predicate(Warp& w, const Op& op) {
 
 // ---- Shifts: the amount is 32 bits for every type and clamped to the width -----------------------------------------
 
-template <class T> T shl(T a, uint32_t n) { return n >= uint32_t(kBits<T>) ? T(0) : T(a << (n & (kBits<T> - 1))); }
-template <class T> T shr(T a, uint32_t n) {
-  if constexpr (std::is_signed_v<T>) return T(a >> (n >= uint32_t(kBits<T>) ? uint32_t(kBits<T> - 1) : n));
-  else return n >= uint32_t(kBits<T>) ? T(0) : T(a >> (n & (kBits<T> - 1)));
+template <class T>
+T shl(T a, uint32_t n) {
+  return n >= uint32_t(kBits<T>) ? T(0) : T(a << (n & (kBits<T> - 1)));
+}
+template <class T>
+T shr(T a, uint32_t n) {
+  if constexpr (std::is_signed_v<T>)
+    return T(a >> (n >= uint32_t(kBits<T>) ? uint32_t(kBits<T> - 1) : n));
+  else
+    return n >= uint32_t(kBits<T>) ? T(0) : T(a >> (n & (kBits<T> - 1)));
 }
 uint64_t funnel(uint32_t low, uint32_t high) { return uint64_t(high) << 32 | low; }
 uint32_t shf_l_wrap(uint32_t a, uint32_t b, uint32_t n) { return uint32_t(funnel(a, b) << (n & 31) >> 32); }
@@ -75,11 +96,22 @@ uint32_t prmt_mode(uint32_t a, uint32_t b, uint32_t c) {
 // ---- Bit fields ----------------------------------------------------------------------------------------------------
 
 /// Ones in the low n bits.
-template <class T> T low_ones(uint32_t n) { return n >= uint32_t(kBits<T>) ? T(~T(0)) : T((T(1) << n) - 1); }
+template <class T>
+T low_ones(uint32_t n) {
+  return n >= uint32_t(kBits<T>) ? T(~T(0)) : T((T(1) << n) - 1);
+}
 
-template <class T> T bfe(T a, uint32_t position, uint32_t length) {
+/// Position and length count by their low byte for 32-bit fields; for 64-bit ones in full (H200; the PTX ISA says the
+/// byte for both).
+template <class T>
+uint32_t field_count(uint32_t n) {
+  return kBits<T> == 32 ? n & 0xff : n < 0xff ? n : 0xff;
+}
+
+template <class T>
+T bfe(T a, uint32_t position, uint32_t length) {
   using U = Unsigned<T>;
-  const uint32_t p = position & 0xff, n = length & 0xff;
+  const uint32_t p = field_count<T>(position), n = field_count<T>(length);
   if (n == 0) return 0;
   const U field = p >= uint32_t(kBits<T>) ? U(0) : U(U(a) >> p);
   const uint32_t last = std::min<uint32_t>(p + n - 1, kBits<T> - 1);
@@ -89,19 +121,22 @@ template <class T> T bfe(T a, uint32_t position, uint32_t length) {
   const U mask = low_ones<U>(held);
   return T((field & mask) | (negative ? U(~mask) : U(0)));
 }
-template <class T> T bfi(T field, T base, uint32_t position, uint32_t length) {
-  const uint32_t p = position & 0xff, n = length & 0xff;
+template <class T>
+T bfi(T field, T base, uint32_t position, uint32_t length) {
+  const uint32_t p = field_count<T>(position), n = field_count<T>(length);
   if (p >= uint32_t(kBits<T>)) return base;
   const T mask = T(low_ones<T>(n) << p);
   return T((base & ~mask) | (T(field << p) & mask));
 }
 /// Position of the highest bit that differs from the sign; all ones if there is none.
-template <class T> uint32_t bfind(T a) {
+template <class T>
+uint32_t bfind(T a) {
   const Unsigned<T> u = std::is_signed_v<T> && a < 0 ? Unsigned<T>(~a) : Unsigned<T>(a);
   return u == 0 ? ~0u : uint32_t(kBits<T> - 1 - std::countl_zero(u));
 }
 /// .shiftamt: how far left that bit can move.
-template <class T> uint32_t bfind_shift(T a) {
+template <class T>
+uint32_t bfind_shift(T a) {
   const uint32_t at = bfind(a);
   return at == ~0u ? at : uint32_t(kBits<T> - 1) - at;
 }
@@ -112,11 +147,24 @@ uint32_t brev32(uint32_t a) {
   a = (a >> 8 & 0x00ff00ff) | (a & 0x00ff00ff) << 8;
   return a >> 16 | a << 16;
 }
-template <class T> T brev(T a);
-template <> uint32_t brev(uint32_t a) { return brev32(a); }
-template <> uint64_t brev(uint64_t a) { return funnel(brev32(uint32_t(a >> 32)), brev32(uint32_t(a))); }
-template <class T> uint32_t popc(T a) { return uint32_t(std::popcount(a)); }
-template <class T> uint32_t clz(T a) { return uint32_t(std::countl_zero(a)); }
+template <class T>
+T brev(T a);
+template <>
+uint32_t brev(uint32_t a) {
+  return brev32(a);
+}
+template <>
+uint64_t brev(uint64_t a) {
+  return funnel(brev32(uint32_t(a >> 32)), brev32(uint32_t(a)));
+}
+template <class T>
+uint32_t popc(T a) {
+  return uint32_t(std::popcount(a));
+}
+template <class T>
+uint32_t clz(T a) {
+  return uint32_t(std::countl_zero(a));
+}
 
 /// The offset-th set bit of a from bit b on: upward for positive offsets, downward for negative; offset 0: b itself.
 uint32_t fns(uint32_t mask, uint32_t base, int32_t offset) {
@@ -129,14 +177,21 @@ uint32_t fns(uint32_t mask, uint32_t base, int32_t offset) {
 }
 
 /// Extends the low n bits of a.
-template <class T> T szext_n(T a, uint32_t n) {
+template <class T>
+T szext_n(T a, uint32_t n) {
   if (n == 0) return 0;
   if (n >= 32) return a;
   const uint32_t mask = low_ones<uint32_t>(n), u = uint32_t(a) & mask;
   return T(std::is_signed_v<T> && (u >> (n - 1) & 1) ? u | ~mask : u);
 }
-template <class T> T szext_clamp(T a, uint32_t n) { return szext_n(a, n); }
-template <class T> T szext_wrap(T a, uint32_t n) { return szext_n(a, n & 31); }
+template <class T>
+T szext_clamp(T a, uint32_t n) {
+  return szext_n(a, n);
+}
+template <class T>
+T szext_wrap(T a, uint32_t n) {
+  return szext_n(a, n & 31);
+}
 
 /// b ones from bit a on.
 uint32_t bmsk_clamp(uint32_t a, uint32_t b) { return a >= 32 ? 0 : low_ones<uint32_t>(b) << a; }
@@ -149,7 +204,7 @@ CostClass alu_cost(Type t) { return ptx::size_of(t) == 8 ? CostClass::alu64 : Co
 #define BITS(f) by_width(t, [](auto tag) -> ExecFn { return lanewise<f<typename decltype(tag)::type>>; })
 #define INTEGER(f) by_integer(t, [](auto tag) -> ExecFn { return lanewise<f<typename decltype(tag)::type>>; })
 #define WORDS(f) (ptx::size_of(t) == 8 ? ExecFn(lanewise<f<uint64_t>>) : ExecFn(lanewise<f<uint32_t>>))
-#define SIGNED_WORDS(f)                           \
+#define SIGNED_WORDS(f)                             \
   (t == Type::u32   ? ExecFn(lanewise<f<uint32_t>>) \
    : t == Type::s32 ? ExecFn(lanewise<f<int32_t>>)  \
    : t == Type::u64 ? ExecFn(lanewise<f<uint64_t>>) \
@@ -160,8 +215,10 @@ template <auto f>
 void on_masks(Warp& w, const Op& op) {
   const uint32_t a = w.pred(op.a);
   uint32_t r;
-  if constexpr (Signature<decltype(f)>::arity == 1) r = f(a);
-  else r = f(a, w.pred(op.b));
+  if constexpr (Signature<decltype(f)>::arity == 1)
+    r = f(a);
+  else
+    r = f(a, w.pred(op.b));
   uint32_t& d = w.pred(op.dst);
   d = (d & ~w.exec()) | (r & w.exec());
 }
@@ -232,7 +289,8 @@ void decode_shf(Decoder& d, Op& op) {
   plain_operands(d, op, Type::b32);
   const bool left = d.inst->has("l"), wrap = d.inst->has("wrap");
   finish(d, op,
-         left ? (wrap ? lanewise<shf_l_wrap> : lanewise<shf_l_clamp>) : (wrap ? lanewise<shf_r_wrap> : lanewise<shf_r_clamp>),
+         left ? (wrap ? lanewise<shf_l_wrap> : lanewise<shf_l_clamp>)
+              : (wrap ? lanewise<shf_r_wrap> : lanewise<shf_r_clamp>),
          CostClass::alu);
 }
 void decode_prmt(Decoder& d, Op& op) {
@@ -304,10 +362,10 @@ void decode_bmsk(Decoder& d, Op& op) {
 
 Table logic_table() {
   static const Entry table[] = {
-      {"and", decode_and},   {"or", decode_or},       {"xor", decode_xor},   {"not", decode_not},   {"cnot", decode_cnot},
-      {"lop3", decode_lop3}, {"shl", decode_shl},     {"shr", decode_shr},   {"shf", decode_shf},   {"prmt", decode_prmt},
-      {"bfe", decode_bfe},   {"bfi", decode_bfi},     {"bfind", decode_bfind}, {"brev", decode_brev}, {"popc", decode_popc},
-      {"clz", decode_clz},   {"fns", decode_fns},     {"szext", decode_szext}, {"bmsk", decode_bmsk},
+      {"and", decode_and},   {"or", decode_or},   {"xor", decode_xor},     {"not", decode_not},   {"cnot", decode_cnot},
+      {"lop3", decode_lop3}, {"shl", decode_shl}, {"shr", decode_shr},     {"shf", decode_shf},   {"prmt", decode_prmt},
+      {"bfe", decode_bfe},   {"bfi", decode_bfi}, {"bfind", decode_bfind}, {"brev", decode_brev}, {"popc", decode_popc},
+      {"clz", decode_clz},   {"fns", decode_fns}, {"szext", decode_szext}, {"bmsk", decode_bmsk},
   };
   return {std::begin(table), std::end(table)};
 }

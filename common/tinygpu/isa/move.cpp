@@ -13,7 +13,10 @@ using ptx::Type;
 
 // ---- mov -----------------------------------------------------------------------------------------------------------
 
-template <class T> T mov(T a) { return a; }
+template <class T>
+T mov(T a) {
+  return a;
+}
 
 void mov_b128(Warp& w, const Op& op) {
   const U128* a = w.at<U128>(op.a);
@@ -118,9 +121,10 @@ void decode_mov(Decoder& d, Op& op) {
   if (d.operand(0).kind == Operand::Kind::vector) return decode_unpack(d, op, whole);
   op.dst = d.dst(d.operand(0));
   op.a = d.src(d.operand(1), t);
-  const ExecFn fn = whole == 16  ? mov_b128
-                    : whole == 1 ? ExecFn(lanewise<mov<uint8_t>>)
-                                 : by_width(t, [](auto tag) -> ExecFn { return lanewise<mov<typename decltype(tag)::type>>; });
+  const ExecFn fn = whole == 16 ? mov_b128
+                    : whole == 1
+                        ? ExecFn(lanewise<mov<uint8_t>>)
+                        : by_width(t, [](auto tag) -> ExecFn { return lanewise<mov<typename decltype(tag)::type>>; });
   finish(d, op, fn, whole == 8 ? CostClass::alu64 : CostClass::alu);
 }
 
@@ -128,17 +132,20 @@ void decode_mov(Decoder& d, Op& op) {
 // Global and constant memory have the same addresses in the generic space; the others lie in windows.
 
 uint64_t low_word(uint64_t a) { return a & 0xffffffff; }
-template <uint64_t window> uint64_t into_window(uint64_t a) { return window + low_word(a); }
+template <uint64_t window>
+uint64_t into_window(uint64_t a) {
+  return window + low_word(a);
+}
 
 ptx::Space space_named(const ptx::Instruction& inst) {
-  const std::string_view s = inst.one_of("global", "const", "shared", "shared::cta", "shared::cluster", "local", "param",
-                                         "param::entry", "param::func");
-  return s == "global"                             ? Space::global
-         : s == "const"                            ? Space::constant
-         : s == "shared" || s == "shared::cta"     ? Space::shared_cta
-         : s == "shared::cluster"                  ? Space::shared_cluster
-         : s == "local"                            ? Space::local
-                                                   : Space::param;
+  const std::string_view s = inst.one_of("global", "const", "shared", "shared::cta", "shared::cluster", "local",
+                                         "param", "param::entry", "param::func");
+  return s == "global"                         ? Space::global
+         : s == "const"                        ? Space::constant
+         : s == "shared" || s == "shared::cta" ? Space::shared_cta
+         : s == "shared::cluster"              ? Space::shared_cluster
+         : s == "local"                        ? Space::local
+                                               : Space::param;
 }
 
 void decode_cvta(Decoder& d, Op& op) {

@@ -1,4 +1,5 @@
-// Packed integers: add, min, max, neg on u16x2 and s16x2, the dot products dp2a and dp4a, cvt.pack (PTX ISA 9.7.1, 9.7.9).
+// Packed integers: add, min, max, neg on u16x2 and s16x2, the dot products dp2a and dp4a, cvt.pack (PTX
+// ISA 9.7.1, 9.7.9).
 #include <algorithm>
 
 #include "common/tinygpu/isa/families.h"
@@ -11,25 +12,45 @@ using ptx::Type;
 
 // ---- Halves --------------------------------------------------------------------------------------------------------
 
-template <class T> T add(T a, T b) { return T(uint16_t(a) + uint16_t(b)); }
-template <class T> T min(T a, T b) { return a < b ? a : b; }
-template <class T> T max(T a, T b) { return a > b ? a : b; }
-template <class T> T min_relu(T a, T b) { return max(min(a, b), T(0)); }
-template <class T> T max_relu(T a, T b) { return max(max(a, b), T(0)); }
+template <class T>
+T add(T a, T b) {
+  return T(uint16_t(a) + uint16_t(b));
+}
+template <class T>
+T min(T a, T b) {
+  return a < b ? a : b;
+}
+template <class T>
+T max(T a, T b) {
+  return a > b ? a : b;
+}
+template <class T>
+T min_relu(T a, T b) {
+  return max(min(a, b), T(0));
+}
+template <class T>
+T max_relu(T a, T b) {
+  return max(max(a, b), T(0));
+}
 
 // ---- Dot products of bytes -----------------------------------------------------------------------------------------
 
 /// Element n of a register seen as elements of T.
-template <class T> int32_t element(uint32_t word, int n) { return T(word >> (n * kBits<T>)); }
+template <class T>
+int32_t element(uint32_t word, int n) {
+  return T(word >> (n * kBits<T>));
+}
 
 /// c + Σ a.byte[i] × b.byte[i]
-template <class A, class B> uint32_t dp4a(uint32_t a, uint32_t b, uint32_t c) {
+template <class A, class B>
+uint32_t dp4a(uint32_t a, uint32_t b, uint32_t c) {
   uint32_t sum = c;
   for (int i = 0; i < 4; ++i) sum += uint32_t(element<A>(a, i) * element<B>(b, i));
   return sum;
 }
 /// c + Σ a.half[i] × b.byte[i + first]
-template <class A, class B, int first> uint32_t dp2a(uint32_t a, uint32_t b, uint32_t c) {
+template <class A, class B, int first>
+uint32_t dp2a(uint32_t a, uint32_t b, uint32_t c) {
   return c + uint32_t(element<A>(a, 0) * element<B>(b, first)) + uint32_t(element<A>(a, 1) * element<B>(b, first + 1));
 }
 
@@ -61,7 +82,8 @@ uint32_t clamped(int32_t v, int bits, bool is_signed) {
   return uint32_t(std::clamp<int64_t>(v, low, high)) & uint32_t((uint64_t(1) << bits) - 1);
 }
 /// {c shifted up by two fields, a, b}
-template <int bits, bool is_signed> uint32_t convert_pack(int32_t a, int32_t b, uint32_t c) {
+template <int bits, bool is_signed>
+uint32_t convert_pack(int32_t a, int32_t b, uint32_t c) {
   const uint32_t above = bits == 16 ? 0 : c << (2 * bits % 32);
   return above | clamped(a, bits, is_signed) << bits | clamped(b, bits, is_signed);
 }
@@ -75,7 +97,7 @@ void decode_convert_pack(Decoder& d, Op& op) {
   op.c = d.has(3) ? d.src(d.operand(3), Type::b32) : op.b;
   const ptx::Instruction& i = *d.inst;
   finish(d, op,
-         i.has("u16")  ? lanewise<convert_pack<16, false>>
+         i.has("u16")   ? lanewise<convert_pack<16, false>>
          : i.has("s16") ? lanewise<convert_pack<16, true>>
          : i.has("u8")  ? lanewise<convert_pack<8, false>>
          : i.has("s8")  ? lanewise<convert_pack<8, true>>
@@ -93,8 +115,12 @@ void decode_packed_integer(Decoder& d, Op& op) {
   const std::string_view o = d.inst->opcode;
   finish(d, op,
          o == "add"   ? lanewise<add<uint16_t>, 2>
-         : o == "min" ? (relu ? lanewise<min_relu<int16_t>, 2> : s ? lanewise<min<int16_t>, 2> : lanewise<min<uint16_t>, 2>)
-         : o == "max" ? (relu ? lanewise<max_relu<int16_t>, 2> : s ? lanewise<max<int16_t>, 2> : lanewise<max<uint16_t>, 2>)
+         : o == "min" ? (relu ? lanewise<min_relu<int16_t>, 2>
+                         : s  ? lanewise<min<int16_t>, 2>
+                              : lanewise<min<uint16_t>, 2>)
+         : o == "max" ? (relu ? lanewise<max_relu<int16_t>, 2>
+                         : s  ? lanewise<max<int16_t>, 2>
+                              : lanewise<max<uint16_t>, 2>)
                       : ExecFn(nullptr),
          CostClass::alu);
 }

@@ -4,8 +4,8 @@
 
 TINYGPU_ISA_BEGIN
 
-/// Floating-point add, sub, mul, fma, mad, min, max, abs, neg, copysign: floating.cpp. Called by the decode functions of
-/// arithmetic.cpp when the instruction's type is a float.
+/// Floating-point add, sub, mul, fma, mad, min, max, abs, neg, copysign: floating.cpp. Called by the decode functions
+/// of arithmetic.cpp when the instruction's type is a float.
 void decode_float_arithmetic(Decoder& d, Op& op);
 bool is_float_arithmetic(const ptx::Instruction& inst);
 

@@ -31,6 +31,23 @@ struct Sqrt {
   static __device__ float approx(float x) { float r; asm("sqrt.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
   static __device__ double exact(double x) { return sqrt(x); }
 };
+/// sin and cos against the fixed-point phase that common/tinygpu/isa/approx.cpp describes.
+__device__ double phase_sine(float x, bool cosine) {
+  const float turns = __fmul_rz(x, 0x1.45f306p-3f);
+  const double magnitude = fabs(double(turns));
+  const uint32_t phase = uint32_t((magnitude - floor(magnitude)) * (1 << 25)) + (cosine ? 1u << 23 : 0);
+  const uint32_t quarter = (1u << 23) - 1, within = phase & quarter;
+  const double r = sin(double(phase >> 23 & 1 ? quarter - within : within) * (6.283185307179586 / (1 << 25)));
+  return (phase >> 24 & 1) != (!cosine && x < 0) ? -r : r;
+}
+struct SinPhase {
+  static __device__ float approx(float x) { float r; asm("sin.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
+  static __device__ double exact(float x) { return isinf(x) || isnan(x) ? NAN : phase_sine(x, false); }
+};
+struct CosPhase {
+  static __device__ float approx(float x) { float r; asm("cos.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
+  static __device__ double exact(float x) { return isinf(x) || isnan(x) ? NAN : phase_sine(x, true); }
+};
 struct Sin {
   static __device__ float approx(float x) { float r; asm("sin.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
   static __device__ double exact(double x) { return sin(x); }
@@ -56,7 +73,7 @@ __global__ void survey(Worst* w, float limit) {
   for (uint64_t i = blockIdx.x * blockDim.x + threadIdx.x; i < (1ull << 32); i += uint64_t(gridDim.x) * blockDim.x) {
     const float x = __uint_as_float(uint32_t(i));
     if (fabsf(x) > limit) continue;
-    const float a = F::approx(x), e = float(F::exact(double(x)));
+    const float a = F::approx(x), e = float(F::exact(x));
     ++count;
     if (a != a && e != e) continue;
     if (a != a || e != e || isinf(a) != isinf(e)) { ++special; continue; }
@@ -102,4 +119,6 @@ int main() {
   run<Cos>("cos.approx.f32", 100.0f);
   run<Sin>("sin.approx.f32", all);
   run<Cos>("cos.approx.f32", all);
+  run<SinPhase>("sin, phase model", all);
+  run<CosPhase>("cos, phase model", all);
 }

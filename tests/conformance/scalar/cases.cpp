@@ -39,17 +39,62 @@ Words float_edges(int exponent_bits, int fraction_bits) {
   const uint64_t bias = (uint64_t(1) << (exponent_bits - 1)) - 1;
   const uint64_t infinity = ((uint64_t(1) << exponent_bits) - 1) << fraction_bits;
   const auto power = [&](int e) { return uint64_t(int64_t(bias) + e) << fraction_bits; };
-  Words w = {0, 1, 2, one / 2, one - 1, one, one + 1, 2 * one - 1, power(0) - 1, power(0), power(0) + 1, power(0) + one / 2,
-             power(1), power(1) + one / 2, power(-1), power(-1) - 1, power(-1) + 1, power(2) + one / 4, infinity - 1, infinity,
-             infinity + 1, infinity + one / 2, infinity + one / 2 + one / 8 + 1, infinity + one - 1,
-             power(int(bias)) , power(-fraction_bits), power(-fraction_bits - 1), power(fraction_bits), power(fraction_bits + 1) - 1};
+  Words w = {0,
+             1,
+             2,
+             one / 2,
+             one - 1,
+             one,
+             one + 1,
+             2 * one - 1,
+             power(0) - 1,
+             power(0),
+             power(0) + 1,
+             power(0) + one / 2,
+             power(1),
+             power(1) + one / 2,
+             power(-1),
+             power(-1) - 1,
+             power(-1) + 1,
+             power(2) + one / 4,
+             infinity - 1,
+             infinity,
+             infinity + 1,
+             infinity + one / 2,
+             infinity + one / 2 + one / 8 + 1,
+             infinity + one - 1,
+             power(int(bias)),
+             power(-fraction_bits),
+             power(-fraction_bits - 1),
+             power(fraction_bits),
+             power(fraction_bits + 1) - 1};
   with_negatives(w, bits);
   return w;
 }
 Words int_edges(int bits) {
   const uint64_t all = bits == 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1;
-  Words w = {0, 1, 2, 3, 7, 10, all, all - 1, all >> 1, (all >> 1) + 1, (all >> 1) + 2, all >> 2, all / 3, all / 3 * 2, all / 255 * 0x80,
-             0x7f, 0x80, 0xff, 0x100, all - 0x7f, all - 0x80, all - 0xff};
+  Words w = {0,
+             1,
+             2,
+             3,
+             7,
+             10,
+             all,
+             all - 1,
+             all >> 1,
+             (all >> 1) + 1,
+             (all >> 1) + 2,
+             all >> 2,
+             all / 3,
+             all / 3 * 2,
+             all / 255 * 0x80,
+             0x7f,
+             0x80,
+             0xff,
+             0x100,
+             all - 0x7f,
+             all - 0x80,
+             all - 0xff};
   for (int k = 4; k < bits; k += bits / 8) w.push_back(uint64_t(1) << k), w.push_back((uint64_t(1) << k) - 1);
   for (uint64_t& x : w) x &= all;
   return w;
@@ -59,7 +104,8 @@ uint64_t f64(double x) { return std::bit_cast<uint64_t>(x); }
 
 /// Values at, just below and just above ties and limits of a conversion, as doubles.
 std::vector<double> integer_boundaries() {
-  std::vector<double> v = {0.25, 0.5, 0.75, 1.5, 2.5, 3.5, 0.49999997, 0.50000006, 1.4999999, 1.5000001, 100.5, 101.5, 126.5, 127.5, 128.5, 254.5, 255.5, 256.5};
+  std::vector<double> v = {0.25,      0.5,   0.75,  1.5,   2.5,   3.5,   0.49999997, 0.50000006, 1.4999999,
+                           1.5000001, 100.5, 101.5, 126.5, 127.5, 128.5, 254.5,      255.5,      256.5};
   for (int k : {7, 8, 15, 16, 23, 24, 31, 32, 52, 53, 63, 64}) {
     const double p = std::bit_cast<double>(uint64_t(1023 + k) << 52);
     v.insert(v.end(), {p, p - 1, p - 0.5, p + 1, p * (1 - 0x1p-24), p * (1 - 0x1p-53), p * (1 + 0x1p-23)});
@@ -75,21 +121,30 @@ std::vector<double> narrowing_boundaries(int fraction_bits, int smallest_exponen
   };
   const double ulp = power(-fraction_bits), tiny = power(smallest_exponent - fraction_bits), near = power(-24);
   for (double base : {1.0, 1.0 + ulp, 1.5, 2.0 - ulp, power(smallest_exponent) * 4})
-    for (double step : {0.0, 0.5, 1.0, 0.25, 0.75}) v.insert(v.end(), {base * (1 + step * ulp), base * (1 + step * ulp) * (1 + near), base * (1 + step * ulp) * (1 - near)});
-  for (double n : {0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.5}) v.insert(v.end(), {n * tiny, n * tiny * (1 + near), n * tiny * (1 - near)});
-  for (double n : {1.0, 1.0 + ulp / 4, 1.0 + ulp / 2, 1 + ulp, 2.0, 4.0}) v.insert(v.end(), {largest * n, largest * n * (1 - near), largest * n * (1 + near)});
+    for (double step : {0.0, 0.5, 1.0, 0.25, 0.75})
+      v.insert(v.end(),
+               {base * (1 + step * ulp), base * (1 + step * ulp) * (1 + near), base * (1 + step * ulp) * (1 - near)});
+  for (double n : {0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.5})
+    v.insert(v.end(), {n * tiny, n * tiny * (1 + near), n * tiny * (1 - near)});
+  for (double n : {1.0, 1.0 + ulp / 4, 1.0 + ulp / 2, 1 + ulp, 2.0, 4.0})
+    v.insert(v.end(), {largest * n, largest * n * (1 - near), largest * n * (1 + near)});
   return v;
 }
 Words as_format(const std::vector<double>& v, const std::string& type) {
   Words w;
   for (double x : v) {
-    if (type == "f64") w.push_back(f64(x));
-    else if (type == "f32") w.push_back(f32(float(x)));
-    else if (type == "bf16") w.push_back(f32(float(x)) >> 16);
+    if (type == "f64")
+      w.push_back(f64(x));
+    else if (type == "f32")
+      w.push_back(f32(float(x)));
+    else if (type == "bf16")
+      w.push_back(f32(float(x)) >> 16);
     else {  // f16, cut
       const uint32_t u = uint32_t(f32(float(x)));
       const int e = int(u >> 23) - 127 + 15;
-      w.push_back(e <= 0 ? (e > -10 ? (0x400u | (u >> 13 & 0x3ff)) >> (1 - e) : 0) : e > 30 ? 0x7bff : uint64_t(e) << 10 | (u >> 13 & 0x3ff));
+      w.push_back(e <= 0   ? (e > -10 ? (0x400u | (u >> 13 & 0x3ff)) >> (1 - e) : 0)
+                  : e > 30 ? 0x7bff
+                           : uint64_t(e) << 10 | (u >> 13 & 0x3ff));
     }
   }
   return w;
@@ -115,6 +170,7 @@ struct Class {
   Words edges;
   int exponent_bits = 0, fraction_bits = 0;  // floats: for operands of nearly equal magnitude
   int parts = 1;                             // packed: edges are those of one part
+  bool only_edges = false;                   // other values are not defined for the instruction, or not of interest
 };
 
 Class make_class(const std::string& name) {
@@ -135,6 +191,7 @@ Class make_class(const std::string& name) {
   } else if (name == "lane") {
     c.bits = 32;
     for (uint64_t i = 0; i < 32; ++i) c.edges.push_back(i);  // fns: other bases are undefined
+    c.only_edges = true;
   } else if (name == "offset") {
     c.bits = 32;
     for (int i = -34; i <= 34; ++i) c.edges.push_back(uint32_t(i));
@@ -148,10 +205,45 @@ Class make_class(const std::string& name) {
   } else if (name == "root32" || name == "exponent32" || name == "angle32") {
     scalar_float("f32");
     std::vector<double> v;
-    if (name == "exponent32") v = {-150, -149.5, -149, -148.3, -126.5, -126, -125.7, -3.25, -0.3, 0.1, 0.7, 1.9, 10.3, 100.1, 126.9, 127, 127.9, 127.99999, 128, 129};
-    if (name == "angle32") v = {0.1, 0.5, 0.7853981634, 1, 1.5707963268, 2, 2.5, 3.1415926536, 4.7123889804, 6.2831853072, 10, 31.4, 100, 1000};
+    if (name == "exponent32")
+      v = {-150, -149.5, -149, -148.3, -126.5, -126, -125.7, -3.25,     -0.3, 0.1,
+           0.7,  1.9,    10.3, 100.1,  126.9,  127,  127.9,  127.99999, 128,  129};
+    if (name == "angle32")
+      v = {0.1,          0.5,          0.7853981634, 1,  1.5707963268, 2,   2.5,
+           3.1415926536, 4.7123889804, 6.2831853072, 10, 31.4,         100, 1000};
     if (name == "root32") v = {0.1, 0.3, 0.7, 3, 5, 7, 9, 10, 16, 100, 1e-30, 1e30};
     c.edges = join(c.edges, as_format(v, "f32"), 32);
+  } else if (name.rfind("tiny_", 0) == 0) {
+    // Around 1, 1/2 and the smallest normal numbers: their products lie about the smallest normal number.
+    const std::string type = name.substr(5);
+    scalar_float(type);
+    const uint64_t one = f32(1.0f), smallest = uint64_t(1) << 23;
+    c.edges.clear();
+    for (uint64_t base : {one, one - smallest, smallest, 2 * smallest})
+      for (uint64_t k = 0; k < 7; ++k) {
+        const uint64_t w = base + k - 3;
+        if (type == "f32")
+          c.edges.push_back(w);
+        else if (type == "f64")
+          c.edges.insert(c.edges.end(),
+                         {f64(std::bit_cast<float>(uint32_t(w))), f64(std::bit_cast<float>(uint32_t(w))) - 1,
+                          f64(std::bit_cast<float>(uint32_t(w))) + 1});
+        else
+          c.edges.push_back(base == one              ? 0x3c00 + k - 3
+                            : base == one - smallest ? 0x3800 + k - 3
+                            : base == smallest       ? 0x400 + k - 3
+                                                     : 0x800 + k - 3);
+      }
+    if (type == "f64")
+      for (int k = 0; k < 16; ++k) c.edges.push_back(f64(0x1p-126) - (uint64_t(1) << (k * 2)));
+    with_negatives(c.edges, c.bits);
+  } else if (name.rfind("nan_", 0) == 0) {
+    const std::string type = name.substr(4);
+    scalar_float(type);
+    c.edges.clear();
+    for (uint64_t w = type == "f16" ? 0x7c00 : 0x7f80; w < 0x8000; ++w) c.edges.push_back(w);
+    with_negatives(c.edges, 16);
+    c.only_edges = true;
   } else if (name.rfind("to_int_", 0) == 0) {
     const std::string type = name.substr(7);
     scalar_float(type);
@@ -160,8 +252,10 @@ Class make_class(const std::string& name) {
     const size_t split = name.find('_', 3);
     const std::string to = name.substr(3, split - 3), from = name.substr(split + 1);
     scalar_float(from);
-    const auto boundaries = to == "f16" ? narrowing_boundaries(10, -14, 65504) : to == "bf16" ? narrowing_boundaries(7, -126, 0x1.fep127)
-                            : to == "tf32" ? narrowing_boundaries(10, -126, 0x1.ffcp127) : narrowing_boundaries(23, -126, 0x1.fffffep127);
+    const auto boundaries = to == "f16"    ? narrowing_boundaries(10, -14, 65504)
+                            : to == "bf16" ? narrowing_boundaries(7, -126, 0x1.fep127)
+                            : to == "tf32" ? narrowing_boundaries(10, -126, 0x1.ffcp127)
+                                           : narrowing_boundaries(23, -126, 0x1.fffffep127);
     c.edges = join(c.edges, as_format(boundaries, from), c.bits);
   } else if (name == "f32" || name == "f64" || name == "f16" || name == "bf16") {
     scalar_float(name);
@@ -222,8 +316,8 @@ uint64_t moderate(const Class& c, Random& random) {
   return w;
 }
 uint64_t random_word(const Class& c, Random& random) {
+  if (c.only_edges) return edge(c, random);
   if (c.exponent_bits && random.below(3) == 0) return moderate(c, random);
-  if (c.edges.size() == 32 && c.bits == 32) return random.below(32);  // lane
   return random() & mask_of(c.bits);
 }
 
@@ -243,7 +337,8 @@ std::vector<Case> read_cases(const std::string& path) {
     c.line = line;
     const size_t first = line.find(" | "), second = line.find(" | ", first + 3);
     // `$0|$1` has bars without spaces, so " | " separates fields.
-    if (first == std::string::npos || second == std::string::npos) throw std::runtime_error("cannot read the case " + line);
+    if (first == std::string::npos || second == std::string::npos)
+      throw std::runtime_error("cannot read the case " + line);
     c.text = line.substr(0, first);
     const auto operands = [](const std::string& words) {
       std::vector<Operand> v;
@@ -266,7 +361,9 @@ std::vector<uint64_t> operands_of(const Case& c) {
   size_t product = 1;
   for (const Operand& o : c.src) {
     classes.push_back(&class_of(o.name));
-    product = classes.back()->parts > 1 ? SIZE_MAX : product > (1u << 20) ? product : product * classes.back()->edges.size();
+    product = classes.back()->parts > 1 ? SIZE_MAX
+              : product > (1u << 20)    ? product
+                                        : product * classes.back()->edges.size();
   }
   // Every combination of edge values where the kept tuples have room for them, else a sample first and all later.
   constexpr size_t kEdgeTuples = kKept - kKept / 4;
@@ -274,7 +371,9 @@ std::vector<uint64_t> operands_of(const Case& c) {
   for (size_t t = 0; t < kTuples; ++t) {
     uint64_t* w = &words[t * n];
     const size_t later = t - kKept;
-    const bool enumerated = product <= kEdgeTuples ? t < product : t >= kKept && product != SIZE_MAX && later < product && later < kTuples / 2;
+    const bool enumerated = product <= kEdgeTuples
+                                ? t < product
+                                : t >= kKept && product != SIZE_MAX && later < product && later < kTuples / 2;
     size_t rest = product <= kEdgeTuples ? t : later;
     for (size_t k = 0; k < n; ++k) {
       const Class& cl = *classes[k];
@@ -285,10 +384,13 @@ std::vector<uint64_t> operands_of(const Case& c) {
         w[k] = edge(cl, random);
       } else {
         const uint64_t kind = random.below(8);
-        if (kind == 0) w[k] = edge(cl, random);
-        else if (kind <= 4 && k > 0 && cl.exponent_bits && classes[k - 1]->exponent_bits == cl.exponent_bits && classes[k - 1]->parts == cl.parts)
+        if (kind == 0)
+          w[k] = edge(cl, random);
+        else if (kind <= 4 && k > 0 && cl.exponent_bits && !cl.only_edges &&
+                 classes[k - 1]->exponent_bits == cl.exponent_bits && classes[k - 1]->parts == cl.parts)
           w[k] = near(cl, w[k - 1], random);
-        else w[k] = random_word(cl, random);
+        else
+          w[k] = random_word(cl, random);
       }
       w[k] &= mask_of(cl.bits);
     }
@@ -305,7 +407,8 @@ std::string module_text(const std::vector<Case>& cases, const std::string& targe
     const Case& c = cases[n];
     std::vector<Operand> all = c.dst;
     all.insert(all.end(), c.src.begin(), c.src.end());
-    s << "\n// " << c.text << "\n.visible .entry " << kernel_name(n) << "(.param .u64 inputs, .param .u64 outputs)\n{\n";
+    s << "\n// " << c.text << "\n.visible .entry " << kernel_name(n)
+      << "(.param .u64 inputs, .param .u64 outputs)\n{\n";
     s << "  .reg .b32 %thread, %block, %index, %word;\n  .reg .b64 %in, %out, %wide;\n";
     for (size_t i = 0; i < all.size(); ++i) s << "  .reg ." << reg_type(all[i].bits) << " %x" << i << ";\n";
     s << "  mov.u32 %thread, %tid.x;\n  mov.u32 %block, %ctaid.x;\n  mad.lo.s32 %index, %block, 256, %thread;\n"
@@ -324,8 +427,10 @@ std::string module_text(const std::vector<Case>& cases, const std::string& targe
     }
     s << "  ";
     for (size_t i = 0; i < c.text.size(); ++i) {
-      if (c.text[i] == '$' && i + 1 < c.text.size() && std::isdigit(uint8_t(c.text[i + 1]))) s << "%x";
-      else s << c.text[i];
+      if (c.text[i] == '$' && i + 1 < c.text.size() && std::isdigit(uint8_t(c.text[i + 1])))
+        s << "%x";
+      else
+        s << c.text[i];
     }
     s << "\n";
     for (size_t k = 0; k < c.dst.size(); ++k) {

@@ -1,5 +1,6 @@
-// The scalar conformance cases: reading cases.txt, the operand tuples of a case, and the PTX that runs it. Shared by the
-// runner that asks a GPU (run_on_gpu.cpp) and by the test that asks tinygpu, so both execute the same text on the same words.
+// The scalar conformance cases: reading cases.txt, the operand tuples of a case, and the PTX that runs it. Shared by
+// the runner that asks a GPU (run_on_gpu.cpp) and by the test that asks tinygpu, so both execute the same text on the
+// same words.
 #pragma once
 #include <cstdint>
 #include <string>

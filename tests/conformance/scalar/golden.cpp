@@ -65,9 +65,11 @@ void write_golden(const std::string& path, const std::vector<Case>& cases, const
 Golden read_golden(const std::string& path, const std::vector<Case>& cases) {
   const std::string packed = read_file(path);
   const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
-  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN) throw std::runtime_error(path + " is no zstd file");
+  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN)
+    throw std::runtime_error(path + " is no zstd file");
   std::string text(size, '\0');
-  if (ZSTD_decompress(text.data(), text.size(), packed.data(), packed.size()) != size) throw std::runtime_error(path + " is damaged");
+  if (ZSTD_decompress(text.data(), text.size(), packed.data(), packed.size()) != size)
+    throw std::runtime_error(path + " is damaged");
   Golden g;
   size_t at = 0;
   for (;;) {

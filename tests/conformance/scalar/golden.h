@@ -1,5 +1,5 @@
-// What a GPU computed for the scalar conformance cases (h200.golden.zst): a text header, then per case the kept words and
-// the hashes of all tuples.
+// What a GPU computed for the scalar conformance cases (h200.golden.zst): a text header, then per case the kept words
+// and the hashes of all tuples.
 #pragma once
 #include <cstdint>
 #include <map>

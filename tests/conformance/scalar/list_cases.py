@@ -253,6 +253,24 @@ def floats():
     plain("copysign.f64", "f64", "f64 f64")
 
 
+def flushing():
+    """Results just below the smallest normal number: does .ftz decide before or after rounding?"""
+    t = "tiny_f32"
+    for r in ("rn", "rz", "rm", "rp"):
+        plain(f"mul.{r}.ftz.f32", "f32", f"{t} {t}")
+        plain(f"fma.{r}.ftz.f32", "f32", f"{t} {t} {t}")
+        plain(f"div.{r}.ftz.f32", "f32", f"{t} {t}")
+        plain(f"rcp.{r}.ftz.f32", "f32", t)
+        plain(f"cvt.{r}.ftz.f32.f64", "f32", "tiny_f64")
+    plain("mul.ftz.f32", "f32", f"{t} {t}")
+    plain("mul.ftz.f16", "f16", "tiny_f16 tiny_f16")
+    plain("fma.rn.ftz.f16", "f16", "tiny_f16 tiny_f16 tiny_f16")
+    for h in ("f16", "bf16"):
+        for m in ("", ".relu"):
+            for n in range(3):
+                plain(f"fma.rn.oob{m}.{h}", h, " ".join(f"nan_{h}" if k == n else h for k in range(3)))
+
+
 def functions():
     for z in ("", ".ftz"):
         plain(f"div.approx{z}.f32", "f32", "f32 f32")
@@ -363,7 +381,7 @@ def conversions():
 
 
 def build():
-    integers(), logic(), compare(), moves(), floats(), functions(), conversions()
+    integers(), logic(), compare(), moves(), floats(), flushing(), functions(), conversions()
     seen, unique = set(), []
     for c in CASES:
         line = f"{c[0]} | {' '.join(c[1])} | {' '.join(c[2])}"
@@ -376,7 +394,7 @@ def build():
 def width(operand):
     if operand == "pred":
         return "pred"
-    special = {"shift": 32, "field": 32, "lane": 32, "offset": 32, "root32": 32, "exponent32": 32, "angle32": 32, "narrow_f32": 32,
+    special = {"tiny_f32": 32, "shift": 32, "field": 32, "lane": 32, "offset": 32, "root32": 32, "exponent32": 32, "angle32": 32, "narrow_f32": 32,
                "u8": 16, "s8": 16, "tf32": 32}
     if operand in special:
         return special[operand]

@@ -1,7 +1,8 @@
 // Runs the scalar conformance cases on the GPU of this machine and writes what it computes:
-//   run_on_gpu CASES CUBIN RESULTS      CUBIN: `run_on_gpu --ptx CASES > scalar.ptx; ptxas -arch=sm_90a scalar.ptx -o CUBIN`
-//   run_on_gpu --ptx CASES [TARGET]     prints the PTX
-// RESULTS, all little-endian 64-bit words: per case kKept × outputs words, then one hash per kHashed tuples of all of them.
+//   run_on_gpu CASES CUBIN RESULTS      CUBIN: `run_on_gpu --ptx CASES > scalar.ptx; ptxas -arch=sm_90a scalar.ptx -o
+//   CUBIN` run_on_gpu --ptx CASES [TARGET]     prints the PTX
+// RESULTS, all little-endian 64-bit words: per case kKept × outputs words, then one hash per kHashed tuples of all of
+// them.
 #include <cuda.h>
 
 #include <cstdio>

@@ -28,7 +28,8 @@ const Golden& golden() {
 /// The first opcode of a case's text that the case is about: "add", "addc" …; chains count under their first.
 std::string opcode_of(const Case& c) {
   size_t at = c.text[0] == '{' ? c.text.find(';') + 2 : 0;
-  if (c.text[0] == '{' && c.text.compare(at, 4, "mov.") == 0 && c.text.find("cvt") != std::string::npos) at = c.text.find("cvt");
+  if (c.text[0] == '{' && c.text.compare(at, 4, "mov.") == 0 && c.text.find("cvt") != std::string::npos)
+    at = c.text.find("cvt");
   return c.text.substr(at, c.text.find_first_of(". ", at) - at);
 }
 
@@ -69,7 +70,9 @@ double number(const std::string& type, uint64_t w) {
   if (type == "f32") return double(std::bit_cast<float>(uint32_t(w)));
   if (type == "bf16") return double(std::bit_cast<float>(uint32_t(w) << 16));
   const int exponent = int(w >> 10 & 31), fraction = int(w & 1023);
-  const double magnitude = exponent == 31 ? (fraction ? NAN : INFINITY) : std::ldexp(exponent ? 1024 + fraction : fraction, std::max(exponent, 1) - 25);
+  const double magnitude = exponent == 31
+                               ? (fraction ? NAN : INFINITY)
+                               : std::ldexp(exponent ? 1024 + fraction : fraction, std::max(exponent, 1) - 25);
   return w & 0x8000 ? -magnitude : magnitude;
 }
 uint64_t ulps(uint64_t a, uint64_t b, int bits) {
@@ -124,7 +127,9 @@ TEST_P(Scalar, AgreesWithTheH200) {
     }
     for (size_t t = 0; t < kTuples && right && !bound; t += kHashed) {
       right = hash(&got[t * c.outputs()], kHashed * c.outputs()) == expected.hashes[t / kHashed];
-      if (!right) ADD_FAILURE() << c.text << "\n  the kept tuples agree, some of tuples " << t << " to " << t + kHashed - 1 << " do not";
+      if (!right)
+        ADD_FAILURE() << c.text << "\n  the kept tuples agree, some of tuples " << t << " to " << t + kHashed - 1
+                      << " do not";
     }
     wrong += !right;
   }
@@ -139,7 +144,8 @@ std::vector<std::string> opcodes() {
 INSTANTIATE_TEST_SUITE_P(Opcodes, Scalar, testing::ValuesIn(opcodes()), [](const auto& p) { return p.param; });
 
 TEST(ScalarGolden, SaysWhereItComesFrom) {
-  for (const char* key : {"device", "driver", "date", "assembler", "cases"}) EXPECT_FALSE(golden().header.at(key).empty()) << key;
+  for (const char* key : {"device", "driver", "date", "assembler", "cases"})
+    EXPECT_FALSE(golden().header.at(key).empty()) << key;
 }
 
 /// The comparison itself can fail: another word, another hash.
