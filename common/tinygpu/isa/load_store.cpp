@@ -278,7 +278,37 @@ void decode_st(Decoder& d, Op& op) {
   set_order(d, op, space);
 }
 
-constexpr Entry kEntries[] = {{"ld", decode_ld}, {"ldu", decode_ld}, {"st", decode_st}};
+// ---- Cache hints (PTX ISA 9.7.9.15-18): no value depends on them, and the model has no cache state that could.
+// --------
+
+void hint(Warp&, const Op&) {}
+
+void decode_hint(Decoder& d, Op& op) {
+  op.cost = CostClass::global_store;
+  op.fn = hint;
+  d.address(d.operand(0));
+}
+
+/// The policy word is opaque and never looked at again. These are the words that CUTLASS writes for whole-line
+/// policies; ranges and fractions are not encoded.
+void create_policy(Warp& w, const Op& op) {
+  each_lane<uint64_t>(w, op.dst, [&](int) { return uint64_t(op.imm); });
+}
+
+void decode_createpolicy(Decoder& d, Op& op) {
+  op.fn = create_policy;
+  op.dst = d.dst(d.operand(0));
+  op.imm = d.inst->has("L2::evict_first")  ? 0x12F0000000000000
+           : d.inst->has("L2::evict_last") ? 0x14F0000000000000
+                                           : 0x1000000000000000;
+}
+
+constexpr Entry kEntries[] = {
+    {"ld", decode_ld},          {"ldu", decode_ld},
+    {"st", decode_st},          {"prefetch", decode_hint},
+    {"prefetchu", decode_hint}, {"applypriority", decode_hint},
+    {"discard", decode_hint},   {"createpolicy", decode_createpolicy},
+};
 
 }  // namespace
 
