@@ -6,7 +6,8 @@ namespace tinygpu::ptx::forms {
 #define BINARY "d=T, a:T, b:T"
 #define TERNARY "d=T, a:T, b:T, c:T"
 #define ROUND "[$round]"
-#define INT_COMPARE "eq|ne|lt|le|gt|ge|lo|ls|hi|hs"
+#define INT_COMPARE "eq|ne|lt|le|gt|ge"
+#define UNSIGNED_COMPARE "lo|ls|hi|hs"
 #define FLOAT_COMPARE "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan"
 #define SIGNED_OR_NOT "u16|u32|u64|s16|s32|s64"
 
@@ -15,7 +16,7 @@ namespace tinygpu::ptx::forms {
       {OPCODE, "cc u32|s32|u64|s64", BINARY}, {OPCODE, ROUND " [ftz] [sat] f32", BINARY},                            \
       {OPCODE, ROUND " f64", BINARY}, {OPCODE, ROUND " [ftz] f32x2", BINARY, {8, 6}, kSm100},                        \
       {OPCODE, "[rn] [ftz] [sat] f16|f16x2", BINARY, {4, 2}}, {OPCODE, "[rn] bf16|bf16x2", BINARY, {7, 8}, kSm90}, { \
-    OPCODE, ROUND " [sat] f32 f16|bf16", "d=T, a:T1, c:T", {8, 6}, kSm100                                            \
+    OPCODE, ROUND " [sat] f32 <f16|bf16", "d=T, a:T1, c:T", {8, 6}, kSm100                                            \
   }
 
 #define SETP_ROWS(COMPARE, TYPES)                                              \
@@ -24,14 +25,15 @@ namespace tinygpu::ptx::forms {
   }
 
 #define SET_ROWS(COMPARE, TYPES)                                               \
-  {"set", COMPARE " u32|s32|f32 " TYPES, "d=T, a:T1, b:T1"}, {                 \
-    "set", COMPARE " and|or|xor u32|s32|f32 " TYPES, "d=T, a:T1, b:T1, c:pred" \
+  {"set", COMPARE " u32|s32|f32 <" TYPES, "d=T, a:T1, b:T1"}, {                 \
+    "set", COMPARE " and|or|xor u32|s32|f32 <" TYPES, "d=T, a:T1, b:T1, c:pred" \
   }
 
 namespace {
 
 constexpr Form kForms[] = {
     ADD_ROWS("add"),
+    {"add", "u16x2|s16x2", BINARY, {8, 0}, kSm90},
     ADD_ROWS("sub"),
     {"addc", "[cc] u32|s32|u64|s64", BINARY},
     {"subc", "[cc] u32|s32|u64|s64", BINARY},
@@ -49,7 +51,8 @@ constexpr Form kForms[] = {
     {"mad", "wide u16|u32|s16|s32", "d=W, a:T, b:T, c:W"},
     {"mad", "$round [ftz] [sat] f32", TERNARY},
     {"mad", "$round f64", TERNARY},
-    {"mad24", "hi|lo [sat] u32|s32", TERNARY},
+    {"mad24", "hi|lo u32|s32", TERNARY},
+    {"mad24", "hi sat s32", TERNARY},
     {"madc", "hi|lo [cc] u32|s32|u64|s64", TERNARY},
     {"fma", "$round [ftz] [sat] f32", TERNARY},
     {"fma", "$round f64", TERNARY},
@@ -58,7 +61,7 @@ constexpr Form kForms[] = {
     {"fma", "rn [ftz] relu f16|f16x2", TERNARY, {7, 0}},
     {"fma", "rn [relu] bf16|bf16x2", TERNARY, {7, 0}},
     {"fma", "rn oob [relu] f16|f16x2|bf16|bf16x2", TERNARY, {8, 1}, kSm90},
-    {"fma", "$round [sat] f32 f16|bf16", "d=T, a:T1, b:T1, c:T", {8, 6}, kSm100},
+    {"fma", "$round [sat] f32 <f16|bf16", "d=T, a:T1, b:T1, c:T", {8, 6}, kSm100},
     {"sad", SIGNED_OR_NOT, TERNARY},
     {"div", SIGNED_OR_NOT, BINARY},
     {"div", "$round|approx|full [ftz] f32", BINARY},
@@ -118,30 +121,34 @@ constexpr Form kForms[] = {
     {"szext", "clamp|wrap u32|s32", "d=T, a:T, n:b32", {7, 6}},
     {"fns", "b32", "d=b32, mask:b32, base:b32, offset:b32", {6, 0}},
     {"prmt", "b32 [f4e|b4e|rc8|ecl|ecr|rc16]", "d=b32, a:b32, b:b32, selector:b32"},
-    {"dp4a", "u32|s32 u32|s32", "d=b32, a:b32, b:b32, c:b32"},
-    {"dp2a", "lo|hi u32|s32 u32|s32", "d=b32, a:b32, b:b32, c:b32"},
+    {"dp4a", "u32|s32 <u32|s32", "d=b32, a:b32, b:b32, c:b32"},
+    {"dp2a", "lo|hi u32|s32 <u32|s32", "d=b32, a:b32, b:b32, c:b32"},
 
     SETP_ROWS(INT_COMPARE, SIGNED_OR_NOT),
+    SETP_ROWS(UNSIGNED_COMPARE, "u16|u32|u64"),
     SETP_ROWS("eq|ne", "$bits"),
     SETP_ROWS(FLOAT_COMPARE, "[ftz] f32"),
     SETP_ROWS(FLOAT_COMPARE, "f64"),
-    SETP_ROWS(FLOAT_COMPARE, "[ftz] f16"),
-    SETP_ROWS(FLOAT_COMPARE, "bf16"),
+    {"setp", FLOAT_COMPARE " [ftz] f16", "p=pred, a:T, b:T"},
+    {"setp", FLOAT_COMPARE " and|or|xor [ftz] f16", "p=pred, a:T, b:T, c:pred"},
+    {"setp", FLOAT_COMPARE " bf16", "p=pred, a:T!, b:T!", {7, 8}, kSm90},
+    {"setp", FLOAT_COMPARE " and|or|xor bf16", "p=pred, a:T!, b:T!, c:pred", {7, 8}, kSm90},
     {"setp", FLOAT_COMPARE " [ftz] f16x2", "p=pred_|q=pred_, a:T, b:T"},
     {"setp", FLOAT_COMPARE " and|or|xor [ftz] f16x2", "p=pred_|q=pred_, a:T, b:T, c:pred"},
     {"setp", FLOAT_COMPARE " bf16x2", "p=pred_|q=pred_, a:T, b:T", {7, 8}, kSm90},
     {"setp", FLOAT_COMPARE " and|or|xor bf16x2", "p=pred_|q=pred_, a:T, b:T, c:pred", {7, 8}, kSm90},
     SET_ROWS(INT_COMPARE, SIGNED_OR_NOT),
+    SET_ROWS(UNSIGNED_COMPARE, "u16|u32|u64"),
     SET_ROWS("eq|ne", "$bits"),
-    SET_ROWS(FLOAT_COMPARE, "[ftz] f32"),
+    SET_ROWS(FLOAT_COMPARE " [ftz]", "f32"),
     SET_ROWS(FLOAT_COMPARE, "f64"),
-    {"set", FLOAT_COMPARE " [and|or|xor] [ftz] u16|s16|f16|u32|s32 f16", "*"},
-    {"set", FLOAT_COMPARE " [and|or|xor] [ftz] f16x2 f16x2", "*"},
-    {"set", FLOAT_COMPARE " [and|or|xor] u16|s16|bf16|u32|s32 bf16", "*", {7, 8}, kSm90},
-    {"set", FLOAT_COMPARE " [and|or|xor] bf16x2 bf16x2", "*", {7, 8}, kSm90},
+    {"set", FLOAT_COMPARE " [and|or|xor] [ftz] u16|s16|f16|u32|s32 <f16", "*"},
+    {"set", FLOAT_COMPARE " [and|or|xor] [ftz] f16x2 <f16x2", "*"},
+    {"set", FLOAT_COMPARE " [and|or|xor] u16|s16|bf16|u32|s32 <bf16", "*", {7, 8}, kSm90},
+    {"set", FLOAT_COMPARE " [and|or|xor] bf16x2 <bf16x2", "*", {7, 8}, kSm90},
     {"selp", "$num", "d=T, a:T, b:T, p:pred"},
-    {"slct", "$num s32", "d=T, a:T, b:T, c:b32"},
-    {"slct", "[ftz] $num f32", "d=T, a:T, b:T, c:f32"},
+    {"slct", "$num <s32", "d=T, a:T, b:T, c:s32"},
+    {"slct", "[ftz] $num <f32", "d=T, a:T, b:T, c:f32"},
 };
 
 }  // namespace

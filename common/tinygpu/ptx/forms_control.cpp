@@ -4,30 +4,30 @@
 namespace tinygpu::ptx::forms {
 
 #define BARRIER_ROWS(BASE, ALIGNED)                                                                              \
-  {BASE ".sync", ALIGNED, "barrier:b32(0..15), threads:b32(0..4294967295/32)?"},                                 \
-      {BASE ".arrive", ALIGNED, "barrier:b32(0..15), threads:b32(0..4294967295/32)"},                            \
-      {BASE ".red", ALIGNED " popc u32", "d=b32, barrier:b32(0..15), threads:b32(0..4294967295/32)?, p:pred"}, { \
-    BASE ".red", ALIGNED " and|or pred", "d=pred, barrier:b32(0..15), threads:b32(0..4294967295/32)?, p:pred"    \
+  {BASE ".sync", ALIGNED, "barrier:u32(0..15), threads:u32(0..4294967295/32)?"},                                 \
+      {BASE ".arrive", ALIGNED, "barrier:u32(0..15), threads:u32(0..4294967295/32)"},                            \
+      {BASE ".red", ALIGNED " popc u32", "d=u32, barrier:u32(0..15), threads:u32(0..4294967295/32)?, p:pred"}, { \
+    BASE ".red", ALIGNED " and|or pred", "d=pred, barrier:u32(0..15), threads:u32(0..4294967295/32)?, p:pred"    \
   }
 
 namespace {
 
 constexpr Form kForms[] = {
     {"bra", "[uni]", "target:label"},
-    {"brx.idx", "[uni]", "index:b32, targets:label"},
+    {"brx.idx", "[uni]", "index:u32, targets:label"},
     {"call", "[uni]", "*"},
     {"ret", "[uni]", ""},
     {"exit", "", ""},
     {"trap", "", ""},
     {"brkpt", "", ""},
-    {"nanosleep", "u32", "t:b32", {6, 3}},
+    {"nanosleep", "u32", "t:u32", {6, 3}},
     {"pmevent", "[mask]", "a:imm"},
 
     BARRIER_ROWS("bar", ""),
     BARRIER_ROWS("bar.cta", ""),
     BARRIER_ROWS("barrier", "[aligned]"),
     BARRIER_ROWS("barrier.cta", "[aligned]"),
-    {"bar.warp.sync", "", "members:b32", {6, 0}},
+    {"bar.warp.sync", "", "members:u32", {6, 0}},
 
     {"membar", "cta|gl|sys", ""},
     {"membar.proxy", "alias", "", {7, 5}},

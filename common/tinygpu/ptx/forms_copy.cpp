@@ -7,7 +7,7 @@ namespace tinygpu::ptx::forms {
 #define HINT "[L2::cache_hint]"
 #define POLICY ", policy:b64?L2::cache_hint"
 #define DIMS "dim=1d|2d|3d|4d|5d "
-#define SIZE "size:b32(0..4294967295/16)"
+#define SIZE "size:u32(0..4294967295/16)"
 #define GROUP " [cta_group::1|cta_group::2]"
 #define ONE_GROUP " cta_group::1|cta_group::2"
 
@@ -72,7 +72,7 @@ namespace {
 constexpr Form kForms[] = {
     {"cp.async",
      "ca $shared <global " HINT " [$l2pre]",
-     "[dst:shared], [src:global], bytes:imm(4|8|16), src_size:b32?" POLICY,
+     "[dst:shared], [src:global], bytes:imm(4|8|16), src_size:u32?" POLICY,
      {7, 0}},
     {"cp.async",
      "ca $shared <global " HINT " [$l2pre]",
@@ -80,7 +80,7 @@ constexpr Form kForms[] = {
      {8, 3}},
     {"cp.async",
      "cg $shared <global " HINT " [$l2pre]",
-     "[dst:shared], [src:global], bytes:imm(16), src_size:b32?" POLICY,
+     "[dst:shared], [src:global], bytes:imm(16), src_size:u32?" POLICY,
      {7, 0}},
     {"cp.async",
      "cg $shared <global " HINT " [$l2pre]",

@@ -6,14 +6,14 @@ namespace tinygpu::ptx::forms {
 namespace {
 
 constexpr Form kForms[] = {
-    {"shfl.sync", "up|down|bfly|idx b32", "d=b32|?p=pred, a:b32, b:b32, c:b32, members:b32", {6, 0}},
-    {"vote.sync", "all|any|uni pred", "d=pred, a:pred, members:b32", {6, 0}},
-    {"vote.sync", "ballot b32", "d=b32, a:pred, members:b32", {6, 0}},
-    {"match.sync", "any b32|b64", "d=b32, a:T, members:b32", {6, 0}},
-    {"match.sync", "all b32|b64", "d=b32|?p=pred, a:T, members:b32", {6, 0}},
-    {"redux.sync", "add|min|max u32|s32", "d=T, a:T, members:b32", {7, 0}},
-    {"redux.sync", "and|or|xor b32", "d=T, a:T, members:b32", {7, 0}},
-    {"redux.sync", "min|max [abs] [NaN] f32", "d=T, a:T, members:b32", {8, 6}, kSm100Family},
+    {"shfl.sync", "up|down|bfly|idx b32", "d=b32|?p=pred, a:b32, b:u32, c:u32, members:u32", {6, 0}},
+    {"vote.sync", "all|any|uni pred", "d=pred, a:pred, members:u32", {6, 0}},
+    {"vote.sync", "ballot b32", "d=b32, a:pred, members:u32", {6, 0}},
+    {"match.sync", "any b32|b64", "d=b32, a:T, members:u32", {6, 0}},
+    {"match.sync", "all b32|b64", "d=b32|?p=pred, a:T, members:u32", {6, 0}},
+    {"redux.sync", "add|min|max u32|s32", "d=T, a:T, members:u32", {7, 0}},
+    {"redux.sync", "and|or|xor b32", "d=T, a:T, members:u32", {7, 0}},
+    {"redux.sync", "min|max [abs] [NaN] f32", "d=T, a:T, members:u32", {8, 6}, kSm100Family},
     {"activemask", "b32", "d=b32", {6, 2}},
 };
 
