@@ -99,7 +99,9 @@ CUresult choose_images(const std::vector<Bytes>& containers, const MachineSpec& 
     message =
         fmt::format("the program carries PTX for {} only, and the machine {} is sm_{}{}; {}", fmt::join(seen, ", "),
                     spec.name, spec.compute_major, spec.compute_minor, rebuild_advice(spec));
-    if (std::find(seen.begin(), seen.end(), "sm_90a") != seen.end()) message += ", or run it with --machine h200";
+    for (const auto& [target, machine] : {std::pair{"sm_90a", "h200"}, {"sm_100a", "b200"}})
+      if (std::find(seen.begin(), seen.end(), target) != seen.end())
+        message += fmt::format(", or run it with GEN5_MACHINE={}", machine);
   } else if (cubins) {
     message =
         fmt::format("the program carries machine code (cubin) only, and tinygpu runs PTX; {}", rebuild_advice(spec));

@@ -1,0 +1,12 @@
+// gen5: the command line of the machine model.
+#include "common/tinygpu/cli/commands.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{"Blackwell's tensor-core PTX on a machine model"};
+  app.name("gen5");
+  app.require_subcommand(1);
+  tinygpu::cli::add_run(app);
+  tinygpu::cli::add_machine(app);
+  CLI11_PARSE(app, argc, argv);
+  return 0;
+}

@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/tinygpu/cli/commands.h"
+#include "common/tinygpu/cli/program_check.h"
+
+namespace tinygpu::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RunOptions {
+  std::string machine, order;
+  std::optional<uint64_t> seed;
+  std::optional<int> threads;
+  bool counters = false;
+  std::vector<std::string> command;
+};
+
+/// The file that execvp would start.
+fs::path resolve(const std::string& program) {
+  if (program.find('/') != std::string::npos) return program;
+  const char* path = std::getenv("PATH");
+  for (std::string_view rest = path ? path : ""; !rest.empty();) {
+    const size_t end = std::min(rest.find(':'), rest.size());
+    const fs::path candidate = fs::path(rest.substr(0, end)) / program;
+    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return program;
+}
+
+std::vector<char> read_file(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {(std::istreambuf_iterator<char>(in)), {}};
+}
+
+void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
+
+[[noreturn]] void run(const RunOptions& o) {
+  const fs::path libraries = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib";
+  if (!fs::exists(libraries / "libcudart.so.13")) {
+    fmt::print(stderr, "gen5: no libcudart.so.13 in {}\n", libraries.string());
+    throw CLI::RuntimeError(1);
+  }
+  const fs::path program = resolve(o.command[0]);
+  const std::vector<char> bytes = read_file(program);
+  const cuda::Bytes file(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  if (const std::string reason = why_not(file); !reason.empty()) {
+    fmt::print(stderr, "gen5: {} cannot run on tinygpu: {}\n", o.command[0], reason);
+    throw CLI::RuntimeError(1);
+  }
+  const char* before = std::getenv("LD_LIBRARY_PATH");
+  set("LD_LIBRARY_PATH", libraries.string() + (before && *before ? std::string(":") + before : ""));
+  const auto elf = cuda::Elf::read(file);
+  constexpr int64_t kRpath = 15;
+  if (elf && !elf->dynamic_strings(kRpath).empty())  // DT_RPATH comes before LD_LIBRARY_PATH
+    set("LD_PRELOAD", (libraries / "libcudart.so.13").string() + ":" + (libraries / "libcuda.so.1").string());
+  set("GEN5_DEVICE", "tinygpu");
+  if (!o.machine.empty()) set("GEN5_MACHINE", o.machine);
+  if (!o.order.empty()) set("GEN5_ORDER", o.order);
+  if (o.seed) set("GEN5_SEED", std::to_string(*o.seed));
+  if (o.threads) set("GEN5_THREADS", std::to_string(*o.threads));
+  if (o.counters) set("GEN5_COUNTERS", "1");
+  std::vector<char*> argv;
+  for (const std::string& a : o.command) argv.push_back(const_cast<char*>(a.c_str()));
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  fmt::print(stderr, "gen5: cannot start {}: {}\n", o.command[0], std::strerror(errno));
+  throw CLI::RuntimeError(127);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* sub = app.add_subcommand(
+      "run",
+      "gen5 run [OPTIONS] PROGRAM ARGS…: run a CUDA 13 program (built with -cudart shared, with PTX) on tinygpu");
+  sub->add_option("--machine", options->machine, "Machine profile: a name (b200, h200) or a path");
+  sub->add_option("--order", options->order, "When asynchronous effects land: timed, late, seeded")
+      ->check(CLI::IsMember({"timed", "late", "seeded"}));
+  sub->add_option("--seed", options->seed, "A random legal order of completion, chosen by this seed");
+  sub->add_option("--threads", options->threads, "Host threads; results do not depend on them")
+      ->check(CLI::NonNegativeNumber);
+  sub->add_flag("--counters", options->counters, "Print launches, cycles and instructions per kernel at the end");
+  // Everything from the program's name on belongs to the program, whatever it looks like.
+  sub->prefix_command();
+  sub->callback([options, sub] {
+    options->command = sub->remaining();
+    if (options->command.empty()) throw CLI::RequiredError("PROGRAM");
+    run(*options);
+  });
+}
+
+}  // namespace tinygpu::cli
