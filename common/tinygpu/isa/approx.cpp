@@ -141,10 +141,11 @@ void decode_div(Decoder& d, Op& op) {
   plain_operands(d, op, t);
   const bool sfu = approximate(*d.inst) || d.inst->has("full");
   finish(d, op,
-         t == Type::f64         ? ieee<div64>(*d.inst, op)
-         : t != Type::f32       ? nullptr
-         : approximate(*d.inst) ? maybe_ftz<div_approx>(*d.inst)
-                                : ieee<div, FlushTiny<div, exact_div>::call>(*d.inst, op),
+         t == Type::f64   ? ieee<div64>(*d.inst, op)
+         : t != Type::f32 ? nullptr
+         : approximate(*d.inst)
+             ? (d.inst->has("ftz") ? lanewise<FlushTiny<div_approx, exact_div>::call> : lanewise<div_approx>)
+             : ieee<div, FlushTiny<div, exact_div>::call>(*d.inst, op),
          t == Type::f64 ? CostClass::fdiv64
          : sfu          ? CostClass::sfu
                         : CostClass::fdiv);

@@ -166,7 +166,8 @@ Exact load(const Conversion& c, uint64_t bits) {
     return exact_integer(int64_t(bits << (64 - from.bits)) >> (64 - from.bits));
   }
   Exact x = decode(from.format, bits);
-  if (c.ftz && c.from == Element::f32) x = flushed(x, kF32);
+  // Not for f16 destinations (H200: cvt.rp.ftz.f16.f32 of a subnormal gives the smallest f16).
+  if (c.ftz && c.from == Element::f32 && c.to != Element::f16) x = flushed(x, kF32);
   return x;
 }
 
@@ -199,28 +200,53 @@ uint64_t convert_integer(const Conversion& c, const ElementInfo& to, const Exact
   return x.negative ? 0 - x.significand : x.significand;
 }
 
-uint64_t store_float(const Conversion& c, const ElementInfo& to, Exact x, uint32_t random) {
+/// Conversions from and to f64 keep a NaN's sign and the top of its payload and make it quiet; the others give the
+/// destination's one NaN (H200).
+uint64_t store_nan(const Conversion& c, const Format& f, const Exact& x) {
+  if (c.from != Element::f64 && c.to != Element::f64) return f.nan;
+  const Exact nan = c.ftz && c.from == Element::f32 ? decode(kF32, kCanonicalNaN) : x;
+  const uint64_t quiet = uint64_t(1) << (f.fraction_bits - 1);
+  return uint64_t(nan.negative) << (f.width() - 1) | f.infinity() | quiet | nan.significand >> (52 - f.fraction_bits);
+}
+
+uint64_t store_float(const Conversion& c, const Format& f, Exact x, uint32_t random) {
   if (c.to_integral) x = integral(x, c.rounding);
   if (c.sat) {
-    if (x.kind == Exact::nan || (x.negative && x.kind == Exact::infinite) || x.negative)
+    if (x.kind == Exact::nan || x.negative)
       x = Exact{};
     else if (x.kind == Exact::infinite || (x.significand && x.exponent + 63 - std::countl_zero(x.significand) >= 0))
       x = Exact{Exact::number, false, 0, 1};
   }
-  if (c.relu && x.negative && x.kind != Exact::nan) x = Exact{};
+  if (x.kind == Exact::nan) return store_nan(c, f, x);
+  if (c.relu && x.negative) x = Exact{};
   // .ftz looks at the value rounded to the fraction as if exponents had no lower end: eleven bits are enough of them.
   constexpr Format kUnbounded{11, 23};
   if (c.ftz && x.kind == Exact::number && c.to == Element::f32)
     x = flushed(decode(kUnbounded, encode(kUnbounded, x, c.rounding)), kF32);
-  const uint64_t r = encode(to.format, x, c.rounding, c.satfinite, random);
-  return c.to == Element::tf32 ? (x.kind == Exact::nan ? kCanonicalNaN : r << 13) : r;
+  return encode(f, x, c.rounding, c.satfinite, random);
+}
+
+/// tf32 by .rna is integer arithmetic on the f32 word: half a unit is added unless the exponent is full, then the low
+/// bits are cut; .satfinite takes one unit off a result whose exponent is full, NaN or not (H200).
+template <bool satfinite>
+uint32_t tf32_away(uint32_t bits) {
+  const bool full = (bits & 0x7f800000) == 0x7f800000;
+  const uint32_t r = (full ? bits : bits + 0x1000) & 0xffffe000;
+  return satfinite && (r & 0x7f800000) == 0x7f800000 ? r - 0x2000 : r;
+}
+
+/// Same type without any modifier, and bf16 to f32, move bits: a NaN stays as it is (f16 and bf16 do not: H200).
+bool moves_bits(const Conversion& c) {
+  const bool same = c.from == c.to && (c.from == Element::f32 || c.from == Element::f64);
+  return (same || (c.from == Element::bf16 && c.to == Element::f32)) && !c.to_integral && !c.ftz && !c.sat && !c.relu;
 }
 
 uint64_t convert(const Conversion& c, uint64_t bits, uint32_t random = 0) {
+  if (moves_bits(c)) return c.from == c.to ? bits : bits << 16;
   const Exact x = load(c, bits);
   const ElementInfo to = info(c.to);
   if (c.to == Element::ue8m0) return encode_ue8m0(x, c.rounding, c.satfinite);
-  if (!to.integer) return store_float(c, to, x, random);
+  if (!to.integer) return store_float(c, to.format, x, random) << (c.to == Element::tf32 ? 13 : 0);
   return info(c.from).integer ? convert_integer(c, to, x) : store_integer(c, to, x);
 }
 
@@ -288,14 +314,16 @@ D integer(S x) {
 }
 
 float f32_from_f16(f16 x) { return canonical(value(x)); }
-float f32_from_bf16(bf16 x) { return canonical(value(x)); }
+float f32_from_bf16(bf16 x) { return value(x); }
+double f64_from_f32(float x) { return x; }  // the host treats NaNs alike
+float f32_from_f64(double x) { return float(x); }
 template <class T>
 T relu_nearest(float x) {
   return relu(nearest<T>(x));
 }
-template <class S>
-float f32_from_integer(S x) {
-  return float(x);
+template <class F, class S>
+F from_integer(S x) {
+  return F(x);
 }
 
 /// .rzi and .rni to 32 bits; NaN gives 0, the rest clamps.
@@ -330,9 +358,23 @@ ExecFn integer_from(Element to) {
   }
 }
 
+template <class F>
+ExecFn float_from(Element from) {
+  switch (from) {
+    case Element::u16: return lanewise<from_integer<F, uint16_t>>;
+    case Element::s16: return lanewise<from_integer<F, int16_t>>;
+    case Element::u32: return lanewise<from_integer<F, uint32_t>>;
+    case Element::s32: return lanewise<from_integer<F, int32_t>>;
+    case Element::u64: return lanewise<from_integer<F, uint64_t>>;
+    case Element::s64: return lanewise<from_integer<F, int64_t>>;
+    default: return nullptr;
+  }
+}
+
 /// The vectorised executor of a scalar conversion whose registers have the types' own widths, or nullptr.
 ExecFn fast_scalar(const Conversion& c) {
   const ElementInfo from = info(c.from), to = info(c.to);
+  if (c.rounding == Rounding::rna) return c.satfinite ? lanewise<tf32_away<true>> : lanewise<tf32_away<false>>;
   if (c.from_width * 8 != from.bits || c.to_width * 8 != to.bits || c.ftz || c.satfinite) return nullptr;
   if (from.integer && to.integer) {
     if (c.sat) return nullptr;
@@ -348,13 +390,17 @@ ExecFn fast_scalar(const Conversion& c) {
   }
   if (c.sat)
     return c.from == Element::f32 && c.to == Element::f32 && !c.to_integral ? lanewise<f32_saturated> : nullptr;
-  const bool plain = c.rounding == Rounding::rn && !c.relu;
-  if (c.to == Element::f32) {
-    if (c.to_integral) return nullptr;
-    if (c.from == Element::f16) return c.relu ? nullptr : lanewise<f32_from_f16>;
-    if (c.from == Element::bf16) return c.relu ? nullptr : lanewise<f32_from_bf16>;
-    if (c.from == Element::s32 && plain) return lanewise<f32_from_integer<int32_t>>;
-    if (c.from == Element::u32 && plain) return lanewise<f32_from_integer<uint32_t>>;
+  const bool nearest_only = c.rounding == Rounding::rn && !c.relu && !c.to_integral;
+  if (from.integer && nearest_only) {
+    if (c.to == Element::f32) return float_from<float>(c.from);
+    if (c.to == Element::f64) return float_from<double>(c.from);
+    return nullptr;
+  }
+  if (nearest_only) {
+    if (c.from == Element::f16 && c.to == Element::f32) return lanewise<f32_from_f16>;
+    if (c.from == Element::bf16 && c.to == Element::f32) return lanewise<f32_from_bf16>;
+    if (c.from == Element::f32 && c.to == Element::f64) return lanewise<f64_from_f32>;
+    if (c.from == Element::f64 && c.to == Element::f32) return lanewise<f32_from_f64>;
   }
   if (c.from == Element::f32 && c.rounding == Rounding::rn && !c.to_integral) {
     if (c.to == Element::f16) return c.relu ? lanewise<relu_nearest<f16>> : lanewise<nearest<f16>>;

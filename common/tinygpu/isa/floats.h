@@ -169,7 +169,8 @@ constexpr Format kE3M2{3, 2, Format::finite, 0x1f};
 constexpr Format kE2M3{2, 3, Format::finite, 0x1f};
 constexpr Format kE2M1{2, 1, Format::finite, 0x7};
 
-/// (−1)^negative × significand × 2^exponent, or a special.
+/// (−1)^negative × significand × 2^exponent, or a special; of a NaN `significand` is the fraction field, moved to the
+/// top of f64's 52 bits.
 struct Exact {
   enum Kind : uint8_t { number, infinite, nan } kind = number;
   bool negative = false;
@@ -185,6 +186,7 @@ inline Exact decode(const Format& f, uint64_t bits) {
   const uint64_t field = magnitude >> f.fraction_bits, fraction = magnitude & ((uint64_t(1) << f.fraction_bits) - 1);
   if (f.top == Format::ieee && magnitude >= f.infinity()) {
     x.kind = magnitude == f.infinity() ? Exact::infinite : Exact::nan;
+    x.significand = fraction << (52 - f.fraction_bits);
   } else if (f.top == Format::nan_only && magnitude > f.max_finite()) {
     x.kind = Exact::nan;
   } else {
