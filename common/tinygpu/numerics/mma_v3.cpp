@@ -28,9 +28,12 @@ struct Avx2 {
   static void store(int32_t* p, I v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
   static F load_float(const float* p) { return _mm256_loadu_ps(p); }
   static F broadcast(const float* p) { return _mm256_broadcast_ss(p); }
+  static I broadcast_int(const int32_t* p) {
+    return _mm256_castps_si256(_mm256_broadcast_ss(reinterpret_cast<const float*>(p)));
+  }
   static I add(I a, I b) { return _mm256_add_epi32(a, b); }
   static I sub(I a, I b) { return _mm256_sub_epi32(a, b); }
-  static I max(I a, I b) { return _mm256_max_epi32(a, b); }
+  static I min(I a, I b) { return _mm256_min_epi32(a, b); }
   static I max_unsigned(I a, I b) { return _mm256_max_epu32(a, b); }
   static I bit_and(I a, I b) { return _mm256_and_si256(a, b); }
   static I shl23(I a) { return _mm256_slli_epi32(a, 23); }
@@ -47,14 +50,16 @@ struct Avx2 {
 
   // 32 signed bytes.
   static I load8(const int8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
-  static void store8(int8_t* p, I v) { _mm256_store_si256(reinterpret_cast<__m256i*>(p), v); }
+  static void store8(uint8_t* p, I v) { _mm256_store_si256(reinterpret_cast<__m256i*>(p), v); }
   static I broadcast8(const uint32_t* p) {
     return _mm256_castps_si256(_mm256_broadcast_ss(reinterpret_cast<const float*>(p)));
   }
   static I adds8(I a, I b) { return _mm256_adds_epi8(a, b); }
+  static I sub8(I a, I b) { return _mm256_sub_epi8(a, b); }
+  static I set8(int8_t v) { return _mm256_set1_epi8(v); }
   static I max8(I a, I b) { return _mm256_max_epi8(a, b); }
-  static I widen8(const int8_t* p) {
-    return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+  static I widen8(const uint8_t* p) {
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
   }
 
   /// The f16 values in the low halves of the words.

@@ -28,9 +28,10 @@ struct Avx512 {
   static void store(int32_t* p, I v) { _mm512_storeu_si512(p, v); }
   static F load_float(const float* p) { return _mm512_loadu_ps(p); }
   static F broadcast(const float* p) { return _mm512_set1_ps(*p); }
+  static I broadcast_int(const int32_t* p) { return _mm512_set1_epi32(*p); }
   static I add(I a, I b) { return _mm512_add_epi32(a, b); }
   static I sub(I a, I b) { return _mm512_sub_epi32(a, b); }
-  static I max(I a, I b) { return _mm512_max_epi32(a, b); }
+  static I min(I a, I b) { return _mm512_min_epi32(a, b); }
   static I max_unsigned(I a, I b) { return _mm512_max_epu32(a, b); }
   static I bit_and(I a, I b) { return _mm512_and_si512(a, b); }
   static I shl23(I a) { return _mm512_slli_epi32(a, 23); }
@@ -45,12 +46,14 @@ struct Avx512 {
 
   // 64 signed bytes.
   static I load8(const int8_t* p) { return _mm512_loadu_si512(p); }
-  static void store8(int8_t* p, I v) { _mm512_store_si512(p, v); }
+  static void store8(uint8_t* p, I v) { _mm512_store_si512(p, v); }
   static I broadcast8(const uint32_t* p) { return _mm512_set1_epi32(int32_t(*p)); }
   static I adds8(I a, I b) { return _mm512_adds_epi8(a, b); }
+  static I sub8(I a, I b) { return _mm512_sub_epi8(a, b); }
+  static I set8(int8_t v) { return _mm512_set1_epi8(v); }
   static I max8(I a, I b) { return _mm512_max_epi8(a, b); }
-  static I widen8(const int8_t* p) {
-    return _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  static I widen8(const uint8_t* p) {
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   }
 
   /// The f16 values in the low halves of the words.
