@@ -335,7 +335,7 @@ bool Checker::operand_fits(const Function& f, const Instruction& in, const Spell
       return o.kind == Operand::Kind::sink || no(fmt::format("the first operand of {} is {}", s.text, describe(o, f)));
     case OperandPattern::Kind::label: return o.kind == Operand::Kind::label || no();
     case OperandPattern::Kind::immediate:
-      if (o.kind != Operand::Kind::integer && o.kind != Operand::Kind::real) return no();
+      if (o.kind != Operand::Kind::integer) return no();
       return literal_in_range() || no(fmt::format("{} of {} is {}", p.name, s.opcode, o.bits));
     case OperandPattern::Kind::predicate:
       if (o.kind == Operand::Kind::integer) return true;
@@ -348,6 +348,8 @@ bool Checker::operand_fits(const Function& f, const Instruction& in, const Spell
       if (o.kind == Operand::Kind::symbol || o.kind == Operand::Kind::special) return p.symbol || no();
       if (o.kind == Operand::Kind::integer || o.kind == Operand::Kind::real) {
         if (p.register_only || (t != Type::none && !literal_holds(t, o))) return no();
+        // Bits of a float may stand for values (mov, st, selp), not for addresses and counts.
+        if (o.kind == Operand::Kind::real && p.type_index < 0 && is_bits(t)) return no();
         return literal_in_range() || no(fmt::format("{} of {} is {}", p.name, s.opcode, o.bits));
       }
       if (o.kind != Operand::Kind::reg || o.negated) return no();
@@ -565,6 +567,35 @@ void Checker::finish(const Report& report) {
            fmt::format("kernel {} uses .cta_group::1 (line {}) and .cta_group::2 (line {})", name, one.line, two.line),
            "all tcgen05 instructions of a kernel and of what it calls name the same CTA group"});
   }
+}
+
+std::string Checker::fault_of(const Spelling& s) {
+  if (!s.known) return fmt::format("unknown instruction '{}'", s.text);
+  const Verdict& v = verdict(s);
+  if (!v.patterns) return {};
+  std::string text;
+  const Report collect = [&](ParseMessage m) { text += (text.empty() ? "" : "; ") + m.text; };
+  Instruction in;
+  in.opcode = s.opcode;
+  in.mods = s.mods;
+  in.text = s.text;
+  if (v.fitting.empty()) {
+    report_modifiers(in, s, v, collect);
+    return text;
+  }
+  for (const Match& m : v.fitting)
+    if (available(*m.pattern->form)) return {};
+  report_unavailable(in, *v.fitting[0].pattern->form, collect);
+  return text;
+}
+
+std::string fault_of_spelling(std::string_view spelling, std::string_view target, Version version) {
+  Module module;
+  module.target = target;
+  module.version_major = version.major;
+  module.version_minor = version.minor;
+  const Spelling s = cut_spelling(spelling);
+  return Checker(module).fault_of(s);
 }
 
 }  // namespace tinygpu::ptx::forms

@@ -56,6 +56,9 @@ struct Form {
 std::vector<const Form*> forms_of(std::string_view opcode);
 /// All forms, family by family.
 std::vector<const Form*> all_forms();
+/// What is wrong with a spelling such as "tcgen05.mma.cta_group::1.kind::f16" on that target and version; empty if some
+/// form takes its modifiers. Operands are not looked at.
+std::string fault_of_spelling(std::string_view spelling, std::string_view target = "sm_100a", Version version = {9, 4});
 /// True if `target` ("sm_100a") is in a form's list.
 bool target_in(std::string_view targets, std::string_view target);
 

@@ -3,6 +3,7 @@
 
 namespace tinygpu::ptx::forms {
 
+// clang-format off: a table reads by its columns
 #define BINARY "d=T, a:T, b:T"
 #define TERNARY "d=T, a:T, b:T, c:T"
 #define ROUND "[$round]"
@@ -11,11 +12,11 @@ namespace tinygpu::ptx::forms {
 #define FLOAT_COMPARE "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan"
 #define SIGNED_OR_NOT "u16|u32|u64|s16|s32|s64"
 
-#define ADD_ROWS(OPCODE)                                                                                             \
-  {OPCODE, SIGNED_OR_NOT, BINARY}, {OPCODE, "u16x2|s16x2", BINARY, {8, 0}, kSm90}, {OPCODE, "sat s32", BINARY},      \
-      {OPCODE, "cc u32|s32|u64|s64", BINARY}, {OPCODE, ROUND " [ftz] [sat] f32", BINARY},                            \
-      {OPCODE, ROUND " f64", BINARY}, {OPCODE, ROUND " [ftz] f32x2", BINARY, {8, 6}, kSm100},                        \
-      {OPCODE, "[rn] [ftz] [sat] f16|f16x2", BINARY, {4, 2}}, {OPCODE, "[rn] bf16|bf16x2", BINARY, {7, 8}, kSm90}, { \
+#define ADD_ROWS(OPCODE)                                                                                              \
+  {OPCODE, SIGNED_OR_NOT, BINARY}, {OPCODE, "sat s32", BINARY}, {OPCODE, "cc u32|s32|u64|s64", BINARY},               \
+      {OPCODE, ROUND " [ftz] [sat] f32", BINARY}, {OPCODE, ROUND " f64", BINARY},                                     \
+      {OPCODE, ROUND " [ftz] f32x2", BINARY, {8, 6}, kSm100}, {OPCODE, "[rn] [ftz] [sat] f16|f16x2", BINARY, {4, 2}}, \
+      {OPCODE, "[rn] bf16|bf16x2", BINARY, {7, 8}, kSm90}, {                                                          \
     OPCODE, ROUND " [sat] f32 <f16|bf16", "d=T, a:T1, c:T", {8, 6}, kSm100                                            \
   }
 
@@ -24,7 +25,7 @@ namespace tinygpu::ptx::forms {
     "setp", COMPARE " and|or|xor " TYPES, "p=pred_|?q=pred_, a:T, b:T, c:pred" \
   }
 
-#define SET_ROWS(COMPARE, TYPES)                                               \
+#define SET_ROWS(COMPARE, TYPES)                                                \
   {"set", COMPARE " u32|s32|f32 <" TYPES, "d=T, a:T1, b:T1"}, {                 \
     "set", COMPARE " and|or|xor u32|s32|f32 <" TYPES, "d=T, a:T1, b:T1, c:pred" \
   }
@@ -37,21 +38,21 @@ constexpr Form kForms[] = {
     ADD_ROWS("sub"),
     {"addc", "[cc] u32|s32|u64|s64", BINARY},
     {"subc", "[cc] u32|s32|u64|s64", BINARY},
-    {"mul", "hi|lo " SIGNED_OR_NOT, BINARY},
-    {"mul", "wide u16|u32|s16|s32", "d=W, a:T, b:T"},
+    {"mul", "hi|lo <" SIGNED_OR_NOT, BINARY},
+    {"mul", "wide <u16|u32|s16|s32", "d=W, a:T, b:T"},
     {"mul", ROUND " [ftz] [sat] f32", BINARY},
     {"mul", ROUND " f64", BINARY},
     {"mul", ROUND " [ftz] f32x2", BINARY, {8, 6}, kSm100},
     {"mul", "[rn] [ftz] [sat] f16|f16x2", BINARY, {4, 2}},
     {"mul", "[rn] bf16|bf16x2", BINARY, {7, 8}, kSm90},
-    {"mul24", "hi|lo u32|s32", BINARY},
-    {"mad", "hi|lo " SIGNED_OR_NOT, TERNARY},
+    {"mul24", "hi|lo <u32|s32", BINARY},
+    {"mad", "hi|lo <" SIGNED_OR_NOT, TERNARY},
     {"mad", "hi sat s32", TERNARY},
-    {"mad", "hi|lo cc u32|s32|u64|s64", TERNARY},
-    {"mad", "wide u16|u32|s16|s32", "d=W, a:T, b:T, c:W"},
+    {"mad", "hi|lo <cc <u32|s32|u64|s64", TERNARY},
+    {"mad", "wide <u16|u32|s16|s32", "d=W, a:T, b:T, c:W"},
     {"mad", "$round [ftz] [sat] f32", TERNARY},
     {"mad", "$round f64", TERNARY},
-    {"mad24", "hi|lo u32|s32", TERNARY},
+    {"mad24", "hi|lo <u32|s32", TERNARY},
     {"mad24", "hi sat s32", TERNARY},
     {"madc", "hi|lo [cc] u32|s32|u64|s64", TERNARY},
     {"fma", "$round [ftz] [sat] f32", TERNARY},
@@ -150,6 +151,7 @@ constexpr Form kForms[] = {
     {"slct", "$num <s32", "d=T, a:T, b:T, c:s32"},
     {"slct", "[ftz] $num <f32", "d=T, a:T, b:T, c:f32"},
 };
+// clang-format on
 
 }  // namespace
 

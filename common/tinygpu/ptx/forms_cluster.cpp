@@ -3,6 +3,7 @@
 
 namespace tinygpu::ptx::forms {
 
+// clang-format off: a table reads by its columns
 #define MBAR "mbarrier::complete_tx::bytes"
 #define REMOTE_RED(MODIFIERS)                                                                                          \
   {"red.async",                                                                                                        \
@@ -74,6 +75,7 @@ constexpr Form kForms[] = {
      {8, 6},
      kSm100},
 };
+// clang-format on
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 namespace tinygpu::ptx::forms {
 
+// clang-format off: a table reads by its columns
 #define BARRIER_ROWS(BASE, ALIGNED)                                                                              \
   {BASE ".sync", ALIGNED, "barrier:u32(0..15), threads:u32(0..4294967295/32)?"},                                 \
       {BASE ".arrive", ALIGNED, "barrier:u32(0..15), threads:u32(0..4294967295/32)"},                            \
@@ -43,6 +44,7 @@ constexpr Form kForms[] = {
     {"fence.proxy", "tensormap::generic release $scope", "", {8, 3}, kSm90},
     {"fence.proxy", "tensormap::generic acquire $scope", "[map:generic], size:imm(128)", {8, 3}, kSm90},
 };
+// clang-format on
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 namespace tinygpu::ptx::forms {
 
+// clang-format off: a table reads by its columns
 #define INT8 "u8|u16|u32|u64|s8|s16|s32|s64"
 #define TO_INT "rni|rzi|rmi|rpi"
 
@@ -25,7 +26,7 @@ constexpr Form kForms[] = {
     {"mov", "b128", "{d=b32_*4}, a:T!", {8, 3}},
     {"mov", "b128", "d=T, {a:b32*4}", {8, 3}},
     {"cvta", "global|$all_shared|local|const|param|param::entry u64", "d=T, a:T@"},
-    {"cvta", "to global|$all_shared|local|const|param|param::entry u64", "d=T, a:T@"},
+    {"cvta", "to <global|$all_shared|local|const|param|param::entry u64", "d=T, a:T@"},
     {"isspacep", "global|$all_shared|local|const|param|param::entry", "p=pred, a:any@"},
 
     // Between integers, and between integers and floats.
@@ -69,10 +70,15 @@ constexpr Form kForms[] = {
     {"cvt", "rz|rp [satfinite] ue8m0x2 <f32", "d=T, a:f32, b:f32", {8, 6}, kBlackwellSpecific},
     {"cvt", "rz|rp [satfinite] ue8m0x2 <bf16x2", "d=T, a:T1!", {8, 6}, kBlackwellSpecific},
     {"cvt", "rn bf16x2 <ue8m0x2", "d=T, a:T1!", {8, 6}, kBlackwellSpecific},
-    {"cvt", "rs satfinite [relu] e4m3x4|e5m2x4|e2m3x4|e3m2x4|e2m1x4 <f32", "d=T, {a:f32*4}, random:b32!", {8, 7}, kSm100aOr103a},
+    {"cvt",
+     "rs satfinite [relu] e4m3x4|e5m2x4|e2m3x4|e3m2x4|e2m1x4 <f32",
+     "d=T, {a:f32*4}, random:b32!",
+     {8, 7},
+     kSm100aOr103a},
     {"cvt.pack", "sat u16|s16 <s32", "d=b32, a:s32, b:s32", {6, 5}},
     {"cvt.pack", "sat u8|s8|u4|s4|u2|s2 <s32 <b32", "d=b32, a:s32, b:s32, c:b32", {6, 5}},
 };
+// clang-format on
 
 }  // namespace
 

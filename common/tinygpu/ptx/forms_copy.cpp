@@ -3,6 +3,7 @@
 
 namespace tinygpu::ptx::forms {
 
+// clang-format off: a table reads by its columns
 #define MBAR "mbarrier::complete_tx::bytes"
 #define HINT "[L2::cache_hint]"
 #define POLICY ", policy:b64?L2::cache_hint"
@@ -14,7 +15,7 @@ namespace tinygpu::ptx::forms {
 // Tensor loads: MODE with the operands it adds, for both destinations, with and without .cta_group.
 #define TENSOR_LOAD(DIM, MODE, COORDINATES, OFFSETS, SINCE, CTA_TARGETS, CLUSTER_TARGETS)                          \
   {"cp.async.bulk.tensor", DIM " shared::cta <global " MODE " " MBAR " " HINT,                                     \
-   "[dst:shared], [map:global, " COORDINATES "], [mbarrier:shared]" OFFSETS POLICY, SINCE, CTA_TARGETS},           \
+   "[dst:shared], [map:global, " COORDINATES "], [mbarrier:shared]" OFFSETS POLICY, (Version{8, 6}), CTA_TARGETS}, \
       {"cp.async.bulk.tensor", DIM " shared::cluster <global " MODE " " MBAR " [multicast::cluster] " HINT,        \
        "[dst:shared], [map:global, " COORDINATES "], [mbarrier:shared]" OFFSETS                                    \
        ", mask:b16?multicast::cluster" POLICY,                                                                     \
@@ -132,8 +133,9 @@ constexpr Form kForms[] = {
     TENSOR_LOAD(DIMS, "[tile]", "{c:b32*dim}", "", (Version{8, 0}), kSm90, kSm90),
     TENSOR_LOAD("2d", "tile::gather4", "{c:b32*5}", "", (Version{8, 6}), kSm100, kTcgen05),
     TENSOR_LOAD("dim=3d|4d|5d", "im2col", "{c:b32*dim}", ", {offset:b16*dim-2}", (Version{8, 0}), kSm90, kSm90),
-    TENSOR_LOAD("dim=3d|4d|5d", "im2col::w|im2col::w::128", "{c:b32*dim}", ", {offset:b16*2}", (Version{8, 6}),
-                kTcgen05, kTcgen05),
+    TENSOR_LOAD("dim=3d|4d|5d", "im2col::w", "{c:b32*dim}", ", {offset:b16*2}", (Version{8, 6}), kSm100, kTcgen05),
+    TENSOR_LOAD("dim=3d|4d|5d", "im2col::w::128", "{c:b32*dim}", ", {offset:b16*2}", (Version{8, 6}), kTcgen05,
+                kTcgen05),
     TENSOR_STORE("cp.async.bulk.tensor", ""),
     TENSOR_PREFETCH(DIMS, "[tile]", "{c:b32*dim}", "", (Version{8, 0}), kSm90),
     TENSOR_PREFETCH("2d", "tile::gather4", "{c:b32*5}", "", (Version{8, 6}), kTcgen05),
@@ -166,6 +168,7 @@ constexpr Form kForms[] = {
      {8, 3},
      kSm90},
 };
+// clang-format on
 
 }  // namespace
 

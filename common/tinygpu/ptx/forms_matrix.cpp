@@ -4,6 +4,7 @@
 
 namespace tinygpu::ptx::forms {
 
+// clang-format off: a table reads by its columns
 namespace {
 
 constexpr Form kForms[] = {
@@ -31,6 +32,7 @@ constexpr Form kForms[] = {
      kBlackwellSpecific},
     {"movmatrix", "sync aligned m8n8 trans b16", "d=b32, a:b32!", {7, 8}},
 };
+// clang-format on
 
 }  // namespace
 

@@ -4,17 +4,49 @@
 
 namespace tinygpu::ptx::forms {
 
+// clang-format off: a table reads by its columns
 #define RELAXED "[relaxed&cta|cluster] [cta|cluster&relaxed] "
-#define ARRIVES "[release|relaxed&cta|cluster] [cta|cluster&release|relaxed] "
-#define WAITS "[acquire|relaxed&cta|cluster] [cta|cluster&acquire|relaxed] "
+#define RELEASE "[release&cta|cluster] [cta|cluster&release] "
+#define ACQUIRE "[acquire&cta|cluster] [cta|cluster&acquire] "
 
 #define ARRIVE_ROWS(OPCODE)                                                                                           \
-  {OPCODE, ARRIVES "[$shared] b64", "state=b64_, [mbarrier:by], count:u32?", {8, 0}, kSm90},                          \
-      {OPCODE, ARRIVES "shared::cluster b64", "_=sink, [mbarrier:shared], count:u32?", {8, 0}, kSm90},                \
-      {OPCODE, "expect_tx " ARRIVES "[$shared] b64", "state=b64_, [mbarrier:by], tx_count:u32", {8, 0}, kSm90},       \
-      {OPCODE, "expect_tx " ARRIVES "shared::cluster b64", "_=sink, [mbarrier:shared], tx_count:u32", {8, 0}, kSm90}, \
+  {OPCODE, RELEASE "[$shared] b64", "state=u64_, [mbarrier:by], count:u32(1..4294967295)?", {8, 0}, kSm90},           \
+      {OPCODE, RELEASE "shared::cluster b64", "_=sink, [mbarrier:shared], count:u32(1..4294967295)?", {8, 0}, kSm90}, \
+      {OPCODE, "expect_tx " RELEASE "[$shared] b64", "state=u64_, [mbarrier:by], tx_count:u32", {8, 0}, kSm90},       \
+      {OPCODE, "expect_tx " RELEASE "shared::cluster b64", "_=sink, [mbarrier:shared], tx_count:u32", {8, 0}, kSm90}, \
+      {OPCODE,                                                                                                        \
+       "relaxed cta|cluster [$shared] b64",                                                                           \
+       "state=u64_, [mbarrier:by], count:u32(1..4294967295)?",                                                        \
+       {8, 6},                                                                                                        \
+       kSm90},                                                                                                        \
+      {OPCODE,                                                                                                        \
+       "relaxed cta|cluster shared::cluster b64",                                                                     \
+       "_=sink, [mbarrier:shared], count:u32(1..4294967295)?",                                                        \
+       {8, 6},                                                                                                        \
+       kSm90},                                                                                                        \
+      {OPCODE,                                                                                                        \
+       "expect_tx relaxed cta|cluster [$shared] b64",                                                                 \
+       "state=u64_, [mbarrier:by], tx_count:u32",                                                                     \
+       {8, 6},                                                                                                        \
+       kSm90},                                                                                                        \
+      {OPCODE,                                                                                                        \
+       "expect_tx relaxed cta|cluster shared::cluster b64",                                                           \
+       "_=sink, [mbarrier:shared], tx_count:u32",                                                                     \
+       {8, 6},                                                                                                        \
+       kSm90},                                                                                                        \
   {                                                                                                                   \
-    OPCODE, "noComplete [release&cta] [cta&release] [$shared] b64", "state=b64_, [mbarrier:by], count:u32", { 7, 0 }  \
+    OPCODE, "noComplete [release&cta] [cta&release] [$shared] b64",                                                   \
+        "state=u64_, [mbarrier:by], count:u32(1..4294967295)", {                                                      \
+      7, 0                                                                                                            \
+    }                                                                                                                 \
+  }
+
+#define WAIT_ROWS(OPCODE, TIME, SINCE, TARGETS)                                                                        \
+  {OPCODE, ACQUIRE "[$shared] b64", "done=pred, [mbarrier:by], state:u64" TIME, SINCE, TARGETS},                       \
+      {OPCODE, "relaxed cta|cluster [$shared] b64", "done=pred, [mbarrier:by], state:u64" TIME, Version{8, 6}, kSm90}, \
+      {OPCODE, "parity " ACQUIRE "[$shared] b64", "done=pred, [mbarrier:by], parity:u32(0|1)" TIME, SINCE, TARGETS}, { \
+    OPCODE, "parity relaxed cta|cluster [$shared] b64", "done=pred, [mbarrier:by], parity:u32(0|1)" TIME,              \
+        Version{8, 6}, kSm90                                                                                           \
   }
 
 namespace {
@@ -26,17 +58,12 @@ constexpr Form kForms[] = {
     {"mbarrier.complete_tx", RELAXED "[$all_shared] b64", "[mbarrier:by], tx_count:u32", {8, 0}, kSm90},
     ARRIVE_ROWS("mbarrier.arrive"),
     ARRIVE_ROWS("mbarrier.arrive_drop"),
-    {"mbarrier.test_wait", WAITS "[$shared] b64", "done=pred, [mbarrier:by], state:b64", {7, 0}},
-    {"mbarrier.test_wait", "parity " WAITS "[$shared] b64", "done=pred, [mbarrier:by], parity:u32(0|1)", {7, 1}},
-    {"mbarrier.try_wait", WAITS "[$shared] b64", "done=pred, [mbarrier:by], state:b64, time_limit:u32?", {7, 8}, kSm90},
-    {"mbarrier.try_wait",
-     "parity " WAITS "[$shared] b64",
-     "done=pred, [mbarrier:by], parity:u32(0|1), time_limit:u32?",
-     {7, 8},
-     kSm90},
-    {"mbarrier.pending_count", "b64", "count=b32, state:b64", {7, 0}},
+    WAIT_ROWS("mbarrier.test_wait", "", (Version{7, 1}), {}),
+    WAIT_ROWS("mbarrier.try_wait", ", time_limit:u32?", (Version{7, 8}), kSm90),
+    {"mbarrier.pending_count", "b64", "count=u32, state:u64", {7, 0}},
     {"cp.async.mbarrier.arrive", "[noinc] [$shared] b64", "[mbarrier:by]", {7, 0}},
 };
+// clang-format on
 
 }  // namespace
 

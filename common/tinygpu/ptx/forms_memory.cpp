@@ -3,6 +3,7 @@
 
 namespace tinygpu::ptx::forms {
 
+// clang-format off: a table reads by its columns
 #define TYPES "b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64"
 #define HINT "[L2::cache_hint]"
 #define POLICY ", policy:b64?L2::cache_hint"
@@ -14,37 +15,39 @@ namespace tinygpu::ptx::forms {
 #define CACHE_WIDE_STORE "[$l1] [$l2] " HINT
 
 // Loads and stores of up to 128 bits.
-#define LOADS(ORDER, HINTS)                                                                                               \
-  {"ld", ORDER " " HINTS " " TYPES, "d=T+, [a:by]" POLICY}, {"ld", ORDER " " HINTS " b128", "d=T, [a:by]" POLICY, {8, 3}}, \
-      {"ld", ORDER " " HINTS " vec=v2|v4 " SMALL, "{d=T+_*vec}, [a:by]" POLICY}, {                                         \
-    "ld", ORDER " " HINTS " vec=v2 " LARGE, "{d=T+_*vec}, [a:by]" POLICY                                                   \
+#define LOADS(ORDER, HINTS)                                                        \
+  {"ld", ORDER " " HINTS " " TYPES, "d=T+, [a:by]" POLICY},                        \
+      {"ld", ORDER " " HINTS " b128", "d=T, [a:by]" POLICY, {8, 3}},               \
+      {"ld", ORDER " " HINTS " vec=v2|v4 " SMALL, "{d=T+_*vec}, [a:by]" POLICY}, { \
+    "ld", ORDER " " HINTS " vec=v2 " LARGE, "{d=T+_*vec}, [a:by]" POLICY           \
   }
-#define STORES(ORDER, HINTS)                                                                                              \
-  {"st", ORDER " " HINTS " " TYPES, "[a:by], b:T+" POLICY}, {"st", ORDER " " HINTS " b128", "[a:by], b:T!" POLICY, {8, 3}}, \
-      {"st", ORDER " " HINTS " vec=v2|v4 " SMALL, "[a:by], {b:T+*vec}" POLICY}, {                                          \
-    "st", ORDER " " HINTS " vec=v2 " LARGE, "[a:by], {b:T+*vec}" POLICY                                                    \
+#define STORES(ORDER, HINTS)                                                      \
+  {"st", ORDER " " HINTS " " TYPES, "[a:by], b:T+" POLICY},                       \
+      {"st", ORDER " " HINTS " b128", "[a:by], b:T!" POLICY, {8, 3}},             \
+      {"st", ORDER " " HINTS " vec=v2|v4 " SMALL, "[a:by], {b:T+*vec}" POLICY}, { \
+    "st", ORDER " " HINTS " vec=v2 " LARGE, "[a:by], {b:T+*vec}" POLICY           \
   }
 // 256 bits, global memory only.
-#define WIDE_LOADS(ORDER)                                                                                                 \
-  {"ld", ORDER " " CACHE_WIDE " vec=v8 b32|u32|s32|f32", "{d=T+_*vec}, [a:by]" POLICY, {8, 8}, kSm100}, {                   \
-    "ld", ORDER " " CACHE_WIDE " vec=v4 " LARGE, "{d=T+_*vec}, [a:by]" POLICY, {8, 8}, kSm100                              \
+#define WIDE_LOADS(ORDER)                                                                                 \
+  {"ld", ORDER " " CACHE_WIDE " vec=v8 b32|u32|s32|f32", "{d=T+_*vec}, [a:by]" POLICY, {8, 8}, kSm100}, { \
+    "ld", ORDER " " CACHE_WIDE " vec=v4 " LARGE, "{d=T+_*vec}, [a:by]" POLICY, {8, 8}, kSm100             \
   }
-#define WIDE_STORES(ORDER)                                                                                                \
-  {"st", ORDER " " CACHE_WIDE_STORE " vec=v8 b32|u32|s32|f32", "[a:by], {b:T+_*vec}" POLICY, {8, 8}, kSm100}, {                   \
-    "st", ORDER " " CACHE_WIDE_STORE " vec=v4 " LARGE, "[a:by], {b:T+_*vec}" POLICY, {8, 8}, kSm100                              \
+#define WIDE_STORES(ORDER)                                                                                      \
+  {"st", ORDER " " CACHE_WIDE_STORE " vec=v8 b32|u32|s32|f32", "[a:by], {b:T+_*vec}" POLICY, {8, 8}, kSm100}, { \
+    "st", ORDER " " CACHE_WIDE_STORE " vec=v4 " LARGE, "[a:by], {b:T+_*vec}" POLICY, {8, 8}, kSm100             \
   }
 #define ATOM_ORDER "[relaxed|acquire|release|acq_rel] [$scope] "
 #define RED_ORDER "[relaxed|release] [$scope] "
 
-#define ATOM_ROWS(OPERATION)                                                                                              \
-  {"atom", ATOM_ORDER "[global] " OPERATION " " HINT, "d=T_, [a:by], b:T" POLICY},                                         \
-      {"atom", ATOM_ORDER "$all_shared " OPERATION, "d=T_, [a:by], b:T"},                                                  \
-      {"red", RED_ORDER "[global] " OPERATION " " HINT, "[a:by], b:T" POLICY}, {                                           \
-    "red", RED_ORDER "$all_shared " OPERATION, "[a:by], b:T"                                                               \
+#define ATOM_ROWS(OPERATION)                                                       \
+  {"atom", ATOM_ORDER "[global] " OPERATION " " HINT, "d=T_, [a:by], b:T" POLICY}, \
+      {"atom", ATOM_ORDER "$all_shared " OPERATION, "d=T_, [a:by], b:T"},          \
+      {"red", RED_ORDER "[global] " OPERATION " " HINT, "[a:by], b:T" POLICY}, {   \
+    "red", RED_ORDER "$all_shared " OPERATION, "[a:by], b:T"                       \
   }
-#define ATOM_VECTOR_ROWS(OPERATION, SINCE)                                                                                \
-  {"atom", ATOM_ORDER "[global] " OPERATION " " HINT, "{d=T_*vec}, [a:by], {b:T*vec}" POLICY, SINCE, kSm90}, {              \
-    "red", RED_ORDER "[global] " OPERATION " " HINT, "[a:by], {b:T*vec}" POLICY, SINCE, kSm90                              \
+#define ATOM_VECTOR_ROWS(OPERATION, SINCE)                                                                     \
+  {"atom", ATOM_ORDER "[global] " OPERATION " " HINT, "{d=T_*vec}, [a:by], {b:T*vec}" POLICY, SINCE, kSm90}, { \
+    "red", RED_ORDER "[global] " OPERATION " " HINT, "[a:by], {b:T*vec}" POLICY, SINCE, kSm90                  \
   }
 
 namespace {
@@ -102,8 +105,9 @@ constexpr Form kForms[] = {
      "[L2::evict_first|L2::evict_unchanged] b64",
      "policy=b64, [a:by], primary_size:b32, total_size:b32",
      {7, 4}},
-    {"createpolicy", "cvt L2 b64", "policy=b64, access_property:b64", {7, 4}},
+    {"createpolicy", "cvt <L2 b64", "policy=b64, access_property:b64", {7, 4}},
 };
+// clang-format on
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 namespace tinygpu::ptx::forms {
 
+// clang-format off: a table reads by its columns
 #define CTA "cta=cta_group::1|cta_group::2"
 #define REDUCE "min|max"
 
@@ -114,6 +115,7 @@ constexpr Form kForms[] = {
      kTcgen05},
     {"tcgen05.fence", "before_thread_sync|after_thread_sync", "", {8, 6}, kTcgen05},
 };
+// clang-format on
 
 }  // namespace
 

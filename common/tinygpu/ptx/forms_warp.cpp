@@ -3,6 +3,7 @@
 
 namespace tinygpu::ptx::forms {
 
+// clang-format off: a table reads by its columns
 namespace {
 
 constexpr Form kForms[] = {
@@ -16,6 +17,7 @@ constexpr Form kForms[] = {
     {"redux.sync", "min|max [abs] [NaN] f32", "d=T, a:T, members:u32", {8, 6}, kSm100Family},
     {"activemask", "b32", "d=b32", {6, 2}},
 };
+// clang-format on
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 namespace tinygpu::ptx::forms {
 
+// clang-format off: a table reads by its columns
 namespace {
 
 constexpr Form kForms[] = {
@@ -10,6 +11,7 @@ constexpr Form kForms[] = {
     {"wgmma.commit_group", "sync aligned", "", {8, 0}, kSm90a},
     {"wgmma.wait_group", "sync aligned", "n:imm(0..7)", {8, 0}, kSm90a},
 };
+// clang-format on
 
 }  // namespace
 

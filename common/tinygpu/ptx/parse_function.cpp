@@ -94,7 +94,11 @@ void Parser::close_scope() {
       }
     } else {
       Operand& o = f_->body[p.instruction].operands[p.operand];
+      const bool wants_table = f_->body[p.instruction].opcode == "brx.idx";
       if (label != s.labels.end()) {
+        if (wants_table)
+          report(p.pos, fmt::format("brx.idx with the label '{}'", p.name),
+                 "name a list: targets: .branchtargets L1, L2;");
         o.label = label->second;
         continue;
       }

@@ -11,6 +11,17 @@ namespace {
 constexpr int kNewestMajor = 9, kNewestMinor = 4;
 constexpr uint64_t kMostFiles = 1 << 16;
 
+/// The PTX version that brought a target (ptxas 13.0: "PTX .version 8.3 does not support .target sm_100a").
+struct TargetAge {
+  std::string_view target;
+  int major, minor;
+};
+constexpr TargetAge kTargetAges[] = {{"sm_90", 7, 8},   {"sm_90a", 8, 0},  {"sm_100", 8, 6},  {"sm_100a", 8, 6},
+                                     {"sm_100f", 8, 8}, {"sm_101", 8, 6},  {"sm_101a", 8, 6}, {"sm_101f", 8, 8},
+                                     {"sm_103", 8, 8},  {"sm_103a", 8, 8}, {"sm_103f", 8, 8}, {"sm_110", 9, 0},
+                                     {"sm_110a", 9, 0}, {"sm_110f", 9, 0}, {"sm_120", 8, 7},  {"sm_120a", 8, 7},
+                                     {"sm_120f", 8, 8}, {"sm_121", 8, 8},  {"sm_121a", 8, 8}, {"sm_121f", 8, 8}};
+
 }  // namespace
 
 Parser::Parser(std::string_view text, const ParseOptions& options) : text_(text), options_(options), lex_(text) {
@@ -223,6 +234,10 @@ void Parser::target() {
       if (!number.empty() && (number.back() == 'a' || number.back() == 'f')) number.remove_suffix(1);
       if (number.empty() || number.find_first_not_of("0123456789") != std::string_view::npos)
         fail(pos, fmt::format("unknown target '{}'", name), "targets look like sm_90a, sm_100a, sm_100f");
+      for (const TargetAge& t : kTargetAges)
+        if (t.target == name && std::pair(m_.version_major, m_.version_minor) < std::pair(t.major, t.minor))
+          fail(pos, fmt::format("PTX {}.{} does not know the target {}", m_.version_major, m_.version_minor, name),
+               fmt::format("write .version {}.{} or later", t.major, t.minor));
       m_.target = name;
       has_target_ = true;
     } else if (name == "texmode_unified" || name == "texmode_independent" || name == "debug" ||
