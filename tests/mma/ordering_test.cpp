@@ -1,0 +1,168 @@
+// When things happen: operands are read by the engine and not at issue, accumulators land later, commits tell when.
+#include <gtest/gtest.h>
+
+#include "tests/mma/mma_case.h"
+
+namespace gen5::test {
+namespace {
+
+using tinygpu::CompletionOrder;
+using tinygpu::Dim3;
+using tinygpu::test::RunPtx;
+
+/// 128x8x16 f16, A and B all ones unless said otherwise; K-major without swizzle.
+MmaCase ones() {
+  MmaCase c;
+  c.a.base = 0;
+  c.b.base = 8192;
+  for (Placement* p : {&c.a, &c.b}) {
+    p->leading = 128;
+    p->stride = 256;
+  }
+  c.image.resize(kImageBytes);
+  c.tmem.assign(kLanes * kColumns, 0);
+  c.a_bits.assign(128 * 16, 0x3c00);
+  c.b_bits.assign(8 * 16, 0x3c00);
+  c.place();
+  return c;
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+const std::string kMma = "tcgen05.mma.cta_group::1.kind::f16 [%d], %adesc, %bdesc, %idesc, %en;";
+const std::string kCommit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%bar];";
+
+TEST(Commit, EmptyGroupArrivesAtOnce) {
+  RunPtx gpu(replaced(kernel_text({}), kMma, ""));
+  const MmaCase c = ones();
+  EXPECT_EQ(run(gpu, {c})[0], c.tmem);
+}
+
+TEST(Commit, GenericAddress) {
+  RunPtx gpu(replaced(kernel_text({}), kCommit,
+                      "cvt.u64.u32 %ptr, %bar; cvta.shared.u64 %ptr, %ptr;"
+                      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%ptr];"));
+  const MmaCase c = ones();
+  EXPECT_EQ(run(gpu, {c})[0], c.expected());
+}
+
+TEST(Commit, MulticastToItself) {
+  RunPtx gpu(replaced(
+      kernel_text({}), kCommit,
+      ".reg .b16 %mask; mov.b16 %mask, 1;"
+      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%bar], %mask;"));
+  const MmaCase c = ones();
+  EXPECT_EQ(run(gpu, {c})[0], c.expected());
+}
+
+TEST(Commit, MaskOutsideTheCluster) {
+  RunPtx gpu(replaced(
+      kernel_text({}), kCommit,
+      ".reg .b16 %mask; mov.b16 %mask, 3;"
+      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%bar], %mask;"));
+  try {
+    run(gpu, {ones()});
+    FAIL() << "ran to its end";
+  } catch (const tinygpu::KernelFault& f) {
+    EXPECT_EQ(f.diagnosis.code, "commit-mask");
+  }
+}
+
+/// Eight MMAs into one accumulator, then another into a second one, under every order of completion.
+TEST(Ordering, ChainsHoldUnderEveryOrder) {
+  std::string chain;
+  for (int i = 0; i < 8; ++i) chain += "tcgen05.mma.cta_group::1.kind::f16 [%d], %adesc, %bdesc, %idesc, 1;";
+  chain += "add.u32 %tmp, %d, 64; tcgen05.mma.cta_group::1.kind::f16 [%tmp], %adesc, %bdesc, %idesc, 0;";
+  RunPtx gpu(replaced(kernel_text({}), kMma, chain));
+  MmaCase c = ones();
+  std::vector<CompletionOrder> orders{{CompletionOrder::Mode::timed, 0}, {CompletionOrder::Mode::late, 0}};
+  for (uint64_t seed = 1; seed <= 6; ++seed) orders.push_back({CompletionOrder::Mode::seeded, seed});
+  for (const CompletionOrder& order : orders) {
+    gpu.gpu.options.order = order;
+    const auto got = run(gpu, {c})[0];
+    EXPECT_EQ(got[0], std::bit_cast<uint32_t>(128.0f));
+    EXPECT_EQ(got[64 * kLanes + 5], std::bit_cast<uint32_t>(16.0f));
+  }
+}
+
+// The same kernel as always, but the operands are overwritten between the MMA and its commit's arrival.
+TEST(Ordering, OperandsAreReadWhenTheEngineExecutes) {
+  RunPtx gpu(replaced(kernel_text({}), kCommit, kCommit + "st.shared.b32 [%img], 0x40004000;"));
+  const MmaCase c = ones();
+  const auto got = run(gpu, {c})[0];
+  EXPECT_EQ(got[0], std::bit_cast<uint32_t>(18.0f));  // the first two elements of row 0 became 2
+  EXPECT_EQ(got[1], std::bit_cast<uint32_t>(16.0f));
+}
+
+// Reading D without waiting for the commit: the old cells when the MMA completes at its last moment, and a warning.
+TEST(Ordering, AccumulatorsLandAfterIssue) {
+  std::string text = replaced(kernel_text({}), "mbarrier.try_wait.parity.shared::cta.b64 %done, [%bar], 0;",
+                              "setp.eq.u32 %done, 0, 0;");
+  text = replaced(text, kCommit, "");
+  RunPtx gpu(text);
+  gpu.gpu.options.order = {CompletionOrder::Mode::late, 0};
+  MmaCase c = ones();
+  c.tmem.assign(kLanes * kColumns, 0x42);
+  const auto got = run(gpu, {c})[0];
+  EXPECT_EQ(got[0], 0x42u);
+  bool warned = false;
+  for (const auto& d : gpu.reports) warned |= d.code == "tmem-not-complete";
+  EXPECT_TRUE(warned);
+}
+
+std::string fault_of(const MmaCase& c, const std::string& text) {
+  RunPtx gpu(text);
+  try {
+    run(gpu, {c});
+  } catch (const tinygpu::KernelFault& f) {
+    return f.diagnosis.code + ": " + f.diagnosis.message;
+  }
+  return "ran to its end";
+}
+
+TEST(Diagnosis, FieldsAreNamed) {
+  MmaCase c = ones();
+  c.n = 264;
+  EXPECT_EQ(fault_of(c, kernel_text({})).substr(0, 22), "instruction-descriptor");
+  EXPECT_NE(fault_of(c, kernel_text({})).find("N >> 3 (bits 22:17) holds 33 (N = 264)"), std::string::npos);
+  c = ones();
+  c.b.swizzle = 3;
+  EXPECT_NE(fault_of(c, kernel_text({})).find("the swizzle field (bits 63:61) holds 3"), std::string::npos);
+  c = ones();
+  c.a.stride = 0x30000;
+  EXPECT_EQ(fault_of(c, kernel_text({})).substr(0, 20), "matrix-out-of-bounds");
+  c = ones();
+  c.d_column = 505;
+  EXPECT_EQ(fault_of(c, kernel_text({})).substr(0, 18), "tmem-out-of-bounds");
+  c = ones();
+  c.lane = 16;
+  EXPECT_EQ(fault_of(c, kernel_text({})).substr(0, 19), "mma-lane-alignment:");
+}
+
+TEST(Diagnosis, CollectorUseOfChangedData) {
+  const std::string fill = "tcgen05.mma.cta_group::1.kind::f16.collector::a::fill [%d], %adesc, %bdesc, %idesc, 0;";
+  const auto reports = [&](const std::string& second) {
+    RunPtx gpu(replaced(kernel_text({}), kMma, fill + second));
+    run(gpu, {ones()});
+    std::string codes;
+    for (const auto& d : gpu.reports) codes += d.code + " ";
+    return codes;
+  };
+  EXPECT_EQ(reports("tcgen05.mma.cta_group::1.kind::f16.collector::a::lastuse [%d], %adesc, %bdesc, %idesc, 1;"), "");
+  EXPECT_EQ(reports("add.u64 %adesc, %adesc, 1; tcgen05.mma.cta_group::1.kind::f16.collector::a::use [%d], %adesc, "
+                    "%bdesc, %idesc, 1;"),
+            "collector-stale ");
+}
+
+TEST(Diagnosis, OtherKindsAreNotModelled) {
+  const std::string code = fault_of(
+      ones(), replaced(kernel_text({}), kMma, "tcgen05.mma.cta_group::1.kind::i8 [%d], %adesc, %bdesc, %idesc, %en;"));
+  EXPECT_EQ(code.substr(0, 12), "not-modelled");
+}
+
+}  // namespace
+}  // namespace gen5::test
