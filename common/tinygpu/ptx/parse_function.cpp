@@ -549,6 +549,13 @@ void Parser::instruction() {
     } while (accept(','));
   }
   if (!tok_.is(';')) unexpected(fmt::format("',' or ';' after an operand of {}", s.text));
+  // LLVM writes scalars of these as vectors of one; ptxas takes them so.
+  if (in.opcode == "ld" || in.opcode == "st" || in.opcode == "mov" || in.opcode == "ldu" || in.opcode == "st.async")
+    for (Operand& o : in.operands)
+      if (o.kind == Operand::Kind::vector && o.elems.size() == 1) {
+        Operand element = std::move(o.elems[0]);
+        o = std::move(element);
+      }
   in.text = one_line(begin, tok_.text.data());
   undo.armed = false;
   if (options_.check_forms) checker_->check(*f_, in, s, [&](ParseMessage m) { report(std::move(m)); });
