@@ -1,0 +1,44 @@
+// What every probe shares. A probe is a Google Benchmark program whose time is not the host's: kernels measure
+// themselves with clock64, and the benchmark reports that as manual time and as the counter `cycles`. It runs unchanged
+// on silicon and on tinygpu; on silicon add --benchmark_repetitions=20, one run of a kernel is one sample.
+#pragma once
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "common/harness/cuda_check.h"
+#include "common/harness/device.h"
+
+namespace gen5::probe {
+
+/// Ends one iteration that took `cycles` SM cycles.
+inline void report(benchmark::State& state, double cycles) {
+  static const double hertz = harness::current_device().clock_ghz * 1e9;
+  state.SetIterationTime(std::max(cycles, 0.0) / hertz);
+  state.counters["cycles"] = cycles;
+}
+
+/// How every probe's benchmarks are run: by their own clock, one launch an iteration.
+inline void by_cycles(benchmark::internal::Benchmark* b) {
+  b->UseManualTime()->Iterations(1)->Unit(benchmark::kNanosecond);
+}
+
+/// Launches `run` on a device buffer of n counters and returns them.
+template <class Launch>
+std::vector<long long> measured(size_t n, Launch run) {
+  harness::DeviceBuffer<long long> cycles(n);
+  run(cycles.get());
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  return cycles.download();
+}
+
+/// Reading the clock costs time itself: two reads with nothing between them.
+__device__ __forceinline__ long long clock_cost() {
+  const long long a = clock64();
+  const long long b = clock64();
+  return b - a;
+}
+
+}  // namespace gen5::probe
