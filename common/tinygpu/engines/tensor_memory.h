@@ -54,7 +54,7 @@ struct TmemUse {
 /// The profile's numbers, in SM cycles ("tcgen05.…" in MachineSpec::numbers).
 struct TmemCosts {
   double alloc, alloc_contended, dealloc, relinquish;
-  // A load of R registers a thread keeps its partition's port for max(ld_min, ld_fixed + ld_register * R).
+  // A load of R registers a thread keeps its partition's port for ld_fixed + ld_register * R, with R <= 2 for ld_min.
   double ld_min, ld_fixed, ld_register, ld_latency;
   double st_fixed, st_register, st_latency;
   double wait_ld, wait_st;

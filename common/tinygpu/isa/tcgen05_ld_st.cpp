@@ -352,7 +352,7 @@ void ld(Warp& w, const Op& op) {
   uint64_t use[2] = {0, 0};
   begin_uses(memory, a, TmemUse::Kind::load, who, use);
   const double registers = double(a.registers << a.pack);
-  const double busy = std::max(cost.ld_min, cost.ld_fixed + cost.ld_register * registers);
+  const double busy = registers <= 2 ? cost.ld_min : cost.ld_fixed + cost.ld_register * registers;
   const uint64_t lands = rounded(memory.use_port(w.index() & 3, false, w.time(), busy) + cost.ld_latency);
   w.result_at(op, lands);
   EventQueue& events = w.domain().events;
