@@ -90,6 +90,8 @@ class TensorMemory final : public SmUnit {
   uint32_t written(uint32_t c, uint32_t partition) const { return written_[c][partition]; }
   void mark_written(uint32_t c, uint32_t partition, uint32_t lanes) { written_[c][partition] |= lanes; }
   void mark_written(const TmemRect& rect);
+  /// Replaces the marks of a partition: cells that moved take theirs along.
+  void set_written(uint32_t c, uint32_t partition, uint32_t lanes) { written_[c][partition] = lanes; }
   bool all_written(const TmemRect& rect) const;
   bool any_written(const TmemRect& rect) const;
 

@@ -190,7 +190,8 @@ void shift_down(TensorMemory& memory, uint32_t column) {
     for (uint32_t p = 0; p < 4; ++p) {
       uint32_t* lanes = memory.column(c) + 32 * p;
       std::memmove(lanes, lanes + 1, 31 * sizeof *lanes);
-      memory.mark_written(c, p, memory.written(c, p) >> 1);
+      const uint32_t before = memory.written(c, p);
+      memory.set_written(c, p, before >> 1 | (before & 0x80000000u));
     }
 }
 
