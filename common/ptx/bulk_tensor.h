@@ -22,6 +22,16 @@ GEN5_PTX void tensor_load_2d(uint32_t dst, const CUtensorMap* map, int x, int y,
       : "memory");
 }
 
+/// The same into every CTA of the cluster whose rank's bit is set in `mask`, at the offsets of `dst` and `bar` in each.
+GEN5_PTX void tensor_load_2d_multicast(uint32_t dst, const CUtensorMap* map, int x, int y, uint32_t bar,
+                                       uint16_t mask) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, "
+      "{%2, %3}], [%4], %5;" ::"r"(dst),
+      "l"(map), "r"(x), "r"(y), "r"(bar), "h"(mask)
+      : "memory");
+}
+
 /// Stores the box at `src` to element coordinates (x, y); what lies outside the tensor is not written.
 GEN5_PTX void tensor_store_2d(const CUtensorMap* map, int x, int y, uint32_t src) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(x),

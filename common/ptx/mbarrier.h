@@ -34,6 +34,13 @@ GEN5_PTX void mbarrier_arrive_cluster(uint32_t bar) {
   asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(bar) : "memory");
 }
 
+/// One arrival on a barrier anywhere in the cluster with the default semantics, .release.cta. Enough to say that
+/// asynchronous reads have completed; the form above makes a GPU-wide fence of its release (read from ptxas 13.0's
+/// code).
+GEN5_PTX void mbarrier_arrive_remote(uint32_t bar) {
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(bar) : "memory");
+}
+
 /// The phase shall also wait for `bytes` more bytes, then one arrival.
 GEN5_PTX uint64_t mbarrier_arrive_expect_tx(uint32_t bar, uint32_t bytes) {
   uint64_t state;
