@@ -442,7 +442,7 @@ bool Checker::operands_fit(const Function& f, const Instruction& in, const Spell
       const Pos pos = in.operands.size() > at ? in.operands[at].pos : in.pos;
       faults->push_back(
           {pos, fmt::format("{} takes {} operand{} here, {} given", s.text, at, at == 1 ? "" : "s", in.operands.size()),
-           shape.empty() ? "write it without operands" : fmt::format("the operands are {}", shape)});
+           shape.empty() ? "write it without operands" : fmt::format("the operands are {}", shape), true});
     }
     return false;
   }
@@ -530,10 +530,16 @@ void Checker::check(const Function& f, const Instruction& in, const Spelling& s,
   if (!fits) {
     // The row that comes closest: fewest complaints.
     std::vector<Fault> best;
+    int least = INT32_MAX;
     for (const Match& m : v.fitting) {
       std::vector<Fault> faults;
       operands_fit(f, in, s, m, &faults);
-      if (best.empty() || faults.size() < best.size()) best = std::move(faults);
+      int weight = available(*m.pattern->form) ? 0 : 1;  // of equals, what this target has
+      for (const Fault& fault : faults) weight += fault.count ? 8 : 2;
+      if (weight < least) {
+        least = weight;
+        best = std::move(faults);
+      }
     }
     for (Fault& fault : best) report({fault.pos, std::move(fault.text), std::move(fault.help)});
     return;

@@ -44,6 +44,7 @@ class Checker {
   struct Fault {
     Pos pos;
     std::string text, help;
+    bool count = false;  // the number of operands is wrong
   };
 
   const Verdict& verdict(const Spelling& s);

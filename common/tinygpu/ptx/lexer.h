@@ -51,7 +51,7 @@ class Lexer {
   bool colon_follows();
   /// Extends `t`, the identifier just read, over ".mod" and "::mod" parts, across white space: an opcode's spelling.
   void extend_opcode(Token& t);
-  /// Extends `t`, the %identifier just read, over a directly following ".x" part (special registers, vector elements).
+  /// Extends `t`, the identifier just read, over a directly following ".x" part (special registers, vector elements).
   void extend_dotted(Token& t);
   /// Resumes after an error: moves past the next ';' at this depth, or up to the '}' that closes the block around it.
   /// `open` braces are already open inside the statement.

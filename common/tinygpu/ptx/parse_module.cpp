@@ -225,6 +225,7 @@ void Parser::version() {
 }
 
 void Parser::target() {
+  if (!has_version_) fail(tok_.pos, "'.target' before .version", "begin the module with .version and .target");
   do {
     next();
     const Pos pos = tok_.pos;

@@ -100,7 +100,7 @@ Operand Parser::number_operand() {
 
 Operand Parser::name_operand() {
   Token t = tok_;
-  if (t.text[0] == '%') lex_.extend_dotted(t);
+  lex_.extend_dotted(t);
   next();
   return name_operand(t);
 }

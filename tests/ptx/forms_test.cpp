@@ -1,0 +1,127 @@
+// The assembler's verdicts on 5,647 instructions, and on the spellings that real kernels use (data/README.md).
+#include "common/tinygpu/ptx/forms.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "ptx_text.h"
+
+namespace tinygpu::ptx {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Forms, WhatTheAssemblerAcceptsIsAccepted) {
+  const std::vector<std::string> lines = read_lines("accepted_forms.txt.zst");
+  ASSERT_EQ(lines.size(), 4252u);
+  int wrong = 0;
+  for (const std::string& line : lines) {
+    const std::string message = first_message(line);
+    if (!message.empty() && ++wrong <= 20) ADD_FAILURE() << line << "\n  " << message;
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Forms, WhatTheAssemblerRejectsIsRejectedWithWordsAndAPlace) {
+  const std::vector<std::string> lines = read_lines("rejected_forms.txt.zst");
+  ASSERT_EQ(lines.size(), 1395u);
+  int wrong = 0;
+  for (const std::string& line : lines) {
+    const std::vector<ParseMessage> messages = messages_of(line);
+    const bool good = !messages.empty() && !messages[0].text.empty() && !messages[0].help.empty() &&
+                      messages[0].pos.line == kBodyLine && messages[0].pos.col >= 1 &&
+                      messages[0].pos.col <= line.size();
+    if (!good && ++wrong <= 20)
+      ADD_FAILURE() << line << "\n  " << (messages.empty() ? "accepted" : messages[0].text + " | " + messages[0].help);
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Forms, SpellingsOfRealKernelsAreLegal) {
+  const std::vector<std::string> spellings = read_lines("spellings.txt.zst");
+  ASSERT_EQ(spellings.size(), 575u);
+  for (const std::string& s : spellings)
+    EXPECT_EQ(forms::fault_of_spelling(s, s.starts_with("wgmma") ? "sm_90a" : "sm_100a"), "") << s;
+}
+
+TEST(Forms, TheListsBesideTheRepoSayTheSame) {
+  // The lists that the data was made from, when they lie beside the checkout.
+  const std::filesystem::path spec = std::filesystem::path(PTX_TEST_DATA) / "../../../../shared/spec";
+  if (!std::filesystem::exists(spec / "forms_concrete.txt")) GTEST_SKIP() << "no " << spec;
+  std::ifstream file(spec / "forms_concrete.txt");
+  std::set<std::string> ours;
+  for (const std::string& l : read_lines("accepted_forms.txt.zst")) ours.insert(l);
+  int count = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    ++count;
+    EXPECT_TRUE(ours.contains(line)) << line;
+  }
+  EXPECT_EQ(count, 4252);
+  for (const char* name : {"opcodes_in_the_wild.txt", "opcodes_triton.txt"}) {
+    std::ifstream list(spec / name);
+    std::string spelling;
+    for (int n = 0; list >> spelling >> n;)
+      EXPECT_EQ(forms::fault_of_spelling(spelling, spelling.starts_with("wgmma") ? "sm_90a" : "sm_100a"), "")
+          << spelling;
+  }
+}
+
+TEST(Forms, TakeModifiersInAnyOrder) {
+  EXPECT_EQ(first_message("tcgen05.mma.kind::f16.cta_group::1 [%r2], %rd3, %rd4, %r8, %p1;"), "");
+  EXPECT_EQ(first_message("ldmatrix.sync.aligned.x4.trans.m8n8.shared.b16 {%r1,%r2,%r3,%r4}, [%r5];"), "");
+  EXPECT_EQ(first_message("atom.relaxed.sys.shared.add.u32 %r1, [%r2], 1;"), "");
+  EXPECT_EQ(first_message("atom.add.global.u32 %r1, [%rd2], 1;"), "");
+  EXPECT_EQ(first_message("shfl.idx.sync.b32 %r1, %r2, %r3, %r4, %r5;"), "");
+  // But of two state spaces the destination's comes first.
+  EXPECT_NE(first_message("cp.async.bulk.shared::cta.global.bulk_group [%rd0], [%r1], 16;"), "");
+}
+
+TEST(Forms, CheckWidthsAndKindsOfOperands) {
+  EXPECT_EQ(first_message("add.s32 %r1, %u1, %r2;"), "");
+  EXPECT_THAT(first_message("add.s32 %r1, %f1, %r2;"), HasSubstr("%f1"));
+  EXPECT_THAT(first_message("add.s64 %rd1, %rd2, %r3;"), HasSubstr("%r3"));
+  EXPECT_EQ(first_message("add.f32 %r1, %r2, 1.0;"), "");
+  EXPECT_NE(first_message("add.f32 %f1, %f2, 1;"), "");
+  EXPECT_EQ(first_message("mov.b32 %r1, 0f3F800000;"), "");
+  EXPECT_NE(first_message("mov.b32 %r1, 1.0;"), "");
+  EXPECT_NE(first_message("mov.u32 %f1, %r1;"), "");
+  EXPECT_EQ(first_message("ld.global.u8 %r1, [%rd1];"), "");
+  EXPECT_NE(first_message("ld.global.u32 %h1, [%rd1];"), "");
+  EXPECT_NE(first_message("ld.global.u32 %r1, [%r2];"), "");
+  EXPECT_EQ(first_message("ld.shared.u32 %r1, [%r2];"), "");
+  EXPECT_THAT(first_message("ld.shared.u32 %r1, [gmem];"), HasSubstr("gmem lies in .global"));
+  EXPECT_NE(first_message("mul.wide.s32 %r1, %r2, %r3;"), "");
+  EXPECT_EQ(first_message("mul.wide.s32 %rd1, %r2, %r3;"), "");
+  EXPECT_NE(first_message("setp.eq.s32 %r1, %r2, %r3;"), "");
+  EXPECT_NE(first_message("add.s32 %r1, %r2;"), "");
+}
+
+TEST(Forms, OneCtaGroupPerKernel) {
+  const char* one = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r2, 32;\n";
+  const char* two = "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r2, 32;\n";
+  EXPECT_EQ(first_message(std::string(one) + one), "");
+  EXPECT_THAT(first_message(std::string(one) + two),
+              HasSubstr("cta_group::2 in a kernel that uses .cta_group::1 in line 8"));
+  // Copies may name another group than the tensor core's instructions.
+  EXPECT_EQ(first_message(std::string(one) + "cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.mbarrier::"
+                                             "complete_tx::bytes [%r0], [%rd0, {%r1,%r2}], [%r6];"),
+            "");
+  // What a kernel calls counts.
+  const std::string head = ".version 9.0\n.target sm_100a\n", regs = ".reg .b32 %r<4>;\n";
+  try {
+    parse(head + ".func f() {" + regs + two + "ret; }\n.entry a() {" + regs + one + "ret; }\n.entry b() {" + regs +
+          one + "call f; ret; }\n");
+    FAIL();
+  } catch (const ParseError& e) {
+    ASSERT_EQ(e.messages.size(), 1u);
+    EXPECT_THAT(e.messages[0].text, HasSubstr("kernel b"));
+  }
+}
+
+}  // namespace
+}  // namespace tinygpu::ptx
