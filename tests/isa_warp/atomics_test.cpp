@@ -13,10 +13,12 @@ using ::testing::ElementsAre;
 /// Old value and memory after one atom on a 32-bit word.
 std::vector<uint32_t> once(const std::string& op, uint32_t memory, const std::string& operands, bool shared = false) {
   const std::string space = shared ? "shared" : "global";
+  const bool packed = op.find("x2") != std::string::npos;  // a packed operand must be a register
   RunPtx run(
-      kernel((shared ? "  mov.u32 %r9, smem;\n  cvt.u64.u32 %rd9, %r9;\n" : std::string("  mov.u64 %rd9, %in;\n")) +
+      kernel("  mov.b32 %r5, " + (packed ? operands : "0") + ";\n" +
+             (shared ? "  mov.u32 %r9, smem;\n  cvt.u64.u32 %rd9, %r9;\n" : std::string("  mov.u64 %rd9, %in;\n")) +
              "  ld.global.u32 %r1, [%in];\n  st." + space + ".u32 [%rd9], %r1;\n  atom." + space + "." + op +
-             " %r0, [%rd9], " + operands + ";\n  st.global.u32 [%out], %r0;\n  ld." + space +
+             " %r0, [%rd9], " + (packed ? "%r5" : operands) + ";\n  st.global.u32 [%out], %r0;\n  ld." + space +
              ".u32 %r2, [%rd9];\n  st.global.u32 [%out+4], %r2;\n"));
   return run_kernel(run, 1, 2, {memory});
 }

@@ -145,6 +145,19 @@ TEST(LoadStore, PartialWarpsTouchOnlyTheirLanes) {
   for (uint32_t t = 0; t < 32; ++t) EXPECT_EQ(out[t], t < 5 ? 10 + t : t >= 30 ? 5 : 77);
 }
 
+TEST(LoadStore, OfLanesThatStoreToOnePlaceTheLowestStays) {
+  RunPtx run(kernel(R"(
+  mov.u32 %r1, smem;
+  st.shared.u32 [%r1], %t;
+  setp.ge.u32 %p0, %t, 11;
+  @%p0 st.shared.u32 [%r1+4], %t;
+  st.global.u32 [%out], %t;
+  ld.shared.v2.u32 {%r2,%r3}, [%r1];
+  st.global.v2.u32 [%out+8], {%r2,%r3};
+)"));
+  EXPECT_THAT(run_kernel(run, 32, 4), ElementsAre(0, 0, 0, 11));
+}
+
 TEST(LoadStore, StrongAccessesBetweenSmsSeeEachOther) {
   // CTA 0 hands a value to CTA 1 through a flag; both run at once on different SMs.
   RunPtx run(R"(

@@ -350,7 +350,7 @@ TEST(MmaSyncNumbers, SatfiniteClampsAndPlainWraps) {
 )";
   const std::string operands = ".s32.s8.s8.s32 {%r40,%r41}, {%r0}, {%r1}, {%r2,%r2}";
   EXPECT_EQ(one_word("m8n8k16.row.col.satfinite" + operands, before), 0x7fffffffu);
-  EXPECT_EQ(one_word("m8n8k16.row.col" + operands, before), uint32_t(0x7fffffff + 16 * 127 * 127));
+  EXPECT_EQ(one_word("m8n8k16.row.col" + operands, before), 0x7fffffffu + 16 * 127 * 127);
 }
 
 TEST(MmaSyncNumbers, OneWindowTruncatedTowardZero) {

@@ -19,37 +19,19 @@ constexpr uint16_t kAligned = 1;
 
 std::string number(uint64_t n) { return std::to_string(n); }
 
-void cta_barrier(Warp& w, const Op& op);
-
-/// An aligned barrier that only a part of the warp has reached. If the rest already waits at another barrier
-/// instruction, it will never come.
-bool whole_warp(Warp& w) {
-  if ((w.exec() & w.live()) == w.live()) return true;
-  for (const Group& g : w.groups()) {
-    if (&g == &w.group() || g.state != Group::State::blocked || g.reason.kind != BlockReason::Kind::converge) continue;
-    const Op& there = g.function->ops[g.pc];
-    if (there.fn != cta_barrier || &there == &w.current_op()) continue;
-    w.fault(FaultKind::deadlock, "barrier-divergent",
-            "lanes of one warp are at two different aligned barriers (the other one: PTX line " +
-                number(g.function->instruction(there).pos.line) + ")",
-            "call __syncthreads where all threads of a warp come together, or use barrier.sync without .aligned");
-  }
-  return w.converged(w.live());
-}
-
 void cta_barrier(Warp& w, const Op& op) {
   const int first = __builtin_ctz(w.exec());
-  const uint32_t id = w.at<uint32_t>(op.a)[first];
+  const uint32_t named = w.at<uint32_t>(op.a)[first];
   for_lanes(w.exec(), [&](int i) {
-    if (w.at<uint32_t>(op.a)[i] != id || (op.b != kNoSlot && w.at<uint32_t>(op.b)[i] != w.at<uint32_t>(op.b)[first]))
+    if (w.at<uint32_t>(op.a)[i] != named || (op.b != kNoSlot && w.at<uint32_t>(op.b)[i] != w.at<uint32_t>(op.b)[first]))
       w.fault(FaultKind::launch_failure, "barrier-divergent",
               "lanes of one warp name different barriers or thread counts",
               "barrier number and thread count must be the same in all lanes of a warp", i);
   });
-  if (id >= 16)
-    w.fault(FaultKind::illegal_instruction, "barrier-number", "barrier " + number(id) + " does not exist",
-            "a CTA has barriers 0 to 15");
-  if ((op.aux & kAligned) && !whole_warp(w)) return;
+  if (named >= 16)
+    w.report(Severity::error, "barrier-number", "barrier " + number(named) + " does not exist",
+             "a CTA has barriers 0 to 15; an H200 takes the number modulo 16");
+  const uint32_t id = named & 15;
 
   Cta& cta = w.cta();
   NamedBarrier& b = cta.barriers[id];
@@ -70,7 +52,7 @@ void cta_barrier(Warp& w, const Op& op) {
         "all warps of a round must name the same thread count; use another barrier number for another set of warps");
   const uint8_t operation = op.sub >= kPopc ? op.sub : 1;
   if (b.operation && b.operation != operation)
-    w.fault(FaultKind::deadlock, "barrier-red-mixed",
+    w.fault(FaultKind::illegal_instruction, "barrier-red-mixed",
             "barrier " + number(id) + " is used by barrier.red and by another barrier operation in one round",
             "give reductions a barrier number of their own");
   if (threads > total)
@@ -80,6 +62,14 @@ void cta_barrier(Warp& w, const Op& op) {
 
   NamedBarrier::Part& part = b.parts[w.index()];
   const uint32_t lanes = w.exec();
+  // Lanes of one warp may meet from different places only at a barrier without .aligned. Hardware counts them all the
+  // same.
+  if ((op.aux & kAligned) && part.here && part.op != &op)
+    w.report(Severity::error, "barrier-divergent", "lanes of one warp are at different aligned barrier instructions",
+             "call __syncthreads where all threads of a warp come together, or use barrier.sync without .aligned; the "
+             "manual "
+             "leaves this undefined, an H200 lets it pass");
+  part.op = &op;
   b.expected = threads;
   b.whole |= whole;
   b.operation = operation;
@@ -137,9 +127,11 @@ void warp_sync(Warp& w, const Op& op) {
   bool complete = true;
   for_lanes(w.exec(), [&](int i) {
     if (!(masks[i] >> i & 1))
-      w.fault(FaultKind::illegal_instruction, "warp-mask-without-self",
-              "bar.warp.sync in lane " + number(uint32_t(i)) + ", which its member mask leaves out",
-              "every lane that executes __syncwarp(mask) must be in mask", i);
+      w.report(Severity::error, "warp-mask-without-self",
+               "bar.warp.sync in lane " + number(uint32_t(i)) + ", which its member mask leaves out",
+               "every lane that executes __syncwarp(mask) must be in mask; the manual leaves this undefined, an H200 "
+               "goes on",
+               i);
     uint32_t same = 0;
     for_lanes(w.exec(), [&](int k) { same |= uint32_t(masks[k] == masks[i]) << k; });
     complete &= (same & masks[i] & w.live()) == (masks[i] & w.live());
@@ -175,14 +167,18 @@ void cluster_arrive(Warp& w, const Op& op) {
   if ((op.aux & kAligned) && !w.converged(w.live())) return;
   const uint32_t twice = w.exec() & (w.cluster_arrived | w.cluster_released);
   if (twice)
-    w.fault(FaultKind::launch_failure, "cluster-barrier-arrive-twice",
-            "barrier.cluster.arrive by a thread that has arrived already and has not waited",
-            "follow every barrier.cluster.arrive by one barrier.cluster.wait in the same thread", __builtin_ctz(twice));
+    w.report(
+        Severity::error, "cluster-double-arrive",
+        "barrier.cluster.arrive by a thread that has arrived already and has not waited",
+        "follow every barrier.cluster.arrive by one barrier.cluster.wait in the same thread; the manual leaves this "
+        "undefined, here the second arrival does not count",
+        __builtin_ctz(twice));
   Cluster& cluster = w.cluster();
   // Release semantics drain the thread's earlier stores; .relaxed does not.
   if (op.sub) w.charge(w.spec().costs[size_t(CostClass::fence)].latency);
-  w.cluster_arrived |= w.exec();
-  cluster.barrier_arrived += uint32_t(__builtin_popcount(w.exec()));
+  const uint32_t lanes = w.exec() & ~twice;
+  w.cluster_arrived |= lanes;
+  cluster.barrier_arrived += uint32_t(__builtin_popcount(lanes));
   cluster.barrier_last = w.time() > cluster.barrier_last ? w.time() : cluster.barrier_last;
   cluster.barrier_check(w.time());
 }
@@ -192,10 +188,12 @@ void cluster_wait(Warp& w, const Op& op) {
   const uint32_t lanes = w.exec();
   const uint32_t never = lanes & ~(w.cluster_arrived | w.cluster_released);
   if (never)
-    w.fault(FaultKind::deadlock, "cluster-barrier-wait-without-arrive",
-            "barrier.cluster.wait by a thread that has not arrived",
-            "execute barrier.cluster.arrive before barrier.cluster.wait, in every thread", __builtin_ctz(never));
-  const uint32_t over = lanes & w.cluster_released;
+    w.report(Severity::error, "cluster-wait-without-arrive", "barrier.cluster.wait by a thread that has not arrived",
+             "execute barrier.cluster.arrive before barrier.cluster.wait, in every thread; the manual leaves this "
+             "undefined, on "
+             "an H200 the wait does not wait",
+             __builtin_ctz(never));
+  const uint32_t over = lanes & (w.cluster_released | never);
   w.cluster_released &= ~over;
   if (over && w.cluster().barrier_last > w.time()) w.charge(w.cluster().barrier_last - w.time());
   if (over == lanes) return;

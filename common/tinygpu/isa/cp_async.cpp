@@ -129,11 +129,16 @@ void cp_async(Warp& w, const Op& op) {
     uint32_t n = bytes;
     if (op.aux & kSourceSize) n = w.at<uint32_t>(op.d)[i];
     if ((op.aux & kIgnoreSource) && (w.pred(op.d) >> i & 1)) n = 0;
-    if (n > bytes)
-      w.fault(FaultKind::illegal_instruction, "cp-async-size",
-              "cp.async with a source size of " + std::to_string(n) + " bytes, more than the " + std::to_string(bytes) +
-                  " that it copies",
-              "src-size is how much of the destination comes from memory; the rest is filled with zeros", i);
+    if (n > bytes) {
+      w.report(Severity::error, "cp-async-size",
+               "cp.async with a source size of " + std::to_string(n) + " bytes, more than the " +
+                   std::to_string(bytes) + " that it copies",
+               "src-size is how much of the destination comes from memory, the rest is filled with zeros; the manual "
+               "leaves a "
+               "larger one undefined",
+               i);
+      n = bytes;
+    }
     copy->count[i] = uint8_t(n);
     reads |= n != 0;
     all &= n != 0;

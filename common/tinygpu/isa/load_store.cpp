@@ -210,11 +210,11 @@ void store(Warp& w, const Op& op) {
         v = M(s[i]);
       std::memcpy(access.at[i] + e * sizeof(M), &v, sizeof v);
     };
-    // Lanes that write the same bytes: PTX leaves the winner open; here it is the highest lane.
+    // Lanes that write the same bytes: PTX leaves the winner open; an H200 keeps the lowest lane's (notes/evidence.md).
     if (w.full())
-      for (int i = 0; i < 32; ++i) one(i);
+      for (int i = 31; i >= 0; --i) one(i);
     else
-      for_lanes(w.exec(), one);
+      for (uint32_t m = w.exec(); m; m &= ~(1u << (31 - __builtin_clz(m)))) one(31 - __builtin_clz(m));
   }
   access_time(w, access);
 }

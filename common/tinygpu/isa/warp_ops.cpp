@@ -30,17 +30,21 @@ bool for_members(Warp& w, const uint32_t* masks, Act&& act) {
     for (int i = 0; i < 32; ++i) same |= uint32_t(masks[i] == members) << i;
     same &= left;
     if (same & ~members)
-      w.fault(FaultKind::illegal_instruction, "warp-mask-without-self",
-              w.function().instruction(w.current_op()).opcode + " in lane " +
-                  std::to_string(__builtin_ctz(same & ~members)) + ", which its member mask leaves out",
-              "every lane that executes a .sync operation must be in the mask that it names",
-              __builtin_ctz(same & ~members));
+      w.report(
+          Severity::error, "warp-mask-without-self",
+          w.function().instruction(w.current_op()).opcode + " in lane " +
+              std::to_string(__builtin_ctz(same & ~members)) + ", which its member mask leaves out",
+          "every lane that executes a .sync operation must be in the mask that it names; the manual leaves the result "
+          "undefined, an H200 goes on",
+          __builtin_ctz(same & ~members));
     left &= ~same;
     wanted |= members;
     sets[n++] = {members, same};
   }
   if (!w.converged(wanted)) return false;
-  for (int i = 0; i < n; ++i) act(sets[i].members & w.live(), sets[i].lanes);
+  // A mask whose lanes have all left has its executing lanes for members.
+  for (int i = 0; i < n; ++i)
+    act(sets[i].members & w.live() ? sets[i].members & w.live() : sets[i].lanes, sets[i].lanes);
   return true;
 }
 

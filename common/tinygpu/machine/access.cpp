@@ -19,7 +19,7 @@ Place shared_place(Warp& w, uint32_t address, ptx::Space space, uint32_t bytes, 
   Cta& owner = shared_owner(w, address, offset, lane, verb);
   if (&owner != &w.cta() && (space == ptx::Space::shared || space == ptx::Space::shared_cta))
     w.fault(
-        FaultKind::illegal_address, "shared-window",
+        FaultKind::illegal_instruction, "shared-window",
         fmt::format("{} through .shared{} at {:#x}, which names the shared memory of CTA rank {}; this CTA has rank {}",
                     verb, space == ptx::Space::shared_cta ? "::cta" : "", address, owner.rank, w.cta().rank),
         "use .shared::cluster (or a generic address) for another CTA's shared memory", lane);
@@ -36,7 +36,7 @@ Cta& shared_owner(Warp& w, uint32_t address, uint32_t& offset, int lane, const c
   if (rank == w.cta().rank) return w.cta();
   Cta* owner = w.cluster().cta(rank);
   if (!owner)
-    w.fault(FaultKind::illegal_address, "cluster-rank",
+    w.fault(FaultKind::launch_failure, "cluster-rank",
             fmt::format("{} at shared address {:#x} names CTA rank {}, but the cluster has {} CTAs", verb, address,
                         rank, w.cluster().ctas.size()),
             "make the address with mapa from a rank below %cluster_nctarank", lane);

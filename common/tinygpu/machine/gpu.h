@@ -91,6 +91,7 @@ struct NamedBarrier {
     uint32_t sync = 0;     // of `here`: lanes that will wait (sync, red), not arrive only
     uint32_t truth = 0;    // of `here`: lanes whose predicate is true (red)
     bool arrived = false;  // in this round
+    const Op* op = nullptr;  // the instruction that brought lanes last
   };
   /// A register that gets the result of barrier.red when the round ends.
   struct Result {
