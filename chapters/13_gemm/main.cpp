@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "chapters/13_gemm/gemm.h"
+#include "chapters/13_gemm/mistakes.h"
 #include "common/harness/chapter.h"
 #include "common/harness/cuda_check.h"
 #include "common/harness/device.h"
@@ -56,10 +57,10 @@ Pattern input_pattern() {
   return Pattern::uniform;
 }
 
-/// Runs one step on poisoned output and brings the result home as 32-bit words.
-Elapsed run_step(const gemm::Step& step, const Operands& operands, std::vector<uint32_t>& d) {
+/// Runs a kernel on poisoned output and brings the result home as 32-bit words.
+template <class Launch>
+Elapsed run_kernel(Launch launch, const Operands& operands, Output out, std::vector<uint32_t>& d) {
   const GemmInputs& in = operands.inputs;
-  const Output out = output_format();
   const size_t count = size_t(in.m) * in.n, bytes = out == Output::bf16 ? 2 : 4;
   DeviceBuffer<uint8_t> result(count * bytes);
   result.fill(0xff);  // NaN wherever nothing is written
@@ -67,7 +68,7 @@ Elapsed run_step(const gemm::Step& step, const Operands& operands, std::vector<u
                               result.get()};
   Timer timer;
   timer.start();
-  step.launch(problem);
+  launch(problem);
   const Elapsed elapsed = timer.stop();
   const std::vector<uint8_t> raw = result.download();
   d.resize(count);
@@ -123,7 +124,7 @@ void gemm_part(Report& report) {
   for (const gemm::Step& step : gemm::kSteps) {
     if (!options.all && step.number != int(options.step)) continue;
     report.say(fmt::format("Step {}, {}: {}.", step.number, step.name, step.idea));
-    const Elapsed elapsed = run_step(step, operands, d);
+    const Elapsed elapsed = run_kernel(step.launch, operands, output_format(), d);
     verify(report, operands.inputs, d);
     using gen5::layout::ceil_div;
     const uint64_t tiles = uint64_t(ceil_div(m, 128)) * ceil_div(n, step.tile_n), blocks = ceil_div(k, 64);
@@ -149,12 +150,24 @@ void gemm_part(Report& report) {
                   int(kPeak), device.sms));
 }
 
+/// A mistake's kernel at a size with several rounds of the ring.
+void mistake_part(Report& report, const gemm::MistakeEntry& entry) {
+  report.say(std::string("What is wrong: ") + entry.title + ".");
+  const Operands operands(Format::bf16, Pattern::uniform, 256, 256, 768);
+  std::vector<uint32_t> d;
+  run_kernel([&](const gemm::Problem& p) { gemm::launch_mistake(entry.mistake, p); }, operands, Output::f32, d);
+  const Comparison c = compare_bits(operands.inputs, Output::f32, d, 0, 0, 256, 256);
+  report.check("every bit is the fused sum's", c.equal(), c.describe(Output::f32));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   Chapter chapter("13", "a GEMM in six steps",
                   "TMA feeds a ring of swizzled tiles, tcgen05.mma accumulates in Tensor Memory.");
   chapter.part("gemm", "D = A * B^T", gemm_part);
+  for (const gemm::MistakeEntry& m : gemm::kMistakes)
+    chapter.mistake(m.name, m.title, m.outcome, [&m](Report& report) { mistake_part(report, m); });
   chapter.number("--m", options.m, 1, 1u << 20, "Rows of A and D");
   chapter.number("--n", options.n, 4, 1u << 20, "Rows of B, columns of D: a multiple of 8, for f32 output of 4");
   chapter.number("--k", options.k, 8, 1u << 20, "Columns of A and B: a multiple of 8");

@@ -1,0 +1,50 @@
+// The mistakes that mistakes.cu makes.
+#pragma once
+#include "chapters/13_gemm/gemm.h"
+
+namespace gemm {
+
+enum class Mistake : uint8_t {
+  mma_no_wait,
+  epilogue_no_wait,
+  producer_no_wait,
+  producer_parity,
+  expect_too_many,
+  expect_too_few,
+  stage_not_released,
+  barrier_not_initialised,
+  descriptor_stride,
+  descriptor_swizzle,
+  wrong_lanes,
+  load_not_waited,
+  no_dealloc,
+};
+
+struct MistakeEntry {
+  Mistake mistake;
+  const char *name, *title, *outcome;
+};
+inline constexpr MistakeEntry kMistakes[] = {
+    {Mistake::mma_no_wait, "mma-no-wait", "the MMA warp does not wait for the stage to be full", "wrong numbers"},
+    {Mistake::epilogue_no_wait, "epilogue-no-wait", "the epilogue does not wait for the last commit", "wrong numbers"},
+    {Mistake::producer_no_wait, "producer-no-wait", "the producer does not wait for the stage to be empty",
+     "wrong numbers"},
+    {Mistake::producer_parity, "producer-parity", "the producer's first wait has parity 0", "deadlock"},
+    {Mistake::expect_too_many, "expect-too-many", "expect_tx names 16 bytes more than the boxes have", "deadlock"},
+    {Mistake::expect_too_few, "expect-too-few", "expect_tx forgets the bytes of B", "mbarrier-tx"},
+    {Mistake::stage_not_released, "stage-not-released", "one commit is skipped", "deadlock"},
+    {Mistake::barrier_not_initialised, "barrier-not-initialised", "one mbarrier is never initialised",
+     "mbarrier-not-initialised"},
+    {Mistake::descriptor_stride, "descriptor-stride", "A's descriptor has half the stride", "wrong numbers"},
+    {Mistake::descriptor_swizzle, "descriptor-swizzle", "B's descriptor names another swizzle than its map",
+     "wrong numbers"},
+    {Mistake::wrong_lanes, "wrong-lanes", "epilogue warps read lanes that are not theirs", "tmem-lane"},
+    {Mistake::load_not_waited, "load-not-waited", "registers of tcgen05.ld are used before wait::ld",
+     "tmem-load-not-waited"},
+    {Mistake::no_dealloc, "no-dealloc", "the kernel ends without dealloc", "tmem-leak"},
+};
+
+/// Step 4 for bf16 inputs and f32 output, with the mistake.
+void launch_mistake(Mistake m, const Problem& p);
+
+}  // namespace gemm
