@@ -1,0 +1,138 @@
+// Fatbin containers as nvcc 13.0.88 writes them. data/tiny_MODE.fatbin come from
+//   extern "C" __global__ void tiny(int* p) { *p = 42; }
+//   nvcc -fatbin --compress-mode=MODE -gencode arch=compute_100a,code=[sm_100a,compute_100a] -gencode
+//   arch=compute_90a,code=compute_90a
+// and tiny_rdc.fatbin from -rdc=true for sm_100a.
+#include "common/tinygpu/cuda/fatbin.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "common/tinygpu/cuda/cubin.h"
+
+namespace tinygpu::cuda {
+namespace {
+
+using Kind = FatbinEntry::Kind;
+
+std::vector<uint8_t> file(const std::string& name) {
+  std::ifstream in(std::string(TEST_DATA) + "/" + name, std::ios::binary);
+  EXPECT_TRUE(in) << name;
+  return {(std::istreambuf_iterator<char>(in)), {}};
+}
+
+const FatbinEntry* find(const std::vector<FatbinEntry>& entries, Kind kind, uint32_t arch) {
+  for (const auto& e : entries)
+    if (e.kind == kind && e.arch == arch) return &e;
+  return nullptr;
+}
+
+class Mode : public testing::TestWithParam<const char*> {};
+
+TEST_P(Mode, HoldsTwoPtxTextsAndACubin) {
+  const auto bytes = file(std::string("tiny_") + GetParam() + ".fatbin");
+  const auto entries = read_fatbin(bytes);
+  ASSERT_EQ(entries.size(), 3u);
+  const FatbinEntry* ptx = find(entries, Kind::ptx, 100);
+  const FatbinEntry* hopper = find(entries, Kind::ptx, 90);
+  const FatbinEntry* cubin = find(entries, Kind::cubin, 100);
+  ASSERT_TRUE(ptx && hopper && cubin);
+  EXPECT_THAT(ptx->image(), testing::HasSubstr(".visible .entry tiny("));
+  EXPECT_THAT(ptx->image(), testing::HasSubstr("42"));
+  EXPECT_EQ(ptx_target(ptx->image()), "sm_100a");
+  EXPECT_EQ(ptx_target(hopper->image()), "sm_90a");
+  EXPECT_EQ(ptx->version_major, 9);
+  EXPECT_EQ(ptx->version_minor, 0);
+  const std::string elf = cubin->image();
+  EXPECT_TRUE(is_elf({reinterpret_cast<const uint8_t*>(elf.data()), elf.size()}));
+}
+
+TEST_P(Mode, CubinTellsRegisters) {
+  const auto bytes = file(std::string("tiny_") + GetParam() + ".fatbin");
+  const std::string elf = find(read_fatbin(bytes), Kind::cubin, 100)->image();
+  const auto kernels = read_cubin({reinterpret_cast<const uint8_t*>(elf.data()), elf.size()});
+  ASSERT_EQ(kernels.count("tiny"), 1u);
+  EXPECT_EQ(kernels.at("tiny").registers, 8u);  // ptxas -v: "Used 8 registers"
+  EXPECT_EQ(kernels.at("tiny").frame_bytes, 0u);
+}
+
+TEST_P(Mode, EveryTruncationIsAnErrorNotACrash) {
+  const auto bytes = file(std::string("tiny_") + GetParam() + ".fatbin");
+  for (size_t n = 0; n < bytes.size(); n += 7) EXPECT_THROW(read_fatbin({bytes.data(), n}), FatbinError) << n;
+}
+
+TEST_P(Mode, DamagedBytesNeverCrash) {
+  const auto good = file(std::string("tiny_") + GetParam() + ".fatbin");
+  for (size_t at = 0; at < good.size(); at += 3) {
+    auto bytes = good;
+    bytes[at] ^= 0xff;
+    try {
+      for (const auto& e : read_fatbin(bytes)) {
+        const std::string image = e.image();
+        read_cubin({reinterpret_cast<const uint8_t*>(image.data()), image.size()});
+      }
+    } catch (const FatbinError& e) {
+      EXPECT_STRNE(e.what(), "");
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Nvcc, Mode, testing::Values("size", "speed", "none", "balance"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(Fatbin, CompressionIsWhatTheModeSays) {
+  auto ptx_flags = [](const char* name) { return find(read_fatbin(file(name)), Kind::ptx, 100)->flags; };
+  EXPECT_TRUE(ptx_flags("tiny_size.fatbin") & FatbinEntry::kZstd);
+  EXPECT_TRUE(ptx_flags("tiny_balance.fatbin") & FatbinEntry::kZstd);
+  EXPECT_TRUE(ptx_flags("tiny_speed.fatbin") & FatbinEntry::kLz4);
+  EXPECT_FALSE(ptx_flags("tiny_none.fatbin") & (FatbinEntry::kLz4 | FatbinEntry::kZstd));
+}
+
+TEST(Fatbin, SameTextInEveryMode) {
+  auto text = [](const char* name) { return find(read_fatbin(file(name)), Kind::ptx, 100)->image(); };
+  const std::string plain = text("tiny_none.fatbin");
+  EXPECT_EQ(text("tiny_size.fatbin"), plain);
+  EXPECT_EQ(text("tiny_speed.fatbin"), plain);
+}
+
+TEST(Fatbin, RelocatableEntriesCarryTheirOptions) {
+  const auto entries = read_fatbin(file("tiny_rdc.fatbin"));
+  const FatbinEntry* ptx = find(entries, Kind::ptx, 100);
+  ASSERT_TRUE(ptx);
+  EXPECT_THAT(ptx->options, testing::HasSubstr("--compile-only"));
+}
+
+TEST(Fatbin, WrappersOfBothVersions) {
+  const auto one = file("tiny_none.fatbin"), two = file("tiny_rdc.fatbin");
+  const FatbinWrapper v1{FatbinWrapper::kMagic, 1, one.data(), nullptr};
+  ASSERT_EQ(containers_of(v1).size(), 1u);
+  EXPECT_EQ(containers_of(v1)[0].data(), one.data());
+  const void* prelinked[] = {one.data(), two.data(), nullptr};
+  const FatbinWrapper v2{FatbinWrapper::kMagic, 2, two.data(), prelinked};
+  ASSERT_EQ(containers_of(v2).size(), 2u);
+  EXPECT_EQ(containers_of(v2)[1].data(), two.data());
+  const FatbinWrapper bad{0x12345678, 1, one.data(), nullptr};
+  EXPECT_THROW(containers_of(bad), FatbinError);
+}
+
+TEST(Fatbin, SectionsHoldContainersBehindEachOther) {
+  auto section = file("tiny_none.fatbin");
+  section.resize((section.size() + 7) / 8 * 8);
+  const auto second = file("tiny_speed.fatbin");
+  section.insert(section.end(), second.begin(), second.end());
+  EXPECT_EQ(read_fatbin_section(section).size(), 6u);
+  EXPECT_TRUE(read_fatbin_section({}).empty());
+}
+
+TEST(Fatbin, TargetIgnoresComments) {
+  EXPECT_EQ(ptx_target("// .target sm_50\n.version 9.0\n.target sm_100a, debug\n"), "sm_100a");
+  EXPECT_EQ(ptx_target(".version 9.0\n.target\tsm_90\n"), "sm_90");
+  EXPECT_EQ(ptx_target("no ptx"), "");
+}
+
+}  // namespace
+}  // namespace tinygpu::cuda
