@@ -13,10 +13,11 @@ constexpr uint32_t kDestination = 0, kSource = kAddressWords, kMbarrier = 2 * kA
 uint32_t checked_bytes(Warp& w, const Op& op, int lane) {
   const uint32_t bytes = w.at<uint32_t>(op.b)[lane];
   if (bytes % 16)
-    w.fault(FaultKind::misaligned_address, "bulk-size",
-            fmt::format("a bulk copy of {} bytes, which is not a multiple of 16", bytes),
-            "round the size up to a multiple of 16 bytes, on both sides and in expect_tx", lane);
-  return bytes;
+    w.report(Severity::error, "bulk-size",
+             fmt::format("a bulk copy of {} bytes, which is not a multiple of 16: the unit copies and counts {}", bytes,
+                         bytes & ~15u),
+             "round the size up to a multiple of 16 bytes, on both sides and in expect_tx", lane);
+  return bytes & ~15u;
 }
 
 uint64_t global_address(Warp& w, const uint32_t* words, int lane) {

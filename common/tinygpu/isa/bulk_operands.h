@@ -71,10 +71,13 @@ inline std::vector<BulkEngine::Landing> landings_of(Warp& w, const Op& op, int l
   }
   std::vector<BulkEngine::Landing> out;
   const uint32_t ctas = uint32_t(w.cluster().ctas.size());
-  if (mask >> ctas || !mask)
+  if (mask >> ctas)
     w.fault(FaultKind::launch_failure, "multicast-mask-wrong",
             fmt::format("a multicast mask of {:#x} in a cluster of {} CTAs", mask, ctas),
             "bit i names the CTA with %cluster_ctarank i; set only bits below %cluster_nctarank", lane);
+  if (!mask)
+    w.report(Severity::warning, "multicast-mask-wrong", "a multicast copy to no CTA at all",
+             "bit i of the mask names the CTA with %cluster_ctarank i", lane);
   for (uint32_t rank = 0; rank < ctas; ++rank) {
     if (!(mask >> rank & 1)) continue;
     uint32_t unused;

@@ -249,9 +249,9 @@ void mbarrier_arrive_on_copies(Warp& w, const Op& op) {
     MBarrier& barrier = mbarrier_at(w.cta(), offset, arrival->origin, "cp.async.mbarrier.arrive");
     if (op.sub) return;
     // Without .noinc the arrival brings its own pending count.
-    if (barrier.pending >= (1u << 20) - 1)
+    if (barrier.pending >= 1u << 20)
       w.fault(FaultKind::launch_failure, "mbarrier-count-range",
-              "cp.async.mbarrier.arrive takes the pending count past 1048575",
+              "cp.async.mbarrier.arrive takes the pending count past 1048576",
               "use .noinc and count these arrivals in mbarrier.init", i);
     ++barrier.pending;
   });

@@ -18,7 +18,6 @@ enum : uint16_t {
   kNoComplete = 16,
   kDrop = 32,
   kParity = 64,
-  kClusterScope = 128,
 };
 
 constexpr uint64_t kUpperHalf = 0xffffffff00000000ull;  // of a token: the lower half is undefined on hardware
@@ -90,8 +89,9 @@ void exec_init(Warp& w, const Op& op) {
       w.report(Severity::warning, "mbarrier-reinit",
                fmt::format("mbarrier.init at shared offset {:#x}, where an mbarrier is live already", offset),
                "end its life with mbarrier.inval first, and let one thread initialise", lane);
-    MBarrier& b = owner.mbarriers.create(offset);
-    b.expected = b.pending = count & 0xfffff;
+    // What ptxas's code stores for any count, also one that does not fit (measured on an H200).
+    const uint32_t negative = (1u << 20) - count;
+    MBarrier& b = owner.mbarriers.create(offset) = MBarrier::from_word(uint64_t(negative << 11) << 32 | negative << 1);
     b.completed_at = w.time();
     b.init_inst = op.inst;
   });
@@ -117,8 +117,12 @@ void exec_arrive(Warp& w, const Op& op) {
     const uint64_t sum = expect || op.b == kNoSlot ? uint64_t(__builtin_popcount(lanes)) : sum_of(w, op.b, lanes);
     const uint32_t count = sum > 0xffffffffu ? 0xffffffffu : uint32_t(sum);
     if (op.dst != kNoSlot) {
-      const uint64_t token = mbarrier_at(owner, offset, who, "an arrive").word() & kUpperHalf;
-      for_lanes(lanes, [&](int i) { w.at<uint64_t>(op.dst)[i] = token; });
+      // One addition, one token for all lanes; but .noComplete adds lane by lane.
+      uint64_t token = mbarrier_at(owner, offset, who, "an arrive").word() & kUpperHalf;
+      for_lanes(lanes, [&](int i) {
+        w.at<uint64_t>(op.dst)[i] = token;
+        if (op.aux & kNoComplete) token += uint64_t(w.at<uint32_t>(op.b)[i]) << 43;
+      });
     }
     Cta* const target = &owner;
     unit.deliver(w, owner, [=](uint64_t now) {
@@ -217,7 +221,7 @@ void exec_try_wait(Warp& w, const Op& op) {
 
 void exec_pending_count(Warp& w, const Op& op) {
   const uint64_t* state = w.at<uint64_t>(op.a);
-  each_lane<uint32_t>(w, op.dst, [&](int i) { return ((1u << 20) - uint32_t(state[i] >> 43 & 0xfffff)) & 0xfffff; });
+  each_lane<uint32_t>(w, op.dst, [&](int i) { return (1u << 20) - uint32_t(state[i] >> 43 & 0xfffff); });
 }
 
 // ---- decoding
@@ -248,6 +252,7 @@ void decode_arrive(Decoder& d, Op& op) {
   decode_object(d, op, d.operand(1), true);
   op.dst = d.dst(d.operand(0));
   if (d.inst->has("expect_tx")) op.aux |= kExpect;
+  if (d.inst->has("noComplete")) op.aux |= kNoComplete;
   if (!d.inst->has("relaxed")) op.aux |= kRelease;
   if (d.has(2)) op.b = d.src(d.operand(2), ptx::Type::u32);
   op.fn = exec_arrive;

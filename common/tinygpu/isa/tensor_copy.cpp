@@ -52,6 +52,28 @@ TensorBox box_of(Warp& w, const Op& op, int lane, const char* verb) {
   return box;
 }
 
+/// What the unit accepts: every operation on every type was tried on an H200.
+bool is_reducible(ReduceOperation operation, TensorElement e) {
+  const bool word = e == TensorElement::u32 || e == TensorElement::s32 || e == TensorElement::u64;
+  switch (operation) {
+    case ReduceOperation::add: return word || e >= TensorElement::f16;
+    case ReduceOperation::min:
+    case ReduceOperation::max:
+      return word || e == TensorElement::s64 || e == TensorElement::f16 || e == TensorElement::bf16;
+    case ReduceOperation::inc:
+    case ReduceOperation::dec: return e == TensorElement::u32;
+    default: return word;
+  }
+}
+
+/// The unit takes boxes at multiples of 128 bytes only (measured on an H200; the manual asks for 16).
+void check_box_address(Warp& w, uint32_t address, int lane) {
+  if (address % 128)
+    w.fault(FaultKind::misaligned_address, "bulk-misaligned",
+            fmt::format("a tensor copy with its box at shared address {:#x}, which is not a multiple of 128", address),
+            "align the buffer to 128 bytes (1024 for a 128-byte swizzle whose phase should start at 0)", lane);
+}
+
 void exec_load(Warp& w, const Op& op) {
   BulkEngine& engine = BulkEngine::of(w);
   for_lanes(w.exec(), [&](int lane) {
@@ -59,6 +81,7 @@ void exec_load(Warp& w, const Op& op) {
     const uint32_t to = shared_address_at(w, op.list + kShared, lane, "a tensor load's destination");
     const uint32_t mbarrier = shared_address_at(w, op.list + kMbarrier, lane, "a tensor load's mbarrier");
     const uint32_t mask = op.aux & kMulticast ? w.at<uint16_t>(op.c)[lane] : 0;
+    check_box_address(w, to, lane);
     charge_issue(w, op, engine.issue_load);
     engine.tensor_load(w, lane, box, landings_of(w, op, lane, to, mbarrier, mask));
   });
@@ -71,17 +94,29 @@ void exec_store(Warp& w, const Op& op) {
     const TensorBox box = box_of(w, op, lane, reduces ? "a tensor reduction" : "a tensor store");
     const uint32_t from = own_offset(w, shared_address_at(w, op.list + kShared, lane, "a tensor store's source"), lane,
                                      "a tensor store's source");
+    check_box_address(w, from, lane);
+    // gather4's rows are positions of their own, every other coordinate starts the box.
+    for (uint32_t i = 0; i < coordinates_of(op); ++i)
+      if (box.tile.at[i] < 0)
+        w.fault(
+            FaultKind::illegal_instruction, "tensor-coordinate-negative",
+            fmt::format("a tensor {} that starts at {} in dimension {}", reduces ? "reduction" : "store",
+                        box.tile.at[i], i),
+            "stores and reductions start inside the tensor's range: clip the box yourself, or shift the tensor's start",
+            lane);
     if (box.map.element == TensorElement::b4x16_p64)
       w.fault(FaultKind::illegal_instruction, "tensormap-load-only", "a tensor store through a map of 16U4_ALIGN16B",
               "16U4_ALIGN16B can only be loaded; store through a map of 16U4_ALIGN8B", lane);
     const ReduceOperation operation = operation_of(op);
     if (reduces) {
-      const bool logic = operation >= ReduceOperation::bit_and;
       const TensorElement e = box.map.element;
-      if (box.map.packed() || (logic && e == TensorElement::s64))
+      if (box.map.packed() || !is_reducible(operation, e))
         w.fault(FaultKind::illegal_instruction, "tensor-reduce-type",
                 fmt::format("a tensor reduction that the unit does not have for {}", name_of(e)),
-                "use UINT64 for .and, .or and .xor of 64-bit elements; packed elements cannot be reduced", lane);
+                "add: UINT32, INT32, UINT64 and floats; min and max: 32- and 64-bit integers, FLOAT16, BFLOAT16; inc "
+                "and dec: UINT32; "
+                "and, or, xor: UINT32, INT32, UINT64",
+                lane);
     }
     charge_issue(w, op, reduces ? engine.issue_reduce : engine.issue_store);
     engine.tensor_store(w, lane, box, from, reduces ? &operation : nullptr);

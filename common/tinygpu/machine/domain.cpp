@@ -109,7 +109,9 @@ void Domain::advance(uint64_t until) {
       uint64_t deadline = second == ~0ull ? until : std::min(until, second + ahead);
       if (timed && event != ~0ull) deadline = std::min(deadline, std::max(event, first + 1));
       now = first;
+      events.horizon = &best->deadline_;
       best->run(std::max(deadline, first + 1));
+      events.horizon = nullptr;
       last_time_ = std::max(last_time_, best->time_);
     }
   } catch (...) {

@@ -13,6 +13,7 @@ void EventQueue::schedule(uint64_t time, uint64_t channel, Action action) {
   Event e{time, seq_++, channel, std::move(action)};
   ++size_;
   if (order_.mode == CompletionOrder::Mode::timed) {
+    if (horizon && time < *horizon) *horizon = time;
     heap_.push_back(std::move(e));
     std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
   } else {

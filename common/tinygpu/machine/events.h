@@ -32,6 +32,9 @@ class EventQueue {
   /// head.
   void run_one();
   CompletionOrder order() const { return order_; }
+  /// Timed: deadline of the warp that is running, or null. An effect scheduled before it cuts the warp's turn short, so that a
+  /// warp that spins on a clock sees what it has started.
+  uint64_t* horizon = nullptr;
 
  private:
   struct Event {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "common/tinygpu/machine/access.h"
 
@@ -92,24 +93,22 @@ MBarrier& mbarrier_at(Cta& owner, uint32_t offset, const Origin& who, const char
               fmt::format("{} on shared offset {:#x} of CTA rank {}, outside its {} bytes", operation, offset,
                           owner.rank, owner.shared.size()),
               "pass the shared-memory address of the mbarrier");
-  if (owner.mbarriers.invalidated(offset)) {
-    // Hardware goes on with the word that inval left in memory (measured on an H200).
-    who.report(
-        Severity::error, "mbarrier-not-initialised",
-        fmt::format("{} on {} after mbarrier.inval", operation, name_of(owner, offset)),
-        "initialise it again with mbarrier.init; the manual leaves this undefined, an H200 goes on with the old state");
-    uint64_t word;
-    std::memcpy(&word, bytes, 8);
-    return owner.mbarriers.create(offset) = MBarrier::from_word(word);
-  }
-  who.fault(FaultKind::launch_failure, "mbarrier-not-initialised",
-            fmt::format("{} on {}, which nobody has initialised", operation, name_of(owner, offset)),
-            "run mbarrier.init in one thread, make it visible (fence.mbarrier_init or a barrier), then use it");
+  // Hardware keeps no list of objects: it goes on with the 8 bytes that lie there (measured on an H200), whatever they
+  // are.
+  const bool ended = owner.mbarriers.invalidated(offset);
+  const std::string message = fmt::format("{} on {}, {}", operation, name_of(owner, offset),
+                                          ended ? "after its mbarrier.inval" : "which nobody has initialised");
+  const char* help = "run mbarrier.init in one thread, make it visible (fence.mbarrier_init or a barrier), then use it";
+  if (!ended && std::strncmp(operation, "an arrive", 9) == 0)
+    who.fault(FaultKind::launch_failure, "mbarrier-not-initialised", message, help);
+  who.report(Severity::error, "mbarrier-not-initialised", message, help);
+  uint64_t word;
+  std::memcpy(&word, bytes, 8);
+  return owner.mbarriers.create(offset) = MBarrier::from_word(word);
 }
 
 void mbarrier_arrive(Cta& owner, uint32_t offset, uint32_t count, uint64_t when, const Origin& who) {
   MBarrier& b = mbarrier_at(owner, offset, who, "an arrive");
-  if (count == 0) return;
   if (count > kCountMask)
     who.fault(FaultKind::launch_failure, "mbarrier-count-range",
               fmt::format("an arrive of {} on {}: counts end at {}", count, name_of(owner, offset), kCountMask),
@@ -121,7 +120,7 @@ void mbarrier_arrive(Cta& owner, uint32_t offset, uint32_t count, uint64_t when,
               "count who arrives in a phase (a warp's lanes each count, and so does every tcgen05.commit) and "
               "initialise with "
               "that number; or wait for the phase before arriving for the next");
-  if (b.phase > 0 && !b.observed) {
+  if (count && b.phase > 0 && !b.observed) {
     b.observed = true;
     who.report(Severity::warning, "mbarrier-phase-unobserved",
                fmt::format("an arrive in phase {} of {} before any thread has seen phase {} complete", b.phase,
@@ -141,7 +140,8 @@ void mbarrier_arrive(Cta& owner, uint32_t offset, uint32_t count, uint64_t when,
 
 void mbarrier_expect_tx(Cta& owner, uint32_t offset, uint64_t bytes, uint64_t when, const Origin& who) {
   MBarrier& b = mbarrier_at(owner, offset, who, "an expect_tx");
-  if (bytes > uint64_t(kTxLimit) || b.tx + int64_t(bytes) > kTxLimit)
+  // The field holds one more than the manual's limit on this side.
+  if (bytes > uint64_t(kTxLimit) || b.tx + int64_t(bytes) > kTxLimit + 1)
     who.fault(FaultKind::launch_failure, "mbarrier-tx-mismatch",
               fmt::format("expect_tx of {} bytes takes {} past {} bytes ({})", bytes, name_of(owner, offset), kTxLimit,
                           state_of(b)),

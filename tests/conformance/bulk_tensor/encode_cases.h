@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tests/conformance/bulk_tensor/random.h"
+#include "tests/conformance/random.h"
 
 namespace conformance {
 
