@@ -1,0 +1,83 @@
+// Round trip: probes 03 and 04, run on tinygpu with the b200 profile, give back the profile's numbers and the published
+// figures that its fits were made from.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "common/tinygpu/timing/profile.h"
+
+namespace {
+
+/// Benchmark name (without its run options) → the counter `cycles`.
+std::map<std::string, double> run(const std::string& probe) {
+  const std::string command =
+      "GEN5_DEVICE=tinygpu GEN5_MACHINE=b200 '" + probe + "' --benchmark_format=json 2>/dev/null";
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  if (!pipe) throw std::runtime_error("cannot run " + probe);
+  std::string text;
+  std::array<char, 65536> buffer;
+  for (size_t n; (n = fread(buffer.data(), 1, buffer.size(), pipe.get())) > 0;) text.append(buffer.data(), n);
+  std::map<std::string, double> cycles;
+  for (const auto& b : nlohmann::json::parse(text).at("benchmarks")) {
+    std::string name = b.at("name");
+    name.resize(std::min(name.size(), name.find("/iterations:")));
+    cycles[name] = b.at("cycles");
+  }
+  return cycles;
+}
+
+/// Within 2 % or one cycle.
+void expect_about(const std::map<std::string, double>& got, const std::string& name, double want) {
+  ASSERT_TRUE(got.contains(name)) << name;
+  EXPECT_NEAR(got.at(name), want, std::max(1.0, 0.02 * want)) << name;
+}
+/// Intervals are averages over a burst: within 2 % or a tenth of a cycle.
+void expect_interval(const std::map<std::string, double>& got, const std::string& name, double want) {
+  ASSERT_TRUE(got.contains(name)) << name;
+  EXPECT_NEAR(got.at(name), want, std::max(0.1, 0.02 * want)) << name;
+}
+
+TEST(Probes, AllocationCosts) {
+  const tinygpu::MachineSpec b200 = tinygpu::load_profile("b200");
+  const auto got = run(GEN5_PROBE_03);
+  for (const char* columns : {"32", "64", "128", "256", "512"}) {
+    expect_about(got, std::string("alloc/") + columns, b200.number("tcgen05.alloc"));
+    expect_about(got, std::string("dealloc/") + columns, b200.number("tcgen05.dealloc"));
+  }
+  expect_about(got, "relinquish", b200.number("tcgen05.relinquish"));
+  expect_about(got, "alloc_contended", b200.number("tcgen05.alloc.contended"));
+  expect_about(got, "alloc_pair", b200.number("tcgen05.alloc"));
+  expect_about(got, "dealloc_pair", b200.number("tcgen05.dealloc"));
+}
+
+TEST(Probes, AccessCosts) {
+  const tinygpu::MachineSpec b200 = tinygpu::load_profile("b200");
+  const auto got = run(GEN5_PROBE_04);
+  expect_about(got, "wait_ld_idle", b200.number("tcgen05.wait.ld"));
+  expect_about(got, "wait_st_idle", b200.number("tcgen05.wait.st"));
+  // Published: QuickRunCUDA catalogue (B300).
+  expect_interval(got, "ld_interval/32x32b_x1/warps:1", 7.47);
+  expect_interval(got, "ld_interval/32x32b_x2/warps:1", 7.47);
+  expect_interval(got, "ld_interval/32x32b_x4/warps:1", 12.96);
+  expect_interval(got, "ld_interval/32x32b_x8/warps:1", 21.46);
+  expect_interval(got, "ld_interval/32x32b_x16/warps:1", 38.47);
+  expect_interval(got, "st_interval/32x32b_x64/warps:1", 49.8);
+  // From the profile's line.
+  const auto ld = [&](double n) {
+    return b200.number("tcgen05.ld.fixed") + n * b200.number("tcgen05.ld.per_register");
+  };
+  expect_interval(got, "ld_interval/32x32b_x128/warps:1", ld(128));
+  expect_interval(got, "ld_interval/16x256b_x8/warps:1", ld(32));
+  // A quarter has one path: four warps do not slow each other down, eight share.
+  expect_interval(got, "ld_interval/32x32b_x16/warps:4", 38.47);
+  expect_interval(got, "ld_interval/32x32b_x16/warps:8", 2 * 38.47);
+  expect_about(got, "ld_latency/32x32b_x16",
+               ld(16) + b200.number("tcgen05.ld.latency") + b200.number("tcgen05.wait.ld"));
+}
+
+}  // namespace
