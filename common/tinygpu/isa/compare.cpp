@@ -167,7 +167,9 @@ Executors executors(Comparison c) {
     case kLe: return maybe_flushed<T, ftz, le<T>>();
     case kGt: return maybe_flushed<T, ftz, gt<T>>();
     case kGe: return maybe_flushed<T, ftz, ge<T>>();
-    case kNum: return maybe_flushed<T, ftz, num<T>>();
+    case kNum:
+      if constexpr (!std::is_integral_v<T>) return maybe_flushed<T, ftz, num<T>>();
+      break;
   }
   return {};
 }

@@ -335,6 +335,53 @@ int32_t s32_toward_zero(float x) {
 int32_t s32_nearest(float x) { return s32_toward_zero(std::nearbyint(x)); }
 float f32_saturated(float x) { return saturate(x); }
 
+/// f32 to a format of 4 to 8 bits, to nearest even, .satfinite: the same steps as nearest<f16>.
+template <const Format& f>
+uint32_t small(float x) {
+  constexpr int kDropped = 23 - f.fraction_bits;
+  constexpr uint32_t kLargest = uint32_t(f.max_finite());
+  constexpr uint32_t kRebias = uint32_t(127 - f.bias()) << 23;
+  // A number whose last bit is the format's smallest subnormal.
+  constexpr float kMagic = std::bit_cast<float>(uint32_t(127 + 23 + 1 - f.bias() - f.fraction_bits) << 23);
+  const uint32_t u = bits_of(x), magnitude = u & 0x7fffffff;
+  const uint32_t normal =
+      (magnitude + ((1u << (kDropped - 1)) - 1) + (magnitude >> kDropped & 1) - kRebias) >> kDropped;
+  const uint32_t subnormal = bits_of(std::bit_cast<float>(magnitude) + kMagic) - bits_of(kMagic);
+  uint32_t r = magnitude < kRebias + (1u << 23) ? subnormal : normal;
+  // The normal path wraps for nothing that is above this bound, infinity included.
+  r = r > kLargest ? kLargest : r;
+  r |= u >> 31 << (f.width() - 1);
+  return magnitude > 0x7f800000 ? uint32_t(f.nan) : r;
+}
+/// d = {a, b} in bytes (nibbles for e2m1): a in the upper one.
+template <const Format& f, bool rectified, class D>
+D small_pair(float a, float b) {
+  constexpr int kStep = f.width() <= 4 ? 4 : 8;
+  // .relu keeps NaN.
+  if (rectified) a = a <= 0 ? 0.0f : a, b = b <= 0 ? 0.0f : b;
+  return D(small<f>(a) << kStep | small<f>(b));
+}
+template <const Format& f, class D>
+ExecFn small_pair_executor(bool rectified) {
+  return rectified ? lanewise<small_pair<f, true, D>> : lanewise<small_pair<f, false, D>>;
+}
+
+/// Two bytes of e4m3 or e5m2 as f16, exactly. An e5m2 is the upper byte of an f16; an e4m3's bits are those of an f16
+/// 2^8 times smaller.
+f16 f16_from_e5m2(uint32_t byte) {
+  const uint32_t r = byte << 8;
+  return f16(uint16_t((r & 0x7fff) > 0x7c00 ? kCanonicalNaN16 : r));
+}
+f16 f16_from_e4m3(uint32_t byte) {
+  const float magnitude = value(f16(uint16_t((byte & 0x7f) << 7))) * 256.0f;
+  const uint32_t r = bits_of(nearest<f16>(magnitude)) | (byte & 0x80) << 8;
+  return f16(uint16_t((byte & 0x7f) == 0x7f ? kCanonicalNaN16 : r));
+}
+template <auto f>
+uint32_t f16_pair(uint16_t pair) {
+  return bits_of(f(pair & 0xffu)) | bits_of(f(uint32_t(pair) >> 8)) << 16;
+}
+
 /// d = {a, b}: a in the upper half.
 template <class T>
 uint32_t pair_of(float a, float b) {
@@ -469,6 +516,23 @@ void decode_packed(Decoder& d, Op& op, Shape from, Shape to) {
     return finish(d, op, c.relu ? lanewise<relu_pair_of<f16>> : lanewise<pair_of<f16>>, CostClass::cvt);
   if (plain_pair && to.element == Element::bf16)
     return finish(d, op, c.relu ? lanewise<relu_pair_of<bf16>> : lanewise<pair_of<bf16>>, CostClass::cvt);
+  if (from.element == Element::f32 && to.count == 2 && c.rounding == Rounding::rn) {
+    const bool half = c.to_width == 2;
+    ExecFn fn = nullptr;
+    switch (to.element) {
+      case Element::e4m3: fn = half ? small_pair_executor<kE4M3, uint16_t>(c.relu) : nullptr; break;
+      case Element::e5m2: fn = half ? small_pair_executor<kE5M2, uint16_t>(c.relu) : nullptr; break;
+      case Element::e2m3: fn = half ? small_pair_executor<kE2M3, uint16_t>(c.relu) : nullptr; break;
+      case Element::e3m2: fn = half ? small_pair_executor<kE3M2, uint16_t>(c.relu) : nullptr; break;
+      case Element::e2m1: fn = c.to_width == 1 ? small_pair_executor<kE2M1, uint8_t>(c.relu) : nullptr; break;
+      default: break;
+    }
+    if (fn) return finish(d, op, fn, CostClass::cvt);
+  }
+  if (to.element == Element::f16 && !c.relu && c.from_width == 2 && c.to_width == 4) {
+    if (from.element == Element::e4m3) return finish(d, op, lanewise<f16_pair<f16_from_e4m3>>, CostClass::cvt);
+    if (from.element == Element::e5m2) return finish(d, op, lanewise<f16_pair<f16_from_e5m2>>, CostClass::cvt);
+  }
   op.b = c.rounding == Rounding::rs ? d.src(d.operand(next), Type::b32) : kNoSlot;
   finish(d, op, convert_packed, CostClass::cvt);
 }

@@ -237,17 +237,28 @@ T three_abs(T a, T b, T c) {
 
 // ---- Decoding ------------------------------------------------------------------------------------------------------
 
+/// For `exact` of an operation that has no .ftz, or whose tiny results are exact.
+struct None {};
+constexpr None kNone;
+
 /// Executor of a rounded operation with its modifiers. Rounding other than to nearest only for f32 and f64.
-template <int N, auto f, auto f_ftz, auto f_directed = f, auto directed_ftz = f_ftz>
+template <int N, auto f, auto exact, auto f_directed = f, auto exact_directed = exact>
 ExecFn rounded(const ptx::Instruction& inst, Op& op) {
   const bool ftz = inst.has("ftz"), sat = inst.has("sat");
   op.sub = uint8_t(rounding_of(inst));
-  if (op.sub == uint8_t(Rounding::rn)) {
-    if (ftz && sat) return lanewise<Modified<f_ftz>::sat, N>;
-    return ftz ? lanewise<f_ftz, N> : sat ? lanewise<Modified<f>::sat, N> : lanewise<f, N>;
+  const bool nearest_even = op.sub == uint8_t(Rounding::rn);
+  if (!ftz) {
+    if (nearest_even) return sat ? lanewise<Modified<f>::sat, N> : lanewise<f, N>;
+    return sat ? directed<Modified<f_directed>::sat, N> : directed<f_directed, N>;
   }
-  if (ftz && sat) return directed<Modified<directed_ftz>::sat, N>;
-  return ftz ? directed<directed_ftz, N> : sat ? directed<Modified<f_directed>::sat, N> : directed<f_directed, N>;
+  if constexpr (std::is_same_v<decltype(exact), const None>) {
+    if (nearest_even) return sat ? lanewise<Modified<Modified<f>::ftz>::sat, N> : lanewise<Modified<f>::ftz, N>;
+    return sat ? directed<Modified<Modified<f_directed>::ftz>::sat, N> : directed<Modified<f_directed>::ftz, N>;
+  } else {
+    constexpr auto slow = FlushTiny<f_directed, exact_directed>::call;
+    if (nearest_even) return sat ? lanewise<Modified<FlushTiny<f, exact>::call>::sat, N> : flushing<f, exact, N>;
+    return sat ? directed<Modified<slow>::sat, N> : directed<slow, N>;
+  }
 }
 template <class T, int N>
 ExecFn rounded_fma16(const ptx::Instruction& inst) {
@@ -267,12 +278,12 @@ ExecFn rounded_fma16(const ptx::Instruction& inst) {
 template <class T, int N>
 ExecFn rounded_binary(const ptx::Instruction& inst, Op& op) {
   const std::string_view o = inst.opcode;
-  if (o == "add") return rounded<N, add<T>, Modified<add<T>>::ftz>(inst, op);
-  if (o == "sub") return rounded<N, sub<T>, Modified<sub<T>>::ftz>(inst, op);
+  if (o == "add") return rounded<N, add<T>, kNone>(inst, op);
+  if (o == "sub") return rounded<N, sub<T>, kNone>(inst, op);
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, f16>)
-    return rounded<N, mul<T>, FlushTiny<mul<T>, exact_mul<T>>::call>(inst, op);
+    return rounded<N, mul<T>, exact_mul<T>>(inst, op);
   else
-    return rounded<N, mul<T>, mul<T>>(inst, op);  // f64 and bf16 have no .ftz
+    return rounded<N, mul<T>, kNone>(inst, op);  // f64 and bf16 have no .ftz
 }
 template <class T, int N>
 ExecFn rounded16(const ptx::Instruction& inst) {
@@ -284,21 +295,20 @@ template <int N>
 ExecFn rounded32(const ptx::Instruction& inst, Op& op) {
   if (inst.opcode != "fma" && inst.opcode != "mad") return rounded_binary<float, N>(inst, op);
   constexpr float (*under_mode)(float, float, float) = fma_directed;
-  return rounded<N, fma<float>, FlushTiny<fma<float>, exact_fma<float>>::call, under_mode,
-                 FlushTiny<under_mode, exact_fma_directed>::call>(inst, op);
+  return rounded<N, fma<float>, exact_fma<float>, under_mode, exact_fma_directed>(inst, op);
 }
 ExecFn rounded64(const ptx::Instruction& inst, Op& op) {
   if (inst.opcode != "fma" && inst.opcode != "mad") return rounded_binary<double, 1>(inst, op);
   constexpr double (*under_mode)(double, double, double) = fma_directed;
-  return rounded<1, fma<double>, fma<double>, under_mode>(inst, op);
+  return rounded<1, fma<double>, kNone, under_mode>(inst, op);
 }
 
 template <class T>
 ExecFn mixed(const ptx::Instruction& inst, Op& op) {
   const std::string_view o = inst.opcode;
-  if (o == "add") return rounded<1, add_mixed<T>, add_mixed<T>>(inst, op);  // no .ftz
-  if (o == "sub") return rounded<1, sub_mixed<T>, sub_mixed<T>>(inst, op);
-  return rounded<1, fma_mixed<T>, fma_mixed<T>, fma_mixed_directed<T>>(inst, op);
+  if (o == "add") return rounded<1, add_mixed<T>, kNone>(inst, op);  // no .ftz
+  if (o == "sub") return rounded<1, sub_mixed<T>, kNone>(inst, op);
+  return rounded<1, fma_mixed<T>, kNone, fma_mixed_directed<T>>(inst, op);
 }
 
 void decode_mixed(Decoder& d, Op& op) {
@@ -330,12 +340,13 @@ void decode_rounded(Decoder& d, Op& op) {
 template <class T, int N, auto f>
 ExecFn extremum_of(const ptx::Instruction& inst, bool three_inputs) {
   const bool ftz = inst.has("ftz");
-  if (three_inputs) {
-    constexpr auto plain = three<T, f>;
-    constexpr auto magnitudes = three_abs<T, f>;
-    if (inst.has("abs")) return ftz ? lanewise<Modified<magnitudes>::ftz, N> : lanewise<magnitudes, N>;
-    return ftz ? lanewise<Modified<plain>::ftz, N> : lanewise<plain, N>;
-  }
+  if constexpr (std::is_same_v<T, float>)
+    if (three_inputs) {
+      constexpr auto plain = three<T, f>;
+      constexpr auto magnitudes = three_abs<T, f>;
+      if (inst.has("abs")) return ftz ? lanewise<Modified<magnitudes>::ftz, N> : lanewise<magnitudes, N>;
+      return ftz ? lanewise<Modified<plain>::ftz, N> : lanewise<plain, N>;
+    }
   if (inst.has("xorsign")) {
     constexpr auto g = xorsign<T, f>;
     return ftz ? lanewise<Modified<g>::ftz, N> : lanewise<g, N>;

@@ -132,9 +132,20 @@ inline float fused(float a, float b, float c) {
 #endif
 }
 inline double fused(double a, double b, double c) { return std::fma(a, b, c); }
-template <class T>
-inline T fused16(T a, T b, T c) {
-  return nearest<T>(round_to_odd(sum_to_odd(double(value(a)) * value(b), value(c))));
+/// The same sum in float.
+inline float sum_to_odd(float a, float b) {
+  const float s = a + b;
+  const float t = s - a;
+  const float error = (a - (s - t)) + (b - t);
+  const uint32_t u = bits_of(s);
+  const bool inward = (error < 0) != (s < 0);
+  const uint32_t odd = (u & 1) ? u : inward ? u - 1 : u + 1;
+  return (error < 0 || error > 0) ? std::bit_cast<float>(odd) : s;
+}
+/// f16 products are exact in float, bf16 products need double's exponents.
+inline f16 fused16(f16 a, f16 b, f16 c) { return nearest<f16>(sum_to_odd(value(a) * value(b), value(c))); }
+inline bf16 fused16(bf16 a, bf16 b, bf16 c) {
+  return nearest<bf16>(round_to_odd(sum_to_odd(double(value(a)) * value(b), double(value(c)))));
 }
 
 // ---- Any format, any rounding --------------------------------------------------------------------------------------
@@ -304,14 +315,18 @@ inline double flush(double x) { return x; }  // f64 has no .ftz
 inline f16 flush(f16 x) { return (bits_of(x) & 0x7c00) ? x : f16(uint16_t(bits_of(x) & 0x8000)); }
 inline bf16 flush(bf16 x) { return (bits_of(x) & 0x7f80) ? x : bf16(uint16_t(bits_of(x) & 0x8000)); }
 
-inline f16 saturate(f16 x) { return nearest<f16>(saturate(value(x))); }
-inline bf16 saturate(bf16 x) { return nearest<bf16>(saturate(value(x))); }
+template <class T>
+inline T saturate16(T x, T one) {
+  const float v = value(x);
+  return v > 0.0f ? (v < 1.0f ? x : one) : T(0);
+}
+inline f16 saturate(f16 x) { return saturate16(x, f16(0x3c00)); }
+inline bf16 saturate(bf16 x) { return saturate16(x, bf16(0x3f80)); }
 
 /// .relu: negative numbers and −0 become +0, NaN stays.
 template <class T>
 inline T relu(T x) {
-  const auto v = value(x);
-  return v != v ? x : v > 0 ? x : T(0);
+  return !(value(x) <= 0) ? x : T(0);
 }
 
 /// .ftz looks at the result rounded as if exponents had no lower end (H200): what rounds up to the smallest normal
@@ -341,6 +356,34 @@ struct FlushTiny<f, exact, R (*)(A...)> {
     return tiny<R>(exact(flush(a)...)) ? signed_zero(r) : r;
   }
 };
+
+/// True where a result needs FlushTiny's look at the exact value: only the smallest normal number is in doubt.
+inline bool in_doubt(float r) { return (bits_of(r) & 0x7fffffff) == 0x00800000; }
+inline bool in_doubt(f16 r) { return (bits_of(r) & 0x7fff) == 0x0400; }
+
+/// Executor of f with .ftz by the plain rule, and by the exact one when a lane is in doubt.
+template <auto f, auto exact, int N = 1>
+void flushing(Warp& w, const Op& op) {
+  using S = Signature<std::decay_t<decltype(f)>>;
+  using D = typename S::Result;
+  S::with_types([&](auto... type) {
+    const uint32_t slots[] = {op.a, op.b, op.c};
+    [&]<size_t... I>(std::index_sequence<I...>) {
+      const auto values = std::make_tuple(
+          static_cast<const typename decltype(type)::type*>(w.at<typename decltype(type)::type>(slots[I]))...);
+      D result[32 * N];
+      uint32_t doubt = 0;
+      for (int j = 0; j < 32 * N; ++j) {
+        result[j] = flush(f(flush(std::get<I>(values)[j])...));
+        doubt |= uint32_t(in_doubt(result[j]));
+      }
+      if (doubt)
+        for (int j = 0; j < 32 * N; ++j) result[j] = FlushTiny<f, exact>::call(std::get<I>(values)[j]...);
+      each_element<D, N>(w, op.dst, [&](int j) { return result[j]; });
+    }
+    (std::make_index_sequence<S::arity>{});
+  });
+}
 
 template <auto f, class = std::decay_t<decltype(f)>>
 struct Modified;

@@ -32,21 +32,36 @@ T cnot(T a) {
   return T(a == 0);
 }
 
-/// Bit (a b c) of the truth table: the union of its minterms.
-uint32_t lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table) {
-  const auto term = [&](int n) {
-    const uint32_t minterm = (n & 4 ? a : ~a) & (n & 2 ? b : ~b) & (n & 1 ? c : ~c);
-    return minterm & (0 - (table >> n & 1));
-  };
-  return term(0) | term(1) | term(2) | term(3) | term(4) | term(5) | term(6) | term(7);
+/// The function that a truth table names (bit 4a + 2b + c) as an exclusive or of products: coefficient n is for the
+/// product of the operands in n's bits.
+uint32_t products_of(uint32_t table) {
+  for (int bit : {1, 2, 4})
+    for (int n = 0; n < 8; ++n)
+      if (n & bit) table ^= (table >> (n ^ bit) & 1) << n;
+  return table;
+}
+/// op.imm: products_of(table), so the loop's masks are the same for every lane.
+template <class Store>
+void lop3_lanes(Warp& w, const Op& op, Store&& store) {
+  const uint32_t *a = w.at<uint32_t>(op.a), *b = w.at<uint32_t>(op.b), *c = w.at<uint32_t>(op.c);
+  const auto mask = [&](int n) { return 0 - (uint32_t(op.imm) >> n & 1); };
+  const uint32_t one = mask(0), mc = mask(1), mb = mask(2), mbc = mask(3), ma = mask(4), mac = mask(5), mab = mask(6),
+                 mabc = mask(7);
+  store([=](int i) {
+    const uint32_t x = a[i], y = b[i], z = c[i], yz = y & z, xz = x & z;
+    return one ^ (z & mc) ^ (y & mb) ^ (yz & mbc) ^ (x & ma) ^ (xz & mac) ^ (x & y & mab) ^ (x & yz & mabc);
+  });
+}
+void lop3(Warp& w, const Op& op) {
+  lop3_lanes(w, op, [&](auto f) { each_lane<uint32_t>(w, op.dst, f); });
 }
 
-/// d | p = lop3, p = (d != 0) BoolOp q; op.sub: 1 and, 2 or. op.list: p's slot, q's slot, table.
+/// d | p = lop3, p = (d != 0) BoolOp q; op.sub: 1 and, 2 or. op.list: p's slot, q's slot.
 void lop3_predicate(Warp& w, const Op& op) {
-  const uint32_t *a = w.at<uint32_t>(op.a), *b = w.at<uint32_t>(op.b), *c = w.at<uint32_t>(op.c),
-                 *table = w.at<uint32_t>(op.d);
   uint32_t result[32], nonzero = 0;
-  for (int i = 0; i < 32; ++i) result[i] = lop3(a[i], b[i], c[i], table[i]);
+  lop3_lanes(w, op, [&](auto f) {
+    for (int i = 0; i < 32; ++i) result[i] = f(i);
+  });
   for (int i = 0; i < 32; ++i) nonzero |= uint32_t(result[i] != 0) << i;
   const uint32_t q = w.pred(op.list[1]);
   const uint32_t p = op.sub == 1 ? nonzero & q : nonzero | q;
@@ -265,10 +280,10 @@ void decode_lop3(Decoder& d, Op& op) {
   op.a = d.src(d.operand(1), Type::b32);
   op.b = d.src(d.operand(2), Type::b32);
   op.c = d.src(d.operand(3), Type::b32);
-  op.d = d.src(d.operand(4), Type::u32);
+  op.imm = products_of(uint32_t(d.operand(4).bits) & 0xff);  // the table is an immediate
   if (!with_predicate) {
     op.dst = d.dst(dst);
-    return finish(d, op, lanewise<lop3>, CostClass::alu);
+    return finish(d, op, lop3, CostClass::alu);
   }
   op.dst = d.dst(dst.elems.at(0));
   op.sub = d.inst->has("and") ? 1 : 2;

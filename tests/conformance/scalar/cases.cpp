@@ -327,29 +327,31 @@ std::string reg_type(int bits) { return bits == 0 ? "pred" : "b" + std::to_strin
 
 }  // namespace
 
+Case parse_case(const std::string& line) {
+  Case c;
+  c.line = line;
+  const size_t first = line.find(" | "), second = line.find(" | ", first + 3);
+  // `$0|$1` has bars without spaces, so " | " separates fields.
+  if (first == std::string::npos || second == std::string::npos)
+    throw std::runtime_error("cannot read the case " + line);
+  c.text = line.substr(0, first);
+  const auto operands = [](const std::string& words) {
+    std::vector<Operand> v;
+    std::istringstream s(words);
+    for (std::string w; s >> w;) v.push_back({w, register_bits(w)});
+    return v;
+  };
+  c.dst = operands(line.substr(first + 3, second - first - 3));
+  c.src = operands(line.substr(second + 3));
+  return c;
+}
+
 std::vector<Case> read_cases(const std::string& path) {
   std::ifstream in(path);
   if (!in) throw std::runtime_error("cannot read " + path);
   std::vector<Case> out;
-  for (std::string line; std::getline(in, line);) {
-    if (line.empty()) continue;
-    Case c;
-    c.line = line;
-    const size_t first = line.find(" | "), second = line.find(" | ", first + 3);
-    // `$0|$1` has bars without spaces, so " | " separates fields.
-    if (first == std::string::npos || second == std::string::npos)
-      throw std::runtime_error("cannot read the case " + line);
-    c.text = line.substr(0, first);
-    const auto operands = [](const std::string& words) {
-      std::vector<Operand> v;
-      std::istringstream s(words);
-      for (std::string w; s >> w;) v.push_back({w, register_bits(w)});
-      return v;
-    };
-    c.dst = operands(line.substr(first + 3, second - first - 3));
-    c.src = operands(line.substr(second + 3));
-    out.push_back(c);
-  }
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty()) out.push_back(parse_case(line));
   return out;
 }
 

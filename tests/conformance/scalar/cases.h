@@ -27,6 +27,8 @@ constexpr size_t kTuples = 16384;
 constexpr size_t kKept = 512;
 constexpr size_t kHashed = 1024;  // tuples per hash
 
+/// One line `text | destinations | sources`. Throws std::runtime_error if it cannot be read.
+Case parse_case(const std::string& line);
 /// Lines of cases.txt. Throws std::runtime_error on one it cannot read.
 std::vector<Case> read_cases(const std::string& path);
 

@@ -1,0 +1,55 @@
+// How fast the interpreter runs dependent scalar instructions: 8 warps of one CTA, one host core.
+#include <benchmark/benchmark.h>
+
+#include <sstream>
+
+#include "tests/support/run_ptx.h"
+
+namespace {
+
+constexpr int kUnrolled = 64, kRounds = 4096, kWarps = 8;
+
+/// A loop of kUnrolled dependent copies of `instruction` on %x.
+std::string loop_of(const std::string& instruction, const std::string& reg_type) {
+  std::ostringstream s;
+  s << ".visible .entry k(.param .u64 out)\n{\n  .reg ." << reg_type
+    << " %x, %a, %b;\n  .reg .b32 %i, %t;\n  .reg .b64 %p;\n  .reg .pred %q;\n"
+    << "  mov.u32 %t, %tid.x;\n  mov." << reg_type << " %x, 0;\n  mov." << reg_type << " %a, 1065353216;\n  mov."
+    << reg_type << " %b, 1065353217;\n  mov.u32 %i, 0;\nLOOP:\n";
+  for (int i = 0; i < kUnrolled; ++i) s << "  " << instruction << "\n";
+  s << "  add.s32 %i, %i, 1;\n  setp.lt.s32 %q, %i, " << kRounds << ";\n  @%q bra LOOP;\n"
+    << "  ld.param.u64 %p, [out];\n  mad.wide.u32 %p, %t, 8, %p;\n  st.global." << reg_type
+    << " [%p], %x;\n  ret;\n}\n";
+  return s.str();
+}
+
+void run(benchmark::State& state, const std::string& instruction, const std::string& reg_type = "b32") {
+  tinygpu::test::RunPtx machine(loop_of(instruction, reg_type));
+  const uint64_t out = machine.buffer<uint64_t>(kWarps * 32);
+  for (auto _ : state) machine.launch("k", tinygpu::Dim3{1, 1, 1}, tinygpu::Dim3{kWarps * 32, 1, 1}, out);
+  const double warp_instructions = double(state.iterations()) * kUnrolled * kRounds * kWarps;
+  state.counters["lane_instructions/s"] = benchmark::Counter(warp_instructions * 32, benchmark::Counter::kIsRate);
+  state.counters["warp_instructions/s"] = benchmark::Counter(warp_instructions, benchmark::Counter::kIsRate);
+}
+
+#define BENCH(name, ...) \
+  BENCHMARK_CAPTURE(run, name, __VA_ARGS__)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime()
+BENCH(add_s32, "add.s32 %x, %x, %a;");
+BENCH(fma_rn_f32, "fma.rn.f32 %x, %x, %a, %b;");
+BENCH(mad_lo_s32, "mad.lo.s32 %x, %x, %a, %b;");
+BENCH(lop3_b32, "lop3.b32 %x, %x, %a, %b, 0x96;");
+BENCH(add_s64, "add.s64 %x, %x, %a;", "b64");
+BENCH(fma_rn_ftz_f32, "fma.rn.ftz.f32 %x, %x, %a, %b;");
+BENCH(fma_rm_f32, "fma.rm.f32 %x, %x, %a, %b;");
+BENCH(fma_rn_f16x2, "fma.rn.f16x2 %x, %x, %a, %b;");
+BENCH(fma_rn_bf16x2, "fma.rn.bf16x2 %x, %x, %a, %b;");
+BENCH(fma_rn_f32x2, "fma.rn.f32x2 %x, %x, %a, %b;", "b64");
+BENCH(ex2_approx_f32, "ex2.approx.f32 %x, %x;");
+BENCH(div_rn_f32, "div.rn.f32 %x, %x, %a;");
+BENCH(cvt_rn_bf16x2_f32, "cvt.rn.bf16x2.f32 %x, %x, %a;");
+BENCH(cvt_rn_satfinite_e4m3x2_f32, "{ .reg .b16 t; cvt.rn.satfinite.e4m3x2.f32 t, %x, %a; mov.b32 %x, {t, t}; }");
+BENCH(setp_selp, "{ .reg .pred p; setp.lt.s32 p, %x, %a; selp.b32 %x, %a, %b, p; }");
+
+}  // namespace
+
+BENCHMARK_MAIN();
