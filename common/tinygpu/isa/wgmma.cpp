@@ -1,7 +1,189 @@
+// wgmma (PTX ISA 9.7.15): mma_async, fence, commit_group, wait_group. engines/wgmma_unit.h says when results land.
+//   wgmma.mma_async.sync.aligned.mMnNkK.D.A.B d, a-desc | {a}, b-desc, scale-d {, imm-scale-a, imm-scale-b {, trans…}}
+#include <string>
+
+#include "common/tinygpu/engines/wgmma_unit.h"
 #include "common/tinygpu/isa/families.h"
 
 TINYGPU_ISA_BEGIN
+namespace {
 
-Table wgmma_table() { return {nullptr, nullptr}; }
+using numerics::Format;
+using ptx::Operand;
+
+enum : uint32_t {  // bits of Op::imm above the 8 of N − 1
+  kNegateA = 1 << 8,
+  kNegateB = 1 << 9,
+  kTransposeA = 1 << 10,
+  kTransposeB = 1 << 11,
+  kSaturate = 1 << 12,
+  kAInRegisters = 1 << 13,
+};
+
+BlockReason waiting() { return {BlockReason::Kind::async_group, "wgmma.wait_group", nullptr, 0, kAsyncWgmma, 0}; }
+
+void mma(Warp& w, const Op& op);
+void commit(Warp& w, const Op&);
+void wait(Warp& w, const Op& op);
+
+void fence(Warp& w, const Op&) { w.converged(~0u); }
+
+/// Runs before an op that may touch registers of a wgmma that nobody has waited for.
+void check_pending(Warp& w, const Op& op) {
+  if (op.fn == mma || op.fn == commit || op.fn == wait || op.fn == fence) return;
+  std::vector<uint32_t> slots{op.dst, op.dst2, op.a, op.b, op.c, op.d};
+  slots.insert(slots.end(), op.list, op.list + op.list_size);
+  std::erase(slots, kNoSlot);
+  Warpgroup& group = Warpgroup::of(w);
+  if (!group.in_flight(w, slots)) return;
+  w.report(Severity::warning, "wgmma-not-waited",
+           "this instruction touches a register of an accumulator that a wgmma.mma_async is still working on",
+           "put wgmma.wait_group before the first use of the accumulator");
+  // In timed order the value is waited for, as hardware's scoreboard would at best; in the others it is garbage.
+  if (w.domain().events.order().mode == CompletionOrder::Mode::timed)
+    w.block(waiting(), true);
+  else
+    group.poison(w);
+}
+
+void mma(Warp& w, const Op& op) {
+  if (!w.converged(~0u)) return;
+  WgmmaForm f;
+  f.d = WgmmaForm::Result(op.sub);
+  f.a = Format(op.aux & 255);
+  f.b = Format(op.aux >> 8);
+  const uint32_t bits = uint32_t(op.imm);
+  f.n = (bits & 255) + 1;
+  f.negate_a = bits & kNegateA;
+  f.negate_b = bits & kNegateB;
+  f.a_mn_major = bits & kTransposeA;
+  f.b_mn_major = bits & kTransposeB;
+  f.saturate = bits & kSaturate;
+  f.a_in_registers = bits & kAInRegisters;
+  f.accumulate = w.pred(op.c) & 1;
+  const uint32_t registers = f.d == WgmmaForm::Result::f16 ? f.n / 4 : f.n / 2;
+  std::vector<uint32_t> d(op.list, op.list + registers), a(op.list + registers, op.list + op.list_size);
+  if (!f.a_in_registers) f.a_descriptor = w.at<uint64_t>(op.a)[0];
+  f.b_descriptor = w.at<uint64_t>(op.b)[0];
+  const auto checked = [&](uint64_t raw) {
+    if (auto p = check_wgmma(MatrixDescriptor::wgmma(raw)))
+      w.fault(FaultKind::illegal_instruction, "matrix-descriptor", p->sentence(),
+              "encode the descriptor for wgmma: offsets in units of 16 bytes, swizzle code in bits 63:62");
+  };
+  if (!f.a_in_registers) checked(f.a_descriptor);
+  checked(f.b_descriptor);
+  if (w.pending.empty()) w.pending.push_back({kAsyncWgmma, 0, 0, op.inst});
+  w.pending_check = check_pending;
+  Warpgroup::of(w).issue(w, f, d, a);
+}
+
+void commit(Warp& w, const Op&) {
+  if (!w.converged(~0u)) return;
+  Warpgroup::of(w).commit(w);
+}
+
+void wait(Warp& w, const Op& op) {
+  if (!w.converged(~0u)) return;
+  Warpgroup& group = Warpgroup::of(w);
+  uint64_t when = 0;
+  if (!group.completed(w, uint32_t(op.imm), when)) {
+    w.block(waiting(), true);
+    return;
+  }
+  w.advance_to(when);
+  if (op.imm == 0) {
+    group.settle(w);
+    w.pending.clear();
+  }
+}
+
+Format operand_format(Decoder& d, ptx::Type t) {
+  switch (t) {
+    case ptx::Type::f16: return Format::f16;
+    case ptx::Type::bf16: return Format::bf16;
+    case ptx::Type::tf32: return Format::tf32;
+    case ptx::Type::e4m3: return Format::e4m3;
+    case ptx::Type::e5m2: return Format::e5m2;
+    case ptx::Type::s8: return Format::s8;
+    case ptx::Type::u8: return Format::u8;
+    default: d.not_modelled("operand type");
+  }
+}
+
+/// N of ".m64nNkK".
+uint32_t columns(Decoder& d) {
+  const std::string shape(d.inst->after("m64n"));
+  if (shape.empty()) d.not_modelled("shape");
+  return uint32_t(std::stoul(shape));
+}
+
+bool literal(Decoder& d, size_t i, int64_t value) { return d.has(i) && d.operand(i).bits == value; }
+
+void decode_mma(Decoder& d, Op& op) {
+  const ptx::Instruction& in = *d.inst;
+  op.fn = mma;
+  op.cost = CostClass::async_issue;
+  if (in.types.size() != 3) d.not_modelled();
+  op.sub = uint8_t(in.type(0) == ptx::Type::f32   ? WgmmaForm::Result::f32
+                   : in.type(0) == ptx::Type::f16 ? WgmmaForm::Result::f16
+                                                  : WgmmaForm::Result::s32);
+  op.aux = uint16_t(unsigned(operand_format(d, in.type(1))) | unsigned(operand_format(d, in.type(2))) << 8);
+  uint32_t bits = columns(d) - 1;
+  std::vector<uint32_t> slots;
+  for (const Operand& e : d.operand(0).elems) {
+    d.src(e, ptx::Type::b32);
+    slots.push_back(d.dst(e));
+  }
+  d.async_dst(slots, kAsyncWgmma);
+  const bool registers = d.operand(1).kind == Operand::Kind::vector;
+  if (registers) {
+    bits |= kAInRegisters;
+    for (const Operand& e : d.operand(1).elems) slots.push_back(d.src(e, ptx::Type::b32));
+  } else {
+    op.a = d.src(d.operand(1), ptx::Type::b64);
+  }
+  d.set_list(op, slots);
+  op.b = d.src(d.operand(2), ptx::Type::b64);
+  op.c = d.pred(d.operand(3));
+  if (literal(d, 4, -1)) bits |= kNegateA;
+  if (literal(d, 5, -1)) bits |= kNegateB;
+  if (registers) {
+    if (literal(d, 6, 1)) bits |= kTransposeB;
+  } else {
+    if (literal(d, 6, 1)) bits |= kTransposeA;
+    if (literal(d, 7, 1)) bits |= kTransposeB;
+  }
+  if (in.has("satfinite")) bits |= kSaturate;
+  op.imm = bits;
+}
+
+void decode_fence(Decoder&, Op& op) {
+  op.fn = fence;
+  op.cost = CostClass::fence;
+}
+
+void decode_commit(Decoder&, Op& op) {
+  op.fn = commit;
+  op.cost = CostClass::async_issue;
+}
+
+void decode_wait(Decoder& d, Op& op) {
+  op.fn = wait;
+  op.cost = CostClass::async_issue;
+  op.imm = d.operand(0).bits;
+  // Registers of groups that may stay in flight stay marked.
+  if (op.imm == 0) d.async_wait(kAsyncWgmma);
+}
+
+constexpr Entry kTable[] = {
+    {"wgmma.mma_async", decode_mma},
+    {"wgmma.fence", decode_fence},
+    {"wgmma.commit_group", decode_commit},
+    {"wgmma.wait_group", decode_wait},
+};
+
+}  // namespace
+
+Table wgmma_table() { return {std::begin(kTable), std::end(kTable)}; }
 
 TINYGPU_ISA_END
