@@ -62,12 +62,12 @@ TEST_P(Mode, CubinTellsRegisters) {
 
 TEST_P(Mode, EveryTruncationIsAnErrorNotACrash) {
   const auto bytes = file(std::string("tiny_") + GetParam() + ".fatbin");
-  for (size_t n = 0; n < bytes.size(); n += 7) EXPECT_THROW(read_fatbin({bytes.data(), n}), FatbinError) << n;
+  for (size_t n = 0; n < bytes.size(); n += 31) EXPECT_THROW(read_fatbin({bytes.data(), n}), FatbinError) << n;
 }
 
 TEST_P(Mode, DamagedBytesNeverCrash) {
   const auto good = file(std::string("tiny_") + GetParam() + ".fatbin");
-  for (size_t at = 0; at < good.size(); at += 3) {
+  for (size_t at = 0; at < good.size(); at += 13) {
     auto bytes = good;
     bytes[at] ^= 0xff;
     try {

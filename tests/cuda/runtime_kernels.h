@@ -2,20 +2,26 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
-void saxpy(int n, float a, const float* x, float* y);
-void fill_shared(int* out, int n);
-void write_symbols(int value);
-void read_symbols(int* out);
-void cluster_ranks(unsigned* out);
-void fixed_cluster(unsigned* out);
-void bounded(int* out);
-void store_at(int* p);
-void store_misaligned(char* p);
-void fail_assert(int value);
-void stop_here();
-void print_values(int n);
-void wait_forever();
-void grid_sum(const int* in, int* out, int n);
+#ifdef __CUDACC__
+#define KERNEL __global__
+#else
+#define KERNEL  // the host stub has the kernel's name
+#endif
+
+KERNEL void saxpy(int n, float a, const float* x, float* y);
+KERNEL void fill_shared(int* out, int n);
+KERNEL void write_symbols(int value);
+KERNEL void read_symbols(int* out);
+KERNEL void cluster_ranks(unsigned* out);
+KERNEL void fixed_cluster(unsigned* out);
+KERNEL void bounded(int* out);
+KERNEL void store_at(int* p);
+KERNEL void store_misaligned(char* p);
+KERNEL void fail_assert(int value);
+KERNEL void stop_here();
+KERNEL void print_values(int n);
+KERNEL void wait_forever();
+KERNEL void grid_sum(const int* in, int* out, int n);
 extern const void* const counter_symbol;
 extern const void* const table_symbol;
 int managed_value();

@@ -17,8 +17,9 @@ constexpr ErrorCode kCodes[] = {
 
 }  // namespace
 
-CUresult error_of(FaultKind kind) {
-  switch (kind) {
+CUresult error_of(const Diagnosis& d) {
+  if (d.code == "tmem-leak") return CUDA_ERROR_TENSOR_MEMORY_LEAK;
+  switch (d.kind) {
     case FaultKind::illegal_address: return CUDA_ERROR_ILLEGAL_ADDRESS;
     case FaultKind::misaligned_address: return CUDA_ERROR_MISALIGNED_ADDRESS;
     case FaultKind::illegal_instruction: return CUDA_ERROR_ILLEGAL_INSTRUCTION;

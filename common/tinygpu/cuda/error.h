@@ -17,7 +17,7 @@ constexpr CUresult kInvalidMemcpyDirection = CUresult(21);
 constexpr CUresult kInvalidDeviceFunction = CUresult(98);
 
 /// What hardware reports for a fault.
-CUresult error_of(FaultKind kind);
+CUresult error_of(const Diagnosis& d);
 
 /// One code of either API; a name is empty where that API has none.
 struct ErrorCode {

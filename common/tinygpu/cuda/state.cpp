@@ -48,7 +48,7 @@ void State::fault(const Diagnosis& d) {
   synchronize();
   std::fflush(stdout);
   std::fputs(d.render().c_str(), stderr);
-  sticky = error_of(d.kind);
+  sticky = error_of(d);
 }
 
 Module* State::add_module(std::unique_ptr<Module> m) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/tinygpu/machine/gpu.h"
+#include "common/tinygpu/program/environment_register.h"
 
 namespace tinygpu {
 
@@ -18,6 +19,8 @@ void special_values(const Warp& w, Special s, uint64_t lanes[32]) {
     for (uint32_t i = 0; i < 32; ++i) lanes[i] = f(i);
   };
   auto thread = [&](uint32_t lane) { return uint64_t(w.index()) * 32 + lane; };
+  if (s == environment_register(1)) return all(c.grid_workspace >> 32);
+  if (s == environment_register(2)) return all(c.grid_workspace & 0xffffffff);
   switch (s) {
     case Special::tid_x: each([&](uint32_t i) { return thread(i) % c.block.x; }); break;
     case Special::tid_y: each([&](uint32_t i) { return thread(i) / c.block.x % c.block.y; }); break;

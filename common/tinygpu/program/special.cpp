@@ -1,5 +1,6 @@
 #include <unordered_map>
 
+#include "common/tinygpu/program/environment_register.h"
 #include "common/tinygpu/program/program.h"
 
 namespace tinygpu {
@@ -61,6 +62,8 @@ Special special_from_name(std::string_view name) {
   };
   auto it = names.find(name);
   if (it != names.end()) return it->second;
+  if (name == "envreg1") return environment_register(1);
+  if (name == "envreg2") return environment_register(2);
   if (name.substr(0, 6) == "envreg") return Special::envreg;
   if (name.substr(0, 2) == "pm") return Special::pm;
   return Special::unknown;
