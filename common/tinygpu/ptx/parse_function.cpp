@@ -410,15 +410,19 @@ void Parser::label_statement() {
     TargetList list;
     list.name = name;
     const uint32_t index = uint32_t(f_->targets.size());
+    std::vector<PendingLabel> pending;
     do {
       const Pos at = tok_.pos;
       const std::string_view label = expect_ident("a label");
-      s.pending.push_back({index, uint32_t(list.labels.size()), true, label, at});
+      pending.push_back({index, uint32_t(list.labels.size()), true, label, at});
       list.labels.push_back(0);
     } while (accept(','));
+    if (!tok_.is(';')) unexpected("',' or ';' after a target");
+    if (!s.targets.emplace(name, index).second)
+      fail(pos, fmt::format("'{}' is declared twice in this block", name), "rename one of the two");
     f_->targets.push_back(std::move(list));
-    if (!s.targets.emplace(name, index).second) fail(pos, fmt::format("'{}' is declared twice in this block", name));
-    expect(';', "the targets");
+    s.pending.insert(s.pending.end(), pending.begin(), pending.end());
+    next();
     return;
   }
   if (tok_.is(".calltargets")) {
