@@ -237,14 +237,16 @@ void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& re
   }
   use_tmem(*o, o->idesc.n, o->d, true, "tcgen05.mma");
 
-  const MmaTime time = mma_time(cta.sm.domain->launch.gpu.spec, 1, o->idesc.m, o->idesc.n, request.a_in_tmem);
+  const MachineSpec& spec = cta.sm.domain->launch.gpu.spec;
+  const MmaTime time = mma_time(spec, 1, o->idesc.m, o->idesc.n, request.a_in_tmem);
   TensorWork work;
   work.kind = TensorWork::Kind::mma;
   work.cta_group = 1;
   work.origin = who;
   work.issued = now;
   work.interval = uint64_t(std::lround(time.interval));
-  work.latency = uint64_t(std::lround(time.latency));
+  // The closed form ends where a program sees the barrier; completion is earlier by what commit and wait take.
+  work.latency = uint64_t(std::max(1l, std::lround(time.latency - spec.number("tcgen05.mma.observed"))));
   // Same accumulator, shape and kind: executes in issue order (PTX ISA 9.7.16.6.2).
   work.pipeline_tag = 1 | uint64_t(o->d.column) << 1 | uint64_t(o->d.lane) << 11 | uint64_t(o->idesc.m) << 18 |
                       uint64_t(o->idesc.n) << 27 | uint64_t(request.kind) << 37;

@@ -37,7 +37,7 @@ constexpr uint32_t mma_lane(uint32_t m, uint32_t r) { return m == 64 ? r / 16 * 
 /// Cycles of one tcgen05.mma by the profile's closed forms (keys "tcgen05.mma.…").
 struct MmaTime {
   double interval = 0;  // until the unit takes the next one
-  double latency = 0;   // issue until its commit arrives
+  double latency = 0;   // issue until a program that waits for its commit goes on
 };
 MmaTime mma_time(const MachineSpec& spec, int cta_group, uint32_t m, uint32_t n, bool a_in_tmem);
 

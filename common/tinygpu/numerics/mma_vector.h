@@ -290,12 +290,26 @@ struct VectorMma {
     sum[0] = s0, sum[1] = s1, sum[2] = s2, sum[3] = s3;
   }
 
+  /// Elements by the scalar model. Tiles padded with zeros have whole vectors without a product: those are told apart
+  /// first.
   static void scalar_block(const MmaTile& t, const Panel& a, const Panel& b, uint32_t row, uint32_t n,
                            const uint8_t (*window)[kBlock], uint32_t sub, uint32_t* const* column, uint32_t lane) {
-    for (int j = 0; j < kColumnStep; ++j)
+    const bool plain = t.rule.result != SumRule::Result::f16_nearest && t.c_scale == 0;
+    for (int j = 0; j < kColumnStep; ++j) {
+      uint32_t* d = column[j] + lane;
+      int32_t flags = b.flags[n + uint32_t(j)], busy = 0, infinite = 0;
+      for (uint32_t i = 0; i < kLanes; ++i) {
+        flags |= a.flags[row + i];
+        busy |= window[j][sub + i] ^ kNoProduct;
+        infinite |= (d[i] & 0x7f800000u) == 0x7f800000u;
+      }
+      if (plain && !busy && !(flags & (kSpecial | kWide)) && !(t.read_c && infinite)) {
+        for (uint32_t i = 0; i < kLanes; ++i) d[i] = t.read_c && (d[i] & 0x7fffffffu) ? d[i] : 0;
+        continue;
+      }
       for (uint32_t i = 0; i < kLanes; ++i)
-        column[j][lane + i] =
-            element(t, a, b, row + i, n + uint32_t(j), window[j][sub + i] == kNoProduct, column[j][lane + i]);
+        d[i] = element(t, a, b, row + i, n + uint32_t(j), window[j][sub + i] == kNoProduct, d[i]);
+    }
   }
 
   /// A special row or column makes garbage of the fixed point: those elements are kept aside and done by the scalar

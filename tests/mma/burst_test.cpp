@@ -1,0 +1,153 @@
+// Bursts of tcgen05.mma against published measurements of a B200 (SemiAnalysisAI/microbench-blackwell): D MMAs, one
+// commit, one wait.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "common/tinygpu/engines/tensor_mma.h"
+#include "tests/support/run_ptx.h"
+
+namespace gen5::test {
+namespace {
+
+using namespace tinygpu;
+
+struct Burst {
+  std::string format;
+  bool a_in_tmem = false;
+  int cta_group = 1;
+  uint32_t m = 0, n = 0, depth = 0;
+  double cycles_per_mma = 0;
+};
+
+std::vector<Burst> published() {
+  std::vector<Burst> out;
+  for (const char* file : {"tput_results_full.csv", "tput_ts_small_depth.csv"}) {
+    std::ifstream in(std::string(GEN5_SOURCE_DIR) + "/../shared/data/b200/" + file);
+    std::string line;
+    std::getline(in, line);
+    while (std::getline(in, line)) {
+      std::istringstream fields(line);
+      std::string f[10];
+      for (auto& x : f) std::getline(fields, x, ',');
+      out.push_back({f[0], f[1] == "TS", std::stoi(f[2]), uint32_t(std::stoul(f[3])), uint32_t(std::stoul(f[4])),
+                     uint32_t(std::stoul(f[6])), std::stod(f[8])});
+    }
+  }
+  return out;
+}
+
+TEST(Burst, ClosedFormsFitAllPublishedRows) {
+  const auto rows = published();
+  if (rows.empty()) GTEST_SKIP() << "../shared/data/b200 is not here";
+  ASSERT_EQ(rows.size(), 2640u);
+  const MachineSpec spec = tinygpu::test::plain_machine();
+  double sum = 0, worst = 0;
+  for (const Burst& r : rows) {
+    const MmaTime t = mma_time(spec, r.cta_group, r.m, r.n, r.a_in_tmem);
+    const double predicted = (r.depth - 1) * t.interval + t.latency + spec.number("tcgen05.mma.burst_overhead");
+    const double measured = r.cycles_per_mma * r.depth, error = std::fabs(predicted - measured) / measured;
+    sum += error;
+    worst = std::max(worst, error);
+  }
+  EXPECT_LT(sum / double(rows.size()), 0.01);
+  EXPECT_LT(worst, 0.05);
+}
+
+std::string burst_kernel(bool a_in_tmem) {
+  std::string text = R"(
+.extern .shared .align 1024 .b8 image[];
+.visible .entry burst(.param .u64 out, .param .u32 idesc, .param .u32 depth)
+{
+  .reg .pred %p;
+  .reg .b32 %t, %i, %r, %n, %bar, %slot, %addr, %base, %at, %idesc, %phase;
+  .reg .b64 %out, %a, %b, %t0, %t1;
+  .shared .align 8 .b64 barrier;
+  .shared .align 4 .b32 allocated;
+  mov.u32 %t, %tid.x;
+  mov.u32 %bar, barrier;
+  mov.u32 %slot, allocated;
+  mov.u32 %addr, image;
+  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%slot], 512;
+  setp.eq.u32 %p, %t, 0;
+  @%p mbarrier.init.shared::cta.b64 [%bar], 1;
+  fence.proxy.async.shared::cta;
+  bar.warp.sync 0xffffffff;
+  ld.shared.b32 %base, [%slot];
+  setp.ne.u32 %p, %t, 0;
+  @%p bra done;
+  ld.param.u64 %out, [out];
+  ld.param.u32 %idesc, [idesc];
+  ld.param.u32 %n, [depth];
+  add.u32 %at, %base, 256;
+  shr.b32 %addr, %addr, 4;
+  cvt.u64.u32 %a, %addr;
+  or.b64 %a, %a, 0x4000404000010000;
+  add.u64 %b, %a, 1024;
+  mov.u32 %phase, 0;
+  mov.u32 %r, 0;
+repeat:
+  mov.u64 %t0, %clock64;
+  mov.u32 %i, 0;
+issue:
+  tcgen05.mma.cta_group::1.kind::f16 [%base], OPERAND, %b, %idesc, 0;
+  add.u32 %i, %i, 1;
+  setp.lt.u32 %p, %i, %n;
+  @%p bra issue;
+  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%bar];
+poll:
+  mbarrier.try_wait.parity.shared::cta.b64 %p, [%bar], %phase;
+  @!%p bra poll;
+  mov.u64 %t1, %clock64;
+  xor.b32 %phase, %phase, 1;
+  add.u32 %r, %r, 1;
+  setp.lt.u32 %p, %r, 1;
+  @%p bra repeat;
+  sub.u64 %t1, %t1, %t0;
+  st.global.u64 [%out], %t1;
+done:
+  bar.warp.sync 0xffffffff;
+  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %base, 512;
+  ret;
+}
+)";
+  return text.replace(text.find("OPERAND"), 7, a_in_tmem ? "[%at]" : "%a");
+}
+
+// What a program on the machine sees with its own clock, for rows of cta_group::1 that take little host time. The kinds
+// share their times, so kind::f16 stands for all.
+TEST(Burst, TheMachinesClockSaysTheSame) {
+  const auto rows = published();
+  if (rows.empty()) GTEST_SKIP() << "../shared/data/b200 is not here";
+  std::map<bool, std::unique_ptr<tinygpu::test::RunPtx>> gpus;
+  for (bool ts : {false, true}) {
+    gpus[ts] = std::make_unique<tinygpu::test::RunPtx>(burst_kernel(ts));
+    gpus[ts]->dynamic_shared = 64 * 1024;
+  }
+  double sum = 0, worst = 0;
+  size_t count = 0;
+  for (const Burst& r : rows) {
+    if (r.cta_group != 1 || r.format != "BF16") continue;
+    if (r.depth > 32 || (r.depth > 3 && r.n != 64) || (r.depth == 32 && r.m != 128)) continue;
+    auto& gpu = *gpus[r.a_in_tmem];
+    const uint64_t out = gpu.buffer<uint64_t>(1);
+    gpu.launch("burst", Dim3{1}, Dim3{32}, out, 0x490u | (r.n >> 3) << 17 | (r.m >> 4) << 24, r.depth);
+    const double predicted = double(gpu.download<uint64_t>(out, 1)[0]), measured = r.cycles_per_mma * r.depth;
+    const double error = std::fabs(predicted - measured) / measured;
+    sum += error;
+    worst = std::max(worst, error);
+    ++count;
+    if (std::getenv("GEN5_PRINT_BURSTS"))
+      std::printf("%s m%u n%u depth %u: %.0f measured %.1f\n", r.a_in_tmem ? "ts" : "ss", r.m, r.n, r.depth, predicted,
+                  measured);
+  }
+  ASSERT_GT(count, 40u);
+  EXPECT_LT(sum / double(count), 0.01) << "worst " << worst;
+  RecordProperty("mean_error_percent", std::to_string(100 * sum / double(count)));
+}
+
+}  // namespace
+}  // namespace gen5::test
