@@ -44,7 +44,7 @@ __device__ uint32_t allocate_all() {
   tcgen05_fence_before_thread_sync();
   __syncthreads();
   tcgen05_fence_after_thread_sync();
-  const uint32_t mine = slot + (threadIdx.x / 32 % 4 << 21);
+  const uint32_t base = slot, mine = base + (threadIdx.x / 32 % 4 << 21);
   // Every cell is written before it is read.
   uint32_t v[128];
   for (int i = 0; i < 128; ++i) v[i] = threadIdx.x + i;
@@ -53,55 +53,85 @@ __device__ uint32_t allocate_all() {
   tcgen05_fence_before_thread_sync();
   __syncthreads();
   tcgen05_fence_after_thread_sync();
-  return mine;
+  return base;
 }
 
-__device__ void free_all() {
+__device__ void free_all(uint32_t base) {
   tcgen05_fence_before_thread_sync();
   __syncthreads();
   tcgen05_fence_after_thread_sync();
-  if (threadIdx.x < 32) tcgen05_dealloc(0, 512);  // 512 columns always begin at 0
+  if (threadIdx.x < 32) tcgen05_dealloc(base, 512);
 }
 
-constexpr int kBurst = 16;  // accesses of a burst
 enum Kind { kLoad, kStore, kBoth };
+constexpr uint32_t kStored = 256;  // stores go to columns from here on
 
-// cycles: a single access with its wait; a burst of kBurst with one wait. Accesses of a burst that write cells take
-// turns on columns of their own; the address is computed before the clock starts.
+/// Accesses of a burst. Stores under way together must not share cells, so there are as many as fit side by side.
+template <Kind kKind, Shape kShape, int kRegisters>
+constexpr int kBurst = kKind == kLoad ? 16 : std::min(16, 256 / (kRegisters * (kShape == k32x32b ? 1 : 2)));
+
+/// The value is in a register before the clock starts.
+__device__ uint32_t ready(uint32_t value) {
+  asm volatile("add.u32 %0, %0, 0;" : "+r"(value));
+  return value;
+}
+
+// cycles: warp 0's single access with its wait; then for each warp when its burst began and when it had been waited
+// for.
 template <Kind kKind, Shape kShape, int kRegisters>
 __global__ void access(long long* cycles, uint32_t* sink) {
-  const uint32_t mine = allocate_all();
-  uint32_t in[kRegisters], out[kRegisters];
+  constexpr int kCount = kBurst<kKind, kShape, kRegisters>;
+  const uint32_t base = allocate_all(), mine = base + (threadIdx.x / 32 % 4 << 21), step = 256 / kCount;
+  uint32_t in[kRegisters], out[kRegisters], at[kCount];
   for (int i = 0; i < kRegisters; ++i) in[i] = out[i] = threadIdx.x;
-  const auto once = [&](uint32_t at) {
+  for (int i = 0; i < kCount; ++i) at[i] = ready(mine + kStored + i * step);
+  const auto once = [&](uint32_t stored) {
     if constexpr (kKind != kStore) load<kShape>(out, mine);
-    if constexpr (kKind != kLoad) store<kShape>(mine + 256 + at, in);
+    if constexpr (kKind != kLoad) store<kShape>(stored, in);
   };
   const auto wait = [] {
     if constexpr (kKind != kStore) tcgen05_wait_ld();
     if constexpr (kKind != kLoad) tcgen05_wait_st();
   };
   const long long read = clock_cost();
-  const long long t0 = clock64();
-  once(0);
-  wait();
-  const long long t1 = clock64();
-#pragma unroll
-  for (int i = 0; i < kBurst; ++i) once(kRegisters <= 16 ? i * kRegisters : 0);
-  wait();
-  const long long t2 = clock64();
-  for (int i = 0; i < kRegisters; ++i) sink[threadIdx.x * kRegisters + i] = out[i];
-  if (threadIdx.x == 0) {
-    cycles[0] = t1 - t0 - read;
-    cycles[1] = t2 - t1 - read;
+  long long single = 0;
+  if (threadIdx.x < 32) {
+    const long long begin = clock64();
+    once(at[0]);
+    wait();
+    single = clock64() - begin - read;
   }
-  free_all();
+  __syncthreads();
+  const long long t0 = clock64();
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) once(at[i]);
+  wait();
+  const long long t1 = clock64() - read;
+  for (int i = 0; i < kRegisters; ++i) sink[threadIdx.x * kRegisters + i] = out[i];
+  if (threadIdx.x == 0) cycles[0] = single;
+  if (threadIdx.x % 32 == 0) {
+    cycles[1 + threadIdx.x / 32 * 2] = t0;
+    cycles[2 + threadIdx.x / 32 * 2] = t1;
+  }
+  free_all(base);
 }
 
+struct Cost {
+  double single, interval;
+};
+
 template <Kind kKind, Shape kShape, int kRegisters>
-std::vector<long long> run(uint32_t warps) {
+Cost run(uint32_t warps) {
   gen5::harness::DeviceBuffer<uint32_t> sink(size_t(warps) * 32 * kRegisters);
-  return measured(2, [&](long long* c) { access<kKind, kShape, kRegisters><<<1, 32 * warps>>>(c, sink.get()); });
+  const auto c = measured(1 + 2 * warps,
+                          [&](long long* p) { access<kKind, kShape, kRegisters><<<1, 32 * warps>>>(p, sink.get()); });
+  long long begin = c[1], end = c[2];
+  for (uint32_t w = 0; w < warps; ++w) {
+    begin = std::min(begin, c[1 + 2 * w]);
+    end = std::max(end, c[2 + 2 * w]);
+  }
+  const int accesses = kBurst<kKind, kShape, kRegisters> * int((warps + 3) / 4);
+  return {double(c[0]), double(end - begin - c[0]) / (accesses - 1)};
 }
 
 template <Kind kKind, Shape kShape, int kRegisters>
@@ -109,16 +139,16 @@ void add() {
   const std::string form = std::string(kNames[kShape]) + "_x" + std::to_string(kRegisters / kRegistersOf[kShape]);
   const std::string kind = kKind == kLoad ? "ld" : kKind == kStore ? "st" : "ld_st";
   benchmark::RegisterBenchmark((kind + "_latency/" + form).c_str(), [](benchmark::State& state) {
-    for (auto _ : state) report(state, double(run<kKind, kShape, kRegisters>(1)[0]));
+    for (auto _ : state) report(state, run<kKind, kShape, kRegisters>(1).single);
   })->Apply(by_cycles);
   for (uint32_t warps : {1u, 4u, 8u})
     benchmark::RegisterBenchmark((kind + "_interval/" + form + "/warps:" + std::to_string(warps)).c_str(),
                                  [warps](benchmark::State& state) {
                                    for (auto _ : state) {
-                                     const auto c = run<kKind, kShape, kRegisters>(warps);
-                                     const double each = double(c[1] - c[0]) / (kBurst - 1);
+                                     const double each = run<kKind, kShape, kRegisters>(warps).interval;
                                      report(state, each);
-                                     state.counters["bytes_per_cycle"] = double(kRegisters) * 128 * warps / each;
+                                     const uint32_t quarters = std::min(warps, 4u);
+                                     state.counters["bytes_per_cycle"] = double(kRegisters) * 128 * quarters / each;
                                    }
                                  })
         ->Apply(by_cycles);
