@@ -99,11 +99,29 @@ TEST(Text, IsOneLineAsWritten) {
 }
 
 TEST(Text, KnowsItsLine) {
-  const Module m = parse(kernel_text(".loc 1 42 7, function_name L, inlined_at 1 3 1\nadd.s32 %r1, %r2, 3;"));
+  const Module m = parse(kernel_text(".loc 1 42 7\nadd.s32 %r1, %r2, 3;"));
   const Instruction& in = m.functions.at(0)->body.at(0);
   EXPECT_EQ(in.pos.line, kBodyLine + 1);
   EXPECT_EQ(in.pos.col, 1u);
   EXPECT_EQ(in.source.line, 42u);
+}
+
+TEST(Text, InlinedCodeCountsAsTheLineItWasInlinedInto) {
+  const Module m =
+      parse(kernel_text(".loc 1 30 5\n"
+                        ".loc 2 20 3, function_name L, inlined_at 1 30 5\n"
+                        "add.s32 %r1, %r2, 3;\n"
+                        ".loc 3 10 1, function_name L + 4, inlined_at 2 20 3\n"
+                        "add.s32 %r1, %r2, 3;\n"
+                        ".loc 2 21 3\n"
+                        "add.s32 %r1, %r2, 3;"));
+  const auto& body = m.functions.at(0)->body;
+  EXPECT_EQ(body.at(0).source.file, 1u);
+  EXPECT_EQ(body.at(0).source.line, 30u);
+  EXPECT_EQ(body.at(1).source.file, 1u);
+  EXPECT_EQ(body.at(1).source.line, 30u);
+  EXPECT_EQ(body.at(2).source.file, 2u);
+  EXPECT_EQ(body.at(2).source.line, 21u);
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ TEST(Malformed, RandomBytes) {
     }
     taken += survives(t);
   }
-  EXPECT_GT(taken, 0);      // some edits are harmless,
+  EXPECT_GT(taken, 0);     // some edits are harmless,
   EXPECT_LT(taken, 4500);  // most are not
 }
 

@@ -1,5 +1,5 @@
 // What a PTX reader meets in nvcc's output, in one file: initialised globals with addresses in them, managed and constant
-// variables, printf and assert, a jump table, recursion, function pointers, virtual calls, structures by value, grid
+// variables, printf and assert, a switch, recursion, function pointers, virtual calls, structures by value, grid
 // synchronisation, atomics, double-precision functions, dynamic shared memory.
 // The .ptx.zst beside it come from nvcc 13.0:
 //   nvcc -arch=sm_100a -ptx [-rdc=true | -lineinfo | -G] language_features.cu
