@@ -222,6 +222,7 @@ void Parser::function(bool entry, Linkage linkage) {
   vectors_.clear();
   local_names_.clear();
   line_ = {};
+  inlined_.clear();
   checker_->begin(f);
   const Pos open = tok_.pos;
   open_scope(open);
@@ -380,23 +381,36 @@ void Parser::registers() {
 }
 
 /// .loc file line column [, function_name label [+ n], inlined_at file line column]
+/// Inlined code counts as the line that it was inlined into, through all levels: a wrapper's own line tells a reader
+/// nothing about which call is meant.
 void Parser::line_info() {
   next();
-  const uint64_t file_number = expect_count("the file number", UINT32_MAX);
-  const uint64_t line_number = expect_count("the line", UINT32_MAX);
-  expect_count("the column", UINT32_MAX);
+  const auto position = [&] {
+    std::array<uint32_t, 3> p;
+    for (uint32_t& v : p) v = uint32_t(expect_count("the file, line or column", UINT32_MAX));
+    return p;
+  };
+  const std::array<uint32_t, 3> here = position();
+  line_ = {here[0], here[1]};
+  bool inlined = false;
   while (accept(',')) {
     const std::string_view what = expect_ident("function_name or inlined_at");
     if (what == "function_name") {
       expect_ident("a label");
       if (accept('+')) expect_count("the offset", UINT32_MAX);
     } else if (what == "inlined_at") {
-      for (int i = 0; i < 3; ++i) expect_count("the position", UINT32_MAX);
+      const std::array<uint32_t, 3> into = position();
+      const auto further = inlined_.find(into);
+      line_ = further == inlined_.end() ? SourceLine{into[0], into[1]} : further->second;
+      inlined = true;
     } else {
       fail(tok_.pos, fmt::format("'{}' in .loc", what), "function_name or inlined_at may follow");
     }
   }
-  line_ = {uint32_t(file_number), uint32_t(line_number)};
+  if (inlined)
+    inlined_[here] = line_;
+  else
+    inlined_.erase(here);
 }
 
 void Parser::label_statement() {

@@ -1,6 +1,8 @@
 // The parser's inside: one class, its parts in parse_module.cpp, parse_variable.cpp, parse_function.cpp and
 // parse_operand.cpp.
 #pragma once
+#include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -177,6 +179,8 @@ class Parser {
   std::vector<std::vector<uint32_t>> vectors_;             // .v2/.v4 registers: their elements
   std::unordered_map<std::string, uint32_t> local_names_;  // and how often each was declared
   SourceLine line_;
+  std::map<std::array<uint32_t, 3>, SourceLine>
+      inlined_;     // file, line, column of inlined code -> the line it was inlined into
   int braces_ = 0;  // open inside the current statement
   int depth_ = 0;   // recursion
 };
