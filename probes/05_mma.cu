@@ -88,6 +88,7 @@ double run(uint32_t m, uint32_t n, uint32_t depth, bool tf32, bool a_in_tmem, ui
       {.kind = gen5::layout::Kind::tf32, .a = Element::tf32, .b = Element::tf32, .m = 64, .n = 8});
   constexpr uint32_t shape = 63u << 17 | 31u << 24;
   const uint32_t idesc = ((tf32 ? tf : bf16) & ~shape) | (n >> 3) << 17 | (m >> 4) << 24;
+  GEN5_CUDA(cudaFuncSetAttribute(burst, cudaFuncAttributeMaxDynamicSharedMemorySize, 48 * 1024));
   return double(measured(1, [&](long long* c) {
     burst<<<1, 128, 48 * 1024>>>(c, {descriptor, descriptor, idesc, depth, tf32, a_in_tmem});
   })[0]);
