@@ -52,6 +52,43 @@ GEN5_PTX void bulk_store(void* dst, uint32_t src, uint32_t bytes) {
                : "memory");
 }
 
+/// Loads four rows, (x, rows.x) to (x, rows.w), of a map whose box is one row. Blackwell only.
+GEN5_PTX void tensor_gather4_2d(uint32_t dst, const CUtensorMap* map, int x, int4 rows, uint32_t bar) {
+#if defined(__CUDA_ARCH_FEAT_SM100_ALL)
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, "
+      "%5, %6}], [%7];" ::"r"(dst),
+      "l"(map), "r"(x), "r"(rows.x), "r"(rows.y), "r"(rows.z), "r"(rows.w), "r"(bar)
+      : "memory");
+#endif
+}
+
+/// Loads pixels of an image N × W × C by im2col: from channel c, base position w, image n, each pixel moved by
+/// `offset`.
+GEN5_PTX void tensor_load_im2col_3d(uint32_t dst, const CUtensorMap* map, int c, int w, int n, uint16_t offset,
+                                    uint32_t bar) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], "
+      "[%5], {%6};" ::"r"(dst),
+      "l"(map), "r"(c), "r"(w), "r"(n), "r"(bar), "h"(offset)
+      : "memory");
+}
+
+/// Adds the box at `src` to the elements at (x, y), as the map's type says.
+GEN5_PTX void tensor_reduce_add_2d(const CUtensorMap* map, int x, int y, uint32_t src) {
+  asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),
+               "r"(x), "r"(y), "r"(src)
+               : "memory");
+}
+
+/// Copies `bytes` of this CTA's shared memory to `dst` in another CTA of the cluster; `bar` is there too.
+GEN5_PTX void bulk_copy_to_cluster(uint32_t dst, uint32_t src, uint32_t bytes, uint32_t bar) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(dst),
+      "r"(src), "r"(bytes), "r"(bar)
+      : "memory");
+}
+
 /// Closes a group of this thread's bulk stores.
 GEN5_PTX void bulk_commit_group() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 

@@ -61,6 +61,30 @@ GEN5_PTX void mbarrier_complete_tx(uint32_t bar, uint32_t bytes) {
   asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
 }
 
+/// One arrival now, and one fewer expected in every later phase: this thread leaves.
+GEN5_PTX uint64_t mbarrier_arrive_drop(uint32_t bar) {
+  uint64_t state;
+  asm volatile("mbarrier.arrive_drop.shared::cta.b64 %0, [%1];" : "=l"(state) : "r"(bar) : "memory");
+  return state;
+}
+
+/// Arrivals that may not end the phase; the returned state can be asked for what is pending.
+GEN5_PTX uint64_t mbarrier_arrive_no_complete(uint32_t bar, uint32_t count) {
+  uint64_t state;
+  asm volatile("mbarrier.arrive.noComplete.shared::cta.b64 %0, [%1], %2;"
+               : "=l"(state)
+               : "r"(bar), "r"(count)
+               : "memory");
+  return state;
+}
+
+/// How many arrivals were pending before the arrive that returned `state`.
+GEN5_PTX uint32_t mbarrier_pending_count(uint64_t state) {
+  uint32_t count;
+  asm volatile("mbarrier.pending_count.b64 %0, %1;" : "=r"(count) : "l"(state));
+  return count;
+}
+
 /// Has the phase that `state` belongs to completed? Does not wait.
 GEN5_PTX bool mbarrier_test_wait(uint32_t bar, uint64_t state) {
   uint32_t done;
@@ -111,6 +135,21 @@ GEN5_PTX bool mbarrier_try_wait_parity(uint32_t bar, uint32_t parity) {
 GEN5_PTX void mbarrier_wait_parity(uint32_t bar, uint32_t parity) {
   while (!mbarrier_try_wait_parity(bar, parity)) {
   }
+}
+
+/// The same loop, acquiring what CTAs of the whole cluster released before they arrived.
+GEN5_PTX void mbarrier_wait_parity_cluster(uint32_t bar, uint32_t parity) {
+  uint32_t done = 0;
+  while (!done)
+    asm volatile(
+        "{\n\t"
+        ".reg .pred p;\n\t"
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n\t"
+        "selp.u32 %0, 1, 0, p;\n\t"
+        "}"
+        : "=r"(done)
+        : "r"(bar), "r"(parity)
+        : "memory");
 }
 
 }  // namespace gen5::ptx

@@ -71,7 +71,8 @@ void each_gathered_row(const TensorBox& b, F&& f) {
   }
 }
 
-/// im2col (PTX ISA 5.5.4): pixels walk W, then H, then D between the corners, then to the next image.
+/// im2col (PTX ISA 5.5.4): pixels walk W, then H, then D between the corners, then to the next image; each by
+/// its traversal stride.
 template <class F>
 void each_pixel(const TensorBox& b, F&& f) {
   const TensorMap& m = b.map;
@@ -105,7 +106,7 @@ void each_pixel(const TensorBox& b, F&& f) {
       emit(p, offset);
       for (uint32_t i = 0;; ++i) {
         if (i == spatial) {
-          ++n;
+          n += m.step[image];
           break;
         }
         position[i] += m.step[w + i];

@@ -379,6 +379,7 @@ __global__ void dsmem_kernel(uint32_t seed, uint32_t* out) {
   asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there), "r"(pattern(threadIdx.x, seed ^ 77)) : "memory");
   cluster_sync();
   mine[8] = cells[32 + threadIdx.x];
+  cluster_sync();
   asm volatile("atom.shared::cluster.add.u32 %0, [%1], %2;" : "=r"(old) : "r"(there), "r"(seed | 1) : "memory");
   mine[9] = old;
   cluster_sync();

@@ -1,0 +1,343 @@
+// Chapter 01: mbarrier.
+//
+//   scripts/run 01_mbarrier                        every part
+//   scripts/run 01_mbarrier --part ring            one of them
+//   scripts/run 01_mbarrier --mistake parity       a kernel that breaks a rule, and what is said about it
+//
+// An mbarrier is 8 bytes of shared memory that count arrivals and bytes. Every asynchronous unit of Hopper and Blackwell (bulk
+// copies, the tensor core, cp.async) reports to one, so everything later in this book waits on them. Runs on Hopper too. Read
+// this file from the top, notes/01_mbarrier.md beside it.
+#include <fmt/format.h>
+
+#include "common/harness/chapter.h"
+#include "common/harness/cuda_check.h"
+#include "common/ptx/bulk_tensor.h"
+#include "common/ptx/cluster.h"
+#include "common/ptx/elect.h"
+#include "common/ptx/fence.h"
+#include "common/ptx/mbarrier.h"
+
+namespace {
+
+using namespace gen5::harness;
+using namespace gen5::ptx;
+
+// ---- 1. Phases ----------------------------------------------------------------------------------------------------------------
+
+struct Step {
+  uint32_t pending, even_done, odd_done;
+};
+
+/// What the object says about itself: the arrivals pending now, and whether the phases of either parity are over. An arrive of
+/// nobody (count 0) returns the state and changes nothing.
+__device__ Step look(uint32_t bar) {
+  Step s;
+  s.pending = mbarrier_pending_count(mbarrier_arrive_no_complete(bar, 0));
+  s.even_done = mbarrier_test_wait_parity(bar, 0);
+  s.odd_done = mbarrier_test_wait_parity(bar, 1);
+  return s;
+}
+
+// One thread, a barrier of two arrivals: look after every arrive.
+__global__ void phases(Step* out) {
+  __shared__ alignas(8) uint64_t barrier;
+  const uint32_t bar = shared_address(&barrier);
+  mbarrier_init(bar, 2);
+  out[0] = look(bar);
+  for (int i = 1; i <= 5; ++i) {
+    mbarrier_arrive(bar);
+    out[i] = look(bar);
+  }
+  mbarrier_inval(bar);
+}
+
+void part_phases(Report& r) {
+  DeviceBuffer<Step> out(6);
+  phases<<<1, 1>>>(out.get());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  const auto steps = out.download();
+  r.say(
+      "A barrier made with mbarrier.init bar, 2 ends a phase at every second arrive and starts the next by itself. Nobody can "
+      "ask for the number of the phase, only for its parity: test_wait.parity p is true when the phase of parity p that came "
+      "last is over, that is, when the current phase has the other parity. So a fresh barrier says true for parity 1.");
+  Table t({"after", "arrivals missing", "parity 0 over?", "parity 1 over?", "so the phase is"});
+  bool holds = true;
+  for (uint32_t i = 0; i < 6; ++i) {
+    const Step& s = steps[i];
+    t.row({i ? fmt::format("arrive {}", i) : "init", std::to_string(s.pending), s.even_done ? "yes" : "no", s.odd_done ? "yes" : "no",
+           std::to_string(i / 2)});
+    holds &= s.pending == 2 - i % 2 && s.even_done == (i / 2 % 2 == 1) && s.odd_done == (i / 2 % 2 == 0);
+  }
+  r.table(t);
+  r.check("a phase ends with its last arrival, and the next begins", holds);
+}
+
+// ---- 2. Arrivals and what they return --------------------------------------------------------------------------------------
+
+struct Arrivals {
+  uint64_t token[3];
+  uint32_t done[4];
+  uint32_t after_drop;
+};
+
+// Three threads' worth of arrivals: by one, by two at once, and one that leaves for good.
+__global__ void arrivals(Arrivals* out) {
+  __shared__ alignas(8) uint64_t barrier;
+  const uint32_t bar = shared_address(&barrier);
+  mbarrier_init(bar, 4);
+  out->token[0] = mbarrier_arrive(bar);      // 3 missing
+  out->token[1] = mbarrier_arrive(bar, 2);   // 1 missing
+  out->done[0] = mbarrier_test_wait(bar, out->token[0]);
+  out->token[2] = mbarrier_arrive_drop(bar);  // the last of this phase; later phases expect 3
+  for (int i = 0; i < 3; ++i) out->done[1 + i] = mbarrier_test_wait(bar, out->token[i]);
+  out->after_drop = mbarrier_pending_count(mbarrier_arrive_no_complete(bar, 0));
+}
+
+void part_arrivals(Report& r) {
+  DeviceBuffer<Arrivals> out(1);
+  arrivals<<<1, 1>>>(out.get());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  const Arrivals a = out.download()[0];
+  r.say(
+      "arrive returns the state of the phase that it arrived at: a token that test_wait and try_wait take instead of a parity. "
+      "arrive_drop arrives and lowers the count of all later phases by one.");
+  r.check("the phase is not over while an arrival is missing", a.done[0] == 0);
+  r.check("its tokens all say so when it is", a.done[1] && a.done[2] && a.done[3]);
+  r.check("after arrive_drop the next phase expects 3 instead of 4", a.after_drop == 3, fmt::format("pending {}", a.after_drop));
+}
+
+// ---- 3. Transactions -----------------------------------------------------------------------------------------------------------
+
+struct Transactions {
+  uint32_t over[5];
+  uint32_t data[4];
+};
+
+// Bytes count beside arrivals: a phase ends when no arrival is missing and no expected byte either.
+__global__ void transactions(const uint32_t* from, Transactions* out) {
+  __shared__ alignas(16) uint32_t buffer[64];
+  __shared__ alignas(8) uint64_t barrier;
+  const uint32_t bar = shared_address(&barrier);
+  mbarrier_init(bar, 1);
+  mbarrier_expect_tx(bar, 48);
+  mbarrier_arrive(bar);
+  out->over[0] = mbarrier_test_wait_parity(bar, 0);  // 48 bytes missing
+  mbarrier_complete_tx(bar, 32);
+  out->over[1] = mbarrier_test_wait_parity(bar, 0);  // 16 bytes missing
+  mbarrier_complete_tx(bar, 16);
+  out->over[2] = mbarrier_test_wait_parity(bar, 0);
+  // The other way round is fine too: bytes may land before anybody expects them.
+  mbarrier_complete_tx(bar, 16);
+  out->over[3] = mbarrier_test_wait_parity(bar, 1);
+  mbarrier_arrive_expect_tx(bar, 16);
+  out->over[4] = mbarrier_test_wait_parity(bar, 1);
+  // And what it is for: a copy that reports its own bytes.
+  fence_proxy_async_shared();
+  mbarrier_arrive_expect_tx(bar, sizeof buffer);
+  bulk_load(shared_address(buffer), from, sizeof buffer, bar);
+  mbarrier_wait_parity(bar, 0);
+  for (int i = 0; i < 4; ++i) out->data[i] = buffer[i * 21];
+}
+
+void part_transactions(Report& r) {
+  std::vector<uint32_t> host(64);
+  for (uint32_t i = 0; i < 64; ++i) host[i] = i * i;
+  DeviceBuffer<uint32_t> from(host);
+  DeviceBuffer<Transactions> out(1);
+  transactions<<<1, 1>>>(from.get(), out.get());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  const Transactions t = out.download()[0];
+  r.say(
+      "expect_tx adds bytes to the transaction count, complete_tx takes them off. A bulk copy does the complete_tx by itself when "
+      "its bytes have landed, so the thread that starts it says how many to expect, and arrives.");
+  r.check("the last arrival does not end a phase while bytes are missing", !t.over[0] && !t.over[1]);
+  r.check("the last byte does", t.over[2]);
+  r.check("bytes ahead of their expect_tx keep the phase open until both have come", !t.over[3] && t.over[4]);
+  bool copied = true;
+  for (uint32_t i = 0; i < 4; ++i) copied &= t.data[i] == host[i * 21];
+  r.check("after the wait the copied bytes are there", copied);
+}
+
+// ---- 4. A ring ---------------------------------------------------------------------------------------------------------------
+
+constexpr int kStages = 4, kItems = 64, kChunk = 256;  // words
+
+struct Ring {
+  uint64_t full[kStages], empty[kStages];
+};
+
+// A producer warp copies chunks into a ring of stages, a consumer warp sums them. full[s] says that a chunk has landed, empty[s]
+// that it has been read. The producer's first wait on empty[s] must pass on a fresh barrier: it starts with parity 1.
+__global__ void ring(const uint32_t* from, uint32_t* sums) {
+  __shared__ alignas(128) uint32_t buffer[kStages][kChunk];
+  __shared__ Ring barriers;
+  const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < kStages; ++s) {
+      mbarrier_init(shared_address(&barriers.full[s]), 1);
+      mbarrier_init(shared_address(&barriers.empty[s]), 32);  // every lane of the consumer reads
+    }
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (warp == 0) {
+    if (lane != 0) return;
+    for (int i = 0; i < kItems; ++i) {
+      const int stage = i % kStages;
+      const uint32_t round = uint32_t(i / kStages);
+      const uint32_t full = shared_address(&barriers.full[stage]), empty = shared_address(&barriers.empty[stage]);
+      mbarrier_wait_parity(empty, (round & 1) ^ 1);
+      mbarrier_arrive_expect_tx(full, kChunk * 4);
+      bulk_load(shared_address(buffer[stage]), from + i * kChunk, kChunk * 4, full);
+    }
+  } else {
+    for (int i = 0; i < kItems; ++i) {
+      const int stage = i % kStages;
+      const uint32_t round = uint32_t(i / kStages);
+      const uint32_t full = shared_address(&barriers.full[stage]), empty = shared_address(&barriers.empty[stage]);
+      mbarrier_wait_parity(full, round & 1);
+      uint32_t sum = 0;
+      for (uint32_t k = lane; k < kChunk; k += 32) sum += buffer[stage][k];
+      fence_proxy_async_shared();  // these reads before the copy that will overwrite them
+      mbarrier_arrive(empty);
+      for (int k = 16; k > 0; k /= 2) sum += __shfl_xor_sync(~0u, sum, k);
+      if (lane == 0) sums[i] = sum;
+    }
+  }
+}
+
+void part_ring(Report& r) {
+  std::vector<uint32_t> host(kItems * kChunk), want(kItems);
+  for (uint32_t i = 0; i < host.size(); ++i) {
+    host[i] = i * 2654435761u;
+    want[i / kChunk] += host[i];
+  }
+  DeviceBuffer<uint32_t> from(host), sums(kItems);
+  ring<<<1, 64>>>(from.get(), sums.get());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  r.say(fmt::format(
+      "{} chunks of {} bytes through {} stages. Round n of a stage waits for parity n mod 2 on full, and for the other parity on "
+      "empty: the producer's first round finds empty[s] 'over' for parity 1 and starts at once.",
+      kItems, kChunk * 4, kStages));
+  r.check("every chunk arrived whole, in order, and none was overwritten while it was read", sums.download() == want);
+}
+
+// ---- 5. Another CTA's barrier --------------------------------------------------------------------------------------------------
+
+// Both CTAs of a cluster arrive on rank 0's barrier; only rank 0 can wait on it.
+__global__ void __cluster_dims__(2) remote(uint32_t* out) {
+  __shared__ alignas(8) uint64_t barrier;
+  __shared__ uint32_t mailbox[2];
+  const uint32_t rank = cluster_ctarank();
+  const uint32_t bar = shared_address(&barrier);
+  if (threadIdx.x == 0 && rank == 0) {
+    mbarrier_init(bar, 2);
+    fence_mbarrier_init();
+  }
+  barrier_cluster_arrive();
+  barrier_cluster_wait();
+  if (threadIdx.x == 0) {
+    const uint32_t there = mapa(shared_address(&mailbox[rank]), 0);
+    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there), "r"(100 + rank) : "memory");
+    mbarrier_arrive_cluster(mapa(bar, 0));  // releases the store to the cluster
+    if (rank == 0) {
+      mbarrier_wait_parity_cluster(bar, 0);
+      out[0] = mailbox[0];
+      out[1] = mailbox[1];
+      out[2] = mapa(bar, 1) - mapa(bar, 0);
+    }
+  }
+  barrier_cluster_arrive();  // nobody leaves while its shared memory may be reached
+  barrier_cluster_wait();
+}
+
+void part_remote(Report& r) {
+  DeviceBuffer<uint32_t> out(3);
+  remote<<<2, 32>>>(out.get());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  const auto seen = out.download();
+  r.say(
+      "mapa turns a shared address into that of another CTA of the cluster: the rank stands in bits 31:24. arrive, arrive_drop, "
+      "expect_tx and complete_tx reach there, return nothing, and must release to .cluster; waiting is local.");
+  r.check("rank 0 saw both CTAs' stores", seen[0] == 100 && seen[1] == 101);
+  r.check("the addresses of two ranks differ by 1 << 24", seen[2] == 1u << 24, fmt::format("0x{:08x}", seen[2]));
+}
+
+// ---- Mistakes --------------------------------------------------------------------------------------------------------------------
+
+enum Mistake { uninitialised, too_many, too_few_bytes, too_many_bytes, wrong_parity, unobserved, misaligned, remote_wait };
+
+__global__ void broken(Mistake m, const uint32_t* from) {
+  __shared__ alignas(128) uint32_t buffer[64];
+  __shared__ alignas(8) uint64_t barrier[2];
+  const uint32_t bar = shared_address(barrier);
+  if (m != uninitialised) mbarrier_init(bar, 1);
+  fence_proxy_async_shared();
+  switch (m) {
+    case uninitialised: mbarrier_arrive(bar); break;
+    case too_many:
+      mbarrier_expect_tx(bar, 16);
+      mbarrier_arrive(bar);
+      mbarrier_arrive(bar);  // the phase still waits for 16 bytes: this is one arrival too many
+      break;
+    case too_few_bytes:
+      bulk_load(shared_address(buffer), from, 256, bar);
+      __nanosleep(20000);
+      mbarrier_arrive_expect_tx(bar, 128);  // 256 land
+      mbarrier_wait_parity(bar, 0);
+      break;
+    case too_many_bytes:
+      mbarrier_arrive_expect_tx(bar, 512);
+      bulk_load(shared_address(buffer), from, 256, bar);
+      mbarrier_wait_parity(bar, 0);
+      break;
+    case wrong_parity:
+      mbarrier_arrive(bar);
+      mbarrier_wait_parity(bar, 1);  // phase 0 is over; this waits for phase 1
+      break;
+    case unobserved:
+      mbarrier_arrive(bar);
+      mbarrier_arrive(bar);          // phase 1, and nobody has seen phase 0 end
+      mbarrier_wait_parity(bar, 0);  // parity 0 is current again: waits forever
+      break;
+    case misaligned: mbarrier_init(bar + 4, 1); break;
+    case remote_wait: mbarrier_wait_parity(mapa(bar, 1), 0); break;
+  }
+}
+
+void run_broken(Mistake m) {
+  DeviceBuffer<uint32_t> from(64);
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(2);
+  config.blockDim = dim3(1);
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {2, 1, 1};
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  GEN5_CUDA(cudaLaunchKernelEx(&config, broken, m, static_cast<const uint32_t*>(from.get())));
+  GEN5_CUDA(cudaDeviceSynchronize());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Chapter chapter("01", "mbarrier", "Eight bytes that count arrivals and landed bytes, in phases.");
+  chapter.part("phases", "A phase ends with its last arrival; parity is all one can ask for", part_phases);
+  chapter.part("arrivals", "Tokens, several arrivals at once, and leaving for good", part_arrivals);
+  chapter.part("transactions", "Bytes count beside arrivals", part_transactions);
+  chapter.part("ring", "Producer and consumer over a ring of stages", part_ring);
+  chapter.part("remote", "Arriving at another CTA's barrier", part_remote);
+  const auto mistake = [&](const char* name, const char* title, const char* code, Mistake m) {
+    chapter.mistake(name, title, code, [m](Report&) { run_broken(m); });
+  };
+  mistake("uninitialised", "An arrive on a barrier that nobody initialised", "mbarrier-not-initialised", uninitialised);
+  mistake("over_arrival", "More arrivals than the phase waits for", "mbarrier-over-arrival", too_many);
+  mistake("too_few_bytes", "expect_tx names fewer bytes than land", "mbarrier-tx-mismatch", too_few_bytes);
+  mistake("too_many_bytes", "expect_tx names more bytes than land", "deadlock", too_many_bytes);
+  mistake("parity", "A wait for the phase after the one that ends", "deadlock", wrong_parity);
+  mistake("unobserved", "A phase passes before anybody has looked", "mbarrier-phase-unobserved", unobserved);
+  mistake("misaligned", "An mbarrier that is not aligned to 8 bytes", "mbarrier-misaligned", misaligned);
+  mistake("remote_wait", "A wait on another CTA's barrier", "mbarrier-not-local", remote_wait);
+  return chapter.run(argc, argv);
+}
