@@ -23,7 +23,8 @@ std::map<std::string, double> run(const std::string& probe) {
   std::array<char, 65536> buffer;
   for (size_t n; (n = fread(buffer.data(), 1, buffer.size(), pipe.get())) > 0;) text.append(buffer.data(), n);
   std::map<std::string, double> cycles;
-  for (const auto& b : nlohmann::json::parse(text).at("benchmarks")) {
+  const nlohmann::json document = nlohmann::json::parse(text);
+  for (const auto& b : document.at("benchmarks")) {
     std::string name = b.at("name");
     name.resize(std::min(name.size(), name.find("/iterations:")));
     cycles[name] = b.at("cycles");
