@@ -21,8 +21,8 @@ void* driver_library() {
   return handle;
 }
 
-/// Forms that came later than the first of their kind, and the version that brought them: cuda.h's #defines and
-/// cudaTypedefs.h. Functions not listed have had their newest form since before CUDA 12.
+/// Forms that came later than the first of their kind, and the version that brought them: cudaTypedefs.h. Functions not
+/// listed have had their current form since before CUDA 12.
 struct NewForm {
   const char *name, *suffix;
   int since;
@@ -40,6 +40,22 @@ constexpr NewForm kNewForms[] = {
     {"cuDeviceGetUuid", "_v2", 11040},
 };
 
+/// The suffix of the current form, or nullptr if the plain name is it.
+const char* current_suffix(std::string_view name) {
+  struct Versioned {
+    std::string_view name;
+    const char* suffix;
+  };
+  static constexpr Versioned kVersioned[] = {
+#define TINYGPU_VERSIONED(name, suffix) {#name, #suffix},
+#include "common/tinygpu/cuda/driver_versions.inc"
+#undef TINYGPU_VERSIONED
+  };
+  for (const Versioned& v : kVersioned)
+    if (v.name == name) return v.suffix;
+  return nullptr;
+}
+
 }  // namespace
 
 void* driver_function(const char* name, int version) {
@@ -53,8 +69,7 @@ void* driver_function(const char* name, int version) {
       if (void* p = dlsym(library, fmt::format("{}{}", name, f.suffix).c_str())) return p;
   }
   if (!listed)
-    for (const char* suffix : {"_v3", "_v2"})
-      if (void* p = dlsym(library, fmt::format("{}{}", name, suffix).c_str())) return p;
+    if (const char* suffix = current_suffix(name)) return dlsym(library, fmt::format("{}{}", name, suffix).c_str());
   return dlsym(library, name);
 }
 
