@@ -1,15 +1,30 @@
 #include "common/tinygpu/base/diagnosis.h"
 
+#include <cxxabi.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <memory>
+
 namespace tinygpu {
+namespace {
+
+/// A kernel's name as its source has it, if it is a C++ name.
+std::string readable(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                    std::free);
+  return status == 0 && text ? text.get() : name;
+}
+
+}  // namespace
 
 std::string Diagnosis::render() const {
   const char* level = severity == Severity::error ? "error" : severity == Severity::warning ? "warning" : "note";
   std::string out = fmt::format("tinygpu {}[{}]: {}\n", level, code, message);
   if (!where.cuda_file.empty()) out += fmt::format("  --> {}:{}\n", where.cuda_file, where.cuda_line);
   if (!where.kernel.empty()) {
-    out += fmt::format("   in kernel {}", where.kernel);
+    out += fmt::format("   in kernel {}", readable(where.kernel));
     if (where.cta[0] >= 0) out += fmt::format(", CTA ({},{},{})", where.cta[0], where.cta[1], where.cta[2]);
     if (where.warp >= 0) out += fmt::format(", warp {}", where.warp);
     if (where.thread >= 0) out += fmt::format(", thread {}", where.thread);
