@@ -319,7 +319,7 @@ struct Cells {
 
 TEST(Property, StoreThenLoadInAnyPairOfShapesIsThePermutationOfTheMaps) {
   std::mt19937 random(7);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 40; ++round) {
     const Pick a = pick(random, 128, 64), b = pick(random, 128, 64);
     TmemKernel k;
     k.columns = 128;
@@ -362,7 +362,7 @@ TEST(Property, StoreThenLoadInAnyPairOfShapesIsThePermutationOfTheMaps) {
 
 // Stores and loads with only the waits that the rules ask for, against an array that knows nothing of time.
 TEST(Property, RandomProgramsAgreeWithAnArray) {
-  for (uint32_t seed = 0; seed < 20; ++seed) {
+  for (uint32_t seed = 0; seed < 12; ++seed) {
     std::mt19937 random(seed);
     TmemKernel k;
     k.columns = 128;

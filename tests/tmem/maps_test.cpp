@@ -22,14 +22,9 @@ TEST(CuteMaps, RepeatingX4GivesTheHashes) {
   EXPECT_EQ(hashed, 44);
 }
 
-std::string name_of(const testing::TestParamInfo<size_t>& info) {
-  const CuteMap& m = cute_maps()[info.param];
-  return fmt::format("s{}_x{}{}", m.shape, m.num, m.pack ? "_pack" : "");
-}
-
-class Form : public testing::TestWithParam<size_t> {
- protected:
-  const CuteMap& m = cute_maps()[GetParam()];
+/// A form at a place of its own.
+struct Form {
+  const CuteMap& m;
   // Not 0 and not a multiple of anything; the second half of 16x32bx2 lies elsewhere.
   const uint32_t span = m.split() ? 2 * m.columns + 3 : m.columns;
   const uint32_t column = std::min(37u, 512 - std::min(span, 512u));
@@ -43,10 +38,11 @@ class Form : public testing::TestWithParam<size_t> {
   }
 };
 
-TEST_P(Form, LoadReadsTheCellsOfTheTable) {
+void check_load(const CuteMap& m) {
+  const Form form{m};
   TmemKernel k;
   k.body = fill_all() +
-           ld(m.suffix() + (m.pack ? ".pack::16b" : ""), m.registers, address(), 0, std::to_string(offset)) +
+           ld(m.suffix() + (m.pack ? ".pack::16b" : ""), m.registers, form.address(), 0, std::to_string(form.offset)) +
            "  tcgen05.wait::ld.sync.aligned;\n" + store_registers(0, m.registers, m.registers);
   RunPtx run(k.text());
   const uint64_t out = run.buffer<uint32_t>(128 * m.registers);
@@ -54,7 +50,7 @@ TEST_P(Form, LoadReadsTheCellsOfTheTable) {
   const auto got = run.download<uint32_t>(out, 128 * m.registers);
   for (uint32_t t = 0; t < 128; ++t)
     for (uint32_t r = 0; r < m.registers; ++r) {
-      const auto [lane, col] = absolute(t, r);
+      const auto [lane, col] = form.absolute(t, r);
       const uint32_t want =
           m.pack ? (fill_value(lane, col) & 0xffff) | fill_value(lane, col + 1) << 16 : fill_value(lane, col);
       ASSERT_EQ(got[t * m.registers + r], want)
@@ -63,7 +59,8 @@ TEST_P(Form, LoadReadsTheCellsOfTheTable) {
   EXPECT_TRUE(run.reports.empty());
 }
 
-TEST_P(Form, StoreWritesTheCellsOfTheTableAndNoOthers) {
+void check_store(const CuteMap& m) {
+  const Form form{m};
   TmemKernel k;
   k.body = fill_all();
   // Register r of thread t holds t << 8 | r, its complement above.
@@ -71,8 +68,9 @@ TEST_P(Form, StoreWritesTheCellsOfTheTableAndNoOthers) {
   for (uint32_t r = 0; r < m.registers; ++r)
     k.body +=
         fmt::format("  add.u32 %a0, %fill, {}; not.b32 %a1, %a0; shl.b32 %a1, %a1, 16; or.b32 %r{}, %a0, %a1;\n", r, r);
-  k.body += st(m.suffix() + (m.pack ? ".unpack::16b" : ""), m.registers, address(), 0, std::to_string(offset)) +
-            "  tcgen05.wait::st.sync.aligned;\n";
+  k.body +=
+      st(m.suffix() + (m.pack ? ".unpack::16b" : ""), m.registers, form.address(), 0, std::to_string(form.offset)) +
+      "  tcgen05.wait::st.sync.aligned;\n";
   for (uint32_t c = 0; c < 512; c += 64)
     k.body += ld("32x32b.x64", 64, fmt::format("%mine+{}", c)) + "  tcgen05.wait::ld.sync.aligned;\n" +
               store_registers(0, 64, 512, c);
@@ -83,7 +81,7 @@ TEST_P(Form, StoreWritesTheCellsOfTheTableAndNoOthers) {
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> want;
   for (uint32_t t = 0; t < 128; ++t)
     for (uint32_t r = 0; r < m.registers; ++r) {
-      const auto [lane, col] = absolute(t, r);
+      const auto [lane, col] = form.absolute(t, r);
       const uint32_t v = (t << 8 | r) | ~(t << 8 | r) << 16;
       if (m.pack) {
         want[{lane, col}] = v & 0xffff;
@@ -104,7 +102,21 @@ TEST_P(Form, StoreWritesTheCellsOfTheTableAndNoOthers) {
   EXPECT_TRUE(run.reports.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Tcgen05, Form, testing::Range(size_t(0), size_t(74)), name_of);
+class Shape : public testing::TestWithParam<const char*> {
+ protected:
+  template <class F>
+  void each_form(F&& f) const {
+    for (const CuteMap& m : cute_maps())
+      if (m.shape == GetParam()) {
+        SCOPED_TRACE(m.suffix() + (m.pack ? " packed" : ""));
+        f(m);
+      }
+  }
+};
+TEST_P(Shape, LoadsReadTheCellsOfTheTable) { each_form(check_load); }
+TEST_P(Shape, StoresWriteTheCellsOfTheTableAndNoOthers) { each_form(check_store); }
+INSTANTIATE_TEST_SUITE_P(Tcgen05, Shape, testing::Values("32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"),
+                         [](const auto& info) { return "s" + std::string(info.param); });
 
 }  // namespace
 }  // namespace tinygpu::test
