@@ -333,6 +333,7 @@ int32_t s32_toward_zero(float x) {
   return x >= 0x1p31f ? INT32_MAX : r;
 }
 int32_t s32_nearest(float x) { return s32_toward_zero(std::nearbyint(x)); }
+uint32_t u32_toward_zero(float x) { return x >= 0x1p32f ? UINT32_MAX : x > 0 ? uint32_t(x) : 0; }
 float f32_saturated(float x) { return saturate(x); }
 
 /// f32 to a format of 4 to 8 bits, to nearest even, .satfinite: the same steps as nearest<f16>.
@@ -405,6 +406,40 @@ ExecFn integer_from(Element to) {
   }
 }
 
+/// 8-bit types live in wider registers: the source's low byte extended, or the result's.
+template <class To, class Byte, class From>
+To through_byte(From x) {
+  return To(Byte(x));
+}
+template <class Byte, class From>
+ExecFn through_byte_to(int width) {
+  switch (width) {
+    case 2: return lanewise<through_byte<uint16_t, Byte, From>>;
+    case 4: return lanewise<through_byte<uint32_t, Byte, From>>;
+    case 8: return lanewise<through_byte<uint64_t, Byte, From>>;
+    default: return nullptr;
+  }
+}
+template <class Byte>
+ExecFn through_byte_between(int from_width, int to_width) {
+  switch (from_width) {
+    case 2: return through_byte_to<Byte, uint16_t>(to_width);
+    case 4: return through_byte_to<Byte, uint32_t>(to_width);
+    case 8: return through_byte_to<Byte, uint64_t>(to_width);
+    default: return nullptr;
+  }
+}
+/// One side has 8 bits, the other a type as wide as its register.
+ExecFn byte_executor(const Conversion& c) {
+  const ElementInfo from = info(c.from), to = info(c.to);
+  if (!from.integer || !to.integer || c.sat) return nullptr;
+  const bool narrows = to.bits == 8 && from.bits == c.from_width * 8,
+             widens = from.bits == 8 && to.bits == c.to_width * 8;
+  if (!narrows && !widens) return nullptr;
+  return (narrows ? to : from).is_signed ? through_byte_between<int8_t>(c.from_width, c.to_width)
+                                         : through_byte_between<uint8_t>(c.from_width, c.to_width);
+}
+
 template <class F>
 ExecFn float_from(Element from) {
   switch (from) {
@@ -422,7 +457,10 @@ ExecFn float_from(Element from) {
 ExecFn fast_scalar(const Conversion& c) {
   const ElementInfo from = info(c.from), to = info(c.to);
   if (c.rounding == Rounding::rna) return c.satfinite ? lanewise<tf32_away<true>> : lanewise<tf32_away<false>>;
-  if (c.from_width * 8 != from.bits || c.to_width * 8 != to.bits || c.ftz || c.satfinite) return nullptr;
+  if (const ExecFn byte = byte_executor(c)) return byte;
+  // To the nearest integer, or cut, a subnormal is zero anyway.
+  const bool ftz = c.ftz && !(to.integer && (c.rounding == Rounding::rn || c.rounding == Rounding::rz));
+  if (c.from_width * 8 != from.bits || c.to_width * 8 != to.bits || ftz || c.satfinite) return nullptr;
   if (from.integer && to.integer) {
     if (c.sat) return nullptr;
     switch (c.from) {
@@ -457,6 +495,7 @@ ExecFn fast_scalar(const Conversion& c) {
     if (c.rounding == Rounding::rz) return lanewise<s32_toward_zero>;
     if (c.rounding == Rounding::rn) return lanewise<s32_nearest>;
   }
+  if (c.from == Element::f32 && c.to == Element::u32 && c.rounding == Rounding::rz) return lanewise<u32_toward_zero>;
   return nullptr;
 }
 

@@ -65,14 +65,14 @@ struct Worst {
   unsigned long long ulp, ulp_at, differ, count, absolute_bits, special;
 };
 
-/// `limit`: only |x| up to it. Both NaN counts as equal; one NaN or one infinity alone counts as special.
+/// Only |x| from `least` to `limit`. Both NaN counts as equal; one NaN or one infinity alone counts as special.
 template <class F>
-__global__ void survey(Worst* w, float limit) {
+__global__ void survey(Worst* w, float least, float limit) {
   unsigned long long worst = 0, at = 0, differ = 0, count = 0, special = 0;
   double absolute = 0;
   for (uint64_t i = blockIdx.x * blockDim.x + threadIdx.x; i < (1ull << 32); i += uint64_t(gridDim.x) * blockDim.x) {
     const float x = __uint_as_float(uint32_t(i));
-    if (fabsf(x) > limit) continue;
+    if (fabsf(x) > limit || fabsf(x) < least) continue;
     const float a = F::approx(x), e = float(F::exact(x));
     ++count;
     if (a != a && e != e) continue;
@@ -91,16 +91,16 @@ __global__ void survey(Worst* w, float limit) {
 }
 
 template <class F>
-void run(const char* name, float limit) {
+void run(const char* name, float limit, float least = 0) {
   Worst* w;
   cudaMalloc(&w, sizeof *w);
   cudaMemset(w, 0, sizeof *w);
-  survey<F><<<132 * 8, 256>>>(w, limit);
+  survey<F><<<132 * 8, 256>>>(w, least, limit);
   Worst h;
   const cudaError_t e = cudaMemcpy(&h, w, sizeof h, cudaMemcpyDeviceToHost);
   double absolute;
   std::memcpy(&absolute, &h.absolute_bits, 8);
-  std::printf("%-18s |x| <= %-10g operands %llu differ %llu largest %llu ulp (at 0x%08llx) absolute %.3g NaN/inf alone %llu%s\n", name, limit,
+  std::printf("%-18s %g <= |x| <= %-10g operands %llu differ %llu largest %llu ulp (at 0x%08llx) absolute %.3g NaN/inf alone %llu%s\n", name, least, limit,
               h.count, h.differ, h.ulp, h.ulp_at, absolute, h.special, e ? cudaGetErrorString(e) : "");
   cudaFree(w);
 }
@@ -109,6 +109,9 @@ int main() {
   const float all = INFINITY;
   run<Ex2>("ex2.approx.f32", all);
   run<Lg2>("lg2.approx.f32", all);
+  run<Lg2>("lg2.approx.f32", 0.5f);
+  run<Lg2>("lg2.approx.f32", 2.0f, 0.5f);
+  run<Lg2>("lg2.approx.f32", all, 2.0f);
   run<Rcp>("rcp.approx.f32", all);
   run<Rsqrt>("rsqrt.approx.f32", all);
   run<Sqrt>("sqrt.approx.f32", all);
