@@ -10,4 +10,10 @@ void add_run(CLI::App& app);
 /// `gen5 machine [NAME]`: a profile's numbers with their sources.
 void add_machine(CLI::App& app);
 
+/// `gen5 isa [FAMILY]`: the table of instruction forms, and which of them execute.
+void add_isa(CLI::App& app);
+
+/// `gen5 explain 'INSTRUCTION'`: how an instruction reads, or what is wrong with it.
+void add_explain(CLI::App& app);
+
 }  // namespace tinygpu::cli

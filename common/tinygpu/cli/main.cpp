@@ -7,6 +7,8 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   tinygpu::cli::add_run(app);
   tinygpu::cli::add_machine(app);
+  tinygpu::cli::add_isa(app);
+  tinygpu::cli::add_explain(app);
   CLI11_PARSE(app, argc, argv);
   return 0;
 }

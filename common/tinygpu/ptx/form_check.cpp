@@ -604,4 +604,37 @@ std::string fault_of_spelling(std::string_view spelling, std::string_view target
   return Checker(module).fault_of(s);
 }
 
+Reading Checker::read(const Function& f, const Instruction& in, const Spelling& s) {
+  Reading r;
+  for (const Match& m : verdict(s).fitting) {
+    if (!operands_fit(f, in, s, m, nullptr)) continue;
+    if (r.form && !(available(*m.pattern->form) && !available(*r.form))) continue;
+    r.form = m.pattern->form;
+    r.operands.clear();
+    size_t fixed = 0, at = 0;
+    const std::vector<OperandPattern>& patterns = m.pattern->operands;
+    for (const OperandPattern& p : patterns) fixed += !p.optional && (p.when.empty() || contains(s.mods, p.when));
+    size_t extra = in.operands.size() > fixed ? in.operands.size() - fixed : 0;
+    for (const OperandPattern& p : patterns) {
+      if (!p.when.empty() && !contains(s.mods, p.when)) continue;
+      if (at >= in.operands.size()) break;
+      if (p.optional) {
+        if (extra == 0 || (p.kind == OperandPattern::Kind::vector) != (in.operands[at].kind == Operand::Kind::vector))
+          continue;
+        --extra;
+      }
+      r.operands.push_back(p.name + ": " + describe(p, in, s, m));
+      ++at;
+    }
+  }
+  return r;
+}
+
+Reading read_instruction(const Module& module, const Function& function, const Instruction& instruction) {
+  const Spelling s = cut_spelling(instruction.spelling());
+  Checker checker(module);
+  checker.begin(function);
+  return checker.read(function, instruction, s);
+}
+
 }  // namespace tinygpu::ptx::forms

@@ -21,6 +21,8 @@ class Checker {
   void begin(const Function& f);
   /// Reports what is wrong with `in`, an instruction of `f` whose operands are resolved as far as they can be.
   void check(const Function& f, const Instruction& in, const Spelling& spelling, const Report& report);
+  /// The first form that takes `in` as it stands, whatever target and version.
+  Reading read(const Function& f, const Instruction& in, const Spelling& s);
   /// What is wrong with a spelling's modifiers, whatever its operands; empty if nothing.
   std::string fault_of(const Spelling& s);
   /// When the module is whole: a kernel with everything it calls must not mix .cta_group::1 and .cta_group::2.

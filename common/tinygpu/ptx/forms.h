@@ -37,6 +37,8 @@
 #include <string_view>
 #include <vector>
 
+#include "common/tinygpu/ptx/module.h"
+
 namespace tinygpu::ptx::forms {
 
 struct Version {
@@ -59,6 +61,13 @@ std::vector<const Form*> all_forms();
 /// What is wrong with a spelling such as "tcgen05.mma.cta_group::1.kind::f16" on that target and version; empty if some
 /// form takes its modifiers. Operands are not looked at.
 std::string fault_of_spelling(std::string_view spelling, std::string_view target = "sm_100a", Version version = {9, 4});
+/// How one instruction reads: the form that it takes and what each of its operands is.
+struct Reading {
+  const Form* form = nullptr;         // nullptr: no form fits, or the table has none for this opcode
+  std::vector<std::string> operands;  // "columns: a .b32 register or a literal 32, 64, 128, 256 or 512"
+};
+Reading read_instruction(const Module& module, const Function& function, const Instruction& instruction);
+
 /// True if `target` ("sm_100a") is in a form's list.
 bool target_in(std::string_view targets, std::string_view target);
 

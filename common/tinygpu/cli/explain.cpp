@@ -1,0 +1,131 @@
+// gen5 explain 'INSTRUCTION': how one PTX instruction reads, or what is wrong with it; descriptors: explain_mma.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/tinygpu/cli/commands.h"
+#include "common/tinygpu/cli/explain_mma.h"
+#include "common/tinygpu/isa/instruction_set.h"
+#include "common/tinygpu/ptx/forms.h"
+#include "common/tinygpu/ptx/parser.h"
+
+namespace tinygpu::cli {
+namespace {
+
+/// The register type that a name suggests, in the manner of compilers: %p1 .pred, %rd1 .b64, %f1 .f32 …
+std::string_view type_of_name(std::string_view name) {
+  const std::string_view stem = name.substr(1, name.find_first_of("0123456789") - 1);
+  if (stem == "p") return "pred";
+  if (stem == "rd") return "b64";
+  if (stem == "rs" || stem == "h") return "b16";
+  if (stem == "f") return "f32";
+  if (stem == "fd") return "f64";
+  if (stem == "rq" || stem == "q") return "b128";
+  if (stem == "rc" || stem == "b") return "b8";
+  return "b32";
+}
+
+bool in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
+
+/// Declarations for every %name of the instruction that is no special register.
+std::string declarations(const std::string& text) {
+  std::set<std::string> names;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') continue;
+    size_t end = i + 1;
+    while (end < text.size() && in_name(text[end])) ++end;
+    names.insert(text.substr(i, end - i));
+  }
+  std::string out;
+  for (const std::string& name : names) {
+    if (name.size() < 2) continue;
+    // Special registers have no number behind one of the stems above.
+    const bool numbered = std::isdigit(static_cast<unsigned char>(name.back())) && name != "%clock64" &&
+                          !name.starts_with("%pm") && !name.starts_with("%envreg");
+    if (numbered) out += fmt::format(".reg .{} {}; ", type_of_name(name), name);
+  }
+  return out;
+}
+
+int explain(std::string text, const std::string& target, const std::string& version) {
+  while (!text.empty() && (std::isspace(static_cast<unsigned char>(text.back())) || text.back() == ';'))
+    text.pop_back();
+  const std::string module_text = fmt::format(
+      ".version {}\n.target {}\n.address_size 64\n.entry k(.param .align 64 .b8 param[128]) {{ {}\n"
+      ".shared .align 1024 .b8 smem[1024]; .local .align 16 .b8 local[64];\n{};\nL: ret;\n}}\n",
+      version, target, declarations(text), text);
+  constexpr uint32_t kLine = 6;
+  fmt::print("{}\n", text);
+  ptx::ParseOptions options;
+  ptx::Module module;
+  std::vector<ptx::ParseMessage> messages;
+  try {
+    module = ptx::parse(module_text, options);
+  } catch (const ptx::ParseError& e) {
+    messages = e.messages;
+    options.check_forms = false;
+    try {
+      module = ptx::parse(module_text, options);
+    } catch (const ptx::ParseError&) {
+    }
+  }
+  for (const ptx::ParseMessage& m : messages) {
+    if (m.pos.line == kLine) fmt::print("{:>{}}\n", "^", m.pos.col);
+    fmt::print("error: {}\n", m.text);
+    if (!m.help.empty()) fmt::print("  help: {}\n", m.help);
+  }
+  if (module.functions.empty() || module.functions[0]->body.empty()) return 1;
+  const ptx::Function& f = *module.functions[0];
+  const ptx::Instruction& in = f.body[0];
+  fmt::print("\n  family     {}\n", in.opcode);
+  if (!in.mods.empty()) {
+    fmt::print("  modifiers ");
+    for (const std::string& m : in.mods) fmt::print(" .{}", m);
+    fmt::print("\n");
+  }
+  if (in.guard >= 0)
+    fmt::print("  guard      {}{}\n", in.guard_negated ? "not " : "", f.registers[size_t(in.guard)].name);
+  const ptx::forms::Reading reading = ptx::forms::read_instruction(module, f, in);
+  for (size_t i = 0; i < reading.operands.size(); ++i)
+    fmt::print("  {:<10} {}\n", i == 0 ? "operands" : "", reading.operands[i]);
+  if (reading.form)
+    fmt::print("  since      PTX {}.{}\n  targets    {}\n", reading.form->since.major, reading.form->since.minor,
+               reading.form->targets.empty() ? "all" : reading.form->targets);
+  fmt::print("  here       {}\n", isa::instruction_set().find(in.opcode)
+                                      ? "executes"
+                                      : "parsed, not modelled: executing it stops the kernel");
+  if (messages.empty()) return 0;
+  fmt::print("\n`gen5 isa {}` lists what is legal\n", in.opcode);
+  return 1;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app) {
+  auto text = std::make_shared<std::string>(), target = std::make_shared<std::string>("sm_100a"),
+       version = std::make_shared<std::string>("9.0");
+  CLI::App* sub = app.add_subcommand(
+      "explain", "Read one PTX instruction: its form, its operands, who has it, or what is wrong with it");
+  sub->add_option(
+         "INSTRUCTION", *text,
+         "The instruction, in quotes; registers are typed by their names (%r .b32, %rd .b64, %p .pred, %f .f32 …)");
+  const auto descriptors = add_descriptor_options(*sub);
+  sub->add_option("--target", *target, "Target to judge it by")->capture_default_str();
+  sub->add_option("--ptx", *version, "PTX version to judge it by")->capture_default_str();
+  sub->callback([=] {
+    const bool asked = explain_descriptors(*descriptors);
+    if (text->empty()) {
+      if (!asked) throw CLI::RequiredError("INSTRUCTION, --smem-desc or --instr-desc");
+      return;
+    }
+    if (const int rc = explain(*text, *target, *version)) throw CLI::RuntimeError(rc);
+  });
+}
+
+}  // namespace tinygpu::cli
