@@ -28,6 +28,17 @@ uint32_t bits_of(float f) {
   return b;
 }
 
+double double_of(uint64_t b) {
+  double d;
+  std::memcpy(&d, &b, 8);
+  return d;
+}
+uint64_t bits_of(double d) {
+  uint64_t b;
+  std::memcpy(&b, &d, 8);
+  return b;
+}
+
 /// IEEE binary16 as its bits.
 struct Half {
   uint16_t bits;
@@ -79,13 +90,13 @@ struct Add {
   static double apply(double old, double b) {
     const double r = old + b;
     if (r == r) return r;
-    const uint64_t nan = 0x7fffffffffffffff;
-    double d;
-    std::memcpy(&d, &nan, 8);
-    return d;
+    // The memory's NaN wins, quieted; +inf − inf gives the negative default NaN.
+    return old != old ? quiet(old) : b != b ? quiet(b) : invalid();
   }
+  static double invalid() { return double_of(0xfff8000000000000); }
 
  private:
+  static double quiet(double d) { return double_of(bits_of(d) | uint64_t(1) << 51); }
   template <class H>
   static H sum(H old, H b) {
     const float r = H::value(old.bits) + H::value(b.bits);
@@ -96,6 +107,15 @@ struct Add {
 struct AddFlush {
   static float apply(float old, float b) {
     return float_of(flushed(bits_of(Add::apply(float_of(flushed(bits_of(old))), float_of(flushed(bits_of(b)))))));
+  }
+};
+/// f64 addition of the L2's units: a NaN operand wins over the memory's, and neither is quieted.
+struct AddKeepingNan {
+  static double apply(double old, double b) {
+    if (b != b) return b;
+    if (old != old) return old;
+    const double r = old + b;
+    return r == r ? r : Add::invalid();
   }
 };
 template <bool maximum>
@@ -209,6 +229,8 @@ void atomic(Warp& w, const Op& op) {
       T next;
       if constexpr (std::is_same_v<Operation, Add> && std::is_same_v<T, float>)
         next = t.access.global >> i & 1 ? AddFlush::apply(old[e], b) : Add::apply(old[e], b);
+      else if constexpr (std::is_same_v<Operation, Add> && std::is_same_v<T, double>)
+        next = t.access.global >> i & 1 ? AddKeepingNan::apply(old[e], b) : Add::apply(old[e], b);
       else
         next = update<Operation>(old[e], b);
       std::memcpy(t.access.at[i] + e * sizeof(T), &next, sizeof next);

@@ -114,6 +114,89 @@ void mma_float(Warp& w, const Op& op) {
     each_result<uint32_t>(w, op, l, sum);
 }
 
+float half_value(uint32_t bits) {
+  const uint16_t low = uint16_t(bits);
+  _Float16 h;
+  std::memcpy(&h, &low, 2);
+  return float(h);
+}
+
+uint32_t half_bits(float f) {
+  if (f != f) return numerics::kNanF16;
+  const _Float16 h = _Float16(f);
+  uint16_t bits;
+  std::memcpy(&bits, &h, 2);
+  return bits;
+}
+
+/// e4m3 and e5m2 with f16 accumulators: two chained f16 sums from zero, over the elements with k % 4 < 2 and then over
+/// the others, and one addition of C rounded to nearest even (all words of an H200's, notes/evidence.md).
+void mma_fp8_half(Warp& w, const Op& op) {
+  if (!w.converged(w.live())) return;
+  const Layout l = unpack(uint64_t(op.imm));
+  const Format fa = Format(op.sub), fb = Format(op.aux);
+  uint32_t a[kMostM][kMostK], b[kN][kMostK];
+  gather_a<uint32_t>(w, op, l, 8, a);
+  gather_b<uint32_t>(w, op, l, 8, b);
+  each_result_pair(w, op, l, [&](uint32_t row, uint32_t column, uint32_t c) {
+    uint32_t sum = 0;
+    for (uint32_t half = 0; half < 4; half += 2) {
+      uint32_t x[kMostK], y[kMostK], n = 0;
+      for (uint32_t k = 0; k < l.k; ++k)
+        if ((k & 2) == half) {
+          x[n] = a[row][k];
+          y[n++] = b[column][k];
+        }
+      sum = numerics::fused_sum(numerics::kSumF16, fa, fb, std::span<const uint32_t>(x, n),
+                                std::span<const uint32_t>(y, n), {true, sum, 0});
+    }
+    return half_bits(half_value(sum) + half_value(c));
+  });
+}
+
+/// m8n8k4 with f16 operands, Volta's instruction: each group of eight threads (a quad and the quad 16 lanes on)
+/// multiplies matrices of its own. Newer chips run it as scalar code: from zero, one fused multiply-add after the other
+/// in order of k, then one addition of C (all words of an H200's with f32 D). sub: bit 0 A is .col, bit 1 B is .row,
+/// bit 2 C is f16.
+void mma_volta(Warp& w, const Op& op) {
+  if (!w.converged(w.live())) return;
+  const Layout l = unpack(uint64_t(op.imm));
+  uint32_t result[8][32];
+  const auto half_of = [&](uint32_t first, uint32_t lane, uint32_t i) {
+    return half_value(w.at<uint32_t>(op.list[first + i / 2])[lane] >> (i % 2 * 16));
+  };
+  for (uint32_t quad = 0; quad < 4; ++quad) {
+    float a[8][4], b[4][8];
+    for (uint32_t upper = 0; upper < 2; ++upper)
+      for (uint32_t t = 0; t < 4; ++t)
+        for (uint32_t i = 0; i < 4; ++i) {
+          const uint32_t lane = quad * 4 + t + 16 * upper;
+          (op.sub & 1 ? a[i + 4 * upper][t] : a[t + 4 * upper][i]) = half_of(l.d, lane, i);
+          (op.sub & 2 ? b[t][i + 4 * upper] : b[i][t + 4 * upper]) = half_of(l.d + l.a, lane, i);
+        }
+    for (uint32_t upper = 0; upper < 2; ++upper)
+      for (uint32_t t = 0; t < 4; ++t)
+        for (uint32_t i = 0; i < 8; ++i) {
+          const uint32_t lane = quad * 4 + t + 16 * upper;
+          const uint32_t row = (t & 1) + (i & 2) + 4 * upper, column = (i & 4) + (t & 2) + (i & 1);
+          float sum = a[row][0] * b[0][column];
+          for (uint32_t k = 1; k < 4; ++k) sum = std::fma(a[row][k], b[k][column], sum);
+          float c;
+          if (op.sub & 4) {
+            // f16 C lies row by row: thread `row` of the half that owns it, element `column`.
+            c = half_of(l.d + l.a + l.b, quad * 4 + row % 4 + 16 * (row / 4), column);
+          } else {
+            std::memcpy(&c, &w.at<uint32_t>(op.list[l.d + l.a + l.b + i])[lane], 4);
+          }
+          sum += c;
+          std::memcpy(&result[i][lane], &sum, 4);
+          if (sum != sum) result[i][lane] = numerics::kNanF32;
+        }
+  }
+  for (uint32_t r = 0; r < 8; ++r)
+    if (op.list[r] != kNoSlot) each_lane<uint32_t>(w, op.list[r], [&](int t) { return result[r][t]; });
+}
+
 /// e4m3 and e5m2: not the tensor core's own fp8 but f16 sums (numerics/fused_sum.h).
 void mma_fp8(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
@@ -126,6 +209,27 @@ void mma_fp8(Warp& w, const Op& op) {
     return numerics::fp8_mma_sync(fa, fb, std::span<const uint32_t>(a[row], l.k),
                                   std::span<const uint32_t>(b[column], l.k), c);
   });
+}
+
+/// a × b + c as an H200's f64 units give it: of NaN operands b wins over c over a, quieted; an invalid operation gives
+/// the negative default NaN.
+double fma_f64(double a, double b, double c) {
+  const auto quiet = [](double d) {
+    uint64_t bits;
+    std::memcpy(&bits, &d, 8);
+    bits |= uint64_t(1) << 51;
+    std::memcpy(&d, &bits, 8);
+    return d;
+  };
+  if (b != b) return quiet(b);
+  if (c != c) return quiet(c);
+  if (a != a) return quiet(a);
+  const double r = std::fma(a, b, c);
+  if (r == r) return r;
+  const uint64_t invalid = 0xfff8000000000000;
+  double d;
+  std::memcpy(&d, &invalid, 8);
+  return d;
 }
 
 /// f64: fused multiply-adds in order of k, each rounded to nearest even.
@@ -141,7 +245,7 @@ void mma_f64(Warp& w, const Op& op) {
     return d;
   };
   each_result<double>(w, op, l, [&](uint32_t row, uint32_t column, double c) {
-    for (uint32_t k = 0; k < l.k; ++k) c = std::fma(value(a[row][k]), value(b[column][k]), c);
+    for (uint32_t k = 0; k < l.k; ++k) c = fma_f64(value(a[row][k]), value(b[column][k]), c);
     return c;
   });
 }
@@ -228,29 +332,37 @@ bool shape_of(const ptx::Instruction& i, Layout& l) {
   return false;
 }
 
+/// .row and .col of A and B in that order; every other shape is .row.col. Bit 0: A is .col, bit 1: B is .row.
+uint8_t volta_layout(const ptx::Instruction& i) {
+  std::vector<bool> col;
+  for (const auto& m : i.mods)
+    if (m == "row" || m == "col") col.push_back(m == "col");
+  return uint8_t((col.at(0) ? 1 : 0) | (col.at(1) ? 0 : 2));
+}
+
 void decode_mma(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
   op.cost = CostClass::mma_sync;
   Layout l{};
   const auto types = operand_types(i);
-  if (!shape_of(i, l) || types.size() != 4 || i.has("block_scale") || !i.after("kind::").empty() ||
-      i.one_of("row") != "row" || i.one_of("col") != "col")
-    d.not_modelled();
+  if (!shape_of(i, l) || types.size() != 4 || i.has("block_scale") || !i.after("kind::").empty()) d.not_modelled();
   const Type element = ptx::type_from_name(types[1]), result = ptx::type_from_name(types[0]);
   Format fa, fb;
   uint32_t bits = 0;
   if (float_format(element, fa) && float_format(ptx::type_from_name(types[2]), fb)) {
     bits = bits_of(fa);
-    // m8n8k4 with f16 operands is Volta's instruction, with fragments of its own.
-    if (l.m == 8) d.not_modelled("the fragments of sm_70");
-    if (bits == 8) {
-      if (result == Type::f16) d.not_modelled("f16 accumulators of 8-bit floats");
-      op.fn = mma_fp8;
+    if (l.m == 8) {
+      if (result == Type::f16) d.not_modelled("Volta's shape with f16 results");
+      op.fn = mma_volta;
+      op.sub = volta_layout(i) | (types[3] == "f16" ? 4 : 0);
     } else {
-      op.fn = result == Type::f16 ? mma_float<true> : mma_float<false>;
+      if (bits == 8)
+        op.fn = result == Type::f16 ? mma_fp8_half : mma_fp8;
+      else
+        op.fn = result == Type::f16 ? mma_float<true> : mma_float<false>;
+      op.sub = uint8_t(fa);
+      op.aux = uint16_t(fb);
     }
-    op.sub = uint8_t(fa);
-    op.aux = uint16_t(fb);
   } else if (element == Type::f64) {
     bits = 64;
     op.fn = mma_f64;
