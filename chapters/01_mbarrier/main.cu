@@ -4,9 +4,9 @@
 //   scripts/run 01_mbarrier --part ring            one of them
 //   scripts/run 01_mbarrier --mistake parity       a kernel that breaks a rule, and what is said about it
 //
-// An mbarrier is 8 bytes of shared memory that count arrivals and bytes. Every asynchronous unit of Hopper and Blackwell (bulk
-// copies, the tensor core, cp.async) reports to one, so everything later in this book waits on them. Runs on Hopper too. Read
-// this file from the top, notes/01_mbarrier.md beside it.
+// An mbarrier is 8 bytes of shared memory that count arrivals and bytes. Every asynchronous unit of Hopper and
+// Blackwell (bulk copies, the tensor core, cp.async) reports to one, so everything later in this book waits on them.
+// Runs on Hopper too. Read this file from the top, notes/01_mbarrier.md beside it.
 #include <fmt/format.h>
 
 #include "common/harness/chapter.h"
@@ -22,14 +22,15 @@ namespace {
 using namespace gen5::harness;
 using namespace gen5::ptx;
 
-// ---- 1. Phases ----------------------------------------------------------------------------------------------------------------
+// ---- 1. Phases
+// ----------------------------------------------------------------------------------------------------------------
 
 struct Step {
   uint32_t pending, even_done, odd_done;
 };
 
-/// What the object says about itself: the arrivals pending now, and whether the phases of either parity are over. An arrive of
-/// nobody (count 0) returns the state and changes nothing.
+/// What the object says about itself: the arrivals pending now, and whether the phases of either parity are over. An
+/// arrive of nobody (count 0) returns the state and changes nothing.
 __device__ Step look(uint32_t bar) {
   Step s;
   s.pending = mbarrier_pending_count(mbarrier_arrive_no_complete(bar, 0));
@@ -57,22 +58,25 @@ void part_phases(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto steps = out.download();
   r.say(
-      "A barrier made with mbarrier.init bar, 2 ends a phase at every second arrive and starts the next by itself. Nobody can "
-      "ask for the number of the phase, only for its parity: test_wait.parity p is true when the phase of parity p that came "
+      "A barrier made with mbarrier.init bar, 2 ends a phase at every second arrive and starts the next by itself. "
+      "Nobody can "
+      "ask for the number of the phase, only for its parity: test_wait.parity p is true when the phase of parity p "
+      "that came "
       "last is over, that is, when the current phase has the other parity. So a fresh barrier says true for parity 1.");
   Table t({"after", "arrivals missing", "parity 0 over?", "parity 1 over?", "so the phase is"});
   bool holds = true;
   for (uint32_t i = 0; i < 6; ++i) {
     const Step& s = steps[i];
-    t.row({i ? fmt::format("arrive {}", i) : "init", std::to_string(s.pending), s.even_done ? "yes" : "no", s.odd_done ? "yes" : "no",
-           std::to_string(i / 2)});
+    t.row({i ? fmt::format("arrive {}", i) : "init", std::to_string(s.pending), s.even_done ? "yes" : "no",
+           s.odd_done ? "yes" : "no", std::to_string(i / 2)});
     holds &= s.pending == 2 - i % 2 && s.even_done == (i / 2 % 2 == 1) && s.odd_done == (i / 2 % 2 == 0);
   }
   r.table(t);
   r.check("a phase ends with its last arrival, and the next begins", holds);
 }
 
-// ---- 2. Arrivals and what they return --------------------------------------------------------------------------------------
+// ---- 2. Arrivals and what they return
+// --------------------------------------------------------------------------------------
 
 struct Arrivals {
   uint64_t token[3];
@@ -85,8 +89,8 @@ __global__ void arrivals(Arrivals* out) {
   __shared__ alignas(8) uint64_t barrier;
   const uint32_t bar = shared_address(&barrier);
   mbarrier_init(bar, 4);
-  out->token[0] = mbarrier_arrive(bar);      // 3 missing
-  out->token[1] = mbarrier_arrive(bar, 2);   // 1 missing
+  out->token[0] = mbarrier_arrive(bar);     // 3 missing
+  out->token[1] = mbarrier_arrive(bar, 2);  // 1 missing
   out->done[0] = mbarrier_test_wait(bar, out->token[0]);
   out->token[2] = mbarrier_arrive_drop(bar);  // the last of this phase; later phases expect 3
   for (int i = 0; i < 3; ++i) out->done[1 + i] = mbarrier_test_wait(bar, out->token[i]);
@@ -99,14 +103,17 @@ void part_arrivals(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const Arrivals a = out.download()[0];
   r.say(
-      "arrive returns the state of the phase that it arrived at: a token that test_wait and try_wait take instead of a parity. "
+      "arrive returns the state of the phase that it arrived at: a token that test_wait and try_wait take instead of a "
+      "parity. "
       "arrive_drop arrives and lowers the count of all later phases by one.");
   r.check("the phase is not over while an arrival is missing", a.done[0] == 0);
   r.check("its tokens all say so when it is", a.done[1] && a.done[2] && a.done[3]);
-  r.check("after arrive_drop the next phase expects 3 instead of 4", a.after_drop == 3, fmt::format("pending {}", a.after_drop));
+  r.check("after arrive_drop the next phase expects 3 instead of 4", a.after_drop == 3,
+          fmt::format("pending {}", a.after_drop));
 }
 
-// ---- 3. Transactions -----------------------------------------------------------------------------------------------------------
+// ---- 3. Transactions
+// -----------------------------------------------------------------------------------------------------------
 
 struct Transactions {
   uint32_t over[5];
@@ -148,7 +155,8 @@ void part_transactions(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const Transactions t = out.download()[0];
   r.say(
-      "expect_tx adds bytes to the transaction count, complete_tx takes them off. A bulk copy does the complete_tx by itself when "
+      "expect_tx adds bytes to the transaction count, complete_tx takes them off. A bulk copy does the complete_tx by "
+      "itself when "
       "its bytes have landed, so the thread that starts it says how many to expect, and arrives.");
   r.check("the last arrival does not end a phase while bytes are missing", !t.over[0] && !t.over[1]);
   r.check("the last byte does", t.over[2]);
@@ -158,7 +166,8 @@ void part_transactions(Report& r) {
   r.check("after the wait the copied bytes are there", copied);
 }
 
-// ---- 4. A ring ---------------------------------------------------------------------------------------------------------------
+// ---- 4. A ring
+// ---------------------------------------------------------------------------------------------------------------
 
 constexpr int kStages = 4, kItems = 64, kChunk = 256;  // words
 
@@ -166,8 +175,9 @@ struct Ring {
   uint64_t full[kStages], empty[kStages];
 };
 
-// A producer warp copies chunks into a ring of stages, a consumer warp sums them. full[s] says that a chunk has landed, empty[s]
-// that it has been read. The producer's first wait on empty[s] must pass on a fresh barrier: it starts with parity 1.
+// A producer warp copies chunks into a ring of stages, a consumer warp sums them. full[s] says that a chunk has landed,
+// empty[s] that it has been read. The producer's first wait on empty[s] must pass on a fresh barrier: it starts with
+// parity 1.
 __global__ void ring(const uint32_t* from, uint32_t* sums) {
   __shared__ alignas(128) uint32_t buffer[kStages][kChunk];
   __shared__ Ring barriers;
@@ -215,14 +225,16 @@ void part_ring(Report& r) {
   DeviceBuffer<uint32_t> from(host), sums(kItems);
   ring<<<1, 64>>>(from.get(), sums.get());
   GEN5_CUDA(cudaDeviceSynchronize());
-  r.say(fmt::format(
-      "{} chunks of {} bytes through {} stages. Round n of a stage waits for parity n mod 2 on full, and for the other parity on "
-      "empty: the producer's first round finds empty[s] 'over' for parity 1 and starts at once.",
-      kItems, kChunk * 4, kStages));
+  r.say(
+      fmt::format("{} chunks of {} bytes through {} stages. Round n of a stage waits for parity n mod 2 on full, and "
+                  "for the other parity on "
+                  "empty: the producer's first round finds empty[s] 'over' for parity 1 and starts at once.",
+                  kItems, kChunk * 4, kStages));
   r.check("every chunk arrived whole, in order, and none was overwritten while it was read", sums.download() == want);
 }
 
-// ---- 5. Another CTA's barrier --------------------------------------------------------------------------------------------------
+// ---- 5. Another CTA's barrier
+// --------------------------------------------------------------------------------------------------
 
 // Both CTAs of a cluster arrive on rank 0's barrier; only rank 0 can wait on it.
 __global__ void __cluster_dims__(2) remote(uint32_t* out) {
@@ -257,15 +269,26 @@ void part_remote(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto seen = out.download();
   r.say(
-      "mapa turns a shared address into that of another CTA of the cluster: the rank stands in bits 31:24. arrive, arrive_drop, "
+      "mapa turns a shared address into that of another CTA of the cluster: the rank stands in bits 31:24. arrive, "
+      "arrive_drop, "
       "expect_tx and complete_tx reach there, return nothing, and must release to .cluster; waiting is local.");
   r.check("rank 0 saw both CTAs' stores", seen[0] == 100 && seen[1] == 101);
   r.check("the addresses of two ranks differ by 1 << 24", seen[2] == 1u << 24, fmt::format("0x{:08x}", seen[2]));
 }
 
-// ---- Mistakes --------------------------------------------------------------------------------------------------------------------
+// ---- Mistakes
+// --------------------------------------------------------------------------------------------------------------------
 
-enum Mistake { uninitialised, too_many, too_few_bytes, too_many_bytes, wrong_parity, unobserved, misaligned, remote_wait };
+enum Mistake {
+  uninitialised,
+  too_many,
+  too_few_bytes,
+  too_many_bytes,
+  wrong_parity,
+  unobserved,
+  misaligned,
+  remote_wait
+};
 
 __global__ void broken(Mistake m, const uint32_t* from) {
   __shared__ alignas(128) uint32_t buffer[64];

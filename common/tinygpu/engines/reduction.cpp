@@ -115,8 +115,10 @@ void reduce(ReduceOperation op, ReduceType t, uint8_t* to, const uint8_t* from, 
         return std::isnan(sum) ? std::bit_cast<float>(0x7fffffffu) : sum;
       });
     case ReduceType::f64:
-      // A NaN in memory stays as it is, signalling or not (measured on an H200).
-      return each<double>(to, from, bytes, [](double a, double b) { return std::isnan(a) ? a : a + b; });
+      // A NaN goes through as it is, signalling or not, the one in memory first (measured on an H200).
+      return each<double>(to, from, bytes, [](double a, double b) {
+        return std::isnan(a) ? a : std::isnan(b) ? b : a + b;
+      });
   }
 }
 

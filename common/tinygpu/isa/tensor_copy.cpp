@@ -104,6 +104,13 @@ void exec_store(Warp& w, const Op& op) {
                         box.tile.at[i], i),
             "stores and reductions start inside the tensor's range: clip the box yourself, or shift the tensor's start",
             lane);
+    for (uint32_t i = 0; box.map.im2col && i + 2 < box.map.rank; ++i)
+      if (box.map.lower[i] < 0 || box.map.upper[i] > 0)
+        w.fault(FaultKind::illegal_instruction, "im2col-store-corners",
+                fmt::format("a tensor store in im2col mode with corners {} and {}: the box reaches out of the tensor",
+                            box.map.lower[i], box.map.upper[i]),
+                "im2col stores take maps whose lower corners are not negative and whose upper corners are not positive",
+                lane);
     if (box.map.element == TensorElement::b4x16_p64)
       w.fault(FaultKind::illegal_instruction, "tensormap-load-only", "a tensor store through a map of 16U4_ALIGN16B",
               "16U4_ALIGN16B can only be loaded; store through a map of 16U4_ALIGN8B", lane);
