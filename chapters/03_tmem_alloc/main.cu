@@ -177,7 +177,7 @@ void part_share(Report& r) {
     share<<<ctas, 32>>>(seen.get(), columns, work);
     GEN5_CUDA(cudaDeviceSynchronize());
     const auto on_one = busiest_sm(seen.download());
-    r.say(fmt::format("{} CTAs of one warp, two to an SM, {} columns each, {} cycles of work. On SM {}:", ctas, columns,
+    r.say(fmt::format("{} columns each: {} CTAs of one warp, two to an SM, {} cycles of work. On SM {}:", columns, ctas,
                       work, on_one.front().sm));
     Table t({"CTA", "first column", "asked at", "waited", "got at", "freed at"});
     long long origin = on_one.front().asked;
