@@ -127,20 +127,27 @@ void Warpgroup::settle(Warp& w) {
 
 bool Warpgroup::in_flight(Warp& w, const std::vector<uint32_t>& slots) {
   const uint32_t warp = w.index() % 4;
+  const auto touches = [&](const std::vector<uint32_t>& registers) {
+    return std::any_of(slots.begin(), slots.end(), [&](uint32_t s) {
+      return std::find(registers.begin(), registers.end(), s + w.register_base()) != registers.end();
+    });
+  };
   bool running = false, landed = false;
   for (const auto& a : accumulators_)
-    for (uint32_t s : slots)
-      if (std::find(a->slots[warp].begin(), a->slots[warp].end(), s + w.register_base()) != a->slots[warp].end())
-        (a->running ? running : landed) = true;
+    if (touches(a->slots[warp])) (a->running ? running : landed) = true;
+  for (const auto& o : gathering_) running |= touches(o->d[warp]);
   if (landed && !running) settle(w);
   return running;
 }
 
 void Warpgroup::poison(Warp& w) {
   const uint32_t warp = w.index() % 4;
+  const auto fill = [&](const std::vector<uint32_t>& registers) {
+    for (uint32_t s : registers) std::fill_n(lanes_of(w, s), 32, kPoison);
+  };
   for (const auto& a : accumulators_)
-    if (a->running)
-      for (uint32_t s : a->slots[warp]) std::fill_n(lanes_of(w, s), 32, kPoison);
+    if (a->running) fill(a->slots[warp]);
+  for (const auto& o : gathering_) fill(o->d[warp]);
 }
 
 // ---- The queue

@@ -1,0 +1,138 @@
+// wgmma beyond its numbers (tests/conformance/wgmma): asynchrony, order, and what breaks the rules.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/conformance/wgmma/cases.h"
+#include "tests/support/run_ptx.h"
+
+namespace tinygpu::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// D[64 x 8] = ones · ones from shared memory that all threads fill with bf16 1.0; `body` holds the wgmmas. A's
+/// descriptor is %rd1, B's %rd2 (no swizzle), the accumulators %f0 … %f3, zero at first. Every thread stores %f0.
+std::string kernel(const std::string& body) {
+  return R"(
+.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+  .reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %rd<16>; .reg .f32 %f<8>;
+  .shared .align 1024 .b8 smem[4096];
+  ld.param.u64 %rd0, [out];
+  mov.u32 %r0, %tid.x; mov.u32 %r1, smem; mov.u32 %r2, 0x3f803f80;
+  shl.b32 %r3, %r0, 2;
+FILL:
+  add.u32 %r4, %r1, %r3;
+  st.shared.u32 [%r4], %r2;
+  add.u32 %r3, %r3, 512;
+  setp.lt.u32 %p0, %r3, 4096;
+  @%p0 bra FILL;
+  fence.proxy.async.shared::cta;
+  bar.sync 0;
+  and.b32 %r5, %r1, 262143; shr.u32 %r5, %r5, 4; cvt.u64.u32 %rd1, %r5;
+  mov.b64 %rd3, 0x0000000800080000;
+  add.s64 %rd1, %rd1, %rd3;
+  mov.b64 %rd2, %rd1;
+  mov.f32 %f0, 0f00000000; mov.f32 %f1, 0f00000000; mov.f32 %f2, 0f00000000; mov.f32 %f3, 0f00000000;
+  setp.eq.u32 %p1, %r0, %r0;
+  setp.ne.u32 %p2, %r0, %r0;
+)" + body +
+         R"(
+  shl.b32 %r6, %r0, 2; cvt.u64.u32 %rd4, %r6; add.s64 %rd5, %rd0, %rd4;
+  st.global.f32 [%rd5], %f0;
+  ret;
+}
+)";
+}
+
+const char* kMma =
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd1, %rd2, %p1, 1, 1, 0, 0;\n";
+const char* kFence = "wgmma.fence.sync.aligned;\n";
+const char* kCommit = "wgmma.commit_group.sync.aligned;\n";
+const char* kWait = "wgmma.wait_group.sync.aligned 0;\n";
+
+std::vector<float> run(RunPtx& r) {
+  const uint64_t out = r.buffer<float>(128);
+  r.launch("k", {1}, {128}, out);
+  return r.download<float>(out, 128);
+}
+
+TEST(Wgmma, ChainedOperationsAddUpInOrder) {
+  for (auto mode : {CompletionOrder::Mode::timed, CompletionOrder::Mode::late, CompletionOrder::Mode::seeded}) {
+    RunPtx r(kernel(std::string(kFence) + kMma + kMma + kCommit + kMma + kCommit + kWait), hopper_machine());
+    r.gpu.options.order = {mode, 5};
+    EXPECT_THAT(run(r), ::testing::Each(48.0f));
+    EXPECT_TRUE(r.reports.empty());
+  }
+}
+
+TEST(Wgmma, ScaleDFalseForgetsTheAccumulator) {
+  std::string again = kMma;
+  again.replace(again.find("%p1"), 3, "%p2");
+  RunPtx r(kernel(std::string(kFence) + kMma + kMma + again + kCommit + kWait), hopper_machine());
+  EXPECT_THAT(run(r), ::testing::Each(16.0f));
+}
+
+TEST(Wgmma, WaitingForAllButOneLeavesTheLatestGroupRunning) {
+  // The second group's accumulators are other registers; the first group's may be read after wait_group 1.
+  const char* other =
+      "mov.f32 %f4, 0f00000000; mov.f32 %f5, 0f00000000; mov.f32 %f6, 0f00000000; mov.f32 %f7, 0f00000000;\n";
+  const char* second =
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f4, %f5, %f6, %f7}, %rd1, %rd2, %p1, 1, 1, 0, 0;\n";
+  RunPtx r(
+      kernel(std::string(other) + kFence + kMma + kCommit + second + kCommit + "wgmma.wait_group.sync.aligned 1;\n" +
+             "add.f32 %f0, %f0, 0f3f800000;\n" + kWait + "add.f32 %f0, %f0, %f4;\n"),
+      hopper_machine());
+  EXPECT_THAT(run(r), ::testing::Each(33.0f));
+  EXPECT_TRUE(r.reports.empty());
+}
+
+TEST(Wgmma, ReadingAnAccumulatorInFlightIsReported) {
+  RunPtx r(kernel(std::string(kFence) + kMma + kCommit + "add.f32 %f0, %f0, 0f3f800000;\n" + kWait), hopper_machine());
+  run(r);
+  ASSERT_FALSE(r.reports.empty());
+  EXPECT_EQ(r.reports[0].code, "wgmma-not-waited");
+  EXPECT_THAT(r.reports[0].help, HasSubstr("wgmma.wait_group"));
+  EXPECT_THAT(r.reports[0].where.ptx_text, HasSubstr("add.f32"));
+}
+
+TEST(Wgmma, UnderLateOrderSuchAReaderSeesPoison) {
+  RunPtx r(kernel(std::string(kFence) + kMma + kCommit + "mov.f32 %f4, %f0;\n" + kWait + "mov.f32 %f0, %f4;\n"),
+           hopper_machine());
+  r.gpu.options.order.mode = CompletionOrder::Mode::late;
+  EXPECT_THAT(run(r), ::testing::Each(::testing::IsNan()));
+}
+
+TEST(Wgmma, WarpsMustIssueTheSameOperation) {
+  RunPtx r(
+      kernel("shr.u32 %r7, %r0, 5; setp.eq.u32 %p3, %r7, 2; selp.b64 %rd6, 64, 0, %p3; add.s64 %rd2, %rd2, %rd6;\n" +
+             std::string(kFence) + kMma + kCommit + kWait),
+      hopper_machine());
+  const Diagnosis d = r.fault_of("k", {1}, {128}, r.buffer<float>(128));
+  EXPECT_EQ(d.code, "wgmma-not-uniform");
+}
+
+TEST(Wgmma, OperandsOutsideSharedMemoryAreNamed) {
+  RunPtx r(kernel("mov.b64 %rd6, 0x3000; add.s64 %rd2, %rd2, %rd6;\n" + std::string(kFence) + kMma + kCommit + kWait),
+           hopper_machine());
+  const Diagnosis d = r.fault_of("k", {1}, {128}, r.buffer<float>(128));
+  EXPECT_EQ(d.code, "matrix-out-of-bounds");
+  EXPECT_EQ(d.kind, FaultKind::illegal_address);
+  EXPECT_THAT(d.message, HasSubstr("B of wgmma.mma_async"));
+}
+
+TEST(Wgmma, OneWarpAloneWaitsForever) {
+  // Only warp 0 issues: a warpgroup's operation never starts.
+  RunPtx r(
+      kernel("setp.lt.u32 %p3, %r0, 32;\n@!%p3 bra OUT;\n" + std::string(kFence) + kMma + kCommit + kWait + "OUT:\n"),
+      hopper_machine());
+  const Diagnosis d = r.fault_of("k", {1}, {128}, r.buffer<float>(128));
+  EXPECT_EQ(d.code, "deadlock");
+  EXPECT_THAT(d.message, HasSubstr("wgmma.wait_group"));
+}
+
+}  // namespace
+}  // namespace tinygpu::test
