@@ -21,6 +21,11 @@ double value_of_output(Output output, uint32_t bits) {
 
 double error_factor(uint32_t k) { return std::ceil(k / 16.0) * 21 * 0x1p-25; }
 
+/// What subnormal results lose whatever their operands: a last place of f32 a step, and one of bf16 at the end.
+double smallest_error(uint32_t k, Output output) {
+  return std::ceil(k / 16.0) * 0x1p-148 + (output == Output::bf16 ? 0x1p-133 : 0);
+}
+
 /// All of a 16-bit matrix as doubles.
 std::vector<double> to_double(Format format, const uint16_t* words, size_t count) {
   std::vector<double> v(count);

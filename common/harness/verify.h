@@ -34,7 +34,8 @@ struct Bound {
 };
 
 /// Every element against float64. A K step cuts at most 17 terms by 2^−25 of the largest and the sum by 2^−23, so
-/// |d − Σab| ≤ ⌈K/16⌉ · 21 · 2^−25 · Σ|ab|, and for bf16 output 2^−8 |d| more. Finite operands. Cost: 2·m·n·k flops.
+/// |d − Σab| ≤ ⌈K/16⌉ · (21 · 2^−25 · Σ|ab| + 2^−148), and for bf16 output 2^−8 |d| + 2^-133 more. Finite operands.
+/// Cost: 2·m·n·k flops.
 Bound check_float64(const GemmInputs& in, Output output, const std::vector<uint32_t>& d);
 
 /// The same bound on random signed sums of each row of D: D·x against A·(Bᵀ·x), x = ±1. Cost: about (m + n)·k flops a

@@ -73,4 +73,15 @@ TEST(Verify, Bf16OutputIsRounded) {
   EXPECT_EQ(check_float64(p.in, Output::bf16, p.d).outside, 1u);
 }
 
+TEST(Verify, SubnormalOperandsLieInTheBound) {
+  for (Format format : {Format::bf16, Format::f16}) {
+    const auto a = make_inputs(format, Pattern::subnormal, 40 * 72, 5),
+               b = make_inputs(format, Pattern::subnormal, 56 * 72, 6);
+    const GemmInputs in{format, 40, 56, 72, a.data(), b.data()};
+    const std::vector<uint32_t> d = fused_gemm(in);
+    EXPECT_EQ(check_float64(in, Output::f32, d).outside, 0u);
+    EXPECT_EQ(check_row_sums(in, Output::f32, d, 2, 1).outside, 0u);
+  }
+}
+
 }  // namespace
