@@ -71,6 +71,21 @@ TEST(Forms, TheListsBesideTheRepoSayTheSame) {
   }
 }
 
+TEST(Forms, EveryRowTakesItsOwnSample) {
+  int rows = 0;
+  for (const forms::Form* f : forms::all_forms()) {
+    if (forms::sample_instruction(*f).empty()) continue;
+    ++rows;
+    try {
+      const Module m = parse(forms::sample_module(*f));
+      EXPECT_EQ(m.functions.at(0)->body.at(0).opcode, f->opcode);
+    } catch (const ParseError& e) {
+      ADD_FAILURE() << forms::sample_instruction(*f) << "\n" << f->opcode << " " << f->modifiers << "\n" << e.what();
+    }
+  }
+  EXPECT_GT(rows, 400);
+}
+
 TEST(Forms, TakeModifiersInAnyOrder) {
   EXPECT_EQ(first_message("tcgen05.mma.kind::f16.cta_group::1 [%r2], %rd3, %rd4, %r8, %p1;"), "");
   EXPECT_EQ(first_message("ldmatrix.sync.aligned.x4.trans.m8n8.shared.b16 {%r1,%r2,%r3,%r4}, [%r5];"), "");

@@ -61,6 +61,12 @@ std::vector<const Form*> all_forms();
 /// What is wrong with a spelling such as "tcgen05.mma.cta_group::1.kind::f16" on that target and version; empty if some
 /// form takes its modifiers. Operands are not looked at.
 std::string fault_of_spelling(std::string_view spelling, std::string_view target = "sm_100a", Version version = {9, 4});
+/// The shortest legal instruction of a form, in the registers that sample_module() declares; empty for rows that leave
+/// their operands open.
+std::string sample_instruction(const Form& form);
+/// A module whose kernel `kernel` holds that instruction first, for a target that has it.
+std::string sample_module(const Form& form, std::string_view kernel = "k");
+
 /// How one instruction reads: the form that it takes and what each of its operands is.
 struct Reading {
   const Form* form = nullptr;         // nullptr: no form fits, or the table has none for this opcode
