@@ -103,8 +103,8 @@ Bound check_float64(const GemmInputs& in, Output output, const std::vector<uint3
       dot8(&a[size_t(r) * in.k], b.data(), in.k, sum, magnitude);
       for (uint32_t j = 0; j < count; ++j) {
         const double got = value_of_output(output, d[size_t(r) * in.n + n0 + j]);
-        const double bound =
-            error_factor(in.k) * magnitude[j] + (output == Output::bf16 ? std::fabs(sum[j]) * 0x1.01p-8 : 0);
+        const double bound = error_factor(in.k) * magnitude[j] + smallest_error(in.k, output) +
+                             (output == Output::bf16 ? std::fabs(sum[j]) * 0x1.01p-8 : 0);
         const double error = std::fabs(got - sum[j]);
         ++mine.checked;
         if (!(error <= bound)) ++mine.outside;
@@ -152,8 +152,8 @@ Bound check_row_sums(const GemmInputs& in, Output output, const std::vector<uint
         size += std::fabs(e);
       }
       // The doubles of this check round too: n + k terms, relative 2^-53 each.
-      const double bound =
-          (error_factor(in.k) + (in.n + in.k) * 0x1p-52) * magnitude + (output == Output::bf16 ? size * 0x1.01p-8 : 0);
+      const double bound = (error_factor(in.k) + (in.n + in.k) * 0x1p-52) * magnitude +
+                           in.n * smallest_error(in.k, output) + (output == Output::bf16 ? size * 0x1.01p-8 : 0);
       const double error = std::fabs(got - want);
       const std::lock_guard lock(mutex);
       ++total.checked;
