@@ -148,6 +148,22 @@ TEST(Wait, DeallocUnderALoadIsNamed) {
   EXPECT_THAT(codes(run), Contains("tmem-load-not-waited"));
 }
 
+// A warp, and then its CTA, leaves without waiting: what is under way lands where it can and nothing else breaks.
+TEST(Wait, ExitWithAccessesUnderWay) {
+  for (Mode mode : {Mode::timed, Mode::late, Mode::seeded}) {
+    TmemKernel k;
+    k.columns = 128;
+    k.free = false;
+    k.body = "  @%first bra FREE;\n  mov.u32 %r0, 1;\n" + st("32x32b.x1", 1, "%mine+64") +
+             ld("32x32b.x64", 64, "%mine", 1) +
+             "  bar.sync 0;\n  bra END;\nFREE:\n  bar.sync 0;\n  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %base, "
+             "128;\nEND:\n";
+    RunPtx run(k.text());
+    run.gpu.options.order = {mode, 5};
+    run.launch("k", {20}, {64}, uint64_t(0), uint64_t(0));
+  }
+}
+
 TEST(Wait, FreshColumnsHoldPoison) {
   TmemKernel k;
   k.columns = 64;
