@@ -81,7 +81,12 @@ uint64_t ulps(uint64_t a, uint64_t b, int bits) {
   const int64_t d = ordered(a) - ordered(b);
   return uint64_t(d < 0 ? -d : d);
 }
-bool within(const Bound& bound, const std::string& type, uint64_t expected, uint64_t got) {
+/// The largest errors seen in a case, for the log.
+struct Worst {
+  uint64_t ulp = 0;
+  double absolute = 0;
+};
+bool within(const Bound& bound, const std::string& type, uint64_t expected, uint64_t got, Worst* worst = nullptr) {
   const bool packed = type.ends_with("x2");
   const std::string scalar = packed ? type.substr(0, type.size() - 2) : type;
   const int bits = scalar == "f64" ? 64 : scalar == "f32" ? 32 : 16;
@@ -91,6 +96,10 @@ bool within(const Bound& bound, const std::string& type, uint64_t expected, uint
     if (e == g) continue;
     const double x = number(scalar, e), y = number(scalar, g);
     if (std::isnan(x) || std::isnan(y)) return false;
+    if (worst) {
+      worst->ulp = std::max(worst->ulp, ulps(e, g, bits));
+      worst->absolute = std::max(worst->absolute, std::fabs(x - y));
+    }
     if (ulps(e, g, bits) > bound.ulp && !(std::fabs(x - y) <= bound.absolute)) return false;
   }
   return true;
@@ -120,9 +129,10 @@ TEST_P(Scalar, AgreesWithTheH200) {
     const std::vector<uint64_t> got = machine.download<uint64_t>(outputs, kTuples * c.outputs());
     const Bound* bound = bound_of(c);
     bool right = true;
+    Worst worst;
     for (size_t t = 0; t < kKept && right; ++t) {
       const uint64_t *e = &expected.words[t * c.outputs()], *g = &got[t * c.outputs()];
-      right = bound ? within(*bound, c.dst[0].name, e[0], g[0]) : std::equal(e, e + c.outputs(), g);
+      right = bound ? within(*bound, c.dst[0].name, e[0], g[0], &worst) : std::equal(e, e + c.outputs(), g);
       if (!right) ADD_FAILURE() << describe(c, t, &in[t * c.inputs()], e, g);
     }
     for (size_t t = 0; t < kTuples && right && !bound; t += kHashed) {
@@ -131,6 +141,9 @@ TEST_P(Scalar, AgreesWithTheH200) {
         ADD_FAILURE() << c.text << "\n  the kept tuples agree, some of tuples " << t << " to " << t + kHashed - 1
                       << " do not";
     }
+    if (bound)
+      std::printf("%s largest difference %llu ulp, %.3g\n", c.text.c_str(), static_cast<unsigned long long>(worst.ulp),
+                  worst.absolute);
     wrong += !right;
   }
   EXPECT_EQ(wrong, 0) << "of " << cases.size() << " cases";
