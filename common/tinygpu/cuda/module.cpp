@@ -48,6 +48,19 @@ std::string render(const ptx::ParseError& e) {
   return out.empty() ? std::string(e.what()) + "\n" : out;
 }
 
+/// What ptxas keeps to whatever the code would like: .maxnreg, and as many as let the declared CTA fit an SM.
+uint32_t register_bound(const Function& f, const MachineSpec& spec) {
+  const ptx::Function& source = *f.source;
+  uint32_t bound = 255;
+  if (source.maxnreg) bound = std::min(bound, source.maxnreg);
+  const uint32_t* n = source.reqntid[0] ? source.reqntid : source.maxntid;
+  if (n[0]) {
+    const uint32_t warps = (n[0] * std::max(1u, n[1]) * std::max(1u, n[2]) + 31) / 32;
+    bound = std::min(bound, spec.registers_per_sm / (warps * 32 * std::max(1u, source.minnctapersm)) / 8 * 8);
+  }
+  return std::max(bound, 8u);
+}
+
 }  // namespace
 
 bool target_runs_on(std::string_view target, int major, int minor) {
@@ -246,8 +259,12 @@ CUresult Module::resolve(Kernel& k) {
         "the host code and the device code of this program come from different builds");
     return kInvalidDeviceFunction;
   }
-  if (auto it = images_.resources.find(k.name); it != images_.resources.end() && it->second.registers)
-    program_->set_registers(*k.function, it->second.registers);
+  auto assembled = images_.resources.find(k.name);
+  if (assembled != images_.resources.end() && assembled->second.registers)
+    program_->set_registers(*k.function, assembled->second.registers);
+  else
+    program_->set_registers(*k.function,
+                            std::min(k.function->registers_per_thread, register_bound(*k.function, gpu_.spec)));
   return CUDA_SUCCESS;
 }
 

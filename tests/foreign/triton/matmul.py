@@ -66,8 +66,10 @@ def run(gpu, kind, M, N, K, ctas):
     compare(f"matmul {kind} {M}x{N}x{K} num_ctas={ctas}", gpu.download(c, (M, N), np.float32), a.astype(np.float64) @ b.astype(np.float64), tolerance, tolerance * 3)
 
 
+arguments = sys.argv[1:]
+ctas = 2 if "--num-ctas" in arguments else 1
+kinds = [k for k in arguments if k in ("fp16", "bf16", "fp32")] or ["fp16", "bf16", "fp32"]
 gpu = Gpu()
-kinds = sys.argv[1:] or ["fp16", "bf16", "fp32"]
 for kind in kinds:
-    run(gpu, kind, 256, 256, 192, 1)
-run(gpu, kinds[0], 200, 136, 96, 1)
+    run(gpu, kind, 256, 256, 192, ctas)
+run(gpu, kinds[0], 200, 136, 96, ctas)

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Fetches what the foreign tests run: pinned wheels of CUTLASS, Triton, cuda-bindings and numpy, into a cache outside the
+tree ($XDG_CACHE_HOME/gen5/foreign). Exits 0 when everything is there, 77 with the reason when it cannot be had."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import zipfile
+
+WHEELS = ["triton==3.9.0", "cuda-bindings==13.0.3", "cuda-pathfinder==1.9.0", "numpy==2.2.6"]
+CUTLASS = "nvidia-cutlass==4.2.0.0"
+CUTLASS_SOURCE = "cutlass_library/source/"
+
+
+def cache():
+    base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(base) / "gen5" / "foreign"
+
+
+def python():
+    return cache() / "venv" / "bin" / "python"
+
+
+def cutlass():
+    return cache() / "cutlass" / "4.2.0.0" / "cutlass_library" / "source"
+
+
+def skip(reason):
+    print(f"skipped: {reason}")
+    sys.exit(77)
+
+
+def run(*command):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    if done.returncode:
+        skip(f"{' '.join(map(str, command[:5]))} … failed, is there a network? {done.stderr.strip().splitlines()[-1:]}")
+
+
+def fetch():
+    marker = cache() / "venv" / ("-".join(WHEELS).replace("=", "") + ".ready")
+    if not marker.exists():
+        cache().mkdir(parents=True, exist_ok=True)
+        run(sys.executable, "-m", "venv", cache() / "venv")
+        run(python(), "-m", "pip", "install", "--quiet", "--no-deps", *WHEELS)
+        marker.touch()
+    if not (cutlass() / "include").exists():
+        wheels = cache() / "wheels"
+        run(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", wheels, CUTLASS)
+        with zipfile.ZipFile(next(wheels.glob("nvidia_cutlass-4.2.0.0*.whl"))) as wheel:
+            wanted = [n for n in wheel.namelist() if n.startswith(CUTLASS_SOURCE)]
+            wheel.extractall(cache() / "cutlass" / "4.2.0.0", wanted)
+
+
+if __name__ == "__main__":
+    fetch()
+    print(f"ready in {cache()}")
