@@ -216,23 +216,30 @@ MemoryUnit& memory_unit(Warp& w) {
 
 uint64_t access_time(Warp& w, const Access& access, bool atomic) {
   // A pipe accepts work a little ahead of its own pace; past that queue the warp stalls at issue.
-  constexpr uint64_t kQueue = 32;
+  constexpr int64_t kQueue = 32;
   MemoryUnit& unit = memory_unit(w);
+  const int64_t ahead = int64_t(w.domain().launch.options.run_ahead);
   uint64_t ready = w.time();
-  auto take = [&](uint64_t& port, uint64_t cycles) {
-    const uint64_t start = std::max(port, w.time());
-    port = start + cycles;
-    if (start > w.time() + kQueue) w.charge(start - kQueue - w.time());
-    return start + cycles - 1;
+  // A port counts the work given to it. It never lies more than `ahead` behind the clock, so that warps which run ahead
+  // of each other by the dial do not delay each other falsely.
+  auto take = [&](int64_t& port, int64_t cycles) {
+    const int64_t now = int64_t(w.time());
+    port = std::max(port, now - ahead);
+    const int64_t start = std::max(port, now);
+    port += cycles;
+    if (start > now + kQueue) w.charge(uint64_t(start - kQueue - now));
+    return uint64_t(start + cycles - 1);
   };
   if (access.shared) {
-    const uint64_t last = take(w.sm().shared_port, access.passes);
+    int64_t port = int64_t(w.sm().shared_port);
+    const uint64_t last = take(port, access.passes);
+    w.sm().shared_port = uint64_t(port);
     const uint32_t own = atomic ? unit.shared_atomic_latency : unit.shared_latency;
     ready = std::max(ready, last + (access.remote ? unit.remote_latency : own));
   }
   if (access.global) {
     const uint64_t last =
-        take(unit.global_port, std::max<uint64_t>(1, uint64_t(access.sectors / unit.sectors_per_cycle)));
+        take(unit.global_port, std::max<int64_t>(1, int64_t(access.sectors / unit.sectors_per_cycle)));
     ready = std::max(ready, last + (atomic ? unit.global_atomic_latency : unit.global_latency));
   }
   return ready;

@@ -62,7 +62,7 @@ struct MemoryUnit final : SmUnit {
   uint64_t epoch = 0;        // of the memory that `recent` describes
   Window recent[4];          // allocations used last
   unsigned next = 0;
-  uint64_t global_port = 0;  // next free cycle of the path to L2
+  int64_t global_port = 0;   // of the path to L2 (see access_time)
   double sectors_per_cycle = 1;
   uint32_t global_latency = 0, global_atomic_latency = 0, shared_latency = 0, shared_atomic_latency = 0;
   uint32_t remote_latency = 0;

@@ -8,6 +8,7 @@
 
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/numerics/fused_sum.h"
+#include "common/tinygpu/numerics/mma_kernel.h"
 
 TINYGPU_ISA_BEGIN
 
@@ -95,23 +96,50 @@ uint32_t bits_of(Format f) {
 // ---- Floating point
 // ------------------------------------------------------------------------------------------------------
 
-template <bool half_result>
+/// Element is the width of the operands' patterns: uint16_t for f16 and bf16, uint32_t for tf32.
+template <bool half_result, class Element>
 void mma_float(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const Layout l = unpack(uint64_t(op.imm));
-  const Format fa = Format(op.sub), fb = Format(op.aux);
-  uint32_t a[kMostM][kMostK], b[kN][kMostK];
-  gather_a<uint32_t>(w, op, l, bits_of(fa), a);
-  gather_b<uint32_t>(w, op, l, bits_of(fb), b);
-  const numerics::SumRule& rule = half_result ? numerics::kSumF16 : numerics::kSumF32;
-  const auto sum = [&](uint32_t row, uint32_t column, uint32_t c) {
-    return numerics::fused_sum(rule, fa, fb, std::span<const uint32_t>(a[row], l.k),
-                               std::span<const uint32_t>(b[column], l.k), {true, c, 0});
-  };
-  if constexpr (half_result)
-    each_result_pair(w, op, l, sum);
-  else
-    each_result<uint32_t>(w, op, l, sum);
+  constexpr uint32_t kMost = 16 * numerics::kPlane, per = 4 / sizeof(Element);
+  alignas(64) Element a[kMost], b[kMost];
+  for (uint32_t r = 0; r < l.a; ++r) {
+    const Element* s = w.at<Element>(op.list[l.d + r]);
+    for (uint32_t t = 0; t < 32; ++t)
+      for (uint32_t i = 0; i < per; ++i)
+        a[(t % 4 * per + i + r / 2 * 4 * per) * numerics::kPlane + t / 4 + 8 * (r % 2)] = s[t * per + i];
+  }
+  for (uint32_t r = 0; r < l.b; ++r) {
+    const Element* s = w.at<Element>(op.list[l.d + l.a + r]);
+    for (uint32_t t = 0; t < 32; ++t)
+      for (uint32_t i = 0; i < per; ++i) b[(t % 4 * per + i + r * 4 * per) * numerics::kPlane + t / 4] = s[t * per + i];
+  }
+  uint32_t sums[kN][kMostM];
+  const auto place = [&](uint32_t t, uint32_t r) -> uint32_t& { return sums[t % 4 * 2 + r % 2][t / 4 + 8 * (r / 2)]; };
+  for (uint32_t r = 0; r < 4; ++r) {
+    // f16: two values per register, the row's columns one after the other.
+    const uint32_t* c = w.at<uint32_t>(op.list[l.d + l.a + l.b + (half_result ? r / 2 : r)]);
+    for (uint32_t t = 0; t < 32; ++t) place(t, r) = half_result ? c[t] >> (r % 2 * 16) & 0xffff : c[t];
+  }
+  numerics::MmaTile tile;
+  tile.rule = half_result ? numerics::kSumF16 : numerics::kSumF32;
+  tile.a_format = Format(op.sub);
+  tile.b_format = Format(op.aux);
+  tile.rows = kMostM;
+  tile.columns = kN;
+  tile.terms = l.k;
+  tile.a = a;
+  tile.b = b;
+  tile.read_c = true;
+  tile.d = &sums[0][0];
+  tile.column_stride = kMostM;
+  numerics::mma(tile);
+  for (uint32_t r = 0; r < l.d; ++r)
+    if (op.list[r] != kNoSlot)
+      each_lane<uint32_t>(w, op.list[r], [&](int i) {
+        const uint32_t t = uint32_t(i);
+        return half_result ? place(t, 2 * r) | place(t, 2 * r + 1) << 16 : place(t, r);
+      });
 }
 
 float half_value(uint32_t bits) {
@@ -359,7 +387,9 @@ void decode_mma(Decoder& d, Op& op) {
       if (bits == 8)
         op.fn = result == Type::f16 ? mma_fp8_half : mma_fp8;
       else
-        op.fn = result == Type::f16 ? mma_float<true> : mma_float<false>;
+        op.fn = bits == 32            ? mma_float<false, uint32_t>
+                : result == Type::f16 ? mma_float<true, uint16_t>
+                                      : mma_float<false, uint16_t>;
       op.sub = uint8_t(fa);
       op.aux = uint16_t(fb);
     }
