@@ -11,7 +11,7 @@
 
 #include "common/tinygpu/cli/commands.h"
 #include "common/tinygpu/cli/explain_mma.h"
-#include "common/tinygpu/isa/instruction_set.h"
+#include "common/tinygpu/cli/modelled.h"
 #include "common/tinygpu/ptx/forms.h"
 #include "common/tinygpu/ptx/parser.h"
 
@@ -97,12 +97,13 @@ int explain(std::string text, const std::string& target, const std::string& vers
   if (reading.form)
     fmt::print("  since      PTX {}.{}\n  targets    {}\n", reading.form->since.major, reading.form->since.minor,
                reading.form->targets.empty() ? "all" : reading.form->targets);
-  fmt::print("  here       {}\n", isa::instruction_set().find(in.opcode)
-                                      ? "executes"
-                                      : "parsed, not modelled: executing it stops the kernel");
-  if (messages.empty()) return 0;
-  fmt::print("\n`gen5 isa {}` lists what is legal\n", in.opcode);
-  return 1;
+  if (!messages.empty()) {
+    fmt::print("\n`gen5 isa {}` lists what is legal\n", in.opcode);
+    return 1;
+  }
+  fmt::print("  here       {}\n",
+             executes(std::move(module)) ? "executes" : "not modelled: executing it stops the kernel");
+  return 0;
 }
 
 }  // namespace
@@ -113,8 +114,8 @@ void add_explain(CLI::App& app) {
   CLI::App* sub = app.add_subcommand(
       "explain", "Read one PTX instruction: its form, its operands, who has it, or what is wrong with it");
   sub->add_option(
-         "INSTRUCTION", *text,
-         "The instruction, in quotes; registers are typed by their names (%r .b32, %rd .b64, %p .pred, %f .f32 …)");
+      "INSTRUCTION", *text,
+      "The instruction, in quotes; registers are typed by their names (%r .b32, %rd .b64, %p .pred, %f .f32 …)");
   const auto descriptors = add_descriptor_options(*sub);
   sub->add_option("--target", *target, "Target to judge it by")->capture_default_str();
   sub->add_option("--ptx", *version, "PTX version to judge it by")->capture_default_str();

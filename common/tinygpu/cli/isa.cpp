@@ -2,42 +2,70 @@
 // here.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/tinygpu/cli/commands.h"
+#include "common/tinygpu/cli/modelled.h"
 #include "common/tinygpu/isa/instruction_set.h"
 #include "common/tinygpu/ptx/forms.h"
 #include "common/tinygpu/ptx/opcodes.h"
+#include "common/tinygpu/ptx/parser.h"
 
 namespace tinygpu::cli {
 namespace {
 
 using ptx::forms::Form;
 
-bool modelled(std::string_view opcode) { return isa::instruction_set().find(opcode) != nullptr; }
+/// Does this form's sample decode to an executor?
+bool modelled(const Form& f) {
+  if (ptx::forms::sample_instruction(f).empty()) return isa::instruction_set().find(f.opcode) != nullptr;
+  return executes(ptx::parse(ptx::forms::sample_module(f)));
+}
+
+/// Of an opcode's forms; those that are not in the table count as one.
+struct Count {
+  size_t forms = 0, executed = 0;
+};
+Count count(std::string_view opcode) {
+  Count c;
+  for (const Form* f : ptx::forms::forms_of(opcode)) {
+    ++c.forms;
+    c.executed += modelled(*f);
+  }
+  return c;
+}
 
 std::string targets_of(const Form& f) { return f.targets.empty() ? "all targets" : std::string(f.targets); }
 
 void list_families() {
-  int executed = 0;
-  fmt::print("{:<32} {:>5}  {:<9} {}\n", "family", "forms", "executes", "since");
+  Count all;
+  fmt::print("{:<32} {:>5}  {:<8}  {}\n", "family", "forms", "executed", "since");
   for (std::string_view opcode : ptx::kOpcodes) {
     const std::vector<const Form*> forms = ptx::forms::forms_of(opcode);
+    if (forms.empty()) {
+      fmt::print("{:<32} {:>5}  {:<8}  only its syntax is checked\n", opcode, "-",
+                 isa::instruction_set().find(opcode) ? "in part" : "no");
+      continue;
+    }
     ptx::forms::Version since{99, 0};
     for (const Form* f : forms) since = std::min(since, f->since);
-    executed += modelled(opcode);
-    fmt::print("{:<32} {:>5}  {:<9} {}\n", opcode, forms.empty() ? "-" : std::to_string(forms.size()),
-               modelled(opcode) ? "yes" : "no",
-               forms.empty() ? "not in the table: only its syntax is checked"
-                             : fmt::format("PTX {}.{}", since.major, since.minor));
+    const Count c = count(opcode);
+    all.forms += c.forms;
+    all.executed += c.executed;
+    fmt::print("{:<32} {:>5}  {:<8}  PTX {}.{}\n", opcode, c.forms,
+               c.executed == c.forms ? "yes"
+               : c.executed == 0     ? "no"
+                                     : fmt::format("{}", c.executed),
+               since.major, since.minor);
   }
   fmt::print(
-      "\n{} families, {} execute. Forms, versions and targets are those that ptxas 13.0.88 takes.\n"
-      "`gen5 isa FAMILY` shows a family's forms; `gen5 explain 'INSTRUCTION'` reads one instruction.\n",
-      ptx::kOpcodes.size(), executed);
+      "\n{} rows, the first choice of {} executes. Rows, versions and targets are those of ptxas 13.0.88.\n"
+      "`gen5 isa FAMILY` shows a family's rows; `gen5 explain 'INSTRUCTION'` reads one instruction.\n",
+      all.forms, all.executed);
 }
 
 int show_family(const std::string& name) {
@@ -46,13 +74,14 @@ int show_family(const std::string& name) {
     // A family, or all that begin with its words: "tcgen05" shows every tcgen05 instruction.
     if (opcode != name && !(opcode.starts_with(name) && opcode[name.size()] == '.')) continue;
     ++shown;
-    fmt::print("{}{}  ({})\n", shown > 1 ? "\n" : "", opcode,
-               modelled(opcode) ? "executes" : "parsed, not modelled: executing it stops the kernel");
+    fmt::print("{}{}\n", shown > 1 ? "\n" : "", opcode);
     const std::vector<const Form*> forms = ptx::forms::forms_of(opcode);
     if (forms.empty()) fmt::print("    not in the table of forms: only its syntax is checked\n");
     for (const Form* f : forms)
-      fmt::print("    {}\n        {}\n        PTX {}.{}; {}\n", f->modifiers.empty() ? "(no modifiers)" : f->modifiers,
-                 f->operands.empty() ? "(no operands)" : f->operands, f->since.major, f->since.minor, targets_of(*f));
+      fmt::print("    {}\n        {}\n        PTX {}.{}; {}; {}\n",
+                 f->modifiers.empty() ? "(no modifiers)" : f->modifiers,
+                 f->operands.empty() ? "(no operands)" : f->operands, f->since.major, f->since.minor, targets_of(*f),
+                 modelled(*f) ? "executes" : "not modelled: executing it stops the kernel");
   }
   if (shown == 0) {
     fmt::print(stderr, "gen5: no instruction family '{}'; `gen5 isa` lists them\n", name);
