@@ -190,5 +190,26 @@ SPIN:
   EXPECT_THAT(d.message, ::testing::HasSubstr("spin"));
 }
 
+TEST(Divergence, ASpinOnASharedFlagOrLockIsReportedToo) {
+  RunPtx flag(kernel(R"(
+  mov.u32 %r2, smem;
+  st.shared.u32 [%r2], 0;
+SPIN:
+  ld.volatile.shared.u32 %r1, [%r2];
+  setp.eq.u32 %p0, %r1, 0;
+  @%p0 bra SPIN;
+)"));
+  EXPECT_EQ(flag.fault_of("k", {1}, {32}, flag.buffer<uint32_t>(1), flag.buffer<uint32_t>(1)).code, "deadlock");
+  RunPtx lock(kernel(R"(
+  mov.u32 %r2, smem;
+  st.shared.u32 [%r2], 1;
+SPIN:
+  atom.shared.cas.b32 %r1, [%r2], 0, 1;
+  setp.ne.u32 %p0, %r1, 0;
+  @%p0 bra SPIN;
+)"));
+  EXPECT_EQ(lock.fault_of("k", {1}, {32}, lock.buffer<uint32_t>(1), lock.buffer<uint32_t>(1)).code, "deadlock");
+}
+
 }  // namespace
 }  // namespace tinygpu::test

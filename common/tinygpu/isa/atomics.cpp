@@ -199,6 +199,7 @@ uint32_t collisions(const uint64_t* address, uint32_t mask) {
 struct Target {
   uint64_t address[32];
   Access access;
+  bool changed = false;  // memory: an atomic that changes nothing is a poll (a lock that is taken)
 };
 
 /// False: the op waits for the serial phase.
@@ -214,6 +215,11 @@ void end_atomic(Warp& w, const Op& op, const Target& t) {
   const uint64_t extra = collisions(t.address, w.exec());
   if (t.access.shared) w.sm().shared_port += extra;
   w.result_at(op, access_time(w, t.access, true) + extra);
+  if (op.flags & Op::serial) return;  // the machine counts those by itself
+  if (t.changed)
+    w.domain().made_progress();
+  else
+    ++w.domain().polls;
 }
 
 /// atom and red of N elements of T. Op.list: N destinations (or none for red), then N sources.
@@ -233,6 +239,7 @@ void atomic(Warp& w, const Op& op) {
         next = t.access.global >> i & 1 ? AddKeepingNan::apply(old[e], b) : Add::apply(old[e], b);
       else
         next = update<Operation>(old[e], b);
+      t.changed |= std::memcmp(&next, &old[e], sizeof next) != 0;
       std::memcpy(t.access.at[i] + e * sizeof(T), &next, sizeof next);
       const uint32_t slot = N == 1 ? op.dst : op.list[e];
       if (slot != kNoSlot) w.at<T>(slot)[i] = old[e];
@@ -254,7 +261,10 @@ void compare_and_swap(Warp& w, const Op& op) {
     T old;
     std::memcpy(&old, t.access.at[i], sizeof old);
     const T expected = b[i], desired = c[i];
-    if (equal(old, expected)) std::memcpy(t.access.at[i], &desired, sizeof desired);
+    if (equal(old, expected)) {
+      t.changed |= !equal(old, desired);
+      std::memcpy(t.access.at[i], &desired, sizeof desired);
+    }
     if (op.dst != kNoSlot) w.at<T>(op.dst)[i] = old;
   });
   end_atomic(w, op, t);

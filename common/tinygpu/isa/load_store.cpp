@@ -57,6 +57,8 @@ void load(Warp& w, const Op& op) {
       for_lanes(w.exec(), one);
   }
   w.result_at(op, access_time(w, access));
+  // A strong load is how threads poll; the machine counts those of .global by itself.
+  if ((op.aux & kStrong) && !(op.flags & Op::serial)) ++w.domain().polls;
 }
 
 /// ld.param of an entry with a constant address: one value for all lanes.
@@ -152,7 +154,7 @@ CostClass store_cost(Space space) {
 void set_order(const Decoder& d, Op& op, Space space) {
   if (!is_strong(*d.inst)) return;
   if (space == Space::global) op.flags |= Op::serial;
-  if (space == Space::global || space == Space::generic) op.aux |= kStrong;
+  op.aux |= kStrong;
 }
 
 void decode_ld(Decoder& d, Op& op) {
@@ -217,6 +219,7 @@ void store(Warp& w, const Op& op) {
       for (uint32_t m = w.exec(); m; m &= ~(1u << (31 - __builtin_clz(m)))) one(31 - __builtin_clz(m));
   }
   access_time(w, access);
+  if ((op.aux & kStrong) && !(op.flags & Op::serial)) w.domain().made_progress();
 }
 
 template <class M>
