@@ -41,4 +41,15 @@ __device__ __forceinline__ long long clock_cost() {
   return b - a;
 }
 
+/// The warp goes on only when `value` is there: without it the clock is read while loads are still under way.
+__device__ __forceinline__ void wait_for_value(unsigned value) {
+  asm volatile(
+      "{\n\t"
+      ".reg .pred p;\n\t"
+      "setp.eq.u32 p, %0, 0xfffffffe;\n\t"
+      "@p trap;\n\t"
+      "}" ::"r"(value)
+      : "memory");
+}
+
 }  // namespace gen5::probe
