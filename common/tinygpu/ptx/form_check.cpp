@@ -15,6 +15,13 @@ bool contains(const std::vector<std::string>& list, std::string_view what) {
   return std::find(list.begin(), list.end(), what) != list.end();
 }
 
+/// Is `mod` one of a pattern's choices? A choice "m64n*" takes whatever begins so.
+bool chooses(const std::vector<std::string>& choices, std::string_view mod) {
+  return std::any_of(choices.begin(), choices.end(), [&](const std::string& c) {
+    return c == mod || (c.back() == '*' && mod.starts_with(std::string_view(c).substr(0, c.size() - 1)));
+  });
+}
+
 /// Where modifier `i` of the opcode stands.
 Pos position_of(const Instruction& in, const Spelling& s, int i) {
   Pos p = in.pos;
@@ -109,7 +116,7 @@ Checker::Match Checker::match_modifiers(const Pattern& p, const Spelling& s) {
     bool taken = false;
     for (size_t k = 0; k < p.modifiers.size() && !taken; ++k)
       if (m.bound[k] < 0 && !(p.modifiers[k].after_previous && m.bound[k - 1] < 0) &&
-          contains(p.modifiers[k].choices, s.mods[i])) {
+          chooses(p.modifiers[k].choices, s.mods[i])) {
         m.bound[k] = int(i);
         taken = true;
       }
@@ -163,7 +170,7 @@ void Checker::report_modifiers(const Instruction& in, const Spelling& s, const V
     // Taken already, by itself or by a rival?
     const ModifierPattern* rival = nullptr;
     for (size_t k = 0; k < p.modifiers.size(); ++k)
-      if (m.bound[k] >= 0 && contains(p.modifiers[k].choices, mod)) rival = &p.modifiers[k];
+      if (m.bound[k] >= 0 && chooses(p.modifiers[k].choices, mod)) rival = &p.modifiers[k];
     if (rival) {
       const std::string& other = s.mods[size_t(m.bound[size_t(rival - p.modifiers.data())])];
       if (other == mod)
@@ -177,7 +184,7 @@ void Checker::report_modifiers(const Instruction& in, const Spelling& s, const V
     std::vector<std::string> with;  // what this modifier goes with, in the row that has it
     for (const Pattern& q : *v.patterns) {
       bool here = false;
-      for (const ModifierPattern& k : q.modifiers) here = here || contains(k.choices, mod);
+      for (const ModifierPattern& k : q.modifiers) here = here || chooses(k.choices, mod);
       if (!here) continue;
       if (!elsewhere || with.empty()) {
         with.clear();
