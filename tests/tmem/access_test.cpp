@@ -66,9 +66,9 @@ TEST(Wait, TimedOrderWaitsForTheValueAndWarns) {
   EXPECT_THAT(run.reports[0].where.ptx_text, HasSubstr("add.u32"));
 }
 
-TEST(Wait, OtherOrdersShowPoison) {
-  for (Mode mode : {Mode::late, Mode::seeded}) {
-    int poisoned = 0;
+// The dependence on the value holds in every legal order: the manual grants it, and NVIDIA's own examples rely on it.
+TEST(Wait, OtherOrdersGiveTheValueAndWarn) {
+  for (Mode mode : {Mode::late, Mode::seeded})
     for (uint64_t seed = 0; seed < 8; ++seed) {
       RunPtx run(load_use(""));
       run.gpu.options.order = {mode, seed};
@@ -76,14 +76,8 @@ TEST(Wait, OtherOrdersShowPoison) {
       run.launch("k", {1}, {32}, uint64_t(0), out);
       const auto got = run.download<uint32_t>(out, 64);
       EXPECT_EQ(codes(run), std::vector<std::string>{"tmem-load-not-waited"});
-      EXPECT_EQ(got[10], 105u);  // the load itself lands before wait::ld
-      poisoned += got[11] == 0xDEADBE01;
+      for (uint32_t t = 0; t < 32; ++t) EXPECT_EQ(got[2 * t + 1], t + 101);
     }
-    EXPECT_GT(poisoned, 0);
-    if (mode == Mode::late) {
-      EXPECT_EQ(poisoned, 8);
-    }
-  }
 }
 
 // The warning does not depend on how long ago the load landed.

@@ -3,7 +3,7 @@
 // Both are asynchronous. A load reads its cells and writes its registers when it lands, a store takes its registers at
 // issue and writes its cells when it lands; wait::ld and wait::st block until everything earlier of the warp has
 // landed. What a register holds between issue and wait is the program's error: hardware honours the dependence on the
-// value (spec 2.5), so under the timed order the reader waits for the load; under late and seeded it sees poison.
+// value (spec 2.5), so the reader waits for the load in every order, and a warning says so.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -214,11 +214,6 @@ void wake_as(Warp& w, uint64_t now, const char* what) {
          [what](const Group& g) { return g.reason.kind == BlockReason::Kind::async_group && g.reason.what == what; });
 }
 
-/// What a register holds between issue and landing when the order is not the timed one.
-constexpr uint32_t register_poison(uint32_t r) { return 0xDEADBE00u | r; }
-
-bool timed(Warp& w) { return w.domain().events.order().mode == CompletionOrder::Mode::timed; }
-
 /// Runs before an op that may touch a register of a load that nobody has waited for.
 void check_pending(Warp& w, const Op& op) {
   auto state = in_flight(w);
@@ -242,7 +237,9 @@ void check_pending(Warp& w, const Op& op) {
                    w.where_of(*l.op, w.function()).ptx_line),
                "Put tcgen05.wait::ld.sync.aligned behind the load and before the first use of its registers.");
     }
-    if (!l.landed && timed(w)) return block_as(w, kUseLoad);
+    // Every order honours the dependence on the value: the manual grants it (PTX ISA 9.7.16.6.4.5), and NVIDIA's own
+    // examples and Triton's code lean on it.
+    if (!l.landed) return block_as(w, kUseLoad);
   }
 }
 
@@ -343,9 +340,6 @@ void ld(Warp& w, const Op& op) {
       load.ranges.emplace_back(begin, begin + 128);
   }
   for (auto [begin, end] : load.ranges) w.pending.push_back({kAsyncTmemLoad, begin, end - begin, op.inst});
-  if (!timed(w))
-    for (uint32_t i = 0; i < op.list_size; ++i)
-      for_lanes(a.mask, [&](int t) { w.at<uint32_t>(op.list[i])[t] = register_poison(i); });
   state->loads.push_back(std::move(load));
   ++state->loading;
 
