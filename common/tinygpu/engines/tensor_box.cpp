@@ -180,6 +180,10 @@ class SwizzledShared {
  public:
   SwizzledShared(const TensorBox& b, Cta& cta, uint32_t offset, const Origin& who, const char* verb)
       : map_(b.map), base_(offset), bytes_(cta.shared.data()), whole_(b.map.keeps_chunks()) {
+    if (map_.swizzle == Swizzle::b32) rows_ = 1;
+    if (map_.swizzle == Swizzle::b64) rows_ = 3;
+    if (map_.swizzle == Swizzle::b128) rows_ = map_.atomicity == 0 ? 7 : map_.atomicity == 1 ? 3 : 1;
+    if (map_.swizzle == Swizzle::b128) shift_ = map_.atomicity == 0 ? 4 : map_.atomicity == 1 ? 5 : 6;
     uint64_t end = uint64_t(offset) + b.extent();
     if (map_.swizzle != Swizzle::none) end = (end + 127) & ~127ull;
     if (offset < kSharedBase || end > cta.shared.size())
@@ -194,7 +198,7 @@ class SwizzledShared {
   void write(uint32_t logical, const uint8_t* chunk) {
     const uint32_t a = base_ + logical;
     if (whole_) {
-      std::memcpy(bytes_ + map_.place(a), chunk, 16);
+      std::memcpy(bytes_ + (a ^ (a >> 7 & rows_) << shift_), chunk, 16);
     } else {
       std::memcpy(bytes_ + map_.place(a), chunk, 8);
       std::memcpy(bytes_ + map_.place(a + 8), chunk + 8, 8);
@@ -218,6 +222,8 @@ class SwizzledShared {
   uint32_t base_;
   uint8_t* bytes_;
   bool whole_;
+  // Swizzles that keep chunks whole: bits of the row number, and where they flip.
+  uint32_t rows_ = 0, shift_ = 4;
 };
 
 }  // namespace
