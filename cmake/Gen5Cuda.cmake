@@ -79,7 +79,7 @@ function(gen5_cuda_object OUT target source archs)
   add_custom_command(
     OUTPUT ${object}
     COMMAND ${CCACHE_OR_NOTHING} ${GEN5_NVCC} -c -o ${object} ${path} ${gencode} -std=c++20 -O3
-            -cudart shared -lineinfo -Xcompiler=-fPIC,-Wall,-Wextra,-Werror,-Wno-unused-parameter -Werror all-warnings
+            -cudart shared -lineinfo -Xcompiler=-fPIC,-Wall,-Wextra,-Werror,-Wno-unused-parameter,-Wno-restrict -Werror all-warnings
             --expt-relaxed-constexpr -DFMT_USE_CONSTEXPR=1 -DFMT_CONSTEVAL= ${sanitize} -I${PROJECT_SOURCE_DIR} -MD -MF ${object}.d ${extra}
     DEPENDS ${path} ${GEN5_NVCC}
     DEPFILE ${object}.d

@@ -16,7 +16,7 @@ using numerics::Format;
 using Result = WgmmaForm::Result;
 
 constexpr int kUnitSlot = 3;   // Sm::unit
-constexpr int kStateSlot = 6;  // Cta::family_state
+constexpr int kStateSlot = 7;  // Cta::family_state (6 is launch control)
 constexpr uint32_t kPoison = 0x7fffdead;
 
 /// The tensor cores of one SM: one warpgroup's operation after the other.
