@@ -1,6 +1,7 @@
 // Decoding of descriptors against fields and layouts typed in from the manual and from CuTe's canonical layouts.
 #include <gtest/gtest.h>
 
+#include "common/tinygpu/engines/explain_descriptor.h"
 #include "common/tinygpu/engines/matrix_descriptor.h"
 
 namespace gen5::test {
@@ -119,6 +120,30 @@ TEST(MatrixDescriptor, EveryIllegalFieldIsNamed) {
   EXPECT_EQ(field_of(check_operand(o, "B")), "");
   o.element_bytes = 2;
   EXPECT_NE(field_of(check_operand(o, "B")), "");
+}
+
+// The N-major 64-byte-swizzled operand that notes/05_mma.md writes out: LBO 4096, SBO 512, start 0x800.
+TEST(Explain, MatrixDescriptor) {
+  const uint64_t raw = 0x800 / 16 | uint64_t(4096 / 16) << 16 | uint64_t(512 / 16) << 32 | 1ull << 46 | 4ull << 61;
+  ExplainOperand operand;
+  operand.mn_major = true;
+  operand.rows = 64;
+  const std::string text = explain_matrix_descriptor(raw, operand);
+  EXPECT_NE(text.find("shared offset 0x800"), std::string::npos) << text;
+  EXPECT_NE(text.find("4096 bytes: from one span of M or N to the next"), std::string::npos) << text;
+  EXPECT_NE(text.find("512 bytes: from 8 k to the next 8"), std::string::npos) << text;
+  // k = 2 is the row of the pattern at which the 64-byte mode starts to exchange pieces; row 32 is in the second block.
+  EXPECT_NE(text.find("   2    0x00890 0x00880 0x008b0 0x008a0 0x01890"), std::string::npos) << text;
+  EXPECT_NE(explain_matrix_descriptor(raw & ~(7ull << 46), operand).find("illegal: the constant field"),
+            std::string::npos);
+}
+
+TEST(Explain, InstructionDescriptor) {
+  const std::string text = explain_instruction_descriptor(0x08200490, MmaKind::f16, MmaForm{});
+  EXPECT_NE(text.find("D[128 x 128] = A[128 x 16] * B[16 x 128]"), std::string::npos) << text;
+  EXPECT_NE(text.find("layout D"), std::string::npos) << text;
+  EXPECT_NE(explain_instruction_descriptor(0x08420490, MmaKind::f16, MmaForm{}).find("illegal: N >> 3"),
+            std::string::npos);
 }
 
 TEST(InstructionDescriptor, KnownWords) {
