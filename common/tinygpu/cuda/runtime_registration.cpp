@@ -58,25 +58,32 @@ CUresult prepare(Registration& r) {
   return CUDA_SUCCESS;
 }
 
+/// The kernel's handle; loads nothing.
+Kernel* handle_of(HostSymbol& h) {
+  if (!h.kernel) h.kernel = module_of(*h.owner).kernel_handle(h.name);
+  return h.kernel;
+}
+
 Registration* registration(void** handle) { return reinterpret_cast<Registration*>(handle); }
 
 }  // namespace
 
 CUresult find_kernel(const void* function, Kernel*& out) {
   if (!function) return kInvalidDeviceFunction;
-  if (State::get().is_kernel(function)) {
-    out = static_cast<Kernel*>(const_cast<void*>(function));
-    return CUDA_SUCCESS;
-  }
   Registry& registry = Registry::get();
   std::lock_guard lock(registry.mutex);
-  auto it = registry.functions.find(function);
-  if (it == registry.functions.end()) return kInvalidDeviceFunction;
-  HostSymbol& h = it->second;
-  if (CUresult e = prepare(*h.owner); e != CUDA_SUCCESS) return e;
-  if (!h.kernel) h.kernel = h.owner->module->kernel_handle(h.name);
-  out = h.kernel;
-  return CUDA_SUCCESS;
+  Registration* owner = nullptr;
+  if (State::get().is_kernel(function)) {
+    out = static_cast<Kernel*>(const_cast<void*>(function));
+    for (const auto& r : registry.all)
+      if (r->module == out->module) owner = r.get();
+  } else {
+    auto it = registry.functions.find(function);
+    if (it == registry.functions.end()) return kInvalidDeviceFunction;
+    out = handle_of(it->second);
+    owner = it->second.owner;
+  }
+  return owner ? prepare(*owner) : CUDA_SUCCESS;
 }
 
 CUresult find_symbol(const void* symbol, SymbolPlace& out) {
@@ -155,12 +162,15 @@ char __cudaInitModule(void** handle) {
   return prepare(*registration(handle)) == CUDA_SUCCESS;
 }
 
+/// Loads nothing: what is wrong with the module is reported by the launch.
 cudaError_t __cudaGetKernel(cudaKernel_t* handle, const void* host) {
   return always([&](State&) {
-    Kernel* k = nullptr;
-    const CUresult e = find_kernel(host, k);
-    if (e == CUDA_SUCCESS) *handle = reinterpret_cast<cudaKernel_t>(k);
-    return e;
+    Registry& registry = Registry::get();
+    std::lock_guard lock(registry.mutex);
+    auto it = registry.functions.find(host);
+    if (!handle || it == registry.functions.end()) return kInvalidDeviceFunction;
+    *handle = reinterpret_cast<cudaKernel_t>(handle_of(it->second));
+    return CUDA_SUCCESS;
   });
 }
 
