@@ -118,3 +118,5 @@ BENCHMARK_CAPTURE(mma, bf16_64x64x16, false, 64u, 64u)->Unit(benchmark::kMillise
 BENCHMARK_CAPTURE(mma, tf32_128x256x8, true, 128u, 256u)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 
 }  // namespace
+
+BENCHMARK_MAIN();
