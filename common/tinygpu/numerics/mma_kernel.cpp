@@ -32,12 +32,12 @@ constexpr Level kLevels[] = {
     {"x86-64-v4", has_v4, mma_v4}, {"x86-64-v3", has_v3, mma_v3}, {"scalar", always, run_scalar}};
 
 const Level& best() {
-  static const Level& level = []() -> const Level& {
+  static const Level* const level = [] {
     for (const Level& l : kLevels)
-      if (l.supported()) return l;
+      if (l.supported()) return &l;
     __builtin_unreachable();
   }();
-  return level;
+  return *level;
 }
 
 }  // namespace
