@@ -251,7 +251,7 @@ ExecFn rounded(const ptx::Instruction& inst, Op& op) {
     if (nearest_even) return sat ? lanewise<Modified<f>::sat, N> : lanewise<f, N>;
     return sat ? directed<Modified<f_directed>::sat, N> : directed<f_directed, N>;
   }
-  if constexpr (std::is_same_v<decltype(exact), const None>) {
+  if constexpr (std::is_same_v<std::remove_cv_t<decltype(exact)>, None>) {
     if (nearest_even) return sat ? lanewise<Modified<Modified<f>::ftz>::sat, N> : lanewise<Modified<f>::ftz, N>;
     return sat ? directed<Modified<Modified<f_directed>::ftz>::sat, N> : directed<Modified<f_directed>::ftz, N>;
   } else {
