@@ -62,7 +62,7 @@ float ex2(float a) {
 float lg2(float a) {
   const uint64_t u = bits_of(double(a));
   constexpr uint64_t kRootHalf = 0x3fe6a09e667f3bcd;
-  const int64_t exponent = (int64_t(u) - int64_t(kRootHalf)) >> 52;
+  const int64_t exponent = int64_t(u - kRootHalf) >> 52;
   const double m = std::bit_cast<double>(u - (uint64_t(exponent) << 52));
   const double z = (m - 1) / (m + 1), s = z * z;
   double p = 1.0 / 17;
