@@ -55,11 +55,6 @@ if(GEN5_GPU STREQUAL "native")
   message(STATUS "GPU: sm_${GEN5_NATIVE_ARCH}; programs without code for it are left out")
 endif()
 
-set(CCACHE_OR_NOTHING "")
-if(CCACHE)
-  set(CCACHE_OR_NOTHING ${CCACHE})
-endif()
-
 # fmt 9 takes nvcc for a compiler without constexpr, and nvcc cannot evaluate fmt's format-string check: two definitions.
 # Compiles one .cu of `target` for ARCHS; the object's path comes back in OUT. Dependencies come from nvcc itself.
 function(gen5_cuda_object OUT target source archs)
@@ -78,7 +73,7 @@ function(gen5_cuda_object OUT target source archs)
   endif()
   add_custom_command(
     OUTPUT ${object}
-    COMMAND ${CCACHE_OR_NOTHING} ${GEN5_NVCC} -c -o ${object} ${path} ${gencode} -std=c++20 -O3
+    COMMAND ${CCACHE_LAUNCHER} ${GEN5_NVCC} -c -o ${object} ${path} ${gencode} -std=c++20 -O3
             -cudart shared -lineinfo -Xcompiler=-fPIC,-Wall,-Wextra,-Werror,-Wno-unused-parameter,-Wno-restrict -Werror all-warnings
             --expt-relaxed-constexpr -DFMT_USE_CONSTEXPR=1 -DFMT_CONSTEVAL= ${sanitize} -I${PROJECT_SOURCE_DIR} -MD -MF ${object}.d ${extra}
     DEPENDS ${path} ${GEN5_NVCC}
