@@ -79,7 +79,7 @@ __global__ void there_and_back(uint32_t* loaded, uint32_t* after) {
 template <Shape kShape, bool kPack, int kNum>
 void test_form() {
   constexpr int kRegisters = kNum * kPerRepeat[kShape];
-  const CuteMap& m = cute_map(kNames[kShape], kNum, kPack);
+  const CuteMap m = cute_map(kNames[kShape], kNum, kPack);
   DeviceBuffer<uint32_t> loaded(128 * kRegisters), after(128 * 512);
   there_and_back<kShape, kPack, kRegisters><<<1, 128>>>(loaded.get(), after.get());
   GEN5_CUDA(cudaGetLastError());
