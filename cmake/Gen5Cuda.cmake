@@ -99,11 +99,11 @@ macro(gen5_cuda_executable name sources archs libs built)
       endif()
     endforeach()
     add_executable(${name} ${inputs})
-    # The program asks for libcudart.so.13 and libcuda.so.1 by name. Beside it in ../lib lie tinygpu's, which hand over to
-    # NVIDIA's where a GPU is to be used.
+    # The program asks for libcudart.so.13 by name. Beside it in ../lib lies tinygpu's, which hands over to NVIDIA's where a
+    # GPU is to be used. The driver's functions come through it too.
     set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin
                                              BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/../lib")
-    target_link_libraries(${name} PRIVATE gen5_options gen5_cuda_headers ${${libs}} fmt::fmt tinygpu_cudart tinygpu_cuda)
+    target_link_libraries(${name} PRIVATE gen5_options gen5_cuda_headers ${${libs}} fmt::fmt tinygpu_cudart)
   endif()
 endmacro()
 

@@ -30,14 +30,6 @@ constexpr uint32_t kUntouched = 0xeeee;
 // ---- Tensor maps
 // ------------------------------------------------------------------------------------------------------------
 
-template <class F>
-F driver_function(const char* name) {
-  void* p = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  GEN5_CUDA(cudaGetDriverEntryPointByVersion(name, &p, 12000, cudaEnableDefault, &found));
-  return reinterpret_cast<F>(p);
-}
-
 /// A matrix of 16-bit elements: what every part but im2col uses.
 struct Matrix {
   uint64_t columns = 64, rows = 32, pitch = 128;  // pitch in bytes
@@ -48,7 +40,8 @@ struct Matrix {
 };
 
 CUtensorMap encode(void* data, const Matrix& m) {
-  const auto encode_tiled = driver_function<decltype(&cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
+  const auto encode_tiled =
+      reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(driver_function("cuTensorMapEncodeTiled"));
   const cuuint64_t dims[] = {m.columns, m.rows}, strides[] = {m.pitch};
   const cuuint32_t box[] = {m.box_columns, m.box_rows}, steps[] = {1, m.row_step};
   CUtensorMap map;
@@ -373,7 +366,8 @@ void part_im2col(Report& r) {
   for (uint32_t i = 0; i < host.size(); ++i)
     host[i] = uint16_t(i / kChannels / kWidth * 1000 + i / kChannels % kWidth * 10 + i % kChannels + 1);
   DeviceBuffer<uint16_t> data(host), out(kShared / 2);
-  const auto encode_im2col = driver_function<decltype(&cuTensorMapEncodeIm2col)>("cuTensorMapEncodeIm2col");
+  const auto encode_im2col =
+      reinterpret_cast<decltype(&cuTensorMapEncodeIm2col)>(driver_function("cuTensorMapEncodeIm2col"));
   const cuuint64_t dims[] = {kChannels, kWidth, kImages}, strides[] = {kChannels * 2, kWidth * kChannels * 2};
   const int lower[] = {-1}, upper[] = {-1};
   const cuuint32_t steps[] = {1, 1, 1};

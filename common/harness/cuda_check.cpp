@@ -19,7 +19,7 @@ void check(cudaError_t error, const char* expression, const char* file, int line
 void check(CUresult error, const char* expression, const char* file, int line) {
   if (error == CUDA_SUCCESS) return;
   const char* text = nullptr;
-  cuGetErrorString(error, &text);
+  reinterpret_cast<decltype(&cuGetErrorString)>(driver_function("cuGetErrorString"))(error, &text);
   throw CudaError(fmt::format("{}: {} ({}:{})", expression, text ? text : "unknown error", file, line),
                   cudaErrorUnknown);
 }
@@ -49,15 +49,26 @@ Elapsed Timer::stop() {
   return {double(ms) * 1e3, now() - host_start_};
 }
 
+void* driver_function(const char* name) {
+  void* p = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  GEN5_CUDA(cudaGetDriverEntryPointByVersion(name, &p, 12000, cudaEnableDefault, &found));
+  if (found != cudaDriverEntryPointSuccess)
+    throw CudaError(std::string("the driver has no ") + name, cudaErrorSymbolNotFound);
+  return p;
+}
+
 CUtensorMap matrix_map(CUtensorMapDataType type, uint32_t element_bytes, void* data, uint64_t rows, uint64_t columns,
                        uint64_t pitch, uint32_t box_rows, uint32_t box_columns, CUtensorMapSwizzle swizzle) {
+  static const auto encode =
+      reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(driver_function("cuTensorMapEncodeTiled"));
   CUtensorMap map{};
   const cuuint64_t size[2] = {columns, rows};
   const cuuint64_t stride[1] = {pitch * element_bytes};
   const cuuint32_t box[2] = {box_columns, box_rows};
   const cuuint32_t step[2] = {1, 1};
-  GEN5_CUDA(cuTensorMapEncodeTiled(&map, type, 2, data, size, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-                                   CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+  GEN5_CUDA(encode(&map, type, 2, data, size, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                   CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
   return map;
 }
 

@@ -77,6 +77,10 @@ class Timer {
   double host_start_ = 0;
 };
 
+/// The driver's function `name` as CUDA 12.0 has it, from the driver that belongs to the runtime in use: linked by
+/// name, libcuda.so.1 may be another one where LD_LIBRARY_PATH names NVIDIA's. Throws when the driver has none.
+void* driver_function(const char* name);
+
 /// A row-major matrix of `rows` × `columns` elements, `pitch` elements apart, as TMA sees it: boxes of `box_rows` ×
 /// `box_columns`, zeros outside. Throws with cuTensorMapEncodeTiled's reason.
 CUtensorMap matrix_map(CUtensorMapDataType type, uint32_t element_bytes, void* data, uint64_t rows, uint64_t columns,
