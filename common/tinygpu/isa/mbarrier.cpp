@@ -20,7 +20,17 @@ enum : uint16_t {
   kParity = 64,
 };
 
-constexpr uint64_t kUpperHalf = 0xffffffff00000000ull;  // of a token: the lower half is undefined on hardware
+// A token's upper half is the old state's. Hardware leaves the lower half undefined; here it says which phase was
+// meant, under a mark, so that a stale token can be told.
+constexpr uint64_t kUpperHalf = 0xffffffff00000000ull;
+constexpr uint64_t kTokenMark = 0xb5000000, kTokenMarkMask = 0xff000000, kTokenPhase = 0x00ffffff;
+
+uint64_t token_of(const MBarrier& b) { return (b.word() & kUpperHalf) | kTokenMark | (b.phase & kTokenPhase); }
+
+/// Phases that have ended since the one that the token names, as far as it says.
+uint64_t phases_since(const MBarrier& b, uint64_t token) {
+  return (token & kTokenMarkMask) == kTokenMark ? (b.phase - token) & kTokenPhase : 0;
+}
 
 /// Shared address of the object that `lane` names.
 uint32_t address_of(Warp& w, const Op& op, int lane, const char* what) {
@@ -60,6 +70,35 @@ uint64_t sum_of(Warp& w, uint32_t slot, uint32_t lanes) {
   uint64_t sum = 0;
   for_lanes(lanes, [&](int i) { sum += values[i]; });
   return sum;
+}
+
+/// Runs `effect(now)` on the object's CTA. That CTA may have ended before a remote operation lands: a fault, unless the
+/// cluster has met at its barrier since the issue (the operation then came before the exit; late and seeded orders
+/// only show it later).
+template <class F>
+void deliver(Warp& w, Cta& owner, const Origin& who, F&& effect) {
+  MBarrierUnit::of(w).deliver(
+      w, owner,
+      [target = &owner, who, round = w.cluster().barrier_round, effect = std::forward<F>(effect)](uint64_t now) {
+        if (target->exited && target->cluster.barrier_round == round)
+          who.fault(
+              FaultKind::launch_failure, "exit-with-remote-access",
+              fmt::format("an operation on an mbarrier of CTA rank {} arrives after that CTA has exited", target->rank),
+              "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its shared "
+              "memory");
+        effect(now);
+      });
+}
+
+void report_skipped(Warp& w, uint64_t asked, uint32_t offset, const MBarrier& b, int lane) {
+  w.report(
+      Severity::error, "mbarrier-phase-skipped",
+      fmt::format("a wait for phase {} of the mbarrier at shared offset {:#x}, which is in phase {} by now: hardware "
+                  "answers from the parity alone, as if phase {} were meant",
+                  asked, offset, b.phase, asked + 2),
+      "only the phase in progress and the one before it can be asked for: let every waiter see each phase end before "
+      "the next can end (waiters that arrive on a second mbarrier do that), and keep no older tokens",
+      lane);
 }
 
 void charge(Warp& w, const Op& op, uint32_t cycles) {
@@ -108,7 +147,7 @@ void exec_inval(Warp& w, const Op& op) {
 }
 
 void exec_arrive(Warp& w, const Op& op) {
-  MBarrierUnit& unit = MBarrierUnit::of(w);
+  const MBarrierUnit& unit = MBarrierUnit::of(w);
   charge(w, op, op.aux & kRelease ? unit.arrive_release : unit.arrive);
   each_object(w, op, "mbarrier.arrive", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     const Origin who = origin_of(w, __builtin_ctz(lanes));
@@ -118,14 +157,26 @@ void exec_arrive(Warp& w, const Op& op) {
     const uint32_t count = sum > 0xffffffffu ? 0xffffffffu : uint32_t(sum);
     if (op.dst != kNoSlot) {
       // One addition, one token for all lanes; but .noComplete adds lane by lane.
-      uint64_t token = mbarrier_at(owner, offset, who, "an arrive").word() & kUpperHalf;
+      uint64_t token = token_of(mbarrier_at(owner, offset, who, "an arrive"));
       for_lanes(lanes, [&](int i) {
         w.at<uint64_t>(op.dst)[i] = token;
         if (op.aux & kNoComplete) token += uint64_t(w.at<uint32_t>(op.b)[i]) << 43;
       });
     }
+    if (op.aux & kNoComplete) {
+      const MBarrier& b = mbarrier_at(owner, offset, who, "an arrive");
+      if (count && count == b.pending && b.tx == 0)
+        w.report(
+            Severity::error, "mbarrier-no-complete",
+            fmt::format("an arrive.noComplete of all {} arrivals that the mbarrier at shared offset {:#x} waits for: "
+                        "it completes phase {}",
+                        count, offset, b.phase),
+            "the manual leaves this undefined (an H200 completes the phase): let the last arrival of a phase be an "
+            "arrive without .noComplete",
+            __builtin_ctz(lanes));
+    }
     Cta* const target = &owner;
-    unit.deliver(w, owner, [=](uint64_t now) {
+    deliver(w, owner, who, [=](uint64_t now) {
       if (expect) mbarrier_expect_tx(*target, offset, bytes, now, who);
       if (drop)
         mbarrier_arrive_drop(*target, offset, count, now, who);
@@ -136,22 +187,22 @@ void exec_arrive(Warp& w, const Op& op) {
 }
 
 void exec_expect_tx(Warp& w, const Op& op) {
-  MBarrierUnit& unit = MBarrierUnit::of(w);
-  charge(w, op, unit.arrive);
+  charge(w, op, MBarrierUnit::of(w).arrive);
   each_object(w, op, "mbarrier.expect_tx", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
-    unit.deliver(w, owner,
-                 [target = &owner, offset, bytes = sum_of(w, op.b, lanes), who = origin_of(w, __builtin_ctz(lanes))](
-                     uint64_t now) { mbarrier_expect_tx(*target, offset, bytes, now, who); });
+    const Origin who = origin_of(w, __builtin_ctz(lanes));
+    deliver(w, owner, who, [target = &owner, offset, bytes = sum_of(w, op.b, lanes), who](uint64_t now) {
+      mbarrier_expect_tx(*target, offset, bytes, now, who);
+    });
   });
 }
 
 void exec_complete_tx(Warp& w, const Op& op) {
-  MBarrierUnit& unit = MBarrierUnit::of(w);
-  charge(w, op, unit.arrive);
+  charge(w, op, MBarrierUnit::of(w).arrive);
   each_object(w, op, "mbarrier.complete_tx", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
-    unit.deliver(w, owner,
-                 [target = &owner, offset, bytes = sum_of(w, op.b, lanes), who = origin_of(w, __builtin_ctz(lanes))](
-                     uint64_t now) { mbarrier_complete_tx(*target, offset, bytes, now, who); });
+    const Origin who = origin_of(w, __builtin_ctz(lanes));
+    deliver(w, owner, who, [target = &owner, offset, bytes = sum_of(w, op.b, lanes), who](uint64_t now) {
+      mbarrier_complete_tx(*target, offset, bytes, now, who);
+    });
   });
 }
 
@@ -159,6 +210,15 @@ void exec_complete_tx(Warp& w, const Op& op) {
 uint32_t asked_parity(Warp& w, const Op& op, int lane) {
   if (op.aux & kParity) return w.at<uint32_t>(op.b)[lane] & 1;
   return uint32_t(w.at<uint64_t>(op.b)[lane] >> 63);
+}
+
+/// A token whose phase is not the one in progress or the one before.
+void check_tokens(Warp& w, const Op& op, uint32_t lanes, uint32_t offset, const MBarrier& b) {
+  if (op.aux & kParity) return;
+  for_lanes(lanes, [&](int i) {
+    const uint64_t since = phases_since(b, w.at<uint64_t>(op.b)[i]);
+    if (since > 1) report_skipped(w, b.phase - since, offset, b, i);
+  });
 }
 
 /// The phase with that parity has completed: it is the one before the current.
@@ -169,6 +229,7 @@ void exec_test_wait(Warp& w, const Op& op) {
   uint32_t done = 0;
   each_object(w, op, "mbarrier.test_wait", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     MBarrier& b = mbarrier_at(owner, offset, origin_of(w, __builtin_ctz(lanes)), "mbarrier.test_wait");
+    check_tokens(w, op, lanes, offset, b);
     for_lanes(lanes, [&](int i) {
       // A warp may be behind, in simulated time, the one that completed the phase.
       if (passed(b, asked_parity(w, op, i)) && (b.phase == 0 || b.completed_at <= w.time())) done |= 1u << i;
@@ -193,9 +254,15 @@ void exec_try_wait(Warp& w, const Op& op) {
     ++objects;
     const int first = __builtin_ctz(lanes);
     MBarrier& b = mbarrier_at(owner, offset, origin_of(w, first), "mbarrier.try_wait");
+    check_tokens(w, op, lanes, offset, b);
     for_lanes(lanes, [&](int i) {
       if (passed(b, asked_parity(w, op, i))) done |= 1u << i;
     });
+    // Woken by the end of the phase that it waits for, and too late to see it.
+    const BlockReason& waited = w.group().reason;
+    if (!(done & lanes) && waited.kind == BlockReason::Kind::mbarrier && waited.cta == &owner &&
+        waited.address == offset && waited.id == asked_parity(w, op, first) && b.phase > waited.phase + 1)
+      report_skipped(w, waited.phase, offset, b, first);
     if (done & lanes) {
       b.observed = true;
       if (b.phase > 0 && b.completed_at + unit.wake > when) when = b.completed_at + unit.wake;
@@ -205,12 +272,12 @@ void exec_try_wait(Warp& w, const Op& op) {
     why.id = asked_parity(w, op, first);
     why.phase = b.phase;
   });
-  // Suspends only when nothing could be reported: some lane's phase is over, or the lanes wait on different objects,
-  // and the answer is given at once (try_wait may always return false).
+  if (done) w.group().reason.kind = BlockReason::Kind::none;  // what is waited for next is another phase
+  // Suspends for the machine's own limit, whatever the hint says (measured on an H200 with hints of 1 us to 2 s); and
+  // only when nothing could be reported: some lane's phase is over, or the lanes wait on different objects, and the
+  // answer is given at once (try_wait may always return false).
   if (!done && objects == 1 && !w.take_timeout()) {
-    uint64_t limit = unit.wait_limit;
-    if (op.c != kNoSlot) limit = uint64_t(w.at<uint32_t>(op.c)[__builtin_ctz(w.exec())] * w.spec().clock_ghz);
-    w.block(why, true, w.time() + limit);
+    w.block(why, true, w.time() + unit.wait_limit);
     return;
   }
   w.charge(when - w.time());
@@ -289,7 +356,7 @@ void decode_test_wait(Decoder& d, Op& op) {
 
 void decode_try_wait(Decoder& d, Op& op) {
   decode_wait(d, op);
-  if (d.has(3)) op.c = d.src(d.operand(3), ptx::Type::u32);
+  if (d.has(3)) op.c = d.src(d.operand(3), ptx::Type::u32);  // the hint: read, and without effect (see exec_try_wait)
   op.fn = exec_try_wait;
 }
 

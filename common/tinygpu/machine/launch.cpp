@@ -26,11 +26,14 @@ std::string describe(const Warp& w, const Group& g) {
     case BlockReason::Kind::mbarrier:
       what = fmt::format("waits on the mbarrier at shared offset {:#x}", r.address);
       if (r.cta) {
-        if (MBarrier* b = r.cta->mbarriers.find(r.address))
+        if (MBarrier* b = r.cta->mbarriers.find(r.address)) {
           what += fmt::format(
               " for parity {}: it is in phase {} (parity {}), {} of {} arrivals missing, {} bytes outstanding", r.id,
               b->phase, b->phase & 1, b->pending, b->expected, b->tx);
-        else
+          if (b->phase > 0 && b->pending == b->expected && b->tx == 0)
+            what += fmt::format("; phase {} is over, and whoever waits for that one asks for parity {}", b->phase - 1,
+                                (b->phase - 1) & 1);
+        } else
           what += ", which is not initialised";
       }
       break;

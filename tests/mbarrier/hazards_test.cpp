@@ -1,0 +1,182 @@
+// The life of an mbarrier, and what its wrong use is told: text and kind.
+#include "tests/mbarrier/body.h"
+
+namespace tinygpu::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(MbarrierLife, ArriveBeforeInitStops) {
+  const Diagnosis d = stop_of("", "  mbarrier.arrive.shared.b64 _, [%bar];\n");
+  EXPECT_EQ(d.code, "mbarrier-not-initialised");
+  EXPECT_EQ(d.kind, FaultKind::launch_failure);  // what an H200 reports
+  EXPECT_EQ(d.message, "an arrive on the mbarrier at shared offset 0x400 of CTA rank 0, which nobody has initialised");
+  EXPECT_THAT(d.help, HasSubstr("mbarrier.init"));
+  EXPECT_EQ(d.where.ptx_text, "mbarrier.arrive.shared.b64 _, [%bar]");
+}
+
+TEST(MbarrierLife, EveryOtherUseBeforeInitIsReportedAndGoesOn) {
+  for (const char* use : {"mbarrier.expect_tx.relaxed.cta.shared.b64 [%bar], 0",
+                          "mbarrier.test_wait.parity.shared.b64 %p0, [%bar], 0", "mbarrier.inval.shared.b64 [%bar]"}) {
+    const Diagnosis d = report_of("", std::string("  st.shared.u64 [%bar], 0;\n  ") + use + ";\n");
+    EXPECT_EQ(d.code, "mbarrier-not-initialised") << use;
+    EXPECT_EQ(d.severity, Severity::error) << use;
+    EXPECT_THAT(d.message, HasSubstr("which nobody has initialised")) << use;
+  }
+}
+
+TEST(MbarrierLife, UseAfterInvalIsReportedAndWorksOnTheBytes) {
+  // As on an H200: the arrive counts on the word that inval left behind.
+  std::vector<Diagnosis> reports;
+  const auto out = output_of("3", R"(
+  mbarrier.arrive.shared.b64 _, [%bar];
+  mbarrier.inval.shared.b64 [%bar];
+  mbarrier.arrive.noComplete.shared.b64 %rd1, [%bar], 1;
+  mbarrier.pending_count.b64 %r1, %rd1;
+  st.global.u32 [%dst], %r1;
+)",
+                             1, &reports);
+  EXPECT_EQ(out[0], 2u);
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].code, "mbarrier-not-initialised");
+  EXPECT_THAT(reports[0].message,
+              HasSubstr("an arrive on the mbarrier at shared offset 0x400 of CTA rank 0, after its mbarrier.inval"));
+}
+
+TEST(MbarrierLife, InitOverALiveObjectIsReportedAndReplacesIt) {
+  std::vector<Diagnosis> reports;
+  const auto out = output_of("3", R"(
+  mbarrier.arrive.shared.b64 _, [%bar];
+  mbarrier.init.shared.b64 [%bar], 7;
+  mbarrier.arrive.noComplete.shared.b64 %rd1, [%bar], 1;
+  mbarrier.pending_count.b64 %r1, %rd1;
+  st.global.u32 [%dst], %r1;
+)",
+                             1, &reports);
+  EXPECT_EQ(out[0], 7u);
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].code, "mbarrier-reinit");
+  EXPECT_EQ(reports[0].message, "mbarrier.init at shared offset 0x400, where an mbarrier is live already");
+}
+
+TEST(MbarrierLife, InvalAndInitAgainIsClean) {
+  std::vector<Diagnosis> reports;
+  output_of("1",
+            "  mbarrier.inval.shared.b64 [%bar];\n  st.shared.u64 [%bar], 0;\n  mbarrier.init.shared.b64 [%bar], 1;\n"
+            "  mbarrier.arrive.shared.b64 _, [%bar];\n",
+            1, &reports);
+  EXPECT_TRUE(reports.empty());
+}
+
+TEST(MbarrierLife, OrdinaryAccessToALiveObjectIsReported) {
+  for (const char* access :
+       {"st.shared.u32 [%bar+4], 0", "ld.shared.u32 %r1, [%bar]", "ld.shared.v4.u32 {%r1,%r2,%r3,%r4}, [%bar]",
+        "st.shared.u8 [%bar+7], 0", "atom.shared.add.u32 %r1, [%bar], 1"}) {
+    const Diagnosis d = report_of("1", std::string("  ") + access + ";\n");
+    EXPECT_EQ(d.code, "mbarrier-memory-reused") << access;
+    EXPECT_EQ(d.severity, Severity::warning) << access;
+    EXPECT_THAT(d.message, HasSubstr("of shared memory that holds a live mbarrier")) << access;
+    EXPECT_THAT(d.help, HasSubstr("mbarrier.inval")) << access;
+  }
+  std::vector<Diagnosis> reports;
+  output_of("1", "  st.shared.u64 [%bar+8], 0;\n", 1, &reports);
+  EXPECT_TRUE(reports.empty()) << "the eight bytes behind the object are nobody's";
+}
+
+TEST(MbarrierLife, MisalignedObjectsStop) {
+  for (const char* use : {"mbarrier.init.shared.b64 [%bar+4], 1", "mbarrier.arrive.shared.b64 _, [%bar+4]",
+                          "mbarrier.try_wait.parity.shared.b64 %p0, [%bar+4], 0"}) {
+    const Diagnosis d = stop_of("1", std::string("  ") + use + ";\n");
+    EXPECT_EQ(d.code, "mbarrier-misaligned") << use;
+    EXPECT_EQ(d.kind, FaultKind::misaligned_address) << use;
+    EXPECT_THAT(d.message, HasSubstr("shared offset 0x404, which is not a multiple of 8")) << use;
+  }
+}
+
+TEST(MbarrierLife, ObjectsOutsideSharedMemoryStop) {
+  for (const char* use : {"mbarrier.init.shared.b64 [%bar+4096], 1", "mbarrier.arrive.shared.b64 _, [%bar+4096]"}) {
+    const Diagnosis d = stop_of("1", std::string("  ") + use + ";\n");
+    EXPECT_EQ(d.code, "shared-out-of-bounds") << use;
+    EXPECT_EQ(d.kind, FaultKind::illegal_address) << use;
+    EXPECT_THAT(d.message, HasSubstr("0x1400")) << use;
+  }
+  const Diagnosis d = stop_of("", "  mbarrier.init.b64 [%in], 1;\n");
+  EXPECT_EQ(d.code, "not-shared");
+  EXPECT_EQ(d.kind, FaultKind::invalid_address_space);
+  EXPECT_THAT(d.message, AllOf(HasSubstr("mbarrier.init: generic address"), HasSubstr("is not in shared memory")));
+}
+
+// ---- Other CTAs
+
+TEST(MbarrierRemote, ARankThatTheClusterLacksStops) {
+  const Diagnosis d = stop_of("1", R"(
+  mapa.shared::cluster.u32 %r1, %bar, 2;
+  mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1];
+)",
+                              1, 2);
+  EXPECT_EQ(d.code, "cluster-rank");
+  EXPECT_EQ(d.kind, FaultKind::launch_failure);
+  EXPECT_THAT(d.message, HasSubstr("names CTA rank 2, but the cluster has 2 CTAs"));
+}
+
+/// CTA 1 leaves at once; CTA 0 waits `delay` nanoseconds and runs `use` on the barrier of CTA 1.
+Diagnosis after_exit(const std::string& delay, const std::string& use) {
+  return stop_of("1",
+                 R"(
+  mov.u32 %r9, %cluster_ctarank;
+  setp.eq.u32 %p1, %r9, 1;
+  @%p1 exit;
+  nanosleep.u32 )" + delay +
+                     R"(;
+  mapa.shared::cluster.u32 %r1, %bar, 1;
+)" + use + "  nanosleep.u32 5000;\n",
+                 1, 2);
+}
+
+TEST(MbarrierRemote, ACtaThatHasExitedStops) {
+  for (const char* use : {"  mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1];\n",
+                          "  mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%r1], 16;\n"}) {
+    const Diagnosis d = after_exit("20000", use);
+    EXPECT_EQ(d.code, "exit-with-remote-access") << use;
+    EXPECT_EQ(d.kind, FaultKind::launch_failure) << use;
+    EXPECT_THAT(d.message, HasSubstr("in the shared memory of CTA rank 1, which has exited")) << use;
+    EXPECT_THAT(d.help, HasSubstr("barrier.cluster")) << use;
+  }
+}
+
+TEST(MbarrierRemote, ACtaThatExitsWhileAnArriveIsUnderWayStops) {
+  // CTA 1 tells CTA 0 that it is about to go, and goes: the arrive finds it there when it is issued, but not when it
+  // lands.
+  const Diagnosis d = stop_of("1", R"(
+  mov.u32 %r9, %cluster_ctarank;
+  setp.eq.u32 %p1, %r9, 1;
+  mapa.shared::cluster.u32 %r1, %bar, 1;
+  barrier.cluster.arrive;
+  barrier.cluster.wait;
+  @!%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1];
+  @%p1 exit;
+  nanosleep.u32 5000;
+)",
+                              1, 2);
+  EXPECT_EQ(d.code, "exit-with-remote-access");
+  EXPECT_EQ(d.message, "an operation on an mbarrier of CTA rank 1 arrives after that CTA has exited");
+}
+
+TEST(MbarrierRemote, OnlyArrivalsAndBytesReachOtherCtas) {
+  const std::string map = "  mapa.u64 %rd1, %rd0, 1;\n";
+  for (const char* use : {"mbarrier.try_wait.parity.b64 %p0, [%rd1], 0", "mbarrier.test_wait.parity.b64 %p0, [%rd1], 0",
+                          "mbarrier.init.b64 [%rd1], 1", "mbarrier.inval.b64 [%rd1]"}) {
+    const Diagnosis d = stop_of("1",
+                                "  mov.u64 %rd2, smem;\n  cvta.shared.u64 %rd0, %rd2;\n" + map +
+                                    "  mov.u32 %r9, %cluster_ctarank;\n  setp.eq.u32 %p1, %r9, 0;\n  @%p1 " + use +
+                                    ";\n  barrier.cluster.arrive;\n  barrier.cluster.wait;\n",
+                                1, 2);
+    EXPECT_EQ(d.code, "mbarrier-not-local") << use;
+    EXPECT_EQ(d.kind, FaultKind::illegal_address) << use;
+    EXPECT_THAT(d.message, HasSubstr("on an mbarrier of CTA rank 1, from CTA rank 0")) << use;
+  }
+}
+
+}  // namespace
+}  // namespace tinygpu::test
