@@ -20,15 +20,15 @@ using gen5::layout::Element;
 using gen5::layout::Major;
 using gen5::layout::Swizzle;
 
-enum Source : int { kShared, kTensorMemory };
+enum Form : int { kShared, kTensorMemory, kTf32 };
 
 struct Burst {
   uint64_t a, b;  // descriptors without start address
   uint32_t idesc, depth;
-  bool tf32, a_in_tmem;
 };
 
 // One thread issues `depth` MMAs, commits and waits. Operands are zeros: hardware's clock then stays put. 128 threads.
+template <Form kForm>
 __global__ void burst(long long* cycles, Burst what) {
   extern __shared__ __align__(1024) uint8_t shared[];
   __shared__ uint64_t barrier;
@@ -53,18 +53,18 @@ __global__ void burst(long long* cycles, Burst what) {
   if (threadIdx.x == 0) {
     const uint64_t a = gen5::layout::at_address(what.a, shared_address(shared));
     const uint64_t b = gen5::layout::at_address(what.b, shared_address(shared) + 16 * 1024);
+    const uint32_t at = shared_address(&barrier);
+    const auto mma = [&] {
+      if constexpr (kForm == kTensorMemory) tcgen05_mma_f16_tmem(address, address + 256, b, what.idesc, false);
+      if constexpr (kForm == kShared) tcgen05_mma_f16(address, a, b, what.idesc, false);
+      if constexpr (kForm == kTf32) tcgen05_mma_tf32(address, a, b, what.idesc, false);
+    };
     const long long read = clock_cost();
     const long long start = clock64();
-    for (uint32_t i = 0; i < what.depth; ++i) {
-      if (what.a_in_tmem)
-        tcgen05_mma_f16_tmem(address, address + 256, b, what.idesc, false);
-      else if (what.tf32)
-        tcgen05_mma_tf32(address, a, b, what.idesc, false);
-      else
-        tcgen05_mma_f16(address, a, b, what.idesc, false);
-    }
-    tcgen05_commit(shared_address(&barrier));
-    mbarrier_wait_parity(shared_address(&barrier), 0);
+    mma();  // the first stands before the loop: a single MMA's time has no branch in it
+    for (uint32_t i = 1; i < what.depth; ++i) mma();
+    tcgen05_commit(at);
+    mbarrier_wait_parity(at, 0);
     *cycles = clock64() - start - read;
   }
   __syncthreads();
@@ -81,67 +81,68 @@ constexpr uint64_t descriptor_of(Swizzle s) {
   }
 }
 
-double run(uint32_t m, uint32_t n, uint32_t depth, bool tf32, bool a_in_tmem, uint64_t descriptor) {
-  constexpr uint32_t bf16 =
-      gen5::layout::instruction_descriptor({.a = Element::bf16, .b = Element::bf16, .m = 64, .n = 8});
-  constexpr uint32_t tf = gen5::layout::instruction_descriptor(
-      {.kind = gen5::layout::Kind::tf32, .a = Element::tf32, .b = Element::tf32, .m = 64, .n = 8});
+template <Form kForm>
+double run(uint32_t m, uint32_t n, uint32_t depth, Swizzle swizzle = Swizzle::b128) {
+  constexpr uint32_t any_shape =
+      kForm == kTf32 ? gen5::layout::instruction_descriptor(
+                           {.kind = gen5::layout::Kind::tf32, .a = Element::tf32, .b = Element::tf32, .m = 64, .n = 8})
+                     : gen5::layout::instruction_descriptor({.a = Element::bf16, .b = Element::bf16, .m = 64, .n = 8});
   constexpr uint32_t shape = 63u << 17 | 31u << 24;
-  const uint32_t idesc = ((tf32 ? tf : bf16) & ~shape) | (n >> 3) << 17 | (m >> 4) << 24;
-  GEN5_CUDA(cudaFuncSetAttribute(burst, cudaFuncAttributeMaxDynamicSharedMemorySize, 48 * 1024));
+  const uint32_t idesc = (any_shape & ~shape) | (n >> 3) << 17 | (m >> 4) << 24;
+  const uint64_t descriptor = descriptor_of(swizzle);
+  GEN5_CUDA(cudaFuncSetAttribute(burst<kForm>, cudaFuncAttributeMaxDynamicSharedMemorySize, 48 * 1024));
   return double(measured(1, [&](long long* c) {
-    burst<<<1, 128, 48 * 1024>>>(c, {descriptor, descriptor, idesc, depth, tf32, a_in_tmem});
+    burst<kForm><<<1, 128, 48 * 1024>>>(c, {descriptor, descriptor, idesc, depth});
   })[0]);
 }
 
 // M, N, MMAs under one commit.
-void burst_f16(benchmark::State& state, Source source) {
+template <Form kForm>
+void bursts(benchmark::State& state) {
+  constexpr double deep = kForm == kTf32 ? 8 : 16;
   for (auto _ : state) {
     const auto m = uint32_t(state.range(0)), n = uint32_t(state.range(1)), depth = uint32_t(state.range(2));
-    const double cycles = run(m, n, depth, false, source == kTensorMemory, descriptor_of(Swizzle::b128));
+    const double cycles = run<kForm>(m, n, depth);
     report(state, cycles);
     state.counters["cycles_per_mma"] = cycles / depth;
-    state.counters["flop_per_cycle"] = 2.0 * m * n * 16 * depth / cycles;
-  }
-}
-void burst_tf32(benchmark::State& state) {
-  for (auto _ : state) {
-    const double cycles = run(uint32_t(state.range(0)), uint32_t(state.range(1)), uint32_t(state.range(2)), true, false,
-                              descriptor_of(Swizzle::b128));
-    report(state, cycles);
-    state.counters["cycles_per_mma"] = cycles / double(state.range(2));
+    state.counters["flop_per_cycle"] = 2.0 * m * n * deep * depth / cycles;
   }
 }
 /// The operands' swizzle changes nothing that anybody has measured: here to see whether that holds.
 void burst_swizzle(benchmark::State& state) {
-  for (auto _ : state) report(state, run(128, 128, 16, false, false, descriptor_of(Swizzle(state.range(0)))));
+  for (auto _ : state) report(state, run<kShared>(128, 128, 16, Swizzle(state.range(0))));
 }
 /// Cycles from one MMA to the next: the difference of two bursts.
-void interval(benchmark::State& state, Source source) {
-  const auto at = [&](uint32_t depth) {
-    return run(uint32_t(state.range(0)), uint32_t(state.range(1)), depth, false, source == kTensorMemory,
-               descriptor_of(Swizzle::b128));
-  };
-  for (auto _ : state) report(state, (at(24) - at(8)) / 16);
+template <Form kForm>
+void interval(benchmark::State& state) {
+  const auto m = uint32_t(state.range(0)), n = uint32_t(state.range(1));
+  for (auto _ : state) report(state, (run<kForm>(m, n, 24) - run<kForm>(m, n, 8)) / 16);
 }
 
+// The shapes and depths of the published bursts (SemiAnalysisAI/microbench-blackwell).
 void shapes(benchmark::internal::Benchmark* b) {
   by_cycles(b);
   for (int64_t m : {64, 128})
     for (int64_t n : {64, 80, 96, 112, 128, 256})
-      for (int64_t depth : {1, 2, 4, 8, 16, 32}) b->Args({m, n, depth});
+      for (int64_t depth : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 32, 64, 128, 256, 512, 1024})
+        if (n * depth <= 64 * 1024) b->Args({m, n, depth});
 }
 void small_shapes(benchmark::internal::Benchmark* b) {
   by_cycles(b);
   for (int64_t m : {64, 128})
     for (int64_t n : {8, 16, 32, 64, 128, 256}) b->Args({m, n});
 }
-BENCHMARK_CAPTURE(burst_f16, shared, kShared)->Apply(shapes);
-BENCHMARK_CAPTURE(burst_f16, tmem, kTensorMemory)->Apply(shapes);
-BENCHMARK(burst_tf32)->Apply(by_cycles)->Args({128, 128, 1})->Args({128, 256, 1})->Args({128, 256, 16});
+BENCHMARK(bursts<kShared>)->Name("burst_f16/shared")->Apply(shapes);
+BENCHMARK(bursts<kTensorMemory>)->Name("burst_f16/tmem")->Apply(shapes);
+BENCHMARK(bursts<kTf32>)
+    ->Name("burst_tf32")
+    ->Apply(by_cycles)
+    ->Args({128, 128, 1})
+    ->Args({128, 256, 1})
+    ->Args({128, 256, 16});
 BENCHMARK(burst_swizzle)->Apply(by_cycles)->Arg(0)->Arg(6)->Arg(4)->Arg(2);
-BENCHMARK_CAPTURE(interval, shared, kShared)->Apply(small_shapes);
-BENCHMARK_CAPTURE(interval, tmem, kTensorMemory)->Apply(small_shapes);
+BENCHMARK(interval<kShared>)->Name("interval/shared")->Apply(small_shapes);
+BENCHMARK(interval<kTensorMemory>)->Name("interval/tmem")->Apply(small_shapes);
 
 // Commit with nothing before it, to the end of the wait; the two fences.
 __global__ void bare(long long* cycles) {

@@ -1,5 +1,6 @@
 // Bursts of tcgen05.mma against published measurements of a B200 (SemiAnalysisAI/microbench-blackwell): D MMAs, one
 // commit, one wait.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +9,7 @@
 #include <sstream>
 
 #include "common/tinygpu/engines/tensor_mma.h"
+#include "tests/support/run_probe.h"
 #include "tests/support/run_ptx.h"
 
 namespace gen5::test {
@@ -148,6 +150,30 @@ TEST(Burst, TheMachinesClockSaysTheSame) {
   EXPECT_LT(sum / double(count), 0.01) << "worst " << worst;
   RecordProperty("mean_error_percent", std::to_string(100 * sum / double(count)));
 }
+
+#ifdef GEN5_PROBE_05
+/// The whole program, compiled by nvcc, with its own loop around the MMAs: every published burst that it runs.
+TEST(Burst, TheProbeSaysTheSame) {
+  const auto rows = published();
+  if (rows.empty()) GTEST_SKIP() << "../shared/data/b200 is not here";
+  const auto probe = run_probe(GEN5_PROBE_05, "b200");
+  double sum = 0, worst = 0;
+  size_t count = 0;
+  for (const Burst& r : rows) {
+    if (r.cta_group != 1 || r.format != "BF16") continue;
+    const auto found =
+        probe.find(fmt::format("burst_f16/{}/{}/{}/{}", r.a_in_tmem ? "tmem" : "shared", r.m, r.n, r.depth));
+    ASSERT_NE(found, probe.end()) << "m" << r.m << " n" << r.n << " depth " << r.depth;
+    const double measured = r.cycles_per_mma * r.depth, error = std::fabs(found->second - measured) / measured;
+    sum += error;
+    worst = std::max(worst, error);
+    ++count;
+  }
+  EXPECT_EQ(count, 240u);
+  EXPECT_LT(sum / double(count), 0.01);
+  EXPECT_LT(worst, 0.06);
+}
+#endif
 
 }  // namespace
 }  // namespace gen5::test

@@ -2,35 +2,13 @@
 // figures that its fits were made from.
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <map>
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "common/tinygpu/timing/profile.h"
+#include "tests/support/run_probe.h"
 
 namespace {
-
-/// Benchmark name (without its run options) → the counter `cycles`.
-std::map<std::string, double> run(const std::string& probe) {
-  const std::string command =
-      "GEN5_DEVICE=tinygpu GEN5_MACHINE=b200 '" + probe + "' --benchmark_format=json 2>/dev/null";
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  if (!pipe) throw std::runtime_error("cannot run " + probe);
-  std::string text;
-  std::array<char, 65536> buffer;
-  for (size_t n; (n = fread(buffer.data(), 1, buffer.size(), pipe.get())) > 0;) text.append(buffer.data(), n);
-  std::map<std::string, double> cycles;
-  const nlohmann::json document = nlohmann::json::parse(text);
-  for (const auto& b : document.at("benchmarks")) {
-    std::string name = b.at("name");
-    name.resize(std::min(name.size(), name.find("/iterations:")));
-    cycles[name] = b.at("cycles");
-  }
-  return cycles;
-}
 
 /// Within 2 % or one cycle.
 void expect_about(const std::map<std::string, double>& got, const std::string& name, double want) {
@@ -45,7 +23,7 @@ void expect_interval(const std::map<std::string, double>& got, const std::string
 
 TEST(Probes, AllocationCosts) {
   const tinygpu::MachineSpec b200 = tinygpu::load_profile("b200");
-  const auto got = run(GEN5_PROBE_03);
+  const auto got = gen5::test::run_probe(GEN5_PROBE_03, "b200");
   for (const char* columns : {"32", "64", "128", "256", "512"}) {
     expect_about(got, std::string("alloc/") + columns, b200.number("tcgen05.alloc"));
     expect_about(got, std::string("dealloc/") + columns, b200.number("tcgen05.dealloc"));
@@ -58,7 +36,7 @@ TEST(Probes, AllocationCosts) {
 
 TEST(Probes, AccessCosts) {
   const tinygpu::MachineSpec b200 = tinygpu::load_profile("b200");
-  const auto got = run(GEN5_PROBE_04);
+  const auto got = gen5::test::run_probe(GEN5_PROBE_04, "b200");
   expect_about(got, "wait_ld_idle", b200.number("tcgen05.wait.ld"));
   expect_about(got, "wait_st_idle", b200.number("tcgen05.wait.st"));
   // Published: QuickRunCUDA catalogue (B300).
