@@ -144,13 +144,12 @@ void gemm_part(Report& report) {
   }
   report.say("");
   report.table(table);
-  report.say(
-      fmt::format("Host time of the kernel{}: {}. A tile is 128 rows of D by 128 columns (256 in step 6); an MMA "
-                  "multiplies a tile 16 "
-                  "elements deep. The peak is {} operations a cycle and SM; a small product cannot fill {} SMs, so the "
-                  "second share "
-                  "counts only those that had a tile.",
-                  options.all ? "s" : "", host, int(kPeak), device.sms));
+  report.say(fmt::format(
+      "Host time of the kernel{}: {}. A tile is 128 rows of D by 128 columns (256 in step 6); an MMA "
+      "multiplies a tile 16 elements deep. The peak is {} operations a cycle and SM; a small product cannot "
+      "fill {} SMs, so the second share counts only those that had a tile. Steps 5 and 6 give one CTA "
+      "several tiles: that pays when there are more tiles than SMs (try --m 4096 --n 2304 --k 512).",
+      options.all ? "s" : "", host, int(kPeak), device.sms));
 }
 
 /// A mistake's kernel at a size with several rounds of the ring.
