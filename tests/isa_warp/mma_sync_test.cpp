@@ -294,8 +294,10 @@ TEST_P(MmaSync, MultipliesAsTheFragmentTablesSay) {
     text += "  st.global." + type + " [%rd5+" + std::to_string(8 * i) + "], " + reg + std::to_string(total + i) + ";\n";
   RunPtx run(text + "  ret;\n}\n");
   const uint64_t from = run.upload(in), to = run.buffer<uint64_t>(size_t(32 * nd));
-  run.launch("k", {1}, {32}, from, to);
+  auto stats = run.launch("k", {1}, {32}, from, to);
   const auto out = run.download<uint64_t>(to, size_t(32 * nd));
+  EXPECT_EQ(stats.counters["mma.sync"], 1u);
+  EXPECT_EQ(stats.counters["mma.sync operations"], uint64_t(p.shape.starts_with("m16") ? 16 : 8) * 8 * uint64_t(k) * 2);
 
   for (int lane = 0; lane < 32; ++lane)
     for (int i = 0; i < f.count_c; ++i) {

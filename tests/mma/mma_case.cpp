@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace gen5::test {
 namespace {
 
@@ -10,9 +12,10 @@ struct Record {
   uint64_t image, before, after;  // 0, 8, 16
   uint64_t a, b;                  // 24, 32: descriptors, or A's address relative to the allocation
   uint32_t idesc, accumulate;     // 40, 44
-  uint32_t mask[4];               // 48
-  uint32_t d;                     // 64: accumulator address relative to the allocation
-  uint32_t pad[3];
+  uint32_t mask[8];               // 48
+  uint32_t d;                     // 80: accumulator address relative to the allocation
+  uint32_t issuer;                // 84: rank
+  uint32_t pad[2];
 };
 
 uint32_t d_lane(const MmaCase& c, uint32_t row) { return c.m == 64 ? c.lane + row / 16 * 32 + row % 16 : row; }
@@ -77,25 +80,43 @@ std::vector<uint32_t> MmaCase::expected() const {
 }
 
 std::string kernel_text(const Form& f) {
-  std::string mma = fmt::format("tcgen05.mma.cta_group::1.kind::{}", f.tf32 ? "tf32" : "f16");
+  const auto grouped = [&](std::string text) {
+    for (size_t at; (at = text.find("GROUP")) != std::string::npos;)
+      text.replace(at, 5, f.pair ? "cta_group::2" : "cta_group::1");
+    return text;
+  };
+  const std::string cluster_barrier =
+      f.pair
+          ? "  fence.mbarrier_init.release.cluster;\n  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;"
+          : "";
+  std::string mma = fmt::format("tcgen05.mma.GROUP.kind::{}", f.tf32 ? "tf32" : "f16");
   if (f.ashift) mma += ".ashift";
   if (!f.collector.empty()) mma += ".collector::a::" + f.collector;
   mma += fmt::format(" [%d], {}, %bdesc, %idesc, {}%en{};", f.a_in_tmem ? "[%at]" : "%adesc",
-                     f.masked ? "{%m0, %m1, %m2, %m3}, " : "", f.scale >= 0 ? fmt::format(", {}", f.scale) : "");
-  return R"(
+                     !f.masked ? ""
+                     : f.pair  ? "{%m0, %m1, %m2, %m3, %m4, %m5, %m6, %m7}, "
+                               : "{%m0, %m1, %m2, %m3}, ",
+                     f.scale >= 0 ? fmt::format(", {}", f.scale) : "");
+  const std::string commit =
+      f.pair ? "tcgen05.commit.GROUP.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%bar], %both;"
+             : "tcgen05.commit.GROUP.mbarrier::arrive::one.shared::cluster.b64 [%bar];";
+  return grouped(R"(
 .extern .shared .align 1024 .b8 image[];
 .visible .entry mma_case(.param .u64 records, .param .u32 bytes)
 {
   .reg .pred %p, %en, %done, %first;
   .reg .b32 %t, %cta, %lane, %warp, %n, %slot, %bar, %img, %base, %addr, %col, %lanebase, %d, %at, %idesc, %tmp;
-  .reg .b32 %m0, %m1, %m2, %m3, %w0, %w1, %w2, %w3, %v0, %v1, %v2, %v3, %v4, %v5, %v6, %v7;
+  .reg .b32 %m0, %m1, %m2, %m3, %m4, %m5, %m6, %m7;
+  .reg .b32 %w0, %w1, %w2, %w3, %v0, %v1, %v2, %v3, %v4, %v5, %v6, %v7;
+  .reg .b16 %both;
   .reg .b64 %rec, %src, %dst, %off, %adesc, %bdesc, %ptr, %shift;
   .shared .align 8 .b64 barrier;
   .shared .align 4 .b32 allocated;
   mov.u32 %t, %tid.x;
+  mov.b16 %both, 3;
   mov.u32 %cta, %ctaid.x;
   ld.param.u64 %rec, [records];
-  mad.wide.u32 %rec, %cta, 80, %rec;
+  mad.wide.u32 %rec, %cta, 96, %rec;
   ld.param.u32 %n, [bytes];
   mov.u32 %bar, barrier;
   mov.u32 %slot, allocated;
@@ -104,8 +125,8 @@ std::string kernel_text(const Form& f) {
   and.b32 %lane, %t, 31;
   setp.ne.u32 %p, %warp, 0;
   @%p bra copy;
-  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%slot], 512;
-  tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+  tcgen05.alloc.GROUP.sync.aligned.shared::cta.b32 [%slot], 512;
+  tcgen05.relinquish_alloc_permit.GROUP.sync.aligned;
   setp.ne.u32 %p, %t, 0;
   @!%p mbarrier.init.shared::cta.b64 [%bar], 1;
 copy:
@@ -151,22 +172,31 @@ store_loop:
   tcgen05.wait::st.sync.aligned;
   tcgen05.fence::before_thread_sync;
   bar.sync 0;
+)" + cluster_barrier +
+                 R"(
   tcgen05.fence::after_thread_sync;
   setp.ne.u32 %p, %t, 0;
   @%p bra wait;
-  ld.global.u64 %adesc, [%rec+24];
+)" +
+                 (f.pair ? R"(  mov.u32 %tmp, %cluster_ctarank;
+  ld.global.u32 %d, [%rec+84];
+  setp.ne.u32 %p, %tmp, %d;
+  @%p bra wait;
+)"
+                         : "") +
+                 R"(  ld.global.u64 %adesc, [%rec+24];
   ld.global.u64 %bdesc, [%rec+32];
   ld.global.u32 %idesc, [%rec+40];
   ld.global.u32 %tmp, [%rec+44];
   setp.ne.u32 %en, %tmp, 0;
   ld.global.v4.b32 {%m0, %m1, %m2, %m3}, [%rec+48];
-  ld.global.u32 %d, [%rec+64];
+  ld.global.v4.b32 {%m4, %m5, %m6, %m7}, [%rec+64];
+  ld.global.u32 %d, [%rec+80];
   add.u32 %d, %d, %base;
   cvt.u32.u64 %at, %adesc;
   add.u32 %at, %at, %base;
-  )" + mma +
-         R"(
-  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%bar];
+  )" + mma + "\n  " +
+                 commit + R"(
 wait:
   mbarrier.try_wait.parity.shared::cta.b64 %done, [%bar], 0;
   @!%done bra wait;
@@ -192,43 +222,57 @@ load_loop:
   @%p bra load_loop;
   tcgen05.fence::before_thread_sync;
   bar.sync 0;
+)" + cluster_barrier +
+                 R"(
   setp.ne.u32 %p, %warp, 0;
   @%p bra out;
   tcgen05.fence::after_thread_sync;
-  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %base, 512;
+  tcgen05.dealloc.GROUP.sync.aligned.b32 %base, 512;
 out:
   ret;
 }
-)";
+)");
 }
 
-std::vector<std::vector<uint32_t>> run(tinygpu::test::RunPtx& gpu, const std::vector<MmaCase>& cases) {
-  static_assert(sizeof(Record) == 80);
+std::vector<std::vector<uint32_t>> run_ctas(tinygpu::test::RunPtx& gpu, const std::vector<CtaInput>& ctas) {
+  static_assert(sizeof(Record) == 96);
   std::vector<Record> records;
   std::vector<uint64_t> buffers;
-  for (const MmaCase& c : cases) {
+  for (const CtaInput& cta : ctas) {
+    const MmaCase& c = cta.c;
     Record r{};
-    r.image = gpu.upload(c.image);
-    r.before = gpu.upload(c.tmem);
+    r.image = gpu.upload(cta.image);
+    r.before = gpu.upload(cta.tmem);
     r.after = gpu.buffer<uint32_t>(kLanes * kColumns);
     r.a = c.form.a_in_tmem ? uint64_t(c.lane) << 16 | 256 : c.a.descriptor(kImageOffset);
     r.b = c.b.descriptor(kImageOffset);
     r.idesc = c.idesc();
     r.accumulate = c.accumulate;
-    for (int i = 0; i < 4; ++i) r.mask[i] = c.mask[size_t(i)];
+    std::copy(cta.mask.begin(), cta.mask.end(), r.mask);
     r.d = c.lane << 16 | c.d_column;
+    r.issuer = cta.issuer;
     records.push_back(r);
     for (uint64_t b : {r.image, r.before, r.after}) buffers.push_back(b);
   }
   const uint64_t table = gpu.upload(records);
   buffers.push_back(table);
   gpu.dynamic_shared = kImageBytes;
-  gpu.launch("mma_case", tinygpu::Dim3{uint32_t(cases.size())}, tinygpu::Dim3{128}, table,
-             uint32_t(cases[0].image.size()));
+  if (ctas[0].c.form.pair) gpu.cluster = {2};
+  gpu.launch("mma_case", tinygpu::Dim3{uint32_t(ctas.size())}, tinygpu::Dim3{128}, table,
+             uint32_t(ctas[0].image.size()));
   std::vector<std::vector<uint32_t>> out;
   for (const Record& r : records) out.push_back(gpu.download<uint32_t>(r.after, kLanes * kColumns));
   for (uint64_t b : buffers) gpu.gpu.memory.release(b);
   return out;
+}
+
+std::vector<std::vector<uint32_t>> run(tinygpu::test::RunPtx& gpu, const std::vector<MmaCase>& cases) {
+  std::vector<CtaInput> ctas;
+  for (const MmaCase& c : cases) {
+    ctas.push_back({c, c.image, c.tmem});
+    std::copy(c.mask.begin(), c.mask.end(), ctas.back().mask.begin());
+  }
+  return run_ctas(gpu, ctas);
 }
 
 }  // namespace gen5::test

@@ -18,11 +18,12 @@ inline constexpr uint32_t kImageBytes = 96 * 1024;
 /// What the instruction is written with.
 struct Form {
   bool tf32 = false, a_in_tmem = false, masked = false, ashift = false;
+  bool pair = false;      // cta_group::2
   int scale = -1;         // −1: no scale-input-d
   std::string collector;  // "fill", …
   bool operator<(const Form& o) const {
-    return std::tie(tf32, a_in_tmem, masked, ashift, scale, collector) <
-           std::tie(o.tf32, o.a_in_tmem, o.masked, o.ashift, o.scale, o.collector);
+    return std::tie(tf32, a_in_tmem, masked, ashift, pair, scale, collector) <
+           std::tie(o.tf32, o.a_in_tmem, o.masked, o.ashift, o.pair, o.scale, o.collector);
   }
 };
 
@@ -46,8 +47,19 @@ struct MmaCase {
   std::vector<uint32_t> expected() const;
 };
 
-/// The PTX of a kernel that runs one case of this form in each CTA.
+/// The PTX of a kernel that runs one case of this form in each CTA, or in each pair of CTAs.
 std::string kernel_text(const Form& form);
+
+/// What one CTA runs a case with; of a pair, both issue from the same CTA with the same masks.
+struct CtaInput {
+  const MmaCase& c;
+  const std::vector<uint8_t>& image;
+  const std::vector<uint32_t>& tmem;
+  std::array<uint32_t, 8> mask{};
+  uint32_t issuer = 0;  // of a pair: the rank that issues
+};
+/// Runs CTAs of one form, in clusters of two if it is a pair's; the cells of each afterwards.
+std::vector<std::vector<uint32_t>> run_ctas(tinygpu::test::RunPtx& gpu, const std::vector<CtaInput>& ctas);
 
 /// Runs cases that share a form; the cells after each.
 std::vector<std::vector<uint32_t>> run(tinygpu::test::RunPtx& gpu, const std::vector<MmaCase>& cases);

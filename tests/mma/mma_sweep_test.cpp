@@ -4,38 +4,10 @@
 #include <map>
 
 #include "tests/mma/mma_case.h"
+#include "tests/mma/random_operand.h"
 
 namespace gen5::test {
 namespace {
-
-class Random {
- public:
-  explicit Random(uint32_t seed) : engine_(seed) {}
-  uint32_t operator()() { return uint32_t(engine_()); }
-  uint32_t below(uint32_t n) { return (*this)() % n; }
-  bool chance(uint32_t one_in) { return below(one_in) == 0; }
-
- private:
-  std::mt19937 engine_;
-};
-
-/// Patterns of one flavour: plain, wide gaps, subnormal, special, cancelling, tiny, huge.
-uint32_t pattern(Random& random, Type t, uint32_t flavour, uint32_t k) {
-  const int e = t == Type::f16 ? 5 : 8, f = t == Type::f16 ? 10 : t == Type::bf16 ? 7 : 23;
-  const uint32_t bias = (1u << (e - 1)) - 1, top = (1u << e) - 1;
-  const uint32_t sign = random.below(2) << (e + f), fraction = random() & ((1u << f) - 1);
-  const auto with = [&](uint32_t field) { return sign | field << f | fraction; };
-  switch (flavour) {
-    case 0: return with(bias - random.below(6));
-    case 1: return with(1 + random.below(top - 1));
-    case 2: return random.chance(2) ? with(0) : with(1 + random.below(4));
-    case 3: return random.chance(24) ? with(top) & ~(random.chance(2) ? (1u << f) - 1 : 0u) : with(random.below(top));
-    case 4: return (k % 2 ? 1u << (e + f) : 0u) | bias << f | (fraction & ~3u);
-    case 5: return random.chance(3) ? sign : with(bias - bias / 2 + random.below(3));
-    case 6: return with(top - 1 - random.below(3));
-    default: return random() & (t == Type::tf32 ? ~0u : 0xffffu);
-  }
-}
 
 MmaCase generate(Random& random, uint32_t index) {
   MmaCase c;
@@ -59,41 +31,8 @@ MmaCase generate(Random& random, uint32_t index) {
     c.a_type = !c.half && random.chance(2) ? Type::bf16 : Type::f16;
     c.b_type = c.half ? Type::f16 : random.chance(6) ? (random.chance(2) ? Type::bf16 : Type::f16) : c.a_type;
   }
-  const auto placement = [&](Placement& p, bool may_transpose, uint32_t rows, uint32_t base) {
-    p.element_bytes = c.form.tf32 ? 4 : 2;
-    p.mn_major = may_transpose && random.chance(2);
-    const int any[] = {0, 2, 4, 6};
-    p.swizzle = p.mn_major && c.form.tf32 ? 1 : any[random.below(4)];
-    p.base = base;
-    const uint32_t width = p.swizzle == 0 ? 16 : p.swizzle == 6 ? 32 : p.swizzle == 4 ? 64 : 128;
-    const uint32_t pad = 1024 * random.below(2);
-    if (!p.mn_major && p.swizzle == 0) {
-      // 8-row groups, then 16-byte columns; or the other way round.
-      const bool columns_near = random.chance(2);
-      p.leading = columns_near ? 128 : rows / 8 * 128 + 16 * random.below(8);
-      p.stride = columns_near ? 256 + 16 * random.below(4) : 128;
-    } else if (!p.mn_major) {
-      p.slice = random.below(width / 32);
-      p.stride = 8 * width + (rows <= 128 ? pad : 0);
-      p.leading = 16 * random.below(64);  // ignored
-    } else if (p.swizzle == 0) {
-      // 8-k groups near, or 16-byte blocks of MN near.
-      const bool k_near = random.chance(2);
-      p.leading = k_near ? 128 : rows / 8 * 128 + 16 * random.below(8);
-      p.stride = k_near ? 256 : 128;
-    } else {
-      const uint32_t lines = p.swizzle == 1 ? 4 : 8;
-      const uint32_t groups = (c.form.tf32 ? 8u : 16u) / lines;
-      p.stride = lines * width + pad;                    // the next k group
-      p.leading = groups * p.stride + (pad ? 1024 : 0);  // the next span along MN
-      // Keep every pattern on its own alignment, so that the line-based placement holds.
-      const uint32_t repeat = 8 * width;
-      p.leading = (p.leading + repeat - 1) / repeat * repeat;
-      if (lines == 4) p.stride = 512 + pad;
-    }
-  };
-  placement(c.a, !c.form.a_in_tmem, c.m, 0);
-  placement(c.b, true, c.n, 40 * 1024);
+  c.a = random_placement(random, c.form.tf32, !c.form.a_in_tmem, c.m, 0);
+  c.b = random_placement(random, c.form.tf32, true, c.n, 40 * 1024);
   c.image.resize(kImageBytes);
   for (size_t i = 0; i < c.image.size(); i += 4) {
     const uint32_t noise = random();

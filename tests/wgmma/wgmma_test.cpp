@@ -69,6 +69,13 @@ TEST(Wgmma, ChainedOperationsAddUpInOrder) {
   }
 }
 
+TEST(Wgmma, IsCountedOnceForItsWarpgroup) {
+  RunPtx r(kernel(std::string(kFence) + kMma + kMma + kMma + kCommit + kWait), hopper_machine());
+  auto stats = r.launch("k", {1}, {128}, r.buffer<float>(128));
+  EXPECT_EQ(stats.counters["wgmma.mma_async"], 3u);
+  EXPECT_EQ(stats.counters["wgmma.mma_async operations"], 3u * 2 * 64 * 8 * 16);
+}
+
 TEST(Wgmma, ScaleDFalseForgetsTheAccumulator) {
   std::string again = kMma;
   again.replace(again.find("%p1"), 3, "%p2");

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "common/tinygpu/engines/tensor_mma.h"
 #include "common/tinygpu/numerics/mma_kernel.h"
 
 namespace tinygpu {
@@ -85,17 +84,17 @@ int64_t gather(Cta& cta, const OperandLayout& layout, uint32_t rows, OperandPlan
   return layout.mn_major ? gather_mn_major(cta, layout, rows, out) : gather_k_major(cta, layout, rows, out);
 }
 
-void gather(const TensorMemory& memory, uint32_t lane, uint32_t column, uint32_t rows, uint32_t element_bytes,
+void gather(const TensorMemory& memory, const uint32_t* lanes, uint32_t column, uint32_t rows, uint32_t element_bytes,
             OperandPlanes& out) {
   for (uint32_t w = 0; w < 8; ++w) {
-    const uint32_t* cells = memory.column(column + w) + lane;
+    const uint32_t* cells = memory.column(column + w);
     if (element_bytes == 4) {
       uint32_t* plane = reinterpret_cast<uint32_t*>(out.bytes) + w * kPlane;
-      for (uint32_t r = 0; r < rows; ++r) plane[r] = cells[mma_lane(rows, r)];
+      for (uint32_t r = 0; r < rows; ++r) plane[r] = cells[lanes[r / 16] + r % 16];
     } else {
       uint16_t* plane = reinterpret_cast<uint16_t*>(out.bytes) + 2 * w * kPlane;
       for (uint32_t r = 0; r < rows; ++r) {
-        const uint32_t word = cells[mma_lane(rows, r)];
+        const uint32_t word = cells[lanes[r / 16] + r % 16];
         plane[r] = uint16_t(word);
         plane[kPlane + r] = uint16_t(word >> 16);
       }

@@ -16,8 +16,8 @@ struct OperandPlanes {
 /// Reads `rows` rows of 32 bytes along K. Returns the first shared offset that lies outside the CTA's memory, or −1.
 int64_t gather(Cta& cta, const OperandLayout& layout, uint32_t rows, OperandPlanes& out);
 
-/// A in Tensor Memory: 8 columns from `column`, row r in lane base + mma_lane(rows, r). Elements of 2 or 4 bytes.
-void gather(const TensorMemory& memory, uint32_t lane, uint32_t column, uint32_t rows, uint32_t element_bytes,
+/// A in Tensor Memory: 8 columns from `column`, row r in lane lanes[r / 16] + r % 16. Elements of 2 or 4 bytes.
+void gather(const TensorMemory& memory, const uint32_t* lanes, uint32_t column, uint32_t rows, uint32_t element_bytes,
             OperandPlanes& out);
 
 }  // namespace tinygpu

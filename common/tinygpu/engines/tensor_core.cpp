@@ -97,11 +97,25 @@ void TensorCore::finish(Domain& domain, const NodePtr& node, uint64_t now) {
   node->successors.clear();
 }
 
+TensorCore& TensorCore::of(Cta& cta, uint32_t cta_group) {
+  TensorCore& mine = of(cta.sm);
+  if (cta_group == 1) return mine;
+  // Both CTAs get a tensor core, so that either's exit is seen.
+  if (Cta* odd = cta.cluster.cta(cta.rank | 1)) of(odd->sm);
+  return of(cta.cluster.cta(cta.rank & ~1u)->sm);
+}
+
 void TensorCore::on_cta_exit(Cta& cta) {
+  cancel(cta);
+  if (cta.rank & 1) of(cta, 2).cancel(cta);
+}
+
+void TensorCore::cancel(const Cta& cta) {
   bool told = false;
   for (auto& p : pending_) {
     const Dim3& id = p->work.origin.cta;
-    if (p->cancelled || id.x != cta.id.x || id.y != cta.id.y || id.z != cta.id.z) continue;
+    const bool issued_it = id.x == cta.id.x && id.y == cta.id.y && id.z == cta.id.z;
+    if (p->cancelled || (!issued_it && p->work.peer != &cta)) continue;
     p->cancelled = true;
     if (!p->is_commit && !told)
       p->work.origin.report(

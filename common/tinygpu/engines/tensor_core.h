@@ -1,5 +1,7 @@
 // The tensor core of one SM: a queue of tcgen05.mma, .cp and .shift between issue and completion, and the commits that
-// wait for them. Ordering rules: PTX ISA 9.7.16.6 (pipelined instruction pairs); times: the machine profile.
+// wait for them. Ordering rules: PTX ISA 9.7.16.6 (pipelined instruction pairs); times: the machine profile. The two
+// tensor cores of a CTA pair work as one under cta_group::2: its operations queue in the even CTA's, whoever issues
+// them.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -17,10 +19,11 @@ namespace tinygpu {
 struct TensorWork {
   enum class Kind : uint8_t { mma, copy, copy_4x256b, shift } kind = Kind::mma;
   uint8_t cta_group = 1;
-  Origin origin;          // who issued it
-  uint64_t issued = 0;    // when, SM cycles
-  uint64_t interval = 1;  // cycles until the unit can start the next operation of this kind
-  uint64_t latency = 1;   // cycles from its start until its results are in place
+  Origin origin;              // who issued it
+  const Cta* peer = nullptr;  // cta_group::2: the other CTA of the pair
+  uint64_t issued = 0;        // when, SM cycles
+  uint64_t interval = 1;      // cycles until the unit can start the next operation of this kind
+  uint64_t latency = 1;       // cycles from its start until its results are in place
   /// mma only: operations with equal nonzero tags (same accumulator, shape and kind) execute in issue order; others
   /// are not ordered with each other.
   uint64_t pipeline_tag = 0;
@@ -33,6 +36,8 @@ class TensorCore final : public SmUnit {
  public:
   static constexpr int kSlot = 1;  // of Sm::unit
   static TensorCore& of(Sm& sm) { return sm.unit<TensorCore>(kSlot); }
+  /// Where an operation of this cta_group that `cta` issues queues.
+  static TensorCore& of(Cta& cta, uint32_t cta_group);
 
   /// Queues `work` behind what was issued before it. Returns the time at which it will be complete if nothing is
   /// reordered.
@@ -57,6 +62,7 @@ class TensorCore final : public SmUnit {
  private:
   struct Node;
   using NodePtr = std::shared_ptr<Node>;
+  void cancel(const Cta& cta);
   void release(Domain& domain, const NodePtr& node);
   void finish(Domain& domain, const NodePtr& node, uint64_t now);
   static bool ordered(const TensorWork& first, const TensorWork& second);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "common/tinygpu/engines/mma_statistics.h"
 #include "common/tinygpu/engines/operand_planes.h"
 #include "common/tinygpu/numerics/mma_kernel.h"
 
@@ -193,6 +194,7 @@ void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
     accumulators_.push_back(o->accumulator);
   }
   o->accumulator->running++;
+  MmaStatistics::count(cta_->sm, MatrixFamily::wgmma_mma_async, kRows, o->form.n, 32 / o->form.element_bytes());
   WgmmaServer& server = server_of(cta_->sm);
   const double bytes = (o->form.a_in_registers ? 0.0 : 32.0 * kRows) + 32.0 * o->form.n;
   const double cycles = std::max(o->form.n / server.columns_per_cycle, bytes / server.bytes_per_cycle);

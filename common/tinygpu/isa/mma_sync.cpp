@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "common/tinygpu/engines/mma_statistics.h"
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/numerics/fused_sum.h"
 #include "common/tinygpu/numerics/mma_kernel.h"
@@ -99,7 +100,6 @@ uint32_t bits_of(Format f) {
 /// Element is the width of the operands' patterns: uint16_t for f16 and bf16, uint32_t for tf32.
 template <bool half_result, class Element>
 void mma_float(Warp& w, const Op& op) {
-  if (!w.converged(w.live())) return;
   const Layout l = unpack(uint64_t(op.imm));
   constexpr uint32_t kMost = 16 * numerics::kPlane, per = 4 / sizeof(Element);
   alignas(64) Element a[kMost], b[kMost];
@@ -160,7 +160,6 @@ uint32_t half_bits(float f) {
 /// e4m3 and e5m2 with f16 accumulators: two chained f16 sums from zero, over the elements with k % 4 < 2 and then over
 /// the others, and one addition of C rounded to nearest even (all words of an H200's, notes/evidence.md).
 void mma_fp8_half(Warp& w, const Op& op) {
-  if (!w.converged(w.live())) return;
   const Layout l = unpack(uint64_t(op.imm));
   const Format fa = Format(op.sub), fb = Format(op.aux);
   uint32_t a[kMostM][kMostK], b[kN][kMostK];
@@ -187,7 +186,6 @@ void mma_fp8_half(Warp& w, const Op& op) {
 /// in order of k, then one addition of C (all words of an H200's with f32 D). sub: bit 0 A is .col, bit 1 B is .row,
 /// bit 2 C is f16.
 void mma_volta(Warp& w, const Op& op) {
-  if (!w.converged(w.live())) return;
   const Layout l = unpack(uint64_t(op.imm));
   uint32_t result[8][32];
   const auto half_of = [&](uint32_t first, uint32_t lane, uint32_t i) {
@@ -227,7 +225,6 @@ void mma_volta(Warp& w, const Op& op) {
 
 /// e4m3 and e5m2: not the tensor core's own fp8 but f16 sums (numerics/fused_sum.h).
 void mma_fp8(Warp& w, const Op& op) {
-  if (!w.converged(w.live())) return;
   const Layout l = unpack(uint64_t(op.imm));
   const Format fa = Format(op.sub), fb = Format(op.aux);
   uint32_t a[kMostM][kMostK], b[kN][kMostK];
@@ -262,7 +259,6 @@ double fma_f64(double a, double b, double c) {
 
 /// f64: fused multiply-adds in order of k, each rounded to nearest even.
 void mma_f64(Warp& w, const Op& op) {
-  if (!w.converged(w.live())) return;
   const Layout l = unpack(uint64_t(op.imm));
   uint64_t a[kMostM][kMostK], b[kN][kMostK];
   gather_a<uint64_t>(w, op, l, 64, a);
@@ -287,7 +283,6 @@ int64_t integer(uint32_t v, uint32_t bits, bool is_signed) {
 }
 
 void mma_integer(Warp& w, const Op& op) {
-  if (!w.converged(w.live())) return;
   const Layout l = unpack(uint64_t(op.imm));
   const uint32_t bits = op.aux;
   uint32_t a[kMostM][kMostK], b[kN][kMostK];
@@ -304,7 +299,6 @@ void mma_integer(Warp& w, const Op& op) {
 
 /// .b1: population count of xor or and, summed. sub: 1 and.
 void mma_bits(Warp& w, const Op& op) {
-  if (!w.converged(w.live())) return;
   const Layout l = unpack(uint64_t(op.imm));
   uint32_t a[kMostM][kMostK], b[kN][kMostK];
   // 32 elements of a row stand in one register: words along K.
@@ -315,6 +309,15 @@ void mma_bits(Warp& w, const Op& op) {
       c += uint32_t(__builtin_popcount(op.sub ? a[row][k] & b[column][k] : a[row][k] ^ b[column][k]));
     return c;
   });
+}
+
+/// All lanes of the warp together; `times` counts the matrices that the warp multiplies.
+template <ExecFn body, uint32_t times = 1>
+void mma(Warp& w, const Op& op) {
+  if (!w.converged(w.live())) return;
+  const Layout l = unpack(uint64_t(op.imm));
+  MmaStatistics::count(w.sm(), MatrixFamily::mma_sync, l.m, kN, l.k, times);
+  body(w, op);
 }
 
 // ---- Decoding
@@ -381,24 +384,24 @@ void decode_mma(Decoder& d, Op& op) {
     bits = bits_of(fa);
     if (l.m == 8) {
       if (result == Type::f16) d.not_modelled("Volta's shape with f16 results");
-      op.fn = mma_volta;
+      op.fn = mma<mma_volta, 4>;
       op.sub = volta_layout(i) | (types[3] == "f16" ? 4 : 0);
     } else {
       if (bits == 8)
-        op.fn = result == Type::f16 ? mma_fp8_half : mma_fp8;
+        op.fn = result == Type::f16 ? mma<mma_fp8_half> : mma<mma_fp8>;
       else
-        op.fn = bits == 32            ? mma_float<false, uint32_t>
-                : result == Type::f16 ? mma_float<true, uint16_t>
-                                      : mma_float<false, uint16_t>;
+        op.fn = bits == 32            ? mma<mma_float<false, uint32_t>>
+                : result == Type::f16 ? mma<mma_float<true, uint16_t>>
+                                      : mma<mma_float<false, uint16_t>>;
       op.sub = uint8_t(fa);
       op.aux = uint16_t(fb);
     }
   } else if (element == Type::f64) {
     bits = 64;
-    op.fn = mma_f64;
+    op.fn = mma<mma_f64>;
   } else if (types[1] == "b1") {
     bits = 1;
-    op.fn = mma_bits;
+    op.fn = mma<mma_bits>;
     op.sub = i.has("and");
   } else {
     for (const ElementType& e : kIntegers) {
@@ -409,7 +412,7 @@ void decode_mma(Decoder& d, Op& op) {
       if (types[2] == e.name) op.sub |= e.is_signed ? 2 : 0;
     }
     if (!bits) d.not_modelled();
-    op.fn = mma_integer;
+    op.fn = mma<mma_integer>;
     op.aux = uint16_t(bits);
     if (i.has("satfinite")) op.sub |= 4;
   }

@@ -41,11 +41,11 @@ void commit(Warp& w, const Op& op) {
                 "Set only bits of CTA ranks that exist; for a pair 3 << (rank & ~1).", lane);
     }
     Cluster* cluster = &w.cluster();
-    TensorCore::of(w.sm()).commit(
-        w.domain(), who, uint8_t(op.aux), w.time(), uint64_t(w.spec().number("tcgen05.commit.arrive")),
-        [cluster, ranks, offset, who](uint64_t now) {
-          for_lanes(ranks, [&](int rank) { arrive(*cluster, uint32_t(rank), offset, now, who); });
-        });
+    TensorCore::of(w.cta(), op.aux)
+        .commit(w.domain(), who, uint8_t(op.aux), w.time(), uint64_t(w.spec().number("tcgen05.commit.arrive")),
+                [cluster, ranks, offset, who](uint64_t now) {
+                  for_lanes(ranks, [&](int rank) { arrive(*cluster, uint32_t(rank), offset, now, who); });
+                });
   });
 }
 

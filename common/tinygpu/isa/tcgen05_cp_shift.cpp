@@ -119,13 +119,15 @@ void enqueue(Warp& w, const Group& group, TmemUse::Kind kind, const TmemRect& re
     ids[i] = memory.begin_use(std::move(use));
   }
   work.issued = w.time();
+  work.peer = group.cta[1];
   work.execute = [group, ids0 = ids[0], ids1 = ids[1], body = std::move(body)](uint64_t) {
     for (int i = 0; i < group.count; ++i) {
       body(*group.cta[i]);
       TensorMemory::of(group.cta[i]->sm).end_use(i == 0 ? ids0 : ids1);
     }
   };
-  TensorCore::of(w.sm()).enqueue(w.domain(), std::move(work));
+  const uint32_t cta_group = work.cta_group;
+  TensorCore::of(w.cta(), cta_group).enqueue(w.domain(), std::move(work));
 }
 
 uint64_t cycles(double c) { return std::max<uint64_t>(1, uint64_t(std::llround(c))); }

@@ -6,11 +6,12 @@
 TINYGPU_ISA_BEGIN
 namespace {
 
-enum : uint8_t { kAInTmem = 8, kShiftA = 16, kMasked = 32 };  // of Op::sub, above the kind
+enum : uint8_t { kAInTmem = 8, kShiftA = 16, kMasked = 32, kPair = 64 };  // of Op::sub, above the kind
 
 void mma(Warp& w, const Op& op) {
   MmaRequest r;
   r.kind = MmaKind(op.sub & 7);
+  r.cta_group = op.sub & kPair ? 2 : 1;
   r.a_in_tmem = op.sub & kAInTmem;
   r.shift_a = op.sub & kShiftA;
   r.masked = op.sub & kMasked;
@@ -24,7 +25,7 @@ void mma(Warp& w, const Op& op) {
     r.idesc = w.at<uint32_t>(op.d)[lane];
     r.accumulate = w.pred(op.list[0]) >> lane & 1;
     if (r.masked)
-      for (int i = 0; i < 4; ++i) r.disable_lane[size_t(i)] = w.at<uint32_t>(op.list[1 + i])[lane];
+      for (uint32_t i = 0; i < 4 * r.cta_group; ++i) r.disable_lane[i] = w.at<uint32_t>(op.list[1 + i])[lane];
     issue_mma(w.cta(), w.domain(), origin_of(w, lane), r, w.time());
   });
 }
@@ -37,12 +38,12 @@ uint32_t enable_slot(Decoder& d, const ptx::Operand& o) {
 
 void decode(Decoder& d, Op& op) {
   const ptx::Instruction& in = *d.inst;
-  if (in.after("cta_group::") != "1") d.not_modelled("cta_group::2");
   const auto kind = mma_kind_from(in.after("kind::"));
   if (!kind || (*kind != MmaKind::f16 && *kind != MmaKind::tf32)) d.not_modelled();
   op.fn = mma;
   op.cost = CostClass::async_issue;
   op.sub = uint8_t(*kind);
+  if (in.has("cta_group::2")) op.sub |= kPair;
 
   const AddressOperand at = d.address(d.operand(0));
   op.a = at.base;
@@ -62,7 +63,6 @@ void decode(Decoder& d, Op& op) {
   std::vector<uint32_t> list(1);
   size_t i = 4;
   if (d.operand(i).kind == ptx::Operand::Kind::vector) {
-    if (d.operand(i).elems.size() != 4) d.not_modelled("a disable-output-lane vector of other than 4 registers");
     for (const ptx::Operand& e : d.operand(i).elems) list.push_back(d.src(e, ptx::Type::b32));
     op.sub |= kMasked;
     ++i;

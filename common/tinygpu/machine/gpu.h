@@ -73,7 +73,7 @@ struct Sm {
   std::array<std::shared_ptr<SmUnit>, 8> units;
 
   /// The unit in `slot`, created on first use. Slots: 0 Tensor Memory, 1 tensor core, 2 TMA, 3 wgmma,
-  /// 4 memory pipes, 5 mbarrier costs.
+  /// 4 memory pipes, 5 mbarrier costs, 6 statistics.
   template <class T>
   T& unit(int slot) {
     if (!units[slot]) units[slot] = std::make_shared<T>();
@@ -86,11 +86,11 @@ struct Sm {
 struct NamedBarrier {
   /// What one warp has at this barrier.
   struct Part {
-    uint32_t here = 0;     // lanes that wait for the rest of their warp
-    uint32_t waiting = 0;  // lanes of warps that have arrived, waiting for the round to end
-    uint32_t sync = 0;     // of `here`: lanes that will wait (sync, red), not arrive only
-    uint32_t truth = 0;    // of `here`: lanes whose predicate is true (red)
-    bool arrived = false;  // in this round
+    uint32_t here = 0;       // lanes that wait for the rest of their warp
+    uint32_t waiting = 0;    // lanes of warps that have arrived, waiting for the round to end
+    uint32_t sync = 0;       // of `here`: lanes that will wait (sync, red), not arrive only
+    uint32_t truth = 0;      // of `here`: lanes whose predicate is true (red)
+    bool arrived = false;    // in this round
     const Op* op = nullptr;  // the instruction that brought lanes last
   };
   /// A register that gets the result of barrier.red when the round ends.
