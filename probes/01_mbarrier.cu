@@ -1,4 +1,4 @@
-// Probe 01: what mbarrier operations cost, and how long news takes through one.
+// Probe 01: what mbarrier operations cost, how long news takes through one, and how long a try_wait suspends.
 //
 //   probe_01_mbarrier [--benchmark_format=json]
 #include "common/ptx/cluster.h"
@@ -11,59 +11,114 @@ namespace {
 using namespace gen5::probe;
 using namespace gen5::ptx;
 
-constexpr int kRepeats = 32;
+// ---- One thread, one operation behind the other: a difference of two numbers of them
 
-enum Operation { op_init, op_arrive, op_arrive_relaxed, op_expect, op_try_ready, op_test };
+enum Operation {
+  op_init,
+  op_arrive,
+  op_arrive_relaxed,
+  op_expect_and_arrive,
+  op_arrive_expect,
+  op_try,
+  op_test,
+  op_try_chain,
+  op_test_chain
+};
 
-/// Cycles for kRepeats operations of one thread, one behind the other.
-__global__ void repeated(long long* cycles, int operation) {
+constexpr int kFew = 32, kMany = 64;
+constexpr uint32_t kNobody = 1 << 19;  // arrivals that never come together
+
+template <int operation, int n>
+__global__ void repeated(long long* cycles) {
   __shared__ alignas(8) uint64_t barrier;
   const uint32_t bar = shared_address(&barrier);
-  mbarrier_init(bar, 1000);
+  mbarrier_init(bar, kNobody);
   __syncwarp();
-  uint32_t sum = 0;
-  const auto timed = [&](auto body) {
-    const long long t0 = clock64();
-#pragma unroll
-    for (int i = 0; i < kRepeats; ++i) body();
-    wait_for_value(sum);
-    const long long t1 = clock64();
-    cycles[0] = t1 - t0;
-  };
-  switch (operation) {
-    case op_init: timed([&] { mbarrier_init(bar, 1000); }); break;
-    case op_arrive:
-      timed([&] { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory"); });
-      break;
-    case op_arrive_relaxed:
-      timed([&] { asm volatile("mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory"); });
-      break;
-    case op_expect: timed([&] { mbarrier_expect_tx(bar, 16); }); break;
-    case op_try_ready: timed([&] { sum += mbarrier_try_wait_parity(bar, 1); }); break;
-    default: timed([&] { sum += mbarrier_test_wait_parity(bar, 1); }); break;
-  }
-  cycles[1] = sum;
+  uint32_t result = operation == op_try_chain || operation == op_test_chain;
+  timed<n>(cycles, result, [&](int) {
+    if constexpr (operation == op_init) mbarrier_init(bar, kNobody);
+    if constexpr (operation == op_arrive)
+      asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
+    if constexpr (operation == op_arrive_relaxed)
+      asm volatile("mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
+    // ptxas makes one of neighbouring expect_tx, so there is an arrive between them.
+    if constexpr (operation == op_expect_and_arrive)
+      asm volatile(
+          "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 16;\n\t"
+          "mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar)
+          : "memory");
+    if constexpr (operation == op_arrive_expect)
+      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 16;" ::"r"(bar) : "memory");
+    // Parity 1 is that of the phase before the first, which counts as over.
+    if constexpr (operation == op_try)
+      asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 1;}" ::"r"(bar) : "memory");
+    if constexpr (operation == op_test)
+      asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%0], 1;}" ::"r"(bar) : "memory");
+    // The answer, 1, is the parity that the next one asks for.
+    if constexpr (operation == op_try_chain)
+      asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %0; selp.u32 %0, 1, 0, p;}"
+                   : "+r"(result)
+                   : "r"(bar)
+                   : "memory");
+    if constexpr (operation == op_test_chain)
+      asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %0; selp.u32 %0, 1, 0, p;}"
+                   : "+r"(result)
+                   : "r"(bar)
+                   : "memory");
+  });
 }
 
 template <int operation>
 void cost(benchmark::State& state) {
   for (auto _ : state) {
-    measured(2, [](long long* c) { repeated<<<1, 1>>>(c, operation); });  // once for the instruction cache
-    report(state, double(measured(2, [](long long* c) { repeated<<<1, 1>>>(c, operation); })[0]) / kRepeats);
+    const auto few = measured(1, [](long long* c) { repeated<operation, kFew><<<1, 1>>>(c); });
+    const auto many = measured(1, [](long long* c) { repeated<operation, kMany><<<1, 1>>>(c); });
+    report(state, double(many[0] - few[0]) / (kMany - kFew));
   }
 }
 BENCHMARK(cost<op_init>)->Name("init")->Apply(by_cycles);
 BENCHMARK(cost<op_arrive>)->Name("arrive")->Apply(by_cycles);
 BENCHMARK(cost<op_arrive_relaxed>)->Name("arrive_relaxed")->Apply(by_cycles);
-BENCHMARK(cost<op_expect>)->Name("expect_tx")->Apply(by_cycles);
-BENCHMARK(cost<op_try_ready>)->Name("try_wait_ready")->Apply(by_cycles);
+BENCHMARK(cost<op_expect_and_arrive>)->Name("expect_tx_and_arrive")->Apply(by_cycles);
+BENCHMARK(cost<op_arrive_expect>)->Name("arrive_expect_tx")->Apply(by_cycles);
+// On a finished phase: one behind the other, and each after the answer of the one before.
+BENCHMARK(cost<op_try>)->Name("try_wait_ready")->Apply(by_cycles);
 BENCHMARK(cost<op_test>)->Name("test_wait_ready")->Apply(by_cycles);
+BENCHMARK(cost<op_try_chain>)->Name("try_wait_ready_latency")->Apply(by_cycles);
+BENCHMARK(cost<op_test_chain>)->Name("test_wait_ready_latency")->Apply(by_cycles);
 
-// Two warps, of one CTA or of two, hand a phase back and forth: half a round trip from arrive to the waiter's next
-// instruction.
-__global__ void ping_pong(long long* cycles, bool remote) {
+// ---- Two threads, of two warps or of two CTAs, hand a phase back and forth
+
+enum How {
+  by_try_wait,    // the waiter suspends
+  by_test_wait,   // the waiter spins
+  remote,         // to another CTA, .release.cluster and .acquire.cluster
+  remote_relaxed  // to another CTA, without ordering of other memory
+};
+
+__device__ __forceinline__ void spin_parity(uint32_t bar, uint32_t parity) {
+  while (!mbarrier_test_wait_parity(bar, parity)) {
+  }
+}
+__device__ __forceinline__ void wait_parity_relaxed(uint32_t bar, uint32_t parity) {
+  uint32_t done = 0;
+  while (!done)
+    asm volatile(
+        "{\n\t"
+        ".reg .pred p;\n\t"
+        "mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 p, [%1], %2;\n\t"
+        "selp.u32 %0, 1, 0, p;\n\t"
+        "}"
+        : "=r"(done)
+        : "r"(bar), "r"(parity)
+        : "memory");
+}
+
+template <int how>
+__global__ void ping_pong(long long* cycles, int rounds) {
+  constexpr bool far = how == remote || how == remote_relaxed;
   __shared__ alignas(8) uint64_t barriers[2];
-  const uint32_t rank = remote ? cluster_ctarank() : threadIdx.x / 32;
+  const uint32_t rank = far ? cluster_ctarank() : threadIdx.x / 32;
   const uint32_t mine = shared_address(&barriers[rank]), other = shared_address(&barriers[rank ^ 1]);
   if (threadIdx.x == 0) {
     mbarrier_init(shared_address(&barriers[0]), 1);
@@ -71,68 +126,114 @@ __global__ void ping_pong(long long* cycles, bool remote) {
     fence_mbarrier_init();
   }
   __syncthreads();
-  if (remote) {
+  if (far) {
     barrier_cluster_arrive();
     barrier_cluster_wait();
   }
-  if (threadIdx.x % 32 == 0 && (!remote || threadIdx.x == 0)) {
-    const uint32_t there = remote ? mapa(other, rank ^ 1) : other;
-    long long t0 = 0;
-    for (int i = 0; i < kRepeats + 4; ++i) {
-      if (i == 4) t0 = clock64();
-      if (rank == 1) mbarrier_wait_parity(mine, i & 1);
-      if (remote)
-        asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(there) : "memory");
+  const auto wait = [&](uint32_t parity) {
+    if constexpr (how == by_try_wait) mbarrier_wait_parity(mine, parity);
+    if constexpr (how == by_test_wait) spin_parity(mine, parity);
+    if constexpr (how == remote) mbarrier_wait_parity_cluster(mine, parity);
+    if constexpr (how == remote_relaxed) wait_parity_relaxed(mine, parity);
+  };
+  if (threadIdx.x % 32 == 0 && (!far || threadIdx.x == 0)) {
+    const uint32_t there = far ? mapa(other, rank ^ 1) : other;
+    const long long t0 = ticks();
+#pragma unroll 1
+    for (int i = 0; i < rounds; ++i) {
+      if (rank == 1) wait(i & 1);
+      if constexpr (how == remote)
+        mbarrier_arrive_cluster(there);
+      else if constexpr (how == remote_relaxed)
+        asm volatile("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%0];" ::"r"(there) : "memory");
       else
         asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(there) : "memory");
-      if (rank == 0) mbarrier_wait_parity(mine, i & 1);
+      if (rank == 0) wait(i & 1);
     }
-    if (rank == 0) cycles[0] = clock64() - t0;
+    const long long t1 = ticks();
+    if (rank == 0) cycles[0] = t1 - t0;
   }
-  if (remote) {
+  if (far) {
     barrier_cluster_arrive();
     barrier_cluster_wait();
   }
 }
 
+/// Half a round trip: from the arrive to the waiter's next instruction.
+template <int how>
 void arrive_to_observe(benchmark::State& state) {
-  for (auto _ : state)
-    report(state, double(measured(1, [](long long* c) { ping_pong<<<1, 64>>>(c, false); })[0]) / (2 * kRepeats));
+  constexpr bool far = how == remote || how == remote_relaxed;
+  const auto launch = [](int rounds) {
+    return double(measured(1, [rounds](long long* c) {
+      cudaLaunchConfig_t config{};
+      config.gridDim = dim3(far ? 2 : 1);
+      config.blockDim = dim3(far ? 32 : 64);
+      cudaLaunchAttribute cluster{};
+      cluster.id = cudaLaunchAttributeClusterDimension;
+      cluster.val.clusterDim = {far ? 2u : 1u, 1, 1};
+      config.attrs = &cluster;
+      config.numAttrs = 1;
+      GEN5_CUDA(cudaLaunchKernelEx(&config, ping_pong<how>, c, rounds));
+    })[0]);
+  };
+  for (auto _ : state) {
+    const double few = launch(16), many = launch(48);
+    report(state, (many - few) / (2 * 32));
+  }
 }
-void arrive_to_observe_remote(benchmark::State& state) {
-  for (auto _ : state)
-    report(state, double(measured(1,
-                                  [](long long* c) {
-                                    cudaLaunchConfig_t config{};
-                                    config.gridDim = dim3(2);
-                                    config.blockDim = dim3(32);
-                                    cudaLaunchAttribute cluster{};
-                                    cluster.id = cudaLaunchAttributeClusterDimension;
-                                    cluster.val.clusterDim = {2, 1, 1};
-                                    config.attrs = &cluster;
-                                    config.numAttrs = 1;
-                                    GEN5_CUDA(cudaLaunchKernelEx(&config, ping_pong, c, true));
-                                  })[0]) /
-                      (2 * kRepeats));
-}
-BENCHMARK(arrive_to_observe)->Apply(by_cycles);
-BENCHMARK(arrive_to_observe_remote)->Apply(by_cycles);
+BENCHMARK(arrive_to_observe<by_try_wait>)->Name("arrive_to_observe")->Apply(by_cycles);
+BENCHMARK(arrive_to_observe<by_test_wait>)->Name("arrive_to_observe_spinning")->Apply(by_cycles);
+BENCHMARK(arrive_to_observe<remote>)->Name("arrive_to_observe_remote")->Apply(by_cycles);
+BENCHMARK(arrive_to_observe<remote_relaxed>)->Name("arrive_to_observe_remote_relaxed")->Apply(by_cycles);
 
-// How long one try_wait without a hint suspends when nothing comes.
-__global__ void suspended(long long* cycles) {
+// ---- How long one try_wait suspends when nothing comes
+
+/// hint: suspendTimeHint in nanoseconds.
+template <bool with_hint>
+__global__ void suspended(long long* cycles, uint32_t hint, uint32_t never) {
   __shared__ alignas(8) uint64_t barrier;
   const uint32_t bar = shared_address(&barrier);
   mbarrier_init(bar, 1);
-  const long long t0 = clock64();
-  const bool done = mbarrier_try_wait_parity(bar, 0);
-  wait_for_value(done);
-  const long long t1 = clock64();
-  cycles[0] = t1 - t0 + done;
+  __syncwarp();
+  for (int round = 0; round < 2; ++round) {  // the second time from the instruction cache
+    uint32_t done;
+    const long long t0 = ticks();
+    if constexpr (!with_hint)
+      done = mbarrier_try_wait_parity(bar, 0);
+    else
+      asm volatile(
+          "{\n\t"
+          ".reg .pred p;\n\t"
+          "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0, %2;\n\t"
+          "selp.u32 %0, 1, 0, p;\n\t"
+          "}"
+          : "=r"(done)
+          : "r"(bar), "r"(hint)
+          : "memory");
+    wait_for_value(done, never);
+    const long long t1 = ticks();
+    cycles[0] = t1 - t0;
+  }
 }
 void try_wait_limit(benchmark::State& state) {
-  for (auto _ : state) report(state, double(measured(1, [](long long* c) { suspended<<<1, 1>>>(c); })[0]));
+  for (auto _ : state) {
+    const uint32_t hint = uint32_t(state.range(0));
+    const double cycles = double(measured(1, [hint](long long* c) {
+      hint ? suspended<true><<<1, 1>>>(c, hint, 2) : suspended<false><<<1, 1>>>(c, hint, 2);
+    })[0]);
+    report(state, cycles);
+    state.counters["nanoseconds"] = cycles / gen5::harness::current_device().clock_ghz;
+  }
 }
-BENCHMARK(try_wait_limit)->Apply(by_cycles);
+BENCHMARK(try_wait_limit)
+    ->ArgNames({"hint_ns"})
+    ->Arg(0)
+    ->Arg(1)
+    ->Arg(100)
+    ->Arg(1000)
+    ->Arg(10'000)
+    ->Arg(1'000'000)
+    ->Apply(by_cycles);
 
 }  // namespace
 

@@ -41,15 +41,42 @@ __device__ __forceinline__ long long clock_cost() {
   return b - a;
 }
 
-/// The warp goes on only when `value` is there: without it the clock is read while loads are still under way.
-__device__ __forceinline__ void wait_for_value(unsigned value) {
+/// The warp goes on only when `value` is there: without it the clock is read while loads are still under way. ptxas
+/// leaves the test out where it knows that `value` cannot be `never`; a kernel parameter it does not know.
+__device__ __forceinline__ void wait_for_value(unsigned value, unsigned never = 0xfffffffe) {
   asm volatile(
       "{\n\t"
       ".reg .pred p;\n\t"
-      "setp.eq.u32 p, %0, 0xfffffffe;\n\t"
+      "setp.eq.u32 p, %0, %1;\n\t"
       "@p trap;\n\t"
-      "}" ::"r"(value)
+      "}" ::"r"(value),
+      "r"(never)
       : "memory");
+}
+
+/// The SM's clock. The clobber keeps accesses to memory on their side of it.
+__device__ __forceinline__ long long ticks() {
+  long long t;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(t)::"memory");
+  return t;
+}
+
+/// Cycles of a CTA for `n` calls of `body(i)`, from one __syncthreads to another, by the clock of its first warp. The
+/// first of two rounds fills the instruction cache. The calls leave what they loaded in `result`, so that all of it is
+/// waited for. Fixed costs of the frame drop out of a difference of two n.
+template <int n, class Body>
+__device__ __forceinline__ void timed(long long* cycles, uint32_t& result, Body body) {
+#pragma unroll 1
+  for (int round = 0; round < 2; ++round) {
+    __syncthreads();
+    const long long t0 = ticks();
+#pragma unroll
+    for (int i = 0; i < n; ++i) body(i);
+    wait_for_value(result);
+    __syncthreads();
+    const long long t1 = ticks();
+    if (threadIdx.x == 0) cycles[0] = t1 - t0;
+  }
 }
 
 }  // namespace gen5::probe
