@@ -1,5 +1,8 @@
 // The Hopper twin beside cuBLAS, in one process on one GPU: interleaved launches, medians, the ratio of the two.
 //
+// At the power limit a launch inherits the clock that the launches before it left, so a fixed order favours some of the
+// entrants by a few per cent: every repetition runs all of them in a new random order.
+//
 //   scripts/hardware builds and runs this where there is a Hopper GPU and cuBLAS. By hand:
 //   compare_cublas [--repetitions 30] [M N K …]
 //
@@ -14,6 +17,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -83,6 +88,27 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
+/// Runs entrants 0 … count-1 `repetitions` times each, after `warm_up` rounds, every round in a new random order.
+/// Returns each one's median in milliseconds.
+template <class Run>
+std::vector<double> shuffled_medians(size_t count, int warm_up, int repetitions, Run&& run) {
+  std::mt19937 random(1);
+  std::vector<size_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<std::vector<double>> ms(count);
+  Stopwatch watch;
+  for (int r = -warm_up; r < repetitions; ++r) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (size_t i : order) {
+      const double t = watch.milliseconds([&] { run(i); });
+      if (r >= 0) ms[i].push_back(t);
+    }
+  }
+  std::vector<double> medians;
+  for (const std::vector<double>& m : ms) medians.push_back(median(m));
+  return medians;
+}
+
 /// D (row-major m × n) = A (row-major m × k) · Bᵀ (B row-major n × k): in column-major terms Dᵀ = B · Aᵀ.
 class CublasGemm {
  public:
@@ -105,19 +131,11 @@ class CublasGemm {
     check(cublasLtMatmulAlgoGetHeuristic(handle, operation_, b_layout_, a_layout_, d_layout_, d_layout_, preference, 8,
                                          found, &count));
     cublasLtMatmulPreferenceDestroy(preference);
-    Stopwatch watch;
-    double best = 1e30;
-    for (int i = 0; i < count; ++i) {
+    const std::vector<double> ms = shuffled_medians(size_t(count), 2, 11, [&](size_t i) {
       algorithm_ = found[i].algo;
       run();
-      std::vector<double> ms;
-      for (int r = 0; r < 5; ++r) ms.push_back(watch.milliseconds([&] { run(); }));
-      if (median(ms) < best) {
-        best = median(ms);
-        chosen_ = found[i].algo;
-      }
-    }
-    algorithm_ = chosen_;
+    });
+    algorithm_ = found[std::min_element(ms.begin(), ms.end()) - ms.begin()].algo;
   }
   ~CublasGemm() {
     cublasLtMatrixLayoutDestroy(a_layout_);
@@ -135,7 +153,7 @@ class CublasGemm {
   cublasLtHandle_t handle_;
   cublasLtMatmulDesc_t operation_{};
   cublasLtMatrixLayout_t a_layout_{}, b_layout_{}, d_layout_{};
-  cublasLtMatmulAlgo_t algorithm_{}, chosen_{};
+  cublasLtMatmulAlgo_t algorithm_{};
   const void *a_, *b_;
   void *d_, *workspace_;
   size_t bytes_;
@@ -188,7 +206,6 @@ int main(int argc, char** argv) try {
     p.b = b.get();
     p.d = d.get();
     using gemm::hopper::Variant;
-    std::vector<double> ms[3];
     double worst = 0;
     for (Variant v : {Variant::cooperative, Variant::ping_pong}) {
       d.fill(0xff);
@@ -202,16 +219,14 @@ int main(int argc, char** argv) try {
       const double relative = std::sqrt(both[0] / both[1]);
       worst = relative <= worst ? worst : relative;  // a NaN stays
     }
-    Stopwatch watch;
-    for (int r = -3; r < repetitions; ++r) {
-      const double t[3] = {watch.milliseconds([&] { cublas.run(); }),
-                           watch.milliseconds([&] { gemm::hopper::launch(p, Variant::cooperative); }),
-                           watch.milliseconds([&] { gemm::hopper::launch(p, Variant::ping_pong); })};
-      if (r >= 0)
-        for (int i = 0; i < 3; ++i) ms[i].push_back(t[i]);
-    }
+    const std::vector<double> ms = shuffled_medians(3, 3, repetitions, [&](size_t entrant) {
+      if (entrant == 0)
+        cublas.run();
+      else
+        gemm::hopper::launch(p, entrant == 1 ? Variant::cooperative : Variant::ping_pong);
+    });
     const double work = 2.0 * s.m * s.n * s.k * 1e-9;
-    const double speed[3] = {work / median(ms[0]), work / median(ms[1]), work / median(ms[2])};
+    const double speed[3] = {work / ms[0], work / ms[1], work / ms[2]};
     const double ours = speed[gemm::hopper::best_variant(s.m, s.n, s.k) == Variant::cooperative ? 1 : 2];
     logs += std::log(ours / speed[0]);
     char name[64];

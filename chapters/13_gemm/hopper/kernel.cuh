@@ -125,15 +125,19 @@ __device__ void produce(const Arguments& args, Shared<V>& shared, const Tiles& t
   }
 }
 
+/// The same operand `bytes` further: its start address is the descriptor's lowest field, in units of 16 bytes. One
+/// addition instead of a descriptor packed anew, which costs the power that the tensor cores could have used.
+__device__ inline uint64_t advanced(uint64_t descriptor, uint32_t bytes) { return descriptor + (bytes >> 4); }
+
 /// One block of K: for each band of 64 rows four wgmmas, each 32 bytes further along the swizzled rows.
 template <Variant V, WgmmaType Type>
-__device__ void multiply_block(float (&d)[Share<V>::kBands][Shape<V>::kTileN / 2], uint32_t a, uint32_t b, bool first) {
+__device__ void multiply_block(float (&d)[Share<V>::kBands][Shape<V>::kTileN / 2], uint64_t a, uint64_t b, bool first) {
 #pragma unroll
   for (uint32_t step = 0; step < kBlockK / 16; ++step)
 #pragma unroll
     for (uint32_t band = 0; band < Share<V>::kBands; ++band)
-      wgmma_m64k16<int(Shape<V>::kTileN), Type>(d[band], operand(a + band * 64 * kRowBytes + step * 32),
-                                                operand(b + step * 32), !(first && step == 0));
+      wgmma_m64k16<int(Shape<V>::kTileN), Type>(d[band], advanced(a, band * 64 * kRowBytes + step * 32),
+                                                advanced(b, step * 32), !(first && step == 0));
 }
 
 /// One band's accumulators through shared memory to D. Staged kStoreN columns at a time; a store is waited for only
@@ -181,6 +185,8 @@ __device__ void consume(const Arguments& args, Shared<V>& shared, const Tiles& t
   const uint32_t blocks = (args.k + kBlockK - 1) / kBlockK;
   const uint32_t clusters = gridDim.x / kClusterM;
   const uint32_t staging = shared_address(shared.staging[group]);
+  const uint64_t a = operand(shared_address(shared.a[0]) + (kAlternate ? 0 : group * 64 * kRowBytes));
+  const uint64_t b = operand(shared_address(shared.b[0]));
   // Every consumer of a stage tells both CTAs that it may be overwritten: the peer's multicast writes here as well.
   auto release = [&](uint32_t stage) {
     if (thread < kClusterM) mbarrier_arrive_remote(mapa(shared_address(&shared.empty[stage]), thread));
@@ -200,9 +206,9 @@ __device__ void consume(const Arguments& args, Shared<V>& shared, const Tiles& t
     uint32_t previous = 0;
     for (uint32_t block = 0; block < blocks; ++block) {
       mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
-      const uint32_t a = shared_address(shared.a[at.stage]) + (kAlternate ? 0 : group * 64 * kRowBytes);
       wgmma_fence();
-      multiply_block<V, Type>(d, a, shared_address(shared.b[at.stage]), block == 0);
+      multiply_block<V, Type>(d, advanced(a, at.stage * S::kTileM * kRowBytes),
+                              advanced(b, at.stage * S::kTileN * kRowBytes), block == 0);
       wgmma_commit_group();
       // One block stays in flight; the one before it has been read.
       wgmma_wait_group<1>();
@@ -229,7 +235,9 @@ __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kClusterM, 1, 1)
   using S = Shape<V>;
   extern __shared__ __align__(1024) uint8_t memory[];
   auto& shared = *reinterpret_cast<Shared<V>*>(memory);
-  const uint32_t rank = cluster_ctarank(), warpgroup = threadIdx.x / 128;
+  // From lane 0, so that the compiler knows it to be the same in the whole warp and keeps what follows from it in
+  // uniform registers, where wgmma's descriptors have to be.
+  const uint32_t rank = cluster_ctarank(), warpgroup = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
   const Tiles tiles{(args.m + S::kTileM * kClusterM - 1) / (S::kTileM * kClusterM),
                     (args.n + S::kTileN - 1) / S::kTileN};
   if (threadIdx.x == 0) {
