@@ -71,10 +71,16 @@ function(gen5_cuda_object OUT target source archs)
   if(GEN5_SANITIZE)
     set(sanitize -Xcompiler=-fsanitize=address,-fsanitize=undefined,-fno-omit-frame-pointer)
   endif()
+  set(werror "")
+  set(nvcc_werror "")
+  if(GEN5_WERROR)
+    set(werror ",-Werror")
+    set(nvcc_werror -Werror all-warnings)
+  endif()
   add_custom_command(
     OUTPUT ${object}
     COMMAND ${CCACHE_LAUNCHER} ${GEN5_NVCC} -c -o ${object} ${path} ${gencode} -std=c++20 -O3
-            -cudart shared -lineinfo -Xcompiler=-fPIC,-Wall,-Wextra,-Werror,-Wno-unused-parameter,-Wno-restrict -Werror all-warnings
+            -cudart shared -lineinfo -Xcompiler=-fPIC,-Wall,-Wextra${werror},-Wno-unused-parameter,-Wno-restrict ${nvcc_werror}
             --expt-relaxed-constexpr -DFMT_USE_CONSTEXPR=1 -DFMT_CONSTEVAL= ${sanitize} -I${PROJECT_SOURCE_DIR} -MD -MF ${object}.d ${extra}
     DEPENDS ${path} ${GEN5_NVCC}
     DEPFILE ${object}.d

@@ -64,7 +64,7 @@ std::vector<std::array<std::vector<uint32_t>, 2>> run_pairs(tinygpu::test::RunPt
                                                             const std::vector<PairCase>& cases) {
   std::vector<CtaInput> ctas;
   for (const PairCase& c : cases) {
-    std::array<uint32_t, 8> mask;
+    std::array<uint32_t, 8> mask{};
     std::copy(c.mask.begin(), c.mask.end(), mask.begin());
     std::copy(c.odd_mask.begin(), c.odd_mask.end(), mask.begin() + 4);
     ctas.push_back({c, c.image, c.tmem, mask, c.issuer});
