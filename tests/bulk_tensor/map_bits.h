@@ -14,6 +14,7 @@ struct MapFields {
   bool tf32 = false;
   int interleave = 0, swizzle = 0, atomicity = 0;
   bool nan_fill = false, im2col = false;
+  bool wide = false;  // im2col for .im2col::w: corners of W alone, with a mark where the rank is 4 or 5
   uint64_t dim[5] = {1, 1, 1, 1, 1};
   uint64_t stride[5] = {0, 0, 0, 0, 0};  // bytes, [1] of dimension 1
   int box[5] = {1, 1, 1, 1, 1};
@@ -39,6 +40,7 @@ inline MapObject make_map(const MapFields& f) {
   MapObject m;
   m.set(0, 64, f.address);
   m.set(64, 1, f.im2col);
+  m.set(65, 1, f.wide && f.rank > 3);
   m.set(68, 3, uint64_t(f.rank - 1));
   m.set(71, 4, uint64_t(f.type));
   m.set(75, 2, uint64_t(f.interleave));
@@ -57,7 +59,7 @@ inline MapObject make_map(const MapFields& f) {
   }
   if (f.im2col) {
     m.set(440, 8, uint64_t(f.channels - 1));
-    const int n = f.rank - 2, width = n == 1 ? 16 : n == 2 ? 8 : 5;
+    const int n = f.wide ? 1 : f.rank - 2, width = n == 1 ? 16 : n == 2 ? 8 : 5;
     for (int i = 0; i < n; ++i) {
       m.set(448 + width * i, width, uint64_t(int64_t(f.lower[i])));
       m.set(464 + width * i, width, uint64_t(int64_t(f.upper[i])));

@@ -45,12 +45,13 @@ MapObject tile_map(uint64_t data, int rank) {
   return make_map(m);
 }
 
-MapObject im2col_map(uint64_t data, int rank) {
+MapObject im2col_map(uint64_t data, int rank, bool wide) {
   MapFields m;
   m.address = data;
   m.rank = rank;
   m.type = 2;
   m.im2col = true;
+  m.wide = wide;
   m.channels = 4;
   m.pixels = 4;
   uint64_t stride = 64;
@@ -66,7 +67,9 @@ std::vector<MapObject> all_maps(uint64_t data) {
   std::vector<MapObject> maps(map_count);
   for (int rank = 1; rank <= 5; ++rank) {
     maps[size_t(map_tile + rank - 1)] = tile_map(data, rank);
-    if (rank >= 3) maps[size_t(map_im2col + rank - 1)] = im2col_map(data, rank);
+    if (rank < 3) continue;
+    maps[size_t(map_im2col + rank - 1)] = im2col_map(data, rank, false);
+    maps[size_t(map_wide + rank - 1)] = im2col_map(data, rank, true);
   }
   MapFields gather;
   gather.address = data;

@@ -20,7 +20,7 @@ int map_of(const std::string& f) {
       break;
     }
   if (has(f, "gather4") || has(f, "scatter4")) return map_gather;
-  return (has(f, "im2col") ? int(map_im2col) : int(map_tile)) + rank - 1;
+  return (has(f, "im2col::w") ? int(map_wide) : has(f, "im2col") ? int(map_im2col) : int(map_tile)) + rank - 1;
 }
 
 /// What the form's registers hold, as PTX. Ready for use: %data, %maps (generic addresses), %own and %peer (shared

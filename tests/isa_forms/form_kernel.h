@@ -13,7 +13,7 @@ int group_of(const std::string& form);
 bool counts_bytes(const std::string& form);
 
 /// Bytes of one tensor map, and the order in which the table of maps in device memory holds them.
-enum MapOf : int { map_tile = 0, map_im2col = 5, map_gather = 10, map_count = 11 };  // + rank − 1
+enum MapOf : int { map_tile = 0, map_im2col = 5, map_wide = 10, map_gather = 15, map_count = 16 };  // + rank − 1
 
 /// Kernel `name`. Parameters: kparam (a tensor map), addresses of the table of maps, of 64 KiB of data, of 16 words per
 /// CTA for results: [0] is 1 once the form has run; for counts_bytes() [2..3] are the mbarrier's word after 200

@@ -29,6 +29,7 @@ TensorMap TensorMap::decode(const uint8_t* o) {
   TensorMap m;
   std::memcpy(&m.base, o, 8);
   m.im2col = field(o, 64, 1);
+  m.wide = m.im2col && field(o, 65, 1);
   m.rank = field(o, 68, 3) + 1;
   uint32_t code = field(o, 71, 4);
   if (field(o, 80, 1) && (code == uint32_t(TensorElement::f32) || code == uint32_t(TensorElement::f32_ftz)))
@@ -50,8 +51,8 @@ TensorMap TensorMap::decode(const uint8_t* o) {
   if (!m.im2col) {
     for (uint32_t i = 1; i < 5; ++i) m.box[i] = field(o, 440 + 8 * i, 8) + 1;
   } else {
-    // The corners share 32 bits: one, two or three pairs, of 16, 8 or 5 bits each.
-    const uint32_t spatial = m.rank >= 3 ? m.rank - 2 : 1;
+    // The corners share 32 bits: one, two or three pairs, of 16, 8 or 5 bits each. Wide maps have those of W alone.
+    const uint32_t spatial = m.rank >= 3 && !m.wide ? m.rank - 2 : 1;
     const uint32_t width = spatial == 1 ? 16 : spatial == 2 ? 8 : 5;
     for (uint32_t i = 0; i < spatial && i < 3; ++i) {
       m.lower[i] = sign_extend(field(o, 448 + width * i, width), width);

@@ -45,6 +45,7 @@ struct TensorMap {
   uint32_t l2_promotion = 0;
   bool nan_fill = false;
   bool im2col = false;
+  bool wide = false;                     // of im2col: made for .im2col::w; known for ranks 4 and 5 only
   int32_t lower[3] = {}, upper[3] = {};  // im2col corners: W, H, D
   uint32_t pixels = 0;                   // im2col: pixels per column
 

@@ -38,6 +38,15 @@ TensorBox box_of(Warp& w, const Op& op, int lane, const char* verb) {
             fmt::format("{} in {} mode with a map that was encoded for {}", verb,
                         is_im2col(box.tile.mode) ? "im2col" : "tile", m.im2col ? "im2col" : "tiles"),
             "encode with cuTensorMapEncodeIm2col for .im2col, with cuTensorMapEncodeTiled for .tile", lane);
+  const bool walks_w = box.tile.mode == TensorTile::Mode::im2col_w || box.tile.mode == TensorTile::Mode::im2col_w128;
+  if (m.im2col && m.rank > 3 && m.wide != walks_w)
+    w.fault(
+        FaultKind::illegal_instruction, "tensormap-mode",
+        fmt::format("{} in {} mode with a map that was encoded for {}", verb, walks_w ? "im2col::w" : "im2col",
+                    m.wide ? "im2col::w" : "im2col"),
+        "encode with cuTensorMapEncodeIm2colWide for .im2col::w and .im2col::w::128, with cuTensorMapEncodeIm2col for "
+        ".im2col",
+        lane);
   if (box.tile.mode == TensorTile::Mode::gather4 && (m.interleave || m.box[1] != 1))
     w.fault(FaultKind::illegal_instruction, "tensormap-gather",
             fmt::format("{} of four rows with a map whose box has {} rows{}", verb, m.box[1],
