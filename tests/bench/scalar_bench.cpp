@@ -1,4 +1,5 @@
-// How fast the interpreter runs dependent scalar instructions: 8 warps of one CTA, one host core.
+// How fast the interpreter runs dependent scalar instructions and shared-memory accesses: 8 warps of one CTA, one host
+// core.
 #include <benchmark/benchmark.h>
 
 #include <sstream>
@@ -12,10 +13,11 @@ constexpr int kUnrolled = 64, kRounds = 4096, kWarps = 8;
 /// A loop of kUnrolled dependent copies of `instruction` on %x.
 std::string loop_of(const std::string& instruction, const std::string& reg_type) {
   std::ostringstream s;
-  s << ".visible .entry k(.param .u64 out)\n{\n  .reg ." << reg_type
-    << " %x, %a, %b;\n  .reg .b32 %i, %t;\n  .reg .b64 %p;\n  .reg .pred %q;\n"
+  s << ".visible .entry k(.param .u64 out)\n{\n  .shared .align 16 .b8 smem[4096];\n  .reg ." << reg_type
+    << " %x, %a, %b;\n  .reg .b32 %i, %t, %s, %v;\n  .reg .b64 %p;\n  .reg .pred %q;\n"
     << "  mov.u32 %t, %tid.x;\n  mov." << reg_type << " %x, 0;\n  mov." << reg_type << " %a, 1065353216;\n  mov."
-    << reg_type << " %b, 1065353217;\n  mov.u32 %i, 0;\nLOOP:\n";
+    << reg_type << " %b, 1065353217;\n  mov.u32 %i, 0;\n"
+    << "  mov.u32 %s, smem;\n  mad.lo.u32 %v, %t, 16, %s;\n  mad.lo.u32 %s, %t, 4, %s;\nLOOP:\n";
   for (int i = 0; i < kUnrolled; ++i) s << "  " << instruction << "\n";
   s << "  add.s32 %i, %i, 1;\n  setp.lt.s32 %q, %i, " << kRounds << ";\n  @%q bra LOOP;\n"
     << "  ld.param.u64 %p, [out];\n  mad.wide.u32 %p, %t, 8, %p;\n  st.global." << reg_type
@@ -49,6 +51,10 @@ BENCH(div_rn_f32, "div.rn.f32 %x, %x, %a;");
 BENCH(cvt_rn_bf16x2_f32, "cvt.rn.bf16x2.f32 %x, %x, %a;");
 BENCH(cvt_rn_satfinite_e4m3x2_f32, "{ .reg .b16 t; cvt.rn.satfinite.e4m3x2.f32 t, %x, %a; mov.b32 %x, {t, t}; }");
 BENCH(setp_selp, "{ .reg .pred p; setp.lt.s32 p, %x, %a; selp.b32 %x, %a, %b, p; }");
+BENCH(st_shared_b32, "st.shared.b32 [%s], %x;");
+BENCH(st_shared_strided, "st.shared.b32 [%v], %x;");
+BENCH(st_shared_v4, "st.shared.v4.b32 [%v], {%x, %a, %b, %x};");
+BENCH(ld_shared_v4, "ld.shared.v4.b32 {%x, %a, %b, %x}, [%v];");
 
 }  // namespace
 

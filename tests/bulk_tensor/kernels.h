@@ -110,6 +110,13 @@ inline std::string store_kernels() {
           tensor_kernel(std::string("reduce_") + op + r, false,
                         "cp.reduce.async.bulk.tensor." + r + "d.global.shared::cta." + op + ".tile.bulk_group " + tail);
   }
+  for (const char* mode : {"im2col_no_offs", "tile::scatter4"}) {
+    const bool scatter = mode[0] == 't';
+    s += tensor_kernel(scatter ? "reduce_scatter4" : "reduce_im2col3", false,
+                       std::string("cp.reduce.async.bulk.tensor.") + (scatter ? "2d" : "3d") +
+                           ".global.shared::cta.add." + mode + ".bulk_group [%map, " + coordinates(scatter ? 5 : 3) +
+                           "], [%box];");
+  }
   s += tensor_kernel(
       "scatter4", false,
       "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%map, " + coordinates(5) + "], [%box];");

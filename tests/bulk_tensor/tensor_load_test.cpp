@@ -1,140 +1,12 @@
-// Tensor loads against a model that works element by element from the text of the manual and of the H200's
-// measurements.
-#include <gtest/gtest.h>
-
-#include <random>
-
-#include "tests/bulk_tensor/kernels.h"
-#include "tests/bulk_tensor/map_bits.h"
-#include "tests/support/run_ptx.h"
+// Tensor loads of every mode against the reference.
+#include "tests/bulk_tensor/tensor_fixture.h"
 
 namespace tinygpu::test {
 namespace {
 
-constexpr uint32_t kShared = 64 * 1024;
-// Where `buffer` lies: the first multiple of 1024 behind the window's reserved KiB and the 8-byte mbarrier.
-constexpr uint32_t kBufferOffset = 2048;
-
-int element_bytes(int type) {
-  constexpr int bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2};
-  return bytes[type];
-}
-
-uint32_t swizzled(uint32_t a, int swizzle, int atomicity) {
-  // The pattern tables of PTX ISA 5.5.7 in words: which address bits select the row, which they flip.
-  const auto bit = [&](int i) { return a >> i & 1; };
-  if (swizzle == 1) return a ^ (bit(7) << 4);
-  if (swizzle == 2) return a ^ (bit(7) << 4) ^ (bit(8) << 5);
-  if (swizzle != 3) return a;
-  if (atomicity == 0) return a ^ (bit(7) << 4) ^ (bit(8) << 5) ^ (bit(9) << 6);
-  if (atomicity == 1) return a ^ (bit(7) << 5) ^ (bit(8) << 6);
-  if (atomicity == 2) return a ^ (bit(7) << 5) ^ (bit(8) << 6) ^ (bit(7) << 3);
-  return a ^ (bit(7) << 6);
-}
-
-struct Case {
-  MapFields map;
-  int at[5] = {0, 0, 0, 0, 0};
-  uint32_t offset = 0;  // of the box in `buffer`
-};
-
-struct Expected {
-  std::vector<uint8_t> shared = std::vector<uint8_t>(kShared, 0xee);
-  uint64_t bytes = 0;
-};
-
-void put(Expected& e, const Case& c, uint32_t logical, const uint8_t* data, int bytes) {
-  for (int i = 0; i < bytes; ++i) {
-    const uint32_t a = swizzled(kBufferOffset + c.offset + logical + uint32_t(i), c.map.swizzle, c.map.atomicity);
-    e.shared[a - kBufferOffset] = data[i];
-  }
-}
-
-/// The element as it arrives: f32 as tf32 where the map says so.
-void arrive(const MapFields& m, uint8_t* element) {
-  if (!m.tf32) return;
-  uint32_t x;
-  std::memcpy(&x, element, 4);
-  const uint32_t exponent = x >> 23 & 0xff, fraction = x & 0x7fffff;
-  if (exponent == 255 && fraction) {
-    x = 0x7fffe000;
-  } else if (exponent != 255) {
-    const uint32_t low = x & 0x1fff, keep = x & ~0x1fffu;
-    const bool up = low > 0x1000 || (low == 0x1000 && (x & 0x2000));
-    x = keep + (up ? 0x2000 : 0);
-  }
-  std::memcpy(element, &x, 4);
-}
-
-Expected expected_tile(const Case& c, const std::vector<uint8_t>& memory) {
-  const MapFields& m = c.map;
-  Expected e;
-  const int size = element_bytes(m.type);
-  constexpr int spans[] = {0, 32, 64, 128};
-  const int row = m.box[0] * size, pitch = m.swizzle ? spans[m.swizzle] : row;
-  int n[5];
-  for (int i = 0; i < 5; ++i) n[i] = i == 0 ? m.box[0] : i < m.rank ? (m.box[i] + m.step[i] - 1) / m.step[i] : 1;
-  uint32_t line = 0;
-  for (int k4 = 0; k4 < n[4]; ++k4)
-    for (int k3 = 0; k3 < n[3]; ++k3)
-      for (int k2 = 0; k2 < n[2]; ++k2)
-        for (int k1 = 0; k1 < n[1]; ++k1, ++line)
-          for (int k0 = 0; k0 < n[0]; ++k0) {
-            const int k[5] = {k0, k1, k2, k3, k4};
-            bool inside = true;
-            int64_t address = 0;
-            for (int i = 0; i < m.rank; ++i) {
-              const int64_t g = c.at[i] + int64_t(k[i]) * (i ? m.step[i] : 1);
-              inside = inside && g >= 0 && g < int64_t(m.dim[i]);
-              address += g * (i ? int64_t(m.stride[i]) : size);
-            }
-            uint8_t element[8];
-            if (inside) {
-              std::memcpy(element, memory.data() + address, size_t(size));
-              arrive(m, element);
-            } else {
-              for (int i = 0; i < size; ++i) element[i] = !m.nan_fill ? 0 : i % 2 ? 0x7f : 0xf7;
-            }
-            put(e, c, line * uint32_t(pitch) + uint32_t(k0 * size), element, size);
-          }
-  e.bytes = uint64_t(line) * uint64_t(row);
-  return e;
-}
-
-class TensorLoad : public ::testing::Test {
+class TensorLoad : public TensorCopy {
  protected:
-  TensorLoad() : gpu_(load_kernels()) {
-    gpu_.dynamic_shared = kShared;
-    std::mt19937 random(7);
-    memory_.resize(1 << 20);
-    for (auto& b : memory_) b = uint8_t(random());
-    address_ = gpu_.upload(memory_);
-    out_ = gpu_.buffer<uint8_t>(kShared + 8);
-  }
-  /// Runs `kernel`, returns what shared memory holds and how many bytes the mbarrier counted.
-  Expected run(const std::string& kernel, Case c, std::array<uint16_t, 3> offsets = {}) {
-    c.map.address = address_;
-    gpu_.launch(kernel, {1, 1, 1}, {128, 1, 1}, make_map(c.map), out_, kShared, c.offset, c.at[0], c.at[1], c.at[2],
-                c.at[3], c.at[4], offsets[0], offsets[1], offsets[2]);
-    Expected e;
-    e.shared = gpu_.download<uint8_t>(out_, kShared);
-    const uint64_t word = gpu_.download<uint64_t>(out_ + kShared, 1)[0];
-    int64_t field = int64_t(word >> 21 & 0x1fffff);
-    if (field >= 1 << 20) field -= 1 << 21;
-    e.bytes = uint64_t(0x80000 + field);
-    return e;
-  }
-  void compare(const Expected& want, const Expected& got, const std::string& what) {
-    EXPECT_EQ(want.bytes, got.bytes) << what;
-    for (size_t i = 0; i < want.shared.size(); ++i)
-      if (want.shared[i] != got.shared[i]) {
-        ADD_FAILURE() << what << ": byte " << i << " is " << int(got.shared[i]) << ", not " << int(want.shared[i]);
-        return;
-      }
-  }
-  RunPtx gpu_;
-  std::vector<uint8_t> memory_;
-  uint64_t address_ = 0, out_ = 0;
+  TensorLoad() : TensorCopy(load_kernels()) {}
 };
 
 TEST_F(TensorLoad, GemmTileWithSwizzle128) {
@@ -149,45 +21,119 @@ TEST_F(TensorLoad, GemmTileWithSwizzle128) {
   c.map.box[1] = 128;
   c.at[0] = 64;
   c.at[1] = 100;
-  compare(expected_tile(c, memory_), run("tile2", c), "128x64 bf16");
+  compare_load("tile2", c, "128x64 bf16");
 }
 
 TEST_F(TensorLoad, RandomTiles) {
-  std::mt19937 random(11);
-  const auto pick = [&](int low, int high) { return low + int(random() % unsigned(high - low + 1)); };
-  for (int n = 0; n < 400; ++n) {
-    Case c;
-    MapFields& m = c.map;
-    m.rank = pick(1, 5);
-    m.type = pick(0, 10);
-    if ((m.type == 7 || m.type == 8) && pick(0, 1)) m.tf32 = true;
-    m.nan_fill = m.type >= 6 && pick(0, 1);
-    m.swizzle = pick(0, 3);
-    if (m.swizzle == 3 && pick(0, 1)) m.atomicity = pick(0, 3);
-    const int size = element_bytes(m.type);
-    constexpr int spans[] = {256, 32, 64, 128};
-    m.box[0] = std::min(256, 16 * pick(1, spans[m.swizzle] / 16) / size);
-    m.dim[0] = uint64_t(pick(1, 80));
-    uint64_t stride = (m.dim[0] * uint64_t(size) + 15) / 16 * 16;
-    for (int i = 1; i < m.rank; ++i) {
-      m.dim[i] = uint64_t(pick(1, 9));
-      m.stride[i] = stride + 16 * uint64_t(pick(0, 2));
-      if (pick(0, 9) == 0) m.stride[i] = 16;  // rows may overlap
-      stride = std::max<uint64_t>(m.stride[i] * m.dim[i], 16);
-      m.box[i] = pick(1, 5);
-      m.step[i] = pick(0, 2) ? 1 : pick(1, 3);
-    }
-    for (int i = 0; i < m.rank; ++i) c.at[i] = pick(-4, 8);
-    c.at[0] = pick(-3, 6) * 16 / size;
-    c.offset = 128 * uint32_t(pick(0, 9));
-    uint64_t last = m.dim[0] * uint64_t(size);
-    for (int i = 1; i < m.rank; ++i) last += (m.dim[i] - 1) * m.stride[i];
-    if (last > memory_.size()) continue;
-    const Expected want = expected_tile(c, memory_);
-    if (want.bytes > kShared / 8) continue;
-    compare(want, run("tile" + std::to_string(m.rank), c), "case " + std::to_string(n));
-    if (HasFailure()) break;
+  for (int n = 0; n < 400 && !HasFailure(); ++n) {
+    const int rank = pick(1, 5), type = pick(0, 10);
+    Case c = random_case(rank, type);
+    c.map.tf32 = (type == 7 || type == 8) && pick(0, 1);
+    c.map.nan_fill = type >= 6 && pick(0, 1);
+    for (int i = 1; i < rank; ++i)
+      if (pick(0, 9) == 0) c.map.stride[i] = 16;  // rows may overlap
+    for (int i = 0; i < rank; ++i) c.at[i] = pick(-4, 8);
+    c.at[0] = pick(-3, 6) * 16 / unit_bytes(c.map);
+    compare_load("tile" + std::to_string(rank), c, "case " + std::to_string(n));
   }
+}
+
+TEST_F(TensorLoad, RandomIm2col) {
+  for (int n = 0; n < 300 && !HasFailure(); ++n) {
+    const int rank = pick(3, 5), type = pick(0, 10);
+    Case c = random_im2col(rank, type);
+    c.mode = Mode::im2col;
+    c.map.nan_fill = type >= 6 && pick(0, 1);
+    c.at[0] = pick(-2, 4) * 16 / unit_bytes(c.map);
+    for (int i = 1; i < rank - 1; ++i) {
+      c.at[i] = pick(c.map.lower[i - 1], int(c.map.dim[i]) - 1 + c.map.upper[i - 1]);
+      c.offset[i - 1] = pick(0, 3);
+    }
+    c.at[rank - 1] = pick(-1, int(c.map.dim[rank - 1]));
+    compare_load("im2col" + std::to_string(rank), c, "case " + std::to_string(n));
+  }
+}
+
+TEST_F(TensorLoad, RandomIm2colWide) {
+  for (int n = 0; n < 200 && !HasFailure(); ++n) {
+    const int rank = pick(3, 5);
+    Case c = random_im2col(rank, pick(0, 10));
+    c.map.wide = true;
+    c.mode = pick(0, 1) ? Mode::im2col_w : Mode::im2col_w128;
+    if (c.map.channels * unit_bytes(c.map) > 128) continue;  // 256 pixels of more do not fit
+    c.map.lower[0] = pick(-300, 300);                        // 16 bits each, also where the rank is 5
+    c.map.upper[0] = pick(-300, 300);
+    c.at[0] = pick(-2, 4) * 16 / unit_bytes(c.map);
+    for (int i = 1; i < rank; ++i) c.at[i] = pick(-3, 8);
+    c.offset[0] = pick(0, 31);
+    c.offset[1] = pick(0, 31);
+    compare_load((c.mode == Mode::im2col_w ? "im2colw" : "im2colw128_") + std::to_string(rank), c,
+                 "case " + std::to_string(n));
+  }
+}
+
+TEST_F(TensorLoad, RandomGather4) {
+  for (int n = 0; n < 100 && !HasFailure(); ++n) {
+    Case c = random_case(2, pick(0, 10));
+    c.mode = Mode::gather4;
+    c.map.box[1] = 1;
+    c.at[0] = pick(-3, 6) * 16 / unit_bytes(c.map);
+    for (int i = 1; i < 5; ++i) c.at[i] = pick(-2, 10);
+    compare_load("gather4", c, "case " + std::to_string(n));
+  }
+}
+
+TEST_F(TensorLoad, RandomInterleaved) {
+  for (int n = 0; n < 200 && !HasFailure(); ++n) {
+    const int rank = pick(3, 5);
+    Case c = random_case(rank, pick(0, 10));
+    MapFields& m = c.map;
+    m.interleave = pick(1, 2);
+    m.swizzle = m.interleave == 2 ? 1 : 0;
+    m.atomicity = 0;
+    m.step[0] = pick(1, 2);
+    m.box[0] = pick(1, 8);
+    m.dim[0] = uint64_t(pick(1, 9));
+    uint64_t stride = m.dim[0] * 32;
+    for (int i = 1; i < rank; ++i) {
+      m.stride[i] = stride;
+      stride *= m.dim[i];
+    }
+    if (stride > memory_.size()) continue;
+    for (int i = 0; i < rank; ++i) c.at[i] = pick(-2, 5);
+    compare_load("tile" + std::to_string(rank), c, "case " + std::to_string(n));
+  }
+}
+
+TEST_F(TensorLoad, PackedElementsAndTheirPadding) {
+  // 16U4_ALIGN8B: 64 bytes of 128 elements, dense. 16U4_ALIGN16B and 16U6_ALIGN16B: 8 or 12 bytes of every 16 elements
+  // at the start of 16 bytes; what lies behind stays (inferred), and is not counted (inferred).
+  for (const int type : {13, 14, 15})
+    for (const int swizzle : {0, 3}) {
+      if (type == 13 && swizzle) continue;
+      Case c;
+      MapFields& m = c.map;
+      m.rank = 2;
+      m.type = type;
+      m.swizzle = swizzle;
+      m.dim[0] = 256;
+      m.dim[1] = 5;
+      m.stride[1] = 192;
+      m.box[0] = 128;
+      m.box[1] = 4;
+      c.at[0] = 128;
+      c.at[1] = 2;  // the last row is outside
+      const uint32_t data = type == 15 ? 12 : 8, pitch = type == 13 ? 64 : 128, step = type == 13 ? 8 : 16;
+      Expected want;
+      for (uint32_t row = 0; row < 4; ++row)
+        for (uint32_t group = 0; group < 8; ++group)
+          for (uint32_t i = 0; i < data; ++i)
+            want.shared[placed(c, row * pitch + group * step + i)] =
+                row < 3 ? memory_[(row + 2) * 192 + 8 * data + group * data + i] : 0;
+      const Expected got = loaded("tile2", c);
+      compare(want.shared, got.shared, "type " + std::to_string(type));
+      EXPECT_EQ(got.bytes, 4u * 8 * data) << type;
+    }
 }
 
 }  // namespace

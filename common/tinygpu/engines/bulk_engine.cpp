@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "common/tinygpu/machine/shared_watch.h"
+
 namespace tinygpu {
 
 const char* const kBulkWait = "cp.async.bulk.wait_group";
@@ -17,6 +19,26 @@ constexpr int kWarpState = 2;  // of Warp::family_state, numbered like Sm::units
 void wake_waiters(Warp& w, uint64_t now) {
   w.wake(now,
          [](const Group& g) { return g.reason.kind == BlockReason::Kind::async_group && g.reason.what == kBulkWait; });
+}
+
+/// Reports the first piece of a copy's source, in this CTA's shared memory, that is not told to the async proxy.
+void check_told(Warp& w, int lane, uint32_t offset, uint32_t bytes) {
+  const SharedWatch* watch = SharedWatch::find(w.cta());
+  if (!watch || !watch->any_untold() || !w.cta().shared_at(offset, bytes)) return;
+  for (uint32_t i = 0; i < bytes; i += 16)
+    if (watch->untold(offset + i)) return SharedWatch::report_untold(w, offset + i, lane);
+}
+
+void check_told(Warp& w, int lane, const TensorBox& box, uint32_t offset) {
+  const SharedWatch* watch = SharedWatch::find(w.cta());
+  const uint64_t end = (uint64_t(offset) + box.extent() + 127) & ~127ull;
+  if (!watch || !watch->any_untold() || end > w.cta().shared.size()) return;
+  const uint32_t rows = box.rows(), bytes = box.row_bytes(), pitch = box.pitch();
+  for (uint32_t r = 0; r < rows; ++r)
+    for (uint32_t i = 0; i < bytes; i += 16) {
+      const uint32_t at = box.map.place(offset + r * pitch + i);
+      if (watch->untold(at)) return SharedWatch::report_untold(w, at, lane);
+    }
 }
 
 uint8_t* shared_range(Cta& cta, uint32_t offset, uint64_t bytes, const Origin& who, const char* verb) {
@@ -142,10 +164,28 @@ uint64_t BulkEngine::occupy(uint64_t now, double busy) {
   return free_at_;
 }
 
-void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, const Origin& who,
-                      std::function<void(Cta&, uint32_t)> copy) {
+BulkEngine::Extent BulkEngine::extent_of(const TensorBox& box, uint32_t offset) {
+  const uint32_t bytes = box.extent();
+  // A swizzle moves chunks within 128 bytes: whole ones stay whole.
+  const bool whole = box.map.swizzle == Swizzle::none || (bytes % 128 == 0 && offset % 128 == 0);
+  return {whole ? bytes : (bytes + 127) & ~127u, whole && box.pitch() == box.row_bytes()};
+}
+
+uint32_t BulkEngine::source_issued(Cta& cta, uint32_t offset, Extent extent, const Origin& who) {
+  if (!extent.dense || !extent.bytes) return 0;
+  return SharedWatch::of(cta).issued(offset, extent.bytes, false, who);
+}
+
+void BulkEngine::source_read(Cta& cta, uint32_t number) {
+  if (number) SharedWatch::of(cta).landed(number);
+}
+
+void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, Extent extent,
+                      const Origin& who, std::function<void(Cta&, uint32_t)> copy) {
+  uint32_t flight = 0;
+  if (extent.dense && extent.bytes) flight = SharedWatch::of(*to.cta).issued(to.offset, extent.bytes, true, who);
   // Each landing is independent of every other; its transactions complete behind its own bytes.
-  domain.events.schedule(when, domain.events.new_channel(), [to, bytes, who, copy = std::move(copy)](uint64_t now) {
+  domain.events.schedule(when, domain.events.new_channel(), [=, copy = std::move(copy)](uint64_t now) {
     if (to.cta->exited || to.signal.cta->exited) {
       if (to.cta->id.x == who.cta.x && to.cta->id.y == who.cta.y && to.cta->id.z == who.cta.z) {
         who.report(Severity::warning, "group-not-waited",
@@ -159,6 +199,13 @@ void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t
           "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its shared memory");
     }
     copy(*to.cta, to.offset);
+    if (to.cta->mbarriers.overlaps(to.offset, extent.dense ? extent.bytes : 0))
+      who.report(Severity::warning, "mbarrier-memory-reused",
+                 fmt::format("this copy lands at shared offset {:#x} on a live mbarrier", to.offset),
+                 "keep buffers and mbarriers apart, or end the object with mbarrier.inval first");
+    SharedWatch& watch = SharedWatch::of(*to.cta);
+    if (flight) watch.landed(flight);
+    watch.forget(to.offset, extent.bytes);
     mbarrier_complete_tx(*to.signal.cta, to.signal.offset, bytes, now, who);
   });
 }
@@ -173,7 +220,7 @@ void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std:
   const Origin who = origin_of(w, lane);
   const auto shared_box = std::make_shared<const TensorBox>(box);
   for (const Landing& to : landings)
-    land(w.domain(), through + latency, to, bytes, who,
+    land(w.domain(), through + latency, to, bytes, extent_of(box, to.offset), who,
          [shared_box, who](Cta& cta, uint32_t offset) { shared_box->load(who.launch->gpu.memory, cta, offset, who); });
   w.domain().counters["tma.load.bytes"] += bytes * landings.size();
 }
@@ -223,8 +270,14 @@ void BulkEngine::tensor_store(Warp& w, int lane, const TensorBox& box, uint32_t 
   Cta* const cta = &w.cta();
   const bool reduces = operation != nullptr;
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;
+  check_told(w, lane, box, offset);
+  const uint32_t flight = source_issued(*cta, offset, extent_of(box, offset), who);
   store(
-      w, lane, through + store_latency_, reduces, [=] { return b->gather_shared(*cta, offset, who); },
+      w, lane, through + store_latency_, reduces,
+      [=] {
+        source_read(*cta, flight);
+        return b->gather_shared(*cta, offset, who);
+      },
       [=](const std::vector<uint8_t>& rows) {
         const GlobalMemory& memory = who.launch->gpu.memory;
         if (reduces)
@@ -239,7 +292,7 @@ void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, con
   const uint64_t through = occupy(w.time(), double(bytes) / bytes_per_cycle_);
   const Origin who = origin_of(w, lane);
   for (const Landing& to : landings)
-    land(w.domain(), through + latency_ + (landings.size() > 1 ? multicast_latency_ : 0), to, bytes, who,
+    land(w.domain(), through + latency_ + (landings.size() > 1 ? multicast_latency_ : 0), to, bytes, {bytes, true}, who,
          [=](Cta& cta, uint32_t offset) {
            if (!bytes) return;
            GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
@@ -256,8 +309,11 @@ void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t byte
   Cta* const source = &w.cta();
   const bool reduces = operation != nullptr;
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;
-  land(w.domain(), through + cluster_latency_, to, bytes, who, [=](Cta& cta, uint32_t offset) {
+  check_told(w, lane, from, bytes);
+  const uint32_t flight = source_issued(*source, from, {bytes, true}, who);
+  land(w.domain(), through + cluster_latency_, to, bytes, {bytes, true}, who, [=](Cta& cta, uint32_t offset) {
     if (!bytes) return;
+    source_read(*source, flight);
     const uint8_t* data = shared_range(*source, from, bytes, who, "a bulk copy");
     uint8_t* host = shared_range(cta, offset, bytes, who, "a bulk copy");
     if (reduces)
@@ -275,9 +331,12 @@ void BulkEngine::bulk_store(Warp& w, int lane, uint64_t to, uint32_t from, uint3
   Cta* const cta = &w.cta();
   const bool reduces = operation != nullptr;
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;
+  check_told(w, lane, from, bytes);
+  const uint32_t flight = source_issued(*cta, from, {bytes, true}, who);
   store(
       w, lane, through + store_latency_, reduces,
       [=] {
+        source_read(*cta, flight);
         if (!bytes) return std::vector<uint8_t>();
         const uint8_t* data = shared_range(*cta, from, bytes, who, "a bulk copy");
         return std::vector<uint8_t>(data, data + bytes);

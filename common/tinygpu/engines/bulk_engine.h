@@ -96,8 +96,18 @@ class BulkEngine final : public SmUnit {
   };
   /// Takes the engine for `busy` cycles from `now` on; returns when it is done with them.
   uint64_t occupy(uint64_t now, double busy);
-  void land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, const Origin& who,
+  /// Where in shared memory an operation writes or reads: `bytes` from the operand's address on, all of them or (not
+  /// dense: rows with gaps) some.
+  struct Extent {
+    uint32_t bytes;
+    bool dense;
+  };
+  static Extent extent_of(const TensorBox& box, uint32_t offset);
+  void land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, Extent extent, const Origin& who,
             std::function<void(Cta&, uint32_t)> copy);
+  /// Watches the source of a copy out of shared memory; the number goes to source_read().
+  static uint32_t source_issued(Cta& cta, uint32_t offset, Extent extent, const Origin& who);
+  static void source_read(Cta& cta, uint32_t number);
   template <class Read, class Write>
   void store(Warp& w, int lane, uint64_t read_at, bool serial, Read&& read, Write&& write);
 

@@ -1,8 +1,10 @@
 // fence, membar and their proxy forms (PTX ISA 9.7.13.4). In the model every access of a domain happens in program
-// order and strong global accesses meet in the serial phase, so a fence moves nothing: it costs time. Each form keeps a
-// function of its own, so that what orders can be told apart by whoever watches a run.
+// order and strong global accesses meet in the serial phase, so a fence moves nothing: it costs time. What the proxy
+// fences hand over is kept: TMA checks that a tensor map was acquired, and that what it reads of shared memory was
+// told.
 #include "common/tinygpu/engines/bulk_engine.h"
 #include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/machine/shared_watch.h"
 
 TINYGPU_ISA_BEGIN
 
@@ -10,6 +12,8 @@ namespace {
 
 /// What a fence orders, by how far its effect reaches.
 enum Reach : uint8_t { kCta, kCluster, kGpu, kSystem };
+
+constexpr uint8_t kOnlyGlobal = 1;  // Op::sub of fence.proxy.async.global
 
 /// A CTA's fence waits for nothing that leaves the SM; wider ones wait until earlier stores have reached L2.
 template <Reach reach>
@@ -23,6 +27,9 @@ template <Reach reach>
 void proxy_async(Warp& w, const Op& op) {
   memory_fence<reach>(w, op);
   w.charge(w.spec().costs[size_t(CostClass::fence)].latency);
+  if (op.sub & kOnlyGlobal) return;
+  for (const auto& cta : w.cluster().ctas)
+    if (SharedWatch* watch = SharedWatch::find(*cta)) watch->fenced(cta.get() == &w.cta() ? int(w.index()) : -1);
 }
 
 /// fence.proxy.alias: virtual aliases of one location, which the model keeps as one location.
@@ -84,6 +91,7 @@ void decode_proxy(Decoder& d, Op& op) {
     op.fn = proxy_alias;
   } else if (i.has("async") || i.has("async::generic")) {
     const bool shared = restricted(i) || i.has("shared::cta");
+    if (i.has("global")) op.sub = kOnlyGlobal;
     op.fn = shared ? proxy_async<kCta> : i.has("shared::cluster") ? proxy_async<kCluster> : proxy_async<kGpu>;
   } else if (i.has("tensormap::generic")) {
     switch (reach_of(i)) {

@@ -58,6 +58,7 @@ void load(Warp& w, const Op& op) {
   }
   w.result_at(op, access_time(w, access));
   // A strong load is how threads poll; the machine counts those of .global by itself.
+  if (op.aux & kStrong) SharedWatch::note_acquired(w);
   if ((op.aux & kStrong) && !(op.flags & Op::serial)) ++w.domain().polls;
 }
 

@@ -32,6 +32,7 @@ uint64_t rows(Warp& w, const Op& op, uint32_t count, const char* verb, uint8_t**
     row[i] = p.host;
     offset[i] = uint32_t(p.address);
     remote |= p.cta != &w.cta();
+    watch_shared(w, *p.cta, {offset, 1u << i, kRowBytes, offset[i], offset[i] + kRowBytes, false}, verb);
   }
   Access access;
   access.shared = count == 32 ? ~0u : (1u << count) - 1;

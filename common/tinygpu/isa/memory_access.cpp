@@ -129,9 +129,12 @@ bool resolve_own_shared(Warp& w, const uint64_t* a, const Span& s, uint32_t byte
     out.at[i] = base + offset[i];
   }
   out.shared = w.exec();
-  out.passes = dense(offset, w.exec(), bytes) ? (bytes + 3) / 4 : shared_passes(offset, w.exec(), bytes);
+  const bool is_dense = dense(offset, w.exec(), bytes);
+  out.passes = is_dense ? (bytes + 3) / 4 : shared_passes(offset, w.exec(), bytes);
   if (cta.mbarriers.overlaps(uint32_t(low), uint32_t(high - low) + bytes))
     warn_mbarrier(w, cta, offset, w.exec(), bytes, verb);
+  if (verb[0] != 'l' || SharedWatch::find(cta))
+    watch_shared(w, cta, {offset, w.exec(), bytes, uint32_t(low), uint32_t(high) + bytes, is_dense}, verb);
   return true;
 }
 
@@ -153,12 +156,21 @@ void resolve_lanes(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint
       offset[i] = uint32_t(p.address) & 0xffffffu;
       if (p.cta != &w.cta()) out.remote |= 1u << i;
       if (p.cta->mbarriers.overlaps(offset[i], bytes)) warn_mbarrier(w, *p.cta, offset, 1u << i, bytes, verb);
+      watch_shared(w, *p.cta, {offset, 1u << i, bytes, offset[i], offset[i] + bytes, false}, verb);
     }
   });
   if (out.shared) out.passes = shared_passes(offset, out.shared, bytes);
 }
 
 }  // namespace
+
+void watch_shared(Warp& w, Cta& cta, const SharedWatch::Access& access, const char* verb) {
+  const bool stores = verb[0] == 's' || verb[0] == 'a';  // store, stmatrix, atomic; not load, ldmatrix, cp.async
+  SharedWatch* watch = stores ? &SharedWatch::for_store(cta) : SharedWatch::find(cta);
+  if (!watch) return;
+  watch->check(w, access, verb);
+  if (stores) watch->stored(&cta == &w.cta() ? int(w.index()) : -1, access);
+}
 
 void resolve(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t align, const char* verb, Access& out) {
   const Span s = span_of(a, w.exec());

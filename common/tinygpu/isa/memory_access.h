@@ -3,6 +3,7 @@
 // serial phase.
 #pragma once
 #include "common/tinygpu/isa/lanes.h"
+#include "common/tinygpu/machine/shared_watch.h"
 
 TINYGPU_ISA_BEGIN
 
@@ -51,6 +52,9 @@ struct Access {
 void resolve(Warp& w, ptx::Space space, const uint64_t* address, uint32_t bytes, uint32_t align, const char* verb,
              Access& out);
 
+/// An ordinary access to shared memory of `cta`: what copies in flight and the async proxy have to do with it.
+void watch_shared(Warp& w, Cta& cta, const SharedWatch::Access& access, const char* verb);
+
 /// Memory pipes of one SM and the latencies of its machine.
 struct MemoryUnit final : SmUnit {
   static constexpr int kSlot = 4;
@@ -59,10 +63,10 @@ struct MemoryUnit final : SmUnit {
     uint8_t* host = nullptr;
   };
   bool ready = false;
-  uint64_t epoch = 0;        // of the memory that `recent` describes
-  Window recent[4];          // allocations used last
+  uint64_t epoch = 0;  // of the memory that `recent` describes
+  Window recent[4];    // allocations used last
   unsigned next = 0;
-  int64_t global_port = 0;   // of the path to L2 (see access_time)
+  int64_t global_port = 0;  // of the path to L2 (see access_time)
   double sectors_per_cycle = 1;
   uint32_t global_latency = 0, global_atomic_latency = 0, shared_latency = 0, shared_atomic_latency = 0;
   uint32_t remote_latency = 0;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "common/tinygpu/machine/gpu.h"
+#include "common/tinygpu/machine/shared_watch.h"
 
 namespace tinygpu {
 namespace {
@@ -65,6 +66,7 @@ void Cta::barrier_check(uint32_t id, uint64_t now) {
     b.parts[i].waiting = 0;
     b.parts[i].arrived = false;
   }
+  if (SharedWatch* watch = SharedWatch::find(*this)) watch->acquired(-1);
   ++b.round;
   b.results.clear();
   b.arrived = b.expected = b.reduce_count = b.reduce_threads = 0;
@@ -82,6 +84,8 @@ void Cluster::barrier_check(uint64_t now) {
       if (w->live() & ~w->cluster_arrived) return;
   const MachineSpec& spec = domain.launch.gpu.spec;
   const uint64_t when = std::max(now, barrier_last) + uint64_t(spec.number("barrier.cluster.relaxed"));
+  for (const auto& cta : ctas)
+    if (SharedWatch* watch = SharedWatch::find(*cta)) watch->acquired(-1);
   for (const auto& cta : ctas)
     for (const auto& w : cta->warps) {
       w->cluster_released |= w->cluster_arrived;
