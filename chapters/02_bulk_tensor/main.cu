@@ -110,6 +110,7 @@ std::string picture(const std::vector<uint16_t>& shared, uint32_t lines) {
       const uint16_t first = shared[line * 64 + chunk * 8];
       s += first == kUntouched ? std::string("     ..") : fmt::format("  r{:<2}c{} ", first / 1000, first % 1000 / 8);
     }
+    s.erase(s.find_last_not_of(' ') + 1);
     s += "\n";
   }
   return s;
@@ -488,7 +489,18 @@ void part_linear(Report& r) {
 // ---- Mistakes
 // ------------------------------------------------------------------------------------------------------------------------
 
-enum Mistake { column, box_address, negative_store, no_map, wrong_rank, late_change, too_large };
+enum Mistake {
+  column,
+  box_address,
+  negative_store,
+  no_map,
+  wrong_rank,
+  late_change,
+  too_large,
+  no_wait,
+  no_proxy_fence,
+  early_reuse
+};
 
 __global__ void broken(Mistake mistake, const __grid_constant__ CUtensorMap map, CUtensorMap* global_map) {
   __shared__ alignas(1024) uint16_t buffer[1024];
@@ -514,6 +526,7 @@ __global__ void broken(Mistake mistake, const __grid_constant__ CUtensorMap map,
       tensor_load_2d(to, global_map, 0, 0, bar);
       mbarrier_wait_parity(bar, 1);
       return;
+    default: return;
   }
   if (mistake == negative_store) {
     bulk_commit_group();
@@ -533,6 +546,50 @@ void run_broken(Mistake mistake) {
   broken<<<1, 32>>>(mistake, map, global.get());
   GEN5_CUDA(cudaGetLastError());
   GEN5_CUDA(cudaDeviceSynchronize());
+}
+
+/// A box of 8 x 64 between shared memory and the map's tensor, with the synchronisation that each mistake leaves out.
+__global__ void careless(Mistake mistake, const __grid_constant__ CUtensorMap map, uint16_t* seen) {
+  __shared__ alignas(1024) uint16_t buffer[512];
+  __shared__ alignas(8) uint64_t barrier;
+  const uint32_t bar = shared_address(&barrier), box = shared_address(buffer), i = threadIdx.x;
+  if (mistake == no_wait) {
+    if (i == 0) {
+      mbarrier_init(bar, 1);
+      fence_proxy_async_shared();
+      mbarrier_arrive_expect_tx(bar, sizeof buffer);
+      tensor_load_2d(box, &map, 0, 0, bar);
+    }
+    __syncthreads();  // all threads are here, the bytes are not
+    seen[i] = buffer[i];
+    mbarrier_wait_parity(bar, 0);
+    return;
+  }
+  buffer[i] = uint16_t(i);
+  if (mistake == early_reuse) fence_proxy_async_shared();
+  __syncthreads();  // orders the threads, not the proxies
+  if (i == 0) {
+    tensor_store_2d(&map, 0, 0, box);
+    bulk_commit_group();
+  }
+  if (mistake == early_reuse) {
+    __syncthreads();
+    buffer[i] = 0xffff;  // the unit may not have read it yet
+  }
+  if (i == 0) bulk_wait_group<0>();
+}
+
+void run_careless(Mistake mistake, Report& r) {
+  const std::vector<uint16_t> host = numbered(32, 64);
+  DeviceBuffer<uint16_t> data(host), seen(512);
+  Matrix m;
+  careless<<<1, 512>>>(mistake, encode(data.get(), m), seen.get());
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  const std::vector<uint16_t> got = mistake == no_wait ? seen.download() : data.download();
+  bool good = true;
+  for (uint32_t i = 0; i < 512; ++i) good &= got[i] == (mistake == no_wait ? host[i] : i);
+  r.check("the box came through, this time", good);
 }
 
 }  // namespace
@@ -560,5 +617,12 @@ int main(int argc, char** argv) {
   mistake("wrong_rank", "A three-dimensional copy through a two-dimensional map", "tensormap-rank", wrong_rank);
   mistake("late_change", "A tensor map changed without its fence", "tensormap-not-acquired", late_change);
   mistake("too_large", "A box that does not fit its buffer", "shared-out-of-bounds", too_large);
+  const auto race = [&](const char* name, const char* title, const char* code, Mistake which) {
+    chapter.mistake(name, title, code, [which](Report& r) { run_careless(which, r); });
+  };
+  race("no_wait", "A box read behind a barrier of threads instead of its mbarrier", "async-not-complete", no_wait);
+  race("no_proxy_fence", "A store of what ordinary stores wrote, without fence.proxy.async", "proxy-fence-missing",
+       no_proxy_fence);
+  race("early_reuse", "A buffer written again before its store has read it", "async-not-complete", early_reuse);
   return chapter.run(argc, argv);
 }
