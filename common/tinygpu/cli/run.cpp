@@ -94,7 +94,8 @@ void add_run(CLI::App& app) {
   sub->add_option("--seed", options->seed, "A random legal order of completion, chosen by this seed");
   sub->add_option("--threads", options->threads, "Host threads; results do not depend on them")
       ->check(CLI::NonNegativeNumber);
-  sub->add_flag("--counters", options->counters, "Print launches, cycles and instructions per kernel at the end");
+  sub->add_flag("--counters", options->counters,
+                "Print launches, cycles, instructions, matrix instructions and TMA bytes per kernel at the end");
   // Everything from the program's name on belongs to the program, whatever it looks like.
   sub->prefix_command();
   sub->callback([options, sub] {
