@@ -22,6 +22,10 @@ def python():
     return cache() / "venv" / "bin" / "python"
 
 
+def wheels():
+    return cache() / "wheels"
+
+
 def cutlass():
     return cache() / "cutlass" / "4.2.0.0" / "cutlass_library" / "source"
 
@@ -31,25 +35,26 @@ def skip(reason):
     sys.exit(77)
 
 
-def run(*command):
+def run(*command, hint=""):
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
     if done.returncode:
-        skip(f"{' '.join(map(str, command[:5]))} … failed, is there a network? {done.stderr.strip().splitlines()[-1:]}")
+        said = (done.stderr or done.stdout).strip().splitlines()
+        skip(f"`{' '.join(map(str, command))}` failed{hint}: {said[-1] if said else 'it says nothing'}")
 
 
 def fetch():
-    marker = cache() / "venv" / ("-".join(WHEELS).replace("=", "") + ".ready")
-    if not marker.exists():
-        cache().mkdir(parents=True, exist_ok=True)
-        run(sys.executable, "-m", "venv", cache() / "venv")
-        run(python(), "-m", "pip", "install", "--quiet", "--no-deps", *WHEELS)
-        marker.touch()
-    if not (cutlass() / "include").exists():
-        wheels = cache() / "wheels"
-        run(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", wheels, CUTLASS)
-        with zipfile.ZipFile(next(wheels.glob("nvidia_cutlass-4.2.0.0*.whl"))) as wheel:
-            wanted = [n for n in wheel.namelist() if n.startswith(CUTLASS_SOURCE)]
-            wheel.extractall(cache() / "cutlass" / "4.2.0.0", wanted)
+    marker = wheels() / ("-".join([*WHEELS, CUTLASS]).replace("=", "") + ".ready")
+    if marker.exists():
+        return
+    cache().mkdir(parents=True, exist_ok=True)
+    run(sys.executable, "-m", "venv", cache() / "venv")
+    run(python(), "-m", "pip", "download", "--quiet", "--no-deps", "-d", wheels(), *WHEELS, CUTLASS,
+        hint=" (is there a network?)")
+    run(python(), "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--find-links", wheels(), *WHEELS)
+    with zipfile.ZipFile(next(wheels().glob("nvidia_cutlass-4.2.0.0*.whl"))) as wheel:
+        wanted = [n for n in wheel.namelist() if n.startswith(CUTLASS_SOURCE)]
+        wheel.extractall(cache() / "cutlass" / "4.2.0.0", wanted)
+    marker.touch()
 
 
 if __name__ == "__main__":

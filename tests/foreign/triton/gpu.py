@@ -11,6 +11,7 @@ import numpy as np
 import triton
 from cuda.bindings import driver
 from triton.backends.compiler import GPUTarget
+from triton.experimental.gluon._runtime import GluonASTSource, GluonJITFunction
 
 TARGET = GPUTarget("cuda", 100, 32)
 
@@ -56,7 +57,8 @@ class Kernel:
         constexprs = {(function.arg_names.index(name),): value for name, value in constants.items()}
         # Pointers from the allocator and sizes that are multiples of 16 are what Triton itself would specialise on.
         attrs = {(i,): [["tt.divisibility", 16]] for i, name in enumerate(function.arg_names) if signature[name].startswith("*")}
-        source = triton.compiler.ASTSource(fn=function, signature=signature, constexprs=constexprs, attrs=attrs)
+        source_of = GluonASTSource if isinstance(function, GluonJITFunction) else triton.compiler.ASTSource
+        source = source_of(fn=function, signature=signature, constexprs=constexprs, attrs=attrs)
         self.compiled = triton.compile(source, target=TARGET, options=options)
         self.types = [t for t in signature.values() if t != "constexpr"]
         metadata = self.compiled.metadata
@@ -92,6 +94,22 @@ class Kernel:
         check(driver.cuCtxSynchronize())
         if self.scratch_bytes:
             check(driver.cuMemFree(scratch))
+
+
+def as_type(array, kind):
+    """The array in Triton's type `kind` as numpy can hold it (bf16: its bits), and the values that it then has."""
+    if kind == "fp16":
+        raw = array.astype(np.float16)
+        return raw, raw.astype(np.float64)
+    if kind == "bf16":
+        bits = array.astype(np.float32).view(np.uint32)
+        raw = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+        return raw, from_bf16(raw).astype(np.float64)
+    return array, array.astype(np.float64)
+
+
+def from_bf16(raw):
+    return (raw.astype(np.uint32) << 16).view(np.float32)
 
 
 def compare(name, got, want, rtol, atol):

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import triton
 import triton.language as tl
-from gpu import Gpu, Kernel, compare
+from gpu import Gpu, Kernel, as_type, compare
 
 
 @triton.jit
@@ -35,26 +35,10 @@ def matmul(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_bk, stride_cm,
     tl.store(c, sum, mask=(at_m[:, None] < M) & (at_n[None, :] < N))
 
 
-def to_bf16(x):
-    bits = x.astype(np.float32).view(np.uint32)
-    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
-
-
-def from_bf16(x):
-    return (x.astype(np.uint32) << 16).view(np.float32)
-
-
 def run(gpu, kind, M, N, K, ctas):
     random = np.random.default_rng(2)
     a, b = random.standard_normal((M, K), np.float32), random.standard_normal((K, N), np.float32)
-    if kind == "fp16":
-        raw_a, raw_b = a.astype(np.float16), b.astype(np.float16)
-        a, b = raw_a.astype(np.float64), raw_b.astype(np.float64)
-    elif kind == "bf16":
-        raw_a, raw_b = to_bf16(a), to_bf16(b)
-        a, b = from_bf16(raw_a).astype(np.float64), from_bf16(raw_b).astype(np.float64)
-    else:
-        raw_a, raw_b = a, b
+    (raw_a, a), (raw_b, b) = as_type(a, kind), as_type(b, kind)
     pointer = "*" + kind
     block_k = 32 if kind == "fp32" else 64
     kernel = Kernel(matmul, {"a_ptr": pointer, "b_ptr": pointer, "c_ptr": "*fp32", "M": "i32", "N": "i32", "K": "i32",
@@ -63,7 +47,7 @@ def run(gpu, kind, M, N, K, ctas):
     c = gpu.empty(4 * M * N)
     kernel((triton.cdiv(M, 128) * triton.cdiv(N, 128),), gpu.upload(raw_a), gpu.upload(raw_b), c, M, N, K, K, N, N)
     tolerance = 2e-2 if kind == "fp32" else 1e-3
-    compare(f"matmul {kind} {M}x{N}x{K} num_ctas={ctas}", gpu.download(c, (M, N), np.float32), a.astype(np.float64) @ b.astype(np.float64), tolerance, tolerance * 3)
+    compare(f"matmul {kind} {M}x{N}x{K} num_ctas={ctas}", gpu.download(c, (M, N), np.float32), a @ b, tolerance, tolerance * 3)
 
 
 arguments = sys.argv[1:]
