@@ -14,7 +14,7 @@ namespace {
 using namespace gen5::probe;
 using namespace gen5::ptx;
 
-constexpr int kBatch = 8, kFew = 2, kMany = 4, kWarps = 16;
+constexpr int kBatch = 8, kFew = 4, kMany = 8, kWarps = 16;
 constexpr uint32_t kBytes = 16 * 1024;
 
 #define GEN5_LDMATRIX(TRANS)                                                                  \

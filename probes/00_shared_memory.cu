@@ -20,6 +20,21 @@ constexpr int kFew = 4, kMany = 8;  // batches
 constexpr int kWarps = 16;          // they keep the port busy
 constexpr uint32_t kBytes = 40 * 1024, kSpan = 16 * 1024;
 
+// ---- The clock itself
+
+__global__ void clocks(long long* cycles) {
+  for (int round = 0; round < 2; ++round) {  // the second time from the instruction cache
+    const long long t0 = ticks();
+    const long long t1 = ticks();
+    cycles[0] = t1 - t0;
+  }
+}
+void clock_reads(benchmark::State& state) {
+  for (auto _ : state) report(state, double(measured(1, [](long long* c) { clocks<<<1, 1>>>(c); })[0]));
+}
+// Two reads of the clock with nothing between them.
+BENCHMARK(clock_reads)->Name("clock")->Apply(by_cycles);
+
 // ---- Latency: one warp, each access needs the result of the one before
 
 /// Lane i works at i * stride words.

@@ -250,8 +250,8 @@ constexpr uint32_t kCastRows = 64;
 
 enum Cast { one_plain, one_multicast, many_multicast };
 
-/// CTA 0 loads boxes of 64 rows into every CTA of the cluster, or one for itself alone, and waits for its own: one, or
-/// 8 `eights` of them.
+/// CTA 0 loads boxes of 64 rows into every CTA of the cluster, or into itself alone, and waits for its own. One box at
+/// a time: the sum over places 64 KiB apart, all of them in L2 after a first pass. Many: 8 `eights` of them.
 template <int cast>
 __global__ void casts(const __grid_constant__ CUtensorMap map, int x, int y, uint32_t ctas, int eights,
                       long long* cycles) {
@@ -263,18 +263,21 @@ __global__ void casts(const __grid_constant__ CUtensorMap map, int x, int y, uin
   mbarrier_init(bar, 1);
   fence_mbarrier_init();
   fence_proxy_async();
+  constexpr uint32_t rounds = cast == many_multicast ? 2 : 2 * kPlaces;
+  long long sum = 0;
 #pragma unroll 1
-  for (uint32_t round = 0; round < 3; ++round) {
+  for (uint32_t round = 0; round < rounds; ++round) {
     if (cast != one_plain || rank == 0)
       mbarrier_arrive_expect_tx(bar, kCastRows * 128 * (cast == many_multicast ? 8 * uint32_t(eights) : 1));
     barrier_cluster_arrive();
     barrier_cluster_wait();
     if (rank == 0) {
+      const int row = y + int(round % kPlaces) * kPlaceRows;
       const long long t0 = ticks();
       if constexpr (cast == one_plain) {
-        tensor_load_2d(to, &map, x, y, bar);
+        tensor_load_2d(to, &map, x, row, bar);
       } else if constexpr (cast == one_multicast) {
-        tensor_load_2d_multicast(to, &map, x, y, bar, all);
+        tensor_load_2d_multicast(to, &map, x, row, bar, all);
       } else {
 #pragma unroll 1
         for (int i = 0; i < eights; ++i)
@@ -284,11 +287,12 @@ __global__ void casts(const __grid_constant__ CUtensorMap map, int x, int y, uin
       }
       mbarrier_wait_parity(bar, round & 1);
       const long long t1 = ticks();
-      cycles[0] = t1 - t0;
+      if (round >= rounds / 2) sum += t1 - t0;
     } else if (cast != one_plain) {
       mbarrier_wait_parity(bar, round & 1);
     }
   }
+  if (rank == 0) cycles[0] = sum;
   barrier_cluster_arrive();
   barrier_cluster_wait();
 }
@@ -314,7 +318,7 @@ double cast_cycles(uint32_t ctas, int count) {
 // One box of 64 rows of 128 bytes until the issuing CTA has it.
 template <int cast>
 void cast_latency(benchmark::State& state) {
-  for (auto _ : state) report(state, cast_cycles<cast>(uint32_t(state.range(0)), 0));
+  for (auto _ : state) report(state, cast_cycles<cast>(uint32_t(state.range(0)), 0) / kPlaces);
 }
 BENCHMARK(cast_latency<one_plain>)->Name("cast_latency/plain")->ArgNames({"ctas"})->Arg(1)->Arg(2)->Apply(by_cycles);
 BENCHMARK(cast_latency<one_multicast>)
