@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "common/tinygpu/machine/shared_watch.h"
 
@@ -93,19 +94,31 @@ BulkEngine& BulkEngine::of(Warp& w) {
     e.bytes_per_cycle_ = s.number("tma.bytes_per_cycle");
     e.store_bytes_per_cycle_ = s.number("tma.store.bytes_per_cycle");
     e.reduce_bytes_per_cycle_ = s.number("tma.reduce.bytes_per_cycle");
-    e.cluster_bytes_per_cycle_ = s.number("dsmem.bytes_per_cycle");
+    e.odd_row_ = s.number("tma.odd_row");
+    e.half_sector_ = s.number("tma.store.half_sector");
+    e.reduce_piece_ = s.number("tma.reduce.piece");
+    e.first_piece_ = s.number("tma.first_piece");
+    e.spread_ = s.number("tma.spread");
+    e.cluster_bytes_per_cycle_ = s.number("dsmem.bulk.bytes_per_cycle");
     e.latency_ = uint32_t(s.number("tma.latency"));
+    e.tensor_latency_ = uint32_t(s.number("tma.tensor.latency"));
+    e.tensor_store_latency_ = uint32_t(s.number("tma.tensor.store"));
+    e.reduce_latency_ = int32_t(s.number("tma.reduce.latency"));
     e.multicast_latency_ = uint32_t(s.number("tma.multicast.latency"));
     e.gather_latency_ = uint32_t(s.number("tma.gather4.latency"));
     e.store_latency_ = uint32_t(s.number("tma.store.latency"));
     e.visible_latency_ = uint32_t(s.number("tma.store.visible"));
-    e.cluster_latency_ = uint32_t(s.number("dsmem.latency"));
+    e.cluster_latency_ = uint32_t(s.number("dsmem.bulk.latency"));
     e.descriptor_fetch_ = uint32_t(s.number("tma.descriptor_fetch"));
     e.issue_load = uint32_t(s.number("tma.issue.load"));
     e.issue_store = uint32_t(s.number("tma.issue.store"));
     e.issue_reduce = uint32_t(s.number("tma.issue.reduce"));
     e.issue_prefetch = uint32_t(s.number("tma.issue.prefetch"));
     e.issue_bulk = uint32_t(s.number("tma.issue.bulk"));
+    e.issue_bulk_store = uint32_t(s.number("tma.issue.bulk_store"));
+    e.issue_bulk_prefetch = uint32_t(s.number("tma.issue.bulk_prefetch"));
+    e.commit = uint32_t(s.number("tma.commit"));
+    e.wait = uint32_t(s.number("tma.wait"));
     e.issue_bulk_reduce = uint32_t(s.number("tma.issue.bulk_reduce"));
     e.loaded_ = true;
   }
@@ -164,6 +177,53 @@ uint64_t BulkEngine::occupy(uint64_t now, double busy) {
   return free_at_;
 }
 
+double BulkEngine::pieces(uint32_t rows, uint32_t row_bytes, uint32_t pitch) {
+  constexpr uint32_t kLine = 128;
+  if (!rows || !row_bytes || !pitch) return 0;
+  const uint32_t lines = (row_bytes + kLine - 1) / kLine;
+  // Rows that begin with a line, or of which a whole number fills one, are cut nowhere else.
+  if (pitch % kLine == 0 || kLine % pitch == 0) return double(rows) * lines;
+  const uint32_t period = std::min(rows, kLine / std::gcd(pitch, kLine));
+  uint32_t count = 0;
+  for (uint32_t r = 0; r < period; ++r)
+    for (uint32_t done = 0; done < row_bytes; done += kLine) {
+      const uint32_t at = (r * pitch + done) % kLine, bytes = std::min(kLine, row_bytes - done);
+      count += (at + bytes + kLine - 1) / kLine;
+    }
+  return double(count) * rows / period;
+}
+
+double BulkEngine::load_cycles(const TensorBox& box) const {
+  const uint32_t rows = box.rows(), row = box.row_bytes();
+  double cycles = pieces(rows, row, box.pitch()) / rows_per_cycle_;
+  // Rows that leave every other one off the 32-byte grid of shared memory.
+  if (box.pitch() % 32 && row > 16) cycles = std::max(cycles, rows * (odd_row_ + row / 64.0));
+  return std::max(cycles, double(box.transfer_bytes()) / bytes_per_cycle_);
+}
+
+double BulkEngine::store_cycles(uint32_t bytes, bool reduces) const {
+  if (reduces) return bytes / reduce_bytes_per_cycle_ + reduce_piece_ * pieces(1, bytes, bytes);
+  return bytes / store_bytes_per_cycle_;
+}
+
+double BulkEngine::store_cycles(const TensorBox& box, bool reduces) const {
+  const uint32_t rows = box.rows(), row = box.row_bytes();
+  const double count = pieces(rows, row, box.pitch());
+  const double sectors = double(rows) * ((row + 31) / 32);
+  double cycles = 32 * sectors / (reduces ? reduce_bytes_per_cycle_ : store_bytes_per_cycle_);
+  if (reduces)
+    cycles += reduce_piece_ * count;
+  else if (row % 32)
+    cycles += rows * half_sector_;
+  return std::max(cycles, count / rows_per_cycle_);
+}
+
+uint64_t BulkEngine::spread(uint64_t lines) const {
+  // Twice the lines, twice the chance of a far one; from eight on there is one.
+  constexpr uint64_t kEnough = 8;
+  return uint64_t(std::lround(spread_ * std::log2(double(std::clamp<uint64_t>(lines, 1, kEnough)))));
+}
+
 BulkEngine::Extent BulkEngine::extent_of(const TensorBox& box, uint32_t offset) {
   const uint32_t bytes = box.extent();
   // A swizzle moves chunks within 128 bytes: whole ones stay whole.
@@ -210,13 +270,14 @@ void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t
   });
 }
 
-void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std::vector<Landing>& landings) {
-  const uint32_t rows = box.rows();
+void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std::vector<Landing>& landings,
+                             bool multicast) {
   const uint64_t bytes = box.transfer_bytes();
-  const uint64_t through =
-      occupy(std::max(w.time(), fetched_at_), std::max(rows / rows_per_cycle_, double(bytes) / bytes_per_cycle_));
-  const uint32_t latency = (box.tile.mode == TensorTile::Mode::gather4 ? gather_latency_ : latency_) +
-                           (landings.size() > 1 ? multicast_latency_ : 0);
+  const uint64_t through = occupy(std::max(w.time(), fetched_at_), load_cycles(box));
+  const uint64_t lines = uint64_t(box.rows()) * ((box.row_bytes() + 127) / 128);
+  const uint64_t latency =
+      (box.tile.mode == TensorTile::Mode::gather4 ? gather_latency_ : latency_ + tensor_latency_ + spread(lines)) +
+      (multicast ? multicast_latency_ : 0);
   const Origin who = origin_of(w, lane);
   const auto shared_box = std::make_shared<const TensorBox>(box);
   for (const Landing& to : landings)
@@ -262,18 +323,19 @@ void BulkEngine::in_serial(Domain& domain, uint64_t when, uint64_t channel, std:
 void BulkEngine::tensor_store(Warp& w, int lane, const TensorBox& box, uint32_t offset,
                               const ReduceOperation* operation) {
   const uint64_t bytes = box.transfer_bytes();
-  const double rate = operation ? reduce_bytes_per_cycle_ : store_bytes_per_cycle_;
-  const uint64_t through =
-      occupy(std::max(w.time(), fetched_at_), std::max(box.rows() / rows_per_cycle_, double(bytes) / rate));
+  const bool reduces = operation != nullptr;
+  const uint64_t through = occupy(std::max(w.time(), fetched_at_), store_cycles(box, reduces));
+  // Nothing leaves before the first piece has been read as a whole.
+  const uint64_t first = uint64_t(first_piece_ * store_cycles(std::min(box.row_bytes(), 128u), reduces));
+  const uint64_t read = through + store_latency_ + tensor_store_latency_ + (reduces ? reduce_latency_ : 0) + first;
   const Origin who = origin_of(w, lane);
   const auto b = std::make_shared<const TensorBox>(box);
   Cta* const cta = &w.cta();
-  const bool reduces = operation != nullptr;
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;
   check_told(w, lane, box, offset);
   const uint32_t flight = source_issued(*cta, offset, extent_of(box, offset), who);
   store(
-      w, lane, through + store_latency_, reduces,
+      w, lane, read, reduces,
       [=] {
         source_read(*cta, flight);
         return b->gather_shared(*cta, offset, who);
@@ -288,23 +350,25 @@ void BulkEngine::tensor_store(Warp& w, int lane, const TensorBox& box, uint32_t 
   w.domain().counters["tma.store.bytes"] += bytes;
 }
 
-void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, const std::vector<Landing>& landings) {
-  const uint64_t through = occupy(w.time(), double(bytes) / bytes_per_cycle_);
+void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, const std::vector<Landing>& landings,
+                           bool multicast) {
+  const uint64_t through = occupy(w.time(), bytes / bytes_per_cycle_);
+  const uint64_t latency = latency_ + spread((bytes + 127) / 128) + (multicast ? multicast_latency_ : 0);
   const Origin who = origin_of(w, lane);
   for (const Landing& to : landings)
-    land(w.domain(), through + latency_ + (landings.size() > 1 ? multicast_latency_ : 0), to, bytes, {bytes, true}, who,
-         [=](Cta& cta, uint32_t offset) {
-           if (!bytes) return;
-           GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
-           const uint8_t* source = global.at(from, bytes);
-           std::memcpy(shared_range(cta, offset, bytes, who, "a bulk copy"), source, bytes);
-         });
+    land(w.domain(), through + latency, to, bytes, {bytes, true}, who, [=](Cta& cta, uint32_t offset) {
+      if (!bytes) return;
+      GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
+      const uint8_t* source = global.at(from, bytes);
+      std::memcpy(shared_range(cta, offset, bytes, who, "a bulk copy"), source, bytes);
+    });
   w.domain().counters["tma.load.bytes"] += uint64_t(bytes) * landings.size();
 }
 
 void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t bytes, const Landing& to,
                                  const ReduceOperation* operation, ReduceType type) {
-  const uint64_t through = occupy(w.time(), double(bytes) / cluster_bytes_per_cycle_);
+  const uint64_t first = uint64_t(first_piece_ * std::min(bytes, 128u) / cluster_bytes_per_cycle_);
+  const uint64_t through = occupy(w.time(), double(bytes) / cluster_bytes_per_cycle_) + first;
   const Origin who = origin_of(w, lane);
   Cta* const source = &w.cta();
   const bool reduces = operation != nullptr;
@@ -325,16 +389,17 @@ void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t byte
 
 void BulkEngine::bulk_store(Warp& w, int lane, uint64_t to, uint32_t from, uint32_t bytes, uint32_t byte_mask,
                             const ReduceOperation* operation, ReduceType type) {
-  const uint64_t through =
-      occupy(w.time(), double(bytes) / (operation ? reduce_bytes_per_cycle_ : store_bytes_per_cycle_));
+  const bool reduces = operation != nullptr;
+  const uint64_t first = uint64_t(first_piece_ * store_cycles(std::min(bytes, 128u), reduces));
+  const uint64_t read =
+      occupy(w.time(), store_cycles(bytes, reduces)) + store_latency_ + (reduces ? reduce_latency_ : 0) + first;
   const Origin who = origin_of(w, lane);
   Cta* const cta = &w.cta();
-  const bool reduces = operation != nullptr;
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;
   check_told(w, lane, from, bytes);
   const uint32_t flight = source_issued(*cta, from, {bytes, true}, who);
   store(
-      w, lane, through + store_latency_, reduces,
+      w, lane, read, reduces,
       [=] {
         source_read(*cta, flight);
         if (!bytes) return std::vector<uint8_t>();

@@ -72,11 +72,12 @@ class BulkEngine final : public SmUnit {
   // ---- Operations
   // ------------------------------------------------------------------------------------------------------
   /// Shared memory ← a box, in each of `landings`.
-  void tensor_load(Warp& w, int lane, const TensorBox& box, const std::vector<Landing>& landings);
+  void tensor_load(Warp& w, int lane, const TensorBox& box, const std::vector<Landing>& landings, bool multicast);
   /// A box ← shared memory of the warp's CTA; `operation` null: a store.
   void tensor_store(Warp& w, int lane, const TensorBox& box, uint32_t offset, const ReduceOperation* operation);
   /// Shared memory ← global memory.
-  void bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, const std::vector<Landing>& landings);
+  void bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, const std::vector<Landing>& landings,
+                 bool multicast);
   /// Another CTA's shared memory ← this CTA's, copied or reduced.
   void bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t bytes, const Landing& to,
                        const ReduceOperation* operation, ReduceType type);
@@ -87,7 +88,9 @@ class BulkEngine final : public SmUnit {
   static void in_serial(Domain& domain, uint64_t when, uint64_t channel, std::function<void(uint64_t)> effect);
 
   // Cycles that the issuing warp spends.
-  uint32_t issue_load = 1, issue_store = 1, issue_reduce = 1, issue_prefetch = 1, issue_bulk = 1, issue_bulk_reduce = 1;
+  uint32_t issue_load = 1, issue_store = 1, issue_reduce = 1, issue_prefetch = 1;
+  uint32_t issue_bulk = 1, issue_bulk_store = 1, issue_bulk_reduce = 1, issue_bulk_prefetch = 1;
+  uint32_t commit = 1, wait = 1;  // commit_group, and a wait_group that finds all done
 
  private:
   struct CachedMap {
@@ -96,6 +99,15 @@ class BulkEngine final : public SmUnit {
   };
   /// Takes the engine for `busy` cycles from `now` on; returns when it is done with them.
   uint64_t occupy(uint64_t now, double busy);
+  /// Pieces in which the rows of a box pass: a row's 128-byte lines of global memory, cut at shared memory's.
+  static double pieces(uint32_t rows, uint32_t row_bytes, uint32_t pitch);
+  /// Cycles of a box's rows, read from or written to global memory.
+  double load_cycles(const TensorBox& box) const;
+  double store_cycles(const TensorBox& box, bool reduces) const;
+  /// Cycles of `bytes` in a row, to be stored or reduced.
+  double store_cycles(uint32_t bytes, bool reduces) const;
+  /// L2 is nearer for some lines than for others, and a copy waits for the farthest.
+  uint64_t spread(uint64_t lines) const;
   /// Where in shared memory an operation writes or reads: `bytes` from the operand's address on, all of them or (not
   /// dense: rows with gaps) some.
   struct Extent {
@@ -113,8 +125,11 @@ class BulkEngine final : public SmUnit {
 
   bool loaded_ = false;
   double rows_per_cycle_ = 1, bytes_per_cycle_ = 1, store_bytes_per_cycle_ = 1, reduce_bytes_per_cycle_ = 1;
+  double odd_row_ = 0, half_sector_ = 0, reduce_piece_ = 0, first_piece_ = 0, spread_ = 0;
   double cluster_bytes_per_cycle_ = 1;
-  uint32_t latency_ = 1, multicast_latency_ = 0, gather_latency_ = 1, store_latency_ = 1, visible_latency_ = 1;
+  uint32_t latency_ = 1, tensor_latency_ = 0, multicast_latency_ = 0, gather_latency_ = 1;
+  uint32_t store_latency_ = 1, tensor_store_latency_ = 0, visible_latency_ = 1;
+  int32_t reduce_latency_ = 0;
   uint32_t cluster_latency_ = 1, descriptor_fetch_ = 1;
   uint64_t free_at_ = 0;
   uint64_t fetched_at_ = 0;  // the map used last is in the cache from then on

@@ -8,6 +8,10 @@ MBarrierUnit& MBarrierUnit::of(Warp& w) {
     const MachineSpec& s = w.spec();
     u.arrive = uint32_t(s.number("mbarrier.arrive"));
     u.arrive_release = uint32_t(s.number("mbarrier.arrive.release"));
+    u.expect = uint32_t(s.number("mbarrier.expect_tx"));
+    u.release_cluster = uint32_t(s.number("mbarrier.release.cluster"));
+    u.answer = uint32_t(s.number("mbarrier.try_wait.answer"));
+    u.hint = uint32_t(s.number("mbarrier.try_wait.hint"));
     u.ready = uint32_t(s.number("mbarrier.try_wait.ready"));
     u.wake = uint32_t(s.number("mbarrier.wake"));
     u.remote_hop = uint32_t(s.number("mbarrier.remote_hop"));

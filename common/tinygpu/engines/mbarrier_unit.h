@@ -15,12 +15,16 @@ class MBarrierUnit final : public SmUnit {
   /// The unit of the warp's SM, its numbers read from the machine profile on first use.
   static MBarrierUnit& of(Warp& w);
 
-  uint32_t arrive = 1;          // cycles of the issuing warp for a relaxed operation
-  uint32_t arrive_release = 1;  // and with release semantics
-  uint32_t ready = 1;           // test_wait or try_wait on a finished phase
-  uint32_t wake = 1;            // completion of a phase until a suspended try_wait returns
-  uint32_t remote_hop = 1;      // an operation's way to another CTA
-  uint64_t wait_limit = 1;      // cycles that a try_wait without a hint may suspend
+  uint32_t arrive = 1;           // cycles of the issuing warp for a relaxed operation
+  uint32_t arrive_release = 1;   // and with release semantics
+  uint32_t expect = 1;           // expect_tx, alone or with an arrive
+  uint32_t release_cluster = 0;  // what a release at cluster scope adds
+  uint32_t ready = 1;            // test_wait or try_wait on a finished phase: until the next instruction
+  uint32_t answer = 1;           // and until its answer is there
+  uint32_t hint = 0;             // what a time hint adds to a try_wait that gives up
+  uint32_t wake = 1;             // completion of a phase until a suspended try_wait returns
+  uint32_t remote_hop = 1;       // an operation's way to another CTA
+  uint64_t wait_limit = 1;       // cycles that a try_wait without a hint may suspend
 
   /// Runs `effect(now)` on `target`: at once in the warp's own CTA; else after the hop, in the order in which this warp
   /// issued its remote operations.

@@ -39,7 +39,7 @@ void exec_load(Warp& w, const Op& op) {
     const uint64_t from = global_address(w, op.list + kSource, lane);
     const uint32_t mask = op.aux & kMulticast ? w.at<uint16_t>(op.c)[lane] : 0;
     charge_issue(w, op, engine.issue_bulk);
-    engine.bulk_load(w, lane, from, bytes, landings_of(w, op, lane, to, mbarrier, mask));
+    engine.bulk_load(w, lane, from, bytes, landings_of(w, op, lane, to, mbarrier, mask), op.aux & kMulticast);
   });
 }
 
@@ -66,7 +66,7 @@ void exec_store(Warp& w, const Op& op) {
     const uint32_t from = own_offset(w, shared_address_at(w, op.list + kSource, lane, "a bulk copy's source"), lane,
                                      "a bulk copy's source");
     const uint32_t byte_mask = op.c == kNoSlot ? 0xffff : w.at<uint16_t>(op.c)[lane];
-    charge_issue(w, op, op.aux & kReduce ? engine.issue_bulk_reduce : engine.issue_bulk);
+    charge_issue(w, op, op.aux & kReduce ? engine.issue_bulk_reduce : engine.issue_bulk_store);
     const ReduceOperation operation = operation_of(op);
     engine.bulk_store(w, lane, to, from, bytes, byte_mask, op.aux & kReduce ? &operation : nullptr, type_of(op));
   });
@@ -77,11 +77,12 @@ void exec_prefetch(Warp& w, const Op& op) {
     const uint32_t bytes = checked_bytes(w, op, lane);
     const uint64_t from = global_address(w, op.list, lane);
     if (bytes) locate(w, ptx::Space::global, from, bytes, 16, lane, "a bulk prefetch");
-    charge_issue(w, op, BulkEngine::of(w).issue_bulk);
+    charge_issue(w, op, BulkEngine::of(w).issue_bulk_prefetch);
   });
 }
 
-void exec_commit(Warp& w, const Op&) {
+void exec_commit(Warp& w, const Op& op) {
+  charge_issue(w, op, BulkEngine::of(w).commit);
   BulkGroups& groups = BulkGroups::of(w);
   for_lanes(w.exec(), [&](int lane) { groups.commit(lane); });
 }
@@ -90,7 +91,10 @@ void exec_wait(Warp& w, const Op& op) {
   BulkGroups& groups = BulkGroups::of(w);
   bool done = true;
   for_lanes(w.exec(), [&](int lane) { done &= groups.done(lane, uint32_t(op.imm), op.sub != 0); });
-  if (!done) w.block({BlockReason::Kind::async_group, kBulkWait, nullptr, 0, 0, 0}, true);
+  if (done)
+    charge_issue(w, op, BulkEngine::of(w).wait);
+  else
+    w.block({BlockReason::Kind::async_group, kBulkWait, nullptr, 0, 0, 0}, true);
 }
 
 // ---- decoding

@@ -1,6 +1,7 @@
 // ldmatrix, stmatrix, movmatrix (PTX ISA 9.7.14.5.15 – 9.7.14.5.17): 8x8 matrices of 16-bit elements and their 8-bit
 // relatives between shared memory and a warp's registers. A matrix is given by the addresses of its rows of 16 bytes,
 // which consecutive threads hold.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ uint64_t rows(Warp& w, const Op& op, uint32_t count, const char* verb, uint8_t**
   access.shared = count == 32 ? ~0u : (1u << count) - 1;
   access.remote = remote ? access.shared : 0;
   access.passes = shared_passes(offset, access.shared, kRowBytes);
+  access.writes = verb[0] == 's';
+  access.words = access.writes ? std::max(1u, count / 8) : 1;  // of a load the model's latency holds for all its words
   return access_time(w, access);
 }
 

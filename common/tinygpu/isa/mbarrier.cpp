@@ -19,6 +19,7 @@ enum : uint16_t {
   kNoComplete = 16,
   kDrop = 32,
   kParity = 64,
+  kClusterScope = 128,
 };
 
 // A token's upper half is the old state's. Hardware leaves the lower half undefined; here it says which phase was
@@ -106,6 +107,11 @@ void charge(Warp& w, const Op& op, uint32_t cycles) {
   if (cycles > op.stall) w.charge(cycles - op.stall);
 }
 
+/// The state that an arrive returns is there `at` the class's latency, or when the warp goes on.
+void state_at(Warp& w, const Op& op, uint64_t issued) {
+  w.result_at(op, issued + w.spec().costs[size_t(CostClass::mbarrier)].latency);
+}
+
 void exec_init(Warp& w, const Op& op) {
   const MBarrierUnit& unit = MBarrierUnit::of(w);
   charge(w, op, unit.arrive);
@@ -149,7 +155,11 @@ void exec_inval(Warp& w, const Op& op) {
 
 void exec_arrive(Warp& w, const Op& op) {
   const MBarrierUnit& unit = MBarrierUnit::of(w);
-  charge(w, op, op.aux & kRelease ? unit.arrive_release : unit.arrive);
+  state_at(w, op, w.time());
+  uint32_t cycles = op.aux & kRelease ? unit.arrive_release : unit.arrive;
+  if (op.aux & kExpect) cycles = std::max(cycles, unit.expect);
+  if ((op.aux & kRelease) && (op.aux & kClusterScope)) cycles += unit.release_cluster;
+  charge(w, op, cycles);
   each_object(w, op, "mbarrier.arrive", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     const Origin who = origin_of(w, __builtin_ctz(lanes));
     const bool expect = op.aux & kExpect, drop = op.aux & kDrop;
@@ -188,7 +198,7 @@ void exec_arrive(Warp& w, const Op& op) {
 }
 
 void exec_expect_tx(Warp& w, const Op& op) {
-  charge(w, op, MBarrierUnit::of(w).arrive);
+  charge(w, op, MBarrierUnit::of(w).expect);
   each_object(w, op, "mbarrier.expect_tx", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     const Origin who = origin_of(w, __builtin_ctz(lanes));
     deliver(w, owner, who, [target = &owner, offset, bytes = sum_of(w, op.b, lanes), who](uint64_t now) {
@@ -226,7 +236,9 @@ void check_tokens(Warp& w, const Op& op, uint32_t lanes, uint32_t offset, const 
 bool passed(const MBarrier& b, uint32_t parity) { return (b.phase & 1) != parity; }
 
 void exec_test_wait(Warp& w, const Op& op) {
-  charge(w, op, MBarrierUnit::of(w).ready);
+  const MBarrierUnit& unit = MBarrierUnit::of(w);
+  w.result_at(op, w.time() + unit.answer);
+  charge(w, op, unit.ready);
   uint32_t done = 0;
   each_object(w, op, "mbarrier.test_wait", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     MBarrier& b = mbarrier_at(owner, offset, origin_of(w, __builtin_ctz(lanes)), "mbarrier.test_wait");
@@ -248,7 +260,7 @@ void exec_test_wait(Warp& w, const Op& op) {
 void exec_try_wait(Warp& w, const Op& op) {
   const MBarrierUnit& unit = MBarrierUnit::of(w);
   uint32_t done = 0, objects = 0;
-  uint64_t when = w.time() + (unit.ready > op.stall ? unit.ready - op.stall : 0);
+  uint64_t when = w.time() + unit.answer;
   BlockReason why;
   why.kind = BlockReason::Kind::mbarrier;
   why.what = "mbarrier.try_wait";
@@ -281,11 +293,15 @@ void exec_try_wait(Warp& w, const Op& op) {
   // Suspends for the machine's own limit, whatever the hint says (measured on an H200 with hints of 1 us to 2 s); and
   // only when nothing could be reported: some lane's phase is over, or the lanes wait on different objects, and the
   // answer is given at once (try_wait may always return false).
-  if (!done && objects == 1 && !w.take_timeout()) {
-    w.block(why, true, w.time() + unit.wait_limit);
-    return;
+  if (!done && objects == 1) {
+    if (!w.take_timeout()) {
+      w.block(why, true, w.time() + unit.wait_limit);
+      return;
+    }
+    if (op.c != kNoSlot) when += unit.hint;  // ptxas makes a sleep and a second look of the hint
   }
-  w.charge(when - w.time());
+  charge(w, op, unit.ready);
+  w.result_at(op, when);
   uint32_t& d = w.pred(op.dst);
   d = (d & ~w.exec()) | done;
   if (!done) ++w.domain().polls;
@@ -326,6 +342,7 @@ void decode_arrive(Decoder& d, Op& op) {
   if (d.inst->has("expect_tx")) op.aux |= kExpect;
   if (d.inst->has("noComplete")) op.aux |= kNoComplete;
   if (!d.inst->has("relaxed")) op.aux |= kRelease;
+  if (d.inst->has("cluster")) op.aux |= kClusterScope;
   if (d.has(2)) op.b = d.src(d.operand(2), ptx::Type::u32);
   op.fn = exec_arrive;
 }

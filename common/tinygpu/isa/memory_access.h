@@ -45,6 +45,8 @@ struct Access {
   uint32_t shared = 0;   // lanes in shared memory
   uint32_t remote = 0;   // of those, in another CTA's
   uint32_t passes = 1;   // shared-memory passes
+  uint32_t words = 1;    // 32-bit registers a lane, of a load or store
+  bool writes = false;   // a store
   uint32_t sectors = 1;  // 32-byte sectors of global memory touched (an estimate for scattered addresses)
 };
 
@@ -58,6 +60,13 @@ void watch_shared(Warp& w, Cta& cta, const SharedWatch::Access& access, const ch
 /// Memory pipes of one SM and the latencies of its machine.
 struct MemoryUnit final : SmUnit {
   static constexpr int kSlot = 4;
+  /// A sub-partition's way to shared memory, in two steps: registers are collected, then the banks give their passes.
+  /// Work is counted as access_time() says; what the warp that came last did is known exactly.
+  struct SharedPipe {
+    int64_t collect = 0, banks = 0;
+    const Warp* last = nullptr;
+    int64_t last_collect = 0, last_banks = 0;
+  };
   struct Window {
     uint64_t base = 1, end = 0;
     uint8_t* host = nullptr;
@@ -70,6 +79,8 @@ struct MemoryUnit final : SmUnit {
   double sectors_per_cycle = 1;
   uint32_t global_latency = 0, global_atomic_latency = 0, shared_latency = 0, shared_atomic_latency = 0;
   uint32_t remote_latency = 0;
+  SharedPipe shared_pipe[4];
+  int64_t pass_cycles = 1, word_latency = 0, collect_fixed = 1, collect_word = 0;
 };
 MemoryUnit& memory_unit(Warp& w);
 

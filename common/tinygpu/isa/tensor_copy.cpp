@@ -93,7 +93,7 @@ void exec_load(Warp& w, const Op& op) {
     const uint32_t mask = op.aux & kMulticast ? w.at<uint16_t>(op.c)[lane] : 0;
     check_box_address(w, to, lane);
     charge_issue(w, op, engine.issue_load);
-    engine.tensor_load(w, lane, box, landings_of(w, op, lane, to, mbarrier, mask));
+    engine.tensor_load(w, lane, box, landings_of(w, op, lane, to, mbarrier, mask), op.aux & kMulticast);
   });
 }
 

@@ -278,7 +278,10 @@ bool Warp::take_timeout() {
 
 void Warp::woken(uint64_t when) {
   ready_ = std::min(ready_, std::max(time_, when));
-  domain().made_progress();
+  // Whoever wakes this warp was told how far it may run when this one could not: no further than ahead of it by the dial.
+  Domain& d = domain();
+  if (d.events.horizon) *d.events.horizon = std::min(*d.events.horizon, ready_ + d.launch.options.run_ahead);
+  d.made_progress();
 }
 
 void Warp::update_ready() {

@@ -346,6 +346,16 @@ void FunctionBuilder::decode_all(Services& s, bool record) {
       op = Op{};
       op.fn = program_.isa_.internal("not_modelled");
     }
+    // A move of a special register is the read itself.
+    if (inst.opcode == "mov" && s.injected.size() == 1 && s.injected[0].op.cost == CostClass::special &&
+        ptx::size_of(inst.type()) == width_of(Special(s.injected[0].op.imm))) {
+      const uint32_t to = op.dst;
+      op = s.injected[0].op;
+      op.dst = to;
+      op.flags = 0;
+      s.injected.clear();
+      s.uses.clear();
+    }
     if (inst.guard >= 0) {
       op.guard = s.use(uint32_t(inst.guard));
       if (inst.guard_negated) op.flags |= Op::guard_negated;
@@ -394,7 +404,7 @@ void FunctionBuilder::mark_joins(const Flow& flow) {
 }
 
 void FunctionBuilder::schedule(const Flow& flow) {
-  // Registers with a variable-latency producer get a scoreboard; whoever touches them waits for it.
+  // Registers with a variable-latency producer get a scoreboard; whoever reads them waits for it.
   std::unordered_map<uint32_t, uint32_t> boards;  // slot → mask
   uint32_t next = 0;
   for (size_t i = 0; i < f_.ops.size(); ++i) {
@@ -406,6 +416,8 @@ void FunctionBuilder::schedule(const Flow& flow) {
   }
   for (const auto& block : flow.blocks) {
     std::unordered_map<uint32_t, uint64_t> ready;
+    std::unordered_map<uint32_t, uint32_t>
+        owner;  // slot → board of its last producer in this block, 0: a fixed latency
     uint64_t t = 0;
     Op* previous = nullptr;
     for (uint32_t k = first_op_[block.begin]; k < first_op_[block.end]; ++k) {
@@ -413,16 +425,25 @@ void FunctionBuilder::schedule(const Flow& flow) {
       const OpCost& cost = program_.costs_[size_t(op.cost)];
       op.issue = uint8_t(std::min<uint32_t>(cost.issue, 255));
       uint64_t start = t;
-      for (const auto* slots : {&op_uses_[k], &op_defs_[k]})
-        for (uint32_t s : *slots) {
-          if (auto it = boards.find(s); it != boards.end()) op.wait_sb |= it->second;
-          if (slots == &op_uses_[k])
-            if (auto it = ready.find(s); it != ready.end()) start = std::max(start, it->second);
-        }
+      // Readers wait. Writers do not: where two results would meet in a register, ptxas takes another one.
+      for (uint32_t s : op_uses_[k]) {
+        if (auto own = owner.find(s); own != owner.end())
+          op.wait_sb |= own->second;
+        else if (auto it = boards.find(s); it != boards.end())
+          op.wait_sb |= it->second;
+        if (auto it = ready.find(s); it != ready.end()) start = std::max(start, it->second);
+      }
       if (previous) previous->stall = uint16_t(std::min<uint64_t>(previous->stall + (start - t), 65535));
       op.stall = op.issue;
-      for (uint32_t s : op_defs_[k])
+      for (uint32_t s : op_defs_[k]) {
         if (!cost.variable) ready[s] = start + cost.latency;
+        // Lanes that a guard switches off keep what an earlier producer brings.
+        const uint32_t board = cost.variable ? 1u << op.set_sb : 0;
+        if (op.guard == kNoSlot)
+          owner[s] = board;
+        else if (auto own = owner.find(s); own != owner.end())
+          own->second |= board;
+      }
       t = start + op.issue;
       previous = &op;
     }

@@ -38,7 +38,8 @@ bool decided_at_run_time(CostClass c) {
     case CostClass::shared_atomic:
     case CostClass::global_load:
     case CostClass::global_atomic:
-    case CostClass::ldmatrix: return true;
+    case CostClass::ldmatrix:
+    case CostClass::mbarrier: return true;
     default: return false;
   }
 }
