@@ -29,25 +29,26 @@ size_t words_per_cta(const Case& c) { return size_t(c.threads) * size_t(c.output
 
 }  // namespace
 
-void write_golden(const std::string& path, const std::string& results, std::map<std::string, std::string> header) {
+std::string Golden::Results::bytes() const {
+  std::string out(reinterpret_cast<const char*>(words.data()), words.size() * 4);
+  return out.append(reinterpret_cast<const char*>(hashes.data()), hashes.size() * 4);
+}
+
+Golden::Results kept_of(const Case& c, const std::vector<uint32_t>& words) {
+  const size_t part = words_per_cta(c);
+  Golden::Results r;
+  r.words.assign(words.begin(), words.begin() + std::ptrdiff_t(part));
+  for (int i = 0; i < kCtas; ++i) r.hashes.push_back(hash(&words[size_t(i) * part], part));
+  return r;
+}
+
+void write_golden(const std::string& path, const std::vector<std::string>& results,
+                  std::map<std::string, std::string> header) {
   header["cases"] = fingerprint();
   std::string text;
   for (const auto& [key, value] : header) text += key + ": " + value + "\n";
   text += "\n";
-  size_t at = 0;
-  for (const Case& c : all_cases()) {
-    const size_t bytes = result_words(c) * 4, part = words_per_cta(c) * 4;
-    if (at + bytes > results.size()) throw std::runtime_error("the results are shorter than the cases need");
-    text += results.substr(at, part);
-    std::vector<uint32_t> words(result_words(c));
-    std::memcpy(words.data(), results.data() + at, bytes);
-    for (int i = 0; i < kCtas; ++i) {
-      const uint32_t h = hash(&words[size_t(i) * words_per_cta(c)], words_per_cta(c));
-      text.append(reinterpret_cast<const char*>(&h), 4);
-    }
-    at += bytes;
-  }
-  if (at != results.size()) throw std::runtime_error("the results are longer than the cases need");
+  for (const std::string& r : results) text += r;
   std::string packed(ZSTD_compressBound(text.size()), '\0');
   const size_t size = ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 22);
   if (ZSTD_isError(size)) throw std::runtime_error(ZSTD_getErrorName(size));
@@ -76,7 +77,7 @@ Golden read_golden(const std::string& path) {
     g.header[line.substr(0, colon)] = line.substr(colon + 2);
   }
   if (g.header["cases"] != fingerprint())
-    throw std::runtime_error(path + " was made from other cases (" + g.header["cases"] + "); run run_on_gpu again");
+    throw std::runtime_error(path + " was made from other cases (" + g.header["cases"] + "); make it again with --write");
   for (const Case& c : all_cases()) {
     Golden::Results r;
     r.words.resize(words_per_cta(c));

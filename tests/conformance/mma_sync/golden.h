@@ -12,13 +12,17 @@ struct Golden {
   struct Results {
     std::vector<uint32_t> words;   // of CTA 0
     std::vector<uint32_t> hashes;  // of every CTA
+    std::string bytes() const;     // as the file holds them
   };
   std::map<std::string, std::string> header;  // device, driver, date, assembler, cases
   std::vector<Results> cases;
 };
 
-/// `results`: as run_on_gpu writes them. Throws std::runtime_error if its size is not that of the cases.
-void write_golden(const std::string& path, const std::string& results, std::map<std::string, std::string> header);
+/// What is kept of a case's result_words().
+Golden::Results kept_of(const Case& c, const std::vector<uint32_t>& words);
+/// `results`: bytes() of every case.
+void write_golden(const std::string& path, const std::vector<std::string>& results,
+                  std::map<std::string, std::string> header);
 /// Throws std::runtime_error if the file was made from other cases.
 Golden read_golden(const std::string& path);
 

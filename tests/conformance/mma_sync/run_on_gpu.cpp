@@ -1,71 +1,38 @@
-// Runs the warp conformance cases on the GPU of this machine and writes what it computes:
-//   run_on_gpu --ptx [TARGET]          prints the PTX; ptxas -arch=sm_90a makes the cubin of it
-//   run_on_gpu CUBIN RESULTS           RESULTS: the result words of all cases, case after case
-#include <cuda.h>
+// Runs the warp conformance cases on the GPU of this machine: conformance_mma_sync --check h200.golden.zst
+#include "tests/conformance/mma_sync/golden.h"
+#include "tests/conformance/on_gpu.h"
 
-#include <cstdio>
-#include <cstring>
-#include <fstream>
-#include <iterator>
-#include <stdexcept>
-
-#include "tests/conformance/mma_sync/cases.h"
-
-using namespace conformance::warp;
-
+namespace conformance::warp {
 namespace {
 
-void check(CUresult r, const std::string& what) {
-  if (r == CUDA_SUCCESS) return;
-  const char* name = nullptr;
-  cuGetErrorName(r, &name);
-  throw std::runtime_error(what + ": " + (name ? name : "?"));
+std::string run(size_t n) {
+  const std::vector<Case>& all = all_cases();
+  const Case& c = all[n];
+  const PtxModule module(module_text(all, n, n + 1, "sm_90a"));
+  gen5::harness::DeviceBuffer<uint32_t> in(operands_of(c)), out(result_words(c));
+  out.fill(0);
+  module.launch(kernel_name(n), kCtas, unsigned(c.threads), {in.get(), out.get()});
+  return kept_of(c, out.download()).bytes();
 }
 
-int run(const char* cubin_path, const char* results_path) {
-  const std::vector<Case>& cases = all_cases();
-  std::ifstream in(cubin_path, std::ios::binary);
-  const std::string cubin{std::istreambuf_iterator<char>(in), {}};
-  check(cuInit(0), "cuInit");
-  CUdevice device;
-  check(cuDeviceGet(&device, 0), "cuDeviceGet");
-  CUcontext context;
-  check(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
-  check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
-  CUmodule module;
-  check(cuModuleLoadData(&module, cubin.data()), "cuModuleLoadData");
-  CUdeviceptr inputs, outputs;
-  check(cuMemAlloc(&inputs, 16 << 20), "cuMemAlloc");
-  check(cuMemAlloc(&outputs, 16 << 20), "cuMemAlloc");
-  std::ofstream out(results_path, std::ios::binary);
-  for (size_t n = 0; n < cases.size(); ++n) {
-    const Case& c = cases[n];
-    const std::vector<uint32_t> words = operands_of(c);
-    std::vector<uint32_t> got(result_words(c));
-    CUfunction f;
-    check(cuModuleGetFunction(&f, module, kernel_name(n).c_str()), c.name);
-    check(cuMemcpyHtoD(inputs, words.data(), words.size() * 4), "copy");
-    check(cuMemsetD8(outputs, 0, got.size() * 4), "memset");
-    void* args[] = {&inputs, &outputs};
-    check(cuLaunchKernel(f, kCtas, 1, 1, unsigned(c.threads), 1, 1, 0, nullptr, args, nullptr), c.name);
-    check(cuCtxSynchronize(), c.name);
-    check(cuMemcpyDtoH(got.data(), outputs, got.size() * 4), "copy");
-    out.write(reinterpret_cast<const char*>(got.data()), std::streamsize(got.size() * 4));
-  }
-  std::printf("%zu cases, %d CTAs each\n", cases.size(), kCtas);
-  return out.good() ? 0 : 1;
+std::vector<std::string> read(const std::string& path) {
+  std::vector<std::string> out;
+  for (const Golden::Results& r : read_golden(path).cases) out.push_back(r.bytes());
+  return out;
+}
+
+void write(const std::string& path, const std::vector<std::string>& results) {
+  const Platform p = platform();
+  write_golden(path, results,
+               {{"device", p.device}, {"driver", p.driver}, {"date", p.date}, {"assembler", "the driver's"}});
 }
 
 }  // namespace
+}  // namespace conformance::warp
 
-int main(int argc, char** argv) try {
-  if (argc >= 2 && !std::strcmp(argv[1], "--ptx")) {
-    std::fputs(module_text(all_cases(), 0, all_cases().size(), argc > 2 ? argv[2] : "sm_90a").c_str(), stdout);
-    return 0;
-  }
-  if (argc != 3) return std::fprintf(stderr, "run_on_gpu CUBIN RESULTS | --ptx [TARGET]\n"), 2;
-  return run(argv[1], argv[2]);
-} catch (const std::exception& e) {
-  std::fprintf(stderr, "%s\n", e.what());
-  return 1;
+int main(int argc, char** argv) {
+  namespace w = conformance::warp;
+  return conformance::gpu_suite_main(
+      {"mma_sync", w::all_cases().size(), [](size_t i) { return w::all_cases()[i].name; }, w::run, w::read, w::write},
+      argc, argv);
 }

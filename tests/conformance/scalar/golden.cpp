@@ -43,19 +43,25 @@ std::string fingerprint(const std::vector<Case>& cases) {
   return s.str();
 }
 
-void write_golden(const std::string& path, const std::vector<Case>& cases, const std::string& results,
+std::string Golden::Results::bytes() const {
+  std::string out(reinterpret_cast<const char*>(words.data()), words.size() * 8);
+  return out.append(reinterpret_cast<const char*>(hashes.data()), hashes.size() * 8);
+}
+
+Golden::Results kept_of(const Case& c, const std::vector<uint64_t>& words) {
+  Golden::Results r;
+  r.words.assign(words.begin(), words.begin() + std::ptrdiff_t(kKept * c.outputs()));
+  for (size_t t = 0; t < kTuples; t += kHashed)
+    r.hashes.push_back(hash(&words[t * c.outputs()], kHashed * c.outputs()));
+  return r;
+}
+
+void write_golden(const std::string& path, const std::vector<Case>& cases, const std::vector<std::string>& results,
                   const std::map<std::string, std::string>& header) {
   std::string text;
   for (const auto& [key, value] : header) text += key + ": " + value + "\n";
   text += "cases: " + fingerprint(cases) + "\n\n";
-  size_t at = 0;
-  for (const Case& c : cases) {
-    const size_t bytes = (kKept * c.outputs() + kTuples / kHashed) * 8;
-    if (at + bytes > results.size()) throw std::runtime_error("the results are shorter than the cases need");
-    text += transposed(results.substr(at, bytes), false);
-    at += bytes;
-  }
-  if (at != results.size()) throw std::runtime_error("the results are longer than the cases need");
+  for (const std::string& r : results) text += transposed(r, false);
   std::string packed(ZSTD_compressBound(text.size()), '\0');
   const size_t size = ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 22);
   if (ZSTD_isError(size)) throw std::runtime_error(ZSTD_getErrorName(size));
@@ -82,7 +88,7 @@ Golden read_golden(const std::string& path, const std::vector<Case>& cases) {
     g.header[line.substr(0, colon)] = line.substr(colon + 2);
   }
   if (g.header["cases"] != fingerprint(cases))
-    throw std::runtime_error(path + " was made from other cases (" + g.header["cases"] + "); run run_on_gpu again");
+    throw std::runtime_error(path + " was made from other cases (" + g.header["cases"] + "); make it again with --write");
   for (const Case& c : cases) {
     const size_t words = kKept * c.outputs(), hashes = kTuples / kHashed, bytes = (words + hashes) * 8;
     const std::string raw = transposed(text.substr(at, bytes), true);
