@@ -98,21 +98,23 @@ std::optional<FieldProblem> check_wgmma(const MatrixDescriptor& d) {
 // the base offset is taken off: confirmed on an H200 for all modes that wgmma has; the 32-byte-atom mode is CuTe's
 // Swizzle<2,5,2>.
 uint32_t OperandLayout::swizzled(uint32_t address) const {
-  const uint32_t row = (address >> 7) - descriptor.base_offset;
-  switch (descriptor.swizzle) {
-    case SwizzleMode::none: break;
-    case SwizzleMode::b32: address ^= (row & 1) << 4; break;
-    case SwizzleMode::b64: address ^= (row & 3) << 4; break;
-    case SwizzleMode::b128: address ^= (row & 7) << 4; break;
-    case SwizzleMode::b128_atom32: address ^= (row & 3) << 5; break;
-  }
-  return address & 0x3ffff;
+  // Bits of the 128-byte row's number, and where they are exclusive-ored into the address.
+  static constexpr uint32_t kRowBits[] = {0, 1, 3, 7, 3}, kPlace[] = {4, 4, 4, 4, 5};
+  const uint32_t row = (address >> 7) - descriptor.base_offset, mode = uint32_t(descriptor.swizzle);
+  return (address ^ (row & kRowBits[mode]) << kPlace[mode]) & 0x3ffff;
 }
 
 uint32_t OperandLayout::k_major_chunk(uint32_t row, uint32_t chunk) const {
   const bool plain = descriptor.swizzle == SwizzleMode::none;
   return swizzled(descriptor.start + row % 8 * span_of(descriptor.swizzle) + row / 8 * descriptor.stride +
                   chunk * (plain ? descriptor.leading : 16));
+}
+
+void OperandLayout::k_major_chunks(uint32_t row, uint32_t chunk, uint32_t (&offsets)[8]) const {
+  const bool plain = descriptor.swizzle == SwizzleMode::none;
+  const uint32_t span = span_of(descriptor.swizzle);
+  const uint32_t first = descriptor.start + row / 8 * descriptor.stride + chunk * (plain ? descriptor.leading : 16);
+  for (uint32_t i = 0; i < 8; ++i) offsets[i] = swizzled(first + i * span);
 }
 
 uint32_t OperandLayout::mn_major_chunk(uint32_t chunk, uint32_t k) const {

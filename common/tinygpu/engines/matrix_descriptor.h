@@ -54,6 +54,8 @@ struct OperandLayout {
 
   /// Offset in the shared window of the 16-byte chunk `chunk` (along K) of `row`; K-major only.
   uint32_t k_major_chunk(uint32_t row, uint32_t chunk) const;
+  /// The same of eight rows from `row`, a multiple of eight.
+  void k_major_chunks(uint32_t row, uint32_t chunk, uint32_t (&offsets)[8]) const;
   /// Offset of the 16 bytes that hold rows `chunk` * 16/element_bytes … of column `k`; MN-major only.
   uint32_t mn_major_chunk(uint32_t chunk, uint32_t k) const;
   /// Offset of the element's first byte.

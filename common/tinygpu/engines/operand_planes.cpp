@@ -45,10 +45,11 @@ int64_t gather_k_major(Cta& cta, const OperandLayout& layout, uint32_t rows, Ope
   for (uint32_t row = 0; row < rows; row += 8)
     for (uint32_t chunk = 0; chunk < 2; ++chunk) {
       const uint8_t* from[8];
+      uint32_t offsets[8];
+      layout.k_major_chunks(row, chunk, offsets);
       for (uint32_t i = 0; i < 8; ++i) {
-        const uint32_t offset = layout.k_major_chunk(row + i, chunk);
-        from[i] = cta.shared_at(offset, 16);
-        if (!from[i]) return offset;
+        from[i] = cta.shared_at(offsets[i], 16);
+        if (!from[i]) return offsets[i];
       }
       if (layout.element_bytes == 2) {
         transpose_8x8(from, reinterpret_cast<uint16_t*>(out.bytes) + chunk * 8 * kPlane + row);
