@@ -1,6 +1,7 @@
 // What every probe shares. A probe is a Google Benchmark program whose time is not the host's: kernels measure
 // themselves with clock64, and the benchmark reports that as manual time and as the counter `cycles`. It runs unchanged
-// on silicon and on tinygpu; on silicon add --benchmark_repetitions=20, one run of a kernel is one sample.
+// on silicon and on tinygpu; one run of a kernel is one sample, so on silicon add --benchmark_repetitions=4, and run it
+// several times, as scripts/hardware does.
 #pragma once
 #include <benchmark/benchmark.h>
 
