@@ -3,24 +3,33 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 
 namespace gen5::harness {
 namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
+/// "chapters/05_mma/main.cu:17". A compiler cache may have put the way up from the build folder before it.
+std::string place(const char* file, int line) {
+  std::filesystem::path path;
+  for (const auto& part : std::filesystem::path(file).lexically_normal())
+    if (part != "..") path /= part;
+  return fmt::format("{}:{}", path.string(), line);
+}
+
 }  // namespace
 
 void check(cudaError_t error, const char* expression, const char* file, int line) {
   if (error == cudaSuccess) return;
-  throw CudaError(fmt::format("{}: {} ({}:{})", expression, cudaGetErrorString(error), file, line), error);
+  throw CudaError(fmt::format("{}: {} ({})", expression, cudaGetErrorString(error), place(file, line)), error);
 }
 
 void check(CUresult error, const char* expression, const char* file, int line) {
   if (error == CUDA_SUCCESS) return;
   const char* text = nullptr;
   reinterpret_cast<decltype(&cuGetErrorString)>(driver_function("cuGetErrorString"))(error, &text);
-  throw CudaError(fmt::format("{}: {} ({}:{})", expression, text ? text : "unknown error", file, line),
+  throw CudaError(fmt::format("{}: {} ({})", expression, text ? text : "unknown error", place(file, line)),
                   cudaErrorUnknown);
 }
 

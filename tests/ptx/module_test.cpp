@@ -116,8 +116,9 @@ TEST(Module, SkipsDebugSectionsAndKeepsFiles) {
                          ".section .debug_abbrev\n{\n.b8 1\n.b8 17 // }\n.b8 \"}\"\n}\n"
                          ".section .debug_info { $L_begin: .b32 $L_end-$L_begin .b64 k }\n"
                          ".visible .entry k() { .loc 2 17 5\n ret; }\n"
-                         ".file 1 \"a.cu\"\n.file 2 \"b.cuh\", 123, 456\n");
+                         ".file 1 \"/home/me/build/../src/./a.cu\"\n.file 2 \"b.cuh\", 123, 456\n");
   ASSERT_EQ(m.files.size(), 3u);
+  EXPECT_EQ(m.files[1], "/home/me/src/a.cu");
   EXPECT_EQ(m.files[2], "b.cuh");
   EXPECT_EQ(m.functions.at(0)->body.at(0).source.file, 2u);
   EXPECT_EQ(m.functions.at(0)->body.at(0).source.line, 17u);

@@ -1,6 +1,8 @@
 // Module scope: directives, and what holds the parser together.
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "common/tinygpu/ptx/form_check.h"
 #include "common/tinygpu/ptx/parser_impl.h"
 
@@ -253,10 +255,11 @@ void Parser::target() {
 void Parser::file() {
   next();
   const uint64_t index = expect_count("the file number", kMostFiles);
-  std::string name = expect_string("a file name");
+  const std::string name = expect_string("a file name");
   while (accept(',')) expect_count("the time stamp or size", INT64_MAX);
   if (m_.files.size() <= index) m_.files.resize(index + 1);
-  m_.files[index] = std::move(name);
+  // A compiler cache may have made the path relative to the build folder, up and down again.
+  m_.files[index] = std::filesystem::path(name).lexically_normal().string();
 }
 
 void Parser::section() {
