@@ -17,6 +17,31 @@ constexpr uint64_t kStuckLimit = 200;
 // Polls without any effect in between: a spin that nothing will end, provided the poller does little else.
 constexpr uint64_t kPollLimit = 100000;
 constexpr uint64_t kInstructionsPerPoll = 64;
+// So many instructions that break the same rule are shown in a launch; of the others, how many they are.
+constexpr std::ptrdiff_t kShownOfAKind = 3;
+
+void show(const RunOptions& options, const Diagnosis& d) {
+  if (options.on_diagnosis)
+    options.on_diagnosis(d);
+  else
+    std::fputs(d.render().c_str(), stderr);
+}
+
+/// Says of each kind how many were not shown.
+void show_rest(const RunOptions& options, const std::set<std::pair<std::string, const void*>>& reported,
+               const std::string& kernel) {
+  for (auto first = reported.begin(), next = first; first != reported.end(); first = next) {
+    next = std::find_if(first, reported.end(), [&](const auto& r) { return r.first != first->first; });
+    const auto count = std::distance(first, next);
+    if (count <= kShownOfAKind) continue;
+    Diagnosis d;
+    d.code = first->first;
+    d.severity = Severity::note;
+    d.message = fmt::format("… and {} more of this kind, at other instructions", count - kShownOfAKind);
+    d.where.kernel = kernel;
+    show(options, d);
+  }
+}
 
 std::string describe(const Warp& w, const Group& g) {
   const BlockReason& r = g.reason;
@@ -101,10 +126,8 @@ void Launch::fill(uint64_t now) {
 void Launch::report(const Diagnosis& d, const void* site) {
   std::lock_guard lock(report_mutex_);
   if (!reported_.insert({d.code, site}).second) return;
-  if (options.on_diagnosis)
-    options.on_diagnosis(d);
-  else
-    std::fputs(d.render().c_str(), stderr);
+  const auto of_kind = [&](const auto& r) { return r.first == d.code; };
+  if (std::count_if(reported_.begin(), reported_.end(), of_kind) <= kShownOfAKind) show(options, d);
 }
 
 void Launch::serial_phase() {
@@ -227,6 +250,9 @@ void Launch::check_stuck() {
 }
 
 LaunchStats Launch::run() {
+  // Told when the run is over, however it ends.
+  const std::unique_ptr<Launch, void (*)(Launch*)> at_end(
+      this, [](Launch* l) { show_rest(l->options, l->reported_, l->config.kernel->name); });
   const int threads = options.threads > 0 ? options.threads : int(std::thread::hardware_concurrency());
   tbb::task_arena arena(std::max(1, threads));
   fill(start_time);
