@@ -287,21 +287,24 @@ void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std:
 }
 
 template <class Read, class Write>
-void BulkEngine::store(Warp& w, int lane, uint64_t read_at, bool serial, Read&& read, Write&& write) {
+void BulkEngine::store(Warp& w, uint32_t lanes, uint64_t read_at, bool serial, Read&& read, Write&& write) {
   Domain& domain = w.domain();
   Warp* const warp = &w;
-  const auto group = BulkGroups::of(w).open(lane);
-  ++group->reads;
-  ++group->writes;
+  std::vector<std::shared_ptr<BulkGroups::Group>> groups;
+  for (uint32_t m = lanes; m; m &= m - 1) {
+    groups.push_back(BulkGroups::of(w).open(__builtin_ctz(m)));
+    ++groups.back()->reads;
+    ++groups.back()->writes;
+  }
   const uint64_t channel = domain.events.new_channel();
   const uint32_t visible = visible_latency_;
   domain.events.schedule(read_at, channel, [=, &domain](uint64_t now) {
     const auto data = std::make_shared<std::vector<uint8_t>>(read());
-    --group->reads;
+    for (const auto& group : groups) --group->reads;
     wake_waiters(*warp, now);
     const auto finish = [=](uint64_t then) {
       write(*data);
-      --group->writes;
+      for (const auto& group : groups) --group->writes;
       wake_waiters(*warp, then);
     };
     if (serial)
@@ -320,8 +323,9 @@ void BulkEngine::in_serial(Domain& domain, uint64_t when, uint64_t channel, std:
   });
 }
 
-void BulkEngine::tensor_store(Warp& w, int lane, const TensorBox& box, uint32_t offset,
+void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uint32_t offset,
                               const ReduceOperation* operation) {
+  const int lane = __builtin_ctz(lanes);
   const uint64_t bytes = box.transfer_bytes();
   const bool reduces = operation != nullptr;
   const uint64_t through = occupy(std::max(w.time(), fetched_at_), store_cycles(box, reduces));
@@ -335,7 +339,7 @@ void BulkEngine::tensor_store(Warp& w, int lane, const TensorBox& box, uint32_t 
   check_told(w, lane, box, offset);
   const uint32_t flight = source_issued(*cta, offset, extent_of(box, offset), who);
   store(
-      w, lane, read, reduces,
+      w, lanes, read, reduces,
       [=] {
         source_read(*cta, flight);
         return b->gather_shared(*cta, offset, who);
@@ -387,8 +391,9 @@ void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t byte
   });
 }
 
-void BulkEngine::bulk_store(Warp& w, int lane, uint64_t to, uint32_t from, uint32_t bytes, uint32_t byte_mask,
+void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from, uint32_t bytes, uint32_t byte_mask,
                             const ReduceOperation* operation, ReduceType type) {
+  const int lane = __builtin_ctz(lanes);
   const bool reduces = operation != nullptr;
   const uint64_t first = uint64_t(first_piece_ * store_cycles(std::min(bytes, 128u), reduces));
   const uint64_t read =
@@ -399,7 +404,7 @@ void BulkEngine::bulk_store(Warp& w, int lane, uint64_t to, uint32_t from, uint3
   check_told(w, lane, from, bytes);
   const uint32_t flight = source_issued(*cta, from, {bytes, true}, who);
   store(
-      w, lane, read, reduces,
+      w, lanes, read, reduces,
       [=] {
         source_read(*cta, flight);
         if (!bytes) return std::vector<uint8_t>();

@@ -73,8 +73,9 @@ class BulkEngine final : public SmUnit {
   // ------------------------------------------------------------------------------------------------------
   /// Shared memory ← a box, in each of `landings`.
   void tensor_load(Warp& w, int lane, const TensorBox& box, const std::vector<Landing>& landings, bool multicast);
-  /// A box ← shared memory of the warp's CTA; `operation` null: a store.
-  void tensor_store(Warp& w, int lane, const TensorBox& box, uint32_t offset, const ReduceOperation* operation);
+  /// A box ← shared memory of the warp's CTA; `operation` null: a store. All of `lanes` have it in their bulk groups;
+  /// the first is named where something is wrong.
+  void tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uint32_t offset, const ReduceOperation* operation);
   /// Shared memory ← global memory.
   void bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, const std::vector<Landing>& landings,
                  bool multicast);
@@ -82,7 +83,7 @@ class BulkEngine final : public SmUnit {
   void bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t bytes, const Landing& to,
                        const ReduceOperation* operation, ReduceType type);
   /// Global memory ← shared memory, copied (bytes that `byte_mask` names of every 16) or reduced.
-  void bulk_store(Warp& w, int lane, uint64_t to, uint32_t from, uint32_t bytes, uint32_t byte_mask,
+  void bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from, uint32_t bytes, uint32_t byte_mask,
                   const ReduceOperation* operation, ReduceType type);
   /// Makes `effect(now)` happen in global memory's serial phase, at or after `when`.
   static void in_serial(Domain& domain, uint64_t when, uint64_t channel, std::function<void(uint64_t)> effect);
@@ -121,7 +122,7 @@ class BulkEngine final : public SmUnit {
   static uint32_t source_issued(Cta& cta, uint32_t offset, Extent extent, const Origin& who);
   static void source_read(Cta& cta, uint32_t number);
   template <class Read, class Write>
-  void store(Warp& w, int lane, uint64_t read_at, bool serial, Read&& read, Write&& write);
+  void store(Warp& w, uint32_t lanes, uint64_t read_at, bool serial, Read&& read, Write&& write);
 
   bool loaded_ = false;
   double rows_per_cycle_ = 1, bytes_per_cycle_ = 1, store_bytes_per_cycle_ = 1, reduce_bytes_per_cycle_ = 1;

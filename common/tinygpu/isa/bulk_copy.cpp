@@ -60,15 +60,23 @@ void exec_to_cluster(Warp& w, const Op& op) {
 
 void exec_store(Warp& w, const Op& op) {
   BulkEngine& engine = BulkEngine::of(w);
-  for_lanes(w.exec(), [&](int lane) {
+  const bool reduces = op.aux & kReduce;
+  const auto same = [&](int a, int b) {
+    for (const uint32_t* address : {op.list + kDestination, op.list + kSource})
+      if (address_at(w, address, a) != address_at(w, address, b)) return false;
+    return w.at<uint32_t>(op.b)[a] == w.at<uint32_t>(op.b)[b] &&
+           (op.c == kNoSlot || w.at<uint16_t>(op.c)[a] == w.at<uint16_t>(op.c)[b]);
+  };
+  for_stores(w.exec(), reduces, same, [&](uint32_t lanes) {
+    const int lane = __builtin_ctz(lanes);
     const uint32_t bytes = checked_bytes(w, op, lane);
     const uint64_t to = global_address(w, op.list + kDestination, lane);
     const uint32_t from = own_offset(w, shared_address_at(w, op.list + kSource, lane, "a bulk copy's source"), lane,
                                      "a bulk copy's source");
     const uint32_t byte_mask = op.c == kNoSlot ? 0xffff : w.at<uint16_t>(op.c)[lane];
-    charge_issue(w, op, op.aux & kReduce ? engine.issue_bulk_reduce : engine.issue_bulk_store);
+    charge_issue(w, op, reduces ? engine.issue_bulk_reduce : engine.issue_bulk_store);
     const ReduceOperation operation = operation_of(op);
-    engine.bulk_store(w, lane, to, from, bytes, byte_mask, op.aux & kReduce ? &operation : nullptr, type_of(op));
+    engine.bulk_store(w, lanes, to, from, bytes, byte_mask, reduces ? &operation : nullptr, type_of(op));
   });
 }
 

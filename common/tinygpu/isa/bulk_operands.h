@@ -91,6 +91,24 @@ inline std::vector<BulkEngine::Landing> landings_of(Warp& w, const Op& op, int l
   return out;
 }
 
+/// Calls `copy(lanes)` for every store to global memory that the executing lanes make. Lanes with the same operands
+/// make one together: ptxas lets a value of R2UR serve all lanes that have it, and stores write the same bytes to the
+/// same place as often as one likes. Reductions do not, each lane makes its own (ptxas has them behind ELECT, as
+/// loads).
+template <class Same, class Copy>
+void for_stores(uint32_t lanes, bool reduces, Same&& same, Copy&& copy) {
+  while (lanes) {
+    const uint32_t others = lanes & (lanes - 1), first = lanes ^ others;
+    uint32_t together = first;
+    if (!reduces)
+      for_lanes(others, [&](int i) {
+        if (same(__builtin_ctz(first), i)) together |= 1u << i;
+      });
+    copy(together);
+    lanes &= ~together;
+  }
+}
+
 /// A shared::cta source operand: offset in the warp's own CTA.
 inline uint32_t own_offset(Warp& w, uint32_t address, int lane, const char* what) {
   uint32_t offset = 0;

@@ -99,8 +99,16 @@ void exec_load(Warp& w, const Op& op) {
 
 void exec_store(Warp& w, const Op& op) {
   BulkEngine& engine = BulkEngine::of(w);
-  for_lanes(w.exec(), [&](int lane) {
-    const bool reduces = op.aux & kReduce;
+  const bool reduces = op.aux & kReduce;
+  const auto same = [&](int a, int b) {
+    for (const uint32_t* address : {op.list + kMap, op.list + kShared})
+      if (address_at(w, address, a) != address_at(w, address, b)) return false;
+    for (uint32_t i = 0; i < coordinates_of(op); ++i)
+      if (w.at<int32_t>(op.list[kSlots + i])[a] != w.at<int32_t>(op.list[kSlots + i])[b]) return false;
+    return true;
+  };
+  for_stores(w.exec(), reduces, same, [&](uint32_t lanes) {
+    const int lane = __builtin_ctz(lanes);
     const TensorBox box = box_of(w, op, lane, reduces ? "a tensor reduction" : "a tensor store");
     const uint32_t from = own_offset(w, shared_address_at(w, op.list + kShared, lane, "a tensor store's source"), lane,
                                      "a tensor store's source");
@@ -136,7 +144,7 @@ void exec_store(Warp& w, const Op& op) {
                 lane);
     }
     charge_issue(w, op, reduces ? engine.issue_reduce : engine.issue_store);
-    engine.tensor_store(w, lane, box, from, reduces ? &operation : nullptr);
+    engine.tensor_store(w, lanes, box, from, reduces ? &operation : nullptr);
   });
 }
 
