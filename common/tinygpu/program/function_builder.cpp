@@ -372,7 +372,6 @@ void FunctionBuilder::decode_all(Services& s, bool record) {
       op_uses_.push_back(inj.uses);
       op_defs_.push_back(inj.defs);
     }
-    if (!s.targets.empty()) op.flags |= 0;
     f_.ops.push_back(op);
     op_uses_.push_back(s.uses);
     op_defs_.push_back(s.defs);
