@@ -131,6 +131,32 @@ TEST(Wgmma, OperandsOutsideSharedMemoryAreNamed) {
   EXPECT_THAT(d.message, HasSubstr("B of wgmma.mma_async"));
 }
 
+TEST(Wgmma, OperandsThatOrdinaryStoresWroteNeedAProxyFence) {
+  const std::string mma = std::string(kFence) + kMma + kCommit + kWait;
+  std::string unfenced = kernel(mma);
+  const std::string fence = "fence.proxy.async.shared::cta;";
+  unfenced.replace(unfenced.find(fence), fence.size(), "fence.acq_rel.cta;");
+  RunPtx r(unfenced, hopper_machine());
+  EXPECT_THAT(run(r), ::testing::Each(16.0f)) << "the model itself has no stale copies";
+  ASSERT_EQ(r.reports.size(), 1u);
+  EXPECT_EQ(r.reports[0].code, "proxy-fence-missing");
+  EXPECT_EQ(r.reports[0].severity, Severity::error);
+  EXPECT_THAT(r.reports[0].message, HasSubstr("A of wgmma.mma_async reads shared offset 0x400, which ordinary stores "
+                                              "have written and no fence.proxy.async has handed to the async proxy"));
+  EXPECT_THAT(r.reports[0].where.ptx_text, HasSubstr("wgmma.mma_async"));
+  // Rows 0 to 7 of B alone, K-major as above and MN-major: 128 bytes 512 behind A's 1024.
+  for (const char* major : {"0, 0", "0, 1"}) {
+    std::string store = kMma;
+    store.replace(store.rfind("0, 0"), 4, major);
+    RunPtx b(kernel("mov.b64 %rd6, 96; add.s64 %rd2, %rd2, %rd6;\n st.shared.u32 [%r1+1540], %r2;\nbar.sync 0;\n" +
+                    std::string(kFence) + store + kCommit + kWait),
+             hopper_machine());
+    run(b);
+    ASSERT_EQ(b.reports.size(), 1u) << major;
+    EXPECT_THAT(b.reports[0].message, HasSubstr("B of wgmma.mma_async reads shared offset 0xa00")) << major;
+  }
+}
+
 TEST(Wgmma, OneWarpAloneWaitsForever) {
   // Only warp 0 issues: a warpgroup's operation never starts.
   RunPtx r(

@@ -27,7 +27,7 @@ void check_told(Warp& w, int lane, uint32_t offset, uint32_t bytes) {
   const SharedWatch* watch = SharedWatch::find(w.cta());
   if (!watch || !watch->any_untold() || !w.cta().shared_at(offset, bytes)) return;
   for (uint32_t i = 0; i < bytes; i += 16)
-    if (watch->untold(offset + i)) return SharedWatch::report_untold(w, offset + i, lane);
+    if (watch->untold(offset + i)) return SharedWatch::report_untold(origin_of(w, lane), "this copy", offset + i);
 }
 
 void check_told(Warp& w, int lane, const TensorBox& box, uint32_t offset) {
@@ -38,7 +38,7 @@ void check_told(Warp& w, int lane, const TensorBox& box, uint32_t offset) {
   for (uint32_t r = 0; r < rows; ++r)
     for (uint32_t i = 0; i < bytes; i += 16) {
       const uint32_t at = box.map.place(offset + r * pitch + i);
-      if (watch->untold(at)) return SharedWatch::report_untold(w, at, lane);
+      if (watch->untold(at)) return SharedWatch::report_untold(origin_of(w, lane), "this copy", at);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/tinygpu/machine/shared_watch.h"
 #include "common/tinygpu/numerics/mma_kernel.h"
 
 namespace tinygpu {
@@ -83,6 +84,27 @@ int64_t gather_mn_major(Cta& cta, const OperandLayout& layout, uint32_t rows, Op
 
 int64_t gather(Cta& cta, const OperandLayout& layout, uint32_t rows, OperandPlanes& out) {
   return layout.mn_major ? gather_mn_major(cta, layout, rows, out) : gather_k_major(cta, layout, rows, out);
+}
+
+int64_t untold(Cta& cta, const OperandLayout& layout, uint32_t rows) {
+  const SharedWatch* watch = SharedWatch::find(cta);
+  if (!watch || !watch->any_untold()) return -1;
+  const auto at = [&](uint32_t offset) { return cta.shared_at(offset, 16) && watch->untold(offset); };
+  if (layout.mn_major) {
+    const uint32_t per_chunk = 16 / layout.element_bytes;
+    for (uint32_t k = 0; k < 32 / layout.element_bytes; ++k)
+      for (uint32_t row = 0; row < rows; row += per_chunk)
+        if (const uint32_t offset = layout.mn_major_chunk(row / per_chunk, k); at(offset)) return offset;
+    return -1;
+  }
+  for (uint32_t row = 0; row < rows; row += 8)
+    for (uint32_t chunk = 0; chunk < 2; ++chunk) {
+      uint32_t offsets[8];
+      layout.k_major_chunks(row, chunk, offsets);
+      for (const uint32_t offset : offsets)
+        if (at(offset)) return offset;
+    }
+  return -1;
 }
 
 void gather(const TensorMemory& memory, const uint32_t* lanes, uint32_t column, uint32_t rows, uint32_t element_bytes,

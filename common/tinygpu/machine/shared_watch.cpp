@@ -95,15 +95,14 @@ bool SharedWatch::any_untold() const {
   return false;
 }
 
-void SharedWatch::report_untold(Warp& w, uint32_t offset, int lane) {
-  w.report(
+void SharedWatch::report_untold(const Origin& who, const char* reader, uint32_t offset) {
+  who.report(
       Severity::error, "proxy-fence-missing",
-      fmt::format("this copy reads shared offset {:#x}, which ordinary stores have written and no fence.proxy.async "
+      fmt::format("{} reads shared offset {:#x}, which ordinary stores have written and no fence.proxy.async "
                   "has handed to the async proxy since: it may read what lay there before",
-                  offset),
-      "run fence.proxy.async.shared::cta in every storing thread, between its stores and the barrier behind which one "
-      "thread issues the copy (or in that thread, behind the barrier)",
-      lane);
+                  reader, offset),
+      "run fence.proxy.async.shared::cta in every storing thread, between its stores and the barrier behind which the "
+      "reader is issued (or in the thread that issues it, behind the barrier)");
 }
 
 }  // namespace tinygpu

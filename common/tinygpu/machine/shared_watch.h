@@ -1,6 +1,6 @@
-// What ordinary accesses to a CTA's shared memory must not meet: copies in flight, and, for a copy that reads it,
-// ordinary stores that no fence.proxy.async has handed to the async proxy (PTX ISA 8.6, 9.7.13.4). Everything found
-// here is wrong in every schedule; not everything that is wrong is found.
+// What ordinary accesses to a CTA's shared memory must not meet: copies in flight, and, for a copy or an MMA that
+// reads it, ordinary stores that no fence.proxy.async has handed to the async proxy (PTX ISA 8.6, 9.7.13.4). Everything
+// found here is wrong in every schedule; not everything that is wrong is found.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -19,8 +19,8 @@ class SharedWatch {
   static SharedWatch& of(Cta& cta);
   static SharedWatch* find(Cta& cta) { return static_cast<SharedWatch*>(cta.family_state[kSlot].get()); }
 
-  /// Some loaded program has copies that read shared memory: stores are followed in CTAs that make their first from now
-  /// on. Programs without such copies, the most, do not pay for it.
+  /// Some loaded program has copies or MMAs that read shared memory: stores are followed in CTAs that make their first
+  /// from now on. Programs without, the most, do not pay for it.
   static void follow_stores() { follows_.store(true, std::memory_order_relaxed); }
   /// The watch for a store, made on first use.
   static SharedWatch& for_store(Cta& cta) {
@@ -83,8 +83,8 @@ class SharedWatch {
     const uint32_t mark = marks_[offset / kGrain];
     return mark && !told(mark >> kWarpBits, mark & (kWarps - 1));
   }
-  /// Reports a copy's source of which the 16 bytes at `offset` are untold.
-  static void report_untold(Warp& w, uint32_t offset, int lane);
+  /// Reports that `reader` ("this copy") finds the 16 bytes at `offset` untold.
+  static void report_untold(const Origin& who, const char* reader, uint32_t offset);
 
  private:
   static constexpr uint32_t kGrain = 16;  // what bulk copies move
