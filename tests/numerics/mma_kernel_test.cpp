@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
+#include <algorithm>
+#include <cstring>
+#include <iostream>
 #include <random>
 
 namespace gen5::test {
@@ -22,8 +24,30 @@ class Random {
   std::mt19937 engine_;
 };
 
-enum class Data { normal, bits, gaps, cancel, sparse, subnormal, extreme, zero_rows };
-const char* const kDataNames[] = {"normal", "bits", "gaps", "cancel", "sparse", "subnormal", "extreme", "zero_rows"};
+// From `edges` on: around what the fixed point holds. edges: products that the window cuts, in every place of it and by
+// one unit; heavy: sums of products near 2^31 units; one_hot: outputs without a product; far: elements 62 to 65 powers
+// of two below the largest; top and bottom: windows near the largest and the least; special_c: infinite, NaN and huge C
+// beside products of the other sign.
+enum class Data {
+  normal,
+  bits,
+  gaps,
+  cancel,
+  sparse,
+  subnormal,
+  extreme,
+  zero_rows,
+  edges,
+  heavy,
+  one_hot,
+  far,
+  top,
+  bottom,
+  special_c
+};
+const char* const kDataNames[] = {"normal",    "bits",    "gaps",      "cancel", "sparse",
+                                  "subnormal", "extreme", "zero_rows", "edges",  "heavy",
+                                  "one_hot",   "far",     "top",       "bottom", "special_c"};
 
 struct TileKind {
   Format a, b;
@@ -74,6 +98,14 @@ class Tile {
     const uint32_t fraction = random() & ((1u << m) - 1), sign = random() & 1;
     const auto make = [&](uint32_t field) { return (sign << (e + m) | field << m | fraction) << shift; };
     const uint32_t bias = uint32_t(i.bias), all = (1u << e) - 1;
+    // ±2^raw times a significand of few bits, of nearly 2, or any; as near to it as the format comes.
+    const auto at = [&](int raw) {
+      const uint32_t ones = (1u << m) - 1, least = f == Format::tf32 ? 1u << 13 : 1;
+      const uint32_t fractions[] = {0, least, ones, ones - least, 1u << (m - 1), fraction, fraction, fraction};
+      const int field = std::clamp(raw + i.bias, 0, int(all) - 1);
+      return sign << (e + m) | uint32_t(field) << m | fractions[random() % 8];
+    };
+    const auto pick = [&](std::initializer_list<int> raws) { return at(raws.begin()[random() % raws.size()]); };
     switch (setup_.data) {
       case Data::normal: return make(bias - std::min<uint32_t>(__builtin_clz(random() | 1), 8));
       case Data::bits: return make(random() & all);
@@ -83,20 +115,45 @@ class Tile {
       case Data::subnormal: return random() % 2 ? make(0) : make(bias - random() % 8);
       case Data::extreme: return make(random() % 2 ? all - random() % 3 : 1 + random() % 3);
       case Data::zero_rows: return make(bias);
+      case Data::edges: return at(random() % 4 ? -int(random() % 20) : 0);
+      case Data::heavy:
+        return (random() % 64 ? 0 : sign << (e + m)) | bias << m | (((1u << m) - 1) ^ (random() % 16 == 0));
+      case Data::one_hot: return random() % 16 ? sign << (e + m) : at(0);
+      case Data::far: return random() % 8 ? pick({-62, -63, -64, -65}) : at(-int(random() % 3));
+      case Data::top: return pick({57, 59, 60, 61, 62, 62}) & ~(random() % 32 ? 1u << (e + m) : 0);
+      case Data::bottom: return random() % 4 ? pick({-49, -50, -51, -52, -53}) : sign << (e + m);
+      case Data::special_c: return pick({0, 0, 0, -1}) | (random() % 8 ? 0 : sign << (e + m));
     }
     return 0;
   }
 
   uint32_t accumulator(Random& random) const {
-    if (setup_.half)
-      return setup_.data == Data::bits ? random() & 0xffff : (random() & 0x83ff) | (10 + random() % 8) << 10;
     const uint32_t r = random();
+    if (setup_.half) {
+      switch (setup_.data) {
+        case Data::bits: return r & 0xffff;
+        case Data::one_hot: return random() % 2 ? r & 0x8000 : r & 0x83ff;
+        case Data::special_c: return random() % 4 ? 0x7c00 | (r & 0x8000) | (random() % 3 == 0) : r & 0xffff;
+        default: return (r & 0x83ff) | (10 + random() % 8) << 10;
+      }
+    }
+    const auto field = [&](uint32_t least, uint32_t count) {
+      return (r & 0x807fffff) | (least + random() % count) << 23;
+    };
     switch (setup_.data) {
       case Data::bits: return r;
-      case Data::gaps: return (r & 0x807fffff) | (90 + random() % 80) << 23;
-      case Data::sparse: return random() % 3 ? r & 0x80000000 : (r & 0x807fffff) | 127u << 23;
-      case Data::subnormal: return random() % 2 ? r & 0x807fffff : (r & 0x807fffff) | (100 + random() % 30) << 23;
-      default: return (r & 0x807fffff) | (118 + random() % 12) << 23;
+      case Data::gaps: return field(90, 80);
+      case Data::sparse: return random() % 3 ? r & 0x80000000 : field(127, 1);
+      case Data::subnormal: return random() % 2 ? r & 0x807fffff : field(100, 30);
+      case Data::edges: return random() % 4 ? field(100, 32) : 0;
+      case Data::heavy: return field(127, 2) | (random() % 2 ? 0x7fffff : 0);
+      case Data::one_hot: return random() % 4 ? r & 0x80000000 : random() % 8 ? field(100, 30) : field(0, 40);
+      case Data::far: return random() % 2 ? r & 0x80000000 : field(0, 127);
+      case Data::top: return field(240, 15);
+      case Data::bottom: return random() % 2 ? r & 0x80000000 : field(0, 32);
+      case Data::special_c:
+        return random() % 8 ? field(244, 12) : random() % 2 ? 0x7f800000 | (r & 0x80000000) : field(128, 4);
+      default: return field(118, 12);
     }
   }
 
@@ -120,37 +177,43 @@ class Tile {
   MmaTile tile_;
 };
 
-class VectorKernel : public testing::TestWithParam<const char*> {};
-
-TEST_P(VectorKernel, HasTheBitsOfTheScalarModel) {
-  MmaTile nothing;
-  nothing.terms = 16;
-  if (!mma_at_level(GetParam(), nothing)) GTEST_SKIP() << "this CPU has no " << GetParam();
+void compare_with_scalar_model(const char* level) {
   Random random(12345);
   const TileKind kinds[] = {{Format::f16, Format::f16, false, {}},
                             {Format::bf16, Format::bf16, false, {}},
                             {Format::tf32, Format::tf32, false, {}},
                             {Format::f16, Format::bf16, false, {}},
                             {Format::f16, Format::f16, true, {}}};
-  for (int data = 0; data < 8; ++data)
+  for (size_t data = 0; data < std::size(kDataNames); ++data)
     for (TileKind s : kinds) {
       s.data = Data(data);
       for (int round = 0; round < 12; ++round) {
-        const uint32_t rows = round % 3 == 0 ? 64 : 128, columns = 8 * (1 + random() % (round % 4 ? 4 : 32));
+        const uint32_t rows = 16 * (round % 3 == 0 ? 4 : round % 4 == 1 ? 1 + random() % 7 : 8);
+        const uint32_t columns = 8 * (1 + random() % (round % 4 ? 4 : 32));
         const uint32_t terms = s.a == Format::tf32 ? 8 : 16;
         Tile t(random, s, rows, columns, terms);
-        const auto expected = t.run("scalar"), got = t.run(GetParam());
+        const auto expected = t.run("scalar"), got = t.run(level);
         size_t different = 0, first = 0;
         for (size_t i = 0; i < expected.size(); ++i)
           if (expected[i] != got[i] && different++ == 0) first = i;
-        ASSERT_EQ(different, 0u) << kDataNames[data] << ' ' << info(s.a).name << (s.half ? " half " : " ") << rows
-                                 << 'x' << columns << ": first at lane " << first % 128 << " column " << first / 128
-                                 << std::hex << " expected " << expected[first] << " got " << got[first];
+        ASSERT_EQ(different, 0u) << level << ' ' << kDataNames[data] << ' ' << info(s.a).name
+                                 << (s.half ? " half " : " ") << rows << 'x' << columns << ": first at lane "
+                                 << first % 128 << " column " << first / 128 << std::hex << " expected "
+                                 << expected[first] << " got " << got[first];
       }
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, VectorKernel, testing::Values("x86-64-v3", "x86-64-v4"));
+TEST(VectorKernel, HasTheBitsOfTheScalarModelAtEveryLevelOfThisCpu) {
+  for (const char* level : mma_levels()) {
+    if (!std::strcmp(level, "scalar")) continue;
+    const bool here = mma_has_level(level);
+    std::cout << level << (here ? ": compared\n" : ": this CPU lacks it, not compared\n");
+    if (here) {
+      ASSERT_NO_FATAL_FAILURE(compare_with_scalar_model(level));
+    }
+  }
+}
 
 }  // namespace
 }  // namespace gen5::test

@@ -97,7 +97,7 @@ std::optional<FieldProblem> check_wgmma(const MatrixDescriptor& d) {
 // The pattern is an XOR of address bits 6:4 (6:5 for 32-byte atoms) with bits 9:7 of the same computed address, after
 // the base offset is taken off: confirmed on an H200 for all modes that wgmma has; the 32-byte-atom mode is CuTe's
 // Swizzle<2,5,2>.
-uint32_t OperandLayout::swizzled(uint32_t address) const {
+inline uint32_t OperandLayout::swizzled(uint32_t address) const {
   // Bits of the 128-byte row's number, and where they are exclusive-ored into the address.
   static constexpr uint32_t kRowBits[] = {0, 1, 3, 7, 3}, kPlace[] = {4, 4, 4, 4, 5};
   const uint32_t row = (address >> 7) - descriptor.base_offset, mode = uint32_t(descriptor.swizzle);

@@ -76,6 +76,18 @@ void mma(const MmaTile& tile) {
 
 const char* mma_level() { return best().name; }
 
+std::vector<const char*> mma_levels() {
+  std::vector<const char*> names;
+  for (const Level& l : kLevels) names.push_back(l.name);
+  return names;
+}
+
+bool mma_has_level(const char* level) {
+  for (const Level& l : kLevels)
+    if (!std::strcmp(l.name, level)) return l.supported();
+  return false;
+}
+
 bool mma_at_level(const char* level, const MmaTile& tile) {
   for (const Level& l : kLevels)
     if (!std::strcmp(l.name, level)) return l.supported() && l.run(tile);

@@ -3,6 +3,7 @@
 // reach.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "common/tinygpu/numerics/fused_sum.h"
 
@@ -38,7 +39,10 @@ void mma(const MmaTile& tile);
 void mma_reference(const MmaTile& tile);
 /// "scalar", "x86-64-v3", "x86-64-v4".
 const char* mma_level();
-/// For tests: runs the named level; false if this CPU or this build lacks it.
+/// For tests: all levels that there are, the fastest first; whether this CPU runs one.
+std::vector<const char*> mma_levels();
+bool mma_has_level(const char* level);
+/// For tests: runs the named level; false if this CPU lacks it or the tile is of a kind that it does not know.
 bool mma_at_level(const char* level, const MmaTile& tile);
 
 /// The pattern of element (k, r) of an operand.

@@ -12,6 +12,7 @@ namespace {
 struct Avx512 {
   using I = __m512i;
   using F = __m512;
+  using D = __m512d;
   static constexpr uint32_t kLanes = 16;
 
   /// Rounding toward zero, subnormal operands and results taken as zero; returns the old control word.
@@ -26,34 +27,102 @@ struct Avx512 {
   static I set(int32_t v) { return _mm512_set1_epi32(v); }
   static I load(const int32_t* p) { return _mm512_loadu_si512(p); }
   static void store(int32_t* p, I v) { _mm512_storeu_si512(p, v); }
-  static F load_float(const float* p) { return _mm512_loadu_ps(p); }
-  static F broadcast(const float* p) { return _mm512_set1_ps(*p); }
-  static I broadcast_int(const int32_t* p) { return _mm512_set1_epi32(*p); }
+  static I load_words(const uint32_t* p) { return _mm512_loadu_si512(p); }
+  static I load_words(const uint16_t* p) {
+    return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
   static I add(I a, I b) { return _mm512_add_epi32(a, b); }
   static I sub(I a, I b) { return _mm512_sub_epi32(a, b); }
   static I min(I a, I b) { return _mm512_min_epi32(a, b); }
+  static I max(I a, I b) { return _mm512_max_epi32(a, b); }
   static I max_unsigned(I a, I b) { return _mm512_max_epu32(a, b); }
   static I bit_and(I a, I b) { return _mm512_and_si512(a, b); }
-  static I shl23(I a) { return _mm512_slli_epi32(a, 23); }
+  static I bit_or(I a, I b) { return _mm512_or_si512(a, b); }
+  static I bit_xor(I a, I b) { return _mm512_xor_si512(a, b); }
+  template <int n>
+  static I shl(I a) {
+    return _mm512_slli_epi32(a, n);
+  }
+  template <int n>
+  static I shr(I a) {
+    return _mm512_srli_epi32(a, n);
+  }
+  static I is_zero(I a) { return _mm512_movm_epi32(_mm512_testn_epi32_mask(a, a)); }
   static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
   static I truncate(F a) { return _mm512_cvttps_epi32(a); }
   static F to_float(I a) { return _mm512_cvtepi32_ps(a); }
-  /// Keeps the compiler from regrouping the additions into `v`, which would cost more registers than there are.
-  static void pin(I& v) { asm("" : "+v"(v)); }
   static F as_float(I a) { return _mm512_castsi512_ps(a); }
   static I as_int(F a) { return _mm512_castps_si512(a); }
   static bool all_at_most(I v, I limit) { return _mm512_cmpgt_epu32_mask(v, limit) == 0; }
 
-  // 64 signed bytes.
-  static I load8(const int8_t* p) { return _mm512_loadu_si512(p); }
-  static void store8(uint8_t* p, I v) { _mm512_store_si512(p, v); }
+  // f64, half as many lanes.
+  static D set_double(double v) { return _mm512_set1_pd(v); }
+  static D load_double(const double* p) { return _mm512_load_pd(p); }
+  static void store_double(double* p, D v) { _mm512_store_pd(p, v); }
+  static D broadcast_double(const double* p) { return _mm512_set1_pd(*p); }
+  static D fma(D a, D b, D c) { return _mm512_fmadd_pd(a, b, c); }
+  /// Keeps the compiler from regrouping the chains that these are part of, and from moving loads across.
+  static void pin(D& a, D& b, D& c, D& d, D& e, D& f, D& g, D& h) {
+    asm volatile("" : "+v"(a), "+v"(b), "+v"(c), "+v"(d), "+v"(e), "+v"(f), "+v"(g), "+v"(h) : : "memory");
+  }
+  static D mul_double(D a, D b) { return _mm512_mul_pd(a, b); }
+  static D or_double(D a, D b) { return _mm512_or_pd(a, b); }
+  /// Lanes 0 and 1 of each four into the low half, 2 and 3 into the high half.
+  static F in_pairs(F a) {
+    return _mm512_castpd_ps(_mm512_permutexvar_pd(_mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), _mm512_castps_pd(a)));
+  }
+  static D low_double(F a) { return _mm512_cvtps_pd(_mm512_castps512_ps256(a)); }
+  static D high_double(F a) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)); }
+  /// Fours of lanes, `stride` apart.
+  static void store_fours(double* p, uint32_t stride, D v) {
+    _mm256_store_pd(p, _mm512_castpd512_pd256(v));
+    _mm256_store_pd(p + stride, _mm512_extractf64x4_pd(v, 1));
+  }
+  /// f64 made of low and high words, of lanes 0 and 1 of each four; of lanes 2 and 3.
+  static D pair_low(I low, I high) { return _mm512_castsi512_pd(_mm512_unpacklo_epi32(low, high)); }
+  static D pair_high(I low, I high) { return _mm512_castsi512_pd(_mm512_unpackhi_epi32(low, high)); }
+  /// The low words of what pair_low and pair_high made.
+  static I low_words(D a, D b) {
+    return _mm512_castps_si512(_mm512_shuffle_ps(_mm512_castpd_ps(a), _mm512_castpd_ps(b), 0b10001000));
+  }
+
+  // 64 bytes, signed where not said otherwise.
+  static I load8(const void* p) { return _mm512_loadu_si512(p); }
   static I broadcast8(const uint32_t* p) { return _mm512_set1_epi32(int32_t(*p)); }
-  static I adds8(I a, I b) { return _mm512_adds_epi8(a, b); }
+  static I add8(I a, I b) { return _mm512_add_epi8(a, b); }
   static I sub8(I a, I b) { return _mm512_sub_epi8(a, b); }
+  static I subs8_unsigned(I a, I b) { return _mm512_subs_epu8(a, b); }
   static I set8(int8_t v) { return _mm512_set1_epi8(v); }
   static I max8(I a, I b) { return _mm512_max_epi8(a, b); }
-  static I widen8(const uint8_t* p) {
-    return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  static I min8(I a, I b) { return _mm512_min_epi8(a, b); }
+  static bool any_below8(I a, I b) { return _mm512_cmplt_epi8_mask(a, b) != 0; }
+  /// 16 bytes, aligned, in each 16 bytes.
+  static I load_table(const uint8_t* table) {
+    return _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(table)));
+  }
+  // Within each 16 bytes.
+  static I set_fours(int32_t a, int32_t b, int32_t c, int32_t d) {
+    return _mm512_broadcast_i32x4(_mm_setr_epi32(a, b, c, d));
+  }
+  static I shuffle8(I a, I from) { return _mm512_shuffle_epi8(a, from); }
+  static I interleave8_low(I a, I b) { return _mm512_unpacklo_epi8(a, b); }
+  static I interleave8_high(I a, I b) { return _mm512_unpackhi_epi8(a, b); }
+  /// The low byte of each lane; fours of lanes, `stride` bytes apart.
+  static void store_bytes(void* p, I v, uint32_t stride) {
+    char* to = static_cast<char*>(p);
+    const __m128i bytes = _mm512_cvtepi32_epi8(v);
+    _mm_storeu_si32(to, bytes);
+    _mm_storeu_si32(to + stride, _mm_shuffle_epi32(bytes, 1));
+    _mm_storeu_si32(to + 2 * stride, _mm_shuffle_epi32(bytes, 2));
+    _mm_storeu_si32(to + 3 * stride, _mm_shuffle_epi32(bytes, 3));
+  }
+  /// The low byte of each lane in all bytes of the lane; fours of lanes, `stride` words apart.
+  static void store_replicated(uint32_t* p, uint32_t stride, I v) {
+    const I all = _mm512_shuffle_epi8(v, set_fours(0, 0x04040404, 0x08080808, 0x0c0c0c0c));
+    _mm_store_si128(reinterpret_cast<__m128i*>(p), _mm512_castsi512_si128(all));
+    _mm_store_si128(reinterpret_cast<__m128i*>(p + stride), _mm512_extracti32x4_epi32(all, 1));
+    _mm_store_si128(reinterpret_cast<__m128i*>(p + 2 * stride), _mm512_extracti32x4_epi32(all, 2));
+    _mm_store_si128(reinterpret_cast<__m128i*>(p + 3 * stride), _mm512_extracti32x4_epi32(all, 3));
   }
 
   /// The f16 values in the low halves of the words.
@@ -62,7 +131,7 @@ struct Avx512 {
   static I half_field(I words) {
     const I magnitude = _mm512_and_si512(words, set(0x7fff));
     const I field = _mm512_max_epi32(_mm512_srli_epi32(magnitude, 10), set(1));
-    I out = shl23(_mm512_add_epi32(field, set(127 - 15)));
+    I out = shl<23>(_mm512_add_epi32(field, set(127 - 15)));
     out = _mm512_mask_mov_epi32(out, _mm512_cmpeq_epi32_mask(field, set(31)), set(0x7f800000));
     return _mm512_maskz_mov_epi32(_mm512_test_epi32_mask(magnitude, magnitude), out);
   }

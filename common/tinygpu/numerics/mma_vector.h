@@ -2,13 +2,29 @@
 // each x86-64 level, which passes its vector operations as V. Nothing here may be an inline function of namespace scope
 // that another level also compiles, so everything is a template of V.
 //
-// Why it is exact. Let an operand row's base be its largest raw exponent; values are stored divided by 2^base, so that
-// every product is an exact f32 (at most 22 significand bits) of raw exponent at most 0. With e the largest raw
-// exponent of an output's terms, relative to both bases, adding 25 − e to a product's exponent field and converting to
-// int32 with truncation is the cut toward zero to 25 fraction bits. A sum of 16 products is below 16 * 4 * 2^25 = 2^31;
-// C can take it past that, which is seen and left to the scalar model, like infinities, NaNs, and exponents outside the
-// fields used here. Raw exponents relative to the bases fit in signed bytes with saturation: the maximum is right
-// whenever it is above −128.
+// Let e be the largest raw exponent of an output's terms and q = 2^(e − 25) its quantum. Each product is multiplied,
+// cut and added by one fused multiply-add in f64, rounding toward zero, into an accumulator that starts at 1.5 * 2^52 q
+// plus at most 2^32 q, and so always has q as its last place. Why that is exact:
+// * 16 products of magnitude below 4 * 2^e move the accumulator by less than 2^31 q: it stays in its binade. It is
+//   positive, so that rounding toward zero adds floor(p / q) q for a product p.
+// * The model cuts toward zero, which is one q more than floor for a negative p unless q divides p. So every operand is
+//   taken one unit in its 53rd bit too large in magnitude (a zero: 2^-255 of the operands' scale, with its sign). This
+//   makes |p| larger by less than 2^-50 |p|. p has at most 22 significand bits, so the distance from |p| to the next
+//   multiple of q above it is at least 2^-22 |p| and, p being below 2^27 q, more than the error in either case: nothing
+//   changes for a positive p, and a negative one always gets one q too little.
+// * That one q for each negative product is put into the accumulator beforehand: it is the number of bits in which the
+//   signs of A's row and B's column differ. So is C, cut to q by a conversion to int32.
+// The low 32 bits of the accumulator then are the sum in units of q, if that is within 31 bits and a sign:
+// * 8 products and C are below 8 * 2^27 + 2^26 = 0.53 * 2^31, 16 products alone below 2^31.
+// * With C: if the significands of A's row add up to less than 31, those of B being below 2, 16 products are below
+//   62 * 2^25 and C below 2 * 2^25. Rows of which that isn't known (`heavy`) are looked at sum by sum: 16 products and
+//   C are below 2^31 + 2^26, so a sum that wrapped around is beyond ±(2^31 − 2^26) = ±0x7c000000, or at it.
+// Infinities, NaNs and exponents outside the fields used here are left to the scalar model.
+//
+// Raw exponents relative to the operand's largest (its base) are kept in signed bytes, at least −64, zeros at −64, so
+// that sums of two don't overflow: their maximum is right whenever it is above −64. Where it isn't, and where the
+// window would be below the least that q can have as a normal f32, nothing is known but C. An output that has neither a
+// product nor C is zero in any window; others that C does not lift above that are left to the scalar model.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,102 +37,140 @@ template <class V>
 struct VectorMma {
   using I = typename V::I;
   using F = typename V::F;
+  using D = typename V::D;
   static constexpr uint32_t kLanes = V::kLanes;
-  static constexpr uint32_t kBlock = 4 * kLanes;  // rows for which exponents are computed together
+  static constexpr uint32_t kBytes = 4 * kLanes;  // of a vector
+  static constexpr uint32_t kBlock = 64;          // rows for which exponents are computed together
+  static constexpr uint32_t kTiles = kBlock / kBytes;
+  static constexpr uint32_t kVectors = kBlock / kLanes;
   static constexpr uint32_t kTerms = 16;
-  static constexpr int kColumnStep = 4;
-  static constexpr uint32_t kVectors = 4;  // of a block
+  static constexpr uint32_t kColumnStep = 4;
+  static constexpr uint32_t kStrip = 64;  // columns that all rows are multiplied with before the next
+  static constexpr int32_t kOne = 1 << 23;
 
-  static constexpr uint8_t kNoProduct = 25 + 128;  // what 25 − e is when e is −128, the least it can be
-  static constexpr int kBaseLimit = 48;            // |base| beyond: scalar
+  static constexpr int kBaseLimit = 60;  // elements of larger raw exponent: scalar
+  static constexpr int kTop = 122;       // largest e that is handled here: 2^31 q is 2^128
+  static constexpr int kBottom = -101;   // least: q is a normal f32
+  static constexpr int kLeast = -64;     // relative raw exponent of a zero, and of whatever lies farther below the base
+  static constexpr uint32_t kNibbles = 4;  // of a row's sign bits
 
   /// An operand unpacked, in tiles that are read from end to end: element (k, r) of a tile of T rows at
-  /// [r / T * T * kTerms + k * T + r % T]. A, across vector lanes: T is kLanes for values, kBlock for exponents. B,
-  /// which is broadcast: T is kColumnStep, and each exponent fills four bytes.
+  /// [r / T * T * kTerms + k * T + r % T]. A, across vector lanes: T is kLanes for values, where rows 0 and 1 of each
+  /// four come first and rows 2 and 3 after them; kBytes for exponents and signs, where each 16 bytes hold four rows of
+  /// each vector of rows (row r at r % kLanes / 4 * 16 + r / kLanes * 4 + r % 4). B, which is broadcast: T is
+  /// kColumnStep, and each exponent fills four bytes.
   struct Panel {
-    alignas(64) float value[kTerms * kPlane];
+    alignas(64) double value[kTerms * kPlane];  // divided by 2^base, moved away from zero
     alignas(64) int8_t exponent8[kTerms * kPlane];
     alignas(64) uint32_t exponent8x4[kTerms * kPlane];
-    alignas(64) int32_t base[kPlane];  // as an f32 exponent field in place: unbiased for A, biased and 25 more for B
-    alignas(64) int32_t flags[kPlane];
+    alignas(64) uint8_t sign[kNibbles * kPlane];  // four terms' sign bits a byte; B: plane after plane
+    alignas(64) int32_t zeros[kPlane];            // a bit for each term, set if the element is zero
+    bool special[kPlane];                         // the row has an element that the scalar model must look at
     bool any_special;
-    int least_base;  // unbiased
+    bool heavy;  // A: the significands of a row may add up to 31 or more
+    int base;
   };
   enum class C { none, plain, scaled };  // how the old accumulator takes part
-  enum Flag : int32_t {
-    kSpecial = 1,
-    kWide = 2
-  };  // kWide: some non-zero element lies more than 2^63 below the largest
+
+  /// The number of bits set in i ^ j.
+  struct Differences {
+    alignas(16) uint8_t count[16][16];
+    constexpr Differences() : count() {
+      for (int i = 0; i < 16; ++i)
+        for (int j = 0; j < 16; ++j) count[i][j] = uint8_t(__builtin_popcount(unsigned(i ^ j)));
+    }
+  };
+  static constexpr Differences kDifferences{};
 
   template <class Word, int kFieldBits, int kFractionBits, int kBias, bool kBroadcast>
   static void unpack_panel(const Word* planes, uint32_t rows, uint32_t terms, bool flip, Panel& p) {
-    constexpr int32_t kAll = (1 << kFieldBits) - 1;
-    constexpr int kDrop = sizeof(Word) == 4 ? 13 : 0;  // tf32: low bits of the f32 word
-    constexpr uint32_t kMagnitude = (uint32_t(kAll) << kFractionBits | ((1u << kFractionBits) - 1));
-    alignas(64) int32_t largest[kPlane], smallest[kPlane], special[kPlane];
-    for (uint32_t r = 0; r < rows; ++r) largest[r] = 0, smallest[r] = 512, special[r] = 0;
-    for (uint32_t k = 0; k < terms; ++k) {
-      const Word* w = planes + size_t(k) * kPlane;
-      for (uint32_t r = 0; r < rows; ++r) {
-        const uint32_t bits = uint32_t(w[r]) >> kDrop;
-        const int32_t field = int32_t(bits >> kFractionBits) & kAll;
-        const int32_t raw = (bits & kMagnitude) ? (field > 1 ? field : 1) : 0;
-        largest[r] = raw > largest[r] ? raw : largest[r];
-        const int32_t low = raw ? raw : 512;
-        smallest[r] = low < smallest[r] ? low : smallest[r];
-        special[r] |= field == kAll;
-      }
+    constexpr int kWordBits = int(sizeof(Word)) * 8;
+    constexpr int kField = kWordBits - 1 - kFieldBits;  // its lowest bit
+    constexpr int kAll = (1 << kFieldBits) - 1;
+    constexpr int kFieldLimit = kBaseLimit + kBias < kAll ? kBaseLimit + kBias + 1 : kAll;  // from here on: scalar
+    // tf32: the low bits of the f32 word don't count.
+    constexpr int32_t kMagnitude =
+        int32_t((uint32_t(1) << (kWordBits - 1)) - (uint32_t(1) << (kField - kFractionBits)));
+    const I magnitude_mask = V::set(kMagnitude);
+
+    alignas(64) int32_t largest[kPlane];  // magnitude
+    int32_t top = 0;
+    p.any_special = p.heavy = false;
+    for (uint32_t r0 = 0; r0 < rows; r0 += kLanes) {
+      I most = V::zero();
+      for (uint32_t k = 0; k < terms; ++k)
+        most = V::max(most, V::bit_and(V::load_words(planes + size_t(k) * kPlane + r0), magnitude_mask));
+      V::store(largest + r0, most);
     }
-    int32_t any = 0, least = kBaseLimit;
-    alignas(64) float scale[kPlane];
     for (uint32_t r = 0; r < rows; ++r) {
-      const int32_t base = largest[r] ? largest[r] - kBias : 0;
-      const bool outside = base > kBaseLimit || base < -kBaseLimit;
-      const int32_t used = outside ? 0 : base;
-      p.base[r] = int32_t(uint32_t(used + (kBroadcast ? 127 + 25 : 0)) << 23);
-      p.flags[r] = (special[r] | outside ? kSpecial : 0) | (largest[r] - smallest[r] > 63 ? kWide : 0);
-      any |= special[r] | outside;
-      least = used < least ? used : least;
-      // f16 words are widened by moving their bits to f32's place, which leaves the value 2^(127 − bias) too small.
-      const int32_t power = 127 - used + (127 - kBias);
-      scale[r] = __builtin_bit_cast(float, uint32_t(power) << 23);
+      const bool special = largest[r] >= kFieldLimit << kField;
+      p.special[r] = special;
+      p.any_special |= special;
+      top = !special && largest[r] > top ? largest[r] : top;
     }
-    p.any_special = any;
-    p.least_base = least;
-    const uint32_t sign_flip = flip ? 0x80000000u : 0;
-    constexpr uint32_t kValueTile = kBroadcast ? uint32_t(kColumnStep) : kLanes;
-    for (uint32_t r0 = 0; r0 < rows; r0 += kValueTile)
+    const int32_t top_field = top >> kField ? top >> kField : 1;
+    p.base = top ? top_field - kBias : 0;
+
+    // f16 words are widened by moving their bits to f32's place, which leaves the value 2^(127 − bias) too small.
+    const D scale = V::set_double(__builtin_bit_cast(double, uint64_t(1023 - p.base + 127 - kBias) << 52));
+    const D more = V::set_double(__builtin_bit_cast(double, uint64_t(0x3000000000000001)));
+    const auto value = [&](D d) { return V::or_double(V::mul_double(d, scale), more); };
+    const I sign_flip = V::set(flip ? INT32_MIN : 0), base = V::set(p.base + kBias),
+            nibble_flip = V::set(flip ? 15 : 0);
+    // A significand is at most 1 and the fraction: what a row's fractions add up to at most if it isn't heavy.
+    const I light = V::set(int32_t(31 - terms) * (1 << kField) - 1);
+    for (uint32_t r0 = 0; r0 < rows; r0 += kLanes) {
+      I signs{}, zeros = V::zero(), fractions = V::zero();
       for (uint32_t k = 0; k < terms; ++k) {
-        const Word* w = planes + size_t(k) * kPlane + r0;
-        float* value = p.value + r0 * kTerms + k * kValueTile;
-        for (uint32_t r = 0; r < kValueTile; ++r) {
-          const uint32_t bits = uint32_t(w[r]) >> kDrop << kDrop;
-          uint32_t word;
-          if constexpr (sizeof(Word) == 4)
-            word = bits;
-          else if constexpr (kFieldBits == 8)
-            word = bits << 16;
-          else
-            word = (bits & 0x8000u) << 16 | (bits & 0x7fffu) << 13;
-          value[r] = __builtin_bit_cast(float, word ^ sign_flip) * scale[r0 + r];
+        const I words = V::load_words(planes + size_t(k) * kPlane + r0);
+        const I magnitude = V::bit_and(words, magnitude_mask);
+
+        I f32 = words;
+        if constexpr (sizeof(Word) == 4)
+          f32 = V::bit_and(words, V::set(int32_t(0x80000000u | kMagnitude)));
+        else if constexpr (kFieldBits == 8)
+          f32 = V::template shl<16>(words);
+        else
+          f32 = V::bit_or(V::template shl<16>(V::sub(words, magnitude)), V::template shl<13>(magnitude));
+        f32 = V::bit_xor(f32, sign_flip);
+        if constexpr (kBroadcast) {
+          double* to = p.value + r0 * kTerms + k * kColumnStep;
+          V::store_fours(to, kTerms * kColumnStep, value(V::low_double(V::as_float(f32))));
+          V::store_fours(to + kTerms * kLanes / 2, kTerms * kColumnStep, value(V::high_double(V::as_float(f32))));
+        } else {
+          const F f = V::in_pairs(V::as_float(f32));
+          double* to = p.value + r0 * kTerms + k * kLanes;
+          V::store_double(to, value(V::low_double(f)));
+          V::store_double(to + kLanes / 2, value(V::high_double(f)));
         }
-      }
-    constexpr uint32_t kExponentTile = kBroadcast ? uint32_t(kColumnStep) : kBlock;
-    for (uint32_t r0 = 0; r0 < rows; r0 += kExponentTile)
-      for (uint32_t k = 0; k < terms; ++k) {
-        const Word* w = planes + size_t(k) * kPlane + r0;
-        const size_t at = r0 * kTerms + k * kExponentTile;
-        for (uint32_t r = 0; r < kExponentTile; ++r) {
-          const uint32_t bits = uint32_t(w[r]) >> kDrop;
-          const int32_t field = int32_t(bits >> kFractionBits) & kAll;
-          int32_t e = (field > 1 ? field : 1) - largest[r0 + r];
-          e = (bits & kMagnitude) && e > -128 ? e : -128;
+
+        const I zero = V::is_zero(magnitude);
+        zeros = V::sub(V::add(zeros, zeros), zero);
+        if constexpr (!kBroadcast) fractions = V::add(fractions, V::bit_and(magnitude, V::set((1 << kField) - 1)));
+
+        I e = V::min(V::sub(V::max(V::template shr<kField>(magnitude), V::set(1)), base), V::zero());
+        e = V::max(V::add(e, V::template shl<9>(zero)), V::set(kLeast));
+        if constexpr (kBroadcast)
+          V::store_replicated(p.exponent8x4 + r0 * kTerms + k * kColumnStep, kTerms * kColumnStep, e);
+        else
+          V::store_bytes(p.exponent8 + r0 / kBytes * kBytes * kTerms + k * kBytes + r0 % kBytes / kLanes * 4, e, 16);
+
+        // Four terms' signs, the first in bit 0.
+        const I sign = V::template shl<3>(V::template shr<kWordBits - 1>(words));
+        signs = k % 4 == 0 ? sign : V::bit_or(V::template shr<1>(signs), sign);
+        if (k % 4 == 3) {
+          const uint32_t nibble = k / 4;
+          const I nibble_signs = V::bit_xor(signs, nibble_flip);
           if constexpr (kBroadcast)
-            p.exponent8x4[at + r] = uint32_t(e & 0xff) * 0x01010101u;
+            V::store_bytes(p.sign + nibble * kPlane + r0, nibble_signs, 4);
           else
-            p.exponent8[at + r] = int8_t(e);
+            V::store_bytes(p.sign + r0 / kBytes * kBytes * kNibbles + nibble * kBytes + r0 % kBytes / kLanes * 4,
+                           nibble_signs, 16);
         }
       }
+      V::store(p.zeros + r0, zeros);
+      if constexpr (!kBroadcast) p.heavy |= !V::all_at_most(fractions, light);
+    }
   }
 
   template <bool kBroadcast>
@@ -133,182 +187,228 @@ struct VectorMma {
     return true;
   }
 
-  /// What the scalar model has to do, or the two common cases in which there is nothing to add up.
-  static uint32_t element(const MmaTile& t, const Panel& a, const Panel& b, uint32_t m, uint32_t n, bool least,
-                          uint32_t c) {
-    const bool half = t.rule.result == SumRule::Result::f16_nearest;
-    if (half) c &= 0xffff;
-    const bool no_product = least && !((a.flags[m] | b.flags[n]) & (kSpecial | kWide));
-    if (no_product && !half && t.c_scale == 0) {
-      if (!t.read_c) return 0;
-      if ((c & 0x7f800000u) != 0x7f800000u) return c & 0x7fffffffu ? c : 0;
+  /// Numbers of one tile. A window is e + 127 in an f32 word's top byte.
+  struct Constants {
+    I top8, least8;  // of e + 127 of the products: the most, in each byte; the least of e, relative to both bases
+    I lowest, highest, window_mask, count_mask, magnitude, c_scale, power_c, power_result, start, sum_bias, sum_range;
+    I every_term;
+    I spread[2];
+    Constants(const MmaTile& t, const Panel& a, const Panel& b) {
+      const int base = a.base + b.base + 127, most = base > 0 ? base : 0;
+      const int least = most + kLeast + 1 > kBottom + 127 ? most + kLeast + 1 : kBottom + 127;
+      top8 = V::set8(int8_t(most));
+      least8 = V::set8(int8_t(least - base < 127 ? least - base : 127));
+      lowest = V::set(int32_t(uint32_t(least) << 24));
+      highest = V::set(int32_t(uint32_t(kTop + 127) << 24));
+      window_mask = V::set(int32_t(0xff000000u));
+      count_mask = V::set(0xff);
+      magnitude = V::set(0x7fffffff);
+      c_scale = V::set(t.c_scale * kOne);
+      power_c = V::set(int32_t(uint32_t(25 + 127 + 127) << 23));  // 1 / q = power_c − window / 2
+      power_result = V::set(-25 * kOne);                          // q = power_result + window / 2
+      // The high word of 1.5 * 2^52 q / 2^base.
+      start = V::set(((52 - 25 + 1023 - base) << 20) | 0x80000);
+      sum_bias = V::set(0x7c000000);
+      sum_range = V::set(int32_t(0xf8000000u));
+      every_term = V::set((1 << t.terms) - 1);
+      // Pairs of bytes 0 to 3 and 4 to 7 of each 16 to words, the first as the lowest byte, the second as the highest.
+      for (int32_t i = 0; i < 2; ++i) {
+        const int32_t at = 8 * i;
+        const auto word = [&](int32_t pair) {
+          return (at + 2 * pair) | 0x808000 | int32_t(uint32_t(at + 2 * pair + 1) << 24);
+        };
+        spread[i] = V::set_fours(word(0), word(1), word(2), word(3));
+      }
     }
-    return mma_element(t, m, n, c);
-  }
+  };
 
-  // Exponents below are fields of f32 words (at bit 23), so that they combine with C's own. With e the largest of an
-  // output's exponents, `shift` is 25 − e relative to the bases and x = 25 − e as a power of two to scale C by. A block
-  // is four vectors of rows by four columns; it goes through three passes, each wide enough to hide the latency of its
-  // operations.
+  /// kBlock rows by four columns, which go through three passes: look_at, begin, products. Each keeps the core's pipes
+  /// busy by itself: interleaving them gains nothing.
+  struct Group {
+    uint32_t block, n, vectors;  // vectors: of rows
+    uint32_t* d;
+    uint32_t lane[kVectors];
+    /// In the order of a panel's rows, pairs of bytes: how many products are negative, the largest exponent of the
+    /// products + 127. The first half of each 16 rows, the second half.
+    I pairs[kColumnStep][kTiles][2];
+    bool low;  // some largest exponent of products may be below what fits the fields, or there may be no product
+    I half_window[kColumnStep][kVectors];
+    D low_sum[kColumnStep][kVectors], high_sum[kColumnStep][kVectors];
+  };
+  static uint32_t bit(uint32_t j, uint32_t v) { return 1u << (j * kVectors + v); }
+
   template <uint32_t terms, C kC, bool kHalf>
   static void tile(const MmaTile& t, const Panel& a, const Panel& b) {
-    constexpr int32_t kOne = 1 << 23;
-    constexpr bool kReadC = kC != C::none;
-    const I scale_top = V::set(int32_t(279u << 23)), output_top = V::set(int32_t(254u << 23));
-    // 25 − e, the shift, may be 0 to 125 (products then stay normal f32), and 2^(e − 25), the output's quantum, must be
-    // a normal f32, for the least bases that occur; the largest are limited so that C's field can't overflow here.
-    const int least = a.least_base + b.least_base + 127;
-    const I shift_limit = V::set((least - 1 < 125 ? least - 1 : 125) * kOne);
-    const I sum_bias = V::set(0x7c000000), sum_range = V::set(int32_t(0xf8000000u));
-    const I field_mask = V::set(0x7f800000);
-    const I c_scale = V::set(t.c_scale * kOne);
-    alignas(64) uint8_t window[kColumnStep][kBlock];  // 25 − the largest exponent of the products
-    I x[kVectors][kColumnStep], shift[kVectors][kColumnStep], sum[kVectors][kColumnStep];
-
-    for (uint32_t n0 = 0; n0 < t.columns; n0 += 64) {
-      const uint32_t n1 = n0 + 64 < t.columns ? n0 + 64 : t.columns;
-      for (uint32_t block = 0; block < t.rows; block += kBlock) {
-        const uint32_t vectors = t.rows - block < kBlock ? (t.rows - block) / kLanes : kVectors;
-        uint32_t lane[kVectors] = {};
-        for (uint32_t v = 0; v < vectors; ++v) lane[v] = t.lane[(block + v * kLanes) / 16] + (block + v * kLanes) % 16;
-        for (uint32_t n = n0; n < n1; n += kColumnStep) {
-          largest_exponents<terms>(a.exponent8 + block * kTerms, b.exponent8x4 + n * kTerms, window);
-          uint32_t* column[kColumnStep];
-          for (int j = 0; j < kColumnStep; ++j) column[j] = t.d + size_t(n + uint32_t(j)) * t.column_stride;
-
-          // Window of each output, and C in it.
-          I worst_shift = V::zero(), worst_sum = V::zero();
-          for (int j = 0; j < kColumnStep; ++j) {
-            const I column_base = V::broadcast_int(b.base + n + j);
-            for (uint32_t v = 0; v < vectors; ++v) {
-              const I bases = V::add(V::load(a.base + block + v * kLanes), column_base);  // and 25
-              I s = V::shl23(V::widen8(window[j] + v * kLanes));
-              F c{};
-              if constexpr (kReadC) {
-                const I word = V::load(reinterpret_cast<const int32_t*>(column[j] + lane[v]));
-                I field;
-                if constexpr (kHalf) {
-                  c = V::from_half(word);
-                  field = V::half_field(word);
-                } else {
-                  c = V::as_float(word);
-                  field = V::bit_and(word, field_mask);
-                }
-                if constexpr (kC == C::scaled) field = V::sub(field, c_scale);
-                s = V::min(s, V::sub(bases, field));
-              }
-              shift[v][j] = s;
-              x[v][j] = V::add(s, V::sub(scale_top, bases));
-              worst_shift = V::max_unsigned(worst_shift, s);
-              if constexpr (kReadC)
-                sum[v][j] = V::truncate(V::mul(c, V::as_float(kC == C::scaled ? V::sub(x[v][j], c_scale) : x[v][j])));
-              else
-                sum[v][j] = V::zero();
-            }
-          }
-          uint32_t scalar = 0;  // bit v: these rows can't be done here
-          if (!V::all_at_most(worst_shift, shift_limit))
-            for (uint32_t v = 0; v < vectors; ++v)
-              for (int j = 0; j < kColumnStep; ++j)
-                if (!V::all_at_most(shift[v][j], shift_limit)) scalar |= 1u << v;
-
-          for (uint32_t v = 0; v < vectors; ++v)
-            products<terms>(a.value + (block + v * kLanes) * kTerms, b.value + n * kTerms, shift[v], sum[v]);
-
-          if constexpr (kReadC) {
-            for (uint32_t v = 0; v < vectors; ++v)
-              for (int j = 0; j < kColumnStep; ++j) worst_sum = V::max_unsigned(worst_sum, V::add(sum[v][j], sum_bias));
-            if (!V::all_at_most(worst_sum, sum_range))
-              for (uint32_t v = 0; v < vectors; ++v)
-                for (int j = 0; j < kColumnStep; ++j)
-                  if (!V::all_at_most(V::add(sum[v][j], sum_bias), sum_range)) scalar |= 1u << v;
-          }
-          for (uint32_t v = 0; v < vectors; ++v) {
-            if (scalar >> v & 1) {
-              scalar_block(t, a, b, block + v * kLanes, n, window, v * kLanes, column, lane[v]);
-              continue;
-            }
-            for (int j = 0; j < kColumnStep; ++j) {
-              const F power = V::as_float(V::sub(output_top, x[v][j]));
-              I word;
-              if constexpr (kHalf)
-                word = V::to_half(sum[v][j], power);
-              else
-                word = V::as_int(V::mul(V::to_float(sum[v][j]), power));
-              V::store(reinterpret_cast<int32_t*>(column[j] + lane[v]), word);
-            }
+    const Constants s(t, a, b);
+    const size_t stride = t.column_stride;
+    Group g;
+    for (uint32_t& lane : g.lane) lane = 0;
+    for (uint32_t n0 = 0; n0 < t.columns; n0 += kStrip)
+      for (g.block = 0; g.block < t.rows; g.block += kBlock) {
+        g.vectors = t.rows - g.block < kBlock ? (t.rows - g.block) / kLanes : kVectors;
+        for (uint32_t v = 0; v < g.vectors; ++v) {
+          const uint32_t row = g.block + v * kLanes;
+          g.lane[v] = t.lane[row / 16] + row % 16;
+        }
+        for (g.n = n0; g.n < t.columns && g.n < n0 + kStrip; g.n += kColumnStep) {
+          g.d = t.d + g.n * stride;
+          look_at<terms>(s, a, b, g);
+          uint32_t scalar = 0;  // bit(j, v): the scalar model does these
+          if (g.low || !(g.vectors == kVectors ? begin<kC, kHalf, false, true>(s, a, b, g, stride, scalar)
+                                               : begin<kC, kHalf, false, false>(s, a, b, g, stride, scalar)))
+            begin<kC, kHalf, true, false>(s, a, b, g, stride, scalar);
+          const bool careful = scalar || (terms == 16 && kC != C::none && a.heavy);
+          for (uint32_t v = 0; v < g.vectors; ++v) {
+            const double *va = a.value + (g.block + v * kLanes) * kTerms, *vb = b.value + g.n * kTerms;
+            if (careful) [[unlikely]]
+              products<terms, kHalf, true>(t, s, va, vb, g, stride, v, scalar);
+            else
+              products<terms, kHalf, false>(t, s, va, vb, g, stride, v, scalar);
           }
         }
       }
-    }
   }
 
-  /// For kBlock rows and four columns: the largest sum of exponents over K.
+  /// Keeps the compiler from computing all addresses beforehand, which would cost more registers than there are.
+  template <class T>
+  static void hide(const T*& p) {
+    asm("" : "+r"(p));
+  }
+
   template <uint32_t terms>
-  static void largest_exponents(const int8_t* ea, const uint32_t* eb, uint8_t (*out)[kBlock]) {
-    const auto first = V::load8(ea);
-    auto m0 = V::adds8(first, V::broadcast8(eb)), m1 = V::adds8(first, V::broadcast8(eb + 1)),
-         m2 = V::adds8(first, V::broadcast8(eb + 2)), m3 = V::adds8(first, V::broadcast8(eb + 3));
-#pragma GCC unroll 16
-    for (uint32_t k = 1; k < terms; ++k) {
-      const auto e = V::load8(ea + k * kBlock);
-      const uint32_t* s = eb + k * kColumnStep;
-      m0 = V::max8(m0, V::adds8(e, V::broadcast8(s)));
-      m1 = V::max8(m1, V::adds8(e, V::broadcast8(s + 1)));
-      m2 = V::max8(m2, V::adds8(e, V::broadcast8(s + 2)));
-      m3 = V::max8(m3, V::adds8(e, V::broadcast8(s + 3)));
-    }
-    const auto top = V::set8(25);
-    V::store8(out[0], V::sub8(top, m0));
-    V::store8(out[1], V::sub8(top, m1));
-    V::store8(out[2], V::sub8(top, m2));
-    V::store8(out[3], V::sub8(top, m3));
-  }
-
-  static I cut(F value, const float* scalar, I shift) {
-    return V::truncate(V::as_float(V::add(V::as_int(V::mul(value, V::broadcast(scalar))), shift)));
-  }
-
-  /// Adds the cut products of one vector of rows and four columns. Named accumulators: arrays would live in memory.
-  template <uint32_t terms>
-  static void products(const float* va, const float* vb, const I* shift, I* sum) {
-    const I h0 = shift[0], h1 = shift[1], h2 = shift[2], h3 = shift[3];
-    I s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
+  static void look_at(const Constants& s, const Panel& a, const Panel& b, Group& g) {
+    const int8_t* ea = a.exponent8 + g.block * kTerms;
+    const uint32_t* eb = b.exponent8x4 + g.n * kTerms;
+    hide(ea), hide(eb);
+    const I none = V::set8(2 * kLeast);
+    I most[kColumnStep][kTiles];
+    for (uint32_t j = 0; j < kColumnStep; ++j)
+      for (uint32_t i = 0; i < kTiles; ++i) most[j][i] = none;
 #pragma GCC unroll 16
     for (uint32_t k = 0; k < terms; ++k) {
-      const F value = V::load_float(va + k * kLanes);
-      const float* scalars = vb + k * kColumnStep;
-      s0 = V::add(s0, cut(value, scalars, h0));
-      s1 = V::add(s1, cut(value, scalars + 1, h1));
-      s2 = V::add(s2, cut(value, scalars + 2, h2));
-      s3 = V::add(s3, cut(value, scalars + 3, h3));
-      V::pin(s0);
-      V::pin(s1);
-      V::pin(s2);
-      V::pin(s3);
+      I e[kTiles];
+      for (uint32_t i = 0; i < kTiles; ++i) e[i] = V::load8(ea + i * kBytes * kTerms + k * kBytes);
+      for (uint32_t j = 0; j < kColumnStep; ++j) {
+        const I scalar = V::broadcast8(eb + k * kColumnStep + j);
+        for (uint32_t i = 0; i < kTiles; ++i) most[j][i] = V::max8(most[j][i], V::add8(e[i], scalar));
+      }
     }
-    sum[0] = s0, sum[1] = s1, sum[2] = s2, sum[3] = s3;
+    // In how many terms the signs differ.
+    I least = most[0][0];
+    for (uint32_t j = 0; j < kColumnStep; ++j) {
+      const uint8_t* scalars = b.sign + g.n + j;
+      I count[kTiles];
+      for (uint32_t nibble = 0; nibble < terms / 4; ++nibble) {
+        const I table = V::load_table(kDifferences.count[scalars[nibble * kPlane]]);
+        for (uint32_t i = 0; i < kTiles; ++i) {
+          const uint8_t* signs = a.sign + (g.block + i * kBytes) * kNibbles + nibble * kBytes;
+          const I differences = V::shuffle8(table, V::load8(signs));
+          count[i] = nibble == 0 ? differences : V::add8(count[i], differences);
+        }
+      }
+      for (uint32_t i = 0; i < kTiles; ++i) {
+        const I largest = V::subs8_unsigned(s.top8, V::sub8(V::zero(), most[j][i]));
+        g.pairs[j][i][0] = V::interleave8_low(count[i], largest);
+        g.pairs[j][i][1] = V::interleave8_high(count[i], largest);
+        least = V::min8(least, most[j][i]);
+      }
+    }
+    g.low = V::any_below8(least, s.least8);
   }
 
-  /// Elements by the scalar model. Tiles padded with zeros have whole vectors without a product: those are told apart
-  /// first.
-  static void scalar_block(const MmaTile& t, const Panel& a, const Panel& b, uint32_t row, uint32_t n,
-                           const uint8_t (*window)[kBlock], uint32_t sub, uint32_t* const* column, uint32_t lane) {
-    const bool plain = t.rule.result != SumRule::Result::f16_nearest && t.c_scale == 0;
-    for (int j = 0; j < kColumnStep; ++j) {
-      uint32_t* d = column[j] + lane;
-      int32_t flags = b.flags[n + uint32_t(j)], busy = 0, infinite = 0;
-      for (uint32_t i = 0; i < kLanes; ++i) {
-        flags |= a.flags[row + i];
-        busy |= window[j][sub + i] ^ kNoProduct;
-        infinite |= (d[i] & 0x7f800000u) == 0x7f800000u;
+  /// The windows of a group, C cut to them, the accumulators' start. False: some window is beyond what fits the fields.
+  /// Carefully: marks those instead, and those too small, in `scalar`.
+  template <C kC, bool kHalf, bool kCarefully, bool kFull>
+  static bool begin(const Constants& s, const Panel& a, const Panel& b, Group& g, size_t stride, uint32_t& scalar) {
+    uint32_t lane[kVectors];
+    for (uint32_t v = 0; v < kVectors; ++v) lane[v] = g.lane[v];
+    const uint32_t* d = g.d;
+    I largest = V::zero();
+    for (uint32_t j = 0; j < kColumnStep; ++j, d += stride) {
+#pragma GCC unroll 8
+      for (uint32_t v = 0; v < kVectors; ++v) {
+        if (!kFull && v >= g.vectors) break;
+        const I pair = V::shuffle8(g.pairs[j][v / 4][v % 4 / 2], s.spread[v % 2]);
+        I word = V::zero(), magnitude = V::zero();  // of C
+        F c{};
+        if constexpr (kC != C::none) {
+          word = magnitude = V::load(reinterpret_cast<const int32_t*>(d + lane[v]));
+          if constexpr (kHalf) {
+            c = V::from_half(word);
+            magnitude = V::half_field(word);
+          } else {
+            c = V::as_float(word);
+          }
+          if constexpr (kC == C::scaled) {
+            const I field = V::set(0x7f800000);
+            const I special = V::is_zero(V::bit_and(V::bit_xor(magnitude, field), field));
+            magnitude = V::max(V::sub(V::bit_and(magnitude, s.magnitude), s.c_scale), V::bit_and(special, field));
+          }
+        }
+        I w = V::bit_and(V::max_unsigned(pair, V::add(magnitude, magnitude)), s.window_mask);
+        if constexpr (kCarefully) {
+          // Where there is neither a product nor C, any window will do.
+          const I zeros = V::bit_or(V::load(a.zeros + g.block + v * kLanes), V::set(b.zeros[g.n + j]));
+          const I c_magnitude = V::bit_and(word, V::set(kHalf ? 0x7fff : 0x7fffffff));
+          const I nothing = V::is_zero(V::bit_or(V::bit_xor(zeros, s.every_term), c_magnitude));
+          w = V::max_unsigned(w, V::bit_and(nothing, s.lowest));
+          if (!V::all_at_most(V::sub(w, s.lowest), V::sub(s.highest, s.lowest))) scalar |= bit(j, v);
+        } else {
+          largest = V::max_unsigned(largest, w);
+        }
+        const I half_window = V::template shr<1>(w);
+        I low = V::bit_and(pair, s.count_mask);
+        if constexpr (kC != C::none) {
+          I power = V::sub(s.power_c, half_window);
+          if constexpr (kC == C::scaled) power = V::sub(power, s.c_scale);
+          low = V::add(low, V::truncate(V::mul(c, V::as_float(power))));
+        }
+        const I start = V::add(V::template shr<4>(w), s.start);
+        g.half_window[j][v] = half_window;
+        g.low_sum[j][v] = V::pair_low(low, start);
+        g.high_sum[j][v] = V::pair_high(low, start);
       }
-      if (plain && !busy && !(flags & (kSpecial | kWide)) && !(t.read_c && infinite)) {
-        for (uint32_t i = 0; i < kLanes; ++i) d[i] = t.read_c && (d[i] & 0x7fffffffu) ? d[i] : 0;
-        continue;
-      }
-      for (uint32_t i = 0; i < kLanes; ++i)
-        d[i] = element(t, a, b, row + i, n + uint32_t(j), window[j][sub + i] == kNoProduct, d[i]);
+    }
+    return kCarefully || V::all_at_most(largest, s.highest);
+  }
+
+  /// Adds the products of one vector of rows, rounds and stores. Named accumulators: arrays would live in memory.
+  template <uint32_t terms, bool kHalf, bool kCarefully>
+  static void products(const MmaTile& t, const Constants& s, const double* va, const double* vb, const Group& g,
+                       size_t stride, uint32_t v, uint32_t scalar) {
+    D l0 = g.low_sum[0][v], l1 = g.low_sum[1][v], l2 = g.low_sum[2][v], l3 = g.low_sum[3][v];
+    D h0 = g.high_sum[0][v], h1 = g.high_sum[1][v], h2 = g.high_sum[2][v], h3 = g.high_sum[3][v];
+    hide(va), hide(vb);
+#pragma GCC unroll 16
+    for (uint32_t k = 0; k < terms; ++k) {
+      const D low = V::load_double(va + k * kLanes), high = V::load_double(va + k * kLanes + kLanes / 2);
+      const double* scalars = vb + k * kColumnStep;
+      const D x0 = V::broadcast_double(scalars);
+      l0 = V::fma(low, x0, l0), h0 = V::fma(high, x0, h0);
+      const D x1 = V::broadcast_double(scalars + 1);
+      l1 = V::fma(low, x1, l1), h1 = V::fma(high, x1, h1);
+      const D x2 = V::broadcast_double(scalars + 2);
+      l2 = V::fma(low, x2, l2), h2 = V::fma(high, x2, h2);
+      const D x3 = V::broadcast_double(scalars + 3);
+      l3 = V::fma(low, x3, l3), h3 = V::fma(high, x3, h3);
+      V::pin(l0, h0, l1, h1, l2, h2, l3, h3);
+    }
+    const I sums[kColumnStep] = {V::low_words(l0, h0), V::low_words(l1, h1), V::low_words(l2, h2),
+                                 V::low_words(l3, h3)};
+    uint32_t* d = g.d + g.lane[v];
+#pragma GCC unroll 4
+    for (uint32_t j = 0; j < kColumnStep; ++j, d += stride) {
+      if constexpr (kCarefully)
+        if ((scalar & bit(j, v)) || !V::all_at_most(V::add(sums[j], s.sum_bias), s.sum_range)) {
+          for (uint32_t i = 0; i < kLanes; ++i)
+            d[i] = mma_element(t, g.block + v * kLanes + i, g.n + j, kHalf ? d[i] & 0xffff : d[i]);
+          continue;
+        }
+      const F power = V::as_float(V::add(g.half_window[j][v], s.power_result));
+      if constexpr (kHalf)
+        V::store(reinterpret_cast<int32_t*>(d), V::to_half(sums[j], power));
+      else
+        V::store(reinterpret_cast<int32_t*>(d), V::as_int(V::mul(V::to_float(sums[j]), power)));
     }
   }
 
@@ -317,7 +417,7 @@ struct VectorMma {
   static void special_elements(const MmaTile& t, const Panel& a, const Panel& b, const uint32_t* old) {
     for (uint32_t n = 0; n < t.columns; ++n)
       for (uint32_t m = 0; m < t.rows; ++m)
-        if ((a.flags[m] | b.flags[n]) & kSpecial) {
+        if (a.special[m] || b.special[n]) {
           const uint32_t c = old[size_t(n) * t.rows + m];
           t.d[size_t(n) * t.column_stride + t.lane[m / 16] + m % 16] =
               mma_element(t, m, n, t.rule.result == SumRule::Result::f16_nearest ? c & 0xffff : c);
