@@ -45,7 +45,6 @@ struct VectorMma {
   static constexpr uint32_t kVectors = kBlock / kLanes;
   static constexpr uint32_t kTerms = 16;
   static constexpr uint32_t kColumnStep = 4;
-  static constexpr uint32_t kStrip = 64;  // columns that all rows are multiplied with before the next
   static constexpr int32_t kOne = 1 << 23;
 
   static constexpr int kBaseLimit = 60;  // elements of larger raw exponent: scalar
@@ -243,30 +242,29 @@ struct VectorMma {
     const size_t stride = t.column_stride;
     Group g;
     for (uint32_t& lane : g.lane) lane = 0;
-    for (uint32_t n0 = 0; n0 < t.columns; n0 += kStrip)
-      for (g.block = 0; g.block < t.rows; g.block += kBlock) {
-        g.vectors = t.rows - g.block < kBlock ? (t.rows - g.block) / kLanes : kVectors;
+    for (g.block = 0; g.block < t.rows; g.block += kBlock) {
+      g.vectors = t.rows - g.block < kBlock ? (t.rows - g.block) / kLanes : kVectors;
+      for (uint32_t v = 0; v < g.vectors; ++v) {
+        const uint32_t row = g.block + v * kLanes;
+        g.lane[v] = t.lane[row / 16] + row % 16;
+      }
+      for (g.n = 0; g.n < t.columns; g.n += kColumnStep) {
+        g.d = t.d + g.n * stride;
+        look_at<terms>(s, a, b, g);
+        uint32_t scalar = 0;  // bit(j, v): the scalar model does these
+        if (g.low || !(g.vectors == kVectors ? begin<kC, kHalf, false, true>(s, a, b, g, stride, scalar)
+                                             : begin<kC, kHalf, false, false>(s, a, b, g, stride, scalar)))
+          begin<kC, kHalf, true, false>(s, a, b, g, stride, scalar);
+        const bool careful = scalar || (terms == 16 && kC != C::none && a.heavy);
         for (uint32_t v = 0; v < g.vectors; ++v) {
-          const uint32_t row = g.block + v * kLanes;
-          g.lane[v] = t.lane[row / 16] + row % 16;
-        }
-        for (g.n = n0; g.n < t.columns && g.n < n0 + kStrip; g.n += kColumnStep) {
-          g.d = t.d + g.n * stride;
-          look_at<terms>(s, a, b, g);
-          uint32_t scalar = 0;  // bit(j, v): the scalar model does these
-          if (g.low || !(g.vectors == kVectors ? begin<kC, kHalf, false, true>(s, a, b, g, stride, scalar)
-                                               : begin<kC, kHalf, false, false>(s, a, b, g, stride, scalar)))
-            begin<kC, kHalf, true, false>(s, a, b, g, stride, scalar);
-          const bool careful = scalar || (terms == 16 && kC != C::none && a.heavy);
-          for (uint32_t v = 0; v < g.vectors; ++v) {
-            const double *va = a.value + (g.block + v * kLanes) * kTerms, *vb = b.value + g.n * kTerms;
-            if (careful) [[unlikely]]
-              products<terms, kHalf, true>(t, s, va, vb, g, stride, v, scalar);
-            else
-              products<terms, kHalf, false>(t, s, va, vb, g, stride, v, scalar);
-          }
+          const double *va = a.value + (g.block + v * kLanes) * kTerms, *vb = b.value + g.n * kTerms;
+          if (careful) [[unlikely]]
+            products<terms, kHalf, true>(t, s, va, vb, g, stride, v, scalar);
+          else
+            products<terms, kHalf, false>(t, s, va, vb, g, stride, v, scalar);
         }
       }
+    }
   }
 
   /// Keeps the compiler from computing all addresses beforehand, which would cost more registers than there are.
