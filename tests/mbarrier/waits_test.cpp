@@ -13,6 +13,29 @@ std::string phase(const std::string& parity) {
          ";\n";
 }
 
+// A spin that never blocks would hold a late effect back for ever: it lands all the same.
+TEST(MbarrierSpins, EndInEveryOrder) {
+  const std::string load =
+      "  .reg .b32 %box;\n  add.u32 %box, %bar, 128;\n"
+      "  mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%bar], 64;\n"
+      "  cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%box], [%in], 64, [%bar];\n";
+  const std::string read = "  ld.shared.u32 %r1, [%box+4];\n  st.global.u32 [%out], %r1;\n";
+  const std::pair<const char*, const char*> spins[] = {
+      {"test_wait",
+       "  mbarrier.arrive.shared.b64 %rd9, [%bar];\n"
+       "$L: mbarrier.test_wait.parity.shared.b64 %p1, [%bar], 0;\n  @!%p1 bra $L;\n"},
+      {"an arrive of nothing, whose token counts the bytes",
+       "  mov.u32 %r3, 0;\n$L: mbarrier.arrive.shared.b64 %rd9, [%bar], %r3;\n  mov.b64 {%r4, %r5}, %rd9;\n"
+       "  and.b32 %r5, %r5, 0x3ff;\n  setp.ne.u32 %p1, %r5, 0;\n  @%p1 bra $L;\n"
+       "  mbarrier.arrive.shared.b64 %rd9, [%bar];\n  mbarrier.test_wait.parity.shared.b64 %p1, [%bar], 0;\n"},
+  };
+  for (const auto& [name, spin] : spins)
+    for (const CompletionOrder& order : kOrders) {
+      SCOPED_TRACE(std::string(name) + ", order " + std::to_string(int(order.mode)));
+      EXPECT_EQ(output_of("1", load + spin + read, 1, nullptr, 1, 1, order)[0], 1u);
+    }
+}
+
 TEST(MbarrierTokens, NameThePhaseInProgressOrTheOneBefore) {
   std::vector<Diagnosis> reports;
   const auto out = output_of("2", R"(

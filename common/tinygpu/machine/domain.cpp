@@ -5,6 +5,17 @@
 #include "common/tinygpu/machine/gpu.h"
 
 namespace tinygpu {
+namespace {
+
+// What "merely spins" means under the late order: so many failed waits or strong loads with nothing else happening, or
+// so many cycles since an effect was due and since the last one landed (a spin on a clock or on a counter of one's
+// own).
+constexpr uint64_t kPatientPolls = 1000;
+constexpr uint64_t kPatience = 1'000'000;
+// Out of timed order a warp's turn ends after so many cycles, so that effects of its own have a chance to land.
+constexpr uint64_t kTurn = 4096;
+
+}  // namespace
 
 Domain::Domain(Launch& l, uint32_t i, std::vector<uint32_t> indices) : launch(l), index(i) {
   for (uint32_t sm : indices) {
@@ -91,23 +102,27 @@ void Domain::advance(uint64_t until) {
         }
       }
       const uint64_t event = events.next_time();
-      // Timed: whatever is earliest. Late: an effect lands only when nothing else can move. Seeded: effects land at
-      // random moments between warps' turns (the event's own channel order decides which).
+      // Timed: whatever is earliest. Late: an effect lands only when nothing else can move, or when what moves merely
+      // spins: no chip holds an effect back for ever. Seeded: effects land at random moments between warps' turns (the
+      // event's own channel order decides which).
       bool run_event = event != ~0ull;
       if (timed) run_event = run_event && event <= first;
-      if (late) run_event = run_event && !runnable_now() && deferred.empty();
+      const bool spinning = polls > kPatientPolls || (best && first > std::max(event, landed_) + kPatience);
+      if (late) run_event = run_event && deferred.empty() && (!runnable_now() || spinning);
       if (!timed && !late) run_event = run_event && (!runnable_now() || (++turns_ * 0x9e3779b97f4a7c15ull >> 62) == 0);
       if (run_event) {
         if (timed && event >= until) break;
         now = std::max(now, event);
         last_time_ = std::max(last_time_, event);
         events.run_one();
+        landed_ = std::max(now, best ? first : 0);
         made_progress();
         continue;
       }
       if (!best || first >= until) break;
       uint64_t deadline = second == ~0ull ? until : std::min(until, second + ahead);
       if (timed && event != ~0ull) deadline = std::min(deadline, std::max(event, first + 1));
+      if (!timed) deadline = std::min(deadline, first + kTurn);
       now = first;
       events.horizon = &best->deadline_;
       best->run(std::max(deadline, first + 1));

@@ -237,7 +237,8 @@ void Launch::check_stuck() {
     if (stuck) d->stuck++;
     all_stuck &= d->stuck > kStuckLimit;
     polls += d->polls;
-    if (d->polls == 0 && d->stuck == 0) polling = false;
+    // What is in flight may end the polling.
+    if ((d->polls == 0 && d->stuck == 0) || !d->events.empty()) polling = false;
     for (const Warp* w : d->warps()) instructions += w->instructions();
   }
   if (any && all_stuck) report_deadlock("the kernel waits forever: nothing is in flight that could end these waits");
