@@ -93,12 +93,12 @@ void TensorMemory::mark_written(const TmemRect& rect) {
 }
 
 bool TensorMemory::all_written(const TmemRect& rect) const {
-  for (uint32_t p = 0; p < 4; ++p) {
-    const uint32_t bits = partition_bits(rect.lane, rect.lanes, p);
-    for (uint32_t c = rect.column; c < rect.column + rect.columns; ++c)
-      if ((written_[c][p] & bits) != bits) return false;
-  }
-  return true;
+  uint32_t bits[4], missing[4] = {};
+  for (uint32_t p = 0; p < 4; ++p) bits[p] = partition_bits(rect.lane, rect.lanes, p);
+  // Without an early exit: one vector operation for each column.
+  for (uint32_t c = rect.column; c < rect.column + rect.columns; ++c)
+    for (uint32_t p = 0; p < 4; ++p) missing[p] |= bits[p] & ~written_[c][p];
+  return !(missing[0] | missing[1] | missing[2] | missing[3]);
 }
 
 bool TensorMemory::any_written(const TmemRect& rect) const {

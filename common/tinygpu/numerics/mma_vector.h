@@ -93,19 +93,29 @@ struct VectorMma {
     const I magnitude_mask = V::set(kMagnitude);
 
     alignas(64) int32_t largest[kPlane];  // magnitude
+    alignas(64) int32_t tops[kLanes];
     int32_t top = 0;
+    I all = V::zero();
     p.any_special = p.heavy = false;
     for (uint32_t r0 = 0; r0 < rows; r0 += kLanes) {
       I most = V::zero();
       for (uint32_t k = 0; k < terms; ++k)
         most = V::max(most, V::bit_and(V::load_words(planes + size_t(k) * kPlane + r0), magnitude_mask));
       V::store(largest + r0, most);
+      all = V::max(all, most);
     }
-    for (uint32_t r = 0; r < rows; ++r) {
-      const bool special = largest[r] >= kFieldLimit << kField;
-      p.special[r] = special;
-      p.any_special |= special;
-      top = !special && largest[r] > top ? largest[r] : top;
+    // A last vector may reach beyond the rows.
+    if (rows % kLanes == 0 && V::all_at_most(all, V::set((kFieldLimit << kField) - 1))) {
+      V::store(tops, all);
+      for (const int32_t m : tops) top = m > top ? m : top;
+      for (uint32_t r = 0; r < rows; ++r) p.special[r] = false;
+    } else {
+      for (uint32_t r = 0; r < rows; ++r) {
+        const bool special = largest[r] >= kFieldLimit << kField;
+        p.special[r] = special;
+        p.any_special |= special;
+        top = !special && largest[r] > top ? largest[r] : top;
+      }
     }
     const int32_t top_field = top >> kField ? top >> kField : 1;
     p.base = top ? top_field - kBias : 0;
