@@ -169,7 +169,7 @@ def check_table():
     note = (ROOT / "notes" / "your_kernels.md").read_text().splitlines()
     written = note[note.index(now[0]):] if now[0] in note else []
     wrong = [n for n, line in zip(now, written + [""] * len(now)) if lasting([n]) != lasting([line])]
-    if wrong or len(written) != len(now):
+    if wrong:
         print("notes/your_kernels.md does not say what `run.py --table` prints now:", *wrong, sep="\n")
         return 1
     return 0

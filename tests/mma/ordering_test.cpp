@@ -86,7 +86,32 @@ TEST(Ordering, ChainsHoldUnderEveryOrder) {
     const auto got = run(gpu, {c})[0];
     EXPECT_EQ(got[0], std::bit_cast<uint32_t>(128.0f));
     EXPECT_EQ(got[64 * kLanes + 5], std::bit_cast<uint32_t>(16.0f));
+    EXPECT_TRUE(gpu.reports.empty());
   }
+}
+
+// Only equal shapes follow each other in issue order (PTX ISA 9.7.16.6.2). The second MMA has N = 16 and adds to what
+// the first leaves.
+TEST(Ordering, AnotherShapeOnTheSameCellsIsNamed) {
+  const std::string first = "tcgen05.mma.cta_group::1.kind::f16 [%d], %adesc, %bdesc, %idesc, 0;";
+  const std::string second =
+      "add.u32 %tmp, %idesc, 0x20000; tcgen05.mma.cta_group::1.kind::f16 [%d], %adesc, %bdesc, %tmp, 1;";
+  const std::string wait =
+      ".reg .pred %early; WAITFIRST: mbarrier.try_wait.parity.shared::cta.b64 %early, [%bar], 0; @!%early bra "
+      "WAITFIRST; "
+      "mbarrier.inval.shared.b64 [%bar]; mbarrier.init.shared.b64 [%bar], 1;";
+  const auto sum_and_codes = [](const std::string& text, CompletionOrder::Mode mode) {
+    RunPtx gpu(replaced(kernel_text({}), kMma, text));
+    gpu.gpu.options.order = {mode, 0};
+    const float sum = std::bit_cast<float>(run(gpu, {ones()})[0][0]);
+    std::string codes;
+    for (const auto& d : gpu.reports) codes += " " + d.code;
+    return std::to_string(int(sum)) + codes;
+  };
+  using Mode = CompletionOrder::Mode;
+  EXPECT_EQ(sum_and_codes(first + second, Mode::timed), "32 tmem-unordered");
+  EXPECT_EQ(sum_and_codes(first + second, Mode::late), "16 tmem-unordered");
+  for (Mode mode : {Mode::timed, Mode::late}) EXPECT_EQ(sum_and_codes(first + kCommit + wait + second, mode), "32");
 }
 
 // The same kernel as always, but the operands are overwritten between the MMA and its commit's arrival.

@@ -1,5 +1,7 @@
 #include "common/tinygpu/engines/tensor_core.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -24,7 +26,8 @@ bool same_thread(const Origin& a, const Origin& b) {
 }  // namespace
 
 // PTX ISA 9.7.16.6.2 lists the pairs whose execution follows issue order. Whatever it does not list is unordered, which
-// the `late` and `seeded` completion orders make visible.
+// the `late` and `seeded` completion orders make visible and check_unordered tells of. As timed, MMAs complete in the
+// order of issue whatever their accumulators: CUTLASS's 77_blackwell_fmha relies on it and runs on a B200.
 bool TensorCore::ordered(const TensorWork& first, const TensorWork& second) {
   using Kind = TensorWork::Kind;
   if (first.cta_group != second.cta_group) return false;
@@ -54,10 +57,40 @@ uint64_t TensorCore::enqueue(Domain& domain, TensorWork work) {
     // An earlier MMA of the chain has itself waited for what came before it.
     if (on_mma_unit && p.work.kind == TensorWork::Kind::mma) break;
   }
+  if (on_mma_unit) node->planned = mma_done_ = std::max(node->planned, mma_done_);
+  check_unordered(node);
   pending_.push_back(node);
   const uint64_t planned = node->planned;
   if (node->waits == 0) release(domain, node);
   return planned;
+}
+
+void TensorCore::check_unordered(const NodePtr& node) const {
+  const auto meets = [&](const TensorWork& other) {
+    for (const TensorWork::Cells& a : other.cells)
+      for (const TensorWork::Cells& b : node->work.cells)
+        if (a.sm == b.sm && (a.writes || b.writes) && a.rect.overlaps(b.rect)) return true;
+    return false;
+  };
+  std::vector<const Node*> before{node.get()};  // the operation and everything that has to execute before it
+  for (auto it = pending_.rbegin(); it != pending_.rend(); ++it) {
+    const Node& p = **it;
+    if (p.is_commit) continue;
+    const bool ordered = std::any_of(p.successors.begin(), p.successors.end(), [&](const NodePtr& s) {
+      return std::find(before.begin(), before.end(), s.get()) != before.end();
+    });
+    if (ordered) {
+      before.push_back(&p);
+    } else if (meets(p.work)) {
+      node->work.origin.report(
+          Severity::warning, "tmem-unordered",
+          fmt::format("This operation and that of {} touch the same Tensor Memory, and nothing orders them.",
+                      place_of(p.work.origin)),
+          "Wait for the earlier one's tcgen05.commit on its mbarrier. Issue order counts between MMAs with the same "
+          "accumulator, shape and kind, and from cp or shift to mma only.");
+      return;
+    }
+  }
 }
 
 void TensorCore::commit(Domain& domain, const Origin& origin, uint8_t cta_group, uint64_t now, uint64_t latency,

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/tinygpu/engines/tensor_memory.h"
 #include "common/tinygpu/machine/access.h"
 #include "common/tinygpu/machine/gpu.h"
 
@@ -24,6 +25,13 @@ struct TensorWork {
   uint64_t issued = 0;        // when, SM cycles
   uint64_t interval = 1;      // cycles until the unit can start the next operation of this kind
   uint64_t latency = 1;       // cycles from its start until its results are in place
+  /// Cells of Tensor Memory that it touches.
+  struct Cells {
+    const Sm* sm;
+    TmemRect rect;
+    bool writes;
+  };
+  std::vector<Cells> cells;
   /// mma only: operations with equal nonzero tags (same accumulator, shape and kind) execute in issue order; others
   /// are not ordered with each other.
   uint64_t pipeline_tag = 0;
@@ -39,7 +47,8 @@ class TensorCore final : public SmUnit {
   /// Where an operation of this cta_group that `cta` issues queues.
   static TensorCore& of(Cta& cta, uint32_t cta_group);
 
-  /// Queues `work` behind what was issued before it. Returns the time at which it will be complete if nothing is
+  /// Queues `work` behind what was issued before it. Warns "tmem-unordered" if it touches cells of an operation that it
+  /// is not ordered with. Returns the time at which it will be complete if nothing is
   /// reordered.
   uint64_t enqueue(Domain& domain, TensorWork work);
 
@@ -63,12 +72,14 @@ class TensorCore final : public SmUnit {
   struct Node;
   using NodePtr = std::shared_ptr<Node>;
   void cancel(const Cta& cta);
+  void check_unordered(const NodePtr& node) const;
   void release(Domain& domain, const NodePtr& node);
   void finish(Domain& domain, const NodePtr& node, uint64_t now);
   static bool ordered(const TensorWork& first, const TensorWork& second);
 
   std::deque<NodePtr> pending_;  // in issue order; commits too
   uint64_t mma_free_ = 0;        // when the matrix unit can start again
+  uint64_t mma_done_ = 0;        // when the latest MMA is planned to complete
   uint64_t copy_free_ = 0;       // when the shared-memory-to-Tensor-Memory path can
   uint64_t executed_ = 0;
   std::optional<uint64_t> collector_a_;

@@ -15,6 +15,8 @@ uint32_t partition_bits(uint32_t lane, uint32_t lanes, uint32_t p) {
   return uint32_t(((uint64_t(1) << (high - low)) - 1) << (low - p * 32));
 }
 
+}  // namespace
+
 std::string place_of(const Origin& who) {
   const Where w = who.where();
   std::string s = fmt::format("CTA ({},{},{})", w.cta[0], w.cta[1], w.cta[2]);
@@ -25,8 +27,6 @@ std::string place_of(const Origin& who) {
     s += fmt::format(", at PTX line {}", w.ptx_line);
   return s;
 }
-
-}  // namespace
 
 const char* TmemUse::name() const {
   switch (kind) {

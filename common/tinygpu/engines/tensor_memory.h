@@ -182,6 +182,9 @@ class TensorMemory final : public SmUnit {
   double port_free_[2][4] = {};  // [write][partition]
 };
 
+/// "CTA (0,0,0), warp 3, at PTX line 12".
+std::string place_of(const Origin& who);
+
 /// One broken Tensor Memory rule. An error that stops the kernel, or a warning when RunOptions::strict_tmem is off.
 void tmem_violation(const Origin& who, std::string code, std::string message, std::string help);
 

@@ -97,7 +97,7 @@ TmemAddress check_tmem(const Operation& o, uint32_t address, uint32_t columns, s
   return {r.lane, r.column};
 }
 
-void use_tmem(Operation& o, uint32_t columns, TmemAddress at, bool writes, const char* what) {
+void use_tmem(Operation& o, TensorWork& work, uint32_t columns, TmemAddress at, bool writes, const char* what) {
   for (uint32_t c = 0; c < o.path.ctas; ++c) {
     TensorMemory& memory = TensorMemory::of(o.cta[c]->sm);
     for (const TmemRect& r : rects(o.path, at, columns)) {
@@ -108,6 +108,7 @@ void use_tmem(Operation& o, uint32_t columns, TmemAddress at, bool writes, const
       use.rect = r;
       use.who = o.who;
       o.uses.push_back({&o.cta[c]->sm, memory.begin_use(std::move(use))});
+      work.cells.push_back({&o.cta[c]->sm, r, writes});
     }
   }
 }
@@ -299,6 +300,7 @@ void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& re
   shared_operand(o->b, request.b, o->idesc.b_mn_major, "B");
   if (!request.a_in_tmem) shared_operand(o->a, request.a, o->idesc.a_mn_major, "A");
 
+  TensorWork work;
   o->d = check_tmem(*o, request.d, o->path.width(), "the accumulator");
   if (request.a_in_tmem) {
     o->a_tmem = check_tmem(*o, uint32_t(request.a), 8, "A");
@@ -309,13 +311,12 @@ void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& re
       who.fault(FaultKind::illegal_instruction, "mma-ashift-shape",
                 fmt::format(".ashift with M = {}; it exists for M = 128 and M = 256 only.", o->idesc.m),
                 "Use M = 128, or a pair.");
-    use_tmem(*o, 8, o->a_tmem, request.shift_a, "A of tcgen05.mma");
+    use_tmem(*o, work, 8, o->a_tmem, request.shift_a, "A of tcgen05.mma");
   }
-  use_tmem(*o, o->path.width(), o->d, true, "tcgen05.mma");
+  use_tmem(*o, work, o->path.width(), o->d, true, "tcgen05.mma");
 
   const MachineSpec& spec = cta.sm.domain->launch.gpu.spec;
   const MmaTime time = mma_time(spec, int(request.cta_group), o->idesc.m, o->idesc.n, request.a_in_tmem);
-  TensorWork work;
   work.kind = TensorWork::Kind::mma;
   work.cta_group = uint8_t(request.cta_group);
   work.origin = who;

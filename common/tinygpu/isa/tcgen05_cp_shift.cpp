@@ -117,6 +117,7 @@ void enqueue(Warp& w, const Group& group, TmemUse::Kind kind, const TmemRect& re
     use.rect = rect;
     use.who = work.origin;
     ids[i] = memory.begin_use(std::move(use));
+    work.cells.push_back({&group.cta[i]->sm, rect, true});
   }
   work.issued = w.time();
   work.peer = group.cta[1];
