@@ -48,7 +48,7 @@ inline MapObject make_map(const MapFields& f) {
   m.set(79, 1, f.nan_fill);
   m.set(80, 1, f.tf32);
   m.set(83, 3, uint64_t(f.atomicity));
-  for (int i = 0; i < f.rank; ++i) {
+  for (int i = 0; i < f.rank && i < 5; ++i) {  // ranks that no map has are written as they are
     m.set(256 + 32 * i, 32, f.dim[i] - 1);
     m.set(416 + 3 * i, 3, uint64_t(f.step[i] - 1));
     if (i) {
