@@ -121,20 +121,31 @@ __device__ __forceinline__ void store(uint32_t at, const float (&v)[width]) {
                  : "memory");
 }
 
-/// Uses all words of a batch with as few instructions as there are: an FMA for two words.
+/// Uses the words of load `i` of a batch with few instructions: an FMA for two words, of two loads that have one each.
 template <int width>
-__device__ __forceinline__ void fold(const float (&r)[kBatch][width], float& sum) {
+__device__ __forceinline__ void fold(const float (&r)[kBatch][width], int i, float& sum) {
+  if (width == 1 && i % 2 == 0) return;
 #pragma unroll
-  for (int i = 0; i < kBatch * width; i += 2) {
-    const float a = r[i / width][i % width], b = r[(i + 1) / width][(i + 1) % width];
+  for (int k = 0; k < width; k += 2) {
+    const float a = width == 1 ? r[i - 1][0] : r[i][k], b = width == 1 ? r[i][0] : r[i][k + 1];
     asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(a), "f"(b));
   }
 }
+template <int width>
+__device__ __forceinline__ void fold(const float (&r)[kBatch][width], float& sum) {
+#pragma unroll
+  for (int i = 0; i < kBatch; ++i) fold<width>(r, i, sum);
+}
 
+/// Loads a batch into `r` and uses, between the loads, the words of `before`, the one before it, if there is one.
 template <int width, int... number>
-__device__ __forceinline__ void load_batch(uint32_t at, float (&r)[kBatch][width],
-                                           std::integer_sequence<int, number...>) {
-  (load<width, number>(at, r[number]), ...);
+__device__ __forceinline__ void load_batch(uint32_t at, float (&r)[kBatch][width], const float (*before)[kBatch][width],
+                                           float& sum, std::integer_sequence<int, number...>) {
+  const auto one = [&]<int n>(std::integral_constant<int, n>) {
+    load<width, n>(at, r[n]);
+    if (before) fold<width>(*before, n, sum);
+  };
+  (one(std::integral_constant<int, number>()), ...);
 }
 template <int width, int... number>
 __device__ __forceinline__ void store_batch(uint32_t at, const float (&v)[width],
@@ -161,8 +172,7 @@ __global__ void accesses(const uint32_t* offsets, uint32_t active, long long* cy
       store_batch<width>(at, value, numbers);
     } else {
       // The words of one batch are used while those of the next are under way.
-      load_batch<width>(at, r[batch % 2], numbers);
-      if (batch > 0) fold<width>(r[(batch + 1) % 2], sum);
+      load_batch<width>(at, r[batch % 2], batch > 0 ? &r[(batch + 1) % 2] : nullptr, sum, numbers);
       if (batch == batches - 1) fold<width>(r[batch % 2], sum);
     }
   });

@@ -87,19 +87,69 @@ BENCHMARK(cost<op_test>)->Name("test_wait_ready")->Apply(by_cycles);
 BENCHMARK(cost<op_try_chain>)->Name("try_wait_ready_latency")->Apply(by_cycles);
 BENCHMARK(cost<op_test_chain>)->Name("test_wait_ready_latency")->Apply(by_cycles);
 
-// ---- Two threads, of two warps or of two CTAs, hand a phase back and forth
+// ---- From an arrive to the next instruction of a warp that waits
 
-enum How {
-  by_try_wait,    // the waiter suspends
-  by_test_wait,   // the waiter spins
-  remote,         // to another CTA, .release.cluster and .acquire.cluster
-  remote_relaxed  // to another CTA, without ordering of other memory
-};
+constexpr int kDelays = 64;
 
 __device__ __forceinline__ void spin_parity(uint32_t bar, uint32_t parity) {
   while (!mbarrier_test_wait_parity(bar, parity)) {
   }
 }
+
+/// Warp 1 arrives while warp 0 waits: a little later every time, so that all moments of a loop of polls have their
+/// turn. Sum over the delays; the first of two rounds fills the instruction cache.
+template <bool spins>
+__global__ void heard(long long* cycles) {
+  __shared__ alignas(8) uint64_t barrier;
+  __shared__ long long arrived;
+  const uint32_t bar = kept(shared_address(&barrier)), lane = threadIdx.x % 32;
+  if (threadIdx.x == 0) mbarrier_init(bar, 1);
+#pragma unroll 1
+  for (int round = 0; round < 2; ++round) {
+    long long sum = 0;
+#pragma unroll 1
+    for (int delay = 0; delay < kDelays; ++delay) {
+      long long seen = 0;
+      __syncthreads();
+      if (threadIdx.x < 32) {
+        if constexpr (spins)
+          spin_parity(bar, uint32_t(delay) & 1);
+        else
+          mbarrier_wait_parity(bar, uint32_t(delay) & 1);
+        seen = ticks();
+      } else {
+        uint32_t x = 1;
+#pragma unroll 1
+        for (int i = 0; i < 8 + delay; ++i) asm volatile("add.u32 %0, %0, %0;" : "+r"(x));
+        const long long t = ticks();
+        if (lane == 0) {
+          asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
+          arrived = t;
+        }
+      }
+      __syncthreads();
+      sum += seen - arrived;
+    }
+    if (threadIdx.x == 0) cycles[0] = sum;
+  }
+}
+
+template <bool spins>
+void arrive_to_observe(benchmark::State& state) {
+  for (auto _ : state)
+    report(state, double(measured(1, [](long long* c) { heard<spins><<<1, 64>>>(c); })[0]) / kDelays);
+}
+BENCHMARK(arrive_to_observe<false>)->Name("arrive_to_observe")->Apply(by_cycles);
+// By a loop of test_wait, whose answers come one behind the other.
+BENCHMARK(arrive_to_observe<true>)->Name("arrive_to_observe_spinning")->Apply(by_cycles);
+
+// ---- Two CTAs, whose clocks differ, hand a phase back and forth
+
+enum How {
+  remote,         // .release.cluster and .acquire.cluster
+  remote_relaxed  // without ordering of other memory
+};
+
 __device__ __forceinline__ void wait_parity_relaxed(uint32_t bar, uint32_t parity) {
   uint32_t done = 0;
   while (!done)
@@ -115,76 +165,46 @@ __device__ __forceinline__ void wait_parity_relaxed(uint32_t bar, uint32_t parit
 }
 
 template <int how>
-__global__ void ping_pong(long long* cycles, int rounds) {
-  constexpr bool far = how == remote || how == remote_relaxed;
-  __shared__ alignas(8) uint64_t barriers[2];
-  const uint32_t rank = far ? cluster_ctarank() : threadIdx.x / 32;
-  const uint32_t mine = shared_address(&barriers[rank]), other = shared_address(&barriers[rank ^ 1]);
-  if (threadIdx.x == 0) {
-    mbarrier_init(shared_address(&barriers[0]), 1);
-    mbarrier_init(shared_address(&barriers[1]), 1);
-    fence_mbarrier_init();
-  }
-  __syncthreads();
-  if (far) {
-    barrier_cluster_arrive();
-    barrier_cluster_wait();
-  }
+__global__ void __cluster_dims__(2, 1, 1) ping_pong(long long* cycles, int rounds) {
+  __shared__ alignas(8) uint64_t barrier;
+  const uint32_t rank = cluster_ctarank(), mine = kept(shared_address(&barrier)), there = mapa(mine, rank ^ 1);
+  mbarrier_init(mine, 1);
+  fence_mbarrier_init();
+  barrier_cluster_arrive();
+  barrier_cluster_wait();
   const auto wait = [&](uint32_t parity) {
-    if constexpr (how == by_try_wait) mbarrier_wait_parity(mine, parity);
-    if constexpr (how == by_test_wait) spin_parity(mine, parity);
     if constexpr (how == remote) mbarrier_wait_parity_cluster(mine, parity);
     if constexpr (how == remote_relaxed) wait_parity_relaxed(mine, parity);
   };
-  if (threadIdx.x % 32 == 0 && (!far || threadIdx.x == 0)) {
-    const uint32_t there = far ? mapa(other, rank ^ 1) : other;
-    const long long t0 = ticks();
+  const long long t0 = ticks();
 #pragma unroll 1
-    for (int i = 0; i < rounds; ++i) {
-      if (rank == 1) wait(i & 1);
-      if constexpr (how == remote)
-        mbarrier_arrive_cluster(there);
-      else if constexpr (how == remote_relaxed)
-        asm volatile("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%0];" ::"r"(there) : "memory");
-      else
-        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(there) : "memory");
-      if (rank == 0) wait(i & 1);
-    }
-    const long long t1 = ticks();
-    if (rank == 0) cycles[0] = t1 - t0;
+  for (int i = 0; i < rounds; ++i) {
+    if (rank == 1) wait(i & 1);
+    if constexpr (how == remote)
+      mbarrier_arrive_cluster(there);
+    else
+      asm volatile("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%0];" ::"r"(there) : "memory");
+    if (rank == 0) wait(i & 1);
   }
-  if (far) {
-    barrier_cluster_arrive();
-    barrier_cluster_wait();
-  }
+  const long long t1 = ticks();
+  if (rank == 0) cycles[0] = t1 - t0;
+  barrier_cluster_arrive();
+  barrier_cluster_wait();
 }
 
-/// Half a round trip: from the arrive to the waiter's next instruction.
+/// Half a round trip.
 template <int how>
-void arrive_to_observe(benchmark::State& state) {
-  constexpr bool far = how == remote || how == remote_relaxed;
+void half_round_trip(benchmark::State& state) {
   const auto launch = [](int rounds) {
-    return double(measured(1, [rounds](long long* c) {
-      cudaLaunchConfig_t config{};
-      config.gridDim = dim3(far ? 2 : 1);
-      config.blockDim = dim3(far ? 32 : 64);
-      cudaLaunchAttribute cluster{};
-      cluster.id = cudaLaunchAttributeClusterDimension;
-      cluster.val.clusterDim = {far ? 2u : 1u, 1, 1};
-      config.attrs = &cluster;
-      config.numAttrs = 1;
-      GEN5_CUDA(cudaLaunchKernelEx(&config, ping_pong<how>, c, rounds));
-    })[0]);
+    return double(measured(1, [rounds](long long* c) { ping_pong<how><<<2, 1>>>(c, rounds); })[0]);
   };
   for (auto _ : state) {
     const double few = launch(16), many = launch(48);
     report(state, (many - few) / (2 * 32));
   }
 }
-BENCHMARK(arrive_to_observe<by_try_wait>)->Name("arrive_to_observe")->Apply(by_cycles);
-BENCHMARK(arrive_to_observe<by_test_wait>)->Name("arrive_to_observe_spinning")->Apply(by_cycles);
-BENCHMARK(arrive_to_observe<remote>)->Name("arrive_to_observe_remote")->Apply(by_cycles);
-BENCHMARK(arrive_to_observe<remote_relaxed>)->Name("arrive_to_observe_remote_relaxed")->Apply(by_cycles);
+BENCHMARK(half_round_trip<remote>)->Name("arrive_to_observe_remote")->Apply(by_cycles);
+BENCHMARK(half_round_trip<remote_relaxed>)->Name("arrive_to_observe_remote_relaxed")->Apply(by_cycles);
 
 // ---- How long one try_wait suspends when nothing comes
 

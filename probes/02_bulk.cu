@@ -67,7 +67,7 @@ void load_latency_dram(benchmark::State& state) {
     report(state, mean_load(uint32_t(state.range(0)), 1));
   }
 }
-BENCHMARK(load_latency_dram)->ArgNames({"bytes"})->Arg(128)->Arg(1024)->Arg(8192)->Arg(32768)->Apply(by_cycles);
+BENCHMARK(load_latency_dram)->ArgNames({"bytes"})->RangeMultiplier(2)->Range(128, 65536)->Apply(by_cycles);
 
 enum Step { issue_loads, issue_stores, issue_reductions, issue_prefetches };
 

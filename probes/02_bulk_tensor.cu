@@ -86,7 +86,7 @@ void load_latency_dram(benchmark::State& state) {
 }
 BENCHMARK(load_latency_dram)
     ->ArgNames({"row_bytes", "rows"})
-    ->ArgsProduct({{32, 128}, {1, 8, 64, 256}})
+    ->ArgsProduct({{32, 128}, {1, 2, 4, 8, 16, 32, 64, 128, 256}})
     ->Apply(by_cycles);
 
 enum Step { issue_loads, issue_stores, issue_reductions, issue_prefetches };
@@ -218,8 +218,15 @@ __global__ void ring(const __grid_constant__ CUtensorMap map, int stages, int co
   uint32_t parity = 0;
 #pragma unroll 1
   for (int i = 0; i < count; ++i) {
-    mbarrier_wait_parity(first + 8 * stage, parity);
-    if (i + stages < count) load(i + stages, stage);
+    // What the next load needs is computed before the wait.
+    const uint32_t bar = kept(first + 8 * stage), buffer_at = kept(to + stage * kStageBytes);
+    const int row = int(kept(uint32_t((i + stages) % 16 * int(kStageRows))));
+    const uint32_t bytes = kept(i + stages < count ? kStageBytes : 0);
+    mbarrier_wait_parity(bar, parity);
+    if (bytes) {
+      mbarrier_arrive_expect_tx(bar, bytes);
+      tensor_load_2d(buffer_at, &map, 0, row, bar);
+    }
     if (++stage == stages) stage = 0, parity ^= 1;
   }
   const long long t1 = ticks();
@@ -257,7 +264,7 @@ __global__ void casts(const __grid_constant__ CUtensorMap map, int x, int y, uin
                       long long* cycles) {
   extern __shared__ __align__(1024) uint8_t buffer[];
   __shared__ alignas(8) uint64_t barrier;
-  const uint32_t bar = shared_address(&barrier), to = shared_address(buffer);
+  const uint32_t bar = kept(shared_address(&barrier)), to = kept(shared_address(buffer));
   const uint32_t rank = cluster_ctarank();
   const uint16_t all = uint16_t((1u << ctas) - 1);
   mbarrier_init(bar, 1);

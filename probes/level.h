@@ -16,8 +16,9 @@ inline uint8_t* source_memory() {
   return memory.get();
 }
 
-/// Fills L2 with other memory.
+/// Fills L2 with other memory than source_memory().
 inline void empty_l2() {
+  source_memory();
   static harness::DeviceBuffer<uint8_t> other(256 << 20);
   other.fill(1);
 }

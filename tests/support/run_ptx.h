@@ -35,6 +35,7 @@ class RunPtx {
   uint64_t upload(const std::vector<T>& from) {
     const uint64_t a = buffer<T>(from.size());
     std::memcpy(gpu.memory.translate(a, from.size() * sizeof(T)), from.data(), from.size() * sizeof(T));
+    gpu.l2.written(a, from.size() * sizeof(T));
     return a;
   }
   template <class T>

@@ -75,9 +75,12 @@ CUresult copy(State& s, const CopyEnd& dst, const CopyEnd& src, size_t width, si
         s.gpu.memory.describe(reinterpret_cast<uint64_t>(bad)));
     return CUDA_ERROR_INVALID_VALUE;
   }
+  const uint64_t address = reinterpret_cast<uint64_t>(dst.base);
   for (size_t z = 0; z < depth; ++z)
-    for (size_t y = 0; y < height; ++y)
+    for (size_t y = 0; y < height; ++y) {
       std::memmove(to + z * dst.slice + y * dst.pitch, from + z * src.slice + y * src.pitch, width);
+      s.gpu.l2.written(address + z * dst.slice + y * dst.pitch, width);
+    }
   const bool device_only = to != dst.base && from != src.base;
   charge_copy(s, width * height * depth, !device_only);
   return CUDA_SUCCESS;
@@ -104,6 +107,7 @@ CUresult fill(State& s, uint64_t dst, uint32_t value, int bytes, size_t width, s
         std::fill_n(reinterpret_cast<uint16_t*>(row), width, uint16_t(value));
       else
         std::fill_n(reinterpret_cast<uint32_t*>(row), width, value);
+      s.gpu.l2.written(dst + z * slice + y * pitch, width * size_t(bytes));
     }
   charge_copy(s, width * bytes * height * depth / 2, false);
   return CUDA_SUCCESS;

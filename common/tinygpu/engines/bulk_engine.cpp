@@ -94,11 +94,13 @@ BulkEngine& BulkEngine::of(Warp& w) {
     e.bytes_per_cycle_ = s.number("tma.bytes_per_cycle");
     e.store_bytes_per_cycle_ = s.number("tma.store.bytes_per_cycle");
     e.reduce_bytes_per_cycle_ = s.number("tma.reduce.bytes_per_cycle");
+    for (size_t i = 0; i < e.misses_.size(); ++i) e.misses_[i] = s.number(fmt::format("tma.dram.{}", 1u << i));
     e.odd_row_ = s.number("tma.odd_row");
     e.half_sector_ = s.number("tma.store.half_sector");
     e.reduce_piece_ = s.number("tma.reduce.piece");
     e.first_piece_ = s.number("tma.first_piece");
-    e.spread_ = s.number("tma.spread");
+    e.lead_ = s.number("tma.lead");
+    e.far_ = uint32_t(s.number("tma.far"));
     e.cluster_bytes_per_cycle_ = s.number("dsmem.bulk.bytes_per_cycle");
     e.latency_ = uint32_t(s.number("tma.latency"));
     e.tensor_latency_ = uint32_t(s.number("tma.tensor.latency"));
@@ -171,10 +173,12 @@ const TensorMap& BulkEngine::map(Warp& w, uint64_t address, int lane) {
   return maps_.emplace(address, std::move(entry)).first->second.map;
 }
 
-uint64_t BulkEngine::occupy(uint64_t now, double busy) {
+uint64_t BulkEngine::occupy(uint64_t now, double busy) { return occupy(now, Pace{busy, busy}); }
+
+uint64_t BulkEngine::occupy(uint64_t now, Pace pace) {
   const uint64_t start = std::max(now, free_at_);
-  free_at_ = start + uint64_t(std::ceil(busy));
-  return free_at_;
+  free_at_ = start + uint64_t(std::ceil(pace.busy));
+  return start + uint64_t(std::ceil(pace.last));
 }
 
 double BulkEngine::pieces(uint32_t rows, uint32_t row_bytes, uint32_t pitch) {
@@ -193,12 +197,21 @@ double BulkEngine::pieces(uint32_t rows, uint32_t row_bytes, uint32_t pitch) {
   return double(count) * rows / period;
 }
 
-double BulkEngine::load_cycles(const TensorBox& box) const {
+BulkEngine::Pace BulkEngine::load_pace(double pieces_cycles, uint64_t bytes) const {
+  const double cycles = double(bytes) / bytes_per_cycle_;
+  return {std::max(pieces_cycles, cycles), std::max(pieces_cycles, cycles - lead_)};
+}
+
+BulkEngine::Pace BulkEngine::load_pace(const TensorBox& box) const {
   const uint32_t rows = box.rows(), row = box.row_bytes();
   double cycles = pieces(rows, row, box.pitch()) / rows_per_cycle_;
   // Rows that leave every other one off the 32-byte grid of shared memory.
   if (box.pitch() % 32 && row > 16) cycles = std::max(cycles, rows * (odd_row_ + row / 64.0));
-  return std::max(cycles, double(box.transfer_bytes()) / bytes_per_cycle_);
+  return load_pace(cycles, box.transfer_bytes());
+}
+
+BulkEngine::Pace BulkEngine::load_pace(uint32_t bytes) const {
+  return load_pace(pieces(1, bytes, bytes) / rows_per_cycle_, bytes);
 }
 
 double BulkEngine::store_cycles(uint32_t bytes, bool reduces) const {
@@ -218,10 +231,16 @@ double BulkEngine::store_cycles(const TensorBox& box, bool reduces) const {
   return std::max(cycles, count / rows_per_cycle_);
 }
 
-uint64_t BulkEngine::spread(uint64_t lines) const {
-  // Twice the lines, twice the chance of a far one; from eight on there is one.
-  constexpr uint64_t kEnough = 8;
-  return uint64_t(std::lround(spread_ * std::log2(double(std::clamp<uint64_t>(lines, 1, kEnough)))));
+uint64_t BulkEngine::far(uint64_t lines) const {
+  constexpr uint64_t kEnough = 8;  // lines: one of them lies in a far slice
+  return lines >= kEnough ? far_ : 0;
+}
+
+uint64_t BulkEngine::miss(uint32_t lines) const {
+  if (!lines) return 0;
+  const double x = std::log2(double(lines));
+  const size_t i = std::min(size_t(x), misses_.size() - 1), next = std::min(i + 1, misses_.size() - 1);
+  return uint64_t(std::lround(misses_[i] + (x - double(i)) * (misses_[next] - misses_[i])));
 }
 
 BulkEngine::Extent BulkEngine::extent_of(const TensorBox& box, uint32_t offset) {
@@ -273,11 +292,11 @@ void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t
 void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std::vector<Landing>& landings,
                              bool multicast) {
   const uint64_t bytes = box.transfer_bytes();
-  const uint64_t through = occupy(std::max(w.time(), fetched_at_), load_cycles(box));
+  const uint64_t through = occupy(std::max(w.time(), fetched_at_), load_pace(box));
   const uint64_t lines = uint64_t(box.rows()) * ((box.row_bytes() + 127) / 128);
   const uint64_t latency =
-      (box.tile.mode == TensorTile::Mode::gather4 ? gather_latency_ : latency_ + tensor_latency_ + spread(lines)) +
-      (multicast ? multicast_latency_ : 0);
+      (box.tile.mode == TensorTile::Mode::gather4 ? gather_latency_ : latency_ + tensor_latency_ + far(lines)) +
+      (multicast ? multicast_latency_ : 0) + miss(box.read_l2(w.domain().l2));
   const Origin who = origin_of(w, lane);
   const auto shared_box = std::make_shared<const TensorBox>(box);
   for (const Landing& to : landings)
@@ -351,13 +370,15 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
         else
           b->store(memory, rows, who);
       });
+  box.write_l2(w.domain().l2);
   w.domain().counters["tma.store.bytes"] += bytes;
 }
 
 void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, const std::vector<Landing>& landings,
                            bool multicast) {
-  const uint64_t through = occupy(w.time(), bytes / bytes_per_cycle_);
-  const uint64_t latency = latency_ + spread((bytes + 127) / 128) + (multicast ? multicast_latency_ : 0);
+  const uint64_t through = occupy(w.time(), load_pace(bytes));
+  const uint64_t latency = latency_ + far((bytes + 127) / 128) + (multicast ? multicast_latency_ : 0) +
+                           miss(w.domain().l2.read(from, bytes));
   const Origin who = origin_of(w, lane);
   for (const Landing& to : landings)
     land(w.domain(), through + latency, to, bytes, {bytes, true}, who, [=](Cta& cta, uint32_t offset) {
@@ -423,6 +444,7 @@ void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from,
           for (uint32_t i = 0; i < bytes; ++i)
             if (byte_mask >> (i % 16) & 1) host[i] = data[i];
       });
+  w.domain().l2.write(to, bytes);
   w.domain().counters["tma.store.bytes"] += bytes;
 }
 

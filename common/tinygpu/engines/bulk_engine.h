@@ -98,17 +98,27 @@ class BulkEngine final : public SmUnit {
     std::array<uint8_t, TensorMap::kBytes> bytes;
     TensorMap map;
   };
-  /// Takes the engine for `busy` cycles from `now` on; returns when it is done with them.
+  /// What a copy costs the engine: cycles that it is busy, and until it has moved the last piece.
+  struct Pace {
+    double busy, last;
+  };
+  /// Takes the engine from `now` on; returns when it has moved the last piece.
+  uint64_t occupy(uint64_t now, Pace pace);
   uint64_t occupy(uint64_t now, double busy);
   /// Pieces in which the rows of a box pass: a row's 128-byte lines of global memory, cut at shared memory's.
   static double pieces(uint32_t rows, uint32_t row_bytes, uint32_t pitch);
-  /// Cycles of a box's rows, read from or written to global memory.
-  double load_cycles(const TensorBox& box) const;
+  /// Loads of a box, of `bytes` in a row, and of `bytes` whose pieces take so many cycles.
+  Pace load_pace(const TensorBox& box) const;
+  Pace load_pace(uint32_t bytes) const;
+  Pace load_pace(double pieces_cycles, uint64_t bytes) const;
+  /// Cycles of a box's rows, stored or reduced.
   double store_cycles(const TensorBox& box, bool reduces) const;
   /// Cycles of `bytes` in a row, to be stored or reduced.
   double store_cycles(uint32_t bytes, bool reduces) const;
   /// L2 is nearer for some lines than for others, and a copy waits for the farthest.
-  uint64_t spread(uint64_t lines) const;
+  uint64_t far(uint64_t lines) const;
+  /// What a copy waits longer when so many of its lines come from device memory.
+  uint64_t miss(uint32_t lines) const;
   /// Where in shared memory an operation writes or reads: `bytes` from the operand's address on, all of them or (not
   /// dense: rows with gaps) some.
   struct Extent {
@@ -126,12 +136,13 @@ class BulkEngine final : public SmUnit {
 
   bool loaded_ = false;
   double rows_per_cycle_ = 1, bytes_per_cycle_ = 1, store_bytes_per_cycle_ = 1, reduce_bytes_per_cycle_ = 1;
-  double odd_row_ = 0, half_sector_ = 0, reduce_piece_ = 0, first_piece_ = 0, spread_ = 0;
+  double odd_row_ = 0, half_sector_ = 0, reduce_piece_ = 0, first_piece_ = 0, lead_ = 0;
   double cluster_bytes_per_cycle_ = 1;
-  uint32_t latency_ = 1, tensor_latency_ = 0, multicast_latency_ = 0, gather_latency_ = 1;
+  uint32_t latency_ = 1, tensor_latency_ = 0, far_ = 0, multicast_latency_ = 0, gather_latency_ = 1;
   uint32_t store_latency_ = 1, tensor_store_latency_ = 0, visible_latency_ = 1;
   int32_t reduce_latency_ = 0;
   uint32_t cluster_latency_ = 1, descriptor_fetch_ = 1;
+  std::array<double, 8> misses_{};  // of 1, 2, 4 … 128 lines and more
   uint64_t free_at_ = 0;
   uint64_t fetched_at_ = 0;  // the map used last is in the cache from then on
   std::unordered_map<uint64_t, CachedMap> maps_;

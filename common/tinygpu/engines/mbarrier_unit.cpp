@@ -11,6 +11,8 @@ MBarrierUnit& MBarrierUnit::of(Warp& w) {
     u.expect = uint32_t(s.number("mbarrier.expect_tx"));
     u.release_cluster = uint32_t(s.number("mbarrier.release.cluster"));
     u.answer = uint32_t(s.number("mbarrier.try_wait.answer"));
+    u.spin = uint32_t(s.number("mbarrier.spin"));
+    u.spin_end = uint32_t(s.number("mbarrier.spin.end"));
     u.hint = uint32_t(s.number("mbarrier.try_wait.hint"));
     u.ready = uint32_t(s.number("mbarrier.try_wait.ready"));
     u.wake = uint32_t(s.number("mbarrier.wake"));

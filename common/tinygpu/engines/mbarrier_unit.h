@@ -21,6 +21,8 @@ class MBarrierUnit final : public SmUnit {
   uint32_t release_cluster = 0;  // what a release at cluster scope adds
   uint32_t ready = 1;            // test_wait or try_wait on a finished phase: until the next instruction
   uint32_t answer = 1;           // and until its answer is there
+  uint32_t spin = 0;             // what ptxas' YIELD adds to a test_wait that is all of a loop
+  uint32_t spin_end = 0;         // and leaving the loop to the one that ends it
   uint32_t hint = 0;             // what a time hint adds to a try_wait that gives up
   uint32_t wake = 1;             // completion of a phase until a suspended try_wait returns
   uint32_t remote_hop = 1;       // an operation's way to another CTA

@@ -254,6 +254,22 @@ uint32_t TensorBox::rows() const {
 
 uint64_t TensorBox::transfer_bytes() const { return uint64_t(rows()) * source_bytes(*this); }
 
+uint32_t TensorBox::read_l2(L2View& l2) const {
+  const Clip clip = clip_of(*this, source_bytes(*this));
+  uint32_t absent = 0;
+  each_row(*this, [&](uint32_t, const Row& r) {
+    if (r.inside) absent += l2.read(uint64_t(r.address + clip.start + clip.low), clip.high - clip.low);
+  });
+  return absent;
+}
+
+void TensorBox::write_l2(L2View& l2) const {
+  const Clip clip = clip_of(*this, source_bytes(*this));
+  each_row(*this, [&](uint32_t, const Row& r) {
+    if (r.inside) l2.write(uint64_t(r.address + clip.start + clip.low), clip.high - clip.low);
+  });
+}
+
 void TensorBox::load(const GlobalMemory& memory, Cta& cta, uint32_t offset, const Origin& who) const {
   SwizzledShared shared(*this, cta, offset, who, "a tensor load");
   GlobalView global(memory, who, "a tensor load");

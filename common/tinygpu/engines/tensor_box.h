@@ -32,6 +32,10 @@ struct TensorBox {
   /// What a load adds to the mbarrier's transactions: the whole box, out of bounds or not, padding not counted.
   uint64_t transfer_bytes() const;
 
+  /// Brings what a load or a prefetch reads into L2: how many lines were not there.
+  uint32_t read_l2(L2View& l2) const;
+  /// The same for what a store or a reduction writes.
+  void write_l2(L2View& l2) const;
   /// Global → shared memory of `cta`, at `offset`. Faults through `who`.
   void load(const GlobalMemory& memory, Cta& cta, uint32_t offset, const Origin& who) const;
   /// Shared memory → a dense copy of the rows, in order.

@@ -150,6 +150,7 @@ void cp_async(Warp& w, const Op& op) {
     // A lane that copies nothing may hold any address.
     for_lanes(w.exec(), [&](int i) {
       copy->from[i] = copy->count[i] ? locate(w, Space::global, from[i], bytes, bytes, i, "cp.async").host : nullptr;
+      source.misses |= w.domain().l2.read(from[i], copy->count[i]) > 0;
     });
     source.global = reads ? w.exec() : 0;
   }

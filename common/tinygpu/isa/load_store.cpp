@@ -1,6 +1,7 @@
 // ld, ldu, st (PTX ISA 9.7.9.8 – 9.7.9.13): every state space, vectors up to 256 bits, and .b128.
 //
-// Cache operators, eviction priorities, prefetch sizes and cache policies move no data and are not modelled. Memory
+// Cache operators, eviction priorities, prefetch sizes and cache policies move no data and are not modelled; a prefetch
+// brings its line into L2 at once. Memory
 // order: a strong access to global memory runs in the serial phase, in which the domains of SMs see each other's
 // stores; within a domain every access is in program order already.
 #include <algorithm>
@@ -293,6 +294,19 @@ void decode_hint(Decoder& d, Op& op) {
   d.address(d.operand(0));
 }
 
+void prefetch(Warp& w, const Op& op) {
+  uint64_t address[32];
+  lane_addresses(w, op, address);
+  for_lanes(w.exec(), [&](int i) { w.domain().l2.read(address[i], 1); });
+}
+
+void decode_prefetch(Decoder& d, Op& op) {
+  if (d.inst->has("tensormap")) return decode_hint(d, op);
+  decode_address(d, op, d.operand(0));
+  op.cost = CostClass::global_store;
+  op.fn = prefetch;
+}
+
 /// The policy word is opaque and never looked at again. These are the words that CUTLASS writes for whole-line
 /// policies; ranges and fractions are not encoded.
 void create_policy(Warp& w, const Op& op) {
@@ -308,10 +322,14 @@ void decode_createpolicy(Decoder& d, Op& op) {
 }
 
 constexpr Entry kEntries[] = {
-    {"ld", decode_ld},          {"ldu", decode_ld},
-    {"st", decode_st},          {"prefetch", decode_hint},
-    {"prefetchu", decode_hint}, {"applypriority", decode_hint},
-    {"discard", decode_hint},   {"createpolicy", decode_createpolicy},
+    {"ld", decode_ld},
+    {"ldu", decode_ld},
+    {"st", decode_st},
+    {"prefetch", decode_prefetch},
+    {"prefetchu", decode_prefetch},
+    {"applypriority", decode_hint},
+    {"discard", decode_hint},
+    {"createpolicy", decode_createpolicy},
 };
 
 }  // namespace

@@ -20,6 +20,7 @@ enum : uint16_t {
   kDrop = 32,
   kParity = 64,
   kClusterScope = 128,
+  kSpins = 256,  // test_wait: all of a loop
 };
 
 // A token's upper half is the old state's. Hardware leaves the lower half undefined; here it says which phase was
@@ -237,8 +238,8 @@ bool passed(const MBarrier& b, uint32_t parity) { return (b.phase & 1) != parity
 
 void exec_test_wait(Warp& w, const Op& op) {
   const MBarrierUnit& unit = MBarrierUnit::of(w);
-  w.result_at(op, w.time() + unit.answer);
-  charge(w, op, unit.ready);
+  const bool looked_early = w.take_timeout();
+  if ((op.aux & kSpins) && !looked_early) w.charge(unit.spin);
   uint32_t done = 0;
   each_object(w, op, "mbarrier.test_wait", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     MBarrier& b = mbarrier_at(owner, offset, origin_of(w, __builtin_ctz(lanes)), "mbarrier.test_wait");
@@ -249,6 +250,17 @@ void exec_test_wait(Warp& w, const Op& op) {
     });
     if (done & lanes) b.observed = true;
   });
+  // Other warps may be behind, in simulated time, and about to arrive: look again when they have come so far.
+  if (done != w.exec() && !looked_early && w.time() > w.domain().now &&
+      w.domain().events.order().mode == CompletionOrder::Mode::timed) {
+    BlockReason why;
+    why.kind = BlockReason::Kind::sleep;
+    why.what = "mbarrier.test_wait";
+    return w.block(why, true, w.time());
+  }
+  const uint32_t leaves = (op.aux & kSpins) && done ? unit.spin_end : 0;
+  w.result_at(op, w.time() + unit.answer + leaves);
+  charge(w, op, unit.ready);
   if (op.dst != kNoSlot) {
     uint32_t& d = w.pred(op.dst);
     d = (d & ~w.exec()) | done;
@@ -373,6 +385,7 @@ void decode_wait(Decoder& d, Op& op) {
 
 void decode_test_wait(Decoder& d, Op& op) {
   decode_wait(d, op);
+  if (d.spins()) op.aux |= kSpins;
   op.fn = exec_test_wait;
 }
 

@@ -60,6 +60,19 @@ Span span_of(const uint64_t* a, uint32_t mask) {
   return s;
 }
 
+/// Lines of L2 that an access needs, or fills.
+void touch_l2(Warp& w, const uint64_t* a, uint32_t mask, const Span& s, uint32_t bytes, Access& out) {
+  L2View& l2 = w.domain().l2;
+  const auto touch = [&](uint64_t address, uint64_t size) {
+    if (out.writes)
+      l2.write(address, size);
+    else
+      out.misses |= l2.read(address, size) > 0;
+  };
+  if (s.high - s.low < 8 * L2Cache::kLine) return touch(s.low, s.high + bytes - s.low);
+  for_lanes(mask, [&](int i) { touch(a[i], bytes); });
+}
+
 /// 32-byte sectors touched: exact for dense accesses, otherwise counted by changes from lane to lane.
 uint32_t sectors_of(const uint64_t* a, uint32_t mask, const Span& s, uint32_t bytes) {
   const uint64_t first = s.low >> 5, last = (s.high + bytes - 1) >> 5;
@@ -188,6 +201,7 @@ void resolve_lanes(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint
     if (p.space == Space::global || p.space == Space::constant) {
       out.global |= 1u << i;
       ++out.sectors;
+      if (p.space == Space::global) touch_l2(w, a, 1u << i, {a[i], a[i], 0}, bytes, out);
     } else if (is_shared(p.space)) {
       out.shared |= 1u << i;
       offset[i] = uint32_t(p.address) & 0xffffffu;
@@ -217,8 +231,9 @@ void resolve(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t a
     switch (space) {
       case Space::global:
       case Space::constant:
-        if (resolve_global(w, a, s, bytes, out)) return;
-        break;
+        if (!resolve_global(w, a, s, bytes, out)) break;
+        if (space == Space::global) touch_l2(w, a, w.exec(), s, bytes, out);
+        return;
       case Space::shared:
       case Space::shared_cta:
       case Space::shared_cluster:
@@ -240,7 +255,7 @@ void resolve(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t a
           const Span shifted{s.low - kSharedWindow, s.high - kSharedWindow, s.bits};
           if (resolve_own_shared(w, offset, shifted, bytes, verb, out)) return;
         } else if (s.low >= kFunctionWindow + kWindowSize || s.high < kSharedWindow) {
-          if (resolve_global(w, a, s, bytes, out)) return;
+          if (resolve_global(w, a, s, bytes, out)) return touch_l2(w, a, w.exec(), s, bytes, out);
         }
         break;
       default: break;
@@ -256,6 +271,7 @@ MemoryUnit& memory_unit(Warp& w) {
     auto latency = [&](CostClass c) { return uint32_t(spec.costs[size_t(c)].latency); };
     u.sectors_per_cycle = spec.number("mem.sm.bytes_per_cycle") / 32;
     u.remote_latency = uint32_t(spec.number("dsmem.latency"));
+    u.miss_latency = uint32_t(spec.number("mem.dram.latency") - spec.number("mem.l2.latency"));
     u.global_latency = latency(CostClass::global_load);
     u.global_atomic_latency = latency(CostClass::global_atomic);
     u.shared_latency = latency(CostClass::shared_load);
@@ -314,7 +330,8 @@ uint64_t access_time(Warp& w, const Access& access, bool atomic) {
     const int64_t cycles = std::max<int64_t>(1, int64_t(access.sectors / unit.sectors_per_cycle));
     const int64_t start = take(unit.global_port, now, cycles);
     stall(start);
-    ready = std::max(ready, uint64_t(start + cycles - 1) + (atomic ? unit.global_atomic_latency : unit.global_latency));
+    ready = std::max(ready, uint64_t(start + cycles - 1) + (access.misses ? unit.miss_latency : 0) +
+                                (atomic ? unit.global_atomic_latency : unit.global_latency));
   }
   return ready;
 }

@@ -48,6 +48,7 @@ struct Access {
   uint32_t words = 1;    // 32-bit registers a lane, of a load or store
   bool writes = false;   // a store
   uint32_t sectors = 1;  // 32-byte sectors of global memory touched (an estimate for scattered addresses)
+  bool misses = false;   // some line of device memory is not in L2
 };
 
 /// Resolves `bytes` per lane at `address` for the lanes of w.exec(). Faults as locate() does.
@@ -77,6 +78,7 @@ struct MemoryUnit final : SmUnit {
   unsigned next = 0;
   int64_t global_port = 0;  // of the path to L2 (see access_time)
   double sectors_per_cycle = 1;
+  uint32_t miss_latency = 0;  // what DRAM adds
   uint32_t global_latency = 0, global_atomic_latency = 0, shared_latency = 0, shared_atomic_latency = 0;
   uint32_t remote_latency = 0;
   SharedPipe shared_pipe[4];

@@ -150,7 +150,7 @@ void exec_store(Warp& w, const Op& op) {
 
 void exec_prefetch(Warp& w, const Op& op) {
   for_lanes(w.exec(), [&](int lane) {
-    box_of(w, op, lane, "a tensor prefetch");
+    box_of(w, op, lane, "a tensor prefetch").read_l2(w.domain().l2);
     charge_issue(w, op, BulkEngine::of(w).issue_prefetch);
   });
 }

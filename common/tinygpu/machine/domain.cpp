@@ -17,7 +17,7 @@ constexpr uint64_t kTurn = 4096;
 
 }  // namespace
 
-Domain::Domain(Launch& l, uint32_t i, std::vector<uint32_t> indices) : launch(l), index(i) {
+Domain::Domain(Launch& l, uint32_t i, std::vector<uint32_t> indices) : launch(l), index(i), l2(l.gpu.l2) {
   for (uint32_t sm : indices) {
     sms.push_back(std::make_unique<Sm>());
     sms.back()->domain = this;

@@ -43,7 +43,10 @@ Occupancy occupancy(const MachineSpec& spec, const Function& f, uint32_t threads
   return o;
 }
 
-Gpu::Gpu(MachineSpec s) : spec(std::move(s)), memory(spec.global_bytes) {}
+Gpu::Gpu(MachineSpec s)
+    : spec(std::move(s)),
+      memory(spec.global_bytes),
+      l2(memory, spec.l2_bytes, uint32_t(spec.number("mem.l2.read_copies"))) {}
 
 LaunchStats Gpu::launch(const LaunchConfig& config) {
   ++grids;

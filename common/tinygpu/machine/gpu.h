@@ -14,6 +14,7 @@
 
 #include "common/tinygpu/base/diagnosis.h"
 #include "common/tinygpu/machine/events.h"
+#include "common/tinygpu/machine/l2.h"
 #include "common/tinygpu/machine/mbarrier.h"
 #include "common/tinygpu/machine/memory.h"
 #include "common/tinygpu/machine/spec.h"
@@ -167,6 +168,7 @@ class Domain {
   uint32_t index;
   std::vector<std::unique_ptr<Sm>> sms;
   EventQueue events;
+  L2View l2;
   uint64_t now = 0;     // time of the event or warp being run
   bool serial = false;  // strong global accesses may execute (serial phase, or only one domain is active)
   std::vector<std::unique_ptr<Cluster>> clusters;
@@ -260,6 +262,7 @@ class Gpu {
   explicit Gpu(MachineSpec spec);
   MachineSpec spec;
   GlobalMemory memory;
+  L2Cache l2;
   RunOptions options;
   uint64_t clock = 0;                               // SM cycles since creation: where the next launch starts
   uint64_t grids = 0;                               // %gridid

@@ -144,6 +144,7 @@ void Launch::serial_phase() {
     for (Warp* w : d->deferred) items.push_back({w->time_, d.get(), w, {}});
     d->deferred.clear();
   }
+  for (auto& d : domains_) d->l2.merge();
   std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.time < b.time; });
   for (const Item& i : items) {
     i.domain->serial = true;
@@ -201,7 +202,9 @@ void Launch::report_deadlock(const char* how) {
         if (w->done()) continue;
         const uint32_t pc = std::min<uint32_t>(g.pc, uint32_t(g.function->ops.size()) - 1);
         const Where at = w->where_of(g.function->ops[pc], *g.function);
-        const bool blocked = g.state == Group::State::blocked;
+        // Who sleeps for no time looks again as soon as the others are where it is: it spins.
+        const bool blocked = g.state == Group::State::blocked &&
+                             !(g.reason.kind == BlockReason::Kind::sleep && g.timeout <= w->time());
         std::string text = fmt::format("warp {}, {} at {}ptx line {}: {}", w->index(),
                                        blocked ? describe(*w, g) : fmt::format("lanes {:#010x} spin", g.mask),
                                        at.cuda_file.empty() ? "" : fmt::format("{}:{}, ", at.cuda_file, at.cuda_line),
@@ -274,9 +277,12 @@ LaunchStats Launch::run() {
     // results and cycles do not depend on how many host threads there are.
     const uint64_t until = alone ? next + 1'000'000 : next + options.window;
     if (alone) {
+      active[0]->l2.merge();
+      active[0]->l2.run_alone(true);
       active[0]->serial = true;
       active[0]->advance(until);
       active[0]->serial = false;
+      active[0]->l2.run_alone(false);
     } else {
       std::erase_if(active, [&](Domain* d) { return d->next_time() >= until; });
       if (threads == 1 || active.size() == 1) {
@@ -310,6 +316,7 @@ LaunchStats Launch::run() {
   }
   LaunchStats stats;
   for (auto& d : domains_) {
+    d->l2.merge();
     end = std::max(end, d->last_time_);
     stats.instructions += d->instructions_;
     for (const auto& [name, n] : d->counters) stats.counters[name] += n;

@@ -50,6 +50,9 @@ class GlobalMemory {
   uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
   /// True if `address` lies in the range that device addresses come from, allocated or not.
   bool reserved(uint64_t address) const { return offset_of(address) < span_; }
+  /// That range: its first address and its bytes.
+  uint64_t first_address() const { return reinterpret_cast<uint64_t>(device_); }
+  uint64_t span() const { return span_; }
   uint64_t capacity() const { return capacity_; }
   uint64_t used() const { return used_; }
 

@@ -64,6 +64,8 @@ class Decoder {
   virtual uint32_t local_offset(const std::string& param_variable) const = 0;
   /// brx.idx: op indices of a .branchtargets list, stored as the op's list (fixed up after layout).
   virtual void set_target_list(Op& op, const std::string& list_name) = 0;
+  /// The instruction's block is a loop by itself in which nothing changes from turn to turn: it waits for others.
+  virtual bool spins() const = 0;
   /// The module's target number and suffix, e.g. "sm_100a".
   virtual const std::string& target() const = 0;
 

@@ -191,6 +191,7 @@ class FunctionBuilder::Services final : public Decoder {
     return uint32_t(it->second.offset);
   }
 
+  bool spins() const override { return in_spin; }
   const std::string& target() const override { return f_.module->target; }
 
   uint32_t use(uint32_t reg) {
@@ -208,6 +209,7 @@ class FunctionBuilder::Services final : public Decoder {
   std::vector<uint32_t> uses, defs;  // slots
   std::vector<uint32_t> targets;     // labels
   bool target_list = false;
+  bool in_spin = false;
   size_t temporaries_used = 0;
 
  private:
@@ -322,11 +324,11 @@ void FunctionBuilder::place_shared() {
   uint32_t dynamic_align = 16;
   for (const auto& [name, v] : known)
     if (v->unsized_array || v->size == 0) dynamic_align = std::max(dynamic_align, v->align);
-  // Dynamic shared memory starts behind the static part, aligned as its declaration asks (tests/program holds this).
+  // Dynamic shared memory starts behind the static part, aligned as its declaration asks.
   f_.static_shared = f_.entry ? uint32_t(align_up(at, known.empty() ? 1 : dynamic_align) - kSharedBase) : 0;
 }
 
-void FunctionBuilder::decode_all(Services& s, bool record) {
+void FunctionBuilder::decode_all(Services& s, const Flow& flow, bool record) {
   const auto& body = f_.source->body;
   if (record)
     touches_.resize(body.size());
@@ -336,6 +338,7 @@ void FunctionBuilder::decode_all(Services& s, bool record) {
     const ptx::Instruction& inst = body[i];
     s.begin(inst, record);
     s.target_list = false;
+    s.in_spin = !record && spins_[flow.block_of[i]];
     Op op;
     DecodeFn decode = program_.isa_.find(inst.opcode);
     try {
@@ -402,60 +405,14 @@ void FunctionBuilder::mark_joins(const Flow& flow) {
   }
 }
 
-void FunctionBuilder::schedule(const Flow& flow) {
-  // Registers with a variable-latency producer get a scoreboard; whoever reads them waits for it.
-  std::unordered_map<uint32_t, uint32_t> boards;  // slot → mask
-  uint32_t next = 0;
-  for (size_t i = 0; i < f_.ops.size(); ++i) {
-    Op& op = f_.ops[i];
-    const OpCost& cost = program_.costs_[size_t(op.cost)];
-    if (!cost.variable || op_defs_[i].empty()) continue;
-    op.set_sb = uint8_t(next++ % 32);
-    for (uint32_t d : op_defs_[i]) boards[d] |= 1u << op.set_sb;
-  }
-  for (const auto& block : flow.blocks) {
-    std::unordered_map<uint32_t, uint64_t> ready;
-    std::unordered_map<uint32_t, uint32_t>
-        owner;  // slot → board of its last producer in this block, 0: a fixed latency
-    uint64_t t = 0;
-    Op* previous = nullptr;
-    for (uint32_t k = first_op_[block.begin]; k < first_op_[block.end]; ++k) {
-      Op& op = f_.ops[k];
-      const OpCost& cost = program_.costs_[size_t(op.cost)];
-      op.issue = uint8_t(std::min<uint32_t>(cost.issue, 255));
-      uint64_t start = t;
-      // Readers wait. Writers do not: where two results would meet in a register, ptxas takes another one.
-      for (uint32_t s : op_uses_[k]) {
-        if (auto own = owner.find(s); own != owner.end())
-          op.wait_sb |= own->second;
-        else if (auto it = boards.find(s); it != boards.end())
-          op.wait_sb |= it->second;
-        if (auto it = ready.find(s); it != ready.end()) start = std::max(start, it->second);
-      }
-      if (previous) previous->stall = uint16_t(std::min<uint64_t>(previous->stall + (start - t), 65535));
-      op.stall = op.issue;
-      for (uint32_t s : op_defs_[k]) {
-        if (!cost.variable) ready[s] = start + cost.latency;
-        // Lanes that a guard switches off keep what an earlier producer brings.
-        const uint32_t board = cost.variable ? 1u << op.set_sb : 0;
-        if (op.guard == kNoSlot)
-          owner[s] = board;
-        else if (auto own = owner.find(s); own != owner.end())
-          own->second |= board;
-      }
-      t = start + op.issue;
-      previous = &op;
-    }
-  }
-}
-
 void FunctionBuilder::build() {
   const ptx::Function& src = *f_.source;
   const Flow flow = analyse_flow(src);
   place_locals();
   place_shared();
   Services services(*this);
-  decode_all(services, true);
+  decode_all(services, flow, true);
+  spins_ = find_spins(flow, touches_);
   // Settled now: constants (some more may appear only if decoding were not deterministic), temporaries, registers.
   uint32_t at = uint32_t(align_up(constant_bytes_, 64));
   for (uint32_t& t : temporaries_) {
@@ -465,7 +422,7 @@ void FunctionBuilder::build() {
   packing_ = pack_registers(src, flow, touches_, at);
   f_.register_bytes = uint32_t(align_up(at + packing_.bytes, 64));
   const uint32_t constants = constant_bytes_;
-  decode_all(services, false);
+  decode_all(services, flow, false);
   if (constant_bytes_ != constants) throw LinkError("decoding of " + f_.name + " is not deterministic");
   for (Op& op : f_.ops) {
     const ptx::Instruction& i = src.body[op.inst];

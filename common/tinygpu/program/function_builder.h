@@ -42,6 +42,9 @@ struct Packing {
 Packing pack_registers(const ptx::Function& f, const Flow& flow, const std::vector<Touch>& touches,
                        uint32_t first_slot);
 
+/// Per block: it branches to itself and carries no register from one turn to the next.
+std::vector<bool> find_spins(const Flow& flow, const std::vector<Touch>& touches);
+
 class FunctionBuilder {
  public:
   FunctionBuilder(Program& program, Function& f) : program_(program), f_(f) {}
@@ -52,7 +55,7 @@ class FunctionBuilder {
   friend class Services;
   void place_locals();
   void place_shared();
-  void decode_all(Services& s, bool record);
+  void decode_all(Services& s, const Flow& flow, bool record);
   void mark_joins(const Flow& flow);
   void schedule(const Flow& flow);
   uint32_t constant_slot(FrameConstant::Kind kind, uint64_t bits, uint8_t width);
@@ -69,6 +72,7 @@ class FunctionBuilder {
   uint32_t constant_bytes_ = 0;
   std::vector<uint32_t> temporaries_;  // slots for dynamic specials and negated predicates, 256 bytes each
   std::vector<Touch> touches_;
+  std::vector<bool> spins_;                               // blocks; known in the second pass
   std::vector<uint32_t> first_op_;                        // instruction → first op (with its injected ones)
   std::vector<std::vector<uint32_t>> op_uses_, op_defs_;  // slots, per op: for the schedule
   Packing packing_;

@@ -1,0 +1,103 @@
+// When an op of a function may issue: static stalls for results of known latency, scoreboards for the others.
+#include <algorithm>
+#include <unordered_map>
+
+#include "common/tinygpu/program/function_builder.h"
+
+namespace tinygpu {
+namespace {
+
+constexpr uint32_t kBoards = 32;
+
+/// Which scoreboards a slot's value may come from, for the slots that ops of variable latency write. Slots are shared
+/// by registers whose lives do not meet, so only the producers that reach a reader count.
+class BoardFlow {
+ public:
+  using Masks = std::vector<uint32_t>;  // by index(): scoreboards, 0 for a value that needs none
+  static constexpr uint32_t kNone = ~0u;
+
+  void add(uint32_t slot) { indices_.try_emplace(slot, uint32_t(indices_.size())); }
+  uint32_t index(uint32_t slot) const {
+    const auto it = indices_.find(slot);
+    return it == indices_.end() ? kNone : it->second;
+  }
+  /// `op` writes `slot`. Lanes that a guard switches off keep what an earlier producer brings.
+  void define(Masks& masks, uint32_t slot, const Op& op, bool variable) const {
+    const uint32_t i = index(slot);
+    if (i == kNone) return;
+    const uint32_t board = variable ? 1u << op.set_sb : 0;
+    masks[i] = op.guard == kNoSlot ? board : masks[i] | board;
+  }
+  /// The masks at the begin of every block; `run` carries them through one.
+  template <class Run>
+  std::vector<Masks> solve(const Flow& flow, Run run) const {
+    std::vector<Masks> in(flow.blocks.size(), Masks(indices_.size()));
+    std::vector<bool> waiting(flow.blocks.size(), true);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t b = 0; b < flow.blocks.size(); ++b) {
+        if (!waiting[b]) continue;
+        waiting[b] = false;
+        Masks out = in[b];
+        run(flow.blocks[b], out);
+        for (uint32_t next : flow.blocks[b].next)
+          for (size_t i = 0; i < out.size(); ++i)
+            if (out[i] & ~in[next][i]) {
+              in[next][i] |= out[i];
+              waiting[next] = changed = true;
+            }
+      }
+    }
+    return in;
+  }
+
+ private:
+  std::unordered_map<uint32_t, uint32_t> indices_;
+};
+
+}  // namespace
+
+void FunctionBuilder::schedule(const Flow& flow) {
+  BoardFlow boards;
+  uint32_t next = 0;
+  for (size_t i = 0; i < f_.ops.size(); ++i) {
+    Op& op = f_.ops[i];
+    if (!program_.costs_[size_t(op.cost)].variable || op_defs_[i].empty()) continue;
+    op.set_sb = uint8_t(next++ % kBoards);
+    for (uint32_t d : op_defs_[i]) boards.add(d);
+  }
+  const auto define = [&](uint32_t k, BoardFlow::Masks& masks) {
+    const Op& op = f_.ops[k];
+    for (uint32_t s : op_defs_[k]) boards.define(masks, s, op, program_.costs_[size_t(op.cost)].variable);
+  };
+  std::vector<BoardFlow::Masks> in = boards.solve(flow, [&](const Flow::Block& block, BoardFlow::Masks& masks) {
+    for (uint32_t k = first_op_[block.begin]; k < first_op_[block.end]; ++k) define(k, masks);
+  });
+  for (size_t b = 0; b < flow.blocks.size(); ++b) {
+    const Flow::Block& block = flow.blocks[b];
+    BoardFlow::Masks& masks = in[b];
+    std::unordered_map<uint32_t, uint64_t> ready;
+    uint64_t t = 0;
+    Op* previous = nullptr;
+    for (uint32_t k = first_op_[block.begin]; k < first_op_[block.end]; ++k) {
+      Op& op = f_.ops[k];
+      const OpCost& cost = program_.costs_[size_t(op.cost)];
+      op.issue = uint8_t(std::min<uint32_t>(cost.issue, 255));
+      uint64_t start = t;
+      // Readers wait. Writers do not: where two results would meet in a register, ptxas takes another one.
+      for (uint32_t s : op_uses_[k]) {
+        if (const uint32_t i = boards.index(s); i != BoardFlow::kNone) op.wait_sb |= masks[i];
+        if (auto it = ready.find(s); it != ready.end()) start = std::max(start, it->second);
+      }
+      if (previous) previous->stall = uint16_t(std::min<uint64_t>(previous->stall + (start - t), 65535));
+      op.stall = op.issue;
+      if (!cost.variable)
+        for (uint32_t s : op_defs_[k]) ready[s] = start + cost.latency;
+      define(k, masks);
+      t = start + op.issue;
+      previous = &op;
+    }
+  }
+}
+
+}  // namespace tinygpu

@@ -1,0 +1,210 @@
+// L2: which lines are there, and what it costs when they are not.
+#include "common/tinygpu/machine/l2.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/run_ptx.h"
+
+namespace tinygpu::test {
+namespace {
+
+/// Device memory of 1 MiB and a cache of 8 lines of 128 bytes.
+class L2 : public testing::Test {
+ protected:
+  GlobalMemory memory{1 << 20};
+  uint64_t at = memory.allocate(64 << 10, 512, MemoryKind::device);
+  L2Cache cache{memory, 8 * 128, 2};
+  L2View view{cache}, other{cache};
+};
+
+TEST_F(L2, MemoryThatNobodyTouchedIsNotThere) {
+  EXPECT_EQ(view.read(at, 1), 1u);
+  EXPECT_EQ(view.read(at, 128), 0u) << "now it is";
+}
+
+TEST_F(L2, LinesCountByTheirBytes) {
+  EXPECT_EQ(view.read(at + 127, 2), 2u);
+  EXPECT_EQ(view.read(at + 512, 0), 0u);
+  EXPECT_EQ(view.read(at + 512, 128 * 3 + 1), 4u);
+}
+
+TEST_F(L2, WhatWasWrittenIsThere) {
+  cache.written(at, 256);
+  EXPECT_EQ(view.read(at, 256), 0u);
+  view.write(at + 1024, 4);
+  EXPECT_EQ(view.read(at + 1024, 128), 0u);
+}
+
+TEST_F(L2, FillsDriveOutTheOldest) {
+  cache.written(at, 128);
+  cache.written(at + 1024, 7 * 128);
+  EXPECT_EQ(view.read(at, 128), 0u) << "eight lines fit";
+  cache.written(at + 4096, 128);
+  EXPECT_EQ(view.read(at, 128), 1u) << "the ninth took the first one's place";
+  EXPECT_EQ(view.read(at + 1024, 128), 0u);
+}
+
+TEST_F(L2, WhatIsThereTakesNoNewPlace) {
+  cache.written(at, 128);
+  for (int i = 0; i < 100; ++i) cache.written(at + 1024, 128);
+  EXPECT_EQ(view.read(at, 128), 0u);
+}
+
+TEST_F(L2, ALineThatIsReadTakesTwoPlaces) {
+  cache.written(at, 128);
+  view.read(at + 1024, 3 * 128);
+  view.merge();
+  EXPECT_EQ(view.read(at, 128), 0u) << "1 + 3 · 2 lines";
+  view.read(at + 2048, 128);
+  view.merge();
+  EXPECT_EQ(view.read(at, 128), 1u) << "1 + 4 · 2";
+}
+
+TEST_F(L2, DomainsSeeEachOthersLinesBehindTheSerialPhase) {
+  EXPECT_EQ(view.read(at, 128), 1u);
+  EXPECT_EQ(other.read(at, 128), 1u) << "at the same time: both wait";
+  view.merge();
+  other.merge();
+  EXPECT_EQ(other.read(at, 128), 0u);
+  EXPECT_EQ(view.read(at + 128, 128), 1u);
+  view.merge();
+  EXPECT_EQ(other.read(at + 128, 128), 0u);
+}
+
+TEST_F(L2, ADomainThatRunsAloneFillsAtOnce) {
+  view.run_alone(true);
+  EXPECT_EQ(view.read(at, 128), 1u);
+  EXPECT_EQ(view.read(at + 1024, 8 * 128), 8u);
+  EXPECT_EQ(view.read(at, 128), 1u) << "driven out meanwhile";
+}
+
+TEST_F(L2, MemoryOfTheHostIsNoBusinessOfIt) {
+  int here = 0;
+  EXPECT_EQ(view.read(reinterpret_cast<uint64_t>(&here), sizeof here), 0u);
+  cache.written(reinterpret_cast<uint64_t>(&here), sizeof here);
+}
+
+// ---- What kernels feel
+
+/// %out: cycles of one `access` of 4 bytes at %at, until its value is there.
+std::string timed(const std::string& before, const std::string& access) {
+  return R"(
+.visible .entry k(.param .u64 p, .param .u64 o) {
+  .reg .b64 %at, %out, %t0, %t1;
+  .reg .b32 %v, %d;
+  ld.param.u64 %at, [p];
+  ld.param.u64 %out, [o];
+  )" + before +
+         R"(
+  mov.u64 %t0, %clock64;
+  )" + access +
+         R"(
+  add.u32 %d, %v, 1;
+  mov.u64 %t1, %clock64;
+  sub.u64 %t1, %t1, %t0;
+  cvt.u32.u64 %d, %t1;
+  st.global.u32 [%out], %d;
+})";
+}
+
+struct Times {
+  uint32_t cold, warm;
+};
+
+/// The kernel's figure on memory that nobody has touched, and on memory that the host has filled.
+Times times(const std::string& text) {
+  RunPtx run(text);
+  const uint64_t cold = run.buffer<uint32_t>(64), warm = run.upload(std::vector<uint32_t>(64, 1));
+  const uint64_t out = run.upload(std::vector<uint32_t>(1, 0));
+  Times t{};
+  run.launch("k", {1}, {1}, cold, out);
+  t.cold = run.download<uint32_t>(out, 1)[0];
+  run.launch("k", {1}, {1}, warm, out);
+  t.warm = run.download<uint32_t>(out, 1)[0];
+  return t;
+}
+
+// probes/machines/b200.json: 300 cycles from L2, 707 from device memory.
+constexpr uint32_t kDifference = 707 - 300;
+
+TEST(L2Timing, ALoadThatMissesWaitsForDeviceMemory) {
+  const Times t = times(timed("", "ld.global.u32 %v, [%at];"));
+  EXPECT_EQ(t.cold - t.warm, kDifference);
+}
+
+TEST(L2Timing, SoDoesAnAtomic) {
+  const Times t = times(timed("", "atom.global.add.u32 %v, [%at], 1;"));
+  EXPECT_EQ(t.cold - t.warm, kDifference);
+}
+
+TEST(L2Timing, ScatteredLoadsToo) {
+  const Times t = times(timed("", "mov.u32 %d, %tid.x; ld.global.u32 %v, [%at+128];"));
+  EXPECT_EQ(t.cold - t.warm, kDifference);
+}
+
+TEST(L2Timing, PrefetchesBringLines) {
+  for (const char* prefetch :
+       {"prefetch.global.L2 [%at];", "prefetch.L2 [%at];", "cp.async.bulk.prefetch.L2.global [%at], 16;"}) {
+    const Times t = times(timed(prefetch, "ld.global.u32 %v, [%at];"));
+    EXPECT_EQ(t.cold, t.warm) << prefetch;
+  }
+}
+
+TEST(L2Timing, StoresBringLines) {
+  const Times t = times(timed("mov.u32 %v, 5; st.global.u32 [%at+4], %v;", "ld.global.u32 %v, [%at];"));
+  EXPECT_EQ(t.cold, t.warm);
+}
+
+TEST(L2Timing, BulkCopiesWaitForTheirSlowestLine) {
+  const std::string copy = R"(
+.visible .entry k(.param .u64 p, .param .u64 o) {
+  .shared .align 128 .b8 buffer[8192];
+  .shared .align 8 .b64 bar;
+  .reg .b64 %at, %out, %t0, %t1;
+  .reg .b32 %s, %b, %d;
+  .reg .pred %p;
+  ld.param.u64 %at, [p];
+  ld.param.u64 %out, [o];
+  mov.u32 %s, buffer;
+  mov.u32 %b, bar;
+  mbarrier.init.shared::cta.b64 [%b], 1;
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%b], BYTES;
+  mov.u64 %t0, %clock64;
+  cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%s], [%at], BYTES, [%b];
+W:
+  mbarrier.try_wait.parity.shared::cta.b64 %p, [%b], 0;
+  @!%p bra W;
+  mov.u64 %t1, %clock64;
+  sub.u64 %t1, %t1, %t0;
+  cvt.u32.u64 %d, %t1;
+  st.global.u32 [%out], %d;
+})";
+  const auto with = [&](const std::string& bytes) {
+    std::string text = copy;
+    for (size_t i; (i = text.find("BYTES")) != std::string::npos;) text.replace(i, 5, bytes);
+    return text;
+  };
+  const MachineSpec spec = plain_machine();
+  for (const auto& [bytes, lines] : {std::pair{"128", "1"}, {"1024", "8"}, {"8192", "64"}}) {
+    RunPtx run(with(bytes));
+    const uint64_t cold = run.buffer<uint8_t>(8192), out = run.upload(std::vector<uint32_t>(1, 0));
+    run.launch("k", {1}, {1}, cold, out);
+    const uint32_t first = run.download<uint32_t>(out, 1)[0];
+    run.launch("k", {1}, {1}, cold, out);
+    EXPECT_EQ(first - run.download<uint32_t>(out, 1)[0], spec.number(std::string("tma.dram.") + lines)) << bytes;
+  }
+}
+
+TEST(L2Timing, CyclesDoNotDependOnHostThreads) {
+  uint64_t cycles[2];
+  for (int i = 0; i < 2; ++i) {
+    RunPtx run(timed("", "ld.global.u32 %v, [%at];"));
+    run.gpu.options.threads = i ? 4 : 1;
+    const uint64_t at = run.buffer<uint32_t>(1), out = run.buffer<uint32_t>(1);
+    cycles[i] = run.launch("k", {64}, {128}, at, out).cycles;
+  }
+  EXPECT_EQ(cycles[0], cycles[1]);
+}
+
+}  // namespace
+}  // namespace tinygpu::test
