@@ -536,7 +536,7 @@ void part_numbers(Report& r) {
 struct Change {
   uint32_t idesc = kSmallest;
   uint64_t a = kSmallestA;
-  bool accumulate = false, wait = true;
+  bool accumulate = false, wait = true, fence = true;
 };
 
 __global__ void mistaken(uint32_t* d, Change change) {
@@ -546,7 +546,7 @@ __global__ void mistaken(uint32_t* d, Change change) {
   const uint32_t address = begin(&slot, &barrier, 32);
   for (uint32_t i = threadIdx.x; i < kM * kK; i += blockDim.x) tile_a[i] = 0x3f80;
   for (uint32_t i = threadIdx.x; i < kN * kK; i += blockDim.x) tile_b[i] = 0x3f80;
-  fence_proxy_async_shared();
+  if (change.fence) fence_proxy_async_shared();
   __syncthreads();
   if (threadIdx.x == 0) {
     tcgen05_mma_f16(address, at_address(change.a, shared_address(tile_a)),
@@ -590,6 +590,12 @@ int main(int argc, char** argv) {
     c.wait = false;
     run_mistake(r, c);
   });
+  chapter.mistake("no_proxy_fence", "A and B are stored and multiplied, without fence.proxy.async",
+                  "proxy-fence-missing", [](Report& r) {
+                    Change c;
+                    c.fence = false;
+                    run_mistake(r, c);
+                  });
   chapter.mistake("accumulate_first", "The first MMA accumulates into cells never written", "tmem-uninitialised",
                   [](Report& r) {
                     Change c;

@@ -1,4 +1,5 @@
 // When things happen: operands are read by the engine and not at issue, accumulators land later, commits tell when.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/mma/mma_case.h"
@@ -70,6 +71,39 @@ TEST(Commit, MaskOutsideTheCluster) {
   } catch (const tinygpu::KernelFault& f) {
     EXPECT_EQ(f.diagnosis.code, "commit-mask");
   }
+}
+
+TEST(Ordering, OperandsThatOrdinaryStoresWroteNeedAProxyFence) {
+  const std::string fence = "fence.proxy.async.shared::cta;";
+  const MmaCase c = ones();
+  RunPtx with(kernel_text({}));
+  EXPECT_EQ(run(with, {c})[0], c.expected());
+  EXPECT_TRUE(with.reports.empty());
+
+  RunPtx without(replaced(kernel_text({}), fence, "fence.acq_rel.cta;"));
+  EXPECT_EQ(run(without, {c})[0], c.expected()) << "the model itself has no stale copies";
+  ASSERT_EQ(without.reports.size(), 1u);
+  EXPECT_EQ(without.reports[0].code, "proxy-fence-missing");
+  EXPECT_EQ(without.reports[0].severity, tinygpu::Severity::warning);
+  EXPECT_THAT(without.reports[0].message, testing::HasSubstr("A of tcgen05.mma reads shared offset 0x800, which "
+                                                             "ordinary stores have written"));
+  EXPECT_THAT(without.reports[0].where.ptx_text, testing::StartsWith("tcgen05.mma"));
+
+  // The image lies at 0x800, behind the barrier and aligned to 1024. A store into B behind the fence:
+  RunPtx late(replaced(kernel_text({}), fence, fence + " st.shared.b32 [%img+8192], 0x3c003c00;"));
+  EXPECT_EQ(run(late, {c})[0], c.expected());
+  ASSERT_EQ(late.reports.size(), 1u);
+  EXPECT_THAT(late.reports[0].message, testing::HasSubstr("B of tcgen05.mma reads shared offset 0x2800"));
+
+  // With A in Tensor Memory nobody reads the part that is not handed over.
+  Form tmem;
+  tmem.a_in_tmem = true;
+  MmaCase d = c;
+  d.form = tmem;
+  d.place();
+  RunPtx other(replaced(kernel_text(tmem), fence, fence + " st.shared.b32 [%img], 0;"));
+  run(other, {d});
+  EXPECT_TRUE(other.reports.empty());
 }
 
 /// Eight MMAs into one accumulator, then another into a second one, under every order of completion.

@@ -207,7 +207,7 @@ class Domain {
   bool runnable_now() const;
   std::vector<std::unique_ptr<Cluster>> retired_;  // ended, but effects in flight may still land in their memory
   uint64_t turns_ = 0;
-  uint64_t landed_ = 0;  // where the warps were when the last effect landed
+  uint64_t landed_ = 0;       // where the warps were when the last effect landed
   std::vector<Warp*> warps_;  // of all resident CTAs
   bool retire_ = false;       // a cluster has ended
   uint64_t freed_at_ = 0;

@@ -95,9 +95,9 @@ bool SharedWatch::any_untold() const {
   return false;
 }
 
-void SharedWatch::report_untold(const Origin& who, const char* reader, uint32_t offset) {
+void SharedWatch::report_untold(const Origin& who, const char* reader, uint32_t offset, Severity severity) {
   who.report(
-      Severity::error, "proxy-fence-missing",
+      severity, "proxy-fence-missing",
       fmt::format("{} reads shared offset {:#x}, which ordinary stores have written and no fence.proxy.async "
                   "has handed to the async proxy since: it may read what lay there before",
                   reader, offset),

@@ -84,7 +84,8 @@ class SharedWatch {
     return mark && !told(mark >> kWarpBits, mark & (kWarps - 1));
   }
   /// Reports that `reader` ("this copy") finds the 16 bytes at `offset` untold.
-  static void report_untold(const Origin& who, const char* reader, uint32_t offset);
+  static void report_untold(const Origin& who, const char* reader, uint32_t offset,
+                            Severity severity = Severity::error);
 
  private:
   static constexpr uint32_t kGrain = 16;  // what bulk copies move
