@@ -84,6 +84,12 @@ TEST_F(L2, MemoryOfTheHostIsNoBusinessOfIt) {
   cache.written(reinterpret_cast<uint64_t>(&here), sizeof here);
 }
 
+TEST_F(L2, ItEndsWhereTheAddressesEnd) {
+  const uint64_t last = memory.first_address() + memory.span() - 128;
+  EXPECT_EQ(view.read(last, 1 << 20), 1u);
+  cache.written(last, 1 << 20);
+}
+
 // ---- What kernels feel
 
 /// %out: cycles of one `access` of 4 bytes at %at, until its value is there.

@@ -195,13 +195,19 @@ class SwizzledShared {
               verb, b.rows(), b.row_bytes(), b.extent(), offset, cta.rank, cta.shared.size()),
           "the box of the tensor map must fit into the buffer; compare boxDim with what the kernel declares");
   }
-  void write(uint32_t logical, const uint8_t* chunk) {
-    const uint32_t a = base_ + logical;
+  /// `bytes` from `logical` on, a multiple of 16.
+  void write(uint32_t logical, const uint8_t* from, uint32_t bytes) {
+    const uint32_t first = base_ + logical;
     if (whole_) {
-      std::memcpy(bytes_ + (a ^ (a >> 7 & rows_) << shift_), chunk, 16);
+      // Locals: for all the compiler knows, a byte that is written could be one of this object's.
+      uint8_t* const to = bytes_;
+      const uint32_t rows = rows_, shift = shift_;
+      for (uint32_t i = 0; i < bytes; i += 16) {
+        const uint32_t a = first + i;
+        std::memcpy(to + (a ^ (a >> 7 & rows) << shift), from + i, 16);
+      }
     } else {
-      std::memcpy(bytes_ + map_.place(a), chunk, 8);
-      std::memcpy(bytes_ + map_.place(a + 8), chunk + 8, 8);
+      for (uint32_t i = 0; i < bytes; i += 8) std::memcpy(bytes_ + map_.place(first + i), from + i, 8);
     }
   }
   void write_part(uint32_t logical, const uint8_t* chunk, uint32_t bytes) {
@@ -280,9 +286,7 @@ void TensorBox::load(const GlobalMemory& memory, Cta& cta, uint32_t offset, cons
   each_row(*this, [&](uint32_t index, const Row& r) {
     const uint32_t to = index * distance;
     if (plain && r.inside) {
-      const uint8_t* from = global.at(uint64_t(r.address + clip.start), bytes);
-      for (uint32_t i = 0; i < bytes; i += 16) shared.write(to + i, from + i);
-      return;
+      return shared.write(to, global.at(uint64_t(r.address + clip.start), bytes), bytes);
     }
     // Zero, or the NaN that every float type sees as one: 0x7ff7 in each half.
     const uint16_t fill = map.nan_fill ? 0x7ff7 : 0;
@@ -298,7 +302,7 @@ void TensorBox::load(const GlobalMemory& memory, Cta& cta, uint32_t offset, cons
         shared.write_part(to + 16 * group, row + group * data, data);
       return;
     }
-    for (uint32_t i = 0; i < bytes; i += 16) shared.write(to + i, row + i);
+    shared.write(to, row, bytes);
   });
 }
 

@@ -1,9 +1,8 @@
 // ld, ldu, st (PTX ISA 9.7.9.8 – 9.7.9.13): every state space, vectors up to 256 bits, and .b128.
 //
 // Cache operators, eviction priorities, prefetch sizes and cache policies move no data and are not modelled; a prefetch
-// brings its line into L2 at once. Memory
-// order: a strong access to global memory runs in the serial phase, in which the domains of SMs see each other's
-// stores; within a domain every access is in program order already.
+// brings its line into L2 at once. Memory order: a strong access to global memory runs in the serial phase, in which
+// the domains of SMs see each other's stores; within a domain every access is in program order already.
 #include <algorithm>
 #include <type_traits>
 

@@ -2,6 +2,7 @@
 // first in, first out; on an H200 a line that kernels read takes the place of two, since each half of the chip keeps
 // its own (measured: of data read once, half is gone after 25 MiB of reads, 38 MiB of fills; the cache has 50 MiB).
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <unordered_set>
 #include <vector>
@@ -30,7 +31,8 @@ class L2Cache {
   Lines lines_of(uint64_t address, uint64_t bytes) const {
     if (!bytes || !memory_.reserved(address)) return {0, 0};
     const uint64_t offset = address - memory_.first_address();
-    return {offset / kLine, (offset + bytes - 1) / kLine + 1};
+    // A wrong address is reported when the bytes are moved; here it must only do no harm.
+    return {offset / kLine, std::min(count_, (offset + bytes - 1) / kLine + 1)};
   }
   bool holds(uint64_t line) const { return filled_at_[line] && filled_ - filled_at_[line] < capacity_; }
   void fill(uint64_t line, uint32_t copies) {
