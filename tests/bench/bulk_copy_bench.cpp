@@ -35,6 +35,7 @@ void tensor_box(benchmark::State& state) {
   Cta cta(cluster, *domain.sms[0], 0, {});
   cta.shared.resize(64 * 1024);
   const Origin who;
+  gpu.gpu.l2.written(f.address, 1 << 20);
   for (auto _ : state) {
     benchmark::DoNotOptimize(box.read_l2(domain.l2));
     box.load(gpu.gpu.memory, cta, 1024, who);

@@ -37,7 +37,6 @@ void each_tile_row(const TensorBox& b, F&& f) {
     n[i] = box_steps(m, i);
     if (i) stride[i] = i < m.rank ? int64_t(m.stride[i]) : 0;
   }
-  const uint32_t first = m.interleave ? 0 : 1;
   uint32_t index = 0;
   for (k[4] = 0; k[4] < n[4]; ++k[4])
     for (k[3] = 0; k[3] < n[3]; ++k[3])
@@ -49,10 +48,20 @@ void each_tile_row(const TensorBox& b, F&& f) {
           outer_inside &= g >= 0 && g < int64_t(m.dim[i]);
           outer += g * stride[i];
         }
+        if (!m.interleave) {
+          // The commonest boxes: one row behind the other along dimension 1, if there is one.
+          const bool plane = m.rank > 1;
+          int64_t g = plane ? b.tile.at[1] : 0;
+          for (k[1] = 0; k[1] < n[1]; ++k[1]) {
+            f(index++, Row{outer + g * stride[1], outer_inside && (!plane || uint64_t(g) < m.dim[1])});
+            g += plane ? m.step[1] : 0;
+          }
+          continue;
+        }
         for (k[1] = 0; k[1] < n[1]; ++k[1])
           for (k[0] = 0; k[0] < n[0]; ++k[0]) {
             Row r{outer, outer_inside};
-            for (uint32_t i = first; i < 2 && i < m.rank; ++i) {
+            for (uint32_t i = 0; i < 2 && i < m.rank; ++i) {
               const int64_t g = int64_t(b.tile.at[i]) + int64_t(k[i]) * m.step[i];
               r.inside &= g >= 0 && g < int64_t(m.dim[i]);
               r.address += g * stride[i];
