@@ -2,6 +2,8 @@
 
 #include <emmintrin.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -80,12 +82,7 @@ int64_t gather_mn_major(Cta& cta, const OperandLayout& layout, uint32_t rows, Op
   return -1;
 }
 
-}  // namespace
-
-int64_t gather(Cta& cta, const OperandLayout& layout, uint32_t rows, OperandPlanes& out) {
-  return layout.mn_major ? gather_mn_major(cta, layout, rows, out) : gather_k_major(cta, layout, rows, out);
-}
-
+/// The first shared offset of these rows that is not handed over, or −1.
 int64_t untold(Cta& cta, const OperandLayout& layout, uint32_t rows) {
   const SharedWatch* watch = SharedWatch::find(cta);
   if (!watch || !watch->any_untold()) return -1;
@@ -105,6 +102,18 @@ int64_t untold(Cta& cta, const OperandLayout& layout, uint32_t rows) {
         if (at(offset)) return offset;
     }
   return -1;
+}
+
+}  // namespace
+
+int64_t gather(Cta& cta, const OperandLayout& layout, uint32_t rows, OperandPlanes& out) {
+  return layout.mn_major ? gather_mn_major(cta, layout, rows, out) : gather_k_major(cta, layout, rows, out);
+}
+
+void check_told(Cta& cta, const OperandLayout& layout, uint32_t rows, const Origin& who, const char* operand,
+                const char* instruction, Severity severity) {
+  if (const int64_t offset = untold(cta, layout, rows); offset >= 0)
+    SharedWatch::report_untold(who, fmt::format("{} of {}", operand, instruction).c_str(), uint32_t(offset), severity);
 }
 
 void gather(const TensorMemory& memory, const uint32_t* lanes, uint32_t column, uint32_t rows, uint32_t element_bytes,

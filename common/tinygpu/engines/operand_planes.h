@@ -16,9 +16,10 @@ struct OperandPlanes {
 /// Reads `rows` rows of 32 bytes along K. Returns the first shared offset that lies outside the CTA's memory, or −1.
 int64_t gather(Cta& cta, const OperandLayout& layout, uint32_t rows, OperandPlanes& out);
 
-/// The first shared offset of these rows that ordinary stores have written and nobody has handed to the async proxy
-/// (machine/shared_watch.h), or −1.
-int64_t untold(Cta& cta, const OperandLayout& layout, uint32_t rows);
+/// Reports, as `severity`, the first of these rows that ordinary stores have written and nobody has handed to the async
+/// proxy (machine/shared_watch.h): `operand` ("A") of `instruction`.
+void check_told(Cta& cta, const OperandLayout& layout, uint32_t rows, const Origin& who, const char* operand,
+                const char* instruction, Severity severity);
 
 /// A in Tensor Memory: 8 columns from `column`, row r in lane lanes[r / 16] + r % 16. Elements of 2 or 4 bytes.
 void gather(const TensorMemory& memory, const uint32_t* lanes, uint32_t column, uint32_t rows, uint32_t element_bytes,

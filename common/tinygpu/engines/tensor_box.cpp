@@ -48,26 +48,19 @@ void each_tile_row(const TensorBox& b, F&& f) {
           outer_inside &= g >= 0 && g < int64_t(m.dim[i]);
           outer += g * stride[i];
         }
-        if (!m.interleave) {
-          // The commonest boxes: one row behind the other along dimension 1, if there is one.
-          const bool plane = m.rank > 1;
-          int64_t g = plane ? b.tile.at[1] : 0;
-          for (k[1] = 0; k[1] < n[1]; ++k[1]) {
-            f(index++, Row{outer + g * stride[1], outer_inside && (!plane || uint64_t(g) < m.dim[1])});
-            g += plane ? m.step[1] : 0;
+        const bool plane = m.rank > 1;
+        int64_t y = plane ? b.tile.at[1] : 0;
+        for (k[1] = 0; k[1] < n[1]; ++k[1], y += m.step[1]) {
+          const Row row{outer + y * stride[1], outer_inside && (!plane || uint64_t(y) < m.dim[1])};
+          if (!m.interleave) {
+            f(index++, row);
+            continue;
           }
-          continue;
-        }
-        for (k[1] = 0; k[1] < n[1]; ++k[1])
           for (k[0] = 0; k[0] < n[0]; ++k[0]) {
-            Row r{outer, outer_inside};
-            for (uint32_t i = 0; i < 2 && i < m.rank; ++i) {
-              const int64_t g = int64_t(b.tile.at[i]) + int64_t(k[i]) * m.step[i];
-              r.inside &= g >= 0 && g < int64_t(m.dim[i]);
-              r.address += g * stride[i];
-            }
-            f(index++, r);
+            const int64_t x = int64_t(b.tile.at[0]) + int64_t(k[0]) * m.step[0];
+            f(index++, Row{row.address + x * stride[0], row.inside && uint64_t(x) < m.dim[0]});
           }
+        }
       }
 }
 
@@ -165,6 +158,15 @@ Clip clip_of(const TensorBox& b, uint32_t source_bytes) {
 
 /// Bytes of a row in global memory.
 uint32_t source_bytes(const TensorBox& b) { return b.map.padded() ? b.map.box[0] * b.map.bits / 8 : b.row_bytes(); }
+
+/// The bytes of global memory that the box covers: f(address, bytes) for what of each row lies inside the tensor.
+template <class F>
+void each_part_inside(const TensorBox& b, F&& f) {
+  const Clip clip = clip_of(b, source_bytes(b));
+  each_row(b, [&](uint32_t, const Row& r) {
+    if (r.inside) f(uint64_t(r.address + clip.start + clip.low), clip.high - clip.low);
+  });
+}
 
 uint32_t round_to_tf32(uint32_t x) {
   if ((x & 0x7fffffff) > 0x7f800000) return 0x7fffe000;
@@ -270,19 +272,13 @@ uint32_t TensorBox::rows() const {
 uint64_t TensorBox::transfer_bytes() const { return uint64_t(rows()) * source_bytes(*this); }
 
 uint32_t TensorBox::read_l2(L2View& l2) const {
-  const Clip clip = clip_of(*this, source_bytes(*this));
   uint32_t absent = 0;
-  each_row(*this, [&](uint32_t, const Row& r) {
-    if (r.inside) absent += l2.read(uint64_t(r.address + clip.start + clip.low), clip.high - clip.low);
-  });
+  each_part_inside(*this, [&](uint64_t address, uint32_t bytes) { absent += l2.read(address, bytes); });
   return absent;
 }
 
 void TensorBox::write_l2(L2View& l2) const {
-  const Clip clip = clip_of(*this, source_bytes(*this));
-  each_row(*this, [&](uint32_t, const Row& r) {
-    if (r.inside) l2.write(uint64_t(r.address + clip.start + clip.low), clip.high - clip.low);
-  });
+  each_part_inside(*this, [&](uint64_t address, uint32_t bytes) { l2.write(address, bytes); });
 }
 
 void TensorBox::load(const GlobalMemory& memory, Cta& cta, uint32_t offset, const Origin& who) const {

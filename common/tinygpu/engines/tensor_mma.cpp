@@ -10,7 +10,6 @@
 
 #include "common/tinygpu/engines/mma_statistics.h"
 #include "common/tinygpu/engines/operand_planes.h"
-#include "common/tinygpu/machine/shared_watch.h"
 #include "common/tinygpu/numerics/mma_kernel.h"
 
 namespace tinygpu {
@@ -116,10 +115,8 @@ void use_tmem(Operation& o, TensorWork& work, uint32_t columns, TmemAddress at, 
 
 void gather_shared(const Operation& o, Cta& cta, const OperandLayout& layout, uint32_t rows, const char* name,
                    OperandPlanes& out) {
-  if (const int64_t offset = untold(cta, layout, rows); offset >= 0)
-    // A warning: CUTLASS's first Blackwell example has no such fence, and its authors see right results on a B200.
-    SharedWatch::report_untold(o.who, fmt::format("{} of tcgen05.mma", name).c_str(), uint32_t(offset),
-                               Severity::warning);
+  // A warning: CUTLASS's first Blackwell example has no such fence, and its authors see right results on a B200.
+  check_told(cta, layout, rows, o.who, name, "tcgen05.mma", Severity::warning);
   const int64_t outside = gather(cta, layout, rows, out);
   if (outside < 0) return;
   o.who.fault(

@@ -8,7 +8,6 @@
 
 #include "common/tinygpu/engines/mma_statistics.h"
 #include "common/tinygpu/engines/operand_planes.h"
-#include "common/tinygpu/machine/shared_watch.h"
 #include "common/tinygpu/numerics/mma_kernel.h"
 
 namespace tinygpu {
@@ -243,8 +242,7 @@ void Warpgroup::execute(const Operation& o) {
     layout.descriptor = MatrixDescriptor::wgmma(raw);
     layout.mn_major = mn_major;
     layout.element_bytes = f.element_bytes();
-    if (const int64_t offset = untold(*cta_, layout, rows); offset >= 0)
-      SharedWatch::report_untold(o.who, fmt::format("{} of wgmma.mma_async", name).c_str(), uint32_t(offset));
+    check_told(*cta_, layout, rows, o.who, name, "wgmma.mma_async", Severity::error);
     const int64_t outside = gather(*cta_, layout, rows, out);
     if (outside >= 0)
       o.who.fault(
