@@ -34,7 +34,7 @@ void check_told(Warp& w, int lane, const TensorBox& box, uint32_t offset) {
   const SharedWatch* watch = SharedWatch::find(w.cta());
   const uint64_t end = (uint64_t(offset) + box.extent() + 127) & ~127ull;
   if (!watch || !watch->any_untold() || end > w.cta().shared.size()) return;
-  const uint32_t rows = box.rows(), bytes = box.row_bytes(), pitch = box.pitch();
+  const uint32_t rows = uint32_t(box.rows()), bytes = box.row_bytes(), pitch = box.pitch();
   for (uint32_t r = 0; r < rows; ++r)
     for (uint32_t i = 0; i < bytes; i += 16) {
       const uint32_t at = box.map.place(offset + r * pitch + i);
@@ -184,9 +184,9 @@ uint64_t BulkEngine::occupy(uint64_t now, Pace pace) {
 double BulkEngine::pieces(uint32_t rows, uint32_t row_bytes, uint32_t pitch) {
   constexpr uint32_t kLine = 128;
   if (!rows || !row_bytes || !pitch) return 0;
-  const uint32_t lines = (row_bytes + kLine - 1) / kLine;
+  const uint64_t lines = (uint64_t(row_bytes) + kLine - 1) / kLine;
   // Rows that begin with a line, or of which a whole number fills one, are cut nowhere else.
-  if (pitch % kLine == 0 || kLine % pitch == 0) return double(rows) * lines;
+  if (rows == 1 || pitch % kLine == 0 || kLine % pitch == 0) return double(rows) * double(lines);
   const uint32_t period = std::min(rows, kLine / std::gcd(pitch, kLine));
   uint32_t count = 0;
   for (uint32_t r = 0; r < period; ++r)
@@ -203,7 +203,7 @@ BulkEngine::Pace BulkEngine::load_pace(double pieces_cycles, uint64_t bytes) con
 }
 
 BulkEngine::Pace BulkEngine::load_pace(const TensorBox& box) const {
-  const uint32_t rows = box.rows(), row = box.row_bytes();
+  const uint32_t rows = uint32_t(box.rows()), row = box.row_bytes();
   double cycles = pieces(rows, row, box.pitch()) / rows_per_cycle_;
   // Rows that leave every other one off the 32-byte grid of shared memory.
   if (box.pitch() % 32 && row > 16) cycles = std::max(cycles, rows * (odd_row_ + row / 64.0));
@@ -220,7 +220,7 @@ double BulkEngine::store_cycles(uint32_t bytes, bool reduces) const {
 }
 
 double BulkEngine::store_cycles(const TensorBox& box, bool reduces) const {
-  const uint32_t rows = box.rows(), row = box.row_bytes();
+  const uint32_t rows = uint32_t(box.rows()), row = box.row_bytes();
   const double count = pieces(rows, row, box.pitch());
   const double sectors = double(rows) * ((row + 31) / 32);
   double cycles = 32 * sectors / (reduces ? reduce_bytes_per_cycle_ : store_bytes_per_cycle_);
@@ -244,7 +244,7 @@ uint64_t BulkEngine::miss(uint32_t lines) const {
 }
 
 BulkEngine::Extent BulkEngine::extent_of(const TensorBox& box, uint32_t offset) {
-  const uint32_t bytes = box.extent();
+  const uint32_t bytes = uint32_t(box.extent());
   // A swizzle moves chunks within 128 bytes: whole ones stay whole.
   const bool whole = box.map.swizzle == Swizzle::none || (bytes % 128 == 0 && offset % 128 == 0);
   return {whole ? bytes : (bytes + 127) & ~127u, whole && box.pitch() == box.row_bytes()};
@@ -291,13 +291,15 @@ void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t
 
 void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std::vector<Landing>& landings,
                              bool multicast) {
+  // A box that fits nowhere would keep the engine, and this machine, for hours before its bytes are refused.
+  const Origin who = origin_of(w, lane);
+  for (const Landing& to : landings) box.check_fits(*to.cta, to.offset, who, "a tensor load");
   const uint64_t bytes = box.transfer_bytes();
   const uint64_t through = occupy(std::max(w.time(), fetched_at_), load_pace(box));
-  const uint64_t lines = uint64_t(box.rows()) * ((box.row_bytes() + 127) / 128);
+  const uint64_t lines = box.rows() * ((box.row_bytes() + 127) / 128);
   const uint64_t latency =
       (box.tile.mode == TensorTile::Mode::gather4 ? gather_latency_ : latency_ + tensor_latency_ + far(lines)) +
       (multicast ? multicast_latency_ : 0) + miss(box.read_l2(w.domain().l2));
-  const Origin who = origin_of(w, lane);
   const auto shared_box = std::make_shared<const TensorBox>(box);
   for (const Landing& to : landings)
     land(w.domain(), through + latency, to, bytes, extent_of(box, to.offset), who,
@@ -345,15 +347,16 @@ void BulkEngine::in_serial(Domain& domain, uint64_t when, uint64_t channel, std:
 void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uint32_t offset,
                               const ReduceOperation* operation) {
   const int lane = __builtin_ctz(lanes);
+  const Origin who = origin_of(w, lane);
+  Cta* const cta = &w.cta();
+  box.check_fits(*cta, offset, who, "a tensor store");
   const uint64_t bytes = box.transfer_bytes();
   const bool reduces = operation != nullptr;
   const uint64_t through = occupy(std::max(w.time(), fetched_at_), store_cycles(box, reduces));
   // Nothing leaves before the first piece has been read as a whole.
   const uint64_t first = uint64_t(first_piece_ * store_cycles(std::min(box.row_bytes(), 128u), reduces));
   const uint64_t read = through + store_latency_ + tensor_store_latency_ + (reduces ? reduce_latency_ : 0) + first;
-  const Origin who = origin_of(w, lane);
   const auto b = std::make_shared<const TensorBox>(box);
-  Cta* const cta = &w.cta();
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;
   check_told(w, lane, box, offset);
   const uint32_t flight = source_issued(*cta, offset, extent_of(box, offset), who);
@@ -378,7 +381,7 @@ void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, con
                            bool multicast) {
   const uint64_t through = occupy(w.time(), load_pace(bytes));
   const uint64_t latency = latency_ + far((bytes + 127) / 128) + (multicast ? multicast_latency_ : 0) +
-                           miss(w.domain().l2.read(from, bytes));
+                           miss(bytes <= w.cta().shared.size() ? w.domain().l2.read(from, bytes) : 0);
   const Origin who = origin_of(w, lane);
   for (const Landing& to : landings)
     land(w.domain(), through + latency, to, bytes, {bytes, true}, who, [=](Cta& cta, uint32_t offset) {
@@ -444,7 +447,7 @@ void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from,
           for (uint32_t i = 0; i < bytes; ++i)
             if (byte_mask >> (i % 16) & 1) host[i] = data[i];
       });
-  w.domain().l2.write(to, bytes);
+  if (cta->shared_at(from, bytes)) w.domain().l2.write(to, bytes);
   w.domain().counters["tma.store.bytes"] += bytes;
 }
 

@@ -10,10 +10,10 @@ namespace {
 
 constexpr uint32_t kLargestRow = 2048;  // 256 elements of 8 bytes
 
-/// Position of one row in global memory. `address` is where dimension 0 starts (it may lie outside the tensor),
-/// `inside` covers the other dimensions.
+/// Position of one row in global memory. `address` is where dimension 0 starts (it may lie outside the tensor, and
+/// wraps as addresses do), `inside` covers the other dimensions.
 struct Row {
-  int64_t address;
+  uint64_t address;
   bool inside;
 };
 
@@ -30,35 +30,35 @@ uint32_t box_steps(const TensorMap& m, uint32_t i) {
 template <class F>
 void each_tile_row(const TensorBox& b, F&& f) {
   const TensorMap& m = b.map;
-  const int64_t slice = 16 * int64_t(m.interleave);
+  const uint64_t slice = 16 * uint64_t(m.interleave);
   uint32_t n[5], k[5] = {};
-  int64_t stride[5] = {slice};
+  uint64_t stride[5] = {slice};
   for (uint32_t i = 0; i < 5; ++i) {
     n[i] = box_steps(m, i);
-    if (i) stride[i] = i < m.rank ? int64_t(m.stride[i]) : 0;
+    if (i) stride[i] = i < m.rank ? m.stride[i] : 0;
   }
   uint32_t index = 0;
   for (k[4] = 0; k[4] < n[4]; ++k[4])
     for (k[3] = 0; k[3] < n[3]; ++k[3])
       for (k[2] = 0; k[2] < n[2]; ++k[2]) {
-        int64_t outer = int64_t(m.base);
+        uint64_t outer = m.base;
         bool outer_inside = true;
         for (uint32_t i = 2; i < m.rank; ++i) {
           const int64_t g = int64_t(b.tile.at[i]) + int64_t(k[i]) * m.step[i];
           outer_inside &= g >= 0 && g < int64_t(m.dim[i]);
-          outer += g * stride[i];
+          outer += uint64_t(g) * stride[i];
         }
         const bool plane = m.rank > 1;
         int64_t y = plane ? b.tile.at[1] : 0;
         for (k[1] = 0; k[1] < n[1]; ++k[1], y += m.step[1]) {
-          const Row row{outer + y * stride[1], outer_inside && (!plane || uint64_t(y) < m.dim[1])};
+          const Row row{outer + uint64_t(y) * stride[1], outer_inside && (!plane || uint64_t(y) < m.dim[1])};
           if (!m.interleave) {
             f(index++, row);
             continue;
           }
           for (k[0] = 0; k[0] < n[0]; ++k[0]) {
             const int64_t x = int64_t(b.tile.at[0]) + int64_t(k[0]) * m.step[0];
-            f(index++, Row{row.address + x * stride[0], row.inside && uint64_t(x) < m.dim[0]});
+            f(index++, Row{row.address + uint64_t(x) * stride[0], row.inside && uint64_t(x) < m.dim[0]});
           }
         }
       }
@@ -69,7 +69,7 @@ void each_gathered_row(const TensorBox& b, F&& f) {
   const TensorMap& m = b.map;
   for (uint32_t j = 0; j < 4; ++j) {
     const int64_t row = b.tile.at[1 + j];
-    f(j, Row{int64_t(m.base) + row * int64_t(m.stride[1]), row >= 0 && row < int64_t(m.dim[1])});
+    f(j, Row{m.base + uint64_t(row) * m.stride[1], row >= 0 && row < int64_t(m.dim[1])});
   }
 }
 
@@ -88,16 +88,16 @@ void each_pixel(const TensorBox& b, F&& f) {
   for (uint32_t i = 0; i < spatial; ++i) position[i] = t.at[w + i];
   int64_t n = t.at[image];
   const auto emit = [&](uint32_t index, const int64_t* offset) {
-    Row r{int64_t(m.base) + n * int64_t(m.stride[image]), n >= 0 && n < int64_t(m.dim[image])};
+    Row r{m.base + uint64_t(n) * m.stride[image], n >= 0 && n < int64_t(m.dim[image])};
     for (uint32_t i = 0; i < spatial; ++i) {
       const int64_t g = position[i] + offset[i];
       r.inside &= g >= 0 && g < int64_t(m.dim[w + i]);
-      r.address += g * (w + i == 0 ? 16 * int64_t(m.interleave) : int64_t(m.stride[w + i]));
+      r.address += uint64_t(g) * (w + i == 0 ? 16 * uint64_t(m.interleave) : m.stride[w + i]);
     }
     if (m.interleave) {
       const int64_t c = t.at[image - 1];
       r.inside &= c >= 0 && c < int64_t(m.dim[image - 1]);
-      r.address += c * int64_t(m.stride[image - 1]);
+      r.address += uint64_t(c) * m.stride[image - 1];
     }
     f(index, r);
   };
@@ -164,7 +164,7 @@ template <class F>
 void each_part_inside(const TensorBox& b, F&& f) {
   const Clip clip = clip_of(b, source_bytes(b));
   each_row(b, [&](uint32_t, const Row& r) {
-    if (r.inside) f(uint64_t(r.address + clip.start + clip.low), clip.high - clip.low);
+    if (r.inside) f(r.address + uint64_t(clip.start + clip.low), clip.high - clip.low);
   });
 }
 
@@ -195,16 +195,7 @@ class SwizzledShared {
     if (map_.swizzle == Swizzle::b64) rows_ = 3;
     if (map_.swizzle == Swizzle::b128) rows_ = map_.atomicity == 0 ? 7 : map_.atomicity == 1 ? 3 : 1;
     if (map_.swizzle == Swizzle::b128) shift_ = map_.atomicity == 0 ? 4 : map_.atomicity == 1 ? 5 : 6;
-    uint64_t end = uint64_t(offset) + b.extent();
-    if (map_.swizzle != Swizzle::none) end = (end + 127) & ~127ull;
-    if (offset < kSharedBase || end > cta.shared.size())
-      who.fault(
-          FaultKind::illegal_address, "shared-out-of-bounds",
-          fmt::format(
-              "{} of {} rows of {} bytes ({} with padding) at shared offset {:#x} of CTA rank {}, whose shared memory "
-              "ends at {:#x}",
-              verb, b.rows(), b.row_bytes(), b.extent(), offset, cta.rank, cta.shared.size()),
-          "the box of the tensor map must fit into the buffer; compare boxDim with what the kernel declares");
+    b.check_fits(cta, offset, who, verb);
   }
   /// `bytes` from `logical` on, a multiple of 16.
   void write(uint32_t logical, const uint8_t* from, uint32_t bytes) {
@@ -247,7 +238,7 @@ class SwizzledShared {
 
 uint8_t* GlobalView::find(uint64_t address, uint64_t bytes) {
   const Allocation* a = memory_.find(address);
-  if (!a || address + bytes > a->base + a->size)
+  if (!a || !inside(a->base, a->size, address, bytes))
     who_.fault(FaultKind::illegal_address, "illegal-address",
                fmt::format("{} of {} bytes at global address {:#x}: {}", verb_, bytes, address,
                            memory_.describe(address + (a ? bytes - 1 : 0))),
@@ -258,18 +249,31 @@ uint8_t* GlobalView::find(uint64_t address, uint64_t bytes) {
   return host_ + (address - base_);
 }
 
-uint32_t TensorBox::rows() const {
+uint64_t TensorBox::rows() const {
   if (map.im2col) {
     if (tile.mode == TensorTile::Mode::im2col_w128) return 4 * (32 + tile.offset[0]);
     return map.pixels + (tile.mode == TensorTile::Mode::im2col_w ? tile.offset[0] : 0);
   }
   if (tile.mode == TensorTile::Mode::gather4) return 4;
-  uint32_t n = 1;
+  uint64_t n = 1;
   for (uint32_t i = 0; i < map.rank; ++i) n *= box_steps(map, i);
   return n;
 }
 
-uint64_t TensorBox::transfer_bytes() const { return uint64_t(rows()) * source_bytes(*this); }
+void TensorBox::check_fits(const Cta& cta, uint32_t offset, const Origin& who, const char* verb) const {
+  uint64_t end = offset + extent();
+  if (map.swizzle != Swizzle::none) end = (end + 127) & ~127ull;
+  if (offset < kSharedBase || end > cta.shared.size())
+    who.fault(
+        FaultKind::illegal_address, "shared-out-of-bounds",
+        fmt::format(
+            "{} of {} rows of {} bytes ({} with padding) at shared offset {:#x} of CTA rank {}, whose shared memory "
+            "ends at {:#x}",
+            verb, rows(), row_bytes(), extent(), offset, cta.rank, cta.shared.size()),
+        "the box of the tensor map must fit into the buffer; compare boxDim with what the kernel declares");
+}
+
+uint64_t TensorBox::transfer_bytes() const { return rows() * source_bytes(*this); }
 
 uint32_t TensorBox::read_l2(L2View& l2) const {
   uint32_t absent = 0;
@@ -291,13 +295,13 @@ void TensorBox::load(const GlobalMemory& memory, Cta& cta, uint32_t offset, cons
   each_row(*this, [&](uint32_t index, const Row& r) {
     const uint32_t to = index * distance;
     if (plain && r.inside) {
-      return shared.write(to, global.at(uint64_t(r.address + clip.start), bytes), bytes);
+      return shared.write(to, global.at(r.address + uint64_t(clip.start), bytes), bytes);
     }
     // Zero, or the NaN that every float type sees as one: 0x7ff7 in each half.
     const uint16_t fill = map.nan_fill ? 0x7ff7 : 0;
     for (uint32_t i = 0; i < bytes; i += 2) std::memcpy(row + i, &fill, 2);
     if (r.inside && clip.high > clip.low) {
-      std::memcpy(row + clip.low, global.at(uint64_t(r.address + clip.start + clip.low), clip.high - clip.low),
+      std::memcpy(row + clip.low, global.at(r.address + uint64_t(clip.start + clip.low), clip.high - clip.low),
                   clip.high - clip.low);
       convert(map, row + clip.low, clip.high - clip.low);
     }
@@ -335,7 +339,7 @@ void TensorBox::store(const GlobalMemory& memory, const std::vector<uint8_t>& ro
         for (uint32_t i = 0; i < 16; ++i)
           for (uint32_t bit = 0; bit < 6; ++bit)
             packed[(i * 6 + bit) / 8] |= uint8_t((from[i] >> bit & 1) << ((i * 6 + bit) % 8));
-        std::memcpy(global.at(uint64_t(r.address + clip.start + group * 12), 12), packed, 12);
+        std::memcpy(global.at(r.address + uint64_t(clip.start + group * 12), 12), packed, 12);
       }
     });
     return;
@@ -345,7 +349,7 @@ void TensorBox::store(const GlobalMemory& memory, const std::vector<uint8_t>& ro
   if (high <= clip.low) return;
   each_row(*this, [&](uint32_t index, const Row& r) {
     if (!r.inside) return;
-    const uint64_t to = uint64_t(r.address + clip.start + clip.low);
+    const uint64_t to = r.address + uint64_t(clip.start + clip.low);
     uint8_t* host = global.at(to, clip.high - clip.low);
     std::memcpy(host, rows_in.data() + size_t(index) * bytes + clip.low, global.rest(to, high - clip.low));
   });
@@ -364,7 +368,7 @@ void TensorBox::reduce(const GlobalMemory& memory, const std::vector<uint8_t>& r
   if (high <= clip.low) return;
   each_row(*this, [&](uint32_t index, const Row& r) {
     if (!r.inside) return;
-    const uint64_t to = uint64_t(r.address + clip.start + clip.low);
+    const uint64_t to = r.address + uint64_t(clip.start + clip.low);
     uint8_t* host = global.at(to, clip.high - clip.low);
     tinygpu::reduce(operation, type, host, rows_in.data() + size_t(index) * bytes + clip.low,
                     global.rest(to, high - clip.low));

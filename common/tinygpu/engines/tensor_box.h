@@ -23,12 +23,14 @@ struct TensorBox {
   TensorTile tile;
 
   /// Rows in shared memory: runs along dimension 0, pixels, or interleaved slices.
-  uint32_t rows() const;
+  uint64_t rows() const;
   /// Bytes of one row in shared memory without padding.
   uint32_t row_bytes() const { return map.interleave ? 16 * map.interleave : map.inner_bytes(); }
   uint32_t pitch() const { return map.interleave ? 16 * map.interleave : map.pitch(); }
   /// Extent in shared memory from the box's first byte.
-  uint32_t extent() const { return rows() ? (rows() - 1) * pitch() + row_bytes() : 0; }
+  uint64_t extent() const { return rows() ? (rows() - 1) * pitch() + row_bytes() : 0; }
+  /// Faults if the box does not fit into the shared memory of `cta` behind `offset`.
+  void check_fits(const Cta& cta, uint32_t offset, const Origin& who, const char* verb) const;
   /// What a load adds to the mbarrier's transactions: the whole box, out of bounds or not, padding not counted.
   uint64_t transfer_bytes() const;
 
@@ -53,7 +55,7 @@ class GlobalView {
       : memory_(memory), who_(who), verb_(verb) {}
   /// Host pointer of [address, address+bytes), or a fault.
   uint8_t* at(uint64_t address, uint64_t bytes) {
-    if (address >= base_ && address + bytes <= end_) return host_ + (address - base_);
+    if (inside(base_, end_ - base_, address, bytes)) return host_ + (address - base_);
     return find(address, bytes);
   }
   /// Of `bytes` that follow what at() returned last, as many as its allocation holds.
@@ -64,7 +66,7 @@ class GlobalView {
   const GlobalMemory& memory_;
   const Origin& who_;
   const char* verb_;
-  uint64_t base_ = 1, end_ = 0;
+  uint64_t base_ = 0, end_ = 0;
   uint8_t* host_ = nullptr;
 };
 

@@ -85,7 +85,9 @@ void exec_prefetch(Warp& w, const Op& op) {
     const uint32_t bytes = checked_bytes(w, op, lane);
     const uint64_t from = global_address(w, op.list, lane);
     if (bytes) locate(w, ptx::Space::global, from, bytes, 16, lane, "a bulk prefetch");
-    w.domain().l2.read(from, bytes);
+    // Of more than L2 holds, the end is what stays there.
+    const uint64_t kept = std::min<uint64_t>(bytes, w.spec().l2_bytes);
+    w.domain().l2.read(from + (bytes - kept), kept);
     charge_issue(w, op, BulkEngine::of(w).issue_bulk_prefetch);
   });
 }

@@ -70,7 +70,7 @@ void load_parameter(Warp& w, const Op& op) {
   const uint64_t address = op.a == kNoSlot  ? uint64_t(op.imm)
                            : op.aux & kWide ? w.at<uint64_t>(op.a)[0] + uint64_t(op.imm)
                                             : uint32_t(w.at<uint32_t>(op.a)[0] + uint32_t(op.imm));
-  if (address + n * sizeof(M) > bank.size()) return load<M, R>(w, op);
+  if (!inside(0, bank.size(), address, n * sizeof(M))) return load<M, R>(w, op);
   for (uint32_t e = 0; e < n; ++e) {
     const uint32_t slot = op.list_size ? op.list[e] : op.dst;
     if (slot == kNoSlot) continue;

@@ -89,7 +89,8 @@ uint32_t sectors_of(const uint64_t* a, uint32_t mask, const Span& s, uint32_t by
 
 bool resolve_global(Warp& w, const uint64_t* a, const Span& s, uint32_t bytes, Access& out) {
   MemoryUnit& unit = memory_unit(w);
-  const uint64_t end = s.high + bytes;
+  const uint64_t length = s.high - s.low + bytes;
+  if (length < bytes) return false;
   const GlobalMemory& memory = w.gpu().memory;
   if (unit.epoch != memory.epoch()) {
     unit.epoch = memory.epoch();
@@ -97,12 +98,12 @@ bool resolve_global(Warp& w, const uint64_t* a, const Span& s, uint32_t bytes, A
   }
   MemoryUnit::Window* hit = nullptr;
   for (auto& r : unit.recent)
-    if (s.low >= r.base && end <= r.end) hit = &r;
+    if (inside(r.base, r.size, s.low, length)) hit = &r;
   if (!hit) {
     const Allocation* found = memory.find(s.low);
-    if (!found || end > found->base + found->size) return false;
+    if (!found || !inside(found->base, found->size, s.low, length)) return false;
     hit = &unit.recent[unit.next++ % 4];
-    *hit = {found->base, found->base + found->size, found->host};
+    *hit = {found->base, found->size, found->host};
   }
   const uint64_t delta = reinterpret_cast<uint64_t>(hit->host) - hit->base;
   for (int i = 0; i < 32; ++i) out.at[i] = reinterpret_cast<uint8_t*>(a[i] + delta);
@@ -171,7 +172,7 @@ bool resolve_own_shared(Warp& w, const uint64_t* a, const Span& s, uint32_t byte
   Cta& cta = w.cta();
   const uint64_t window = uint64_t(cta.rank) << 24;
   const uint64_t low = s.low - window, high = s.high - window;
-  if (s.low < window + kSharedBase || high + bytes > cta.shared.size()) return false;
+  if (s.low < window + kSharedBase || !inside(0, cta.shared.size(), high, bytes)) return false;
   uint8_t* const base = cta.shared.data();
   uint32_t offset[32];
   for (int i = 0; i < 32; ++i) {
@@ -241,8 +242,7 @@ void resolve(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t a
         break;
       case Space::local: {
         const uint32_t mask = w.exec();
-        bool inside = s.high + bytes <= 0x80000;
-        if (inside) {
+        if (inside(0, 0x80000, s.high, bytes)) {
           for_lanes(mask, [&](int i) { out.at[i] = w.local(uint32_t(i), uint32_t(a[i]), bytes); });
           return;
         }

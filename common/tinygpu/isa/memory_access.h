@@ -69,7 +69,7 @@ struct MemoryUnit final : SmUnit {
     int64_t last_collect = 0, last_banks = 0;
   };
   struct Window {
-    uint64_t base = 1, end = 0;
+    uint64_t base = 0, size = 0;
     uint8_t* host = nullptr;
   };
   bool ready = false;

@@ -150,7 +150,12 @@ void exec_store(Warp& w, const Op& op) {
 
 void exec_prefetch(Warp& w, const Op& op) {
   for_lanes(w.exec(), [&](int lane) {
-    box_of(w, op, lane, "a tensor prefetch").read_l2(w.domain().l2);
+    const TensorBox box = box_of(w, op, lane, "a tensor prefetch");
+    if (box.extent() > w.spec().l2_bytes)
+      w.fault(FaultKind::not_modelled, "not-modelled",
+              fmt::format("a tensor prefetch of {} rows of {} bytes, more than L2 holds", box.rows(), box.row_bytes()),
+              "prefetch boxes that a load could take: those that fit into a CTA's shared memory", lane);
+    box.read_l2(w.domain().l2);
     charge_issue(w, op, BulkEngine::of(w).issue_prefetch);
   });
 }

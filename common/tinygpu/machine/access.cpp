@@ -72,7 +72,7 @@ Place locate(Warp& w, ptx::Space space, uint64_t address, uint32_t bytes, uint32
     case Space::param:
     case Space::param_entry: {
       auto& params = const_cast<std::vector<uint8_t>&>(w.domain().launch.config.params);
-      if (address + bytes > params.size())
+      if (!inside(0, params.size(), address, bytes))
         outside(w, "the kernel's parameters", address, params.size(), bytes, lane, verb);
       return {Space::param, params.data() + address, nullptr, address};
     }
@@ -87,14 +87,14 @@ Place locate(Warp& w, ptx::Space space, uint64_t address, uint32_t bytes, uint32
     if (address - kParamWindow < kWindowSize)
       return locate(w, Space::param, address - kParamWindow, bytes, 1, lane, verb);
   }
-  uint8_t* host = w.gpu().memory.translate(address, bytes);
-  if (!host)
+  const Allocation* a = w.gpu().memory.find(address);
+  if (!a || !inside(a->base, a->size, address, bytes))
     w.fault(FaultKind::illegal_address, "illegal-address",
             fmt::format("{} of {} bytes at global address {:#x}: {}", verb, bytes, address,
                         w.gpu().memory.describe(address)),
             "check the index against the allocation; a host pointer that was never registered is not a device pointer",
             lane);
-  return {Space::global, host, nullptr, address};
+  return {Space::global, a->host + (address - a->base), nullptr, address};
 }
 
 uint32_t shared_passes(const uint32_t* addresses, uint32_t mask, uint32_t bytes) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/tinygpu/base/diagnosis.h"
+#include "common/tinygpu/base/range.h"
 #include "common/tinygpu/machine/events.h"
 #include "common/tinygpu/machine/l2.h"
 #include "common/tinygpu/machine/mbarrier.h"
@@ -130,7 +131,7 @@ class Cta {
 
   /// [offset, offset+size) of this CTA's window, or nullptr if outside.
   uint8_t* shared_at(uint64_t offset, uint64_t size) {
-    return offset + size <= shared.size() && offset >= kSharedBase ? shared.data() + offset : nullptr;
+    return offset >= kSharedBase && inside(0, shared.size(), offset, size) ? shared.data() + offset : nullptr;
   }
   /// Thread count of the CTA.
   uint32_t threads() const;
