@@ -3,6 +3,9 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <bit>
+#include <cmath>
+#include <limits>
 #include <random>
 
 #include "common/tinygpu/numerics/mma_kernel.h"
@@ -82,21 +85,45 @@ out:
                      tf32 ? "tf32" : "f16");
 }
 
-void mma(benchmark::State& state, bool tf32, uint32_t m, uint32_t n) {
+/// What operands are made of: a float for each element.
+enum class Operands {
+  normal,
+  mixed_sizes,
+  far_apart,
+  huge,
+  half_zeros,
+  subnormal,
+  some_infinities,
+  some_nans,
+  all_nan
+};
+
+float element(Operands kind, std::mt19937& random) {
+  std::normal_distribution<float> normal;
+  const float inf = std::numeric_limits<float>::infinity(), sign = random() & 1 ? -1.0f : 1.0f;
+  switch (kind) {
+    case Operands::normal: break;
+    case Operands::mixed_sizes: return std::ldexp(normal(random), int(random() % 40) - 20);
+    case Operands::far_apart: return std::ldexp(sign, random() % 64 ? -60 - int(random() % 60) : int(random() % 3));
+    case Operands::huge: return std::ldexp(sign, random() % 16 ? 0 : 62);
+    case Operands::half_zeros: return random() & 1 ? 0 : normal(random);
+    case Operands::subnormal: return std::ldexp(sign, -127 - int(random() % 6));
+    case Operands::some_infinities: return random() % 256 ? normal(random) : sign * inf;
+    case Operands::some_nans: return random() % 256 ? normal(random) : std::numeric_limits<float>::quiet_NaN();
+    case Operands::all_nan: return std::numeric_limits<float>::quiet_NaN();
+  }
+  return normal(random);
+}
+
+void mma(benchmark::State& state, bool tf32, uint32_t m, uint32_t n, Operands operands = Operands::normal) {
   constexpr uint32_t kCount = 512;
   test::RunPtx gpu(kernel(tf32));
   gpu.dynamic_shared = 48 * 1024;
   gpu.gpu.options.threads = 1;
   std::mt19937 random(1);
-  std::normal_distribution<float> normal;
   std::vector<uint32_t> image(12 * 1024);
   for (uint32_t& w : image) {
-    const auto bits = [&] {
-      const float f = normal(random);
-      uint32_t u;
-      std::memcpy(&u, &f, 4);
-      return u;
-    };
+    const auto bits = [&] { return std::bit_cast<uint32_t>(element(operands, random)); };
     w = tf32 ? bits() : bits() >> 16 | (bits() & 0xffff0000u);
   }
   const uint64_t source = gpu.upload(image);
@@ -105,17 +132,33 @@ void mma(benchmark::State& state, bool tf32, uint32_t m, uint32_t n) {
     return uint64_t(at >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 46 | 2ull << 61;
   };
   const uint32_t idesc = (tf32 ? 0x910u : 0x490u) | (n >> 3) << 17 | (m >> 4) << 24;
+  LaunchStats stats;
   for (auto _ : state)
-    gpu.launch("many", Dim3{1}, Dim3{128}, source, idesc, descriptor(0x800), descriptor(0x800 + 16384), kCount);
+    stats = gpu.launch("many", Dim3{1}, Dim3{128}, source, idesc, descriptor(0x800), descriptor(0x800 + 16384), kCount);
+  state.counters["scalar_sums"] = double(stats.counters["matrix sums, scalar"]);
   state.counters["us_per_mma"] = benchmark::Counter(double(state.iterations()) * kCount * 1e-6,
                                                     benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
   state.SetLabel(numerics::mma_level());
 }
 
-BENCHMARK_CAPTURE(mma, bf16_128x256x16, false, 128u, 256u)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
-BENCHMARK_CAPTURE(mma, bf16_128x128x16, false, 128u, 128u)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
-BENCHMARK_CAPTURE(mma, bf16_64x64x16, false, 64u, 64u)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
-BENCHMARK_CAPTURE(mma, tf32_128x256x8, true, 128u, 256u)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+#define BENCH(name, ...) \
+  BENCHMARK_CAPTURE(mma, name, __VA_ARGS__)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime()
+BENCH(bf16_128x256x16, false, 128u, 256u);
+BENCH(bf16_128x128x16, false, 128u, 128u);
+BENCH(bf16_64x64x16, false, 64u, 64u);
+BENCH(tf32_128x256x8, true, 128u, 256u);
+// No operand may cost more than twice as much as the commonest ones.
+BENCH(bf16_mixed_sizes, false, 128u, 256u, Operands::mixed_sizes);
+BENCH(bf16_far_apart, false, 128u, 256u, Operands::far_apart);
+BENCH(bf16_huge, false, 128u, 256u, Operands::huge);
+BENCH(bf16_half_zeros, false, 128u, 256u, Operands::half_zeros);
+BENCH(bf16_subnormal, false, 128u, 256u, Operands::subnormal);
+BENCH(bf16_some_infinities, false, 128u, 256u, Operands::some_infinities);
+BENCH(bf16_some_nans, false, 128u, 256u, Operands::some_nans);
+BENCH(bf16_all_nan, false, 128u, 256u, Operands::all_nan);
+BENCH(tf32_mixed_sizes, true, 128u, 256u, Operands::mixed_sizes);
+BENCH(tf32_subnormal, true, 128u, 256u, Operands::subnormal);
+BENCH(tf32_some_infinities, true, 128u, 256u, Operands::some_infinities);
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <iostream>
 #include <random>
+#include <string>
 
 namespace gen5::test {
 namespace {
@@ -43,7 +44,9 @@ enum class Data {
   far,
   top,
   bottom,
-  special_c
+  special_c,
+  spread,
+  specials
 };
 const char* const kDataNames[] = {"normal",    "bits",    "gaps",      "cancel", "sparse",
                                   "subnormal", "extreme", "zero_rows", "edges",  "heavy",
@@ -62,7 +65,8 @@ class Tile {
     fill(random, s.b, columns, terms, b_);
     d_.resize(128 * columns);
     for (auto& c : d_) c = accumulator(random);
-    tile_.rule = s.half ? kSumF16 : kSumF32;
+    const bool fp8 = info(s.a).bits == 8;
+    tile_.rule = fp8 ? s.half ? kSumHopperFp8F16 : kSumHopperFp8 : s.half ? kSumF16 : kSumF32;
     tile_.a_format = s.a;
     tile_.b_format = s.b;
     tile_.rows = rows;
@@ -123,6 +127,17 @@ class Tile {
       case Data::top: return pick({57, 59, 60, 61, 62, 62}) & ~(random() % 32 ? 1u << (e + m) : 0);
       case Data::bottom: return random() % 4 ? pick({-49, -50, -51, -52, -53}) : sign << (e + m);
       case Data::special_c: return pick({0, 0, 0, -1}) | (random() % 8 ? 0 : sign << (e + m));
+      case Data::spread: return make(random() % all);
+      case Data::specials:
+        switch (random() % 96) {
+          case 0: return sign << (e + m) | all << m;  // infinity, or a number
+          case 1: return sign << (e + m) | ((1u << (e + m)) - 1);
+          case 2: return make(all);
+          case 3:
+          case 4: return sign << (e + m);
+          case 5: return make(all - 1);
+          default: return make(bias - random() % std::min(bias, 8u));
+        }
     }
     return 0;
   }
@@ -133,6 +148,8 @@ class Tile {
       switch (setup_.data) {
         case Data::bits: return r & 0xffff;
         case Data::one_hot: return random() % 2 ? r & 0x8000 : r & 0x83ff;
+        case Data::spread:
+        case Data::specials: return r & (random() % 8 ? 0xfbff : 0xffff);
         case Data::special_c: return random() % 4 ? 0x7c00 | (r & 0x8000) | (random() % 3 == 0) : r & 0xffff;
         default: return (r & 0x83ff) | (10 + random() % 8) << 10;
       }
@@ -153,6 +170,8 @@ class Tile {
       case Data::bottom: return random() % 2 ? r & 0x80000000 : field(0, 32);
       case Data::special_c:
         return random() % 8 ? field(244, 12) : random() % 2 ? 0x7f800000 | (r & 0x80000000) : field(128, 4);
+      case Data::spread: return field(0, 255);
+      case Data::specials: return random() % 16 ? field(118, 12) : r | 0x7f800000;
       default: return field(118, 12);
     }
   }
@@ -166,31 +185,32 @@ class Tile {
         if (setup_.data == Data::extreme && random() % 64) v &= f == Format::tf32 ? 0xbf7fffff : 0x3fffffff;
         if (info(f).bits == 16)
           reinterpret_cast<uint16_t*>(p.words)[k * kPlane + r] = uint16_t(v);
+        else if (info(f).bits == 8)
+          reinterpret_cast<uint8_t*>(p.words)[k * kPlane + r] = uint8_t(v);
         else
           p.words[k * kPlane + r] = v;
       }
   }
 
   TileKind setup_;
-  Planes a_, b_;
+  Planes a_{}, b_{};
   std::vector<uint32_t> d_;
   MmaTile tile_;
 };
 
 void compare_with_scalar_model(const char* level) {
   Random random(12345);
-  const TileKind kinds[] = {{Format::f16, Format::f16, false, {}},
-                            {Format::bf16, Format::bf16, false, {}},
-                            {Format::tf32, Format::tf32, false, {}},
-                            {Format::f16, Format::bf16, false, {}},
-                            {Format::f16, Format::f16, true, {}}};
+  const TileKind kinds[] = {{Format::f16, Format::f16, false, {}},   {Format::bf16, Format::bf16, false, {}},
+                            {Format::tf32, Format::tf32, false, {}}, {Format::f16, Format::bf16, false, {}},
+                            {Format::f16, Format::f16, true, {}},    {Format::e4m3, Format::e5m2, false, {}},
+                            {Format::e5m2, Format::e5m2, true, {}},  {Format::e4m3, Format::e4m3, false, {}}};
   for (size_t data = 0; data < std::size(kDataNames); ++data)
     for (TileKind s : kinds) {
       s.data = Data(data);
-      for (int round = 0; round < 12; ++round) {
+      for (int round = 0; round < (info(s.a).bits == 8 ? 4 : 12); ++round) {
         const uint32_t rows = 16 * (round % 3 == 0 ? 4 : round % 4 == 1 ? 1 + random() % 7 : 8);
         const uint32_t columns = 8 * (1 + random() % (round % 4 ? 4 : 32));
-        const uint32_t terms = s.a == Format::tf32 ? 8 : 16;
+        const uint32_t terms = s.a == Format::tf32 ? 8 : info(s.a).bits == 8 ? 32 : 16;
         Tile t(random, s, rows, columns, terms);
         const auto expected = t.run("scalar"), got = t.run(level);
         size_t different = 0, first = 0;
@@ -213,6 +233,24 @@ TEST(VectorKernel, HasTheBitsOfTheScalarModelAtEveryLevelOfThisCpu) {
       ASSERT_NO_FATAL_FAILURE(compare_with_scalar_model(level));
     }
   }
+}
+
+TEST(VectorKernel, TellsHowManySumsTheScalarModelDid) {
+  struct Planes {
+    alignas(64) uint8_t bytes[32 * kPlane];
+  } a{}, b{};
+  std::vector<uint32_t> d(16 * 8);
+  MmaTile t;
+  t.rows = 16;
+  t.columns = 8;
+  t.terms = 16;
+  t.a = a.bytes;
+  t.b = b.bytes;
+  t.d = d.data();
+  t.column_stride = 16;
+  EXPECT_EQ(mma(t), std::string(mma_level()) == "scalar" ? 128u : 0u);
+  t.a_format = t.b_format = Format::e2m1;  // no vector code knows it
+  EXPECT_EQ(mma(t), 128u);
 }
 
 }  // namespace

@@ -25,6 +25,10 @@ class MmaStatistics final : public SmUnit {
     *c.instructions += 1;
     *c.operations += uint64_t(2) * m * n * k * times;
   }
+  /// Sums of wgmma, tcgen05.mma and mma.sync that the scalar model did one by one: kinds that no vector code knows.
+  static void count_scalar(Sm& sm, uint64_t sums) {
+    if (sums) sm.domain->counters["matrix sums, scalar"] += sums;
+  }
 
  private:
   /// Entries of the domain's counters, which outlive its SMs' units.

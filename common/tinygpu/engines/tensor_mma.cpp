@@ -234,7 +234,7 @@ void multiply(const Operation& o, uint32_t index, const Operands& operands) {
     t.d = memory.column(o.d.column + o.path.column(part));
     t.column_stride = kTmemLanes;
     for (uint32_t i = 0; i < o.path.rows / 16; ++i) t.lane[i] = o.d.lane + o.path.lane(part, i);
-    numerics::mma(t);
+    MmaStatistics::count_scalar(o.cta[index]->sm, numerics::mma(t));
   }
   size_t i = 0;
   each_disabled([&](uint32_t& cell) { cell = kept[i++]; });

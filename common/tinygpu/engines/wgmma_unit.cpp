@@ -268,6 +268,7 @@ void Warpgroup::execute(const Operation& o) {
         d = numerics::integer_sum(f.a, f.b, row, column, {f.accumulate, d, 0}, f.saturate);
       }
     }
+    MmaStatistics::count_scalar(cta_->sm, uint64_t(kRows) * f.n);
     return;
   }
   numerics::MmaTile t;
@@ -287,7 +288,7 @@ void Warpgroup::execute(const Operation& o) {
   t.d = acc.words.data();
   t.column_stride = kRows;
   for (uint32_t i = 0; i < 4; ++i) t.lane[i] = 16 * i;
-  numerics::mma(t);
+  MmaStatistics::count_scalar(cta_->sm, numerics::mma(t));
 }
 
 }  // namespace tinygpu

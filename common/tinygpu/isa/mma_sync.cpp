@@ -1,6 +1,7 @@
 // mma.sync (PTX ISA 9.7.14.5): a warp's matrix multiply-accumulate on registers. How elements lie in registers is one
 // rule for all shapes; how they are summed is numerics/ (f16, bf16, tf32, fp8), exact (integers, bits) or a chain of
 // fused multiply-adds (f64).
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>
@@ -103,6 +104,11 @@ void mma_float(Warp& w, const Op& op) {
   const Layout l = unpack(uint64_t(op.imm));
   constexpr uint32_t kMost = 16 * numerics::kPlane, per = 4 / sizeof(Element);
   alignas(64) Element a[kMost], b[kMost];
+  if (l.k < 8)
+    for (uint32_t k = l.k; k < 8; ++k) {
+      std::fill_n(a + k * numerics::kPlane, kMostM, Element(0));
+      std::fill_n(b + k * numerics::kPlane, kN, Element(0));
+    }
   for (uint32_t r = 0; r < l.a; ++r) {
     const Element* s = w.at<Element>(op.list[l.d + r]);
     for (uint32_t t = 0; t < 32; ++t)
@@ -127,13 +133,13 @@ void mma_float(Warp& w, const Op& op) {
   tile.b_format = Format(op.aux);
   tile.rows = kMostM;
   tile.columns = kN;
-  tile.terms = l.k;
+  tile.terms = l.k < 8 ? 8 : l.k;  // m16n8k4: the rest are zeros, which take no part
   tile.a = a;
   tile.b = b;
   tile.read_c = true;
   tile.d = &sums[0][0];
   tile.column_stride = kMostM;
-  numerics::mma(tile);
+  MmaStatistics::count_scalar(w.sm(), numerics::mma(tile));
   for (uint32_t r = 0; r < l.d; ++r)
     if (op.list[r] != kNoSlot)
       each_lane<uint32_t>(w, op.list[r], [&](int i) {
@@ -179,6 +185,7 @@ void mma_fp8_half(Warp& w, const Op& op) {
     }
     return half_bits(half_value(sum) + half_value(c));
   });
+  MmaStatistics::count_scalar(w.sm(), kMostM * kN);
 }
 
 /// m8n8k4 with f16 operands, Volta's instruction: each group of eight threads (a quad and the quad 16 lanes on)
@@ -234,6 +241,7 @@ void mma_fp8(Warp& w, const Op& op) {
     return numerics::fp8_mma_sync(fa, fb, std::span<const uint32_t>(a[row], l.k),
                                   std::span<const uint32_t>(b[column], l.k), c);
   });
+  MmaStatistics::count_scalar(w.sm(), kMostM * kN);
 }
 
 /// a × b + c as an H200's f64 units give it: of NaN operands b wins over c over a, quieted; an invalid operation gives

@@ -51,6 +51,8 @@ uint32_t plane_element(Format f, const void* planes, uint32_t k, uint32_t r) {
   }
 }
 
+namespace {
+
 uint32_t mma_element(const MmaTile& t, uint32_t row, uint32_t column, uint32_t c) {
   uint32_t a[kMaxTerms], b[kMaxTerms];
   for (uint32_t k = 0; k < t.terms; ++k) {
@@ -62,6 +64,8 @@ uint32_t mma_element(const MmaTile& t, uint32_t row, uint32_t column, uint32_t c
   return fused_sum(t.rule, t.a_format, t.b_format, {a, t.terms}, {b, t.terms}, {t.read_c, c, t.c_scale});
 }
 
+}  // namespace
+
 void mma_reference(const MmaTile& t) {
   for (uint32_t n = 0; n < t.columns; ++n)
     for (uint32_t m = 0; m < t.rows; ++m) {
@@ -70,8 +74,10 @@ void mma_reference(const MmaTile& t) {
     }
 }
 
-void mma(const MmaTile& tile) {
-  if (!best().run(tile)) mma_reference(tile);
+uint64_t mma(const MmaTile& tile) {
+  if (best().run != run_scalar && best().run(tile)) return 0;
+  mma_reference(tile);
+  return uint64_t(tile.rows) * tile.columns;
 }
 
 const char* mma_level() { return best().name; }

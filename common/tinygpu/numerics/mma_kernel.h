@@ -1,6 +1,5 @@
 // One tensor-core step over a whole tile: D[M x N] += A[M x K] * B[K x N], every element one fused sum. The vector
-// implementation gives the bits of the scalar one (fused_sum.h) and falls back to it where its fixed point does not
-// reach.
+// implementation gives the bits of the scalar one (fused_sum.h), for every operand.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -33,8 +32,8 @@ struct MmaTile {
   uint32_t lane[kMaxRows / 16] = {};
 };
 
-/// The fastest implementation that this CPU runs.
-void mma(const MmaTile& tile);
+/// The fastest implementation that this CPU runs. Returns how many sums the scalar model did: all or none.
+uint64_t mma(const MmaTile& tile);
 /// Element by element through fused_sum().
 void mma_reference(const MmaTile& tile);
 /// "scalar", "x86-64-v3", "x86-64-v4".

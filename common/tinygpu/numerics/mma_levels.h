@@ -8,7 +8,4 @@ namespace tinygpu::numerics {
 bool mma_v3(const MmaTile& tile);
 bool mma_v4(const MmaTile& tile);
 
-/// One element by the scalar model; `c` is its old accumulator.
-uint32_t mma_element(const MmaTile& tile, uint32_t row, uint32_t column, uint32_t c);
-
 }  // namespace tinygpu::numerics

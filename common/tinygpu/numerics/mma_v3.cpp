@@ -13,6 +13,7 @@ struct Avx2 {
   using I = __m256i;
   using F = __m256;
   using D = __m256d;
+  using M = __m256i;
   static constexpr uint32_t kLanes = 8;
 
   /// Rounding toward zero, subnormal operands and results taken as zero; returns the old control word.
@@ -31,6 +32,9 @@ struct Avx2 {
   static I load_words(const uint16_t* p) {
     return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   }
+  static I load_words(const uint8_t* p) {
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+  }
   static I add(I a, I b) { return _mm256_add_epi32(a, b); }
   static I sub(I a, I b) { return _mm256_sub_epi32(a, b); }
   static I min(I a, I b) { return _mm256_min_epi32(a, b); }
@@ -47,6 +51,12 @@ struct Avx2 {
   static I shr(I a) {
     return _mm256_srli_epi32(a, n);
   }
+  template <int n>
+  static I sar(I a) {
+    return _mm256_srai_epi32(a, n);
+  }
+  /// Zero if `n` is 32 or more.
+  static I shift_right(I a, I n) { return _mm256_srlv_epi32(a, n); }
   static I is_zero(I a) { return _mm256_cmpeq_epi32(a, zero()); }
   static F mul(F a, F b) { return _mm256_mul_ps(a, b); }
   static I truncate(F a) { return _mm256_cvttps_epi32(a); }
@@ -56,6 +66,15 @@ struct Avx2 {
   static bool all_at_most(I v, I limit) {
     return _mm256_movemask_epi8(_mm256_cmpeq_epi32(_mm256_max_epu32(v, limit), limit)) == -1;
   }
+
+  // A truth for each lane.
+  static M greater(I a, I b) { return _mm256_cmpgt_epi32(a, b); }
+  static M equal(I a, I b) { return _mm256_cmpeq_epi32(a, b); }
+  static M any_bit(I a) { return bit_xor(is_zero(a), set(-1)); }
+  static M either(M a, M b) { return bit_or(a, b); }
+  static M both(M a, M b) { return bit_and(a, b); }
+  static bool any(M m) { return !_mm256_testz_si256(m, m); }
+  static I select(M m, I a, I b) { return _mm256_blendv_epi8(b, a, m); }
 
   // f64, half as many lanes.
   static D set_double(double v) { return _mm256_set1_pd(v); }
@@ -82,6 +101,18 @@ struct Avx2 {
   static I low_words(D a, D b) {
     return _mm256_castps_si256(_mm256_shuffle_ps(_mm256_castpd_ps(a), _mm256_castpd_ps(b), 0b10001000));
   }
+  static I high_words(D a, D b) {
+    return _mm256_castps_si256(_mm256_shuffle_ps(_mm256_castpd_ps(a), _mm256_castpd_ps(b), 0b11011101));
+  }
+  static D sub_double(D a, D b) { return _mm256_sub_pd(a, b); }
+  /// f32 of such a pair, in order; so its integers, toward zero.
+  static F narrow(D a, D b) {
+    const __m256d both = _mm256_castps_pd(_mm256_set_m128(_mm256_cvtpd_ps(b), _mm256_cvtpd_ps(a)));
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(both, 0b11011000));
+  }
+  static I truncate_double(D a, D b) {
+    return _mm256_permute4x64_epi64(_mm256_set_m128i(_mm256_cvttpd_epi32(b), _mm256_cvttpd_epi32(a)), 0b11011000);
+  }
 
   // 32 bytes, signed where not said otherwise.
   static I load8(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
@@ -90,11 +121,18 @@ struct Avx2 {
   }
   static I add8(I a, I b) { return _mm256_add_epi8(a, b); }
   static I sub8(I a, I b) { return _mm256_sub_epi8(a, b); }
+  /// The sum of each lane's four bytes, unsigned.
+  static I add_bytes(I a) {
+    return _mm256_madd_epi16(_mm256_maddubs_epi16(a, _mm256_set1_epi8(1)), _mm256_set1_epi16(1));
+  }
   static I subs8_unsigned(I a, I b) { return _mm256_subs_epu8(a, b); }
   static I set8(int8_t v) { return _mm256_set1_epi8(v); }
   static I max8(I a, I b) { return _mm256_max_epi8(a, b); }
   static I min8(I a, I b) { return _mm256_min_epi8(a, b); }
   static bool any_below8(I a, I b) { return _mm256_movemask_epi8(_mm256_cmpgt_epi8(b, a)) != 0; }
+  // The same as 16-bit integers.
+  static I add16(I a, I b) { return _mm256_add_epi16(a, b); }
+  static I max16(I a, I b) { return _mm256_max_epi16(a, b); }
   /// 16 bytes, aligned, in each 16 bytes.
   static I load_table(const uint8_t* table) {
     return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(table)));
@@ -106,6 +144,11 @@ struct Avx2 {
   static I shuffle8(I a, I from) { return _mm256_shuffle_epi8(a, from); }
   static I interleave8_low(I a, I b) { return _mm256_unpacklo_epi8(a, b); }
   static I interleave8_high(I a, I b) { return _mm256_unpackhi_epi8(a, b); }
+  /// Fours of lanes, `stride` words apart.
+  static void store_int_fours(int32_t* p, uint32_t stride, I v) {
+    _mm_store_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(v));
+    _mm_store_si128(reinterpret_cast<__m128i*>(p + stride), _mm256_extracti128_si256(v, 1));
+  }
   /// The low byte of each lane; fours of lanes, `stride` bytes apart.
   static void store_bytes(void* p, I v, uint32_t stride) {
     const I low = _mm256_shuffle_epi8(v, _mm256_set1_epi32(0x0c080400));
@@ -137,9 +180,11 @@ struct Avx2 {
   static I to_half(I sum, F power) {
     const F cut = to_float(sum);
     const I exact = _mm256_cmpeq_epi32(truncate(cut), sum);
-    const F sticky = as_float(_mm256_or_si256(as_int(cut), _mm256_andnot_si256(exact, set(1))));
-    const __m128i half = _mm256_cvtps_ph(mul(sticky, power), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    const I words = _mm256_cvtepu16_epi32(half);
+    return round_half(mul(as_float(_mm256_or_si256(as_int(cut), _mm256_andnot_si256(exact, set(1)))), power));
+  }
+  /// f16 words, to nearest even; no negative zero.
+  static I round_half(F v) {
+    const I words = _mm256_cvtepu16_epi32(_mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
     const I is_zero = _mm256_cmpeq_epi32(_mm256_and_si256(words, set(0x7fff)), zero());
     return _mm256_andnot_si256(is_zero, words);
   }

@@ -13,6 +13,7 @@ struct Avx512 {
   using I = __m512i;
   using F = __m512;
   using D = __m512d;
+  using M = __mmask16;
   static constexpr uint32_t kLanes = 16;
 
   /// Rounding toward zero, subnormal operands and results taken as zero; returns the old control word.
@@ -31,6 +32,9 @@ struct Avx512 {
   static I load_words(const uint16_t* p) {
     return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   }
+  static I load_words(const uint8_t* p) {
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
   static I add(I a, I b) { return _mm512_add_epi32(a, b); }
   static I sub(I a, I b) { return _mm512_sub_epi32(a, b); }
   static I min(I a, I b) { return _mm512_min_epi32(a, b); }
@@ -47,6 +51,12 @@ struct Avx512 {
   static I shr(I a) {
     return _mm512_srli_epi32(a, n);
   }
+  template <int n>
+  static I sar(I a) {
+    return _mm512_srai_epi32(a, n);
+  }
+  /// Zero if `n` is 32 or more.
+  static I shift_right(I a, I n) { return _mm512_srlv_epi32(a, n); }
   static I is_zero(I a) { return _mm512_movm_epi32(_mm512_testn_epi32_mask(a, a)); }
   static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
   static I truncate(F a) { return _mm512_cvttps_epi32(a); }
@@ -54,6 +64,15 @@ struct Avx512 {
   static F as_float(I a) { return _mm512_castsi512_ps(a); }
   static I as_int(F a) { return _mm512_castps_si512(a); }
   static bool all_at_most(I v, I limit) { return _mm512_cmpgt_epu32_mask(v, limit) == 0; }
+
+  // A truth for each lane.
+  static M greater(I a, I b) { return _mm512_cmpgt_epi32_mask(a, b); }
+  static M equal(I a, I b) { return _mm512_cmpeq_epi32_mask(a, b); }
+  static M any_bit(I a) { return _mm512_test_epi32_mask(a, a); }
+  static M either(M a, M b) { return M(a | b); }
+  static M both(M a, M b) { return M(a & b); }
+  static bool any(M m) { return m != 0; }
+  static I select(M m, I a, I b) { return _mm512_mask_mov_epi32(b, m, a); }
 
   // f64, half as many lanes.
   static D set_double(double v) { return _mm512_set1_pd(v); }
@@ -85,17 +104,37 @@ struct Avx512 {
   static I low_words(D a, D b) {
     return _mm512_castps_si512(_mm512_shuffle_ps(_mm512_castpd_ps(a), _mm512_castpd_ps(b), 0b10001000));
   }
+  static I high_words(D a, D b) {
+    return _mm512_castps_si512(_mm512_shuffle_ps(_mm512_castpd_ps(a), _mm512_castpd_ps(b), 0b11011101));
+  }
+  static D sub_double(D a, D b) { return _mm512_sub_pd(a, b); }
+  /// f32 of such a pair, in order; so its integers, toward zero.
+  static F narrow(D a, D b) {
+    const __m512 both = _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(a)), _mm512_cvtpd_ps(b), 1);
+    return _mm512_castpd_ps(_mm512_permutexvar_pd(_mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0), _mm512_castps_pd(both)));
+  }
+  static I truncate_double(D a, D b) {
+    const I both = _mm512_inserti32x8(_mm512_castsi256_si512(_mm512_cvttpd_epi32(a)), _mm512_cvttpd_epi32(b), 1);
+    return _mm512_permutexvar_epi64(_mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0), both);
+  }
 
   // 64 bytes, signed where not said otherwise.
   static I load8(const void* p) { return _mm512_loadu_si512(p); }
   static I broadcast8(const uint32_t* p) { return _mm512_set1_epi32(int32_t(*p)); }
   static I add8(I a, I b) { return _mm512_add_epi8(a, b); }
   static I sub8(I a, I b) { return _mm512_sub_epi8(a, b); }
+  /// The sum of each lane's four bytes, unsigned.
+  static I add_bytes(I a) {
+    return _mm512_madd_epi16(_mm512_maddubs_epi16(a, _mm512_set1_epi8(1)), _mm512_set1_epi16(1));
+  }
   static I subs8_unsigned(I a, I b) { return _mm512_subs_epu8(a, b); }
   static I set8(int8_t v) { return _mm512_set1_epi8(v); }
   static I max8(I a, I b) { return _mm512_max_epi8(a, b); }
   static I min8(I a, I b) { return _mm512_min_epi8(a, b); }
   static bool any_below8(I a, I b) { return _mm512_cmplt_epi8_mask(a, b) != 0; }
+  // The same as 16-bit integers.
+  static I add16(I a, I b) { return _mm512_add_epi16(a, b); }
+  static I max16(I a, I b) { return _mm512_max_epi16(a, b); }
   /// 16 bytes, aligned, in each 16 bytes.
   static I load_table(const uint8_t* table) {
     return _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(table)));
@@ -107,6 +146,13 @@ struct Avx512 {
   static I shuffle8(I a, I from) { return _mm512_shuffle_epi8(a, from); }
   static I interleave8_low(I a, I b) { return _mm512_unpacklo_epi8(a, b); }
   static I interleave8_high(I a, I b) { return _mm512_unpackhi_epi8(a, b); }
+  /// Fours of lanes, `stride` words apart.
+  static void store_int_fours(int32_t* p, uint32_t stride, I v) {
+    _mm_store_si128(reinterpret_cast<__m128i*>(p), _mm512_castsi512_si128(v));
+    _mm_store_si128(reinterpret_cast<__m128i*>(p + stride), _mm512_extracti32x4_epi32(v, 1));
+    _mm_store_si128(reinterpret_cast<__m128i*>(p + 2 * stride), _mm512_extracti32x4_epi32(v, 2));
+    _mm_store_si128(reinterpret_cast<__m128i*>(p + 3 * stride), _mm512_extracti32x4_epi32(v, 3));
+  }
   /// The low byte of each lane; fours of lanes, `stride` bytes apart.
   static void store_bytes(void* p, I v, uint32_t stride) {
     char* to = static_cast<char*>(p);
@@ -139,8 +185,11 @@ struct Avx512 {
   static I to_half(I sum, F power) {
     const F cut = to_float(sum);
     const I bits = _mm512_mask_or_epi32(as_int(cut), _mm512_cmpneq_epi32_mask(truncate(cut), sum), as_int(cut), set(1));
-    const __m256i half = _mm512_cvtps_ph(mul(as_float(bits), power), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    const I words = _mm512_cvtepu16_epi32(half);
+    return round_half(mul(as_float(bits), power));
+  }
+  /// f16 words, to nearest even; no negative zero.
+  static I round_half(F v) {
+    const I words = _mm512_cvtepu16_epi32(_mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
     return _mm512_maskz_mov_epi32(_mm512_test_epi32_mask(words, set(0x7fff)), words);
   }
 };

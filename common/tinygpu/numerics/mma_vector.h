@@ -19,17 +19,24 @@
 // * With C: if the significands of A's row add up to less than 31, those of B being below 2, 16 products are below
 //   62 * 2^25 and C below 2 * 2^25. Rows of which that isn't known (`heavy`) are looked at sum by sum: 16 products and
 //   C are below 2^31 + 2^26, so a sum that wrapped around is beyond ±(2^31 − 2^26) = ±0x7c000000, or at it.
-// Infinities, NaNs and exponents outside the fields used here are left to the scalar model.
+// Infinities, NaNs and exponents outside the fields used here are left to the wide way (below).
 //
 // Raw exponents relative to the operand's largest (its base) are kept in signed bytes, at least −64, zeros at −64, so
 // that sums of two don't overflow: their maximum is right whenever it is above −64. Where it isn't, and where the
 // window would be below the least that q can have as a normal f32, nothing is known but C. An output that has neither a
-// product nor C is zero in any window; others that C does not lift above that are left to the scalar model.
+// product nor C is zero in any window; others that C does not lift above that are left to the wide way.
+//
+// The wide way multiplies and adds just so, but holds for every operand. Operands are divided by 2^127, whatever they
+// are, and a zero is 2^-511, which stays below any quantum; raw exponents are 16 bits wide; the accumulator starts 2^31
+// q higher, with C and the negative products' units above or below that as they come, so that subtracting the start
+// gives the sum exactly, as an f64, however large. Infinities and NaNs take part as zeros, and every output that has
+// one among its terms gets the word that they force. It is a half slower, and is taken by groups of outputs.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 #include "common/tinygpu/numerics/mma_levels.h"
+#include "common/tinygpu/numerics/mma_wide.h"
 
 namespace tinygpu::numerics {
 
@@ -38,6 +45,7 @@ struct VectorMma {
   using I = typename V::I;
   using F = typename V::F;
   using D = typename V::D;
+  using Wide = WideMma<V>;
   static constexpr uint32_t kLanes = V::kLanes;
   static constexpr uint32_t kBytes = 4 * kLanes;  // of a vector
   static constexpr uint32_t kBlock = 64;          // rows for which exponents are computed together
@@ -47,7 +55,7 @@ struct VectorMma {
   static constexpr uint32_t kColumnStep = 4;
   static constexpr int32_t kOne = 1 << 23;
 
-  static constexpr int kBaseLimit = 60;  // elements of larger raw exponent: scalar
+  static constexpr int kBaseLimit = 60;  // elements of larger raw exponent: wide
   static constexpr int kTop = 122;       // largest e that is handled here: 2^31 q is 2^128
   static constexpr int kBottom = -101;   // least: q is a normal f32
   static constexpr int kLeast = -64;     // relative raw exponent of a zero, and of whatever lies farther below the base
@@ -64,7 +72,7 @@ struct VectorMma {
     alignas(64) uint32_t exponent8x4[kTerms * kPlane];
     alignas(64) uint8_t sign[kNibbles * kPlane];  // four terms' sign bits a byte; B: plane after plane
     alignas(64) int32_t zeros[kPlane];            // a bit for each term, set if the element is zero
-    bool special[kPlane];                         // the row has an element that the scalar model must look at
+    bool special[kPlane];                         // the row has an element for the wide way
     bool any_special;
     bool heavy;  // A: the significands of a row may add up to 31 or more
     int base;
@@ -81,12 +89,14 @@ struct VectorMma {
   };
   static constexpr Differences kDifferences{};
 
+  /// False, and the panel is not filled, if all groups will need the wide way: for the infinities and NaNs in this
+  /// operand, or because no product reaches up to the windows of which q is normal. `other_base`: the other operand's.
   template <class Word, int kFieldBits, int kFractionBits, int kBias, bool kBroadcast>
-  static void unpack_panel(const Word* planes, uint32_t rows, uint32_t terms, bool flip, Panel& p) {
+  static bool unpack_panel(const Word* planes, uint32_t rows, uint32_t terms, bool flip, int other_base, Panel& p) {
     constexpr int kWordBits = int(sizeof(Word)) * 8;
     constexpr int kField = kWordBits - 1 - kFieldBits;  // its lowest bit
     constexpr int kAll = (1 << kFieldBits) - 1;
-    constexpr int kFieldLimit = kBaseLimit + kBias < kAll ? kBaseLimit + kBias + 1 : kAll;  // from here on: scalar
+    constexpr int kFieldLimit = kBaseLimit + kBias < kAll ? kBaseLimit + kBias + 1 : kAll;  // from here on: wide
     // tf32: the low bits of the f32 word don't count.
     constexpr int32_t kMagnitude =
         int32_t((uint32_t(1) << (kWordBits - 1)) - (uint32_t(1) << (kField - kFractionBits)));
@@ -119,6 +129,9 @@ struct VectorMma {
     }
     const int32_t top_field = top >> kField ? top >> kField : 1;
     p.base = top ? top_field - kBias : 0;
+    if (p.base + other_base < kBottom ||
+        (p.any_special && special_everywhere(p, rows, kBroadcast ? kColumnStep : kBlock)))
+      return false;
 
     // f16 words are widened by moving their bits to f32's place, which leaves the value 2^(127 − bias) too small.
     const D scale = V::set_double(__builtin_bit_cast(double, uint64_t(1023 - p.base + 127 - kBias) << 52));
@@ -180,21 +193,52 @@ struct VectorMma {
       V::store(p.zeros + r0, zeros);
       if constexpr (!kBroadcast) p.heavy |= !V::all_at_most(fractions, light);
     }
-  }
-
-  template <bool kBroadcast>
-  static bool unpack(Format f, const void* planes, uint32_t rows, uint32_t terms, bool flip, Panel& p) {
-    const auto* halves = static_cast<const uint16_t*>(planes);
-    if (f == Format::f16)
-      unpack_panel<uint16_t, 5, 10, 15, kBroadcast>(halves, rows, terms, flip, p);
-    else if (f == Format::bf16)
-      unpack_panel<uint16_t, 8, 7, 127, kBroadcast>(halves, rows, terms, flip, p);
-    else if (f == Format::tf32)
-      unpack_panel<uint32_t, 8, 10, 127, kBroadcast>(static_cast<const uint32_t*>(planes), rows, terms, flip, p);
-    else
-      return false;
     return true;
   }
+  /// Some row of each `step` is special.
+  static bool special_everywhere(const Panel& p, uint32_t rows, uint32_t step) {
+    for (uint32_t first = 0; first < rows; first += step) {
+      bool some = false;
+      for (uint32_t r = first; r < rows && r < first + step; ++r) some |= p.special[r];
+      if (!some) return false;
+    }
+    return true;
+  }
+
+  /// f16, bf16 or tf32.
+  template <bool kBroadcast>
+  static bool unpack(Format f, const void* planes, uint32_t rows, uint32_t terms, bool flip, int other_base, Panel& p) {
+    const auto* halves = static_cast<const uint16_t*>(planes);
+    if (f == Format::f16)
+      return unpack_panel<uint16_t, 5, 10, 15, kBroadcast>(halves, rows, terms, flip, other_base, p);
+    if (f == Format::bf16)
+      return unpack_panel<uint16_t, 8, 7, 127, kBroadcast>(halves, rows, terms, flip, other_base, p);
+    const auto* words = static_cast<const uint32_t*>(planes);
+    return unpack_panel<uint32_t, 8, 10, 127, kBroadcast>(words, rows, terms, flip, other_base, p);
+  }
+
+  /// The wide way's panels, unpacked when they are first needed.
+  class WidePanels {
+   public:
+    explicit WidePanels(const MmaTile& t) : t_(t) {}
+    /// Columns n to n + 3 of these vectors of rows, all of one block.
+    template <bool kHalf>
+    void group(uint32_t block, uint32_t first, uint32_t end, uint32_t n) {
+      if (!ready_) {
+        Wide::template unpack<false>(t_.a_format, t_.a, t_.rows, t_.terms, t_.negate_a, a_);
+        Wide::template unpack<true>(t_.b_format, t_.b, t_.columns, t_.terms, t_.negate_b, b_);
+        ready_ = true;
+      }
+      for (uint32_t pair = first / 2 * 2; pair < end; pair += 2)
+        Wide::template group<kHalf>(t_, a_, b_, block + pair * kLanes, first > pair ? first - pair : 0,
+                                    end - pair < 2 ? end - pair : 2, n);
+    }
+
+   private:
+    const MmaTile& t_;
+    bool ready_ = false;
+    typename Wide::Panel a_, b_;
+  };
 
   /// Numbers of one tile. A window is e + 127 in an f32 word's top byte.
   struct Constants {
@@ -244,34 +288,46 @@ struct VectorMma {
     I half_window[kColumnStep][kVectors];
     D low_sum[kColumnStep][kVectors], high_sum[kColumnStep][kVectors];
   };
-  static uint32_t bit(uint32_t j, uint32_t v) { return 1u << (j * kVectors + v); }
 
   template <uint32_t terms, C kC, bool kHalf>
-  static void tile(const MmaTile& t, const Panel& a, const Panel& b) {
+  static void tile(const MmaTile& t, const Panel& a, const Panel& b, WidePanels& wide) {
     const Constants s(t, a, b);
     const size_t stride = t.column_stride;
     Group g;
     for (uint32_t& lane : g.lane) lane = 0;
+    // Groups that need the wide way come together: the next few take it at once.
+    constexpr uint32_t kAgain = 7;
+    uint32_t again = 0;
     for (g.block = 0; g.block < t.rows; g.block += kBlock) {
       g.vectors = t.rows - g.block < kBlock ? (t.rows - g.block) / kLanes : kVectors;
+      bool special_rows = false;
+      for (uint32_t r = 0; r < g.vectors * kLanes; ++r) special_rows |= a.special[g.block + r];
       for (uint32_t v = 0; v < g.vectors; ++v) {
         const uint32_t row = g.block + v * kLanes;
         g.lane[v] = t.lane[row / 16] + row % 16;
       }
       for (g.n = 0; g.n < t.columns; g.n += kColumnStep) {
+        bool special = special_rows;
+        for (uint32_t j = 0; j < kColumnStep; ++j) special |= b.special[g.n + j];
+        if (special || again) [[unlikely]] {
+          again -= again ? 1 : 0;
+          wide.template group<kHalf>(g.block, 0, g.vectors, g.n);
+          continue;
+        }
         g.d = t.d + g.n * stride;
         look_at<terms>(s, a, b, g);
-        uint32_t scalar = 0;  // bit(j, v): the scalar model does these
-        if (g.low || !(g.vectors == kVectors ? begin<kC, kHalf, false, true>(s, a, b, g, stride, scalar)
-                                             : begin<kC, kHalf, false, false>(s, a, b, g, stride, scalar)))
-          begin<kC, kHalf, true, false>(s, a, b, g, stride, scalar);
-        const bool careful = scalar || (terms == 16 && kC != C::none && a.heavy);
+        uint32_t beyond = 0;  // a bit for each vector of rows: the wide way does these
+        if (g.low || !(g.vectors == kVectors ? begin<kC, kHalf, false, true>(s, a, b, g, stride, beyond)
+                                             : begin<kC, kHalf, false, false>(s, a, b, g, stride, beyond)))
+          begin<kC, kHalf, true, false>(s, a, b, g, stride, beyond);
+        const bool careful = terms == 16 && kC != C::none && a.heavy;
         for (uint32_t v = 0; v < g.vectors; ++v) {
           const double *va = a.value + (g.block + v * kLanes) * kTerms, *vb = b.value + g.n * kTerms;
-          if (careful) [[unlikely]]
-            products<terms, kHalf, true>(t, s, va, vb, g, stride, v, scalar);
-          else
-            products<terms, kHalf, false>(t, s, va, vb, g, stride, v, scalar);
+          if (careful ? !(beyond >> v & 1) && products<terms, kHalf, true>(s, va, vb, g, stride, v)
+                      : !(beyond >> v & 1) && products<terms, kHalf, false>(s, va, vb, g, stride, v))
+            continue;
+          wide.template group<kHalf>(g.block, v, v + 1, g.n);
+          again = kAgain;
         }
       }
     }
@@ -325,9 +381,9 @@ struct VectorMma {
   }
 
   /// The windows of a group, C cut to them, the accumulators' start. False: some window is beyond what fits the fields.
-  /// Carefully: marks those instead, and those too small, in `scalar`.
+  /// Carefully: marks the rows of those instead, and of those too small, in `beyond`.
   template <C kC, bool kHalf, bool kCarefully, bool kFull>
-  static bool begin(const Constants& s, const Panel& a, const Panel& b, Group& g, size_t stride, uint32_t& scalar) {
+  static bool begin(const Constants& s, const Panel& a, const Panel& b, Group& g, size_t stride, uint32_t& beyond) {
     uint32_t lane[kVectors];
     for (uint32_t v = 0; v < kVectors; ++v) lane[v] = g.lane[v];
     const uint32_t* d = g.d;
@@ -360,7 +416,7 @@ struct VectorMma {
           const I c_magnitude = V::bit_and(word, V::set(kHalf ? 0x7fff : 0x7fffffff));
           const I nothing = V::is_zero(V::bit_or(V::bit_xor(zeros, s.every_term), c_magnitude));
           w = V::max_unsigned(w, V::bit_and(nothing, s.lowest));
-          if (!V::all_at_most(V::sub(w, s.lowest), V::sub(s.highest, s.lowest))) scalar |= bit(j, v);
+          if (!V::all_at_most(V::sub(w, s.lowest), V::sub(s.highest, s.lowest))) beyond |= 1u << v;
         } else {
           largest = V::max_unsigned(largest, w);
         }
@@ -380,10 +436,11 @@ struct VectorMma {
     return kCarefully || V::all_at_most(largest, s.highest);
   }
 
-  /// Adds the products of one vector of rows, rounds and stores. Named accumulators: arrays would live in memory.
+  /// Adds the products of one vector of rows, rounds and stores. Carefully: false, and nothing stored, if some sum
+  /// wrapped around. Named accumulators: arrays would live in memory.
   template <uint32_t terms, bool kHalf, bool kCarefully>
-  static void products(const MmaTile& t, const Constants& s, const double* va, const double* vb, const Group& g,
-                       size_t stride, uint32_t v, uint32_t scalar) {
+  static bool products(const Constants& s, const double* va, const double* vb, const Group& g, size_t stride,
+                       uint32_t v) {
     D l0 = g.low_sum[0][v], l1 = g.low_sum[1][v], l2 = g.low_sum[2][v], l3 = g.low_sum[3][v];
     D h0 = g.high_sum[0][v], h1 = g.high_sum[1][v], h2 = g.high_sum[2][v], h3 = g.high_sum[3][v];
     hide(va), hide(vb);
@@ -403,75 +460,67 @@ struct VectorMma {
     }
     const I sums[kColumnStep] = {V::low_words(l0, h0), V::low_words(l1, h1), V::low_words(l2, h2),
                                  V::low_words(l3, h3)};
+    if constexpr (kCarefully)
+      for (const I& sum : sums)
+        if (!V::all_at_most(V::add(sum, s.sum_bias), s.sum_range)) return false;
     uint32_t* d = g.d + g.lane[v];
 #pragma GCC unroll 4
     for (uint32_t j = 0; j < kColumnStep; ++j, d += stride) {
-      if constexpr (kCarefully)
-        if ((scalar & bit(j, v)) || !V::all_at_most(V::add(sums[j], s.sum_bias), s.sum_range)) {
-          for (uint32_t i = 0; i < kLanes; ++i)
-            d[i] = mma_element(t, g.block + v * kLanes + i, g.n + j, kHalf ? d[i] & 0xffff : d[i]);
-          continue;
-        }
       const F power = V::as_float(V::add(g.half_window[j][v], s.power_result));
       if constexpr (kHalf)
         V::store(reinterpret_cast<int32_t*>(d), V::to_half(sums[j], power));
       else
         V::store(reinterpret_cast<int32_t*>(d), V::as_int(V::mul(V::to_float(sums[j]), power)));
     }
-  }
-
-  /// A special row or column makes garbage of the fixed point: those elements are kept aside and done by the scalar
-  /// model.
-  static void special_elements(const MmaTile& t, const Panel& a, const Panel& b, const uint32_t* old) {
-    for (uint32_t n = 0; n < t.columns; ++n)
-      for (uint32_t m = 0; m < t.rows; ++m)
-        if (a.special[m] || b.special[n]) {
-          const uint32_t c = old[size_t(n) * t.rows + m];
-          t.d[size_t(n) * t.column_stride + t.lane[m / 16] + m % 16] =
-              mma_element(t, m, n, t.rule.result == SumRule::Result::f16_nearest ? c & 0xffff : c);
-        }
+    return true;
   }
 
   template <uint32_t terms>
-  static void tile(const MmaTile& t, const Panel& a, const Panel& b) {
+  static void tile(const MmaTile& t, const Panel& a, const Panel& b, WidePanels& wide) {
     if (!t.read_c)
-      tile<terms, C::none>(t, a, b);
+      tile<terms, C::none>(t, a, b, wide);
     else if (t.c_scale == 0)
-      tile<terms, C::plain>(t, a, b);
+      tile<terms, C::plain>(t, a, b, wide);
     else
-      tile<terms, C::scaled>(t, a, b);
+      tile<terms, C::scaled>(t, a, b, wide);
   }
   template <uint32_t terms, C kC>
-  static void tile(const MmaTile& t, const Panel& a, const Panel& b) {
+  static void tile(const MmaTile& t, const Panel& a, const Panel& b, WidePanels& wide) {
     if (t.rule.result == SumRule::Result::f16_nearest)
-      tile<terms, kC, true>(t, a, b);
+      tile<terms, kC, true>(t, a, b, wide);
     else
-      tile<terms, kC, false>(t, a, b);
+      tile<terms, kC, false>(t, a, b, wide);
+  }
+
+  /// The wide way for all.
+  static void run_wide(const MmaTile& t, WidePanels& wide) {
+    for (uint32_t block = 0; block < t.rows; block += kBlock) {
+      const uint32_t vectors = t.rows - block < kBlock ? (t.rows - block) / kLanes : kVectors;
+      for (uint32_t n = 0; n < t.columns; n += kColumnStep) {
+        if (t.rule.result == SumRule::Result::f16_nearest)
+          wide.template group<true>(block, 0, vectors, n);
+        else
+          wide.template group<false>(block, 0, vectors, n);
+      }
+    }
   }
 
   static bool run(const MmaTile& t) {
-    if (t.rule.window != 25 || t.rule.result == SumRule::Result::f32_14_bits || (t.terms != 16 && t.terms != 8))
-      return false;
+    if (!Wide::knows(t)) return false;
+    WidePanels wide(t);
+    const auto narrow = [](Format f) { return f == Format::e4m3 || f == Format::e5m2; };
+    bool all_wide = t.rule.window != 25 || narrow(t.a_format) || narrow(t.b_format) || (t.terms != 16 && t.terms != 8);
     Panel a, b;
-    if (!unpack<false>(t.a_format, t.a, t.rows, t.terms, t.negate_a, a)) return false;
-    if (!unpack<true>(t.b_format, t.b, t.columns, t.terms, t.negate_b, b)) return false;
-    uint32_t* old = nullptr;
-    if (a.any_special || b.any_special) {
-      old = new uint32_t[size_t(t.rows) * t.columns];
-      for (uint32_t n = 0; n < t.columns; ++n)
-        for (uint32_t m = 0; m < t.rows; ++m)
-          old[size_t(n) * t.rows + m] = t.d[size_t(n) * t.column_stride + t.lane[m / 16] + m % 16];
-    }
+    all_wide = all_wide || !unpack<false>(t.a_format, t.a, t.rows, t.terms, t.negate_a, 0, a) ||
+               !unpack<true>(t.b_format, t.b, t.columns, t.terms, t.negate_b, a.base, b);
     const unsigned saved = V::round_toward_zero();
-    if (t.terms == 16)
-      tile<16>(t, a, b);
+    if (all_wide)
+      run_wide(t, wide);
+    else if (t.terms == 16)
+      tile<16>(t, a, b, wide);
     else
-      tile<8>(t, a, b);
+      tile<8>(t, a, b, wide);
     V::restore(saved);
-    if (old) {
-      special_elements(t, a, b, old);
-      delete[] old;
-    }
     return true;
   }
 };

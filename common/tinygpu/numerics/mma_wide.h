@@ -1,0 +1,280 @@
+// The wide way of the vector kernel (see mma_vector.h): every operand that a format has, a vector of rows by four
+// columns at a time. Infinities and NaNs are decided by bit masks, one bit for each term.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "common/tinygpu/numerics/mma_levels.h"
+
+namespace tinygpu::numerics {
+
+template <class V>
+struct WideMma {
+  using I = typename V::I;
+  using F = typename V::F;
+  using D = typename V::D;
+  using M = typename V::M;  // a truth for each lane
+  static constexpr uint32_t kLanes = V::kLanes;
+  static constexpr uint32_t kPair = 2 * kLanes;  // rows whose exponents share a vector: 16 bits each
+  static constexpr uint32_t kMostTerms = 32;
+  static constexpr uint32_t kColumnStep = 4;
+
+  static constexpr int kBase = 127;       // operands are divided by 2^kBase
+  static constexpr int kNothing = -1000;  // raw exponent of a zero: below that of any product or C
+  static constexpr int kFloor = -64;      // of windows of f16 results, whose terms have raw exponents of at least −29
+
+  alignas(16) static constexpr uint8_t kBitsOfNibble[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+
+  /// An operand: element (k, r) of a tile of T rows at [r / T * T * kMostTerms + k * T + r % T]. A: T is kLanes, and in
+  /// each such tile of values rows 0 and 1 of each four come first, rows 2 and 3 after them. B: T is kColumnStep.
+  struct Panel {
+    alignas(64) double value[kMostTerms * kPlane];  // divided by 2^kBase, moved away from zero
+    // A: of row r in the low half, of row r + kLanes in the high half, T being kPair. B: twice the same.
+    alignas(64) int32_t exponents[kMostTerms * kPlane];
+    alignas(64) int32_t sign[kPlane], zero[kPlane], infinite[kPlane], nan[kPlane];  // a bit for each term
+    alignas(64) int32_t low_signs[kPlane], high_signs[kPlane];  // the low and high half of each byte
+    bool special[kPlane / kLanes];                              // some row of this vector has an infinity or a NaN
+  };
+
+  template <class Word, int kFieldBits, int kFractionBits, int kBias, bool kInfinities, bool kBroadcast>
+  static void unpack_panel(const Word* planes, uint32_t rows, uint32_t terms, bool flip, Panel& p) {
+    constexpr int kWordBits = int(sizeof(Word)) * 8;
+    constexpr int kField = kWordBits - 1 - kFieldBits;  // its lowest bit
+    constexpr int32_t kMagnitude =
+        int32_t((uint32_t(1) << (kWordBits - 1)) - (uint32_t(1) << (kField - kFractionBits)));
+    constexpr int32_t kFraction = (1 << kField) - 1;
+    // The least magnitude that is no number: infinity, or e4m3's only NaN.
+    constexpr int32_t kSpecial = kInfinities ? kMagnitude & ~kFraction : kMagnitude;
+    const I magnitude_mask = V::set(kMagnitude), one = V::set(1);
+    const D scale = V::set_double(__builtin_bit_cast(double, uint64_t(1023 - kField - kBase) << 52));
+    const D more = V::set_double(__builtin_bit_cast(double, uint64_t(0x2000000000000001)));
+    const I sign_flip = V::set(flip ? 1 : 0);
+    I first_exponents[kMostTerms];
+    for (uint32_t r0 = 0; r0 < rows; r0 += kLanes) {
+      I signs = V::zero(), zeros = V::zero(), infinities = V::zero(), nans = V::zero();
+      I bit = one;
+      for (uint32_t k = 0; k < terms; ++k, bit = V::add(bit, bit)) {
+        const I words = V::load_words(planes + size_t(k) * kPlane + r0);
+        const I magnitude = V::bit_and(words, magnitude_mask), field = V::template shr<kField>(magnitude);
+        const I sign = V::bit_xor(V::template shr<kWordBits - 1>(words), sign_flip);
+        const M zero = V::equal(magnitude, V::zero()), special = V::greater(magnitude, V::set(kSpecial - 1));
+        const M none = V::either(zero, special);
+        zeros = V::bit_or(zeros, V::select(zero, bit, V::zero()));
+        // Infinities are counted as NaNs first.
+        nans = V::bit_or(nans, V::select(special, bit, V::zero()));
+        if constexpr (kInfinities)
+          infinities = V::bit_or(infinities, V::select(V::equal(magnitude, V::set(kSpecial)), bit, V::zero()));
+        signs = V::bit_or(signs, V::bit_and(V::sub(V::zero(), sign), bit));
+
+        const I raw = V::sub(V::max(field, one), V::set(kBias));
+        const I implicit = V::template shl<kField>(V::min(field, one));
+        const I significand = V::select(none, V::zero(), V::bit_or(V::bit_and(magnitude, V::set(kFraction)), implicit));
+        const F number = V::as_float(V::bit_or(V::as_int(V::to_float(significand)), V::template shl<31>(sign)));
+        const F power = V::as_float(V::template shl<23>(V::add(V::select(none, V::zero(), raw), V::set(127))));
+        const auto value = [&](D n, D two_to) {
+          return V::or_double(V::mul_double(V::mul_double(n, two_to), scale), more);
+        };
+        const I exponent = V::select(none, V::set(kNothing), raw);
+        if constexpr (kBroadcast) {
+          double* to = p.value + r0 * kMostTerms + k * kColumnStep;
+          V::store_fours(to, kMostTerms * kColumnStep, value(V::low_double(number), V::low_double(power)));
+          V::store_fours(to + kMostTerms * kLanes / 2, kMostTerms * kColumnStep,
+                         value(V::high_double(number), V::high_double(power)));
+          const I twice = V::bit_or(V::bit_and(exponent, V::set(0xffff)), V::template shl<16>(exponent));
+          V::store_int_fours(p.exponents + r0 * kMostTerms + k * kColumnStep, kMostTerms * kColumnStep, twice);
+        } else {
+          double* to = p.value + r0 * kMostTerms + k * kLanes;
+          const F n = V::in_pairs(number), two_to = V::in_pairs(power);
+          V::store_double(to, value(V::low_double(n), V::low_double(two_to)));
+          V::store_double(to + kLanes / 2, value(V::high_double(n), V::high_double(two_to)));
+          if (r0 / kLanes % 2 == 0) first_exponents[k] = V::bit_and(exponent, V::set(0xffff));
+          V::store(p.exponents + r0 / kPair * kLanes * kMostTerms + k * kLanes,
+                   V::bit_or(first_exponents[k], V::template shl<16>(exponent)));
+        }
+      }
+      V::store(p.sign + r0, signs);
+      V::store(p.zero + r0, zeros);
+      V::store(p.infinite + r0, infinities);
+      V::store(p.nan + r0, V::bit_xor(nans, infinities));
+      const I nibble = V::set(0x0f0f0f0f);
+      V::store(p.low_signs + r0, V::bit_and(signs, nibble));
+      V::store(p.high_signs + r0, V::bit_and(V::template shr<4>(signs), nibble));
+      p.special[r0 / kLanes] = !V::all_at_most(nans, V::zero());
+    }
+  }
+
+  template <bool kBroadcast>
+  static void unpack(Format f, const void* planes, uint32_t rows, uint32_t terms, bool flip, Panel& p) {
+    const auto* words = static_cast<const uint32_t*>(planes);
+    const auto* halves = static_cast<const uint16_t*>(planes);
+    const auto* bytes = static_cast<const uint8_t*>(planes);
+    if (f == Format::tf32)
+      unpack_panel<uint32_t, 8, 10, 127, true, kBroadcast>(words, rows, terms, flip, p);
+    else if (f == Format::f16)
+      unpack_panel<uint16_t, 5, 10, 15, true, kBroadcast>(halves, rows, terms, flip, p);
+    else if (f == Format::bf16)
+      unpack_panel<uint16_t, 8, 7, 127, true, kBroadcast>(halves, rows, terms, flip, p);
+    else if (f == Format::e5m2)
+      unpack_panel<uint8_t, 5, 2, 15, true, kBroadcast>(bytes, rows, terms, flip, p);
+    else
+      unpack_panel<uint8_t, 4, 3, 7, false, kBroadcast>(bytes, rows, terms, flip, p);
+  }
+  /// The tiles that it does.
+  static bool knows(const MmaTile& t) {
+    const auto known = [](Format f) {
+      return f == Format::tf32 || f == Format::f16 || f == Format::bf16 || f == Format::e5m2 || f == Format::e4m3;
+    };
+    const auto small = [](Format f) { return f == Format::f16 || f == Format::e5m2 || f == Format::e4m3; };
+    const bool half = t.rule.result == SumRule::Result::f16_nearest;
+    return known(t.a_format) && known(t.b_format) && t.terms <= kMostTerms && t.rule.window <= 25 &&
+           (half ? small(t.a_format) && small(t.b_format) : t.rule.floor >= -133) &&
+           (t.terms <= 16 || t.rule.window < 25);
+  }
+
+  /// The old accumulators of a vector of rows.
+  struct Old {
+    I exponent;     // raw; kNothing of a zero
+    I significand;  // of an f32: 23 bits behind the point, of an f16: 10
+    I negative;     // all bits or none
+    M special;      // infinity or NaN; the rest is anything then
+  };
+  template <bool kHalf>
+  static Old unpack_old(I word, int scale) {
+    constexpr int kFraction = kHalf ? 10 : 23, kBias = kHalf ? 15 : 127, kAll = kHalf ? 31 : 255;
+    const I magnitude = V::bit_and(word, V::set(kHalf ? 0x7fff : 0x7fffffff));
+    const I field = V::max(V::template shr<kFraction>(magnitude), V::set(1));
+    Old c;
+    c.special = V::greater(field, V::set(kAll - 1));
+    c.exponent = V::select(V::equal(magnitude, V::zero()), V::set(kNothing), V::sub(field, V::set(kBias + scale)));
+    c.significand = V::sub(magnitude, V::template shl<kFraction>(V::sub(field, V::set(1))));
+    c.negative = V::template sar<31>(V::template shl < kHalf ? 16 : 0 > (word));
+    return c;
+  }
+
+  /// Words with infinities and NaNs where terms force them; `c`: the old accumulators, if they take part.
+  template <bool kHalf>
+  static I with_specials(I words, const Panel& a, const Panel& b, uint32_t row, uint32_t column, const I* c) {
+    const I ai = V::load(a.infinite + row), bi = V::set(b.infinite[column]);
+    const I infinite = V::bit_or(ai, bi), negative = V::bit_xor(V::load(a.sign + row), V::set(b.sign[column]));
+    M below = V::any_bit(V::bit_and(infinite, negative));
+    M above = V::any_bit(V::bit_xor(infinite, V::bit_and(infinite, negative)));
+    M nan =
+        V::any_bit(V::bit_or(V::bit_or(V::load(a.nan + row), V::set(b.nan[column])),
+                             V::bit_or(V::bit_and(ai, V::set(b.zero[column])), V::bit_and(bi, V::load(a.zero + row)))));
+    const I inf = V::set(kHalf ? 0x7c00 : 0x7f800000), minus_inf = V::set(kHalf ? 0xfc00 : int32_t(0xff800000));
+    if (c) {
+      const I word = kHalf ? V::bit_and(*c, V::set(0xffff)) : *c;
+      above = V::either(above, V::equal(word, inf));
+      below = V::either(below, V::equal(word, minus_inf));
+      nan = V::either(nan, V::greater(V::bit_and(word, V::set(kHalf ? 0x7fff : 0x7fffffff)), inf));
+    }
+    words = V::select(above, inf, words);
+    words = V::select(below, minus_inf, words);
+    return V::select(V::either(nan, V::both(above, below)), V::set(kHalf ? kNanF16 : kNanF32), words);
+  }
+
+  /// f32 words toward zero of f64 sums given in pairs (see Panel); beyond the largest: infinity; no negative zero.
+  static I to_f32(D low, D high) {
+    I words = V::as_int(V::narrow(low, high));
+    const I sign = V::bit_and(V::high_words(low, high), V::set(INT32_MIN));
+    const I top = V::bit_xor(V::high_words(low, high), sign);
+    const M tiny = V::greater(V::set(0x38100000), top), huge = V::greater(top, V::set(0x47efffff));  // 2^-126, 2^128
+    if (V::any(tiny)) {
+      // The conversion gave zero for these: they are counted in units of 2^-149.
+      const D unit = V::set_double(0x1p149);
+      const I counted = V::truncate_double(V::mul_double(low, unit), V::mul_double(high, unit));
+      const I negative = V::template sar<31>(sign), count = V::sub(V::bit_xor(counted, negative), negative);
+      words = V::select(tiny, V::select(V::equal(count, V::zero()), count, V::bit_or(count, sign)), words);
+    }
+    if (V::any(huge)) words = V::select(huge, V::bit_or(sign, V::set(0x7f800000)), words);
+    return words;
+  }
+  /// f16 words to nearest even: through a sticky bit below f32's precision, so rounded once.
+  static I to_f16(D low, D high) {
+    const M lost = V::any_bit(V::bit_and(V::low_words(low, high), V::set(0x1fffffff)));
+    const I cut = V::as_int(V::narrow(low, high));
+    return V::round_half(V::as_float(V::select(lost, V::bit_or(cut, V::set(1)), cut)));
+  }
+
+  /// Columns n to n + 3 of vectors `first` to `end` − 1 of the two from `pair` on, a multiple of kPair.
+  template <bool kHalf>
+  static void group(const MmaTile& t, const Panel& a, const Panel& b, uint32_t pair, uint32_t first, uint32_t end,
+                    uint32_t n) {
+    const uint32_t terms = t.terms;
+    const int32_t* ea = a.exponents + pair / 2 * kMostTerms;
+    const int32_t* eb = b.exponents + n * kMostTerms;
+    I most[kColumnStep];
+    for (I& m : most) m = V::set(INT32_MIN | 0x8000);
+#pragma GCC unroll 4
+    for (uint32_t k = 0; k < terms; ++k, ea += kLanes, eb += kColumnStep) {
+      const I e = V::load(ea);
+      for (uint32_t j = 0; j < kColumnStep; ++j) most[j] = V::max16(most[j], V::add16(e, V::set(eb[j])));
+    }
+    const int window = t.rule.window, least = kHalf ? kFloor : t.rule.floor;
+    const I table = V::load_table(kBitsOfNibble);
+    const I high_start = V::set((1023 + 52 - window - 2 * kBase) << 20 | 0x80000), low_start = V::set(INT32_MIN);
+    const D back = V::set_double(__builtin_bit_cast(double, uint64_t(1023 + 2 * kBase) << 52));
+    for (uint32_t v = first; v < end; ++v) {
+      const uint32_t row = pair + v * kLanes;
+      uint32_t* d = t.d + size_t(n) * t.column_stride + t.lane[row / 16] + row % 16;
+      D low[kColumnStep], high[kColumnStep];
+      I starts[kColumnStep], olds[kColumnStep];
+      bool special = a.special[row / kLanes] || b.special[n / kLanes];
+      for (uint32_t j = 0; j < kColumnStep; ++j) {
+        I e = V::template sar<16>(v == 0 ? V::template shl<16>(most[j]) : most[j]);
+        e = V::max(e, V::set(least));
+        // In how many terms the signs differ.
+        const I differ = V::bit_xor(V::load(a.low_signs + row), V::set(b.low_signs[n + j]));
+        const I differ_high = V::bit_xor(V::load(a.high_signs + row), V::set(b.high_signs[n + j]));
+        I units = V::add_bytes(V::add8(V::shuffle8(table, differ), V::shuffle8(table, differ_high)));
+        if (t.read_c) {
+          olds[j] = V::load(reinterpret_cast<const int32_t*>(d + j * size_t(t.column_stride)));
+          const Old c = unpack_old<kHalf>(olds[j], t.c_scale);
+          e = V::max(e, c.exponent);
+          special |= V::any(c.special);
+          // In units of 2^(e − window), two bits of which are above the point of a significand at e. Beyond 31: zero.
+          const I drop = V::add(V::sub(e, c.exponent), V::set(25 - window));
+          const I cut = V::shift_right(V::template shl < kHalf ? 15 : 2 > (c.significand), drop);
+          units = V::add(units, V::sub(V::bit_xor(cut, c.negative), c.negative));
+        }
+        starts[j] = V::add(V::template shl<20>(e), high_start);
+        const I start = V::bit_xor(units, low_start);
+        low[j] = V::pair_low(start, starts[j]);
+        high[j] = V::pair_high(start, starts[j]);
+      }
+      const double *va = a.value + row * kMostTerms, *vb = b.value + n * kMostTerms;
+      D l0 = low[0], l1 = low[1], l2 = low[2], l3 = low[3], h0 = high[0], h1 = high[1], h2 = high[2], h3 = high[3];
+      for (uint32_t k = 0; k < terms; ++k) {
+        const D al = V::load_double(va + k * kLanes), ah = V::load_double(va + k * kLanes + kLanes / 2);
+        const double* scalars = vb + k * kColumnStep;
+        const D x0 = V::broadcast_double(scalars), x1 = V::broadcast_double(scalars + 1);
+        l0 = V::fma(al, x0, l0), h0 = V::fma(ah, x0, h0);
+        l1 = V::fma(al, x1, l1), h1 = V::fma(ah, x1, h1);
+        const D x2 = V::broadcast_double(scalars + 2), x3 = V::broadcast_double(scalars + 3);
+        l2 = V::fma(al, x2, l2), h2 = V::fma(ah, x2, h2);
+        l3 = V::fma(al, x3, l3), h3 = V::fma(ah, x3, h3);
+        V::pin(l0, h0, l1, h1, l2, h2, l3, h3);
+      }
+      low[0] = l0, low[1] = l1, low[2] = l2, low[3] = l3, high[0] = h0, high[1] = h1, high[2] = h2, high[3] = h3;
+      for (uint32_t j = 0; j < kColumnStep; ++j, d += t.column_stride) {
+        const auto sum = [&](D total, D start) { return V::mul_double(V::sub_double(total, start), back); };
+        const D l = sum(low[j], V::pair_low(low_start, starts[j])),
+                h = sum(high[j], V::pair_high(low_start, starts[j]));
+        I words;
+        if constexpr (kHalf) {
+          words = to_f16(l, h);
+        } else {
+          words = to_f32(l, h);
+          if (t.rule.result == SumRule::Result::f32_14_bits) {
+            words = V::bit_and(words, V::set(~0x3ff));
+            words = V::select(V::equal(words, V::set(INT32_MIN)), V::zero(), words);
+          }
+        }
+        if (special) words = with_specials<kHalf>(words, a, b, row, n + j, t.read_c ? &olds[j] : nullptr);
+        V::store(reinterpret_cast<int32_t*>(d), words);
+      }
+    }
+  }
+};
+
+}  // namespace tinygpu::numerics
