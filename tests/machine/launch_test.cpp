@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <numeric>
 
 #include "tests/support/run_ptx.h"
@@ -134,6 +135,28 @@ LOOP:
   const Diagnosis d = run.fault_of("spin", {2}, {32}, run.buffer<uint32_t>(1));
   EXPECT_EQ(d.code, "deadlock");
   EXPECT_THAT(d.message, ::testing::HasSubstr("only poll"));
+}
+
+// oneTBB kept 6.5 KB for each launch that made an arena of its own.
+TEST(Launch, LeavesNoMemoryBehind) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "freed memory stays in the sanitizer's quarantine";
+#endif
+  RunPtx run(".visible .entry k() { ret; }");
+  run.gpu.options.threads = 2;
+  const auto resident_kib = [] {
+    std::ifstream statm("/proc/self/statm");
+    uint64_t pages = 0;
+    statm >> pages >> pages;
+    return int64_t(pages * 4);
+  };
+  const auto launches = [&](int n) {
+    for (int i = 0; i < n; ++i) run.launch("k", {8}, {32});
+  };
+  launches(500);
+  const int64_t before = resident_kib();
+  launches(2000);
+  EXPECT_LT(resident_kib() - before, 1024);
 }
 
 }  // namespace

@@ -2,6 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <map>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "common/tinygpu/machine/free_ranges.h"
 #include "common/tinygpu/machine/memory.h"
 
 namespace tinygpu {
@@ -33,6 +40,115 @@ TEST(GlobalMemory, ExhaustionAndReuse) {
   for (uint64_t a : all) EXPECT_TRUE(m.release(a));
   EXPECT_EQ(m.used(), 0u);
   EXPECT_NE(m.allocate(1 << 20, 256, MemoryKind::device), 0u) << "free ranges were not joined";
+}
+
+TEST(GlobalMemory, AlignedMemoryGivesBackAllItsAddresses) {
+  GlobalMemory m(1 << 20);
+  for (int round = 0; round < 1000; ++round) {
+    const uint64_t small = m.allocate(100, 256, MemoryKind::device);
+    const uint64_t a = m.allocate(1000, 65536, MemoryKind::device);
+    ASSERT_NE(a, 0u) << round;
+    EXPECT_EQ(a % 65536, 0u);
+    EXPECT_TRUE(m.release(small));
+    EXPECT_TRUE(m.release(a));
+  }
+}
+
+TEST(GlobalMemory, SizesThatWrap) {
+  GlobalMemory m(1 << 20);
+  const uint64_t a = m.allocate(64, 256, MemoryKind::device);
+  EXPECT_EQ(m.allocate(~0ull, 256, MemoryKind::device), 0u);
+  EXPECT_EQ(m.allocate(0ull - 64, 256, MemoryKind::device), 0u);
+  EXPECT_EQ(m.translate(a + 32, 0ull - a), nullptr);
+  EXPECT_EQ(m.translate(a + 32, ~0ull), nullptr);
+  EXPECT_EQ(m.translate(~0ull, 2), nullptr);
+  EXPECT_NE(m.translate(a + 32, 32), nullptr);
+  EXPECT_EQ(m.translate(a + 32, 33), nullptr);
+  char here[16];
+  EXPECT_FALSE(m.register_host(here, ~0ull));
+  EXPECT_TRUE(m.register_host(here, sizeof here));
+  EXPECT_FALSE(m.register_host(here + 15, 1));
+}
+
+TEST(GlobalMemory, ClearReleasesEverything) {
+  GlobalMemory m(1 << 20);
+  const uint64_t a = m.allocate(5000, 256, MemoryKind::device), b = m.allocate(5000, 256, MemoryKind::pinned);
+  *m.translate(a, 1) = 7;
+  char here[16];
+  ASSERT_TRUE(m.register_host(here, sizeof here));
+  m.clear();
+  EXPECT_EQ(m.used(), 0u);
+  EXPECT_EQ(m.find(a), nullptr);
+  EXPECT_EQ(m.find(b), nullptr);
+  EXPECT_TRUE(m.register_host(here, sizeof here));
+  EXPECT_EQ(m.allocate(5000, 256, MemoryKind::device), a);
+  EXPECT_EQ(*m.translate(a, 1), 0);
+}
+
+/// The lowest place of `size` at a multiple of `align`, found by looking at every range.
+std::optional<uint64_t> take_slowly(std::map<uint64_t, uint64_t>& free, uint64_t size, uint64_t align) {
+  for (const auto& [begin, length] : free) {
+    const uint64_t at = (begin + align - 1) / align * align;
+    if (at + size > begin + length) continue;
+    const uint64_t first = begin, end = begin + length;
+    free.erase(first);
+    if (at > first) free[first] = at - first;
+    if (end > at + size) free[at + size] = end - at - size;
+    return at;
+  }
+  return std::nullopt;
+}
+
+void give_back_slowly(std::map<uint64_t, uint64_t>& free, uint64_t begin, uint64_t size) {
+  free[begin] = size;
+  for (auto it = free.begin(); it != free.end();) {
+    const auto next = std::next(it);
+    if (next == free.end() || it->first + it->second != next->first) {
+      it = next;
+      continue;
+    }
+    it->second += next->second;
+    free.erase(next);
+  }
+}
+
+TEST(FreeRanges, LowestPlaceAsAPlainSearchFindsIt) {
+  constexpr uint64_t kSpan = 4 << 20, kFirst = 3 << 20;
+  FreeRanges free;
+  free.add(kFirst, kSpan);
+  std::map<uint64_t, uint64_t> slow{{kFirst, kSpan}};
+  std::mt19937 random(7);
+  std::vector<std::pair<uint64_t, uint64_t>> live;
+  for (int step = 0; step < 20000; ++step) {
+    if (live.empty() || random() % 100 < 53) {
+      const uint64_t size = 512 * (1 + random() % 60);
+      const uint64_t align = std::array{512, 1024, 4096, 16384}[random() % 4];
+      const auto got = free.take(size, align);
+      ASSERT_EQ(got, take_slowly(slow, size, align)) << step;
+      if (got) live.emplace_back(*got, size);
+    } else {
+      std::swap(live[random() % live.size()], live.back());
+      free.add(live.back().first, live.back().second);
+      give_back_slowly(slow, live.back().first, live.back().second);
+      live.pop_back();
+    }
+    ASSERT_EQ(free.count(), slow.size()) << step;
+  }
+  for (const auto& [begin, size] : live) free.add(begin, size);
+  EXPECT_EQ(free.count(), 1u);
+  EXPECT_EQ(free.take(kSpan, 512), kFirst);
+}
+
+// 200,000 holes that are all too small: a walk over them for each new allocation would take minutes.
+TEST(FreeRanges, ManyHolesCostLittle) {
+  constexpr uint64_t kHoles = 200000;
+  FreeRanges free;
+  free.add(0, kHoles * 8192);
+  for (uint64_t i = 0; i < kHoles; ++i) ASSERT_EQ(free.take(1024, 512), i * 1024);
+  for (uint64_t i = 0; i < kHoles; i += 2) free.add(i * 1024, 1024);
+  for (uint64_t i = 0; i < kHoles / 2; ++i) ASSERT_EQ(free.take(2048, 512), kHoles * 1024 + i * 2048);
+  EXPECT_EQ(free.take(1024, 512), 0u);
+  EXPECT_EQ(free.take(1024, 4096), 4096u);
 }
 
 TEST(GlobalMemory, FreshMemoryIsZeroAlsoWhenReused) {

@@ -15,6 +15,7 @@
 #include "common/tinygpu/base/diagnosis.h"
 #include "common/tinygpu/base/range.h"
 #include "common/tinygpu/machine/events.h"
+#include "common/tinygpu/machine/host_threads.h"
 #include "common/tinygpu/machine/l2.h"
 #include "common/tinygpu/machine/mbarrier.h"
 #include "common/tinygpu/machine/memory.h"
@@ -264,6 +265,7 @@ class Gpu {
   MachineSpec spec;
   GlobalMemory memory;
   L2Cache l2;
+  HostThreads threads;
   RunOptions options;
   uint64_t clock = 0;                               // SM cycles since creation: where the next launch starts
   uint64_t grids = 0;                               // %gridid

@@ -1,7 +1,4 @@
 #include <fmt/format.h>
-#include <tbb/global_control.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -203,8 +200,8 @@ void Launch::report_deadlock(const char* how) {
         const uint32_t pc = std::min<uint32_t>(g.pc, uint32_t(g.function->ops.size()) - 1);
         const Where at = w->where_of(g.function->ops[pc], *g.function);
         // Who sleeps for no time looks again as soon as the others are where it is: it spins.
-        const bool blocked = g.state == Group::State::blocked &&
-                             !(g.reason.kind == BlockReason::Kind::sleep && g.timeout <= w->time());
+        const bool blocked =
+            g.state == Group::State::blocked && !(g.reason.kind == BlockReason::Kind::sleep && g.timeout <= w->time());
         std::string text = fmt::format("warp {}, {} at {}ptx line {}: {}", w->index(),
                                        blocked ? describe(*w, g) : fmt::format("lanes {:#010x} spin", g.mask),
                                        at.cuda_file.empty() ? "" : fmt::format("{}:{}, ", at.cuda_file, at.cuda_line),
@@ -257,8 +254,7 @@ LaunchStats Launch::run() {
   // Told when the run is over, however it ends.
   const std::unique_ptr<Launch, void (*)(Launch*)> at_end(
       this, [](Launch* l) { show_rest(l->options, l->reported_, l->config.kernel->name); });
-  const int threads = options.threads > 0 ? options.threads : int(std::thread::hardware_concurrency());
-  tbb::task_arena arena(std::max(1, threads));
+  const int threads = std::max(1, options.threads > 0 ? options.threads : int(std::thread::hardware_concurrency()));
   fill(start_time);
   uint64_t end = start_time;
   std::vector<Domain*> active;
@@ -288,10 +284,7 @@ LaunchStats Launch::run() {
       if (threads == 1 || active.size() == 1) {
         for (Domain* d : active) d->advance(until);
       } else {
-        arena.execute([&] {
-          tbb::parallel_for(
-              size_t(0), active.size(), [&](size_t i) { active[i]->advance(until); }, tbb::simple_partitioner());
-        });
+        gpu.threads.run(threads, active.size(), [&](size_t k) { active[k]->advance(until); });
       }
       serial_phase();
     }

@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <mutex>
 #include <stdexcept>
+
+#include "common/tinygpu/base/range.h"
 
 namespace tinygpu {
 namespace {
 
 // cudaMalloc aligns to at least 256 bytes; a gap behind every allocation makes small overruns visible.
-constexpr uint64_t kGranule = 512;
+constexpr uint64_t kGranule = FreeRanges::kUnit;
 constexpr uint64_t kPage = 4096;
 
 uint64_t align_up(uint64_t v, uint64_t a) { return (v + a - 1) / a * a; }
@@ -30,7 +33,7 @@ GlobalMemory::GlobalMemory(uint64_t capacity) : capacity_(capacity) {
   span_ = 2 * capacity;
   device_ = reserve(span_, PROT_NONE);
   backing_ = reserve(span_, PROT_READ | PROT_WRITE);
-  free_[0] = span_;
+  free_.add(first_address(), span_);
 }
 
 GlobalMemory::~GlobalMemory() {
@@ -40,48 +43,53 @@ GlobalMemory::~GlobalMemory() {
 
 uint64_t GlobalMemory::allocate(uint64_t size, uint64_t align, MemoryKind kind, std::string name) {
   std::unique_lock lock(mutex_);
-  if (size == 0 || size > capacity_ || used_ + size > capacity_) return 0;
-  const uint64_t unit = host_visible(kind) ? kPage : std::max<uint64_t>(kGranule, align);
-  const uint64_t need = align_up(size, unit) + unit;  // with the gap
-  for (auto it = free_.begin(); it != free_.end(); ++it) {
-    const uint64_t base =
-        align_up(reinterpret_cast<uint64_t>(device_) + it->first, unit) - reinterpret_cast<uint64_t>(device_);
-    if (base + need > it->first + it->second) continue;
-    const uint64_t begin = it->first, end = it->first + it->second;
-    free_.erase(it);
-    if (base > begin) free_[begin] = base - begin;
-    if (end > base + need) free_[base + need] = end - base - need;
-    Allocation a;
-    a.base = reinterpret_cast<uint64_t>(device_) + base;
-    a.size = size;
-    a.kind = kind;
-    a.name = std::move(name);
-    if (host_visible(kind)) {
-      a.host = device_ + base;
-      if (mprotect(a.host, align_up(size, kPage), PROT_READ | PROT_WRITE) != 0) return 0;
-    } else {
-      a.host = backing_ + base;
+  if (size == 0 || size > capacity_ - used_) return 0;
+  const uint64_t unit = host_visible(kind) ? kPage : kGranule;
+  const uint64_t claimed = align_up(size, unit) + unit;  // with the gap
+  const auto base = free_.take(claimed, std::max(unit, align));
+  if (!base) return 0;
+  Allocation a;
+  a.base = *base;
+  a.size = size;
+  a.claimed = claimed;
+  a.kind = kind;
+  a.name = std::move(name);
+  if (host_visible(kind)) {
+    a.host = reinterpret_cast<uint8_t*>(a.base);
+    // The system has a limit for how many differently protected ranges a process may have.
+    if (mprotect(a.host, align_up(size, kPage), PROT_READ | PROT_WRITE) != 0) {
+      free_.add(a.base, claimed);
+      return 0;
     }
-    used_ += size;
-    const uint64_t address = a.base;
-    allocations_[address] = std::move(a);
-    epoch_.fetch_add(1, std::memory_order_release);
-    return address;
+  } else {
+    a.host = backing_ + offset_of(a.base);
   }
-  return 0;
+  used_ += size;
+  allocations_[*base] = std::move(a);
+  epoch_.fetch_add(1, std::memory_order_release);
+  return *base;
 }
 
 bool GlobalMemory::release(uint64_t base) {
   std::unique_lock lock(mutex_);
   auto it = allocations_.find(base);
   if (it == allocations_.end() || it->second.kind == MemoryKind::registered) return false;
-  const Allocation a = it->second;
+  release_locked(it->second);
   allocations_.erase(it);
-  used_ -= a.size;
   epoch_.fetch_add(1, std::memory_order_release);
-  uint64_t begin = offset_of(a.base);
-  const uint64_t unit = host_visible(a.kind) ? kPage : kGranule;
-  uint64_t size = align_up(a.size, unit) + unit;
+  return true;
+}
+
+void GlobalMemory::clear() {
+  std::unique_lock lock(mutex_);
+  for (const auto& [base, a] : allocations_)
+    if (a.kind != MemoryKind::registered) release_locked(a);
+  allocations_.clear();
+  epoch_.fetch_add(1, std::memory_order_release);
+}
+
+void GlobalMemory::release_locked(const Allocation& a) {
+  used_ -= a.size;
   if (host_visible(a.kind)) {
     mmap(a.host, align_up(a.size, kPage), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   } else if (a.size >= kPage) {
@@ -95,31 +103,22 @@ bool GlobalMemory::release(uint64_t base) {
   } else {
     std::fill(a.host, a.host + a.size, uint8_t(0));
   }
-  auto next = free_.lower_bound(begin);
-  if (next != free_.end() && begin + size >= next->first) {
-    size = std::max(begin + size, next->first + next->second) - begin;
-    next = free_.erase(next);
-  }
-  if (next != free_.begin()) {
-    auto previous = std::prev(next);
-    if (previous->first + previous->second >= begin) {
-      size = begin + size - previous->first;
-      begin = previous->first;
-      free_.erase(previous);
-    }
-  }
-  free_[begin] = size;
-  return true;
+  free_.add(a.base, a.claimed);
 }
 
 bool GlobalMemory::register_host(void* p, uint64_t size) {
   std::unique_lock lock(mutex_);
   const uint64_t base = reinterpret_cast<uint64_t>(p);
-  if (size == 0) return false;
+  if (size == 0 || base + size < base) return false;
   auto next = allocations_.lower_bound(base);
   if (next != allocations_.end() && next->first < base + size) return false;
   if (next != allocations_.begin() && std::prev(next)->second.base + std::prev(next)->second.size > base) return false;
-  allocations_[base] = {base, size, static_cast<uint8_t*>(p), MemoryKind::registered, {}};
+  Allocation a;
+  a.base = base;
+  a.size = size;
+  a.host = static_cast<uint8_t*>(p);
+  a.kind = MemoryKind::registered;
+  allocations_[base] = std::move(a);
   epoch_.fetch_add(1, std::memory_order_release);
   return true;
 }
@@ -143,7 +142,7 @@ const Allocation* GlobalMemory::find(uint64_t address) const {
 
 uint8_t* GlobalMemory::translate(uint64_t address, uint64_t size) const {
   const Allocation* a = find(address);
-  if (!a || address + size > a->base + a->size) return nullptr;
+  if (!a || !inside(a->base, a->size, address, size)) return nullptr;
   return a->host + (address - a->base);
 }
 

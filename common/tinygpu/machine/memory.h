@@ -8,6 +8,8 @@
 #include <shared_mutex>
 #include <string>
 
+#include "common/tinygpu/machine/free_ranges.h"
+
 namespace tinygpu {
 
 enum class MemoryKind : uint8_t { device, managed, pinned, registered, constant };
@@ -17,7 +19,8 @@ struct Allocation {
   uint64_t size = 0;
   uint8_t* host = nullptr;  // where tinygpu reads and writes it
   MemoryKind kind = MemoryKind::device;
-  std::string name;  // variable name, or empty
+  std::string name;      // variable name, or empty
+  uint64_t claimed = 0;  // bytes of address range from `base` on that it takes, the gap behind it included
 };
 
 /// Global memory of one GPU. Device addresses are real addresses of this process that are mapped PROT_NONE, so a host
@@ -35,9 +38,12 @@ class GlobalMemory {
   uint64_t allocate(uint64_t size, uint64_t align, MemoryKind kind, std::string name = {});
   /// False if `base` is not the start of a live allocation.
   bool release(uint64_t base);
-  /// Makes host memory visible to the device at its own address (cudaHostRegister).
+  /// Makes host memory visible to the device at its own address (cudaHostRegister). False if any of it is known
+  /// already, or the range passes the last address.
   bool register_host(void* p, uint64_t size);
   bool unregister_host(void* p);
+  /// Releases every allocation and forgets all registered memory.
+  void clear();
 
   /// The allocation that holds `address`, or nullptr.
   const Allocation* find(uint64_t address) const;
@@ -63,7 +69,8 @@ class GlobalMemory {
   uint8_t* backing_ = nullptr;  // read-write view
   uint64_t span_ = 0;
   std::map<uint64_t, Allocation> allocations_;
-  std::map<uint64_t, uint64_t> free_;  // offset → size, coalesced
+  FreeRanges free_;
+  void release_locked(const Allocation& a);
   uint64_t offset_of(uint64_t address) const { return address - reinterpret_cast<uint64_t>(device_); }
   mutable std::shared_mutex mutex_;
 };

@@ -1,0 +1,25 @@
+#include "common/tinygpu/machine/host_threads.h"
+
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+namespace tinygpu {
+
+struct HostThreads::Arena {
+  explicit Arena(int n) : threads(n), arena(n) {}
+  const int threads;
+  tbb::task_arena arena;
+};
+
+HostThreads::HostThreads() = default;
+HostThreads::~HostThreads() = default;
+
+void HostThreads::run(int threads, size_t n, const std::function<void(size_t)>& f) {
+  if (!arena_ || arena_->threads != threads) arena_ = std::make_unique<Arena>(threads);
+  arena_->arena.execute([&] {
+    tbb::parallel_for(
+        size_t(0), n, [&](size_t i) { f(i); }, tbb::simple_partitioner());
+  });
+}
+
+}  // namespace tinygpu
