@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -109,14 +110,14 @@ TEST(Fatbin, RelocatableEntriesCarryTheirOptions) {
 TEST(Fatbin, WrappersOfBothVersions) {
   const auto one = file("tiny_none.fatbin"), two = file("tiny_rdc.fatbin");
   const FatbinWrapper v1{FatbinWrapper::kMagic, 1, one.data(), nullptr};
-  ASSERT_EQ(containers_of(v1).size(), 1u);
-  EXPECT_EQ(containers_of(v1)[0].data(), one.data());
+  ASSERT_EQ(containers_of(&v1).size(), 1u);
+  EXPECT_EQ(containers_of(&v1)[0].data(), one.data());
   const void* prelinked[] = {one.data(), two.data(), nullptr};
   const FatbinWrapper v2{FatbinWrapper::kMagic, 2, two.data(), prelinked};
-  ASSERT_EQ(containers_of(v2).size(), 2u);
-  EXPECT_EQ(containers_of(v2)[1].data(), two.data());
+  ASSERT_EQ(containers_of(&v2).size(), 2u);
+  EXPECT_EQ(containers_of(&v2)[1].data(), two.data());
   const FatbinWrapper bad{0x12345678, 1, one.data(), nullptr};
-  EXPECT_THROW(containers_of(bad), FatbinError);
+  EXPECT_THROW(containers_of(&bad), FatbinError);
 }
 
 TEST(Fatbin, SectionsHoldContainersBehindEachOther) {
@@ -126,6 +127,85 @@ TEST(Fatbin, SectionsHoldContainersBehindEachOther) {
   section.insert(section.end(), second.begin(), second.end());
   EXPECT_EQ(read_fatbin_section(section).size(), 6u);
   EXPECT_TRUE(read_fatbin_section({}).empty());
+}
+
+/// Where a field of the first entry stands: behind the container's header of 16 bytes.
+constexpr size_t kEntry = 16, kExtension = kEntry + 20;
+
+template <class T>
+void put(std::vector<uint8_t>& bytes, size_t at, T value) {
+  std::memcpy(&bytes[at], &value, sizeof value);
+}
+
+TEST(Fatbin, ExtensionsBehindTheHeaderAreNotRead) {
+  auto bytes = file("tiny_rdc.fatbin");
+  for (const uint32_t extension : {0xfffffff8u, 0xffffffffu, 0xfffffffcu, 0x7fffffffu, 4096u}) {
+    put(bytes, kExtension, extension);
+    EXPECT_EQ(read_fatbin(bytes)[0].options, "") << extension;
+  }
+}
+
+TEST(Fatbin, ImagesThatSayTheyAreHugeTakeNoMemory) {
+  for (const char* name : {"tiny_size.fatbin", "tiny_speed.fatbin"}) {
+    auto bytes = file(name);
+    const auto entries = read_fatbin(bytes);
+    const auto packed = std::find_if(entries.begin(), entries.end(),
+                                     [](const auto& e) { return e.flags & (FatbinEntry::kLz4 | FatbinEntry::kZstd); });
+    ASSERT_NE(packed, entries.end());
+    size_t at = kEntry;  // of the entry's header
+    for (auto e = entries.begin(); e != packed; ++e) at = size_t(e->payload.data() + e->payload.size() - bytes.data());
+    const size_t plain_size = at + 56;
+    uint64_t was;
+    std::memcpy(&was, &bytes[plain_size], 8);
+    ASSERT_EQ(was, packed->plain_size) << name;
+    for (const uint64_t size : {~uint64_t(0), uint64_t(1) << 32, (uint64_t(1) << 32) - 1, FatbinEntry::kMaxImage}) {
+      put(bytes, plain_size, size);
+      EXPECT_THROW(read_fatbin(bytes)[size_t(packed - entries.begin())].image(), FatbinError) << name << " " << size;
+    }
+  }
+}
+
+TEST(Fatbin, NullWrappers) {
+  EXPECT_THROW(containers_of(nullptr), FatbinError);
+  const FatbinWrapper empty{FatbinWrapper::kMagic, 1, nullptr, nullptr};
+  EXPECT_THROW(containers_of(&empty), FatbinError);
+  EXPECT_THROW(fatbin_size(nullptr), FatbinError);
+}
+
+// e_shoff stands at byte 40 of the file; a section's offset and size at 24 and 32 of its header.
+TEST(Elf, OffsetsThatWrap) {
+  const std::string image = find(read_fatbin(file("tiny_none.fatbin")), Kind::cubin, 100)->image();
+  const std::vector<uint8_t> good(image.begin(), image.end());
+  ASSERT_TRUE(Elf::read(good));
+  EXPECT_EQ(Elf::size_of(good), good.size());
+  uint64_t sections;
+  std::memcpy(&sections, &good[40], 8);
+  for (const uint64_t wild : {~uint64_t(0), ~uint64_t(0) - 63, uint64_t(1) << 63, uint64_t(0) - 64 * 3}) {
+    auto bytes = good;
+    put(bytes, 40, wild);
+    EXPECT_FALSE(Elf::read(bytes)) << wild;
+    EXPECT_GE(Elf::size_of(bytes), wild);
+    bytes = good;
+    put(bytes, sections + 64 + 24, wild);
+    put(bytes, sections + 64 + 32, uint64_t(128));
+    ASSERT_TRUE(Elf::read(bytes));
+    EXPECT_TRUE(Elf::read(bytes)->sections()[1].bytes.empty()) << wild;
+    EXPECT_GE(Elf::size_of(bytes), wild);
+  }
+}
+
+TEST(Cubin, RegisterCountsThatNoKernelHas) {
+  const std::string image = find(read_fatbin(file("tiny_none.fatbin")), Kind::cubin, 100)->image();
+  std::vector<uint8_t> bytes(image.begin(), image.end());
+  // {format 4, attribute 0x2f, 8 bytes: symbol, registers}
+  const uint8_t head[] = {4, 0x2f, 8, 0};
+  const auto at = std::search(bytes.begin(), bytes.end(), std::begin(head), std::end(head));
+  ASSERT_NE(at, bytes.end());
+  for (const uint32_t registers : {1u << 27, 256u, ~0u}) {
+    put(bytes, size_t(at - bytes.begin()) + 8, registers);
+    const auto kernels = read_cubin(bytes);
+    EXPECT_TRUE(!kernels.count("tiny") || kernels.at("tiny").registers == 0) << registers;
+  }
 }
 
 TEST(Fatbin, TargetIgnoresComments) {

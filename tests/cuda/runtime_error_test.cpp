@@ -156,6 +156,33 @@ TEST_F(Fault, WaitsForever) {
                       HasSubstr("mbarrier"));
 }
 
+[[noreturn]] void fault_and_reset() {
+  int *p = nullptr, seen = 0;
+  cudaEvent_t event;
+  size_t before = 0, after = 0, total = 0;
+  cudaEventCreate(&event);
+  cudaMalloc(reinterpret_cast<void**>(&p), 64);
+  launch(write_symbols, dim3(1), dim3(1), 0, 100);
+  launch(store_at, dim3(1), dim3(32), 0, p);
+  const int fault = cudaDeviceSynchronize(), set = cudaSetDevice(0), reset = cudaDeviceReset();
+  const int last = cudaGetLastError(), clean = cudaGetLastError();
+  const int old = cudaFree(p), old_event = cudaEventQuery(event);
+  cudaMemGetInfo(&before, &total);
+  cudaMalloc(reinterpret_cast<void**>(&p), 64);
+  cudaMemGetInfo(&after, &total);
+  const int again = launch(read_symbols, dim3(1), dim3(1), 0, p);
+  cudaMemcpy(&seen, p, 4, cudaMemcpyDeviceToHost);
+  std::fprintf(stderr, "%d %d %d %d %d, old %d %d, used %zu of all, again %d sees %d\n", fault, set, reset, last, clean,
+               old, old_event, before == total ? before - after : 0, again, seen);
+  std::exit(0);
+}
+
+// The reset succeeds, and the thread's last error is still there, once: as on an H100 under CUDA 13.0.
+TEST_F(Fault, DeviceResetRecovers) {
+  EXPECT_EXIT(fault_and_reset(), testing::ExitedWithCode(0),
+              HasSubstr("700 0 0 700 0, old 1 400, used 64 of all, again 0 sees 5"));
+}
+
 TEST_F(Fault, HostDereferencesADevicePointer) {
   EXPECT_EXIT(
       {

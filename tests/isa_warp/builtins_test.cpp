@@ -53,6 +53,31 @@ TEST(Printf, EveryConversion) {
   EXPECT_EQ(out[0], 8u) << "CUDA returns the number of arguments";
 }
 
+// What an H100 prints (CUDA 13.0, 2026-11-22): a width may come from an argument, a precision may not.
+TEST(Printf, WhatCudaDoesNotTakePrintsAsItStands) {
+  RunPtx run(kernel(print("  st.local.u32 [%rd20], 7; st.local.u32 [%rd20+4], 8; st.local.u32 [%rd20+8], 9;\n"), 0,
+                    kExtern + bytes("format", "[%*d|%.*d|%5$d|%n|%q|%Lf|%hd|%")));
+  run_kernel(run, 1, 1);
+  EXPECT_EQ(run.output, "[      8|%.*d|%5$d|%n|%q|%Lf|9|%");
+}
+
+TEST(Printf, NoWidthTakesTheHostsMemory) {
+  for (const char* format : {"%2147483647d,", "%99999999999999999999d,", "%.2000000000d,", "%-1048577d,"}) {
+    RunPtx run(kernel(print("  st.local.u32 [%rd20], 7;\n"), 0, kExtern + bytes("format", format)));
+    run_kernel(run, 1, 1);
+    EXPECT_EQ(run.output, "7,") << format;
+    ASSERT_EQ(run.reports.size(), 1u) << format;
+    EXPECT_EQ(run.reports[0].code, "printf-too-long");
+  }
+  RunPtx run(kernel(print("  st.local.u32 [%rd20], -2147483648; st.local.u32 [%rd20+4], 7;\n"), 0,
+                    kExtern + bytes("format", "%*d,")));
+  run_kernel(run, 1, 1);
+  EXPECT_EQ(run.output, "7,");
+  RunPtx wide(kernel(print("  st.local.u32 [%rd20], 7;\n"), 0, kExtern + bytes("format", "%100000d")));
+  run_kernel(wide, 1, 1);
+  EXPECT_EQ(wide.output, std::string(99999, ' ') + "7");
+}
+
 TEST(Printf, EveryThreadPrintsInOrderOfLanes) {
   RunPtx run(kernel(print("  st.local.u32 [%rd20], %t;\n"), 0, kExtern + bytes("format", "%u,")));
   run_kernel(run, 5, 8);

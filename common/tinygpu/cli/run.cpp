@@ -4,8 +4,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +11,7 @@
 
 #include "common/tinygpu/cli/commands.h"
 #include "common/tinygpu/cli/program_check.h"
+#include "common/tinygpu/cuda/host_memory.h"
 
 namespace tinygpu::cli {
 
@@ -41,11 +40,6 @@ fs::path resolve(const std::string& program) {
   return program;
 }
 
-std::vector<char> read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {(std::istreambuf_iterator<char>(in)), {}};
-}
-
 void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
 
 [[noreturn]] void run(const RunOptions& o) {
@@ -55,8 +49,14 @@ void set(const char* name, const std::string& value) { setenv(name, value.c_str(
     throw CLI::RuntimeError(1);
   }
   const fs::path program = resolve(o.command[0]);
-  const std::vector<char> bytes = read_file(program);
-  const cuda::Bytes file(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  std::string why;
+  constexpr uint64_t kLargestProgram = uint64_t(1) << 36;
+  const auto bytes = cuda::read_regular_file(program, kLargestProgram, why);
+  if (!bytes) {
+    fmt::print(stderr, "gen5: cannot start {}: {}\n", o.command[0], why);
+    throw CLI::RuntimeError(127);
+  }
+  const cuda::Bytes file(*bytes);
   if (const std::string reason = why_not(file); !reason.empty()) {
     fmt::print(stderr, "gen5: {} cannot run on tinygpu: {}\n", o.command[0], reason);
     throw CLI::RuntimeError(1);

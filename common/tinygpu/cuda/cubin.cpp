@@ -10,6 +10,8 @@ constexpr uint16_t kMachineCuda = 190;
 constexpr uint8_t kFormatSized = 4;       // {u8 format, u8 attribute, u16 size, size bytes}
 constexpr uint8_t kRegisterCount = 0x2f;  // {u32 symbol, u32 registers}
 constexpr uint8_t kFrameSize = 0x11;      // {u32 symbol, u32 bytes}
+/// What a thread can have at most (CUDA programming guide, compute capabilities).
+constexpr uint32_t kMostRegisters = 255, kMostLocalBytes = 512 << 10;
 
 }  // namespace
 
@@ -32,7 +34,8 @@ std::map<std::string, CubinKernel> read_cubin(Bytes cubin) {
       uint32_t symbol, value;
       std::memcpy(&symbol, b.data() + at, 4);
       std::memcpy(&value, b.data() + at + 4, 4);
-      if (symbol < names.size()) {
+      const bool possible = value <= (attribute == kRegisterCount ? kMostRegisters : kMostLocalBytes);
+      if (symbol < names.size() && possible) {
         CubinKernel& k = out[std::string(names[symbol])];
         (attribute == kRegisterCount ? k.registers : k.frame_bytes) = value;
       }

@@ -14,7 +14,8 @@ struct CubinKernel {
   uint32_t frame_bytes = 0;  // EIATTR_FRAME_SIZE: local memory per thread of the function's own frame
 };
 
-/// By function name, from the section .nv.info. Empty if `cubin` is no CUDA ELF.
+/// By function name, from the section .nv.info. Empty if `cubin` is no CUDA ELF; numbers that no kernel can have are
+/// left out.
 std::map<std::string, CubinKernel> read_cubin(Bytes cubin);
 
 }  // namespace tinygpu::cuda

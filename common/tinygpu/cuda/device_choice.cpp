@@ -15,6 +15,7 @@
 
 #include "common/tinygpu/cuda/elf.h"
 #include "common/tinygpu/cuda/error.h"
+#include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/options.h"
 
 namespace tinygpu::cuda {
@@ -25,6 +26,8 @@ namespace {
 
 /// Set in the environment of a process that was started again for NVIDIA's libraries.
 constexpr const char* kHandedOver = "GEN5_HANDED_OVER";
+/// No library or program is larger.
+constexpr uint64_t kLargestFile = uint64_t(1) << 36;
 
 std::vector<fs::path> split_path(const char* list) {
   std::vector<fs::path> out;
@@ -45,9 +48,9 @@ fs::path own_directory() {
 }
 
 bool is_stand_in(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(in)), {});
-  const auto elf = Elf::read({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
+  std::string why;
+  const auto bytes = read_regular_file(file, kLargestFile, why);
+  const auto elf = bytes ? Elf::read(*bytes) : std::nullopt;
   if (!elf) return true;
   for (const std::string& needed : elf->dynamic_strings())
     if (needed.starts_with("libtinygpu.so")) return true;
@@ -56,9 +59,9 @@ bool is_stand_in(const fs::path& file) {
 
 /// The program itself asks for one of the two libraries: then it has not begun to run, and may be started again.
 bool program_links_cuda() {
-  std::ifstream in("/proc/self/exe", std::ios::binary);
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(in)), {});
-  const auto elf = Elf::read({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
+  std::string why;
+  const auto bytes = read_regular_file("/proc/self/exe", kLargestFile, why);
+  const auto elf = bytes ? Elf::read(*bytes) : std::nullopt;
   if (!elf) return false;
   const auto needed = elf->dynamic_strings();
   return std::any_of(needed.begin(), needed.end(),

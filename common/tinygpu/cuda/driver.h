@@ -19,6 +19,15 @@ CUresult driver(F&& f) {
   return guarded(f);
 }
 
+/// A driver call that works after a fault as well: what ends contexts.
+template <class F>
+CUresult after_faults(F&& f) {
+  if (!initialised() && !State::get().runtime_in_use) return CUDA_ERROR_NOT_INITIALIZED;
+  State& s = State::get();
+  std::lock_guard lock(s.mutex);
+  return contained([&] { return CUresult(f(s)); });
+}
+
 /// A driver call that needs a current context.
 CUresult need_context();
 template <class F>

@@ -1,5 +1,6 @@
 // Initialisation, the one device, and contexts. A context holds nothing of its own here: all share the machine's
 // memory.
+#include <algorithm>
 #include <vector>
 
 #include "common/tinygpu/cuda/device.h"
@@ -15,31 +16,42 @@ struct Context {
   uint64_t id = 0;
 };
 
+using ContextPtr = std::shared_ptr<Context>;
+
 struct Contexts {
-  Context primary;
+  ContextPtr primary = std::make_shared<Context>();
   int retained = 0;
-  std::set<Context*> live;
+  std::map<const void*, ContextPtr> live;  // besides the primary one, by handle
   uint64_t next_id = 1;
 };
 Contexts& contexts() {
   static Contexts* c = new Contexts;
   return *c;
 }
-thread_local std::vector<Context*> stack;
+/// A thread's contexts. One that another thread has destroyed stays here, dead, until it is popped.
+thread_local std::vector<ContextPtr> stack;
 
-Context* current() { return stack.empty() ? nullptr : stack.back(); }
-bool is_live(const void* c) {
-  return c == &contexts().primary || contexts().live.count(static_cast<Context*>(const_cast<void*>(c)));
+ContextPtr current() { return stack.empty() ? nullptr : stack.back(); }
+/// The live context of a handle, or nullptr.
+ContextPtr live(const void* handle) {
+  if (handle == contexts().primary.get()) return contexts().primary;
+  const auto it = contexts().live.find(handle);
+  return it == contexts().live.end() ? nullptr : it->second;
 }
-CUcontext handle(Context* c) { return reinterpret_cast<CUcontext>(c); }
-Context* context(CUcontext c) { return reinterpret_cast<Context*>(c); }
+CUcontext handle(const ContextPtr& c) { return reinterpret_cast<CUcontext>(c.get()); }
+
+/// Contexts hold nothing of their own here, so that their memory ends with the last of them.
+void end_with_the_last(State& s) {
+  if (contexts().live.empty() && contexts().retained == 0 && !s.runtime_in_use) s.reset();
+}
 
 CUresult create(CUcontext* out, unsigned flags, CUdevice device) {
   return driver([&](State&) {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    auto* c = new Context{flags, 3020, contexts().next_id++};
-    contexts().live.insert(c);
+    if (flags & ~unsigned(CU_CTX_FLAGS_MASK)) return CUDA_ERROR_INVALID_VALUE;
+    auto c = std::make_shared<Context>(Context{flags, 3020, contexts().next_id++});
+    contexts().live[c.get()] = c;
     stack.push_back(c);
     *out = handle(c);
     return CUDA_SUCCESS;
@@ -60,6 +72,7 @@ bool& initialised() {
 
 CUresult need_context() {
   // Libraries over the runtime use the primary context without making it current through this library.
+  if (const ContextPtr c = current(); c && !live(c.get())) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (current() || contexts().retained > 0 || State::get().runtime_in_use) return CUDA_SUCCESS;
   return CUDA_ERROR_INVALID_CONTEXT;
 }
@@ -99,8 +112,10 @@ CUresult cuDeviceGet(CUdevice* device, int ordinal) {
 CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
   return on_device(device, [&](State& s) {
     if (!name || length <= 0) return CUDA_ERROR_INVALID_VALUE;
-    std::strncpy(name, device_name(s.gpu.spec).c_str(), size_t(length) - 1);
-    name[length - 1] = '\0';
+    const std::string whole = device_name(s.gpu.spec);
+    const size_t n = std::min(whole.size(), size_t(length) - 1);
+    std::memcpy(name, whole.data(), n);
+    name[n] = '\0';
     return CUDA_SUCCESS;
   });
 }
@@ -140,9 +155,10 @@ CUresult cuDeviceGetPCIBusId(char* out, int length, CUdevice device) {
     return CUDA_SUCCESS;
   });
 }
-CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice) {
+CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
   return on_device(device, [&](State&) {
     if (!can) return CUDA_ERROR_INVALID_VALUE;
+    if (peer != 0) return CUDA_ERROR_INVALID_DEVICE;
     *can = 0;
     return CUDA_SUCCESS;
   });
@@ -154,33 +170,37 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice device) {
   return on_device(device, [&](State&) {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     ++contexts().retained;
-    *out = handle(&contexts().primary);
+    *out = handle(contexts().primary);
     return CUDA_SUCCESS;
   });
 }
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-  return on_device(device, [](State&) {
+  return after_faults([&](State& s) {
+    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
     if (contexts().retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
     --contexts().retained;
+    end_with_the_last(s);
     return CUDA_SUCCESS;
   });
 }
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
-  return on_device(device, [](State& s) {
-    s.synchronize();
+  return after_faults([&](State& s) {
+    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+    s.reset();
     return CUDA_SUCCESS;
   });
 }
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags) {
   return on_device(device, [&](State&) {
-    contexts().primary.flags = flags;
+    if (flags & ~unsigned(CU_CTX_FLAGS_MASK)) return CUDA_ERROR_INVALID_VALUE;
+    contexts().primary->flags = flags;
     return CUDA_SUCCESS;
   });
 }
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
   return on_device(device, [&](State&) {
     if (!flags || !active) return CUDA_ERROR_INVALID_VALUE;
-    *flags = contexts().primary.flags;
+    *flags = contexts().primary->flags;
     *active = contexts().retained > 0;
     return CUDA_SUCCESS;
   });
@@ -196,17 +216,18 @@ CUresult cuCtxCreate_v3(CUcontext* out, CUexecAffinityParam*, int, unsigned flag
 }
 CUresult cuCtxCreate_v2(CUcontext* out, unsigned flags, CUdevice device) { return create(out, flags, device); }
 CUresult cuCtxDestroy_v2(CUcontext c) {
-  return driver([&](State&) {
-    if (!contexts().live.erase(context(c))) return CUDA_ERROR_INVALID_CONTEXT;
-    if (current() == context(c)) stack.pop_back();
-    delete context(c);
+  return after_faults([&](State& s) {
+    if (!contexts().live.erase(c)) return CUDA_ERROR_INVALID_CONTEXT;
+    if (handle(current()) == c) stack.pop_back();
+    end_with_the_last(s);
     return CUDA_SUCCESS;
   });
 }
 CUresult cuCtxPushCurrent_v2(CUcontext c) {
   return driver([&](State&) {
-    if (!is_live(c)) return CUDA_ERROR_INVALID_CONTEXT;
-    stack.push_back(context(c));
+    const ContextPtr context = live(c);
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    stack.push_back(context);
     return CUDA_SUCCESS;
   });
 }
@@ -220,17 +241,18 @@ CUresult cuCtxPopCurrent_v2(CUcontext* c) {
 }
 CUresult cuCtxSetCurrent(CUcontext c) {
   return driver([&](State&) {
-    if (c && !is_live(c)) return CUDA_ERROR_INVALID_CONTEXT;
+    const ContextPtr context = live(c);
+    if (c && !context) return CUDA_ERROR_INVALID_CONTEXT;
     if (!stack.empty()) stack.pop_back();
-    if (c) stack.push_back(context(c));
+    if (c) stack.push_back(context);
     return CUDA_SUCCESS;
   });
 }
 CUresult cuCtxGetCurrent(CUcontext* c) {
   return driver([&](State& s) {
     if (!c) return CUDA_ERROR_INVALID_VALUE;
-    Context* now = current();
-    *c = now ? handle(now) : s.runtime_in_use ? handle(&contexts().primary) : nullptr;
+    const ContextPtr now = current();
+    *c = now ? handle(now) : s.runtime_in_use ? handle(contexts().primary) : nullptr;
     return CUDA_SUCCESS;
   });
 }
@@ -244,14 +266,15 @@ CUresult cuCtxGetDevice(CUdevice* device) {
 CUresult cuCtxGetFlags(unsigned* flags) {
   return in_context([&](State&) {
     if (!flags) return CUDA_ERROR_INVALID_VALUE;
-    *flags = current() ? current()->flags : contexts().primary.flags;
+    *flags = (current() ? current() : contexts().primary)->flags;
     return CUDA_SUCCESS;
   });
 }
 CUresult cuCtxGetId(CUcontext c, unsigned long long* id) {
   return driver([&](State&) {
-    Context* which = c ? context(c) : current();
-    if (!id || !which || !is_live(which)) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!id) return CUDA_ERROR_INVALID_VALUE;
+    const ContextPtr which = live(c ? c : handle(current()));
+    if (!which) return CUDA_ERROR_INVALID_CONTEXT;
     *id = which->id;
     return CUDA_SUCCESS;
   });
@@ -259,7 +282,7 @@ CUresult cuCtxGetId(CUcontext c, unsigned long long* id) {
 CUresult cuCtxGetApiVersion(CUcontext c, unsigned* version) {
   return driver([&](State&) {
     if (!version) return CUDA_ERROR_INVALID_VALUE;
-    if (c && !is_live(c)) return CUDA_ERROR_INVALID_CONTEXT;
+    if (c && !live(c)) return CUDA_ERROR_INVALID_CONTEXT;
     *version = 3020;
     return CUDA_SUCCESS;
   });
@@ -271,22 +294,14 @@ CUresult cuCtxSynchronize() {
   });
 }
 CUresult cuCtxGetLimit(size_t* value, CUlimit limit) {
-  return in_context([&](State&) {
-    if (!value) return CUDA_ERROR_INVALID_VALUE;
-    switch (limit) {
-      case CU_LIMIT_STACK_SIZE: *value = 1024; return CUDA_SUCCESS;
-      case CU_LIMIT_PRINTF_FIFO_SIZE: *value = 1 << 20; return CUDA_SUCCESS;
-      case CU_LIMIT_MALLOC_HEAP_SIZE: *value = 8 << 20; return CUDA_SUCCESS;
-      default: return CUDA_ERROR_UNSUPPORTED_LIMIT;
-    }
-  });
+  return in_context([&](State& s) { return value ? s.limit(limit, *value) : CUDA_ERROR_INVALID_VALUE; });
 }
-CUresult cuCtxSetLimit(CUlimit limit, size_t) {
-  size_t unused;
-  return cuCtxGetLimit(&unused, limit);
+CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
+  return in_context([&](State& s) { return s.set_limit(limit, value); });
 }
-CUresult cuCtxSetCacheConfig(CUfunc_cache) {
-  return in_context([](State&) { return CUDA_SUCCESS; });
+CUresult cuCtxSetCacheConfig(CUfunc_cache config) {
+  return in_context(
+      [&](State&) { return config > CU_FUNC_CACHE_PREFER_EQUAL ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; });
 }
 CUresult cuCtxGetCacheConfig(CUfunc_cache* config) {
   return in_context([&](State&) {

@@ -12,6 +12,7 @@ namespace {
 /// The `extra` array: CU_LAUNCH_PARAM_BUFFER_POINTER, p, CU_LAUNCH_PARAM_BUFFER_SIZE, &n, CU_LAUNCH_PARAM_END.
 CUresult read_extra(void** extra, LaunchRequest& r) {
   for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+    if (!extra[1]) return CUDA_ERROR_INVALID_VALUE;
     if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
       r.packed = extra[1];
     else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
@@ -101,13 +102,13 @@ CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction f, C
 CUresult cuOccupancyMaxPotentialClusterSize(int* size, CUfunction f, const CUlaunchConfig* c) {
   return on_kernel(f, [&](State& s, Kernel& k) {
     if (!size || !c) return CUDA_ERROR_INVALID_VALUE;
-    return potential_cluster_size(s, k, c->blockDimX * c->blockDimY * c->blockDimZ, c->sharedMemBytes, *size);
+    return potential_cluster_size(s, k, volume(c->blockDimX, c->blockDimY, c->blockDimZ), c->sharedMemBytes, *size);
   });
 }
 CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction f, const CUlaunchConfig* c) {
   return on_kernel(f, [&](State& s, Kernel& k) {
     if (!clusters || !c) return CUDA_ERROR_INVALID_VALUE;
-    return count_active_clusters(s, k, c->blockDimX * c->blockDimY * c->blockDimZ, c->sharedMemBytes, c->attrs,
+    return count_active_clusters(s, k, volume(c->blockDimX, c->blockDimY, c->blockDimZ), c->sharedMemBytes, c->attrs,
                                  c->numAttrs, *clusters);
   });
 }

@@ -1,5 +1,6 @@
 // Memory of the driver API.
 #include "common/tinygpu/cuda/driver.h"
+#include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/memory.h"
 
 using namespace tinygpu::cuda;
@@ -7,8 +8,6 @@ using tinygpu::Allocation;
 using tinygpu::MemoryKind;
 
 namespace {
-
-constexpr size_t kPitch = 512;
 
 CUresult allocate_to(State& s, CUdeviceptr* out, size_t size, MemoryKind kind) {
   if (!out) return CUDA_ERROR_INVALID_VALUE;
@@ -33,10 +32,10 @@ CUresult copy_on(CUstream stream, const void* dst, Side dst_side, const void* sr
   });
 }
 
-CUresult fill_with(CUdeviceptr p, uint32_t value, int bytes, size_t count, size_t height = 1, size_t pitch = 0) {
+CUresult fill_with(CUdeviceptr p, uint32_t value, uint32_t bytes, size_t count, size_t height = 1, size_t pitch = 0) {
   return in_context([&](State& s) { return fill(s, p, value, bytes, count, height, pitch); });
 }
-CUresult fill_on(CUstream stream, CUdeviceptr p, uint32_t value, int bytes, size_t count, size_t height = 1,
+CUresult fill_on(CUstream stream, CUdeviceptr p, uint32_t value, uint32_t bytes, size_t count, size_t height = 1,
                  size_t pitch = 0) {
   return in_context([&](State& s) {
     return s.stream(stream) ? fill(s, p, value, bytes, count, height, pitch) : CUDA_ERROR_INVALID_HANDLE;
@@ -60,9 +59,9 @@ CUresult copy_2d(State& s, const CUDA_MEMCPY2D* p) {
     return CUresult(say_not_implemented("cuMemcpy2D with arrays"));
   to.pitch = p->dstPitch ? p->dstPitch : p->WidthInBytes;
   from.pitch = p->srcPitch ? p->srcPitch : p->WidthInBytes;
-  to.base = static_cast<const char*>(to.base) + p->dstY * to.pitch + p->dstXInBytes;
-  from.base = static_cast<const char*>(from.base) + p->srcY * from.pitch + p->srcXInBytes;
-  if (p->WidthInBytes > to.pitch || p->WidthInBytes > from.pitch) return CUDA_ERROR_INVALID_VALUE;
+  to.offset = p->dstY * to.pitch + p->dstXInBytes;
+  from.offset = p->srcY * from.pitch + p->srcXInBytes;
+  if (p->WidthInBytes > to.pitch.value() || p->WidthInBytes > from.pitch.value()) return CUDA_ERROR_INVALID_VALUE;
   return copy(s, to, from, p->WidthInBytes, p->Height);
 }
 
@@ -76,9 +75,9 @@ CUresult copy_3d(State& s, const CUDA_MEMCPY3D* p) {
   from.pitch = p->srcPitch ? p->srcPitch : p->WidthInBytes;
   to.slice = to.pitch * (p->dstHeight ? p->dstHeight : p->Height);
   from.slice = from.pitch * (p->srcHeight ? p->srcHeight : p->Height);
-  to.base = static_cast<const char*>(to.base) + p->dstZ * to.slice + p->dstY * to.pitch + p->dstXInBytes;
-  from.base = static_cast<const char*>(from.base) + p->srcZ * from.slice + p->srcY * from.pitch + p->srcXInBytes;
-  if (p->WidthInBytes > to.pitch || p->WidthInBytes > from.pitch) return CUDA_ERROR_INVALID_VALUE;
+  to.offset = p->dstZ * to.slice + p->dstY * to.pitch + p->dstXInBytes;
+  from.offset = p->srcZ * from.slice + p->srcY * from.pitch + p->srcXInBytes;
+  if (p->WidthInBytes > to.pitch.value() || p->WidthInBytes > from.pitch.value()) return CUDA_ERROR_INVALID_VALUE;
   return copy(s, to, from, p->WidthInBytes, p->Height, p->Depth);
 }
 
@@ -124,26 +123,41 @@ CUresult cuMemFree_v2(CUdeviceptr p) {
 }
 CUresult cuMemAllocPitch_v2(CUdeviceptr* p, size_t* pitch, size_t width, size_t height, unsigned element) {
   return in_context([&](State& s) {
-    if (!pitch || (element != 4 && element != 8 && element != 16)) return CUDA_ERROR_INVALID_VALUE;
-    *pitch = (width + kPitch - 1) / kPitch * kPitch;
-    return allocate_to(s, p, *pitch * height, MemoryKind::device);
+    if (!p || !pitch || (element != 4 && element != 8 && element != 16)) return CUDA_ERROR_INVALID_VALUE;
+    if (width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
+    uint64_t address = 0;
+    const CUresult e = allocate_pitched(s, address, *pitch, width, height);
+    if (e == CUDA_SUCCESS) *p = address;
+    return e;
   });
 }
-CUresult cuMemAllocManaged(CUdeviceptr* p, size_t size, unsigned) {
-  return in_context([&](State& s) { return allocate_to(s, p, size, MemoryKind::managed); });
+CUresult cuMemAllocManaged(CUdeviceptr* p, size_t size, unsigned flags) {
+  return in_context([&](State& s) {
+    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) return CUDA_ERROR_INVALID_VALUE;
+    return allocate_to(s, p, size, MemoryKind::managed);
+  });
 }
 CUresult cuMemAllocHost_v2(void** p, size_t size) {
   return in_context(
       [&](State& s) { return allocate_to(s, reinterpret_cast<CUdeviceptr*>(p), size, MemoryKind::pinned); });
 }
-CUresult cuMemHostAlloc(void** p, size_t size, unsigned) { return cuMemAllocHost_v2(p, size); }
-CUresult cuMemFreeHost(void* p) {
-  return in_context([&](State& s) { return release(s, reinterpret_cast<uint64_t>(p), MemoryKind::pinned); });
-}
-CUresult cuMemHostRegister_v2(void* p, size_t size, unsigned) {
+CUresult cuMemHostAlloc(void** p, size_t size, unsigned flags) {
+  constexpr unsigned kKnown = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
   return in_context([&](State& s) {
-    if (!p || !size) return CUDA_ERROR_INVALID_VALUE;
-    return s.gpu.memory.register_host(p, size) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    return flags & ~kKnown ? CUDA_ERROR_INVALID_VALUE
+                           : allocate_to(s, reinterpret_cast<CUdeviceptr*>(p), size, MemoryKind::pinned);
+  });
+}
+CUresult cuMemFreeHost(void* p) {
+  return in_context(
+      [&](State& s) { return p ? release(s, reinterpret_cast<uint64_t>(p), MemoryKind::pinned) : CUDA_SUCCESS; });
+}
+CUresult cuMemHostRegister_v2(void* p, size_t size, unsigned flags) {
+  constexpr unsigned kModelled = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+  return in_context([&](State& s) {
+    if (flags & ~(kModelled | CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY))
+      return CUDA_ERROR_INVALID_VALUE;
+    return flags & ~kModelled ? CUDA_ERROR_NOT_SUPPORTED : register_host(s, p, size);
   });
 }
 CUresult cuMemHostUnregister(void* p) {
@@ -152,14 +166,16 @@ CUresult cuMemHostUnregister(void* p) {
 }
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* out, void* p, unsigned) {
   return in_context([&](State& s) {
-    if (!out || !s.gpu.memory.find(reinterpret_cast<uint64_t>(p))) return CUDA_ERROR_INVALID_VALUE;
+    const Allocation* a = s.gpu.memory.find(reinterpret_cast<uint64_t>(p));
+    if (!out || !a || a->kind == MemoryKind::device || a->kind == MemoryKind::constant) return CUDA_ERROR_INVALID_VALUE;
     *out = reinterpret_cast<CUdeviceptr>(p);
     return CUDA_SUCCESS;
   });
 }
 CUresult cuMemHostGetFlags(unsigned* flags, void* p) {
   return in_context([&](State& s) {
-    if (!flags || !s.gpu.memory.find(reinterpret_cast<uint64_t>(p))) return CUDA_ERROR_INVALID_VALUE;
+    const Allocation* a = s.gpu.memory.find(reinterpret_cast<uint64_t>(p));
+    if (!flags || !a || memory_type(*a) != CU_MEMORYTYPE_HOST) return CUDA_ERROR_INVALID_VALUE;
     *flags = CU_MEMHOSTALLOC_DEVICEMAP;
     return CUDA_SUCCESS;
   });
@@ -186,20 +202,34 @@ CUresult cuPointerGetAttribute(void* out, CUpointer_attribute attribute, CUdevic
 }
 CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** out, CUdeviceptr p) {
   return in_context([&](State& s) {
+    if (!host_accessible(attributes, count * sizeof *attributes, false) ||
+        !host_accessible(out, count * sizeof *out, false))
+      return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count; ++i)
       if (pointer_attribute(s, out[i], attributes[i], p) != CUDA_SUCCESS && out[i]) std::memset(out[i], 0, 4);
     return CUDA_SUCCESS;
   });
 }
-CUresult cuPointerSetAttribute(const void*, CUpointer_attribute, CUdeviceptr) {
-  return in_context([](State&) { return CUDA_SUCCESS; });
+/// The one that can be set, synchronous copies, holds here anyway.
+CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute, CUdeviceptr p) {
+  return in_context([&](State& s) {
+    const bool can = value && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && s.gpu.memory.find(p);
+    return can ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  });
 }
-CUresult cuMemAdvise_v2(CUdeviceptr, size_t, CUmem_advise, CUmemLocation) {
-  return in_context([](State&) { return CUDA_SUCCESS; });
+/// Advice changes nothing here; it must be about memory that exists.
+CUresult cuMemAdvise_v2(CUdeviceptr p, size_t size, CUmem_advise advice, CUmemLocation) {
+  return in_context([&](State& s) {
+    if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
+      return CUDA_ERROR_INVALID_VALUE;
+    return size && reach(s, pointer(p), size, Side::device, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  });
 }
-CUresult cuMemPrefetchAsync_v2(CUdeviceptr p, size_t size, CUmemLocation, unsigned, CUstream) {
-  return in_context(
-      [&](State& s) { return reach(s, pointer(p), size, Side::device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
+CUresult cuMemPrefetchAsync_v2(CUdeviceptr p, size_t size, CUmemLocation, unsigned, CUstream stream) {
+  return in_context([&](State& s) {
+    if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    return size && reach(s, pointer(p), size, Side::device, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  });
 }
 
 // ---- Stream-ordered allocation
@@ -219,20 +249,24 @@ CUresult cuMemFreeAsync(CUdeviceptr p, CUstream stream) {
   return in_context(
       [&](State& s) { return s.stream(stream) ? release(s, p, MemoryKind::device) : CUDA_ERROR_INVALID_HANDLE; });
 }
-CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice) {
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
   return driver([&](State& s) {
     if (!pool) return CUDA_ERROR_INVALID_VALUE;
+    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
     *pool = reinterpret_cast<CUmemoryPool>(s.default_pool());
     return CUDA_SUCCESS;
   });
 }
 CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) { return cuDeviceGetDefaultMemPool(pool, device); }
-CUresult cuDeviceSetMemPool(CUdevice, CUmemoryPool pool) {
-  return driver([&](State& s) { return s.is_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
-}
-CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps*) {
+CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
   return driver([&](State& s) {
-    if (!pool) return CUDA_ERROR_INVALID_VALUE;
+    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+    return s.is_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
+  return driver([&](State& s) {
+    if (!pool || !properties) return CUDA_ERROR_INVALID_VALUE;
     *pool = reinterpret_cast<CUmemoryPool>(s.create_pool());
     return CUDA_SUCCESS;
   });
@@ -249,8 +283,9 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
   return driver([&](State& s) { return s.pool_attribute(pool, attribute, value); });
 }
-CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc*, size_t) {
-  return driver([&](State& s) { return s.is_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
+CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* access, size_t count) {
+  return driver(
+      [&](State& s) { return s.is_pool(pool) && (access || !count) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
 }
 
 // ---- Copies

@@ -7,23 +7,30 @@ using namespace tinygpu::cuda;
 
 namespace {
 
-CUresult load_to(void** out, const void* image, const JitOptions& jit) {
+/// Modules end with their context, libraries don't.
+enum class Owner : bool { context, process };
+
+CUresult load_to(Owner owner, void** out, const void* image, const JitOptions& jit) {
   return in_context([&](State& s) {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     Module* m = nullptr;
     const CUresult e = load_image(s, image, jit, m);
-    if (e == CUDA_SUCCESS) *out = m;
-    return e;
+    if (e != CUDA_SUCCESS) return e;
+    m->ends_with_context = owner == Owner::context;
+    *out = m;
+    return CUDA_SUCCESS;
   });
 }
 
-CUresult load_file_to(void** out, const char* path, const JitOptions& jit) {
+CUresult load_file_to(Owner owner, void** out, const char* path, const JitOptions& jit) {
   return in_context([&](State& s) {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     Module* m = nullptr;
     const CUresult e = load_file(s, path, jit, m);
-    if (e == CUDA_SUCCESS) *out = m;
-    return e;
+    if (e != CUDA_SUCCESS) return e;
+    m->ends_with_context = owner == Owner::context;
+    *out = m;
+    return CUDA_SUCCESS;
   });
 }
 
@@ -49,19 +56,22 @@ CUresult global_to(CUdeviceptr* address, size_t* size, const void* module, const
 
 CUresult count_to(unsigned* count, const void* module) {
   return in_context([&](State& s) {
-    auto* m = static_cast<Module*>(const_cast<void*>(module));
-    if (!count || !s.has_module(m)) return CUDA_ERROR_INVALID_HANDLE;
-    *count = unsigned(m->program()->entries().size());
-    return CUDA_SUCCESS;
+    if (!count) return CUDA_ERROR_INVALID_VALUE;
+    Module* m = nullptr;
+    std::vector<std::string> names;
+    const CUresult e = entries_of(s, module, m, names);
+    if (e == CUDA_SUCCESS) *count = unsigned(names.size());
+    return e;
   });
 }
 
 CUresult enumerate(void** out, unsigned count, const void* module) {
   return in_context([&](State& s) {
-    auto* m = static_cast<Module*>(const_cast<void*>(module));
-    if (!out || !s.has_module(m)) return CUDA_ERROR_INVALID_HANDLE;
-    const auto entries = m->program()->entries();
-    for (unsigned i = 0; i < count && i < entries.size(); ++i) out[i] = m->kernel_handle(entries[i]);
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    Module* m = nullptr;
+    std::vector<std::string> names;
+    if (CUresult e = entries_of(s, module, m, names); e != CUDA_SUCCESS) return e;
+    for (unsigned i = 0; i < count && i < names.size(); ++i) out[i] = m->kernel_handle(names[i]);
     return CUDA_SUCCESS;
   });
 }
@@ -93,12 +103,12 @@ void** raw(T* p) {
 
 extern "C" {
 
-CUresult cuModuleLoad(CUmodule* m, const char* path) { return load_file_to(raw(m), path, {}); }
-CUresult cuModuleLoadData(CUmodule* m, const void* image) { return load_to(raw(m), image, {}); }
+CUresult cuModuleLoad(CUmodule* m, const char* path) { return load_file_to(Owner::context, raw(m), path, {}); }
+CUresult cuModuleLoadData(CUmodule* m, const void* image) { return load_to(Owner::context, raw(m), image, {}); }
 CUresult cuModuleLoadDataEx(CUmodule* m, const void* image, unsigned count, CUjit_option* options, void** values) {
-  return load_to(raw(m), image, {options, values, count});
+  return load_to(Owner::context, raw(m), image, {options, values, count});
 }
-CUresult cuModuleLoadFatBinary(CUmodule* m, const void* image) { return load_to(raw(m), image, {}); }
+CUresult cuModuleLoadFatBinary(CUmodule* m, const void* image) { return load_to(Owner::context, raw(m), image, {}); }
 CUresult cuModuleUnload(CUmodule m) { return unload(m); }
 CUresult cuModuleGetFunction(CUfunction* f, CUmodule m, const char* name) { return function_to(raw(f), m, name); }
 CUresult cuModuleGetFunctionCount(unsigned* count, CUmodule m) { return count_to(count, m); }
@@ -116,11 +126,11 @@ CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
 
 CUresult cuLibraryLoadData(CUlibrary* l, const void* image, CUjit_option* options, void** values, unsigned count,
                            CUlibraryOption*, void**, unsigned) {
-  return load_to(raw(l), image, {options, values, count});
+  return load_to(Owner::process, raw(l), image, {options, values, count});
 }
 CUresult cuLibraryLoadFromFile(CUlibrary* l, const char* path, CUjit_option* options, void** values, unsigned count,
                                CUlibraryOption*, void**, unsigned) {
-  return load_file_to(raw(l), path, {options, values, count});
+  return load_file_to(Owner::process, raw(l), path, {options, values, count});
 }
 CUresult cuLibraryUnload(CUlibrary l) { return unload(l); }
 CUresult cuLibraryGetKernel(CUkernel* k, CUlibrary l, const char* name) { return function_to(raw(k), l, name); }
@@ -128,7 +138,8 @@ CUresult cuLibraryGetKernelCount(unsigned* count, CUlibrary l) { return count_to
 CUresult cuLibraryEnumerateKernels(CUkernel* out, unsigned count, CUlibrary l) { return enumerate(raw(out), count, l); }
 CUresult cuLibraryGetModule(CUmodule* m, CUlibrary l) {
   return in_context([&](State& s) {
-    if (!m || !s.has_module(reinterpret_cast<Module*>(l))) return CUDA_ERROR_INVALID_HANDLE;
+    if (!m) return CUDA_ERROR_INVALID_VALUE;
+    if (!s.has_module(reinterpret_cast<Module*>(l))) return CUDA_ERROR_INVALID_HANDLE;
     *m = reinterpret_cast<CUmodule>(l);
     return CUDA_SUCCESS;
   });
@@ -177,6 +188,7 @@ CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkerne
 }
 CUresult cuFuncSetCacheConfig(CUfunction f, CUfunc_cache config) {
   return on_kernel(f, [&](State&, Kernel& k) {
+    if (config > CU_FUNC_CACHE_PREFER_EQUAL) return CUDA_ERROR_INVALID_VALUE;
     k.cache_config = config;
     return CUDA_SUCCESS;
   });

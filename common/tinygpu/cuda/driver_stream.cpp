@@ -39,9 +39,11 @@ CUresult cuStreamSynchronize(CUstream stream) {
   return on_stream(stream, [](State& s, Stream&) { return wait(s); });
 }
 CUresult cuStreamQuery(CUstream stream) { return cuStreamSynchronize(stream); }
-CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
-  return on_stream(stream,
-                   [&](State& s, Stream&) { return s.is_event(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; });
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+  return on_stream(stream, [&](State& s, Stream&) {
+    if (!s.is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
+    return flags > CU_EVENT_WAIT_EXTERNAL ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+  });
 }
 CUresult cuStreamGetFlags(CUstream stream, unsigned* flags) {
   return on_stream(stream, [&](State&, Stream& p) {
@@ -81,16 +83,17 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
     return CUDA_SUCCESS;
   });
 }
-CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback function, void* data, unsigned) {
-  const CUresult e =
-      on_stream(stream, [&](State&, Stream&) { return function ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
+CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback function, void* data, unsigned flags) {
+  const CUresult e = on_stream(
+      stream, [&](State&, Stream&) { return function && flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
   if (e == CUDA_SUCCESS) function(stream, CUDA_SUCCESS, data);
   return e;
 }
 
 CUresult cuEventCreate(CUevent* event, unsigned flags) {
+  constexpr unsigned kKnown = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
   return in_context([&](State& s) {
-    if (!event) return CUDA_ERROR_INVALID_VALUE;
+    if (!event || (flags & ~kKnown)) return CUDA_ERROR_INVALID_VALUE;
     *event = reinterpret_cast<CUevent>(s.create_event(flags));
     return CUDA_SUCCESS;
   });
@@ -100,9 +103,10 @@ CUresult cuEventDestroy_v2(CUevent event) {
     return s.destroy_event(reinterpret_cast<Event*>(event)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
-CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned) {
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
   return on_stream(stream, [&](State& s, Stream&) {
     if (!s.is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
+    if (flags > CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
     s.record(event);
     return CUDA_SUCCESS;
   });

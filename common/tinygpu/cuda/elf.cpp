@@ -5,19 +5,22 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/tinygpu/base/checked.h"
+#include "common/tinygpu/base/range.h"
+
 namespace tinygpu::cuda {
 
 namespace {
 
 template <class T>
 bool read_at(Bytes b, uint64_t offset, T& out) {
-  if (offset > b.size() || b.size() - offset < sizeof(T)) return false;
+  if (!inside(0, b.size(), offset, sizeof(T))) return false;
   std::memcpy(&out, b.data() + offset, sizeof(T));
   return true;
 }
 
 Bytes part(Bytes b, uint64_t offset, uint64_t size) {
-  if (offset > b.size() || b.size() - offset < size) return {};
+  if (!inside(0, b.size(), offset, size)) return {};
   return b.subspan(offset, size);
 }
 
@@ -33,7 +36,9 @@ bool header(Bytes file, Elf64_Ehdr& h) {
 
 }  // namespace
 
-bool is_elf(Bytes bytes) { return bytes.size() >= SELFMAG && std::memcmp(bytes.data(), ELFMAG, SELFMAG) == 0; }
+bool is_elf(Bytes bytes) {
+  return bytes.size() >= sizeof kElfMagic && std::memcmp(bytes.data(), kElfMagic, sizeof kElfMagic) == 0;
+}
 
 std::optional<Elf> Elf::read(Bytes file) {
   Elf64_Ehdr h;
@@ -43,7 +48,7 @@ std::optional<Elf> Elf::read(Bytes file) {
   out.flags_ = h.e_flags;
   std::vector<Elf64_Shdr> headers(h.e_shnum);
   for (size_t i = 0; i < headers.size(); ++i)
-    if (!read_at(file, h.e_shoff + i * sizeof(Elf64_Shdr), headers[i])) return std::nullopt;
+    if (!read_at(file, (h.e_shoff + CheckedSize(i) * sizeof(Elf64_Shdr)).value(), headers[i])) return std::nullopt;
   Bytes names;
   if (h.e_shstrndx < headers.size()) names = part(file, headers[h.e_shstrndx].sh_offset, headers[h.e_shstrndx].sh_size);
   for (const Elf64_Shdr& s : headers) {
@@ -93,11 +98,12 @@ uint64_t Elf::size_of(Bytes file) {
   Elf64_Ehdr h;
   if (!header(file, h)) return 0;
   uint64_t end = sizeof h;
-  end = std::max<uint64_t>(end, h.e_shoff + uint64_t(h.e_shnum) * sizeof(Elf64_Shdr));
-  end = std::max<uint64_t>(end, h.e_phoff + uint64_t(h.e_phnum) * sizeof(Elf64_Phdr));
+  const auto reaches = [&](CheckedSize offset, CheckedSize size) { end = std::max(end, (offset + size).value()); };
+  reaches(h.e_shoff, CheckedSize(h.e_shnum) * sizeof(Elf64_Shdr));
+  reaches(h.e_phoff, CheckedSize(h.e_phnum) * sizeof(Elf64_Phdr));
   Elf64_Shdr s;
-  for (int i = 0; i < h.e_shnum && read_at(file, h.e_shoff + i * sizeof s, s); ++i)
-    if (s.sh_type != SHT_NOBITS) end = std::max<uint64_t>(end, s.sh_offset + s.sh_size);
+  for (uint64_t i = 0; i < h.e_shnum && read_at(file, (h.e_shoff + CheckedSize(i) * sizeof s).value(), s); ++i)
+    if (s.sh_type != SHT_NOBITS) reaches(s.sh_offset, s.sh_size);
   return end;
 }
 

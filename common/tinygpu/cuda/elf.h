@@ -34,7 +34,8 @@ class Elf {
   /// DT_NEEDED entries, or those of another string tag (15 DT_RPATH, 29 DT_RUNPATH).
   std::vector<std::string> dynamic_strings(int64_t tag = 1) const;
 
-  /// Size of the file that starts at `file`: the end of its last section, table or segment. 0 if it is no ELF64.
+  /// Size of the file that starts at `file`: the end of its last section, table or segment; the largest number if one
+  /// ends behind 64 bits. 0 if it is no ELF64.
   static uint64_t size_of(Bytes file);
 
  private:
@@ -43,6 +44,7 @@ class Elf {
   std::vector<Section> sections_;
 };
 
+constexpr uint8_t kElfMagic[4] = {0x7f, 'E', 'L', 'F'};
 /// True if the bytes begin with ELF's magic number.
 bool is_elf(Bytes bytes);
 

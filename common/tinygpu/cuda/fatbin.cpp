@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/tinygpu/base/range.h"
+#include "common/tinygpu/cuda/host_memory.h"
+
 namespace tinygpu::cuda {
 
 namespace {
 
 constexpr uint32_t kContainerMagic = 0xBA55ED50;
-constexpr uint64_t kMaxImage = uint64_t(1) << 32;
+constexpr uint64_t kMaxContainer = uint64_t(1) << 32;
 
 struct ContainerHeader {
   uint32_t magic;
@@ -33,24 +36,43 @@ static_assert(sizeof(EntryHeader) == 64);
 }  // namespace
 
 bool is_fatbin(Bytes bytes) {
-  uint32_t magic;
-  if (bytes.size() < sizeof(ContainerHeader)) return false;
-  std::memcpy(&magic, bytes.data(), 4);
-  return magic == kContainerMagic;
+  return bytes.size() >= sizeof(ContainerHeader) && begins_with(bytes.data(), &kContainerMagic, 4);
 }
 
-uint64_t fatbin_size(const void* data) {
-  ContainerHeader h;
-  std::memcpy(&h, data, sizeof h);
+namespace {
+
+/// Size of the container with this header.
+uint64_t whole_size(const ContainerHeader& h) {
   if (h.magic != kContainerMagic) throw FatbinError(fmt::format("no fatbin: magic number {:#x}", h.magic));
-  if (h.version != 1 || h.header_size < sizeof h || h.size > kMaxImage)
-    throw FatbinError(fmt::format("fatbin of an unknown version ({}, header of {} bytes)", h.version, h.header_size));
+  if (h.version != 1 || h.header_size < sizeof h || h.size > kMaxContainer)
+    throw FatbinError(fmt::format("fatbin of an unknown version ({}, header of {} bytes, {} bytes of entries)",
+                                  h.version, h.header_size, h.size));
   return h.header_size + h.size;
+}
+
+ContainerHeader header_of(Bytes bytes) {
+  ContainerHeader h;
+  std::memcpy(&h, bytes.data(), sizeof h);
+  return h;
+}
+
+}  // namespace
+
+bool begins_as_fatbin(const void* data) { return begins_with(data, &kContainerMagic, 4); }
+
+uint64_t fatbin_size(const void* data) {
+  if (!host_accessible(data, 1, false) || !begins_as_fatbin(data))
+    throw FatbinError("no fatbin: the magic number 0xba55ed50 is missing");
+  if (!host_accessible(data, sizeof(ContainerHeader), false)) throw FatbinError("fatbin cut off in its header");
+  const uint64_t size = whole_size(header_of({static_cast<const uint8_t*>(data), sizeof(ContainerHeader)}));
+  if (!host_accessible(data, size, false))
+    throw FatbinError(fmt::format("fatbin cut off: memory ends before its {} bytes do", size));
+  return size;
 }
 
 std::vector<FatbinEntry> read_fatbin(Bytes bytes) {
   if (!is_fatbin(bytes)) throw FatbinError("no fatbin: the magic number 0xba55ed50 is missing");
-  const uint64_t size = fatbin_size(bytes.data());
+  const uint64_t size = whole_size(header_of(bytes));
   if (size > bytes.size()) throw FatbinError(fmt::format("fatbin cut off: {} of {} bytes", bytes.size(), size));
   uint16_t header_size;
   std::memcpy(&header_size, bytes.data() + 6, 2);
@@ -72,10 +94,10 @@ std::vector<FatbinEntry> read_fatbin(Bytes bytes) {
     e.compressed = h.compressed_size;
     e.plain_size = h.plain_size;
     // The extension block holds the offset and length of ptxas' options.
-    if (h.extension >= 64 && h.extension + 8u <= h.header_size) {
+    if (h.extension >= sizeof h && inside(0, h.header_size, h.extension, 8)) {
       uint32_t where[2];
       std::memcpy(where, bytes.data() + at + h.extension, 8);
-      if (where[0] <= h.header_size && where[1] <= h.header_size - where[0]) {
+      if (inside(0, h.header_size, where[0], where[1])) {
         const char* text = reinterpret_cast<const char*>(bytes.data() + at + where[0]);
         e.options.assign(text, strnlen(text, where[1]));
       }
@@ -94,7 +116,7 @@ std::vector<FatbinEntry> read_fatbin_section(Bytes section) {
       continue;
     }
     for (FatbinEntry& e : read_fatbin(section.subspan(at))) out.push_back(std::move(e));
-    at += (fatbin_size(section.data() + at) + 7) / 8 * 8;
+    at += (whole_size(header_of(section.subspan(at))) + 7) / 8 * 8;
     at = std::min<uint64_t>(at, section.size());
   }
   return out;
@@ -105,15 +127,27 @@ std::string FatbinEntry::image() const {
   if (!(flags & (kLz4 | kZstd))) {
     out.assign(reinterpret_cast<const char*>(payload.data()), payload.size());
   } else {
-    if (compressed > payload.size() || plain_size > kMaxImage)
+    if (compressed > payload.size() || compressed > LZ4_MAX_INPUT_SIZE)
       throw FatbinError(
           fmt::format("fatbin entry: {} compressed bytes in a payload of {}", compressed, payload.size()));
-    out.resize(plain_size);
+    if (plain_size > kMaxImage)
+      throw FatbinError(
+          fmt::format("fatbin entry: an image of {} bytes; at most {} are unpacked", plain_size, kMaxImage));
     if (flags & kZstd) {
+      // The frame knows its size as well: memory is taken only for what both say.
+      const auto framed = ZSTD_getFrameContentSize(payload.data(), compressed);
+      if (framed == ZSTD_CONTENTSIZE_ERROR) throw FatbinError("fatbin entry: no zstd frame");
+      if (framed != ZSTD_CONTENTSIZE_UNKNOWN && framed != plain_size)
+        throw FatbinError(fmt::format("fatbin entry: zstd says {} bytes, the header {}", framed, plain_size));
+      out.resize(plain_size);
       const size_t n = ZSTD_decompress(out.data(), out.size(), payload.data(), compressed);
       if (ZSTD_isError(n)) throw FatbinError(fmt::format("fatbin entry: zstd says {}", ZSTD_getErrorName(n)));
       if (n != plain_size) throw FatbinError(fmt::format("fatbin entry: zstd gave {} of {} bytes", n, plain_size));
     } else {
+      constexpr uint64_t kMostPerByte = 255;  // of an LZ4 block: a length grows by 255 with each byte of it
+      if (plain_size / kMostPerByte > compressed)
+        throw FatbinError(fmt::format("fatbin entry: {} bytes of LZ4 cannot hold {}", compressed, plain_size));
+      out.resize(plain_size);
       const int n = LZ4_decompress_safe(reinterpret_cast<const char*>(payload.data()), out.data(), int(compressed),
                                         int(out.size()));
       if (n < 0 || uint64_t(n) != plain_size)
@@ -125,15 +159,23 @@ std::string FatbinEntry::image() const {
   return out;
 }
 
-std::vector<Bytes> containers_of(const FatbinWrapper& w) {
-  if (w.magic != FatbinWrapper::kMagic)
-    throw FatbinError(fmt::format("no fatbin wrapper: magic number {:#x}", w.magic));
+bool is_wrapper(const void* p) { return begins_with(p, &FatbinWrapper::kMagic, 4); }
+
+std::vector<Bytes> containers_of(const FatbinWrapper* w) {
+  if (!host_accessible(w, 1, false)) throw FatbinError("no fatbin wrapper: a null or wild pointer");
+  if (!is_wrapper(w)) throw FatbinError("no fatbin wrapper: the magic number 0x466243b1 is missing");
+  if (!host_accessible(w, sizeof *w, false)) throw FatbinError("fatbin wrapper cut off");
   auto whole = [](const void* p) { return Bytes(static_cast<const uint8_t*>(p), fatbin_size(p)); };
   std::vector<Bytes> out;
-  if (w.version == 2 && w.prelinked)
-    for (const void* const* p = w.prelinked; *p; ++p) out.push_back(whole(*p));
-  else
-    out.push_back(whole(w.data));
+  if (w->version == 2 && w->prelinked) {
+    for (const void* const* p = w->prelinked;; ++p) {
+      if (!host_accessible(p, sizeof *p, false)) throw FatbinError("fatbin wrapper: its list of containers has no end");
+      if (!*p) break;
+      out.push_back(whole(*p));
+    }
+  } else {
+    out.push_back(whole(w->data));
+  }
   return out;
 }
 

@@ -30,11 +30,15 @@ struct FatbinEntry {
 
   static constexpr uint64_t kLz4 = 0x2000, kZstd = 0x8000;
 
+  /// An image is not larger than this when unpacked.
+  static constexpr uint64_t kMaxImage = uint64_t(1) << 28;
+
   /// The image, decompressed. PTX text comes without its trailing NULs. Throws FatbinError.
   std::string image() const;
 };
 
-/// Total size of the container at `data` in bytes (header and entries). Throws FatbinError if there is none.
+/// Total size of the container at `data` in bytes (header and entries), all of them readable. Reads of memory no more
+/// than what it has read already says is there. Throws FatbinError if there is no container.
 uint64_t fatbin_size(const void* data);
 /// The entries of one container (0xBA55ED50 …). `bytes` must hold it whole. Throws FatbinError.
 std::vector<FatbinEntry> read_fatbin(Bytes bytes);
@@ -42,6 +46,8 @@ std::vector<FatbinEntry> read_fatbin(Bytes bytes);
 std::vector<FatbinEntry> read_fatbin_section(Bytes section);
 
 bool is_fatbin(Bytes bytes);
+/// True if memory at `data` begins with a container's magic number. Reads no byte behind the first that differs.
+bool begins_as_fatbin(const void* data);
 
 /// What __cudaRegisterFatBinary is given (crt: __fatBinC_Wrapper_t).
 struct FatbinWrapper {
@@ -52,8 +58,11 @@ struct FatbinWrapper {
   const void* data;
   const void* const* prelinked;  // version 1: unused
 };
-/// The containers behind a wrapper: `data`, or for device-linked programs the per-file ones. Throws FatbinError.
-std::vector<Bytes> containers_of(const FatbinWrapper& wrapper);
+/// True if memory at `p` begins with a wrapper's magic number.
+bool is_wrapper(const void* p);
+/// The containers behind a wrapper: `data`, or for device-linked programs the per-file ones. Throws FatbinError, also
+/// for a null pointer and where memory ends too early.
+std::vector<Bytes> containers_of(const FatbinWrapper* wrapper);
 
 /// The text of ".target sm_100a" without options: "sm_100a"; empty if `ptx` has none.
 std::string_view ptx_target(std::string_view ptx);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/tinygpu/base/checked.h"
 #include "common/tinygpu/cuda/launch.h"
 #include "common/tinygpu/cuda/state.h"
 
@@ -14,7 +15,7 @@ namespace {
 uint32_t max_threads(const MachineSpec& spec, const Function& f) {
   uint32_t most = spec.max_threads_per_block;
   const uint32_t* n = f.source->maxntid[0] ? f.source->maxntid : f.source->reqntid;
-  if (n[0]) most = std::min(most, n[0] * std::max(1u, n[1]) * std::max(1u, n[2]));
+  if (n[0]) most = uint32_t(std::min<uint64_t>(most, volume(n[0], std::max(1u, n[1]), std::max(1u, n[2]))));
   // A register file holds so many warps: registers are given out per warp in units of 256.
   if (f.registers_per_thread) {
     const uint32_t per_warp = (f.registers_per_thread * 32 + 255) / 256 * 256;
@@ -24,6 +25,8 @@ uint32_t max_threads(const MachineSpec& spec, const Function& f) {
 }
 
 }  // namespace
+
+uint64_t volume(uint32_t x, uint32_t y, uint32_t z) { return (CheckedSize(x) * y * z).value(); }
 
 CUresult function_attribute(State& s, Kernel& k, int attribute, int& value) {
   if (CUresult e = k.module->resolve(k); e != CUDA_SUCCESS) return e;
@@ -87,7 +90,11 @@ CUresult set_function_attribute(State& s, Kernel& k, int attribute, int value) {
       k.required_cluster[attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = uint32_t(value);
       return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: k.non_portable_cluster = value != 0; return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: k.cluster_policy = value; return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+      if (value < CU_CLUSTER_SCHEDULING_POLICY_DEFAULT || value > CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING)
+        return CUDA_ERROR_INVALID_VALUE;
+      k.cluster_policy = value;
+      return CUDA_SUCCESS;
     default: return CUDA_ERROR_INVALID_VALUE;
   }
 }
@@ -104,7 +111,8 @@ CUresult max_active_blocks(State& s, Kernel& k, int threads, size_t dynamic_shar
 
 CUresult available_dynamic_shared(State& s, Kernel& k, int blocks, int threads, size_t& bytes) {
   if (CUresult e = k.module->resolve(k); e != CUDA_SUCCESS) return e;
-  if (blocks <= 0 || threads <= 0) return CUDA_ERROR_INVALID_VALUE;
+  if (blocks <= 0 || threads <= 0 || uint32_t(threads) > max_threads(s.gpu.spec, *k.function))
+    return CUDA_ERROR_INVALID_VALUE;
   auto fits = [&](uint32_t n) {
     return occupancy(s.gpu.spec, *k.function, uint32_t(threads), n).blocks_per_sm >= uint32_t(blocks);
   };
@@ -126,7 +134,7 @@ CUresult potential_block_size(State& s, Kernel& k, size_t (*dynamic_of)(int), si
                               int& grid, int& block) {
   if (CUresult e = k.module->resolve(k); e != CUDA_SUCCESS) return e;
   int most = int(max_threads(s.gpu.spec, *k.function)) / 32 * 32;
-  if (limit > 0) most = std::min(most, (limit + 31) / 32 * 32);
+  if (limit > 0 && limit < most) most = (limit + 31) / 32 * 32;
   int best = 0;
   grid = block = 0;
   for (int threads = most; threads > 0; threads -= 32) {
@@ -141,11 +149,24 @@ CUresult potential_block_size(State& s, Kernel& k, size_t (*dynamic_of)(int), si
   return CUDA_SUCCESS;
 }
 
-CUresult potential_cluster_size(State& s, Kernel& k, uint32_t threads, size_t dynamic_shared, int& size) {
+CUresult active_clusters_of(State& s, Kernel& k, uint64_t threads, size_t dynamic_shared, uint32_t size,
+                            int& clusters) {
   if (CUresult e = k.module->resolve(k); e != CUDA_SUCCESS) return e;
-  const MachineSpec& spec = s.gpu.spec;
-  uint32_t n = k.non_portable_cluster ? spec.max_cluster : spec.portable_cluster;
-  while (n > 1 && active_clusters(spec, *k.function, threads, uint32_t(dynamic_shared), n) == 0) n /= 2;
+  if (threads == 0) return CUDA_ERROR_INVALID_VALUE;
+  clusters = 0;
+  if (threads > max_threads(s.gpu.spec, *k.function) || dynamic_shared > dynamic_shared_limit(s.gpu.spec, k))
+    return CUDA_SUCCESS;
+  clusters = int(active_clusters(s.gpu.spec, *k.function, uint32_t(threads), uint32_t(dynamic_shared), size));
+  return CUDA_SUCCESS;
+}
+
+CUresult potential_cluster_size(State& s, Kernel& k, uint64_t threads, size_t dynamic_shared, int& size) {
+  uint32_t n = k.non_portable_cluster ? s.gpu.spec.max_cluster : s.gpu.spec.portable_cluster;
+  for (;; n /= 2) {
+    int clusters = 0;
+    if (CUresult e = active_clusters_of(s, k, threads, dynamic_shared, n, clusters); e != CUDA_SUCCESS) return e;
+    if (n == 1 || clusters > 0) break;
+  }
   size = int(n);
   return CUDA_SUCCESS;
 }

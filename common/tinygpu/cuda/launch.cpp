@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
+#include "common/tinygpu/cuda/function.h"
 #include "common/tinygpu/cuda/state.h"
 
 namespace tinygpu::cuda {
@@ -12,6 +14,8 @@ namespace {
 
 constexpr uint32_t kMaxGridX = 0x7fffffff, kMaxGridYz = 65535;
 constexpr uint32_t kMaxBlockXy = 1024, kMaxBlockZ = 64;
+/// Of all parameters of a kernel (CUDA programming guide: 32,764 bytes).
+constexpr uint32_t kMostParamBytes = 32764;
 /// SMs that one cluster may span (a GPC's; estimated where the profile names no number).
 constexpr uint32_t kSmsPerGpc = 16;
 
@@ -39,8 +43,7 @@ CUresult check_shape(const MachineSpec& spec, const LaunchRequest& r) {
 CUresult check_bounds(const LaunchRequest& r) {
   const ptx::Function& f = *r.kernel->function->source;
   const Dim3& b = r.block;
-  const uint64_t max_threads =
-      uint64_t(f.maxntid[0] ? f.maxntid[0] : 1) * (f.maxntid[1] ? f.maxntid[1] : 1) * (f.maxntid[2] ? f.maxntid[2] : 1);
+  const uint64_t max_threads = volume(f.maxntid[0], std::max(1u, f.maxntid[1]), std::max(1u, f.maxntid[2]));
   if (f.maxntid[0] && b.count() > max_threads)
     return refuse(
         CUDA_ERROR_INVALID_VALUE, *r.kernel,
@@ -69,7 +72,7 @@ CUresult check_cluster(const MachineSpec& spec, const LaunchRequest& r, Dim3& cl
     return refuse(CUDA_ERROR_INVALID_CLUSTER_SIZE, k,
                   fmt::format("cluster {} asked for, but the kernel is compiled for {}", text(cluster), text(required)),
                   "leave out the launch attribute or remove __cluster_dims__");
-  const uint64_t size = cluster.count();
+  const uint64_t size = volume(cluster.x, cluster.y, cluster.z);
   const uint32_t most = k.non_portable_cluster ? spec.max_cluster : spec.portable_cluster;
   if (size == 0 || size > most)
     return refuse(CUDA_ERROR_INVALID_CLUSTER_SIZE, k,
@@ -116,6 +119,9 @@ CUresult check_resources(const MachineSpec& spec, const LaunchRequest& r, const 
 
 CUresult pack_parameters(const LaunchRequest& r, std::vector<uint8_t>& out) {
   const Function& f = *r.kernel->function;
+  if (f.param_bytes > kMostParamBytes)
+    return refuse(CUDA_ERROR_INVALID_VALUE, *r.kernel,
+                  fmt::format("it has {} bytes of parameters, at most {} are allowed", f.param_bytes, kMostParamBytes));
   out.assign(f.param_bytes, 0);
   if (r.packed) {
     if (r.packed_size < f.param_bytes)

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
+#include "common/tinygpu/cuda/function.h"
+#include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/launch.h"
 #include "common/tinygpu/cuda/launch_attributes.h"
 #include "common/tinygpu/cuda/state.h"
@@ -36,11 +36,17 @@ bool write_log(const JitOptions& jit, CUjit_option buffer, CUjit_option size, co
 
 }  // namespace
 
-CUresult load_image(State& s, const void* image, const JitOptions& jit, Module*& out) {
-  if (!image) return CUDA_ERROR_INVALID_VALUE;
+namespace {
+
+/// Loads what `choose` finds, and logs.
+template <class F>
+CUresult load_chosen(State& s, F&& choose, const JitOptions& jit, Module*& out) {
+  if (!host_accessible(jit.options, jit.count * sizeof *jit.options, false) ||
+      !host_accessible(jit.values, jit.count * sizeof *jit.values, true))
+    return CUDA_ERROR_INVALID_VALUE;
   ImageChoice images;
   std::string message;
-  CUresult e = images_of(image, s.gpu.spec, images, message);
+  CUresult e = choose(images, message);
   std::unique_ptr<Module> module;
   if (e == CUDA_SUCCESS) {
     module = std::make_unique<Module>(s.gpu, std::move(images));
@@ -57,16 +63,36 @@ CUresult load_image(State& s, const void* image, const JitOptions& jit, Module*&
   return CUDA_SUCCESS;
 }
 
+/// Larger files than this hold no image that a GPU could load.
+constexpr uint64_t kLargestFile = uint64_t(1) << 32;
+
+}  // namespace
+
+CUresult load_image(State& s, const void* image, const JitOptions& jit, Module*& out) {
+  if (!image) return CUDA_ERROR_INVALID_VALUE;
+  return load_chosen(
+      s, [&](ImageChoice& images, std::string& why) { return images_of(image, s.gpu.spec, images, why); }, jit, out);
+}
+
 CUresult load_file(State& s, const char* path, const JitOptions& jit, Module*& out) {
   if (!path) return CUDA_ERROR_INVALID_VALUE;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    say("file-not-found", fmt::format("cannot read {}", path));
+  std::string why;
+  const auto bytes = read_regular_file(path, kLargestFile, why);
+  if (!bytes) {
+    say("file-not-found", fmt::format("cannot read {}: {}", path, why));
     return CUDA_ERROR_FILE_NOT_FOUND;
   }
-  std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  bytes.resize(std::max<size_t>(bytes.size(), 64));  // images are told apart by their first bytes
-  return load_image(s, bytes.c_str(), jit, out);
+  return load_chosen(
+      s, [&](ImageChoice& images, std::string& wrong) { return images_of(Bytes(*bytes), s.gpu.spec, images, wrong); },
+      jit, out);
+}
+
+CUresult entries_of(State& s, const void* module, Module*& out, std::vector<std::string>& names) {
+  out = static_cast<Module*>(const_cast<void*>(module));
+  if (!s.has_module(out)) return CUDA_ERROR_INVALID_HANDLE;
+  if (CUresult e = out->load(); e != CUDA_SUCCESS) return e;
+  names = out->program()->entries();
+  return CUDA_SUCCESS;
 }
 
 CUresult find_in_module(State& s, const void* module, const char* name, Kernel*& out) {
@@ -88,7 +114,7 @@ CUresult find_global(State& s, const void* module, const char* name, void** addr
   return CUDA_SUCCESS;
 }
 
-CUresult count_active_clusters(State& s, Kernel& k, uint32_t threads, size_t dynamic_shared,
+CUresult count_active_clusters(State& s, Kernel& k, uint64_t threads, size_t dynamic_shared,
                                const CUlaunchAttribute* attributes, unsigned count, int& out) {
   if (CUresult e = k.module->resolve(k); e != CUDA_SUCCESS) return e;
   LaunchRequest r;
@@ -96,11 +122,10 @@ CUresult count_active_clusters(State& s, Kernel& k, uint32_t threads, size_t dyn
   if (CUresult e = read_attributes(attributes, count, r, event); e != CUDA_SUCCESS) return e;
   const uint32_t* required = k.function->source->reqnctapercluster;
   if (!r.cluster_given && required[0]) r.cluster = {required[0], std::max(1u, required[1]), std::max(1u, required[2])};
-  const uint64_t size = r.cluster.count();
+  const uint64_t size = volume(r.cluster.x, r.cluster.y, r.cluster.z);
   if (size == 0 || size > (k.non_portable_cluster ? s.gpu.spec.max_cluster : s.gpu.spec.portable_cluster))
     return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-  out = int(active_clusters(s.gpu.spec, *k.function, threads, uint32_t(dynamic_shared), uint32_t(size)));
-  return CUDA_SUCCESS;
+  return active_clusters_of(s, k, threads, dynamic_shared, uint32_t(size), out);
 }
 
 }  // namespace tinygpu::cuda

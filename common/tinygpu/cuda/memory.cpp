@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/state.h"
 
 namespace tinygpu::cuda {
@@ -25,9 +26,24 @@ void charge_copy(State& s, size_t bytes, bool over_the_link) {
                                   : 2.0 * double(bytes) / rate(s, "hbm.bytes_per_second", kDeviceBytesPerSecond));
 }
 
-/// Bytes from the first to behind the last one of a strided block.
-size_t extent(size_t width, size_t height, size_t depth, size_t pitch, size_t slice) {
-  return (depth - 1) * slice + (height - 1) * pitch + width;
+/// Rows of pitched memory begin at multiples of this (the device's texture alignment).
+constexpr uint64_t kPitch = 512;
+
+/// Bytes from the first to behind the last one of a strided block: the largest number if that passes 64 bits, or if
+/// rows or planes overlap.
+uint64_t extent(CheckedSize width, size_t height, size_t depth, CheckedSize pitch, CheckedSize slice) {
+  const CheckedSize plane = (height - 1) * pitch + width;
+  if ((height > 1 && pitch.value() < width.value()) || (depth > 1 && slice.value() < plane.value()))
+    return CheckedSize(~uint64_t(0)).value();
+  return ((depth - 1) * slice + plane).value();
+}
+
+/// "1024 bytes", or "16 bytes × 3 × 2".
+std::string block_text(CheckedSize width, size_t height, size_t depth) {
+  std::string out = fmt::format("{} bytes", width.value());
+  if (height > 1 || depth > 1) out += fmt::format(" × {}", height);
+  if (depth > 1) out += fmt::format(" × {}", depth);
+  return out;
 }
 
 }  // namespace
@@ -53,63 +69,97 @@ CUresult release(State& s, uint64_t address, MemoryKind kind) {
   return s.gpu.memory.release(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-uint8_t* reach(State& s, const void* p, size_t size, Side side) {
+CUresult allocate_pitched(State& s, uint64_t& address, size_t& pitch, size_t width, size_t height, size_t depth) {
+  const CheckedSize row = CheckedSize(width).rounded_up(kPitch);
+  if (row.overflowed()) return CUDA_ERROR_INVALID_VALUE;
+  pitch = row.value();
+  address = 0;
+  if (width == 0 || height == 0 || depth == 0) return CUDA_SUCCESS;
+  return allocate(s, address, (row * height * depth).value(), MemoryKind::device);
+}
+
+CUresult register_host(State& s, void* p, size_t size) {
+  if (!p || size == 0) return CUDA_ERROR_INVALID_VALUE;
+  const uint64_t address = reinterpret_cast<uint64_t>(p);
+  const Allocation* known = s.gpu.memory.find(address);
+  if (!known && (s.gpu.memory.reserved(address) || !host_accessible(p, size, true))) {
+    say("invalid-host-memory",
+        fmt::format("{} bytes at {} are not memory of this process that can be written, all along", size, p));
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (known && known->kind == MemoryKind::device) return CUDA_ERROR_INVALID_VALUE;
+  return s.gpu.memory.register_host(p, size) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+}
+
+uint8_t* reach(State& s, const void* p, size_t size, Side side, bool write) {
   const uint64_t address = reinterpret_cast<uint64_t>(p);
   const Allocation* a = s.gpu.memory.find(address);
-  if (a && (side != Side::host || (a->kind != MemoryKind::device && a->kind != MemoryKind::constant)))
-    return s.gpu.memory.translate(address, size);
-  if (a || side == Side::device || s.gpu.memory.reserved(address)) return nullptr;
+  const bool device_only = a && (a->kind == MemoryKind::device || a->kind == MemoryKind::constant);
+  if (a && (side != Side::host || !device_only)) {
+    uint8_t* here = s.gpu.memory.translate(address, size);
+    // Registered memory is the program's own: it may have unmapped it since.
+    return a->kind != MemoryKind::registered || host_accessible(here, here ? size : 0, write) ? here : nullptr;
+  }
+  if (a || side == Side::device || s.gpu.memory.reserved(address) || !host_accessible(p, size, write)) return nullptr;
   return const_cast<uint8_t*>(static_cast<const uint8_t*>(p));
 }
 
 CUresult copy(State& s, const CopyEnd& dst, const CopyEnd& src, size_t width, size_t height, size_t depth) {
   if (width == 0 || height == 0 || depth == 0) return CUDA_SUCCESS;
-  uint8_t* to = reach(s, dst.base, extent(width, height, depth, dst.pitch, dst.slice), dst.side);
-  const uint8_t* from = reach(s, src.base, extent(width, height, depth, src.pitch, src.slice), src.side);
+  const auto first = [](const CopyEnd& e) {
+    return reinterpret_cast<const void*>((reinterpret_cast<uint64_t>(e.base) + e.offset).value());
+  };
+  const void *to_place = first(dst), *from_place = first(src);
+  uint8_t* to = reach(s, to_place, extent(width, height, depth, dst.pitch, dst.slice), dst.side, true);
+  const uint8_t* from = reach(s, from_place, extent(width, height, depth, src.pitch, src.slice), src.side, false);
   if (!to || !from) {
-    const void* bad = to ? src.base : dst.base;
+    const void* bad = to ? from_place : to_place;
     const Side side = to ? src.side : dst.side;
     say("invalid-copy",
-        fmt::format("the {} of a copy of {} bytes, {}, is not {} memory all along", to ? "source" : "destination",
-                    width * height * depth, bad, side == Side::host ? "host" : "device"),
+        fmt::format("the {} of a copy of {}, {}, is not {} memory all along", to ? "source" : "destination",
+                    block_text(width, height, depth), bad, side == Side::host ? "host" : "device"),
         s.gpu.memory.describe(reinterpret_cast<uint64_t>(bad)));
     return CUDA_ERROR_INVALID_VALUE;
   }
-  const uint64_t address = reinterpret_cast<uint64_t>(dst.base);
+  const uint64_t address = reinterpret_cast<uint64_t>(to_place);
+  const uint64_t to_pitch = dst.pitch.value(), to_slice = dst.slice.value();
+  const uint64_t from_pitch = src.pitch.value(), from_slice = src.slice.value();
   for (size_t z = 0; z < depth; ++z)
     for (size_t y = 0; y < height; ++y) {
-      std::memmove(to + z * dst.slice + y * dst.pitch, from + z * src.slice + y * src.pitch, width);
-      s.gpu.l2.written(address + z * dst.slice + y * dst.pitch, width);
+      std::memmove(to + z * to_slice + y * to_pitch, from + z * from_slice + y * from_pitch, width);
+      s.gpu.l2.written(address + z * to_slice + y * to_pitch, width);
     }
-  const bool device_only = to != dst.base && from != src.base;
+  const bool device_only = to != to_place && from != from_place;
   charge_copy(s, width * height * depth, !device_only);
   return CUDA_SUCCESS;
 }
 
-CUresult fill(State& s, uint64_t dst, uint32_t value, int bytes, size_t width, size_t height, size_t pitch,
-              size_t depth, size_t slice) {
+CUresult fill(State& s, uint64_t dst, uint32_t value, uint32_t bytes, size_t width, size_t height, CheckedSize pitch,
+              size_t depth, CheckedSize slice) {
   if (width == 0 || height == 0 || depth == 0) return CUDA_SUCCESS;
-  if (dst % bytes) return CUDA_ERROR_INVALID_VALUE;
+  if (dst % bytes || (height > 1 && pitch.value() % bytes)) return CUDA_ERROR_INVALID_VALUE;
+  const CheckedSize row_bytes = CheckedSize(width) * bytes;
   uint8_t* to =
-      reach(s, reinterpret_cast<const void*>(dst), extent(width * bytes, height, depth, pitch, slice), Side::device);
+      reach(s, reinterpret_cast<const void*>(dst), extent(row_bytes, height, depth, pitch, slice), Side::device, true);
   if (!to) {
     say("invalid-fill",
-        fmt::format("a fill of {} bytes at {:#x} leaves device memory", width * bytes * height * depth, dst),
+        fmt::format("a fill of {} at {:#x} leaves device memory", block_text(row_bytes, height, depth), dst),
         s.gpu.memory.describe(dst));
     return CUDA_ERROR_INVALID_VALUE;
   }
+  const uint64_t in_row = row_bytes.value(), to_pitch = pitch.value(), to_slice = slice.value();
   for (size_t z = 0; z < depth; ++z)
     for (size_t y = 0; y < height; ++y) {
-      uint8_t* row = to + z * slice + y * pitch;
+      uint8_t* row = to + z * to_slice + y * to_pitch;
       if (bytes == 1)
         std::memset(row, int(value & 0xff), width);
       else if (bytes == 2)
         std::fill_n(reinterpret_cast<uint16_t*>(row), width, uint16_t(value));
       else
         std::fill_n(reinterpret_cast<uint32_t*>(row), width, value);
-      s.gpu.l2.written(dst + z * slice + y * pitch, width * size_t(bytes));
+      s.gpu.l2.written(dst + z * to_slice + y * to_pitch, in_row);
     }
-  charge_copy(s, width * bytes * height * depth / 2, false);
+  charge_copy(s, in_row * height * depth / 2, false);
   return CUDA_SUCCESS;
 }
 

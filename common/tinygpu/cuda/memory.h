@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/tinygpu/base/checked.h"
 #include "common/tinygpu/machine/memory.h"
 
 namespace tinygpu::cuda {
@@ -19,21 +20,29 @@ CUresult allocate(State& s, uint64_t& address, size_t size, MemoryKind kind);
 /// INVALID_VALUE unless `address` is the start of a live allocation of this kind.
 CUresult release(State& s, uint64_t address, MemoryKind kind);
 
-/// One operand of a copy: `pitch` bytes from row to row, `slice` bytes from plane to plane.
+/// Rows of `width` bytes, padded to a pitch: INVALID_VALUE if no pitch holds such a row. Nothing is allocated, and the
+/// address is 0, if any extent is 0.
+CUresult allocate_pitched(State& s, uint64_t& address, size_t& pitch, size_t width, size_t height, size_t depth = 1);
+/// Makes host memory known to the device. INVALID_VALUE if any of it isn't there or cannot be written.
+CUresult register_host(State& s, void* p, size_t size);
+
+/// One operand of a copy: `pitch` bytes from row to row, `slice` bytes from plane to plane. It begins `offset` bytes
+/// behind `base`.
 struct CopyEnd {
   const void* base = nullptr;
   Side side = Side::either;
-  size_t pitch = 0, slice = 0;
+  CheckedSize pitch = 0, slice = 0, offset = 0;
 };
-/// Copies width bytes × height rows × depth planes. INVALID_VALUE if any byte is outside an allocation or on the wrong
-/// side. Overlapping operands give unspecified bytes.
+/// Copies width bytes × height rows × depth planes. INVALID_VALUE if any byte is outside an allocation, on the wrong
+/// side, or not there, and for rows or planes that overlap. Overlapping operands give unspecified bytes.
 CUresult copy(State& s, const CopyEnd& dst, const CopyEnd& src, size_t width, size_t height = 1, size_t depth = 1);
 
 /// Fills width elements of `bytes` (1, 2, 4) × height × depth with `value`.
-CUresult fill(State& s, uint64_t dst, uint32_t value, int bytes, size_t width, size_t height = 1, size_t pitch = 0,
-              size_t depth = 1, size_t slice = 0);
+CUresult fill(State& s, uint64_t dst, uint32_t value, uint32_t bytes, size_t width, size_t height = 1,
+              CheckedSize pitch = 0, size_t depth = 1, CheckedSize slice = 0);
 
-/// A pointer through which tinygpu may touch [p, p+size); nullptr if the range is not what `side` asks for.
-uint8_t* reach(State& s, const void* p, size_t size, Side side);
+/// A pointer through which tinygpu may read (or write) [p, p+size); nullptr if the range is not what `side` asks for,
+/// or not there.
+uint8_t* reach(State& s, const void* p, size_t size, Side side, bool write);
 
 }  // namespace tinygpu::cuda

@@ -6,7 +6,9 @@
 #include <charconv>
 #include <cstring>
 
+#include "common/tinygpu/base/checked.h"
 #include "common/tinygpu/cuda/error.h"
+#include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/state.h"
 #include "common/tinygpu/isa/instruction_set.h"
 #include "common/tinygpu/ptx/parser.h"
@@ -55,8 +57,9 @@ uint32_t register_bound(const Function& f, const MachineSpec& spec) {
   if (source.maxnreg) bound = std::min(bound, source.maxnreg);
   const uint32_t* n = source.reqntid[0] ? source.reqntid : source.maxntid;
   if (n[0]) {
-    const uint32_t warps = (n[0] * std::max(1u, n[1]) * std::max(1u, n[2]) + 31) / 32;
-    bound = std::min(bound, spec.registers_per_sm / (warps * 32 * std::max(1u, source.minnctapersm)) / 8 * 8);
+    const CheckedSize threads = (CheckedSize(n[0]) * std::max(1u, n[1]) * std::max(1u, n[2])).rounded_up(32);
+    const uint64_t resident = (threads * std::max(1u, source.minnctapersm)).value();
+    bound = std::min(bound, uint32_t(spec.registers_per_sm / resident / 8 * 8));
   }
   return std::max(bound, 8u);
 }
@@ -124,26 +127,18 @@ CUresult choose_images(const std::vector<Bytes>& containers, const MachineSpec& 
   return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-CUresult images_of(const void* image, const MachineSpec& spec, ImageChoice& out, std::string& message) {
-  uint32_t magic;
-  std::memcpy(&magic, image, 4);
-  try {
-    if (magic == FatbinWrapper::kMagic)
-      return choose_images(containers_of(*static_cast<const FatbinWrapper*>(image)), spec, out, message);
-    Bytes head(static_cast<const uint8_t*>(image), 16);
-    if (is_fatbin(head)) return choose_images({Bytes(head.data(), fatbin_size(image))}, spec, out, message);
-  } catch (const FatbinError& e) {
-    message = e.what();
-    return CUDA_ERROR_INVALID_IMAGE;
-  }
-  if (is_elf({static_cast<const uint8_t*>(image), 4})) {
-    message =
-        "a cubin was given, and tinygpu runs PTX; load the PTX text instead (nvcc --ptx, or in Triton the kernel's "
-        "asm[\"ptx\"])";
-    return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  }
+namespace {
+
+CUresult refuse_cubin(std::string& message) {
+  message =
+      "a cubin was given, and tinygpu runs PTX; load the PTX text instead (nvcc --ptx, or in Triton the kernel's "
+      "asm[\"ptx\"])";
+  return CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+CUresult take_text(std::string text, const MachineSpec& spec, ImageChoice& out, std::string& message) {
   PtxImage ptx;
-  ptx.text = static_cast<const char*>(image);
+  ptx.text = std::move(text);
   const std::string_view target = ptx_target(ptx.text);
   if (target.empty()) {
     message = "the image is neither PTX (no .target), a fatbin nor a cubin";
@@ -156,6 +151,47 @@ CUresult images_of(const void* image, const MachineSpec& spec, ImageChoice& out,
   }
   out.ptx.push_back(std::move(ptx));
   return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult images_of(const void* image, const MachineSpec& spec, ImageChoice& out, std::string& message) {
+  if (!host_accessible(image, 1, false)) {
+    message = fmt::format("there is no memory at {}, where the image should be", image);
+    return CUDA_ERROR_INVALID_IMAGE;
+  }
+  try {
+    if (is_wrapper(image))
+      return choose_images(containers_of(static_cast<const FatbinWrapper*>(image)), spec, out, message);
+    if (begins_as_fatbin(image))
+      return choose_images({Bytes(static_cast<const uint8_t*>(image), fatbin_size(image))}, spec, out, message);
+  } catch (const FatbinError& e) {
+    message = e.what();
+    return CUDA_ERROR_INVALID_IMAGE;
+  }
+  if (begins_with(image, kElfMagic, sizeof kElfMagic)) return refuse_cubin(message);
+  const char* text = static_cast<const char*>(image);
+  const auto length = text_length(text);
+  if (!length) {
+    message = "the image is neither a fatbin nor a cubin, and for PTX the 0 at its end is missing";
+    return CUDA_ERROR_INVALID_IMAGE;
+  }
+  return take_text(std::string(text, *length), spec, out, message);
+}
+
+CUresult images_of(Bytes file, const MachineSpec& spec, ImageChoice& out, std::string& message) {
+  if (is_fatbin(file)) {
+    try {
+      return choose_images({file}, spec, out, message);
+    } catch (const FatbinError& e) {
+      message = e.what();
+      return CUDA_ERROR_INVALID_IMAGE;
+    }
+  }
+  if (is_elf(file)) return refuse_cubin(message);
+  std::string text(file.begin(), file.end());
+  text.resize(std::min(text.size(), text.find('\0')));
+  return take_text(std::move(text), spec, out, message);
 }
 
 /// Places variables in the machine's memory and remembers them for the module's end.
@@ -197,22 +233,40 @@ CUresult Module::load() {
   return result_;
 }
 
+void Module::unload() {
+  for (auto& [name, k] : kernels_) {
+    k->function = nullptr;
+    static_cast<KernelSettings&>(*k) = {};
+  }
+  program_.reset();
+  store_.reset();
+  for (uint64_t address : owned_) gpu_.memory.release(address);
+  owned_.clear();
+  tried_ = false;
+}
+
 CUresult Module::load_now() {
   try {
-    if (wrapper_)
-      if (CUresult e = choose_images(containers_of(*wrapper_), gpu_.spec, images_, log_); e != CUDA_SUCCESS) return e;
-    std::vector<std::shared_ptr<const ptx::Module>> modules;
-    for (PtxImage& image : images_.ptx) {
-      ptx::ParseOptions options;
-      options.check_forms = !image.assembled;
-      modules.push_back(std::make_shared<const ptx::Module>(ptx::parse(image.text, options)));
-      image.text = {};
+    if (parsed_.empty()) {
+      log_.clear();
+      if (wrapper_) {
+        images_ = {};
+        if (CUresult e = choose_images(containers_of(wrapper_), gpu_.spec, images_, log_); e != CUDA_SUCCESS) return e;
+      }
+      std::vector<std::shared_ptr<const ptx::Module>> modules;
+      for (PtxImage& image : images_.ptx) {
+        ptx::ParseOptions options;
+        options.check_forms = !image.assembled;
+        modules.push_back(std::make_shared<const ptx::Module>(ptx::parse(image.text, options)));
+        image.text = {};
+      }
+      parsed_ = std::move(modules);
     }
-    ptx_version_ = modules[0]->version_major * 10 + modules[0]->version_minor;
+    ptx_version_ = parsed_[0]->version_major * 10 + parsed_[0]->version_minor;
     char suffix = 0;
-    split_target(modules[0]->target, target_number_, suffix);
+    split_target(parsed_[0]->target, target_number_, suffix);
     store_ = std::make_unique<Store>(gpu_, owned_);
-    program_ = std::make_unique<Program>(std::move(modules), isa::instruction_set(), gpu_.spec.costs, *store_);
+    program_ = std::make_unique<Program>(parsed_, isa::instruction_set(), gpu_.spec.costs, *store_);
     return CUDA_SUCCESS;
   } catch (const FatbinError& e) {
     log_ = e.what();

@@ -16,17 +16,21 @@ namespace tinygpu::cuda {
 
 class Module;
 
-/// An entry point and what the program set on it. Its address is the handle of both APIs (cudaKernel_t, CUfunction …).
-struct Kernel {
-  Module* module = nullptr;
-  std::string name;
-  const Function* function = nullptr;  // decoded at first use
-  int max_dynamic_shared = -1;         // MAX_DYNAMIC_SHARED_SIZE_BYTES, −1: not set
+/// What a program set on a kernel.
+struct KernelSettings {
+  int max_dynamic_shared = -1;  // MAX_DYNAMIC_SHARED_SIZE_BYTES, −1: not set
   int carveout = -1;
   int cache_config = 0;
   bool non_portable_cluster = false;
   int cluster_policy = 0;
   uint32_t required_cluster[3] = {0, 0, 0};  // set by attribute
+};
+
+/// An entry point. Its address is the handle of both APIs (cudaKernel_t, CUfunction …).
+struct Kernel : KernelSettings {
+  Module* module = nullptr;
+  std::string name;
+  const Function* function = nullptr;  // decoded at first use
 };
 
 /// One PTX text and where it came from.
@@ -50,8 +54,11 @@ bool target_runs_on(std::string_view target, int major, int minor);
 CUresult choose_images(const std::vector<Bytes>& containers, const MachineSpec& spec, ImageChoice& out,
                        std::string& message);
 
-/// What the module loading calls accept: PTX text (NUL-terminated), a fatbin, a fatbin wrapper; a cubin is refused.
+/// What the module loading calls accept: PTX text (NUL-terminated), a fatbin, a fatbin wrapper; a cubin is refused. No
+/// byte is read that the bytes before it don't promise, nor memory that isn't there.
 CUresult images_of(const void* image, const MachineSpec& spec, ImageChoice& out, std::string& message);
+/// The same for a file's bytes: PTX text or a fatbin.
+CUresult images_of(Bytes file, const MachineSpec& spec, ImageChoice& out, std::string& message);
 
 class Module {
  public:
@@ -62,11 +69,15 @@ class Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
+  bool ends_with_context = false;  // a CUmodule: not there any more after a reset; others are loaded again
+
   /// Parses and links, once; later calls return the same code. The reason of a failure is in log(); load() also says it
   /// on stderr.
   CUresult load();
   CUresult load_quietly();
-  bool loaded() const { return program_ != nullptr; }
+  /// Gives back the variables and forgets what was set on kernels, as the end of a context does. Handles stay valid;
+  /// the next use loads again.
+  void unload();
   const std::string& log() const { return log_; }
 
   /// The kernel of that name, made on demand; nullptr if the module has none. Loads.
@@ -76,7 +87,8 @@ class Module {
   /// Fills kernel->function. INVALID_IMAGE …, NOT_FOUND.
   CUresult resolve(Kernel& k);
   const LoadedVariable* variable(const std::string& name);
-  Program* program() { return program_.get(); }
+  /// Loads; nullptr if that fails.
+  Program* program() { return load() == CUDA_SUCCESS ? program_.get() : nullptr; }
   /// PTX ISA version of the first image, major * 10 + minor, and its target's number; 0 before load().
   int ptx_version() const { return ptx_version_; }
   int target_number() const { return target_number_; }
@@ -89,6 +101,7 @@ class Module {
   Gpu& gpu_;
   const FatbinWrapper* wrapper_ = nullptr;
   ImageChoice images_;
+  std::vector<std::shared_ptr<const ptx::Module>> parsed_;
   bool tried_ = false;
   CUresult result_ = CUDA_SUCCESS;
   std::string log_;

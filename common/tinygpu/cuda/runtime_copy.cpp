@@ -3,6 +3,7 @@
 #include "common/tinygpu/cuda/runtime.h"
 
 using namespace tinygpu::cuda;
+using tinygpu::CheckedSize;
 
 namespace {
 
@@ -19,7 +20,8 @@ bool sides(cudaMemcpyKind kind, Side& dst, Side& src) {
 
 CUresult copy_2d(State& s, void* dst, size_t dst_pitch, const void* src, size_t src_pitch, size_t width, size_t height,
                  cudaMemcpyKind kind) {
-  CopyEnd to{dst, Side::either, dst_pitch, 0}, from{src, Side::either, src_pitch, 0};
+  if (width == 0 || height == 0) return CUDA_SUCCESS;  // whatever the rest says, as on hardware
+  CopyEnd to{dst, Side::either, dst_pitch}, from{src, Side::either, src_pitch};
   if (!sides(kind, to.side, from.side)) return kInvalidMemcpyDirection;
   if (width > dst_pitch || width > src_pitch) return kInvalidPitch;
   return copy(s, to, from, width, height);
@@ -34,13 +36,14 @@ CUresult copy_3d(State& s, const cudaMemcpy3DParms& p) {
   CopyEnd to, from;
   if (!sides(p.kind, to.side, from.side)) return kInvalidMemcpyDirection;
   auto end = [](CopyEnd& e, const cudaPitchedPtr& q, const cudaPos& at) {
+    e.base = q.ptr;
     e.pitch = q.pitch;
-    e.slice = q.pitch * q.ysize;
-    e.base = static_cast<const char*>(q.ptr) + at.z * e.slice + at.y * e.pitch + at.x;
+    e.slice = e.pitch * q.ysize;
+    e.offset = at.z * e.slice + at.y * e.pitch + at.x;
   };
   end(to, p.dstPtr, p.dstPos);
   end(from, p.srcPtr, p.srcPos);
-  if (p.extent.width > to.pitch || p.extent.width > from.pitch) return kInvalidPitch;
+  if (p.extent.width > p.dstPtr.pitch || p.extent.width > p.srcPtr.pitch) return kInvalidPitch;
   return copy(s, to, from, p.extent.width, p.extent.height, p.extent.depth);
 }
 
@@ -70,8 +73,10 @@ cudaError_t blocking(F&& f) {
   });
 }
 
+/// A pitch below the width is an error only where there is a second row, as on hardware.
 CUresult fill_rows(State& s, void* dst, size_t pitch, int value, size_t width, size_t height, size_t depth = 1,
-                   size_t slice = 0) {
+                   CheckedSize slice = 0) {
+  if (width > pitch && height > 1) return kInvalidPitch;
   return fill(s, reinterpret_cast<uint64_t>(dst), uint32_t(value), 1, width, height, pitch, depth, slice);
 }
 
@@ -91,8 +96,12 @@ cudaError_t cudaMemcpyPeer(void* dst, int dst_device, const void* src, int src_d
     return copy_1d(s, dst, src, size, cudaMemcpyDeviceToDevice);
   });
 }
-cudaError_t cudaMemcpyPeerAsync(void* dst, int dst_device, const void* src, int src_device, size_t size, cudaStream_t) {
-  return cudaMemcpyPeer(dst, dst_device, src, src_device, size);
+cudaError_t cudaMemcpyPeerAsync(void* dst, int dst_device, const void* src, int src_device, size_t size,
+                                cudaStream_t stream) {
+  return on_stream(stream, [&](State& s) {
+    if (dst_device != 0 || src_device != 0) return CUDA_ERROR_INVALID_DEVICE;
+    return copy_1d(s, dst, src, size, cudaMemcpyDeviceToDevice);
+  });
 }
 cudaError_t cudaMemcpy2D(void* dst, size_t dst_pitch, const void* src, size_t src_pitch, size_t width, size_t height,
                          cudaMemcpyKind kind) {
@@ -131,19 +140,19 @@ cudaError_t cudaMemsetAsync(void* dst, int value, size_t size, cudaStream_t stre
   return on_stream(stream, [&](State& s) { return fill_rows(s, dst, size, value, size, 1); });
 }
 cudaError_t cudaMemset2D(void* dst, size_t pitch, int value, size_t width, size_t height) {
-  return api([&](State& s) { return width > pitch ? kInvalidPitch : fill_rows(s, dst, pitch, value, width, height); });
+  return api([&](State& s) { return fill_rows(s, dst, pitch, value, width, height); });
 }
 cudaError_t cudaMemset2DAsync(void* dst, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
-  return on_stream(
-      stream, [&](State& s) { return width > pitch ? kInvalidPitch : fill_rows(s, dst, pitch, value, width, height); });
+  return on_stream(stream, [&](State& s) { return fill_rows(s, dst, pitch, value, width, height); });
 }
 cudaError_t cudaMemset3D(cudaPitchedPtr p, int value, cudaExtent e) {
-  return api(
-      [&](State& s) { return fill_rows(s, p.ptr, p.pitch, value, e.width, e.height, e.depth, p.pitch * p.ysize); });
+  return api([&](State& s) {
+    return fill_rows(s, p.ptr, p.pitch, value, e.width, e.height, e.depth, CheckedSize(p.pitch) * p.ysize);
+  });
 }
 cudaError_t cudaMemset3DAsync(cudaPitchedPtr p, int value, cudaExtent e, cudaStream_t stream) {
   return on_stream(stream, [&](State& s) {
-    return fill_rows(s, p.ptr, p.pitch, value, e.width, e.height, e.depth, p.pitch * p.ysize);
+    return fill_rows(s, p.ptr, p.pitch, value, e.width, e.height, e.depth, CheckedSize(p.pitch) * p.ysize);
   });
 }
 

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <map>
 
 #include "common/tinygpu/cuda/device.h"
 #include "common/tinygpu/cuda/runtime.h"
@@ -70,17 +69,6 @@ void fill_properties(const tinygpu::MachineSpec& spec, cudaDeviceProp& p) {
   p.unifiedFunctionPointers = 1;
 }
 
-std::map<int, size_t>& limits() {
-  static std::map<int, size_t> values = {{cudaLimitStackSize, 1024},
-                                         {cudaLimitPrintfFifoSize, 1 << 20},
-                                         {cudaLimitMallocHeapSize, 8 << 20},
-                                         {cudaLimitDevRuntimeSyncDepth, 2},
-                                         {cudaLimitDevRuntimePendingLaunchCount, 2048},
-                                         {cudaLimitMaxL2FetchGranularity, 128},
-                                         {cudaLimitPersistingL2CacheSize, 0}};
-  return values;
-}
-
 }  // namespace
 
 extern "C" {
@@ -100,12 +88,24 @@ cudaError_t cudaGetDevice(int* device) {
   });
 }
 cudaError_t cudaSetDevice(int device) {
-  return on_device(device, [](State& s) { return s.sticky; });
+  return on_device(device, [](State&) { return CUDA_SUCCESS; });
 }
 cudaError_t cudaInitDevice(int device, unsigned, unsigned) { return cudaSetDevice(device); }
-cudaError_t cudaSetValidDevices(int*, int) { return cudaSuccess; }
-cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) { return cudaGetDevice(device); }
+cudaError_t cudaSetValidDevices(int* devices, int count) {
+  return always([&](State&) {
+    if (!devices && count) return CUDA_ERROR_INVALID_VALUE;
+    if (count < 0 || count > 1) return CUDA_ERROR_INVALID_VALUE;
+    return count == 0 || devices[0] == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  });
+}
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* wanted) {
+  return wanted ? cudaGetDevice(device) : finish(CUDA_ERROR_INVALID_VALUE);
+}
 cudaError_t cudaSetDeviceFlags(unsigned flags) {
+  const unsigned schedule = flags & cudaDeviceScheduleMask;
+  const bool one = schedule == cudaDeviceScheduleAuto || schedule == cudaDeviceScheduleSpin ||
+                   schedule == cudaDeviceScheduleYield || schedule == cudaDeviceScheduleBlockingSync;
+  if (!one || flags & ~unsigned(cudaDeviceMask)) return finish(CUDA_ERROR_INVALID_VALUE);
   device_flags = flags;
   return cudaSuccess;
 }
@@ -126,40 +126,35 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     return value ? device_attribute(s.gpu.spec, attribute, *value) : CUDA_ERROR_INVALID_VALUE;
   });
 }
+/// Succeeds after a fault as well; the thread's last error stays for cudaGetLastError, as on hardware.
 cudaError_t cudaDeviceReset() {
   return always([](State& s) {
-    s.synchronize();
-    return s.sticky;
+    s.reset();
+    return CUDA_SUCCESS;
   });
 }
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
-  return api([&](State&) {
-    auto it = limits().find(limit);
-    if (!value || it == limits().end()) return CUDA_ERROR_UNSUPPORTED_LIMIT;
-    *value = it->second;
-    return CUDA_SUCCESS;
-  });
+  return api([&](State& s) { return value ? s.limit(limit, *value) : CUDA_ERROR_INVALID_VALUE; });
 }
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
-  return api([&](State&) {
-    auto it = limits().find(limit);
-    if (it == limits().end()) return CUDA_ERROR_UNSUPPORTED_LIMIT;
-    it->second = value;
-    return CUDA_SUCCESS;
-  });
+  return api([&](State& s) { return s.set_limit(limit, value); });
 }
 cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
   if (!config) return finish(CUDA_ERROR_INVALID_VALUE);
   *config = cudaFuncCachePreferNone;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
+  return config > cudaFuncCachePreferEqual ? finish(CUDA_ERROR_INVALID_VALUE) : cudaSuccess;
+}
 cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
   if (!config) return finish(CUDA_ERROR_INVALID_VALUE);
   *config = cudaSharedMemBankSizeFourByte;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
+  return config > cudaSharedMemBankSizeEightByte ? finish(CUDA_ERROR_INVALID_VALUE) : cudaSuccess;
+}
 cudaError_t cudaDeviceGetPCIBusId(char* out, int length, int device) {
   return on_device(device, [&](State&) {
     if (!out || length < int(std::strlen(kPciBusId)) + 1) return CUDA_ERROR_INVALID_VALUE;

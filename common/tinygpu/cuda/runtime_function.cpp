@@ -1,7 +1,5 @@
 // Function attributes, occupancy, and the runtime's library management.
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "common/tinygpu/cuda/function.h"
 #include "common/tinygpu/cuda/launch.h"
@@ -62,6 +60,7 @@ cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, cudaFuncAttribu
 }
 cudaError_t cudaFuncSetCacheConfig(const void* function, cudaFuncCache config) {
   return on_kernel(function, [&](State&, Kernel& k) {
+    if (config > cudaFuncCachePreferEqual) return CUDA_ERROR_INVALID_VALUE;
     k.cache_config = config;
     return CUDA_SUCCESS;
   });
@@ -104,13 +103,14 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void*
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function, const cudaLaunchConfig_t* c) {
   return on_kernel(function, [&](State& s, Kernel& k) {
     if (!size || !c) return CUDA_ERROR_INVALID_VALUE;
-    return potential_cluster_size(s, k, c->blockDim.x * c->blockDim.y * c->blockDim.z, c->dynamicSmemBytes, *size);
+    return potential_cluster_size(s, k, volume(c->blockDim.x, c->blockDim.y, c->blockDim.z), c->dynamicSmemBytes,
+                                  *size);
   });
 }
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, const cudaLaunchConfig_t* c) {
   return on_kernel(function, [&](State& s, Kernel& k) {
     if (!clusters || !c) return CUDA_ERROR_INVALID_VALUE;
-    return count_active_clusters(s, k, c->blockDim.x * c->blockDim.y * c->blockDim.z, c->dynamicSmemBytes,
+    return count_active_clusters(s, k, volume(c->blockDim.x, c->blockDim.y, c->blockDim.z), c->dynamicSmemBytes,
                                  reinterpret_cast<const CUlaunchAttribute*>(c->attrs), c->numAttrs, *clusters);
   });
 }
@@ -121,6 +121,7 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJi
                                 unsigned count, cudaLibraryOption*, void**, unsigned) {
   static_assert(int(cudaJitErrorLogBuffer) == int(CU_JIT_ERROR_LOG_BUFFER));
   return api([&](State& s) {
+    if (!library) return CUDA_ERROR_INVALID_VALUE;
     Module* m = nullptr;
     const CUresult e = load_image(s, code, {reinterpret_cast<CUjit_option*>(options), values, count}, m);
     if (e == CUDA_SUCCESS) *library = reinterpret_cast<cudaLibrary_t>(m);
@@ -130,6 +131,7 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJi
 cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t* library, const char* file, cudaJitOption* options, void** values,
                                     unsigned count, cudaLibraryOption*, void**, unsigned) {
   return api([&](State& s) {
+    if (!library) return CUDA_ERROR_INVALID_VALUE;
     Module* m = nullptr;
     const CUresult e = load_file(s, file, {reinterpret_cast<CUjit_option*>(options), values, count}, m);
     if (e == CUDA_SUCCESS) *library = reinterpret_cast<cudaLibrary_t>(m);
@@ -143,6 +145,7 @@ cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
 }
 cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, const char* name) {
   return api([&](State& s) {
+    if (!kernel) return CUDA_ERROR_INVALID_VALUE;
     Kernel* k = nullptr;
     const CUresult e = find_in_module(s, library, name, k);
     if (e == CUDA_SUCCESS) *kernel = reinterpret_cast<cudaKernel_t>(k);
@@ -157,19 +160,22 @@ cudaError_t cudaLibraryGetManaged(void** address, size_t* size, cudaLibrary_t li
 }
 cudaError_t cudaLibraryGetKernelCount(unsigned* count, cudaLibrary_t library) {
   return api([&](State& s) {
-    auto* m = reinterpret_cast<Module*>(library);
-    if (!s.has_module(m)) return CUDA_ERROR_INVALID_HANDLE;
-    *count = unsigned(m->program()->entries().size());
-    return CUDA_SUCCESS;
+    if (!count) return CUDA_ERROR_INVALID_VALUE;
+    Module* m = nullptr;
+    std::vector<std::string> names;
+    const CUresult e = entries_of(s, library, m, names);
+    if (e == CUDA_SUCCESS) *count = unsigned(names.size());
+    return e;
   });
 }
 cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t* kernels, unsigned count, cudaLibrary_t library) {
   return api([&](State& s) {
-    auto* m = reinterpret_cast<Module*>(library);
-    if (!s.has_module(m)) return CUDA_ERROR_INVALID_HANDLE;
-    const auto entries = m->program()->entries();
-    for (unsigned i = 0; i < count && i < entries.size(); ++i)
-      kernels[i] = reinterpret_cast<cudaKernel_t>(m->kernel_handle(entries[i]));
+    if (!kernels) return CUDA_ERROR_INVALID_VALUE;
+    Module* m = nullptr;
+    std::vector<std::string> names;
+    if (CUresult e = entries_of(s, library, m, names); e != CUDA_SUCCESS) return e;
+    for (unsigned i = 0; i < count && i < names.size(); ++i)
+      kernels[i] = reinterpret_cast<cudaKernel_t>(m->kernel_handle(names[i]));
     return CUDA_SUCCESS;
   });
 }

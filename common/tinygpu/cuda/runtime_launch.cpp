@@ -42,6 +42,7 @@ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, CUstr
 }
 
 cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream) {
+  if (!grid || !block || !shared || !stream) return cudaErrorInvalidValue;
   if (configurations.empty()) return cudaErrorMissingConfiguration;
   const CallConfiguration c = configurations.back();
   configurations.pop_back();
@@ -84,9 +85,9 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
   return e;
 }
 
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data, unsigned) {
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data, unsigned flags) {
   const cudaError_t e = api([&](State& s) {
-    if (!function) return CUDA_ERROR_INVALID_VALUE;
+    if (!function || flags) return CUDA_ERROR_INVALID_VALUE;
     return s.stream(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
   if (e == cudaSuccess) function(stream, cudaSuccess, data);

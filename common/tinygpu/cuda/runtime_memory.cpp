@@ -10,15 +10,11 @@ using tinygpu::MemoryKind;
 
 namespace {
 
-/// Rows of pitched memory begin at multiples of this (the device's texture alignment).
-constexpr size_t kPitch = 512;
-
+/// The pointer is null where nothing was allocated, as on hardware.
 CUresult allocate_to(State& s, void** out, size_t size, MemoryKind kind) {
   if (!out) return CUDA_ERROR_INVALID_VALUE;
-  if (size == 0) {
-    *out = nullptr;
-    return CUDA_SUCCESS;
-  }
+  *out = nullptr;
+  if (size == 0) return CUDA_SUCCESS;
   uint64_t address = 0;
   const CUresult e = allocate(s, address, size, kind);
   if (e == CUDA_SUCCESS) *out = reinterpret_cast<void*>(address);
@@ -44,19 +40,23 @@ cudaError_t cudaFree(void* p) {
 
 cudaError_t cudaMallocPitch(void** p, size_t* pitch, size_t width, size_t height) {
   return api([&](State& s) {
-    if (!pitch) return CUDA_ERROR_INVALID_VALUE;
-    *pitch = (width + kPitch - 1) / kPitch * kPitch;
-    return allocate_to(s, p, *pitch * height, MemoryKind::device);
+    if (!p || !pitch) return CUDA_ERROR_INVALID_VALUE;
+    *p = nullptr;
+    uint64_t address = 0;
+    const CUresult e = allocate_pitched(s, address, *pitch, width, height);
+    if (e == CUDA_SUCCESS) *p = reinterpret_cast<void*>(address);
+    return e;
   });
 }
 
 cudaError_t cudaMalloc3D(cudaPitchedPtr* p, cudaExtent extent) {
   return api([&](State& s) {
     if (!p) return CUDA_ERROR_INVALID_VALUE;
-    p->pitch = (extent.width + kPitch - 1) / kPitch * kPitch;
-    p->xsize = extent.width;
-    p->ysize = extent.height;
-    return allocate_to(s, &p->ptr, p->pitch * extent.height * extent.depth, MemoryKind::device);
+    *p = {nullptr, 0, extent.width, extent.height};
+    uint64_t address = 0;
+    const CUresult e = allocate_pitched(s, address, p->pitch, extent.width, extent.height, extent.depth);
+    if (e == CUDA_SUCCESS) p->ptr = reinterpret_cast<void*>(address);
+    return e;
   });
 }
 
@@ -72,16 +72,22 @@ cudaError_t cudaMallocHost(void** p, size_t size) {
   return api([&](State& s) { return allocate_to(s, p, size, MemoryKind::pinned); });
 }
 
-cudaError_t cudaHostAlloc(void** p, size_t size, unsigned) { return cudaMallocHost(p, size); }
+cudaError_t cudaHostAlloc(void** p, size_t size, unsigned flags) {
+  constexpr unsigned kKnown = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
+  return api([&](State& s) {
+    return flags & ~kKnown ? CUDA_ERROR_INVALID_VALUE : allocate_to(s, p, size, MemoryKind::pinned);
+  });
+}
 
 cudaError_t cudaFreeHost(void* p) {
   return api([&](State& s) { return release_if(s, p, MemoryKind::pinned); });
 }
 
-cudaError_t cudaHostRegister(void* p, size_t size, unsigned) {
+cudaError_t cudaHostRegister(void* p, size_t size, unsigned flags) {
+  constexpr unsigned kModelled = cudaHostRegisterPortable | cudaHostRegisterMapped;
   return api([&](State& s) {
-    if (!p || size == 0) return CUDA_ERROR_INVALID_VALUE;
-    return s.gpu.memory.register_host(p, size) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    if (flags & ~(kModelled | cudaHostRegisterIoMemory | cudaHostRegisterReadOnly)) return CUDA_ERROR_INVALID_VALUE;
+    return flags & ~kModelled ? CUDA_ERROR_NOT_SUPPORTED : register_host(s, p, size);
   });
 }
 
@@ -93,7 +99,8 @@ cudaError_t cudaHostUnregister(void* p) {
 cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
   return api([&](State& s) {
     const Allocation* a = s.gpu.memory.find(reinterpret_cast<uint64_t>(host));
-    if (!device || !a || a->kind == MemoryKind::device) return CUDA_ERROR_INVALID_VALUE;
+    if (!device || !a || a->kind == MemoryKind::device || a->kind == MemoryKind::constant)
+      return CUDA_ERROR_INVALID_VALUE;
     *device = host;
     return CUDA_SUCCESS;
   });
@@ -149,23 +156,30 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* out, const void* p) 
   });
 }
 
-cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) {
-  return api([](State&) { return CUDA_SUCCESS; });
+/// Advice changes nothing here; it must be about memory that exists.
+cudaError_t cudaMemAdvise(const void* p, size_t size, cudaMemoryAdvise advice, cudaMemLocation) {
+  return api([&](State& s) {
+    if (advice < cudaMemAdviseSetReadMostly || advice > cudaMemAdviseUnsetAccessedBy) return CUDA_ERROR_INVALID_VALUE;
+    return size && reach(s, p, size, Side::device, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  });
 }
 
 cudaError_t cudaMemPrefetchAsync(const void* p, size_t size, cudaMemLocation, unsigned, cudaStream_t stream) {
   return api([&](State& s) {
     if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
-    return reach(s, p, size, Side::device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return size && reach(s, p, size, Side::device, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   });
 }
 
-cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void*, size_t, unsigned) {
-  return api([](State&) { return CUDA_SUCCESS; });
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* p, size_t, unsigned flags) {
+  return api([&](State& s) {
+    if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    const bool one = flags == cudaMemAttachGlobal || flags == cudaMemAttachHost || flags == cudaMemAttachSingle;
+    return one && reach(s, p, 1, Side::device, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  });
 }
 
 // ---- Stream-ordered allocation: in submission order, so the same as the plain kind
-// -------------------------------------
 
 cudaError_t cudaMallocAsync(void** p, size_t size, cudaStream_t stream) {
   return api([&](State& s) {
@@ -191,6 +205,7 @@ cudaError_t cudaMallocFromPoolAsync(void** p, size_t size, cudaMemPool_t pool, c
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
   return api([&](State& s) {
+    if (!pool) return CUDA_ERROR_INVALID_VALUE;
     if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
     *pool = reinterpret_cast<cudaMemPool_t>(s.default_pool());
     return CUDA_SUCCESS;
@@ -230,8 +245,8 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
   return api([&](State& s) { return s.pool_attribute(pool, attribute, value); });
 }
 
-cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc*, size_t) {
-  return api([&](State& s) { return s.is_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* access, size_t count) {
+  return api([&](State& s) { return s.is_pool(pool) && (access || !count) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
 }
 
 }  // extern "C"

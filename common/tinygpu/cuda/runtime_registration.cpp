@@ -15,7 +15,6 @@ namespace {
 struct Registration {
   const FatbinWrapper* wrapper = nullptr;
   Module* module = nullptr;  // made at first use
-  bool prepared = false;
   struct Managed {
     void** host;  // the host's pointer variable
     std::string name;
@@ -32,7 +31,7 @@ struct HostSymbol {
 /// All registrations of the process. Does not touch State: a program that never calls CUDA makes no machine.
 struct Registry {
   std::mutex mutex;
-  std::vector<std::unique_ptr<Registration>> all;
+  std::unordered_map<const void*, std::unique_ptr<Registration>> all;  // by handle
   std::unordered_map<const void*, HostSymbol> functions;
   std::unordered_map<const void*, HostSymbol> variables;
   static Registry& get() {
@@ -51,8 +50,6 @@ Module& module_of(Registration& r) {
 CUresult prepare(Registration& r) {
   Module& m = module_of(r);
   if (CUresult e = m.load(); e != CUDA_SUCCESS) return e;
-  if (r.prepared) return CUDA_SUCCESS;
-  r.prepared = true;
   for (const auto& v : r.managed)
     if (const LoadedVariable* place = m.variable(v.name)) *v.host = reinterpret_cast<void*>(place->address);
   return CUDA_SUCCESS;
@@ -64,7 +61,16 @@ Kernel* handle_of(HostSymbol& h) {
   return h.kernel;
 }
 
-Registration* registration(void** handle) { return reinterpret_cast<Registration*>(handle); }
+/// The registration of a handle, or nullptr.
+Registration* registration(Registry& registry, void** handle) {
+  const auto it = registry.all.find(handle);
+  return it == registry.all.end() ? nullptr : it->second.get();
+}
+
+void remember(std::unordered_map<const void*, HostSymbol>& symbols, Registration* owner, const void* host,
+              const char* name) {
+  if (owner && host && name) symbols[host] = {owner, name, nullptr};
+}
 
 }  // namespace
 
@@ -75,7 +81,7 @@ CUresult find_kernel(const void* function, Kernel*& out) {
   Registration* owner = nullptr;
   if (State::get().is_kernel(function)) {
     out = static_cast<Kernel*>(const_cast<void*>(function));
-    for (const auto& r : registry.all)
+    for (const auto& [handle, r] : registry.all)
       if (r->module == out->module) owner = r.get();
   } else {
     auto it = registry.functions.find(function);
@@ -116,41 +122,52 @@ extern "C" {
 void** __cudaRegisterFatBinary(void* wrapper) {
   Registry& registry = Registry::get();
   std::lock_guard lock(registry.mutex);
-  registry.all.push_back(std::make_unique<Registration>());
-  registry.all.back()->wrapper = static_cast<const FatbinWrapper*>(wrapper);
-  return reinterpret_cast<void**>(registry.all.back().get());
+  auto r = std::make_unique<Registration>();
+  r->wrapper = static_cast<const FatbinWrapper*>(wrapper);
+  const void* handle = r.get();
+  registry.all[handle] = std::move(r);
+  return static_cast<void**>(const_cast<void*>(handle));
 }
 
 void __cudaRegisterFatBinaryEnd(void**) {}
 
 void __cudaUnregisterFatBinary(void** handle) {
   Registry& registry = Registry::get();
-  std::lock_guard lock(registry.mutex);
-  Registration* r = registration(handle);
-  std::erase_if(registry.functions, [&](const auto& f) { return f.second.owner == r; });
-  std::erase_if(registry.variables, [&](const auto& v) { return v.second.owner == r; });
-  if (r->module) State::get().remove_module(r->module);
-  std::erase_if(registry.all, [&](const auto& p) { return p.get() == r; });
+  std::unique_ptr<Registration> r;
+  {
+    std::lock_guard lock(registry.mutex);
+    const auto it = registry.all.find(handle);
+    if (it == registry.all.end()) return;
+    r = std::move(it->second);
+    registry.all.erase(it);
+    std::erase_if(registry.functions, [&](const auto& f) { return f.second.owner == r.get(); });
+    std::erase_if(registry.variables, [&](const auto& v) { return v.second.owner == r.get(); });
+  }
+  if (!r->module) return;
+  State& s = State::get();
+  std::lock_guard lock(s.mutex);
+  s.remove_module(r->module);
 }
 
 void __cudaRegisterFunction(void** handle, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*,
                             int*) {
   Registry& registry = Registry::get();
   std::lock_guard lock(registry.mutex);
-  registry.functions[host] = {registration(handle), name, nullptr};
+  remember(registry.functions, registration(registry, handle), host, name);
 }
 
 void __cudaRegisterVar(void** handle, char* host, char*, const char* name, int, size_t, int, int) {
   Registry& registry = Registry::get();
   std::lock_guard lock(registry.mutex);
-  registry.variables[host] = {registration(handle), name, nullptr};
+  remember(registry.variables, registration(registry, handle), host, name);
 }
 
 void __cudaRegisterManagedVar(void** handle, void** host, char*, const char* name, int, size_t, int, int) {
   Registry& registry = Registry::get();
   std::lock_guard lock(registry.mutex);
-  registration(handle)->managed.push_back({host, name});
-  registry.variables[host] = {registration(handle), name, nullptr};
+  Registration* r = registration(registry, handle);
+  if (r && host && name) r->managed.push_back({host, name});
+  remember(registry.variables, r, host, name);
 }
 
 /// Called before the host first touches a managed variable of the file.
@@ -159,7 +176,8 @@ char __cudaInitModule(void** handle) {
   std::lock_guard lock(s.mutex);
   Registry& registry = Registry::get();
   std::lock_guard registry_lock(registry.mutex);
-  return prepare(*registration(handle)) == CUDA_SUCCESS;
+  Registration* r = registration(registry, handle);
+  return r && contained([&] { return prepare(*r); }) == CUDA_SUCCESS;
 }
 
 /// Loads nothing: what is wrong with the module is reported by the launch.

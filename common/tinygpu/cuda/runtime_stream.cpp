@@ -52,9 +52,11 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 }
 cudaError_t cudaDeviceSynchronize() { return api(wait); }
 
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  return on_stream(stream,
-                   [&](State& s, Stream&) { return s.is_event(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; });
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+  return on_stream(stream, [&](State& s, Stream&) {
+    if (!s.is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
+    return flags > cudaEventWaitExternal ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+  });
 }
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
   return on_stream(stream, [&](State&, Stream& p) {
@@ -87,8 +89,8 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
 cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
   return api([&](State& s) { return s.stream(to) && s.stream(from) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; });
 }
-cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID, const cudaStreamAttrValue*) {
-  return on_stream(stream, [](State&, Stream&) { return CUDA_SUCCESS; });
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID, const cudaStreamAttrValue* value) {
+  return on_stream(stream, [&](State&, Stream&) { return value ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   return on_stream(stream, [&](State&, Stream&) {
@@ -101,7 +103,10 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
                                      cudaGraph_t*, const cudaGraphNode_t**, const cudaGraphEdgeData**, size_t*) {
   return cudaStreamIsCapturing(stream, status);
 }
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) { return cudaSuccess; }
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  const bool one = mode && *mode >= cudaStreamCaptureModeGlobal && *mode <= cudaStreamCaptureModeRelaxed;
+  return one ? cudaSuccess : finish(CUDA_ERROR_INVALID_VALUE);
+}
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return api([&](State&) {
     if (least) *least = kLowestPriority;
@@ -125,9 +130,10 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
     return s.destroy_event(reinterpret_cast<Event*>(event)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
   return on_stream(stream, [&](State& s, Stream&) {
     if (!s.is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
+    if (flags > cudaEventRecordExternal) return CUDA_ERROR_INVALID_VALUE;
     s.record(event);
     return CUDA_SUCCESS;
   });

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -22,6 +23,18 @@ auto or_exit(F&& f) {
   }
 }
 
+constexpr size_t kFifo = 1 << 20, kLeastFifo = 512 << 10;
+
+std::map<int, size_t> default_limits() {
+  return {{CU_LIMIT_STACK_SIZE, 1024},
+          {CU_LIMIT_PRINTF_FIFO_SIZE, kFifo},
+          {CU_LIMIT_MALLOC_HEAP_SIZE, 8 << 20},
+          {CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH, 2},
+          {CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT, 2048},
+          {CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 128},
+          {CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0}};
+}
+
 }  // namespace
 
 State& State::get() {
@@ -31,11 +44,13 @@ State& State::get() {
 }
 
 State::State()
-    : options(or_exit(options_from_environment)), gpu(or_exit([&] { return load_profile(options.machine); })) {
+    : options(or_exit(options_from_environment)),
+      gpu(or_exit([&] { return load_profile(options.machine); })),
+      limits_(default_limits()) {
   gpu.options.order = options.order;
   gpu.options.threads = options.threads;
   gpu.options.strict_tmem = options.strict_tmem;
-  gpu.options.device_output = [this](const std::string& text) { device_output_ += text; };
+  gpu.options.device_output = [this](const std::string& text) { print(text); };
   gpu.options.on_diagnosis = [](const Diagnosis& d) { std::fputs(d.render().c_str(), stderr); };
   std::atexit([] {
     State& s = get();
@@ -49,6 +64,47 @@ void State::fault(const Diagnosis& d) {
   std::fflush(stdout);
   std::fputs(d.render().c_str(), stderr);
   sticky = error_of(d);
+}
+
+void State::reset() {
+  synchronize();
+  sticky = CUDA_SUCCESS;
+  for (auto it = modules_.begin(); it != modules_.end();) {
+    Module* m = (it++)->second.get();
+    if (m->ends_with_context)
+      remove_module(m);
+    else
+      m->unload();
+  }
+  streams_.clear();
+  events_.clear();
+  pools_.clear();
+  default_pool_ = nullptr;
+  limits_ = default_limits();
+  gpu.memory.clear();
+  gpu.heap_limit = limits_.at(CU_LIMIT_MALLOC_HEAP_SIZE);
+  gpu.heap_used = 0;
+}
+
+CUresult State::limit(int which, size_t& value) const {
+  const auto it = limits_.find(which);
+  if (it == limits_.end()) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  value = it->second;
+  return CUDA_SUCCESS;
+}
+
+CUresult State::set_limit(int which, size_t value) {
+  const auto it = limits_.find(which);
+  if (it == limits_.end()) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  if (which == CU_LIMIT_PRINTF_FIFO_SIZE) value = std::max(value, kLeastFifo);  // as the H100's driver does
+  it->second = value;
+  if (which == CU_LIMIT_MALLOC_HEAP_SIZE) gpu.heap_limit = value;
+  return CUDA_SUCCESS;
+}
+
+void State::print(const std::string& text) {
+  device_output_ += text;
+  if (device_output_.size() > kFifo) synchronize();
 }
 
 Module* State::add_module(std::unique_ptr<Module> m) {
@@ -155,7 +211,7 @@ CUresult State::pool_attribute(const void* pool, int attribute, void* value) {
 
 void State::synchronize() {
   if (device_output_.empty()) return;
-  std::fputs(device_output_.c_str(), stdout);
+  std::fwrite(device_output_.data(), 1, device_output_.size(), stdout);
   std::fflush(stdout);
   device_output_.clear();
 }

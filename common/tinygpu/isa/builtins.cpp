@@ -1,6 +1,8 @@
 #include "common/tinygpu/isa/builtins.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 TINYGPU_ISA_BEGIN
@@ -61,6 +63,9 @@ class Arguments {
   int count_ = 0;
 };
 
+/// Longest text that one conversion gives. The driver's only limit is int; here no format shall take the host's memory.
+constexpr int64_t kLongest = 1 << 20;
+
 template <class T>
 std::string print(const std::string& spec, T value) {
   char small[256];
@@ -72,21 +77,29 @@ std::string print(const std::string& spec, T value) {
   return big;
 }
 
-/// One conversion of C's printf, from the '%' at format[at]; `at` moves behind it. %n and unknown letters print as they
-/// are.
+/// One conversion of C's printf, from the '%' at format[at]; `at` moves behind it. What CUDA's printf doesn't take
+/// prints as it stands, as on an H100 (CUDA 13.0): %n, unknown letters, .*, L. A width may be *.
 std::string convert(Warp& w, const std::string& format, size_t& at, Arguments& args, int lane) {
   std::string spec = "%";
   size_t p = at + 1;
+  int64_t longest = 0;
   auto number = [&] {
-    if (p < format.size() && format[p] == '*') {
-      spec += std::to_string(args.next<int32_t>());
-      ++p;
-    } else {
-      while (p < format.size() && format[p] >= '0' && format[p] <= '9') spec += format[p++];
+    int64_t n = 0;
+    while (p < format.size() && format[p] >= '0' && format[p] <= '9') {
+      n = std::min<int64_t>(n * 10 + (format[p] - '0'), kLongest + 1);
+      spec += format[p++];
     }
+    longest = std::max(longest, n);
   };
   while (p < format.size() && std::string_view("-+ #0").find(format[p]) != std::string_view::npos) spec += format[p++];
-  number();
+  if (p < format.size() && format[p] == '*') {
+    const int32_t width = args.next<int32_t>();
+    longest = std::abs(int64_t(width));
+    spec += std::to_string(width);
+    ++p;
+  } else {
+    number();
+  }
   if (p < format.size() && format[p] == '.') {
     spec += format[p++];
     number();
@@ -94,7 +107,7 @@ std::string convert(Warp& w, const std::string& format, size_t& at, Arguments& a
   // Length modifiers: the argument's size; the text is printed from a long long.
   int size = 4;
   bool is_char = false, is_short = false;
-  for (; p < format.size() && std::string_view("hljztqL").find(format[p]) != std::string_view::npos; ++p) {
+  for (; p < format.size() && std::string_view("hljztq").find(format[p]) != std::string_view::npos; ++p) {
     if (format[p] == 'h') {
       is_char = is_short;
       is_short = true;
@@ -110,6 +123,14 @@ std::string convert(Warp& w, const std::string& format, size_t& at, Arguments& a
   const char letter = format[p++];
   const std::string whole = format.substr(at, p - at);
   at = p;
+  const bool too_long = longest > kLongest;
+  if (too_long) {
+    w.report(Severity::warning, "printf-too-long",
+             "a printf conversion asks for more than 1 MiB of text: " + std::to_string(longest) +
+                 " characters or more; its value is printed without width and precision",
+             "check the width and the precision");
+    spec = "%";
+  }
   switch (letter) {
     case '%': return "%";
     case 'd':
@@ -158,16 +179,21 @@ void vprintf(Warp& w, const Op& op) {
     const std::string format = read_string(w, format_address, lane, "load of a printf format");
     Arguments args(w, argument<uint64_t>(w, op, 1, lane), lane);
     std::string text;
+    const auto write_out = [&] {
+      if (options.device_output)
+        options.device_output(text);
+      else
+        std::fwrite(text.data(), 1, text.size(), stdout);
+      text.clear();
+    };
     for (size_t at = 0; at < format.size();) {
       if (format[at] == '%')
         text += convert(w, format, at, args, lane);
       else
         text += format[at++];
+      if (int64_t(text.size()) > kLongest) write_out();
     }
-    if (options.device_output)
-      options.device_output(text);
-    else
-      std::fwrite(text.data(), 1, text.size(), stdout);
+    write_out();
     set_return<int32_t>(w, op, lane, args.count());  // CUDA: the number of arguments, not of characters
   });
 }
