@@ -336,6 +336,28 @@ TEST_F(Border, DeclaredBlocksThatOverflow) {
   }
 }
 
+TEST_F(Border, ParametersThatNoKernelMayHave) {
+  for (const char* size : {"32765", "40000", "4294967296", "4294967297", "18446744073709551615"}) {
+    const std::string text =
+        std::string(".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .b8 p[") + size +
+        "]) { ret; }\n";
+    CUmodule m;
+    CUfunction f;
+    if (cuModuleLoadData(&m, text.c_str()) != CUDA_SUCCESS) continue;  // refused: as good
+    OK(cuModuleGetFunction(&f, m, "k"));
+    std::vector<char> bytes(65536);
+    void* args[] = {bytes.data()};
+    EXPECT_NE(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, nullptr, args, nullptr), CUDA_SUCCESS) << size;
+  }
+  CUmodule m;
+  CUfunction f;
+  OK(cuModuleLoadData(&m, ".version 9.0\n.target sm_100a\n.visible .entry k(.param .b8 p[32764]) { ret; }\n"));
+  OK(cuModuleGetFunction(&f, m, "k"));
+  std::vector<char> bytes(32764);
+  void* args[] = {bytes.data()};
+  OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, nullptr, args, nullptr));
+}
+
 TEST_F(Border, DeadHandles) {
   CUstream s;
   CUevent e;

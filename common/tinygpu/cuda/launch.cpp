@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/tinygpu/base/checked.h"
 #include "common/tinygpu/cuda/function.h"
 #include "common/tinygpu/cuda/state.h"
 
@@ -15,7 +16,7 @@ namespace {
 constexpr uint32_t kMaxGridX = 0x7fffffff, kMaxGridYz = 65535;
 constexpr uint32_t kMaxBlockXy = 1024, kMaxBlockZ = 64;
 /// Of all parameters of a kernel (CUDA programming guide: 32,764 bytes).
-constexpr uint32_t kMostParamBytes = 32764;
+constexpr uint64_t kMostParamBytes = 32764;
 /// SMs that one cluster may span (a GPC's; estimated where the profile names no number).
 constexpr uint32_t kSmsPerGpc = 16;
 
@@ -119,9 +120,12 @@ CUresult check_resources(const MachineSpec& spec, const LaunchRequest& r, const 
 
 CUresult pack_parameters(const LaunchRequest& r, std::vector<uint8_t>& out) {
   const Function& f = *r.kernel->function;
-  if (f.param_bytes > kMostParamBytes)
-    return refuse(CUDA_ERROR_INVALID_VALUE, *r.kernel,
-                  fmt::format("it has {} bytes of parameters, at most {} are allowed", f.param_bytes, kMostParamBytes));
+  CheckedSize declared = 0;
+  for (const ptx::Param& p : f.source->params) declared = declared.rounded_up(std::max(1u, p.align)) + p.size;
+  if (declared.value() > kMostParamBytes)
+    return refuse(
+        CUDA_ERROR_INVALID_VALUE, *r.kernel,
+        fmt::format("it has {} bytes of parameters, at most {} are allowed", declared.value(), kMostParamBytes));
   out.assign(f.param_bytes, 0);
   if (r.packed) {
     if (r.packed_size < f.param_bytes)
