@@ -32,8 +32,8 @@ bool listed(uint64_t begin, uint64_t end, bool write) {
   return begin >= end;
 }
 
-/// Bringing pages in is the quick way, but what a wrong size brings in must not fill the host's memory.
-constexpr uint64_t kMostPopulated = 64 << 20;
+/// Bringing pages in is the quick way for a few; what a wrong size brings in must not fill the host's memory.
+constexpr uint64_t kMostPopulated = 1 << 20;
 
 }  // namespace
 
