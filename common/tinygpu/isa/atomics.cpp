@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/isa/halves.h"
 #include "common/tinygpu/isa/memory_access.h"
 
 TINYGPU_ISA_BEGIN
@@ -17,45 +18,17 @@ using ptx::Type;
 
 namespace {
 
-float float_of(uint32_t b) {
-  float f;
-  std::memcpy(&f, &b, 4);
-  return f;
-}
-uint32_t bits_of(float f) {
-  uint32_t b;
-  std::memcpy(&b, &f, 4);
-  return b;
-}
-
-double double_of(uint64_t b) {
-  double d;
-  std::memcpy(&d, &b, 8);
-  return d;
-}
-uint64_t bits_of(double d) {
-  uint64_t b;
-  std::memcpy(&b, &d, 8);
-  return b;
-}
+float float_of(uint32_t b) { return std::bit_cast<float>(b); }
+double double_of(uint64_t b) { return std::bit_cast<double>(b); }
 
 /// IEEE binary16 as its bits.
 struct Half {
   uint16_t bits;
   static constexpr uint16_t nan = 0x7fff;
-  static float value(uint16_t b) {
-    _Float16 h;
-    std::memcpy(&h, &b, 2);
-    return float(h);
-  }
-  static uint16_t round(float f) {
-    // A sum of two halves has at most 22 significant bits less than binary32 keeps in the range where rounding twice
-    // could differ: 24 >= 2 * 11 + 2.
-    const _Float16 h = _Float16(f);
-    uint16_t b;
-    std::memcpy(&b, &h, 2);
-    return b;
-  }
+  static float value(uint16_t b) { return isa::TINYGPU_ISA_LEVEL::value(f16(b)); }
+  // A sum of two halves has at most 22 significant bits less than binary32 keeps in the range where rounding twice
+  // could differ: 24 >= 2 * 11 + 2.
+  static uint16_t round(float f) { return uint16_t(bits_of(nearest<f16>(f))); }
 };
 /// bfloat16 as its bits.
 struct Bfloat {

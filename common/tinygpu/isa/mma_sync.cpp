@@ -9,6 +9,7 @@
 
 #include "common/tinygpu/engines/mma_statistics.h"
 #include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/isa/halves.h"
 #include "common/tinygpu/numerics/fused_sum.h"
 #include "common/tinygpu/numerics/mma_kernel.h"
 
@@ -148,20 +149,8 @@ void mma_float(Warp& w, const Op& op) {
       });
 }
 
-float half_value(uint32_t bits) {
-  const uint16_t low = uint16_t(bits);
-  _Float16 h;
-  std::memcpy(&h, &low, 2);
-  return float(h);
-}
-
-uint32_t half_bits(float f) {
-  if (f != f) return numerics::kNanF16;
-  const _Float16 h = _Float16(f);
-  uint16_t bits;
-  std::memcpy(&bits, &h, 2);
-  return bits;
-}
+float half_value(uint32_t bits) { return value(f16(uint16_t(bits))); }
+uint32_t half_bits(float f) { return f != f ? numerics::kNanF16 : bits_of(nearest<f16>(f)); }
 
 /// e4m3 and e5m2 with f16 accumulators: two chained f16 sums from zero, over the elements with k % 4 < 2 and then over
 /// the others, and one addition of C rounded to nearest even (all words of an H200's, notes/evidence.md).
