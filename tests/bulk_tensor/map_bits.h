@@ -2,6 +2,7 @@
 // encoder in cuda/ or the decoder in engines/.
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace tinygpu::test {
@@ -29,9 +30,9 @@ struct alignas(64) MapObject {
     for (int i = 0; i < count; ++i) {
       const int bit = low + i;
       if (value >> i & 1)
-        bytes[size_t(bit / 8)] |= uint8_t(1 << bit % 8);
+        bytes[std::size_t(bit / 8)] |= uint8_t(1 << bit % 8);
       else
-        bytes[size_t(bit / 8)] &= uint8_t(~(1 << bit % 8));
+        bytes[std::size_t(bit / 8)] &= uint8_t(~(1 << bit % 8));
     }
   }
 };

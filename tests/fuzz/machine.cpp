@@ -1,0 +1,36 @@
+#include "tests/fuzz/machine.h"
+
+#include "common/tinygpu/timing/profile.h"
+#include "tests/fuzz/target.h"
+
+namespace gen5::fuzz {
+
+using namespace tinygpu;
+
+MachineSpec small_machine(const std::string& profile) {
+  MachineSpec s = load_profile(profile);
+  s.sms = 4;
+  s.global_bytes = 16 << 20;
+  return s;
+}
+
+void set_options(RunOptions& options) {
+  options.threads = 1;
+  options.on_diagnosis = [](const Diagnosis& d) { d.render(); };
+  options.device_output = [](const std::string&) {};
+}
+
+void launch(Gpu& gpu, const LaunchConfig& config) {
+  const uint64_t ctas = config.cluster.count();
+  if (ctas == 0 || ctas > uint64_t(gpu.spec.sms)) return;
+  if (occupancy(gpu.spec, *config.kernel, uint32_t(config.block.count()), config.dynamic_shared).blocks_per_sm == 0)
+    return;
+  ++launches;
+  try {
+    gpu.launch(config);
+  } catch (const KernelFault& f) {
+    f.diagnosis.render();
+  }
+}
+
+}  // namespace gen5::fuzz

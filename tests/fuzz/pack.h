@@ -1,0 +1,17 @@
+// A corpus in one file: zstd over a row of inputs, each behind its size (32 bits, little endian).
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace gen5::fuzz {
+
+using Inputs = std::vector<std::string>;
+
+/// Throws std::runtime_error, with the file's name, for what is no pack.
+Inputs read_pack(const std::filesystem::path& file);
+void write_pack(const std::filesystem::path& file, const Inputs& inputs);
+
+std::string read_file(const std::filesystem::path& file);
+
+}  // namespace gen5::fuzz
