@@ -529,7 +529,7 @@ const Call kOthers[] = {
       cuGetProcAddress(s.name(), s.out(p), int(s.number()), s.number(), s.out(q));
     },
     [](Session& s) {
-      alignas(64) CUtensorMap map;
+      CUtensorMap map;
       const auto dims = s.numbers<cuuint64_t>(), strides = s.numbers<cuuint64_t>();
       const auto box = s.numbers<cuuint32_t>(), steps = s.numbers<cuuint32_t>();
       cuTensorMapEncodeTiled(s.out(map), CUtensorMapDataType(s.number()), cuuint32_t(s.number()), s.device(),
@@ -538,7 +538,7 @@ const Call kOthers[] = {
                              CUtensorMapL2promotion(s.in.byte() % 6), CUtensorMapFloatOOBfill(s.in.byte() % 4));
     },
     [](Session& s) {
-      alignas(64) CUtensorMap map;
+      CUtensorMap map;
       const auto dims = s.numbers<cuuint64_t>(), strides = s.numbers<cuuint64_t>();
       const auto lower = s.numbers<int>(), upper = s.numbers<int>();
       const auto steps = s.numbers<cuuint32_t>();
