@@ -118,7 +118,7 @@ void Warpgroup::settle(Warp& w) {
   const uint32_t warp = w.index() % 4;
   for (auto& a : accumulators_)
     if (a->here[warp] && !a->running) {
-      store(*a, warp);
+      if (!a->orphan[warp]) store(*a, warp);
       a->here[warp] = false;
     }
   std::erase_if(accumulators_, [](const auto& a) {
@@ -126,19 +126,35 @@ void Warpgroup::settle(Warp& w) {
   });
 }
 
-bool Warpgroup::in_flight(Warp& w, const std::vector<uint32_t>& slots) {
+Warpgroup::Conflict Warpgroup::conflict(Warp& w, const std::vector<uint32_t>& reads,
+                                        const std::vector<uint32_t>& writes) {
   const uint32_t warp = w.index() % 4;
-  const auto touches = [&](const std::vector<uint32_t>& registers) {
-    return std::any_of(slots.begin(), slots.end(), [&](uint32_t s) {
-      return std::find(registers.begin(), registers.end(), s + w.register_base()) != registers.end();
-    });
+  const auto meet = [&](const std::vector<uint32_t>& slots, const std::vector<uint32_t>& registers) {
+    return std::ranges::any_of(
+        slots, [&](uint32_t s) { return std::ranges::find(registers, s + w.register_base()) != registers.end(); });
   };
-  bool running = false, landed = false;
+  const auto touched = [&](const std::vector<uint32_t>& registers) {
+    return meet(reads, registers) || meet(writes, registers);
+  };
+  bool running = false, landed = false, operand = false;
   for (const auto& a : accumulators_)
-    if (touches(a->slots[warp])) (a->running ? running : landed) = true;
-  for (const auto& o : gathering_) running |= touches(o->d[warp]);
+    if (!a->orphan[warp] && touched(a->slots[warp])) (a->running ? running : landed) = true;
+  for (const auto& o : gathering_) {
+    running |= touched(o->d[warp]);
+    operand |= meet(writes, o->a[warp]);
+  }
+  for (const auto& o : queue_) operand |= meet(writes, o->a[warp]);
   if (landed && !running) settle(w);
-  return running;
+  return running ? Conflict::accumulator : operand ? Conflict::operand : Conflict::none;
+}
+
+void Warpgroup::forget(Warp& w, uint32_t begin, uint32_t end) {
+  const uint32_t warp = w.index() % 4;
+  for (auto& a : accumulators_)
+    if (const auto& slots = a->slots[warp]; !slots.empty() && slots[0] >= begin && slots[0] < end)
+      a->orphan[warp] = true;
+  for (auto& o : gathering_)
+    if (const auto& slots = o->d[warp]; !slots.empty() && slots[0] >= begin && slots[0] < end) o->orphan[warp] = true;
 }
 
 void Warpgroup::poison(Warp& w) {
@@ -147,7 +163,7 @@ void Warpgroup::poison(Warp& w) {
     for (uint32_t s : registers) std::fill_n(lanes_of(w, s), 32, kPoison);
   };
   for (const auto& a : accumulators_)
-    if (a->running) fill(a->slots[warp]);
+    if (a->running && !a->orphan[warp]) fill(a->slots[warp]);
   for (const auto& o : gathering_) fill(o->d[warp]);
 }
 
@@ -184,13 +200,14 @@ void Warpgroup::issue(Warp& w, const WgmmaForm& form, const std::vector<uint32_t
 
 void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
   for (auto& a : accumulators_)
-    if (a->slots == o->d && a->type == o->form.d) o->accumulator = a;
+    if (a->slots == o->d && a->type == o->form.d && a->orphan == o->orphan) o->accumulator = a;
   if (!o->accumulator) {
     o->accumulator = std::make_shared<Accumulator>();
     o->accumulator->type = o->form.d;
     o->accumulator->n = o->form.n;
     o->accumulator->words.resize(size_t(kRows) * o->form.n);
     o->accumulator->slots = o->d;
+    o->accumulator->orphan = o->orphan;
     accumulators_.push_back(o->accumulator);
   }
   o->accumulator->running++;
@@ -200,8 +217,10 @@ void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
   const double cycles = std::max(o->form.n / server.columns_per_cycle, bytes / server.bytes_per_cycle);
   server.free_at = std::max(server.free_at, o->issued) + uint64_t(std::lround(cycles));
   const uint64_t visible = server.free_at + (o->form.a_in_registers ? server.wait_rs : server.wait_ss);
+  queue_.push_back(o);
   cta_->sm.domain->events.schedule(visible, channel_, [this, o](uint64_t now) {
     execute(*o);
+    queue_.pop_front();
     o->accumulator->running--;
     ++done_;
     done_at_.push_back(now);

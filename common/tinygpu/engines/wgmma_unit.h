@@ -42,9 +42,19 @@ class Warpgroup {
   bool completed(Warp& w, uint32_t pending, uint64_t& when) const;
   /// Puts results that have landed into the warp's registers.
   void settle(Warp& w);
-  /// An op of `w` touches these slots (relative to its frame): true if a wgmma that still runs writes one of them.
-  /// Those that have landed are settled on the way.
-  bool in_flight(Warp& w, const std::vector<uint32_t>& slots);
+  /// True if nothing that the warp issued is still to execute.
+  bool idle(const Warp& w) const { return done_ >= warps_[w.index() % 4].issued; }
+  enum class Conflict : uint8_t {
+    none,
+    accumulator,  // touches what a wgmma that still runs writes
+    operand       // overwrites what a wgmma that still runs reads
+  };
+  /// What an op of `w` that reads and writes these slots (relative to its frame) would disturb. Accumulators that have
+  /// landed are settled on the way.
+  Conflict conflict(Warp& w, const std::vector<uint32_t>& reads, const std::vector<uint32_t>& writes);
+  /// Bytes [begin, end) of the warp's register file are no longer a frame of the operations' own: what they would put
+  /// there is lost.
+  void forget(Warp& w, uint32_t begin, uint32_t end);
   /// Fills the registers of operations in flight with a pattern that is a NaN: what a reader who does not wait may see.
   void poison(Warp& w);
 
@@ -57,6 +67,7 @@ class Warpgroup {
     uint32_t n = 0;
     std::array<std::vector<uint32_t>, 4> slots;  // absolute, by warp
     std::array<bool, 4> here{};                  // the warp's rows live in `words`, its registers are stale
+    std::array<bool, 4> orphan{};                // the warp's registers are no longer the operation's
     uint32_t running = 0;                        // operations queued or executing
   };
   struct Operation {
@@ -64,6 +75,7 @@ class Warpgroup {
     Origin who;
     uint32_t arrived = 0;  // warps
     std::array<std::vector<uint32_t>, 4> d, a;
+    std::array<bool, 4> orphan{};  // as of an accumulator
     std::shared_ptr<Accumulator> accumulator;
     uint64_t issued = 0;
   };
@@ -82,6 +94,7 @@ class Warpgroup {
   uint64_t channel_ = 0;
   std::array<WarpState, 4> warps_;
   std::deque<std::shared_ptr<Operation>> gathering_;
+  std::deque<std::shared_ptr<Operation>> queue_;  // not yet executed
   uint64_t queued_ = 0, done_ = 0;
   std::vector<uint64_t> done_at_;
   std::vector<std::shared_ptr<Accumulator>> accumulators_;

@@ -218,16 +218,15 @@ void wake_as(Warp& w, uint64_t now, const char* what) {
 void check_pending(Warp& w, const Op& op) {
   auto state = in_flight(w);
   const uint32_t frame = w.register_base();
+  const auto touched = w.function().async_touches.find(uint32_t(&op - w.function().ops.data()));
   for (Load& l : state->loads) {
     const auto touches = [&](uint32_t slot) {
-      if (slot == kNoSlot) return false;
       for (auto [begin, end] : l.ranges)
         if (frame + slot >= begin && frame + slot < end) return true;
       return false;
     };
-    bool hit = touches(op.dst) || touches(op.dst2) || touches(op.a) || touches(op.b) || touches(op.c) || touches(op.d);
-    for (uint32_t i = 0; !hit && i < op.list_size; ++i) hit = touches(op.list[i]);
-    if (!hit) continue;
+    if (!std::ranges::any_of(touched->second.reads, touches) && !std::ranges::any_of(touched->second.writes, touches))
+      continue;
     if (!l.told) {
       l.told = true;
       w.report(Severity::warning, "tmem-load-not-waited",
@@ -241,6 +240,13 @@ void check_pending(Warp& w, const Op& op) {
     // examples and Triton's code lean on it.
     if (!l.landed) return block_as(w, kUseLoad);
   }
+}
+
+/// The frame that owns these bytes of the register file is gone: what is still to land there is lost.
+void leave_frame(Warp& w, uint32_t begin, uint32_t end) {
+  std::erase_if(in_flight(w)->loads, [&](const Load& l) {
+    return !l.ranges.empty() && l.ranges[0].first >= begin && l.ranges[0].first < end;
+  });
 }
 
 // ---- ld
@@ -328,6 +334,7 @@ void ld(Warp& w, const Op& op) {
 
   auto state = in_flight(w);
   w.pending_check = check_pending;
+  w.pending_leave = leave_frame;
   Load load;
   load.id = state->next++;
   load.op = &op;
@@ -358,9 +365,11 @@ void ld(Warp& w, const Op& op) {
                     warn_if_never_written(memory, a, who);
                     auto s = weak.lock();
                     if (!s) return;
-                    land_load(memory, a, op, s->warp->register_file() + frame);
                     for (Load& l : s->loads)
-                      if (l.id == id) l.landed = true;
+                      if (l.id == id) {
+                        land_load(memory, a, op, s->warp->register_file() + frame);
+                        l.landed = true;
+                      }
                     wake_as(*s->warp, now, kUseLoad);
                     if (--s->loading == 0) wake_as(*s->warp, now, kWaitLoad);
                   });

@@ -29,23 +29,36 @@ void wait(Warp& w, const Op& op);
 
 void fence(Warp& w, const Op&) { w.converged(~0u); }
 
+/// True if the op has to come back: the warp waits for what is in flight.
+bool blocked_on(Warp& w, Warpgroup::Conflict conflict) {
+  using Conflict = Warpgroup::Conflict;
+  if (conflict == Conflict::none) return false;
+  if (conflict == Conflict::accumulator)
+    w.report(Severity::warning, "wgmma-not-waited",
+             "this instruction touches a register of an accumulator that a wgmma.mma_async is still working on",
+             "put wgmma.wait_group before the first use of the accumulator");
+  else
+    w.report(Severity::warning, "wgmma-not-waited",
+             "this instruction overwrites a register of A that a wgmma.mma_async has yet to read",
+             "put wgmma.wait_group before the next write of A's registers");
+  // In timed order the value is waited for, as hardware's scoreboard would at best; in the others it is garbage.
+  if (w.domain().events.order().mode == CompletionOrder::Mode::timed) {
+    w.block(waiting(), true);
+    return true;
+  }
+  if (conflict == Conflict::accumulator) Warpgroup::of(w).poison(w);
+  return false;
+}
+
 /// Runs before an op that may touch registers of a wgmma that nobody has waited for.
 void check_pending(Warp& w, const Op& op) {
   if (op.fn == mma || op.fn == commit || op.fn == wait || op.fn == fence) return;
-  std::vector<uint32_t> slots{op.dst, op.dst2, op.a, op.b, op.c, op.d};
-  slots.insert(slots.end(), op.list, op.list + op.list_size);
-  std::erase(slots, kNoSlot);
-  Warpgroup& group = Warpgroup::of(w);
-  if (!group.in_flight(w, slots)) return;
-  w.report(Severity::warning, "wgmma-not-waited",
-           "this instruction touches a register of an accumulator that a wgmma.mma_async is still working on",
-           "put wgmma.wait_group before the first use of the accumulator");
-  // In timed order the value is waited for, as hardware's scoreboard would at best; in the others it is garbage.
-  if (w.domain().events.order().mode == CompletionOrder::Mode::timed)
-    w.block(waiting(), true);
-  else
-    group.poison(w);
+  const auto touched = w.function().async_touches.find(uint32_t(&op - w.function().ops.data()));
+  blocked_on(w, Warpgroup::of(w).conflict(w, touched->second.reads, touched->second.writes));
 }
+
+/// The frame that owns these bytes of the register file is gone.
+void leave_frame(Warp& w, uint32_t begin, uint32_t end) { Warpgroup::of(w).forget(w, begin, end); }
 
 void mma(Warp& w, const Op& op) {
   if (!w.converged(~0u)) return;
@@ -73,9 +86,13 @@ void mma(Warp& w, const Op& op) {
   };
   if (!f.a_in_registers) checked(f.a_descriptor);
   checked(f.b_descriptor);
+  // Operations follow each other on accumulators without a wait; A's registers have no such order.
+  Warpgroup& group = Warpgroup::of(w);
+  if (!a.empty() && blocked_on(w, group.conflict(w, a, {}))) return;
   if (w.pending.empty()) w.pending.push_back({kAsyncWgmma, 0, 0, op.inst});
   w.pending_check = check_pending;
-  Warpgroup::of(w).issue(w, f, d, a);
+  w.pending_leave = leave_frame;
+  group.issue(w, f, d, a);
 }
 
 void commit(Warp& w, const Op&) {
@@ -92,10 +109,8 @@ void wait(Warp& w, const Op& op) {
     return;
   }
   w.advance_to(when);
-  if (op.imm == 0) {
-    group.settle(w);
-    w.pending.clear();
-  }
+  group.settle(w);
+  if (group.idle(w)) w.pending.clear();
 }
 
 Format operand_format(Decoder& d, ptx::Type t) {
@@ -140,7 +155,10 @@ void decode_mma(Decoder& d, Op& op) {
   const bool registers = d.operand(1).kind == Operand::Kind::vector;
   if (registers) {
     bits |= kAInRegisters;
-    for (const Operand& e : d.operand(1).elems) slots.push_back(d.src(e, ptx::Type::b32));
+    std::vector<uint32_t> a;
+    for (const Operand& e : d.operand(1).elems) a.push_back(d.src(e, ptx::Type::b32));
+    d.async_src(a, kAsyncWgmma);
+    slots.insert(slots.end(), a.begin(), a.end());
   } else {
     op.a = d.src(d.operand(1), ptx::Type::b64);
   }
@@ -164,17 +182,17 @@ void decode_fence(Decoder&, Op& op) {
   op.cost = CostClass::fence;
 }
 
-void decode_commit(Decoder&, Op& op) {
+void decode_commit(Decoder& d, Op& op) {
   op.fn = commit;
   op.cost = CostClass::async_issue;
+  d.async_commit(kAsyncWgmma);
 }
 
 void decode_wait(Decoder& d, Op& op) {
   op.fn = wait;
   op.cost = CostClass::async_issue;
   op.imm = d.operand(0).bits;
-  // Registers of groups that may stay in flight stay marked.
-  if (op.imm == 0) d.async_wait(kAsyncWgmma);
+  d.async_wait(kAsyncWgmma, uint32_t(op.imm));
 }
 
 constexpr Entry kTable[] = {

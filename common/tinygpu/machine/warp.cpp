@@ -278,7 +278,8 @@ bool Warp::take_timeout() {
 
 void Warp::woken(uint64_t when) {
   ready_ = std::min(ready_, std::max(time_, when));
-  // Whoever wakes this warp was told how far it may run when this one could not: no further than ahead of it by the dial.
+  // Whoever wakes this warp was told how far it may run when this one could not: no further than ahead of it by the
+  // dial.
   Domain& d = domain();
   if (d.events.horizon) *d.events.horizon = std::min(*d.events.horizon, ready_ + d.launch.options.run_ahead);
   d.made_progress();
@@ -436,12 +437,19 @@ void Warp::ret(uint32_t lanes) {
       std::memcpy(local(lane, frame.local_base + list[2 + list[0] + i], p.size), from, p.size);
     }
   }
+  const uint32_t left = r.register_base, left_bytes = r.function->register_bytes;
   r.stack.pop_back();
   r.function = frame.function;
   r.pc = frame.return_pc;
   r.register_base = frame.register_base;
   r.local_base = frame.local_base;
   stop_ = true;
+  if (pending.empty() || !pending_leave) return;
+  const auto uses = [&](const Group& g) {
+    return g.register_base == left ||
+           std::any_of(g.stack.begin(), g.stack.end(), [&](const CallFrame& f) { return f.register_base == left; });
+  };
+  if (std::none_of(groups_.begin(), groups_.end(), uses)) pending_leave(*this, left, left + left_bytes);
 }
 
 uint8_t* Warp::local(uint32_t lane, uint32_t offset, uint32_t size) {

@@ -174,6 +174,8 @@ class Warp {
   std::vector<Pending> pending;
   /// Called before an op with Op::reads_pending while `pending` is not empty. May block (retry) the group.
   ExecFn pending_check = nullptr;
+  /// Called while `pending` is not empty when the frame at bytes [begin, end) of the register file has no lanes left.
+  void (*pending_leave)(Warp&, uint32_t begin, uint32_t end) = nullptr;
   uint8_t* register_file() { return file_.data(); }
   uint32_t register_base() const { return groups_[current_].register_base; }
 

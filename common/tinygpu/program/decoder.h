@@ -54,7 +54,14 @@ class Decoder {
   /// Declares that the op writes these destinations asynchronously under `channel` ("tmem_ld", "wgmma"): until an op
   /// that calls async_wait(channel) the registers keep their own slots and readers get Op::reads_pending.
   virtual void async_dst(const std::vector<uint32_t>& slots, int channel) = 0;
-  virtual void async_wait(int channel) = 0;
+  /// Declares that the op reads these sources after it has issued: until the wait no other register gets their slots,
+  /// and writers of theirs get Op::reads_pending.
+  virtual void async_src(const std::vector<uint32_t>& slots, int channel) = 0;
+  /// Declares that the op closes what `channel` has been given so far into a group.
+  virtual void async_commit(int channel) = 0;
+  /// Declares that the op waits for all of `channel`, or for all of its groups but the latest `left`.
+  virtual void async_wait(int channel, uint32_t left = kWaitsForAll) = 0;
+  static constexpr uint32_t kWaitsForAll = ~0u;
   /// A variable's space, or ptx::Space::generic if the name is none. Function-scope .param variables and the parameters
   /// of functions that are not entries live in local memory: Space::local; an entry's parameters: Space::param.
   virtual ptx::Space space_of_symbol(const std::string& name) const = 0;

@@ -170,7 +170,16 @@ class FunctionBuilder::Services final : public Decoder {
       if (s != kNoSlot) touch.async_defs.push_back(s);
     touch.channel = channel;
   }
-  void async_wait(int channel) override { touch.waits = channel; }
+  void async_src(const std::vector<uint32_t>& slots, int channel) override {
+    if (!record_) return;
+    touch.async_uses.insert(touch.async_uses.end(), slots.begin(), slots.end());
+    touch.channel = channel;
+  }
+  void async_commit(int channel) override { touch.commits = channel; }
+  void async_wait(int channel, uint32_t left) override {
+    touch.waits = channel;
+    touch.left = left;
+  }
 
   ptx::Space space_of_symbol(const std::string& name) const override {
     if (auto it = b_.symbols_.find(name); it != b_.symbols_.end()) return it->second.space;
@@ -388,19 +397,30 @@ void FunctionBuilder::mark_joins(const Flow& flow) {
     if (flow.blocks[b].divergent && flow.post_dominator[b] >= 0)
       f_.ops[first_op_[flow.blocks[flow.post_dominator[b]].begin]].flags |= Op::join;
   }
-  // Readers and writers of registers that an asynchronous load may still own.
+}
+
+/// Readers and writers of registers that an asynchronous operation may still own.
+void FunctionBuilder::mark_pending(const Flow& flow, const AsyncRegisters& async) {
+  const auto& registers = async.registers();
+  if (registers.empty()) return;
   for (size_t b = 0; b < flow.blocks.size(); ++b) {
-    std::vector<bool> pending = packing_.pending[b];
+    AsyncRegisters::Ages ages = async.at_begin(b);
     for (uint32_t i = flow.blocks[b].begin; i < flow.blocks[b].end; ++i) {
       const Touch& t = touches_[i];
-      bool touched = false;
-      for (uint32_t r : t.uses) touched |= pending[r];
-      for (uint32_t r : t.defs) touched |= pending[r];
-      if (touched)
-        for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k) f_.ops[k].flags |= Op::reads_pending;
-      if (t.waits >= 0)
-        for (uint32_t r = 0; r < pending.size(); ++r) pending[r] = false;
-      for (uint32_t r : t.async_defs) pending[r] = true;
+      AsyncTouch touched;
+      for (size_t k = 0; k < ages.size(); ++k) {
+        if (ages[k] == AsyncRegisters::kIdle) continue;
+        const uint32_t r = registers[k].id;
+        if (registers[k].written && std::ranges::find(t.uses, r) != t.uses.end())
+          touched.reads.push_back(packing_.slot[r]);
+        if (std::ranges::find(t.defs, r) != t.defs.end()) touched.writes.push_back(packing_.slot[r]);
+      }
+      if (!touched.reads.empty() || !touched.writes.empty())
+        for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k) {
+          f_.ops[k].flags |= Op::reads_pending;
+          f_.async_touches.emplace(k, touched);
+        }
+      async.step(ages, i);
     }
   }
 }
@@ -419,7 +439,8 @@ void FunctionBuilder::build() {
     t = at;
     at += 256;
   }
-  packing_ = pack_registers(src, flow, touches_, at);
+  const AsyncRegisters async(src, flow, touches_);
+  packing_ = pack_registers(src, flow, touches_, async, at);
   f_.register_bytes = uint32_t(align_up(at + packing_.bytes, 64));
   const uint32_t constants = constant_bytes_;
   decode_all(services, flow, false);
@@ -434,6 +455,7 @@ void FunctionBuilder::build() {
     f_.calls_any |= i.opcode == "call";
   }
   mark_joins(flow);
+  mark_pending(flow, async);
   schedule(flow);
   if (!f_.registers_per_thread) f_.registers_per_thread = std::clamp(packing_.live_words + 8, 16u, 255u);
 }

@@ -27,20 +27,49 @@ Flow analyse_flow(const ptx::Function& f);
 
 /// What one instruction does to registers, as its decode function declared it.
 struct Touch {
-  std::vector<uint32_t> uses, defs, async_defs;
-  int waits = -1;    // async channel it waits for
-  int channel = -1;  // channel of async_defs
+  std::vector<uint32_t> uses, defs;
+  std::vector<uint32_t> async_uses, async_defs;  // read, written when the operation executes
+  int channel = -1;                              // of async_uses and async_defs
+  int commits = -1;                              // channel whose operations it closes into a group
+  int waits = -1;                                // channel that it waits for
+  uint32_t left = 0;                             // groups that the wait leaves in flight
 };
 
-/// Live ranges → slots. A register whose asynchronous write may be under way is live until the wait.
+/// Which registers asynchronous operations may still read or write, at every instruction.
+class AsyncRegisters {
+ public:
+  struct Register {
+    uint32_t id;
+    int channel;
+    bool written;  // else read
+  };
+  /// Per register: the fewest groups that were closed on any way since the operation issued; kIdle: none in flight.
+  using Ages = std::vector<uint8_t>;
+  static constexpr uint8_t kIdle = 255;
+
+  AsyncRegisters(const ptx::Function& f, const Flow& flow, const std::vector<Touch>& touches);
+  const std::vector<Register>& registers() const { return registers_; }
+  /// When block `b` begins.
+  const Ages& at_begin(size_t b) const { return begin_[b]; }
+  /// What instruction `i` makes of them.
+  void step(Ages& ages, uint32_t i) const;
+
+ private:
+  const ptx::Function& f_;
+  const std::vector<Touch>& touches_;
+  std::vector<Register> registers_;
+  std::map<std::tuple<uint32_t, int, bool>, uint32_t> index_;
+  std::vector<Ages> begin_;
+};
+
+/// Live ranges → slots. A register that an asynchronous operation may still read or write is live until the wait.
 struct Packing {
-  std::vector<uint32_t> slot;              // by register id; kNoSlot if never touched
-  std::vector<std::vector<bool>> pending;  // per block: registers that may be pending at its begin (channel-less union)
-  uint32_t bytes = 0;                      // of the packed area
-  uint32_t live_words = 0;                 // most 32-bit words live at once: an estimate of registers per thread
+  std::vector<uint32_t> slot;  // by register id; kNoSlot if never touched
+  uint32_t bytes = 0;          // of the packed area
+  uint32_t live_words = 0;     // most 32-bit words live at once: an estimate of registers per thread
 };
 Packing pack_registers(const ptx::Function& f, const Flow& flow, const std::vector<Touch>& touches,
-                       uint32_t first_slot);
+                       const AsyncRegisters& async, uint32_t first_slot);
 
 /// Per block: it branches to itself and carries no register from one turn to the next.
 std::vector<bool> find_spins(const Flow& flow, const std::vector<Touch>& touches);
@@ -57,6 +86,7 @@ class FunctionBuilder {
   void place_shared();
   void decode_all(Services& s, const Flow& flow, bool record);
   void mark_joins(const Flow& flow);
+  void mark_pending(const Flow& flow, const AsyncRegisters& async);
   void schedule(const Flow& flow);
   uint32_t constant_slot(FrameConstant::Kind kind, uint64_t bits, uint8_t width);
 

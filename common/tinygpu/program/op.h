@@ -75,7 +75,7 @@ struct alignas(64) Op {
     guard_negated = 1,
     join = 2,           // a divergent branch's immediate post-dominator: groups may merge here
     leader = 4,         // first op of a basic block
-    reads_pending = 8,  // reads or overwrites a register that an asynchronous load may still be writing
+    reads_pending = 8,  // touches a register that an asynchronous operation may still own: Function::async_touches
     no_guard = 16,      // fn looks at the guard itself (bra, call, ret, exit)
     serial = 32,        // strong global access: executed in the serial phase between windows
     injected = 64,      // made by the lowering (special-register moves), not an instruction of the user's

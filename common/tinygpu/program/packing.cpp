@@ -34,31 +34,10 @@ uint32_t slot_bytes(ptx::Type t) { return t == ptx::Type::pred ? 4 : 32 * std::m
 }  // namespace
 
 Packing pack_registers(const ptx::Function& f, const Flow& flow, const std::vector<Touch>& touches,
-                       uint32_t first_slot) {
+                       const AsyncRegisters& async, uint32_t first_slot) {
   const size_t regs = f.registers.size(), n = flow.blocks.size();
   Packing out;
   out.slot.assign(regs, kNoSlot);
-
-  // Registers that an asynchronous load may still be writing: forward, may.
-  std::vector<int> channel_of(regs, -1);
-  for (const Touch& t : touches)
-    for (uint32_t r : t.async_defs) channel_of[r] = t.channel;
-  std::vector<Bits> pending(n, Bits(regs));
-  auto flow_pending = [&](Bits& p, const Touch& t) {
-    if (t.waits >= 0)
-      p.each([&](uint32_t r) {
-        if (channel_of[r] == t.waits) p.clear(r);
-      });
-    for (uint32_t r : t.async_defs) p.set(r);
-  };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t b = 0; b < n; ++b) {
-      Bits p = pending[b];
-      for (uint32_t i = flow.blocks[b].begin; i < flow.blocks[b].end; ++i) flow_pending(p, touches[i]);
-      for (uint32_t s : flow.blocks[b].next) changed |= pending[s].merge(p);
-    }
-  }
 
   // Liveness: backward. A guarded definition does not end a live range.
   std::vector<Bits> use(n, Bits(regs)), def(n, Bits(regs)), in(n, Bits(regs)), live_out(n, Bits(regs));
@@ -91,18 +70,20 @@ Packing pack_registers(const ptx::Function& f, const Flow& flow, const std::vect
     const uint32_t first = flow.blocks[b].begin, last = flow.blocks[b].end;
     in[b].each([&](uint32_t r) { touch(r, first); });
     live_out[b].each([&](uint32_t r) { touch(r, last); });
-    Bits p = pending[b];
-    p.each([&](uint32_t r) { touch(r, first); });
+    AsyncRegisters::Ages ages = async.at_begin(b);
+    const auto touch_pending = [&](uint32_t at) {
+      for (size_t k = 0; k < ages.size(); ++k)
+        if (ages[k] != AsyncRegisters::kIdle) touch(async.registers()[k].id, at);
+    };
+    touch_pending(first);
     for (uint32_t i = first; i < last; ++i) {
       for (uint32_t r : touches[i].uses) touch(r, i);
       for (uint32_t r : touches[i].defs) touch(r, i);
-      if (touches[i].waits >= 0) p.each([&](uint32_t r) { touch(r, i); });
-      flow_pending(p, touches[i]);
+      if (touches[i].waits >= 0) touch_pending(i);
+      async.step(ages, i);
     }
-    p.each([&](uint32_t r) { touch(r, last); });
+    touch_pending(last);
   }
-  out.pending.assign(n, std::vector<bool>(regs));
-  for (size_t b = 0; b < n; ++b) pending[b].each([&](uint32_t r) { out.pending[b][r] = true; });
 
   // Linear scan. Slots of a width are reused; predicates come first so that the wide slots stay aligned.
   std::vector<Range> order;

@@ -106,6 +106,11 @@ struct FrameConstant {
   uint64_t bits = 0;
 };
 
+/// Slots of registers that an op touches while an asynchronous operation may still write them, or read what it writes.
+struct AsyncTouch {
+  std::vector<uint32_t> reads, writes;
+};
+
 /// One decoded function.
 struct Function {
   const ptx::Function* source = nullptr;
@@ -123,7 +128,8 @@ struct Function {
   std::vector<FrameConstant> constants;
   std::vector<Op> ops;
   std::deque<std::vector<uint32_t>> lists;
-  uint32_t registers_per_thread = 0;  // from the cubin when known, else an estimate from liveness
+  std::unordered_map<uint32_t, AsyncTouch> async_touches;  // of the ops with Op::reads_pending, by index
+  uint32_t registers_per_thread = 0;                       // from the cubin when known, else an estimate from liveness
   bool calls_any = false;
   std::atomic<bool> decoded{false};
 
