@@ -201,5 +201,65 @@ TEST(Control, AllocaGivesEachLaneItsOwnMemory) {
   for (uint32_t t = 0; t < 32; ++t) EXPECT_EQ(out[t], t + 64);
 }
 
+TEST(BranchTable, ListsOfTheSameNameInTwoBlocks) {
+  // As two inline-asm statements have them: every name comes back.
+  RunPtx run(kernel(R"(
+  and.b32 %r1, %t, 3;
+  mov.u32 %r2, 0;
+  { T: .branchtargets A0, A1, E; min.u32 %r3, %r1, 2; brx.idx %r3, T;
+    A0: add.u32 %r2, %r2, 1; bra E;
+    A1: add.u32 %r2, %r2, 2; bra E;
+    E: }
+  { T: .branchtargets A1, E, A0, A2; brx.idx %r1, T;
+    A0: add.u32 %r2, %r2, 16; bra E;
+    A1: add.u32 %r2, %r2, 32; bra E;
+    A2: add.u32 %r2, %r2, 64; bra E;
+    E: }
+  st.global.u32 [%dst], %r2;
+)"));
+  const auto out = run_kernel(run, 32, 32);
+  const uint32_t expected[] = {1 + 32, 2, 16, 64};
+  for (uint32_t t = 0; t < 32; ++t) EXPECT_EQ(out[t], expected[t % 4]) << t;
+}
+
+TEST(BranchTable, OfMoreThan65535Targets) {
+  constexpr uint32_t kTargets = 70000;
+  std::string list = "  T: .branchtargets ", blocks;
+  for (uint32_t i = 0; i < kTargets; ++i) {
+    const bool far = i == 3 || i == 65535 || i == 65536 + 3 || i == kTargets - 1;
+    const std::string label = far ? "F" + std::to_string(i) : "NEAR";
+    list += (i ? ", " : "") + label;
+    if (far) blocks += label + ": mov.u32 %r2, " + std::to_string(i) + "; bra E;\n";
+  }
+  RunPtx run(kernel(
+      "  and.b32 %r1, %t, 3;\n  setp.eq.u32 %p0, %r1, 0; setp.eq.u32 %p1, %r1, 1; setp.eq.u32 %p2, %r1, 2;\n"
+      "  mov.u32 %r3, 69999;\n@%p0 mov.u32 %r3, 3;\n@%p1 mov.u32 %r3, 65535;\n@%p2 mov.u32 %r3, 65539;\n" +
+      list + ";\n  brx.idx %r3, T;\nNEAR: mov.u32 %r2, 0; bra E;\n" + blocks + "E:\n  st.global.u32 [%dst], %r2;\n"));
+  const auto out = run_kernel(run, 32, 32);
+  const uint32_t expected[] = {3, 65535, 65539, 69999};
+  for (uint32_t t = 0; t < 32; ++t) EXPECT_EQ(out[t], expected[t % 4]) << t;
+}
+
+TEST(BranchTable, OneListMayServeManyBranches) {
+  RunPtx run(kernel(R"(
+  and.b32 %r1, %t, 1;
+  mov.u32 %r2, 0;
+  mov.u32 %r4, 0;
+  T: .branchtargets A, B;
+  A: add.u32 %r2, %r2, 1;
+  setp.gt.u32 %p0, %r2, 5;
+  @%p0 bra E;
+  brx.idx %r1, T;
+  B: add.u32 %r4, %r4, 1;
+  setp.gt.u32 %p0, %r4, 3;
+  @%p0 bra E;
+  brx.idx %r1, T;
+  E: shl.b32 %r4, %r4, 8; or.b32 %r2, %r2, %r4;
+  st.global.u32 [%dst], %r2;
+)"));
+  const auto out = run_kernel(run, 32, 32);
+  for (uint32_t t = 0; t < 32; ++t) EXPECT_EQ(out[t], t & 1 ? 0x401u : 0x6u) << t;
+}
+
 }  // namespace
 }  // namespace tinygpu::test

@@ -113,7 +113,103 @@ TEST(Branches, ThroughTables) {
   EXPECT_EQ(f.targets[0].labels.size(), 3u);
   EXPECT_EQ(f.labels.at(f.targets[0].labels[1]).name, "B");
   EXPECT_EQ(f.body[0].operands[1].name, "ts");
-  EXPECT_THAT(first_message("brx.idx %r1, L;"), HasSubstr("brx.idx with the label 'L'"));
+  EXPECT_THAT(first_message("M: brx.idx %r1, M;"),
+              HasSubstr("brx.idx with the label 'M', not a list of branch targets"));
+  EXPECT_THAT(first_message("brx.idx %r1, L;"),
+              HasSubstr("brx.idx names 'L', and no such list of branch targets stands before it"));
+  EXPECT_THAT(first_message("brx.idx %r1, T; T: .branchtargets L;"), HasSubstr("stands before it"));
+  EXPECT_THAT(first_message("T: .branchtargets L; bra T;"), HasSubstr("unknown label 'T'"));
+  EXPECT_THAT(first_message("T: .calltargets f; brx.idx %r1, T;"), HasSubstr("brx.idx with the list of functions 'T'"));
+  EXPECT_THAT(first_message("T: .callprototype _; brx.idx %r1, T;"), HasSubstr("brx.idx with the prototype 'T'"));
+  EXPECT_THAT(first_message("T: .branchtargets L; call %rd1, (), T;"), HasSubstr("call with the list of labels 'T'"));
+}
+
+/// The labels, by name, of the list that the body's n-th brx.idx names.
+std::vector<std::string> targets_of(const Function& f, size_t n) {
+  std::vector<std::string> names;
+  for (const Instruction& i : f.body)
+    if (i.opcode == "brx.idx" && n-- == 0)
+      for (uint32_t l : f.targets.at(i.operands[1].label).labels) names.push_back(f.labels.at(l).name);
+  return names;
+}
+
+TEST(Branches, ListsBelongToTheirBlocks) {
+  // As inline assembly has them: the same names in every block.
+  const Module m =
+      parse(kernel_text("{ T: .branchtargets A, B; brx.idx %r1, T; A: mov.b32 %r1, 0; B: mov.b32 %r1, 1; }\n"
+                        "{ T: .branchtargets B, C, L; brx.idx %r1, T; B: mov.b32 %r1, 2; C: mov.b32 %r1, 3; }\n"));
+  const Function& f = *m.functions.at(0);
+  EXPECT_THAT(targets_of(f, 0), ElementsAre("A", "B"));
+  EXPECT_THAT(targets_of(f, 1), ElementsAre("B", "C", "L"));
+  EXPECT_NE(f.targets[0].labels[1], f.targets[1].labels[0]) << "B of the first block and of the second";
+}
+
+TEST(Branches, AListIsTheInnermostBeforeTheInstructionALabelTheInnermostOfItsBlocks) {
+  // Both as an H200's driver has it (580.159).
+  const Module m = parse(
+      kernel_text("T: .branchtargets L; { brx.idx %r1, T; T: .branchtargets B; B: brx.idx %r1, T; }\n"
+                  "A: mov.b32 %r1, 0; { bra A; A: mov.b32 %r1, 1; } { U: .branchtargets A; brx.idx %r1, U; A: }"));
+  const Function& f = *m.functions.at(0);
+  EXPECT_THAT(targets_of(f, 0), ElementsAre("L"));
+  EXPECT_THAT(targets_of(f, 1), ElementsAre("B"));
+  for (const Instruction& i : f.body)
+    if (i.opcode == "bra") {
+      EXPECT_EQ(f.body[f.labels.at(i.operands[0].label).at].text, "mov.b32 %r1, 1");
+    }
+  EXPECT_EQ(f.labels.at(f.targets.back().labels[0]).at, f.body.size() - 1) << "the last A, before kernel_text's ret";
+}
+
+TEST(Names, OfABlockAreDeclaredOnce) {
+  for (const char* twice :
+       {"A: A: ret;", "T: .branchtargets L; T: ret;", "T: ret; T: .branchtargets L;", ".reg .b32 A; A: ret;",
+        "A: ret; .reg .b32 A;", "T: .branchtargets L; .reg .b32 T;", "T: .callprototype _; T: ret;",
+        ".reg .b32 %z<4>; .reg .b32 %z<8>;", ".reg .b32 %z<4>; .reg .b64 %z2;"})
+    EXPECT_THAT(first_message(twice), HasSubstr("twice in this block")) << twice;
+  for (const char* once :
+       {"A: { A: ret; }", ".reg .b32 A; { A: bra A; }", ".reg .b32 %z<4>; { .reg .b64 %z<4>; mov.b64 %z1, 0; }",
+        ".reg .b32 %z<20>; .reg .b32 %z1<5>;", ".reg .b32 %z<4>; .reg .b64 %z4;"})
+    EXPECT_EQ(first_message(once), "") << once;
+}
+
+TEST(Registers, OfARangeKeepTheirNumbers) {
+  // Named in an order that no table follows: near, far, and near again.
+  const Module m =
+      parse(kernel_text(".reg .b32 %z<100000000>; mov.b32 %z3, 0; mov.b32 %z99999999, %z3; mov.b32 %z3, %z99999999;\n"
+                        "mov.b32 %z70, %z3; mov.b32 %z3, %z70;"));
+  const Function& f = *m.functions.at(0);
+  const auto name = [&](size_t i, size_t o) { return f.registers.at(f.body.at(i).operands.at(o).reg).name; };
+  EXPECT_EQ(name(1, 0), "%z99999999");
+  EXPECT_EQ(name(2, 1), "%z99999999");
+  EXPECT_EQ(f.body[0].operands[0].reg, f.body[2].operands[0].reg);
+  EXPECT_EQ(f.body[3].operands[0].reg, f.body[4].operands[1].reg);
+  EXPECT_THAT(first_message(".reg .b32 %z<4>; mov.b32 %z4, 0;"), HasSubstr("'%z4' is not declared"));
+  EXPECT_THAT(first_message(".reg .b32 %z<4>; mov.b32 %z01, 0;"), HasSubstr("'%z01' is not declared"));
+}
+
+TEST(Instructions, ThatNoFormTakesAreKeptInAssembledText) {
+  const std::string text = kernel_text("add.u32 %r1, %r1, %rd1;\nadd.frob.u32 %r1, %r1, 1;\nadd.u32 %r1, %r1, 1;");
+  EXPECT_THROW(parse(text), ParseError);
+  const Module m = parse(text, {.assembled = true});
+  const std::vector<Instruction>& body = m.functions.at(0)->body;
+  EXPECT_THAT(body.at(0).fault, HasSubstr("register %rd1 of type .b64"));
+  EXPECT_THAT(body.at(1).fault, HasSubstr("add has no modifier '.frob'"));
+  EXPECT_EQ(body.at(2).fault, "");
+}
+
+TEST(Headers, RefuseBoundsOfZero) {
+  const auto message = [](const std::string& directive) {
+    try {
+      parse(".version 9.0\n.target sm_100a\n.entry k() " + directive + " { ret; }");
+    } catch (const ParseError& e) {
+      return e.messages.at(0).text;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(message(".maxntid 0"), ".maxntid of 0");
+  EXPECT_EQ(message(".reqntid 32, 0, 1"), ".reqntid of 0");
+  EXPECT_EQ(message(".minnctapersm 0"), ".minnctapersm of 0");
+  EXPECT_EQ(message(".maxnreg 0"), ".maxnreg of 0");
+  EXPECT_EQ(message(".maxntid 65536, 65536, 1"), "") << "ptxas ignores what no SM can keep";
 }
 
 TEST(Registers, OfVectorTypeAreTheirElements) {

@@ -141,6 +141,50 @@ TEST(Malformed, HugeNumbers) {
   EXPECT_TRUE(survives(head + ".entry k() { .reg .b32 %r<4000000000>; mov.b32 %r5, 0; }"));
 }
 
+TEST(Malformed, LongLists) {
+  const std::string head = ".version 9.0\n.target sm_100a\n.entry k() { .reg .b32 %r<9>; .reg .b64 %rd<9>; ";
+  const auto times = [](size_t n, const std::string& s) {
+    std::string all;
+    for (size_t i = 0; i < n; ++i) all += s;
+    return all;
+  };
+  const auto text_of = [](const std::string& text) {
+    try {
+      parse(text);
+    } catch (const ParseError& e) {
+      return e.messages.at(0).text;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(text_of(head + "mov.b32 %r1, {" + times(1000000, "%r1,") + "%r1}; }"),
+            "a vector of more than 256 elements");
+  EXPECT_EQ(text_of(head + "ld.global.b32 %r1, [%rd1" + times(1000000, ",%r1") + "]; }"),
+            "more than 256 operands in one address");
+  EXPECT_EQ(text_of(head + "mov" + times(1000000, ".b32") + " %r1, %r1; }"),
+            "an instruction with more than 64 modifiers");
+}
+
+TEST(Malformed, ManyNamesAreFoundQuickly) {
+  // Every use looks through no more than its own name: 20,000 ranges and 100,000 uses take no time to speak of.
+  std::string text = ".version 9.0\n.target sm_100a\n.entry k() {\n";
+  for (int i = 0; i < 20000; ++i) text += ".reg .b32 %a" + std::to_string(i) + "_<4>;\n";
+  for (int i = 0; i < 100000; ++i) text += "mov.b32 %a" + std::to_string(i % 20000) + "_1, 0;\n";
+  EXPECT_TRUE(survives(text + "}"));
+}
+
+TEST(Malformed, RegistersFarApartTakeNoRoomBetween) {
+  std::string text = ".version 9.0\n.target sm_100a\n.entry k() {\n";
+  for (int i = 0; i < 3000; ++i)
+    text += ".reg .b32 %a" + std::to_string(i) + "_<900000000>; mov.b32 %a" + std::to_string(i) + "_899999999, 0;\n";
+  EXPECT_TRUE(survives(text + "}"));
+}
+
+TEST(Malformed, InitialisersFarApartAreCounted) {
+  std::string text = ".version 9.0\n.target sm_100a\n";
+  for (int i = 0; i < 100; ++i) text += ".global .b8 x" + std::to_string(i) + "[2][8388608] = {{1}, {2}};\n";
+  EXPECT_FALSE(survives(text));
+}
+
 TEST(Malformed, FatbinPaddingIsNoError) {
   std::string text = ".version 9.0\n.target sm_100a\n.entry k() { ret; }\n";
   EXPECT_TRUE(survives(text + std::string(7, '\0')));

@@ -60,6 +60,32 @@ TEST(Variables, TakeSizeAndAlignment) {
   EXPECT_EQ(variable(".common .global .u32 c;").linkage, Linkage::common);
 }
 
+TEST(Variables, OfConstantMemoryFit64KiB) {
+  EXPECT_EQ(message(kHead + ".const .b8 a[65536];"), "");
+  EXPECT_EQ(message(kHead + ".const .b8 a[65536]; .extern .const .b8 b[4];"), "");
+  const char* const more = "the .const variables of this module take more than 65536 bytes";
+  EXPECT_EQ(message(kHead + ".const .b8 a[1048576];"), more);
+  EXPECT_EQ(message(kHead + ".const .b8 a[65536]; .const .b8 b[4];"), more);
+  EXPECT_EQ(message(kHead + ".const .b8 a[4294967297];"), more);
+}
+
+TEST(Parameters, OfAKernelFitTheirBank) {
+  const auto kernel = [](const std::string& version, const std::string& parameters) {
+    return ".version " + version + "\n.target sm_90a\n.entry k(" + parameters + ") { ret; }";
+  };
+  EXPECT_EQ(message(kernel("9.0", ".param .align 4 .b8 p[32764]")), "");
+  EXPECT_EQ(message(kernel("9.0", ".param .align 4 .b8 p[32765]")), "the parameters of 'k' take more than 32764 bytes");
+  EXPECT_EQ(message(kernel("9.0", ".param .b8 p[32752], .param .u64 q")), "");
+  EXPECT_EQ(message(kernel("9.0", ".param .b8 p[32753], .param .u64 q")),
+            "the parameters of 'k' take more than 32764 bytes")
+      << "the second one is aligned";
+  EXPECT_EQ(message(kernel("8.0", ".param .align 4 .b8 p[4352]")), "");
+  EXPECT_EQ(message(kernel("8.0", ".param .align 4 .b8 p[4353]")), "the parameters of 'k' take more than 4352 bytes");
+  EXPECT_EQ(message(kernel("9.0", ".param .align 4 .b8 p[4294967304]")), "this parameter is too large");
+  EXPECT_EQ(message(".version 9.0\n.target sm_90a\n.func f(.param .align 4 .b8 p[100000]) { ret; }"), "")
+      << "a function's lie in local memory";
+}
+
 TEST(Initialisers, LayBytesOut) {
   EXPECT_THAT(variable(".global .b8 x[4] = {1, 2, 0xFF};").init.bytes, ElementsAre(1, 2, 255));
   EXPECT_THAT(variable(".global .u16 x[2] = {0x0102, -1};").init.bytes, ElementsAre(2, 1, 255, 255));

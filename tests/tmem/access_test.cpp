@@ -53,6 +53,45 @@ TEST(Wait, WaitedRegistersHoldTheValueInEveryOrder) {
   }
 }
 
+// A load that a function leaves in flight has no registers to land in once the function has returned: what the next
+// frame keeps in the same place stays.
+TEST(Wait, ALoadOfAFunctionThatReturnedDoesNotReachTheNextFrame) {
+  TmemKernel k;
+  k.columns = 32;
+  k.body = "  add.u32 %r0, %l, 100;\n" + st("32x32b.x1", 1, "%mine+3") + "  tcgen05.wait::st.sync.aligned;\n" + R"(
+  { .param .b32 a; st.param.b32 [a], %mine; call leave, (a); }
+  { .param .b32 a; st.param.b32 [a], %mine; call leave, (a); }
+  { .param .b32 s; call (s), sum; ld.param.b32 %r1, [s]; }
+)" + store_registers(1, 1, 1);
+  const std::string functions = R"(
+.func leave(.param .b32 a)
+{
+  .reg .b32 %r<3>;
+  ld.param.b32 %r0, [a];
+  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [%r0+3];
+  ret;
+}
+.func (.param .b32 s) sum
+{
+  .reg .b32 %a<8>;
+  mov.u32 %a0, %laneid; add.u32 %a1, %a0, 10; add.u32 %a2, %a0, 20; add.u32 %a3, %a0, 30; add.u32 %a4, %a0, 40;
+  tcgen05.wait::ld.sync.aligned;
+  add.u32 %a0, %a0, %a1; add.u32 %a2, %a2, %a3; add.u32 %a0, %a0, %a2; add.u32 %a0, %a0, %a4;
+  add.u32 %a0, %a0, 10; add.u32 %a0, %a0, 20; add.u32 %a0, %a0, 30; add.u32 %a0, %a0, 40;
+  st.param.b32 [s], %a0;
+  ret;
+}
+)";
+  for (Mode mode : {Mode::timed, Mode::late, Mode::seeded}) {
+    RunPtx run(functions + k.text());
+    run.gpu.options.order = {mode, 1};
+    const uint64_t out = run.buffer<uint32_t>(32);
+    run.launch("k", {1}, {32}, uint64_t(0), out);
+    const auto got = run.download<uint32_t>(out, 32);
+    for (uint32_t t = 0; t < 32; ++t) EXPECT_EQ(got[t], 5 * t + 200) << int(mode);
+  }
+}
+
 // Hardware honours the dependence on the value; the rule is broken all the same.
 TEST(Wait, TimedOrderWaitsForTheValueAndWarns) {
   RunPtx run(load_use(""));

@@ -44,7 +44,8 @@ void decode_brx(Decoder& d, Op& op) {
   op.cost = CostClass::control;
   op.fn = brx_idx;
   op.a = d.src(d.operand(0), Type::u32);
-  d.set_target_list(op, d.operand(1).name);
+  if (d.operand(1).kind != Operand::Kind::label) d.not_modelled("targets");
+  d.set_target_list(op, d.operand(1).label);
 }
 
 // ---- Calls

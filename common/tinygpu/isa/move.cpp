@@ -32,7 +32,7 @@ void mov_pred(Warp& w, const Op& op) {
 template <class Part, class Whole>
 void pack(Warp& w, const Op& op) {
   Whole result[32];
-  for (int n = 0; n < op.list_size; ++n) {
+  for (uint32_t n = 0; n < op.list_size; ++n) {
     const Part* part = w.at<Part>(op.list[n]);
     for (int i = 0; i < 32; ++i) std::memcpy(reinterpret_cast<Part*>(&result[i]) + n, &part[i], sizeof(Part));
   }
@@ -43,7 +43,7 @@ template <class Part, class Whole>
 void unpack(Warp& w, const Op& op) {
   Whole source[32];
   std::copy_n(w.at<Whole>(op.a), 32, source);
-  for (int n = 0; n < op.list_size; ++n) {
+  for (uint32_t n = 0; n < op.list_size; ++n) {
     if (op.list[n] == kNoSlot) continue;
     each_lane<Part>(w, op.list[n], [&](int i) {
       Part part;

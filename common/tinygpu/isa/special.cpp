@@ -24,7 +24,8 @@ void special(Warp& w, const Op& op) {
 
 void not_modelled(Warp& w, const Op& op) {
   const ptx::Instruction& inst = w.function().instruction(op);
-  w.fault(FaultKind::not_modelled, "not-modelled", "not modelled: " + inst.spelling(),
+  const std::string why = inst.fault.empty() ? "" : " (" + inst.fault + ")";
+  w.fault(FaultKind::not_modelled, "not-modelled", "not modelled: " + inst.spelling() + why,
           "this instruction runs on hardware but not on tinygpu; `gen5 isa` lists what is modelled");
 }
 

@@ -157,7 +157,7 @@ void Warp::run_group() {
     if (pc >= end) {
       // Falling off the end of an entry is an exit, of a function a return (PTX ISA 9.7.12.7).
       exec_ = mask;
-      op_ = &ops[end - 1];
+      op_ = end ? &ops[end - 1] : nullptr;  // a body may be empty
       if (g->stack.empty())
         exit(mask);
       else

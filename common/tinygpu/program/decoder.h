@@ -69,8 +69,8 @@ class Decoder {
   virtual int64_t function_index(const std::string& name) const = 0;
   /// Calls: frame-relative local-memory offset of a function-scope .param variable.
   virtual uint32_t local_offset(const std::string& param_variable) const = 0;
-  /// brx.idx: op indices of a .branchtargets list, stored as the op's list (fixed up after layout).
-  virtual void set_target_list(Op& op, const std::string& list_name) = 0;
+  /// brx.idx: op indices of a .branchtargets list (ptx::Operand::label), as the op's list (fixed up after layout).
+  virtual void set_target_list(Op& op, uint32_t list) = 0;
   /// The instruction's block is a loop by itself in which nothing changes from turn to turn: it waits for others.
   virtual bool spins() const = 0;
   /// The module's target number and suffix, e.g. "sm_100a".

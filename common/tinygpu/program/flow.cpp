@@ -5,19 +5,26 @@
 namespace tinygpu {
 namespace {
 
-bool leaves(const ptx::Instruction& i) { return i.opcode == "ret" || i.opcode == "exit" || i.opcode == "trap"; }
-bool branches(const ptx::Instruction& i) { return i.opcode == "bra" || i.opcode == "brx.idx"; }
+constexpr size_t kMostEdges = 1 << 24;
 
+using Kind = ptx::Operand::Kind;
+
+bool leaves(const ptx::Instruction& i) {
+  return i.fault.empty() && (i.opcode == "ret" || i.opcode == "exit" || i.opcode == "trap");
+}
+bool branches(const ptx::Instruction& i) { return i.fault.empty() && (i.opcode == "bra" || i.opcode == "brx.idx"); }
+
+/// Instructions that a branch leads to, each once.
 std::vector<uint32_t> targets_of(const ptx::Function& f, const ptx::Instruction& i) {
+  const ptx::Operand& o = i.operands.at(i.opcode == "bra" ? 0 : 1);
+  if (o.kind != Kind::label) return {};
   std::vector<uint32_t> out;
-  if (i.opcode == "bra") {
-    out.push_back(f.labels.at(i.operands.at(0).label).at);
-  } else {
-    const std::string& list = i.operands.at(1).name;
-    for (const auto& t : f.targets)
-      if (t.name == list)
-        for (uint32_t l : t.labels) out.push_back(f.labels.at(l).at);
-  }
+  if (i.opcode == "bra")
+    out.push_back(f.labels.at(o.label).at);
+  else
+    for (uint32_t l : f.targets.at(o.label).labels) out.push_back(f.labels.at(l).at);
+  std::ranges::sort(out);
+  out.erase(std::ranges::unique(out).begin(), out.end());
   return out;
 }
 
@@ -92,6 +99,7 @@ Flow analyse_flow(const ptx::Function& f) {
   for (uint32_t i = 0; i < n; ++i)
     if (branches(f.body[i]) || leaves(f.body[i])) leader[i + 1] = true;
   flow.block_of.resize(n);
+  size_t edges = 0;
   for (uint32_t i = 0; i < n; ++i) {
     if (leader[i]) flow.blocks.push_back({i, i, {}, {}, false});
     flow.blocks.back().end = i + 1;
@@ -102,19 +110,22 @@ Flow analyse_flow(const ptx::Function& f) {
     const ptx::Instruction& last = f.body[block.end - 1];
     const bool guarded = last.guard >= 0;
     auto edge = [&](uint32_t to) {
-      if (to >= n) return;
-      const uint32_t t = flow.block_of[to];
-      if (std::find(block.next.begin(), block.next.end(), t) == block.next.end()) block.next.push_back(t);
+      if (to < n) block.next.push_back(flow.block_of[to]);
     };
     if (branches(last)) {
-      for (uint32_t t : targets_of(f, last)) edge(t);
-      if (guarded) edge(block.end);
+      const std::vector<uint32_t> targets = targets_of(f, last);
+      for (uint32_t t : targets) edge(t);
+      if (guarded && !std::ranges::binary_search(targets, block.end)) edge(block.end);
       block.divergent = block.next.size() > 1;
     } else if (leaves(last)) {
       if (guarded) edge(block.end);
     } else {
       edge(block.end);
     }
+    edges += block.next.size();
+    if (edges > kMostEdges)
+      throw LinkError("function " + f.name + " has more than " + std::to_string(kMostEdges) +
+                      " ways from branch to target");
     for (uint32_t t : block.next) flow.blocks[t].previous.push_back(b);
   }
   flow.post_dominator = post_dominators(flow.blocks);

@@ -147,7 +147,7 @@ class FunctionBuilder::Services final : public Decoder {
       f_.lists.push_back(slots);
       op.list = f_.lists.back().data();
     }
-    op.list_size = uint16_t(slots.size());
+    op.list_size = uint32_t(slots.size());
   }
 
   void set_target(Op& op, uint32_t label) override {
@@ -155,12 +155,14 @@ class FunctionBuilder::Services final : public Decoder {
     op.imm = label;
   }
 
-  void set_target_list(Op& op, const std::string& name) override {
-    std::vector<uint32_t> labels;
-    for (const auto& t : src_.targets)
-      if (t.name == name) labels = t.labels;
-    set_list(op, labels);
-    target_list = true;
+  void set_target_list(Op& op, uint32_t list) override {
+    const std::vector<uint32_t>& labels = src_.targets.at(list).labels;
+    if (record_) return;
+    // One list may serve many branches. It holds labels until every op has its place.
+    auto& shared = b_.target_lists_[list];
+    if (!shared) shared = &f_.lists.emplace_back(labels);
+    op.list = shared->data();
+    op.list_size = uint32_t(labels.size());
   }
 
   void async_dst(const std::vector<uint32_t>& slots, int channel) override {
@@ -217,7 +219,6 @@ class FunctionBuilder::Services final : public Decoder {
   std::vector<Injected> injected;
   std::vector<uint32_t> uses, defs;  // slots
   std::vector<uint32_t> targets;     // labels
-  bool target_list = false;
   bool in_spin = false;
   size_t temporaries_used = 0;
 
@@ -262,6 +263,7 @@ uint32_t FunctionBuilder::constant_slot(FrameConstant::Kind kind, uint64_t bits,
   const uint32_t bytes = width == 0 ? 4 : 32u * width;
   constant_bytes_ = uint32_t(align_up(constant_bytes_, std::min(bytes, 64u)));
   const uint32_t slot = constant_bytes_;
+  if (slot > kMostRegisterBytes) throw LinkError("function " + f_.name + " has too many constants");
   constant_bytes_ += bytes;
   constant_slots_.emplace(key, slot);
   f_.constants.push_back({kind, width, slot, bits});
@@ -270,21 +272,27 @@ uint32_t FunctionBuilder::constant_slot(FrameConstant::Kind kind, uint64_t bits,
 
 void FunctionBuilder::place_locals() {
   const ptx::Function& src = *f_.source;
-  uint32_t at = 0;
-  auto place = [&](const ptx::Param& p, std::vector<ParamInfo>& into) {
-    at = uint32_t(align_up(at, std::max(1u, p.align)));
-    into.push_back({at, uint32_t(p.size), p.align});
-    at += uint32_t(p.size);
+  uint64_t at = 0;
+  /// Where `size` bytes go.
+  const auto place = [&](uint64_t size, uint32_t align) {
+    const uint64_t offset = align_up(at, std::max(1u, align));
+    if (size > kMostLocal || offset + size > kMostLocal)
+      throw LinkError("function " + f_.name + " needs more than " + std::to_string(kMostLocal) +
+                      " bytes of local memory a thread");
+    at = offset + size;
+    return uint32_t(offset);
+  };
+  const auto place_all = [&](const std::vector<ptx::Param>& from, std::vector<ParamInfo>& into) {
+    into.clear();
+    for (const ptx::Param& p : from) into.push_back({place(p.size, p.align), uint32_t(p.size), p.align});
   };
   if (f_.entry) {
     // The parameter bank was laid out when the program was linked.
     for (size_t i = 0; i < src.params.size(); ++i)
       symbols_[src.params[i].name] = {ptx::Space::param, FrameConstant::Kind::plain, f_.params[i].offset};
   } else {
-    f_.params.clear();
-    f_.returns.clear();
-    for (const auto& p : src.params) place(p, f_.params);
-    for (const auto& p : src.returns) place(p, f_.returns);
+    place_all(src.params, f_.params);
+    place_all(src.returns, f_.returns);
     for (size_t i = 0; i < src.params.size(); ++i)
       symbols_[src.params[i].name] = {ptx::Space::local, FrameConstant::Kind::local, f_.params[i].offset};
     for (size_t i = 0; i < src.returns.size(); ++i)
@@ -294,9 +302,7 @@ void FunctionBuilder::place_locals() {
     const bool param =
         v.space == ptx::Space::param || v.space == ptx::Space::param_entry || v.space == ptx::Space::param_func;
     if (v.space != ptx::Space::local && !param) continue;
-    at = uint32_t(align_up(at, std::max(1u, v.align)));
-    symbols_[v.name] = {ptx::Space::local, FrameConstant::Kind::local, at};
-    at += uint32_t(v.size);
+    symbols_[v.name] = {ptx::Space::local, FrameConstant::Kind::local, place(v.size, v.align)};
   }
   f_.local_bytes = uint32_t(align_up(at, 16));
 }
@@ -304,9 +310,16 @@ void FunctionBuilder::place_locals() {
 void FunctionBuilder::place_shared() {
   const auto& scope = program_.scopes_[f_.scope];
   // Offsets common to all kernels of the module first: variables that called functions use.
+  // A parameter or a local variable hides a module's variable.
   for (const auto& [name, offset] : scope.common_shared)
-    symbols_[name] = {ptx::Space::shared, FrameConstant::Kind::shared, offset};
+    symbols_.emplace(name, Symbol{ptx::Space::shared, FrameConstant::Kind::shared, offset});
   uint64_t at = kSharedBase + scope.common_shared_bytes;
+  const auto check = [&] {
+    if (at - kSharedBase > kMostStaticShared)
+      throw LinkError("function " + f_.name + " uses more than " + std::to_string(kMostStaticShared) +
+                      " bytes of static shared memory");
+  };
+  check();
   std::map<std::string, const ptx::Variable*> known;
   for (const auto& v : f_.module->variables)
     if (is_shared(v.space)) known[v.name] = &v;
@@ -323,6 +336,7 @@ void FunctionBuilder::place_shared() {
     at = align_up(at, std::max(1u, v.align));
     symbols_[name] = {ptx::Space::shared, FrameConstant::Kind::shared, at};
     at += v.size;
+    check();
   };
   auto visit = [&](auto&& self, const ptx::Operand& o) -> void {
     if (o.kind == ptx::Operand::Kind::symbol) mention(o.name);
@@ -346,12 +360,11 @@ void FunctionBuilder::decode_all(Services& s, const Flow& flow, bool record) {
   for (uint32_t i = 0; i < body.size(); ++i) {
     const ptx::Instruction& inst = body[i];
     s.begin(inst, record);
-    s.target_list = false;
     s.in_spin = !record && spins_[flow.block_of[i]];
     Op op;
     DecodeFn decode = program_.isa_.find(inst.opcode);
     try {
-      if (!decode) throw NotModelled(inst.spelling());
+      if (!decode || !inst.fault.empty()) throw NotModelled(inst.spelling());
       decode(s, op);
     } catch (const NotModelled&) {
       s.begin(inst, record);
@@ -448,12 +461,12 @@ void FunctionBuilder::build() {
   for (Op& op : f_.ops) {
     const ptx::Instruction& i = src.body[op.inst];
     if (op.flags & Op::injected) continue;
-    if (i.opcode == "bra" && !src.body.empty()) op.imm = first_op_[src.labels.at(uint32_t(op.imm)).at];
-    if (i.opcode == "brx.idx" && op.list)
-      for (uint16_t k = 0; k < op.list_size; ++k)
-        const_cast<uint32_t*>(op.list)[k] = first_op_[src.labels.at(op.list[k]).at];
+    if (i.opcode == "bra" && i.fault.empty() && i.operands[0].kind == ptx::Operand::Kind::label)
+      op.imm = first_op_[src.labels.at(uint32_t(op.imm)).at];
     f_.calls_any |= i.opcode == "call";
   }
+  for (auto& [list, labels] : target_lists_)
+    for (uint32_t& l : *labels) l = first_op_[src.labels.at(l).at];
   mark_joins(flow);
   mark_pending(flow, async);
   schedule(flow);

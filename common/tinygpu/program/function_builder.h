@@ -102,9 +102,10 @@ class FunctionBuilder {
   uint32_t constant_bytes_ = 0;
   std::vector<uint32_t> temporaries_;  // slots for dynamic specials and negated predicates, 256 bytes each
   std::vector<Touch> touches_;
-  std::vector<bool> spins_;                               // blocks; known in the second pass
-  std::vector<uint32_t> first_op_;                        // instruction → first op (with its injected ones)
-  std::vector<std::vector<uint32_t>> op_uses_, op_defs_;  // slots, per op: for the schedule
+  std::map<uint32_t, std::vector<uint32_t>*> target_lists_;  // of brx.idx, by index in ptx::Function::targets
+  std::vector<bool> spins_;                                  // blocks; known in the second pass
+  std::vector<uint32_t> first_op_;                           // instruction → first op (with its injected ones)
+  std::vector<std::vector<uint32_t>> op_uses_, op_defs_;     // slots, per op: for the schedule
   Packing packing_;
 };
 

@@ -59,7 +59,7 @@ struct alignas(64) Op {
   int64_t imm = 0;                 // address displacement, branch target, sub-operation bits: the family's own use
   const uint32_t* list = nullptr;  // longer operand lists (vectors, tensor coordinates), owned by the Function
   uint32_t guard = kNoSlot;        // predicate slot, or kNoSlot
-  uint16_t list_size = 0;
+  uint32_t list_size = 0;
   uint8_t flags = 0;
   CostClass cost = CostClass::alu;
   // Filled by program/schedule from the machine's costs.

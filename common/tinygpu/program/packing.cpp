@@ -7,6 +7,8 @@
 namespace tinygpu {
 namespace {
 
+constexpr size_t kMostLiveness = size_t(1) << 33;  // bits of one set for every block
+
 /// A set of register ids as words, for the dataflow.
 struct Bits {
   std::vector<uint64_t> w;
@@ -39,14 +41,34 @@ Packing pack_registers(const ptx::Function& f, const Flow& flow, const std::vect
   Packing out;
   out.slot.assign(regs, kNoSlot);
 
-  // Liveness: backward. A guarded definition does not end a live range.
-  std::vector<Bits> use(n, Bits(regs)), def(n, Bits(regs)), in(n, Bits(regs)), live_out(n, Bits(regs));
+  // Registers that a block may read before it writes them: what else a block reads lives in that block alone. A guarded
+  // definition does not end a live range.
+  std::vector<uint32_t> index(regs, kNoSlot), crossing;
+  std::vector<size_t> written(regs, n);  // the last block that has written it
   for (size_t b = 0; b < n; ++b)
     for (uint32_t i = flow.blocks[b].begin; i < flow.blocks[b].end; ++i) {
       for (uint32_t r : touches[i].uses)
-        if (!def[b].test(r)) use[b].set(r);
+        if (written[r] != b && index[r] == kNoSlot) {
+          index[r] = uint32_t(crossing.size());
+          crossing.push_back(r);
+        }
       if (f.body[i].guard < 0)
-        for (uint32_t r : touches[i].defs) def[b].set(r);
+        for (uint32_t r : touches[i].defs) written[r] = b;
+    }
+  if (n * crossing.size() > kMostLiveness)
+    throw LinkError("function " + f.name + " is too large: " + std::to_string(n) + " blocks, " +
+                    std::to_string(crossing.size()) + " registers that live across them");
+
+  // Liveness: backward.
+  const Bits none(crossing.size());
+  std::vector<Bits> use(n, none), def(n, none), in(n, none), live_out(n, none);
+  for (size_t b = 0; b < n; ++b)
+    for (uint32_t i = flow.blocks[b].begin; i < flow.blocks[b].end; ++i) {
+      for (uint32_t r : touches[i].uses)
+        if (index[r] != kNoSlot && !def[b].test(index[r])) use[b].set(index[r]);
+      if (f.body[i].guard < 0)
+        for (uint32_t r : touches[i].defs)
+          if (index[r] != kNoSlot) def[b].set(index[r]);
     }
   for (bool changed = true; changed;) {
     changed = false;
@@ -68,8 +90,8 @@ Packing pack_registers(const ptx::Function& f, const Flow& flow, const std::vect
   };
   for (size_t b = 0; b < n; ++b) {
     const uint32_t first = flow.blocks[b].begin, last = flow.blocks[b].end;
-    in[b].each([&](uint32_t r) { touch(r, first); });
-    live_out[b].each([&](uint32_t r) { touch(r, last); });
+    in[b].each([&](uint32_t k) { touch(crossing[k], first); });
+    live_out[b].each([&](uint32_t k) { touch(crossing[k], last); });
     AsyncRegisters::Ages ages = async.at_begin(b);
     const auto touch_pending = [&](uint32_t at) {
       for (size_t k = 0; k < ages.size(); ++k)
@@ -120,17 +142,18 @@ Packing pack_registers(const ptx::Function& f, const Flow& flow, const std::vect
     out.live_words = std::max(out.live_words, words);
   }
   std::map<uint32_t, uint32_t> base;
-  uint32_t at = first_slot;
+  uint64_t at = first_slot;
   for (auto [size, count] : used) {
     at = (at + std::min(size, 64u) - 1) / std::min(size, 64u) * std::min(size, 64u);
-    base[size] = at;
-    at += size * count;
+    base[size] = uint32_t(at);
+    at += uint64_t(size) * count;
+    if (at > kMostRegisterBytes) throw LinkError("function " + f.name + " has too many registers");
   }
   for (const Range& r : order) {
     const uint32_t size = slot_bytes(f.registers[r.reg].type);
     out.slot[r.reg] = base[size] + size * index_of[r.reg];
   }
-  out.bytes = at - first_slot;
+  out.bytes = uint32_t(at - first_slot);
   return out;
 }
 

@@ -141,7 +141,7 @@ void Program::place_common_shared() {
       scope.common_shared[name] = uint32_t(at);
       at += shared[name]->size;
     }
-    scope.common_shared_bytes = uint32_t(at - kSharedBase);
+    scope.common_shared_bytes = at - kSharedBase;
   }
 }
 

@@ -136,6 +136,12 @@ struct Function {
   const ptx::Instruction& instruction(const Op& op) const { return source->body[op.inst]; }
 };
 
+/// What a program may ask for: static shared memory of a CTA (ptxas 13.0: 0x38c00), local memory of a thread (CUDA:
+/// 512 KiB), and bytes of one frame's register file here.
+constexpr uint64_t kMostStaticShared = 0x38c00;
+constexpr uint64_t kMostLocal = 512 * 1024;
+constexpr uint64_t kMostRegisterBytes = uint64_t(1) << 28;
+
 /// First user byte of a CTA's shared window on sm_90 and later (spec tmem.md 1.7: read from generated code).
 constexpr uint32_t kSharedBase = 0x400;
 
@@ -193,7 +199,7 @@ class Program {
     std::unordered_map<std::string, uint32_t> functions;        // every name defined or declared here → index
     std::unordered_map<std::string, LoadedVariable> variables;  // .global and .const
     std::unordered_map<std::string, uint32_t> common_shared;    // offsets of shared variables that functions use
-    uint32_t common_shared_bytes = 0;
+    uint64_t common_shared_bytes = 0;
   };
   void link_functions();
   void load_variables(VariableStore& store);

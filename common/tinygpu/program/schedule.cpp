@@ -8,6 +8,7 @@ namespace tinygpu {
 namespace {
 
 constexpr uint32_t kBoards = 32;
+constexpr size_t kMostMasks = size_t(1) << 29;  // of all blocks
 
 /// Which scoreboards a slot's value may come from, for the slots that ops of variable latency write. Slots are shared
 /// by registers whose lives do not meet, so only the producers that reach a reader count.
@@ -31,6 +32,8 @@ class BoardFlow {
   /// The masks at the begin of every block; `run` carries them through one.
   template <class Run>
   std::vector<Masks> solve(const Flow& flow, Run run) const {
+    if (flow.blocks.size() * indices_.size() > kMostMasks)
+      throw LinkError("a function has too many blocks and results of variable latency");
     std::vector<Masks> in(flow.blocks.size(), Masks(indices_.size()));
     std::vector<bool> waiting(flow.blocks.size(), true);
     for (bool changed = true; changed;) {

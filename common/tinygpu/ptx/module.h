@@ -67,7 +67,8 @@ struct Instruction {
   std::vector<std::string> mods;  // the modifiers after it, as written, without dots: "rn","ftz","f32"
   std::vector<Type> types;        // the type modifiers among `mods`, in order
   std::vector<Operand> operands;
-  std::string text;  // the whole instruction as written, without the trailing ';', one line
+  std::string text;   // the whole instruction as written, without the trailing ';', one line
+  std::string fault;  // why no form takes it, if it stands here all the same (ParseOptions::assembled)
 
   bool has(std::string_view mod) const {
     for (const auto& m : mods)

@@ -25,24 +25,39 @@ uint32_t Parser::new_register(std::string_view name, Type type) {
   return uint32_t(f_->registers.size() - 1);
 }
 
+/// The register of a range, `%r12` of `%r<20>`, if `name` is one: its number has no leading zero.
 std::optional<uint32_t> Parser::find_in_range(Scope& s, std::string_view name) {
-  for (Range& r : s.ranges) {
-    if (name.size() <= r.prefix.size() || !name.starts_with(r.prefix)) continue;
-    const std::string_view digits = name.substr(r.prefix.size());
-    if (digits.size() > 9 || (digits[0] == '0' && digits.size() > 1)) continue;
-    uint32_t n = 0;
-    bool ok = true;
-    for (char c : digits) {
-      ok = ok && c >= '0' && c <= '9';
-      n = n * 10 + uint32_t(c - '0');
-    }
-    if (!ok || n >= r.count) continue;
-    if (n >= kMostRegisters) fail(tok_.pos, "this function has too many registers");
-    if (n >= r.ids.size()) r.ids.resize(std::min<size_t>(r.count, std::max<size_t>(n + 1, r.ids.size() * 2)), -1);
-    if (r.ids[n] < 0) r.ids[n] = int32_t(new_register(name, r.type));
-    return uint32_t(r.ids[n]);
+  if (s.ranges.empty()) return {};
+  Range* found = nullptr;
+  uint32_t number = 0;
+  uint64_t n = 0, unit = 1;
+  for (size_t i = name.size(); i-- > 1 && name.size() - i <= 9 && name[i] >= '0' && name[i] <= '9'; unit *= 10) {
+    n += uint64_t(name[i] - '0') * unit;
+    if (name[i] == '0' && i + 1 < name.size()) continue;
+    const auto it = s.ranges.find(name.substr(0, i));
+    // `%r<20>` and `%r1<5>` both have a %r12: the one that was declared first.
+    if (it == s.ranges.end() || n >= it->second.count || (found && found->order < it->second.order)) continue;
+    found = &it->second;
+    number = uint32_t(n);
   }
-  return {};
+  if (!found) return {};
+  return register_of(*found, number, name);
+}
+
+/// Made when it is first named. Numbers far above those in use have a map of their own: a range may be declared larger
+/// than anybody needs.
+uint32_t Parser::register_of(Range& r, uint32_t n, std::string_view name) {
+  if (n < r.ids.size() && r.ids[n] >= 0) return uint32_t(r.ids[n]);
+  if (const auto it = r.sparse.find(n); it != r.sparse.end()) return it->second;
+  const uint32_t id = new_register(name, r.type);
+  ++r.used;
+  if (n < 2 * uint64_t(r.used) + 64) {
+    if (n >= r.ids.size()) r.ids.resize(std::min<size_t>(r.count, std::max<size_t>(n + 1, r.ids.size() * 2)), -1);
+    r.ids[n] = int32_t(id);
+  } else {
+    r.sparse[n] = id;
+  }
+  return id;
 }
 
 std::optional<Parser::Name> Parser::find_name(std::string_view name) {
@@ -60,7 +75,8 @@ std::optional<Parser::Name> Parser::find_name(std::string_view name) {
 void Parser::declare(std::string_view name, Name what, Pos pos) {
   if (name == "_") return;
   Scope& s = scopes_.back();
-  if (!s.names.emplace(name, what).second)
+  if (s.labels.contains(name) || s.targets.contains(name) || find_in_range(s, name) ||
+      !s.names.emplace(name, what).second)
     fail(pos, fmt::format("'{}' is declared twice in this block", name),
          "rename one of the two, or open a block with { }");
 }
@@ -92,25 +108,9 @@ void Parser::close_scope() {
         f_->targets[p.instruction].labels[p.operand] = label->second;
         continue;
       }
-    } else {
-      Operand& o = f_->body[p.instruction].operands[p.operand];
-      const bool wants_table = f_->body[p.instruction].opcode == "brx.idx";
-      if (label != s.labels.end()) {
-        if (wants_table)
-          report(p.pos, fmt::format("brx.idx with the label '{}'", p.name),
-                 "name a list: targets: .branchtargets L1, L2;");
-        o.label = label->second;
-        continue;
-      }
-      if (const auto t = s.targets.find(p.name); t != s.targets.end()) {
-        o.label = t->second;
-        o.name = p.name;
-        continue;
-      }
-      if (s.prototypes.contains(p.name)) {
-        o.name = p.name;
-        continue;
-      }
+    } else if (label != s.labels.end()) {
+      f_->body[p.instruction].operands[p.operand].label = label->second;
+      continue;
     }
     if (scopes_.empty())
       report(p.pos, fmt::format("unknown label '{}'", p.name),
@@ -120,21 +120,68 @@ void Parser::close_scope() {
   }
 }
 
+/// The list or prototype that a brx.idx or call names: the innermost that stands before the instruction, as everything
+/// but a label that a branch leads to.
+Operand Parser::list_name(ListKind kind) {
+  const bool branch = kind == ListKind::branch_targets;
+  Operand o;
+  o.kind = Operand::Kind::label;
+  o.pos = tok_.pos;
+  const std::string_view name = tok_.text;
+  const std::string_view wanted = branch ? "a list of branch targets" : "a prototype or a list of functions";
+  const std::string_view help = branch ? "name a list: targets: .branchtargets L1, L2;"
+                                       : "name a list: fs: .calltargets f, g; or a prototype: p: .callprototype _;";
+  const auto wrong = [&](std::string_view what) {
+    fail(o.pos, fmt::format("{} with the {} '{}', not {}", branch ? "brx.idx" : "call", what, name, wanted),
+         std::string(help));
+  };
+  for (size_t i = scopes_.size(); i-- > 0;) {
+    const Scope& s = scopes_[i];
+    const auto list = s.targets.find(name);
+    if (list != s.targets.end()) {
+      if (f_->targets[list->second].functions.empty() != branch) wrong(branch ? "list of functions" : "list of labels");
+      o.label = list->second;
+      break;
+    }
+    if (s.prototypes.contains(name)) {
+      if (branch) wrong("prototype");
+      break;
+    }
+    if (s.labels.contains(name)) wrong("label");
+    if (i == 0)
+      fail(o.pos,
+           fmt::format("{} names '{}', and no such {} stands before it", branch ? "brx.idx" : "call", name,
+                       wanted.substr(2)),
+           std::string(help));
+  }
+  o.name = name;
+  next();
+  return o;
+}
+
 // --- function headers
 // ----------------------------------------------------------------------------------------------------
 
 void Parser::function_directives(Function& f) {
+  const auto positive = [&](std::string_view directive, std::string_view what) {
+    const Pos pos = tok_.pos;
+    const uint64_t n = expect_count(what, kMostThreads);
+    if (n == 0) fail(pos, fmt::format("{} of 0", directive), "write 1 or more, or leave the directive out");
+    return uint32_t(n);
+  };
   const auto triple = [&](uint32_t(&to)[3]) {
+    const std::string_view d = tok_.text;
     next();
     to[0] = to[1] = to[2] = 1;
     for (int i = 0; i < 3; ++i) {
       if (i > 0 && !accept(',')) break;
-      to[i] = uint32_t(expect_count("the size", kMostThreads));
+      to[i] = d == ".reqnctapercluster" ? uint32_t(expect_count("the size", kMostThreads)) : positive(d, "the size");
     }
   };
   const auto single = [&](uint32_t& to) {
+    const std::string_view d = tok_.text;
     next();
-    to = uint32_t(expect_count("the number", kMostThreads));
+    to = d == ".maxclusterrank" ? uint32_t(expect_count("the number", kMostThreads)) : positive(d, "the number");
   };
   for (; tok_.directive();) {
     const std::string_view d = tok_.text;
@@ -205,6 +252,7 @@ void Parser::function(bool entry, Linkage linkage) {
   f.pos = tok_.pos;
   f.name = expect_ident("the function's name");
   if (tok_.is('(')) f.params = parameter_list(!entry, f);
+  if (entry) check_parameter_space(f);
   function_directives(f);
   if (f.maxntid[0] && f.reqntid[0]) fail(f.pos, "a function has both .maxntid and .reqntid", "keep one of them");
   module_names_.insert(f.name);
@@ -364,7 +412,10 @@ void Parser::registers() {
       const uint64_t count = c.bits;
       expect('>', "the register count");
       if (spec.lanes > 1) fail(pos, "a range of vector registers", "declare vector registers one by one");
-      scopes_.back().ranges.push_back({name, spec.type, uint32_t(count), {}});
+      auto& ranges = scopes_.back().ranges;
+      if (!ranges.emplace(name, Range{spec.type, uint32_t(count), uint32_t(ranges.size()), 0, {}, {}}).second)
+        fail(pos, fmt::format("'{}<>' is declared twice in this block", name),
+             "rename one of the two, or open a block with { }");
       continue;
     }
     if (spec.lanes > 1) {
@@ -419,6 +470,9 @@ void Parser::label_statement() {
   next();
   expect(':', "the label");
   Scope& s = scopes_.back();
+  if (s.labels.contains(name) || s.targets.contains(name) || s.prototypes.contains(name) || s.names.contains(name))
+    fail(pos, fmt::format("label '{}' is defined twice in this block", name),
+         "rename one of the two, or open a block with { }");
   if (tok_.is(".branchtargets")) {
     next();
     TargetList list;
@@ -432,8 +486,7 @@ void Parser::label_statement() {
       list.labels.push_back(0);
     } while (accept(','));
     if (!tok_.is(';')) unexpected("',' or ';' after a target");
-    if (!s.targets.emplace(name, index).second)
-      fail(pos, fmt::format("'{}' is declared twice in this block", name), "rename one of the two");
+    s.targets.emplace(name, index);
     f_->targets.push_back(std::move(list));
     s.pending.insert(s.pending.end(), pending.begin(), pending.end());
     next();
@@ -448,8 +501,7 @@ void Parser::label_statement() {
       list.functions.emplace_back(expect_ident("a function"));
       if (used_.insert(list.functions.back()).second) uses_.push_back({list.functions.back(), at});
     } while (accept(','));
-    if (!s.targets.emplace(name, uint32_t(f_->targets.size())).second)
-      fail(pos, fmt::format("'{}' is declared twice in this block", name));
+    s.targets.emplace(name, uint32_t(f_->targets.size()));
     f_->targets.push_back(std::move(list));
     expect(';', "the targets");
     return;
@@ -468,9 +520,7 @@ void Parser::label_statement() {
     f_->prototypes.push_back(std::move(p));
     return;
   }
-  if (!s.labels.emplace(name, uint32_t(f_->labels.size())).second)
-    fail(pos, fmt::format("label '{}' is defined twice in this block", name),
-         "rename one of the two, or open a block with { }");
+  s.labels.emplace(name, uint32_t(f_->labels.size()));
   f_->labels.push_back({std::string(name), uint32_t(f_->body.size())});
 }
 
@@ -542,25 +592,29 @@ void Parser::instruction() {
   }
   if (!tok_.ident()) unexpected("an instruction");
   lex_.extend_opcode(tok_);
+  if (size_t(std::count(tok_.text.begin(), tok_.text.end(), '.')) > kMostModifiers)
+    fail(tok_.pos, fmt::format("an instruction with more than {} modifiers", kMostModifiers));
   const Spelling& s = spelling_of(tok_.text);
   in.opcode = s.opcode;
   in.mods = s.mods;
   in.types = s.types;
   next();
-  const uint32_t index = uint32_t(f_->body.size() - 1);
   if (in.opcode == "call") {
     call_operands(in);
   } else if (!tok_.is(';')) {
     const bool branch = in.opcode == "bra", table = in.opcode == "brx.idx";
     in.operands.reserve(4);
     do {
-      if ((branch || (table && in.operands.size() == 1)) && tok_.ident()) {
+      if (branch && tok_.ident()) {
         Operand o;
         o.kind = Operand::Kind::label;
         o.pos = tok_.pos;
-        scopes_.back().pending.push_back({index, uint32_t(in.operands.size()), false, tok_.text, tok_.pos});
+        scopes_.back().pending.push_back(
+            {uint32_t(f_->body.size() - 1), uint32_t(in.operands.size()), false, tok_.text, tok_.pos});
         next();
         in.operands.push_back(std::move(o));
+      } else if (table && in.operands.size() == 1 && tok_.ident()) {
+        in.operands.push_back(list_name(ListKind::branch_targets));
       } else {
         in.operands.push_back(operand());
       }
@@ -576,13 +630,18 @@ void Parser::instruction() {
       }
   in.text = one_line(begin, tok_.text.data());
   undo.armed = false;
-  if (options_.check_forms) checker_->check(*f_, in, s, [&](ParseMessage m) { report(std::move(m)); });
+  if (options_.check_forms)
+    checker_->check(*f_, in, s, [&](ParseMessage m) {
+      if (!options_.assembled)
+        report(std::move(m));
+      else if (in.fault.empty())
+        in.fault = std::move(m.text);
+    });
   next();
 }
 
 /// call{.uni} [(returns),] callee [, (arguments)] [, prototype or targets];
 void Parser::call_operands(Instruction& in) {
-  const uint32_t index = uint32_t(f_->body.size() - 1);
   if (tok_.is('(')) {
     in.operands.push_back(list_operand());
     expect(',', "the returned values");
@@ -596,14 +655,8 @@ void Parser::call_operands(Instruction& in) {
       in.operands.push_back(list_operand());
       if (!accept(',')) return;
     }
-    Operand o;
-    o.kind = Operand::Kind::label;
-    o.pos = tok_.pos;
     if (!tok_.ident()) unexpected("the call's prototype or targets");
-    o.name = tok_.text;
-    scopes_.back().pending.push_back({index, uint32_t(in.operands.size()), false, tok_.text, tok_.pos});
-    next();
-    in.operands.push_back(std::move(o));
+    in.operands.push_back(list_name(ListKind::call));
   }
 }
 

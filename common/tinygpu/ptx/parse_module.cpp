@@ -109,7 +109,7 @@ Module Parser::run() {
     if (!has_target_ && messages_.empty())
       report({1, 1}, "the module has no .target", "write .target sm_100a after .version");
     check_symbols();
-    if (options_.check_forms) checker_->finish([this](ParseMessage m) { report(std::move(m)); });
+    if (options_.check_forms && !options_.assembled) checker_->finish([this](ParseMessage m) { report(std::move(m)); });
   } catch (const TooManyErrors&) {
   }
   if (!messages_.empty()) throw ParseError(m_.name, std::move(messages_));

@@ -209,7 +209,11 @@ Operand Parser::address_operand() {
     if (base.kind == Operand::Kind::real) fail(base.pos, "an address must be an integer");
   }
   o.elems.push_back(std::move(base));
-  while (accept(',')) o.elems.push_back(operand());
+  while (accept(',')) {
+    if (o.elems.size() >= kMostElements)
+      fail(o.pos, fmt::format("more than {} operands in one address", kMostElements));
+    o.elems.push_back(operand());
+  }
   expect(']', "the address");
   return o;
 }
@@ -221,8 +225,10 @@ Operand Parser::vector_operand() {
   ++braces_;
   expect('{', "the opcode");
   if (!tok_.is('}')) {
-    do o.elems.push_back(operand());
-    while (accept(','));
+    do {
+      if (o.elems.size() >= kMostElements) fail(o.pos, fmt::format("a vector of more than {} elements", kMostElements));
+      o.elems.push_back(operand());
+    } while (accept(','));
   }
   if (tok_.is('}')) --braces_;
   expect('}', "the vector's elements");

@@ -11,8 +11,12 @@ namespace tinygpu::ptx {
 namespace {
 
 constexpr uint64_t kMostBytes = uint64_t(1) << 40;         // of a variable
-constexpr uint64_t kMostInitialBytes = uint64_t(1) << 28;  // of an initialiser
+constexpr uint64_t kMostParameter = uint64_t(1) << 30;     // of a parameter
+constexpr uint64_t kMostInitialBytes = uint64_t(1) << 28;  // of a module's initialisers
 constexpr uint64_t kMostAlign = uint64_t(1) << 16;
+// What ptxas 13.0 grants, in all: .const variables of a module; an entry's parameters before PTX 8.1 and from then on.
+constexpr uint64_t kMostConstantBytes = 65536;
+constexpr uint64_t kMostParameterBytesOld = 4352, kMostParameterBytes = 32764;
 
 /// The smallest offset >= at that is a multiple of `unit` past `base`.
 uint64_t align_from(uint64_t base, uint64_t at, uint64_t unit) { return base + (at - base + unit - 1) / unit * unit; }
@@ -137,6 +141,12 @@ void Parser::module_variables(Space space, Linkage linkage) {
       fail(v.pos, fmt::format("'{}' has no size", v.name), "give the array a size, or declare it .extern");
     if (linkage != Linkage::external && !defined_.insert(v.name).second)
       fail(v.pos, fmt::format("'{}' is defined twice", v.name), "rename one of the two");
+    if (space == Space::constant && linkage != Linkage::external) {
+      constant_bytes_ += v.size;
+      if (constant_bytes_ > kMostConstantBytes)
+        fail(v.pos, fmt::format("the .const variables of this module take more than {} bytes", kMostConstantBytes),
+             "put large tables into .global");
+    }
     module_names_.insert(v.name);
     m_.variables.push_back(std::move(v));
   } while (accept(','));
@@ -242,7 +252,12 @@ void Parser::init_value(InitCursor& c, uint64_t at) {
     bits = std::bit_cast<uint32_t>(float(value));
   std::vector<uint8_t>& bytes = c.v.init.bytes;
   if (bits != 0) {
-    if (bytes.size() < at + uint64_t(c.element)) bytes.resize(at + uint64_t(c.element));
+    if (const uint64_t end = at + uint64_t(c.element); bytes.size() < end) {
+      initial_bytes_ += end - bytes.size();
+      if (initial_bytes_ > kMostInitialBytes)
+        fail(pos, fmt::format("the initialisers of this module take more than {} bytes", kMostInitialBytes));
+      bytes.resize(end);
+    }
     std::memcpy(bytes.data() + at, &bits, std::min<size_t>(size_t(c.element), 8));
   }
 }
@@ -297,7 +312,7 @@ Param Parser::parameter(bool allow_reg, Function& f) {
   bool unsized = false;
   uint64_t count = 1;
   for (uint64_t d : dimensions(unsized)) count *= unsized && d == 0 ? 1 : d;
-  if (count > kMostBytes / element) fail(name_pos, "this parameter is too large");
+  if (count > kMostParameter / element) fail(name_pos, "this parameter is too large");
   p.size = unsized ? 0 : count * element;
   if (unsized) f.variadic = true;
   if (p.is_reg) {
@@ -305,6 +320,20 @@ Param Parser::parameter(bool allow_reg, Function& f) {
     f.registers.push_back({p.name, p.type});
   }
   return p;
+}
+
+/// Parameters of a kernel lie in a bank of constant memory.
+void Parser::check_parameter_space(const Function& f) {
+  const uint64_t most =
+      std::pair(m_.version_major, m_.version_minor) < std::pair(8, 1) ? kMostParameterBytesOld : kMostParameterBytes;
+  uint64_t bytes = 0;
+  for (const Param& p : f.params) {
+    bytes = align_from(0, bytes, std::max(1u, p.align)) + p.size;
+    if (bytes > most)
+      fail(f.pos, fmt::format("the parameters of '{}' take more than {} bytes", f.name, most),
+           most == kMostParameterBytesOld ? "write .version 8.1 or later for up to 32764 bytes, or pass a pointer"
+                                          : "pass a pointer to global memory");
+  }
 }
 
 std::vector<Param> Parser::parameter_list(bool allow_reg, Function& f) {

@@ -25,6 +25,9 @@ class ParseError : public std::runtime_error {
 struct ParseOptions {
   std::string name = "ptx";
   bool check_forms = true;  // false: syntax only
+  /// ptxas has taken this text. What no form takes is then a gap of the table: the instruction is kept, with
+  /// Instruction::fault, so that the module loads and only its execution stops.
+  bool assembled = false;
 };
 
 /// Parses one module (PTX up to .version 9.4). Throws ParseError; never crashes on malformed text.

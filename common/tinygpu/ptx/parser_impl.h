@@ -33,7 +33,9 @@ class Parser {
 
  private:
   static constexpr size_t kMostMessages = 20;
-  static constexpr int kDeepest = 200;  // nesting of braces, parentheses and scopes
+  static constexpr int kDeepest = 200;          // nesting of braces, parentheses and scopes
+  static constexpr size_t kMostElements = 256;  // of a vector or an address
+  static constexpr size_t kMostModifiers = 64;
 
   // Tokens.
   void next() { tok_ = lex_.next(); }
@@ -81,6 +83,7 @@ class Parser {
   std::vector<uint64_t> dimensions(bool& unsized);
   Param parameter(bool allow_reg, Function& f);
   std::vector<Param> parameter_list(bool allow_reg, Function& f);
+  void check_parameter_space(const Function& f);
 
   // parse_function.cpp
   void function(bool entry, Linkage linkage);
@@ -100,10 +103,11 @@ class Parser {
 
   // Names of a function (parse_function.cpp).
   struct Range {
-    std::string_view prefix;
     Type type;
-    uint32_t count;
+    uint32_t count, order;     // `order` among the ranges of its block
+    uint32_t used;             // registers that have been named
     std::vector<int32_t> ids;  // register ids, -1 until used
+    std::unordered_map<uint32_t, uint32_t> sparse;
   };
   struct Name {
     enum class Kind : uint8_t { reg, vector, variable, param };
@@ -119,15 +123,18 @@ class Parser {
   };
   struct Scope {
     std::unordered_map<std::string_view, Name> names;
-    std::vector<Range> ranges;
+    std::unordered_map<std::string_view, Range> ranges;      // by the name before '<'
     std::unordered_map<std::string_view, uint32_t> labels;   // label ids
     std::unordered_map<std::string_view, uint32_t> targets;  // index into Function::targets
     std::unordered_set<std::string_view> prototypes;
     std::vector<PendingLabel> pending;
     Pos open;
   };
+  enum class ListKind : uint8_t { branch_targets, call };
+  Operand list_name(ListKind kind);
   std::optional<Name> find_name(std::string_view name);
   std::optional<uint32_t> find_in_range(Scope& s, std::string_view name);
+  uint32_t register_of(Range& r, uint32_t n, std::string_view name);
   void declare(std::string_view name, Name what, Pos pos);
   uint32_t new_register(std::string_view name, Type type);
   std::string unique_local_name(std::string_view name);
@@ -172,6 +179,7 @@ class Parser {
   std::vector<Use> uses_;                 // symbols to be checked when the module is whole
   std::unordered_set<std::string> used_;  // names in uses_
   bool has_version_ = false, has_target_ = false;
+  uint64_t constant_bytes_ = 0, initial_bytes_ = 0;  // of .const variables, of initialisers so far
 
   // The function being parsed.
   Function* f_ = nullptr;
