@@ -212,6 +212,10 @@ TEST(Fatbin, TargetIgnoresComments) {
   EXPECT_EQ(ptx_target("// .target sm_50\n.version 9.0\n.target sm_100a, debug\n"), "sm_100a");
   EXPECT_EQ(ptx_target(".version 9.0\n.target\tsm_90\n"), "sm_90");
   EXPECT_EQ(ptx_target("no ptx"), "");
+  EXPECT_EQ(ptx_target("/* once\n.target sm_90a\n*/\n.version 9.0\n.target sm_100a\n"), "sm_100a");
+  EXPECT_EQ(ptx_target("// \n.version 9.0 // .target sm_90a\n.target sm_100a// so"), "sm_100a");
+  EXPECT_EQ(ptx_target(".version 9.0\n.pragma \".target sm_90a \";\n.target sm_100a"), "sm_100a");
+  EXPECT_EQ(ptx_target("/* never closed\n.target sm_90a\n"), "");
 }
 
 }  // namespace

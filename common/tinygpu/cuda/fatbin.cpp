@@ -180,14 +180,26 @@ std::vector<Bytes> containers_of(const FatbinWrapper* w) {
 }
 
 std::string_view ptx_target(std::string_view ptx) {
-  for (size_t at = ptx.find(".target"); at != std::string_view::npos; at = ptx.find(".target", at + 1)) {
-    if (at > 0 && ptx[at - 1] != '\n' && ptx[at - 1] != ' ' && ptx[at - 1] != '\t')
-      continue;  // inside a comment's word
-    const size_t line = ptx.rfind('\n', at) + 1;
-    if (ptx.substr(line, at - line).find("//") != std::string_view::npos) continue;
-    const size_t begin = ptx.find_first_not_of(" \t", at + 7);
-    if (begin == std::string_view::npos) return {};
-    return ptx.substr(begin, ptx.find_first_of(" \t,\r\n", begin) - begin);
+  constexpr std::string_view kDirective = ".target", kSpace = " \t\r\n";
+  const auto behind = [&](size_t at, std::string_view end) {  // the first byte behind the next `end`
+    const size_t found = ptx.find(end, at);
+    return found == std::string_view::npos ? ptx.size() : found + end.size();
+  };
+  for (size_t at = 0; at < ptx.size();) {
+    const std::string_view rest = ptx.substr(at);
+    if (rest.starts_with("//")) {
+      at = behind(at, "\n");
+    } else if (rest.starts_with("/*")) {
+      at = behind(at + 2, "*/");
+    } else if (rest[0] == '"') {
+      at = behind(at + 1, "\"");
+    } else if (rest.starts_with(kDirective) && rest.find_first_of(kSpace) == kDirective.size()) {
+      const size_t begin = ptx.find_first_not_of(kSpace, at + kDirective.size());
+      if (begin == std::string_view::npos) return {};
+      return ptx.substr(begin, ptx.find_first_of(" \t,\r\n/", begin) - begin);
+    } else {
+      ++at;
+    }
   }
   return {};
 }

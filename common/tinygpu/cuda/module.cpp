@@ -256,7 +256,7 @@ CUresult Module::load_now() {
       std::vector<std::shared_ptr<const ptx::Module>> modules;
       for (PtxImage& image : images_.ptx) {
         ptx::ParseOptions options;
-        options.check_forms = !image.assembled;
+        options.assembled = image.assembled;
         modules.push_back(std::make_shared<const ptx::Module>(ptx::parse(image.text, options)));
         image.text = {};
       }
