@@ -169,5 +169,44 @@ BASE:
   for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(v[i], fib[i % 12]) << i;
 }
 
+// One lane spins until the others are let past it, so that they call the function without it; its collective is all
+// lanes' nevertheless.
+TEST(Groups, LanesThatCallApartMeetInTheFunction) {
+  RunPtx run(R"(
+.func (.param .b32 ret) odd(.param .b32 n)
+{
+  .reg .pred %p<2>; .reg .b32 %r<4>;
+  ld.param.b32 %r1, [n];
+  and.b32 %r2, %r1, 1;
+  setp.ne.u32 %p1, %r2, 0;
+  vote.sync.ballot.b32 %r3, %p1, 0xffffffff;
+  st.param.b32 [ret], %r3;
+  ret;
+}
+.visible .entry k(.param .u64 out)
+{
+  .reg .pred %p<3>; .reg .b32 %r<8>; .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r1, %tid.x;
+  setp.ne.u32 %p1, %r1, 3;
+  @%p1 bra MEET;
+  mov.u32 %r2, 0;
+SPIN:
+  add.u32 %r2, %r2, 1;
+  setp.lt.u32 %p2, %r2, 500;
+  @%p2 bra SPIN;
+MEET:
+  { .param .b32 a; .param .b32 v; st.param.b32 [a], %r1; call.uni (v), odd, (a); ld.param.b32 %r3, [v]; }
+  mul.wide.u32 %rd2, %r1, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  st.global.u32 [%rd3], %r3;
+  ret;
+}
+)");
+  const uint64_t out = run.buffer<uint32_t>(32);
+  run.launch("k", {1}, {32}, out);
+  EXPECT_THAT(run.download<uint32_t>(out, 32), ::testing::Each(0xaaaaaaaau));
+}
+
 }  // namespace
 }  // namespace tinygpu::test

@@ -25,6 +25,24 @@ bool same_place(const Group& a, const Group& b) {
   return true;
 }
 
+/// Where the frame of a function that group `g` calls begins.
+uint32_t frame_of(const Function& callee, const Group& g, const std::vector<Group>& groups) {
+  const uint32_t end = g.register_base + g.function->register_bytes;
+  // Lanes that have come to the callee before and are still in it may meet these at its collectives: one frame for all.
+  const size_t depth = g.stack.size() + 1;
+  for (const Group& o : groups) {
+    if (o.stack.size() < depth) continue;
+    const bool there = o.stack.size() == depth;
+    const uint32_t base = there ? o.register_base : o.stack[depth].register_base;
+    if ((there ? o.function : o.stack[depth].function) == &callee && base >= end) return base;
+  }
+  // Frames of different functions cut the register file into lanes differently, so a group's new frame must not overlap
+  // one that lanes elsewhere in their calls are using.
+  uint32_t base = end;
+  for (const Group& o : groups) base = std::max(base, o.register_base + o.function->register_bytes);
+  return base;
+}
+
 }  // namespace
 
 Warp::Warp(Cta& cta, uint32_t index, uint32_t live_mask) : cta_(cta), index_(index), live_(live_mask), local_(32) {
@@ -384,10 +402,7 @@ void Warp::call(const Op& op, const Function& callee) {
   const uint32_t* list = op.list;
   const uint32_t arguments = list ? list[0] : 0;
   const uint32_t new_local = g.local_base + caller.local_bytes;
-  // Frames of different functions cut the register file into lanes differently, so a group's new frame must not overlap
-  // one that lanes elsewhere in their calls are using.
-  uint32_t new_registers = g.register_base + caller.register_bytes;
-  for (const Group& o : groups_) new_registers = std::max(new_registers, o.register_base + o.function->register_bytes);
+  const uint32_t new_registers = frame_of(callee, g, groups_);
   ensure_registers(new_registers + callee.register_bytes);
   if (arguments > callee.params.size())
     fault(FaultKind::launch_failure, "call-signature",
