@@ -170,5 +170,19 @@ TEST(Approximations, StayWithinTheirBounds) {
   EXPECT_EQ(evaluate_one("sin.approx.f32 $0, $1; | f32 | f32", {f32(INFINITY)}), 0x7fffffffu);
 }
 
+// What cuda_fp16.h makes of __hbgt2: a mask of 16 bits for each half. A NaN is in no ordered relation.
+TEST(Set, MasksBothHalvesOfAPair) {
+  const uint64_t one_two = 0x40003c00, two_nan = 0x7e004000;
+  const Tuples t{{one_two, two_nan}, {two_nan, one_two}, {one_two, one_two}};
+  const auto f16 = [&](const char* text) { return evaluate(std::string(text) + " $0, $1, $2; | u32 | f16x2 f16x2", t); };
+  const uint64_t greater[] = {0, 0xffff, 0}, less_or_nan[] = {0xffffffff, 0xffff0000, 0};
+  for (size_t i = 0; i < t.size(); ++i) {
+    EXPECT_EQ(f16("set.gt.u32.f16x2")[i][0], greater[i]);
+    EXPECT_EQ(f16("set.ltu.s32.f16x2")[i][0], less_or_nan[i]);
+  }
+  const auto bf16 = evaluate("set.gt.u32.bf16x2 $0, $1, $2; | u32 | bf16x2 bf16x2", {{0x40003f80, 0x3f804000}});
+  EXPECT_EQ(bf16[0][0], 0xffff0000u);
+}
+
 }  // namespace
 }  // namespace isa_test
