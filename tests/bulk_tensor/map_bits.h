@@ -15,7 +15,8 @@ struct MapFields {
   bool tf32 = false;
   int interleave = 0, swizzle = 0, atomicity = 0;
   bool nan_fill = false, im2col = false;
-  bool wide = false;  // im2col for .im2col::w: corners of W alone, with a mark where the rank is 4 or 5
+  bool large = false;  // bit 85, which CuTe DSL sets for tensors of 128 KiB and more
+  bool wide = false;   // im2col for .im2col::w: corners of W alone, with a mark where the rank is 4 or 5
   uint64_t dim[5] = {1, 1, 1, 1, 1};
   uint64_t stride[5] = {0, 0, 0, 0, 0};  // bytes, [1] of dimension 1
   int box[5] = {1, 1, 1, 1, 1};
@@ -48,7 +49,8 @@ inline MapObject make_map(const MapFields& f) {
   m.set(77, 2, uint64_t(f.swizzle));
   m.set(79, 1, f.nan_fill);
   m.set(80, 1, f.tf32);
-  m.set(83, 3, uint64_t(f.atomicity));
+  m.set(83, 2, uint64_t(f.atomicity));
+  m.set(85, 1, f.large);
   for (int i = 0; i < f.rank && i < 5; ++i) {  // ranks that no map has are written as they are
     m.set(256 + 32 * i, 32, f.dim[i] - 1);
     m.set(416 + 3 * i, 3, uint64_t(f.step[i] - 1));

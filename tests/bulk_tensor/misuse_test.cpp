@@ -69,7 +69,6 @@ TEST(MapMisuse, FieldsThatNoInstructionTakes) {
     change(m);
     expect(stop_of(load("2d", "0, 0"), m), "tensormap-invalid", FaultKind::illegal_instruction, text);
   };
-  told([](MapFields& m) { m.address = 0x1008; }, "its global address 0x1008 is not a multiple of 16");
   told([](MapFields& m) { m.interleave = 1; }, "it is interleaved and has rank 2, not 3 to 5");
   told([](MapFields& m) { m.interleave = 3; }, "its interleave layout is 3");
   told([](MapFields& m) { m.im2col = true; }, "it is an im2col map of rank 2, not 3 to 5");
@@ -81,18 +80,27 @@ TEST(MapMisuse, FieldsThatNoInstructionTakes) {
         m.swizzle = 3;
       },
       "a row of its box has 256 bytes, more than the 128 that the swizzle spans");
-  told(
-      [](MapFields& m) {
-        m.swizzle = 3;
-        m.atomicity = 5;
-      },
-      "its swizzle atomicity is 5");
+  told([](MapFields& m) { m.type = 11; }, "its element type is none");
+  told([](MapFields& m) { m.tf32 = true; }, "its element type is none");
+  told([](MapFields& m) { m.nan_fill = true; }, "it fills with NaN and has UINT32 elements");
   told(
       [](MapFields& m) {
         m.type = 14;
         m.box[0] = 64;
       },
       "a row of its box has 64 packed elements, it must have 128");
+}
+
+TEST(MapMisuse, GlobalAddress) {
+  MapFields m = plain();
+  m.address = 0x1008;
+  expect(stop_of(load("2d", "0, 0"), m), "tensormap-invalid", FaultKind::misaligned_address,
+         "its global address 0x1008 is not a multiple of 16");
+  m.address = 0x1010;
+  m.rank = 3;
+  m.interleave = 2;
+  expect(stop_of(load("3d", "0, 0, 0"), m), "tensormap-invalid", FaultKind::misaligned_address,
+         "its global address 0x1010 is not a multiple of 32");
 }
 
 TEST(MapMisuse, RankAndModeAreTheInstructions) {
@@ -116,6 +124,22 @@ TEST(MapMisuse, RankAndModeAreTheInstructions) {
   four.wide = true;
   expect(stop_of(both + load("4d", "0, 0, 0, 0", ".im2col", ", {%h1, %h2}"), four), "tensormap-mode",
          FaultKind::illegal_instruction, "a tensor load in im2col mode with a map that was encoded for im2col::w");
+}
+
+TEST(MapMisuse, Im2colStartsBetweenTheCorners) {
+  MapFields m = plain();
+  m.rank = 3;
+  m.stride[2] = 2048;
+  m.im2col = true;
+  m.channels = 4;
+  m.lower[0] = -1;
+  m.upper[0] = -2;
+  const auto at = [&](const char* coordinates) {
+    return stop_of("  mov.b16 %h1, 0;\n" + load("3d", coordinates, ".im2col", ", {%h1}"), m);
+  };
+  expect(at("0, -2, 0"), "im2col-start", FaultKind::illegal_instruction,
+         "starts at -2 in dimension 1, where the box spans -1 to 5");
+  expect(at("0, 6, 0"), "im2col-start", FaultKind::illegal_instruction, "starts at 6 in dimension 1");
 }
 
 TEST(MapMisuse, GatherAndScatterTakeRowsOne) {

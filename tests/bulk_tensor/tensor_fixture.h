@@ -73,6 +73,7 @@ class TensorCopy : public ::testing::Test {
     m.type = type;
     m.swizzle = pick(0, 3);
     if (m.swizzle == 3 && pick(0, 1)) m.atomicity = pick(0, 3);
+    m.large = rank % 2 == 0;  // nothing depends on it
     const int size = unit_bytes(m);
     constexpr int spans[] = {256, 32, 64, 128};
     m.box[0] = std::min(256, 16 * pick(1, spans[m.swizzle] / 16) / size);

@@ -8,7 +8,7 @@ namespace tinygpu::cuda {
 
 struct TensorMapParameters {
   enum class Kind : uint8_t { tiled, im2col, im2col_wide } kind = Kind::tiled;
-  void* object = nullptr;  // 128 bytes, 64-byte aligned
+  void* object = nullptr;  // 128 bytes, anywhere
   uint32_t type = 0;       // CUtensorMapDataType
   uint32_t rank = 0;
   uint64_t address = 0;

@@ -164,11 +164,14 @@ const TensorMap& BulkEngine::map(Warp& w, uint64_t address, int lane) {
   }
   CachedMap entry;
   std::memcpy(entry.bytes.data(), place.host, TensorMap::kBytes);
-  entry.map = TensorMap::decode(place.host);
+  entry.map = TensorMap::decode(place.host, w.spec().compute_major < 10);
+  const char* encode = "encode it with cuTensorMapEncodeTiled or Im2col, check the result, and pass it by value";
+  if (const std::string text = entry.map.misalignment(); !text.empty())
+    w.fault(FaultKind::misaligned_address, "tensormap-invalid",
+            fmt::format("the tensor map at {:#x} cannot be used: {}", address, text), encode, lane);
   if (const std::string defect = entry.map.defect(); !defect.empty())
     w.fault(FaultKind::illegal_instruction, "tensormap-invalid",
-            fmt::format("the tensor map at {:#x} cannot be used: {}", address, defect),
-            "encode it with cuTensorMapEncodeTiled or Im2col, check the result, and pass it by value", lane);
+            fmt::format("the tensor map at {:#x} cannot be used: {}", address, defect), encode, lane);
   fetched_at_ = w.time() + descriptor_fetch_;
   return maps_.emplace(address, std::move(entry)).first->second.map;
 }

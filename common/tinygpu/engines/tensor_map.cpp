@@ -25,22 +25,24 @@ uint32_t span_of(Swizzle s) {
 
 }  // namespace
 
-TensorMap TensorMap::decode(const uint8_t* o) {
+TensorMap TensorMap::decode(const uint8_t* o, bool hopper) {
   TensorMap m;
+  m.hopper = hopper;
   std::memcpy(&m.base, o, 8);
   m.im2col = field(o, 64, 1);
-  m.wide = m.im2col && field(o, 65, 1);
+  m.wide = m.im2col && !hopper && field(o, 65, 1);
   m.rank = field(o, 68, 3) + 1;
   uint32_t code = field(o, 71, 4);
-  if (field(o, 80, 1) && (code == uint32_t(TensorElement::f32) || code == uint32_t(TensorElement::f32_ftz)))
-    code += uint32_t(TensorElement::tf32) - uint32_t(TensorElement::f32);
+  const bool tf32 = field(o, 80, 1), single = code == uint32_t(TensorElement::f32) || code == 8;
+  m.known_element = tf32 ? single : code != uint32_t(TensorElement::tf32) && code != uint32_t(TensorElement::tf32_ftz);
+  if (tf32 && single) code += uint32_t(TensorElement::tf32) - uint32_t(TensorElement::f32);
   m.element = TensorElement(code);
   m.bits = kBits[code];
   m.interleave = field(o, 75, 2);
-  m.swizzle = field(o, 86, 1) ? Swizzle::b96 : Swizzle(field(o, 77, 2));
+  m.swizzle = field(o, 86, 1) && !hopper ? Swizzle::b96 : Swizzle(field(o, 77, 2));
   m.nan_fill = field(o, 79, 1);
   m.l2_promotion = field(o, 81, 2);
-  m.atomicity = field(o, 83, 3);
+  m.atomicity = hopper ? 0 : field(o, 83, 2);
   for (uint32_t i = 0; i < 5; ++i) {
     m.dim[i] = uint64_t(field(o, 256 + 32 * i, 32)) + 1;
     m.step[i] = field(o, 416 + 3 * i, 3) + 1;
@@ -63,15 +65,22 @@ TensorMap TensorMap::decode(const uint8_t* o) {
   return m;
 }
 
+std::string TensorMap::misalignment() const {
+  const uint64_t align = interleave == 2 ? 32 : 16;
+  if (base % align == 0) return {};
+  return fmt::format("its global address {:#x} is not a multiple of {}", base, align);
+}
+
 std::string TensorMap::defect() const {
   if (base == 0) return "its global address is 0: it was never encoded";
-  if (base % 16) return fmt::format("its global address {:#x} is not a multiple of 16", base);
   if (rank > 5) return fmt::format("its rank is {}", rank);
   if (interleave == 3) return "its interleave layout is 3";
   if (interleave && rank < 3) return fmt::format("it is interleaved and has rank {}, not 3 to 5", rank);
   if (im2col && rank < 3) return fmt::format("it is an im2col map of rank {}, not 3 to 5", rank);
+  if (!known_element || (hopper && packed())) return "its element type is none that this machine has";
+  if (nan_fill && (element < TensorElement::f16 || packed()))
+    return fmt::format("it fills with NaN and has {} elements", name_of(element));
   if (swizzle == Swizzle::b96) return "its swizzle is 96 B, which only sm_103 has";
-  if (atomicity > 3) return fmt::format("its swizzle atomicity is {}", atomicity);
   if (!interleave && box[0] * bits % 128)
     return fmt::format("a row of its box is {} elements of {} bits, not a multiple of 16 bytes", box[0], bits);
   if (!interleave && swizzle != Swizzle::none && inner_bytes() > span_of(swizzle))

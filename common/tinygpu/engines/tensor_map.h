@@ -49,7 +49,13 @@ struct TensorMap {
   int32_t lower[3] = {}, upper[3] = {};  // im2col corners: W, H, D
   uint32_t pixels = 0;                   // im2col: pixels per column
 
-  static TensorMap decode(const uint8_t* object);
+  bool hopper = false;        // decoded as compute capability 9.0 does
+  bool known_element = true;  // the element type's code is one, and the tf32 mark stands at an f32
+
+  /// An H200 ignores what compute capability 10.0 brought: the atoms of the swizzle, im2col wide.
+  static TensorMap decode(const uint8_t* object, bool hopper = false);
+  /// Why the global address is misaligned, or an empty string.
+  std::string misalignment() const;
   /// Why no instruction can use this object, or an empty string. A map that was never encoded fails here.
   std::string defect() const;
 

@@ -152,8 +152,8 @@ void mma_float(Warp& w, const Op& op) {
 float half_value(uint32_t bits) { return value(f16(uint16_t(bits))); }
 uint32_t half_bits(float f) { return f != f ? numerics::kNanF16 : bits_of(nearest<f16>(f)); }
 
-/// e4m3 and e5m2 with f16 accumulators: two chained f16 sums from zero, over the elements with k % 4 < 2 and then over
-/// the others, and one addition of C rounded to nearest even (all words of an H200's, notes/evidence.md).
+/// e4m3 and e5m2 with f16 accumulators: as mma_fp8, and one addition of C rounded to nearest even to f16 (all words of
+/// an H200's, notes/evidence.md).
 void mma_fp8_half(Warp& w, const Op& op) {
   const Layout l = unpack(uint64_t(op.imm));
   const Format fa = Format(op.sub), fb = Format(op.aux);
@@ -161,17 +161,8 @@ void mma_fp8_half(Warp& w, const Op& op) {
   gather_a<uint32_t>(w, op, l, 8, a);
   gather_b<uint32_t>(w, op, l, 8, b);
   each_result_pair(w, op, l, [&](uint32_t row, uint32_t column, uint32_t c) {
-    uint32_t sum = 0;
-    for (uint32_t half = 0; half < 4; half += 2) {
-      uint32_t x[kMostK], y[kMostK], n = 0;
-      for (uint32_t k = 0; k < l.k; ++k)
-        if ((k & 2) == half) {
-          x[n] = a[row][k];
-          y[n++] = b[column][k];
-        }
-      sum = numerics::fused_sum(numerics::kSumF16, fa, fb, std::span<const uint32_t>(x, n),
-                                std::span<const uint32_t>(y, n), {true, sum, 0});
-    }
+    const uint32_t sum = numerics::fp8_mma_sync_f16(fa, fb, std::span<const uint32_t>(a[row], l.k),
+                                                    std::span<const uint32_t>(b[column], l.k));
     return half_bits(half_value(sum) + half_value(c));
   });
   MmaStatistics::count_scalar(w.sm(), kMostM * kN);

@@ -84,6 +84,21 @@ void check_box_address(Warp& w, uint32_t address, int lane) {
             "align the buffer to 128 bytes (1024 for a 128-byte swizzle whose phase should start at 0)", lane);
 }
 
+/// An im2col load begins between the corners of the box, in W, H and D (measured on an H200, not interleaved).
+void check_im2col_start(Warp& w, const TensorBox& box, int lane) {
+  const TensorMap& m = box.map;
+  if (box.tile.mode != TensorTile::Mode::im2col || m.interleave) return;
+  for (uint32_t i = 0; i + 2 < m.rank; ++i) {
+    const int64_t last = int64_t(m.dim[i + 1]) - 1 + m.upper[i];
+    if (box.tile.at[i + 1] < m.lower[i] || box.tile.at[i + 1] > last)
+      w.fault(
+          FaultKind::illegal_instruction, "im2col-start",
+          fmt::format("a tensor load in im2col mode that starts at {} in dimension {}, where the box spans {} to {}",
+                      box.tile.at[i + 1], i + 1, m.lower[i], last),
+          "start at a pixel between the lower corner and the upper one", lane);
+  }
+}
+
 void exec_load(Warp& w, const Op& op) {
   BulkEngine& engine = BulkEngine::of(w);
   for_lanes(w.exec(), [&](int lane) {
@@ -92,6 +107,7 @@ void exec_load(Warp& w, const Op& op) {
     const uint32_t mbarrier = shared_address_at(w, op.list + kMbarrier, lane, "a tensor load's mbarrier");
     const uint32_t mask = op.aux & kMulticast ? w.at<uint16_t>(op.c)[lane] : 0;
     check_box_address(w, to, lane);
+    check_im2col_start(w, box, lane);
     charge_issue(w, op, engine.issue_load);
     engine.tensor_load(w, lane, box, landings_of(w, op, lane, to, mbarrier, mask), op.aux & kMulticast);
   });

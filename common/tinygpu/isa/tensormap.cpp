@@ -60,7 +60,7 @@ void replace(uint8_t* o, Field field, uint32_t ordinal, uint64_t value) {
     case Field::interleave_layout: return put(o, 75, 2, value);
     case Field::swizzle_mode: put(o, 77, 2, value); return put(o, 86, 1, value == 4);
     case Field::fill_mode: return put(o, 79, 1, value);
-    case Field::swizzle_atomicity: return put(o, 83, 3, value);
+    case Field::swizzle_atomicity: return put(o, 83, 2, value);
   }
 }
 

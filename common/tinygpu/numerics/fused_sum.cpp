@@ -223,11 +223,10 @@ uint32_t widen_to_f16(Format f, uint32_t bits) {
   return round_f16_nearest(u.negative, u.significand, u.exponent - info(f).fraction_bits);
 }
 
-}  // namespace
-
-uint32_t fp8_mma_sync(Format a_format, Format b_format, std::span<const uint32_t> a, std::span<const uint32_t> b,
-                      uint32_t c) {
-  Addend chained;
+/// The two chained sums of fp8_mma_sync: the operands are f16 words by then, with an f16's exponents.
+uint32_t chained_f16_sums(const SumRule& rule, Format a_format, Format b_format, std::span<const uint32_t> a,
+                          std::span<const uint32_t> b) {
+  Addend chained{true, 0, 0};
   for (size_t half = 0; half < 4; half += 2) {
     std::array<uint32_t, 64> x, y;
     size_t n = 0;
@@ -236,10 +235,21 @@ uint32_t fp8_mma_sync(Format a_format, Format b_format, std::span<const uint32_t
         x[n] = widen_to_f16(a_format, a[k]);
         y[n++] = widen_to_f16(b_format, b[k]);
       }
-    chained = {true, fused_sum(kSumF32, Format::f16, Format::f16, {x.data(), n}, {y.data(), n}, chained), 0};
+    chained.bits = fused_sum(rule, Format::f16, Format::f16, {x.data(), n}, {y.data(), n}, chained);
   }
-  const float sum = std::bit_cast<float>(chained.bits) + std::bit_cast<float>(c);
+  return chained.bits;
+}
+
+}  // namespace
+
+uint32_t fp8_mma_sync(Format a_format, Format b_format, std::span<const uint32_t> a, std::span<const uint32_t> b,
+                      uint32_t c) {
+  const float sum = std::bit_cast<float>(chained_f16_sums(kSumF32, a_format, b_format, a, b)) + std::bit_cast<float>(c);
   return sum != sum ? kNanF32 : std::bit_cast<uint32_t>(sum);
+}
+
+uint32_t fp8_mma_sync_f16(Format a_format, Format b_format, std::span<const uint32_t> a, std::span<const uint32_t> b) {
+  return chained_f16_sums(kSumF16, a_format, b_format, a, b);
 }
 
 uint32_t negate(Format f, uint32_t bits) {

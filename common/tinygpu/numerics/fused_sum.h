@@ -63,6 +63,8 @@ uint32_t integer_sum(Format a_format, Format b_format, std::span<const uint32_t>
 /// and one addition of C rounded to nearest even.
 uint32_t fp8_mma_sync(Format a_format, Format b_format, std::span<const uint32_t> a, std::span<const uint32_t> b,
                       uint32_t c);
+/// The same with f16 accumulators: the two sums as one f16 word, to which the caller adds C.
+uint32_t fp8_mma_sync_f16(Format a_format, Format b_format, std::span<const uint32_t> a, std::span<const uint32_t> b);
 
 /// The pattern with its sign flipped (NaN stays NaN).
 uint32_t negate(Format f, uint32_t bits);

@@ -16,7 +16,9 @@
 namespace conformance {
 namespace {
 
-enum Group : int { encode, tile_load, interleaved_load, tile_store, tile_reduce, im2col_load, im2col_store, bulk, cluster, dsmem, replace, modified, misuse };
+enum Group : int { encode, tile_load, interleaved_load, tile_store, tile_reduce, im2col_load, im2col_store, bulk, cluster, dsmem, replace, modified, misuse, map_bits };
+
+constexpr size_t kMapBitCases = 1600;  // see map_bit_case: what is beyond its list does nothing
 
 struct GroupSize {
   Group group;
@@ -27,7 +29,7 @@ constexpr GroupSize kGroups[] = {
     {encode, "encode", 1500},      {tile_load, "tile load", 600},   {interleaved_load, "interleaved load", 200}, {tile_store, "tile store", 300},
     {tile_reduce, "reduce", 400},  {im2col_load, "im2col load", 300}, {im2col_store, "im2col store", 120},       {bulk, "bulk", 200},
     {cluster, "cluster", 260},     {dsmem, "dsmem", 40},            {replace, "replace", 200},                   {modified, "modified map", 20},
-    {misuse, "misuse", 150},
+    {misuse, "misuse", 150},   {map_bits, "map bits", kMapBitCases},
 };
 
 struct Place {
@@ -421,6 +423,101 @@ void run_misuse(size_t index, Result& r) {
   }
 }
 
+// ---- Every bit of a tensor map, flipped or set, in maps of four kinds: does a load fault, and does it load the same?
+
+/// Bits [low, low + count) of the object become `value`.
+struct BitField {
+  uint32_t low = 0, count = 0;
+  uint64_t value = 0;
+};
+struct MapBitCase {
+  int base = 0;   // see map_base
+  int flip = -1;  // this bit is turned over
+  std::vector<BitField> fields;
+  int variant = 0;  // of the load; 0: the base's own
+};
+
+TensorCase map_base(int base) {
+  if (base == 3) {  // im2col
+    Random random(5);
+    return tensor_case(random, Copy::im2col_load, 0);
+  }
+  TensorCase c = plain_2d(base == 0 ? 2 : base == 1 ? 6 : 1);
+  if (base == 1) c.map.box[0] = 64, c.map.swizzle = 3;
+  if (base == 2) c.map.interleave = 1, c.map.rank = 3, c.map.dims[2] = 2, c.map.strides[1] = 4096;
+  return c;
+}
+
+std::vector<MapBitCase> map_bit_cases() {
+  std::vector<MapBitCase> out;
+  for (int base = 0; base < 4; ++base) {
+    out.push_back({base, -1, {}, 0});
+    const auto flips = [&](int first, int last) {
+      for (int bit = first; bit <= last; ++bit) out.push_back({base, bit, {}, 0});
+    };
+    flips(0, 3);
+    flips(64, 95);
+    flips(224, 255);
+    flips(416, 511);
+    if (base == 0) {
+      flips(512, 1023);
+    } else {
+      flips(512, 543);
+      flips(576, 607);
+    }
+  }
+  for (uint64_t element = 0; element < 16; ++element)
+    for (uint64_t tf32 = 0; tf32 < 2; ++tf32) out.push_back({0, -1, {{71, 4, element}, {80, 1, tf32}}, 0});
+  for (uint64_t swizzle = 0; swizzle < 4; ++swizzle)
+    for (uint64_t atomicity = 0; atomicity < 16; ++atomicity)  // with bits 85 and 86
+      out.push_back({1, -1, {{77, 2, swizzle}, {83, 4, atomicity}, {440, 8, 7}}, 0});
+  for (uint64_t interleave = 0; interleave < 4; ++interleave)
+    for (uint64_t rank = 0; rank < 8; ++rank)
+      out.push_back({2, -1, {{75, 2, interleave}, {68, 3, rank}}, int(rank < 5 ? rank + 1 : 5)});
+  for (uint64_t wide = 0; wide < 2; ++wide)
+    for (uint64_t rank = 0; rank < 8; ++rank)
+      out.push_back({3, -1, {{65, 1, wide}, {68, 3, rank}}, 300 + int(rank < 2 ? 3 : rank < 5 ? rank + 1 : 5)});
+  for (uint64_t box = 1; box <= 20; ++box) out.push_back({0, -1, {{440, 8, box - 1}}, 0});
+  for (uint64_t swizzle = 1; swizzle < 4; ++swizzle)
+    for (uint64_t pieces : {1, 2, 3, 4, 5, 6, 8, 9, 16, 32})
+      out.push_back({1, -1, {{77, 2, swizzle}, {440, 8, 8 * pieces - 1}}, 0});
+  return out;
+}
+
+void run_map_bits(size_t index, Result& r) {
+  static const std::vector<MapBitCase> all = map_bit_cases();
+  r.status = 0;
+  if (index >= all.size()) return;
+  const MapBitCase& m = all[index];
+  const TensorCase c = map_base(m.base);
+  Device& d = Device::get();
+  alignas(64) CUtensorMap map;
+  if (encode_map(c.map, reinterpret_cast<uint64_t>(d.global), map)) return;
+  auto* bytes = reinterpret_cast<uint8_t*>(&map);
+  if (m.flip >= 0) bytes[m.flip / 8] ^= uint8_t(1 << m.flip % 8);
+  for (const BitField& f : m.fields)
+    for (uint32_t i = 0; i < f.count; ++i) {
+      const uint32_t bit = f.low + i;
+      bytes[bit / 8] = uint8_t((bytes[bit / 8] & ~(1 << bit % 8)) | int(f.value >> i & 1) << bit % 8);
+    }
+  d.reset();
+  Issue p = issue_of(c, 3);
+  if (m.variant) p.variant = m.variant;
+  tensor_kernel<<<1, 128, kSharedRegion>>>(map, p, nullptr, d.out, d.word);
+  d.finish(r, false);
+}
+
+std::string describe_map_bits(size_t index) {
+  static const std::vector<MapBitCase> all = map_bit_cases();
+  if (index >= all.size()) return "nothing";
+  const MapBitCase& m = all[index];
+  std::string s = "base " + std::to_string(m.base);
+  if (m.flip >= 0) s += " bit " + std::to_string(m.flip);
+  for (const BitField& f : m.fields)
+    s += " " + std::to_string(f.low + f.count - 1) + ":" + std::to_string(f.low) + "=" + std::to_string(f.value);
+  return s;
+}
+
 void run_case(size_t n, Result& r) {
   const Place p = place_of(n);
   switch (p.group) {
@@ -431,6 +528,7 @@ void run_case(size_t n, Result& r) {
     case replace: return run_replace(p, r);
     case modified: return run_modified(p, r);
     case misuse: return run_misuse(p.index, r);
+    case map_bits: return run_map_bits(p.index, r);
     default: return run_tensor(tensor_of(p), r, uint32_t(n));
   }
 }
@@ -441,6 +539,7 @@ std::string describe_case(size_t n) {
   for (const GroupSize& g : kGroups)
     if (g.group == p.group) s = std::string(g.name) + " " + std::to_string(p.index);
   if (p.group >= tile_load && p.group <= im2col_store) s += ": " + describe(tensor_of(p));
+  if (p.group == map_bits) s += ": " + describe_map_bits(p.index);
   if (p.group == encode) {
     Random random(0xe4c0de + p.index);
     const EncodeCase c = encode_case(random);
