@@ -137,9 +137,20 @@ TEST(Heap, MallocGivesMemoryUntilTheHeapIsFull) {
   EXPECT_EQ(run.gpu.heap_used, 0u);
 }
 
-TEST(Heap, FreeOfOtherMemoryIsAFault) {
-  RunPtx run(kernel("  { .param .b64 a0; st.param.b64 [a0], %in; call.uni free, (a0); }\n", 0, kExtern));
-  EXPECT_EQ(run.fault_of("k", {1}, {1}, run.buffer<uint32_t>(1), run.buffer<uint32_t>(1)).code, "heap-free-invalid");
+// As on an H200: an allocation of another kind is let be, what is no allocation is a launch failure.
+TEST(Heap, FreeOfOtherMemory) {
+  const auto text = [](const char* pointer) {
+    return kernel(std::string("  { .param .b64 a0; st.param.b64 [a0], ") + pointer + "; call.uni free, (a0); }\n", 0,
+                  kExtern);
+  };
+  RunPtx other(text("%in"));
+  other.launch("k", {1}, {1}, other.buffer<uint32_t>(1), other.buffer<uint32_t>(1));
+  ASSERT_EQ(other.reports.size(), 1u);
+  EXPECT_EQ(other.reports[0].code, "heap-free-invalid");
+  RunPtx none(text("4096"));
+  const Diagnosis d = none.fault_of("k", {1}, {1}, none.buffer<uint32_t>(1), none.buffer<uint32_t>(1));
+  EXPECT_EQ(d.code, "heap-free-invalid");
+  EXPECT_EQ(d.kind, FaultKind::launch_failure);
 }
 
 }  // namespace

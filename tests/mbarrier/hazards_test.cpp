@@ -103,7 +103,7 @@ TEST(MbarrierLife, ObjectsOutsideSharedMemoryStop) {
   }
   const Diagnosis d = stop_of("", "  mbarrier.init.b64 [%in], 1;\n");
   EXPECT_EQ(d.code, "not-shared");
-  EXPECT_EQ(d.kind, FaultKind::invalid_address_space);
+  EXPECT_EQ(d.kind, FaultKind::illegal_instruction);
   EXPECT_THAT(d.message, AllOf(HasSubstr("mbarrier.init: generic address"), HasSubstr("is not in shared memory")));
 }
 

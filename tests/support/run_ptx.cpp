@@ -51,6 +51,7 @@ RunPtx::RunPtx(const std::string& text, MachineSpec spec) : gpu(std::move(spec))
   store_ = std::make_unique<Store>(gpu.memory);
   program = std::make_unique<Program>(std::vector<std::shared_ptr<const ptx::Module>>{module}, isa::instruction_set(),
                                       gpu.spec.costs, *store_);
+  gpu.options.strict_tmem = true;  // what a test's kernel breaks by mistake shall not pass as a warning
   gpu.options.on_diagnosis = [this](const Diagnosis& d) { reports.push_back(d); };
   gpu.options.device_output = [this](const std::string& s) { output += s; };
 }

@@ -151,20 +151,22 @@ TEST(Alloc, ADeadlockNamesWhoWaitsForColumns) {
   EXPECT_THAT(d.message + d.help, HasSubstr("tcgen05.alloc"));
 }
 
-// ---- Rules: each an error, or with strict_tmem off a warning that lets the kernel go on
+// ---- Rules: each an error when strict; by default a warning that lets the kernel go on, but for what the generated
+// code traps on
 // ---------------------------------
 
 struct Rule {
   const char* name;
   const char* code;
-  std::string body;  // columns freed or not: `leaks`
+  std::string body;
+  const char* traps = nullptr;  // the error that stops the kernel in any case
 };
 
 std::ostream& operator<<(std::ostream& o, const Rule& r) { return o << r.name; }
 
 class AllocRule : public testing::TestWithParam<Rule> {};
 
-TEST_P(AllocRule, StopsTheKernel) {
+TEST_P(AllocRule, StopsTheKernelWhenStrict) {
   RunPtx run(one_warp(GetParam().body));
   const Diagnosis d = run.fault_of("k", {1}, {32}, run.buffer<uint32_t>(4));
   EXPECT_EQ(d.code, GetParam().code) << d.render();
@@ -172,9 +174,15 @@ TEST_P(AllocRule, StopsTheKernel) {
   EXPECT_GT(d.where.ptx_line, 0);
 }
 
-TEST_P(AllocRule, IsAWarningWhenRelaxed) {
+TEST_P(AllocRule, IsAWarningByDefaultUnlessHardwareTraps) {
   RunPtx run(one_warp(GetParam().body));
-  run.gpu.options.strict_tmem = false;
+  run.gpu.options.strict_tmem = RunOptions().strict_tmem;
+  if (GetParam().traps) {
+    const Diagnosis d = run.fault_of("k", {1}, {32}, run.buffer<uint32_t>(4));
+    EXPECT_EQ(d.code, GetParam().traps) << d.render();
+    EXPECT_EQ(d.kind, FaultKind::trap);
+    return;
+  }
   run.launch("k", {1}, {32}, run.buffer<uint32_t>(4));
   ASSERT_FALSE(run.reports.empty());
   EXPECT_EQ(run.reports[0].code, GetParam().code);
@@ -194,28 +202,30 @@ INSTANTIATE_TEST_SUITE_P(
              filled("mov.u32 %r0, slot; mov.u32 %r1, 1024; {0} [%r0], %r1; ld.shared.b32 %r2, [%r0]; {1} %r2, 512;")},
         Rule{"AfterRelinquish", "alloc-after-relinquish",
              filled("mov.u32 %r0, slot; tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned; {0} [%r0], 32; "
-                    "ld.shared.b32 %r2, [%r0]; {1} %r2, 32;")},
+                    "ld.shared.b32 %r2, [%r0]; {1} %r2, 32;"),
+             "alloc-after-relinquish"},
         Rule{"SizeGrew", "alloc-size-grew",
              filled("mov.u32 %r0, slot; {0} [%r0], 32; {0} [%r0+4], 64; ld.shared.b32 %r2, [%r0]; "
                     "ld.shared.b32 %r3, [%r0+4]; {1} %r2, 32; {1} %r3, 64;")},
         Rule{"Leak", "tmem-leak", filled("mov.u32 %r0, slot; {0} [%r0], 32;")},
         Rule{"DeallocOtherAddress", "dealloc-mismatch",
              filled("mov.u32 %r0, slot; {0} [%r0], 64; ld.shared.b32 %r2, [%r0]; add.u32 %r3, %r2, 32; {1} %r3, 32; "
-                    "{1} %r2, 32;")},
+                    "{1} %r2, 32;"),
+             "dealloc-mismatch"},
         Rule{"DeallocWithLane", "dealloc-mismatch",
              filled("mov.u32 %r0, slot; {0} [%r0], 64; ld.shared.b32 %r2, [%r0]; add.u32 %r3, %r2, 0x100000; {1} %r3, "
                     "64;")},
         Rule{"DeallocPart", "dealloc-mismatch",
-             filled("mov.u32 %r0, slot; {0} [%r0], 64; ld.shared.b32 %r2, [%r0]; {1} %r2, 32; mov.u32 %r4, 32; add.u32 "
-                    "%r3, "
-                    "%r2, 32; {1} %r3, %r4;")},
+             filled("mov.u32 %r0, slot; {0} [%r0], 64; ld.shared.b32 %r2, [%r0]; {1} %r2, 32;")},
         Rule{"DeallocTwice", "tmem-unallocated",
-             filled("mov.u32 %r0, slot; {0} [%r0], 64; ld.shared.b32 %r2, [%r0]; {1} %r2, 64; {1} %r2, 64;")},
+             filled("mov.u32 %r0, slot; {0} [%r0], 64; ld.shared.b32 %r2, [%r0]; {1} %r2, 64; {1} %r2, 64;"),
+             "tmem-unallocated"},
         Rule{"DeallocGranularity", "alloc-granularity",
-             filled("mov.u32 %r0, slot; {0} [%r0], 128; ld.shared.b32 %r2, [%r0]; {1} %r2, 96; {1} %r2, 128;")},
+             filled("mov.u32 %r0, slot; {0} [%r0], 128; ld.shared.b32 %r2, [%r0]; {1} %r2, 96;")},
         Rule{"DeallocOutOfBounds", "tmem-out-of-bounds",
              filled("mov.u32 %r0, slot; {0} [%r0], 128; ld.shared.b32 %r2, [%r0]; mov.u32 %r3, 480; {1} %r3, 64; {1} "
-                    "%r2, 128;")}),
+                    "%r2, 128;"),
+             "tmem-unallocated"}),
     [](const auto& info) { return info.param.name; });
 
 // Refused before it runs, as ptxas does, here also across calls.

@@ -113,13 +113,44 @@ TEST(Wgmma, UnderLateOrderSuchAReaderSeesPoison) {
   EXPECT_THAT(run(r), ::testing::Each(::testing::IsNan()));
 }
 
-TEST(Wgmma, WarpsMustIssueTheSameOperation) {
-  RunPtx r(
-      kernel("shr.u32 %r7, %r0, 5; setp.eq.u32 %p3, %r7, 2; selp.b64 %rd6, 64, 0, %p3; add.s64 %rd2, %rd2, %rd6;\n" +
-             std::string(kFence) + kMma + kCommit + kWait),
-      hopper_machine());
-  const Diagnosis d = r.fault_of("k", {1}, {128}, r.buffer<float>(128));
-  EXPECT_EQ(d.code, "wgmma-not-uniform");
+// As on an H200: tests/conformance/misuse.
+TEST(Wgmma, TheFirstWarpsDescriptorsCount) {
+  const auto result = [](const std::string& where, size_t reports) {
+    RunPtx r(kernel("setp.lt.u32 %p3, %r0, 64; shl.b32 %r8, %r0, 2; add.u32 %r8, %r8, %r1; mov.u32 %r9, 0x40004000;\n"
+                    "@%p3 st.shared.u32 [%r8+256], %r9; fence.proxy.async.shared::cta; bar.sync 0;\n"
+                    "shr.u32 %r7, %r0, 5; setp." +
+                    where + "; selp.b64 %rd6, 16, 0, %p3; add.s64 %rd2, %rd2, %rd6;\n" + std::string(kFence) + kMma +
+                    kCommit + kWait),
+             hopper_machine());
+    const auto d = run(r);
+    EXPECT_EQ(r.reports.size(), reports) << where;
+    for (const Diagnosis& x : r.reports) {
+      EXPECT_EQ(x.code, "wgmma-not-uniform");
+      EXPECT_EQ(x.severity, Severity::warning);
+    }
+    return d;
+  };
+  const auto plain = result("gt.u32 %p3, %r7, 9", 0), shifted = result("lt.u32 %p3, %r7, 9", 0);
+  EXPECT_NE(plain, shifted);
+  EXPECT_EQ(result("eq.u32 %p3, %r7, 2", 1), plain);
+  EXPECT_EQ(result("eq.u32 %p3, %r7, 0", 1), shifted);
+}
+
+TEST(Wgmma, ReservedDescriptorBitsAreIgnored) {
+  const auto result = [](const std::string& bits) {
+    RunPtx r(kernel("or.b64 %rd2, %rd2, " + bits + ";\n" + std::string(kFence) + kMma + kCommit + kWait),
+             hopper_machine());
+    const auto d = run(r);
+    for (const Diagnosis& x : r.reports) {
+      EXPECT_EQ(x.code, "matrix-descriptor");
+      EXPECT_EQ(x.severity, Severity::warning);
+    }
+    EXPECT_EQ(r.reports.empty(), bits == "0");
+    return d;
+  };
+  const auto plain = result("0");
+  for (const char* bits : {"0xc000", "0xc0000000", "0x1c00000000000", "0x3ff0000000000000"})
+    EXPECT_EQ(result(bits), plain);
 }
 
 TEST(Wgmma, OperandsOutsideSharedMemoryAreNamed) {

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct RunOptions {
-  std::string machine, order;
+  std::string machine, order, tmem_checks;
   std::optional<uint64_t> seed;
   std::optional<int> threads;
   bool counters = false;
@@ -72,6 +72,7 @@ void set(const char* name, const std::string& value) { setenv(name, value.c_str(
   if (!o.order.empty()) set("GEN5_ORDER", o.order);
   if (o.seed) set("GEN5_SEED", std::to_string(*o.seed));
   if (o.threads) set("GEN5_THREADS", std::to_string(*o.threads));
+  if (!o.tmem_checks.empty()) set("GEN5_TMEM_CHECKS", o.tmem_checks);
   if (o.counters) set("GEN5_COUNTERS", "1");
   std::vector<char*> argv;
   for (const std::string& a : o.command) argv.push_back(const_cast<char*>(a.c_str()));
@@ -94,6 +95,10 @@ void add_run(CLI::App& app) {
   sub->add_option("--seed", options->seed, "A random legal order of completion, chosen by this seed");
   sub->add_option("--threads", options->threads, "Host threads; results do not depend on them")
       ->check(CLI::NonNegativeNumber);
+  sub->add_option(
+         "--tmem-checks", options->tmem_checks,
+         "What the PTX ISA forbids in Tensor Memory and hardware lets pass: warn (default), or strict: an error")
+      ->check(CLI::IsMember({"warn", "strict"}));
   sub->add_flag("--counters", options->counters,
                 "Print launches, cycles, instructions, matrix instructions and TMA bytes per kernel at the end");
   // Everything from the program's name on belongs to the program, whatever it looks like.

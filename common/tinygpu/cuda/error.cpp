@@ -27,7 +27,7 @@ CUresult error_of(const Diagnosis& d) {
     case FaultKind::device_assert: return CUDA_ERROR_ASSERT;
     case FaultKind::trap: return CUDA_ERROR_LAUNCH_FAILED;
     case FaultKind::invalid_address_space: return CUDA_ERROR_INVALID_ADDRESS_SPACE;
-    case FaultKind::stack_overflow: return CUDA_ERROR_HARDWARE_STACK_ERROR;
+    case FaultKind::stack_overflow: return CUDA_ERROR_ILLEGAL_ADDRESS;  // as an H200 does on endless recursion
     case FaultKind::deadlock: return CUDA_ERROR_LAUNCH_TIMEOUT;
     case FaultKind::not_modelled: return CUDA_ERROR_NOT_SUPPORTED;
   }

@@ -52,7 +52,7 @@ Options options_from_environment() {
       throw OptionError(fmt::format("GEN5_ORDER={}: write timed, late or seeded", v));
   }
   if (const auto v = variable("GEN5_TMEM_CHECKS"); !v.empty()) {
-    if (v != "strict" && v != "warn") throw OptionError(fmt::format("GEN5_TMEM_CHECKS={}: write strict or warn", v));
+    if (v != "strict" && v != "warn") throw OptionError(fmt::format("GEN5_TMEM_CHECKS={}: write warn or strict", v));
     o.strict_tmem = v == "strict";
   }
   if (const auto v = variable("GEN5_THREADS"); !v.empty()) o.threads = int(number<uint16_t>("GEN5_THREADS", v));

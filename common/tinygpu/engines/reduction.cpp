@@ -117,7 +117,7 @@ void reduce(ReduceOperation op, ReduceType t, uint8_t* to, const uint8_t* from, 
     case ReduceType::f64:
       // A NaN goes through as it is, signalling or not, the one in memory first (measured on an H200).
       return each<double>(to, from, bytes, [](double a, double b) {
-        return std::isnan(a) ? a : std::isnan(b) ? b : a + b;
+        return std::isnan(b) ? b : std::isnan(a) ? a : a + b;  // of two NaNs the operand's, as it is
       });
   }
 }

@@ -223,7 +223,7 @@ void tmem_violation(const Origin& who, std::string code, std::string message, st
 }
 
 TmemRect tmem_check(TensorMemory& memory, const Cta& cta, TmemAddress at, uint32_t lanes, uint32_t columns,
-                    const Origin& who, const char* what) {
+                    const Origin& who, const char* what, bool owned) {
   TmemRect rect{at.lane, lanes, at.column, columns};
   if (at.column >= kTmemColumns || at.column + columns > kTmemColumns) {
     tmem_violation(who, "tmem-out-of-bounds",
@@ -247,14 +247,16 @@ TmemRect tmem_check(TensorMemory& memory, const Cta& cta, TmemAddress at, uint32
       if (b.owner == &cta)
         mine += fmt::format("{}{} to {}", mine.empty() ? "" : ", ", b.first * kTmemUnit,
                             (b.first + b.units) * kTmemUnit - 1);
-    tmem_violation(
-        who, "tmem-unallocated",
+    std::string message =
         fmt::format("{} touches columns {} to {}, but columns {} to {} {}. This CTA has {}.", what, rect.column,
                     rect.column + columns - 1, u * kTmemUnit, u * kTmemUnit + kTmemUnit - 1,
                     owner ? "belong to another CTA" : "are not allocated",
-                    mine.empty() ? std::string("no columns") : "columns " + mine),
+                    mine.empty() ? std::string("no columns") : "columns " + mine);
+    const char* help =
         "Use the address that tcgen05.alloc wrote to shared memory as the base, and allocate as many columns as "
-        "the kernel touches.");
+        "the kernel touches.";
+    if (owned) who.fault(FaultKind::trap, "tmem-unallocated", std::move(message), help);
+    tmem_violation(who, "tmem-unallocated", std::move(message), help);
     break;
   }
   return rect;

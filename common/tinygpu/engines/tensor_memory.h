@@ -185,15 +185,16 @@ class TensorMemory final : public SmUnit {
 /// "CTA (0,0,0), warp 3, at PTX line 12".
 std::string place_of(const Origin& who);
 
-/// One broken Tensor Memory rule. An error that stops the kernel, or a warning when RunOptions::strict_tmem is off.
+/// One broken Tensor Memory rule that hardware does not enforce: a warning, or an error with RunOptions::strict_tmem.
 void tmem_violation(const Origin& who, std::string code, std::string message, std::string help);
 
 /// The rules that ld, st, cp, shift and mma share: "tmem-out-of-bounds" (columns within 0..511, lanes within 0..127)
 /// and "tmem-unallocated" (every touched unit is owned by `cta`). `what` names the operand: "the accumulator",
 /// "tcgen05.ld". Returns the rectangle to use: as asked, or moved into range (columns and lanes modulo the geometry;
-/// inferred) when the rule is only a warning.
+/// inferred) when the rule is only a warning. `owned`: the generated code itself traps on columns that the CTA does not
+/// own, so that is an error always.
 TmemRect tmem_check(TensorMemory& memory, const Cta& cta, TmemAddress at, uint32_t lanes, uint32_t columns,
-                    const Origin& who, const char* what);
+                    const Origin& who, const char* what, bool owned = false);
 
 /// tcgen05 instructions of one kernel all have the same .cta_group: "cta-group-mixed".
 void tmem_check_cta_group(Cta& cta, uint32_t cta_group, const Origin& who);

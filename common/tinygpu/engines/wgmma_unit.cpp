@@ -181,9 +181,19 @@ void Warpgroup::issue(Warp& w, const WgmmaForm& form, const std::vector<uint32_t
     o->form = form;
     o->who = origin_of(w);
   } else if (!(o->form == form)) {
-    w.fault(FaultKind::launch_failure, "wgmma-not-uniform",
-            "the warps of a warpgroup issue different wgmma.mma_async (other descriptors, shape or scale-d)",
-            "all four warps must execute the same wgmma with the same descriptors");
+    const char* help = "all four warps must execute the same wgmma with the same descriptors";
+    WgmmaForm same = form;
+    same.a_descriptor = o->form.a_descriptor;
+    same.b_descriptor = o->form.b_descriptor;
+    if (!(same == o->form))
+      w.fault(FaultKind::launch_failure, "wgmma-not-uniform",
+              "the warps of a warpgroup issue different wgmma.mma_async (other shape or scale-d)", help);
+    w.report(
+        Severity::warning, "wgmma-not-uniform",
+        "the warps of a warpgroup issue one wgmma.mma_async with different descriptors: hardware takes those of the "
+        "first warp",
+        help);
+    if (warp == 0) o->form = form;  // an H200 multiplies what lane 0 of warp 0 names
   }
   o->arrived |= 1u << warp;
   o->issued = std::max(o->issued, w.time());

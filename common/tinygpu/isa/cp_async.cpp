@@ -244,7 +244,7 @@ void mbarrier_arrive_on_copies(Warp& w, const Op& op) {
     uint32_t offset;
     const uint32_t shared = to_shared(w, address[i], op.aux & kWide, i, "cp.async.mbarrier.arrive");
     if (&shared_owner(w, shared, offset, i, "cp.async.mbarrier.arrive") != &w.cta())
-      w.fault(FaultKind::illegal_address, "shared-window", "cp.async.mbarrier.arrive on another CTA's mbarrier",
+      w.fault(FaultKind::illegal_instruction, "shared-window", "cp.async.mbarrier.arrive on another CTA's mbarrier",
               "the mbarrier must be in the executing CTA's shared memory", i);
     arrival->offset[i] = offset;
     MBarrier& barrier = mbarrier_at(w.cta(), offset, arrival->origin, "cp.async.mbarrier.arrive");

@@ -27,7 +27,7 @@ uint64_t rows(Warp& w, const Op& op, uint32_t count, const char* verb, uint8_t**
   for (uint32_t i = 0; i < count; ++i) {
     const Place p = locate(w, Space(op.sub), address[i], kRowBytes, kRowBytes, int(i), verb);
     if (!is_shared(p.space))
-      w.fault(FaultKind::invalid_address_space, "not-shared",
+      w.fault(FaultKind::illegal_instruction, "not-shared",
               std::string(verb) + " of a row that is not in shared memory",
               "pass the address of a __shared__ array: these instructions reach shared memory only", int(i));
     row[i] = p.host;

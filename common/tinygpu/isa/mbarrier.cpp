@@ -59,7 +59,7 @@ void each_object(Warp& w, const Op& op, const char* what, F&& f) {
     uint32_t offset = 0;
     Cta& owner = shared_owner(w, address, offset, first, what);
     if (!(op.aux & kAnyRank) && &owner != &w.cta())
-      w.fault(FaultKind::illegal_address, "mbarrier-not-local",
+      w.fault(FaultKind::illegal_instruction, "mbarrier-not-local",
               fmt::format("{} on an mbarrier of CTA rank {}, from CTA rank {}", what, owner.rank, w.cta().rank),
               "only arrive, arrive_drop, expect_tx and complete_tx reach other CTAs, with a .shared::cluster address "
               "and the sink _",

@@ -65,9 +65,9 @@ uint32_t checked_columns(TensorMemory::CtaState& state, uint32_t columns, const 
     columns = nearest_legal(columns);
   }
   if (state.relinquished)
-    tmem_violation(who, "alloc-after-relinquish",
-                   "tcgen05.alloc in a CTA that has executed tcgen05.relinquish_alloc_permit.",
-                   "Relinquish the permit behind the CTA's last tcgen05.alloc.");
+    who.fault(FaultKind::trap, "alloc-after-relinquish",
+              "tcgen05.alloc in a CTA that has executed tcgen05.relinquish_alloc_permit.",
+              "Relinquish the permit behind the CTA's last tcgen05.alloc.");
   if (state.last_columns && columns > state.last_columns)
     tmem_violation(
         who, "alloc-size-grew",
@@ -173,13 +173,16 @@ Units checked_block(TensorMemory& memory, Cta& cta, uint32_t taddr, uint32_t col
     if (columns == 0 || columns > kTmemColumns) return {};
     columns = (columns + kTmemUnit - 1) / kTmemUnit * kTmemUnit;
   }
-  const TmemRect rect = tmem_check(memory, cta, {0, at.column}, kTmemLanes, columns, who, "tcgen05.dealloc");
-  const TensorMemory::Block* block =
-      rect.column % kTmemUnit == 0 && at.lane == 0 ? memory.block_at(cta, rect.column / kTmemUnit) : nullptr;
-  if (!block)
-    tmem_violation(who, "dealloc-mismatch",
-                   fmt::format("tcgen05.dealloc of 0x{:08x}, which no tcgen05.alloc of this CTA returned.", taddr),
-                   "Free the very address that tcgen05.alloc wrote, without lane or column offsets.");
+  const TmemRect rect = tmem_check(memory, cta, {0, at.column}, kTmemLanes, columns, who, "tcgen05.dealloc", true);
+  // ptxas' code traps unless some alloc has returned the first unit; the lane and the block's size it does not look at.
+  const TensorMemory::Block* block = memory.block_at(cta, rect.column / kTmemUnit);
+  const auto mismatch = [&] {
+    return fmt::format("tcgen05.dealloc of 0x{:08x}, which no tcgen05.alloc of this CTA returned.", taddr);
+  };
+  const char* very_address = "Free the very address that tcgen05.alloc wrote, without lane or column offsets.";
+  if (!block) who.fault(FaultKind::trap, "dealloc-mismatch", mismatch(), very_address);
+  if (rect.column % kTmemUnit || at.lane)
+    tmem_violation(who, "dealloc-mismatch", mismatch(), very_address);
   else if (block->units * kTmemUnit != columns)
     tmem_violation(who, "dealloc-mismatch",
                    fmt::format("tcgen05.dealloc frees {} columns of a block of {}.", columns, block->units * kTmemUnit),

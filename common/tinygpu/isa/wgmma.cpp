@@ -81,8 +81,8 @@ void mma(Warp& w, const Op& op) {
   f.b_descriptor = w.at<uint64_t>(op.b)[0];
   const auto checked = [&](uint64_t raw) {
     if (auto p = check_wgmma(MatrixDescriptor::wgmma(raw)))
-      w.fault(FaultKind::illegal_instruction, "matrix-descriptor", p->sentence(),
-              "encode the descriptor for wgmma: offsets in units of 16 bytes, swizzle code in bits 63:62");
+      w.report(Severity::warning, "matrix-descriptor", p->sentence() + "; hardware ignores them",
+               "encode the descriptor for wgmma: offsets in units of 16 bytes, swizzle code in bits 63:62");
   };
   if (!f.a_in_registers) checked(f.a_descriptor);
   checked(f.b_descriptor);

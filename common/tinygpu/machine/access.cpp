@@ -52,7 +52,7 @@ Cta& shared_owner(Warp& w, uint32_t address, uint32_t& offset, int lane, const c
 uint32_t to_shared(Warp& w, uint64_t address, bool wide, int lane, const char* what) {
   if (!wide || address < (1ull << 32)) return uint32_t(address);
   if (address - kSharedWindow >= kWindowSize)
-    w.fault(FaultKind::invalid_address_space, "not-shared",
+    w.fault(FaultKind::illegal_instruction, "not-shared",
             fmt::format("{}: generic address {:#x} is not in shared memory", what, address),
             "pass a shared address (cvta.to.shared) or a generic address of a __shared__ object", lane);
   return uint32_t(address - kSharedWindow);

@@ -123,6 +123,7 @@ void Launch::fill(uint64_t now) {
 void Launch::report(const Diagnosis& d, const void* site) {
   std::lock_guard lock(report_mutex_);
   if (!reported_.insert({d.code, site}).second) return;
+  if (d.severity == Severity::note && !gpu.noted.insert({config.kernel->name, d.code}).second) return;
   const auto of_kind = [&](const auto& r) { return r.first == d.code; };
   if (std::count_if(reported_.begin(), reported_.end(), of_kind) <= kShownOfAKind) show(options, d);
 }

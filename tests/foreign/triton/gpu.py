@@ -1,4 +1,4 @@
-"""Compiles Triton kernels for sm_100a without a GPU and launches their PTX through the driver API.
+"""Compiles Triton kernels without a GPU, for the machine that gen5 runs on (sm_100a or sm_90a), and launches their PTX through the driver API.
 
 A kernel's parameters in the PTX are its arguments that are not constexpr, in order, then two pointers that Triton adds:
 scratch memory in global memory (device-made tensor descriptors live there) and the profiler's.
@@ -13,15 +13,19 @@ from cuda.bindings import driver
 from triton.backends.compiler import GPUTarget
 from triton.experimental.gluon._runtime import GluonASTSource, GluonJITFunction
 
-TARGET = GPUTarget("cuda", 100, 32)
-
-
 def check(result):
     error, *values = result
     if error != driver.CUresult.CUDA_SUCCESS:
         name = driver.cuGetErrorName(error)[1]
         raise RuntimeError(f"{name.decode() if name else error}")
     return values[0] if len(values) == 1 else values
+
+
+def target():
+    attribute = driver.CUdevice_attribute
+    major, minor = (check(driver.cuDeviceGetAttribute(a, 0)) for a in (attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                                                                      attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR))
+    return GPUTarget("cuda", 10 * major + minor, 32)
 
 
 class Gpu:
@@ -59,7 +63,7 @@ class Kernel:
         attrs = {(i,): [["tt.divisibility", 16]] for i, name in enumerate(function.arg_names) if signature[name].startswith("*")}
         source_of = GluonASTSource if isinstance(function, GluonJITFunction) else triton.compiler.ASTSource
         source = source_of(fn=function, signature=signature, constexprs=constexprs, attrs=attrs)
-        self.compiled = triton.compile(source, target=TARGET, options=options)
+        self.compiled = triton.compile(source, target=target(), options=options)
         self.types = [t for t in signature.values() if t != "constexpr"]
         metadata = self.compiled.metadata
         self.warps, self.shared, self.ctas = metadata.num_warps, metadata.shared, metadata.num_ctas
