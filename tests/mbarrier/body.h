@@ -40,9 +40,9 @@ inline std::vector<uint32_t> output_of(const std::string& count, const std::stri
 }
 
 /// Runs `body` to its end and returns its only report.
-inline Diagnosis report_of(const std::string& count, const std::string& body, uint32_t threads = 1) {
+inline Diagnosis report_of(const std::string& count, const std::string& body, uint32_t threads = 1, uint32_t ctas = 1) {
   std::vector<Diagnosis> reports;
-  output_of(count, body, 1, &reports, threads);
+  output_of(count, body, 1, &reports, threads, ctas);
   EXPECT_EQ(reports.size(), 1u);
   return reports.empty() ? Diagnosis{} : reports[0];
 }

@@ -121,34 +121,44 @@ TEST(MbarrierRemote, ARankThatTheClusterLacksStops) {
 }
 
 /// CTA 1 leaves at once; CTA 0 waits `delay` nanoseconds and runs `use` on the barrier of CTA 1.
-Diagnosis after_exit(const std::string& delay, const std::string& use) {
-  return stop_of("1",
-                 R"(
+Diagnosis after_exit(Diagnosis (*told)(const std::string&, const std::string&, uint32_t, uint32_t),
+                     const std::string& delay, const std::string& use) {
+  return told("1",
+              R"(
   mov.u32 %r9, %cluster_ctarank;
   setp.eq.u32 %p1, %r9, 1;
   @%p1 exit;
-  nanosleep.u32 )" + delay +
-                     R"(;
+  nanosleep.u32 )" +
+                  delay +
+                  R"(;
   mapa.shared::cluster.u32 %r1, %bar, 1;
 )" + use + "  nanosleep.u32 5000;\n",
-                 1, 2);
+              1, 2);
 }
 
-TEST(MbarrierRemote, ACtaThatHasExitedStops) {
+// An H200 faults on a load there always, on what nobody waits for only now and then.
+TEST(MbarrierRemote, ACtaThatHasExitedStopsALoad) {
+  const Diagnosis d = after_exit(stop_of, "20000", "  ld.shared::cluster.u32 %r2, [%r1];\n");
+  EXPECT_EQ(d.code, "exit-with-remote-access");
+  EXPECT_EQ(d.kind, FaultKind::launch_failure);
+  EXPECT_THAT(d.message, HasSubstr("in the shared memory of CTA rank 1, which has exited"));
+}
+
+TEST(MbarrierRemote, WhatNobodyWaitsForAtACtaThatHasExitedIsAWarning) {
   for (const char* use : {"  mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1];\n",
-                          "  mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%r1], 16;\n"}) {
-    const Diagnosis d = after_exit("20000", use);
+                          "  mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%r1], 16;\n",
+                          "  st.shared::cluster.u32 [%r1+16], 16;\n"}) {
+    const Diagnosis d = after_exit(report_of, "20000", use);
     EXPECT_EQ(d.code, "exit-with-remote-access") << use;
-    EXPECT_EQ(d.kind, FaultKind::launch_failure) << use;
-    EXPECT_THAT(d.message, HasSubstr("in the shared memory of CTA rank 1, which has exited")) << use;
+    EXPECT_EQ(d.severity, Severity::warning) << use;
     EXPECT_THAT(d.help, HasSubstr("barrier.cluster")) << use;
   }
 }
 
-TEST(MbarrierRemote, ACtaThatExitsWhileAnArriveIsUnderWayStops) {
+TEST(MbarrierRemote, ACtaThatExitsWhileAnArriveIsUnderWay) {
   // CTA 1 tells CTA 0 that it is about to go, and goes: the arrive finds it there when it is issued, but not when it
   // lands.
-  const Diagnosis d = stop_of("1", R"(
+  const Diagnosis d = report_of("1", R"(
   mov.u32 %r9, %cluster_ctarank;
   setp.eq.u32 %p1, %r9, 1;
   mapa.shared::cluster.u32 %r1, %bar, 1;
@@ -158,7 +168,7 @@ TEST(MbarrierRemote, ACtaThatExitsWhileAnArriveIsUnderWayStops) {
   @%p1 exit;
   nanosleep.u32 5000;
 )",
-                              1, 2);
+                                1, 2);
   EXPECT_EQ(d.code, "exit-with-remote-access");
   EXPECT_EQ(d.message, "an operation on an mbarrier of CTA rank 1 arrives after that CTA has exited");
 }
@@ -173,7 +183,7 @@ TEST(MbarrierRemote, OnlyArrivalsAndBytesReachOtherCtas) {
                                     ";\n  barrier.cluster.arrive;\n  barrier.cluster.wait;\n",
                                 1, 2);
     EXPECT_EQ(d.code, "mbarrier-not-local") << use;
-    EXPECT_EQ(d.kind, FaultKind::illegal_address) << use;
+    EXPECT_EQ(d.kind, FaultKind::illegal_instruction) << use;
     EXPECT_THAT(d.message, HasSubstr("on an mbarrier of CTA rank 1, from CTA rank 0")) << use;
   }
 }

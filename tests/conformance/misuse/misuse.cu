@@ -279,11 +279,11 @@ __global__ void sums(int how, uint64_t* memory, const uint64_t* operand) {
     }
     return;
   }
-  double v, x = __longlong_as_double(int64_t(operand[threadIdx.x]));
-  if (how == 1) asm volatile("atom.global.add.f64 %0, [%1], %2;" : "=d"(v) : "l"(memory + threadIdx.x), "d"(x) : "memory");
+  const double x = __longlong_as_double(int64_t(operand[threadIdx.x]));
+  if (how == 1) asm volatile("{ .reg .f64 v; atom.global.add.f64 v, [%0], %1; }" ::"l"(memory + threadIdx.x), "d"(x) : "memory");
   if (how == 2) asm volatile("red.global.add.f64 [%0], %1;" ::"l"(memory + threadIdx.x), "d"(x) : "memory");
   if (how == 3) {
-    asm volatile("atom.shared.add.f64 %0, [%1], %2;" : "=d"(v) : "r"(shared_address(data + threadIdx.x)), "d"(x) : "memory");
+    asm volatile("{ .reg .f64 v; atom.shared.add.f64 v, [%0], %1; }" ::"r"(shared_address(data + threadIdx.x)), "d"(x) : "memory");
     memory[threadIdx.x] = data[threadIdx.x];
   }
 }
