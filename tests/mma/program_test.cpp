@@ -1,0 +1,515 @@
+// Random programs of tcgen05.mma and its neighbours: chains on several accumulators, commits in flight, operands,
+// accumulators and barriers used again as soon as a wait allows it, tcgen05.cp, ld and st between, alone and in pairs
+// of CTAs. Under every order of completion they leave what a reference gets that runs them one operation after another.
+// GEN5_MMA_PROGRAMS=N runs N of them instead of the first few.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "tests/mma/random_operand.h"
+#include "tests/mma/reference.h"
+#include "tests/support/run_ptx.h"
+
+namespace gen5::test {
+namespace {
+
+constexpr uint32_t kSlots = 5, kSlotBytes = 16384;  // tiles in shared memory
+constexpr uint32_t kTmemLanes = 128, kTmemColumns = 320;
+constexpr uint32_t kAccumulators = 3, kFragments = 3, kBarriers = 3;
+constexpr uint32_t column_of_accumulator(uint32_t i) { return 64 * i; }
+constexpr uint32_t column_of_fragment(uint32_t i) { return 256 + 8 * i; }
+
+struct Step {
+  enum class What {
+    fill,     // slot `slot` takes `block`
+    store_a,  // tcgen05.st: fragment `fragment` takes `block`
+    copy_a,   // tcgen05.cp: fragment `fragment` takes 32 bytes of each row of the tile in `a`
+    mma,
+    commit,  // to `barrier`
+    wait,    // for `barrier`
+    load,    // tcgen05.ld: accumulator `accumulator` goes into the results
+    flip     // tcgen05.ld and st: the accumulator changes its signs
+  } what;
+  uint32_t slot = 0, block = 0, fragment = 0, accumulator = 0, barrier = 0;
+  bool a_in_tmem = false, accumulate = true, negate_a = false, negate_b = false;
+  uint32_t b_slot = 0;
+  Placement a{}, b{};
+};
+
+struct Accumulator {
+  Type type;
+  bool half;
+  uint32_t n;
+};
+
+struct Script {
+  uint32_t ctas = 1;  // 2: a pair
+  Accumulator accumulators[kAccumulators];
+  std::vector<Step> steps;
+  std::vector<std::vector<uint8_t>> blocks[2];  // of each CTA
+  uint32_t m() const { return 128 * ctas; }
+  uint32_t loaded_words() const {
+    uint32_t words = 0;
+    for (const Step& s : steps)
+      if (s.what == Step::What::load) words += accumulators[s.accumulator].n * kTmemLanes;
+    return words;
+  }
+};
+
+/// What may still be in flight. Operations end when a wait has seen a commit that came after them.
+class Books {
+ public:
+  void uses(const std::string& what) { users_[what] = ++issued_; }
+  bool done(const std::string& what) const {
+    const auto u = users_.find(what);
+    return u == users_.end() || u->second <= complete_;
+  }
+  bool pending() const { return issued_ > complete_; }
+  bool can_commit(uint32_t barrier) const { return !commits_.count(barrier); }
+  bool can_wait(uint32_t barrier) const { return commits_.count(barrier); }
+  void commit(uint32_t barrier) { commits_[barrier] = issued_; }
+  void wait(uint32_t barrier) {
+    complete_ = std::max(complete_, commits_.at(barrier));
+    commits_.erase(barrier);
+  }
+
+ private:
+  std::map<std::string, uint32_t> users_;
+  std::map<uint32_t, uint32_t> commits_;
+  uint32_t issued_ = 0, complete_ = 0;
+};
+std::string slot_name(uint32_t i) { return fmt::format("slot {}", i); }
+std::string fragment_name(uint32_t i) { return fmt::format("fragment {}", i); }
+std::string accumulator_name(uint32_t i) { return fmt::format("accumulator {}", i); }
+
+class Writer {
+ public:
+  Writer(uint32_t seed, uint32_t ctas) : random_(seed * 2 + ctas) { script_.ctas = ctas; }
+
+  Script write() {
+    for (Accumulator& a : script_.accumulators) {
+      const Type types[] = {Type::f16, Type::bf16, Type::tf32};
+      a.type = types[random_.below(3)];
+      a.half = a.type == Type::f16 && random_.chance(3);
+      // In steps of what both CTA groups allow with all rows.
+      a.n = 16 * script_.ctas * (1 + random_.below(4 / script_.ctas));
+    }
+    for (uint32_t s = 0; s < kSlots; ++s) push(fill(s));
+    for (uint32_t f = 0; f < kFragments; ++f) push(store_a(f));
+    for (uint32_t a = 0; a < kAccumulators; ++a) push(mma(a, false));
+    for (uint32_t i = 0, n = 20 + random_.below(24); i < n; ++i)
+      for (;;)
+        if (const Step s = candidate(); legal(s)) {
+          push(s);
+          break;
+        }
+    // All that is in flight ends, barrier by barrier.
+    for (uint32_t b = 0; b < kBarriers; ++b)
+      if (books_.can_wait(b)) push(on_barrier(Step::What::wait, b));
+    push(on_barrier(Step::What::commit, 0));
+    push(on_barrier(Step::What::wait, 0));
+    for (uint32_t a = 0; a < kAccumulators; ++a) push(on_accumulator(Step::What::load, a));
+    return script_;
+  }
+
+ private:
+  static Step on_barrier(Step::What what, uint32_t b) {
+    Step s{what};
+    s.barrier = b;
+    return s;
+  }
+  static Step on_accumulator(Step::What what, uint32_t a) {
+    Step s{what};
+    s.accumulator = a;
+    return s;
+  }
+  bool legal(const Step& s) const {
+    switch (s.what) {
+      case Step::What::fill: return books_.done(slot_name(s.slot));
+      case Step::What::store_a:
+      case Step::What::copy_a: return books_.done(fragment_name(s.fragment));
+      case Step::What::commit: return books_.can_commit(s.barrier) && books_.pending();
+      case Step::What::wait: return books_.can_wait(s.barrier);
+      case Step::What::load:
+      case Step::What::flip: return books_.done(accumulator_name(s.accumulator));
+      default: return true;
+    }
+  }
+  void push(const Step& s) {
+    if (s.what == Step::What::copy_a) {
+      books_.uses(slot_name(s.slot));
+      books_.uses(fragment_name(s.fragment));
+    } else if (s.what == Step::What::mma) {
+      books_.uses(s.a_in_tmem ? fragment_name(s.fragment) : slot_name(s.slot));
+      books_.uses(slot_name(s.b_slot));
+      books_.uses(accumulator_name(s.accumulator));
+    } else if (s.what == Step::What::commit) {
+      books_.commit(s.barrier);
+    } else if (s.what == Step::What::wait) {
+      books_.wait(s.barrier);
+    }
+    script_.steps.push_back(s);
+  }
+  uint32_t block() {
+    const Type type = script_.accumulators[random_.below(kAccumulators)].type;
+    const uint32_t flavours[] = {0, 0, 4, 5, 2}, flavour = flavours[random_.below(5)];
+    const uint32_t bytes = type == Type::tf32 ? 4 : 2;
+    for (uint32_t c = 0; c < script_.ctas; ++c) {
+      std::vector<uint8_t> to(kSlotBytes);
+      for (uint32_t i = 0; i < kSlotBytes; i += bytes) {
+        const uint32_t v = pattern(random_, type, flavour, i / bytes);
+        std::memcpy(&to[i], &v, bytes);
+      }
+      script_.blocks[c].push_back(std::move(to));
+    }
+    return uint32_t(script_.blocks[0].size() - 1);
+  }
+  Step fill(uint32_t slot) {
+    Step s{Step::What::fill};
+    s.slot = slot;
+    s.block = block();
+    return s;
+  }
+  Step store_a(uint32_t fragment) {
+    Step s{Step::What::store_a};
+    s.fragment = fragment;
+    s.block = block();
+    return s;
+  }
+  Placement placement(uint32_t slot, uint32_t element_bytes, bool plain) {
+    Placement p;
+    p.element_bytes = element_bytes;
+    const int swizzles[] = {0, 2, 4, 6};
+    p.swizzle = plain ? 0 : swizzles[random_.below(4)];
+    p.base = slot * kSlotBytes;
+    const uint32_t width = p.swizzle == 0 ? 16 : p.swizzle == 6 ? 32 : p.swizzle == 4 ? 64 : 128;
+    p.leading = 128;
+    p.stride = p.swizzle ? 8 * width : 256;
+    if (p.swizzle) p.slice = random_.below(width / 32);
+    return p;
+  }
+  Step mma(uint32_t accumulator, bool accumulate) {
+    Step s{Step::What::mma};
+    const uint32_t bytes = script_.accumulators[accumulator].type == Type::tf32 ? 4 : 2;
+    s.accumulator = accumulator;
+    s.accumulate = accumulate;
+    s.a_in_tmem = random_.chance(3);
+    s.fragment = random_.below(kFragments);
+    s.slot = random_.below(kSlots);
+    s.b_slot = random_.below(kSlots);
+    s.a = placement(s.slot, bytes, false);
+    s.b = placement(s.b_slot, bytes, false);
+    s.negate_a = random_.chance(4);
+    s.negate_b = random_.chance(4);
+    return s;
+  }
+  Step candidate() {
+    switch (random_.below(18)) {
+      case 0:
+      case 1: return fill(random_.below(kSlots));
+      case 2: return store_a(random_.below(kFragments));
+      case 3:
+      case 4: {
+        Step s{Step::What::copy_a};
+        s.slot = random_.below(kSlots);
+        s.fragment = random_.below(kFragments);
+        s.a = placement(s.slot, 4, true);
+        return s;
+      }
+      case 5: return on_accumulator(Step::What::load, random_.below(kAccumulators));
+      case 6: return on_accumulator(Step::What::flip, random_.below(kAccumulators));
+      case 7:
+      case 8:
+      case 9: return on_barrier(Step::What::commit, random_.below(kBarriers));
+      case 10:
+      case 11: return on_barrier(Step::What::wait, random_.below(kBarriers));
+      default: return mma(random_.below(kAccumulators), !random_.chance(6));
+    }
+  }
+
+  Random random_;
+  Script script_;
+  Books books_;
+};
+
+// ---- PTX ----
+
+class Text {
+ public:
+  explicit Text(const Script& s) : s_(s) {}
+
+  std::string module() {
+    t_ = R"(
+.extern .shared .align 1024 .b8 image[];
+.visible .entry program(.param .u64 data, .param .u32 data_bytes, .param .u64 out, .param .u32 out_bytes)
+{
+  .reg .pred %p, %other, %en, %done;
+  .reg .b32 %t, %rank, %warp, %slot, %bars, %img, %base, %lanes, %addr, %tmp, %size;
+  .reg .b32 %v0, %v1, %v2, %v3, %v4, %v5, %v6, %v7;
+  .reg .b16 %both;
+  .reg .b64 %data, %words, %out, %off, %start, %a, %b;
+  .shared .align 8 .b64 barriers[4];
+  .shared .align 4 .b32 allocated;
+  mov.u32 %t, %tid.x;
+  mov.b16 %both, 3;
+  mov.u32 %rank, %ctaid.x;
+  ld.param.u64 %data, [data];
+  ld.param.u32 %size, [data_bytes];
+  mad.wide.u32 %data, %rank, %size, %data;
+  mul.wide.u32 %off, %t, 4;
+  add.u64 %words, %data, %off;
+  mul.wide.u32 %off, %t, 16;
+  add.u64 %data, %data, %off;
+  ld.param.u64 %out, [out];
+  ld.param.u32 %size, [out_bytes];
+  mad.wide.u32 %out, %rank, %size, %out;
+  mul.wide.u32 %off, %t, 4;
+  add.u64 %out, %out, %off;
+  or.b32 %tmp, %t, %rank;
+  setp.ne.u32 %other, %tmp, 0;
+  mov.u32 %slot, allocated;
+  mov.u32 %bars, barriers;
+  mov.u32 %img, image;
+  shr.u32 %tmp, %img, 4;
+  cvt.u64.u32 %start, %tmp;
+  shl.b32 %tmp, %t, 4;
+  add.u32 %img, %img, %tmp;
+  shr.u32 %warp, %t, 5;
+  setp.ne.u32 %p, %warp, 0;
+  @%p bra ALLOCATED;
+  tcgen05.alloc.GROUP.sync.aligned.shared::cta.b32 [%slot], 512;
+  tcgen05.relinquish_alloc_permit.GROUP.sync.aligned;
+ALLOCATED:
+  setp.ne.u32 %p, %t, 0;
+  @%p bra INITIALISED;
+)";
+    for (uint32_t b = 0; b < kBarriers; ++b) t_ += fmt::format("mbarrier.init.shared::cta.b64 [%bars+{}], 1;\n", 8 * b);
+    t_ += "INITIALISED:\n";
+    if (s_.ctas == 2) t_ += "fence.mbarrier_init.release.cluster;\n";
+    meet();
+    t_ += "ld.shared.b32 %base, [%slot];\nshl.b32 %lanes, %warp, 21;\nadd.u32 %lanes, %lanes, %base;\n";
+    for (const Step& s : s_.steps) step(s);
+    meet();
+    t_ +=
+        "setp.ne.u32 %p, %warp, 0;\n@%p bra OUT;\ntcgen05.dealloc.GROUP.sync.aligned.b32 %base, 512;\nOUT:\nret;\n}\n";
+    const std::string group = s_.ctas == 2 ? "cta_group::2" : "cta_group::1";
+    for (size_t at; (at = t_.find("GROUP")) != std::string::npos;) t_.replace(at, 5, group);
+    return t_;
+  }
+
+ private:
+  /// All threads: what they did is done, what others did is seen.
+  void meet() {
+    t_ += "tcgen05.fence::before_thread_sync;\nbar.sync 0;\n";
+    if (s_.ctas == 2) t_ += "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+    t_ += "tcgen05.fence::after_thread_sync;\n";
+    touched_ = false;
+  }
+  void issue(const std::string& body) {
+    if (touched_) meet();
+    const uint32_t n = labels_++;
+    t_ += fmt::format("@%other bra SKIP{};\n{}SKIP{}:\n", n, body, n);
+  }
+  static std::string values() { return "{%v0, %v1, %v2, %v3, %v4, %v5, %v6, %v7}"; }
+
+  void step(const Step& s) {
+    switch (s.what) {
+      case Step::What::fill:
+        // Every thread has seen the end of the slot's readers in its own wait.
+        t_ += "bar.sync 0;\n";
+        for (uint32_t i = 0; i < kSlotBytes; i += 2048)
+          t_ += fmt::format(
+              "ld.global.v4.b32 {{%v0, %v1, %v2, %v3}}, [%data+{}];\nst.shared.v4.b32 [%img+{}], {{%v0, %v1, %v2, "
+              "%v3}};\n",
+              uint64_t(s.block) * kSlotBytes + i, s.slot * kSlotBytes + i);
+        t_ += "fence.proxy.async.shared::cta;\n";
+        touched_ = true;
+        return;
+      case Step::What::store_a:
+        for (uint32_t w = 0; w < 8; ++w)
+          t_ += fmt::format("ld.global.b32 %v{}, [%words+{}];\n", w, uint64_t(s.block) * kSlotBytes + 512 * w);
+        t_ += fmt::format("add.u32 %addr, %lanes, {};\ntcgen05.st.sync.aligned.32x32b.x8.b32 [%addr], {};\n",
+                          column_of_fragment(s.fragment), values());
+        t_ += "tcgen05.wait::st.sync.aligned;\n";
+        touched_ = true;
+        return;
+      case Step::What::copy_a:
+        return issue(
+            fmt::format("add.u64 %a, %start, {};\nadd.u32 %addr, %base, {};\n"
+                        "tcgen05.cp.GROUP.128x256b [%addr], %a;\n",
+                        s.a.descriptor(0), column_of_fragment(s.fragment)));
+      case Step::What::mma: {
+        const Accumulator& c = s_.accumulators[s.accumulator];
+        const uint32_t code = c.type == Type::tf32 ? 2 : c.type == Type::bf16 ? 1 : 0;
+        const uint32_t idesc = (c.half ? 0u : 1u) << 4 | code << 7 | code << 10 | uint32_t(s.negate_a) << 13 |
+                               uint32_t(s.negate_b) << 14 | (c.n >> 3) << 17 | (s_.m() >> 4) << 24;
+        std::string body = fmt::format("add.u64 %b, %start, {};\nadd.u32 %addr, %base, {};\nsetp.ne.u32 %en, {}, 0;\n",
+                                       s.b.descriptor(0), column_of_accumulator(s.accumulator), int(s.accumulate));
+        body += s.a_in_tmem ? fmt::format("add.u32 %tmp, %base, {};\n", column_of_fragment(s.fragment))
+                            : fmt::format("add.u64 %a, %start, {};\n", s.a.descriptor(0));
+        body += fmt::format("tcgen05.mma.GROUP.kind::{} [%addr], {}, %b, {}, %en;\n",
+                            c.type == Type::tf32 ? "tf32" : "f16", s.a_in_tmem ? "[%tmp]" : "%a", idesc);
+        return issue(body);
+      }
+      case Step::What::commit:
+        return issue(
+            fmt::format("add.u32 %tmp, %bars, {};\ntcgen05.commit.GROUP.mbarrier::arrive::one.shared::cluster{}\n",
+                        8 * s.barrier, s_.ctas == 2 ? ".multicast::cluster.b64 [%tmp], %both;" : ".b64 [%tmp];"));
+      case Step::What::wait: {
+        const uint32_t n = labels_++;
+        t_ += fmt::format(
+            "WAIT{}:\nmbarrier.try_wait.parity.shared::cta.b64 %done, [%bars+{}], {};\n@!%done bra WAIT{};\n"
+            "tcgen05.fence::after_thread_sync;\n",
+            n, 8 * s.barrier, phases_[s.barrier]++ & 1, n);
+        return;
+      }
+      case Step::What::load:
+      case Step::What::flip: {
+        const Accumulator& c = s_.accumulators[s.accumulator];
+        for (uint32_t col = 0; col < c.n; col += 8) {
+          t_ += fmt::format(
+              "add.u32 %addr, %lanes, {};\ntcgen05.ld.sync.aligned.32x32b.x8.b32 {}, [%addr];\n"
+              "tcgen05.wait::ld.sync.aligned;\n",
+              column_of_accumulator(s.accumulator) + col, values());
+          for (uint32_t w = 0; w < 8; ++w)
+            if (s.what == Step::What::load)
+              t_ += fmt::format("st.global.b32 [%out+{}], %v{};\n", 4 * kTmemLanes * stored_++, w);
+            else
+              t_ += fmt::format("xor.b32 %v{}, %v{}, {};\n", w, w, c.half ? 0x8000u : 0x80000000u);
+          if (s.what == Step::What::flip)
+            t_ += fmt::format("tcgen05.st.sync.aligned.32x32b.x8.b32 [%addr], {};\ntcgen05.wait::st.sync.aligned;\n",
+                              values());
+        }
+        touched_ = true;
+        return;
+      }
+    }
+  }
+
+  const Script& s_;
+  std::string t_;
+  uint32_t labels_ = 0, stored_ = 0, phases_[kBarriers] = {};
+  bool touched_ = false;  // since all met last
+};
+
+// ---- The reference ----
+
+class Sequential {
+ public:
+  explicit Sequential(const Script& s) : s_(s) {
+    for (uint32_t c = 0; c < s.ctas; ++c) {
+      image_[c].resize(kSlots * kSlotBytes);
+      tmem_[c].resize(kTmemColumns * kTmemLanes);
+    }
+  }
+  /// What each CTA loaded.
+  std::array<std::vector<uint32_t>, 2> run() {
+    for (const Step& s : s_.steps) step(s);
+    return out_;
+  }
+
+ private:
+  uint32_t& cell(uint32_t cta, uint32_t column, uint32_t lane) { return tmem_[cta][column * kTmemLanes + lane]; }
+  void step(const Step& s) {
+    for (uint32_t c = 0; c < s_.ctas; ++c) {
+      const auto block = [&]() -> const std::vector<uint8_t>& { return s_.blocks[c][s.block]; };
+      if (s.what == Step::What::fill)
+        std::copy(block().begin(), block().end(), image_[c].begin() + s.slot * kSlotBytes);
+      if (s.what == Step::What::store_a)
+        for (uint32_t w = 0; w < 8; ++w)
+          std::memcpy(&cell(c, column_of_fragment(s.fragment) + w, 0), &block()[512 * w], 512);
+      if (s.what == Step::What::copy_a)
+        for (uint32_t row = 0; row < kTmemLanes; ++row)
+          for (uint32_t w = 0; w < 8; ++w)
+            std::memcpy(&cell(c, column_of_fragment(s.fragment) + w, row), &image_[c][s.a.at(row, w)], 4);
+      const Accumulator& acc = s_.accumulators[s.accumulator];
+      for (uint32_t col = 0; col < acc.n; ++col)
+        for (uint32_t lane = 0; lane < kTmemLanes; ++lane) {
+          uint32_t& x = cell(c, column_of_accumulator(s.accumulator) + col, lane);
+          if (s.what == Step::What::load) out_[c].push_back(x);
+          if (s.what == Step::What::flip) x ^= acc.half ? 0x8000u : 0x80000000u;
+        }
+    }
+    if (s.what == Step::What::mma) mma(s);
+  }
+  uint32_t in_shared(uint32_t cta, const Placement& p, uint32_t row, uint32_t k) const {
+    uint32_t v = 0;
+    std::memcpy(&v, &image_[cta][p.at(row, k)], p.element_bytes);
+    return v;
+  }
+  void mma(const Step& s) {
+    const Accumulator& acc = s_.accumulators[s.accumulator];
+    const uint32_t depth = acc.type == Type::tf32 ? 8 : 16, share = acc.n / s_.ctas;
+    std::vector<Row> columns;
+    for (uint32_t n = 0; n < acc.n; ++n) {
+      std::vector<uint32_t> bits;
+      for (uint32_t k = 0; k < depth; ++k) bits.push_back(in_shared(n / share, s.b, n % share, k));
+      columns.push_back(decode_row(acc.type, bits, s.negate_b));
+    }
+    for (uint32_t c = 0; c < s_.ctas; ++c)
+      for (uint32_t row = 0; row < kTmemLanes; ++row) {
+        std::vector<uint32_t> bits;
+        for (uint32_t k = 0; k < depth; ++k) {
+          if (!s.a_in_tmem) {
+            bits.push_back(in_shared(c, s.a, row, k));
+          } else if (acc.type == Type::tf32) {
+            bits.push_back(cell(c, column_of_fragment(s.fragment) + k, row));
+          } else {
+            bits.push_back(cell(c, column_of_fragment(s.fragment) + k / 2, row) >> k % 2 * 16 & 0xffff);
+          }
+        }
+        const Row x = decode_row(acc.type, bits, s.negate_a);
+        for (uint32_t n = 0; n < acc.n; ++n) {
+          uint32_t& d = cell(c, column_of_accumulator(s.accumulator) + n, row);
+          d = reference_element(x, columns[n], s.accumulate, acc.half ? d & 0xffff : d, 0, acc.half);
+        }
+      }
+  }
+
+  const Script& s_;
+  std::vector<uint8_t> image_[2];
+  std::vector<uint32_t> tmem_[2];
+  std::array<std::vector<uint32_t>, 2> out_;
+};
+
+uint32_t programs() {
+  const char* n = std::getenv("GEN5_MMA_PROGRAMS");
+  return n ? uint32_t(std::strtoul(n, nullptr, 10)) : 12;
+}
+
+class Programs : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(Programs, LeaveUnderEveryOrderWhatTheReferenceGets) {
+  using Mode = tinygpu::CompletionOrder::Mode;
+  for (uint32_t seed = 0; seed < programs(); ++seed) {
+    const Script script = Writer(seed, GetParam()).write();
+    const auto want = Sequential(script).run();
+    const std::string text = Text(script).module();
+    std::vector<uint8_t> data;
+    for (uint32_t c = 0; c < script.ctas; ++c)
+      for (const auto& b : script.blocks[c]) data.insert(data.end(), b.begin(), b.end());
+    const tinygpu::CompletionOrder orders[] = {
+        {Mode::timed, 0}, {Mode::late, 0}, {Mode::seeded, 1}, {Mode::seeded, seed + 2}};
+    for (const auto& order : orders) {
+      tinygpu::test::RunPtx gpu(text);
+      gpu.gpu.options.order = order;
+      gpu.dynamic_shared = kSlots * kSlotBytes;
+      if (script.ctas == 2) gpu.cluster = {2};
+      const uint32_t words = script.loaded_words();
+      const uint64_t in = gpu.upload(data), out = gpu.buffer<uint32_t>(words * script.ctas);
+      gpu.launch("program", tinygpu::Dim3{script.ctas}, tinygpu::Dim3{128}, in, uint32_t(data.size() / script.ctas),
+                 out, words * 4);
+      for (const auto& d : gpu.reports) ADD_FAILURE() << "program " << seed << ": " << d.code << ": " << d.message;
+      for (uint32_t c = 0; c < script.ctas; ++c)
+        ASSERT_EQ(gpu.download<uint32_t>(out + uint64_t(c) * words * 4, words), want[c])
+            << "program " << seed << ", CTA " << c << ", order " << int(order.mode) << "/" << order.seed;
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(CtaGroups, Programs, testing::Values(1u, 2u));
+
+}  // namespace
+}  // namespace gen5::test
