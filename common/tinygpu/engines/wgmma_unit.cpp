@@ -226,7 +226,9 @@ void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
   const double bytes = (o->form.a_in_registers ? 0.0 : 32.0 * kRows) + 32.0 * o->form.n;
   const double cycles = std::max(o->form.n / server.columns_per_cycle, bytes / server.bytes_per_cycle);
   server.free_at = std::max(server.free_at, o->issued) + uint64_t(std::lround(cycles));
-  const uint64_t visible = server.free_at + (o->form.a_in_registers ? server.wait_rs : server.wait_ss);
+  // One with A in registers takes less time to its end, but does not overtake the one before it.
+  last_visible_ = std::max(last_visible_, server.free_at + (o->form.a_in_registers ? server.wait_rs : server.wait_ss));
+  const uint64_t visible = last_visible_;
   queue_.push_back(o);
   cta_->sm.domain->events.schedule(visible, channel_, [this, o](uint64_t now) {
     execute(*o);

@@ -96,6 +96,7 @@ class Warpgroup {
   std::deque<std::shared_ptr<Operation>> gathering_;
   std::deque<std::shared_ptr<Operation>> queue_;  // not yet executed
   uint64_t queued_ = 0, done_ = 0;
+  uint64_t last_visible_ = 0;  // of the operation queued last
   std::vector<uint64_t> done_at_;
   std::vector<std::shared_ptr<Accumulator>> accumulators_;
 };
