@@ -307,6 +307,7 @@ ALLOCATED:
     if (s_.ctas == 2) t_ += "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
     t_ += "tcgen05.fence::after_thread_sync;\n";
     touched_ = false;
+    std::fill(seen_, seen_ + kBarriers, true);
   }
   void issue(const std::string& body) {
     if (touched_) meet();
@@ -355,6 +356,8 @@ ALLOCATED:
         return issue(body);
       }
       case Step::What::commit:
+        // A phase that ends before everybody has seen the last one would be missed.
+        if (!seen_[s.barrier]) meet();
         return issue(
             fmt::format("add.u32 %tmp, %bars, {};\ntcgen05.commit.GROUP.mbarrier::arrive::one.shared::cluster{}\n",
                         8 * s.barrier, s_.ctas == 2 ? ".multicast::cluster.b64 [%tmp], %both;" : ".b64 [%tmp];"));
@@ -364,6 +367,7 @@ ALLOCATED:
             "WAIT{}:\nmbarrier.try_wait.parity.shared::cta.b64 %done, [%bars+{}], {};\n@!%done bra WAIT{};\n"
             "tcgen05.fence::after_thread_sync;\n",
             n, 8 * s.barrier, phases_[s.barrier]++ & 1, n);
+        seen_[s.barrier] = false;
         return;
       }
       case Step::What::load:
@@ -392,7 +396,8 @@ ALLOCATED:
   const Script& s_;
   std::string t_;
   uint32_t labels_ = 0, stored_ = 0, phases_[kBarriers] = {};
-  bool touched_ = false;  // since all met last
+  bool seen_[kBarriers] = {true, true, true};  // the barrier's last phase, by all threads
+  bool touched_ = false;                       // since all met last
 };
 
 // ---- The reference ----
