@@ -1,4 +1,5 @@
-// gen5 explain 'INSTRUCTION': how one PTX instruction reads, or what is wrong with it; descriptors: explain_mma.h.
+// gen5 explain 'INSTRUCTION': how one PTX instruction reads, or what is wrong with it; descriptors: explain_mma.h;
+// codes of diagnoses: explain_code.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,10 +11,12 @@
 #include <vector>
 
 #include "common/tinygpu/cli/commands.h"
+#include "common/tinygpu/cli/explain_code.h"
 #include "common/tinygpu/cli/explain_mma.h"
 #include "common/tinygpu/cli/modelled.h"
 #include "common/tinygpu/ptx/forms.h"
 #include "common/tinygpu/ptx/parser.h"
+#include "common/tinygpu/ptx/spelling.h"
 
 namespace tinygpu::cli {
 namespace {
@@ -112,20 +115,33 @@ void add_explain(CLI::App& app) {
   auto text = std::make_shared<std::string>(), target = std::make_shared<std::string>("sm_100a"),
        version = std::make_shared<std::string>("9.0");
   CLI::App* sub = app.add_subcommand(
-      "explain", "Read one PTX instruction: its form, its operands, who has it, or what is wrong with it");
+      "explain",
+      "Read one PTX instruction: its form, its operands, who has it, or what is wrong with it. Or tell what a "
+      "diagnosis's code means: the rule, what hardware does, and the fix");
   sub->add_option(
       "INSTRUCTION", *text,
-      "The instruction, in quotes; registers are typed by their names (%r .b32, %rd .b64, %p .pred, %f .f32 …)");
+      "The instruction, in quotes; registers are typed by their names (%r .b32, %rd .b64, %p .pred, %f .f32 …). Or a "
+      "code, as it stands in brackets in a diagnosis: gen5 explain tmem-leak");
+  auto codes = std::make_shared<bool>(false);
+  sub->add_flag("--codes", *codes, "List the codes of all diagnoses, a line each");
   const auto descriptors = add_descriptor_options(*sub);
   sub->add_option("--target", *target, "Target to judge it by")->capture_default_str();
   sub->add_option("--ptx", *version, "PTX version to judge it by")->capture_default_str();
   sub->callback([=] {
     const bool asked = explain_descriptors(*descriptors);
+    if (*codes) list_codes();
     if (text->empty()) {
-      if (!asked) throw CLI::RequiredError("INSTRUCTION, --smem-desc or --instr-desc");
+      if (!asked && !*codes) throw CLI::RequiredError("INSTRUCTION, CODE, --codes, --smem-desc or --instr-desc");
       return;
     }
-    if (const int rc = explain(*text, *target, *version)) throw CLI::RuntimeError(rc);
+    // trap and brkpt are both: an instruction, and what a kernel that executes it ends with.
+    const bool code = is_code(*text) || looks_like_code(*text);
+    const bool instruction = !code || ptx::is_known_opcode(*text);
+    int rc = 0;
+    if (instruction) rc = explain(*text, *target, *version);
+    if (instruction && code) fmt::print("\n");
+    if (code) rc = std::max(rc, explain_code(*text));
+    if (rc) throw CLI::RuntimeError(rc);
   });
 }
 

@@ -1,0 +1,81 @@
+// Every code that a diagnosis can carry, with its story: what is wrong, which rule says so, what hardware does, the
+// fix. The places that report have the numbers; here is what they have in common. `gen5 explain CODE` and
+// notes/mistakes.md print this table.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "common/tinygpu/base/diagnosis.h"
+
+namespace tinygpu::check {
+
+/// The severities that a code is given with.
+class Severities {
+ public:
+  constexpr Severities() = default;
+  constexpr Severities(Severity s) : bits_(uint8_t(1u << unsigned(s))) {}
+  constexpr bool has(Severity s) const { return bits_ >> unsigned(s) & 1; }
+  constexpr bool none() const { return bits_ == 0; }
+  friend constexpr Severities operator|(Severities a, Severities b) {
+    Severities out;
+    out.bits_ = uint8_t(a.bits_ | b.bits_);
+    return out;
+  }
+
+ private:
+  uint8_t bits_ = 0;
+};
+
+inline constexpr Severities kError = Severity::error, kWarning = Severity::warning, kNote = Severity::note;
+
+/// What it rests on that hardware does so.
+enum class Basis : uint8_t {
+  none,        // no hardware is concerned
+  unknown,     // nobody whom we know has tried, or no document says
+  inferred,    // our reading; it may be wrong
+  documented,  // the PTX ISA or the CUDA documentation says so
+  published,   // published kernels that run right on a B200 show it, or reports of ones that did not
+  generated,   // the code that ptxas emits does so
+  measured,    // we ran it on an H200
+};
+
+struct CodeInfo {
+  std::string_view code;
+  Severities severities = {};
+  bool strict = false;             // always an error with --tmem-checks strict
+  std::string_view what = {};      // what is wrong, in general
+  std::string_view rule = {};      // why it is wrong
+  std::string_view section = {};   // number and title in PTX ISA 9.1; empty where no section says it
+  Basis basis = Basis::none;       // of what hardware does
+  std::string_view hardware = {};  // what hardware does; empty: not known, or no hardware is concerned
+  std::string_view fix = {};       // what to write instead
+  std::string_view example = {};   // some lines of PTX or CUDA; may be empty
+};
+
+/// Codes of one subject, in the order of the alphabet.
+struct Subject {
+  std::string_view title;
+  std::span<const CodeInfo> codes;
+};
+
+/// The table by subjects, in the order in which one reads it.
+std::span<const Subject> subjects();
+
+/// The whole table, sorted by code.
+std::span<const CodeInfo> all_codes();
+
+/// Null if there is no such code.
+const CodeInfo* find_code(std::string_view code);
+
+/// Up to `most` codes that are written most like `word`, the nearest first.
+std::vector<std::string_view> nearest_codes(std::string_view word, size_t most);
+
+/// "measured on an H200" and the like; empty for Basis::none.
+std::string_view words(Basis basis);
+
+/// "error or warning".
+std::string words(Severities severities);
+
+}  // namespace tinygpu::check

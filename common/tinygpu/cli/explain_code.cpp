@@ -1,0 +1,105 @@
+#include "common/tinygpu/cli/explain_code.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "common/tinygpu/check/diagnoses.h"
+
+namespace tinygpu::cli {
+namespace {
+
+constexpr size_t kWidth = 100, kIndent = 12;
+
+/// Columns that UTF-8 text takes.
+size_t columns(std::string_view text) {
+  return size_t(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+/// Text in lines of kWidth columns at most, broken at spaces; those after the first are indented.
+std::string wrapped(std::string_view text, size_t indent) {
+  std::string out;
+  size_t at = indent;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    if (at > indent) {
+      const bool fits = at + 1 + columns(word) <= kWidth;
+      out += fits ? " " : "\n" + std::string(indent, ' ');
+      at = fits ? at + 1 : indent;
+    }
+    out += word;
+    at += columns(word);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+void field(std::string_view name, std::string_view text) {
+  if (!text.empty()) fmt::print("  {:<{}}{}\n", name, kIndent - 2, wrapped(text, kIndent));
+}
+
+std::string severity_of(const check::CodeInfo& c) {
+  return check::words(c.severities) + (c.strict ? "; always an error with --tmem-checks strict" : "");
+}
+
+std::string hardware_of(const check::CodeInfo& c) {
+  if (c.basis == check::Basis::none) return {};
+  if (c.basis == check::Basis::unknown)
+    return fmt::format("What it does is not known.{}{}", c.hardware.empty() ? "" : " ", c.hardware);
+  return fmt::format("{} ({})", c.hardware, check::words(c.basis));
+}
+
+}  // namespace
+
+void list_codes() {
+  size_t widest = 0;
+  for (const check::CodeInfo& c : check::all_codes()) widest = std::max(widest, c.code.size());
+  fmt::print("E error   W warning   N note   w warning, and an error with --tmem-checks strict\n");
+  for (const check::Subject& s : check::subjects()) {
+    fmt::print("\n{}\n", s.title);
+    for (const check::CodeInfo& c : s.codes) {
+      std::string letters;
+      if (c.severities.has(Severity::error)) letters += 'E';
+      if (c.severities.has(Severity::warning)) letters += c.strict ? 'w' : 'W';
+      if (c.severities.has(Severity::note)) letters += 'N';
+      fmt::print("  {:<{}}  {:<2}  {}\n", c.code, widest, letters, c.what);
+    }
+  }
+  fmt::print("\n{} codes; `gen5 explain CODE` tells the rule, what hardware does, and the fix\n",
+             check::all_codes().size());
+}
+
+bool is_code(const std::string& word) { return check::find_code(word); }
+
+bool looks_like_code(const std::string& word) {
+  return word.find('-') != std::string::npos &&
+         word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+}
+
+int explain_code(const std::string& code) {
+  const check::CodeInfo* c = check::find_code(code);
+  if (!c) {
+    fmt::print("no diagnosis has the code {}; written alike: {}\n", code,
+               fmt::join(check::nearest_codes(code, 3), ", "));
+    return 1;
+  }
+  fmt::print("{}: {}\n\n  {}\n\n", c->code, severity_of(*c), wrapped(c->what, 2));
+  field("rule", c->rule);
+  if (!c->section.empty()) field("section", fmt::format("PTX ISA 9.1, {}", c->section));
+  field("hardware", hardware_of(*c));
+  field("fix", c->fix);
+  if (!c->example.empty()) {
+    fmt::print("\n");
+    std::string_view lines = c->example;
+    while (!lines.empty()) {
+      const size_t end = std::min(lines.find('\n'), lines.size());
+      fmt::print("{:{}}{}\n", "", kIndent + 2, lines.substr(0, end));
+      lines.remove_prefix(std::min(end + 1, lines.size()));
+    }
+  }
+  return 0;
+}
+
+}  // namespace tinygpu::cli
