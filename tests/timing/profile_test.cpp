@@ -76,6 +76,18 @@ TEST(Profile, TheEnvironmentsDirectoryComesFirst) {
   std::filesystem::remove_all(dir);
 }
 
+TEST(Profile, ReadsNoFolderAndNoDeviceWithoutEnd) {
+  for (const char* path : {"/dev/zero", "/tmp/", "/dev/null"}) {
+    try {
+      tinygpu::read_profile(path);
+      ADD_FAILURE() << path << " was read";
+    } catch (const tinygpu::ProfileError& e) {
+      const char* const what = std::string(path) == "/dev/zero" ? "longer than 16777216 bytes" : "cannot be read";
+      EXPECT_THAT(e.what(), HasSubstr(what)) << path;
+    }
+  }
+}
+
 TEST(Profile, SaysWhatIsMissing) {
   json j = b200();
   j["device"].erase("sms");

@@ -10,7 +10,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <utility>
 
 namespace tinygpu {
@@ -18,6 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
+
+constexpr size_t kLargestProfile = 16 << 20;
 
 constexpr std::array<std::string_view, 6> kTrusts = {"measured",  "fitted", "documented",
                                                      "published", "weak",   "estimated"};
@@ -233,10 +234,12 @@ Profile read_profile(const std::string& name_or_path) {
                                      name_or_path, fmt::join(profile_names(), ", ")));
   }
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw ProfileError(fmt::format("{}: cannot be read", path.string()));
-  std::stringstream text;
-  text << in.rdbuf();
-  return parse_profile(text.str(), path.string());
+  std::string text(kLargestProfile + 1, '\0');  // a device may have no end
+  in.read(text.data(), std::streamsize(text.size()));
+  if (in.bad() || in.gcount() == 0) throw ProfileError(fmt::format("{}: cannot be read", path.string()));
+  if (in) throw ProfileError(fmt::format("{}: longer than {} bytes, no profile", path.string(), kLargestProfile));
+  text.resize(size_t(in.gcount()));
+  return parse_profile(text, path.string());
 }
 
 MachineSpec load_profile(const std::string& name_or_path) { return read_profile(name_or_path).spec; }
