@@ -24,7 +24,7 @@ std::vector<uint32_t> targets_of(const ptx::Function& f, const ptx::Instruction&
   else
     for (uint32_t l : f.targets.at(o.label).labels) out.push_back(f.labels.at(l).at);
   std::ranges::sort(out);
-  out.erase(std::ranges::unique(out).begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 
