@@ -61,6 +61,7 @@ struct Session {
   explicit Session(Input& i) : in(i) {}
   Input& in;
   std::vector<void*> pointers, handles;
+  std::vector<CUlibrary> libraries;  // they outlive a reset
 
   uint64_t number() {
     switch (in.byte() % 10) {
@@ -133,7 +134,6 @@ struct Session {
 
 using Call = void (*)(Session&);
 
-// clang-format off: a table reads by its rows
 const Call kMemory[] = {
     [](Session& s) {
       void* p = nullptr;
@@ -304,6 +304,9 @@ CUlaunchAttribute attribute(Session& s) {
   return a;
 }
 
+/// Counts a launch that was taken.
+void launched(int error) { gen5::fuzz::launches += error == 0; }
+
 /// Arguments of the module's kernels: a pointer to device memory, a number, zeros behind them.
 struct Arguments {
   explicit Arguments(Session& s) : first(reinterpret_cast<uint64_t>(s.device())), second(uint32_t(s.number())) {
@@ -339,7 +342,10 @@ const Call kCode[] = {
     },
     [](Session& s) {
       CUlibrary l = nullptr;
-      if (!cuLibraryLoadData(s.out(l), kModule, nullptr, nullptr, 0, nullptr, nullptr, 0)) s.keep(l);
+      if (!cuLibraryLoadData(s.out(l), kModule, nullptr, nullptr, 0, nullptr, nullptr, 0)) {
+        s.keep(l);
+        s.libraries.push_back(l);
+      }
     },
     [](Session& s) { cuModuleUnload(s.handle<CUmodule>()); },
     [](Session& s) { cuLibraryUnload(s.handle<CUlibrary>()); },
@@ -419,18 +425,16 @@ const Call kCode[] = {
     },
     [](Session& s) {
       Arguments a(s);
-      ++gen5::fuzz::launches;
-      cuLaunchKernel(s.handle<CUfunction>(), s.grid(), 1 + s.in.byte() % 2, 1, s.block(), 1 + s.in.byte() % 2, 1,
-                     unsigned(s.number()), s.handle<CUstream>(), s.in.byte() % 16 == 15 ? nullptr : a.pointers,
-                     nullptr);
+      launched(cuLaunchKernel(s.handle<CUfunction>(), s.grid(), 1 + s.in.byte() % 2, 1, s.block(), 1 + s.in.byte() % 2,
+                              1, unsigned(s.number()), s.handle<CUstream>(),
+                              s.in.byte() % 16 == 15 ? nullptr : a.pointers, nullptr));
     },
     [](Session& s) {
       uint8_t bytes[128] = {};
       s.in.bytes(bytes, 8);
       size_t size = s.in.byte() % 129;
       void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, bytes, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
-      ++gen5::fuzz::launches;
-      cuLaunchKernel(s.handle<CUfunction>(), s.grid(), 1, 1, s.block(), 1, 1, 0, nullptr, nullptr, extra);
+      launched(cuLaunchKernel(s.handle<CUfunction>(), s.grid(), 1, 1, s.block(), 1, 1, 0, nullptr, nullptr, extra));
     },
     [](Session& s) {
       Arguments a(s);
@@ -442,20 +446,17 @@ const Call kCode[] = {
       c.hStream = s.handle<CUstream>();
       c.attrs = attributes;
       c.numAttrs = s.in.byte() % 3;
-      ++gen5::fuzz::launches;
-      cuLaunchKernelEx(s.out(c), s.handle<CUfunction>(), a.pointers, nullptr);
+      launched(cuLaunchKernelEx(s.out(c), s.handle<CUfunction>(), a.pointers, nullptr));
     },
     [](Session& s) {
       Arguments a(s);
-      ++gen5::fuzz::launches;
-      cudaLaunchKernel(s.handle<void*>(), {s.grid(), 1, 1}, {s.block(), 1, 1}, a.pointers, s.number(),
-                       s.handle<cudaStream_t>());
+      launched(cudaLaunchKernel(s.handle<void*>(), {s.grid(), 1, 1}, {s.block(), 1, 1}, a.pointers, s.number(),
+                                s.handle<cudaStream_t>()));
     },
     [](Session& s) {
       Arguments a(s);
-      ++gen5::fuzz::launches;
-      cudaLaunchCooperativeKernel(s.handle<void*>(), {s.grid(), 1, 1}, {s.block(), 1, 1}, a.pointers, s.number(),
-                                  s.handle<cudaStream_t>());
+      launched(cudaLaunchCooperativeKernel(s.handle<void*>(), {s.grid(), 1, 1}, {s.block(), 1, 1}, a.pointers,
+                                           s.number(), s.handle<cudaStream_t>()));
     },
 };
 
@@ -549,7 +550,6 @@ const Call kOthers[] = {
                               CUtensorMapFloatOOBfill(s.in.byte() % 4));
     },
 };
-// clang-format on
 
 template <size_t N>
 void call(const Call (&table)[N], Session& s) {
@@ -592,6 +592,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       case 2: call(kCode, s); break;
       default: call(kOthers, s);
     }
+  cudaDeviceReset();  // ends a sticky error, too
+  for (CUlibrary l : s.libraries) cuLibraryUnload(l);
   cudaDeviceReset();
   return 0;
 }
