@@ -116,6 +116,20 @@ class Fault : public testing::Test {
 #define EXPECT_FAULT(statement, name, ...) \
   EXPECT_EXIT(report([] { statement; }), testing::ExitedWithCode(0), AllOf(HasSubstr(sticky(name)), __VA_ARGS__))
 
+TEST_F(Fault, OnceItIsSaidHowToReadMore) {
+  const auto times = [](const std::string& text) {
+    int n = 0;
+    for (size_t at = 0; (at = text.find("more: gen5 explain invalid-free\n", at)) != std::string::npos; ++at) ++n;
+    return n;
+  };
+  EXPECT_EXIT(
+      {
+        for (uintptr_t p : {64, 128}) cudaFree(reinterpret_cast<void*>(p));
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), AllOf(HasSubstr("0x80 is not the start"), testing::ResultOf(times, 1)));
+}
+
 TEST_F(Fault, IllegalAddress) {
   EXPECT_FAULT(
       {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 
 namespace tinygpu::cuda {
@@ -41,12 +42,19 @@ const ErrorCode* error_code(int number) {
   return it != end && it->number == number ? it : nullptr;
 }
 
+void show(const Diagnosis& d) {
+  static std::atomic_flag told;
+  std::string text = d.render();
+  if (!told.test_and_set()) text += fmt::format("   more: gen5 explain {}\n", d.code);
+  std::fputs(text.c_str(), stderr);
+}
+
 void say(const char* code, const std::string& message, const std::string& help) {
   Diagnosis d;
   d.code = code;
   d.message = message;
   d.help = help;
-  std::fputs(d.render().c_str(), stderr);
+  show(d);
 }
 
 int say_not_implemented(const char* function) {

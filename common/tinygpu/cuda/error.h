@@ -27,6 +27,9 @@ struct ErrorCode {
 /// nullptr for a number that is no code.
 const ErrorCode* error_code(int number);
 
+/// A diagnosis on stderr; the first of the process is followed by a line that says how to read more.
+void show(const Diagnosis& d);
+
 /// One diagnosis on stderr in the usual form, without a place: for what the API refuses.
 void say(const char* code, const std::string& message, const std::string& help = {});
 

@@ -51,7 +51,7 @@ State::State()
   gpu.options.threads = options.threads;
   gpu.options.strict_tmem = options.strict_tmem;
   gpu.options.device_output = [this](const std::string& text) { print(text); };
-  gpu.options.on_diagnosis = [](const Diagnosis& d) { std::fputs(d.render().c_str(), stderr); };
+  gpu.options.on_diagnosis = show;
   std::atexit([] {
     State& s = get();
     s.synchronize();
@@ -62,7 +62,7 @@ State::State()
 void State::fault(const Diagnosis& d) {
   synchronize();
   std::fflush(stdout);
-  std::fputs(d.render().c_str(), stderr);
+  show(d);
   sticky = error_of(d);
 }
 
