@@ -67,7 +67,7 @@ void list_codes() {
       fmt::print("  {:<{}}  {:<2}  {}\n", c.code, widest, letters, c.what);
     }
   }
-  fmt::print("\n{} codes; `gen5 explain CODE` tells the rule, what hardware does, and the fix\n",
+  fmt::print("\n`gen5 explain CODE` tells the rule, what hardware does, and the fix, of each of these {}\n",
              check::all_codes().size());
 }
 
