@@ -228,5 +228,96 @@ LOOP:
   EXPECT_NEAR(difference / 64, 31, 1) << "a 32-way conflict takes 31 passes more than none";
 }
 
+TEST(LoadStore, PassesAreThoseOfEveryExecution) {
+  // One instruction whose lanes lie in 32 banks and in one bank by turns: 31 passes more every other time.
+  const auto cycles = [](int even, int odd) {
+    RunPtx run(kernel("  mov.u32 %r1, smem;\n  mul.lo.u32 %r2, %t, " + std::to_string(even * 4) +
+                      ";\n  mul.lo.u32 %r5, %t, " + std::to_string(odd * 4) + R"(;
+  add.u32 %r2, %r1, %r2;
+  add.u32 %r5, %r1, %r5;
+  mov.u32 %r4, 0;
+  mov.u32 %r6, 0;
+  st.shared.u32 [%r2], %r6;
+  st.shared.u32 [%r5], %r6;
+LOOP:
+  and.b32 %r7, %r4, 1;
+  setp.eq.u32 %p1, %r7, 0;
+  selp.b32 %r3, %r2, %r5, %p1;
+  add.u32 %r7, %r3, %r6;
+  ld.shared.u32 %r6, [%r7];
+  add.u32 %r4, %r4, 1;
+  setp.lt.u32 %p0, %r4, 64;
+  @%p0 bra LOOP;
+)"));
+    return double(run.launch("k", {1}, {32}, run.buffer<uint32_t>(1), run.buffer<uint32_t>(1)).cycles);
+  };
+  const double none = cycles(2, 2);  // two passes
+  EXPECT_NEAR((cycles(32, 32) - none) / 64, 30, 1);
+  EXPECT_NEAR((cycles(32, 2) - none) / 64, 15, 1);
+  EXPECT_NEAR((cycles(2, 32) - none) / 64, 15, 1);
+}
+
+// Whole warps in shared memory take a way of their own; two halves do not.
+TEST(LoadStore, WholeWarpsInSharedMemoryDoWhatTheirHalvesDo) {
+  struct Width {
+    const char *type, *registers;
+    uint32_t bytes;
+  };
+  const Width widths[] = {{"u8", "%r10", 1},
+                          {"u16", "%r10", 2},
+                          {"u32", "%r10", 4},
+                          {"u64", "%rd10", 8},
+                          {"v2.u8", "{%r10,%r11}", 2},
+                          {"v2.u32", "{%r10,%r11}", 8},
+                          {"v4.u16", "{%r10,%r11,%r12,%r13}", 8},
+                          {"v4.u32", "{%r10,%r11,%r12,%r13}", 16},
+                          {"v2.u64", "{%rd10,%rd11}", 16}};
+  const std::string places[] = {
+      "mov.u32 %r1, %t;",                              // one behind the other
+      "sub.u32 %r1, 31, %t;",                          // the other way round
+      "shl.b32 %r1, %t, 1;",                           // with gaps
+      "shr.u32 %r1, %t, 1;",                           // neighbours in one place
+      "mov.u32 %r1, 3;",                               // all in one place
+      "mul.lo.u32 %r1, %t, 7; and.b32 %r1, %r1, 31;",  // shuffled
+  };
+  for (const Width& width : widths)
+    for (const std::string& place : places)
+      for (const bool generic : {false, true}) {
+        const auto run_with = [&](bool halves) {
+          const std::string space = generic ? "" : ".shared", address = generic ? "[%rd2]" : "[%r2]";
+          // Lanes 16 to 31 first: of lanes that store to one place the lowest stays.
+          const auto both = [&](const std::string& line) {
+            return halves ? "  @!%p0 " + line + "\n  @%p0 " + line + "\n" : "  " + line + "\n";
+          };
+          std::string body = "  setp.lt.u32 %p0, %t, 16;\n  " + place + "\n  mul.lo.u32 %r1, %r1, " +
+                             std::to_string(width.bytes) + ";\n";
+          body += "  mov.u32 %r0, smem; add.u32 %r2, %r0, %r1; cvt.u64.u32 %rd1, %r2; cvta.shared.u64 %rd2, %rd1;\n";
+          for (int r = 10; r < 18; ++r)
+            body +=
+                "  mad.lo.u32 %r" + std::to_string(r) + ", %t, 0x01030507, " + std::to_string(r * 0x11111111u) + ";\n";
+          for (int r = 10; r < 14; ++r)
+            body += "  mul.wide.u32 %rd" + std::to_string(r) + ", %r" + std::to_string(r) + ", 0x89abcdef;\n";
+          for (int i = 0; i < 16; ++i)
+            body += "  mad.lo.u32 %r4, %t, 4, %r0; st.shared.u32 [%r4+" + std::to_string(128 * i) + "], 0;\n";
+          const std::string registers = width.registers;
+          body += both("st" + space + "." + width.type + " " + address + ", " + registers + ";");
+          body += both("ld" + space + "." + width.type + " " + registers + ", " + address + ";");
+          // What was loaded, then all of shared memory, a half-warp at a time.
+          body += "  mul.lo.u32 %r3, %t, 64; cvt.u64.u32 %rd3, %r3; add.s64 %rd3, %rd3, %out;\n";
+          body += registers.find("rd") != std::string::npos
+                      ? "  st.global.v2.u64 [%rd3], {%rd10,%rd11}; st.global.v2.u64 [%rd3+16], {%rd12,%rd13};\n"
+                      : "  st.global.v8.u32 [%rd3], {%r10,%r11,%r12,%r13,%r14,%r15,%r16,%r17};\n";
+          body += "  mad.lo.u32 %r4, %t, 4, %r0;\n";
+          for (int i = 0; i < 16; ++i)
+            body += "  @%p0 ld.shared.u32 %r5, [%r4+" + std::to_string(128 * i) +
+                    "];\n  @!%p0 ld.shared.u32 %r5, [%r4+" + std::to_string(128 * i) + "];\n  st.global.u32 [%dst+" +
+                    std::to_string(2048 + 128 * i) + "], %r5;\n";
+          RunPtx run(kernel(body));
+          return run_kernel(run, 32, 1024);
+        };
+        EXPECT_EQ(run_with(false), run_with(true)) << width.type << ' ' << place << (generic ? " generic" : "");
+      }
+}
+
 }  // namespace
 }  // namespace tinygpu::test

@@ -29,10 +29,99 @@ Space actual_space(Warp& w, const Op& op) {
 // ---- ld
 // ---------------------------------------------------------------------------------------------------------------
 
+/// The registers of a vector operand, or of a single one; false if one is a sink.
+template <class R>
+bool registers(Warp& w, const Op& op, uint32_t single, uint32_t n, R** out) {
+  for (uint32_t e = 0; e < n; ++e) {
+    const uint32_t slot = op.list_size ? op.list[e] : single;
+    if (slot == kNoSlot) return false;
+    out[e] = w.at<R>(slot);
+  }
+  return true;
+}
+
+/// A value of one width as one of another.
+template <class To, class From>
+To as_value(From v) {
+  if constexpr (sizeof(To) == 16)
+    return v;
+  else
+    return To(v);
+}
+
+/// Lanes of n elements each, one behind the other in memory, to and from registers.
+template <uint32_t n, class M, class R>
+void load_dense(const uint8_t* memory, R* const* registers) {
+  const M* from = reinterpret_cast<const M*>(memory);
+  for (uint32_t e = 0; e < n; ++e) {
+    R* __restrict d = registers[e];
+#pragma GCC ivdep
+    for (uint32_t i = 0; i < 32; ++i) d[i] = as_value<R>(from[i * n + e]);
+  }
+}
+template <uint32_t n, class M, class R>
+void store_dense(uint8_t* memory, R* const* registers) {
+  M* __restrict to = reinterpret_cast<M*>(memory);
+  if constexpr (n == 4) {
+    const R *a = registers[0], *b = registers[1], *c = registers[2], *d = registers[3];
+#pragma GCC ivdep
+    for (uint32_t i = 0; i < 32; ++i) {
+      to[4 * i] = as_value<M>(a[i]);
+      to[4 * i + 1] = as_value<M>(b[i]);
+      to[4 * i + 2] = as_value<M>(c[i]);
+      to[4 * i + 3] = as_value<M>(d[i]);
+    }
+  } else if constexpr (n == 2) {
+    const R *a = registers[0], *b = registers[1];
+#pragma GCC ivdep
+    for (uint32_t i = 0; i < 32; ++i) {
+      to[2 * i] = as_value<M>(a[i]);
+      to[2 * i + 1] = as_value<M>(b[i]);
+    }
+  } else {
+    const R* a = registers[0];
+#pragma GCC ivdep
+    for (uint32_t i = 0; i < 32; ++i) to[i] = as_value<M>(a[i]);
+  }
+}
+
+void loaded(Warp& w, const Op& op, const Access& access) {
+  w.result_at(op, access_time(w, access));
+  // A strong load is how threads poll; the machine counts those of .global by itself.
+  if (op.aux & kStrong) SharedWatch::note_acquired(w);
+  if ((op.aux & kStrong) && !(op.flags & Op::serial)) ++w.domain().polls;
+}
+void stored(Warp& w, const Op& op, const Access& access) {
+  access_time(w, access);
+  if ((op.aux & kStrong) && !(op.flags & Op::serial)) w.domain().made_progress();
+}
+
 /// Values of M in memory become values of R in registers: zero- or sign-extended as M's signedness says.
 template <class M, class R>
 void load(Warp& w, const Op& op) {
   const Space space = actual_space(w, op);
+  {
+    const uint32_t n = op.list_size ? op.list_size : 1;
+    OwnShared shared;
+    Access access;
+    R* to[8];
+    if (registers(w, op, op.dst, n, to) && resolve_own_shared(w, op, space, n * sizeof(M), "load", shared, access)) {
+      if (shared.dense && n == 1)
+        load_dense<1, M>(shared.base + shared.offset[0], to);
+      else if (shared.dense && n == 2)
+        load_dense<2, M>(shared.base + shared.offset[0], to);
+      else if (shared.dense && n == 4)
+        load_dense<4, M>(shared.base + shared.offset[0], to);
+      else
+        for (uint32_t e = 0; e < n; ++e)
+          for (int i = 0; i < 32; ++i) {
+            M v;
+            std::memcpy(&v, shared.base + shared.offset[i] + e * sizeof(M), sizeof v);
+            to[e][i] = as_value<R>(v);
+          }
+      return loaded(w, op, access);
+    }
+  }
   uint64_t address[32];
   lane_addresses(w, op, address);
   if ((op.aux & kStrong) && wait_serial(w, space, address)) return;
@@ -56,10 +145,7 @@ void load(Warp& w, const Op& op) {
     else
       for_lanes(w.exec(), one);
   }
-  w.result_at(op, access_time(w, access));
-  // A strong load is how threads poll; the machine counts those of .global by itself.
-  if (op.aux & kStrong) SharedWatch::note_acquired(w);
-  if ((op.aux & kStrong) && !(op.flags & Op::serial)) ++w.domain().polls;
+  loaded(w, op, access);
 }
 
 /// ld.param of an entry with a constant address: one value for all lanes.
@@ -197,6 +283,27 @@ void decode_ld(Decoder& d, Op& op) {
 template <class M, class R>
 void store(Warp& w, const Op& op) {
   const Space space = actual_space(w, op);
+  {
+    const uint32_t n = op.list_size ? op.list_size : 1;
+    OwnShared shared;
+    Access access;
+    R* from[8];
+    if (registers(w, op, op.b, n, from) && resolve_own_shared(w, op, space, n * sizeof(M), "store", shared, access)) {
+      if (shared.dense && n == 1)
+        store_dense<1, M>(shared.base + shared.offset[0], from);
+      else if (shared.dense && n == 2)
+        store_dense<2, M>(shared.base + shared.offset[0], from);
+      else if (shared.dense && n == 4)
+        store_dense<4, M>(shared.base + shared.offset[0], from);
+      else
+        for (uint32_t e = 0; e < n; ++e)
+          for (int i = 31; i >= 0; --i) {  // the lowest lane's bytes stay: see below
+            const M v = as_value<M>(from[e][i]);
+            std::memcpy(shared.base + shared.offset[i] + e * sizeof(M), &v, sizeof v);
+          }
+      return stored(w, op, access);
+    }
+  }
   uint64_t address[32];
   lane_addresses(w, op, address);
   if ((op.aux & kStrong) && wait_serial(w, space, address)) return;
@@ -219,8 +326,7 @@ void store(Warp& w, const Op& op) {
     else
       for (uint32_t m = w.exec(); m; m &= ~(1u << (31 - __builtin_clz(m)))) one(31 - __builtin_clz(m));
   }
-  access_time(w, access);
-  if ((op.aux & kStrong) && !(op.flags & Op::serial)) w.domain().made_progress();
+  stored(w, op, access);
 }
 
 template <class M>

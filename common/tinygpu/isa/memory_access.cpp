@@ -168,6 +168,20 @@ uint32_t passes_of(const uint32_t* offset, uint32_t mask, uint32_t bytes, bool l
   return passes;
 }
 
+/// passes_of() for all lanes, remembered: an instruction's lanes mostly lie as they did last time. The count does not
+/// depend on where lane 0 lies, but within its word: it names the banks anew.
+uint32_t known_passes(Warp& w, const Op& op, const uint32_t* offset, uint32_t bytes, bool load) {
+  MemoryUnit::Pattern& p = memory_unit(w).patterns[reinterpret_cast<uintptr_t>(&op) / sizeof(Op) % 16];
+  uint32_t differ = (p.bytes ^ bytes) | (p.low_bits ^ (offset[0] & 3)) | uint32_t(p.load ^ load);
+  for (int i = 0; i < 32; ++i) differ |= p.distance[i] ^ (offset[i] - offset[0]);
+  if (!differ) return p.passes;
+  p.bytes = bytes;
+  p.low_bits = offset[0] & 3;
+  p.load = load;
+  for (int i = 0; i < 32; ++i) p.distance[i] = offset[i] - offset[0];
+  return p.passes = passes_of(offset, 0xffffffffu, bytes, load);
+}
+
 bool resolve_own_shared(Warp& w, const uint64_t* a, const Span& s, uint32_t bytes, const char* verb, Access& out) {
   Cta& cta = w.cta();
   const uint64_t window = uint64_t(cta.rank) << 24;
@@ -215,6 +229,58 @@ void resolve_lanes(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint
 }
 
 }  // namespace
+
+bool resolve_own_shared(Warp& w, const Op& op, Space space, uint32_t bytes, const char* verb, OwnShared& out,
+                        Access& access) {
+  if (!w.full() || !(is_shared(space) || space == Space::generic)) return false;
+  Cta& cta = w.cta();
+  // From an address to an offset; the last offset that is in bounds. Unsigned: what lies below is far beyond.
+  const uint64_t window = (uint64_t(cta.rank) << 24) + (space == Space::generic ? kSharedWindow : 0);
+  if (cta.shared.size() < kSharedBase + bytes) return false;
+  const uint32_t room = uint32_t(cta.shared.size()) - kSharedBase - bytes;
+  uint32_t* const offset = out.offset;
+  uint32_t outside = 0, bits = 0;
+  if (op.a == kNoSlot || (space == Space::generic && !(op.aux & kWide))) return false;
+  if (op.aux & kWide) {
+    const uint64_t* base = w.at<uint64_t>(op.a);
+    const uint64_t more = uint64_t(op.imm) - window;
+    uint64_t high = 0;
+    for (int i = 0; i < 32; ++i) {
+      const uint64_t at = base[i] + more;
+      high |= at >> 32;
+      offset[i] = uint32_t(at);
+    }
+    outside = high != 0;
+  } else {
+    const uint32_t* base = w.at<uint32_t>(op.a);
+    const uint32_t more = uint32_t(op.imm) - uint32_t(window);
+    for (int i = 0; i < 32; ++i) offset[i] = base[i] + more;
+  }
+  uint32_t gaps = 0;
+  for (uint32_t i = 0; i < 32; ++i) {
+    outside |= uint32_t(offset[i] - kSharedBase > room);
+    bits |= offset[i];
+    gaps |= offset[i] ^ (offset[0] + i * bytes);
+  }
+  if (outside || (bits & (bytes - 1))) return false;
+  out.base = cta.shared.data();
+  out.dense = gaps == 0;
+  const bool load = verb[0] == 'l';
+  access.shared = 0xffffffffu;
+  access.words = std::max(1u, bytes / 4);
+  access.writes = !load;
+  access.passes = gaps == 0 && bytes >= 4 ? bytes / 4 : known_passes(w, op, offset, bytes, load);
+  uint32_t low = offset[0], high = offset[31];
+  if (gaps)
+    for (int i = 0; i < 32; ++i) {
+      low = offset[i] < low ? offset[i] : low;
+      high = offset[i] > high ? offset[i] : high;
+    }
+  if (cta.mbarriers.overlaps(low, high - low + bytes)) warn_mbarrier(w, cta, offset, 0xffffffffu, bytes, verb);
+  if (!load || SharedWatch::find(cta))
+    watch_shared(w, cta, {offset, 0xffffffffu, bytes, low, high + bytes, gaps == 0 && bytes >= 4}, verb);
+  return true;
+}
 
 void watch_shared(Warp& w, Cta& cta, const SharedWatch::Access& access, const char* verb) {
   const bool stores = verb[0] == 's' || verb[0] == 'a';  // store, stmatrix, atomic; not load, ldmatrix, cp.async
@@ -264,32 +330,29 @@ void resolve(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t a
   resolve_lanes(w, space, a, bytes, align, verb, out);
 }
 
-MemoryUnit& memory_unit(Warp& w) {
-  MemoryUnit& u = w.sm().unit<MemoryUnit>(MemoryUnit::kSlot);
-  if (!u.ready) {
-    const MachineSpec& spec = w.spec();
-    auto latency = [&](CostClass c) { return uint32_t(spec.costs[size_t(c)].latency); };
-    u.sectors_per_cycle = spec.number("mem.sm.bytes_per_cycle") / 32;
-    u.remote_latency = uint32_t(spec.number("dsmem.latency"));
-    u.miss_latency = uint32_t(spec.number("mem.dram.latency") - spec.number("mem.l2.latency"));
-    u.global_latency = latency(CostClass::global_load);
-    u.global_atomic_latency = latency(CostClass::global_atomic);
-    u.shared_latency = latency(CostClass::shared_load);
-    u.shared_atomic_latency = latency(CostClass::shared_atomic);
-    u.pass_cycles = int64_t(spec.number("mem.shared.pass"));
-    u.word_latency = int64_t(spec.number("mem.shared.word_latency"));
-    u.collect_fixed = int64_t(spec.number("mem.shared.collect"));
-    u.collect_word = int64_t(spec.number("mem.shared.collect.word"));
-    u.ready = true;
-  }
-  return u;
+void prepare(Warp& w, MemoryUnit& u) {
+  const MachineSpec& spec = w.spec();
+  auto latency = [&](CostClass c) { return uint32_t(spec.costs[size_t(c)].latency); };
+  u.sectors_per_cycle = spec.number("mem.sm.bytes_per_cycle") / 32;
+  u.remote_latency = uint32_t(spec.number("dsmem.latency"));
+  u.miss_latency = uint32_t(spec.number("mem.dram.latency") - spec.number("mem.l2.latency"));
+  u.global_latency = latency(CostClass::global_load);
+  u.global_atomic_latency = latency(CostClass::global_atomic);
+  u.shared_latency = latency(CostClass::shared_load);
+  u.shared_atomic_latency = latency(CostClass::shared_atomic);
+  u.pass_cycles = int64_t(spec.number("mem.shared.pass"));
+  u.word_latency = int64_t(spec.number("mem.shared.word_latency"));
+  u.collect_fixed = int64_t(spec.number("mem.shared.collect"));
+  u.collect_word = int64_t(spec.number("mem.shared.collect.word"));
+  u.run_ahead = int64_t(w.domain().launch.options.run_ahead);
+  u.ready = true;
 }
 
 uint64_t access_time(Warp& w, const Access& access, bool atomic) {
   // A pipe accepts work a little ahead of its own pace; past that queue the warp stalls at issue.
   constexpr int64_t kQueue = 32;
   MemoryUnit& unit = memory_unit(w);
-  const int64_t ahead = int64_t(w.domain().launch.options.run_ahead);
+  const int64_t ahead = unit.run_ahead;
   const int64_t now = int64_t(w.time());
   uint64_t ready = w.time();
   // A pipe counts the work given to it. Its count never lies more than `ahead` behind the clock, so that warps which

@@ -55,6 +55,17 @@ struct Access {
 void resolve(Warp& w, ptx::Space space, const uint64_t* address, uint32_t bytes, uint32_t align, const char* verb,
              Access& out);
 
+/// A load or store of all 32 lanes that all fall into the own CTA's shared memory, in bounds and aligned.
+struct OwnShared {
+  alignas(64) uint32_t offset[32];
+  uint8_t* base;  // of the CTA's window
+  bool dense;     // lane after lane, without gaps
+};
+/// The commonest access to shared memory, at once: true, and the access has been checked and watched as resolve() does.
+/// False: resolve() must look.
+bool resolve_own_shared(Warp& w, const Op& op, ptx::Space space, uint32_t bytes, const char* verb, OwnShared& out,
+                        Access& access);
+
 /// An ordinary access to shared memory of `cta`: what copies in flight and the async proxy have to do with it.
 void watch_shared(Warp& w, Cta& cta, const SharedWatch::Access& access, const char* verb);
 
@@ -72,9 +83,17 @@ struct MemoryUnit final : SmUnit {
     uint64_t base = 0, size = 0;
     uint8_t* host = nullptr;
   };
+  /// How lanes lay in an access of shared memory whose passes were counted, relative to lane 0.
+  struct Pattern {
+    uint32_t bytes = 0, low_bits = 0, passes = 0;  // of a lane; of lane 0's offset
+    bool load = false;
+    alignas(64) uint32_t distance[32];
+  };
+  Pattern patterns[16];
   bool ready = false;
-  uint64_t epoch = 0;  // of the memory that `recent` describes
-  Window recent[4];    // allocations used last
+  int64_t run_ahead = 0;  // RunOptions
+  uint64_t epoch = 0;     // of the memory that `recent` describes
+  Window recent[4];       // allocations used last
   unsigned next = 0;
   int64_t global_port = 0;  // of the path to L2 (see access_time)
   double sectors_per_cycle = 1;
@@ -84,7 +103,12 @@ struct MemoryUnit final : SmUnit {
   SharedPipe shared_pipe[4];
   int64_t pass_cycles = 1, word_latency = 0, collect_fixed = 1, collect_word = 0;
 };
-MemoryUnit& memory_unit(Warp& w);
+void prepare(Warp& w, MemoryUnit& unit);
+inline MemoryUnit& memory_unit(Warp& w) {
+  MemoryUnit& u = w.sm().unit<MemoryUnit>(MemoryUnit::kSlot);
+  if (!u.ready) prepare(w, u);
+  return u;
+}
 
 /// Charges the pipes for `access` and returns when a load's, or an atomic's, values are there.
 uint64_t access_time(Warp& w, const Access& access, bool atomic = false);
