@@ -57,6 +57,69 @@ float f16_value(uint64_t w) {
   return w & 0x8000 ? -magnitude : magnitude;
 }
 
+/// Nearest even among the numbers of `fraction` bits whose least exponent is `least`.
+float round_to(__float128 exact, int fraction, int least) {
+  const __float128 size = exact < 0 ? -exact : exact;
+  if (size == 0) return 0;
+  int exponent = std::max(std::ilogb(double(size)), least);
+  if (exponent > least && size < std::ldexp(1.0, exponent)) --exponent;  // double() rounded up
+  const __float128 quantum = std::ldexp(1.0, exponent - fraction), count = size / quantum;
+  uint64_t whole = uint64_t(count);
+  const __float128 rest = count - whole;
+  whole += rest > 0.5 || (rest == 0.5 && whole % 2);
+  const float rounded = float(whole * quantum);
+  return exact < 0 ? -rounded : rounded;
+}
+
+// Sums that lie on, or a little beside, the middle between two numbers: where rounding to float first would show.
+TEST(PackedHalves, FusedMultiplyAddRoundsOnce) {
+  Random random;
+  struct Kind {
+    const char* name;
+    int fraction, least;
+    float (*value)(uint64_t);
+    uint32_t one;  // and the shift of its exponent field is `fraction`
+  };
+  for (const Kind& k : {Kind{"f16", 10, -14, f16_value, 0x3c00}, Kind{"bf16", 7, -126, bf16_value, 0x3f80}}) {
+    const auto number = [&](int least, int count, uint32_t fraction) {
+      const uint32_t sign = uint32_t(random() & 1) << 15, power = uint32_t(least + int(random() % uint32_t(count)));
+      return uint64_t(sign | ((k.one + (power << k.fraction)) & 0x7fff) | (fraction & ((1u << k.fraction) - 1)));
+    };
+    Tuples t(8192);
+    for (size_t i = 0; i < t.size(); ++i) {
+      uint64_t a = 0, b = 0, c = 0;
+      for (int half = 0; half < 2; ++half) {
+        uint64_t x = number(-2, 5, uint32_t(random())), y = number(-2, 5, uint32_t(random())),
+                 z = number(-2, 5, uint32_t(random()));
+        if (i % 4 == 1) z = number(-14, 3, uint32_t(random()));  // far below the product
+        if (i % 4 == 2) {                                        // (1 + u) (1 - u) half units beside z
+          x = k.one + 1;
+          y = (random() & 1) << 15 | uint32_t(k.one - 2 - ((k.fraction + 1) << k.fraction));
+          z = k.one + random() % 64;
+        }
+        if (i % 4 == 3)
+          x = number(-8, 3, uint32_t(random())), y = number(-8, 3, uint32_t(random())),
+          z = k.least > -126 ? random() & 0x83ff : number(-60, 3, 0);
+        a |= x << (16 * half), b |= y << (16 * half), c |= z << (16 * half);
+      }
+      t[i] = {a, b, c};
+    }
+    const std::string type = std::string(k.name) + "x2";
+    const auto got = evaluate("fma.rn." + type + " $0, $1, $2, $3; | b32 | b32 b32 b32", t);
+    size_t middles = 0;
+    for (size_t i = 0; i < t.size(); ++i)
+      for (int half = 0; half < 2; ++half) {
+        const auto value = [&](uint64_t w) { return __float128(k.value(w >> (16 * half) & 0xffff)); };
+        const __float128 exact = value(t[i][0]) * value(t[i][1]) + value(t[i][2]);
+        const float expected = round_to(exact, k.fraction, k.least);
+        middles += round_to(float(exact), k.fraction, k.least) != expected;
+        ASSERT_EQ(float(value(got[i][0])), expected)
+            << type << std::hex << ' ' << t[i][0] << ' ' << t[i][1] << ' ' << t[i][2] << " half " << half;
+      }
+    EXPECT_GT(middles, 20u) << type << ": too few sums that two roundings would spoil";
+  }
+}
+
 TEST(MixedPrecision, RoundsOnceToF32) {
   Random random;
   Tuples sums(512), products(512);
@@ -174,7 +237,9 @@ TEST(Approximations, StayWithinTheirBounds) {
 TEST(Set, MasksBothHalvesOfAPair) {
   const uint64_t one_two = 0x40003c00, two_nan = 0x7e004000;
   const Tuples t{{one_two, two_nan}, {two_nan, one_two}, {one_two, one_two}};
-  const auto f16 = [&](const char* text) { return evaluate(std::string(text) + " $0, $1, $2; | u32 | f16x2 f16x2", t); };
+  const auto f16 = [&](const char* text) {
+    return evaluate(std::string(text) + " $0, $1, $2; | u32 | f16x2 f16x2", t);
+  };
   const uint64_t greater[] = {0, 0xffff, 0}, less_or_nan[] = {0xffffffff, 0xffff0000, 0};
   for (size_t i = 0; i < t.size(); ++i) {
     EXPECT_EQ(f16("set.gt.u32.f16x2")[i][0], greater[i]);

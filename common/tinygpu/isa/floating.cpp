@@ -2,6 +2,7 @@
 // the packed pairs f32x2, f16x2, bf16x2, and the mixed forms add/sub/fma.f32.{f16,bf16}.
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/floats.h"
+#include "common/tinygpu/isa/half_arithmetic.h"
 #include "common/tinygpu/isa/scalar.h"
 
 TINYGPU_ISA_BEGIN
@@ -246,20 +247,33 @@ template <int N, auto f, auto exact, auto f_directed = f, auto exact_directed = 
 ExecFn rounded(const ptx::Instruction& inst, Op& op) {
   const bool ftz = inst.has("ftz"), sat = inst.has("sat");
   op.sub = uint8_t(rounding_of(inst));
-  const bool nearest_even = op.sub == uint8_t(Rounding::rn);
-  if (!ftz) {
-    if (nearest_even) return sat ? lanewise<Modified<f>::sat, N> : lanewise<f, N>;
-    return sat ? directed<Modified<f_directed>::sat, N> : directed<f_directed, N>;
+  constexpr bool flush_exactly = !std::is_same_v<std::remove_cv_t<decltype(exact)>, None>;
+  if constexpr (!std::is_enum_v<typename Signature<std::decay_t<decltype(f)>>::Result>) {
+    if (op.sub != uint8_t(Rounding::rn)) {
+      if (!ftz) return sat ? directed<Modified<f_directed>::sat, N> : directed<f_directed, N>;
+      if constexpr (flush_exactly) {
+        constexpr auto slow = FlushTiny<f_directed, exact_directed>::call;
+        return sat ? directed<Modified<slow>::sat, N> : directed<slow, N>;
+      } else {
+        return sat ? directed<Modified<Modified<f_directed>::ftz>::sat, N> : directed<Modified<f_directed>::ftz, N>;
+      }
+    }
   }
-  if constexpr (std::is_same_v<std::remove_cv_t<decltype(exact)>, None>) {
-    if (nearest_even) return sat ? lanewise<Modified<Modified<f>::ftz>::sat, N> : lanewise<Modified<f>::ftz, N>;
-    return sat ? directed<Modified<Modified<f_directed>::ftz>::sat, N> : directed<Modified<f_directed>::ftz, N>;
-  } else {
-    constexpr auto slow = FlushTiny<f_directed, exact_directed>::call;
-    if (nearest_even) return sat ? lanewise<Modified<FlushTiny<f, exact>::call>::sat, N> : flushing<f, exact, N>;
-    return sat ? directed<Modified<slow>::sat, N> : directed<slow, N>;
-  }
+  if (!ftz) return sat ? lanewise<Modified<f>::sat, N> : lanewise<f, N>;
+  if constexpr (flush_exactly)
+    return sat ? lanewise<Modified<FlushTiny<f, exact>::call>::sat, N> : flushing<f, exact, N>;
+  else
+    return sat ? lanewise<Modified<Modified<f>::ftz>::sat, N> : lanewise<Modified<f>::ftz, N>;
 }
+/// The quick executor of an instruction without .ftz and .oob.
+template <class T, int N, auto f>
+ExecFn quick16(const ptx::Instruction& inst) {
+  constexpr auto exact = fma<T>;
+  if (inst.has("relu")) return by_float<T, N, f, without_negatives, Modified<exact>::relu>;
+  if (inst.has("sat")) return by_float<T, N, f, within_one, Modified<exact>::sat>;
+  return by_float<T, N, f, as_it_is, exact>;
+}
+
 template <class T, int N>
 ExecFn rounded_fma16(const ptx::Instruction& inst) {
   constexpr auto f = fma<T>;
@@ -272,7 +286,10 @@ ExecFn rounded_fma16(const ptx::Instruction& inst) {
              : inst.has("sat") ? lanewise<Modified<ftz>::sat, N>
                                : lanewise<ftz, N>;
   }
-  return relu ? lanewise<Modified<f>::relu, N> : inst.has("sat") ? lanewise<Modified<f>::sat, N> : lanewise<f, N>;
+  if constexpr (kQuickHalves)
+    return quick16<T, N, fma_floats>(inst);
+  else
+    return relu ? lanewise<Modified<f>::relu, N> : inst.has("sat") ? lanewise<Modified<f>::sat, N> : lanewise<f, N>;
 }
 /// add, sub or mul.
 template <class T, int N>
@@ -288,8 +305,15 @@ ExecFn rounded_binary(const ptx::Instruction& inst, Op& op) {
 template <class T, int N>
 ExecFn rounded16(const ptx::Instruction& inst) {
   const bool is_fma = inst.opcode == "fma";
+  if (is_fma) return rounded_fma16<T, N>(inst);
+  if constexpr (kQuickHalves && std::is_same_v<T, f16>) {  // bf16 is quick as it is
+    if (!inst.has("ftz"))
+      return inst.opcode == "add"   ? quick16<T, N, add_floats>(inst)
+             : inst.opcode == "sub" ? quick16<T, N, sub_floats>(inst)
+                                    : quick16<T, N, mul_floats>(inst);
+  }
   Op unused;  // no rounding but to nearest
-  return is_fma ? rounded_fma16<T, N>(inst) : rounded_binary<T, N>(inst, unused);
+  return rounded_binary<T, N>(inst, unused);
 }
 template <int N>
 ExecFn rounded32(const ptx::Instruction& inst, Op& op) {
