@@ -23,6 +23,7 @@ struct RunOptions {
   std::string machine, order, tmem_checks;
   std::optional<uint64_t> seed;
   std::optional<int> threads;
+  std::optional<uint64_t> max_cycles;
   bool counters = false;
   std::vector<std::string> command;
 };
@@ -73,6 +74,7 @@ void set(const char* name, const std::string& value) { setenv(name, value.c_str(
   if (o.seed) set("GEN5_SEED", std::to_string(*o.seed));
   if (o.threads) set("GEN5_THREADS", std::to_string(*o.threads));
   if (!o.tmem_checks.empty()) set("GEN5_TMEM_CHECKS", o.tmem_checks);
+  if (o.max_cycles) set("GEN5_MAX_CYCLES", std::to_string(*o.max_cycles));
   if (o.counters) set("GEN5_COUNTERS", "1");
   std::vector<char*> argv;
   for (const std::string& a : o.command) argv.push_back(const_cast<char*>(a.c_str()));
@@ -99,6 +101,8 @@ void add_run(CLI::App& app) {
          "--tmem-checks", options->tmem_checks,
          "What the PTX ISA forbids in Tensor Memory and hardware lets pass: warn (default), or strict: an error")
       ->check(CLI::IsMember({"warn", "strict"}));
+  sub->add_option("--max-cycles", options->max_cycles,
+                  "Stop a kernel that runs for more cycles, and say where its warps are");
   sub->add_flag("--counters", options->counters,
                 "Print launches, cycles, instructions, matrix instructions and TMA bytes per kernel at the end");
   // Everything from the program's name on belongs to the program, whatever it looks like.

@@ -49,6 +49,7 @@ State::State()
       limits_(default_limits()) {
   gpu.options.order = options.order;
   gpu.options.threads = options.threads;
+  gpu.options.max_cycles = options.max_cycles;
   gpu.options.strict_tmem = options.strict_tmem;
   gpu.options.device_output = [this](const std::string& text) { print(text); };
   gpu.options.on_diagnosis = show;

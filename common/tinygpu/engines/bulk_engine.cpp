@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "common/tinygpu/machine/shared_watch.h"
 
@@ -69,17 +70,34 @@ std::shared_ptr<BulkGroups::Group> BulkGroups::open(int lane) {
   return group;
 }
 
+void BulkGroups::Thread::drop_complete() {
+  while (!committed.empty()) {
+    const Committed& c = committed.front();
+    if (c.group && (c.group->reads || c.group->writes)) return;
+    count -= c.repeats;
+    committed.pop_front();
+  }
+}
+
 void BulkGroups::commit(int lane) {
   Thread& t = threads_[size_t(lane)];
-  t.committed.push_back(t.open ? std::move(t.open) : std::make_shared<Group>());
-  t.open = nullptr;
+  t.drop_complete();
+  ++t.count;
+  if (!t.open && !t.committed.empty() && !t.committed.back().group)
+    ++t.committed.back().repeats;
+  else
+    t.committed.push_back({std::exchange(t.open, nullptr)});
 }
 
 bool BulkGroups::done(int lane, uint32_t pending, bool read) {
-  auto& groups = threads_[size_t(lane)].committed;
-  while (!groups.empty() && groups.front()->reads == 0 && groups.front()->writes == 0) groups.pop_front();
-  for (size_t i = 0; i + pending < groups.size(); ++i)
-    if (groups[i]->reads || (!read && groups[i]->writes)) return false;
+  Thread& t = threads_[size_t(lane)];
+  t.drop_complete();
+  uint64_t position = 0;
+  for (const Thread::Committed& c : t.committed) {
+    if (position + pending >= t.count) break;
+    if (c.group && (c.group->reads || (!read && c.group->writes))) return false;
+    position += c.repeats;
+  }
   return true;
 }
 

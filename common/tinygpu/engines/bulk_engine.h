@@ -31,7 +31,13 @@ class BulkGroups {
  private:
   struct Thread {
     std::shared_ptr<Group> open;
-    std::deque<std::shared_ptr<Group>> committed;
+    struct Committed {
+      std::shared_ptr<Group> group;  // null: nothing was in it
+      uint64_t repeats = 1;
+    };
+    std::deque<Committed> committed;  // the oldest is incomplete
+    uint64_t count = 0;               // of groups in it
+    void drop_complete();
   };
   std::array<Thread, 32> threads_;
 };

@@ -189,7 +189,6 @@ void end_atomic(Warp& w, const Op& op, const Target& t) {
   const uint64_t extra = collisions(t.address, w.exec());
   if (t.access.shared) w.sm().shared_port += extra;
   w.result_at(op, access_time(w, t.access, true) + extra);
-  if (op.flags & Op::serial) return;  // the machine counts those by itself
   if (t.changed)
     w.domain().made_progress();
   else

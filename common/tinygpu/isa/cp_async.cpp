@@ -38,28 +38,28 @@ struct Copy {
 };
 
 struct LaneGroups {
-  uint64_t first = 0;              // number of the oldest group in `committed`
-  std::deque<uint32_t> committed;  // copies in flight per group; completed ones leave at the front
-  uint32_t open = 0;               // copies in flight of the group not yet committed
+  struct Group {
+    uint64_t number;
+    uint32_t copies;  // in flight
+  };
+  std::deque<Group> committed;  // those with copies in flight
+  uint64_t current = 0;         // number of the group not yet committed
+  uint32_t open = 0;            // copies in flight of that group
 
-  uint64_t current() const { return first + committed.size(); }
+  /// Groups from the oldest with copies in flight on.
+  uint64_t pending() const { return committed.empty() ? 0 : current - committed.front().number; }
   void landed(uint64_t group) {
-    if (group >= current())
+    if (group == current) {
       --open;
-    else
-      --committed[group - first];
-    drop_complete();
+      return;
+    }
+    const auto g = std::ranges::find(committed, group, &Group::number);
+    if (--g->copies == 0) committed.erase(g);
   }
   void commit() {
-    committed.push_back(open);
+    if (open) committed.push_back({current, open});
     open = 0;
-    drop_complete();
-  }
-  void drop_complete() {
-    while (!committed.empty() && committed.front() == 0) {
-      committed.pop_front();
-      ++first;
-    }
+    ++current;
   }
 };
 
@@ -156,7 +156,7 @@ void cp_async(Warp& w, const Op& op) {
   }
   for_lanes(w.exec(), [&](int i) {
     copy->to[i] = destination.at[i];
-    copy->group[i] = state.lanes[i].current();
+    copy->group[i] = state.lanes[i].current;
     ++state.lanes[i].open;
   });
   state.in_flight.push_back(copy);
@@ -204,7 +204,7 @@ void wait_group(Warp& w, const Op& op) {
   bool done = true;
   for_lanes(w.exec(), [&](int i) {
     const LaneGroups& l = state.lanes[i];
-    done &= int64_t(l.committed.size()) <= op.imm && !(op.sub && l.open);
+    done &= int64_t(l.pending()) <= op.imm && !(op.sub && l.open);
   });
   if (done) return;
   BlockReason why;

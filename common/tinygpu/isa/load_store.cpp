@@ -288,7 +288,8 @@ void store(Warp& w, const Op& op) {
     OwnShared shared;
     Access access;
     R* from[8];
-    if (registers(w, op, op.b, n, from) && resolve_own_shared(w, op, space, n * sizeof(M), "store", shared, access)) {
+    if (!w.watched() && registers(w, op, op.b, n, from) &&
+        resolve_own_shared(w, op, space, n * sizeof(M), "store", shared, access)) {
       if (shared.dense && n == 1)
         store_dense<1, M>(shared.base + shared.offset[0], from);
       else if (shared.dense && n == 2)
@@ -310,6 +311,8 @@ void store(Warp& w, const Op& op) {
   const uint32_t n = op.list_size ? op.list_size : 1;
   Access access;
   resolve(w, space, address, n * sizeof(M), n * sizeof(M), "store", access);
+  uint32_t changes = 0;  // asked for only while somebody watches for endless loops
+  const bool watched = w.watched();
   for (uint32_t e = 0; e < n; ++e) {
     const R* s = w.at<R>(op.list_size ? op.list[e] : op.b);
     auto one = [&](int i) {
@@ -318,6 +321,7 @@ void store(Warp& w, const Op& op) {
         v = s[i];
       else
         v = M(s[i]);
+      if (watched) changes |= std::memcmp(access.at[i] + e * sizeof(M), &v, sizeof v) != 0;
       std::memcpy(access.at[i] + e * sizeof(M), &v, sizeof v);
     };
     // Lanes that write the same bytes: PTX leaves the winner open; an H200 keeps the lowest lane's (notes/evidence.md).
@@ -326,6 +330,7 @@ void store(Warp& w, const Op& op) {
     else
       for (uint32_t m = w.exec(); m; m &= ~(1u << (31 - __builtin_clz(m)))) one(31 - __builtin_clz(m));
   }
+  if (changes) ++w.domain().progress;
   stored(w, op, access);
 }
 

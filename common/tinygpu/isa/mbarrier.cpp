@@ -147,6 +147,7 @@ void exec_init(Warp& w, const Op& op) {
                "end its life with mbarrier.inval first, and let one thread initialise", lane);
     // What ptxas's code stores for any count, also one that does not fit (measured on an H200).
     const uint32_t negative = (1u << 20) - count;
+    ++w.domain().progress;
     MBarrier& b = owner.mbarriers.create(offset) = MBarrier::from_word(uint64_t(negative << 11) << 32 | negative << 1);
     b.completed_at = w.time();
     b.init_inst = op.inst;
@@ -159,6 +160,7 @@ void exec_inval(Warp& w, const Op& op) {
   each_object(w, op, "mbarrier.inval", [&](Cta& owner, uint32_t offset, uint32_t) {
     const uint64_t word = mbarrier_at(owner, offset, who, "mbarrier.inval").word();
     owner.mbarriers.invalidate(offset);
+    ++w.domain().progress;
     std::memcpy(owner.shared_at(offset, 8), &word, 8);  // the state becomes visible to ordinary loads only now
   });
 }

@@ -103,9 +103,10 @@ bool resolve_global(Warp& w, const uint64_t* a, const Span& s, uint32_t bytes, A
     const Allocation* found = memory.find(s.low);
     if (!found || !inside(found->base, found->size, s.low, length)) return false;
     hit = &unit.recent[unit.next++ % 4];
-    *hit = {found->base, found->size, found->host};
+    *hit = {found->base, found->size, found->host, host_writes(*found)};
   }
   const uint64_t delta = reinterpret_cast<uint64_t>(hit->host) - hit->base;
+  if (hit->host_writes) ++w.domain().progress;
   for (int i = 0; i < 32; ++i) out.at[i] = reinterpret_cast<uint8_t*>(a[i] + delta);
   out.global = w.exec();
   out.sectors = sectors_of(a, w.exec(), s, bytes);

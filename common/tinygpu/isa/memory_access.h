@@ -82,6 +82,7 @@ struct MemoryUnit final : SmUnit {
   struct Window {
     uint64_t base = 0, size = 0;
     uint8_t* host = nullptr;
+    bool host_writes = false;  // threads of the host may write there meanwhile
   };
   /// How lanes lay in an access of shared memory whose passes were counted, relative to lane 0.
   struct Pattern {

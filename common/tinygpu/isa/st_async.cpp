@@ -117,6 +117,7 @@ void exec_bulk_fill(Warp& w, const Op& op) {
                           offset, owner.shared.size()),
               "compare the size with the buffer that the kernel declares", lane);
     std::memset(host, 0, bytes);
+    w.domain().made_progress();
     charge_issue(w, op, uint32_t(bytes / 128));
   });
 }

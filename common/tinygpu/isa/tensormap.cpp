@@ -69,6 +69,7 @@ uint8_t* object_at(Warp& w, const uint32_t* words, ptx::Space space, int lane, c
   const uint64_t address = address_at(w, words, lane);
   const Place place = locate(w, space, address, TensorMap::kBytes, 64, lane, verb);
   if (place.space == ptx::Space::global) BulkEngine::of(w).map_written(place.address);
+  w.domain().made_progress();
   return place.host;
 }
 

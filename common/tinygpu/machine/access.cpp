@@ -97,6 +97,7 @@ Place locate(Warp& w, ptx::Space space, uint64_t address, uint32_t bytes, uint32
                         w.gpu().memory.describe(address)),
             "check the index against the allocation; a host pointer that was never registered is not a device pointer",
             lane);
+  if (host_writes(*a)) ++w.domain().progress;
   return {Space::global, a->host + (address - a->base), nullptr, address};
 }
 

@@ -65,6 +65,7 @@ void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t when) {
     for (uint32_t w = 0; w * 32 < threads; ++w) {
       const uint32_t lanes = std::min(32u, threads - w * 32);
       auto warp = std::make_unique<Warp>(*block, w, lanes == 32 ? ~0u : (1u << lanes) - 1);
+      warp->watch(watching);
       warp->time_ = when;
       warp->set_entry(*c.kernel);
       block->live_warps++;
@@ -109,7 +110,16 @@ void Domain::advance(uint64_t until) {
       if (timed) run_event = run_event && event <= first;
       const bool spinning = polls > kPatientPolls || (best && first > std::max(event, landed_) + kPatience);
       if (late) run_event = run_event && deferred.empty() && (!runnable_now() || spinning);
-      if (!timed && !late) run_event = run_event && (!runnable_now() || (++turns_ * 0x9e3779b97f4a7c15ull >> 62) == 0);
+      if (events.full()) {
+        // As if the engines' queues were full: who runs waits until the next effect has landed.
+        if (timed && !run_event) {
+          best->advance_to(event);
+          best->update_ready();
+          continue;
+        }
+        run_event = true;
+      } else if (!timed && !late)
+        run_event = run_event && (!runnable_now() || (++turns_ * 0x9e3779b97f4a7c15ull >> 62) == 0);
       if (run_event) {
         if (timed && event >= until) break;
         now = std::max(now, event);

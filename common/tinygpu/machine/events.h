@@ -26,14 +26,16 @@ class EventQueue {
   uint64_t new_channel() { return next_channel_++; }
   void schedule(uint64_t time, uint64_t channel, Action action);
   bool empty() const { return size_ == 0; }
+  /// So many effects are in flight that nobody may start more before some have landed.
+  bool full() const { return size_ > kMost; }
   /// Time of the earliest event. Under late/seeded: of the earliest head, only used to advance the clock.
   uint64_t next_time() const;
   /// Runs one event. timed: the earliest (ties: first scheduled). late: the head with the latest time. seeded: any
   /// head.
   void run_one();
   CompletionOrder order() const { return order_; }
-  /// Timed: deadline of the warp that is running, or null. An effect scheduled before it cuts the warp's turn short, so that a
-  /// warp that spins on a clock sees what it has started.
+  /// Deadline of the warp that is running, or null. Timed: An effect scheduled before it cuts the warp's turn short, so
+  /// that a warp that spins on a clock sees what it has started.
   uint64_t* horizon = nullptr;
 
  private:
@@ -42,6 +44,7 @@ class EventQueue {
     Action action;
     bool operator>(const Event& o) const { return time != o.time ? time > o.time : seq > o.seq; }
   };
+  static constexpr uint64_t kMost = 1 << 15;
   Event take_timed();
   Event take_channel();
   CompletionOrder order_;

@@ -51,6 +51,7 @@ struct RunOptions {
   uint64_t run_ahead = 64;   // cycles one warp may run ahead of the others of its domain
   uint64_t window = 512;     // cycles between serial phases when several domains run
   int threads = 0;           // host threads; 0: all cores. Results and cycles do not depend on it
+  uint64_t max_cycles = 0;   // a kernel that runs longer is stopped; 0: none is
   bool strict_tmem = false;  // what the manual forbids and hardware lets pass in Tensor Memory stops the kernel
   std::function<void(const std::string&)> device_output;  // printf; default stdout
   std::function<void(const Diagnosis&)> on_diagnosis;     // warnings and notes; default stderr
@@ -174,15 +175,21 @@ class Domain {
   uint64_t now = 0;     // time of the event or warp being run
   bool serial = false;  // strong global accesses may execute (serial phase, or only one domain is active)
   std::vector<std::unique_ptr<Cluster>> clusters;
-  uint64_t progress = 0;  // counts what can end a wait: events, wake-ups, exits, strong stores
+  uint64_t progress = 0;  // counts what can end a wait: events, wake-ups, exits, changes of memory and of barriers
   uint64_t polls = 0;     // failed waits and strong loads since the last progress: livelock detection
   uint64_t stuck = 0;     // times that only timeouts were left to happen, since the last progress
+  bool watching = false;  // for endless loops: warps that start now are watched too
   void made_progress() {
     ++progress;
     polls = stuck = 0;
   }
-  /// A strong load may be a poll; a strong store or atomic may end one.
-  void strong_access(const Op& op) { op.cost == CostClass::global_load ? void(++polls) : made_progress(); }
+  /// A strong load may be a poll; a strong store may end one. Atomics say themselves which they were.
+  void strong_access(const Op& op) {
+    if (op.cost == CostClass::global_load)
+      ++polls;
+    else if (op.cost != CostClass::global_atomic)
+      made_progress();
+  }
   std::vector<Warp*> deferred;  // warps whose next op needs the serial phase
   /// Asynchronous effects on global memory that other domains could see (reductions): happen in the serial phase too.
   struct Effect {
@@ -234,21 +241,39 @@ class Launch {
   void report(const Diagnosis& d, const void* site);
   /// The next cluster of the grid not yet started, for clusterlaunchcontrol; false when the grid is empty.
   bool take_cluster(Dim3& first_cta);
+  /// Registers and local memory of warps on the host. False: there is no more.
+  bool take_memory(uint64_t bytes) {
+    return memory_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= memory_limit_;
+  }
+  void give_memory(uint64_t bytes) { memory_.fetch_sub(bytes, std::memory_order_relaxed); }
+  uint64_t memory_limit() const { return memory_limit_; }
   uint64_t clusters_left() const { return next_cluster_ < total_clusters_ ? total_clusters_ - next_cluster_ : 0; }
 
  private:
   void fill(uint64_t now);
   void serial_phase();
   void check_stuck();
+  /// Looks for loops that cannot end, from time to time, and reports if there is nothing else.
+  void check_loops(uint64_t instructions);
+  void watch_loops(bool on);
+  /// What every warp waits for, or where it spins.
+  Diagnosis who_waits(std::string code, std::string how) const;
   [[noreturn]] void report_deadlock(const char* how);
   Dim3 cluster_id(uint64_t linear) const;
   uint64_t next_cluster_ = 0, total_clusters_ = 0;
   Dim3 cluster_grid_;
   uint32_t cluster_size_ = 1;
+  std::atomic<uint64_t> memory_{0};  // that warps have taken, which give it back when they end
+  uint64_t memory_limit_ = 0;
   std::vector<std::unique_ptr<Domain>> domains_;
   std::mutex report_mutex_;
   std::set<std::pair<std::string, const void*>> reported_;
   uint64_t polled_instructions_ = 0;
+  bool polling_told_ = false;
+  // The search for endless loops: how it stands, and when it goes on.
+  enum class Watch : uint8_t { off, settling, looking } watch_ = Watch::off;
+  uint64_t watch_at_ = 0, watch_progress_ = 0, watch_time_ = 0;
+  uint64_t time_ = 0;  // of the window
 };
 
 /// What a launch needs per SM, and how many CTAs of it fit. Throws nothing; 0 blocks: does not fit at all.

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <thread>
 
+#include <unistd.h>
+
 #include "common/tinygpu/machine/gpu.h"
 
 namespace tinygpu {
@@ -11,9 +13,13 @@ namespace {
 
 // Waits that only run into their time limits, this often in a row with nothing else left to happen: a deadlock.
 constexpr uint64_t kStuckLimit = 200;
-// Polls without any effect in between: a spin that nothing will end, provided the poller does little else.
+// Polls without any effect in between: worth a word, provided the poller does little else.
 constexpr uint64_t kPollLimit = 100000;
 constexpr uint64_t kInstructionsPerPoll = 64;
+// Endless loops are looked for after so many instructions, and again when there are a quarter more. First nothing may
+// change for kSettle cycles, longer than any latency; then each warp is looked at in kSamples of its backward branches,
+// or in more if a branch in kSpared instructions so far gives more.
+constexpr uint64_t kWatchEvery = 4'000'000, kSettle = 50'000, kSamples = 16, kSpared = 2048;
 // So many instructions that break the same rule are shown in a launch; of the others, how many they are.
 constexpr std::ptrdiff_t kShownOfAKind = 3;
 
@@ -82,6 +88,8 @@ std::string describe(const Warp& w, const Group& g) {
 
 Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t start)
     : gpu(g), config(c), options(o), start_time(start), cta_latency(uint64_t(g.spec.number("launch.cta"))) {
+  watch_at_ = kWatchEvery;
+  memory_limit_ = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE)) / 2;
   cluster_size_ = uint32_t(c.cluster.count());
   cluster_grid_ = {c.grid.x / c.cluster.x, c.grid.y / c.cluster.y, c.grid.z / c.cluster.z};
   total_clusters_ = cluster_grid_.count();
@@ -185,13 +193,18 @@ void Launch::serial_phase() {
 }
 
 void Launch::report_deadlock(const char* how) {
-  Diagnosis d;
-  d.code = "deadlock";
-  d.kind = FaultKind::deadlock;
-  d.message = how;
+  Diagnosis d = who_waits("deadlock", how);
   d.help =
       "find who should arrive: a missing arrive or commit, a byte count that differs from what lands, or a wrong "
       "parity";
+  throw KernelFault(d);
+}
+
+Diagnosis Launch::who_waits(std::string code, std::string how) const {
+  Diagnosis d;
+  d.code = std::move(code);
+  d.kind = FaultKind::deadlock;
+  d.message = std::move(how);
   d.where.kernel = config.kernel->name;
   std::map<std::string, std::pair<int, std::string>> lines;  // same wait in many CTAs: once, with a count
   for (const auto& domain : domains_)
@@ -219,13 +232,67 @@ void Launch::report_deadlock(const char* how) {
     d.message += "\n   " + entry.second + text +
                  (entry.first > 1 ? fmt::format("  [and in {} more CTAs]", entry.first - 1) : "");
   }
-  throw KernelFault(d);
+  return d;
+}
+
+void Launch::watch_loops(bool on) {
+  for (auto& d : domains_) {
+    d->watching = on;
+    for (Warp* w : d->warps_) w->watch(on);
+  }
+}
+
+void Launch::check_loops(uint64_t instructions) {
+  uint64_t progress = 0;
+  bool pending = false;
+  for (auto& d : domains_) {
+    progress += d->progress;
+    pending |= !d->events.empty() || !d->deferred_effects.empty();
+  }
+  const auto again = [&] {
+    watch_ = Watch::off;
+    watch_loops(false);
+    watch_at_ = instructions + std::max(kWatchEvery, instructions / 4);
+  };
+  if (watch_ == Watch::off) {
+    if (instructions < watch_at_) return;
+    watch_ = Watch::settling;
+    watch_progress_ = progress;
+    watch_time_ = time_;
+    return watch_loops(true);
+  }
+  if (pending || progress != watch_progress_) return again();
+  if (watch_ == Watch::settling) {
+    if (time_ - watch_time_ < kSettle) return;
+    watch_ = Watch::looking;
+    uint64_t warps = 0;
+    for (auto& d : domains_) warps += d->warps_.size();
+    const uint64_t samples = std::max(kSamples, instructions / kSpared / std::max<uint64_t>(1, warps));
+    for (auto& d : domains_)
+      for (Warp* w : d->warps_) w->spin_watch()->restart(uint32_t(std::min<uint64_t>(samples, ~0u)));
+    return;
+  }
+  bool stuck = true, spent = true;
+  for (auto& d : domains_)
+    for (Warp* w : d->warps_) {
+      uint32_t lanes = w->spin_watch()->closed();
+      for (const Group& g : w->groups())
+        if (g.state == Group::State::blocked && g.timeout == ~0ull && g.reason.kind != BlockReason::Kind::serial)
+          lanes |= g.mask;
+      if ((w->live() & ~lanes) == 0) continue;
+      stuck = false;
+      spent &= w->spin_watch()->spent();
+    }
+  if (stuck)
+    report_deadlock("the kernel spins forever: these warps go in circles, and nothing is left that could end that");
+  if (spent || instructions > 2 * watch_at_) again();
 }
 
 void Launch::check_stuck() {
   bool any = false, all_stuck = true, polling = true;
   uint64_t polls = 0, instructions = 0;
   for (auto& d : domains_) {
+    instructions += d->instructions_;
     if (d->idle()) continue;
     any = true;
     // Everybody blocked, no effect in flight: only time limits of waits can still pass.
@@ -244,11 +311,20 @@ void Launch::check_stuck() {
   }
   if (any && all_stuck) report_deadlock("the kernel waits forever: nothing is in flight that could end these waits");
   if (any && polling && polls > kPollLimit) {
-    if (instructions - polled_instructions_ < kInstructionsPerPoll * polls)
-      report_deadlock("the kernel spins forever: these warps only poll, and nothing has changed for a long time");
+    if (!polling_told_ && instructions - polled_instructions_ < kInstructionsPerPoll * polls) {
+      polling_told_ = true;
+      Diagnosis d = who_waits("polling", "these warps only poll, and nothing has changed for a long time");
+      d.severity = Severity::warning;
+      d.help =
+          "they may give up by themselves, or the host may end it by a write; if not, find who should have written "
+          "what "
+          "they wait for, and bound the run with gen5 run --max-cycles";
+      report(d, config.kernel);
+    }
     polled_instructions_ = instructions;
     for (auto& d : domains_) d->polls = 0;
   }
+  check_loops(instructions);
 }
 
 LaunchStats Launch::run() {
@@ -272,7 +348,18 @@ LaunchStats Launch::run() {
     if (next == ~0ull) report_deadlock("the kernel waits forever: nothing is in flight that could end these waits");
     // Domains run side by side for a window, then strong global accesses happen one by one in order of simulated time:
     // results and cycles do not depend on how many host threads there are.
-    const uint64_t until = alone ? next + 1'000'000 : next + options.window;
+    uint64_t until = alone ? next + 1'000'000 : next + options.window;
+    if (options.max_cycles) {
+      const uint64_t last = start_time + options.max_cycles;
+      if (next >= last) {
+        Diagnosis d = who_waits("max-cycles",
+                                fmt::format("the kernel has run for {} cycles, as long as it may", options.max_cycles));
+        d.help = "if it only needs longer, give it more: gen5 run --max-cycles N, or GEN5_MAX_CYCLES; 0 is no limit";
+        throw KernelFault(d);
+      }
+      until = std::min(until, last);
+    }
+    time_ = until;
     if (alone) {
       active[0]->l2.merge();
       active[0]->l2.run_alone(true);

@@ -26,6 +26,7 @@ std::string state_of(const MBarrier& b) {
 
 /// The phase ends when nothing is missing: the next one starts at once with `expected` arrivals.
 void complete_if_done(Cta& owner, uint32_t offset, MBarrier& b, uint64_t when) {
+  ++owner.cluster.domain.progress;
   if (b.pending != 0 || b.tx != 0) return;
   ++b.phase;
   b.pending = b.expected;

@@ -23,6 +23,11 @@ struct Allocation {
   uint64_t claimed = 0;  // bytes of address range from `base` on that it takes, the gap behind it included
 };
 
+/// The host reaches it without the CUDA API, at any time.
+inline bool host_writes(const Allocation& a) {
+  return a.kind == MemoryKind::managed || a.kind == MemoryKind::pinned || a.kind == MemoryKind::registered;
+}
+
 /// Global memory of one GPU. Device addresses are real addresses of this process that are mapped PROT_NONE, so a host
 /// dereference faults as on hardware; managed and pinned allocations are readable by both sides.
 /// Thread safe: allocate/release take a lock; find() is wait-free between them (allocations change only between

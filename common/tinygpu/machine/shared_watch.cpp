@@ -30,16 +30,21 @@ uint32_t SharedWatch::issued(uint32_t offset, uint32_t bytes, bool writes, const
 }
 
 void SharedWatch::landed(uint32_t number) {
-  std::erase_if(flights_, [&](const Flight& f) { return f.number == number; });
-  bound();
+  const auto flight = std::ranges::lower_bound(flights_, number, {}, &Flight::number);
+  if (flight == flights_.end() || flight->number != number) return;
+  const bool at_edge = flight->low == low_ || flight->high == high_;
+  flights_.erase(flight);
+  if (at_edge) bound();
 }
 
 void SharedWatch::bound() {
+  const uint32_t low = low_, high = high_;
   low_ = ~0u;
   high_ = 0;
   for (const Flight& f : flights_) {
     low_ = std::min(low_, f.low);
     high_ = std::max(high_, f.high);
+    if (low_ == low && high_ == high) return;  // no flight lies outside what was the bound
   }
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "common/tinygpu/machine/access.h"
@@ -105,7 +106,7 @@ class SharedWatch {
   void check_lanes(Warp& w, const Access& a, const char* verb) const;
   void bound();
 
-  std::vector<Flight> flights_;
+  std::deque<Flight> flights_;     // by number; they mostly land in that order
   uint32_t low_ = ~0u, high_ = 0;  // around all flights
   uint32_t next_ = 0;
 

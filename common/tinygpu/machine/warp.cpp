@@ -15,6 +15,7 @@ namespace {
 // A group that spins this often while others of its warp could run lets them run: independent lanes make progress.
 constexpr uint32_t kSpinLimit = 64;
 constexpr uint32_t kLocalLimit = 512 * 1024;  // bytes per thread (CUDA: at most 512 KiB of local memory)
+constexpr uint32_t kFrameBytes = 16;          // that a call takes of it at least: the return address, aligned
 
 bool same_place(const Group& a, const Group& b) {
   if (a.pc != b.pc || a.function != b.function || a.register_base != b.register_base || a.local_base != b.local_base ||
@@ -51,6 +52,8 @@ Warp::Warp(Cta& cta, uint32_t index, uint32_t live_mask) : cta_(cta), index_(ind
   groups_[0].mask = live_mask;
 }
 
+Warp::~Warp() { domain().launch.give_memory(taken_); }
+
 Cluster& Warp::cluster() const { return cta_.cluster; }
 Domain& Warp::domain() const { return cta_.cluster.domain; }
 Gpu& Warp::gpu() const { return domain().launch.gpu; }
@@ -64,9 +67,52 @@ void Warp::set_entry(const Function& f) {
   update_ready();
 }
 
-void Warp::ensure_registers(uint32_t bytes) {
+void Warp::ensure_registers(size_t bytes) {
   if (file_.size() >= bytes) return;
-  file_.resize(std::max<size_t>(bytes, file_.size() * 2), 0xCD);
+  bytes = std::max(bytes, file_.size() * 2);
+  take_memory(bytes - file_.size());
+  file_.resize(bytes, 0xCD);
+}
+
+void Warp::take_memory(size_t bytes) {
+  taken_ += bytes;
+  if (domain().launch.take_memory(bytes)) return;
+  const char* help = "end the recursion, launch fewer threads, or give each less local memory";
+  const std::string message = fmt::format(
+      "the registers and local memory of all threads in flight need more than the {} MiB that this host can give",
+      domain().launch.memory_limit() >> 20);
+  if (op_) fault(FaultKind::stack_overflow, "stack-overflow", message, help);
+  Where where;
+  where.kernel = domain().launch.config.kernel->name;
+  throw KernelFault({"stack-overflow", Severity::error, FaultKind::stack_overflow, message, help, where});
+}
+
+void Warp::watch(bool on) {
+  if (!on)
+    watch_.reset();
+  else if (!watch_)
+    watch_ = std::make_unique<SpinWatch>();
+}
+
+uint64_t Warp::state() const {
+  const Group& g = groups_[current_];
+  constexpr uint64_t kFactor = 0x9e3779b97f4a7c15ull;
+  uint64_t h[4] = {uint64_t(op_ - g.function->ops.data()), g.function->index, g.stack.size(), g.mask};
+  for (const CallFrame& f : g.stack) h[2] = (h[2] ^ f.return_pc ^ uint64_t(f.function->index) << 32) * kFactor;
+  size_t end = 0;
+  for (const Group& o : groups_) end = std::max<size_t>(end, size_t(o.register_base) + o.function->register_bytes);
+  end = std::min(end, file_.size());
+  for (size_t i = 0; i + 32 <= end; i += 32)
+    for (size_t k = 0; k < 4; ++k) {
+      uint64_t v;
+      std::memcpy(&v, file_.data() + i + 8 * k, 8);
+      h[k] = (h[k] ^ v) * kFactor;
+      h[k] ^= h[k] >> 32;
+    }
+  for (size_t i = end & ~size_t(31); i < end; ++i) h[i & 3] = (h[i & 3] ^ file_[i]) * kFactor;
+  uint64_t all = 0;
+  for (const uint64_t k : h) all = (all ^ k ^ k >> 29) * kFactor;
+  return all;
 }
 
 void Warp::write_constants(const Function& f, uint32_t base, uint32_t local_base, uint32_t mask) {
@@ -158,7 +204,10 @@ void Warp::merge_groups() {
     }
 }
 
-void Warp::run_group() {
+void Warp::run_group() { watch_ ? run_ops<true>() : run_ops<false>(); }
+
+template <bool watched>
+void Warp::run_ops() {
   stop_ = false;
   const bool multi = groups_.size() > 1;
   Group* g = &groups_[current_];
@@ -210,6 +259,8 @@ void Warp::run_group() {
         pending_check(*this, op);
         if (stop_) return;
       }
+      if constexpr (watched)
+        if (SpinWatch::disturbs(op)) ++domain().progress;
       op.fn(*this, op);
       if ((op.flags & Op::serial) && !single_) domain().strong_access(op);
       ++instructions_;
@@ -327,6 +378,7 @@ void Warp::drop_empty_groups() {
 
 void Warp::branch(uint32_t taken, uint32_t target) {
   Group& g = groups_[current_];
+  if (watch_ && taken && target <= uint32_t(op_ - g.function->ops.data())) watch_->branches_back(*this, taken);
   if (target <= uint32_t(op_ - g.function->ops.data()) && groups_.size() > 1 && ++g.spins > kSpinLimit) {
     g.spins = 0;
     ++g.penalty;
@@ -347,6 +399,7 @@ void Warp::branch_each(const uint32_t* target_per_lane) {
     for (uint32_t m = left; m; m &= m - 1)
       if (target_per_lane[__builtin_ctz(m)] == target) lanes |= m & -m;
     left &= ~lanes;
+    if (watch_ && target <= uint32_t(op_ - groups_[current_].function->ops.data())) watch_->branches_back(*this, lanes);
     if (lanes == groups_[current_].mask)
       groups_[current_].pc = target;
     else
@@ -403,7 +456,12 @@ void Warp::call(const Op& op, const Function& callee) {
   const uint32_t arguments = list ? list[0] : 0;
   const uint32_t new_local = g.local_base + caller.local_bytes;
   const uint32_t new_registers = frame_of(callee, g, groups_);
-  ensure_registers(new_registers + callee.register_bytes);
+  if (g.stack.size() * kFrameBytes + new_local > kLocalLimit)
+    fault(FaultKind::stack_overflow, "stack-overflow",
+          fmt::format("{} calls deep, with {} bytes of local memory: past the {} bytes that a thread's stack may have",
+                      g.stack.size(), new_local, kLocalLimit),
+          "recursion without end?", __builtin_ctz(lanes));
+  ensure_registers(size_t(new_registers) + callee.register_bytes);
   if (arguments > callee.params.size())
     fault(FaultKind::launch_failure, "call-signature",
           fmt::format("call of {} with {} arguments, it takes {}", callee.name, arguments, callee.params.size()), "");
@@ -477,8 +535,15 @@ uint8_t* Warp::local(uint32_t lane, uint32_t offset, uint32_t size) {
   if (bytes.size() < end) {
     // A whole frame at a time, so that pointers taken within one op stay valid.
     const Group& g = groups_[current_];
-    bytes.reserve(std::max<size_t>(bytes.capacity(), 1024));
-    bytes.resize(std::max<size_t>(end, size_t(g.local_base) + g.function->local_bytes), 0xCD);
+    const size_t frame = size_t(g.local_base) + g.function->local_bytes;
+    if (frame > kLocalLimit)
+      fault(FaultKind::stack_overflow, "stack-overflow",
+            fmt::format("local memory up to offset {}, past the {} bytes a thread may have", frame, kLocalLimit),
+            "recursion without end, or a local array that is too large", int(lane));
+    const size_t size = std::max<size_t>({end, frame, std::min<size_t>(2 * bytes.size(), kLocalLimit)});
+    take_memory(size - bytes.size());
+    bytes.reserve(std::max<size_t>(size, 1024));
+    bytes.resize(size, 0xCD);
   }
   return bytes.data() + offset;
 }

@@ -7,6 +7,7 @@
 
 #include "common/tinygpu/base/diagnosis.h"
 #include "common/tinygpu/machine/spec.h"
+#include "common/tinygpu/machine/spin_watch.h"
 #include "common/tinygpu/program/program.h"
 
 namespace tinygpu {
@@ -67,6 +68,9 @@ struct Group {
 class Warp {
  public:
   Warp(Cta& cta, uint32_t index, uint32_t live_mask);
+  ~Warp();
+  Warp(const Warp&) = delete;
+  Warp& operator=(const Warp&) = delete;
 
   // ---- What isa/ uses ----------------------------------------------------------------------------------------------
   /// Register slot as an array of 32 values of T. Valid within the current op.
@@ -163,6 +167,12 @@ class Warp {
     if (t > time_) time_ = t;
   }
   void set_entry(const Function& f);
+  /// All that decides what the current group does next, but memory: its place, its calls, the registers; hashed.
+  uint64_t state() const;
+  /// While somebody wants to know whether this warp's loops end.
+  bool watched() const { return watch_ != nullptr; }
+  void watch(bool on);
+  SpinWatch* spin_watch() { return watch_.get(); }
 
   /// Registers that an asynchronous load will write (op.reads_pending ops ask). Owned by isa/ of that load.
   struct Pending {
@@ -194,11 +204,15 @@ class Warp {
   bool pick_group();
   void merge_groups();
   void run_group();
+  template <bool watched>
+  void run_ops();
   /// Splits `lanes` off the current group into a new one that continues at `pc`.
   void split(uint32_t lanes, uint32_t pc);
   void drop_empty_groups();
   void release_warp_barriers();
-  void ensure_registers(uint32_t bytes);
+  void ensure_registers(size_t bytes);
+  /// Host memory for registers and local memory of calls: faults where all warps together have more than there is.
+  void take_memory(size_t bytes);
   void write_constants(const Function& f, uint32_t base, uint32_t local_base, uint32_t mask);
   void update_ready();
   void woken(uint64_t when);
@@ -219,6 +233,8 @@ class Warp {
   std::vector<Group> groups_;
   std::vector<uint8_t> file_;
   std::vector<std::vector<uint8_t>> local_;
+  size_t taken_ = 0;  // by take_memory
+  std::unique_ptr<SpinWatch> watch_;
 };
 
 template <class F>
