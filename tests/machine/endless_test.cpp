@@ -157,6 +157,26 @@ TEST(NotEndless, APollOfPinnedMemoryThatTheHostWrites) {
   EXPECT_EQ(host[1], 9u);
 }
 
+// It may end by itself: no more than a word.
+TEST(NotEndless, APollThatCountsForLongIsWarnedOf) {
+  RunPtx run(
+      kernel("  mov.u64 %rd1, 0;\nL: ld.volatile.global.u32 %r1, [%in]; add.u64 %rd1, %rd1, 1; setp.eq.u32 %p1, %r1, "
+             "0; @%p1 bra L;"));
+  run.gpu.options.max_cycles = 4'000'000'000;
+  // The host ends it when it is told.
+  const uint64_t flag = run.gpu.memory.allocate(64, 64, MemoryKind::pinned);
+  auto* const host = reinterpret_cast<uint32_t*>(run.gpu.memory.translate(flag, 8));
+  run.gpu.options.on_diagnosis = [&](const Diagnosis& d) {
+    run.reports.push_back(d);
+    std::atomic_ref(*host).store(1);
+  };
+  EXPECT_NO_THROW(run.launch("k", {1}, {32}, flag));
+  ASSERT_EQ(run.reports.size(), 1u);
+  EXPECT_EQ(run.reports[0].code, "polling");
+  EXPECT_EQ(run.reports[0].severity, Severity::warning);
+  EXPECT_THAT(run.reports[0].message, HasSubstr("warp 0, lanes 0xffffffff spin at"));
+}
+
 // ---- Limits
 
 TEST(Limits, CyclesOfAKernel) {

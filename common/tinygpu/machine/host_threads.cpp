@@ -3,6 +3,8 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include "common/tinygpu/base/thread_sanitizer.h"
+
 namespace tinygpu {
 
 struct HostThreads::Arena {
@@ -16,10 +18,20 @@ HostThreads::~HostThreads() = default;
 
 void HostThreads::run(int threads, size_t n, const std::function<void(size_t)>& f) {
   if (!arena_ || arena_->threads != threads) arena_ = std::make_unique<Arena>(threads);
+  // Two places, so that calls that one thread makes in turn count as unordered all the same.
+  char fork, join;
+  happened_before(&fork);
   arena_->arena.execute([&] {
     tbb::parallel_for(
-        size_t(0), n, [&](size_t i) { f(i); }, tbb::simple_partitioner());
+        size_t(0), n,
+        [&](size_t i) {
+          happened_after(&fork);
+          f(i);
+          happened_before(&join);
+        },
+        tbb::simple_partitioner());
   });
+  happened_after(&join);
 }
 
 }  // namespace tinygpu

@@ -13,8 +13,9 @@ namespace {
 
 // Waits that only run into their time limits, this often in a row with nothing else left to happen: a deadlock.
 constexpr uint64_t kStuckLimit = 200;
-// Polls without any effect in between: worth a word, provided the poller does little else.
-constexpr uint64_t kPollLimit = 100000;
+// Polls without any effect in between: worth a word, provided the poller does little else. By then a loop that cannot end
+// has mostly been found to be one.
+constexpr uint64_t kPollLimit = 4'000'000;
 constexpr uint64_t kInstructionsPerPoll = 64;
 // Endless loops are looked for after so many instructions, and again when there are a quarter more. First nothing may
 // change for kSettle cycles, longer than any latency; then each warp is looked at in kSamples of its backward branches,
