@@ -16,8 +16,6 @@ const char* const kBulkWait = "cp.async.bulk.wait_group";
 
 namespace {
 
-constexpr int kWarpState = 2;  // of Warp::family_state, numbered like Sm::units
-
 void wake_waiters(Warp& w, uint64_t now) {
   w.wake(now,
          [](const Group& g) { return g.reason.kind == BlockReason::Kind::async_group && g.reason.what == kBulkWait; });
@@ -58,11 +56,7 @@ uint8_t* shared_range(Cta& cta, uint32_t offset, uint64_t bytes, const Origin& w
 // ---- Bulk groups
 // ------------------------------------------------------------------------------------------------------------
 
-BulkGroups& BulkGroups::of(Warp& w) {
-  auto& slot = w.family_state[kWarpState];
-  if (!slot) slot = std::make_shared<BulkGroups>();
-  return *static_cast<BulkGroups*>(slot.get());
-}
+BulkGroups& BulkGroups::of(Warp& w) { return w.extensions.get<BulkGroups>(); }
 
 std::shared_ptr<BulkGroups::Group> BulkGroups::open(int lane) {
   auto& group = threads_[size_t(lane)].open;
@@ -105,7 +99,7 @@ bool BulkGroups::done(int lane, uint32_t pending, bool read) {
 // ---------------------------------------------------------------------------------------------------------------
 
 BulkEngine& BulkEngine::of(Warp& w) {
-  BulkEngine& e = w.sm().unit<BulkEngine>(kSlot);
+  BulkEngine& e = w.sm().extensions.get<BulkEngine>();
   if (!e.loaded_) {
     const MachineSpec& s = w.spec();
     e.rows_per_cycle_ = s.number("tma.rows_per_cycle");
@@ -184,22 +178,15 @@ const TensorMap& BulkEngine::map(Warp& w, uint64_t address, int lane) {
   std::memcpy(entry.bytes.data(), place.host, TensorMap::kBytes);
   entry.map = TensorMap::decode(place.host, w.spec().compute_major < 10);
   const char* encode = "encode it with cuTensorMapEncodeTiled or Im2col, check the result, and pass it by value";
-  if (const std::string text = entry.map.misalignment(); !text.empty())
-    w.fault(FaultKind::misaligned_address, "tensormap-invalid",
-            fmt::format("the tensor map at {:#x} cannot be used: {}", address, text), encode, lane);
+  // In this order: an object of ones alone is an illegal instruction on an H200, not a misaligned address.
   if (const std::string defect = entry.map.defect(); !defect.empty())
     w.fault(FaultKind::illegal_instruction, "tensormap-invalid",
             fmt::format("the tensor map at {:#x} cannot be used: {}", address, defect), encode, lane);
+  if (const std::string text = entry.map.misalignment(); !text.empty())
+    w.fault(FaultKind::misaligned_address, "tensormap-invalid",
+            fmt::format("the tensor map at {:#x} cannot be used: {}", address, text), encode, lane);
   fetched_at_ = w.time() + descriptor_fetch_;
   return maps_.emplace(address, std::move(entry)).first->second.map;
-}
-
-uint64_t BulkEngine::occupy(uint64_t now, double busy) { return occupy(now, Pace{busy, busy}); }
-
-uint64_t BulkEngine::occupy(uint64_t now, Pace pace) {
-  const uint64_t start = std::max(now, free_at_);
-  free_at_ = start + uint64_t(std::ceil(pace.busy));
-  return start + uint64_t(std::ceil(pace.last));
 }
 
 double BulkEngine::pieces(uint32_t rows, uint32_t row_bytes, uint32_t pitch) {
@@ -280,12 +267,27 @@ void BulkEngine::source_read(Cta& cta, uint32_t number) {
   if (number) SharedWatch::of(cta).landed(number);
 }
 
+BulkEngine::Flight BulkEngine::start(Warp& w, int lane, AsyncOperation::Kind kind, uint64_t now, Pace pace,
+                                     uint64_t bytes, size_t parts) {
+  Flight f{origin_of(w, lane), nullptr, std::max(now, free_at_), 0};
+  f.through = f.begin + uint64_t(std::ceil(pace.last));
+  free_at_ = f.begin + uint64_t(std::ceil(pace.busy));
+  f.told = tell_issue(w.domain(), kind, f.who, w.sm().index, w.time(), bytes);
+  if (f.told) {
+    f.told->parts = uint32_t(parts);
+    f.told->busy = free_at_ - f.begin;
+  }
+  return f;
+}
+
 void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, Extent extent,
-                      const Origin& who, std::function<void(Cta&, uint32_t)> copy) {
-  uint32_t flight = 0;
-  if (extent.dense && extent.bytes) flight = SharedWatch::of(*to.cta).issued(to.offset, extent.bytes, true, who);
+                      const Flight& flight, std::function<void(Cta&, uint32_t)> copy) {
+  const Origin& who = flight.who;
+  uint32_t watched = 0;
+  if (extent.dense && extent.bytes) watched = SharedWatch::of(*to.cta).issued(to.offset, extent.bytes, true, who);
   // Each landing is independent of every other; its transactions complete behind its own bytes.
-  domain.events.schedule(when, domain.events.new_channel(), [=, copy = std::move(copy)](uint64_t now) {
+  domain.events.schedule(when, domain.events.new_channel(), [=, &domain, copy = std::move(copy)](uint64_t now) {
+    const Origin& who = flight.who;
     if (to.cta->exited || to.signal.cta->exited) {
       if (to.cta->id.x == who.cta.x && to.cta->id.y == who.cta.y && to.cta->id.z == who.cta.z) {
         who.report(Severity::warning, "group-not-waited",
@@ -304,8 +306,9 @@ void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t
                  fmt::format("this copy lands at shared offset {:#x} on a live mbarrier", to.offset),
                  "keep buffers and mbarriers apart, or end the object with mbarrier.inval first");
     SharedWatch& watch = SharedWatch::of(*to.cta);
-    if (flight) watch.landed(flight);
+    if (watched) watch.landed(watched);
     watch.forget(to.offset, extent.bytes);
+    tell_complete(domain, flight.told, flight.begin, now);
     mbarrier_complete_tx(*to.signal.cta, to.signal.offset, bytes, now, who);
   });
 }
@@ -313,23 +316,27 @@ void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t
 void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std::vector<Landing>& landings,
                              bool multicast) {
   // A box that fits nowhere would keep the engine, and this machine, for hours before its bytes are refused.
-  const Origin who = origin_of(w, lane);
-  for (const Landing& to : landings) box.check_fits(*to.cta, to.offset, who, "a tensor load");
+  for (const Landing& to : landings) box.check_fits(*to.cta, to.offset, origin_of(w, lane), "a tensor load");
   const uint64_t bytes = box.transfer_bytes();
-  const uint64_t through = occupy(std::max(w.time(), fetched_at_), load_pace(box));
+  const uint64_t from = std::max(w.time(), fetched_at_);
+  const Flight flight =
+      start(w, lane, AsyncOperation::Kind::tensor_load, from, load_pace(box), bytes * landings.size(), landings.size());
   const uint64_t lines = box.rows() * ((box.row_bytes() + 127) / 128);
   const uint64_t latency =
       (box.tile.mode == TensorTile::Mode::gather4 ? gather_latency_ : latency_ + tensor_latency_ + far(lines)) +
       (multicast ? multicast_latency_ : 0) + miss(box.read_l2(w.domain().l2));
   const auto shared_box = std::make_shared<const TensorBox>(box);
   for (const Landing& to : landings)
-    land(w.domain(), through + latency, to, bytes, extent_of(box, to.offset), who,
-         [shared_box, who](Cta& cta, uint32_t offset) { shared_box->load(who.launch->gpu.memory, cta, offset, who); });
+    land(w.domain(), flight.through + latency, to, bytes, extent_of(box, to.offset), flight,
+         [shared_box, who = flight.who](Cta& cta, uint32_t offset) {
+           shared_box->load(who.launch->gpu.memory, cta, offset, who);
+         });
   w.domain().counters["tma.load.bytes"] += bytes * landings.size();
 }
 
 template <class Read, class Write>
-void BulkEngine::store(Warp& w, uint32_t lanes, uint64_t read_at, bool serial, Read&& read, Write&& write) {
+void BulkEngine::store(Warp& w, uint32_t lanes, const Flight& flight, uint64_t read_at, bool serial, Read&& read,
+                       Write&& write) {
   Domain& domain = w.domain();
   Warp* const warp = &w;
   std::vector<std::shared_ptr<BulkGroups::Group>> groups;
@@ -344,9 +351,10 @@ void BulkEngine::store(Warp& w, uint32_t lanes, uint64_t read_at, bool serial, R
     const auto data = std::make_shared<std::vector<uint8_t>>(read());
     for (const auto& group : groups) --group->reads;
     wake_waiters(*warp, now);
-    const auto finish = [=](uint64_t then) {
+    const auto finish = [=, &domain](uint64_t then) {
       write(*data);
       for (const auto& group : groups) --group->writes;
+      tell_complete(domain, flight.told, flight.begin, then);
       wake_waiters(*warp, then);
     };
     if (serial)
@@ -368,26 +376,29 @@ void BulkEngine::in_serial(Domain& domain, uint64_t when, uint64_t channel, std:
 void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uint32_t offset,
                               const ReduceOperation* operation) {
   const int lane = __builtin_ctz(lanes);
-  const Origin who = origin_of(w, lane);
   Cta* const cta = &w.cta();
-  box.check_fits(*cta, offset, who, "a tensor store");
+  box.check_fits(*cta, offset, origin_of(w, lane), "a tensor store");
   const uint64_t bytes = box.transfer_bytes();
   const bool reduces = operation != nullptr;
-  const uint64_t through = occupy(std::max(w.time(), fetched_at_), store_cycles(box, reduces));
+  const uint64_t from = std::max(w.time(), fetched_at_);
+  const Flight flight =
+      start(w, lane, AsyncOperation::Kind::tensor_store, from, Pace::even(store_cycles(box, reduces)), bytes);
   // Nothing leaves before the first piece has been read as a whole.
   const uint64_t first = uint64_t(first_piece_ * store_cycles(std::min(box.row_bytes(), 128u), reduces));
-  const uint64_t read = through + store_latency_ + tensor_store_latency_ + (reduces ? reduce_latency_ : 0) + first;
+  const uint64_t read =
+      flight.through + store_latency_ + tensor_store_latency_ + (reduces ? reduce_latency_ : 0) + first;
+  const Origin& who = flight.who;
   const auto b = std::make_shared<const TensorBox>(box);
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;
   check_told(w, lane, box, offset);
-  const uint32_t flight = source_issued(*cta, offset, extent_of(box, offset), who);
+  const uint32_t watched = source_issued(*cta, offset, extent_of(box, offset), who);
   store(
-      w, lanes, read, reduces,
-      [=] {
-        source_read(*cta, flight);
+      w, lanes, flight, read, reduces,
+      [=, who = who] {
+        source_read(*cta, watched);
         return b->gather_shared(*cta, offset, who);
       },
-      [=](const std::vector<uint8_t>& rows) {
+      [=, who = who](const std::vector<uint8_t>& rows) {
         const GlobalMemory& memory = who.launch->gpu.memory;
         if (reduces)
           b->reduce(memory, rows, op, who);
@@ -400,40 +411,43 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
 
 void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, const std::vector<Landing>& landings,
                            bool multicast) {
-  const uint64_t through = occupy(w.time(), load_pace(bytes));
+  const Flight flight = start(w, lane, AsyncOperation::Kind::bulk_load, w.time(), load_pace(bytes),
+                              uint64_t(bytes) * landings.size(), landings.size());
   const uint64_t latency = latency_ + far((bytes + 127) / 128) + (multicast ? multicast_latency_ : 0) +
                            miss(bytes <= w.cta().shared.size() ? w.domain().l2.read(from, bytes) : 0);
-  const Origin who = origin_of(w, lane);
   for (const Landing& to : landings)
-    land(w.domain(), through + latency, to, bytes, {bytes, true}, who, [=](Cta& cta, uint32_t offset) {
-      if (!bytes) return;
-      GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
-      const uint8_t* source = global.at(from, bytes);
-      std::memcpy(shared_range(cta, offset, bytes, who, "a bulk copy"), source, bytes);
-    });
+    land(w.domain(), flight.through + latency, to, bytes, {bytes, true}, flight,
+         [=, who = flight.who](Cta& cta, uint32_t offset) {
+           if (!bytes) return;
+           GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
+           const uint8_t* source = global.at(from, bytes);
+           std::memcpy(shared_range(cta, offset, bytes, who, "a bulk copy"), source, bytes);
+         });
   w.domain().counters["tma.load.bytes"] += uint64_t(bytes) * landings.size();
 }
 
 void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t bytes, const Landing& to,
                                  const ReduceOperation* operation, ReduceType type) {
   const uint64_t first = uint64_t(first_piece_ * std::min(bytes, 128u) / cluster_bytes_per_cycle_);
-  const uint64_t through = occupy(w.time(), double(bytes) / cluster_bytes_per_cycle_) + first;
-  const Origin who = origin_of(w, lane);
+  const Flight flight = start(w, lane, AsyncOperation::Kind::bulk_store, w.time(),
+                              Pace::even(double(bytes) / cluster_bytes_per_cycle_), bytes);
+  const Origin& who = flight.who;
   Cta* const source = &w.cta();
   const bool reduces = operation != nullptr;
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;
   check_told(w, lane, from, bytes);
-  const uint32_t flight = source_issued(*source, from, {bytes, true}, who);
-  land(w.domain(), through + cluster_latency_, to, bytes, {bytes, true}, who, [=](Cta& cta, uint32_t offset) {
-    if (!bytes) return;
-    source_read(*source, flight);
-    const uint8_t* data = shared_range(*source, from, bytes, who, "a bulk copy");
-    uint8_t* host = shared_range(cta, offset, bytes, who, "a bulk copy");
-    if (reduces)
-      reduce(op, type, host, data, bytes);
-    else
-      std::memmove(host, data, bytes);
-  });
+  const uint32_t watched = source_issued(*source, from, {bytes, true}, who);
+  land(w.domain(), flight.through + first + cluster_latency_, to, bytes, {bytes, true}, flight,
+       [=, who = who](Cta& cta, uint32_t offset) {
+         if (!bytes) return;
+         source_read(*source, watched);
+         const uint8_t* data = shared_range(*source, from, bytes, who, "a bulk copy");
+         uint8_t* host = shared_range(cta, offset, bytes, who, "a bulk copy");
+         if (reduces)
+           reduce(op, type, host, data, bytes);
+         else
+           std::memmove(host, data, bytes);
+       });
 }
 
 void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from, uint32_t bytes, uint32_t byte_mask,
@@ -441,22 +455,23 @@ void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from,
   const int lane = __builtin_ctz(lanes);
   const bool reduces = operation != nullptr;
   const uint64_t first = uint64_t(first_piece_ * store_cycles(std::min(bytes, 128u), reduces));
-  const uint64_t read =
-      occupy(w.time(), store_cycles(bytes, reduces)) + store_latency_ + (reduces ? reduce_latency_ : 0) + first;
-  const Origin who = origin_of(w, lane);
+  const Flight flight =
+      start(w, lane, AsyncOperation::Kind::bulk_store, w.time(), Pace::even(store_cycles(bytes, reduces)), bytes);
+  const uint64_t read = flight.through + store_latency_ + (reduces ? reduce_latency_ : 0) + first;
+  const Origin& who = flight.who;
   Cta* const cta = &w.cta();
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;
   check_told(w, lane, from, bytes);
-  const uint32_t flight = source_issued(*cta, from, {bytes, true}, who);
+  const uint32_t watched = source_issued(*cta, from, {bytes, true}, who);
   store(
-      w, lanes, read, reduces,
-      [=] {
-        source_read(*cta, flight);
+      w, lanes, flight, read, reduces,
+      [=, who = who] {
+        source_read(*cta, watched);
         if (!bytes) return std::vector<uint8_t>();
         const uint8_t* data = shared_range(*cta, from, bytes, who, "a bulk copy");
         return std::vector<uint8_t>(data, data + bytes);
       },
-      [=](const std::vector<uint8_t>& data) {
+      [=, who = who](const std::vector<uint8_t>& data) {
         if (!bytes) return;
         GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
         uint8_t* host = global.at(to, bytes);

@@ -16,7 +16,7 @@
 namespace tinygpu {
 
 /// The bulk groups of a warp's 32 threads (PTX ISA 9.7.9.27.2).
-class BulkGroups {
+class BulkGroups final : public Extension {
  public:
   struct Group {
     uint32_t reads = 0, writes = 0;  // operations whose source is not read, whose writes are not made
@@ -45,9 +45,8 @@ class BulkGroups {
 /// Text of the wait that finished bulk operations end; compared by address.
 extern const char* const kBulkWait;
 
-class BulkEngine final : public SmUnit {
+class BulkEngine final : public Extension {
  public:
-  static constexpr int kSlot = 2;
   /// The engine of the warp's SM, its numbers read from the machine profile on first use.
   static BulkEngine& of(Warp& w);
 
@@ -107,10 +106,8 @@ class BulkEngine final : public SmUnit {
   /// What a copy costs the engine: cycles that it is busy, and until it has moved the last piece.
   struct Pace {
     double busy, last;
+    static Pace even(double cycles) { return {cycles, cycles}; }
   };
-  /// Takes the engine from `now` on; returns when it has moved the last piece.
-  uint64_t occupy(uint64_t now, Pace pace);
-  uint64_t occupy(uint64_t now, double busy);
   /// Pieces in which the rows of a box pass: a row's 128-byte lines of global memory, cut at shared memory's.
   static double pieces(uint32_t rows, uint32_t row_bytes, uint32_t pitch);
   /// Loads of a box, of `bytes` in a row, and of `bytes` whose pieces take so many cycles.
@@ -132,13 +129,22 @@ class BulkEngine final : public SmUnit {
     bool dense;
   };
   static Extent extent_of(const TensorBox& box, uint32_t offset);
-  void land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, Extent extent, const Origin& who,
+  /// A copy under way: who acts, what observers are told of it, when the engine took it up and has moved its last
+  /// piece.
+  struct Flight {
+    Origin who;
+    ToldOperation told;
+    uint64_t begin, through;
+  };
+  /// Takes the engine for a copy of `bytes` that lands in `parts`, at `now` or when it is free.
+  Flight start(Warp& w, int lane, AsyncOperation::Kind kind, uint64_t now, Pace pace, uint64_t bytes, size_t parts = 1);
+  void land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, Extent extent, const Flight& flight,
             std::function<void(Cta&, uint32_t)> copy);
   /// Watches the source of a copy out of shared memory; the number goes to source_read().
   static uint32_t source_issued(Cta& cta, uint32_t offset, Extent extent, const Origin& who);
   static void source_read(Cta& cta, uint32_t number);
   template <class Read, class Write>
-  void store(Warp& w, uint32_t lanes, uint64_t read_at, bool serial, Read&& read, Write&& write);
+  void store(Warp& w, uint32_t lanes, const Flight& flight, uint64_t read_at, bool serial, Read&& read, Write&& write);
 
   bool loaded_ = false;
   double rows_per_cycle_ = 1, bytes_per_cycle_ = 1, store_bytes_per_cycle_ = 1, reduce_bytes_per_cycle_ = 1;

@@ -3,7 +3,7 @@
 namespace tinygpu {
 
 MBarrierUnit& MBarrierUnit::of(Warp& w) {
-  MBarrierUnit& u = w.sm().unit<MBarrierUnit>(kSlot);
+  MBarrierUnit& u = w.sm().extensions.get<MBarrierUnit>();
   if (!u.loaded_) {
     const MachineSpec& s = w.spec();
     u.arrive = uint32_t(s.number("mbarrier.arrive"));

@@ -9,9 +9,8 @@
 
 namespace tinygpu {
 
-class MBarrierUnit final : public SmUnit {
+class MBarrierUnit final : public Extension {
  public:
-  static constexpr int kSlot = 5;
   /// The unit of the warp's SM, its numbers read from the machine profile on first use.
   static MBarrierUnit& of(Warp& w);
 

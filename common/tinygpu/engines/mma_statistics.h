@@ -10,13 +10,11 @@ namespace tinygpu {
 
 enum class MatrixFamily : uint8_t { tcgen05_mma, wgmma_mma_async, mma_sync };
 
-class MmaStatistics final : public SmUnit {
+class MmaStatistics final : public Extension {
  public:
-  static constexpr int kSlot = 6;  // of Sm::unit
-
   /// One instruction that `sm` starts: D[m x n] += A[m x k] * B[k x n], `times` over.
   static void count(Sm& sm, MatrixFamily family, uint32_t m, uint32_t n, uint32_t k, uint32_t times = 1) {
-    Counts& c = sm.unit<MmaStatistics>(kSlot).counts_[int(family)];
+    Counts& c = sm.extensions.get<MmaStatistics>().counts_[int(family)];
     if (!c.instructions) {
       static constexpr const char* kNames[] = {"tcgen05.mma", "wgmma.mma_async", "mma.sync"};
       const std::string name = kNames[int(family)];

@@ -12,12 +12,22 @@ struct TensorCore::Node {
   bool is_commit = false;
   bool cancelled = false;  // its CTA is gone
   uint64_t planned = 0;    // completion time when nothing is reordered
-  uint32_t waits = 0;      // predecessors that are not complete
+  uint64_t begin = 0;      // when the unit takes it up
+  ToldOperation told;
+  uint32_t waits = 0;  // predecessors that are not complete
   std::vector<NodePtr> successors;
   bool followed = false;  // by an operation of the same thread and group that can't be complete before it
 };
 
 namespace {
+
+AsyncOperation::Kind told_as(TensorWork::Kind kind) {
+  switch (kind) {
+    case TensorWork::Kind::mma: return AsyncOperation::Kind::mma;
+    case TensorWork::Kind::shift: return AsyncOperation::Kind::tmem_shift;
+    default: return AsyncOperation::Kind::tmem_copy;
+  }
+}
 
 bool same_thread(const Origin& a, const Origin& b) {
   return a.warp == b.warp && a.lane == b.lane && a.cta.x == b.cta.x && a.cta.y == b.cta.y && a.cta.z == b.cta.z;
@@ -46,6 +56,9 @@ uint64_t TensorCore::enqueue(Domain& domain, TensorWork work) {
 
   auto node = std::make_shared<Node>();
   node->work = std::move(work);
+  node->begin = start;
+  node->told = tell_issue(domain, told_as(node->work.kind), node->work.origin, sm_, node->work.issued);
+  if (node->told) node->told->busy = node->work.interval;
   node->planned = start + node->work.latency;
   for (auto it = pending_.rbegin(); it != pending_.rend(); ++it) {
     Node& p = **it;
@@ -102,10 +115,13 @@ void TensorCore::commit(Domain& domain, const Origin& origin, uint8_t cta_group,
   node->work.execute = std::move(arrive);
   node->work.latency = latency;
   node->planned = now + latency;
+  node->begin = now;
+  node->told = tell_issue(domain, AsyncOperation::Kind::commit, node->work.origin, sm_, now);
   for (auto& p : pending_) {
     if (p->is_commit || p->followed || p->work.cta_group != cta_group || !same_thread(p->work.origin, origin)) continue;
     p->successors.push_back(node);
     ++node->waits;
+    if (node->told) node->told->after.push_back(p->work.origin.operation);
   }
   pending_.push_back(node);
   if (node->waits == 0) release(domain, node);
@@ -121,6 +137,7 @@ void TensorCore::release(Domain& domain, const NodePtr& node) {
 
 void TensorCore::finish(Domain& domain, const NodePtr& node, uint64_t now) {
   if (!node->cancelled) node->work.execute(now);
+  tell_complete(domain, node->told, node->begin, now);
   if (!node->is_commit) ++executed_;
   pending_.erase(std::find(pending_.begin(), pending_.end(), node));
   for (auto& s : node->successors) {

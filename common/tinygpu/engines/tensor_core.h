@@ -40,10 +40,10 @@ struct TensorWork {
   std::function<void(uint64_t now)> execute;
 };
 
-class TensorCore final : public SmUnit {
+class TensorCore final : public Extension {
  public:
-  static constexpr int kSlot = 1;  // of Sm::unit
-  static TensorCore& of(Sm& sm) { return sm.unit<TensorCore>(kSlot); }
+  static TensorCore& of(Sm& sm) { return sm.extensions.get<TensorCore>(sm.index); }
+  explicit TensorCore(uint32_t sm) : sm_(sm) {}
   /// Where an operation of this cta_group that `cta` issues queues.
   static TensorCore& of(Cta& cta, uint32_t cta_group);
 
@@ -77,6 +77,7 @@ class TensorCore final : public SmUnit {
   void finish(Domain& domain, const NodePtr& node, uint64_t now);
   static bool ordered(const TensorWork& first, const TensorWork& second);
 
+  const uint32_t sm_;            // %smid
   std::deque<NodePtr> pending_;  // in issue order; commits too
   uint64_t mma_free_ = 0;        // when the matrix unit can start again
   uint64_t mma_done_ = 0;        // when the latest MMA is planned to complete

@@ -192,7 +192,7 @@ void TensorMemory::on_cta_exit(Cta& cta) {
   if (it != states_.end()) states_.erase(it);
   // A peer that waits in a handshake would wait forever.
   Cta* peer = cta.cluster.cta(cta.rank ^ 1);
-  if (!peer || peer == &cta || peer->exited || peer->sm.units[kSlot] == nullptr) return;
+  if (!peer || peer == &cta || peer->exited || !peer->sm.extensions.find<TensorMemory>()) return;
   CtaState& other = of(peer->sm).state_of(*peer);
   for (const Request& r : other.requests)
     if (other.cta_group == 2 && r.stage == Request::Stage::waiting)

@@ -61,10 +61,9 @@ struct TmemCosts {
   explicit TmemCosts(const MachineSpec& spec);
 };
 
-class TensorMemory final : public SmUnit {
+class TensorMemory final : public Extension {
  public:
-  static constexpr int kSlot = 0;  // of Sm::unit
-  static TensorMemory& of(Sm& sm) { return sm.unit<TensorMemory>(kSlot); }
+  static TensorMemory& of(Sm& sm) { return sm.extensions.get<TensorMemory>(); }
 
   TensorMemory();
   ~TensorMemory() override;

@@ -16,19 +16,17 @@ namespace {
 using numerics::Format;
 using Result = WgmmaForm::Result;
 
-constexpr int kUnitSlot = 3;   // Sm::unit
-constexpr int kStateSlot = 7;  // Cta::family_state (6 is launch control)
 constexpr uint32_t kPoison = 0x7fffdead;
 
 /// The tensor cores of one SM: one warpgroup's operation after the other.
-struct WgmmaServer : SmUnit {
+struct WgmmaServer final : Extension {
   uint64_t free_at = 0;
   double columns_per_cycle = 0, bytes_per_cycle = 0;
   uint64_t wait_ss = 0, wait_rs = 0;
 };
 
 WgmmaServer& server_of(Sm& sm) {
-  auto& s = sm.unit<WgmmaServer>(kUnitSlot);
+  auto& s = sm.extensions.get<WgmmaServer>();
   if (s.columns_per_cycle == 0) {
     const MachineSpec& spec = sm.domain->launch.gpu.spec;
     s.columns_per_cycle = spec.number("wgmma.columns_per_cycle");
@@ -68,11 +66,16 @@ uint32_t WgmmaForm::element_bytes() const {
   return a == Format::f16 || a == Format::bf16 ? 2 : 1;
 }
 
+namespace {
+
+struct Warpgroups final : Extension {
+  std::map<uint32_t, Warpgroup> by_number;
+};
+
+}  // namespace
+
 Warpgroup& Warpgroup::of(Warp& w) {
-  auto& state = w.cta().family_state[kStateSlot];
-  if (!state) state = std::make_shared<std::map<uint32_t, Warpgroup>>();
-  auto& all = *static_cast<std::map<uint32_t, Warpgroup>*>(state.get());
-  Warpgroup& g = all[w.index() / 4];
+  Warpgroup& g = w.cta().extensions.get<Warpgroups>().by_number[w.index() / 4];
   if (!g.cta_) {
     g.cta_ = &w.cta();
     g.channel_ = w.domain().events.new_channel();
@@ -225,14 +228,19 @@ void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
   WgmmaServer& server = server_of(cta_->sm);
   const double bytes = (o->form.a_in_registers ? 0.0 : 32.0 * kRows) + 32.0 * o->form.n;
   const double cycles = std::max(o->form.n / server.columns_per_cycle, bytes / server.bytes_per_cycle);
-  server.free_at = std::max(server.free_at, o->issued) + uint64_t(std::lround(cycles));
+  const uint64_t begin = std::max(server.free_at, o->issued);
+  server.free_at = begin + uint64_t(std::lround(cycles));
+  Domain& domain = *cta_->sm.domain;
+  const ToldOperation told = tell_issue(domain, AsyncOperation::Kind::wgmma, o->who, cta_->sm.index, o->issued);
+  if (told) told->busy = server.free_at - begin;
   // One with A in registers takes less time to its end, but does not overtake the one before it.
   last_visible_ = std::max(last_visible_, server.free_at + (o->form.a_in_registers ? server.wait_rs : server.wait_ss));
   const uint64_t visible = last_visible_;
   queue_.push_back(o);
-  cta_->sm.domain->events.schedule(visible, channel_, [this, o](uint64_t now) {
+  domain.events.schedule(visible, channel_, [this, o, &domain, told, begin](uint64_t now) {
     execute(*o);
     queue_.pop_front();
+    tell_complete(domain, told, begin, now);
     o->accumulator->running--;
     ++done_;
     done_at_.push_back(now);

@@ -135,11 +135,10 @@ T rem(T a, T b) {
 // ---- Carry flag ----------------------------------------------------------------------------------------------------
 
 /// CC.CF of the warp's lanes, one bit each.
-uint32_t& carry(Warp& w) {
-  auto& state = w.family_state[kCarryState];
-  if (!state) state = std::make_shared<uint32_t>(0);
-  return *static_cast<uint32_t*>(state.get());
-}
+struct CarryFlags final : Extension {
+  uint32_t lanes = 0;
+};
+uint32_t& carry(Warp& w) { return w.extensions.get<CarryFlags>().lanes; }
 
 template <class T>
 struct Carried {

@@ -2,7 +2,6 @@
 // cp.async.bulk.commit_group, cp.async.bulk.wait_group (PTX ISA 9.7.9.25.4, .27.2).
 #include "common/tinygpu/isa/bulk_operands.h"
 #include "common/tinygpu/isa/families.h"
-#include "common/tinygpu/machine/shared_watch.h"
 
 TINYGPU_ISA_BEGIN
 
@@ -132,7 +131,7 @@ void decode_copy(Decoder& d, Op& op) {
   // cp.async.bulk.DESTINATION.SOURCE: the order of the two spaces tells the direction.
   const bool from_global = !store && i.has("global");
   op.fn = store ? exec_store : from_global ? exec_load : exec_to_cluster;
-  if (!from_global) SharedWatch::follow_stores();
+  if (!from_global) d.async_reader();
 }
 
 void decode_reduce(Decoder& d, Op& op) {

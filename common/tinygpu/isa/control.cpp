@@ -200,8 +200,7 @@ void decode_griddepcontrol(Decoder&, Op& op) {
 // ----------------------------------------------------------------------------------------------------------------
 
 /// Stack memory of one warp's lanes that alloca has handed out: in local memory above everything that frames use.
-struct Stack {
-  static constexpr int kState = 4;
+struct Stack final : Extension {
   static constexpr uint32_t kBase = 256 * 1024;
   struct Mark {
     size_t depth;
@@ -220,10 +219,7 @@ struct Stack {
   }
 };
 
-Stack& stack_of(Warp& w) {
-  if (!w.family_state[Stack::kState]) w.family_state[Stack::kState] = std::make_shared<Stack>();
-  return *static_cast<Stack*>(w.family_state[Stack::kState].get());
-}
+Stack& stack_of(Warp& w) { return w.extensions.get<Stack>(); }
 
 void put_pointer(Warp& w, const Op& op, int lane, uint64_t value) {
   if (op.sub)

@@ -63,17 +63,12 @@ struct LaneGroups {
   }
 };
 
-struct WarpCopies {
-  static constexpr int kState = 5;
+struct WarpCopies final : Extension {
   LaneGroups lanes[32];
   std::vector<std::shared_ptr<Copy>> in_flight;
 };
 
-WarpCopies& copies_of(Warp& w) {
-  auto& state = w.family_state[WarpCopies::kState];
-  if (!state) state = std::make_shared<WarpCopies>();
-  return *static_cast<WarpCopies*>(state.get());
-}
+WarpCopies& copies_of(Warp& w) { return w.extensions.get<WarpCopies>(); }
 
 bool waits_for_copies(const Group& g);
 
@@ -164,8 +159,14 @@ void cp_async(Warp& w, const Op& op) {
   Domain& domain = w.domain();
   const uint64_t ready =
       std::max(access_time(w, source), w.time()) - memory_unit(w).global_latency * (source.global != 0);
+  Origin who = origin_of(w);
+  const ToldOperation told = tell_issue(domain, AsyncOperation::Kind::async_copy, who, w.sm().index, w.time(),
+                                        uint64_t(bytes) * uint32_t(__builtin_popcount(w.exec())));
   domain.events.schedule(ready + uint64_t(w.spec().number("cp_async.latency")), domain.events.new_channel(),
-                         [&w, copy](uint64_t now) { land(w, copy, now); });
+                         [&w, copy, told, begin = w.time()](uint64_t now) {
+                           tell_complete(w.domain(), told, begin, now);
+                           land(w, copy, now);
+                         });
 }
 
 void decode_cp_async(Decoder& d, Op& op) {

@@ -9,7 +9,9 @@ TINYGPU_ISA_BEGIN
 
 namespace {
 
-constexpr int kCtaState = 6;  // of Cta::family_state: has this CTA received a refusal?
+/// Kept with a CTA that has received a refusal.
+struct Refused final : Extension {};
+
 constexpr uint32_t kResponseBytes = 16;
 
 void exec_try_cancel(Warp& w, const Op& op) {
@@ -29,20 +31,23 @@ void exec_try_cancel(Warp& w, const Op& op) {
       w.fault(FaultKind::illegal_address, "shared-out-of-bounds",
               fmt::format("the response of {} at shared offset {:#x}", verb, response),
               "pass the address of a 16-byte shared buffer", lane);
-    if (w.cta().family_state[kCtaState])
+    if (w.cta().extensions.find<Refused>())
       w.report(
           Severity::warning, "clc-after-failure", "a cancel request after an earlier one of this CTA was refused",
           "stop asking when query_cancel.is_canceled has returned false: the manual leaves later requests undefined",
           lane);
     Domain& domain = w.domain();
-    const Origin who = origin_of(w, lane);
+    Origin who = origin_of(w, lane);
+    const ToldOperation told =
+        tell_issue(domain, AsyncOperation::Kind::cancel, who, w.sm().index, w.time(), kResponseBytes);
     Cluster* const cluster = &w.cluster();
     const uint32_t rank = w.cta().rank;
     const bool all = op.sub;
     // The grid's remaining clusters belong to all domains, so the claim itself is made in the serial phase.
     BulkEngine::in_serial(
         domain, w.time() + uint64_t(w.spec().number("launch.control.latency")), domain.events.new_channel(),
-        [=](uint64_t now) {
+        [=, &domain, issued = w.time()](uint64_t now) {
+          tell_complete(domain, told, issued, now);
           Dim3 first;
           const bool claimed = who.launch->take_cluster(first);
           const uint32_t words[4] = {claimed ? first.x : 0, claimed ? first.y | first.z << 16 : 0, claimed, 0};
@@ -50,7 +55,7 @@ void exec_try_cancel(Warp& w, const Op& op) {
             if (!all && cta->rank != rank) continue;
             if (cta->exited) continue;
             std::memcpy(cta->shared_at(response, kResponseBytes), words, kResponseBytes);
-            if (!claimed) cta->family_state[kCtaState] = std::make_shared<bool>(true);
+            if (!claimed) cta->extensions.get<Refused>();
             mbarrier_complete_tx(*cta, signal, kResponseBytes, now, who);
           }
         });

@@ -150,7 +150,8 @@ void exec_init(Warp& w, const Op& op) {
     ++w.domain().progress;
     MBarrier& b = owner.mbarriers.create(offset) = MBarrier::from_word(uint64_t(negative << 11) << 32 | negative << 1);
     b.completed_at = w.time();
-    b.init_inst = op.inst;
+    const Origin who = origin_of(w, lane);
+    tell(owner, Sync::Kind::init, offset, count, w.time(), &who);
   });
 }
 
@@ -161,6 +162,7 @@ void exec_inval(Warp& w, const Op& op) {
     const uint64_t word = mbarrier_at(owner, offset, who, "mbarrier.inval").word();
     owner.mbarriers.invalidate(offset);
     ++w.domain().progress;
+    tell(owner, Sync::Kind::inval, offset, 0, w.time(), &who);
     std::memcpy(owner.shared_at(offset, 8), &word, 8);  // the state becomes visible to ordinary loads only now
   });
 }
@@ -247,6 +249,13 @@ void check_tokens(Warp& w, const Op& op, uint32_t lanes, uint32_t offset, const 
 /// The phase with that parity has completed: it is the one before the current.
 bool passed(const MBarrier& b, uint32_t parity) { return (b.phase & 1) != parity; }
 
+/// A wait of these lanes has found the phase before the present one complete.
+void see(Warp& w, Cta& owner, uint32_t offset, MBarrier& b, uint32_t lanes) {
+  b.observed = true;
+  const Origin who = origin_of(w, __builtin_ctz(lanes));
+  tell(owner, Sync::Kind::passed, offset, b.phase - 1, w.time(), &who);
+}
+
 void exec_test_wait(Warp& w, const Op& op) {
   const MBarrierUnit& unit = MBarrierUnit::of(w);
   const bool looked_early = w.take_timeout();
@@ -259,7 +268,7 @@ void exec_test_wait(Warp& w, const Op& op) {
       // A warp may be behind, in simulated time, the one that completed the phase.
       if (passed(b, asked_parity(w, op, i)) && (b.phase == 0 || b.completed_at <= w.time())) done |= 1u << i;
     });
-    if (done & lanes) b.observed = true;
+    if (done & lanes) see(w, owner, offset, b, done & lanes);
   });
   // Other warps may be behind, in simulated time, and about to arrive: look again when they have come so far.
   if (done != w.exec() && !looked_early && w.time() > w.domain().now &&
@@ -301,7 +310,7 @@ void exec_try_wait(Warp& w, const Op& op) {
         waited.address == offset && waited.id == asked_parity(w, op, first) && b.phase > waited.phase + 1)
       report_skipped(w, waited.phase, offset, b, first);
     if (done & lanes) {
-      b.observed = true;
+      see(w, owner, offset, b, done & lanes);
       if (b.phase > 0 && b.completed_at + unit.wake > when) when = b.completed_at + unit.wake;
     }
     why.cta = &owner;

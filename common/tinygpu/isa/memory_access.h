@@ -70,8 +70,7 @@ bool resolve_own_shared(Warp& w, const Op& op, ptx::Space space, uint32_t bytes,
 void watch_shared(Warp& w, Cta& cta, const SharedWatch::Access& access, const char* verb);
 
 /// Memory pipes of one SM and the latencies of its machine.
-struct MemoryUnit final : SmUnit {
-  static constexpr int kSlot = 4;
+struct MemoryUnit final : Extension {
   /// A sub-partition's way to shared memory, in two steps: registers are collected, then the banks give their passes.
   /// Work is counted as access_time() says; what the warp that came last did is known exactly.
   struct SharedPipe {

@@ -15,9 +15,6 @@ void decode_packed_integer(Decoder& d, Op& op);
 /// div on integers: arithmetic.cpp (approx.cpp owns the opcode for its float forms).
 void decode_integer_division(Decoder& d, Op& op);
 
-/// Index of Warp::family_state that holds the carry flags.
-constexpr int kCarryState = 7;
-
 /// cvt.pack: packed.cpp.
 void decode_convert_pack(Decoder& d, Op& op);
 

@@ -52,25 +52,30 @@ void exec_to_cluster(Warp& w, const Op& op) {
               fmt::format("{} of {} bytes at shared offset {:#x}; the CTA's shared memory ends at {:#x}", verb, v.size,
                           offset, owner.shared.size()),
               "compare the address with the buffer that the kernel declares", lane);
-    const Origin who = origin_of(w, lane);
+    Origin who = origin_of(w, lane);
     Cta* const target = &owner;
     const bool reduces = op.aux & kReduce;
     const ReduceOperation operation = operation_of(op);
     const ReduceType type = type_of(op);
     Domain& domain = w.domain();
-    domain.events.schedule(w.time() + unit.remote_hop, domain.events.new_channel(), [=](uint64_t now) {
-      if (target->exited)
-        who.fault(FaultKind::launch_failure, "exit-with-remote-access",
-                  fmt::format("this store lands in the shared memory of CTA rank {}, which has exited", target->rank),
-                  "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its shared "
-                  "memory");
-      uint8_t* host = target->shared_at(offset, v.size);
-      if (reduces)
-        reduce(operation, type, host, v.bytes, v.size);
-      else
-        std::memcpy(host, v.bytes, v.size);
-      mbarrier_complete_tx(*target, signal, v.size, now, who);
-    });
+    const ToldOperation told =
+        tell_issue(domain, AsyncOperation::Kind::async_store, who, w.sm().index, w.time(), v.size);
+    domain.events.schedule(
+        w.time() + unit.remote_hop, domain.events.new_channel(), [=, &domain, issued = w.time()](uint64_t now) {
+          tell_complete(domain, told, issued, now);
+          if (target->exited)
+            who.fault(
+                FaultKind::launch_failure, "exit-with-remote-access",
+                fmt::format("this store lands in the shared memory of CTA rank {}, which has exited", target->rank),
+                "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its shared "
+                "memory");
+          uint8_t* host = target->shared_at(offset, v.size);
+          if (reduces)
+            reduce(operation, type, host, v.bytes, v.size);
+          else
+            std::memcpy(host, v.bytes, v.size);
+          mbarrier_complete_tx(*target, signal, v.size, now, who);
+        });
   });
 }
 
@@ -88,7 +93,11 @@ void exec_to_global(Warp& w, const Op& op) {
     const bool reduces = op.aux & kReduce;
     const ReduceOperation operation = operation_of(op);
     const ReduceType type = type_of(op);
-    BulkEngine::in_serial(domain, when, domain.events.new_channel(), [=](uint64_t) {
+    Origin who = origin_of(w, lane);
+    const ToldOperation told =
+        tell_issue(domain, AsyncOperation::Kind::async_store, who, w.sm().index, w.time(), v.size);
+    BulkEngine::in_serial(domain, when, domain.events.new_channel(), [=, &domain, issued = w.time()](uint64_t now) {
+      tell_complete(domain, told, issued, now);
       if (reduces)
         reduce(operation, type, place.host, v.bytes, v.size);
       else

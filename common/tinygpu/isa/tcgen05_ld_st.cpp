@@ -175,8 +175,6 @@ void scatter(TensorMemory& memory, const Access& a, uint32_t r, const uint32_t* 
 // ---- What a warp has under way
 // -------------------------------------------------------------------------------------------
 
-constexpr int kWarpState = 0;  // of Warp::family_state, numbered like Sm::units
-
 constexpr const char* kWaitLoad = "tcgen05.wait::ld";
 constexpr const char* kWaitStore = "tcgen05.wait::st";
 constexpr const char* kUseLoad = "a register that tcgen05.ld is still loading";
@@ -188,23 +186,15 @@ struct Load {
   std::vector<std::pair<uint32_t, uint32_t>> ranges;  // absolute byte offsets in the register file: begin, end
 };
 
-struct InFlight {
-  Warp* warp = nullptr;
+// A warp outlives the effects that it has under way (Domain::retire_clusters), so that these may name it.
+struct InFlight final : Extension {
   std::vector<Load> loads;  // since the last wait::ld
   uint32_t loading = 0, storing = 0;
   bool told = false;  // of a register used before wait::ld: a note, once a kernel
   uint64_t next = 1;
 };
 
-std::shared_ptr<InFlight> in_flight(Warp& w) {
-  auto& slot = w.family_state[kWarpState];
-  if (!slot) {
-    auto s = std::make_shared<InFlight>();
-    s->warp = &w;
-    slot = std::move(s);
-  }
-  return std::static_pointer_cast<InFlight>(slot);
-}
+InFlight& in_flight(Warp& w) { return w.extensions.get<InFlight>(); }
 
 void block_as(Warp& w, const char* what) {
   BlockReason why;
@@ -220,10 +210,10 @@ void wake_as(Warp& w, uint64_t now, const char* what) {
 
 /// Runs before an op that may touch a register of a load that nobody has waited for.
 void check_pending(Warp& w, const Op& op) {
-  auto state = in_flight(w);
+  InFlight& state = in_flight(w);
   const uint32_t frame = w.register_base();
   const auto touched = w.function().async_touches.find(uint32_t(&op - w.function().ops.data()));
-  for (Load& l : state->loads) {
+  for (Load& l : state.loads) {
     const auto touches = [&](uint32_t slot) {
       for (auto [begin, end] : l.ranges)
         if (frame + slot >= begin && frame + slot < end) return true;
@@ -231,8 +221,8 @@ void check_pending(Warp& w, const Op& op) {
     };
     if (!std::ranges::any_of(touched->second.reads, touches) && !std::ranges::any_of(touched->second.writes, touches))
       continue;
-    if (!state->told) {
-      state->told = true;
+    if (!state.told) {
+      state.told = true;
       w.report(Severity::note, "tmem-load-not-waited",
                fmt::format(
                    "This instruction uses a register of the tcgen05.ld at PTX line {}, and no tcgen05.wait::ld stands "
@@ -248,7 +238,7 @@ void check_pending(Warp& w, const Op& op) {
 
 /// The frame that owns these bytes of the register file is gone: what is still to land there is lost.
 void leave_frame(Warp& w, uint32_t begin, uint32_t end) {
-  std::erase_if(in_flight(w)->loads, [&](const Load& l) {
+  std::erase_if(in_flight(w).loads, [&](const Load& l) {
     return !l.ranges.empty() && l.ranges[0].first >= begin && l.ranges[0].first < end;
   });
 }
@@ -336,11 +326,11 @@ void ld(Warp& w, const Op& op) {
   for (int h = 0; h < a.halves; ++h)
     tmem_check_hazard(memory, a.half[h], TmemUse::Kind::load, false, who, "tcgen05.ld");
 
-  auto state = in_flight(w);
+  InFlight& state = in_flight(w);
   w.pending_check = check_pending;
   w.pending_leave = leave_frame;
   Load load;
-  load.id = state->next++;
+  load.id = state.next++;
   load.op = &op;
   const uint32_t frame = w.register_base();
   for (uint32_t i = 0; i < op.list_size; ++i) {
@@ -351,31 +341,34 @@ void ld(Warp& w, const Op& op) {
       load.ranges.emplace_back(begin, begin + 128);
   }
   for (auto [begin, end] : load.ranges) w.pending.push_back({kAsyncTmemLoad, begin, end - begin, op.inst});
-  state->loads.push_back(std::move(load));
-  ++state->loading;
+  state.loads.push_back(std::move(load));
+  ++state.loading;
 
   uint64_t use[2] = {0, 0};
   begin_uses(memory, a, TmemUse::Kind::load, who, use);
   const double registers = double(a.registers << a.pack);
   const double busy = registers <= 2 ? cost.ld_min : cost.ld_fixed + cost.ld_register * registers;
-  const uint64_t lands = rounded(memory.use_port(w.index() & 3, false, w.time(), busy) + cost.ld_latency);
+  const double through = memory.use_port(w.index() & 3, false, w.time(), busy);
+  const uint64_t lands = rounded(through + cost.ld_latency), begin = uint64_t(through - busy);
+  Origin actor = who;
+  const ToldOperation told =
+      tell_issue(w.domain(), AsyncOperation::Kind::tmem_load, actor, w.sm().index, w.time(), 128 * op.list_size);
   w.result_at(op, lands);
   EventQueue& events = w.domain().events;
   events.schedule(lands, events.new_channel(),
-                  [&memory, a, &op, who, frame, use0 = use[0], use1 = use[1], id = state->loads.back().id,
-                   weak = std::weak_ptr<InFlight>(state)](uint64_t now) {
+                  [&memory, a, &op, who, frame, use0 = use[0], use1 = use[1], id = state.loads.back().id, &w, &state,
+                   told, begin](uint64_t now) {
+                    tell_complete(w.domain(), told, begin, now);
                     memory.end_use(use0);
                     if (use1) memory.end_use(use1);
                     warn_if_never_written(memory, a, who);
-                    auto s = weak.lock();
-                    if (!s) return;
-                    for (Load& l : s->loads)
+                    for (Load& l : state.loads)
                       if (l.id == id) {
-                        land_load(memory, a, op, s->warp->register_file() + frame);
+                        land_load(memory, a, op, w.register_file() + frame);
                         l.landed = true;
                       }
-                    wake_as(*s->warp, now, kUseLoad);
-                    if (--s->loading == 0) wake_as(*s->warp, now, kWaitLoad);
+                    wake_as(w, now, kUseLoad);
+                    if (--state.loading == 0) wake_as(w, now, kWaitLoad);
                   });
 }
 
@@ -406,22 +399,26 @@ void st(Warp& w, const Op& op) {
 
   std::vector<uint32_t> data(size_t(a.registers) * 32);
   for (uint32_t r = 0; r < a.registers; ++r) std::memcpy(&data[r * 32], w.at<uint32_t>(op.list[r]), 128);
-  auto state = in_flight(w);
-  ++state->storing;
+  InFlight& state = in_flight(w);
+  ++state.storing;
   uint64_t use[2] = {0, 0};
   begin_uses(memory, a, TmemUse::Kind::store, who, use);
   const double busy = cost.st_fixed + cost.st_register * double(a.registers << a.pack);
-  const uint64_t lands = rounded(memory.use_port(w.index() & 3, true, w.time(), busy) + cost.st_latency);
+  const double through = memory.use_port(w.index() & 3, true, w.time(), busy);
+  const uint64_t lands = rounded(through + cost.st_latency), begin = uint64_t(through - busy);
+  Origin actor = who;
+  const ToldOperation told =
+      tell_issue(w.domain(), AsyncOperation::Kind::tmem_store, actor, w.sm().index, w.time(), 128 * a.registers);
   EventQueue& events = w.domain().events;
-  events.schedule(lands, events.new_channel(),
-                  [&memory, a, data = std::move(data), use0 = use[0], use1 = use[1],
-                   weak = std::weak_ptr<InFlight>(state)](uint64_t now) {
-                    memory.end_use(use0);
-                    if (use1) memory.end_use(use1);
-                    land_store(memory, a, data.data());
-                    auto s = weak.lock();
-                    if (s && --s->storing == 0) wake_as(*s->warp, now, kWaitStore);
-                  });
+  events.schedule(
+      lands, events.new_channel(),
+      [&memory, a, data = std::move(data), use0 = use[0], use1 = use[1], &w, &state, told, begin](uint64_t now) {
+        tell_complete(w.domain(), told, begin, now);
+        memory.end_use(use0);
+        if (use1) memory.end_use(use1);
+        land_store(memory, a, data.data());
+        if (--state.storing == 0) wake_as(w, now, kWaitStore);
+      });
 }
 
 // ---- wait
@@ -435,16 +432,16 @@ void charge_total(Warp& w, const Op& op, double cycles) {
 
 void wait_ld(Warp& w, const Op& op) {
   if (!whole_warp(w)) return;
-  auto state = in_flight(w);
-  if (state->loading) return block_as(w, kWaitLoad);
-  state->loads.clear();
+  InFlight& state = in_flight(w);
+  if (state.loading) return block_as(w, kWaitLoad);
+  state.loads.clear();
   std::erase_if(w.pending, [](const Warp::Pending& p) { return p.channel == kAsyncTmemLoad; });
   charge_total(w, op, TensorMemory::of(w.sm()).costs(w.spec()).wait_ld);
 }
 
 void wait_st(Warp& w, const Op& op) {
   if (!whole_warp(w)) return;
-  if (in_flight(w)->storing) return block_as(w, kWaitStore);
+  if (in_flight(w).storing) return block_as(w, kWaitStore);
   charge_total(w, op, TensorMemory::of(w.sm()).costs(w.spec()).wait_st);
 }
 

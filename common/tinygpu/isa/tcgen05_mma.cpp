@@ -2,7 +2,6 @@
 //   [d], a-desc | [a], b-desc, idesc {, disable-output-lane vector}, enable-input-d {, scale-input-d}
 #include "common/tinygpu/engines/tensor_mma.h"
 #include "common/tinygpu/isa/families.h"
-#include "common/tinygpu/machine/shared_watch.h"
 
 TINYGPU_ISA_BEGIN
 namespace {
@@ -41,7 +40,7 @@ void decode(Decoder& d, Op& op) {
   const ptx::Instruction& in = *d.inst;
   const auto kind = mma_kind_from(in.after("kind::"));
   if (!kind || (*kind != MmaKind::f16 && *kind != MmaKind::tf32)) d.not_modelled();
-  SharedWatch::follow_stores();
+  d.async_reader();
   op.fn = mma;
   op.cost = CostClass::async_issue;
   op.sub = uint8_t(*kind);

@@ -2,7 +2,6 @@
 // The instruction gathers its operands and checks what the unit checks at issue; engines/ moves the bytes.
 #include "common/tinygpu/isa/bulk_operands.h"
 #include "common/tinygpu/isa/families.h"
-#include "common/tinygpu/machine/shared_watch.h"
 
 TINYGPU_ISA_BEGIN
 
@@ -223,7 +222,7 @@ void decode_copy(Decoder& d, Op& op) {
   if (i.has("bulk_group")) {
     decode_tile(d, op, d.operand(0), &d.operand(1), nullptr, nullptr);
     op.fn = exec_store;
-    SharedWatch::follow_stores();
+    d.async_reader();
     return;
   }
   size_t next = 3;
@@ -241,7 +240,7 @@ void decode_reduce(Decoder& d, Op& op) {
   decode_tile(d, op, d.operand(0), &d.operand(1), nullptr, nullptr);
   set_reduction(op, reduce_operation(*d.inst), ReduceType::u32);  // the type is the map's
   op.fn = exec_store;
-  SharedWatch::follow_stores();
+  d.async_reader();
 }
 
 void decode_prefetch(Decoder& d, Op& op) {

@@ -4,7 +4,6 @@
 
 #include "common/tinygpu/engines/wgmma_unit.h"
 #include "common/tinygpu/isa/families.h"
-#include "common/tinygpu/machine/shared_watch.h"
 
 TINYGPU_ISA_BEGIN
 namespace {
@@ -139,7 +138,7 @@ void decode_mma(Decoder& d, Op& op) {
   const ptx::Instruction& in = *d.inst;
   op.fn = mma;
   op.cost = CostClass::async_issue;
-  SharedWatch::follow_stores();
+  d.async_reader();
   if (in.types.size() != 3) d.not_modelled();
   op.sub = uint8_t(in.type(0) == ptx::Type::f32   ? WgmmaForm::Result::f32
                    : in.type(0) == ptx::Type::f16 ? WgmmaForm::Result::f16

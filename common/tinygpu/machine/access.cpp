@@ -138,35 +138,4 @@ uint32_t shared_passes(const uint32_t* addresses, uint32_t mask, uint32_t bytes)
   return std::max(1u, passes);
 }
 
-Origin origin_of(const Warp& w, int lane) {
-  return {&w.domain().launch, &w.function(), &w.current_op(), w.cta().id, int(w.index()), lane};
-}
-
-Where Origin::where() const {
-  Where out;
-  out.kernel = launch->config.kernel->name;
-  out.cta[0] = int(cta.x);
-  out.cta[1] = int(cta.y);
-  out.cta[2] = int(cta.z);
-  out.warp = warp;
-  if (lane >= 0) out.thread = warp * 32 + lane;
-  const ptx::Instruction& i = function->instruction(*op);
-  out.ptx_line = int(i.pos.line);
-  out.ptx_text = i.text;
-  if (i.source.line && i.source.file < function->module->files.size()) {
-    out.cuda_file = function->module->files[i.source.file];
-    out.cuda_line = int(i.source.line);
-  }
-  return out;
-}
-
-void Origin::fault(FaultKind kind, std::string code, std::string message, std::string help) const {
-  throw KernelFault({std::move(code), Severity::error, kind, std::move(message), std::move(help), where()});
-}
-
-void Origin::report(Severity severity, std::string code, std::string message, std::string help) const {
-  launch->report({std::move(code), severity, FaultKind::launch_failure, std::move(message), std::move(help), where()},
-                 op);
-}
-
 }  // namespace tinygpu

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "common/tinygpu/machine/gpu.h"
+#include "common/tinygpu/machine/origin.h"
 #include "common/tinygpu/ptx/types.h"
 
 namespace tinygpu {
@@ -31,19 +32,6 @@ uint32_t to_shared(Warp& w, uint64_t address, bool wide, int lane, const char* w
 /// Shared-memory passes for one warp access of `bytes` per lane at `addresses` (offsets), lanes in `mask`: distinct
 /// 4-byte words per bank, 32 banks; 64-bit accesses go in two half-warps, 128-bit in four quarter-warps.
 uint32_t shared_passes(const uint32_t* addresses, uint32_t mask, uint32_t bytes);
-
-/// Who issued an asynchronous operation, kept until it lands: enough to name the place in a diagnosis.
-struct Origin {
-  Launch* launch = nullptr;
-  const Function* function = nullptr;
-  const Op* op = nullptr;
-  Dim3 cta;
-  int warp = -1, lane = -1;
-  Where where() const;
-  [[noreturn]] void fault(FaultKind kind, std::string code, std::string message, std::string help) const;
-  void report(Severity severity, std::string code, std::string message, std::string help) const;
-};
-Origin origin_of(const Warp& w, int lane = -1);
 
 // ---- mbarrier operations, shared by isa/mbarrier.cpp and every engine that signals one
 // --------------------------------

@@ -67,6 +67,7 @@ void Cta::barrier_check(uint32_t id, uint64_t now) {
     b.parts[i].arrived = false;
   }
   if (SharedWatch* watch = SharedWatch::find(*this)) watch->acquired(-1);
+  tell(*this, Sync::Kind::barrier, id, b.round, when, nullptr);
   ++b.round;
   b.results.clear();
   b.arrived = b.expected = b.reduce_count = b.reduce_threads = 0;
@@ -96,6 +97,7 @@ void Cluster::barrier_check(uint64_t now) {
         return true;
       });
     }
+  for (const auto& cta : ctas) tell(*cta, Sync::Kind::cluster, 0, barrier_round, when, nullptr);
   ++barrier_round;
   barrier_arrived = 0;
   barrier_last = when;

@@ -72,6 +72,7 @@ void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t when) {
       warps_.push_back(warp.get());
       block->warps.push_back(std::move(warp));
     }
+  for (const auto& block : cluster->ctas) launch.observers.all([&](Observer& o) { o.on_cta(*block, true, when); });
   clusters.push_back(std::move(cluster));
   made_progress();
 }
@@ -161,8 +162,8 @@ void Domain::on_exit(Warp& w, uint32_t lanes) {
     cta.exited = true;
     cta.end_time = w.time();
     cta.cluster.live_ctas--;
-    for (auto& unit : cta.sm.units)
-      if (unit) unit->on_cta_exit(cta);
+    launch.observers.all([&](Observer& o) { o.on_cta(cta, false, w.time()); });
+    cta.sm.extensions.each([&](Extension& e) { e.on_cta_exit(cta); });
   } else {
     for (uint32_t id = 0; id < 16; ++id) cta.barrier_check(id, w.time());
   }

@@ -1,6 +1,5 @@
 // The machine: GPU, domains, SMs, clusters, CTAs, and a launch.
 #pragma once
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -14,20 +13,18 @@
 
 #include "common/tinygpu/base/diagnosis.h"
 #include "common/tinygpu/base/range.h"
+#include "common/tinygpu/machine/dim3.h"
 #include "common/tinygpu/machine/events.h"
+#include "common/tinygpu/machine/extension.h"
 #include "common/tinygpu/machine/host_threads.h"
 #include "common/tinygpu/machine/l2.h"
 #include "common/tinygpu/machine/mbarrier.h"
 #include "common/tinygpu/machine/memory.h"
+#include "common/tinygpu/machine/observe.h"
 #include "common/tinygpu/machine/spec.h"
 #include "common/tinygpu/machine/warp.h"
 
 namespace tinygpu {
-
-struct Dim3 {
-  uint32_t x = 1, y = 1, z = 1;
-  uint64_t count() const { return uint64_t(x) * y * z; }
-};
 
 struct LaunchConfig {
   const Function* kernel = nullptr;
@@ -55,15 +52,7 @@ struct RunOptions {
   bool strict_tmem = false;  // what the manual forbids and hardware lets pass in Tensor Memory stops the kernel
   std::function<void(const std::string&)> device_output;  // printf; default stdout
   std::function<void(const Diagnosis&)> on_diagnosis;     // warnings and notes; default stderr
-};
-
-/// An engine's state that lives with an SM (tensor core, TMA, Tensor Memory allocator …). The families define
-/// subclasses in engines/ and isa/ and get them with Sm::unit<T>().
-class SmUnit {
- public:
-  virtual ~SmUnit() = default;
-  /// A CTA of this SM has exited / a grid has ended: leak checks.
-  virtual void on_cta_exit(Cta&) {}
+  std::vector<Observer*> observers;                       // not owned; they outlive the run
 };
 
 struct Sm {
@@ -74,15 +63,7 @@ struct Sm {
   uint32_t threads = 0, blocks = 0;
   uint32_t shared_used = 0, registers_used = 0;
   std::vector<Cta*> resident;
-  std::array<std::shared_ptr<SmUnit>, 8> units;
-
-  /// The unit in `slot`, created on first use. Slots: 0 Tensor Memory, 1 tensor core, 2 TMA, 3 wgmma,
-  /// 4 memory pipes, 5 mbarrier costs, 6 statistics.
-  template <class T>
-  T& unit(int slot) {
-    if (!units[slot]) units[slot] = std::make_shared<T>();
-    return static_cast<T&>(*units[slot]);
-  }
+  Extensions extensions;  // its engines: tensor core, TMA, Tensor Memory …
 };
 
 /// A named barrier (bar.sync etc.) of a CTA. Warps arrive as a whole, when all their live lanes have, and count 32
@@ -129,7 +110,7 @@ class Cta {
   uint32_t live_threads = 0;
   uint64_t start_time = 0, end_time = 0;
   bool exited = false;
-  std::shared_ptr<void> family_state[8];
+  Extensions extensions;
 
   /// [offset, offset+size) of this CTA's window, or nullptr if outside.
   uint8_t* shared_at(uint64_t offset, uint64_t size) {
@@ -175,10 +156,11 @@ class Domain {
   uint64_t now = 0;     // time of the event or warp being run
   bool serial = false;  // strong global accesses may execute (serial phase, or only one domain is active)
   std::vector<std::unique_ptr<Cluster>> clusters;
-  uint64_t progress = 0;  // counts what can end a wait: events, wake-ups, exits, changes of memory and of barriers
-  uint64_t polls = 0;     // failed waits and strong loads since the last progress: livelock detection
-  uint64_t stuck = 0;     // times that only timeouts were left to happen, since the last progress
-  bool watching = false;  // for endless loops: warps that start now are watched too
+  uint64_t operations = 0;  // asynchronous ones that observers were told of
+  uint64_t progress = 0;    // counts what can end a wait: events, wake-ups, exits, changes of memory and of barriers
+  uint64_t polls = 0;       // failed waits and strong loads since the last progress: livelock detection
+  uint64_t stuck = 0;       // times that only timeouts were left to happen, since the last progress
+  bool watching = false;    // for endless loops: warps that start now are watched too
   void made_progress() {
     ++progress;
     polls = stuck = 0;
@@ -235,6 +217,7 @@ class Launch {
   Gpu& gpu;
   const LaunchConfig config;
   const RunOptions options;
+  const Observers observers;
   uint64_t start_time;         // of the GPU's clock, cycles
   const uint64_t cta_latency;  // cycles from an SM's taking a CTA to its first instruction (launch.cta)
   /// Diagnoses already reported in this launch (code + instruction).
@@ -247,6 +230,7 @@ class Launch {
   }
   void give_memory(uint64_t bytes) { memory_.fetch_sub(bytes, std::memory_order_relaxed); }
   uint64_t memory_limit() const { return memory_limit_; }
+  const std::vector<std::unique_ptr<Domain>>& domains() const { return domains_; }
   uint64_t clusters_left() const { return next_cluster_ < total_clusters_ ? total_clusters_ - next_cluster_ : 0; }
 
  private:

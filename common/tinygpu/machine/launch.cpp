@@ -13,8 +13,8 @@ namespace {
 
 // Waits that only run into their time limits, this often in a row with nothing else left to happen: a deadlock.
 constexpr uint64_t kStuckLimit = 200;
-// Polls without any effect in between: worth a word, provided the poller does little else. By then a loop that cannot end
-// has mostly been found to be one.
+// Polls without any effect in between: worth a word, provided the poller does little else. By then a loop that cannot
+// end has mostly been found to be one.
 constexpr uint64_t kPollLimit = 4'000'000;
 constexpr uint64_t kInstructionsPerPoll = 64;
 // Endless loops are looked for after so many instructions, and again when there are a quarter more. First nothing may
@@ -88,7 +88,12 @@ std::string describe(const Warp& w, const Group& g) {
 }  // namespace
 
 Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t start)
-    : gpu(g), config(c), options(o), start_time(start), cta_latency(uint64_t(g.spec.number("launch.cta"))) {
+    : gpu(g),
+      config(c),
+      options(o),
+      observers(o.observers),
+      start_time(start),
+      cta_latency(uint64_t(g.spec.number("launch.cta"))) {
   watch_at_ = kWatchEvery;
   memory_limit_ = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE)) / 2;
   cluster_size_ = uint32_t(c.cluster.count());
@@ -332,6 +337,15 @@ LaunchStats Launch::run() {
   // Told when the run is over, however it ends.
   const std::unique_ptr<Launch, void (*)(Launch*)> at_end(
       this, [](Launch* l) { show_rest(l->options, l->reported_, l->config.kernel->name); });
+  observers.all([&](Observer& o) { o.on_launch(*this); });
+  // A fault leaves through here too.
+  struct End {
+    const Launch& launch;
+    const LaunchStats* stats = nullptr;
+    ~End() {
+      launch.observers.all([&](Observer& o) { o.on_end(launch, stats); });
+    }
+  } at_observers_end{*this};
   const int threads = std::max(1, options.threads > 0 ? options.threads : int(std::thread::hardware_concurrency()));
   fill(start_time);
   uint64_t end = start_time;
@@ -404,6 +418,7 @@ LaunchStats Launch::run() {
     for (const auto& [name, n] : d->counters) stats.counters[name] += n;
   }
   stats.cycles = end - start_time;
+  at_observers_end.stats = &stats;
   return stats;
 }
 

@@ -32,6 +32,7 @@ void complete_if_done(Cta& owner, uint32_t offset, MBarrier& b, uint64_t when) {
   b.pending = b.expected;
   b.completed_at = when;
   b.observed = false;
+  tell(owner, Sync::Kind::phase, offset, b.phase - 1, when, nullptr);
   owner.cluster.domain.made_progress();
   owner.wake_mbarrier_waiters(owner, offset, when);
 }
@@ -131,6 +132,7 @@ void mbarrier_arrive(Cta& owner, uint32_t offset, uint32_t count, uint64_t when,
                "the parity come round again");
   }
   b.pending -= count;
+  tell(owner, Sync::Kind::arrive, offset, count, when, &who);
   if (b.pending == 0 && b.tx < 0)
     who.report(Severity::warning, "mbarrier-tx-mismatch",
                fmt::format("the last arrival of phase {} of {} came when {} bytes more had landed than were expected",
@@ -149,6 +151,7 @@ void mbarrier_expect_tx(Cta& owner, uint32_t offset, uint64_t bytes, uint64_t wh
               "a phase can expect at most 1048575 bytes, one warp's lanes taken together: split the transfer over "
               "phases or barriers");
   b.tx += int64_t(bytes);
+  tell(owner, Sync::Kind::expect_tx, offset, bytes, when, &who);
   complete_if_done(owner, offset, b, when);
 }
 
@@ -161,6 +164,7 @@ void mbarrier_complete_tx(Cta& owner, uint32_t offset, uint64_t bytes, uint64_t 
                     state_of(b)),
         "more bytes have landed than were ever expected: name them with expect_tx, in the phase in which they land");
   b.tx -= int64_t(bytes);
+  tell(owner, Sync::Kind::complete_tx, offset, bytes, when, &who);
   complete_if_done(owner, offset, b, when);
 }
 

@@ -6,20 +6,15 @@
 
 namespace tinygpu {
 
-std::atomic<bool> SharedWatch::follows_{false};
-
 SharedWatch& SharedWatch::of(Cta& cta) {
-  auto& slot = cta.family_state[kSlot];
-  if (!slot) slot = std::make_shared<SharedWatch>();
-  SharedWatch& watch = *static_cast<SharedWatch*>(slot.get());
+  SharedWatch& watch = cta.extensions.get<SharedWatch>();
   if (watch.marks_.empty()) watch.marks_.resize(cta.shared.size() / kGrain + 1);
   return watch;
 }
 
 SharedWatch& SharedWatch::make_for_store(Cta& cta) {
-  if (follows_.load(std::memory_order_relaxed)) return of(cta);
-  cta.family_state[kSlot] = std::make_shared<SharedWatch>();
-  return *find(cta);
+  if (cta.cluster.domain.launch.config.program->has_async_readers()) return of(cta);
+  return cta.extensions.get<SharedWatch>();
 }
 
 uint32_t SharedWatch::issued(uint32_t offset, uint32_t bytes, bool writes, const Origin& who) {

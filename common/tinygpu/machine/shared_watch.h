@@ -4,7 +4,6 @@
 #pragma once
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -13,17 +12,14 @@
 
 namespace tinygpu {
 
-class SharedWatch {
+class SharedWatch final : public Extension {
  public:
-  static constexpr int kSlot = 5;  // of Cta::family_state
   /// The watch of a CTA, made on first use; find(): null if nothing has happened yet that it keeps.
   static SharedWatch& of(Cta& cta);
-  static SharedWatch* find(Cta& cta) { return static_cast<SharedWatch*>(cta.family_state[kSlot].get()); }
+  static SharedWatch* find(Cta& cta) { return cta.extensions.find<SharedWatch>(); }
 
-  /// Some loaded program has copies or MMAs that read shared memory: stores are followed in CTAs that make their first
-  /// from now on. Programs without, the most, do not pay for it.
-  static void follow_stores() { follows_.store(true, std::memory_order_relaxed); }
-  /// The watch for a store, made on first use.
+  /// The watch for a store, made on first use. Stores are followed if the program has copies or MMAs that read shared
+  /// memory; programs without, the most, do not pay for it.
   static SharedWatch& for_store(Cta& cta) {
     SharedWatch* watch = find(cta);
     return watch ? *watch : make_for_store(cta);
@@ -96,7 +92,6 @@ class SharedWatch {
     bool writes;
     Origin who;
   };
-  static std::atomic<bool> follows_;
   static SharedWatch& make_for_store(Cta& cta);
   void set(uint32_t offset, uint32_t bytes, uint32_t mark) {
     std::fill(marks_.begin() + offset / kGrain, marks_.begin() + (offset + bytes - 1) / kGrain + 1, mark);

@@ -204,15 +204,32 @@ void Warp::merge_groups() {
     }
 }
 
-void Warp::run_group() { watch_ ? run_ops<true>() : run_ops<false>(); }
+void Warp::run_group() {
+  const bool told = domain().launch.observers.want(Observer::instructions);
+  if (watch_)
+    told ? run_ops<true, true>() : run_ops<true, false>();
+  else
+    told ? run_ops<false, true>() : run_ops<false, false>();
+}
 
-template <bool watched>
+/// The current group has been blocked and goes on.
+void Warp::resumed(Group& g) {
+  if (time_ > g.since)
+    domain().launch.observers.tell(Observer::waits, [&](Observer& o) {
+      o.on_wait({*this, g, *g.blocked_at, g.since, time_});
+    });
+  g.since = ~0ull;
+}
+
+template <bool watched, bool told>
 void Warp::run_ops() {
   stop_ = false;
   const bool multi = groups_.size() > 1;
   Group* g = &groups_[current_];
-  const Op* ops = g->function->ops.data();
-  const uint32_t end = uint32_t(g->function->ops.size());
+  if (g->since != ~0ull) resumed(*g);
+  const Function& function = *g->function;
+  const Op* ops = function.ops.data();
+  const uint32_t end = uint32_t(function.ops.size());
   regs_ = file_.data() + g->register_base;
   const uint32_t mask = g->mask;
   uint32_t pc = g->pc;
@@ -240,36 +257,50 @@ void Warp::run_ops() {
       const uint32_t p = *reinterpret_cast<const uint32_t*>(regs_ + op.guard);
       exec_ &= (op.flags & Op::guard_negated) ? ~p : p;
     }
+    [[maybe_unused]] const uint64_t ready = time_;
     if (op.wait_sb)
       for (uint32_t m = op.wait_sb; m; m &= m - 1) time_ = std::max(time_, scoreboard_[__builtin_ctz(m)]);
+    [[maybe_unused]] const uint64_t operands = time_;
     // The issue port's queue: cycles of work committed, never more than `ahead` cycles in the past, so that warps that
     // run ahead of each other by the dial do not delay each other falsely.
     const int64_t now = int64_t(time_);
     port = std::max(port, now - ahead);
     if (port > now) time_ = uint64_t(port);
     port += op.issue;
+    [[maybe_unused]] const uint64_t issued = time_;
+    [[maybe_unused]] const uint32_t lanes = exec_;
+    const auto tell = [&] {
+      if constexpr (told)
+        domain().launch.observers.tell(Observer::instructions, [&](Observer& o) {
+          o.on_instruction({*this, function, op, lanes, ready, operands, issued, again_ ? issued : time_, again_});
+        });
+    };
     if (exec_) {
       if ((op.flags & Op::serial) && !serial_ok) {
         block({BlockReason::Kind::serial, "the serial phase", nullptr, 0, 0, 0}, true);
         domain().deferred.push_back(this);
-        return;
+        return tell();
       }
       g->pc = pc + 1;
       if ((op.flags & Op::reads_pending) && !pending.empty() && pending_check) {
         pending_check(*this, op);
-        if (stop_) return;
+        if (stop_) return tell();
       }
       if constexpr (watched)
         if (SpinWatch::disturbs(op)) ++domain().progress;
+      again_ = false;
       op.fn(*this, op);
       if ((op.flags & Op::serial) && !single_) domain().strong_access(op);
       ++instructions_;
       time_ += op.stall;
+      tell();
       if (stop_ || single_) return;
       pc = g->pc;
     } else {
       ++instructions_;
       time_ += op.stall;
+      again_ = false;
+      tell();
       ++pc;
     }
   }
@@ -298,7 +329,7 @@ bool Warp::converged(uint32_t members) {
   for (size_t i = 0; i < groups_.size(); ++i)
     if (groups_[i].mask & before) current_ = i;
   Group& merged = groups_[current_];
-  stop_ = true;
+  stop_ = again_ = true;
   if (merged.mask != before) return false;
   // Alone: wait, unless every member is here but switched off by the guard, which no arrival can mend.
   block({BlockReason::Kind::converge, "the other lanes of the warp", nullptr, 0, members, 0}, true);
@@ -306,36 +337,23 @@ bool Warp::converged(uint32_t members) {
 }
 
 void Warp::block(const BlockReason& why, bool retry, uint64_t timeout) {
-  Group& g = groups_[current_];
-  if (exec_ != g.mask && exec_ != 0 && retry) {
+  again_ |= retry;
+  const uint32_t op_pc = uint32_t(op_ - groups_[current_].function->ops.data());
+  Group* waiting = &groups_[current_];
+  if (exec_ != waiting->mask && exec_ != 0) {
     // Only the executing lanes wait; the guard keeps the others out, they go on.
-    const uint32_t lanes = exec_;
-    const uint32_t op_pc = uint32_t(op_ - g.function->ops.data());
-    split(lanes, op_pc);
-    Group& waiting = groups_.back();
-    waiting.state = Group::State::blocked;
-    waiting.reason = why;
-    waiting.retry = retry;
-    waiting.timeout = timeout;
-    groups_[current_].pc = op_pc + 1;
-    stop_ = true;
-    return;
+    split(exec_, retry ? op_pc : waiting->pc);
+    if (retry) groups_[current_].pc = op_pc + 1;
+    waiting = &groups_.back();
+  } else if (retry) {
+    waiting->pc = op_pc;
   }
-  if (exec_ != g.mask && exec_ != 0) {
-    split(exec_, g.pc);
-    Group& waiting = groups_.back();
-    waiting.state = Group::State::blocked;
-    waiting.reason = why;
-    waiting.retry = retry;
-    waiting.timeout = timeout;
-    stop_ = true;
-    return;
-  }
-  g.state = Group::State::blocked;
-  g.reason = why;
-  g.retry = retry;
-  g.timeout = timeout;
-  if (retry) g.pc = uint32_t(op_ - g.function->ops.data());
+  waiting->state = Group::State::blocked;
+  waiting->reason = why;
+  waiting->retry = retry;
+  waiting->timeout = timeout;
+  waiting->since = time_;
+  waiting->blocked_at = op_;
   stop_ = true;
 }
 

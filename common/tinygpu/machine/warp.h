@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/tinygpu/base/diagnosis.h"
+#include "common/tinygpu/machine/extension.h"
 #include "common/tinygpu/machine/spec.h"
 #include "common/tinygpu/machine/spin_watch.h"
 #include "common/tinygpu/program/program.h"
@@ -55,7 +56,9 @@ struct Group {
   uint32_t pc = 0;
   const Function* function = nullptr;
   uint32_t register_base = 0, local_base = 0;
-  uint64_t wake = 0;         // not before this time
+  uint64_t wake = 0;  // not before this time
+  const Op* blocked_at = nullptr;
+  uint64_t since = ~0ull;    // when it was blocked; ~0: it was not since it ran last
   uint64_t timeout = ~0ull;  // a blocked group becomes runnable at this time with timed_out set
   bool timed_out = false;
   bool retry = false;  // blocked: re-executes the same op when woken
@@ -195,8 +198,8 @@ class Warp {
   /// Registers per thread that the last setmaxnreg asked for, 0 before the first.
   uint32_t register_limit = 0;
 
-  /// Per-lane and per-warp bookkeeping of the families, created on demand by their files.
-  std::shared_ptr<void> family_state[8];
+  /// Per-lane and per-warp bookkeeping of the families.
+  Extensions extensions;
 
  private:
   friend class Domain;
@@ -204,8 +207,10 @@ class Warp {
   bool pick_group();
   void merge_groups();
   void run_group();
-  template <bool watched>
+  /// `watched`: for endless loops; `told`: observers hear of each instruction.
+  template <bool watched, bool told>
   void run_ops();
+  void resumed(Group& g);
   /// Splits `lanes` off the current group into a new one that continues at `pc`.
   void split(uint32_t lanes, uint32_t pc);
   void drop_empty_groups();
@@ -228,6 +233,7 @@ class Warp {
   uint64_t ready_ = 0;
   bool single_ = false;  // run one op only (serial phase)
   bool stop_ = false;    // leave the inner loop: blocked, diverged or exited
+  bool again_ = false;   // the op has had no effect yet and will be executed again
   uint64_t scoreboard_[32] = {};
   uint64_t instructions_ = 0;
   std::vector<Group> groups_;

@@ -1,0 +1,10 @@
+// Kernels' names for people.
+#pragma once
+#include <string>
+
+namespace tinygpu {
+
+/// A kernel's name as its source has it, if it is a mangled C++ name; long ones without their middle.
+std::string readable_name(const std::string& name);
+
+}  // namespace tinygpu

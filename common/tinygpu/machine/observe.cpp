@@ -1,0 +1,62 @@
+#include "common/tinygpu/machine/observe.h"
+
+#include "common/tinygpu/machine/gpu.h"
+
+namespace tinygpu {
+
+const char* name_of(AsyncOperation::Kind kind) {
+  using Kind = AsyncOperation::Kind;
+  switch (kind) {
+    case Kind::bulk_load: return "cp.async.bulk load";
+    case Kind::bulk_store: return "cp.async.bulk store";
+    case Kind::tensor_load: return "cp.async.bulk.tensor load";
+    case Kind::tensor_store: return "cp.async.bulk.tensor store";
+    case Kind::mma: return "tcgen05.mma";
+    case Kind::tmem_copy: return "tcgen05.cp";
+    case Kind::tmem_shift: return "tcgen05.shift";
+    case Kind::tmem_load: return "tcgen05.ld";
+    case Kind::tmem_store: return "tcgen05.st";
+    case Kind::commit: return "tcgen05.commit";
+    case Kind::wgmma: return "wgmma.mma_async";
+    case Kind::async_copy: return "cp.async";
+    case Kind::async_store: return "st.async";
+    case Kind::cancel: return "clusterlaunchcontrol.try_cancel";
+  }
+  return "";
+}
+
+Observers::Observers(const std::vector<Observer*>& all) : all_(all) {
+  for (const Observer* o : all_) wanted_ |= o->interests;
+}
+
+ToldOperation tell_issue(Domain& domain, AsyncOperation::Kind kind, Origin& who, uint32_t sm, uint64_t now,
+                         uint64_t bytes) {
+  const Observers& observers = domain.launch.observers;
+  if (!observers.want(Observer::operations)) return nullptr;
+  // Unique in the launch: domains count by themselves, so that numbers do not depend on host threads.
+  who.operation = uint64_t(domain.index) << AsyncOperation::kDomainShift | ++domain.operations;
+  auto told = std::make_shared<AsyncOperation>();
+  told->kind = kind;
+  told->id = who.operation;
+  told->who = who;
+  told->sm = sm;
+  told->bytes = bytes;
+  told->issued = now;
+  observers.tell(Observer::operations, [&](Observer& o) { o.on_issue(*told); });
+  return told;
+}
+
+void tell_complete(Domain& domain, const ToldOperation& operation, uint64_t begin, uint64_t end) {
+  if (!operation || --operation->parts) return;
+  operation->begin = begin;
+  operation->end = end;
+  domain.launch.observers.tell(Observer::operations, [&](Observer& o) { o.on_complete(*operation); });
+}
+
+void tell(const Cta& cta, Sync::Kind kind, uint32_t offset, uint64_t value, uint64_t time, const Origin* who) {
+  cta.cluster.domain.launch.observers.tell(Observer::synchronisation, [&](Observer& o) {
+    o.on_sync({kind, &cta, offset, value, time, who});
+  });
+}
+
+}  // namespace tinygpu

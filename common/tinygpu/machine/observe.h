@@ -1,0 +1,169 @@
+// What a run tells those who watch it. Checks, traces and profiles are Observers; nothing else keeps books of a run,
+// and nobody who watches changes it. A run without observers pays one predictable branch an access, and none an
+// instruction.
+//
+// Agents are threads and asynchronous operations (PTX ISA 8.2). An operation is an agent of its own from the moment it
+// is issued until its effect is there.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/tinygpu/machine/origin.h"
+#include "common/tinygpu/ptx/types.h"
+
+namespace tinygpu {
+
+class Cta;
+class Domain;
+struct Group;
+struct LaunchStats;
+
+/// An asynchronous operation. Times are SM cycles of the GPU's clock.
+struct AsyncOperation {
+  enum class Kind : uint8_t {
+    bulk_load,     // cp.async.bulk into shared memory
+    bulk_store,    // cp.async.bulk out of it; reductions too
+    tensor_load,   // cp.async.bulk.tensor into shared memory
+    tensor_store,  // and out of it
+    mma,           // tcgen05.mma
+    tmem_copy,     // tcgen05.cp
+    tmem_shift,    // tcgen05.shift
+    tmem_load,     // tcgen05.ld
+    tmem_store,    // tcgen05.st
+    commit,        // tcgen05.commit
+    wgmma,         // wgmma.mma_async
+    async_copy,    // cp.async
+    async_store,   // st.async, red.async
+    cancel,        // clusterlaunchcontrol.try_cancel
+  } kind = Kind::mma;
+  uint64_t id = 0;     // unique in its launch: the domain's index, and a number in it
+  Origin who;          // the thread that issued it
+  uint32_t sm = 0;     // %smid of the unit that carries it out
+  uint64_t bytes = 0;  // that it moves
+  uint64_t issued = 0;
+  uint64_t begin = 0;  // when the unit takes it up
+  uint64_t busy = 0;   // cycles from then on in which the unit takes nothing else
+  uint64_t end = 0;    // when its effect is there
+  uint32_t parts = 1;  // of its effect that are not there yet: a multicast copy lands in several CTAs
+  /// Operations that it waits for: a commit's.
+  std::vector<uint64_t> after;
+
+  static constexpr int kDomainShift = 40;
+  uint32_t domain() const { return uint32_t(id >> kDomainShift); }
+};
+/// "cp.async.bulk.tensor load", "tcgen05.mma" …
+const char* name_of(AsyncOperation::Kind kind);
+
+/// Something happened to an mbarrier, or to a barrier of threads.
+struct Sync {
+  enum class Kind : uint8_t {
+    init,
+    inval,
+    arrive,       // value: how many
+    expect_tx,    // value: bytes
+    complete_tx,  // value: bytes
+    phase,        // a phase is complete; value: its number
+    passed,       // a wait has seen phase `value` complete
+    barrier,      // a round of barrier `offset` of the CTA's threads is complete
+    cluster,      // a round of the cluster's barrier
+  } kind = Kind::arrive;
+  const Cta* cta = nullptr;  // whose shared memory holds the object
+  uint32_t offset = 0;       // of the mbarrier in it; number of the barrier
+  uint64_t value = 0;
+  uint64_t time = 0;
+  const Origin* who = nullptr;  // thread or operation; null: nobody in particular
+};
+
+/// Lanes of a warp that did not run from `begin` to `end`: why is their group's BlockReason, where is `op`.
+struct Wait {
+  const Warp& warp;
+  const Group& group;
+  const Op& op;
+  uint64_t begin, end;
+};
+
+/// One warp instruction. Waiting for operands, then for the issue port, then its issue and what it charged.
+struct Executed {
+  const Warp& warp;
+  const Function& function;
+  const Op& op;
+  uint32_t lanes;     // that its guard let through
+  uint64_t ready;     // the instruction before it is out of the way
+  uint64_t operands;  // every operand that comes late is there
+  uint64_t issued;    // the sub-partition's port took it
+  uint64_t done;      // the next one may follow
+  bool again;         // it had to wait, with no effect yet, and will be executed again
+};
+
+/// One warp's access to shared or global memory.
+struct MemoryAccess {
+  enum class Kind : uint8_t { read, write, atomic, asynchronous } kind = Kind::read;
+  const Warp& warp;
+  const Op& op;
+  ptx::Space space;  // shared or global
+  uint32_t lanes;
+  uint32_t bytes;           // a lane
+  const uint64_t* address;  // by lane: global address, or shared::cluster address
+  uint32_t passes;          // shared: of the banks
+  uint32_t sectors;         // global: of 32 bytes
+  bool misses;              // global: some line was not in L2
+};
+
+class Launch;
+
+/// Watches the launches of a Gpu. Calls about one SM come from one host thread and in the order in which things
+/// happen to it; SMs of different clusters may run on different host threads.
+class Observer {
+ public:
+  /// What it wants to be told of.
+  enum Interest : uint32_t { operations = 1, synchronisation = 2, waits = 4, instructions = 8, accesses = 16 };
+  explicit Observer(uint32_t interests) : interests(interests) {}
+  virtual ~Observer() = default;
+  const uint32_t interests;
+
+  virtual void on_launch(const Launch&) {}
+  /// The launch is over; `stats` is null where a fault ended it.
+  virtual void on_end(const Launch&, const LaunchStats*) {}
+  virtual void on_cta(const Cta&, bool /*starts, or ends*/, uint64_t /*time*/) {}
+  virtual void on_issue(const AsyncOperation&) {}
+  virtual void on_complete(const AsyncOperation&) {}
+  virtual void on_sync(const Sync&) {}
+  virtual void on_wait(const Wait&) {}
+  virtual void on_instruction(const Executed&) {}
+  virtual void on_access(const MemoryAccess&) {}
+};
+
+/// The observers of a launch, by what they want to be told of.
+class Observers {
+ public:
+  explicit Observers(const std::vector<Observer*>& all);
+  bool any() const { return !all_.empty(); }
+  bool want(Observer::Interest i) const { return wanted_ & i; }
+  template <class F>
+  void all(F&& f) const {
+    for (Observer* o : all_) f(*o);
+  }
+  template <class F>
+  void tell(Observer::Interest i, F&& f) const {
+    if (!want(i)) return;
+    for (Observer* o : all_)
+      if (o->interests & i) f(*o);
+  }
+
+ private:
+  std::vector<Observer*> all_;
+  uint32_t wanted_ = 0;
+};
+
+/// An operation that observers are told of; null where nobody listens.
+using ToldOperation = std::shared_ptr<AsyncOperation>;
+
+/// An operation has been issued: `who` is what acts from here on. `sm` carries it out.
+ToldOperation tell_issue(Domain& domain, AsyncOperation::Kind kind, Origin& who, uint32_t sm, uint64_t now,
+                         uint64_t bytes = 0);
+/// A part of its effect, and the whole with the last one, is there at `end`; the unit took it up at `begin`.
+void tell_complete(Domain& domain, const ToldOperation& operation, uint64_t begin, uint64_t end);
+void tell(const Cta& cta, Sync::Kind kind, uint32_t offset, uint64_t value, uint64_t time, const Origin* who);
+
+}  // namespace tinygpu

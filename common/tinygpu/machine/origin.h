@@ -1,0 +1,30 @@
+// Who did something, kept as long as its effects take: enough to name the place in a diagnosis.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "common/tinygpu/base/diagnosis.h"
+#include "common/tinygpu/machine/dim3.h"
+
+namespace tinygpu {
+
+class Launch;
+class Warp;
+struct Function;
+struct Op;
+
+/// The thread (lane −1: the warp) that executed an instruction, or an asynchronous operation that it issued.
+struct Origin {
+  Launch* launch = nullptr;
+  const Function* function = nullptr;
+  const Op* op = nullptr;
+  Dim3 cta;
+  int warp = -1, lane = -1;
+  uint64_t operation = 0;  // AsyncOperation::id, 0: the thread itself
+  Where where() const;
+  [[noreturn]] void fault(FaultKind kind, std::string code, std::string message, std::string help) const;
+  void report(Severity severity, std::string code, std::string message, std::string help) const;
+};
+Origin origin_of(const Warp& w, int lane = -1);
+
+}  // namespace tinygpu
