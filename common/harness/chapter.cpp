@@ -104,11 +104,14 @@ int Chapter::run(int argc, char** argv) {
   CLI::App app(fmt::format("Chapter {}: {}. {}", number_, title_, sentence_));
   bool list = false, json = false;
   std::vector<std::string> only;
-  std::string mistake;
+  std::string mistake, trace;
+  bool profile = false;
   app.add_flag("--list", list, "List the parts and mistakes");
   app.add_option("--part", only, "Run only this part (may be given several times)");
   app.add_option("--mistake", mistake, "Run this deliberately broken variant");
   app.add_flag("--json", json, "Write one JSON document instead of text");
+  app.add_option("--trace", trace, "On tinygpu: write a timeline into this file, for ui.perfetto.dev");
+  app.add_flag("--profile", profile, "On tinygpu: say at the end where each kernel's time went");
   for (const Option& o : options_) {
     if (o.flag) app.add_flag(o.name, *o.flag, o.help);
     if (o.number) app.add_option(o.name, *o.number, o.help)->check(CLI::Range(o.least, o.most))->capture_default_str();
@@ -149,6 +152,10 @@ int Chapter::run(int argc, char** argv) {
       fmt::print(stderr, "no such {}; --list shows them\n", mistake.empty() ? "part" : "mistake");
       return 2;
     }
+
+  // tinygpu reads these at the first launch; on hardware nobody does.
+  if (!trace.empty()) setenv("GEN5_TRACE", trace.c_str(), 1);
+  if (profile) setenv("GEN5_PROFILE", "1", 1);
 
   nlohmann::ordered_json document;
   bool good = true;

@@ -24,7 +24,9 @@ struct RunOptions {
   std::optional<uint64_t> seed;
   std::optional<int> threads;
   std::optional<uint64_t> max_cycles;
-  bool counters = false;
+  bool counters = false, profile = false;
+  std::string trace, profile_json;
+  std::optional<uint32_t> trace_sms, trace_kernels;
   std::vector<std::string> command;
 };
 
@@ -76,6 +78,11 @@ void set(const char* name, const std::string& value) { setenv(name, value.c_str(
   if (!o.tmem_checks.empty()) set("GEN5_TMEM_CHECKS", o.tmem_checks);
   if (o.max_cycles) set("GEN5_MAX_CYCLES", std::to_string(*o.max_cycles));
   if (o.counters) set("GEN5_COUNTERS", "1");
+  if (!o.trace.empty()) set("GEN5_TRACE", o.trace);
+  if (o.trace_sms) set("GEN5_TRACE_SMS", std::to_string(*o.trace_sms));
+  if (o.trace_kernels) set("GEN5_TRACE_KERNELS", std::to_string(*o.trace_kernels));
+  if (o.profile) set("GEN5_PROFILE", "1");
+  if (!o.profile_json.empty()) set("GEN5_PROFILE_JSON", o.profile_json);
   std::vector<char*> argv;
   for (const std::string& a : o.command) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
@@ -105,6 +112,14 @@ void add_run(CLI::App& app) {
                   "Stop a kernel that runs for more cycles, and say where its warps are");
   sub->add_flag("--counters", options->counters,
                 "Print launches, cycles, instructions, matrix instructions and TMA bytes per kernel at the end");
+  sub->add_option("--trace", options->trace, "Write a timeline into this file, for ui.perfetto.dev");
+  sub->add_option("--trace-sms", options->trace_sms, "SMs that the timeline shows (default: 4)")
+      ->check(CLI::Range(1, 65535));
+  sub->add_option("--trace-kernels", options->trace_kernels, "Launches that the timeline shows (default: 8)")
+      ->check(CLI::Range(1, 1000000));
+  sub->add_flag("--profile", options->profile,
+                "Print where each kernel's time went at the end: by role, by what was waited for, by source line");
+  sub->add_option("--profile-json", options->profile_json, "Write the whole profile into this file");
   // Everything from the program's name on belongs to the program, whatever it looks like.
   sub->prefix_command();
   sub->callback([options, sub] {

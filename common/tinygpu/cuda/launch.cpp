@@ -190,6 +190,7 @@ CUresult launch(State& s, const LaunchRequest& r) {
   config.dynamic_shared = uint32_t(r.dynamic_shared);
   config.cooperative = r.cooperative;
   if (r.cooperative) config.grid_workspace = grid_workspace(s);
+  s.observe();
   try {
     s.add(k.name, s.gpu.launch(config));
   } catch (const KernelFault& fault) {

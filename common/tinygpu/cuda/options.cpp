@@ -61,4 +61,15 @@ Options options_from_environment() {
   return o;
 }
 
+ObservationOptions observation_from_environment() {
+  ObservationOptions o;
+  o.trace = variable("GEN5_TRACE");
+  o.profile_json = variable("GEN5_PROFILE_JSON");
+  if (const auto v = variable("GEN5_TRACE_SMS"); !v.empty()) o.trace_sms = number<uint16_t>("GEN5_TRACE_SMS", v);
+  if (const auto v = variable("GEN5_TRACE_KERNELS"); !v.empty())
+    o.trace_kernels = number<uint32_t>("GEN5_TRACE_KERNELS", v);
+  if (const auto v = variable("GEN5_PROFILE"); !v.empty()) o.profile = v != "0";
+  return o;
+}
+
 }  // namespace tinygpu::cuda

@@ -56,6 +56,7 @@ State::State()
   std::atexit([] {
     State& s = get();
     s.synchronize();
+    if (s.observation_) s.observation_->finish();
     if (s.options.counters) s.print_counters();
   });
 }
@@ -215,6 +216,12 @@ void State::synchronize() {
   std::fwrite(device_output_.data(), 1, device_output_.size(), stdout);
   std::fflush(stdout);
   device_output_.clear();
+}
+
+void State::observe() {
+  if (observation_) return;
+  observation_ = or_exit([] { return std::make_unique<Observation>(observation_from_environment()); });
+  gpu.options.observers = observation_->observers();
 }
 
 void State::add(const std::string& kernel, const LaunchStats& stats) {

@@ -14,6 +14,7 @@
 
 #include "common/tinygpu/cuda/error.h"
 #include "common/tinygpu/cuda/module.h"
+#include "common/tinygpu/cuda/observation.h"
 #include "common/tinygpu/cuda/options.h"
 #include "common/tinygpu/cuda/stream.h"
 #include "common/tinygpu/machine/gpu.h"
@@ -86,6 +87,9 @@ class State {
   /// H100 under CUDA 13.0, 2.2 MB of lines came out whole through a FIFO of 1 MiB (2026-11-22).
   void print(const std::string& text);
 
+  /// Before a launch: who watches it. Ends the process with a sentence where the options cannot be had.
+  void observe();
+
   /// What the launches of this process added up to, for GEN5_COUNTERS.
   void add(const std::string& kernel, const LaunchStats& stats);
   void print_counters() const;
@@ -103,6 +107,7 @@ class State {
   void* default_pool_ = nullptr;
   std::string device_output_;
   std::map<int, size_t> limits_;
+  std::unique_ptr<Observation> observation_;
   struct Totals {
     uint64_t launches = 0, cycles = 0, instructions = 0;
     std::map<std::string, uint64_t> counters;

@@ -1,0 +1,254 @@
+#include "common/tinygpu/observe/profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "common/tinygpu/base/readable_name.h"
+#include "common/tinygpu/machine/gpu.h"
+
+namespace tinygpu::observe {
+namespace {
+
+constexpr size_t kLinesShown = 16, kWaitsShown = 5;
+
+std::string place_at(const Launch& launch, const Function& function, const Op& op) {
+  Origin at;
+  at.launch = const_cast<Launch*>(&launch);
+  at.function = &function;
+  at.op = &op;
+  return place_of(at.where());
+}
+
+double share(uint64_t part, uint64_t whole) { return whole ? 100.0 * double(part) / double(whole) : 0; }
+
+template <class Map>
+auto by_weight(const Map& m) {
+  std::vector<std::pair<typename Map::key_type, uint64_t>> out(m.begin(), m.end());
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return out;
+}
+
+}  // namespace
+
+uint64_t LineCost::waited() const {
+  return std::accumulate(waits.begin(), waits.end(), operands + port,
+                         [](uint64_t sum, const auto& w) { return sum + w.second; });
+}
+
+void LineCost::add(const LineCost& other) {
+  executions += other.executions;
+  issued += other.issued;
+  operands += other.operands;
+  port += other.port;
+  for (const auto& [what, cycles] : other.waits) waits[what] += cycles;
+}
+
+Profile::Profile() : Observer(operations | waits | instructions) {}
+Profile::~Profile() = default;
+
+void Profile::on_launch(const Launch& launch) {
+  parts_.clear();
+  parts_.resize(launch.domains().size());
+}
+
+Profile::Part& Profile::part_of(const Warp& w) { return parts_[w.cta().cluster.domain.index]; }
+
+void Profile::on_cta(const Cta& cta, bool starts, uint64_t time) {
+  Part& part = parts_[cta.cluster.domain.index];
+  const CtaId id{cta.id.x, cta.id.y, cta.id.z};
+  if (starts) {
+    CtaCost& c = part.ctas[id];
+    c.start = time;
+    c.sm = cta.sm.index;
+    for (size_t w = 0; w < cta.warps.size(); ++w) c.warps[int(w)];
+    ++part.started;
+    const uint32_t now = ++part.resident[c.sm];
+    part.most_resident[c.sm] = std::max(part.most_resident[c.sm], now);
+    return;
+  }
+  --part.resident[cta.sm.index];
+  fold(part, part.ctas[id], time, cta.cluster.domain.launch);
+  part.ctas.erase(id);
+}
+
+void Profile::fold(Part& part, const CtaCost& cta, uint64_t end, const Launch& launch) {
+  for (const auto& [index, warp] : cta.warps) {
+    const std::string name = warp.role.name();
+    RoleCost& role = part.roles[name.empty() ? "others" : name];
+    ++role.warps;
+    role.lived += end - std::min(end, cta.start);
+    role.issued += warp.issued;
+    role.operands += warp.operands;
+    role.port += warp.port;
+    for (const auto& [key, wait] : warp.waits) {
+      const auto& [site, cycles] = wait;
+      role.waits[{key.second, place_at(launch, *site.function, *site.op)}] += cycles;
+    }
+  }
+}
+
+void Profile::on_issue(const AsyncOperation& o) {
+  Part& part = parts_[o.domain()];
+  const auto cta = part.ctas.find({o.who.cta.x, o.who.cta.y, o.who.cta.z});
+  if (cta != part.ctas.end()) cta->second.warps[o.who.warp].role.add(o.kind);
+}
+
+void Profile::on_complete(const AsyncOperation& o) {
+  using Kind = AsyncOperation::Kind;
+  Part& part = parts_[o.domain()];
+  switch (o.kind) {
+    case Kind::mma:
+    case Kind::wgmma: part.tensor_core_busy += o.busy; break;
+    case Kind::tensor_load:
+    case Kind::bulk_load:
+      part.tma_busy += o.busy;
+      part.copied_in += o.bytes;
+      break;
+    case Kind::tensor_store:
+    case Kind::bulk_store:
+      part.tma_busy += o.busy;
+      part.copied_out += o.bytes;
+      break;
+    default: break;
+  }
+}
+
+void Profile::on_wait(const Wait& w) {
+  Part& part = part_of(w.warp);
+  const std::string what = name_of(w.group.reason);
+  const Site site{w.group.function, &w.op};
+  part.sites[site].waits[what] += w.end - w.begin;
+  const Dim3& id = w.warp.cta().id;
+  auto& wait = part.ctas[{id.x, id.y, id.z}].warps[int(w.warp.index())].waits[{&w.op, what}];
+  wait.first = site;
+  wait.second += w.end - w.begin;
+}
+
+void Profile::on_instruction(const Executed& e) {
+  Part& part = part_of(e.warp);
+  LineCost& line = part.sites[{&e.function, &e.op}];
+  line.executions += !e.again;
+  const auto add = [&](auto& to) {
+    to.operands += e.operands - e.ready;
+    to.port += e.issued - e.operands;
+    to.issued += e.done - e.issued;
+  };
+  add(line);
+  // The exit of a CTA's last thread comes when the CTA is gone.
+  const Dim3& id = e.warp.cta().id;
+  if (const auto cta = part.ctas.find({id.x, id.y, id.z}); cta != part.ctas.end())
+    add(cta->second.warps[int(e.warp.index())]);
+}
+
+void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
+  const std::string name = readable_name(launch.config.kernel->name);
+  auto it = std::find_if(kernels_.begin(), kernels_.end(), [&](const KernelProfile& k) { return k.name == name; });
+  if (it == kernels_.end()) {
+    kernels_.emplace_back().name = name;
+    it = kernels_.end() - 1;
+  }
+  KernelProfile& k = *it;
+  ++k.launches;
+  uint32_t sms = 0;
+  for (const Part& part : parts_) {
+    for (const auto& [site, cost] : part.sites) k.lines[place_at(launch, *site.function, *site.op)].add(cost);
+    for (const auto& [name, role] : part.roles) {
+      RoleCost& all = k.roles[name];
+      all.warps += role.warps;
+      all.lived += role.lived;
+      all.issued += role.issued;
+      all.operands += role.operands;
+      all.port += role.port;
+      for (const auto& [wait, cycles] : role.waits) all.waits[wait] += cycles;
+    }
+    sms += uint32_t(part.most_resident.size());
+    for (const auto& [sm, most] : part.most_resident) k.resident = std::max(k.resident, most);
+    k.ctas += part.started;
+    k.tensor_core_busy += part.tensor_core_busy;
+    k.tma_busy += part.tma_busy;
+    k.copied_in += part.copied_in;
+    k.copied_out += part.copied_out;
+  }
+  k.sms = std::max(k.sms, sms);
+  if (!stats) return;
+  k.cycles += stats->cycles;
+  k.instructions += stats->instructions;
+  k.sm_cycles += stats->cycles * sms;
+}
+
+std::string KernelProfile::render() const {
+  std::string out = fmt::format(
+      "profile: {}\n  {} cycles, {} launch{}, {} CTAs on {} SMs ({} at a time on one), {} warp instructions\n", name,
+      cycles, launches, launches == 1 ? "" : "es", ctas, sms, resident, instructions);
+  out += fmt::format(
+      "  tensor core busy {:.1f} %, TMA busy {:.1f} % of the SMs that had a CTA; TMA moved {} bytes in, {} out\n",
+      share(tensor_core_busy, sm_cycles), share(tma_busy, sm_cycles), copied_in, copied_out);
+  out += "\n  role                        warps   issuing  operands  port   waiting for (share of its warps' time)\n";
+  for (const auto& [role, c] : roles) {
+    out += fmt::format("  {:<26} {:>6} {:>7.1f} % {:>6.1f} % {:>4.1f} %", role, c.warps, share(c.issued, c.lived),
+                       share(c.operands, c.lived), share(c.port, c.lived));
+    const auto waits = by_weight(c.waits);
+    for (size_t i = 0; i < std::min(waits.size(), kWaitsShown); ++i)
+      out += fmt::format("{}{:>5.1f} % {} at {}", i ? "\n" + std::string(61, ' ') : "  ",
+                         share(waits[i].second, c.lived), waits[i].first.what, waits[i].first.place);
+    out += "\n";
+  }
+  std::vector<std::pair<std::string, const LineCost*>> order;
+  uint64_t all = 0;
+  for (const auto& [place, cost] : lines) {
+    order.emplace_back(place, &cost);
+    all += cost.issued + cost.waited();
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return a.second->issued + a.second->waited() > b.second->issued + b.second->waited();
+  });
+  out += fmt::format("\n  {:<28} {:>7} {:>13} {:>13} {:>13}  {}\n", "line", "share", "instructions", "issuing",
+                     "waiting", "mostly for");
+  for (size_t i = 0; i < std::min(order.size(), kLinesShown); ++i) {
+    const auto& [place, c] = order[i];
+    std::map<std::string, uint64_t> why = c->waits;
+    why["operands"] += c->operands;
+    why["the issue port"] += c->port;
+    const auto worst = by_weight(why).front();
+    out += fmt::format("  {:<28} {:>5.1f} % {:>13} {:>13} {:>13}  {}\n", place, share(c->issued + c->waited(), all),
+                       c->executions, c->issued, c->waited(), worst.second ? worst.first : "");
+  }
+  if (order.size() > kLinesShown) out += fmt::format("  … and {} more lines\n", order.size() - kLinesShown);
+  return out;
+}
+
+nlohmann::ordered_json KernelProfile::json() const {
+  nlohmann::ordered_json k = {{"kernel", name},
+                              {"launches", launches},
+                              {"cycles", cycles},
+                              {"instructions", instructions},
+                              {"ctas", ctas},
+                              {"sms", sms},
+                              {"ctas_per_sm", resident},
+                              {"tensor_core_busy", share(tensor_core_busy, sm_cycles) / 100},
+                              {"tma_busy", share(tma_busy, sm_cycles) / 100},
+                              {"tma_bytes_in", copied_in},
+                              {"tma_bytes_out", copied_out}};
+  for (const auto& [role, c] : roles) {
+    nlohmann::ordered_json r = {{"role", role},        {"warps", c.warps},       {"cycles", c.lived},
+                                {"issuing", c.issued}, {"operands", c.operands}, {"port", c.port}};
+    for (const auto& [wait, cycles] : by_weight(c.waits))
+      r["waits"].push_back({{"for", wait.what}, {"at", wait.place}, {"cycles", cycles}});
+    k["roles"].push_back(std::move(r));
+  }
+  for (const auto& [place, c] : lines) {
+    nlohmann::ordered_json l = {{"at", place},
+                                {"instructions", c.executions},
+                                {"issuing", c.issued},
+                                {"operands", c.operands},
+                                {"port", c.port}};
+    for (const auto& [what, cycles] : c.waits) l["waits"][what] = cycles;
+    k["lines"].push_back(std::move(l));
+  }
+  return k;
+}
+
+}  // namespace tinygpu::observe

@@ -1,0 +1,106 @@
+// Where a kernel's time went: what its warps issued and waited for, by role and by source line, and how busy the units
+// were.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "common/tinygpu/observe/wording.h"
+
+namespace tinygpu::observe {
+
+/// Cycles of one instruction or line, summed over the warps that executed it.
+struct LineCost {
+  uint64_t executions = 0;                // warp instructions
+  uint64_t issued = 0;                    // cycles from its issue until the next may follow
+  uint64_t operands = 0;                  // waited for results of loads and other late operands
+  uint64_t port = 0;                      // waited for the sub-partition's issue port
+  std::map<std::string, uint64_t> waits;  // blocked, by what for
+  uint64_t waited() const;
+  void add(const LineCost& other);
+};
+
+/// What the warps of one role did.
+struct RoleCost {
+  uint64_t warps = 0;
+  uint64_t lived = 0;  // cycles from the CTA's start to its end
+  uint64_t issued = 0, operands = 0, port = 0;
+  struct Wait {
+    std::string what, place;
+    auto operator<=>(const Wait&) const = default;
+  };
+  std::map<Wait, uint64_t> waits;  // cycles
+};
+
+/// All launches of one kernel.
+struct KernelProfile {
+  std::string name;
+  uint64_t launches = 0, cycles = 0, instructions = 0, ctas = 0;
+  uint32_t sms = 0;                             // that had a CTA
+  uint32_t resident = 0;                        // most CTAs on one SM at a time
+  uint64_t sm_cycles = 0;                       // cycles times SMs that had a CTA
+  uint64_t tensor_core_busy = 0, tma_busy = 0;  // cycles, summed over SMs
+  uint64_t copied_in = 0, copied_out = 0;       // bytes by TMA
+  std::map<std::string, LineCost> lines;        // by place_of()
+  std::map<std::string, RoleCost> roles;        // by Role::name()
+  /// Several lines, ends with a newline.
+  std::string render() const;
+  nlohmann::ordered_json json() const;
+};
+
+class Profile final : public Observer {
+ public:
+  Profile();
+  ~Profile() override;
+  /// In the order of their first launch.
+  const std::vector<KernelProfile>& kernels() const { return kernels_; }
+
+  void on_launch(const Launch&) override;
+  void on_end(const Launch&, const LaunchStats*) override;
+  void on_cta(const Cta&, bool starts, uint64_t time) override;
+  void on_issue(const AsyncOperation&) override;
+  void on_complete(const AsyncOperation&) override;
+  void on_wait(const Wait&) override;
+  void on_instruction(const Executed&) override;
+
+ private:
+  /// Where an instruction stands, before it is looked up in the source.
+  struct Site {
+    const Function* function;
+    const Op* op;
+    bool operator==(const Site&) const = default;
+  };
+  struct SiteHash {
+    size_t operator()(const Site& s) const { return std::hash<const void*>()(s.op); }
+  };
+  struct WarpCost {
+    Role role;
+    uint64_t issued = 0, operands = 0, port = 0;
+    std::map<std::pair<const Op*, std::string>, std::pair<Site, uint64_t>> waits;
+  };
+  struct CtaCost {
+    uint64_t start = 0;
+    uint32_t sm = 0;
+    std::map<int, WarpCost> warps;
+  };
+  using CtaId = std::array<uint32_t, 3>;
+  /// What one host thread writes: the SMs that one cluster may span.
+  struct Part {
+    std::unordered_map<Site, LineCost, SiteHash> sites;
+    std::map<CtaId, CtaCost> ctas;  // resident
+    std::map<std::string, RoleCost> roles;
+    std::map<uint32_t, uint32_t> resident, most_resident;  // by SM
+    uint64_t started = 0, tensor_core_busy = 0, tma_busy = 0, copied_in = 0, copied_out = 0;
+  };
+  Part& part_of(const Warp& w);
+  static void fold(Part& part, const CtaCost& cta, uint64_t end, const Launch& launch);
+
+  std::vector<Part> parts_;  // by Domain::index
+  std::vector<KernelProfile> kernels_;
+};
+
+}  // namespace tinygpu::observe

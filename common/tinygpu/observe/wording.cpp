@@ -1,0 +1,63 @@
+#include "common/tinygpu/observe/wording.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "common/tinygpu/machine/gpu.h"
+
+namespace tinygpu::observe {
+
+std::string name_of(const BlockReason& reason) {
+  using Kind = BlockReason::Kind;
+  switch (reason.kind) {
+    case Kind::mbarrier: return reason.cta ? fmt::format("mbarrier {:#x}", reason.address) : std::string("mbarrier");
+    case Kind::cta_barrier: return fmt::format("barrier {}", reason.id);
+    case Kind::cluster_barrier: return "barrier.cluster";
+    case Kind::converge: return "lanes of the warp to converge";
+    case Kind::warp_barrier: return "bar.warp.sync";
+    case Kind::tmem_alloc: return "Tensor Memory columns";
+    case Kind::grid_dependency: return "the grid before";
+    case Kind::serial: return "its turn in global memory";
+    default: return *reason.what ? reason.what : "other lanes";
+  }
+}
+
+std::string Role::name() const {
+  using Kind = AsyncOperation::Kind;
+  struct Rule {
+    const char* name;
+    std::vector<Kind> kinds;
+  };
+  static const std::vector<Rule> rules = {
+      {"TMA producer", {Kind::tensor_load, Kind::bulk_load}},
+      {"cp.async producer", {Kind::async_copy}},
+      {"MMA", {Kind::mma, Kind::wgmma}},
+      {"scale copies", {Kind::tmem_copy, Kind::tmem_shift}},
+      {"epilogue", {Kind::tmem_load}},
+      {"Tensor Memory writer", {Kind::tmem_store}},
+      {"TMA store", {Kind::tensor_store, Kind::bulk_store}},
+      {"scheduler", {Kind::cancel}},
+  };
+  std::string out;
+  for (const Rule& rule : rules)
+    for (const Kind k : rule.kinds)
+      if (kinds_ >> int(k) & 1) {
+        out += (out.empty() ? "" : " + ") + std::string(rule.name);
+        break;
+      }
+  return out;
+}
+
+Origin origin_of(const Wait& wait) {
+  const Cta& cta = wait.warp.cta();
+  return {&cta.cluster.domain.launch, wait.group.function, &wait.op, cta.id, int(wait.warp.index()), -1, 0};
+}
+
+std::string place_of(const Where& where) {
+  if (where.cuda_line)
+    return fmt::format("{}:{}", where.cuda_file.substr(where.cuda_file.rfind('/') + 1), where.cuda_line);
+  return fmt::format("PTX line {}", where.ptx_line);
+}
+
+}  // namespace tinygpu::observe

@@ -1,0 +1,33 @@
+// Names that traces and profiles give to waits and to warps.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "common/tinygpu/machine/observe.h"
+#include "common/tinygpu/machine/warp.h"
+
+namespace tinygpu::observe {
+
+/// What lanes waited for: "mbarrier 0x410", "barrier 1", "tcgen05.wait::ld" …
+std::string name_of(const BlockReason& reason);
+
+/// What a warp does for the kernel, by the asynchronous operations that it issues.
+class Role {
+ public:
+  void add(AsyncOperation::Kind kind) { kinds_ |= 1u << int(kind); }
+  void add(const Role& other) { kinds_ |= other.kinds_; }
+  /// "TMA producer", "MMA", "epilogue" …, joined by " + "; empty for a warp that issues none.
+  std::string name() const;
+  auto operator<=>(const Role&) const = default;
+
+ private:
+  uint32_t kinds_ = 0;
+};
+
+/// The instruction at which lanes waited.
+Origin origin_of(const Wait& wait);
+
+/// "gemm.cu:120", or "PTX line 88" where the program was built without -lineinfo.
+std::string place_of(const Where& where);
+
+}  // namespace tinygpu::observe

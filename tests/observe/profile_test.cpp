@@ -1,0 +1,104 @@
+// Where the time went: every cycle of a warp is accounted for once.
+#include "common/tinygpu/observe/profile.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/observe/kernels.h"
+
+namespace tinygpu::test {
+namespace {
+
+observe::KernelProfile profile_of(const std::string& text, const std::string& kernel, Dim3 grid, Dim3 block,
+                                  LaunchStats* stats = nullptr) {
+  observe::Profile profile;
+  RunPtx machine(text);
+  machine.gpu.options.observers = {&profile};
+  const uint64_t from = machine.upload(std::vector<uint32_t>(4096, 7)), to = machine.buffer<uint32_t>(4096);
+  const LaunchStats s = machine.launch(kernel, grid, block, from, to);
+  if (stats) *stats = s;
+  EXPECT_EQ(profile.kernels().size(), 1u);
+  return profile.kernels().at(0);
+}
+
+uint64_t waits_of(const observe::RoleCost& r) {
+  uint64_t sum = 0;
+  for (const auto& [wait, cycles] : r.waits) sum += cycles;
+  return sum;
+}
+
+TEST(Profile, AWarpsCyclesAddUp) {
+  const observe::KernelProfile k = profile_of(two_copies(), "copies", {1, 1, 1}, {1, 1, 1});
+  ASSERT_EQ(k.roles.size(), 1u);
+  const auto& [name, role] = *k.roles.begin();
+  EXPECT_EQ(name, "TMA producer");
+  EXPECT_EQ(role.warps, 1u);
+  EXPECT_EQ(role.issued + role.operands + role.port + waits_of(role), role.lived);
+}
+
+TEST(Profile, NamesWhatAndWhereAWarpWaitsFor) {
+  const observe::KernelProfile k = profile_of(two_copies(), "copies", {1, 1, 1}, {1, 1, 1});
+  const auto& waits = k.roles.at("TMA producer").waits;
+  ASSERT_EQ(waits.size(), 2u);
+  uint64_t all = 0;
+  for (const auto& [wait, cycles] : waits) {
+    EXPECT_EQ(wait.what.substr(0, 8), "mbarrier");
+    EXPECT_EQ(wait.place.substr(0, 8), "PTX line");
+    EXPECT_GT(cycles, 300u) << "a copy takes longer than that";
+    all += cycles;
+  }
+  EXPECT_GT(2 * all, k.roles.at("TMA producer").lived) << "this kernel does little else";
+}
+
+TEST(Profile, CountsInstructionsBytesAndCtas) {
+  LaunchStats stats;
+  const observe::KernelProfile k = profile_of(two_copies(), "copies", {24, 1, 1}, {1, 1, 1}, &stats);
+  EXPECT_EQ(k.cycles, stats.cycles);
+  EXPECT_EQ(k.ctas, 24u);
+  EXPECT_EQ(k.sms, 8u);
+  EXPECT_EQ(k.resident, 3u);
+  EXPECT_EQ(k.copied_in, 24u * 2048);
+  EXPECT_GT(k.tma_busy, 0u);
+  EXPECT_EQ(k.tensor_core_busy, 0u);
+  uint64_t executed = 0;
+  for (const auto& [place, line] : k.lines) executed += line.executions;
+  EXPECT_EQ(executed, 24u * 18) << "a wait that has to wait is one instruction";
+  EXPECT_GT(stats.instructions, executed) << "the launch counts it each time";
+}
+
+TEST(Profile, LateOperandsAreTheReaders) {
+  const std::string text = R"(
+.visible .entry load(.param .u64 from, .param .u64 to) {
+  .reg .b64 %rd<3>;
+  .reg .b32 %r<3>;
+  ld.param.u64 %rd0, [from];
+  ld.param.u64 %rd1, [to];
+  ld.global.u32 %r0, [%rd0];
+  add.u32 %r1, %r0, 1;
+  st.global.u32 [%rd1], %r1;
+  ret;
+}
+)";
+  const observe::KernelProfile k = profile_of(text, "load", {1, 1, 1}, {32, 1, 1});
+  uint64_t most = 0;
+  std::string place;
+  for (const auto& [p, line] : k.lines)
+    if (line.operands > most) most = line.operands, place = p;
+  EXPECT_EQ(place, "PTX line 11") << "the addition: three lines of header stand before the text";
+  EXPECT_GT(most, 200u);
+}
+
+TEST(Profile, IsTextAndJson) {
+  const observe::KernelProfile k = profile_of(two_copies(), "copies", {2, 1, 1}, {1, 1, 1});
+  const std::string text = k.render();
+  EXPECT_NE(text.find("TMA producer"), std::string::npos) << text;
+  EXPECT_NE(text.find("mostly for"), std::string::npos) << text;
+  const auto json = k.json();
+  EXPECT_EQ(json.at("kernel"), "copies");
+  EXPECT_EQ(json.at("roles").at(0).at("role"), "TMA producer");
+  EXPECT_GT(json.at("lines").size(), 5u);
+}
+
+}  // namespace
+}  // namespace tinygpu::test
