@@ -213,12 +213,21 @@ TEST(Limits, RecursionWithoutLocalMemory) {
   EXPECT_THAT(d.message, HasSubstr("32765 calls deep, with 64 bytes of local memory"));
 }
 
-TEST(Limits, ALocalArrayThatIsTooLarge) {
-  RunPtx run(kernel("  .local .align 4 .b8 big[400000000];\n  mov.u64 %rd1, big; st.local.u32 [%rd1], 1;"));
+TEST(Limits, LocalArraysOfCallsInCalls) {
+  RunPtx run(kernel("  call f;", R"(
+.func f() {
+  .local .align 4 .b8 big[200000];
+  .reg .b64 %a;
+  mov.u64 %a, big;
+  st.local.u32 [%a], 1;
+  call f;
+  ret;
+}
+)"));
   const uint64_t before = peak_bytes();
-  const Diagnosis d = run.fault_of("k", {8}, {1024}, run.buffer<uint32_t>(1));
+  const Diagnosis d = run.fault_of("k", {1}, {32}, run.buffer<uint32_t>(1));
   EXPECT_EQ(d.code, "stack-overflow");
-  EXPECT_THAT(d.message, HasSubstr("past the 524288 bytes a thread may have"));
+  EXPECT_THAT(d.message, HasSubstr("past the 524288 bytes that a thread's stack may have"));
   EXPECT_LT(peak_bytes() - before, 64 * kMiB);
 }
 
