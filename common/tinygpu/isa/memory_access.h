@@ -105,7 +105,7 @@ struct MemoryUnit final : Extension {
 };
 void prepare(Warp& w, MemoryUnit& unit);
 inline MemoryUnit& memory_unit(Warp& w) {
-  MemoryUnit& u = w.sm().unit<MemoryUnit>(MemoryUnit::kSlot);
+  MemoryUnit& u = w.sm().extensions.get<MemoryUnit>();
   if (!u.ready) prepare(w, u);
   return u;
 }
