@@ -7,6 +7,10 @@ namespace gen5::fuzz {
 
 using namespace tinygpu;
 
+namespace {
+constexpr uint64_t kCycles = 50'000;  // of one launch
+}
+
 MachineSpec small_machine(const std::string& profile) {
   MachineSpec s = load_profile(profile);
   s.sms = 4;
@@ -16,6 +20,7 @@ MachineSpec small_machine(const std::string& profile) {
 
 void set_options(RunOptions& options) {
   options.threads = 1;
+  options.max_cycles = kCycles;
   options.on_diagnosis = [](const Diagnosis& d) { d.render(); };
   options.device_output = [](const std::string&) {};
 }
