@@ -186,7 +186,7 @@ TEST(Wait, AnArriveDoesNotPublishAStore) {
   }
 }
 
-// ld of stage 0, then a store into the same cells without wait::ld (hazards.md 17: releasing a stage too early).
+// ld of stage 0, then a store into the same cells without wait::ld (a stage released too early).
 TEST(Wait, RewritingCellsUnderALoadIsNamed) {
   TmemKernel k;
   k.columns = 32;

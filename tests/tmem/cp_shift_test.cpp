@@ -206,7 +206,7 @@ TEST(Copy, FourRowsGoToTheGivenLaneOfEachPartition) {
   EXPECT_EQ(got, want);
 }
 
-// Issued by CTA 0 alone: each CTA's cells come from its own shared memory (inferred, spec 3.5).
+// Issued by CTA 0 alone: each CTA's cells come from its own shared memory (inferred).
 TEST(Copy, PairReadsEachCtasOwnSharedMemory) {
   RunPtx run(kernel(cp("2.128x128b", descriptor(0, 16, 128, 0), 16), 16, 2));
   run.cluster = {2};

@@ -65,7 +65,7 @@ struct OperandLayout {
   uint32_t swizzled(uint32_t address) const;
 };
 
-/// The combination rules of a major-ness, an element size and a swizzle mode (spec descriptors.md 4.8).
+/// The combination rules of a major-ness, an element size and a swizzle mode (PTX ISA 9.7.16.3).
 std::optional<FieldProblem> check_operand(const OperandLayout& o, const char* name);
 
 enum class MmaKind : uint8_t { f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4, mxf4nvf4 };

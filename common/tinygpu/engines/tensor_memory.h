@@ -1,6 +1,6 @@
 // Tensor Memory of one SM: 128 lanes x 512 columns of 32-bit cells, its allocator, and the rules that tcgen05 accesses
-// obey. PTX ISA 9.7.16.1 (geometry), 9.7.16.7 (allocation); checks as ptxas -g-tmem-access-check decodes them (spec
-// tmem.md 1.8).
+// obey. PTX ISA 9.7.16.1 (geometry), 9.7.16.7 (allocation); checks as ptxas -g-tmem-access-check decodes
+// them.
 #pragma once
 #include <algorithm>
 #include <array>

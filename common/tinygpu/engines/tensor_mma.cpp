@@ -77,7 +77,7 @@ std::vector<TmemRect> rects(const DataPath& path, TmemAddress at, uint32_t colum
   return r;
 }
 
-/// tmem.md 1.8: bounds, ownership and data-path alignment of an operand in Tensor Memory.
+/// As ptxas -g-tmem-access-check: bounds, ownership and data-path alignment of an operand in Tensor Memory.
 TmemAddress check_tmem(const Operation& o, uint32_t address, uint32_t columns, std::string what) {
   TmemAddress at = TmemAddress::from(address);
   if (o.path.halves ? at.lane != 0 && at.lane != 16 : at.lane != 0) {

@@ -1,5 +1,5 @@
 // One tcgen05.mma from issue to accumulators: where its operands lie, what it does to Tensor Memory, what it costs.
-// PTX ISA 9.7.16.10; data-path layouts: spec tcgen05_mma.md 5.3.
+// PTX ISA 9.7.16.10; data-path layouts A to G as CUTLASS names them.
 //
 // cta_group::2 is one MMA over two CTAs whose ranks differ in bit 0, whichever of them issues it. Each holds half of
 // D's rows, and its shared memory holds the same half of A's rows (at A's descriptor) and half of B's columns (at B's):

@@ -1,4 +1,4 @@
-// tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit (PTX ISA 9.7.16.7, spec tmem.md 1.4 to 1.7).
+// tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit (PTX ISA 9.7.16.7).
 // Each is synchronous for its warp: it goes on when the allocator has answered. The columns change hands at that time,
 // not at issue, so a co-resident CTA sees them free when hardware's would.
 #include <fmt/format.h>

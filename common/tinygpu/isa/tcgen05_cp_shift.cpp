@@ -1,5 +1,5 @@
-// tcgen05.cp: shared memory to Tensor Memory; tcgen05.shift: rows of Tensor Memory one lane down (PTX ISA 9.7.16.9,
-// spec tcgen05_cp_shift.md). One thread issues, the tensor core's queue executes, tcgen05.commit tells when.
+// tcgen05.cp: shared memory to Tensor Memory; tcgen05.shift: rows of Tensor Memory one lane down (PTX ISA
+// 9.7.16.9). One thread issues, the tensor core's queue executes, tcgen05.commit tells when.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ struct CopyGeometry {
 };
 constexpr CopyGeometry kCopy[kCopyShapes] = {{128, 8}, {4, 8}, {128, 4}, {64, 4}, {64, 4}, {32, 4}};
 
-/// The lanes, relative to the address, that row `i` of the source goes to (spec 3.2).
+/// The lanes, relative to the address, that row `i` of the source goes to (PTX ISA 9.7.16.9).
 struct Lanes {
   uint32_t count = 0, lane[4] = {};
 };
@@ -39,7 +39,7 @@ constexpr Lanes lanes_of(CopyShape shape, uint32_t i) {
 
 enum Expansion : uint8_t { as_is, from_b6x16_p32, from_b4x16_p64 };
 
-/// 16 source bytes to the 16 bytes that the MMA wants (spec 3.4). Padding is ignored.
+/// 16 source bytes to the 16 bytes that the MMA wants. Padding is ignored.
 void expand(Expansion e, const uint8_t* from, uint8_t* to) {
   if (e == as_is) {
     std::memcpy(to, from, 16);
@@ -186,8 +186,8 @@ void cp(Warp& w, const Op& op) {
 constexpr uint32_t kShiftColumns = 8;
 
 /// In every partition, lane i takes the cells of lane i + 1; lane 31 keeps its own. Direction, and that all four
-/// partitions take part, rest on one third-party emulator and on how CuTe repairs lane 31 afterwards (spec 3,
-/// tcgen05.shift).
+/// partitions take part, rest on one third-party emulator and on how CuTe repairs lane 31 afterwards:
+/// no chip was asked.
 void shift_down(TensorMemory& memory, uint32_t column) {
   for (uint32_t c = column; c < column + kShiftColumns; ++c)
     for (uint32_t p = 0; p < 4; ++p) {

@@ -1,9 +1,9 @@
-// tcgen05.ld, tcgen05.ld.red, tcgen05.st, tcgen05.wait::ld, tcgen05.wait::st (PTX ISA 9.7.16.8, spec tcgen05_ld_st.md).
+// tcgen05.ld, tcgen05.ld.red, tcgen05.st, tcgen05.wait::ld, tcgen05.wait::st (PTX ISA 9.7.16.8).
 //
 // Both are asynchronous. A load reads its cells and writes its registers when it lands, a store takes its registers at
 // issue and writes its cells when it lands; wait::ld and wait::st block until everything earlier of the warp has
 // landed. What a register holds between issue and wait is the program's error: hardware honours the dependence on the
-// value (spec 2.5), so the reader waits for the load in every order, and a warning says so.
+// value (9.7.16.6.4.5), so the reader waits for the load in every order, and a warning says so.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -130,7 +130,7 @@ Access checked_access(Warp& w, const Op& op, uint32_t registers, const Origin& w
   const uint32_t columns = registers / repeat.registers * repeat.columns << a.pack;
   const uint32_t taddr = uint32_t(uniform(w, op.a, false, "the Tensor Memory address")) + uint32_t(op.imm);
   a.half[0] = checked_half(w, taddr, repeat, columns, who, what);
-  // The assembler makes two accesses of it; the second's address is a plain 32-bit sum (spec 2.2).
+  // The assembler makes two accesses of it; the second's address is a plain 32-bit sum, as its code shows.
   if (a.halves == 2) a.half[1] = checked_half(w, taddr + uint32_t(op.imm >> 32), repeat, columns, who, what);
   return a;
 }

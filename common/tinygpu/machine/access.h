@@ -37,7 +37,7 @@ uint32_t shared_passes(const uint32_t* addresses, uint32_t mask, uint32_t bytes)
 // --------------------------------
 /// The live barrier at `offset` of `owner`, or a fault "mbarrier-not-initialised".
 MBarrier& mbarrier_at(Cta& owner, uint32_t offset, const Origin& who, const char* operation);
-/// pending −= count (faults past the limits, spec mbarrier.md 7.8), then the completion test at time `when`.
+/// pending −= count (faults past the limits, which an H200 showed), then the completion test at time `when`.
 void mbarrier_arrive(Cta& owner, uint32_t offset, uint32_t count, uint64_t when, const Origin& who);
 /// expected −= count for the later phases, then an arrive of `count`.
 void mbarrier_arrive_drop(Cta& owner, uint32_t offset, uint32_t count, uint64_t when, const Origin& who);

@@ -9,7 +9,7 @@
 
 namespace tinygpu {
 
-/// How asynchronous effects are ordered (design: "Asynchrony is real").
+/// How asynchronous effects are ordered (notes/tinygpu.md).
 struct CompletionOrder {
   enum class Mode : uint8_t { timed, late, seeded } mode = Mode::timed;
   uint64_t seed = 0;

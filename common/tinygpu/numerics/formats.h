@@ -27,7 +27,7 @@ struct Unpacked {
 };
 
 /// `bits` beyond the format's container are ignored. A tf32 pattern is an f32 word of which the low 13 bits are dropped
-/// first (PTX ISA 9.7.16.10; numerics spec 3: before it is classified). ue4m3 ignores bit 7. Not for integers.
+/// first (PTX ISA 9.7.16.10), before it is classified. ue4m3 ignores bit 7. Not for integers.
 Unpacked unpack(Format f, uint32_t bits);
 
 /// The integer value of an s8 or u8 pattern.
@@ -37,7 +37,7 @@ int32_t unpack_integer(Format f, uint32_t bits);
 double to_double(Format f, uint32_t bits);
 
 /// value = sum x 2^exponent, rounded to f32 toward zero / to nearest even, or to f16 to nearest even. Subnormal results
-/// are kept, overflow gives infinity in every mode (numerics spec 1), a zero is +0.
+/// are kept, overflow gives infinity in every mode (B200 words), a zero is +0.
 uint32_t round_f32_toward_zero(bool negative, unsigned __int128 magnitude, int exponent);
 uint32_t round_f32_nearest(bool negative, unsigned __int128 magnitude, int exponent);
 uint16_t round_f16_nearest(bool negative, unsigned __int128 magnitude, int exponent);

@@ -142,7 +142,7 @@ constexpr uint64_t kMostStaticShared = 0x38c00;
 constexpr uint64_t kMostLocal = 512 * 1024;
 constexpr uint64_t kMostRegisterBytes = uint64_t(1) << 28;
 
-/// First user byte of a CTA's shared window on sm_90 and later (spec tmem.md 1.7: read from generated code).
+/// First user byte of a CTA's shared window on sm_90 and later (read from code that ptxas generates).
 constexpr uint32_t kSharedBase = 0x400;
 
 /// Generic address windows. Device memory lies elsewhere (machine/memory.h).

@@ -78,7 +78,7 @@ Reading read_instruction(const Module& module, const Function& function, const I
 /// True if `target` ("sm_100a") is in a form's list.
 bool target_in(std::string_view targets, std::string_view target);
 
-// Target lists (spec: which PTX version and target accepts what).
+// Target lists: what ptxas 13.0 accepts for which .target (tests/ptx/forms_test.cpp holds them).
 inline constexpr std::string_view kTcgen05 = "sm_100a sm_100f sm_101a sm_101f sm_103a sm_103f sm_110a sm_110f";
 inline constexpr std::string_view kTcgen05Specific = "sm_100a sm_101a sm_103a sm_110a";
 inline constexpr std::string_view kTcgen05Int8 = "sm_100a sm_101a sm_110a";
