@@ -11,8 +11,9 @@ inline constexpr CodeInfo kControlCodes[] = {
      .rule = "bar and barrier count whole warps, and all warps of a round name the same count.",
      .section = "9.7.13.1 bar, barrier",
      .basis = Basis::measured,
-     .hardware = "No multiple of 32, or two counts in a round: error 715. More than the CTA's threads: it waits until "
-                 "warps have arrived often enough.",
+     .hardware =
+         "No multiple of 32, or two counts in a round: error 715. More than the CTA's threads: here it waits until "
+         "warps have arrived often enough.",
      .fix =
          "Pass 32 times the number of warps that take part, the same in all; give other sets of warps other barriers.",
      .example = "barrier.sync 1, 128;   // four warps, each of them with 1 and 128"},
@@ -146,8 +147,7 @@ inline constexpr CodeInfo kControlCodes[] = {
      .section = "9.7.19.5 setmaxnreg",
      .basis = Basis::measured,
      .hardware = "Error 715, for .dec to more.",
-     .fix =
-         "Start from the count that the kernel is compiled with: threads · registers fit into the SM's register file.",
+     .fix = "Go up by .inc and down by .dec, from the count that the kernel is compiled with (__launch_bounds__).",
      .example = "setmaxnreg.dec.sync.aligned.u32 40;    // producer warpgroup\n"
                 "setmaxnreg.inc.sync.aligned.u32 232;   // consumer warpgroups"},
     {.code = "trap",

@@ -32,7 +32,8 @@ inline constexpr CodeInfo kCopyCodes[] = {
      .section = "9.7.9.25.4.1 cp.async.bulk",
      .basis = Basis::measured,
      .hardware =
-         "A copy is rounded down, and so is what its mbarrier counts: a wait for the whole size hangs. No error.",
+         "A copy is rounded down, and so is what its mbarrier counts: a wait for the whole size hangs. No error. Of "
+         "st.bulk nothing is known.",
      .fix = "Round the size up on both sides, and in expect_tx."},
     {.code = "cp-async-size",
      .severities = kError,

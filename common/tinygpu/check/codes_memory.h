@@ -16,9 +16,8 @@ inline constexpr CodeInfo kMemoryCodes[] = {
      .hardware = "Old or new bytes, as time has it.",
      .fix =
          "For a load wait on its mbarrier; for a store commit its group and wait for it, in the thread that issued it.",
-     .example =
-         "L: mbarrier.try_wait.parity.shared::cta.b64 p, [bar], parity;  @!p bra L;   // before reading\n"
-         "cp.async.bulk.commit_group;  cp.async.bulk.wait_group.read 0;   // before writing again"},
+     .example = "L: mbarrier.try_wait.parity.shared::cta.b64 p, [bar], parity;  @!p bra L;   // before reading\n"
+                "cp.async.bulk.commit_group;  cp.async.bulk.wait_group.read 0;   // before writing again"},
     {.code = "cluster-rank",
      .severities = kError,
      .what = "A shared::cluster address names a CTA that the cluster does not have.",
@@ -46,7 +45,7 @@ inline constexpr CodeInfo kMemoryCodes[] = {
      .what = "free in a kernel, of a pointer that malloc in a kernel did not return, or for a second time.",
      .rule = "Memory goes back where it came from: malloc in a kernel to free in a kernel, cudaMalloc to cudaFree.",
      .basis = Basis::measured,
-     .hardware = "A pointer inside another allocation: goes on. Freed twice: error 719.",
+     .hardware = "Memory that malloc in a kernel did not give: goes on. Freed twice: error 719.",
      .fix = "Keep the pointer that malloc returned, and free it once."},
     {.code = "illegal-address",
      .severities = kError,

@@ -46,7 +46,7 @@ void cta_barrier(Warp& w, const Op& op) {
   const uint32_t threads = expected ? expected : total;
   if (b.expected && b.expected != threads)
     w.fault(
-        FaultKind::deadlock, "barrier-count-mismatch",
+        FaultKind::illegal_instruction, "barrier-count-mismatch",
         "barrier " + number(id) + " has " + number(b.arrived) + " of " + number(b.expected) +
             " threads in this round, and this warp expects " + number(threads),
         "all warps of a round must name the same thread count; use another barrier number for another set of warps");
