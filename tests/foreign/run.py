@@ -76,6 +76,8 @@ PROGRAMS = {
     "triton.hopper_matmul_descriptor": Program("triton", "matmul_descriptor.py", ["tile"], machine="h200"),
     "triton.hopper_matmul_persistent": Program("triton", "matmul_descriptor.py", ["persistent"], machine="h200"),
     "triton.hopper_matmul_warp_specialized": Program("triton", "matmul_descriptor.py", ["warp_specialized"], machine="h200"),
+    "triton.hopper_attention": Program("triton", "attention.py", ["pointers"], machine="h200"),
+    "triton.hopper_attention_descriptor": Program("triton", "attention.py", ["descriptors"], machine="h200"),
     "triton.attention": Program("triton", "attention.py", ["pointers"]),
     "triton.attention_descriptor": Program("triton", "attention.py", ["descriptors"]),
     "triton.attention_warp_specialized": Program("triton", "attention.py", ["warp_specialized"]),
