@@ -82,7 +82,7 @@ struct Session {
     const uint8_t how = in.byte();
     if (how % 8 == 7 || pointers.empty()) return reinterpret_cast<void*>(how % 2 ? number() : 0);
     char* const p = static_cast<char*>(pointers[how / 8 % pointers.size()]);
-    return how % 8 < 4 ? p : p + int64_t(number());
+    return how % 8 < 4 ? p : reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(p) + number());
   }
   /// A handle that some call gave, of this or another kind, or none.
   template <class T>
@@ -134,94 +134,117 @@ struct Session {
 
 using Call = void (*)(Session&);
 
+/// A call whose arguments are worked out from left to right, by every compiler: f(a, b) leaves the order open.
+struct InOrder {
+  template <class F, class... A>
+  InOrder(F f, A... arguments) : error(int(f(arguments...))) {}
+  operator int() const { return error; }
+  int error;
+};
+
 const Call kMemory[] = {
     [](Session& s) {
       void* p = nullptr;
-      if (!cudaMalloc(s.out(p), s.number())) s.keep_pointer(p);
+      if (!InOrder{cudaMalloc, s.out(p), s.number()}) s.keep_pointer(p);
     },
     [](Session& s) {
       void* p = nullptr;
-      if (!cudaMallocManaged(s.out(p), s.number(), 1)) s.keep_pointer(p);
+      if (!InOrder{cudaMallocManaged, s.out(p), s.number(), 1}) s.keep_pointer(p);
     },
     [](Session& s) {
       void* p = nullptr;
-      if (!cudaMallocHost(s.out(p), s.number())) s.keep_pointer(p);
+      if (!InOrder{cudaMallocHost, s.out(p), s.number()}) s.keep_pointer(p);
     },
     [](Session& s) {
       void* p = nullptr;
       size_t pitch;
-      if (!cudaMallocPitch(s.out(p), s.out(pitch), s.number(), s.number())) s.keep_pointer(p);
+      if (!InOrder{cudaMallocPitch, s.out(p), s.out(pitch), s.number(), s.number()}) s.keep_pointer(p);
     },
     [](Session& s) {
       cudaPitchedPtr p{};
-      if (!cudaMalloc3D(s.out(p), {s.number(), s.number(), s.number()})) s.keep_pointer(p.ptr);
+      if (!InOrder{cudaMalloc3D, s.out(p), cudaExtent{s.number(), s.number(), s.number()}}) s.keep_pointer(p.ptr);
     },
     [](Session& s) {
       CUdeviceptr p = 0;
       size_t pitch;
-      if (!cuMemAllocPitch(s.out(p), s.out(pitch), s.number(), s.number(), unsigned(s.number())))
+      if (!InOrder{cuMemAllocPitch, s.out(p), s.out(pitch), s.number(), s.number(), unsigned(s.number())})
         s.keep_pointer(reinterpret_cast<void*>(p));
     },
     [](Session& s) {
       void* p = nullptr;
-      if (!cudaMallocAsync(s.out(p), s.number(), s.handle<cudaStream_t>())) s.keep_pointer(p);
+      if (!InOrder{cudaMallocAsync, s.out(p), s.number(), s.handle<cudaStream_t>()}) s.keep_pointer(p);
     },
     [](Session& s) {
       void* p = nullptr;
-      if (!cudaMallocFromPoolAsync(s.out(p), s.number(), s.handle<cudaMemPool_t>(), s.handle<cudaStream_t>()))
+      if (!InOrder{cudaMallocFromPoolAsync, s.out(p), s.number(), s.handle<cudaMemPool_t>(), s.handle<cudaStream_t>()})
         s.keep_pointer(p);
     },
-    [](Session& s) { cudaFree(s.device()); },
-    [](Session& s) { cudaFreeHost(s.device()); },
-    [](Session& s) { cudaFreeAsync(s.device(), s.handle<cudaStream_t>()); },
-    [](Session& s) { cuMemFree(reinterpret_cast<CUdeviceptr>(s.device())); },
     [](Session& s) {
-      cudaHostRegister(s.in.byte() % 2 ? s.device() : Session::host() + s.in.take<uint16_t>(), s.number(),
-                       unsigned(s.number()));
+      InOrder{cudaFree, s.device()};
     },
-    [](Session& s) { cudaHostUnregister(s.in.byte() % 2 ? s.device() : Session::host() + s.in.take<uint16_t>()); },
+    [](Session& s) {
+      InOrder{cudaFreeHost, s.device()};
+    },
+    [](Session& s) {
+      InOrder{cudaFreeAsync, s.device(), s.handle<cudaStream_t>()};
+    },
+    [](Session& s) {
+      InOrder{cuMemFree, reinterpret_cast<CUdeviceptr>(s.device())};
+    },
+    [](Session& s) {
+      InOrder{cudaHostRegister, s.in.byte() % 2 ? s.device() : Session::host() + s.in.take<uint16_t>(), s.number(),
+              unsigned(s.number())};
+    },
+    [](Session& s) {
+      InOrder{cudaHostUnregister, s.in.byte() % 2 ? s.device() : Session::host() + s.in.take<uint16_t>()};
+    },
     [](Session& s) {
       void* p = nullptr;
-      cudaHostGetDevicePointer(s.out(p), s.device(), 0);
+      InOrder{cudaHostGetDevicePointer, s.out(p), s.device(), 0};
     },
     [](Session& s) {
       unsigned f;
-      cudaHostGetFlags(s.out(f), s.device());
+      InOrder{cudaHostGetFlags, s.out(f), s.device()};
     },
     [](Session& s) {
       size_t a, b;
-      cudaMemGetInfo(s.out(a), s.out(b));
+      InOrder{cudaMemGetInfo, s.out(a), s.out(b)};
     },
     [](Session& s) {
       cudaPointerAttributes a;
-      cudaPointerGetAttributes(s.out(a), s.device());
+      InOrder{cudaPointerGetAttributes, s.out(a), s.device()};
     },
     [](Session& s) {
       CUdeviceptr p;
       size_t n;
-      cuMemGetAddressRange(s.out(p), s.out(n), reinterpret_cast<CUdeviceptr>(s.device()));
+      InOrder{cuMemGetAddressRange, s.out(p), s.out(n), reinterpret_cast<CUdeviceptr>(s.device())};
     },
     [](Session& s) {
       uint64_t v;
-      cuPointerGetAttribute(s.out(v), CUpointer_attribute(s.number()), reinterpret_cast<CUdeviceptr>(s.device()));
-    },
-    [](Session& s) { cudaMemPrefetchAsync(s.device(), s.number(), {}, 0, s.handle<cudaStream_t>()); },
-    [](Session& s) {
-      cudaMemPool_t p = nullptr;
-      if (!cudaMemPoolCreate(s.out(p), nullptr)) s.keep(p);
+      InOrder{cuPointerGetAttribute, s.out(v), CUpointer_attribute(s.number()),
+              reinterpret_cast<CUdeviceptr>(s.device())};
     },
     [](Session& s) {
-      cudaMemPool_t p = nullptr;
-      if (!cudaDeviceGetDefaultMemPool(s.out(p), int(s.in.byte()))) s.keep(p);
+      InOrder{cudaMemPrefetchAsync, s.device(), s.number(), cudaMemLocation{}, 0, s.handle<cudaStream_t>()};
     },
-    [](Session& s) { cudaMemPoolDestroy(s.handle<cudaMemPool_t>()); },
+    [](Session& s) {
+      cudaMemPool_t p = nullptr;
+      if (!InOrder{cudaMemPoolCreate, s.out(p), nullptr}) s.keep(p);
+    },
+    [](Session& s) {
+      cudaMemPool_t p = nullptr;
+      if (!InOrder{cudaDeviceGetDefaultMemPool, s.out(p), int(s.in.byte())}) s.keep(p);
+    },
+    [](Session& s) {
+      InOrder{cudaMemPoolDestroy, s.handle<cudaMemPool_t>()};
+    },
     [](Session& s) {
       uint64_t v = s.number();
-      cudaMemPoolSetAttribute(s.handle<cudaMemPool_t>(), cudaMemPoolAttr(s.number()), s.out(v));
+      InOrder{cudaMemPoolSetAttribute, s.handle<cudaMemPool_t>(), cudaMemPoolAttr(s.number()), s.out(v)};
     },
     [](Session& s) {
       uint64_t v;
-      cudaMemPoolGetAttribute(s.handle<cudaMemPool_t>(), cudaMemPoolAttr(s.number()), s.out(v));
+      InOrder{cudaMemPoolGetAttribute, s.handle<cudaMemPool_t>(), cudaMemPoolAttr(s.number()), s.out(v)};
     },
 };
 
@@ -229,14 +252,14 @@ const Call kCopies[] = {
     [](Session& s) {
       const auto k = s.kind();
       void* d = s.end(Session::to_host(k));
-      cudaMemcpy(d, s.end(Session::from_host(k)),
-                 s.number() & (Session::to_host(k) && Session::from_host(k) ? kHostBytes - 1 : ~0ull), k);
+      InOrder{cudaMemcpy, d, s.end(Session::from_host(k)),
+              s.number() & (Session::to_host(k) && Session::from_host(k) ? kHostBytes - 1 : ~0ull), k};
     },
     [](Session& s) {
       const auto k = s.kind();
       if (k == cudaMemcpyHostToHost) return;
       void* d = s.end(Session::to_host(k));
-      cudaMemcpyAsync(d, s.end(Session::from_host(k)), s.number(), k, s.handle<cudaStream_t>());
+      InOrder{cudaMemcpyAsync, d, s.end(Session::from_host(k)), s.number(), k, s.handle<cudaStream_t>()};
     },
     [](Session& s) {
       const auto k = s.kind();
@@ -246,7 +269,7 @@ const Call kCopies[] = {
       void* f = s.end(Session::from_host(k));
       const size_t dp = Session::to_host(k) ? s.host_pitch(h) : s.number(),
                    fp = Session::from_host(k) ? s.host_pitch(h) : s.number();
-      cudaMemcpy2D(d, dp, f, fp, w, h, k);
+      InOrder{cudaMemcpy2D, d, dp, f, fp, w, h, k};
     },
     [](Session& s) {
       cudaMemcpy3DParms p{};
@@ -256,13 +279,18 @@ const Call kCopies[] = {
       p.dstPos = {s.number(), s.number(), s.number()};
       p.extent = {s.number(), s.number(), s.number()};
       p.kind = s.in.byte() % 2 ? cudaMemcpyDeviceToDevice : cudaMemcpyKind(7);
-      cudaMemcpy3D(s.out(p));
+      InOrder{cudaMemcpy3D, s.out(p)};
     },
     [](Session& s) {
-      cuMemcpyDtoD(reinterpret_cast<CUdeviceptr>(s.device()), reinterpret_cast<CUdeviceptr>(s.device()), s.number());
+      InOrder{cuMemcpyDtoD, reinterpret_cast<CUdeviceptr>(s.device()), reinterpret_cast<CUdeviceptr>(s.device()),
+              s.number()};
     },
-    [](Session& s) { cuMemcpyHtoD(reinterpret_cast<CUdeviceptr>(s.device()), Session::host(), s.number()); },
-    [](Session& s) { cuMemcpyDtoH(Session::host(), reinterpret_cast<CUdeviceptr>(s.device()), s.number()); },
+    [](Session& s) {
+      InOrder{cuMemcpyHtoD, reinterpret_cast<CUdeviceptr>(s.device()), Session::host(), s.number()};
+    },
+    [](Session& s) {
+      InOrder{cuMemcpyDtoH, Session::host(), reinterpret_cast<CUdeviceptr>(s.device()), s.number()};
+    },
     [](Session& s) {
       CUDA_MEMCPY3D p{};
       p.srcMemoryType = p.dstMemoryType = CU_MEMORYTYPE_DEVICE;
@@ -272,7 +300,7 @@ const Call kCopies[] = {
       p.srcXInBytes = n[0], p.srcY = n[1], p.srcZ = n[2], p.srcPitch = n[3], p.srcHeight = n[4];
       p.dstXInBytes = m[0], p.dstY = m[1], p.dstZ = m[2], p.dstPitch = m[3], p.dstHeight = m[4];
       p.WidthInBytes = n[5], p.Height = n[6], p.Depth = n[7];
-      cuMemcpy3D(s.out(p));
+      InOrder{cuMemcpy3D, s.out(p)};
     },
     [](Session& s) {
       CUDA_MEMCPY2D p{};
@@ -282,19 +310,34 @@ const Call kCopies[] = {
       const auto n = s.numbers<size_t>();
       p.srcXInBytes = n[0], p.srcY = n[1], p.srcPitch = n[2], p.dstXInBytes = n[3], p.dstY = n[4], p.dstPitch = n[5];
       p.WidthInBytes = n[6], p.Height = n[7];
-      cuMemcpy2D(s.out(p));
+      InOrder{cuMemcpy2D, s.out(p)};
     },
-    [](Session& s) { cudaMemset(s.device(), int(s.number()), s.number()); },
-    [](Session& s) { cudaMemsetAsync(s.device(), int(s.number()), s.number(), s.handle<cudaStream_t>()); },
-    [](Session& s) { cudaMemset2D(s.device(), s.number(), 1, s.number(), s.number()); },
     [](Session& s) {
-      cudaMemset3D({s.device(), s.number(), s.number(), s.number()}, 1, {s.number(), s.number(), s.number()});
+      InOrder{cudaMemset, s.device(), int(s.number()), s.number()};
     },
-    [](Session& s) { cuMemsetD16(reinterpret_cast<CUdeviceptr>(s.device()), 1, s.number()); },
-    [](Session& s) { cuMemsetD32(reinterpret_cast<CUdeviceptr>(s.device()), 1, s.number()); },
-    [](Session& s) { cuMemsetD2D32(reinterpret_cast<CUdeviceptr>(s.device()), s.number(), 1, s.number(), s.number()); },
-    [](Session& s) { cudaMemcpyToSymbol(s.handle<void*>(), Session::host(), s.number(), s.number(), s.kind()); },
-    [](Session& s) { cudaMemcpyFromSymbol(Session::host(), s.handle<void*>(), s.number(), s.number(), s.kind()); },
+    [](Session& s) {
+      InOrder{cudaMemsetAsync, s.device(), int(s.number()), s.number(), s.handle<cudaStream_t>()};
+    },
+    [](Session& s) { InOrder{cudaMemset2D, s.device(), s.number(), 1, s.number(), s.number()}; },
+    [](Session& s) {
+      InOrder{cudaMemset3D, cudaPitchedPtr{s.device(), s.number(), s.number(), s.number()}, 1,
+              cudaExtent{s.number(), s.number(), s.number()}};
+    },
+    [](Session& s) {
+      InOrder{cuMemsetD16, reinterpret_cast<CUdeviceptr>(s.device()), 1, s.number()};
+    },
+    [](Session& s) {
+      InOrder{cuMemsetD32, reinterpret_cast<CUdeviceptr>(s.device()), 1, s.number()};
+    },
+    [](Session& s) {
+      InOrder{cuMemsetD2D32, reinterpret_cast<CUdeviceptr>(s.device()), s.number(), 1, s.number(), s.number()};
+    },
+    [](Session& s) {
+      InOrder{cudaMemcpyToSymbol, s.handle<void*>(), Session::host(), s.number(), s.number(), s.kind()};
+    },
+    [](Session& s) {
+      InOrder{cudaMemcpyFromSymbol, Session::host(), s.handle<void*>(), s.number(), s.number(), s.kind()};
+    },
 };
 
 CUlaunchAttribute attribute(Session& s) {
@@ -320,11 +363,11 @@ struct Arguments {
 const Call kCode[] = {
     [](Session& s) {
       CUmodule m = nullptr;
-      if (!cuModuleLoadData(s.out(m), kModule)) s.keep(m);
+      if (!InOrder{cuModuleLoadData, s.out(m), kModule}) s.keep(m);
     },
     [](Session& s) {
       CUmodule m = nullptr;
-      if (!cuModuleLoadFatBinary(s.out(m), fatbin().data())) s.keep(m);
+      if (!InOrder{cuModuleLoadFatBinary, s.out(m), fatbin().data()}) s.keep(m);
     },
     [](Session& s) {
       // No magic number of a container: those are trusted to be as long as they say, as the driver has to.
@@ -338,76 +381,89 @@ const Call kCode[] = {
                       4) == 0)
         return;
       CUmodule m = nullptr;
-      if (!cuModuleLoadData(&m, guarded.copy(text, std::strlen(text) + 1).data())) s.keep(m);
+      if (!InOrder{cuModuleLoadData, &m, guarded.copy(text, std::strlen(text) + 1).data()}) s.keep(m);
     },
     [](Session& s) {
       CUlibrary l = nullptr;
-      if (!cuLibraryLoadData(s.out(l), kModule, nullptr, nullptr, 0, nullptr, nullptr, 0)) {
+      if (!InOrder{cuLibraryLoadData, s.out(l), kModule, nullptr, nullptr, 0, nullptr, nullptr, 0}) {
         s.keep(l);
         s.libraries.push_back(l);
       }
     },
-    [](Session& s) { cuModuleUnload(s.handle<CUmodule>()); },
-    [](Session& s) { cuLibraryUnload(s.handle<CUlibrary>()); },
+    [](Session& s) {
+      InOrder{cuModuleUnload, s.handle<CUmodule>()};
+    },
+    [](Session& s) {
+      InOrder{cuLibraryUnload, s.handle<CUlibrary>()};
+    },
     [](Session& s) {
       CUfunction f = nullptr;
-      if (!cuModuleGetFunction(s.out(f), s.handle<CUmodule>(), s.name())) s.keep(f);
+      if (!InOrder{cuModuleGetFunction, s.out(f), s.handle<CUmodule>(), s.name()}) s.keep(f);
     },
     [](Session& s) {
       CUkernel k = nullptr;
-      if (!cuLibraryGetKernel(s.out(k), s.handle<CUlibrary>(), s.name())) s.keep(k);
+      if (!InOrder{cuLibraryGetKernel, s.out(k), s.handle<CUlibrary>(), s.name()}) s.keep(k);
     },
     [](Session& s) {
       CUdeviceptr p = 0;
       size_t n;
-      if (!cuModuleGetGlobal(s.out(p), s.out(n), s.handle<CUmodule>(), s.name()))
+      if (!InOrder{cuModuleGetGlobal, s.out(p), s.out(n), s.handle<CUmodule>(), s.name()})
         s.keep_pointer(reinterpret_cast<void*>(p));
     },
     [](Session& s) {
       CUfunction f[4];
       const unsigned n = s.in.byte() % 5;
-      if (!cuModuleEnumerateFunctions(f, n, s.handle<CUmodule>()) && n) s.keep(f[0]);
+      if (!InOrder{cuModuleEnumerateFunctions, f, n, s.handle<CUmodule>()} && n) s.keep(f[0]);
     },
     [](Session& s) {
       unsigned n;
-      cuModuleGetFunctionCount(s.out(n), s.handle<CUmodule>());
+      InOrder{cuModuleGetFunctionCount, s.out(n), s.handle<CUmodule>()};
     },
     [](Session& s) {
       int v;
-      cuFuncGetAttribute(s.out(v), CUfunction_attribute(s.number()), s.handle<CUfunction>());
+      InOrder{cuFuncGetAttribute, s.out(v), CUfunction_attribute(s.number()), s.handle<CUfunction>()};
     },
     [](Session& s) {
-      cuFuncSetAttribute(s.handle<CUfunction>(), CUfunction_attribute(s.in.byte() % 20), int(s.number()));
+      InOrder{cuFuncSetAttribute, s.handle<CUfunction>(), CUfunction_attribute(s.in.byte() % 20), int(s.number())};
     },
     [](Session& s) {
       cudaFuncAttributes a;
-      cudaFuncGetAttributes(s.out(a), s.handle<void*>());
+      InOrder{cudaFuncGetAttributes, s.out(a), s.handle<void*>()};
     },
-    [](Session& s) { cudaFuncSetAttribute(s.handle<void*>(), cudaFuncAttribute(s.in.byte() % 20), int(s.number())); },
+    [](Session& s) {
+      InOrder{cudaFuncSetAttribute, s.handle<void*>(), cudaFuncAttribute(s.in.byte() % 20), int(s.number())};
+    },
     [](Session& s) {
       size_t a, b;
-      cuFuncGetParamInfo(s.handle<CUfunction>(), s.number(), s.out(a), s.out(b));
+      InOrder{cuFuncGetParamInfo, s.handle<CUfunction>(), s.number(), s.out(a), s.out(b)};
     },
     [](Session& s) {
       const char* n;
-      cuFuncGetName(s.out(n), s.handle<CUfunction>());
+      InOrder{cuFuncGetName, s.out(n), s.handle<CUfunction>()};
     },
     [](Session& s) {
       CUmodule m;
-      cuFuncGetModule(s.out(m), s.handle<CUfunction>());
+      InOrder{cuFuncGetModule, s.out(m), s.handle<CUfunction>()};
     },
     [](Session& s) {
       int n;
-      cuOccupancyMaxActiveBlocksPerMultiprocessor(s.out(n), s.handle<CUfunction>(), int(s.number()), s.number());
+      InOrder{cuOccupancyMaxActiveBlocksPerMultiprocessor, s.out(n), s.handle<CUfunction>(), int(s.number()),
+              s.number()};
     },
     [](Session& s) {
       size_t n;
-      cuOccupancyAvailableDynamicSMemPerBlock(s.out(n), s.handle<CUfunction>(), int(s.number()), int(s.number()));
+      InOrder{cuOccupancyAvailableDynamicSMemPerBlock, s.out(n), s.handle<CUfunction>(), int(s.number()),
+              int(s.number())};
     },
     [](Session& s) {
       int a, b;
-      cuOccupancyMaxPotentialBlockSize(s.out(a), s.out(b), s.handle<CUfunction>(), nullptr, s.number(),
-                                       int(s.number()));
+      InOrder{cuOccupancyMaxPotentialBlockSize,
+              s.out(a),
+              s.out(b),
+              s.handle<CUfunction>(),
+              nullptr,
+              s.number(),
+              int(s.number())};
     },
     [](Session& s) {
       CUlaunchConfig c{};
@@ -419,22 +475,23 @@ const Call kCode[] = {
       c.numAttrs = s.in.byte() % 2;
       int n;
       if (s.in.byte() % 2)
-        cuOccupancyMaxActiveClusters(s.out(n), s.handle<CUfunction>(), s.out(c));
+        InOrder{cuOccupancyMaxActiveClusters, s.out(n), s.handle<CUfunction>(), s.out(c)};
       else
-        cuOccupancyMaxPotentialClusterSize(s.out(n), s.handle<CUfunction>(), s.out(c));
+        InOrder{cuOccupancyMaxPotentialClusterSize, s.out(n), s.handle<CUfunction>(), s.out(c)};
     },
     [](Session& s) {
       Arguments a(s);
-      launched(cuLaunchKernel(s.handle<CUfunction>(), s.grid(), 1 + s.in.byte() % 2, 1, s.block(), 1 + s.in.byte() % 2,
-                              1, unsigned(s.number()), s.handle<CUstream>(),
-                              s.in.byte() % 16 == 15 ? nullptr : a.pointers, nullptr));
+      launched(InOrder{cuLaunchKernel, s.handle<CUfunction>(), s.grid(), 1 + s.in.byte() % 2, 1, s.block(),
+                       1 + s.in.byte() % 2, 1, unsigned(s.number()), s.handle<CUstream>(),
+                       s.in.byte() % 16 == 15 ? nullptr : a.pointers, nullptr});
     },
     [](Session& s) {
       uint8_t bytes[128] = {};
       s.in.bytes(bytes, 8);
       size_t size = s.in.byte() % 129;
       void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, bytes, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
-      launched(cuLaunchKernel(s.handle<CUfunction>(), s.grid(), 1, 1, s.block(), 1, 1, 0, nullptr, nullptr, extra));
+      launched(
+          InOrder{cuLaunchKernel, s.handle<CUfunction>(), s.grid(), 1, 1, s.block(), 1, 1, 0, nullptr, nullptr, extra});
     },
     [](Session& s) {
       Arguments a(s);
@@ -446,73 +503,89 @@ const Call kCode[] = {
       c.hStream = s.handle<CUstream>();
       c.attrs = attributes;
       c.numAttrs = s.in.byte() % 3;
-      launched(cuLaunchKernelEx(s.out(c), s.handle<CUfunction>(), a.pointers, nullptr));
+      launched(InOrder{cuLaunchKernelEx, s.out(c), s.handle<CUfunction>(), a.pointers, nullptr});
     },
     [](Session& s) {
       Arguments a(s);
-      launched(cudaLaunchKernel(s.handle<void*>(), {s.grid(), 1, 1}, {s.block(), 1, 1}, a.pointers, s.number(),
-                                s.handle<cudaStream_t>()));
+      launched(InOrder{cudaLaunchKernel, s.handle<void*>(), dim3{s.grid(), 1, 1}, dim3{s.block(), 1, 1}, a.pointers,
+                       s.number(), s.handle<cudaStream_t>()});
     },
     [](Session& s) {
       Arguments a(s);
-      launched(cudaLaunchCooperativeKernel(s.handle<void*>(), {s.grid(), 1, 1}, {s.block(), 1, 1}, a.pointers,
-                                           s.number(), s.handle<cudaStream_t>()));
+      launched(InOrder{cudaLaunchCooperativeKernel, s.handle<void*>(), dim3{s.grid(), 1, 1}, dim3{s.block(), 1, 1},
+                       a.pointers, s.number(), s.handle<cudaStream_t>()});
     },
 };
 
 const Call kOthers[] = {
     [](Session& s) {
       cudaStream_t t = nullptr;
-      if (!cudaStreamCreateWithPriority(s.out(t), unsigned(s.number()), int(s.number()))) s.keep(t);
+      if (!InOrder{cudaStreamCreateWithPriority, s.out(t), unsigned(s.number()), int(s.number())}) s.keep(t);
     },
-    [](Session& s) { cudaStreamDestroy(s.handle<cudaStream_t>()); },
-    [](Session& s) { cudaStreamSynchronize(s.handle<cudaStream_t>()); },
-    [](Session& s) { cudaStreamWaitEvent(s.handle<cudaStream_t>(), s.handle<cudaEvent_t>(), 0); },
+    [](Session& s) {
+      InOrder{cudaStreamDestroy, s.handle<cudaStream_t>()};
+    },
+    [](Session& s) {
+      InOrder{cudaStreamSynchronize, s.handle<cudaStream_t>()};
+    },
+    [](Session& s) {
+      InOrder{cudaStreamWaitEvent, s.handle<cudaStream_t>(), s.handle<cudaEvent_t>(), 0};
+    },
     [](Session& s) {
       unsigned f;
-      cudaStreamGetFlags(s.handle<cudaStream_t>(), s.out(f));
+      InOrder{cudaStreamGetFlags, s.handle<cudaStream_t>(), s.out(f)};
     },
     [](Session& s) {
       unsigned long long f;
-      cudaStreamGetId(s.handle<cudaStream_t>(), s.out(f));
+      InOrder{cudaStreamGetId, s.handle<cudaStream_t>(), s.out(f)};
     },
     [](Session& s) {
       cudaStreamCaptureStatus f;
-      cudaStreamIsCapturing(s.handle<cudaStream_t>(), s.out(f));
+      InOrder{cudaStreamIsCapturing, s.handle<cudaStream_t>(), s.out(f)};
     },
     [](Session& s) {
       cudaEvent_t e = nullptr;
-      if (!cudaEventCreateWithFlags(s.out(e), unsigned(s.number()))) s.keep(e);
+      if (!InOrder{cudaEventCreateWithFlags, s.out(e), unsigned(s.number())}) s.keep(e);
     },
-    [](Session& s) { cudaEventDestroy(s.handle<cudaEvent_t>()); },
-    [](Session& s) { cudaEventRecord(s.handle<cudaEvent_t>(), s.handle<cudaStream_t>()); },
-    [](Session& s) { cudaEventSynchronize(s.handle<cudaEvent_t>()); },
+    [](Session& s) {
+      InOrder{cudaEventDestroy, s.handle<cudaEvent_t>()};
+    },
+    [](Session& s) {
+      InOrder{cudaEventRecord, s.handle<cudaEvent_t>(), s.handle<cudaStream_t>()};
+    },
+    [](Session& s) {
+      InOrder{cudaEventSynchronize, s.handle<cudaEvent_t>()};
+    },
     [](Session& s) {
       float ms;
-      cudaEventElapsedTime(s.out(ms), s.handle<cudaEvent_t>(), s.handle<cudaEvent_t>());
+      InOrder{cudaEventElapsedTime, s.out(ms), s.handle<cudaEvent_t>(), s.handle<cudaEvent_t>()};
     },
     [](Session& s) {
       int v;
-      cudaDeviceGetAttribute(s.out(v), cudaDeviceAttr(s.number()), int(s.in.byte() % 3) - 1);
+      InOrder{cudaDeviceGetAttribute, s.out(v), cudaDeviceAttr(s.number()), int(s.in.byte() % 3) - 1};
     },
     [](Session& s) {
       static cudaDeviceProp p;
-      cudaGetDeviceProperties(s.out(p), int(s.number()));
+      InOrder{cudaGetDeviceProperties, s.out(p), int(s.number())};
     },
     [](Session& s) {
       char text[64];
-      cudaDeviceGetPCIBusId(text, int(s.in.byte() % 65), int(s.number()));
+      InOrder{cudaDeviceGetPCIBusId, text, int(s.in.byte() % 65), int(s.number())};
     },
     [](Session& s) {
       char text[64];
-      cuDeviceGetName(text, int(s.in.byte() % 65), int(s.number()));
+      InOrder{cuDeviceGetName, text, int(s.in.byte() % 65), int(s.number())};
     },
-    [](Session& s) { cudaDeviceSetLimit(cudaLimit(s.in.byte() % 9), s.number()); },
+    [](Session& s) {
+      InOrder{cudaDeviceSetLimit, cudaLimit(s.in.byte() % 9), s.number()};
+    },
     [](Session& s) {
       size_t v;
-      cudaDeviceGetLimit(s.out(v), cudaLimit(s.number()));
+      InOrder{cudaDeviceGetLimit, s.out(v), cudaLimit(s.number())};
     },
-    [](Session& s) { cudaSetDevice(int(s.number())); },
+    [](Session& s) {
+      InOrder{cudaSetDevice, int(s.number())};
+    },
     [](Session& s) {
       cudaDeviceSynchronize();
       cudaGetErrorString(cudaError_t(s.number()));
@@ -521,33 +594,53 @@ const Call kOthers[] = {
     [](Session&) { cudaDeviceReset(); },
     [](Session& s) {
       const char* t;
-      cuGetErrorName(CUresult(s.number()), s.out(t));
-      cuGetErrorString(CUresult(s.number()), s.out(t));
+      InOrder{cuGetErrorName, CUresult(s.number()), s.out(t)};
+      InOrder{cuGetErrorString, CUresult(s.number()), s.out(t)};
     },
     [](Session& s) {
       void* p;
       CUdriverProcAddressQueryResult q;
-      cuGetProcAddress(s.name(), s.out(p), int(s.number()), s.number(), s.out(q));
+      InOrder{cuGetProcAddress, s.name(), s.out(p), int(s.number()), s.number(), s.out(q)};
     },
     [](Session& s) {
       CUtensorMap map;
       const auto dims = s.numbers<cuuint64_t>(), strides = s.numbers<cuuint64_t>();
       const auto box = s.numbers<cuuint32_t>(), steps = s.numbers<cuuint32_t>();
-      cuTensorMapEncodeTiled(s.out(map), CUtensorMapDataType(s.number()), cuuint32_t(s.number()), s.device(),
-                             dims.data(), strides.data(), box.data(), steps.data(),
-                             CUtensorMapInterleave(s.in.byte() % 5), CUtensorMapSwizzle(s.in.byte() % 9),
-                             CUtensorMapL2promotion(s.in.byte() % 6), CUtensorMapFloatOOBfill(s.in.byte() % 4));
+      InOrder{cuTensorMapEncodeTiled,
+              s.out(map),
+              CUtensorMapDataType(s.number()),
+              cuuint32_t(s.number()),
+              s.device(),
+              dims.data(),
+              strides.data(),
+              box.data(),
+              steps.data(),
+              CUtensorMapInterleave(s.in.byte() % 5),
+              CUtensorMapSwizzle(s.in.byte() % 9),
+              CUtensorMapL2promotion(s.in.byte() % 6),
+              CUtensorMapFloatOOBfill(s.in.byte() % 4)};
     },
     [](Session& s) {
       CUtensorMap map;
       const auto dims = s.numbers<cuuint64_t>(), strides = s.numbers<cuuint64_t>();
       const auto lower = s.numbers<int>(), upper = s.numbers<int>();
       const auto steps = s.numbers<cuuint32_t>();
-      cuTensorMapEncodeIm2col(s.out(map), CUtensorMapDataType(s.in.byte() % 20), cuuint32_t(s.number()), s.device(),
-                              dims.data(), strides.data(), lower.data(), upper.data(), cuuint32_t(s.number()),
-                              cuuint32_t(s.number()), steps.data(), CUtensorMapInterleave(s.in.byte() % 5),
-                              CUtensorMapSwizzle(s.in.byte() % 9), CUtensorMapL2promotion(s.in.byte() % 6),
-                              CUtensorMapFloatOOBfill(s.in.byte() % 4));
+      InOrder{cuTensorMapEncodeIm2col,
+              s.out(map),
+              CUtensorMapDataType(s.in.byte() % 20),
+              cuuint32_t(s.number()),
+              s.device(),
+              dims.data(),
+              strides.data(),
+              lower.data(),
+              upper.data(),
+              cuuint32_t(s.number()),
+              cuuint32_t(s.number()),
+              steps.data(),
+              CUtensorMapInterleave(s.in.byte() % 5),
+              CUtensorMapSwizzle(s.in.byte() % 9),
+              CUtensorMapL2promotion(s.in.byte() % 6),
+              CUtensorMapFloatOOBfill(s.in.byte() % 4)};
     },
 };
 
