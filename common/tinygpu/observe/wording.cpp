@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <vector>
-
 #include "common/tinygpu/machine/gpu.h"
 
 namespace tinygpu::observe {
@@ -27,25 +25,23 @@ std::string Role::name() const {
   using Kind = AsyncOperation::Kind;
   struct Rule {
     const char* name;
-    std::vector<Kind> kinds;
+    uint32_t kinds;
   };
-  static const std::vector<Rule> rules = {
-      {"TMA producer", {Kind::tensor_load, Kind::bulk_load}},
-      {"cp.async producer", {Kind::async_copy}},
-      {"MMA", {Kind::mma, Kind::wgmma}},
-      {"scale copies", {Kind::tmem_copy, Kind::tmem_shift}},
-      {"epilogue", {Kind::tmem_load}},
-      {"Tensor Memory writer", {Kind::tmem_store}},
-      {"TMA store", {Kind::tensor_store, Kind::bulk_store}},
-      {"scheduler", {Kind::cancel}},
+  const auto any = [](auto... kinds) { return (... | (1u << int(kinds))); };
+  // Not a static object: names are asked for when the process ends, too.
+  const Rule rules[] = {
+      {"TMA producer", any(Kind::tensor_load, Kind::bulk_load)},
+      {"cp.async producer", any(Kind::async_copy)},
+      {"MMA", any(Kind::mma, Kind::wgmma)},
+      {"scale copies", any(Kind::tmem_copy, Kind::tmem_shift)},
+      {"epilogue", any(Kind::tmem_load)},
+      {"Tensor Memory writer", any(Kind::tmem_store)},
+      {"TMA store", any(Kind::tensor_store, Kind::bulk_store)},
+      {"scheduler", any(Kind::cancel)},
   };
   std::string out;
   for (const Rule& rule : rules)
-    for (const Kind k : rule.kinds)
-      if (kinds_ >> int(k) & 1) {
-        out += (out.empty() ? "" : " + ") + std::string(rule.name);
-        break;
-      }
+    if (kinds_ & rule.kinds) out += (out.empty() ? "" : " + ") + std::string(rule.name);
   return out;
 }
 
