@@ -100,6 +100,8 @@ std::string timed(const std::string& before, const std::string& access) {
   .reg .b32 %v, %d;
   ld.param.u64 %at, [p];
   ld.param.u64 %out, [o];
+  mov.u32 %d, %ctaid.x;
+  mad.wide.u32 %out, %d, 4, %out;
   )" + before +
          R"(
   mov.u64 %t0, %clock64;
@@ -206,7 +208,7 @@ TEST(L2Timing, CyclesDoNotDependOnHostThreads) {
   for (int i = 0; i < 2; ++i) {
     RunPtx run(timed("", "ld.global.u32 %v, [%at];"));
     run.gpu.options.threads = i ? 4 : 1;
-    const uint64_t at = run.buffer<uint32_t>(1), out = run.buffer<uint32_t>(1);
+    const uint64_t at = run.buffer<uint32_t>(1), out = run.buffer<uint32_t>(64);
     cycles[i] = run.launch("k", {64}, {128}, at, out).cycles;
   }
   EXPECT_EQ(cycles[0], cycles[1]);
