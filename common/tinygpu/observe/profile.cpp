@@ -46,6 +46,15 @@ void LineCost::add(const LineCost& other) {
   for (const auto& [what, cycles] : other.waits) waits[what] += cycles;
 }
 
+void RoleCost::add(const RoleCost& other) {
+  warps += other.warps;
+  lived += other.lived;
+  issued += other.issued;
+  operands += other.operands;
+  port += other.port;
+  for (const auto& [wait, cycles] : other.waits) waits[wait] += cycles;
+}
+
 Profile::Profile() : Observer(operations | waits | instructions) {}
 Profile::~Profile() = default;
 
@@ -54,10 +63,10 @@ void Profile::on_launch(const Launch& launch) {
   parts_.resize(launch.domains().size());
 }
 
-Profile::Part& Profile::part_of(const Warp& w) { return parts_[w.cta().cluster.domain.index]; }
+Profile::Part& Profile::part_of(const Cta& cta) { return parts_[cta.cluster.domain.index]; }
 
 void Profile::on_cta(const Cta& cta, bool starts, uint64_t time) {
-  Part& part = parts_[cta.cluster.domain.index];
+  Part& part = part_of(cta);
   const CtaId id{cta.id.x, cta.id.y, cta.id.z};
   if (starts) {
     CtaCost& c = part.ctas[id];
@@ -117,7 +126,7 @@ void Profile::on_complete(const AsyncOperation& o) {
 }
 
 void Profile::on_wait(const Wait& w) {
-  Part& part = part_of(w.warp);
+  Part& part = part_of(w.warp.cta());
   const std::string what = name_of(w.group.reason);
   const Site site{w.group.function, &w.op};
   part.sites[site].waits[what] += w.end - w.begin;
@@ -128,7 +137,7 @@ void Profile::on_wait(const Wait& w) {
 }
 
 void Profile::on_instruction(const Executed& e) {
-  Part& part = part_of(e.warp);
+  Part& part = part_of(e.warp.cta());
   LineCost& line = part.sites[{&e.function, &e.op}];
   line.executions += !e.again;
   const auto add = [&](auto& to) {
@@ -155,15 +164,7 @@ void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
   uint32_t sms = 0;
   for (const Part& part : parts_) {
     for (const auto& [site, cost] : part.sites) k.lines[place_at(launch, *site.function, *site.op)].add(cost);
-    for (const auto& [name, role] : part.roles) {
-      RoleCost& all = k.roles[name];
-      all.warps += role.warps;
-      all.lived += role.lived;
-      all.issued += role.issued;
-      all.operands += role.operands;
-      all.port += role.port;
-      for (const auto& [wait, cycles] : role.waits) all.waits[wait] += cycles;
-    }
+    for (const auto& [name, role] : part.roles) k.roles[name].add(role);
     sms += uint32_t(part.most_resident.size());
     for (const auto& [sm, most] : part.most_resident) k.resident = std::max(k.resident, most);
     k.ctas += part.started;

@@ -34,6 +34,7 @@ struct RoleCost {
     auto operator<=>(const Wait&) const = default;
   };
   std::map<Wait, uint64_t> waits;  // cycles
+  void add(const RoleCost& other);
 };
 
 /// All launches of one kernel.
@@ -96,7 +97,7 @@ class Profile final : public Observer {
     std::map<uint32_t, uint32_t> resident, most_resident;  // by SM
     uint64_t started = 0, tensor_core_busy = 0, tma_busy = 0, copied_in = 0, copied_out = 0;
   };
-  Part& part_of(const Warp& w);
+  Part& part_of(const Cta& cta);
   static void fold(Part& part, const CtaCost& cta, uint64_t end, const Launch& launch);
 
   std::vector<Part> parts_;  // by Domain::index
