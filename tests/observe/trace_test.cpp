@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json trace_of(uint32_t ctas, observe::TraceLimits limits = {}, int launches = 1, CompletionOrder order = {}) {
+Json trace_of(uint32_t ctas, observe::TimelineLimits limits = {}, int launches = 1, CompletionOrder order = {}) {
   std::ostringstream out;
   {
     observe::Trace trace(out, limits);

@@ -21,7 +21,7 @@ void open(std::ofstream& file, const char* variable, const std::string& path) {
 Observation::Observation(const ObservationOptions& options) : options_(options) {
   if (!options.trace.empty()) {
     open(trace_file_, "GEN5_TRACE", options.trace);
-    observe::TraceLimits limits;
+    observe::TimelineLimits limits;
     if (options.trace_sms) limits.sms = options.trace_sms;
     if (options.trace_kernels) limits.kernels = options.trace_kernels;
     trace_ = std::make_unique<observe::Trace>(trace_file_, limits);

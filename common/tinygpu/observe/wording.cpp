@@ -56,4 +56,9 @@ std::string place_of(const Where& where) {
   return fmt::format("PTX line {}", where.ptx_line);
 }
 
+std::string thread_of(const Where& where, int lane) {
+  return fmt::format("CTA ({},{},{}), warp {}{}", where.cta[0], where.cta[1], where.cta[2], where.warp,
+                     lane < 0 ? "" : fmt::format(", lane {}", lane));
+}
+
 }  // namespace tinygpu::observe

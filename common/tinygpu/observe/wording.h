@@ -30,4 +30,7 @@ Origin origin_of(const Wait& wait);
 /// "gemm.cu:120", or "PTX line 88" where the program was built without -lineinfo.
 std::string place_of(const Where& where);
 
+/// "CTA (0,0,0), warp 1, lane 3"; lane −1: the warp.
+std::string thread_of(const Where& where, int lane);
+
 }  // namespace tinygpu::observe
