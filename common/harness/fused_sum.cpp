@@ -62,7 +62,6 @@ uint32_t to_f32(__int128 sum, int last) {
 }
 
 // ---- The fast path: eight or sixteen columns at a time, 32-bit integers
-// ------------------------------------------------
 
 /// Columns of B that one block holds, unpacked: for each k a row of signed significands and of exponents.
 constexpr uint32_t kColumns = 64;

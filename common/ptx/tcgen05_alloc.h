@@ -1,5 +1,5 @@
-// tcgen05.alloc, dealloc, relinquish_alloc_permit (PTX ISA 9.7.16.7). Each is executed by one whole, converged warp; with
-// cta_group 2 by one warp in each CTA of the pair.
+// tcgen05.alloc, dealloc, relinquish_alloc_permit (PTX ISA 9.7.16.7). Each is executed by one whole, converged warp;
+// with cta_group 2 by one warp in each CTA of the pair.
 #pragma once
 #include "common/ptx/address.h"
 

@@ -1,9 +1,10 @@
 // tcgen05.ld, st and wait (PTX ISA 9.7.16.8): registers of a warp to and from Tensor Memory. Executed by a whole,
-// converged warp; warp w of a CTA reaches lanes 32·(w mod 4) … +31, and the address must name the first of them (with the
-// 16-lane shapes also the seventeenth).
+// converged warp; warp w of a CTA reaches lanes 32·(w mod 4) … +31, and the address must name the first of them (with
+// the 16-lane shapes also the seventeenth).
 //
 // One function, one instruction. The array's length picks the repeat: tcgen05_ld_16x256b(uint32_t (&r)[8], a) is
-// tcgen05.ld.sync.aligned.16x256b.x2.b32. Which cell r[i] of thread t is, chapter 04 shows; in short, relative to the address:
+// tcgen05.ld.sync.aligned.16x256b.x2.b32. Which cell r[i] of thread t is, chapter 04 shows; in short, relative to the
+// address:
 //
 //   32x32b    lane t                          column i
 //   16x64b    lane t/4 + 8·(t%2)              column t/2%2 + 2i
@@ -11,7 +12,8 @@
 //   16x256b   lane t/4 + 8·(i/2%2)            column i%2 + 2·(t%4) + 8·(i/4)
 //   16x32bx2  lane t%16                       column i, threads 16 to 31 kSplit columns further
 //
-// _pack16b and _unpack16b: a register is the low halves of two neighbouring columns, and the columns above count double.
+// _pack16b and _unpack16b: a register is the low halves of two neighbouring columns, and the columns above count
+// double.
 #pragma once
 #include "common/ptx/address.h"
 

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "common/tinygpu/engines/tensor_box.h"
+#include "common/tinygpu/engines/tma/tensor_box.h"
 #include "tests/bulk_tensor/map_bits.h"
 #include "tests/support/run_ptx.h"
 

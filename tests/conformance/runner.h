@@ -18,8 +18,8 @@ namespace conformance {
 
 /// What one case left behind. The bytes it produced are hashed in eight equal parts, so that a difference has a place.
 struct Result {
-  int32_t status = -1;     // cudaError_t of the launch, 1000 + CUresult of a refused encoding, -1 not run
-  uint32_t count = 0;      // bytes counted by an mbarrier, or another number of the case
+  int32_t status = -1;  // cudaError_t of the launch, 1000 + CUresult of a refused encoding, -1 not run
+  uint32_t count = 0;   // bytes counted by an mbarrier, or another number of the case
   uint32_t hash[8] = {};
 
   void hash_bytes(const void* data, size_t size) {
@@ -54,14 +54,22 @@ inline int conformance_main(const Suite& suite, int argc, char** argv) {
   bool list = false;
   for (int i = 1; i < argc; ++i) {
     const std::string a = argv[i];
-    if (a == "--write" && i + 1 < argc) write = argv[++i];
-    else if (a == "--check" && i + 1 < argc) check = argv[++i];
-    else if (a == "--only" && i + 1 < argc) first = size_t(std::atoll(argv[++i])), last = first + 1;
-    else if (a == "--from" && i + 1 < argc) first = size_t(std::atoll(argv[++i]));
-    else if (a == "--to" && i + 1 < argc) last = size_t(std::atoll(argv[++i]));
-    else if (a == "--list") list = true;
+    if (a == "--write" && i + 1 < argc)
+      write = argv[++i];
+    else if (a == "--check" && i + 1 < argc)
+      check = argv[++i];
+    else if (a == "--only" && i + 1 < argc)
+      first = size_t(std::atoll(argv[++i])), last = first + 1;
+    else if (a == "--from" && i + 1 < argc)
+      first = size_t(std::atoll(argv[++i]));
+    else if (a == "--to" && i + 1 < argc)
+      last = size_t(std::atoll(argv[++i]));
+    else if (a == "--list")
+      list = true;
     else {
-      std::fprintf(stderr, "usage: %s [--write GOLDEN | --check GOLDEN] [--only CASE | --from CASE --to CASE] [--list]\n", argv[0]);
+      std::fprintf(stderr,
+                   "usage: %s [--write GOLDEN | --check GOLDEN] [--only CASE | --from CASE --to CASE] [--list]\n",
+                   argv[0]);
       return 2;
     }
   }
@@ -84,7 +92,8 @@ inline int conformance_main(const Suite& suite, int argc, char** argv) {
     const pid_t child = fork();
     if (child == 0) {
       if (quiet && !std::freopen("/dev/null", "w", stderr)) _exit(2);
-      if (!shared->platform[0]) std::snprintf(shared->platform, sizeof shared->platform, "%s", suite.platform().c_str());
+      if (!shared->platform[0])
+        std::snprintf(shared->platform, sizeof shared->platform, "%s", suite.platform().c_str());
       while (shared->next < last) {
         Result r;
         suite.run(shared->next, r);
@@ -97,13 +106,15 @@ inline int conformance_main(const Suite& suite, int argc, char** argv) {
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) != child) return 2;
     if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-      std::fprintf(stderr, "%s: case %zu (%s) killed its process\n", suite.name.c_str(), shared->next, suite.describe(shared->next).c_str());
+      std::fprintf(stderr, "%s: case %zu (%s) killed its process\n", suite.name.c_str(), shared->next,
+                   suite.describe(shared->next).c_str());
       shared->results[shared->next].status = -2;
       shared->next++;
     }
   }
   size_t ran = 0, faulted = 0;
-  for (size_t i = first; i < last; ++i) ran += shared->results[i].status >= 0, faulted += is_sticky(shared->results[i].status);
+  for (size_t i = first; i < last; ++i)
+    ran += shared->results[i].status >= 0, faulted += is_sticky(shared->results[i].status);
   std::printf("%s: %zu cases on %s, %zu of them end in a fault\n", suite.name.c_str(), ran, shared->platform, faulted);
   if (last - first == 1) {
     const Result& r = shared->results[first];
@@ -122,8 +133,10 @@ inline int conformance_main(const Suite& suite, int argc, char** argv) {
   FILE* f = std::fopen(check.c_str(), "rb");
   char header[512] = {};
   std::vector<Result> golden(suite.cases);
-  if (!f || !std::fgets(header, sizeof header, f) || std::fread(golden.data(), sizeof(Result), suite.cases, f) != suite.cases) {
-    std::fprintf(stderr, "%s: cannot read %s, or it is of another number of cases\n", suite.name.c_str(), check.c_str());
+  if (!f || !std::fgets(header, sizeof header, f) ||
+      std::fread(golden.data(), sizeof(Result), suite.cases, f) != suite.cases) {
+    std::fprintf(stderr, "%s: cannot read %s, or it is of another number of cases\n", suite.name.c_str(),
+                 check.c_str());
     return 2;
   }
   std::fclose(f);

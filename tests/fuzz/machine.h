@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "common/tinygpu/machine/gpu.h"
+#include "common/tinygpu/machine/chip/gpu.h"
 
 namespace gen5::fuzz {
 

@@ -1,5 +1,5 @@
 // L2: which lines are there, and what it costs when they are not.
-#include "common/tinygpu/machine/l2.h"
+#include "common/tinygpu/machine/memory/l2.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "common/tinygpu/machine/free_ranges.h"
-#include "common/tinygpu/machine/memory.h"
+#include "common/tinygpu/machine/memory/free_ranges.h"
+#include "common/tinygpu/machine/memory/memory.h"
 
 namespace tinygpu {
 namespace {

@@ -68,9 +68,7 @@ TEST(Waits, AReaderBehindAGuardedWriterDoes) {
 }
 
 // An H200's clock, read twice: 2 cycles.
-TEST(Waits, AReadOfTheClockIsOneInstruction) {
-  EXPECT_EQ(timed("").cycles, 2u);
-}
+TEST(Waits, AReadOfTheClockIsOneInstruction) { EXPECT_EQ(timed("").cycles, 2u); }
 
 TEST(Waits, AGuardedReadOfASpecialRegisterLeavesOtherLanesAlone) {
   const Timed t = timed("mov.u32 %r1, 100; @%p mov.u32 %r1, %laneid;");

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "common/tinygpu/engines/tensor_mma.h"
+#include "common/tinygpu/engines/mma/tensor_mma.h"
 #include "tests/support/run_probe.h"
 #include "tests/support/run_ptx.h"
 
@@ -58,8 +58,8 @@ TEST(Burst, ClosedFormsFitAllPublishedRows) {
   EXPECT_LT(worst, 0.05);
 }
 
-/// A burst of cta_group::GROUP: of a pair, the even CTA issues it. Predicates go through registers, as in what nvcc makes
-/// of the wrappers in common/ptx.
+/// A burst of cta_group::GROUP: of a pair, the even CTA issues it. Predicates go through registers, as in what nvcc
+/// makes of the wrappers in common/ptx.
 std::string burst_kernel(bool a_in_tmem, int cta_group) {
   std::string text = R"(
 .extern .shared .align 1024 .b8 image[];

@@ -1,8 +1,8 @@
 // Decoding of descriptors against fields and layouts typed in from the manual and from CuTe's canonical layouts.
 #include <gtest/gtest.h>
 
-#include "common/tinygpu/engines/explain_descriptor.h"
-#include "common/tinygpu/engines/matrix_descriptor.h"
+#include "common/tinygpu/engines/mma/explain_descriptor.h"
+#include "common/tinygpu/engines/mma/matrix_descriptor.h"
 
 namespace gen5::test {
 namespace {

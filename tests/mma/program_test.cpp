@@ -235,7 +235,7 @@ class Writer {
   Books books_;
 };
 
-// ---- PTX ----
+// ---- PTX
 
 class Text {
  public:
@@ -400,7 +400,7 @@ ALLOCATED:
   bool touched_ = false;                       // since all met last
 };
 
-// ---- The reference ----
+// ---- The reference
 
 class Sequential {
  public:

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "common/tinygpu/machine/gpu.h"
+#include "common/tinygpu/machine/chip/gpu.h"
 #include "common/tinygpu/program/program.h"
 
 namespace tinygpu::test {

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "common/tinygpu/engines/tensor_memory.h"
+#include "common/tinygpu/engines/tmem/tensor_memory.h"
 #include "tests/support/run_ptx.h"
 #include "tests/tmem/cute_maps.h"
 #include "tests/tmem/kernel_text.h"
@@ -25,7 +25,6 @@ std::vector<std::string> codes(const RunPtx& run) {
 }
 
 // ---- Waiting
-// ------------------------------------------------------------------------------------------------------------
 
 /// One warp writes lane + 100 to column 3 and reads it back; `between` stands between the load and the use.
 std::string load_use(const std::string& between,
@@ -252,7 +251,6 @@ TEST(Wait, FreshColumnsHoldPoison) {
 }
 
 // ---- Addresses
-// ------------------------------------------------------------------------------------------------------------
 
 struct Rule {
   const char* name;
@@ -379,7 +377,6 @@ TEST(Access, WarpsOfASecondWarpgroupShareTheQuarters) {
 }
 
 // ---- Any pair of shapes, any program
-// -----------------------------------------------------------------------------------
 
 struct Pick {
   const CuteMap* map;
@@ -553,7 +550,6 @@ TEST(Property, RandomProgramsAgreeWithAnArray) {
 }
 
 // ---- ld.red (targets sm_103 and sm_110)
-// -----------------------------------------------------------------------------------
 
 TEST(LoadReduce, MinAndMaxOverTheRegistersOfAThread) {
   struct Case {

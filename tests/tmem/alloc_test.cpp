@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/tinygpu/engines/tensor_memory.h"
+#include "common/tinygpu/engines/tmem/tensor_memory.h"
 #include "tests/support/run_ptx.h"
 #include "tests/tmem/kernel_text.h"
 
@@ -153,7 +153,6 @@ TEST(Alloc, ADeadlockNamesWhoWaitsForColumns) {
 
 // ---- Rules: each an error when strict; by default a warning that lets the kernel go on, but for what the generated
 // code traps on
-// ---------------------------------
 
 struct Rule {
   const char* name;
@@ -272,7 +271,6 @@ DONE:)")),
 }
 
 // ---- cta_group::2
-// ---------------------------------------------------------------------------------------------------------
 
 const char* kAlloc2 = "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32";
 const char* kDealloc2 = "tcgen05.dealloc.cta_group::2.sync.aligned.b32";

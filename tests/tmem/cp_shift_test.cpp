@@ -266,7 +266,6 @@ TEST(Shift, BothCtasOfAPair) {
 }
 
 // ---- Rules
-// ----------------------------------------------------------------------------------------------------------------
 
 TEST(Rules, AddressesOfCopyAndShift) {
   const uint64_t good = descriptor(0, 16, 128, 0);

@@ -122,7 +122,8 @@ inline constexpr CodeInfo kControlCodes[] = {
      .rule = "gen5 run --max-cycles N and GEN5_MAX_CYCLES bound a kernel's cycles; chapters bound theirs.",
      .basis = Basis::documented,
      .hardware = "It runs on; a GPU that drives a display ends kernels after a few seconds.",
-     .fix = "The message says where each warp is. Give more cycles, or 0 for no bound, if the kernel only needs longer."},
+     .fix =
+         "The message says where each warp is. Give more cycles, or 0 for no bound, if the kernel only needs longer."},
     {.code = "not-modelled",
      .severities = kError,
      .what = "The kernel executes something that hardware has and tinygpu does not.",
@@ -131,7 +132,8 @@ inline constexpr CodeInfo kControlCodes[] = {
     {.code = "polling",
      .severities = kWarning,
      .what = "All warps that can run do nothing but poll, and nothing has changed for a long time.",
-     .rule = "A poll ends when somebody writes what it looks for: another CTA, or the host into pinned or managed memory.",
+     .rule =
+         "A poll ends when somebody writes what it looks for: another CTA, or the host into pinned or managed memory.",
      .basis = Basis::documented,
      .hardware = "It polls for ever.",
      .fix = "Find who should have written. If the host does, nothing is wrong; --max-cycles bounds the run."},

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "common/tinygpu/engines/explain_descriptor.h"
+#include "common/tinygpu/engines/mma/explain_descriptor.h"
 
 namespace tinygpu::cli {
 namespace {

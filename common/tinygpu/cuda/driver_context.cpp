@@ -165,7 +165,6 @@ CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
 }
 
 // ---- The primary context
-// -----------------------------------------------------------------------------------------------
 CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice device) {
   return on_device(device, [&](State&) {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
@@ -207,7 +206,6 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* activ
 }
 
 // ---- Contexts
-// ----------------------------------------------------------------------------------------------------------
 CUresult cuCtxCreate_v4(CUcontext* out, CUctxCreateParams*, unsigned flags, CUdevice device) {
   return create(out, flags, device);
 }

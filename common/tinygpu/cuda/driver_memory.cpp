@@ -233,7 +233,6 @@ CUresult cuMemPrefetchAsync_v2(CUdeviceptr p, size_t size, CUmemLocation, unsign
 }
 
 // ---- Stream-ordered allocation
-// -----------------------------------------------------------------------------------------
 CUresult cuMemAllocAsync(CUdeviceptr* p, size_t size, CUstream stream) {
   return in_context([&](State& s) {
     return s.stream(stream) ? allocate_to(s, p, size, MemoryKind::device) : CUDA_ERROR_INVALID_HANDLE;
@@ -289,7 +288,6 @@ CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* access, si
 }
 
 // ---- Copies
-// ------------------------------------------------------------------------------------------------------------
 CUresult cuMemcpy(CUdeviceptr d, CUdeviceptr s, size_t n) {
   return copy_bytes(pointer(d), Side::either, pointer(s), Side::either, n, true);
 }
@@ -329,7 +327,6 @@ CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D* p, CUstream stream) {
 }
 
 // ---- Fills
-// -------------------------------------------------------------------------------------------------------------
 CUresult cuMemsetD8_v2(CUdeviceptr p, unsigned char v, size_t n) { return fill_with(p, v, 1, n); }
 CUresult cuMemsetD16_v2(CUdeviceptr p, unsigned short v, size_t n) { return fill_with(p, v, 2, n); }
 CUresult cuMemsetD32_v2(CUdeviceptr p, unsigned v, size_t n) { return fill_with(p, v, 4, n); }

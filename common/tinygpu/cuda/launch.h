@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "common/tinygpu/cuda/module.h"
-#include "common/tinygpu/machine/gpu.h"
+#include "common/tinygpu/machine/chip/gpu.h"
 
 namespace tinygpu::cuda {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "common/tinygpu/base/checked.h"
-#include "common/tinygpu/machine/memory.h"
+#include "common/tinygpu/machine/memory/memory.h"
 
 namespace tinygpu::cuda {
 

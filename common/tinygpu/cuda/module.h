@@ -9,7 +9,7 @@
 
 #include "common/tinygpu/cuda/cubin.h"
 #include "common/tinygpu/cuda/fatbin.h"
-#include "common/tinygpu/machine/gpu.h"
+#include "common/tinygpu/machine/chip/gpu.h"
 #include "common/tinygpu/program/program.h"
 
 namespace tinygpu::cuda {

@@ -172,7 +172,6 @@ cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* id) {
 }
 
 // ---- Peers: there are none
-// ---------------------------------------------------------------------------------------------
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   return always([&](State&) {
     if (!can) return CUDA_ERROR_INVALID_VALUE;

@@ -116,7 +116,6 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, 
 }
 
 // ---- Libraries
-// ---------------------------------------------------------------------------------------------------------
 cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJitOption* options, void** values,
                                 unsigned count, cudaLibraryOption*, void**, unsigned) {
   static_assert(int(cudaJitErrorLogBuffer) == int(CU_JIT_ERROR_LOG_BUFFER));

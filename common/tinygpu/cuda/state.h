@@ -17,7 +17,7 @@
 #include "common/tinygpu/cuda/observation.h"
 #include "common/tinygpu/cuda/options.h"
 #include "common/tinygpu/cuda/stream.h"
-#include "common/tinygpu/machine/gpu.h"
+#include "common/tinygpu/machine/chip/gpu.h"
 
 namespace tinygpu::cuda {
 
@@ -34,7 +34,7 @@ class State {
   std::recursive_mutex mutex;   // held during every API call
   bool runtime_in_use = false;  // the runtime has made its primary context
 
-  // ---- Errors ----
+  // ---- Errors
   /// A fault poisons the context: every later call returns it (sticky), as on hardware.
   CUresult sticky = CUDA_SUCCESS;
   void fault(const Diagnosis& d);
@@ -42,16 +42,16 @@ class State {
   /// error too. Kernels and variables of registered programs and of libraries load again when they are next used.
   void reset();
 
-  // ---- Modules ----
+  // ---- Modules
   Module* add_module(std::unique_ptr<Module> m);
   bool remove_module(Module* m);
   bool has_module(const Module* m) const { return modules_.count(m) != 0; }
 
-  // ---- Kernels: handles are valid while their module lives ----
+  // ---- Kernels: handles are valid while their module lives
   void know(Kernel* k) { kernels_.insert(k); }
   bool is_kernel(const void* p) const { return kernels_.count(static_cast<const Kernel*>(p)) != 0; }
 
-  // ---- Streams and events ----
+  // ---- Streams and events
   /// The stream of a handle, default streams included; nullptr if the handle is not live.
   Stream* stream(const void* handle);
   Stream* create_stream(unsigned flags, int priority);
@@ -64,7 +64,7 @@ class State {
   CUresult elapsed_ms(const void* from, const void* to, float& ms) const;
   bool is_event(const void* e) const { return events_.count(static_cast<const Event*>(e)) != 0; }
 
-  // ---- Memory pools: attributes only, all pools take from the machine's memory ----
+  // ---- Memory pools: attributes only, all pools take from the machine's memory
   void* default_pool();
   void* create_pool();
   bool destroy_pool(const void* pool);
@@ -77,7 +77,7 @@ class State {
   /// Lets simulated time pass for work outside kernels.
   void advance_seconds(double seconds) { gpu.clock += uint64_t(seconds * gpu.spec.clock_ghz * 1e9); }
 
-  // ---- Limits (cudaLimit and CUlimit have the same numbers): UNSUPPORTED_LIMIT for a number that is none ----
+  // ---- Limits (cudaLimit and CUlimit have the same numbers): UNSUPPORTED_LIMIT for a number that is none
   CUresult limit(int which, size_t& value) const;
   CUresult set_limit(int which, size_t value);
 

@@ -4,8 +4,8 @@
 #include <functional>
 #include <unordered_map>
 
-#include "common/tinygpu/machine/access.h"
-#include "common/tinygpu/machine/gpu.h"
+#include "common/tinygpu/machine/chip/gpu.h"
+#include "common/tinygpu/machine/memory/access.h"
 
 namespace tinygpu {
 

@@ -119,7 +119,7 @@ T tanh_16(T a) {
   return nearest<T>(tanh(value(a)));
 }
 
-// ---- Decoding ------------------------------------------------------------------------------------------------------
+// ---- Decoding
 
 template <auto f>
 ExecFn maybe_ftz(const ptx::Instruction& inst) {

@@ -11,7 +11,7 @@ namespace {
 
 using ptx::Type;
 
-// ---- One function per instruction ----------------------------------------------------------------------------------
+// ---- One function per instruction
 // Sums and products wrap: they are computed on the unsigned type, 16-bit ones in int.
 
 template <class T>
@@ -132,7 +132,7 @@ T rem(T a, T b) {
   return b == 0 ? T(-1) : (std::is_signed_v<T> && b == T(-1)) ? T(0) : T(a % b);
 }
 
-// ---- Carry flag ----------------------------------------------------------------------------------------------------
+// ---- Carry flag
 
 /// CC.CF of the warp's lanes, one bit each.
 struct CarryFlags final : Extension {
@@ -207,7 +207,7 @@ void decode_carry(Decoder& d, Op& op) {
                 : CostClass::alu);
 }
 
-// ---- Decoding ------------------------------------------------------------------------------------------------------
+// ---- Decoding
 
 bool is_packed_integer(Type t) { return t == Type::u16x2 || t == Type::s16x2; }
 

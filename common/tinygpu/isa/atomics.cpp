@@ -48,7 +48,6 @@ struct Pair {
 uint32_t flushed(uint32_t b) { return (b & 0x7f800000) ? b : b & 0x80000000; }
 
 // ---- The operations: new value from the old one and the operand
-// ------------------------------------------------------
 struct Add {
   template <class T>
   static T apply(T old, T b) {
@@ -151,7 +150,6 @@ Pair<H> update(Pair<H> old, Pair<H> b) {
 }
 
 // ---- Execution
-// ---------------------------------------------------------------------------------------------------------
 
 /// Lanes that hit an address that an earlier lane of the same instruction hit: hardware serialises them.
 uint32_t collisions(const uint64_t* address, uint32_t mask) {
@@ -244,7 +242,6 @@ void compare_and_swap(Warp& w, const Op& op) {
 }
 
 // ---- Decoding
-// ----------------------------------------------------------------------------------------------------------
 
 template <class Operation, class T>
 ExecFn by_count(int n) {

@@ -1,5 +1,5 @@
 // bar, barrier, bar.warp.sync (PTX ISA 9.7.13.1, .2) and barrier.cluster (9.7.13.3). What ends a round stands in
-// machine/barrier.cpp.
+// machine/sync/barrier.cpp.
 #include <string>
 
 #include "common/tinygpu/isa/families.h"
@@ -12,7 +12,7 @@ using ptx::Type;
 namespace {
 
 // ---- bar / barrier.cta
-// ------------------------------------------------------------------------------------------------- Op: a barrier
+// Op: a barrier
 // number, b thread count or kNoSlot, c predicate of red, dst its result; sub: what it does; aux: kAligned.
 enum Action : uint8_t { kArrive = 0, kSync = 1, kPopc = 2, kAnd = 3, kOr = 4 };
 constexpr uint16_t kAligned = 1;
@@ -115,7 +115,6 @@ void decode_bar(Decoder& d, Op& op) { decode_barrier(d, op, true); }
 void decode_barrier_cta(Decoder& d, Op& op) { decode_barrier(d, op, false); }
 
 // ---- bar.warp.sync
-// -----------------------------------------------------------------------------------------------------
 
 void warp_sync(Warp& w, const Op& op) {
   const uint32_t* masks = w.at<uint32_t>(op.a);
@@ -161,7 +160,6 @@ void decode_warp_sync(Decoder& d, Op& op) {
 }
 
 // ---- barrier.cluster
-// ---------------------------------------------------------------------------------------------------
 
 void cluster_arrive(Warp& w, const Op& op) {
   if ((op.aux & kAligned) && !w.converged(w.live())) return;

@@ -39,7 +39,6 @@ std::string read_string(Warp& w, uint64_t address, int lane, const char* what) {
 }
 
 // ---- vprintf
-// -------------------------------------------------------------------------------------------------------------
 
 /// Arguments as nvcc lays them out for vprintf: in order, each at its natural alignment, int and smaller as 4 bytes,
 /// float as double.
@@ -199,7 +198,6 @@ void vprintf(Warp& w, const Op& op) {
 }
 
 // ---- __assertfail
-// --------------------------------------------------------------------------------------------------------
 
 /// (message, file, line, function, char size)
 void assert_fail(Warp& w, const Op& op) {
@@ -222,7 +220,6 @@ void assert_fail(Warp& w, const Op& op) {
 }
 
 // ---- malloc, free
-// --------------------------------------------------------------------------------------------------------
 
 constexpr const char* kHeapName = "device heap";
 

@@ -108,7 +108,6 @@ void exec_wait(Warp& w, const Op& op) {
 }
 
 // ---- decoding
-// -----------------------------------------------------------------------------------------------------------
 
 void decode_copy(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "common/tinygpu/engines/bulk_engine.h"
+#include "common/tinygpu/engines/tma/bulk_engine.h"
 #include "common/tinygpu/isa/address_list.h"
 
 TINYGPU_ISA_BEGIN

@@ -8,7 +8,6 @@ namespace {
 using ptx::Type;
 
 // ---- Comparisons on values: f16 and bf16 by their float value, which is exact
-// -----------------------------------------
 
 template <class T>
 auto comparable(T x) {
@@ -238,7 +237,7 @@ void decode_set(Decoder& d, Op& op) {
   finish(d, op, is_pair(from) ? e.set_pair : e.set, compare_cost(from));
 }
 
-// ---- Selection -----------------------------------------------------------------------------------------------------
+// ---- Selection
 
 template <class T>
 void selp(Warp& w, const Op& op) {
@@ -284,7 +283,7 @@ void decode_slct(Decoder& d, Op& op) {
          ptx::size_of(t) == 8 ? CostClass::alu64 : CostClass::alu);
 }
 
-// ---- testp ---------------------------------------------------------------------------------------------------------
+// ---- testp
 
 template <class T>
 bool test_number(T a) {

@@ -15,7 +15,6 @@ using ptx::Type;
 namespace {
 
 // ---- Branches
-// ----------------------------------------------------------------------------------------------------------
 
 void bra(Warp& w, const Op& op) { w.branch(w.exec(), uint32_t(op.imm)); }
 
@@ -49,7 +48,6 @@ void decode_brx(Decoder& d, Op& op) {
 }
 
 // ---- Calls
-// -------------------------------------------------------------------------------------------------------------
 // Op::list as Warp::call reads it; imm: index of the callee, a: slot of its address if indirect.
 
 void call_direct(Warp& w, const Op& op) { w.call(op, w.domain().launch.config.program->at(uint32_t(op.imm))); }
@@ -140,7 +138,6 @@ void decode_plain(Decoder&, Op& op) {
 }
 
 // ---- Time
-// --------------------------------------------------------------------------------------------------------------
 
 /// PTX lets a sleep last from 0 to twice the time asked for; here it is the time itself.
 void nanosleep(Warp& w, const Op& op) {
@@ -165,7 +162,6 @@ void decode_nanosleep(Decoder& d, Op& op) {
 void nothing(Warp&, const Op&) {}
 
 // ---- setmaxnreg
-// ----------------------------------------------------------------------------------------------------------
 
 void setmaxnreg(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
@@ -187,7 +183,6 @@ void decode_setmaxnreg(Decoder& d, Op& op) {
 }
 
 // ---- griddepcontrol
-// --------------------------------------------------------------------------------------------------------
 
 /// Launches of a stream run one after the other here, so what `wait` waits for has happened, and a dependent grid that
 /// launch_dependents would let start early starts when this one ends: a legal, late schedule.
@@ -197,7 +192,6 @@ void decode_griddepcontrol(Decoder&, Op& op) {
 }
 
 // ---- alloca
-// ----------------------------------------------------------------------------------------------------------------
 
 /// Stack memory of one warp's lanes that alloca has handed out: in local memory above everything that frames use.
 struct Stack final : Extension {

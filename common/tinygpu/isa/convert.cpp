@@ -13,7 +13,7 @@ namespace {
 using ptx::Operand;
 using ptx::Type;
 
-// ---- Types ---------------------------------------------------------------------------------------------------------
+// ---- Types
 
 /// What a scalar, or one element of a packed register, is.
 enum class Element : uint8_t {
@@ -111,7 +111,7 @@ Shape shape_of(Decoder& d, Type t) {
   }
 }
 
-// ---- The general form ----------------------------------------------------------------------------------------------
+// ---- The general form
 
 /// Everything a conversion depends on besides its operands; kept in Op::imm.
 struct Conversion {
@@ -306,7 +306,7 @@ void convert_packed(Warp& w, const Op& op) {
   for_lanes(w.exec(), [&](int lane) { std::memcpy(d + size_t(lane) * c.to_width, &result[lane], c.to_width); });
 }
 
-// ---- Vectorised pairs ----------------------------------------------------------------------------------------------
+// ---- Vectorised pairs
 
 template <class D, class S>
 D integer(S x) {
@@ -499,7 +499,7 @@ ExecFn fast_scalar(const Conversion& c) {
   return nullptr;
 }
 
-// ---- Decoding ------------------------------------------------------------------------------------------------------
+// ---- Decoding
 
 Conversion common_fields(const ptx::Instruction& inst, Element from, Element to) {
   Conversion c{};

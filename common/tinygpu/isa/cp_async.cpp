@@ -192,7 +192,6 @@ void decode_cp_async(Decoder& d, Op& op) {
 }
 
 // ---- Groups
-// ------------------------------------------------------------------------------------------------------------
 
 void commit_group(Warp& w, const Op&) {
   WarpCopies& state = copies_of(w);
@@ -231,7 +230,6 @@ void decode_wait(Decoder& d, Op& op) {
 }
 
 // ---- cp.async.mbarrier.arrive
-// ------------------------------------------------------------------------------------------
 
 void mbarrier_arrive_on_copies(Warp& w, const Op& op) {
   WarpCopies& state = copies_of(w);

@@ -2,9 +2,9 @@
 // order and strong global accesses meet in the serial phase, so a fence moves nothing: it costs time. What the proxy
 // fences hand over is kept: TMA checks that a tensor map was acquired, and that what it reads of shared memory was
 // told.
-#include "common/tinygpu/engines/bulk_engine.h"
+#include "common/tinygpu/engines/tma/bulk_engine.h"
 #include "common/tinygpu/isa/families.h"
-#include "common/tinygpu/machine/shared_watch.h"
+#include "common/tinygpu/machine/memory/shared_watch.h"
 
 TINYGPU_ISA_BEGIN
 

@@ -10,7 +10,7 @@ namespace {
 
 using ptx::Type;
 
-// ---- Rounded arithmetic --------------------------------------------------------------------------------------------
+// ---- Rounded arithmetic
 // f16 and bf16 sums and products are computed in float and rounded again: float's 24 bits are enough for the second
 // rounding to see what the first one lost (24 >= 2 * 11 + 2).
 
@@ -69,7 +69,6 @@ double exact_fma(T a, T b, T c) {
 double exact_fma_directed(float a, float b, float c) { return double(a) * b + c; }
 
 // ---- .oob: an operand that a bounds-checked tensor load filled with the out-of-bounds NaN makes the result zero
-// --------
 
 template <class T>
 bool is_oob(T x) {
@@ -81,7 +80,6 @@ T fma_oob(T a, T b, T c) {
 }
 
 // ---- Mixed precision: f32 with f16 or bf16 operands (sm_100)
-// ----------------------------------------------------------
 
 template <class T>
 float add_mixed(T a, float c) {
@@ -100,7 +98,7 @@ float fma_mixed_directed(T a, T b, float c) {
   return canonical(std::fma(value(a), value(b), c));
 }
 
-// ---- Sign and order ------------------------------------------------------------------------------------------------
+// ---- Sign and order
 
 template <class T>
 struct Layout;
@@ -236,7 +234,7 @@ T three_abs(T a, T b, T c) {
   return f(f(abs(a), abs(b)), abs(c));
 }
 
-// ---- Decoding ------------------------------------------------------------------------------------------------------
+// ---- Decoding
 
 /// For `exact` of an operation that has no .ftz, or whose tiny results are exact.
 struct None {};

@@ -45,7 +45,7 @@ inline float flush(float x) {
 inline float saturate(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
 inline double saturate(double x) { return x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0; }
 
-// ---- f16 and bf16 --------------------------------------------------------------------------------------------------
+// ---- f16 and bf16
 
 inline float value(float x) { return x; }
 inline double value(double x) { return x; }
@@ -105,7 +105,7 @@ inline bf16 fused16(bf16 a, bf16 b, bf16 c) {
   return nearest<bf16>(round_to_odd(sum_to_odd(double(value(a)) * value(b), double(value(c)))));
 }
 
-// ---- Any format, any rounding --------------------------------------------------------------------------------------
+// ---- Any format, any rounding
 
 enum class Rounding : uint8_t { rn, rz, rm, rp, rna, rs };
 
@@ -217,7 +217,7 @@ inline uint64_t encode(const Format& f, const Exact& x, Rounding mode, bool satu
   return sign | (saturate || f.top != Format::ieee || !away ? f.max_finite() : f.infinity());
 }
 
-// ---- Directed rounding of arithmetic -------------------------------------------------------------------------------
+// ---- Directed rounding of arithmetic
 
 inline Rounding rounding_of(const ptx::Instruction& inst) {
   return inst.one_of("rz", "rzi") != ""   ? Rounding::rz
@@ -266,7 +266,7 @@ void directed(Warp& w, const Op& op) {
   });
 }
 
-// ---- Modifiers as wrappers of an instruction's function ------------------------------------------------------------
+// ---- Modifiers as wrappers of an instruction's function
 
 inline double flush(double x) { return x; }  // f64 has no .ftz
 inline f16 flush(f16 x) { return (bits_of(x) & 0x7c00) ? x : f16(uint16_t(bits_of(x) & 0x8000)); }

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "common/tinygpu/machine/access.h"
-#include "common/tinygpu/machine/gpu.h"
+#include "common/tinygpu/machine/chip/gpu.h"
+#include "common/tinygpu/machine/memory/access.h"
 #include "common/tinygpu/program/decoder.h"
 
 #ifndef TINYGPU_ISA_LEVEL
@@ -33,9 +33,9 @@ struct Table {
   const Entry* end;
 };
 
-/// d[i] = f(i) for the executing lanes; other lanes keep their value. D is the slot's element type. A slot may be source
-/// and destination at once only element for element, so the loops carry no dependence (ivdep: without it GCC guards the
-/// vector loop with an overlap test that `add r1, r1, r2` fails).
+/// d[i] = f(i) for the executing lanes; other lanes keep their value. D is the slot's element type. A slot may be
+/// source and destination at once only element for element, so the loops carry no dependence (ivdep: without it GCC
+/// guards the vector loop with an overlap test that `add r1, r1, r2` fails).
 template <class D, class F>
 inline void each_lane(Warp& w, uint32_t dst, F&& f) {
   D* __restrict d = w.at<D>(dst);

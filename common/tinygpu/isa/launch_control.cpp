@@ -1,7 +1,7 @@
 // clusterlaunchcontrol.* (PTX ISA 9.7.13.17): claims a cluster of the grid that has not been launched, asynchronously.
 #include <fmt/format.h>
 
-#include "common/tinygpu/engines/bulk_engine.h"
+#include "common/tinygpu/engines/tma/bulk_engine.h"
 #include "common/tinygpu/isa/address_list.h"
 #include "common/tinygpu/isa/families.h"
 
@@ -86,7 +86,6 @@ void exec_first_ctaid_vector(Warp& w, const Op& op) {
 }
 
 // ---- decoding
-// -----------------------------------------------------------------------------------------------------------
 
 void decode_try_cancel(Decoder& d, Op& op) {
   std::vector<uint32_t> list;

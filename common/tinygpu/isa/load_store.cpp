@@ -27,7 +27,6 @@ Space actual_space(Warp& w, const Op& op) {
 }
 
 // ---- ld
-// ---------------------------------------------------------------------------------------------------------------
 
 /// The registers of a vector operand, or of a single one; false if one is a sink.
 template <class R>
@@ -277,7 +276,6 @@ void decode_ld(Decoder& d, Op& op) {
 }
 
 // ---- st
-// ---------------------------------------------------------------------------------------------------------------
 
 /// The low bytes of registers of R go to memory as values of M.
 template <class M, class R>
@@ -394,7 +392,6 @@ void decode_st(Decoder& d, Op& op) {
 }
 
 // ---- Cache hints (PTX ISA 9.7.9.15-18): no value depends on them, and the model has no cache state that could.
-// --------
 
 void hint(Warp&, const Op&) {}
 

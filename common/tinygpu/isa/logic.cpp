@@ -9,7 +9,7 @@ namespace {
 
 using ptx::Type;
 
-// ---- Bitwise -------------------------------------------------------------------------------------------------------
+// ---- Bitwise
 
 template <class T>
 T and_(T a, T b) {
@@ -70,7 +70,7 @@ void lop3_predicate(Warp& w, const Op& op) {
   d = (d & ~w.exec()) | (p & w.exec());
 }
 
-// ---- Shifts: the amount is 32 bits for every type and clamped to the width -----------------------------------------
+// ---- Shifts: the amount is 32 bits for every type and clamped to the width
 
 template <class T>
 T shl(T a, uint32_t n) {
@@ -89,7 +89,7 @@ uint32_t shf_l_clamp(uint32_t a, uint32_t b, uint32_t n) { return uint32_t(funne
 uint32_t shf_r_wrap(uint32_t a, uint32_t b, uint32_t n) { return uint32_t(funnel(a, b) >> (n & 31)); }
 uint32_t shf_r_clamp(uint32_t a, uint32_t b, uint32_t n) { return uint32_t(funnel(a, b) >> (n < 32 ? n : 32)); }
 
-// ---- Bytes ---------------------------------------------------------------------------------------------------------
+// ---- Bytes
 
 /// Byte `selector & 7` of {b, a}; bit 3 replicates its sign instead.
 uint32_t permuted_byte(uint64_t bytes, uint32_t selector) {
@@ -108,7 +108,7 @@ uint32_t prmt_mode(uint32_t a, uint32_t b, uint32_t c) {
   return prmt(a, b, n == 0 ? s0 : n == 1 ? s1 : n == 2 ? s2 : s3);
 }
 
-// ---- Bit fields ----------------------------------------------------------------------------------------------------
+// ---- Bit fields
 
 /// Ones in the low n bits.
 template <class T>
@@ -212,7 +212,7 @@ T szext_wrap(T a, uint32_t n) {
 uint32_t bmsk_clamp(uint32_t a, uint32_t b) { return a >= 32 ? 0 : low_ones<uint32_t>(b) << a; }
 uint32_t bmsk_wrap(uint32_t a, uint32_t b) { return low_ones<uint32_t>(b & 31) << (a & 31); }
 
-// ---- Decoding ------------------------------------------------------------------------------------------------------
+// ---- Decoding
 
 CostClass alu_cost(Type t) { return ptx::size_of(t) == 8 ? CostClass::alu64 : CostClass::alu; }
 

@@ -64,7 +64,7 @@ uint16_t half_at(const uint8_t* row, uint32_t column) {
 }
 
 // ---- ldmatrix
-// ---------------------------------------------------------------------------------------------------------- Op: list
+// Op: list
 // destinations; imm, a address; sub space; aux kWide, trans, format.
 constexpr uint16_t kTranspose = 8;
 constexpr uint16_t kFormatShift = 4;
@@ -141,7 +141,6 @@ void decode_ldmatrix(Decoder& d, Op& op) {
 }
 
 // ---- stmatrix
-// ----------------------------------------------------------------------------------------------------------
 
 void store_8x8(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
@@ -191,7 +190,6 @@ void decode_stmatrix(Decoder& d, Op& op) {
 }
 
 // ---- movmatrix
-// ---------------------------------------------------------------------------------------------------------
 
 /// The 8x8 matrix of 16-bit elements that the warp's registers hold, transposed.
 void move_transposed(Warp& w, const Op& op) {

@@ -1,11 +1,11 @@
-// mbarrier.* (PTX ISA 9.7.13.15). The object's state machine is machine/mbarrier.cpp; here are the instructions over
-// it. A warp's lanes that name the same object act as one operation: their counts and bytes are added, and every lane's
-// token is the state before all of them (measured on an H200).
+// mbarrier.* (PTX ISA 9.7.13.15). The object's state machine is machine/sync/mbarrier.cpp; here are the instructions
+// over it. A warp's lanes that name the same object act as one operation: their counts and bytes are added, and every
+// lane's token is the state before all of them (measured on an H200).
 #include <fmt/format.h>
 
 #include "common/tinygpu/engines/mbarrier_unit.h"
 #include "common/tinygpu/isa/families.h"
-#include "common/tinygpu/machine/shared_watch.h"
+#include "common/tinygpu/machine/memory/shared_watch.h"
 
 TINYGPU_ISA_BEGIN
 
@@ -345,7 +345,6 @@ void exec_pending_count(Warp& w, const Op& op) {
 }
 
 // ---- decoding
-// -----------------------------------------------------------------------------------------------------------
 
 void decode_object(Decoder& d, Op& op, const ptx::Operand& o, bool remote_form) {
   const AddressOperand a = d.address(o);

@@ -3,7 +3,7 @@
 // serial phase.
 #pragma once
 #include "common/tinygpu/isa/lanes.h"
-#include "common/tinygpu/machine/shared_watch.h"
+#include "common/tinygpu/machine/memory/shared_watch.h"
 
 TINYGPU_ISA_BEGIN
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "common/tinygpu/engines/mma_statistics.h"
+#include "common/tinygpu/engines/mma/mma_statistics.h"
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/halves.h"
 #include "common/tinygpu/numerics/fused_sum.h"
@@ -97,7 +97,6 @@ uint32_t bits_of(Format f) {
 }
 
 // ---- Floating point
-// ------------------------------------------------------------------------------------------------------
 
 /// Element is the width of the operands' patterns: uint16_t for f16 and bf16, uint32_t for tf32.
 template <bool half_result, class Element>
@@ -263,7 +262,7 @@ void mma_f64(Warp& w, const Op& op) {
 }
 
 // ---- Integers
-// ------------------------------------------------------------------------------------------------------------ sub: bit
+// sub: bit
 // 0 A signed, bit 1 B signed, bit 2 satfinite; aux: element bits.
 
 int64_t integer(uint32_t v, uint32_t bits, bool is_signed) {
@@ -309,7 +308,6 @@ void mma(Warp& w, const Op& op) {
 }
 
 // ---- Decoding
-// ------------------------------------------------------------------------------------------------------------
 
 bool float_format(Type t, Format& f) {
   switch (t) {

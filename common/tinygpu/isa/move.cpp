@@ -11,7 +11,7 @@ using ptx::Operand;
 using ptx::Space;
 using ptx::Type;
 
-// ---- mov -----------------------------------------------------------------------------------------------------------
+// ---- mov
 
 template <class T>
 T mov(T a) {
@@ -128,7 +128,7 @@ void decode_mov(Decoder& d, Op& op) {
   finish(d, op, fn, whole == 8 ? CostClass::alu64 : CostClass::alu);
 }
 
-// ---- Address spaces ------------------------------------------------------------------------------------------------
+// ---- Address spaces
 // Global and constant memory have the same addresses in the generic space; the others lie in windows.
 
 uint64_t low_word(uint64_t a) { return a & 0xffffffff; }

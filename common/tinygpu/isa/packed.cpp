@@ -10,7 +10,7 @@ namespace {
 
 using ptx::Type;
 
-// ---- Halves --------------------------------------------------------------------------------------------------------
+// ---- Halves
 
 template <class T>
 T add(T a, T b) {
@@ -33,7 +33,7 @@ T max_relu(T a, T b) {
   return max(max(a, b), T(0));
 }
 
-// ---- Dot products of bytes -----------------------------------------------------------------------------------------
+// ---- Dot products of bytes
 
 /// Element n of a register seen as elements of T.
 template <class T>
@@ -73,7 +73,7 @@ void decode_dp2a(Decoder& d, Op& op) {
   finish(d, op, d.inst->has("hi") ? dp2a_executor<2>(sa, sb) : dp2a_executor<0>(sa, sb), CostClass::imul);
 }
 
-// ---- cvt.pack ------------------------------------------------------------------------------------------------------
+// ---- cvt.pack
 
 /// The s32 value clamped to `bits` bits, signed or not, as that many bits.
 uint32_t clamped(int32_t v, int bits, bool is_signed) {

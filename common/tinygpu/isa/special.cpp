@@ -1,6 +1,6 @@
 // Executors of ops that the lowering makes: reads of special registers (PTX ISA 10), negated predicates, and the stop
 // at an instruction that is not modelled.
-#include "common/tinygpu/machine/special.h"
+#include "common/tinygpu/machine/warp/special.h"
 
 #include "common/tinygpu/isa/families.h"
 

@@ -2,8 +2,8 @@
 // another CTA's shared memory with a complete_tx behind them, or in global memory with release semantics.
 #include <fmt/format.h>
 
-#include "common/tinygpu/engines/bulk_engine.h"
 #include "common/tinygpu/engines/mbarrier_unit.h"
+#include "common/tinygpu/engines/tma/bulk_engine.h"
 #include "common/tinygpu/isa/address_list.h"
 #include "common/tinygpu/isa/bulk_operands.h"
 #include "common/tinygpu/isa/families.h"
@@ -132,7 +132,6 @@ void exec_bulk_fill(Warp& w, const Op& op) {
 }
 
 // ---- decoding
-// -----------------------------------------------------------------------------------------------------------
 
 void decode_async(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;

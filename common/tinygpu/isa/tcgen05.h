@@ -1,6 +1,6 @@
 // What the tcgen05 instructions that a whole warp executes have in common.
 #pragma once
-#include "common/tinygpu/engines/tensor_memory.h"
+#include "common/tinygpu/engines/tmem/tensor_memory.h"
 #include "common/tinygpu/isa/lanes.h"
 
 TINYGPU_ISA_BEGIN

@@ -1,8 +1,8 @@
 // tcgen05.commit and tcgen05.fence (PTX ISA 9.7.16.11, 9.7.16.12): when asynchronous tensor-core work is done.
 #include <fmt/format.h>
 
-#include "common/tinygpu/engines/tensor_core.h"
-#include "common/tinygpu/engines/tensor_memory.h"
+#include "common/tinygpu/engines/mma/tensor_core.h"
+#include "common/tinygpu/engines/tmem/tensor_memory.h"
 #include "common/tinygpu/isa/families.h"
 
 TINYGPU_ISA_BEGIN

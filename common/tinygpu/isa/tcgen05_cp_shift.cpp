@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "common/tinygpu/engines/matrix_descriptor.h"
-#include "common/tinygpu/engines/tensor_core.h"
+#include "common/tinygpu/engines/mma/matrix_descriptor.h"
+#include "common/tinygpu/engines/mma/tensor_core.h"
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/tcgen05.h"
 
@@ -14,7 +14,6 @@ TINYGPU_ISA_BEGIN
 namespace {
 
 // ---- cp
-// ----------------------------------------------------------------------------------------------------------------
 
 enum CopyShape : uint8_t { c128x256b, c4x256b, c128x128b, c64x128b_02_13, c64x128b_01_23, c32x128b, kCopyShapes };
 
@@ -181,7 +180,6 @@ void cp(Warp& w, const Op& op) {
 }
 
 // ---- shift
-// -------------------------------------------------------------------------------------------------------------
 
 constexpr uint32_t kShiftColumns = 8;
 
@@ -224,7 +222,6 @@ void shift(Warp& w, const Op& op) {
 }
 
 // ---- Decoding
-// ----------------------------------------------------------------------------------------------------------
 
 void decode_address(Decoder& d, Op& op) {
   const AddressOperand at = d.address(d.operand(0));

@@ -19,7 +19,6 @@ TINYGPU_ISA_BEGIN
 namespace {
 
 // ---- Shapes: which cell register r of thread t is
-// ------------------------------------------------------------------------
 
 enum Shape : uint8_t { s32x32b, s16x64b, s16x128b, s16x256b, s16x32bx2, kShapes };
 
@@ -61,7 +60,6 @@ constexpr Offsets kOffsets = [] {
 }();
 
 // ---- One access
-// ------------------------------------------------------------------------------------------------------------
 
 /// Op::aux of an access.
 enum AccessFlags : uint16_t {
@@ -173,7 +171,6 @@ void scatter(TensorMemory& memory, const Access& a, uint32_t r, const uint32_t* 
 }
 
 // ---- What a warp has under way
-// -------------------------------------------------------------------------------------------
 
 constexpr const char* kWaitLoad = "tcgen05.wait::ld";
 constexpr const char* kWaitStore = "tcgen05.wait::st";
@@ -244,7 +241,6 @@ void leave_frame(Warp& w, uint32_t begin, uint32_t end) {
 }
 
 // ---- ld
-// ----------------------------------------------------------------------------------------------------------------
 
 /// PTX min and max: -0 below +0; a NaN loses unless .NaN is given; the result NaN is canonical.
 uint32_t reduce_f32(const uint32_t* bits, uint32_t n, uint16_t flags) {
@@ -373,7 +369,6 @@ void ld(Warp& w, const Op& op) {
 }
 
 // ---- st
-// ----------------------------------------------------------------------------------------------------------------
 
 void land_store(TensorMemory& memory, const Access& a, const uint32_t* data) {
   if (a.shape == s32x32b && !a.pack) {
@@ -422,7 +417,6 @@ void st(Warp& w, const Op& op) {
 }
 
 // ---- wait
-// --------------------------------------------------------------------------------------------------------------
 
 /// The instruction costs `cycles` in all when nothing is under way.
 void charge_total(Warp& w, const Op& op, double cycles) {
@@ -446,7 +440,6 @@ void wait_st(Warp& w, const Op& op) {
 }
 
 // ---- Decoding
-// ----------------------------------------------------------------------------------------------------------
 
 /// Shape, repetitions, packing and address into `op`; returns the registers a thread.
 uint32_t decode_access(Decoder& d, Op& op, const ptx::Operand& address, const ptx::Operand* split) {

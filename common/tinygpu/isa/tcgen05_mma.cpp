@@ -1,6 +1,6 @@
-// tcgen05.mma (PTX ISA 9.7.16.10): each executing thread issues one. engines/tensor_mma.h says what it does.
+// tcgen05.mma (PTX ISA 9.7.16.10): each executing thread issues one. engines/mma/tensor_mma.h says what it does.
 //   [d], a-desc | [a], b-desc, idesc {, disable-output-lane vector}, enable-input-d {, scale-input-d}
-#include "common/tinygpu/engines/tensor_mma.h"
+#include "common/tinygpu/engines/mma/tensor_mma.h"
 #include "common/tinygpu/isa/families.h"
 
 TINYGPU_ISA_BEGIN

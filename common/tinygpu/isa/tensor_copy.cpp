@@ -176,7 +176,6 @@ void exec_prefetch(Warp& w, const Op& op) {
 }
 
 // ---- decoding
-// -----------------------------------------------------------------------------------------------------------
 
 TensorTile::Mode decode_mode(const ptx::Instruction& i) {
   if (i.has("tile::gather4") || i.has("tile::scatter4")) return TensorTile::Mode::gather4;

@@ -2,7 +2,7 @@
 // ptxas's own code for tensormap.replace writes.
 #include <fmt/format.h>
 
-#include "common/tinygpu/engines/bulk_engine.h"
+#include "common/tinygpu/engines/tma/bulk_engine.h"
 #include "common/tinygpu/isa/address_list.h"
 #include "common/tinygpu/isa/families.h"
 
@@ -91,7 +91,6 @@ void exec_cp_fenceproxy(Warp& w, const Op& op) {
 }
 
 // ---- decoding
-// -----------------------------------------------------------------------------------------------------------
 
 void decode_replace(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;

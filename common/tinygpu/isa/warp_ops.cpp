@@ -49,7 +49,6 @@ bool for_members(Warp& w, const uint32_t* masks, Act&& act) {
 }
 
 // ---- shfl
-// --------------------------------------------------------------------------------------------------------------
 
 enum Shuffle : uint8_t { kUp, kDown, kBfly, kIdx };
 
@@ -127,7 +126,6 @@ void decode_shfl(Decoder& d, Op& op) {
 }
 
 // ---- vote
-// --------------------------------------------------------------------------------------------------------------
 
 enum Vote : uint8_t { kAll, kAny, kUni, kBallot };
 
@@ -161,7 +159,6 @@ void decode_vote(Decoder& d, Op& op) {
 }
 
 // ---- match
-// -------------------------------------------------------------------------------------------------------------
 
 template <class T, bool all>
 void match_sync(Warp& w, const Op& op) {
@@ -201,7 +198,6 @@ void decode_match(Decoder& d, Op& op) {
 }
 
 // ---- redux
-// -------------------------------------------------------------------------------------------------------------
 
 template <class T>
 T sum_of(T a, T b) {
@@ -282,7 +278,6 @@ void decode_redux(Decoder& d, Op& op) {
 }
 
 // ---- elect, activemask
-// ---------------------------------------------------------------------------------------------------
 
 /// The leader is the lowest lane of the mask that has not exited (notes/evidence.md: an H200 chooses so).
 void elect_sync(Warp& w, const Op& op) {

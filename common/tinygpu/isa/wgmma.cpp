@@ -1,8 +1,9 @@
-// wgmma (PTX ISA 9.7.15): mma_async, fence, commit_group, wait_group. engines/wgmma_unit.h says when results land.
+// wgmma (PTX ISA 9.7.15): mma_async, fence, commit_group, wait_group. engines/wgmma/wgmma_unit.h says when results
+// land.
 //   wgmma.mma_async.sync.aligned.mMnNkK.D.A.B d, a-desc | {a}, b-desc, scale-d {, imm-scale-a, imm-scale-b {, trans…}}
 #include <string>
 
-#include "common/tinygpu/engines/wgmma_unit.h"
+#include "common/tinygpu/engines/wgmma/wgmma_unit.h"
 #include "common/tinygpu/isa/families.h"
 
 TINYGPU_ISA_BEGIN

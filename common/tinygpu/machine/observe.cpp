@@ -1,6 +1,6 @@
 #include "common/tinygpu/machine/observe.h"
 
-#include "common/tinygpu/machine/gpu.h"
+#include "common/tinygpu/machine/chip/gpu.h"
 
 namespace tinygpu {
 

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "common/tinygpu/base/readable_name.h"
-#include "common/tinygpu/machine/gpu.h"
+#include "common/tinygpu/machine/chip/gpu.h"
 
 namespace tinygpu::observe {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/tinygpu/base/readable_name.h"
-#include "common/tinygpu/machine/gpu.h"
+#include "common/tinygpu/machine/chip/gpu.h"
 
 namespace tinygpu::observe {
 namespace {

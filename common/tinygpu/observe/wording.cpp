@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "common/tinygpu/machine/gpu.h"
+#include "common/tinygpu/machine/chip/gpu.h"
 
 namespace tinygpu::observe {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/tinygpu/machine/observe.h"
-#include "common/tinygpu/machine/warp.h"
+#include "common/tinygpu/machine/warp/warp.h"
 
 namespace tinygpu::observe {
 

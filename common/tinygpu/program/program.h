@@ -145,7 +145,7 @@ constexpr uint64_t kMostRegisterBytes = uint64_t(1) << 28;
 /// First user byte of a CTA's shared window on sm_90 and later (read from code that ptxas generates).
 constexpr uint32_t kSharedBase = 0x400;
 
-/// Generic address windows. Device memory lies elsewhere (machine/memory.h).
+/// Generic address windows. Device memory lies elsewhere (machine/memory/memory.h).
 constexpr uint64_t kSharedWindow = 0x10'0000'0000;    // + (cta_rank << 24 | offset)
 constexpr uint64_t kLocalWindow = 0x11'0000'0000;     // + offset, per lane
 constexpr uint64_t kParamWindow = 0x12'0000'0000;     // + offset, kernel parameters

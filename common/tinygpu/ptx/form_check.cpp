@@ -106,7 +106,6 @@ std::string_view space_by_modifiers(const Spelling& s) {
 }  // namespace
 
 // --- modifiers
-// -----------------------------------------------------------------------------------------------------------
 
 Checker::Match Checker::match_modifiers(const Pattern& p, const Spelling& s) {
   Match m;
@@ -216,7 +215,6 @@ void Checker::report_modifiers(const Instruction& in, const Spelling& s, const V
 }
 
 // --- operands
-// --------------------------------------------------------------------------------------------------------------
 
 Type Checker::type_of(const OperandPattern& p, const Instruction& in) const {
   Type t = p.type;
@@ -457,7 +455,6 @@ bool Checker::operands_fit(const Function& f, const Instruction& in, const Spell
 }
 
 // --- versions and targets
-// ---------------------------------------------------------------------------------------------------
 
 bool Checker::available(const Form& f) const {
   return target_in(f.targets, module_.target) && Version{module_.version_major, module_.version_minor} >= f.since;
@@ -479,7 +476,6 @@ void Checker::report_unavailable(const Instruction& in, const Form& f, const Rep
 }
 
 // --- the whole
-// ----------------------------------------------------------------------------------------------------------------
 
 void Checker::begin(const Function& f) {
   local_spaces_.clear();

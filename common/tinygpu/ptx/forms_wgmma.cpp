@@ -5,13 +5,14 @@ namespace tinygpu::ptx::forms {
 
 // clang-format off: a table reads by its columns
 // Operands: the accumulator's registers, A from registers or a descriptor, B's descriptor, scale-d and the immediates.
-#define MMA_ROWS(OPCODE)                                                                                                 \
-  {OPCODE, "sync aligned m64n* f16|f32 <f16 <f16", "*", {8, 0}, kSm90a},                                                 \
-  {OPCODE, "sync aligned m64n* f32 <bf16 <bf16", "*", {8, 0}, kSm90a},                                                   \
-  {OPCODE, "sync aligned m64n* f32 <tf32 <tf32", "*", {8, 0}, kSm90a},                                                   \
-  {OPCODE, "sync aligned m64n* f16|f32 <e4m3|e5m2 <e4m3|e5m2", "*", {8, 0}, kSm90a},                                     \
-  {OPCODE, "sync aligned m64n* [satfinite] s32 <s8|u8 <s8|u8", "*", {8, 0}, kSm90a},                                     \
-  {OPCODE, "sync aligned m64n* s32 <b1 <b1 and popc", "*", {8, 0}, kSm90a}
+#define MMA_ROWS(OPCODE)                                                                   \
+  {OPCODE, "sync aligned m64n* f16|f32 <f16 <f16", "*", {8, 0}, kSm90a},                   \
+      {OPCODE, "sync aligned m64n* f32 <bf16 <bf16", "*", {8, 0}, kSm90a},                 \
+      {OPCODE, "sync aligned m64n* f32 <tf32 <tf32", "*", {8, 0}, kSm90a},                 \
+      {OPCODE, "sync aligned m64n* f16|f32 <e4m3|e5m2 <e4m3|e5m2", "*", {8, 0}, kSm90a},   \
+      {OPCODE, "sync aligned m64n* [satfinite] s32 <s8|u8 <s8|u8", "*", {8, 0}, kSm90a}, { \
+    OPCODE, "sync aligned m64n* s32 <b1 <b1 and popc", "*", {8, 0}, kSm90a                 \
+  }
 
 namespace {
 

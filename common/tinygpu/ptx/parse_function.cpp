@@ -17,7 +17,6 @@ constexpr uint64_t kMostThreads = uint64_t(1) << 31;
 }  // namespace
 
 // --- names
-// -------------------------------------------------------------------------------------------------------------
 
 uint32_t Parser::new_register(std::string_view name, Type type) {
   if (f_->registers.size() >= kMostRegisters) fail(tok_.pos, "this function has too many registers");
@@ -160,7 +159,6 @@ Operand Parser::list_name(ListKind kind) {
 }
 
 // --- function headers
-// ----------------------------------------------------------------------------------------------------
 
 void Parser::function_directives(Function& f) {
   const auto positive = [&](std::string_view directive, std::string_view what) {
@@ -340,7 +338,6 @@ void Parser::skip_statement_after_error() {
 }
 
 // --- statements
-// -------------------------------------------------------------------------------------------------------------
 
 void Parser::statement() {
   if (tok_.ident()) {
@@ -525,7 +522,6 @@ void Parser::label_statement() {
 }
 
 // --- instructions
-// -----------------------------------------------------------------------------------------------------------
 
 const Spelling& Parser::spelling_of(std::string_view written) {
   std::unique_ptr<Spelling>& s = spellings_[written];

@@ -44,7 +44,6 @@ bool has_elements(std::string_view special) {
 }  // namespace
 
 // --- operands
-// ---------------------------------------------------------------------------------------------------------
 
 Operand Parser::operand() {
   struct Depth {
@@ -250,7 +249,6 @@ Operand Parser::list_operand() {
 }
 
 // --- constant expressions
-// ----------------------------------------------------------------------------------------------
 
 int64_t Parser::integer_constant(std::string_view what) {
   const Pos pos = tok_.pos;

@@ -1,5 +1,5 @@
-// Device side of the bulk-copy conformance suite (sm_90a). Each kernel fills shared memory, issues one operation, lets it
-// finish and leaves shared memory and the mbarrier's last word in `out`.
+// Device side of the bulk-copy conformance suite (sm_90a). Each kernel fills shared memory, issues one operation, lets
+// it finish and leaves shared memory and the mbarrier's last word in `out`.
 #pragma once
 #include <cuda.h>
 
@@ -11,9 +11,9 @@ struct Issue {
   int variant = 0;
   int at[5] = {0, 0, 0, 0, 0};
   uint16_t offset[3] = {0, 0, 0};
-  uint32_t box = 0;       // offset of the box in the shared region
-  uint32_t bytes = 0;     // linear copies
-  uint32_t region = 0;    // bytes of shared memory
+  uint32_t box = 0;     // offset of the box in the shared region
+  uint32_t bytes = 0;   // linear copies
+  uint32_t region = 0;  // bytes of shared memory
   uint32_t seed = 0;
 };
 
@@ -69,31 +69,32 @@ __device__ inline void store_end() {
 #define C4 "{%3, %4, %5, %6}"
 #define C5 "{%3, %4, %5, %6, %7}"
 #define COORDINATES "r"(p.at[0]), "r"(p.at[1]), "r"(p.at[2]), "r"(p.at[3]), "r"(p.at[4])
-#define LOAD(D, C)                                                                                                        \
-  asm volatile("cp.async.bulk.tensor." #D "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, " C "], [%2];" ::"r"( \
-                   box),                                                                                                  \
-               "l"(map), "r"(bar), COORDINATES                                                                            \
+#define LOAD(D, C)                                                                                                   \
+  asm volatile("cp.async.bulk.tensor." #D "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, " C \
+               "], [%2];" ::"r"(box),                                                                                \
+               "l"(map), "r"(bar), COORDINATES                                                                       \
                : "memory")
-#define IM2COL(D, C, O)                                                                                                   \
-  asm volatile("cp.async.bulk.tensor." #D "d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, " C "], [%2], " O \
-               ";" ::"r"(box),                                                                                            \
-               "l"(map), "r"(bar), COORDINATES, "h"(p.offset[0]), "h"(p.offset[1]), "h"(p.offset[2])                      \
+#define IM2COL(D, C, O)                                                                                                \
+  asm volatile("cp.async.bulk.tensor." #D "d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, " C \
+               "], [%2], " O ";" ::"r"(box),                                                                           \
+               "l"(map), "r"(bar), COORDINATES, "h"(p.offset[0]), "h"(p.offset[1]), "h"(p.offset[2])                   \
                : "memory")
-#define STORE(D, C, MODE)                                                                                                 \
-  asm volatile("cp.async.bulk.tensor." #D "d.global.shared::cta." MODE ".bulk_group [%1, " C "], [%0];" ::"r"(box), "l"(map), "r"(bar), \
-               COORDINATES                                                                                                \
+#define STORE(D, C, MODE)                                                                                           \
+  asm volatile("cp.async.bulk.tensor." #D "d.global.shared::cta." MODE ".bulk_group [%1, " C "], [%0];" ::"r"(box), \
+               "l"(map), "r"(bar), COORDINATES                                                                      \
                : "memory")
-#define REDUCE(D, C, OP)                                                                                                  \
-  asm volatile("cp.reduce.async.bulk.tensor." #D "d.global.shared::cta." OP ".tile.bulk_group [%1, " C "], [%0];" ::"r"(box), "l"(map), \
-               "r"(bar), COORDINATES                                                                                      \
+#define REDUCE(D, C, OP)                                                                               \
+  asm volatile("cp.reduce.async.bulk.tensor." #D "d.global.shared::cta." OP ".tile.bulk_group [%1, " C \
+               "], [%0];" ::"r"(box),                                                                  \
+               "l"(map), "r"(bar), COORDINATES                                                         \
                : "memory")
-#define REDUCES(OP)                                                                                                       \
-  switch (rank) {                                                                                                         \
-    case 1: REDUCE(1, C1, OP); break;                                                                                     \
-    case 2: REDUCE(2, C2, OP); break;                                                                                     \
-    case 3: REDUCE(3, C3, OP); break;                                                                                     \
-    case 4: REDUCE(4, C4, OP); break;                                                                                     \
-    default: REDUCE(5, C5, OP); break;                                                                                    \
+#define REDUCES(OP)                    \
+  switch (rank) {                      \
+    case 1: REDUCE(1, C1, OP); break;  \
+    case 2: REDUCE(2, C2, OP); break;  \
+    case 3: REDUCE(3, C3, OP); break;  \
+    case 4: REDUCE(4, C4, OP); break;  \
+    default: REDUCE(5, C5, OP); break; \
   }
 
 /// variant = copy * 100 + operation * 10 + rank.
@@ -146,7 +147,8 @@ __device__ inline void issue_tensor(const Issue& p, uint32_t box, const void* ma
   }
 }
 
-__global__ void tensor_kernel(const __grid_constant__ CUtensorMap map, Issue p, const void* other_map, uint32_t* out, uint64_t* word) {
+__global__ void tensor_kernel(const __grid_constant__ CUtensorMap map, Issue p, const void* other_map, uint32_t* out,
+                              uint64_t* word) {
   extern __shared__ __align__(1024) uint8_t buffer[];
   __shared__ alignas(8) uint64_t object;
   const int copy = p.variant / 100;
@@ -169,14 +171,16 @@ __global__ void tensor_kernel(const __grid_constant__ CUtensorMap map, Issue p, 
   dump_shared(buffer, p.region, out);
 }
 
-// ---- Linear copies ----------------------------------------------------------------------------------------------------
+// ---- Linear copies
 
-#define BULK_REDUCE(OP)                                                                                                    \
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group." OP " [%0], [%1], %2;" ::"l"(global), "r"(shared), "r"(bytes) \
+#define BULK_REDUCE(OP)                                                                                                \
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group." OP " [%0], [%1], %2;" ::"l"(global), "r"(shared), \
+               "r"(bytes)                                                                                              \
                : "memory")
-#define CLUSTER_REDUCE(OP)                                                                                                 \
-  asm volatile("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes." OP " [%0], [%1], %2, [%3];" ::"r"(to), \
-               "r"(shared), "r"(bytes), "r"(bar)                                                                           \
+#define CLUSTER_REDUCE(OP)                                                                         \
+  asm volatile("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes." OP \
+               " [%0], [%1], %2, [%3];" ::"r"(to),                                                 \
+               "r"(shared), "r"(bytes), "r"(bar)                                                   \
                : "memory")
 
 constexpr int kGlobalReductions = 29, kClusterReductions = 12;
@@ -232,19 +236,42 @@ __device__ inline void issue_cluster_reduction(int which, uint32_t to, uint32_t 
   }
 }
 
-#define RED_ASYNC(OP, VALUE)                                                                                               \
-  asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes." OP " [%0], %1, [%2];" ::"r"(to), VALUE, "r"(bar) \
+#define RED_ASYNC(OP, VALUE)                                                                \
+  asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes." OP \
+               " [%0], %1, [%2];" ::"r"(to),                                                \
+               VALUE, "r"(bar)                                                              \
                : "memory")
 
 __device__ inline void issue_remote_store(int which, uint32_t to, uint32_t bar, uint32_t seed) {
   const uint32_t a = pattern(1, seed), b = pattern(2, seed), c = pattern(3, seed), d = pattern(4, seed);
   const uint64_t wide = uint64_t(a) << 32 | b, wide2 = uint64_t(c) << 32 | d;
   switch (which) {
-    case 0: asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(to), "r"(a), "r"(bar) : "memory"); break;
-    case 1: asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(to), "l"(wide), "r"(bar) : "memory"); break;
-    case 2: asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, [%3];" ::"r"(to), "r"(a), "r"(b), "r"(bar) : "memory"); break;
-    case 3: asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];" ::"r"(to), "l"(wide), "l"(wide2), "r"(bar) : "memory"); break;
-    case 4: asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(to), "r"(a), "r"(b), "r"(c), "r"(d), "r"(bar) : "memory"); break;
+    case 0:
+      asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(to), "r"(a),
+                   "r"(bar)
+                   : "memory");
+      break;
+    case 1:
+      asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(to),
+                   "l"(wide), "r"(bar)
+                   : "memory");
+      break;
+    case 2:
+      asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, [%3];" ::"r"(to),
+                   "r"(a), "r"(b), "r"(bar)
+                   : "memory");
+      break;
+    case 3:
+      asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];" ::"r"(to),
+                   "l"(wide), "l"(wide2), "r"(bar)
+                   : "memory");
+      break;
+    case 4:
+      asm volatile(
+          "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(to),
+          "r"(a), "r"(b), "r"(c), "r"(d), "r"(bar)
+          : "memory");
+      break;
     case 5: RED_ASYNC("inc.u32", "r"(a)); break;
     case 6: RED_ASYNC("dec.u32", "r"(a)); break;
     case 7: RED_ASYNC("min.u32", "r"(a)); break;
@@ -273,12 +300,15 @@ __global__ void bulk_kernel(Issue p, uint8_t* global, uint32_t* out, uint64_t* w
   if (threadIdx.x == 0) {
     barrier_expect(bar);
     if (p.variant == 0) {
-      asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared), "l"(global),
-                   "r"(p.bytes), "r"(bar)
-                   : "memory");
+      asm volatile(
+          "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared),
+          "l"(global), "r"(p.bytes), "r"(bar)
+          : "memory");
       sleep_ns(15000);
     } else if (p.variant == 1) {
-      asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global), "r"(shared), "r"(p.bytes) : "memory");
+      asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global), "r"(shared),
+                   "r"(p.bytes)
+                   : "memory");
       store_end();
     } else {
       issue_global_reduction(p.variant - 100, global, shared, p.bytes);
@@ -295,9 +325,10 @@ __device__ inline void cluster_sync() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/// Rank 0 issues, into rank at[0] of the cluster (multicast: into the CTAs of mask at[1]). variant: 0 copy, 1 linear multicast,
-/// 2 tensor multicast, 100 + n reduction, 200 + n st.async or red.async. Every CTA dumps its shared memory.
-__global__ void cluster_kernel(const __grid_constant__ CUtensorMap map, Issue p, const uint8_t* global, uint32_t* out, uint64_t* word) {
+/// Rank 0 issues, into rank at[0] of the cluster (multicast: into the CTAs of mask at[1]). variant: 0 copy, 1 linear
+/// multicast, 2 tensor multicast, 100 + n reduction, 200 + n st.async or red.async. Every CTA dumps its shared memory.
+__global__ void cluster_kernel(const __grid_constant__ CUtensorMap map, Issue p, const uint8_t* global, uint32_t* out,
+                               uint64_t* word) {
   extern __shared__ __align__(1024) uint8_t buffer[];
   __shared__ alignas(8) uint64_t object;
   uint32_t rank;
@@ -318,17 +349,20 @@ __global__ void cluster_kernel(const __grid_constant__ CUtensorMap map, Issue p,
     const uint32_t shared = shared_address(buffer) + p.offset[0] * 16;
     const uint16_t mask = uint16_t(p.at[1]);
     if (p.variant == 0)
-      asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "r"(shared),
-                   "r"(p.bytes), "r"(remote)
-                   : "memory");
+      asm volatile(
+          "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+          "r"(shared), "r"(p.bytes), "r"(remote)
+          : "memory");
     else if (p.variant == 1)
-      asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(
-                       shared_address(buffer) + p.box),
-                   "l"(global), "r"(p.bytes), "r"(bar), "h"(mask)
-                   : "memory");
+      asm volatile(
+          "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], "
+          "%4;" ::"r"(shared_address(buffer) + p.box),
+          "l"(global), "r"(p.bytes), "r"(bar), "h"(mask)
+          : "memory");
     else if (p.variant == 2)
       asm volatile(
-          "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%4, %5}], [%2], "
+          "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+          "[%1, {%4, %5}], [%2], "
           "%3;" ::"r"(shared_address(buffer) + p.box),
           "l"(&map), "r"(bar), "h"(mask), "r"(p.at[2]), "r"(p.at[3])
           : "memory");
@@ -344,7 +378,7 @@ __global__ void cluster_kernel(const __grid_constant__ CUtensorMap map, Issue p,
   dump_shared(buffer, p.region, out + rank * (p.region / 4));
 }
 
-// ---- Distributed shared memory ------------------------------------------------------------------------------------------
+// ---- Distributed shared memory
 
 /// Addresses and plain accesses: what mapa, getctarank, ld, st and atom give for every pair of ranks.
 __global__ void dsmem_kernel(uint32_t seed, uint32_t* out) {
@@ -375,7 +409,9 @@ __global__ void dsmem_kernel(uint32_t seed, uint32_t* out) {
   mine[6] = owner;
   mine[7] = value;
   cluster_sync();
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(&cells[32 + threadIdx.x])), "r"(peer));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(there)
+               : "r"(shared_address(&cells[32 + threadIdx.x])), "r"(peer));
   asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there), "r"(pattern(threadIdx.x, seed ^ 77)) : "memory");
   cluster_sync();
   mine[8] = cells[32 + threadIdx.x];
@@ -389,26 +425,35 @@ __global__ void dsmem_kernel(uint32_t seed, uint32_t* out) {
   mine[11] = there - own;
 }
 
-// ---- tensormap.replace -----------------------------------------------------------------------------------------------------
+// ---- tensormap.replace
 
-#define REPLACE32(FIELD) asm volatile("tensormap.replace.tile." FIELD ".shared::cta.b1024.b32 [%0], %1;" ::"r"(a), "r"(uint32_t(value)) : "memory")
-#define REPLACE32_AT(FIELD, K) \
-  asm volatile("tensormap.replace.tile." FIELD ".shared::cta.b1024.b32 [%0], " #K ", %1;" ::"r"(a), "r"(uint32_t(value)) : "memory")
-#define REPLACE64_AT(FIELD, K) \
-  asm volatile("tensormap.replace.tile." FIELD ".shared::cta.b1024.b64 [%0], " #K ", %1;" ::"r"(a), "l"(value) : "memory")
-#define REPLACE_CODE(FIELD, K) asm volatile("tensormap.replace.tile." FIELD ".shared::cta.b1024.b32 [%0], " #K ";" ::"r"(a) : "memory")
-#define BY_ORDINAL(M, FIELD)       \
-  switch (ordinal) {               \
-    case 0: M(FIELD, 0); break;    \
-    case 1: M(FIELD, 1); break;    \
-    case 2: M(FIELD, 2); break;    \
-    case 3: M(FIELD, 3); break;    \
-    default: M(FIELD, 4); break;   \
+#define REPLACE32(FIELD)                                                                                         \
+  asm volatile("tensormap.replace.tile." FIELD ".shared::cta.b1024.b32 [%0], %1;" ::"r"(a), "r"(uint32_t(value)) \
+               : "memory")
+#define REPLACE32_AT(FIELD, K)                                                                      \
+  asm volatile("tensormap.replace.tile." FIELD ".shared::cta.b1024.b32 [%0], " #K ", %1;" ::"r"(a), \
+               "r"(uint32_t(value))                                                                 \
+               : "memory")
+#define REPLACE64_AT(FIELD, K)                                                                                 \
+  asm volatile("tensormap.replace.tile." FIELD ".shared::cta.b1024.b64 [%0], " #K ", %1;" ::"r"(a), "l"(value) \
+               : "memory")
+#define REPLACE_CODE(FIELD, K) \
+  asm volatile("tensormap.replace.tile." FIELD ".shared::cta.b1024.b32 [%0], " #K ";" ::"r"(a) : "memory")
+#define BY_ORDINAL(M, FIELD)     \
+  switch (ordinal) {             \
+    case 0: M(FIELD, 0); break;  \
+    case 1: M(FIELD, 1); break;  \
+    case 2: M(FIELD, 2); break;  \
+    case 3: M(FIELD, 3); break;  \
+    default: M(FIELD, 4); break; \
   }
 
 __device__ inline void replace_field(uint32_t a, int field, int ordinal, uint64_t value) {
   switch (field) {
-    case 0: asm volatile("tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%0], %1;" ::"r"(a), "l"(value) : "memory"); break;
+    case 0:
+      asm volatile("tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%0], %1;" ::"r"(a), "l"(value)
+                   : "memory");
+      break;
     case 1: REPLACE32("rank"); break;
     case 2: BY_ORDINAL(REPLACE32_AT, "box_dim"); break;
     case 3: BY_ORDINAL(REPLACE32_AT, "global_dim"); break;
@@ -462,15 +507,18 @@ __device__ inline void replace_field(uint32_t a, int field, int ordinal, uint64_
 }
 
 /// Replaces one field of the map in shared memory, publishes it and loads with it from global memory.
-__global__ void replace_kernel(const __grid_constant__ CUtensorMap map, int field, int ordinal, uint64_t value, uint8_t* copy, uint32_t* out) {
+__global__ void replace_kernel(const __grid_constant__ CUtensorMap map, int field, int ordinal, uint64_t value,
+                               uint8_t* copy, uint32_t* out) {
   __shared__ alignas(128) CUtensorMap changed;
   if (threadIdx.x == 0) changed = map;
   __syncwarp();
   if (threadIdx.x == 0) replace_field(shared_address(&changed), field, ordinal, value);
   __syncwarp();
-  asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%0], [%1], 128;" ::"l"(copy),
-               "r"(shared_address(&changed))
-               : "memory");
+  asm volatile(
+      "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%0], [%1], 128;" ::"l"(
+          copy),
+      "r"(shared_address(&changed))
+      : "memory");
   __syncwarp();
   out[threadIdx.x] = reinterpret_cast<volatile uint32_t*>(copy)[threadIdx.x];
 }
@@ -484,7 +532,8 @@ __global__ void modified_map_kernel(CUtensorMap* map, uint64_t address, Issue p,
   if (threadIdx.x == 0) barrier_begin(bar);
   __syncthreads();
   if (threadIdx.x == 0) {
-    asm volatile("tensormap.replace.tile.global_address.global.b1024.b64 [%0], %1;" ::"l"(map), "l"(address) : "memory");
+    asm volatile("tensormap.replace.tile.global_address.global.b1024.b64 [%0], %1;" ::"l"(map), "l"(address)
+                 : "memory");
     asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
     asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map) : "memory");
     barrier_expect(bar);

@@ -10,17 +10,17 @@ namespace conformance {
 
 enum class Copy : int { load, store, reduce, im2col_load, im2col_store };
 
-constexpr uint32_t kSharedRegion = 32 * 1024;    // bytes of shared memory that a case may touch and that are dumped
-constexpr uint64_t kGlobalRegion = 256 * 1024;   // bytes of global memory around the tensor
-constexpr uint64_t kTensorStart = 32 * 1024;     // the tensor begins this far into them, or a little later
+constexpr uint32_t kSharedRegion = 32 * 1024;   // bytes of shared memory that a case may touch and that are dumped
+constexpr uint64_t kGlobalRegion = 256 * 1024;  // bytes of global memory around the tensor
+constexpr uint64_t kTensorStart = 32 * 1024;    // the tensor begins this far into them, or a little later
 
 struct TensorCase {
   Copy copy = Copy::load;
-  EncodeCase map;               // `address` is relative to the region
+  EncodeCase map;  // `address` is relative to the region
   int at[5] = {0, 0, 0, 0, 0};
   uint16_t offset[3] = {0, 0, 0};
-  uint32_t box = 0;             // offset of the box in the shared region
-  uint32_t operation = 0;       // reductions: add min max inc dec and or xor
+  uint32_t box = 0;        // offset of the box in the shared region
+  uint32_t operation = 0;  // reductions: add min max inc dec and or xor
 };
 
 inline uint64_t tensor_extent(const EncodeCase& m) {
@@ -81,9 +81,12 @@ inline TensorCase tensor_case_once(Random& r, Copy copy, int interleaved) {
   c.operation = uint32_t(r.below(8));
   if (copy == Copy::reduce) {
     // Only what the unit has: inc and dec for u32, logic for integers but INT64, floats add, min, max.
-    if (m.type >= 6) c.operation = m.type == 7 ? 0 : uint32_t(r.below(3));
-    else if (c.operation == 3 || c.operation == 4) m.type = 2;
-    else if (c.operation >= 5 && m.type == 5) m.type = 4;
+    if (m.type >= 6)
+      c.operation = m.type == 7 ? 0 : uint32_t(r.below(3));
+    else if (c.operation == 3 || c.operation == 4)
+      m.type = 2;
+    else if (c.operation >= 5 && m.type == 5)
+      m.type = 4;
   }
   return c;
 }
@@ -111,9 +114,10 @@ inline std::string describe(const TensorCase& c) {
   const EncodeCase& m = c.map;
   constexpr const char* names[] = {"load", "store", "reduce", "im2col load", "im2col store"};
   constexpr const char* operations[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor"};
-  std::string s = std::string(names[int(c.copy)]) + (c.copy == Copy::reduce ? std::string(" ") + operations[c.operation] : "");
-  s += " type " + std::to_string(m.type) + " interleave " + std::to_string(m.interleave) + " swizzle " + std::to_string(m.swizzle) +
-       " fill " + std::to_string(m.fill) + " dims";
+  std::string s =
+      std::string(names[int(c.copy)]) + (c.copy == Copy::reduce ? std::string(" ") + operations[c.operation] : "");
+  s += " type " + std::to_string(m.type) + " interleave " + std::to_string(m.interleave) + " swizzle " +
+       std::to_string(m.swizzle) + " fill " + std::to_string(m.fill) + " dims";
   for (uint32_t i = 0; i < m.rank; ++i) s += " " + std::to_string(m.dims[i]);
   s += " strides";
   for (uint32_t i = 0; i + 1 < m.rank; ++i) s += " " + std::to_string(m.strides[i]);

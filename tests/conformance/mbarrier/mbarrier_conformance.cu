@@ -1,5 +1,5 @@
-// Conformance of mbarrier objects with a real GPU: scripts of operations, observed by tokens, predicates, pending counts and the
-// word that mbarrier.inval leaves.
+// Conformance of mbarrier objects with a real GPU: scripts of operations, observed by tokens, predicates, pending
+// counts and the word that mbarrier.inval leaves.
 //
 //   conformance_mbarrier --write h200.golden     on a GPU of compute capability 9.0
 //   conformance_mbarrier --check h200.golden     anywhere
@@ -17,12 +17,41 @@ namespace conformance {
 namespace {
 
 enum Operation : uint8_t {
-  arrive, arrive_count, arrive_expect, arrive_no_complete, drop, drop_count, drop_expect, drop_no_complete,
-  expect, complete, test_parity, test_token, pending_count, try_parity, renew, async_arrive, async_arrive_noinc, operations
+  arrive,
+  arrive_count,
+  arrive_expect,
+  arrive_no_complete,
+  drop,
+  drop_count,
+  drop_expect,
+  drop_no_complete,
+  expect,
+  complete,
+  test_parity,
+  test_token,
+  pending_count,
+  try_parity,
+  renew,
+  async_arrive,
+  async_arrive_noinc,
+  operations
 };
-constexpr const char* kNames[] = {"arrive", "arrive.count", "arrive.expect_tx", "arrive.noComplete", "arrive_drop", "arrive_drop.count",
-                                  "arrive_drop.expect_tx", "arrive_drop.noComplete", "expect_tx", "complete_tx", "test_wait.parity",
-                                  "test_wait", "pending_count", "try_wait.parity", "inval+init", "cp.async.mbarrier.arrive",
+constexpr const char* kNames[] = {"arrive",
+                                  "arrive.count",
+                                  "arrive.expect_tx",
+                                  "arrive.noComplete",
+                                  "arrive_drop",
+                                  "arrive_drop.count",
+                                  "arrive_drop.expect_tx",
+                                  "arrive_drop.noComplete",
+                                  "expect_tx",
+                                  "complete_tx",
+                                  "test_wait.parity",
+                                  "test_wait",
+                                  "pending_count",
+                                  "try_wait.parity",
+                                  "inval+init",
+                                  "cp.async.mbarrier.arrive",
                                   "cp.async.mbarrier.arrive.noinc"};
 
 constexpr int kSteps = 14;
@@ -45,35 +74,93 @@ struct Script {
 __device__ __forceinline__ uint32_t address_of(const void* p) { return uint32_t(__cvta_generic_to_shared(p)); }
 
 // Four spellings of an operation with a token: default, release or relaxed, scopes, generic address.
-#define TOKEN_OP(NAME, MODS, OPERANDS, ...)                                                                                      \
-  switch (s.spelling) {                                                                                                          \
-    case 0: asm volatile("mbarrier." NAME MODS ".shared.b64 %0, [%1]" OPERANDS ";" : "=l"(token) : "r"(bar), ##__VA_ARGS__ : "memory"); break; \
-    case 1: asm volatile("mbarrier." NAME MODS ".release.cluster.shared::cta.b64 %0, [%1]" OPERANDS ";" : "=l"(token) : "r"(bar), ##__VA_ARGS__ : "memory"); break; \
-    case 2: asm volatile("mbarrier." NAME MODS ".relaxed.cta.shared::cta.b64 %0, [%1]" OPERANDS ";" : "=l"(token) : "r"(bar), ##__VA_ARGS__ : "memory"); break; \
-    default: asm volatile("mbarrier." NAME MODS ".b64 %0, [%1]" OPERANDS ";" : "=l"(token) : "l"(object), ##__VA_ARGS__ : "memory"); break; \
+#define TOKEN_OP(NAME, MODS, OPERANDS, ...)                                                       \
+  switch (s.spelling) {                                                                           \
+    case 0:                                                                                       \
+      asm volatile("mbarrier." NAME MODS ".shared.b64 %0, [%1]" OPERANDS ";"                      \
+                   : "=l"(token)                                                                  \
+                   : "r"(bar), ##__VA_ARGS__                                                      \
+                   : "memory");                                                                   \
+      break;                                                                                      \
+    case 1:                                                                                       \
+      asm volatile("mbarrier." NAME MODS ".release.cluster.shared::cta.b64 %0, [%1]" OPERANDS ";" \
+                   : "=l"(token)                                                                  \
+                   : "r"(bar), ##__VA_ARGS__                                                      \
+                   : "memory");                                                                   \
+      break;                                                                                      \
+    case 2:                                                                                       \
+      asm volatile("mbarrier." NAME MODS ".relaxed.cta.shared::cta.b64 %0, [%1]" OPERANDS ";"     \
+                   : "=l"(token)                                                                  \
+                   : "r"(bar), ##__VA_ARGS__                                                      \
+                   : "memory");                                                                   \
+      break;                                                                                      \
+    default:                                                                                      \
+      asm volatile("mbarrier." NAME MODS ".b64 %0, [%1]" OPERANDS ";"                             \
+                   : "=l"(token)                                                                  \
+                   : "l"(object), ##__VA_ARGS__                                                   \
+                   : "memory");                                                                   \
+      break;                                                                                      \
   }
-#define NO_COMPLETE_OP(NAME)                                                                                                     \
-  switch (s.spelling % 3) {                                                                                                      \
-    case 0: asm volatile("mbarrier." NAME ".noComplete.shared.b64 %0, [%1], %2;" : "=l"(token) : "r"(bar), "r"(n) : "memory"); break; \
-    case 1: asm volatile("mbarrier." NAME ".noComplete.release.cta.shared::cta.b64 %0, [%1], %2;" : "=l"(token) : "r"(bar), "r"(n) : "memory"); break; \
-    default: asm volatile("mbarrier." NAME ".noComplete.b64 %0, [%1], %2;" : "=l"(token) : "l"(object), "r"(n) : "memory"); break; \
+#define NO_COMPLETE_OP(NAME)                                                                                         \
+  switch (s.spelling % 3) {                                                                                          \
+    case 0:                                                                                                          \
+      asm volatile("mbarrier." NAME ".noComplete.shared.b64 %0, [%1], %2;"                                           \
+                   : "=l"(token)                                                                                     \
+                   : "r"(bar), "r"(n)                                                                                \
+                   : "memory");                                                                                      \
+      break;                                                                                                         \
+    case 1:                                                                                                          \
+      asm volatile("mbarrier." NAME ".noComplete.release.cta.shared::cta.b64 %0, [%1], %2;"                          \
+                   : "=l"(token)                                                                                     \
+                   : "r"(bar), "r"(n)                                                                                \
+                   : "memory");                                                                                      \
+      break;                                                                                                         \
+    default:                                                                                                         \
+      asm volatile("mbarrier." NAME ".noComplete.b64 %0, [%1], %2;" : "=l"(token) : "l"(object), "r"(n) : "memory"); \
+      break;                                                                                                         \
   }
-#define WAIT_OP(NAME, VALUE)                                                                                                     \
-  switch (s.spelling) {                                                                                                          \
-    case 0: asm volatile("{.reg .pred p; mbarrier." NAME ".shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p;}" : "=r"(seen) : "r"(bar), VALUE : "memory"); break; \
-    case 1: asm volatile("{.reg .pred p; mbarrier." NAME ".acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p;}" : "=r"(seen) : "r"(bar), VALUE : "memory"); break; \
-    case 2: asm volatile("{.reg .pred p; mbarrier." NAME ".relaxed.cta.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p;}" : "=r"(seen) : "r"(bar), VALUE : "memory"); break; \
-    default: asm volatile("{.reg .pred p; mbarrier." NAME ".b64 p, [%1], %2; selp.b32 %0, 1, 0, p;}" : "=r"(seen) : "l"(object), VALUE : "memory"); break; \
+#define WAIT_OP(NAME, VALUE)                                                                                          \
+  switch (s.spelling) {                                                                                               \
+    case 0:                                                                                                           \
+      asm volatile("{.reg .pred p; mbarrier." NAME ".shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p;}"                  \
+                   : "=r"(seen)                                                                                       \
+                   : "r"(bar), VALUE                                                                                  \
+                   : "memory");                                                                                       \
+      break;                                                                                                          \
+    case 1:                                                                                                           \
+      asm volatile("{.reg .pred p; mbarrier." NAME                                                                    \
+                   ".acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p;}"                             \
+                   : "=r"(seen)                                                                                       \
+                   : "r"(bar), VALUE                                                                                  \
+                   : "memory");                                                                                       \
+      break;                                                                                                          \
+    case 2:                                                                                                           \
+      asm volatile("{.reg .pred p; mbarrier." NAME ".relaxed.cta.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p;}" \
+                   : "=r"(seen)                                                                                       \
+                   : "r"(bar), VALUE                                                                                  \
+                   : "memory");                                                                                       \
+      break;                                                                                                          \
+    default:                                                                                                          \
+      asm volatile("{.reg .pred p; mbarrier." NAME ".b64 p, [%1], %2; selp.b32 %0, 1, 0, p;}"                         \
+                   : "=r"(seen)                                                                                       \
+                   : "l"(object), VALUE                                                                               \
+                   : "memory");                                                                                       \
+      break;                                                                                                          \
   }
-#define COUNT_OP(NAME)                                                                                                           \
-  switch (s.spelling) {                                                                                                          \
-    case 0: asm volatile("mbarrier." NAME ".relaxed.cta.shared.b64 [%0], %1;" ::"r"(bar), "r"(n) : "memory"); break;             \
-    case 1: asm volatile("mbarrier." NAME ".relaxed.cluster.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(n) : "memory"); break;    \
-    case 2: asm volatile("mbarrier." NAME ".relaxed.cluster.shared::cluster.b64 [%0], %1;" ::"r"(bar), "r"(n) : "memory"); break; \
-    default: asm volatile("mbarrier." NAME ".relaxed.cta.b64 [%0], %1;" ::"l"(object), "r"(n) : "memory"); break;                \
+#define COUNT_OP(NAME)                                                                                               \
+  switch (s.spelling) {                                                                                              \
+    case 0: asm volatile("mbarrier." NAME ".relaxed.cta.shared.b64 [%0], %1;" ::"r"(bar), "r"(n) : "memory"); break; \
+    case 1:                                                                                                          \
+      asm volatile("mbarrier." NAME ".relaxed.cluster.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(n) : "memory");     \
+      break;                                                                                                         \
+    case 2:                                                                                                          \
+      asm volatile("mbarrier." NAME ".relaxed.cluster.shared::cluster.b64 [%0], %1;" ::"r"(bar), "r"(n) : "memory"); \
+      break;                                                                                                         \
+    default: asm volatile("mbarrier." NAME ".relaxed.cta.b64 [%0], %1;" ::"l"(object), "r"(n) : "memory"); break;    \
   }
 
-__device__ uint64_t perform(const Step& s, uint64_t* object, uint32_t bar, uint64_t& token, const int* source, int* target, uint32_t lane) {
+__device__ uint64_t perform(const Step& s, uint64_t* object, uint32_t bar, uint64_t& token, const int* source,
+                            int* target, uint32_t lane) {
   const uint32_t n = s.argument + s.per_lane * lane;
   uint32_t seen = 0;
   const uint64_t upper = 0xffffffff00000000ull;
@@ -99,7 +186,8 @@ __device__ uint64_t perform(const Step& s, uint64_t* object, uint32_t bar, uint6
       return word;
     }
     default:
-      asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(address_of(target + lane)), "l"(source + lane) : "memory");
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(address_of(target + lane)), "l"(source + lane)
+                   : "memory");
       if (s.operation == async_arrive)
         asm volatile("cp.async.mbarrier.arrive.shared.b64 [%0];" ::"r"(bar) : "memory");
       else
@@ -111,11 +199,22 @@ __device__ uint64_t perform(const Step& s, uint64_t* object, uint32_t bar, uint6
   }
 }
 
-#define REMOTE_OP(NAME, MODS, OPERANDS, ...)                                                                                       \
-  switch (s.spelling % 3) {                                                                                                        \
-    case 0: asm volatile("mbarrier." NAME MODS ".shared::cluster.b64 _, [%0]" OPERANDS ";" ::"r"(bar), ##__VA_ARGS__ : "memory"); break; \
-    case 1: asm volatile("mbarrier." NAME MODS ".release.cluster.shared::cluster.b64 _, [%0]" OPERANDS ";" ::"r"(bar), ##__VA_ARGS__ : "memory"); break; \
-    default: asm volatile("mbarrier." NAME MODS ".relaxed.cluster.shared::cluster.b64 _, [%0]" OPERANDS ";" ::"r"(bar), ##__VA_ARGS__ : "memory"); break; \
+#define REMOTE_OP(NAME, MODS, OPERANDS, ...)                                                                     \
+  switch (s.spelling % 3) {                                                                                      \
+    case 0:                                                                                                      \
+      asm volatile("mbarrier." NAME MODS ".shared::cluster.b64 _, [%0]" OPERANDS ";" ::"r"(bar), ##__VA_ARGS__   \
+                   : "memory");                                                                                  \
+      break;                                                                                                     \
+    case 1:                                                                                                      \
+      asm volatile("mbarrier." NAME MODS ".release.cluster.shared::cluster.b64 _, [%0]" OPERANDS ";" ::"r"(bar), \
+                   ##__VA_ARGS__                                                                                 \
+                   : "memory");                                                                                  \
+      break;                                                                                                     \
+    default:                                                                                                     \
+      asm volatile("mbarrier." NAME MODS ".relaxed.cluster.shared::cluster.b64 _, [%0]" OPERANDS ";" ::"r"(bar), \
+                   ##__VA_ARGS__                                                                                 \
+                   : "memory");                                                                                  \
+      break;                                                                                                     \
   }
 
 __device__ void perform_remote(const Step& s, uint32_t bar, uint32_t lane) {
@@ -127,8 +226,12 @@ __device__ void perform_remote(const Step& s, uint32_t bar, uint32_t lane) {
     case drop: REMOTE_OP("arrive_drop", "", ""); break;
     case drop_count: REMOTE_OP("arrive_drop", "", ", %1", "r"(n)); break;
     case drop_expect: REMOTE_OP("arrive_drop", ".expect_tx", ", %1", "r"(n)); break;
-    case expect: asm volatile("mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;" ::"r"(bar), "r"(n) : "memory"); break;
-    default: asm volatile("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;" ::"r"(bar), "r"(n) : "memory"); break;
+    case expect:
+      asm volatile("mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;" ::"r"(bar), "r"(n) : "memory");
+      break;
+    default:
+      asm volatile("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;" ::"r"(bar), "r"(n) : "memory");
+      break;
   }
 }
 
@@ -149,7 +252,8 @@ __global__ void script_kernel(Script script, const int* source, uint64_t* out, b
   }
   __syncwarp();
   for (int i = 0; i < script.steps; ++i) {
-    if (script.mode == whole_warp || lane == 0) out[i * 32 + lane] = perform(script.step[i], &object, bar, token, source, target, lane);
+    if (script.mode == whole_warp || lane == 0)
+      out[i * 32 + lane] = perform(script.step[i], &object, bar, token, source, target, lane);
     __syncwarp();
   }
   if (lane == 0) {
@@ -178,8 +282,14 @@ __global__ void remote_kernel(Script script, uint64_t* out) {
       for (long long start = clock64(); clock64() - start < 3000;) {
       }
       uint32_t even, odd;
-      asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], 0; selp.b32 %0, 1, 0, p;}" : "=r"(even) : "r"(own) : "memory");
-      asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], 1; selp.b32 %0, 1, 0, p;}" : "=r"(odd) : "r"(own) : "memory");
+      asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], 0; selp.b32 %0, 1, 0, p;}"
+                   : "=r"(even)
+                   : "r"(own)
+                   : "memory");
+      asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], 1; selp.b32 %0, 1, 0, p;}"
+                   : "=r"(odd)
+                   : "r"(own)
+                   : "memory");
       out[i * 32] = even | odd << 1;
     }
     cluster_sync();
@@ -191,7 +301,7 @@ __global__ void remote_kernel(Script script, uint64_t* out) {
   cluster_sync();
 }
 
-// ---- Cases ------------------------------------------------------------------------------------------------------------------
+// ---- Cases
 
 constexpr int64_t kLimit = (1 << 20) - 1;
 
@@ -223,7 +333,9 @@ Script script_of(Random& r, Mode mode) {
       if (tries > 50) s.operation = mode == remote ? expect : test_parity, s.per_lane = 0;
       s.argument = uint32_t(r.below(4));
       const auto span = [&](int64_t n) { return width * n + (s.per_lane ? 496 : 0); };  // 0 + 1 + … + 31 on top
-      const auto amount = [&](int64_t most) { return most <= 0 ? 0 : r.between(0, r.one_in(4) ? most : std::min<int64_t>(most, 64)); };
+      const auto amount = [&](int64_t most) {
+        return most <= 0 ? 0 : r.between(0, r.one_in(4) ? most : std::min<int64_t>(most, 64));
+      };
       bool fits = true;
       Outline next = o;
       switch (s.operation) {
@@ -256,11 +368,15 @@ Script script_of(Random& r, Mode mode) {
           if (s.operation == drop_expect) next.expected -= width;
           break;
         case expect:
-          s.argument = uint32_t(o.tx < 0 && r.one_in(2) && !s.per_lane ? -o.tx / width : 8 * amount((kLimit - std::max<int64_t>(o.tx, 0)) / width / 8 - 64));
+          s.argument = uint32_t(o.tx < 0 && r.one_in(2) && !s.per_lane
+                                    ? -o.tx / width
+                                    : 8 * amount((kLimit - std::max<int64_t>(o.tx, 0)) / width / 8 - 64));
           next.tx += span(s.argument);
           break;
         case complete:
-          s.argument = uint32_t(o.tx > 0 && !r.one_in(3) && !s.per_lane ? o.tx / width : 8 * amount((kLimit + std::min<int64_t>(o.tx, 0)) / width / 8 - 64));
+          s.argument = uint32_t(o.tx > 0 && !r.one_in(3) && !s.per_lane
+                                    ? o.tx / width
+                                    : 8 * amount((kLimit + std::min<int64_t>(o.tx, 0)) / width / 8 - 64));
           next.tx -= span(s.argument);
           break;
         case test_token:
@@ -276,7 +392,9 @@ Script script_of(Random& r, Mode mode) {
         case async_arrive_noinc: next.pending -= lanes; break;
         default: break;
       }
-      if (!fits || next.pending < 0 || next.expected < 0 || next.tx > kLimit || next.tx < -kLimit || (next.expected == 0 && !r.one_in(8))) continue;
+      if (!fits || next.pending < 0 || next.expected < 0 || next.tx > kLimit || next.tx < -kLimit ||
+          (next.expected == 0 && !r.one_in(8)))
+        continue;
       // Nobody expected any more: what then completes is looked at by the misuse cases.
       if (o.expected == 0 && s.operation != test_parity && s.operation != try_parity && s.operation != renew) {
         if (tries > 50) break;
@@ -307,7 +425,8 @@ struct Misuse {
 
 std::vector<Misuse> misuses() {
   std::vector<Misuse> all;
-  const auto add = [&](const char* what, Mode mode, uint32_t count, std::initializer_list<Step> steps, bool initialise = true) {
+  const auto add = [&](const char* what, Mode mode, uint32_t count, std::initializer_list<Step> steps,
+                       bool initialise = true) {
     Misuse m{what, {}, initialise};
     m.script.mode = mode;
     m.script.count = count;
@@ -318,7 +437,8 @@ std::vector<Misuse> misuses() {
   add("more arrivals than pending", one_thread, 2, {step(arrive_count, 3)});
   add("arrivals past zero while bytes are missing", one_thread, 1, {step(arrive_expect, 64), step(arrive)});
   add("a warp arrives on fewer", whole_warp, 31, {step(arrive)});
-  add("a warp arrives on exactly its lanes", whole_warp, 32, {step(arrive), step(arrive), step(test_parity, 0), step(test_parity, 1)});
+  add("a warp arrives on exactly its lanes", whole_warp, 32,
+      {step(arrive), step(arrive), step(test_parity, 0), step(test_parity, 1)});
   add("arrive of 2^20", one_thread, top, {step(arrive_count, 1u << 20)});
   add("arrive of 2^20 on count 5", one_thread, 5, {step(arrive_count, 1u << 20)});
   add("arrive of 2^31", one_thread, 5, {step(arrive_count, 1u << 31)});
@@ -326,22 +446,30 @@ std::vector<Misuse> misuses() {
   add("drop twice", one_thread, 1, {step(drop), step(drop)});
   add("arrive after all dropped", one_thread, 2, {step(drop_count, 2), step(arrive)});
   add("drop everything, test", one_thread, 2, {step(drop_count, 2), step(test_parity, 0), step(test_parity, 1)});
-  add("complete_tx 0 after all dropped", one_thread, 1, {step(drop), step(complete, 0), step(test_parity, 0), step(test_parity, 1)});
-  add("expect_tx 0 after all dropped", one_thread, 1, {step(drop), step(expect, 0), step(test_parity, 0), step(test_parity, 1)});
-  add("arrive 0 after all dropped", one_thread, 1, {step(drop), step(arrive_count, 0), step(test_parity, 0), step(test_parity, 1)});
-  add("expect and complete after all dropped", one_thread, 1, {step(drop), step(expect, 16), step(test_parity, 0), step(complete, 16), step(test_parity, 0), step(test_parity, 1)});
+  add("complete_tx 0 after all dropped", one_thread, 1,
+      {step(drop), step(complete, 0), step(test_parity, 0), step(test_parity, 1)});
+  add("expect_tx 0 after all dropped", one_thread, 1,
+      {step(drop), step(expect, 0), step(test_parity, 0), step(test_parity, 1)});
+  add("arrive 0 after all dropped", one_thread, 1,
+      {step(drop), step(arrive_count, 0), step(test_parity, 0), step(test_parity, 1)});
+  add("expect and complete after all dropped", one_thread, 1,
+      {step(drop), step(expect, 16), step(test_parity, 0), step(complete, 16), step(test_parity, 0),
+       step(test_parity, 1)});
   add("expect past the limit", one_thread, 1, {step(expect, top), step(expect, 1)});
   add("expect of 2^20", one_thread, 1, {step(expect, 1u << 20)});
   add("expect of 2^20 + 5", one_thread, 1, {step(expect, (1u << 20) + 5)});
   add("expect of 2^21", one_thread, 1, {step(expect, 1u << 21)});
   add("expect of 2^31", one_thread, 1, {step(expect, 1u << 31)});
-  add("expect of the limit", one_thread, 1, {step(expect, top), step(arrive), step(complete, top), step(test_parity, 0)});
+  add("expect of the limit", one_thread, 1,
+      {step(expect, top), step(arrive), step(complete, top), step(test_parity, 0)});
   add("complete past the limit", one_thread, 1, {step(complete, top), step(complete, 1)});
-  add("complete of the limit", one_thread, 1, {step(complete, top), step(expect, top), step(arrive), step(test_parity, 0)});
+  add("complete of the limit", one_thread, 1,
+      {step(complete, top), step(expect, top), step(arrive), step(test_parity, 0)});
   add("complete of 2^20", one_thread, 1, {step(complete, 1u << 20)});
   add("a warp's bytes pass the limit together", whole_warp, 64, {step(expect, 32768)});
   add("a warp's bytes stay below", whole_warp, 64, {step(expect, 32767)});
-  add("a warp's bytes pass it, the sum would be in range", whole_warp, 64, {step(complete, 32000), step(expect, 33000)});
+  add("a warp's bytes pass it, the sum would be in range", whole_warp, 64,
+      {step(complete, 32000), step(expect, 33000)});
   add("arrive on zero bytes", one_thread, 1, {step(arrive)}, false);
   add("drop on zero bytes", one_thread, 1, {step(drop)}, false);
   add("expect on zero bytes", one_thread, 1, {step(expect, 16)}, false);
@@ -354,17 +482,20 @@ std::vector<Misuse> misuses() {
   add("init 2^20 + 1", one_thread, (1u << 20) + 1, {step(test_parity, 0), step(test_parity, 1)});
   add("init 2^21 + 3", one_thread, (1u << 21) + 3, {step(test_parity, 0), step(test_parity, 1)});
   add("noComplete completes", one_thread, 2, {step(arrive_no_complete, 2), step(test_parity, 0), step(pending_count)});
-  add("complete ahead of expect", one_thread, 1, {step(complete, 48), step(arrive), step(test_parity, 0), step(expect, 48), step(test_parity, 0)});
+  add("complete ahead of expect", one_thread, 1,
+      {step(complete, 48), step(arrive), step(test_parity, 0), step(expect, 48), step(test_parity, 0)});
   add("arrive of 0", one_thread, 1, {step(arrive_count, 0), step(pending_count)});
-  add("noinc past zero", one_thread, 1, {step(async_arrive_noinc), step(async_arrive_noinc), step(test_parity, 0), step(test_parity, 1)});
+  add("noinc past zero", one_thread, 1,
+      {step(async_arrive_noinc), step(async_arrive_noinc), step(test_parity, 0), step(test_parity, 1)});
   add("async arrive at the limit", one_thread, top, {step(async_arrive), step(test_parity, 0)});
   add("remote arrivals beyond pending", remote, 1, {step(arrive_count, 2)});
   add("remote expect beyond the limit", remote, 1, {step(expect, top), step(expect, 1)});
   add("remote drop of all, then arrive", remote, 1, {step(drop), step(arrive)});
   for (uint32_t k = 0; k < 16; ++k)  // wrap-around: many phases in one script
-    add("phases", one_thread, 1, {step(arrive, 0, k & 3), step(test_token), step(arrive, 0, k >> 2), step(test_parity, 0), step(arrive), step(test_parity, 0),
-                                  step(arrive), step(test_parity, 1), step(arrive), step(test_token), step(arrive_expect, 16 * k), step(complete, 16 * k),
-                                  step(test_parity, 0), step(test_parity, 1)});
+    add("phases", one_thread, 1,
+        {step(arrive, 0, k & 3), step(test_token), step(arrive, 0, k >> 2), step(test_parity, 0), step(arrive),
+         step(test_parity, 0), step(arrive), step(test_parity, 1), step(arrive), step(test_token),
+         step(arrive_expect, 16 * k), step(complete, 16 * k), step(test_parity, 0), step(test_parity, 1)});
   return all;
 }
 
@@ -412,8 +543,9 @@ void run_case(size_t n, Result& r) {
   r.hash_bytes(seen, sizeof seen);
   if (std::getenv("CONFORMANCE_DUMP")) {
     for (int i = 0; i < m.script.steps; ++i)
-      std::printf("  %-32s spelling %d argument %u per lane %u: %016llx (last lane %016llx)\n", kNames[m.script.step[i].operation], m.script.step[i].spelling,
-                  m.script.step[i].argument, m.script.step[i].per_lane, static_cast<unsigned long long>(seen[i * 32]),
+      std::printf("  %-32s spelling %d argument %u per lane %u: %016llx (last lane %016llx)\n",
+                  kNames[m.script.step[i].operation], m.script.step[i].spelling, m.script.step[i].argument,
+                  m.script.step[i].per_lane, static_cast<unsigned long long>(seen[i * 32]),
                   static_cast<unsigned long long>(seen[i * 32 + 31]));
     std::printf("  last word %016llx\n", static_cast<unsigned long long>(seen[kSteps * 32]));
     std::fflush(stdout);
@@ -425,7 +557,8 @@ std::string describe_case(size_t n) {
   constexpr const char* modes[] = {"one thread", "a warp", "from another CTA"};
   std::string s = std::string(m.what) + ", " + modes[m.script.mode] + ", count " + std::to_string(m.script.count) + ":";
   for (int i = 0; i < m.script.steps; ++i)
-    s += std::string(i ? ", " : " ") + kNames[m.script.step[i].operation] + " " + std::to_string(m.script.step[i].argument);
+    s += std::string(i ? ", " : " ") + kNames[m.script.step[i].operation] + " " +
+         std::to_string(m.script.step[i].argument);
   return s;
 }
 
@@ -437,7 +570,8 @@ std::string platform() {
   char date[32];
   const std::time_t now = std::time(nullptr);
   std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
-  return std::string(properties.name) + ", CUDA driver " + std::to_string(driver / 1000) + "." + std::to_string(driver / 10 % 100) + ", " + date;
+  return std::string(properties.name) + ", CUDA driver " + std::to_string(driver / 1000) + "." +
+         std::to_string(driver / 10 % 100) + ", " + date;
 }
 
 }  // namespace
@@ -446,7 +580,8 @@ std::string platform() {
 int main(int argc, char** argv) {
   conformance::Suite suite;
   suite.name = "mbarrier";
-  suite.cases = conformance::misuses().size() + conformance::kThreadScripts + conformance::kWarpScripts + conformance::kRemoteScripts;
+  suite.cases = conformance::misuses().size() + conformance::kThreadScripts + conformance::kWarpScripts +
+                conformance::kRemoteScripts;
   suite.run = conformance::run_case;
   suite.describe = conformance::describe_case;
   suite.platform = conformance::platform;

@@ -18,7 +18,6 @@ std::string list(const char* reg, int first, int count) {
 std::string number(int n) { return std::to_string(n); }
 
 // ---- mma.sync
-// ------------------------------------------------------------------------------------------------------------
 
 int bits_of(const std::string& type) {
   if (type == "f64") return 64;
@@ -115,7 +114,6 @@ void mma_cases(std::vector<Case>& out) {
 }
 
 // ---- ldmatrix, stmatrix, movmatrix
-// ---------------------------------------------------------------------------------------
 
 /// %r1: smem; %r2: the thread's 64 bytes, filled with %a1 … %a16; %r3, %rd1: the address of the row that %a0 names.
 const char* kMatrixFill = R"(  mov.u32 %r1, smem;
@@ -170,7 +168,6 @@ void matrix_cases(std::vector<Case>& out) {
 }
 
 // ---- Shuffles, votes, match, redux, elect, barriers
-// --------------------------------------------------------------------
 
 constexpr const char* kFlag = "  selp.b32 %d1, 1, 0, %p0;\n";
 
@@ -297,7 +294,6 @@ OUT:
 }
 
 // ---- Atomics
-// -------------------------------------------------------------------------------------------------------------
 
 /// One operation on a location of the thread's own: memory in the first words of the inputs, operands behind; results:
 /// the old value, then what memory holds. `words`: 32-bit words of the location.
@@ -407,7 +403,6 @@ void atomic_cases(std::vector<Case>& out) {
 }
 
 // ---- cp.async
-// --------------------------------------------------------------------------------------------------------------
 
 void copy_cases(std::vector<Case>& out) {
   struct Form {
@@ -438,7 +433,6 @@ void copy_cases(std::vector<Case>& out) {
 }
 
 // ---- Operands
-// ------------------------------------------------------------------------------------------------------------
 
 struct FloatFormat {
   int exponent_bits, fraction_bits;

@@ -120,7 +120,6 @@ __global__ void lanes(uint32_t* out, uint32_t* memory) {
 }
 
 // ---- Broken kernels
-// --------------------------------------------------------------------------------------------------------
 
 __device__ uint32_t smem_address(void* p) { return uint32_t(__cvta_generic_to_shared(p)); }
 

@@ -77,7 +77,8 @@ Golden read_golden(const std::string& path) {
     g.header[line.substr(0, colon)] = line.substr(colon + 2);
   }
   if (g.header["cases"] != fingerprint())
-    throw std::runtime_error(path + " was made from other cases (" + g.header["cases"] + "); make it again with --write");
+    throw std::runtime_error(path + " was made from other cases (" + g.header["cases"] +
+                             "); make it again with --write");
   for (const Case& c : all_cases()) {
     Golden::Results r;
     r.words.resize(words_per_cta(c));

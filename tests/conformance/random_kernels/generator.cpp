@@ -47,7 +47,7 @@ class Generator {
     int loops = 0;          // around it
   };
 
-  // ---- text ----
+  // ---- text
   void line(const std::string& s) { text_.append(size_t(indent_) * 2, ' ').append(s).append("\n"); }
   void open(const std::string& s) { line(s + (s.empty() ? "{" : " {")), ++indent_; }
   void close(const std::string& after = "") { --indent_, line("}" + after); }
@@ -84,7 +84,7 @@ class Generator {
     line("u32 local[8] = {" + v('u') + ", 1, 2, " + v('u') + "};");
   }
 
-  // ---- functions ----
+  // ---- functions
   std::string signature(const std::string& parameters) {
     std::map<char, int> seen;
     std::string s;
@@ -252,7 +252,7 @@ class Generator {
     line("result[1] = make_uint4(" + words[4] + ", " + words[5] + ", " + words[6] + ", " + words[7] + ");");
   }
 
-  // ---- statements ----
+  // ---- statements
   void statements(Place p, int count) {
     for (int i = 0; i < count; ++i) statement(p);
   }
@@ -546,7 +546,7 @@ class Generator {
     line("__syncwarp(" + p.mask + ");");
   }
 
-  // ---- what only uniform places may do ----
+  // ---- what only uniform places may do
   void exchange() {
     const std::string n = threads();
     switch (r_.below(5)) {

@@ -10,7 +10,7 @@
 namespace conformance {
 namespace {
 
-// ---- Random words --------------------------------------------------------------------------------------------------
+// ---- Random words
 
 struct Random {
   uint64_t state;
@@ -23,7 +23,7 @@ struct Random {
   uint64_t below(uint64_t n) { return (*this)() % n; }
 };
 
-// ---- Edge values ---------------------------------------------------------------------------------------------------
+// ---- Edge values
 
 using Words = std::vector<uint64_t>;
 

@@ -88,7 +88,8 @@ Golden read_golden(const std::string& path, const std::vector<Case>& cases) {
     g.header[line.substr(0, colon)] = line.substr(colon + 2);
   }
   if (g.header["cases"] != fingerprint(cases))
-    throw std::runtime_error(path + " was made from other cases (" + g.header["cases"] + "); make it again with --write");
+    throw std::runtime_error(path + " was made from other cases (" + g.header["cases"] +
+                             "); make it again with --write");
   for (const Case& c : cases) {
     const size_t words = kKept * c.outputs(), hashes = kTuples / kHashed, bytes = (words + hashes) * 8;
     const std::string raw = transposed(text.substr(at, bytes), true);

@@ -32,7 +32,8 @@ std::string family_of(const Kernel& k) { return k.d + "_" + k.a + "_" + k.b; }
 class WgmmaConformance : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(WgmmaConformance, AgreesWithTheH200) {
-  ASSERT_EQ(golden().cases.size(), case_count()) << "the golden file is of other cases: make it again with conformance_wgmma --write";
+  ASSERT_EQ(golden().cases.size(), case_count())
+      << "the golden file is of other cases: make it again with conformance_wgmma --write";
   int ran = 0, wrong = 0;
   for (size_t n = 0; n < kernels().size(); ++n) {
     const Kernel& k = kernels()[n];

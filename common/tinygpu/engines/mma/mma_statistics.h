@@ -1,0 +1,40 @@
+// Matrix instructions in the launch's statistics: how many, and how many operations (a multiplication and an addition
+// are two) they stand for.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "common/tinygpu/machine/chip/gpu.h"
+
+namespace tinygpu {
+
+enum class MatrixFamily : uint8_t { tcgen05_mma, wgmma_mma_async, mma_sync };
+
+class MmaStatistics final : public Extension {
+ public:
+  /// One instruction that `sm` starts: D[m x n] += A[m x k] * B[k x n], `times` over.
+  static void count(Sm& sm, MatrixFamily family, uint32_t m, uint32_t n, uint32_t k, uint32_t times = 1) {
+    Counts& c = sm.extensions.get<MmaStatistics>().counts_[int(family)];
+    if (!c.instructions) {
+      static constexpr const char* kNames[] = {"tcgen05.mma", "wgmma.mma_async", "mma.sync"};
+      const std::string name = kNames[int(family)];
+      c = {&sm.domain->counters[name], &sm.domain->counters[name + " operations"]};
+    }
+    *c.instructions += 1;
+    *c.operations += uint64_t(2) * m * n * k * times;
+  }
+  /// Sums of wgmma, tcgen05.mma and mma.sync that the scalar model did one by one: kinds that no vector code knows.
+  static void count_scalar(Sm& sm, uint64_t sums) {
+    if (sums) sm.domain->counters["matrix sums, scalar"] += sums;
+  }
+
+ private:
+  /// Entries of the domain's counters, which outlive its SMs' units.
+  struct Counts {
+    uint64_t* instructions = nullptr;
+    uint64_t* operations = nullptr;
+  };
+  Counts counts_[3];
+};
+
+}  // namespace tinygpu

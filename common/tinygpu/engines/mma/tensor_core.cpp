@@ -1,0 +1,179 @@
+#include "common/tinygpu/engines/mma/tensor_core.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tinygpu {
+
+struct TensorCore::Node {
+  TensorWork work;
+  bool is_commit = false;
+  bool cancelled = false;  // its CTA is gone
+  uint64_t planned = 0;    // completion time when nothing is reordered
+  uint64_t begin = 0;      // when the unit takes it up
+  ToldOperation told;
+  uint32_t waits = 0;  // predecessors that are not complete
+  std::vector<NodePtr> successors;
+  bool followed = false;  // by an operation of the same thread and group that can't be complete before it
+};
+
+namespace {
+
+AsyncOperation::Kind told_as(TensorWork::Kind kind) {
+  switch (kind) {
+    case TensorWork::Kind::mma: return AsyncOperation::Kind::mma;
+    case TensorWork::Kind::shift: return AsyncOperation::Kind::tmem_shift;
+    default: return AsyncOperation::Kind::tmem_copy;
+  }
+}
+
+bool same_thread(const Origin& a, const Origin& b) {
+  return a.warp == b.warp && a.lane == b.lane && a.cta.x == b.cta.x && a.cta.y == b.cta.y && a.cta.z == b.cta.z;
+}
+
+}  // namespace
+
+// PTX ISA 9.7.16.6.2 lists the pairs whose execution follows issue order. Whatever it does not list is unordered, which
+// the `late` and `seeded` completion orders make visible and check_unordered tells of. As timed, MMAs complete in the
+// order of issue whatever their accumulators: CUTLASS's 77_blackwell_fmha relies on it and runs on a B200.
+bool TensorCore::ordered(const TensorWork& first, const TensorWork& second) {
+  using Kind = TensorWork::Kind;
+  if (first.cta_group != second.cta_group) return false;
+  if (second.kind == Kind::mma)
+    return first.kind != Kind::mma || (first.pipeline_tag == second.pipeline_tag && first.pipeline_tag != 0);
+  if (second.kind == Kind::shift) return first.kind == Kind::mma;
+  if (second.kind == Kind::copy_4x256b) return first.kind == Kind::shift;
+  return false;
+}
+
+uint64_t TensorCore::enqueue(Domain& domain, TensorWork work) {
+  const bool on_mma_unit = work.kind == TensorWork::Kind::mma;
+  uint64_t& free = on_mma_unit ? mma_free_ : copy_free_;
+  const uint64_t start = std::max(work.issued, free);
+  free = start + work.interval;
+
+  auto node = std::make_shared<Node>();
+  node->work = std::move(work);
+  node->begin = start;
+  node->told = tell_issue(domain, told_as(node->work.kind), node->work.origin, sm_, node->work.issued);
+  if (node->told) node->told->busy = node->work.interval;
+  node->planned = start + node->work.latency;
+  for (auto it = pending_.rbegin(); it != pending_.rend(); ++it) {
+    Node& p = **it;
+    if (p.is_commit || !ordered(p.work, node->work)) continue;
+    p.successors.push_back(node);
+    p.followed |= same_thread(p.work.origin, node->work.origin);
+    ++node->waits;
+    node->planned = std::max(node->planned, p.planned);
+    // An earlier MMA of the chain has itself waited for what came before it.
+    if (on_mma_unit && p.work.kind == TensorWork::Kind::mma) break;
+  }
+  if (on_mma_unit) node->planned = mma_done_ = std::max(node->planned, mma_done_);
+  check_unordered(node);
+  pending_.push_back(node);
+  const uint64_t planned = node->planned;
+  if (node->waits == 0) release(domain, node);
+  return planned;
+}
+
+void TensorCore::check_unordered(const NodePtr& node) const {
+  const auto meets = [&](const TensorWork& other) {
+    for (const TensorWork::Cells& a : other.cells)
+      for (const TensorWork::Cells& b : node->work.cells)
+        if (a.sm == b.sm && (a.writes || b.writes) && a.rect.overlaps(b.rect)) return true;
+    return false;
+  };
+  std::vector<const Node*> before{node.get()};  // the operation and everything that has to execute before it
+  for (auto it = pending_.rbegin(); it != pending_.rend(); ++it) {
+    const Node& p = **it;
+    if (p.is_commit) continue;
+    const bool ordered = std::any_of(p.successors.begin(), p.successors.end(), [&](const NodePtr& s) {
+      return std::find(before.begin(), before.end(), s.get()) != before.end();
+    });
+    if (ordered) {
+      before.push_back(&p);
+    } else if (meets(p.work)) {
+      node->work.origin.report(
+          Severity::warning, "tmem-unordered",
+          fmt::format("This operation and that of {} touch the same Tensor Memory, and nothing orders them.",
+                      place_of(p.work.origin)),
+          "Wait for the earlier one's tcgen05.commit on its mbarrier. Issue order counts between MMAs with the same "
+          "accumulator, shape and kind, and from cp or shift to mma only.");
+      return;
+    }
+  }
+}
+
+void TensorCore::commit(Domain& domain, const Origin& origin, uint8_t cta_group, uint64_t now, uint64_t latency,
+                        std::function<void(uint64_t now)> arrive) {
+  auto node = std::make_shared<Node>();
+  node->is_commit = true;
+  node->work.origin = origin;
+  node->work.cta_group = cta_group;
+  node->work.execute = std::move(arrive);
+  node->work.latency = latency;
+  node->planned = now + latency;
+  node->begin = now;
+  node->told = tell_issue(domain, AsyncOperation::Kind::commit, node->work.origin, sm_, now);
+  for (auto& p : pending_) {
+    if (p->is_commit || p->followed || p->work.cta_group != cta_group || !same_thread(p->work.origin, origin)) continue;
+    p->successors.push_back(node);
+    ++node->waits;
+    if (node->told) node->told->after.push_back(p->work.origin.operation);
+  }
+  pending_.push_back(node);
+  if (node->waits == 0) release(domain, node);
+}
+
+void TensorCore::release(Domain& domain, const NodePtr& node) {
+  domain.events.schedule(node->planned, domain.events.new_channel(), [this, &domain, node](uint64_t now) {
+    // Successors look at this time: an event may run later than planned, never earlier.
+    node->planned = std::max(node->planned, now);
+    finish(domain, node, node->planned);
+  });
+}
+
+void TensorCore::finish(Domain& domain, const NodePtr& node, uint64_t now) {
+  if (!node->cancelled) node->work.execute(now);
+  tell_complete(domain, node->told, node->begin, now);
+  if (!node->is_commit) ++executed_;
+  pending_.erase(std::find(pending_.begin(), pending_.end(), node));
+  for (auto& s : node->successors) {
+    s->planned = std::max(s->planned, s->is_commit ? now + s->work.latency : now);
+    if (--s->waits == 0) release(domain, s);
+  }
+  node->successors.clear();
+}
+
+TensorCore& TensorCore::of(Cta& cta, uint32_t cta_group) {
+  TensorCore& mine = of(cta.sm);
+  if (cta_group == 1) return mine;
+  // Both CTAs get a tensor core, so that either's exit is seen.
+  if (Cta* odd = cta.cluster.cta(cta.rank | 1)) of(odd->sm);
+  return of(cta.cluster.cta(cta.rank & ~1u)->sm);
+}
+
+void TensorCore::on_cta_exit(Cta& cta) {
+  cancel(cta);
+  if (cta.rank & 1) of(cta, 2).cancel(cta);
+}
+
+void TensorCore::cancel(const Cta& cta) {
+  bool told = false;
+  for (auto& p : pending_) {
+    const Dim3& id = p->work.origin.cta;
+    const bool issued_it = id.x == cta.id.x && id.y == cta.id.y && id.z == cta.id.z;
+    if (p->cancelled || (!issued_it && p->work.peer != &cta)) continue;
+    p->cancelled = true;
+    if (!p->is_commit && !told)
+      p->work.origin.report(
+          Severity::warning, "tensor-core-busy-at-exit",
+          "The CTA exits while this tcgen05 operation is under way; what it would have written is lost.",
+          "Wait on the mbarrier of a tcgen05.commit before the kernel ends.");
+    told |= !p->is_commit;
+  }
+}
+
+}  // namespace tinygpu

@@ -1,0 +1,488 @@
+#include "common/tinygpu/engines/tma/bulk_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "common/tinygpu/machine/memory/shared_watch.h"
+
+namespace tinygpu {
+
+const char* const kBulkWait = "cp.async.bulk.wait_group";
+
+namespace {
+
+void wake_waiters(Warp& w, uint64_t now) {
+  w.wake(now,
+         [](const Group& g) { return g.reason.kind == BlockReason::Kind::async_group && g.reason.what == kBulkWait; });
+}
+
+/// Reports the first piece of a copy's source, in this CTA's shared memory, that is not told to the async proxy.
+void check_told(Warp& w, int lane, uint32_t offset, uint32_t bytes) {
+  const SharedWatch* watch = SharedWatch::find(w.cta());
+  if (!watch || !watch->any_untold() || !w.cta().shared_at(offset, bytes)) return;
+  for (uint32_t i = 0; i < bytes; i += 16)
+    if (watch->untold(offset + i)) return SharedWatch::report_untold(origin_of(w, lane), "this copy", offset + i);
+}
+
+void check_told(Warp& w, int lane, const TensorBox& box, uint32_t offset) {
+  const SharedWatch* watch = SharedWatch::find(w.cta());
+  const uint64_t end = (uint64_t(offset) + box.extent() + 127) & ~127ull;
+  if (!watch || !watch->any_untold() || end > w.cta().shared.size()) return;
+  const uint32_t rows = uint32_t(box.rows()), bytes = box.row_bytes(), pitch = box.pitch();
+  for (uint32_t r = 0; r < rows; ++r)
+    for (uint32_t i = 0; i < bytes; i += 16) {
+      const uint32_t at = box.map.place(offset + r * pitch + i);
+      if (watch->untold(at)) return SharedWatch::report_untold(origin_of(w, lane), "this copy", at);
+    }
+}
+
+uint8_t* shared_range(Cta& cta, uint32_t offset, uint64_t bytes, const Origin& who, const char* verb) {
+  uint8_t* host = cta.shared_at(offset, bytes);
+  if (!host)
+    who.fault(FaultKind::illegal_address, "shared-out-of-bounds",
+              fmt::format("{} of {} bytes at shared offset {:#x} of CTA rank {}, whose shared memory ends at {:#x}",
+                          verb, bytes, offset, cta.rank, cta.shared.size()),
+              "compare the copy's size with the buffer that the kernel declares");
+  return host;
+}
+
+}  // namespace
+
+// ---- Bulk groups
+
+BulkGroups& BulkGroups::of(Warp& w) { return w.extensions.get<BulkGroups>(); }
+
+std::shared_ptr<BulkGroups::Group> BulkGroups::open(int lane) {
+  auto& group = threads_[size_t(lane)].open;
+  if (!group) group = std::make_shared<Group>();
+  return group;
+}
+
+void BulkGroups::Thread::drop_complete() {
+  while (!committed.empty()) {
+    const Committed& c = committed.front();
+    if (c.group && (c.group->reads || c.group->writes)) return;
+    count -= c.repeats;
+    committed.pop_front();
+  }
+}
+
+void BulkGroups::commit(int lane) {
+  Thread& t = threads_[size_t(lane)];
+  t.drop_complete();
+  ++t.count;
+  if (!t.open && !t.committed.empty() && !t.committed.back().group)
+    ++t.committed.back().repeats;
+  else
+    t.committed.push_back({std::exchange(t.open, nullptr)});
+}
+
+bool BulkGroups::done(int lane, uint32_t pending, bool read) {
+  Thread& t = threads_[size_t(lane)];
+  t.drop_complete();
+  uint64_t position = 0;
+  for (const Thread::Committed& c : t.committed) {
+    if (position + pending >= t.count) break;
+    if (c.group && (c.group->reads || (!read && c.group->writes))) return false;
+    position += c.repeats;
+  }
+  return true;
+}
+
+// ---- The engine
+
+BulkEngine& BulkEngine::of(Warp& w) {
+  BulkEngine& e = w.sm().extensions.get<BulkEngine>();
+  if (!e.loaded_) {
+    const MachineSpec& s = w.spec();
+    e.rows_per_cycle_ = s.number("tma.rows_per_cycle");
+    e.bytes_per_cycle_ = s.number("tma.bytes_per_cycle");
+    e.store_bytes_per_cycle_ = s.number("tma.store.bytes_per_cycle");
+    e.reduce_bytes_per_cycle_ = s.number("tma.reduce.bytes_per_cycle");
+    for (size_t i = 0; i < e.misses_.size(); ++i) e.misses_[i] = s.number(fmt::format("tma.dram.{}", 1u << i));
+    e.odd_row_ = s.number("tma.odd_row");
+    e.half_sector_ = s.number("tma.store.half_sector");
+    e.reduce_piece_ = s.number("tma.reduce.piece");
+    e.first_piece_ = s.number("tma.first_piece");
+    e.lead_ = s.number("tma.lead");
+    e.far_ = uint32_t(s.number("tma.far"));
+    e.cluster_bytes_per_cycle_ = s.number("dsmem.bulk.bytes_per_cycle");
+    e.latency_ = uint32_t(s.number("tma.latency"));
+    e.tensor_latency_ = uint32_t(s.number("tma.tensor.latency"));
+    e.tensor_store_latency_ = uint32_t(s.number("tma.tensor.store"));
+    e.reduce_latency_ = int32_t(s.number("tma.reduce.latency"));
+    e.multicast_latency_ = uint32_t(s.number("tma.multicast.latency"));
+    e.gather_latency_ = uint32_t(s.number("tma.gather4.latency"));
+    e.store_latency_ = uint32_t(s.number("tma.store.latency"));
+    e.visible_latency_ = uint32_t(s.number("tma.store.visible"));
+    e.cluster_latency_ = uint32_t(s.number("dsmem.bulk.latency"));
+    e.descriptor_fetch_ = uint32_t(s.number("tma.descriptor_fetch"));
+    e.issue_load = uint32_t(s.number("tma.issue.load"));
+    e.issue_store = uint32_t(s.number("tma.issue.store"));
+    e.issue_reduce = uint32_t(s.number("tma.issue.reduce"));
+    e.issue_prefetch = uint32_t(s.number("tma.issue.prefetch"));
+    e.issue_bulk = uint32_t(s.number("tma.issue.bulk"));
+    e.issue_bulk_store = uint32_t(s.number("tma.issue.bulk_store"));
+    e.issue_bulk_prefetch = uint32_t(s.number("tma.issue.bulk_prefetch"));
+    e.commit = uint32_t(s.number("tma.commit"));
+    e.wait = uint32_t(s.number("tma.wait"));
+    e.issue_bulk_reduce = uint32_t(s.number("tma.issue.bulk_reduce"));
+    e.loaded_ = true;
+  }
+  return e;
+}
+
+const TensorMap& BulkEngine::map(Warp& w, uint64_t address, int lane) {
+  fetched_at_ = w.time();
+  if (address % 64)
+    w.fault(FaultKind::misaligned_address, "tensormap-misaligned",
+            fmt::format("the tensor map at {:#x} is not aligned to 64 bytes", address),
+            "declare CUtensorMap parameters as const __grid_constant__ CUtensorMap, and align copies of it to 64 bytes",
+            lane);
+  const Place place = locate(w, ptx::Space::generic, address, TensorMap::kBytes, 64, lane, "a tensor map read");
+  if (place.space != ptx::Space::global && place.space != ptx::Space::param)
+    w.fault(
+        FaultKind::illegal_address, "tensormap-space",
+        fmt::format("the tensor map at {:#x} is in shared or local memory", address),
+        "a tensor map is read from global or constant memory or a kernel parameter: pass it as const __grid_constant__ "
+        "CUtensorMap, not as a local copy",
+        lane);
+  if (modified_.count(address))
+    w.fault(FaultKind::illegal_instruction, "tensormap-not-acquired",
+            fmt::format("the tensor map at {:#x} was changed in this kernel and is used without an acquire", address),
+            "after the change run fence.proxy.tensormap::generic.release, and fence.proxy.tensormap::generic.acquire "
+            "[map], 128 in "
+            "the thread that uses it",
+            lane);
+  auto it = maps_.find(address);
+  if (it != maps_.end()) {
+    if (std::memcmp(it->second.bytes.data(), place.host, TensorMap::kBytes))
+      w.fault(FaultKind::illegal_instruction, "tensormap-not-acquired",
+              fmt::format(
+                  "the tensor map at {:#x} has changed since this SM fetched it, and nobody has acquired the change",
+                  address),
+              "after the change run fence.proxy.tensormap::generic.release, and fence.proxy.tensormap::generic.acquire "
+              "[map], 128 in "
+              "the thread that uses it; hardware may go on with the old map",
+              lane);
+    return it->second.map;
+  }
+  CachedMap entry;
+  std::memcpy(entry.bytes.data(), place.host, TensorMap::kBytes);
+  entry.map = TensorMap::decode(place.host, w.spec().compute_major < 10);
+  const char* encode = "encode it with cuTensorMapEncodeTiled or Im2col, check the result, and pass it by value";
+  // In this order: an object of ones alone is an illegal instruction on an H200, not a misaligned address.
+  if (const std::string defect = entry.map.defect(); !defect.empty())
+    w.fault(FaultKind::illegal_instruction, "tensormap-invalid",
+            fmt::format("the tensor map at {:#x} cannot be used: {}", address, defect), encode, lane);
+  if (const std::string text = entry.map.misalignment(); !text.empty())
+    w.fault(FaultKind::misaligned_address, "tensormap-invalid",
+            fmt::format("the tensor map at {:#x} cannot be used: {}", address, text), encode, lane);
+  fetched_at_ = w.time() + descriptor_fetch_;
+  return maps_.emplace(address, std::move(entry)).first->second.map;
+}
+
+double BulkEngine::pieces(uint32_t rows, uint32_t row_bytes, uint32_t pitch) {
+  constexpr uint32_t kLine = 128;
+  if (!rows || !row_bytes || !pitch) return 0;
+  const uint64_t lines = (uint64_t(row_bytes) + kLine - 1) / kLine;
+  // Rows that begin with a line, or of which a whole number fills one, are cut nowhere else.
+  if (rows == 1 || pitch % kLine == 0 || kLine % pitch == 0) return double(rows) * double(lines);
+  const uint32_t period = std::min(rows, kLine / std::gcd(pitch, kLine));
+  uint32_t count = 0;
+  for (uint32_t r = 0; r < period; ++r)
+    for (uint32_t done = 0; done < row_bytes; done += kLine) {
+      const uint32_t at = (r * pitch + done) % kLine, bytes = std::min(kLine, row_bytes - done);
+      count += (at + bytes + kLine - 1) / kLine;
+    }
+  return double(count) * rows / period;
+}
+
+BulkEngine::Pace BulkEngine::load_pace(double pieces_cycles, uint64_t bytes) const {
+  const double cycles = double(bytes) / bytes_per_cycle_;
+  return {std::max(pieces_cycles, cycles), std::max(pieces_cycles, cycles - lead_)};
+}
+
+BulkEngine::Pace BulkEngine::load_pace(const TensorBox& box) const {
+  const uint32_t rows = uint32_t(box.rows()), row = box.row_bytes();
+  double cycles = pieces(rows, row, box.pitch()) / rows_per_cycle_;
+  // Rows that leave every other one off the 32-byte grid of shared memory.
+  if (box.pitch() % 32 && row > 16) cycles = std::max(cycles, rows * (odd_row_ + row / 64.0));
+  return load_pace(cycles, box.transfer_bytes());
+}
+
+BulkEngine::Pace BulkEngine::load_pace(uint32_t bytes) const {
+  return load_pace(pieces(1, bytes, bytes) / rows_per_cycle_, bytes);
+}
+
+double BulkEngine::store_cycles(uint32_t bytes, bool reduces) const {
+  if (reduces) return bytes / reduce_bytes_per_cycle_ + reduce_piece_ * pieces(1, bytes, bytes);
+  return bytes / store_bytes_per_cycle_;
+}
+
+double BulkEngine::store_cycles(const TensorBox& box, bool reduces) const {
+  const uint32_t rows = uint32_t(box.rows()), row = box.row_bytes();
+  const double count = pieces(rows, row, box.pitch());
+  const double sectors = double(rows) * ((row + 31) / 32);
+  double cycles = 32 * sectors / (reduces ? reduce_bytes_per_cycle_ : store_bytes_per_cycle_);
+  if (reduces)
+    cycles += reduce_piece_ * count;
+  else if (row % 32)
+    cycles += rows * half_sector_;
+  return std::max(cycles, count / rows_per_cycle_);
+}
+
+uint64_t BulkEngine::far(uint64_t lines) const {
+  constexpr uint64_t kEnough = 8;  // lines: one of them lies in a far slice
+  return lines >= kEnough ? far_ : 0;
+}
+
+uint64_t BulkEngine::miss(uint32_t lines) const {
+  if (!lines) return 0;
+  const double x = std::log2(double(lines));
+  const size_t i = std::min(size_t(x), misses_.size() - 1), next = std::min(i + 1, misses_.size() - 1);
+  return uint64_t(std::lround(misses_[i] + (x - double(i)) * (misses_[next] - misses_[i])));
+}
+
+BulkEngine::Extent BulkEngine::extent_of(const TensorBox& box, uint32_t offset) {
+  const uint32_t bytes = uint32_t(box.extent());
+  // A swizzle moves chunks within 128 bytes: whole ones stay whole.
+  const bool whole = box.map.swizzle == Swizzle::none || (bytes % 128 == 0 && offset % 128 == 0);
+  return {whole ? bytes : (bytes + 127) & ~127u, whole && box.pitch() == box.row_bytes()};
+}
+
+uint32_t BulkEngine::source_issued(Cta& cta, uint32_t offset, Extent extent, const Origin& who) {
+  if (!extent.dense || !extent.bytes) return 0;
+  return SharedWatch::of(cta).issued(offset, extent.bytes, false, who);
+}
+
+void BulkEngine::source_read(Cta& cta, uint32_t number) {
+  if (number) SharedWatch::of(cta).landed(number);
+}
+
+BulkEngine::Flight BulkEngine::start(Warp& w, int lane, AsyncOperation::Kind kind, uint64_t now, Pace pace,
+                                     uint64_t bytes, size_t parts) {
+  Flight f{origin_of(w, lane), nullptr, std::max(now, free_at_), 0};
+  f.through = f.begin + uint64_t(std::ceil(pace.last));
+  free_at_ = f.begin + uint64_t(std::ceil(pace.busy));
+  f.told = tell_issue(w.domain(), kind, f.who, w.sm().index, w.time(), bytes);
+  if (f.told) {
+    f.told->parts = uint32_t(parts);
+    f.told->busy = free_at_ - f.begin;
+  }
+  return f;
+}
+
+void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, Extent extent,
+                      const Flight& flight, std::function<void(Cta&, uint32_t)> copy) {
+  const Origin& who = flight.who;
+  uint32_t watched = 0;
+  if (extent.dense && extent.bytes) watched = SharedWatch::of(*to.cta).issued(to.offset, extent.bytes, true, who);
+  // Each landing is independent of every other; its transactions complete behind its own bytes.
+  domain.events.schedule(when, domain.events.new_channel(), [=, &domain, copy = std::move(copy)](uint64_t now) {
+    const Origin& who = flight.who;
+    if (to.cta->exited || to.signal.cta->exited) {
+      if (to.cta->id.x == who.cta.x && to.cta->id.y == who.cta.y && to.cta->id.z == who.cta.z) {
+        who.report(Severity::warning, "group-not-waited",
+                   "the CTA ended while this copy into its shared memory was in flight",
+                   "wait on the copy's mbarrier before the CTA ends");
+        return;
+      }
+      who.fault(
+          FaultKind::launch_failure, "exit-with-remote-access",
+          fmt::format("this copy lands in the shared memory of CTA rank {}, which has exited", to.cta->rank),
+          "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its shared memory");
+    }
+    copy(*to.cta, to.offset);
+    if (to.cta->mbarriers.overlaps(to.offset, extent.dense ? extent.bytes : 0))
+      who.report(Severity::warning, "mbarrier-memory-reused",
+                 fmt::format("this copy lands at shared offset {:#x} on a live mbarrier", to.offset),
+                 "keep buffers and mbarriers apart, or end the object with mbarrier.inval first");
+    SharedWatch& watch = SharedWatch::of(*to.cta);
+    if (watched) watch.landed(watched);
+    watch.forget(to.offset, extent.bytes);
+    tell_complete(domain, flight.told, flight.begin, now);
+    mbarrier_complete_tx(*to.signal.cta, to.signal.offset, bytes, now, who);
+  });
+}
+
+void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std::vector<Landing>& landings,
+                             bool multicast) {
+  // A box that fits nowhere would keep the engine, and this machine, for hours before its bytes are refused.
+  for (const Landing& to : landings) box.check_fits(*to.cta, to.offset, origin_of(w, lane), "a tensor load");
+  const uint64_t bytes = box.transfer_bytes();
+  const uint64_t from = std::max(w.time(), fetched_at_);
+  const Flight flight =
+      start(w, lane, AsyncOperation::Kind::tensor_load, from, load_pace(box), bytes * landings.size(), landings.size());
+  const uint64_t lines = box.rows() * ((box.row_bytes() + 127) / 128);
+  const uint64_t latency =
+      (box.tile.mode == TensorTile::Mode::gather4 ? gather_latency_ : latency_ + tensor_latency_ + far(lines)) +
+      (multicast ? multicast_latency_ : 0) + miss(box.read_l2(w.domain().l2));
+  const auto shared_box = std::make_shared<const TensorBox>(box);
+  for (const Landing& to : landings)
+    land(w.domain(), flight.through + latency, to, bytes, extent_of(box, to.offset), flight,
+         [shared_box, who = flight.who](Cta& cta, uint32_t offset) {
+           shared_box->load(who.launch->gpu.memory, cta, offset, who);
+         });
+  w.domain().counters["tma.load.bytes"] += bytes * landings.size();
+}
+
+template <class Read, class Write>
+void BulkEngine::store(Warp& w, uint32_t lanes, const Flight& flight, uint64_t read_at, bool serial, Read&& read,
+                       Write&& write) {
+  Domain& domain = w.domain();
+  Warp* const warp = &w;
+  std::vector<std::shared_ptr<BulkGroups::Group>> groups;
+  for (uint32_t m = lanes; m; m &= m - 1) {
+    groups.push_back(BulkGroups::of(w).open(__builtin_ctz(m)));
+    ++groups.back()->reads;
+    ++groups.back()->writes;
+  }
+  const uint64_t channel = domain.events.new_channel();
+  const uint32_t visible = visible_latency_;
+  domain.events.schedule(read_at, channel, [=, &domain](uint64_t now) {
+    const auto data = std::make_shared<std::vector<uint8_t>>(read());
+    for (const auto& group : groups) --group->reads;
+    wake_waiters(*warp, now);
+    const auto finish = [=, &domain](uint64_t then) {
+      write(*data);
+      for (const auto& group : groups) --group->writes;
+      tell_complete(domain, flight.told, flight.begin, then);
+      wake_waiters(*warp, then);
+    };
+    if (serial)
+      in_serial(domain, now + visible, channel, finish);
+    else
+      domain.events.schedule(now + visible, channel, finish);
+  });
+}
+
+void BulkEngine::in_serial(Domain& domain, uint64_t when, uint64_t channel, std::function<void(uint64_t)> effect) {
+  domain.events.schedule(when, channel, [&domain, effect = std::move(effect)](uint64_t now) {
+    if (domain.serial)
+      effect(now);
+    else
+      domain.deferred_effects.push_back({now, effect});
+  });
+}
+
+void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uint32_t offset,
+                              const ReduceOperation* operation) {
+  const int lane = __builtin_ctz(lanes);
+  Cta* const cta = &w.cta();
+  box.check_fits(*cta, offset, origin_of(w, lane), "a tensor store");
+  const uint64_t bytes = box.transfer_bytes();
+  const bool reduces = operation != nullptr;
+  const uint64_t from = std::max(w.time(), fetched_at_);
+  const Flight flight =
+      start(w, lane, AsyncOperation::Kind::tensor_store, from, Pace::even(store_cycles(box, reduces)), bytes);
+  // Nothing leaves before the first piece has been read as a whole.
+  const uint64_t first = uint64_t(first_piece_ * store_cycles(std::min(box.row_bytes(), 128u), reduces));
+  const uint64_t read =
+      flight.through + store_latency_ + tensor_store_latency_ + (reduces ? reduce_latency_ : 0) + first;
+  const Origin& who = flight.who;
+  const auto b = std::make_shared<const TensorBox>(box);
+  const ReduceOperation op = operation ? *operation : ReduceOperation::add;
+  check_told(w, lane, box, offset);
+  const uint32_t watched = source_issued(*cta, offset, extent_of(box, offset), who);
+  store(
+      w, lanes, flight, read, reduces,
+      [=, who = who] {
+        source_read(*cta, watched);
+        return b->gather_shared(*cta, offset, who);
+      },
+      [=, who = who](const std::vector<uint8_t>& rows) {
+        const GlobalMemory& memory = who.launch->gpu.memory;
+        if (reduces)
+          b->reduce(memory, rows, op, who);
+        else
+          b->store(memory, rows, who);
+      });
+  box.write_l2(w.domain().l2);
+  w.domain().counters["tma.store.bytes"] += bytes;
+}
+
+void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, const std::vector<Landing>& landings,
+                           bool multicast) {
+  const Flight flight = start(w, lane, AsyncOperation::Kind::bulk_load, w.time(), load_pace(bytes),
+                              uint64_t(bytes) * landings.size(), landings.size());
+  const uint64_t latency = latency_ + far((bytes + 127) / 128) + (multicast ? multicast_latency_ : 0) +
+                           miss(bytes <= w.cta().shared.size() ? w.domain().l2.read(from, bytes) : 0);
+  for (const Landing& to : landings)
+    land(w.domain(), flight.through + latency, to, bytes, {bytes, true}, flight,
+         [=, who = flight.who](Cta& cta, uint32_t offset) {
+           if (!bytes) return;
+           GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
+           const uint8_t* source = global.at(from, bytes);
+           std::memcpy(shared_range(cta, offset, bytes, who, "a bulk copy"), source, bytes);
+         });
+  w.domain().counters["tma.load.bytes"] += uint64_t(bytes) * landings.size();
+}
+
+void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t bytes, const Landing& to,
+                                 const ReduceOperation* operation, ReduceType type) {
+  const uint64_t first = uint64_t(first_piece_ * std::min(bytes, 128u) / cluster_bytes_per_cycle_);
+  const Flight flight = start(w, lane, AsyncOperation::Kind::bulk_store, w.time(),
+                              Pace::even(double(bytes) / cluster_bytes_per_cycle_), bytes);
+  const Origin& who = flight.who;
+  Cta* const source = &w.cta();
+  const bool reduces = operation != nullptr;
+  const ReduceOperation op = operation ? *operation : ReduceOperation::add;
+  check_told(w, lane, from, bytes);
+  const uint32_t watched = source_issued(*source, from, {bytes, true}, who);
+  land(w.domain(), flight.through + first + cluster_latency_, to, bytes, {bytes, true}, flight,
+       [=, who = who](Cta& cta, uint32_t offset) {
+         if (!bytes) return;
+         source_read(*source, watched);
+         const uint8_t* data = shared_range(*source, from, bytes, who, "a bulk copy");
+         uint8_t* host = shared_range(cta, offset, bytes, who, "a bulk copy");
+         if (reduces)
+           reduce(op, type, host, data, bytes);
+         else
+           std::memmove(host, data, bytes);
+       });
+}
+
+void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from, uint32_t bytes, uint32_t byte_mask,
+                            const ReduceOperation* operation, ReduceType type) {
+  const int lane = __builtin_ctz(lanes);
+  const bool reduces = operation != nullptr;
+  const uint64_t first = uint64_t(first_piece_ * store_cycles(std::min(bytes, 128u), reduces));
+  const Flight flight =
+      start(w, lane, AsyncOperation::Kind::bulk_store, w.time(), Pace::even(store_cycles(bytes, reduces)), bytes);
+  const uint64_t read = flight.through + store_latency_ + (reduces ? reduce_latency_ : 0) + first;
+  const Origin& who = flight.who;
+  Cta* const cta = &w.cta();
+  const ReduceOperation op = operation ? *operation : ReduceOperation::add;
+  check_told(w, lane, from, bytes);
+  const uint32_t watched = source_issued(*cta, from, {bytes, true}, who);
+  store(
+      w, lanes, flight, read, reduces,
+      [=, who = who] {
+        source_read(*cta, watched);
+        if (!bytes) return std::vector<uint8_t>();
+        const uint8_t* data = shared_range(*cta, from, bytes, who, "a bulk copy");
+        return std::vector<uint8_t>(data, data + bytes);
+      },
+      [=, who = who](const std::vector<uint8_t>& data) {
+        if (!bytes) return;
+        GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
+        uint8_t* host = global.at(to, bytes);
+        if (reduces)
+          reduce(op, type, host, data.data(), bytes);
+        else if (byte_mask == 0xffff)
+          std::memcpy(host, data.data(), bytes);
+        else
+          for (uint32_t i = 0; i < bytes; ++i)
+            if (byte_mask >> (i % 16) & 1) host[i] = data[i];
+      });
+  if (cta->shared_at(from, bytes)) w.domain().l2.write(to, bytes);
+  w.domain().counters["tma.store.bytes"] += bytes;
+}
+
+}  // namespace tinygpu

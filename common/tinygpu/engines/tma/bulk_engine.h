@@ -1,0 +1,162 @@
+// The bulk-copy unit (TMA) of one SM: a server with a latency and a rate. Every operation is issued at once and has its
+// effect later, through the domain's event queue: a load lands its bytes and then completes its transactions on an
+// mbarrier; a store reads shared memory, later writes global memory, and counts in the issuing thread's bulk group.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "common/tinygpu/engines/tma/tensor_box.h"
+#include "common/tinygpu/machine/memory/access.h"
+
+namespace tinygpu {
+
+/// The bulk groups of a warp's 32 threads (PTX ISA 9.7.9.27.2).
+class BulkGroups final : public Extension {
+ public:
+  struct Group {
+    uint32_t reads = 0, writes = 0;  // operations whose source is not read, whose writes are not made
+  };
+  static BulkGroups& of(Warp& w);
+  /// The group that takes the thread's next operation.
+  std::shared_ptr<Group> open(int lane);
+  void commit(int lane);
+  /// At most `pending` of the thread's most recent groups are incomplete (read: their sources not all read).
+  bool done(int lane, uint32_t pending, bool read);
+
+ private:
+  struct Thread {
+    std::shared_ptr<Group> open;
+    struct Committed {
+      std::shared_ptr<Group> group;  // null: nothing was in it
+      uint64_t repeats = 1;
+    };
+    std::deque<Committed> committed;  // the oldest is incomplete
+    uint64_t count = 0;               // of groups in it
+    void drop_complete();
+  };
+  std::array<Thread, 32> threads_;
+};
+
+/// Text of the wait that finished bulk operations end; compared by address.
+extern const char* const kBulkWait;
+
+class BulkEngine final : public Extension {
+ public:
+  /// The engine of the warp's SM, its numbers read from the machine profile on first use.
+  static BulkEngine& of(Warp& w);
+
+  /// Where an mbarrier is signalled for a landing in `cta`.
+  struct Signal {
+    Cta* cta = nullptr;
+    uint32_t offset = 0;
+  };
+  struct Landing {
+    Cta* cta;
+    uint32_t offset;
+    Signal signal;
+  };
+
+  // ---- Tensor maps
+  /// The map at a generic address, through the SM's descriptor cache. Faults: misaligned, never encoded, changed in
+  /// this kernel without a fence.proxy.tensormap acquire.
+  const TensorMap& map(Warp& w, uint64_t address, int lane);
+  /// tensormap.replace or cp_fenceproxy wrote the map: it needs an acquire before its next use here.
+  void map_written(uint64_t address) { modified_.insert(address); }
+  /// fence.proxy.tensormap::generic.acquire [address].
+  void map_acquired(uint64_t address) {
+    modified_.erase(address);
+    maps_.erase(address);
+  }
+
+  // ---- Operations
+  /// Shared memory ← a box, in each of `landings`.
+  void tensor_load(Warp& w, int lane, const TensorBox& box, const std::vector<Landing>& landings, bool multicast);
+  /// A box ← shared memory of the warp's CTA; `operation` null: a store. All of `lanes` have it in their bulk groups;
+  /// the first is named where something is wrong.
+  void tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uint32_t offset, const ReduceOperation* operation);
+  /// Shared memory ← global memory.
+  void bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, const std::vector<Landing>& landings,
+                 bool multicast);
+  /// Another CTA's shared memory ← this CTA's, copied or reduced.
+  void bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t bytes, const Landing& to,
+                       const ReduceOperation* operation, ReduceType type);
+  /// Global memory ← shared memory, copied (bytes that `byte_mask` names of every 16) or reduced.
+  void bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from, uint32_t bytes, uint32_t byte_mask,
+                  const ReduceOperation* operation, ReduceType type);
+  /// Makes `effect(now)` happen in global memory's serial phase, at or after `when`.
+  static void in_serial(Domain& domain, uint64_t when, uint64_t channel, std::function<void(uint64_t)> effect);
+
+  // Cycles that the issuing warp spends.
+  uint32_t issue_load = 1, issue_store = 1, issue_reduce = 1, issue_prefetch = 1;
+  uint32_t issue_bulk = 1, issue_bulk_store = 1, issue_bulk_reduce = 1, issue_bulk_prefetch = 1;
+  uint32_t commit = 1, wait = 1;  // commit_group, and a wait_group that finds all done
+
+ private:
+  struct CachedMap {
+    std::array<uint8_t, TensorMap::kBytes> bytes;
+    TensorMap map;
+  };
+  /// What a copy costs the engine: cycles that it is busy, and until it has moved the last piece.
+  struct Pace {
+    double busy, last;
+    static Pace even(double cycles) { return {cycles, cycles}; }
+  };
+  /// Pieces in which the rows of a box pass: a row's 128-byte lines of global memory, cut at shared memory's.
+  static double pieces(uint32_t rows, uint32_t row_bytes, uint32_t pitch);
+  /// Loads of a box, of `bytes` in a row, and of `bytes` whose pieces take so many cycles.
+  Pace load_pace(const TensorBox& box) const;
+  Pace load_pace(uint32_t bytes) const;
+  Pace load_pace(double pieces_cycles, uint64_t bytes) const;
+  /// Cycles of a box's rows, stored or reduced.
+  double store_cycles(const TensorBox& box, bool reduces) const;
+  /// Cycles of `bytes` in a row, to be stored or reduced.
+  double store_cycles(uint32_t bytes, bool reduces) const;
+  /// L2 is nearer for some lines than for others, and a copy waits for the farthest.
+  uint64_t far(uint64_t lines) const;
+  /// What a copy waits longer when so many of its lines come from device memory.
+  uint64_t miss(uint32_t lines) const;
+  /// Where in shared memory an operation writes or reads: `bytes` from the operand's address on, all of them or (not
+  /// dense: rows with gaps) some.
+  struct Extent {
+    uint32_t bytes;
+    bool dense;
+  };
+  static Extent extent_of(const TensorBox& box, uint32_t offset);
+  /// A copy under way: who acts, what observers are told of it, when the engine took it up and has moved its last
+  /// piece.
+  struct Flight {
+    Origin who;
+    ToldOperation told;
+    uint64_t begin, through;
+  };
+  /// Takes the engine for a copy of `bytes` that lands in `parts`, at `now` or when it is free.
+  Flight start(Warp& w, int lane, AsyncOperation::Kind kind, uint64_t now, Pace pace, uint64_t bytes, size_t parts = 1);
+  void land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, Extent extent, const Flight& flight,
+            std::function<void(Cta&, uint32_t)> copy);
+  /// Watches the source of a copy out of shared memory; the number goes to source_read().
+  static uint32_t source_issued(Cta& cta, uint32_t offset, Extent extent, const Origin& who);
+  static void source_read(Cta& cta, uint32_t number);
+  template <class Read, class Write>
+  void store(Warp& w, uint32_t lanes, const Flight& flight, uint64_t read_at, bool serial, Read&& read, Write&& write);
+
+  bool loaded_ = false;
+  double rows_per_cycle_ = 1, bytes_per_cycle_ = 1, store_bytes_per_cycle_ = 1, reduce_bytes_per_cycle_ = 1;
+  double odd_row_ = 0, half_sector_ = 0, reduce_piece_ = 0, first_piece_ = 0, lead_ = 0;
+  double cluster_bytes_per_cycle_ = 1;
+  uint32_t latency_ = 1, tensor_latency_ = 0, far_ = 0, multicast_latency_ = 0, gather_latency_ = 1;
+  uint32_t store_latency_ = 1, tensor_store_latency_ = 0, visible_latency_ = 1;
+  int32_t reduce_latency_ = 0;
+  uint32_t cluster_latency_ = 1, descriptor_fetch_ = 1;
+  std::array<double, 8> misses_{};  // of 1, 2, 4 … 128 lines and more
+  uint64_t free_at_ = 0;
+  uint64_t fetched_at_ = 0;  // the map used last is in the cache from then on
+  std::unordered_map<uint64_t, CachedMap> maps_;
+  std::unordered_set<uint64_t> modified_;
+};
+
+}  // namespace tinygpu

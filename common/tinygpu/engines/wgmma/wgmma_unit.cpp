@@ -1,0 +1,332 @@
+#include "common/tinygpu/engines/wgmma/wgmma_unit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "common/tinygpu/engines/mma/mma_statistics.h"
+#include "common/tinygpu/engines/mma/operand_planes.h"
+#include "common/tinygpu/numerics/mma_kernel.h"
+
+namespace tinygpu {
+namespace {
+
+using numerics::Format;
+using Result = WgmmaForm::Result;
+
+constexpr uint32_t kPoison = 0x7fffdead;
+
+/// The tensor cores of one SM: one warpgroup's operation after the other.
+struct WgmmaServer final : Extension {
+  uint64_t free_at = 0;
+  double columns_per_cycle = 0, bytes_per_cycle = 0;
+  uint64_t wait_ss = 0, wait_rs = 0;
+};
+
+WgmmaServer& server_of(Sm& sm) {
+  auto& s = sm.extensions.get<WgmmaServer>();
+  if (s.columns_per_cycle == 0) {
+    const MachineSpec& spec = sm.domain->launch.gpu.spec;
+    s.columns_per_cycle = spec.number("wgmma.columns_per_cycle");
+    s.bytes_per_cycle = spec.number("wgmma.smem_bytes_per_cycle");
+    s.wait_ss = uint64_t(spec.number("wgmma.wait.ss"));
+    s.wait_rs = uint64_t(spec.number("wgmma.wait.rs"));
+  }
+  return s;
+}
+
+bool is_integer(Format f) { return f == Format::s8 || f == Format::u8; }
+bool is_fp8(Format f) { return f == Format::e4m3 || f == Format::e5m2; }
+
+uint32_t* lanes_of(Warp& w, uint32_t absolute_slot) {
+  return reinterpret_cast<uint32_t*>(w.register_file() + absolute_slot);
+}
+
+/// A's fragment of one warp (16 rows) into the planes: register 2 c + h of thread t holds row t / 4 + 8 h and the 4
+/// bytes from byte 16 c + 4 (t % 4) along K (PTX ISA 9.7.15.5.3, figures; the layout of mma.sync's A).
+void gather_registers(Warp& w, const std::vector<uint32_t>& slots, uint32_t element_bytes, uint32_t first_row,
+                      OperandPlanes& out) {
+  for (uint32_t r = 0; r < 4; ++r) {
+    const uint32_t* lane = lanes_of(w, slots[r]);
+    for (uint32_t t = 0; t < 32; ++t) {
+      const uint32_t row = first_row + t / 4 + 8 * (r & 1), byte = 16 * (r >> 1) + 4 * (t % 4);
+      for (uint32_t i = 0; i < 4; i += element_bytes)
+        std::memcpy(out.bytes + ((byte + i) / element_bytes * numerics::kPlane + row) * element_bytes,
+                    reinterpret_cast<const uint8_t*>(&lane[t]) + i, element_bytes);
+    }
+  }
+}
+
+}  // namespace
+
+uint32_t WgmmaForm::element_bytes() const {
+  if (a == Format::tf32) return 4;
+  return a == Format::f16 || a == Format::bf16 ? 2 : 1;
+}
+
+namespace {
+
+struct Warpgroups final : Extension {
+  std::map<uint32_t, Warpgroup> by_number;
+};
+
+}  // namespace
+
+Warpgroup& Warpgroup::of(Warp& w) {
+  Warpgroup& g = w.cta().extensions.get<Warpgroups>().by_number[w.index() / 4];
+  if (!g.cta_) {
+    g.cta_ = &w.cta();
+    g.channel_ = w.domain().events.new_channel();
+  }
+  g.warps_[w.index() % 4].warp = &w;
+  return g;
+}
+
+// ---- Registers and accumulators
+// Thread t of warp w holds in
+// register 4 j + 2 h + i (16-bit results: half i of register 2 j + h) row 16 w + t / 4 + 8 h, column 8 j + 2 (t % 4) +
+// i (PTX ISA 9.7.15.5.2).
+
+void Warpgroup::load(Accumulator& a, uint32_t warp) {
+  Warp& w = *warps_[warp].warp;
+  const bool halves = a.type == Result::f16;
+  for (uint32_t j = 0; j < a.n / 8; ++j)
+    for (uint32_t h = 0; h < 2; ++h)
+      for (uint32_t i = 0; i < 2; ++i) {
+        const uint32_t* lane = lanes_of(w, a.slots[warp][halves ? 2 * j + h : 4 * j + 2 * h + i]);
+        uint32_t* to = a.words.data() + (8 * j + i) * kRows + 16 * warp + 8 * h;
+        for (uint32_t t = 0; t < 32; ++t)
+          to[2 * (t % 4) * kRows + t / 4] = halves ? lane[t] >> (16 * i) & 0xffff : lane[t];
+      }
+}
+
+void Warpgroup::store(Accumulator& a, uint32_t warp) {
+  Warp& w = *warps_[warp].warp;
+  const bool halves = a.type == Result::f16;
+  for (uint32_t j = 0; j < a.n / 8; ++j)
+    for (uint32_t h = 0; h < 2; ++h)
+      for (uint32_t i = 0; i < 2; ++i) {
+        uint32_t* lane = lanes_of(w, a.slots[warp][halves ? 2 * j + h : 4 * j + 2 * h + i]);
+        const uint32_t* from = a.words.data() + (8 * j + i) * kRows + 16 * warp + 8 * h;
+        for (uint32_t t = 0; t < 32; ++t) {
+          const uint32_t word = from[2 * (t % 4) * kRows + t / 4];
+          lane[t] = !halves ? word : i ? (lane[t] & 0xffff) | word << 16 : (lane[t] & 0xffff0000) | (word & 0xffff);
+        }
+      }
+}
+
+void Warpgroup::settle(Warp& w) {
+  const uint32_t warp = w.index() % 4;
+  for (auto& a : accumulators_)
+    if (a->here[warp] && !a->running) {
+      if (!a->orphan[warp]) store(*a, warp);
+      a->here[warp] = false;
+    }
+  std::erase_if(accumulators_, [](const auto& a) {
+    return !a->running && std::none_of(a->here.begin(), a->here.end(), [](bool h) { return h; });
+  });
+}
+
+Warpgroup::Conflict Warpgroup::conflict(Warp& w, const std::vector<uint32_t>& reads,
+                                        const std::vector<uint32_t>& writes) {
+  const uint32_t warp = w.index() % 4;
+  const auto meet = [&](const std::vector<uint32_t>& slots, const std::vector<uint32_t>& registers) {
+    return std::ranges::any_of(
+        slots, [&](uint32_t s) { return std::ranges::find(registers, s + w.register_base()) != registers.end(); });
+  };
+  const auto touched = [&](const std::vector<uint32_t>& registers) {
+    return meet(reads, registers) || meet(writes, registers);
+  };
+  bool running = false, landed = false, operand = false;
+  for (const auto& a : accumulators_)
+    if (!a->orphan[warp] && touched(a->slots[warp])) (a->running ? running : landed) = true;
+  for (const auto& o : gathering_) {
+    running |= touched(o->d[warp]);
+    operand |= meet(writes, o->a[warp]);
+  }
+  for (const auto& o : queue_) operand |= meet(writes, o->a[warp]);
+  if (landed && !running) settle(w);
+  return running ? Conflict::accumulator : operand ? Conflict::operand : Conflict::none;
+}
+
+void Warpgroup::forget(Warp& w, uint32_t begin, uint32_t end) {
+  const uint32_t warp = w.index() % 4;
+  for (auto& a : accumulators_)
+    if (const auto& slots = a->slots[warp]; !slots.empty() && slots[0] >= begin && slots[0] < end)
+      a->orphan[warp] = true;
+  for (auto& o : gathering_)
+    if (const auto& slots = o->d[warp]; !slots.empty() && slots[0] >= begin && slots[0] < end) o->orphan[warp] = true;
+}
+
+void Warpgroup::poison(Warp& w) {
+  const uint32_t warp = w.index() % 4;
+  const auto fill = [&](const std::vector<uint32_t>& registers) {
+    for (uint32_t s : registers) std::fill_n(lanes_of(w, s), 32, kPoison);
+  };
+  for (const auto& a : accumulators_)
+    if (a->running && !a->orphan[warp]) fill(a->slots[warp]);
+  for (const auto& o : gathering_) fill(o->d[warp]);
+}
+
+// ---- The queue
+
+void Warpgroup::issue(Warp& w, const WgmmaForm& form, const std::vector<uint32_t>& d, const std::vector<uint32_t>& a) {
+  const uint32_t warp = w.index() % 4;
+  WarpState& state = warps_[warp];
+  const uint64_t first = queued_;  // sequence number of gathering_.front()
+  const size_t place = size_t(state.issued - first);
+  while (gathering_.size() <= place) gathering_.push_back(std::make_shared<Operation>());
+  auto o = gathering_[place];
+  if (!o->arrived) {
+    o->form = form;
+    o->who = origin_of(w);
+  } else if (!(o->form == form)) {
+    const char* help = "all four warps must execute the same wgmma with the same descriptors";
+    WgmmaForm same = form;
+    same.a_descriptor = o->form.a_descriptor;
+    same.b_descriptor = o->form.b_descriptor;
+    if (!(same == o->form))
+      w.fault(FaultKind::launch_failure, "wgmma-not-uniform",
+              "the warps of a warpgroup issue different wgmma.mma_async (other shape or scale-d)", help);
+    w.report(
+        Severity::warning, "wgmma-not-uniform",
+        "the warps of a warpgroup issue one wgmma.mma_async with different descriptors: hardware takes those of the "
+        "first warp",
+        help);
+    if (warp == 0) o->form = form;  // an H200 multiplies what lane 0 of warp 0 names
+  }
+  o->arrived |= 1u << warp;
+  o->issued = std::max(o->issued, w.time());
+  for (uint32_t s : d) o->d[warp].push_back(s + w.register_base());
+  for (uint32_t s : a) o->a[warp].push_back(s + w.register_base());
+  state.issued++;
+  while (!gathering_.empty() && gathering_.front()->arrived == 15) {
+    auto ready = gathering_.front();
+    gathering_.pop_front();
+    ++queued_;
+    enqueue(std::move(ready));
+  }
+}
+
+void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
+  for (auto& a : accumulators_)
+    if (a->slots == o->d && a->type == o->form.d && a->orphan == o->orphan) o->accumulator = a;
+  if (!o->accumulator) {
+    o->accumulator = std::make_shared<Accumulator>();
+    o->accumulator->type = o->form.d;
+    o->accumulator->n = o->form.n;
+    o->accumulator->words.resize(size_t(kRows) * o->form.n);
+    o->accumulator->slots = o->d;
+    o->accumulator->orphan = o->orphan;
+    accumulators_.push_back(o->accumulator);
+  }
+  o->accumulator->running++;
+  MmaStatistics::count(cta_->sm, MatrixFamily::wgmma_mma_async, kRows, o->form.n, 32 / o->form.element_bytes());
+  WgmmaServer& server = server_of(cta_->sm);
+  const double bytes = (o->form.a_in_registers ? 0.0 : 32.0 * kRows) + 32.0 * o->form.n;
+  const double cycles = std::max(o->form.n / server.columns_per_cycle, bytes / server.bytes_per_cycle);
+  const uint64_t begin = std::max(server.free_at, o->issued);
+  server.free_at = begin + uint64_t(std::lround(cycles));
+  Domain& domain = *cta_->sm.domain;
+  const ToldOperation told = tell_issue(domain, AsyncOperation::Kind::wgmma, o->who, cta_->sm.index, o->issued);
+  if (told) told->busy = server.free_at - begin;
+  // One with A in registers takes less time to its end, but does not overtake the one before it.
+  last_visible_ = std::max(last_visible_, server.free_at + (o->form.a_in_registers ? server.wait_rs : server.wait_ss));
+  const uint64_t visible = last_visible_;
+  queue_.push_back(o);
+  domain.events.schedule(visible, channel_, [this, o, &domain, told, begin](uint64_t now) {
+    execute(*o);
+    queue_.pop_front();
+    tell_complete(domain, told, begin, now);
+    o->accumulator->running--;
+    ++done_;
+    done_at_.push_back(now);
+    for (auto& state : warps_)
+      if (state.warp)
+        state.warp->wake(now, [](const Group& g) {
+          return g.reason.kind == BlockReason::Kind::async_group && g.reason.id == uint32_t(kAsyncWgmma);
+        });
+  });
+}
+
+void Warpgroup::commit(Warp& w) {
+  WarpState& state = warps_[w.index() % 4];
+  state.groups.push_back(state.issued);
+}
+
+bool Warpgroup::completed(Warp& w, uint32_t pending, uint64_t& when) const {
+  const WarpState& state = warps_[w.index() % 4];
+  when = 0;
+  if (state.groups.size() <= pending) return true;
+  const uint64_t target = state.groups[state.groups.size() - 1 - pending];
+  if (target == 0) return true;
+  if (done_ < target) return false;
+  when = done_at_[target - 1];
+  return true;
+}
+
+void Warpgroup::execute(const Operation& o) {
+  const WgmmaForm& f = o.form;
+  Accumulator& acc = *o.accumulator;
+  for (uint32_t warp = 0; warp < 4; ++warp) {
+    if (!acc.here[warp] && f.accumulate) load(acc, warp);
+    acc.here[warp] = true;
+  }
+  OperandPlanes a, b;
+  const auto shared = [&](uint64_t raw, bool mn_major, uint32_t rows, const char* name, OperandPlanes& out) {
+    OperandLayout layout;
+    layout.descriptor = MatrixDescriptor::wgmma(raw);
+    layout.mn_major = mn_major;
+    layout.element_bytes = f.element_bytes();
+    check_told(*cta_, layout, rows, o.who, name, "wgmma.mma_async", Severity::error);
+    const int64_t outside = gather(*cta_, layout, rows, out);
+    if (outside >= 0)
+      o.who.fault(
+          FaultKind::illegal_address, "matrix-out-of-bounds",
+          fmt::format("{} of wgmma.mma_async reaches shared offset {:#x}; the CTA's shared memory is {:#x} to {:#x}.",
+                      name, outside, kSharedBase, cta_->shared.size()),
+          "Check the descriptor's start address, LBO and SBO (in units of 16 bytes).");
+  };
+  if (f.a_in_registers)
+    for (uint32_t warp = 0; warp < 4; ++warp)
+      gather_registers(*warps_[warp].warp, o.a[warp], f.element_bytes(), 16 * warp, a);
+  else
+    shared(f.a_descriptor, f.a_mn_major, kRows, "A", a);
+  shared(f.b_descriptor, f.b_mn_major, f.n, "B", b);
+
+  if (is_integer(f.a)) {
+    std::vector<uint32_t> row(32), column(32);
+    for (uint32_t n = 0; n < f.n; ++n) {
+      for (uint32_t k = 0; k < 32; ++k) column[k] = b.bytes[k * numerics::kPlane + n];
+      for (uint32_t m = 0; m < kRows; ++m) {
+        for (uint32_t k = 0; k < 32; ++k) row[k] = a.bytes[k * numerics::kPlane + m];
+        uint32_t& d = acc.words[n * kRows + m];
+        d = numerics::integer_sum(f.a, f.b, row, column, {f.accumulate, d, 0}, f.saturate);
+      }
+    }
+    MmaStatistics::count_scalar(cta_->sm, uint64_t(kRows) * f.n);
+    return;
+  }
+  numerics::MmaTile t;
+  const bool half = f.d == Result::f16;
+  t.rule = is_fp8(f.a) ? (half ? numerics::kSumHopperFp8F16 : numerics::kSumHopperFp8)
+                       : (half ? numerics::kSumF16 : numerics::kSumF32);
+  t.a_format = f.a;
+  t.b_format = f.b;
+  t.rows = kRows;
+  t.columns = f.n;
+  t.terms = 32 / f.element_bytes();
+  t.a = a.bytes;
+  t.b = b.bytes;
+  t.negate_a = f.negate_a;
+  t.negate_b = f.negate_b;
+  t.read_c = f.accumulate;
+  t.d = acc.words.data();
+  t.column_stride = kRows;
+  for (uint32_t i = 0; i < 4; ++i) t.lane[i] = 16 * i;
+  MmaStatistics::count_scalar(cta_->sm, numerics::mma(t));
+}
+
+}  // namespace tinygpu

@@ -1,0 +1,104 @@
+// Hopper's warpgroup MMA as an asynchronous engine (PTX ISA 9.7.15): operations of a warpgroup execute in issue order,
+// operands are read when they execute, results reach registers when somebody may look at them.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "common/tinygpu/engines/mma/matrix_descriptor.h"
+#include "common/tinygpu/machine/chip/gpu.h"
+#include "common/tinygpu/machine/memory/access.h"
+#include "common/tinygpu/numerics/formats.h"
+
+namespace tinygpu {
+
+/// What one wgmma.mma_async says, the same in all four warps.
+struct WgmmaForm {
+  enum class Result : uint8_t { f32, f16, s32 } d = Result::f32;
+  numerics::Format a = numerics::Format::f16, b = numerics::Format::f16;
+  uint32_t n = 8;
+  bool a_in_registers = false;
+  bool accumulate = false, negate_a = false, negate_b = false, saturate = false;
+  bool a_mn_major = false, b_mn_major = false;
+  uint64_t a_descriptor = 0, b_descriptor = 0;
+  uint32_t element_bytes() const;
+  bool operator==(const WgmmaForm&) const = default;
+};
+
+/// The work of one warpgroup of a CTA.
+class Warpgroup {
+ public:
+  /// The warpgroup that `w` belongs to, made on first use.
+  static Warpgroup& of(Warp& w);
+
+  /// One warp's part of the next operation. `d`, `a`: slots of its registers, relative to the frame. The operation is
+  /// queued when all four warps have issued theirs.
+  void issue(Warp& w, const WgmmaForm& form, const std::vector<uint32_t>& d, const std::vector<uint32_t>& a);
+  void commit(Warp& w);
+  /// True if all but the latest `pending` groups of this warp have completed; `when` is the time at which they had.
+  bool completed(Warp& w, uint32_t pending, uint64_t& when) const;
+  /// Puts results that have landed into the warp's registers.
+  void settle(Warp& w);
+  /// True if nothing that the warp issued is still to execute.
+  bool idle(const Warp& w) const { return done_ >= warps_[w.index() % 4].issued; }
+  enum class Conflict : uint8_t {
+    none,
+    accumulator,  // touches what a wgmma that still runs writes
+    operand       // overwrites what a wgmma that still runs reads
+  };
+  /// What an op of `w` that reads and writes these slots (relative to its frame) would disturb. Accumulators that have
+  /// landed are settled on the way.
+  Conflict conflict(Warp& w, const std::vector<uint32_t>& reads, const std::vector<uint32_t>& writes);
+  /// Bytes [begin, end) of the warp's register file are no longer a frame of the operations' own: what they would put
+  /// there is lost.
+  void forget(Warp& w, uint32_t begin, uint32_t end);
+  /// Fills the registers of operations in flight with a pattern that is a NaN: what a reader who does not wait may see.
+  void poison(Warp& w);
+
+ private:
+  static constexpr uint32_t kRows = 64;
+  /// D of one or more operations: 64 rows by up to 256 columns, word (row, column) at [column * 64 + row].
+  struct Accumulator {
+    std::vector<uint32_t> words;
+    WgmmaForm::Result type = WgmmaForm::Result::f32;
+    uint32_t n = 0;
+    std::array<std::vector<uint32_t>, 4> slots;  // absolute, by warp
+    std::array<bool, 4> here{};                  // the warp's rows live in `words`, its registers are stale
+    std::array<bool, 4> orphan{};                // the warp's registers are no longer the operation's
+    uint32_t running = 0;                        // operations queued or executing
+  };
+  struct Operation {
+    WgmmaForm form;
+    Origin who;
+    uint32_t arrived = 0;  // warps
+    std::array<std::vector<uint32_t>, 4> d, a;
+    std::array<bool, 4> orphan{};  // as of an accumulator
+    std::shared_ptr<Accumulator> accumulator;
+    uint64_t issued = 0;
+  };
+  struct WarpState {
+    Warp* warp = nullptr;
+    uint64_t issued = 0;
+    std::vector<uint64_t> groups;  // operations issued when each was committed
+  };
+
+  void enqueue(std::shared_ptr<Operation> o);
+  void execute(const Operation& o);
+  void load(Accumulator& a, uint32_t warp);
+  void store(Accumulator& a, uint32_t warp);
+
+  Cta* cta_ = nullptr;
+  uint64_t channel_ = 0;
+  std::array<WarpState, 4> warps_;
+  std::deque<std::shared_ptr<Operation>> gathering_;
+  std::deque<std::shared_ptr<Operation>> queue_;  // not yet executed
+  uint64_t queued_ = 0, done_ = 0;
+  uint64_t last_visible_ = 0;  // of the operation queued last
+  std::vector<uint64_t> done_at_;
+  std::vector<std::shared_ptr<Accumulator>> accumulators_;
+};
+
+}  // namespace tinygpu

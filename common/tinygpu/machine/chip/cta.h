@@ -1,0 +1,67 @@
+// CTAs and clusters.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/tinygpu/base/range.h"
+#include "common/tinygpu/machine/chip/sm.h"
+#include "common/tinygpu/machine/dim3.h"
+#include "common/tinygpu/machine/extension.h"
+#include "common/tinygpu/machine/memory/memory.h"
+#include "common/tinygpu/machine/sync/mbarrier.h"
+#include "common/tinygpu/machine/sync/named_barrier.h"
+#include "common/tinygpu/machine/warp/warp.h"
+
+namespace tinygpu {
+
+class Cluster;
+class Domain;
+
+class Cta {
+ public:
+  Cta(Cluster& cluster, Sm& sm, uint32_t rank, Dim3 id);
+  Cluster& cluster;
+  Sm& sm;
+  uint32_t rank;                // %cluster_ctarank
+  Dim3 id;                      // %ctaid
+  std::vector<uint8_t> shared;  // the whole window from offset 0; user bytes start at kSharedBase
+  std::vector<std::unique_ptr<Warp>> warps;
+  NamedBarrier barriers[16];
+  MBarrierTable mbarriers;
+  uint32_t live_warps = 0;
+  uint32_t live_threads = 0;
+  uint64_t start_time = 0, end_time = 0;
+  bool exited = false;
+  Extensions extensions;
+
+  /// [offset, offset+size) of this CTA's window, or nullptr if outside.
+  uint8_t* shared_at(uint64_t offset, uint64_t size) {
+    return offset >= kSharedBase && inside(0, shared.size(), offset, size) ? shared.data() + offset : nullptr;
+  }
+  /// Thread count of the CTA.
+  uint32_t threads() const;
+  /// A thread arrived at, or left, what a barrier counts: completes rounds. machine/sync/barrier.cpp.
+  void barrier_check(uint32_t id, uint64_t now);
+  /// Wakes groups blocked on the mbarrier at (cta, offset) — called after a phase change.
+  void wake_mbarrier_waiters(Cta& owner, uint32_t offset, uint64_t when);
+};
+
+class Cluster {
+ public:
+  Domain& domain;
+  Dim3 id;  // %clusterid
+  uint64_t linear = 0;
+  std::vector<std::unique_ptr<Cta>> ctas;
+  uint32_t live_ctas = 0;
+  // barrier.cluster
+  uint32_t barrier_arrived = 0;
+  uint64_t barrier_last = 0, barrier_round = 0;
+  explicit Cluster(Domain& d) : domain(d) {}
+  Dim3 shape;  // CTAs per cluster
+  uint32_t live_threads() const;
+  Cta* cta(uint32_t rank) { return rank < ctas.size() ? ctas[rank].get() : nullptr; }
+  void barrier_check(uint64_t now);
+};
+
+}  // namespace tinygpu

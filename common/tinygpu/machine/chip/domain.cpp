@@ -1,0 +1,206 @@
+#include <algorithm>
+#include <bit>
+
+#include "common/tinygpu/machine/chip/gpu.h"
+#include "common/tinygpu/machine/memory/access.h"
+
+namespace tinygpu {
+namespace {
+
+// What "merely spins" means under the late order: so many failed waits or strong loads with nothing else happening, or
+// so many cycles since an effect was due and since the last one landed (a spin on a clock or on a counter of one's
+// own).
+constexpr uint64_t kPatientPolls = 1000;
+constexpr uint64_t kPatience = 1'000'000;
+// Out of timed order a warp's turn ends after so many cycles, so that effects of its own have a chance to land.
+constexpr uint64_t kTurn = 4096;
+
+}  // namespace
+
+Domain::Domain(Launch& l, uint32_t i, std::vector<uint32_t> indices) : launch(l), index(i), l2(l.gpu.l2) {
+  for (uint32_t sm : indices) {
+    sms.push_back(std::make_unique<Sm>());
+    sms.back()->domain = this;
+    sms.back()->index = sm;
+  }
+  CompletionOrder order = l.options.order;
+  order.seed ^= 0x9e3779b97f4a7c15ull * (i + 1);
+  events.set_order(order);
+}
+
+bool Domain::has_room(const LaunchConfig& c) const {
+  const MachineSpec& spec = launch.gpu.spec;
+  const Occupancy fit = occupancy(spec, *c.kernel, uint32_t(c.block.count()), c.dynamic_shared);
+  for (const auto& sm : sms)
+    if (sm->blocks >= fit.blocks_per_sm) return false;
+  return true;
+}
+
+void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t when) {
+  const LaunchConfig& c = launch.config;
+  when += freed_at_ ? uint64_t(launch.gpu.spec.number("launch.cta_refill")) : launch.cta_latency;
+  auto cluster = std::make_unique<Cluster>(*this);
+  cluster->id = id;
+  cluster->linear = linear;
+  cluster->shape = c.cluster;
+  const uint32_t size = uint32_t(c.cluster.count());
+  cluster->live_ctas = size;
+  const uint32_t threads = uint32_t(c.block.count());
+  for (uint32_t rank = 0; rank < size; ++rank) {
+    Dim3 cta{id.x * c.cluster.x + rank % c.cluster.x, id.y * c.cluster.y + rank / c.cluster.x % c.cluster.y,
+             id.z * c.cluster.z + rank / c.cluster.x / c.cluster.y};
+    Sm& sm = *sms[rank];
+    auto block = std::make_unique<Cta>(*cluster, sm, rank, cta);
+    // Uninitialised shared memory holds NaN patterns: a read before a write shows.
+    block->shared.assign(kSharedBase + c.kernel->static_shared + c.dynamic_shared, 0xFF);
+    block->start_time = when;
+    block->live_threads = threads;
+    sm.blocks++;
+    sm.threads += threads;
+    sm.resident.push_back(block.get());
+    cluster->ctas.push_back(std::move(block));
+  }
+  // Warps read cluster-wide special registers when they start, so all CTAs exist first.
+  for (auto& block : cluster->ctas)
+    for (uint32_t w = 0; w * 32 < threads; ++w) {
+      const uint32_t lanes = std::min(32u, threads - w * 32);
+      auto warp = std::make_unique<Warp>(*block, w, lanes == 32 ? ~0u : (1u << lanes) - 1);
+      warp->watch(watching);
+      warp->time_ = when;
+      warp->set_entry(*c.kernel);
+      block->live_warps++;
+      warps_.push_back(warp.get());
+      block->warps.push_back(std::move(warp));
+    }
+  for (const auto& block : cluster->ctas) launch.observers.all([&](Observer& o) { o.on_cta(*block, true, when); });
+  clusters.push_back(std::move(cluster));
+  made_progress();
+}
+
+uint64_t Domain::next_time() const {
+  uint64_t t = ~0ull;
+  for (const Warp* w : warps_) t = std::min(t, w->ready_);
+  // Out of timed order an effect may be long overdue; its time says nothing about when it lands.
+  const bool timed = events.order().mode == CompletionOrder::Mode::timed;
+  if (timed || !runnable_now()) t = std::min(t, events.next_time());
+  return t;
+}
+
+void Domain::advance(uint64_t until) {
+  const bool timed = events.order().mode == CompletionOrder::Mode::timed;
+  const bool late = events.order().mode == CompletionOrder::Mode::late;
+  const uint64_t ahead = launch.options.run_ahead;
+  try {
+    while (!retire_) {
+      Warp* best = nullptr;
+      uint64_t first = ~0ull, second = ~0ull;
+      for (Warp* w : warps_) {
+        if (w->ready_ < first) {
+          second = first;
+          first = w->ready_;
+          best = w;
+        } else if (w->ready_ < second) {
+          second = w->ready_;
+        }
+      }
+      const uint64_t event = events.next_time();
+      // Timed: whatever is earliest. Late: an effect lands only when nothing else can move, or when what moves merely
+      // spins: no chip holds an effect back for ever. Seeded: effects land at random moments between warps' turns (the
+      // event's own channel order decides which).
+      bool run_event = event != ~0ull;
+      if (timed) run_event = run_event && event <= first;
+      const bool spinning = polls > kPatientPolls || (best && first > std::max(event, landed_) + kPatience);
+      if (late) run_event = run_event && deferred.empty() && (!runnable_now() || spinning);
+      if (events.full()) {
+        // As if the engines' queues were full: who runs waits until the next effect has landed.
+        if (timed && !run_event) {
+          best->advance_to(event);
+          best->update_ready();
+          continue;
+        }
+        run_event = true;
+      } else if (!timed && !late)
+        run_event = run_event && (!runnable_now() || (++turns_ * 0x9e3779b97f4a7c15ull >> 62) == 0);
+      if (run_event) {
+        if (timed && event >= until) break;
+        now = std::max(now, event);
+        last_time_ = std::max(last_time_, event);
+        events.run_one();
+        landed_ = std::max(now, best ? first : 0);
+        made_progress();
+        continue;
+      }
+      if (!best || first >= until) break;
+      uint64_t deadline = second == ~0ull ? until : std::min(until, second + ahead);
+      if (timed && event != ~0ull) deadline = std::min(deadline, std::max(event, first + 1));
+      if (!timed) deadline = std::min(deadline, first + kTurn);
+      now = first;
+      events.horizon = &best->deadline_;
+      best->run(std::max(deadline, first + 1));
+      events.horizon = nullptr;
+      last_time_ = std::max(last_time_, best->time_);
+    }
+  } catch (...) {
+    fault_ = std::current_exception();
+    fault_time_ = now;
+  }
+}
+
+bool Domain::runnable_now() const {
+  for (const Warp* w : warps_)
+    for (const Group& g : w->groups_)
+      if (w->live_ && g.state == Group::State::runnable) return true;
+  return false;
+}
+
+void Domain::on_exit(Warp& w, uint32_t lanes) {
+  Cta& cta = w.cta();
+  cta.live_threads -= uint32_t(std::popcount(lanes));
+  if (w.live() == 0) cta.live_warps--;
+  made_progress();
+  if (cta.live_threads == 0) {
+    cta.exited = true;
+    cta.end_time = w.time();
+    cta.cluster.live_ctas--;
+    launch.observers.all([&](Observer& o) { o.on_cta(cta, false, w.time()); });
+    cta.sm.extensions.each([&](Extension& e) { e.on_cta_exit(cta); });
+  } else {
+    for (uint32_t id = 0; id < 16; ++id) cta.barrier_check(id, w.time());
+  }
+  if (cta.cluster.live_ctas)
+    cta.cluster.barrier_check(w.time());
+  else {
+    retire_ = true;
+    freed_at_ = std::max(freed_at_, w.time());
+  }
+}
+
+void Domain::retire_clusters() {
+  retire_ = false;
+  for (auto it = clusters.begin(); it != clusters.end();) {
+    Cluster& c = **it;
+    if (c.live_ctas) {
+      ++it;
+      continue;
+    }
+    for (auto& cta : c.ctas) {
+      cta->sm.blocks--;
+      cta->sm.threads -= cta->threads();
+      std::erase(cta->sm.resident, cta.get());
+      for (auto& w : cta->warps) {
+        instructions_ += w->instructions();
+        std::erase(warps_, w.get());
+      }
+    }
+    // Effects in flight may still name the cluster's memory; they are harmless to others but must find it alive.
+    if (events.empty())
+      it = clusters.erase(it);
+    else {
+      retired_.push_back(std::move(*it));
+      it = clusters.erase(it);
+    }
+  }
+  if (events.empty()) retired_.clear();
+}
+
+}  // namespace tinygpu

@@ -1,0 +1,18 @@
+#include "common/tinygpu/machine/chip/gpu.h"
+
+namespace tinygpu {
+
+Gpu::Gpu(MachineSpec s)
+    : spec(std::move(s)),
+      memory(spec.global_bytes),
+      l2(memory, spec.l2_bytes, uint32_t(spec.number("mem.l2.read_copies"))) {}
+
+LaunchStats Gpu::launch(const LaunchConfig& config) {
+  ++grids;
+  Launch l(*this, config, options, clock);
+  const LaunchStats stats = l.run();
+  clock += stats.cycles;
+  return stats;
+}
+
+}  // namespace tinygpu

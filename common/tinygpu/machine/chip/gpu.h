@@ -1,0 +1,33 @@
+// The machine: what outlives a launch.
+#pragma once
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "common/tinygpu/machine/chip/launch.h"
+#include "common/tinygpu/machine/chip/occupancy.h"
+#include "common/tinygpu/machine/host_threads.h"
+#include "common/tinygpu/machine/memory/l2.h"
+#include "common/tinygpu/machine/memory/memory.h"
+#include "common/tinygpu/machine/spec.h"
+
+namespace tinygpu {
+
+class Gpu {
+ public:
+  explicit Gpu(MachineSpec spec);
+  MachineSpec spec;
+  GlobalMemory memory;
+  L2Cache l2;
+  HostThreads threads;
+  RunOptions options;
+  uint64_t clock = 0;                                   // SM cycles since creation: where the next launch starts
+  uint64_t grids = 0;                                   // %gridid
+  uint64_t heap_limit = 8ull << 20, heap_used = 0;      // device-side malloc (cudaLimitMallocHeapSize), bytes
+  std::set<std::pair<std::string, std::string>> noted;  // kernel and code: a note is shown once for each
+  /// Runs a grid to its end. Throws KernelFault; the machine stays usable (cuda/ makes the error sticky).
+  LaunchStats launch(const LaunchConfig& config);
+};
+
+}  // namespace tinygpu

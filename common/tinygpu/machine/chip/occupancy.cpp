@@ -1,0 +1,31 @@
+#include "common/tinygpu/machine/chip/occupancy.h"
+
+#include <algorithm>
+
+namespace tinygpu {
+
+Occupancy occupancy(const MachineSpec& spec, const Function& f, uint32_t threads, uint32_t dynamic_shared) {
+  Occupancy o;
+  const uint64_t warps = (uint64_t(threads) + 31) / 32;
+  // Shared memory is handed out in units of 128 bytes, registers per warp in units of 256 (CUDA occupancy rules).
+  const uint64_t used = uint64_t(f.static_shared) + dynamic_shared;
+  const uint64_t shared = (used + spec.reserved_shared_per_block + 127) / 128 * 128;
+  o.shared_bytes = uint32_t(std::min<uint64_t>(shared, ~0u));
+  const uint64_t registers = (uint64_t(f.registers_per_thread) * 32 + 255) / 256 * 256 * warps;
+  o.blocks_per_sm = spec.max_blocks_per_sm;
+  o.limit = "blocks";
+  auto limit = [&](uint64_t n, const char* why) {
+    if (n < o.blocks_per_sm) {
+      o.blocks_per_sm = uint32_t(n);
+      o.limit = why;
+    }
+  };
+  if (warps) limit(spec.max_warps_per_sm / warps, "warps");
+  limit(shared ? spec.shared_per_sm / shared : ~uint64_t(0), "shared memory");
+  if (registers) limit(spec.registers_per_sm / registers, "registers");
+  if (threads > spec.max_threads_per_block) limit(0, "threads");
+  if (used > spec.shared_per_block_optin) limit(0, "shared memory");
+  return o;
+}
+
+}  // namespace tinygpu

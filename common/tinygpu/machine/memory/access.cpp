@@ -1,0 +1,141 @@
+#include "common/tinygpu/machine/memory/access.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tinygpu {
+namespace {
+
+[[noreturn]] void outside(Warp& w, const char* what, uint64_t offset, uint64_t size, uint32_t bytes, int lane,
+                          const char* verb) {
+  w.fault(FaultKind::illegal_address, "illegal-address",
+          fmt::format("{} of {} bytes at {} offset {:#x}, which has {:#x} bytes", verb, bytes, what, offset, size),
+          "compare the address with the size that the launch or the declaration gives this memory", lane);
+}
+
+Place shared_place(Warp& w, uint32_t address, ptx::Space space, uint32_t bytes, int lane, const char* verb) {
+  uint32_t offset;
+  Cta& owner = shared_owner(w, address, offset, lane, verb);
+  if (&owner != &w.cta() && (space == ptx::Space::shared || space == ptx::Space::shared_cta))
+    w.fault(
+        FaultKind::illegal_instruction, "shared-window",
+        fmt::format("{} through .shared{} at {:#x}, which names the shared memory of CTA rank {}; this CTA has rank {}",
+                    verb, space == ptx::Space::shared_cta ? "::cta" : "", address, owner.rank, w.cta().rank),
+        "use .shared::cluster (or a generic address) for another CTA's shared memory", lane);
+  uint8_t* host = owner.shared_at(offset, bytes);
+  if (!host) outside(w, "shared memory", offset, owner.shared.size(), bytes, lane, verb);
+  return {ptx::Space::shared, host, &owner, offset};
+}
+
+}  // namespace
+
+Cta& shared_owner(Warp& w, uint32_t address, uint32_t& offset, int lane, const char* verb) {
+  offset = address & 0xffffff;
+  const uint32_t rank = address >> 24;
+  if (rank == w.cta().rank) return w.cta();
+  Cta* owner = w.cluster().cta(rank);
+  if (!owner)
+    w.fault(FaultKind::launch_failure, "cluster-rank",
+            fmt::format("{} at shared address {:#x} names CTA rank {}, but the cluster has {} CTAs", verb, address,
+                        rank, w.cluster().ctas.size()),
+            "make the address with mapa from a rank below %cluster_nctarank", lane);
+  if (owner->exited) {
+    std::string message = fmt::format("{} in the shared memory of CTA rank {}, which has exited", verb, rank);
+    const char* help =
+        "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its shared memory";
+    if (std::string_view(verb) != "store")
+      w.fault(FaultKind::launch_failure, "exit-with-remote-access", std::move(message), help, lane);
+    // An H200 reports 719 when the storing CTA lives on, and mostly nothing when it ends: its bytes are nobody's.
+    w.report(Severity::warning, "exit-with-remote-access", std::move(message), help, lane);
+  }
+  return *owner;
+}
+
+uint32_t to_shared(Warp& w, uint64_t address, bool wide, int lane, const char* what) {
+  if (!wide || address < (1ull << 32)) return uint32_t(address);
+  if (address - kSharedWindow >= kWindowSize)
+    w.fault(FaultKind::illegal_instruction, "not-shared",
+            fmt::format("{}: generic address {:#x} is not in shared memory", what, address),
+            "pass a shared address (cvta.to.shared) or a generic address of a __shared__ object", lane);
+  return uint32_t(address - kSharedWindow);
+}
+
+Place locate(Warp& w, ptx::Space space, uint64_t address, uint32_t bytes, uint32_t align, int lane, const char* verb) {
+  using ptx::Space;
+  if (align > 1 && (address & (align - 1)))
+    w.fault(FaultKind::misaligned_address, "misaligned-address",
+            fmt::format("{} of {} bytes at {:#x}, which is not a multiple of {}", verb, bytes, address, align),
+            "align the pointer, or use a narrower access", lane);
+  switch (space) {
+    case Space::shared:
+    case Space::shared_cta:
+    case Space::shared_cluster: return shared_place(w, uint32_t(address), space, bytes, lane, verb);
+    case Space::local: return {Space::local, w.local(uint32_t(lane), uint32_t(address), bytes), nullptr, address};
+    case Space::param:
+    case Space::param_entry: {
+      auto& params = const_cast<std::vector<uint8_t>&>(w.domain().launch.config.params);
+      if (!inside(0, params.size(), address, bytes))
+        outside(w, "the kernel's parameters", address, params.size(), bytes, lane, verb);
+      return {Space::param, params.data() + address, nullptr, address};
+    }
+    default: break;
+  }
+  if (space == Space::generic) {
+    if (address - kSharedWindow < kWindowSize)
+      return shared_place(w, uint32_t(address - kSharedWindow), Space::shared_cluster, bytes, lane, verb);
+    if (address - kLocalWindow < kWindowSize)
+      return {Space::local, w.local(uint32_t(lane), uint32_t(address - kLocalWindow), bytes), nullptr,
+              address - kLocalWindow};
+    if (address - kParamWindow < kWindowSize)
+      return locate(w, Space::param, address - kParamWindow, bytes, 1, lane, verb);
+  }
+  const Allocation* a = w.gpu().memory.find(address);
+  if (!a || !inside(a->base, a->size, address, bytes))
+    w.fault(FaultKind::illegal_address, "illegal-address",
+            fmt::format("{} of {} bytes at global address {:#x}: {}", verb, bytes, address,
+                        w.gpu().memory.describe(address)),
+            "check the index against the allocation; a host pointer that was never registered is not a device pointer",
+            lane);
+  if (host_writes(*a)) ++w.domain().progress;
+  return {Space::global, a->host + (address - a->base), nullptr, address};
+}
+
+uint32_t shared_passes(const uint32_t* addresses, uint32_t mask, uint32_t bytes) {
+  // The common case first: up to 4 bytes a lane, and no bank asked for two words.
+  if (bytes <= 4) {
+    uint32_t word[32], used = 0, conflict = 0;
+    for (uint32_t m = mask; m; m &= m - 1) {
+      const uint32_t a = addresses[__builtin_ctz(m)] / 4, bank = a & 31;
+      if (!(used >> bank & 1)) word[bank] = a;
+      used |= 1u << bank;
+      conflict |= word[bank] ^ a;
+    }
+    if (!conflict) return 1;
+  }
+  // Requests of at most 128 bytes: 32 lanes of up to 4 bytes, half-warps of 8, quarter-warps of 16.
+  const uint32_t lanes = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
+  const uint32_t words = std::max(1u, bytes / 4);
+  uint32_t passes = 0;
+  for (uint32_t first = 0; first < 32; first += lanes) {
+    const uint32_t part = mask >> first & (lanes == 32 ? ~0u : (1u << lanes) - 1);
+    if (!part) continue;
+    uint32_t seen[32][32];
+    uint32_t count[32] = {};
+    uint32_t worst = 1;
+    for (uint32_t m = part; m; m &= m - 1) {
+      const uint32_t a = addresses[first + uint32_t(__builtin_ctz(m))] / 4;
+      for (uint32_t k = 0; k < words; ++k) {
+        const uint32_t word = a + k, bank = word & 31;
+        bool known = false;
+        for (uint32_t i = 0; i < count[bank]; ++i) known |= seen[bank][i] == word;
+        if (!known && count[bank] < 32) seen[bank][count[bank]++] = word;
+        worst = std::max(worst, count[bank]);
+      }
+    }
+    passes += worst;
+  }
+  return std::max(1u, passes);
+}
+
+}  // namespace tinygpu

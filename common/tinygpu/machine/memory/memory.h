@@ -1,0 +1,83 @@
+// Device memory: one address range that the host cannot touch, backed by pages at another address.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+
+#include "common/tinygpu/machine/memory/free_ranges.h"
+
+namespace tinygpu {
+
+enum class MemoryKind : uint8_t { device, managed, pinned, registered, constant };
+
+struct Allocation {
+  uint64_t base = 0;
+  uint64_t size = 0;
+  uint8_t* host = nullptr;  // where tinygpu reads and writes it
+  MemoryKind kind = MemoryKind::device;
+  std::string name;      // variable name, or empty
+  uint64_t claimed = 0;  // bytes of address range from `base` on that it takes, the gap behind it included
+};
+
+/// The host reaches it without the CUDA API, at any time.
+inline bool host_writes(const Allocation& a) {
+  return a.kind == MemoryKind::managed || a.kind == MemoryKind::pinned || a.kind == MemoryKind::registered;
+}
+
+/// Global memory of one GPU. Device addresses are real addresses of this process that are mapped PROT_NONE, so a host
+/// dereference faults as on hardware; managed and pinned allocations are readable by both sides.
+/// Thread safe: allocate/release take a lock; find() is wait-free between them (allocations change only between
+/// kernels, or on the host side while a kernel runs, which hardware allows too).
+class GlobalMemory {
+ public:
+  explicit GlobalMemory(uint64_t capacity);
+  ~GlobalMemory();
+  GlobalMemory(const GlobalMemory&) = delete;
+  GlobalMemory& operator=(const GlobalMemory&) = delete;
+
+  /// Zero-filled pages (hardware gives garbage; fill_poison makes that visible). 0 if capacity is exhausted.
+  uint64_t allocate(uint64_t size, uint64_t align, MemoryKind kind, std::string name = {});
+  /// False if `base` is not the start of a live allocation.
+  bool release(uint64_t base);
+  /// Makes host memory visible to the device at its own address (cudaHostRegister). False if any of it is known
+  /// already, or the range passes the last address.
+  bool register_host(void* p, uint64_t size);
+  bool unregister_host(void* p);
+  /// Releases every allocation and forgets all registered memory.
+  void clear();
+
+  /// The allocation that holds `address`, or nullptr.
+  const Allocation* find(uint64_t address) const;
+  /// Host pointer for [address, address+size), or nullptr if any byte is outside one allocation.
+  uint8_t* translate(uint64_t address, uint64_t size) const;
+  /// The allocation nearest below/above, for messages: "12 bytes past the end of a 4096-byte allocation at 0x…".
+  std::string describe(uint64_t address) const;
+
+  /// Changes whenever an allocation is made or released: validates cached results of find().
+  uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
+  /// True if `address` lies in the range that device addresses come from, allocated or not.
+  bool reserved(uint64_t address) const { return offset_of(address) < span_; }
+  /// That range: its first address and its bytes.
+  uint64_t first_address() const { return reinterpret_cast<uint64_t>(device_); }
+  uint64_t span() const { return span_; }
+  uint64_t capacity() const { return capacity_; }
+  uint64_t used() const { return used_; }
+
+ private:
+  uint64_t capacity_, used_ = 0;
+  std::atomic<uint64_t> epoch_{1};
+  uint8_t* device_ = nullptr;   // PROT_NONE view: device addresses
+  uint8_t* backing_ = nullptr;  // read-write view
+  uint64_t span_ = 0;
+  std::map<uint64_t, Allocation> allocations_;
+  FreeRanges free_;
+  void release_locked(const Allocation& a);
+  uint64_t offset_of(uint64_t address) const { return address - reinterpret_cast<uint64_t>(device_); }
+  mutable std::shared_mutex mutex_;
+};
+
+}  // namespace tinygpu

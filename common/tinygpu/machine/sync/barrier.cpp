@@ -1,0 +1,107 @@
+// Rounds of CTA barriers (PTX ISA 9.7.13.1) and of the cluster barrier (9.7.13.3). isa/barriers.cpp brings arrivals,
+// exits of threads bring the rest: both end in barrier_check.
+#include <algorithm>
+#include <cstring>
+
+#include "common/tinygpu/machine/chip/gpu.h"
+#include "common/tinygpu/machine/memory/shared_watch.h"
+
+namespace tinygpu {
+namespace {
+
+constexpr uint8_t kRedPopc = 2, kRedAnd = 3;
+
+void write_result(Warp& w, const NamedBarrier& b, const NamedBarrier::Result& r) {
+  uint8_t* slot = w.register_file() + r.slot;
+  if (b.operation == kRedPopc) {
+    for (uint32_t m = r.lanes; m; m &= m - 1)
+      std::memcpy(slot + 4 * size_t(__builtin_ctz(m)), &b.reduce_count, sizeof b.reduce_count);
+    return;
+  }
+  const bool truth = b.operation == kRedAnd ? b.reduce_count == b.reduce_threads : b.reduce_count != 0;
+  uint32_t mask;
+  std::memcpy(&mask, slot, sizeof mask);
+  mask = truth ? mask | r.lanes : mask & ~r.lanes;
+  std::memcpy(slot, &mask, sizeof mask);
+}
+
+bool waits_here(const Group& g, uint32_t id) {
+  return g.reason.kind == BlockReason::Kind::cta_barrier && g.reason.id == id;
+}
+
+}  // namespace
+
+void Cta::barrier_check(uint32_t id, uint64_t now) {
+  NamedBarrier& b = barriers[id];
+  if (b.parts.empty()) return;
+  // Warps all of whose live lanes are here arrive.
+  bool missing = false;
+  for (size_t i = 0; i < warps.size(); ++i) {
+    Warp& w = *warps[i];
+    NamedBarrier::Part& part = b.parts[i];
+    if (part.here && (w.live() & ~part.here) == 0) {
+      b.arrived += 32;
+      b.last = std::max(b.last, now);
+      b.reduce_count += uint32_t(__builtin_popcount(part.truth));
+      b.reduce_threads += uint32_t(__builtin_popcount(part.here));
+      part.arrived = true;
+      part.waiting |= part.sync;
+      const uint32_t only_arrive = part.here & ~part.sync;
+      part.here = part.sync = part.truth = 0;
+      if (only_arrive) w.wake(now, [&](const Group& g) { return waits_here(g, id) && (g.mask & ~only_arrive) == 0; });
+    }
+    missing |= w.live() && !part.arrived;
+  }
+  if (b.arrived == 0) return;
+  if (b.whole ? missing && b.arrived < b.expected : b.arrived < b.expected) return;
+
+  // The round ends: results, then everybody who waits goes on.
+  for (const NamedBarrier::Result& r : b.results) write_result(*warps[r.warp], b, r);
+  const MachineSpec& spec = cluster.domain.launch.gpu.spec;
+  const uint64_t when = std::max(now, b.last) + uint64_t(spec.number("barrier.cta.fixed") +
+                                                         spec.number("barrier.cta.per_warp") * (b.arrived / 32));
+  for (size_t i = 0; i < warps.size(); ++i) {
+    const uint32_t waiting = b.parts[i].waiting;
+    if (waiting) warps[i]->wake(when, [&](const Group& g) { return waits_here(g, id) && (g.mask & ~waiting) == 0; });
+    b.parts[i].waiting = 0;
+    b.parts[i].arrived = false;
+  }
+  if (SharedWatch* watch = SharedWatch::find(*this)) watch->acquired(-1);
+  tell(*this, Sync::Kind::barrier, id, b.round, when, nullptr);
+  ++b.round;
+  b.results.clear();
+  b.arrived = b.expected = b.reduce_count = b.reduce_threads = 0;
+  b.whole = false;
+  b.operation = 0;
+  b.last = when;
+  cluster.domain.made_progress();
+}
+
+void Cluster::barrier_check(uint64_t now) {
+  if (barrier_arrived == 0 || barrier_arrived < live_threads()) return;
+  // Threads that arrived and exited still count in barrier_arrived: look who is really missing.
+  for (const auto& cta : ctas)
+    for (const auto& w : cta->warps)
+      if (w->live() & ~w->cluster_arrived) return;
+  const MachineSpec& spec = domain.launch.gpu.spec;
+  const uint64_t when = std::max(now, barrier_last) + uint64_t(spec.number("barrier.cluster.relaxed"));
+  for (const auto& cta : ctas)
+    if (SharedWatch* watch = SharedWatch::find(*cta)) watch->acquired(-1);
+  for (const auto& cta : ctas)
+    for (const auto& w : cta->warps) {
+      w->cluster_released |= w->cluster_arrived;
+      w->cluster_arrived = 0;
+      w->wake(when, [&](const Group& g) {
+        if (g.reason.kind != BlockReason::Kind::cluster_barrier) return false;
+        w->cluster_released &= ~g.mask;
+        return true;
+      });
+    }
+  for (const auto& cta : ctas) tell(*cta, Sync::Kind::cluster, 0, barrier_round, when, nullptr);
+  ++barrier_round;
+  barrier_arrived = 0;
+  barrier_last = when;
+  domain.made_progress();
+}
+
+}  // namespace tinygpu
