@@ -49,7 +49,7 @@ void exec_try_cancel(Warp& w, const Op& op) {
         [=, &domain, issued = w.time()](uint64_t now) {
           tell_complete(domain, told, issued, now);
           Dim3 first;
-          const bool claimed = who.launch->take_cluster(first);
+          const bool claimed = who.launch->dispatcher.take(first);
           const uint32_t words[4] = {claimed ? first.x : 0, claimed ? first.y | first.z << 16 : 0, claimed, 0};
           for (const auto& cta : cluster->ctas) {
             if (!all && cta->rank != rank) continue;

@@ -409,7 +409,7 @@ bool wait_serial(Warp& w, Space space, const uint64_t* address) {
       global |= uint32_t(address[i] < kSharedWindow || address[i] >= kFunctionWindow + kWindowSize) << i;
     if (!(global & w.exec())) return false;
   }
-  domain.deferred.push_back(&w);
+  domain.defer(w);
   BlockReason why;
   why.kind = BlockReason::Kind::serial;
   why.what = "strong global access";

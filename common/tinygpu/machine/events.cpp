@@ -12,9 +12,9 @@ void EventQueue::set_order(CompletionOrder o) {
 void EventQueue::schedule(uint64_t time, uint64_t channel, Action action) {
   Event e{time, seq_++, channel, std::move(action)};
   ++size_;
-  if (horizon && full()) *horizon = 0;
+  if (full()) stop_before(0);
   if (order_.mode == CompletionOrder::Mode::timed) {
-    if (horizon && time < *horizon) *horizon = time;
+    stop_before(time);
     heap_.push_back(std::move(e));
     std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
   } else {

@@ -1,5 +1,6 @@
 // The event queue of a domain: things that happen later than the instruction that asked for them.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -34,9 +35,22 @@ class EventQueue {
   /// head.
   void run_one();
   CompletionOrder order() const { return order_; }
-  /// Deadline of the warp that is running, or null. Timed: An effect scheduled before it cuts the warp's turn short, so
-  /// that a warp that spins on a clock sees what it has started.
-  uint64_t* horizon = nullptr;
+  /// While it lives, `deadline` is that of the running warp. Timed: an effect scheduled before it cuts the warp's turn
+  /// short, so that a warp that spins on a clock sees what it has started.
+  class Horizon {
+   public:
+    Horizon(EventQueue& queue, uint64_t& deadline) : queue_(queue) { queue.horizon_ = &deadline; }
+    ~Horizon() { queue_.horizon_ = nullptr; }
+    Horizon(const Horizon&) = delete;
+    Horizon& operator=(const Horizon&) = delete;
+
+   private:
+    EventQueue& queue_;
+  };
+  /// The running warp goes no further than `time`.
+  void stop_before(uint64_t time) {
+    if (horizon_) *horizon_ = std::min(*horizon_, time);
+  }
 
  private:
   struct Event {
@@ -47,6 +61,7 @@ class EventQueue {
   static constexpr uint64_t kMost = 1 << 15;
   Event take_timed();
   Event take_channel();
+  uint64_t* horizon_ = nullptr;
   CompletionOrder order_;
   std::mt19937_64 random_;
   uint64_t seq_ = 0, next_channel_ = 1, size_ = 0;

@@ -31,8 +31,8 @@ void Origin::fault(FaultKind kind, std::string code, std::string message, std::s
 }
 
 void Origin::report(Severity severity, std::string code, std::string message, std::string help) const {
-  launch->report({std::move(code), severity, FaultKind::launch_failure, std::move(message), std::move(help), where()},
-                 op);
+  launch->reports.add(
+      {std::move(code), severity, FaultKind::launch_failure, std::move(message), std::move(help), where()}, op);
 }
 
 }  // namespace tinygpu

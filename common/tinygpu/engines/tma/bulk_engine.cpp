@@ -367,7 +367,7 @@ void BulkEngine::in_serial(Domain& domain, uint64_t when, uint64_t channel, std:
     if (domain.serial)
       effect(now);
     else
-      domain.deferred_effects.push_back({now, effect});
+      domain.defer(now, effect);
   });
 }
 

@@ -66,7 +66,7 @@ void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t when) {
       const uint32_t lanes = std::min(32u, threads - w * 32);
       auto warp = std::make_unique<Warp>(*block, w, lanes == 32 ? ~0u : (1u << lanes) - 1);
       warp->watch(watching);
-      warp->time_ = when;
+      warp->advance_to(when);
       warp->set_entry(*c.kernel);
       block->live_warps++;
       warps_.push_back(warp.get());
@@ -79,7 +79,7 @@ void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t when) {
 
 uint64_t Domain::next_time() const {
   uint64_t t = ~0ull;
-  for (const Warp* w : warps_) t = std::min(t, w->ready_);
+  for (const Warp* w : warps_) t = std::min(t, w->ready_time());
   // Out of timed order an effect may be long overdue; its time says nothing about when it lands.
   const bool timed = events.order().mode == CompletionOrder::Mode::timed;
   if (timed || !runnable_now()) t = std::min(t, events.next_time());
@@ -95,12 +95,12 @@ void Domain::advance(uint64_t until) {
       Warp* best = nullptr;
       uint64_t first = ~0ull, second = ~0ull;
       for (Warp* w : warps_) {
-        if (w->ready_ < first) {
+        if (w->ready_time() < first) {
           second = first;
-          first = w->ready_;
+          first = w->ready_time();
           best = w;
-        } else if (w->ready_ < second) {
-          second = w->ready_;
+        } else if (w->ready_time() < second) {
+          second = w->ready_time();
         }
       }
       const uint64_t event = events.next_time();
@@ -110,12 +110,11 @@ void Domain::advance(uint64_t until) {
       bool run_event = event != ~0ull;
       if (timed) run_event = run_event && event <= first;
       const bool spinning = polls > kPatientPolls || (best && first > std::max(event, landed_) + kPatience);
-      if (late) run_event = run_event && deferred.empty() && (!runnable_now() || spinning);
+      if (late) run_event = run_event && deferred_warps_.empty() && (!runnable_now() || spinning);
       if (events.full()) {
         // As if the engines' queues were full: who runs waits until the next effect has landed.
         if (timed && !run_event) {
-          best->advance_to(event);
-          best->update_ready();
+          best->hold_until(event);
           continue;
         }
         run_event = true;
@@ -135,21 +134,54 @@ void Domain::advance(uint64_t until) {
       if (timed && event != ~0ull) deadline = std::min(deadline, std::max(event, first + 1));
       if (!timed) deadline = std::min(deadline, first + kTurn);
       now = first;
-      events.horizon = &best->deadline_;
       best->run(std::max(deadline, first + 1));
-      events.horizon = nullptr;
-      last_time_ = std::max(last_time_, best->time_);
+      last_time_ = std::max(last_time_, best->time());
     }
   } catch (...) {
-    fault_ = std::current_exception();
-    fault_time_ = now;
+    fault_ = {std::current_exception(), now};
   }
+}
+
+void Domain::advance_alone(uint64_t until) {
+  l2.merge();
+  l2.run_alone(true);
+  serial = true;
+  advance(until);
+  serial = false;
+  l2.run_alone(false);
+}
+
+std::vector<Domain::Deferred> Domain::take_deferred() {
+  std::vector<Deferred> all = std::move(deferred_effects_);
+  deferred_effects_.clear();
+  for (Warp* w : deferred_warps_) all.push_back({w->time(), w, {}});
+  deferred_warps_.clear();
+  return all;
+}
+
+void Domain::run_deferred(Deferred& what) {
+  serial = true;
+  now = what.time;
+  try {
+    if (what.warp) {
+      if (const Op* op = what.warp->run_serial()) strong_access(*op);
+    } else {
+      what.effect(what.time);
+      made_progress();
+    }
+  } catch (...) {
+    fault_ = {std::current_exception(), what.time};
+  }
+  if (what.warp)
+    for (const Group& g : what.warp->groups())
+      if (g.waits_for_serial()) deferred_warps_.push_back(what.warp);
+  serial = false;
 }
 
 bool Domain::runnable_now() const {
   for (const Warp* w : warps_)
-    for (const Group& g : w->groups_)
-      if (w->live_ && g.state == Group::State::runnable) return true;
+    for (const Group& g : w->groups())
+      if (w->live() && g.state == Group::State::runnable) return true;
   return false;
 }
 
@@ -175,7 +207,8 @@ void Domain::on_exit(Warp& w, uint32_t lanes) {
   }
 }
 
-void Domain::retire_clusters() {
+bool Domain::retire_clusters() {
+  if (!retire_) return false;
   retire_ = false;
   for (auto it = clusters.begin(); it != clusters.end();) {
     Cluster& c = **it;
@@ -201,6 +234,7 @@ void Domain::retire_clusters() {
     }
   }
   if (events.empty()) retired_.clear();
+  return true;
 }
 
 }  // namespace tinygpu

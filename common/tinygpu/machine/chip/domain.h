@@ -48,17 +48,35 @@ class Domain {
     else if (op.cost != CostClass::global_atomic)
       made_progress();
   }
-  std::vector<Warp*> deferred;  // warps whose next op needs the serial phase
-  /// Asynchronous effects on global memory that other domains could see (reductions): happen in the serial phase too.
-  struct Effect {
-    uint64_t time;
-    EventQueue::Action action;
-  };
-  std::vector<Effect> deferred_effects;
   std::map<std::string, uint64_t> counters;
 
-  /// Runs warps and events up to time `until`.
+  /// What touches memory that other domains see, and so happens in the serial phase: a warp's next op, or an
+  /// asynchronous effect (a reduction).
+  struct Deferred {
+    uint64_t time;
+    Warp* warp;  // null: `effect`
+    EventQueue::Action effect;
+  };
+  void defer(Warp& warp) { deferred_warps_.push_back(&warp); }
+  void defer(uint64_t time, EventQueue::Action effect) {
+    deferred_effects_.push_back({time, nullptr, std::move(effect)});
+  }
+  bool has_deferred_effects() const { return !deferred_effects_.empty(); }
+  std::vector<Deferred> take_deferred();
+  /// Serial phase. A fault is kept.
+  void run_deferred(Deferred& what);
+
+  /// What ended the domain's work, if something has, and when.
+  struct Fault {
+    std::exception_ptr what;
+    uint64_t time = 0;
+  };
+  const Fault& fault() const { return fault_; }
+
+  /// Runs warps and events up to time `until`. A fault is kept.
   void advance(uint64_t until);
+  /// The same while no other domain runs: strong accesses need not wait for the serial phase.
+  void advance_alone(uint64_t until);
   bool idle() const { return clusters.empty() && events.empty(); }
   /// Earliest time at which anything here can happen; ~0 if nothing can.
   uint64_t next_time() const;
@@ -67,19 +85,25 @@ class Domain {
   void start_cluster(Dim3 id, uint64_t linear, uint64_t when);
   /// Called by Warp::exit when lanes leave: barriers, CTA and cluster bookkeeping.
   void on_exit(Warp& w, uint32_t lanes);
+  /// Takes clusters that have ended off their SMs. False: there are none.
+  bool retire_clusters();
+  /// When a cluster ended here last; 0: none has.
+  uint64_t freed_at() const { return freed_at_; }
+  /// Time of the last thing that happened; warp instructions of clusters that have ended.
+  uint64_t last_time() const { return last_time_; }
+  uint64_t ended_instructions() const { return instructions_; }
 
  private:
-  friend class Launch;
-  void retire_clusters();
   bool runnable_now() const;
   std::vector<std::unique_ptr<Cluster>> retired_;  // ended, but effects in flight may still land in their memory
+  std::vector<Warp*> deferred_warps_;
+  std::vector<Deferred> deferred_effects_;
   uint64_t turns_ = 0;
   uint64_t landed_ = 0;       // where the warps were when the last effect landed
   std::vector<Warp*> warps_;  // of all resident CTAs
   bool retire_ = false;       // a cluster has ended
   uint64_t freed_at_ = 0;
-  std::exception_ptr fault_;
-  uint64_t fault_time_ = 0;
+  Fault fault_;
   uint64_t instructions_ = 0;
   uint64_t last_time_ = 0;
 };

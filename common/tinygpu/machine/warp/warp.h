@@ -1,5 +1,7 @@
-// One warp: 32 lanes with program counters of their own, run as convergence groups.
+// One warp: 32 lanes with program counters of their own, run as convergence groups (group.h), whose calls stand in
+// frames (frames.h). interpreter.cpp runs it, converge.cpp splits it and brings it together, calls.cpp calls.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -8,6 +10,9 @@
 #include "common/tinygpu/base/diagnosis.h"
 #include "common/tinygpu/machine/extension.h"
 #include "common/tinygpu/machine/spec.h"
+#include "common/tinygpu/machine/warp/frames.h"
+#include "common/tinygpu/machine/warp/group.h"
+#include "common/tinygpu/machine/warp/scoreboard.h"
 #include "common/tinygpu/machine/warp/spin_watch.h"
 #include "common/tinygpu/program/program.h"
 
@@ -18,55 +23,6 @@ class Cluster;
 class Domain;
 class Gpu;
 struct Sm;
-
-/// Why a group does not run. The fields are what a deadlock report prints.
-struct BlockReason {
-  enum class Kind : uint8_t {
-    none,
-    converge,      // waits for other lanes of the warp at this instruction
-    warp_barrier,  // bar.warp.sync with `id` = mask
-    cta_barrier,   // bar/barrier `id`
-    cluster_barrier,
-    mbarrier,  // at CTA `cta`, offset `address`, waiting for phase parity `id`
-    sleep,
-    async_group,  // wait::ld, wait_group …: `what` says which
-    tmem_alloc,
-    grid_dependency,
-    serial,  // strong global access waiting for the serial phase
-    paused,  // at a join, letting the other groups of the warp catch up
-  } kind = Kind::none;
-  const char* what = "";
-  Cta* cta = nullptr;
-  uint32_t address = 0;
-  uint32_t id = 0;
-  uint64_t phase = 0;
-};
-
-struct CallFrame {
-  const Function* function = nullptr;  // the caller
-  uint32_t return_pc = 0;
-  uint32_t register_base = 0, local_base = 0;
-  const uint32_t* list = nullptr;  // the call's Op::list
-};
-
-/// Lanes that run together.
-struct Group {
-  enum class State : uint8_t { runnable, blocked } state = State::runnable;
-  uint32_t mask = 0;
-  uint32_t pc = 0;
-  const Function* function = nullptr;
-  uint32_t register_base = 0, local_base = 0;
-  uint64_t wake = 0;  // not before this time
-  const Op* blocked_at = nullptr;
-  uint64_t since = ~0ull;    // when it was blocked; ~0: it was not since it ran last
-  uint64_t timeout = ~0ull;  // a blocked group becomes runnable at this time with timed_out set
-  bool timed_out = false;
-  bool retry = false;  // blocked: re-executes the same op when woken
-  uint32_t spins = 0;  // back edges taken while other groups wait
-  uint32_t penalty = 0;
-  BlockReason reason;
-  std::vector<CallFrame> stack;
-};
 
 class Warp {
  public:
@@ -86,7 +42,7 @@ class Warp {
   uint32_t exec() const { return exec_; }
   bool full() const { return exec_ == 0xffffffffu; }
   /// Lanes of the current group, guard not applied; lanes of the warp that have not exited.
-  uint32_t group_mask() const { return groups_[current_].mask; }
+  uint32_t group_mask() const { return groups_.current().mask; }
   uint32_t live() const { return live_; }
 
   Cta& cta() const { return cta_; }
@@ -96,16 +52,14 @@ class Warp {
   Sm& sm() const;
   const MachineSpec& spec() const;
   uint32_t index() const { return index_; }
-  Group& group() { return groups_[current_]; }
+  Group& group() { return groups_.current(); }
 
   /// Simulated time of this warp in SM cycles: when the current op issues.
   uint64_t time() const { return time_; }
   /// Adds cycles to this op beyond its static cost (bank passes, serialisation).
   void charge(uint64_t cycles) { time_ += cycles; }
   /// Variable-latency result of `op` becomes available at `when`: releases its scoreboard then.
-  void result_at(const Op& op, uint64_t when) {
-    if (op.set_sb != 0xff && when > scoreboard_[op.set_sb]) scoreboard_[op.set_sb] = when;
-  }
+  void result_at(const Op& op, uint64_t when) { scoreboard_.result_at(op, when); }
 
   /// Collective ops (.sync / .aligned). True: every non-exited lane of `members` is in this group and the op may act
   /// for members. False: the group has been blocked until they arrive; return from the ExecFn at once, it will be
@@ -144,8 +98,10 @@ class Warp {
 
   // Per-lane memory.
   /// Local memory of a lane, grown on demand. Throws stack_overflow past 512 KiB.
-  uint8_t* local(uint32_t lane, uint32_t offset, uint32_t size);
-  uint32_t local_base() const { return groups_[current_].local_base; }
+  uint8_t* local(uint32_t lane, uint32_t offset, uint32_t size) {
+    return frames_.local(groups_.current(), lane, offset, size);
+  }
+  uint32_t local_base() const { return groups_.current().local_base; }
 
   // ---- Diagnosis
   /// Place of the current op; `lane` −1 for the warp.
@@ -155,21 +111,30 @@ class Warp {
   /// Reports and goes on (warnings, notes); the same code at the same instruction is reported once per launch.
   void report(Severity severity, std::string code, std::string message, std::string help, int lane = -1) const;
   const Op& current_op() const { return *op_; }
-  const Function& function() const { return *groups_[current_].function; }
+  const Function& function() const { return *groups_.current().function; }
 
   // ---- What machine/ uses
-  /// Runs until `deadline`, or until nothing here can run.
+  /// Runs until `deadline`, or until nothing here can run. An event that is scheduled meanwhile may bring the deadline
+  /// forward (EventQueue::horizon).
   void run(uint64_t deadline);
+  /// Serial phase: one op of a group that waits for it. Returns the op, null if no group waits.
+  const Op* run_serial();
+  /// Does not run before `t`.
+  void hold_until(uint64_t t) {
+    advance_to(t);
+    update_ready();
+  }
   bool done() const { return live_ == 0; }
   /// Earliest time at which a group could run; ~0 if all are blocked without timeout.
   uint64_t ready_time() const { return ready_; }
-  const std::vector<Group>& groups() const { return groups_; }
-  std::vector<Group>& groups() { return groups_; }
+  const std::vector<Group>& groups() const { return groups_.all(); }
   uint64_t instructions() const { return instructions_; }
   void advance_to(uint64_t t) {
     if (t > time_) time_ = t;
   }
   void set_entry(const Function& f);
+  /// It has come to its first instruction.
+  bool started() const { return op_ != nullptr; }
   /// All that decides what the current group does next, but memory: its place, its calls, the registers; hashed.
   uint64_t state() const;
   /// While somebody wants to know whether this warp's loops end.
@@ -189,8 +154,8 @@ class Warp {
   ExecFn pending_check = nullptr;
   /// Called while `pending` is not empty when the frame at bytes [begin, end) of the register file has no lanes left.
   void (*pending_leave)(Warp&, uint32_t begin, uint32_t end) = nullptr;
-  uint8_t* register_file() { return file_.data(); }
-  uint32_t register_base() const { return groups_[current_].register_base; }
+  uint8_t* register_file() { return frames_.registers(); }
+  uint32_t register_base() const { return groups_.current().register_base; }
 
   /// barrier.cluster: lanes that have arrived in the current round; lanes whose round is over and who have not waited
   /// yet.
@@ -202,24 +167,20 @@ class Warp {
   Extensions extensions;
 
  private:
-  friend class Domain;
-  friend class Launch;
-  bool pick_group();
-  void merge_groups();
   void run_group();
   /// `watched`: for endless loops; `told`: observers hear of each instruction.
   template <bool watched, bool told>
   void run_ops();
   void resumed(Group& g);
-  /// Splits `lanes` off the current group into a new one that continues at `pc`.
-  void split(uint32_t lanes, uint32_t pc);
-  void drop_empty_groups();
+  void split(uint32_t lanes, uint32_t pc) {
+    groups_.split(lanes, pc);
+    stop_ = true;
+  }
   void release_warp_barriers();
-  void ensure_registers(size_t bytes);
-  /// Host memory for registers and local memory of calls: faults where all warps together have more than there is.
-  void take_memory(size_t bytes);
-  void write_constants(const Function& f, uint32_t base, uint32_t local_base, uint32_t mask);
-  void update_ready();
+  void update_ready() {
+    const uint64_t earliest = groups_.next_time();
+    ready_ = live_ && earliest != ~0ull ? std::max(earliest, time_) : ~0ull;
+  }
   void woken(uint64_t when);
 
   Cta& cta_;
@@ -229,28 +190,23 @@ class Warp {
   uint8_t* regs_ = nullptr;
   uint32_t exec_ = 0;
   const Op* op_ = nullptr;
-  size_t current_ = 0;
   uint64_t ready_ = 0;
   bool single_ = false;  // run one op only (serial phase)
   bool stop_ = false;    // leave the inner loop: blocked, diverged or exited
   bool again_ = false;   // the op has had no effect yet and will be executed again
-  uint64_t scoreboard_[32] = {};
+  Scoreboard scoreboard_;
   uint64_t instructions_ = 0;
-  std::vector<Group> groups_;
-  std::vector<uint8_t> file_;
-  std::vector<std::vector<uint8_t>> local_;
-  size_t taken_ = 0;  // by take_memory
+  Groups groups_;
+  Frames frames_;
   std::unique_ptr<SpinWatch> watch_;
 };
 
 template <class F>
 int Warp::wake(uint64_t when, F&& match) {
   int n = 0;
-  for (auto& g : groups_)
+  for (Group& g : groups_.all())
     if (g.state == Group::State::blocked && match(g)) {
-      g.state = Group::State::runnable;
-      g.wake = when;
-      g.timeout = ~0ull;
+      g.release(when);
       ++n;
     }
   if (n) woken(when);

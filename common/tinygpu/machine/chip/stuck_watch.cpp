@@ -1,0 +1,203 @@
+#include "common/tinygpu/machine/chip/stuck_watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "common/tinygpu/machine/chip/launch.h"
+
+namespace tinygpu {
+namespace {
+
+// Waits that only run into their time limits, this often in a row with nothing else left to happen: a deadlock.
+constexpr uint64_t kStuckLimit = 200;
+// Polls without any effect in between: worth a word, provided the poller does little else. By then a loop that cannot
+// end has mostly been found to be one.
+constexpr uint64_t kPollLimit = 4'000'000;
+constexpr uint64_t kInstructionsPerPoll = 64;
+// Endless loops are looked for after so many instructions, and again when there are a quarter more. First nothing may
+// change for kSettle cycles, longer than any latency; then each warp is looked at in kSamples of its backward branches,
+// or in more if a branch in kSpared instructions so far gives more.
+constexpr uint64_t kWatchEvery = 4'000'000, kSettle = 50'000, kSamples = 16, kSpared = 2048;
+
+std::string describe(const Warp& w, const Group& g) {
+  const BlockReason& r = g.reason;
+  std::string lanes = g.mask == ~0u ? "all lanes" : fmt::format("lanes {:#010x}", g.mask);
+  std::string what;
+  switch (r.kind) {
+    case BlockReason::Kind::mbarrier:
+      what = fmt::format("waits on the mbarrier at shared offset {:#x}", r.address);
+      if (r.cta) {
+        if (MBarrier* b = r.cta->mbarriers.find(r.address)) {
+          what += fmt::format(
+              " for parity {}: it is in phase {} (parity {}), {} of {} arrivals missing, {} bytes outstanding", r.id,
+              b->phase, b->phase & 1, b->pending, b->expected, b->tx);
+          if (b->phase > 0 && b->pending == b->expected && b->tx == 0)
+            what += fmt::format("; phase {} is over, and whoever waits for that one asks for parity {}", b->phase - 1,
+                                (b->phase - 1) & 1);
+        } else
+          what += ", which is not initialised";
+      }
+      break;
+    case BlockReason::Kind::cta_barrier:
+      what = fmt::format("waits at barrier {}: {} of {} threads have arrived", r.id,
+                         w.cta().barriers[r.id & 15].arrived, w.cta().barriers[r.id & 15].expected);
+      break;
+    case BlockReason::Kind::cluster_barrier:
+      what = fmt::format("waits at the cluster barrier: {} of {} threads have arrived", w.cluster().barrier_arrived,
+                         w.cluster().live_threads());
+      break;
+    case BlockReason::Kind::converge:
+    case BlockReason::Kind::warp_barrier:
+      what =
+          fmt::format("waits for lanes {:#010x} of its warp (member mask {:#010x})", r.id & w.live() & ~g.mask, r.id);
+      break;
+    case BlockReason::Kind::tmem_alloc: what = "waits for free Tensor Memory columns"; break;
+    default: what = fmt::format("waits for {}", r.what); break;
+  }
+  return lanes + " " + what;
+}
+
+}  // namespace
+
+StuckWatch::StuckWatch(Launch& launch) : launch_(launch), watch_at_(kWatchEvery) {}
+
+void StuckWatch::deadlock(const char* how) const {
+  Diagnosis d = who_waits("deadlock", how);
+  d.help =
+      "find who should arrive: a missing arrive or commit, a byte count that differs from what lands, or a wrong "
+      "parity";
+  throw KernelFault(d);
+}
+
+void StuckWatch::waits_forever() const {
+  deadlock("the kernel waits forever: nothing is in flight that could end these waits");
+}
+
+Diagnosis StuckWatch::who_waits(std::string code, std::string how) const {
+  Diagnosis d;
+  d.code = std::move(code);
+  d.kind = FaultKind::deadlock;
+  d.message = std::move(how);
+  d.where.kernel = launch_.config.kernel->name;
+  std::map<std::string, std::pair<int, std::string>> lines;  // same wait in many CTAs: once, with a count
+  for (const auto& domain : launch_.domains())
+    for (const Warp* w : domain->warps())
+      for (const Group& g : w->groups()) {
+        if (w->done()) continue;
+        const uint32_t pc = std::min<uint32_t>(g.pc, uint32_t(g.function->ops.size()) - 1);
+        const Where at = w->where_of(g.function->ops[pc], *g.function);
+        // Who sleeps for no time looks again as soon as the others are where it is: it spins.
+        const bool blocked =
+            g.state == Group::State::blocked && !(g.reason.kind == BlockReason::Kind::sleep && g.timeout <= w->time());
+        std::string text = fmt::format("warp {}, {} at {}ptx line {}: {}", w->index(),
+                                       blocked ? describe(*w, g) : fmt::format("lanes {:#010x} spin", g.mask),
+                                       at.cuda_file.empty() ? "" : fmt::format("{}:{}, ", at.cuda_file, at.cuda_line),
+                                       at.ptx_line, at.ptx_text);
+        auto& entry = lines[text];
+        if (entry.first++ == 0) entry.second = fmt::format("CTA ({},{},{}) ", at.cta[0], at.cta[1], at.cta[2]);
+      }
+  int shown = 0;
+  for (const auto& [text, entry] : lines) {
+    if (++shown > 24) {
+      d.message += fmt::format("\n   … and {} more", lines.size() - 24);
+      break;
+    }
+    d.message += "\n   " + entry.second + text +
+                 (entry.first > 1 ? fmt::format("  [and in {} more CTAs]", entry.first - 1) : "");
+  }
+  return d;
+}
+
+void StuckWatch::watch_loops(bool on) {
+  for (auto& d : launch_.domains()) {
+    d->watching = on;
+    for (Warp* w : d->warps()) w->watch(on);
+  }
+}
+
+void StuckWatch::check_loops(uint64_t time, uint64_t instructions) {
+  uint64_t progress = 0;
+  bool pending = false;
+  for (auto& d : launch_.domains()) {
+    progress += d->progress;
+    pending |= !d->events.empty() || d->has_deferred_effects();
+  }
+  const auto again = [&] {
+    watch_ = Watch::off;
+    watch_loops(false);
+    watch_at_ = instructions + std::max(kWatchEvery, instructions / 4);
+  };
+  if (watch_ == Watch::off) {
+    if (instructions < watch_at_) return;
+    watch_ = Watch::settling;
+    watch_progress_ = progress;
+    watch_time_ = time;
+    return watch_loops(true);
+  }
+  if (pending || progress != watch_progress_) return again();
+  if (watch_ == Watch::settling) {
+    if (time - watch_time_ < kSettle) return;
+    watch_ = Watch::looking;
+    uint64_t warps = 0;
+    for (auto& d : launch_.domains()) warps += d->warps().size();
+    const uint64_t samples = std::max(kSamples, instructions / kSpared / std::max<uint64_t>(1, warps));
+    for (auto& d : launch_.domains())
+      for (Warp* w : d->warps()) w->spin_watch()->restart(uint32_t(std::min<uint64_t>(samples, ~0u)));
+    return;
+  }
+  bool stuck = true, spent = true;
+  for (auto& d : launch_.domains())
+    for (Warp* w : d->warps()) {
+      uint32_t lanes = w->spin_watch()->closed();
+      for (const Group& g : w->groups())
+        if (g.state == Group::State::blocked && g.timeout == ~0ull && !g.waits_for_serial()) lanes |= g.mask;
+      if ((w->live() & ~lanes) == 0) continue;
+      stuck = false;
+      spent &= w->spin_watch()->spent();
+    }
+  if (stuck) deadlock("the kernel spins forever: these warps go in circles, and nothing is left that could end that");
+  if (spent || instructions > 2 * watch_at_) again();
+}
+
+void StuckWatch::check(uint64_t time) {
+  bool any = false, all_stuck = true, polling = true;
+  uint64_t polls = 0, instructions = 0;
+  for (auto& d : launch_.domains()) {
+    instructions += d->ended_instructions();
+    if (d->idle()) continue;
+    any = true;
+    // Everybody blocked, no effect in flight: only time limits of waits can still pass.
+    bool stuck = d->events.empty();
+    for (const Warp* w : d->warps())
+      for (const Group& g : w->groups())
+        if (!w->done() &&
+            (g.state == Group::State::runnable || g.waits_for_serial() || g.reason.kind == BlockReason::Kind::sleep))
+          stuck = false;
+    if (stuck) d->stuck++;
+    all_stuck &= d->stuck > kStuckLimit;
+    polls += d->polls;
+    // What is in flight may end the polling.
+    if ((d->polls == 0 && d->stuck == 0) || !d->events.empty()) polling = false;
+    for (const Warp* w : d->warps()) instructions += w->instructions();
+  }
+  if (any && all_stuck) waits_forever();
+  if (any && polling && polls > kPollLimit) {
+    if (!polling_told_ && instructions - polled_instructions_ < kInstructionsPerPoll * polls) {
+      polling_told_ = true;
+      Diagnosis d = who_waits("polling", "these warps only poll, and nothing has changed for a long time");
+      d.severity = Severity::warning;
+      d.help =
+          "they may give up by themselves, or the host may end it by a write; if not, find who should have written "
+          "what "
+          "they wait for, and bound the run with gen5 run --max-cycles";
+      launch_.reports.add(d, launch_.config.kernel);
+    }
+    polled_instructions_ = instructions;
+    for (auto& d : launch_.domains()) d->polls = 0;
+  }
+  check_loops(time, instructions);
+}
+
+}  // namespace tinygpu

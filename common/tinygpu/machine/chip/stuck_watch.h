@@ -1,0 +1,36 @@
+// Finds out that a launch goes nowhere: everybody waits for what nobody will do, loops that can't end, or mere polling.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "common/tinygpu/base/diagnosis.h"
+
+namespace tinygpu {
+
+class Launch;
+
+class StuckWatch {
+ public:
+  explicit StuckWatch(Launch& launch);
+  /// Between windows, of which the last ended at `time`: throws KernelFault "deadlock", or warns of "polling".
+  void check(uint64_t time);
+  /// Nothing can happen any more, but there are warps.
+  [[noreturn]] void waits_forever() const;
+  /// What every warp waits for, or where it spins: `how` begins the message.
+  Diagnosis who_waits(std::string code, std::string how) const;
+
+ private:
+  [[noreturn]] void deadlock(const char* how) const;
+  /// Looks for loops that cannot end, from time to time, and reports if there is nothing else.
+  void check_loops(uint64_t time, uint64_t instructions);
+  void watch_loops(bool on);
+
+  Launch& launch_;
+  uint64_t polled_instructions_ = 0;
+  bool polling_told_ = false;
+  // The search for endless loops: how it stands, and when it goes on.
+  enum class Watch : uint8_t { off, settling, looking } watch_ = Watch::off;
+  uint64_t watch_at_, watch_progress_ = 0, watch_time_ = 0;
+};
+
+}  // namespace tinygpu

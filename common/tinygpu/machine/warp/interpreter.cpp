@@ -1,0 +1,138 @@
+// The loop that runs a warp's instructions.
+#include <algorithm>
+
+#include "common/tinygpu/machine/chip/gpu.h"
+
+namespace tinygpu {
+
+void Warp::run(uint64_t deadline) {
+  deadline_ = deadline;
+  const EventQueue::Horizon horizon(domain().events, deadline_);
+  while (live_ && time_ < deadline_) {
+    const uint64_t next = groups_.next_time();
+    if (next >= deadline_) break;
+    time_ = std::max(time_, next);
+    if (!groups_.pick(time_)) break;
+    run_group();
+  }
+  update_ready();
+}
+
+const Op* Warp::run_serial() {
+  const auto waiting = std::ranges::find_if(groups_.all(), &Group::waits_for_serial);
+  const bool any = waiting != groups_.all().end();
+  if (any) {
+    waiting->release(0);
+    groups_.select(*waiting);
+    single_ = true;
+    deadline_ = ~0ull;
+    run_group();
+    single_ = false;
+  }
+  update_ready();
+  return any ? op_ : nullptr;
+}
+
+void Warp::run_group() {
+  const bool told = domain().launch.observers.want(Observer::instructions);
+  if (watch_)
+    told ? run_ops<true, true>() : run_ops<true, false>();
+  else
+    told ? run_ops<false, true>() : run_ops<false, false>();
+}
+
+/// The current group has been blocked and goes on.
+void Warp::resumed(Group& g) {
+  if (time_ > g.since)
+    domain().launch.observers.tell(Observer::waits, [&](Observer& o) {
+      o.on_wait({*this, g, *g.blocked_at, g.since, time_});
+    });
+  g.since = ~0ull;
+}
+
+template <bool watched, bool told>
+void Warp::run_ops() {
+  stop_ = false;
+  const bool multi = groups_.size() > 1;
+  Group* g = &groups_.current();
+  if (g->since != ~0ull) resumed(*g);
+  const Function& function = *g->function;
+  const Op* ops = function.ops.data();
+  const uint32_t end = uint32_t(function.ops.size());
+  regs_ = frames_.registers() + g->register_base;
+  const uint32_t mask = g->mask;
+  uint32_t pc = g->pc;
+  const int64_t ahead = int64_t(domain().launch.options.run_ahead);
+  int64_t& port = cta_.sm.port[index_ & 3];
+  const bool serial_ok = domain().serial;
+  bool first = true;
+  while (time_ < deadline_) {
+    if (pc >= end) {
+      // Falling off the end of an entry is an exit, of a function a return (PTX ISA 9.7.12.7).
+      exec_ = mask;
+      op_ = end ? &ops[end - 1] : nullptr;  // a body may be empty
+      if (g->stack.empty())
+        exit(mask);
+      else
+        ret(mask);
+      return;
+    }
+    const Op& op = ops[pc];
+    if (multi && !first && (op.flags & Op::join)) break;
+    first = false;
+    op_ = &op;
+    exec_ = mask;
+    if (op.guard != kNoSlot) {
+      const uint32_t p = *reinterpret_cast<const uint32_t*>(regs_ + op.guard);
+      exec_ &= (op.flags & Op::guard_negated) ? ~p : p;
+    }
+    [[maybe_unused]] const uint64_t ready = time_;
+    time_ = scoreboard_.operands_of(op, time_);
+    [[maybe_unused]] const uint64_t operands = time_;
+    // The issue port's queue: cycles of work committed, never more than `ahead` cycles in the past, so that warps that
+    // run ahead of each other by the dial do not delay each other falsely.
+    const int64_t now = int64_t(time_);
+    port = std::max(port, now - ahead);
+    if (port > now) time_ = uint64_t(port);
+    port += op.issue;
+    [[maybe_unused]] const uint64_t issued = time_;
+    [[maybe_unused]] const uint32_t lanes = exec_;
+    const auto tell = [&] {
+      if constexpr (told)
+        domain().launch.observers.tell(Observer::instructions, [&](Observer& o) {
+          o.on_instruction({*this, function, op, lanes, ready, operands, issued, again_ ? issued : time_, again_});
+        });
+    };
+    if (exec_) {
+      if ((op.flags & Op::serial) && !serial_ok) {
+        block({BlockReason::Kind::serial, "the serial phase", nullptr, 0, 0, 0}, true);
+        domain().defer(*this);
+        return tell();
+      }
+      g->pc = pc + 1;
+      if ((op.flags & Op::reads_pending) && !pending.empty() && pending_check) {
+        pending_check(*this, op);
+        if (stop_) return tell();
+      }
+      if constexpr (watched)
+        if (SpinWatch::disturbs(op)) ++domain().progress;
+      again_ = false;
+      op.fn(*this, op);
+      if ((op.flags & Op::serial) && !single_) domain().strong_access(op);
+      ++instructions_;
+      time_ += op.stall;
+      tell();
+      if (stop_ || single_) return;
+      pc = g->pc;
+    } else {
+      ++instructions_;
+      time_ += op.stall;
+      again_ = false;
+      tell();
+      ++pc;
+    }
+  }
+  g->pc = pc;
+}
+
+}  // namespace tinygpu
