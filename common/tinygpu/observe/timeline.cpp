@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "common/tinygpu/machine/gpu.h"
+#include "common/tinygpu/machine/chip/gpu.h"
 
 namespace tinygpu::observe {
 namespace {
