@@ -98,6 +98,10 @@ TEST(Profile, IsTextAndJson) {
   EXPECT_EQ(json.at("kernel"), "copies");
   EXPECT_EQ(json.at("roles").at(0).at("role"), "TMA producer");
   EXPECT_GT(json.at("lines").size(), 5u);
+  for (const auto& line : json.at("lines")) {
+    EXPECT_EQ(line.at("file"), "") << "nothing here comes from CUDA source";
+    EXPECT_EQ(line.at("at"), "PTX line " + std::to_string(line.at("line").get<int>()));
+  }
 }
 
 }  // namespace

@@ -14,12 +14,12 @@ namespace {
 
 constexpr size_t kLinesShown = 16, kWaitsShown = 5;
 
-std::string place_at(const Launch& launch, const Function& function, const Op& op) {
+Where where_at(const Launch& launch, const Function& function, const Op& op) {
   Origin at;
   at.launch = const_cast<Launch*>(&launch);
   at.function = &function;
   at.op = &op;
-  return place_of(at.where());
+  return at.where();
 }
 
 double share(uint64_t part, uint64_t whole) { return whole ? 100.0 * double(part) / double(whole) : 0; }
@@ -94,7 +94,7 @@ void Profile::fold(Part& part, const CtaCost& cta, uint64_t end, const Launch& l
     role.port += warp.port;
     for (const auto& [key, wait] : warp.waits) {
       const auto& [site, cycles] = wait;
-      role.waits[{key.second, place_at(launch, *site.function, *site.op)}] += cycles;
+      role.waits[{key.second, place_of(where_at(launch, *site.function, *site.op))}] += cycles;
     }
   }
 }
@@ -163,7 +163,13 @@ void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
   ++k.launches;
   uint32_t sms = 0;
   for (const Part& part : parts_) {
-    for (const auto& [site, cost] : part.sites) k.lines[place_at(launch, *site.function, *site.op)].add(cost);
+    for (const auto& [site, cost] : part.sites) {
+      const Where where = where_at(launch, *site.function, *site.op);
+      LineCost& line = k.lines[place_of(where)];
+      line.add(cost);
+      line.file = where.cuda_file;
+      line.line = where.cuda_line ? where.cuda_line : where.ptx_line;
+    }
     for (const auto& [name, role] : part.roles) k.roles[name].add(role);
     sms += uint32_t(part.most_resident.size());
     for (const auto& [sm, most] : part.most_resident) k.resident = std::max(k.resident, most);
@@ -241,11 +247,9 @@ nlohmann::ordered_json KernelProfile::json() const {
     k["roles"].push_back(std::move(r));
   }
   for (const auto& [place, c] : lines) {
-    nlohmann::ordered_json l = {{"at", place},
-                                {"instructions", c.executions},
-                                {"issuing", c.issued},
-                                {"operands", c.operands},
-                                {"port", c.port}};
+    nlohmann::ordered_json l = {
+        {"at", place},         {"file", c.file},         {"line", c.line}, {"instructions", c.executions},
+        {"issuing", c.issued}, {"operands", c.operands}, {"port", c.port}};
     for (const auto& [what, cycles] : c.waits) l["waits"][what] = cycles;
     k["lines"].push_back(std::move(l));
   }

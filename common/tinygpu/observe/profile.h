@@ -20,6 +20,8 @@ struct LineCost {
   uint64_t operands = 0;                  // waited for results of loads and other late operands
   uint64_t port = 0;                      // waited for the sub-partition's issue port
   std::map<std::string, uint64_t> waits;  // blocked, by what for
+  std::string file;                       // CUDA source; empty where the program was built without -lineinfo
+  int line = 0;                           // in it, or in the PTX
   uint64_t waited() const;
   void add(const LineCost& other);
 };
