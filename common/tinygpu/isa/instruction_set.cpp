@@ -1,7 +1,13 @@
 #include "common/tinygpu/isa/instruction_set.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
-#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+#include "common/tinygpu/isa/cpu_level.h"
+#include "common/tinygpu/isa/level_choice.h"
 
 extern "C" {
 #define TINYGPU_LEVEL(l) const tinygpu::InstructionSet* tinygpu_isa_##l();
@@ -10,36 +16,30 @@ TINYGPU_ISA_LEVELS
 }
 
 namespace tinygpu::isa {
-namespace {
 
-struct Level {
-  const char* name;
-  bool supported;
-  const InstructionSet* (*get)();
-};
-
-bool cpu_has(const char* level) {
-  __builtin_cpu_init();
-  if (!std::strcmp(level, "v4"))
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl");
-  if (!std::strcmp(level, "v3"))
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-  return true;
+const Level& choose_level(std::span<const Level> levels, std::string_view forced) {
+  const Level* best = nullptr;
+  for (const Level& l : levels)
+    if (l.supported && (!best || best->name != forced)) best = &l;
+  if (best) return *best;
+  std::string built;
+  for (const Level& l : levels) built += (built.empty() ? "x86-64-" : ", x86-64-") + l.name;
+  throw std::runtime_error(fmt::format(
+      "this tinygpu was built for {}, which this processor is not; build it here, or with -DGEN5_ISA_LEVELS='v2;v3;v4'",
+      built));
 }
 
+namespace {
+
 const Level& chosen() {
-  static const Level level = [] {
-    Level best{};
-    const char* forced = std::getenv("TINYGPU_ISA");
-    // Listed from the lowest to the highest level.
-#define TINYGPU_LEVEL(l)                                                \
-  if (Level x{"x86-64-" #l, cpu_has(#l), tinygpu_isa_##l}; x.supported) \
-    if (!forced || !std::strcmp(forced, #l) || !best.get) best = x;
-    TINYGPU_ISA_LEVELS
+  static const std::vector<Level> levels = {
+#define TINYGPU_LEVEL(l) {#l, cpu_has(#l), tinygpu_isa_##l},
+      TINYGPU_ISA_LEVELS
 #undef TINYGPU_LEVEL
-    return best;
+  };
+  static const Level& level = [&]() -> const Level& {
+    const char* forced = std::getenv("TINYGPU_ISA");
+    return choose_level(levels, forced ? forced : "");
   }();
   return level;
 }
@@ -47,6 +47,5 @@ const Level& chosen() {
 }  // namespace
 
 const InstructionSet& instruction_set() { return *chosen().get(); }
-const char* instruction_set_level() { return chosen().name; }
 
 }  // namespace tinygpu::isa

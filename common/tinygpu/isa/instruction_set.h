@@ -4,9 +4,8 @@
 
 namespace tinygpu::isa {
 
-/// Chosen once per process; TINYGPU_ISA=v2|v3|v4 in the environment forces one (for tests and bug reports).
+/// Chosen once per process; TINYGPU_ISA=v2|v3|v4 in the environment forces one that was compiled and runs here (for
+/// tests and bug reports). Throws std::runtime_error if none does.
 const InstructionSet& instruction_set();
-/// "x86-64-v3" …
-const char* instruction_set_level();
 
 }  // namespace tinygpu::isa
