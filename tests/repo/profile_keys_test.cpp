@@ -27,4 +27,16 @@ TEST(ProfileKeys, EveryNumberThatTheMachineAsksForIsThere) {
   EXPECT_GT(asked, 10);
 }
 
+TEST(ProfileKeys, TheMachineAsksForEveryNumberThatIsThere) {
+  std::string sources;
+  for (const auto& file : repo::files("common/tinygpu", {".h", ".cpp"})) sources += repo::read(repo::root / file);
+  for (const char* name : {"b200", "h200"}) {
+    const tinygpu::MachineSpec spec = tinygpu::load_profile(name);
+    EXPECT_GT(spec.numbers.size(), 50u);
+    for (const auto& [key, unused] : spec.numbers)
+      EXPECT_NE(sources.find("number(\"" + key + "\")"), std::string::npos)
+          << name << ".json has \"" << key << "\", for which nothing asks";
+  }
+}
+
 }  // namespace

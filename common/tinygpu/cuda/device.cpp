@@ -11,11 +11,6 @@ namespace {
 
 int clamp_int(uint64_t v) { return int(std::min<uint64_t>(v, 0x7fffffff)); }
 
-double number(const MachineSpec& spec, const char* key, double otherwise) {
-  auto it = spec.numbers.find(key);
-  return it == spec.numbers.end() ? otherwise : it->second;
-}
-
 }  // namespace
 
 CUresult device_attribute(const MachineSpec& s, int attribute, int& value) {
@@ -35,8 +30,8 @@ CUresult device_attribute(const MachineSpec& s, int attribute, int& value) {
     case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
     case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR: value = int(s.registers_per_sm); break;
     case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: value = int(s.clock_ghz * 1e6); break;
-    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: value = int(number(s, "device.memory_clock_khz", 4000000)); break;
-    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: value = int(number(s, "device.memory_bus_bits", 8192)); break;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: value = int(s.memory_clock_khz); break;
+    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: value = int(s.memory_bus_bits); break;
     case CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT: value = 512; break;
     case CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT: value = 32; break;
     case CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT: value = 512; break;

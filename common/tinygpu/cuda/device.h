@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "common/tinygpu/machine/spec.h"
+#include "common/tinygpu/timing/spec.h"
 
 namespace tinygpu::cuda {
 

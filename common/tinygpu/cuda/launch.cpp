@@ -17,9 +17,6 @@ constexpr uint32_t kMaxGridX = 0x7fffffff, kMaxGridYz = 65535;
 constexpr uint32_t kMaxBlockXy = 1024, kMaxBlockZ = 64;
 /// Of all parameters of a kernel (CUDA programming guide: 32,764 bytes).
 constexpr uint64_t kMostParamBytes = 32764;
-/// SMs that one cluster may span (a GPC's; estimated where the profile names no number).
-constexpr uint32_t kSmsPerGpc = 16;
-
 std::string text(const Dim3& d) { return fmt::format("({},{},{})", d.x, d.y, d.z); }
 
 CUresult refuse(CUresult code, const Kernel& k, const std::string& message, const std::string& help = {}) {
@@ -167,8 +164,7 @@ uint32_t dynamic_shared_limit(const MachineSpec& spec, const Kernel& k) {
 uint32_t active_clusters(const MachineSpec& spec, const Function& f, uint32_t threads, uint32_t dynamic_shared,
                          uint32_t cluster_size) {
   const uint32_t per_sm = occupancy(spec, f, threads, dynamic_shared).blocks_per_sm;
-  const auto it = spec.numbers.find("sms_per_gpc");
-  const uint32_t gpc = it == spec.numbers.end() ? kSmsPerGpc : uint32_t(it->second);
+  const uint32_t gpc = spec.sms_per_gpc;
   const uint32_t whole = uint32_t(spec.sms) / gpc, rest = uint32_t(spec.sms) % gpc;
   return whole * (gpc * per_sm / cluster_size) + rest * per_sm / cluster_size;
 }

@@ -12,18 +12,10 @@ namespace tinygpu::cuda {
 
 namespace {
 
-/// Copies outside kernels pass at these rates where the profile names none (estimated: PCIe 5.0 ×16; HBM3e).
-constexpr double kHostLinkBytesPerSecond = 55e9;
-constexpr double kDeviceBytesPerSecond = 7e12;
-
-double rate(const State& s, const char* key, double otherwise) {
-  const auto it = s.gpu.spec.numbers.find(key);
-  return it == s.gpu.spec.numbers.end() ? otherwise : it->second;
-}
-
 void charge_copy(State& s, size_t bytes, bool over_the_link) {
-  s.advance_seconds(over_the_link ? double(bytes) / rate(s, "host_link.bytes_per_second", kHostLinkBytesPerSecond)
-                                  : 2.0 * double(bytes) / rate(s, "hbm.bytes_per_second", kDeviceBytesPerSecond));
+  const MachineSpec& spec = s.gpu.spec;
+  s.advance_seconds(over_the_link ? double(bytes) / spec.host_link_bytes_per_second
+                                  : 2.0 * double(bytes) / spec.copy_bytes_per_second);
 }
 
 /// Rows of pitched memory begin at multiples of this (the device's texture alignment).

@@ -37,7 +37,7 @@ void exec_load(Warp& w, const Op& op) {
     const uint32_t mbarrier = shared_address_at(w, op.list + kMbarrier, lane, "a bulk copy's mbarrier");
     const uint64_t from = global_address(w, op.list + kSource, lane);
     const uint32_t mask = op.aux & kMulticast ? w.at<uint16_t>(op.c)[lane] : 0;
-    charge_issue(w, op, engine.issue_bulk);
+    charge_issue(w, op, w.timing().tma.issue_bulk);
     engine.bulk_load(w, lane, from, bytes, landings_of(w, op, lane, to, mbarrier, mask), op.aux & kMulticast);
   });
 }
@@ -51,7 +51,7 @@ void exec_to_cluster(Warp& w, const Op& op) {
     const uint32_t from = own_offset(w, shared_address_at(w, op.list + kSource, lane, "a bulk copy's source"), lane,
                                      "a bulk copy's source");
     const auto landing = landings_of(w, op, lane, to, mbarrier, 0);
-    charge_issue(w, op, op.aux & kReduce ? engine.issue_bulk_reduce : engine.issue_bulk);
+    charge_issue(w, op, op.aux & kReduce ? w.timing().tma.issue_bulk_reduce : w.timing().tma.issue_bulk);
     const ReduceOperation operation = operation_of(op);
     engine.bulk_to_cluster(w, lane, from, bytes, landing[0], op.aux & kReduce ? &operation : nullptr, type_of(op));
   });
@@ -73,7 +73,7 @@ void exec_store(Warp& w, const Op& op) {
     const uint32_t from = own_offset(w, shared_address_at(w, op.list + kSource, lane, "a bulk copy's source"), lane,
                                      "a bulk copy's source");
     const uint32_t byte_mask = op.c == kNoSlot ? 0xffff : w.at<uint16_t>(op.c)[lane];
-    charge_issue(w, op, reduces ? engine.issue_bulk_reduce : engine.issue_bulk_store);
+    charge_issue(w, op, reduces ? w.timing().tma.issue_bulk_reduce : w.timing().tma.issue_bulk_store);
     const ReduceOperation operation = operation_of(op);
     engine.bulk_store(w, lanes, to, from, bytes, byte_mask, reduces ? &operation : nullptr, type_of(op));
   });
@@ -87,12 +87,12 @@ void exec_prefetch(Warp& w, const Op& op) {
     // Of more than L2 holds, the end is what stays there.
     const uint64_t kept = std::min<uint64_t>(bytes, w.spec().l2_bytes);
     w.domain().l2.read(from + (bytes - kept), kept);
-    charge_issue(w, op, BulkEngine::of(w).issue_bulk_prefetch);
+    charge_issue(w, op, w.timing().tma.issue_bulk_prefetch);
   });
 }
 
 void exec_commit(Warp& w, const Op& op) {
-  charge_issue(w, op, BulkEngine::of(w).commit);
+  charge_issue(w, op, w.timing().tma.commit);
   BulkGroups& groups = BulkGroups::of(w);
   for_lanes(w.exec(), [&](int lane) { groups.commit(lane); });
 }
@@ -102,7 +102,7 @@ void exec_wait(Warp& w, const Op& op) {
   bool done = true;
   for_lanes(w.exec(), [&](int lane) { done &= groups.done(lane, uint32_t(op.imm), op.sub != 0); });
   if (done)
-    charge_issue(w, op, BulkEngine::of(w).wait);
+    charge_issue(w, op, w.timing().tma.wait);
   else
     w.block({BlockReason::Kind::async_group, kBulkWait, nullptr, 0, 0, 0}, true);
 }

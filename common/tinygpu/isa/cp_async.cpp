@@ -162,7 +162,7 @@ void cp_async(Warp& w, const Op& op) {
   Origin who = origin_of(w);
   const ToldOperation told = tell_issue(domain, AsyncOperation::Kind::async_copy, who, w.sm().index, w.time(),
                                         uint64_t(bytes) * uint32_t(__builtin_popcount(w.exec())));
-  domain.events.schedule(ready + uint64_t(w.spec().number("cp_async.latency")), domain.events.new_channel(),
+  domain.events.schedule(ready + w.timing().memory.cp_async_latency, domain.events.new_channel(),
                          [&w, copy, told, begin = w.time()](uint64_t now) {
                            tell_complete(w.domain(), told, begin, now);
                            land(w, copy, now);

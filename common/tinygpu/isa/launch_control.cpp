@@ -45,7 +45,7 @@ void exec_try_cancel(Warp& w, const Op& op) {
     const bool all = op.sub;
     // The grid's remaining clusters belong to all domains, so the claim itself is made in the serial phase.
     BulkEngine::in_serial(
-        domain, w.time() + uint64_t(w.spec().number("launch.control.latency")), domain.events.new_channel(),
+        domain, w.time() + w.timing().launch.cancel, domain.events.new_channel(),
         [=, &domain, issued = w.time()](uint64_t now) {
           tell_complete(domain, told, issued, now);
           Dim3 first;

@@ -123,8 +123,8 @@ void state_at(Warp& w, const Op& op, uint64_t issued) {
 }
 
 void exec_init(Warp& w, const Op& op) {
-  const MBarrierUnit& unit = MBarrierUnit::of(w);
-  charge(w, op, unit.arrive);
+  const MBarrierTiming& timing = w.timing().mbarrier;
+  charge(w, op, timing.arrive);
   each_object(w, op, "mbarrier.init", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     const int lane = __builtin_ctz(lanes);
     if (offset % 8)
@@ -156,7 +156,7 @@ void exec_init(Warp& w, const Op& op) {
 }
 
 void exec_inval(Warp& w, const Op& op) {
-  charge(w, op, MBarrierUnit::of(w).arrive);
+  charge(w, op, w.timing().mbarrier.arrive);
   const Origin who = origin_of(w);
   each_object(w, op, "mbarrier.inval", [&](Cta& owner, uint32_t offset, uint32_t) {
     const uint64_t word = mbarrier_at(owner, offset, who, "mbarrier.inval").word();
@@ -168,11 +168,11 @@ void exec_inval(Warp& w, const Op& op) {
 }
 
 void exec_arrive(Warp& w, const Op& op) {
-  const MBarrierUnit& unit = MBarrierUnit::of(w);
+  const MBarrierTiming& timing = w.timing().mbarrier;
   state_at(w, op, w.time());
-  uint32_t cycles = op.aux & kRelease ? unit.arrive_release : unit.arrive;
-  if (op.aux & kExpect) cycles = std::max(cycles, unit.expect);
-  if ((op.aux & kRelease) && (op.aux & kClusterScope)) cycles += unit.release_cluster;
+  uint32_t cycles = op.aux & kRelease ? timing.arrive_release : timing.arrive;
+  if (op.aux & kExpect) cycles = std::max(cycles, timing.expect);
+  if ((op.aux & kRelease) && (op.aux & kClusterScope)) cycles += timing.release_cluster;
   charge(w, op, cycles);
   each_object(w, op, "mbarrier.arrive", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     const Origin who = origin_of(w, __builtin_ctz(lanes));
@@ -212,7 +212,7 @@ void exec_arrive(Warp& w, const Op& op) {
 }
 
 void exec_expect_tx(Warp& w, const Op& op) {
-  charge(w, op, MBarrierUnit::of(w).expect);
+  charge(w, op, w.timing().mbarrier.expect);
   each_object(w, op, "mbarrier.expect_tx", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     const Origin who = origin_of(w, __builtin_ctz(lanes));
     deliver(w, owner, who, [target = &owner, offset, bytes = sum_of(w, op.b, lanes), who](uint64_t now) {
@@ -222,7 +222,7 @@ void exec_expect_tx(Warp& w, const Op& op) {
 }
 
 void exec_complete_tx(Warp& w, const Op& op) {
-  charge(w, op, MBarrierUnit::of(w).arrive);
+  charge(w, op, w.timing().mbarrier.arrive);
   each_object(w, op, "mbarrier.complete_tx", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     const Origin who = origin_of(w, __builtin_ctz(lanes));
     deliver(w, owner, who, [target = &owner, offset, bytes = sum_of(w, op.b, lanes), who](uint64_t now) {
@@ -257,9 +257,9 @@ void see(Warp& w, Cta& owner, uint32_t offset, MBarrier& b, uint32_t lanes) {
 }
 
 void exec_test_wait(Warp& w, const Op& op) {
-  const MBarrierUnit& unit = MBarrierUnit::of(w);
+  const MBarrierTiming& timing = w.timing().mbarrier;
   const bool looked_early = w.take_timeout();
-  if ((op.aux & kSpins) && !looked_early) w.charge(unit.spin);
+  if ((op.aux & kSpins) && !looked_early) w.charge(timing.spin);
   uint32_t done = 0;
   each_object(w, op, "mbarrier.test_wait", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     MBarrier& b = mbarrier_at(owner, offset, origin_of(w, __builtin_ctz(lanes)), "mbarrier.test_wait");
@@ -278,9 +278,9 @@ void exec_test_wait(Warp& w, const Op& op) {
     why.what = "mbarrier.test_wait";
     return w.block(why, true, w.time());
   }
-  const uint32_t leaves = (op.aux & kSpins) && done ? unit.spin_end : 0;
-  w.result_at(op, w.time() + unit.answer + leaves);
-  charge(w, op, unit.ready);
+  const uint32_t leaves = (op.aux & kSpins) && done ? timing.spin_end : 0;
+  w.result_at(op, w.time() + timing.answer + leaves);
+  charge(w, op, timing.ready);
   if (op.dst != kNoSlot) {
     uint32_t& d = w.pred(op.dst);
     d = (d & ~w.exec()) | done;
@@ -290,9 +290,9 @@ void exec_test_wait(Warp& w, const Op& op) {
 }
 
 void exec_try_wait(Warp& w, const Op& op) {
-  const MBarrierUnit& unit = MBarrierUnit::of(w);
+  const MBarrierTiming& timing = w.timing().mbarrier;
   uint32_t done = 0, objects = 0;
-  uint64_t when = w.time() + unit.answer;
+  uint64_t when = w.time() + timing.answer;
   BlockReason why;
   why.kind = BlockReason::Kind::mbarrier;
   why.what = "mbarrier.try_wait";
@@ -311,7 +311,7 @@ void exec_try_wait(Warp& w, const Op& op) {
       report_skipped(w, waited.phase, offset, b, first);
     if (done & lanes) {
       see(w, owner, offset, b, done & lanes);
-      if (b.phase > 0 && b.completed_at + unit.wake > when) when = b.completed_at + unit.wake;
+      if (b.phase > 0 && b.completed_at + timing.wake > when) when = b.completed_at + timing.wake;
     }
     why.cta = &owner;
     why.address = offset;
@@ -327,12 +327,12 @@ void exec_try_wait(Warp& w, const Op& op) {
   // answer is given at once (try_wait may always return false).
   if (!done && objects == 1) {
     if (!w.take_timeout()) {
-      w.block(why, true, w.time() + unit.wait_limit);
+      w.block(why, true, w.time() + timing.wait_limit);
       return;
     }
-    if (op.c != kNoSlot) when += unit.hint;  // ptxas makes a sleep and a second look of the hint
+    if (op.c != kNoSlot) when += timing.hint;  // ptxas makes a sleep and a second look of the hint
   }
-  charge(w, op, unit.ready);
+  charge(w, op, timing.ready);
   w.result_at(op, when);
   uint32_t& d = w.pred(op.dst);
   d = (d & ~w.exec()) | done;

@@ -334,17 +334,18 @@ void resolve(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t a
 void prepare(Warp& w, MemoryUnit& u) {
   const MachineSpec& spec = w.spec();
   auto latency = [&](CostClass c) { return uint32_t(spec.costs[size_t(c)].latency); };
-  u.sectors_per_cycle = spec.number("mem.sm.bytes_per_cycle") / 32;
-  u.remote_latency = uint32_t(spec.number("dsmem.latency"));
-  u.miss_latency = uint32_t(spec.number("mem.dram.latency") - spec.number("mem.l2.latency"));
+  const MemoryTiming& timing = w.timing().memory;
+  u.sectors_per_cycle = timing.sectors_per_cycle;
+  u.remote_latency = timing.remote_latency;
+  u.miss_latency = timing.miss_latency;
   u.global_latency = latency(CostClass::global_load);
   u.global_atomic_latency = latency(CostClass::global_atomic);
   u.shared_latency = latency(CostClass::shared_load);
   u.shared_atomic_latency = latency(CostClass::shared_atomic);
-  u.pass_cycles = int64_t(spec.number("mem.shared.pass"));
-  u.word_latency = int64_t(spec.number("mem.shared.word_latency"));
-  u.collect_fixed = int64_t(spec.number("mem.shared.collect"));
-  u.collect_word = int64_t(spec.number("mem.shared.collect.word"));
+  u.pass_cycles = timing.pass_cycles;
+  u.word_latency = timing.word_latency;
+  u.collect_fixed = timing.collect_fixed;
+  u.collect_word = timing.collect_word;
   u.run_ahead = int64_t(w.domain().launch.options.run_ahead);
   u.ready = true;
 }

@@ -31,7 +31,6 @@ Value value_of(Warp& w, const Op& op, int lane) {
 }
 
 void exec_to_cluster(Warp& w, const Op& op) {
-  MBarrierUnit& unit = MBarrierUnit::of(w);
   const char* verb = op.aux & kReduce ? "red.async" : "st.async";
   for_lanes(w.exec(), [&](int lane) {
     const Value v = value_of(w, op, lane);
@@ -61,7 +60,8 @@ void exec_to_cluster(Warp& w, const Op& op) {
     const ToldOperation told =
         tell_issue(domain, AsyncOperation::Kind::async_store, who, w.sm().index, w.time(), v.size);
     domain.events.schedule(
-        w.time() + unit.remote_hop, domain.events.new_channel(), [=, &domain, issued = w.time()](uint64_t now) {
+        w.time() + w.timing().mbarrier.remote_hop, domain.events.new_channel(),
+        [=, &domain, issued = w.time()](uint64_t now) {
           tell_complete(domain, told, issued, now);
           if (target->exited)
             who.fault(
@@ -81,7 +81,7 @@ void exec_to_cluster(Warp& w, const Op& op) {
 
 void exec_to_global(Warp& w, const Op& op) {
   const char* verb = op.aux & kReduce ? "red.async" : "st.async";
-  const uint64_t when = w.time() + uint64_t(w.spec().number("tma.store.visible"));
+  const uint64_t when = w.time() + w.timing().tma.visible_latency;
   for_lanes(w.exec(), [&](int lane) {
     const Value v = value_of(w, op, lane);
     const Place place =

@@ -103,7 +103,7 @@ void answer_alloc(Request& r, uint64_t when) {
 
 /// When an alloc that was asked for at `since` and finds its columns at `now` is answered. The profile's times are
 /// those of the whole instruction, `issue` cycles of which have passed.
-uint64_t alloc_done(const TmemCosts& costs, uint64_t since, uint64_t now, uint32_t issue) {
+uint64_t alloc_done(const TensorMemoryTiming& costs, uint64_t since, uint64_t now, uint32_t issue) {
   const uint64_t quick = std::max(now, since) + uint64_t(costs.alloc) - issue;
   return now <= since ? quick : std::max(quick, since + uint64_t(costs.alloc_contended) - issue);
 }
@@ -126,7 +126,7 @@ void alloc_pair(Warp& w, TensorMemory& mine, Request& r) {
   theirs.take(peer, uint32_t(first), units, 2, other->who);
   r.address = other->address = uint32_t(first) * kTmemUnit;
   const uint64_t last = std::max(r.since, other->since);  // waiting for the peer is no contention
-  const uint64_t when = alloc_done(mine.costs(w.spec()), last, w.time(), w.current_op().issue);
+  const uint64_t when = alloc_done(w.timing().tensor_memory.value(), last, w.time(), w.current_op().issue);
   answer_alloc(r, when);
   answer_alloc(*other, when);
   block_as(w, kAllocAnswer, r.columns);
@@ -156,7 +156,7 @@ void alloc(Warp& w, const Op& op) {
   if (first < 0) return block_as(w, kAllocWaits, r->columns);
   memory.take(cta, uint32_t(first), r->columns / kTmemUnit, 1, r->who);
   r->address = uint32_t(first) * kTmemUnit;
-  answer_alloc(*r, alloc_done(memory.costs(w.spec()), r->since, w.time(), op.issue));
+  answer_alloc(*r, alloc_done(w.timing().tensor_memory.value(), r->since, w.time(), op.issue));
   block_as(w, kAllocAnswer, r->columns);
 }
 
@@ -243,7 +243,7 @@ void dealloc(Warp& w, const Op& op) {
     r = &state.requests.emplace_back();
     *r = {Kind::dealloc, Stage::waiting, &w, freed.columns, freed.column, w.time(), {}, who};
   }
-  const uint64_t when = w.time() + uint64_t(memory.costs(w.spec()).dealloc) - op.issue;
+  const uint64_t when = w.time() + uint64_t(w.timing().tensor_memory.value().dealloc) - op.issue;
   if (op.aux == 2) return dealloc_pair(w, *r, when);
   answer_dealloc(*r, when);
   block_as(w, kDeallocAnswer, r->columns);
@@ -254,7 +254,7 @@ void relinquish(Warp& w, const Op& op) {
   TensorMemory& memory = TensorMemory::of(w.sm());
   tmem_check_cta_group(w.cta(), op.aux, origin_of(w));
   memory.state_of(w.cta()).relinquished = true;
-  w.charge(uint64_t(memory.costs(w.spec()).relinquish) - op.issue);
+  w.charge(uint64_t(w.timing().tensor_memory.value().relinquish) - op.issue);
 }
 
 uint16_t cta_group(const Decoder& d) { return d.inst->has("cta_group::2") ? 2 : 1; }

@@ -167,9 +167,10 @@ void cp_lane(Warp& w, const Op& op, int lane) {
   work.cta_group = uint8_t(cta_group);
   work.origin = who;
   const double bytes = (copy.shape == c4x256b ? 4.0 : 128.0) * g.columns * 4;
-  const double interval = w.spec().number("tcgen05.cp.fixed") + bytes / w.spec().number("tcgen05.cp.bytes_per_cycle");
+  const TensorMemoryTiming& timing = w.timing().tensor_memory.value();
+  const double interval = timing.cp_fixed + bytes / timing.cp_bytes_per_cycle;
   work.interval = cycles(interval);
-  work.latency = cycles(interval + w.spec().number("tcgen05.cp.latency"));
+  work.latency = cycles(interval + timing.cp_latency);
   const TmemRect rect = copy.rect;
   enqueue(w, group, TmemUse::Kind::copy, rect, "tcgen05.cp", std::move(work),
           [copy = std::move(copy), who](Cta& cta) { execute(copy, cta, who); });
@@ -215,7 +216,7 @@ void shift(Warp& w, const Op& op) {
     work.kind = TensorWork::Kind::shift;
     work.cta_group = uint8_t(op.aux);
     work.origin = who;
-    work.interval = work.latency = cycles(w.spec().number("tcgen05.shift.latency"));
+    work.interval = work.latency = cycles(w.timing().tensor_memory.value().shift_latency);
     enqueue(w, group, TmemUse::Kind::shift, rect, "tcgen05.shift", std::move(work),
             [column = rect.column](Cta& cta) { shift_down(TensorMemory::of(cta.sm), column); });
   });

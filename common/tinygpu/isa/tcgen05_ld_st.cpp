@@ -317,7 +317,7 @@ void ld(Warp& w, const Op& op) {
   if (!whole_warp(w)) return;
   const Origin who = origin_of(w);
   TensorMemory& memory = TensorMemory::of(w.sm());
-  const TmemCosts& cost = memory.costs(w.spec());
+  const TensorMemoryTiming& cost = w.timing().tensor_memory.value();
   const Access a = checked_access(w, op, op.list_size - (op.aux & has_red ? 1 : 0), who, "tcgen05.ld");
   for (int h = 0; h < a.halves; ++h)
     tmem_check_hazard(memory, a.half[h], TmemUse::Kind::load, false, who, "tcgen05.ld");
@@ -387,7 +387,7 @@ void st(Warp& w, const Op& op) {
   if (!whole_warp(w)) return;
   const Origin who = origin_of(w);
   TensorMemory& memory = TensorMemory::of(w.sm());
-  const TmemCosts& cost = memory.costs(w.spec());
+  const TensorMemoryTiming& cost = w.timing().tensor_memory.value();
   const Access a = checked_access(w, op, op.list_size, who, "tcgen05.st");
   for (int h = 0; h < a.halves; ++h)
     tmem_check_hazard(memory, a.half[h], TmemUse::Kind::store, true, who, "tcgen05.st");
@@ -430,13 +430,13 @@ void wait_ld(Warp& w, const Op& op) {
   if (state.loading) return block_as(w, kWaitLoad);
   state.loads.clear();
   std::erase_if(w.pending, [](const Warp::Pending& p) { return p.channel == kAsyncTmemLoad; });
-  charge_total(w, op, TensorMemory::of(w.sm()).costs(w.spec()).wait_ld);
+  charge_total(w, op, w.timing().tensor_memory.value().wait_ld);
 }
 
 void wait_st(Warp& w, const Op& op) {
   if (!whole_warp(w)) return;
   if (in_flight(w).storing) return block_as(w, kWaitStore);
-  charge_total(w, op, TensorMemory::of(w.sm()).costs(w.spec()).wait_st);
+  charge_total(w, op, w.timing().tensor_memory.value().wait_st);
 }
 
 // ---- Decoding

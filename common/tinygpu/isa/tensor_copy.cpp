@@ -107,7 +107,7 @@ void exec_load(Warp& w, const Op& op) {
     const uint32_t mask = op.aux & kMulticast ? w.at<uint16_t>(op.c)[lane] : 0;
     check_box_address(w, to, lane);
     check_im2col_start(w, box, lane);
-    charge_issue(w, op, engine.issue_load);
+    charge_issue(w, op, w.timing().tma.issue_load);
     engine.tensor_load(w, lane, box, landings_of(w, op, lane, to, mbarrier, mask), op.aux & kMulticast);
   });
 }
@@ -158,7 +158,7 @@ void exec_store(Warp& w, const Op& op) {
                 "and, or, xor: UINT32, INT32, UINT64",
                 lane);
     }
-    charge_issue(w, op, reduces ? engine.issue_reduce : engine.issue_store);
+    charge_issue(w, op, reduces ? w.timing().tma.issue_reduce : w.timing().tma.issue_store);
     engine.tensor_store(w, lanes, box, from, reduces ? &operation : nullptr);
   });
 }
@@ -171,7 +171,7 @@ void exec_prefetch(Warp& w, const Op& op) {
               fmt::format("a tensor prefetch of {} rows of {} bytes, more than L2 holds", box.rows(), box.row_bytes()),
               "prefetch boxes that a load could take: those that fit into a CTA's shared memory", lane);
     box.read_l2(w.domain().l2);
-    charge_issue(w, op, BulkEngine::of(w).issue_prefetch);
+    charge_issue(w, op, w.timing().tma.issue_prefetch);
   });
 }
 

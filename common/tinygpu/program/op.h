@@ -10,7 +10,7 @@ struct Op;
 /// Executes `op` for the lanes of warp.exec(). Never called with an empty mask.
 using ExecFn = void (*)(Warp&, const Op&);
 
-/// What an instruction costs is looked up by class (machine/spec.h holds the numbers). A class, not an opcode, because
+/// What an instruction costs is looked up by class (timing/spec.h holds the numbers). A class, not an opcode, because
 /// published measurements are by class.
 enum class CostClass : uint8_t {
   alu,    // 32-bit integer/logic/select/move/compare, one warp per cycle and sub-partition

@@ -180,11 +180,20 @@ Profile parse_profile(std::string_view json, const std::string& path) {
   device("max_threads_per_block", s.max_threads_per_block);
   device("max_cluster", s.max_cluster);
   device("portable_cluster", s.portable_cluster);
+  device("sms_per_gpc", s.sms_per_gpc);
+  device("memory_clock_khz", s.memory_clock_khz);
+  device("memory_bus_bits", s.memory_bus_bits);
+  device("host_link_bytes_per_second", s.host_link_bytes_per_second);
+  device("copy_bytes_per_second", s.copy_bytes_per_second);
   device("has_tmem", s.has_tmem);
   device("has_wgmma", s.has_wgmma);
   device.no_others();
   if (s.sms < 1) read.fail("device.sms", "must be at least 1");
-  if (s.clock_ghz <= 0) read.fail("device.clock_ghz", "must be positive");
+  for (auto [key, value] : {std::pair{"clock_ghz", s.clock_ghz},
+                            {"sms_per_gpc", double(s.sms_per_gpc)},
+                            {"host_link_bytes_per_second", s.host_link_bytes_per_second},
+                            {"copy_bytes_per_second", s.copy_bytes_per_second}})
+    if (value <= 0) read.fail(std::string("device.") + key, "must be positive");
 
   const Json& instructions = read.object(root, "instructions");
   for (auto& [name, unused] : instructions.items())

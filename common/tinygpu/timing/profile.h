@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/tinygpu/machine/spec.h"
+#include "common/tinygpu/timing/spec.h"
 
 namespace tinygpu {
 

@@ -255,19 +255,6 @@ void execute(const Operation& o) {
 
 }  // namespace
 
-MmaTime mma_time(const MachineSpec& spec, int cta_group, uint32_t m, uint32_t n, bool a_in_tmem) {
-  const bool pair = cta_group == 2;
-  const double columns = spec.number("tcgen05.mma.columns_per_cycle") * (pair && m == 128 ? 2 : 1);
-  const double ideal = n / columns;
-  const double bytes = (a_in_tmem ? 0.0 : 32.0 * m / cta_group) + 32.0 * n / cta_group;
-  double interval = std::max(ideal, bytes / spec.number("tcgen05.mma.smem_bytes_per_cycle"));
-  if (a_in_tmem && pair && m == 128) interval = std::max(interval, spec.number("tcgen05.mma.interval_min.ts.cg2.m128"));
-  if (!a_in_tmem && pair && m == 256)
-    interval = std::max(interval, spec.number("tcgen05.mma.interval_fixed.ss.cg2.m256") + n / 8.0);
-  const double fixed = spec.number(fmt::format("tcgen05.mma.fixed.{}.cg{}.m{}", a_in_tmem ? "ts" : "ss", cta_group, m));
-  return {interval, fixed + ideal};
-}
-
 void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& request, uint64_t now) {
   auto o = std::make_shared<Operation>();
   o->cta[0] = &cta;
@@ -317,8 +304,8 @@ void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& re
   }
   use_tmem(*o, work, o->path.width(), o->d, true, "tcgen05.mma");
 
-  const MachineSpec& spec = cta.sm.domain->launch.gpu.spec;
-  const MmaTime time = mma_time(spec, int(request.cta_group), o->idesc.m, o->idesc.n, request.a_in_tmem);
+  const MmaTiming& timing = cta.sm.domain->launch.gpu.timing.mma.value();
+  const MmaTime time = timing.time(int(request.cta_group), o->idesc.m, o->idesc.n, request.a_in_tmem);
   work.kind = TensorWork::Kind::mma;
   work.cta_group = uint8_t(request.cta_group);
   work.origin = who;
@@ -326,7 +313,7 @@ void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& re
   work.issued = now;
   work.interval = uint64_t(std::lround(time.interval));
   // The closed form ends where a program sees the barrier; completion is earlier by what commit and wait take.
-  work.latency = uint64_t(std::max(1l, std::lround(time.latency - spec.number("tcgen05.mma.observed"))));
+  work.latency = uint64_t(std::max(1l, std::lround(time.latency - timing.observed)));
   // Same accumulator, shape and kind: executes in issue order (PTX ISA 9.7.16.6.2).
   work.pipeline_tag = 1 | uint64_t(o->d.column) << 1 | uint64_t(o->d.lane) << 11 | uint64_t(o->idesc.m) << 18 |
                       uint64_t(o->idesc.n) << 27 | uint64_t(request.kind) << 37;

@@ -37,11 +37,4 @@ struct MmaRequest {
 /// "matrix-descriptor", "tmem-…", "mma-…", "cta-pair-…".
 void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& request, uint64_t now);
 
-/// Cycles of one tcgen05.mma by the profile's closed forms (keys "tcgen05.mma.…").
-struct MmaTime {
-  double interval = 0;  // until the unit takes the next one
-  double latency = 0;   // issue until a program that waits for its commit goes on
-};
-MmaTime mma_time(const MachineSpec& spec, int cta_group, uint32_t m, uint32_t n, bool a_in_tmem);
-
 }  // namespace tinygpu

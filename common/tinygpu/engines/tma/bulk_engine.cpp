@@ -96,45 +96,8 @@ bool BulkGroups::done(int lane, uint32_t pending, bool read) {
 
 // ---- The engine
 
-BulkEngine& BulkEngine::of(Warp& w) {
-  BulkEngine& e = w.sm().extensions.get<BulkEngine>();
-  if (!e.loaded_) {
-    const MachineSpec& s = w.spec();
-    e.rows_per_cycle_ = s.number("tma.rows_per_cycle");
-    e.bytes_per_cycle_ = s.number("tma.bytes_per_cycle");
-    e.store_bytes_per_cycle_ = s.number("tma.store.bytes_per_cycle");
-    e.reduce_bytes_per_cycle_ = s.number("tma.reduce.bytes_per_cycle");
-    for (size_t i = 0; i < e.misses_.size(); ++i) e.misses_[i] = s.number(fmt::format("tma.dram.{}", 1u << i));
-    e.odd_row_ = s.number("tma.odd_row");
-    e.half_sector_ = s.number("tma.store.half_sector");
-    e.reduce_piece_ = s.number("tma.reduce.piece");
-    e.first_piece_ = s.number("tma.first_piece");
-    e.lead_ = s.number("tma.lead");
-    e.far_ = uint32_t(s.number("tma.far"));
-    e.cluster_bytes_per_cycle_ = s.number("dsmem.bulk.bytes_per_cycle");
-    e.latency_ = uint32_t(s.number("tma.latency"));
-    e.tensor_latency_ = uint32_t(s.number("tma.tensor.latency"));
-    e.tensor_store_latency_ = uint32_t(s.number("tma.tensor.store"));
-    e.reduce_latency_ = int32_t(s.number("tma.reduce.latency"));
-    e.multicast_latency_ = uint32_t(s.number("tma.multicast.latency"));
-    e.gather_latency_ = uint32_t(s.number("tma.gather4.latency"));
-    e.store_latency_ = uint32_t(s.number("tma.store.latency"));
-    e.visible_latency_ = uint32_t(s.number("tma.store.visible"));
-    e.cluster_latency_ = uint32_t(s.number("dsmem.bulk.latency"));
-    e.descriptor_fetch_ = uint32_t(s.number("tma.descriptor_fetch"));
-    e.issue_load = uint32_t(s.number("tma.issue.load"));
-    e.issue_store = uint32_t(s.number("tma.issue.store"));
-    e.issue_reduce = uint32_t(s.number("tma.issue.reduce"));
-    e.issue_prefetch = uint32_t(s.number("tma.issue.prefetch"));
-    e.issue_bulk = uint32_t(s.number("tma.issue.bulk"));
-    e.issue_bulk_store = uint32_t(s.number("tma.issue.bulk_store"));
-    e.issue_bulk_prefetch = uint32_t(s.number("tma.issue.bulk_prefetch"));
-    e.commit = uint32_t(s.number("tma.commit"));
-    e.wait = uint32_t(s.number("tma.wait"));
-    e.issue_bulk_reduce = uint32_t(s.number("tma.issue.bulk_reduce"));
-    e.loaded_ = true;
-  }
-  return e;
+static BoxRows rows_of(const TensorBox& box) {
+  return {uint32_t(box.rows()), box.row_bytes(), box.pitch(), box.transfer_bytes()};
 }
 
 const TensorMap& BulkEngine::map(Warp& w, uint64_t address, int lane) {
@@ -183,70 +146,8 @@ const TensorMap& BulkEngine::map(Warp& w, uint64_t address, int lane) {
   if (const std::string text = entry.map.misalignment(); !text.empty())
     w.fault(FaultKind::misaligned_address, "tensormap-invalid",
             fmt::format("the tensor map at {:#x} cannot be used: {}", address, text), encode, lane);
-  fetched_at_ = w.time() + descriptor_fetch_;
+  fetched_at_ = w.time() + w.timing().tma.descriptor_fetch;
   return maps_.emplace(address, std::move(entry)).first->second.map;
-}
-
-double BulkEngine::pieces(uint32_t rows, uint32_t row_bytes, uint32_t pitch) {
-  constexpr uint32_t kLine = 128;
-  if (!rows || !row_bytes || !pitch) return 0;
-  const uint64_t lines = (uint64_t(row_bytes) + kLine - 1) / kLine;
-  // Rows that begin with a line, or of which a whole number fills one, are cut nowhere else.
-  if (rows == 1 || pitch % kLine == 0 || kLine % pitch == 0) return double(rows) * double(lines);
-  const uint32_t period = std::min(rows, kLine / std::gcd(pitch, kLine));
-  uint32_t count = 0;
-  for (uint32_t r = 0; r < period; ++r)
-    for (uint32_t done = 0; done < row_bytes; done += kLine) {
-      const uint32_t at = (r * pitch + done) % kLine, bytes = std::min(kLine, row_bytes - done);
-      count += (at + bytes + kLine - 1) / kLine;
-    }
-  return double(count) * rows / period;
-}
-
-BulkEngine::Pace BulkEngine::load_pace(double pieces_cycles, uint64_t bytes) const {
-  const double cycles = double(bytes) / bytes_per_cycle_;
-  return {std::max(pieces_cycles, cycles), std::max(pieces_cycles, cycles - lead_)};
-}
-
-BulkEngine::Pace BulkEngine::load_pace(const TensorBox& box) const {
-  const uint32_t rows = uint32_t(box.rows()), row = box.row_bytes();
-  double cycles = pieces(rows, row, box.pitch()) / rows_per_cycle_;
-  // Rows that leave every other one off the 32-byte grid of shared memory.
-  if (box.pitch() % 32 && row > 16) cycles = std::max(cycles, rows * (odd_row_ + row / 64.0));
-  return load_pace(cycles, box.transfer_bytes());
-}
-
-BulkEngine::Pace BulkEngine::load_pace(uint32_t bytes) const {
-  return load_pace(pieces(1, bytes, bytes) / rows_per_cycle_, bytes);
-}
-
-double BulkEngine::store_cycles(uint32_t bytes, bool reduces) const {
-  if (reduces) return bytes / reduce_bytes_per_cycle_ + reduce_piece_ * pieces(1, bytes, bytes);
-  return bytes / store_bytes_per_cycle_;
-}
-
-double BulkEngine::store_cycles(const TensorBox& box, bool reduces) const {
-  const uint32_t rows = uint32_t(box.rows()), row = box.row_bytes();
-  const double count = pieces(rows, row, box.pitch());
-  const double sectors = double(rows) * ((row + 31) / 32);
-  double cycles = 32 * sectors / (reduces ? reduce_bytes_per_cycle_ : store_bytes_per_cycle_);
-  if (reduces)
-    cycles += reduce_piece_ * count;
-  else if (row % 32)
-    cycles += rows * half_sector_;
-  return std::max(cycles, count / rows_per_cycle_);
-}
-
-uint64_t BulkEngine::far(uint64_t lines) const {
-  constexpr uint64_t kEnough = 8;  // lines: one of them lies in a far slice
-  return lines >= kEnough ? far_ : 0;
-}
-
-uint64_t BulkEngine::miss(uint32_t lines) const {
-  if (!lines) return 0;
-  const double x = std::log2(double(lines));
-  const size_t i = std::min(size_t(x), misses_.size() - 1), next = std::min(i + 1, misses_.size() - 1);
-  return uint64_t(std::lround(misses_[i] + (x - double(i)) * (misses_[next] - misses_[i])));
 }
 
 BulkEngine::Extent BulkEngine::extent_of(const TensorBox& box, uint32_t offset) {
@@ -265,7 +166,7 @@ void BulkEngine::source_read(Cta& cta, uint32_t number) {
   if (number) SharedWatch::of(cta).landed(number);
 }
 
-BulkEngine::Flight BulkEngine::start(Warp& w, int lane, AsyncOperation::Kind kind, uint64_t now, Pace pace,
+BulkEngine::Flight BulkEngine::start(Warp& w, int lane, AsyncOperation::Kind kind, uint64_t now, TmaTiming::Pace pace,
                                      uint64_t bytes, size_t parts) {
   Flight f{origin_of(w, lane), nullptr, std::max(now, free_at_), 0};
   f.through = f.begin + uint64_t(std::ceil(pace.last));
@@ -313,16 +214,18 @@ void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t
 
 void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std::vector<Landing>& landings,
                              bool multicast) {
+  const TmaTiming& timing = w.timing().tma;
   // A box that fits nowhere would keep the engine, and this machine, for hours before its bytes are refused.
   for (const Landing& to : landings) box.check_fits(*to.cta, to.offset, origin_of(w, lane), "a tensor load");
   const uint64_t bytes = box.transfer_bytes();
   const uint64_t from = std::max(w.time(), fetched_at_);
-  const Flight flight =
-      start(w, lane, AsyncOperation::Kind::tensor_load, from, load_pace(box), bytes * landings.size(), landings.size());
+  const Flight flight = start(w, lane, AsyncOperation::Kind::tensor_load, from, timing.load(rows_of(box)),
+                              bytes * landings.size(), landings.size());
   const uint64_t lines = box.rows() * ((box.row_bytes() + 127) / 128);
   const uint64_t latency =
-      (box.tile.mode == TensorTile::Mode::gather4 ? gather_latency_ : latency_ + tensor_latency_ + far(lines)) +
-      (multicast ? multicast_latency_ : 0) + miss(box.read_l2(w.domain().l2));
+      (box.tile.mode == TensorTile::Mode::gather4 ? timing.gather_latency
+                                                  : timing.latency + timing.tensor_latency + timing.far(lines)) +
+      (multicast ? timing.multicast_latency : 0) + timing.miss(box.read_l2(w.domain().l2));
   const auto shared_box = std::make_shared<const TensorBox>(box);
   for (const Landing& to : landings)
     land(w.domain(), flight.through + latency, to, bytes, extent_of(box, to.offset), flight,
@@ -344,7 +247,7 @@ void BulkEngine::store(Warp& w, uint32_t lanes, const Flight& flight, uint64_t r
     ++groups.back()->writes;
   }
   const uint64_t channel = domain.events.new_channel();
-  const uint32_t visible = visible_latency_;
+  const uint32_t visible = w.timing().tma.visible_latency;
   domain.events.schedule(read_at, channel, [=, &domain](uint64_t now) {
     const auto data = std::make_shared<std::vector<uint8_t>>(read());
     for (const auto& group : groups) --group->reads;
@@ -373,18 +276,19 @@ void BulkEngine::in_serial(Domain& domain, uint64_t when, uint64_t channel, std:
 
 void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uint32_t offset,
                               const ReduceOperation* operation) {
+  const TmaTiming& timing = w.timing().tma;
   const int lane = __builtin_ctz(lanes);
   Cta* const cta = &w.cta();
   box.check_fits(*cta, offset, origin_of(w, lane), "a tensor store");
   const uint64_t bytes = box.transfer_bytes();
   const bool reduces = operation != nullptr;
   const uint64_t from = std::max(w.time(), fetched_at_);
-  const Flight flight =
-      start(w, lane, AsyncOperation::Kind::tensor_store, from, Pace::even(store_cycles(box, reduces)), bytes);
+  const Flight flight = start(w, lane, AsyncOperation::Kind::tensor_store, from,
+                              TmaTiming::Pace::even(timing.store(rows_of(box), reduces)), bytes);
   // Nothing leaves before the first piece has been read as a whole.
-  const uint64_t first = uint64_t(first_piece_ * store_cycles(std::min(box.row_bytes(), 128u), reduces));
-  const uint64_t read =
-      flight.through + store_latency_ + tensor_store_latency_ + (reduces ? reduce_latency_ : 0) + first;
+  const uint64_t first = uint64_t(timing.first_piece * timing.store(std::min(box.row_bytes(), 128u), reduces));
+  const uint64_t read = flight.through + timing.store_latency + timing.tensor_store_latency +
+                        (reduces ? timing.reduce_latency : 0) + first;
   const Origin& who = flight.who;
   const auto b = std::make_shared<const TensorBox>(box);
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;
@@ -409,10 +313,12 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
 
 void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, const std::vector<Landing>& landings,
                            bool multicast) {
-  const Flight flight = start(w, lane, AsyncOperation::Kind::bulk_load, w.time(), load_pace(bytes),
+  const TmaTiming& timing = w.timing().tma;
+  const Flight flight = start(w, lane, AsyncOperation::Kind::bulk_load, w.time(), timing.load(bytes),
                               uint64_t(bytes) * landings.size(), landings.size());
-  const uint64_t latency = latency_ + far((bytes + 127) / 128) + (multicast ? multicast_latency_ : 0) +
-                           miss(bytes <= w.cta().shared.size() ? w.domain().l2.read(from, bytes) : 0);
+  const uint64_t latency = timing.latency + timing.far((bytes + 127) / 128) +
+                           (multicast ? timing.multicast_latency : 0) +
+                           timing.miss(bytes <= w.cta().shared.size() ? w.domain().l2.read(from, bytes) : 0);
   for (const Landing& to : landings)
     land(w.domain(), flight.through + latency, to, bytes, {bytes, true}, flight,
          [=, who = flight.who](Cta& cta, uint32_t offset) {
@@ -426,16 +332,17 @@ void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, con
 
 void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t bytes, const Landing& to,
                                  const ReduceOperation* operation, ReduceType type) {
-  const uint64_t first = uint64_t(first_piece_ * std::min(bytes, 128u) / cluster_bytes_per_cycle_);
+  const TmaTiming& timing = w.timing().tma;
+  const uint64_t first = uint64_t(timing.first_piece * std::min(bytes, 128u) / timing.cluster_bytes_per_cycle);
   const Flight flight = start(w, lane, AsyncOperation::Kind::bulk_store, w.time(),
-                              Pace::even(double(bytes) / cluster_bytes_per_cycle_), bytes);
+                              TmaTiming::Pace::even(double(bytes) / timing.cluster_bytes_per_cycle), bytes);
   const Origin& who = flight.who;
   Cta* const source = &w.cta();
   const bool reduces = operation != nullptr;
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;
   check_told(w, lane, from, bytes);
   const uint32_t watched = source_issued(*source, from, {bytes, true}, who);
-  land(w.domain(), flight.through + first + cluster_latency_, to, bytes, {bytes, true}, flight,
+  land(w.domain(), flight.through + first + timing.cluster_latency, to, bytes, {bytes, true}, flight,
        [=, who = who](Cta& cta, uint32_t offset) {
          if (!bytes) return;
          source_read(*source, watched);
@@ -450,12 +357,13 @@ void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t byte
 
 void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from, uint32_t bytes, uint32_t byte_mask,
                             const ReduceOperation* operation, ReduceType type) {
+  const TmaTiming& timing = w.timing().tma;
   const int lane = __builtin_ctz(lanes);
   const bool reduces = operation != nullptr;
-  const uint64_t first = uint64_t(first_piece_ * store_cycles(std::min(bytes, 128u), reduces));
-  const Flight flight =
-      start(w, lane, AsyncOperation::Kind::bulk_store, w.time(), Pace::even(store_cycles(bytes, reduces)), bytes);
-  const uint64_t read = flight.through + store_latency_ + (reduces ? reduce_latency_ : 0) + first;
+  const uint64_t first = uint64_t(timing.first_piece * timing.store(std::min(bytes, 128u), reduces));
+  const Flight flight = start(w, lane, AsyncOperation::Kind::bulk_store, w.time(),
+                              TmaTiming::Pace::even(timing.store(bytes, reduces)), bytes);
+  const uint64_t read = flight.through + timing.store_latency + (reduces ? timing.reduce_latency : 0) + first;
   const Origin& who = flight.who;
   Cta* const cta = &w.cta();
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;

@@ -47,8 +47,7 @@ extern const char* const kBulkWait;
 
 class BulkEngine final : public Extension {
  public:
-  /// The engine of the warp's SM, its numbers read from the machine profile on first use.
-  static BulkEngine& of(Warp& w);
+  static BulkEngine& of(Warp& w) { return w.sm().extensions.get<BulkEngine>(); }
 
   /// Where an mbarrier is signalled for a landing in `cta`.
   struct Signal {
@@ -91,35 +90,11 @@ class BulkEngine final : public Extension {
   /// Makes `effect(now)` happen in global memory's serial phase, at or after `when`.
   static void in_serial(Domain& domain, uint64_t when, uint64_t channel, std::function<void(uint64_t)> effect);
 
-  // Cycles that the issuing warp spends.
-  uint32_t issue_load = 1, issue_store = 1, issue_reduce = 1, issue_prefetch = 1;
-  uint32_t issue_bulk = 1, issue_bulk_store = 1, issue_bulk_reduce = 1, issue_bulk_prefetch = 1;
-  uint32_t commit = 1, wait = 1;  // commit_group, and a wait_group that finds all done
-
  private:
   struct CachedMap {
     std::array<uint8_t, TensorMap::kBytes> bytes;
     TensorMap map;
   };
-  /// What a copy costs the engine: cycles that it is busy, and until it has moved the last piece.
-  struct Pace {
-    double busy, last;
-    static Pace even(double cycles) { return {cycles, cycles}; }
-  };
-  /// Pieces in which the rows of a box pass: a row's 128-byte lines of global memory, cut at shared memory's.
-  static double pieces(uint32_t rows, uint32_t row_bytes, uint32_t pitch);
-  /// Loads of a box, of `bytes` in a row, and of `bytes` whose pieces take so many cycles.
-  Pace load_pace(const TensorBox& box) const;
-  Pace load_pace(uint32_t bytes) const;
-  Pace load_pace(double pieces_cycles, uint64_t bytes) const;
-  /// Cycles of a box's rows, stored or reduced.
-  double store_cycles(const TensorBox& box, bool reduces) const;
-  /// Cycles of `bytes` in a row, to be stored or reduced.
-  double store_cycles(uint32_t bytes, bool reduces) const;
-  /// L2 is nearer for some lines than for others, and a copy waits for the farthest.
-  uint64_t far(uint64_t lines) const;
-  /// What a copy waits longer when so many of its lines come from device memory.
-  uint64_t miss(uint32_t lines) const;
   /// Where in shared memory an operation writes or reads: `bytes` from the operand's address on, all of them or (not
   /// dense: rows with gaps) some.
   struct Extent {
@@ -135,7 +110,8 @@ class BulkEngine final : public Extension {
     uint64_t begin, through;
   };
   /// Takes the engine for a copy of `bytes` that lands in `parts`, at `now` or when it is free.
-  Flight start(Warp& w, int lane, AsyncOperation::Kind kind, uint64_t now, Pace pace, uint64_t bytes, size_t parts = 1);
+  Flight start(Warp& w, int lane, AsyncOperation::Kind kind, uint64_t now, TmaTiming::Pace pace, uint64_t bytes,
+               size_t parts = 1);
   void land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, Extent extent, const Flight& flight,
             std::function<void(Cta&, uint32_t)> copy);
   /// Watches the source of a copy out of shared memory; the number goes to source_read().
@@ -144,15 +120,6 @@ class BulkEngine final : public Extension {
   template <class Read, class Write>
   void store(Warp& w, uint32_t lanes, const Flight& flight, uint64_t read_at, bool serial, Read&& read, Write&& write);
 
-  bool loaded_ = false;
-  double rows_per_cycle_ = 1, bytes_per_cycle_ = 1, store_bytes_per_cycle_ = 1, reduce_bytes_per_cycle_ = 1;
-  double odd_row_ = 0, half_sector_ = 0, reduce_piece_ = 0, first_piece_ = 0, lead_ = 0;
-  double cluster_bytes_per_cycle_ = 1;
-  uint32_t latency_ = 1, tensor_latency_ = 0, far_ = 0, multicast_latency_ = 0, gather_latency_ = 1;
-  uint32_t store_latency_ = 1, tensor_store_latency_ = 0, visible_latency_ = 1;
-  int32_t reduce_latency_ = 0;
-  uint32_t cluster_latency_ = 1, descriptor_fetch_ = 1;
-  std::array<double, 8> misses_{};  // of 1, 2, 4 … 128 lines and more
   uint64_t free_at_ = 0;
   uint64_t fetched_at_ = 0;  // the map used last is in the cache from then on
   std::unordered_map<uint64_t, CachedMap> maps_;

@@ -39,21 +39,6 @@ const char* TmemUse::name() const {
   return "tcgen05";
 }
 
-TmemCosts::TmemCosts(const MachineSpec& spec)
-    : alloc(spec.number("tcgen05.alloc")),
-      alloc_contended(spec.number("tcgen05.alloc.contended")),
-      dealloc(spec.number("tcgen05.dealloc")),
-      relinquish(spec.number("tcgen05.relinquish")),
-      ld_min(spec.number("tcgen05.ld.min")),
-      ld_fixed(spec.number("tcgen05.ld.fixed")),
-      ld_register(spec.number("tcgen05.ld.per_register")),
-      ld_latency(spec.number("tcgen05.ld.latency")),
-      st_fixed(spec.number("tcgen05.st.fixed")),
-      st_register(spec.number("tcgen05.st.per_register")),
-      st_latency(spec.number("tcgen05.st.latency")),
-      wait_ld(spec.number("tcgen05.wait.ld")),
-      wait_st(spec.number("tcgen05.wait.st")) {}
-
 TensorMemory::TensorMemory() : storage_(new uint32_t[kTmemLanes * kTmemColumns + 16]) {
   const auto raw = reinterpret_cast<uintptr_t>(storage_.get());
   cells_ = reinterpret_cast<uint32_t*>((raw + 63) & ~uintptr_t(63));

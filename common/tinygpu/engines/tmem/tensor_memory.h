@@ -51,16 +51,6 @@ struct TmemUse {
   const char* name() const;
 };
 
-/// The profile's numbers, in SM cycles ("tcgen05.…" in MachineSpec::numbers).
-struct TmemCosts {
-  double alloc, alloc_contended, dealloc, relinquish;
-  // A load of R registers a thread keeps its partition's port for ld_fixed + ld_register * R, with R <= 2 for ld_min.
-  double ld_min, ld_fixed, ld_register, ld_latency;
-  double st_fixed, st_register, st_latency;
-  double wait_ld, wait_st;
-  explicit TmemCosts(const MachineSpec& spec);
-};
-
 class TensorMemory final : public Extension {
  public:
   static TensorMemory& of(Sm& sm) { return sm.extensions.get<TensorMemory>(); }
@@ -142,10 +132,6 @@ class TensorMemory final : public Extension {
   CtaState& state_of(const Cta& cta) { return states_[&cta]; }
 
   // ---- Time
-  const TmemCosts& costs(const MachineSpec& spec) {
-    if (!costs_) costs_ = std::make_unique<TmemCosts>(spec);
-    return *costs_;
-  }
   /// Takes a partition's read or write port for `cycles` from `now` on, or from when it is free; returns when that
   /// ends.
   double use_port(uint32_t partition, bool write, uint64_t now, double cycles) {
@@ -158,8 +144,8 @@ class TensorMemory final : public Extension {
   void on_cta_exit(Cta& cta) override;
 
   // ---- Accesses under way
-  // Engines register what they are about to touch at issue and remove it when it is complete, so that the next access to
-  // the same cells can be told that nobody waited.
+  // Engines register what they are about to touch at issue and remove it when it is complete, so that the next access
+  // to the same cells can be told that nobody waited.
   uint64_t begin_use(TmemUse use);
   void end_use(uint64_t id);
   const std::vector<TmemUse>& uses() const { return uses_; }
@@ -174,7 +160,6 @@ class TensorMemory final : public Extension {
   std::unordered_map<const Cta*, CtaState> states_;
   std::vector<TmemUse> uses_;
   uint64_t next_use_ = 1;
-  std::unique_ptr<TmemCosts> costs_;
   double port_free_[2][4] = {};  // [write][partition]
 };
 

@@ -21,21 +21,7 @@ constexpr uint32_t kPoison = 0x7fffdead;
 /// The tensor cores of one SM: one warpgroup's operation after the other.
 struct WgmmaServer final : Extension {
   uint64_t free_at = 0;
-  double columns_per_cycle = 0, bytes_per_cycle = 0;
-  uint64_t wait_ss = 0, wait_rs = 0;
 };
-
-WgmmaServer& server_of(Sm& sm) {
-  auto& s = sm.extensions.get<WgmmaServer>();
-  if (s.columns_per_cycle == 0) {
-    const MachineSpec& spec = sm.domain->launch.gpu.spec;
-    s.columns_per_cycle = spec.number("wgmma.columns_per_cycle");
-    s.bytes_per_cycle = spec.number("wgmma.smem_bytes_per_cycle");
-    s.wait_ss = uint64_t(spec.number("wgmma.wait.ss"));
-    s.wait_rs = uint64_t(spec.number("wgmma.wait.rs"));
-  }
-  return s;
-}
 
 bool is_integer(Format f) { return f == Format::s8 || f == Format::u8; }
 bool is_fp8(Format f) { return f == Format::e4m3 || f == Format::e5m2; }
@@ -224,16 +210,17 @@ void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
   }
   o->accumulator->running++;
   MmaStatistics::count(cta_->sm, MatrixFamily::wgmma_mma_async, kRows, o->form.n, 32 / o->form.element_bytes());
-  WgmmaServer& server = server_of(cta_->sm);
+  WgmmaServer& server = cta_->sm.extensions.get<WgmmaServer>();
+  Domain& domain = *cta_->sm.domain;
+  const WgmmaTiming& timing = domain.launch.gpu.timing.wgmma.value();
   const double bytes = (o->form.a_in_registers ? 0.0 : 32.0 * kRows) + 32.0 * o->form.n;
-  const double cycles = std::max(o->form.n / server.columns_per_cycle, bytes / server.bytes_per_cycle);
+  const double cycles = std::max(o->form.n / timing.columns_per_cycle, bytes / timing.bytes_per_cycle);
   const uint64_t begin = std::max(server.free_at, o->issued);
   server.free_at = begin + uint64_t(std::lround(cycles));
-  Domain& domain = *cta_->sm.domain;
   const ToldOperation told = tell_issue(domain, AsyncOperation::Kind::wgmma, o->who, cta_->sm.index, o->issued);
   if (told) told->busy = server.free_at - begin;
   // One with A in registers takes less time to its end, but does not overtake the one before it.
-  last_visible_ = std::max(last_visible_, server.free_at + (o->form.a_in_registers ? server.wait_rs : server.wait_ss));
+  last_visible_ = std::max(last_visible_, server.free_at + (o->form.a_in_registers ? timing.wait_rs : timing.wait_ss));
   const uint64_t visible = last_visible_;
   queue_.push_back(o);
   domain.events.schedule(visible, channel_, [this, o, &domain, told, begin](uint64_t now) {

@@ -38,7 +38,8 @@ bool Domain::has_room(const LaunchConfig& c) const {
 
 void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t when) {
   const LaunchConfig& c = launch.config;
-  when += freed_at_ ? uint64_t(launch.gpu.spec.number("launch.cta_refill")) : launch.cta_latency;
+  const LaunchTiming& timing = launch.gpu.timing.launch;
+  when += freed_at_ ? timing.cta_refill : timing.cta;
   auto cluster = std::make_unique<Cluster>(*this);
   cluster->id = id;
   cluster->linear = linear;

@@ -4,8 +4,9 @@ namespace tinygpu {
 
 Gpu::Gpu(MachineSpec s)
     : spec(std::move(s)),
+      timing(spec),
       memory(spec.global_bytes),
-      l2(memory, spec.l2_bytes, uint32_t(spec.number("mem.l2.read_copies"))) {}
+      l2(memory, spec.l2_bytes, timing.memory.l2_read_copies) {}
 
 LaunchStats Gpu::launch(const LaunchConfig& config) {
   ++grids;

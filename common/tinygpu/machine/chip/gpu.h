@@ -10,14 +10,16 @@
 #include "common/tinygpu/machine/host_threads.h"
 #include "common/tinygpu/machine/memory/l2.h"
 #include "common/tinygpu/machine/memory/memory.h"
-#include "common/tinygpu/machine/spec.h"
+#include "common/tinygpu/timing/spec.h"
+#include "common/tinygpu/timing/timing.h"
 
 namespace tinygpu {
 
 class Gpu {
  public:
   explicit Gpu(MachineSpec spec);
-  MachineSpec spec;
+  const MachineSpec spec;
+  const Timing timing;
   GlobalMemory memory;
   L2Cache l2;
   HostThreads threads;

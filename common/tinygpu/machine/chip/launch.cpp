@@ -24,7 +24,6 @@ Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t star
       options(o),
       observers(o.observers),
       start_time(start),
-      cta_latency(uint64_t(g.spec.number("launch.cta"))),
       dispatcher(config),
       reports(options, config.kernel->name, g.noted),
       memory_limit_(half_of_host_memory()),

@@ -61,8 +61,7 @@ class Launch {
   const LaunchConfig config;
   const RunOptions options;
   const Observers observers;
-  const uint64_t start_time;   // of the GPU's clock, cycles
-  const uint64_t cta_latency;  // cycles from an SM's taking a CTA to its first instruction (launch.cta)
+  const uint64_t start_time;  // of the GPU's clock, cycles
   Dispatcher dispatcher;
   Reports reports;
   /// Registers and local memory of warps on the host. False: there is no more.

@@ -2,8 +2,8 @@
 #pragma once
 #include <cstdint>
 
-#include "common/tinygpu/machine/spec.h"
 #include "common/tinygpu/program/program.h"
+#include "common/tinygpu/timing/spec.h"
 
 namespace tinygpu {
 

@@ -57,9 +57,7 @@ void Cta::barrier_check(uint32_t id, uint64_t now) {
 
   // The round ends: results, then everybody who waits goes on.
   for (const NamedBarrier::Result& r : b.results) write_result(*warps[r.warp], b, r);
-  const MachineSpec& spec = cluster.domain.launch.gpu.spec;
-  const uint64_t when = std::max(now, b.last) + uint64_t(spec.number("barrier.cta.fixed") +
-                                                         spec.number("barrier.cta.per_warp") * (b.arrived / 32));
+  const uint64_t when = std::max(now, b.last) + cluster.domain.launch.gpu.timing.barriers.cta(b.arrived / 32);
   for (size_t i = 0; i < warps.size(); ++i) {
     const uint32_t waiting = b.parts[i].waiting;
     if (waiting) warps[i]->wake(when, [&](const Group& g) { return waits_here(g, id) && (g.mask & ~waiting) == 0; });
@@ -83,8 +81,7 @@ void Cluster::barrier_check(uint64_t now) {
   for (const auto& cta : ctas)
     for (const auto& w : cta->warps)
       if (w->live() & ~w->cluster_arrived) return;
-  const MachineSpec& spec = domain.launch.gpu.spec;
-  const uint64_t when = std::max(now, barrier_last) + uint64_t(spec.number("barrier.cluster.relaxed"));
+  const uint64_t when = std::max(now, barrier_last) + domain.launch.gpu.timing.barriers.cluster;
   for (const auto& cta : ctas)
     if (SharedWatch* watch = SharedWatch::find(*cta)) watch->acquired(-1);
   for (const auto& cta : ctas)

@@ -17,6 +17,7 @@ Domain& Warp::domain() const { return cta_.cluster.domain; }
 Gpu& Warp::gpu() const { return domain().launch.gpu; }
 Sm& Warp::sm() const { return cta_.sm; }
 const MachineSpec& Warp::spec() const { return gpu().spec; }
+const Timing& Warp::timing() const { return gpu().timing; }
 
 void Warp::set_entry(const Function& f) {
   groups_.current().function = &f;

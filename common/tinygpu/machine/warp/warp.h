@@ -9,12 +9,12 @@
 
 #include "common/tinygpu/base/diagnosis.h"
 #include "common/tinygpu/machine/extension.h"
-#include "common/tinygpu/machine/spec.h"
 #include "common/tinygpu/machine/warp/frames.h"
 #include "common/tinygpu/machine/warp/group.h"
 #include "common/tinygpu/machine/warp/scoreboard.h"
 #include "common/tinygpu/machine/warp/spin_watch.h"
 #include "common/tinygpu/program/program.h"
+#include "common/tinygpu/timing/spec.h"
 
 namespace tinygpu {
 
@@ -22,6 +22,7 @@ class Cta;
 class Cluster;
 class Domain;
 class Gpu;
+struct Timing;
 struct Sm;
 
 class Warp {
@@ -51,6 +52,7 @@ class Warp {
   Gpu& gpu() const;
   Sm& sm() const;
   const MachineSpec& spec() const;
+  const Timing& timing() const;
   uint32_t index() const { return index_; }
   Group& group() { return groups_.current(); }
 

@@ -25,7 +25,11 @@ struct MachineSpec {
   uint32_t max_blocks_per_sm = 32;
   uint32_t max_threads_per_block = 1024;
   uint32_t max_cluster = 16, portable_cluster = 8;
-  bool has_tmem = true;  // tcgen05
+  uint32_t sms_per_gpc = 16;                           // where the SMs of a cluster must lie
+  uint32_t memory_clock_khz = 0, memory_bus_bits = 0;  // what the device reports
+  double host_link_bytes_per_second = 0;               // copies between host and device
+  double copy_bytes_per_second = 0;                    // copies within device memory: reads and writes together
+  bool has_tmem = true;                                // tcgen05
   bool has_wgmma = false;
   CostTable costs{};
   /// Everything else, by dotted name ("tma.latency", "tcgen05.mma.fixed.ss.cg1.m128"): the engines' own numbers.

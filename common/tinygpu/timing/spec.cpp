@@ -1,4 +1,4 @@
-#include "common/tinygpu/machine/spec.h"
+#include "common/tinygpu/timing/spec.h"
 
 #include <stdexcept>
 

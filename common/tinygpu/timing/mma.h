@@ -1,0 +1,27 @@
+// tcgen05.mma and commit, by closed forms that are fitted to a B200's bursts (notes/evidence.md). Cycles of the SM
+// clock.
+#pragma once
+#include <cstdint>
+
+#include "common/tinygpu/timing/spec.h"
+
+namespace tinygpu {
+
+struct MmaTime {
+  double interval = 0;  // until the unit takes the next one
+  double latency = 0;   // issue until a program that waits for its commit goes on
+};
+
+struct MmaTiming {
+  double columns_per_cycle, smem_bytes_per_cycle;
+  double interval_min_ts_pair_m128;    // .cta_group::2, A in Tensor Memory, M = 128
+  double interval_fixed_ss_pair_m256;  // and both operands in shared memory, M = 256
+  double fixed[2][2][3];   // what latency adds to the unit's cycles: [A in Tensor Memory][pair][M = 64, 128, 256]
+  double observed;         // of the latency, what commit and wait take after the last MMA is complete
+  uint64_t commit_arrive;  // tcgen05.commit's arrive, after what it waits for
+  explicit MmaTiming(const MachineSpec& spec);
+  /// M = 64 or 128 of one CTA, 128 or 256 of a pair.
+  MmaTime time(int cta_group, uint32_t m, uint32_t n, bool a_in_tmem) const;
+};
+
+}  // namespace tinygpu

@@ -1,0 +1,11 @@
+#include "common/tinygpu/timing/wgmma.h"
+
+namespace tinygpu {
+
+WgmmaTiming::WgmmaTiming(const MachineSpec& s)
+    : columns_per_cycle(s.number("wgmma.columns_per_cycle")),
+      bytes_per_cycle(s.number("wgmma.smem_bytes_per_cycle")),
+      wait_ss(uint64_t(s.number("wgmma.wait.ss"))),
+      wait_rs(uint64_t(s.number("wgmma.wait.rs"))) {}
+
+}  // namespace tinygpu

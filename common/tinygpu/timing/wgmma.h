@@ -1,0 +1,15 @@
+// wgmma.mma_async. Cycles of the SM clock.
+#pragma once
+#include <cstdint>
+
+#include "common/tinygpu/timing/spec.h"
+
+namespace tinygpu {
+
+struct WgmmaTiming {
+  double columns_per_cycle, bytes_per_cycle;  // of the accumulators, and of operands in shared memory
+  uint64_t wait_ss, wait_rs;                  // end of an operation until who waits for it goes on; A in registers
+  explicit WgmmaTiming(const MachineSpec& spec);
+};
+
+}  // namespace tinygpu
