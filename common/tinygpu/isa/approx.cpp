@@ -128,9 +128,10 @@ ExecFn maybe_ftz(const ptx::Instruction& inst) {
 /// An IEEE operation: to nearest vectorised, else under the host's rounding mode.
 template <auto f, auto f_ftz = f>
 ExecFn ieee(const ptx::Instruction& inst, Op& op) {
-  op.sub = uint8_t(rounding_of(inst));
+  const Rounding rounding = rounding_of(inst);
+  op.set(rounding);
   const bool ftz = inst.has("ftz");
-  if (op.sub == uint8_t(Rounding::rn)) return ftz ? lanewise<f_ftz> : lanewise<f>;
+  if (rounding == Rounding::rn) return ftz ? lanewise<f_ftz> : lanewise<f>;
   return ftz ? directed<f_ftz> : directed<f>;
 }
 bool approximate(const ptx::Instruction& inst) { return inst.has("approx"); }

@@ -170,20 +170,24 @@ Carried<T> mad_hi_cc_signed(T a, T b, T c, bool in) {
   return add_cc<T>(T(mul_hi(std::make_signed_t<T>(a), std::make_signed_t<T>(b))), c, 0, in);
 }
 
-/// op.sub: bit 0 takes the flag in, bit 1 writes it.
+struct CarryFlag {
+  bool taken, written;
+};
+
 template <class T, auto f>
 void with_carry(Warp& w, const Op& op) {
   const T *a = w.at<T>(op.a), *b = w.at<T>(op.b), *c = w.at<T>(op.c == kNoSlot ? op.b : op.c);
   T* d = w.at<T>(op.dst);
   uint32_t& flags = carry(w);
-  const uint32_t in = (op.sub & 1) ? flags : 0;
+  const CarryFlag flag = op.get<CarryFlag>();
+  const uint32_t in = flag.taken ? flags : 0;
   uint32_t out = 0;
   for (int i = 0; i < 32; ++i) {
     const Carried<T> r = f(a[i], b[i], c[i], in >> i & 1);
     d[i] = (w.exec() >> i & 1) ? r.value : d[i];
     out |= uint32_t(r.carry) << i;
   }
-  if (op.sub & 2) flags = (flags & ~w.exec()) | (out & w.exec());
+  if (flag.written) flags = (flags & ~w.exec()) | (out & w.exec());
 }
 
 template <class T>
@@ -199,7 +203,7 @@ void decode_carry(Decoder& d, Op& op) {
   const ptx::Instruction& inst = *d.inst;
   const Type t = inst.type();
   plain_operands(d, op, t);
-  op.sub = uint8_t((inst.opcode.back() == 'c' ? 1 : 0) | (inst.has("cc") ? 2 : 0));
+  op.set(CarryFlag{inst.opcode.back() == 'c', inst.has("cc")});
   const bool wide = ptx::size_of(t) == 8, mul = inst.opcode.front() == 'm';
   finish(d, op, wide ? carry_executor<uint64_t>(inst) : carry_executor<uint32_t>(inst),
          mul    ? CostClass::imul

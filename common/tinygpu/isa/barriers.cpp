@@ -12,14 +12,20 @@ using ptx::Type;
 namespace {
 
 // ---- bar / barrier.cta
-// Op: a barrier
-// number, b thread count or kNoSlot, c predicate of red, dst its result; sub: what it does; aux: kAligned.
+// Op: a barrier number, b thread count or kNoSlot, c predicate of red, dst its result.
 enum Action : uint8_t { kArrive = 0, kSync = 1, kPopc = 2, kAnd = 3, kOr = 4 };
-constexpr uint16_t kAligned = 1;
+struct CtaDetails {
+  Action action;
+  bool aligned;
+};
+struct ClusterDetails {
+  bool aligned, release;
+};
 
 std::string number(uint64_t n) { return std::to_string(n); }
 
 void cta_barrier(Warp& w, const Op& op) {
+  const auto [action, aligned] = op.get<CtaDetails>();
   const int first = __builtin_ctz(w.exec());
   const uint32_t named = w.at<uint32_t>(op.a)[first];
   for_lanes(w.exec(), [&](int i) {
@@ -39,7 +45,7 @@ void cta_barrier(Warp& w, const Op& op) {
   const uint32_t total = uint32_t(cta.warps.size()) * 32;
   const bool whole = op.b == kNoSlot;
   const uint32_t expected = whole ? total : w.at<uint32_t>(op.b)[first];
-  if (expected % 32 || (expected == 0 && op.sub == kArrive))
+  if (expected % 32 || (expected == 0 && action == kArrive))
     w.fault(FaultKind::illegal_instruction, "barrier-count-mismatch",
             "thread count " + number(expected) + " of barrier " + number(id) + " is not a multiple of 32 above 0",
             "barriers count whole warps: pass 32 times the number of warps that take part");
@@ -50,7 +56,7 @@ void cta_barrier(Warp& w, const Op& op) {
         "barrier " + number(id) + " has " + number(b.arrived) + " of " + number(b.expected) +
             " threads in this round, and this warp expects " + number(threads),
         "all warps of a round must name the same thread count; use another barrier number for another set of warps");
-  const uint8_t operation = op.sub >= kPopc ? op.sub : 1;
+  const uint8_t operation = action >= kPopc ? action : 1;
   if (b.operation && b.operation != operation)
     w.fault(FaultKind::illegal_instruction, "barrier-red-mixed",
             "barrier " + number(id) + " is used by barrier.red and by another barrier operation in one round",
@@ -64,7 +70,7 @@ void cta_barrier(Warp& w, const Op& op) {
   const uint32_t lanes = w.exec();
   // Lanes of one warp may meet from different places only at a barrier without .aligned. Hardware counts them all the
   // same.
-  if ((op.aux & kAligned) && part.here && part.op != &op)
+  if (aligned && part.here && part.op != &op)
     w.report(Severity::error, "barrier-divergent", "lanes of one warp are at different aligned barrier instructions",
              "call __syncthreads where all threads of a warp come together, or use barrier.sync without .aligned; the "
              "manual "
@@ -74,20 +80,20 @@ void cta_barrier(Warp& w, const Op& op) {
   b.whole |= whole;
   b.operation = operation;
   part.here |= lanes;
-  if (op.sub != kArrive) part.sync |= lanes;
+  if (action != kArrive) part.sync |= lanes;
   if (op.c != kNoSlot) part.truth |= w.pred(op.c) & lanes;
-  if (op.dst != kNoSlot) b.results.push_back({w.index(), lanes, w.register_base() + op.dst, op.sub});
+  if (op.dst != kNoSlot) b.results.push_back({w.index(), lanes, w.register_base() + op.dst, action});
   const uint64_t round = b.round;
   cta.barrier_check(id, w.time());
   if (b.round != round) {
     // This was the last arrival: the round's end is this warp's time too.
-    if (b.last > w.time() && op.sub != kArrive) w.charge(b.last - w.time());
+    if (b.last > w.time() && action != kArrive) w.charge(b.last - w.time());
     return;
   }
-  if (op.sub == kArrive && !(part.here & lanes)) return;
+  if (action == kArrive && !(part.here & lanes)) return;
   BlockReason why;
   why.kind = BlockReason::Kind::cta_barrier;
-  why.what = op.sub == kArrive ? "the other lanes of its warp" : "bar.sync";
+  why.what = action == kArrive ? "the other lanes of its warp" : "bar.sync";
   why.cta = &cta;
   why.id = id;
   why.phase = round;
@@ -100,7 +106,6 @@ void decode_barrier(Decoder& d, Op& op, bool aligned) {
   const bool arrive = i.opcode.ends_with(".arrive");
   op.cost = CostClass::barrier;
   op.fn = cta_barrier;
-  op.aux = aligned || i.has("aligned") ? kAligned : 0;
   size_t at = 0;
   if (red) op.dst = d.dst(d.operand(at++));
   op.a = d.src(d.operand(at++), Type::u32);
@@ -108,7 +113,8 @@ void decode_barrier(Decoder& d, Op& op, bool aligned) {
   const size_t end = d.operand_count() - (red ? 1 : 0);
   if (at < end) op.b = d.src(d.operand(at), Type::u32);
   if (red) op.c = d.pred(d.operand(d.operand_count() - 1));
-  op.sub = red ? (i.has("popc") ? kPopc : i.has("and") ? kAnd : kOr) : arrive ? kArrive : kSync;
+  const Action action = red ? (i.has("popc") ? kPopc : i.has("and") ? kAnd : kOr) : arrive ? kArrive : kSync;
+  op.set(CtaDetails{action, aligned || i.has("aligned")});
 }
 
 void decode_bar(Decoder& d, Op& op) { decode_barrier(d, op, true); }
@@ -162,7 +168,7 @@ void decode_warp_sync(Decoder& d, Op& op) {
 // ---- barrier.cluster
 
 void cluster_arrive(Warp& w, const Op& op) {
-  if ((op.aux & kAligned) && !w.converged(w.live())) return;
+  if (op.get<ClusterDetails>().aligned && !w.converged(w.live())) return;
   const uint32_t twice = w.exec() & (w.cluster_arrived | w.cluster_released);
   if (twice)
     w.report(
@@ -173,7 +179,7 @@ void cluster_arrive(Warp& w, const Op& op) {
         __builtin_ctz(twice));
   Cluster& cluster = w.cluster();
   // Release semantics drain the thread's earlier stores; .relaxed does not.
-  if (op.sub) w.charge(w.spec().costs[size_t(CostClass::fence)].latency);
+  if (op.get<ClusterDetails>().release) w.charge(w.spec().costs[size_t(CostClass::fence)].latency);
   const uint32_t lanes = w.exec() & ~twice;
   w.cluster_arrived |= lanes;
   cluster.barrier_arrived += uint32_t(__builtin_popcount(lanes));
@@ -182,7 +188,7 @@ void cluster_arrive(Warp& w, const Op& op) {
 }
 
 void cluster_wait(Warp& w, const Op& op) {
-  if ((op.aux & kAligned) && !w.converged(w.live())) return;
+  if (op.get<ClusterDetails>().aligned && !w.converged(w.live())) return;
   const uint32_t lanes = w.exec();
   const uint32_t never = lanes & ~(w.cluster_arrived | w.cluster_released);
   if (never)
@@ -206,8 +212,7 @@ void decode_cluster(Decoder& d, Op& op) {
   const bool arrive = d.inst->opcode.ends_with(".arrive");
   op.cost = CostClass::barrier;
   op.fn = arrive ? cluster_arrive : cluster_wait;
-  op.aux = d.inst->has("aligned") ? kAligned : 0;
-  op.sub = arrive && !d.inst->has("relaxed");
+  op.set(ClusterDetails{d.inst->has("aligned"), arrive && !d.inst->has("relaxed")});
 }
 
 constexpr Entry kEntries[] = {

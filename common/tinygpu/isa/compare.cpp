@@ -77,10 +77,14 @@ uint32_t combine(BoolOp op, uint32_t t, uint32_t c) {
   return op == kAnd ? t & c : op == kOr ? t | c : op == kXor ? t ^ c : t;
 }
 
-/// op.aux: bit 0 inverted, bits 1-2 the BoolOp.
-bool inverted(const Op& op) { return op.aux & 1; }
+struct ComparisonDetails {
+  bool inverted;
+  BoolOp bool_op;
+  uint8_t result_bytes;  // of set
+};
+bool inverted(const Op& op) { return op.get<ComparisonDetails>().inverted; }
 uint32_t combined(Warp& w, const Op& op, uint32_t t) {
-  const BoolOp b = BoolOp(op.aux >> 1 & 3);
+  const BoolOp b = op.get<ComparisonDetails>().bool_op;
   return b == kNoBoolOp ? t : combine(b, t, w.pred(op.c));
 }
 void write_mask(Warp& w, uint32_t slot, uint32_t m) {
@@ -115,7 +119,7 @@ template <auto f>
 void set(Warp& w, const Op& op) {
   const uint32_t t = combined(w, op, truth<f>(w, op) ^ (inverted(op) ? ~0u : 0u));
   const uint32_t yes = uint32_t(op.imm);
-  if (op.sub == 2)
+  if (op.get<ComparisonDetails>().result_bytes == 2)
     each_lane<uint16_t>(w, op.dst, [=](int i) { return uint16_t(t >> i & 1 ? yes : 0); });
   else
     each_lane<uint32_t>(w, op.dst, [=](int i) { return t >> i & 1 ? yes : 0; });
@@ -124,7 +128,7 @@ template <auto f, class T>
 void set_pair(Warp& w, const Op& op) {
   const T *a = w.at<T>(op.a), *b = w.at<T>(op.b);
   const uint32_t c = op.c == kNoSlot ? 0 : w.pred(op.c);
-  const BoolOp bool_op = BoolOp(op.aux >> 1 & 3);
+  const BoolOp bool_op = op.get<ComparisonDetails>().bool_op;
   each_element<uint16_t, 2>(w, op.dst, [=, &op](int j) {
     const bool t = f(a[j], b[j]) != inverted(op);
     return uint16_t(combine(bool_op, t, c >> (j / 2) & 1) ? op.imm : 0);
@@ -201,12 +205,12 @@ CostClass compare_cost(Type t) {
 }
 bool is_pair(Type t) { return t == Type::f16x2 || t == Type::bf16x2; }
 
-void decode_comparison(Decoder& d, Op& op, Type t) {
+void decode_comparison(Decoder& d, Op& op, Type t, uint8_t result_bytes = 0) {
   op.a = d.src(d.operand(1), t);
   op.b = d.src(d.operand(2), t);
   const BoolOp b = bool_op_of(*d.inst);
   if (b != kNoBoolOp) op.c = d.pred(d.operand(3));
-  op.aux = uint16_t(compare_of(*d.inst).inverted | b << 1);
+  op.set(ComparisonDetails{compare_of(*d.inst).inverted, b, result_bytes});
 }
 
 void decode_setp(Decoder& d, Op& op) {
@@ -227,13 +231,12 @@ void decode_setp(Decoder& d, Op& op) {
 void decode_set(Decoder& d, Op& op) {
   const Type to = d.inst->type(0), from = d.inst->type(1);
   op.dst = d.dst(d.operand(0));
-  decode_comparison(d, op, from);
+  decode_comparison(d, op, from, uint8_t(ptx::size_of(to)));
   const Executors e = executors_for(d, from, compare_of(*d.inst).comparison);
   op.imm = to == Type::f32                          ? 0x3f800000
            : to == Type::f16 || to == Type::f16x2   ? 0x3c00
            : to == Type::bf16 || to == Type::bf16x2 ? 0x3f80
                                                     : 0xffffffff;
-  op.sub = uint8_t(ptx::size_of(to));
   finish(d, op, is_pair(from) ? e.set_pair : e.set, compare_cost(from));
 }
 

@@ -163,10 +163,12 @@ void nothing(Warp&, const Op&) {}
 
 // ---- setmaxnreg
 
+enum class RegisterChange : uint8_t { increase, decrease };
+
 void setmaxnreg(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const uint32_t wanted = uint32_t(op.imm), now = w.register_limit;
-  const bool increase = op.sub;
+  const bool increase = op.get<RegisterChange>() == RegisterChange::increase;
   if (now && (increase ? wanted < now : wanted > now))
     w.fault(FaultKind::illegal_instruction, "setmaxnreg-direction",
             std::string("setmaxnreg.") + (increase ? "inc" : "dec") + " to " + std::to_string(wanted) +
@@ -179,7 +181,7 @@ void decode_setmaxnreg(Decoder& d, Op& op) {
   op.cost = CostClass::control;
   op.fn = setmaxnreg;
   op.imm = d.operand(0).bits;
-  op.sub = d.inst->has("inc");
+  op.set(d.inst->has("inc") ? RegisterChange::increase : RegisterChange::decrease);
 }
 
 // ---- griddepcontrol
@@ -213,10 +215,14 @@ struct Stack final : Extension {
   }
 };
 
+struct PointerWidth {
+  bool wide;  // pointers have 64 bits
+};
+
 Stack& stack_of(Warp& w) { return w.extensions.get<Stack>(); }
 
 void put_pointer(Warp& w, const Op& op, int lane, uint64_t value) {
-  if (op.sub)
+  if (op.get<PointerWidth>().wide)
     w.at<uint64_t>(op.dst)[lane] = value;
   else
     w.at<uint32_t>(op.dst)[lane] = uint32_t(value);
@@ -227,7 +233,7 @@ void alloca_local(Warp& w, const Op& op) {
   const size_t depth = w.group().stack.size();
   for_lanes(w.exec(), [&](int i) {
     s.unwind(i, depth);
-    const uint64_t size = op.sub ? w.at<uint64_t>(op.a)[i] : w.at<uint32_t>(op.a)[i];
+    const uint64_t size = op.get<PointerWidth>().wide ? w.at<uint64_t>(op.a)[i] : w.at<uint32_t>(op.a)[i];
     const uint32_t align = uint32_t(op.imm), at = (s.top[i] + align - 1) / align * align;
     if (size)
       w.local(uint32_t(i), at + uint32_t(std::min<uint64_t>(size, 1u << 30)) - 1, 1);  // faults past the stack's end
@@ -248,13 +254,15 @@ void stack_save(Warp& w, const Op& op) {
 
 void stack_restore(Warp& w, const Op& op) {
   Stack& s = stack_of(w);
-  for_lanes(w.exec(), [&](int i) { s.top[i] = op.sub ? uint32_t(w.at<uint64_t>(op.a)[i]) : w.at<uint32_t>(op.a)[i]; });
+  for_lanes(w.exec(), [&](int i) {
+    s.top[i] = op.get<PointerWidth>().wide ? uint32_t(w.at<uint64_t>(op.a)[i]) : w.at<uint32_t>(op.a)[i];
+  });
 }
 
 void decode_alloca(Decoder& d, Op& op) {
   op.cost = CostClass::alu;
   op.fn = alloca_local;
-  op.sub = d.width(d.operand(0), 8) == 8;
+  op.set(PointerWidth{d.width(d.operand(0), 8) == 8});
   op.dst = d.dst(d.operand(0));
   op.a = d.src(d.operand(1), d.inst->type());
   op.imm = d.has(2) ? d.operand(2).bits : 8;
@@ -262,13 +270,13 @@ void decode_alloca(Decoder& d, Op& op) {
 
 void decode_stack_save(Decoder& d, Op& op) {
   op.fn = stack_save;
-  op.sub = d.width(d.operand(0), 8) == 8;
+  op.set(PointerWidth{d.width(d.operand(0), 8) == 8});
   op.dst = d.dst(d.operand(0));
 }
 
 void decode_stack_restore(Decoder& d, Op& op) {
   op.fn = stack_restore;
-  op.sub = d.width(d.operand(0), 8) == 8;
+  op.set(PointerWidth{d.width(d.operand(0), 8) == 8});
   op.a = d.src(d.operand(0), d.inst->type());
 }
 

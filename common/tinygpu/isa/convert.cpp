@@ -113,20 +113,19 @@ Shape shape_of(Decoder& d, Type t) {
 
 // ---- The general form
 
-/// Everything a conversion depends on besides its operands; kept in Op::imm.
+/// Everything a conversion depends on besides its operands.
 struct Conversion {
   Element from, to;
   Rounding rounding;
-  bool to_integral : 1;  // .rni, .rzi, .rmi, .rpi
-  bool ftz : 1;
-  bool sat : 1;
-  bool satfinite : 1;
-  bool relu : 1;
+  bool to_integral;  // .rni, .rzi, .rmi, .rpi
+  bool ftz;
+  bool sat;
+  bool satfinite;
+  bool relu;
   uint8_t from_width, to_width;  // bytes of the registers
-  uint8_t reserved[2];
+  uint8_t count = 1;             // elements of a packed destination
 };
-static_assert(sizeof(Conversion) == 8);
-Conversion conversion_of(const Op& op) { return std::bit_cast<Conversion>(op.imm); }
+const Conversion& conversion_of(const Op& op) { return op.get<Conversion>(); }
 
 /// ue8m0 holds 2^(code − 127), 0xff NaN; there is no zero and no sign.
 Exact decode_ue8m0(uint64_t code) {
@@ -275,11 +274,11 @@ void convert_scalar(Warp& w, const Op& op) {
 }
 
 /// Packed destination from op.list: sources in order of falling significance, one element each (f32 → pairs and quads),
-/// or one packed source (op.aux elements). op.b: random bits of .rs, or kNoSlot.
+/// or one packed source. op.b: random bits of .rs, or kNoSlot.
 void convert_packed(Warp& w, const Op& op) {
   const Conversion c = conversion_of(op);
   const ElementInfo from = info(c.from), to = info(c.to);
-  const int count = op.aux;
+  const int count = c.count;
   uint8_t* d = w.at<uint8_t>(op.dst);
   const uint32_t* random = op.b == kNoSlot ? nullptr : w.at<uint32_t>(op.b);
   uint64_t result[32];
@@ -521,7 +520,7 @@ void decode_scalar(Decoder& d, Op& op, Element from, Element to) {
   op.a = d.src(d.operand(1), source);
   c.from_width = uint8_t(d.width(d.operand(1), ptx::size_of(source)));
   c.to_width = uint8_t(d.width(d.operand(0), ptx::size_of(d.inst->type(0))));
-  op.imm = std::bit_cast<int64_t>(c);
+  op.set(c);
   const ExecFn fast = fast_scalar(c);
   finish(d, op, fast ? fast : convert_scalar, CostClass::cvt);
 }
@@ -530,7 +529,7 @@ void decode_packed(Decoder& d, Op& op, Shape from, Shape to) {
   Conversion c = common_fields(*d.inst, from.element, to.element);
   const Type source = d.inst->type(1);
   op.dst = d.dst(d.operand(0));
-  op.aux = uint16_t(to.count);
+  c.count = uint8_t(to.count);
   c.to_width = uint8_t(d.width(d.operand(0), to.count * info(to.element).bits / 8));
   size_t next = 2;
   if (from.count == to.count) {
@@ -549,7 +548,7 @@ void decode_packed(Decoder& d, Op& op, Shape from, Shape to) {
     op.b = slots[1];
     c.from_width = uint8_t(ptx::size_of(source));
   }
-  op.imm = std::bit_cast<int64_t>(c);
+  op.set(c);
   const bool plain_pair = from.element == Element::f32 && to.count == 2 && c.rounding == Rounding::rn && !c.satfinite;
   if (plain_pair && to.element == Element::f16)
     return finish(d, op, c.relu ? lanewise<relu_pair_of<f16>> : lanewise<pair_of<f16>>, CostClass::cvt);

@@ -13,7 +13,12 @@ namespace {
 /// What a fence orders, by how far its effect reaches.
 enum Reach : uint8_t { kCta, kCluster, kGpu, kSystem };
 
-constexpr uint8_t kOnlyGlobal = 1;  // Op::sub of fence.proxy.async.global
+struct AsyncDetails {
+  bool only_global;  // .global: shared memory keeps its order
+};
+struct MapDetails {
+  bool wide;  // address of 64 bits
+};
 
 /// A CTA's fence waits for nothing that leaves the SM; wider ones wait until earlier stores have reached L2.
 template <Reach reach>
@@ -27,7 +32,7 @@ template <Reach reach>
 void proxy_async(Warp& w, const Op& op) {
   memory_fence<reach>(w, op);
   w.charge(w.spec().costs[size_t(CostClass::fence)].latency);
-  if (op.sub & kOnlyGlobal) return;
+  if (op.get<AsyncDetails>().only_global) return;
   for (const auto& cta : w.cluster().ctas)
     if (SharedWatch* watch = SharedWatch::find(*cta)) watch->fenced(cta.get() == &w.cta() ? int(w.index()) : -1);
 }
@@ -41,7 +46,7 @@ void proxy_tensormap(Warp& w, const Op& op) {
   memory_fence<reach>(w, op);
   if (op.a == kNoSlot) return;
   for_lanes(w.exec(), [&](int i) {
-    const uint64_t base = op.aux ? w.at<uint64_t>(op.a)[i] : w.at<uint32_t>(op.a)[i];
+    const uint64_t base = op.get<MapDetails>().wide ? w.at<uint64_t>(op.a)[i] : w.at<uint32_t>(op.a)[i];
     BulkEngine::of(w).map_acquired(base + uint64_t(op.imm));
   });
 }
@@ -91,7 +96,7 @@ void decode_proxy(Decoder& d, Op& op) {
     op.fn = proxy_alias;
   } else if (i.has("async") || i.has("async::generic")) {
     const bool shared = restricted(i) || i.has("shared::cta");
-    if (i.has("global")) op.sub = kOnlyGlobal;
+    op.set(AsyncDetails{i.has("global")});
     op.fn = shared ? proxy_async<kCta> : i.has("shared::cluster") ? proxy_async<kCluster> : proxy_async<kGpu>;
   } else if (i.has("tensormap::generic")) {
     switch (reach_of(i)) {
@@ -104,7 +109,7 @@ void decode_proxy(Decoder& d, Op& op) {
       const AddressOperand a = d.address(d.operand(0));
       op.a = a.base;
       op.imm = a.offset;
-      op.aux = a.wide;
+      op.set(MapDetails{a.wide});
     }
   } else {
     d.not_modelled();

@@ -244,10 +244,11 @@ constexpr None kNone;
 template <int N, auto f, auto exact, auto f_directed = f, auto exact_directed = exact>
 ExecFn rounded(const ptx::Instruction& inst, Op& op) {
   const bool ftz = inst.has("ftz"), sat = inst.has("sat");
-  op.sub = uint8_t(rounding_of(inst));
+  const Rounding rounding = rounding_of(inst);
+  op.set(rounding);
   constexpr bool flush_exactly = !std::is_same_v<std::remove_cv_t<decltype(exact)>, None>;
   if constexpr (!std::is_enum_v<typename Signature<std::decay_t<decltype(f)>>::Result>) {
-    if (op.sub != uint8_t(Rounding::rn)) {
+    if (rounding != Rounding::rn) {
       if (!ftz) return sat ? directed<Modified<f_directed>::sat, N> : directed<f_directed, N>;
       if constexpr (flush_exactly) {
         constexpr auto slow = FlushTiny<f_directed, exact_directed>::call;

@@ -241,7 +241,7 @@ class HostRounding {
   HostRounding(const HostRounding&) = delete;
 };
 
-/// f under op.sub's rounding. Operands and result pass through volatile memory between the two mode switches: the
+/// f under the op's Rounding. Operands and result pass through volatile memory between the two mode switches: the
 /// compiler can move neither volatile accesses nor the opaque calls across each other, so the arithmetic stays inside.
 template <auto f, int N = 1>
 void directed(Warp& w, const Op& op) {
@@ -253,7 +253,7 @@ void directed(Warp& w, const Op& op) {
       const auto values = std::make_tuple(
           static_cast<const typename decltype(type)::type*>(w.at<typename decltype(type)::type>(slots[I]))...);
       D* d = w.at<D>(op.dst);
-      const HostRounding mode{Rounding(op.sub)};
+      const HostRounding mode{op.get<Rounding>()};
       for_lanes(w.exec(), [&](int lane) {
         for (int j = lane * N; j < lane * N + N; ++j) {
           const std::tuple<volatile typename decltype(type)::type...> in{std::get<I>(values)[j]...};

@@ -56,7 +56,9 @@ void lop3(Warp& w, const Op& op) {
   lop3_lanes(w, op, [&](auto f) { each_lane<uint32_t>(w, op.dst, f); });
 }
 
-/// d | p = lop3, p = (d != 0) BoolOp q; op.sub: 1 and, 2 or. op.list: p's slot, q's slot.
+enum class PredicateOp : uint8_t { both, either };
+
+/// d | p = lop3, p = (d != 0) BoolOp q; op.list: p's slot, q's slot.
 void lop3_predicate(Warp& w, const Op& op) {
   uint32_t result[32], nonzero = 0;
   lop3_lanes(w, op, [&](auto f) {
@@ -64,7 +66,7 @@ void lop3_predicate(Warp& w, const Op& op) {
   });
   for (int i = 0; i < 32; ++i) nonzero |= uint32_t(result[i] != 0) << i;
   const uint32_t q = w.pred(op.list[1]);
-  const uint32_t p = op.sub == 1 ? nonzero & q : nonzero | q;
+  const uint32_t p = op.get<PredicateOp>() == PredicateOp::both ? nonzero & q : nonzero | q;
   if (op.dst != kNoSlot) each_lane<uint32_t>(w, op.dst, [&](int i) { return result[i]; });
   uint32_t& d = w.pred(op.list[0]);
   d = (d & ~w.exec()) | (p & w.exec());
@@ -286,7 +288,7 @@ void decode_lop3(Decoder& d, Op& op) {
     return finish(d, op, lop3, CostClass::alu);
   }
   op.dst = d.dst(dst.elems.at(0));
-  op.sub = d.inst->has("and") ? 1 : 2;
+  op.set(d.inst->has("and") ? PredicateOp::both : PredicateOp::either);
   d.set_list(op, {d.dst(dst.elems.at(1)), d.pred(d.operand(5))});
   finish(d, op, lop3_predicate, CostClass::alu);
 }

@@ -11,16 +11,16 @@ TINYGPU_ISA_BEGIN
 
 namespace {
 
-enum : uint16_t {
-  kWideAddress = 1,
-  kAnyRank = 2,  // .shared::cluster, or generic: may lie in another CTA
-  kRelease = 4,  // .release, which is the default
-  kExpect = 8,   // .expect_tx: op.b is bytes
-  kNoComplete = 16,
-  kDrop = 32,
-  kParity = 64,
-  kClusterScope = 128,
-  kSpins = 256,  // test_wait: all of a loop
+struct Details {
+  bool wide;         // address of 64 bits
+  bool any_rank;     // .shared::cluster, or generic: may lie in another CTA
+  bool release;      // .release, which is the default
+  bool expect;       // .expect_tx: op.b is bytes
+  bool no_complete;  // .noComplete
+  bool drop;         // arrive_drop
+  bool parity;       // of a wait
+  bool cluster_scope;
+  bool spins;  // test_wait: all of a loop
 };
 
 // A token's upper half is the old state's. Hardware leaves the lower half undefined; here it says which phase was
@@ -37,7 +37,7 @@ uint64_t phases_since(const MBarrier& b, uint64_t token) {
 
 /// Shared address of the object that `lane` names.
 uint32_t address_of(Warp& w, const Op& op, int lane, const char* what) {
-  const bool wide = op.aux & kWideAddress;
+  const bool wide = op.get<Details>().wide;
   uint64_t base = 0;
   if (op.a != kNoSlot) base = wide ? w.at<uint64_t>(op.a)[lane] : w.at<uint32_t>(op.a)[lane];
   const uint64_t address = base + uint64_t(op.imm);
@@ -65,14 +65,14 @@ void each_object(Warp& w, const Op& op, const char* what, F&& f) {
       if (address_of(w, op, i, what) == address) lanes |= 1u << i;
     });
     left &= ~lanes;
-    if (op.aux & kAnyRank)
+    if (op.get<Details>().any_rank)
       if (const Cta* target = w.cluster().cta(address >> 24); target && target->exited) {
         report_exited(origin_of(w, first), target->rank);
         continue;
       }
     uint32_t offset = 0;
     Cta& owner = shared_owner(w, address, offset, first, what);
-    if (!(op.aux & kAnyRank) && &owner != &w.cta())
+    if (!op.get<Details>().any_rank && &owner != &w.cta())
       w.fault(FaultKind::illegal_instruction, "mbarrier-not-local",
               fmt::format("{} on an mbarrier of CTA rank {}, from CTA rank {}", what, owner.rank, w.cta().rank),
               "only arrive, arrive_drop, expect_tx and complete_tx reach other CTAs, with a .shared::cluster address "
@@ -170,13 +170,13 @@ void exec_inval(Warp& w, const Op& op) {
 void exec_arrive(Warp& w, const Op& op) {
   const MBarrierTiming& timing = w.timing().mbarrier;
   state_at(w, op, w.time());
-  uint32_t cycles = op.aux & kRelease ? timing.arrive_release : timing.arrive;
-  if (op.aux & kExpect) cycles = std::max(cycles, timing.expect);
-  if ((op.aux & kRelease) && (op.aux & kClusterScope)) cycles += timing.release_cluster;
+  uint32_t cycles = op.get<Details>().release ? timing.arrive_release : timing.arrive;
+  if (op.get<Details>().expect) cycles = std::max(cycles, timing.expect);
+  if (op.get<Details>().release && op.get<Details>().cluster_scope) cycles += timing.release_cluster;
   charge(w, op, cycles);
   each_object(w, op, "mbarrier.arrive", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     const Origin who = origin_of(w, __builtin_ctz(lanes));
-    const bool expect = op.aux & kExpect, drop = op.aux & kDrop;
+    const bool expect = op.get<Details>().expect, drop = op.get<Details>().drop;
     const uint64_t bytes = expect ? sum_of(w, op.b, lanes) : 0;
     const uint64_t sum = expect || op.b == kNoSlot ? uint64_t(__builtin_popcount(lanes)) : sum_of(w, op.b, lanes);
     const uint32_t count = sum > 0xffffffffu ? 0xffffffffu : uint32_t(sum);
@@ -185,10 +185,10 @@ void exec_arrive(Warp& w, const Op& op) {
       uint64_t token = token_of(mbarrier_at(owner, offset, who, "an arrive"));
       for_lanes(lanes, [&](int i) {
         w.at<uint64_t>(op.dst)[i] = token;
-        if (op.aux & kNoComplete) token += uint64_t(w.at<uint32_t>(op.b)[i]) << 43;
+        if (op.get<Details>().no_complete) token += uint64_t(w.at<uint32_t>(op.b)[i]) << 43;
       });
     }
-    if (op.aux & kNoComplete) {
+    if (op.get<Details>().no_complete) {
       const MBarrier& b = mbarrier_at(owner, offset, who, "an arrive");
       if (count && count == b.pending && b.tx == 0)
         w.report(
@@ -233,13 +233,13 @@ void exec_complete_tx(Warp& w, const Op& op) {
 
 /// Parity of the phase that each lane asks for.
 uint32_t asked_parity(Warp& w, const Op& op, int lane) {
-  if (op.aux & kParity) return w.at<uint32_t>(op.b)[lane] & 1;
+  if (op.get<Details>().parity) return w.at<uint32_t>(op.b)[lane] & 1;
   return uint32_t(w.at<uint64_t>(op.b)[lane] >> 63);
 }
 
 /// A token whose phase is not the one in progress or the one before.
 void check_tokens(Warp& w, const Op& op, uint32_t lanes, uint32_t offset, const MBarrier& b) {
-  if (op.aux & kParity) return;
+  if (op.get<Details>().parity) return;
   for_lanes(lanes, [&](int i) {
     const uint64_t since = phases_since(b, w.at<uint64_t>(op.b)[i]);
     if (since > 1) report_skipped(w, b.phase - since, offset, b, i);
@@ -259,7 +259,7 @@ void see(Warp& w, Cta& owner, uint32_t offset, MBarrier& b, uint32_t lanes) {
 void exec_test_wait(Warp& w, const Op& op) {
   const MBarrierTiming& timing = w.timing().mbarrier;
   const bool looked_early = w.take_timeout();
-  if ((op.aux & kSpins) && !looked_early) w.charge(timing.spin);
+  if (op.get<Details>().spins && !looked_early) w.charge(timing.spin);
   uint32_t done = 0;
   each_object(w, op, "mbarrier.test_wait", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     MBarrier& b = mbarrier_at(owner, offset, origin_of(w, __builtin_ctz(lanes)), "mbarrier.test_wait");
@@ -278,7 +278,7 @@ void exec_test_wait(Warp& w, const Op& op) {
     why.what = "mbarrier.test_wait";
     return w.block(why, true, w.time());
   }
-  const uint32_t leaves = (op.aux & kSpins) && done ? timing.spin_end : 0;
+  const uint32_t leaves = op.get<Details>().spins && done ? timing.spin_end : 0;
   w.result_at(op, w.time() + timing.answer + leaves);
   charge(w, op, timing.ready);
   if (op.dst != kNoSlot) {
@@ -350,9 +350,11 @@ void decode_object(Decoder& d, Op& op, const ptx::Operand& o, bool remote_form) 
   const AddressOperand a = d.address(o);
   op.a = a.base;
   op.imm = a.offset;
-  if (a.wide) op.aux |= kWideAddress;
   const ptx::Instruction& i = *d.inst;
-  if (remote_form && !i.has("shared") && !i.has("shared::cta")) op.aux |= kAnyRank;
+  Details details{};
+  details.wide = a.wide;
+  details.any_rank = remote_form && !i.has("shared") && !i.has("shared::cta");
+  op.set(details);
   op.cost = CostClass::mbarrier;
 }
 
@@ -370,17 +372,21 @@ void decode_inval(Decoder& d, Op& op) {
 void decode_arrive(Decoder& d, Op& op) {
   decode_object(d, op, d.operand(1), true);
   op.dst = d.dst(d.operand(0));
-  if (d.inst->has("expect_tx")) op.aux |= kExpect;
-  if (d.inst->has("noComplete")) op.aux |= kNoComplete;
-  if (!d.inst->has("relaxed")) op.aux |= kRelease;
-  if (d.inst->has("cluster")) op.aux |= kClusterScope;
+  Details details = op.get<Details>();
+  details.expect = d.inst->has("expect_tx");
+  details.no_complete = d.inst->has("noComplete");
+  details.release = !d.inst->has("relaxed");
+  details.cluster_scope = d.inst->has("cluster");
+  op.set(details);
   if (d.has(2)) op.b = d.src(d.operand(2), ptx::Type::u32);
   op.fn = exec_arrive;
 }
 
 void decode_arrive_drop(Decoder& d, Op& op) {
   decode_arrive(d, op);
-  op.aux |= kDrop;
+  Details details = op.get<Details>();
+  details.drop = true;
+  op.set(details);
 }
 
 void decode_expect_tx(Decoder& d, Op& op) {
@@ -397,14 +403,15 @@ void decode_complete_tx(Decoder& d, Op& op) {
 void decode_wait(Decoder& d, Op& op) {
   decode_object(d, op, d.operand(1), false);
   op.dst = d.dst(d.operand(0));
-  const bool parity = d.inst->has("parity");
-  if (parity) op.aux |= kParity;
-  op.b = d.src(d.operand(2), parity ? ptx::Type::u32 : ptx::Type::b64);
+  Details details = op.get<Details>();
+  details.parity = d.inst->has("parity");
+  details.spins = d.inst->opcode == "mbarrier.test_wait" && d.spins();
+  op.set(details);
+  op.b = d.src(d.operand(2), details.parity ? ptx::Type::u32 : ptx::Type::b64);
 }
 
 void decode_test_wait(Decoder& d, Op& op) {
   decode_wait(d, op);
-  if (d.spins()) op.aux |= kSpins;
   op.fn = exec_test_wait;
 }
 

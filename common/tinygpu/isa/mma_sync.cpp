@@ -23,20 +23,20 @@ namespace {
 
 constexpr uint32_t kMostM = 16, kN = 8, kMostK = 256;
 
-// Op: list = D registers, A, B, C; imm: shape as m << 40 | k << 16 | counts; sub, aux: kind.
+// Op: list = D registers, A, B, C.
 struct Layout {
   uint32_t m, k;
   uint32_t d, a, b, c;  // registers
 };
-
-uint64_t pack(const Layout& l) {
-  return uint64_t(l.m) << 40 | uint64_t(l.k) << 24 | uint64_t(l.d) << 18 | uint64_t(l.a) << 12 | uint64_t(l.b) << 6 |
-         l.c;
-}
-Layout unpack(uint64_t v) {
-  return {uint32_t(v >> 40),      uint32_t(v >> 24 & 0xffff), uint32_t(v >> 18 & 63),
-          uint32_t(v >> 12 & 63), uint32_t(v >> 6 & 63),      uint32_t(v & 63)};
-}
+struct Details {
+  Layout layout;
+  Format a, b;   // of floating point
+  uint8_t bits;  // of an integer
+  bool a_signed, b_signed;
+  bool saturate;              // .satfinite
+  bool both;                  // .b1: and, not xor
+  bool a_col, b_row, c_half;  // Volta's instruction
+};
 
 /// Where elements of A, B and C lie. A register of `per` elements holds neighbours along K (A, B) or N (C); the four
 /// threads of a quad follow each other, then registers: first 8 rows down (A, C of 16 rows), then on along K.
@@ -101,7 +101,7 @@ uint32_t bits_of(Format f) {
 /// Element is the width of the operands' patterns: uint16_t for f16 and bf16, uint32_t for tf32.
 template <bool half_result, class Element>
 void mma_float(Warp& w, const Op& op) {
-  const Layout l = unpack(uint64_t(op.imm));
+  const Layout& l = op.get<Details>().layout;
   constexpr uint32_t kMost = 16 * numerics::kPlane, per = 4 / sizeof(Element);
   alignas(64) Element a[kMost], b[kMost];
   if (l.k < 8)
@@ -129,8 +129,8 @@ void mma_float(Warp& w, const Op& op) {
   }
   numerics::MmaTile tile;
   tile.rule = half_result ? numerics::kSumF16 : numerics::kSumF32;
-  tile.a_format = Format(op.sub);
-  tile.b_format = Format(op.aux);
+  tile.a_format = op.get<Details>().a;
+  tile.b_format = op.get<Details>().b;
   tile.rows = kMostM;
   tile.columns = kN;
   tile.terms = l.k < 8 ? 8 : l.k;  // m16n8k4: the rest are zeros, which take no part
@@ -154,8 +154,8 @@ uint32_t half_bits(float f) { return f != f ? numerics::kNanF16 : bits_of(neares
 /// e4m3 and e5m2 with f16 accumulators: as mma_fp8, and one addition of C rounded to nearest even to f16 (all words of
 /// an H200's, notes/evidence.md).
 void mma_fp8_half(Warp& w, const Op& op) {
-  const Layout l = unpack(uint64_t(op.imm));
-  const Format fa = Format(op.sub), fb = Format(op.aux);
+  const Layout& l = op.get<Details>().layout;
+  const Format fa = op.get<Details>().a, fb = op.get<Details>().b;
   uint32_t a[kMostM][kMostK], b[kN][kMostK];
   gather_a<uint32_t>(w, op, l, 8, a);
   gather_b<uint32_t>(w, op, l, 8, b);
@@ -169,10 +169,10 @@ void mma_fp8_half(Warp& w, const Op& op) {
 
 /// m8n8k4 with f16 operands, Volta's instruction: each group of eight threads (a quad and the quad 16 lanes on)
 /// multiplies matrices of its own. Newer chips run it as scalar code: from zero, one fused multiply-add after the other
-/// in order of k, then one addition of C (all words of an H200's with f32 D). sub: bit 0 A is .col, bit 1 B is .row,
-/// bit 2 C is f16.
+/// in order of k, then one addition of C (all words of an H200's with f32 D).
 void mma_volta(Warp& w, const Op& op) {
-  const Layout l = unpack(uint64_t(op.imm));
+  const Details& details = op.get<Details>();
+  const Layout& l = details.layout;
   uint32_t result[8][32];
   const auto half_of = [&](uint32_t first, uint32_t lane, uint32_t i) {
     return half_value(w.at<uint32_t>(op.list[first + i / 2])[lane] >> (i % 2 * 16));
@@ -183,8 +183,8 @@ void mma_volta(Warp& w, const Op& op) {
       for (uint32_t t = 0; t < 4; ++t)
         for (uint32_t i = 0; i < 4; ++i) {
           const uint32_t lane = quad * 4 + t + 16 * upper;
-          (op.sub & 1 ? a[i + 4 * upper][t] : a[t + 4 * upper][i]) = half_of(l.d, lane, i);
-          (op.sub & 2 ? b[t][i + 4 * upper] : b[i][t + 4 * upper]) = half_of(l.d + l.a, lane, i);
+          (details.a_col ? a[i + 4 * upper][t] : a[t + 4 * upper][i]) = half_of(l.d, lane, i);
+          (details.b_row ? b[t][i + 4 * upper] : b[i][t + 4 * upper]) = half_of(l.d + l.a, lane, i);
         }
     for (uint32_t upper = 0; upper < 2; ++upper)
       for (uint32_t t = 0; t < 4; ++t)
@@ -194,7 +194,7 @@ void mma_volta(Warp& w, const Op& op) {
           float sum = a[row][0] * b[0][column];
           for (uint32_t k = 1; k < 4; ++k) sum = std::fma(a[row][k], b[k][column], sum);
           float c;
-          if (op.sub & 4) {
+          if (details.c_half) {
             // f16 C lies row by row: thread `row` of the half that owns it, element `column`.
             c = half_of(l.d + l.a + l.b, quad * 4 + row % 4 + 16 * (row / 4), column);
           } else {
@@ -211,8 +211,8 @@ void mma_volta(Warp& w, const Op& op) {
 
 /// e4m3 and e5m2: not the tensor core's own fp8 but f16 sums (numerics/fused_sum.h).
 void mma_fp8(Warp& w, const Op& op) {
-  const Layout l = unpack(uint64_t(op.imm));
-  const Format fa = Format(op.sub), fb = Format(op.aux);
+  const Layout& l = op.get<Details>().layout;
+  const Format fa = op.get<Details>().a, fb = op.get<Details>().b;
   uint32_t a[kMostM][kMostK], b[kN][kMostK];
   gather_a<uint32_t>(w, op, l, 8, a);
   gather_b<uint32_t>(w, op, l, 8, b);
@@ -246,7 +246,7 @@ double fma_f64(double a, double b, double c) {
 
 /// f64: fused multiply-adds in order of k, each rounded to nearest even.
 void mma_f64(Warp& w, const Op& op) {
-  const Layout l = unpack(uint64_t(op.imm));
+  const Layout& l = op.get<Details>().layout;
   uint64_t a[kMostM][kMostK], b[kN][kMostK];
   gather_a<uint64_t>(w, op, l, 64, a);
   gather_b<uint64_t>(w, op, l, 64, b);
@@ -262,38 +262,37 @@ void mma_f64(Warp& w, const Op& op) {
 }
 
 // ---- Integers
-// sub: bit
-// 0 A signed, bit 1 B signed, bit 2 satfinite; aux: element bits.
 
 int64_t integer(uint32_t v, uint32_t bits, bool is_signed) {
   return is_signed ? int64_t(int32_t(v << (32 - bits)) >> (32 - bits)) : int64_t(v);
 }
 
 void mma_integer(Warp& w, const Op& op) {
-  const Layout l = unpack(uint64_t(op.imm));
-  const uint32_t bits = op.aux;
+  const Details& details = op.get<Details>();
+  const Layout& l = details.layout;
+  const uint32_t bits = details.bits;
   uint32_t a[kMostM][kMostK], b[kN][kMostK];
   gather_a<uint32_t>(w, op, l, bits, a);
   gather_b<uint32_t>(w, op, l, bits, b);
   each_result<uint32_t>(w, op, l, [&](uint32_t row, uint32_t column, uint32_t c) {
     int64_t sum = int32_t(c);
     for (uint32_t k = 0; k < l.k; ++k)
-      sum += integer(a[row][k], bits, op.sub & 1) * integer(b[column][k], bits, op.sub & 2);
-    if (op.sub & 4) sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
+      sum += integer(a[row][k], bits, details.a_signed) * integer(b[column][k], bits, details.b_signed);
+    if (details.saturate) sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
     return uint32_t(sum);
   });
 }
 
-/// .b1: population count of xor or and, summed. sub: 1 and.
+/// .b1: population count of xor or and, summed.
 void mma_bits(Warp& w, const Op& op) {
-  const Layout l = unpack(uint64_t(op.imm));
+  const Layout& l = op.get<Details>().layout;
   uint32_t a[kMostM][kMostK], b[kN][kMostK];
   // 32 elements of a row stand in one register: words along K.
   gather_a<uint32_t>(w, op, l, 32, a);
   gather_b<uint32_t>(w, op, l, 32, b);
   each_result<uint32_t>(w, op, l, [&](uint32_t row, uint32_t column, uint32_t c) {
     for (uint32_t k = 0; k < l.k / 32; ++k)
-      c += uint32_t(__builtin_popcount(op.sub ? a[row][k] & b[column][k] : a[row][k] ^ b[column][k]));
+      c += uint32_t(__builtin_popcount(op.get<Details>().both ? a[row][k] & b[column][k] : a[row][k] ^ b[column][k]));
     return c;
   });
 }
@@ -302,7 +301,7 @@ void mma_bits(Warp& w, const Op& op) {
 template <ExecFn body, uint32_t times = 1>
 void mma(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
-  const Layout l = unpack(uint64_t(op.imm));
+  const Layout& l = op.get<Details>().layout;
   MmaStatistics::count(w.sm(), MatrixFamily::mma_sync, l.m, kN, l.k, times);
   body(w, op);
 }
@@ -349,18 +348,20 @@ bool shape_of(const ptx::Instruction& i, Layout& l) {
   return false;
 }
 
-/// .row and .col of A and B in that order; every other shape is .row.col. Bit 0: A is .col, bit 1: B is .row.
-uint8_t volta_layout(const ptx::Instruction& i) {
+/// .row and .col of A and B in that order; every other shape is .row.col.
+void volta_layout(const ptx::Instruction& i, Details& details) {
   std::vector<bool> col;
   for (const auto& m : i.mods)
     if (m == "row" || m == "col") col.push_back(m == "col");
-  return uint8_t((col.at(0) ? 1 : 0) | (col.at(1) ? 0 : 2));
+  details.a_col = col.at(0);
+  details.b_row = !col.at(1);
 }
 
 void decode_mma(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
   op.cost = CostClass::mma_sync;
-  Layout l{};
+  Details details{};
+  Layout& l = details.layout;
   const auto types = operand_types(i);
   if (!shape_of(i, l) || types.size() != 4 || i.has("block_scale") || !i.after("kind::").empty()) d.not_modelled();
   const Type element = ptx::type_from_name(types[1]), result = ptx::type_from_name(types[0]);
@@ -371,7 +372,8 @@ void decode_mma(Decoder& d, Op& op) {
     if (l.m == 8) {
       if (result == Type::f16) d.not_modelled("Volta's shape with f16 results");
       op.fn = mma<mma_volta, 4>;
-      op.sub = volta_layout(i) | (types[3] == "f16" ? 4 : 0);
+      volta_layout(i, details);
+      details.c_half = types[3] == "f16";
     } else {
       if (bits == 8)
         op.fn = result == Type::f16 ? mma<mma_fp8_half> : mma<mma_fp8>;
@@ -379,8 +381,8 @@ void decode_mma(Decoder& d, Op& op) {
         op.fn = bits == 32            ? mma<mma_float<false, uint32_t>>
                 : result == Type::f16 ? mma<mma_float<true, uint16_t>>
                                       : mma<mma_float<false, uint16_t>>;
-      op.sub = uint8_t(fa);
-      op.aux = uint16_t(fb);
+      details.a = fa;
+      details.b = fb;
     }
   } else if (element == Type::f64) {
     bits = 64;
@@ -388,19 +390,19 @@ void decode_mma(Decoder& d, Op& op) {
   } else if (types[1] == "b1") {
     bits = 1;
     op.fn = mma<mma_bits>;
-    op.sub = i.has("and");
+    details.both = i.has("and");
   } else {
     for (const ElementType& e : kIntegers) {
       if (types[1] == e.name) {
         bits = e.bits;
-        op.sub |= e.is_signed ? 1 : 0;
+        details.a_signed = e.is_signed;
       }
-      if (types[2] == e.name) op.sub |= e.is_signed ? 2 : 0;
+      if (types[2] == e.name) details.b_signed = e.is_signed;
     }
     if (!bits) d.not_modelled();
     op.fn = mma<mma_integer>;
-    op.aux = uint16_t(bits);
-    if (i.has("satfinite")) op.sub |= 4;
+    details.bits = uint8_t(bits);
+    details.saturate = i.has("satfinite");
   }
   std::vector<uint32_t> slots;
   const auto add = [&](const Operand& o, bool destination, uint32_t& count) {
@@ -418,7 +420,7 @@ void decode_mma(Decoder& d, Op& op) {
   add(d.operand(2), false, l.b);
   add(d.operand(3), false, l.c);
   d.set_list(op, slots);
-  op.imm = int64_t(pack(l));
+  op.set(details);
 }
 
 constexpr Entry kEntries[] = {{"mma.sync", decode_mma}};

@@ -28,7 +28,7 @@ void mov_pred(Warp& w, const Op& op) {
   d = (d & ~w.exec()) | (m & w.exec());
 }
 
-/// d = {a, b, …}: the first element lowest. op.aux: elements of the vector.
+/// d = {a, b, …}: the first element lowest.
 template <class Part, class Whole>
 void pack(Warp& w, const Op& op) {
   Whole result[32];
@@ -173,10 +173,9 @@ void decode_cvta(Decoder& d, Op& op) {
 
 bool in_window(uint64_t a, uint64_t window) { return a - window < kWindowSize; }
 
-/// op.sub: the space asked for.
 void isspacep(Warp& w, const Op& op) {
   const uint64_t* a = w.at<uint64_t>(op.a);
-  const Space s = Space(op.sub);
+  const Space s = op.get<Space>();
   each_pred(w, op.dst, [&](int i) {
     switch (s) {
       case Space::shared_cta: return in_window(a[i], kSharedWindow) && uint32_t(a[i]) >> 24 == w.cta().rank;
@@ -195,7 +194,7 @@ void decode_isspacep(Decoder& d, Op& op) {
   op.dst = d.dst(d.operand(0));
   op.a = d.src(d.operand(1), Type::u64);
   if (d.width(d.operand(1), 8) != 8) d.not_modelled("32-bit generic addresses");
-  op.sub = uint8_t(s);
+  op.set(s);
   finish(d, op, isspacep, CostClass::alu);
 }
 

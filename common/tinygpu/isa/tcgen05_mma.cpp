@@ -6,21 +6,28 @@
 TINYGPU_ISA_BEGIN
 namespace {
 
-enum : uint8_t { kAInTmem = 8, kShiftA = 16, kMasked = 32, kPair = 64 };  // of Op::sub, above the kind
+struct Details {
+  MmaKind kind;
+  MmaRequest::Collector collector;
+  uint8_t cta_group;
+  uint8_t scale;  // scale-input-d
+  bool a_in_tmem, shift_a, masked;
+  uint32_t d_offset, a_offset;  // of the addresses [d] and [a]
+};
 
 void mma(Warp& w, const Op& op) {
   MmaRequest r;
-  r.kind = MmaKind(op.sub & 7);
-  r.cta_group = op.sub & kPair ? 2 : 1;
-  r.a_in_tmem = op.sub & kAInTmem;
-  r.shift_a = op.sub & kShiftA;
-  r.masked = op.sub & kMasked;
-  r.scale = op.aux & 15;
-  r.collector = MmaRequest::Collector(op.aux >> 4 & 3);
-  const uint32_t d_offset = uint32_t(op.imm), a_offset = uint32_t(uint64_t(op.imm) >> 32);
+  const Details& details = op.get<Details>();
+  r.kind = details.kind;
+  r.cta_group = details.cta_group;
+  r.a_in_tmem = details.a_in_tmem;
+  r.shift_a = details.shift_a;
+  r.masked = details.masked;
+  r.scale = details.scale;
+  r.collector = details.collector;
   for_lanes(w.exec(), [&](int lane) {
-    r.d = w.at<uint32_t>(op.a)[lane] + d_offset;
-    r.a = r.a_in_tmem ? w.at<uint32_t>(op.b)[lane] + a_offset : w.at<uint64_t>(op.b)[lane];
+    r.d = w.at<uint32_t>(op.a)[lane] + details.d_offset;
+    r.a = r.a_in_tmem ? w.at<uint32_t>(op.b)[lane] + details.a_offset : w.at<uint64_t>(op.b)[lane];
     r.b = w.at<uint64_t>(op.c)[lane];
     r.idesc = w.at<uint32_t>(op.d)[lane];
     r.accumulate = w.pred(op.list[0]) >> lane & 1;
@@ -43,21 +50,21 @@ void decode(Decoder& d, Op& op) {
   d.async_reader();
   op.fn = mma;
   op.cost = CostClass::async_issue;
-  op.sub = uint8_t(*kind);
-  if (in.has("cta_group::2")) op.sub |= kPair;
+  Details details{};
+  details.kind = *kind;
+  details.cta_group = in.has("cta_group::2") ? 2 : 1;
 
   const AddressOperand at = d.address(d.operand(0));
   op.a = at.base;
-  uint64_t offsets = uint32_t(at.offset);
+  details.d_offset = uint32_t(at.offset);
   if (d.operand(1).kind == ptx::Operand::Kind::address) {
     const AddressOperand a = d.address(d.operand(1));
-    op.sub |= kAInTmem;
+    details.a_in_tmem = true;
+    details.a_offset = uint32_t(a.offset);
     op.b = a.base;
-    offsets |= uint64_t(uint32_t(a.offset)) << 32;
   } else {
     op.b = d.src(d.operand(1), ptx::Type::b64);
   }
-  op.imm = int64_t(offsets);
   op.c = d.src(d.operand(2), ptx::Type::b64);
   op.d = d.src(d.operand(3), ptx::Type::b32);
 
@@ -65,21 +72,21 @@ void decode(Decoder& d, Op& op) {
   size_t i = 4;
   if (d.operand(i).kind == ptx::Operand::Kind::vector) {
     for (const ptx::Operand& e : d.operand(i).elems) list.push_back(d.src(e, ptx::Type::b32));
-    op.sub |= kMasked;
+    details.masked = true;
     ++i;
   }
   list[0] = enable_slot(d, d.operand(i++));
   d.set_list(op, list);
-  if (d.has(i)) op.aux = uint16_t(d.operand(i).bits & 15);
-  if (in.has("ashift")) op.sub |= kShiftA;
+  if (d.has(i)) details.scale = uint8_t(d.operand(i).bits & 15);
+  details.shift_a = in.has("ashift");
 
   using Collector = MmaRequest::Collector;
   const std::string_view hint = in.after("collector::a::");
-  const Collector c = hint == "fill"      ? Collector::fill
+  details.collector = hint == "fill"      ? Collector::fill
                       : hint == "use"     ? Collector::use
                       : hint == "lastuse" ? Collector::lastuse
                                           : Collector::discard;
-  op.aux |= uint16_t(uint16_t(c) << 4);
+  op.set(details);
 }
 
 void decode_other(Decoder& d, Op&) { d.not_modelled(); }

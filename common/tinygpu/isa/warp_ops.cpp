@@ -84,7 +84,7 @@ void shuffle(Warp& w, const Op& op, uint32_t lanes) {
   uint32_t value[32], truth = 0;
   for (uint32_t i = 0; i < 32; ++i) {
     bool in_range = false;
-    value[i] = a[source_lane(Shuffle(op.sub), i, b[i], c[i], in_range)];
+    value[i] = a[source_lane(op.get<Shuffle>(), i, b[i], c[i], in_range)];
     truth |= uint32_t(in_range) << i;
   }
   if (op.dst != kNoSlot) {
@@ -111,7 +111,7 @@ void decode_shfl(Decoder& d, Op& op) {
   const bool sync = i.opcode == "shfl.sync";
   op.cost = CostClass::warp_sync;
   op.fn = sync ? shfl_sync : shfl;
-  op.sub = i.has("up") ? kUp : i.has("down") ? kDown : i.has("bfly") ? kBfly : kIdx;
+  op.set(i.has("up") ? kUp : i.has("down") ? kDown : i.has("bfly") ? kBfly : kIdx);
   const Operand& to = d.operand(0);
   if (to.kind == Operand::Kind::pair) {
     op.dst = d.dst(to.elems[0]);
@@ -131,12 +131,13 @@ enum Vote : uint8_t { kAll, kAny, kUni, kBallot };
 
 void vote_for(Warp& w, const Op& op, uint32_t members, uint32_t lanes) {
   const uint32_t truth = w.pred(op.a) & members;
-  if (op.sub == kBallot) {
+  const Vote vote = op.get<Vote>();
+  if (vote == kBallot) {
     uint32_t* d = w.at<uint32_t>(op.dst);
     for (int i = 0; i < 32; ++i) d[i] = lanes >> i & 1 ? truth : d[i];
     return;
   }
-  const bool result = op.sub == kAll ? truth == members : op.sub == kAny ? truth != 0 : truth == 0 || truth == members;
+  const bool result = vote == kAll ? truth == members : vote == kAny ? truth != 0 : truth == 0 || truth == members;
   uint32_t& p = w.pred(op.dst);
   p = result ? p | lanes : p & ~lanes;
 }
@@ -152,7 +153,7 @@ void decode_vote(Decoder& d, Op& op) {
   const bool sync = i.opcode == "vote.sync";
   op.cost = CostClass::warp_sync;
   op.fn = sync ? vote_sync : vote;
-  op.sub = i.has("all") ? kAll : i.has("any") ? kAny : i.has("uni") ? kUni : kBallot;
+  op.set(i.has("all") ? kAll : i.has("any") ? kAny : i.has("uni") ? kUni : kBallot);
   op.dst = d.dst(d.operand(0));
   op.a = d.pred(d.operand(1));
   if (sync) op.b = d.src(d.operand(2), Type::b32);
@@ -225,11 +226,14 @@ void redux_sync(Warp& w, const Op& op) {
   });
 }
 
-// f32 min and max on bit patterns, ordered −inf … −0, +0 … +inf. sub: kAbs, kNan.
-constexpr uint8_t kAbs = 1, kNan = 2;
+// f32 min and max on bit patterns, ordered −inf … −0, +0 … +inf.
+struct FloatRedux {
+  bool abs, nan;
+};
 
 template <bool maximum>
 void redux_float(Warp& w, const Op& op) {
+  const FloatRedux details = op.get<FloatRedux>();
   const uint32_t* a = w.at<uint32_t>(op.a);
   const auto is_nan = [](uint32_t b) { return (b & 0x7fffffff) > 0x7f800000; };
   const auto order = [](uint32_t b) { return b >> 31 ? ~b : b | 0x80000000u; };
@@ -237,7 +241,7 @@ void redux_float(Warp& w, const Op& op) {
     uint32_t best = 0x7fffffff;
     bool any = false, nan = false;
     for_lanes(members, [&](int i) {
-      const uint32_t v = op.sub & kAbs ? a[i] & 0x7fffffff : a[i];
+      const uint32_t v = details.abs ? a[i] & 0x7fffffff : a[i];
       if (is_nan(v)) {
         nan = true;
         return;
@@ -245,7 +249,7 @@ void redux_float(Warp& w, const Op& op) {
       if (!any || (maximum ? order(v) > order(best) : order(v) < order(best))) best = v;
       any = true;
     });
-    if (nan && (!any || (op.sub & kNan))) best = 0x7fffffff;
+    if (nan && (!any || details.nan)) best = 0x7fffffff;
     for_lanes(lanes, [&](int i) { w.at<uint32_t>(op.dst)[i] = best; });
   });
 }
@@ -256,7 +260,7 @@ void decode_redux(Decoder& d, Op& op) {
   op.cost = CostClass::warp_sync;
   if (type == Type::f32) {
     op.fn = i.has("max") ? redux_float<true> : redux_float<false>;
-    op.sub = uint8_t((i.has("abs") ? kAbs : 0) | (i.has("NaN") ? kNan : 0));
+    op.set(FloatRedux{i.has("abs"), i.has("NaN")});
   } else if (i.has("and")) {
     op.fn = redux_sync<uint32_t, both>;
   } else if (i.has("or")) {

@@ -12,15 +12,6 @@ namespace {
 using numerics::Format;
 using ptx::Operand;
 
-enum : uint32_t {  // bits of Op::imm above the 8 of N − 1
-  kNegateA = 1 << 8,
-  kNegateB = 1 << 9,
-  kTransposeA = 1 << 10,
-  kTransposeB = 1 << 11,
-  kSaturate = 1 << 12,
-  kAInRegisters = 1 << 13,
-};
-
 BlockReason waiting() { return {BlockReason::Kind::async_group, "wgmma.wait_group", nullptr, 0, kAsyncWgmma, 0}; }
 
 void mma(Warp& w, const Op& op);
@@ -62,18 +53,7 @@ void leave_frame(Warp& w, uint32_t begin, uint32_t end) { Warpgroup::of(w).forge
 
 void mma(Warp& w, const Op& op) {
   if (!w.converged(~0u)) return;
-  WgmmaForm f;
-  f.d = WgmmaForm::Result(op.sub);
-  f.a = Format(op.aux & 255);
-  f.b = Format(op.aux >> 8);
-  const uint32_t bits = uint32_t(op.imm);
-  f.n = (bits & 255) + 1;
-  f.negate_a = bits & kNegateA;
-  f.negate_b = bits & kNegateB;
-  f.a_mn_major = bits & kTransposeA;
-  f.b_mn_major = bits & kTransposeB;
-  f.saturate = bits & kSaturate;
-  f.a_in_registers = bits & kAInRegisters;
+  WgmmaForm f = op.get<WgmmaForm>();
   f.accumulate = w.pred(op.c) & 1;
   const uint32_t registers = f.d == WgmmaForm::Result::f16 ? f.n / 4 : f.n / 2;
   std::vector<uint32_t> d(op.list, op.list + registers), a(op.list + registers, op.list + op.list_size);
@@ -141,20 +121,21 @@ void decode_mma(Decoder& d, Op& op) {
   op.cost = CostClass::async_issue;
   d.async_reader();
   if (in.types.size() != 3) d.not_modelled();
-  op.sub = uint8_t(in.type(0) == ptx::Type::f32   ? WgmmaForm::Result::f32
-                   : in.type(0) == ptx::Type::f16 ? WgmmaForm::Result::f16
-                                                  : WgmmaForm::Result::s32);
-  op.aux = uint16_t(unsigned(operand_format(d, in.type(1))) | unsigned(operand_format(d, in.type(2))) << 8);
-  uint32_t bits = columns(d) - 1;
+  WgmmaForm f;
+  f.d = in.type(0) == ptx::Type::f32   ? WgmmaForm::Result::f32
+        : in.type(0) == ptx::Type::f16 ? WgmmaForm::Result::f16
+                                       : WgmmaForm::Result::s32;
+  f.a = operand_format(d, in.type(1));
+  f.b = operand_format(d, in.type(2));
+  f.n = columns(d);
   std::vector<uint32_t> slots;
   for (const Operand& e : d.operand(0).elems) {
     d.src(e, ptx::Type::b32);
     slots.push_back(d.dst(e));
   }
   d.async_dst(slots, kAsyncWgmma);
-  const bool registers = d.operand(1).kind == Operand::Kind::vector;
-  if (registers) {
-    bits |= kAInRegisters;
+  f.a_in_registers = d.operand(1).kind == Operand::Kind::vector;
+  if (f.a_in_registers) {
     std::vector<uint32_t> a;
     for (const Operand& e : d.operand(1).elems) a.push_back(d.src(e, ptx::Type::b32));
     d.async_src(a, kAsyncWgmma);
@@ -165,16 +146,12 @@ void decode_mma(Decoder& d, Op& op) {
   d.set_list(op, slots);
   op.b = d.src(d.operand(2), ptx::Type::b64);
   op.c = d.pred(d.operand(3));
-  if (literal(d, 4, -1)) bits |= kNegateA;
-  if (literal(d, 5, -1)) bits |= kNegateB;
-  if (registers) {
-    if (literal(d, 6, 1)) bits |= kTransposeB;
-  } else {
-    if (literal(d, 6, 1)) bits |= kTransposeA;
-    if (literal(d, 7, 1)) bits |= kTransposeB;
-  }
-  if (in.has("satfinite")) bits |= kSaturate;
-  op.imm = bits;
+  f.negate_a = literal(d, 4, -1);
+  f.negate_b = literal(d, 5, -1);
+  f.a_mn_major = !f.a_in_registers && literal(d, 6, 1);
+  f.b_mn_major = literal(d, f.a_in_registers ? 6 : 7, 1);
+  f.saturate = in.has("satfinite");
+  op.set(f);
 }
 
 void decode_fence(Decoder&, Op& op) {

@@ -1,6 +1,9 @@
 // A decoded instruction: what the interpreter runs. 32 lanes at a time, registers structure-of-arrays.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 namespace tinygpu {
 
@@ -56,7 +59,7 @@ struct alignas(64) Op {
   ExecFn fn = nullptr;
   uint32_t dst = kNoSlot, dst2 = kNoSlot;
   uint32_t a = kNoSlot, b = kNoSlot, c = kNoSlot, d = kNoSlot;
-  int64_t imm = 0;                 // address displacement, branch target, sub-operation bits: the family's own use
+  int64_t imm = 0;                 // address displacement, branch target, immediate: the family's own use
   const uint32_t* list = nullptr;  // longer operand lists (vectors, tensor coordinates), owned by the Function
   uint32_t guard = kNoSlot;        // predicate slot, or kNoSlot
   uint32_t list_size = 0;
@@ -71,6 +74,19 @@ struct alignas(64) Op {
   uint32_t wait_sb = 0;   // bit i: wait for scoreboard i before issuing
   uint32_t inst = 0;      // index into Function::instructions (source text, lines)
 
+  /// What the instruction says besides its operands: a struct or an enumeration of its family's own, written when it is
+  /// decoded. get() must ask for the type that set() was given.
+  template <class T>
+  void set(const T& details) {
+    static_assert(sizeof(T) <= kDetails && std::is_trivially_copyable_v<T>);
+    std::memcpy(details_, &details, sizeof(T));
+  }
+  template <class T>
+  const T& get() const {
+    static_assert(sizeof(T) <= kDetails && std::is_trivially_copyable_v<T>);
+    return *reinterpret_cast<const T*>(details_);
+  }
+
   enum Flag : uint8_t {
     guard_negated = 1,
     join = 2,           // a divergent branch's immediate post-dominator: groups may merge here
@@ -80,6 +96,9 @@ struct alignas(64) Op {
     serial = 32,        // strong global access: executed in the serial phase between windows
     injected = 64,      // made by the lowering (special-register moves), not an instruction of the user's
   };
+
+  static constexpr size_t kDetails = 40;
+  alignas(8) std::byte details_[kDetails] = {};
 };
 static_assert(sizeof(Op) <= 128);
 
