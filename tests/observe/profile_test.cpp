@@ -89,6 +89,76 @@ TEST(Profile, LateOperandsAreTheReaders) {
   EXPECT_GT(most, 200u);
 }
 
+/// Line 11: a word a lane, dense. Line 13: eight words in one bank. Line 14: 128 bytes of global memory.
+const char* const kConflicts = R"(
+.visible .entry conflicts(.param .u64 from, .param .u64 to) {
+  .reg .b64 %rd<3>; .reg .b32 %r<6>;
+  .shared .align 128 .b8 smem[4096];
+  ld.param.u64 %rd0, [from]; ld.param.u64 %rd1, [to];
+  mov.u32 %r0, %tid.x; mov.u32 %r1, smem; mad.lo.u32 %r2, %r0, 4, %r1;
+  // The next line stores a word a lane.
+  st.shared.u32 [%r2], %r0;
+  and.b32 %r3, %r0, 7; mad.lo.u32 %r3, %r3, 128, %r1;
+  ld.shared.u32 %r4, [%r3];
+  mad.wide.u32 %rd2, %r0, 4, %rd0; ld.global.u32 %r5, [%rd2];
+  ret;
+}
+)";
+
+TEST(Profile, CountsBankConflictsByLine) {
+  const observe::KernelProfile k = profile_of(kConflicts, "conflicts", {2, 1, 1}, {64, 1, 1});
+  // Two CTAs of two warps: four times a line.
+  EXPECT_EQ(k.memory.passes, 4u * (1 + 8));
+  EXPECT_EQ(k.memory.ideal, 4u * (1 + 1));
+  std::map<std::string, std::pair<uint64_t, uint64_t>> lines;
+  for (const auto& [place, line] : k.lines)
+    if (line.memory.passes) lines[place] = {line.memory.passes, line.memory.ideal};
+  const std::map<std::string, std::pair<uint64_t, uint64_t>> expected = {{"PTX line 11", {4, 4}},
+                                                                         {"PTX line 13", {32, 4}}};
+  EXPECT_EQ(lines, expected);
+  const std::string text = k.render();
+  EXPECT_NE(text.find("bank conflicts: 28 passes of 36"), std::string::npos) << text;
+  const size_t table = text.find("bank conflicts:");
+  EXPECT_NE(text.find("PTX line 13", table), std::string::npos) << text;
+  EXPECT_EQ(text.find("PTX line 11", table), std::string::npos) << "no conflicts there:\n" << text;
+}
+
+TEST(Profile, CountsBytesByLevel) {
+  const observe::KernelProfile k = profile_of(kConflicts, "conflicts", {2, 1, 1}, {64, 1, 1});
+  EXPECT_EQ(k.memory.shared_bytes, 4u * 256);
+  EXPECT_EQ(k.memory.l2_bytes, 4u * 128);
+  EXPECT_EQ(k.memory.device_bytes, 0u) << "the host has just written it";
+  const observe::KernelProfile copies = profile_of(two_copies(), "copies", {1, 1, 1}, {1, 1, 1});
+  EXPECT_EQ(copies.memory.shared_bytes, 2u * 1024 + 4);
+  EXPECT_EQ(copies.memory.l2_bytes, 2u * 1024 + 32);
+  const auto json = copies.json();
+  EXPECT_EQ(json.at("memory").at("l2_bytes"), 2 * 1024 + 32);
+  uint64_t by_line = 0;
+  for (const auto& line : json.at("lines"))
+    if (line.contains("memory")) by_line += line.at("memory").at("l2_bytes").get<uint64_t>();
+  EXPECT_EQ(by_line, 2u * 1024 + 32);
+}
+
+TEST(Profile, CountsLinesOfDeviceMemory) {
+  observe::Profile profile;
+  RunPtx machine(kConflicts);
+  machine.gpu.options.observers = {&profile};
+  const uint64_t from = machine.buffer<uint32_t>(64), to = machine.buffer<uint32_t>(64);  // nobody has touched them
+  for (int i = 0; i < 2; ++i) machine.launch("conflicts", {1, 1, 1}, {64, 1, 1}, from, to);
+  EXPECT_EQ(profile.kernels().at(0).memory.device_bytes, 256u) << "two lines, the first time";
+}
+
+TEST(Profile, SaysHowManyCtasFitAndWhatLimitsThem) {
+  // The machine has 8 SMs, each with room for 64 warps.
+  const observe::KernelProfile k = profile_of(kConflicts, "conflicts", {20, 1, 1}, {1024, 1, 1});
+  EXPECT_EQ(k.fits, 2u);
+  EXPECT_EQ(k.fits_limit, "warps");
+  EXPECT_DOUBLE_EQ(k.waves, 20.0 / 16);
+  EXPECT_NE(k.render().find("2 CTAs an SM fit (warps), 1.25 waves"), std::string::npos) << k.render();
+  EXPECT_EQ(k.json().at("occupancy").at("limit"), "warps");
+  EXPECT_EQ(k.json().at("waves"), 1.25);
+}
+
 TEST(Profile, IsTextAndJson) {
   const observe::KernelProfile k = profile_of(two_copies(), "copies", {2, 1, 1}, {1, 1, 1});
   const std::string text = k.render();

@@ -67,6 +67,31 @@ TEST(Trace, SpansOfARowFollowEachOther) {
   }
 }
 
+TEST(Trace, CountsTrafficOfL2AndDeviceMemory) {
+  std::ostringstream out;
+  {
+    observe::Trace trace(out, {});
+    RunPtx machine(two_copies());
+    machine.gpu.options.observers = {&trace};
+    const uint64_t from = machine.buffer<uint32_t>(256), to = machine.buffer<uint32_t>(1);
+    machine.launch("copies", {1, 1, 1}, {1, 1, 1}, from, to);
+  }
+  double l2 = 0, device = 0;
+  int64_t last = -1;
+  Json end;
+  for (const Json& e : Document(Json::parse(out.str())).counters) {
+    if (e.at("name") != "bytes a cycle") continue;
+    EXPECT_GT(cycles(e.at("ts")), last) << "a counter has one value at a time";
+    last = cycles(e.at("ts"));
+    l2 += 256 * e.at("args").at("L2").get<double>();
+    device += 256 * e.at("args").at("device memory").get<double>();
+    end = e.at("args");
+  }
+  EXPECT_EQ(l2, 2 * 1024 + 32) << "both copies and a word's sector";
+  EXPECT_EQ(device, 1024) << "the first copy brings the lines in";
+  EXPECT_EQ(end.at("L2"), 0) << "the last value stands for ever";
+}
+
 TEST(Trace, ShowsCopiesWaitsAndPhases) {
   const Document d(trace_of(1));
   const auto& copies = d.row("TMA");

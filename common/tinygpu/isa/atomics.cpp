@@ -178,7 +178,7 @@ bool begin_atomic(Warp& w, const Op& op, uint32_t bytes, Target& t) {
   const Space space = Space(op.sub);
   lane_addresses(w, op, t.address);
   if (wait_serial(w, space, t.address)) return false;
-  resolve(w, space, t.address, bytes, bytes, "atomic", t.access);
+  resolve(w, space, t.address, bytes, bytes, Act::atomic, t.access);
   SharedWatch::note_acquired(w);
   return true;
 }
@@ -329,6 +329,7 @@ void decode_common(Decoder& d, Op& op, const Operand& address) {
   op.cost = is_shared(space) ? CostClass::shared_atomic : CostClass::global_atomic;
   if (space == Space::global) op.flags |= Op::serial;
   decode_address(d, op, address);
+  op.aux |= uint16_t(ptx::memory_order(*d.inst).bits() << kOrderShift);
 }
 
 /// `to` is nullptr for red.

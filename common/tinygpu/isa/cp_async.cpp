@@ -35,6 +35,9 @@ struct Copy {
   uint8_t count[32];  // bytes read; the rest becomes zero
   uint64_t group[32];
   std::vector<std::shared_ptr<Arrival>> watchers;
+  // For observers.
+  Origin who;
+  std::vector<uint64_t> source;  // addresses by lane, if somebody wants to know
 };
 
 struct LaneGroups {
@@ -83,13 +86,29 @@ void fire(Arrival& a, uint32_t lanes, uint64_t now) {
   }
 }
 
-void land(Warp& w, const std::shared_ptr<Copy>& copy, uint64_t now) {
+/// cp.async works in the generic proxy (PTX ISA 9.7.9.25.1).
+void tell_landed(Warp& w, const Copy& copy, uint64_t now) {
+  if (!copy.source.empty())
+    tell_operation(w.domain(), AccessKind::read, Proxy::generic, copy.who, nullptr, now, [&](MemoryAccess::Range f) {
+      for_lanes(copy.lanes, [&](int i) {
+        if (copy.count[i]) f(copy.source[size_t(i)], copy.count[i]);
+      });
+    });
+  const uint8_t* shared = w.cta().shared.data();
+  tell_operation(w.domain(), AccessKind::write, Proxy::generic, copy.who, &w.cta(), now, [&](MemoryAccess::Range f) {
+    for_lanes(copy.lanes, [&](int i) { f(uint64_t(copy.to[i] - shared), copy.bytes); });
+  });
+}
+
+void land(Warp& w, const std::shared_ptr<Copy>& copy, const ToldOperation& told, uint64_t begin, uint64_t now) {
   WarpCopies& state = copies_of(w);
   for_lanes(copy->lanes, [&](int i) {
     if (copy->count[i]) std::memcpy(copy->to[i], copy->from[i], copy->count[i]);
     std::memset(copy->to[i] + copy->count[i], 0, copy->bytes - copy->count[i]);
     state.lanes[i].landed(copy->group[i]);
   });
+  tell_landed(w, *copy, now);
+  tell_complete(w.domain(), told, begin, now);
   std::erase(state.in_flight, copy);
   for (const auto& arrival : copy->watchers) {
     uint32_t done = 0;
@@ -116,7 +135,7 @@ void cp_async(Warp& w, const Op& op) {
   copy->bytes = bytes;
   copy->lanes = w.exec();
   Access destination;
-  resolve(w, Space::shared_cta, to, bytes, bytes, "cp.async", destination);
+  resolve(w, Space::shared_cta, to, bytes, bytes, Act::copy, destination);
   WarpCopies& state = copies_of(w);
   Access source;
   bool reads = false, all = true;
@@ -139,13 +158,13 @@ void cp_async(Warp& w, const Op& op) {
     all &= n != 0;
   });
   if (all) {
-    resolve(w, Space::global, from, bytes, bytes, "cp.async", source);
+    resolve(w, Space::global, from, bytes, bytes, Act::copy, source);
     for_lanes(w.exec(), [&](int i) { copy->from[i] = source.at[i]; });
   } else {
     // A lane that copies nothing may hold any address.
     for_lanes(w.exec(), [&](int i) {
       copy->from[i] = copy->count[i] ? locate(w, Space::global, from[i], bytes, bytes, i, "cp.async").host : nullptr;
-      source.misses |= w.domain().l2.read(from[i], copy->count[i]) > 0;
+      source.missed += w.domain().l2.read(from[i], copy->count[i]);
     });
     source.global = reads ? w.exec() : 0;
   }
@@ -159,14 +178,14 @@ void cp_async(Warp& w, const Op& op) {
   Domain& domain = w.domain();
   const uint64_t ready =
       std::max(access_time(w, source), w.time()) - memory_unit(w).global_latency * (source.global != 0);
-  Origin who = origin_of(w);
-  const ToldOperation told = tell_issue(domain, AsyncOperation::Kind::async_copy, who, w.sm().index, w.time(),
-                                        uint64_t(bytes) * uint32_t(__builtin_popcount(w.exec())));
+  copy->who = origin_of(w);
+  if (source.global && w.told(Observer::global_accesses)) copy->source.assign(from, from + 32);
+  const uint64_t all_bytes = uint64_t(bytes) * uint32_t(__builtin_popcount(w.exec()));
+  tell(MemoryTraffic{domain, copy->who, w.sm().index, w.time(), all_bytes});
+  const ToldOperation told =
+      tell_issue(domain, AsyncOperation::Kind::async_copy, copy->who, w.sm().index, w.time(), all_bytes);
   domain.events.schedule(ready + w.timing().memory.cp_async_latency, domain.events.new_channel(),
-                         [&w, copy, told, begin = w.time()](uint64_t now) {
-                           tell_complete(w.domain(), told, begin, now);
-                           land(w, copy, now);
-                         });
+                         [&w, copy, told, begin = w.time()](uint64_t now) { land(w, copy, told, begin, now); });
 }
 
 void decode_cp_async(Decoder& d, Op& op) {

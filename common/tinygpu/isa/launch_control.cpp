@@ -47,14 +47,18 @@ void exec_try_cancel(Warp& w, const Op& op) {
     BulkEngine::in_serial(
         domain, w.time() + w.timing().launch.cancel, domain.events.new_channel(),
         [=, &domain, issued = w.time()](uint64_t now) {
-          tell_complete(domain, told, issued, now);
           Dim3 first;
           const bool claimed = who.launch->dispatcher.take(first);
           const uint32_t words[4] = {claimed ? first.x : 0, claimed ? first.y | first.z << 16 : 0, claimed, 0};
-          for (const auto& cta : cluster->ctas) {
-            if (!all && cta->rank != rank) continue;
-            if (cta->exited) continue;
+          std::vector<Cta*> answered;
+          for (const auto& cta : cluster->ctas)
+            if ((all || cta->rank == rank) && !cta->exited) answered.push_back(cta.get());
+          for (Cta* cta : answered) {
             std::memcpy(cta->shared_at(response, kResponseBytes), words, kResponseBytes);
+            tell_operation(domain, AccessKind::write, Proxy::async, who, cta, now, response, kResponseBytes);
+          }
+          tell_complete(domain, told, issued, now);
+          for (Cta* cta : answered) {
             if (!claimed) cta->extensions.get<Refused>();
             mbarrier_complete_tx(*cta, signal, kResponseBytes, now, who);
           }

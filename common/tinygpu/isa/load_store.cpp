@@ -104,7 +104,7 @@ void load(Warp& w, const Op& op) {
     OwnShared shared;
     Access access;
     R* to[8];
-    if (registers(w, op, op.dst, n, to) && resolve_own_shared(w, op, space, n * sizeof(M), "load", shared, access)) {
+    if (registers(w, op, op.dst, n, to) && resolve_own_shared(w, op, space, n * sizeof(M), Act::load, shared, access)) {
       if (shared.dense && n == 1)
         load_dense<1, M>(shared.base + shared.offset[0], to);
       else if (shared.dense && n == 2)
@@ -126,7 +126,7 @@ void load(Warp& w, const Op& op) {
   if ((op.aux & kStrong) && wait_serial(w, space, address)) return;
   const uint32_t n = op.list_size ? op.list_size : 1;
   Access access;
-  resolve(w, space, address, n * sizeof(M), n * sizeof(M), "load", access);
+  resolve(w, space, address, n * sizeof(M), n * sizeof(M), Act::load, access);
   for (uint32_t e = 0; e < n; ++e) {
     const uint32_t slot = op.list_size ? op.list[e] : op.dst;
     if (slot == kNoSlot) continue;
@@ -238,7 +238,9 @@ CostClass store_cost(Space space) {
 }
 
 void set_order(const Decoder& d, Op& op, Space space) {
-  if (!is_strong(*d.inst)) return;
+  const ptx::MemoryOrder order = ptx::memory_order(*d.inst);
+  if (!order.strong()) return;
+  op.aux |= uint16_t(order.bits() << kOrderShift);
   if (space == Space::global) op.flags |= Op::serial;
   op.aux |= kStrong;
 }
@@ -287,7 +289,7 @@ void store(Warp& w, const Op& op) {
     Access access;
     R* from[8];
     if (!w.watched() && registers(w, op, op.b, n, from) &&
-        resolve_own_shared(w, op, space, n * sizeof(M), "store", shared, access)) {
+        resolve_own_shared(w, op, space, n * sizeof(M), Act::store, shared, access)) {
       if (shared.dense && n == 1)
         store_dense<1, M>(shared.base + shared.offset[0], from);
       else if (shared.dense && n == 2)
@@ -308,7 +310,7 @@ void store(Warp& w, const Op& op) {
   if ((op.aux & kStrong) && wait_serial(w, space, address)) return;
   const uint32_t n = op.list_size ? op.list_size : 1;
   Access access;
-  resolve(w, space, address, n * sizeof(M), n * sizeof(M), "store", access);
+  resolve(w, space, address, n * sizeof(M), n * sizeof(M), Act::store, access);
   uint32_t changes = 0;  // asked for only while somebody watches for endless loops
   const bool watched = w.watched();
   for (uint32_t e = 0; e < n; ++e) {
@@ -404,7 +406,10 @@ void decode_hint(Decoder& d, Op& op) {
 void prefetch(Warp& w, const Op& op) {
   uint64_t address[32];
   lane_addresses(w, op, address);
-  for_lanes(w.exec(), [&](int i) { w.domain().l2.read(address[i], 1); });
+  uint32_t missed = 0;
+  for_lanes(w.exec(), [&](int i) { missed += w.domain().l2.read(address[i], 1); });
+  const Origin who = origin_of(w);
+  tell(MemoryTraffic{w.domain(), who, w.sm().index, w.time(), 0, 0, missed});
 }
 
 void decode_prefetch(Decoder& d, Op& op) {

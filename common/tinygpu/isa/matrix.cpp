@@ -19,7 +19,8 @@ namespace {
 constexpr uint32_t kRowBytes = 16;
 
 /// Host pointers of the first `count` threads' rows; charges the bank passes, matrix by matrix of eight rows.
-uint64_t rows(Warp& w, const Op& op, uint32_t count, const char* verb, uint8_t** row) {
+uint64_t rows(Warp& w, const Op& op, uint32_t count, Act act, uint8_t** row) {
+  const char* verb = verb_of(act);
   uint64_t address[32];
   lane_addresses(w, op, address);
   uint32_t offset[32] = {};
@@ -33,14 +34,18 @@ uint64_t rows(Warp& w, const Op& op, uint32_t count, const char* verb, uint8_t**
     row[i] = p.host;
     offset[i] = uint32_t(p.address);
     remote |= p.cta != &w.cta();
-    watch_shared(w, *p.cta, {offset, 1u << i, kRowBytes, offset[i], offset[i] + kRowBytes, false}, verb);
+    watch_shared(w, *p.cta, {offset, 1u << i, kRowBytes, offset[i], offset[i] + kRowBytes, false}, act);
   }
   Access access;
   access.shared = count == 32 ? ~0u : (1u << count) - 1;
   access.remote = remote ? access.shared : 0;
   access.passes = shared_passes(offset, access.shared, kRowBytes);
-  access.writes = verb[0] == 's';
+  access.ideal = count / 8;
+  access.bytes = kRowBytes;
+  access.writes = is_store(act);
   access.words = access.writes ? std::max(1u, count / 8) : 1;  // of a load the model's latency holds for all its words
+  if (w.told(Observer::shared_accesses)) [[unlikely]]
+    tell_lanes(w, op, Space(op.sub), act, access.shared, address, kRowBytes);
   return access_time(w, access);
 }
 
@@ -74,7 +79,7 @@ void load_8x8(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const uint32_t n = op.list_size;
   uint8_t* row[32];
-  const uint64_t ready = rows(w, op, 8 * n, "ldmatrix", row);
+  const uint64_t ready = rows(w, op, 8 * n, Act::load_matrix, row);
   uint32_t value[4][32];
   for (uint32_t j = 0; j < n; ++j)
     for (uint32_t t = 0; t < 32; ++t) {
@@ -94,7 +99,7 @@ void load_16x16(Warp& w, const Op& op) {
   const uint32_t n = op.list_size / 2;
   const uint16_t format = op.aux >> kFormatShift;
   uint8_t* row[32];
-  const uint64_t ready = rows(w, op, 16 * n, "ldmatrix", row);
+  const uint64_t ready = rows(w, op, 16 * n, Act::load_matrix, row);
   uint32_t value[4][32] = {};
   for (uint32_t k = 0; k < op.list_size; ++k)
     for (uint32_t t = 0; t < 32; ++t)
@@ -111,7 +116,7 @@ void load_8x16(Warp& w, const Op& op) {
   const uint32_t n = op.list_size;
   const uint16_t format = op.aux >> kFormatShift;
   uint8_t* row[32];
-  const uint64_t ready = rows(w, op, 8 * n, "ldmatrix", row);
+  const uint64_t ready = rows(w, op, 8 * n, Act::load_matrix, row);
   uint32_t value[4][32] = {};
   for (uint32_t j = 0; j < n; ++j)
     for (uint32_t t = 0; t < 32; ++t)
@@ -146,7 +151,7 @@ void store_8x8(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const uint32_t n = op.list_size;
   uint8_t* row[32];
-  rows(w, op, 8 * n, "stmatrix", row);
+  rows(w, op, 8 * n, Act::store_matrix, row);
   for (uint32_t j = 0; j < n; ++j) {
     const uint32_t* s = w.at<uint32_t>(op.list[j]);
     for (uint32_t t = 0; t < 32; ++t) {
@@ -165,7 +170,7 @@ void store_16x8(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const uint32_t n = op.list_size;
   uint8_t* row[32];
-  rows(w, op, 8 * n, "stmatrix", row);
+  rows(w, op, 8 * n, Act::store_matrix, row);
   for (uint32_t j = 0; j < n; ++j) {
     const uint32_t* s = w.at<uint32_t>(op.list[j]);
     for (uint32_t t = 0; t < 32; ++t)

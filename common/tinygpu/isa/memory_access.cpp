@@ -21,9 +21,9 @@ Space space_of(const ptx::Instruction& inst) {
   return Space::generic;
 }
 
-bool is_strong(const ptx::Instruction& inst) {
-  return inst.has("volatile") || inst.has("mmio") || inst.has("relaxed") || inst.has("acquire") ||
-         inst.has("release") || inst.has("acq_rel");
+const char* verb_of(Act act) {
+  constexpr const char* verbs[] = {"load", "store", "atomic", "ldmatrix", "stmatrix", "cp.async"};
+  return verbs[int(act)];
 }
 
 void decode_address(Decoder& d, Op& op, const ptx::Operand& o) {
@@ -67,7 +67,7 @@ void touch_l2(Warp& w, const uint64_t* a, uint32_t mask, const Span& s, uint32_t
     if (out.writes)
       l2.write(address, size);
     else
-      out.misses |= l2.read(address, size) > 0;
+      out.missed += l2.read(address, size);
   };
   if (s.high - s.low < 8 * L2Cache::kLine) return touch(s.low, s.high + bytes - s.low);
   for_lanes(mask, [&](int i) { touch(a[i], bytes); });
@@ -121,11 +121,11 @@ bool dense(const uint32_t* offset, uint32_t mask, uint32_t bytes) {
   return differ == 0;
 }
 
-void warn_mbarrier(Warp& w, Cta& cta, const uint32_t* offset, uint32_t mask, uint32_t bytes, const char* verb) {
+void warn_mbarrier(Warp& w, Cta& cta, const uint32_t* offset, uint32_t mask, uint32_t bytes, Act act) {
   for_lanes(mask, [&](int i) {
     if (cta.mbarriers.overlaps(offset[i], bytes))
       w.report(Severity::warning, "mbarrier-memory-reused",
-               std::string("ordinary ") + verb + " of shared memory that holds a live mbarrier",
+               std::string("ordinary ") + verb_of(act) + " of shared memory that holds a live mbarrier",
                "read the state through mbarrier.test_wait or a token, or end the object with mbarrier.inval first; "
                "hardware keeps the object outside memory and gives the bytes that lay there before init",
                i);
@@ -154,11 +154,14 @@ bool pairs_meet(const uint32_t* offset, uint32_t mask, int bit) {
   return meet;
 }
 
-/// Passes of one access. Up to 4 bytes a lane are one request; 8 bytes are two of 16 lanes, 16 bytes four of 8. A load
-/// whose neighbours, or next but one, meet two by two needs half as many. A request costs a pass even if none of its
-/// lanes takes part. All of it measured on an H200.
-uint32_t passes_of(const uint32_t* offset, uint32_t mask, uint32_t bytes, bool load) {
-  if (bytes <= 4) return shared_passes(offset, mask, bytes);
+/// Passes of one access, and how many it would be without conflicts. Up to 4 bytes a lane are one request; 8 bytes are
+/// two of 16 lanes, 16 bytes four of 8. A load whose neighbours, or next but one, meet two by two needs half as many. A
+/// request costs a pass even if none of its lanes takes part. All of it measured on an H200.
+struct Passes {
+  uint32_t passes, ideal;
+};
+Passes passes_of(const uint32_t* offset, uint32_t mask, uint32_t bytes, bool load) {
+  if (bytes <= 4) return {shared_passes(offset, mask, bytes), 1};
   uint32_t lanes = bytes <= 8 ? 16 : 8;
   if (load && (pairs_meet(offset, mask, 1) || pairs_meet(offset, mask, 2))) lanes *= 2;
   uint32_t passes = 0;
@@ -166,24 +169,27 @@ uint32_t passes_of(const uint32_t* offset, uint32_t mask, uint32_t bytes, bool l
     const uint32_t request = lanes == 32 ? ~0u : ((1u << lanes) - 1) << first;
     passes += bank_passes(offset, mask & request, bytes / 4);
   }
-  return passes;
+  return {passes, 32 / lanes};
 }
 
 /// passes_of() for all lanes, remembered: an instruction's lanes mostly lie as they did last time. The count does not
 /// depend on where lane 0 lies, but within its word: it names the banks anew.
-uint32_t known_passes(Warp& w, const Op& op, const uint32_t* offset, uint32_t bytes, bool load) {
+Passes known_passes(Warp& w, const Op& op, const uint32_t* offset, uint32_t bytes, bool load) {
   MemoryUnit::Pattern& p = memory_unit(w).patterns[reinterpret_cast<uintptr_t>(&op) / sizeof(Op) % 16];
   uint32_t differ = (p.bytes ^ bytes) | (p.low_bits ^ (offset[0] & 3)) | uint32_t(p.load ^ load);
   for (int i = 0; i < 32; ++i) differ |= p.distance[i] ^ (offset[i] - offset[0]);
-  if (!differ) return p.passes;
+  if (!differ) return {p.passes, p.ideal};
   p.bytes = bytes;
   p.low_bits = offset[0] & 3;
   p.load = load;
   for (int i = 0; i < 32; ++i) p.distance[i] = offset[i] - offset[0];
-  return p.passes = passes_of(offset, 0xffffffffu, bytes, load);
+  const Passes passes = passes_of(offset, 0xffffffffu, bytes, load);
+  p.passes = passes.passes;
+  p.ideal = passes.ideal;
+  return passes;
 }
 
-bool resolve_own_shared(Warp& w, const uint64_t* a, const Span& s, uint32_t bytes, const char* verb, Access& out) {
+bool resolve_own_shared(Warp& w, const uint64_t* a, const Span& s, uint32_t bytes, Act act, Access& out) {
   Cta& cta = w.cta();
   const uint64_t window = uint64_t(cta.rank) << 24;
   const uint64_t low = s.low - window, high = s.high - window;
@@ -196,22 +202,24 @@ bool resolve_own_shared(Warp& w, const uint64_t* a, const Span& s, uint32_t byte
   }
   out.shared = w.exec();
   const bool is_dense = dense(offset, w.exec(), bytes);
-  out.passes = is_dense ? (bytes + 3) / 4 : passes_of(offset, w.exec(), bytes, verb[0] == 'l');
+  const Passes passes =
+      is_dense ? Passes{(bytes + 3) / 4, (bytes + 3) / 4} : passes_of(offset, w.exec(), bytes, is_load(act));
+  out.passes = passes.passes;
+  out.ideal = passes.ideal;
   if (cta.mbarriers.overlaps(uint32_t(low), uint32_t(high - low) + bytes))
-    warn_mbarrier(w, cta, offset, w.exec(), bytes, verb);
-  if (verb[0] != 'l' || SharedWatch::find(cta))
-    watch_shared(w, cta, {offset, w.exec(), bytes, uint32_t(low), uint32_t(high) + bytes, is_dense}, verb);
+    warn_mbarrier(w, cta, offset, w.exec(), bytes, act);
+  if (!is_load(act) || SharedWatch::find(cta))
+    watch_shared(w, cta, {offset, w.exec(), bytes, uint32_t(low), uint32_t(high) + bytes, is_dense}, act);
   return true;
 }
 
-void resolve_lanes(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t align, const char* verb,
-                   Access& out) {
+void resolve_lanes(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t align, Act act, Access& out) {
   uint32_t offset[32] = {};
   out.sectors = 0;
   for_lanes(w.exec(), [&](int i) {
-    const Place p = locate(w, space, a[i], bytes, align, i, verb);
-    if (p.space == Space::param && verb[0] != 'l')
-      w.fault(FaultKind::illegal_address, "store-to-parameter", std::string(verb) + " to a kernel's parameters",
+    const Place p = locate(w, space, a[i], bytes, align, i, verb_of(act));
+    if (p.space == Space::param && !is_load(act))
+      w.fault(FaultKind::illegal_address, "store-to-parameter", std::string(verb_of(act)) + " to a kernel's parameters",
               "kernel parameters are read-only: copy the value to a register, local or shared memory first", i);
     out.at[i] = p.host;
     if (p.space == Space::global || p.space == Space::constant) {
@@ -222,17 +230,19 @@ void resolve_lanes(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint
       out.shared |= 1u << i;
       offset[i] = uint32_t(p.address) & 0xffffffu;
       if (p.cta != &w.cta()) out.remote |= 1u << i;
-      if (p.cta->mbarriers.overlaps(offset[i], bytes)) warn_mbarrier(w, *p.cta, offset, 1u << i, bytes, verb);
-      watch_shared(w, *p.cta, {offset, 1u << i, bytes, offset[i], offset[i] + bytes, false}, verb);
+      if (p.cta->mbarriers.overlaps(offset[i], bytes)) warn_mbarrier(w, *p.cta, offset, 1u << i, bytes, act);
+      watch_shared(w, *p.cta, {offset, 1u << i, bytes, offset[i], offset[i] + bytes, false}, act);
     }
   });
-  if (out.shared) out.passes = passes_of(offset, out.shared, bytes, verb[0] == 'l');
+  if (!out.shared) return;
+  const Passes passes = passes_of(offset, out.shared, bytes, is_load(act));
+  out.passes = passes.passes;
+  out.ideal = passes.ideal;
 }
 
 }  // namespace
 
-bool resolve_own_shared(Warp& w, const Op& op, Space space, uint32_t bytes, const char* verb, OwnShared& out,
-                        Access& access) {
+bool resolve_own_shared(Warp& w, const Op& op, Space space, uint32_t bytes, Act act, OwnShared& out, Access& access) {
   if (!w.full() || !(is_shared(space) || space == Space::generic)) return false;
   Cta& cta = w.cta();
   // From an address to an offset; the last offset that is in bounds. Unsigned: what lies below is far beyond.
@@ -266,35 +276,40 @@ bool resolve_own_shared(Warp& w, const Op& op, Space space, uint32_t bytes, cons
   if (outside || (bits & (bytes - 1))) return false;
   out.base = cta.shared.data();
   out.dense = gaps == 0;
-  const bool load = verb[0] == 'l';
+  const bool load = is_load(act);
   access.shared = 0xffffffffu;
+  access.bytes = bytes;
   access.words = std::max(1u, bytes / 4);
   access.writes = !load;
-  access.passes = gaps == 0 && bytes >= 4 ? bytes / 4 : known_passes(w, op, offset, bytes, load);
+  const Passes passes =
+      gaps == 0 && bytes >= 4 ? Passes{bytes / 4, bytes / 4} : known_passes(w, op, offset, bytes, load);
+  access.passes = passes.passes;
+  access.ideal = passes.ideal;
   uint32_t low = offset[0], high = offset[31];
   if (gaps)
     for (int i = 0; i < 32; ++i) {
       low = offset[i] < low ? offset[i] : low;
       high = offset[i] > high ? offset[i] : high;
     }
-  if (cta.mbarriers.overlaps(low, high - low + bytes)) warn_mbarrier(w, cta, offset, 0xffffffffu, bytes, verb);
+  if (cta.mbarriers.overlaps(low, high - low + bytes)) warn_mbarrier(w, cta, offset, 0xffffffffu, bytes, act);
   if (!load || SharedWatch::find(cta))
-    watch_shared(w, cta, {offset, 0xffffffffu, bytes, low, high + bytes, gaps == 0 && bytes >= 4}, verb);
+    watch_shared(w, cta, {offset, 0xffffffffu, bytes, low, high + bytes, gaps == 0 && bytes >= 4}, act);
+  if (w.told(Observer::shared_accesses)) [[unlikely]]
+    tell_shared(w, op, act, cta, {w, 0xffffffffu, bytes, offset, nullptr, low, high + bytes, gaps == 0 && bytes >= 4});
   return true;
 }
 
-void watch_shared(Warp& w, Cta& cta, const SharedWatch::Access& access, const char* verb) {
-  const bool stores = verb[0] == 's' || verb[0] == 'a';  // store, stmatrix, atomic; not load, ldmatrix, cp.async
-  SharedWatch* watch = stores ? &SharedWatch::for_store(cta) : SharedWatch::find(cta);
+void watch_shared(Warp& w, Cta& cta, const SharedWatch::Access& access, Act act) {
+  SharedWatch* watch = writes(act) ? &SharedWatch::for_store(cta) : SharedWatch::find(cta);
   if (!watch) return;
-  watch->check(w, access, verb);
-  if (stores) watch->stored(&cta == &w.cta() ? int(w.index()) : -1, access);
+  if (watch->may_meet(access)) watch->check(w, access, is_load(act), verb_of(act));
+  if (writes(act)) watch->stored(&cta == &w.cta() ? int(w.index()) : -1, access);
 }
 
-void resolve(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t align, const char* verb, Access& out) {
+namespace {
+
+void find_places(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t align, Act act, Access& out) {
   const Span s = span_of(a, w.exec());
-  out.words = std::max(1u, bytes / 4);
-  out.writes = verb[0] == 's';
   if ((s.bits & (align - 1)) == 0) {
     switch (space) {
       case Space::global:
@@ -305,7 +320,7 @@ void resolve(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t a
       case Space::shared:
       case Space::shared_cta:
       case Space::shared_cluster:
-        if (resolve_own_shared(w, a, s, bytes, verb, out)) return;
+        if (resolve_own_shared(w, a, s, bytes, act, out)) return;
         break;
       case Space::local: {
         const uint32_t mask = w.exec();
@@ -320,7 +335,7 @@ void resolve(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t a
           uint64_t offset[32];
           for (int i = 0; i < 32; ++i) offset[i] = a[i] - kSharedWindow;
           const Span shifted{s.low - kSharedWindow, s.high - kSharedWindow, s.bits};
-          if (resolve_own_shared(w, offset, shifted, bytes, verb, out)) return;
+          if (resolve_own_shared(w, offset, shifted, bytes, act, out)) return;
         } else if (s.low >= kFunctionWindow + kWindowSize || s.high < kSharedWindow) {
           if (resolve_global(w, a, s, bytes, out)) return touch_l2(w, a, w.exec(), s, bytes, out);
         }
@@ -328,7 +343,64 @@ void resolve(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t a
       default: break;
     }
   }
-  resolve_lanes(w, space, a, bytes, align, verb, out);
+  resolve_lanes(w, space, a, bytes, align, act, out);
+}
+
+}  // namespace
+
+void resolve(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t align, Act act, Access& out) {
+  out.bytes = bytes;
+  out.words = std::max(1u, bytes / 4);
+  out.writes = is_store(act);
+  find_places(w, space, a, bytes, align, act, out);
+  // A copy's lanes are told when it lands; constants are nobody's to write.
+  if (act == Act::copy || space == Space::constant) return;
+  const uint32_t lanes = out.shared | out.global;
+  if (lanes && w.told(Observer::shared_accesses | Observer::global_accesses)) [[unlikely]]
+    tell_lanes(w, w.current_op(), space, act, lanes, a, bytes);
+}
+
+AccessKind kind_of(Act act) {
+  if (is_load(act)) return AccessKind::read;
+  return act == Act::atomic ? AccessKind::atomic : AccessKind::write;
+}
+
+ptx::MemoryOrder order_of(const Op& op, Act act) {
+  const bool matrix = act == Act::load_matrix || act == Act::store_matrix;
+  return matrix ? ptx::MemoryOrder{} : ptx::MemoryOrder::from_bits(op.aux >> kOrderShift);
+}
+
+void tell_shared(Warp& w, const Op& op, Act act, const Cta& cta, const LaneAccess& lanes) {
+  tell(
+      MemoryAccess{w.domain(), kind_of(act), Space::shared, Proxy::generic, order_of(op, act), &cta, w.time(), &lanes});
+}
+
+void tell_lanes(Warp& w, const Op& op, Space space, Act act, uint32_t lanes, const uint64_t* address, uint32_t bytes) {
+  const auto shared = [&](int lane) {
+    return is_shared(space) || (space == Space::generic && in_window(address[lane], kSharedWindow));
+  };
+  while (lanes) {
+    // Those that reach the same memory, together.
+    const int first = __builtin_ctz(lanes);
+    const bool to_shared = shared(first);
+    const uint32_t rank = uint32_t(address[first]) >> 24;
+    uint32_t offset[32];
+    LaneAccess part{w, 0, bytes, to_shared ? offset : nullptr, to_shared ? nullptr : address, ~0ull, 0};
+    for_lanes(lanes, [&](int i) {
+      if (shared(i) != to_shared || (to_shared && uint32_t(address[i]) >> 24 != rank)) return;
+      part.lanes |= 1u << i;
+      offset[i] = uint32_t(address[i]) & 0xffffff;
+      const uint64_t at = to_shared ? offset[i] : address[i];
+      part.low = std::min(part.low, at);
+      part.high = std::max(part.high, at + bytes);
+    });
+    lanes &= ~part.lanes;
+    if (to_shared)
+      tell_shared(w, op, act, *w.cluster().cta(rank), part);
+    else
+      tell(MemoryAccess{w.domain(), kind_of(act), Space::global, Proxy::generic, order_of(op, act), nullptr, w.time(),
+                        &part});
+  }
 }
 
 void prepare(Warp& w, MemoryUnit& u) {
@@ -350,6 +422,19 @@ void prepare(Warp& w, MemoryUnit& u) {
   u.ready = true;
 }
 
+[[gnu::cold]] static void tell_traffic(Warp& w, const Access& a) {
+  const Origin who = origin_of(w);
+  MemoryTraffic t{w.domain(), who, w.sm().index, w.time()};
+  if (a.shared) {
+    t.shared_bytes = uint64_t(a.bytes) * uint32_t(__builtin_popcount(a.shared));
+    t.passes = a.passes;
+    t.ideal = a.ideal;
+  }
+  if (a.global) t.l2_bytes = 32ull * a.sectors;
+  t.missed = a.missed;
+  tell(t);
+}
+
 uint64_t access_time(Warp& w, const Access& access, bool atomic) {
   // A pipe accepts work a little ahead of its own pace; past that queue the warp stalls at issue.
   constexpr int64_t kQueue = 32;
@@ -368,6 +453,8 @@ uint64_t access_time(Warp& w, const Access& access, bool atomic) {
   const auto stall = [&](int64_t start) {
     if (start > now + kQueue) w.charge(uint64_t(start - kQueue - now));
   };
+  if (w.told(Observer::traffic)) [[unlikely]]
+    tell_traffic(w, access);
   if (access.shared) {
     MemoryUnit::SharedPipe& pipe = unit.shared_pipe[w.index() % 4];
     const bool own = pipe.last == &w;
@@ -395,7 +482,7 @@ uint64_t access_time(Warp& w, const Access& access, bool atomic) {
     const int64_t cycles = std::max<int64_t>(1, int64_t(access.sectors / unit.sectors_per_cycle));
     const int64_t start = take(unit.global_port, now, cycles);
     stall(start);
-    ready = std::max(ready, uint64_t(start + cycles - 1) + (access.misses ? unit.miss_latency : 0) +
+    ready = std::max(ready, uint64_t(start + cycles - 1) + (access.missed ? unit.miss_latency : 0) +
                                 (atomic ? unit.global_atomic_latency : unit.global_latency));
   }
   return ready;

@@ -15,12 +15,10 @@ inline bool is_shared(ptx::Space s) {
   return s == ptx::Space::shared || s == ptx::Space::shared_cta || s == ptx::Space::shared_cluster;
 }
 
-/// True for an access with a memory order of its own: volatile, mmio, relaxed, acquire, release, acq_rel (PTX ISA 8.4).
-bool is_strong(const ptx::Instruction& inst);
-
 /// Op fields of every instruction with one address operand: `a` base slot, `imm` displacement, kWide in `aux`.
 constexpr uint16_t kWide = 1;
-constexpr uint16_t kStrong = 2;  // ordered access: global lanes belong to the serial phase
+constexpr uint16_t kStrong = 2;                            // ordered access: global lanes belong to the serial phase
+constexpr int kOrderShift = 16 - ptx::MemoryOrder::kBits;  // `aux`: the memory order, of loads, stores and atomics
 
 /// Decodes the address operand into op.a, op.imm and the kWide bit.
 void decode_address(Decoder& d, Op& op, const ptx::Operand& o);
@@ -38,6 +36,15 @@ inline void lane_addresses(Warp& w, const Op& op, uint64_t* out) {
   }
 }
 
+/// What an instruction does at the addresses that it resolves.
+enum class Act : uint8_t { load, store, atomic, load_matrix, store_matrix, copy };
+/// The word that a diagnosis has for it.
+const char* verb_of(Act act);
+inline bool is_load(Act a) { return a == Act::load || a == Act::load_matrix; }
+inline bool is_store(Act a) { return a == Act::store || a == Act::store_matrix; }
+/// Ordinary writes: what a copy writes lands later.
+inline bool writes(Act a) { return is_store(a) || a == Act::atomic; }
+
 /// Host pointers of one warp-wide access.
 struct Access {
   uint8_t* at[32];       // executing lanes only
@@ -45,15 +52,16 @@ struct Access {
   uint32_t shared = 0;   // lanes in shared memory
   uint32_t remote = 0;   // of those, in another CTA's
   uint32_t passes = 1;   // shared-memory passes
+  uint32_t ideal = 1;    // and how many it would be if no bank were asked for two words
+  uint32_t bytes = 0;    // a lane
   uint32_t words = 1;    // 32-bit registers a lane, of a load or store
   bool writes = false;   // a store
   uint32_t sectors = 1;  // 32-byte sectors of global memory touched (an estimate for scattered addresses)
-  bool misses = false;   // some line of device memory is not in L2
+  uint32_t missed = 0;   // lines of device memory that are not in L2
 };
 
 /// Resolves `bytes` per lane at `address` for the lanes of w.exec(). Faults as locate() does.
-void resolve(Warp& w, ptx::Space space, const uint64_t* address, uint32_t bytes, uint32_t align, const char* verb,
-             Access& out);
+void resolve(Warp& w, ptx::Space space, const uint64_t* address, uint32_t bytes, uint32_t align, Act act, Access& out);
 
 /// A load or store of all 32 lanes that all fall into the own CTA's shared memory, in bounds and aligned.
 struct OwnShared {
@@ -63,11 +71,17 @@ struct OwnShared {
 };
 /// The commonest access to shared memory, at once: true, and the access has been checked and watched as resolve() does.
 /// False: resolve() must look.
-bool resolve_own_shared(Warp& w, const Op& op, ptx::Space space, uint32_t bytes, const char* verb, OwnShared& out,
+bool resolve_own_shared(Warp& w, const Op& op, ptx::Space space, uint32_t bytes, Act act, OwnShared& out,
                         Access& access);
 
 /// An ordinary access to shared memory of `cta`: what copies in flight and the async proxy have to do with it.
-void watch_shared(Warp& w, Cta& cta, const SharedWatch::Access& access, const char* verb);
+void watch_shared(Warp& w, Cta& cta, const SharedWatch::Access& access, Act act);
+
+/// Observers are told of lanes that reach shared or global memory now. `address` as the instruction has it.
+[[gnu::cold]] void tell_lanes(Warp& w, const Op& op, ptx::Space space, Act act, uint32_t lanes, const uint64_t* address,
+                              uint32_t bytes);
+/// The same of lanes that all reach the shared memory of `cta`.
+[[gnu::noinline]] void tell_shared(Warp& w, const Op& op, Act act, const Cta& cta, const LaneAccess& lanes);
 
 /// Memory pipes of one SM and the latencies of its machine.
 struct MemoryUnit final : Extension {
@@ -85,7 +99,7 @@ struct MemoryUnit final : Extension {
   };
   /// How lanes lay in an access of shared memory whose passes were counted, relative to lane 0.
   struct Pattern {
-    uint32_t bytes = 0, low_bits = 0, passes = 0;  // of a lane; of lane 0's offset
+    uint32_t bytes = 0, low_bits = 0, passes = 0, ideal = 0;  // of a lane; of lane 0's offset
     bool load = false;
     alignas(64) uint32_t distance[32];
   };

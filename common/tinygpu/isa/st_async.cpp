@@ -62,7 +62,6 @@ void exec_to_cluster(Warp& w, const Op& op) {
     domain.events.schedule(
         w.time() + w.timing().mbarrier.remote_hop, domain.events.new_channel(),
         [=, &domain, issued = w.time()](uint64_t now) {
-          tell_complete(domain, told, issued, now);
           if (target->exited)
             who.fault(
                 FaultKind::launch_failure, "exit-with-remote-access",
@@ -74,6 +73,9 @@ void exec_to_cluster(Warp& w, const Op& op) {
             reduce(operation, type, host, v.bytes, v.size);
           else
             std::memcpy(host, v.bytes, v.size);
+          tell_operation(domain, reduces ? AccessKind::atomic : AccessKind::write, Proxy::generic, who, target, now,
+                         offset, v.size);
+          tell_complete(domain, told, issued, now);
           mbarrier_complete_tx(*target, signal, v.size, now, who);
         });
   });
@@ -97,11 +99,13 @@ void exec_to_global(Warp& w, const Op& op) {
     const ToldOperation told =
         tell_issue(domain, AsyncOperation::Kind::async_store, who, w.sm().index, w.time(), v.size);
     BulkEngine::in_serial(domain, when, domain.events.new_channel(), [=, &domain, issued = w.time()](uint64_t now) {
-      tell_complete(domain, told, issued, now);
       if (reduces)
         reduce(operation, type, place.host, v.bytes, v.size);
       else
         std::memcpy(place.host, v.bytes, v.size);
+      tell_operation(domain, reduces ? AccessKind::atomic : AccessKind::write, Proxy::generic, who, nullptr, now,
+                     place.address, v.size);
+      tell_complete(domain, told, issued, now);
     });
   });
 }
@@ -125,6 +129,7 @@ void exec_bulk_fill(Warp& w, const Op& op) {
               fmt::format("st.bulk of {} bytes at shared offset {:#x}; the CTA's shared memory ends at {:#x}", bytes,
                           offset, owner.shared.size()),
               "compare the size with the buffer that the kernel declares", lane);
+    tell_operation(w.domain(), AccessKind::write, Proxy::generic, origin_of(w, lane), &owner, w.time(), offset, bytes);
     std::memset(host, 0, bytes);
     w.domain().made_progress();
     charge_issue(w, op, uint32_t(bytes / 128));

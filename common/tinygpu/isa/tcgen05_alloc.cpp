@@ -96,6 +96,8 @@ void answer_alloc(Request& r, uint64_t when) {
   EventQueue& events = r.warp->domain().events;
   events.schedule(when, events.new_channel(), [&r](uint64_t now) {
     std::memcpy(r.slot.host, &r.address, 4);
+    tell_operation(r.warp->domain(), AccessKind::write, Proxy::generic, r.who, r.slot.cta, now,
+                   uint64_t(r.slot.host - r.slot.cta->shared.data()), 4);
     r.stage = Stage::done;
     r.warp->wake(now, in_request);
   });

@@ -43,7 +43,7 @@ void commit(Warp& w, const Op& op) {
     Cluster* cluster = &w.cluster();
     TensorCore::of(w.cta(), op.aux)
         .commit(w.domain(), who, uint8_t(op.aux), w.time(), w.timing().mma.value().commit_arrive,
-                [cluster, ranks, offset, who](uint64_t now) {
+                [cluster, ranks, offset](uint64_t now, const Origin& who) {
                   for_lanes(ranks, [&](int rank) { arrive(*cluster, uint32_t(rank), offset, now, who); });
                 });
   });

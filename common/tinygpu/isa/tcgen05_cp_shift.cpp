@@ -85,6 +85,13 @@ void execute(const Copy& copy, Cta& cta, const Origin& who) {
     }
 }
 
+/// The cells that a copy writes: f(rectangle). 4x256b writes one lane of each partition.
+template <class F>
+void each_rect(const Copy& copy, F&& f) {
+  if (copy.shape != c4x256b) return f(copy.rect);
+  for (uint32_t p = 0; p < 4; ++p) f(TmemRect{copy.rect.lane + 32 * p, 1, copy.rect.column, copy.rect.columns});
+}
+
 /// The CTAs that an instruction of this cta_group works on.
 struct Group {
   Cta* cta[2] = {};
@@ -120,9 +127,9 @@ void enqueue(Warp& w, const Group& group, TmemUse::Kind kind, const TmemRect& re
   }
   work.issued = w.time();
   work.peer = group.cta[1];
-  work.execute = [group, ids0 = ids[0], ids1 = ids[1], body = std::move(body)](uint64_t) {
+  work.execute = [group, ids0 = ids[0], ids1 = ids[1], body = std::move(body)](uint64_t now, const Origin& who) {
     for (int i = 0; i < group.count; ++i) {
-      body(*group.cta[i]);
+      body(*group.cta[i], now, who);
       TensorMemory::of(group.cta[i]->sm).end_use(i == 0 ? ids0 : ids1);
     }
   };
@@ -173,7 +180,16 @@ void cp_lane(Warp& w, const Op& op, int lane) {
   work.latency = cycles(interval + timing.cp_latency);
   const TmemRect rect = copy.rect;
   enqueue(w, group, TmemUse::Kind::copy, rect, "tcgen05.cp", std::move(work),
-          [copy = std::move(copy), who](Cta& cta) { execute(copy, cta, who); });
+          [copy = std::move(copy)](Cta& cta, uint64_t now, const Origin& who) {
+            execute(copy, cta, who);
+            const Domain& domain = cta.cluster.domain;
+            tell_operation(domain, AccessKind::read, Proxy::async, who, &cta, now, [&](MemoryAccess::Range f) {
+              for (const uint32_t chunk : copy.chunks) f(chunk, 16);
+            });
+            each_rect(copy, [&](const TmemRect& cells) {
+              tell(TmemAccess{domain, AccessKind::write, who, cta.sm.index, cells, now});
+            });
+          });
 }
 
 void cp(Warp& w, const Op& op) {
@@ -218,7 +234,11 @@ void shift(Warp& w, const Op& op) {
     work.origin = who;
     work.interval = work.latency = cycles(w.timing().tensor_memory.value().shift_latency);
     enqueue(w, group, TmemUse::Kind::shift, rect, "tcgen05.shift", std::move(work),
-            [column = rect.column](Cta& cta) { shift_down(TensorMemory::of(cta.sm), column); });
+            [rect](Cta& cta, uint64_t now, const Origin& who) {
+              shift_down(TensorMemory::of(cta.sm), rect.column);
+              for (const AccessKind kind : {AccessKind::read, AccessKind::write})
+                tell(TmemAccess{cta.cluster.domain, kind, who, cta.sm.index, rect, now});
+            });
   });
 }
 

@@ -313,6 +313,10 @@ void begin_uses(TensorMemory& memory, const Access& a, TmemUse::Kind kind, const
   }
 }
 
+void tell_cells(const Warp& w, const Access& a, AccessKind kind, const Origin& who, uint64_t now) {
+  for (int h = 0; h < a.halves; ++h) tell(TmemAccess{w.domain(), kind, who, w.sm().index, a.half[h], now});
+}
+
 void ld(Warp& w, const Op& op) {
   if (!whole_warp(w)) return;
   const Origin who = origin_of(w);
@@ -352,8 +356,9 @@ void ld(Warp& w, const Op& op) {
   w.result_at(op, lands);
   EventQueue& events = w.domain().events;
   events.schedule(lands, events.new_channel(),
-                  [&memory, a, &op, who, frame, use0 = use[0], use1 = use[1], id = state.loads.back().id, &w, &state,
-                   told, begin](uint64_t now) {
+                  [&memory, a, &op, who, actor, frame, use0 = use[0], use1 = use[1], id = state.loads.back().id, &w,
+                   &state, told, begin](uint64_t now) {
+                    tell_cells(w, a, AccessKind::read, actor, now);
                     tell_complete(w.domain(), told, begin, now);
                     memory.end_use(use0);
                     if (use1) memory.end_use(use1);
@@ -407,7 +412,8 @@ void st(Warp& w, const Op& op) {
   EventQueue& events = w.domain().events;
   events.schedule(
       lands, events.new_channel(),
-      [&memory, a, data = std::move(data), use0 = use[0], use1 = use[1], &w, &state, told, begin](uint64_t now) {
+      [&memory, a, actor, data = std::move(data), use0 = use[0], use1 = use[1], &w, &state, told, begin](uint64_t now) {
+        tell_cells(w, a, AccessKind::write, actor, now);
         tell_complete(w.domain(), told, begin, now);
         memory.end_use(use0);
         if (use1) memory.end_use(use1);

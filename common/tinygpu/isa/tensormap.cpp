@@ -65,10 +65,13 @@ void replace(uint8_t* o, Field field, uint32_t ordinal, uint64_t value) {
 }
 
 /// The object's bytes; a map in global memory needs an acquire before its next use.
-uint8_t* object_at(Warp& w, const uint32_t* words, ptx::Space space, int lane, const char* verb) {
+uint8_t* object_at(Warp& w, const uint32_t* words, ptx::Space space, AccessKind kind, int lane, const char* verb) {
   const uint64_t address = address_at(w, words, lane);
   const Place place = locate(w, space, address, TensorMap::kBytes, 64, lane, verb);
   if (place.space == ptx::Space::global) BulkEngine::of(w).map_written(place.address);
+  if (place.space == ptx::Space::global || place.cta)
+    tell_operation(w.domain(), kind, Proxy::generic, origin_of(w, lane), place.cta, w.time(), place.address,
+                   TensorMap::kBytes);
   w.domain().made_progress();
   return place.host;
 }
@@ -76,7 +79,7 @@ uint8_t* object_at(Warp& w, const uint32_t* words, ptx::Space space, int lane, c
 void exec_replace(Warp& w, const Op& op) {
   const bool wide = op.aux & 1;
   for_lanes(w.exec(), [&](int lane) {
-    uint8_t* object = object_at(w, op.list, ptx::Space(op.imm >> 8), lane, "tensormap.replace");
+    uint8_t* object = object_at(w, op.list, ptx::Space(op.imm >> 8), AccessKind::write, lane, "tensormap.replace");
     const uint64_t value = wide ? w.at<uint64_t>(op.b)[lane] : w.at<uint32_t>(op.b)[lane];
     replace(object, Field(op.sub), uint32_t(op.imm & 0xff), value);
   });
@@ -85,8 +88,9 @@ void exec_replace(Warp& w, const Op& op) {
 void exec_cp_fenceproxy(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const int lane = __builtin_ctz(w.exec());
-  const uint8_t* from = object_at(w, op.list + kAddressWords, ptx::Space::shared_cta, lane, "tensormap.cp_fenceproxy");
-  uint8_t* to = object_at(w, op.list, ptx::Space::global, lane, "tensormap.cp_fenceproxy");
+  const uint8_t* from =
+      object_at(w, op.list + kAddressWords, ptx::Space::shared_cta, AccessKind::read, lane, "tensormap.cp_fenceproxy");
+  uint8_t* to = object_at(w, op.list, ptx::Space::global, AccessKind::write, lane, "tensormap.cp_fenceproxy");
   std::memcpy(to, from, TensorMap::kBytes);
 }
 

@@ -59,4 +59,25 @@ void tell(const Cta& cta, Sync::Kind kind, uint32_t offset, uint64_t value, uint
   });
 }
 
+Origin MemoryAccess::who() const { return lanes ? origin_of(lanes->warp) : *operation; }
+
+bool wanted(const Domain& domain, ptx::Space space) {
+  return domain.launch.observers.want(space == ptx::Space::global ? Observer::global_accesses
+                                                                  : Observer::shared_accesses);
+}
+
+void tell(const MemoryAccess& access) {
+  access.domain.launch.observers.tell(
+      access.space == ptx::Space::global ? Observer::global_accesses : Observer::shared_accesses,
+      [&](Observer& o) { o.on_access(access); });
+}
+
+void tell(const TmemAccess& access) {
+  access.domain.launch.observers.tell(Observer::tensor_accesses, [&](Observer& o) { o.on_tensor_access(access); });
+}
+
+void tell(const MemoryTraffic& traffic) {
+  traffic.domain.launch.observers.tell(Observer::traffic, [&](Observer& o) { o.on_traffic(traffic); });
+}
+
 }  // namespace tinygpu

@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "common/tinygpu/machine/memory/told_access.h"
 #include "common/tinygpu/machine/origin.h"
-#include "common/tinygpu/ptx/types.h"
 
 namespace tinygpu {
 
@@ -96,20 +96,6 @@ struct Executed {
   bool again;         // it had to wait, with no effect yet, and will be executed again
 };
 
-/// One warp's access to shared or global memory.
-struct MemoryAccess {
-  enum class Kind : uint8_t { read, write, atomic, asynchronous } kind = Kind::read;
-  const Warp& warp;
-  const Op& op;
-  ptx::Space space;  // shared or global
-  uint32_t lanes;
-  uint32_t bytes;           // a lane
-  const uint64_t* address;  // by lane: global address, or shared::cluster address
-  uint32_t passes;          // shared: of the banks
-  uint32_t sectors;         // global: of 32 bytes
-  bool misses;              // global: some line was not in L2
-};
-
 class Launch;
 
 /// Watches the launches of a Gpu. Calls about one SM come from one host thread and in the order in which things
@@ -117,7 +103,17 @@ class Launch;
 class Observer {
  public:
   /// What it wants to be told of.
-  enum Interest : uint32_t { operations = 1, synchronisation = 2, waits = 4, instructions = 8, accesses = 16 };
+  enum Interest : uint32_t {
+    operations = 1,  // and the numbers of those that act (Origin::operation)
+    synchronisation = 2,
+    waits = 4,
+    instructions = 8,
+    shared_accesses = 16,
+    global_accesses = 32,
+    tensor_accesses = 64,
+    traffic = 128,
+    accesses = shared_accesses | global_accesses | tensor_accesses
+  };
   explicit Observer(uint32_t interests) : interests(interests) {}
   virtual ~Observer() = default;
   const uint32_t interests;
@@ -132,14 +128,16 @@ class Observer {
   virtual void on_wait(const Wait&) {}
   virtual void on_instruction(const Executed&) {}
   virtual void on_access(const MemoryAccess&) {}
+  virtual void on_tensor_access(const TmemAccess&) {}
+  virtual void on_traffic(const MemoryTraffic&) {}
 };
 
 /// The observers of a launch, by what they want to be told of.
 class Observers {
  public:
   explicit Observers(const std::vector<Observer*>& all);
-  bool any() const { return !all_.empty(); }
   bool want(Observer::Interest i) const { return wanted_ & i; }
+  uint32_t wanted() const { return wanted_; }
   template <class F>
   void all(F&& f) const {
     for (Observer* o : all_) f(*o);

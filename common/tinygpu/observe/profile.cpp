@@ -22,6 +22,13 @@ Where where_at(const Launch& launch, const Function& function, const Op& op) {
   return at.where();
 }
 
+nlohmann::ordered_json json_of(const MemoryCost& m) {
+  nlohmann::ordered_json j = {
+      {"shared_bytes", m.shared_bytes}, {"l2_bytes", m.l2_bytes}, {"device_bytes", m.device_bytes}};
+  if (m.passes) j.update({{"bank_passes", m.passes}, {"bank_passes_without_conflicts", m.ideal}});
+  return j;
+}
+
 double share(uint64_t part, uint64_t whole) { return whole ? 100.0 * double(part) / double(whole) : 0; }
 
 template <class Map>
@@ -32,6 +39,14 @@ auto by_weight(const Map& m) {
 }
 
 }  // namespace
+
+void MemoryCost::add(const MemoryCost& other) {
+  shared_bytes += other.shared_bytes;
+  l2_bytes += other.l2_bytes;
+  device_bytes += other.device_bytes;
+  passes += other.passes;
+  ideal += other.ideal;
+}
 
 uint64_t LineCost::waited() const {
   return std::accumulate(waits.begin(), waits.end(), operands + port,
@@ -44,6 +59,7 @@ void LineCost::add(const LineCost& other) {
   operands += other.operands;
   port += other.port;
   for (const auto& [what, cycles] : other.waits) waits[what] += cycles;
+  memory.add(other.memory);
 }
 
 void RoleCost::add(const RoleCost& other) {
@@ -55,7 +71,7 @@ void RoleCost::add(const RoleCost& other) {
   for (const auto& [wait, cycles] : other.waits) waits[wait] += cycles;
 }
 
-Profile::Profile() : Observer(operations | waits | instructions) {}
+Profile::Profile() : Observer(operations | waits | instructions | traffic) {}
 Profile::~Profile() = default;
 
 void Profile::on_launch(const Launch& launch) {
@@ -152,6 +168,11 @@ void Profile::on_instruction(const Executed& e) {
     add(cta->second.warps[int(e.warp.index())]);
 }
 
+void Profile::on_traffic(const MemoryTraffic& t) {
+  parts_[t.domain.index].sites[{t.who.function, t.who.op}].memory.add(
+      {t.shared_bytes, t.l2_bytes, uint64_t(L2Cache::kLine) * t.missed, t.passes, t.ideal});
+}
+
 void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
   const std::string name = readable_name(launch.config.kernel->name);
   auto it = std::find_if(kernels_.begin(), kernels_.end(), [&](const KernelProfile& k) { return k.name == name; });
@@ -162,6 +183,13 @@ void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
   KernelProfile& k = *it;
   ++k.launches;
   uint32_t sms = 0;
+  const LaunchConfig& config = launch.config;
+  const Occupancy fit =
+      occupancy(launch.gpu.spec, *config.kernel, uint32_t(config.block.count()), config.dynamic_shared);
+  k.fits = fit.blocks_per_sm;
+  k.fits_limit = fit.limit;
+  const double at_a_time = double(fit.blocks_per_sm) * launch.gpu.spec.sms;
+  if (at_a_time > 0) k.waves = std::max(k.waves, double(config.grid.count()) / at_a_time);
   for (const Part& part : parts_) {
     for (const auto& [site, cost] : part.sites) {
       const Where where = where_at(launch, *site.function, *site.op);
@@ -169,6 +197,7 @@ void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
       line.add(cost);
       line.file = where.cuda_file;
       line.line = where.cuda_line ? where.cuda_line : where.ptx_line;
+      k.memory.add(cost.memory);
     }
     for (const auto& [name, role] : part.roles) k.roles[name].add(role);
     sms += uint32_t(part.most_resident.size());
@@ -193,6 +222,10 @@ std::string KernelProfile::render() const {
   out += fmt::format(
       "  tensor core busy {:.1f} %, TMA busy {:.1f} % of the SMs that had a CTA; TMA moved {} bytes in, {} out\n",
       share(tensor_core_busy, sm_cycles), share(tma_busy, sm_cycles), copied_in, copied_out);
+  out += fmt::format("  {} CTA{} an SM fit{} ({}), {:.2f} wave{}\n", fits, fits == 1 ? "" : "s", fits == 1 ? "s" : "",
+                     fits_limit, waves, waves == 1 ? "" : "s");
+  out += fmt::format("  bytes: shared memory {}, L2 {}, device memory {} (lines read that were not in L2)\n",
+                     memory.shared_bytes, memory.l2_bytes, memory.device_bytes);
   out += "\n  role                        warps   issuing  operands  port   waiting for (share of its warps' time)\n";
   for (const auto& [role, c] : roles) {
     out += fmt::format("  {:<26} {:>6} {:>7.1f} % {:>6.1f} % {:>4.1f} %", role, c.warps, share(c.issued, c.lived),
@@ -224,6 +257,18 @@ std::string KernelProfile::render() const {
                        c->executions, c->issued, c->waited(), worst.second ? worst.first : "");
   }
   if (order.size() > kLinesShown) out += fmt::format("  … and {} more lines\n", order.size() - kLinesShown);
+
+  std::map<std::string, uint64_t> conflicts;
+  for (const auto& [place, c] : lines)
+    if (c.memory.conflicts()) conflicts[place] = c.memory.conflicts();
+  if (conflicts.empty()) return out;
+  out += fmt::format("\n  bank conflicts: {} passes of {}\n  {:<28} {:>13} {:>13} {:>13}\n", memory.conflicts(),
+                     memory.passes, "line", "passes", "without", "conflicts");
+  const auto worst = by_weight(conflicts);
+  for (size_t i = 0; i < std::min(worst.size(), kLinesShown); ++i) {
+    const MemoryCost& m = lines.at(worst[i].first).memory;
+    out += fmt::format("  {:<28} {:>13} {:>13} {:>13}\n", worst[i].first, m.passes, m.ideal, m.conflicts());
+  }
   return out;
 }
 
@@ -238,7 +283,10 @@ nlohmann::ordered_json KernelProfile::json() const {
                               {"tensor_core_busy", share(tensor_core_busy, sm_cycles) / 100},
                               {"tma_busy", share(tma_busy, sm_cycles) / 100},
                               {"tma_bytes_in", copied_in},
-                              {"tma_bytes_out", copied_out}};
+                              {"tma_bytes_out", copied_out},
+                              {"occupancy", {{"ctas_per_sm", fits}, {"limit", fits_limit}}},
+                              {"waves", waves},
+                              {"memory", json_of(memory)}};
   for (const auto& [role, c] : roles) {
     nlohmann::ordered_json r = {{"role", role},        {"warps", c.warps},       {"cycles", c.lived},
                                 {"issuing", c.issued}, {"operands", c.operands}, {"port", c.port}};
@@ -251,6 +299,8 @@ nlohmann::ordered_json KernelProfile::json() const {
         {"at", place},         {"file", c.file},         {"line", c.line}, {"instructions", c.executions},
         {"issuing", c.issued}, {"operands", c.operands}, {"port", c.port}};
     for (const auto& [what, cycles] : c.waits) l["waits"][what] = cycles;
+    const MemoryCost& m = c.memory;
+    if (m.shared_bytes || m.l2_bytes || m.device_bytes) l["memory"] = json_of(m);
     k["lines"].push_back(std::move(l));
   }
   return k;

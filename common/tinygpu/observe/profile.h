@@ -13,6 +13,16 @@
 
 namespace tinygpu::observe {
 
+/// What instructions and the operations that they issue took of the ways to memory.
+struct MemoryCost {
+  uint64_t shared_bytes = 0;       // that shared memory gave and took
+  uint64_t l2_bytes = 0;           // that L2 gave or took
+  uint64_t device_bytes = 0;       // of lines that were not in L2 when they were read
+  uint64_t passes = 0, ideal = 0;  // of the banks of shared memory by warps; without conflicts
+  uint64_t conflicts() const { return passes - ideal; }
+  void add(const MemoryCost& other);
+};
+
 /// Cycles of one instruction or line, summed over the warps that executed it.
 struct LineCost {
   uint64_t executions = 0;                // warp instructions
@@ -22,6 +32,7 @@ struct LineCost {
   std::map<std::string, uint64_t> waits;  // blocked, by what for
   std::string file;                       // CUDA source; empty where the program was built without -lineinfo
   int line = 0;                           // in it, or in the PTX
+  MemoryCost memory;
   uint64_t waited() const;
   void add(const LineCost& other);
 };
@@ -48,8 +59,12 @@ struct KernelProfile {
   uint64_t sm_cycles = 0;                       // cycles times SMs that had a CTA
   uint64_t tensor_core_busy = 0, tma_busy = 0;  // cycles, summed over SMs
   uint64_t copied_in = 0, copied_out = 0;       // bytes by TMA
-  std::map<std::string, LineCost> lines;        // by place_of()
-  std::map<std::string, RoleCost> roles;        // by Role::name()
+  MemoryCost memory;
+  uint32_t fits = 0;       // CTAs on an SM at a time, as far as its resources go
+  std::string fits_limit;  // and what allows no more
+  double waves = 0;        // of a launch: its CTAs by those that fit on the GPU at a time; the most of all launches
+  std::map<std::string, LineCost> lines;  // by place_of()
+  std::map<std::string, RoleCost> roles;  // by Role::name()
   /// Several lines, ends with a newline.
   std::string render() const;
   nlohmann::ordered_json json() const;
@@ -69,6 +84,7 @@ class Profile final : public Observer {
   void on_complete(const AsyncOperation&) override;
   void on_wait(const Wait&) override;
   void on_instruction(const Executed&) override;
+  void on_traffic(const MemoryTraffic&) override;
 
  private:
   /// Where an instruction stands, before it is looked up in the source.

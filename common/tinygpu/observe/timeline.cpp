@@ -34,7 +34,7 @@ std::string Track::name(const std::string& role) const {
   return {};
 }
 
-Timeline::Timeline(TimelineLimits limits) : Observer(operations | synchronisation | waits), limits_(limits) {}
+Timeline::Timeline(TimelineLimits limits) : Observer(operations | synchronisation | waits | traffic), limits_(limits) {}
 
 void Timeline::on_launch(const Launch& launch) {
   active_ = kernels_++ < limits_.kernels;
@@ -173,6 +173,15 @@ void Timeline::on_wait(const Wait& w) {
     part.waits[{id, int(w.warp.index())}] = {index, w.group.reason.address};
 }
 
+void Timeline::on_traffic(const MemoryTraffic& t) {
+  if (!shown(t.sm) || !(t.l2_bytes || t.missed)) return;
+  const uint64_t time = t.time - t.time % KernelTimeline::kTrafficCycles;
+  auto& sum =
+      parts_[t.domain.index].traffic.try_emplace({t.sm, time}, KernelTimeline::Traffic{t.sm, time, 0, 0}).first->second;
+  sum.l2 += t.l2_bytes;
+  sum.device += uint64_t(L2Cache::kLine) * t.missed;
+}
+
 KernelTimeline Timeline::whole(const Launch& launch) {
   KernelTimeline t;
   t.begin = t.end = launch.start_time;
@@ -180,6 +189,7 @@ KernelTimeline Timeline::whole(const Launch& launch) {
     t.spans.insert(t.spans.end(), std::make_move_iterator(part.spans.begin()),
                    std::make_move_iterator(part.spans.end()));
     t.changes.insert(t.changes.end(), part.changes.begin(), part.changes.end());
+    for (const auto& [key, traffic] : part.traffic) t.traffic.push_back(traffic);
     t.stays.insert(t.stays.end(), part.stays.begin(), part.stays.end());
     for (const auto& [track, role] : part.roles) t.roles[track].add(role);
     t.left_out += part.left_out;
@@ -188,6 +198,8 @@ KernelTimeline Timeline::whole(const Launch& launch) {
     return std::tie(a.track, a.begin, a.end) < std::tie(b.track, b.begin, b.end);
   });
   std::stable_sort(t.changes.begin(), t.changes.end(),
+                   [](const auto& a, const auto& b) { return std::tie(a.sm, a.time) < std::tie(b.sm, b.time); });
+  std::stable_sort(t.traffic.begin(), t.traffic.end(),
                    [](const auto& a, const auto& b) { return std::tie(a.sm, a.time) < std::tie(b.sm, b.time); });
   std::unordered_map<uint64_t, size_t> operations;
   std::vector<uint64_t> free;  // by row of the present track

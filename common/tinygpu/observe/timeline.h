@@ -46,6 +46,12 @@ struct KernelTimeline {
     uint64_t time;
     int64_t bytes, mmas;
   };
+  /// Bytes that went to and from L2, and came from device memory, from `time` on for kTrafficCycles.
+  struct Traffic {
+    uint32_t sm;
+    uint64_t time, l2, device;
+  };
+  static constexpr uint64_t kTrafficCycles = 256;
   /// From an operation to the wait that it ends, or from an MMA to its commit: places in `spans`.
   struct Arrow {
     size_t from, to;
@@ -59,7 +65,8 @@ struct KernelTimeline {
   uint64_t begin = 0, end = 0;  // of the launch
   std::vector<Span> spans;      // by track, then by time
   std::vector<Arrow> arrows;
-  std::vector<Change> changes;  // by SM, then by time
+  std::vector<Change> changes;   // by SM, then by time
+  std::vector<Traffic> traffic;  // by SM, then by time, those that had some
   std::vector<Stay> stays;
   std::map<Track, Role> roles;  // of warps
   uint64_t left_out = 0;        // spans
@@ -77,6 +84,7 @@ class Timeline : public Observer {
   void on_complete(const AsyncOperation&) override;
   void on_sync(const Sync&) override;
   void on_wait(const Wait&) override;
+  void on_traffic(const MemoryTraffic&) override;
 
  protected:
   /// A launch that is shown has ended. What its spans name lives as long as this call.
@@ -103,6 +111,7 @@ class Timeline : public Observer {
     std::vector<Span> spans;
     std::vector<KernelTimeline::Change> changes;
     std::vector<KernelTimeline::Stay> stays;
+    std::map<std::pair<uint32_t, uint64_t>, KernelTimeline::Traffic> traffic;  // by SM and time
     std::map<std::pair<const Cta*, uint32_t>, Barrier> barriers;
     std::map<CtaId, Place> places;
     std::map<uint32_t, std::vector<bool>> taken;  // SM → slots

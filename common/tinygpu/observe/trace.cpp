@@ -87,6 +87,21 @@ void Trace::take(const Launch& launch, const KernelTimeline& t) {
     write(copies);
     write(products);
   }
+  // A counter's value stands until the next one: a pause needs a zero.
+  constexpr uint64_t kSpan = KernelTimeline::kTrafficCycles;
+  const auto sample = [&](uint32_t sm, uint64_t time, uint64_t l2, uint64_t device) {
+    write({{"ph", "C"},
+           {"pid", sm + 1},
+           {"ts", ruler(time)},
+           {"name", "bytes a cycle"},
+           {"args", {{"L2", double(l2) / double(kSpan)}, {"device memory", double(device) / double(kSpan)}}}});
+  };
+  for (size_t i = 0; i < t.traffic.size(); ++i) {
+    const auto& [sm, time, l2, device] = t.traffic[i];
+    sample(sm, time, l2, device);
+    const bool goes_on = i + 1 < t.traffic.size() && t.traffic[i + 1].sm == sm && t.traffic[i + 1].time == time + kSpan;
+    if (!goes_on) sample(sm, time + kSpan, 0, 0);
+  }
   Json args = {{"cycles", t.end - t.begin}, {"spans left out", t.left_out}};
   write({{"ph", "X"},
          {"pid", 1},

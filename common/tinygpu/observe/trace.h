@@ -11,8 +11,9 @@
 namespace tinygpu::observe {
 
 /// One process of the viewer is an SM, with rows for what its warps wait for, its TMA, tensor core and Tensor Memory,
-/// and the phases of its mbarriers; arrows lead from an operation to the wait that it ends, and from an MMA to its
-/// commit. A nanosecond on the viewer's ruler is an SM cycle of the GPU's clock.
+/// and the phases of its mbarriers; counters of what is in flight and of bytes to L2 and from device memory; arrows
+/// lead from an operation to the wait that it ends, and from an MMA to its commit. A nanosecond on the viewer's ruler
+/// is an SM cycle of the GPU's clock.
 class Trace final : public Timeline {
  public:
   /// Writes to `out`, which outlives this; the document is complete when this is destroyed.

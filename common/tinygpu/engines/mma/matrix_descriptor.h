@@ -60,10 +60,31 @@ struct OperandLayout {
   uint32_t mn_major_chunk(uint32_t chunk, uint32_t k) const;
   /// Offset of the element's first byte.
   uint32_t element(uint32_t row, uint32_t k) const;
+  /// Calls f(offset) for each 16-byte chunk of `rows` rows of 32 bytes along K, until it returns false.
+  template <class F>
+  void each_chunk(uint32_t rows, F&& f) const;
 
  private:
   uint32_t swizzled(uint32_t address) const;
 };
+
+template <class F>
+void OperandLayout::each_chunk(uint32_t rows, F&& f) const {
+  if (mn_major) {
+    const uint32_t per_chunk = 16 / element_bytes;
+    for (uint32_t k = 0; k < 32 / element_bytes; ++k)
+      for (uint32_t row = 0; row < rows; row += per_chunk)
+        if (!f(mn_major_chunk(row / per_chunk, k))) return;
+    return;
+  }
+  for (uint32_t row = 0; row < rows; row += 8)
+    for (uint32_t chunk = 0; chunk < 2; ++chunk) {
+      uint32_t offsets[8];
+      k_major_chunks(row, chunk, offsets);
+      for (const uint32_t offset : offsets)
+        if (!f(offset)) return;
+    }
+}
 
 /// The combination rules of a major-ness, an element size and a swizzle mode (PTX ISA 9.7.16.3).
 std::optional<FieldProblem> check_operand(const OperandLayout& o, const char* name);

@@ -86,22 +86,12 @@ int64_t gather_mn_major(Cta& cta, const OperandLayout& layout, uint32_t rows, Op
 int64_t untold(Cta& cta, const OperandLayout& layout, uint32_t rows) {
   const SharedWatch* watch = SharedWatch::find(cta);
   if (!watch || !watch->any_untold()) return -1;
-  const auto at = [&](uint32_t offset) { return cta.shared_at(offset, 16) && watch->untold(offset); };
-  if (layout.mn_major) {
-    const uint32_t per_chunk = 16 / layout.element_bytes;
-    for (uint32_t k = 0; k < 32 / layout.element_bytes; ++k)
-      for (uint32_t row = 0; row < rows; row += per_chunk)
-        if (const uint32_t offset = layout.mn_major_chunk(row / per_chunk, k); at(offset)) return offset;
-    return -1;
-  }
-  for (uint32_t row = 0; row < rows; row += 8)
-    for (uint32_t chunk = 0; chunk < 2; ++chunk) {
-      uint32_t offsets[8];
-      layout.k_major_chunks(row, chunk, offsets);
-      for (const uint32_t offset : offsets)
-        if (at(offset)) return offset;
-    }
-  return -1;
+  int64_t found = -1;
+  layout.each_chunk(rows, [&](uint32_t offset) {
+    if (cta.shared_at(offset, 16) && watch->untold(offset)) found = offset;
+    return found < 0;
+  });
+  return found;
 }
 
 }  // namespace
@@ -114,6 +104,19 @@ void check_told(Cta& cta, const OperandLayout& layout, uint32_t rows, const Orig
                 const char* instruction, Severity severity) {
   if (const int64_t offset = untold(cta, layout, rows); offset >= 0)
     SharedWatch::report_untold(who, fmt::format("{} of {}", operand, instruction).c_str(), uint32_t(offset), severity);
+}
+
+void tell_read(Cta& cta, const OperandLayout& layout, uint32_t rows, const Origin& who, const char* operand,
+               uint64_t now) {
+  tell_operation(
+      cta.cluster.domain, AccessKind::read, Proxy::async, who, &cta, now,
+      [&](MemoryAccess::Range f) {
+        layout.each_chunk(rows, [&](uint32_t offset) {
+          f(offset, 16);
+          return true;
+        });
+      },
+      operand);
 }
 
 void gather(const TensorMemory& memory, const uint32_t* lanes, uint32_t column, uint32_t rows, uint32_t element_bytes,

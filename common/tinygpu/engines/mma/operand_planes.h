@@ -16,6 +16,10 @@ struct OperandPlanes {
 /// Reads `rows` rows of 32 bytes along K. Returns the first shared offset that lies outside the CTA's memory, or −1.
 int64_t gather(Cta& cta, const OperandLayout& layout, uint32_t rows, OperandPlanes& out);
 
+/// Observers are told that an operation has read these rows as its operand ("A") now.
+void tell_read(Cta& cta, const OperandLayout& layout, uint32_t rows, const Origin& who, const char* operand,
+               uint64_t now);
+
 /// Reports, as `severity`, the first of these rows that ordinary stores have written and nobody has handed to the async
 /// proxy (machine/memory/shared_watch.h): `operand` ("A") of `instruction`.
 void check_told(Cta& cta, const OperandLayout& layout, uint32_t rows, const Origin& who, const char* operand,

@@ -107,7 +107,7 @@ void TensorCore::check_unordered(const NodePtr& node) const {
 }
 
 void TensorCore::commit(Domain& domain, const Origin& origin, uint8_t cta_group, uint64_t now, uint64_t latency,
-                        std::function<void(uint64_t now)> arrive) {
+                        std::function<void(uint64_t now, const Origin& who)> arrive) {
   auto node = std::make_shared<Node>();
   node->is_commit = true;
   node->work.origin = origin;
@@ -136,7 +136,7 @@ void TensorCore::release(Domain& domain, const NodePtr& node) {
 }
 
 void TensorCore::finish(Domain& domain, const NodePtr& node, uint64_t now) {
-  if (!node->cancelled) node->work.execute(now);
+  if (!node->cancelled) node->work.execute(now, node->work.origin);
   tell_complete(domain, node->told, node->begin, now);
   if (!node->is_commit) ++executed_;
   pending_.erase(std::find(pending_.begin(), pending_.end(), node));

@@ -37,7 +37,8 @@ struct TensorWork {
   uint64_t pipeline_tag = 0;
   /// Does all of it, reads and writes, when the unit executes it: never before `issued`, at the latest possible moment
   /// at `start + latency`.
-  std::function<void(uint64_t now)> execute;
+  /// `who` is the operation.
+  std::function<void(uint64_t now, const Origin& who)> execute;
 };
 
 class TensorCore final : public Extension {
@@ -55,7 +56,7 @@ class TensorCore final : public Extension {
   /// tcgen05.commit: calls `arrive` `latency` cycles after everything that this thread has issued with this cta_group
   /// is complete, or after `now` if there is nothing.
   void commit(Domain& domain, const Origin& origin, uint8_t cta_group, uint64_t now, uint64_t latency,
-              std::function<void(uint64_t now)> arrive);
+              std::function<void(uint64_t now, const Origin& who)> arrive);
 
   /// Fingerprint of what `.collector::a::fill` left in the collector buffer of A, to tell when a later `use` sees other
   /// data.

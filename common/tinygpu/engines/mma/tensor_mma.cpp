@@ -176,6 +176,24 @@ void shift_rows_down(TensorMemory& memory, TmemAddress at) {
     }
 }
 
+/// Observers are told of what the operation reads and writes.
+void tell_accesses(const Operation& o, const Origin& who, uint64_t now) {
+  const Domain& domain = o.cta[0]->cluster.domain;
+  for (uint32_t c = 0; c < o.path.ctas; ++c) {
+    Cta& cta = *o.cta[c];
+    const auto cells = [&](AccessKind kind, TmemAddress at, uint32_t columns) {
+      for (const TmemRect& r : rects(o.path, at, columns)) tell(TmemAccess{domain, kind, who, cta.sm.index, r, now});
+    };
+    if (!o.request.a_in_tmem) tell_read(cta, o.a, o.path.rows, who, "A", now);
+    tell_read(cta, o.b, o.path.columns, who, "B", now);
+    if (!domain.launch.observers.want(Observer::tensor_accesses)) continue;
+    if (o.request.a_in_tmem) cells(AccessKind::read, o.a_tmem, 8);
+    if (o.request.shift_a) cells(AccessKind::write, o.a_tmem, 8);
+    if (o.request.accumulate) cells(AccessKind::read, o.d, o.path.width());
+    cells(AccessKind::write, o.d, o.path.width());
+  }
+}
+
 void gather_operands(const Operation& o, Operands& out) {
   const DataPath& path = o.path;
   out.a_copies = path.banks && o.request.a_in_tmem ? 2 : 1;
@@ -241,9 +259,10 @@ void multiply(const Operation& o, uint32_t index, const Operands& operands) {
   for (const TmemRect& r : rects(o.path, o.d, o.path.width())) memory.mark_written(r);
 }
 
-void execute(const Operation& o) {
+void execute(const Operation& o, uint64_t now, const Origin& who) {
   Operands operands;
   gather_operands(o, operands);
+  tell_accesses(o, who, now);
   check_collector(o, operands);
   if (o.request.accumulate) warn_if_uninitialised(o);
   for (uint32_t c = 0; c < o.path.ctas; ++c) {
@@ -317,8 +336,9 @@ void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& re
   // Same accumulator, shape and kind: executes in issue order (PTX ISA 9.7.16.6.2).
   work.pipeline_tag = 1 | uint64_t(o->d.column) << 1 | uint64_t(o->d.lane) << 11 | uint64_t(o->idesc.m) << 18 |
                       uint64_t(o->idesc.n) << 27 | uint64_t(request.kind) << 37;
-  work.execute = [o](uint64_t) { execute(*o); };
+  work.execute = [o](uint64_t then, const Origin& operation) { execute(*o, then, operation); };
   MmaStatistics::count(cta.sm, MatrixFamily::tcgen05_mma, o->idesc.m, o->idesc.n, o->idesc.k());
+  tell(MemoryTraffic{domain, who, cta.sm.index, now, 32ull * ((request.a_in_tmem ? 0 : o->idesc.m) + o->idesc.n)});
   TensorCore::of(cta, request.cta_group).enqueue(domain, std::move(work));
 }
 

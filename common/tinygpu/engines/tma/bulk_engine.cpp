@@ -135,6 +135,9 @@ const TensorMap& BulkEngine::map(Warp& w, uint64_t address, int lane) {
               lane);
     return it->second.map;
   }
+  if (place.space == ptx::Space::global)
+    tell_operation(w.domain(), AccessKind::read, Proxy::tensormap, origin_of(w, lane), nullptr, w.time(), address,
+                   TensorMap::kBytes);
   CachedMap entry;
   std::memcpy(entry.bytes.data(), place.host, TensorMap::kBytes);
   entry.map = TensorMap::decode(place.host, w.spec().compute_major < 10);
@@ -180,7 +183,7 @@ BulkEngine::Flight BulkEngine::start(Warp& w, int lane, AsyncOperation::Kind kin
 }
 
 void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, Extent extent,
-                      const Flight& flight, std::function<void(Cta&, uint32_t)> copy) {
+                      const Flight& flight, std::function<void(Cta&, uint32_t, uint64_t)> copy) {
   const Origin& who = flight.who;
   uint32_t watched = 0;
   if (extent.dense && extent.bytes) watched = SharedWatch::of(*to.cta).issued(to.offset, extent.bytes, true, who);
@@ -199,7 +202,7 @@ void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t
           fmt::format("this copy lands in the shared memory of CTA rank {}, which has exited", to.cta->rank),
           "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its shared memory");
     }
-    copy(*to.cta, to.offset);
+    copy(*to.cta, to.offset, now);
     if (to.cta->mbarriers.overlaps(to.offset, extent.dense ? extent.bytes : 0))
       who.report(Severity::warning, "mbarrier-memory-reused",
                  fmt::format("this copy lands at shared offset {:#x} on a live mbarrier", to.offset),
@@ -222,15 +225,22 @@ void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std:
   const Flight flight = start(w, lane, AsyncOperation::Kind::tensor_load, from, timing.load(rows_of(box)),
                               bytes * landings.size(), landings.size());
   const uint64_t lines = box.rows() * ((box.row_bytes() + 127) / 128);
+  const uint32_t missed = box.read_l2(w.domain().l2);
+  tell(MemoryTraffic{w.domain(), flight.who, w.sm().index, w.time(), bytes * landings.size(), bytes, missed});
   const uint64_t latency =
       (box.tile.mode == TensorTile::Mode::gather4 ? timing.gather_latency
                                                   : timing.latency + timing.tensor_latency + timing.far(lines)) +
-      (multicast ? timing.multicast_latency : 0) + timing.miss(box.read_l2(w.domain().l2));
+      (multicast ? timing.multicast_latency : 0) + timing.miss(missed);
   const auto shared_box = std::make_shared<const TensorBox>(box);
   for (const Landing& to : landings)
     land(w.domain(), flight.through + latency, to, bytes, extent_of(box, to.offset), flight,
-         [shared_box, who = flight.who](Cta& cta, uint32_t offset) {
+         [shared_box, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {
+           const Domain& domain = cta.cluster.domain;
            shared_box->load(who.launch->gpu.memory, cta, offset, who);
+           tell_operation(domain, AccessKind::read, Proxy::async, who, nullptr, now,
+                          [&](MemoryAccess::Range f) { shared_box->each_global(true, f); });
+           tell_operation(domain, AccessKind::write, Proxy::async, who, &cta, now,
+                          [&](MemoryAccess::Range f) { shared_box->each_shared(offset, true, f); });
          });
   w.domain().counters["tma.load.bytes"] += bytes * landings.size();
 }
@@ -249,11 +259,11 @@ void BulkEngine::store(Warp& w, uint32_t lanes, const Flight& flight, uint64_t r
   const uint64_t channel = domain.events.new_channel();
   const uint32_t visible = w.timing().tma.visible_latency;
   domain.events.schedule(read_at, channel, [=, &domain](uint64_t now) {
-    const auto data = std::make_shared<std::vector<uint8_t>>(read());
+    const auto data = std::make_shared<std::vector<uint8_t>>(read(now));
     for (const auto& group : groups) --group->reads;
     wake_waiters(*warp, now);
     const auto finish = [=, &domain](uint64_t then) {
-      write(*data);
+      write(*data, then);
       for (const auto& group : groups) --group->writes;
       tell_complete(domain, flight.told, flight.begin, then);
       wake_waiters(*warp, then);
@@ -296,18 +306,23 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
   const uint32_t watched = source_issued(*cta, offset, extent_of(box, offset), who);
   store(
       w, lanes, flight, read, reduces,
-      [=, who = who] {
+      [=, who = who](uint64_t now) {
         source_read(*cta, watched);
+        tell_operation(cta->cluster.domain, AccessKind::read, Proxy::async, who, cta, now,
+                       [&](MemoryAccess::Range f) { b->each_shared(offset, false, f); });
         return b->gather_shared(*cta, offset, who);
       },
-      [=, who = who](const std::vector<uint8_t>& rows) {
+      [=, who = who](const std::vector<uint8_t>& rows, uint64_t now) {
         const GlobalMemory& memory = who.launch->gpu.memory;
         if (reduces)
           b->reduce(memory, rows, op, who);
         else
           b->store(memory, rows, who);
+        tell_operation(cta->cluster.domain, reduces ? AccessKind::atomic : AccessKind::write, Proxy::async, who,
+                       nullptr, now, [&](MemoryAccess::Range f) { b->each_global(false, f); });
       });
   box.write_l2(w.domain().l2);
+  tell(MemoryTraffic{w.domain(), who, w.sm().index, w.time(), bytes, bytes});
   w.domain().counters["tma.store.bytes"] += bytes;
 }
 
@@ -316,16 +331,20 @@ void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, con
   const TmaTiming& timing = w.timing().tma;
   const Flight flight = start(w, lane, AsyncOperation::Kind::bulk_load, w.time(), timing.load(bytes),
                               uint64_t(bytes) * landings.size(), landings.size());
+  const uint32_t missed = bytes <= w.cta().shared.size() ? w.domain().l2.read(from, bytes) : 0;
+  tell(MemoryTraffic{w.domain(), flight.who, w.sm().index, w.time(), bytes * landings.size(), bytes, missed});
   const uint64_t latency = timing.latency + timing.far((bytes + 127) / 128) +
-                           (multicast ? timing.multicast_latency : 0) +
-                           timing.miss(bytes <= w.cta().shared.size() ? w.domain().l2.read(from, bytes) : 0);
+                           (multicast ? timing.multicast_latency : 0) + timing.miss(missed);
   for (const Landing& to : landings)
     land(w.domain(), flight.through + latency, to, bytes, {bytes, true}, flight,
-         [=, who = flight.who](Cta& cta, uint32_t offset) {
+         [=, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {
            if (!bytes) return;
            GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
            const uint8_t* source = global.at(from, bytes);
            std::memcpy(shared_range(cta, offset, bytes, who, "a bulk copy"), source, bytes);
+           const Domain& domain = cta.cluster.domain;
+           tell_operation(domain, AccessKind::read, Proxy::async, who, nullptr, now, from, bytes);
+           tell_operation(domain, AccessKind::write, Proxy::async, who, &cta, now, offset, bytes);
          });
   w.domain().counters["tma.load.bytes"] += uint64_t(bytes) * landings.size();
 }
@@ -337,13 +356,14 @@ void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t byte
   const Flight flight = start(w, lane, AsyncOperation::Kind::bulk_store, w.time(),
                               TmaTiming::Pace::even(double(bytes) / timing.cluster_bytes_per_cycle), bytes);
   const Origin& who = flight.who;
+  tell(MemoryTraffic{w.domain(), who, w.sm().index, w.time(), 2ull * bytes});
   Cta* const source = &w.cta();
   const bool reduces = operation != nullptr;
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;
   check_told(w, lane, from, bytes);
   const uint32_t watched = source_issued(*source, from, {bytes, true}, who);
   land(w.domain(), flight.through + first + timing.cluster_latency, to, bytes, {bytes, true}, flight,
-       [=, who = who](Cta& cta, uint32_t offset) {
+       [=, who = who](Cta& cta, uint32_t offset, uint64_t now) {
          if (!bytes) return;
          source_read(*source, watched);
          const uint8_t* data = shared_range(*source, from, bytes, who, "a bulk copy");
@@ -352,6 +372,10 @@ void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t byte
            reduce(op, type, host, data, bytes);
          else
            std::memmove(host, data, bytes);
+         const Domain& domain = cta.cluster.domain;
+         tell_operation(domain, AccessKind::read, Proxy::async, who, source, now, from, bytes);
+         tell_operation(domain, reduces ? AccessKind::atomic : AccessKind::write, Proxy::async, who, &cta, now, offset,
+                        bytes);
        });
 }
 
@@ -371,13 +395,14 @@ void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from,
   const uint32_t watched = source_issued(*cta, from, {bytes, true}, who);
   store(
       w, lanes, flight, read, reduces,
-      [=, who = who] {
+      [=, who = who](uint64_t now) {
         source_read(*cta, watched);
         if (!bytes) return std::vector<uint8_t>();
+        tell_operation(cta->cluster.domain, AccessKind::read, Proxy::async, who, cta, now, from, bytes);
         const uint8_t* data = shared_range(*cta, from, bytes, who, "a bulk copy");
         return std::vector<uint8_t>(data, data + bytes);
       },
-      [=, who = who](const std::vector<uint8_t>& data) {
+      [=, who = who](const std::vector<uint8_t>& data, uint64_t now) {
         if (!bytes) return;
         GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
         uint8_t* host = global.at(to, bytes);
@@ -388,8 +413,15 @@ void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from,
         else
           for (uint32_t i = 0; i < bytes; ++i)
             if (byte_mask >> (i % 16) & 1) host[i] = data[i];
+        tell_operation(cta->cluster.domain, reduces ? AccessKind::atomic : AccessKind::write, Proxy::async, who,
+                       nullptr, now, [&](MemoryAccess::Range f) {
+                         if (byte_mask == 0xffff) return f(to, bytes);
+                         for (uint32_t i = 0; i < bytes; ++i)
+                           if (byte_mask >> (i % 16) & 1) f(to + i, 1);
+                       });
       });
   if (cta->shared_at(from, bytes)) w.domain().l2.write(to, bytes);
+  tell(MemoryTraffic{w.domain(), who, w.sm().index, w.time(), bytes, bytes});
   w.domain().counters["tma.store.bytes"] += bytes;
 }
 

@@ -113,7 +113,7 @@ class BulkEngine final : public Extension {
   Flight start(Warp& w, int lane, AsyncOperation::Kind kind, uint64_t now, TmaTiming::Pace pace, uint64_t bytes,
                size_t parts = 1);
   void land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, Extent extent, const Flight& flight,
-            std::function<void(Cta&, uint32_t)> copy);
+            std::function<void(Cta&, uint32_t offset, uint64_t now)> copy);
   /// Watches the source of a copy out of shared memory; the number goes to source_read().
   static uint32_t source_issued(Cta& cta, uint32_t offset, Extent extent, const Origin& who);
   static void source_read(Cta& cta, uint32_t number);

@@ -275,6 +275,52 @@ void TensorBox::check_fits(const Cta& cta, uint32_t offset, const Origin& who, c
 
 uint64_t TensorBox::transfer_bytes() const { return rows() * source_bytes(*this); }
 
+namespace {
+
+/// Hands on ranges, those that continue the one before it as one with it.
+class Joined {
+ public:
+  explicit Joined(MemoryAccess::Range f) : f_(f) {}
+  ~Joined() {
+    if (bytes_) f_(address_, bytes_);
+  }
+  void add(uint64_t address, uint64_t bytes) {
+    if (bytes_ && address == address_ + bytes_) {
+      bytes_ += bytes;
+      return;
+    }
+    if (bytes_) f_(address_, bytes_);
+    address_ = address;
+    bytes_ = bytes;
+  }
+
+ private:
+  MemoryAccess::Range f_;
+  uint64_t address_ = 0, bytes_ = 0;
+};
+
+}  // namespace
+
+void TensorBox::each_global(bool load, MemoryAccess::Range f) const {
+  Joined joined(f);
+  // store() below writes a chunk of 16 bytes that begins inside whole.
+  const bool chunks = !load && map.element != TensorElement::b6x16;
+  each_part_inside(*this, [&](uint64_t address, uint32_t bytes) {
+    if (bytes) joined.add(address, chunks ? (bytes + 15) & ~15u : bytes);
+  });
+}
+
+void TensorBox::each_shared(uint32_t offset, bool load, MemoryAccess::Range f) const {
+  Joined joined(f);
+  // A padded row fills the first bytes of each container; the 8-byte flip parts the chunks.
+  const uint32_t filled = load && map.padded() ? map.bits * 2 : 16, step = map.keeps_chunks() ? 16 : 8;
+  const uint32_t bytes = row_bytes(), n = uint32_t(rows());
+  for (uint32_t r = 0; r < n; ++r)
+    for (uint32_t i = 0; i < bytes; i += 16)
+      for (uint32_t part = 0; part < filled; part += step)
+        joined.add(map.place(offset + r * pitch() + i + part), std::min(step, filled - part));
+}
+
 uint32_t TensorBox::read_l2(L2View& l2) const {
   uint32_t absent = 0;
   each_part_inside(*this, [&](uint64_t address, uint32_t bytes) { absent += l2.read(address, bytes); });

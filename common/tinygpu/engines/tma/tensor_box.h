@@ -34,6 +34,11 @@ struct TensorBox {
   /// What a load adds to the mbarrier's transactions: the whole box, out of bounds or not, padding not counted.
   uint64_t transfer_bytes() const;
 
+  /// The bytes of global memory that it reads or writes, and those of shared memory with the box at `offset`:
+  /// f(address, bytes), neighbours in the order of the walk together.
+  void each_global(bool load, MemoryAccess::Range f) const;
+  void each_shared(uint32_t offset, bool load, MemoryAccess::Range f) const;
+
   /// Brings what a load or a prefetch reads into L2: how many lines were not there.
   uint32_t read_l2(L2View& l2) const;
   /// The same for what a store or a reduction writes.

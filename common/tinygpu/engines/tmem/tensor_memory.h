@@ -32,15 +32,6 @@ constexpr uint32_t tmem_poison(uint32_t lane, uint32_t column) {
   return 0xDEAD0000u | (column & 511) << 7 | (lane & 127);
 }
 
-/// A rectangle of cells. Never wraps: callers check bounds first.
-struct TmemRect {
-  uint32_t lane = 0, lanes = 0, column = 0, columns = 0;
-  bool overlaps(const TmemRect& o) const {
-    return lane < o.lane + o.lanes && o.lane < lane + lanes && column < o.column + o.columns &&
-           o.column < column + columns;
-  }
-};
-
 /// Who is between issue and completion on a rectangle.
 struct TmemUse {
   enum class Kind : uint8_t { load, store, mma, copy, shift } kind = Kind::load;

@@ -219,12 +219,13 @@ void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
   server.free_at = begin + uint64_t(std::lround(cycles));
   const ToldOperation told = tell_issue(domain, AsyncOperation::Kind::wgmma, o->who, cta_->sm.index, o->issued);
   if (told) told->busy = server.free_at - begin;
+  tell(MemoryTraffic{domain, o->who, cta_->sm.index, o->issued, uint64_t(bytes)});
   // One with A in registers takes less time to its end, but does not overtake the one before it.
   last_visible_ = std::max(last_visible_, server.free_at + (o->form.a_in_registers ? timing.wait_rs : timing.wait_ss));
   const uint64_t visible = last_visible_;
   queue_.push_back(o);
   domain.events.schedule(visible, channel_, [this, o, &domain, told, begin](uint64_t now) {
-    execute(*o);
+    execute(*o, now);
     queue_.pop_front();
     tell_complete(domain, told, begin, now);
     o->accumulator->running--;
@@ -254,7 +255,7 @@ bool Warpgroup::completed(Warp& w, uint32_t pending, uint64_t& when) const {
   return true;
 }
 
-void Warpgroup::execute(const Operation& o) {
+void Warpgroup::execute(const Operation& o, uint64_t now) {
   const WgmmaForm& f = o.form;
   Accumulator& acc = *o.accumulator;
   for (uint32_t warp = 0; warp < 4; ++warp) {
@@ -275,6 +276,7 @@ void Warpgroup::execute(const Operation& o) {
           fmt::format("{} of wgmma.mma_async reaches shared offset {:#x}; the CTA's shared memory is {:#x} to {:#x}.",
                       name, outside, kSharedBase, cta_->shared.size()),
           "Check the descriptor's start address, LBO and SBO (in units of 16 bytes).");
+    tell_read(*cta_, layout, rows, o.who, name, now);
   };
   if (f.a_in_registers)
     for (uint32_t warp = 0; warp < 4; ++warp)

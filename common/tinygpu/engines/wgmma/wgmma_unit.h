@@ -86,7 +86,7 @@ class Warpgroup {
   };
 
   void enqueue(std::shared_ptr<Operation> o);
-  void execute(const Operation& o);
+  void execute(const Operation& o, uint64_t now);
   void load(Accumulator& a, uint32_t warp);
   void store(Accumulator& a, uint32_t warp);
 

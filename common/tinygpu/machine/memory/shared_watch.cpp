@@ -43,8 +43,7 @@ void SharedWatch::bound() {
   }
 }
 
-void SharedWatch::check_lanes(Warp& w, const Access& a, const char* verb) const {
-  const bool load = verb[0] == 'l';
+void SharedWatch::check(Warp& w, const Access& a, bool load, const char* verb) const {
   for (uint32_t m = a.mask; m; m &= m - 1) {
     const int lane = __builtin_ctz(m);
     const uint32_t at = a.offset[lane];

@@ -37,10 +37,9 @@ class SharedWatch final : public Extension {
   /// A copy has been issued that will write, or read, [offset, offset + bytes). Returns a number for landed().
   uint32_t issued(uint32_t offset, uint32_t bytes, bool writes, const Origin& who);
   void landed(uint32_t number);
-  /// Reports an ordinary access that meets a copy in flight.
-  void check(Warp& w, const Access& a, const char* verb) const {
-    if (!flights_.empty() && a.low < high_ && a.high > low_) check_lanes(w, a, verb);
-  }
+  /// An ordinary access may meet a copy in flight; check() reports the first that does.
+  bool may_meet(const Access& a) const { return !flights_.empty() && a.low < high_ && a.high > low_; }
+  void check(Warp& w, const Access& a, bool load, const char* verb) const;
 
   // ---- Proxies
   // Who is told of what is known per warp. Moments are numbered by the fences and acquisitions of this CTA's warps; a
@@ -98,7 +97,6 @@ class SharedWatch final : public Extension {
   }
   uint32_t tick();
   bool told(uint32_t moment, uint32_t warp) const { return fenced_[warp] > moment || covered_ > moment; }
-  void check_lanes(Warp& w, const Access& a, const char* verb) const;
   void bound();
 
   std::deque<Flight> flights_;     // by number; they mostly land in that order

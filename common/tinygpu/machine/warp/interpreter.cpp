@@ -34,7 +34,7 @@ const Op* Warp::run_serial() {
 }
 
 void Warp::run_group() {
-  const bool told = domain().launch.observers.want(Observer::instructions);
+  const bool told = this->told(Observer::instructions);
   if (watch_)
     told ? run_ops<true, true>() : run_ops<true, false>();
   else

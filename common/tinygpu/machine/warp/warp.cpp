@@ -8,7 +8,12 @@
 namespace tinygpu {
 
 Warp::Warp(Cta& cta, uint32_t index, uint32_t live_mask)
-    : cta_(cta), index_(index), live_(live_mask), groups_(live_mask), frames_(*this) {}
+    : cta_(cta),
+      index_(index),
+      live_(live_mask),
+      told_(cta.cluster.domain.launch.observers.wanted()),
+      groups_(live_mask),
+      frames_(*this) {}
 
 Warp::~Warp() = default;
 

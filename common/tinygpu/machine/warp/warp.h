@@ -113,6 +113,8 @@ class Warp {
   /// Reports and goes on (warnings, notes); the same code at the same instruction is reported once per launch.
   void report(Severity severity, std::string code, std::string message, std::string help, int lane = -1) const;
   const Op& current_op() const { return *op_; }
+  /// Some observer wants to hear of one of these (Observer::Interest).
+  bool told(uint32_t interests) const { return told_ & interests; }
   const Function& function() const { return *groups_.current().function; }
 
   // ---- What machine/ uses
@@ -188,6 +190,7 @@ class Warp {
   Cta& cta_;
   uint32_t index_;
   uint32_t live_;
+  uint32_t told_;  // what observers want to hear of
   uint64_t time_ = 0, deadline_ = 0;
   uint8_t* regs_ = nullptr;
   uint32_t exec_ = 0;

@@ -1,0 +1,29 @@
+// What an instruction says about the order of its memory operation (PTX ISA 8.4, 8.5).
+#pragma once
+#include <cstdint>
+
+#include "common/tinygpu/ptx/module.h"
+
+namespace tinygpu::ptx {
+
+enum class Semantics : uint8_t { weak, relaxed, acquire, release, acq_rel };
+enum class Scope : uint8_t { none, cta, cluster, gpu, sys };
+
+struct MemoryOrder {
+  Semantics semantics = Semantics::weak;
+  Scope scope = Scope::none;  // of a strong operation
+  bool strong() const { return semantics != Semantics::weak; }
+  bool acquires() const { return semantics == Semantics::acquire || semantics == Semantics::acq_rel; }
+  bool releases() const { return semantics == Semantics::release || semantics == Semantics::acq_rel; }
+  bool operator==(const MemoryOrder&) const = default;
+
+  /// As bits of an Op.
+  static constexpr int kBits = 6;
+  constexpr uint16_t bits() const { return uint16_t(unsigned(semantics) | unsigned(scope) << 3); }
+  static constexpr MemoryOrder from_bits(unsigned b) { return {Semantics(b & 7), Scope(b >> 3 & 7)}; }
+};
+
+/// Of a load, store, atomic, or operation on an mbarrier; with PTX's defaults for what is not written.
+MemoryOrder memory_order(const Instruction& i);
+
+}  // namespace tinygpu::ptx
