@@ -36,9 +36,9 @@ void exec_load(Warp& w, const Op& op) {
     const uint32_t to = shared_address_at(w, op.list + kDestination, lane, "a bulk copy's destination");
     const uint32_t mbarrier = shared_address_at(w, op.list + kMbarrier, lane, "a bulk copy's mbarrier");
     const uint64_t from = global_address(w, op.list + kSource, lane);
-    const uint32_t mask = op.aux & kMulticast ? w.at<uint16_t>(op.c)[lane] : 0;
+    const uint32_t mask = bulk(op).multicast ? w.at<uint16_t>(op.c)[lane] : 0;
     charge_issue(w, op, w.timing().tma.issue_bulk);
-    engine.bulk_load(w, lane, from, bytes, landings_of(w, op, lane, to, mbarrier, mask), op.aux & kMulticast);
+    engine.bulk_load(w, lane, from, bytes, landings_of(w, op, lane, to, mbarrier, mask), bulk(op).multicast);
   });
 }
 
@@ -51,15 +51,14 @@ void exec_to_cluster(Warp& w, const Op& op) {
     const uint32_t from = own_offset(w, shared_address_at(w, op.list + kSource, lane, "a bulk copy's source"), lane,
                                      "a bulk copy's source");
     const auto landing = landings_of(w, op, lane, to, mbarrier, 0);
-    charge_issue(w, op, op.aux & kReduce ? w.timing().tma.issue_bulk_reduce : w.timing().tma.issue_bulk);
-    const ReduceOperation operation = operation_of(op);
-    engine.bulk_to_cluster(w, lane, from, bytes, landing[0], op.aux & kReduce ? &operation : nullptr, type_of(op));
+    charge_issue(w, op, bulk(op).reduces ? w.timing().tma.issue_bulk_reduce : w.timing().tma.issue_bulk);
+    engine.bulk_to_cluster(w, lane, from, bytes, landing[0], bulk(op).reduction(), bulk(op).type);
   });
 }
 
 void exec_store(Warp& w, const Op& op) {
   BulkEngine& engine = BulkEngine::of(w);
-  const bool reduces = op.aux & kReduce;
+  const bool reduces = bulk(op).reduces;
   const auto same = [&](int a, int b) {
     for (const uint32_t* address : {op.list + kDestination, op.list + kSource})
       if (address_at(w, address, a) != address_at(w, address, b)) return false;
@@ -74,8 +73,7 @@ void exec_store(Warp& w, const Op& op) {
                                      "a bulk copy's source");
     const uint32_t byte_mask = op.c == kNoSlot ? 0xffff : w.at<uint16_t>(op.c)[lane];
     charge_issue(w, op, reduces ? w.timing().tma.issue_bulk_reduce : w.timing().tma.issue_bulk_store);
-    const ReduceOperation operation = operation_of(op);
-    engine.bulk_store(w, lanes, to, from, bytes, byte_mask, reduces ? &operation : nullptr, type_of(op));
+    engine.bulk_store(w, lanes, to, from, bytes, byte_mask, bulk(op).reduction(), bulk(op).type);
   });
 }
 
@@ -99,10 +97,14 @@ void exec_commit(Warp& w, const Op& op) {
   for_lanes(w.exec(), [&](int lane) { groups.commit(lane); });
 }
 
+struct WaitDetails {
+  bool read;  // .read: sources only
+};
+
 void exec_wait(Warp& w, const Op& op) {
   BulkGroups& groups = BulkGroups::of(w);
   bool done = true;
-  for_lanes(w.exec(), [&](int lane) { done &= groups.done(lane, uint32_t(op.imm), op.sub != 0); });
+  for_lanes(w.exec(), [&](int lane) { done &= groups.done(lane, uint32_t(op.imm), op.get<WaitDetails>().read); });
   if (done)
     charge_issue(w, op, w.timing().tma.wait);
   else
@@ -123,7 +125,7 @@ void decode_copy(Decoder& d, Op& op) {
   if (!store) push_address(d, list, d.operand(next++));
   // The optional operands stand in a fixed order; the cache policy is a hint without effect here.
   if (i.has("multicast::cluster")) {
-    op.aux |= kMulticast;
+    op.edit<BulkDetails>().multicast = true;
     op.c = d.src(d.operand(next++), ptx::Type::u16);
   }
   if (i.has("L2::cache_hint")) ++next;
@@ -156,7 +158,7 @@ void decode_commit(Decoder&, Op& op) {
 
 void decode_wait(Decoder& d, Op& op) {
   op.imm = d.operand(0).bits;
-  op.sub = d.inst->has("read");
+  op.set(WaitDetails{d.inst->has("read")});
   op.cost = CostClass::async_issue;
   op.fn = exec_wait;
 }

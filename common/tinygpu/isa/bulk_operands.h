@@ -9,12 +9,16 @@
 
 TINYGPU_ISA_BEGIN
 
-/// Op::aux of the bulk copies.
-enum : uint16_t {
-  kMulticast = 1,
-  kPair = 2,    // .cta_group::2
-  kReduce = 4,  // Op::sub holds the operation in bits 3:0 and the type in 7:4
+/// What the bulk copies, st.async and red.async say besides their operands.
+struct BulkDetails {
+  bool multicast;
+  bool pair;  // .cta_group::2
+  bool reduces;
+  ReduceOperation operation;
+  ReduceType type;
+  const ReduceOperation* reduction() const { return reduces ? &operation : nullptr; }
 };
+inline const BulkDetails& bulk(const Op& op) { return op.get<BulkDetails>(); }
 
 inline ReduceOperation reduce_operation(const ptx::Instruction& i) {
   constexpr std::string_view names[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor"};
@@ -40,11 +44,11 @@ inline ReduceType reduce_type(ptx::Type t) {
 }
 
 inline void set_reduction(Op& op, ReduceOperation operation, ReduceType type) {
-  op.aux |= kReduce;
-  op.sub = uint8_t(unsigned(operation) | unsigned(type) << 4);
+  BulkDetails& details = op.edit<BulkDetails>();
+  details.reduces = true;
+  details.operation = operation;
+  details.type = type;
 }
-inline ReduceOperation operation_of(const Op& op) { return ReduceOperation(op.sub & 15); }
-inline ReduceType type_of(const Op& op) { return ReduceType(op.sub >> 4); }
 
 /// Where one lane's load lands and which mbarrier each landing signals (PTX ISA 9.7.9.25.4.1, 9.7.9.27.1.2): `to` and
 /// `mbarrier` are shared::cluster addresses. Multicast goes to the same offsets in every CTA of `mask`; .cta_group::2
@@ -58,8 +62,8 @@ inline std::vector<BulkEngine::Landing> landings_of(Warp& w, const Op& op, int l
     w.fault(FaultKind::misaligned_address, "bulk-misaligned",
             fmt::format("a bulk copy to shared offset {:#x}, which is not a multiple of 16", offset),
             "align the buffer to 128 bytes (1024 for a 128-byte swizzle whose phase should start at 0)", lane);
-  const bool pair = op.aux & kPair;
-  if (!(op.aux & kMulticast)) {
+  const bool pair = bulk(op).pair;
+  if (!bulk(op).multicast) {
     if (&owner != &signalled && !(pair && (owner.rank ^ signalled.rank) == 1))
       w.fault(FaultKind::launch_failure, "bulk-mbarrier-elsewhere",
               fmt::format("a bulk copy into CTA rank {} that signals an mbarrier of CTA rank {}", owner.rank,

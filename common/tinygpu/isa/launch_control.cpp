@@ -12,6 +12,10 @@ namespace {
 /// Kept with a CTA that has received a refusal.
 struct Refused final : Extension {};
 
+struct CancelDetails {
+  bool all;  // .multicast::cluster::all: every CTA of the cluster gets the answer
+};
+
 constexpr uint32_t kResponseBytes = 16;
 
 void exec_try_cancel(Warp& w, const Op& op) {
@@ -42,7 +46,7 @@ void exec_try_cancel(Warp& w, const Op& op) {
         tell_issue(domain, AsyncOperation::Kind::cancel, who, w.sm().index, w.time(), kResponseBytes);
     Cluster* const cluster = &w.cluster();
     const uint32_t rank = w.cta().rank;
-    const bool all = op.sub;
+    const bool all = op.get<CancelDetails>().all;
     // The grid's remaining clusters belong to all domains, so the claim itself is made in the serial phase.
     BulkEngine::in_serial(
         domain, w.time() + w.timing().launch.cancel, domain.events.new_channel(),
@@ -96,7 +100,7 @@ void decode_try_cancel(Decoder& d, Op& op) {
   push_address(d, list, d.operand(0));
   push_address(d, list, d.operand(1));
   d.set_list(op, list);
-  op.sub = d.inst->has("multicast::cluster::all");
+  op.set(CancelDetails{d.inst->has("multicast::cluster::all")});
   op.cost = CostClass::async_issue;
   op.fn = exec_try_cancel;
 }

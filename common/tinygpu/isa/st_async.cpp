@@ -15,8 +15,6 @@ namespace {
 // Op::list: destination, mbarrier (absent for .global), then the slots of the values. Op::imm: bytes of one value.
 constexpr uint32_t kDestination = 0, kMbarrier = kAddressWords, kValues = 2 * kAddressWords;
 
-enum : uint16_t { kGlobal = 8 };  // beside kReduce of bulk_operands.h
-
 struct Value {
   uint8_t bytes[16] = {};
   uint32_t size = 0;
@@ -31,7 +29,7 @@ Value value_of(Warp& w, const Op& op, int lane) {
 }
 
 void exec_to_cluster(Warp& w, const Op& op) {
-  const char* verb = op.aux & kReduce ? "red.async" : "st.async";
+  const char* verb = bulk(op).reduces ? "red.async" : "st.async";
   for_lanes(w.exec(), [&](int lane) {
     const Value v = value_of(w, op, lane);
     uint32_t offset = 0, signal = 0;
@@ -53,9 +51,9 @@ void exec_to_cluster(Warp& w, const Op& op) {
               "compare the address with the buffer that the kernel declares", lane);
     Origin who = origin_of(w, lane);
     Cta* const target = &owner;
-    const bool reduces = op.aux & kReduce;
-    const ReduceOperation operation = operation_of(op);
-    const ReduceType type = type_of(op);
+    const bool reduces = bulk(op).reduces;
+    const ReduceOperation operation = bulk(op).operation;
+    const ReduceType type = bulk(op).type;
     Domain& domain = w.domain();
     const ToldOperation told =
         tell_issue(domain, AsyncOperation::Kind::async_store, who, w.sm().index, w.time(), v.size);
@@ -82,7 +80,7 @@ void exec_to_cluster(Warp& w, const Op& op) {
 }
 
 void exec_to_global(Warp& w, const Op& op) {
-  const char* verb = op.aux & kReduce ? "red.async" : "st.async";
+  const char* verb = bulk(op).reduces ? "red.async" : "st.async";
   const uint64_t when = w.time() + w.timing().tma.visible_latency;
   for_lanes(w.exec(), [&](int lane) {
     const Value v = value_of(w, op, lane);
@@ -92,9 +90,9 @@ void exec_to_global(Warp& w, const Op& op) {
       w.fault(FaultKind::invalid_address_space, "not-global", fmt::format("{}.release outside global memory", verb),
               "pass a global address", lane);
     Domain& domain = w.domain();
-    const bool reduces = op.aux & kReduce;
-    const ReduceOperation operation = operation_of(op);
-    const ReduceType type = type_of(op);
+    const bool reduces = bulk(op).reduces;
+    const ReduceOperation operation = bulk(op).operation;
+    const ReduceType type = bulk(op).type;
     Origin who = origin_of(w, lane);
     const ToldOperation told =
         tell_issue(domain, AsyncOperation::Kind::async_store, who, w.sm().index, w.time(), v.size);
@@ -156,7 +154,6 @@ void decode_async(Decoder& d, Op& op) {
   d.set_list(op, list);
   op.imm = ptx::size_of(type);
   op.cost = CostClass::async_issue;
-  if (!tracked) op.aux |= kGlobal;
   op.fn = tracked ? exec_to_cluster : exec_to_global;
 }
 

@@ -76,9 +76,14 @@ uint32_t checked_columns(TensorMemory::CtaState& state, uint32_t columns, const 
   return columns;
 }
 
+struct AllocDetails {
+  uint8_t cta_group;
+  bool wide, shared;  // of where the address goes: 64 bits, .shared::cta
+};
+
 /// Where the address goes: a word of the CTA's own shared memory, written through the generic proxy as a weak store.
 Place address_slot(Warp& w, const Op& op) {
-  const bool wide = op.sub & 1, shared = op.sub & 2;
+  const bool wide = op.get<AllocDetails>().wide, shared = op.get<AllocDetails>().shared;
   const uint64_t address = uniform(w, op.a, wide, "the address of tcgen05.alloc") + uint64_t(op.imm);
   const int lane = __builtin_ctz(w.exec());
   const Place p = locate(w, shared ? ptx::Space::shared_cta : ptx::Space::generic,
@@ -144,7 +149,7 @@ void alloc(Warp& w, const Op& op) {
   if (r && r->stage == Stage::answering) return block_as(w, kAllocAnswer, r->columns);
   if (!r) {
     const Origin who = origin_of(w);
-    tmem_check_cta_group(cta, op.aux, who);
+    tmem_check_cta_group(cta, op.get<AllocDetails>().cta_group, who);
     const uint32_t asked = uint32_t(uniform(w, op.b, false, "the column count of tcgen05.alloc"));
     const uint32_t columns = checked_columns(state, asked, who);
     const Place slot = address_slot(w, op);
@@ -152,7 +157,7 @@ void alloc(Warp& w, const Op& op) {
     r = &state.requests.emplace_back();
     *r = {Kind::alloc, Stage::waiting, &w, columns, 0, w.time(), slot, who};
   }
-  if (op.aux == 2) return alloc_pair(w, memory, *r);
+  if (op.get<AllocDetails>().cta_group == 2) return alloc_pair(w, memory, *r);
 
   const int first = TensorMemory::find_free(memory.taken(), r->columns / kTmemUnit);
   if (first < 0) return block_as(w, kAllocWaits, r->columns);
@@ -236,7 +241,7 @@ void dealloc(Warp& w, const Op& op) {
   if (r && r->stage == Stage::answering) return block_as(w, kDeallocAnswer, r->columns);
   if (!r) {
     const Origin who = origin_of(w);
-    tmem_check_cta_group(cta, op.aux, who);
+    tmem_check_cta_group(cta, op.get<AllocDetails>().cta_group, who);
     const uint32_t taddr = uint32_t(uniform(w, op.a, false, "the address of tcgen05.dealloc"));
     const uint32_t columns = uint32_t(uniform(w, op.b, false, "the column count of tcgen05.dealloc"));
     const Units units = checked_block(memory, cta, taddr, columns, who);
@@ -246,7 +251,7 @@ void dealloc(Warp& w, const Op& op) {
     *r = {Kind::dealloc, Stage::waiting, &w, freed.columns, freed.column, w.time(), {}, who};
   }
   const uint64_t when = w.time() + uint64_t(w.timing().tensor_memory.value().dealloc) - op.issue;
-  if (op.aux == 2) return dealloc_pair(w, *r, when);
+  if (op.get<AllocDetails>().cta_group == 2) return dealloc_pair(w, *r, when);
   answer_dealloc(*r, when);
   block_as(w, kDeallocAnswer, r->columns);
 }
@@ -254,12 +259,12 @@ void dealloc(Warp& w, const Op& op) {
 void relinquish(Warp& w, const Op& op) {
   if (!whole_warp(w)) return;
   TensorMemory& memory = TensorMemory::of(w.sm());
-  tmem_check_cta_group(w.cta(), op.aux, origin_of(w));
+  tmem_check_cta_group(w.cta(), op.get<AllocDetails>().cta_group, origin_of(w));
   memory.state_of(w.cta()).relinquished = true;
   w.charge(uint64_t(w.timing().tensor_memory.value().relinquish) - op.issue);
 }
 
-uint16_t cta_group(const Decoder& d) { return d.inst->has("cta_group::2") ? 2 : 1; }
+uint8_t cta_group(const Decoder& d) { return d.inst->has("cta_group::2") ? 2 : 1; }
 
 void decode_alloc(Decoder& d, Op& op) {
   const AddressOperand at = d.address(d.operand(0));
@@ -268,8 +273,7 @@ void decode_alloc(Decoder& d, Op& op) {
   op.a = at.base;
   op.imm = at.offset;
   op.b = d.src(d.operand(1), ptx::Type::b32);
-  op.sub = uint8_t(at.wide | (d.inst->has("shared::cta") ? 2 : 0));
-  op.aux = cta_group(d);
+  op.set(AllocDetails{cta_group(d), at.wide, d.inst->has("shared::cta")});
 }
 
 void decode_dealloc(Decoder& d, Op& op) {
@@ -277,13 +281,13 @@ void decode_dealloc(Decoder& d, Op& op) {
   op.cost = CostClass::async_issue;
   op.a = d.src(d.operand(0), ptx::Type::b32);
   op.b = d.src(d.operand(1), ptx::Type::b32);
-  op.aux = cta_group(d);
+  op.set(AllocDetails{cta_group(d), false, false});
 }
 
 void decode_relinquish(Decoder& d, Op& op) {
   op.fn = relinquish;
   op.cost = CostClass::async_issue;
-  op.aux = cta_group(d);
+  op.set(AllocDetails{cta_group(d), false, false});
 }
 
 constexpr Entry entries[] = {

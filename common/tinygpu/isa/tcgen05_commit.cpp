@@ -8,7 +8,11 @@
 TINYGPU_ISA_BEGIN
 namespace {
 
-enum : uint8_t { kWide = 1, kMulticast = 2 };  // of Op::sub
+struct CommitDetails {
+  uint8_t cta_group;
+  bool wide;  // the address has 64 bits
+  bool multicast;
+};
 
 /// One arrival at `offset` of the CTA with that rank. The cluster outlives its CTAs' work, not its CTAs.
 void arrive(Cluster& cluster, uint32_t rank, uint32_t offset, uint64_t now, const Origin& who) {
@@ -22,17 +26,18 @@ void arrive(Cluster& cluster, uint32_t rank, uint32_t offset, uint64_t now, cons
 }
 
 void commit(Warp& w, const Op& op) {
-  const bool wide = op.sub & kWide, multicast = op.sub & kMulticast;
+  const CommitDetails details = op.get<CommitDetails>();
+  const bool wide = details.wide;
   for_lanes(w.exec(), [&](int lane) {
     const Origin who = origin_of(w, lane);
-    tmem_check_cta_group(w.cta(), op.aux, who);
+    tmem_check_cta_group(w.cta(), details.cta_group, who);
     const uint64_t base = wide ? w.at<uint64_t>(op.a)[lane] : w.at<uint32_t>(op.a)[lane];
     const uint64_t address = base + uint64_t(op.imm);
     const uint32_t shared = to_shared(w, wide ? address : uint32_t(address), wide, lane, "tcgen05.commit's mbarrier");
     uint32_t offset = 0;
     const Cta& owner = shared_owner(w, shared, offset, lane, "arrival");
     uint32_t ranks = 1u << owner.rank;
-    if (multicast) {
+    if (details.multicast) {
       ranks = w.at<uint16_t>(op.b)[lane];
       if (ranks >> w.cluster().ctas.size())
         w.fault(FaultKind::launch_failure, "commit-mask",
@@ -41,8 +46,8 @@ void commit(Warp& w, const Op& op) {
                 "Set only bits of CTA ranks that exist; for a pair 3 << (rank & ~1).", lane);
     }
     Cluster* cluster = &w.cluster();
-    TensorCore::of(w.cta(), op.aux)
-        .commit(w.domain(), who, uint8_t(op.aux), w.time(), w.timing().mma.value().commit_arrive,
+    TensorCore::of(w.cta(), details.cta_group)
+        .commit(w.domain(), who, details.cta_group, w.time(), w.timing().mma.value().commit_arrive,
                 [cluster, ranks, offset](uint64_t now, const Origin& who) {
                   for_lanes(ranks, [&](int rank) { arrive(*cluster, uint32_t(rank), offset, now, who); });
                 });
@@ -55,11 +60,12 @@ void decode_commit(Decoder& d, Op& op) {
   op.cost = CostClass::async_issue;
   op.a = at.base;
   op.imm = at.offset;
-  op.aux = d.inst->has("cta_group::2") ? 2 : 1;
+  CommitDetails& details = op.edit<CommitDetails>();
+  details.cta_group = d.inst->has("cta_group::2") ? 2 : 1;
   // A .shared::cluster address may come in a 64-bit register; without the state space the address is generic.
-  op.sub = at.wide ? kWide : 0;
+  details.wide = at.wide;
   if (d.inst->has("multicast::cluster")) {
-    op.sub |= kMulticast;
+    details.multicast = true;
     op.b = d.src(d.operand(1), ptx::Type::b16);
   }
 }

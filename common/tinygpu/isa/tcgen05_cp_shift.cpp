@@ -53,6 +53,13 @@ void expand(Expansion e, const uint8_t* from, uint8_t* to) {
   }
 }
 
+/// Of tcgen05.cp; tcgen05.shift has a CTA group alone.
+struct CopyDetails {
+  uint8_t cta_group;
+  CopyShape shape;
+  Expansion expansion;
+};
+
 /// One copy of one CTA: everything that the queue needs later.
 struct Copy {
   CopyShape shape = c128x256b;
@@ -141,11 +148,11 @@ uint64_t cycles(double c) { return std::max<uint64_t>(1, uint64_t(std::llround(c
 
 void cp_lane(Warp& w, const Op& op, int lane) {
   const Origin who = origin_of(w, lane);
-  const uint32_t cta_group = op.aux;
+  const auto [cta_group, shape, expansion] = op.get<CopyDetails>();
   const Group group = group_of(w, cta_group, who, "tcgen05.cp");
   Copy copy;
-  copy.shape = CopyShape(op.sub & 7);
-  copy.expansion = Expansion(op.sub >> 3);
+  copy.shape = shape;
+  copy.expansion = expansion;
   const CopyGeometry g = kCopy[copy.shape];
   TmemAddress at = TmemAddress::from(w.at<uint32_t>(op.a)[lane] + uint32_t(op.imm));
   if (copy.shape == c4x256b ? at.lane >= 32 : at.lane != 0) {
@@ -216,7 +223,7 @@ void shift_down(TensorMemory& memory, uint32_t column) {
 void shift(Warp& w, const Op& op) {
   for_lanes(w.exec(), [&](int lane) {
     const Origin who = origin_of(w, lane);
-    const Group group = group_of(w, op.aux, who, "tcgen05.shift");
+    const Group group = group_of(w, op.get<CopyDetails>().cta_group, who, "tcgen05.shift");
     TmemAddress at = TmemAddress::from(w.at<uint32_t>(op.a)[lane] + uint32_t(op.imm));
     if (at.lane % 32) {
       tmem_violation(who, "tmem-alignment", fmt::format("tcgen05.shift starts at lane {}.", at.lane),
@@ -230,7 +237,7 @@ void shift(Warp& w, const Op& op) {
     rect.lanes = kTmemLanes;
     TensorWork work;
     work.kind = TensorWork::Kind::shift;
-    work.cta_group = uint8_t(op.aux);
+    work.cta_group = op.get<CopyDetails>().cta_group;
     work.origin = who;
     work.interval = work.latency = cycles(w.timing().tensor_memory.value().shift_latency);
     enqueue(w, group, TmemUse::Kind::shift, rect, "tcgen05.shift", std::move(work),
@@ -248,7 +255,7 @@ void decode_address(Decoder& d, Op& op) {
   const AddressOperand at = d.address(d.operand(0));
   op.a = at.base;
   op.imm = at.offset;
-  op.aux = d.inst->has("cta_group::2") ? 2 : 1;
+  op.edit<CopyDetails>().cta_group = d.inst->has("cta_group::2") ? 2 : 1;
   op.cost = CostClass::async_issue;
 }
 
@@ -263,10 +270,10 @@ void decode_cp(Decoder& d, Op& op) {
   if (d.inst->has("64x128b")) shape = d.inst->has("warpx2::01_23") ? c64x128b_01_23 : c64x128b_02_13;
   if (d.inst->has("32x128b")) shape = c32x128b;
   if (shape == kCopyShapes) d.not_modelled();
-  const Expansion expansion = d.inst->has("b6x16_p32")   ? from_b6x16_p32
-                              : d.inst->has("b4x16_p64") ? from_b4x16_p64
-                                                         : as_is;
-  op.sub = uint8_t(shape | expansion << 3);
+  op.edit<CopyDetails>().shape = shape;
+  op.edit<CopyDetails>().expansion = d.inst->has("b6x16_p32")   ? from_b6x16_p32
+                                     : d.inst->has("b4x16_p64") ? from_b4x16_p64
+                                                                : as_is;
 }
 
 void decode_shift(Decoder& d, Op& op) {

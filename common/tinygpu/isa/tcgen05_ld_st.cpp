@@ -62,14 +62,18 @@ constexpr Offsets kOffsets = [] {
 // ---- One access
 
 /// Op::aux of an access.
-enum AccessFlags : uint16_t {
-  packed = 1,
-  has_red = 2,
-  red_max = 4,
-  red_abs = 8,
-  red_nan = 16,
-  red_u32 = 32,
-  red_s32 = 64
+/// What .red does with a row.
+struct Reduction {
+  enum class Type : uint8_t { f32, u32, s32 } type;
+  bool wanted;
+  bool max, abs, nan;
+};
+struct AccessDetails {
+  Shape shape;
+  bool packed;       // two 16-bit values a register
+  uint32_t address;  // what is added to the register's
+  uint32_t split;    // of 16x32bx2: from the first half to the second
+  Reduction red;
 };
 
 /// Where an access goes, rules applied. `half` has one element, two for 16x32bx2.
@@ -119,17 +123,18 @@ TmemRect checked_half(Warp& w, uint32_t taddr, const Repeat& repeat, uint32_t co
 
 Access checked_access(Warp& w, const Op& op, uint32_t registers, const Origin& who, const char* what) {
   Access a;
-  a.shape = Shape(op.sub);
-  a.pack = op.aux & packed;
+  const AccessDetails& details = op.get<AccessDetails>();
+  a.shape = details.shape;
+  a.pack = details.packed;
   a.registers = registers;
   a.mask = w.exec();
   a.halves = a.shape == s16x32bx2 ? 2 : 1;
   const Repeat& repeat = kRepeat[a.shape];
   const uint32_t columns = registers / repeat.registers * repeat.columns << a.pack;
-  const uint32_t taddr = uint32_t(uniform(w, op.a, false, "the Tensor Memory address")) + uint32_t(op.imm);
+  const uint32_t taddr = uint32_t(uniform(w, op.a, false, "the Tensor Memory address")) + details.address;
   a.half[0] = checked_half(w, taddr, repeat, columns, who, what);
   // The assembler makes two accesses of it; the second's address is a plain 32-bit sum, as its code shows.
-  if (a.halves == 2) a.half[1] = checked_half(w, taddr + uint32_t(op.imm >> 32), repeat, columns, who, what);
+  if (a.halves == 2) a.half[1] = checked_half(w, taddr + details.split, repeat, columns, who, what);
   return a;
 }
 
@@ -243,29 +248,28 @@ void leave_frame(Warp& w, uint32_t begin, uint32_t end) {
 // ---- ld
 
 /// PTX min and max: -0 below +0; a NaN loses unless .NaN is given; the result NaN is canonical.
-uint32_t reduce_f32(const uint32_t* bits, uint32_t n, uint16_t flags) {
+uint32_t reduce_f32(const uint32_t* bits, uint32_t n, const Reduction& how) {
   float best = 0;
   bool any = false;
   for (uint32_t i = 0; i < n; ++i) {
-    float x = std::bit_cast<float>(flags & red_abs ? bits[i] & 0x7fffffff : bits[i]);
+    float x = std::bit_cast<float>(how.abs ? bits[i] & 0x7fffffff : bits[i]);
     if (std::isnan(x)) {
-      if (flags & red_nan) return 0x7fffffff;
+      if (how.nan) return 0x7fffffff;
       continue;
     }
     const bool below = x < best || (x == best && std::signbit(x) && !std::signbit(best));
     const bool above = x > best || (x == best && !std::signbit(x) && std::signbit(best));
-    if (!any || (flags & red_max ? above : below)) best = x;
+    if (!any || (how.max ? above : below)) best = x;
     any = true;
   }
   return any ? std::bit_cast<uint32_t>(best) : 0x7fffffff;
 }
 
-uint32_t reduce(const uint32_t* bits, uint32_t n, uint16_t flags) {
-  if (!(flags & (red_u32 | red_s32))) return reduce_f32(bits, n, flags);
-  const uint32_t bias = flags & red_s32 ? 0x80000000u : 0;  // orders two's complement like unsigned
+uint32_t reduce(const uint32_t* bits, uint32_t n, const Reduction& how) {
+  if (how.type == Reduction::Type::f32) return reduce_f32(bits, n, how);
+  const uint32_t bias = how.type == Reduction::Type::s32 ? 0x80000000u : 0;  // orders two's complement like unsigned
   uint32_t best = bits[0] ^ bias;
-  for (uint32_t i = 1; i < n; ++i)
-    best = flags & red_max ? std::max(best, bits[i] ^ bias) : std::min(best, bits[i] ^ bias);
+  for (uint32_t i = 1; i < n; ++i) best = how.max ? std::max(best, bits[i] ^ bias) : std::min(best, bits[i] ^ bias);
   return best ^ bias;
 }
 
@@ -291,12 +295,13 @@ void land_load(const TensorMemory& memory, const Access& a, const Op& op, uint8_
       copy_lanes(slot(r), value, a.mask);
     }
   }
-  if (!(op.aux & has_red)) return;
+  const Reduction& red_of_row = op.get<AccessDetails>().red;
+  if (!red_of_row.wanted) return;
   uint32_t* red = slot(a.registers);
   for_lanes(a.mask, [&](int t) {
     uint32_t row[128] = {};
     for (uint32_t r = 0; r < a.registers; ++r) row[r] = slot(r)[t];
-    red[t] = reduce(row, a.registers, op.aux);
+    red[t] = reduce(row, a.registers, red_of_row);
   });
 }
 
@@ -322,7 +327,7 @@ void ld(Warp& w, const Op& op) {
   const Origin who = origin_of(w);
   TensorMemory& memory = TensorMemory::of(w.sm());
   const TensorMemoryTiming& cost = w.timing().tensor_memory.value();
-  const Access a = checked_access(w, op, op.list_size - (op.aux & has_red ? 1 : 0), who, "tcgen05.ld");
+  const Access a = checked_access(w, op, op.list_size - op.get<AccessDetails>().red.wanted, who, "tcgen05.ld");
   for (int h = 0; h < a.halves; ++h)
     tmem_check_hazard(memory, a.half[h], TmemUse::Kind::load, false, who, "tcgen05.ld");
 
@@ -461,10 +466,11 @@ uint32_t decode_access(Decoder& d, Op& op, const ptx::Operand& address, const pt
   if (num == 0 || registers > 128) d.not_modelled();
   const AddressOperand at = d.address(address);
   op.a = at.base;
-  op.sub = uint8_t(shape);
-  if (d.inst->has("pack::16b") || d.inst->has("unpack::16b")) op.aux |= packed;
-  op.imm = int64_t(uint32_t(at.offset));
-  if (split) op.imm |= int64_t(uint64_t(uint32_t(split->bits)) << 32);
+  AccessDetails& details = op.edit<AccessDetails>();
+  details.shape = Shape(shape);
+  details.packed = d.inst->has("pack::16b") || d.inst->has("unpack::16b");
+  details.address = uint32_t(at.offset);
+  if (split) details.split = uint32_t(split->bits);
   op.cost = CostClass::async_issue;
   return registers;
 }
@@ -480,12 +486,14 @@ void decode_ld(Decoder& d, Op& op) {
   if (slots.size() != registers) d.not_modelled();
   if (red) {
     slots.push_back(d.dst(d.operand(1)));
-    op.aux |= has_red;
-    if (d.inst->has("max")) op.aux |= red_max;
-    if (d.inst->has("abs")) op.aux |= red_abs;
-    if (d.inst->has("NaN")) op.aux |= red_nan;
-    if (d.inst->has("u32")) op.aux |= red_u32;
-    if (d.inst->has("s32")) op.aux |= red_s32;
+    Reduction& how = op.edit<AccessDetails>().red;
+    how.wanted = true;
+    how.max = d.inst->has("max");
+    how.abs = d.inst->has("abs");
+    how.nan = d.inst->has("NaN");
+    how.type = d.inst->has("u32")   ? Reduction::Type::u32
+               : d.inst->has("s32") ? Reduction::Type::s32
+                                    : Reduction::Type::f32;
   }
   d.set_list(op, slots);
   d.async_dst(slots, kAsyncTmemLoad);

@@ -11,11 +11,11 @@ namespace {
 constexpr uint32_t kMap = 0, kShared = kAddressWords, kMbarrier = 2 * kAddressWords, kSlots = 3 * kAddressWords;
 constexpr uint32_t kMostSlots = 8;
 
-// Op::imm: mode in bits 7:0, dimensions in 15:8, coordinates in 23:16, im2col operands in 31:24.
-TensorTile::Mode mode_of(const Op& op) { return TensorTile::Mode(op.imm & 0xff); }
-uint32_t dimensions_of(const Op& op) { return uint32_t(op.imm >> 8 & 0xff); }
-uint32_t coordinates_of(const Op& op) { return uint32_t(op.imm >> 16 & 0xff); }
-uint32_t offsets_of(const Op& op) { return uint32_t(op.imm >> 24 & 0xff); }
+struct TileDetails : BulkDetails {
+  TensorTile::Mode mode;
+  uint8_t dimensions, coordinates;
+  uint8_t offsets;  // of im2col
+};
 
 bool is_im2col(TensorTile::Mode m) { return m >= TensorTile::Mode::im2col; }
 
@@ -23,15 +23,15 @@ bool is_im2col(TensorTile::Mode m) { return m >= TensorTile::Mode::im2col; }
 TensorBox box_of(Warp& w, const Op& op, int lane, const char* verb) {
   TensorBox box;
   box.map = BulkEngine::of(w).map(w, address_at(w, op.list + kMap, lane), lane);
-  box.tile.mode = mode_of(op);
+  const TileDetails& tile = op.get<TileDetails>();
+  box.tile.mode = tile.mode;
   const uint32_t* slots = op.list + kSlots;
-  for (uint32_t i = 0; i < coordinates_of(op); ++i) box.tile.at[i] = w.at<int32_t>(slots[i])[lane];
-  for (uint32_t i = 0; i < offsets_of(op); ++i)
-    box.tile.offset[i] = w.at<uint16_t>(slots[coordinates_of(op) + i])[lane];
+  for (uint32_t i = 0; i < tile.coordinates; ++i) box.tile.at[i] = w.at<int32_t>(slots[i])[lane];
+  for (uint32_t i = 0; i < tile.offsets; ++i) box.tile.offset[i] = w.at<uint16_t>(slots[tile.coordinates + i])[lane];
   const TensorMap& m = box.map;
-  if (m.rank != dimensions_of(op))
+  if (m.rank != tile.dimensions)
     w.fault(FaultKind::illegal_instruction, "tensormap-rank",
-            fmt::format("{} of {} dimensions with a tensor map of rank {}", verb, dimensions_of(op), m.rank),
+            fmt::format("{} of {} dimensions with a tensor map of rank {}", verb, tile.dimensions, m.rank),
             "use the .1d to .5d form of the rank that the map was encoded with", lane);
   if (m.im2col != is_im2col(box.tile.mode))
     w.fault(FaultKind::illegal_instruction, "tensormap-mode",
@@ -104,21 +104,21 @@ void exec_load(Warp& w, const Op& op) {
     const TensorBox box = box_of(w, op, lane, "a tensor load");
     const uint32_t to = shared_address_at(w, op.list + kShared, lane, "a tensor load's destination");
     const uint32_t mbarrier = shared_address_at(w, op.list + kMbarrier, lane, "a tensor load's mbarrier");
-    const uint32_t mask = op.aux & kMulticast ? w.at<uint16_t>(op.c)[lane] : 0;
+    const uint32_t mask = bulk(op).multicast ? w.at<uint16_t>(op.c)[lane] : 0;
     check_box_address(w, to, lane);
     check_im2col_start(w, box, lane);
     charge_issue(w, op, w.timing().tma.issue_load);
-    engine.tensor_load(w, lane, box, landings_of(w, op, lane, to, mbarrier, mask), op.aux & kMulticast);
+    engine.tensor_load(w, lane, box, landings_of(w, op, lane, to, mbarrier, mask), bulk(op).multicast);
   });
 }
 
 void exec_store(Warp& w, const Op& op) {
   BulkEngine& engine = BulkEngine::of(w);
-  const bool reduces = op.aux & kReduce;
+  const bool reduces = bulk(op).reduces;
   const auto same = [&](int a, int b) {
     for (const uint32_t* address : {op.list + kMap, op.list + kShared})
       if (address_at(w, address, a) != address_at(w, address, b)) return false;
-    for (uint32_t i = 0; i < coordinates_of(op); ++i)
+    for (uint32_t i = 0; i < op.get<TileDetails>().coordinates; ++i)
       if (w.at<int32_t>(op.list[kSlots + i])[a] != w.at<int32_t>(op.list[kSlots + i])[b]) return false;
     return true;
   };
@@ -129,7 +129,7 @@ void exec_store(Warp& w, const Op& op) {
                                      "a tensor store's source");
     check_box_address(w, from, lane);
     // gather4's rows are positions of their own, every other coordinate starts the box.
-    for (uint32_t i = 0; i < coordinates_of(op); ++i)
+    for (uint32_t i = 0; i < op.get<TileDetails>().coordinates; ++i)
       if (box.tile.at[i] < 0)
         w.fault(
             FaultKind::illegal_instruction, "tensor-coordinate-negative",
@@ -147,10 +147,9 @@ void exec_store(Warp& w, const Op& op) {
     if (box.map.element == TensorElement::b4x16_p64)
       w.fault(FaultKind::illegal_instruction, "tensormap-load-only", "a tensor store through a map of 16U4_ALIGN16B",
               "16U4_ALIGN16B can only be loaded; store through a map of 16U4_ALIGN8B", lane);
-    const ReduceOperation operation = operation_of(op);
     if (reduces) {
       const TensorElement e = box.map.element;
-      if (box.map.packed() || !is_reducible(operation, e))
+      if (box.map.packed() || !is_reducible(bulk(op).operation, e))
         w.fault(FaultKind::illegal_instruction, "tensor-reduce-type",
                 fmt::format("a tensor reduction that the unit does not have for {}", name_of(e)),
                 "add: UINT32, INT32, UINT64 and floats; min and max: 32- and 64-bit integers, FLOAT16, BFLOAT16; inc "
@@ -159,7 +158,7 @@ void exec_store(Warp& w, const Op& op) {
                 lane);
     }
     charge_issue(w, op, reduces ? w.timing().tma.issue_reduce : w.timing().tma.issue_store);
-    engine.tensor_store(w, lanes, box, from, reduces ? &operation : nullptr);
+    engine.tensor_store(w, lanes, box, from, bulk(op).reduction());
   });
 }
 
@@ -187,7 +186,7 @@ TensorTile::Mode decode_mode(const ptx::Instruction& i) {
   return TensorTile::Mode::tile;
 }
 
-/// Fills the list and imm; `map` is the operand [map, {coordinates}], `offsets` the im2col vector or null.
+/// Fills the list and the details; `map` is the operand [map, {coordinates}], `offsets` the im2col vector or null.
 void decode_tile(Decoder& d, Op& op, const ptx::Operand& map, const ptx::Operand* shared, const ptx::Operand* mbarrier,
                  const ptx::Operand* offsets) {
   const ptx::Instruction& i = *d.inst;
@@ -210,8 +209,11 @@ void decode_tile(Decoder& d, Op& op, const ptx::Operand& map, const ptx::Operand
     offset_count = offsets->elems.size();
   }
   if (list.size() > kSlots + kMostSlots || !dimensions) d.not_modelled();
-  op.imm = int64_t(decode_mode(i)) | int64_t(dimensions) << 8 | int64_t(coordinates.size()) << 16 |
-           int64_t(offset_count) << 24;
+  TileDetails& tile = op.edit<TileDetails>();
+  tile.mode = decode_mode(i);
+  tile.dimensions = uint8_t(dimensions);
+  tile.coordinates = uint8_t(coordinates.size());
+  tile.offsets = uint8_t(offset_count);
   d.set_list(op, list);
   op.cost = CostClass::async_issue;
 }
@@ -230,10 +232,10 @@ void decode_copy(Decoder& d, Op& op) {
   const ptx::Operand* offsets = has_offsets(i) ? &d.operand(next++) : nullptr;
   decode_tile(d, op, d.operand(1), &d.operand(0), &d.operand(2), offsets);
   if (i.has("multicast::cluster")) {
-    op.aux |= kMulticast;
+    op.edit<BulkDetails>().multicast = true;
     op.c = d.src(d.operand(next++), ptx::Type::u16);
   }
-  if (i.has("cta_group::2")) op.aux |= kPair;
+  op.edit<BulkDetails>().pair = i.has("cta_group::2");
   op.fn = exec_load;
 }
 

@@ -76,12 +76,19 @@ uint8_t* object_at(Warp& w, const uint32_t* words, ptx::Space space, AccessKind 
   return place.host;
 }
 
+struct ReplaceDetails {
+  Field field;
+  ptx::Space space;
+  uint32_t ordinal;
+  bool wide;  // the new value has 64 bits
+};
+
 void exec_replace(Warp& w, const Op& op) {
-  const bool wide = op.aux & 1;
+  const auto [field, space, ordinal, wide] = op.get<ReplaceDetails>();
   for_lanes(w.exec(), [&](int lane) {
-    uint8_t* object = object_at(w, op.list, ptx::Space(op.imm >> 8), AccessKind::write, lane, "tensormap.replace");
+    uint8_t* object = object_at(w, op.list, space, AccessKind::write, lane, "tensormap.replace");
     const uint64_t value = wide ? w.at<uint64_t>(op.b)[lane] : w.at<uint32_t>(op.b)[lane];
-    replace(object, Field(op.sub), uint32_t(op.imm & 0xff), value);
+    replace(object, field, ordinal, value);
   });
 }
 
@@ -98,8 +105,9 @@ void exec_cp_fenceproxy(Warp& w, const Op& op) {
 
 void decode_replace(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
+  Field field{};
   for (size_t k = 0; k < std::size(kFields); ++k)
-    if (i.has(kFields[k])) op.sub = uint8_t(k);
+    if (i.has(kFields[k])) field = Field(k);
   std::vector<uint32_t> list;
   push_address(d, list, d.operand(0));
   d.set_list(op, list);
@@ -107,9 +115,8 @@ void decode_replace(Decoder& d, Op& op) {
   const ptx::Space space = i.has("global")        ? ptx::Space::global
                            : i.has("shared::cta") ? ptx::Space::shared_cta
                                                   : ptx::Space::generic;
-  op.imm = int64_t(space) << 8 | (ordinal ? d.operand(1).bits & 0xff : 0);
   const bool wide = i.has("b64");
-  if (wide) op.aux = 1;
+  op.set(ReplaceDetails{field, space, ordinal ? uint32_t(d.operand(1).bits & 0xff) : 0, wide});
   op.b = d.src(d.operand(ordinal ? 2 : 1), wide ? ptx::Type::b64 : ptx::Type::b32);
   op.cost = CostClass::shared_store;
   op.fn = exec_replace;

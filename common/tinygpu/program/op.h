@@ -75,11 +75,16 @@ struct alignas(64) Op {
   uint32_t inst = 0;      // index into Function::instructions (source text, lines)
 
   /// What the instruction says besides its operands: a struct or an enumeration of its family's own, written when it is
-  /// decoded. get() must ask for the type that set() was given.
+  /// decoded, all zeros before. get() must ask for the type that was written, or for one that it begins with.
   template <class T>
   void set(const T& details) {
     static_assert(sizeof(T) <= kDetails && std::is_trivially_copyable_v<T>);
     std::memcpy(details_, &details, sizeof(T));
+  }
+  template <class T>
+  T& edit() {
+    static_assert(sizeof(T) <= kDetails && std::is_trivially_copyable_v<T>);
+    return *reinterpret_cast<T*>(details_);
   }
   template <class T>
   const T& get() const {
