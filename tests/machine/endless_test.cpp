@@ -197,6 +197,16 @@ TEST(Limits, CyclesOfAKernel) {
   run.launch("k", {1}, {32}, run.buffer<uint32_t>(1));
 }
 
+TEST(Limits, WhatIsInFlightWhenAKernelIsStopped) {
+  RunPtx run(kernel("  .loc 1 9 1\n  cp.async.ca.shared.global [copied], [%in], 4;\nL: bra L;",
+                    ".shared .align 16 .b8 copied[16];"));
+  run.gpu.options.max_cycles = run.gpu.timing.launch.cta + run.gpu.timing.memory.cp_async_latency;
+  const Diagnosis d = run.fault_of("k", {1}, {32}, run.buffer<uint32_t>(1));
+  EXPECT_EQ(d.code, "max-cycles");
+  EXPECT_THAT(d.message, HasSubstr("in flight: 1 of spin.cu:9, ptx line"));
+  EXPECT_THAT(d.message, HasSubstr("cp.async.ca.shared.global [copied], [%in], 4, the first until cycle"));
+}
+
 constexpr uint64_t kMiB = 1 << 20;
 
 uint64_t peak_bytes() {

@@ -13,10 +13,10 @@ class MBarrierUnit final : public Extension {
  public:
   static MBarrierUnit& of(Warp& w) { return w.sm().extensions.get<MBarrierUnit>(); }
 
-  /// Runs `effect(now)` on `target`: at once in the warp's own CTA; else after the hop, in the order in which this warp
-  /// issued its remote operations.
+  /// Runs `effect(now)` on `target` in the name of `who`: at once in the warp's own CTA; else after the hop, in the
+  /// order in which this warp issued its remote operations.
   template <class F>
-  void deliver(Warp& w, Cta& target, F&& effect) {
+  void deliver(Warp& w, Cta& target, const Origin& who, F&& effect) {
     if (&target == &w.cta()) {
       effect(w.time());
       return;
@@ -24,7 +24,7 @@ class MBarrierUnit final : public Extension {
     uint64_t& channel = channels_[&w];
     Domain& domain = w.domain();
     if (!channel) channel = domain.events.new_channel();
-    domain.events.schedule(w.time() + w.timing().mbarrier.remote_hop, channel, std::forward<F>(effect));
+    domain.events.schedule(w.time() + w.timing().mbarrier.remote_hop, channel, who, std::forward<F>(effect));
   }
 
  private:

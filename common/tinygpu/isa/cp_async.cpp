@@ -184,7 +184,7 @@ void cp_async(Warp& w, const Op& op) {
   tell(MemoryTraffic{domain, copy->who, w.sm().index, w.time(), all_bytes});
   const ToldOperation told =
       tell_issue(domain, AsyncOperation::Kind::async_copy, copy->who, w.sm().index, w.time(), all_bytes);
-  domain.events.schedule(ready + w.timing().memory.cp_async_latency, domain.events.new_channel(),
+  domain.events.schedule(ready + w.timing().memory.cp_async_latency, domain.events.new_channel(), copy->who,
                          [&w, copy, told, begin = w.time()](uint64_t now) { land(w, copy, told, begin, now); });
 }
 
@@ -284,7 +284,7 @@ void mbarrier_arrive_on_copies(Warp& w, const Op& op) {
   if (!idle) return;
   Domain& domain = w.domain();
   domain.events.schedule(w.time() + w.spec().costs[size_t(CostClass::mbarrier)].latency, domain.events.new_channel(),
-                         [arrival, idle](uint64_t now) { fire(*arrival, idle, now); });
+                         arrival->origin, [arrival, idle](uint64_t now) { fire(*arrival, idle, now); });
 }
 
 void decode_arrive(Decoder& d, Op& op) {

@@ -49,7 +49,7 @@ void exec_try_cancel(Warp& w, const Op& op) {
     const bool all = op.get<CancelDetails>().all;
     // The grid's remaining clusters belong to all domains, so the claim itself is made in the serial phase.
     BulkEngine::in_serial(
-        domain, w.time() + w.timing().launch.cancel, domain.events.new_channel(),
+        domain, w.time() + w.timing().launch.cancel, domain.events.new_channel(), who,
         [=, &domain, issued = w.time()](uint64_t now) {
           Dim3 first;
           const bool claimed = who.launch->dispatcher.take(first);

@@ -95,7 +95,7 @@ uint64_t sum_of(Warp& w, uint32_t slot, uint32_t lanes) {
 template <class F>
 void deliver(Warp& w, Cta& owner, const Origin& who, F&& effect) {
   MBarrierUnit::of(w).deliver(
-      w, owner,
+      w, owner, who,
       [target = &owner, who, round = w.cluster().barrier_round, effect = std::forward<F>(effect)](uint64_t now) {
         if (target->exited && target->cluster.barrier_round == round) return report_exited(who, target->rank);
         effect(now);

@@ -58,7 +58,7 @@ void exec_to_cluster(Warp& w, const Op& op) {
     const ToldOperation told =
         tell_issue(domain, AsyncOperation::Kind::async_store, who, w.sm().index, w.time(), v.size);
     domain.events.schedule(
-        w.time() + w.timing().mbarrier.remote_hop, domain.events.new_channel(),
+        w.time() + w.timing().mbarrier.remote_hop, domain.events.new_channel(), who,
         [=, &domain, issued = w.time()](uint64_t now) {
           if (target->exited)
             who.fault(
@@ -96,15 +96,16 @@ void exec_to_global(Warp& w, const Op& op) {
     Origin who = origin_of(w, lane);
     const ToldOperation told =
         tell_issue(domain, AsyncOperation::Kind::async_store, who, w.sm().index, w.time(), v.size);
-    BulkEngine::in_serial(domain, when, domain.events.new_channel(), [=, &domain, issued = w.time()](uint64_t now) {
-      if (reduces)
-        reduce(operation, type, place.host, v.bytes, v.size);
-      else
-        std::memcpy(place.host, v.bytes, v.size);
-      tell_operation(domain, reduces ? AccessKind::atomic : AccessKind::write, Proxy::generic, who, nullptr, now,
-                     place.address, v.size);
-      tell_complete(domain, told, issued, now);
-    });
+    BulkEngine::in_serial(domain, when, domain.events.new_channel(), who,
+                          [=, &domain, issued = w.time()](uint64_t now) {
+                            if (reduces)
+                              reduce(operation, type, place.host, v.bytes, v.size);
+                            else
+                              std::memcpy(place.host, v.bytes, v.size);
+                            tell_operation(domain, reduces ? AccessKind::atomic : AccessKind::write, Proxy::generic,
+                                           who, nullptr, now, place.address, v.size);
+                            tell_complete(domain, told, issued, now);
+                          });
   });
 }
 

@@ -99,7 +99,7 @@ Place address_slot(Warp& w, const Op& op) {
 void answer_alloc(Request& r, uint64_t when) {
   r.stage = Stage::answering;
   EventQueue& events = r.warp->domain().events;
-  events.schedule(when, events.new_channel(), [&r](uint64_t now) {
+  events.schedule(when, events.new_channel(), r.who, [&r](uint64_t now) {
     std::memcpy(r.slot.host, &r.address, 4);
     tell_operation(r.warp->domain(), AccessKind::write, Proxy::generic, r.who, r.slot.cta, now,
                    uint64_t(r.slot.host - r.slot.cta->shared.data()), 4);
@@ -201,7 +201,7 @@ Units checked_block(TensorMemory& memory, Cta& cta, uint32_t taddr, uint32_t col
 void answer_dealloc(Request& r, uint64_t when) {
   r.stage = Stage::answering;
   EventQueue& events = r.warp->domain().events;
-  events.schedule(when, events.new_channel(), [&r](uint64_t now) {
+  events.schedule(when, events.new_channel(), r.who, [&r](uint64_t now) {
     TensorMemory::of(r.warp->sm()).release(r.warp->cta(), r.address / kTmemUnit, r.columns / kTmemUnit);
     r.stage = Stage::done;
     r.warp->wake(now, in_request);

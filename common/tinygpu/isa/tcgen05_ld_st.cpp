@@ -360,7 +360,7 @@ void ld(Warp& w, const Op& op) {
       tell_issue(w.domain(), AsyncOperation::Kind::tmem_load, actor, w.sm().index, w.time(), 128 * op.list_size);
   w.result_at(op, lands);
   EventQueue& events = w.domain().events;
-  events.schedule(lands, events.new_channel(),
+  events.schedule(lands, events.new_channel(), actor,
                   [&memory, a, &op, who, actor, frame, use0 = use[0], use1 = use[1], id = state.loads.back().id, &w,
                    &state, told, begin](uint64_t now) {
                     tell_cells(w, a, AccessKind::read, actor, now);
@@ -416,7 +416,7 @@ void st(Warp& w, const Op& op) {
       tell_issue(w.domain(), AsyncOperation::Kind::tmem_store, actor, w.sm().index, w.time(), 128 * a.registers);
   EventQueue& events = w.domain().events;
   events.schedule(
-      lands, events.new_channel(),
+      lands, events.new_channel(), actor,
       [&memory, a, actor, data = std::move(data), use0 = use[0], use1 = use[1], &w, &state, told, begin](uint64_t now) {
         tell_cells(w, a, AccessKind::write, actor, now);
         tell_complete(w.domain(), told, begin, now);

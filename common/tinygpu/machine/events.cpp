@@ -9,8 +9,8 @@ void EventQueue::set_order(CompletionOrder o) {
   random_.seed(o.seed);
 }
 
-void EventQueue::schedule(uint64_t time, uint64_t channel, Action action) {
-  Event e{time, seq_++, channel, std::move(action)};
+void EventQueue::schedule(uint64_t time, uint64_t channel, const Origin& who, Action action) {
+  Event e{time, seq_++, channel, who, std::move(action)};
   ++size_;
   if (full()) stop_before(0);
   if (order_.mode == CompletionOrder::Mode::timed) {

@@ -8,6 +8,8 @@
 #include <random>
 #include <vector>
 
+#include "common/tinygpu/machine/origin.h"
+
 namespace tinygpu {
 
 /// How asynchronous effects are ordered (notes/tinygpu.md).
@@ -25,7 +27,8 @@ class EventQueue {
 
   void set_order(CompletionOrder o);
   uint64_t new_channel() { return next_channel_++; }
-  void schedule(uint64_t time, uint64_t channel, Action action);
+  /// `who`: in whose name it happens, a thread or the operation that it has issued.
+  void schedule(uint64_t time, uint64_t channel, const Origin& who, Action action);
   bool empty() const { return size_ == 0; }
   /// So many effects are in flight that nobody may start more before some have landed.
   bool full() const { return size_ > kMost; }
@@ -35,6 +38,13 @@ class EventQueue {
   /// head.
   void run_one();
   CompletionOrder order() const { return order_; }
+  /// Calls f(time, who) for each event that is to come, in no particular order.
+  template <class F>
+  void each(F&& f) const {
+    for (const Event& e : heap_) f(e.time, e.who);
+    for (const auto& [channel, queue] : queues_)
+      for (const Event& e : queue) f(e.time, e.who);
+  }
   /// While it lives, `deadline` is that of the running warp. Timed: an effect scheduled before it cuts the warp's turn
   /// short, so that a warp that spins on a clock sees what it has started.
   class Horizon {
@@ -55,6 +65,7 @@ class EventQueue {
  private:
   struct Event {
     uint64_t time, seq, channel;
+    Origin who;
     Action action;
     bool operator>(const Event& o) const { return time != o.time ? time > o.time : seq > o.seq; }
   };

@@ -128,11 +128,12 @@ void TensorCore::commit(Domain& domain, const Origin& origin, uint8_t cta_group,
 }
 
 void TensorCore::release(Domain& domain, const NodePtr& node) {
-  domain.events.schedule(node->planned, domain.events.new_channel(), [this, &domain, node](uint64_t now) {
-    // Successors look at this time: an event may run later than planned, never earlier.
-    node->planned = std::max(node->planned, now);
-    finish(domain, node, node->planned);
-  });
+  domain.events.schedule(node->planned, domain.events.new_channel(), node->work.origin,
+                         [this, &domain, node](uint64_t now) {
+                           // Successors look at this time: an event may run later than planned, never earlier.
+                           node->planned = std::max(node->planned, now);
+                           finish(domain, node, node->planned);
+                         });
 }
 
 void TensorCore::finish(Domain& domain, const NodePtr& node, uint64_t now) {

@@ -188,31 +188,32 @@ void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t
   uint32_t watched = 0;
   if (extent.dense && extent.bytes) watched = SharedWatch::of(*to.cta).issued(to.offset, extent.bytes, true, who);
   // Each landing is independent of every other; its transactions complete behind its own bytes.
-  domain.events.schedule(when, domain.events.new_channel(), [=, &domain, copy = std::move(copy)](uint64_t now) {
-    const Origin& who = flight.who;
-    if (to.cta->exited || to.signal.cta->exited) {
-      if (to.cta->id.x == who.cta.x && to.cta->id.y == who.cta.y && to.cta->id.z == who.cta.z) {
-        who.report(Severity::warning, "group-not-waited",
-                   "the CTA ended while this copy into its shared memory was in flight",
-                   "wait on the copy's mbarrier before the CTA ends");
-        return;
-      }
-      who.fault(
-          FaultKind::launch_failure, "exit-with-remote-access",
-          fmt::format("this copy lands in the shared memory of CTA rank {}, which has exited", to.cta->rank),
-          "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its shared memory");
-    }
-    copy(*to.cta, to.offset, now);
-    if (to.cta->mbarriers.overlaps(to.offset, extent.dense ? extent.bytes : 0))
-      who.report(Severity::warning, "mbarrier-memory-reused",
-                 fmt::format("this copy lands at shared offset {:#x} on a live mbarrier", to.offset),
-                 "keep buffers and mbarriers apart, or end the object with mbarrier.inval first");
-    SharedWatch& watch = SharedWatch::of(*to.cta);
-    if (watched) watch.landed(watched);
-    watch.forget(to.offset, extent.bytes);
-    tell_complete(domain, flight.told, flight.begin, now);
-    mbarrier_complete_tx(*to.signal.cta, to.signal.offset, bytes, now, who);
-  });
+  domain.events.schedule(
+      when, domain.events.new_channel(), flight.who, [=, &domain, copy = std::move(copy)](uint64_t now) {
+        const Origin& who = flight.who;
+        if (to.cta->exited || to.signal.cta->exited) {
+          if (to.cta->id.x == who.cta.x && to.cta->id.y == who.cta.y && to.cta->id.z == who.cta.z) {
+            who.report(Severity::warning, "group-not-waited",
+                       "the CTA ended while this copy into its shared memory was in flight",
+                       "wait on the copy's mbarrier before the CTA ends");
+            return;
+          }
+          who.fault(FaultKind::launch_failure, "exit-with-remote-access",
+                    fmt::format("this copy lands in the shared memory of CTA rank {}, which has exited", to.cta->rank),
+                    "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its "
+                    "shared memory");
+        }
+        copy(*to.cta, to.offset, now);
+        if (to.cta->mbarriers.overlaps(to.offset, extent.dense ? extent.bytes : 0))
+          who.report(Severity::warning, "mbarrier-memory-reused",
+                     fmt::format("this copy lands at shared offset {:#x} on a live mbarrier", to.offset),
+                     "keep buffers and mbarriers apart, or end the object with mbarrier.inval first");
+        SharedWatch& watch = SharedWatch::of(*to.cta);
+        if (watched) watch.landed(watched);
+        watch.forget(to.offset, extent.bytes);
+        tell_complete(domain, flight.told, flight.begin, now);
+        mbarrier_complete_tx(*to.signal.cta, to.signal.offset, bytes, now, who);
+      });
 }
 
 void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std::vector<Landing>& landings,
@@ -258,7 +259,7 @@ void BulkEngine::store(Warp& w, uint32_t lanes, const Flight& flight, uint64_t r
   }
   const uint64_t channel = domain.events.new_channel();
   const uint32_t visible = w.timing().tma.visible_latency;
-  domain.events.schedule(read_at, channel, [=, &domain](uint64_t now) {
+  domain.events.schedule(read_at, channel, flight.who, [=, &domain](uint64_t now) {
     const auto data = std::make_shared<std::vector<uint8_t>>(read(now));
     for (const auto& group : groups) --group->reads;
     wake_waiters(*warp, now);
@@ -269,14 +270,15 @@ void BulkEngine::store(Warp& w, uint32_t lanes, const Flight& flight, uint64_t r
       wake_waiters(*warp, then);
     };
     if (serial)
-      in_serial(domain, now + visible, channel, finish);
+      in_serial(domain, now + visible, channel, flight.who, finish);
     else
-      domain.events.schedule(now + visible, channel, finish);
+      domain.events.schedule(now + visible, channel, flight.who, finish);
   });
 }
 
-void BulkEngine::in_serial(Domain& domain, uint64_t when, uint64_t channel, std::function<void(uint64_t)> effect) {
-  domain.events.schedule(when, channel, [&domain, effect = std::move(effect)](uint64_t now) {
+void BulkEngine::in_serial(Domain& domain, uint64_t when, uint64_t channel, const Origin& who,
+                           std::function<void(uint64_t)> effect) {
+  domain.events.schedule(when, channel, who, [&domain, effect = std::move(effect)](uint64_t now) {
     if (domain.serial)
       effect(now);
     else

@@ -88,7 +88,8 @@ class BulkEngine final : public Extension {
   void bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from, uint32_t bytes, uint32_t byte_mask,
                   const ReduceOperation* operation, ReduceType type);
   /// Makes `effect(now)` happen in global memory's serial phase, at or after `when`.
-  static void in_serial(Domain& domain, uint64_t when, uint64_t channel, std::function<void(uint64_t)> effect);
+  static void in_serial(Domain& domain, uint64_t when, uint64_t channel, const Origin& who,
+                        std::function<void(uint64_t)> effect);
 
  private:
   struct CachedMap {

@@ -224,7 +224,7 @@ void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
   last_visible_ = std::max(last_visible_, server.free_at + (o->form.a_in_registers ? timing.wait_rs : timing.wait_ss));
   const uint64_t visible = last_visible_;
   queue_.push_back(o);
-  domain.events.schedule(visible, channel_, [this, o, &domain, told, begin](uint64_t now) {
+  domain.events.schedule(visible, channel_, o->who, [this, o, &domain, told, begin](uint64_t now) {
     execute(*o, now);
     queue_.pop_front();
     tell_complete(domain, told, begin, now);

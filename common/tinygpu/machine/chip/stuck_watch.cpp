@@ -59,6 +59,30 @@ std::string describe(const Warp& w, const Group& g) {
   return lanes + " " + what;
 }
 
+/// Effects that are still to come, by the instruction that asked for them.
+std::string in_flight(const Launch& launch) {
+  struct Kind {
+    uint64_t count = 0, first = ~0ull;
+    Origin who;
+  };
+  std::map<const Op*, Kind> kinds;
+  for (const auto& domain : launch.domains())
+    domain->events.each([&](uint64_t time, const Origin& who) {
+      Kind& k = kinds[who.op];
+      ++k.count;
+      k.first = std::min(k.first, time);
+      k.who = who;
+    });
+  std::string out;
+  for (const auto& [op, k] : kinds) {
+    const Where at = k.who.where();
+    out += fmt::format("\n   in flight: {} of {}ptx line {}: {}, the first until cycle {}", k.count,
+                       at.cuda_file.empty() ? "" : fmt::format("{}:{}, ", at.cuda_file, at.cuda_line), at.ptx_line,
+                       at.ptx_text, k.first - launch.start_time);
+  }
+  return out;
+}
+
 }  // namespace
 
 StuckWatch::StuckWatch(Launch& launch) : launch_(launch), watch_at_(kWatchEvery) {}
@@ -107,6 +131,7 @@ Diagnosis StuckWatch::who_waits(std::string code, std::string how) const {
     d.message += "\n   " + entry.second + text +
                  (entry.first > 1 ? fmt::format("  [and in {} more CTAs]", entry.first - 1) : "");
   }
+  d.message += in_flight(launch_);
   return d;
 }
 
