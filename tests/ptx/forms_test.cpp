@@ -48,6 +48,34 @@ TEST(Forms, SpellingsOfRealKernelsAreLegal) {
     EXPECT_EQ(forms::fault_of_spelling(s, s.starts_with("wgmma") ? "sm_90a" : "sm_100a"), "") << s;
 }
 
+TEST(Forms, WgmmaTakesTheShapesThatPtxasTakes) {
+  // What ptxas 13.0 said to every multiple of 8 and to a few others.
+  const std::set<int> of_integers{8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256};
+  const struct {
+    const char *sparse, *k, *types;
+    bool integers;
+  } rows[] = {{"", "k16", "f32.f16.f16", false},      {"", "k16", "f16.f16.f16", false},
+              {"", "k16", "f32.bf16.bf16", false},    {"", "k8", "f32.tf32.tf32", false},
+              {"", "k32", "f32.e4m3.e5m2", false},    {"", "k32", "f16.e5m2.e5m2", false},
+              {"", "k32", "s32.s8.u8", true},         {"", "k256", "s32.b1.b1.and.popc", true},
+              {".sp", "k32", "f32.f16.f16", false},   {".sp", "k16", "f32.tf32.tf32", false},
+              {".sp", "k64", "f32.e4m3.e4m3", false}, {".sp", "k64", "s32.s8.s8", true}};
+  const auto fault = [](const auto& row, int n, const std::string& k) {
+    return forms::fault_of_spelling(
+        "wgmma.mma_async" + std::string(row.sparse) + ".sync.aligned.m64n" + std::to_string(n) + k + "." + row.types,
+        "sm_90a");
+  };
+  for (const auto& row : rows) {
+    for (int n : {0, 4, 12, 260, 264, 1024}) EXPECT_NE(fault(row, n, row.k), "") << row.types << " n " << n;
+    for (int n = 8; n <= 256; n += 8)
+      EXPECT_EQ(fault(row, n, row.k).empty(), !row.integers || of_integers.contains(n)) << row.types << " n " << n;
+    for (const char* k : {"", "k", "k4", "k16x", "k128"}) EXPECT_NE(fault(row, 64, k), "") << row.types << k;
+  }
+  EXPECT_NE(fault(rows[0], 64, "k8"), "");
+  EXPECT_NE(fault(rows[3], 64, "k16"), "");
+  EXPECT_NE(forms::fault_of_spelling("wgmma.mma_async.sync.aligned.m64n08k16.f32.f16.f16", "sm_90a"), "");
+}
+
 TEST(Forms, TheListsBesideTheRepoSayTheSame) {
   // The lists that the data was made from, when they lie beside the checkout.
   const std::filesystem::path spec = std::filesystem::path(PTX_TEST_DATA) / "../../../../shared/spec";

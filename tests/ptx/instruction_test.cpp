@@ -36,6 +36,12 @@ TEST(Operands, Addresses) {
   EXPECT_EQ(a.elems[0].name, "smem");
   EXPECT_EQ(a.elems[0].bits, 0);
   EXPECT_EQ(a.bits, 16);
+  // Behind `+`, ptxas takes any constant expression.
+  a = parse_instruction("ld.global.b32 %r1, [%rd1+4*4-(1<<3)];").operands[1];
+  EXPECT_EQ(a.elems[0].kind, Kind::reg);
+  EXPECT_EQ(a.bits, 8);
+  a = parse_instruction("ld.shared.b32 %r1, [smem+WARP_SZ+-4];").operands[1];
+  EXPECT_EQ(a.bits, 28);
   a = parse_instruction("ld.local.b32 %r1, [64];").operands[1];
   EXPECT_EQ(a.elems[0].kind, Kind::integer);
   EXPECT_EQ(a.elems[0].bits, 64);

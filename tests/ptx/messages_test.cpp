@@ -56,6 +56,11 @@ constexpr Expected kExpected[] = {
     {"@%p1 tcgen05.shift.cta_group::1.up [%r2];", 32, "tcgen05.shift has no modifier '.up'", ".down"},
     {"mov.b32 %r1, 0xZZ;", 14, "0x without digits", "hex"},
     {"mov.b32 %r1 %r2;", 13, "'%r2' where ',' or ';'", ""},
+    {"ld.global.b32 %r1, [%rd1-4];", 25, "'-' behind an address", "[%rd1+-4]"},
+    {"ld.global.b32 %r1, [gmem - 4];", 26, "'-' behind an address", "[%rd1+-4]"},
+    {"ld.param.b32 %r1, [kparam-4];", 26, "'-' behind an address", "[%rd1+-4]"},
+    {"mov.u64 %rd1, gmem-4;", 19, "'-' behind an address", "[%rd1+-4]"},
+    {"ld.global.b32 %r1, [%rd1+%rd2];", 26, "'%rd2' where a number", ""},
 };
 
 TEST(Messages, SayWhereWhatAndHow) {
@@ -67,6 +72,13 @@ TEST(Messages, SayWhereWhatAndHow) {
     EXPECT_THAT(m[0].text, HasSubstr(e.text)) << e.body;
     EXPECT_THAT(m[0].help, HasSubstr(e.help)) << e.body;
   }
+}
+
+TEST(Messages, SayWhichShapesThereAre) {
+  const auto m = messages_of("wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.s8 %r1;", "sm_90a");
+  ASSERT_FALSE(m.empty());
+  EXPECT_THAT(m[0].text, HasSubstr("m64n40k32"));
+  EXPECT_THAT(m[0].help, HasSubstr(".m64nNk32 (N: 8 to 32 by 8) or .m64nNk32 (N: 48 to 256 by 16)"));
 }
 
 TEST(Messages, ComeForEveryStatement) {

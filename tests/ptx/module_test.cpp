@@ -107,7 +107,7 @@ TEST(Initialisers, NestAsInC) {
 TEST(Initialisers, HoldAddresses) {
   const Module m = parse(kHead +
                          ".global .u64 a;\n.visible .func f() { ret; }\n"
-                         ".global .u64 t[4] = {a, generic(a)+8, f, 7};\n"
+                         ".global .u64 t[4] = {a, generic(a)+4*4-8, f, 7};\n"
                          ".global .b8 bytes[4] = {0xFF(a), 0xFF00(generic(a)), 5, 0xFF0000(a+16)};\n");
   const Initialiser& t = m.variables.at(1).init;
   ASSERT_EQ(t.relocs.size(), 3u);
@@ -134,6 +134,8 @@ TEST(Initialisers, RefuseWhatDoesNotFit) {
   EXPECT_THAT(message(kHead + ".global .u8 x[1] = {nowhere};"), HasSubstr("does not fit"));
   EXPECT_THAT(message(kHead + ".global .u64 x = nowhere;"), HasSubstr("unknown symbol 'nowhere'"));
   EXPECT_THAT(message(kHead + ".global .u32 x = 1 / 0;"), HasSubstr("division by zero"));
+  EXPECT_THAT(message(kHead + ".global .u32 x; .global .u64 y = x-4;"), HasSubstr("'-' behind an address"));
+  EXPECT_THAT(message(kHead + ".global .u32 x; .global .u64 y = generic(x)-4;"), HasSubstr("'-' behind an address"));
   EXPECT_THAT(message(kHead + ".global .u32 x; .global .u32 x;"), HasSubstr("defined twice"));
 }
 

@@ -15,11 +15,8 @@ bool contains(const std::vector<std::string>& list, std::string_view what) {
   return std::find(list.begin(), list.end(), what) != list.end();
 }
 
-/// Is `mod` one of a pattern's choices? A choice "m64n*" takes whatever begins so.
 bool chooses(const std::vector<std::string>& choices, std::string_view mod) {
-  return std::any_of(choices.begin(), choices.end(), [&](const std::string& c) {
-    return c == mod || (c.back() == '*' && mod.starts_with(std::string_view(c).substr(0, c.size() - 1)));
-  });
+  return std::any_of(choices.begin(), choices.end(), [&](const std::string& c) { return takes(c, mod); });
 }
 
 /// Where modifier `i` of the opcode stands.

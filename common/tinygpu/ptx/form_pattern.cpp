@@ -1,5 +1,7 @@
 #include "common/tinygpu/ptx/form_pattern.h"
 
+#include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <stdexcept>
@@ -220,12 +222,49 @@ const Table& table() {
 
 }  // namespace
 
+namespace {
+
+/// A choice's number: "m64n" "(8..256/8)" "k16".
+struct Numbered {
+  std::string_view before, after;
+  int low = 0, high = 0, step = 1;
+};
+
+std::optional<Numbered> numbered(std::string_view choice) {
+  const size_t open = choice.find('(');
+  if (open == std::string_view::npos) return std::nullopt;
+  const size_t close = choice.find(')');
+  Numbered n{choice.substr(0, open), choice.substr(close + 1)};
+  if (std::sscanf(std::string(choice.substr(open)).c_str(), "(%d..%d/%d)", &n.low, &n.high, &n.step) != 3)
+    throw std::logic_error("forms: no range in '" + std::string(choice) + "'");
+  return n;
+}
+
+}  // namespace
+
+bool takes(std::string_view choice, std::string_view modifier) {
+  if (choice == modifier) return true;
+  const auto n = numbered(choice);
+  if (!n || modifier.size() <= n->before.size() + n->after.size()) return false;
+  if (!modifier.starts_with(n->before) || !modifier.ends_with(n->after)) return false;
+  modifier.remove_prefix(n->before.size());
+  modifier.remove_suffix(n->after.size());
+  int value = 0;
+  const auto read = std::from_chars(modifier.data(), modifier.data() + modifier.size(), value);
+  return read.ec == std::errc() && read.ptr == modifier.data() + modifier.size() && modifier[0] != '0' &&
+         value >= n->low && value <= n->high && (value - n->low) % n->step == 0;
+}
+
 std::string join_choices(const std::vector<std::string>& choices, std::string_view prefix) {
   std::string s;
   for (size_t i = 0; i < choices.size(); ++i) {
     if (i > 0) s += i + 1 == choices.size() ? " or " : ", ";
     s += prefix;
-    s += choices[i];
+    if (const auto n = numbered(choices[i]))
+      s += std::string(n->before) + "N" + std::string(n->after) + " (N: " + std::to_string(n->low) + " to " +
+           std::to_string(n->high) + " by " + std::to_string(n->step) + ")";
+    else
+      s += choices[i];
   }
   return s;
 }

@@ -60,7 +60,10 @@ struct Pattern {
 /// The patterns of an opcode, built on first use; nullptr if the table has no row for it. Thread-safe.
 const std::vector<Pattern>* patterns_of(std::string_view opcode);
 
-/// "a", "a or b", "a, b or c".
+/// Is `modifier` the one that a choice of a pattern spells, or one of them: "m64n(8..256/8)k16"?
+bool takes(std::string_view choice, std::string_view modifier);
+
+/// "a", "a or b", "a, b or c"; "m64nNk16 (N: 8 to 256 by 8)" for a choice with a number in it.
 std::string join_choices(const std::vector<std::string>& choices, std::string_view prefix = {});
 
 }  // namespace tinygpu::ptx::forms

@@ -7,7 +7,7 @@
 //   [trans]                  optional
 //   x1|x2|x4                 one of them; [x1|x2] one of them or none
 //   num=x1|x2                the same with a name, for messages and counts
-//   m64n*                    whatever begins so
+//   m64n(8..256/8)k16        a number in a name: from, to, by
 //   $int32                   a list of choices by name (forms.cpp, kLists)
 //   relaxed&cta|cluster      `relaxed` requires one of the others; used as [relaxed&cta|cluster] for "sem with scope"
 //   <shared::cta             behind the one before it: of two state spaces the destination's comes first

@@ -165,15 +165,18 @@ Operand Parser::name_operand(const Token& t) {
     o.name = name;
     if (used_.insert(o.name).second) uses_.push_back({o.name, t.pos});
   }
-  while (tok_.is('+') || tok_.is('-')) {  // symbol + offset
-    const bool minus = tok_.is('-');
-    next();
-    const Pos at = tok_.pos;
-    const Constant k = constant_unary();
-    if (k.real) fail(at, "an address offset must be an integer");
-    o.bits = int64_t(minus ? uint64_t(o.bits) - k.bits : uint64_t(o.bits) + k.bits);
-  }
+  o.bits = address_offset();
   return o;
+}
+
+/// What may stand behind a register, a symbol or generic(symbol): nothing, or `+` and a constant expression.
+int64_t Parser::address_offset() {
+  if (tok_.is('-')) fail(tok_.pos, "'-' behind an address", "ptxas takes '+' alone: write [%rd1+-4]");
+  if (!accept('+')) return 0;
+  const Pos at = tok_.pos;
+  const Constant k = constant();
+  if (k.real) fail(at, "an address offset must be an integer");
+  return k.as_signed();
 }
 
 /// [reg], [reg+imm], [sym+imm], [imm], [base, more…].
@@ -188,14 +191,7 @@ Operand Parser::address_operand() {
     if (base.kind == Operand::Kind::sink)
       fail(base.pos, "'_' is no address", "write a register or a symbol between the brackets");
     if (base.kind == Operand::Kind::reg) {
-      while (tok_.is('+') || tok_.is('-')) {
-        const bool minus = tok_.is('-');
-        next();
-        const Pos at = tok_.pos;
-        const Constant k = constant_unary();
-        if (k.real) fail(at, "an address offset must be an integer");
-        o.bits = int64_t(minus ? uint64_t(o.bits) - k.bits : uint64_t(o.bits) + k.bits);
-      }
+      o.bits = address_offset();
     } else {
       o.bits = base.bits;  // the displacement is the address operand's
       base.bits = 0;

@@ -281,14 +281,7 @@ void Parser::init_symbol(InitCursor& c, Initialiser::Reloc& r, int depth) {
       if (used_.insert(r.symbol).second) uses_.push_back({r.symbol, pos});
     }
   }
-  while (tok_.is('+') || tok_.is('-')) {
-    const bool minus = tok_.is('-');
-    next();
-    const Pos at = tok_.pos;
-    const Constant k = constant_unary();
-    if (k.real) fail(at, "an address offset must be an integer");
-    r.addend = int64_t(minus ? uint64_t(r.addend) - k.bits : uint64_t(r.addend) + k.bits);
-  }
+  r.addend = int64_t(uint64_t(r.addend) + uint64_t(address_offset()));
 }
 
 // --- parameters ------------------------------------------------------------------------------------------------------

@@ -161,6 +161,7 @@ class Parser {
   Constant constant_binary(int level);
   Constant constant_unary();
   int64_t integer_constant(std::string_view what);
+  int64_t address_offset();
 
   std::string_view text_;
   const ParseOptions& options_;
