@@ -3,7 +3,8 @@
 namespace gen5::test {
 
 uint32_t pattern(Random& random, Type t, uint32_t flavour, uint32_t k) {
-  const int e = t == Type::f16 ? 5 : 8, f = t == Type::f16 ? 10 : t == Type::bf16 ? 7 : 23;
+  const struct { int exponent, fraction; } shapes[] = {{5, 10}, {8, 7}, {8, 23}, {4, 3}, {5, 2}};
+  const int e = shapes[int(t)].exponent, f = shapes[int(t)].fraction;
   const uint32_t bias = (1u << (e - 1)) - 1, top = (1u << e) - 1;
   const uint32_t sign = random.below(2) << (e + f), fraction = random() & ((1u << f) - 1);
   const auto with = [&](uint32_t field) { return sign | field << f | fraction; };
@@ -15,7 +16,7 @@ uint32_t pattern(Random& random, Type t, uint32_t flavour, uint32_t k) {
     case 4: return (k % 2 ? 1u << (e + f) : 0u) | bias << f | (fraction & ~3u);
     case 5: return random.chance(3) ? sign : with(bias - bias / 2 + random.below(3));
     case 6: return with(top - 1 - random.below(3));
-    default: return random() & (t == Type::tf32 ? ~0u : 0xffffu);
+    default: return random() & uint32_t((uint64_t(2) << (e + f)) - 1);
   }
 }
 

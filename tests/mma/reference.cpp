@@ -19,6 +19,8 @@ Shape shape_of(Type t) {
     case Type::f16: return {5, 10};
     case Type::bf16: return {8, 7};
     case Type::tf32: return {8, 10};
+    case Type::e4m3: return {4, 3};
+    case Type::e5m2: return {5, 2};
   }
   return {};
 }
@@ -57,7 +59,12 @@ uint32_t half_nearest(double x) {
 
 }  // namespace
 
-double value_of(Type t, uint32_t bits) { return decode(shape_of(t), t == Type::tf32 ? bits >> 13 : bits); }
+double value_of(Type t, uint32_t bits) {
+  // e4m3 spends one pattern on NaN and none on infinity: the others of its top exponent are numbers.
+  if (t == Type::e4m3 && (bits & 0x78) == 0x78)
+    return (bits & 7) == 7 ? std::nan("") : (bits & 0x80 ? -1.0 : 1.0) * std::ldexp(8 + int(bits & 7), 5);
+  return decode(shape_of(t), t == Type::tf32 ? bits >> 13 : bits);
+}
 
 Row decode_row(Type t, const std::vector<uint32_t>& bits, bool negate) {
   Row r;
@@ -69,7 +76,8 @@ Row decode_row(Type t, const std::vector<uint32_t>& bits, bool negate) {
   return r;
 }
 
-uint32_t reference_element(const Row& a, const Row& b, bool with_c, uint32_t c_bits, int scale, bool half) {
+uint32_t reference_element(const Row& a, const Row& b, bool with_c, uint32_t c_bits, int scale, bool half,
+                           bool hopper_fp8) {
   const double c = with_c ? (half ? decode({5, 10}, c_bits) : decode({8, 23}, c_bits)) : 0.0;
   double special = c;
   constexpr int kNothing = std::numeric_limits<int>::min();
@@ -85,12 +93,16 @@ uint32_t reference_element(const Row& a, const Row& b, bool with_c, uint32_t c_b
   if (std::isinf(special)) return half ? (special < 0 ? 0xfc00 : 0x7c00) : (special < 0 ? 0xff800000 : 0x7f800000);
   if (largest == kNothing) return 0;
   if (!half) largest = std::max(largest, -133);
-  const int quantum = largest - 25;
+  const int quantum = largest - (hopper_fp8 ? 13 : 25);
   const double to_units = std::ldexp(1.0, -quantum);  // a power of two: the products below are exact
   double units = std::trunc(std::ldexp(c, -scale) * to_units);
   for (size_t i = 0; i < a.value.size(); ++i) units += std::trunc(a.value[i] * b.value[i] * to_units);
   const double sum = std::ldexp(units, quantum);
-  return half ? half_nearest(sum) : float_toward_zero(sum);
+  if (half) return half_nearest(sum);
+  const uint32_t word = float_toward_zero(sum);
+  if (!hopper_fp8) return word;
+  const uint32_t cut = word & ~0x3ffu;  // 14 significant bits, toward zero
+  return cut & 0x7fffffff ? cut : 0;
 }
 
 uint32_t Placement::at(uint32_t row, uint32_t k) const {

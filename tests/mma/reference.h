@@ -5,7 +5,7 @@
 
 namespace gen5::test {
 
-enum class Type { f16, bf16, tf32 };
+enum class Type { f16, bf16, tf32, e4m3, e5m2 };
 
 /// The exact value of a pattern (tf32: of an f32 word, whose low 13 bits do not count).
 double value_of(Type t, uint32_t bits);
@@ -18,8 +18,9 @@ struct Row {
 Row decode_row(Type t, const std::vector<uint32_t>& bits, bool negate);
 
 /// One element: a[i]*b[i] summed with c (if `with_c`, times 2^−scale) by the fused sum. `half`: c and the result are
-/// f16 words.
-uint32_t reference_element(const Row& a, const Row& b, bool with_c, uint32_t c, int scale, bool half);
+/// f16 words. `hopper_fp8`: as Hopper's wgmma sums e4m3 and e5m2.
+uint32_t reference_element(const Row& a, const Row& b, bool with_c, uint32_t c, int scale, bool half,
+                           bool hopper_fp8 = false);
 
 /// How a K slice of an operand lies in shared memory, placed row by row of the swizzle pattern.
 struct Placement {

@@ -93,9 +93,9 @@ class Emitter {
         const auto& acc = wg().accumulators[op.acc];
         for (uint32_t j = 0; j < acc.registers(); ++j)
           t_ += (acc.kind == Kind::s8 ? "add.s32 " : "xor.b32 ") + d(op.acc, j) + ", " + d(op.acc, j) +
-                (acc.kind == Kind::s8           ? ", 12345;\n"
-                 : acc.kind == Kind::f16_to_f16 ? ", 0x80008000;\n"
-                                                : ", 0x80000000;\n");
+                (acc.kind == Kind::s8 ? ", 12345;\n"
+                 : halves(acc.kind)   ? ", 0x80008000;\n"
+                                      : ", 0x80000000;\n");
         return touched();
       }
       case What::store: {
@@ -136,7 +136,7 @@ class Emitter {
     t_ += "setp.ne.u32 %p3, " + s(op.accumulate) + ", 0;\n";
     if (!fenced_) t_ += "wgmma.fence.sync.aligned;\n";
     fenced_ = true;
-    t_ += "wgmma.mma_async.sync.aligned.m64n" + s(acc.n) + "k" + s(k.k) + "." + k.d + "." + k.ab + "." + k.ab + " {";
+    t_ += "wgmma.mma_async.sync.aligned.m64n" + s(acc.n) + "k" + s(k.k) + "." + k.d + "." + k.a + "." + k.b + " {";
     for (uint32_t j = 0; j < acc.registers(); ++j) t_ += (j ? ", " : "") + d(op.acc, j);
     t_ += "}, ";
     t_ +=

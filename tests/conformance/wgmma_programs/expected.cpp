@@ -10,7 +10,6 @@ namespace conformance::wgmma_programs {
 namespace {
 
 using gen5::test::Row;
-using gen5::test::Type;
 using What = Op::What;
 
 /// Where element (row, k) of A lies in a fragment: the thread, its register, the bit.
@@ -79,7 +78,7 @@ class Warp4 {
       case What::flip_acc:
         for (uint32_t& x : d_[op.acc]) {
           const Kind k = wg_.accumulators[op.acc].kind;
-          x = k == Kind::s8 ? x + 12345 : x ^ (k == Kind::f16_to_f16 ? 0x80008000 : 0x80000000);
+          x = k == Kind::s8 ? x + 12345 : x ^ (halves(k) ? 0x80008000 : 0x80000000);
         }
         break;
       case What::store: out_.insert(out_.end(), d_[op.acc].begin(), d_[op.acc].end()); break;
@@ -95,14 +94,14 @@ class Warp4 {
   static uint32_t word(const uint8_t* b) { return b[0] | b[1] << 8 | b[2] << 16 | uint32_t(b[3]) << 24; }
   uint32_t d(uint32_t acc, uint32_t row, uint32_t column) const {
     const auto& a = wg_.accumulators[acc];
-    const bool packed = a.kind == Kind::f16_to_f16;
+    const bool packed = halves(a.kind);
     const At at = d_element(packed, row, column);
     const uint32_t x = d_[acc][at.thread * a.registers() + at.reg] >> at.bit;
     return packed ? x & 0xffff : x;
   }
   void set_d(uint32_t acc, uint32_t row, uint32_t column, uint32_t v) {
     const auto& a = wg_.accumulators[acc];
-    const bool packed = a.kind == Kind::f16_to_f16;
+    const bool packed = halves(a.kind);
     const At at = d_element(packed, row, column);
     uint32_t& x = d_[acc][at.thread * a.registers() + at.reg];
     x = packed ? (x & ~(0xffffu << at.bit)) | v << at.bit : v;
@@ -143,14 +142,14 @@ class Warp4 {
       }
       return;
     }
-    const Type type = op.kind == Kind::bf16 ? Type::bf16 : op.kind == Kind::tf32 ? Type::tf32 : Type::f16;
-    const bool half = op.kind == Kind::f16_to_f16;
+    const bool half = halves(op.kind);
     std::vector<Row> b;
-    for (const auto& c : columns) b.push_back(gen5::test::decode_row(type, c, op.negate_b));
+    for (const auto& c : columns) b.push_back(gen5::test::decode_row(k.b_type, c, op.negate_b));
     for (uint32_t row = 0; row < 64; ++row) {
-      const Row x = gen5::test::decode_row(type, row_of_a(op, row), op.negate_a);
+      const Row x = gen5::test::decode_row(k.a_type, row_of_a(op, row), op.negate_a);
       for (uint32_t c = 0; c < n; ++c)
-        set_d(op.acc, row, c, gen5::test::reference_element(x, b[c], op.accumulate, d(op.acc, row, c), 0, half));
+        set_d(op.acc, row, c,
+              gen5::test::reference_element(x, b[c], op.accumulate, d(op.acc, row, c), 0, half, k.fp8()));
     }
   }
 

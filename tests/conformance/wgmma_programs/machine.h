@@ -38,9 +38,11 @@ bool apply(InFlight& books, const Op& op);
 
 /// Properties of a kind.
 struct KindInfo {
-  const char *d, *ab;
+  const char *d, *a, *b;
   uint32_t k, element_bytes;
   bool transposes;
+  gen5::test::Type a_type, b_type;  // of floats
+  bool fp8() const { return a_type == gen5::test::Type::e4m3 || a_type == gen5::test::Type::e5m2; }
 };
 const KindInfo& info(Kind k);
 

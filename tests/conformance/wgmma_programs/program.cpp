@@ -1,6 +1,8 @@
 #include "tests/conformance/wgmma_programs/program.h"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 
 #include "tests/conformance/wgmma_programs/machine.h"
 
@@ -9,10 +11,6 @@ namespace {
 
 using gen5::test::Random;
 using What = Op::What;
-
-gen5::test::Type type_of(Kind k) {
-  return k == Kind::bf16 ? gen5::test::Type::bf16 : k == Kind::tf32 ? gen5::test::Type::tf32 : gen5::test::Type::f16;
-}
 
 class Maker {
  public:
@@ -28,7 +26,7 @@ class Maker {
       for (uint32_t s = w; s < kSlots; s += groups) slots_.push_back(s);
       const uint32_t accumulators = 2 + random_.below(2);
       for (uint32_t i = 0; i < accumulators; ++i) {
-        const Kind kind = Kind(random_.below(5));
+        const Kind kind = some_new_kind();
         uint32_t n = 8 * (1 + random_.below(random_.chance(4) ? 12 : 6));
         // Integers have no odd multiples of 8 above 24.
         if (kind == Kind::s8 && n > 32) n = n / 16 * 16;
@@ -47,6 +45,10 @@ class Maker {
   }
 
  private:
+  Kind some_new_kind() {
+    if (program_.seed < kFirstWithFp8 || random_.chance(3)) return Kind(random_.below(kKindsBeforeFp8));
+    return Kind(kKindsBeforeFp8 + random_.below(kKinds - kKindsBeforeFp8));
+  }
   void push(const Op& op) {
     apply(books_, op);
     wg_.ops.push_back(op);
@@ -63,7 +65,9 @@ class Maker {
     program_.data.resize(program_.data.size() + kSlotBytes);
     uint8_t* to = &program_.data[size_t(index) * kSlotBytes];
     for (uint32_t i = 0; i < kSlotBytes; i += bytes) {
-      const uint32_t v = kind == Kind::s8 ? random_() : gen5::test::pattern(random_, type_of(kind), flavour, i / bytes);
+      // With two formats of one width, rows of a block take turns.
+      const auto type = i / 64 % 2 ? info(kind).b_type : info(kind).a_type;
+      const uint32_t v = kind == Kind::s8 ? random_() : gen5::test::pattern(random_, type, flavour, i / bytes);
       for (uint32_t b = 0; b < bytes; ++b) to[i + b] = uint8_t(v >> (8 * b));
     }
     return index;
@@ -155,7 +159,7 @@ class Maker {
     // Columns of an accumulator are 16 of f32.
     if (op.what == What::convert_a) {
       const auto& acc = wg_.accumulators[op.acc];
-      if (acc.kind == Kind::s8 || acc.kind == Kind::f16_to_f16 || acc.n < 16) return false;
+      if (acc.kind == Kind::s8 || halves(acc.kind) || acc.n < 16) return false;
     }
     if (op.what == What::commit && !books.open()) return false;
     if (op.what == What::wait && books.groups() <= op.count) return false;
@@ -211,13 +215,20 @@ uint32_t stored(const Warpgroup& wg, const std::vector<Op>& ops) {
 }  // namespace
 
 const KindInfo& info(Kind k) {
-  static const KindInfo all[] = {{"f32", "f16", 16, 2, true},
-                                 {"f16", "f16", 16, 2, true},
-                                 {"f32", "bf16", 16, 2, true},
-                                 {"f32", "tf32", 8, 4, false},
-                                 {"s32", "s8", 32, 1, false}};
+  using enum gen5::test::Type;
+  static const KindInfo all[] = {
+      {"f32", "f16", "f16", 16, 2, true, f16, f16},      {"f16", "f16", "f16", 16, 2, true, f16, f16},
+      {"f32", "bf16", "bf16", 16, 2, true, bf16, bf16},  {"f32", "tf32", "tf32", 8, 4, false, tf32, tf32},
+      {"s32", "s8", "s8", 32, 1, false, f16, f16},       {"f32", "e4m3", "e4m3", 32, 1, false, e4m3, e4m3},
+      {"f32", "e5m2", "e5m2", 32, 1, false, e5m2, e5m2}, {"f32", "e4m3", "e5m2", 32, 1, false, e4m3, e5m2},
+      {"f32", "e5m2", "e4m3", 32, 1, false, e5m2, e4m3}, {"f16", "e4m3", "e4m3", 32, 1, false, e4m3, e4m3},
+      {"f16", "e5m2", "e5m2", 32, 1, false, e5m2, e5m2}, {"f16", "e4m3", "e5m2", 32, 1, false, e4m3, e5m2},
+      {"f16", "e5m2", "e4m3", 32, 1, false, e5m2, e4m3}};
+  static_assert(std::size(all) == kKinds);
   return all[int(k)];
 }
+
+bool halves(Kind k) { return std::string_view(info(k).d) == "f16"; }
 
 bool apply(InFlight& books, const Op& op) {
   switch (op.what) {

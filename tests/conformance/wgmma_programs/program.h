@@ -16,7 +16,23 @@ using gen5::test::Placement;
 inline constexpr uint32_t kSlots = 5, kSlotBytes = 8192;  // tiles in shared memory
 
 /// What an operation multiplies and adds.
-enum class Kind { f16, f16_to_f16, bf16, tf32, s8 };
+enum class Kind {
+  f16,
+  f16_to_f16,
+  bf16,
+  tf32,
+  s8,
+  e4m3,
+  e5m2,
+  e4m3_e5m2,
+  e5m2_e4m3,
+  e4m3_to_f16,
+  e5m2_to_f16,
+  e4m3_e5m2_to_f16,
+  e5m2_e4m3_to_f16
+};
+inline constexpr uint32_t kKinds = 13, kKindsBeforeFp8 = 5;
+bool halves(Kind k);  // accumulators of f16, two in a register
 
 /// An operand in shared memory.
 struct Tile {
@@ -51,7 +67,7 @@ struct Warpgroup {
   struct Accumulator {
     Kind kind;  // of every operation on it
     uint32_t n;
-    uint32_t registers() const { return kind == Kind::f16_to_f16 ? n / 4 : n / 2; }
+    uint32_t registers() const { return halves(kind) ? n / 4 : n / 2; }
   };
   std::vector<Accumulator> accumulators;
   std::vector<Op> ops;
@@ -67,6 +83,8 @@ struct Program {
 };
 
 inline constexpr uint32_t kFragments = 3;  // of A in registers
+/// Programs from this seed on use fp8 too.
+inline constexpr uint64_t kFirstWithFp8 = 300;
 Program make_program(uint64_t seed);
 
 /// A module with one kernel, k(data, out); its results are those of warpgroup 0, then of warpgroup 1.

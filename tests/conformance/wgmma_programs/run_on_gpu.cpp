@@ -9,7 +9,7 @@
 namespace conformance::wgmma_programs {
 namespace {
 
-constexpr size_t kPrograms = 300;
+constexpr size_t kPrograms = 500;
 
 std::string run(size_t seed) {
   const Program p = make_program(seed);
