@@ -30,14 +30,15 @@ int compare(const GpuSuite& suite, const std::string& path, size_t first, const 
 
 }  // namespace
 
-PtxModule::PtxModule(const std::string& text) {
+PtxModule::PtxModule(const std::string& text, std::optional<unsigned> level) {
   // The first call of the runtime makes the context that the driver's functions then find.
   GEN5_CUDA(cudaFree(nullptr));
   std::string log(8192, '\0');
-  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  void* values[] = {log.data(), reinterpret_cast<void*>(log.size())};
-  const CUresult loaded =
-      driver<decltype(cuModuleLoadDataEx)>("cuModuleLoadDataEx")(&module_, text.c_str(), 2, options, values);
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_OPTIMIZATION_LEVEL};
+  void* values[] = {log.data(), reinterpret_cast<void*>(log.size()),
+                    reinterpret_cast<void*>(uintptr_t(level.value_or(4)))};
+  const CUresult loaded = driver<decltype(cuModuleLoadDataEx)>("cuModuleLoadDataEx")(&module_, text.c_str(),
+                                                                                     level ? 3 : 2, options, values);
   if (loaded != CUDA_SUCCESS) throw gen5::harness::CudaError(log.c_str(), cudaErrorInvalidPtx);
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,9 @@ namespace conformance {
 /// PTX text, compiled by the driver that belongs to the runtime in use.
 class PtxModule {
  public:
-  /// Throws gen5::harness::CudaError with the compiler's log.
-  explicit PtxModule(const std::string& text);
+  /// `level`: how far the driver's compiler optimises, 0 to 4; nothing: its default, 4. Throws
+  /// gen5::harness::CudaError with the compiler's log.
+  explicit PtxModule(const std::string& text, std::optional<unsigned> level = std::nullopt);
   ~PtxModule();
   PtxModule(const PtxModule&) = delete;
   PtxModule& operator=(const PtxModule&) = delete;

@@ -1,6 +1,9 @@
-// Runs the random kernels on the GPU of this machine: conformance_random_kernels [--kernels FILE] --check h200.golden
-// FILE: an archive that `random_kernels pack` made, instead of the one kept here.
+// Runs the random kernels on the GPU of this machine:
+//   conformance_random_kernels [--kernels FILE] [--jit-level N] --check h200.golden
+// FILE: an archive that `random_kernels pack` made, instead of the one kept here. N: how far the driver's compiler
+// optimises, 0 to 4 (README.md tells why that matters).
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 
@@ -13,7 +16,7 @@ namespace {
 
 class Runner {
  public:
-  explicit Runner(const std::string& archive) : modules_(read_archive(archive)) {
+  Runner(const std::string& archive, std::optional<unsigned> level) : modules_(read_archive(archive)), level_(level) {
     for (const Module& m : modules_)
       for (uint64_t seed = m.first; seed < m.last; ++seed) kernels_.push_back({&m, seed});
   }
@@ -24,7 +27,7 @@ class Runner {
     const Kernel& k = kernels_[i];
     if (loaded_ != k.module) {
       module_.reset();
-      module_.emplace(k.module->ptx);
+      module_.emplace(k.module->ptx, level_);
       loaded_ = k.module;
       // Recursion and calls through pointers: their stack is not known to the compiler.
       GEN5_CUDA(cudaDeviceSetLimit(cudaLimitStackSize, 8192));
@@ -46,6 +49,7 @@ class Runner {
     uint64_t seed;
   };
   std::vector<Module> modules_;
+  std::optional<unsigned> level_;
   std::vector<Kernel> kernels_;
   std::optional<PtxModule> module_;
   const Module* loaded_ = nullptr;
@@ -57,14 +61,21 @@ class Runner {
 int main(int argc, char** argv) {
   namespace rk = conformance::random_kernels;
   std::string archive = RANDOM_KERNELS_FOLDER "/kernels.ptx.zst";
-  if (argc > 2 && std::string(argv[1]) == "--kernels") {
-    archive = argv[2];
-    std::rotate(argv + 1, argv + 3, argv + argc);
-    argc -= 2;
-  }
+  std::optional<unsigned> level;
+  const auto own_option = [&](const char* name) -> const char* {  // the suite's main() knows the others
+    for (int i = 1; i + 1 < argc; ++i)
+      if (std::string(argv[i]) == name) {
+        std::rotate(argv + i, argv + i + 2, argv + argc);
+        argc -= 2;
+        return argv[argc + 1];
+      }
+    return nullptr;
+  };
+  if (const char* file = own_option("--kernels")) archive = file;
+  if (const char* n = own_option("--jit-level")) level = unsigned(std::strtoul(n, nullptr, 10));
   std::optional<rk::Runner> runner;
   try {
-    runner.emplace(archive);
+    runner.emplace(archive, level);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "random_kernels: %s\n", e.what());
     return 2;
