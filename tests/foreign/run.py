@@ -2,10 +2,11 @@
 """Builds and runs programs that nobody of this repository wrote, on tinygpu.
 
   run.py NAME [--order late|seeded]    one program; exit 0 right, 1 wrong, 77 it cannot be had here (with the reason)
-  run.py --list                        their names
-  run.py --table                       what the runs so far said, as a table for notes/your_kernels.md
-  run.py --check-table                 whether the note's table still says so; exit 77 where some have not run
+  run.py --list [--long]               their names
+  run.py --table [--long]              what the runs so far said, as a table for notes/your_kernels.md
+  run.py --check-table [--long]        whether the note's table still says so; exit 77 where some have not run
 
+--long: those that take more than about a minute to compile or to run (ctest's label foreign_long).
 GEN5 names the gen5 program (default: build/default/bin/gen5), NVCC the compiler. Builds are kept in the cache of fetch.py,
 what the runs said beside that gen5.
 """
@@ -32,12 +33,21 @@ NVCC = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nv
 
 TUTORIAL = "examples/cute/tutorial"
 VERIFIED = "Execution is successful"
+PASSED = r"Disposition: Passed|: Passed$|^ \[OK\]|^Passed validation|verification passed"
 
 
 class Program:
-    def __init__(self, kind, source, args=(), expect=": .*right", arch="100a", machine="b200", needs=None):
+    def __init__(self, kind, source, args=(), expect=": .*right", arch="100a", machine="b200", needs=None, flags=(), times=1, long=False):
         self.kind, self.source, self.args, self.expect, self.arch, self.machine = kind, source, list(args), expect, arch, machine
         self.needs = needs  # an instruction that tinygpu does not model yet: the program must stop at it, by name
+        self.flags = list(flags)  # of nvcc, as the program's own CMakeLists.txt has them
+        self.times = times  # how often `expect` must come
+        self.long = long
+
+
+def hopper(example, arguments, times=1, long=True, **more):
+    """An example of CUTLASS for Hopper that compares with its own reference: the small problem that `arguments` name."""
+    return Program("cutlass", f"examples/{example}", arguments.split(), PASSED, "90a", "h200", times=times, long=long, **more)
 
 
 PROGRAMS = {
@@ -52,6 +62,33 @@ PROGRAMS = {
     "cutlass.tiled_copy": Program("cutlass", f"{TUTORIAL}/tiled_copy.cu", expect="Success"),
     "cutlass.wgmma": Program("cutlass", f"{TUTORIAL}/hopper/wgmma_sm90.cu", ["256", "256", "128"], "CUTE_GEMM", "90a", "h200"),
     "cutlass.wgmma_tma": Program("cutlass", f"{TUTORIAL}/hopper/wgmma_tma_sm90.cu", ["256", "256", "128"], "CUTE_GEMM", "90a", "h200"),
+    "cutlass.hopper_gemm": hopper("48_hopper_warp_specialized_gemm/48_hopper_warp_specialized_gemm.cu",
+                                  "--m=256 --n=256 --k=128 --iterations=0", long=False),
+    "cutlass.hopper_fp8": hopper("54_hopper_fp8_warp_specialized_gemm/54_hopper_fp8_warp_specialized_gemm.cu",
+                                 "--m=256 --n=256 --k=256 --iterations=0", long=False),
+    "cutlass.hopper_fmha": hopper("88_hopper_fmha/88_hopper_fmha.cu", "--b=1 --h=1 --q=128 --k=256 --d=64 --iterations=0 --verify",
+                                  times=3, flags=["--use_fast_math"]),
+    "cutlass.hopper_collective_builder": hopper("49_hopper_gemm_with_collective_builder/49_collective_builder.cu",
+                                                "--m=256 --n=256 --k=128", times=7),
+    "cutlass.hopper_epilogue_swizzle": hopper("50_hopper_gemm_with_epilogue_swizzle/50_hopper_gemm_with_epilogue_swizzle.cu",
+                                              "--m=256 --n=256 --k=128"),
+    "cutlass.hopper_gett": hopper("51_hopper_gett/51_hopper_gett.cu",
+                                  "--modeC=m,a,b,p,q,n,l --modeA=m,l,b,k,a --modeB=k,n,p,q,l --extents=m:32,a:4,b:2,n:32,k:64,l:2,p:2,q:2"),
+    "cutlass.hopper_gather_scatter": hopper("52_hopper_gather_scatter_fusion/52_hopper_gather_scatter_fusion.cu",
+                                            "--m=256 --n=256 --k=128 --batch_size=1 --index_size=128 --mode=n --iterations=1"),
+    "cutlass.hopper_int4_bf16": hopper("55_hopper_mixed_dtype_gemm/55_hopper_int4_bf16_gemm.cu", "--m=256 --n=256 --k=256 --iterations=0"),
+    "cutlass.hopper_pointer_array": hopper("56_hopper_ptr_array_batched_gemm/56_hopper_ptr_array_batched_gemm.cu",
+                                           "--m=128 --n=128 --k=128 --l=2 --iterations=0", times=2),
+    "cutlass.hopper_grouped": hopper("57_hopper_grouped_gemm/57_hopper_grouped_gemm.cu",
+                                     "--m=128 --n=128 --k=128 --groups=2 --iterations=0", times=4),
+    "cutlass.hopper_topk_softmax": hopper("61_hopper_gemm_with_topk_and_softmax/61_hopper_gemm_with_topk_and_softmax.cu", "--iterations=0"),
+    "cutlass.hopper_sparse": hopper("62_hopper_sparse_gemm/62_hopper_sparse_gemm.cu", "--m=256 --n=256 --k=256 --iterations=0",
+                                    needs="wgmma.mma_async.sp.sync.aligned.m64n128k32.f32.f16.f16"),
+    "cutlass.hopper_weight_prefetch": hopper("63_hopper_gemm_with_weight_prefetch/63_hopper_gemm_with_weight_prefetch.cu",
+                                             "--m=256 --n=64 --k=256 --iterations=0"),
+    "cutlass.hopper_fp8_blockwise": hopper("67_hopper_fp8_warp_specialized_gemm_with_blockwise_scaling/"
+                                           "67_hopper_fp8_warp_specialized_gemm_with_blockwise_scaling.cu",
+                                           "--m=256 --n=256 --k=256 --iterations=0"),
     **{f"cccl.{p.stem}": Program("cccl", p.name) for p in sorted((HERE / "cccl").glob("*.cu"))},
     "triton.vector_add": Program("triton", "vector_add.py"),
     "triton.softmax": Program("triton", "softmax.py"),
@@ -92,7 +129,7 @@ def build(name, program):
     command = [NVCC, "-std=c++17", "-O2", "-cudart", "shared", gencode, "--expt-relaxed-constexpr", "-lcuda"]
     if program.kind == "cutlass":
         root = fetch.cutlass()
-        command += [f"-I{root}/include", f"-I{root}/tools/util/include", f"-I{root}/examples/common"]
+        command += [f"-I{root}/include", f"-I{root}/tools/util/include", f"-I{root}/examples/common", *program.flags]
     key = hashlib.sha256((version + " ".join(command) + source.read_text()).encode()).hexdigest()[:16]
     executable = fetch.cache() / "programs" / f"{name}-{key}"
     executable.parent.mkdir(parents=True, exist_ok=True)
@@ -127,7 +164,7 @@ def run(name, order):
     done = subprocess.run([GEN5, "run", *options, *command, *program.args], capture_output=True, text=True, env=environment)
     seconds = time.monotonic() - start
     text = done.stdout + done.stderr
-    right = done.returncode == 0 and re.search(program.expect, done.stdout) is not None
+    right = done.returncode == 0 and len(re.findall(program.expect, done.stdout, re.M)) >= program.times
     missing = re.search(r"not modelled: (.*)", text)
     verdict = "right" if right else f"not modelled: {missing[1]}" if missing else "wrong"
     instructions = counter(text, "warp instructions")
@@ -147,12 +184,13 @@ def run(name, order):
     return 1
 
 
-def table():
+def table(long):
     """The lines of the table; None in place of a row whose program has not run in every order."""
     rows = [json.loads(p.read_text()) for p in sorted(RESULTS.glob("*.json"))]
-    lines = ["| program | as timed | latest | seeded | seconds | warp instructions | matrix instructions | their operations |",
+    programs = {name: p for name, p in PROGRAMS.items() if p.long == long}
+    lines = [f"| {'long ' if long else ''}program | as timed | latest | seeded | seconds | warp instructions | matrix instructions | their operations |",
              "|---|---|---|---|---|---|---|---|"]
-    for name in PROGRAMS:
+    for name in programs:
         by_order = {r["order"]: r for r in rows if r["name"] == name}
         if len(by_order) < 3:
             lines.append(None)
@@ -163,14 +201,14 @@ def table():
         matrix = ", ".join(f"{n:,} `{i}`" for i, n in timed["mmas"].items())
         operations = f"{timed['operations']:,}" if matrix else ""
         lines.append(f"| {name} | {verdicts} | {timed['seconds']} | {timed['instructions']:,} | {matrix} | {operations} |")
-    return lines + [""] + [f"* {name} stops with `not modelled: {p.needs}`." for name, p in PROGRAMS.items() if p.needs]
+    return lines + [""] + [f"* {name} stops with `not modelled: {p.needs}`." for name, p in programs.items() if p.needs]
 
 
-def check_table():
+def check_table(long):
     def lasting(lines):  # seconds differ from run to run, and instructions a little where a kernel polls
         return [[c for i, c in enumerate(line.split("|")) if i not in (5, 6)] for line in lines]
 
-    now = table()
+    now = table(long)
     if None in now:
         fetch.skip("some programs have not run in every order of completion")
     note = (ROOT / "notes" / "your_kernels.md").read_text().splitlines()
@@ -189,13 +227,14 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--check-table", action="store_true")
+    parser.add_argument("--long", action="store_true")
     args = parser.parse_args()
     if args.list:
-        print("\n".join(PROGRAMS))
+        print("\n".join(name for name, p in PROGRAMS.items() if p.long == args.long))
     elif args.table:
-        print(*filter(lambda line: line is not None, table()), sep="\n")
+        print(*filter(lambda line: line is not None, table(args.long)), sep="\n")
     elif args.check_table:
-        sys.exit(check_table())
+        sys.exit(check_table(args.long))
     elif args.name in PROGRAMS:
         sys.exit(run(args.name, args.order if args.order != "timed" else None))
     else:
