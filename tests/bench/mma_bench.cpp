@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <random>
 
 #include "common/tinygpu/numerics/mma_kernel.h"
@@ -140,6 +141,48 @@ void mma(benchmark::State& state, bool tf32, uint32_t m, uint32_t n, Operands op
                                                     benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
   state.SetLabel(numerics::mma_level());
 }
+
+/// The sums alone, at one level.
+void kernel_alone(benchmark::State& state, const char* level, bool tf32, Operands operands) {
+  if (!numerics::mma_has_level(level)) return state.SkipWithError("this CPU lacks the level");
+  struct Planes {
+    alignas(64) uint32_t words[32 * numerics::kPlane];
+  };
+  const auto planes = std::make_unique<Planes[]>(2);
+  std::mt19937 random(1);
+  for (uint32_t i = 0; i < 2; ++i)
+    for (uint32_t e = 0; e < (tf32 ? 8 : 16) * numerics::kPlane; ++e) {
+      const uint32_t bits = std::bit_cast<uint32_t>(element(operands, random));
+      if (tf32)
+        planes[i].words[e] = bits;
+      else
+        reinterpret_cast<uint16_t*>(planes[i].words)[e] = uint16_t(bits >> 16);
+    }
+  std::vector<uint32_t> d(128 * 256);
+  numerics::MmaTile tile;
+  tile.rule = numerics::kSumF32;
+  tile.a_format = tile.b_format = tf32 ? numerics::Format::tf32 : numerics::Format::bf16;
+  tile.rows = tile.column_stride = 128;
+  tile.columns = 256;
+  tile.terms = tf32 ? 8 : 16;
+  tile.a = planes[0].words;
+  tile.b = planes[1].words;
+  tile.d = d.data();
+  for (uint32_t i = 0; i < 8; ++i) tile.lane[i] = 16 * i;
+  numerics::mma_at_level(level, tile);
+  tile.read_c = true;
+  for (auto _ : state) numerics::mma_at_level(level, tile);
+}
+#define BENCH_KERNEL(name, ...) \
+  BENCHMARK_CAPTURE(kernel_alone, name, __VA_ARGS__)->Unit(benchmark::kMicrosecond)->MeasureProcessCPUTime()
+#define BENCH_KERNELS(name, ...)                     \
+  BENCH_KERNEL(name##_v4, "x86-64-v4", __VA_ARGS__); \
+  BENCH_KERNEL(name##_v3, "x86-64-v3", __VA_ARGS__)
+BENCH_KERNELS(bf16, false, Operands::normal);
+BENCH_KERNELS(bf16_far_apart, false, Operands::far_apart);
+BENCH_KERNELS(bf16_all_nan, false, Operands::all_nan);
+BENCH_KERNELS(tf32, true, Operands::normal);
+BENCH_KERNELS(tf32_far_apart, true, Operands::far_apart);
 
 #define BENCH(name, ...) \
   BENCHMARK_CAPTURE(mma, name, __VA_ARGS__)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime()

@@ -28,7 +28,7 @@ class Random {
 // From `edges` on: around what the fixed point holds. edges: products that the window cuts, in every place of it and by
 // one unit; heavy: sums of products near 2^31 units; one_hot: outputs without a product; far: elements 62 to 65 powers
 // of two below the largest; top and bottom: windows near the largest and the least; special_c: infinite, NaN and huge C
-// beside products of the other sign.
+// beside products of the other sign; islands: groups of columns that go another way between ordinary ones.
 enum class Data {
   normal,
   bits,
@@ -46,11 +46,12 @@ enum class Data {
   bottom,
   special_c,
   spread,
-  specials
+  specials,
+  islands
 };
-const char* const kDataNames[] = {"normal",    "bits",    "gaps",      "cancel", "sparse",
-                                  "subnormal", "extreme", "zero_rows", "edges",  "heavy",
-                                  "one_hot",   "far",     "top",       "bottom", "special_c"};
+const char* const kDataNames[] = {"normal",  "bits",      "gaps",      "cancel", "sparse",   "subnormal",
+                                  "extreme", "zero_rows", "edges",     "heavy",  "one_hot",  "far",
+                                  "top",     "bottom",    "special_c", "spread", "specials", "islands"};
 
 struct TileKind {
   Format a, b;
@@ -119,6 +120,7 @@ class Tile {
       case Data::subnormal: return random() % 2 ? make(0) : make(bias - random() % 8);
       case Data::extreme: return make(random() % 2 ? all - random() % 3 : 1 + random() % 3);
       case Data::zero_rows: return make(bias);
+      case Data::islands: return make(bias - random() % 4);
       case Data::edges: return at(random() % 4 ? -int(random() % 20) : 0);
       case Data::heavy:
         return (random() % 64 ? 0 : sign << (e + m)) | bias << m | (((1u << m) - 1) ^ (random() % 16 == 0));
@@ -168,6 +170,7 @@ class Tile {
       case Data::far: return random() % 2 ? r & 0x80000000 : field(0, 127);
       case Data::top: return field(240, 15);
       case Data::bottom: return random() % 2 ? r & 0x80000000 : field(0, 32);
+      case Data::islands: return random() % 256 ? field(118, 12) : field(244, 12);
       case Data::special_c:
         return random() % 8 ? field(244, 12) : random() % 2 ? 0x7f800000 | (r & 0x80000000) : field(128, 4);
       case Data::spread: return field(0, 255);
@@ -181,6 +184,12 @@ class Tile {
       for (uint32_t r = 0; r < rows; ++r) {
         uint32_t v = element(random, f);
         if (setup_.data == Data::zero_rows && r % 3 == 0) v = 0;
+        if (setup_.data == Data::islands && &p == &b_) {
+          const uint32_t kind = r / 4 * 2654435761u >> 29;  // the same for each four columns
+          if (kind == 0) v = 0;
+          if (kind == 1 && random() % 8 == 0) v = ~0u;                                             // NaN
+          if (kind == 2) v &= f == Format::tf32 ? 0x807fffff : (1u << info(f).fraction_bits) - 1;  // subnormal
+        }
         if (setup_.data == Data::cancel && k % 2) v = plane_element(f, p.words, k - 1, r) ^ (random() % 2 ? 0 : 8u);
         if (setup_.data == Data::extreme && random() % 64) v &= f == Format::tf32 ? 0xbf7fffff : 0x3fffffff;
         if (info(f).bits == 16)

@@ -15,6 +15,7 @@ struct Avx2 {
   using D = __m256d;
   using M = __m256i;
   static constexpr uint32_t kLanes = 8;
+  static constexpr uint32_t kChunk = 1;
 
   /// Rounding toward zero, subnormal operands and results taken as zero; returns the old control word.
   static unsigned round_toward_zero() {
@@ -82,9 +83,9 @@ struct Avx2 {
   static void store_double(double* p, D v) { _mm256_store_pd(p, v); }
   static D broadcast_double(const double* p) { return _mm256_broadcast_sd(p); }
   static D fma(D a, D b, D c) { return _mm256_fmadd_pd(a, b, c); }
-  /// Keeps the compiler from regrouping the chains that these are part of, and from moving loads across.
+  /// Keeps the compiler from regrouping the chains that these are part of.
   static void pin(D& a, D& b, D& c, D& d, D& e, D& f, D& g, D& h) {
-    asm volatile("" : "+x"(a), "+x"(b), "+x"(c), "+x"(d), "+x"(e), "+x"(f), "+x"(g), "+x"(h) : : "memory");
+    asm volatile("" : "+x"(a), "+x"(b), "+x"(c), "+x"(d), "+x"(e), "+x"(f), "+x"(g), "+x"(h));
   }
   static D mul_double(D a, D b) { return _mm256_mul_pd(a, b); }
   static D or_double(D a, D b) { return _mm256_or_pd(a, b); }
@@ -176,11 +177,21 @@ struct Avx2 {
     out = _mm256_or_si256(out, _mm256_and_si256(_mm256_cmpeq_epi32(field, set(31)), set(0x7f800000)));
     return _mm256_andnot_si256(_mm256_cmpeq_epi32(magnitude, zero()), out);
   }
-  /// sum * power as f16 words, to nearest even: through a sticky bit below f32's precision, so rounded once.
-  static I to_half(I sum, F power) {
+  // A window: q is 2^(e − 25), and e + 127 is the highest byte of `top`. Kept as an f32 word of 2^e.
+  static I window(I top) { return shr<1>(bit_and(top, set(int32_t(0xff000000u)))); }
+  /// (e + 127) << 20.
+  static I exponent_field(I window) { return shr<3>(window); }
+  static F divide_by_quantum(F c, I window) {
+    return mul(c, as_float(sub(set(int32_t(uint32_t(25 + 127 + 127) << 23)), window)));
+  }
+  static F times_quantum(F sum, I window) { return mul(sum, as_float(sub(window, set(25 << 23)))); }
+
+  /// sum * q as f16 words, to nearest even: through a sticky bit below f32's precision, so rounded once.
+  static I to_half(I sum, I window) {
     const F cut = to_float(sum);
     const I exact = _mm256_cmpeq_epi32(truncate(cut), sum);
-    return round_half(mul(as_float(_mm256_or_si256(as_int(cut), _mm256_andnot_si256(exact, set(1)))), power));
+    return round_half(
+        times_quantum(as_float(_mm256_or_si256(as_int(cut), _mm256_andnot_si256(exact, set(1)))), window));
   }
   /// f16 words, to nearest even; no negative zero.
   static I round_half(F v) {

@@ -15,6 +15,7 @@ struct Avx512 {
   using D = __m512d;
   using M = __mmask16;
   static constexpr uint32_t kLanes = 16;
+  static constexpr uint32_t kChunk = 2;
 
   /// Rounding toward zero, subnormal operands and results taken as zero; returns the old control word.
   static unsigned round_toward_zero() {
@@ -78,11 +79,16 @@ struct Avx512 {
   static D set_double(double v) { return _mm512_set1_pd(v); }
   static D load_double(const double* p) { return _mm512_load_pd(p); }
   static void store_double(double* p, D v) { _mm512_store_pd(p, v); }
-  static D broadcast_double(const double* p) { return _mm512_set1_pd(*p); }
+  /// Of a 64-bit integer: on Zen 4 vbroadcastsd takes twice as long. GCC would fetch some by way of a general register.
+  static D broadcast_double(const double* p) {
+    D d;
+    asm("vpbroadcastq %1, %0" : "=v"(d) : "m"(*p));
+    return d;
+  }
   static D fma(D a, D b, D c) { return _mm512_fmadd_pd(a, b, c); }
-  /// Keeps the compiler from regrouping the chains that these are part of, and from moving loads across.
+  /// Keeps the compiler from regrouping the chains that these are part of.
   static void pin(D& a, D& b, D& c, D& d, D& e, D& f, D& g, D& h) {
-    asm volatile("" : "+v"(a), "+v"(b), "+v"(c), "+v"(d), "+v"(e), "+v"(f), "+v"(g), "+v"(h) : : "memory");
+    asm volatile("" : "+v"(a), "+v"(b), "+v"(c), "+v"(d), "+v"(e), "+v"(f), "+v"(g), "+v"(h));
   }
   static D mul_double(D a, D b) { return _mm512_mul_pd(a, b); }
   static D or_double(D a, D b) { return _mm512_or_pd(a, b); }
@@ -181,11 +187,24 @@ struct Avx512 {
     out = _mm512_mask_mov_epi32(out, _mm512_cmpeq_epi32_mask(field, set(31)), set(0x7f800000));
     return _mm512_maskz_mov_epi32(_mm512_test_epi32_mask(magnitude, magnitude), out);
   }
-  /// sum * power as f16 words, to nearest even: through a sticky bit below f32's precision, so rounded once.
-  static I to_half(I sum, F power) {
+  // A window: q is 2^(e − 25), and e + 127 is the highest byte of `top`. Kept as a float of 1.5 * 2^23 more. Scaling by
+  // vscalefps leaves the multipliers alone.
+  static I window(I top) { return _mm512_or_si512(shr<24>(top), set(0x4b400000)); }
+  /// (e + 127) << 20.
+  static I exponent_field(I window) { return shl<20>(window); }
+  static F divide_by_quantum(F c, I window) {
+    return _mm512_scalef_ps(c, _mm512_sub_ps(_mm512_set1_ps(kWindowOf25), as_float(window)));
+  }
+  static F times_quantum(F sum, I window) {
+    return _mm512_scalef_ps(sum, _mm512_sub_ps(as_float(window), _mm512_set1_ps(kWindowOf25)));
+  }
+  static constexpr float kWindowOf25 = 0x1.8p23f + 127 + 25;
+
+  /// sum * q as f16 words, to nearest even: through a sticky bit below f32's precision, so rounded once.
+  static I to_half(I sum, I window) {
     const F cut = to_float(sum);
     const I bits = _mm512_mask_or_epi32(as_int(cut), _mm512_cmpneq_epi32_mask(truncate(cut), sum), as_int(cut), set(1));
-    return round_half(mul(as_float(bits), power));
+    return round_half(times_quantum(as_float(bits), window));
   }
   /// f16 words, to nearest even; no negative zero.
   static I round_half(F v) {

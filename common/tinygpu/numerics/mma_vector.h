@@ -1,6 +1,6 @@
 // The tile evaluated in fixed point, vector lanes over M, scalars over N and K. Included by one translation unit for
 // each x86-64 level, which passes its vector operations as V. Nothing here may be an inline function of namespace scope
-// that another level also compiles, so everything is a template of V.
+// that another level also compiles, so everything is a template of V. mma_panel.h unpacks the operands.
 //
 // Let e be the largest raw exponent of an output's terms and q = 2^(e − 25) its quantum. Each product is multiplied,
 // cut and added by one fused multiply-add in f64, rounding toward zero, into an accumulator that starts at 1.5 * 2^52 q
@@ -30,12 +30,13 @@
 // are, and a zero is 2^-511, which stays below any quantum; raw exponents are 16 bits wide; the accumulator starts 2^31
 // q higher, with C and the negative products' units above or below that as they come, so that subtracting the start
 // gives the sum exactly, as an f64, however large. Infinities and NaNs take part as zeros, and every output that has
-// one among its terms gets the word that they force. It is a half slower, and is taken by groups of outputs.
+// one among its terms gets the word that they force. It takes up to twice as long, and is taken by groups of outputs.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 #include "common/tinygpu/numerics/mma_levels.h"
+#include "common/tinygpu/numerics/mma_panel.h"
 #include "common/tinygpu/numerics/mma_wide.h"
 
 namespace tinygpu::numerics {
@@ -46,37 +47,17 @@ struct VectorMma {
   using F = typename V::F;
   using D = typename V::D;
   using Wide = WideMma<V>;
-  static constexpr uint32_t kLanes = V::kLanes;
-  static constexpr uint32_t kBytes = 4 * kLanes;  // of a vector
-  static constexpr uint32_t kBlock = 64;          // rows for which exponents are computed together
+  using Panels = NarrowPanel<V>;
+  using Panel = typename Panels::Panel;
+  static constexpr uint32_t kLanes = V::kLanes, kBytes = Panels::kBytes, kBlock = Panels::kBlock;
+  static constexpr uint32_t kTerms = Panels::kTerms, kColumnStep = Panels::kColumnStep, kNibbles = Panels::kNibbles;
   static constexpr uint32_t kTiles = kBlock / kBytes;
   static constexpr uint32_t kVectors = kBlock / kLanes;
-  static constexpr uint32_t kTerms = 16;
-  static constexpr uint32_t kColumnStep = 4;
   static constexpr int32_t kOne = 1 << 23;
 
-  static constexpr int kBaseLimit = 60;  // elements of larger raw exponent: wide
-  static constexpr int kTop = 122;       // largest e that is handled here: 2^31 q is 2^128
-  static constexpr int kBottom = -101;   // least: q is a normal f32
-  static constexpr int kLeast = -64;     // relative raw exponent of a zero, and of whatever lies farther below the base
-  static constexpr uint32_t kNibbles = 4;  // of a row's sign bits
+  static constexpr int kTop = 122;  // largest e that is handled here: 2^31 q is 2^128
+  static constexpr int kBottom = Panels::kBottom, kLeast = Panels::kLeast;
 
-  /// An operand unpacked, in tiles that are read from end to end: element (k, r) of a tile of T rows at
-  /// [r / T * T * kTerms + k * T + r % T]. A, across vector lanes: T is kLanes for values, where rows 0 and 1 of each
-  /// four come first and rows 2 and 3 after them; kBytes for exponents and signs, where each 16 bytes hold four rows of
-  /// each vector of rows (row r at r % kLanes / 4 * 16 + r / kLanes * 4 + r % 4). B, which is broadcast: T is
-  /// kColumnStep, and each exponent fills four bytes.
-  struct Panel {
-    alignas(64) double value[kTerms * kPlane];  // divided by 2^base, moved away from zero
-    alignas(64) int8_t exponent8[kTerms * kPlane];
-    alignas(64) uint32_t exponent8x4[kTerms * kPlane];
-    alignas(64) uint8_t sign[kNibbles * kPlane];  // four terms' sign bits a byte; B: plane after plane
-    alignas(64) int32_t zeros[kPlane];            // a bit for each term, set if the element is zero
-    bool special[kPlane];                         // the row has an element for the wide way
-    bool any_special;
-    bool heavy;  // A: the significands of a row may add up to 31 or more
-    int base;
-  };
   enum class C { none, plain, scaled };  // how the old accumulator takes part
 
   /// The number of bits set in i ^ j.
@@ -88,134 +69,6 @@ struct VectorMma {
     }
   };
   static constexpr Differences kDifferences{};
-
-  /// False, and the panel is not filled, if all groups will need the wide way: for the infinities and NaNs in this
-  /// operand, or because no product reaches up to the windows of which q is normal. `other_base`: the other operand's.
-  template <class Word, int kFieldBits, int kFractionBits, int kBias, bool kBroadcast>
-  static bool unpack_panel(const Word* planes, uint32_t rows, uint32_t terms, bool flip, int other_base, Panel& p) {
-    constexpr int kWordBits = int(sizeof(Word)) * 8;
-    constexpr int kField = kWordBits - 1 - kFieldBits;  // its lowest bit
-    constexpr int kAll = (1 << kFieldBits) - 1;
-    constexpr int kFieldLimit = kBaseLimit + kBias < kAll ? kBaseLimit + kBias + 1 : kAll;  // from here on: wide
-    // tf32: the low bits of the f32 word don't count.
-    constexpr int32_t kMagnitude =
-        int32_t((uint32_t(1) << (kWordBits - 1)) - (uint32_t(1) << (kField - kFractionBits)));
-    const I magnitude_mask = V::set(kMagnitude);
-
-    alignas(64) int32_t largest[kPlane];  // magnitude
-    alignas(64) int32_t tops[kLanes];
-    int32_t top = 0;
-    I all = V::zero();
-    p.any_special = p.heavy = false;
-    for (uint32_t r0 = 0; r0 < rows; r0 += kLanes) {
-      I most = V::zero();
-      for (uint32_t k = 0; k < terms; ++k)
-        most = V::max(most, V::bit_and(V::load_words(planes + size_t(k) * kPlane + r0), magnitude_mask));
-      V::store(largest + r0, most);
-      all = V::max(all, most);
-    }
-    // A last vector may reach beyond the rows.
-    if (rows % kLanes == 0 && V::all_at_most(all, V::set((kFieldLimit << kField) - 1))) {
-      V::store(tops, all);
-      for (const int32_t m : tops) top = m > top ? m : top;
-      for (uint32_t r = 0; r < rows; ++r) p.special[r] = false;
-    } else {
-      for (uint32_t r = 0; r < rows; ++r) {
-        const bool special = largest[r] >= kFieldLimit << kField;
-        p.special[r] = special;
-        p.any_special |= special;
-        top = !special && largest[r] > top ? largest[r] : top;
-      }
-    }
-    const int32_t top_field = top >> kField ? top >> kField : 1;
-    p.base = top ? top_field - kBias : 0;
-    if (p.base + other_base < kBottom ||
-        (p.any_special && special_everywhere(p, rows, kBroadcast ? kColumnStep : kBlock)))
-      return false;
-
-    // f16 words are widened by moving their bits to f32's place, which leaves the value 2^(127 − bias) too small.
-    const D scale = V::set_double(__builtin_bit_cast(double, uint64_t(1023 - p.base + 127 - kBias) << 52));
-    const D more = V::set_double(__builtin_bit_cast(double, uint64_t(0x3000000000000001)));
-    const auto value = [&](D d) { return V::or_double(V::mul_double(d, scale), more); };
-    const I sign_flip = V::set(flip ? INT32_MIN : 0), base = V::set(p.base + kBias),
-            nibble_flip = V::set(flip ? 15 : 0);
-    // A significand is at most 1 and the fraction: what a row's fractions add up to at most if it isn't heavy.
-    const I light = V::set(int32_t(31 - terms) * (1 << kField) - 1);
-    for (uint32_t r0 = 0; r0 < rows; r0 += kLanes) {
-      I signs{}, zeros = V::zero(), fractions = V::zero();
-      for (uint32_t k = 0; k < terms; ++k) {
-        const I words = V::load_words(planes + size_t(k) * kPlane + r0);
-        const I magnitude = V::bit_and(words, magnitude_mask);
-
-        I f32 = words;
-        if constexpr (sizeof(Word) == 4)
-          f32 = V::bit_and(words, V::set(int32_t(0x80000000u | kMagnitude)));
-        else if constexpr (kFieldBits == 8)
-          f32 = V::template shl<16>(words);
-        else
-          f32 = V::bit_or(V::template shl<16>(V::sub(words, magnitude)), V::template shl<13>(magnitude));
-        f32 = V::bit_xor(f32, sign_flip);
-        if constexpr (kBroadcast) {
-          double* to = p.value + r0 * kTerms + k * kColumnStep;
-          V::store_fours(to, kTerms * kColumnStep, value(V::low_double(V::as_float(f32))));
-          V::store_fours(to + kTerms * kLanes / 2, kTerms * kColumnStep, value(V::high_double(V::as_float(f32))));
-        } else {
-          const F f = V::in_pairs(V::as_float(f32));
-          double* to = p.value + r0 * kTerms + k * kLanes;
-          V::store_double(to, value(V::low_double(f)));
-          V::store_double(to + kLanes / 2, value(V::high_double(f)));
-        }
-
-        const I zero = V::is_zero(magnitude);
-        zeros = V::sub(V::add(zeros, zeros), zero);
-        if constexpr (!kBroadcast) fractions = V::add(fractions, V::bit_and(magnitude, V::set((1 << kField) - 1)));
-
-        I e = V::min(V::sub(V::max(V::template shr<kField>(magnitude), V::set(1)), base), V::zero());
-        e = V::max(V::add(e, V::template shl<9>(zero)), V::set(kLeast));
-        if constexpr (kBroadcast)
-          V::store_replicated(p.exponent8x4 + r0 * kTerms + k * kColumnStep, kTerms * kColumnStep, e);
-        else
-          V::store_bytes(p.exponent8 + r0 / kBytes * kBytes * kTerms + k * kBytes + r0 % kBytes / kLanes * 4, e, 16);
-
-        // Four terms' signs, the first in bit 0.
-        const I sign = V::template shl<3>(V::template shr<kWordBits - 1>(words));
-        signs = k % 4 == 0 ? sign : V::bit_or(V::template shr<1>(signs), sign);
-        if (k % 4 == 3) {
-          const uint32_t nibble = k / 4;
-          const I nibble_signs = V::bit_xor(signs, nibble_flip);
-          if constexpr (kBroadcast)
-            V::store_bytes(p.sign + nibble * kPlane + r0, nibble_signs, 4);
-          else
-            V::store_bytes(p.sign + r0 / kBytes * kBytes * kNibbles + nibble * kBytes + r0 % kBytes / kLanes * 4,
-                           nibble_signs, 16);
-        }
-      }
-      V::store(p.zeros + r0, zeros);
-      if constexpr (!kBroadcast) p.heavy |= !V::all_at_most(fractions, light);
-    }
-    return true;
-  }
-  /// Some row of each `step` is special.
-  static bool special_everywhere(const Panel& p, uint32_t rows, uint32_t step) {
-    for (uint32_t first = 0; first < rows; first += step) {
-      bool some = false;
-      for (uint32_t r = first; r < rows && r < first + step; ++r) some |= p.special[r];
-      if (!some) return false;
-    }
-    return true;
-  }
-
-  /// f16, bf16 or tf32.
-  template <bool kBroadcast>
-  static bool unpack(Format f, const void* planes, uint32_t rows, uint32_t terms, bool flip, int other_base, Panel& p) {
-    const auto* halves = static_cast<const uint16_t*>(planes);
-    if (f == Format::f16)
-      return unpack_panel<uint16_t, 5, 10, 15, kBroadcast>(halves, rows, terms, flip, other_base, p);
-    if (f == Format::bf16)
-      return unpack_panel<uint16_t, 8, 7, 127, kBroadcast>(halves, rows, terms, flip, other_base, p);
-    const auto* words = static_cast<const uint32_t*>(planes);
-    return unpack_panel<uint32_t, 8, 10, 127, kBroadcast>(words, rows, terms, flip, other_base, p);
-  }
 
   /// The wide way's panels, unpacked when they are first needed.
   class WidePanels {
@@ -243,7 +96,8 @@ struct VectorMma {
   /// Numbers of one tile. A window is e + 127 in an f32 word's top byte.
   struct Constants {
     I top8, least8;  // of e + 127 of the products: the most, in each byte; the least of e, relative to both bases
-    I lowest, highest, window_mask, count_mask, magnitude, c_scale, power_c, power_result, start, sum_bias, sum_range;
+    I lowest, highest, window_mask, count_mask, magnitude, c_scale, start, sum_bias, sum_range;
+    F c_power;
     I every_term;
     I spread[2];
     Constants(const MmaTile& t, const Panel& a, const Panel& b) {
@@ -252,13 +106,12 @@ struct VectorMma {
       top8 = V::set8(int8_t(most));
       least8 = V::set8(int8_t(least - base < 127 ? least - base : 127));
       lowest = V::set(int32_t(uint32_t(least) << 24));
-      highest = V::set(int32_t(uint32_t(kTop + 127) << 24));
+      highest = V::set(int32_t(uint32_t(kTop + 127) << 24 | 0xffffff));
       window_mask = V::set(int32_t(0xff000000u));
       count_mask = V::set(0xff);
       magnitude = V::set(0x7fffffff);
       c_scale = V::set(t.c_scale * kOne);
-      power_c = V::set(int32_t(uint32_t(25 + 127 + 127) << 23));  // 1 / q = power_c − window / 2
-      power_result = V::set(-25 * kOne);                          // q = power_result + window / 2
+      c_power = V::as_float(V::set((127 - t.c_scale) * kOne));
       // The high word of 1.5 * 2^52 q / 2^base.
       start = V::set(((52 - 25 + 1023 - base) << 20) | 0x80000);
       sum_bias = V::set(0x7c000000);
@@ -275,63 +128,105 @@ struct VectorMma {
     }
   };
 
-  /// kBlock rows by four columns, which go through three passes: look_at, begin, products. Each keeps the core's pipes
-  /// busy by itself: interleaving them gains nothing.
+  /// Calls body(Index<0>()) to body(Index<count − 1>()). Constant indices keep arrays of vectors in registers.
+  template <uint32_t i>
+  struct Index {
+    static constexpr uint32_t value = i;
+  };
+  template <uint32_t count, uint32_t from = 0, class Body>
+  [[gnu::always_inline]] static void each(const Body& body) {
+    if constexpr (from < count) {
+      body(Index<from>());
+      each<count, from + 1>(body);
+    }
+  }
+
+  // kBlock rows by four columns go through three stages: their exponents and signs are looked at, their sums begun, the
+  // products added. Adding keeps the multipliers busy and leaves half of the vector pipes idle (on Zen 4), which is just
+  // what the other two stages need. So a group's products are added in chunks, step by step of K, and every step takes a
+  // part of the stages before for the group after.
+  static constexpr uint32_t kChunk = V::kChunk;  // vectors of rows whose sums the registers hold
+  static constexpr uint32_t kChunks = kVectors / kChunk;
+  // Columns of which a chunk of the first half takes the first stage, one of the second half the second.
+  static constexpr uint32_t kColumns = kColumnStep / (kChunks / 2);
+
   struct Group {
     uint32_t block, n, vectors;  // vectors: of rows
-    uint32_t* d;
-    uint32_t lane[kVectors];
-    /// In the order of a panel's rows, pairs of bytes: how many products are negative, the largest exponent of the
-    /// products + 127. The first half of each 16 rows, the second half.
-    I pairs[kColumnStep][kTiles][2];
-    bool low;  // some largest exponent of products may be below what fits the fields, or there may be no product
-    I half_window[kColumnStep][kVectors];
-    D low_sum[kColumnStep][kVectors], high_sum[kColumnStep][kVectors];
+    int32_t* d[kColumnStep][kVectors];
+    /// In bytes, in the order of a panel's rows: the largest exponent of the products; how many of them are negative.
+    alignas(64) int32_t most[kColumnStep][kTiles][kLanes], negative[kColumnStep][kTiles][kLanes];
+    I least, largest;                                              // of `most`; of windows
+    alignas(64) int32_t window[kColumnStep][kVectors][kLanes];     // as V::window() gives it
+    alignas(64) int32_t low_start[kColumnStep][kVectors][kLanes];  // low word of the accumulators' start
   };
 
   template <uint32_t terms, C kC, bool kHalf>
   static void tile(const MmaTile& t, const Panel& a, const Panel& b, WidePanels& wide) {
     const Constants s(t, a, b);
     const size_t stride = t.column_stride;
-    Group g;
-    for (uint32_t& lane : g.lane) lane = 0;
+    Group groups[2];
+    Group *ready = nullptr, *next = groups;  // begun, but not added; to be begun
     // Groups that need the wide way come together: the next few take it at once.
     constexpr uint32_t kAgain = 7;
+    constexpr bool kOverlapped = kC != C::scaled;  // which is rare, and would take its share of the compiler's time
     uint32_t again = 0;
-    for (g.block = 0; g.block < t.rows; g.block += kBlock) {
-      g.vectors = t.rows - g.block < kBlock ? (t.rows - g.block) / kLanes : kVectors;
+    const bool careful = terms == 16 && kC != C::none && a.heavy;
+    const auto finish = [&] {
+      if (!ready) return;
+      for (uint32_t v = 0; v < kVectors; v += kChunk) add<terms, kHalf, false, kChunk>(s, a, b, *ready, v, nothing);
+      ready = nullptr;
+    };
+    for (uint32_t block = 0; block < t.rows; block += kBlock) {
+      const uint32_t vectors = t.rows - block < kBlock ? (t.rows - block) / kLanes : kVectors;
+      if (vectors < kVectors) finish();
       bool special_rows = false;
-      for (uint32_t r = 0; r < g.vectors * kLanes; ++r) special_rows |= a.special[g.block + r];
-      for (uint32_t v = 0; v < g.vectors; ++v) {
-        const uint32_t row = g.block + v * kLanes;
-        g.lane[v] = t.lane[row / 16] + row % 16;
+      for (uint32_t r = 0; r < vectors * kLanes; ++r) special_rows |= a.special[block + r];
+      for (Group& g : groups) g.vectors = vectors;
+      int32_t* first[kVectors];
+      for (uint32_t v = 0; v < kVectors; ++v) {
+        const uint32_t row = block + (v < vectors ? v : 0) * kLanes;
+        first[v] = reinterpret_cast<int32_t*>(t.d) + t.lane[row / 16] + row % 16;
       }
-      for (g.n = 0; g.n < t.columns; g.n += kColumnStep) {
+      for (uint32_t n = 0; n < t.columns; n += kColumnStep) {
         bool special = special_rows;
-        for (uint32_t j = 0; j < kColumnStep; ++j) special |= b.special[g.n + j];
+        for (uint32_t j = 0; j < kColumnStep; ++j) special |= b.special[n + j];
         if (special || again) [[unlikely]] {
           again -= again ? 1 : 0;
-          wide.template group<kHalf>(g.block, 0, g.vectors, g.n);
+          wide.template group<kHalf>(block, 0, vectors, n);
           continue;
         }
-        g.d = t.d + g.n * stride;
-        look_at<terms>(s, a, b, g);
-        uint32_t beyond = 0;  // a bit for each vector of rows: the wide way does these
-        if (g.low || !(g.vectors == kVectors ? begin<kC, kHalf, false, true>(s, a, b, g, stride, beyond)
-                                             : begin<kC, kHalf, false, false>(s, a, b, g, stride, beyond)))
-          begin<kC, kHalf, true, false>(s, a, b, g, stride, beyond);
-        const bool careful = terms == 16 && kC != C::none && a.heavy;
-        for (uint32_t v = 0; v < g.vectors; ++v) {
-          const double *va = a.value + (g.block + v * kLanes) * kTerms, *vb = b.value + g.n * kTerms;
-          if (careful ? !(beyond >> v & 1) && products<terms, kHalf, true>(s, va, vb, g, stride, v)
-                      : !(beyond >> v & 1) && products<terms, kHalf, false>(s, va, vb, g, stride, v))
+        Group& g = *next;
+        g.block = block;
+        g.n = n;
+        for (uint32_t j = 0; j < kColumnStep; ++j)
+          for (uint32_t v = 0; v < kVectors; ++v) g.d[j][v] = first[v] + (n + j) * stride;
+        if (kOverlapped && ready) {
+          if constexpr (kOverlapped) add_all<terms, kC, kHalf>(s, a, b, *ready, g);
+          ready = nullptr;
+        } else {
+          look_at<terms>(a, b, g);
+          begin<kC, kHalf>(s, g);
+        }
+        const bool plain = !V::any_below8(g.least, s.least8) && V::all_at_most(g.largest, s.highest);
+        const uint32_t beyond = plain ? 0 : begin_carefully<kC, kHalf>(s, a, b, g);
+        if (kOverlapped && !beyond && !careful && vectors == kVectors) [[likely]] {
+          ready = &g;
+          next = &g == groups ? groups + 1 : groups;
+          continue;
+        }
+        for (uint32_t v = 0; v < vectors; ++v) {
+          if (!(beyond >> v & 1) && (careful ? add<terms, kHalf, true, 1>(s, a, b, g, v, nothing)
+                                             : add<terms, kHalf, false, 1>(s, a, b, g, v, nothing)))
             continue;
-          wide.template group<kHalf>(g.block, v, v + 1, g.n);
+          wide.template group<kHalf>(block, v, v + 1, n);
           again = kAgain;
         }
       }
     }
+    finish();
   }
+
+  static constexpr auto nothing = [](auto) {};
 
   /// Keeps the compiler from computing all addresses beforehand, which would cost more registers than there are.
   template <class T>
@@ -339,139 +234,236 @@ struct VectorMma {
     asm("" : "+r"(p));
   }
 
-  template <uint32_t terms>
-  static void look_at(const Constants& s, const Panel& a, const Panel& b, Group& g) {
-    const int8_t* ea = a.exponent8 + g.block * kTerms;
-    const uint32_t* eb = b.exponent8x4 + g.n * kTerms;
-    hide(ea), hide(eb);
-    const I none = V::set8(2 * kLeast);
-    I most[kColumnStep][kTiles];
-    for (uint32_t j = 0; j < kColumnStep; ++j)
-      for (uint32_t i = 0; i < kTiles; ++i) most[j][i] = none;
-#pragma GCC unroll 16
-    for (uint32_t k = 0; k < terms; ++k) {
-      I e[kTiles];
-      for (uint32_t i = 0; i < kTiles; ++i) e[i] = V::load8(ea + i * kBytes * kTerms + k * kBytes);
-      for (uint32_t j = 0; j < kColumnStep; ++j) {
-        const I scalar = V::broadcast8(eb + k * kColumnStep + j);
-        for (uint32_t i = 0; i < kTiles; ++i) most[j][i] = V::max8(most[j][i], V::add8(e[i], scalar));
-      }
-    }
-    // In how many terms the signs differ.
-    I least = most[0][0];
-    for (uint32_t j = 0; j < kColumnStep; ++j) {
-      const uint8_t* scalars = b.sign + g.n + j;
-      I count[kTiles];
-      for (uint32_t nibble = 0; nibble < terms / 4; ++nibble) {
-        const I table = V::load_table(kDifferences.count[scalars[nibble * kPlane]]);
-        for (uint32_t i = 0; i < kTiles; ++i) {
-          const uint8_t* signs = a.sign + (g.block + i * kBytes) * kNibbles + nibble * kBytes;
-          const I differences = V::shuffle8(table, V::load8(signs));
-          count[i] = nibble == 0 ? differences : V::add8(count[i], differences);
-        }
-      }
+  /// The largest exponents of `count` columns from `first` on, one term at a time.
+  template <uint32_t count>
+  [[gnu::always_inline]] static void look_at_term(const Panel& a, const Panel& b, const Group& g, uint32_t first,
+                                                  uint32_t k, I (&most)[count][kTiles]) {
+    const int8_t* ea = a.exponent8 + g.block * kTerms + k * kBytes;
+    const uint32_t* eb = b.exponent8x4 + g.n * kTerms + k * kColumnStep + first;
+    I e[kTiles];
+    for (uint32_t i = 0; i < kTiles; ++i) e[i] = V::load8(ea + i * kBytes * kTerms);
+    for (uint32_t j = 0; j < count; ++j) {
+      const I scalar = V::broadcast8(eb + j);
       for (uint32_t i = 0; i < kTiles; ++i) {
-        const I largest = V::subs8_unsigned(s.top8, V::sub8(V::zero(), most[j][i]));
-        g.pairs[j][i][0] = V::interleave8_low(count[i], largest);
-        g.pairs[j][i][1] = V::interleave8_high(count[i], largest);
-        least = V::min8(least, most[j][i]);
+        const I sum = V::add8(e[i], scalar);
+        most[j][i] = k == 0 ? sum : V::max8(most[j][i], sum);
       }
     }
-    g.low = V::any_below8(least, s.least8);
   }
-
-  /// The windows of a group, C cut to them, the accumulators' start. False: some window is beyond what fits the fields.
-  /// Carefully: marks the rows of those instead, and of those too small, in `beyond`.
-  template <C kC, bool kHalf, bool kCarefully, bool kFull>
-  static bool begin(const Constants& s, const Panel& a, const Panel& b, Group& g, size_t stride, uint32_t& beyond) {
-    uint32_t lane[kVectors];
-    for (uint32_t v = 0; v < kVectors; ++v) lane[v] = g.lane[v];
-    const uint32_t* d = g.d;
-    I largest = V::zero();
-    for (uint32_t j = 0; j < kColumnStep; ++j, d += stride) {
-#pragma GCC unroll 8
-      for (uint32_t v = 0; v < kVectors; ++v) {
-        if (!kFull && v >= g.vectors) break;
-        const I pair = V::shuffle8(g.pairs[j][v / 4][v % 4 / 2], s.spread[v % 2]);
-        I word = V::zero(), magnitude = V::zero();  // of C
-        F c{};
-        if constexpr (kC != C::none) {
-          word = magnitude = V::load(reinterpret_cast<const int32_t*>(d + lane[v]));
-          if constexpr (kHalf) {
-            c = V::from_half(word);
-            magnitude = V::half_field(word);
-          } else {
-            c = V::as_float(word);
-          }
-          if constexpr (kC == C::scaled) {
-            const I field = V::set(0x7f800000);
-            const I special = V::is_zero(V::bit_and(V::bit_xor(magnitude, field), field));
-            magnitude = V::max(V::sub(V::bit_and(magnitude, s.magnitude), s.c_scale), V::bit_and(special, field));
-          }
-        }
-        I w = V::bit_and(V::max_unsigned(pair, V::add(magnitude, magnitude)), s.window_mask);
-        if constexpr (kCarefully) {
-          // Where there is neither a product nor C, any window will do.
-          const I zeros = V::bit_or(V::load(a.zeros + g.block + v * kLanes), V::set(b.zeros[g.n + j]));
-          const I c_magnitude = V::bit_and(word, V::set(kHalf ? 0x7fff : 0x7fffffff));
-          const I nothing = V::is_zero(V::bit_or(V::bit_xor(zeros, s.every_term), c_magnitude));
-          w = V::max_unsigned(w, V::bit_and(nothing, s.lowest));
-          if (!V::all_at_most(V::sub(w, s.lowest), V::sub(s.highest, s.lowest))) beyond |= 1u << v;
-        } else {
-          largest = V::max_unsigned(largest, w);
-        }
-        const I half_window = V::template shr<1>(w);
-        I low = V::bit_and(pair, s.count_mask);
-        if constexpr (kC != C::none) {
-          I power = V::sub(s.power_c, half_window);
-          if constexpr (kC == C::scaled) power = V::sub(power, s.c_scale);
-          low = V::add(low, V::truncate(V::mul(c, V::as_float(power))));
-        }
-        const I start = V::add(V::template shr<4>(w), s.start);
-        g.half_window[j][v] = half_window;
-        g.low_sum[j][v] = V::pair_low(low, start);
-        g.high_sum[j][v] = V::pair_high(low, start);
+  /// Column j: in how many terms the signs differ.
+  template <uint32_t terms>
+  [[gnu::always_inline]] static void count_negative(const Panel& a, const Panel& b, Group& g, uint32_t j) {
+    const uint8_t* scalars = b.sign + g.n + j;
+    I count[kTiles];
+    for (uint32_t nibble = 0; nibble < terms / 4; ++nibble) {
+      const I table = V::load_table(kDifferences.count[scalars[nibble * kPlane]]);
+      for (uint32_t i = 0; i < kTiles; ++i) {
+        const uint8_t* signs = a.sign + (g.block + i * kBytes) * kNibbles + nibble * kBytes;
+        const I differences = V::shuffle8(table, V::load8(signs));
+        count[i] = nibble == 0 ? differences : V::add8(count[i], differences);
       }
     }
-    return kCarefully || V::all_at_most(largest, s.highest);
+    for (uint32_t i = 0; i < kTiles; ++i) V::store(g.negative[j][i], count[i]);
   }
-
-  /// Adds the products of one vector of rows, rounds and stores. Carefully: false, and nothing stored, if some sum
-  /// wrapped around. Named accumulators: arrays would live in memory.
-  template <uint32_t terms, bool kHalf, bool kCarefully>
-  static bool products(const Constants& s, const double* va, const double* vb, const Group& g, size_t stride,
-                       uint32_t v) {
-    D l0 = g.low_sum[0][v], l1 = g.low_sum[1][v], l2 = g.low_sum[2][v], l3 = g.low_sum[3][v];
-    D h0 = g.high_sum[0][v], h1 = g.high_sum[1][v], h2 = g.high_sum[2][v], h3 = g.high_sum[3][v];
-    hide(va), hide(vb);
+  template <uint32_t count>
+  [[gnu::always_inline]] static void keep_most(Group& g, uint32_t first, const I (&most)[count][kTiles]) {
+    for (uint32_t j = 0; j < count; ++j)
+      for (uint32_t i = 0; i < kTiles; ++i) V::store(g.most[first + j][i], most[j][i]);
+  }
+  template <uint32_t terms>
+  static void look_at(const Panel& a, const Panel& b, Group& g) {
+    I most[kColumnStep][kTiles];
 #pragma GCC unroll 16
-    for (uint32_t k = 0; k < terms; ++k) {
-      const D low = V::load_double(va + k * kLanes), high = V::load_double(va + k * kLanes + kLanes / 2);
-      const double* scalars = vb + k * kColumnStep;
-      const D x0 = V::broadcast_double(scalars);
-      l0 = V::fma(low, x0, l0), h0 = V::fma(high, x0, h0);
-      const D x1 = V::broadcast_double(scalars + 1);
-      l1 = V::fma(low, x1, l1), h1 = V::fma(high, x1, h1);
-      const D x2 = V::broadcast_double(scalars + 2);
-      l2 = V::fma(low, x2, l2), h2 = V::fma(high, x2, h2);
-      const D x3 = V::broadcast_double(scalars + 3);
-      l3 = V::fma(low, x3, l3), h3 = V::fma(high, x3, h3);
-      V::pin(l0, h0, l1, h1, l2, h2, l3, h3);
+    for (uint32_t k = 0; k < terms; ++k) look_at_term(a, b, g, 0, k, most);
+    keep_most(g, 0, most);
+    for (uint32_t j = 0; j < kColumnStep; ++j) count_negative<terms>(a, b, g, j);
+  }
+
+  /// Of a column, in the order of a panel's rows, pairs of bytes: how many products are negative, the largest exponent
+  /// of the products + 127. The first half of each 16 rows, the second half.
+  struct Pairs {
+    I half[kTiles][2];
+    /// Of vector v, in words: the count in the lowest byte, the exponent in the highest.
+    [[gnu::always_inline]] I of(const Constants& s, uint32_t v) const {
+      return V::shuffle8(half[v / 4][v % 4 / 2], s.spread[v % 2]);
     }
-    const I sums[kColumnStep] = {V::low_words(l0, h0), V::low_words(l1, h1), V::low_words(l2, h2),
-                                 V::low_words(l3, h3)};
+  };
+  [[gnu::always_inline]] static Pairs pairs_of(const Constants& s, const Group& g, uint32_t j, I& least) {
+    Pairs p;
+    for (uint32_t i = 0; i < kTiles; ++i) {
+      const I most = V::load(g.most[j][i]), count = V::load(g.negative[j][i]);
+      least = V::min8(least, most);
+      const I largest = V::subs8_unsigned(s.top8, V::sub8(V::zero(), most));
+      p.half[i][0] = V::interleave8_low(count, largest);
+      p.half[i][1] = V::interleave8_high(count, largest);
+    }
+    return p;
+  }
+
+  template <C kC>
+  struct OldValue {
+    I word = V::zero(), magnitude = V::zero();
+    F c{};
+  };
+  template <C kC, bool kHalf>
+  [[gnu::always_inline]] static OldValue<kC> load_c(const Constants& s, const Group& g, uint32_t j, uint32_t v) {
+    OldValue<kC> o;
+    if constexpr (kC != C::none) {
+      o.word = o.magnitude = V::load(g.d[j][v]);
+      if constexpr (kHalf) {
+        o.c = V::from_half(o.word);
+        o.magnitude = V::half_field(o.word);
+      } else {
+        o.c = V::as_float(o.word);
+      }
+      if constexpr (kC == C::scaled) {
+        const I field = V::set(0x7f800000);
+        const I special = V::is_zero(V::bit_and(V::bit_xor(o.magnitude, field), field));
+        o.c = V::mul(o.c, s.c_power);
+        o.magnitude = V::max(V::sub(V::bit_and(o.magnitude, s.magnitude), s.c_scale), V::bit_and(special, field));
+      }
+    }
+    return o;
+  }
+  /// Column j of vector v: its windows, C cut to them, the accumulators' start.
+  template <C kC>
+  [[gnu::always_inline]] static void begin_with(const Constants& s, Group& g, uint32_t j, uint32_t v, I pair, I top,
+                                                F c) {
+    const I window = V::window(top);
+    I low = V::bit_and(pair, s.count_mask);
+    if constexpr (kC != C::none) low = V::add(low, V::truncate(V::divide_by_quantum(c, window)));
+    V::store(g.window[j][v], window);
+    V::store(g.low_start[j][v], low);
+  }
+  template <C kC, bool kHalf>
+  [[gnu::always_inline]] static void begin_one(const Constants& s, Group& g, const Pairs& pairs, uint32_t j, uint32_t v,
+                                               I& largest) {
+    const I pair = pairs.of(s, v);
+    const OldValue<kC> o = load_c<kC, kHalf>(s, g, j, v);
+    const I top = V::max_unsigned(pair, V::add(o.magnitude, o.magnitude));
+    largest = V::max_unsigned(largest, top);
+    begin_with<kC>(s, g, j, v, pair, top, o.c);
+  }
+  template <C kC, bool kHalf>
+  static void begin(const Constants& s, Group& g) {
+    g.least = V::set8(127);
+    g.largest = V::zero();
+    for (uint32_t j = 0; j < kColumnStep; ++j) {
+      const Pairs pairs = pairs_of(s, g, j, g.least);
+      for (uint32_t v = 0; v < g.vectors; ++v) begin_one<kC, kHalf>(s, g, pairs, j, v, g.largest);
+    }
+  }
+  /// Where some window is beyond what fits the fields, or too small: returns those vectors of rows, a bit for each.
+  template <C kC, bool kHalf>
+  static uint32_t begin_carefully(const Constants& s, const Panel& a, const Panel& b, Group& g) {
+    uint32_t beyond = 0;
+    for (uint32_t j = 0; j < kColumnStep; ++j) {
+      const Pairs pairs = pairs_of(s, g, j, g.least);
+      for (uint32_t v = 0; v < g.vectors; ++v) {
+        const I pair = pairs.of(s, v);
+        const OldValue<kC> o = load_c<kC, kHalf>(s, g, j, v);
+        I top = V::bit_and(V::max_unsigned(pair, V::add(o.magnitude, o.magnitude)), s.window_mask);
+        // Where there is neither a product nor C, any window will do.
+        const I zeros = V::bit_or(V::load(a.zeros + g.block + v * kLanes), V::set(b.zeros[g.n + j]));
+        const I c_magnitude = V::bit_and(o.word, V::set(kHalf ? 0x7fff : 0x7fffffff));
+        const I nothing = V::is_zero(V::bit_or(V::bit_xor(zeros, s.every_term), c_magnitude));
+        top = V::max_unsigned(top, V::bit_and(nothing, s.lowest));
+        if (!V::all_at_most(V::sub(top, s.lowest), V::sub(s.highest, s.lowest))) beyond |= 1u << v;
+        begin_with<kC>(s, g, j, v, pair, top, o.c);
+      }
+    }
+    return beyond;
+  }
+
+  /// Adds the products of `ready`, looks at `next` and begins it.
+  template <uint32_t terms, C kC, bool kHalf>
+  static void add_all(const Constants& constants, const Panel& a, const Panel& b, const Group& ready, Group& next) {
+    const Constants s = constants;  // not memory that a store might change
+    for (uint32_t chunk = 0; chunk < kChunks / 2; ++chunk) {
+      const uint32_t first = chunk * kColumns;
+      I most[kColumns][kTiles];
+      add<terms, kHalf, false, kChunk>(
+          s, a, b, ready, chunk * kChunk, [&](auto k) __attribute__((always_inline)) {
+            look_at_term(a, b, next, first, k.value, most);
+            if constexpr (k.value % (terms / kColumns) == terms / kColumns / 2)
+              count_negative<terms>(a, b, next, first + k.value / (terms / kColumns));
+          });
+      keep_most(next, first, most);
+    }
+    I least = V::set8(127), largest = V::zero();
+    for (uint32_t chunk = 0; chunk < kChunks / 2; ++chunk) {
+      constexpr uint32_t kItems = kColumns * kVectors;
+      const uint32_t first = chunk * kColumns;
+      Pairs pairs;
+      add<terms, kHalf, false, kChunk>(
+          s, a, b, ready, (chunk + kChunks / 2) * kChunk, [&](auto k) __attribute__((always_inline)) {
+            constexpr uint32_t kFrom = k.value * kItems / terms, kTo = (k.value + 1) * kItems / terms;
+            each<kTo - kFrom>([&](auto i) __attribute__((always_inline)) {
+              constexpr uint32_t kItem = kFrom + i.value, j = kItem / kVectors, v = kItem % kVectors;
+              if constexpr (v == 0) pairs = pairs_of(s, next, first + j, least);
+              begin_one<kC, kHalf>(s, next, pairs, first + j, v, largest);
+            });
+          });
+    }
+    next.least = least;
+    next.largest = largest;
+  }
+
+  /// Adds the products of `count` vectors of rows from `v` on, rounds and stores; meanwhile(Index<k>()) after each
+  /// step. Carefully: false, and nothing stored, if some sum wrapped around.
+  template <uint32_t terms, bool kHalf, bool kCarefully, uint32_t count, class Meanwhile>
+  [[gnu::always_inline]] static bool add(const Constants& s, const Panel& a, const Panel& b, const Group& g, uint32_t v,
+                                         const Meanwhile& meanwhile) {
+    const double *va = a.value + (g.block + v * kLanes) * kTerms, *vb = b.value + g.n * kTerms;
+    hide(va), hide(vb);
+    D low[count][kColumnStep], high[count][kColumnStep];
+    each<count>([&](auto c) __attribute__((always_inline)) {
+      each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
+        const I start = V::load(g.low_start[j.value][v + c.value]);
+        const I start_high = V::add(V::exponent_field(V::load(g.window[j.value][v + c.value])), s.start);
+        low[c.value][j.value] = V::pair_low(start, start_high);
+        high[c.value][j.value] = V::pair_high(start, start_high);
+      });
+    });
+    each<terms>([&](auto k) __attribute__((always_inline)) {
+      D x[count][2];
+      each<count>([&](auto c) __attribute__((always_inline)) {
+        const double* from = va + c.value * kLanes * kTerms + k.value * kLanes;
+        x[c.value][0] = V::load_double(from);
+        x[c.value][1] = V::load_double(from + kLanes / 2);
+      });
+      each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
+        const D scalar = V::broadcast_double(vb + k.value * kColumnStep + j.value);
+        each<count>([&](auto c) __attribute__((always_inline)) {
+          low[c.value][j.value] = V::fma(x[c.value][0], scalar, low[c.value][j.value]);
+          high[c.value][j.value] = V::fma(x[c.value][1], scalar, high[c.value][j.value]);
+        });
+      });
+      meanwhile(k);
+      each<count>([&](auto c) __attribute__((always_inline)) {
+        V::pin(low[c.value][0], high[c.value][0], low[c.value][1], high[c.value][1], low[c.value][2], high[c.value][2],
+               low[c.value][3], high[c.value][3]);
+      });
+    });
+    I sums[count][kColumnStep];
+    each<count>([&](auto c) __attribute__((always_inline)) {
+      each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
+        sums[c.value][j.value] = V::low_words(low[c.value][j.value], high[c.value][j.value]);
+      });
+    });
     if constexpr (kCarefully)
-      for (const I& sum : sums)
-        if (!V::all_at_most(V::add(sum, s.sum_bias), s.sum_range)) return false;
-    uint32_t* d = g.d + g.lane[v];
-#pragma GCC unroll 4
-    for (uint32_t j = 0; j < kColumnStep; ++j, d += stride) {
-      const F power = V::as_float(V::add(g.half_window[j][v], s.power_result));
-      if constexpr (kHalf)
-        V::store(reinterpret_cast<int32_t*>(d), V::to_half(sums[j], power));
-      else
-        V::store(reinterpret_cast<int32_t*>(d), V::as_int(V::mul(V::to_float(sums[j]), power)));
-    }
+      for (const auto& vector : sums)
+        for (const I& sum : vector)
+          if (!V::all_at_most(V::add(sum, s.sum_bias), s.sum_range)) return false;
+    each<count>([&](auto c) __attribute__((always_inline)) {
+      each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
+        const I window = V::load(g.window[j.value][v + c.value]), sum = sums[c.value][j.value];
+        if constexpr (kHalf)
+          V::store(g.d[j.value][v + c.value], V::to_half(sum, window));
+        else
+          V::store(g.d[j.value][v + c.value], V::as_int(V::times_quantum(V::to_float(sum), window)));
+      });
+    });
     return true;
   }
 
@@ -511,8 +503,8 @@ struct VectorMma {
     const auto narrow = [](Format f) { return f == Format::e4m3 || f == Format::e5m2; };
     bool all_wide = t.rule.window != 25 || narrow(t.a_format) || narrow(t.b_format) || (t.terms != 16 && t.terms != 8);
     Panel a, b;
-    all_wide = all_wide || !unpack<false>(t.a_format, t.a, t.rows, t.terms, t.negate_a, 0, a) ||
-               !unpack<true>(t.b_format, t.b, t.columns, t.terms, t.negate_b, a.base, b);
+    all_wide = all_wide || !Panels::template unpack<false>(t.a_format, t.a, t.rows, t.terms, t.negate_a, 0, a) ||
+               !Panels::template unpack<true>(t.b_format, t.b, t.columns, t.terms, t.negate_b, a.base, b);
     const unsigned saved = V::round_toward_zero();
     if (all_wide)
       run_wide(t, wide);
