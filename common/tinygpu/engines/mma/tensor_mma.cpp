@@ -212,15 +212,16 @@ void gather_operands(const Operation& o, Operands& out) {
   for (uint32_t c = 0; c < path.ctas; ++c) gather_shared(o, *o.cta[c], o.b, path.columns, "B", out.b[c]);
 }
 
-void warn_if_uninitialised(const Operation& o) {
+bool all_written(const Operation& o) {
   for (uint32_t c = 0; c < o.path.ctas; ++c)
     for (const TmemRect& r : rects(o.path, o.d, o.path.width()))
-      if (!TensorMemory::of(o.cta[c]->sm).all_written(r)) {
-        o.who.report(Severity::warning, "tmem-uninitialised",
-                     "This tcgen05.mma accumulates into cells that nothing has written since their allocation.",
-                     "Pass enable-input-d = false for the first MMA of a tile.");
-        return;
-      }
+      if (!TensorMemory::of(o.cta[c]->sm).all_written(r)) return false;
+  return true;
+}
+
+void mark_written(const Operation& o) {
+  for (uint32_t c = 0; c < o.path.ctas; ++c)
+    for (const TmemRect& r : rects(o.path, o.d, o.path.width())) TensorMemory::of(o.cta[c]->sm).mark_written(r);
 }
 
 /// D's rows in one CTA of the operation.
@@ -256,7 +257,6 @@ void multiply(const Operation& o, uint32_t index, const Operands& operands) {
   }
   size_t i = 0;
   each_disabled([&](uint32_t& cell) { cell = kept[i++]; });
-  for (const TmemRect& r : rects(o.path, o.d, o.path.width())) memory.mark_written(r);
 }
 
 void execute(const Operation& o, uint64_t now, const Origin& who) {
@@ -264,11 +264,16 @@ void execute(const Operation& o, uint64_t now, const Origin& who) {
   gather_operands(o, operands);
   tell_accesses(o, who, now);
   check_collector(o, operands);
-  if (o.request.accumulate) warn_if_uninitialised(o);
+  const bool written = o.request.accumulate && all_written(o);
+  if (o.request.accumulate && !written)
+    o.who.report(Severity::warning, "tmem-uninitialised",
+                 "This tcgen05.mma accumulates into cells that nothing has written since their allocation.",
+                 "Pass enable-input-d = false for the first MMA of a tile.");
   for (uint32_t c = 0; c < o.path.ctas; ++c) {
     multiply(o, c, operands);
     if (o.request.shift_a) shift_rows_down(TensorMemory::of(o.cta[c]->sm), o.a_tmem);
   }
+  if (!written) mark_written(o);
   for (const Operation::Use& use : o.uses) TensorMemory::of(*use.sm).end_use(use.id);
 }
 
