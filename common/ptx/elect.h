@@ -7,15 +7,7 @@ namespace gen5::ptx {
 /// True in exactly one lane of the converged warp; the same lane each time.
 GEN5_PTX bool elect_sync() {
   uint32_t elected;
-  asm volatile(
-      "{\n\t"
-      ".reg .pred p;\n\t"
-      "elect.sync _|p, 0xffffffff;\n\t"
-      "selp.u32 %0, 1, 0, p;\n\t"
-      "}"
-      : "=r"(elected)
-      :
-      : "memory");
+  asm volatile(GEN5_PTX_SETS_P("elect.sync _|p, 0xffffffff;") : "=r"(elected)::"memory");
   return elected != 0;
 }
 

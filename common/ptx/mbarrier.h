@@ -88,45 +88,30 @@ GEN5_PTX uint32_t mbarrier_pending_count(uint64_t state) {
 /// Has the phase that `state` belongs to completed? Does not wait.
 GEN5_PTX bool mbarrier_test_wait(uint32_t bar, uint64_t state) {
   uint32_t done;
-  asm volatile(
-      "{\n\t"
-      ".reg .pred p;\n\t"
-      "mbarrier.test_wait.shared::cta.b64 p, [%1], %2;\n\t"
-      "selp.u32 %0, 1, 0, p;\n\t"
-      "}"
-      : "=r"(done)
-      : "r"(bar), "l"(state)
-      : "memory");
+  asm volatile(GEN5_PTX_SETS_P("mbarrier.test_wait.shared::cta.b64 p, [%1], %2;")
+               : "=r"(done)
+               : "r"(bar), "l"(state)
+               : "memory");
   return done != 0;
 }
 
 /// Has the phase of this parity completed? Does not wait. True iff the current phase's parity differs from `parity`.
 GEN5_PTX bool mbarrier_test_wait_parity(uint32_t bar, uint32_t parity) {
   uint32_t done;
-  asm volatile(
-      "{\n\t"
-      ".reg .pred p;\n\t"
-      "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
-      "selp.u32 %0, 1, 0, p;\n\t"
-      "}"
-      : "=r"(done)
-      : "r"(bar), "r"(parity)
-      : "memory");
+  asm volatile(GEN5_PTX_SETS_P("mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;")
+               : "=r"(done)
+               : "r"(bar), "r"(parity)
+               : "memory");
   return done != 0;
 }
 
 /// The same, but may sleep for a while before it answers.
 GEN5_PTX bool mbarrier_try_wait_parity(uint32_t bar, uint32_t parity) {
   uint32_t done;
-  asm volatile(
-      "{\n\t"
-      ".reg .pred p;\n\t"
-      "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
-      "selp.u32 %0, 1, 0, p;\n\t"
-      "}"
-      : "=r"(done)
-      : "r"(bar), "r"(parity)
-      : "memory");
+  asm volatile(GEN5_PTX_SETS_P("mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;")
+               : "=r"(done)
+               : "r"(bar), "r"(parity)
+               : "memory");
   return done != 0;
 }
 
@@ -141,15 +126,10 @@ GEN5_PTX void mbarrier_wait_parity(uint32_t bar, uint32_t parity) {
 GEN5_PTX void mbarrier_wait_parity_cluster(uint32_t bar, uint32_t parity) {
   uint32_t done = 0;
   while (!done)
-    asm volatile(
-        "{\n\t"
-        ".reg .pred p;\n\t"
-        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n\t"
-        "selp.u32 %0, 1, 0, p;\n\t"
-        "}"
-        : "=r"(done)
-        : "r"(bar), "r"(parity)
-        : "memory");
+    asm volatile(GEN5_PTX_SETS_P("mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;")
+                 : "=r"(done)
+                 : "r"(bar), "r"(parity)
+                 : "memory");
 }
 
 }  // namespace gen5::ptx

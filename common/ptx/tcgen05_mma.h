@@ -8,38 +8,23 @@ namespace gen5::ptx {
 
 /// kind::f16: f16 or bf16 operands, 16 deep, A and B from shared memory.
 GEN5_PTX void tcgen05_mma_f16(uint32_t d, uint64_t a, uint64_t b, uint32_t idesc, bool accumulate) {
-  asm volatile(
-      "{\n\t"
-      ".reg .pred p;\n\t"
-      "setp.ne.b32 p, %4, 0;\n\t"
-      "tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p;\n\t"
-      "}" ::"r"(d),
-      "l"(a), "l"(b), "r"(idesc), "r"(static_cast<uint32_t>(accumulate))
-      : "memory");
+  asm volatile(GEN5_PTX_TAKES_P("%4", "tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p;")::"r"(d), "l"(a),
+               "l"(b), "r"(idesc), "r"(uint32_t(accumulate))
+               : "memory");
 }
 
 /// kind::f16 with A in Tensor Memory at `a`.
 GEN5_PTX void tcgen05_mma_f16_tmem(uint32_t d, uint32_t a, uint64_t b, uint32_t idesc, bool accumulate) {
-  asm volatile(
-      "{\n\t"
-      ".reg .pred p;\n\t"
-      "setp.ne.b32 p, %4, 0;\n\t"
-      "tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, p;\n\t"
-      "}" ::"r"(d),
-      "r"(a), "l"(b), "r"(idesc), "r"(static_cast<uint32_t>(accumulate))
-      : "memory");
+  asm volatile(GEN5_PTX_TAKES_P("%4", "tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, p;")::"r"(d), "r"(a),
+               "l"(b), "r"(idesc), "r"(uint32_t(accumulate))
+               : "memory");
 }
 
 /// kind::tf32: f32 words whose low 13 bits are ignored, 8 deep, A and B from shared memory.
 GEN5_PTX void tcgen05_mma_tf32(uint32_t d, uint64_t a, uint64_t b, uint32_t idesc, bool accumulate) {
-  asm volatile(
-      "{\n\t"
-      ".reg .pred p;\n\t"
-      "setp.ne.b32 p, %4, 0;\n\t"
-      "tcgen05.mma.cta_group::1.kind::tf32 [%0], %1, %2, %3, p;\n\t"
-      "}" ::"r"(d),
-      "l"(a), "l"(b), "r"(idesc), "r"(static_cast<uint32_t>(accumulate))
-      : "memory");
+  asm volatile(GEN5_PTX_TAKES_P("%4", "tcgen05.mma.cta_group::1.kind::tf32 [%0], %1, %2, %3, p;")::"r"(d), "l"(a),
+               "l"(b), "r"(idesc), "r"(uint32_t(accumulate))
+               : "memory");
 }
 
 }  // namespace gen5::ptx

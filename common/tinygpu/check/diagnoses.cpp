@@ -47,15 +47,15 @@ static_assert(std::adjacent_find(kCodes.begin(), kCodes.end(),
               "a code stands twice in the table");
 static_assert(std::none_of(kCodes.begin(), kCodes.end(),
                            [](const CodeInfo& c) {
-                             return c.severities.none() || c.what.empty() || c.rule.empty() || c.fix.empty();
+                             return c.severities.none() || c.what.empty() || c.rule.text.empty() || c.fix.text.empty();
                            }),
               "an entry of the table has no severity, sentence, rule or fix");
 
 // What somebody has found out about hardware is told; where no hardware is concerned there is nothing to tell.
 static_assert(std::none_of(kCodes.begin(), kCodes.end(),
                            [](const CodeInfo& c) {
-                             return c.basis == Basis::none ? !c.hardware.empty()
-                                                           : c.basis > Basis::unknown && c.hardware.empty();
+                             const auto& [basis, text] = c.hardware;
+                             return basis == none ? !text.empty() : basis > unknown && text.empty();
                            }),
               "what hardware does and what that rests on do not fit");
 

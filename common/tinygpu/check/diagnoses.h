@@ -16,8 +16,15 @@ class Severities {
  public:
   constexpr Severities() = default;
   constexpr Severities(Severity s) : bits_(uint8_t(1u << unsigned(s))) {}
+  /// A violation that is always an error with --tmem-checks strict.
+  static constexpr Severities strictly() {
+    Severities out;
+    out.bits_ = kStrictBit;
+    return out;
+  }
   constexpr bool has(Severity s) const { return bits_ >> unsigned(s) & 1; }
-  constexpr bool none() const { return bits_ == 0; }
+  constexpr bool strict() const { return bits_ & kStrictBit; }
+  constexpr bool none() const { return (bits_ & ~kStrictBit) == 0; }
   friend constexpr Severities operator|(Severities a, Severities b) {
     Severities out;
     out.bits_ = uint8_t(a.bits_ | b.bits_);
@@ -25,10 +32,12 @@ class Severities {
   }
 
  private:
+  static constexpr uint8_t kStrictBit = 0x80;
   uint8_t bits_ = 0;
 };
 
-inline constexpr Severities kError = Severity::error, kWarning = Severity::warning, kNote = Severity::note;
+inline constexpr Severities kError = Severity::error, kWarning = Severity::warning, kNote = Severity::note,
+                            kStrict = Severities::strictly();
 
 /// What it rests on that hardware does so.
 enum class Basis : uint8_t {
@@ -40,18 +49,40 @@ enum class Basis : uint8_t {
   generated,   // the code that ptxas emits does so
   measured,    // we ran it on an H200
 };
+using enum Basis;  // the table is shorter without "Basis::"
+
+/// Why it is wrong.
+struct Rule {
+  std::string_view text = {};
+  std::string_view section = {};  // number and title in PTX ISA 9.1; empty where no section says it
+};
+
+/// What hardware does; nothing where it is not known, or no hardware is concerned.
+struct Hardware {
+  Basis basis = none;
+  std::string_view text = {};
+};
+
+/// What to write instead.
+struct Fix {
+  std::string_view text = {};
+  std::string_view example = {};  // some lines of PTX or CUDA; may be empty
+};
 
 struct CodeInfo {
+  constexpr CodeInfo() = default;
+  constexpr CodeInfo(std::string_view code, Severities severities, std::string_view what, Rule rule, Hardware hardware,
+                     Fix fix)
+      : code(code), severities(severities), what(what), rule(rule), hardware(hardware), fix(fix) {}
+  constexpr CodeInfo(std::string_view code, Severities severities, std::string_view what, Rule rule, Fix fix)
+      : CodeInfo(code, severities, what, rule, Hardware{}, fix) {}
+
   std::string_view code;
-  Severities severities = {};
-  bool strict = false;             // always an error with --tmem-checks strict
-  std::string_view what = {};      // what is wrong, in general
-  std::string_view rule = {};      // why it is wrong
-  std::string_view section = {};   // number and title in PTX ISA 9.1; empty where no section says it
-  Basis basis = Basis::none;       // of what hardware does
-  std::string_view hardware = {};  // what hardware does; empty: not known, or no hardware is concerned
-  std::string_view fix = {};       // what to write instead
-  std::string_view example = {};   // some lines of PTX or CUDA; may be empty
+  Severities severities;
+  std::string_view what;  // what is wrong, in general
+  Rule rule;
+  Hardware hardware;
+  Fix fix;
 };
 
 /// Codes of one subject, in the order of the alphabet.

@@ -41,14 +41,14 @@ void field(std::string_view name, std::string_view text) {
 }
 
 std::string severity_of(const check::CodeInfo& c) {
-  return check::words(c.severities) + (c.strict ? "; always an error with --tmem-checks strict" : "");
+  return check::words(c.severities) + (c.severities.strict() ? "; always an error with --tmem-checks strict" : "");
 }
 
 std::string hardware_of(const check::CodeInfo& c) {
-  if (c.basis == check::Basis::none) return {};
-  if (c.basis == check::Basis::unknown)
-    return fmt::format("What it does is not known.{}{}", c.hardware.empty() ? "" : " ", c.hardware);
-  return fmt::format("{} ({})", c.hardware, check::words(c.basis));
+  if (c.hardware.basis == check::Basis::none) return {};
+  if (c.hardware.basis == check::Basis::unknown)
+    return fmt::format("What it does is not known.{}{}", c.hardware.text.empty() ? "" : " ", c.hardware.text);
+  return fmt::format("{} ({})", c.hardware.text, check::words(c.hardware.basis));
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ void list_codes() {
     for (const check::CodeInfo& c : s.codes) {
       std::string letters;
       if (c.severities.has(Severity::error)) letters += 'E';
-      if (c.severities.has(Severity::warning)) letters += c.strict ? 'w' : 'W';
+      if (c.severities.has(Severity::warning)) letters += c.severities.strict() ? 'w' : 'W';
       if (c.severities.has(Severity::note)) letters += 'N';
       fmt::print("  {:<{}}  {:<2}  {}\n", c.code, widest, letters, c.what);
     }
@@ -86,13 +86,13 @@ int explain_code(const std::string& code) {
     return 1;
   }
   fmt::print("{}: {}\n\n  {}\n\n", c->code, severity_of(*c), wrapped(c->what, 2));
-  field("rule", c->rule);
-  if (!c->section.empty()) field("section", fmt::format("PTX ISA 9.1, {}", c->section));
+  field("rule", c->rule.text);
+  if (!c->rule.section.empty()) field("section", fmt::format("PTX ISA 9.1, {}", c->rule.section));
   field("hardware", hardware_of(*c));
-  field("fix", c->fix);
-  if (!c->example.empty()) {
+  field("fix", c->fix.text);
+  if (!c->fix.example.empty()) {
     fmt::print("\n");
-    std::string_view lines = c->example;
+    std::string_view lines = c->fix.example;
     while (!lines.empty()) {
       const size_t end = std::min(lines.find('\n'), lines.size());
       fmt::print("{:{}}{}\n", "", kIndent + 2, lines.substr(0, end));
