@@ -8,3 +8,15 @@ function(gen5_test)
   gtest_discover_tests(${T_NAME} TEST_PREFIX "${T_NAME}." DISCOVERY_MODE PRE_TEST
                        PROPERTIES LABELS "${T_LABELS}" TIMEOUT 300)
 endfunction()
+
+# gen5_note_test(NAME name NOTE 05_mma PROGRAM program [LABELS …]): what notes/05_mma.md quotes is what the program, a target,
+# prints on tinygpu.
+function(gen5_note_test)
+  cmake_parse_arguments(T "" "NAME;NOTE;PROGRAM" "LABELS" ${ARGN})
+  if(NOT TARGET ${T_PROGRAM})
+    return()
+  endif()
+  add_test(NAME ${T_NAME} COMMAND ${CMAKE_COMMAND} -DNOTE=${PROJECT_SOURCE_DIR}/notes/${T_NOTE}.md -DPROGRAM=${T_PROGRAM}
+           -DPATH_TO=$<TARGET_FILE:${T_PROGRAM}> -P ${PROJECT_SOURCE_DIR}/cmake/MatchNote.cmake)
+  set_tests_properties(${T_NAME} PROPERTIES LABELS "${T_LABELS}" TIMEOUT 300 ENVIRONMENT GEN5_DEVICE=tinygpu)
+endfunction()
