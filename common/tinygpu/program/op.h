@@ -56,23 +56,25 @@ constexpr uint32_t kNoSlot = 0xffffffffu;
 /// 32 x 16, b16 32 x 2, b8 32 x 1; a predicate slot is one 32-bit mask (bit = lane). Immediates and addresses of
 /// symbols live in constant slots of the same file, so that an ExecFn never asks where an operand comes from.
 struct alignas(64) Op {
+  // The first line of the host's cache has all that most ops need.
   ExecFn fn = nullptr;
-  uint32_t dst = kNoSlot, dst2 = kNoSlot;
-  uint32_t a = kNoSlot, b = kNoSlot, c = kNoSlot, d = kNoSlot;
+  uint32_t dst = kNoSlot, a = kNoSlot, b = kNoSlot, c = kNoSlot;
   int64_t imm = 0;                 // address displacement, branch target, immediate: the family's own use
   const uint32_t* list = nullptr;  // longer operand lists (vectors, tensor coordinates), owned by the Function
-  uint32_t guard = kNoSlot;        // predicate slot, or kNoSlot
   uint32_t list_size = 0;
+  uint32_t guard = kNoSlot;  // predicate slot, or kNoSlot
+  uint16_t aux = 0;          // second per-family selector
+  uint8_t sub = 0;           // small per-family selector
   uint8_t flags = 0;
-  CostClass cost = CostClass::alu;
   // Filled by program/schedule from the machine's costs.
   uint8_t issue = 1;      // cycles of the sub-partition's issue port
   uint8_t set_sb = 0xff;  // scoreboard (0..31) that a variable-latency result releases, 0xff: none
-  uint8_t sub = 0;        // small per-family selector
   uint16_t stall = 1;     // cycles until the next op of this warp may issue
-  uint16_t aux = 0;       // second per-family selector
   uint32_t wait_sb = 0;   // bit i: wait for scoreboard i before issuing
-  uint32_t inst = 0;      // index into Function::instructions (source text, lines)
+
+  uint32_t d = kNoSlot, dst2 = kNoSlot;
+  uint32_t inst = 0;  // index into Function::instructions (source text, lines)
+  CostClass cost = CostClass::alu;
 
   /// What the instruction says besides its operands: a struct or an enumeration of its family's own, written when it is
   /// decoded, all zeros before. get() must ask for the type that was written, or for one that it begins with.
@@ -105,6 +107,6 @@ struct alignas(64) Op {
   static constexpr size_t kDetails = 40;
   alignas(8) std::byte details_[kDetails] = {};
 };
-static_assert(sizeof(Op) <= 128);
+static_assert(sizeof(Op) <= 128 && offsetof(Op, wait_sb) < 64);
 
 }  // namespace tinygpu

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/tinygpu/base/aligned.h"
 #include "common/tinygpu/base/range.h"
 #include "common/tinygpu/machine/chip/sm.h"
 #include "common/tinygpu/machine/dim3.h"
@@ -23,9 +24,9 @@ class Cta {
   Cta(Cluster& cluster, Sm& sm, uint32_t rank, Dim3 id);
   Cluster& cluster;
   Sm& sm;
-  uint32_t rank;                // %cluster_ctarank
-  Dim3 id;                      // %ctaid
-  std::vector<uint8_t> shared;  // the whole window from offset 0; user bytes start at kSharedBase
+  uint32_t rank;        // %cluster_ctarank
+  Dim3 id;              // %ctaid
+  AlignedBytes shared;  // the whole window from offset 0; user bytes start at kSharedBase
   std::vector<std::unique_ptr<Warp>> warps;
   NamedBarrier barriers[16];
   MBarrierTable mbarriers;
@@ -63,5 +64,9 @@ class Cluster {
   Cta* cta(uint32_t rank) { return rank < ctas.size() ? ctas[rank].get() : nullptr; }
   void barrier_check(uint64_t now);
 };
+
+inline Cluster& Warp::cluster() const { return cta_.cluster; }
+inline Domain& Warp::domain() const { return cta_.cluster.domain; }
+inline Sm& Warp::sm() const { return cta_.sm; }
 
 }  // namespace tinygpu

@@ -32,4 +32,7 @@ class Gpu {
   LaunchStats launch(const LaunchConfig& config);
 };
 
+inline const MachineSpec& Warp::spec() const { return gpu().spec; }
+inline const Timing& Warp::timing() const { return gpu().timing; }
+
 }  // namespace tinygpu

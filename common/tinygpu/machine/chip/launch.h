@@ -86,4 +86,6 @@ class Launch {
   std::vector<std::unique_ptr<Domain>> domains_;
 };
 
+inline Gpu& Warp::gpu() const { return domain().launch.gpu; }
+
 }  // namespace tinygpu

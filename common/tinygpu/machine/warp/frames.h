@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/tinygpu/base/aligned.h"
 #include "common/tinygpu/program/program.h"
 
 namespace tinygpu {
@@ -23,7 +24,7 @@ class Frames {
 
   /// The register file; it moves when it grows.
   uint8_t* registers() { return file_.data(); }
-  const std::vector<uint8_t>& file() const { return file_; }
+  const AlignedBytes& file() const { return file_; }
   /// At least `bytes` of registers. Throws "stack-overflow" when the host has no more, as local() does.
   void ensure_registers(size_t bytes);
   /// Local memory of a lane of group `g`, grown on demand. Throws "stack-overflow" past 512 KiB.
@@ -34,7 +35,7 @@ class Frames {
  private:
   void take_memory(size_t bytes);
   const Warp& warp_;
-  std::vector<uint8_t> file_;
+  AlignedBytes file_;
   std::vector<std::vector<uint8_t>> local_;
   size_t taken_ = 0;
 };

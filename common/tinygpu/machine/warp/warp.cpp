@@ -17,13 +17,6 @@ Warp::Warp(Cta& cta, uint32_t index, uint32_t live_mask)
 
 Warp::~Warp() = default;
 
-Cluster& Warp::cluster() const { return cta_.cluster; }
-Domain& Warp::domain() const { return cta_.cluster.domain; }
-Gpu& Warp::gpu() const { return domain().launch.gpu; }
-Sm& Warp::sm() const { return cta_.sm; }
-const MachineSpec& Warp::spec() const { return gpu().spec; }
-const Timing& Warp::timing() const { return gpu().timing; }
-
 void Warp::set_entry(const Function& f) {
   groups_.current().function = &f;
   frames_.ensure_registers(f.register_bytes);
@@ -40,7 +33,7 @@ void Warp::watch(bool on) {
 
 uint64_t Warp::state() const {
   const Group& g = groups_.current();
-  const std::vector<uint8_t>& file = frames_.file();
+  const AlignedBytes& file = frames_.file();
   constexpr uint64_t kFactor = 0x9e3779b97f4a7c15ull;
   uint64_t h[4] = {uint64_t(op_ - g.function->ops.data()), g.function->index, g.stack.size(), g.mask};
   for (const CallFrame& f : g.stack) h[2] = (h[2] ^ f.return_pc ^ uint64_t(f.function->index) << 32) * kFactor;

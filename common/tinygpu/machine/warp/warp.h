@@ -47,6 +47,7 @@ class Warp {
   uint32_t live() const { return live_; }
 
   Cta& cta() const { return cta_; }
+  // Defined where what they give is: chip/cta.h, chip/launch.h, chip/gpu.h.
   Cluster& cluster() const;
   Domain& domain() const;
   Gpu& gpu() const;
