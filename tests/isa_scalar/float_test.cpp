@@ -120,6 +120,45 @@ TEST(PackedHalves, FusedMultiplyAddRoundsOnce) {
   }
 }
 
+TEST(Halves, LanesThatDoNotExecuteKeepTheirRegister) {
+  // Odd lanes only: 1.5 * 2 + 0.25 in pairs; 1 + 1, and 2 * 2, in single registers.
+  tinygpu::test::RunPtx run(R"(
+.visible .entry k(.param .u64 out) {
+  .reg .b64 %out; .reg .b32 %t, %x, %y, %z, %two, %a, %b; .reg .b16 %h, %i, %one, %j; .reg .pred %p;
+  mov.b32 %two, 0x40004000;
+  mov.b32 %a, 0x34003400;
+  mov.b32 %b, 0x3e803e80;
+  mov.b16 %one, 0x3c00;
+  mov.b16 %j, 0x4000;
+  ld.param.u64 %out, [out];
+  mov.u32 %t, %tid.x;
+  mad.wide.u32 %out, %t, 12, %out;
+  and.b32 %x, %t, 1;
+  setp.eq.u32 %p, %x, 1;
+  mov.b32 %x, 0x3e003e00;
+  mov.b32 %y, 0x3fc03fc0;
+  mov.b32 %z, 0x00070007;
+  @%p fma.rn.f16x2 %x, %x, %two, %a;
+  @%p fma.rn.bf16x2 %y, %y, %two, %b;
+  mov.b32 {%h, %i}, %z;
+  @%p add.f16 %h, %one, %one;
+  @%p mul.bf16 %i, %j, %j;
+  mov.b32 %z, {%h, %i};
+  st.global.b32 [%out], %x;
+  st.global.b32 [%out+4], %y;
+  st.global.b32 [%out+8], %z;
+  ret;
+})");
+  const uint64_t out = run.buffer<uint32_t>(96);
+  run.launch("k", {1}, {32}, out);
+  const auto got = run.download<uint32_t>(out, 96);
+  for (size_t i = 0; i < 32; ++i) {
+    EXPECT_EQ(got[3 * i], i % 2 ? 0x42804280u : 0x3e003e00u) << i;
+    EXPECT_EQ(got[3 * i + 1], i % 2 ? 0x40504050u : 0x3fc03fc0u) << i;
+    EXPECT_EQ(got[3 * i + 2], i % 2 ? 0x40804000u : 0x00070007u) << i;
+  }
+}
+
 TEST(MixedPrecision, RoundsOnceToF32) {
   Random random;
   Tuples sums(512), products(512);

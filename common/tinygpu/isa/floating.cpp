@@ -265,12 +265,12 @@ ExecFn rounded(const ptx::Instruction& inst, Op& op) {
     return sat ? lanewise<Modified<Modified<f>::ftz>::sat, N> : lanewise<Modified<f>::ftz, N>;
 }
 /// The quick executor of an instruction without .ftz and .oob.
-template <class T, int N, auto f>
+template <class T, int N, class Operation>
 ExecFn quick16(const ptx::Instruction& inst) {
   constexpr auto exact = fma<T>;
-  if (inst.has("relu")) return by_float<T, N, f, without_negatives, Modified<exact>::relu>;
-  if (inst.has("sat")) return by_float<T, N, f, within_one, Modified<exact>::sat>;
-  return by_float<T, N, f, as_it_is, exact>;
+  if (inst.has("relu")) return by_float<T, N, Operation, WithoutNegatives, Modified<exact>::relu>;
+  if (inst.has("sat")) return by_float<T, N, Operation, WithinOne, Modified<exact>::sat>;
+  return by_float<T, N, Operation, AsItIs, exact>;
 }
 
 template <class T, int N>
@@ -286,7 +286,7 @@ ExecFn rounded_fma16(const ptx::Instruction& inst) {
                                : lanewise<ftz, N>;
   }
   if constexpr (kQuickHalves)
-    return quick16<T, N, fma_floats>(inst);
+    return quick16<T, N, FmaFloats>(inst);
   else
     return relu ? lanewise<Modified<f>::relu, N> : inst.has("sat") ? lanewise<Modified<f>::sat, N> : lanewise<f, N>;
 }
@@ -305,11 +305,11 @@ template <class T, int N>
 ExecFn rounded16(const ptx::Instruction& inst) {
   const bool is_fma = inst.opcode == "fma";
   if (is_fma) return rounded_fma16<T, N>(inst);
-  if constexpr (kQuickHalves && std::is_same_v<T, f16>) {  // bf16 is quick as it is
+  if constexpr (kQuickHalves) {
     if (!inst.has("ftz"))
-      return inst.opcode == "add"   ? quick16<T, N, add_floats>(inst)
-             : inst.opcode == "sub" ? quick16<T, N, sub_floats>(inst)
-                                    : quick16<T, N, mul_floats>(inst);
+      return inst.opcode == "add"   ? quick16<T, N, AddFloats>(inst)
+             : inst.opcode == "sub" ? quick16<T, N, SubFloats>(inst)
+                                    : quick16<T, N, MulFloats>(inst);
   }
   Op unused;  // no rounding but to nearest
   return rounded_binary<T, N>(inst, unused);
