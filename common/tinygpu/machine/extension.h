@@ -25,7 +25,7 @@ class Extensions {
   T& get(Arguments&&... arguments) {
     if (T* known = find<T>()) return *known;
     owned_.push_back(std::make_unique<T>(std::forward<Arguments>(arguments)...));
-    known_.push_back({&typeid(T), owned_.back().get()});
+    made(typeid(T), owned_.back().get());
     return static_cast<T&>(*owned_.back());
   }
   /// The holder's T, or null if nobody has asked for one yet.
@@ -34,6 +34,16 @@ class Extensions {
     for (const Known& k : known_)
       if (k.type == &typeid(T)) return static_cast<T*>(k.state);
     return static_cast<T*>(find_alias(typeid(T)));
+  }
+  /// The same, quicker, if somebody has asked with this very type before; false if not.
+  template <class T>
+  bool known(T*& state) const {
+    for (const Known& k : known_)
+      if (k.type == &typeid(T)) {
+        state = static_cast<T*>(k.state);
+        return true;
+      }
+    return false;
   }
   /// Calls `f` for each of them, in the order in which they were made.
   template <class F>
@@ -44,11 +54,12 @@ class Extensions {
  private:
   struct Known {
     const std::type_info* type;
-    Extension* state;
+    Extension* state;  // null: asked for, but there is none
   };
   /// isa/ is compiled for several processors with symbols of its own, type_info among them: a type may have more than
-  /// one, which compare equal. Each is known by address once it has been met.
+  /// one, which compare equal. Each is known by address once it has been met, whether there is a state or not.
   Extension* find_alias(const std::type_info& type);
+  void made(const std::type_info& type, Extension* state);
 
   std::vector<std::unique_ptr<Extension>> owned_;
   std::vector<Known> known_;

@@ -1,0 +1,37 @@
+// State that families keep with a warp, a CTA or an SM.
+#include "common/tinygpu/machine/extension.h"
+
+#include <gtest/gtest.h>
+
+namespace tinygpu {
+namespace {
+
+struct Counter final : Extension {
+  explicit Counter(int n = 0) : value(n) {}
+  int value;
+};
+struct Other final : Extension {};
+
+TEST(Extensions, AStateThatWasAskedForInVainIsFoundOnceItIsMade) {
+  Extensions e;
+  Counter* counter = nullptr;
+  EXPECT_FALSE(e.known(counter));
+  EXPECT_EQ(e.find<Counter>(), nullptr);
+  EXPECT_TRUE(e.known(counter));  // that there is none
+  EXPECT_EQ(counter, nullptr);
+  Other& other = e.get<Other>();
+  EXPECT_EQ(e.find<Counter>(), nullptr);
+  Counter& made = e.get<Counter>(7);
+  EXPECT_EQ(made.value, 7);
+  EXPECT_EQ(&e.get<Counter>(8), &made);
+  EXPECT_EQ(e.find<Counter>(), &made);
+  EXPECT_TRUE(e.known(counter));
+  EXPECT_EQ(counter, &made);
+  EXPECT_EQ(e.find<Other>(), &other);
+  int states = 0;
+  e.each([&](Extension&) { ++states; });
+  EXPECT_EQ(states, 2);
+}
+
+}  // namespace
+}  // namespace tinygpu
