@@ -1,5 +1,5 @@
-// How fast the interpreter runs dependent scalar instructions and shared-memory accesses: 8 warps of one CTA, one host
-// core.
+// How fast the interpreter runs dependent scalar instructions, and accesses to shared and global memory: 8 warps of one
+// CTA, one host core.
 #include <benchmark/benchmark.h>
 
 #include <sstream>
@@ -10,24 +10,26 @@ namespace {
 
 constexpr int kUnrolled = 64, kRounds = 4096, kWarps = 8;
 
-/// A loop of kUnrolled dependent copies of `instruction` on %x.
-std::string loop_of(const std::string& instruction, const std::string& reg_type) {
+/// A loop of kUnrolled dependent copies of `instruction` on %x. %s, %v: the thread's word, and its 16 bytes, of shared
+/// memory; %g, %gv: of global memory. `behind`: what is run after the loop.
+std::string loop_of(const std::string& instruction, const std::string& reg_type, const std::string& behind) {
   std::ostringstream s;
   s << ".visible .entry k(.param .u64 out)\n{\n  .shared .align 16 .b8 smem[4096];\n  .reg ." << reg_type
-    << " %x, %a, %b;\n  .reg .b32 %i, %t, %s, %v;\n  .reg .b64 %p;\n  .reg .pred %q;\n"
+    << " %x, %a, %b;\n  .reg .b32 %i, %t, %s, %v;\n  .reg .b64 %p, %g, %gv;\n  .reg .pred %q;\n"
     << "  mov.u32 %t, %tid.x;\n  mov." << reg_type << " %x, 0;\n  mov." << reg_type << " %a, 1065353216;\n  mov."
     << reg_type << " %b, 1065353217;\n  mov.u32 %i, 0;\n"
-    << "  mov.u32 %s, smem;\n  mad.lo.u32 %v, %t, 16, %s;\n  mad.lo.u32 %s, %t, 4, %s;\nLOOP:\n";
+    << "  mov.u32 %s, smem;\n  mad.lo.u32 %v, %t, 16, %s;\n  mad.lo.u32 %s, %t, 4, %s;\n"
+    << "  ld.param.u64 %p, [out];\n  mad.wide.u32 %g, %t, 4, %p;\n  mad.wide.u32 %gv, %t, 16, %p;\nLOOP:\n";
   for (int i = 0; i < kUnrolled; ++i) s << "  " << instruction << "\n";
   s << "  add.s32 %i, %i, 1;\n  setp.lt.s32 %q, %i, " << kRounds << ";\n  @%q bra LOOP;\n"
-    << "  ld.param.u64 %p, [out];\n  mad.wide.u32 %p, %t, 8, %p;\n  st.global." << reg_type
-    << " [%p], %x;\n  ret;\n}\n";
+    << behind << "  mad.wide.u32 %p, %t, 8, %p;\n  st.global." << reg_type << " [%p], %x;\n  ret;\n}\n";
   return s.str();
 }
 
-void run(benchmark::State& state, const std::string& instruction, const std::string& reg_type = "b32") {
-  tinygpu::test::RunPtx machine(loop_of(instruction, reg_type));
-  const uint64_t out = machine.buffer<uint64_t>(kWarps * 32);
+void run(benchmark::State& state, const std::string& instruction, const std::string& reg_type = "b32",
+         const std::string& behind = "") {
+  tinygpu::test::RunPtx machine(loop_of(instruction, reg_type, behind));
+  const uint64_t out = machine.buffer<uint64_t>(kWarps * 32 * 2);
   tinygpu::LaunchStats stats;
   for (auto _ : state) stats = machine.launch("k", tinygpu::Dim3{1, 1, 1}, tinygpu::Dim3{kWarps * 32, 1, 1}, out);
   state.counters["cycles"] = double(stats.cycles);  // of the model: no business of the host's speed
@@ -61,6 +63,15 @@ BENCH(st_shared_strided, "st.shared.b32 [%v], %x;");
 BENCH(st_shared_v4, "st.shared.v4.b32 [%v], {%x, %a, %b, %x};");
 BENCH(ld_shared_b32, "ld.shared.b32 %x, [%s];");
 BENCH(ld_shared_v4, "ld.shared.v4.b32 {%x, %a, %b, %x}, [%v];");
+BENCH(ld_shared_strided, "ld.shared.b32 %x, [%v];");
+BENCH(ld_shared_broadcast, "ld.shared.b32 %x, [smem];");
+// The kernel has a bulk copy that reads shared memory (which is not reached), so stores are followed.
+BENCH(st_shared_b32_followed, "st.shared.b32 [%s], %x;", "b32",
+      "  @%q cp.async.bulk.global.shared::cta.bulk_group [%p], [%s], 16;\n");
+BENCH(st_global_b32, "st.global.b32 [%g], %x;");
+BENCH(st_global_v4, "st.global.v4.b32 [%gv], {%x, %a, %b, %x};");
+BENCH(ld_global_b32, "ld.global.b32 %x, [%g];");
+BENCH(ld_global_v4, "ld.global.v4.b32 {%x, %a, %b, %x}, [%gv];");
 
 }  // namespace
 
