@@ -9,6 +9,7 @@
 
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/memory_access.h"
+#include "common/tinygpu/isa/memory_unit.h"
 
 TINYGPU_ISA_BEGIN
 

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "common/tinygpu/isa/dense_global.h"
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/memory_access.h"
+#include "common/tinygpu/isa/own_shared.h"
 
 TINYGPU_ISA_BEGIN
 
@@ -48,50 +50,59 @@ To as_value(From v) {
     return To(v);
 }
 
-/// Lanes of n elements each, one behind the other in memory, to and from registers.
+/// Lanes of n elements each, one behind the other in memory, to and from registers. An iteration takes a whole lane, so
+/// that the compiler sees neighbours in memory.
 template <uint32_t n, class M, class R>
 void load_dense(const uint8_t* memory, R* const* registers) {
   const M* from = reinterpret_cast<const M*>(memory);
-  for (uint32_t e = 0; e < n; ++e) {
-    R* __restrict d = registers[e];
+  R *const a = registers[0], *const b = registers[n > 1 ? 1 : 0];
+  R *const c = registers[n > 2 ? 2 : 0], *const d = registers[n > 2 ? 3 : 0];
 #pragma GCC ivdep
-    for (uint32_t i = 0; i < 32; ++i) d[i] = as_value<R>(from[i * n + e]);
+  for (uint32_t i = 0; i < 32; ++i) {
+    a[i] = as_value<R>(from[n * i]);
+    if constexpr (n > 1) b[i] = as_value<R>(from[n * i + 1]);
+    if constexpr (n > 2) c[i] = as_value<R>(from[n * i + 2]);
+    if constexpr (n > 2) d[i] = as_value<R>(from[n * i + 3]);
   }
 }
 template <uint32_t n, class M, class R>
-void store_dense(uint8_t* memory, R* const* registers) {
-  M* __restrict to = reinterpret_cast<M*>(memory);
-  if constexpr (n == 4) {
-    const R *a = registers[0], *b = registers[1], *c = registers[2], *d = registers[3];
+void store_dense(uint8_t* memory, const R* const* registers) {
+  M* const to = reinterpret_cast<M*>(memory);
+  const R *const a = registers[0], *const b = registers[n > 1 ? 1 : 0];
+  const R *const c = registers[n > 2 ? 2 : 0], *const d = registers[n > 2 ? 3 : 0];
 #pragma GCC ivdep
-    for (uint32_t i = 0; i < 32; ++i) {
-      to[4 * i] = as_value<M>(a[i]);
-      to[4 * i + 1] = as_value<M>(b[i]);
-      to[4 * i + 2] = as_value<M>(c[i]);
-      to[4 * i + 3] = as_value<M>(d[i]);
-    }
-  } else if constexpr (n == 2) {
-    const R *a = registers[0], *b = registers[1];
-#pragma GCC ivdep
-    for (uint32_t i = 0; i < 32; ++i) {
-      to[2 * i] = as_value<M>(a[i]);
-      to[2 * i + 1] = as_value<M>(b[i]);
-    }
-  } else {
-    const R* a = registers[0];
-#pragma GCC ivdep
-    for (uint32_t i = 0; i < 32; ++i) to[i] = as_value<M>(a[i]);
+  for (uint32_t i = 0; i < 32; ++i) {
+    to[n * i] = as_value<M>(a[i]);
+    if constexpr (n > 1) to[n * i + 1] = as_value<M>(b[i]);
+    if constexpr (n > 2) to[n * i + 2] = as_value<M>(c[i]);
+    if constexpr (n > 2) to[n * i + 3] = as_value<M>(d[i]);
   }
 }
 
-void loaded(Warp& w, const Op& op, const Access& access) {
-  w.result_at(op, access_time(w, access));
-  // A strong load is how threads poll; the machine counts those of .global by itself.
-  if (op.aux & kStrong) SharedWatch::note_acquired(w);
-  if ((op.aux & kStrong) && !(op.flags & Op::serial)) ++w.domain().polls;
+/// The same; n: 1, 2 or 4.
+template <class M, class R>
+void load_dense(const uint8_t* memory, uint32_t n, R* const* registers) {
+  n == 1   ? load_dense<1, M>(memory, registers)
+  : n == 2 ? load_dense<2, M>(memory, registers)
+           : load_dense<4, M>(memory, registers);
 }
-void stored(Warp& w, const Op& op, const Access& access) {
-  access_time(w, access);
+template <class M, class R>
+void store_dense(uint8_t* memory, uint32_t n, R* const* registers) {
+  n == 1   ? store_dense<1, M>(memory, registers)
+  : n == 2 ? store_dense<2, M>(memory, registers)
+           : store_dense<4, M>(memory, registers);
+}
+
+void loaded_strong(Warp& w, const Op& op) {
+  // A strong load is how threads poll; the machine counts those of .global by itself.
+  SharedWatch::note_acquired(w);
+  if (!(op.flags & Op::serial)) ++w.domain().polls;
+}
+inline void loaded(Warp& w, const Op& op, uint64_t when) {
+  w.result_at(op, when);
+  if (op.aux & kStrong) loaded_strong(w, op);
+}
+inline void stored(Warp& w, const Op& op) {
   if ((op.aux & kStrong) && !(op.flags & Op::serial)) w.domain().made_progress();
 }
 
@@ -99,32 +110,36 @@ void stored(Warp& w, const Op& op, const Access& access) {
 template <class M, class R>
 void load(Warp& w, const Op& op) {
   const Space space = actual_space(w, op);
-  {
-    const uint32_t n = op.list_size ? op.list_size : 1;
-    OwnShared shared;
-    Access access;
-    R* to[8];
-    if (registers(w, op, op.dst, n, to) && resolve_own_shared(w, op, space, n * sizeof(M), Act::load, shared, access)) {
-      if (shared.dense && n == 1)
-        load_dense<1, M>(shared.base + shared.offset[0], to);
-      else if (shared.dense && n == 2)
-        load_dense<2, M>(shared.base + shared.offset[0], to);
-      else if (shared.dense && n == 4)
-        load_dense<4, M>(shared.base + shared.offset[0], to);
-      else
-        for (uint32_t e = 0; e < n; ++e)
-          for (int i = 0; i < 32; ++i) {
-            M v;
-            std::memcpy(&v, shared.base + shared.offset[i] + e * sizeof(M), sizeof v);
-            to[e][i] = as_value<R>(v);
-          }
-      return loaded(w, op, access);
-    }
+  const uint32_t n = op.list_size ? op.list_size : 1;
+  R* to[8];
+  const bool whole = registers(w, op, op.dst, n, to);
+  OwnShared own;
+  if (whole && own_shared_load(w, op, space, n * sizeof(M), own)) {
+    loaded(w, op, own.ready);
+    if (own.lanes->dense && n <= 4) return load_dense<M>(own.first, n, to);
+    const bool one_place = own.lanes->span == int64_t(n * sizeof(M));
+    for (uint32_t e = 0; e < n; ++e)
+      if (one_place) {
+        M v;
+        std::memcpy(&v, own.first + e * sizeof(M), sizeof v);
+        for (int i = 0; i < 32; ++i) to[e][i] = as_value<R>(v);
+      } else {
+        for (int i = 0; i < 32; ++i) {
+          M v;
+          std::memcpy(&v, own.first + own.lanes->distance[i] + e * sizeof(M), sizeof v);
+          to[e][i] = as_value<R>(v);
+        }
+      }
+    return;
+  }
+  DenseGlobal global;
+  if (whole && n <= 4 && dense_global(w, op, space, n * sizeof(M), true, global)) {
+    loaded(w, op, global.ready);
+    return load_dense<M>(global.first, n, to);
   }
   uint64_t address[32];
   lane_addresses(w, op, address);
   if ((op.aux & kStrong) && wait_serial(w, space, address)) return;
-  const uint32_t n = op.list_size ? op.list_size : 1;
   Access access;
   resolve(w, space, address, n * sizeof(M), n * sizeof(M), Act::load, access);
   for (uint32_t e = 0; e < n; ++e) {
@@ -144,7 +159,7 @@ void load(Warp& w, const Op& op) {
     else
       for_lanes(w.exec(), one);
   }
-  loaded(w, op, access);
+  loaded(w, op, access_time(w, access));
 }
 
 /// ld.param of an entry with a constant address: one value for all lanes.
@@ -283,32 +298,28 @@ void decode_ld(Decoder& d, Op& op) {
 template <class M, class R>
 void store(Warp& w, const Op& op) {
   const Space space = actual_space(w, op);
-  {
-    const uint32_t n = op.list_size ? op.list_size : 1;
-    OwnShared shared;
-    Access access;
-    R* from[8];
-    if (!w.watched() && registers(w, op, op.b, n, from) &&
-        resolve_own_shared(w, op, space, n * sizeof(M), Act::store, shared, access)) {
-      if (shared.dense && n == 1)
-        store_dense<1, M>(shared.base + shared.offset[0], from);
-      else if (shared.dense && n == 2)
-        store_dense<2, M>(shared.base + shared.offset[0], from);
-      else if (shared.dense && n == 4)
-        store_dense<4, M>(shared.base + shared.offset[0], from);
-      else
-        for (uint32_t e = 0; e < n; ++e)
-          for (int i = 31; i >= 0; --i) {  // the lowest lane's bytes stay: see below
-            const M v = as_value<M>(from[e][i]);
-            std::memcpy(shared.base + shared.offset[i] + e * sizeof(M), &v, sizeof v);
-          }
-      return stored(w, op, access);
-    }
+  const uint32_t n = op.list_size ? op.list_size : 1;
+  R* from[8];
+  const bool whole = !w.watched() && registers(w, op, op.b, n, from);
+  OwnShared own;
+  if (whole && own_shared_store(w, op, space, n * sizeof(M), own)) {
+    stored(w, op);
+    if (own.lanes->dense && n <= 4) return store_dense<M>(own.first, n, from);
+    for (uint32_t e = 0; e < n; ++e)
+      for (int i = 31; i >= 0; --i) {  // the lowest lane's bytes stay: see below
+        const M v = as_value<M>(from[e][i]);
+        std::memcpy(own.first + own.lanes->distance[i] + e * sizeof(M), &v, sizeof v);
+      }
+    return;
+  }
+  DenseGlobal global;
+  if (whole && n <= 4 && dense_global(w, op, space, n * sizeof(M), false, global)) {
+    stored(w, op);
+    return store_dense<M>(global.first, n, from);
   }
   uint64_t address[32];
   lane_addresses(w, op, address);
   if ((op.aux & kStrong) && wait_serial(w, space, address)) return;
-  const uint32_t n = op.list_size ? op.list_size : 1;
   Access access;
   resolve(w, space, address, n * sizeof(M), n * sizeof(M), Act::store, access);
   uint32_t changes = 0;  // asked for only while somebody watches for endless loops
@@ -331,7 +342,8 @@ void store(Warp& w, const Op& op) {
       for (uint32_t m = w.exec(); m; m &= ~(1u << (31 - __builtin_clz(m)))) one(31 - __builtin_clz(m));
   }
   if (changes) ++w.domain().progress;
-  stored(w, op, access);
+  access_time(w, access);
+  stored(w, op);
 }
 
 template <class M>

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "common/tinygpu/isa/bank_passes.h"
+#include "common/tinygpu/isa/memory_unit.h"
+
 TINYGPU_ISA_BEGIN
 
 using ptx::Space;
@@ -88,25 +91,11 @@ uint32_t sectors_of(const uint64_t* a, uint32_t mask, const Span& s, uint32_t by
 }
 
 bool resolve_global(Warp& w, const uint64_t* a, const Span& s, uint32_t bytes, Access& out) {
-  MemoryUnit& unit = memory_unit(w);
   const uint64_t length = s.high - s.low + bytes;
   if (length < bytes) return false;
-  const GlobalMemory& memory = w.gpu().memory;
-  if (unit.epoch != memory.epoch()) {
-    unit.epoch = memory.epoch();
-    for (auto& r : unit.recent) r = {};
-  }
-  MemoryUnit::Window* hit = nullptr;
-  for (auto& r : unit.recent)
-    if (inside(r.base, r.size, s.low, length)) hit = &r;
-  if (!hit) {
-    const Allocation* found = memory.find(s.low);
-    if (!found || !inside(found->base, found->size, s.low, length)) return false;
-    hit = &unit.recent[unit.next++ % 4];
-    *hit = {found->base, found->size, found->host, host_writes(*found)};
-  }
-  const uint64_t delta = reinterpret_cast<uint64_t>(hit->host) - hit->base;
-  if (hit->host_writes) ++w.domain().progress;
+  uint8_t* const low = global_bytes(w, s.low, length);
+  if (!low) return false;
+  const uint64_t delta = reinterpret_cast<uint64_t>(low) - s.low;
   for (int i = 0; i < 32; ++i) out.at[i] = reinterpret_cast<uint8_t*>(a[i] + delta);
   out.global = w.exec();
   out.sectors = sectors_of(a, w.exec(), s, bytes);
@@ -119,74 +108,6 @@ bool dense(const uint32_t* offset, uint32_t mask, uint32_t bytes) {
   uint32_t differ = 0;
   for (uint32_t i = 0; i < 32; ++i) differ |= offset[i] ^ (offset[0] + i * bytes);
   return differ == 0;
-}
-
-void warn_mbarrier(Warp& w, Cta& cta, const uint32_t* offset, uint32_t mask, uint32_t bytes, Act act) {
-  for_lanes(mask, [&](int i) {
-    if (cta.mbarriers.overlaps(offset[i], bytes))
-      w.report(Severity::warning, "mbarrier-memory-reused",
-               std::string("ordinary ") + verb_of(act) + " of shared memory that holds a live mbarrier",
-               "read the state through mbarrier.test_wait or a token, or end the object with mbarrier.inval first; "
-               "hardware keeps the object outside memory and gives the bytes that lay there before init",
-               i);
-  });
-}
-
-/// Distinct words that the busiest bank gives to `mask`'s lanes, `words` words each.
-uint32_t bank_passes(const uint32_t* offset, uint32_t mask, uint32_t words) {
-  uint32_t seen[32][32], count[32] = {}, worst = 1;
-  for_lanes(mask, [&](int i) {
-    for (uint32_t k = 0; k < words; ++k) {
-      const uint32_t word = offset[i] / 4 + k, bank = word % 32;
-      bool known = false;
-      for (uint32_t n = 0; n < count[bank]; ++n) known |= seen[bank][n] == word;
-      if (!known && count[bank] < 32) seen[bank][count[bank]++] = word;
-      worst = std::max(worst, count[bank]);
-    }
-  });
-  return worst;
-}
-
-/// Every two lanes whose numbers differ in `bit` alone, and that both take part, name one place.
-bool pairs_meet(const uint32_t* offset, uint32_t mask, int bit) {
-  bool meet = true;
-  for_lanes(mask, [&](int i) { meet &= !(mask >> (i ^ bit) & 1) || offset[i] == offset[i ^ bit]; });
-  return meet;
-}
-
-/// Passes of one access, and how many it would be without conflicts. Up to 4 bytes a lane are one request; 8 bytes are
-/// two of 16 lanes, 16 bytes four of 8. A load whose neighbours, or next but one, meet two by two needs half as many. A
-/// request costs a pass even if none of its lanes takes part. All of it measured on an H200.
-struct Passes {
-  uint32_t passes, ideal;
-};
-Passes passes_of(const uint32_t* offset, uint32_t mask, uint32_t bytes, bool load) {
-  if (bytes <= 4) return {shared_passes(offset, mask, bytes), 1};
-  uint32_t lanes = bytes <= 8 ? 16 : 8;
-  if (load && (pairs_meet(offset, mask, 1) || pairs_meet(offset, mask, 2))) lanes *= 2;
-  uint32_t passes = 0;
-  for (uint32_t first = 0; first < 32; first += lanes) {
-    const uint32_t request = lanes == 32 ? ~0u : ((1u << lanes) - 1) << first;
-    passes += bank_passes(offset, mask & request, bytes / 4);
-  }
-  return {passes, 32 / lanes};
-}
-
-/// passes_of() for all lanes, remembered: an instruction's lanes mostly lie as they did last time. The count does not
-/// depend on where lane 0 lies, but within its word: it names the banks anew.
-Passes known_passes(Warp& w, const Op& op, const uint32_t* offset, uint32_t bytes, bool load) {
-  MemoryUnit::Pattern& p = memory_unit(w).patterns[reinterpret_cast<uintptr_t>(&op) / sizeof(Op) % 16];
-  uint32_t differ = (p.bytes ^ bytes) | (p.low_bits ^ (offset[0] & 3)) | uint32_t(p.load ^ load);
-  for (int i = 0; i < 32; ++i) differ |= p.distance[i] ^ (offset[i] - offset[0]);
-  if (!differ) return {p.passes, p.ideal};
-  p.bytes = bytes;
-  p.low_bits = offset[0] & 3;
-  p.load = load;
-  for (int i = 0; i < 32; ++i) p.distance[i] = offset[i] - offset[0];
-  const Passes passes = passes_of(offset, 0xffffffffu, bytes, load);
-  p.passes = passes.passes;
-  p.ideal = passes.ideal;
-  return passes;
 }
 
 bool resolve_own_shared(Warp& w, const uint64_t* a, const Span& s, uint32_t bytes, Act act, Access& out) {
@@ -242,61 +163,15 @@ void resolve_lanes(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint
 
 }  // namespace
 
-bool resolve_own_shared(Warp& w, const Op& op, Space space, uint32_t bytes, Act act, OwnShared& out, Access& access) {
-  if (!w.full() || !(is_shared(space) || space == Space::generic)) return false;
-  Cta& cta = w.cta();
-  // From an address to an offset; the last offset that is in bounds. Unsigned: what lies below is far beyond.
-  const uint64_t window = (uint64_t(cta.rank) << 24) + (space == Space::generic ? kSharedWindow : 0);
-  if (cta.shared.size() < kSharedBase + bytes) return false;
-  const uint32_t room = uint32_t(cta.shared.size()) - kSharedBase - bytes;
-  uint32_t* const offset = out.offset;
-  uint32_t outside = 0, bits = 0;
-  if (op.a == kNoSlot || (space == Space::generic && !(op.aux & kWide))) return false;
-  if (op.aux & kWide) {
-    const uint64_t* base = w.at<uint64_t>(op.a);
-    const uint64_t more = uint64_t(op.imm) - window;
-    uint64_t high = 0;
-    for (int i = 0; i < 32; ++i) {
-      const uint64_t at = base[i] + more;
-      high |= at >> 32;
-      offset[i] = uint32_t(at);
-    }
-    outside = high != 0;
-  } else {
-    const uint32_t* base = w.at<uint32_t>(op.a);
-    const uint32_t more = uint32_t(op.imm) - uint32_t(window);
-    for (int i = 0; i < 32; ++i) offset[i] = base[i] + more;
-  }
-  uint32_t gaps = 0;
-  for (uint32_t i = 0; i < 32; ++i) {
-    outside |= uint32_t(offset[i] - kSharedBase > room);
-    bits |= offset[i];
-    gaps |= offset[i] ^ (offset[0] + i * bytes);
-  }
-  if (outside || (bits & (bytes - 1))) return false;
-  out.base = cta.shared.data();
-  out.dense = gaps == 0;
-  const bool load = is_load(act);
-  access.shared = 0xffffffffu;
-  access.bytes = bytes;
-  access.words = std::max(1u, bytes / 4);
-  access.writes = !load;
-  const Passes passes =
-      gaps == 0 && bytes >= 4 ? Passes{bytes / 4, bytes / 4} : known_passes(w, op, offset, bytes, load);
-  access.passes = passes.passes;
-  access.ideal = passes.ideal;
-  uint32_t low = offset[0], high = offset[31];
-  if (gaps)
-    for (int i = 0; i < 32; ++i) {
-      low = offset[i] < low ? offset[i] : low;
-      high = offset[i] > high ? offset[i] : high;
-    }
-  if (cta.mbarriers.overlaps(low, high - low + bytes)) warn_mbarrier(w, cta, offset, 0xffffffffu, bytes, act);
-  if (!load || SharedWatch::find(cta))
-    watch_shared(w, cta, {offset, 0xffffffffu, bytes, low, high + bytes, gaps == 0 && bytes >= 4}, act);
-  if (w.told(Observer::shared_accesses)) [[unlikely]]
-    tell_shared(w, op, act, cta, {w, 0xffffffffu, bytes, offset, nullptr, low, high + bytes, gaps == 0 && bytes >= 4});
-  return true;
+void warn_mbarrier(Warp& w, Cta& cta, const uint32_t* offset, uint32_t mask, uint32_t bytes, Act act) {
+  for_lanes(mask, [&](int i) {
+    if (cta.mbarriers.overlaps(offset[i], bytes))
+      w.report(Severity::warning, "mbarrier-memory-reused",
+               std::string("ordinary ") + verb_of(act) + " of shared memory that holds a live mbarrier",
+               "read the state through mbarrier.test_wait or a token, or end the object with mbarrier.inval first; "
+               "hardware keeps the object outside memory and gives the bytes that lay there before init",
+               i);
+  });
 }
 
 void watch_shared(Warp& w, Cta& cta, const SharedWatch::Access& access, Act act) {
@@ -403,26 +278,7 @@ void tell_lanes(Warp& w, const Op& op, Space space, Act act, uint32_t lanes, con
   }
 }
 
-void prepare(Warp& w, MemoryUnit& u) {
-  const MachineSpec& spec = w.spec();
-  auto latency = [&](CostClass c) { return uint32_t(spec.costs[size_t(c)].latency); };
-  const MemoryTiming& timing = w.timing().memory;
-  u.sectors_per_cycle = timing.sectors_per_cycle;
-  u.remote_latency = timing.remote_latency;
-  u.miss_latency = timing.miss_latency;
-  u.global_latency = latency(CostClass::global_load);
-  u.global_atomic_latency = latency(CostClass::global_atomic);
-  u.shared_latency = latency(CostClass::shared_load);
-  u.shared_atomic_latency = latency(CostClass::shared_atomic);
-  u.pass_cycles = timing.pass_cycles;
-  u.word_latency = timing.word_latency;
-  u.collect_fixed = timing.collect_fixed;
-  u.collect_word = timing.collect_word;
-  u.run_ahead = int64_t(w.domain().launch.options.run_ahead);
-  u.ready = true;
-}
-
-[[gnu::cold]] static void tell_traffic(Warp& w, const Access& a) {
+void tell_traffic(Warp& w, const Access& a) {
   const Origin who = origin_of(w);
   MemoryTraffic t{w.domain(), who, w.sm().index, w.time()};
   if (a.shared) {
@@ -436,54 +292,20 @@ void prepare(Warp& w, MemoryUnit& u) {
 }
 
 uint64_t access_time(Warp& w, const Access& access, bool atomic) {
-  // A pipe accepts work a little ahead of its own pace; past that queue the warp stalls at issue.
-  constexpr int64_t kQueue = 32;
-  MemoryUnit& unit = memory_unit(w);
-  const int64_t ahead = unit.run_ahead;
-  const int64_t now = int64_t(w.time());
-  uint64_t ready = w.time();
-  // A pipe counts the work given to it. Its count never lies more than `ahead` behind the clock, so that warps which
-  // run ahead of each other by the dial do not delay each other falsely.
-  const auto take = [&](int64_t& pipe, int64_t earliest, int64_t cycles) {
-    pipe = std::max(pipe, now - ahead);
-    const int64_t start = std::max(pipe, earliest);
-    pipe += cycles;
-    return start;
-  };
-  const auto stall = [&](int64_t start) {
-    if (start > now + kQueue) w.charge(uint64_t(start - kQueue - now));
-  };
   if (w.told(Observer::traffic)) [[unlikely]]
     tell_traffic(w, access);
+  MemoryUnit& unit = memory_unit(w);
+  Turn turn(w, unit);
+  uint64_t ready = w.time();
   if (access.shared) {
-    MemoryUnit::SharedPipe& pipe = unit.shared_pipe[w.index() % 4];
-    const bool own = pipe.last == &w;
-    // Registers first: the address, and a store's words; then the banks, a pass of the SM's port for each, which keep
-    // the sub-partition longer than the port.
-    const int64_t collect = unit.collect_fixed + unit.collect_word * (access.writes ? int64_t(access.words) : 1);
-    int64_t start = take(pipe.collect, std::max(now, own ? pipe.last_collect : now), collect);
-    pipe.last_collect = start + collect;
-    if (access.writes) start += collect - 1;
-    if (own) start = std::max(start, pipe.last_banks);
-    const int64_t passes = access.passes, banks = passes * unit.pass_cycles;
-    start = take(pipe.banks, start, banks);
-    int64_t port = int64_t(w.sm().shared_port);
-    start = take(port, start, passes);
-    w.sm().shared_port = uint64_t(port);
-    pipe.last = &w;
-    pipe.last_banks = start + banks;
-    stall(start);
-    const int64_t own_latency = atomic ? unit.shared_atomic_latency : unit.shared_latency;
-    const int64_t latency = access.remote ? unit.remote_latency : own_latency;
-    const int64_t words = access.writes ? 0 : (int64_t(access.words) - 1) * unit.word_latency;
-    ready = std::max(ready, uint64_t(start + latency + banks - unit.pass_cycles + words));
+    const uint32_t own_latency = atomic ? unit.shared_atomic_latency : unit.shared_latency;
+    const uint32_t latency = access.remote ? unit.timing.remote_latency : own_latency;
+    ready = std::max(ready, turn.shared(access.passes, access.words, access.writes, latency));
   }
   if (access.global) {
-    const int64_t cycles = std::max<int64_t>(1, int64_t(access.sectors / unit.sectors_per_cycle));
-    const int64_t start = take(unit.global_port, now, cycles);
-    stall(start);
-    ready = std::max(ready, uint64_t(start + cycles - 1) + (access.missed ? unit.miss_latency : 0) +
-                                (atomic ? unit.global_atomic_latency : unit.global_latency));
+    const uint32_t latency =
+        (access.missed ? unit.timing.miss_latency : 0) + (atomic ? unit.global_atomic_latency : unit.global_latency);
+    ready = std::max(ready, turn.global(access.sectors, latency));
   }
   return ready;
 }

@@ -1,6 +1,6 @@
 // What loads, stores, atomics, matrix moves and cp.async share: addresses of a warp, resolved at once where all lanes
-// fall into one place, lane by lane (with hardware's faults) where not; bank passes and latencies; the wait for the
-// serial phase.
+// fall into one place, lane by lane (with hardware's faults) where not; when values are there; the wait for the serial
+// phase.
 #pragma once
 #include "common/tinygpu/isa/lanes.h"
 #include "common/tinygpu/machine/memory/shared_watch.h"
@@ -63,16 +63,8 @@ struct Access {
 /// Resolves `bytes` per lane at `address` for the lanes of w.exec(). Faults as locate() does.
 void resolve(Warp& w, ptx::Space space, const uint64_t* address, uint32_t bytes, uint32_t align, Act act, Access& out);
 
-/// A load or store of all 32 lanes that all fall into the own CTA's shared memory, in bounds and aligned.
-struct OwnShared {
-  alignas(64) uint32_t offset[32];
-  uint8_t* base;  // of the CTA's window
-  bool dense;     // lane after lane, without gaps
-};
-/// The commonest access to shared memory, at once: true, and the access has been checked and watched as resolve() does.
-/// False: resolve() must look.
-bool resolve_own_shared(Warp& w, const Op& op, ptx::Space space, uint32_t bytes, Act act, OwnShared& out,
-                        Access& access);
+/// Lanes `mask` name shared memory of `cta` that may hold a live mbarrier: a warning for each that does.
+void warn_mbarrier(Warp& w, Cta& cta, const uint32_t* offset, uint32_t mask, uint32_t bytes, Act act);
 
 /// An ordinary access to shared memory of `cta`: what copies in flight and the async proxy have to do with it.
 void watch_shared(Warp& w, Cta& cta, const SharedWatch::Access& access, Act act);
@@ -83,47 +75,8 @@ void watch_shared(Warp& w, Cta& cta, const SharedWatch::Access& access, Act act)
 /// The same of lanes that all reach the shared memory of `cta`.
 [[gnu::noinline]] void tell_shared(Warp& w, const Op& op, Act act, const Cta& cta, const LaneAccess& lanes);
 
-/// Memory pipes of one SM and the latencies of its machine.
-struct MemoryUnit final : Extension {
-  /// A sub-partition's way to shared memory, in two steps: registers are collected, then the banks give their passes.
-  /// Work is counted as access_time() says; what the warp that came last did is known exactly.
-  struct SharedPipe {
-    int64_t collect = 0, banks = 0;
-    const Warp* last = nullptr;
-    int64_t last_collect = 0, last_banks = 0;
-  };
-  struct Window {
-    uint64_t base = 0, size = 0;
-    uint8_t* host = nullptr;
-    bool host_writes = false;  // threads of the host may write there meanwhile
-  };
-  /// How lanes lay in an access of shared memory whose passes were counted, relative to lane 0.
-  struct Pattern {
-    uint32_t bytes = 0, low_bits = 0, passes = 0, ideal = 0;  // of a lane; of lane 0's offset
-    bool load = false;
-    alignas(64) uint32_t distance[32];
-  };
-  Pattern patterns[16];
-  bool ready = false;
-  int64_t run_ahead = 0;  // RunOptions
-  uint64_t epoch = 0;     // of the memory that `recent` describes
-  Window recent[4];       // allocations used last
-  unsigned next = 0;
-  int64_t global_port = 0;  // of the path to L2 (see access_time)
-  double sectors_per_cycle = 1;
-  uint32_t miss_latency = 0;  // what DRAM adds
-  uint32_t global_latency = 0, global_atomic_latency = 0, shared_latency = 0, shared_atomic_latency = 0;
-  uint32_t remote_latency = 0;
-  SharedPipe shared_pipe[4];
-  int64_t pass_cycles = 1, word_latency = 0, collect_fixed = 1, collect_word = 0;
-};
-void prepare(Warp& w, MemoryUnit& unit);
-inline MemoryUnit& memory_unit(Warp& w) {
-  MemoryUnit& u = w.sm().extensions.get<MemoryUnit>();
-  if (!u.ready) prepare(w, u);
-  return u;
-}
-
+/// Observers are told of what an access takes of the ways to memory, before it is charged.
+[[gnu::cold]] void tell_traffic(Warp& w, const Access& access);
 /// Charges the pipes for `access` and returns when a load's, or an atomic's, values are there.
 uint64_t access_time(Warp& w, const Access& access, bool atomic = false);
 

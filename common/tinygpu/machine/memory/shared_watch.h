@@ -33,6 +33,9 @@ class SharedWatch final : public Extension {
     bool dense;
   };
 
+  /// No ordinary access need be told of: nothing is in flight, and stores are not followed.
+  bool idle() const { return flights_.empty() && marks_.empty(); }
+
   // ---- Copies in flight
   /// A copy has been issued that will write, or read, [offset, offset + bytes). Returns a number for landed().
   uint32_t issued(uint32_t offset, uint32_t bytes, bool writes, const Origin& who);

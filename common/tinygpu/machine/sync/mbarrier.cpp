@@ -71,8 +71,7 @@ void MBarrierTable::erase(uint32_t offset) {
   if (live_.empty()) low_ = ~0u, high_ = 0;
 }
 
-bool MBarrierTable::overlaps(uint32_t offset, uint32_t size) const {
-  if (offset >= high_ || offset + size <= low_) return false;
+bool MBarrierTable::some_overlaps(uint32_t offset, uint32_t size) const {
   // Objects are 8-byte aligned, so the candidates can be counted off.
   const uint32_t first = std::max(offset & ~7u, low_ & ~7u), last = std::min(offset + size, high_);
   if ((last - first) / 8 > live_.size())

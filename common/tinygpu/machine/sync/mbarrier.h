@@ -39,10 +39,16 @@ class MBarrierTable {
   }
   bool invalidated(uint32_t offset) const { return invalidated_.count(offset) != 0; }
   /// True if [offset, offset+size) overlaps a live object. Cheap: a range test first.
-  bool overlaps(uint32_t offset, uint32_t size) const;
+  bool overlaps(uint32_t offset, uint32_t size) const {
+    return may_overlap(offset, size) && some_overlaps(offset, size);
+  }
+  /// The range test alone.
+  bool may_overlap(uint32_t offset, uint32_t size) const { return offset < high_ && offset + size > low_; }
   const std::unordered_map<uint32_t, MBarrier>& all() const { return live_; }
 
  private:
+  bool some_overlaps(uint32_t offset, uint32_t size) const;
+
   std::unordered_map<uint32_t, MBarrier> live_;
   std::unordered_set<uint32_t> invalidated_;
   uint32_t low_ = ~0u, high_ = 0;

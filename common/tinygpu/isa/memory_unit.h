@@ -1,0 +1,93 @@
+// An SM's ways to memory: their pipes, in the time of the machine, and what is remembered about accesses.
+#pragma once
+#include <algorithm>
+
+#include "common/tinygpu/isa/lane_pattern.h"
+
+TINYGPU_ISA_BEGIN
+
+/// Memory pipes of one SM and the latencies of its machine.
+struct MemoryUnit final : Extension {
+  explicit MemoryUnit(const Warp& w);
+  /// A sub-partition's way to shared memory, in two steps: registers are collected, then the banks give their passes.
+  /// Work is counted as Turn says; what the warp that came last did is known exactly.
+  struct SharedPipe {
+    int64_t collect = 0, banks = 0;
+    const Warp* last = nullptr;
+    int64_t last_collect = 0, last_banks = 0;
+  };
+  struct Window {
+    uint64_t base = 0, size = 0;
+    uint8_t* host = nullptr;
+    bool host_writes = false;  // threads of the host may write there meanwhile
+  };
+  const MemoryTiming timing;
+  const int64_t run_ahead;  // RunOptions
+  const uint32_t shared_latency, shared_atomic_latency, global_latency, global_atomic_latency;
+  SharedPipe shared_pipe[4];
+  int64_t global_port = 0;  // of the path to L2
+  uint64_t epoch = 0;       // of the memory that `recent` describes
+  Window recent[4];         // allocations used last
+  unsigned next = 0;
+  LanePatterns patterns;  // of shared memory
+};
+inline MemoryUnit& memory_unit(Warp& w) { return w.sm().extensions.get<MemoryUnit>(w); }
+
+/// The host's bytes of [address, address + length) of global memory, which an access is about to touch; null if they
+/// are not of one allocation.
+uint8_t* global_bytes(Warp& w, uint64_t address, uint64_t length);
+
+/// The pipes of a memory unit while one access takes its turn. A pipe counts the work given to it. Its count never lies
+/// more than `ahead` behind the clock, so that warps which run ahead of each other by the dial do not delay each other
+/// falsely.
+class Turn {
+ public:
+  Turn(Warp& w, MemoryUnit& unit) : w_(w), unit_(unit), now_(int64_t(w.time())), floor_(now_ - unit.run_ahead) {}
+
+  /// A load's values, or an atomic's, are there so many cycles behind the passes that return.
+  uint64_t shared(int64_t passes, int64_t words, bool writes, int64_t latency) {
+    MemoryUnit::SharedPipe& pipe = unit_.shared_pipe[w_.index() % 4];
+    const bool own = pipe.last == &w_;
+    // Registers first: the address, and a store's words; then the banks, a pass of the SM's port for each, which keep
+    // the sub-partition longer than the port.
+    const int64_t collect = unit_.timing.collect_fixed + unit_.timing.collect_word * (writes ? words : 1);
+    int64_t start = take(pipe.collect, std::max(now_, own ? pipe.last_collect : now_), collect);
+    pipe.last_collect = start + collect;
+    if (writes) start += collect - 1;
+    if (own) start = std::max(start, pipe.last_banks);
+    const int64_t banks = passes * unit_.timing.pass_cycles;
+    start = take(pipe.banks, start, banks);
+    int64_t port = int64_t(w_.sm().shared_port);
+    start = take(port, start, passes);
+    w_.sm().shared_port = uint64_t(port);
+    pipe.last = &w_;
+    pipe.last_banks = start + banks;
+    stall(start);
+    return uint64_t(start + latency + banks - unit_.timing.pass_cycles +
+                    (writes ? 0 : (words - 1) * unit_.timing.word_latency));
+  }
+  uint64_t global(uint32_t sectors, int64_t latency) {
+    const int64_t cycles = std::max<int64_t>(1, int64_t(sectors / unit_.timing.sectors_per_cycle));
+    const int64_t start = take(unit_.global_port, now_, cycles);
+    stall(start);
+    return uint64_t(start + cycles - 1 + latency);
+  }
+
+ private:
+  // A pipe accepts work a little ahead of its own pace; past that queue the warp stalls at issue.
+  static constexpr int64_t kQueue = 32;
+  int64_t take(int64_t& pipe, int64_t earliest, int64_t cycles) const {
+    pipe = std::max(pipe, floor_);
+    const int64_t start = std::max(pipe, earliest);
+    pipe += cycles;
+    return start;
+  }
+  void stall(int64_t start) {
+    if (start > now_ + kQueue) w_.charge(uint64_t(start - kQueue - now_));
+  }
+  Warp& w_;
+  MemoryUnit& unit_;
+  const int64_t now_, floor_;
+};
+
+TINYGPU_ISA_END
