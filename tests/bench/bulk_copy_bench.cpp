@@ -13,16 +13,8 @@ namespace {
 
 void tensor_box(benchmark::State& state) {
   RunPtx gpu(".visible .entry k() { ret; }");
-  MapFields f;
+  MapFields f = matrix_map(10, {256, 1024}, 512, {64, 128}, 3);
   f.address = gpu.buffer<uint8_t>(1 << 20);
-  f.rank = 2;
-  f.type = 10;
-  f.swizzle = 3;
-  f.dim[0] = 256;
-  f.dim[1] = 1024;
-  f.stride[1] = 512;
-  f.box[0] = 64;
-  f.box[1] = 128;
   TensorBox box;
   box.map = TensorMap::decode(make_map(f).bytes.data());
   box.tile.at[1] = 64;

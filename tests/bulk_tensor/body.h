@@ -35,6 +35,15 @@ inline std::string bulk_body(const std::string& body) {
 inline const std::string kWait =
     "W%=: mbarrier.try_wait.parity.acquire.cluster.shared.b64 %p7, [%bar], 0; @!%p7 bra W%=;\n";
 
+/// PTX for a cluster of two: sends 128 bytes at %buf to %buf + 1024 of the other CTA, whose %bar counts them.
+inline const std::string kSendToPeer = R"(
+  @%first mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 128;
+  xor.b32 %r1, %rank, 1; add.u32 %r4, %buf, 1024;
+  mapa.shared::cluster.u32 %r2, %r4, %r1; mapa.shared::cluster.u32 %r3, %bar, %r1;
+  barrier.cluster.arrive; barrier.cluster.wait;
+  @%first cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [%buf], 128, [%r3];
+)";
+
 /// Text with every %= replaced by a number of its own, as asm volatile would.
 inline std::string numbered(std::string s) {
   for (int n = 0;; ++n) {

@@ -53,15 +53,7 @@ TEST(BulkCopy, MulticastLandsInEveryNamedCtaAndSignalsItsBarrier) {
 
 TEST(BulkCopy, SharedToSharedOfAnotherCta) {
   for (const CompletionOrder order : kOrders) {
-    BulkRun b(kFill + R"(
-  @%first mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 128;
-  xor.b32 %r1, %rank, 1; add.u32 %r4, %buf, 1024;
-  mapa.shared::cluster.u32 %r2, %r4, %r1; mapa.shared::cluster.u32 %r3, %bar, %r1;
-  barrier.cluster.arrive; barrier.cluster.wait;
-  @%first cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [%buf], 128, [%r3];
-)" + kWait + "  add.u32 %buf, %buf, 1024;\n" +
-                  kDump,
-              2, order);
+    BulkRun b(kFill + kSendToPeer + kWait + "  add.u32 %buf, %buf, 1024;\n" + kDump, 2, order);
     const auto out = b.words(64);
     for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], 100 + i % 32);
     EXPECT_TRUE(b.run.reports.empty());

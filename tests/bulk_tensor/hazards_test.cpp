@@ -197,14 +197,7 @@ TEST(ProxyFence, MatrixStoresAndAtomicsCountAsStores) {
 }
 
 TEST(ProxyFence, ASourceSentToAnotherCtaNeedsItToo) {
-  BulkRun b(kFill + R"(
-  @%first mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 128;
-  xor.b32 %r1, %rank, 1; add.u32 %r4, %buf, 1024;
-  mapa.shared::cluster.u32 %r2, %r4, %r1; mapa.shared::cluster.u32 %r3, %bar, %r1;
-  barrier.cluster.arrive; barrier.cluster.wait;
-  @%first cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [%buf], 128, [%r3];
-)" + kWait,
-            2);
+  BulkRun b(kFill + kSendToPeer + kWait, 2);
   EXPECT_EQ(b.report().code, "proxy-fence-missing");
 }
 

@@ -25,6 +25,24 @@ struct MapFields {
   int channels = 1, pixels = 1;
 };
 
+struct Extent {
+  int columns, rows;
+};
+
+/// A matrix whose rows lie `pitch` bytes apart, copied in boxes.
+inline MapFields matrix_map(int type, Extent size, uint64_t pitch, Extent box, int swizzle = 0) {
+  MapFields m;
+  m.rank = 2;
+  m.type = type;
+  m.swizzle = swizzle;
+  m.dim[0] = uint64_t(size.columns);
+  m.dim[1] = uint64_t(size.rows);
+  m.stride[1] = pitch;
+  m.box[0] = box.columns;
+  m.box[1] = box.rows;
+  return m;
+}
+
 struct alignas(64) MapObject {
   std::array<uint8_t, 128> bytes{};
   void set(int low, int count, uint64_t value) {

@@ -9,17 +9,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 /// 64 x 8 u32, boxes of 4 x 2.
-MapFields plain() {
-  MapFields m;
-  m.rank = 2;
-  m.type = 2;
-  m.dim[0] = 64;
-  m.dim[1] = 8;
-  m.stride[1] = 256;
-  m.box[0] = 4;
-  m.box[1] = 2;
-  return m;
-}
+MapFields plain() { return matrix_map(2, {64, 8}, 256, {4, 2}); }
 
 Diagnosis stop_of(const std::string& body, MapFields m, uint32_t ctas = 1) {
   BulkRun b(body, ctas);
@@ -47,6 +37,12 @@ void expect(const Diagnosis& d, const char* code, FaultKind kind, const char* te
   EXPECT_THAT(d.message, HasSubstr(text));
   EXPECT_FALSE(d.help.empty()) << code;
   EXPECT_NE(d.where.ptx_line, 0) << code;
+}
+
+void expect_warning(const Diagnosis& d, const char* code, const char* message) {
+  EXPECT_EQ(d.code, code);
+  EXPECT_EQ(d.severity, Severity::warning);
+  EXPECT_EQ(d.message, message);
 }
 
 // ---- Maps
@@ -277,10 +273,7 @@ TEST(ClusterMisuse, MulticastMasks) {
   expect(BulkRun("  mov.b16 %h1, 4;\n" + copy, 2).fault(), "multicast-mask-wrong", FaultKind::launch_failure,
          "a multicast mask of 0x4 in a cluster of 2 CTAs");
   BulkRun none("  mov.b16 %h1, 0;\n" + copy, 2);
-  const Diagnosis d = none.report();
-  EXPECT_EQ(d.code, "multicast-mask-wrong");
-  EXPECT_EQ(d.severity, Severity::warning);
-  EXPECT_EQ(d.message, "a multicast copy to no CTA at all");
+  expect_warning(none.report(), "multicast-mask-wrong", "a multicast copy to no CTA at all");
 }
 
 TEST(ClusterMisuse, ADestinationThatHasExited) {
@@ -291,10 +284,8 @@ TEST(ClusterMisuse, ADestinationThatHasExited) {
              .fault(),
          "exit-with-remote-access", FaultKind::launch_failure, "CTA rank 1, which has exited");
   BulkRun own("  @%first " + kLinear + " [%buf], [%in], 16, [%bar];\n");
-  const Diagnosis d = own.report();
-  EXPECT_EQ(d.code, "group-not-waited");
-  EXPECT_EQ(d.severity, Severity::warning);
-  EXPECT_EQ(d.message, "the CTA ended while this copy into its shared memory was in flight");
+  expect_warning(own.report(), "group-not-waited",
+                 "the CTA ended while this copy into its shared memory was in flight");
 }
 
 TEST(ClusterMisuse, AnotherCtasMemoryAsSource) {

@@ -105,6 +105,22 @@ class TensorCopy : public ::testing::Test {
       m.stride[i] = i == 1 ? (m.dim[0] * uint64_t(unit_bytes(m)) + 15) / 16 * 16 : m.stride[i - 1] * m.dim[i - 1];
     return c;
   }
+  /// Makes of it a map of interleaved slices, of which a copy takes each or up to every `most`-th; false where the
+  /// tensor no longer fits into memory.
+  bool interleave(MapFields& m, int most) {
+    m.interleave = pick(1, 2);
+    m.swizzle = m.interleave == 2 ? 1 : 0;
+    m.atomicity = 0;
+    if (most > 1) m.step[0] = pick(1, most);
+    m.box[0] = pick(1, 8);
+    m.dim[0] = uint64_t(pick(1, 9));
+    uint64_t stride = m.dim[0] * 32;
+    for (int i = 1; i < m.rank; ++i) {
+      m.stride[i] = stride;
+      stride *= m.dim[i];
+    }
+    return stride <= memory_.size();
+  }
 
   std::mt19937 random_{11};
   RunPtx gpu_;

@@ -11,14 +11,7 @@ class TensorLoad : public TensorCopy {
 
 TEST_F(TensorLoad, GemmTileWithSwizzle128) {
   Case c;
-  c.map.rank = 2;
-  c.map.type = 10;
-  c.map.swizzle = 3;
-  c.map.dim[0] = 256;
-  c.map.dim[1] = 512;
-  c.map.stride[1] = 512;
-  c.map.box[0] = 64;
-  c.map.box[1] = 128;
+  c.map = matrix_map(10, {256, 512}, 512, {64, 128}, 3);
   c.at[0] = 64;
   c.at[1] = 100;
   compare_load("tile2", c, "128x64 bf16");
@@ -87,19 +80,7 @@ TEST_F(TensorLoad, RandomInterleaved) {
   for (int n = 0; n < 200 && !HasFailure(); ++n) {
     const int rank = pick(3, 5);
     Case c = random_case(rank, pick(0, 10));
-    MapFields& m = c.map;
-    m.interleave = pick(1, 2);
-    m.swizzle = m.interleave == 2 ? 1 : 0;
-    m.atomicity = 0;
-    m.step[0] = pick(1, 2);
-    m.box[0] = pick(1, 8);
-    m.dim[0] = uint64_t(pick(1, 9));
-    uint64_t stride = m.dim[0] * 32;
-    for (int i = 1; i < rank; ++i) {
-      m.stride[i] = stride;
-      stride *= m.dim[i];
-    }
-    if (stride > memory_.size()) continue;
+    if (!interleave(c.map, 2)) continue;
     for (int i = 0; i < rank; ++i) c.at[i] = pick(-2, 5);
     compare_load("tile" + std::to_string(rank), c, "case " + std::to_string(n));
   }
@@ -112,15 +93,7 @@ TEST_F(TensorLoad, PackedElementsAndTheirPadding) {
     for (const int swizzle : {0, 3}) {
       if (type == 13 && swizzle) continue;
       Case c;
-      MapFields& m = c.map;
-      m.rank = 2;
-      m.type = type;
-      m.swizzle = swizzle;
-      m.dim[0] = 256;
-      m.dim[1] = 5;
-      m.stride[1] = 192;
-      m.box[0] = 128;
-      m.box[1] = 4;
+      c.map = matrix_map(type, {256, 5}, 192, {128, 4}, swizzle);
       c.at[0] = 128;
       c.at[1] = 2;  // the last row is outside
       const uint32_t data = type == 15 ? 12 : 8, pitch = type == 13 ? 64 : 128, step = type == 13 ? 8 : 16;

@@ -75,18 +75,7 @@ TEST_F(TensorStore, RandomInterleaved) {
   for (int n = 0; n < 100 && !HasFailure(); ++n) {
     const int rank = pick(3, 5);
     Case c = random_case(rank, pick(0, 10));
-    MapFields& m = c.map;
-    m.interleave = pick(1, 2);
-    m.swizzle = m.interleave == 2 ? 1 : 0;
-    m.atomicity = 0;
-    m.box[0] = pick(1, 8);
-    m.dim[0] = uint64_t(pick(1, 9));
-    uint64_t stride = m.dim[0] * 32;
-    for (int i = 1; i < rank; ++i) {
-      m.stride[i] = stride;
-      stride *= m.dim[i];
-    }
-    if (stride > memory_.size()) continue;
+    if (!interleave(c.map, 1)) continue;
     for (int i = 0; i < rank; ++i) c.at[i] = pick(0, 5);
     compare_store("store" + std::to_string(rank), c, "case " + std::to_string(n));
   }
@@ -95,14 +84,7 @@ TEST_F(TensorStore, RandomInterleaved) {
 TEST_F(TensorStore, SixBitElementsLoseTheirUpperBits) {
   // b6p2x16: 16 bytes of shared memory become 12 of global memory, bits 5:0 of each.
   Case c;
-  MapFields& m = c.map;
-  m.rank = 2;
-  m.type = 15;
-  m.dim[0] = 128;
-  m.dim[1] = 4;
-  m.stride[1] = 96;
-  m.box[0] = 128;
-  m.box[1] = 2;
+  c.map = matrix_map(15, {128, 4}, 96, {128, 2});
   c.at[1] = 1;
   std::vector<uint8_t> source(kShared), want = memory_;
   for (auto& b : source) b = uint8_t(random_());

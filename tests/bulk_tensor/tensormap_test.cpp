@@ -22,16 +22,8 @@ std::string replace_all(const std::string& space = ".shared::cta", const std::st
          field("swizzle_mode", "1") + field("fill_mode", "0") + field("swizzle_atomicity", "0");
 }
 MapObject replaced(uint64_t address) {
-  MapFields m;
+  MapFields m = matrix_map(2, {64, 8}, 256, {8, 4}, 1);
   m.address = address;
-  m.rank = 2;
-  m.type = 2;
-  m.swizzle = 1;
-  m.dim[0] = 64;
-  m.dim[1] = 8;
-  m.stride[1] = 256;
-  m.box[0] = 8;
-  m.box[1] = 4;
   return make_map(m);
 }
 const std::string kZero = "  shl.b32 %r10, %t, 2; add.u32 %r11, %buf, %r10; st.shared.u32 [%r11], 0; bar.sync 0;\n";
@@ -113,6 +105,15 @@ const std::string kDumpAll =
     "  add.u32 %r12, %r11, 1024; ld.shared.u32 %r13, [%r12]; shl.b32 %r14, %rank, 7; add.u32 %r14, %r14, %r10; "
     "cvt.u64.u32 %rd5, %r14;\n"
     "  add.u64 %rd5, %out, %rd5; st.global.u32 [%rd5], %r13;\n";
+/// For those with %p1: waits. Then the cluster meets, and all dump what they have.
+const std::string kWaitAndMeet =
+    "  @!%p1 bra MEET;\n" + kWait + "MEET:\n  barrier.cluster.arrive; barrier.cluster.wait;\n" + kDumpAll;
+
+/// Runs; each of the CTAs has dumped the box.
+void expect_box_in_each(BulkRun& b, uint32_t ctas) {
+  const auto out = b.words(32 * ctas);
+  for (uint32_t i = 0; i < 32 * ctas; ++i) EXPECT_EQ(out[i], word(i % 32 / 8, i % 8)) << i;
+}
 
 TEST(TensorCluster, MulticastSignalsEveryDestinationsOwnBarrier) {
   for (const CompletionOrder order : kOrders) {
@@ -123,8 +124,7 @@ TEST(TensorCluster, MulticastSignalsEveryDestinationsOwnBarrier) {
   @%p1 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%buf+1024], [%map, {8, 2}], [%bar], %h1;
 )" + kWait + kDumpAll,
                 4, order);
-    const auto out = b.words(128);
-    for (uint32_t i = 0; i < 128; ++i) EXPECT_EQ(out[i], word(i % 32 / 8, i % 8)) << i;
+    expect_box_in_each(b, 4);
   }
 }
 
@@ -138,12 +138,9 @@ TEST(TensorCluster, APairsLoadsSignalTheLeadersBarrier) {
   and.b32 %r1, %bar, 0xfeffffff;
   barrier.cluster.arrive; barrier.cluster.wait;
   @%first cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2 [%buf+1024], [%map, {8, 2}], [%r1];
-  @!%p1 bra MEET;
-)" + kWait + "MEET:\n  barrier.cluster.arrive; barrier.cluster.wait;\n" +
-                    kDumpAll,
+)" + kWaitAndMeet,
                 2, order);
-    const auto out = b.words(64);
-    for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], word(i % 32 / 8, i % 8)) << i;
+    expect_box_in_each(b, 2);
     EXPECT_TRUE(b.run.reports.empty());
   }
 }
@@ -157,12 +154,9 @@ TEST(TensorCluster, APairsMulticastSignalsByTheParityOfTheGivenBarrier) {
   barrier.cluster.arrive; barrier.cluster.wait;
   setp.eq.u32 %p3, %rank, 0; and.pred %p3, %p3, %first; mov.b16 %h1, 15; or.b32 %r1, %bar, 0x1000000;
   @%p3 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2 [%buf+1024], [%map, {8, 2}], [%r1], %h1;
-  @!%p1 bra MEET;
-)" + kWait + "MEET:\n  barrier.cluster.arrive; barrier.cluster.wait;\n" +
-                    kDumpAll,
+)" + kWaitAndMeet,
                 4, order);
-    const auto out = b.words(128);
-    for (uint32_t i = 0; i < 128; ++i) EXPECT_EQ(out[i], word(i % 32 / 8, i % 8)) << i;
+    expect_box_in_each(b, 4);
   }
 }
 

@@ -89,31 +89,14 @@ TEST(Barriers, ExitedThreadsAreNotWaitedFor) {
 }
 
 TEST(Barriers, NonAlignedBarrierTakesLanesFromDifferentPlaces) {
-  RunPtx run(kernel(R"(
-  and.b32 %r1, %t, 1;
-  setp.eq.u32 %p0, %r1, 0;
-  @%p0 bra EVEN;
-  barrier.sync 1;
-  bra DONE;
-EVEN:
-  barrier.sync 1;
-DONE:
-  st.global.u32 [%dst], 1;
-)"));
+  RunPtx run(kernel("  and.b32 %r1, %t, 1;\n  setp.eq.u32 %p0, %r1, 0;\n" +
+                    branches("%p0", "barrier.sync 1;", "barrier.sync 1;") + "  st.global.u32 [%dst], 1;\n"));
   EXPECT_THAT(run_kernel(run, 64, 64), Each(1u));
 }
 
 TEST(Barriers, AlignedBarriersInBothBranchesPassAndAreToldSo) {
-  RunPtx run(kernel(R"(
-  setp.lt.u32 %p0, %t, 7;
-  @%p0 bra LOW;
-  bar.sync 0;
-  bra DONE;
-LOW:
-  bar.sync 0;
-DONE:
-  st.global.u32 [%dst], 1;
-)"));
+  RunPtx run(kernel("  setp.lt.u32 %p0, %t, 7;\n" + branches("%p0", "bar.sync 0;", "bar.sync 0;") +
+                    "  st.global.u32 [%dst], 1;\n"));
   EXPECT_THAT(run_kernel(run, 64, 64)[0], 1u);  // as on an H200
   ASSERT_FALSE(run.reports.empty());
   EXPECT_EQ(run.reports[0].code, "barrier-divergent");
@@ -163,21 +146,10 @@ WAIT:
 }
 
 TEST(WarpBarrier, MeetsAcrossProgramPoints) {
-  RunPtx run(kernel(R"(
-  mov.u32 %r1, smem;
-  setp.lt.u32 %p0, %t, 16;
-  @%p0 bra LOW;
-  ld.shared.u32 %r5, [%r1];
-  bar.warp.sync 0xffffffff;
-  ld.shared.u32 %r2, [%r1];
-  bra DONE;
-LOW:
-  st.shared.u32 [%r1], 42;
-  bar.warp.sync 0xffffffff;
-  mov.u32 %r2, 1;
-DONE:
-  st.global.u32 [%dst], %r2;
-)"));
+  RunPtx run(kernel("  mov.u32 %r1, smem;\n  setp.lt.u32 %p0, %t, 16;\n" +
+                    branches("%p0", "st.shared.u32 [%r1], 42; bar.warp.sync 0xffffffff; mov.u32 %r2, 1;",
+                             "ld.shared.u32 %r5, [%r1]; bar.warp.sync 0xffffffff; ld.shared.u32 %r2, [%r1];") +
+                    "  st.global.u32 [%dst], %r2;\n"));
   const auto out = run_kernel(run, 32, 32);
   for (uint32_t t = 0; t < 32; ++t) EXPECT_EQ(out[t], t < 16 ? 1u : 42u);
 }
@@ -189,14 +161,8 @@ TEST(WarpBarrier, EachMaskIsItsOwn) {
   bar.warp.sync %r1;
   and.b32 %r2, %t, 1;
   setp.eq.u32 %p1, %r2, 0;
-  @%p1 bra EVEN;
-  bar.warp.sync %r1;
-  bra DONE;
-EVEN:
-  bar.warp.sync %r1;
-DONE:
-  st.global.u32 [%dst], 1;
-)"));
+)" + branches("%p1", "bar.warp.sync %r1;", "bar.warp.sync %r1;") +
+                    "  st.global.u32 [%dst], 1;\n"));
   EXPECT_THAT(run_kernel(run, 32, 32), Each(1u));
 }
 

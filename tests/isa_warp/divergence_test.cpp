@@ -135,16 +135,10 @@ DONE:
 
 TEST(Divergence, SyncwarpInsideBranches) {
   // Halves of the warp exchange values in their own branches, each through its own mask.
-  RunPtx run(kernel(R"(
-  setp.lt.u32 %p0, %t, 16;
-  @%p0 bra LOW;
-  shfl.sync.bfly.b32 %r1, %t, 15, 0x1f, 0xffff0000;
-  bar.warp.sync 0xffff0000;
-  bra DONE;
-LOW:
-  shfl.sync.down.b32 %r1, %t, 1, 0x1f, 0x0000ffff;
-  bar.warp.sync 0x0000ffff;
-DONE:
+  RunPtx run(kernel("  setp.lt.u32 %p0, %t, 16;\n" +
+                    branches("%p0", "shfl.sync.down.b32 %r1, %t, 1, 0x1f, 0x0000ffff; bar.warp.sync 0x0000ffff;",
+                             "shfl.sync.bfly.b32 %r1, %t, 15, 0x1f, 0xffff0000; bar.warp.sync 0xffff0000;") +
+                    R"(
   bar.warp.sync 0xffffffff;
   activemask.b32 %r2;
   st.global.u32 [%dst], %r1;

@@ -30,6 +30,11 @@ inline std::string kernel(const std::string& body, int shared = 4096, const std:
 )";
 }
 
+/// PTX: lanes for which `predicate` holds do `then`, the others `otherwise`; behind it all go on.
+inline std::string branches(const std::string& predicate, const std::string& then, const std::string& otherwise) {
+  return "  @" + predicate + " bra THEN;\n  " + otherwise + "\n  bra DONE;\nTHEN:\n  " + then + "\nDONE:\n";
+}
+
 /// Runs kernel(body) in one CTA of `threads` and returns the first `count` words of its output.
 inline std::vector<uint32_t> run_kernel(RunPtx& run, uint32_t threads, size_t count,
                                         const std::vector<uint32_t>& in = {}) {

@@ -203,6 +203,17 @@ TEST(LoadStore, OrdinaryLoadOfALiveMbarrierWarnsAndGivesTheOldBytes) {
   EXPECT_EQ(run.reports[0].severity, Severity::warning);
 }
 
+/// PTX: `before` and a load from %r3, 64 times, each waiting for the one before. %r4 counts, %r6 is 0.
+std::string loop64(const std::string& before = {}) {
+  return "  mov.u32 %r4, 0;\nLOOP:\n" + before + R"(
+  add.u32 %r7, %r3, %r6;
+  ld.shared.u32 %r6, [%r7];
+  add.u32 %r4, %r4, 1;
+  setp.lt.u32 %p0, %r4, 64;
+  @%p0 bra LOOP;
+)";
+}
+
 TEST(LoadStore, BankConflictsCostPasses) {
   // 64 dependent loads at stride 1 and at stride 32 words: 32 passes against one.
   const auto cycles = [](int stride) {
@@ -211,17 +222,10 @@ TEST(LoadStore, BankConflictsCostPasses) {
   mul.lo.u32 %r2, %t, )" +
                       std::to_string(stride * 4) + R"(;
   add.u32 %r3, %r1, %r2;
-  mov.u32 %r4, 0;
   mov.u32 %r6, 0;
   mov.u32 %r8, 0;
   st.shared.u32 [%r3], %r8;
-LOOP:
-  add.u32 %r7, %r3, %r6;
-  ld.shared.u32 %r6, [%r7];
-  add.u32 %r4, %r4, 1;
-  setp.lt.u32 %p0, %r4, 64;
-  @%p0 bra LOOP;
-)"));
+)" + loop64()));
     return run.launch("k", {1}, {32}, run.buffer<uint32_t>(1), run.buffer<uint32_t>(1)).cycles;
   };
   const double difference = double(cycles(32)) - double(cycles(1));
@@ -235,20 +239,10 @@ TEST(LoadStore, PassesAreThoseOfEveryExecution) {
                       ";\n  mul.lo.u32 %r5, %t, " + std::to_string(odd * 4) + R"(;
   add.u32 %r2, %r1, %r2;
   add.u32 %r5, %r1, %r5;
-  mov.u32 %r4, 0;
   mov.u32 %r6, 0;
   st.shared.u32 [%r2], %r6;
   st.shared.u32 [%r5], %r6;
-LOOP:
-  and.b32 %r7, %r4, 1;
-  setp.eq.u32 %p1, %r7, 0;
-  selp.b32 %r3, %r2, %r5, %p1;
-  add.u32 %r7, %r3, %r6;
-  ld.shared.u32 %r6, [%r7];
-  add.u32 %r4, %r4, 1;
-  setp.lt.u32 %p0, %r4, 64;
-  @%p0 bra LOOP;
-)"));
+)" + loop64("  and.b32 %r7, %r4, 1; setp.eq.u32 %p1, %r7, 0; selp.b32 %r3, %r2, %r5, %p1;\n")));
     return double(run.launch("k", {1}, {32}, run.buffer<uint32_t>(1), run.buffer<uint32_t>(1)).cycles);
   };
   const double none = cycles(2, 2);  // two passes

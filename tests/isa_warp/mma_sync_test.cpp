@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "tests/isa_warp/kernel.h"
+#include "tests/support/ptx_type.h"
 
 namespace tinygpu::test {
 namespace {
@@ -48,7 +49,7 @@ Fragments fragments(const std::string& shape, int element_bits) {
             8,
             4,
             4};
-  if (shape == "m16n8k4" && element_bits == 32)
+  if (shape == "m16n8k4" && element_bits >= 32)
     return {[=](int l, int i) {
               return At{i == 0 ? g(l) : g(l) + 8, t(l)};
             },
@@ -59,7 +60,7 @@ Fragments fragments(const std::string& shape, int element_bits) {
             2,
             1,
             4};
-  if (shape == "m16n8k8" && element_bits == 32)
+  if (shape == "m16n8k8" && element_bits >= 32)
     return {[=](int l, int i) {
               return At{i == 0 || i == 2 ? g(l) : g(l) + 8, i < 2 ? t(l) : t(l) + 4};
             },
@@ -141,28 +142,6 @@ Fragments fragments(const std::string& shape, int element_bits) {
             4};
   if (shape == "m8n8k4" && element_bits == 64)
     return {[=](int l, int) { return At{g(l), t(l)}; }, [=](int l, int) { return At{t(l), g(l)}; }, c8, 1, 1, 2};
-  if (shape == "m16n8k4" && element_bits == 64)
-    return {[=](int l, int i) {
-              return At{i == 0 ? g(l) : g(l) + 8, t(l)};
-            },
-            [=](int l, int) {
-              return At{t(l), g(l)};
-            },
-            c16,
-            2,
-            1,
-            4};
-  if (shape == "m16n8k8" && element_bits == 64)
-    return {[=](int l, int i) {
-              return At{i == 0 || i == 2 ? g(l) : g(l) + 8, i < 2 ? t(l) : t(l) + 4};
-            },
-            [=](int l, int i) {
-              return At{i == 0 ? t(l) : t(l) + 4, g(l)};
-            },
-            c16,
-            4,
-            2,
-            4};
   if (shape == "m16n8k16" && element_bits == 64)
     return {[=](int l, int i) {
               return At{i % 2 == 0 ? g(l) : g(l) + 8, t(l) + 4 * (i / 2)};
@@ -201,14 +180,6 @@ uint64_t encode(const std::string& type, int v) {
   if (type == "f16") return sign << 15 | uint32_t(exponent + 15) << 10 | fraction >> 13;
   if (type == "e4m3") return sign << 7 | uint32_t(exponent + 7) << 3 | fraction >> 20;
   return sign << 7 | uint32_t(exponent + 15) << 2 | fraction >> 21;  // e5m2
-}
-
-int bits_of(const std::string& type) {
-  if (type == "f64") return 64;
-  if (type == "tf32" || type == "f32" || type == "s32") return 32;
-  if (type == "f16" || type == "bf16") return 16;
-  if (type == "b1") return 1;
-  return type == "s4" || type == "u4" ? 4 : 8;
 }
 
 struct Case {

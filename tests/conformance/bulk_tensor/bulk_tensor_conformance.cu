@@ -224,16 +224,7 @@ void run_cluster(Place place, Result& r) {
   p.offset[0] = uint16_t(random.below(200));
   p.bytes = uint32_t(16 * random.between(1, 100));
   alignas(64) CUtensorMap map;
-  EncodeCase m;
-  m.type = 1;
-  m.rank = 2;
-  m.dims[0] = 56;
-  m.dims[1] = 20;
-  m.strides[0] = 128;
-  m.box[0] = 32;
-  m.box[1] = 8;
-  m.swizzle = uint32_t(random.below(2)) * 2;
-  encode_map(m, reinterpret_cast<uint64_t>(d.global), map);
+  encode_map(matrix_case(1, {56, 20}, 128, {32, 8}, uint32_t(random.below(2)) * 2), reinterpret_cast<uint64_t>(d.global), map);
   cudaLaunchAttribute attribute[1];
   const cudaLaunchConfig_t config = launch_config(ctas, attribute);
   cudaLaunchKernelEx(&config, cluster_kernel, map, p, static_cast<const uint8_t*>(d.global + 16 * random.below(500)), d.out, d.word);
@@ -283,14 +274,7 @@ void run_modified(Place place, Result& r) {
   Device& d = Device::get();
   d.reset();
   TensorCase c;
-  c.map.type = 1;
-  c.map.rank = 2;
-  c.map.dims[0] = 64;
-  c.map.dims[1] = 40;
-  c.map.strides[0] = 128;
-  c.map.box[0] = 64;
-  c.map.box[1] = 16;
-  c.map.swizzle = 3;
+  c.map = matrix_case(1, {64, 40}, 128, {64, 16}, 3);
   c.map.address = kTensorStart;
   alignas(64) CUtensorMap map;
   encode_map(c.map, reinterpret_cast<uint64_t>(d.global), map);
@@ -304,14 +288,8 @@ void run_modified(Place place, Result& r) {
 
 TensorCase plain_2d(uint32_t type) {
   TensorCase c;
-  c.map.type = type;
-  c.map.rank = 2;
   const uint32_t size = uint32_t(encode_bits(type)) / 8;
-  c.map.dims[0] = 256 / size;
-  c.map.dims[1] = 16;
-  c.map.strides[0] = 256;
-  c.map.box[0] = 64 / size;
-  c.map.box[1] = 8;
+  c.map = matrix_case(type, {256 / size, 16}, 256, {64 / size, 8});
   c.map.address = kTensorStart;
   return c;
 }

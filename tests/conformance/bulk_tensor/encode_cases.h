@@ -21,6 +21,24 @@ struct EncodeCase {
   uint32_t interleave = 0, swizzle = 0, promotion = 0, fill = 0, wide_mode = 0;
 };
 
+struct Extent {
+  uint32_t columns, rows;
+};
+
+/// A matrix whose rows lie `pitch` bytes apart, copied in boxes.
+inline EncodeCase matrix_case(uint32_t type, Extent size, uint64_t pitch, Extent box, uint32_t swizzle = 0) {
+  EncodeCase c;
+  c.type = type;
+  c.rank = 2;
+  c.dims[0] = size.columns;
+  c.dims[1] = size.rows;
+  c.strides[0] = pitch;
+  c.box[0] = box.columns;
+  c.box[1] = box.rows;
+  c.swizzle = swizzle;
+  return c;
+}
+
 /// Bits of one element by CUtensorMapDataType.
 inline int encode_bits(uint32_t type) {
   constexpr int bits[16] = {8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6};

@@ -5,9 +5,12 @@
 #include <sstream>
 
 #include "tests/conformance/random.h"
+#include "tests/support/ptx_type.h"
 
 namespace conformance::warp {
 namespace {
+
+using tinygpu::test::bits_of;
 
 std::string list(const char* reg, int first, int count) {
   std::string s = "{";
@@ -18,14 +21,6 @@ std::string list(const char* reg, int first, int count) {
 std::string number(int n) { return std::to_string(n); }
 
 // ---- mma.sync
-
-int bits_of(const std::string& type) {
-  if (type == "f64") return 64;
-  if (type == "tf32" || type == "f32" || type == "s32") return 32;
-  if (type == "f16" || type == "bf16") return 16;
-  if (type == "b1") return 1;
-  return type == "s4" || type == "u4" ? 4 : 8;
-}
 
 Fill fill_of(const std::string& type) {
   if (type == "f16") return Fill::f16x2;
