@@ -4,12 +4,11 @@
 #include <cuda.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zstd.h>
 
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <sstream>
+
+#include "tests/support/zstd_file.h"
 
 namespace tinygpu::cuda {
 namespace {
@@ -17,14 +16,6 @@ namespace {
 using Kind = TensorMapParameters::Kind;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-std::string unpack(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::vector<char> packed((std::istreambuf_iterator<char>(in)), {});
-  std::string out(ZSTD_getFrameContentSize(packed.data(), packed.size()), '\0');
-  EXPECT_EQ(ZSTD_decompress(out.data(), out.size(), packed.data(), packed.size()), out.size());
-  return out;
-}
 
 std::string hex(const uint8_t* bytes) {
   std::string out;
@@ -37,7 +28,7 @@ std::string hex(const uint8_t* bytes) {
 }
 
 TEST(TensorMap, AnswersAsTheDriverOfAnH200) {
-  std::istringstream rows(unpack(std::string(TEST_DATA) + "/h200_tensor_maps.txt.zst"));
+  std::istringstream rows(gen5::test::read_packed(std::string(TEST_DATA) + "/h200_tensor_maps.txt.zst"));
   int accepted = 0, refused = 0;
   for (std::string line; std::getline(rows, line);) {
     if (line.empty() || line[0] == '#') continue;

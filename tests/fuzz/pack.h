@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/zstd_file.h"
+
 namespace gen5::fuzz {
 
 using Inputs = std::vector<std::string>;
@@ -12,6 +14,6 @@ using Inputs = std::vector<std::string>;
 Inputs read_pack(const std::filesystem::path& file);
 void write_pack(const std::filesystem::path& file, const Inputs& inputs);
 
-std::string read_file(const std::filesystem::path& file);
+using test::read_file;
 
 }  // namespace gen5::fuzz

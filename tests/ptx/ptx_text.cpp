@@ -1,12 +1,10 @@
 #include "ptx_text.h"
 
 #include <fmt/format.h>
-#include <zstd.h>
 
-#include <fstream>
-#include <iterator>
 #include <sstream>
-#include <stdexcept>
+
+#include "tests/support/zstd_file.h"
 
 namespace tinygpu::ptx {
 
@@ -41,14 +39,7 @@ Instruction parse_instruction(std::string_view text) {
 }
 
 std::string read_data(const std::string& name) {
-  std::ifstream file(std::string(PTX_TEST_DATA) + "/" + name, std::ios::binary);
-  if (!file) throw std::runtime_error("no test data " + name);
-  const std::string packed{std::istreambuf_iterator<char>(file), {}};
-  std::string text(ZSTD_getFrameContentSize(packed.data(), packed.size()), '\0');
-  const size_t size = ZSTD_decompress(text.data(), text.size(), packed.data(), packed.size());
-  if (ZSTD_isError(size)) throw std::runtime_error("bad test data " + name);
-  text.resize(size);
-  return text;
+  return gen5::test::read_packed(std::string(PTX_TEST_DATA) + "/" + name);
 }
 
 std::vector<std::string> read_lines(const std::string& name) {
