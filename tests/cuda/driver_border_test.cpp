@@ -117,12 +117,15 @@ TEST_F(Border, CopiesWhoseSizesOverflow) {
 }
 
 TEST_F(Border, StridedCopiesThatOverflow) {
-  CUDA_MEMCPY2D p = {};
-  p.srcMemoryType = CU_MEMORYTYPE_HOST;
-  p.srcHost = h_;
-  p.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-  p.dstDevice = d_;
-  p.srcPitch = p.dstPitch = p.WidthInBytes = 16;
+  const auto to_device = [&](auto p) {
+    p.srcMemoryType = CU_MEMORYTYPE_HOST;
+    p.srcHost = h_;
+    p.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    p.dstDevice = d_;
+    p.srcPitch = p.dstPitch = p.WidthInBytes = 16;
+    return p;
+  };
+  auto p = to_device(CUDA_MEMCPY2D{});
   p.Height = 4;
   OK(cuMemcpy2D(&p));
   const auto refused = [&](auto change) {
@@ -138,12 +141,7 @@ TEST_F(Border, StridedCopiesThatOverflow) {
   EXPECT_TRUE(refused([](auto& q) { q.dstXInBytes = kMost; }));
   EXPECT_TRUE(refused([](auto& q) { q.srcY = kMost; }));
   EXPECT_EQ(cuMemcpy2D(nullptr), CUDA_ERROR_INVALID_VALUE);
-  CUDA_MEMCPY3D c = {};
-  c.srcMemoryType = CU_MEMORYTYPE_HOST;
-  c.srcHost = h_;
-  c.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-  c.dstDevice = d_;
-  c.srcPitch = c.dstPitch = c.WidthInBytes = 16;
+  auto c = to_device(CUDA_MEMCPY3D{});
   c.srcHeight = c.dstHeight = c.Height = 4;
   c.Depth = 2;
   OK(cuMemcpy3D(&c));

@@ -27,6 +27,33 @@ std::string hex(const uint8_t* bytes) {
   return out;
 }
 
+/// What a map is described by, of a 3-D f16 tensor at first.
+struct Arrays {
+  uint64_t dims[5] = {64, 32, 16, 4, 4};
+  uint64_t strides[4] = {128, 4096, 65536, 262144};
+  uint32_t box[5] = {64, 8, 2, 1, 1};
+  uint32_t steps[5] = {1, 1, 1, 1, 1};
+  int lower[3] = {-1, -1, -1}, upper[3] = {1, 1, 1};
+
+  void read(std::istream& in) {
+    const auto all = [&](auto&... arrays) {
+      const auto one = [&](auto& array) {
+        for (auto& v : array) in >> v;
+      };
+      (one(arrays), ...);
+    };
+    all(dims, strides, box, steps, lower, upper);
+  }
+  void put_into(TensorMapParameters& p) {
+    p.dims = dims;
+    p.strides = strides;
+    p.box = box;
+    p.steps = steps;
+    p.lower = lower;
+    p.upper = upper;
+  }
+};
+
 TEST(TensorMap, AnswersAsTheDriverOfAnH200) {
   std::istringstream rows(gen5::test::read_packed(std::string(TEST_DATA) + "/h200_tensor_maps.txt.zst"));
   int accepted = 0, refused = 0;
@@ -35,28 +62,17 @@ TEST(TensorMap, AnswersAsTheDriverOfAnH200) {
     std::istringstream in(line);
     alignas(64) uint8_t object[128];
     TensorMapParameters p;
-    int kind, lower[3], upper[3], result;
-    uint64_t dims[5], strides[4];
-    uint32_t box[5], steps[5];
+    Arrays a;
+    int kind, result;
     std::string expected;
     in >> kind >> p.type >> p.rank >> p.address;
-    for (auto& v : dims) in >> v;
-    for (auto& v : strides) in >> v;
-    for (auto& v : box) in >> v;
-    for (auto& v : steps) in >> v;
-    for (auto& v : lower) in >> v;
-    for (auto& v : upper) in >> v;
+    a.read(in);
     in >> p.channels >> p.pixels >> p.interleave >> p.swizzle >> p.promotion >> p.fill >> p.wide_mode >> result >>
         expected;
     ASSERT_TRUE(in) << line;
     p.kind = Kind(kind);
     p.object = object;
-    p.dims = dims;
-    p.strides = strides;
-    p.box = box;
-    p.steps = steps;
-    p.lower = lower;
-    p.upper = upper;
+    a.put_into(p);
     p.blackwell = false;
     const std::string wrong = check_tensor_map(p);
     ASSERT_EQ(wrong.empty(), result == 0) << line << "\n" << wrong;
@@ -74,13 +90,8 @@ TEST(TensorMap, AnswersAsTheDriverOfAnH200) {
 }
 
 /// A valid 3-D f16 map, to be spoilt in one place.
-struct Map {
+struct Map : Arrays {
   alignas(64) uint8_t object[128] = {};
-  uint64_t dims[5] = {64, 32, 16, 4, 4};
-  uint64_t strides[4] = {128, 4096, 65536, 262144};
-  uint32_t box[5] = {64, 8, 2, 1, 1};
-  uint32_t steps[5] = {1, 1, 1, 1, 1};
-  int lower[3] = {-1, -1, -1}, upper[3] = {1, 1, 1};
   TensorMapParameters p;
   explicit Map(Kind kind = Kind::tiled) {
     p.kind = kind;
@@ -88,12 +99,7 @@ struct Map {
     p.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     p.rank = 3;
     p.address = 0x7f0000000000;
-    p.dims = dims;
-    p.strides = strides;
-    p.box = box;
-    p.steps = steps;
-    p.lower = lower;
-    p.upper = upper;
+    put_into(p);
     p.channels = 64;
     p.pixels = 16;
     if (kind == Kind::im2col_wide) p.swizzle = CU_TENSOR_MAP_SWIZZLE_128B;

@@ -11,43 +11,20 @@ namespace {
 
 using namespace gen5::layout;
 
+constexpr SmemOperand operand(Element element, Major major, Swizzle swizzle, uint32_t leading, uint32_t stride) {
+  return {.element = element, .major = major, .swizzle = swizzle, .leading = leading, .stride = stride};
+}
+
 // PTX ISA 9.7.16.3.3, worked examples: the offsets in bytes and the fields' values.
-static_assert(smem_descriptor({.element = Element::tf32,
-                               .major = Major::k,
-                               .swizzle = Swizzle::none,
-                               .leading = 256,
-                               .stride = 128}) == 0x0000'4008'0010'0000);
-static_assert(smem_descriptor({.element = Element::tf32,
-                               .major = Major::k,
-                               .swizzle = Swizzle::b32,
-                               .leading = 16,
-                               .stride = 256}) == 0xC000'4010'0001'0000);
-static_assert(smem_descriptor({.element = Element::bf16,
-                               .major = Major::mn,
-                               .swizzle = Swizzle::none,
-                               .leading = 256,
-                               .stride = 128}) == 0x0000'4008'0010'0000);
-static_assert(smem_descriptor({.element = Element::bf16,
-                               .major = Major::mn,
-                               .swizzle = Swizzle::b32,
-                               .leading = 256,
-                               .stride = 512}) == 0xC000'4020'0010'0000);
-static_assert(smem_descriptor({.element = Element::bf16,
-                               .major = Major::mn,
-                               .swizzle = Swizzle::b64,
-                               .leading = 512,
-                               .stride = 1024}) == 0x8000'4040'0020'0000);
+static_assert(smem_descriptor(operand(Element::tf32, Major::k, Swizzle::none, 256, 128)) == 0x0000'4008'0010'0000);
+static_assert(smem_descriptor(operand(Element::tf32, Major::k, Swizzle::b32, 16, 256)) == 0xC000'4010'0001'0000);
+static_assert(smem_descriptor(operand(Element::bf16, Major::mn, Swizzle::none, 256, 128)) == 0x0000'4008'0010'0000);
+static_assert(smem_descriptor(operand(Element::bf16, Major::mn, Swizzle::b32, 256, 512)) == 0xC000'4020'0010'0000);
+static_assert(smem_descriptor(operand(Element::bf16, Major::mn, Swizzle::b64, 512, 1024)) == 0x8000'4040'0020'0000);
 // The two 128-byte modes: codes 2 and 1 in bits 63:61.
-static_assert(smem_descriptor({.element = Element::bf16,
-                               .major = Major::k,
-                               .swizzle = Swizzle::b128,
-                               .leading = 16,
-                               .stride = 1024}) == 0x4000'4040'0001'0000);
-static_assert(smem_descriptor({.element = Element::tf32,
-                               .major = Major::mn,
-                               .swizzle = Swizzle::b128_atom32,
-                               .leading = 4096,
-                               .stride = 512}) == 0x2000'4020'0100'0000);
+static_assert(smem_descriptor(operand(Element::bf16, Major::k, Swizzle::b128, 16, 1024)) == 0x4000'4040'0001'0000);
+static_assert(smem_descriptor(operand(Element::tf32, Major::mn, Swizzle::b128_atom32, 4096, 512)) ==
+              0x2000'4020'0100'0000);
 
 TEST(SmemDescriptor, TheAddressLosesItsRankAndItsLowFourBits) {
   constexpr uint64_t d = smem_descriptor({.stride = 1024});

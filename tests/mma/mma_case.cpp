@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace gen5::test {
 namespace {
@@ -77,6 +78,34 @@ std::vector<uint32_t> MmaCase::expected() const {
       for (uint32_t lane_ = 0; lane_ < kLanes; ++lane_)
         if (lane_ % 32 != 31) out[w * kLanes + lane_] = tmem[w * kLanes + lane_ + 1];
   return out;
+}
+
+void Form::pick_kind(Random& random) {
+  tf32 = random.chance(3);
+  a_in_tmem = random.chance(3);
+  masked = random.chance(4);
+  scale = random.chance(4) ? int(random.below(16)) : -1;
+}
+
+void MmaCase::pick_signs(Random& random) {
+  accumulate = !random.chance(3);
+  negate_a = random.chance(4);
+  negate_b = random.chance(4);
+}
+
+void MmaCase::place_plainly() {
+  a.base = 0;
+  b.base = 8192;
+  for (Placement* p : {&a, &b}) {
+    p->leading = 128;
+    p->stride = 256;
+  }
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  if (at == std::string::npos) throw std::invalid_argument("the text has no " + from);
+  return text.replace(at, from.size(), to);
 }
 
 std::string kernel_text(const Form& f) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/mma/random_operand.h"
 #include "tests/mma/reference.h"
 #include "tests/support/run_ptx.h"
 
@@ -21,6 +22,9 @@ struct Form {
   bool pair = false;      // cta_group::2
   int scale = -1;         // −1: no scale-input-d
   std::string collector;  // "fill", …
+
+  /// What does not depend on the shape.
+  void pick_kind(Random& random);
   bool operator<(const Form& o) const {
     return std::tie(tf32, a_in_tmem, masked, ashift, pair, scale, collector) <
            std::tie(o.tf32, o.a_in_tmem, o.masked, o.ashift, o.pair, o.scale, o.collector);
@@ -38,6 +42,10 @@ struct MmaCase {
   std::vector<uint32_t> tmem;            // before: [column][lane]
   std::vector<uint8_t> image;            // shared memory
 
+  /// A and B K-major without swizzle, B 8 KiB behind A.
+  void place_plainly();
+  /// Whether it accumulates, and the signs.
+  void pick_signs(Random& random);
   uint32_t k() const { return form.tf32 ? 8 : 16; }
   uint32_t idesc() const;
   std::string describe() const;
@@ -49,6 +57,9 @@ struct MmaCase {
 
 /// The PTX of a kernel that runs one case of this form in each CTA, or in each pair of CTAs.
 std::string kernel_text(const Form& form);
+
+/// `text` with the first `from` replaced. Throws std::invalid_argument where there is none.
+std::string replaced(std::string text, const std::string& from, const std::string& to);
 
 /// What one CTA runs a case with; of a pair, both issue from the same CTA with the same masks.
 struct CtaInput {

@@ -11,19 +11,14 @@ namespace {
 
 MmaCase generate(Random& random, uint32_t index) {
   MmaCase c;
-  c.form.tf32 = random.chance(3);
-  c.form.a_in_tmem = random.chance(3);
-  c.form.masked = random.chance(4);
-  c.form.scale = random.chance(4) ? int(random.below(16)) : -1;
+  c.form.pick_kind(random);
   c.m = random.chance(2) ? 64 : 128;
   c.form.ashift = c.form.a_in_tmem && c.m == 128 && random.chance(4);
   if (!c.form.ashift && random.chance(6)) c.form.collector = random.chance(2) ? "fill" : "discard";
   c.n = 8 * (1 + index % 32);  // every N in turn
   c.lane = c.m == 64 && random.chance(2) ? 16 : 0;
   c.d_column = c.n < 256 ? random.below(256 - c.n) : 0;
-  c.accumulate = !random.chance(3);
-  c.negate_a = random.chance(4);
-  c.negate_b = random.chance(4);
+  c.pick_signs(random);
   if (c.form.tf32) {
     c.a_type = c.b_type = Type::tf32;
   } else {

@@ -14,24 +14,13 @@ using tinygpu::test::RunPtx;
 /// 128x8x16 f16, A and B all ones unless said otherwise; K-major without swizzle.
 MmaCase ones() {
   MmaCase c;
-  c.a.base = 0;
-  c.b.base = 8192;
-  for (Placement* p : {&c.a, &c.b}) {
-    p->leading = 128;
-    p->stride = 256;
-  }
+  c.place_plainly();
   c.image.resize(kImageBytes);
   c.tmem.assign(kLanes * kColumns, 0);
   c.a_bits.assign(128 * 16, 0x3c00);
   c.b_bits.assign(8 * 16, 0x3c00);
   c.place();
   return c;
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
 }
 
 const std::string kMma = "tcgen05.mma.cta_group::1.kind::f16 [%d], %adesc, %bdesc, %idesc, %en;";
@@ -51,20 +40,22 @@ TEST(Commit, GenericAddress) {
   EXPECT_EQ(run(gpu, {c})[0], c.expected());
 }
 
-TEST(Commit, MulticastToItself) {
-  RunPtx gpu(replaced(
+/// The kernel with a commit that signals the CTAs of `mask`.
+std::string commit_to(const std::string& mask) {
+  return replaced(
       kernel_text({}), kCommit,
-      ".reg .b16 %mask; mov.b16 %mask, 1;"
-      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%bar], %mask;"));
+      ".reg .b16 %mask; mov.b16 %mask, " + mask +
+          ";tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%bar], %mask;");
+}
+
+TEST(Commit, MulticastToItself) {
+  RunPtx gpu(commit_to("1"));
   const MmaCase c = ones();
   EXPECT_EQ(run(gpu, {c})[0], c.expected());
 }
 
 TEST(Commit, MaskOutsideTheCluster) {
-  RunPtx gpu(replaced(
-      kernel_text({}), kCommit,
-      ".reg .b16 %mask; mov.b16 %mask, 3;"
-      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%bar], %mask;"));
+  RunPtx gpu(commit_to("3"));
   try {
     run(gpu, {ones()});
     FAIL() << "ran to its end";

@@ -16,10 +16,7 @@ using tinygpu::test::RunPtx;
 PairCase generate(Random& random, uint32_t index) {
   PairCase c;
   c.form.pair = true;
-  c.form.tf32 = random.chance(3);
-  c.form.a_in_tmem = random.chance(3);
-  c.form.masked = random.chance(4);
-  c.form.scale = random.chance(4) ? int(random.below(16)) : -1;
+  c.form.pick_kind(random);
   c.form.ashift = c.form.a_in_tmem && random.chance(4);
   if (!c.form.ashift && random.chance(6)) c.form.collector = random.chance(2) ? "fill" : "discard";
   c.m = random.chance(2) ? 128 : 256;
@@ -27,9 +24,7 @@ PairCase generate(Random& random, uint32_t index) {
   c.issuer = random.below(2);
   const uint32_t width = c.m == 256 ? c.n : c.n / 2;
   c.d_column = width < 256 ? random.below(256 - width) : 0;
-  c.accumulate = !random.chance(3);
-  c.negate_a = random.chance(4);
-  c.negate_b = random.chance(4);
+  c.pick_signs(random);
   if (c.form.tf32) {
     c.a_type = c.b_type = Type::tf32;
   } else {
@@ -107,23 +102,13 @@ PairCase ones(uint32_t m = 256) {
   c.form.pair = true;
   c.m = m;
   c.n = 16;
-  c.b.base = 8192;
-  for (Placement* p : {&c.a, &c.b}) {
-    p->leading = 128;
-    p->stride = 256;
-  }
+  c.place_plainly();
   for (auto* image : {&c.image, &c.odd_image}) image->resize(kImageBytes);
   for (auto* tmem : {&c.tmem, &c.odd_tmem}) tmem->assign(kLanes * kColumns, 0x42);
   c.a_bits.assign(c.m * 16, 0x3c00);
   c.b_bits.assign(16 * 16, 0x3c00);
   c.place();
   return c;
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
 }
 
 const std::string kMma = "tcgen05.mma.cta_group::2.kind::f16 [%d], %adesc, %bdesc, %idesc, %en;";

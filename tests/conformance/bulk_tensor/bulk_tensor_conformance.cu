@@ -11,6 +11,7 @@
 
 #include "tests/conformance/bulk_tensor/kernels.cuh"
 #include "tests/conformance/bulk_tensor/tensor_cases.h"
+#include "tests/conformance/platform.h"
 #include "tests/conformance/runner.h"
 
 namespace conformance {
@@ -526,17 +527,6 @@ std::string describe_case(size_t n) {
   return s;
 }
 
-std::string platform() {
-  cudaDeviceProp properties{};
-  int driver = 0;
-  cudaGetDeviceProperties(&properties, 0);
-  cudaDriverGetVersion(&driver);
-  char date[32];
-  const std::time_t now = std::time(nullptr);
-  std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
-  return std::string(properties.name) + ", CUDA driver " + std::to_string(driver / 1000) + "." + std::to_string(driver / 10 % 100) + ", " + date;
-}
-
 }  // namespace
 }  // namespace conformance
 
@@ -546,6 +536,6 @@ int main(int argc, char** argv) {
   for (const auto& g : conformance::kGroups) suite.cases += g.cases;
   suite.run = conformance::run_case;
   suite.describe = conformance::describe_case;
-  suite.platform = conformance::platform;
+  suite.platform = conformance::platform_line;
   return conformance::conformance_main(suite, argc, argv);
 }

@@ -11,6 +11,7 @@
 #include <ctime>
 
 #include "tests/conformance/random.h"
+#include "tests/conformance/platform.h"
 #include "tests/conformance/runner.h"
 
 namespace conformance {
@@ -562,18 +563,6 @@ std::string describe_case(size_t n) {
   return s;
 }
 
-std::string platform() {
-  cudaDeviceProp properties{};
-  int driver = 0;
-  cudaGetDeviceProperties(&properties, 0);
-  cudaDriverGetVersion(&driver);
-  char date[32];
-  const std::time_t now = std::time(nullptr);
-  std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
-  return std::string(properties.name) + ", CUDA driver " + std::to_string(driver / 1000) + "." +
-         std::to_string(driver / 10 % 100) + ", " + date;
-}
-
 }  // namespace
 }  // namespace conformance
 
@@ -584,6 +573,6 @@ int main(int argc, char** argv) {
                 conformance::kRemoteScripts;
   suite.run = conformance::run_case;
   suite.describe = conformance::describe_case;
-  suite.platform = conformance::platform;
+  suite.platform = conformance::platform_line;
   return conformance::conformance_main(suite, argc, argv);
 }

@@ -11,26 +11,25 @@ __device__ int64_t ordered(float x) {
   return i < 0 ? -int64_t(i & 0x7fffffff) : i;
 }
 
-struct Ex2 {
-  static __device__ float approx(float x) { float r; asm("ex2.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
-  static __device__ double exact(double x) { return exp2(x); }
-};
-struct Lg2 {
-  static __device__ float approx(float x) { float r; asm("lg2.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
-  static __device__ double exact(double x) { return log2(x); }
-};
-struct Rcp {
-  static __device__ float approx(float x) { float r; asm("rcp.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
-  static __device__ double exact(double x) { return 1 / x; }
-};
-struct Rsqrt {
-  static __device__ float approx(float x) { float r; asm("rsqrt.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
-  static __device__ double exact(double x) { return 1 / sqrt(x); }
-};
-struct Sqrt {
-  static __device__ float approx(float x) { float r; asm("sqrt.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
-  static __device__ double exact(double x) { return sqrt(x); }
-};
+// A function, what the GPU makes of it, and the exact value (from f64, unless it needs the f32 operand itself).
+#define FUNCTION(Name, instruction, operand, value)                              \
+  struct Name {                                                                  \
+    static __device__ float approx(float x) {                                    \
+      float r;                                                                   \
+      asm(instruction ".approx.f32 %0, %1;" : "=f"(r) : "f"(x));                 \
+      return r;                                                                  \
+    }                                                                            \
+    static __device__ double exact(operand x) { return value; }                  \
+  }
+FUNCTION(Ex2, "ex2", double, exp2(x));
+FUNCTION(Lg2, "lg2", double, log2(x));
+FUNCTION(Rcp, "rcp", double, 1 / x);
+FUNCTION(Rsqrt, "rsqrt", double, 1 / sqrt(x));
+FUNCTION(Sqrt, "sqrt", double, sqrt(x));
+FUNCTION(Sin, "sin", double, sin(x));
+FUNCTION(Cos, "cos", double, cos(x));
+FUNCTION(Tanh, "tanh", double, tanh(x));
+
 /// sin and cos against the fixed-point phase that common/tinygpu/isa/approx.cpp describes.
 __device__ double phase_sine(float x, bool cosine) {
   const float turns = __fmul_rz(x, 0x1.45f306p-3f);
@@ -40,26 +39,8 @@ __device__ double phase_sine(float x, bool cosine) {
   const double r = sin(double(phase >> 23 & 1 ? quarter - within : within) * (6.283185307179586 / (1 << 25)));
   return (phase >> 24 & 1) != (!cosine && x < 0) ? -r : r;
 }
-struct SinPhase {
-  static __device__ float approx(float x) { float r; asm("sin.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
-  static __device__ double exact(float x) { return isinf(x) || isnan(x) ? NAN : phase_sine(x, false); }
-};
-struct CosPhase {
-  static __device__ float approx(float x) { float r; asm("cos.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
-  static __device__ double exact(float x) { return isinf(x) || isnan(x) ? NAN : phase_sine(x, true); }
-};
-struct Sin {
-  static __device__ float approx(float x) { float r; asm("sin.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
-  static __device__ double exact(double x) { return sin(x); }
-};
-struct Cos {
-  static __device__ float approx(float x) { float r; asm("cos.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
-  static __device__ double exact(double x) { return cos(x); }
-};
-struct Tanh {
-  static __device__ float approx(float x) { float r; asm("tanh.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
-  static __device__ double exact(double x) { return tanh(x); }
-};
+FUNCTION(SinPhase, "sin", float, isinf(x) || isnan(x) ? NAN : phase_sine(x, false));
+FUNCTION(CosPhase, "cos", float, isinf(x) || isnan(x) ? NAN : phase_sine(x, true));
 
 struct Worst {
   unsigned long long ulp, ulp_at, differ, count, absolute_bits, special;
