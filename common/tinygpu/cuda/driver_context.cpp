@@ -96,18 +96,10 @@ CUresult cuDriverGetVersion(int* version) {
 }
 
 CUresult cuDeviceGetCount(int* count) {
-  return driver([&](State&) {
-    if (!count) return CUDA_ERROR_INVALID_VALUE;
-    *count = 1;
-    return CUDA_SUCCESS;
-  });
+  return driver([&](State&) { return answer(count, 1); });
 }
 CUresult cuDeviceGet(CUdevice* device, int ordinal) {
-  return on_device(ordinal, [&](State&) {
-    if (!device) return CUDA_ERROR_INVALID_VALUE;
-    *device = 0;
-    return CUDA_SUCCESS;
-  });
+  return on_device(ordinal, [&](State&) { return answer(device, 0); });
 }
 CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
   return on_device(device, [&](State& s) {
@@ -129,11 +121,7 @@ CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
 #undef cuDeviceGetUuid
 CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) { return cuDeviceGetUuid_v2(uuid, device); }
 CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
-  return on_device(device, [&](State& s) {
-    if (!bytes) return CUDA_ERROR_INVALID_VALUE;
-    *bytes = s.gpu.memory.capacity();
-    return CUDA_SUCCESS;
-  });
+  return on_device(device, [&](State& s) { return answer(bytes, s.gpu.memory.capacity()); });
 }
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
   return on_device(device, [&](State& s) {
@@ -255,18 +243,10 @@ CUresult cuCtxGetCurrent(CUcontext* c) {
   });
 }
 CUresult cuCtxGetDevice(CUdevice* device) {
-  return in_context([&](State&) {
-    if (!device) return CUDA_ERROR_INVALID_VALUE;
-    *device = 0;
-    return CUDA_SUCCESS;
-  });
+  return in_context([&](State&) { return answer(device, 0); });
 }
 CUresult cuCtxGetFlags(unsigned* flags) {
-  return in_context([&](State&) {
-    if (!flags) return CUDA_ERROR_INVALID_VALUE;
-    *flags = (current() ? current() : contexts().primary)->flags;
-    return CUDA_SUCCESS;
-  });
+  return in_context([&](State&) { return answer(flags, (current() ? current() : contexts().primary)->flags); });
 }
 CUresult cuCtxGetId(CUcontext c, unsigned long long* id) {
   return driver([&](State&) {
@@ -302,11 +282,7 @@ CUresult cuCtxSetCacheConfig(CUfunc_cache config) {
       [&](State&) { return config > CU_FUNC_CACHE_PREFER_EQUAL ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; });
 }
 CUresult cuCtxGetCacheConfig(CUfunc_cache* config) {
-  return in_context([&](State&) {
-    if (!config) return CUDA_ERROR_INVALID_VALUE;
-    *config = CU_FUNC_CACHE_PREFER_NONE;
-    return CUDA_SUCCESS;
-  });
+  return in_context([&](State&) { return answer(config, CU_FUNC_CACHE_PREFER_NONE); });
 }
 CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   return in_context([&](State&) {

@@ -51,14 +51,20 @@ bool end_of(CUmemorytype type, const void* host, CUdeviceptr device, CopyEnd& ou
   }
 }
 
+/// Both ends of a CUDA_MEMCPY2D or 3D, and their pitches; false for arrays.
+template <class Copy>
+bool ends_of(const Copy& c, CopyEnd& to, CopyEnd& from) {
+  if (!end_of(c.dstMemoryType, c.dstHost, c.dstDevice, to) || !end_of(c.srcMemoryType, c.srcHost, c.srcDevice, from))
+    return false;
+  to.pitch = c.dstPitch ? c.dstPitch : c.WidthInBytes;
+  from.pitch = c.srcPitch ? c.srcPitch : c.WidthInBytes;
+  return true;
+}
+
 CUresult copy_2d(State& s, const CUDA_MEMCPY2D* p) {
   if (!p) return CUDA_ERROR_INVALID_VALUE;
   CopyEnd to, from;
-  if (!end_of(p->dstMemoryType, p->dstHost, p->dstDevice, to) ||
-      !end_of(p->srcMemoryType, p->srcHost, p->srcDevice, from))
-    return CUresult(say_not_implemented("cuMemcpy2D with arrays"));
-  to.pitch = p->dstPitch ? p->dstPitch : p->WidthInBytes;
-  from.pitch = p->srcPitch ? p->srcPitch : p->WidthInBytes;
+  if (!ends_of(*p, to, from)) return CUresult(say_not_implemented("cuMemcpy2D with arrays"));
   to.offset = p->dstY * to.pitch + p->dstXInBytes;
   from.offset = p->srcY * from.pitch + p->srcXInBytes;
   if (p->WidthInBytes > to.pitch.value() || p->WidthInBytes > from.pitch.value()) return CUDA_ERROR_INVALID_VALUE;
@@ -68,11 +74,7 @@ CUresult copy_2d(State& s, const CUDA_MEMCPY2D* p) {
 CUresult copy_3d(State& s, const CUDA_MEMCPY3D* p) {
   if (!p) return CUDA_ERROR_INVALID_VALUE;
   CopyEnd to, from;
-  if (!end_of(p->dstMemoryType, p->dstHost, p->dstDevice, to) ||
-      !end_of(p->srcMemoryType, p->srcHost, p->srcDevice, from))
-    return CUresult(say_not_implemented("cuMemcpy3D with arrays"));
-  to.pitch = p->dstPitch ? p->dstPitch : p->WidthInBytes;
-  from.pitch = p->srcPitch ? p->srcPitch : p->WidthInBytes;
+  if (!ends_of(*p, to, from)) return CUresult(say_not_implemented("cuMemcpy3D with arrays"));
   to.slice = to.pitch * (p->dstHeight ? p->dstHeight : p->Height);
   from.slice = from.pitch * (p->srcHeight ? p->srcHeight : p->Height);
   to.offset = p->dstZ * to.slice + p->dstY * to.pitch + p->dstXInBytes;

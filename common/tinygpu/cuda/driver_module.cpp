@@ -10,11 +10,13 @@ namespace {
 /// Modules end with their context, libraries don't.
 enum class Owner : bool { context, process };
 
-CUresult load_to(Owner owner, void** out, const void* image, const JitOptions& jit) {
+/// `load` is load_image or load_file, `from` what it takes.
+template <class Load, class From>
+CUresult load_by(Load load, Owner owner, void** out, From from, const JitOptions& jit) {
   return in_context([&](State& s) {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     Module* m = nullptr;
-    const CUresult e = load_image(s, image, jit, m);
+    const CUresult e = load(s, from, jit, m);
     if (e != CUDA_SUCCESS) return e;
     m->ends_with_context = owner == Owner::context;
     *out = m;
@@ -22,16 +24,12 @@ CUresult load_to(Owner owner, void** out, const void* image, const JitOptions& j
   });
 }
 
+CUresult load_to(Owner owner, void** out, const void* image, const JitOptions& jit) {
+  return load_by(load_image, owner, out, image, jit);
+}
+
 CUresult load_file_to(Owner owner, void** out, const char* path, const JitOptions& jit) {
-  return in_context([&](State& s) {
-    if (!out) return CUDA_ERROR_INVALID_VALUE;
-    Module* m = nullptr;
-    const CUresult e = load_file(s, path, jit, m);
-    if (e != CUDA_SUCCESS) return e;
-    m->ends_with_context = owner == Owner::context;
-    *out = m;
-    return CUDA_SUCCESS;
-  });
+  return load_by(load_file, owner, out, path, jit);
 }
 
 CUresult unload(const void* module) {
@@ -77,21 +75,11 @@ CUresult enumerate(void** out, unsigned count, const void* module) {
 }
 
 CUresult name_of(const char** name, const void* kernel) {
-  return on_kernel(kernel, [&](State&, Kernel& k) {
-    if (!name) return CUDA_ERROR_INVALID_VALUE;
-    *name = k.name.c_str();
-    return CUDA_SUCCESS;
-  });
+  return on_kernel(kernel, [&](State&, Kernel& k) { return answer(name, k.name.c_str()); });
 }
 
 CUresult parameter(const void* kernel, size_t index, size_t* offset, size_t* size) {
-  return on_kernel(kernel, [&](State&, Kernel& k) {
-    if (CUresult e = k.module->resolve(k); e != CUDA_SUCCESS) return e;
-    if (index >= k.function->params.size()) return CUDA_ERROR_INVALID_VALUE;
-    if (offset) *offset = k.function->params[index].offset;
-    if (size) *size = k.function->params[index].size;
-    return CUDA_SUCCESS;
-  });
+  return on_kernel(kernel, [&](State&, Kernel& k) { return parameter_of(k, index, offset, size); });
 }
 
 template <class T>
@@ -152,25 +140,13 @@ CUresult cuLibraryGetManaged(CUdeviceptr* p, size_t* size, CUlibrary l, const ch
 }
 
 CUresult cuKernelGetFunction(CUfunction* f, CUkernel k) {
-  return on_kernel(k, [&](State&, Kernel&) {
-    if (!f) return CUDA_ERROR_INVALID_VALUE;
-    *f = reinterpret_cast<CUfunction>(k);
-    return CUDA_SUCCESS;
-  });
+  return on_kernel(k, [&](State&, Kernel&) { return answer(f, reinterpret_cast<CUfunction>(k)); });
 }
 CUresult cuKernelGetLibrary(CUlibrary* l, CUkernel k) {
-  return on_kernel(k, [&](State&, Kernel& kernel) {
-    if (!l) return CUDA_ERROR_INVALID_VALUE;
-    *l = reinterpret_cast<CUlibrary>(kernel.module);
-    return CUDA_SUCCESS;
-  });
+  return on_kernel(k, [&](State&, Kernel& kernel) { return answer(l, reinterpret_cast<CUlibrary>(kernel.module)); });
 }
 CUresult cuFuncGetModule(CUmodule* m, CUfunction f) {
-  return on_kernel(f, [&](State&, Kernel& kernel) {
-    if (!m) return CUDA_ERROR_INVALID_VALUE;
-    *m = reinterpret_cast<CUmodule>(kernel.module);
-    return CUDA_SUCCESS;
-  });
+  return on_kernel(f, [&](State&, Kernel& kernel) { return answer(m, reinterpret_cast<CUmodule>(kernel.module)); });
 }
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction f) {
   return on_kernel(f, [&](State& s, Kernel& k) {
@@ -209,9 +185,7 @@ CUresult cuKernelGetParamInfo(CUkernel k, size_t index, size_t* offset, size_t* 
 }
 CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction f) {
   return on_kernel(f, [&](State&, Kernel& k) {
-    if (!state) return CUDA_ERROR_INVALID_VALUE;
-    *state = k.function ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
-    return CUDA_SUCCESS;
+    return answer(state, k.function ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED);
   });
 }
 CUresult cuFuncLoad(CUfunction f) {

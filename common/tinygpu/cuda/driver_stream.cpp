@@ -7,15 +7,7 @@ namespace {
 
 template <class F>
 CUresult on_stream(CUstream stream, F&& f) {
-  return in_context([&](State& s) {
-    Stream* p = s.stream(stream);
-    return p ? CUresult(f(s, *p)) : CUDA_ERROR_INVALID_HANDLE;
-  });
-}
-
-CUresult wait(State& s) {
-  s.synchronize();
-  return s.sticky;
+  return in_context([&](State& s) { return with_stream(s, stream, f); });
 }
 
 }  // namespace
@@ -36,7 +28,7 @@ CUresult cuStreamDestroy_v2(CUstream stream) {
   });
 }
 CUresult cuStreamSynchronize(CUstream stream) {
-  return on_stream(stream, [](State& s, Stream&) { return wait(s); });
+  return on_stream(stream, [](State& s, Stream&) { return wait_for_device(s); });
 }
 CUresult cuStreamQuery(CUstream stream) { return cuStreamSynchronize(stream); }
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
@@ -46,42 +38,22 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
   });
 }
 CUresult cuStreamGetFlags(CUstream stream, unsigned* flags) {
-  return on_stream(stream, [&](State&, Stream& p) {
-    if (!flags) return CUDA_ERROR_INVALID_VALUE;
-    *flags = p.flags;
-    return CUDA_SUCCESS;
-  });
+  return on_stream(stream, [&](State&, Stream& p) { return answer(flags, p.flags); });
 }
 CUresult cuStreamGetPriority(CUstream stream, int* priority) {
-  return on_stream(stream, [&](State&, Stream& p) {
-    if (!priority) return CUDA_ERROR_INVALID_VALUE;
-    *priority = p.priority;
-    return CUDA_SUCCESS;
-  });
+  return on_stream(stream, [&](State&, Stream& p) { return answer(priority, p.priority); });
 }
 CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
-  return on_stream(stream, [&](State&, Stream& p) {
-    if (!id) return CUDA_ERROR_INVALID_VALUE;
-    *id = p.id;
-    return CUDA_SUCCESS;
-  });
+  return on_stream(stream, [&](State&, Stream& p) { return answer(id, p.id); });
 }
 CUresult cuStreamGetDevice(CUstream stream, CUdevice* device) {
-  return on_stream(stream, [&](State&, Stream&) {
-    if (!device) return CUDA_ERROR_INVALID_VALUE;
-    *device = 0;
-    return CUDA_SUCCESS;
-  });
+  return on_stream(stream, [&](State&, Stream&) { return answer(device, 0); });
 }
 CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   return on_stream(stream, [&](State&, Stream&) { return cuCtxGetCurrent(context); });
 }
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
-  return on_stream(stream, [&](State&, Stream&) {
-    if (!status) return CUDA_ERROR_INVALID_VALUE;
-    *status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return CUDA_SUCCESS;
-  });
+  return on_stream(stream, [&](State&, Stream&) { return answer(status, CU_STREAM_CAPTURE_STATUS_NONE); });
 }
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback function, void* data, unsigned flags) {
   const CUresult e = on_stream(
@@ -116,7 +88,7 @@ CUresult cuEventQuery(CUevent event) {
   return in_context([&](State& s) { return s.is_event(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; });
 }
 CUresult cuEventSynchronize(CUevent event) {
-  return in_context([&](State& s) { return s.is_event(event) ? wait(s) : CUDA_ERROR_INVALID_HANDLE; });
+  return in_context([&](State& s) { return s.is_event(event) ? wait_for_device(s) : CUDA_ERROR_INVALID_HANDLE; });
 }
 CUresult cuEventElapsedTime_v2(float* ms, CUevent from, CUevent to) {
   return in_context([&](State& s) { return ms ? s.elapsed_ms(from, to, *ms) : CUDA_ERROR_INVALID_VALUE; });

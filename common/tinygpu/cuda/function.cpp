@@ -28,6 +28,14 @@ uint32_t max_threads(const MachineSpec& spec, const Function& f) {
 
 uint64_t volume(uint32_t x, uint32_t y, uint32_t z) { return (CheckedSize(x) * y * z).value(); }
 
+CUresult parameter_of(Kernel& k, size_t index, size_t* offset, size_t* size) {
+  if (CUresult e = k.module->resolve(k); e != CUDA_SUCCESS) return e;
+  if (index >= k.function->params.size()) return CUDA_ERROR_INVALID_VALUE;
+  if (offset) *offset = k.function->params[index].offset;
+  if (size) *size = k.function->params[index].size;
+  return CUDA_SUCCESS;
+}
+
 CUresult function_attribute(State& s, Kernel& k, int attribute, int& value) {
   if (CUresult e = k.module->resolve(k); e != CUDA_SUCCESS) return e;
   const Function& f = *k.function;

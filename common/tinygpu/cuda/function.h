@@ -16,6 +16,9 @@ CUresult function_attribute(State& s, Kernel& k, int attribute, int& value);
 /// attributes that cannot be set.
 CUresult set_function_attribute(State& s, Kernel& k, int attribute, int value);
 
+/// Where a parameter lies among the kernel's; either place may be null.
+CUresult parameter_of(Kernel& k, size_t index, size_t* offset, size_t* size);
+
 CUresult max_active_blocks(State& s, Kernel& k, int threads, size_t dynamic_shared, int& blocks);
 /// The largest dynamic shared memory with which `blocks` CTAs of `threads` fit one SM.
 CUresult available_dynamic_shared(State& s, Kernel& k, int blocks, int threads, size_t& bytes);

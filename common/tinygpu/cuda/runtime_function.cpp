@@ -69,20 +69,10 @@ cudaError_t cudaFuncSetSharedMemConfig(const void* function, cudaSharedMemConfig
   return on_kernel(function, [](State&, Kernel&) { return CUDA_SUCCESS; });
 }
 cudaError_t cudaFuncGetName(const char** name, const void* function) {
-  return on_kernel(function, [&](State&, Kernel& k) {
-    if (!name) return CUDA_ERROR_INVALID_VALUE;
-    *name = k.name.c_str();
-    return CUDA_SUCCESS;
-  });
+  return on_kernel(function, [&](State&, Kernel& k) { return answer(name, k.name.c_str()); });
 }
 cudaError_t cudaFuncGetParamInfo(const void* function, size_t index, size_t* offset, size_t* size) {
-  return on_kernel(function, [&](State&, Kernel& k) {
-    if (CUresult e = k.module->resolve(k); e != CUDA_SUCCESS) return e;
-    if (index >= k.function->params.size()) return CUDA_ERROR_INVALID_VALUE;
-    if (offset) *offset = k.function->params[index].offset;
-    if (size) *size = k.function->params[index].size;
-    return CUDA_SUCCESS;
-  });
+  return on_kernel(function, [&](State&, Kernel& k) { return parameter_of(k, index, offset, size); });
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int threads,

@@ -9,15 +9,7 @@ constexpr int kHighestPriority = -5, kLowestPriority = 0;
 
 template <class F>
 cudaError_t on_stream(cudaStream_t stream, F&& f) {
-  return api([&](State& s) {
-    Stream* p = s.stream(stream);
-    return p ? CUresult(f(s, *p)) : CUDA_ERROR_INVALID_HANDLE;
-  });
-}
-
-CUresult wait(State& s) {
-  s.synchronize();
-  return s.sticky;
+  return api([&](State& s) { return with_stream(s, stream, f); });
 }
 
 }  // namespace
@@ -45,12 +37,12 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   });
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return on_stream(stream, [](State& s, Stream&) { return wait(s); });
+  return on_stream(stream, [](State& s, Stream&) { return wait_for_device(s); });
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return on_stream(stream, [](State& s, Stream&) { return wait(s); });
+  return on_stream(stream, [](State& s, Stream&) { return wait_for_device(s); });
 }
-cudaError_t cudaDeviceSynchronize() { return api(wait); }
+cudaError_t cudaDeviceSynchronize() { return api(wait_for_device); }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   return on_stream(stream, [&](State& s, Stream&) {
@@ -59,32 +51,16 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   });
 }
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
-  return on_stream(stream, [&](State&, Stream& p) {
-    if (!flags) return CUDA_ERROR_INVALID_VALUE;
-    *flags = p.flags;
-    return CUDA_SUCCESS;
-  });
+  return on_stream(stream, [&](State&, Stream& p) { return answer(flags, p.flags); });
 }
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
-  return on_stream(stream, [&](State&, Stream& p) {
-    if (!priority) return CUDA_ERROR_INVALID_VALUE;
-    *priority = p.priority;
-    return CUDA_SUCCESS;
-  });
+  return on_stream(stream, [&](State&, Stream& p) { return answer(priority, p.priority); });
 }
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
-  return on_stream(stream, [&](State&, Stream& p) {
-    if (!id) return CUDA_ERROR_INVALID_VALUE;
-    *id = p.id;
-    return CUDA_SUCCESS;
-  });
+  return on_stream(stream, [&](State&, Stream& p) { return answer(id, p.id); });
 }
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
-  return on_stream(stream, [&](State&, Stream&) {
-    if (!device) return CUDA_ERROR_INVALID_VALUE;
-    *device = 0;
-    return CUDA_SUCCESS;
-  });
+  return on_stream(stream, [&](State&, Stream&) { return answer(device, 0); });
 }
 cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
   return api([&](State& s) { return s.stream(to) && s.stream(from) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; });
@@ -93,11 +69,7 @@ cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID, const 
   return on_stream(stream, [&](State&, Stream&) { return value ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  return on_stream(stream, [&](State&, Stream&) {
-    if (!status) return CUDA_ERROR_INVALID_VALUE;
-    *status = cudaStreamCaptureStatusNone;
-    return CUDA_SUCCESS;
-  });
+  return on_stream(stream, [&](State&, Stream&) { return answer(status, cudaStreamCaptureStatusNone); });
 }
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long*,
                                      cudaGraph_t*, const cudaGraphNode_t**, const cudaGraphEdgeData**, size_t*) {
@@ -145,7 +117,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   return api([&](State& s) { return s.is_event(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; });
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return api([&](State& s) { return s.is_event(event) ? wait(s) : CUDA_ERROR_INVALID_HANDLE; });
+  return api([&](State& s) { return s.is_event(event) ? wait_for_device(s) : CUDA_ERROR_INVALID_HANDLE; });
 }
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
   return api([&](State& s) { return ms ? s.elapsed_ms(from, to, *ms) : CUDA_ERROR_INVALID_VALUE; });

@@ -9,6 +9,7 @@
 #include <new>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -128,6 +129,27 @@ CUresult contained(F&& f) {
     say("internal", e.what());
     return CUDA_ERROR_UNKNOWN;
   }
+}
+
+/// What a query does with its answer: INVALID_VALUE where the caller has no place for it.
+template <class T>
+CUresult answer(T* to, std::type_identity_t<T> value) {
+  if (!to) return CUDA_ERROR_INVALID_VALUE;
+  *to = value;
+  return CUDA_SUCCESS;
+}
+
+/// f(state, stream) for a live handle.
+template <class F>
+CUresult with_stream(State& s, const void* handle, F&& f) {
+  Stream* p = s.stream(handle);
+  return p ? CUresult(f(s, *p)) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/// The host waits for the device, and learns of a fault.
+inline CUresult wait_for_device(State& s) {
+  s.synchronize();
+  return s.sticky;
 }
 
 /// Runs one API call under the lock; a sticky error comes first.
