@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "common/tinygpu/program/function_builder.h"
+#include "common/tinygpu/program/dataflow.h"
 
 namespace tinygpu {
 
@@ -13,22 +13,14 @@ AsyncRegisters::AsyncRegisters(const ptx::Function& f, const Flow& flow, const s
           registers_.push_back({r, t.channel, written});
   begin_.assign(flow.blocks.size(), Ages(registers_.size(), kIdle));
   if (registers_.empty()) return;
-  std::vector<bool> waiting(flow.blocks.size(), true);
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t b = 0; b < flow.blocks.size(); ++b) {
-      if (!waiting[b]) continue;
-      waiting[b] = false;
-      Ages ages = begin_[b];
-      for (uint32_t i = flow.blocks[b].begin; i < flow.blocks[b].end; ++i) step(ages, i);
-      for (uint32_t next : flow.blocks[b].next)
-        for (size_t k = 0; k < ages.size(); ++k)
-          if (ages[k] < begin_[next][k]) {
-            begin_[next][k] = ages[k];
-            waiting[next] = changed = true;
-          }
-    }
-  }
+  const auto run = [&](const Flow::Block& block, Ages& ages) {
+    for (uint32_t i = block.begin; i < block.end; ++i) step(ages, i);
+  };
+  solve_forward(flow, begin_, run, [](uint8_t& fewest, uint8_t age) {
+    const bool fewer = age < fewest;
+    if (fewer) fewest = age;
+    return fewer;
+  });
 }
 
 void AsyncRegisters::step(Ages& ages, uint32_t i) const {

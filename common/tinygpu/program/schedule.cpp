@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "common/tinygpu/program/function_builder.h"
+#include "common/tinygpu/program/dataflow.h"
 
 namespace tinygpu {
 namespace {
@@ -35,22 +35,11 @@ class BoardFlow {
     if (flow.blocks.size() * indices_.size() > kMostMasks)
       throw LinkError("a function has too many blocks and results of variable latency");
     std::vector<Masks> in(flow.blocks.size(), Masks(indices_.size()));
-    std::vector<bool> waiting(flow.blocks.size(), true);
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (size_t b = 0; b < flow.blocks.size(); ++b) {
-        if (!waiting[b]) continue;
-        waiting[b] = false;
-        Masks out = in[b];
-        run(flow.blocks[b], out);
-        for (uint32_t next : flow.blocks[b].next)
-          for (size_t i = 0; i < out.size(); ++i)
-            if (out[i] & ~in[next][i]) {
-              in[next][i] |= out[i];
-              waiting[next] = changed = true;
-            }
-      }
-    }
+    solve_forward(flow, in, run, [](uint32_t& boards, uint32_t arriving) {
+      const bool more = arriving & ~boards;
+      boards |= arriving;
+      return more;
+    });
     return in;
   }
 

@@ -356,13 +356,7 @@ void Parser::directive_statement() {
   if (d == ".reg") return registers();
   if (d == ".file") return file();
   if (d == ".section") return section();
-  if (d == ".pragma") {
-    next();
-    expect_string("a string");
-    while (accept(',')) expect_string("a string");
-    expect(';', "the pragma");
-    return;
-  }
+  if (d == ".pragma") return pragma();
   static constexpr struct {
     std::string_view name;
     Space space;

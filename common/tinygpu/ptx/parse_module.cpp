@@ -172,13 +172,7 @@ void Parser::module_item() {
   if (d == ".section") return section();
   if (d == ".alias") return alias();
   if (d == ".loc") return line_info();
-  if (d == ".pragma") {
-    next();
-    expect_string("a string");
-    while (accept(',')) expect_string("a string");
-    expect(';', "the pragma");
-    return;
-  }
+  if (d == ".pragma") return pragma();
   Linkage linkage = Linkage::internal;
   for (;; next()) {
     if (tok_.is(".visible"))
@@ -270,6 +264,13 @@ void Parser::section() {
   if (!tok_.is('{')) unexpected("'{' after the section's name");
   if (!lex_.skip_block()) fail(pos, "this section is never closed", "end it with }");
   next();
+}
+
+void Parser::pragma() {
+  next();
+  expect_string("a string");
+  while (accept(',')) expect_string("a string");
+  expect(';', "the pragma");
 }
 
 void Parser::alias() {

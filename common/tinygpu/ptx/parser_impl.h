@@ -56,6 +56,7 @@ class Parser {
   void file();
   void section();
   void alias();
+  void pragma();
   void skip_at_module_level();
   void check_symbols();
 
