@@ -105,9 +105,12 @@ class TensorCopy : public ::testing::Test {
       m.stride[i] = i == 1 ? (m.dim[0] * uint64_t(unit_bytes(m)) + 15) / 16 * 16 : m.stride[i - 1] * m.dim[i - 1];
     return c;
   }
-  /// Makes of it a map of interleaved slices, of which a copy takes each or up to every `most`-th; false where the
-  /// tensor no longer fits into memory.
-  bool interleave(MapFields& m, int most) {
+  /// A map of interleaved slices, of which a copy takes each or up to every `most`-th, from coordinates of at least
+  /// `lowest` on; false where the tensor does not fit into memory.
+  bool random_interleaved(Case& c, int most, int lowest) {
+    const int rank = pick(3, 5);
+    c = random_case(rank, pick(0, 10));
+    MapFields& m = c.map;
     m.interleave = pick(1, 2);
     m.swizzle = m.interleave == 2 ? 1 : 0;
     m.atomicity = 0;
@@ -115,11 +118,13 @@ class TensorCopy : public ::testing::Test {
     m.box[0] = pick(1, 8);
     m.dim[0] = uint64_t(pick(1, 9));
     uint64_t stride = m.dim[0] * 32;
-    for (int i = 1; i < m.rank; ++i) {
+    for (int i = 1; i < rank; ++i) {
       m.stride[i] = stride;
       stride *= m.dim[i];
     }
-    return stride <= memory_.size();
+    if (stride > memory_.size()) return false;
+    for (int i = 0; i < rank; ++i) c.at[i] = pick(lowest, 5);
+    return true;
   }
 
   std::mt19937 random_{11};

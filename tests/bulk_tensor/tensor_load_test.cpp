@@ -78,11 +78,8 @@ TEST_F(TensorLoad, RandomGather4) {
 
 TEST_F(TensorLoad, RandomInterleaved) {
   for (int n = 0; n < 200 && !HasFailure(); ++n) {
-    const int rank = pick(3, 5);
-    Case c = random_case(rank, pick(0, 10));
-    if (!interleave(c.map, 2)) continue;
-    for (int i = 0; i < rank; ++i) c.at[i] = pick(-2, 5);
-    compare_load("tile" + std::to_string(rank), c, "case " + std::to_string(n));
+    Case c;
+    if (random_interleaved(c, 2, -2)) compare_load("tile" + std::to_string(c.map.rank), c, "case " + std::to_string(n));
   }
 }
 

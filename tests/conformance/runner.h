@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/conformance/platform.h"
+
 namespace conformance {
 
 /// What one case left behind. The bytes it produced are hashed in eight equal parts, so that a difference has a place.
@@ -41,8 +43,6 @@ struct Suite {
   std::function<void(size_t, Result&)> run;
   /// One line that names the case.
   std::function<std::string(size_t)> describe;
-  /// A line about the GPU, the driver, the date: called in a child process.
-  std::function<std::string()> platform;
 };
 
 /// True for statuses after which a process can do no more on the GPU.
@@ -93,7 +93,7 @@ inline int conformance_main(const Suite& suite, int argc, char** argv) {
     if (child == 0) {
       if (quiet && !std::freopen("/dev/null", "w", stderr)) _exit(2);
       if (!shared->platform[0])
-        std::snprintf(shared->platform, sizeof shared->platform, "%s", suite.platform().c_str());
+        std::snprintf(shared->platform, sizeof shared->platform, "%s", platform_line().c_str());
       while (shared->next < last) {
         Result r;
         suite.run(shared->next, r);

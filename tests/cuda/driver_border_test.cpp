@@ -15,9 +15,10 @@
 #include <thread>
 #include <vector>
 
+#include "tests/cuda/primary_context.h"
+
 namespace {
 
-#define OK(call) ASSERT_EQ(call, CUDA_SUCCESS)
 using testing::HasSubstr;
 
 constexpr size_t kMost = ~size_t(0);
@@ -55,17 +56,13 @@ L: { .param .b64 a0; st.param.b64 [a0], %rd2; .param .b64 a1; st.param.b64 [a1],
 }
 )";
 
-class Border : public testing::Test {
+class Border : public PrimaryContext {
  protected:
   void SetUp() override {
-    OK(cuInit(0));
-    OK(cuDevicePrimaryCtxRetain(&context_, 0));
-    OK(cuCtxSetCurrent(context_));
+    PrimaryContext::SetUp();
     OK(cuMemAlloc(&d_, 4096));
     OK(cuMemsetD8(d_, 0x11, 4096));
   }
-  void TearDown() override { cuDevicePrimaryCtxRelease(0); }
-  CUcontext context_ = nullptr;
   CUdeviceptr d_ = 0;
   char h_[4096] = {};
 };

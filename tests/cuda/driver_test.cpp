@@ -9,9 +9,10 @@
 #include <numeric>
 #include <vector>
 
+#include "tests/cuda/primary_context.h"
+
 namespace {
 
-#define OK(call) ASSERT_EQ(call, CUDA_SUCCESS)
 using testing::HasSubstr;
 
 constexpr const char* kPtx = R"(.version 9.0
@@ -54,18 +55,7 @@ done:
 }
 )";
 
-class Driver : public testing::Test {
- protected:
-  void SetUp() override {
-    OK(cuInit(0));
-    OK(cuDeviceGet(&device_, 0));
-    OK(cuDevicePrimaryCtxRetain(&context_, device_));
-    OK(cuCtxSetCurrent(context_));
-  }
-  void TearDown() override { cuDevicePrimaryCtxRelease(device_); }
-  CUdevice device_ = 0;
-  CUcontext context_ = nullptr;
-};
+using Driver = PrimaryContext;
 
 TEST(DriverBefore, NothingWorksBeforeInit) {
   int count = 0;

@@ -60,26 +60,12 @@ TEST(LaunchRefused, SharedMemory) {
 }
 
 TEST(LaunchRefused, Clusters) {
-  auto with_cluster = [](const void* kernel, unsigned grid, unsigned cluster) {
-    cudaLaunchAttribute a;
-    a.id = cudaLaunchAttributeClusterDimension;
-    a.val.clusterDim = {cluster, 1, 1};
-    cudaLaunchConfig_t c = {};
-    c.gridDim = dim3(grid);
-    c.blockDim = dim3(32);
-    c.attrs = &a;
-    c.numAttrs = 1;
-    unsigned* out = nullptr;
-    void* args[] = {&out};
-    return cudaLaunchKernelExC(&c, kernel, args);
-  };
-  const void* ranks = reinterpret_cast<const void*>(cluster_ranks);
-  const void* fixed = reinterpret_cast<const void*>(fixed_cluster);
   expect_refused(cudaErrorInvalidClusterSize, "cudaFuncAttributeNonPortableClusterSizeAllowed",
-                 [&] { return with_cluster(ranks, 16, 16); });
+                 [&] { return launch_clusters(cluster_ranks, nullptr, 16, 16); });
   expect_refused(cudaErrorInvalidClusterSize, "not a multiple of the cluster",
-                 [&] { return with_cluster(ranks, 6, 4); });
-  expect_refused(cudaErrorInvalidClusterSize, "compiled for (2,1,1)", [&] { return with_cluster(fixed, 8, 4); });
+                 [&] { return launch_clusters(cluster_ranks, nullptr, 6, 4); });
+  expect_refused(cudaErrorInvalidClusterSize, "compiled for (2,1,1)",
+                 [&] { return launch_clusters(fixed_cluster, nullptr, 8, 4); });
 }
 
 TEST(LaunchRefused, NoSuchFunction) {

@@ -98,6 +98,19 @@ __global__ void packed(char c, double d, short s, Odd o, double* out) {
   for (int i = 0; i < 3; ++i) out[3 + i] = double(o.values[i]);
 }
 
+cudaError_t launch_clusters(void (*kernel)(unsigned*), unsigned* out, unsigned grid, unsigned cluster) {
+  cudaLaunchAttribute a;
+  a.id = cudaLaunchAttributeClusterDimension;
+  a.val.clusterDim = {cluster, 1, 1};
+  cudaLaunchConfig_t c = {};
+  c.gridDim = dim3(grid);
+  c.blockDim = dim3(32);
+  c.attrs = &a;
+  c.numAttrs = 1;
+  void* args[] = {&out};
+  return cudaLaunchKernelExC(&c, reinterpret_cast<const void*>(kernel), args);
+}
+
 void launch_saxpy(int n, float a, const float* x, float* y, cudaStream_t stream) {
   saxpy<<<(n + 127) / 128, 128, 0, stream>>>(n, a, x, y);
 }

@@ -24,6 +24,8 @@ KERNEL void wait_forever();
 KERNEL void grid_sum(const int* in, int* out, int n);
 extern const void* const counter_symbol;
 extern const void* const table_symbol;
+/// Launches cluster_ranks or fixed_cluster, 32 threads a CTA, in clusters of `cluster`.
+cudaError_t launch_clusters(void (*kernel)(unsigned*), unsigned* out, unsigned grid, unsigned cluster);
 int managed_value();
 void set_managed_value(int v);
 /// Launches with <<<>>> from nvcc's host code.

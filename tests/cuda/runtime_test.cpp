@@ -301,29 +301,16 @@ TEST(Runtime, Occupancy) {
   cudaGetLastError();
 }
 
-cudaError_t launch_clusters(unsigned* out, unsigned grid, unsigned cluster) {
-  cudaLaunchAttribute a;
-  a.id = cudaLaunchAttributeClusterDimension;
-  a.val.clusterDim = {cluster, 1, 1};
-  cudaLaunchConfig_t c = {};
-  c.gridDim = dim3(grid);
-  c.blockDim = dim3(32);
-  c.attrs = &a;
-  c.numAttrs = 1;
-  void* args[] = {&out};
-  return cudaLaunchKernelExC(&c, reinterpret_cast<const void*>(cluster_ranks), args);
-}
-
 TEST(Runtime, Clusters) {
   unsigned* out = device(std::vector<unsigned>(32));
-  OK(launch_clusters(out, 8, 4));
+  OK(launch_clusters(cluster_ranks, out, 8, 4));
   const auto ranks = host(out, 8);
   for (unsigned i = 0; i < 8; ++i) EXPECT_EQ(ranks[i], i % 4 * 100 + 4);
   OK(launch(fixed_cluster, dim3(4), dim3(32), 0, out));
   EXPECT_EQ(host(out, 4)[3], 2u);
   const void* f = reinterpret_cast<const void*>(cluster_ranks);
   OK(cudaFuncSetAttribute(f, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-  OK(launch_clusters(out, 16, 16));
+  OK(launch_clusters(cluster_ranks, out, 16, 16));
   EXPECT_EQ(host(out, 16)[15], 1516u);
   int clusters = 0;
   cudaLaunchConfig_t c = {};

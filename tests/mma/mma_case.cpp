@@ -93,6 +93,25 @@ void MmaCase::pick_signs(Random& random) {
   negate_b = random.chance(4);
 }
 
+void MmaCase::pick_operands(Random& random, uint32_t flavour) {
+  for (uint32_t i = 0; i < m * k(); ++i) a_bits.push_back(pattern(random, a_type, flavour, i));
+  for (uint32_t i = 0; i < n * k(); ++i) b_bits.push_back(pattern(random, b_type, random.chance(64) ? 7 : flavour, 0));
+}
+
+void MmaCase::pick_cells(Random& random, uint32_t flavour, std::vector<uint32_t>& cells) const {
+  cells.resize(kLanes * kColumns);
+  for (auto& w : cells)
+    w = half ? pattern(random, Type::f16, flavour, 0) | (random() << 16) : pattern(random, Type::tf32, flavour, 0);
+}
+
+void pick_image(Random& random, std::vector<uint8_t>& image) {
+  image.resize(kImageBytes);
+  for (size_t i = 0; i < image.size(); i += 4) {
+    const uint32_t noise = random();
+    std::memcpy(image.data() + i, &noise, 4);
+  }
+}
+
 void MmaCase::place_plainly() {
   a.base = 0;
   b.base = 8192;

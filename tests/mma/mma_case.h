@@ -49,6 +49,10 @@ struct MmaCase {
   uint32_t k() const { return form.tf32 ? 8 : 16; }
   uint32_t idesc() const;
   std::string describe() const;
+  /// a_bits and b_bits of one flavour.
+  void pick_operands(Random& random, uint32_t flavour);
+  /// Cells of an accumulator of one flavour.
+  void pick_cells(Random& random, uint32_t flavour, std::vector<uint32_t>& cells) const;
   /// Lays a_bits and b_bits into image and tmem.
   void place();
   /// Tensor Memory afterwards.
@@ -60,6 +64,9 @@ std::string kernel_text(const Form& form);
 
 /// `text` with the first `from` replaced. Throws std::invalid_argument where there is none.
 std::string replaced(std::string text, const std::string& from, const std::string& to);
+
+/// Shared memory full of noise.
+void pick_image(Random& random, std::vector<uint8_t>& image);
 
 /// What one CTA runs a case with; of a pair, both issue from the same CTA with the same masks.
 struct CtaInput {
@@ -74,6 +81,17 @@ std::vector<std::vector<uint32_t>> run_ctas(tinygpu::test::RunPtx& gpu, const st
 
 /// Runs cases that share a form; the cells after each.
 std::vector<std::vector<uint32_t>> run(tinygpu::test::RunPtx& gpu, const std::vector<MmaCase>& cases);
+
+/// What stops `launch`: "code: message", or that nothing does.
+template <class Launch>
+std::string fault_in(Launch launch) {
+  try {
+    launch();
+  } catch (const tinygpu::KernelFault& f) {
+    return f.diagnosis.code + ": " + f.diagnosis.message;
+  }
+  return "ran to its end";
+}
 
 /// Where the kernel's shared image begins.
 inline constexpr uint32_t kImageOffset = 0x800;

@@ -28,21 +28,12 @@ MmaCase generate(Random& random, uint32_t index) {
   }
   c.a = random_placement(random, c.form.tf32, !c.form.a_in_tmem, c.m, 0);
   c.b = random_placement(random, c.form.tf32, true, c.n, 40 * 1024);
-  c.image.resize(kImageBytes);
-  for (size_t i = 0; i < c.image.size(); i += 4) {
-    const uint32_t noise = random();
-    std::memcpy(&c.image[i], &noise, 4);
-  }
+  pick_image(random, c.image);
   if (c.form.masked)
     for (auto& w : c.mask) w = random.chance(3) ? random() : 0;
-  c.tmem.resize(kLanes * kColumns);
   const uint32_t flavour = random.below(8), c_flavour = random.below(8);
-  for (auto& w : c.tmem)
-    w = c.half ? pattern(random, Type::f16, c_flavour, 0) | (random() << 16)
-               : pattern(random, Type::tf32, c_flavour, 0);
-  for (uint32_t i = 0; i < c.m * c.k(); ++i) c.a_bits.push_back(pattern(random, c.a_type, flavour, i));
-  for (uint32_t i = 0; i < c.n * c.k(); ++i)
-    c.b_bits.push_back(pattern(random, c.b_type, random.chance(64) ? 7 : flavour, 0));
+  c.pick_cells(random, c_flavour, c.tmem);
+  c.pick_operands(random, flavour);
   c.place();
   return c;
 }

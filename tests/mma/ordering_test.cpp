@@ -166,12 +166,7 @@ TEST(Ordering, AccumulatorsLandAfterIssue) {
 
 std::string fault_of(const MmaCase& c, const std::string& text) {
   RunPtx gpu(text);
-  try {
-    run(gpu, {c});
-  } catch (const tinygpu::KernelFault& f) {
-    return f.diagnosis.code + ": " + f.diagnosis.message;
-  }
-  return "ran to its end";
+  return fault_in([&] { run(gpu, {c}); });
 }
 
 TEST(Diagnosis, FieldsAreNamed) {

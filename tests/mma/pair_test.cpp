@@ -34,25 +34,12 @@ PairCase generate(Random& random, uint32_t index) {
   c.a = random_placement(random, c.form.tf32, !c.form.a_in_tmem, c.m / 2, 0);
   c.b = random_placement(random, c.form.tf32, true, c.n / 2, 40 * 1024);
   const uint32_t flavour = random.below(8), c_flavour = random.below(8);
-  for (auto* image : {&c.image, &c.odd_image}) {
-    image->resize(kImageBytes);
-    for (size_t i = 0; i < image->size(); i += 4) {
-      const uint32_t noise = random();
-      std::memcpy(image->data() + i, &noise, 4);
-    }
-  }
+  for (auto* image : {&c.image, &c.odd_image}) pick_image(random, *image);
   if (c.form.masked)
     for (auto* mask : {&c.mask, &c.odd_mask})
       for (auto& w : *mask) w = random.chance(3) ? random() : 0;
-  for (auto* tmem : {&c.tmem, &c.odd_tmem}) {
-    tmem->resize(kLanes * kColumns);
-    for (auto& w : *tmem)
-      w = c.half ? pattern(random, Type::f16, c_flavour, 0) | (random() << 16)
-                 : pattern(random, Type::tf32, c_flavour, 0);
-  }
-  for (uint32_t i = 0; i < c.m * c.k(); ++i) c.a_bits.push_back(pattern(random, c.a_type, flavour, i));
-  for (uint32_t i = 0; i < c.n * c.k(); ++i)
-    c.b_bits.push_back(pattern(random, c.b_type, random.chance(64) ? 7 : flavour, 0));
+  for (auto* tmem : {&c.tmem, &c.odd_tmem}) c.pick_cells(random, c_flavour, *tmem);
+  c.pick_operands(random, flavour);
   c.place();
   return c;
 }
@@ -205,12 +192,7 @@ TEST(Pair, PeerThatExitsEarly) {
 
 std::string fault_of(const PairCase& c, const std::string& text) {
   RunPtx gpu(text);
-  try {
-    run_pairs(gpu, {c});
-  } catch (const tinygpu::KernelFault& f) {
-    return f.diagnosis.code + ": " + f.diagnosis.message;
-  }
-  return "ran to its end";
+  return fault_in([&] { run_pairs(gpu, {c}); });
 }
 std::string fault_of(const PairCase& c) { return fault_of(c, kernel_text(c.form)); }
 

@@ -7,11 +7,9 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
-#include <ctime>
 
 #include "tests/conformance/bulk_tensor/kernels.cuh"
 #include "tests/conformance/bulk_tensor/tensor_cases.h"
-#include "tests/conformance/platform.h"
 #include "tests/conformance/runner.h"
 
 namespace conformance {
@@ -536,6 +534,5 @@ int main(int argc, char** argv) {
   for (const auto& g : conformance::kGroups) suite.cases += g.cases;
   suite.run = conformance::run_case;
   suite.describe = conformance::describe_case;
-  suite.platform = conformance::platform_line;
   return conformance::conformance_main(suite, argc, argv);
 }

@@ -8,10 +8,8 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <ctime>
 
 #include "tests/conformance/random.h"
-#include "tests/conformance/platform.h"
 #include "tests/conformance/runner.h"
 
 namespace conformance {
@@ -573,6 +571,5 @@ int main(int argc, char** argv) {
                 conformance::kRemoteScripts;
   suite.run = conformance::run_case;
   suite.describe = conformance::describe_case;
-  suite.platform = conformance::platform_line;
   return conformance::conformance_main(suite, argc, argv);
 }
