@@ -4,6 +4,7 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace conformance {
 
@@ -427,83 +428,42 @@ __global__ void dsmem_kernel(uint32_t seed, uint32_t* out) {
 
 // ---- tensormap.replace
 
-#define REPLACE32(FIELD)                                                                                         \
-  asm volatile("tensormap.replace.tile." FIELD ".shared::cta.b1024.b32 [%0], %1;" ::"r"(a), "r"(uint32_t(value)) \
-               : "memory")
-#define REPLACE32_AT(FIELD, K)                                                                      \
-  asm volatile("tensormap.replace.tile." FIELD ".shared::cta.b1024.b32 [%0], " #K ", %1;" ::"r"(a), \
-               "r"(uint32_t(value))                                                                 \
-               : "memory")
-#define REPLACE64_AT(FIELD, K)                                                                                 \
-  asm volatile("tensormap.replace.tile." FIELD ".shared::cta.b1024.b64 [%0], " #K ", %1;" ::"r"(a), "l"(value) \
-               : "memory")
-#define REPLACE_CODE(FIELD, K) \
-  asm volatile("tensormap.replace.tile." FIELD ".shared::cta.b1024.b32 [%0], " #K ";" ::"r"(a) : "memory")
-#define BY_ORDINAL(M, FIELD)     \
-  switch (ordinal) {             \
-    case 0: M(FIELD, 0); break;  \
-    case 1: M(FIELD, 1); break;  \
-    case 2: M(FIELD, 2); break;  \
-    case 3: M(FIELD, 3); break;  \
-    default: M(FIELD, 4); break; \
+/// f of `ordinal` as a constant, 0 to kLast; kLast for larger ones.
+template <int kLast, int k = 0, class F>
+__device__ void by_ordinal(int ordinal, F f) {
+  if constexpr (k < kLast) {
+    if (ordinal != k) return by_ordinal<kLast, k + 1>(ordinal, f);
   }
+  f(std::integral_constant<int, k>());
+}
 
 __device__ inline void replace_field(uint32_t a, int field, int ordinal, uint64_t value) {
+// A field that is one value, one of several, or whose value is a constant.
+#define REPLACE(FIELD, TYPE, OPERAND) \
+  asm volatile("tensormap.replace.tile." FIELD ".shared::cta.b1024." TYPE " [%0], %1;" ::"r"(a), OPERAND : "memory")
+#define REPLACE_AT(FIELD, TYPE, OPERAND, LAST)                                                                  \
+  by_ordinal<LAST>(ordinal, [&](auto k) {                                                                       \
+    asm volatile("tensormap.replace.tile." FIELD ".shared::cta.b1024." TYPE " [%0], %2, %1;" ::"r"(a), OPERAND, \
+                 "n"(decltype(k)::value)                                                                        \
+                 : "memory");                                                                                   \
+  })
+#define REPLACE_CODE(FIELD, LAST) \
+  by_ordinal<LAST>(ordinal, [&](auto k) { REPLACE(FIELD, "b32", "n"(decltype(k)::value)); })
   switch (field) {
-    case 0:
-      asm volatile("tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%0], %1;" ::"r"(a), "l"(value)
-                   : "memory");
-      break;
-    case 1: REPLACE32("rank"); break;
-    case 2: BY_ORDINAL(REPLACE32_AT, "box_dim"); break;
-    case 3: BY_ORDINAL(REPLACE32_AT, "global_dim"); break;
-    case 4:
-      switch (ordinal) {
-        case 0: REPLACE64_AT("global_stride", 0); break;
-        case 1: REPLACE64_AT("global_stride", 1); break;
-        case 2: REPLACE64_AT("global_stride", 2); break;
-        default: REPLACE64_AT("global_stride", 3); break;
-      }
-      break;
-    case 5: BY_ORDINAL(REPLACE32_AT, "element_stride"); break;
-    case 6:
-      switch (ordinal) {
-        case 0: REPLACE_CODE("elemtype", 0); break;
-        case 1: REPLACE_CODE("elemtype", 1); break;
-        case 2: REPLACE_CODE("elemtype", 2); break;
-        case 3: REPLACE_CODE("elemtype", 3); break;
-        case 4: REPLACE_CODE("elemtype", 4); break;
-        case 5: REPLACE_CODE("elemtype", 5); break;
-        case 6: REPLACE_CODE("elemtype", 6); break;
-        case 7: REPLACE_CODE("elemtype", 7); break;
-        case 8: REPLACE_CODE("elemtype", 8); break;
-        case 9: REPLACE_CODE("elemtype", 9); break;
-        case 10: REPLACE_CODE("elemtype", 10); break;
-        case 11: REPLACE_CODE("elemtype", 11); break;
-        default: REPLACE_CODE("elemtype", 12); break;
-      }
-      break;
-    case 7:
-      switch (ordinal) {
-        case 0: REPLACE_CODE("interleave_layout", 0); break;
-        case 1: REPLACE_CODE("interleave_layout", 1); break;
-        default: REPLACE_CODE("interleave_layout", 2); break;
-      }
-      break;
-    case 8:
-      switch (ordinal) {
-        case 0: REPLACE_CODE("swizzle_mode", 0); break;
-        case 1: REPLACE_CODE("swizzle_mode", 1); break;
-        case 2: REPLACE_CODE("swizzle_mode", 2); break;
-        default: REPLACE_CODE("swizzle_mode", 3); break;
-      }
-      break;
-    default:
-      if (ordinal == 0)
-        REPLACE_CODE("fill_mode", 0);
-      else
-        REPLACE_CODE("fill_mode", 1);
+    case 0: REPLACE("global_address", "b64", "l"(value)); break;
+    case 1: REPLACE("rank", "b32", "r"(uint32_t(value))); break;
+    case 2: REPLACE_AT("box_dim", "b32", "r"(uint32_t(value)), 4); break;
+    case 3: REPLACE_AT("global_dim", "b32", "r"(uint32_t(value)), 4); break;
+    case 4: REPLACE_AT("global_stride", "b64", "l"(value), 3); break;
+    case 5: REPLACE_AT("element_stride", "b32", "r"(uint32_t(value)), 4); break;
+    case 6: REPLACE_CODE("elemtype", 12); break;
+    case 7: REPLACE_CODE("interleave_layout", 2); break;
+    case 8: REPLACE_CODE("swizzle_mode", 3); break;
+    default: REPLACE_CODE("fill_mode", 1); break;
   }
+#undef REPLACE
+#undef REPLACE_AT
+#undef REPLACE_CODE
 }
 
 /// Replaces one field of the map in shared memory, publishes it and loads with it from global memory.

@@ -72,79 +72,33 @@ struct Script {
 
 __device__ __forceinline__ uint32_t address_of(const void* p) { return uint32_t(__cvta_generic_to_shared(p)); }
 
-// Four spellings of an operation with a token: default, release or relaxed, scopes, generic address.
-#define TOKEN_OP(NAME, MODS, OPERANDS, ...)                                                       \
-  switch (s.spelling) {                                                                           \
-    case 0:                                                                                       \
-      asm volatile("mbarrier." NAME MODS ".shared.b64 %0, [%1]" OPERANDS ";"                      \
-                   : "=l"(token)                                                                  \
-                   : "r"(bar), ##__VA_ARGS__                                                      \
-                   : "memory");                                                                   \
-      break;                                                                                      \
-    case 1:                                                                                       \
-      asm volatile("mbarrier." NAME MODS ".release.cluster.shared::cta.b64 %0, [%1]" OPERANDS ";" \
-                   : "=l"(token)                                                                  \
-                   : "r"(bar), ##__VA_ARGS__                                                      \
-                   : "memory");                                                                   \
-      break;                                                                                      \
-    case 2:                                                                                       \
-      asm volatile("mbarrier." NAME MODS ".relaxed.cta.shared::cta.b64 %0, [%1]" OPERANDS ";"     \
-                   : "=l"(token)                                                                  \
-                   : "r"(bar), ##__VA_ARGS__                                                      \
-                   : "memory");                                                                   \
-      break;                                                                                      \
-    default:                                                                                      \
-      asm volatile("mbarrier." NAME MODS ".b64 %0, [%1]" OPERANDS ";"                             \
-                   : "=l"(token)                                                                  \
-                   : "l"(object), ##__VA_ARGS__                                                   \
-                   : "memory");                                                                   \
-      break;                                                                                      \
+// Operations with a token, and waits; `...` are operands, the first of them the object.
+#define TOKEN_ASM(TEXT, ...) asm volatile("mbarrier." TEXT ";" : "=l"(token) : __VA_ARGS__ : "memory")
+#define WAIT_ASM(TEXT, ...)                                                               \
+  asm volatile("{.reg .pred p; mbarrier." TEXT ".b64 p, [%1], %2; selp.b32 %0, 1, 0, p;}" \
+               : "=r"(seen)                                                               \
+               : __VA_ARGS__                                                              \
+               : "memory")
+// Four spellings of each: default, release, acquire or relaxed, scopes, generic address.
+#define TOKEN_OP(NAME, MODS, OPERANDS, ...)                                                                            \
+  switch (s.spelling) {                                                                                                \
+    case 0: TOKEN_ASM(NAME MODS ".shared.b64 %0, [%1]" OPERANDS, "r"(bar), ##__VA_ARGS__); break;                      \
+    case 1: TOKEN_ASM(NAME MODS ".release.cluster.shared::cta.b64 %0, [%1]" OPERANDS, "r"(bar), ##__VA_ARGS__); break; \
+    case 2: TOKEN_ASM(NAME MODS ".relaxed.cta.shared::cta.b64 %0, [%1]" OPERANDS, "r"(bar), ##__VA_ARGS__); break;     \
+    default: TOKEN_ASM(NAME MODS ".b64 %0, [%1]" OPERANDS, "l"(object), ##__VA_ARGS__); break;                         \
   }
-#define NO_COMPLETE_OP(NAME)                                                                                         \
-  switch (s.spelling % 3) {                                                                                          \
-    case 0:                                                                                                          \
-      asm volatile("mbarrier." NAME ".noComplete.shared.b64 %0, [%1], %2;"                                           \
-                   : "=l"(token)                                                                                     \
-                   : "r"(bar), "r"(n)                                                                                \
-                   : "memory");                                                                                      \
-      break;                                                                                                         \
-    case 1:                                                                                                          \
-      asm volatile("mbarrier." NAME ".noComplete.release.cta.shared::cta.b64 %0, [%1], %2;"                          \
-                   : "=l"(token)                                                                                     \
-                   : "r"(bar), "r"(n)                                                                                \
-                   : "memory");                                                                                      \
-      break;                                                                                                         \
-    default:                                                                                                         \
-      asm volatile("mbarrier." NAME ".noComplete.b64 %0, [%1], %2;" : "=l"(token) : "l"(object), "r"(n) : "memory"); \
-      break;                                                                                                         \
+#define NO_COMPLETE_OP(NAME)                                                                                 \
+  switch (s.spelling % 3) {                                                                                  \
+    case 0: TOKEN_ASM(NAME ".noComplete.shared.b64 %0, [%1], %2", "r"(bar), "r"(n)); break;                  \
+    case 1: TOKEN_ASM(NAME ".noComplete.release.cta.shared::cta.b64 %0, [%1], %2", "r"(bar), "r"(n)); break; \
+    default: TOKEN_ASM(NAME ".noComplete.b64 %0, [%1], %2", "l"(object), "r"(n)); break;                     \
   }
-#define WAIT_OP(NAME, VALUE)                                                                                          \
-  switch (s.spelling) {                                                                                               \
-    case 0:                                                                                                           \
-      asm volatile("{.reg .pred p; mbarrier." NAME ".shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p;}"                  \
-                   : "=r"(seen)                                                                                       \
-                   : "r"(bar), VALUE                                                                                  \
-                   : "memory");                                                                                       \
-      break;                                                                                                          \
-    case 1:                                                                                                           \
-      asm volatile("{.reg .pred p; mbarrier." NAME                                                                    \
-                   ".acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p;}"                             \
-                   : "=r"(seen)                                                                                       \
-                   : "r"(bar), VALUE                                                                                  \
-                   : "memory");                                                                                       \
-      break;                                                                                                          \
-    case 2:                                                                                                           \
-      asm volatile("{.reg .pred p; mbarrier." NAME ".relaxed.cta.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p;}" \
-                   : "=r"(seen)                                                                                       \
-                   : "r"(bar), VALUE                                                                                  \
-                   : "memory");                                                                                       \
-      break;                                                                                                          \
-    default:                                                                                                          \
-      asm volatile("{.reg .pred p; mbarrier." NAME ".b64 p, [%1], %2; selp.b32 %0, 1, 0, p;}"                         \
-                   : "=r"(seen)                                                                                       \
-                   : "l"(object), VALUE                                                                               \
-                   : "memory");                                                                                       \
-      break;                                                                                                          \
+#define WAIT_OP(NAME, VALUE)                                                       \
+  switch (s.spelling) {                                                            \
+    case 0: WAIT_ASM(NAME ".shared", "r"(bar), VALUE); break;                      \
+    case 1: WAIT_ASM(NAME ".acquire.cluster.shared::cta", "r"(bar), VALUE); break; \
+    case 2: WAIT_ASM(NAME ".relaxed.cta.shared::cta", "r"(bar), VALUE); break;     \
+    default: WAIT_ASM(NAME, "l"(object), VALUE); break;                            \
   }
 #define COUNT_OP(NAME)                                                                                               \
   switch (s.spelling) {                                                                                              \
