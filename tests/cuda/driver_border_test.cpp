@@ -125,11 +125,11 @@ TEST_F(Border, StridedCopiesThatOverflow) {
   auto p = to_device(CUDA_MEMCPY2D{});
   p.Height = 4;
   OK(cuMemcpy2D(&p));
-  const auto refused = [&](auto change) {
-    CUDA_MEMCPY2D q = p;
-    change(q);
-    return cuMemcpy2D(&q) == CUDA_ERROR_INVALID_VALUE;
+  const auto refuses = [](auto call, auto copy, auto change) {
+    change(copy);
+    return call(&copy) == CUDA_ERROR_INVALID_VALUE;
   };
+  const auto refused = [&](auto change) { return refuses(cuMemcpy2D, p, change); };
   EXPECT_TRUE(refused([](auto& q) { q.dstPitch = kMost; }));
   EXPECT_TRUE(refused([](auto& q) { q.dstPitch = size_t(1) << 62, q.Height = 5; }));
   EXPECT_TRUE(refused([](auto& q) { q.srcPitch = kMost - 15; }));
@@ -142,11 +142,7 @@ TEST_F(Border, StridedCopiesThatOverflow) {
   c.srcHeight = c.dstHeight = c.Height = 4;
   c.Depth = 2;
   OK(cuMemcpy3D(&c));
-  const auto refused3 = [&](auto change) {
-    CUDA_MEMCPY3D q = c;
-    change(q);
-    return cuMemcpy3D(&q) == CUDA_ERROR_INVALID_VALUE;
-  };
+  const auto refused3 = [&](auto change) { return refuses(cuMemcpy3D, c, change); };
   EXPECT_TRUE(refused3([](auto& q) { q.dstHeight = size_t(1) << 60; }));
   EXPECT_TRUE(refused3([](auto& q) { q.dstHeight = 2; }));
   EXPECT_TRUE(refused3([](auto& q) { q.Depth = kMost; }));

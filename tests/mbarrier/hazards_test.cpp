@@ -26,18 +26,20 @@ TEST(MbarrierLife, EveryOtherUseBeforeInitIsReportedAndGoesOn) {
   }
 }
 
-TEST(MbarrierLife, UseAfterInvalIsReportedAndWorksOnTheBytes) {
-  // As on an H200: the arrive counts on the word that inval left behind.
-  std::vector<Diagnosis> reports;
-  const auto out = output_of("3", R"(
-  mbarrier.arrive.shared.b64 _, [%bar];
-  mbarrier.inval.shared.b64 [%bar];
+/// On a barrier for 3: one arrival, `step`, and then how many arrivals are pending.
+uint32_t pending_behind(const std::string& step, std::vector<Diagnosis>& reports) {
+  return output_of("3", "  mbarrier.arrive.shared.b64 _, [%bar];\n  " + step + R"(;
   mbarrier.arrive.noComplete.shared.b64 %rd1, [%bar], 1;
   mbarrier.pending_count.b64 %r1, %rd1;
   st.global.u32 [%dst], %r1;
 )",
-                             1, &reports);
-  EXPECT_EQ(out[0], 2u);
+                   1, &reports)[0];
+}
+
+TEST(MbarrierLife, UseAfterInvalIsReportedAndWorksOnTheBytes) {
+  // As on an H200: the arrive counts on the word that inval left behind.
+  std::vector<Diagnosis> reports;
+  EXPECT_EQ(pending_behind("mbarrier.inval.shared.b64 [%bar]", reports), 2u);
   ASSERT_EQ(reports.size(), 1u);
   EXPECT_EQ(reports[0].code, "mbarrier-not-initialised");
   EXPECT_THAT(reports[0].message,
@@ -46,15 +48,7 @@ TEST(MbarrierLife, UseAfterInvalIsReportedAndWorksOnTheBytes) {
 
 TEST(MbarrierLife, InitOverALiveObjectIsReportedAndReplacesIt) {
   std::vector<Diagnosis> reports;
-  const auto out = output_of("3", R"(
-  mbarrier.arrive.shared.b64 _, [%bar];
-  mbarrier.init.shared.b64 [%bar], 7;
-  mbarrier.arrive.noComplete.shared.b64 %rd1, [%bar], 1;
-  mbarrier.pending_count.b64 %r1, %rd1;
-  st.global.u32 [%dst], %r1;
-)",
-                             1, &reports);
-  EXPECT_EQ(out[0], 7u);
+  EXPECT_EQ(pending_behind("mbarrier.init.shared.b64 [%bar], 7", reports), 7u);
   ASSERT_EQ(reports.size(), 1u);
   EXPECT_EQ(reports[0].code, "mbarrier-reinit");
   EXPECT_EQ(reports[0].message, "mbarrier.init at shared offset 0x400, where an mbarrier is live already");

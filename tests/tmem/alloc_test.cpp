@@ -89,6 +89,11 @@ TEST(Alloc, TakesTheProfilesTime) {
   EXPECT_NEAR(double(t[2] - t[0]), run.gpu.spec.number("tcgen05.dealloc"), 3);
 }
 
+/// PTX: a loop of `turns` turns.
+std::string linger(int turns) {
+  return fmt::format("mov.u32 %r3, 0;\nLOOP: add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, {};\n  @%p1 bra LOOP;", turns);
+}
+
 // Two CTAs on one SM, 512 columns each: the second waits until the first has freed.
 TEST(Alloc, BlocksUntilColumnsAreFree) {
   MachineSpec spec = plain_machine();
@@ -99,14 +104,11 @@ TEST(Alloc, BlocksUntilColumnsAreFree) {
   {0} [%r0], 512;
   mov.u64 %rd1, %clock64;
   ld.shared.b32 %r1, [%r0];
-  mov.u32 %r3, 0;
-LOOP:
-  add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 1000;
-  @%p1 bra LOOP;
+  {2}
   mov.u64 %rd2, %clock64;
   {1} %r1, 512;
   st.global.u64 [%out], %rd1; st.global.u64 [%out+8], %rd2; st.global.u32 [%out+16], %r1;)",
-                                  kAlloc, kDealloc)),
+                                  kAlloc, kDealloc, linger(1000))),
              spec);
   const uint64_t out = run.buffer<uint64_t>(9);
   run.launch("k", {3}, {32}, out);
@@ -130,12 +132,9 @@ TEST(Alloc, CoResidentCtasGetDifferentColumns) {
   {0} [%r0], 128;
   ld.shared.b32 %r1, [%r0];
   st.global.b32 [%out], %r1;
-  mov.u32 %r3, 0;
-LOOP:
-  add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 2000;
-  @%p1 bra LOOP;
+  {2}
   {1} %r1, 128;)",
-                                  kAlloc, kDealloc)),
+                                  kAlloc, kDealloc, linger(2000))),
              spec);
   const uint64_t out = run.buffer<uint32_t>(4);
   run.launch("k", {4}, {32}, out);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "tests/conformance/hash.h"
 #include "tests/conformance/random.h"
 #include "tests/support/ptx_type.h"
 
@@ -583,12 +584,7 @@ std::string module_text(const std::vector<Case>& cases, size_t first, size_t las
 }
 
 uint32_t hash(const uint32_t* words, size_t count) {
-  uint64_t h = 0xcbf29ce484222325;
-  for (size_t i = 0; i < count; ++i) {
-    h ^= words[i];
-    h *= 0x100000001b3;
-    h ^= h >> 29;
-  }
+  const uint64_t h = hash_words(words, count);
   return uint32_t(h ^ h >> 32);
 }
 

@@ -7,6 +7,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "tests/conformance/hash.h"
+
 namespace conformance {
 namespace {
 
@@ -449,14 +451,6 @@ std::string module_text(const std::vector<Case>& cases, const std::string& targe
   return s.str();
 }
 
-uint64_t hash(const uint64_t* words, size_t count) {
-  uint64_t h = 0xcbf29ce484222325;
-  for (size_t i = 0; i < count; ++i) {
-    h ^= words[i];
-    h *= 0x100000001b3;
-    h ^= h >> 29;
-  }
-  return h;
-}
+uint64_t hash(const uint64_t* words, size_t count) { return hash_words(words, count); }
 
 }  // namespace conformance
