@@ -92,8 +92,7 @@ inline int conformance_main(const Suite& suite, int argc, char** argv) {
     const pid_t child = fork();
     if (child == 0) {
       if (quiet && !std::freopen("/dev/null", "w", stderr)) _exit(2);
-      if (!shared->platform[0])
-        std::snprintf(shared->platform, sizeof shared->platform, "%s", platform_line().c_str());
+      if (!shared->platform[0]) std::snprintf(shared->platform, sizeof shared->platform, "%s", platform_line().c_str());
       while (shared->next < last) {
         Result r;
         suite.run(shared->next, r);
