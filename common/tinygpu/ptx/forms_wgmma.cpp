@@ -3,7 +3,8 @@
 
 namespace tinygpu::ptx::forms {
 
-// clang-format off: a table reads by its columns
+// A table reads by its columns.
+// clang-format off
 // Operands: the accumulator's registers, A from registers or a descriptor, B's descriptor, scale-d and the immediates.
 // Of integers, ptxas takes no odd multiple of 8 above 24 for N. K is twice as deep where A is sparse.
 #define MMA_ROWS(OPCODE, K8, K16, K32)                                                                                   \
