@@ -178,7 +178,9 @@ struct WideMma {
     I words = V::as_int(V::narrow(low, high));
     const I sign = V::bit_and(V::high_words(low, high), V::set(INT32_MIN));
     const I top = V::bit_xor(V::high_words(low, high), sign);
-    const M tiny = V::greater(V::set(0x38100000), top), huge = V::greater(top, V::set(0x47efffff));  // 2^-126, 2^128
+    // Below 2^-126, but not zero; from 2^128 on.
+    const M tiny = V::both(V::greater(V::set(0x38100000), top), V::any_bit(top));
+    const M huge = V::greater(top, V::set(0x47efffff));
     if (V::any(tiny)) {
       // The conversion gave zero for these: they are counted in units of 2^-149.
       const D unit = V::set_double(0x1p149);
