@@ -18,6 +18,7 @@ class Cta;
 class Domain;
 struct Group;
 struct LaunchStats;
+struct TensorBox;
 
 /// An asynchronous operation. Times are SM cycles of the GPU's clock.
 struct AsyncOperation {
@@ -48,6 +49,9 @@ struct AsyncOperation {
   uint32_t parts = 1;  // of its effect that are not there yet: a multicast copy lands in several CTAs
   /// Operations that it waits for: a commit's.
   std::vector<uint64_t> after;
+  /// What a tensor copy moves, known from its completion on (engines/tma/tensor_box.h).
+  std::shared_ptr<const TensorBox> box;
+  uint32_t shared = 0;  // and where the box begins in shared memory
 
   static constexpr int kDomainShift = 40;
   uint32_t domain() const { return uint32_t(id >> kDomainShift); }

@@ -182,6 +182,12 @@ BulkEngine::Flight BulkEngine::start(Warp& w, int lane, AsyncOperation::Kind kin
   return f;
 }
 
+void BulkEngine::tell_box(const Flight& flight, const std::shared_ptr<const TensorBox>& box, uint32_t offset) {
+  if (!flight.told) return;
+  flight.told->box = box;
+  flight.told->shared = offset;
+}
+
 void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, Extent extent,
                       const Flight& flight, std::function<void(Cta&, uint32_t, uint64_t)> copy) {
   const Origin& who = flight.who;
@@ -233,6 +239,7 @@ void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std:
                                                   : timing.latency + timing.tensor_latency + timing.far(lines)) +
       (multicast ? timing.multicast_latency : 0) + timing.miss(missed);
   const auto shared_box = std::make_shared<const TensorBox>(box);
+  if (!landings.empty()) tell_box(flight, shared_box, landings.front().offset);
   for (const Landing& to : landings)
     land(w.domain(), flight.through + latency, to, bytes, extent_of(box, to.offset), flight,
          [shared_box, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {
@@ -303,6 +310,7 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
                         (reduces ? timing.reduce_latency : 0) + first;
   const Origin& who = flight.who;
   const auto b = std::make_shared<const TensorBox>(box);
+  tell_box(flight, b, offset);
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;
   check_told(w, lane, box, offset);
   const uint32_t watched = source_issued(*cta, offset, extent_of(box, offset), who);

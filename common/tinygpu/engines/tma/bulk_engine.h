@@ -113,6 +113,8 @@ class BulkEngine final : public Extension {
   /// Takes the engine for a copy of `bytes` that lands in `parts`, at `now` or when it is free.
   Flight start(Warp& w, int lane, AsyncOperation::Kind kind, uint64_t now, TmaTiming::Pace pace, uint64_t bytes,
                size_t parts = 1);
+  /// Observers hear which box a copy moves, and where in shared memory it begins.
+  static void tell_box(const Flight& flight, const std::shared_ptr<const TensorBox>& box, uint32_t offset);
   void land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, Extent extent, const Flight& flight,
             std::function<void(Cta&, uint32_t offset, uint64_t now)> copy);
   /// Watches the source of a copy out of shared memory; the number goes to source_read().
