@@ -69,12 +69,13 @@ void Timeline::on_cta(const Cta& cta, bool starts, uint64_t time) {
       taken.push_back(true);
     else
       *free = true;
-    part.places[id] = {cta.sm.index, slot, time};
+    part.places[id] = {cta.sm.index, slot, time, false};
     return;
   }
   const auto place = part.places.find(id);
   if (place == part.places.end()) return;
-  const auto [sm, slot, begin] = place->second;
+  const auto [sm, slot, begin, ended] = place->second;
+  place->second.ended = true;
   taken[slot] = false;
   if (shown(sm)) part.stays.push_back({sm, slot, cta.id, begin, time});
 }
@@ -212,6 +213,11 @@ KernelTimeline Timeline::whole(const Launch& launch) {
     free[s.row] = std::max(s.end, s.begin + 1);
     if (s.operation) operations[s.operation] = i;
   }
+  // A fault ends a launch while CTAs are on their SMs.
+  for (const Part& part : parts_)
+    for (const auto& [id, place] : part.places)
+      if (!place.ended && shown(place.sm))
+        t.stays.push_back({place.sm, place.slot, {id[0], id[1], id[2]}, place.begin, std::max(place.begin, t.end)});
   for (size_t i = 0; i < t.spans.size(); ++i)
     for (const uint64_t id : t.spans[i].caused_by)
       if (const auto from = operations.find(id); from != operations.end()) t.arrows.push_back({from->second, i});

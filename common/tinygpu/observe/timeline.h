@@ -101,6 +101,7 @@ class Timeline : public Observer {
   struct Place {
     uint32_t sm, slot;
     uint64_t begin;
+    bool ended;
   };
   struct OpenWait {
     size_t span;
