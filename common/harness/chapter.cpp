@@ -105,7 +105,7 @@ int Chapter::run(int argc, char** argv) {
   CLI::App app(fmt::format("Chapter {}: {}. {}", number_, title_, sentence_));
   bool list = false, json = false;
   std::vector<std::string> only;
-  std::string mistake, trace;
+  std::string mistake, trace, page;
   bool profile = false;
   app.add_flag("--list", list, "List the parts and mistakes");
   app.add_option("--part", only, "Run only this part (may be given several times)");
@@ -113,6 +113,8 @@ int Chapter::run(int argc, char** argv) {
   app.add_flag("--json", json, "Write one JSON document instead of text");
   app.add_option("--trace", trace, "On tinygpu: write a timeline into this file, for ui.perfetto.dev");
   app.add_flag("--profile", profile, "On tinygpu: say at the end where each kernel's time went");
+  app.add_option("--report", page,
+                 "On tinygpu: write profile, timelines and diagnoses into this file, a page for a browser");
   for (const Option& o : options_) {
     if (o.flag) app.add_flag(o.name, *o.flag, o.help);
     if (o.number) app.add_option(o.name, *o.number, o.help)->check(CLI::Range(o.least, o.most))->capture_default_str();
@@ -157,6 +159,7 @@ int Chapter::run(int argc, char** argv) {
   // tinygpu reads these at the first launch; on hardware nobody does.
   if (!trace.empty()) setenv("GEN5_TRACE", trace.c_str(), 1);
   if (profile) setenv("GEN5_PROFILE", "1", 1);
+  if (!page.empty()) setenv("GEN5_REPORT", page.c_str(), 1);
 
   nlohmann::ordered_json document;
   bool good = true;

@@ -171,6 +171,7 @@ TEST(Profile, IsTextAndJson) {
   for (const auto& line : json.at("lines")) {
     EXPECT_EQ(line.at("file"), "") << "nothing here comes from CUDA source";
     EXPECT_EQ(line.at("at"), "PTX line " + std::to_string(line.at("line").get<int>()));
+    EXPECT_NE(line.at("ptx"), "");
   }
 }
 

@@ -119,4 +119,15 @@ std::string words(Severities severities) {
   return out;
 }
 
+std::string severity_words(const CodeInfo& c) {
+  return words(c.severities) + (c.severities.strict() ? "; always an error with --tmem-checks strict" : "");
+}
+
+std::string hardware_words(const CodeInfo& c) {
+  const std::string text(c.hardware.text);
+  if (c.hardware.basis == none) return {};
+  if (c.hardware.basis == unknown) return "What it does is not known." + (text.empty() ? "" : " " + text);
+  return text + " (" + std::string(words(c.hardware.basis)) + ")";
+}
+
 }  // namespace tinygpu::check

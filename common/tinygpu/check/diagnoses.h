@@ -109,4 +109,10 @@ std::string_view words(Basis basis);
 /// "error or warning".
 std::string words(Severities severities);
 
+/// The same of a code, and what the strict mode makes of it.
+std::string severity_words(const CodeInfo& c);
+
+/// What hardware does, and on what that rests; empty where no hardware is concerned.
+std::string hardware_words(const CodeInfo& c);
+
 }  // namespace tinygpu::check

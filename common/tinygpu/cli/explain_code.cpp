@@ -40,17 +40,6 @@ void field(std::string_view name, std::string_view text) {
   if (!text.empty()) fmt::print("  {:<{}}{}\n", name, kIndent - 2, wrapped(text, kIndent));
 }
 
-std::string severity_of(const check::CodeInfo& c) {
-  return check::words(c.severities) + (c.severities.strict() ? "; always an error with --tmem-checks strict" : "");
-}
-
-std::string hardware_of(const check::CodeInfo& c) {
-  if (c.hardware.basis == check::Basis::none) return {};
-  if (c.hardware.basis == check::Basis::unknown)
-    return fmt::format("What it does is not known.{}{}", c.hardware.text.empty() ? "" : " ", c.hardware.text);
-  return fmt::format("{} ({})", c.hardware.text, check::words(c.hardware.basis));
-}
-
 }  // namespace
 
 void list_codes() {
@@ -85,10 +74,10 @@ int explain_code(const std::string& code) {
                fmt::join(check::nearest_codes(code, 3), ", "));
     return 1;
   }
-  fmt::print("{}: {}\n\n  {}\n\n", c->code, severity_of(*c), wrapped(c->what, 2));
+  fmt::print("{}: {}\n\n  {}\n\n", c->code, check::severity_words(*c), wrapped(c->what, 2));
   field("rule", c->rule.text);
   if (!c->rule.section.empty()) field("section", fmt::format("PTX ISA 9.1, {}", c->rule.section));
-  field("hardware", hardware_of(*c));
+  field("hardware", check::hardware_words(*c));
   field("fix", c->fix.text);
   if (!c->fix.example.empty()) {
     fmt::print("\n");

@@ -25,7 +25,7 @@ struct RunOptions {
   std::optional<int> threads;
   std::optional<uint64_t> max_cycles;
   bool counters = false, profile = false;
-  std::string trace, profile_json;
+  std::string trace, profile_json, report;
   std::optional<uint32_t> trace_sms, trace_kernels;
   std::vector<std::string> command;
 };
@@ -83,6 +83,7 @@ void set(const char* name, const std::string& value) { setenv(name, value.c_str(
   if (o.trace_kernels) set("GEN5_TRACE_KERNELS", std::to_string(*o.trace_kernels));
   if (o.profile) set("GEN5_PROFILE", "1");
   if (!o.profile_json.empty()) set("GEN5_PROFILE_JSON", o.profile_json);
+  if (!o.report.empty()) set("GEN5_REPORT", o.report);
   std::vector<char*> argv;
   for (const std::string& a : o.command) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
@@ -113,13 +114,16 @@ void add_run(CLI::App& app) {
   sub->add_flag("--counters", options->counters,
                 "Print launches, cycles, instructions, matrix instructions and TMA bytes per kernel at the end");
   sub->add_option("--trace", options->trace, "Write a timeline into this file, for ui.perfetto.dev");
-  sub->add_option("--trace-sms", options->trace_sms, "SMs that the timeline shows (default: 4)")
+  sub->add_option("--trace-sms", options->trace_sms, "SMs that timelines show (default: 4)")
       ->check(CLI::Range(1, 65535));
-  sub->add_option("--trace-kernels", options->trace_kernels, "Launches that the timeline shows (default: 8)")
+  sub->add_option("--trace-kernels", options->trace_kernels, "Launches of which there are timelines (default: 8)")
       ->check(CLI::Range(1, 1000000));
   sub->add_flag("--profile", options->profile,
                 "Print where each kernel's time went at the end: by role, by what was waited for, by source line");
   sub->add_option("--profile-json", options->profile_json, "Write the whole profile into this file");
+  sub->add_option(
+      "--report", options->report,
+      "Write a page into this file, for a browser: profile with source, timelines, roofline, banks, diagnoses");
   // Everything from the program's name on belongs to the program, whatever it looks like.
   sub->prefix_command();
   sub->callback([options, sub] {

@@ -3,10 +3,17 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
+#include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/observe/profile.h"
+#include "common/tinygpu/observe/report/report.h"
 #include "common/tinygpu/observe/trace.h"
+#include "common/tinygpu/timing/peaks.h"
+#include "common/tinygpu/timing/profile.h"
 
 namespace tinygpu::cuda {
 namespace {
@@ -16,18 +23,80 @@ void open(std::ofstream& file, const char* variable, const std::string& path) {
   if (!file) throw OptionError(fmt::format("{}={}: this file cannot be written", variable, path));
 }
 
+/// The process's command line, the program without its folders.
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  if (!text.empty() && text.back() == 0) text.pop_back();
+  text.erase(0, text.rfind('/', text.find('\0')) + 1);
+  for (char& c : text)
+    if (!c) c = ' ';
+  return text;
+}
+
+std::string words(const CompletionOrder& order) {
+  switch (order.mode) {
+    case CompletionOrder::Mode::timed: return "timed: asynchronous effects land when the machine profile says";
+    case CompletionOrder::Mode::late: return "late: asynchronous effects land at the last moment";
+    case CompletionOrder::Mode::seeded: return fmt::format("seeded: a random legal order, seed {}", order.seed);
+  }
+  return {};
+}
+
+/// What rooflines are drawn from, each number with the profile's words on it.
+std::vector<observe::MachineNumber> peaks_of(const tinygpu::Profile& machine) {
+  const Peaks peaks(machine.spec);
+  std::vector<std::pair<std::string, double>> wanted = {{"mem.l2.bytes_per_cycle", peaks.l2_bytes},
+                                                        {"mem.dram.bytes_per_cycle", peaks.dram_bytes},
+                                                        {"peak.f16", peaks.f16},
+                                                        {"peak.tf32", peaks.tf32},
+                                                        {"peak.f8", peaks.f8}};
+  if (peaks.f4) wanted.push_back({"peak.f4", *peaks.f4});
+  std::vector<observe::MachineNumber> out;
+  for (const auto& [key, value] : wanted)
+    for (const ProfileEntry& e : machine.entries)
+      if (e.key == key) out.push_back({key, value, e.unit, e.what, e.source, std::string(to_string(e.trust))});
+  return out;
+}
+
+observe::RunFacts facts_of(const Options& run) {
+  observe::RunFacts f;
+  f.command = command_line();
+  f.order = words(run.order);
+  const tinygpu::Profile machine = read_profile(run.machine);
+  f.machine = machine.spec.name;
+  f.gpu = machine.gpu;
+  f.sms = machine.spec.sms;
+  f.clock_ghz = machine.spec.clock_ghz;
+  f.peaks = peaks_of(machine);
+  return f;
+}
+
+/// A program names its sources itself: only files, and no huge ones.
+std::optional<std::string> read_source(const std::string& path) {
+  constexpr uint64_t kMost = 8 << 20;
+  std::string why;
+  const auto bytes = read_regular_file(path, kMost, why);
+  if (!bytes) return {};
+  return std::string(bytes->begin(), bytes->end());
+}
+
 }  // namespace
 
-Observation::Observation(const ObservationOptions& options) : options_(options) {
+Observation::Observation(const ObservationOptions& options, const Options& run) : options_(options), run_(run) {
+  observe::TimelineLimits limits;
+  if (options.trace_sms) limits.sms = options.trace_sms;
+  if (options.trace_kernels) limits.kernels = options.trace_kernels;
   if (!options.trace.empty()) {
     open(trace_file_, "GEN5_TRACE", options.trace);
-    observe::TimelineLimits limits;
-    if (options.trace_sms) limits.sms = options.trace_sms;
-    if (options.trace_kernels) limits.kernels = options.trace_kernels;
     trace_ = std::make_unique<observe::Trace>(trace_file_, limits);
   }
   if (!options.profile_json.empty()) open(profile_file_, "GEN5_PROFILE_JSON", options.profile_json);
-  if (options.profile || profile_file_.is_open()) profile_ = std::make_unique<observe::Profile>();
+  if (!options.report.empty()) {
+    open(report_file_, "GEN5_REPORT", options.report);
+    report_ = std::make_unique<observe::Report>(limits);
+  }
+  if (options.profile || profile_file_.is_open() || report_) profile_ = std::make_unique<observe::Profile>();
 }
 
 Observation::~Observation() = default;
@@ -36,7 +105,13 @@ std::vector<Observer*> Observation::observers() const {
   std::vector<Observer*> all;
   if (trace_) all.push_back(trace_.get());
   if (profile_) all.push_back(profile_.get());
+  if (report_)
+    for (Observer* o : report_->observers()) all.push_back(o);
   return all;
+}
+
+void Observation::add(const Diagnosis& d) {
+  if (report_) report_->add(d);
 }
 
 void Observation::finish() {
@@ -50,6 +125,11 @@ void Observation::finish() {
     for (const auto& k : profile_->kernels()) document.push_back(k.json());
     profile_file_ << document.dump(1) << "\n";
     profile_file_.close();
+  }
+  if (report_) {
+    report_->write(report_file_, profile_->kernels(), facts_of(run_), read_source);
+    report_file_.close();
+    report_.reset();
   }
   profile_.reset();
 }

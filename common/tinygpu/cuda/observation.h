@@ -1,4 +1,4 @@
-// What the user asked to be written about a run: traces and profiles.
+// What the user asked to be written about a run: traces, profiles, a report.
 #pragma once
 #include <fstream>
 #include <memory>
@@ -9,6 +9,7 @@
 
 namespace tinygpu::observe {
 class Profile;
+class Report;
 class Trace;
 }  // namespace tinygpu::observe
 
@@ -17,18 +18,22 @@ namespace tinygpu::cuda {
 /// The observers of a process, as its options ask for them.
 class Observation {
  public:
-  /// Throws OptionError if a file cannot be written.
-  explicit Observation(const ObservationOptions& options);
+  /// `run`: what the user chose for the run itself. Throws OptionError if a file cannot be written.
+  Observation(const ObservationOptions& options, const Options& run);
   ~Observation();
   std::vector<Observer*> observers() const;
-  /// Completes the trace and writes the profile. Once, at the end of the process.
+  /// A diagnosis is shown. From any thread.
+  void add(const Diagnosis& d);
+  /// Completes the trace, writes the profile and the report. Once, at the end of the process.
   void finish();
 
  private:
   const ObservationOptions options_;
-  std::ofstream trace_file_, profile_file_;
+  const Options run_;
+  std::ofstream trace_file_, profile_file_, report_file_;
   std::unique_ptr<observe::Trace> trace_;
   std::unique_ptr<observe::Profile> profile_;
+  std::unique_ptr<observe::Report> report_;
 };
 
 }  // namespace tinygpu::cuda

@@ -65,6 +65,7 @@ ObservationOptions observation_from_environment() {
   ObservationOptions o;
   o.trace = variable("GEN5_TRACE");
   o.profile_json = variable("GEN5_PROFILE_JSON");
+  o.report = variable("GEN5_REPORT");
   if (const auto v = variable("GEN5_TRACE_SMS"); !v.empty()) o.trace_sms = number<uint16_t>("GEN5_TRACE_SMS", v);
   if (const auto v = variable("GEN5_TRACE_KERNELS"); !v.empty())
     o.trace_kernels = number<uint32_t>("GEN5_TRACE_KERNELS", v);

@@ -30,10 +30,11 @@ Options options_from_environment();
 /// What is to be written about a run.
 struct ObservationOptions {
   std::string trace;       // GEN5_TRACE: a file for ui.perfetto.dev
-  uint32_t trace_sms = 0;  // GEN5_TRACE_SMS, GEN5_TRACE_KERNELS: how much of it, 0: the trace's own limits
+  uint32_t trace_sms = 0;  // GEN5_TRACE_SMS, GEN5_TRACE_KERNELS: how much of a timeline, 0: its own limits
   uint32_t trace_kernels = 0;
   bool profile = false;      // GEN5_PROFILE=1: where the time went, on stderr when the program ends
   std::string profile_json;  // GEN5_PROFILE_JSON: the same, whole, into a file
+  std::string report;        // GEN5_REPORT: a page with all of this, into a file
 };
 
 /// Read at the first launch, so that a program may set these variables itself. Throws OptionError.

@@ -52,7 +52,7 @@ State::State()
   gpu.options.max_cycles = options.max_cycles;
   gpu.options.strict_tmem = options.strict_tmem;
   gpu.options.device_output = [this](const std::string& text) { print(text); };
-  gpu.options.on_diagnosis = show;
+  gpu.options.on_diagnosis = [this](const Diagnosis& d) { tell(d); };
   std::atexit([] {
     State& s = get();
     s.synchronize();
@@ -64,8 +64,13 @@ State::State()
 void State::fault(const Diagnosis& d) {
   synchronize();
   std::fflush(stdout);
-  show(d);
+  tell(d);
   sticky = error_of(d);
+}
+
+void State::tell(const Diagnosis& d) {
+  show(d);
+  if (observation_) observation_->add(d);
 }
 
 void State::reset() {
@@ -220,7 +225,7 @@ void State::synchronize() {
 
 void State::observe() {
   if (observation_) return;
-  observation_ = or_exit([] { return std::make_unique<Observation>(observation_from_environment()); });
+  observation_ = or_exit([&] { return std::make_unique<Observation>(observation_from_environment(), options); });
   gpu.options.observers = observation_->observers();
 }
 

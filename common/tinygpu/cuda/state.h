@@ -97,6 +97,8 @@ class State {
 
  private:
   State();
+  /// A diagnosis of a kernel: for the user's eyes, and for the report.
+  void tell(const Diagnosis& d);
   std::unordered_map<const Module*, std::unique_ptr<Module>> modules_;
   std::set<const Kernel*> kernels_;
   std::map<const Stream*, std::unique_ptr<Stream>> streams_;

@@ -197,6 +197,7 @@ void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
       line.add(cost);
       line.file = where.cuda_file;
       line.line = where.cuda_line ? where.cuda_line : where.ptx_line;
+      if (!where.cuda_line) line.ptx = where.ptx_text;
       k.memory.add(cost.memory);
     }
     for (const auto& [name, role] : part.roles) k.roles[name].add(role);
@@ -295,9 +296,14 @@ nlohmann::ordered_json KernelProfile::json() const {
     k["roles"].push_back(std::move(r));
   }
   for (const auto& [place, c] : lines) {
-    nlohmann::ordered_json l = {
-        {"at", place},         {"file", c.file},         {"line", c.line}, {"instructions", c.executions},
-        {"issuing", c.issued}, {"operands", c.operands}, {"port", c.port}};
+    nlohmann::ordered_json l = {{"at", place},
+                                {"file", c.file},
+                                {"line", c.line},
+                                {"ptx", c.ptx},
+                                {"instructions", c.executions},
+                                {"issuing", c.issued},
+                                {"operands", c.operands},
+                                {"port", c.port}};
     for (const auto& [what, cycles] : c.waits) l["waits"][what] = cycles;
     const MemoryCost& m = c.memory;
     if (m.shared_bytes || m.l2_bytes || m.device_bytes) l["memory"] = json_of(m);

@@ -32,6 +32,7 @@ struct LineCost {
   std::map<std::string, uint64_t> waits;  // blocked, by what for
   std::string file;                       // CUDA source; empty where the program was built without -lineinfo
   int line = 0;                           // in it, or in the PTX
+  std::string ptx;                        // the instruction, where there is no file
   MemoryCost memory;
   uint64_t waited() const;
   void add(const LineCost& other);

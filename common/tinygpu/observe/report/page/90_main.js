@@ -1,0 +1,87 @@
+// Each kernel's section is made when it is first opened.
+
+const report = JSON.parse(document.getElementById("data").textContent);
+
+const shape = (d) => (d[2] > 1 ? d.join(" × ") : d[1] > 1 ? `${d[0]} × ${d[1]}` : String(d[0]));
+
+function facts_part(kernel) {
+  const p = kernel.profile, [l] = kernel.launches || [];
+  const length = p.cycles
+    ? [["Cycles", cycles(p.cycles)], ["Time", `${(p.cycles / (report.run.clock_ghz * 1e3)).toFixed(2)} µs`]]
+    : [["Cycles", "stopped by a fault"]];
+  const facts = [...length, ["Launches", cycles(p.launches)], ["CTAs", `${cycles(p.ctas)} on ${plural(p.sms, "SM")}`]];
+  if (p.occupancy) facts.push(["Fit on an SM", `${plural(p.occupancy.ctas_per_sm, "CTA")} (${p.occupancy.limit})`]);
+  if (p.waves !== undefined) facts.push(["Waves", significant(p.waves)]);
+  if (p.cycles)
+    facts.push(["Tensor core busy", percent(p.tensor_core_busy, 1)], ["TMA busy", percent(p.tma_busy, 1)],
+      ["Warp instructions", cycles(p.instructions)]);
+  if (l) facts.push(["Registers a thread", l.registers], ["Shared memory a CTA", bytes(l.static_shared + l.dynamic_shared)]);
+  if (p.memory) facts.push(["Shared memory moved", bytes(p.memory.shared_bytes)], ["L2 moved", bytes(p.memory.l2_bytes)], ["From device memory", bytes(p.memory.device_bytes)]);
+  facts.push(["TMA in", bytes(p.tma_bytes_in)], ["TMA out", bytes(p.tma_bytes_out)]);
+  return h("dl", { class: "row" }, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
+
+function launches_part(kernel) {
+  const launches = kernel.launches || [];
+  if (launches.length < 2 && !launches.some((l) => l.fault)) return null;
+  const rows = launches.map((l, i) => h("tr", {}, h("th", { scope: "row", class: "n" }, i + 1), h("td", { class: "n" }, shape(l.grid)),
+    h("td", { class: "n" }, shape(l.block)), h("td", { class: "n" }, shape(l.cluster)), h("td", { class: "n" }, bytes(l.static_shared + l.dynamic_shared)),
+    h("td", { class: "n" }, l.cycles === undefined ? "" : cycles(l.cycles)), h("td", {}, l.cycles === undefined ? `stopped${l.fault ? ` by ${l.fault}` : ""}` : "")));
+  return h("details", {}, h("summary", {}, `${plural(launches.length, "launch", "launches")} one by one`),
+    scrolled("Launches", table("Launches of this kernel.", [["#", "n"], ["Grid", "n"], ["Block", "n"], ["Cluster", "n"], ["Shared memory", "n"], ["Cycles", "n"], ["End"]], rows)),
+    kernel.launches_left_out ? h("p", { class: "dim" }, `${cycles(kernel.launches_left_out)} more are left out.`) : null);
+}
+
+function timeline_part(kernel) {
+  const out = [h("h3", {}, "Timeline")];
+  const shown = (kernel.launches || []).map((l, i) => [l, i]).filter(([l]) => l.timeline !== undefined);
+  if (!shown.length) return [...out, h("p", {}, "Not recorded: --trace-kernels says how many launches are.")];
+  const place = h("div", {});
+  const show = ([l]) => place.replaceChildren(
+    new TimelineView(new Spans(report.timelines[l.timeline]), kernel.profile.kernel, report.run.clock_ghz).root);
+  if (shown.length > 1)
+    out.push(h("label", {}, "Launch ", h("select", { onchange: (e) => show(shown[e.target.selectedIndex]) },
+      shown.map(([l, i]) => h("option", {}, `${i + 1}: grid ${shape(l.grid)}${l.cycles === undefined ? "" : `, ${cycles(l.cycles)} cycles`}`)))));
+  out.push(place);
+  show(shown[0]);
+  return out;
+}
+
+function fill(section, index) {
+  const kernel = report.kernels[index];
+  section.append(...[facts_part(kernel), launches_part(kernel), ...timeline_part(kernel), ...roles_part(index, kernel.profile),
+    ...source_part(index, kernel), ...roofline_part(kernel, report.run, report.peaks), ...banks_part(index, kernel)].filter(Boolean));
+}
+
+// A link into a section that is closed opens it.
+function follow_hash() {
+  const id = decodeURIComponent(location.hash.slice(1));
+  const [, index] = /^(?:kernel|line)-(\d+)/.exec(id) || [];
+  const section = index === undefined ? null : document.getElementById("section-" + index);
+  if (!section) return;
+  section.open = true;
+  requestAnimationFrame(() => {
+    const target = document.getElementById(id);
+    if (!target) return;
+    for (const e of document.querySelectorAll(".target")) e.classList.remove("target");
+    if (target.tagName === "TR") target.classList.add("target");
+    target.scrollIntoView({ block: id.startsWith("kernel") ? "start" : "center" });
+    target.focus({ preventScroll: true });
+  });
+}
+
+set_up_theme();
+const details = document.getElementById("details");
+report.kernels.forEach((kernel, index) => {
+  const section = h("details", { class: "kernel", id: "section-" + index },
+    h("summary", {}, h("h2", { id: "kernel-" + index, tabindex: -1 }, kernel.profile.kernel)));
+  let filled = false;
+  section.addEventListener("toggle", () => {
+    if (section.open && !filled) { filled = true; fill(section, index); }
+  });
+  details.append(section);
+  if (index === 0) section.open = true;
+});
+if (report.kernels_left_out) details.append(h("p", {}, `${cycles(report.kernels_left_out)} more kernels are left out.`));
+window.addEventListener("hashchange", follow_hash);
+follow_hash();

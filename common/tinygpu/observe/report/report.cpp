@@ -1,0 +1,117 @@
+#include "common/tinygpu/observe/report/report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "common/tinygpu/machine/chip/gpu.h"
+#include "common/tinygpu/observe/report/page.h"
+#include "common/tinygpu/observe/report/swizzle.h"
+#include "common/tinygpu/observe/report/tables.h"
+#include "common/tinygpu/observe/report/timeline_json.h"
+
+namespace tinygpu::observe {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kDiagnoses = 200, kBoxes = 12, kKernels = 64;
+// About 30 bytes of the page each.
+constexpr uint64_t kSpansOfALaunch = 60'000, kSpans = 200'000;
+
+Json dim(const Dim3& d) { return {d.x, d.y, d.z}; }
+
+Json launch_json(const LaunchRecord& l) {
+  Json j = {{"grid", dim(l.grid)},
+            {"block", dim(l.block)},
+            {"cluster", dim(l.cluster)},
+            {"registers", l.registers},
+            {"static_shared", l.static_shared},
+            {"dynamic_shared", l.dynamic_shared}};
+  if (l.finished) j["cycles"] = l.cycles;
+  if (!l.fault.empty()) j["fault"] = l.fault;
+  if (l.timeline >= 0) j["timeline"] = l.timeline;
+  return j;
+}
+
+Json kernel_json(const KernelProfile& profile, const KernelRecord* record, SourceFiles& files) {
+  Json k = {{"profile", profile.json()}, {"source", source_of(profile, files)}};
+  if (!record) return k;
+  for (const LaunchRecord& l : record->launches) k["launches"].push_back(launch_json(l));
+  k["launches_left_out"] = record->launches_left_out;
+  k["operations"] = record->operations;
+  k["matrix_kinds"] = record->matrix_kinds;
+  k["boxes"] = Json::array();
+  for (size_t i = 0; i < std::min(record->boxes.size(), kBoxes); ++i) {
+    const BoxUse& b = record->boxes[i];
+    Json picture = bank_picture(b.box, b.shared);
+    picture.update({{"loads", b.loads}, {"stores", b.stores}, {"at", b.places}});
+    k["boxes"].push_back(std::move(picture));
+  }
+  k["boxes_left_out"] = record->boxes.size() - std::min(record->boxes.size(), kBoxes);
+  return k;
+}
+
+}  // namespace
+
+/// Keeps the timelines as the page has them.
+class Report::Timelines final : public Timeline {
+ public:
+  Timelines(TimelineLimits limits, Launches& launches) : Timeline(limits), launches_(launches) {}
+  const Json& all() const { return all_; }
+
+ private:
+  void take(const Launch&, const KernelTimeline& timeline) override {
+    const uint64_t most = std::min(kSpansOfALaunch, kSpans - spans_);
+    spans_ += std::min<uint64_t>(timeline.spans.size(), most);
+    all_.push_back(timeline_json(timeline, most));
+    launches_.set_timeline(int64_t(all_.size()) - 1);
+  }
+  Launches& launches_;
+  Json all_ = Json::array();
+  uint64_t spans_ = 0;
+};
+
+Report::Report(TimelineLimits limits) : timelines_(std::make_unique<Timelines>(limits, launches_)) {}
+Report::~Report() = default;
+
+std::vector<Observer*> Report::observers() { return {&launches_, timelines_.get()}; }
+
+void Report::add(const Diagnosis& d) {
+  const std::lock_guard lock(mutex_);
+  launches_.add(d);
+  if (diagnoses_.size() < kDiagnoses)
+    diagnoses_.push_back(d);
+  else
+    ++diagnoses_left_out_;
+}
+
+void Report::write(std::ostream& out, const std::vector<KernelProfile>& profiles, const RunFacts& run,
+                   ReadFile read) const {
+  SourceFiles files(std::move(read));
+  const std::vector<KernelProfile> shown(profiles.begin(),
+                                         profiles.begin() + int64_t(std::min(profiles.size(), kKernels)));
+  Json data = {{"run",
+                {{"command", run.command},
+                 {"machine", run.machine},
+                 {"gpu", run.gpu},
+                 {"sms", run.sms},
+                 {"clock_ghz", run.clock_ghz}}},
+               {"peaks", Json::object()},
+               {"kernels", Json::array()},
+               {"kernels_left_out", profiles.size() - shown.size()},
+               {"timelines", timelines_->all()}};
+  for (const MachineNumber& n : run.peaks)
+    data["peaks"][n.key] = {
+        {"value", n.value}, {"unit", n.unit}, {"what", n.what}, {"source", n.source}, {"trust", n.trust}};
+  for (const KernelProfile& p : shown) {
+    const auto& all = launches_.kernels();
+    const auto k = std::find_if(all.begin(), all.end(), [&](const KernelRecord& r) { return r.name == p.name; });
+    data["kernels"].push_back(kernel_json(p, k == all.end() ? nullptr : &*k, files));
+  }
+  write_page(out, run.command.empty() ? "gen5 report" : "gen5 report: " + run.command,
+             run_section(run) + kernels_section(shown, launches_.kernels(), run.clock_ghz) +
+                 diagnoses_section(diagnoses_, diagnoses_left_out_, files),
+             data);
+}
+
+}  // namespace tinygpu::observe

@@ -1,0 +1,146 @@
+#include "common/tinygpu/observe/report/tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "common/tinygpu/base/readable_name.h"
+#include "common/tinygpu/check/diagnoses.h"
+#include "common/tinygpu/observe/report/html.h"
+#include "common/tinygpu/observe/report/report.h"
+
+namespace tinygpu::observe {
+namespace {
+
+std::string thousands(uint64_t n) {
+  std::string text = std::to_string(n);
+  for (size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
+  return text;
+}
+
+double share(uint64_t part, uint64_t whole) { return whole ? 100.0 * double(part) / double(whole) : 0; }
+
+std::string text_of(const Dim3& d) {
+  return d.z > 1   ? fmt::format("{} × {} × {}", d.x, d.y, d.z)
+         : d.y > 1 ? fmt::format("{} × {}", d.x, d.y)
+                   : fmt::format("{}", d.x);
+}
+
+/// One field's value if all launches agree.
+template <class F>
+std::string common(const KernelRecord& k, F&& field) {
+  std::set<std::string> values;
+  for (const LaunchRecord& l : k.launches) values.insert(text_of(field(l)));
+  return values.size() == 1 ? *values.begin() : "varies";
+}
+
+std::string cell(const std::string& text, const char* kind = "n") {
+  return fmt::format("<td class=\"{}\">{}</td>", kind, html(text));
+}
+
+std::string term(const char* name, const std::string& text) {
+  return text.empty() ? "" : fmt::format("<dt>{}</dt><dd>{}</dd>", html(name), html(text));
+}
+
+const char* name_of(Severity s) { return s == Severity::error ? "error" : s == Severity::warning ? "warning" : "note"; }
+
+std::string explanation(const std::string& code) {
+  const check::CodeInfo* c = check::find_code(code);
+  if (!c) return {};
+  std::string out = fmt::format("<details><summary>gen5 explain {}</summary><dl class=\"facts\">", html(code));
+  out += term("What", std::string(c->what)) + term("Severity", check::severity_words(*c));
+  out += term("Rule", std::string(c->rule.text));
+  if (!c->rule.section.empty()) out += term("Section", fmt::format("PTX ISA 9.1, {}", c->rule.section));
+  out += term("Hardware", check::hardware_words(*c)) + term("Fix", std::string(c->fix.text)) + "</dl>";
+  if (!c->fix.example.empty()) out += fmt::format("<pre tabindex=\"0\"><code>{}</code></pre>", html(c->fix.example));
+  return out + "</details>";
+}
+
+}  // namespace
+
+std::string run_section(const RunFacts& run) {
+  std::string out = "<section aria-labelledby=\"run\"><h2 id=\"run\">Run</h2><dl class=\"facts\">";
+  out += term("Command", run.command);
+  out += term("Machine", fmt::format("{}: {} SMs, {} GHz", run.machine, run.sms, run.clock_ghz));
+  out += term("Profile of", run.gpu);
+  out += term("Order", run.order);
+  return out +
+         "</dl><p class=\"aside\">Simulated by tinygpu: cycles are the machine model's, from a profile of that GPU, "
+         "and "
+         "not measured.</p></section>\n";
+}
+
+std::string kernels_section(const std::vector<KernelProfile>& profiles, const std::vector<KernelRecord>& kernels,
+                            double clock_ghz) {
+  std::string out = "<section aria-labelledby=\"kernels\"><h2 id=\"kernels\">Kernels</h2>";
+  if (profiles.empty()) return out + "<p>No kernel was launched.</p></section>\n";
+  out +=
+      "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table of kernels\"><table>"
+      "<caption>In the order of their first launch. Busy: of the SMs that had a CTA.</caption><thead><tr>"
+      "<th scope=\"col\">Kernel</th><th scope=\"col\" class=\"n\">Launches</th><th scope=\"col\" class=\"n\">Grid</th>"
+      "<th scope=\"col\" class=\"n\">Block</th><th scope=\"col\" class=\"n\">Cluster</th>"
+      "<th scope=\"col\" class=\"n\">Cycles</th><th scope=\"col\" class=\"n\">Time, µs</th>"
+      "<th scope=\"col\" class=\"n\">Tensor core busy</th><th scope=\"col\" class=\"n\">TMA busy</th>"
+      "<th scope=\"col\" class=\"n\">SMs</th><th scope=\"col\" class=\"n\">CTAs that fit an SM</th>"
+      "<th scope=\"col\" class=\"n\">Waves</th>"
+      "</tr></thead><tbody>\n";
+  for (size_t i = 0; i < profiles.size(); ++i) {
+    const KernelProfile& p = profiles[i];
+    const auto k =
+        std::find_if(kernels.begin(), kernels.end(), [&](const KernelRecord& r) { return r.name == p.name; });
+    const bool known = k != kernels.end();
+    out += fmt::format("<tr><th scope=\"row\"><a href=\"#kernel-{}\">{}</a></th>", i, html(p.name));
+    out += cell(thousands(p.launches));
+    out += cell(known ? common(*k, [](const LaunchRecord& l) { return l.grid; }) : "");
+    out += cell(known ? common(*k, [](const LaunchRecord& l) { return l.block; }) : "");
+    out += cell(known ? common(*k, [](const LaunchRecord& l) { return l.cluster; }) : "");
+    // A launch that a fault ends has no length.
+    out += p.cycles ? cell(thousands(p.cycles)) + cell(fmt::format("{:.2f}", double(p.cycles) / (clock_ghz * 1e3)))
+                    : cell("stopped") + cell("");
+    out += cell(fmt::format("{:.1f} %", share(p.tensor_core_busy, p.sm_cycles)));
+    out += cell(fmt::format("{:.1f} %", share(p.tma_busy, p.sm_cycles)));
+    out += cell(fmt::format("{}", p.sms)) + cell(fmt::format("{}", p.fits)) + cell(fmt::format("{:.2f}", p.waves));
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div></section>\n";
+}
+
+std::string diagnoses_section(const std::vector<Diagnosis>& diagnoses, uint64_t left_out, SourceFiles& files) {
+  std::string out = "<section aria-labelledby=\"diagnoses\"><h2 id=\"diagnoses\">Diagnoses</h2>";
+  if (diagnoses.empty()) return out + "<p>None.</p></section>\n";
+  out += "<ol class=\"diagnoses\">\n";
+  std::set<std::string> explained;
+  for (const Diagnosis& d : diagnoses) {
+    const char* severity = name_of(d.severity);
+    out += fmt::format("<li class=\"{0}\"><h3><span class=\"tag\">{0}</span> <code>{1}</code></h3><p>{2}</p>", severity,
+                       html(d.code), html(d.message));
+    const Where& w = d.where;
+    if (!w.kernel.empty()) {
+      std::string at = readable_name(w.kernel);
+      if (w.cta[0] >= 0) at += fmt::format(", CTA ({},{},{})", w.cta[0], w.cta[1], w.cta[2]);
+      if (w.thread >= 0)
+        at += fmt::format(", thread {}", w.thread);
+      else if (w.warp >= 0)
+        at += fmt::format(", warp {}", w.warp);
+      out += fmt::format("<p class=\"aside\">{}</p>", html(at));
+    }
+    std::string quoted;
+    if (w.cuda_line) {
+      std::string_view line = files.line(w.cuda_file, w.cuda_line).value_or("");
+      line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+      quoted += fmt::format("<span class=\"place\">{}</span> {}\n", html(place_of(w)), html(line));
+    }
+    if (w.ptx_line)
+      quoted += fmt::format("<span class=\"place\">PTX line {}</span> {}\n", w.ptx_line, html(w.ptx_text));
+    if (!quoted.empty()) out += "<pre tabindex=\"0\"><code>" + quoted + "</code></pre>";
+    if (!d.help.empty()) out += fmt::format("<p><strong>Help:</strong> {}</p>", html(d.help));
+    if (explained.insert(d.code).second) out += explanation(d.code);
+    out += "</li>\n";
+  }
+  out += "</ol>";
+  if (left_out) out += fmt::format("<p>{} more are left out.</p>", left_out);
+  return out + "</section>\n";
+}
+
+}  // namespace tinygpu::observe
