@@ -305,6 +305,7 @@ TensorBox box_of(Swizzle swizzle, uint32_t inner, uint32_t rows) {
   b.map.bits = 16;
   b.map.box[0] = inner;
   b.map.box[1] = rows;
+  b.map.step[0] = b.map.step[1] = 1;
   b.map.swizzle = swizzle;
   return b;
 }
