@@ -46,7 +46,7 @@ function roofline_picture(r) {
   points.forEach((p, i) => {
     parts.push(s("circle", { class: i ? "point hollow" : "point", cx: x(p.intensity), cy: y(r.rate), r: 5 },
       s("title", {}, `${p.name}: ${significant(p.intensity)} FLOP a byte, ${significant(r.rate / 1e12)} TFLOP/s`)));
-    parts.push(s("text", { x: x(p.intensity), y: y(r.rate) + 20, "text-anchor": "middle" }, `by bytes of ${p.name}`));
+    parts.push(s("text", { x: x(p.intensity), y: y(r.rate) + 20 + 14 * i, "text-anchor": "middle" }, `by bytes of ${p.name}`));
   });
   const told = points.map((p) => `${significant(p.intensity)} FLOP a byte of ${p.name}`).join(", ");
   return s("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Roofline: ${significant(r.rate / 1e12)} TFLOP/s at ${told}` }, parts);
