@@ -1,5 +1,6 @@
 // The runtime API end to end: kernels compiled by nvcc run on the stand-in, results and codes are checked.
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,6 +45,25 @@ TEST(Runtime, TripleChevronLaunch) {
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(y[i], 2.f * i + 1);
   OK(cudaFree(dx));
   OK(cudaFree(dy));
+}
+
+TEST(Runtime, AProgramWatchesItsOwnLaunches) {
+  const auto begin = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "tinygpu_watch_begin"));
+  const auto end = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "tinygpu_watch_end"));
+  ASSERT_TRUE(begin && end);
+  EXPECT_EQ(end(), nullptr) << "nobody began";
+  begin();
+  EXPECT_STREQ(end(), "{}") << "nothing was launched";
+  begin();
+  float* y = device(std::vector<float>(64));
+  launch_saxpy(64, 2, y, y, nullptr);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  const std::string seen = end();
+  EXPECT_NE(seen.find("\"profile\":[{\"kernel\":\"saxpy"), std::string::npos) << seen;
+  EXPECT_NE(seen.find("\"timeline\":{\"kernel\":\"saxpy"), std::string::npos) << seen;
+  launch_saxpy(64, 2, y, y, nullptr);
+  EXPECT_EQ(end(), nullptr) << "it has ended";
+  cudaFree(y);
 }
 
 TEST(Runtime, ParametersOfEverySize) {

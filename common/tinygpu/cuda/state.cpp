@@ -224,9 +224,10 @@ void State::synchronize() {
 }
 
 void State::observe() {
-  if (observation_) return;
-  observation_ = or_exit([&] { return std::make_unique<Observation>(observation_from_environment(), options); });
+  if (!observation_)
+    observation_ = or_exit([&] { return std::make_unique<Observation>(observation_from_environment(), options); });
   gpu.options.observers = observation_->observers();
+  gpu.options.observers.insert(gpu.options.observers.end(), watchers_.begin(), watchers_.end());
 }
 
 void State::add(const std::string& kernel, const LaunchStats& stats) {

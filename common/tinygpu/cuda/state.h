@@ -90,6 +90,8 @@ class State {
 
   /// Before a launch: who watches it. Ends the process with a sentence where the options cannot be had.
   void observe();
+  /// Further observers of the launches to come; they replace those of the last call.
+  void watch(std::vector<Observer*> observers) { watchers_ = std::move(observers); }
 
   /// What the launches of this process added up to, for GEN5_COUNTERS.
   void add(const std::string& kernel, const LaunchStats& stats);
@@ -111,6 +113,7 @@ class State {
   std::string device_output_;
   std::map<int, size_t> limits_;
   std::unique_ptr<Observation> observation_;
+  std::vector<Observer*> watchers_;
   struct Totals {
     uint64_t launches = 0, cycles = 0, instructions = 0;
     std::map<std::string, uint64_t> counters;

@@ -71,17 +71,19 @@ void RoleCost::add(const RoleCost& other) {
   for (const auto& [wait, cycles] : other.waits) waits[wait] += cycles;
 }
 
-Profile::Profile() : Observer(operations | waits | instructions | traffic) {}
+Profile::Profile() : Observer(operations | synchronisation | waits | instructions | traffic) {}
 Profile::~Profile() = default;
 
 void Profile::on_launch(const Launch& launch) {
   parts_.clear();
   parts_.resize(launch.domains().size());
+  idle_.on_launch(launch);
 }
 
 Profile::Part& Profile::part_of(const Cta& cta) { return parts_[cta.cluster.domain.index]; }
 
 void Profile::on_cta(const Cta& cta, bool starts, uint64_t time) {
+  idle_.on_cta(cta, starts, time);
   Part& part = part_of(cta);
   const CtaId id{cta.id.x, cta.id.y, cta.id.z};
   if (starts) {
@@ -116,12 +118,14 @@ void Profile::fold(Part& part, const CtaCost& cta, uint64_t end, const Launch& l
 }
 
 void Profile::on_issue(const AsyncOperation& o) {
+  idle_.on_issue(o);
   Part& part = parts_[o.domain()];
   const auto cta = part.ctas.find({o.who.cta.x, o.who.cta.y, o.who.cta.z});
   if (cta != part.ctas.end()) cta->second.warps[o.who.warp].role.add(o.kind);
 }
 
 void Profile::on_complete(const AsyncOperation& o) {
+  idle_.on_complete(o);
   using Kind = AsyncOperation::Kind;
   Part& part = parts_[o.domain()];
   switch (o.kind) {
@@ -141,7 +145,10 @@ void Profile::on_complete(const AsyncOperation& o) {
   }
 }
 
+void Profile::on_sync(const Sync& s) { idle_.on_sync(s); }
+
 void Profile::on_wait(const Wait& w) {
+  idle_.on_wait(w);
   Part& part = part_of(w.warp.cta());
   const std::string what = name_of(w.group.reason);
   const Site site{w.group.function, &w.op};
@@ -214,6 +221,7 @@ void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
   k.cycles += stats->cycles;
   k.instructions += stats->instructions;
   k.sm_cycles += stats->cycles * sms;
+  k.tensor_core.add(idle_.sum(launch.start_time, launch.start_time + stats->cycles));
 }
 
 std::string KernelProfile::render() const {
@@ -227,6 +235,12 @@ std::string KernelProfile::render() const {
                      fits_limit, waves, waves == 1 ? "" : "s");
   out += fmt::format("  bytes: shared memory {}, L2 {}, device memory {} (lines read that were not in L2)\n",
                      memory.shared_bytes, memory.l2_bytes, memory.device_bytes);
+  if (tensor_core.all) {
+    out += fmt::format("  tensor cores that got an MMA: busy {:.1f} %", share(tensor_core.busy, tensor_core.all));
+    for (const auto& [cause, cycles] : by_weight(tensor_core.idle))
+      out += fmt::format(", idle for {} {:.1f} %", name_of(cause), share(cycles, tensor_core.all));
+    out += "\n";
+  }
   out += "\n  role                        warps   issuing  operands  port   waiting for (share of its warps' time)\n";
   for (const auto& [role, c] : roles) {
     out += fmt::format("  {:<26} {:>6} {:>7.1f} % {:>6.1f} % {:>4.1f} %", role, c.warps, share(c.issued, c.lived),
@@ -288,6 +302,11 @@ nlohmann::ordered_json KernelProfile::json() const {
                               {"occupancy", {{"ctas_per_sm", fits}, {"limit", fits_limit}}},
                               {"waves", waves},
                               {"memory", json_of(memory)}};
+  if (tensor_core.all) {
+    k["tensor_core"]["busy"] = share(tensor_core.busy, tensor_core.all) / 100;
+    for (const auto& [cause, cycles] : by_weight(tensor_core.idle))
+      k["tensor_core"]["idle"].push_back({{"for", name_of(cause)}, {"share", share(cycles, tensor_core.all) / 100}});
+  }
   for (const auto& [role, c] : roles) {
     nlohmann::ordered_json r = {{"role", role},        {"warps", c.warps},       {"cycles", c.lived},
                                 {"issuing", c.issued}, {"operands", c.operands}, {"port", c.port}};

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/tinygpu/observe/idle.h"
 #include "common/tinygpu/observe/wording.h"
 
 namespace tinygpu::observe {
@@ -60,6 +61,7 @@ struct KernelProfile {
   uint64_t sm_cycles = 0;                       // cycles times SMs that had a CTA
   uint64_t tensor_core_busy = 0, tma_busy = 0;  // cycles, summed over SMs
   uint64_t copied_in = 0, copied_out = 0;       // bytes by TMA
+  IdleCauses::Sum tensor_core;                  // of those that got an MMA: busy, and why not
   MemoryCost memory;
   uint32_t fits = 0;       // CTAs on an SM at a time, as far as its resources go
   std::string fits_limit;  // and what allows no more
@@ -83,6 +85,7 @@ class Profile final : public Observer {
   void on_cta(const Cta&, bool starts, uint64_t time) override;
   void on_issue(const AsyncOperation&) override;
   void on_complete(const AsyncOperation&) override;
+  void on_sync(const Sync&) override;
   void on_wait(const Wait&) override;
   void on_instruction(const Executed&) override;
   void on_traffic(const MemoryTraffic&) override;
@@ -120,6 +123,7 @@ class Profile final : public Observer {
   static void fold(Part& part, const CtaCost& cta, uint64_t end, const Launch& launch);
 
   std::vector<Part> parts_;  // by Domain::index
+  IdleCauses idle_;
   std::vector<KernelProfile> kernels_;
 };
 

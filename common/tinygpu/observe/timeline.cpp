@@ -110,6 +110,7 @@ void Timeline::on_complete(const AsyncOperation& o) {
   span.end = o.end;
   span.bytes = o.bytes;
   span.issued = o.issued;
+  span.busy = o.busy;
   span.operation = o.id;
   // Of a commit's operations the one issued last is complete last.
   if (!o.after.empty()) span.caused_by.push_back(o.after.back());

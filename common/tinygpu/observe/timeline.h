@@ -34,6 +34,7 @@ struct Span {
   std::string name;
   Origin who;  // launch null: nobody in particular
   uint64_t begin = 0, end = 0, bytes = 0, issued = 0;
+  uint64_t busy = 0;                // cycles from `begin` on in which an operation's unit takes nothing else
   uint64_t operation = 0;           // that it shows
   std::vector<uint64_t> caused_by;  // operations whose end it waited for
 };

@@ -16,6 +16,7 @@ class Role {
  public:
   void add(AsyncOperation::Kind kind) { kinds_ |= 1u << int(kind); }
   void add(const Role& other) { kinds_ |= other.kinds_; }
+  bool has(AsyncOperation::Kind kind) const { return kinds_ & 1u << int(kind); }
   /// "TMA producer", "MMA", "epilogue" …, joined by " + "; empty for a warp that issues none.
   std::string name() const;
   auto operator<=>(const Role&) const = default;
