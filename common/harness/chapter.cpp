@@ -106,13 +106,15 @@ int Chapter::run(int argc, char** argv) {
   bool list = false, json = false;
   std::vector<std::string> only;
   std::string mistake, trace, page;
-  bool profile = false;
+  bool profile = false, stamps = false;
   app.add_flag("--list", list, "List the parts and mistakes");
   app.add_option("--part", only, "Run only this part (may be given several times)");
   app.add_option("--mistake", mistake, "Run this deliberately broken variant");
   app.add_flag("--json", json, "Write one JSON document instead of text");
   app.add_option("--trace", trace, "On tinygpu: write a timeline into this file, for ui.perfetto.dev");
   app.add_flag("--profile", profile, "On tinygpu: say at the end where each kernel's time went");
+  app.add_flag("--stamps", stamps,
+               "On tinygpu: draw timelines from clock stamps of the kernels, as on hardware, not from what it sees");
   app.add_option("--report", page,
                  "On tinygpu: write profile, timelines and diagnoses into this file, a page for a browser");
   for (const Option& o : options_) {
@@ -172,7 +174,7 @@ int Chapter::run(int argc, char** argv) {
     for (const Entry* e : chosen) {
       if (!json) fmt::print("\n== {} ({})\n\n", e->title, e->name);
       std::fflush(stdout);
-      Report report(json);
+      Report report(json, stamps);
       e->body(report);
       good &= report.passed();
       auto& part = document["parts"].emplace_back();

@@ -19,7 +19,7 @@ namespace gen5::harness {
 /// What a part writes into. Text goes to the terminal at once, and into --json's document.
 class Report {
  public:
-  explicit Report(bool quiet) : quiet_(quiet) {}
+  explicit Report(bool quiet, bool stamps = false) : quiet_(quiet), stamps_(stamps) {}
   /// A paragraph.
   void say(const std::string& text);
   /// Preformatted lines: a picture, a dump.
@@ -30,6 +30,9 @@ class Report {
   /// A number for --json.
   void value(const std::string& key, double value);
 
+  /// Timelines shall come from stamps of the kernels themselves, as on hardware, though somebody watches.
+  bool stamps() const { return stamps_; }
+
   bool passed() const { return failures_ == 0; }
   int checks() const { return int(checks_.size()); }
 
@@ -39,7 +42,7 @@ class Report {
     std::string claim, detail;
     bool holds;
   };
-  bool quiet_;
+  bool quiet_, stamps_;
   int failures_ = 0;
   std::vector<std::string> texts_;
   std::vector<Table> tables_;
