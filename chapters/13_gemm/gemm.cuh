@@ -2,14 +2,15 @@
 //
 //   D[m × n] = A[m × k] · B[n × k]ᵀ      A, B: bf16 or f16, k contiguous (K-major)     D: f32 or bf16, n contiguous
 //
-// One CTA computes tiles of 128 × kTileN. It walks K in blocks of 64 elements: 128 bytes, one row of the 128-byte
-// swizzle.
+// One CTA computes tiles of 128 × kTileN, from the last step on two one of 256. It walks K in blocks of 64 elements:
+// 128 bytes, one row of the 128-byte swizzle.
 #pragma once
 #include <cuda.h>
 #include <cuda_bf16.h>
 
 #include "chapters/13_gemm/gemm.h"
 #include "common/harness/cuda_check.h"
+#include "common/harness/stamps.h"
 #include "common/layout/instruction_descriptor.h"
 #include "common/layout/smem_descriptor.h"
 #include "common/layout/tensor_memory.h"
@@ -26,6 +27,8 @@
 namespace gemm {
 
 using namespace gen5::ptx;
+using gen5::harness::Moment;
+using gen5::harness::Stamps;
 namespace layout = gen5::layout;
 
 constexpr uint32_t kTileM = 128;
@@ -40,6 +43,7 @@ struct Arguments {
   const uint16_t *a, *b;  // for the step that loads without TMA
   void* d;
   uint32_t m, n, k;
+  uint64_t* stamps;  // where a stamped kernel writes its timeline
 };
 
 /// A tile of A or B as TMA leaves it: rows of 128 bytes, one below the other, 128-byte swizzle. Groups of 8 rows are
@@ -48,18 +52,41 @@ template <layout::Element In>
 inline constexpr uint64_t kOperand = layout::smem_descriptor(
     {.element = In, .major = layout::Major::k, .swizzle = layout::Swizzle::b128, .stride = 8 * kRowBytes});
 
-template <layout::Element In, uint32_t TileN>
-inline constexpr uint32_t kInstruction = layout::instruction_descriptor({.a = In, .b = In, .m = kTileM, .n = TileN});
+/// A tile of 128 rows; of two CTAs' 256, where they work as one.
+template <layout::Element In, uint32_t TileN, int Ctas = 1>
+inline constexpr uint32_t kInstruction =
+    layout::instruction_descriptor({.a = In, .b = In, .m = Ctas* kTileM, .n = TileN, .cta_group = Ctas});
 
 /// Multiplies one block of K: four instructions, each 32 bytes further along the swizzled rows.
-template <layout::Element In, uint32_t TileN>
+template <layout::Element In, uint32_t TileN, int Ctas = 1>
 __device__ void multiply_block(uint32_t accumulator, uint32_t a_tile, uint32_t b_tile, bool first) {
 #pragma unroll
   for (uint32_t step = 0; step < kBlockK / kInstructionK; ++step) {
     const uint32_t along_k = step * kInstructionK * 2;
-    tcgen05_mma_f16(accumulator, layout::at_address(kOperand<In>, a_tile + along_k),
-                    layout::at_address(kOperand<In>, b_tile + along_k), kInstruction<In, TileN>, !(first && step == 0));
+    tcgen05_mma_f16<Ctas>(accumulator, layout::at_address(kOperand<In>, a_tile + along_k),
+                          layout::at_address(kOperand<In>, b_tile + along_k), kInstruction<In, TileN, Ctas>,
+                          !(first && step == 0));
   }
+}
+
+/// How a kernel begins, once thread 0 has made its barriers: warp 0 allocates `columns` of Tensor Memory, all meet.
+__device__ inline uint32_t begin_cta(uint32_t* slot, uint32_t columns) {
+  if (threadIdx.x / 32 == 0) {
+    tcgen05_alloc(shared_address(slot), columns);
+    tcgen05_relinquish_alloc_permit();
+  }
+  tcgen05_fence_before_thread_sync();
+  __syncthreads();
+  tcgen05_fence_after_thread_sync();
+  return *slot;
+}
+
+/// And how it ends.
+__device__ inline void end_cta(uint32_t accumulator, uint32_t columns) {
+  tcgen05_fence_before_thread_sync();
+  __syncthreads();
+  tcgen05_fence_after_thread_sync();
+  if (threadIdx.x / 32 == 0) tcgen05_dealloc(accumulator, columns);
 }
 
 /// A place in a ring of stages. A stage's barrier is waited for with the parity of the round that shall be over;
@@ -139,19 +166,25 @@ __device__ void store_tile(const CUtensorMap* d_map, uint32_t accumulator, uint3
 // ---- Host
 // ------------------------------------------------------------------------------------------------------------
 
-/// Calls f.operator()<In, Out>() for the problem's types.
+/// Calls f.operator()<In, Out, kStamped>() for the problem's types, with stamps if there is a buffer for them.
 template <class F>
 void for_types(const Problem& p, F&& f) {
   using layout::Element;
+  const auto with = [&]<Element In, class Out>() {
+    if (p.stamps)
+      f.template operator()<In, Out, true>();
+    else
+      f.template operator()<In, Out, false>();
+  };
   const bool f16 = p.in == gen5::harness::Format::f16, narrow = p.out == gen5::harness::Output::bf16;
-  if (f16 && narrow) f.template operator()<Element::f16, __nv_bfloat16>();
-  if (f16 && !narrow) f.template operator()<Element::f16, float>();
-  if (!f16 && narrow) f.template operator()<Element::bf16, __nv_bfloat16>();
-  if (!f16 && !narrow) f.template operator()<Element::bf16, float>();
+  if (f16 && narrow) with.template operator()<Element::f16, __nv_bfloat16>();
+  if (f16 && !narrow) with.template operator()<Element::f16, float>();
+  if (!f16 && narrow) with.template operator()<Element::bf16, __nv_bfloat16>();
+  if (!f16 && !narrow) with.template operator()<Element::bf16, float>();
 }
 
-/// The kernels' arguments: tensor maps for tiles of 128 × tile_n.
-inline Arguments make_arguments(const Problem& p, uint32_t tile_n) {
+/// The kernels' arguments: tensor maps for boxes of 128 rows of A and `b_rows` of B.
+inline Arguments make_arguments(const Problem& p, uint32_t b_rows) {
   const auto in =
       p.in == gen5::harness::Format::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
   const bool narrow = p.out == gen5::harness::Output::bf16;
@@ -159,14 +192,20 @@ inline Arguments make_arguments(const Problem& p, uint32_t tile_n) {
   const uint32_t out_bytes = narrow ? 2 : 4;
   const auto swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
   return {gen5::harness::matrix_map(in, 2, p.a, p.m, p.k, p.k, kTileM, kBlockK, swizzle),
-          gen5::harness::matrix_map(in, 2, p.b, p.n, p.k, p.k, tile_n, kBlockK, swizzle),
+          gen5::harness::matrix_map(in, 2, p.b, p.n, p.k, p.k, b_rows, kBlockK, swizzle),
           gen5::harness::matrix_map(out, out_bytes, p.d, p.m, p.n, p.n, 32, 128 / out_bytes, swizzle),
           p.a,
           p.b,
           p.d,
           p.m,
           p.n,
-          p.k};
+          p.k,
+          p.stamps};
+}
+
+/// One CTA for each tile of 128 × tile_n.
+inline dim3 grid_of_tiles(const Problem& p, uint32_t tile_n) {
+  return dim3(layout::ceil_div(p.n, tile_n), layout::ceil_div(p.m, kTileM));
 }
 
 }  // namespace gemm

@@ -1,6 +1,7 @@
 // What main.cpp knows of the steps: a problem, and a function that launches each step's kernel on it.
 #pragma once
 #include <cstdint>
+#include <iterator>
 
 #include "common/harness/numbers.h"
 #include "common/harness/verify.h"
@@ -15,6 +16,7 @@ struct Problem {
   uint32_t m = 0, n = 0, k = 0;
   uint16_t *a = nullptr, *b = nullptr;
   void* d = nullptr;
+  uint64_t* stamps = nullptr;  // kStampWords zeros for the kernel's own timeline (common/harness/stamps.h), or null
 };
 
 // Each launches one kernel on the default stream and returns at once.
@@ -22,23 +24,59 @@ void launch_serial(const Problem& p);
 void launch_tma(const Problem& p);
 void launch_ring(const Problem& p);
 void launch_roles(const Problem& p);
-void launch_overlap(const Problem& p);
 void launch_persistent(const Problem& p);
+void launch_overlap(const Problem& p);
+void launch_wide(const Problem& p);
+void launch_pair(const Problem& p);
 
 struct Step {
   int number;
   const char* name;
   const char* idea;
+  const char* look;  // what its timeline shows that the step before's does not
+  const char* next;  // what the step after it does about what holds this one up
   void (*launch)(const Problem&);
-  uint32_t tile_n;  // columns of D that one tile has; it has 128 rows
+  uint32_t tile_n;          // columns of D that one tile has; it has 128 rows of each CTA
+  uint32_t ctas = 1;        // that share a tile
+  uint32_t stages = 1;      // of the ring
+  bool persistent = false;  // a CTA takes several tiles
 };
 inline constexpr Step kSteps[] = {
-    {1, "serial", "one tile a CTA: load, multiply, wait, repeat", launch_serial, 128},
-    {2, "tma", "TMA loads swizzled tiles, TMA stores the result", launch_tma, 128},
-    {3, "ring", "a ring of four stages: loads run ahead", launch_ring, 128},
-    {4, "roles", "a warp to load, a warp to multiply, four to store", launch_roles, 128},
-    {5, "overlap", "four tiles a CTA, two accumulators: store one while multiplying the next", launch_overlap, 128},
-    {6, "persistent", "one CTA an SM, wide tiles in an L2-friendly order", launch_persistent, 256},
+    {1, "serial", "one tile a CTA: load, multiply, wait, repeat",
+     "the threads copy for thousands of cycles, then the tensor core works for a moment; neither ever runs beside the "
+     "other.",
+     "leaves the copying to TMA: one request for a whole tile instead of 128 threads' loads and stores.", launch_serial,
+     128},
+    {2, "tma", "TMA loads swizzled tiles, TMA stores the result",
+     "a block is there after one latency. Load and MMA of one CTA still take turns; where several CTAs fit on the SM, "
+     "one's MMAs run beside another's loads.",
+     "asks for the blocks to come before it needs them: the latency is paid once, not for every block.", launch_tma,
+     128},
+    {3, "ring", "a ring of four stages: loads run ahead",
+     "up to four loads are on their way at a time: when the tensor core is done with a block, the next one is there.",
+     "gives loading, multiplying and storing to warps of their own, so that none waits for another's instructions.",
+     launch_ring, 128, 1, 4},
+    {4, "roles", "a warp to load, a warp to multiply, four to store",
+     "the producer asks for a block the moment its stage is free, no longer when the thread that multiplies gets round "
+     "to it.",
+     "lets CTAs stay: while a tile is stored the next one's loads are on their way, and nothing has to start anew.",
+     launch_roles, 128, 1, 4},
+    {5, "persistent", "one CTA an SM takes tile after tile",
+     "while the epilogue carries a tile out, the next one's loads are on their way; where step 4 starts a new CTA, "
+     "this one goes on.",
+     "gives a CTA a second accumulator: the tensor core fills one while the epilogue empties the other.",
+     launch_persistent, 128, 1, 4, true},
+    {6, "overlap", "two accumulators: store one tile while multiplying the next",
+     "the tensor core no longer stops for the epilogue: it fills the second accumulator meanwhile.",
+     "makes tiles twice as wide: a block of K brings half as many bytes more and twice the multiplications.",
+     launch_overlap, 128, 1, 4, true},
+    {7, "wide", "tiles of 256 columns: a block of A is used for twice as many",
+     "a block keeps the tensor core busy for twice as long, so the loads have twice the time.",
+     "lets two SMs share a tile: each loads half of B.", launch_wide, 256, 1, 4, true},
+    {8, "pair", "two CTAs, one MMA: each loads half of B",
+     "the pair's blocks are a third smaller for each CTA; the tensor cores of two SMs work on one block together.", "",
+     launch_pair, 256, 2, 4, true},
 };
+inline constexpr int kLastStep = int(std::size(kSteps));
 
 }  // namespace gemm

@@ -1,21 +1,28 @@
-// Chapter 13: a GEMM for Blackwell's tensor core, climbed in six steps.
+// Chapter 13: a GEMM for Blackwell's tensor core, climbed in eight steps.
 //
-//   scripts/run gemm                          the last step at 1024 × 1024 × 1024
-//   scripts/run gemm --all                    every step, and what each bought
+//   scripts/run gemm                          the last step at 1024 × 1024 × 1024, with its timeline
+//   scripts/run gemm --all                    every step, what each bought, and what limited it
+//   scripts/run gemm --diff 4                 what step 4 adds to step 3, in code
 //   scripts/run gemm --step 2 --m 300 --n 200 --k 136 --in f16 --out bf16
 //
-// Each step is a kernel of its own in stepN_*.cu that adds one idea to the one before; gemm.cuh holds what they share.
-// Read them in order, notes/13_gemm.md beside them.
+// Each step stands in stepN_*.cu and adds one idea to the one before; gemm.cuh holds what they share, persistent.cuh
+// the kernel of steps 5 to 7. Read them in order, notes/13_gemm.md beside them.
 #include <fmt/format.h>
 
 #include <cstring>
+#include <optional>
 
+#include "chapters/13_gemm/diffs.h"
 #include "chapters/13_gemm/gemm.h"
 #include "chapters/13_gemm/mistakes.h"
+#include "chapters/13_gemm/timelines.h"
 #include "common/harness/chapter.h"
 #include "common/harness/cuda_check.h"
 #include "common/harness/device.h"
 #include "common/harness/inputs.h"
+#include "common/harness/limit.h"
+#include "common/harness/measure.h"
+#include "common/harness/watch.h"
 #include "common/layout/tile.h"
 
 namespace {
@@ -23,9 +30,9 @@ namespace {
 using namespace gen5::harness;
 
 struct Options {
-  uint32_t m = 1024, n = 1024, k = 1024, step = 6;
+  uint32_t m = 1024, n = 1024, k = 1024, step = gemm::kLastStep, diff = 0;
   bool all = false;
-  std::string in = "bf16", out = "f32", pattern = "uniform";
+  std::string in = "bf16", out = "f32", pattern = "uniform", timeline = "on";
 } options;
 
 /// Dense f16 and bf16 operations of one SM in one cycle (probes/machines/b200.json, peak.f16).
@@ -57,28 +64,56 @@ Pattern input_pattern() {
   return Pattern::uniform;
 }
 
-/// Runs a kernel on poisoned output and brings the result home as 32-bit words.
+/// What a launch left behind.
+struct Run {
+  Elapsed elapsed;
+  std::optional<Watched> watched;
+  Pipeline pipeline;
+  std::vector<uint32_t> d;  // as 32-bit words
+};
+
+/// The result of a launch on poisoned output.
 template <class Launch>
-Elapsed run_kernel(Launch launch, const Operands& operands, Output out, std::vector<uint32_t>& d) {
+Run run_kernel(Launch launch, const Operands& operands, Output out) {
   const GemmInputs& in = operands.inputs;
   const size_t count = size_t(in.m) * in.n, bytes = out == Output::bf16 ? 2 : 4;
   DeviceBuffer<uint8_t> result(count * bytes);
   result.fill(0xff);  // NaN wherever nothing is written
-  const gemm::Problem problem{in.format,   out, in.m, in.n, in.k, operands.device_a.get(), operands.device_b.get(),
-                              result.get()};
-  Timer timer;
-  timer.start();
-  launch(problem);
-  const Elapsed elapsed = timer.stop();
+  const gemm::Problem problem{.in = in.format,
+                              .out = out,
+                              .m = in.m,
+                              .n = in.n,
+                              .k = in.k,
+                              .a = operands.device_a.get(),
+                              .b = operands.device_b.get(),
+                              .d = result.get()};
+  Run run;
+  launch(problem, run);
   const std::vector<uint8_t> raw = result.download();
-  d.resize(count);
+  run.d.resize(count);
   for (size_t i = 0; i < count; ++i) {
     if (bytes == 4)
-      std::memcpy(&d[i], &raw[i * 4], 4);
+      std::memcpy(&run.d[i], &raw[i * 4], 4);
     else
-      d[i] = raw[i * 2] | raw[i * 2 + 1] << 8;
+      run.d[i] = raw[i * 2] | raw[i * 2 + 1] << 8;
   }
-  return elapsed;
+  return run;
+}
+
+/// Runs a step, watched or stamped if its timeline is wanted.
+Run run_step(const gemm::Step& step, const Operands& operands, bool stamps) {
+  return run_kernel(
+      [&](const gemm::Problem& p, Run& run) {
+        const bool timeline = options.timeline != "off";
+        std::optional<Watch> watch;
+        if (timeline || options.all) watch.emplace();
+        run.elapsed = measure([&] { step.launch(p); });
+        if (watch) run.watched = watch->stop();
+        if (timeline)
+          run.pipeline =
+              run.watched && !stamps ? gemm::watched_pipeline(step, p, *run.watched) : gemm::stamped_pipeline(step, p);
+      },
+      operands, output_format());
 }
 
 void verify(Report& report, const GemmInputs& in, const std::vector<uint32_t>& d) {
@@ -110,62 +145,109 @@ void verify(Report& report, const GemmInputs& in, const std::vector<uint32_t>& d
   report.check("all rows: signed sums within the bound of float64", b.outside == 0, b.describe());
 }
 
-void gemm_part(Report& report) {
-  const Device device = current_device();
+/// What a step has computed and moved, as a row of the table.
+std::vector<std::string> row_of(const gemm::Step& step, const Run& run, const Device& device, double before) {
+  using gen5::layout::ceil_div;
   const uint32_t m = options.m, n = options.n, k = options.k;
+  const uint64_t tiles = uint64_t(ceil_div(m, 128 * step.ctas)) * ceil_div(n, step.tile_n), blocks = ceil_div(k, 64);
+  const double cycles = device.cycles(run.elapsed.microseconds), flops = 2.0 * m * n * k;
+  const double used = double(std::min<uint64_t>(tiles * step.ctas, uint64_t(device.sms)));
+  const uint64_t loaded = step.number == 1 ? 0 : tiles * blocks * (128 * step.ctas + step.tile_n) * 128;
+  std::vector<std::string> row = {fmt::format("{} {}", step.number, step.name),
+                                  with_commas(tiles),
+                                  with_commas(tiles * blocks * 4),
+                                  with_unit(loaded),
+                                  with_commas(uint64_t(cycles)),
+                                  fmt::format("{:.1f} %", 100 * flops / (cycles * kPeak * device.sms)),
+                                  fmt::format("{:.1f} %", 100 * flops / (cycles * kPeak * used)),
+                                  before > 0 ? fmt::format("x{:.2f}", before / cycles) : "-"};
+  return row;
+}
+
+void show_diff(Report& report) {
+  const gemm::Step &from = gemm::kSteps[options.diff - 2], &to = gemm::kSteps[options.diff - 1];
+  report.say(fmt::format("From step {}, {}, to step {}, {}: {}. Changes of white space alone are left out.",
+                         from.number, from.name, to.number, to.name, to.idea));
+  report.picture(gemm::kDiffs[options.diff - 2]);
+}
+
+void gemm_part(Report& report) {
+  if (options.diff) return show_diff(report);
+  const Device device = current_device();
   report.say(fmt::format(
       "D[{0} x {1}] = A[{0} x {2}] * B[{1} x {2}]^T, {3} inputs ({4}), f32 accumulation in Tensor Memory, {5} output.",
-      m, n, k, options.in, options.pattern, options.out));
-  const Operands operands(input_format(), input_pattern(), m, n, k);
-  Table table({"step", "tiles", "MMAs", "TMA loads", device.tinygpu ? "simulated cycles" : "cycles", "of chip's peak",
-               "of SMs used", "gain"});
+      options.m, options.n, options.k, options.in, options.pattern, options.out));
+  const Operands operands(input_format(), input_pattern(), options.m, options.n, options.k);
+  std::vector<std::string> head = {
+      "step",           "tiles",       "MMAs", "TMA loads", device.tinygpu ? "simulated cycles" : "cycles",
+      "of chip's peak", "of SMs used", "gain"};
+  if (options.all) head.insert(head.end(), {"limited by", "share"});
+  Table table(head);
   std::string host;
   double before = 0;
-  std::vector<uint32_t> d;
+  std::optional<Pipeline> step_before;  // with --all it stands above anyway
+  Pipeline last;
+  if (!options.all && options.step > 1 && options.timeline != "off")
+    step_before = run_step(gemm::kSteps[options.step - 2], operands, report.stamps()).pipeline;
   for (const gemm::Step& step : gemm::kSteps) {
     if (!options.all && step.number != int(options.step)) continue;
     report.say(fmt::format("Step {}, {}: {}.", step.number, step.name, step.idea));
-    const Elapsed elapsed = run_kernel(step.launch, operands, output_format(), d);
-    verify(report, operands.inputs, d);
-    using gen5::layout::ceil_div;
-    const uint64_t tiles = uint64_t(ceil_div(m, 128)) * ceil_div(n, step.tile_n), blocks = ceil_div(k, 64);
-    const double cycles = device.cycles(elapsed.microseconds), flops = 2.0 * m * n * k;
-    const double used = double(std::min<uint64_t>(tiles, uint64_t(device.sms)));
-    const uint64_t loaded = step.number == 1 ? 0 : tiles * blocks * (128 + step.tile_n) * 128;
-    table.row({fmt::format("{} {}", step.number, step.name), with_commas(tiles), with_commas(tiles * blocks * 4),
-               with_unit(loaded), with_commas(uint64_t(cycles)),
-               fmt::format("{:.1f} %", 100 * flops / (cycles * kPeak * device.sms)),
-               fmt::format("{:.1f} %", 100 * flops / (cycles * kPeak * used)),
-               before > 0 ? fmt::format("x{:.2f}", before / cycles) : "-"});
-    host += fmt::format("{}{:.2f} s", host.empty() ? "" : ", ", elapsed.host_seconds);
+    const Run run = run_step(step, operands, report.stamps());
+    verify(report, operands.inputs, run.d);
+    report.say("");
+    gemm::show_timeline(report, step, run.pipeline, step_before ? &*step_before : nullptr);
+    const double cycles = device.cycles(run.elapsed.microseconds);
+    std::vector<std::string> row = row_of(step, run, device, before);
+    const nlohmann::json profile = run.watched ? run.watched->profile.at(0) : nlohmann::json::object();
+    std::string limit = "-", share = "-";
+    if (has_tensor_core_time(profile)) {
+      const TensorCoreTime time = tensor_core_time(profile);
+      limit = time.limit().what;
+      share = fmt::format("{:.0f} %", 100 * time.limit().share);
+      report.say(fmt::format("Where its time went: {}{}", time.sentence(),
+                             *step.next ? fmt::format(" Step {} {}", step.number + 1, step.next) : ""));
+    }
+    if (options.all) row.insert(row.end(), {limit, share});
+    table.row(row);
+    host += fmt::format("{}{:.2f} s", host.empty() ? "" : ", ", run.elapsed.host_seconds);
     report.value(fmt::format("step{}.cycles", step.number), cycles);
-    report.value(fmt::format("step{}.host_seconds", step.number), elapsed.host_seconds);
+    report.value(fmt::format("step{}.host_seconds", step.number), run.elapsed.host_seconds);
     before = cycles;
+    if (!options.all) gemm::show_legend(report, run.pipeline);
+    last = run.pipeline;
   }
-  report.say("");
+  if (options.all) gemm::show_legend(report, last);
   report.table(table);
   report.say(fmt::format(
-      "Host time of the kernel{}: {}. A tile is 128 rows of D by 128 columns (256 in step 6); an MMA "
-      "multiplies a tile 16 elements deep. The peak is {} operations a cycle and SM; a small product cannot "
-      "fill {} SMs, so the second share counts only those that had a tile. Steps 5 and 6 give one CTA "
-      "several tiles: that pays when there are more tiles than SMs (try --m 4096 --n 2304 --k 512).",
+      "Host time of the kernel{}: {}. A tile is 128 rows of D by 128 columns (by 256 in step 7; 256 by 256 in step 8); "
+      "an "
+      "MMA multiplies a tile 16 elements deep. The peak is {} operations a cycle and SM; a small product cannot fill "
+      "{} "
+      "SMs, so the second share counts only those that had a tile. From step 5 on a CTA takes several tiles: that pays "
+      "when there are more tiles than SMs (try --m 4096 --n 2304 --k 512).",
       options.all ? "s" : "", host, int(kPeak), device.sms));
 }
 
-/// A mistake's kernel at a size with several rounds of the ring.
+/// A mistake's kernel at a size with several rounds of the ring, and of the accumulators where there are two.
 void mistake_part(Report& report, const gemm::MistakeEntry& entry) {
   report.say(std::string("What is wrong: ") + entry.title + ".");
-  const Operands operands(Format::bf16, Pattern::uniform, 256, 256, 768);
-  std::vector<uint32_t> d;
-  run_kernel([&](const gemm::Problem& p) { gemm::launch_mistake(entry.mistake, p); }, operands, Output::f32, d);
-  const Comparison c = compare_bits(operands.inputs, Output::f32, d, 0, 0, 256, 256);
+  const uint32_t size = entry.pair ? 512 : 256, k = entry.pair ? 192 : 768;
+  const Operands operands(Format::bf16, Pattern::uniform, size, size, k);
+  const Run run = run_kernel(
+      [&](const gemm::Problem& p, Run&) {
+        entry.pair ? gemm::launch_pair_mistake(entry.mistake, p) : gemm::launch_mistake(entry.mistake, p);
+        GEN5_CUDA(cudaGetLastError());
+        GEN5_CUDA(cudaDeviceSynchronize());
+      },
+      operands, Output::f32);
+  const Comparison c = compare_bits(operands.inputs, Output::f32, run.d, 0, 0, size, size);
   report.check("every bit is the fused sum's", c.equal(), c.describe(Output::f32));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Chapter chapter("13", "a GEMM in six steps",
+  Chapter chapter("13", "a GEMM in eight steps",
                   "TMA feeds a ring of swizzled tiles, tcgen05.mma accumulates in Tensor Memory.");
   chapter.part("gemm", "D = A * B^T", gemm_part);
   for (const gemm::MistakeEntry& m : gemm::kMistakes)
@@ -173,8 +255,11 @@ int main(int argc, char** argv) {
   chapter.number("--m", options.m, 1, 1u << 20, "Rows of A and D");
   chapter.number("--n", options.n, 4, 1u << 20, "Rows of B, columns of D: a multiple of 8, for f32 output of 4");
   chapter.number("--k", options.k, 8, 1u << 20, "Columns of A and B: a multiple of 8");
-  chapter.number("--step", options.step, 1, 6, "The step to run");
-  chapter.flag("--all", options.all, "Run every step");
+  chapter.number("--step", options.step, 1, gemm::kLastStep, "The step to run");
+  chapter.flag("--all", options.all, "Run every step, and say what limited each");
+  chapter.number("--diff", options.diff, 2, gemm::kLastStep,
+                 "Run nothing: print what this step adds to the one before");
+  chapter.choice("--timeline", options.timeline, {"on", "off"}, "Draw what one SM did");
   chapter.choice("--in", options.in, {"bf16", "f16"}, "Element type of A and B");
   chapter.choice("--out", options.out, {"f32", "bf16"}, "Element type of D");
   chapter.choice("--pattern", options.pattern, {"uniform", "wide", "cancelling", "subnormal", "special"}, "Operands");

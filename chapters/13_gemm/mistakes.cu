@@ -1,6 +1,8 @@
 // Step 4's kernel with one thing wrong. Each mistake is one that people have made; hardware answers with wrong numbers
 // or hangs. tinygpu says what is wrong, or, for those that depend on luck, computes wrong numbers when asked to
 // complete everything as late as it legally may (gen5 run --order late, GEN5_ORDER=late).
+#include <stdexcept>
+
 #include "chapters/13_gemm/gemm.cuh"
 #include "chapters/13_gemm/mistakes.h"
 
@@ -44,7 +46,7 @@ __global__ void __launch_bounds__(192) mistaken(const __grid_constant__ Argument
   const uint32_t row = blockIdx.y * kTileM, column = blockIdx.x * kTileN;
   const uint32_t blocks = layout::ceil_div(args.k, kBlockK);
 
-  if (warp == 0 && elect_sync()) {
+  if (threadIdx.x == 0) {
     for (uint32_t s = 0; s < kStages; ++s) {
       mbarrier_init(shared_address(&shared.full[s]), 1);
       mbarrier_init(shared_address(&shared.empty[s]), 1);
@@ -52,14 +54,7 @@ __global__ void __launch_bounds__(192) mistaken(const __grid_constant__ Argument
     if constexpr (M != Mistake::barrier_not_initialised) mbarrier_init(shared_address(&shared.accumulated), 1);
     fence_mbarrier_init();
   }
-  if (warp == 1) {
-    tcgen05_alloc(shared_address(&shared.accumulator), kTileN);
-    tcgen05_relinquish_alloc_permit();
-  }
-  tcgen05_fence_before_thread_sync();
-  __syncthreads();
-  tcgen05_fence_after_thread_sync();
-  const uint32_t accumulator = shared.accumulator;
+  const uint32_t accumulator = begin_cta(&shared.accumulator, kTileN);
 
   if (warp == 0) {
     if (elect_sync()) {
@@ -85,7 +80,6 @@ __global__ void __launch_bounds__(192) mistaken(const __grid_constant__ Argument
       for (uint32_t block = 0; block < blocks; ++block, at.advance()) {
         if constexpr (M != Mistake::mma_no_wait)
           mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
-        tcgen05_fence_after_thread_sync();
         multiply<M>(accumulator, shared_address(shared.a[at.stage]), shared_address(shared.b[at.stage]), block == 0);
         if constexpr (M == Mistake::stage_not_released) {
           if (block == 2) continue;
@@ -149,6 +143,7 @@ void launch_mistake(Mistake m, const Problem& p) {
     case Mistake::wrong_lanes: return launch<Mistake::wrong_lanes>(p);
     case Mistake::load_not_waited: return launch<Mistake::load_not_waited>(p);
     case Mistake::no_dealloc: return launch<Mistake::no_dealloc>(p);
+    default: throw std::invalid_argument("not a mistake of step 4");
   }
 }
 

@@ -18,11 +18,16 @@ enum class Mistake : uint8_t {
   wrong_lanes,
   load_not_waited,
   no_dealloc,
+  // Step 8's.
+  not_drained,
+  commit_one,
+  expect_half,
 };
 
 struct MistakeEntry {
   Mistake mistake;
   const char *name, *title, *outcome;
+  bool pair = false;  // in step 8's kernel, not in step 4's
 };
 inline constexpr MistakeEntry kMistakes[] = {
     {Mistake::mma_no_wait, "mma-no-wait", "the MMA warp does not wait for the stage to be full",
@@ -44,9 +49,15 @@ inline constexpr MistakeEntry kMistakes[] = {
     {Mistake::load_not_waited, "load-not-waited", "registers of tcgen05.ld are used before wait::ld",
      "tmem-load-not-waited"},
     {Mistake::no_dealloc, "no-dealloc", "the kernel ends without dealloc", "tmem-leak"},
+    {Mistake::not_drained, "not-drained", "the MMA warp does not wait for the epilogues to have read the accumulator",
+     "tmem-not-complete, deadlock", true},
+    {Mistake::commit_one, "commit-one", "a pair's commits arrive in the even CTA alone", "deadlock", true},
+    {Mistake::expect_half, "expect-half", "the even CTA expects its own bytes, not those of both",
+     "mbarrier-tx-mismatch", true},
 };
 
-/// Step 4 for bf16 inputs and f32 output, with the mistake.
+/// Step 4, or step 8 where the entry says so, for bf16 inputs and f32 output, with the mistake.
 void launch_mistake(Mistake m, const Problem& p);
+void launch_pair_mistake(Mistake m, const Problem& p);
 
 }  // namespace gemm

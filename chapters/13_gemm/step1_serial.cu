@@ -18,7 +18,7 @@ constexpr uint64_t kPlainOperand = layout::smem_descriptor({.element = In,
 
 struct Shared {
   uint8_t a[kTileM * kRowBytes], b[kTileN * kRowBytes];
-  uint64_t multiplied;
+  uint64_t empty;
   uint32_t accumulator;
 };
 
@@ -33,53 +33,13 @@ __device__ void copy_block(uint8_t* tile, const uint16_t* matrix, uint32_t rows,
   }
 }
 
-template <layout::Element In, class Out>
-__global__ void __launch_bounds__(128) serial(const __grid_constant__ Arguments args) {
-  extern __shared__ __align__(1024) uint8_t memory[];
-  auto& shared = *reinterpret_cast<Shared*>(memory);
-  const uint32_t warp = threadIdx.x / 32;
-  const uint32_t row0 = blockIdx.y * kTileM, column0 = blockIdx.x * kTileN;
-  const uint32_t multiplied = shared_address(&shared.multiplied);
-
-  if (threadIdx.x == 0) {
-    mbarrier_init(multiplied, 1);
-    fence_mbarrier_init();
-  }
-  if (warp == 0) {
-    tcgen05_alloc(shared_address(&shared.accumulator), kTileN);
-    tcgen05_relinquish_alloc_permit();
-  }
-  tcgen05_fence_before_thread_sync();
-  __syncthreads();
-  tcgen05_fence_after_thread_sync();
-  const uint32_t accumulator = shared.accumulator;
-
-  uint32_t parity = 0;
-  for (uint32_t k0 = 0; k0 < args.k; k0 += kBlockK, parity ^= 1) {
-    copy_block(shared.a, args.a, args.m, args.k, row0, k0);
-    copy_block(shared.b, args.b, args.n, args.k, column0, k0);
-    // The tensor core reads shared memory through the async proxy: each writer's bytes must cross over first.
-    fence_proxy_async_shared();
-    __syncthreads();
-    if (warp == 0 && elect_sync()) {
-      for (uint32_t step = 0; step < kBlockK / kInstructionK; ++step) {
-        const uint32_t along_k = step * 2 * 128 * 16;  // two 16-byte columns of core matrices
-        tcgen05_mma_f16(accumulator, layout::at_address(kPlainOperand<In>, shared_address(shared.a) + along_k),
-                        layout::at_address(kPlainOperand<In>, shared_address(shared.b) + along_k),
-                        kInstruction<In, kTileN>, k0 + step > 0);
-      }
-      tcgen05_commit(multiplied);
-    }
-    mbarrier_wait_parity(multiplied, parity);
-  }
-  tcgen05_fence_after_thread_sync();
-
-  // Thread t holds row t of the tile: Tensor Memory lane t.
-  const uint32_t row = row0 + threadIdx.x;
+/// Thread t carries row t of the tile out: Tensor Memory lane t.
+template <class Out>
+__device__ void store_row(const Arguments& args, uint32_t accumulator, uint32_t row, uint32_t column0) {
   constexpr uint32_t kColumns = Row<Out>::kColumns;
   for (uint32_t c = 0; c < kTileN; c += kColumns) {
     Row<Out> r;
-    r.load(layout::tmem_address(accumulator, warp * 32, c));
+    r.load(accumulator + c);
     for (uint32_t chunk = 0; chunk < 8; ++chunk) {
       const uint32_t column = column0 + c + chunk * (kColumns / 8);
       if (row < args.m && column < args.n) {
@@ -89,20 +49,60 @@ __global__ void __launch_bounds__(128) serial(const __grid_constant__ Arguments 
       }
     }
   }
+}
 
-  tcgen05_fence_before_thread_sync();
-  __syncthreads();
+template <layout::Element In, class Out, bool kStamped>
+__global__ void __launch_bounds__(128) serial(const __grid_constant__ Arguments args) {
+  extern __shared__ __align__(1024) uint8_t memory[];
+  auto& shared = *reinterpret_cast<Shared*>(memory);
+  const uint32_t warp = threadIdx.x / 32;
+  const uint32_t row = blockIdx.y * kTileM, column = blockIdx.x * kTileN;
+  const uint32_t blocks = layout::ceil_div(args.k, kBlockK);
+
+  if (threadIdx.x == 0) {
+    mbarrier_init(shared_address(&shared.empty), 1);
+    fence_mbarrier_init();
+  }
+  const uint32_t accumulator = begin_cta(&shared.accumulator, kTileN);
+
+  const bool stamps = threadIdx.x == 0;
+  Stamps<kStamped> asked(args.stamps, Moment::asked, stamps), landed(args.stamps, Moment::landed, stamps),
+      done(args.stamps, Moment::done, stamps), ready(args.stamps, Moment::ready, stamps),
+      stored(args.stamps, Moment::stored, stamps);
+  for (uint32_t block = 0; block < blocks; ++block) {
+    asked.take();
+    copy_block(shared.a, args.a, args.m, args.k, row, block * kBlockK);
+    copy_block(shared.b, args.b, args.n, args.k, column, block * kBlockK);
+    // The tensor core reads shared memory through the async proxy: each writer's bytes must cross over first.
+    fence_proxy_async_shared();
+    __syncthreads();
+    landed.take();
+    if (warp == 0 && elect_sync()) {
+      for (uint32_t step = 0; step < kBlockK / kInstructionK; ++step) {
+        const uint32_t along_k = step * 2 * 128 * 16;  // two 16-byte columns of core matrices
+        tcgen05_mma_f16(accumulator, layout::at_address(kPlainOperand<In>, shared_address(shared.a) + along_k),
+                        layout::at_address(kPlainOperand<In>, shared_address(shared.b) + along_k),
+                        kInstruction<In, kTileN>, block + step > 0);
+      }
+      // Arrives when the tensor core has read the stage, and so when it has added to the accumulator.
+      tcgen05_commit(shared_address(&shared.empty));
+    }
+    mbarrier_wait_parity(shared_address(&shared.empty), block & 1);
+    done.take();
+  }
   tcgen05_fence_after_thread_sync();
-  if (warp == 0) tcgen05_dealloc(accumulator, kTileN);
+
+  ready.take();
+  store_row<Out>(args, layout::tmem_address(accumulator, warp * 32, 0), row + threadIdx.x, column);
+  stored.take();
+  end_cta(accumulator, kTileN);
 }
 
 }  // namespace
 
 void launch_serial(const Problem& p) {
-  for_types(p, [&]<layout::Element In, class Out>() {
-    const Arguments args = make_arguments(p, kTileN);
-    const dim3 grid(layout::ceil_div(p.n, kTileN), layout::ceil_div(p.m, kTileM));
-    serial<In, Out><<<grid, 128, sizeof(Shared)>>>(args);
+  for_types(p, [&]<layout::Element In, class Out, bool kStamped>() {
+    serial<In, Out, kStamped><<<grid_of_tiles(p, kTileN), 128, sizeof(Shared)>>>(make_arguments(p, kTileN));
   });
 }
 

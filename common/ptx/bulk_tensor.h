@@ -32,6 +32,16 @@ GEN5_PTX void tensor_load_2d_multicast(uint32_t dst, const CUtensorMap* map, int
       : "memory");
 }
 
+/// Into this CTA's shared memory, but `bar` may lie in either CTA of the pair (an address made by mapa): the MMAs of a
+/// pair wait in one place for the loads of both. Blackwell only.
+GEN5_PTX void tensor_load_2d_pair(uint32_t dst, const CUtensorMap* map, int x, int y, uint32_t bar) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2 [%0], [%1, {%2, "
+      "%3}], [%4];" ::"r"(dst),
+      "l"(map), "r"(x), "r"(y), "r"(bar)
+      : "memory");
+}
+
 /// Stores the box at `src` to element coordinates (x, y); what lies outside the tensor is not written.
 GEN5_PTX void tensor_store_2d(const CUtensorMap* map, int x, int y, uint32_t src) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(x),

@@ -9,6 +9,15 @@ GEN5_PTX void tcgen05_commit(uint32_t bar) {
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(bar) : "memory");
 }
 
+/// One arrival on the barrier at the offset of `bar` in each CTA of the cluster whose rank's bit is set in `mask`, when
+/// what this thread has issued for its CTA pair (.cta_group::2) has completed.
+GEN5_PTX void tcgen05_commit_pair(uint32_t bar, uint16_t mask) {
+  asm volatile(
+      "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" ::"r"(bar),
+      "h"(mask)
+      : "memory");
+}
+
 /// Before a barrier or arrive: this thread's earlier tcgen05 work comes before what others do after it.
 GEN5_PTX void tcgen05_fence_before_thread_sync() { asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory"); }
 

@@ -6,11 +6,19 @@
 
 namespace gen5::ptx {
 
-/// kind::f16: f16 or bf16 operands, 16 deep, A and B from shared memory.
+/// kind::f16: f16 or bf16 operands, 16 deep, A and B from shared memory. kCtaGroup 2: one MMA on the tensor cores of a
+/// CTA pair; each CTA's shared memory holds half of A's rows and half of B's, where the descriptors say in both.
+template <int kCtaGroup = 1>
 GEN5_PTX void tcgen05_mma_f16(uint32_t d, uint64_t a, uint64_t b, uint32_t idesc, bool accumulate) {
-  asm volatile(GEN5_PTX_TAKES_P("%4", "tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p;")::"r"(d), "l"(a),
-               "l"(b), "r"(idesc), "r"(uint32_t(accumulate))
-               : "memory");
+  static_assert(kCtaGroup == 1 || kCtaGroup == 2);
+  if constexpr (kCtaGroup == 1)
+    asm volatile(GEN5_PTX_TAKES_P("%4", "tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p;")::"r"(d), "l"(a),
+                 "l"(b), "r"(idesc), "r"(uint32_t(accumulate))
+                 : "memory");
+  else
+    asm volatile(GEN5_PTX_TAKES_P("%4", "tcgen05.mma.cta_group::2.kind::f16 [%0], %1, %2, %3, p;")::"r"(d), "l"(a),
+                 "l"(b), "r"(idesc), "r"(uint32_t(accumulate))
+                 : "memory");
 }
 
 /// kind::f16 with A in Tensor Memory at `a`.

@@ -7,6 +7,7 @@
 #include <cuda_bf16.h>
 
 #include "chapters/13_gemm/hopper/hopper.h"
+#include "common/harness/stamps.h"
 #include "common/layout/swizzle.h"
 #include "common/ptx/barrier.h"
 #include "common/ptx/bulk_tensor.h"
@@ -19,6 +20,8 @@
 namespace gemm::hopper {
 
 using namespace gen5::ptx;
+using gen5::harness::Moment;
+using gen5::harness::Stamps;
 namespace layout = gen5::layout;
 
 constexpr uint32_t kBlockK = 64;  // elements: 128 bytes, one row of the 128-byte swizzle
@@ -62,6 +65,7 @@ struct alignas(1024) Shared {
 struct Arguments {
   CUtensorMap a_map, b_map, d_map;  // boxes: A kTileM × 64, B half of kTileN × 64, D 64 × 64
   uint32_t m, n, k;
+  uint64_t* stamps;  // where a stamped kernel writes its timeline
 };
 
 /// Where a cluster's tile lies: its first row and column in D.
@@ -100,11 +104,12 @@ struct Place {
 };
 
 /// The producer: one thread fills the ring, tile after tile.
-template <Variant V>
+template <Variant V, bool kStamped>
 __device__ void produce(const Arguments& args, Shared<V>& shared, const Tiles& tiles, uint32_t rank) {
   using S = Shape<V>;
   constexpr uint32_t kBytes = (S::kTileM + S::kTileN) * kRowBytes;
   const uint32_t blocks = (args.k + kBlockK - 1) / kBlockK;
+  Stamps<kStamped> asked(args.stamps, Moment::asked);
   Place<S::kStages> at;
   for (uint32_t t = blockIdx.x / kClusterM; t < tiles.count(); t += gridDim.x / kClusterM) {
     uint32_t m, n;
@@ -113,6 +118,7 @@ __device__ void produce(const Arguments& args, Shared<V>& shared, const Tiles& t
     for (uint32_t block = 0; block < blocks; ++block) {
       const uint32_t full = shared_address(&shared.full[at.stage]);
       mbarrier_wait_parity(shared_address(&shared.empty[at.stage]), at.parity ^ 1);
+      asked.take();
       mbarrier_arrive_expect_tx(full, kBytes);
       const int k = int(block * kBlockK);
       tensor_load_2d(shared_address(shared.a[at.stage]), &args.a_map, k, int(m), full);
@@ -177,7 +183,7 @@ __device__ void store_band(const Arguments& args, uint32_t staging, const float 
 }
 
 /// A consumer warpgroup: 0 or 1.
-template <Variant V, WgmmaType Type>
+template <Variant V, WgmmaType Type, bool kStamped>
 __device__ void consume(const Arguments& args, Shared<V>& shared, const Tiles& tiles, uint32_t rank, uint32_t group) {
   using S = Shape<V>;
   constexpr bool kAlternate = V == Variant::ping_pong;
@@ -191,11 +197,22 @@ __device__ void consume(const Arguments& args, Shared<V>& shared, const Tiles& t
   auto release = [&](uint32_t stage) {
     if (thread < kClusterM) mbarrier_arrive_remote(mapa(shared_address(&shared.empty[stage]), thread));
   };
+  // Of two groups with one tile the first takes the stamps; with tiles of their own each leaves the other's out.
+  const bool stamps = thread == 0 && (kAlternate || group == 0);
+  Stamps<kStamped> landed(args.stamps, Moment::landed, stamps), done(args.stamps, Moment::done, stamps),
+      ready(args.stamps, Moment::ready, stamps), stored(args.stamps, Moment::stored, stamps);
+  const auto skip_tile = [&] {
+    landed.skip(blocks);
+    done.skip(blocks);
+    ready.skip(1);
+    stored.skip(1);
+  };
   Place<S::kStages> at;
   uint32_t first = blockIdx.x / kClusterM;
   if (kAlternate && group == 1) {
     first += clusters;
     at.skip(blocks);  // the other group's tile comes first
+    skip_tile();
   }
   for (uint32_t t = first; t < tiles.count(); t += kAlternate ? 2 * clusters : clusters) {
     uint32_t m, n;
@@ -206,12 +223,14 @@ __device__ void consume(const Arguments& args, Shared<V>& shared, const Tiles& t
     uint32_t previous = 0;
     for (uint32_t block = 0; block < blocks; ++block) {
       mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
+      landed.take();
       wgmma_fence();
       multiply_block<V, Type>(d, advanced(a, at.stage * S::kTileM * kRowBytes),
                               advanced(b, at.stage * S::kTileN * kRowBytes), block == 0);
       wgmma_commit_group();
       // One block stays in flight; the one before it has been read.
       wgmma_wait_group<1>();
+      if (block > 0) done.take();
       if (block > 0) release(previous);
       previous = at.stage;
       at.advance();
@@ -221,15 +240,19 @@ __device__ void consume(const Arguments& args, Shared<V>& shared, const Tiles& t
       at.skip(blocks);
     }
     wgmma_wait_group<0>();
+    done.take();
     release(previous);
+    ready.take();
 #pragma unroll
     for (uint32_t band = 0; band < Share<V>::kBands; ++band)
       store_band<V>(args, staging, d[band], m + band * 64, n, 2 + group);
+    stored.take();
+    if (kAlternate) skip_tile();
   }
   if (thread == 0) bulk_wait_group_read<0>();
 }
 
-template <Variant V, WgmmaType Type>
+template <Variant V, WgmmaType Type, bool kStamped>
 __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kClusterM, 1, 1)
     twin(const __grid_constant__ Arguments args) {
   using S = Shape<V>;
@@ -255,11 +278,11 @@ __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kClusterM, 1, 1)
   barrier_cluster_wait();
   if (warpgroup == 0) {
     setmaxnreg_dec<40>();
-    if (threadIdx.x == 0) produce<V>(args, shared, tiles, rank);
+    if (threadIdx.x == 0) produce<V, kStamped>(args, shared, tiles, rank);
   } else {
     setmaxnreg_inc<232>();
     if (V == Variant::ping_pong && warpgroup == 2) bar_arrive(4, 256);  // the first turn is group 0's
-    consume<V, Type>(args, shared, tiles, rank, warpgroup - 1);
+    consume<V, Type, kStamped>(args, shared, tiles, rank, warpgroup - 1);
   }
   // The peer may still multicast into this CTA or arrive on its barriers.
   __syncthreads();

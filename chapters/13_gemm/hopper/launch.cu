@@ -31,7 +31,7 @@ double round_filling(uint32_t m, uint32_t n) {
   return double(tiles) / (double(ceil_div(tiles, most)) * most);
 }
 
-template <Variant V, WgmmaType Type>
+template <Variant V, WgmmaType Type, bool kStamped>
 void launch_as(const Problem& p, cudaStream_t stream) {
   using S = Shape<V>;
   const auto in = Type == WgmmaType::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
@@ -42,8 +42,9 @@ void launch_as(const Problem& p, cudaStream_t stream) {
                        matrix_map(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, p.d, p.m, p.n, p.n, 64, 64, swizzle),
                        p.m,
                        p.n,
-                       p.k};
-  const auto kernel = twin<V, Type>;
+                       p.k,
+                       p.stamps};
+  const auto kernel = twin<V, Type, kStamped>;
   static const bool ready = [&] {
     GEN5_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(sizeof(Shared<V>))));
     return true;
@@ -57,12 +58,20 @@ void launch_as(const Problem& p, cudaStream_t stream) {
   GEN5_CUDA(cudaGetLastError());
 }
 
+template <Variant V, WgmmaType Type>
+void launch_stamped_or_not(const Problem& p, cudaStream_t stream) {
+  if (p.stamps)
+    launch_as<V, Type, true>(p, stream);
+  else
+    launch_as<V, Type, false>(p, stream);
+}
+
 template <Variant V>
 void launch_typed(const Problem& p, cudaStream_t stream) {
   if (p.in == gen5::harness::Format::f16)
-    launch_as<V, WgmmaType::f16>(p, stream);
+    launch_stamped_or_not<V, WgmmaType::f16>(p, stream);
   else
-    launch_as<V, WgmmaType::bf16>(p, stream);
+    launch_stamped_or_not<V, WgmmaType::bf16>(p, stream);
 }
 
 }  // namespace

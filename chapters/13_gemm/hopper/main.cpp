@@ -8,12 +8,16 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <optional>
 
 #include "chapters/13_gemm/hopper/hopper.h"
 #include "common/harness/chapter.h"
 #include "common/harness/cuda_check.h"
 #include "common/harness/device.h"
 #include "common/harness/inputs.h"
+#include "common/harness/measure.h"
+#include "common/harness/pipeline_run.h"
+#include "common/layout/tile.h"
 
 namespace {
 
@@ -48,6 +52,8 @@ void twin(Report& report) {
   const GemmInputs inputs{in, m, n, k, a.data(), b.data()};
   Table table(
       {"variant", "tile of a CTA", device.tinygpu ? "simulated cycles" : "cycles", "us", "of chip's peak", "host s"});
+  std::vector<Picture> pictures;
+  Pipeline pipeline;
   for (const Variant v : {Variant::cooperative, Variant::ping_pong}) {
     const std::string name = v == Variant::cooperative ? "cooperative" : "ping_pong";
     if (options.variant != "both" && options.variant != name) continue;
@@ -66,10 +72,21 @@ void twin(Report& report) {
     p.a = device_a.get();
     p.b = device_b.get();
     p.d = result.get();
-    Timer timer;
-    timer.start();
-    gemm::hopper::launch(p, v);
-    const Elapsed elapsed = timer.stop();
+    std::optional<Watch> watch;
+    if (!report.stamps()) watch.emplace();
+    const Elapsed elapsed = measure([&] { gemm::hopper::launch(p, v); });
+    const std::optional<Watched> watched = watch ? watch->stop() : std::nullopt;
+    // Both groups of a CTA together: 8 wgmmas a block, of one tile or of two by turns.
+    const PipelineShape shape{.work = "wgmma.mma_async",
+                              .work_of_a_block = 8,
+                              .blocks_of_a_tile = gen5::layout::ceil_div(k, 64),
+                              .stores_of_a_tile = 4};
+    pipeline = watched ? pipeline_of(*watched, shape) : stamped_pipeline(shape, [&](uint64_t* stamps) {
+      gemm::Problem stamped = p;
+      stamped.stamps = stamps;
+      gemm::hopper::launch(stamped, v);
+    });
+    pictures.push_back(picture_of(pipeline, name + ":"));
     const std::vector<uint16_t> words = result.download();
     const std::vector<uint32_t> d(words.begin(), words.end());
     const Comparison c = compare_bits(inputs, Output::bf16, d, 0, 0, m, n);
@@ -87,6 +104,11 @@ void twin(Report& report) {
     report.value(name + ".host_seconds", elapsed.host_seconds);
   }
   report.say("");
+  report.picture(draw(pictures, {.window = 12600}));
+  report.say(legend(pipeline, {}, "blocks of K"));
+  report.say(
+      "What to see: ping_pong's tensor core goes on with the other warpgroup's tile while one is stored; cooperative's "
+      "stands still between tiles.");
   report.table(table);
 }
 

@@ -1,0 +1,138 @@
+// Step 8's kernel with one thing wrong, for bf16 inputs and f32 output. One pair computes all tiles, so that
+// accumulators are used again.
+#include <stdexcept>
+
+#include "chapters/13_gemm/mistakes.h"
+#include "chapters/13_gemm/persistent.cuh"
+#include "common/ptx/cluster.h"
+
+namespace gemm {
+namespace {
+
+constexpr uint32_t kCtas = 2;
+constexpr uint32_t kAccumulators = 2, kTileN = 256, kHalfN = kTileN / kCtas;
+
+struct PairShared {
+  uint8_t a[kStages][kTileM * kRowBytes], b[kStages][kHalfN * kRowBytes];
+  uint8_t boxes[4][2][kStoreBytes];
+  uint64_t full[kStages], empty[kStages];
+  uint64_t accumulated[kAccumulators], drained[kAccumulators];
+  uint32_t accumulators;
+};
+
+template <Mistake M>
+__global__ void __launch_bounds__(192) __cluster_dims__(kCtas, 1, 1)
+    mistaken_pair(const __grid_constant__ Arguments args) {
+  extern __shared__ __align__(1024) uint8_t memory[];
+  auto& shared = *reinterpret_cast<PairShared*>(memory);
+  const uint32_t warp = threadIdx.x / 32, rank = cluster_ctarank();
+  const uint32_t tiles_m = layout::ceil_div(args.m, kCtas * kTileM), tiles_n = layout::ceil_div(args.n, kTileN);
+  const uint32_t tiles = tiles_m * tiles_n;
+  const uint32_t blocks = layout::ceil_div(args.k, kBlockK);
+
+  if (threadIdx.x == 0) {
+    for (uint32_t s = 0; s < kStages; ++s) {
+      mbarrier_init(shared_address(&shared.full[s]), 1);
+      mbarrier_init(shared_address(&shared.empty[s]), 1);
+    }
+    for (uint32_t i = 0; i < kAccumulators; ++i) {
+      mbarrier_init(shared_address(&shared.accumulated[i]), 1);
+      mbarrier_init(shared_address(&shared.drained[i]), kCtas * kEpilogueWarps);
+    }
+    fence_mbarrier_init();
+  }
+  // The pair allocates together, and each CTA's barriers are ready before the other may signal them.
+  if (warp == 0) {
+    tcgen05_alloc<kCtas>(shared_address(&shared.accumulators), kAccumulators * kTileN);
+    tcgen05_relinquish_alloc_permit<kCtas>();
+  }
+  tcgen05_fence_before_thread_sync();
+  barrier_cluster_arrive();
+  barrier_cluster_wait();
+  tcgen05_fence_after_thread_sync();
+  const uint32_t accumulators = shared.accumulators;
+
+  if (warp == 0) {
+    if (elect_sync()) {
+      Ring<kStages> to;
+      for (uint32_t t = 0; t < tiles; ++t) {
+        const layout::TileCoordinate tile = layout::banded_tile(t, tiles_m, tiles_n, kBand / kCtas);
+        const uint32_t row = (tile.m * kCtas + rank) * kTileM, column = tile.n * kTileN + rank * kHalfN;
+        for (uint32_t block = 0; block < blocks; ++block, to.advance()) {
+          mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
+          // The even CTA's barrier counts the bytes of both. The odd one's may land before they are expected: the phase
+          // waits for the even CTA's arrival.
+          const uint32_t full = mapa(shared_address(&shared.full[to.stage]), 0);
+          if (rank == 0)
+            mbarrier_arrive_expect_tx(
+                shared_address(&shared.full[to.stage]),
+                (M == Mistake::expect_half ? 1 : kCtas) * (sizeof(shared.a[0]) + sizeof(shared.b[0])));
+          tensor_load_2d_pair(shared_address(shared.a[to.stage]), &args.a_map, block * kBlockK, row, full);
+          tensor_load_2d_pair(shared_address(shared.b[to.stage]), &args.b_map, block * kBlockK, column, full);
+        }
+      }
+    }
+  } else if (warp == 1) {
+    if (rank == 0 && elect_sync()) {
+      Ring<kStages> at;
+      Ring<kAccumulators> into;
+      for (uint32_t t = 0; t < tiles; ++t, into.advance()) {
+        const uint32_t accumulator = accumulators + into.stage * kTileN;
+        // The epilogues of both CTAs have read what the accumulator held before.
+        if constexpr (M != Mistake::not_drained)
+          mbarrier_wait_parity(shared_address(&shared.drained[into.stage]), into.parity ^ 1);
+        tcgen05_fence_after_thread_sync();
+        for (uint32_t block = 0; block < blocks; ++block, at.advance()) {
+          mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
+          multiply_block<layout::Element::bf16, kTileN, kCtas>(accumulator, shared_address(shared.a[at.stage]),
+                                                               shared_address(shared.b[at.stage]), block == 0);
+          // Arrives in both CTAs when the tensor cores have read the stage.
+          tcgen05_commit_pair(shared_address(&shared.empty[at.stage]), (M == Mistake::commit_one ? 0b01 : 0b11));
+        }
+        tcgen05_commit_pair(shared_address(&shared.accumulated[into.stage]), (M == Mistake::commit_one ? 0b01 : 0b11));
+      }
+    }
+  } else {
+    const uint32_t quarter = warp % 4;  // the lanes of Tensor Memory that this warp may read: 32 · quarter …
+    Ring<kAccumulators> from;
+    for (uint32_t t = 0; t < tiles; ++t, from.advance()) {
+      const layout::TileCoordinate tile = layout::banded_tile(t, tiles_m, tiles_n, kBand / kCtas);
+      const uint32_t row = (tile.m * kCtas + rank) * kTileM;
+      mbarrier_wait_parity(shared_address(&shared.accumulated[from.stage]), from.parity);
+      tcgen05_fence_after_thread_sync();
+      store_tile<float, kTileN>(&args.d_map, layout::tmem_address(accumulators, quarter * 32, from.stage * kTileN),
+                                shared_address(shared.boxes[quarter]), row + quarter * 32, tile.n * kTileN);
+      // All lanes' loads have ended (wait::ld); one arrives for the warp, in the even CTA.
+      tcgen05_fence_before_thread_sync();
+      __syncwarp();
+      if (elect_sync()) mbarrier_arrive_remote(mapa(shared_address(&shared.drained[from.stage]), 0));
+    }
+    if (elect_sync()) bulk_wait_group_read<0>();
+  }
+
+  // Neither leaves while the other may signal its barriers, and they free together.
+  tcgen05_fence_before_thread_sync();
+  barrier_cluster_arrive();
+  barrier_cluster_wait();
+  tcgen05_fence_after_thread_sync();
+  if (warp == 0) tcgen05_dealloc<kCtas>(accumulators, kAccumulators * kTileN);
+}
+
+template <Mistake M>
+void launch(const Problem& p) {
+  GEN5_CUDA(cudaFuncSetAttribute(mistaken_pair<M>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(PairShared)));
+  mistaken_pair<M><<<kCtas, 192, sizeof(PairShared)>>>(make_arguments(p, kHalfN));
+}
+
+}  // namespace
+
+void launch_pair_mistake(Mistake m, const Problem& p) {
+  switch (m) {
+    case Mistake::not_drained: return launch<Mistake::not_drained>(p);
+    case Mistake::commit_one: return launch<Mistake::commit_one>(p);
+    case Mistake::expect_half: return launch<Mistake::expect_half>(p);
+    default: throw std::invalid_argument("not a mistake of step 8");
+  }
+}
+
+}  // namespace gemm

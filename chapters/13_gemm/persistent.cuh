@@ -1,0 +1,122 @@
+// The kernel of steps 5 to 7. They differ in two numbers: how many accumulators a CTA has, and how wide its tiles are.
+#pragma once
+#include "chapters/13_gemm/gemm.cuh"
+
+namespace gemm {
+
+constexpr uint32_t kStages = 4;
+constexpr uint32_t kBand = 8;  // tiles of 128 rows
+constexpr uint32_t kEpilogueWarps = 4;
+
+template <uint32_t Accumulators, uint32_t TileN>
+struct Shared {
+  uint8_t a[kStages][kTileM * kRowBytes], b[kStages][TileN * kRowBytes];
+  uint8_t boxes[4][2][kStoreBytes];
+  uint64_t full[kStages], empty[kStages];
+  uint64_t accumulated[Accumulators], drained[Accumulators];
+  uint32_t accumulators;
+};
+
+template <uint32_t Accumulators, uint32_t TileN, layout::Element In, class Out, bool kStamped>
+__global__ void __launch_bounds__(192) persistent(const __grid_constant__ Arguments args) {
+  extern __shared__ __align__(1024) uint8_t memory[];
+  auto& shared = *reinterpret_cast<Shared<Accumulators, TileN>*>(memory);
+  const uint32_t warp = threadIdx.x / 32;
+  const uint32_t tiles_m = layout::ceil_div(args.m, kTileM), tiles_n = layout::ceil_div(args.n, TileN);
+  const uint32_t tiles = tiles_m * tiles_n;
+  const uint32_t blocks = layout::ceil_div(args.k, kBlockK);
+
+  if (threadIdx.x == 0) {
+    for (uint32_t s = 0; s < kStages; ++s) {
+      mbarrier_init(shared_address(&shared.full[s]), 1);
+      mbarrier_init(shared_address(&shared.empty[s]), 1);
+    }
+    for (uint32_t i = 0; i < Accumulators; ++i) {
+      mbarrier_init(shared_address(&shared.accumulated[i]), 1);
+      mbarrier_init(shared_address(&shared.drained[i]), kEpilogueWarps);
+    }
+    fence_mbarrier_init();
+  }
+  const uint32_t accumulators = begin_cta(&shared.accumulators, Accumulators * TileN);
+
+  // All three roles walk the same tiles.
+  if (warp == 0) {
+    if (elect_sync()) {
+      Stamps<kStamped> asked(args.stamps, Moment::asked);
+      Ring<kStages> to;
+      for (uint32_t t = blockIdx.x; t < tiles; t += gridDim.x) {
+        const layout::TileCoordinate tile = layout::banded_tile(t, tiles_m, tiles_n, kBand);
+        for (uint32_t block = 0; block < blocks; ++block, to.advance()) {
+          const uint32_t full = shared_address(&shared.full[to.stage]);
+          mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
+          asked.take();
+          // The phase ends when this thread has arrived and all the bytes have landed, whatever the matrices' ends.
+          mbarrier_arrive_expect_tx(full, sizeof(shared.a[0]) + sizeof(shared.b[0]));
+          tensor_load_2d(shared_address(shared.a[to.stage]), &args.a_map, block * kBlockK, tile.m * kTileM, full);
+          tensor_load_2d(shared_address(shared.b[to.stage]), &args.b_map, block * kBlockK, tile.n * TileN, full);
+        }
+      }
+    }
+  } else if (warp == 1) {
+    if (elect_sync()) {
+      Stamps<kStamped> landed(args.stamps, Moment::landed);
+      Ring<kStages> at;
+      Ring<Accumulators> into;
+      for (uint32_t t = blockIdx.x; t < tiles; t += gridDim.x, into.advance()) {
+        const uint32_t accumulator = accumulators + into.stage * TileN;
+        // The epilogue has read what the accumulator held before.
+        mbarrier_wait_parity(shared_address(&shared.drained[into.stage]), into.parity ^ 1);
+        tcgen05_fence_after_thread_sync();
+        for (uint32_t block = 0; block < blocks; ++block, at.advance()) {
+          mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
+          landed.take();
+          multiply_block<In, TileN>(accumulator, shared_address(shared.a[at.stage]), shared_address(shared.b[at.stage]),
+                                    block == 0);
+          // Arrives when the tensor core has read the stage.
+          tcgen05_commit(shared_address(&shared.empty[at.stage]));
+        }
+        tcgen05_commit(shared_address(&shared.accumulated[into.stage]));
+      }
+    }
+  } else {
+    const bool stamps = threadIdx.x == 64;
+    Stamps<kStamped> ready(args.stamps, Moment::ready, stamps), stored(args.stamps, Moment::stored, stamps);
+    const uint32_t quarter = warp % 4;  // the lanes of Tensor Memory that this warp may read: 32 · quarter …
+    Ring<Accumulators> from;
+    for (uint32_t t = blockIdx.x; t < tiles; t += gridDim.x, from.advance()) {
+      const layout::TileCoordinate tile = layout::banded_tile(t, tiles_m, tiles_n, kBand);
+      mbarrier_wait_parity(shared_address(&shared.accumulated[from.stage]), from.parity);
+      tcgen05_fence_after_thread_sync();
+      ready.take();
+      store_tile<Out, TileN>(&args.d_map, layout::tmem_address(accumulators, quarter * 32, from.stage * TileN),
+                             shared_address(shared.boxes[quarter]), tile.m * kTileM + quarter * 32, tile.n * TileN);
+      stored.take();
+      // All lanes' loads have ended (wait::ld); one arrives for the warp.
+      tcgen05_fence_before_thread_sync();
+      __syncwarp();
+      if (elect_sync()) mbarrier_arrive(shared_address(&shared.drained[from.stage]));
+    }
+    if (elect_sync()) bulk_wait_group_read<0>();
+  }
+  end_cta(accumulators, Accumulators * TileN);
+}
+
+inline uint32_t multiprocessors() {
+  int count = 0;
+  GEN5_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0));
+  return uint32_t(count);
+}
+
+/// As many CTAs as there are SMs, or tiles.
+template <uint32_t Accumulators, uint32_t TileN>
+void launch_persistent_with(const Problem& p) {
+  for_types(p, [&]<layout::Element In, class Out, bool kStamped>() {
+    const auto kernel = persistent<Accumulators, TileN, In, Out, kStamped>;
+    const uint32_t tiles = layout::ceil_div(p.m, kTileM) * layout::ceil_div(p.n, TileN);
+    const uint32_t bytes = sizeof(Shared<Accumulators, TileN>);
+    GEN5_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    kernel<<<min(tiles, multiprocessors()), 192, bytes>>>(make_arguments(p, TileN));
+  });
+}
+
+}  // namespace gemm

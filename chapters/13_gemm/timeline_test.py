@@ -1,0 +1,60 @@
+"""A step's timeline shows what the step does, whoever took the times.
+
+timeline_test.py PROGRAM STEP
+"""
+import re
+import subprocess
+import sys
+
+program, step = sys.argv[1], int(sys.argv[2])
+# Three tiles of 128 x 128 an SM where a CTA takes several; 8 blocks of K a tile.
+sizes = ["--m", "4096", "--n", "1792", "--k", "512"]
+
+
+def lanes(how):
+    """Name -> rows of the step's own picture."""
+    text = subprocess.run([program, "--step", str(step), *how, *sizes], capture_output=True, text=True, check=True).stdout
+    picture = re.search(rf"\n  Step {step}, [^\n]*\n[^\n]*\n[^\n]*\n(.*?)\n\n", text, re.S)[1]
+    rows, name = {}, None
+    for line in picture.split("\n"):
+        named = re.match(r"  (producer|TMA|threads copy|tensor core|epilogue) ?(.*)", line)
+        if named:
+            name = named[1]
+            line = " " * (len(line) - len(named[2])) + named[2]
+        rows.setdefault(name, []).append(line)
+    assert ("stamps of the kernel" in text.replace("\n", " ")) == bool(how), text
+    return rows
+
+
+def order(row):
+    """The digits in the order in which they appear."""
+    return re.sub(r"(.)\1+", r"\1", row.replace(" ", ""))
+
+
+off = subprocess.run([program, "--step", str(step), "--timeline", "off", "--m", "128", "--n", "128", "--k", "64"],
+                     capture_output=True, text=True, check=True).stdout
+assert "What to see" not in off and "A column is" not in off
+
+watched, stamped = lanes([]), lanes(["--stamps"])
+assert watched.keys() == stamped.keys()
+loads = "threads copy" if step == 1 else "TMA"
+assert list(watched) == [*(["producer"] if step > 1 else []), loads, "tensor core", "epilogue"], watched.keys()
+for rows in watched, stamped:
+    if step > 2:
+        # Blocks are asked for in turn, tile after tile; MMAs follow in the same order.
+        assert ("01234567" * 4).startswith(order(rows["producer"][0])), rows
+        assert ("01234567" * 4).startswith(order(rows["tensor core"][0])), rows
+    if step > 2:
+        assert len(rows[loads]) > 2, ("loads do not run ahead", rows)
+    if step == 1:
+        assert set("".join(rows[loads])) <= set(" 01"), "a copy takes thousands of cycles"
+    # A block is multiplied after its load has begun.
+    if step > 1:
+        assert rows["producer"][0].index("0") < rows["tensor core"][0].index("0")
+
+if step == 5:
+    idle = max(len(gap) for gap in re.findall(r"(?<=7) +(?=0)", watched["tensor core"][0]))
+    assert idle > 12, "the tensor core waits for the epilogue"
+if step in (6, 7, 8):
+    gaps = [len(gap) for gap in re.findall(r"(?<=7) *(?=0)", watched["tensor core"][0])]
+    assert min(gaps, default=0) < 8, "the tensor core goes on while the epilogue works"

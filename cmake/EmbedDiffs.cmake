@@ -1,0 +1,27 @@
+# cmake -DOUT=diffs.cpp -DHEADER=path.h -DNAMESPACE=n "-DSTEPS=a.cu;common.cuh,b.cu;common.cuh,c.cu" -P EmbedDiffs.cmake
+# Writes a source with `const char* const kDiffs[]`: the differences from each step to the next, as `diff -u` shows them
+# without those of white space alone. A step is one file or several, joined by commas and read one behind the other.
+set(text "#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\n\nconst char* const kDiffs[] = {\n")
+set(before "")
+foreach(step IN LISTS STEPS)
+  string(REPLACE "," ";" files "${step}")
+  list(GET files -1 name)
+  get_filename_component(name ${name} NAME)
+  set(joined ${OUT}.${name})
+  file(WRITE ${joined} "")
+  foreach(file IN LISTS files)
+    file(READ ${file} source)
+    file(APPEND ${joined} "${source}")
+  endforeach()
+  if(before)
+    execute_process(COMMAND diff -w -U 2 --label ${before_name} ${before} --label ${name} ${joined}
+                    OUTPUT_VARIABLE difference RESULT_VARIABLE status)
+    if(NOT status EQUAL 1)
+      message(FATAL_ERROR "diff of ${before_name} and ${name} exits with ${status}")
+    endif()
+    string(APPEND text "    R\"~~~(${difference})~~~\",\n")
+  endif()
+  set(before ${joined})
+  set(before_name ${name})
+endforeach()
+file(WRITE ${OUT} "${text}};\n\n}  // namespace ${NAMESPACE}\n")
