@@ -11,6 +11,8 @@
 
 #include "common/harness/chapter.h"
 #include "common/harness/cuda_check.h"
+#include "common/harness/pipeline_run.h"
+#include "common/harness/stamps.h"
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/cluster.h"
 #include "common/ptx/elect.h"
@@ -169,18 +171,20 @@ void part_transactions(Report& r) {
 // ---- 4. A ring
 // ---------------------------------------------------------------------------------------------------------------
 
-constexpr int kStages = 4, kItems = 64, kChunk = 256;  // words
+constexpr int kItems = 64, kChunk = 256;  // words
 
+template <int kStages>
 struct Ring {
   uint64_t full[kStages], empty[kStages];
 };
 
 // A producer warp copies chunks into a ring of stages, a consumer warp sums them. full[s] says that a chunk has landed,
 // empty[s] that it has been read. The producer's first wait on empty[s] must pass on a fresh barrier: it starts with
-// parity 1.
-__global__ void ring(const uint32_t* from, uint32_t* sums) {
+// parity 1. (The Stamps are for the timeline of a GPU that nobody watches: clock readings, or nothing.)
+template <int kStages, bool kStamped>
+__global__ void ring(const uint32_t* from, uint32_t* sums, uint64_t* stamps) {
   __shared__ alignas(128) uint32_t buffer[kStages][kChunk];
-  __shared__ Ring barriers;
+  __shared__ Ring<kStages> barriers;
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (threadIdx.x == 0) {
     for (int s = 0; s < kStages; ++s) {
@@ -192,45 +196,75 @@ __global__ void ring(const uint32_t* from, uint32_t* sums) {
   __syncthreads();
   if (warp == 0) {
     if (lane != 0) return;
+    Stamps<kStamped> asked(stamps, Moment::asked);
     for (int i = 0; i < kItems; ++i) {
       const int stage = i % kStages;
       const uint32_t round = uint32_t(i / kStages);
       const uint32_t full = shared_address(&barriers.full[stage]), empty = shared_address(&barriers.empty[stage]);
       mbarrier_wait_parity(empty, (round & 1) ^ 1);
+      asked.take();
       mbarrier_arrive_expect_tx(full, kChunk * 4);
       bulk_load(shared_address(buffer[stage]), from + i * kChunk, kChunk * 4, full);
     }
   } else {
+    Stamps<kStamped> landed(stamps, Moment::landed, lane == 0), done(stamps, Moment::done, lane == 0);
     for (int i = 0; i < kItems; ++i) {
       const int stage = i % kStages;
       const uint32_t round = uint32_t(i / kStages);
       const uint32_t full = shared_address(&barriers.full[stage]), empty = shared_address(&barriers.empty[stage]);
       mbarrier_wait_parity(full, round & 1);
+      landed.take();
       uint32_t sum = 0;
       for (uint32_t k = lane; k < kChunk; k += 32) sum += buffer[stage][k];
       fence_proxy_async_shared();  // these reads before the copy that will overwrite them
       mbarrier_arrive(empty);
+      done.take();
       for (int k = 16; k > 0; k /= 2) sum += __shfl_xor_sync(~0u, sum, k);
       if (lane == 0) sums[i] = sum;
     }
   }
 }
 
+template <int kStages>
+void launch_ring(const uint32_t* from, uint32_t* sums, uint64_t* stamps) {
+  if (stamps)
+    ring<kStages, true><<<1, 64>>>(from, sums, stamps);
+  else
+    ring<kStages, false><<<1, 64>>>(from, sums, nullptr);
+}
+
 void part_ring(Report& r) {
+  constexpr int kStages = 4;
   std::vector<uint32_t> host(kItems * kChunk), want(kItems);
   for (uint32_t i = 0; i < host.size(); ++i) {
     host[i] = i * 2654435761u;
     want[i / kChunk] += host[i];
   }
   DeviceBuffer<uint32_t> from(host), sums(kItems);
-  ring<<<1, 64>>>(from.get(), sums.get());
-  GEN5_CUDA(cudaDeviceSynchronize());
+  const PipelineShape shape{.load = "cp.async.bulk load", .loads_of_a_block = 1, .worker = 1};
+  const auto run = [&](auto launch) {
+    sums.fill(0xff);
+    const Pipeline p =
+        run_pipeline(shape, r.stamps(), [&](uint64_t* stamps) { launch(from.get(), sums.get(), stamps); });
+    return std::pair(p, sums.download() == want);
+  };
+  const auto [one, one_right] = run(launch_ring<1>);
+  const auto [four, four_right] = run(launch_ring<kStages>);
   r.say(
       fmt::format("{} chunks of {} bytes through {} stages. Round n of a stage waits for parity n mod 2 on full, and "
                   "for the other parity on "
                   "empty: the producer's first round finds empty[s] 'over' for parity 1 and starts at once.",
                   kItems, kChunk * 4, kStages));
-  r.check("every chunk arrived whole, in order, and none was overwritten while it was read", sums.download() == want);
+  r.check("every chunk arrived whole, in order, and none was overwritten while it was read", four_right);
+  r.check("with one stage, too", one_right);
+  r.say("");
+  const PipelineNames names{.loads = "bulk copy", .work = "consumer", .outputs = ""};
+  r.picture(draw({picture_of(one, "One stage:", names), picture_of(four, "Four stages:", names)}, {.window = 4200}));
+  r.say(legend(four, names, "chunks"));
+  r.say(
+      "What to see: with one stage the consumer waits for a whole copy after each chunk, and the copy for the "
+      "consumer. "
+      "With four, the copies of the next chunks are on their way while a chunk is summed: the latency is paid once.");
 }
 
 // ---- 5. Another CTA's barrier

@@ -15,6 +15,8 @@
 #include "common/harness/chapter.h"
 #include "common/harness/cuda_check.h"
 #include "common/harness/device.h"
+#include "common/harness/pipeline_run.h"
+#include "common/harness/stamps.h"
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/cluster.h"
 #include "common/ptx/fence.h"
@@ -486,6 +488,91 @@ void part_linear(Report& r) {
   r.check("1,024 bytes went global → rank 0 → rank 1 → global", out.download() == host);
 }
 
+// ---- 10. Stages
+// ---------------------------------------------------------------------------------------------------------------------
+
+constexpr uint32_t kStageRows = 32, kStageColumns = 64, kBoxes = 24;  // a box: 4 KiB
+
+// A matrix, box after box, through kStages buffers: one thread loads, 128 threads sum. As the ring of chapter 01, with
+// boxes instead of plain bytes.
+template <uint32_t kStages, bool kStamped>
+__global__ void stages(const __grid_constant__ CUtensorMap map, uint32_t* sums, uint64_t* stamps) {
+  __shared__ alignas(1024) uint16_t buffer[kStages][kStageRows * kStageColumns];
+  __shared__ alignas(8) uint64_t full[kStages], empty[kStages];
+  const uint32_t warp = threadIdx.x / 32, thread = threadIdx.x - 32;
+  if (threadIdx.x == 0) {
+    for (uint32_t s = 0; s < kStages; ++s) {
+      mbarrier_init(shared_address(&full[s]), 1);
+      mbarrier_init(shared_address(&empty[s]), 128);
+    }
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (warp == 0) {
+    if (threadIdx.x != 0) return;
+    Stamps<kStamped> asked(stamps, Moment::asked);
+    for (uint32_t box = 0; box < kBoxes; ++box) {
+      const uint32_t s = box % kStages, bar = shared_address(&full[s]);
+      mbarrier_wait_parity(shared_address(&empty[s]), (box / kStages & 1) ^ 1);
+      asked.take();
+      mbarrier_arrive_expect_tx(bar, sizeof buffer[0]);
+      tensor_load_2d(shared_address(buffer[s]), &map, 0, int(box * kStageRows), bar);
+    }
+    return;
+  }
+  Stamps<kStamped> landed(stamps, Moment::landed, thread == 0), done(stamps, Moment::done, thread == 0);
+  uint32_t sum = 0;
+  for (uint32_t box = 0; box < kBoxes; ++box) {
+    const uint32_t s = box % kStages;
+    mbarrier_wait_parity(shared_address(&full[s]), box / kStages & 1);
+    landed.take();
+    for (uint32_t i = thread; i < kStageRows * kStageColumns; i += 128) sum += buffer[s][i];
+    mbarrier_arrive(shared_address(&empty[s]));
+    done.take();
+  }
+  sums[thread] = sum;
+}
+
+template <uint32_t kStages>
+void launch_stages(const CUtensorMap& map, uint32_t* sums, uint64_t* stamps) {
+  if (stamps)
+    stages<kStages, true><<<1, 160>>>(map, sums, stamps);
+  else
+    stages<kStages, false><<<1, 160>>>(map, sums, nullptr);
+}
+
+void part_stages(Report& r) {
+  const auto tensor = numbered(kBoxes * kStageRows, kStageColumns);
+  DeviceBuffer<uint16_t> data(tensor);
+  DeviceBuffer<uint32_t> sums(128);
+  Matrix m;
+  m.rows = kBoxes * kStageRows;
+  m.box_rows = kStageRows;
+  const CUtensorMap map = encode(data.get(), m);
+  std::vector<uint32_t> want(128);
+  for (size_t i = 0; i < tensor.size(); ++i) want[i % 128] += tensor[i];
+  const PipelineShape shape{.loads_of_a_block = 1, .worker = 1};
+  const auto run = [&](auto launch) {
+    sums.fill(0xff);
+    const Pipeline p = run_pipeline(shape, r.stamps(), [&](uint64_t* stamps) { launch(map, sums.get(), stamps); });
+    return std::pair(p, sums.download() == want);
+  };
+  const auto [one, one_right] = run(launch_stages<1>);
+  const auto [four, four_right] = run(launch_stages<4>);
+  r.say(
+      "A load takes its latency, however small it is. A kernel that asks for a box, waits, and works on it gets one "
+      "box "
+      "a latency; with several buffers, stages, it asks for the next boxes before it needs them.");
+  const PipelineNames names{.work = "sum", .outputs = ""};
+  r.picture(draw({picture_of(one, "One stage:", names), picture_of(four, "Four stages:", names)}, {.window = 8400}));
+  r.say(legend(four, names, "boxes"));
+  r.say(
+      "What to see: with one stage TMA has one box on its way at most, and none while the threads sum. With four it "
+      "has "
+      "up to four, and the threads hardly wait.");
+  r.check("all boxes were summed, with one stage and with four", one_right && four_right);
+}
+
 // ---- Mistakes
 // ------------------------------------------------------------------------------------------------------------------------
 
@@ -606,6 +693,7 @@ int main(int argc, char** argv) {
   chapter.part("im2col", "Pixels for a convolution", part_im2col);
   chapter.part("gather4", "Four rows of your choice", part_gather);
   chapter.part("linear", "Plain bytes", part_linear);
+  chapter.part("stages", "Loads that run ahead", part_stages);
   const auto mistake = [&](const char* name, const char* title, const char* code, Mistake which) {
     chapter.mistake(name, title, code, [which](Report&) { run_broken(which); });
   };

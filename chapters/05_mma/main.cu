@@ -17,6 +17,8 @@
 #include "common/harness/cuda_check.h"
 #include "common/harness/fused_sum.h"
 #include "common/harness/inputs.h"
+#include "common/harness/pipeline_run.h"
+#include "common/harness/stamps.h"
 #include "common/layout/instruction_descriptor.h"
 #include "common/layout/smem_descriptor.h"
 #include "common/ptx/fence.h"
@@ -448,6 +450,54 @@ __global__ void commits(uint32_t* d, Times* times) {
   end(address, 64);
 }
 
+constexpr uint32_t kChain = 8, kWide = 256;  // MMAs, and the columns of each
+constexpr uint32_t kWideInstruction =
+    instruction_descriptor({.kind = Kind::f16, .a = Element::bf16, .b = Element::bf16, .m = kM, .n = kWide});
+constexpr uint64_t kWideB = smem_descriptor(
+    {.element = Element::bf16, .major = Major::k, .swizzle = Swizzle::none, .leading = kWide * 16, .stride = 128});
+
+// A chain of MMAs into one accumulator: a commit behind each and a wait for it, or one commit behind all.
+template <bool kWaitEach, bool kStamped>
+__global__ void chain(uint32_t* d, uint64_t* stamps) {
+  __shared__ alignas(128) uint16_t tile_a[kM * kK], tile_b[kWide * kK];
+  __shared__ uint64_t barrier;
+  __shared__ uint32_t slot;
+  const uint32_t address = begin(&slot, &barrier, kWide);
+  for (uint32_t i = threadIdx.x; i < kM * kK; i += blockDim.x) tile_a[i] = 0x3f80;  // 1.0
+  for (uint32_t i = threadIdx.x; i < kWide * kK; i += blockDim.x) tile_b[i] = 0x3f80;
+  fence_proxy_async_shared();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    Stamps<kStamped> asked(stamps, Moment::asked), landed(stamps, Moment::landed), done(stamps, Moment::done);
+    const uint64_t da = at_address(kSmallestA, shared_address(tile_a)), db = at_address(kWideB, shared_address(tile_b));
+    for (uint32_t i = 0; i < kChain; ++i) {
+      asked.take();
+      landed.take();  // the operands are there before
+      tcgen05_mma_f16(address, da, db, kWideInstruction, i > 0);
+      if (kWaitEach || i + 1 == kChain) {
+        tcgen05_commit(shared_address(&barrier));
+        mbarrier_wait_parity(shared_address(&barrier), kWaitEach ? i & 1 : 0);
+        done.take();
+      }
+    }
+  }
+  __syncthreads();
+  tcgen05_fence_after_thread_sync();
+  uint32_t r[kN];
+  tcgen05_ld_32x32b(r, address + (threadIdx.x / 32 << 21));
+  tcgen05_wait_ld();
+  d[threadIdx.x] = r[0];
+  end(address, kWide);
+}
+
+template <bool kWaitEach>
+void launch_chain(uint32_t* d, uint64_t* stamps) {
+  if (stamps)
+    chain<kWaitEach, true><<<1, 128>>>(d, stamps);
+  else
+    chain<kWaitEach, false><<<1, 128>>>(d, nullptr);
+}
+
 void part_commit(Report& r) {
   DeviceBuffer<uint32_t> dd(2 * kM);
   DeviceBuffer<Times> times(1);
@@ -470,6 +520,31 @@ void part_commit(Report& r) {
   r.check("each accumulator is complete when its barrier is", good, "16 and 32 in all 128 lanes");
   r.check("the later group comes later", t.second >= t.first);
   r.value("commit_first_cycles", double(t.first));
+
+  const auto run = [&](auto launch) {
+    DeviceBuffer<uint32_t> chained(kM);
+    const Pipeline p = run_pipeline({.loads_of_a_block = 1, .work_of_a_block = 1}, r.stamps(),
+                                    [&](uint64_t* stamps) { launch(chained.get(), stamps); });
+    bool right = true;
+    for (uint32_t w : chained.download()) right &= w == std::bit_cast<uint32_t>(float(kChain * kK));
+    return std::pair(p, right);
+  };
+  // Stamps know of a chain no more than when its one commit has come: it is one span then.
+  const PipelineNames names{.asks = "", .loads = "", .work = "tensor core", .outputs = ""};
+  const auto [each, each_right] = run(launch_chain<true>);
+  const auto [once, once_right] = run(launch_chain<false>);
+  r.say(
+      fmt::format("What a wait costs: {} MMAs of {} columns into one accumulator, with a commit and a wait behind "
+                  "each, and with one "
+                  "commit behind all.",
+                  kChain, kWide));
+  r.picture(draw({picture_of(each, "A wait behind each:", names), picture_of(once, "One commit behind all:", names)}));
+  r.say(legend(once, names, "MMAs"));
+  r.say(
+      "What to see: an MMA of 256 columns keeps the tensor core busy for half as many cycles as it takes until its "
+      "commit "
+      "has been seen. Whoever waits behind each leaves it idle for the rest; a chain needs no wait, and fills it.");
+  r.check("the sums of both are right", each_right && once_right, fmt::format("{} in all lanes", kChain * kK));
 }
 
 // ---- 5. Numbers
