@@ -175,7 +175,7 @@ struct Target {
 
 /// False: the op waits for the serial phase.
 bool begin_atomic(Warp& w, const Op& op, uint32_t bytes, Target& t) {
-  const Space space = Space(op.sub);
+  const Space space = memory_operand(op).space;
   lane_addresses(w, op, t.address);
   if (wait_serial(w, space, t.address)) return false;
   resolve(w, space, t.address, bytes, bytes, Act::atomic, t.access);
@@ -325,11 +325,11 @@ ExecFn cas_function(Type t) {
 
 void decode_common(Decoder& d, Op& op, const Operand& address) {
   const Space space = space_of(*d.inst);
-  op.sub = uint8_t(space);
+  op.edit<MemoryOperand>().space = space;
   op.cost = is_shared(space) ? CostClass::shared_atomic : CostClass::global_atomic;
   if (space == Space::global) op.flags |= Op::serial;
   decode_address(d, op, address);
-  op.aux |= uint16_t(ptx::memory_order(*d.inst).bits() << kOrderShift);
+  op.edit<MemoryOperand>().order = ptx::memory_order(*d.inst);
 }
 
 /// `to` is nullptr for red.

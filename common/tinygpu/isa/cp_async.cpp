@@ -121,16 +121,22 @@ void land(Warp& w, const std::shared_ptr<Copy>& copy, const ToldOperation& told,
   w.wake(now, waits_for_copies);
 }
 
-// Op: a, imm destination; b, c source and its displacement (list[0]); d size or predicate; sub: bytes; aux: flags.
-constexpr uint16_t kSourceWide = 2, kSourceSize = 4, kIgnoreSource = 8;
+// Op: a, imm destination; b, list source and its displacement; d size or predicate.
+struct CopyDetails : MemoryOperand {
+  uint8_t bytes;
+  bool source_wide;    // its base has 64 bits
+  bool source_size;    // op.d: bytes that come from memory, the rest are zeros
+  bool ignore_source;  // op.d: lanes that copy zeros only
+};
 
 void cp_async(Warp& w, const Op& op) {
-  const uint32_t bytes = op.sub;
+  const CopyDetails& details = op.get<CopyDetails>();
+  const uint32_t bytes = details.bytes;
   uint64_t to[32], from[32];
   lane_addresses(w, op, to);
   const int64_t displacement = int64_t(op.list[0]) | int64_t(op.list[1]) << 32;
   for (int i = 0; i < 32; ++i)
-    from[i] = (op.aux & kSourceWide ? w.at<uint64_t>(op.b)[i] : w.at<uint32_t>(op.b)[i]) + uint64_t(displacement);
+    from[i] = (details.source_wide ? w.at<uint64_t>(op.b)[i] : w.at<uint32_t>(op.b)[i]) + uint64_t(displacement);
 
   auto copy = std::make_shared<Copy>();
   copy->bytes = bytes;
@@ -142,8 +148,8 @@ void cp_async(Warp& w, const Op& op) {
   bool reads = false, all = true;
   for_lanes(w.exec(), [&](int i) {
     uint32_t n = bytes;
-    if (op.aux & kSourceSize) n = w.at<uint32_t>(op.d)[i];
-    if ((op.aux & kIgnoreSource) && (w.pred(op.d) >> i & 1)) n = 0;
+    if (details.source_size) n = w.at<uint32_t>(op.d)[i];
+    if (details.ignore_source && (w.pred(op.d) >> i & 1)) n = 0;
     if (n > bytes) {
       w.report(Severity::error, "cp-async-size",
                "cp.async with a source size of " + std::to_string(n) + " bytes, more than the " +
@@ -196,17 +202,18 @@ void decode_cp_async(Decoder& d, Op& op) {
   decode_address(d, op, d.operand(0));
   const AddressOperand source = d.address(d.operand(1));
   op.b = source.base;
-  if (source.wide) op.aux |= kSourceWide;
+  CopyDetails& details = op.edit<CopyDetails>();
+  details.source_wide = source.wide;
   d.set_list(op, {uint32_t(uint64_t(source.offset)), uint32_t(uint64_t(source.offset) >> 32)});
-  op.sub = uint8_t(d.operand(2).bits);
+  details.bytes = uint8_t(d.operand(2).bits);
   const size_t end = d.operand_count() - (i.has("L2::cache_hint") ? 1 : 0);
   if (end <= 3) return;
   const Operand& last = d.operand(3);
   if (last.kind == Operand::Kind::reg && d.width(last, 4) == 0) {
-    op.aux |= kIgnoreSource;
+    details.ignore_source = true;
     op.d = d.pred(last);
   } else {
-    op.aux |= kSourceSize;
+    details.source_size = true;
     op.d = d.src(last, Type::u32);
   }
 }
@@ -218,13 +225,17 @@ void commit_group(Warp& w, const Op&) {
   for_lanes(w.exec(), [&](int i) { state.lanes[i].commit(); });
 }
 
-/// Blocks until at most op.imm groups of every executing lane are unfinished; with op.sub also the copies of no group.
+struct WaitDetails {
+  bool all;  // the copies of no group, too
+};
+
+/// Blocks until at most op.imm groups of every executing lane are unfinished.
 void wait_group(Warp& w, const Op& op) {
   WarpCopies& state = copies_of(w);
   bool done = true;
   for_lanes(w.exec(), [&](int i) {
     const LaneGroups& l = state.lanes[i];
-    done &= int64_t(l.pending()) <= op.imm && !(op.sub && l.open);
+    done &= int64_t(l.pending()) <= op.imm && !(op.get<WaitDetails>().all && l.open);
   });
   if (done) return;
   BlockReason why;
@@ -245,11 +256,16 @@ void decode_commit(Decoder&, Op& op) {
 void decode_wait(Decoder& d, Op& op) {
   op.cost = CostClass::async_issue;
   op.fn = wait_group;
-  op.sub = d.inst->opcode == "cp.async.wait_all";
-  op.imm = op.sub ? 0 : d.operand(0).bits;
+  const bool all = d.inst->opcode == "cp.async.wait_all";
+  op.set(WaitDetails{all});
+  op.imm = all ? 0 : d.operand(0).bits;
 }
 
 // ---- cp.async.mbarrier.arrive
+
+struct ArriveDetails : MemoryOperand {
+  bool no_increase;  // .noinc: the arrivals are counted already
+};
 
 void mbarrier_arrive_on_copies(Warp& w, const Op& op) {
   WarpCopies& state = copies_of(w);
@@ -261,13 +277,13 @@ void mbarrier_arrive_on_copies(Warp& w, const Op& op) {
   std::fill(arrival->remaining, arrival->remaining + 32, 0u);
   for_lanes(w.exec(), [&](int i) {
     uint32_t offset;
-    const uint32_t shared = to_shared(w, address[i], op.aux & kWide, i, "cp.async.mbarrier.arrive");
+    const uint32_t shared = to_shared(w, address[i], memory_operand(op).wide, i, "cp.async.mbarrier.arrive");
     if (&shared_owner(w, shared, offset, i, "cp.async.mbarrier.arrive") != &w.cta())
       w.fault(FaultKind::illegal_instruction, "shared-window", "cp.async.mbarrier.arrive on another CTA's mbarrier",
               "the mbarrier must be in the executing CTA's shared memory", i);
     arrival->offset[i] = offset;
     MBarrier& barrier = mbarrier_at(w.cta(), offset, arrival->origin, "cp.async.mbarrier.arrive");
-    if (op.sub) return;
+    if (op.get<ArriveDetails>().no_increase) return;
     // Without .noinc the arrival brings its own pending count.
     if (barrier.pending >= 1u << 20)
       w.fault(FaultKind::launch_failure, "mbarrier-count-range",
@@ -291,8 +307,8 @@ void mbarrier_arrive_on_copies(Warp& w, const Op& op) {
 void decode_arrive(Decoder& d, Op& op) {
   op.cost = CostClass::async_issue;
   op.fn = mbarrier_arrive_on_copies;
-  op.sub = d.inst->has("noinc");
   decode_address(d, op, d.operand(0));
+  op.edit<ArriveDetails>().no_increase = d.inst->has("noinc");
 }
 
 constexpr Entry kEntries[] = {

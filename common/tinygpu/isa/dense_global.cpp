@@ -9,7 +9,7 @@ using ptx::Space;
 
 bool dense_global(Warp& w, const Op& op, Space space, uint32_t bytes, bool load, DenseGlobal& out) {
   if (space != Space::global && space != Space::constant && space != Space::generic) return false;
-  if (!w.full() || op.a == kNoSlot || (op.aux & (kWide | kStrong)) != kWide) return false;
+  if (!w.full() || op.a == kNoSlot || !memory_operand(op).wide || memory_operand(op).strong) return false;
   if (w.told(Observer::global_accesses | Observer::traffic)) return false;
   const uint64_t* address = w.at<uint64_t>(op.a);
   const uint64_t first = address[0] + uint64_t(op.imm), length = 32 * uint64_t(bytes);

@@ -19,7 +19,7 @@ using ptx::Type;
 
 namespace {
 
-Space space_in(const Op& op) { return Space(op.sub); }
+Space space_in(const Op& op) { return memory_operand(op).space; }
 
 /// Address space of a .param access whose base is a register: an entry's parameters are a bank of their own, a
 /// function's live in its local memory.
@@ -100,10 +100,10 @@ void loaded_strong(Warp& w, const Op& op) {
 }
 inline void loaded(Warp& w, const Op& op, uint64_t when) {
   w.result_at(op, when);
-  if (op.aux & kStrong) loaded_strong(w, op);
+  if (memory_operand(op).strong) loaded_strong(w, op);
 }
 inline void stored(Warp& w, const Op& op) {
-  if ((op.aux & kStrong) && !(op.flags & Op::serial)) w.domain().made_progress();
+  if (memory_operand(op).strong && !(op.flags & Op::serial)) w.domain().made_progress();
 }
 
 /// Values of M in memory become values of R in registers: zero- or sign-extended as M's signedness says.
@@ -139,7 +139,7 @@ void load(Warp& w, const Op& op) {
   }
   uint64_t address[32];
   lane_addresses(w, op, address);
-  if ((op.aux & kStrong) && wait_serial(w, space, address)) return;
+  if (memory_operand(op).strong && wait_serial(w, space, address)) return;
   Access access;
   resolve(w, space, address, n * sizeof(M), n * sizeof(M), Act::load, access);
   for (uint32_t e = 0; e < n; ++e) {
@@ -167,9 +167,9 @@ template <class M, class R>
 void load_parameter(Warp& w, const Op& op) {
   const std::vector<uint8_t>& bank = w.domain().launch.config.params;
   const uint32_t n = op.list_size ? op.list_size : 1;
-  const uint64_t address = op.a == kNoSlot  ? uint64_t(op.imm)
-                           : op.aux & kWide ? w.at<uint64_t>(op.a)[0] + uint64_t(op.imm)
-                                            : uint32_t(w.at<uint32_t>(op.a)[0] + uint32_t(op.imm));
+  const uint64_t address = op.a == kNoSlot           ? uint64_t(op.imm)
+                           : memory_operand(op).wide ? w.at<uint64_t>(op.a)[0] + uint64_t(op.imm)
+                                                     : uint32_t(w.at<uint32_t>(op.a)[0] + uint32_t(op.imm));
   if (!inside(0, bank.size(), address, n * sizeof(M))) return load<M, R>(w, op);
   for (uint32_t e = 0; e < n; ++e) {
     const uint32_t slot = op.list_size ? op.list[e] : op.dst;
@@ -255,9 +255,9 @@ CostClass store_cost(Space space) {
 void set_order(const Decoder& d, Op& op, Space space) {
   const ptx::MemoryOrder order = ptx::memory_order(*d.inst);
   if (!order.strong()) return;
-  op.aux |= uint16_t(order.bits() << kOrderShift);
+  op.edit<MemoryOperand>().order = order;
+  op.edit<MemoryOperand>().strong = true;
   if (space == Space::global) op.flags |= Op::serial;
-  op.aux |= kStrong;
 }
 
 void decode_ld(Decoder& d, Op& op) {
@@ -265,7 +265,7 @@ void decode_ld(Decoder& d, Op& op) {
   const Type type = d.inst->type();
   bool by_symbol = false;
   const Space space = memory_space(d, d.operand(1), by_symbol);
-  op.sub = uint8_t(space);
+  op.edit<MemoryOperand>().space = space;
   op.cost = load_cost(space);
   int width = 0;
   if (to.kind == Operand::Kind::vector) {
@@ -319,7 +319,7 @@ void store(Warp& w, const Op& op) {
   }
   uint64_t address[32];
   lane_addresses(w, op, address);
-  if ((op.aux & kStrong) && wait_serial(w, space, address)) return;
+  if (memory_operand(op).strong && wait_serial(w, space, address)) return;
   Access access;
   resolve(w, space, address, n * sizeof(M), n * sizeof(M), Act::store, access);
   uint32_t changes = 0;  // asked for only while somebody watches for endless loops
@@ -378,7 +378,7 @@ void decode_st(Decoder& d, Op& op) {
   const int size = ptx::size_of(type);
   bool by_symbol = false;
   const Space space = memory_space(d, d.operand(0), by_symbol);
-  op.sub = uint8_t(space);
+  op.edit<MemoryOperand>().space = space;
   op.cost = store_cost(space);
   int width = 0;
   if (from.kind == Operand::Kind::vector) {

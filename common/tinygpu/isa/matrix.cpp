@@ -26,7 +26,7 @@ uint64_t rows(Warp& w, const Op& op, uint32_t count, Act act, uint8_t** row) {
   uint32_t offset[32] = {};
   bool remote = false;
   for (uint32_t i = 0; i < count; ++i) {
-    const Place p = locate(w, Space(op.sub), address[i], kRowBytes, kRowBytes, int(i), verb);
+    const Place p = locate(w, memory_operand(op).space, address[i], kRowBytes, kRowBytes, int(i), verb);
     if (!is_shared(p.space))
       w.fault(FaultKind::illegal_instruction, "not-shared",
               std::string(verb) + " of a row that is not in shared memory",
@@ -45,16 +45,16 @@ uint64_t rows(Warp& w, const Op& op, uint32_t count, Act act, uint8_t** row) {
   access.writes = is_store(act);
   access.words = access.writes ? std::max(1u, count / 8) : 1;  // of a load the model's latency holds for all its words
   if (w.told(Observer::shared_accesses)) [[unlikely]]
-    tell_lanes(w, op, Space(op.sub), act, access.shared, address, kRowBytes);
+    tell_lanes(w, op, memory_operand(op).space, act, access.shared, address, kRowBytes);
   return access_time(w, access);
 }
 
 /// What a byte of memory becomes in the register: itself, a 6-bit element in bits 5:0, a 4-bit one in bits 5:2 (the
 /// containers of tcgen05's f8f6f4 kinds; inferred from them for these instructions).
-enum Format : uint16_t { kBytes = 0, kSixBits = 1, kFourBits = 2 };
+enum Format : uint8_t { kBytes = 0, kSixBits = 1, kFourBits = 2 };
 
 /// Element `column` of 16 in a row whose elements the format packs: 12 bytes and 4 of padding, or 8 and 8.
-uint8_t element(const uint8_t* row, uint32_t column, uint16_t format) {
+uint8_t element(const uint8_t* row, uint32_t column, Format format) {
   if (format == kBytes) return row[column];
   if (format == kFourBits) return uint8_t((row[column / 2] >> (column % 2 * 4) & 15) << 2);
   const uint32_t bit = column * 6;
@@ -69,10 +69,11 @@ uint16_t half_at(const uint8_t* row, uint32_t column) {
 }
 
 // ---- ldmatrix
-// Op: list
-// destinations; imm, a address; sub space; aux kWide, trans, format.
-constexpr uint16_t kTranspose = 8;
-constexpr uint16_t kFormatShift = 4;
+// Op: list destinations; imm, a address.
+struct MatrixDetails : MemoryOperand {
+  bool transpose;
+  Format format;
+};
 
 /// m8n8, .b16: thread t gets row t / 4, columns 2 (t % 4) and the next; transposed: the same of the transposed matrix.
 void load_8x8(Warp& w, const Op& op) {
@@ -85,8 +86,8 @@ void load_8x8(Warp& w, const Op& op) {
     for (uint32_t t = 0; t < 32; ++t) {
       const uint32_t r = t / 4, c = t % 4 * 2;
       uint8_t** m = row + 8 * j;
-      value[j][t] = op.aux & kTranspose ? half_at(m[c], r) | uint32_t(half_at(m[c + 1], r)) << 16
-                                        : half_at(m[r], c) | uint32_t(half_at(m[r], c + 1)) << 16;
+      value[j][t] = op.get<MatrixDetails>().transpose ? half_at(m[c], r) | uint32_t(half_at(m[c + 1], r)) << 16
+                                                      : half_at(m[r], c) | uint32_t(half_at(m[r], c + 1)) << 16;
     }
   for (uint32_t j = 0; j < n; ++j)
     if (op.list[j] != kNoSlot) each_lane<uint32_t>(w, op.list[j], [&](int t) { return value[j][t]; });
@@ -97,7 +98,7 @@ void load_8x8(Warp& w, const Op& op) {
 void load_16x16(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const uint32_t n = op.list_size / 2;
-  const uint16_t format = op.aux >> kFormatShift;
+  const Format format = op.get<MatrixDetails>().format;
   uint8_t* row[32];
   const uint64_t ready = rows(w, op, 16 * n, Act::load_matrix, row);
   uint32_t value[4][32] = {};
@@ -114,7 +115,7 @@ void load_16x16(Warp& w, const Op& op) {
 void load_8x16(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const uint32_t n = op.list_size;
-  const uint16_t format = op.aux >> kFormatShift;
+  const Format format = op.get<MatrixDetails>().format;
   uint8_t* row[32];
   const uint64_t ready = rows(w, op, 8 * n, Act::load_matrix, row);
   uint32_t value[4][32] = {};
@@ -130,11 +131,10 @@ void load_8x16(Warp& w, const Op& op) {
 void decode_ldmatrix(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
   op.cost = CostClass::ldmatrix;
-  op.sub = uint8_t(space_of(i));
+  op.edit<MatrixDetails>().space = space_of(i);
   op.fn = i.has("m8n8") ? load_8x8 : i.has("m16n16") ? load_16x16 : load_8x16;
-  if (i.has("trans")) op.aux |= kTranspose;
-  if (i.has("b6x16_p32")) op.aux |= kSixBits << kFormatShift;
-  if (i.has("b4x16_p64")) op.aux |= kFourBits << kFormatShift;
+  op.edit<MatrixDetails>().transpose = i.has("trans");
+  op.edit<MatrixDetails>().format = i.has("b6x16_p32") ? kSixBits : i.has("b4x16_p64") ? kFourBits : kBytes;
   std::vector<uint32_t> slots;
   const Operand& to = d.operand(0);
   if (to.kind == Operand::Kind::vector)
@@ -159,7 +159,7 @@ void store_8x8(Warp& w, const Op& op) {
       uint8_t** m = row + 8 * j;
       for (uint32_t k = 0; k < 2; ++k) {
         const uint16_t h = uint16_t(s[t] >> (16 * k));
-        std::memcpy(op.aux & kTranspose ? m[c + k] + 2 * r : m[r] + 2 * (c + k), &h, 2);
+        std::memcpy(op.get<MatrixDetails>().transpose ? m[c + k] + 2 * r : m[r] + 2 * (c + k), &h, 2);
       }
     }
   }
@@ -181,9 +181,9 @@ void store_16x8(Warp& w, const Op& op) {
 void decode_stmatrix(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
   op.cost = CostClass::stmatrix;
-  op.sub = uint8_t(space_of(i));
+  op.edit<MatrixDetails>().space = space_of(i);
   op.fn = i.has("m8n8") ? store_8x8 : store_16x8;
-  if (i.has("trans")) op.aux |= kTranspose;
+  op.edit<MatrixDetails>().transpose = i.has("trans");
   std::vector<uint32_t> slots;
   const Operand& from = d.operand(1);
   if (from.kind == Operand::Kind::vector)

@@ -33,7 +33,7 @@ void decode_address(Decoder& d, Op& op, const ptx::Operand& o) {
   const AddressOperand a = d.address(o);
   op.a = a.base;
   op.imm = a.offset;
-  if (a.wide) op.aux |= kWide;
+  op.edit<MemoryOperand>().wide = a.wide;
 }
 
 namespace {
@@ -242,7 +242,7 @@ AccessKind kind_of(Act act) {
 
 ptx::MemoryOrder order_of(const Op& op, Act act) {
   const bool matrix = act == Act::load_matrix || act == Act::store_matrix;
-  return matrix ? ptx::MemoryOrder{} : ptx::MemoryOrder::from_bits(op.aux >> kOrderShift);
+  return matrix ? ptx::MemoryOrder{} : memory_operand(op).order;
 }
 
 void tell_shared(Warp& w, const Op& op, Act act, const Cta& cta, const LaneAccess& lanes) {

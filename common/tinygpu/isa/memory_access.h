@@ -15,19 +15,24 @@ inline bool is_shared(ptx::Space s) {
   return s == ptx::Space::shared || s == ptx::Space::shared_cta || s == ptx::Space::shared_cluster;
 }
 
-/// Op fields of every instruction with one address operand: `a` base slot, `imm` displacement, kWide in `aux`.
-constexpr uint16_t kWide = 1;
-constexpr uint16_t kStrong = 2;                            // ordered access: global lanes belong to the serial phase
-constexpr int kOrderShift = 16 - ptx::MemoryOrder::kBits;  // `aux`: the memory order, of loads, stores and atomics
+/// What every instruction with one address operand begins its details with; the base slot is op.a, the displacement
+/// op.imm.
+struct MemoryOperand {
+  ptx::Space space;
+  bool wide;               // the base is 64 bits wide
+  bool strong;             // an ordered load or store: global lanes belong to the serial phase
+  ptx::MemoryOrder order;  // of loads, stores and atomics
+};
+inline const MemoryOperand& memory_operand(const Op& op) { return op.get<MemoryOperand>(); }
 
-/// Decodes the address operand into op.a, op.imm and the kWide bit.
+/// Decodes the address operand into op.a, op.imm and MemoryOperand::wide.
 void decode_address(Decoder& d, Op& op, const ptx::Operand& o);
 
 /// One address per lane, of all 32 lanes.
 inline void lane_addresses(Warp& w, const Op& op, uint64_t* out) {
   if (op.a == kNoSlot) {
     for (int i = 0; i < 32; ++i) out[i] = uint64_t(op.imm);
-  } else if (op.aux & kWide) {
+  } else if (memory_operand(op).wide) {
     const uint64_t* base = w.at<uint64_t>(op.a);
     for (int i = 0; i < 32; ++i) out[i] = base[i] + uint64_t(op.imm);
   } else {

@@ -61,7 +61,6 @@ constexpr Offsets kOffsets = [] {
 
 // ---- One access
 
-/// Op::aux of an access.
 /// What .red does with a row.
 struct Reduction {
   enum class Type : uint8_t { f32, u32, s32 } type;

@@ -63,8 +63,6 @@ struct alignas(64) Op {
   const uint32_t* list = nullptr;  // longer operand lists (vectors, tensor coordinates), owned by the Function
   uint32_t list_size = 0;
   uint32_t guard = kNoSlot;  // predicate slot, or kNoSlot
-  uint16_t aux = 0;          // second per-family selector
-  uint8_t sub = 0;           // small per-family selector
   uint8_t flags = 0;
   // Filled by program/schedule from the machine's costs.
   uint8_t issue = 1;      // cycles of the sub-partition's issue port

@@ -16,11 +16,6 @@ struct MemoryOrder {
   bool acquires() const { return semantics == Semantics::acquire || semantics == Semantics::acq_rel; }
   bool releases() const { return semantics == Semantics::release || semantics == Semantics::acq_rel; }
   bool operator==(const MemoryOrder&) const = default;
-
-  /// As bits of an Op.
-  static constexpr int kBits = 6;
-  constexpr uint16_t bits() const { return uint16_t(unsigned(semantics) | unsigned(scope) << 3); }
-  static constexpr MemoryOrder from_bits(unsigned b) { return {Semantics(b & 7), Scope(b >> 3 & 7)}; }
 };
 
 /// Of a load, store, atomic, or operation on an mbarrier; with PTX's defaults for what is not written.
