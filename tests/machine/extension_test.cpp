@@ -33,5 +33,19 @@ TEST(Extensions, AStateThatWasAskedForInVainIsFoundOnceItIsMade) {
   EXPECT_EQ(states, 2);
 }
 
+template <int>
+struct Numbered final : Extension {};
+
+TEST(Extensions, ThereMayBeManyOfThem) {
+  Extensions e;
+  const auto make = [&]<int... n>(std::integer_sequence<int, n...>) {
+    std::vector<Extension*> made = {&e.get<Numbered<n>>()...}, found = {e.find<Numbered<n>>()...};
+    EXPECT_EQ(made, found);
+  };
+  make(std::make_integer_sequence<int, 9>());
+  EXPECT_EQ(e.find<Counter>(), nullptr);
+  EXPECT_EQ(e.get<Counter>(3).value, 3);
+}
+
 }  // namespace
 }  // namespace tinygpu

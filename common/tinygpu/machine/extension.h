@@ -31,18 +31,21 @@ class Extensions {
   /// The holder's T, or null if nobody has asked for one yet.
   template <class T>
   T* find() {
-    for (const Known& k : known_)
-      if (k.type == &typeid(T)) return static_cast<T*>(k.state);
-    return static_cast<T*>(find_alias(typeid(T)));
+    T* state = nullptr;
+    return known(state) ? state : static_cast<T*>(find_alias(typeid(T)));
   }
   /// The same, quicker, if somebody has asked with this very type before; false if not.
   template <class T>
   bool known(T*& state) const {
-    for (const Known& k : known_)
-      if (k.type == &typeid(T)) {
-        state = static_cast<T*>(k.state);
-        return true;
-      }
+    const auto here = [&](const Known& k) {
+      if (k.type != &typeid(T)) return false;
+      state = static_cast<T*>(k.state);
+      return true;
+    };
+    for (const Known& k : first_)
+      if (here(k)) return true;
+    for (const Known& k : more_)
+      if (here(k)) return true;
     return false;
   }
   /// Calls `f` for each of them, in the order in which they were made.
@@ -53,8 +56,8 @@ class Extensions {
 
  private:
   struct Known {
-    const std::type_info* type;
-    Extension* state;  // null: asked for, but there is none
+    const std::type_info* type = nullptr;
+    Extension* state = nullptr;  // null: asked for, but there is none
   };
   /// isa/ is compiled for several processors with symbols of its own, type_info among them: a type may have more than
   /// one, which compare equal. Each is known by address once it has been met, whether there is a state or not.
@@ -62,7 +65,8 @@ class Extensions {
   void made(const std::type_info& type, Extension* state);
 
   std::vector<std::unique_ptr<Extension>> owned_;
-  std::vector<Known> known_;
+  Known first_[4];  // at hand: most holders have no more
+  std::vector<Known> more_;
 };
 
 }  // namespace tinygpu

@@ -67,6 +67,5 @@ class Cluster {
 
 inline Cluster& Warp::cluster() const { return cta_.cluster; }
 inline Domain& Warp::domain() const { return cta_.cluster.domain; }
-inline Sm& Warp::sm() const { return cta_.sm; }
 
 }  // namespace tinygpu

@@ -9,6 +9,7 @@ namespace tinygpu {
 
 Warp::Warp(Cta& cta, uint32_t index, uint32_t live_mask)
     : cta_(cta),
+      sm_(cta.sm),
       index_(index),
       live_(live_mask),
       told_(cta.cluster.domain.launch.observers.wanted()),

@@ -51,7 +51,7 @@ class Warp {
   Cluster& cluster() const;
   Domain& domain() const;
   Gpu& gpu() const;
-  Sm& sm() const;
+  Sm& sm() const { return sm_; }
   const MachineSpec& spec() const;
   const Timing& timing() const;
   uint32_t index() const { return index_; }
@@ -189,6 +189,7 @@ class Warp {
   void woken(uint64_t when);
 
   Cta& cta_;
+  Sm& sm_;
   uint32_t index_;
   uint32_t live_;
   uint32_t told_;  // what observers want to hear of
