@@ -1,4 +1,4 @@
-// The table of diagnoses (common/tinygpu/check) and the places that report: every code has its story, no story is left
+// The table of diagnoses (common/tinygpu/diagnosis) and the places that report: every code has its story, no story is left
 // of a code that nobody gives, and severities agree. Chapters' mistakes and the note name codes that exist.
 #include <gtest/gtest.h>
 
@@ -8,13 +8,13 @@
 #include <regex>
 #include <set>
 
-#include "common/tinygpu/check/diagnoses.h"
+#include "common/tinygpu/diagnosis/diagnoses.h"
 #include "tests/repo/source_files.h"
 
 namespace {
 
 using tinygpu::Severity;
-namespace check = tinygpu::check;
+namespace diagnosis = tinygpu::diagnosis;
 
 /// Which argument of a call is the code, and with which severity the call reports.
 struct Reporter {
@@ -124,8 +124,8 @@ class Diagnoses : public testing::Test {
 
  private:
   static Given& note(std::map<std::string, Given>& found, const std::string& code, const std::string& file) {
-    EXPECT_TRUE(check::find_code(code)) << file << " gives \"" << code
-                                        << "\", which common/tinygpu/check/codes_*.h do not have";
+    EXPECT_TRUE(diagnosis::find_code(code)) << file << " gives \"" << code
+                                        << "\", which common/tinygpu/diagnosis/codes_*.h do not have";
     return found[code];
   }
 
@@ -161,7 +161,7 @@ class Diagnoses : public testing::Test {
 
 TEST_F(Diagnoses, TheTableAndTheSourcesAgree) {
   const std::map<std::string, Given> found = given();
-  for (const check::CodeInfo& c : check::all_codes()) {
+  for (const diagnosis::CodeInfo& c : diagnosis::all_codes()) {
     const auto it = found.find(std::string(c.code));
     if (it == found.end()) {
       ADD_FAILURE() << c.code << " stands in the table, and nobody gives it";
@@ -169,17 +169,17 @@ TEST_F(Diagnoses, TheTableAndTheSourcesAgree) {
     }
     const Given& g = it->second;
     for (Severity s : g.severities)
-      EXPECT_TRUE(c.severities.has(s)) << c.code << " is given as " << check::words(check::Severities(s))
-                                       << ", the table says " << check::words(c.severities);
+      EXPECT_TRUE(c.severities.has(s)) << c.code << " is given as " << diagnosis::words(diagnosis::Severities(s))
+                                       << ", the table says " << diagnosis::words(c.severities);
     for (Severity s : {Severity::error, Severity::warning, Severity::note})
       EXPECT_TRUE(g.any || !c.severities.has(s) || g.severities.count(s))
-          << "nobody gives " << c.code << " as " << check::words(check::Severities(s));
+          << "nobody gives " << c.code << " as " << diagnosis::words(diagnosis::Severities(s));
     EXPECT_EQ(c.severities.strict(), g.strict) << c.code << ": given by tmem_violation or not";
   }
 }
 
 TEST_F(Diagnoses, SentencesEndAndLinesAreShort) {
-  for (const check::CodeInfo& c : check::all_codes()) {
+  for (const diagnosis::CodeInfo& c : diagnosis::all_codes()) {
     for (std::string_view text : {c.what, c.rule.text, c.fix.text, c.hardware.text})
       EXPECT_TRUE(text.empty() || text.back() == '.' || text.back() == '?') << c.code << ": " << text;
     EXPECT_LE(c.what.size(), 120u) << c.code << ": too long for a line of a list";
@@ -192,15 +192,15 @@ TEST_F(Diagnoses, SentencesEndAndLinesAreShort) {
 }
 
 TEST_F(Diagnoses, CodesThatAreWrittenAlike) {
-  EXPECT_EQ(check::nearest_codes("tmem-leek", 1).at(0), "tmem-leak");
-  EXPECT_EQ(check::nearest_codes("mbarier-over-arival", 1).at(0), "mbarrier-over-arrival");
-  EXPECT_EQ(check::nearest_codes(std::string(1 << 20, '-'), 3).size(), 3u);
+  EXPECT_EQ(diagnosis::nearest_codes("tmem-leek", 1).at(0), "tmem-leak");
+  EXPECT_EQ(diagnosis::nearest_codes("mbarier-over-arival", 1).at(0), "mbarrier-over-arrival");
+  EXPECT_EQ(diagnosis::nearest_codes(std::string(1 << 20, '-'), 3).size(), 3u);
 }
 
 // notes/mistakes.md quotes `gen5 explain --codes`; a quotation may end early, so each code is looked for.
 TEST_F(Diagnoses, TheNoteHasThemAll) {
   const std::string text = repo::read(repo::root / "notes/mistakes.md");
-  for (const check::CodeInfo& c : check::all_codes())
+  for (const diagnosis::CodeInfo& c : diagnosis::all_codes())
     EXPECT_NE(text.find("\n  " + std::string(c.code) + " "), std::string::npos)
         << c.code << " is missing: copy the output of `gen5 explain --codes` into notes/mistakes.md";
 }
@@ -227,7 +227,7 @@ TEST_F(Diagnoses, TheNoteNamesMistakesThatExist) {
   std::map<std::string, std::set<std::string>> named;
   for (auto it = std::sregex_iterator(text.begin(), text.end(), row); it != std::sregex_iterator(); ++it) {
     const std::string code = (*it)[1], where = (*it)[2];
-    EXPECT_TRUE(check::find_code(code)) << code;
+    EXPECT_TRUE(diagnosis::find_code(code)) << code;
     for (auto c = std::sregex_iterator(where.begin(), where.end(), chapter); c != std::sregex_iterator(); ++c) {
       const std::string number = (*c)[1], names = (*c)[2];
       for (auto n = std::sregex_iterator(names.begin(), names.end(), name); n != std::sregex_iterator(); ++n)
@@ -236,7 +236,7 @@ TEST_F(Diagnoses, TheNoteNamesMistakesThatExist) {
   }
   for (const auto& [number, list] : known)
     for (const auto& [mistake, code] : list)
-      EXPECT_TRUE(!check::find_code(code) || named[number].count(mistake))
+      EXPECT_TRUE(!diagnosis::find_code(code) || named[number].count(mistake))
           << "notes/mistakes.md lacks " << number << " " << mistake << " (" << code << ")";
   for (const auto& [number, list] : named)
     for (const std::string& mistake : list)

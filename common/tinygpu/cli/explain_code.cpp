@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "common/tinygpu/check/diagnoses.h"
+#include "common/tinygpu/diagnosis/diagnoses.h"
 
 namespace tinygpu::cli {
 namespace {
@@ -44,11 +44,11 @@ void field(std::string_view name, std::string_view text) {
 
 void list_codes() {
   size_t widest = 0;
-  for (const check::CodeInfo& c : check::all_codes()) widest = std::max(widest, c.code.size());
+  for (const diagnosis::CodeInfo& c : diagnosis::all_codes()) widest = std::max(widest, c.code.size());
   fmt::print("E error   W warning   N note   w warning, and an error with --tmem-checks strict\n");
-  for (const check::Subject& s : check::subjects()) {
+  for (const diagnosis::Subject& s : diagnosis::subjects()) {
     fmt::print("\n{}\n", s.title);
-    for (const check::CodeInfo& c : s.codes) {
+    for (const diagnosis::CodeInfo& c : s.codes) {
       std::string letters;
       if (c.severities.has(Severity::error)) letters += 'E';
       if (c.severities.has(Severity::warning)) letters += c.severities.strict() ? 'w' : 'W';
@@ -57,10 +57,10 @@ void list_codes() {
     }
   }
   fmt::print("\n`gen5 explain CODE` tells the rule, what hardware does, and the fix, of each of these {}\n",
-             check::all_codes().size());
+             diagnosis::all_codes().size());
 }
 
-bool is_code(const std::string& word) { return check::find_code(word); }
+bool is_code(const std::string& word) { return diagnosis::find_code(word); }
 
 bool looks_like_code(const std::string& word) {
   return word.find('-') != std::string::npos &&
@@ -68,16 +68,16 @@ bool looks_like_code(const std::string& word) {
 }
 
 int explain_code(const std::string& code) {
-  const check::CodeInfo* c = check::find_code(code);
+  const diagnosis::CodeInfo* c = diagnosis::find_code(code);
   if (!c) {
     fmt::print("no diagnosis has the code {}; written alike: {}\n", code,
-               fmt::join(check::nearest_codes(code, 3), ", "));
+               fmt::join(diagnosis::nearest_codes(code, 3), ", "));
     return 1;
   }
-  fmt::print("{}: {}\n\n  {}\n\n", c->code, check::severity_words(*c), wrapped(c->what, 2));
+  fmt::print("{}: {}\n\n  {}\n\n", c->code, diagnosis::severity_words(*c), wrapped(c->what, 2));
   field("rule", c->rule.text);
   if (!c->rule.section.empty()) field("section", fmt::format("PTX ISA 9.1, {}", c->rule.section));
-  field("hardware", check::hardware_words(*c));
+  field("hardware", diagnosis::hardware_words(*c));
   field("fix", c->fix.text);
   if (!c->fix.example.empty()) {
     fmt::print("\n");

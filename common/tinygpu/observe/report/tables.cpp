@@ -6,7 +6,7 @@
 #include <set>
 
 #include "common/tinygpu/base/readable_name.h"
-#include "common/tinygpu/check/diagnoses.h"
+#include "common/tinygpu/diagnosis/diagnoses.h"
 #include "common/tinygpu/observe/report/html.h"
 #include "common/tinygpu/observe/report/report.h"
 
@@ -46,13 +46,13 @@ std::string term(const char* name, const std::string& text) {
 const char* name_of(Severity s) { return s == Severity::error ? "error" : s == Severity::warning ? "warning" : "note"; }
 
 std::string explanation(const std::string& code) {
-  const check::CodeInfo* c = check::find_code(code);
+  const diagnosis::CodeInfo* c = diagnosis::find_code(code);
   if (!c) return {};
   std::string out = fmt::format("<details><summary>gen5 explain {}</summary><dl class=\"facts\">", html(code));
-  out += term("What", std::string(c->what)) + term("Severity", check::severity_words(*c));
+  out += term("What", std::string(c->what)) + term("Severity", diagnosis::severity_words(*c));
   out += term("Rule", std::string(c->rule.text));
   if (!c->rule.section.empty()) out += term("Section", fmt::format("PTX ISA 9.1, {}", c->rule.section));
-  out += term("Hardware", check::hardware_words(*c)) + term("Fix", std::string(c->fix.text)) + "</dl>";
+  out += term("Hardware", diagnosis::hardware_words(*c)) + term("Fix", std::string(c->fix.text)) + "</dl>";
   if (!c->fix.example.empty()) out += fmt::format("<pre tabindex=\"0\"><code>{}</code></pre>", html(c->fix.example));
   return out + "</details>";
 }

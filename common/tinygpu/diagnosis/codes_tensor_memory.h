@@ -1,8 +1,8 @@
 // Diagnoses of Tensor Memory: its allocation, loads and stores, pairs of CTAs, the order of tcgen05 operations.
 #pragma once
-#include "common/tinygpu/check/diagnoses.h"
+#include "common/tinygpu/diagnosis/diagnoses.h"
 
-namespace tinygpu::check {
+namespace tinygpu::diagnosis {
 
 inline constexpr CodeInfo kTensorMemoryCodes[] = {
     {"alloc-after-relinquish", kError, "tcgen05.alloc in a CTA that has given up its permit.",
@@ -160,4 +160,4 @@ inline constexpr CodeInfo kTensorMemoryCodes[] = {
      Fix{"Add the quarter to the address.", "uint32_t mine = base + (threadIdx.x / 32 % 4 << 21);"}},
 };
 
-}  // namespace tinygpu::check
+}  // namespace tinygpu::diagnosis

@@ -1,4 +1,4 @@
-#include "common/tinygpu/check/diagnoses.h"
+#include "common/tinygpu/diagnosis/diagnoses.h"
 
 #include <algorithm>
 #include <array>
@@ -7,15 +7,15 @@
 #include <string>
 #include <utility>
 
-#include "common/tinygpu/check/codes_api.h"
-#include "common/tinygpu/check/codes_control.h"
-#include "common/tinygpu/check/codes_copies.h"
-#include "common/tinygpu/check/codes_mbarrier.h"
-#include "common/tinygpu/check/codes_memory.h"
-#include "common/tinygpu/check/codes_mma.h"
-#include "common/tinygpu/check/codes_tensor_memory.h"
+#include "common/tinygpu/diagnosis/codes_api.h"
+#include "common/tinygpu/diagnosis/codes_control.h"
+#include "common/tinygpu/diagnosis/codes_copies.h"
+#include "common/tinygpu/diagnosis/codes_mbarrier.h"
+#include "common/tinygpu/diagnosis/codes_memory.h"
+#include "common/tinygpu/diagnosis/codes_mma.h"
+#include "common/tinygpu/diagnosis/codes_tensor_memory.h"
 
-namespace tinygpu::check {
+namespace tinygpu::diagnosis {
 namespace {
 
 constexpr Subject kSubjects[] = {{"Memory", kMemoryCodes},
@@ -130,4 +130,4 @@ std::string hardware_words(const CodeInfo& c) {
   return text + " (" + std::string(words(c.hardware.basis)) + ")";
 }
 
-}  // namespace tinygpu::check
+}  // namespace tinygpu::diagnosis

@@ -9,7 +9,7 @@
 
 #include "common/tinygpu/base/diagnosis.h"
 
-namespace tinygpu::check {
+namespace tinygpu::diagnosis {
 
 /// The severities that a code is given with.
 class Severities {
@@ -115,4 +115,4 @@ std::string severity_words(const CodeInfo& c);
 /// What hardware does, and on what that rests; empty where no hardware is concerned.
 std::string hardware_words(const CodeInfo& c);
 
-}  // namespace tinygpu::check
+}  // namespace tinygpu::diagnosis

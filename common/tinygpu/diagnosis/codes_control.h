@@ -1,8 +1,8 @@
 // Diagnoses of threads, warps and CTAs: control flow, barriers, clusters, the end of a kernel.
 #pragma once
-#include "common/tinygpu/check/diagnoses.h"
+#include "common/tinygpu/diagnosis/diagnoses.h"
 
-namespace tinygpu::check {
+namespace tinygpu::diagnosis {
 
 inline constexpr CodeInfo kControlCodes[] = {
     {"barrier-count-mismatch", kError | kWarning,
@@ -104,4 +104,4 @@ inline constexpr CodeInfo kControlCodes[] = {
          "if (condition) value = __shfl_sync(mask, value, 0);"}},
 };
 
-}  // namespace tinygpu::check
+}  // namespace tinygpu::diagnosis

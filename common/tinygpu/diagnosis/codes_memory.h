@@ -1,8 +1,8 @@
 // Diagnoses of memory: addresses, alignment, state spaces, other CTAs' shared memory.
 #pragma once
-#include "common/tinygpu/check/diagnoses.h"
+#include "common/tinygpu/diagnosis/diagnoses.h"
 
-namespace tinygpu::check {
+namespace tinygpu::diagnosis {
 
 inline constexpr CodeInfo kMemoryCodes[] = {
     {"async-not-complete", kError, "An ordinary access to shared memory that a copy in flight writes or still reads.",
@@ -79,4 +79,4 @@ inline constexpr CodeInfo kMemoryCodes[] = {
      Fix{"Copy the parameter to a variable first, and change that."}},
 };
 
-}  // namespace tinygpu::check
+}  // namespace tinygpu::diagnosis

@@ -1,8 +1,8 @@
 // What the CUDA API of tinygpu says beside its error code.
 #pragma once
-#include "common/tinygpu/check/diagnoses.h"
+#include "common/tinygpu/diagnosis/diagnoses.h"
 
-namespace tinygpu::check {
+namespace tinygpu::diagnosis {
 
 inline constexpr CodeInfo kApiCodes[] = {
     {"attribute-refused", kError, "cudaFuncSetAttribute asks for more dynamic shared memory than is left.",
@@ -81,4 +81,4 @@ inline constexpr CodeInfo kApiCodes[] = {
          "dimension in bytes."}},
 };
 
-}  // namespace tinygpu::check
+}  // namespace tinygpu::diagnosis

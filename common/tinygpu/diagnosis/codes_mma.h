@@ -1,8 +1,8 @@
 // Diagnoses of matrix instructions: tcgen05.mma, its commit and its descriptors, wgmma.
 #pragma once
-#include "common/tinygpu/check/diagnoses.h"
+#include "common/tinygpu/diagnosis/diagnoses.h"
 
-namespace tinygpu::check {
+namespace tinygpu::diagnosis {
 
 inline constexpr CodeInfo kMmaCodes[] = {
     {"collector-empty", kWarning, "tcgen05.mma takes A from the collector buffer, and none has filled it.",
@@ -70,4 +70,4 @@ inline constexpr CodeInfo kMmaCodes[] = {
          "wgmma.wait_group.sync.aligned 0;"}},
 };
 
-}  // namespace tinygpu::check
+}  // namespace tinygpu::diagnosis

@@ -1,8 +1,8 @@
 // Diagnoses of asynchronous copies: cp.async, bulk and tensor copies, tensor maps, the async proxy.
 #pragma once
-#include "common/tinygpu/check/diagnoses.h"
+#include "common/tinygpu/diagnosis/diagnoses.h"
 
-namespace tinygpu::check {
+namespace tinygpu::diagnosis {
 
 inline constexpr CodeInfo kCopyCodes[] = {
     {"bulk-mbarrier-elsewhere", kError, "A copy or st.async into one CTA that signals an mbarrier of another.",
@@ -127,4 +127,4 @@ inline constexpr CodeInfo kCopyCodes[] = {
          "__global__ void k(const __grid_constant__ CUtensorMap map);"}},
 };
 
-}  // namespace tinygpu::check
+}  // namespace tinygpu::diagnosis

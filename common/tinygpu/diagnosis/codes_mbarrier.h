@@ -1,8 +1,8 @@
 // Diagnoses of mbarriers.
 #pragma once
-#include "common/tinygpu/check/diagnoses.h"
+#include "common/tinygpu/diagnosis/diagnoses.h"
 
-namespace tinygpu::check {
+namespace tinygpu::diagnosis {
 
 inline constexpr CodeInfo kMbarrierCodes[] = {
     {"mbarrier-count-range", kError, "A count of arrivals outside of 1 to 1048575.",
@@ -94,4 +94,4 @@ inline constexpr CodeInfo kMbarrierCodes[] = {
          "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], bytes_of_a_and_b;   // then the copies"}},
 };
 
-}  // namespace tinygpu::check
+}  // namespace tinygpu::diagnosis
