@@ -1,5 +1,6 @@
 #include "tests/fuzz/machine.h"
 
+#include "common/tinygpu/check/checks.h"
 #include "common/tinygpu/timing/profile.h"
 #include "tests/fuzz/target.h"
 
@@ -19,6 +20,8 @@ MachineSpec small_machine(const std::string& profile) {
 }
 
 void set_options(RunOptions& options) {
+  static check::Checks checks;  // a run in a process at a time
+  options.observers = checks.observers();
   options.threads = 1;
   options.max_cycles = kCycles;
   options.on_diagnosis = [](const Diagnosis& d) { d.render(); };

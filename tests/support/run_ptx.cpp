@@ -77,6 +77,12 @@ LaunchStats RunPtx::launch_bytes(const std::string& kernel, Dim3 grid, Dim3 bloc
       throw std::runtime_error("parameter " + std::to_string(i) + " of " + kernel + " has another size");
     std::memcpy(c.params.data() + f->params[i].offset, params[i].data(), params[i].size());
   }
+  struct Attached {
+    std::vector<Observer*>& observers;
+    const std::vector<Observer*> before = observers;
+    ~Attached() { observers = before; }
+  } attached{gpu.options.observers};
+  gpu.options.observers.insert(gpu.options.observers.begin(), checks.observers().begin(), checks.observers().end());
   return gpu.launch(c);
 }
 

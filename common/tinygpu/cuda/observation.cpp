@@ -102,7 +102,7 @@ Observation::Observation(const ObservationOptions& options, const Options& run) 
 Observation::~Observation() = default;
 
 std::vector<Observer*> Observation::observers() const {
-  std::vector<Observer*> all;
+  std::vector<Observer*> all = checks_.observers();
   if (trace_) all.push_back(trace_.get());
   if (profile_) all.push_back(profile_.get());
   if (report_)

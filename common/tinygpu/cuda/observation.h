@@ -1,9 +1,10 @@
-// What the user asked to be written about a run: traces, profiles, a report.
+// Who watches the runs of a process: the checks, and what the user asked to be written, traces, profiles, a report.
 #pragma once
 #include <fstream>
 #include <memory>
 #include <vector>
 
+#include "common/tinygpu/check/checks.h"
 #include "common/tinygpu/cuda/options.h"
 #include "common/tinygpu/machine/observe.h"
 
@@ -15,7 +16,7 @@ class Trace;
 
 namespace tinygpu::cuda {
 
-/// The observers of a process, as its options ask for them.
+/// The observers of a process: every check, and others as its options ask for them.
 class Observation {
  public:
   /// `run`: what the user chose for the run itself. Throws OptionError if a file cannot be written.
@@ -31,6 +32,7 @@ class Observation {
   const ObservationOptions options_;
   const Options run_;
   std::ofstream trace_file_, profile_file_, report_file_;
+  check::Checks checks_;
   std::unique_ptr<observe::Trace> trace_;
   std::unique_ptr<observe::Profile> profile_;
   std::unique_ptr<observe::Report> report_;

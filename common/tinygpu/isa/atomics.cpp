@@ -179,7 +179,7 @@ bool begin_atomic(Warp& w, const Op& op, uint32_t bytes, Target& t) {
   lane_addresses(w, op, t.address);
   if (wait_serial(w, space, t.address)) return false;
   resolve(w, space, t.address, bytes, bytes, Act::atomic, t.access);
-  SharedWatch::note_acquired(w);
+  tell(w, Sync::Kind::acquire);
   return true;
 }
 

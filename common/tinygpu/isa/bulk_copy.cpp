@@ -105,10 +105,9 @@ void exec_wait(Warp& w, const Op& op) {
   BulkGroups& groups = BulkGroups::of(w);
   bool done = true;
   for_lanes(w.exec(), [&](int lane) { done &= groups.done(lane, uint32_t(op.imm), op.get<WaitDetails>().read); });
-  if (done)
-    charge_issue(w, op, w.timing().tma.wait);
-  else
-    w.block({BlockReason::Kind::async_group, kBulkWait, nullptr, 0, 0, 0}, true);
+  if (!done) return w.block({BlockReason::Kind::async_group, kBulkWait, nullptr, 0, 0, 0}, true);
+  charge_issue(w, op, w.timing().tma.wait);
+  tell(w, Sync::Kind::wait_group);
 }
 
 // ---- decoding
@@ -134,7 +133,6 @@ void decode_copy(Decoder& d, Op& op) {
   // cp.async.bulk.DESTINATION.SOURCE: the order of the two spaces tells the direction.
   const bool from_global = !store && i.has("global");
   op.fn = store ? exec_store : from_global ? exec_load : exec_to_cluster;
-  if (!from_global) d.async_reader();
 }
 
 void decode_reduce(Decoder& d, Op& op) {

@@ -186,11 +186,16 @@ void cp_async(Warp& w, const Op& op) {
   const uint64_t ready =
       std::max(access_time(w, source), w.time()) - memory_unit(w).global_latency * (source.global != 0);
   copy->who = origin_of(w);
+  const auto uses = [&](AsyncOperation& o) {
+    o.shared_uses.push_back({&w.cta(), true, {}});
+    const uint8_t* shared = w.cta().shared.data();
+    for_lanes(copy->lanes, [&](int i) { o.shared_uses[0].ranges.push_back({uint32_t(copy->to[i] - shared), bytes, i}); });
+  };
   if (source.global && w.told(Observer::global_accesses)) copy->source.assign(from, from + 32);
   const uint64_t all_bytes = uint64_t(bytes) * uint32_t(__builtin_popcount(w.exec()));
   tell(MemoryTraffic{domain, copy->who, w.sm().index, w.time(), all_bytes});
   const ToldOperation told =
-      tell_issue(domain, AsyncOperation::Kind::async_copy, copy->who, w.sm().index, w.time(), all_bytes);
+      tell_issue(domain, AsyncOperation::Kind::async_copy, copy->who, w.sm().index, w.time(), all_bytes, uses);
   domain.events.schedule(ready + w.timing().memory.cp_async_latency, domain.events.new_channel(), copy->who,
                          [&w, copy, told, begin = w.time()](uint64_t now) { land(w, copy, told, begin, now); });
 }
@@ -237,7 +242,7 @@ void wait_group(Warp& w, const Op& op) {
     const LaneGroups& l = state.lanes[i];
     done &= int64_t(l.pending()) <= op.imm && !(op.get<WaitDetails>().all && l.open);
   });
-  if (done) return;
+  if (done) return tell(w, Sync::Kind::wait_group);
   BlockReason why;
   why.kind = BlockReason::Kind::async_group;
   why.what = "cp.async groups";

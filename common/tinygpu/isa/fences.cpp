@@ -1,10 +1,8 @@
 // fence, membar and their proxy forms (PTX ISA 9.7.13.4). In the model every access of a domain happens in program
-// order and strong global accesses meet in the serial phase, so a fence moves nothing: it costs time. What the proxy
-// fences hand over is kept: TMA checks that a tensor map was acquired, and that what it reads of shared memory was
-// told.
+// order and strong global accesses meet in the serial phase, so a fence moves nothing: it costs time. TMA checks that a
+// tensor map was acquired; observers are told of every fence.
 #include "common/tinygpu/engines/tma/bulk_engine.h"
 #include "common/tinygpu/isa/families.h"
-#include "common/tinygpu/machine/memory/shared_watch.h"
 
 TINYGPU_ISA_BEGIN
 
@@ -14,7 +12,7 @@ namespace {
 enum Reach : uint8_t { kCta, kCluster, kGpu, kSystem };
 
 struct AsyncDetails {
-  bool only_global;  // .global: shared memory keeps its order
+  uint64_t spaces;  // as Sync::proxy_fence has them
 };
 struct MapDetails {
   bool wide;  // address of 64 bits
@@ -27,14 +25,19 @@ void memory_fence(Warp& w, const Op&) {
   if constexpr (reach >= kGpu) w.charge(w.spec().costs[size_t(CostClass::global_load)].latency);
 }
 
-/// fence.proxy.async and its one-directional forms: generic and async proxy of shared or global memory.
+template <Reach reach>
+void fence(Warp& w, const Op& op) {
+  memory_fence<reach>(w, op);
+  tell(w, Sync::Kind::fence);
+}
+
+/// fence.proxy.async and its one-directional forms: generic and
+/// async proxy of shared or global memory.
 template <Reach reach>
 void proxy_async(Warp& w, const Op& op) {
   memory_fence<reach>(w, op);
   w.charge(w.spec().costs[size_t(CostClass::fence)].latency);
-  if (op.get<AsyncDetails>().only_global) return;
-  for (const auto& cta : w.cluster().ctas)
-    if (SharedWatch* watch = SharedWatch::find(*cta)) watch->fenced(cta.get() == &w.cta() ? int(w.index()) : -1);
+  tell(w, Sync::Kind::proxy_fence, op.get<AsyncDetails>().spaces);
 }
 
 /// fence.proxy.alias: virtual aliases of one location, which the model keeps as one location.
@@ -52,10 +55,10 @@ void proxy_tensormap(Warp& w, const Op& op) {
 }
 
 /// fence.mbarrier_init.release.cluster: earlier mbarrier.init of this thread, towards the cluster.
-void mbarrier_init(Warp& w, const Op& op) { memory_fence<kCluster>(w, op); }
+void mbarrier_init(Warp& w, const Op& op) { fence<kCluster>(w, op); }
 
 /// fence.{acquire,release}.sync_restrict: orders only synchronisation objects in shared memory.
-void sync_restrict(Warp& w, const Op& op) { memory_fence<kCta>(w, op); }
+void sync_restrict(Warp& w, const Op& op) { fence<kCta>(w, op); }
 
 Reach reach_of(const ptx::Instruction& inst) {
   if (inst.has("cta")) return kCta;
@@ -68,10 +71,10 @@ bool restricted(const ptx::Instruction& inst) { return !inst.after("sync_restric
 
 ExecFn memory_fence_of(Reach r) {
   switch (r) {
-    case kCta: return memory_fence<kCta>;
-    case kCluster: return memory_fence<kCluster>;
-    case kGpu: return memory_fence<kGpu>;
-    default: return memory_fence<kSystem>;
+    case kCta: return fence<kCta>;
+    case kCluster: return fence<kCluster>;
+    case kGpu: return fence<kGpu>;
+    default: return fence<kSystem>;
   }
 }
 
@@ -96,7 +99,8 @@ void decode_proxy(Decoder& d, Op& op) {
     op.fn = proxy_alias;
   } else if (i.has("async") || i.has("async::generic")) {
     const bool shared = restricted(i) || i.has("shared::cta");
-    op.set(AsyncDetails{i.has("global")});
+    const bool global = !shared && !i.has("shared::cluster");
+    op.set(AsyncDetails{(i.has("global") ? 0 : Sync::kSharedMemory) | (global ? Sync::kGlobalMemory : 0)});
     op.fn = shared ? proxy_async<kCta> : i.has("shared::cluster") ? proxy_async<kCluster> : proxy_async<kGpu>;
   } else if (i.has("tensormap::generic")) {
     switch (reach_of(i)) {

@@ -95,7 +95,7 @@ void store_dense(uint8_t* memory, uint32_t n, R* const* registers) {
 
 void loaded_strong(Warp& w, const Op& op) {
   // A strong load is how threads poll; the machine counts those of .global by itself.
-  SharedWatch::note_acquired(w);
+  tell(w, Sync::Kind::acquire);
   if (!(op.flags & Op::serial)) ++w.domain().polls;
 }
 inline void loaded(Warp& w, const Op& op, uint64_t when) {

@@ -34,7 +34,6 @@ uint64_t rows(Warp& w, const Op& op, uint32_t count, Act act, uint8_t** row) {
     row[i] = p.host;
     offset[i] = uint32_t(p.address);
     remote |= p.cta != &w.cta();
-    watch_shared(w, *p.cta, {offset, 1u << i, kRowBytes, offset[i], offset[i] + kRowBytes, false}, act);
   }
   Access access;
   access.shared = count == 32 ? ~0u : (1u << count) - 1;

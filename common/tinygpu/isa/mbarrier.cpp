@@ -5,7 +5,6 @@
 
 #include "common/tinygpu/engines/mbarrier_unit.h"
 #include "common/tinygpu/isa/families.h"
-#include "common/tinygpu/machine/memory/shared_watch.h"
 
 TINYGPU_ISA_BEGIN
 
@@ -285,7 +284,6 @@ void exec_test_wait(Warp& w, const Op& op) {
     uint32_t& d = w.pred(op.dst);
     d = (d & ~w.exec()) | done;
   }
-  if (done) SharedWatch::note_acquired(w);
   if (done != w.exec()) ++w.domain().polls;
 }
 
@@ -320,7 +318,6 @@ void exec_try_wait(Warp& w, const Op& op) {
   });
   if (done) {
     w.group().reason.kind = BlockReason::Kind::none;  // what is waited for next is another phase
-    SharedWatch::note_acquired(w);
   }
   // Suspends for the machine's own limit, whatever the hint says (measured on an H200 with hints of 1 us to 2 s); and
   // only when nothing could be reported: some lane's phase is over, or the lanes wait on different objects, and the

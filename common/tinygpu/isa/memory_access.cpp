@@ -129,8 +129,6 @@ bool resolve_own_shared(Warp& w, const uint64_t* a, const Span& s, uint32_t byte
   out.ideal = passes.ideal;
   if (cta.mbarriers.overlaps(uint32_t(low), uint32_t(high - low) + bytes))
     warn_mbarrier(w, cta, offset, w.exec(), bytes, act);
-  if (!is_load(act) || SharedWatch::find(cta))
-    watch_shared(w, cta, {offset, w.exec(), bytes, uint32_t(low), uint32_t(high) + bytes, is_dense}, act);
   return true;
 }
 
@@ -152,7 +150,6 @@ void resolve_lanes(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint
       offset[i] = uint32_t(p.address) & 0xffffffu;
       if (p.cta != &w.cta()) out.remote |= 1u << i;
       if (p.cta->mbarriers.overlaps(offset[i], bytes)) warn_mbarrier(w, *p.cta, offset, 1u << i, bytes, act);
-      watch_shared(w, *p.cta, {offset, 1u << i, bytes, offset[i], offset[i] + bytes, false}, act);
     }
   });
   if (!out.shared) return;
@@ -172,13 +169,6 @@ void warn_mbarrier(Warp& w, Cta& cta, const uint32_t* offset, uint32_t mask, uin
                "hardware keeps the object outside memory and gives the bytes that lay there before init",
                i);
   });
-}
-
-void watch_shared(Warp& w, Cta& cta, const SharedWatch::Access& access, Act act) {
-  SharedWatch* watch = writes(act) ? &SharedWatch::for_store(cta) : SharedWatch::find(cta);
-  if (!watch) return;
-  if (watch->may_meet(access)) watch->check(w, access, is_load(act), verb_of(act));
-  if (writes(act)) watch->stored(&cta == &w.cta() ? int(w.index()) : -1, access);
 }
 
 namespace {

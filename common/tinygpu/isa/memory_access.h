@@ -3,7 +3,6 @@
 // phase.
 #pragma once
 #include "common/tinygpu/isa/lanes.h"
-#include "common/tinygpu/machine/memory/shared_watch.h"
 
 TINYGPU_ISA_BEGIN
 
@@ -47,8 +46,6 @@ enum class Act : uint8_t { load, store, atomic, load_matrix, store_matrix, copy 
 const char* verb_of(Act act);
 inline bool is_load(Act a) { return a == Act::load || a == Act::load_matrix; }
 inline bool is_store(Act a) { return a == Act::store || a == Act::store_matrix; }
-/// Ordinary writes: what a copy writes lands later.
-inline bool writes(Act a) { return is_store(a) || a == Act::atomic; }
 
 /// Host pointers of one warp-wide access.
 struct Access {
@@ -70,9 +67,6 @@ void resolve(Warp& w, ptx::Space space, const uint64_t* address, uint32_t bytes,
 
 /// Lanes `mask` name shared memory of `cta` that may hold a live mbarrier: a warning for each that does.
 void warn_mbarrier(Warp& w, Cta& cta, const uint32_t* offset, uint32_t mask, uint32_t bytes, Act act);
-
-/// An ordinary access to shared memory of `cta`: what copies in flight and the async proxy have to do with it.
-void watch_shared(Warp& w, Cta& cta, const SharedWatch::Access& access, Act act);
 
 /// Observers are told of lanes that reach shared or global memory now. `address` as the instruction has it.
 [[gnu::cold]] void tell_lanes(Warp& w, const Op& op, ptx::Space space, Act act, uint32_t lanes, const uint64_t* address,

@@ -16,12 +16,11 @@ struct Offsets {
   }
 };
 
-/// The access may meet an mbarrier, copies in flight, or the async proxy. True.
+/// The access may meet an mbarrier. True.
 bool check(Warp& w, const LanePattern& p, uint32_t first, uint32_t bytes, Act act) {
   const Offsets offset(p, first);
   if (w.cta().mbarriers.overlaps(offset.low, offset.end - offset.low))
     warn_mbarrier(w, w.cta(), offset.at, 0xffffffffu, bytes, act);
-  watch_shared(w, w.cta(), {offset.at, 0xffffffffu, bytes, offset.low, offset.end, p.dense && bytes >= 4}, act);
   return true;
 }
 
@@ -52,14 +51,11 @@ bool own_shared(Warp& w, const Op& op, bool generic, uint32_t bytes, OwnShared& 
   if (first >= size) return false;
   const auto again = own_shared<load, T, false>;
   MemoryUnit* unit;
-  SharedWatch* watch;
   if constexpr (first_try) {
-    if (w.told(kToldOf) || !w.sm().extensions.known(unit) || !cta.extensions.known(watch) || (!load && !watch))
-        [[unlikely]]
+    if (w.told(kToldOf) || !w.sm().extensions.known(unit)) [[unlikely]]
       return again(w, op, generic, bytes, out);
   } else {
     unit = &memory_unit(w);
-    watch = load ? SharedWatch::find(cta) : &SharedWatch::for_store(cta);
   }
   const LanePattern* lanes = &unit->patterns.met_by(op);
   if (lanes->key != LanePattern::key_of(bytes, load, first) || !lanes->fits(address)) [[unlikely]] {
@@ -73,7 +69,7 @@ bool own_shared(Warp& w, const Op& op, bool generic, uint32_t bytes, OwnShared& 
   out.first = cta.shared.data() + first;
   out.lanes = &p;
   constexpr Act act = load ? Act::load : Act::store;
-  const bool to_check = (watch && !watch->idle()) || cta.mbarriers.may_overlap(uint32_t(low), uint32_t(p.span));
+  const bool to_check = cta.mbarriers.may_overlap(uint32_t(low), uint32_t(p.span));
   if constexpr (!first_try) {
     if (to_check) check(w, p, uint32_t(first), bytes, act);
     if (w.told(kToldOf)) tell_observers(w, op, p, uint32_t(first), bytes, act);

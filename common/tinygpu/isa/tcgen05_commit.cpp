@@ -71,11 +71,15 @@ void decode_commit(Decoder& d, Op& op) {
 }
 
 /// Both fences order issue, and this machine issues a thread's instructions in order: there is nothing to do but take
-/// time. What they order for the race checker is known from the instruction itself.
-void fence(Warp&, const Op&) {}
+/// time, and to tell observers.
+struct FenceDetails {
+  bool after;  // after_thread_sync
+};
+void fence(Warp& w, const Op& op) { tell(w, Sync::Kind::tcgen05_fence, op.get<FenceDetails>().after); }
 
-void decode_fence(Decoder&, Op& op) {
+void decode_fence(Decoder& d, Op& op) {
   op.fn = fence;
+  op.set(FenceDetails{d.inst->has("after_thread_sync")});
   op.cost = CostClass::fence;
 }
 

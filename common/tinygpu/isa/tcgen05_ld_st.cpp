@@ -441,12 +441,14 @@ void wait_ld(Warp& w, const Op& op) {
   state.loads.clear();
   std::erase_if(w.pending, [](const Warp::Pending& p) { return p.channel == kAsyncTmemLoad; });
   charge_total(w, op, w.timing().tensor_memory.value().wait_ld);
+  tell(w, Sync::Kind::wait_group);
 }
 
 void wait_st(Warp& w, const Op& op) {
   if (!whole_warp(w)) return;
   if (in_flight(w).storing) return block_as(w, kWaitStore);
   charge_total(w, op, w.timing().tensor_memory.value().wait_st);
+  tell(w, Sync::Kind::wait_group);
 }
 
 // ---- Decoding

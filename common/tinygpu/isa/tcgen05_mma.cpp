@@ -47,7 +47,6 @@ void decode(Decoder& d, Op& op) {
   const ptx::Instruction& in = *d.inst;
   const auto kind = mma_kind_from(in.after("kind::"));
   if (!kind || (*kind != MmaKind::f16 && *kind != MmaKind::tf32)) d.not_modelled();
-  d.async_reader();
   op.fn = mma;
   op.cost = CostClass::async_issue;
   Details details{};

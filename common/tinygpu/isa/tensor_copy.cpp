@@ -225,7 +225,6 @@ void decode_copy(Decoder& d, Op& op) {
   if (i.has("bulk_group")) {
     decode_tile(d, op, d.operand(0), &d.operand(1), nullptr, nullptr);
     op.fn = exec_store;
-    d.async_reader();
     return;
   }
   size_t next = 3;
@@ -243,7 +242,6 @@ void decode_reduce(Decoder& d, Op& op) {
   decode_tile(d, op, d.operand(0), &d.operand(1), nullptr, nullptr);
   set_reduction(op, reduce_operation(*d.inst), ReduceType::u32);  // the type is the map's
   op.fn = exec_store;
-  d.async_reader();
 }
 
 void decode_prefetch(Decoder& d, Op& op) {

@@ -91,6 +91,7 @@ void wait(Warp& w, const Op& op) {
   w.advance_to(when);
   group.settle(w);
   if (group.idle(w)) w.pending.clear();
+  tell(w, Sync::Kind::wait_group);
 }
 
 Format operand_format(Decoder& d, ptx::Type t) {
@@ -119,7 +120,6 @@ void decode_mma(Decoder& d, Op& op) {
   const ptx::Instruction& in = *d.inst;
   op.fn = mma;
   op.cost = CostClass::async_issue;
-  d.async_reader();
   if (in.types.size() != 3) d.not_modelled();
   WgmmaForm f;
   f.d = in.type(0) == ptx::Type::f32   ? WgmmaForm::Result::f32

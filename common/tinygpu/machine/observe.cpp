@@ -25,12 +25,19 @@ const char* name_of(AsyncOperation::Kind kind) {
   return "";
 }
 
-Observers::Observers(const std::vector<Observer*>& all) : all_(all) {
-  for (const Observer* o : all_) wanted_ |= o->interests;
+ptx::MemoryOrder Sync::order() const {
+  return who && who->op ? ptx::memory_order(who->function->instruction(*who->op)) : ptx::MemoryOrder{};
+}
+
+Observers::Observers(const std::vector<Observer*>& all, const LaunchConfig& launch) {
+  for (Observer* o : all) {
+    all_.push_back({o, o->interests_in(launch)});
+    wanted_ |= all_.back().interests;
+  }
 }
 
 ToldOperation tell_issue(Domain& domain, AsyncOperation::Kind kind, Origin& who, uint32_t sm, uint64_t now,
-                         uint64_t bytes) {
+                         uint64_t bytes, FunctionRef<void(AsyncOperation&)> more) {
   const Observers& observers = domain.launch.observers;
   if (!observers.want(Observer::operations)) return nullptr;
   // Unique in the launch: domains count by themselves, so that numbers do not depend on host threads.
@@ -42,6 +49,7 @@ ToldOperation tell_issue(Domain& domain, AsyncOperation::Kind kind, Origin& who,
   told->sm = sm;
   told->bytes = bytes;
   told->issued = now;
+  more(*told);
   observers.tell(Observer::operations, [&](Observer& o) { o.on_issue(*told); });
   return told;
 }
@@ -57,6 +65,12 @@ void tell(const Cta& cta, Sync::Kind kind, uint32_t offset, uint64_t value, uint
   cta.cluster.domain.launch.observers.tell(Observer::synchronisation, [&](Observer& o) {
     o.on_sync({kind, &cta, offset, value, time, who});
   });
+}
+
+void tell(const Warp& warp, Sync::Kind kind, uint64_t value) {
+  if (!warp.told(Observer::synchronisation)) return;
+  const Origin who = origin_of(warp);
+  tell(warp.cta(), kind, 0, value, warp.time(), &who);
 }
 
 Origin MemoryAccess::who() const { return lanes ? origin_of(lanes->warp) : *operation; }

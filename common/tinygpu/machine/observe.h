@@ -17,6 +17,7 @@ namespace tinygpu {
 class Cta;
 class Domain;
 struct Group;
+struct LaunchConfig;
 struct LaunchStats;
 struct TensorBox;
 
@@ -52,6 +53,17 @@ struct AsyncOperation {
   /// What a tensor copy moves, known from its completion on (engines/tma/tensor_box.h).
   std::shared_ptr<const TensorBox> box;
   uint32_t shared = 0;  // and where the box begins in shared memory
+  /// Shared memory that it is going to read or write, as far as that is known when it is issued.
+  struct SharedUse {
+    struct Range {
+      uint32_t offset, bytes;
+      int lane;  // of a warp's copy; else −1
+    };
+    const Cta* cta;
+    bool writes;
+    std::vector<Range> ranges;
+  };
+  std::vector<SharedUse> shared_uses;
 
   static constexpr int kDomainShift = 40;
   uint32_t domain() const { return uint32_t(id >> kDomainShift); }
@@ -71,12 +83,22 @@ struct Sync {
     passed,       // a wait has seen phase `value` complete
     barrier,      // a round of barrier `offset` of the CTA's threads is complete
     cluster,      // a round of the cluster's barrier
+    // What a warp's instruction does for itself:
+    acquire,        // a strong load or an atomic: it may have seen what others have released
+    fence,          // fence, membar
+    proxy_fence,    // fence.proxy.async; value: kSharedMemory, kGlobalMemory
+    tcgen05_fence,  // value: 0 before_thread_sync, 1 after_thread_sync
+    wait_group,     // a wait for asynchronous operations is over: cp.async, bulk and wgmma groups, tcgen05.wait
   } kind = Kind::arrive;
-  const Cta* cta = nullptr;  // whose shared memory holds the object
+  static constexpr uint64_t kSharedMemory = 1, kGlobalMemory = 2;
+  const Cta* cta = nullptr;  // whose shared memory holds the object; of the warp
   uint32_t offset = 0;       // of the mbarrier in it; number of the barrier
   uint64_t value = 0;
   uint64_t time = 0;
   const Origin* who = nullptr;  // thread or operation; null: nobody in particular
+
+  /// Of the instruction: as it says, or as PTX has it where it says nothing.
+  ptx::MemoryOrder order() const;
 };
 
 /// Lanes of a warp that did not run from `begin` to `end`: why is their group's BlockReason, where is `op`.
@@ -121,6 +143,8 @@ class Observer {
   explicit Observer(uint32_t interests) : interests(interests) {}
   virtual ~Observer() = default;
   const uint32_t interests;
+  /// Of these, what it wants to be told of in this launch.
+  virtual uint32_t interests_in(const LaunchConfig&) const { return interests; }
 
   virtual void on_launch(const Launch&) {}
   /// The launch is over; `stats` is null where a fault ended it.
@@ -139,33 +163,40 @@ class Observer {
 /// The observers of a launch, by what they want to be told of.
 class Observers {
  public:
-  explicit Observers(const std::vector<Observer*>& all);
+  Observers(const std::vector<Observer*>& all, const LaunchConfig& launch);
   bool want(Observer::Interest i) const { return wanted_ & i; }
   uint32_t wanted() const { return wanted_; }
   template <class F>
   void all(F&& f) const {
-    for (Observer* o : all_) f(*o);
+    for (const Listener& l : all_) f(*l.observer);
   }
   template <class F>
   void tell(Observer::Interest i, F&& f) const {
     if (!want(i)) return;
-    for (Observer* o : all_)
-      if (o->interests & i) f(*o);
+    for (const Listener& l : all_)
+      if (l.interests & i) f(*l.observer);
   }
 
  private:
-  std::vector<Observer*> all_;
+  struct Listener {
+    Observer* observer;
+    uint32_t interests;
+  };
+  std::vector<Listener> all_;
   uint32_t wanted_ = 0;
 };
 
 /// An operation that observers are told of; null where nobody listens.
 using ToldOperation = std::shared_ptr<AsyncOperation>;
 
-/// An operation has been issued: `who` is what acts from here on. `sm` carries it out.
-ToldOperation tell_issue(Domain& domain, AsyncOperation::Kind kind, Origin& who, uint32_t sm, uint64_t now,
-                         uint64_t bytes = 0);
+/// An operation has been issued: `who` is what acts from here on. `sm` carries it out; `more` tells what else is known.
+ToldOperation tell_issue(
+    Domain& domain, AsyncOperation::Kind kind, Origin& who, uint32_t sm, uint64_t now, uint64_t bytes = 0,
+    FunctionRef<void(AsyncOperation&)> more = [](AsyncOperation&) {});
 /// A part of its effect, and the whole with the last one, is there at `end`; the unit took it up at `begin`.
 void tell_complete(Domain& domain, const ToldOperation& operation, uint64_t begin, uint64_t end);
 void tell(const Cta& cta, Sync::Kind kind, uint32_t offset, uint64_t value, uint64_t time, const Origin* who);
+/// What the current instruction of a warp does for itself.
+void tell(const Warp& warp, Sync::Kind kind, uint64_t value = 0);
 
 }  // namespace tinygpu

@@ -62,8 +62,6 @@ class Decoder {
   /// Declares that the op waits for all of `channel`, or for all of its groups but the latest `left`.
   virtual void async_wait(int channel, uint32_t left = kWaitsForAll) = 0;
   static constexpr uint32_t kWaitsForAll = ~0u;
-  /// Declares that the op starts something that reads shared memory through the async proxy.
-  virtual void async_reader() = 0;
   /// A variable's space, or ptx::Space::generic if the name is none. Function-scope .param variables and the parameters
   /// of functions that are not entries live in local memory: Space::local; an entry's parameters: Space::param.
   virtual ptx::Space space_of_symbol(const std::string& name) const = 0;

@@ -183,8 +183,6 @@ class FunctionBuilder::Services final : public Decoder {
     touch.left = left;
   }
 
-  void async_reader() override { b_.program_.async_readers_.store(true, std::memory_order_relaxed); }
-
   ptx::Space space_of_symbol(const std::string& name) const override {
     if (auto it = b_.symbols_.find(name); it != b_.symbols_.end()) return it->second.space;
     const auto& scope = b_.program_.scopes_[f_.scope];

@@ -15,6 +15,12 @@ bool in_shared(const ptx::Variable& v) {
   return v.space == ptx::Space::shared || v.space == ptx::Space::shared_cta || v.space == ptx::Space::shared_cluster;
 }
 
+/// Copies, and MMAs that read their operands from shared memory (PTX ISA 8.6).
+bool async_proxy(std::string_view opcode) {
+  return opcode.starts_with("cp.async.bulk") || opcode.starts_with("cp.reduce.async.bulk") ||
+         opcode.starts_with("tcgen05.mma") || opcode.starts_with("tcgen05.cp") || opcode == "wgmma.mma_async";
+}
+
 }  // namespace
 
 Program::Program(std::vector<std::shared_ptr<const ptx::Module>> modules, const InstructionSet& isa,
@@ -24,6 +30,10 @@ Program::Program(std::vector<std::shared_ptr<const ptx::Module>> modules, const 
     scopes_.emplace_back();
     scopes_.back().module = std::move(m);
   }
+  for (const ModuleScope& s : scopes_)
+    for (const auto& f : s.module->functions)
+      uses_async_proxy_ |=
+          std::ranges::any_of(f->body, [](const ptx::Instruction& i) { return async_proxy(i.opcode); });
   link_functions();
   load_variables(store);
   place_common_shared();

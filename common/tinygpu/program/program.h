@@ -191,8 +191,8 @@ class Program {
   /// Names of the entry points, in order of definition.
   std::vector<std::string> entries() const;
   const LoadedVariable* variable(const std::string& name) const;
-  /// Some function decoded so far starts something that reads shared memory through the async proxy.
-  bool has_async_readers() const { return async_readers_.load(std::memory_order_relaxed); }
+  /// Some function has instructions whose operations reach shared memory through the async proxy.
+  bool uses_async_proxy() const { return uses_async_proxy_; }
 
  private:
   friend class FunctionBuilder;
@@ -215,7 +215,7 @@ class Program {
   std::unordered_map<std::string, uint32_t> visible_functions_;
   std::unordered_map<std::string, LoadedVariable> visible_variables_;
   std::recursive_mutex decode_mutex_;
-  std::atomic<bool> async_readers_{false};
+  bool uses_async_proxy_ = false;
 };
 
 }  // namespace tinygpu

@@ -9,6 +9,7 @@ MemoryOrder default_order(std::string_view opcode) {
   if (opcode == "red.async") return {Semantics::relaxed, Scope::cluster};
   if (opcode == "mbarrier.arrive" || opcode == "mbarrier.arrive_drop") return {Semantics::release, Scope::cta};
   if (opcode == "mbarrier.expect_tx" || opcode == "mbarrier.complete_tx") return {Semantics::relaxed, Scope::cta};
+  if (opcode == "fence" || opcode == "membar") return {Semantics::acq_rel, Scope::sys};
   if (opcode == "mbarrier.test_wait" || opcode == "mbarrier.try_wait") return {Semantics::acquire, Scope::cta};
   return {};
 }
@@ -26,7 +27,7 @@ MemoryOrder memory_order(const Instruction& i) {
   if (i.has("acq_rel")) order.semantics = Semantics::acq_rel;
   if (i.has("cta")) order.scope = Scope::cta;
   if (i.has("cluster")) order.scope = Scope::cluster;
-  if (i.has("gpu")) order.scope = Scope::gpu;
+  if (i.has("gpu") || i.has("gl")) order.scope = Scope::gpu;
   if (i.has("sys")) order.scope = Scope::sys;
   if (!order.strong()) order.scope = Scope::none;
   return order;

@@ -18,7 +18,7 @@ struct MemoryOrder {
   bool operator==(const MemoryOrder&) const = default;
 };
 
-/// Of a load, store, atomic, or operation on an mbarrier; with PTX's defaults for what is not written.
+/// Of a load, store, atomic, fence, or operation on an mbarrier; with PTX's defaults for what is not written.
 MemoryOrder memory_order(const Instruction& i);
 
 }  // namespace tinygpu::ptx

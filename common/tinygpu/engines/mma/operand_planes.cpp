@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "common/tinygpu/machine/memory/shared_watch.h"
 #include "common/tinygpu/numerics/mma_kernel.h"
 
 namespace tinygpu {
@@ -82,28 +81,10 @@ int64_t gather_mn_major(Cta& cta, const OperandLayout& layout, uint32_t rows, Op
   return -1;
 }
 
-/// The first shared offset of these rows that is not handed over, or −1.
-int64_t untold(Cta& cta, const OperandLayout& layout, uint32_t rows) {
-  const SharedWatch* watch = SharedWatch::find(cta);
-  if (!watch || !watch->any_untold()) return -1;
-  int64_t found = -1;
-  layout.each_chunk(rows, [&](uint32_t offset) {
-    if (cta.shared_at(offset, 16) && watch->untold(offset)) found = offset;
-    return found < 0;
-  });
-  return found;
-}
-
 }  // namespace
 
 int64_t gather(Cta& cta, const OperandLayout& layout, uint32_t rows, OperandPlanes& out) {
   return layout.mn_major ? gather_mn_major(cta, layout, rows, out) : gather_k_major(cta, layout, rows, out);
-}
-
-void check_told(Cta& cta, const OperandLayout& layout, uint32_t rows, const Origin& who, const char* operand,
-                const char* instruction, Severity severity) {
-  if (const int64_t offset = untold(cta, layout, rows); offset >= 0)
-    SharedWatch::report_untold(who, fmt::format("{} of {}", operand, instruction).c_str(), uint32_t(offset), severity);
 }
 
 void tell_read(Cta& cta, const OperandLayout& layout, uint32_t rows, const Origin& who, const char* operand,

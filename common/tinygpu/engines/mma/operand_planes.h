@@ -20,11 +20,6 @@ int64_t gather(Cta& cta, const OperandLayout& layout, uint32_t rows, OperandPlan
 void tell_read(Cta& cta, const OperandLayout& layout, uint32_t rows, const Origin& who, const char* operand,
                uint64_t now);
 
-/// Reports, as `severity`, the first of these rows that ordinary stores have written and nobody has handed to the async
-/// proxy (machine/memory/shared_watch.h): `operand` ("A") of `instruction`.
-void check_told(Cta& cta, const OperandLayout& layout, uint32_t rows, const Origin& who, const char* operand,
-                const char* instruction, Severity severity);
-
 /// A in Tensor Memory: 8 columns from `column`, row r in lane lanes[r / 16] + r % 16. Elements of 2 or 4 bytes.
 void gather(const TensorMemory& memory, const uint32_t* lanes, uint32_t column, uint32_t rows, uint32_t element_bytes,
             OperandPlanes& out);

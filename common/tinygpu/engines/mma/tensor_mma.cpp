@@ -115,8 +115,6 @@ void use_tmem(Operation& o, TensorWork& work, uint32_t columns, TmemAddress at, 
 
 void gather_shared(const Operation& o, Cta& cta, const OperandLayout& layout, uint32_t rows, const char* name,
                    OperandPlanes& out) {
-  // A warning: CUTLASS's first Blackwell example has no such fence, and its authors see right results on a B200.
-  check_told(cta, layout, rows, o.who, name, "tcgen05.mma", Severity::warning);
   const int64_t outside = gather(cta, layout, rows, out);
   if (outside < 0) return;
   o.who.fault(

@@ -8,8 +8,6 @@
 #include <numeric>
 #include <utility>
 
-#include "common/tinygpu/machine/memory/shared_watch.h"
-
 namespace tinygpu {
 
 const char* const kBulkWait = "cp.async.bulk.wait_group";
@@ -21,24 +19,19 @@ void wake_waiters(Warp& w, uint64_t now) {
          [](const Group& g) { return g.reason.kind == BlockReason::Kind::async_group && g.reason.what == kBulkWait; });
 }
 
-/// Reports the first piece of a copy's source, in this CTA's shared memory, that is not told to the async proxy.
-void check_told(Warp& w, int lane, uint32_t offset, uint32_t bytes) {
-  const SharedWatch* watch = SharedWatch::find(w.cta());
-  if (!watch || !watch->any_untold() || !w.cta().shared_at(offset, bytes)) return;
-  for (uint32_t i = 0; i < bytes; i += 16)
-    if (watch->untold(offset + i)) return SharedWatch::report_untold(origin_of(w, lane), "this copy", offset + i);
+using SharedUse = AsyncOperation::SharedUse;
+
+SharedUse use_of(const Cta& cta, bool writes, uint32_t offset, uint32_t bytes) {
+  return {&cta, writes, {{offset, bytes, -1}}};
 }
 
-void check_told(Warp& w, int lane, const TensorBox& box, uint32_t offset) {
-  const SharedWatch* watch = SharedWatch::find(w.cta());
-  const uint64_t end = (uint64_t(offset) + box.extent() + 127) & ~127ull;
-  if (!watch || !watch->any_untold() || end > w.cta().shared.size()) return;
-  const uint32_t rows = uint32_t(box.rows()), bytes = box.row_bytes(), pitch = box.pitch();
-  for (uint32_t r = 0; r < rows; ++r)
-    for (uint32_t i = 0; i < bytes; i += 16) {
-      const uint32_t at = box.map.place(offset + r * pitch + i);
-      if (watch->untold(at)) return SharedWatch::report_untold(origin_of(w, lane), "this copy", at);
-    }
+SharedUse use_of(const TensorBox& box, const Cta& cta, bool writes, uint32_t offset) {
+  if (box.shared_without_gaps(offset)) return use_of(cta, writes, offset, uint32_t(box.extent()));
+  SharedUse use{&cta, writes, {}};
+  box.each_shared(offset, writes, [&](uint64_t at, uint64_t n) {
+    use.ranges.push_back({uint32_t(at), uint32_t(n), -1});
+  });
+  return use;
 }
 
 uint8_t* shared_range(Cta& cta, uint32_t offset, uint64_t bytes, const Origin& who, const char* verb) {
@@ -153,28 +146,12 @@ const TensorMap& BulkEngine::map(Warp& w, uint64_t address, int lane) {
   return maps_.emplace(address, std::move(entry)).first->second.map;
 }
 
-BulkEngine::Extent BulkEngine::extent_of(const TensorBox& box, uint32_t offset) {
-  const uint32_t bytes = uint32_t(box.extent());
-  // A swizzle moves chunks within 128 bytes: whole ones stay whole.
-  const bool whole = box.map.swizzle == Swizzle::none || (bytes % 128 == 0 && offset % 128 == 0);
-  return {whole ? bytes : (bytes + 127) & ~127u, whole && box.pitch() == box.row_bytes()};
-}
-
-uint32_t BulkEngine::source_issued(Cta& cta, uint32_t offset, Extent extent, const Origin& who) {
-  if (!extent.dense || !extent.bytes) return 0;
-  return SharedWatch::of(cta).issued(offset, extent.bytes, false, who);
-}
-
-void BulkEngine::source_read(Cta& cta, uint32_t number) {
-  if (number) SharedWatch::of(cta).landed(number);
-}
-
 BulkEngine::Flight BulkEngine::start(Warp& w, int lane, AsyncOperation::Kind kind, uint64_t now, TmaTiming::Pace pace,
-                                     uint64_t bytes, size_t parts) {
+                                     uint64_t bytes, size_t parts, FunctionRef<void(AsyncOperation&)> uses) {
   Flight f{origin_of(w, lane), nullptr, std::max(now, free_at_), 0};
   f.through = f.begin + uint64_t(std::ceil(pace.last));
   free_at_ = f.begin + uint64_t(std::ceil(pace.busy));
-  f.told = tell_issue(w.domain(), kind, f.who, w.sm().index, w.time(), bytes);
+  f.told = tell_issue(w.domain(), kind, f.who, w.sm().index, w.time(), bytes, uses);
   if (f.told) {
     f.told->parts = uint32_t(parts);
     f.told->busy = free_at_ - f.begin;
@@ -188,11 +165,8 @@ void BulkEngine::tell_box(const Flight& flight, const std::shared_ptr<const Tens
   flight.told->shared = offset;
 }
 
-void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, Extent extent,
+void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, uint32_t filled,
                       const Flight& flight, std::function<void(Cta&, uint32_t, uint64_t)> copy) {
-  const Origin& who = flight.who;
-  uint32_t watched = 0;
-  if (extent.dense && extent.bytes) watched = SharedWatch::of(*to.cta).issued(to.offset, extent.bytes, true, who);
   // Each landing is independent of every other; its transactions complete behind its own bytes.
   domain.events.schedule(
       when, domain.events.new_channel(), flight.who, [=, &domain, copy = std::move(copy)](uint64_t now) {
@@ -210,13 +184,10 @@ void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t
                     "shared memory");
         }
         copy(*to.cta, to.offset, now);
-        if (to.cta->mbarriers.overlaps(to.offset, extent.dense ? extent.bytes : 0))
+        if (to.cta->mbarriers.overlaps(to.offset, filled))
           who.report(Severity::warning, "mbarrier-memory-reused",
                      fmt::format("this copy lands at shared offset {:#x} on a live mbarrier", to.offset),
                      "keep buffers and mbarriers apart, or end the object with mbarrier.inval first");
-        SharedWatch& watch = SharedWatch::of(*to.cta);
-        if (watched) watch.landed(watched);
-        watch.forget(to.offset, extent.bytes);
         tell_complete(domain, flight.told, flight.begin, now);
         mbarrier_complete_tx(*to.signal.cta, to.signal.offset, bytes, now, who);
       });
@@ -230,7 +201,10 @@ void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std:
   const uint64_t bytes = box.transfer_bytes();
   const uint64_t from = std::max(w.time(), fetched_at_);
   const Flight flight = start(w, lane, AsyncOperation::Kind::tensor_load, from, timing.load(rows_of(box)),
-                              bytes * landings.size(), landings.size());
+                              bytes * landings.size(), landings.size(), [&](AsyncOperation& o) {
+                                for (const Landing& to : landings)
+                                  o.shared_uses.push_back(use_of(box, *to.cta, true, to.offset));
+                              });
   const uint64_t lines = box.rows() * ((box.row_bytes() + 127) / 128);
   const uint32_t missed = box.read_l2(w.domain().l2);
   tell(MemoryTraffic{w.domain(), flight.who, w.sm().index, w.time(), bytes * landings.size(), bytes, missed});
@@ -241,7 +215,8 @@ void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std:
   const auto shared_box = std::make_shared<const TensorBox>(box);
   if (!landings.empty()) tell_box(flight, shared_box, landings.front().offset);
   for (const Landing& to : landings)
-    land(w.domain(), flight.through + latency, to, bytes, extent_of(box, to.offset), flight,
+    land(w.domain(), flight.through + latency, to, bytes,
+         box.shared_without_gaps(to.offset) ? uint32_t(box.extent()) : 0, flight,
          [shared_box, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {
            const Domain& domain = cta.cluster.domain;
            shared_box->load(who.launch->gpu.memory, cta, offset, who);
@@ -303,7 +278,8 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
   const bool reduces = operation != nullptr;
   const uint64_t from = std::max(w.time(), fetched_at_);
   const Flight flight = start(w, lane, AsyncOperation::Kind::tensor_store, from,
-                              TmaTiming::Pace::even(timing.store(rows_of(box), reduces)), bytes);
+                              TmaTiming::Pace::even(timing.store(rows_of(box), reduces)), bytes, 1,
+                              [&](AsyncOperation& o) { o.shared_uses.push_back(use_of(box, *cta, false, offset)); });
   // Nothing leaves before the first piece has been read as a whole.
   const uint64_t first = uint64_t(timing.first_piece * timing.store(std::min(box.row_bytes(), 128u), reduces));
   const uint64_t read = flight.through + timing.store_latency + timing.tensor_store_latency +
@@ -312,12 +288,9 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
   const auto b = std::make_shared<const TensorBox>(box);
   tell_box(flight, b, offset);
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;
-  check_told(w, lane, box, offset);
-  const uint32_t watched = source_issued(*cta, offset, extent_of(box, offset), who);
   store(
       w, lanes, flight, read, reduces,
       [=, who = who](uint64_t now) {
-        source_read(*cta, watched);
         tell_operation(cta->cluster.domain, AccessKind::read, Proxy::async, who, cta, now,
                        [&](MemoryAccess::Range f) { b->each_shared(offset, false, f); });
         return b->gather_shared(*cta, offset, who);
@@ -340,13 +313,16 @@ void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, con
                            bool multicast) {
   const TmaTiming& timing = w.timing().tma;
   const Flight flight = start(w, lane, AsyncOperation::Kind::bulk_load, w.time(), timing.load(bytes),
-                              uint64_t(bytes) * landings.size(), landings.size());
+                              uint64_t(bytes) * landings.size(), landings.size(), [&](AsyncOperation& o) {
+                                for (const Landing& to : landings)
+                                  o.shared_uses.push_back(use_of(*to.cta, true, to.offset, bytes));
+                              });
   const uint32_t missed = bytes <= w.cta().shared.size() ? w.domain().l2.read(from, bytes) : 0;
   tell(MemoryTraffic{w.domain(), flight.who, w.sm().index, w.time(), bytes * landings.size(), bytes, missed});
   const uint64_t latency = timing.latency + timing.far((bytes + 127) / 128) +
                            (multicast ? timing.multicast_latency : 0) + timing.miss(missed);
   for (const Landing& to : landings)
-    land(w.domain(), flight.through + latency, to, bytes, {bytes, true}, flight,
+    land(w.domain(), flight.through + latency, to, bytes, bytes, flight,
          [=, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {
            if (!bytes) return;
            GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
@@ -362,20 +338,20 @@ void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, con
 void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t bytes, const Landing& to,
                                  const ReduceOperation* operation, ReduceType type) {
   const TmaTiming& timing = w.timing().tma;
+  Cta* const source = &w.cta();
   const uint64_t first = uint64_t(timing.first_piece * std::min(bytes, 128u) / timing.cluster_bytes_per_cycle);
-  const Flight flight = start(w, lane, AsyncOperation::Kind::bulk_store, w.time(),
-                              TmaTiming::Pace::even(double(bytes) / timing.cluster_bytes_per_cycle), bytes);
+  const Flight flight =
+      start(w, lane, AsyncOperation::Kind::bulk_store, w.time(),
+            TmaTiming::Pace::even(double(bytes) / timing.cluster_bytes_per_cycle), bytes, 1, [&](AsyncOperation& o) {
+              o.shared_uses = {use_of(*source, false, from, bytes), use_of(*to.cta, true, to.offset, bytes)};
+            });
   const Origin& who = flight.who;
   tell(MemoryTraffic{w.domain(), who, w.sm().index, w.time(), 2ull * bytes});
-  Cta* const source = &w.cta();
   const bool reduces = operation != nullptr;
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;
-  check_told(w, lane, from, bytes);
-  const uint32_t watched = source_issued(*source, from, {bytes, true}, who);
-  land(w.domain(), flight.through + first + timing.cluster_latency, to, bytes, {bytes, true}, flight,
+  land(w.domain(), flight.through + first + timing.cluster_latency, to, bytes, bytes, flight,
        [=, who = who](Cta& cta, uint32_t offset, uint64_t now) {
          if (!bytes) return;
-         source_read(*source, watched);
          const uint8_t* data = shared_range(*source, from, bytes, who, "a bulk copy");
          uint8_t* host = shared_range(cta, offset, bytes, who, "a bulk copy");
          if (reduces)
@@ -395,21 +371,19 @@ void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from,
   const int lane = __builtin_ctz(lanes);
   const bool reduces = operation != nullptr;
   const uint64_t first = uint64_t(timing.first_piece * timing.store(std::min(bytes, 128u), reduces));
-  const Flight flight = start(w, lane, AsyncOperation::Kind::bulk_store, w.time(),
-                              TmaTiming::Pace::even(timing.store(bytes, reduces)), bytes);
+  Cta* const cta = &w.cta();
+  const Flight flight =
+      start(w, lane, AsyncOperation::Kind::bulk_store, w.time(), TmaTiming::Pace::even(timing.store(bytes, reduces)),
+            bytes, 1, [&](AsyncOperation& o) { o.shared_uses.push_back(use_of(*cta, false, from, bytes)); });
   const uint64_t read = flight.through + timing.store_latency + (reduces ? timing.reduce_latency : 0) + first;
   const Origin& who = flight.who;
-  Cta* const cta = &w.cta();
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;
-  check_told(w, lane, from, bytes);
-  const uint32_t watched = source_issued(*cta, from, {bytes, true}, who);
   store(
       w, lanes, flight, read, reduces,
       [=, who = who](uint64_t now) {
-        source_read(*cta, watched);
         if (!bytes) return std::vector<uint8_t>();
-        tell_operation(cta->cluster.domain, AccessKind::read, Proxy::async, who, cta, now, from, bytes);
         const uint8_t* data = shared_range(*cta, from, bytes, who, "a bulk copy");
+        tell_operation(cta->cluster.domain, AccessKind::read, Proxy::async, who, cta, now, from, bytes);
         return std::vector<uint8_t>(data, data + bytes);
       },
       [=, who = who](const std::vector<uint8_t>& data, uint64_t now) {

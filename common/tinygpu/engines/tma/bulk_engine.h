@@ -96,13 +96,6 @@ class BulkEngine final : public Extension {
     std::array<uint8_t, TensorMap::kBytes> bytes;
     TensorMap map;
   };
-  /// Where in shared memory an operation writes or reads: `bytes` from the operand's address on, all of them or (not
-  /// dense: rows with gaps) some.
-  struct Extent {
-    uint32_t bytes;
-    bool dense;
-  };
-  static Extent extent_of(const TensorBox& box, uint32_t offset);
   /// A copy under way: who acts, what observers are told of it, when the engine took it up and has moved its last
   /// piece.
   struct Flight {
@@ -110,16 +103,15 @@ class BulkEngine final : public Extension {
     ToldOperation told;
     uint64_t begin, through;
   };
-  /// Takes the engine for a copy of `bytes` that lands in `parts`, at `now` or when it is free.
+  /// Takes the engine for a copy of `bytes` that lands in `parts`, at `now` or when it is free. `uses` tells observers
+  /// where in shared memory.
   Flight start(Warp& w, int lane, AsyncOperation::Kind kind, uint64_t now, TmaTiming::Pace pace, uint64_t bytes,
-               size_t parts = 1);
+               size_t parts, FunctionRef<void(AsyncOperation&)> uses);
   /// Observers hear which box a copy moves, and where in shared memory it begins.
   static void tell_box(const Flight& flight, const std::shared_ptr<const TensorBox>& box, uint32_t offset);
-  void land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, Extent extent, const Flight& flight,
+  /// `filled`: bytes of shared memory from the operand's address on that it fills; 0 if it leaves gaps.
+  void land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, uint32_t filled, const Flight& flight,
             std::function<void(Cta&, uint32_t offset, uint64_t now)> copy);
-  /// Watches the source of a copy out of shared memory; the number goes to source_read().
-  static uint32_t source_issued(Cta& cta, uint32_t offset, Extent extent, const Origin& who);
-  static void source_read(Cta& cta, uint32_t number);
   template <class Read, class Write>
   void store(Warp& w, uint32_t lanes, const Flight& flight, uint64_t read_at, bool serial, Read&& read, Write&& write);
 

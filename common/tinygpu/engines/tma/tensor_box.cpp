@@ -273,6 +273,12 @@ void TensorBox::check_fits(const Cta& cta, uint32_t offset, const Origin& who, c
         "the box of the tensor map must fit into the buffer; compare boxDim with what the kernel declares");
 }
 
+bool TensorBox::shared_without_gaps(uint32_t offset) const {
+  // A swizzle moves chunks within 128 bytes: whole ones stay whole.
+  const bool whole = map.swizzle == Swizzle::none || (extent() % 128 == 0 && offset % 128 == 0);
+  return whole && pitch() == row_bytes();
+}
+
 uint64_t TensorBox::transfer_bytes() const { return rows() * source_bytes(*this); }
 
 namespace {
@@ -312,6 +318,7 @@ void TensorBox::each_global(bool load, MemoryAccess::Range f) const {
 
 void TensorBox::each_shared(uint32_t offset, bool load, MemoryAccess::Range f) const {
   Joined joined(f);
+  if (shared_without_gaps(offset) && !(load && map.padded())) return joined.add(offset, extent());
   // A padded row fills the first bytes of each container; the 8-byte flip parts the chunks.
   const uint32_t filled = load && map.padded() ? map.bits * 2 : 16, step = map.keeps_chunks() ? 16 : 8;
   const uint32_t bytes = row_bytes(), n = uint32_t(rows());

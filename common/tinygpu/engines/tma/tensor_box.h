@@ -29,6 +29,8 @@ struct TensorBox {
   uint32_t pitch() const { return map.interleave ? 16 * map.interleave : map.pitch(); }
   /// Extent in shared memory from the box's first byte.
   uint64_t extent() const { return rows() ? (rows() - 1) * pitch() + row_bytes() : 0; }
+  /// Whether it fills all of that, at `offset` of shared memory.
+  bool shared_without_gaps(uint32_t offset) const;
   /// Faults if the box does not fit into the shared memory of `cta` behind `offset`.
   void check_fits(const Cta& cta, uint32_t offset, const Origin& who, const char* verb) const;
   /// What a load adds to the mbarrier's transactions: the whole box, out of bounds or not, padding not counted.

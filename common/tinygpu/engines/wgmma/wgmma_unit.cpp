@@ -268,7 +268,6 @@ void Warpgroup::execute(const Operation& o, uint64_t now) {
     layout.descriptor = MatrixDescriptor::wgmma(raw);
     layout.mn_major = mn_major;
     layout.element_bytes = f.element_bytes();
-    check_told(*cta_, layout, rows, o.who, name, "wgmma.mma_async", Severity::error);
     const int64_t outside = gather(*cta_, layout, rows, out);
     if (outside >= 0)
       o.who.fault(

@@ -22,7 +22,7 @@ Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t star
     : gpu(g),
       config(c),
       options(o),
-      observers(o.observers),
+      observers(o.observers, config),
       start_time(start),
       dispatcher(config),
       reports(options, config.kernel->name, g.noted),

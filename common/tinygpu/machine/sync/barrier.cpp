@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "common/tinygpu/machine/chip/gpu.h"
-#include "common/tinygpu/machine/memory/shared_watch.h"
 
 namespace tinygpu {
 namespace {
@@ -64,7 +63,6 @@ void Cta::barrier_check(uint32_t id, uint64_t now) {
     b.parts[i].waiting = 0;
     b.parts[i].arrived = false;
   }
-  if (SharedWatch* watch = SharedWatch::find(*this)) watch->acquired(-1);
   tell(*this, Sync::Kind::barrier, id, b.round, when, nullptr);
   ++b.round;
   b.results.clear();
@@ -82,8 +80,6 @@ void Cluster::barrier_check(uint64_t now) {
     for (const auto& w : cta->warps)
       if (w->live() & ~w->cluster_arrived) return;
   const uint64_t when = std::max(now, barrier_last) + domain.launch.gpu.timing.barriers.cluster;
-  for (const auto& cta : ctas)
-    if (SharedWatch* watch = SharedWatch::find(*cta)) watch->acquired(-1);
   for (const auto& cta : ctas)
     for (const auto& w : cta->warps) {
       w->cluster_released |= w->cluster_arrived;

@@ -1,0 +1,43 @@
+// Ordinary accesses to shared memory that a bulk copy in flight is to write, or has yet to read (PTX ISA 9.7.9.25.2):
+// wrong in every schedule. Copies with gaps between their rows are not followed.
+#pragma once
+#include <cstdint>
+#include <deque>
+
+#include "common/tinygpu/check/books.h"
+
+namespace tinygpu::check {
+
+class CopiesInFlight final : public Observer {
+ public:
+  CopiesInFlight() : Observer(operations | shared_accesses) {}
+  uint32_t interests_in(const LaunchConfig& launch) const override;
+  void on_launch(const Launch&) override;
+  void on_cta(const Cta&, bool starts, uint64_t time) override;
+  void on_issue(const AsyncOperation&) override;
+  void on_access(const MemoryAccess&) override;
+
+ private:
+  struct Flight {
+    uint64_t operation;
+    uint32_t low, high;
+    bool writes;
+    Origin who;
+  };
+  /// Of a CTA's shared memory.
+  class Flights {
+   public:
+    void add(const Flight& flight);
+    void land(uint64_t operation, bool writes);
+    /// The first that an access to [low, high) must not meet.
+    const Flight* meets(uint64_t low, uint64_t high, bool load) const;
+    bool may_meet(uint64_t low, uint64_t high) const { return !all_.empty() && low < high_ && high > low_; }
+
+   private:
+    std::deque<Flight> all_;         // in the order of issue; they mostly land in that order
+    uint32_t low_ = ~0u, high_ = 0;  // around all of them
+  };
+  CtaBooks<Flights> books_;
+};
+
+}  // namespace tinygpu::check
