@@ -20,7 +20,7 @@ MachineSpec small_machine(const std::string& profile) {
 }
 
 void set_options(RunOptions& options) {
-  static check::Checks checks;  // a run in a process at a time
+  static checks::AllChecks checks;  // a run in a process at a time
   options.observers = checks.observers();
   options.threads = 1;
   options.max_cycles = kCycles;

@@ -68,6 +68,11 @@ struct Recorder final : Observer {
     traffic.push_back({opcode(t.who), t.sm, t.shared_bytes, t.l2_bytes, t.missed, t.passes, t.ideal});
   }
   void on_complete(const AsyncOperation& o) override { completed.push_back(o); }
+  void on_sync(const Sync& s) override {
+    syncs.push_back({s.kind, s.value, s.order(), s.who ? opcode(*s.who) : "", s.time});
+  }
+  void on_issue(const AsyncOperation& o) override { issued.push_back(o); }
+  void on_tensor_allocation(const TmemAllocation& a) override { allocations.emplace_back(a.taken, a.cells); }
   const AsyncOperation& operation(uint64_t id) const {
     for (const AsyncOperation& o : completed)
       if (o.id == id) return o;
@@ -83,10 +88,20 @@ struct Recorder final : Observer {
   std::vector<Access> accesses;
   std::vector<Cells> cells;
   std::vector<Traffic> traffic;
-  std::vector<AsyncOperation> completed;
+  std::vector<AsyncOperation> issued, completed;
+  struct Synced {
+    Sync::Kind kind;
+    uint64_t value;
+    ptx::MemoryOrder order;
+    std::string opcode;
+    uint64_t time;
+  };
+  std::vector<Synced> syncs;
+  std::vector<std::pair<bool, TmemRect>> allocations;
 };
 
-constexpr uint32_t kEverything = Observer::operations | Observer::accesses | Observer::traffic;
+constexpr uint32_t kEverything = Observer::operations | Observer::synchronisation | Observer::accesses |
+                                 Observer::tensor_allocations | Observer::traffic;
 
 /// Runs `body` in one warp. It finds %s, the shared address of 4 KiB; %i and %o, 4 KiB of global memory; %t.
 struct OneWarp {
@@ -320,6 +335,90 @@ WAIT:
   }
   EXPECT_THAT(kinds, ElementsAre(AccessKind::write, AccessKind::read, AccessKind::write))
       << "the first one adds to nothing";
+}
+
+TEST(Access, SaysBeforehandWhatAnOperationIsGoingToTouch) {
+  const OneWarp run(R"(
+  setp.ne.u32 %p0, %t, 0; @%p0 bra DONE;
+  cp.async.bulk.global.shared::cta.bulk_group [%o], [%s], 256;
+  cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+DONE:)");
+  ASSERT_EQ(run.recorder.issued.size(), 1u);
+  ASSERT_EQ(run.recorder.issued[0].shared_uses.size(), 1u);
+  const auto& use = run.recorder.issued[0].shared_uses[0];
+  EXPECT_FALSE(use.writes);
+  ASSERT_EQ(use.ranges.size(), 1u);
+  EXPECT_EQ(use.ranges[0].offset, 0x400u);
+  EXPECT_EQ(use.ranges[0].bytes, 256u);
+  TmemKernel kernel;
+  kernel.columns = 64;
+  kernel.body = st("32x32b.x4", 4, "%mine+8") + "  tcgen05.wait::st.sync.aligned;\n";
+  const Recorder r = tmem_accesses(kernel);
+  ASSERT_EQ(r.issued.size(), 1u);
+  ASSERT_EQ(r.issued[0].cells.size(), 1u);
+  EXPECT_TRUE(r.issued[0].cells[0].writes);
+  EXPECT_EQ(r.issued[0].cells[0].cells, (TmemRect{0, 32, 8, 4}));
+  EXPECT_THAT(r.allocations,
+              ElementsAre(std::pair(true, TmemRect{0, 128, 0, 64}), std::pair(false, TmemRect{0, 128, 0, 64})));
+}
+
+TEST(Sync, TellsOfFencesWaitsAndStrongAccesses) {
+  const OneWarp run(R"(
+  setp.ne.u32 %p0, %t, 0; @%p0 bra DONE;
+  fence.acq_rel.gpu; membar.cta; fence.proxy.async.shared::cta; fence.proxy.async.global; fence.proxy.async;
+  ld.acquire.gpu.global.b32 %r0, [%i]; ld.global.b32 %r0, [%i]; atom.global.add.u32 %r0, [%i], 1;
+  tcgen05.fence::before_thread_sync; tcgen05.fence::after_thread_sync;
+  cp.async.wait_all; cp.async.bulk.wait_group 0;
+DONE:)");
+  using K = Sync::Kind;
+  using ptx::Scope, ptx::Semantics;
+  std::vector<std::tuple<K, uint64_t, Semantics, Scope>> seen;
+  for (const auto& s : run.recorder.syncs) seen.emplace_back(s.kind, s.value, s.order.semantics, s.order.scope);
+  const uint64_t shared = Sync::kSharedMemory, global = Sync::kGlobalMemory;
+  EXPECT_THAT(seen, ElementsAre(std::tuple(K::fence, 0, Semantics::acq_rel, Scope::gpu),
+                                std::tuple(K::fence, 0, Semantics::acq_rel, Scope::cta),
+                                std::tuple(K::proxy_fence, shared, Semantics::weak, Scope::none),
+                                std::tuple(K::proxy_fence, global, Semantics::weak, Scope::none),
+                                std::tuple(K::proxy_fence, shared | global, Semantics::weak, Scope::none),
+                                std::tuple(K::acquire, 0, Semantics::acquire, Scope::gpu),
+                                std::tuple(K::acquire, 0, Semantics::relaxed, Scope::gpu),
+                                std::tuple(K::tcgen05_fence, 0, Semantics::weak, Scope::none),
+                                std::tuple(K::tcgen05_fence, 1, Semantics::weak, Scope::none),
+                                std::tuple(K::wait_group, 0, Semantics::weak, Scope::none),
+                                std::tuple(K::wait_group, 0, Semantics::weak, Scope::none)));
+}
+
+TEST(Sync, SaysWithWhatOrderAnMbarrierIsUsed) {
+  const OneWarp run(R"(
+  setp.ne.u32 %p0, %t, 0; @%p0 bra DONE;
+  mbarrier.init.shared.b64 [%s], 2;
+  mbarrier.arrive.shared.b64 _, [%s]; mbarrier.arrive.relaxed.cluster.shared.b64 _, [%s];
+WAIT: mbarrier.try_wait.parity.acquire.cluster.shared.b64 %p1, [%s], 0; @!%p1 bra WAIT;
+DONE:)");
+  using ptx::Scope, ptx::Semantics;
+  std::vector<std::tuple<std::string, Semantics, Scope>> seen;
+  for (const auto& s : run.recorder.syncs)
+    if (s.kind != Sync::Kind::phase) seen.emplace_back(s.opcode, s.order.semantics, s.order.scope);
+  EXPECT_THAT(seen, ElementsAre(std::tuple("mbarrier.init", Semantics::weak, Scope::none),
+                                std::tuple("mbarrier.arrive", Semantics::release, Scope::cta),
+                                std::tuple("mbarrier.arrive", Semantics::relaxed, Scope::cluster),
+                                std::tuple("mbarrier.try_wait", Semantics::acquire, Scope::cluster)));
+}
+
+TEST(Checks, ListenOnlyToProgramsThatUseWhatTheyAreAbout) {
+  const auto listening = [](const std::string& body) {
+    RunPtx machine(".visible .entry k() {\n  .reg .b32 %r; .reg .b64 %rd; .shared .align 128 .b8 smem[1024];\n" + body +
+                   "\n  ret;\n}\n");
+    LaunchConfig launch;
+    launch.program = machine.program.get();
+    size_t n = 0;
+    for (const Observer* o : machine.checks.observers()) n += o->interests_in(launch) != 0;
+    return n;
+  };
+  EXPECT_EQ(listening("  mov.u32 %r, smem; st.shared.b32 [%r], %r; bar.sync 0;"), 0u);
+  EXPECT_EQ(listening("  mov.u32 %r, smem; mbarrier.init.shared.b64 [%r], 1;"), 1u);
+  EXPECT_EQ(listening("  mov.u32 %r, smem; cp.async.bulk.global.shared::cta.bulk_group [%rd], [%r], 256;"), 2u);
+  EXPECT_EQ(listening("  tcgen05.wait::ld.sync.aligned;"), 2u);
 }
 
 TEST(Traffic, CountsBankPasses) {

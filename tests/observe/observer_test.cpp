@@ -102,16 +102,16 @@ TEST(Observer, APhaseIsEndedByTheCopyAndSeenByTheWait) {
   std::vector<Sync::Kind> kinds;
   for (const Sync& s : r.syncs) kinds.push_back(s.kind);
   using K = Sync::Kind;
-  EXPECT_THAT(kinds, ::testing::ElementsAre(K::init, K::expect_tx, K::arrive, K::complete_tx, K::phase, K::passed,
-                                            K::expect_tx, K::arrive, K::complete_tx, K::phase, K::passed));
+  EXPECT_THAT(kinds, ::testing::ElementsAre(K::init, K::fence, K::expect_tx, K::arrive, K::complete_tx, K::phase,
+                                            K::passed, K::expect_tx, K::arrive, K::complete_tx, K::phase, K::passed));
   // The copies signal; everything else is the thread's own.
-  EXPECT_EQ(r.actors[3], r.issued[0].id);
-  EXPECT_EQ(r.actors[8], r.issued[1].id);
-  for (const size_t i : {0u, 1u, 2u, 5u, 10u}) EXPECT_EQ(r.actors[i], 0u);
-  EXPECT_EQ(r.syncs[4].value, 0u);
+  EXPECT_EQ(r.actors[4], r.issued[0].id);
+  EXPECT_EQ(r.actors[9], r.issued[1].id);
+  for (const size_t i : {0u, 1u, 2u, 3u, 6u, 11u}) EXPECT_EQ(r.actors[i], 0u);
   EXPECT_EQ(r.syncs[5].value, 0u);
-  EXPECT_EQ(r.syncs[9].value, 1u);
-  EXPECT_EQ(r.syncs[3].time, r.completed[0].end);
+  EXPECT_EQ(r.syncs[6].value, 0u);
+  EXPECT_EQ(r.syncs[10].value, 1u);
+  EXPECT_EQ(r.syncs[4].time, r.completed[0].end);
 }
 
 TEST(Observer, HearsOfALaunchThatAFaultEnds) {

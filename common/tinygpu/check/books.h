@@ -8,7 +8,7 @@
 
 #include "common/tinygpu/machine/chip/launch.h"
 
-namespace tinygpu::check {
+namespace tinygpu::checks {
 
 template <class Book>
 class CtaBooks {
@@ -44,11 +44,11 @@ class CtaBooks {
     const Cta* cta = nullptr;
     Book* book = nullptr;
   };
-  struct Part {
+  struct alignas(64) Part {
     std::unordered_map<const Cta*, std::unique_ptr<Book>> books;
     std::array<Recent, 8> recent;  // looked up last
   };
   std::vector<Part> parts_;
 };
 
-}  // namespace tinygpu::check
+}  // namespace tinygpu::checks

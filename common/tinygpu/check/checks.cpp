@@ -2,15 +2,21 @@
 
 #include "common/tinygpu/check/copies_in_flight.h"
 #include "common/tinygpu/check/proxy_fences.h"
+#include "common/tinygpu/check/unfinished_tensor_memory.h"
+#include "common/tinygpu/check/unordered_operations.h"
+#include "common/tinygpu/check/unseen_phases.h"
 
-namespace tinygpu::check {
+namespace tinygpu::checks {
 
-Checks::Checks() {
+AllChecks::AllChecks() {
   owned_.push_back(std::make_unique<CopiesInFlight>());
   owned_.push_back(std::make_unique<ProxyFences>());
+  owned_.push_back(std::make_unique<UnseenPhases>());
+  owned_.push_back(std::make_unique<UnfinishedTensorMemory>());
+  owned_.push_back(std::make_unique<UnorderedOperations>());
   for (const auto& check : owned_) observers_.push_back(check.get());
 }
 
-Checks::~Checks() = default;
+AllChecks::~AllChecks() = default;
 
-}  // namespace tinygpu::check
+}  // namespace tinygpu::checks

@@ -5,12 +5,12 @@
 
 #include "common/tinygpu/machine/observe.h"
 
-namespace tinygpu::check {
+namespace tinygpu::checks {
 
-class Checks {
+class AllChecks {
  public:
-  Checks();
-  ~Checks();
+  AllChecks();
+  ~AllChecks();
   /// To be attached to launches one after the other, each to one at a time; they live as long as this.
   const std::vector<Observer*>& observers() const { return observers_; }
 
@@ -19,4 +19,4 @@ class Checks {
   std::vector<Observer*> observers_;
 };
 
-}  // namespace tinygpu::check
+}  // namespace tinygpu::checks

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-namespace tinygpu::check {
+namespace tinygpu::checks {
 namespace {
 
-void report(Origin who, const char* verb, int lane, uint64_t at, uint64_t bytes, const Where& copy, bool writes) {
+void tell_meeting(Origin who, const char* verb, int lane, uint64_t at, uint64_t bytes, const Where& copy, bool writes) {
   who.lane = lane;
   who.report(Severity::error, "async-not-complete",
              fmt::format("ordinary {} of {} bytes at shared offset {:#x} while a copy that {} there is in flight: {} "
@@ -35,7 +35,7 @@ bool is_bulk(AsyncOperation::Kind kind) {
 }  // namespace
 
 uint32_t CopiesInFlight::interests_in(const LaunchConfig& launch) const {
-  return launch.program->uses_async_proxy() ? interests : 0;
+  return launch.program->uses(Program::async_proxy) ? interests : 0;
 }
 
 void CopiesInFlight::Flights::add(const Flight& flight) {
@@ -79,7 +79,7 @@ void CopiesInFlight::on_issue(const AsyncOperation& o) {
       if (!flights) continue;
       for (const auto& r : use.ranges)
         if (const Flight* f = flights->meets(r.offset, r.offset + r.bytes, false)) {
-          report(o.who, "cp.async", r.lane, r.offset, r.bytes, f->who.where(), f->writes);
+          tell_meeting(o.who, "cp.async", r.lane, r.offset, r.bytes, f->who.where(), f->writes);
           break;
         }
     }
@@ -107,8 +107,8 @@ void CopiesInFlight::on_access(const MemoryAccess& a) {
     if (!f) return;
     told = true;
     const Origin who = a.who();
-    report(who, verb_of(a, who), lane, at, bytes, f->who.where(), f->writes);
+    tell_meeting(who, verb_of(a, who), lane, at, bytes, f->who.where(), f->writes);
   });
 }
 
-}  // namespace tinygpu::check
+}  // namespace tinygpu::checks

@@ -6,7 +6,7 @@
 
 #include "common/tinygpu/check/books.h"
 
-namespace tinygpu::check {
+namespace tinygpu::checks {
 
 class CopiesInFlight final : public Observer {
  public:
@@ -40,4 +40,4 @@ class CopiesInFlight final : public Observer {
   CtaBooks<Flights> books_;
 };
 
-}  // namespace tinygpu::check
+}  // namespace tinygpu::checks

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-namespace tinygpu::check {
+namespace tinygpu::checks {
 namespace {
 
-void report(const Origin& who, const std::string& reader, uint64_t offset, Severity severity) {
+void tell_untold(const Origin& who, const std::string& reader, uint64_t offset, Severity severity) {
   who.report(
       severity, "proxy-fence-missing",
       fmt::format("{} reads shared offset {:#x}, which ordinary stores have written and no fence.proxy.async "
@@ -26,7 +26,7 @@ Severity severity_of(std::string_view opcode) {
 }  // namespace
 
 uint32_t ProxyFences::interests_in(const LaunchConfig& launch) const {
-  return launch.program->uses_async_proxy() ? interests : 0;
+  return launch.program->uses(Program::async_proxy) ? interests : 0;
 }
 
 // ---- What is known of a CTA
@@ -98,7 +98,7 @@ void ProxyFences::on_issue(const AsyncOperation& o) {
     if (!stores || !stores->any_untold()) continue;
     for (const auto& r : use.ranges)
       for (uint64_t at = r.offset; at < uint64_t(r.offset) + r.bytes; at += 16)
-        if (stores->untold(at)) return report(o.who, "this copy", at, Severity::error);
+        if (stores->untold(at)) return tell_untold(o.who, "this copy", at, Severity::error);
   }
 }
 
@@ -143,8 +143,8 @@ void ProxyFences::on_access(const MemoryAccess& a) {
     if (found || !stores->untold(at)) return;
     found = true;
     const std::string_view opcode = a.operation->function->instruction(*a.operation->op).opcode;
-    report(*a.operation, fmt::format("{} of {}", a.operand, opcode), at, severity_of(opcode));
+    tell_untold(*a.operation, fmt::format("{} of {}", a.operand, opcode), at, severity_of(opcode));
   });
 }
 
-}  // namespace tinygpu::check
+}  // namespace tinygpu::checks

@@ -8,7 +8,7 @@
 
 #include "common/tinygpu/check/books.h"
 
-namespace tinygpu::check {
+namespace tinygpu::checks {
 
 class ProxyFences final : public Observer {
  public:
@@ -59,4 +59,4 @@ class ProxyFences final : public Observer {
   CtaBooks<Stores> books_;
 };
 
-}  // namespace tinygpu::check
+}  // namespace tinygpu::checks

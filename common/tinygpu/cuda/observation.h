@@ -32,7 +32,7 @@ class Observation {
   const ObservationOptions options_;
   const Options run_;
   std::ofstream trace_file_, profile_file_, report_file_;
-  check::Checks checks_;
+  checks::AllChecks checks_;
   std::unique_ptr<observe::Trace> trace_;
   std::unique_ptr<observe::Profile> profile_;
   std::unique_ptr<observe::Report> report_;

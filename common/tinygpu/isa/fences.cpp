@@ -31,8 +31,7 @@ void fence(Warp& w, const Op& op) {
   tell(w, Sync::Kind::fence);
 }
 
-/// fence.proxy.async and its one-directional forms: generic and
-/// async proxy of shared or global memory.
+/// fence.proxy.async and its one-directional forms: generic and async proxy of shared or global memory.
 template <Reach reach>
 void proxy_async(Warp& w, const Op& op) {
   memory_fence<reach>(w, op);

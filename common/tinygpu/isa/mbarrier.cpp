@@ -250,7 +250,6 @@ bool passed(const MBarrier& b, uint32_t parity) { return (b.phase & 1) != parity
 
 /// A wait of these lanes has found the phase before the present one complete.
 void see(Warp& w, Cta& owner, uint32_t offset, MBarrier& b, uint32_t lanes) {
-  b.observed = true;
   const Origin who = origin_of(w, __builtin_ctz(lanes));
   tell(owner, Sync::Kind::passed, offset, b.phase - 1, w.time(), &who);
 }

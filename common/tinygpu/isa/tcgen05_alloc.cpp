@@ -103,6 +103,7 @@ void answer_alloc(Request& r, uint64_t when) {
     std::memcpy(r.slot.host, &r.address, 4);
     tell_operation(r.warp->domain(), AccessKind::write, Proxy::generic, r.who, r.slot.cta, now,
                    uint64_t(r.slot.host - r.slot.cta->shared.data()), 4);
+    tell(TmemAllocation{r.warp->domain(), r.who, r.warp->sm().index, {0, kTmemLanes, r.address, r.columns}, true, now});
     r.stage = Stage::done;
     r.warp->wake(now, in_request);
   });
@@ -246,7 +247,7 @@ void dealloc(Warp& w, const Op& op) {
     const uint32_t columns = uint32_t(uniform(w, op.b, false, "the column count of tcgen05.dealloc"));
     const Units units = checked_block(memory, cta, taddr, columns, who);
     const TmemRect freed{0, kTmemLanes, units.first * kTmemUnit, units.count * kTmemUnit};
-    if (units.count) tmem_check_hazard(memory, freed, TmemUse::Kind::store, true, who, "tcgen05.dealloc");
+    if (units.count) tell(TmemAllocation{w.domain(), who, w.sm().index, freed, false, w.time()});
     r = &state.requests.emplace_back();
     *r = {Kind::dealloc, Stage::waiting, &w, freed.columns, freed.column, w.time(), {}, who};
   }

@@ -116,29 +116,14 @@ Group group_of(Warp& w, uint32_t cta_group, const Origin& who, const char* what)
   return g;
 }
 
-/// Registers the operation on each CTA's cells and queues it; `body` runs for each CTA when the queue executes it.
+/// Queues the operation, which writes these cells of each CTA; `body` runs for each CTA when the queue executes it.
 template <class Body>
-void enqueue(Warp& w, const Group& group, TmemUse::Kind kind, const TmemRect& rect, const char* what, TensorWork work,
-             Body body) {
-  uint64_t ids[2] = {0, 0};
-  for (int i = 0; i < group.count; ++i) {
-    TensorMemory& memory = TensorMemory::of(group.cta[i]->sm);
-    tmem_check_hazard(memory, rect, kind, true, work.origin, what);
-    TmemUse use;
-    use.kind = kind;
-    use.writes = true;
-    use.rect = rect;
-    use.who = work.origin;
-    ids[i] = memory.begin_use(std::move(use));
-    work.cells.push_back({&group.cta[i]->sm, rect, true});
-  }
+void enqueue(Warp& w, const Group& group, const TmemRect& rect, const char* what, TensorWork work, Body body) {
+  for (int i = 0; i < group.count; ++i) work.cells.push_back({&group.cta[i]->sm, rect, true, what});
   work.issued = w.time();
   work.peer = group.cta[1];
-  work.execute = [group, ids0 = ids[0], ids1 = ids[1], body = std::move(body)](uint64_t now, const Origin& who) {
-    for (int i = 0; i < group.count; ++i) {
-      body(*group.cta[i], now, who);
-      TensorMemory::of(group.cta[i]->sm).end_use(i == 0 ? ids0 : ids1);
-    }
+  work.execute = [group, body = std::move(body)](uint64_t now, const Origin& who) {
+    for (int i = 0; i < group.count; ++i) body(*group.cta[i], now, who);
   };
   const uint32_t cta_group = work.cta_group;
   TensorCore::of(w.cta(), cta_group).enqueue(w.domain(), std::move(work));
@@ -186,7 +171,7 @@ void cp_lane(Warp& w, const Op& op, int lane) {
   work.interval = cycles(interval);
   work.latency = cycles(interval + timing.cp_latency);
   const TmemRect rect = copy.rect;
-  enqueue(w, group, TmemUse::Kind::copy, rect, "tcgen05.cp", std::move(work),
+  enqueue(w, group, rect, "tcgen05.cp", std::move(work),
           [copy = std::move(copy)](Cta& cta, uint64_t now, const Origin& who) {
             execute(copy, cta, who);
             const Domain& domain = cta.cluster.domain;
@@ -240,12 +225,11 @@ void shift(Warp& w, const Op& op) {
     work.cta_group = op.get<CopyDetails>().cta_group;
     work.origin = who;
     work.interval = work.latency = cycles(w.timing().tensor_memory.value().shift_latency);
-    enqueue(w, group, TmemUse::Kind::shift, rect, "tcgen05.shift", std::move(work),
-            [rect](Cta& cta, uint64_t now, const Origin& who) {
-              shift_down(TensorMemory::of(cta.sm), rect.column);
-              for (const AccessKind kind : {AccessKind::read, AccessKind::write})
-                tell(TmemAccess{cta.cluster.domain, kind, who, cta.sm.index, rect, now});
-            });
+    enqueue(w, group, rect, "tcgen05.shift", std::move(work), [rect](Cta& cta, uint64_t now, const Origin& who) {
+      shift_down(TensorMemory::of(cta.sm), rect.column);
+      for (const AccessKind kind : {AccessKind::read, AccessKind::write})
+        tell(TmemAccess{cta.cluster.domain, kind, who, cta.sm.index, rect, now});
+    });
   });
 }
 

@@ -306,15 +306,11 @@ void land_load(const TensorMemory& memory, const Access& a, const Op& op, uint8_
 
 uint64_t rounded(double cycles) { return uint64_t(std::llround(std::ceil(cycles - 1e-9))); }
 
-void begin_uses(TensorMemory& memory, const Access& a, TmemUse::Kind kind, const Origin& who, uint64_t (&ids)[2]) {
-  for (int h = 0; h < a.halves; ++h) {
-    TmemUse use;
-    use.kind = kind;
-    use.writes = kind == TmemUse::Kind::store;
-    use.rect = a.half[h];
-    use.who = who;
-    ids[h] = memory.begin_use(std::move(use));
-  }
+/// What observers are told at issue.
+auto uses_of(const Warp& w, const Access& a, bool writes, const char* what) {
+  return [&w, &a, writes, what](AsyncOperation& o) {
+    for (int h = 0; h < a.halves; ++h) o.cells.push_back({w.sm().index, a.half[h], writes, what});
+  };
 }
 
 void tell_cells(const Warp& w, const Access& a, AccessKind kind, const Origin& who, uint64_t now) {
@@ -327,8 +323,6 @@ void ld(Warp& w, const Op& op) {
   TensorMemory& memory = TensorMemory::of(w.sm());
   const TensorMemoryTiming& cost = w.timing().tensor_memory.value();
   const Access a = checked_access(w, op, op.list_size - op.get<AccessDetails>().red.wanted, who, "tcgen05.ld");
-  for (int h = 0; h < a.halves; ++h)
-    tmem_check_hazard(memory, a.half[h], TmemUse::Kind::load, false, who, "tcgen05.ld");
 
   InFlight& state = in_flight(w);
   w.pending_check = check_pending;
@@ -348,33 +342,29 @@ void ld(Warp& w, const Op& op) {
   state.loads.push_back(std::move(load));
   ++state.loading;
 
-  uint64_t use[2] = {0, 0};
-  begin_uses(memory, a, TmemUse::Kind::load, who, use);
   const double registers = double(a.registers << a.pack);
   const double busy = registers <= 2 ? cost.ld_min : cost.ld_fixed + cost.ld_register * registers;
   const double through = memory.use_port(w.index() & 3, false, w.time(), busy);
   const uint64_t lands = rounded(through + cost.ld_latency), begin = uint64_t(through - busy);
   Origin actor = who;
-  const ToldOperation told =
-      tell_issue(w.domain(), AsyncOperation::Kind::tmem_load, actor, w.sm().index, w.time(), 128 * op.list_size);
+  const ToldOperation told = tell_issue(w.domain(), AsyncOperation::Kind::tmem_load, actor, w.sm().index, w.time(),
+                                        128 * op.list_size, uses_of(w, a, false, "tcgen05.ld"));
   w.result_at(op, lands);
   EventQueue& events = w.domain().events;
-  events.schedule(lands, events.new_channel(), actor,
-                  [&memory, a, &op, who, actor, frame, use0 = use[0], use1 = use[1], id = state.loads.back().id, &w,
-                   &state, told, begin](uint64_t now) {
-                    tell_cells(w, a, AccessKind::read, actor, now);
-                    tell_complete(w.domain(), told, begin, now);
-                    memory.end_use(use0);
-                    if (use1) memory.end_use(use1);
-                    warn_if_never_written(memory, a, who);
-                    for (Load& l : state.loads)
-                      if (l.id == id) {
-                        land_load(memory, a, op, w.register_file() + frame);
-                        l.landed = true;
-                      }
-                    wake_as(w, now, kUseLoad);
-                    if (--state.loading == 0) wake_as(w, now, kWaitLoad);
-                  });
+  events.schedule(
+      lands, events.new_channel(), actor,
+      [&memory, a, &op, who, actor, frame, id = state.loads.back().id, &w, &state, told, begin](uint64_t now) {
+        tell_cells(w, a, AccessKind::read, actor, now);
+        tell_complete(w.domain(), told, begin, now);
+        warn_if_never_written(memory, a, who);
+        for (Load& l : state.loads)
+          if (l.id == id) {
+            land_load(memory, a, op, w.register_file() + frame);
+            l.landed = true;
+          }
+        wake_as(w, now, kUseLoad);
+        if (--state.loading == 0) wake_as(w, now, kWaitLoad);
+      });
 }
 
 // ---- st
@@ -398,32 +388,25 @@ void st(Warp& w, const Op& op) {
   TensorMemory& memory = TensorMemory::of(w.sm());
   const TensorMemoryTiming& cost = w.timing().tensor_memory.value();
   const Access a = checked_access(w, op, op.list_size, who, "tcgen05.st");
-  for (int h = 0; h < a.halves; ++h)
-    tmem_check_hazard(memory, a.half[h], TmemUse::Kind::store, true, who, "tcgen05.st");
 
   std::vector<uint32_t> data(size_t(a.registers) * 32);
   for (uint32_t r = 0; r < a.registers; ++r) std::memcpy(&data[r * 32], w.at<uint32_t>(op.list[r]), 128);
   InFlight& state = in_flight(w);
   ++state.storing;
-  uint64_t use[2] = {0, 0};
-  begin_uses(memory, a, TmemUse::Kind::store, who, use);
   const double busy = cost.st_fixed + cost.st_register * double(a.registers << a.pack);
   const double through = memory.use_port(w.index() & 3, true, w.time(), busy);
   const uint64_t lands = rounded(through + cost.st_latency), begin = uint64_t(through - busy);
   Origin actor = who;
-  const ToldOperation told =
-      tell_issue(w.domain(), AsyncOperation::Kind::tmem_store, actor, w.sm().index, w.time(), 128 * a.registers);
+  const ToldOperation told = tell_issue(w.domain(), AsyncOperation::Kind::tmem_store, actor, w.sm().index, w.time(),
+                                        128 * a.registers, uses_of(w, a, true, "tcgen05.st"));
   EventQueue& events = w.domain().events;
-  events.schedule(
-      lands, events.new_channel(), actor,
-      [&memory, a, actor, data = std::move(data), use0 = use[0], use1 = use[1], &w, &state, told, begin](uint64_t now) {
-        tell_cells(w, a, AccessKind::write, actor, now);
-        tell_complete(w.domain(), told, begin, now);
-        memory.end_use(use0);
-        if (use1) memory.end_use(use1);
-        land_store(memory, a, data.data());
-        if (--state.storing == 0) wake_as(w, now, kWaitStore);
-      });
+  events.schedule(lands, events.new_channel(), actor,
+                  [&memory, a, actor, data = std::move(data), &w, &state, told, begin](uint64_t now) {
+                    tell_cells(w, a, AccessKind::write, actor, now);
+                    tell_complete(w.domain(), told, begin, now);
+                    land_store(memory, a, data.data());
+                    if (--state.storing == 0) wake_as(w, now, kWaitStore);
+                  });
 }
 
 // ---- wait

@@ -90,6 +90,11 @@ void tell(const TmemAccess& access) {
   access.domain.launch.observers.tell(Observer::tensor_accesses, [&](Observer& o) { o.on_tensor_access(access); });
 }
 
+void tell(const TmemAllocation& allocation) {
+  allocation.domain.launch.observers.tell(Observer::tensor_allocations,
+                                          [&](Observer& o) { o.on_tensor_allocation(allocation); });
+}
+
 void tell(const MemoryTraffic& traffic) {
   traffic.domain.launch.observers.tell(Observer::traffic, [&](Observer& o) { o.on_traffic(traffic); });
 }

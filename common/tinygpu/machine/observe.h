@@ -48,7 +48,7 @@ struct AsyncOperation {
   uint64_t busy = 0;   // cycles from then on in which the unit takes nothing else
   uint64_t end = 0;    // when its effect is there
   uint32_t parts = 1;  // of its effect that are not there yet: a multicast copy lands in several CTAs
-  /// Operations that it waits for: a commit's.
+  /// Operations that it executes behind, where the tensor core keeps an order; that it waits for, a commit.
   std::vector<uint64_t> after;
   /// What a tensor copy moves, known from its completion on (engines/tma/tensor_box.h).
   std::shared_ptr<const TensorBox> box;
@@ -64,6 +64,14 @@ struct AsyncOperation {
     std::vector<Range> ranges;
   };
   std::vector<SharedUse> shared_uses;
+  /// Cells of Tensor Memory, the same.
+  struct TensorUse {
+    uint32_t sm;  // %smid
+    TmemRect cells;
+    bool writes;
+    const char* what;  // "tcgen05.ld", "A of tcgen05.mma" …
+  };
+  std::vector<TensorUse> cells;
 
   static constexpr int kDomainShift = 40;
   uint32_t domain() const { return uint32_t(id >> kDomainShift); }
@@ -137,6 +145,7 @@ class Observer {
     shared_accesses = 16,
     global_accesses = 32,
     tensor_accesses = 64,
+    tensor_allocations = 256,
     traffic = 128,
     accesses = shared_accesses | global_accesses | tensor_accesses
   };
@@ -157,6 +166,7 @@ class Observer {
   virtual void on_instruction(const Executed&) {}
   virtual void on_access(const MemoryAccess&) {}
   virtual void on_tensor_access(const TmemAccess&) {}
+  virtual void on_tensor_allocation(const TmemAllocation&) {}
   virtual void on_traffic(const MemoryTraffic&) {}
 };
 

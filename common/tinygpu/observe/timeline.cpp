@@ -113,7 +113,7 @@ void Timeline::on_complete(const AsyncOperation& o) {
   span.busy = o.busy;
   span.operation = o.id;
   // Of a commit's operations the one issued last is complete last.
-  if (!o.after.empty()) span.caused_by.push_back(o.after.back());
+  if (o.kind == Kind::commit && !o.after.empty()) span.caused_by.push_back(o.after.back());
   add(part, std::move(span));
 }
 

@@ -15,10 +15,16 @@ bool in_shared(const ptx::Variable& v) {
   return v.space == ptx::Space::shared || v.space == ptx::Space::shared_cta || v.space == ptx::Space::shared_cluster;
 }
 
-/// Copies, and MMAs that read their operands from shared memory (PTX ISA 8.6).
-bool async_proxy(std::string_view opcode) {
-  return opcode.starts_with("cp.async.bulk") || opcode.starts_with("cp.reduce.async.bulk") ||
-         opcode.starts_with("tcgen05.mma") || opcode.starts_with("tcgen05.cp") || opcode == "wgmma.mma_async";
+/// Program::Subject, as bits.
+uint8_t subjects_of(std::string_view opcode) {
+  uint8_t subjects = 0;
+  // Copies, and MMAs that read their operands from shared memory (PTX ISA 8.6).
+  if (opcode.starts_with("cp.async.bulk") || opcode.starts_with("cp.reduce.async.bulk") ||
+      opcode.starts_with("tcgen05.mma") || opcode.starts_with("tcgen05.cp") || opcode == "wgmma.mma_async")
+    subjects |= Program::async_proxy;
+  if (opcode.starts_with("mbarrier.")) subjects |= Program::mbarriers;
+  if (opcode.starts_with("tcgen05.")) subjects |= Program::tensor_memory;
+  return subjects;
 }
 
 }  // namespace
@@ -32,8 +38,7 @@ Program::Program(std::vector<std::shared_ptr<const ptx::Module>> modules, const 
   }
   for (const ModuleScope& s : scopes_)
     for (const auto& f : s.module->functions)
-      uses_async_proxy_ |=
-          std::ranges::any_of(f->body, [](const ptx::Instruction& i) { return async_proxy(i.opcode); });
+      for (const ptx::Instruction& i : f->body) subjects_ |= subjects_of(i.opcode);
   link_functions();
   load_variables(store);
   place_common_shared();

@@ -191,8 +191,9 @@ class Program {
   /// Names of the entry points, in order of definition.
   std::vector<std::string> entries() const;
   const LoadedVariable* variable(const std::string& name) const;
-  /// Some function has instructions whose operations reach shared memory through the async proxy.
-  bool uses_async_proxy() const { return uses_async_proxy_; }
+  /// What instructions of some function of it have to do with.
+  enum Subject : uint8_t { async_proxy = 1, mbarriers = 2, tensor_memory = 4 };
+  bool uses(Subject s) const { return subjects_ & s; }
 
  private:
   friend class FunctionBuilder;
@@ -215,7 +216,7 @@ class Program {
   std::unordered_map<std::string, uint32_t> visible_functions_;
   std::unordered_map<std::string, LoadedVariable> visible_variables_;
   std::recursive_mutex decode_mutex_;
-  bool uses_async_proxy_ = false;
+  uint8_t subjects_ = 0;
 };
 
 }  // namespace tinygpu

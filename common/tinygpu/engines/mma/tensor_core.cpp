@@ -36,7 +36,7 @@ bool same_thread(const Origin& a, const Origin& b) {
 }  // namespace
 
 // PTX ISA 9.7.16.6.2 lists the pairs whose execution follows issue order. Whatever it does not list is unordered, which
-// the `late` and `seeded` completion orders make visible and check_unordered tells of. As timed, MMAs complete in the
+// the `late` and `seeded` completion orders make visible and a check tells of. As timed, MMAs complete in the
 // order of issue whatever their accumulators: CUTLASS's 77_blackwell_fmha relies on it and runs on a B200.
 bool TensorCore::ordered(const TensorWork& first, const TensorWork& second) {
   using Kind = TensorWork::Kind;
@@ -57,53 +57,30 @@ uint64_t TensorCore::enqueue(Domain& domain, TensorWork work) {
   auto node = std::make_shared<Node>();
   node->work = std::move(work);
   node->begin = start;
-  node->told = tell_issue(domain, told_as(node->work.kind), node->work.origin, sm_, node->work.issued);
-  if (node->told) node->told->busy = node->work.interval;
   node->planned = start + node->work.latency;
+  std::vector<uint64_t> after;
   for (auto it = pending_.rbegin(); it != pending_.rend(); ++it) {
     Node& p = **it;
     if (p.is_commit || !ordered(p.work, node->work)) continue;
     p.successors.push_back(node);
     p.followed |= same_thread(p.work.origin, node->work.origin);
     ++node->waits;
+    if (p.told) after.push_back(p.told->id);
     node->planned = std::max(node->planned, p.planned);
     // An earlier MMA of the chain has itself waited for what came before it.
     if (on_mma_unit && p.work.kind == TensorWork::Kind::mma) break;
   }
   if (on_mma_unit) node->planned = mma_done_ = std::max(node->planned, mma_done_);
-  check_unordered(node);
+  const auto more = [&](AsyncOperation& o) {
+    o.busy = node->work.interval;
+    o.after = std::move(after);
+    for (const auto& c : node->work.cells) o.cells.push_back({c.sm->index, c.rect, c.writes, c.what});
+  };
+  node->told = tell_issue(domain, told_as(node->work.kind), node->work.origin, sm_, node->work.issued, 0, more);
   pending_.push_back(node);
   const uint64_t planned = node->planned;
   if (node->waits == 0) release(domain, node);
   return planned;
-}
-
-void TensorCore::check_unordered(const NodePtr& node) const {
-  const auto meets = [&](const TensorWork& other) {
-    for (const TensorWork::Cells& a : other.cells)
-      for (const TensorWork::Cells& b : node->work.cells)
-        if (a.sm == b.sm && (a.writes || b.writes) && a.rect.overlaps(b.rect)) return true;
-    return false;
-  };
-  std::vector<const Node*> before{node.get()};  // the operation and everything that has to execute before it
-  for (auto it = pending_.rbegin(); it != pending_.rend(); ++it) {
-    const Node& p = **it;
-    if (p.is_commit) continue;
-    const bool ordered = std::any_of(p.successors.begin(), p.successors.end(), [&](const NodePtr& s) {
-      return std::find(before.begin(), before.end(), s.get()) != before.end();
-    });
-    if (ordered) {
-      before.push_back(&p);
-    } else if (meets(p.work)) {
-      node->work.origin.report(
-          Severity::warning, "tmem-unordered",
-          fmt::format("This operation and that of {} touch the same Tensor Memory, and nothing orders them.",
-                      place_of(p.work.origin)),
-          "Wait for the earlier one's tcgen05.commit on its mbarrier. Issue order counts between MMAs with the same "
-          "accumulator, shape and kind, and from cp or shift to mma only.");
-      return;
-    }
-  }
 }
 
 void TensorCore::commit(Domain& domain, const Origin& origin, uint8_t cta_group, uint64_t now, uint64_t latency,

@@ -30,6 +30,7 @@ struct TensorWork {
     const Sm* sm;
     TmemRect rect;
     bool writes;
+    const char* what;  // "tcgen05.cp", "A of tcgen05.mma" …
   };
   std::vector<Cells> cells;
   /// mma only: operations with equal nonzero tags (same accumulator, shape and kind) execute in issue order; others
@@ -48,9 +49,8 @@ class TensorCore final : public Extension {
   /// Where an operation of this cta_group that `cta` issues queues.
   static TensorCore& of(Cta& cta, uint32_t cta_group);
 
-  /// Queues `work` behind what was issued before it. Warns "tmem-unordered" if it touches cells of an operation that it
-  /// is not ordered with. Returns the time at which it will be complete if nothing is
-  /// reordered.
+  /// Queues `work` behind what was issued before it. Returns the time at which it will be complete if
+  /// nothing is reordered.
   uint64_t enqueue(Domain& domain, TensorWork work);
 
   /// tcgen05.commit: calls `arrive` `latency` cycles after everything that this thread has issued with this cta_group
@@ -73,7 +73,6 @@ class TensorCore final : public Extension {
   struct Node;
   using NodePtr = std::shared_ptr<Node>;
   void cancel(const Cta& cta);
-  void check_unordered(const NodePtr& node) const;
   void release(Domain& domain, const NodePtr& node);
   void finish(Domain& domain, const NodePtr& node, uint64_t now);
   static bool ordered(const TensorWork& first, const TensorWork& second);

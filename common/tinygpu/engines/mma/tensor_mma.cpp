@@ -57,11 +57,6 @@ struct Operation {
   DataPath path;
   OperandLayout a, b;
   TmemAddress d, a_tmem;  // in range
-  struct Use {
-    Sm* sm;
-    uint64_t id;
-  };
-  std::vector<Use> uses;
 };
 
 [[noreturn]] void illegal(const Origin& who, const char* code, const FieldProblem& p, const char* which,
@@ -97,20 +92,10 @@ TmemAddress check_tmem(const Operation& o, uint32_t address, uint32_t columns, s
   return {r.lane, r.column};
 }
 
-void use_tmem(Operation& o, TensorWork& work, uint32_t columns, TmemAddress at, bool writes, const char* what) {
-  for (uint32_t c = 0; c < o.path.ctas; ++c) {
-    TensorMemory& memory = TensorMemory::of(o.cta[c]->sm);
-    for (const TmemRect& r : rects(o.path, at, columns)) {
-      tmem_check_hazard(memory, r, TmemUse::Kind::mma, writes, o.who, what);
-      TmemUse use;
-      use.kind = TmemUse::Kind::mma;
-      use.writes = writes;
-      use.rect = r;
-      use.who = o.who;
-      o.uses.push_back({&o.cta[c]->sm, memory.begin_use(std::move(use))});
-      work.cells.push_back({&o.cta[c]->sm, r, writes});
-    }
-  }
+/// Cells that the operation is going to touch.
+void use_tmem(const Operation& o, TensorWork& work, uint32_t columns, TmemAddress at, bool writes, const char* what) {
+  for (uint32_t c = 0; c < o.path.ctas; ++c)
+    for (const TmemRect& r : rects(o.path, at, columns)) work.cells.push_back({&o.cta[c]->sm, r, writes, what});
 }
 
 void gather_shared(const Operation& o, Cta& cta, const OperandLayout& layout, uint32_t rows, const char* name,
@@ -272,7 +257,6 @@ void execute(const Operation& o, uint64_t now, const Origin& who) {
     if (o.request.shift_a) shift_rows_down(TensorMemory::of(o.cta[c]->sm), o.a_tmem);
   }
   if (!written) mark_written(o);
-  for (const Operation::Use& use : o.uses) TensorMemory::of(*use.sm).end_use(use.id);
 }
 
 }  // namespace

@@ -17,28 +17,6 @@ uint32_t partition_bits(uint32_t lane, uint32_t lanes, uint32_t p) {
 
 }  // namespace
 
-std::string place_of(const Origin& who) {
-  const Where w = who.where();
-  std::string s = fmt::format("CTA ({},{},{})", w.cta[0], w.cta[1], w.cta[2]);
-  if (w.warp >= 0) s += fmt::format(", warp {}", w.warp);
-  if (!w.cuda_file.empty())
-    s += fmt::format(", at {}:{}", w.cuda_file, w.cuda_line);
-  else if (w.ptx_line > 0)
-    s += fmt::format(", at PTX line {}", w.ptx_line);
-  return s;
-}
-
-const char* TmemUse::name() const {
-  switch (kind) {
-    case Kind::load: return "tcgen05.ld";
-    case Kind::store: return "tcgen05.st";
-    case Kind::mma: return "tcgen05.mma";
-    case Kind::copy: return "tcgen05.cp";
-    case Kind::shift: return "tcgen05.shift";
-  }
-  return "tcgen05";
-}
-
 TensorMemory::TensorMemory() : storage_(new uint32_t[kTmemLanes * kTmemColumns + 16]) {
   const auto raw = reinterpret_cast<uintptr_t>(storage_.get());
   cells_ = reinterpret_cast<uint32_t*>((raw + 63) & ~uintptr_t(63));
@@ -187,20 +165,6 @@ void TensorMemory::on_cta_exit(Cta& cta) {
                   "One warp in each CTA of the pair executes every cta_group::2 alloc and dealloc.");
 }
 
-uint64_t TensorMemory::begin_use(TmemUse use) {
-  use.id = next_use_++;
-  uses_.push_back(std::move(use));
-  return uses_.back().id;
-}
-
-void TensorMemory::end_use(uint64_t id) {
-  for (size_t i = 0; i < uses_.size(); ++i)
-    if (uses_[i].id == id) {
-      uses_.erase(uses_.begin() + long(i));
-      return;
-    }
-}
-
 void tmem_violation(const Origin& who, std::string code, std::string message, std::string help) {
   if (who.launch->options.strict_tmem)
     who.fault(FaultKind::launch_failure, std::move(code), std::move(message), std::move(help));
@@ -277,31 +241,6 @@ Cta& tmem_peer(Cta& cta, const Origin& who, const char* what) {
     who.fault(FaultKind::not_modelled, "cta-pair-shares-sm", "Both CTAs of the pair are on one SM, which no GPU does.",
               "Choose a machine with at least two SMs.");
   return *peer;
-}
-
-void tmem_check_hazard(const TensorMemory& memory, const TmemRect& rect, TmemUse::Kind kind, bool writes,
-                       const Origin& who, const char* what) {
-  const auto tensor_core = [](TmemUse::Kind k) { return k != TmemUse::Kind::load && k != TmemUse::Kind::store; };
-  const TmemUse* u = nullptr;
-  for (const TmemUse& other : memory.uses())
-    if ((other.writes || writes) && other.rect.overlaps(rect) && !(tensor_core(kind) && tensor_core(other.kind))) {
-      u = &other;
-      break;
-    }
-  if (!u) return;
-  if (u->kind == TmemUse::Kind::load)
-    who.report(
-        Severity::warning, "tmem-load-not-waited",
-        fmt::format("{} rewrites cells that a tcgen05.ld of {} may still be reading.", what, place_of(u->who)),
-        "Put tcgen05.wait::ld behind the load, and hand the columns over only after it (tcgen05.fence on both sides "
-        "of the barrier).");
-  else
-    who.report(Severity::warning, "tmem-not-complete",
-               fmt::format("{} {} cells that {} of {} has not finished with.", what, writes ? "writes" : "reads",
-                           u->name(), place_of(u->who)),
-               u->kind == TmemUse::Kind::store
-                   ? "Put tcgen05.wait::st behind the store; another thread also needs a barrier with tcgen05.fence."
-                   : "Wait on the mbarrier that tcgen05.commit arrives on before touching the cells.");
 }
 
 }  // namespace tinygpu

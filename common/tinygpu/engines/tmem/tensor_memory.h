@@ -32,16 +32,6 @@ constexpr uint32_t tmem_poison(uint32_t lane, uint32_t column) {
   return 0xDEAD0000u | (column & 511) << 7 | (lane & 127);
 }
 
-/// Who is between issue and completion on a rectangle.
-struct TmemUse {
-  enum class Kind : uint8_t { load, store, mma, copy, shift } kind = Kind::load;
-  bool writes = false;
-  TmemRect rect;
-  Origin who;
-  uint64_t id = 0;
-  const char* name() const;
-};
-
 class TensorMemory final : public Extension {
  public:
   static TensorMemory& of(Sm& sm) { return sm.extensions.get<TensorMemory>(); }
@@ -134,13 +124,6 @@ class TensorMemory final : public Extension {
   /// Leak and pair checks: "tmem-leak", "cta-pair-exited".
   void on_cta_exit(Cta& cta) override;
 
-  // ---- Accesses under way
-  // Engines register what they are about to touch at issue and remove it when it is complete, so that the next access
-  // to the same cells can be told that nobody waited.
-  uint64_t begin_use(TmemUse use);
-  void end_use(uint64_t id);
-  const std::vector<TmemUse>& uses() const { return uses_; }
-
  private:
   std::unique_ptr<uint32_t[]> storage_;
   uint32_t* cells_ = nullptr;                                    // [column][lane]
@@ -149,13 +132,8 @@ class TensorMemory final : public Extension {
   uint32_t taken_ = 0;
   std::vector<Block> blocks_;
   std::unordered_map<const Cta*, CtaState> states_;
-  std::vector<TmemUse> uses_;
-  uint64_t next_use_ = 1;
   double port_free_[2][4] = {};  // [write][partition]
 };
-
-/// "CTA (0,0,0), warp 3, at PTX line 12".
-std::string place_of(const Origin& who);
 
 /// One broken Tensor Memory rule that hardware does not enforce: a warning, or an error with RunOptions::strict_tmem.
 void tmem_violation(const Origin& who, std::string code, std::string message, std::string help);
@@ -174,11 +152,5 @@ void tmem_check_cta_group(Cta& cta, uint32_t cta_group, const Origin& who);
 /// The other CTA of a cta_group::2 pair (%cluster_ctarank differs in bit 0). Faults "cta-pair-missing" in a cluster
 /// that has none, "cta-pair-exited" if it is gone.
 Cta& tmem_peer(Cta& cta, const Origin& who, const char* what);
-
-/// Tells of an access that meets another one under way: "tmem-load-not-waited" (cells rewritten or freed under a ld) or
-/// "tmem-not-complete". Warnings: whether the value is wrong depends on time. Two operations of the tensor core are not
-/// compared: its queue has ordering rules of its own. A dealloc counts as a store.
-void tmem_check_hazard(const TensorMemory& memory, const TmemRect& rect, TmemUse::Kind kind, bool writes,
-                       const Origin& who, const char* what);
 
 }  // namespace tinygpu

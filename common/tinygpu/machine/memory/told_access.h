@@ -80,6 +80,16 @@ struct TmemAccess {
   uint64_t time = 0;
 };
 
+/// Columns of Tensor Memory change hands: told when tcgen05.alloc is answered, and when tcgen05.dealloc is issued.
+struct TmemAllocation {
+  const Domain& domain;
+  const Origin& who;
+  uint32_t sm = 0;  // %smid
+  TmemRect cells;
+  bool taken = false;
+  uint64_t time = 0;
+};
+
 /// What an instruction or an operation takes of the ways to memory, told when it is issued.
 struct MemoryTraffic {
   const Domain& domain;
@@ -115,6 +125,7 @@ inline void tell_operation(const Domain& domain, AccessKind kind, Proxy proxy, c
   });
 }
 void tell(const TmemAccess& access);
+void tell(const TmemAllocation& allocation);
 void tell(const MemoryTraffic& traffic);
 
 }  // namespace tinygpu

@@ -31,7 +31,6 @@ void complete_if_done(Cta& owner, uint32_t offset, MBarrier& b, uint64_t when) {
   ++b.phase;
   b.pending = b.expected;
   b.completed_at = when;
-  b.observed = false;
   tell(owner, Sync::Kind::phase, offset, b.phase - 1, when, nullptr);
   owner.cluster.domain.made_progress();
   owner.wake_mbarrier_waiters(owner, offset, when);
@@ -121,15 +120,6 @@ void mbarrier_arrive(Cta& owner, uint32_t offset, uint32_t count, uint64_t when,
               "count who arrives in a phase (a warp's lanes each count, and so does every tcgen05.commit) and "
               "initialise with "
               "that number; or wait for the phase before arriving for the next");
-  if (count && b.phase > 0 && !b.observed) {
-    b.observed = true;
-    who.report(Severity::warning, "mbarrier-phase-unobserved",
-               fmt::format("an arrive in phase {} of {} before any thread has seen phase {} complete", b.phase,
-                           name_of(owner, offset), b.phase - 1),
-               "let a test_wait or try_wait of each phase succeed before arriving for the next; a waiter that is late "
-               "would see "
-               "the parity come round again");
-  }
   b.pending -= count;
   tell(owner, Sync::Kind::arrive, offset, count, when, &who);
   if (b.pending == 0 && b.tx < 0)

@@ -18,7 +18,6 @@ struct MBarrier {
   uint32_t pending = 0;       // arrivals missing in this phase
   int64_t tx = 0;             // bytes expected minus bytes landed
   uint64_t completed_at = 0;  // time at which the previous phase completed
-  bool observed = true;       // the previous phase was seen complete by a wait
 
   /// The 64-bit word of sm_90+: 63 parity, 62:43 2^20 − pending, 41:21 −tx, 20:1 2^20 − expected.
   uint64_t word() const;

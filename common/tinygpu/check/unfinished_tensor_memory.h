@@ -1,0 +1,34 @@
+// Cells of Tensor Memory that an operation touches, or a dealloc frees, while another one between issue and completion
+// has to do with them: nobody has waited (PTX ISA 9.7.16.6). Warnings: whether the value is wrong depends on time. Two
+// operations of the tensor core are not compared: its queue has an order of its own (unordered_operations.h).
+#pragma once
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "common/tinygpu/machine/observe.h"
+
+namespace tinygpu::checks {
+
+class UnfinishedTensorMemory final : public Observer {
+ public:
+  UnfinishedTensorMemory() : Observer(operations | tensor_allocations) {}
+  uint32_t interests_in(const LaunchConfig& launch) const override;
+  void on_launch(const Launch&) override;
+  void on_issue(const AsyncOperation&) override;
+  void on_complete(const AsyncOperation&) override;
+  void on_tensor_allocation(const TmemAllocation&) override;
+
+ private:
+  struct Use {
+    uint64_t operation;
+    AsyncOperation::Kind kind;
+    TmemRect cells;
+    bool writes;
+    Origin who;
+  };
+  using Uses = std::unordered_map<uint32_t, std::vector<Use>>;  // by SM, in the order of issue
+  std::vector<Uses> parts_;                                     // by Domain::index
+};
+
+}  // namespace tinygpu::checks

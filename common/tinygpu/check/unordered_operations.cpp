@@ -1,0 +1,61 @@
+#include "common/tinygpu/check/unordered_operations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/tinygpu/check/wording.h"
+#include "common/tinygpu/machine/chip/launch.h"
+
+namespace tinygpu::checks {
+namespace {
+
+using Kind = AsyncOperation::Kind;
+using Cells = std::vector<AsyncOperation::TensorUse>;
+
+bool on_tensor_core(Kind kind) { return kind == Kind::mma || kind == Kind::tmem_copy || kind == Kind::tmem_shift; }
+
+bool meet(const Cells& one, const Cells& other) {
+  for (const auto& a : one)
+    for (const auto& b : other)
+      if (a.sm == b.sm && (a.writes || b.writes) && a.cells.overlaps(b.cells)) return true;
+  return false;
+}
+
+}  // namespace
+
+uint32_t UnorderedOperations::interests_in(const LaunchConfig& launch) const {
+  return launch.program->uses(Program::tensor_memory) ? interests : 0;
+}
+
+void UnorderedOperations::on_launch(const Launch& launch) {
+  parts_.clear();
+  parts_.resize(launch.domains().size());
+}
+
+void UnorderedOperations::on_issue(const AsyncOperation& o) {
+  if (!on_tensor_core(o.kind)) return;
+  std::vector<Pending>& queue = parts_[o.domain()][o.sm];
+  std::vector<uint64_t> before = o.after;  // everything that has to execute before it
+  for (auto p = queue.rbegin(); p != queue.rend(); ++p) {
+    if (std::ranges::find(before, p->operation) != before.end()) {
+      before.insert(before.end(), p->after.begin(), p->after.end());
+    } else if (meet(p->cells, o.cells)) {
+      o.who.report(
+          Severity::warning, "tmem-unordered",
+          fmt::format("This operation and that of {} touch the same Tensor Memory, and nothing orders them.",
+                      place_of(p->who)),
+          "Wait for the earlier one's tcgen05.commit on its mbarrier. Issue order counts between MMAs with the same "
+          "accumulator, shape and kind, and from cp or shift to mma only.");
+      break;
+    }
+  }
+  queue.push_back({o.id, o.who, o.cells, o.after});
+}
+
+void UnorderedOperations::on_complete(const AsyncOperation& o) {
+  if (!on_tensor_core(o.kind)) return;
+  std::erase_if(parts_[o.domain()][o.sm], [&](const Pending& p) { return p.operation == o.id; });
+}
+
+}  // namespace tinygpu::checks

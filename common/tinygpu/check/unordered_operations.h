@@ -1,0 +1,31 @@
+// Operations of the tensor core that touch the same cells of Tensor Memory, although nothing orders them: PTX ISA
+// 9.7.16.6.2 lists the pairs whose execution follows issue order.
+#pragma once
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "common/tinygpu/machine/observe.h"
+
+namespace tinygpu::checks {
+
+class UnorderedOperations final : public Observer {
+ public:
+  UnorderedOperations() : Observer(operations) {}
+  uint32_t interests_in(const LaunchConfig& launch) const override;
+  void on_launch(const Launch&) override;
+  void on_issue(const AsyncOperation&) override;
+  void on_complete(const AsyncOperation&) override;
+
+ private:
+  struct Pending {
+    uint64_t operation;
+    Origin who;
+    std::vector<AsyncOperation::TensorUse> cells;
+    std::vector<uint64_t> after;
+  };
+  using Queues = std::unordered_map<uint32_t, std::vector<Pending>>;  // by SM of the tensor core, in issue order
+  std::vector<Queues> parts_;                                         // by Domain::index
+};
+
+}  // namespace tinygpu::checks
