@@ -35,6 +35,8 @@ struct Options {
   std::string in = "bf16", out = "f32", pattern = "uniform", timeline = "on";
 } options;
 
+/// Multiplications of a product that tinygpu does in a second or two.
+constexpr double kQuick = 16e9;
 /// Dense f16 and bf16 operations of one SM in one cycle (probes/machines/b200.json, peak.f16).
 constexpr double kPeak = 8192;
 
@@ -187,8 +189,10 @@ void gemm_part(Report& report) {
   double before = 0;
   std::optional<Pipeline> step_before;  // with --all it stands above anyway
   Pipeline last;
-  if (!options.all && options.step > 1 && options.timeline != "off")
-    step_before = run_step(gemm::kSteps[options.step - 2], operands, report.stamps()).pipeline;
+  // The step before is run for its picture alone.
+  const bool compare = !options.all && options.step > 1 && options.timeline != "off";
+  const bool quick = !device.tinygpu || double(options.m) * options.n * options.k <= kQuick;
+  if (compare && quick) step_before = run_step(gemm::kSteps[options.step - 2], operands, report.stamps()).pipeline;
   for (const gemm::Step& step : gemm::kSteps) {
     if (!options.all && step.number != int(options.step)) continue;
     report.say(fmt::format("Step {}, {}: {}.", step.number, step.name, step.idea));
@@ -196,6 +200,9 @@ void gemm_part(Report& report) {
     verify(report, operands.inputs, run.d);
     report.say("");
     gemm::show_timeline(report, step, run.pipeline, step_before ? &*step_before : nullptr);
+    if (compare && !quick)
+      report.say(
+          fmt::format("Step {} stands beside it at smaller sizes: here it would take as long again.", step.number - 1));
     const double cycles = device.cycles(run.elapsed.microseconds);
     std::vector<std::string> row = row_of(step, run, device, before);
     const nlohmann::json profile = run.watched ? run.watched->profile.at(0) : nlohmann::json::object();
