@@ -347,10 +347,9 @@ void decode_object(Decoder& d, Op& op, const ptx::Operand& o, bool remote_form) 
   op.a = a.base;
   op.imm = a.offset;
   const ptx::Instruction& i = *d.inst;
-  Details details{};
+  Details& details = op.edit<Details>();
   details.wide = a.wide;
   details.any_rank = remote_form && !i.has("shared") && !i.has("shared::cta");
-  op.set(details);
   op.cost = CostClass::mbarrier;
 }
 
@@ -368,21 +367,18 @@ void decode_inval(Decoder& d, Op& op) {
 void decode_arrive(Decoder& d, Op& op) {
   decode_object(d, op, d.operand(1), true);
   op.dst = d.dst(d.operand(0));
-  Details details = op.get<Details>();
+  Details& details = op.edit<Details>();
   details.expect = d.inst->has("expect_tx");
   details.no_complete = d.inst->has("noComplete");
   details.release = !d.inst->has("relaxed");
   details.cluster_scope = d.inst->has("cluster");
-  op.set(details);
   if (d.has(2)) op.b = d.src(d.operand(2), ptx::Type::u32);
   op.fn = exec_arrive;
 }
 
 void decode_arrive_drop(Decoder& d, Op& op) {
   decode_arrive(d, op);
-  Details details = op.get<Details>();
-  details.drop = true;
-  op.set(details);
+  op.edit<Details>().drop = true;
 }
 
 void decode_expect_tx(Decoder& d, Op& op) {
@@ -399,10 +395,9 @@ void decode_complete_tx(Decoder& d, Op& op) {
 void decode_wait(Decoder& d, Op& op) {
   decode_object(d, op, d.operand(1), false);
   op.dst = d.dst(d.operand(0));
-  Details details = op.get<Details>();
+  Details& details = op.edit<Details>();
   details.parity = d.inst->has("parity");
   details.spins = d.inst->opcode == "mbarrier.test_wait" && d.spins();
-  op.set(details);
   op.b = d.src(d.operand(2), details.parity ? ptx::Type::u32 : ptx::Type::b64);
 }
 
