@@ -25,7 +25,6 @@ using namespace gen5::harness;
 using namespace gen5::ptx;
 
 // ---- 1. Phases
-// ----------------------------------------------------------------------------------------------------------------
 
 struct Step {
   uint32_t pending, even_done, odd_done;
@@ -78,7 +77,6 @@ void part_phases(Report& r) {
 }
 
 // ---- 2. Arrivals and what they return
-// --------------------------------------------------------------------------------------
 
 struct Arrivals {
   uint64_t token[3];
@@ -115,7 +113,6 @@ void part_arrivals(Report& r) {
 }
 
 // ---- 3. Transactions
-// -----------------------------------------------------------------------------------------------------------
 
 struct Transactions {
   uint32_t over[5];
@@ -169,7 +166,6 @@ void part_transactions(Report& r) {
 }
 
 // ---- 4. A ring
-// ---------------------------------------------------------------------------------------------------------------
 
 constexpr int kItems = 64, kChunk = 256;  // words
 
@@ -268,7 +264,6 @@ void part_ring(Report& r) {
 }
 
 // ---- 5. Another CTA's barrier
-// --------------------------------------------------------------------------------------------------
 
 // Both CTAs of a cluster arrive on rank 0's barrier; only rank 0 can wait on it.
 __global__ void __cluster_dims__(2) remote(uint32_t* out) {
@@ -311,7 +306,6 @@ void part_remote(Report& r) {
 }
 
 // ---- Mistakes
-// --------------------------------------------------------------------------------------------------------------------
 
 enum Mistake {
   uninitialised,

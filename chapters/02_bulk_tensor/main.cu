@@ -30,7 +30,6 @@ using namespace gen5::ptx;
 constexpr uint32_t kUntouched = 0xeeee;
 
 // ---- Tensor maps
-// ------------------------------------------------------------------------------------------------------------
 
 /// A matrix of 16-bit elements: what every part but im2col uses.
 struct Matrix {
@@ -62,7 +61,6 @@ std::vector<uint16_t> numbered(uint64_t rows, uint64_t columns) {
 }
 
 // ---- 1. The smallest kernel
-// ---------------------------------------------------------------------------------------------------
 
 constexpr uint32_t kShared = 4096;  // bytes that a kernel shows
 
@@ -132,7 +130,6 @@ void part_load(Report& r) {
 }
 
 // ---- 2. Swizzles
-// ---------------------------------------------------------------------------------------------------------------
 
 void part_swizzle(Report& r) {
   r.say(
@@ -172,7 +169,6 @@ void part_swizzle(Report& r) {
 }
 
 // ---- 3. Out of bounds
-// ----------------------------------------------------------------------------------------------------------
 
 void part_bounds(Report& r) {
   const auto tensor = numbered(12, 48);
@@ -222,7 +218,6 @@ void part_bounds(Report& r) {
 }
 
 // ---- 4. Element strides
-// ---------------------------------------------------------------------------------------------------------
 
 void part_strides(Report& r) {
   const auto tensor = numbered(32, 64);
@@ -240,7 +235,6 @@ void part_strides(Report& r) {
 }
 
 // ---- 5. Multicast
-// ----------------------------------------------------------------------------------------------------------------
 
 __global__ void __cluster_dims__(4) multicast(const __grid_constant__ CUtensorMap map, uint16_t* out) {
   __shared__ alignas(1024) uint16_t buffer[kShared / 2];
@@ -286,7 +280,6 @@ void part_multicast(Report& r) {
 }
 
 // ---- 6. Stores and reductions
-// ---------------------------------------------------------------------------------------------------
 
 // Shared memory holds element 100 * row + column; it is stored, or added, at (x, y).
 template <bool add>
@@ -346,7 +339,6 @@ void part_store(Report& r) {
 }
 
 // ---- 7. im2col
-// -------------------------------------------------------------------------------------------------------------------
 
 __global__ void im2col(const __grid_constant__ CUtensorMap map, int w, int n, uint16_t offset, uint32_t bytes,
                        uint16_t* out) {
@@ -406,7 +398,6 @@ void part_im2col(Report& r) {
 }
 
 // ---- 8. gather4
-// -------------------------------------------------------------------------------------------------------------------
 
 __global__ void gather(const __grid_constant__ CUtensorMap map, int x, int4 rows, uint16_t* out) {
   __shared__ alignas(1024) uint16_t buffer[kShared / 2];
@@ -445,7 +436,6 @@ void part_gather(Report& r) {
 }
 
 // ---- 9. Linear copies
-// ---------------------------------------------------------------------------------------------------------------
 
 __global__ void __cluster_dims__(2) linear(const uint32_t* from, uint32_t* out) {
   __shared__ alignas(128) uint32_t buffer[256];
@@ -489,7 +479,6 @@ void part_linear(Report& r) {
 }
 
 // ---- 10. Stages
-// ---------------------------------------------------------------------------------------------------------------------
 
 constexpr uint32_t kStageRows = 32, kStageColumns = 64, kBoxes = 24;  // a box: 4 KiB
 
@@ -574,7 +563,6 @@ void part_stages(Report& r) {
 }
 
 // ---- Mistakes
-// ------------------------------------------------------------------------------------------------------------------------
 
 enum Mistake {
   column,

@@ -25,7 +25,6 @@ using namespace gen5::harness;
 using namespace gen5::ptx;
 
 // ---- 1. The smallest kernel
-// ------------------------------------------------------------------------------------------------
 
 /// What one CTA saw.
 struct Seen {
@@ -80,7 +79,6 @@ void part_smallest(Report& r) {
 }
 
 // ---- 2. Blocks
-// -----------------------------------------------------------------------------------------------------------
 
 // Four blocks, one freed, one allocated again. Sizes may only shrink: the rule keeps CTAs that share an SM from waiting
 // for each other in a circle.
@@ -138,7 +136,6 @@ void part_blocks(Report& r) {
 }
 
 // ---- 3. Two CTAs on one SM
-// -------------------------------------------------------------------------------------------------
 
 // Every CTA allocates, works for a while, frees. With 512 columns each, CTAs on one SM take turns: alloc is what waits.
 __global__ void share(Seen* seen, uint32_t columns, uint32_t work) {
@@ -204,7 +201,6 @@ void part_share(Report& r) {
 }
 
 // ---- 4. The pair
-// -----------------------------------------------------------------------------------------------------------
 
 // cta_group::2: two CTAs whose rank in the cluster differs in bit 0 allocate together. One warp in each executes the
 // instruction; whoever comes first waits for the other; both get the same columns.
@@ -252,7 +248,6 @@ void part_pair(Report& r) {
 }
 
 // ---- Mistakes
-// ----------------------------------------------------------------------------------------------------------------
 
 __global__ void leak() {
   __shared__ uint32_t address;

@@ -25,7 +25,6 @@ using namespace gen5::harness;
 using namespace gen5::ptx;
 
 // ---- What every kernel here begins and ends with
-// ---------------------------------------------------------------------------
 
 constexpr uint32_t kLaneStep = 0x10000;  // one lane further in an address; one column further is 1
 
@@ -51,7 +50,6 @@ __device__ void release(uint32_t address, uint32_t columns) {
 __device__ uint32_t own_lanes(uint32_t address) { return address + threadIdx.x / 32 % 4 * 32 * kLaneStep; }
 
 // ---- 1. The smallest kernel
-// ------------------------------------------------------------------------------------------------
 
 // Each thread puts four registers into four columns of its lane and reads them back in two loads.
 __global__ void smallest(uint32_t* out) {
@@ -86,7 +84,6 @@ void part_smallest(Report& r) {
 }
 
 // ---- 2. Which cell is which register
-// -----------------------------------------------------------------------------------------
 
 enum Shape { k32x32b, k16x64b, k16x128b, k16x256b, k16x32bx2 };
 constexpr const char* kNames[] = {"32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"};
@@ -217,7 +214,6 @@ void part_maps(Report& r) {
 }
 
 // ---- 3. From rows to fragments without a shuffle
-// -------------------------------------------------------------------------------
 
 // A thread has a row (32x32b); mma.sync wants fragments (16x256b). Store in one shape, load in the other.
 __global__ void fragments(uint32_t* out) {
@@ -263,7 +259,6 @@ void part_fragments(Report& r) {
 }
 
 // ---- 4. Two 16-bit values to a register
-// -----------------------------------------------------------------------------------------
 
 // unpack::16b spreads a register's halves over two columns, pack::16b joins two columns' low halves.
 __global__ void halves(uint32_t* out) {
@@ -305,7 +300,6 @@ void part_pack(Report& r) {
 }
 
 // ---- 5. Reductions
-// ---------------------------------------------------------------------------------------------------------------
 
 // Sums of a 32 x 32 block, along rows and down columns. Rows cost nothing: with 32x32b a thread owns one. For columns
 // the load folds the lanes: with 16x128b a thread gets rows t/4, t/4+8 (and +16, +24 from the second load) of column
@@ -360,7 +354,6 @@ void part_reduce(Report& r) {
 }
 
 // ---- 6. What it costs
-// ------------------------------------------------------------------------------------------------------------
 
 template <bool kStore, Shape kShape, int kRegisters>
 __device__ void access(uint32_t (&r)[kRegisters], uint32_t address) {
@@ -452,7 +445,6 @@ void part_cost(Report& r) {
 }
 
 // ---- Mistakes
-// --------------------------------------------------------------------------------------------------------------------
 
 // The registers are used before wait::ld. Hardware holds the reader up until the value is there, so this works by
 // accident; the rule is broken, and the cells are not safe to overwrite.

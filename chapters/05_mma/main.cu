@@ -63,7 +63,6 @@ __device__ void end(uint32_t address, uint32_t columns) {
 }
 
 // ---- 1. The smallest kernel
-// -------------------------------------------------------------------------------------------
 
 constexpr uint32_t kM = 128, kN = 16, kK = 16;  // one instruction
 
@@ -128,7 +127,6 @@ void part_smallest(Report& r) {
 }
 
 // ---- 2. Majors and swizzles
-// ---------------------------------------------------------------------------------------------
 
 constexpr uint32_t kTileN = 64, kTileBytesK = 128;  // K: 64 elements of 16 bits, or 32 of 32
 
@@ -328,7 +326,6 @@ void part_layouts(Report& r) {
 }
 
 // ---- 3. Accumulation
-// ----------------------------------------------------------------------------------------------------
 
 /// Runs `count` MMAs on the same operands into one accumulator, and tells the cycles from issue to the barrier.
 __global__ void repeat(const uint16_t* a, const uint16_t* b, uint32_t* d, long long* cycles, uint32_t count) {
@@ -396,7 +393,6 @@ void part_accumulate(Report& r) {
 }
 
 // ---- 4. Commit and fences
-// -----------------------------------------------------------------------------------------------
 
 /// What the commit part saw, in cycles after the first issue.
 struct Times {
@@ -548,7 +544,6 @@ void part_commit(Report& r) {
 }
 
 // ---- 5. Numbers
-// ---------------------------------------------------------------------------------------------------------
 
 std::string bits_of(float f) {
   const uint32_t u = std::bit_cast<uint32_t>(f);
@@ -605,7 +600,6 @@ void part_numbers(Report& r) {
 }
 
 // ---- Mistakes
-// -----------------------------------------------------------------------------------------------------------
 
 /// What a mistake changes in the smallest kernel.
 struct Change {

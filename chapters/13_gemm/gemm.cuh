@@ -164,7 +164,6 @@ __device__ void store_tile(const CUtensorMap* d_map, uint32_t accumulator, uint3
 }
 
 // ---- Host
-// ------------------------------------------------------------------------------------------------------------
 
 /// Calls f.operator()<In, Out, kStamped>() for the problem's types, with stamps if there is a buffer for them.
 template <class F>

@@ -34,7 +34,7 @@ SECOND:
   mbarrier.try_wait.parity.shared.b64 %p0, [%r0], 1;
   @!%p0 bra SECOND;
   ld.shared.u32 %r3, [%r1];
-  st.global.u32 [%rd1], %r3;
+  st.relaxed.gpu.global.u32 [%rd1], %r3;
   ret;
 }
 )";

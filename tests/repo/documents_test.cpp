@@ -58,4 +58,12 @@ TEST(Documents, PathsExist) {
       }
 }
 
+// clang-format moves a ruler's end to a line of its own when the title leaves it no room.
+TEST(Documents, RulersInSourcesAreNotBroken) {
+  const std::regex torn(R"(\n *// ?-{8,}\n)");
+  for (const char* folder : {"common", "chapters", "probes", "tests"})
+    for (const auto& file : repo::files(folder, {".h", ".cpp", ".cu", ".cuh"}))
+      EXPECT_FALSE(std::regex_search(repo::read(repo::root / file), torn)) << file << ": write `// ---- Title`";
+}
+
 }  // namespace

@@ -102,7 +102,7 @@ TEST(Wait, TimedOrderWaitsForTheValueAndSaysSo) {
   EXPECT_EQ(run.reports[0].severity, Severity::note);
   EXPECT_THAT(run.reports[0].help, HasSubstr("tcgen05.wait::ld"));
   EXPECT_THAT(run.reports[0].where.ptx_text, HasSubstr("add.u32"));
-  run.launch("k", {4}, {128}, uint64_t(0), run.buffer<uint32_t>(1024));
+  run.launch("k", {1}, {128}, uint64_t(0), run.buffer<uint32_t>(1024));
   EXPECT_EQ(run.reports.size(), 1u);  // once a kernel, however many warps and launches there are
 }
 

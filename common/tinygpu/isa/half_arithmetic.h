@@ -72,7 +72,6 @@ inline void narrow(const Chunk& from, bf16* to) {
 }
 
 // ---- What is computed
-// ----------------------------------------------------------------------------------------------
 
 struct AddFloats {
   static constexpr int operands = 2;
@@ -120,7 +119,6 @@ struct WithinOne {
 };
 
 // ---- Where the host cannot round to odd
-// ----------------------------------------------------------------------------
 
 /// All ones if x lies half-way between two numbers of T, so that rounding it does not tell how a number near it is
 /// rounded.
@@ -149,7 +147,6 @@ inline bool surely_exact(float a, float b, float c, float sum) {
 }
 
 // ---- The executor
-// --------------------------------------------------------------------------------------------------
 
 /// Operation on elements of T, N a register, and `Last` on its results. `exact` is the same by way of values, for the
 /// elements that a second rounding could get wrong.
