@@ -27,7 +27,7 @@ void set_return(Warp& w, const Op& op, int lane, T v) {
 template <class T>
 T read(Warp& w, uint64_t address, int lane, const char* what) {
   T v;
-  std::memcpy(&v, locate(w, ptx::Space::generic, address, sizeof v, 1, lane, what).host, sizeof v);
+  std::memcpy(&v, locate(w, ptx::Space::generic, address, sizeof v, 1, AccessKind::read, lane, what).host, sizeof v);
   return v;
 }
 

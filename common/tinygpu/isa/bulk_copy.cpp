@@ -81,7 +81,7 @@ void exec_prefetch(Warp& w, const Op& op) {
   for_lanes(w.exec(), [&](int lane) {
     const uint32_t bytes = checked_bytes(w, op, lane);
     const uint64_t from = global_address(w, op.list, lane);
-    if (bytes) locate(w, ptx::Space::global, from, bytes, 16, lane, "a bulk prefetch");
+    if (bytes) locate(w, ptx::Space::global, from, bytes, 16, AccessKind::read, lane, "a bulk prefetch");
     // Of more than L2 holds, the end is what stays there.
     const uint64_t kept = std::min<uint64_t>(bytes, w.spec().l2_bytes);
     const uint32_t missed = w.domain().l2.read(from + (bytes - kept), kept);

@@ -170,7 +170,9 @@ void cp_async(Warp& w, const Op& op) {
   } else {
     // A lane that copies nothing may hold any address.
     for_lanes(w.exec(), [&](int i) {
-      copy->from[i] = copy->count[i] ? locate(w, Space::global, from[i], bytes, bytes, i, "cp.async").host : nullptr;
+      copy->from[i] = copy->count[i]
+                          ? locate(w, Space::global, from[i], bytes, bytes, AccessKind::read, i, "cp.async").host
+                          : nullptr;
       source.missed += w.domain().l2.read(from[i], copy->count[i]);
     });
     source.global = reads ? w.exec() : 0;
@@ -189,7 +191,9 @@ void cp_async(Warp& w, const Op& op) {
   const auto uses = [&](AsyncOperation& o) {
     o.shared_uses.push_back({&w.cta(), true, {}});
     const uint8_t* shared = w.cta().shared.data();
-    for_lanes(copy->lanes, [&](int i) { o.shared_uses[0].ranges.push_back({uint32_t(copy->to[i] - shared), bytes, i}); });
+    for_lanes(copy->lanes, [&](int i) {
+      o.shared_uses[0].ranges.push_back({uint32_t(copy->to[i] - shared), bytes, i});
+    });
   };
   if (source.global && w.told(Observer::global_accesses)) copy->source.assign(from, from + 32);
   const uint64_t all_bytes = uint64_t(bytes) * uint32_t(__builtin_popcount(w.exec()));

@@ -26,7 +26,7 @@ uint64_t rows(Warp& w, const Op& op, uint32_t count, Act act, uint8_t** row) {
   uint32_t offset[32] = {};
   bool remote = false;
   for (uint32_t i = 0; i < count; ++i) {
-    const Place p = locate(w, memory_operand(op).space, address[i], kRowBytes, kRowBytes, int(i), verb);
+    const Place p = locate(w, memory_operand(op).space, address[i], kRowBytes, kRowBytes, kind_of(act), int(i), verb);
     if (!is_shared(p.space))
       w.fault(FaultKind::illegal_instruction, "not-shared",
               std::string(verb) + " of a row that is not in shared memory",

@@ -29,6 +29,11 @@ const char* verb_of(Act act) {
   return verbs[int(act)];
 }
 
+AccessKind kind_of(Act act) {
+  if (is_load(act)) return AccessKind::read;
+  return act == Act::atomic ? AccessKind::atomic : AccessKind::write;
+}
+
 void decode_address(Decoder& d, Op& op, const ptx::Operand& o) {
   const AddressOperand a = d.address(o);
   op.a = a.base;
@@ -136,7 +141,7 @@ void resolve_lanes(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint
   uint32_t offset[32] = {};
   out.sectors = 0;
   for_lanes(w.exec(), [&](int i) {
-    const Place p = locate(w, space, a[i], bytes, align, i, verb_of(act));
+    const Place p = locate(w, space, a[i], bytes, align, kind_of(act), i, verb_of(act));
     if (p.space == Space::param && !is_load(act))
       w.fault(FaultKind::illegal_address, "store-to-parameter", std::string(verb_of(act)) + " to a kernel's parameters",
               "kernel parameters are read-only: copy the value to a register, local or shared memory first", i);
@@ -223,11 +228,6 @@ void resolve(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t a
   const uint32_t lanes = out.shared | out.global;
   if (lanes && w.told(Observer::shared_accesses | Observer::global_accesses)) [[unlikely]]
     tell_lanes(w, w.current_op(), space, act, lanes, a, bytes);
-}
-
-AccessKind kind_of(Act act) {
-  if (is_load(act)) return AccessKind::read;
-  return act == Act::atomic ? AccessKind::atomic : AccessKind::write;
 }
 
 ptx::MemoryOrder order_of(const Op& op, Act act) {

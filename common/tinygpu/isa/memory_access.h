@@ -44,6 +44,8 @@ inline void lane_addresses(Warp& w, const Op& op, uint64_t* out) {
 enum class Act : uint8_t { load, store, atomic, load_matrix, store_matrix, copy };
 /// The word that a diagnosis has for it.
 const char* verb_of(Act act);
+/// What it does to the memory that it resolves.
+AccessKind kind_of(Act act);
 inline bool is_load(Act a) { return a == Act::load || a == Act::load_matrix; }
 inline bool is_store(Act a) { return a == Act::store || a == Act::store_matrix; }
 

@@ -84,8 +84,8 @@ void exec_to_global(Warp& w, const Op& op) {
   const uint64_t when = w.time() + w.timing().tma.visible_latency;
   for_lanes(w.exec(), [&](int lane) {
     const Value v = value_of(w, op, lane);
-    const Place place =
-        locate(w, ptx::Space::generic, address_at(w, op.list + kDestination, lane), v.size, v.size, lane, verb);
+    const Place place = locate(w, ptx::Space::generic, address_at(w, op.list + kDestination, lane), v.size, v.size,
+                               bulk(op).reduces ? AccessKind::atomic : AccessKind::write, lane, verb);
     if (place.space != ptx::Space::global)
       w.fault(FaultKind::invalid_address_space, "not-global", fmt::format("{}.release outside global memory", verb),
               "pass a global address", lane);

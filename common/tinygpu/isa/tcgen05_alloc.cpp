@@ -87,7 +87,7 @@ Place address_slot(Warp& w, const Op& op) {
   const uint64_t address = uniform(w, op.a, wide, "the address of tcgen05.alloc") + uint64_t(op.imm);
   const int lane = __builtin_ctz(w.exec());
   const Place p = locate(w, shared ? ptx::Space::shared_cta : ptx::Space::generic,
-                         shared && !wide ? uint32_t(address) : address, 4, 4, lane, "store");
+                         shared && !wide ? uint32_t(address) : address, 4, 4, AccessKind::write, lane, "store");
   if (!p.cta || p.cta != &w.cta())
     w.fault(FaultKind::illegal_address, "alloc-destination",
             "tcgen05.alloc writes the address to memory that is not the CTA's own shared memory.",

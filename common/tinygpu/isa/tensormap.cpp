@@ -67,7 +67,7 @@ void replace(uint8_t* o, Field field, uint32_t ordinal, uint64_t value) {
 /// The object's bytes; a map in global memory needs an acquire before its next use.
 uint8_t* object_at(Warp& w, const uint32_t* words, ptx::Space space, AccessKind kind, int lane, const char* verb) {
   const uint64_t address = address_at(w, words, lane);
-  const Place place = locate(w, space, address, TensorMap::kBytes, 64, lane, verb);
+  const Place place = locate(w, space, address, TensorMap::kBytes, 64, kind, lane, verb);
   if (place.space == ptx::Space::global) BulkEngine::of(w).map_written(place.address);
   if (place.space == ptx::Space::global || place.cta)
     tell_operation(w.domain(), kind, Proxy::generic, origin_of(w, lane), place.cta, w.time(), place.address,

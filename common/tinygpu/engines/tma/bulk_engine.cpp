@@ -100,7 +100,8 @@ const TensorMap& BulkEngine::map(Warp& w, uint64_t address, int lane) {
             fmt::format("the tensor map at {:#x} is not aligned to 64 bytes", address),
             "declare CUtensorMap parameters as const __grid_constant__ CUtensorMap, and align copies of it to 64 bytes",
             lane);
-  const Place place = locate(w, ptx::Space::generic, address, TensorMap::kBytes, 64, lane, "a tensor map read");
+  const Place place =
+      locate(w, ptx::Space::generic, address, TensorMap::kBytes, 64, AccessKind::read, lane, "a tensor map read");
   if (place.space != ptx::Space::global && place.space != ptx::Space::param)
     w.fault(
         FaultKind::illegal_address, "tensormap-space",

@@ -14,9 +14,10 @@ namespace {
           "compare the address with the size that the launch or the declaration gives this memory", lane);
 }
 
-Place shared_place(Warp& w, uint32_t address, ptx::Space space, uint32_t bytes, int lane, const char* verb) {
+Place shared_place(Warp& w, uint32_t address, ptx::Space space, uint32_t bytes, AccessKind kind, int lane,
+                   const char* verb) {
   uint32_t offset;
-  Cta& owner = shared_owner(w, address, offset, lane, verb);
+  Cta& owner = shared_owner(w, address, offset, lane, verb, kind == AccessKind::write);
   if (&owner != &w.cta() && (space == ptx::Space::shared || space == ptx::Space::shared_cta))
     w.fault(
         FaultKind::illegal_instruction, "shared-window",
@@ -30,7 +31,7 @@ Place shared_place(Warp& w, uint32_t address, ptx::Space space, uint32_t bytes, 
 
 }  // namespace
 
-Cta& shared_owner(Warp& w, uint32_t address, uint32_t& offset, int lane, const char* verb) {
+Cta& shared_owner(Warp& w, uint32_t address, uint32_t& offset, int lane, const char* verb, bool plain_store) {
   offset = address & 0xffffff;
   const uint32_t rank = address >> 24;
   if (rank == w.cta().rank) return w.cta();
@@ -44,8 +45,7 @@ Cta& shared_owner(Warp& w, uint32_t address, uint32_t& offset, int lane, const c
     std::string message = fmt::format("{} in the shared memory of CTA rank {}, which has exited", verb, rank);
     const char* help =
         "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its shared memory";
-    if (std::string_view(verb) != "store")
-      w.fault(FaultKind::launch_failure, "exit-with-remote-access", std::move(message), help, lane);
+    if (!plain_store) w.fault(FaultKind::launch_failure, "exit-with-remote-access", std::move(message), help, lane);
     // An H200 reports 719 when the storing CTA lives on, and mostly nothing when it ends: its bytes are nobody's.
     w.report(Severity::warning, "exit-with-remote-access", std::move(message), help, lane);
   }
@@ -61,7 +61,8 @@ uint32_t to_shared(Warp& w, uint64_t address, bool wide, int lane, const char* w
   return uint32_t(address - kSharedWindow);
 }
 
-Place locate(Warp& w, ptx::Space space, uint64_t address, uint32_t bytes, uint32_t align, int lane, const char* verb) {
+Place locate(Warp& w, ptx::Space space, uint64_t address, uint32_t bytes, uint32_t align, AccessKind kind, int lane,
+             const char* verb) {
   using ptx::Space;
   if (align > 1 && (address & (align - 1)))
     w.fault(FaultKind::misaligned_address, "misaligned-address",
@@ -70,7 +71,7 @@ Place locate(Warp& w, ptx::Space space, uint64_t address, uint32_t bytes, uint32
   switch (space) {
     case Space::shared:
     case Space::shared_cta:
-    case Space::shared_cluster: return shared_place(w, uint32_t(address), space, bytes, lane, verb);
+    case Space::shared_cluster: return shared_place(w, uint32_t(address), space, bytes, kind, lane, verb);
     case Space::local: return {Space::local, w.local(uint32_t(lane), uint32_t(address), bytes), nullptr, address};
     case Space::param:
     case Space::param_entry: {
@@ -83,12 +84,12 @@ Place locate(Warp& w, ptx::Space space, uint64_t address, uint32_t bytes, uint32
   }
   if (space == Space::generic) {
     if (address - kSharedWindow < kWindowSize)
-      return shared_place(w, uint32_t(address - kSharedWindow), Space::shared_cluster, bytes, lane, verb);
+      return shared_place(w, uint32_t(address - kSharedWindow), Space::shared_cluster, bytes, kind, lane, verb);
     if (address - kLocalWindow < kWindowSize)
       return {Space::local, w.local(uint32_t(lane), uint32_t(address - kLocalWindow), bytes), nullptr,
               address - kLocalWindow};
     if (address - kParamWindow < kWindowSize)
-      return locate(w, Space::param, address - kParamWindow, bytes, 1, lane, verb);
+      return locate(w, Space::param, address - kParamWindow, bytes, 1, kind, lane, verb);
   }
   const Allocation* a = w.gpu().memory.find(address);
   if (!a || !inside(a->base, a->size, address, bytes))

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "common/tinygpu/machine/chip/gpu.h"
+#include "common/tinygpu/machine/memory/told_access.h"
 #include "common/tinygpu/machine/origin.h"
 #include "common/tinygpu/ptx/types.h"
 
@@ -18,12 +19,13 @@ struct Place {
 
 /// Resolves `address` for one lane. `space` is the instruction's (generic: by window). Shared addresses are
 /// rank << 24 | offset; .shared and .shared::cta accept only the warp's own rank, .shared::cluster any live one.
-/// Faults: misaligned_address, illegal_address with how far outside what. `verb` is "load", "store", "atomic" …
-Place locate(Warp& w, ptx::Space space, uint64_t address, uint32_t bytes, uint32_t align, int lane, const char* verb);
+/// Faults: misaligned_address, illegal_address with how far outside what. `verb` is the word for messages: "load" …
+Place locate(Warp& w, ptx::Space space, uint64_t address, uint32_t bytes, uint32_t align, AccessKind kind, int lane,
+             const char* verb);
 
 /// The shared-window part alone: CTA and offset of a 32-bit shared::cluster address; no bounds check of the offset.
-/// Faults if the rank is not in the cluster or that CTA has exited.
-Cta& shared_owner(Warp& w, uint32_t address, uint32_t& offset, int lane, const char* verb);
+/// Faults if the rank is not in the cluster or that CTA has exited; for a plain store, the latter is a warning.
+Cta& shared_owner(Warp& w, uint32_t address, uint32_t& offset, int lane, const char* verb, bool plain_store = false);
 
 /// 32-bit shared::cluster address of a generic or 32-bit shared address operand (mbarrier and bulk-copy operands may be
 /// either). Faults if a generic address is not in the shared window.
