@@ -172,7 +172,7 @@ NEXT:
       BulkRun b(body, 1, order);
       const auto out = b.words(32, 64);
       for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(out[i], i) << body;
-      EXPECT_TRUE(b.run.reports.empty()) << body << b.run.reports[0].render();
+      EXPECT_TRUE(b.run.reports.empty()) << body << diagnosis::render(b.run.reports[0]);
     }
 }
 

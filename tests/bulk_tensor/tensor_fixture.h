@@ -55,7 +55,7 @@ class TensorCopy : public ::testing::Test {
     expected_store(c, source, want, operation);
     launch(kernel, c);
     compare(want, gpu_.download<uint8_t>(address_, want.size()), what);
-    EXPECT_TRUE(gpu_.reports.empty()) << what << ": " << gpu_.reports[0].render();
+    EXPECT_TRUE(gpu_.reports.empty()) << what << ": " << diagnosis::render(gpu_.reports[0]);
   }
   void compare(const std::vector<uint8_t>& want, const std::vector<uint8_t>& got, const std::string& what) {
     for (size_t i = 0; i < want.size(); ++i)

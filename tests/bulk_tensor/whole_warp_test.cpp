@@ -37,7 +37,7 @@ Issued issued(const std::string& lanes, const std::string& copy, CompletionOrder
   const MapObject object = make_map(m);
   std::copy(object.bytes.begin(), object.bytes.end(), b.map.bytes);
   const LaunchStats stats = b.run.launch("k", {1}, {32}, b.in, b.out, b.map);
-  EXPECT_TRUE(b.run.reports.empty()) << b.run.reports[0].render();
+  EXPECT_TRUE(b.run.reports.empty()) << diagnosis::render(b.run.reports[0]);
   return {stats.counters.at("tma.store.bytes"), stats.cycles, b.run.download<uint32_t>(b.out, 6)[5]};
 }
 

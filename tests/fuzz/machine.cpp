@@ -1,6 +1,7 @@
 #include "tests/fuzz/machine.h"
 
 #include "common/tinygpu/check/checks.h"
+#include "common/tinygpu/diagnosis/render.h"
 #include "common/tinygpu/timing/profile.h"
 #include "tests/fuzz/target.h"
 
@@ -24,7 +25,7 @@ void set_options(RunOptions& options) {
   options.observers = checks.observers();
   options.threads = 1;
   options.max_cycles = kCycles;
-  options.on_diagnosis = [](const Diagnosis& d) { d.render(); };
+  options.on_diagnosis = [](const Diagnosis& d) { diagnosis::render(d); };
   options.device_output = [](const std::string&) {};
 }
 
@@ -37,7 +38,7 @@ void launch(Gpu& gpu, const LaunchConfig& config) {
   try {
     gpu.launch(config);
   } catch (const KernelFault& f) {
-    f.diagnosis.render();
+    diagnosis::render(f.diagnosis);
   }
 }
 

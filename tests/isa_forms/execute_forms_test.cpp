@@ -120,14 +120,14 @@ TEST(ExecuteForms, OfGroupsSevenEightAndNine) {
       if (known != impossible().end() && f.diagnosis.kind != FaultKind::not_modelled)
         c.left_out.push_back(form + "  " + known->second);
       else
-        ADD_FAILURE() << form << ": " << f.diagnosis.render();
+        ADD_FAILURE() << form << ": " << diagnosis::render(f.diagnosis);
       continue;
     }
     EXPECT_EQ(known, impossible().end()) << form << " ended well";
     bool good = true;
     for (const Diagnosis& d : run.reports)
       if (!may_report(form, d)) {
-        ADD_FAILURE() << form << ": " << d.render();
+        ADD_FAILURE() << form << ": " << diagnosis::render(d);
         good = false;
       }
     for (size_t cta = 0; cta < 2; ++cta) {

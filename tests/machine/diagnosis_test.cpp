@@ -8,14 +8,15 @@ namespace tinygpu::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string kernel_line(const std::string& name) {
   Diagnosis d;
   d.code = "some-rule";
   d.message = "Something.";
   d.where.kernel = name;
-  const std::string text = d.render();
-  const std::string from = "   in kernel ";
+  const std::string text = diagnosis::render(d);
+  const std::string from = "   = kernel: ";
   const size_t at = text.find(from);
   return text.substr(at + from.size(), text.find('\n', at) - at - from.size());
 }
@@ -40,6 +41,113 @@ TEST(DiagnosisText, NamesThatCannotBeDemangledGiveTheirBeginning) {
   EXPECT_EQ(kernel_line("_Z99999999999999999999short"), "short") << "a length beyond the name's end";
 }
 
+/// A copy and a load that does not wait for it.
+Diagnosis two_places() {
+  Diagnosis d;
+  d.code = "async-not-complete";
+  d.message = "a load while a copy is in flight";
+  d.help = "wait for the copy";
+  d.where = {.kernel = "k",
+             .cta = {1, 0, 0},
+             .thread = 37,
+             .warp = 1,
+             .operation = {},
+             .cycle = 120,
+             .ptx_line = 12,
+             .ptx_text = "ld.shared.f32 %f1, [%r3]",
+             .cuda_file = "/home/someone/gemm.cu",
+             .cuda_line = 2,
+             .cuda_column = 13};
+  d.label = "read here";
+  d.others = {{d.where, "the copy was issued here"}};
+  d.others[0].where.operation = "cp.async.bulk";
+  d.others[0].where.cuda_line = 1;
+  d.others[0].where.cuda_column = 3;
+  d.others[0].where.ptx_line = 9;
+  d.others[0].where.ptx_text = "cp.async.bulk…";
+  d.rule = "A load waits for the copy that brings its bytes.";
+  d.section = "9.7.9.25.2 Async";
+  d.example = "mbarrier.try_wait…\n  again";
+  return d;
+}
+
+TEST(DiagnosisText, QuotesTheSourceOfEveryPlace) {
+  diagnosis::SourceFiles files([](const std::string& path) -> std::optional<std::string> {
+    EXPECT_EQ(path, "/home/someone/gemm.cu");
+    return "  copy(tile, from);\n\tfloat a = tile[i];\n";
+  });
+  diagnosis::RenderOptions options;
+  options.folder = "/home/someone";
+  options.files = &files;
+  options.more = true;
+  EXPECT_EQ(diagnosis::render(two_places(), options),
+            R"(tinygpu error[async-not-complete]: a load while a copy is in flight
+  --> gemm.cu:2:13
+   |
+ 2 | 	float a = tile[i];
+   | 	           ^ read here
+   | by CTA (1,0,0), warp 1, thread 37, at cycle 120
+   | ptx line 12: ld.shared.f32 %f1, [%r3]
+  ::: gemm.cu:1:3
+ 1 |   copy(tile, from);
+   |   - the copy was issued here
+   | by cp.async.bulk of CTA (1,0,0), warp 1, thread 37, at cycle 120
+   | ptx line 9: cp.async.bulk…
+   |
+   = kernel: k
+   = rule: A load waits for the copy that brings its bytes. (PTX ISA 9.1, 9.7.9.25.2 Async)
+   = fix: wait for the copy
+          mbarrier.try_wait…
+            again
+   = more: gen5 explain async-not-complete
+)");
+}
+
+TEST(DiagnosisText, WithoutTheSourceThePtxStands) {
+  Diagnosis d = two_places();
+  const std::string text = diagnosis::render(d);
+  EXPECT_THAT(text, HasSubstr("  --> /home/someone/gemm.cu:2:13\n   |\n   | read here\n   | by CTA (1,0,0), warp 1"));
+  EXPECT_THAT(text, HasSubstr("   | ptx line 12: ld.shared.f32 %f1, [%r3]\n"));
+  d.others.clear();
+  d.where.cuda_file.clear();
+  EXPECT_THAT(diagnosis::render(d), HasSubstr("  --> ptx line 12\n"
+                                              "   |\n"
+                                              "12 | ld.shared.f32 %f1, [%r3]\n"
+                                              "   | ^ read here\n"
+                                              "   | by CTA (1,0,0), warp 1, thread 37, at cycle 120\n"
+                                              "   |\n"));
+}
+
+TEST(DiagnosisText, OneLineOfTwoPlacesIsQuotedOnce) {
+  Diagnosis d = two_places();
+  d.where.cuda_file.clear();
+  d.others[0].where = d.where;
+  d.others[0].where.thread = 3;
+  const std::string text = diagnosis::render(d);
+  EXPECT_EQ(text.find("ld.shared"), text.rfind("ld.shared"));
+  EXPECT_THAT(text, HasSubstr("   | ^ read here\n   | by CTA (1,0,0), warp 1, thread 37, at cycle 120\n"
+                              "   | - the copy was issued here\n   | by CTA (1,0,0), warp 1, thread 3, at"));
+}
+
+TEST(DiagnosisText, RuleAndExampleComeFromTheTableUnlessGiven) {
+  Diagnosis d;
+  d.code = "mbarrier-reinit";
+  d.message = "Something.";
+  EXPECT_THAT(diagnosis::render(d), HasSubstr("= rule: An object ends by inval before its bytes serve as another one. "
+                                              "(PTX ISA 9.1, 9.7.13.15.3\n"));
+  d.rule = "Another one.";
+  EXPECT_THAT(diagnosis::render(d), HasSubstr("= rule: Another one.\n"));
+  EXPECT_THAT(diagnosis::render(d, {.general = false}), Not(HasSubstr("rule")));
+  d.code = "no-such-code";
+  EXPECT_THAT(diagnosis::render(d), HasSubstr("= rule: Another one.\n"));
+}
+
+TEST(DiagnosisText, ColourIsAskedFor) {
+  EXPECT_THAT(diagnosis::render(two_places()), Not(HasSubstr("\033")));
+  EXPECT_THAT(diagnosis::render(two_places(), {.color = true}),
+              HasSubstr("\033[1;31mtinygpu error[async-not-complete]\033[0m"));
+}
+
 /// `count` stores over a live mbarrier, each an instruction of its own; then a fault, if asked for.
 std::string stores_over_mbarrier(int count, bool fault) {
   std::string s = R"(
@@ -57,6 +165,14 @@ TEST(Reports, OneInstructionIsReportedOnce) {
   RunPtx run(stores_over_mbarrier(1, false));
   run.launch("k", {4}, {1});
   EXPECT_EQ(run.reports.size(), 1u);
+}
+
+TEST(Reports, AFaultIsCounted) {
+  RunPtx run(stores_over_mbarrier(1, false));
+  run.launch("k", {4}, {1});
+  ASSERT_EQ(run.reports.size(), 1u);
+  EXPECT_EQ(run.reports[0].count, 4u) << "by each CTA";
+  EXPECT_THAT(diagnosis::render(run.reports[0]), HasSubstr("= count: 4 times in this launch"));
 }
 
 TEST(Reports, ThreeOfAKindAreShown) {

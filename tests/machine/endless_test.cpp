@@ -36,7 +36,7 @@ std::vector<uint32_t> words(const std::string& body, uint32_t ctas, uint32_t thr
   RunPtx run(kernel(body));
   const uint64_t buffer = run.buffer<uint32_t>(64);
   run.launch("k", {ctas}, {threads}, buffer);
-  for (const Diagnosis& d : run.reports) EXPECT_NE(d.severity, Severity::error) << d.render();
+  for (const Diagnosis& d : run.reports) EXPECT_NE(d.severity, Severity::error) << diagnosis::render(d);
   return run.download<uint32_t>(buffer, 64);
 }
 

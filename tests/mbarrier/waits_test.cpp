@@ -145,7 +145,7 @@ ROUND:
 )",
                                64, &reports, 64, 1, order);
     EXPECT_EQ(out[63], 10u);
-    EXPECT_TRUE(reports.empty()) << reports[0].render();
+    EXPECT_TRUE(reports.empty()) << diagnosis::render(reports[0]);
   }
 }
 

@@ -275,7 +275,7 @@ TEST(Report, QuotesCostlyLinesWithSomeAroundThem) {
   for (int i = 1; i <= 40; ++i) text += "line " + std::to_string(i) + "\r\n";
   text += "no newline";
   int reads = 0;
-  observe::SourceFiles files([&](const std::string& path) -> std::optional<std::string> {
+  diagnosis::SourceFiles files([&](const std::string& path) -> std::optional<std::string> {
     ++reads;
     if (path == "a") return text;
     return std::nullopt;

@@ -1,5 +1,5 @@
-// The table of diagnoses (common/tinygpu/diagnosis) and the places that report: every code has its story, no story is left
-// of a code that nobody gives, and severities agree. Chapters' mistakes and the note name codes that exist.
+// The table of diagnoses (common/tinygpu/diagnosis) and the places that report: every code has its story, no story is
+// left of a code that nobody gives, and severities agree. Chapters' mistakes and the note name codes that exist.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -113,10 +113,18 @@ class Diagnoses : public testing::Test {
         calls += calls_in(text, file.string(), found);
         // However else a code comes into a diagnosis, it is a string of words that are joined by dashes …
         for (const std::string& code : literals(text, "[a-z]+[a-z0-9]*(?:-[a-z]+)+")) note(found, code, file.string());
-        // … or it is set by hand.
-        const std::regex by_hand("(?:\\.code = |KernelFault\\(\\{)\"([^\"]+)\"");
-        for (auto it = std::sregex_iterator(text.begin(), text.end(), by_hand); it != std::sregex_iterator(); ++it)
-          note(found, (*it)[1], file.string()).severities.insert(Severity::error);
+        // … or it is set by hand, an error if nothing else is said just behind it.
+        const std::regex by_hand("(?:\\.code = |KernelFault\\(\\{)\"([^\"]+)\"(?:,\\s*\\.severity = ([^,]*),)?");
+        for (auto it = std::sregex_iterator(text.begin(), text.end(), by_hand); it != std::sregex_iterator(); ++it) {
+          Given& g = note(found, (*it)[1], file.string());
+          const auto said = severities_in((*it)[2]);
+          if (!said.empty())
+            g.severities.insert(said.begin(), said.end());
+          else if ((*it)[2].matched)
+            g.any = true;
+          else
+            g.severities.insert(Severity::error);
+        }
       }
     EXPECT_GT(calls, 150) << "the calls that report are written differently by now: teach this test";
     return found;
@@ -124,8 +132,8 @@ class Diagnoses : public testing::Test {
 
  private:
   static Given& note(std::map<std::string, Given>& found, const std::string& code, const std::string& file) {
-    EXPECT_TRUE(diagnosis::find_code(code)) << file << " gives \"" << code
-                                        << "\", which common/tinygpu/diagnosis/codes_*.h do not have";
+    EXPECT_TRUE(diagnosis::find_code(code))
+        << file << " gives \"" << code << "\", which common/tinygpu/diagnosis/codes_*.h do not have";
     return found[code];
   }
 

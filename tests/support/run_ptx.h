@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/tinygpu/check/checks.h"
+#include "common/tinygpu/diagnosis/render.h"
 #include "common/tinygpu/machine/chip/gpu.h"
 #include "common/tinygpu/program/program.h"
 

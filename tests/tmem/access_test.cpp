@@ -274,7 +274,7 @@ class AccessRule : public testing::TestWithParam<Rule> {
 TEST_P(AccessRule, StopsTheKernelWhenStrict) {
   RunPtx run(text());
   const Diagnosis d = run.fault_of("k", {1}, {128}, uint64_t(0), uint64_t(0));
-  EXPECT_EQ(d.code, GetParam().code) << d.render();
+  EXPECT_EQ(d.code, GetParam().code) << diagnosis::render(d);
   EXPECT_FALSE(d.help.empty());
   EXPECT_THAT(d.where.ptx_text, HasSubstr("tcgen05."));
 }
@@ -336,7 +336,7 @@ TEST(Access, WholeWarpsOnly) {
   k.body = "  setp.lt.u32 %p1, %l, 16;\n  @%p1 bra SKIP;\n" + ld("32x32b.x1", 1, "%mine") + "SKIP:\n";
   RunPtx run(k.text());
   const Diagnosis d = run.fault_of("k", {1}, {32}, uint64_t(0), uint64_t(0));
-  EXPECT_EQ(d.kind, FaultKind::deadlock) << d.render();
+  EXPECT_EQ(d.kind, FaultKind::deadlock) << diagnosis::render(d);
 }
 
 // DeepGEMM and FlashMLA pass lane 0 in every warp (on sm_100), GEMMs of CTA pairs lanes 128 to 255 in the odd CTA: each
@@ -544,7 +544,7 @@ TEST(Property, RandomProgramsAgreeWithAnArray) {
         for (uint32_t r = 0; r < 128; ++r)
           ASSERT_EQ(got[t * 128 + r], regs[t][r])
               << "seed " << seed << " order " << int(mode) << " thread " << t << " register " << r;
-      EXPECT_TRUE(run.reports.empty()) << run.reports[0].render();
+      EXPECT_TRUE(run.reports.empty()) << diagnosis::render(run.reports[0]);
     }
   }
 }

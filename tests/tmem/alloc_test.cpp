@@ -167,7 +167,7 @@ class AllocRule : public testing::TestWithParam<Rule> {};
 TEST_P(AllocRule, StopsTheKernelWhenStrict) {
   RunPtx run(one_warp(GetParam().body));
   const Diagnosis d = run.fault_of("k", {1}, {32}, run.buffer<uint32_t>(4));
-  EXPECT_EQ(d.code, GetParam().code) << d.render();
+  EXPECT_EQ(d.code, GetParam().code) << diagnosis::render(d);
   EXPECT_FALSE(d.help.empty());
   EXPECT_GT(d.where.ptx_line, 0);
 }
@@ -177,7 +177,7 @@ TEST_P(AllocRule, IsAWarningByDefaultUnlessHardwareTraps) {
   run.gpu.options.strict_tmem = RunOptions().strict_tmem;
   if (GetParam().traps) {
     const Diagnosis d = run.fault_of("k", {1}, {32}, run.buffer<uint32_t>(4));
-    EXPECT_EQ(d.code, GetParam().traps) << d.render();
+    EXPECT_EQ(d.code, GetParam().traps) << diagnosis::render(d);
     EXPECT_EQ(d.kind, FaultKind::trap);
     return;
   }
@@ -369,7 +369,7 @@ TEST(AllocPair, APeerThatLeavesBeforeDeallocIsNamed) {
 DONE:)"));
   run.cluster = {2};
   const Diagnosis d = run.fault_of("k", {2}, {32}, uint64_t(0));
-  EXPECT_TRUE(d.code == "tmem-leak" || d.code == "cta-pair-exited") << d.render();
+  EXPECT_TRUE(d.code == "tmem-leak" || d.code == "cta-pair-exited") << diagnosis::render(d);
 }
 
 // CUTLASS #3435: one CTA frees while the other is still inside the allocation.

@@ -175,7 +175,7 @@ TEST(Copy, EveryShapeSwizzleAndFormat) {
           for (uint32_t c = 0; c < 16; ++c)
             ASSERT_EQ(got[l * 16 + c], want[l * 16 + c])
                 << s.form << format << " swizzle " << swizzle << " lane " << l << " column " << column + c;
-        EXPECT_TRUE(run.reports.empty()) << run.reports[0].render();
+        EXPECT_TRUE(run.reports.empty()) << diagnosis::render(run.reports[0]);
         ++checked;
       }
   EXPECT_EQ(checked, 6 * 4 * 3);

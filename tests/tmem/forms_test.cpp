@@ -80,7 +80,7 @@ TEST(Forms, AllExecute) {
       run.launch("k", {2}, {32});
       ++executed;
     } catch (const KernelFault& f) {
-      ADD_FAILURE() << line << "\n" << f.diagnosis.render();
+      ADD_FAILURE() << line << "\n" << diagnosis::render(f.diagnosis);
     }
   }
   int executed = 0, all = 0;

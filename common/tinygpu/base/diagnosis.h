@@ -1,8 +1,9 @@
-// What tinygpu says when a program breaks a rule: a typed fault with a place, a cause and a mend.
+// What tinygpu says when a program breaks a rule: a typed fault with its places, a cause and a fix.
 #pragma once
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <vector>
 
 namespace tinygpu {
 
@@ -22,29 +23,43 @@ enum class FaultKind : uint8_t {
   not_modelled,    // tinygpu's own limit: cudaErrorNotSupported
 };
 
-/// Where in the user's program something happened. Empty or negative fields are unknown.
+/// Where in the user's program something happened, who did it, and when. Empty or negative fields are unknown.
 struct Where {
   std::string kernel;
   int cta[3] = {-1, -1, -1};
   int thread = -1;  // linear thread index in the CTA
   int warp = -1;
+  std::string
+      operation;       // an asynchronous operation that the thread issued, e.g. "tcgen05.mma"; empty: the thread did it
+  int64_t cycle = -1;  // since the launch began
   int ptx_line = 0;
   std::string ptx_text;   // the instruction as written
   std::string cuda_file;  // from .loc
-  int cuda_line = 0;
+  int cuda_line = 0, cuda_column = 0;
 };
 
-/// One diagnosis: a stable kebab-case code, a sentence of cause, a sentence of mend.
+/// A place that has to do with a fault, and what it has to do with it: "the copy was issued here".
+struct LabelledPlace {
+  Where where = {};
+  std::string label = {};
+};
+
+/// One diagnosis: a stable kebab-case code, a sentence of cause, a sentence that says how to mend it here.
+/// diagnosis/render.h makes text of it. The general rule and fix of a code stand in the table in diagnosis/; what is
+/// given here comes instead of them.
 struct Diagnosis {
-  std::string code;
+  std::string code = {};
   Severity severity = Severity::error;
   FaultKind kind = FaultKind::launch_failure;
-  std::string message;
-  std::string help;
-  Where where;
-
-  /// Several lines of text in the manner of a compiler's diagnosis; ends with a newline.
-  std::string render() const;
+  std::string message = {};
+  std::string help = {};
+  Where where = {};
+  std::string label = {};                  // what happened at `where`
+  std::vector<LabelledPlace> others = {};  // in the order in which they are told
+  std::string rule = {};                   // why it is wrong
+  std::string section = {};                // of the PTX ISA: number and title
+  std::string example = {};                // the fix as lines of PTX or CUDA
+  uint64_t count = 1;                      // how often, in this launch
 };
 
 /// Stops a kernel. Thrown by isa/, engines/ and machine/; caught at the end of a launch.

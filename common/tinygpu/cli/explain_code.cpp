@@ -5,39 +5,19 @@
 #include <algorithm>
 #include <string_view>
 
+#include "common/tinygpu/base/wrap.h"
 #include "common/tinygpu/diagnosis/diagnoses.h"
 
 namespace tinygpu::cli {
 namespace {
 
-constexpr size_t kWidth = 100, kIndent = 12;
+constexpr size_t kIndent = 12;
 
-/// Columns that UTF-8 text takes.
-size_t columns(std::string_view text) {
-  return size_t(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
-/// Text in lines of kWidth columns at most, broken at spaces; those after the first are indented.
-std::string wrapped(std::string_view text, size_t indent) {
-  std::string out;
-  size_t at = indent;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    if (at > indent) {
-      const bool fits = at + 1 + columns(word) <= kWidth;
-      out += fits ? " " : "\n" + std::string(indent, ' ');
-      at = fits ? at + 1 : indent;
-    }
-    out += word;
-    at += columns(word);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out;
-}
+/// Lines after the first are indented.
+std::string indented(std::string_view text, size_t indent) { return wrapped(text, indent, std::string(indent, ' ')); }
 
 void field(std::string_view name, std::string_view text) {
-  if (!text.empty()) fmt::print("  {:<{}}{}\n", name, kIndent - 2, wrapped(text, kIndent));
+  if (!text.empty()) fmt::print("  {:<{}}{}\n", name, kIndent - 2, indented(text, kIndent));
 }
 
 }  // namespace
@@ -74,7 +54,7 @@ int explain_code(const std::string& code) {
                fmt::join(diagnosis::nearest_codes(code, 3), ", "));
     return 1;
   }
-  fmt::print("{}: {}\n\n  {}\n\n", c->code, diagnosis::severity_words(*c), wrapped(c->what, 2));
+  fmt::print("{}: {}\n\n  {}\n\n", c->code, diagnosis::severity_words(*c), indented(c->what, 2));
   field("rule", c->rule.text);
   if (!c->rule.section.empty()) field("section", fmt::format("PTX ISA 9.1, {}", c->rule.section));
   field("hardware", diagnosis::hardware_words(*c));

@@ -1,10 +1,18 @@
 #include "common/tinygpu/cuda/error.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <string_view>
+
+#include "common/tinygpu/cuda/host_memory.h"
+#include "common/tinygpu/diagnosis/render.h"
 
 namespace tinygpu::cuda {
 
@@ -15,6 +23,15 @@ constexpr ErrorCode kCodes[] = {
 #include "common/tinygpu/cuda/error_codes.inc"
 #undef TINYGPU_ERROR
 };
+
+/// stderr is a terminal that knows colours, and the user has nothing against them (https://no-color.org).
+bool in_color() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string_view(value ? value : "");
+  };
+  return isatty(STDERR_FILENO) && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
+}
 
 }  // namespace
 
@@ -43,10 +60,22 @@ const ErrorCode* error_code(int number) {
 }
 
 void show(const Diagnosis& d) {
-  static std::atomic_flag told;
-  std::string text = d.render();
-  if (!told.test_and_set()) text += fmt::format("   more: gen5 explain {}\n", d.code);
-  std::fputs(text.c_str(), stderr);
+  // Never destroyed: there are diagnoses when the process ends, too.
+  struct Shown {
+    std::mutex mutex;
+    diagnosis::SourceFiles files{read_source};
+    std::set<std::string> codes;
+  };
+  static Shown& shown = *new Shown;
+  const std::lock_guard lock(shown.mutex);
+  diagnosis::RenderOptions options;
+  options.color = in_color();
+  options.more = shown.codes.empty();
+  options.general = shown.codes.insert(d.code).second;
+  std::error_code none;
+  options.folder = std::filesystem::current_path(none).string();
+  options.files = &shown.files;
+  std::fputs(diagnosis::render(d, options).c_str(), stderr);
 }
 
 void say(const char* code, const std::string& message, const std::string& help) {

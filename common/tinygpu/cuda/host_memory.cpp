@@ -106,4 +106,12 @@ std::optional<std::vector<uint8_t>> read_regular_file(const std::string& path, u
   return out;
 }
 
+std::optional<std::string> read_source(const std::string& path) {
+  constexpr uint64_t kMost = 8 << 20;
+  std::string why;
+  const auto bytes = read_regular_file(path, kMost, why);
+  if (!bytes) return {};
+  return std::string(bytes->begin(), bytes->end());
+}
+
 }  // namespace tinygpu::cuda

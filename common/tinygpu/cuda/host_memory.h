@@ -21,4 +21,7 @@ bool begins_with(const void* p, const void* bytes, size_t size);
 /// than `most` bytes, or cannot be read.
 std::optional<std::vector<uint8_t>> read_regular_file(const std::string& path, uint64_t most, std::string& why);
 
+/// A source that a program's line information names, so it may be anything: only regular files, up to 8 MiB.
+std::optional<std::string> read_source(const std::string& path);
+
 }  // namespace tinygpu::cuda

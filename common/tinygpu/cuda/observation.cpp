@@ -72,15 +72,6 @@ observe::RunFacts facts_of(const Options& run) {
   return f;
 }
 
-/// A program names its sources itself: only files, and no huge ones.
-std::optional<std::string> read_source(const std::string& path) {
-  constexpr uint64_t kMost = 8 << 20;
-  std::string why;
-  const auto bytes = read_regular_file(path, kMost, why);
-  if (!bytes) return {};
-  return std::string(bytes->begin(), bytes->end());
-}
-
 }  // namespace
 
 Observation::Observation(const ObservationOptions& options, const Options& run) : options_(options), run_(run) {

@@ -8,7 +8,7 @@ Origin origin_of(const Warp& w, int lane) {
   return {&w.domain().launch, &w.function(), &w.current_op(), w.cta().id, int(w.index()), lane, 0};
 }
 
-Where Origin::where() const {
+Where Origin::where(std::optional<uint64_t> time) const {
   Where out;
   out.kernel = launch->config.kernel->name;
   out.cta[0] = int(cta.x);
@@ -16,12 +16,15 @@ Where Origin::where() const {
   out.cta[2] = int(cta.z);
   out.warp = warp;
   if (lane >= 0) out.thread = warp * 32 + lane;
+  if (time) out.cycle = int64_t(*time - launch->start_time);
   const ptx::Instruction& i = function->instruction(*op);
+  if (operation) out.operation = i.opcode;
   out.ptx_line = int(i.pos.line);
   out.ptx_text = i.text;
   if (i.source.line && i.source.file < function->module->files.size()) {
     out.cuda_file = function->module->files[i.source.file];
     out.cuda_line = int(i.source.line);
+    out.cuda_column = int(i.source.column);
   }
   return out;
 }
@@ -31,8 +34,12 @@ void Origin::fault(FaultKind kind, std::string code, std::string message, std::s
 }
 
 void Origin::report(Severity severity, std::string code, std::string message, std::string help) const {
-  launch->reports.add(
-      {std::move(code), severity, FaultKind::launch_failure, std::move(message), std::move(help), where()}, op);
+  report({std::move(code), severity, FaultKind::launch_failure, std::move(message), std::move(help), where()});
+}
+
+void Origin::report(Diagnosis d) const {
+  if (d.where.kernel.empty()) d.where = where();
+  launch->reports.add(std::move(d), op);
 }
 
 }  // namespace tinygpu

@@ -1,6 +1,7 @@
 // Who did something, kept as long as its effects take: enough to name the place in a diagnosis.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/tinygpu/base/diagnosis.h"
@@ -21,9 +22,12 @@ struct Origin {
   Dim3 cta;
   int warp = -1, lane = -1;
   uint64_t operation = 0;  // AsyncOperation::id, 0: the thread itself
-  Where where() const;
+  /// `time`: when it happened, of the GPU's clock.
+  Where where(std::optional<uint64_t> time = {}) const;
   [[noreturn]] void fault(FaultKind kind, std::string code, std::string message, std::string help) const;
   void report(Severity severity, std::string code, std::string message, std::string help) const;
+  /// `d` of this instruction; its first place is this one unless it has one.
+  void report(Diagnosis d) const;
 };
 Origin origin_of(const Warp& w, int lane = -1);
 

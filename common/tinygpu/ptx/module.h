@@ -56,6 +56,7 @@ struct Operand {
 struct SourceLine {
   uint32_t file = 0;  // index into Module::files
   uint32_t line = 0;
+  uint32_t column = 0;
 };
 
 struct Instruction {

@@ -433,7 +433,7 @@ void Parser::line_info() {
     return p;
   };
   const std::array<uint32_t, 3> here = position();
-  line_ = {here[0], here[1]};
+  line_ = {here[0], here[1], here[2]};
   bool inlined = false;
   while (accept(',')) {
     const std::string_view what = expect_ident("function_name or inlined_at");
@@ -443,7 +443,7 @@ void Parser::line_info() {
     } else if (what == "inlined_at") {
       const std::array<uint32_t, 3> into = position();
       const auto further = inlined_.find(into);
-      line_ = further == inlined_.end() ? SourceLine{into[0], into[1]} : further->second;
+      line_ = further == inlined_.end() ? SourceLine{into[0], into[1], into[2]} : further->second;
       inlined = true;
     } else {
       fail(tok_.pos, fmt::format("'{}' in .loc", what), "function_name or inlined_at may follow");

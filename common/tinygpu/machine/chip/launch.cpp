@@ -97,11 +97,11 @@ void Launch::refill() {
 LaunchStats Launch::run() {
   // Observers and the reader are told that the run is over however it ends.
   struct End {
-    const Launch& launch;
+    Launch& launch;
     const LaunchStats* stats = nullptr;
     ~End() {
       launch.observers.all([&](Observer& o) { o.on_end(launch, stats); });
-      launch.reports.show_rest();
+      launch.reports.show_all();
     }
   };
   observers.all([&](Observer& o) { o.on_launch(*this); });

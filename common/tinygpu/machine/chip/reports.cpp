@@ -2,41 +2,65 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 
+#include "common/tinygpu/diagnosis/render.h"
 #include "common/tinygpu/machine/chip/launch.h"
 
 namespace tinygpu {
 namespace {
 
-// So many instructions that break the same rule are shown in a launch; of the others, how many they are.
-constexpr std::ptrdiff_t kShownOfAKind = 3;
+// So many faults of a kind are shown in a launch; of the others, how many they are.
+constexpr size_t kShownOfAKind = 3;
 
 void show(const RunOptions& options, const Diagnosis& d) {
   if (options.on_diagnosis)
     options.on_diagnosis(d);
   else
-    std::fputs(d.render().c_str(), stderr);
+    std::fputs(diagnosis::render(d).c_str(), stderr);
 }
 
 }  // namespace
 
-void Reports::add(const Diagnosis& d, const void* site) {
-  std::lock_guard lock(mutex_);
-  if (!reported_.insert({d.code, site}).second) return;
+void Reports::keep(Diagnosis d, const void* site) {
+  Fault fault{d.code, site, {}};
+  for (const LabelledPlace& p : d.others) fault.others.push_back(p.where.ptx_line);
+  const auto [known, added] = faults_.try_emplace(std::move(fault), kNotShown);
+  if (!added) {
+    if (known->second == kNotShown) return;
+    Diagnosis& first = kept_[known->second];
+    const uint64_t count = first.count + d.count;
+    if (d.where.cycle >= 0 && d.where.cycle < first.where.cycle) first = std::move(d);
+    first.count = count;
+    return;
+  }
   if (d.severity == Severity::note && !noted_.insert({kernel_, d.code}).second) return;
-  const auto of_kind = [&](const auto& r) { return r.first == d.code; };
-  if (std::count_if(reported_.begin(), reported_.end(), of_kind) <= kShownOfAKind) show(options_, d);
+  if (++kinds_[d.code] > kShownOfAKind) return;
+  known->second = kept_.size();
+  kept_.push_back(std::move(d));
 }
 
-void Reports::show_rest() const {
-  for (auto first = reported_.begin(), next = first; first != reported_.end(); first = next) {
-    next = std::find_if(first, reported_.end(), [&](const auto& r) { return r.first != first->first; });
-    const auto count = std::distance(first, next);
+void Reports::show_kept() {
+  for (; shown_ < kept_.size(); ++shown_) show(options_, kept_[shown_]);
+}
+
+void Reports::add(Diagnosis d, const void* site) {
+  const std::lock_guard lock(mutex_);
+  keep(std::move(d), site);
+}
+
+void Reports::add_now(Diagnosis d, const void* site) {
+  const std::lock_guard lock(mutex_);
+  keep(std::move(d), site);
+  show_kept();
+}
+
+void Reports::show_all() {
+  show_kept();
+  for (const auto& [code, count] : kinds_) {
     if (count <= kShownOfAKind) continue;
     Diagnosis d;
-    d.code = first->first;
+    d.code = code;
     d.severity = Severity::note;
     d.message = fmt::format("… and {} more of this kind, at other instructions", count - kShownOfAKind);
     d.where.kernel = kernel_;

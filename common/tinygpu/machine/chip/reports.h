@@ -1,9 +1,11 @@
-// The diagnoses of a launch: each is told once, and of a kind only a few.
+// The diagnoses of a launch: one for each fault, with a count, and of a kind only a few.
 #pragma once
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/tinygpu/base/diagnosis.h"
 
@@ -16,18 +18,34 @@ class Reports {
   /// `noted`: kernel and code of the notes that other launches have shown.
   Reports(const RunOptions& options, std::string kernel, std::set<std::pair<std::string, std::string>>& noted)
       : options_(options), kernel_(std::move(kernel)), noted_(noted) {}
-  /// Shows `d` unless its code has been reported of the instruction `site`, or often enough of others. A note is shown
-  /// once for each kernel. From any host thread.
-  void add(const Diagnosis& d, const void* site);
-  /// The launch is over: says of each kind how many were not shown.
-  void show_rest() const;
+  /// Keeps `d` for the end of the launch. The same code at the same instruction `site`, with the same further
+  /// instructions, is the same fault: it is counted, and its earliest case is kept. A note is shown once for each
+  /// kernel. From any host thread.
+  void add(Diagnosis d, const void* site);
+  /// The same, for what may go on forever: all that is known so far is shown at once.
+  void add_now(Diagnosis d, const void* site);
+  /// The launch is over: shows what was kept, and says of each kind how many others there are.
+  void show_all();
 
  private:
+  struct Fault {
+    std::string code;
+    const void* site;
+    std::vector<int> others;  // PTX lines
+    auto operator<=>(const Fault&) const = default;
+  };
+  static constexpr size_t kNotShown = ~size_t{0};
+  void keep(Diagnosis d, const void* site);
+  void show_kept();
+
   const RunOptions& options_;
   const std::string kernel_;
   std::set<std::pair<std::string, std::string>>& noted_;
   std::mutex mutex_;
-  std::set<std::pair<std::string, const void*>> reported_;  // code, instruction
+  std::map<Fault, size_t> faults_;  // their places in kept_
+  std::vector<Diagnosis> kept_;
+  size_t shown_ = 0;  // of kept_
+  std::map<std::string, size_t> kinds_;
 };
 
 }  // namespace tinygpu

@@ -217,7 +217,7 @@ void StuckWatch::check(uint64_t time) {
           "they may give up by themselves, or the host may end it by a write; if not, find who should have written "
           "what "
           "they wait for, and bound the run with gen5 run --max-cycles";
-      launch_.reports.add(d, launch_.config.kernel);
+      launch_.reports.add_now(std::move(d), launch_.config.kernel);
     }
     polled_instructions_ = instructions;
     for (auto& d : launch_.domains()) d->polls = 0;

@@ -59,7 +59,9 @@ Where Warp::where_of(const Op& op, const Function& f, int lane) const {
   return Origin{&domain().launch, &f, &op, cta_.id, int(index_), lane, 0}.where();
 }
 
-Where Warp::where(int lane) const { return where_of(*op_, function(), lane); }
+Where Warp::where(int lane) const {
+  return Origin{&domain().launch, &function(), op_, cta_.id, int(index_), lane, 0}.where(time());
+}
 
 void Warp::fault(FaultKind kind, std::string code, std::string message, std::string help, int lane) const {
   throw KernelFault({std::move(code), Severity::error, kind, std::move(message), std::move(help), where(lane)});

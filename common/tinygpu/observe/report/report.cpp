@@ -33,7 +33,7 @@ Json launch_json(const LaunchRecord& l) {
   return j;
 }
 
-Json kernel_json(const KernelProfile& profile, const KernelRecord* record, SourceFiles& files) {
+Json kernel_json(const KernelProfile& profile, const KernelRecord* record, diagnosis::SourceFiles& files) {
   Json k = {{"profile", profile.json()}, {"source", source_of(profile, files)}};
   if (!record) return k;
   for (const LaunchRecord& l : record->launches) k["launches"].push_back(launch_json(l));
@@ -86,8 +86,8 @@ void Report::add(const Diagnosis& d) {
 }
 
 void Report::write(std::ostream& out, const std::vector<KernelProfile>& profiles, const RunFacts& run,
-                   ReadFile read) const {
-  SourceFiles files(std::move(read));
+                   diagnosis::ReadFile read) const {
+  diagnosis::SourceFiles files(std::move(read));
   const std::vector<KernelProfile> shown(profiles.begin(),
                                          profiles.begin() + int64_t(std::min(profiles.size(), kKernels)));
   Json data = {{"run",

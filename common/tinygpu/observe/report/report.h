@@ -44,7 +44,8 @@ class Report {
   /// From any thread.
   void add(const Diagnosis& d);
   /// The page. `read` gives the CUDA sources.
-  void write(std::ostream& out, const std::vector<KernelProfile>& profiles, const RunFacts& run, ReadFile read) const;
+  void write(std::ostream& out, const std::vector<KernelProfile>& profiles, const RunFacts& run,
+             diagnosis::ReadFile read) const;
 
  private:
   class Timelines;

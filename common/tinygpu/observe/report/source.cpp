@@ -9,32 +9,11 @@ namespace tinygpu::observe {
 namespace {
 
 constexpr int kAround = 2;
-constexpr size_t kColumns = 400, kLines = 600;
+constexpr size_t kLines = 600;
 
 }  // namespace
 
-std::optional<std::string_view> SourceFiles::line(const std::string& path, int number) {
-  auto it = files_.find(path);
-  if (it == files_.end()) {
-    it = files_.emplace(path, std::nullopt).first;
-    if (auto text = read_(path)) {
-      File& f = it->second.emplace();
-      f.text = std::move(*text);
-      for (size_t at = 0; at < f.text.size();) {
-        f.starts.push_back(at);
-        at = std::min(f.text.find('\n', at), f.text.size() - 1) + 1;
-      }
-    }
-  }
-  if (!it->second || number < 1 || size_t(number) > it->second->starts.size()) return {};
-  const File& f = *it->second;
-  std::string_view text = std::string_view(f.text).substr(f.starts[size_t(number) - 1]);
-  text = text.substr(0, text.find('\n'));
-  if (text.ends_with('\r')) text.remove_suffix(1);
-  return text.substr(0, kColumns);
-}
-
-nlohmann::ordered_json source_of(const KernelProfile& kernel, SourceFiles& files) {
+nlohmann::ordered_json source_of(const KernelProfile& kernel, diagnosis::SourceFiles& files) {
   std::map<std::string, std::set<int>> wanted;
   std::vector<const LineCost*> order;
   for (const auto& [place, cost] : kernel.lines)

@@ -7,6 +7,7 @@
 
 #include "common/tinygpu/base/readable_name.h"
 #include "common/tinygpu/diagnosis/diagnoses.h"
+#include "common/tinygpu/diagnosis/render.h"
 #include "common/tinygpu/observe/report/html.h"
 #include "common/tinygpu/observe/report/report.h"
 
@@ -43,7 +44,21 @@ std::string term(const char* name, const std::string& text) {
   return text.empty() ? "" : fmt::format("<dt>{}</dt><dd>{}</dd>", html(name), html(text));
 }
 
-const char* name_of(Severity s) { return s == Severity::error ? "error" : s == Severity::warning ? "warning" : "note"; }
+/// A place of a diagnosis: what happened there, who did it, the lines.
+std::string place(const Where& w, const std::string& label, diagnosis::SourceFiles& files) {
+  std::string at = w.kernel.empty() ? "" : readable_name(w.kernel);
+  if (const std::string who = diagnosis::who_of(w); !who.empty()) at += (at.empty() ? "" : ", ") + who;
+  if (!label.empty()) at = label + (at.empty() ? "" : ": " + at);
+  std::string out = at.empty() ? "" : fmt::format("<p class=\"aside\">{}</p>", html(at));
+  std::string quoted;
+  if (w.cuda_line) {
+    std::string_view line = files.line(w.cuda_file, w.cuda_line).value_or("");
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    quoted += fmt::format("<span class=\"place\">{}</span> {}\n", html(place_of(w)), html(line));
+  }
+  if (w.ptx_line) quoted += fmt::format("<span class=\"place\">PTX line {}</span> {}\n", w.ptx_line, html(w.ptx_text));
+  return quoted.empty() ? out : out + "<pre tabindex=\"0\"><code>" + quoted + "</code></pre>";
+}
 
 std::string explanation(const std::string& code) {
   const diagnosis::CodeInfo* c = diagnosis::find_code(code);
@@ -106,34 +121,19 @@ std::string kernels_section(const std::vector<KernelProfile>& profiles, const st
   return out + "</tbody></table></div></section>\n";
 }
 
-std::string diagnoses_section(const std::vector<Diagnosis>& diagnoses, uint64_t left_out, SourceFiles& files) {
+std::string diagnoses_section(const std::vector<Diagnosis>& diagnoses, uint64_t left_out,
+                              diagnosis::SourceFiles& files) {
   std::string out = "<section aria-labelledby=\"diagnoses\"><h2 id=\"diagnoses\">Diagnoses</h2>";
   if (diagnoses.empty()) return out + "<p>None.</p></section>\n";
   out += "<ol class=\"diagnoses\">\n";
   std::set<std::string> explained;
   for (const Diagnosis& d : diagnoses) {
-    const char* severity = name_of(d.severity);
+    const char* severity = diagnosis::name_of(d.severity);
     out += fmt::format("<li class=\"{0}\"><h3><span class=\"tag\">{0}</span> <code>{1}</code></h3><p>{2}</p>", severity,
                        html(d.code), html(d.message));
-    const Where& w = d.where;
-    if (!w.kernel.empty()) {
-      std::string at = readable_name(w.kernel);
-      if (w.cta[0] >= 0) at += fmt::format(", CTA ({},{},{})", w.cta[0], w.cta[1], w.cta[2]);
-      if (w.thread >= 0)
-        at += fmt::format(", thread {}", w.thread);
-      else if (w.warp >= 0)
-        at += fmt::format(", warp {}", w.warp);
-      out += fmt::format("<p class=\"aside\">{}</p>", html(at));
-    }
-    std::string quoted;
-    if (w.cuda_line) {
-      std::string_view line = files.line(w.cuda_file, w.cuda_line).value_or("");
-      line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-      quoted += fmt::format("<span class=\"place\">{}</span> {}\n", html(place_of(w)), html(line));
-    }
-    if (w.ptx_line)
-      quoted += fmt::format("<span class=\"place\">PTX line {}</span> {}\n", w.ptx_line, html(w.ptx_text));
-    if (!quoted.empty()) out += "<pre tabindex=\"0\"><code>" + quoted + "</code></pre>";
+    out += place(d.where, d.label, files);
+    for (const LabelledPlace& p : d.others) out += place(p.where, p.label, files);
+    if (d.count > 1) out += fmt::format("<p class=\"aside\">{} times in this launch</p>", thousands(d.count));
     if (!d.help.empty()) out += fmt::format("<p><strong>Help:</strong> {}</p>", html(d.help));
     if (explained.insert(d.code).second) out += explanation(d.code);
     out += "</li>\n";

@@ -20,6 +20,7 @@ std::string kernels_section(const std::vector<KernelProfile>& profiles, const st
                             double clock_ghz);
 
 /// Every diagnosis with its CUDA line, and with what `gen5 explain` says of its code.
-std::string diagnoses_section(const std::vector<Diagnosis>& diagnoses, uint64_t left_out, SourceFiles& files);
+std::string diagnoses_section(const std::vector<Diagnosis>& diagnoses, uint64_t left_out,
+                              diagnosis::SourceFiles& files);
 
 }  // namespace tinygpu::observe
