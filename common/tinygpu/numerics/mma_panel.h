@@ -18,6 +18,8 @@ struct NarrowPanel {
   static constexpr uint32_t kTerms = 16;
   static constexpr uint32_t kColumnStep = 4;
   static constexpr int32_t kOne = 1 << 23;
+  /// Where column n of B begins in a panel.
+  static constexpr size_t column_at(uint32_t n) { return n / kLanes * kLanes * kTerms + n % kLanes; }
 
   static constexpr int kBaseLimit = 60;  // elements of larger raw exponent: wide
   static constexpr int kBottom = -101;   // least window that is handled: q is a normal f32
@@ -27,12 +29,12 @@ struct NarrowPanel {
   /// An operand unpacked, in tiles that are read from end to end: element (k, r) of a tile of T rows at
   /// [r / T * T * kTerms + k * T + r % T]. A, across vector lanes: T is kLanes for values, where rows 0 and 1 of each
   /// four come first and rows 2 and 3 after them; kBytes for exponents and signs, where each 16 bytes hold four rows of
-  /// each vector of rows (row r at r % kLanes / 4 * 16 + r / kLanes * 4 + r % 4). B, which is broadcast: T is
-  /// kColumnStep, and each exponent fills four bytes.
+  /// each vector of rows (row r at r % kLanes / 4 * 16 + r / kLanes * 4 + r % 4). B, which is broadcast: T is kLanes,
+  /// and each exponent fills four bytes.
   struct Panel {
     alignas(64) double value[kTerms * kPlane];  // divided by 2^base, moved away from zero
     alignas(64) int8_t exponent8[kTerms * kPlane];
-    alignas(64) uint32_t exponent8x4[kTerms * kPlane];
+    alignas(64) int32_t exponent8x4[kTerms * kPlane];
     alignas(64) uint8_t sign[kNibbles * kPlane];  // four terms' sign bits a byte; B: plane after plane
     alignas(64) int32_t zeros[kPlane];            // a bit for each term, set if the element is zero
     bool special[kPlane];                         // the row has an element for the wide way
@@ -108,9 +110,9 @@ struct NarrowPanel {
           f32 = V::bit_or(V::template shl<16>(V::sub(words, magnitude)), V::template shl<13>(magnitude));
         const F f = V::mul(V::as_float(f32), scale);
         if constexpr (kBroadcast) {
-          double* to = p.value + r0 * kTerms + k * kColumnStep;
-          V::store_fours(to, kTerms * kColumnStep, value(V::low_double(f)));
-          V::store_fours(to + kTerms * kLanes / 2, kTerms * kColumnStep, value(V::high_double(f)));
+          double* to = p.value + r0 * kTerms + k * kLanes;
+          V::store_double(to, value(V::low_double(f)));
+          V::store_double(to + kLanes / 2, value(V::high_double(f)));
         } else {
           const F pairs = V::in_pairs(f);
           double* to = p.value + r0 * kTerms + k * kLanes;
@@ -127,7 +129,7 @@ struct NarrowPanel {
         const I relative = V::sub(V::max(V::template shr<kField>(magnitude), one), base);
         const I e = V::max(V::select(zero, least, relative), least);
         if constexpr (kBroadcast)
-          V::store_replicated(p.exponent8x4 + r0 * kTerms + k * kColumnStep, kTerms * kColumnStep, e);
+          V::store(p.exponent8x4 + r0 * kTerms + k * kLanes, V::low_byte_in_all(e));
         else
           V::store_bytes(p.exponent8 + r0 / kBytes * kBytes * kTerms + k * kBytes + r0 % kBytes / kLanes * 4, e, 16);
 

@@ -93,8 +93,6 @@ struct Avx2 {
   static F in_pairs(F a) { return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(a), 0b11011000)); }
   static D low_double(F a) { return _mm256_cvtps_pd(_mm256_castps256_ps128(a)); }
   static D high_double(F a) { return _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)); }
-  /// Fours of lanes, `stride` apart.
-  static void store_fours(double* p, uint32_t, D v) { _mm256_store_pd(p, v); }
   /// f64 made of low and high words, of lanes 0 and 1 of each four; of lanes 2 and 3.
   static D pair_low(I low, I high) { return _mm256_castsi256_pd(_mm256_unpacklo_epi32(low, high)); }
   static D pair_high(I low, I high) { return _mm256_castsi256_pd(_mm256_unpackhi_epi32(low, high)); }
@@ -117,7 +115,7 @@ struct Avx2 {
 
   // 32 bytes, signed where not said otherwise.
   static I load8(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
-  static I broadcast8(const uint32_t* p) {
+  static I broadcast8(const int32_t* p) {
     return _mm256_castps_si256(_mm256_broadcast_ss(reinterpret_cast<const float*>(p)));
   }
   static I add8(I a, I b) { return _mm256_add_epi8(a, b); }
@@ -145,23 +143,14 @@ struct Avx2 {
   static I shuffle8(I a, I from) { return _mm256_shuffle_epi8(a, from); }
   static I interleave8_low(I a, I b) { return _mm256_unpacklo_epi8(a, b); }
   static I interleave8_high(I a, I b) { return _mm256_unpackhi_epi8(a, b); }
-  /// Fours of lanes, `stride` words apart.
-  static void store_int_fours(int32_t* p, uint32_t stride, I v) {
-    _mm_store_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(v));
-    _mm_store_si128(reinterpret_cast<__m128i*>(p + stride), _mm256_extracti128_si256(v, 1));
-  }
   /// The low byte of each lane; fours of lanes, `stride` bytes apart.
   static void store_bytes(void* p, I v, uint32_t stride) {
     const I low = _mm256_shuffle_epi8(v, _mm256_set1_epi32(0x0c080400));
     _mm_storeu_si32(p, _mm256_castsi256_si128(low));
     _mm_storeu_si32(static_cast<char*>(p) + stride, _mm256_extracti128_si256(low, 1));
   }
-  /// The low byte of each lane in all bytes of the lane; fours of lanes, `stride` words apart.
-  static void store_replicated(uint32_t* p, uint32_t stride, I v) {
-    const I all = _mm256_shuffle_epi8(v, set_fours(0, 0x04040404, 0x08080808, 0x0c0c0c0c));
-    _mm_store_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(all));
-    _mm_store_si128(reinterpret_cast<__m128i*>(p + stride), _mm256_extracti128_si256(all, 1));
-  }
+  /// The low byte of each lane in all bytes of the lane.
+  static I low_byte_in_all(I v) { return _mm256_shuffle_epi8(v, set_fours(0, 0x04040404, 0x08080808, 0x0c0c0c0c)); }
 
   /// The f16 values in the low halves of the words.
   static F from_half(I words) {

@@ -98,11 +98,6 @@ struct Avx512 {
   }
   static D low_double(F a) { return _mm512_cvtps_pd(_mm512_castps512_ps256(a)); }
   static D high_double(F a) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)); }
-  /// Fours of lanes, `stride` apart.
-  static void store_fours(double* p, uint32_t stride, D v) {
-    _mm256_store_pd(p, _mm512_castpd512_pd256(v));
-    _mm256_store_pd(p + stride, _mm512_extractf64x4_pd(v, 1));
-  }
   /// f64 made of low and high words, of lanes 0 and 1 of each four; of lanes 2 and 3.
   static D pair_low(I low, I high) { return _mm512_castsi512_pd(_mm512_unpacklo_epi32(low, high)); }
   static D pair_high(I low, I high) { return _mm512_castsi512_pd(_mm512_unpackhi_epi32(low, high)); }
@@ -126,7 +121,7 @@ struct Avx512 {
 
   // 64 bytes, signed where not said otherwise.
   static I load8(const void* p) { return _mm512_loadu_si512(p); }
-  static I broadcast8(const uint32_t* p) { return _mm512_set1_epi32(int32_t(*p)); }
+  static I broadcast8(const int32_t* p) { return _mm512_set1_epi32(*p); }
   static I add8(I a, I b) { return _mm512_add_epi8(a, b); }
   static I sub8(I a, I b) { return _mm512_sub_epi8(a, b); }
   /// The sum of each lane's four bytes, unsigned.
@@ -152,13 +147,6 @@ struct Avx512 {
   static I shuffle8(I a, I from) { return _mm512_shuffle_epi8(a, from); }
   static I interleave8_low(I a, I b) { return _mm512_unpacklo_epi8(a, b); }
   static I interleave8_high(I a, I b) { return _mm512_unpackhi_epi8(a, b); }
-  /// Fours of lanes, `stride` words apart.
-  static void store_int_fours(int32_t* p, uint32_t stride, I v) {
-    _mm_store_si128(reinterpret_cast<__m128i*>(p), _mm512_castsi512_si128(v));
-    _mm_store_si128(reinterpret_cast<__m128i*>(p + stride), _mm512_extracti32x4_epi32(v, 1));
-    _mm_store_si128(reinterpret_cast<__m128i*>(p + 2 * stride), _mm512_extracti32x4_epi32(v, 2));
-    _mm_store_si128(reinterpret_cast<__m128i*>(p + 3 * stride), _mm512_extracti32x4_epi32(v, 3));
-  }
   /// The low byte of each lane; fours of lanes, `stride` bytes apart.
   static void store_bytes(void* p, I v, uint32_t stride) {
     char* to = static_cast<char*>(p);
@@ -168,14 +156,8 @@ struct Avx512 {
     _mm_storeu_si32(to + 2 * stride, _mm_shuffle_epi32(bytes, 2));
     _mm_storeu_si32(to + 3 * stride, _mm_shuffle_epi32(bytes, 3));
   }
-  /// The low byte of each lane in all bytes of the lane; fours of lanes, `stride` words apart.
-  static void store_replicated(uint32_t* p, uint32_t stride, I v) {
-    const I all = _mm512_shuffle_epi8(v, set_fours(0, 0x04040404, 0x08080808, 0x0c0c0c0c));
-    _mm_store_si128(reinterpret_cast<__m128i*>(p), _mm512_castsi512_si128(all));
-    _mm_store_si128(reinterpret_cast<__m128i*>(p + stride), _mm512_extracti32x4_epi32(all, 1));
-    _mm_store_si128(reinterpret_cast<__m128i*>(p + 2 * stride), _mm512_extracti32x4_epi32(all, 2));
-    _mm_store_si128(reinterpret_cast<__m128i*>(p + 3 * stride), _mm512_extracti32x4_epi32(all, 3));
-  }
+  /// The low byte of each lane in all bytes of the lane.
+  static I low_byte_in_all(I v) { return _mm512_shuffle_epi8(v, set_fours(0, 0x04040404, 0x08080808, 0x0c0c0c0c)); }
 
   /// The f16 values in the low halves of the words.
   static F from_half(I words) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words)); }

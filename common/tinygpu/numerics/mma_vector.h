@@ -142,9 +142,9 @@ struct VectorMma {
   }
 
   // kBlock rows by four columns go through three stages: their exponents and signs are looked at, their sums begun, the
-  // products added. Adding keeps the multipliers busy and leaves half of the vector pipes idle (on Zen 4), which is just
-  // what the other two stages need. So a group's products are added in chunks, step by step of K, and every step takes a
-  // part of the stages before for the group after.
+  // products added. Adding keeps the multipliers busy and leaves half of the vector pipes idle (on Zen 4), which is
+  // just what the other two stages need. So a group's products are added in chunks, step by step of K, and every step
+  // takes a part of the stages before for the group after.
   static constexpr uint32_t kChunk = V::kChunk;  // vectors of rows whose sums the registers hold
   static constexpr uint32_t kChunks = kVectors / kChunk;
   // Columns of which a chunk of the first half takes the first stage, one of the second half the second.
@@ -239,7 +239,7 @@ struct VectorMma {
   [[gnu::always_inline]] static void look_at_term(const Panel& a, const Panel& b, const Group& g, uint32_t first,
                                                   uint32_t k, I (&most)[count][kTiles]) {
     const int8_t* ea = a.exponent8 + g.block * kTerms + k * kBytes;
-    const uint32_t* eb = b.exponent8x4 + g.n * kTerms + k * kColumnStep + first;
+    const int32_t* eb = b.exponent8x4 + Panels::column_at(g.n) + k * kLanes + first;
     I e[kTiles];
     for (uint32_t i = 0; i < kTiles; ++i) e[i] = V::load8(ea + i * kBytes * kTerms);
     for (uint32_t j = 0; j < count; ++j) {
@@ -414,7 +414,7 @@ struct VectorMma {
   template <uint32_t terms, bool kHalf, bool kCarefully, uint32_t count, class Meanwhile>
   [[gnu::always_inline]] static bool add(const Constants& s, const Panel& a, const Panel& b, const Group& g, uint32_t v,
                                          const Meanwhile& meanwhile) {
-    const double *va = a.value + (g.block + v * kLanes) * kTerms, *vb = b.value + g.n * kTerms;
+    const double *va = a.value + (g.block + v * kLanes) * kTerms, *vb = b.value + Panels::column_at(g.n);
     hide(va), hide(vb);
     D low[count][kColumnStep], high[count][kColumnStep];
     each<count>([&](auto c) __attribute__((always_inline)) {
@@ -433,7 +433,7 @@ struct VectorMma {
         x[c.value][1] = V::load_double(from + kLanes / 2);
       });
       each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
-        const D scalar = V::broadcast_double(vb + k.value * kColumnStep + j.value);
+        const D scalar = V::broadcast_double(vb + k.value * kLanes + j.value);
         each<count>([&](auto c) __attribute__((always_inline)) {
           low[c.value][j.value] = V::fma(x[c.value][0], scalar, low[c.value][j.value]);
           high[c.value][j.value] = V::fma(x[c.value][1], scalar, high[c.value][j.value]);

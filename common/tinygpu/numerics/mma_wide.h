@@ -26,7 +26,7 @@ struct WideMma {
   alignas(16) static constexpr uint8_t kBitsOfNibble[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
 
   /// An operand: element (k, r) of a tile of T rows at [r / T * T * kMostTerms + k * T + r % T]. A: T is kLanes, and in
-  /// each such tile of values rows 0 and 1 of each four come first, rows 2 and 3 after them. B: T is kColumnStep.
+  /// each such tile of values rows 0 and 1 of each four come first, rows 2 and 3 after them. B: T is kLanes.
   struct Panel {
     alignas(64) double value[kMostTerms * kPlane];  // divided by 2^kBase, moved away from zero
     // A: of row r in the low half, of row r + kLanes in the high half, T being kPair. B: twice the same.
@@ -76,12 +76,11 @@ struct WideMma {
         };
         const I exponent = V::select(none, V::set(kNothing), raw);
         if constexpr (kBroadcast) {
-          double* to = p.value + r0 * kMostTerms + k * kColumnStep;
-          V::store_fours(to, kMostTerms * kColumnStep, value(V::low_double(number), V::low_double(power)));
-          V::store_fours(to + kMostTerms * kLanes / 2, kMostTerms * kColumnStep,
-                         value(V::high_double(number), V::high_double(power)));
+          double* to = p.value + r0 * kMostTerms + k * kLanes;
+          V::store_double(to, value(V::low_double(number), V::low_double(power)));
+          V::store_double(to + kLanes / 2, value(V::high_double(number), V::high_double(power)));
           const I twice = V::bit_or(V::bit_and(exponent, V::set(0xffff)), V::template shl<16>(exponent));
-          V::store_int_fours(p.exponents + r0 * kMostTerms + k * kColumnStep, kMostTerms * kColumnStep, twice);
+          V::store(p.exponents + r0 * kMostTerms + k * kLanes, twice);
         } else {
           double* to = p.value + r0 * kMostTerms + k * kLanes;
           const F n = V::in_pairs(number), two_to = V::in_pairs(power);
@@ -204,11 +203,12 @@ struct WideMma {
                     uint32_t n) {
     const uint32_t terms = t.terms;
     const int32_t* ea = a.exponents + pair / 2 * kMostTerms;
-    const int32_t* eb = b.exponents + n * kMostTerms;
+    const size_t column = n / kLanes * kLanes * kMostTerms + n % kLanes;
+    const int32_t* eb = b.exponents + column;
     I most[kColumnStep];
     for (I& m : most) m = V::set(INT32_MIN | 0x8000);
 #pragma GCC unroll 4
-    for (uint32_t k = 0; k < terms; ++k, ea += kLanes, eb += kColumnStep) {
+    for (uint32_t k = 0; k < terms; ++k, ea += kLanes, eb += kLanes) {
       const I e = V::load(ea);
       for (uint32_t j = 0; j < kColumnStep; ++j) most[j] = V::max16(most[j], V::add16(e, V::set(eb[j])));
     }
@@ -244,11 +244,11 @@ struct WideMma {
         low[j] = V::pair_low(start, starts[j]);
         high[j] = V::pair_high(start, starts[j]);
       }
-      const double *va = a.value + row * kMostTerms, *vb = b.value + n * kMostTerms;
+      const double *va = a.value + row * kMostTerms, *vb = b.value + column;
       D l0 = low[0], l1 = low[1], l2 = low[2], l3 = low[3], h0 = high[0], h1 = high[1], h2 = high[2], h3 = high[3];
       for (uint32_t k = 0; k < terms; ++k) {
         const D al = V::load_double(va + k * kLanes), ah = V::load_double(va + k * kLanes + kLanes / 2);
-        const double* scalars = vb + k * kColumnStep;
+        const double* scalars = vb + k * kLanes;
         const D x0 = V::broadcast_double(scalars), x1 = V::broadcast_double(scalars + 1);
         l0 = V::fma(al, x0, l0), h0 = V::fma(ah, x0, h0);
         l1 = V::fma(al, x1, l1), h1 = V::fma(ah, x1, h1);
