@@ -5,6 +5,7 @@
 #
 #   gen5_cuda_program(NAME chapter05 SOURCES main.cu host.cpp … [ARCHS 100a;90a] [LIBS …] [LABELS chapter05 …])
 #       An executable in ${CMAKE_BINARY_DIR}/bin. With LABELS, also a ctest test NAME that runs it without arguments.
+#       A source that has code for fewer of the ARCHS names them in its property GEN5_ARCHS.
 #   gen5_cuda_test(NAME t SOURCES … [ARCHS …] [LIBS …] [LABELS …])
 #       The same with GoogleTest: one ctest test per TEST().
 #   gen5_cuda_run(NAME t COMMAND chapter05 --part x [PASS regex] [FAILS] [ENVIRONMENT A=b …] [LABELS …])
@@ -103,7 +104,11 @@ macro(gen5_cuda_executable further)
     set(inputs "")
     foreach(source IN LISTS P_SOURCES)
       if(source MATCHES "\\.cu$")
-        gen5_cuda_object(object ${P_NAME} ${source} "${P_ARCHS}")
+        get_source_file_property(own_archs ${source} GEN5_ARCHS)
+        if(NOT own_archs)
+          set(own_archs ${P_ARCHS})
+        endif()
+        gen5_cuda_object(object ${P_NAME} ${source} "${own_archs}")
         list(APPEND inputs ${object})
       else()
         list(APPEND inputs ${source})

@@ -44,6 +44,8 @@ class Watch {
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
+  /// Does anybody watch?
+  bool active() const { return active_; }
   /// Nothing where nobody watches.
   std::optional<Watched> stop();
 
