@@ -1,6 +1,10 @@
 #include "common/tinygpu/numerics/mma_kernel.h"
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
+#include <optional>
+#include <tuple>
 
 #include "common/tinygpu/numerics/mma_levels.h"
 
@@ -10,8 +14,10 @@ namespace {
 struct Level {
   const char* name;
   bool (*supported)();
-  /// False: this tile is none of its kinds.
+  /// Elements of 16 and 32 bits; narrow ones with whatever operands. False: this tile is none of its kinds.
   bool (*run)(const MmaTile&);
+  /// Narrow elements with ordinary operands. False: as above.
+  bool (*narrow)(const MmaTile&, NarrowRest&);
 };
 
 bool always() { return true; }
@@ -23,13 +29,9 @@ bool has_v4() {
   return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
-bool run_scalar(const MmaTile& t) {
-  mma_reference(t);
-  return true;
-}
-
-constexpr Level kLevels[] = {
-    {"x86-64-v4", has_v4, mma_v4}, {"x86-64-v3", has_v3, mma_v3}, {"scalar", always, run_scalar}};
+constexpr Level kLevels[] = {{"x86-64-v4", has_v4, mma_v4, mma_narrow_v4},
+                             {"x86-64-v3", has_v3, mma_v3, mma_narrow_v3},
+                             {"scalar", always, nullptr, nullptr}};
 
 const Level& best() {
   static const Level* const level = [] {
@@ -53,31 +55,114 @@ uint32_t plane_element(Format f, const void* planes, uint32_t k, uint32_t r) {
 
 namespace {
 
-uint32_t mma_element(const MmaTile& t, uint32_t row, uint32_t column, uint32_t c) {
-  uint32_t a[kMaxTerms], b[kMaxTerms];
-  for (uint32_t k = 0; k < t.terms; ++k) {
-    a[k] = plane_element(t.a_format, t.a, k, row);
-    b[k] = plane_element(t.b_format, t.b, k, column);
-    if (t.negate_a) a[k] = negate(t.a_format, a[k]);
-    if (t.negate_b) b[k] = negate(t.b_format, b[k]);
+/// One element of D, and what of its operands stays the same for a row or a column.
+class Elements {
+ public:
+  explicit Elements(const MmaTile& t) : t_(t) {}
+  void column(uint32_t n) {
+    for (uint32_t k = 0, end = t_.select ? 2 * t_.terms : t_.terms; k < end; ++k)
+      column_[k] = pattern(t_.b_format, t_.b, k, n, t_.negate_b);
+    for (uint32_t j = 0; j < t_.scales; ++j) b_scales_[j] = t_.b_scales[j * kPlane + n];
   }
-  return fused_sum(t.rule, t.a_format, t.b_format, {a, t.terms}, {b, t.terms}, {t.read_c, c, t.c_scale});
+  uint32_t element(uint32_t row, uint32_t c) {
+    for (uint32_t i = 0; i < t_.terms; ++i) {
+      a_[i] = pattern(t_.a_format, t_.a, i, row, t_.negate_a);
+      b_[i] = column_[t_.select ? t_.select[i * kPlane + row] : i];
+    }
+    for (uint32_t j = 0; j < t_.scales; ++j) a_scales_[j] = t_.a_scales[j * kPlane + row];
+    const std::span<const uint32_t> a{a_, t_.terms}, b{b_, t_.terms};
+    const Addend addend{t_.read_c, c, t_.c_scale};
+    switch (t_.sum) {
+      case SumKind::scaled: return fused_sum_scaled(t_.a_format, t_.b_format, a, b, a_scales_[0], b_scales_[0], addend);
+      case SumKind::fp4:
+        return fused_sum_fp4(t_.scale_format, a, b, {a_scales_, t_.scales}, {b_scales_, t_.scales}, addend);
+      case SumKind::integer: return integer_sum(t_.a_format, t_.b_format, a, b, addend, t_.saturate);
+      case SumKind::fused: break;
+    }
+    return fused_sum(t_.rule, t_.a_format, t_.b_format, a, b, addend);
+  }
+
+ private:
+  static uint32_t pattern(Format f, const void* planes, uint32_t k, uint32_t r, bool flip) {
+    const uint32_t bits = plane_element(f, planes, k, r);
+    return flip ? negate(f, bits) : bits;
+  }
+  const MmaTile& t_;
+  uint32_t a_[kMaxTerms], b_[kMaxTerms], column_[2 * kMaxTerms];
+  uint32_t a_scales_[kMaxScales], b_scales_[kMaxScales];
+};
+
+uint64_t sums(const MmaTile& t) {
+  mma_reference(t);
+  return uint64_t(t.rows) * t.columns;
+}
+
+/// A tile of narrow elements cut down to some rows, of one group of 16 or of whole groups, and columns.
+MmaTile part_of(const MmaTile& t, uint32_t row, uint32_t rows, uint32_t column, uint32_t columns) {
+  MmaTile p = t;
+  p.rows = rows;
+  p.columns = columns;
+  p.a = static_cast<const uint8_t*>(t.a) + row;  // elements of a byte
+  p.b = static_cast<const uint8_t*>(t.b) + column;
+  if (t.select) p.select = t.select + row;
+  if (t.scales) {
+    p.a_scales = t.a_scales + row;
+    p.b_scales = t.b_scales + column;
+  }
+  p.d = t.d + size_t(column) * t.column_stride;
+  for (uint32_t i = 0; i < (rows + 15) / 16; ++i) p.lane[i] = t.lane[row / 16 + i] + (i ? 0 : row % 16);
+  return p;
+}
+
+/// mma_v3 or mma_v4, if it knows such a tile.
+bool run_wide(const Level& l, const MmaTile& t) { return t.sum == SumKind::fused && !t.select && l.run(t); }
+
+/// What a narrow kernel left over. Returns how many sums the scalar model did.
+uint64_t finish(const Level& l, const MmaTile& t, NarrowRest& rest) {
+  std::sort(rest.parts, rest.parts + rest.count, [](const NarrowRest::Part& x, const NarrowRest::Part& y) {
+    return std::tie(x.row, x.column) < std::tie(y.row, y.column);
+  });
+  uint64_t scalar = 0;
+  for (uint32_t i = 0; i < rest.count;) {
+    const NarrowRest::Part& first = rest.parts[i];
+    uint32_t end = i + 1;
+    while (end < rest.count && rest.parts[end].row == first.row &&
+           rest.parts[end].column == first.column + 4 * (end - i))
+      ++end;
+    const MmaTile part = part_of(t, first.row, first.rows, first.column, 4 * (end - i));
+    if (!run_wide(l, part)) scalar += sums(part);
+    i = end;
+  }
+  return scalar;
+}
+
+/// How many sums the scalar model did; nothing, and nothing done, if the level has no code for the tile.
+std::optional<uint64_t> run(const Level& l, const MmaTile& t) {
+  if (!l.run) return sums(t);
+  const auto rest = std::make_unique_for_overwrite<NarrowRest>();
+  rest->count = 0;
+  if (l.narrow(t, *rest)) return finish(l, t, *rest);
+  if (run_wide(l, t)) return 0;
+  return std::nullopt;
 }
 
 }  // namespace
 
 void mma_reference(const MmaTile& t) {
-  for (uint32_t n = 0; n < t.columns; ++n)
+  Elements elements(t);
+  for (uint32_t n = 0; n < t.columns; ++n) {
+    elements.column(n);
     for (uint32_t m = 0; m < t.rows; ++m) {
       uint32_t& d = t.d[size_t(n) * t.column_stride + t.lane[m / 16] + m % 16];
-      d = mma_element(t, m, n, t.rule.result == SumRule::Result::f16_nearest ? d & 0xffff : d);
+      const bool half = t.sum == SumKind::fused && t.rule.result == SumRule::Result::f16_nearest;
+      d = elements.element(m, half ? d & 0xffff : d);
     }
+  }
 }
 
 uint64_t mma(const MmaTile& tile) {
-  if (best().run != run_scalar && best().run(tile)) return 0;
-  mma_reference(tile);
-  return uint64_t(tile.rows) * tile.columns;
+  const auto scalar = run(best(), tile);
+  return scalar ? *scalar : sums(tile);
 }
 
 const char* mma_level() { return best().name; }
@@ -96,7 +181,7 @@ bool mma_has_level(const char* level) {
 
 bool mma_at_level(const char* level, const MmaTile& tile) {
   for (const Level& l : kLevels)
-    if (!std::strcmp(l.name, level)) return l.supported() && l.run(tile);
+    if (!std::strcmp(l.name, level)) return l.supported() && run(l, tile).has_value();
   return false;
 }
 

@@ -1,4 +1,5 @@
-// The vector implementations behind mma(): one translation unit for each x86-64 level, all of mma_vector.h.
+// The vector implementations behind mma(): one translation unit for each x86-64 level, of mma_vector.h and
+// mma_narrow.h.
 #pragma once
 #include "common/tinygpu/numerics/mma_kernel.h"
 
@@ -7,5 +8,21 @@ namespace tinygpu::numerics {
 /// False if the tile is of a kind that the vector code does not know (or the build has no such level).
 bool mma_v3(const MmaTile& tile);
 bool mma_v4(const MmaTile& tile);
+
+/// What of a tile is left to another implementation: four columns of some rows each.
+struct NarrowRest {
+  struct Part {
+    uint16_t row, rows, column;
+  };
+  uint32_t count = 0;
+  Part parts[kMaxRows / 8 * kMaxColumns / 4];
+  void add(uint32_t row, uint32_t rows, uint32_t column) {
+    parts[count++] = {uint16_t(row), uint16_t(rows), uint16_t(column)};
+  }
+};
+/// 8-bit and narrower operands, of every SumKind, dense or sparse. False as above; else `rest` tells what is still to
+/// do.
+bool mma_narrow_v3(const MmaTile& tile, NarrowRest& rest);
+bool mma_narrow_v4(const MmaTile& tile, NarrowRest& rest);
 
 }  // namespace tinygpu::numerics

@@ -36,15 +36,20 @@ struct WideMma {
     bool special[kPlane / kLanes];                              // some row of this vector has an infinity or a NaN
   };
 
-  template <class Word, int kFieldBits, int kFractionBits, int kBias, bool kInfinities, bool kBroadcast>
+  /// What the patterns of all ones in the exponent are.
+  enum class Top { infinities_and_nans, one_nan, numbers };
+  template <class Word, int kFieldBits, int kFractionBits, int kBias, Top kTop, bool kBroadcast,
+            int kWordBits = int(sizeof(Word)) * 8>
   static void unpack_panel(const Word* planes, uint32_t rows, uint32_t terms, bool flip, Panel& p) {
-    constexpr int kWordBits = int(sizeof(Word)) * 8;
     constexpr int kField = kWordBits - 1 - kFieldBits;  // its lowest bit
     constexpr int32_t kMagnitude =
         int32_t((uint32_t(1) << (kWordBits - 1)) - (uint32_t(1) << (kField - kFractionBits)));
     constexpr int32_t kFraction = (1 << kField) - 1;
-    // The least magnitude that is no number: infinity, or e4m3's only NaN.
-    constexpr int32_t kSpecial = kInfinities ? kMagnitude & ~kFraction : kMagnitude;
+    // The least magnitude that is no number: infinity, or e4m3's only NaN, or none.
+    constexpr bool kInfinities = kTop == Top::infinities_and_nans;
+    constexpr int32_t kSpecial = kInfinities            ? kMagnitude & ~kFraction
+                                 : kTop == Top::one_nan ? kMagnitude
+                                                        : kMagnitude + 1;
     const I magnitude_mask = V::set(kMagnitude), one = V::set(1);
     const D scale = V::set_double(__builtin_bit_cast(double, uint64_t(1023 - kField - kBase) << 52));
     const D more = V::set_double(__builtin_bit_cast(double, uint64_t(0x2000000000000001)));
@@ -107,27 +112,33 @@ struct WideMma {
     const auto* words = static_cast<const uint32_t*>(planes);
     const auto* halves = static_cast<const uint16_t*>(planes);
     const auto* bytes = static_cast<const uint8_t*>(planes);
-    if (f == Format::tf32)
-      unpack_panel<uint32_t, 8, 10, 127, true, kBroadcast>(words, rows, terms, flip, p);
-    else if (f == Format::f16)
-      unpack_panel<uint16_t, 5, 10, 15, true, kBroadcast>(halves, rows, terms, flip, p);
-    else if (f == Format::bf16)
-      unpack_panel<uint16_t, 8, 7, 127, true, kBroadcast>(halves, rows, terms, flip, p);
-    else if (f == Format::e5m2)
-      unpack_panel<uint8_t, 5, 2, 15, true, kBroadcast>(bytes, rows, terms, flip, p);
-    else
-      unpack_panel<uint8_t, 4, 3, 7, false, kBroadcast>(bytes, rows, terms, flip, p);
+    constexpr Top ieee = Top::infinities_and_nans;
+    switch (f) {
+      case Format::tf32: return unpack_panel<uint32_t, 8, 10, 127, ieee, kBroadcast>(words, rows, terms, flip, p);
+      case Format::f16: return unpack_panel<uint16_t, 5, 10, 15, ieee, kBroadcast>(halves, rows, terms, flip, p);
+      case Format::bf16: return unpack_panel<uint16_t, 8, 7, 127, ieee, kBroadcast>(halves, rows, terms, flip, p);
+      case Format::e5m2: return unpack_panel<uint8_t, 5, 2, 15, ieee, kBroadcast>(bytes, rows, terms, flip, p);
+      case Format::e2m3:
+        return unpack_panel<uint8_t, 2, 3, 1, Top::numbers, kBroadcast, 6>(bytes, rows, terms, flip, p);
+      case Format::e3m2:
+        return unpack_panel<uint8_t, 3, 2, 3, Top::numbers, kBroadcast, 6>(bytes, rows, terms, flip, p);
+      case Format::e2m1:
+        return unpack_panel<uint8_t, 2, 1, 1, Top::numbers, kBroadcast, 4>(bytes, rows, terms, flip, p);
+      default: return unpack_panel<uint8_t, 4, 3, 7, Top::one_nan, kBroadcast>(bytes, rows, terms, flip, p);
+    }
   }
   /// The tiles that it does.
   static bool knows(const MmaTile& t) {
-    const auto known = [](Format f) {
-      return f == Format::tf32 || f == Format::f16 || f == Format::bf16 || f == Format::e5m2 || f == Format::e4m3;
+    // Formats of less than a byte come 32 at a time.
+    const auto byte = [](Format f) { return f == Format::e5m2 || f == Format::e4m3; };
+    const auto less = [&](Format f) {
+      return t.terms == 32 && (f == Format::e2m3 || f == Format::e3m2 || f == Format::e2m1);
     };
-    const auto small = [](Format f) { return f == Format::f16 || f == Format::e5m2 || f == Format::e4m3; };
+    const auto small = [&](Format f) { return f == Format::f16 || byte(f) || less(f); };
+    const auto known = [&](Format f) { return f == Format::tf32 || f == Format::bf16 || small(f); };
     const bool half = t.rule.result == SumRule::Result::f16_nearest;
     return known(t.a_format) && known(t.b_format) && t.terms <= kMostTerms && t.rule.window <= 25 &&
-           (half ? small(t.a_format) && small(t.b_format) : t.rule.floor >= -133) &&
-           (t.terms <= 16 || t.rule.window < 25);
+           (half ? small(t.a_format) && small(t.b_format) : t.rule.floor >= -133);
   }
 
   /// The old accumulators of a vector of rows.

@@ -1,0 +1,169 @@
+// The vector kernel of narrow elements against the scalar model: same bits for every kind, dense and sparse, whatever
+// the operands, scales and accumulators; and how much of ordinary work it leaves to the scalar model: nothing.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <iostream>
+#include <random>
+#include <vector>
+
+#include "common/tinygpu/numerics/mma_kernel.h"
+
+namespace gen5::test {
+namespace {
+
+using namespace tinygpu::numerics;
+using Random = std::mt19937;
+
+struct Kind {
+  const char* name;
+  SumKind sum;
+  Format a, b;
+  bool half;
+  uint32_t terms, scales;
+  Format scale;
+};
+const Kind kKinds[] = {
+    {"e4m3", SumKind::fused, Format::e4m3, Format::e4m3, false, 32, 0, Format::ue8m0},
+    {"e5m2", SumKind::fused, Format::e5m2, Format::e5m2, false, 32, 0, Format::ue8m0},
+    {"e4m3_f16", SumKind::fused, Format::e4m3, Format::e5m2, true, 32, 0, Format::ue8m0},
+    {"e2m3_e3m2", SumKind::fused, Format::e2m3, Format::e3m2, false, 32, 0, Format::ue8m0},
+    {"e2m1_e4m3_f16", SumKind::fused, Format::e2m1, Format::e4m3, true, 32, 0, Format::ue8m0},
+    {"mx_e4m3", SumKind::scaled, Format::e4m3, Format::e5m2, false, 32, 1, Format::ue8m0},
+    {"mx_e2m1_e3m2", SumKind::scaled, Format::e2m1, Format::e3m2, false, 32, 1, Format::ue8m0},
+    {"mxf4", SumKind::fp4, Format::e2m1, Format::e2m1, false, 64, 2, Format::ue8m0},
+    {"mxf4_4x", SumKind::fp4, Format::e2m1, Format::e2m1, false, 64, 4, Format::ue8m0},
+    {"nvf4", SumKind::fp4, Format::e2m1, Format::e2m1, false, 64, 4, Format::ue4m3},
+    {"s8", SumKind::integer, Format::s8, Format::s8, false, 32, 0, Format::ue8m0},
+    {"u8_s8", SumKind::integer, Format::u8, Format::s8, false, 32, 0, Format::ue8m0},
+};
+const char* kDataNames[] = {"normal", "bits", "sparse", "small", "special", "tiny_c", "big_c", "cancel", "any_scales"};
+enum class Data { normal, bits, sparse, small, special, tiny_c, big_c, cancel, any_scales };
+
+struct Tile {
+  alignas(64) uint8_t a[128 * kPlane] = {}, b[128 * kPlane] = {}, select[64 * kPlane] = {};
+  ScalePlanes sa{}, sb{};
+  std::vector<uint32_t> d;
+  MmaTile t;
+
+  Tile(Random& random, const Kind& k, Data data, bool sparse, uint32_t rows, uint32_t columns) : d(128 * columns) {
+    t.sum = k.sum;
+    t.rule = k.half ? kSumF16 : kSumF32;
+    t.a_format = k.a;
+    t.b_format = k.b;
+    t.rows = rows;
+    t.columns = columns;
+    t.terms = k.terms;
+    t.a = a;
+    t.b = b;
+    t.negate_a = k.sum != SumKind::integer && random() % 4 == 0;
+    t.read_c = random() % 4 != 0;
+    t.saturate = random() % 2;
+    t.scale_format = k.scale;
+    t.scales = k.scales;
+    t.a_scales = sa.bytes;
+    t.b_scales = sb.bytes;
+    t.d = d.data();
+    t.column_stride = 128;
+    for (uint32_t i = 0; i < 8; ++i) t.lane[i] = 16 * ((i + 3) % 8);
+    fill(random, k.a, data, k.terms, a);
+    fill(random, k.b, data, sparse ? 2 * k.terms : k.terms, b);
+    if (sparse) {
+      t.select = select;
+      for (uint32_t r = 0; r < rows; ++r)
+        for (uint32_t i = 0; i < k.terms; i += 2) {
+          const uint32_t first = random() % 4, second = (first + 1 + random() % 3) % 4;
+          select[i * kPlane + r] = uint8_t(2 * i + first);
+          select[(i + 1) * kPlane + r] = uint8_t(2 * i + second);
+        }
+    }
+    for (auto* s : {&sa, &sb})
+      for (auto& byte : s->bytes)
+        byte = uint8_t(data == Data::any_scales || (data == Data::special && random() % 64 == 0) ? random()
+                       : k.scale == Format::ue4m3                                                ? 0x30 + random() % 16
+                                                                                                 : 125 + random() % 5);
+    for (auto& w : d) w = accumulator(random, k, data);
+  }
+
+  static void fill(Random& random, Format f, Data data, uint32_t terms, uint8_t* to) {
+    const FormatInfo& i = info(f);
+    for (uint32_t k = 0; k < terms; ++k)
+      for (uint32_t r = 0; r < kPlane; ++r) {
+        const uint32_t any = random() & ((1u << i.bits) - 1);
+        uint32_t v = any;
+        if (i.exponent_bits && data != Data::bits && data != Data::special) {
+          // Exponents about the middle, as normally distributed numbers have them.
+          const uint32_t top = (1u << i.exponent_bits) - 1, middle = top / 2 + 1;
+          const uint32_t below = std::min<uint32_t>(uint32_t(__builtin_clz(random() | 1)), middle);
+          v = (any & ~(top << i.fraction_bits)) | (middle - below) << i.fraction_bits;
+          if (data == Data::sparse && random() % 8) v &= 1u << (i.bits - 1);
+          if (data == Data::small) v &= ~(top << i.fraction_bits);
+        }
+        if (data == Data::cancel && k % 2) v = to[(k - 1) * kPlane + r] ^ 1u << (i.bits - 1);
+        to[k * kPlane + r] = uint8_t(v);
+      }
+  }
+
+  static uint32_t accumulator(Random& random, const Kind& k, Data data) {
+    const uint32_t r = random();
+    if (k.sum == SumKind::integer) return random() % 2 ? r : (r % 64) + (r & 64 ? 0x7fffffe0u : 0x80000000u);
+    if (data == Data::bits || data == Data::special) return k.half ? r & 0xffff : r;
+    if (data == Data::cancel) return random() % 2 ? 0 : r & 0x80000000;
+    if (k.half) return (r & 0x83ff) | (data == Data::tiny_c ? random() % 3 : 10 + random() % 10) << 10;
+    const uint32_t field = data == Data::tiny_c  ? 90 + random() % 20
+                           : data == Data::big_c ? 145 + random() % 30
+                                                 : 126 + random() % 8;
+    return data == Data::normal || random() % 64 ? (r & 0x807fffff) | field << 23 : r & 0x807fffff;
+  }
+
+  std::vector<uint32_t> run(const char* level) {
+    const std::vector<uint32_t> before = d;
+    EXPECT_TRUE(mma_at_level(level, t));
+    std::vector<uint32_t> after = d;
+    d = before;
+    return after;
+  }
+};
+
+TEST(NarrowKernel, HasTheBitsOfTheScalarModelAtEveryLevelOfThisCpu) {
+  Random random(4321);
+  for (const char* level : mma_levels()) {
+    if (!std::strcmp(level, "scalar")) continue;
+    if (!mma_has_level(level)) {
+      std::cout << level << ": this CPU lacks it, not compared\n";
+      continue;
+    }
+    for (const Kind& k : kKinds)
+      for (size_t data = 0; data < std::size(kDataNames); ++data)
+        for (int round = 0; round < 6; ++round) {
+          const bool sparse = round % 3 == 2;
+          const uint32_t rows = round % 2 ? 16 * (1 + random() % 8) : 128,
+                         columns = 8 * (1 + random() % (round ? 4 : 16));
+          const auto tile = std::make_unique<Tile>(random, k, Data(data), sparse, rows, columns);
+          const auto expected = tile->run("scalar"), got = tile->run(level);
+          size_t different = 0, first = 0;
+          for (size_t i = 0; i < expected.size(); ++i)
+            if (expected[i] != got[i] && different++ == 0) first = i;
+          ASSERT_EQ(different, 0u) << level << ' ' << k.name << ' ' << kDataNames[data] << (sparse ? " sparse " : " ")
+                                   << rows << 'x' << columns << ": first at lane " << first % 128 << " column "
+                                   << first / 128 << std::hex << " before " << tile->d[first] << " expected "
+                                   << expected[first] << " got " << got[first];
+        }
+  }
+}
+
+TEST(NarrowKernel, LeavesNothingOrdinaryToTheScalarModel) {
+  if (!std::strcmp(mma_level(), "scalar")) GTEST_SKIP() << "this CPU has no vector kernel";
+  Random random(1);
+  for (const Kind& k : kKinds)
+    for (const bool sparse : {false, true}) {
+      const auto tile = std::make_unique<Tile>(random, k, Data::normal, sparse, 128, 256);
+      const uint64_t scalar = mma(tile->t);
+      // A row of e5m2 now and then spans more than 15 bits, and no other vector code scales or selects.
+      const bool e5m2 = k.b == Format::e5m2 && (sparse || k.sum == SumKind::scaled);
+      EXPECT_LE(scalar, e5m2 ? 128u * 256 / 3 : 0u) << k.name << (sparse ? " sparse" : "");
+    }
+}
+
+}  // namespace
+}  // namespace gen5::test
