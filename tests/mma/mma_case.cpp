@@ -10,13 +10,14 @@ namespace {
 
 /// What the kernel reads for each CTA; offsets are used in the PTX below.
 struct Record {
-  uint64_t image, before, after;  // 0, 8, 16
-  uint64_t a, b;                  // 24, 32: descriptors, or A's address relative to the allocation
-  uint32_t idesc, accumulate;     // 40, 44
-  uint32_t mask[8];               // 48
-  uint32_t d;                     // 80: accumulator address relative to the allocation
-  uint32_t issuer;                // 84: rank
-  uint32_t pad[2];
+  uint64_t image, before, after;             // 0, 8, 16
+  uint64_t a, b;                             // 24, 32: descriptors, or A's address relative to the allocation
+  uint32_t idesc, accumulate;                // 40, 44
+  uint32_t mask[8];                          // 48
+  uint32_t d;                                // 80: accumulator address relative to the allocation
+  uint32_t issuer;                           // 84: rank
+  uint32_t metadata, scale_a, scale_b, pad;  // 88, 92, 96: likewise
+  uint64_t zero_columns;                     // 104
 };
 
 uint32_t d_lane(const MmaCase& c, uint32_t row) { return c.m == 64 ? c.lane + row / 16 * 32 + row % 16 : row; }
@@ -53,7 +54,7 @@ void MmaCase::place() {
   for (uint32_t r = 0; r < m; ++r)
     for (uint32_t w = 0; w < 8; ++w) {
       const uint32_t* e = &a_bits[r * k()];
-      tmem[(256 + w) * kLanes + d_lane(*this, r)] = form.tf32 ? e[w] : (e[2 * w] & 0xffff) | e[2 * w + 1] << 16;
+      tmem[(kAColumn + w) * kLanes + d_lane(*this, r)] = form.tf32 ? e[w] : (e[2 * w] & 0xffff) | e[2 * w + 1] << 16;
     }
 }
 
@@ -74,7 +75,7 @@ std::vector<uint32_t> MmaCase::expected() const {
     }
   }
   if (form.ashift)
-    for (uint32_t w = 256; w < 264; ++w)
+    for (uint32_t w = kAColumn; w < kAColumn + 8; ++w)
       for (uint32_t lane_ = 0; lane_ < kLanes; ++lane_)
         if (lane_ % 32 != 31) out[w * kLanes + lane_] = tmem[w * kLanes + lane_ + 1];
   return out;
@@ -128,15 +129,6 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }
 
 std::string kernel_text(const Form& f) {
-  const auto grouped = [&](std::string text) {
-    for (size_t at; (at = text.find("GROUP")) != std::string::npos;)
-      text.replace(at, 5, f.pair ? "cta_group::2" : "cta_group::1");
-    return text;
-  };
-  const std::string cluster_barrier =
-      f.pair
-          ? "  fence.mbarrier_init.release.cluster;\n  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;"
-          : "";
   std::string mma = fmt::format("tcgen05.mma.GROUP.kind::{}", f.tf32 ? "tf32" : "f16");
   if (f.ashift) mma += ".ashift";
   if (!f.collector.empty()) mma += ".collector::a::" + f.collector;
@@ -145,26 +137,39 @@ std::string kernel_text(const Form& f) {
                      : f.pair  ? "{%m0, %m1, %m2, %m3, %m4, %m5, %m6, %m7}, "
                                : "{%m0, %m1, %m2, %m3}, ",
                      f.scale >= 0 ? fmt::format(", {}", f.scale) : "");
+  return kernel_text(mma, f.pair);
+}
+
+std::string kernel_text(const std::string& mma, bool pair) {
+  const auto grouped = [&](std::string text) {
+    for (size_t at; (at = text.find("GROUP")) != std::string::npos;)
+      text.replace(at, 5, pair ? "cta_group::2" : "cta_group::1");
+    return text;
+  };
+  const std::string cluster_barrier =
+      pair
+          ? "  fence.mbarrier_init.release.cluster;\n  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;"
+          : "";
   const std::string commit =
-      f.pair ? "tcgen05.commit.GROUP.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%bar], %both;"
-             : "tcgen05.commit.GROUP.mbarrier::arrive::one.shared::cluster.b64 [%bar];";
+      pair ? "tcgen05.commit.GROUP.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%bar], %both;"
+           : "tcgen05.commit.GROUP.mbarrier::arrive::one.shared::cluster.b64 [%bar];";
   return grouped(R"(
 .extern .shared .align 1024 .b8 image[];
 .visible .entry mma_case(.param .u64 records, .param .u32 bytes)
 {
   .reg .pred %p, %en, %done, %first;
-  .reg .b32 %t, %cta, %lane, %warp, %n, %slot, %bar, %img, %base, %addr, %col, %lanebase, %d, %at, %idesc, %tmp;
+  .reg .b32 %t, %cta, %lane, %warp, %n, %slot, %bar, %img, %base, %addr, %col, %lanebase, %d, %at, %idesc, %tmp, %meta, %sfa, %sfb;
   .reg .b32 %m0, %m1, %m2, %m3, %m4, %m5, %m6, %m7;
   .reg .b32 %w0, %w1, %w2, %w3, %v0, %v1, %v2, %v3, %v4, %v5, %v6, %v7;
   .reg .b16 %both;
-  .reg .b64 %rec, %src, %dst, %off, %adesc, %bdesc, %ptr, %shift;
+  .reg .b64 %rec, %src, %dst, %off, %adesc, %bdesc, %ptr, %shift, %zero;
   .shared .align 8 .b64 barrier;
   .shared .align 4 .b32 allocated;
   mov.u32 %t, %tid.x;
   mov.b16 %both, 3;
   mov.u32 %cta, %ctaid.x;
   ld.param.u64 %rec, [records];
-  mad.wide.u32 %rec, %cta, 96, %rec;
+  mad.wide.u32 %rec, %cta, 112, %rec;
   ld.param.u32 %n, [bytes];
   mov.u32 %bar, barrier;
   mov.u32 %slot, allocated;
@@ -215,7 +220,7 @@ store_loop:
   tcgen05.st.sync.aligned.32x32b.x8.b32 [%addr], {%v0, %v1, %v2, %v3, %v4, %v5, %v6, %v7};
   add.u64 %src, %src, 4096;
   add.u32 %col, %col, 8;
-  setp.lt.u32 %p, %col, 264;
+  setp.lt.u32 %p, %col, 280;
   @%p bra store_loop;
   tcgen05.wait::st.sync.aligned;
   tcgen05.fence::before_thread_sync;
@@ -226,12 +231,12 @@ store_loop:
   setp.ne.u32 %p, %t, 0;
   @%p bra wait;
 )" +
-                 (f.pair ? R"(  mov.u32 %tmp, %cluster_ctarank;
+                 (pair ? R"(  mov.u32 %tmp, %cluster_ctarank;
   ld.global.u32 %d, [%rec+84];
   setp.ne.u32 %p, %tmp, %d;
   @%p bra wait;
 )"
-                         : "") +
+                       : "") +
                  R"(  ld.global.u64 %adesc, [%rec+24];
   ld.global.u64 %bdesc, [%rec+32];
   ld.global.u32 %idesc, [%rec+40];
@@ -243,6 +248,13 @@ store_loop:
   add.u32 %d, %d, %base;
   cvt.u32.u64 %at, %adesc;
   add.u32 %at, %at, %base;
+  ld.global.u32 %meta, [%rec+88];
+  add.u32 %meta, %meta, %base;
+  ld.global.u32 %sfa, [%rec+92];
+  add.u32 %sfa, %sfa, %base;
+  ld.global.u32 %sfb, [%rec+96];
+  add.u32 %sfb, %sfb, %base;
+  ld.global.u64 %zero, [%rec+104];
   )" + mma + "\n  " +
                  commit + R"(
 wait:
@@ -266,7 +278,7 @@ load_loop:
   st.global.b32 [%dst+3584], %v7;
   add.u64 %dst, %dst, 4096;
   add.u32 %col, %col, 8;
-  setp.lt.u32 %p, %col, 264;
+  setp.lt.u32 %p, %col, 280;
   @%p bra load_loop;
   tcgen05.fence::before_thread_sync;
   bar.sync 0;
@@ -282,22 +294,36 @@ out:
 )");
 }
 
-std::vector<std::vector<uint32_t>> run_ctas(tinygpu::test::RunPtx& gpu, const std::vector<CtaInput>& ctas) {
-  static_assert(sizeof(Record) == 96);
+CtaInput cta_input(const MmaCase& c, const std::vector<uint8_t>& image, const std::vector<uint32_t>& tmem) {
+  CtaInput in{image, tmem};
+  in.a = c.form.a_in_tmem ? uint64_t(c.lane) << 16 | kAColumn : c.a.descriptor(kImageOffset);
+  in.b = c.b.descriptor(kImageOffset);
+  in.idesc = c.idesc();
+  in.accumulate = c.accumulate;
+  std::copy(c.mask.begin(), c.mask.end(), in.mask.begin());
+  in.d = c.lane << 16 | c.d_column;
+  return in;
+}
+
+std::vector<std::vector<uint32_t>> run_ctas(tinygpu::test::RunPtx& gpu, const std::vector<CtaInput>& ctas, bool pair) {
+  static_assert(sizeof(Record) == 112);
   std::vector<Record> records;
   std::vector<uint64_t> buffers;
   for (const CtaInput& cta : ctas) {
-    const MmaCase& c = cta.c;
     Record r{};
     r.image = gpu.upload(cta.image);
     r.before = gpu.upload(cta.tmem);
     r.after = gpu.buffer<uint32_t>(kLanes * kColumns);
-    r.a = c.form.a_in_tmem ? uint64_t(c.lane) << 16 | 256 : c.a.descriptor(kImageOffset);
-    r.b = c.b.descriptor(kImageOffset);
-    r.idesc = c.idesc();
-    r.accumulate = c.accumulate;
+    r.a = cta.a;
+    r.b = cta.b;
+    r.idesc = cta.idesc;
+    r.accumulate = cta.accumulate;
     std::copy(cta.mask.begin(), cta.mask.end(), r.mask);
-    r.d = c.lane << 16 | c.d_column;
+    r.d = cta.d;
+    r.metadata = cta.metadata;
+    r.scale_a = cta.scale_a;
+    r.scale_b = cta.scale_b;
+    r.zero_columns = cta.zero_columns;
     r.issuer = cta.issuer;
     records.push_back(r);
     for (uint64_t b : {r.image, r.before, r.after}) buffers.push_back(b);
@@ -305,7 +331,7 @@ std::vector<std::vector<uint32_t>> run_ctas(tinygpu::test::RunPtx& gpu, const st
   const uint64_t table = gpu.upload(records);
   buffers.push_back(table);
   gpu.dynamic_shared = kImageBytes;
-  if (ctas[0].c.form.pair) gpu.cluster = {2};
+  if (pair) gpu.cluster = {2};
   gpu.launch("mma_case", tinygpu::Dim3{uint32_t(ctas.size())}, tinygpu::Dim3{128}, table,
              uint32_t(ctas[0].image.size()));
   std::vector<std::vector<uint32_t>> out;
@@ -316,11 +342,8 @@ std::vector<std::vector<uint32_t>> run_ctas(tinygpu::test::RunPtx& gpu, const st
 
 std::vector<std::vector<uint32_t>> run(tinygpu::test::RunPtx& gpu, const std::vector<MmaCase>& cases) {
   std::vector<CtaInput> ctas;
-  for (const MmaCase& c : cases) {
-    ctas.push_back({c, c.image, c.tmem});
-    std::copy(c.mask.begin(), c.mask.end(), ctas.back().mask.begin());
-  }
-  return run_ctas(gpu, ctas);
+  for (const MmaCase& c : cases) ctas.push_back(cta_input(c, c.image, c.tmem));
+  return run_ctas(gpu, ctas, false);
 }
 
 }  // namespace gen5::test

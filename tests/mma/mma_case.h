@@ -13,7 +13,9 @@
 
 namespace gen5::test {
 
-inline constexpr uint32_t kLanes = 128, kColumns = 264;  // accumulator columns 0…255, A in 256…263
+// Accumulator columns 0…255, A in 256…263, scale factors of A in 264…267, of B in 268…275, metadata in 276…279.
+inline constexpr uint32_t kLanes = 128, kColumns = 280;
+inline constexpr uint32_t kAColumn = 256, kScaleAColumn = 264, kScaleBColumn = 268, kMetadataColumn = 276;
 inline constexpr uint32_t kImageBytes = 96 * 1024;
 
 /// What the instruction is written with.
@@ -61,6 +63,9 @@ struct MmaCase {
 
 /// The PTX of a kernel that runs one case of this form in each CTA, or in each pair of CTAs.
 std::string kernel_text(const Form& form);
+/// The same around any tcgen05.mma. It may name %d, %at or %adesc, %bdesc, %meta, %idesc, %sfa, %sfb, %en, %zero and
+/// the mask's %m0 to %m7; GROUP stands for the CTA group.
+std::string kernel_text(const std::string& mma, bool pair);
 
 /// `text` with the first `from` replaced. Throws std::invalid_argument where there is none.
 std::string replaced(std::string text, const std::string& from, const std::string& to);
@@ -68,16 +73,23 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 /// Shared memory full of noise.
 void pick_image(Random& random, std::vector<uint8_t>& image);
 
-/// What one CTA runs a case with; of a pair, both issue from the same CTA with the same masks.
+/// What one CTA runs the kernel with; of a pair, both have the same but for image and Tensor Memory.
 struct CtaInput {
-  const MmaCase& c;
   const std::vector<uint8_t>& image;
   const std::vector<uint32_t>& tmem;
+  uint64_t a = 0;  // descriptor, or address relative to the allocation
+  uint64_t b = 0;
+  uint32_t idesc = 0;
+  bool accumulate = false;
   std::array<uint32_t, 8> mask{};
+  uint32_t d = 0, metadata = 0, scale_a = 0, scale_b = 0;  // addresses relative to the allocation
+  uint64_t zero_columns = 0;
   uint32_t issuer = 0;  // of a pair: the rank that issues
 };
-/// Runs CTAs of one form, in clusters of two if it is a pair's; the cells of each afterwards.
-std::vector<std::vector<uint32_t>> run_ctas(tinygpu::test::RunPtx& gpu, const std::vector<CtaInput>& ctas);
+/// Of a case; the odd CTA's image and cells differ in a pair.
+CtaInput cta_input(const MmaCase& c, const std::vector<uint8_t>& image, const std::vector<uint32_t>& tmem);
+/// Runs CTAs of one kernel, in clusters of two if it is a pair's; the cells of each afterwards.
+std::vector<std::vector<uint32_t>> run_ctas(tinygpu::test::RunPtx& gpu, const std::vector<CtaInput>& ctas, bool pair);
 
 /// Runs cases that share a form; the cells after each.
 std::vector<std::vector<uint32_t>> run(tinygpu::test::RunPtx& gpu, const std::vector<MmaCase>& cases);

@@ -26,8 +26,8 @@ MmaCase generate(Random& random, uint32_t index) {
     c.a_type = !c.half && random.chance(2) ? Type::bf16 : Type::f16;
     c.b_type = c.half ? Type::f16 : random.chance(6) ? (random.chance(2) ? Type::bf16 : Type::f16) : c.a_type;
   }
-  c.a = random_placement(random, c.form.tf32, !c.form.a_in_tmem, c.m, 0);
-  c.b = random_placement(random, c.form.tf32, true, c.n, 40 * 1024);
+  c.a = random_placement(random, c.form.tf32 ? 4 : 2, 32, !c.form.a_in_tmem, c.m, 0);
+  c.b = random_placement(random, c.form.tf32 ? 4 : 2, 32, true, c.n, 40 * 1024);
   pick_image(random, c.image);
   if (c.form.masked)
     for (auto& w : c.mask) w = random.chance(3) ? random() : 0;

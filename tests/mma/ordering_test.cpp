@@ -203,11 +203,5 @@ TEST(Diagnosis, CollectorUseOfChangedData) {
             "collector-stale ");
 }
 
-TEST(Diagnosis, OtherKindsAreNotModelled) {
-  const std::string code = fault_of(
-      ones(), replaced(kernel_text({}), kMma, "tcgen05.mma.cta_group::1.kind::i8 [%d], %adesc, %bdesc, %idesc, %en;"));
-  EXPECT_EQ(code.substr(0, 12), "not-modelled");
-}
-
 }  // namespace
 }  // namespace gen5::test

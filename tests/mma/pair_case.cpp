@@ -31,7 +31,7 @@ void PairCase::place() {
     for (uint32_t lane_ = 0; lane_ < kLanes; ++lane_)
       for (uint32_t w = 0; w < 8; ++w) {
         const uint32_t* e = &a_bits[element_of(*this, cta, lane_, 0).row * k()];
-        (cta ? odd_tmem : tmem)[(256 + w) * kLanes + lane_] =
+        (cta ? odd_tmem : tmem)[(kAColumn + w) * kLanes + lane_] =
             form.tf32 ? e[w] : (e[2 * w] & 0xffff) | e[2 * w + 1] << 16;
       }
 }
@@ -54,7 +54,7 @@ std::array<std::vector<uint32_t>, 2> PairCase::expected() const {
                                    std::max(form.scale, 0), half);
         }
       if (form.ashift && lane_ % 32 != 31)
-        for (uint32_t w = 256; w < 264; ++w)
+        for (uint32_t w = kAColumn; w < kAColumn + 8; ++w)
           out[cta][w * kLanes + lane_] = (cta ? odd_tmem : tmem)[w * kLanes + lane_ + 1];
     }
   return out;
@@ -64,13 +64,14 @@ std::vector<std::array<std::vector<uint32_t>, 2>> run_pairs(tinygpu::test::RunPt
                                                             const std::vector<PairCase>& cases) {
   std::vector<CtaInput> ctas;
   for (const PairCase& c : cases) {
-    std::array<uint32_t, 8> mask{};
-    std::copy(c.mask.begin(), c.mask.end(), mask.begin());
-    std::copy(c.odd_mask.begin(), c.odd_mask.end(), mask.begin() + 4);
-    ctas.push_back({c, c.image, c.tmem, mask, c.issuer});
-    ctas.push_back({c, c.odd_image, c.odd_tmem, mask, c.issuer});
+    for (const bool odd : {false, true}) {
+      CtaInput in = cta_input(c, odd ? c.odd_image : c.image, odd ? c.odd_tmem : c.tmem);
+      std::copy(c.odd_mask.begin(), c.odd_mask.end(), in.mask.begin() + 4);
+      in.issuer = c.issuer;
+      ctas.push_back(in);
+    }
   }
-  const auto cells = run_ctas(gpu, ctas);
+  const auto cells = run_ctas(gpu, ctas, true);
   std::vector<std::array<std::vector<uint32_t>, 2>> out;
   for (size_t i = 0; i < cells.size(); i += 2) out.push_back({cells[i], cells[i + 1]});
   return out;

@@ -3,11 +3,15 @@
 namespace gen5::test {
 
 uint32_t pattern(Random& random, Type t, uint32_t flavour, uint32_t k) {
-  const struct { int exponent, fraction; } shapes[] = {{5, 10}, {8, 7}, {8, 23}, {4, 3}, {5, 2}};
+  const struct {
+    int exponent, fraction;
+  } shapes[] = {{5, 10}, {8, 7}, {8, 23}, {4, 3}, {5, 2}, {2, 3}, {3, 2}, {2, 1}};
+  if (t == Type::s8 || t == Type::u8) return flavour == 6 ? (random.chance(2) ? 0x80 : 0x7f) : random() & 0xff;
   const int e = shapes[int(t)].exponent, f = shapes[int(t)].fraction;
   const uint32_t bias = (1u << (e - 1)) - 1, top = (1u << e) - 1;
   const uint32_t sign = random.below(2) << (e + f), fraction = random() & ((1u << f) - 1);
-  const auto with = [&](uint32_t field) { return sign | field << f | fraction; };
+  // Of narrow formats a field may wrap around.
+  const auto with = [&](uint32_t field) { return sign | (field & top) << f | fraction; };
   switch (flavour) {
     case 0: return with(bias - random.below(6));
     case 1: return with(1 + random.below(top - 1));
@@ -20,32 +24,36 @@ uint32_t pattern(Random& random, Type t, uint32_t flavour, uint32_t k) {
   }
 }
 
-Placement random_placement(Random& random, bool tf32, bool may_transpose, uint32_t rows, uint32_t base) {
+Placement random_placement(Random& random, uint32_t element_bytes, uint32_t k_bytes, bool may_transpose, uint32_t rows,
+                           uint32_t base) {
   Placement p;
-  p.element_bytes = tf32 ? 4 : 2;
+  p.element_bytes = element_bytes;
   p.mn_major = may_transpose && random.chance(2);
   const int any[] = {0, 2, 4, 6};
-  p.swizzle = p.mn_major && tf32 ? 1 : any[random.below(4)];
+  do p.swizzle = p.mn_major && element_bytes == 4 ? 1 : any[random.below(4)];
+  while (!p.mn_major && p.swizzle == 6 && k_bytes > 32);
   p.base = base;
   const uint32_t width = p.swizzle == 0 ? 16 : p.swizzle == 6 ? 32 : p.swizzle == 4 ? 64 : 128;
-  const uint32_t pad = 1024 * random.below(2);
+  const uint32_t spans = (rows * element_bytes + width - 1) / width;
+  const bool fits = !p.mn_major || spans * (k_bytes / element_bytes) / 8 <= 32;  // of the image
+  const uint32_t pad = fits ? 1024 * random.below(2) : 0, pieces = k_bytes / 16, k_count = k_bytes / element_bytes;
   if (!p.mn_major && p.swizzle == 0) {
     // 8-row groups, then 16-byte columns; or the other way round.
     const bool columns_near = random.chance(2);
     p.leading = columns_near ? 128 : rows / 8 * 128 + 16 * random.below(8);
-    p.stride = columns_near ? 256 + 16 * random.below(4) : 128;
+    p.stride = columns_near ? 128 * pieces + 16 * random.below(4) : 128;
   } else if (!p.mn_major) {
-    p.slice = random.below(width / 32);
+    p.slice = random.below(width / 32 - k_bytes / 32 + 1);
     p.stride = 8 * width + (rows <= 128 ? pad : 0);
     p.leading = 16 * random.below(64);  // ignored
   } else if (p.swizzle == 0) {
     // 8-k groups near, or 16-byte blocks of MN near.
     const bool k_near = random.chance(2);
-    p.leading = k_near ? 128 : rows / 8 * 128 + 16 * random.below(8);
-    p.stride = k_near ? 256 : 128;
+    p.leading = k_near ? 128 : (rows * element_bytes + 15) / 16 * 128 + 16 * random.below(8);
+    p.stride = k_near ? k_count / 8 * 128 : 128;
   } else {
     const uint32_t lines = p.swizzle == 1 ? 4 : 8;
-    const uint32_t groups = (tf32 ? 8u : 16u) / lines;
+    const uint32_t groups = k_count / lines;
     p.stride = lines * width + pad;                    // the next k group
     p.leading = groups * p.stride + (pad ? 1024 : 0);  // the next span along MN
     // Keep every pattern on its own alignment, so that the line-based placement holds.

@@ -1,5 +1,6 @@
 #include "tests/mma/reference.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -21,6 +22,11 @@ Shape shape_of(Type t) {
     case Type::tf32: return {8, 10};
     case Type::e4m3: return {4, 3};
     case Type::e5m2: return {5, 2};
+    case Type::e2m3: return {2, 3};
+    case Type::e3m2: return {3, 2};
+    case Type::e2m1: return {2, 1};
+    case Type::s8:
+    case Type::u8: break;
   }
   return {};
 }
@@ -63,6 +69,16 @@ double value_of(Type t, uint32_t bits) {
   // e4m3 spends one pattern on NaN and none on infinity: the others of its top exponent are numbers.
   if (t == Type::e4m3 && (bits & 0x78) == 0x78)
     return (bits & 7) == 7 ? std::nan("") : (bits & 0x80 ? -1.0 : 1.0) * std::ldexp(8 + int(bits & 7), 5);
+  if (t == Type::s8) return int8_t(bits);
+  if (t == Type::u8) return bits & 0xff;
+  if (t == Type::e2m3 || t == Type::e3m2 || t == Type::e2m1) {
+    // No pattern is special: sign, then a magnitude that counts up through subnormals and binades.
+    const Shape s = shape_of(t);
+    const uint32_t top = uint32_t(s.exponent_bits + s.fraction_bits), magnitude = bits & ((1u << top) - 1);
+    const uint32_t field = magnitude >> s.fraction_bits, fraction = magnitude & ((1u << s.fraction_bits) - 1);
+    const double v = field ? std::ldexp(double((1u << s.fraction_bits) + fraction), int(field) - 1) : fraction;
+    return (bits >> top & 1 ? -1 : 1) * std::ldexp(v, s.emin() - s.fraction_bits);
+  }
   return decode(shape_of(t), t == Type::tf32 ? bits >> 13 : bits);
 }
 
@@ -103,6 +119,98 @@ uint32_t reference_element(const Row& a, const Row& b, bool with_c, uint32_t c_b
   if (!hopper_fp8) return word;
   const uint32_t cut = word & ~0x3ffu;  // 14 significant bits, toward zero
   return cut & 0x7fffffff ? cut : 0;
+}
+
+Scale scale_of(bool ue8m0, uint32_t bits) {
+  if (ue8m0) return bits == 0xff ? Scale{std::nan(""), 0} : Scale{std::ldexp(1.0, int(bits) - 127), int(bits) - 127};
+  const double v = value_of(Type::e4m3, bits & 0x7f);  // bit 7 does not count
+  return {v, v == 0 || std::isnan(v) ? -6 : raw_exponent(v, -6)};
+}
+
+namespace {
+
+/// The word that infinities and NaNs force, as in IEEE arithmetic; 0: none.
+uint32_t forced(double special) {
+  if (std::isnan(special)) return 0x7fffffff;
+  if (std::isinf(special)) return special < 0 ? 0xff800000 : 0x7f800000;
+  return 0;
+}
+
+constexpr int kNone = -100000;
+
+}  // namespace
+
+uint32_t reference_mxf8(const Row& a, const Row& b, Scale sa, Scale sb, bool with_c, uint32_t c_bits) {
+  const double c = with_c ? decode({8, 23}, c_bits) : 0.0, both = sa.value * sb.value;
+  double special = c + (std::isnan(both) ? both : 0);
+  int largest = kNone;
+  for (size_t i = 0; i < a.value.size(); ++i) {
+    special += a.value[i] * b.value[i];
+    if (a.value[i] * b.value[i] != 0) largest = std::max(largest, a.exponent[i] + b.exponent[i]);
+  }
+  if (const uint32_t word = forced(special)) return word;
+  if (largest == kNone) return with_c ? c_bits : 0;
+  largest = std::max(largest + sa.exponent + sb.exponent, -133);
+  if (c != 0) largest = std::max(largest, raw_exponent(c, -126));
+  const int quantum = largest - 25;
+  double units = std::trunc(std::ldexp(c, -quantum));
+  for (size_t i = 0; i < a.value.size(); ++i)
+    units += std::trunc(std::ldexp(a.value[i] * b.value[i], sa.exponent + sb.exponent - quantum));
+  return float_toward_zero(std::ldexp(units, quantum));
+}
+
+uint32_t reference_fp4(bool ue8m0, const Row& a, const Row& b, const std::vector<Scale>& sa,
+                       const std::vector<Scale>& sb, bool with_c, uint32_t c_bits) {
+  const size_t block = a.value.size() / sa.size();
+  const double c = with_c ? decode({8, 23}, c_bits) : 0.0;
+  double special = c;
+  for (const Scale& s : sa) special += std::isnan(s.value) ? s.value : 0;
+  for (const Scale& s : sb) special += std::isnan(s.value) ? s.value : 0;
+  if (const uint32_t word = forced(special)) return word;
+  const auto exponent = [&](size_t i) { return sa[i / block].exponent + sb[i / block].exponent; };
+  const auto product = [&](size_t i) {
+    return a.value[i] * b.value[i] * sa[i / block].value * sb[i / block].value;  // exact
+  };
+  int p = kNone, s = kNone;
+  for (size_t i = 0; i < a.value.size(); ++i)
+    if (product(i) != 0) {
+      p = std::max(p, a.exponent[i] + b.exponent[i] + exponent(i));
+      s = std::max(s, exponent(i));
+    }
+  if (p == kNone) return with_c ? c_bits : 0;
+  const int e = c != 0 ? raw_exponent(c, -126) : kNone;
+  const bool c_leads = e >= p;
+  const int quantum = c_leads ? e - 35 : std::max({p - 39, s - 35, e - 39});
+  const size_t group = ue8m0 || c_leads ? 16 : 4;
+  const auto sum = [&](bool without_tiny) {
+    double units = std::trunc(std::ldexp(c, -quantum));
+    for (size_t g = 0; g < a.value.size(); g += group) {
+      double exact = 0;
+      int raw = kNone, scale = kNone;
+      for (size_t i = g; i < g + group; ++i)
+        if (product(i) != 0) {
+          exact += product(i);
+          raw = std::max(raw, a.exponent[i] + b.exponent[i] + exponent(i));
+          scale = std::max(scale, exponent(i));
+        }
+      const int q = ue8m0 && !c_leads && e != kNone && e >= raw ? std::max(quantum, e - 35) : quantum;
+      const double cut = std::ldexp(std::trunc(std::ldexp(exact, -q)), q);
+      if (without_tiny && scale < s && std::fabs(cut) < std::ldexp(1.0, -174)) continue;
+      units += std::ldexp(cut, -quantum);
+    }
+    return float_toward_zero(std::ldexp(units, quantum));
+  };
+  const uint32_t word = sum(false);
+  const bool subnormal = word << 1 != 0 && (word & 0x7f800000) == 0;
+  return ue8m0 && subnormal ? sum(true) : word;
+}
+
+uint32_t reference_i8(const Row& a, const Row& b, bool with_c, uint32_t c, bool saturate) {
+  int64_t sum = with_c ? int32_t(c) : 0;
+  for (size_t i = 0; i < a.value.size(); ++i) sum += int64_t(a.value[i]) * int64_t(b.value[i]);
+  if (saturate && sum > INT32_MAX) return 0x7fffffff;
+  if (saturate && sum < INT32_MIN) return 0x80000000;
+  return uint32_t(uint64_t(sum));
 }
 
 uint32_t Placement::at(uint32_t row, uint32_t k) const {

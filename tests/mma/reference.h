@@ -5,7 +5,7 @@
 
 namespace gen5::test {
 
-enum class Type { f16, bf16, tf32, e4m3, e5m2 };
+enum class Type { f16, bf16, tf32, e4m3, e5m2, e2m3, e3m2, e2m1, s8, u8 };
 
 /// The exact value of a pattern (tf32: of an f32 word, whose low 13 bits do not count).
 double value_of(Type t, uint32_t bits);
@@ -21,6 +21,21 @@ Row decode_row(Type t, const std::vector<uint32_t>& bits, bool negate);
 /// f16 words. `hopper_fp8`: as Hopper's wgmma sums e4m3 and e5m2.
 uint32_t reference_element(const Row& a, const Row& b, bool with_c, uint32_t c, int scale, bool half,
                            bool hopper_fp8 = false);
+
+/// A block's scale factor. `exponent` is the encoded one: a subnormal's is the smallest normal's.
+struct Scale {
+  double value = 1;
+  int exponent = 0;  // NaN: value is one
+};
+Scale scale_of(bool ue8m0, uint32_t bits);
+
+/// kind::mxf8f6f4: one scale for all of a, one for all of b.
+uint32_t reference_mxf8(const Row& a, const Row& b, Scale sa, Scale sb, bool with_c, uint32_t c);
+/// kind::mxf4 and mxf4nvf4: 64 elements, sa.size() scales for as many blocks.
+uint32_t reference_fp4(bool ue8m0, const Row& a, const Row& b, const std::vector<Scale>& sa,
+                       const std::vector<Scale>& sb, bool with_c, uint32_t c);
+/// kind::i8: values are integers.
+uint32_t reference_i8(const Row& a, const Row& b, bool with_c, uint32_t c, bool saturate);
 
 /// How a K slice of an operand lies in shared memory, placed row by row of the swizzle pattern.
 struct Placement {

@@ -5,16 +5,16 @@
 namespace tinygpu::diagnosis {
 
 inline constexpr CodeInfo kMmaCodes[] = {
-    {"collector-empty", kWarning, "tcgen05.mma takes A from the collector buffer, and none has filled it.",
+    {"collector-empty", kWarning, "tcgen05.mma takes an operand from a collector buffer, and none has filled it.",
      Rule{"use and lastuse follow a fill, in the same sequence of MMAs.", "9.7.16.10.9.1 tcgen05.mma"},
-     Hardware{unknown, "Here A is read from where the instruction says."},
+     Hardware{unknown, "Here the operand is read from where the instruction says."},
      Fix{"Fill it in the first of the sequence.",
          "tcgen05.mma.cta_group::1.kind::f16.collector::a::fill [d0], a, b0, idesc, p;\n"
          "tcgen05.mma.cta_group::1.kind::f16.collector::a::lastuse [d1], a, b1, idesc, p;"}},
-    {"collector-stale", kError, "A is not what the collector buffer was filled with.",
-     Rule{"From fill to lastuse all MMAs name the same A, and its memory does not change.",
+    {"collector-stale", kError, "A, or B of .ws, is not what the collector buffer was filled with.",
+     Rule{"From fill to lastuse all MMAs name the same operand, and its memory does not change.",
           "9.7.16.10.9.1 tcgen05.mma"},
-     Hardware{inferred, "It may take the old A or the new one."}, Fix{"Fill again where A changes."}},
+     Hardware{inferred, "It may take the old operand or the new one."}, Fix{"Fill again where the operand changes."}},
     {"commit-mask", kError, "tcgen05.commit with a mask that names CTAs which the cluster does not have.",
      Rule{"Bit i of the mask is the CTA with %cluster_ctarank i.", "9.7.16.12.1 tcgen05.commit"},
      Hardware{unknown, "Reports tell of hangs with the mask of another pair."},
@@ -53,6 +53,18 @@ inline constexpr CodeInfo kMmaCodes[] = {
           "9.7.16.10.5 Data Path Layout Organization"},
      Hardware{generated, "A trap where ptxas checks (-g-tmem-access-check). Else not known."},
      Fix{"Leave the lane field 0, but for the upper half of M = 64."}},
+    {"scale-factor-copies", kError, "Scale factors that are not the same in all four partitions of Tensor Memory.",
+     Rule{"The factors of A and of B lie in all four partitions (of B with M = 128 in a pair: a half each in two).",
+          "9.7.16.10.7 Block scaling"},
+     Hardware{inferred, "Each partition's rows are multiplied by its own copy. Here by the first one's."},
+     Fix{"Bring them in with a copy that writes all four partitions.",
+         "tcgen05.cp.cta_group::1.32x128b.warpx4 [taddr], desc;"}},
+    {"sparse-metadata", kError, "Metadata of a sparse MMA with a code that has no meaning.",
+     Rule{"Four bits name two different ones of four elements (or pairs): 0x4, 0x8, 0xc, 0x9, 0xd, 0x6, 0xe; with tf32 "
+          "one of two: 0x4, 0xe.",
+          "9.7.16.10.8 Sparse matrices"},
+     Hardware{unknown, "Undefined. Here the kernel stops."},
+     Fix{"Compress A with the library's compressor, and store the metadata of all M rows before the MMA."}},
     {"wgmma-not-uniform", kError | kWarning, "The four warps of a warpgroup issue different wgmma.mma_async.",
      Rule{"All threads of the warpgroup execute the same instruction, with the same descriptors and scale-d.",
           "9.7.15.5.2 wgmma.mma_async"},
@@ -68,6 +80,11 @@ inline constexpr CodeInfo kMmaCodes[] = {
      Fix{"Commit the group and wait for it.",
          "wgmma.commit_group.sync.aligned;\n"
          "wgmma.wait_group.sync.aligned 0;"}},
+    {"zero-column-mask", kError, "A zero-column mask of tcgen05.mma.ws with fields that are not legal.",
+     Rule{"Reserved bits are 0; the column shift is at most 16 with M = 32, else 32, and at most what the instruction "
+          "descriptor allows.",
+          "9.7.16.4.3 Zero-column mask descriptor"},
+     Hardware{unknown}, Fix{"Pass 0 to take all columns of B."}},
 };
 
 }  // namespace tinygpu::diagnosis

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "common/tinygpu/engines/mma/matrix_descriptor.h"
+#include "common/tinygpu/engines/mma/packed_elements.h"
 #include "common/tinygpu/engines/mma/tensor_core.h"
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/tcgen05.h"
@@ -43,13 +44,10 @@ void expand(Expansion e, const uint8_t* from, uint8_t* to) {
   if (e == as_is) {
     std::memcpy(to, from, 16);
   } else if (e == from_b4x16_p64) {
-    for (int j = 0; j < 16; ++j) to[j] = uint8_t((from[j / 2] >> (j % 2 * 4) & 15) << 2);
+    unpack_b4(from, 8, to);
+    for (int j = 0; j < 16; ++j) to[j] = uint8_t(to[j] << 2);
   } else {
-    for (int j = 0; j < 16; ++j) {
-      const int bit = 6 * j;
-      const uint32_t two = from[bit / 8] | (bit / 8 < 11 ? from[bit / 8 + 1] << 8 : 0);
-      to[j] = uint8_t(two >> bit % 8 & 63);
-    }
+    unpack_b6x16(from, to);
   }
 }
 

@@ -1,5 +1,8 @@
-// tcgen05.mma (PTX ISA 9.7.16.10): each executing thread issues one. engines/mma/tensor_mma.h says what it does.
-//   [d], a-desc | [a], b-desc, idesc {, disable-output-lane vector}, enable-input-d {, scale-input-d}
+// tcgen05.mma, .mma.sp, .mma.ws, .mma.ws.sp (PTX ISA 9.7.16.10): each executing thread issues one.
+// engines/mma/tensor_mma.h says what it does.
+//   [d], a-desc | [a], b-desc {, [metadata]}, idesc {, disable-output-lane vector}, enable-input-d {, scale-input-d}
+//   [d], a-desc | [a], b-desc {, [metadata]}, idesc, [scale-A], [scale-B], enable-input-d        (.block_scale)
+//   [d], a-desc | [a], b-desc {, [metadata]}, idesc, enable-input-d {, zero-column-mask}         (.ws)
 #include "common/tinygpu/engines/mma/tensor_mma.h"
 #include "common/tinygpu/isa/families.h"
 
@@ -9,30 +12,46 @@ namespace {
 struct Details {
   MmaKind kind;
   MmaRequest::Collector collector;
+  uint8_t buffer;  // of the collector
   uint8_t cta_group;
-  uint8_t scale;  // scale-input-d
-  bool a_in_tmem, shift_a, masked;
-  uint32_t d_offset, a_offset;  // of the addresses [d] and [a]
+  uint8_t scales;  // factors a row
+  uint8_t scale;   // scale-input-d
+  bool sparse, weight_stationary, a_in_tmem, shift_a, masked;
+  uint32_t d_offset, a_offset, metadata_offset, scale_a_offset, scale_b_offset;  // of the addresses
 };
+
+/// What stands in Op::list. Those that an instruction lacks have no slot.
+enum Slot : uint32_t { kEnable, kMetadata, kScaleA, kScaleB, kZeroColumns, kMask };
 
 void mma(Warp& w, const Op& op) {
   MmaRequest r;
   const Details& details = op.get<Details>();
   r.kind = details.kind;
   r.cta_group = details.cta_group;
+  r.sparse = details.sparse;
+  r.weight_stationary = details.weight_stationary;
   r.a_in_tmem = details.a_in_tmem;
   r.shift_a = details.shift_a;
   r.masked = details.masked;
+  r.scales = details.scales;
   r.scale = details.scale;
   r.collector = details.collector;
+  r.buffer = details.buffer;
   for_lanes(w.exec(), [&](int lane) {
-    r.d = w.at<uint32_t>(op.a)[lane] + details.d_offset;
-    r.a = r.a_in_tmem ? w.at<uint32_t>(op.b)[lane] + details.a_offset : w.at<uint64_t>(op.b)[lane];
+    const auto word = [&](uint32_t slot) { return w.at<uint32_t>(slot)[lane]; };
+    r.d = word(op.a) + details.d_offset;
+    r.a = r.a_in_tmem ? word(op.b) + details.a_offset : w.at<uint64_t>(op.b)[lane];
     r.b = w.at<uint64_t>(op.c)[lane];
-    r.idesc = w.at<uint32_t>(op.d)[lane];
-    r.accumulate = w.pred(op.list[0]) >> lane & 1;
+    r.idesc = word(op.d);
+    r.accumulate = w.pred(op.list[kEnable]) >> lane & 1;
+    if (r.sparse) r.metadata = word(op.list[kMetadata]) + details.metadata_offset;
+    if (r.scales) {
+      r.scale_a = word(op.list[kScaleA]) + details.scale_a_offset;
+      r.scale_b = word(op.list[kScaleB]) + details.scale_b_offset;
+    }
+    if (op.list[kZeroColumns] != kNoSlot) r.zero_columns = w.at<uint64_t>(op.list[kZeroColumns])[lane];
     if (r.masked)
-      for (uint32_t i = 0; i < 4 * r.cta_group; ++i) r.disable_lane[i] = w.at<uint32_t>(op.list[1 + i])[lane];
+      for (uint32_t i = 0; i < 4 * r.cta_group; ++i) r.disable_lane[i] = word(op.list[kMask + i]);
     issue_mma(w.cta(), w.domain(), origin_of(w, lane), r, w.time());
   });
 }
@@ -43,58 +62,87 @@ uint32_t enable_slot(Decoder& d, const ptx::Operand& o) {
   return d.constant((o.bits != 0) != o.negated ? 0xffffffffu : 0, 4);
 }
 
-void decode(Decoder& d, Op& op) {
+/// Scale factors a row: .scale_vec::NX says N, .blockN how many elements share one. Without either it is .block32.
+uint8_t scales_of(const ptx::Instruction& in, MmaKind kind) {
+  if (!info(kind).block_scaled()) return 0;
+  if (in.has("scale_vec::4X") || in.has("block16")) return 4;
+  return kind == MmaKind::mxf8f6f4 ? 1 : 2;
+}
+
+MmaRequest::Collector collector_of(std::string_view usage) {
+  using Collector = MmaRequest::Collector;
+  return usage == "fill"      ? Collector::fill
+         : usage == "use"     ? Collector::use
+         : usage == "lastuse" ? Collector::lastuse
+                              : Collector::discard;
+}
+
+void decode_mma(Decoder& d, Op& op, bool sparse, bool weight_stationary) {
   const ptx::Instruction& in = *d.inst;
   const auto kind = mma_kind_from(in.after("kind::"));
-  if (!kind || (*kind != MmaKind::f16 && *kind != MmaKind::tf32)) d.not_modelled();
+  if (!kind) d.not_modelled();
   op.fn = mma;
   op.cost = CostClass::async_issue;
   Details details{};
   details.kind = *kind;
   details.cta_group = in.has("cta_group::2") ? 2 : 1;
+  details.sparse = sparse;
+  details.weight_stationary = weight_stationary;
+  details.scales = scales_of(in, *kind);
+  details.shift_a = in.has("ashift");
+  details.collector = collector_of(in.after("collector::a::"));
+  for (uint8_t b = 0; b < 4 && weight_stationary; ++b)
+    if (const std::string_view usage = in.after("collector::b" + std::to_string(b) + "::"); !usage.empty()) {
+      details.collector = collector_of(usage);
+      details.buffer = uint8_t(1 + b);
+    }
+  if (weight_stationary && !details.buffer) details.buffer = 1;  // .collector::b0::discard
 
-  const AddressOperand at = d.address(d.operand(0));
-  op.a = at.base;
-  details.d_offset = uint32_t(at.offset);
-  if (d.operand(1).kind == ptx::Operand::Kind::address) {
-    const AddressOperand a = d.address(d.operand(1));
-    details.a_in_tmem = true;
-    details.a_offset = uint32_t(a.offset);
-    op.b = a.base;
-  } else {
-    op.b = d.src(d.operand(1), ptx::Type::b64);
+  size_t i = 0;
+  const auto address = [&](uint32_t& offset) {
+    const AddressOperand at = d.address(d.operand(i++));
+    offset = uint32_t(at.offset);
+    return at.base;
+  };
+  std::vector<uint32_t> list(kMask, kNoSlot);
+  op.a = address(details.d_offset);
+  details.a_in_tmem = d.operand(i).kind == ptx::Operand::Kind::address;
+  op.b = details.a_in_tmem ? address(details.a_offset) : d.src(d.operand(i++), ptx::Type::b64);
+  op.c = d.src(d.operand(i++), ptx::Type::b64);
+  if (sparse) list[kMetadata] = address(details.metadata_offset);
+  op.d = d.src(d.operand(i++), ptx::Type::b32);
+  if (details.scales) {
+    list[kScaleA] = address(details.scale_a_offset);
+    list[kScaleB] = address(details.scale_b_offset);
   }
-  op.c = d.src(d.operand(2), ptx::Type::b64);
-  op.d = d.src(d.operand(3), ptx::Type::b32);
-
-  std::vector<uint32_t> list(1);
-  size_t i = 4;
   if (d.operand(i).kind == ptx::Operand::Kind::vector) {
     for (const ptx::Operand& e : d.operand(i).elems) list.push_back(d.src(e, ptx::Type::b32));
     details.masked = true;
     ++i;
   }
-  list[0] = enable_slot(d, d.operand(i++));
+  list[kEnable] = enable_slot(d, d.operand(i++));
+  if (d.has(i)) {
+    if (weight_stationary)
+      list[kZeroColumns] = d.src(d.operand(i), ptx::Type::b64);
+    else
+      details.scale = uint8_t(d.operand(i).bits & 15);
+  }
+  // What scaling an integer accumulator does is nowhere said: the assembler takes it, the manual has it for floats.
+  if (details.scale && *kind == MmaKind::i8) d.not_modelled("scale-input-d with kind::i8");
   d.set_list(op, list);
-  if (d.has(i)) details.scale = uint8_t(d.operand(i).bits & 15);
-  details.shift_a = in.has("ashift");
-
-  using Collector = MmaRequest::Collector;
-  const std::string_view hint = in.after("collector::a::");
-  details.collector = hint == "fill"      ? Collector::fill
-                      : hint == "use"     ? Collector::use
-                      : hint == "lastuse" ? Collector::lastuse
-                                          : Collector::discard;
   op.set(details);
 }
 
-void decode_other(Decoder& d, Op&) { d.not_modelled(); }
+template <bool sparse, bool weight_stationary>
+void decode(Decoder& d, Op& op) {
+  decode_mma(d, op, sparse, weight_stationary);
+}
 
 constexpr Entry entries[] = {
-    {"tcgen05.mma", decode},
-    {"tcgen05.mma.sp", decode_other},
-    {"tcgen05.mma.ws", decode_other},
-    {"tcgen05.mma.ws.sp", decode_other},
+    {"tcgen05.mma", decode<false, false>},
+    {"tcgen05.mma.sp", decode<true, false>},
+    {"tcgen05.mma.ws", decode<false, true>},
+    {"tcgen05.mma.ws.sp", decode<true, true>},
 };
 
 }  // namespace

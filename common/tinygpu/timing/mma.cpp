@@ -16,10 +16,12 @@ MmaTiming::MmaTiming(const MachineSpec& s)
       observed(s.number("tcgen05.mma.observed")),
       commit_arrive(uint64_t(s.number("tcgen05.commit.arrive"))) {}
 
-MmaTime MmaTiming::time(int cta_group, uint32_t m, uint32_t n, bool a_in_tmem) const {
+MmaTime MmaTiming::time(int cta_group, uint32_t m, uint32_t n, bool a_in_tmem, bool weight_stationary,
+                        bool sparse) const {
   const bool pair = cta_group == 2;
-  const double ideal = n / (columns_per_cycle * (pair && m == 128 ? 2 : 1));
-  const double bytes = (a_in_tmem ? 0.0 : 32.0 * m / cta_group) + 32.0 * n / cta_group;
+  const double at_once = pair && m == 128 && !sparse ? 2 : weight_stationary ? 128.0 / m : 1;
+  const double ideal = n / (columns_per_cycle * at_once);
+  const double bytes = (a_in_tmem ? 0.0 : 32.0 * m / cta_group) + (sparse ? 64.0 : 32.0) * n / cta_group;
   double interval = std::max(ideal, bytes / smem_bytes_per_cycle);
   if (a_in_tmem && pair && m == 128) interval = std::max(interval, interval_min_ts_pair_m128);
   if (!a_in_tmem && pair && m == 256) interval = std::max(interval, interval_fixed_ss_pair_m256 + n / 8.0);

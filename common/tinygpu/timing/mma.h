@@ -20,8 +20,10 @@ struct MmaTiming {
   double observed;         // of the latency, what commit and wait take after the last MMA is complete
   uint64_t commit_arrive;  // tcgen05.commit's arrive, after what it waits for
   explicit MmaTiming(const MachineSpec& spec);
-  /// M = 64 or 128 of one CTA, 128 or 256 of a pair.
-  MmaTime time(int cta_group, uint32_t m, uint32_t n, bool a_in_tmem) const;
+  /// M = 64 or 128 of one CTA, also 32 of .ws, 128 or 256 of a pair. All kinds take the same time for their K. That of
+  /// .ws and .sp is estimated: .ws finishes as many cells of D a clock as M = 128 does, .sp reads twice as much of B.
+  MmaTime time(int cta_group, uint32_t m, uint32_t n, bool a_in_tmem, bool weight_stationary = false,
+               bool sparse = false) const;
 };
 
 }  // namespace tinygpu

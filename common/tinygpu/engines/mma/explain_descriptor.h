@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "common/tinygpu/engines/mma/matrix_descriptor.h"
+#include "common/tinygpu/engines/mma/instruction_descriptor.h"
 
 namespace tinygpu {
 

@@ -1,12 +1,10 @@
-// What the tensor cores read out of a matrix descriptor and an instruction descriptor: fields, their limits, and where
-// each operand byte lies in shared memory. PTX ISA 9.7.16.4 (tcgen05), 9.7.15.5 (wgmma); address formulas confirmed on
-// an H200 (notes/evidence.md). The encoding side is common/layout; the two share no code.
+// What the tensor cores read out of a matrix descriptor: fields, their limits, and where each operand byte lies in
+// shared memory. PTX ISA 9.7.16.4.1 (tcgen05), 9.7.15.5 (wgmma); address formulas confirmed on an H200
+// (notes/evidence.md). The encoding side is common/layout; the two share no code.
 #pragma once
 #include <cstdint>
 #include <optional>
 #include <string>
-
-#include "common/tinygpu/numerics/formats.h"
 
 namespace tinygpu {
 
@@ -51,6 +49,7 @@ struct OperandLayout {
   MatrixDescriptor descriptor;
   bool mn_major = false;
   uint32_t element_bytes = 2;
+  uint32_t k_bytes = 32;  // along K that an instruction reads of each row; 64 of B with .sp
 
   /// Offset in the shared window of the 16-byte chunk `chunk` (along K) of `row`; K-major only.
   uint32_t k_major_chunk(uint32_t row, uint32_t chunk) const;
@@ -60,7 +59,7 @@ struct OperandLayout {
   uint32_t mn_major_chunk(uint32_t chunk, uint32_t k) const;
   /// Offset of the element's first byte.
   uint32_t element(uint32_t row, uint32_t k) const;
-  /// Calls f(offset) for each 16-byte chunk of `rows` rows of 32 bytes along K, until it returns false.
+  /// Calls f(offset) for each 16-byte chunk of `rows` rows of k_bytes along K, until it returns false.
   template <class F>
   void each_chunk(uint32_t rows, F&& f) const;
 
@@ -72,13 +71,13 @@ template <class F>
 void OperandLayout::each_chunk(uint32_t rows, F&& f) const {
   if (mn_major) {
     const uint32_t per_chunk = 16 / element_bytes;
-    for (uint32_t k = 0; k < 32 / element_bytes; ++k)
+    for (uint32_t k = 0; k < k_bytes / element_bytes; ++k)
       for (uint32_t row = 0; row < rows; row += per_chunk)
         if (!f(mn_major_chunk(row / per_chunk, k))) return;
     return;
   }
   for (uint32_t row = 0; row < rows; row += 8)
-    for (uint32_t chunk = 0; chunk < 2; ++chunk) {
+    for (uint32_t chunk = 0; chunk < k_bytes / 16; ++chunk) {
       uint32_t offsets[8];
       k_major_chunks(row, chunk, offsets);
       for (const uint32_t offset : offsets)
@@ -88,44 +87,5 @@ void OperandLayout::each_chunk(uint32_t rows, F&& f) const {
 
 /// The combination rules of a major-ness, an element size and a swizzle mode (PTX ISA 9.7.16.3).
 std::optional<FieldProblem> check_operand(const OperandLayout& o, const char* name);
-
-enum class MmaKind : uint8_t { f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4, mxf4nvf4 };
-const char* name_of(MmaKind k);
-std::optional<MmaKind> mma_kind_from(std::string_view name);
-
-/// A 32-bit tcgen05 instruction descriptor taken apart.
-struct InstructionDescriptor {
-  uint32_t raw = 0;
-  MmaKind kind = MmaKind::f16;
-  uint8_t sparsity_selector = 0;
-  bool sparse = false, saturate = false;
-  uint8_t d_code = 0, a_code = 0, b_code = 0;
-  bool negate_a = false, negate_b = false;
-  bool a_mn_major = false, b_mn_major = false;
-  uint32_t n = 0, m = 0;
-  uint8_t max_shift = 0;
-  uint8_t sfa_id = 0, sfb_id = 0, scale_code = 0;  // block-scaled kinds
-  bool k96 = false;                                // mxf4, mxf4nvf4
-
-  static InstructionDescriptor decode(uint32_t raw, MmaKind kind);
-
-  bool block_scaled() const { return kind >= MmaKind::mxf8f6f4; }
-  /// nullopt: the code is no type of this kind.
-  std::optional<numerics::Format> a_type() const;
-  std::optional<numerics::Format> b_type() const;
-  enum class Accumulator : uint8_t { f16, f32, s32 };
-  std::optional<Accumulator> d_type() const;
-  /// K of one instruction.
-  uint32_t k() const;
-};
-
-/// How the instruction that carries the descriptor is written.
-struct MmaForm {
-  int cta_group = 1;
-  bool sparse = false, weight_stationary = false, a_in_tmem = false;
-};
-
-/// The first field that is illegal for the form (PTX ISA 9.7.16.4.2, 9.7.16.2: shapes), or nothing.
-std::optional<FieldProblem> check(const InstructionDescriptor& d, const MmaForm& form);
 
 }  // namespace tinygpu

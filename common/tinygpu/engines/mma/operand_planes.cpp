@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/tinygpu/engines/mma/packed_elements.h"
 #include "common/tinygpu/numerics/mma_kernel.h"
 
 namespace tinygpu {
@@ -34,57 +35,101 @@ void transpose_8x8(const uint8_t* const* rows, uint16_t* out) {
   }
 }
 
-template <class Element>
-void scatter(const uint8_t* chunk, uint32_t row, uint32_t first_k, OperandPlanes& out) {
-  Element e[16 / sizeof(Element)];
-  std::memcpy(e, chunk, 16);
-  Element* planes = reinterpret_cast<Element*>(out.bytes);
-  for (uint32_t i = 0; i < 16 / sizeof(Element); ++i) planes[(first_k + i) * kPlane + row] = e[i];
+/// Eight rows of 16 bytes to 16 planes.
+void transpose_8x16(const uint8_t* const* rows, uint8_t* out) {
+  __m128i r[8], s[8];
+  for (int i = 0; i < 8; ++i) r[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[i]));
+  // Rows 0 and 4, 1 and 5 … interleaved, three times over: byte 8 k + row.
+  for (int i = 0; i < 4; ++i) {
+    s[2 * i] = _mm_unpacklo_epi8(r[i], r[i + 4]);
+    s[2 * i + 1] = _mm_unpackhi_epi8(r[i], r[i + 4]);
+  }
+  for (int h = 0; h < 2; ++h) {  // bytes 0–7 and 8–15 of each row
+    const __m128i even_low = _mm_unpacklo_epi8(s[h], s[4 + h]), even_high = _mm_unpackhi_epi8(s[h], s[4 + h]);
+    const __m128i odd_low = _mm_unpacklo_epi8(s[2 + h], s[6 + h]), odd_high = _mm_unpackhi_epi8(s[2 + h], s[6 + h]);
+    const __m128i planes[4] = {_mm_unpacklo_epi8(even_low, odd_low), _mm_unpackhi_epi8(even_low, odd_low),
+                               _mm_unpacklo_epi8(even_high, odd_high), _mm_unpackhi_epi8(even_high, odd_high)};
+    for (int i = 0; i < 4; ++i) {
+      uint8_t* to = out + (8 * h + 2 * i) * kPlane;
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(to), planes[i]);
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(to + kPlane), _mm_unpackhi_epi64(planes[i], planes[i]));
+    }
+  }
 }
 
-int64_t gather_k_major(Cta& cta, const OperandLayout& layout, uint32_t rows, OperandPlanes& out) {
-  const uint32_t per_chunk = 16 / layout.element_bytes;
+/// 16 bytes of eight rows each to planes from `k` on.
+void to_planes(const uint8_t* const* rows, Packing packing, uint32_t element_bytes, uint32_t k, uint32_t row,
+               OperandPlanes& out) {
+  if (packing != Packing::natural) {
+    uint8_t elements[8][32];
+    const uint8_t* from[8];
+    for (int i = 0; i < 8; ++i) {
+      if (packing == Packing::padded_b6)
+        unpack_b6x16(rows[i], elements[i]);
+      else
+        unpack_b4(rows[i], packing == Packing::nibbles ? 16 : 8, elements[i]);
+      from[i] = elements[i];
+    }
+    transpose_8x16(from, out.bytes + k * kPlane + row);
+    if (packing != Packing::nibbles) return;
+    for (auto& f : from) f += 16;
+    transpose_8x16(from, out.bytes + (k + 16) * kPlane + row);
+  } else if (element_bytes == 1) {
+    transpose_8x16(rows, out.bytes + k * kPlane + row);
+  } else if (element_bytes == 2) {
+    transpose_8x8(rows, reinterpret_cast<uint16_t*>(out.bytes) + k * kPlane + row);
+  } else {
+    uint32_t* planes = reinterpret_cast<uint32_t*>(out.bytes) + k * kPlane + row;
+    for (uint32_t i = 0; i < 8; ++i) {
+      uint32_t e[4];
+      std::memcpy(e, rows[i], 16);
+      for (uint32_t j = 0; j < 4; ++j) planes[j * kPlane + i] = e[j];
+    }
+  }
+}
+
+int64_t gather_k_major(Cta& cta, const OperandLayout& layout, Packing packing, uint32_t first, uint32_t rows,
+                       OperandPlanes& out) {
+  const uint32_t elements = per_chunk(packing, layout.element_bytes);
   for (uint32_t row = 0; row < rows; row += 8)
-    for (uint32_t chunk = 0; chunk < 2; ++chunk) {
+    for (uint32_t chunk = 0; chunk < layout.k_bytes / 16; ++chunk) {
       const uint8_t* from[8];
       uint32_t offsets[8];
-      layout.k_major_chunks(row, chunk, offsets);
+      if (first % 8 == 0)
+        layout.k_major_chunks(first + row, chunk, offsets);
+      else
+        for (uint32_t i = 0; i < 8; ++i) offsets[i] = layout.k_major_chunk(first + row + i, chunk);
       for (uint32_t i = 0; i < 8; ++i) {
         from[i] = cta.shared_at(offsets[i], 16);
         if (!from[i]) return offsets[i];
       }
-      if (layout.element_bytes == 2) {
-        transpose_8x8(from, reinterpret_cast<uint16_t*>(out.bytes) + chunk * 8 * kPlane + row);
-        continue;
-      }
-      for (uint32_t i = 0; i < 8; ++i) {
-        if (layout.element_bytes == 4)
-          scatter<uint32_t>(from[i], row + i, chunk * per_chunk, out);
-        else
-          scatter<uint8_t>(from[i], row + i, chunk * per_chunk, out);
-      }
+      to_planes(from, packing, layout.element_bytes, chunk * elements, row, out);
     }
   return -1;
 }
 
-int64_t gather_mn_major(Cta& cta, const OperandLayout& layout, uint32_t rows, OperandPlanes& out) {
-  const uint32_t per_chunk = 16 / layout.element_bytes, k_count = 32 / layout.element_bytes;
+int64_t gather_mn_major(Cta& cta, const OperandLayout& layout, uint32_t first, uint32_t rows, OperandPlanes& out) {
+  const uint32_t in_chunk = 16 / layout.element_bytes, k_count = layout.k_bytes / layout.element_bytes;
   for (uint32_t k = 0; k < k_count; ++k)
-    for (uint32_t row = 0; row < rows; row += per_chunk) {
-      const uint32_t offset = layout.mn_major_chunk(row / per_chunk, k);
+    for (uint32_t row = 0; row < rows;) {
+      // The first and the last chunk may hold rows that are not the operand's.
+      const uint32_t skip = (first + row) % in_chunk, count = std::min(in_chunk - skip, rows - row);
+      const uint32_t offset = layout.mn_major_chunk((first + row) / in_chunk, k);
       const uint8_t* from = cta.shared_at(offset, 16);
       if (!from) return offset;
-      // The last chunk of 8-bit elements may hold rows beyond the operand's.
-      const uint32_t count = std::min(per_chunk, rows - row);
-      std::memcpy(out.bytes + (k * kPlane + row) * layout.element_bytes, from, count * layout.element_bytes);
+      std::memcpy(out.bytes + (k * kPlane + row) * layout.element_bytes, from + skip * layout.element_bytes,
+                  count * layout.element_bytes);
+      row += count;
     }
   return -1;
 }
 
 }  // namespace
 
-int64_t gather(Cta& cta, const OperandLayout& layout, uint32_t rows, OperandPlanes& out) {
-  return layout.mn_major ? gather_mn_major(cta, layout, rows, out) : gather_k_major(cta, layout, rows, out);
+int64_t gather(Cta& cta, const OperandLayout& layout, Packing packing, uint32_t first, uint32_t rows,
+               OperandPlanes& out) {
+  return layout.mn_major ? gather_mn_major(cta, layout, first, rows, out)
+                         : gather_k_major(cta, layout, packing, first, rows, out);
 }
 
 void tell_read(Cta& cta, const OperandLayout& layout, uint32_t rows, const Origin& who, const char* operand,
@@ -100,21 +145,40 @@ void tell_read(Cta& cta, const OperandLayout& layout, uint32_t rows, const Origi
       operand);
 }
 
-void gather(const TensorMemory& memory, const uint32_t* lanes, uint32_t column, uint32_t rows, uint32_t element_bytes,
-            OperandPlanes& out) {
+namespace {
+
+/// Row r's element i of each cell to plane first + i, `of(cell, i)` being the pattern.
+template <class Element, class Of>
+void cells_to_planes(const uint32_t* cells, const uint32_t* lanes, uint32_t rows, uint32_t first, uint32_t elements,
+                     OperandPlanes& out, const Of& of) {
+  Element* planes = reinterpret_cast<Element*>(out.bytes) + first * kPlane;
+  for (uint32_t r = 0; r < rows; ++r) {
+    const uint32_t cell = cells[lanes[r / 16] + r % 16];
+    for (uint32_t i = 0; i < elements; ++i) planes[i * kPlane + r] = Element(of(cell, i));
+  }
+}
+
+}  // namespace
+
+void gather(const TensorMemory& memory, const uint32_t* lanes, uint32_t column, uint32_t rows, Packing packing,
+            uint32_t element_bytes, OperandPlanes& out) {
+  const uint32_t elements = per_cell(packing, element_bytes);
   for (uint32_t w = 0; w < 8; ++w) {
     const uint32_t* cells = memory.column(column + w);
-    if (element_bytes == 4) {
-      uint32_t* plane = reinterpret_cast<uint32_t*>(out.bytes) + w * kPlane;
-      for (uint32_t r = 0; r < rows; ++r) plane[r] = cells[lanes[r / 16] + r % 16];
-    } else {
-      uint16_t* plane = reinterpret_cast<uint16_t*>(out.bytes) + 2 * w * kPlane;
-      for (uint32_t r = 0; r < rows; ++r) {
-        const uint32_t word = cells[lanes[r / 16] + r % 16];
-        plane[r] = uint16_t(word);
-        plane[kPlane + r] = uint16_t(word >> 16);
-      }
-    }
+    const uint32_t k = w * elements;
+    if (packing == Packing::nibbles)
+      cells_to_planes<uint8_t>(cells, lanes, rows, k, 8, out, [](uint32_t v, uint32_t i) { return v >> 4 * i & 15; });
+    else if (packing == Packing::padded_b4)
+      cells_to_planes<uint8_t>(cells, lanes, rows, k, 4, out,
+                               [](uint32_t v, uint32_t i) { return v >> (8 * i + 2) & 15; });
+    else if (packing == Packing::padded_b6)
+      cells_to_planes<uint8_t>(cells, lanes, rows, k, 4, out, [](uint32_t v, uint32_t i) { return v >> 8 * i & 63; });
+    else if (element_bytes == 1)
+      cells_to_planes<uint8_t>(cells, lanes, rows, k, 4, out, [](uint32_t v, uint32_t i) { return v >> 8 * i; });
+    else if (element_bytes == 2)
+      cells_to_planes<uint16_t>(cells, lanes, rows, k, 2, out, [](uint32_t v, uint32_t i) { return v >> 16 * i; });
+    else
+      cells_to_planes<uint32_t>(cells, lanes, rows, k, 1, out, [](uint32_t v, uint32_t) { return v; });
   }
 }
 

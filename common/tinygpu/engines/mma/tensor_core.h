@@ -58,9 +58,9 @@ class TensorCore final : public Extension {
   void commit(Domain& domain, const Origin& origin, uint8_t cta_group, uint64_t now, uint64_t latency,
               std::function<void(uint64_t now, const Origin& who)> arrive);
 
-  /// Fingerprint of what `.collector::a::fill` left in the collector buffer of A, to tell when a later `use` sees other
-  /// data.
-  std::optional<uint64_t>& collector_a() { return collector_a_; }
+  /// Fingerprint of what a fill left in a collector buffer, to tell when a later use sees other data. Buffer 0 is A's,
+  /// 1 to 4 are B's b0 to b3 (.ws).
+  std::optional<uint64_t>& collector(uint32_t buffer) { return collectors_[buffer]; }
 
   /// A CTA that exits with operations under way: "tensor-core-busy-at-exit"; they have no further effect.
   void on_cta_exit(Cta& cta) override;
@@ -83,7 +83,7 @@ class TensorCore final : public Extension {
   uint64_t mma_done_ = 0;        // when the latest MMA is planned to complete
   uint64_t copy_free_ = 0;       // when the shared-memory-to-Tensor-Memory path can
   uint64_t executed_ = 0;
-  std::optional<uint64_t> collector_a_;
+  std::optional<uint64_t> collectors_[5];
 };
 
 }  // namespace tinygpu

@@ -268,7 +268,7 @@ void Warpgroup::execute(const Operation& o, uint64_t now) {
     layout.descriptor = MatrixDescriptor::wgmma(raw);
     layout.mn_major = mn_major;
     layout.element_bytes = f.element_bytes();
-    const int64_t outside = gather(*cta_, layout, rows, out);
+    const int64_t outside = gather(*cta_, layout, Packing::natural, 0, rows, out);
     if (outside >= 0)
       o.who.fault(
           FaultKind::illegal_address, "matrix-out-of-bounds",
@@ -284,21 +284,10 @@ void Warpgroup::execute(const Operation& o, uint64_t now) {
     shared(f.a_descriptor, f.a_mn_major, kRows, "A", a);
   shared(f.b_descriptor, f.b_mn_major, f.n, "B", b);
 
-  if (is_integer(f.a)) {
-    std::vector<uint32_t> row(32), column(32);
-    for (uint32_t n = 0; n < f.n; ++n) {
-      for (uint32_t k = 0; k < 32; ++k) column[k] = b.bytes[k * numerics::kPlane + n];
-      for (uint32_t m = 0; m < kRows; ++m) {
-        for (uint32_t k = 0; k < 32; ++k) row[k] = a.bytes[k * numerics::kPlane + m];
-        uint32_t& d = acc.words[n * kRows + m];
-        d = numerics::integer_sum(f.a, f.b, row, column, {f.accumulate, d, 0}, f.saturate);
-      }
-    }
-    MmaStatistics::count_scalar(cta_->sm, uint64_t(kRows) * f.n);
-    return;
-  }
   numerics::MmaTile t;
   const bool half = f.d == Result::f16;
+  if (is_integer(f.a)) t.sum = numerics::SumKind::integer;
+  t.saturate = f.saturate;
   t.rule = is_fp8(f.a) ? (half ? numerics::kSumHopperFp8F16 : numerics::kSumHopperFp8)
                        : (half ? numerics::kSumF16 : numerics::kSumF32);
   t.a_format = f.a;

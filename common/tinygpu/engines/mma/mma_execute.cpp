@@ -1,0 +1,288 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "common/tinygpu/engines/mma/mma_statistics.h"
+#include "common/tinygpu/engines/mma/operand_planes.h"
+#include "common/tinygpu/engines/mma/scale_factors.h"
+#include "common/tinygpu/engines/mma/sparse_metadata.h"
+#include "common/tinygpu/engines/mma/tensor_mma.h"
+#include "common/tinygpu/numerics/mma_kernel.h"
+
+namespace tinygpu {
+namespace {
+
+using numerics::MmaTile;
+using numerics::SumKind;
+
+/// `count` of them, not filled: whoever reads them has written them.
+template <class T>
+struct Several {
+  uint32_t count = 0;
+  std::unique_ptr<T[]> items;
+  void resize(uint32_t n) {
+    count = n;
+    items = std::make_unique_for_overwrite<T[]>(n);
+  }
+  T& operator[](uint32_t i) { return items[i]; }
+  const T& operator[](uint32_t i) const { return items[i]; }
+};
+
+/// What an MMA multiplies. Only what it reads is filled: nobody looks at rows beyond M or N.
+struct Operands {
+  Several<OperandPlanes> a;                           // of each CTA and copy
+  Several<OperandPlanes> b;                           // of each CTA
+  Several<SparseSelection> selection;                 // .sp: of each CTA and copy
+  Several<numerics::ScalePlanes> a_scales, b_scales;  // of each CTA
+  uint32_t a_copies = 1, selection_copies = 1;
+};
+
+void gather_shared(const MmaOperation& o, Cta& cta, const OperandLayout& layout, Packing packing, uint32_t first,
+                   uint32_t rows, const char* name, OperandPlanes& out) {
+  const int64_t outside = gather(cta, layout, packing, first, rows, out);
+  if (outside < 0) return;
+  o.who.fault(
+      FaultKind::illegal_address, "matrix-out-of-bounds",
+      fmt::format("{} of tcgen05.mma ({} rows from shared offset {:#x}{}, LBO {}, SBO {}, swizzle {}) reaches shared "
+                  "offset {:#x}; the CTA's shared memory is {:#x} to {:#x}.",
+                  name, rows, layout.descriptor.start, o.path.ctas == 2 ? fmt::format(" of CTA rank {}", cta.rank) : "",
+                  layout.descriptor.leading, layout.descriptor.stride, name_of(layout.descriptor.swizzle), outside,
+                  kSharedBase, cta.shared.size()),
+      "Check the descriptor's start address, LBO and SBO (in units of 16 bytes), and that M or N rows fit.");
+}
+
+/// First lanes of the groups of 16 rows of part `part`, of a tile at `at`.
+std::array<uint32_t, 8> lanes_of(const MmaOperation& o, TmemAddress at, uint32_t part) {
+  std::array<uint32_t, 8> lanes{};
+  for (uint32_t i = 0; i < o.path.rows / 16; ++i) lanes[i] = at.lane + o.path.lane(part, i);
+  return lanes;
+}
+
+void select(const MmaOperation& o, Operands& out) {
+  const DataPath& path = o.path;
+  out.selection_copies = path.copies();
+  out.selection.resize(path.ctas * out.selection_copies);
+  for (uint32_t i = 0; i < out.selection.count; ++i) {
+    Cta& cta = *o.cta[i / out.selection_copies];
+    const auto lanes = lanes_of(o, o.metadata, i % out.selection_copies);
+    const auto problem = read_metadata(TensorMemory::of(cta.sm), o.request.kind, lanes.data(), o.metadata.column,
+                                       o.idesc.sparsity_selector, path.rows, out.selection[i]);
+    if (problem)
+      o.who.fault(FaultKind::illegal_instruction, "sparse-metadata",
+                  fmt::format("The metadata of row {} of A{} have the code {:#06b}, which means nothing; legal: {}.",
+                              problem->row, path.ctas == 2 ? fmt::format(" in CTA rank {}", cta.rank) : "",
+                              problem->code, problem->legal),
+                  "Store the metadata of all M rows where this kind has them, and name the column that holds them.");
+  }
+}
+
+void read_scales(const MmaOperation& o, Operands& out) {
+  out.a_scales.resize(o.path.ctas);
+  out.b_scales.resize(o.path.ctas);
+  for (uint32_t c = 0; c < o.path.ctas; ++c) {
+    const TensorMemory& memory = TensorMemory::of(o.cta[c]->sm);
+    const auto read = [&](const ScaleFactors& f, const char* name, numerics::ScalePlanes& to) {
+      if (f.read(memory, to)) return;
+      o.who.report(Severity::error, "scale-factor-copies",
+                   fmt::format("The scale factors of {}{} differ between the partitions of Tensor Memory.", name,
+                               o.path.ctas == 2 ? fmt::format(" in CTA rank {}", o.cta[c]->rank) : ""),
+                   "Copy them with tcgen05.cp.32x128b.warpx4, which writes all four partitions.");
+    };
+    read(o.scale_factors(true), "A", out.a_scales[c]);
+    read(o.scale_factors(false), "B", out.b_scales[c]);
+  }
+}
+
+void gather_operands(const MmaOperation& o, Operands& out) {
+  const DataPath& path = o.path;
+  out.a_copies = o.request.a_in_tmem ? path.copies() : 1;
+  out.a.resize(path.ctas * out.a_copies);
+  out.b.resize(path.ctas);
+  if (o.request.collector != MmaRequest::Collector::discard) {  // all of it will be compared
+    for (uint32_t i = 0; i < out.a.count; ++i) std::memset(&out.a[i], 0, sizeof out.a[i]);
+    for (uint32_t i = 0; i < out.b.count; ++i) std::memset(&out.b[i], 0, sizeof out.b[i]);
+  }
+  for (uint32_t i = 0; i < out.a.count; ++i) {
+    Cta& cta = *o.cta[i / out.a_copies];
+    if (!o.request.a_in_tmem) {
+      gather_shared(o, cta, o.a, o.a_packing, 0, path.rows, "A", out.a[i]);
+      continue;
+    }
+    const auto lanes = lanes_of(o, o.a_tmem, i % out.a_copies);
+    gather(TensorMemory::of(cta.sm), lanes.data(), o.a_tmem.column, path.rows, o.a_packing, o.b.element_bytes,
+           out.a[i]);
+  }
+  for (uint32_t c = 0; c < path.ctas; ++c)
+    gather_shared(o, *o.cta[c], o.b, o.b_packing, o.zero_columns.shift, path.b_columns(), "B", out.b[c]);
+  if (o.request.sparse) select(o, out);
+  if (o.idesc.block_scaled()) read_scales(o, out);
+}
+
+uint64_t fingerprint(const Several<OperandPlanes>& planes) {
+  uint64_t h = 0xcbf29ce484222325ull;
+  for (uint32_t p = 0; p < planes.count; ++p)
+    for (size_t i = 0; i < sizeof planes[p].bytes; i += 8) {
+      uint64_t v;
+      std::memcpy(&v, planes[p].bytes + i, 8);
+      h = (h ^ v) * 0x100000001b3ull;
+      h ^= h >> 29;
+    }
+  return h;
+}
+
+void check_collector(const MmaOperation& o, const Operands& operands) {
+  using Collector = MmaRequest::Collector;
+  const MmaRequest& r = o.request;
+  std::optional<uint64_t>& kept = TensorCore::of(*o.cta[0], r.cta_group).collector(r.buffer);
+  const char* operand = r.buffer == 0 ? "A" : "B";
+  const std::string buffer = r.buffer == 0 ? "collector::a" : fmt::format("collector::b{}", r.buffer - 1);
+  // The shift says which of the kept columns are used: those of another shift aren't all here to compare.
+  const auto now = [&] { return fingerprint(r.buffer == 0 ? operands.a : operands.b) ^ o.zero_columns.shift; };
+  if (r.collector == Collector::use || r.collector == Collector::lastuse) {
+    if (!kept)
+      o.who.report(Severity::warning, "collector-empty",
+                   fmt::format("This tcgen05.mma uses the collector buffer of {} (.{}), but no earlier one filled it.",
+                               operand, buffer),
+                   fmt::format("Issue the first tcgen05.mma with .{}::fill.", buffer));
+    else if (*kept != now() && o.zero_columns.shift == 0)
+      o.who.report(Severity::error, "collector-stale",
+                   fmt::format("{} is not what the collector buffer (.{}) was filled with: hardware may take either.",
+                               operand, buffer),
+                   fmt::format("Keep {0}'s memory unmodified from .{1}::fill to .{1}::lastuse, and name the same {0}.",
+                               operand, buffer));
+  }
+  if (r.collector == Collector::fill) kept = now();
+  if (r.collector == Collector::lastuse || r.collector == Collector::discard) kept.reset();
+}
+
+void shift_rows_down(TensorMemory& memory, TmemAddress at) {
+  for (uint32_t c = at.column; c < at.column + 8; ++c)
+    for (uint32_t p = 0; p < 4; ++p) {
+      uint32_t* lanes = memory.column(c) + 32 * p;
+      std::memmove(lanes, lanes + 1, 31 * sizeof *lanes);
+    }
+}
+
+/// Observers are told of what the operation reads and writes.
+void tell_accesses(const MmaOperation& o, const Origin& who, uint64_t now) {
+  const Domain& domain = o.cta[0]->cluster.domain;
+  for (uint32_t c = 0; c < o.path.ctas; ++c) {
+    Cta& cta = *o.cta[c];
+    if (!o.request.a_in_tmem) tell_read(cta, o.a, o.path.rows, who, "A", now);
+    tell_read(cta, o.b, o.path.b_columns() + o.zero_columns.shift, who, "B", now);
+    if (!domain.launch.observers.want(Observer::tensor_accesses)) continue;
+    o.each_cells([&](const MmaOperation::Cells& cells) {
+      for (const TmemRect& r : cells.rects) {
+        if (cells.reads) tell(TmemAccess{domain, AccessKind::read, who, cta.sm.index, r, now});
+        if (cells.writes) tell(TmemAccess{domain, AccessKind::write, who, cta.sm.index, r, now});
+      }
+    });
+  }
+}
+
+bool all_written(const MmaOperation& o) {
+  for (uint32_t c = 0; c < o.path.ctas; ++c)
+    for (const TmemRect& r : o.path.rects(o.d, o.path.width()))
+      if (!TensorMemory::of(o.cta[c]->sm).all_written(r)) return false;
+  return true;
+}
+
+void mark_written(const MmaOperation& o) {
+  for (uint32_t c = 0; c < o.path.ctas; ++c)
+    for (const TmemRect& r : o.path.rects(o.d, o.path.width())) TensorMemory::of(o.cta[c]->sm).mark_written(r);
+}
+
+/// Columns of B that are taken as zero get zero patterns (that an infinity in A makes NaN of them is inferred).
+void zero_columns(const MmaOperation& o, Operands& operands) {
+  const auto zero = o.zero_columns.columns(o.idesc.n, o.path.parts);
+  if (zero.none()) return;
+  const uint32_t elements = o.idesc.k(), bytes = o.b.element_bytes;
+  for (uint32_t n = 0; n < o.idesc.n; ++n)
+    if (zero[n])
+      for (uint32_t k = 0; k < elements; ++k)
+        std::memset(operands.b[0].bytes + (size_t(k) * numerics::kPlane + n) * bytes, 0, bytes);
+}
+
+/// How a kind's sums are made.
+SumKind sum_of(MmaKind kind) {
+  switch (kind) {
+    case MmaKind::i8: return SumKind::integer;
+    case MmaKind::mxf8f6f4: return SumKind::scaled;
+    case MmaKind::mxf4:
+    case MmaKind::mxf4nvf4: return SumKind::fp4;
+    default: return SumKind::fused;
+  }
+}
+
+/// D's rows in one CTA of the operation.
+void multiply(const MmaOperation& o, uint32_t index, const Operands& operands) {
+  TensorMemory& memory = TensorMemory::of(o.cta[index]->sm);
+  const InstructionDescriptor& id = o.idesc;
+  const DataPath& path = o.path;
+  std::vector<uint32_t> kept;  // cells of disabled lanes, put back afterwards
+  const auto each_disabled = [&](auto&& f) {
+    if (!o.request.masked) return;
+    for (uint32_t lane = 0; lane < kTmemLanes; ++lane)
+      if (o.request.disable_lane[4 * index + lane / 32] >> lane % 32 & 1)
+        for (uint32_t c = 0; c < path.width(); ++c) f(memory.column(o.d.column + c)[lane]);
+  };
+  each_disabled([&](uint32_t cell) { kept.push_back(cell); });
+  for (uint32_t part = 0; part < path.parts; ++part) {
+    MmaTile t;
+    t.sum = sum_of(id.kind);
+    t.rule = *id.d_type() == MmaAccumulator::f16 ? numerics::kSumF16 : numerics::kSumF32;
+    t.a_format = *id.a_type();
+    t.b_format = *id.b_type();
+    t.rows = path.rows;
+    t.columns = path.columns;
+    t.terms = info(id.kind).k;
+    t.a = operands.a[index * operands.a_copies + part % operands.a_copies].bytes;
+    t.b = operands.b[path.b_cta(part)].bytes + path.b_first(part) * o.b.element_bytes;
+    if (o.request.sparse)
+      t.select = operands.selection[index * operands.selection_copies + part % operands.selection_copies].bytes;
+    t.negate_a = id.negate_a;
+    t.negate_b = id.negate_b;
+    t.read_c = o.request.accumulate;
+    t.c_scale = o.request.scale;
+    t.saturate = id.saturate;
+    if (id.block_scaled()) {
+      t.scale_format = id.scale_type();
+      t.scales = o.request.scales;
+      t.a_scales = operands.a_scales[index].bytes;
+      // Each CTA has the factors of all N columns.
+      t.b_scales = operands.b_scales[index].bytes + part * path.columns;
+    }
+    t.d = memory.column(o.d.column + path.column(part));
+    t.column_stride = kTmemLanes;
+    const auto lanes = lanes_of(o, o.d, part);
+    std::copy(lanes.begin(), lanes.end(), t.lane);
+    MmaStatistics::count_scalar(o.cta[index]->sm, numerics::mma(t));
+  }
+  size_t i = 0;
+  each_disabled([&](uint32_t& cell) { cell = kept[i++]; });
+}
+
+}  // namespace
+
+void execute_mma(const MmaOperation& o, uint64_t now, const Origin& who) {
+  Operands operands;
+  gather_operands(o, operands);
+  tell_accesses(o, who, now);
+  check_collector(o, operands);
+  zero_columns(o, operands);
+  const bool written = o.request.accumulate && all_written(o);
+  if (o.request.accumulate && !written)
+    o.who.report(Severity::warning, "tmem-uninitialised",
+                 "This tcgen05.mma accumulates into cells that nothing has written since their allocation.",
+                 "Pass enable-input-d = false for the first MMA of a tile.");
+  for (uint32_t c = 0; c < o.path.ctas; ++c) {
+    multiply(o, c, operands);
+    if (o.request.shift_a) shift_rows_down(TensorMemory::of(o.cta[c]->sm), o.a_tmem);
+  }
+  if (!written) mark_written(o);
+}
+
+}  // namespace tinygpu

@@ -1,0 +1,135 @@
+// Every kind of tcgen05.mma from PTX against the second reference, dense, sparse, weight-stationary, alone and in
+// pairs; the words that a B200 returned, through the instruction; chains, and what the machine says to bad input.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tests/mma/kind_case.h"
+
+namespace gen5::test {
+namespace {
+
+using tinygpu::CompletionOrder;
+using tinygpu::test::RunPtx;
+
+struct Group {
+  const char* kind;
+  bool sparse, ws, pair;
+  uint32_t cases;
+};
+std::ostream& operator<<(std::ostream& o, const Group& g) {
+  return o << g.kind << (g.sparse ? "_sp" : "") << (g.ws ? "_ws" : "") << (g.pair ? "_pair" : "");
+}
+
+void compare(const std::vector<KindCase>& cases, size_t& wrong) {
+  RunPtx gpu(kernel_text(cases[0].instruction(), cases[0].pair));
+  const auto got = run_kinds(gpu, cases);
+  for (const auto& d : gpu.reports)
+    if (d.code != "tmem-uninitialised") ADD_FAILURE() << cases[0].describe() << ": " << d.code << ": " << d.message;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const auto expected = cases[i].expected();
+    for (uint32_t cta = 0; cta < cases[i].ctas(); ++cta) {
+      size_t different = 0, first = 0;
+      for (size_t w = 0; w < expected[cta].size(); ++w)
+        if (got[i][cta][w] != expected[cta][w] && different++ == 0) first = w;
+      if (different && ++wrong <= 5)
+        ADD_FAILURE() << different << " cells of CTA " << cta << " differ in " << cases[i].describe()
+                      << ": first at lane " << first % kLanes << " column " << first / kLanes << std::hex
+                      << ", expected " << expected[cta][first] << ", got " << got[i][cta][first];
+    }
+  }
+}
+
+class KindSweep : public testing::TestWithParam<Group> {};
+
+TEST_P(KindSweep, MatchesTheSecondReference) {
+  const Group g = GetParam();
+  Random random(uint32_t(g.kind[0] + 7 * g.kind[2] + 100 * g.sparse + 200 * g.ws + 400 * g.pair));
+  std::map<std::string, std::vector<KindCase>> by_text;
+  size_t wrong = 0;
+  for (uint32_t i = 0; i < g.cases; ++i) {
+    KindCase c = random_kind_case(random, g.kind, g.sparse, g.ws, g.pair, i);
+    by_text[c.instruction()].push_back(std::move(c));
+  }
+  for (const auto& [text, cases] : by_text) compare(cases, wrong);
+  EXPECT_EQ(wrong, 0u);
+}
+
+std::vector<Group> groups() {
+  std::vector<Group> out;
+  for (const char* kind : {"f16", "tf32", "f8f6f4", "i8", "mxf8f6f4", "mxf4", "mxf4nvf4"}) {
+    const bool floats = kind[0] == 'f' || kind[0] == 't', scaled = kind[0] == 'm';
+    const uint32_t cases = floats || scaled ? 50 : 30;
+    for (const bool sparse : {false, true})
+      for (const bool pair : {false, true})
+        if (sparse || kind[1] == '8' || kind[0] == 'i' || scaled) out.push_back({kind, sparse, false, pair, cases});
+    if (!scaled)
+      for (const bool sparse : {false, true}) out.push_back({kind, sparse, true, false, 24});
+  }
+  return out;
+}
+INSTANTIATE_TEST_SUITE_P(Tcgen05Mma, KindSweep, testing::ValuesIn(groups()));
+
+// ---- Words of a B200
+
+uint32_t hex(const nlohmann::json& j) { return uint32_t(std::stoul(j.get<std::string>(), nullptr, 16)); }
+
+Type type_of(const std::string& name) {
+  const std::map<std::string, Type> types = {
+      {"f16", Type::f16},   {"bf16", Type::bf16}, {"tf32", Type::tf32}, {"e4m3", Type::e4m3}, {"e5m2", Type::e5m2},
+      {"e2m3", Type::e2m3}, {"e3m2", Type::e3m2}, {"e2m1", Type::e2m1}, {"s8", Type::s8},     {"u8", Type::u8}};
+  return types.at(name);
+}
+
+TEST(B200Words, ComeOutOfTheInstruction) {
+  std::ifstream in(std::string(GEN5_SOURCE_DIR) + "/tests/numerics/data/b200_words.json");
+  const auto words = nlohmann::json::parse(in);
+  ASSERT_EQ(words.size(), 49u);
+  for (const auto& word : words) {
+    KindCase c;
+    c.kind = word.at("kind");
+    c.a_type = type_of(word.at("a_type"));
+    c.b_type = type_of(word.at("b_type"));
+    c.result = word.at("d_type") == "f16"   ? KindCase::Result::f16
+               : word.at("d_type") == "s32" ? KindCase::Result::s32
+                                            : KindCase::Result::f32;
+    c.saturate = word.value("saturate", false);
+    c.accumulate = true;
+    if (word.contains("scale_a")) {
+      c.scales = uint32_t(word["scale_a"].size());
+      c.ue8m0 = word.at("scale_type") == "ue8m0";
+      c.scale_vector = ".scale_vec::" + std::to_string(c.scales) + "X";
+    }
+    c.n = 8;
+    c.a.element_bytes = c.b.element_bytes = c.element_bytes();
+    c.a.leading = c.b.leading = 128;
+    c.a.stride = c.b.stride = 256;
+    c.b.base = 8192;
+    c.image[0].assign(kImageBytes, 0);
+    c.tmem[0].assign(kLanes * kColumns, 0);
+    c.a_bits.assign(c.m * c.terms(), 0);
+    c.b_bits.assign(c.n * c.k(), 0);
+    c.a_scale.assign(c.m * c.scales, c.ue8m0 ? 127 : 0x38);
+    c.b_scale.assign(c.n * c.scales, c.ue8m0 ? 127 : 0x38);
+    // Row 37 and column 5 hold the word's operands.
+    const uint32_t row = 37, column = 5;
+    for (uint32_t i = 0; i < c.terms(); ++i) {
+      const auto element = [&](const char* key, Type t) { return hex(word[key][i]) >> (t == Type::bf16 ? 16 : 0); };
+      c.a_bits[row * c.terms() + i] = element("a", c.a_type);
+      c.b_bits[column * c.terms() + i] = element("b", c.b_type);
+    }
+    for (uint32_t j = 0; j < c.scales; ++j) {
+      c.a_scale[row * c.scales + j] = hex(word["scale_a"][j]);
+      c.b_scale[column * c.scales + j] = hex(word["scale_b"][j]);
+    }
+    c.tmem[0][column * kLanes + row] = hex(word["c"]);
+    c.place();
+    RunPtx gpu(kernel_text(c.instruction(), false));
+    EXPECT_EQ(run_kinds(gpu, {c})[0][0][column * kLanes + row], hex(word["d"])) << word.at("name");
+  }
+}
+
+}  // namespace
+}  // namespace gen5::test
