@@ -1,6 +1,7 @@
 """A note's block of a program's output is made anew, whether the output has grown or shrunk since.
 
-refresh_test.py BUILD: with notes/mistakes.md, which quotes the whole of `gen5 explain --codes`.
+refresh_test.py BUILD: with notes/mistakes.md, which quotes the whole of `gen5 explain --codes`, and notes/start_here.md, which
+quotes sources.
 """
 import pathlib
 import subprocess
@@ -27,3 +28,8 @@ at = next(i for i, l in enumerate(lines) if l.startswith("  tmem-leak "))
 assert refreshed("".join(lines[:at] + ["  no-such-code  E  Not there.\n"] * 3 + lines[at:])) == note, "codes that are gone stay"
 changed = note.replace("A CTA exits with columns", "A CTA leaves with columns")
 assert changed != note and refreshed(changed) == note
+
+# A block quoted from a source file is that file's.
+here = (root / "notes/start_here.md").read_text()
+altered = here.replace("  const uint32_t row = threadIdx.x;\n", "  const uint32_t row = 0;\n")
+assert altered != here and refreshed(altered) == here
