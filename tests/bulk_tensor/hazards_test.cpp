@@ -31,13 +31,15 @@ TEST(InFlight, ALoadOfTheDestinationBeforeTheWaitIsReported) {
     EXPECT_EQ(d.code, "async-not-complete");
     EXPECT_EQ(d.severity, Severity::error);
     EXPECT_EQ(d.where.thread, 0);
-    EXPECT_THAT(
-        d.message,
-        AllOf(HasSubstr(
-                  "ordinary load of 4 bytes at shared offset 0x400 while a copy that lands there is in flight: @%first "
-                  "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%buf], [%in], 128, [%bar] "
-                  "(ptx line "),
-              HasSubstr(")")));
+    EXPECT_EQ(d.message, "ordinary load of 4 bytes at shared offset 0x400 while a copy that lands there is in flight");
+    EXPECT_EQ(d.where.ptx_text, "ld.shared.u32 %r1, [%r11]");
+    EXPECT_EQ(d.where.operation, "");
+    ASSERT_EQ(d.others.size(), 1u);
+    EXPECT_EQ(d.others[0].where.ptx_text,
+              "@%first cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%buf], [%in], 128, [%bar]");
+    EXPECT_EQ(d.others[0].where.operation, "cp.async.bulk");
+    EXPECT_LT(d.others[0].where.cycle, d.where.cycle);
+    EXPECT_EQ(d.others[0].label, "the copy was issued here: bytes 0x400 to 0x47f");
     EXPECT_THAT(d.help, HasSubstr("wait first for the phase of the copy's mbarrier that counts its bytes; a barrier of "
                                   "threads does not wait for copies"));
   }
@@ -53,7 +55,7 @@ TEST(InFlight, SoAreStoresAndAtomicsAndMatrixLoads) {
 }
 
 TEST(InFlight, BytesBesideTheCopyAreFree) {
-  BulkRun b(kAddress + kLoad + "  ld.shared.u32 %r1, [%r11+128]; st.shared.u32 [%r11+256], %r1;\n" + kWait, 1,
+  BulkRun b(kAddress + kLoad + "  st.shared.u32 [%r11+256], %t; ld.shared.u32 %r1, [%r11+256];\n" + kWait, 1,
             {CompletionOrder::Mode::late, 0});
   b.words(1);
   EXPECT_TRUE(b.run.reports.empty());

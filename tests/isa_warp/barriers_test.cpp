@@ -141,8 +141,8 @@ WAIT:
 )"));
   const Diagnosis d = run.fault_of("k", {1}, {64}, run.buffer<uint32_t>(1), run.buffer<uint32_t>(64));
   EXPECT_EQ(d.code, "deadlock");
-  EXPECT_THAT(d.message, HasSubstr("barrier 1: 32 of 96 threads"));
-  EXPECT_THAT(d.message, HasSubstr("barrier 2: 32 of 64 threads"));
+  EXPECT_THAT(diagnosis::render(d), HasSubstr("barrier 1: 32 of 96 threads"));
+  EXPECT_THAT(diagnosis::render(d), HasSubstr("barrier 2: 32 of 64 threads"));
 }
 
 TEST(WarpBarrier, MeetsAcrossProgramPoints) {

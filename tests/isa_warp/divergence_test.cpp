@@ -181,7 +181,7 @@ SPIN:
 )"));
   const Diagnosis d = run.fault_of("k", {2}, {32}, run.buffer<uint32_t>(1), run.buffer<uint32_t>(1));
   EXPECT_EQ(d.code, "deadlock");
-  EXPECT_THAT(d.message, ::testing::HasSubstr("spin"));
+  EXPECT_THAT(d.label, ::testing::HasSubstr("all lanes spin"));
 }
 
 TEST(Divergence, ASpinOnASharedFlagOrLockIsReportedToo) {

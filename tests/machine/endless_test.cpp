@@ -44,25 +44,25 @@ void expect_spin(const Diagnosis& d, const char* at) {
   EXPECT_EQ(d.code, "deadlock");
   EXPECT_EQ(d.kind, FaultKind::deadlock);
   EXPECT_THAT(d.message, HasSubstr("the kernel spins forever"));
-  EXPECT_THAT(d.message, HasSubstr(at));
+  EXPECT_THAT(diagnosis::render(d), HasSubstr(at));
 }
 
 TEST(Endless, ABranchToItself) {
   for (const uint32_t ctas : {1, 3, 20})
-    expect_spin(fault("  .loc 1 7 1\nL: bra L;", ctas), "spin at spin.cu:7, ptx line");
+    expect_spin(fault("  .loc 1 7 1\nL: bra L;", ctas), "  --> spin.cu:7:1\n   |\n   | all lanes spin");
 }
 
 TEST(Endless, APollByAtomic) {
   expect_spin(fault("L: atom.global.add.u32 %r1, [%in], 0; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;", 4),
-              "warp 1, lanes 0xffffffff spin at");
-  expect_spin(fault("L: atom.add.u32 %r1, [%in], 0; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;"), "spin at");
-  expect_spin(fault("L: ld.weak.global.u32 %r1, [%in]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;", 2), "spin at");
+              "all lanes spin  [and in 3 more CTAs]\n   | by CTA (0,0,0), warp 1");
+  expect_spin(fault("L: atom.add.u32 %r1, [%in], 0; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;"), "lanes spin");
+  expect_spin(fault("L: ld.weak.global.u32 %r1, [%in]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;", 2), "lanes spin");
 }
 
 // The first warp takes it and exits.
 TEST(Endless, ALockThatNobodyReleases) {
   expect_spin(fault("L: atom.global.cas.b32 %r1, [%in], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra L;", 1, 33),
-              "warp 1, lanes 0x00000001 spin at");
+              "lane 0 spins\n   | by CTA (0,0,0), warp 1");
 }
 
 TEST(Endless, OneHalfAtABarrierWhileTheOtherPolls) {
@@ -70,14 +70,14 @@ TEST(Endless, OneHalfAtABarrierWhileTheOtherPolls) {
       "  setp.lt.u32 %p0, %t, 32; @%p0 bra W;\nL: ld.volatile.global.u32 %r1, [%in]; setp.eq.u32 %p1, %r1, 0; @%p1 bra "
       "L;\n"
       "W: bar.sync 0;\n");
-  expect_spin(d, "warp 0, all lanes waits at barrier 0: 32 of 64 threads have arrived");
-  EXPECT_THAT(d.message, HasSubstr("warp 1, lanes 0xffffffff spin at"));
+  expect_spin(d, "all lanes wait at barrier 0: 32 of 64 threads have arrived\n   | by CTA (0,0,0), warp 0");
+  EXPECT_THAT(diagnosis::render(d), HasSubstr("all lanes spin\n   | by CTA (0,0,0), warp 1"));
 }
 
 TEST(Endless, ALoopThatKeepsItsVariablesInLocalMemory) {
   expect_spin(fault("L: ld.volatile.global.u32 %r1, [%in]; st.local.u32 [depot+4], %r1; ld.local.u32 %r2, [depot+4];\n"
                     "  setp.eq.u32 %p1, %r2, 0; @%p1 bra L;"),
-              "spin at");
+              "lanes spin");
 }
 
 TEST(Endless, APollWithABackoffThatCounts) {
@@ -98,7 +98,7 @@ TEST(Endless, InEveryOrderOfCompletion) {
   for (const auto mode : {CompletionOrder::Mode::late, CompletionOrder::Mode::seeded}) {
     RunPtx run(kernel("L: atom.global.add.u32 %r1, [%in], 0; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;"));
     run.gpu.options.order = {mode, 3};
-    expect_spin(run.fault_of("k", {2}, {32}, run.buffer<uint32_t>(64)), "spin at");
+    expect_spin(run.fault_of("k", {2}, {32}, run.buffer<uint32_t>(64)), "lanes spin");
   }
 }
 
@@ -174,7 +174,8 @@ TEST(NotEndless, APollThatCountsForLongIsWarnedOf) {
   ASSERT_EQ(run.reports.size(), 1u);
   EXPECT_EQ(run.reports[0].code, "polling");
   EXPECT_EQ(run.reports[0].severity, Severity::warning);
-  EXPECT_THAT(run.reports[0].message, HasSubstr("warp 0, lanes 0xffffffff spin at"));
+  EXPECT_EQ(run.reports[0].label, "all lanes spin");
+  EXPECT_EQ(run.reports[0].where.warp, 0);
 }
 
 // ---- Limits
@@ -189,7 +190,9 @@ TEST(Limits, CyclesOfAKernel) {
     EXPECT_EQ(d.code, "max-cycles");
     EXPECT_EQ(d.kind, FaultKind::deadlock);
     EXPECT_THAT(d.message, HasSubstr("the kernel has run for 300000 cycles, as long as it may"));
-    EXPECT_THAT(d.message, HasSubstr("warp 0, lanes 0xffffffff spin at ptx line"));
+    EXPECT_THAT(diagnosis::render(d), HasSubstr("all lanes spin"));
+    EXPECT_EQ(d.where.warp, 0);
+    EXPECT_EQ(d.label.find("[and in 3 more CTAs]") != std::string::npos, ctas == 4);
     EXPECT_THAT(d.help, HasSubstr("--max-cycles"));
   }
   RunPtx run(kernel("  nanosleep.u32 200000;"));
@@ -203,8 +206,10 @@ TEST(Limits, WhatIsInFlightWhenAKernelIsStopped) {
   run.gpu.options.max_cycles = run.gpu.timing.launch.cta + run.gpu.timing.memory.cp_async_latency;
   const Diagnosis d = run.fault_of("k", {1}, {32}, run.buffer<uint32_t>(1));
   EXPECT_EQ(d.code, "max-cycles");
-  EXPECT_THAT(d.message, HasSubstr("in flight: 1 of spin.cu:9, ptx line"));
-  EXPECT_THAT(d.message, HasSubstr("cp.async.ca.shared.global [copied], [%in], 4, the first until cycle"));
+  ASSERT_EQ(d.others.size(), 1u);
+  EXPECT_THAT(d.others[0].label, HasSubstr("in flight: 1 of these, the first until cycle "));
+  EXPECT_EQ(d.others[0].where.ptx_text, "cp.async.ca.shared.global [copied], [%in], 4");
+  EXPECT_EQ(d.others[0].where.cuda_line, 9);
 }
 
 constexpr uint64_t kMiB = 1 << 20;

@@ -144,7 +144,7 @@ TEST(MbarrierRemoteStores, FewerBytesThanExpectedHangWithTheDifference) {
           "  mov.u32 %r1, 1;\n  st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%peer+16], %r1, [%peer];\n"),
       1, 2);
   EXPECT_EQ(d.code, "deadlock");
-  EXPECT_THAT(d.message, HasSubstr("0 of 1 arrivals missing, 60 bytes outstanding"));
+  EXPECT_THAT(diagnosis::render(d), HasSubstr("0 of 1 arrivals missing, 60 bytes outstanding"));
 }
 
 TEST(MbarrierRemote, ArriveReachesTheOthersBarrier) {

@@ -183,10 +183,11 @@ WAIT:
                               32);
   EXPECT_EQ(d.code, "deadlock");
   EXPECT_EQ(d.kind, FaultKind::deadlock);
-  EXPECT_THAT(d.message, AllOf(HasSubstr("CTA (0,0,0) warp 0, "),
-                               HasSubstr("waits on the mbarrier at shared offset 0x400 for parity 0: it is in phase 0 "
-                                         "(parity 0), 2 of 3 arrivals missing, 128 bytes outstanding")));
-  EXPECT_THAT(d.message, HasSubstr("mbarrier.try_wait.parity.shared.b64 %p0, [%bar], 0"));
+  EXPECT_EQ(d.where.cta[0], 0);
+  EXPECT_EQ(d.where.warp, 0);
+  EXPECT_THAT(d.label, HasSubstr("all lanes wait on the mbarrier at shared offset 0x400 for parity 0: it is in phase 0 "
+                                 "(parity 0), 2 of 3 arrivals missing, 128 bytes outstanding"));
+  EXPECT_EQ(d.where.ptx_text, "mbarrier.try_wait.parity.shared.b64 %p0, [%bar], 0");
   EXPECT_THAT(d.help,
               HasSubstr("a missing arrive or commit, a byte count that differs from what lands, or a wrong parity"));
 }
@@ -200,9 +201,9 @@ WAIT:
   @!%p0 bra WAIT;
 )");
   EXPECT_EQ(d.code, "deadlock");
-  EXPECT_THAT(d.message, HasSubstr("for parity 1: it is in phase 1 (parity 1), 1 of 1 arrivals missing, 0 bytes "
-                                   "outstanding; phase 0 is over, and "
-                                   "whoever waits for that one asks for parity 0"));
+  EXPECT_THAT(d.label, HasSubstr("for parity 1: it is in phase 1 (parity 1), 1 of 1 arrivals missing, 0 bytes "
+                                 "outstanding; phase 0 is over, and "
+                                 "whoever waits for that one asks for parity 0"));
 }
 
 TEST(MbarrierHang, PollingWithTestWaitIsTold) {
@@ -213,14 +214,14 @@ SPIN:
 )");
   EXPECT_EQ(d.code, "deadlock");
   EXPECT_THAT(d.message, HasSubstr("the kernel spins forever"));
-  EXPECT_THAT(d.message, HasSubstr("lanes 0x00000001 spin"));
+  EXPECT_EQ(d.label, "lane 0 spins");
 }
 
 TEST(MbarrierHang, EveryCtaThatWaitsIsCounted) {
   const Diagnosis d =
       stop_of("1", "WAIT:\n  mbarrier.try_wait.parity.shared.b64 %p0, [%bar], 0;\n  @!%p0 bra WAIT;\n", 1, 2);
   EXPECT_EQ(d.code, "deadlock");
-  EXPECT_THAT(d.message, HasSubstr("[and in 1 more CTAs]"));
+  EXPECT_THAT(d.label, HasSubstr("[and in 1 more CTAs]"));
 }
 
 }  // namespace

@@ -147,7 +147,8 @@ TEST(Alloc, ADeadlockNamesWhoWaitsForColumns) {
   RunPtx run(one_warp(fmt::format("  mov.u32 %r0, slot; {0} [%r0], 512; {0} [%r0+4], 512;", kAlloc)));
   const Diagnosis d = run.fault_of("k", {1}, {32}, run.buffer<uint32_t>(1));
   EXPECT_EQ(d.kind, FaultKind::deadlock);
-  EXPECT_THAT(d.message + d.help, HasSubstr("tcgen05.alloc"));
+  EXPECT_EQ(d.label, "all lanes wait for free Tensor Memory columns");
+  EXPECT_THAT(d.where.ptx_text, HasSubstr("tcgen05.alloc"));
 }
 
 // ---- Rules: each an error when strict; by default a warning that lets the kernel go on, but for what the generated

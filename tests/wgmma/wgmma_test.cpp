@@ -195,7 +195,7 @@ TEST(Wgmma, OneWarpAloneWaitsForever) {
       hopper_machine());
   const Diagnosis d = r.fault_of("k", {1}, {128}, r.buffer<float>(128));
   EXPECT_EQ(d.code, "deadlock");
-  EXPECT_THAT(d.message, HasSubstr("wgmma.wait_group"));
+  EXPECT_THAT(diagnosis::render(d), HasSubstr("wgmma.wait_group"));
 }
 
 }  // namespace

@@ -7,18 +7,6 @@
 namespace tinygpu::checks {
 namespace {
 
-void tell_meeting(Origin who, const char* verb, int lane, uint64_t at, uint64_t bytes, const Where& copy, bool writes) {
-  who.lane = lane;
-  who.report(Severity::error, "async-not-complete",
-             fmt::format("ordinary {} of {} bytes at shared offset {:#x} while a copy that {} there is in flight: {} "
-                         "(ptx line {})",
-                         verb, bytes, at, writes ? "lands" : "reads", copy.ptx_text, copy.ptx_line),
-             writes ? "wait first for the phase of the copy's mbarrier that counts its bytes; a barrier of threads "
-                      "does not wait for copies"
-                    : "close the copy's group with cp.async.bulk.commit_group and wait with "
-                      "cp.async.bulk.wait_group.read in the thread that issued it, before the buffer is written again");
-}
-
 /// The word for what a warp's instruction does.
 const char* verb_of(const MemoryAccess& a, const Origin& who) {
   const std::string_view opcode = who.function->instruction(*who.op).opcode;
@@ -33,6 +21,25 @@ bool is_bulk(AsyncOperation::Kind kind) {
 }
 
 }  // namespace
+
+void CopiesInFlight::tell(Origin who, uint64_t time, const char* verb, int lane, uint64_t at, uint64_t bytes,
+                          const Flight& flight) {
+  who.lane = lane;
+  who.report(
+      {.code = "async-not-complete",
+       .severity = Severity::error,
+       .message = fmt::format("ordinary {} of {} bytes at shared offset {:#x} while a copy that {} there is in flight",
+                              verb, bytes, at, flight.writes ? "lands" : "reads"),
+       .help = flight.writes
+                   ? "wait first for the phase of the copy's mbarrier that counts its bytes; a barrier of threads "
+                     "does not wait for copies"
+                   : "close the copy's group with cp.async.bulk.commit_group and wait with "
+                     "cp.async.bulk.wait_group.read in the thread that issued it, before the buffer is written again",
+       .where = who.where(time),
+       .label = fmt::format("this {} comes too early", verb),
+       .others = {{flight.who.where(flight.issued),
+                   fmt::format("the copy was issued here: bytes {:#x} to {:#x}", flight.low, flight.high - 1)}}});
+}
 
 uint32_t CopiesInFlight::interests_in(const LaunchConfig& launch) const {
   return launch.program->uses(Program::async_proxy) ? interests : 0;
@@ -79,7 +86,7 @@ void CopiesInFlight::on_issue(const AsyncOperation& o) {
       if (!flights) continue;
       for (const auto& r : use.ranges)
         if (const Flight* f = flights->meets(r.offset, r.offset + r.bytes, false)) {
-          tell_meeting(o.who, "cp.async", r.lane, r.offset, r.bytes, f->who.where(), f->writes);
+          tell(o.who, o.issued, "cp.async", r.lane, r.offset, r.bytes, *f);
           break;
         }
     }
@@ -89,7 +96,7 @@ void CopiesInFlight::on_issue(const AsyncOperation& o) {
   for (const auto& use : o.shared_uses)
     if (use.ranges.size() == 1 && use.ranges[0].bytes && !use.cta->exited)
       books_.of(*use.cta).add(
-          {o.id, use.ranges[0].offset, use.ranges[0].offset + use.ranges[0].bytes, use.writes, o.who});
+          {o.id, use.ranges[0].offset, use.ranges[0].offset + use.ranges[0].bytes, use.writes, o.who, o.issued});
 }
 
 void CopiesInFlight::on_access(const MemoryAccess& a) {
@@ -107,7 +114,7 @@ void CopiesInFlight::on_access(const MemoryAccess& a) {
     if (!f) return;
     told = true;
     const Origin who = a.who();
-    tell_meeting(who, verb_of(a, who), lane, at, bytes, f->who.where(), f->writes);
+    tell(who, a.time, verb_of(a, who), lane, at, bytes, *f);
   });
 }
 

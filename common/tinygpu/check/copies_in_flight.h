@@ -23,7 +23,11 @@ class CopiesInFlight final : public Observer {
     uint32_t low, high;
     bool writes;
     Origin who;
+    uint64_t issued;
   };
+  /// `verb` of `bytes` bytes at offset `at`, by a lane of `who`, meets `flight`.
+  static void tell(Origin who, uint64_t time, const char* verb, int lane, uint64_t at, uint64_t bytes,
+                   const Flight& flight);
   /// Of a CTA's shared memory.
   class Flights {
    public:

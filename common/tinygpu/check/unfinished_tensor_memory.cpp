@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "common/tinygpu/check/wording.h"
 #include "common/tinygpu/machine/chip/launch.h"
 
 namespace tinygpu::checks {
@@ -12,23 +11,30 @@ using Kind = AsyncOperation::Kind;
 
 bool on_tensor_core(Kind kind) { return kind == Kind::mma || kind == Kind::tmem_copy || kind == Kind::tmem_shift; }
 
-void tell_unfinished(const Origin& who, const char* what, bool writes, Kind earlier, const Origin& other) {
-  if (earlier == Kind::tmem_load)
-    who.report(
-        Severity::warning, "tmem-load-not-waited",
-        fmt::format("{} rewrites cells that a tcgen05.ld of {} may still be reading.", what, place_of(other)),
-        "Put tcgen05.wait::ld behind the load, and hand the columns over only after it (tcgen05.fence on both sides "
-        "of the barrier).");
-  else
-    who.report(Severity::warning, "tmem-not-complete",
-               fmt::format("{} {} cells that {} of {} has not finished with.", what, writes ? "writes" : "reads",
-                           name_of(earlier), place_of(other)),
-               earlier == Kind::tmem_store
-                   ? "Put tcgen05.wait::st behind the store; another thread also needs a barrier with tcgen05.fence."
-                   : "Wait on the mbarrier that tcgen05.commit arrives on before touching the cells.");
-}
-
 }  // namespace
+
+void UnfinishedTensorMemory::tell(const Origin& who, uint64_t time, const char* what, bool writes, const Use& earlier) {
+  Diagnosis d;
+  if (earlier.kind == Kind::tmem_load)
+    d = {.code = "tmem-load-not-waited",
+         .severity = Severity::warning,
+         .message = fmt::format("{} rewrites cells that a tcgen05.ld may still be reading", what),
+         .help =
+             "Put tcgen05.wait::ld behind the load, and hand the columns over only after it (tcgen05.fence on both "
+             "sides of the barrier)."};
+  else
+    d = {.code = "tmem-not-complete",
+         .severity = Severity::warning,
+         .message = fmt::format("{} {} cells that a {} has not finished with", what, writes ? "writes" : "reads",
+                                name_of(earlier.kind)),
+         .help = earlier.kind == Kind::tmem_store
+                     ? "Put tcgen05.wait::st behind the store; another thread also needs a barrier with tcgen05.fence."
+                     : "Wait on the mbarrier that tcgen05.commit arrives on before touching the cells."};
+  d.where = who.where(time);
+  d.label = writes ? "written or freed here" : "read here";
+  d.others = {{earlier.who.where(earlier.issued), "issued here, and nobody has waited for it"}};
+  who.report(std::move(d));
+}
 
 uint32_t UnfinishedTensorMemory::interests_in(const LaunchConfig& launch) const {
   return launch.program->uses(Program::tensor_memory) ? interests : 0;
@@ -45,10 +51,10 @@ void UnfinishedTensorMemory::on_issue(const AsyncOperation& o) {
   for (const auto& c : o.cells)
     for (const Use& u : uses[c.sm])
       if ((u.writes || c.writes) && u.cells.overlaps(c.cells) && !(on_tensor_core(o.kind) && on_tensor_core(u.kind))) {
-        tell_unfinished(o.who, c.what, c.writes, u.kind, u.who);
+        tell(o.who, o.issued, c.what, c.writes, u);
         break;
       }
-  for (const auto& c : o.cells) uses[c.sm].push_back({o.id, o.kind, c.cells, c.writes, o.who});
+  for (const auto& c : o.cells) uses[c.sm].push_back({o.id, o.kind, c.cells, c.writes, o.who, o.issued});
 }
 
 void UnfinishedTensorMemory::on_complete(const AsyncOperation& o) {
@@ -59,7 +65,7 @@ void UnfinishedTensorMemory::on_complete(const AsyncOperation& o) {
 void UnfinishedTensorMemory::on_tensor_allocation(const TmemAllocation& a) {
   if (a.taken) return;
   for (const Use& u : parts_[a.domain.index][a.sm])
-    if (u.cells.overlaps(a.cells)) return tell_unfinished(a.who, "tcgen05.dealloc", true, u.kind, u.who);
+    if (u.cells.overlaps(a.cells)) return tell(a.who, a.time, "tcgen05.dealloc", true, u);
 }
 
 }  // namespace tinygpu::checks

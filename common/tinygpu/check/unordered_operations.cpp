@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "common/tinygpu/check/wording.h"
 #include "common/tinygpu/machine/chip/launch.h"
 
 namespace tinygpu::checks {
@@ -41,16 +40,20 @@ void UnorderedOperations::on_issue(const AsyncOperation& o) {
     if (std::ranges::find(before, p->operation) != before.end()) {
       before.insert(before.end(), p->after.begin(), p->after.end());
     } else if (meet(p->cells, o.cells)) {
-      o.who.report(
-          Severity::warning, "tmem-unordered",
-          fmt::format("This operation and that of {} touch the same Tensor Memory, and nothing orders them.",
-                      place_of(p->who)),
-          "Wait for the earlier one's tcgen05.commit on its mbarrier. Issue order counts between MMAs with the same "
-          "accumulator, shape and kind, and from cp or shift to mma only.");
+      o.who.report({.code = "tmem-unordered",
+                    .severity = Severity::warning,
+                    .message = fmt::format("this {} and an earlier {} touch the same Tensor Memory, and nothing orders "
+                                           "them",
+                                           name_of(o.kind), name_of(p->kind)),
+                    .help = "Wait for the earlier one's tcgen05.commit on its mbarrier. Issue order counts between "
+                            "MMAs with the same accumulator, shape and kind, and from cp or shift to mma only.",
+                    .where = o.who.where(o.issued),
+                    .label = "issued here",
+                    .others = {{p->who.where(p->issued), "the earlier one"}}});
       break;
     }
   }
-  queue.push_back({o.id, o.who, o.cells, o.after});
+  queue.push_back({o.id, o.kind, o.who, o.issued, o.cells, o.after});
 }
 
 void UnorderedOperations::on_complete(const AsyncOperation& o) {

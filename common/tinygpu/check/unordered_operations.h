@@ -20,7 +20,9 @@ class UnorderedOperations final : public Observer {
  private:
   struct Pending {
     uint64_t operation;
+    AsyncOperation::Kind kind;
     Origin who;
+    uint64_t issued;
     std::vector<AsyncOperation::TensorUse> cells;
     std::vector<uint64_t> after;
   };

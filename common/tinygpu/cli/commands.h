@@ -7,6 +7,9 @@ namespace tinygpu::cli {
 /// `gen5 run [OPTIONS] PROGRAM ARGS…`: any CUDA 13 program on the machine model.
 void add_run(CLI::App& app);
 
+/// `gen5 check [OPTIONS] PROGRAM ARGS…`: the same under several orders of completion, one summary, one exit code.
+void add_check(CLI::App& app);
+
 /// `gen5 machine [NAME]`: a profile's numbers with their sources.
 void add_machine(CLI::App& app);
 

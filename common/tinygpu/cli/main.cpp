@@ -6,6 +6,7 @@ int main(int argc, char** argv) {
   app.name("gen5");
   app.require_subcommand(1);
   tinygpu::cli::add_run(app);
+  tinygpu::cli::add_check(app);
   tinygpu::cli::add_machine(app);
   tinygpu::cli::add_isa(app);
   tinygpu::cli::add_explain(app);

@@ -17,6 +17,7 @@
 #include "common/tinygpu/cuda/error.h"
 #include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/options.h"
+#include "common/tinygpu/cuda/show.h"
 
 namespace tinygpu::cuda {
 

@@ -1,18 +1,7 @@
 #include "common/tinygpu/cuda/error.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <mutex>
-#include <set>
-#include <string_view>
-
-#include "common/tinygpu/cuda/host_memory.h"
-#include "common/tinygpu/diagnosis/render.h"
+#include <iterator>
 
 namespace tinygpu::cuda {
 
@@ -23,15 +12,6 @@ constexpr ErrorCode kCodes[] = {
 #include "common/tinygpu/cuda/error_codes.inc"
 #undef TINYGPU_ERROR
 };
-
-/// stderr is a terminal that knows colours, and the user has nothing against them (https://no-color.org).
-bool in_color() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string_view(value ? value : "");
-  };
-  return isatty(STDERR_FILENO) && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
-}
 
 }  // namespace
 
@@ -57,38 +37,6 @@ const ErrorCode* error_code(int number) {
   const auto* it =
       std::lower_bound(std::begin(kCodes), end, number, [](const ErrorCode& c, int n) { return c.number < n; });
   return it != end && it->number == number ? it : nullptr;
-}
-
-void show(const Diagnosis& d) {
-  // Never destroyed: there are diagnoses when the process ends, too.
-  struct Shown {
-    std::mutex mutex;
-    diagnosis::SourceFiles files{read_source};
-    std::set<std::string> codes;
-  };
-  static Shown& shown = *new Shown;
-  const std::lock_guard lock(shown.mutex);
-  diagnosis::RenderOptions options;
-  options.color = in_color();
-  options.more = shown.codes.empty();
-  options.general = shown.codes.insert(d.code).second;
-  std::error_code none;
-  options.folder = std::filesystem::current_path(none).string();
-  options.files = &shown.files;
-  std::fputs(diagnosis::render(d, options).c_str(), stderr);
-}
-
-void say(const char* code, const std::string& message, const std::string& help) {
-  Diagnosis d;
-  d.code = code;
-  d.message = message;
-  d.help = help;
-  show(d);
-}
-
-int say_not_implemented(const char* function) {
-  say("not-implemented", fmt::format("{} is not implemented by tinygpu", function));
-  return CUDA_ERROR_NOT_SUPPORTED;
 }
 
 }  // namespace tinygpu::cuda

@@ -27,14 +27,4 @@ struct ErrorCode {
 /// nullptr for a number that is no code.
 const ErrorCode* error_code(int number);
 
-/// A diagnosis on stderr, with the lines of its source, in colour on a terminal. Rule and example of a code are told
-/// once in a process; the first diagnosis says how to read more.
-void show(const Diagnosis& d);
-
-/// One diagnosis on stderr in the usual form, without a place: for what the API refuses.
-void say(const char* code, const std::string& message, const std::string& help = {});
-
-/// Names the function on stderr; NOT_SUPPORTED.
-int say_not_implemented(const char* function);
-
 }  // namespace tinygpu::cuda

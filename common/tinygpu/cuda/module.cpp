@@ -9,6 +9,8 @@
 #include "common/tinygpu/base/checked.h"
 #include "common/tinygpu/cuda/error.h"
 #include "common/tinygpu/cuda/host_memory.h"
+#include "common/tinygpu/cuda/ptx_files.h"
+#include "common/tinygpu/cuda/show.h"
 #include "common/tinygpu/cuda/state.h"
 #include "common/tinygpu/isa/instruction_set.h"
 #include "common/tinygpu/ptx/parser.h"
@@ -257,6 +259,7 @@ CUresult Module::load_now() {
       for (PtxImage& image : images_.ptx) {
         ptx::ParseOptions options;
         options.assembled = image.assembled;
+        exchange_ptx(image.text);
         modules.push_back(std::make_shared<const ptx::Module>(ptx::parse(image.text, options)));
         image.text = {};
       }

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "common/tinygpu/cuda/host_memory.h"
+#include "common/tinygpu/cuda/process.h"
 #include "common/tinygpu/observe/profile.h"
 #include "common/tinygpu/observe/report/report.h"
 #include "common/tinygpu/observe/trace.h"
@@ -21,17 +21,6 @@ namespace {
 void open(std::ofstream& file, const char* variable, const std::string& path) {
   file.open(path);
   if (!file) throw OptionError(fmt::format("{}={}: this file cannot be written", variable, path));
-}
-
-/// The process's command line, the program without its folders.
-std::string command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!text.empty() && text.back() == 0) text.pop_back();
-  text.erase(0, text.rfind('/', text.find('\0')) + 1);
-  for (char& c : text)
-    if (!c) c = ' ';
-  return text;
 }
 
 std::string words(const CompletionOrder& order) {

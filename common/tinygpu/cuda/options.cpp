@@ -3,17 +3,13 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstdlib>
 #include <string_view>
+
+#include "common/tinygpu/cuda/process.h"
 
 namespace tinygpu::cuda {
 
 namespace {
-
-std::string_view variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 template <class T>
 T number(const char* name, std::string_view text) {

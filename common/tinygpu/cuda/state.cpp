@@ -53,9 +53,11 @@ State::State()
   gpu.options.strict_tmem = options.strict_tmem;
   gpu.options.device_output = [this](const std::string& text) { print(text); };
   gpu.options.on_diagnosis = [this](const Diagnosis& d) { tell(d); };
+  log_begin();
   std::atexit([] {
     State& s = get();
     s.synchronize();
+    log_end();
     if (s.observation_) s.observation_->finish();
     if (s.options.counters) s.print_counters();
   });
@@ -224,6 +226,7 @@ void State::synchronize() {
 }
 
 void State::observe() {
+  log_launch();
   if (!observation_)
     observation_ = or_exit([&] { return std::make_unique<Observation>(observation_from_environment(), options); });
   gpu.options.observers = observation_->observers();

@@ -17,6 +17,7 @@
 #include "common/tinygpu/cuda/module.h"
 #include "common/tinygpu/cuda/observation.h"
 #include "common/tinygpu/cuda/options.h"
+#include "common/tinygpu/cuda/show.h"
 #include "common/tinygpu/cuda/stream.h"
 #include "common/tinygpu/machine/chip/gpu.h"
 

@@ -1,8 +1,10 @@
 #include "common/tinygpu/diagnosis/render.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string_view>
 #include <vector>
 
@@ -37,6 +39,7 @@ class Renderer {
     if (!places_.empty()) bar("");
     if (!d_.where.kernel.empty()) remark("kernel", kernel_words(), ~size_t{0});
     if (d_.count > 1) remark("count", fmt::format("{} times in this launch; this is the first", d_.count));
+    remark("runs", options_.runs);
     if (options_.general) remark("rule", rule_of(d_));
     remark("fix", d_.help);
     if (options_.general) example();
@@ -141,6 +144,14 @@ class Renderer {
 };
 
 }  // namespace
+
+bool in_color(int file_descriptor) {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string_view(value ? value : "");
+  };
+  return isatty(file_descriptor) && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
+}
 
 std::string render(const Diagnosis& d, const RenderOptions& options) { return Renderer(d, options).text(); }
 

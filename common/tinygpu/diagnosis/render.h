@@ -13,7 +13,12 @@ struct RenderOptions {
   bool more = false;             // a line that says how to read all about the code
   std::string folder = {};       // files in it, or below, are named from there
   SourceFiles* files = nullptr;  // whose lines are quoted; null: none are
+  std::string runs = {};         // in which of several runs it was found
 };
+
+/// Whether to write in colour: the file is a terminal that knows colours, and the user has nothing against them
+/// (NO_COLOR, https://no-color.org).
+bool in_color(int file_descriptor);
 
 /// Several lines; ends with a newline. What the diagnosis itself does not say of the rule and the fix is taken from the
 /// table.

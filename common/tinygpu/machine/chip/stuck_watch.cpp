@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
+#include <vector>
 
 #include "common/tinygpu/machine/chip/launch.h"
 
@@ -21,46 +23,50 @@ constexpr uint64_t kInstructionsPerPoll = 64;
 // or in more if a branch in kSpared instructions so far gives more.
 constexpr uint64_t kWatchEvery = 4'000'000, kSettle = 50'000, kSamples = 16, kSpared = 2048;
 
+constexpr size_t kPlacesShown = 24;
+
+/// "all lanes wait", "lane 3 waits", "lanes 0x0000ffff wait".
+std::string who_does(uint32_t lanes, const char* verb) {
+  if (lanes == ~0u) return fmt::format("all lanes {}", verb);
+  if ((lanes & (lanes - 1)) == 0) return fmt::format("lane {} {}s", __builtin_ctz(lanes), verb);
+  return fmt::format("lanes {:#010x} {}", lanes, verb);
+}
+
+/// What the lanes of `g` wait for.
 std::string describe(const Warp& w, const Group& g) {
   const BlockReason& r = g.reason;
-  std::string lanes = g.mask == ~0u ? "all lanes" : fmt::format("lanes {:#010x}", g.mask);
-  std::string what;
+  const std::string wait = who_does(g.mask, "wait") + " ";
   switch (r.kind) {
-    case BlockReason::Kind::mbarrier:
-      what = fmt::format("waits on the mbarrier at shared offset {:#x}", r.address);
-      if (r.cta) {
-        if (MBarrier* b = r.cta->mbarriers.find(r.address)) {
-          what += fmt::format(
-              " for parity {}: it is in phase {} (parity {}), {} of {} arrivals missing, {} bytes outstanding", r.id,
-              b->phase, b->phase & 1, b->pending, b->expected, b->tx);
-          if (b->phase > 0 && b->pending == b->expected && b->tx == 0)
-            what += fmt::format("; phase {} is over, and whoever waits for that one asks for parity {}", b->phase - 1,
-                                (b->phase - 1) & 1);
-        } else
-          what += ", which is not initialised";
-      }
-      break;
+    case BlockReason::Kind::mbarrier: {
+      std::string what = wait + fmt::format("on the mbarrier at shared offset {:#x}", r.address);
+      if (!r.cta) return what;
+      const MBarrier* b = r.cta->mbarriers.find(r.address);
+      if (!b) return what + ", which is not initialised";
+      what +=
+          fmt::format(" for parity {}: it is in phase {} (parity {}), {} of {} arrivals missing, {} bytes outstanding",
+                      r.id, b->phase, b->phase & 1, b->pending, b->expected, b->tx);
+      if (b->phase > 0 && b->pending == b->expected && b->tx == 0)
+        what += fmt::format("; phase {} is over, and whoever waits for that one asks for parity {}", b->phase - 1,
+                            (b->phase - 1) & 1);
+      return what;
+    }
     case BlockReason::Kind::cta_barrier:
-      what = fmt::format("waits at barrier {}: {} of {} threads have arrived", r.id,
-                         w.cta().barriers[r.id & 15].arrived, w.cta().barriers[r.id & 15].expected);
-      break;
+      return wait + fmt::format("at barrier {}: {} of {} threads have arrived", r.id,
+                                w.cta().barriers[r.id & 15].arrived, w.cta().barriers[r.id & 15].expected);
     case BlockReason::Kind::cluster_barrier:
-      what = fmt::format("waits at the cluster barrier: {} of {} threads have arrived", w.cluster().barrier_arrived,
-                         w.cluster().live_threads());
-      break;
+      return wait + fmt::format("at the cluster barrier: {} of {} threads have arrived", w.cluster().barrier_arrived,
+                                w.cluster().live_threads());
     case BlockReason::Kind::converge:
     case BlockReason::Kind::warp_barrier:
-      what =
-          fmt::format("waits for lanes {:#010x} of its warp (member mask {:#010x})", r.id & w.live() & ~g.mask, r.id);
-      break;
-    case BlockReason::Kind::tmem_alloc: what = "waits for free Tensor Memory columns"; break;
-    default: what = fmt::format("waits for {}", r.what); break;
+      return wait +
+             fmt::format("for lanes {:#010x} of the warp (member mask {:#010x})", r.id & w.live() & ~g.mask, r.id);
+    case BlockReason::Kind::tmem_alloc: return wait + "for free Tensor Memory columns";
+    default: return wait + fmt::format("for {}", r.what);
   }
-  return lanes + " " + what;
 }
 
 /// Effects that are still to come, by the instruction that asked for them.
-std::string in_flight(const Launch& launch) {
+std::vector<LabelledPlace> in_flight(const Launch& launch) {
   struct Kind {
     uint64_t count = 0, first = ~0ull;
     Origin who;
@@ -73,13 +79,10 @@ std::string in_flight(const Launch& launch) {
       k.first = std::min(k.first, time);
       k.who = who;
     });
-  std::string out;
-  for (const auto& [op, k] : kinds) {
-    const Where at = k.who.where();
-    out += fmt::format("\n   in flight: {} of {}ptx line {}: {}, the first until cycle {}", k.count,
-                       at.cuda_file.empty() ? "" : fmt::format("{}:{}, ", at.cuda_file, at.cuda_line), at.ptx_line,
-                       at.ptx_text, k.first - launch.start_time);
-  }
+  std::vector<LabelledPlace> out;
+  for (const auto& [op, k] : kinds)
+    out.push_back({k.who.where(), fmt::format("in flight: {} of these, the first until cycle {}", k.count,
+                                              k.first - launch.start_time)});
   return out;
 }
 
@@ -105,33 +108,36 @@ Diagnosis StuckWatch::who_waits(std::string code, std::string how) const {
   d.kind = FaultKind::deadlock;
   d.message = std::move(how);
   d.where.kernel = launch_.config.kernel->name;
-  std::map<std::string, std::pair<int, std::string>> lines;  // same wait in many CTAs: once, with a count
+  struct Same {
+    uint64_t warps = 0;
+    LabelledPlace place;
+  };
+  std::map<std::tuple<int, int, std::string>, Same> places;  // the same wait in many CTAs: once, with a count
   for (const auto& domain : launch_.domains())
     for (const Warp* w : domain->warps())
       for (const Group& g : w->groups()) {
         if (w->done()) continue;
         const uint32_t pc = std::min<uint32_t>(g.pc, uint32_t(g.function->ops.size()) - 1);
-        const Where at = w->where_of(g.function->ops[pc], *g.function);
         // Who sleeps for no time looks again as soon as the others are where it is: it spins.
         const bool blocked =
             g.state == Group::State::blocked && !(g.reason.kind == BlockReason::Kind::sleep && g.timeout <= w->time());
-        std::string text = fmt::format("warp {}, {} at {}ptx line {}: {}", w->index(),
-                                       blocked ? describe(*w, g) : fmt::format("lanes {:#010x} spin", g.mask),
-                                       at.cuda_file.empty() ? "" : fmt::format("{}:{}, ", at.cuda_file, at.cuda_line),
-                                       at.ptx_line, at.ptx_text);
-        auto& entry = lines[text];
-        if (entry.first++ == 0) entry.second = fmt::format("CTA ({},{},{}) ", at.cta[0], at.cta[1], at.cta[2]);
+        const std::string label = blocked ? describe(*w, g) : who_does(g.mask, "spin");
+        Where at = w->where_of(g.function->ops[pc], *g.function);
+        Same& same = places[{int(w->index()), at.ptx_line, label}];
+        if (same.warps++ == 0) same.place = {std::move(at), label};
       }
-  int shown = 0;
-  for (const auto& [text, entry] : lines) {
-    if (++shown > 24) {
-      d.message += fmt::format("\n   … and {} more", lines.size() - 24);
-      break;
-    }
-    d.message += "\n   " + entry.second + text +
-                 (entry.first > 1 ? fmt::format("  [and in {} more CTAs]", entry.first - 1) : "");
+  for (auto& [key, same] : places) {
+    if (same.warps > 1) same.place.label += fmt::format("  [and in {} more CTAs]", same.warps - 1);
+    if (d.others.size() < kPlacesShown) d.others.push_back(std::move(same.place));
   }
-  d.message += in_flight(launch_);
+  if (places.size() > kPlacesShown)
+    d.others.back().label += fmt::format("; {} more waits are not shown", places.size() - kPlacesShown);
+  for (LabelledPlace& p : in_flight(launch_)) d.others.push_back(std::move(p));
+  if (!d.others.empty()) {
+    d.where = std::move(d.others[0].where);
+    d.label = std::move(d.others[0].label);
+    d.others.erase(d.others.begin());
+  }
   return d;
 }
 

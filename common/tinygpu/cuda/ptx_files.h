@@ -1,0 +1,13 @@
+// PTX of a program as files: to be looked at, changed and run again without its compiler (GEN5_DUMP_PTX,
+// GEN5_REPLACE_PTX).
+#pragma once
+#include <string>
+
+namespace tinygpu::cuda {
+
+/// A module's text is about to be parsed. With GEN5_DUMP_PTX it is written to that folder, under a name that depends on
+/// the text alone; with GEN5_REPLACE_PTX the file of that name in that folder takes its place, if there is one. Says on
+/// stderr that a module was replaced, or that a file cannot be written.
+void exchange_ptx(std::string& text);
+
+}  // namespace tinygpu::cuda

@@ -1,0 +1,108 @@
+#include "common/tinygpu/cuda/show.h"
+
+#include <cuda.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "common/tinygpu/cuda/host_memory.h"
+#include "common/tinygpu/cuda/process.h"
+#include "common/tinygpu/diagnosis/findings.h"
+#include "common/tinygpu/diagnosis/render.h"
+#include "common/tinygpu/diagnosis/sarif.h"
+
+namespace tinygpu::cuda {
+namespace {
+
+std::string current_folder() {
+  std::error_code none;
+  return std::filesystem::current_path(none).string();
+}
+
+/// GEN5_SARIF; %p in it is the process, of which a program may start several.
+std::string log_file() {
+  std::string name(variable("GEN5_SARIF"));
+  if (const size_t at = name.find("%p"); at != std::string::npos) name.replace(at, 2, std::to_string(getpid()));
+  return name.empty() ? name : std::filesystem::absolute(name).string();
+}
+
+class Outlet {
+ public:
+  void show(const Diagnosis& d) {
+    const std::lock_guard lock(mutex_);
+    diagnosis::RenderOptions options;
+    options.color = diagnosis::in_color(STDERR_FILENO);
+    options.more = codes_.empty();
+    options.general = codes_.insert(d.code).second;
+    options.folder = folder_;
+    options.files = &files_;
+    std::fputs(diagnosis::render(d, options).c_str(), stderr);
+    if (!log_.empty() && findings_.add(d)) write();
+  }
+  void begin() {
+    const std::lock_guard lock(mutex_);
+    if (!log_.empty()) write();
+  }
+  void launch() {
+    const std::lock_guard lock(mutex_);
+    ++run_.launches;
+  }
+  void end() {
+    const std::lock_guard lock(mutex_);
+    run_.complete = true;
+    if (!log_.empty()) write();
+  }
+
+ private:
+  void write() {
+    std::ofstream out(log_);
+    out << diagnosis::sarif_of(findings_.all(), run_).dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
+        << "\n";
+    if (out.flush() || told_unwritable_) return;
+    told_unwritable_ = true;
+    fmt::print(stderr, "tinygpu: GEN5_SARIF={}: this file cannot be written\n", log_);
+  }
+
+  std::mutex mutex_;
+  const std::string folder_ = current_folder(), log_ = log_file();
+  diagnosis::SourceFiles files_{read_source};
+  diagnosis::Findings findings_;
+  diagnosis::SarifRun run_{.command = command_line(), .folder = folder_};
+  std::set<std::string> codes_;  // shown so far
+  bool told_unwritable_ = false;
+};
+
+/// Never destroyed: there are diagnoses when the process ends, too.
+Outlet& outlet() {
+  static Outlet& outlet = *new Outlet;
+  return outlet;
+}
+
+}  // namespace
+
+void show(const Diagnosis& d) { outlet().show(d); }
+
+void say(const char* code, const std::string& message, const std::string& help) {
+  Diagnosis d;
+  d.code = code;
+  d.message = message;
+  d.help = help;
+  show(d);
+}
+
+int say_not_implemented(const char* function) {
+  say("not-implemented", fmt::format("{} is not implemented by tinygpu", function));
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+void log_begin() { outlet().begin(); }
+void log_launch() { outlet().launch(); }
+void log_end() { outlet().end(); }
+
+}  // namespace tinygpu::cuda

@@ -1,0 +1,25 @@
+// Where a process's diagnoses go: stderr, and a SARIF log if one is asked for (GEN5_SARIF).
+#pragma once
+#include <string>
+
+#include "common/tinygpu/base/diagnosis.h"
+
+namespace tinygpu::cuda {
+
+/// A diagnosis on stderr, with the lines of its source, in colour on a terminal. Rule and example of a code are told
+/// once in a process; the first diagnosis says how to read more. From any thread.
+void show(const Diagnosis& d);
+
+/// One diagnosis in the usual form, without a place: for what the API refuses.
+void say(const char* code, const std::string& message, const std::string& help = {});
+
+/// Names the function; NOT_SUPPORTED.
+int say_not_implemented(const char* function);
+
+/// The log is written when the machine is made, with each new finding, and at the end of the process, so that one that
+/// is killed leaves what it had. These tell it how far the process is.
+void log_begin();
+void log_launch();
+void log_end();
+
+}  // namespace tinygpu::cuda

@@ -1,0 +1,41 @@
+#include "common/tinygpu/diagnosis/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tinygpu::diagnosis {
+namespace {
+
+std::string key_of(const Diagnosis& d) {
+  const auto place = [](const Where& w) {
+    return fmt::format("\n{}\n{}\n{}\n{}", w.kernel, w.ptx_line, w.cuda_file, w.cuda_line);
+  };
+  std::string key = fmt::format("{}\n{}{}", d.code, int(d.severity), place(d.where));
+  // Who else waits in a deadlock, or is in flight, differs from run to run: its first place names it.
+  if (d.kind != FaultKind::deadlock)
+    for (const LabelledPlace& p : d.others) key += place(p.where);
+  if (d.where.ptx_line <= 0) key += "\n" + d.message;
+  return key;
+}
+
+}  // namespace
+
+bool Findings::add(const Diagnosis& d, const std::string& order) {
+  const auto [known, added] = places_.try_emplace(key_of(d), all_.size());
+  if (added) {
+    all_.push_back({d, {}});
+    if (!order.empty()) all_.back().orders.push_back(order);
+    return true;
+  }
+  Finding& f = all_[known->second];
+  if (order.empty() || f.orders.front() == order) f.diagnosis.count += d.count;
+  if (!order.empty() && std::ranges::find(f.orders, order) == f.orders.end()) f.orders.push_back(order);
+  return false;
+}
+
+size_t Findings::count(Severity severity) const {
+  return size_t(std::ranges::count_if(all_, [&](const Finding& f) { return f.diagnosis.severity == severity; }));
+}
+
+}  // namespace tinygpu::diagnosis

@@ -1,0 +1,218 @@
+#include "common/tinygpu/diagnosis/sarif.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string_view>
+
+#include "common/tinygpu/base/readable_name.h"
+#include "common/tinygpu/diagnosis/diagnoses.h"
+#include "common/tinygpu/diagnosis/render.h"
+
+namespace tinygpu::diagnosis {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFolder = "SRCROOT";
+
+/// A path in a URI (RFC 3986, 3.3).
+std::string uri_of(std::string_view path) {
+  constexpr std::string_view kPlain = "-._~/!$&'()*+,;=@";
+  std::string out;
+  for (const char c : path) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       kPlain.find(c) != std::string_view::npos;
+    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+/// What a place is besides a line of a file; read_sarif() gets it back from here.
+Json properties_of(const Where& w) {
+  Json p = Json::object();
+  if (!w.kernel.empty()) p["kernel"] = w.kernel;
+  if (w.cta[0] >= 0) p["cta"] = {w.cta[0], w.cta[1], w.cta[2]};
+  if (w.thread >= 0) p["thread"] = w.thread;
+  if (w.warp >= 0) p["warp"] = w.warp;
+  if (!w.operation.empty()) p["operation"] = w.operation;
+  if (w.cycle >= 0) p["cycle"] = w.cycle;
+  if (w.ptx_line > 0) {
+    p["ptxLine"] = w.ptx_line;
+    p["ptx"] = w.ptx_text;
+  }
+  if (!w.cuda_file.empty()) {
+    p["file"] = w.cuda_file;
+    p["line"] = w.cuda_line;
+    p["column"] = w.cuda_column;
+  }
+  return p;
+}
+
+Where where_of(const Json& p) {
+  Where w;
+  w.kernel = p.value("kernel", "");
+  if (p.contains("cta"))
+    for (size_t i = 0; i < 3; ++i) w.cta[i] = p.at("cta").at(i).get<int>();
+  w.thread = p.value("thread", -1);
+  w.warp = p.value("warp", -1);
+  w.operation = p.value("operation", "");
+  w.cycle = p.value("cycle", int64_t{-1});
+  w.ptx_line = p.value("ptxLine", 0);
+  w.ptx_text = p.value("ptx", "");
+  w.cuda_file = p.value("file", "");
+  w.cuda_line = p.value("line", 0);
+  w.cuda_column = p.value("column", 0);
+  return w;
+}
+
+Json location_of(const Where& w, const std::string& label, const std::string& folder) {
+  Json l = Json::object();
+  if (!w.cuda_file.empty()) {
+    const std::string path = path_from(folder, w.cuda_file);
+    Json artifact = {{"uri", uri_of(path)}};
+    if (path != w.cuda_file)
+      artifact["uriBaseId"] = kFolder;
+    else if (path.starts_with('/'))
+      artifact["uri"] = "file://" + uri_of(path);
+    l["physicalLocation"] = {{"artifactLocation", std::move(artifact)}};
+    if (w.cuda_line > 0) {
+      Json& region = l["physicalLocation"]["region"] = {{"startLine", w.cuda_line}};
+      if (w.cuda_column > 0) region["startColumn"] = w.cuda_column;
+    }
+  }
+  if (!w.kernel.empty())
+    l["logicalLocations"] = {{{"fullyQualifiedName", readable_name(w.kernel)}, {"kind", "function"}}};
+  std::string text = label;
+  if (const std::string who = who_of(w); !who.empty()) text += (text.empty() ? "by " : ", by ") + who;
+  if (w.ptx_line > 0) text += fmt::format("{}ptx line {}: {}", text.empty() ? "" : "; ", w.ptx_line, w.ptx_text);
+  if (!text.empty()) l["message"] = {{"text", text}};
+  Json properties = properties_of(w);
+  if (!label.empty()) properties["label"] = label;
+  if (!properties.empty()) l["properties"] = std::move(properties);
+  return l;
+}
+
+/// A code's row in the table.
+Json rule_json(const std::string& code) {
+  Json r = {{"id", code}};
+  const CodeInfo* c = find_code(code);
+  if (!c) return r;
+  Diagnosis general;
+  general.code = code;
+  r["shortDescription"] = {{"text", c->what}};
+  r["fullDescription"] = {{"text", rule_of(general)}};
+  std::string text = rule_of(general), markdown = "**Rule.** " + text;
+  const auto part = [&](const char* name, const std::string& words) {
+    if (words.empty()) return;
+    text += fmt::format("\n{}: {}", name, words);
+    markdown += fmt::format("\n\n**{}.** {}", name, words);
+  };
+  part("Hardware", hardware_words(*c));
+  part("Fix", std::string(c->fix.text));
+  if (!c->fix.example.empty()) {
+    text += fmt::format("\n{}", c->fix.example);
+    markdown += fmt::format("\n\n```\n{}\n```", c->fix.example);
+  }
+  r["help"] = {{"text", text}, {"markdown", markdown}};
+  const bool error = c->severities.has(Severity::error), warning = c->severities.has(Severity::warning);
+  r["defaultConfiguration"] = {{"level", error ? "error" : warning ? "warning" : "note"}};
+  if (!c->rule.section.empty()) r["properties"] = {{"section", fmt::format("PTX ISA 9.1, {}", c->rule.section)}};
+  return r;
+}
+
+Json result_of(const Finding& f, size_t rule, const std::string& folder) {
+  const Diagnosis& d = f.diagnosis;
+  Json r = {{"ruleId", d.code}, {"ruleIndex", rule}, {"level", name_of(d.severity)}};
+  r["message"] = {{"text", d.message + (d.help.empty() ? "" : "\nFix: " + d.help)}};
+  r["locations"] = Json::array({location_of(d.where, d.label, folder)});
+  for (size_t i = 0; i < d.others.size(); ++i) {
+    Json l = location_of(d.others[i].where, d.others[i].label, folder);
+    l["id"] = i + 1;
+    r["relatedLocations"].push_back(std::move(l));
+  }
+  r["occurrenceCount"] = d.count;
+  Json& p = r["properties"] = {{"message", d.message}, {"kind", unsigned(d.kind)}};
+  for (const auto& [name, text] :
+       {std::pair{"help", &d.help}, {"rule", &d.rule}, {"section", &d.section}, {"example", &d.example}})
+    if (!text->empty()) p[name] = *text;
+  if (!f.orders.empty()) p["orders"] = f.orders;
+  return r;
+}
+
+LabelledPlace place_of(const Json& location) {
+  const Json p = location.value("properties", Json::object());
+  return {where_of(p), p.value("label", "")};
+}
+
+Finding finding_of(const Json& r) {
+  Finding f;
+  Diagnosis& d = f.diagnosis;
+  d.code = r.at("ruleId").get<std::string>();
+  const std::string level = r.at("level").get<std::string>();
+  for (const Severity s : {Severity::note, Severity::warning, Severity::error})
+    if (level == name_of(s)) d.severity = s;
+  LabelledPlace first = place_of(r.at("locations").at(0));
+  d.where = std::move(first.where);
+  d.label = std::move(first.label);
+  for (const Json& l : r.value("relatedLocations", Json::array())) d.others.push_back(place_of(l));
+  d.count = r.value("occurrenceCount", uint64_t{1});
+  const Json& p = r.at("properties");
+  d.message = p.at("message").get<std::string>();
+  d.kind = FaultKind(p.at("kind").get<unsigned>());
+  d.help = p.value("help", "");
+  d.rule = p.value("rule", "");
+  d.section = p.value("section", "");
+  d.example = p.value("example", "");
+  f.orders = p.value("orders", std::vector<std::string>{});
+  return f;
+}
+
+}  // namespace
+
+Json sarif_of(std::span<const Finding> findings, const SarifRun& run) {
+  Json rules = Json::array(), results = Json::array();
+  std::vector<std::string> codes;
+  for (const Finding& f : findings) {
+    auto at = std::ranges::find(codes, f.diagnosis.code);
+    if (at == codes.end()) {
+      rules.push_back(rule_json(f.diagnosis.code));
+      at = codes.insert(codes.end(), f.diagnosis.code);
+    }
+    results.push_back(result_of(f, size_t(at - codes.begin()), run.folder));
+  }
+  Json invocation = {{"executionSuccessful", run.complete}};
+  if (!run.command.empty()) invocation["commandLine"] = run.command;
+  invocation["properties"] = {{"launches", run.launches}};
+  if (!run.orders.empty()) invocation["properties"]["orders"] = run.orders;
+  for (const std::string& failure : run.failures)
+    invocation["toolExecutionNotifications"].push_back({{"level", "error"}, {"message", {{"text", failure}}}});
+  Json one = {{"tool", {{"driver", {{"name", "gen5"}, {"rules", std::move(rules)}}}}},
+              {"invocations", Json::array({std::move(invocation)})},
+              {"columnKind", "unicodeCodePoints"}};
+  if (!run.folder.empty())
+    one["originalUriBaseIds"] = {
+        {kFolder, {{"uri", "file://" + uri_of(run.folder) + (run.folder.ends_with('/') ? "" : "/")}}}};
+  one["results"] = std::move(results);
+  return {{"$schema", "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"},
+          {"version", "2.1.0"},
+          {"runs", Json::array({std::move(one)})}};
+}
+
+SarifLog read_sarif(const Json& log) {
+  try {
+    SarifLog out;
+    const Json& run = log.at("runs").at(0);
+    for (const Json& r : run.at("results")) out.findings.push_back(finding_of(r));
+    const Json& invocation = run.at("invocations").at(0);
+    out.complete = invocation.at("executionSuccessful").get<bool>();
+    out.launches = invocation.at("properties").at("launches").get<uint64_t>();
+    return out;
+  } catch (const nlohmann::json::exception& e) {
+    throw std::runtime_error(std::string("this is no log of gen5's: ") + e.what());
+  }
+}
+
+}  // namespace tinygpu::diagnosis
