@@ -61,12 +61,12 @@ std::vector<Group> groups() {
   std::vector<Group> out;
   for (const char* kind : {"f16", "tf32", "f8f6f4", "i8", "mxf8f6f4", "mxf4", "mxf4nvf4"}) {
     const bool floats = kind[0] == 'f' || kind[0] == 't', scaled = kind[0] == 'm';
-    const uint32_t cases = floats || scaled ? 50 : 30;
+    const uint32_t cases = floats ? 40 : 25;
     for (const bool sparse : {false, true})
       for (const bool pair : {false, true})
         if (sparse || kind[1] == '8' || kind[0] == 'i' || scaled) out.push_back({kind, sparse, false, pair, cases});
     if (!scaled)
-      for (const bool sparse : {false, true}) out.push_back({kind, sparse, true, false, 24});
+      for (const bool sparse : {false, true}) out.push_back({kind, sparse, true, false, 16});
   }
   return out;
 }

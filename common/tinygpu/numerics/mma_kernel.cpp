@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "common/tinygpu/numerics/mma_levels.h"
 
@@ -114,8 +115,41 @@ MmaTile part_of(const MmaTile& t, uint32_t row, uint32_t rows, uint32_t column, 
   return p;
 }
 
-/// mma_v3 or mma_v4, if it knows such a tile.
-bool run_wide(const Level& l, const MmaTile& t) { return t.sum == SumKind::fused && !t.select && l.run(t); }
+/// mma_v3 or mma_v4, if it knows such a tile. They want no NaN among scale factors.
+bool run_wide(const Level& l, const MmaTile& t) {
+  if (t.sum == SumKind::scaled)
+    for (const auto& [scales, rows] : {std::pair(t.a_scales, t.rows), std::pair(t.b_scales, t.columns)})
+      if (std::find(scales, scales + rows, 0xff) != scales + rows) return false;
+  return l.run(t);
+}
+
+/// Whether some element of B is an infinity or a NaN, which has an effect only where A has an element.
+bool special_b(const MmaTile& t) {
+  for (uint32_t k = 0; k < 2 * t.terms; ++k)
+    for (uint32_t n = 0; n < t.columns; ++n)
+      if (const auto kind = unpack(t.b_format, plane_element(t.b_format, t.b, k, n)).kind;
+          kind == Unpacked::Class::infinite || kind == Unpacked::Class::nan)
+        return true;
+  return false;
+}
+
+/// A sparse tile of 16- and 32-bit elements as a dense one, A's missing elements being zeros.
+template <class Word>
+bool run_spread(const Level& l, const MmaTile& t) {
+  struct Planes {
+    alignas(64) Word words[32 * kPlane];
+  };
+  if (t.sum != SumKind::fused || t.terms > 16 || special_b(t)) return false;
+  const auto planes = std::make_unique<Planes>();
+  for (uint32_t i = 0; i < t.terms; ++i)
+    for (uint32_t r = 0; r < t.rows; ++r)
+      planes->words[t.select[i * kPlane + r] * kPlane + r] = static_cast<const Word*>(t.a)[i * kPlane + r];
+  MmaTile dense = t;
+  dense.select = nullptr;
+  dense.a = planes->words;
+  dense.terms = 2 * t.terms;
+  return l.run(dense);
+}
 
 /// What a narrow kernel left over. Returns how many sums the scalar model did.
 uint64_t finish(const Level& l, const MmaTile& t, NarrowRest& rest) {
@@ -130,7 +164,7 @@ uint64_t finish(const Level& l, const MmaTile& t, NarrowRest& rest) {
            rest.parts[end].column == first.column + 4 * (end - i))
       ++end;
     const MmaTile part = part_of(t, first.row, first.rows, first.column, 4 * (end - i));
-    if (!run_wide(l, part)) scalar += sums(part);
+    if (part.select || !run_wide(l, part)) scalar += sums(part);
     i = end;
   }
   return scalar;
@@ -142,7 +176,9 @@ std::optional<uint64_t> run(const Level& l, const MmaTile& t) {
   const auto rest = std::make_unique_for_overwrite<NarrowRest>();
   rest->count = 0;
   if (l.narrow(t, *rest)) return finish(l, t, *rest);
-  if (run_wide(l, t)) return 0;
+  if (t.select ? (info(t.a_format).bits == 32 ? run_spread<uint32_t>(l, t) : run_spread<uint16_t>(l, t))
+               : run_wide(l, t))
+    return 0;
   return std::nullopt;
 }
 

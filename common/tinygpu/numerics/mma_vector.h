@@ -80,14 +80,25 @@ struct VectorMma {
       if (!ready_) {
         Wide::template unpack<false>(t_.a_format, t_.a, t_.rows, t_.terms, t_.negate_a, a_);
         Wide::template unpack<true>(t_.b_format, t_.b, t_.columns, t_.terms, t_.negate_b, b_);
+        if (t_.sum == SumKind::scaled) {
+          Wide::unpack_scales(t_.a_scales, t_.rows, a_);
+          Wide::unpack_scales(t_.b_scales, t_.columns, b_);
+        }
         ready_ = true;
       }
-      for (uint32_t pair = first / 2 * 2; pair < end; pair += 2)
-        Wide::template group<kHalf>(t_, a_, b_, block + pair * kLanes, first > pair ? first - pair : 0,
-                                    end - pair < 2 ? end - pair : 2, n);
+      if (!kHalf && t_.sum == SumKind::scaled)
+        vectors<false, true>(block, first, end, n);
+      else
+        vectors<kHalf, false>(block, first, end, n);
     }
 
    private:
+    template <bool kHalf, bool kScaled>
+    void vectors(uint32_t block, uint32_t first, uint32_t end, uint32_t n) {
+      for (uint32_t pair = first / 2 * 2; pair < end; pair += 2)
+        Wide::template group<kHalf, kScaled>(t_, a_, b_, block + pair * kLanes, first > pair ? first - pair : 0,
+                                             end - pair < 2 ? end - pair : 2, n);
+    }
     const MmaTile& t_;
     bool ready_ = false;
     typename Wide::Panel a_, b_;
@@ -501,7 +512,8 @@ struct VectorMma {
     if (!Wide::knows(t)) return false;
     WidePanels wide(t);
     const auto narrow = [](Format f) { return f == Format::e4m3 || f == Format::e5m2; };
-    bool all_wide = t.rule.window != 25 || narrow(t.a_format) || narrow(t.b_format) || (t.terms != 16 && t.terms != 8);
+    bool all_wide = t.sum == SumKind::scaled || t.rule.window != 25 || narrow(t.a_format) || narrow(t.b_format) ||
+                    (t.terms != 16 && t.terms != 8);
     Panel a, b;
     all_wide = all_wide || !Panels::template unpack<false>(t.a_format, t.a, t.rows, t.terms, t.negate_a, 0, a) ||
                !Panels::template unpack<true>(t.b_format, t.b, t.columns, t.terms, t.negate_b, a.base, b);

@@ -33,6 +33,7 @@ struct WideMma {
     alignas(64) int32_t exponents[kMostTerms * kPlane];
     alignas(64) int32_t sign[kPlane], zero[kPlane], infinite[kPlane], nan[kPlane];  // a bit for each term
     alignas(64) int32_t low_signs[kPlane], high_signs[kPlane];  // the low and high half of each byte
+    alignas(64) int32_t scale[kPlane];                          // exponent of the row's scale factor
     bool special[kPlane / kLanes];                              // some row of this vector has an infinity or a NaN
   };
 
@@ -127,6 +128,11 @@ struct WideMma {
       default: return unpack_panel<uint8_t, 4, 3, 7, Top::one_nan, kBroadcast>(bytes, rows, terms, flip, p);
     }
   }
+  /// Scale factors, ue8m0. NaNs are not for here.
+  static void unpack_scales(const uint8_t* scales, uint32_t rows, Panel& p) {
+    for (uint32_t r = 0; r < rows; ++r) p.scale[r] = int32_t(scales[r]) - 127;
+  }
+
   /// The tiles that it does.
   static bool knows(const MmaTile& t) {
     // Formats of less than a byte come 32 at a time.
@@ -136,6 +142,7 @@ struct WideMma {
     };
     const auto small = [&](Format f) { return f == Format::f16 || byte(f) || less(f); };
     const auto known = [&](Format f) { return f == Format::tf32 || f == Format::bf16 || small(f); };
+    if (t.select || (t.sum != SumKind::fused && t.sum != SumKind::scaled)) return false;
     const bool half = t.rule.result == SumRule::Result::f16_nearest;
     return known(t.a_format) && known(t.b_format) && t.terms <= kMostTerms && t.rule.window <= 25 &&
            (half ? small(t.a_format) && small(t.b_format) : t.rule.floor >= -133);
@@ -209,7 +216,8 @@ struct WideMma {
   }
 
   /// Columns n to n + 3 of vectors `first` to `end` − 1 of the two from `pair` on, a multiple of kPair.
-  template <bool kHalf>
+  /// Scaled: windows, C and the floor are taken relative to the scales, by which the sum is multiplied in the end.
+  template <bool kHalf, bool kScaled = false>
   static void group(const MmaTile& t, const Panel& a, const Panel& b, uint32_t pair, uint32_t first, uint32_t end,
                     uint32_t n) {
     const uint32_t terms = t.terms;
@@ -231,18 +239,28 @@ struct WideMma {
       const uint32_t row = pair + v * kLanes;
       uint32_t* d = t.d + size_t(n) * t.column_stride + t.lane[row / 16] + row % 16;
       D low[kColumnStep], high[kColumnStep];
-      I starts[kColumnStep], olds[kColumnStep];
+      I starts[kColumnStep], olds[kColumnStep], scales[kColumnStep];
+      M none[kColumnStep];  // no product
       bool special = a.special[row / kLanes] || b.special[n / kLanes];
       for (uint32_t j = 0; j < kColumnStep; ++j) {
         I e = V::template sar<16>(v == 0 ? V::template shl<16>(most[j]) : most[j]);
-        e = V::max(e, V::set(least));
+        I scale{};
+        if constexpr (kScaled) {
+          scale = V::add(V::load(a.scale + row), V::set(b.scale[n + j]));
+          scales[j] = scale;
+          none[j] = V::greater(V::set(kNothing / 2), e);
+          e = V::max(e, V::sub(V::set(least), scale));
+        } else {
+          e = V::max(e, V::set(least));
+        }
         // In how many terms the signs differ.
         const I differ = V::bit_xor(V::load(a.low_signs + row), V::set(b.low_signs[n + j]));
         const I differ_high = V::bit_xor(V::load(a.high_signs + row), V::set(b.high_signs[n + j]));
         I units = V::add_bytes(V::add8(V::shuffle8(table, differ), V::shuffle8(table, differ_high)));
         if (t.read_c) {
           olds[j] = V::load(reinterpret_cast<const int32_t*>(d + j * size_t(t.column_stride)));
-          const Old c = unpack_old<kHalf>(olds[j], t.c_scale);
+          Old c = unpack_old<kHalf>(olds[j], t.c_scale);
+          if constexpr (kScaled) c.exponent = V::sub(c.exponent, scale);
           e = V::max(e, c.exponent);
           special |= V::any(c.special);
           // In units of 2^(e − window), two bits of which are above the point of a significand at e. Beyond 31: zero.
@@ -271,8 +289,12 @@ struct WideMma {
       low[0] = l0, low[1] = l1, low[2] = l2, low[3] = l3, high[0] = h0, high[1] = h1, high[2] = h2, high[3] = h3;
       for (uint32_t j = 0; j < kColumnStep; ++j, d += t.column_stride) {
         const auto sum = [&](D total, D start) { return V::mul_double(V::sub_double(total, start), back); };
-        const D l = sum(low[j], V::pair_low(low_start, starts[j])),
-                h = sum(high[j], V::pair_high(low_start, starts[j]));
+        D l = sum(low[j], V::pair_low(low_start, starts[j])), h = sum(high[j], V::pair_high(low_start, starts[j]));
+        if constexpr (kScaled) {
+          const I power = V::template shl<20>(V::add(scales[j], V::set(1023)));
+          l = V::mul_double(l, V::pair_low(V::zero(), power));
+          h = V::mul_double(h, V::pair_high(V::zero(), power));
+        }
         I words;
         if constexpr (kHalf) {
           words = to_f16(l, h);
@@ -283,6 +305,7 @@ struct WideMma {
             words = V::select(V::equal(words, V::set(INT32_MIN)), V::zero(), words);
           }
         }
+        if constexpr (kScaled) words = V::select(none[j], t.read_c ? olds[j] : V::zero(), words);
         if (special) words = with_specials<kHalf>(words, a, b, row, n + j, t.read_c ? &olds[j] : nullptr);
         V::store(reinterpret_cast<int32_t*>(d), words);
       }
