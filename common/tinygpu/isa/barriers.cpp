@@ -122,12 +122,27 @@ void decode_barrier_cta(Decoder& d, Op& op) { decode_barrier(d, op, false); }
 
 // ---- bar.warp.sync
 
+/// Each set of executing lanes with the same mask has met.
+void tell_met(Warp& w, const uint32_t* masks) {
+  if (!w.told(Observer::synchronisation)) return;
+  for (uint32_t left = w.exec(); left;) {
+    uint32_t same = 0;
+    for_lanes(left, [&](int k) { same |= uint32_t(masks[k] == masks[__builtin_ctz(left)]) << k; });
+    left &= ~same;
+    const Origin who = origin_of_lanes(w, same);
+    tell(w.cta(), Sync::Kind::warp_sync, 0, 0, w.time(), &who);
+  }
+}
+
 void warp_sync(Warp& w, const Op& op) {
   const uint32_t* masks = w.at<uint32_t>(op.a);
   if (w.full()) {
     uint32_t all = ~0u;
     for (int i = 0; i < 32; ++i) all &= masks[i];
-    if (all == ~0u) return;  // the whole warp is here, each lane for all
+    if (all == ~0u) {  // the whole warp is here, each lane for all
+      if (w.told(Observer::synchronisation)) tell(w, Sync::Kind::warp_sync);
+      return;
+    }
   }
   bool complete = true;
   for_lanes(w.exec(), [&](int i) {
@@ -141,7 +156,7 @@ void warp_sync(Warp& w, const Op& op) {
     for_lanes(w.exec(), [&](int k) { same |= uint32_t(masks[k] == masks[i]) << k; });
     complete &= (same & masks[i] & w.live()) == (masks[i] & w.live());
   });
-  if (complete) return;
+  if (complete) return tell_met(w, masks);
   // Lanes with the same mask wait together; the last set also looks who can go on.
   for (;;) {
     const uint32_t members = masks[__builtin_ctz(w.exec())];
@@ -181,6 +196,10 @@ void cluster_arrive(Warp& w, const Op& op) {
   // Release semantics drain the thread's earlier stores; .relaxed does not.
   if (op.get<ClusterDetails>().release) w.charge(w.spec().costs[size_t(CostClass::fence)].latency);
   const uint32_t lanes = w.exec() & ~twice;
+  if (lanes && w.told(Observer::synchronisation)) {
+    const Origin who = origin_of_lanes(w, lanes);
+    tell(w.cta(), Sync::Kind::cluster_arrive, 0, 0, w.time(), &who);
+  }
   w.cluster_arrived |= lanes;
   cluster.barrier_arrived += uint32_t(__builtin_popcount(lanes));
   cluster.barrier_last = w.time() > cluster.barrier_last ? w.time() : cluster.barrier_last;
@@ -197,6 +216,7 @@ void cluster_wait(Warp& w, const Op& op) {
              "undefined, on "
              "an H200 the wait does not wait",
              __builtin_ctz(never));
+  tell(w, Sync::Kind::cluster_wait);
   const uint32_t over = lanes & (w.cluster_released | never);
   w.cluster_released &= ~over;
   if (over && w.cluster().barrier_last > w.time()) w.charge(w.cluster().barrier_last - w.time());

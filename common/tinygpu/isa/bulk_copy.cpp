@@ -95,6 +95,7 @@ void exec_commit(Warp& w, const Op& op) {
   charge_issue(w, op, w.timing().tma.commit);
   BulkGroups& groups = BulkGroups::of(w);
   for_lanes(w.exec(), [&](int lane) { groups.commit(lane); });
+  tell(w, Sync::Kind::commit_group);
 }
 
 struct WaitDetails {
@@ -107,7 +108,7 @@ void exec_wait(Warp& w, const Op& op) {
   for_lanes(w.exec(), [&](int lane) { done &= groups.done(lane, uint32_t(op.imm), op.get<WaitDetails>().read); });
   if (!done) return w.block({BlockReason::Kind::async_group, kBulkWait, nullptr, 0, 0, 0}, true);
   charge_issue(w, op, w.timing().tma.wait);
-  tell(w, Sync::Kind::wait_group);
+  tell(w, Sync::Kind::wait_group, uint64_t(op.imm));
 }
 
 // ---- decoding

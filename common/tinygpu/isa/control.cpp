@@ -188,9 +188,14 @@ void decode_setmaxnreg(Decoder& d, Op& op) {
 
 /// Launches of a stream run one after the other here, so what `wait` waits for has happened, and a dependent grid that
 /// launch_dependents would let start early starts when this one ends: a legal, late schedule.
-void decode_griddepcontrol(Decoder&, Op& op) {
+struct GridDependency {
+  bool launches;  // launch_dependents; else wait
+};
+void grid_dependency(Warp& w, const Op& op) { tell(w, Sync::Kind::grid_dependency, op.get<GridDependency>().launches); }
+void decode_griddepcontrol(Decoder& d, Op& op) {
   op.cost = CostClass::special;
-  op.fn = nothing;
+  op.fn = grid_dependency;
+  op.set(GridDependency{d.inst->has("launch_dependents")});
 }
 
 // ---- alloca

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/tinygpu/isa/families.h"
@@ -25,6 +26,8 @@ struct Arrival {
   Origin origin;
   uint32_t offset[32];     // of the lane's barrier
   uint32_t remaining[32];  // copies of the lane still in flight
+  uint32_t open = 0;       // lanes that have not fired
+  ToldOperation told;
 };
 
 /// One cp.async of one warp in flight.
@@ -78,13 +81,17 @@ bool waits_for_copies(const Group& g);
 
 /// Arrivals of lanes whose last copy has landed; lanes on one barrier count together.
 void fire(Arrival& a, uint32_t lanes, uint64_t now) {
+  a.open -= uint32_t(__builtin_popcount(lanes));
   while (lanes) {
     const uint32_t offset = a.offset[__builtin_ctz(lanes)];
     uint32_t same = 0;
     for_lanes(lanes, [&](int i) { same |= uint32_t(a.offset[i] == offset) << i; });
     lanes &= ~same;
-    mbarrier_arrive(*a.cta, offset, uint32_t(__builtin_popcount(same)), now, a.origin);
+    Origin who = a.origin;
+    who.lanes = same;
+    mbarrier_arrive(*a.cta, offset, uint32_t(__builtin_popcount(same)), now, who);
   }
+  if (a.told && !a.open) tell_complete(a.cta->cluster.domain, std::exchange(a.told, nullptr), now, now);
 }
 
 /// cp.async works in the generic proxy (PTX ISA 9.7.9.25.1).
@@ -232,6 +239,7 @@ void decode_cp_async(Decoder& d, Op& op) {
 void commit_group(Warp& w, const Op&) {
   WarpCopies& state = copies_of(w);
   for_lanes(w.exec(), [&](int i) { state.lanes[i].commit(); });
+  tell(w, Sync::Kind::commit_group);
 }
 
 struct WaitDetails {
@@ -246,7 +254,7 @@ void wait_group(Warp& w, const Op& op) {
     const LaneGroups& l = state.lanes[i];
     done &= int64_t(l.pending()) <= op.imm && !(op.get<WaitDetails>().all && l.open);
   });
-  if (done) return tell(w, Sync::Kind::wait_group);
+  if (done) return tell(w, Sync::Kind::wait_group, uint64_t(op.imm));
   BlockReason why;
   why.kind = BlockReason::Kind::async_group;
   why.what = "cp.async groups";
@@ -305,6 +313,8 @@ void mbarrier_arrive_on_copies(Warp& w, const Op& op) {
     copy->watchers.push_back(arrival);
     for_lanes(copy->lanes & w.exec(), [&](int i) { ++arrival->remaining[i]; });
   }
+  arrival->open = uint32_t(__builtin_popcount(w.exec()));
+  arrival->told = tell_issue(w.domain(), AsyncOperation::Kind::copies_arrive, arrival->origin, w.sm().index, w.time());
   uint32_t idle = 0;
   for_lanes(w.exec(), [&](int i) { idle |= uint32_t(arrival->remaining[i] == 0) << i; });
   if (!idle) return;

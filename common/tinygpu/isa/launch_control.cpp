@@ -42,11 +42,15 @@ void exec_try_cancel(Warp& w, const Op& op) {
           lane);
     Domain& domain = w.domain();
     Origin who = origin_of(w, lane);
-    const ToldOperation told =
-        tell_issue(domain, AsyncOperation::Kind::cancel, who, w.sm().index, w.time(), kResponseBytes);
     Cluster* const cluster = &w.cluster();
     const uint32_t rank = w.cta().rank;
     const bool all = op.get<CancelDetails>().all;
+    const ToldOperation told = tell_issue(
+        domain, AsyncOperation::Kind::cancel, who, w.sm().index, w.time(), kResponseBytes, [&](AsyncOperation& o) {
+          for (const auto& cta : cluster->ctas)
+            if (all || cta->rank == rank)
+              o.shared_uses.push_back({cta.get(), true, {{response, kResponseBytes, -1}}, cta.get(), signal});
+        });
     // The grid's remaining clusters belong to all domains, so the claim itself is made in the serial phase.
     BulkEngine::in_serial(
         domain, w.time() + w.timing().launch.cancel, domain.events.new_channel(), who,

@@ -174,7 +174,7 @@ void exec_arrive(Warp& w, const Op& op) {
   if (op.get<Details>().release && op.get<Details>().cluster_scope) cycles += timing.release_cluster;
   charge(w, op, cycles);
   each_object(w, op, "mbarrier.arrive", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
-    const Origin who = origin_of(w, __builtin_ctz(lanes));
+    const Origin who = origin_of_lanes(w, lanes);
     const bool expect = op.get<Details>().expect, drop = op.get<Details>().drop;
     const uint64_t bytes = expect ? sum_of(w, op.b, lanes) : 0;
     const uint64_t sum = expect || op.b == kNoSlot ? uint64_t(__builtin_popcount(lanes)) : sum_of(w, op.b, lanes);
@@ -200,6 +200,7 @@ void exec_arrive(Warp& w, const Op& op) {
             __builtin_ctz(lanes));
     }
     Cta* const target = &owner;
+    if (target != &w.cta()) tell(owner, Sync::Kind::sent, offset, count, w.time(), &who);
     deliver(w, owner, who, [=](uint64_t now) {
       if (expect) mbarrier_expect_tx(*target, offset, bytes, now, who);
       if (drop)
@@ -213,7 +214,7 @@ void exec_arrive(Warp& w, const Op& op) {
 void exec_expect_tx(Warp& w, const Op& op) {
   charge(w, op, w.timing().mbarrier.expect);
   each_object(w, op, "mbarrier.expect_tx", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
-    const Origin who = origin_of(w, __builtin_ctz(lanes));
+    const Origin who = origin_of_lanes(w, lanes);
     deliver(w, owner, who, [target = &owner, offset, bytes = sum_of(w, op.b, lanes), who](uint64_t now) {
       mbarrier_expect_tx(*target, offset, bytes, now, who);
     });
@@ -223,7 +224,7 @@ void exec_expect_tx(Warp& w, const Op& op) {
 void exec_complete_tx(Warp& w, const Op& op) {
   charge(w, op, w.timing().mbarrier.arrive);
   each_object(w, op, "mbarrier.complete_tx", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
-    const Origin who = origin_of(w, __builtin_ctz(lanes));
+    const Origin who = origin_of_lanes(w, lanes);
     deliver(w, owner, who, [target = &owner, offset, bytes = sum_of(w, op.b, lanes), who](uint64_t now) {
       mbarrier_complete_tx(*target, offset, bytes, now, who);
     });
@@ -250,7 +251,7 @@ bool passed(const MBarrier& b, uint32_t parity) { return (b.phase & 1) != parity
 
 /// A wait of these lanes has found the phase before the present one complete.
 void see(Warp& w, Cta& owner, uint32_t offset, MBarrier& b, uint32_t lanes) {
-  const Origin who = origin_of(w, __builtin_ctz(lanes));
+  const Origin who = origin_of_lanes(w, lanes);
   tell(owner, Sync::Kind::passed, offset, b.phase - 1, w.time(), &who);
 }
 

@@ -55,8 +55,10 @@ void exec_to_cluster(Warp& w, const Op& op) {
     const ReduceOperation operation = bulk(op).operation;
     const ReduceType type = bulk(op).type;
     Domain& domain = w.domain();
-    const ToldOperation told =
-        tell_issue(domain, AsyncOperation::Kind::async_store, who, w.sm().index, w.time(), v.size);
+    const ToldOperation told = tell_issue(
+        domain, AsyncOperation::Kind::async_store, who, w.sm().index, w.time(), v.size, [&](AsyncOperation& o) {
+          o.shared_uses.push_back({target, true, {{offset, v.size, lane}}, target, signal});
+        });
     domain.events.schedule(
         w.time() + w.timing().mbarrier.remote_hop, domain.events.new_channel(), who,
         [=, &domain, issued = w.time()](uint64_t now) {

@@ -114,10 +114,13 @@ Group group_of(Warp& w, uint32_t cta_group, const Origin& who, const char* what)
   return g;
 }
 
-/// Queues the operation, which writes these cells of each CTA; `body` runs for each CTA when the queue executes it.
+/// Queues the operation, which writes these cells (the same of each CTA); `body` runs for each CTA when the queue
+/// executes it.
 template <class Body>
-void enqueue(Warp& w, const Group& group, const TmemRect& rect, const char* what, TensorWork work, Body body) {
-  for (int i = 0; i < group.count; ++i) work.cells.push_back({&group.cta[i]->sm, rect, true, what});
+void enqueue(Warp& w, const Group& group, const std::vector<TmemRect>& cells, const char* what, TensorWork work,
+             Body body) {
+  for (int i = 0; i < group.count; ++i)
+    for (const TmemRect& rect : cells) work.cells.push_back({&group.cta[i]->sm, rect, true, what});
   work.issued = w.time();
   work.peer = group.cta[1];
   work.execute = [group, body = std::move(body)](uint64_t now, const Origin& who) {
@@ -145,7 +148,7 @@ void cp_lane(Warp& w, const Op& op, int lane) {
                        : "Start at lane 0: the copy covers all 128 lanes.");
     at.lane = copy.shape == c4x256b ? at.lane % 32 : 0;
   }
-  // 4x256b touches one lane of each partition; the rectangle that hazards are compared by is the hull.
+  // 4x256b touches one lane of each partition; the rectangle is the hull, which must be there and allocated.
   const uint32_t lanes = copy.shape == c4x256b ? 97 : kTmemLanes;
   for (int i = 0; i < group.count; ++i)
     copy.rect = tmem_check(TensorMemory::of(group.cta[i]->sm), *group.cta[i], at, lanes, g.columns, who, "tcgen05.cp");
@@ -168,8 +171,9 @@ void cp_lane(Warp& w, const Op& op, int lane) {
   const double interval = timing.cp_fixed + bytes / timing.cp_bytes_per_cycle;
   work.interval = cycles(interval);
   work.latency = cycles(interval + timing.cp_latency);
-  const TmemRect rect = copy.rect;
-  enqueue(w, group, rect, "tcgen05.cp", std::move(work),
+  std::vector<TmemRect> cells;
+  each_rect(copy, [&](const TmemRect& r) { cells.push_back(r); });
+  enqueue(w, group, cells, "tcgen05.cp", std::move(work),
           [copy = std::move(copy)](Cta& cta, uint64_t now, const Origin& who) {
             execute(copy, cta, who);
             const Domain& domain = cta.cluster.domain;
@@ -223,7 +227,7 @@ void shift(Warp& w, const Op& op) {
     work.cta_group = op.get<CopyDetails>().cta_group;
     work.origin = who;
     work.interval = work.latency = cycles(w.timing().tensor_memory.value().shift_latency);
-    enqueue(w, group, rect, "tcgen05.shift", std::move(work), [rect](Cta& cta, uint64_t now, const Origin& who) {
+    enqueue(w, group, {rect}, "tcgen05.shift", std::move(work), [rect](Cta& cta, uint64_t now, const Origin& who) {
       shift_down(TensorMemory::of(cta.sm), rect.column);
       for (const AccessKind kind : {AccessKind::read, AccessKind::write})
         tell(TmemAccess{cta.cluster.domain, kind, who, cta.sm.index, rect, now});

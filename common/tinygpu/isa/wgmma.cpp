@@ -91,7 +91,7 @@ void wait(Warp& w, const Op& op) {
   w.advance_to(when);
   group.settle(w);
   if (group.idle(w)) w.pending.clear();
-  tell(w, Sync::Kind::wait_group);
+  tell(w, Sync::Kind::wait_group, group.through(w, uint32_t(op.imm)));
 }
 
 Format operand_format(Decoder& d, ptx::Type t) {

@@ -17,6 +17,7 @@ const char* name_of(AsyncOperation::Kind kind) {
     case Kind::tmem_load: return "tcgen05.ld";
     case Kind::tmem_store: return "tcgen05.st";
     case Kind::commit: return "tcgen05.commit";
+    case Kind::copies_arrive: return "cp.async.mbarrier.arrive";
     case Kind::wgmma: return "wgmma.mma_async";
     case Kind::async_copy: return "cp.async";
     case Kind::async_store: return "st.async";

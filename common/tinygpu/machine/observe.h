@@ -24,20 +24,21 @@ struct TensorBox;
 /// An asynchronous operation. Times are SM cycles of the GPU's clock.
 struct AsyncOperation {
   enum class Kind : uint8_t {
-    bulk_load,     // cp.async.bulk into shared memory
-    bulk_store,    // cp.async.bulk out of it; reductions too
-    tensor_load,   // cp.async.bulk.tensor into shared memory
-    tensor_store,  // and out of it
-    mma,           // tcgen05.mma
-    tmem_copy,     // tcgen05.cp
-    tmem_shift,    // tcgen05.shift
-    tmem_load,     // tcgen05.ld
-    tmem_store,    // tcgen05.st
-    commit,        // tcgen05.commit
-    wgmma,         // wgmma.mma_async
-    async_copy,    // cp.async
-    async_store,   // st.async, red.async
-    cancel,        // clusterlaunchcontrol.try_cancel
+    bulk_load,      // cp.async.bulk into shared memory
+    bulk_store,     // cp.async.bulk out of it; reductions too
+    tensor_load,    // cp.async.bulk.tensor into shared memory
+    tensor_store,   // and out of it
+    mma,            // tcgen05.mma
+    tmem_copy,      // tcgen05.cp
+    tmem_shift,     // tcgen05.shift
+    tmem_load,      // tcgen05.ld
+    tmem_store,     // tcgen05.st
+    commit,         // tcgen05.commit
+    copies_arrive,  // cp.async.mbarrier.arrive
+    wgmma,          // wgmma.mma_async
+    async_copy,     // cp.async
+    async_store,    // st.async, red.async
+    cancel,         // clusterlaunchcontrol.try_cancel
   } kind = Kind::mma;
   uint64_t id = 0;     // unique in its launch: the domain's index, and a number in it
   Origin who;          // the thread that issued it
@@ -50,6 +51,8 @@ struct AsyncOperation {
   uint32_t parts = 1;  // of its effect that are not there yet: a multicast copy lands in several CTAs
   /// Operations that it executes behind, where the tensor core keeps an order; that it waits for, a commit.
   std::vector<uint64_t> after;
+  /// Of MMAs: those with the same number, not 0, execute in the order of issue (same accumulator, shape and kind).
+  uint64_t chain = 0;
   /// What a tensor copy moves, known from its completion on (engines/tma/tensor_box.h).
   std::shared_ptr<const TensorBox> box;
   uint32_t shared = 0;  // and where the box begins in shared memory
@@ -62,6 +65,9 @@ struct AsyncOperation {
     const Cta* cta;
     bool writes;
     std::vector<Range> ranges;
+    /// The mbarrier whose complete_tx says that what is written here is there; null: none.
+    const Cta* signalled = nullptr;
+    uint32_t signal = 0;  // its offset
   };
   std::vector<SharedUse> shared_uses;
   /// Cells of Tensor Memory, the same.
@@ -91,12 +97,22 @@ struct Sync {
     passed,       // a wait has seen phase `value` complete
     barrier,      // a round of barrier `offset` of the CTA's threads is complete
     cluster,      // a round of the cluster's barrier
+    // What lanes do towards such a round, or an mbarrier:
+    barrier_arrive,  // a warp's lanes count in the round of barrier `offset`; value: those of them that wait for its
+                     // end
+    cluster_arrive,
+    cluster_wait,  // they go on when the round in which they have arrived is complete
+    sent,          // an arrive on the way to another CTA's mbarrier; those of a warp come in the order of issue
     // What a warp's instruction does for itself:
-    acquire,        // a strong load or an atomic: it may have seen what others have released
-    fence,          // fence, membar
-    proxy_fence,    // fence.proxy.async; value: kSharedMemory, kGlobalMemory
-    tcgen05_fence,  // value: 0 before_thread_sync, 1 after_thread_sync
-    wait_group,     // a wait for asynchronous operations is over: cp.async, bulk and wgmma groups, tcgen05.wait
+    acquire,          // a strong load or an atomic: it may have seen what others have released
+    fence,            // fence, membar
+    proxy_fence,      // fence.proxy.async; value: kSharedMemory, kGlobalMemory
+    tcgen05_fence,    // value: 0 before_thread_sync, 1 after_thread_sync
+    wait_group,       // a wait for asynchronous operations is over: cp.async and bulk groups (value: how many may be
+                      // pending), wgmma (how many of the warp's operations are complete), tcgen05.wait
+    commit_group,     // of cp.async and bulk copies
+    warp_sync,        // bar.warp.sync: these lanes have met
+    grid_dependency,  // griddepcontrol; value: 0 wait, 1 launch_dependents
   } kind = Kind::arrive;
   static constexpr uint64_t kSharedMemory = 1, kGlobalMemory = 2;
   const Cta* cta = nullptr;  // whose shared memory holds the object; of the warp

@@ -5,7 +5,20 @@
 namespace tinygpu {
 
 Origin origin_of(const Warp& w, int lane) {
-  return {&w.domain().launch, &w.function(), &w.current_op(), w.cta().id, int(w.index()), lane, 0};
+  return {&w.domain().launch,
+          &w.function(),
+          &w.current_op(),
+          w.cta().id,
+          int(w.index()),
+          lane,
+          0,
+          lane < 0 ? w.exec() : 1u << lane};
+}
+
+Origin origin_of_lanes(const Warp& w, uint32_t lanes) {
+  Origin who = origin_of(w, __builtin_ctz(lanes));
+  who.lanes = lanes;
+  return who;
 }
 
 Where Origin::where(std::optional<uint64_t> time) const {

@@ -22,6 +22,7 @@ struct Origin {
   Dim3 cta;
   int warp = -1, lane = -1;
   uint64_t operation = 0;  // AsyncOperation::id, 0: the thread itself
+  uint32_t lanes = 0;      // those that act as one; 0: not known
   /// `time`: when it happened, of the GPU's clock.
   Where where(std::optional<uint64_t> time = {}) const;
   [[noreturn]] void fault(FaultKind kind, std::string code, std::string message, std::string help) const;
@@ -30,5 +31,7 @@ struct Origin {
   void report(Diagnosis d) const;
 };
 Origin origin_of(const Warp& w, int lane = -1);
+/// The same of lanes that act as one; the first of them is named.
+Origin origin_of_lanes(const Warp& w, uint32_t lanes);
 
 }  // namespace tinygpu

@@ -74,6 +74,7 @@ uint64_t TensorCore::enqueue(Domain& domain, TensorWork work) {
   const auto more = [&](AsyncOperation& o) {
     o.busy = node->work.interval;
     o.after = std::move(after);
+    o.chain = node->work.pipeline_tag;
     for (const auto& c : node->work.cells) o.cells.push_back({c.sm->index, c.rect, c.writes, c.what});
   };
   node->told = tell_issue(domain, told_as(node->work.kind), node->work.origin, sm_, node->work.issued, 0, more);

@@ -21,6 +21,12 @@ void wake_waiters(Warp& w, uint64_t now) {
 
 using SharedUse = AsyncOperation::SharedUse;
 
+SharedUse signalling(SharedUse use, const BulkEngine::Signal& signal) {
+  use.signalled = signal.cta;
+  use.signal = signal.offset;
+  return use;
+}
+
 SharedUse use_of(const Cta& cta, bool writes, uint32_t offset, uint32_t bytes) {
   return {&cta, writes, {{offset, bytes, -1}}};
 }
@@ -204,7 +210,7 @@ void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std:
   const Flight flight = start(w, lane, AsyncOperation::Kind::tensor_load, from, timing.load(rows_of(box)),
                               bytes * landings.size(), landings.size(), [&](AsyncOperation& o) {
                                 for (const Landing& to : landings)
-                                  o.shared_uses.push_back(use_of(box, *to.cta, true, to.offset));
+                                  o.shared_uses.push_back(signalling(use_of(box, *to.cta, true, to.offset), to.signal));
                               });
   const uint64_t lines = box.rows() * ((box.row_bytes() + 127) / 128);
   const uint32_t missed = box.read_l2(w.domain().l2);
@@ -278,9 +284,12 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
   const uint64_t bytes = box.transfer_bytes();
   const bool reduces = operation != nullptr;
   const uint64_t from = std::max(w.time(), fetched_at_);
-  const Flight flight = start(w, lane, AsyncOperation::Kind::tensor_store, from,
-                              TmaTiming::Pace::even(timing.store(rows_of(box), reduces)), bytes, 1,
-                              [&](AsyncOperation& o) { o.shared_uses.push_back(use_of(box, *cta, false, offset)); });
+  const Flight flight =
+      start(w, lane, AsyncOperation::Kind::tensor_store, from,
+            TmaTiming::Pace::even(timing.store(rows_of(box), reduces)), bytes, 1, [&](AsyncOperation& o) {
+              o.shared_uses.push_back(use_of(box, *cta, false, offset));
+              o.who.lanes = lanes;
+            });
   // Nothing leaves before the first piece has been read as a whole.
   const uint64_t first = uint64_t(timing.first_piece * timing.store(std::min(box.row_bytes(), 128u), reduces));
   const uint64_t read = flight.through + timing.store_latency + timing.tensor_store_latency +
@@ -313,11 +322,12 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
 void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, const std::vector<Landing>& landings,
                            bool multicast) {
   const TmaTiming& timing = w.timing().tma;
-  const Flight flight = start(w, lane, AsyncOperation::Kind::bulk_load, w.time(), timing.load(bytes),
-                              uint64_t(bytes) * landings.size(), landings.size(), [&](AsyncOperation& o) {
-                                for (const Landing& to : landings)
-                                  o.shared_uses.push_back(use_of(*to.cta, true, to.offset, bytes));
-                              });
+  const Flight flight =
+      start(w, lane, AsyncOperation::Kind::bulk_load, w.time(), timing.load(bytes), uint64_t(bytes) * landings.size(),
+            landings.size(), [&](AsyncOperation& o) {
+              for (const Landing& to : landings)
+                o.shared_uses.push_back(signalling(use_of(*to.cta, true, to.offset, bytes), to.signal));
+            });
   const uint32_t missed = bytes <= w.cta().shared.size() ? w.domain().l2.read(from, bytes) : 0;
   tell(MemoryTraffic{w.domain(), flight.who, w.sm().index, w.time(), bytes * landings.size(), bytes, missed});
   const uint64_t latency = timing.latency + timing.far((bytes + 127) / 128) +
@@ -344,7 +354,8 @@ void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t byte
   const Flight flight =
       start(w, lane, AsyncOperation::Kind::bulk_store, w.time(),
             TmaTiming::Pace::even(double(bytes) / timing.cluster_bytes_per_cycle), bytes, 1, [&](AsyncOperation& o) {
-              o.shared_uses = {use_of(*source, false, from, bytes), use_of(*to.cta, true, to.offset, bytes)};
+              o.shared_uses = {use_of(*source, false, from, bytes),
+                               signalling(use_of(*to.cta, true, to.offset, bytes), to.signal)};
             });
   const Origin& who = flight.who;
   tell(MemoryTraffic{w.domain(), who, w.sm().index, w.time(), 2ull * bytes});
@@ -373,9 +384,11 @@ void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from,
   const bool reduces = operation != nullptr;
   const uint64_t first = uint64_t(timing.first_piece * timing.store(std::min(bytes, 128u), reduces));
   Cta* const cta = &w.cta();
-  const Flight flight =
-      start(w, lane, AsyncOperation::Kind::bulk_store, w.time(), TmaTiming::Pace::even(timing.store(bytes, reduces)),
-            bytes, 1, [&](AsyncOperation& o) { o.shared_uses.push_back(use_of(*cta, false, from, bytes)); });
+  const Flight flight = start(w, lane, AsyncOperation::Kind::bulk_store, w.time(),
+                              TmaTiming::Pace::even(timing.store(bytes, reduces)), bytes, 1, [&](AsyncOperation& o) {
+                                o.shared_uses.push_back(use_of(*cta, false, from, bytes));
+                                o.who.lanes = lanes;
+                              });
   const uint64_t read = flight.through + timing.store_latency + (reduces ? timing.reduce_latency : 0) + first;
   const Origin& who = flight.who;
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;

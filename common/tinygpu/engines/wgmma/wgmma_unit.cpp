@@ -244,11 +244,14 @@ void Warpgroup::commit(Warp& w) {
   state.groups.push_back(state.issued);
 }
 
-bool Warpgroup::completed(Warp& w, uint32_t pending, uint64_t& when) const {
+uint64_t Warpgroup::through(const Warp& w, uint32_t pending) const {
   const WarpState& state = warps_[w.index() % 4];
+  return state.groups.size() <= pending ? 0 : state.groups[state.groups.size() - 1 - pending];
+}
+
+bool Warpgroup::completed(Warp& w, uint32_t pending, uint64_t& when) const {
   when = 0;
-  if (state.groups.size() <= pending) return true;
-  const uint64_t target = state.groups[state.groups.size() - 1 - pending];
+  const uint64_t target = through(w, pending);
   if (target == 0) return true;
   if (done_ < target) return false;
   when = done_at_[target - 1];

@@ -38,6 +38,8 @@ class Warpgroup {
   /// queued when all four warps have issued theirs.
   void issue(Warp& w, const WgmmaForm& form, const std::vector<uint32_t>& d, const std::vector<uint32_t>& a);
   void commit(Warp& w);
+  /// How many operations of this warp all but its latest `pending` groups hold.
+  uint64_t through(const Warp& w, uint32_t pending) const;
   /// True if all but the latest `pending` groups of this warp have completed; `when` is the time at which they had.
   bool completed(Warp& w, uint32_t pending, uint64_t& when) const;
   /// Puts results that have landed into the warp's registers.

@@ -45,6 +45,13 @@ void Cta::barrier_check(uint32_t id, uint64_t now) {
       b.reduce_threads += uint32_t(__builtin_popcount(part.here));
       part.arrived = true;
       part.waiting |= part.sync;
+      if (w.told(Observer::synchronisation)) {
+        const Function* function = &w.function();
+        for (const Group& g : w.groups())
+          if (g.mask & part.here) function = g.function;
+        const Origin who{&cluster.domain.launch, function, part.op, this->id, int(i), -1, 0, part.here};
+        tell(*this, Sync::Kind::barrier_arrive, id, part.sync, now, &who);
+      }
       const uint32_t only_arrive = part.here & ~part.sync;
       part.here = part.sync = part.truth = 0;
       if (only_arrive) w.wake(now, [&](const Group& g) { return waits_here(g, id) && (g.mask & ~only_arrive) == 0; });

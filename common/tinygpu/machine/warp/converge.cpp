@@ -117,6 +117,10 @@ void Warp::release_warp_barriers() {
             o.reason.id == members)
           arrived |= o.mask;
       if ((arrived & members & live_) != (members & live_)) continue;
+      if (told(Observer::synchronisation)) {
+        const Origin who{&domain().launch, g.function, g.blocked_at, cta_.id, int(index_), -1, 0, arrived};
+        tell(cta_, Sync::Kind::warp_sync, 0, 0, time_, &who);
+      }
       wake(time_,
            [&](const Group& o) { return o.reason.kind == BlockReason::Kind::warp_barrier && o.reason.id == members; });
       again = true;

@@ -56,11 +56,11 @@ uint64_t Warp::state() const {
 }
 
 Where Warp::where_of(const Op& op, const Function& f, int lane) const {
-  return Origin{&domain().launch, &f, &op, cta_.id, int(index_), lane, 0}.where();
+  return Origin{&domain().launch, &f, &op, cta_.id, int(index_), lane, 0, 0}.where();
 }
 
 Where Warp::where(int lane) const {
-  return Origin{&domain().launch, &function(), op_, cta_.id, int(index_), lane, 0}.where(time());
+  return Origin{&domain().launch, &function(), op_, cta_.id, int(index_), lane, 0, 0}.where(time());
 }
 
 void Warp::fault(FaultKind kind, std::string code, std::string message, std::string help, int lane) const {
