@@ -125,6 +125,11 @@ class Diagnoses : public testing::Test {
           else
             g.severities.insert(Severity::error);
         }
+        // … or it stands before its severity: {"code", Severity::error}.
+        const std::regex with_severity("[({]\"([a-z0-9-]+)\",([^;{}]*Severity::[a-z]+[^;{}]*)[;}]");
+        for (auto it = std::sregex_iterator(text.begin(), text.end(), with_severity); it != std::sregex_iterator();
+             ++it)
+          for (const Severity s : severities_in((*it)[2])) note(found, (*it)[1], file.string()).severities.insert(s);
       }
     EXPECT_GT(calls, 150) << "the calls that report are written differently by now: teach this test";
     return found;

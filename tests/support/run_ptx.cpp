@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <string_view>
+
 #include "common/tinygpu/isa/instruction_set.h"
 #include "common/tinygpu/ptx/parser.h"
 #include "common/tinygpu/timing/profile.h"
@@ -51,6 +54,9 @@ RunPtx::RunPtx(const std::string& text, MachineSpec spec) : gpu(std::move(spec))
   store_ = std::make_unique<Store>(gpu.memory);
   program = std::make_unique<Program>(std::vector<std::shared_ptr<const ptx::Module>>{module}, isa::instruction_set(),
                                       gpu.spec.costs, *store_);
+  // GEN5_CHECK=races runs all tests under the whole check.
+  if (const char* check = std::getenv("GEN5_CHECK"); check && std::string_view(check) == "races")
+    checks = checks::AllChecks(checks::Level::races);
   gpu.options.strict_tmem = true;  // what a test's kernel breaks by mistake shall not pass as a warning
   gpu.options.on_diagnosis = [this](const Diagnosis& d) { reports.push_back(d); };
   gpu.options.device_output = [this](const std::string& s) { output += s; };

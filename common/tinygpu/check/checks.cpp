@@ -2,21 +2,28 @@
 
 #include "common/tinygpu/check/copies_in_flight.h"
 #include "common/tinygpu/check/proxy_fences.h"
+#include "common/tinygpu/check/races/races.h"
 #include "common/tinygpu/check/unfinished_tensor_memory.h"
 #include "common/tinygpu/check/unordered_operations.h"
 #include "common/tinygpu/check/unseen_phases.h"
 
 namespace tinygpu::checks {
 
-AllChecks::AllChecks() {
-  owned_.push_back(std::make_unique<CopiesInFlight>());
-  owned_.push_back(std::make_unique<ProxyFences>());
+AllChecks::AllChecks(Level level) {
   owned_.push_back(std::make_unique<UnseenPhases>());
-  owned_.push_back(std::make_unique<UnfinishedTensorMemory>());
-  owned_.push_back(std::make_unique<UnorderedOperations>());
+  if (level == Level::races) {
+    owned_.push_back(std::make_unique<races::Races>());
+  } else {
+    owned_.push_back(std::make_unique<CopiesInFlight>());
+    owned_.push_back(std::make_unique<ProxyFences>());
+    owned_.push_back(std::make_unique<UnfinishedTensorMemory>());
+    owned_.push_back(std::make_unique<UnorderedOperations>());
+  }
   for (const auto& check : owned_) observers_.push_back(check.get());
 }
 
 AllChecks::~AllChecks() = default;
+AllChecks::AllChecks(AllChecks&&) noexcept = default;
+AllChecks& AllChecks::operator=(AllChecks&&) noexcept = default;
 
 }  // namespace tinygpu::checks

@@ -1,4 +1,5 @@
-// The checks that every run has.
+// The checks of a run: quick ones, which every run has, or the whole happens-before check in place of those that it
+// makes superfluous.
 #pragma once
 #include <memory>
 #include <vector>
@@ -7,10 +8,17 @@
 
 namespace tinygpu::checks {
 
+enum class Level : uint8_t {
+  quick,  // what costs next to nothing and is wrong in every schedule
+  races,  // every order that is missing (check/races)
+};
+
 class AllChecks {
  public:
-  AllChecks();
+  explicit AllChecks(Level level = Level::quick);
   ~AllChecks();
+  AllChecks(AllChecks&&) noexcept;
+  AllChecks& operator=(AllChecks&&) noexcept;
   /// To be attached to launches one after the other, each to one at a time; they live as long as this.
   const std::vector<Observer*>& observers() const { return observers_; }
 

@@ -96,6 +96,7 @@ void start(const CheckOptions& o, const fs::path& logs, Run& run) {
       set_environment("GEN5_SEED", run.order.substr(5));
     else
       unsetenv("GEN5_SEED");
+    set_environment("GEN5_CHECK", "races");
     set_environment("GEN5_SARIF", (logs / "%p.sarif").string());
     _exit(become(o.command));
   }

@@ -12,7 +12,7 @@ namespace {
 
 struct RunOptions {
   MachineOptions machine;
-  std::string order;
+  std::string order, check;
   std::optional<uint64_t> seed;
   bool counters = false, profile = false;
   std::string trace, profile_json, report, sarif, dump_ptx, replace_ptx;
@@ -23,6 +23,7 @@ struct RunOptions {
 int run(const RunOptions& o) {
   prepare(o.command, o.machine);
   if (!o.order.empty()) set_environment("GEN5_ORDER", o.order);
+  if (!o.check.empty()) set_environment("GEN5_CHECK", o.check);
   if (o.seed) set_environment("GEN5_SEED", std::to_string(*o.seed));
   if (o.counters) set_environment("GEN5_COUNTERS", "1");
   if (!o.trace.empty()) set_environment("GEN5_TRACE", o.trace);
@@ -48,6 +49,11 @@ void add_run(CLI::App& app) {
   sub->add_option("--order", options->order, "When asynchronous effects land: timed, late, seeded")
       ->check(CLI::IsMember({"timed", "late", "seeded"}));
   sub->add_option("--seed", options->seed, "A random legal order of completion, chosen by this seed");
+  sub->add_option(
+         "--check", options->check,
+         "What is looked for: quick (default), or races: every order that is missing between accesses to shared, "
+         "global and Tensor Memory; takes up to five times as long")
+      ->check(CLI::IsMember({"quick", "races"}));
   sub->add_flag("--counters", options->counters,
                 "Print launches, cycles, instructions, matrix instructions and TMA bytes per kernel at the end");
   sub->add_option("--trace", options->trace, "Write a timeline into this file, for ui.perfetto.dev");

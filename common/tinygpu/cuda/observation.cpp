@@ -63,7 +63,8 @@ observe::RunFacts facts_of(const Options& run) {
 
 }  // namespace
 
-Observation::Observation(const ObservationOptions& options, const Options& run) : options_(options), run_(run) {
+Observation::Observation(const ObservationOptions& options, const Options& run)
+    : options_(options), run_(run), checks_(options.races ? checks::Level::races : checks::Level::quick) {
   observe::TimelineLimits limits;
   if (options.trace_sms) limits.sms = options.trace_sms;
   if (options.trace_kernels) limits.kernels = options.trace_kernels;

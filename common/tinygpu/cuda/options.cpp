@@ -59,6 +59,10 @@ Options options_from_environment() {
 
 ObservationOptions observation_from_environment() {
   ObservationOptions o;
+  if (const auto v = variable("GEN5_CHECK"); !v.empty()) {
+    if (v != "quick" && v != "races") throw OptionError(fmt::format("GEN5_CHECK={}: write quick or races", v));
+    o.races = v == "races";
+  }
   o.trace = variable("GEN5_TRACE");
   o.profile_json = variable("GEN5_PROFILE_JSON");
   o.report = variable("GEN5_REPORT");

@@ -27,8 +27,9 @@ struct Options {
 /// Reads the environment. Throws OptionError.
 Options options_from_environment();
 
-/// What is to be written about a run.
+/// What is to be looked for in a run, and written about it.
 struct ObservationOptions {
+  bool races = false;      // GEN5_CHECK=quick|races: every order that is missing between accesses to memory
   std::string trace;       // GEN5_TRACE: a file for ui.perfetto.dev
   uint32_t trace_sms = 0;  // GEN5_TRACE_SMS, GEN5_TRACE_KERNELS: how much of a timeline, 0: its own limits
   uint32_t trace_kernels = 0;

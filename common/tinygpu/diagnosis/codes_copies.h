@@ -51,10 +51,10 @@ inline constexpr CodeInfo kCopyCodes[] = {
      Hardware{measured, "Bits past the cluster: error 719. A mask of 0 copies nothing."},
      Fix{"Make the mask from %cluster_nctarank.", "uint16_t all = (1u << cluster_size) - 1;"}},
     {"proxy-fence-missing", kError | kWarning,
-     "A bulk copy or an MMA reads shared memory that ordinary stores have written, and no fence stands between.",
+     "A bulk copy or an MMA meets memory that ordinary accesses have touched, and no fence stands between.",
      Rule{"Copies and MMAs read through the async proxy. Only fence.proxy.async hands ordinary stores over to it; a "
           "barrier "
-          "of threads does not. For tcgen05.mma it is a warning.",
+          "of threads does not. For tcgen05.mma, and for reads that a copy might overtake, it is a warning.",
           "9.7.13.4 membar, fence"},
      Hardware{published,
               "It may read what lay there before: seen in 86 of 100 runs of one kernel on a B300. CUTLASS's "

@@ -17,6 +17,14 @@ inline constexpr CodeInfo kMbarrierCodes[] = {
           "9.7.13.15.14 mbarrier.arrive_drop"},
      Hardware{measured, "Goes on. A later arrive is error 719; complete_tx of 0 ends the phase once more."},
      Fix{"Invalidate the object, or initialise it again, before it is used for other things."}},
+    {"mbarrier-init-not-published", kError, "An mbarrier is used by a thread that need not see its initialisation.",
+     Rule{"mbarrier.init is a store: other threads see it behind a barrier; those of other CTAs behind "
+          "fence.mbarrier_init and a barrier of the cluster.",
+          "9.7.13.15.9 mbarrier.init"},
+     Hardware{inferred, "Error 719 for an arrive that comes first; a wait that never ends."},
+     Fix{"Initialise in one thread, fence, and let all meet.",
+         "mbarrier.init.shared::cta.b64 [bar], n;  fence.mbarrier_init.release.cluster;   // one thread\n"
+         "bar.sync 0;   // in a cluster: barrier.cluster.arrive;  barrier.cluster.wait;"}},
     {"mbarrier-memory-reused", kWarning, "An ordinary access, or a copy, to the bytes of a live mbarrier.",
      Rule{"From init to inval the 8 bytes belong to mbarrier instructions alone.",
           "9.7.13.15.3 Lifecycle of the mbarrier object"},

@@ -5,9 +5,12 @@
 namespace tinygpu::diagnosis {
 
 inline constexpr CodeInfo kMemoryCodes[] = {
-    {"async-not-complete", kError, "An ordinary access to shared memory that a copy in flight writes or still reads.",
-     Rule{"A bulk copy runs beside the thread that issued it. Its data are there when its mbarrier's phase has ended, "
-          "its source is free when its bulk group has been waited for. A barrier of threads waits for neither.",
+    {"async-not-complete", kError,
+     "An access to memory that an asynchronous operation in flight writes or still reads.",
+     Rule{"An operation runs beside the thread that issued it. A bulk copy's data are there when its mbarrier's phase "
+          "has "
+          "ended, its source is free when its bulk group has been waited for; an MMA has read its operands when its "
+          "commit has arrived. A barrier of threads waits for none of them.",
           "9.7.9.25.1 Completion Mechanisms for Asynchronous Copy Operations"},
      Hardware{inferred, "Old or new bytes, as time has it."},
      Fix{"For a load wait on its mbarrier; for a store commit its group and wait for it, in the thread that issued it.",
@@ -19,6 +22,13 @@ inline constexpr CodeInfo kMemoryCodes[] = {
      Fix{"Check the rank before mapa, and that the kernel was launched with the cluster that it counts on.",
          "mov.u32 n, %cluster_nctarank;   // rank < n\n"
          "mapa.shared::cluster.u32 remote, local, rank;"}},
+    {"data-race", kError, "Two accesses to the same memory, one of which writes, and nothing orders them.",
+     Rule{"An access happens before another one if synchronisation leads from the one to the other: barriers, an "
+          "mbarrier's arrive and wait, a release that an acquire has read. Time and lock step are not promised.",
+          "8.7.1 Conflict and Data-races"},
+     Hardware{inferred, "Old or new bytes, as time has it."},
+     Fix{"Put a barrier between the two, or let the earlier thread release what the later one acquires.",
+         "bar.sync 0;   // __syncthreads()"}},
     {"exit-with-remote-access", kError | kWarning,
      "An access to the shared memory of a CTA of the cluster that has exited, or is exiting under it.",
      Rule{"Shared memory lives as long as its CTA. Who may still be reached by others of the cluster has to stay.",
@@ -42,6 +52,12 @@ inline constexpr CodeInfo kMemoryCodes[] = {
               "Error 700 for a null pointer. A chip looks at pages, not at allocations: just past one it may notice "
               "nothing."},
      Fix{"Compare the index with the allocation that the message names. A host pointer has to be registered first."}},
+    {"lane-order-missing", kError, "A lane of a warp touches what another lane has touched, and the two have not met.",
+     Rule{"Lanes of a warp are threads: each runs by itself. shfl, vote, elect and the like order no memory; "
+          "bar.warp.sync does.",
+          "9.7.13.2 bar.warp.sync"},
+     Hardware{inferred, "Mostly right, until the compiler moves an access or lanes run apart."},
+     Fix{"Let the lanes meet between the two accesses.", "bar.warp.sync 0xffffffff;   // __syncwarp()"}},
     {"misaligned-address", kError, "The address is not a multiple of the size of the access.",
      Rule{"An access is aligned to its size, the whole vector's for .v2, .v4 and .v8.", "6.4.1 Addresses as Operands"},
      Hardware{measured, "Error 716."},
@@ -55,6 +71,26 @@ inline constexpr CodeInfo kMemoryCodes[] = {
      Rule{"ldmatrix, stmatrix and all of mbarrier work on shared memory.", "5.1.7 Shared State Space"},
      Hardware{measured, "Error 715, for ldmatrix and mbarrier.arrive on global memory."},
      Fix{"Pass the address of a __shared__ object.", "uint32_t at = uint32_t(__cvta_generic_to_shared(pointer));"}},
+    {"race-check-incomplete", kNote, "The kernel synchronises in a way that the check for races does not follow.",
+     Rule{
+         "With griddepcontrol a grid runs beside the one before it in the stream. tinygpu runs one after the other, so "
+         "that accesses of both at once are not seen."},
+     Fix{"Read what the grid before writes only behind griddepcontrol.wait.", "griddepcontrol.wait;"}},
+    {"scope-too-narrow", kError | kNote,
+     "A release and an acquire lie between two accesses, but do not reach: a scope is too narrow, or one is .relaxed.",
+     Rule{
+         "A release reaches an acquire if either scope has the other thread in it: .cta within a CTA, .cluster within "
+         "a "
+         "cluster. mbarrier.arrive and its waits are .cta unless they say otherwise. Relaxed operations order nothing.",
+         "8.5 Scope"},
+     Hardware{
+         generated,
+         "ptxas emits other code for .release.cluster and .acquire.cluster than for the narrow forms; what the "
+         "narrow ones lose shows itself by chance. Where only reads lie behind it, it is a note: kernels of CUTLASS "
+         "free remote buffers so."},
+     Fix{"Name the scope that has both threads in it.",
+         "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
+         "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [bar], parity;"}},
     {"shared-out-of-bounds", kError, "An access past the CTA's shared memory, or in its reserved first KiB.",
      Rule{"A CTA has its static and dynamic shared memory. The first KiB of the window belongs to the system.",
           "5.1.7 Shared State Space"},

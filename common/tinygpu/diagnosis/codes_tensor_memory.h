@@ -83,6 +83,16 @@ inline constexpr CodeInfo kTensorMemoryCodes[] = {
           "9.7.16.2 Matrix and Data Movement Shape"},
      Hardware{unknown},
      Fix{"Start at lane 0, 32, 64 or 96, or 16 past it for .16x64b, .16x128b, .16x256b and .16x32bx2."}},
+    {"tmem-fence-missing", kWarning,
+     "Work in Tensor Memory is handed to another thread without tcgen05.fence on both sides.",
+     Rule{"A barrier or an mbarrier orders tcgen05 operations of two threads only between "
+          "tcgen05.fence::before_thread_sync and ::after_thread_sync. tcgen05.commit stands for the first.",
+          "9.7.16.6.4.4 Non-pipelined instructions, different threads"},
+     Hardware{published,
+              "The fences are no instructions of their own: they keep the compiler from moving tcgen05 operations. "
+              "CUTLASS's sm100 kernels leave some of them out and are right on a B200."},
+     Fix{"before_thread_sync in front of the arrive or barrier, after_thread_sync behind the wait.",
+         "tcgen05.fence::before_thread_sync;  bar.sync 0;  tcgen05.fence::after_thread_sync;"}},
     {"tmem-leak", kWarning | kStrict, "A CTA exits with columns of Tensor Memory allocated.",
      Rule{"Everything that was allocated is freed before the kernel ends.",
           "9.7.16.7.1 tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit"},
@@ -93,7 +103,7 @@ inline constexpr CodeInfo kTensorMemoryCodes[] = {
      Fix{"One whole warp frees, behind a barrier of all users, on every path to the end.",
          "tcgen05.fence::before_thread_sync;  bar.sync 0;  tcgen05.fence::after_thread_sync;\n"
          "tcgen05.dealloc.cta_group::1.sync.aligned.b32 base, 128;   // one warp"}},
-    {"tmem-load-not-waited", kWarning | kNote,
+    {"tmem-load-not-waited", kError | kWarning | kNote,
      "What a tcgen05.ld reads, or its registers, are touched before tcgen05.wait::ld.",
      Rule{"A load is asynchronous. Until wait::ld its cells may not be rewritten, freed or handed over. The value "
           "of a register "
@@ -107,7 +117,8 @@ inline constexpr CodeInfo kTensorMemoryCodes[] = {
          "tcgen05.ld.sync.aligned.32x32b.x8.b32 {…}, [taddr];\n"
          "tcgen05.wait::ld.sync.aligned;\n"
          "tcgen05.fence::before_thread_sync;  mbarrier.arrive.shared::cta.b64 _, [empty];"}},
-    {"tmem-not-complete", kWarning, "Cells of Tensor Memory are touched while a st, mma, cp or shift is still at them.",
+    {"tmem-not-complete", kError | kWarning,
+     "Cells of Tensor Memory are touched while a st, mma, cp or shift is still at them.",
      Rule{"A st is done at tcgen05.wait::st; an mma, cp or shift at the mbarrier of its commit. Barriers of threads "
           "wait for "
           "none of them.",
@@ -140,7 +151,7 @@ inline constexpr CodeInfo kTensorMemoryCodes[] = {
      Fix{"Write first: tcgen05.st, cp, or a first mma without accumulation.",
          "setp.ne.b32 accumulate, k, 0;   // false for the first block\n"
          "tcgen05.mma.cta_group::1.kind::f16 [d], a, b, idesc, accumulate;"}},
-    {"tmem-unordered", kWarning, "Two mma, cp or shift touch the same cells, and nothing orders them.",
+    {"tmem-unordered", kError | kWarning, "Two mma, cp or shift touch the same cells, and nothing orders them.",
      Rule{"The order of issue counts between MMAs with the same accumulator, shape and kind, from cp or shift to "
           "mma, from mma to "
           "shift, and from shift to cp.4x256b. All else may run in any order.",

@@ -1,0 +1,73 @@
+// What is known of a cluster while it runs: its threads, mbarriers and barriers, its shared memory.
+#pragma once
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/tinygpu/check/races/release_heads.h"
+#include "common/tinygpu/check/races/shadow.h"
+#include "common/tinygpu/machine/observe.h"
+
+namespace tinygpu::races {
+
+struct MbarrierState {
+  Component component = 0;  // counts the phases that have ended, of all objects that lay here
+  Epoch ended = 0;
+  bool landed = false;  // operations have completed transactions in this phase
+  // What its arrivals have released: those of its own CTA, and those of others; so far, and with the last phase.
+  Views own, others, own_complete, others_complete;
+  std::unique_ptr<Record> init;
+};
+
+/// A round of a barrier of a CTA's threads.
+struct Round {
+  Views gathered;
+  std::vector<std::pair<Threads*, uint32_t>> waits;
+};
+
+struct CtaState {
+  CtaState(Components& components, const Cta& cta);
+  MbarrierState& mbarrier(Components& components, uint32_t offset);
+  std::vector<uint32_t>& cells();
+
+  const Cta& cta;
+  std::deque<Threads> warps;
+  std::unordered_map<uint32_t, MbarrierState> mbarriers;
+  std::array<Round, 16> rounds;
+  struct Channel {
+    Component component = 0;
+    Epoch count = 0;
+  };
+  std::map<uint32_t, Channel> warpgroups;  // wgmma
+  ReleaseHeads heads;                      // of strong writes to shared memory
+
+ private:
+  std::vector<uint32_t> cells_;
+};
+
+struct ClusterState {
+  explicit ClusterState(const Cluster& cluster);
+  CtaState* cta(const Cta& c) {
+    return c.rank < ctas.size() && &ctas[c.rank]->cta == &c ? ctas[c.rank].get() : nullptr;
+  }
+  CtaState* cta(const Dim3& id);
+  /// The threads that `who` names; null: none of this cluster's.
+  Threads* threads(const Origin& who);
+  void collect();
+
+  const uint64_t number;  // in the grid
+  Components components;
+  std::vector<std::unique_ptr<CtaState>> ctas;
+  Histories histories;
+  // Its barrier: what has been released in this round, and in the last one.
+  Views gathered, complete;
+  uint64_t rounds = 0;
+  /// Arrivals on the way to other CTAs' mbarriers, by warp and object.
+  std::map<std::tuple<const Threads*, const Cta*, uint32_t>, std::deque<Views>> sent;
+};
+
+}  // namespace tinygpu::races

@@ -1,0 +1,41 @@
+#include "common/tinygpu/check/races/facts.h"
+
+#include "common/tinygpu/machine/chip/launch.h"
+
+namespace tinygpu::races {
+namespace {
+
+Facts read(const ptx::Instruction& i) {
+  using Waits = Facts::Waits;
+  Facts f;
+  f.order = ptx::memory_order(i);
+  f.sequential = i.opcode == "membar" || i.has("sc");
+  f.mbarrier_init = i.opcode == "fence.mbarrier_init";
+  f.restricted = !i.after("sync_restrict::").empty();
+  f.one_way = i.has("async::generic");
+  f.pair = i.has("cta_group::2");
+  f.four_rows = i.has("4x256b");
+  if (i.opcode.starts_with("cp.async.bulk"))
+    f.waits = i.has("read") ? Waits::bulk_read : Waits::bulk;
+  else if (i.opcode == "cp.async.wait_all")
+    f.waits = Waits::cp_async_all;
+  else if (i.opcode.starts_with("cp.async"))
+    f.waits = Waits::cp_async;
+  else if (i.opcode.starts_with("wgmma"))
+    f.waits = Waits::wgmma;
+  else if (i.opcode == "tcgen05.wait")
+    f.waits = i.has("st") ? Waits::tmem_store : Waits::tmem_load;
+  return f;
+}
+
+}  // namespace
+
+const Facts& FactsOf::of(const Origin& who) {
+  static const Facts nothing;
+  if (!who.op || !who.function) return nothing;
+  const auto it = known_.find(who.op);
+  return it != known_.end() ? it->second
+                            : known_.emplace(who.op, read(who.function->instruction(*who.op))).first->second;
+}
+
+}  // namespace tinygpu::races

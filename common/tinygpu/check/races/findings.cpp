@@ -1,0 +1,172 @@
+#include "common/tinygpu/check/races/findings.h"
+
+#include <fmt/format.h>
+
+#include "common/tinygpu/check/races/relied_on.h"
+#include "common/tinygpu/machine/chip/launch.h"
+
+namespace tinygpu::races {
+namespace {
+
+std::string_view opcode_of(const Record& r) { return r.who.function->instruction(*r.who.op).opcode; }
+
+bool is_tcgen05(const Record& r) { return opcode_of(r).starts_with("tcgen05."); }
+
+const char* verb_of(AccessKind kind) {
+  return kind == AccessKind::read ? "reads" : kind == AccessKind::write ? "writes" : "updates";
+}
+
+std::string bytes_at(ptx::Space space, uint64_t address, uint32_t bytes) {
+  return fmt::format("{} byte{} at {} {:#x}", bytes, bytes == 1 ? "" : "s",
+                     space == ptx::Space::global ? "global address" : "shared offset", address);
+}
+
+/// How one waits for an operation: a sentence, and lines of code.
+struct Fix {
+  const char* help;
+  const char* example;
+};
+
+Fix wait_for(const Record& earlier) {
+  switch (earlier.ends) {
+    case Ends::mbarrier:
+      return {
+          "wait first for the phase of the copy's mbarrier that counts its bytes, in the thread that goes on or in "
+          "one that it synchronises with; a barrier of threads does not wait for copies",
+          "L: mbarrier.try_wait.parity.shared::cta.b64 p, [full], parity;  @!p bra L;"};
+    case Ends::bulk_group:
+      if (earlier.writes())
+        return {"wait for the writes in the thread that issued the copy, then synchronise",
+                "cp.async.bulk.commit_group;  cp.async.bulk.wait_group 0;"};
+      return {"wait in the thread that issued the copy until its source has been read, then synchronise",
+              "cp.async.bulk.commit_group;  cp.async.bulk.wait_group.read 0;"};
+    case Ends::commit:
+      return {"let tcgen05.commit arrive on an mbarrier behind the operation, and wait for that phase first",
+              "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [empty];\n"
+              "L: mbarrier.try_wait.parity.shared::cta.b64 p, [empty], parity;  @!p bra L;"};
+    case Ends::copies:
+      return {"wait in the thread that issued the copies, then let the threads meet",
+              "cp.async.wait_all;  bar.sync 0;"};
+    case Ends::wgmma:
+      return {"wait in the warpgroup that issued it, then synchronise", "wgmma.wait_group.sync.aligned 0;"};
+    default: return {"synchronise with whoever made the earlier access", ""};
+  }
+}
+
+Fix fix_of(Why why, const Record& earlier, const Record& later, ptx::Space space) {
+  switch (why) {
+    case Why::incomplete: return wait_for(earlier);
+    case Why::lanes: return {"let the lanes meet between the two", "bar.warp.sync 0xffffffff;   // __syncwarp()"};
+    case Why::nearly:
+      return {
+          "let the release and the acquire between the two reach each other (.cluster for CTAs of a cluster, .gpu "
+          "for others), and leave out .relaxed on both sides",
+          "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
+          "L: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [bar], parity;  @!p bra L;"};
+    case Why::no_fence:
+      if (space == ptx::Space::global)
+        return {"fence in the thread that made the earlier access, before it synchronises",
+                "fence.proxy.async.global;"};
+      return {
+          "fence in every thread that made the earlier access, between it and the barrier behind which the operation "
+          "is issued (or in the thread that issues it, behind the barrier)",
+          "fence.proxy.async.shared::cta;"};
+    default:
+      if (later.operation || earlier.operation || space == ptx::Space::shared)
+        return {"put a barrier, or an mbarrier's arrive and wait, between the two",
+                "bar.sync 0;   // __syncthreads(), where all threads of the CTA come by"};
+      return {"order the two by a barrier, or by a release and an acquire of one word",
+              "st.release.gpu.global.u32 [flag], 1;   // behind the earlier access\n"
+              "L: ld.acquire.gpu.global.u32 r, [flag];  setp.eq.u32 p, r, 0;  @p bra L;"};
+  }
+}
+
+struct Judged {
+  const char* code;
+  Severity severity;
+  const ReliedOn* relied_on = nullptr;
+};
+
+Judged judged(Why why, const Record& earlier, const Record& later) {
+  switch (why) {
+    case Why::lanes: return {"lane-order-missing", Severity::error};
+    case Why::nearly:
+      // Kernels free a buffer of another CTA so, once it has been read; a copy that had landed there is no value lost.
+      return {"scope-too-narrow",
+              earlier.writes() && !(earlier.operation && later.writes()) ? Severity::error : Severity::note};
+    case Why::incomplete: return {"async-not-complete", Severity::error};
+    case Why::no_fence:
+      if (!earlier.writes()) return {"proxy-fence-missing", Severity::warning, &kReadBeforeCopy};
+      if (earlier.ends == Ends::copies && (later.ends == Ends::commit || later.ends == Ends::wgmma))
+        return {"proxy-fence-missing", Severity::warning, &kCopiedOperand};
+      if (is_tcgen05(later)) return {"proxy-fence-missing", Severity::warning, &kOperandFence};
+      return {"proxy-fence-missing", Severity::error};
+    default: return {"data-race", Severity::error};
+  }
+}
+
+const char* reason(Why why, const Record& earlier) {
+  switch (why) {
+    case Why::unordered: return "nothing orders the two";
+    case Why::lanes: return "the lanes of the warp have not met in between, and lock step is not promised";
+    case Why::nearly: return "what lies between them is .relaxed, or of a scope that does not have both threads in it";
+    case Why::no_fence:
+      return earlier.writes() ? "no fence.proxy.async lies in between: it may see what lay there before"
+                              : "no fence.proxy.async lies in between: it may overtake the read";
+    default: return "nobody has waited for that operation";
+  }
+}
+
+}  // namespace
+
+std::string name_of(const Record& r) {
+  return fmt::format("{}{}{}", opcode_of(r), *r.operand ? ", operand " : "", r.operand);
+}
+
+LabelledPlace place_of(const Record& r, std::string label) {
+  LabelledPlace p{r.who.where(r.time), std::move(label)};
+  if (r.operation) p.where.operation = opcode_of(r);
+  return p;
+}
+
+void tell_race(Why why, const Record& earlier, const Record& later, ptx::Space space, uint64_t address,
+               uint32_t bytes) {
+  const Judged j = judged(why, earlier, later);
+  const auto named = [&](const Record& r) {
+    Record at = r;
+    if (const uint32_t lanes = r.map.of(address); lanes && !r.operation) at.who.lane = __builtin_ctz(lanes);
+    return at;
+  };
+  Diagnosis d;
+  d.code = j.code;
+  d.severity = j.severity;
+  d.message =
+      fmt::format("{} {} {} that {} {}: {}", name_of(later), verb_of(later.kind), bytes_at(space, address, bytes),
+                  name_of(earlier), verb_of(earlier.kind), reason(why, earlier));
+  if (j.relied_on) d.message += fmt::format(". Known kernels do so and are right on a B200: {}", j.relied_on->kernels);
+  LabelledPlace first =
+      place_of(named(later), fmt::format("{} {}", verb_of(later.kind), bytes_at(space, address, bytes)));
+  d.where = std::move(first.where);
+  d.label = std::move(first.label);
+  d.others.push_back(
+      place_of(named(earlier), fmt::format("the same memory: the earlier access {} it", verb_of(earlier.kind))));
+  const Fix fix = fix_of(why, earlier, later, space);
+  d.help = fix.help;
+  d.example = fix.example;
+  later.who.report(std::move(d));
+}
+
+void tell_unpublished(const Record& init, const Origin& who, uint32_t offset) {
+  Diagnosis d;
+  d.code = "mbarrier-init-not-published";
+  d.severity = Severity::error;
+  d.message = fmt::format(
+      "the mbarrier at shared offset {:#x} is used by a thread that need not see its initialisation", offset);
+  d.where = who.where();
+  d.label = "used here";
+  d.others.push_back(place_of(init, "initialised here"));
+  d.help = "let the threads meet behind the initialisation";
+  who.report(std::move(d));
+}
+
+}  // namespace tinygpu::races

@@ -1,0 +1,30 @@
+// What is said of two accesses that nothing orders: both places, the rule, the fix.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "common/tinygpu/check/races/record.h"
+#include "common/tinygpu/ptx/types.h"
+
+namespace tinygpu::races {
+
+/// Why an access must not meet an earlier one.
+enum class Why : uint8_t {
+  unordered,   // nothing orders them
+  lanes,       // of one warp
+  nearly,      // a scope or a .relaxed stands in the way
+  no_fence,    // ordered, but not between the proxies
+  incomplete,  // an operation that nobody has waited for
+};
+
+/// `address`: of the first byte that both touch.
+void tell_race(Why why, const Record& earlier, const Record& later, ptx::Space space, uint64_t address, uint32_t bytes);
+
+/// An mbarrier is used by `who`, who need not see its initialisation.
+void tell_unpublished(const Record& init, const Origin& who, uint32_t offset);
+
+/// "st.shared", "tcgen05.mma, operand A".
+std::string name_of(const Record& r);
+LabelledPlace place_of(const Record& r, std::string label);
+
+}  // namespace tinygpu::races

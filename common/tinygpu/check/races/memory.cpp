@@ -1,0 +1,322 @@
+// Accesses to shared and global memory: what each must know of the earlier ones.
+#include <algorithm>
+#include <optional>
+
+#include "common/tinygpu/check/races/races.h"
+#include "common/tinygpu/machine/chip/launch.h"
+
+namespace tinygpu::races {
+namespace {
+
+uint32_t single(uint32_t lanes) { return lanes & (lanes - 1) ? 0 : lanes; }
+
+/// The judge of one access.
+class Trial {
+ public:
+  using News = FunctionRef<bool(Why, const Record& earlier, const Record& later)>;
+  Trial(const Actor& by, const Record& now, ptx::Space space, News news)
+      : by_(by), now_(now), space_(space), news_(news) {}
+
+  Verdict judge(const Record& earlier, uint64_t cell, uint16_t bytes) const {
+    // Lanes of one instruction give each other nothing, and write the same.
+    if (earlier.instance && earlier.instance == now_.instance && earlier.cluster == now_.cluster &&
+        earlier.component == now_.component)
+      return {true, true};
+    // Reductions of the async proxy are strong among each other.
+    if (earlier.kind == AccessKind::atomic && now_.kind == AccessKind::atomic && earlier.operation && now_.operation)
+      return {};
+    const bool crosses = now_.proxy == Proxy::async && earlier.proxy == Proxy::generic;
+    const View view = !crosses ? happened : space_ == ptx::Space::global ? async_global : async_shared;
+    bool placed = false;
+    uint16_t unseen = not_seen_in(earlier, cell, bytes, view, placed);
+    if (!unseen) return {true, placed};
+    if (strong_pair(earlier, now_) && earlier.map.bytes == now_.map.bytes) return {false, placed};
+    Why why = Why::unordered;
+    bool any = false;
+    if (crosses) {
+      const uint16_t unordered = not_seen_in(earlier, cell, bytes, happened, any);
+      if (!unordered)
+        why = Why::no_fence;
+      else
+        unseen = unordered;
+    }
+    if (why != Why::no_fence) {
+      if (!not_seen_in(earlier, cell, unseen, nearly, any))
+        why = Why::nearly;
+      else if (earlier.operation)
+        why = Why::incomplete;
+      else if (by_.threads && earlier.lane_components == by_.threads->program && !now_.operation)
+        why = Why::lanes;
+    }
+    if (!news_(why, earlier, now_)) return {true, placed};
+    const uint64_t at = cell + uint64_t(__builtin_ctz(unseen));
+    const uint32_t size = uint32_t(__builtin_popcount(unseen));
+    if (why == Why::unordered && behind_issue(earlier))
+      tell_race(Why::incomplete, now_, earlier, space_, at, size);
+    else
+      tell_race(why, earlier, now_, space_, at, size);
+    return {true, placed};
+  }
+
+ private:
+  /// Those of the bytes at which the earlier access is not known to be over.
+  uint16_t not_seen_in(const Record& earlier, uint64_t cell, uint16_t bytes, View view, bool& placed) const {
+    const uint32_t mine = as_one() ? by_.lanes : single(now_.map.lanes);
+    if (!not_seen(earlier, earlier.map.lanes, by_, mine, view)) return 0;
+    if (!earlier.lane_components) return bytes;
+    placed = true;
+    uint16_t out = 0;
+    for (uint32_t m = bytes; m; m &= m - 1) {
+      const int i = __builtin_ctz(m);
+      const uint64_t at = cell + uint64_t(i);
+      const uint32_t own = as_one() ? by_.lanes : single(now_.map.of(at));
+      if (not_seen(earlier, earlier.map.of(at), by_, own, view)) out |= uint16_t(1u << i);
+    }
+    return out;
+  }
+
+  /// The thread that made the access knew that this operation had been issued: it has not waited for it.
+  bool behind_issue(const Record& earlier) const {
+    if (!now_.operation || earlier.operation || !by_.threads || earlier.cluster != by_.cluster) return false;
+    const LaneComponents& issuer = *by_.threads->program;
+    if (earlier.lane_components == by_.threads->program && !(earlier.map.lanes & ~by_.lanes))
+      return earlier.epoch > by_.now;
+    if (epoch_of(earlier.knew, issuer.whole) >= by_.now) return true;
+    for (uint32_t m = by_.lanes; m; m &= m - 1)
+      if (epoch_of(earlier.knew, issuer.lane[size_t(__builtin_ctz(m))]) >= by_.now) return true;
+    return false;
+  }
+  /// An operation that lanes have issued together, or one of them alone.
+  bool as_one() const { return now_.operation && (now_.ends != Ends::copies || !now_.map.at); }
+
+  const Actor& by_;
+  const Record& now_;
+  const ptx::Space space_;
+  const News news_;
+};
+
+uint32_t linear(const LaunchConfig& c, const Dim3& id) { return id.x + c.grid.x * (id.y + c.grid.y * id.z); }
+
+}  // namespace
+
+void Races::on_access(const MemoryAccess& a) {
+  DomainState& d = of(a.domain);
+  if (!a.lanes && a.operation->operation) return operation_access(a, d);
+  if (a.proxy == Proxy::tensormap) return;  // the machine looks after maps itself
+  std::shared_ptr<ClusterState> c;
+  Threads* t = nullptr;
+  uint32_t lanes = 0;
+  const Origin who = a.who();
+  if (a.lanes) {
+    c = d.find(a.lanes->warp.cluster());
+    lanes = a.lanes->lanes;
+    if (c) t = c->threads(who);
+  } else {
+    lanes = a.operation->lanes;
+    t = d.find(who, c);
+  }
+  if (!t || !lanes) return;
+  program_access(a, d, *c, *t, lanes);
+  if (a.space == ptx::Space::shared && c->histories.full()) c->collect();
+}
+
+void Races::program_access(const MemoryAccess& a, DomainState& d, ClusterState& c, Threads& t, uint32_t lanes) {
+  Record r;
+  r.instance = ++d.instances;
+  r.who = a.who();
+  r.cluster = c.number;
+  r.component = t.program->whole;
+  r.epoch = t.now();
+  r.lane_components = t.program;
+  r.time = a.time;
+  r.cta = linear(a.domain.launch.config, t.cta.id);
+  r.kind = a.kind;
+  r.proxy = a.proxy;
+  r.order = a.order;
+  r.map.bytes = a.lanes ? a.lanes->bytes : 0;
+  r.map.together = !a.lanes;
+  if (a.lanes) {
+    r.map.dense = a.lanes->dense;
+    r.map.first = a.lanes->low;
+  }
+  const bool split = t.rows().size() > 1;
+  if (a.lanes && (!r.map.dense || split)) {
+    auto at = std::make_shared<std::array<uint64_t, 32>>();
+    for (uint32_t m = lanes; m; m &= m - 1) {
+      const size_t lane = size_t(__builtin_ctz(m));
+      (*at)[lane] = a.lanes->offset ? a.lanes->offset[lane] : a.lanes->address[lane];
+    }
+    r.map.at = std::move(at);
+    r.map.dense = false;
+  }
+  for (size_t i = 0; i < t.rows().size(); ++i) {
+    const Row& row = t.rows()[i];
+    r.map.lanes = r.map.together ? lanes : row.lanes & lanes;
+    if (!(row.lanes & r.map.lanes)) continue;
+    const Actor actor{c.number, &t, r.map.lanes, t.now(), row.copies, &row.sees};
+    r.knew = row.sees.of[happened].here;
+    access(a, c, actor, r);
+    if (r.map.together) break;
+  }
+  if (a.order.strong() || a.kind == AccessKind::atomic) return strong_access(a, c, t, lanes);
+  if (a.kind == AccessKind::read || !a.lanes) return;
+  // A weak store ends what a strong one has released there.
+  if (a.space == ptx::Space::global) {
+    if (!any_heads_) return;
+    std::lock_guard lock(heads_mutex_);
+    a.each([&](uint64_t address, uint64_t bytes, int) { heads_.forget(address, bytes); });
+  } else if (CtaState* owner = c.cta(*a.cta); owner && !owner->heads.empty()) {
+    a.each([&](uint64_t address, uint64_t bytes, int) { owner->heads.forget(address, bytes); });
+  }
+}
+
+void Races::strong_access(const MemoryAccess& a, ClusterState& c, Threads& t, uint32_t lanes) {
+  CtaState* owner = a.space == ptx::Space::global ? nullptr : c.cta(*a.cta);
+  if ((a.space != ptx::Space::global && !owner) || !a.lanes) return;
+  std::unique_lock<std::mutex> lock;
+  if (!owner) lock = std::unique_lock(heads_mutex_);
+  ReleaseHeads& heads = owner ? owner->heads : heads_;
+  Party me{c.number, t.cta.rank, a.order.scope};
+  // All lanes read before any writes: those of one instruction give each other nothing.
+  if (a.kind != AccessKind::write && !heads.empty())
+    for (uint32_t m = lanes; m; m &= m - 1) {
+      const int lane = __builtin_ctz(m);
+      const uint64_t at = a.lanes->offset ? a.lanes->offset[lane] : a.lanes->address[lane];
+      const auto* found = heads.at(at);
+      if (!found) continue;
+      uint32_t same = 0;  // lanes that read the same word
+      for (uint32_t k = m; k; k &= k - 1) {
+        const int other = __builtin_ctz(k);
+        same |= uint32_t((a.lanes->offset ? a.lanes->offset[other] : a.lanes->address[other]) == at) << other;
+      }
+      for (const auto& h : *found) {
+        const bool reach = h.who.reaches(me) && me.reaches(h.who);
+        t.acquire(same, h.released.imported(c.number),
+                  !reach               ? Strength::narrow
+                  : a.order.acquires() ? Strength::full
+                                       : Strength::relaxed);
+      }
+      m = (m & ~same) | (m & -m);
+    }
+  if (a.kind == AccessKind::read) return;
+  for (uint32_t m = lanes; m; m &= m - 1) {
+    const int lane = __builtin_ctz(m);
+    const uint64_t at = a.lanes->offset ? a.lanes->offset[lane] : a.lanes->address[lane];
+    if (!a.order.releases() && !t.row_of(lane).fenced) {  // releases nothing
+      if (a.kind == AccessKind::write) heads.forget(at, a.lanes->bytes);
+      continue;
+    }
+    if (!owner) any_heads_ = true;
+    heads.put(at, me, t.release(1u << lane, !a.order.releases()), a.kind == AccessKind::atomic);
+  }
+}
+
+void Races::operation_access(const MemoryAccess& a, DomainState& d) {
+  const auto found = d.operations.find(a.operation->operation);
+  if (found == d.operations.end()) return;
+  Operation& op = found->second;
+  ClusterState& c = *op.cluster;
+  Record r;
+  r.who = *a.operation;
+  r.cluster = c.number;
+  r.ends = op.ends;
+  r.time = a.time;
+  r.cta = linear(a.domain.launch.config, op.who.cta);
+  r.kind = a.kind;
+  r.proxy = a.proxy;
+  r.order = a.order;
+  r.operand = a.operand;
+  r.operation = true;
+  if (op.ends == Ends::mbarrier) {
+    // The phase in which the copy's transactions are about to complete.
+    const AsyncOperation::SharedUse* use = nullptr;
+    for (const auto& u : op.uses)
+      if (u.signalled && (!use || (a.cta == u.cta && a.kind != AccessKind::read))) use = &u;
+    if (CtaState* cta = use ? c.cta(*use->signalled) : nullptr) {
+      const MbarrierState& m = cta->mbarrier(c.components, use->signal);
+      r.component = m.component;
+      r.epoch = m.ended + 1;
+    }
+  } else {
+    const bool writes = a.kind != AccessKind::read;
+    r.component = writes ? op.writes : op.reads;
+    r.epoch = writes ? op.written : op.read;
+    r.lane_components = op.lane_components;
+    r.map.lanes = op.lanes;
+  }
+  if (op.kind == AsyncOperation::Kind::async_copy && a.kind != AccessKind::read && op.uses.size() == 1 &&
+      !op.uses[0].ranges.empty()) {
+    auto at = std::make_shared<std::array<uint64_t, 32>>();
+    for (const auto& range : op.uses[0].ranges) {
+      (*at)[size_t(range.lane)] = range.offset;
+      r.map.bytes = range.bytes;
+    }
+    r.map.at = std::move(at);
+  }
+  const Actor actor{c.number, op.threads, op.lanes, op.now, op.copies, &op.sees};
+  access(a, c, actor, r);
+  if (a.space == ptx::Space::shared && c.histories.full()) c.collect();
+}
+
+bool Races::is_news(const void* what, const void* with) {
+  std::lock_guard lock(told_mutex_);
+  return told_.try_emplace(what, with).first->second == with;
+}
+
+void Races::access(const MemoryAccess& a, ClusterState& c, const Actor& actor, const Record& record) {
+  const auto news = [&](Why why, const Record& earlier, const Record& later) {
+    return (why != Why::no_fence && why != Why::nearly) || is_news(later.who.op, earlier.who.op);
+  };
+  const Trial trial(actor, record, a.space, news);
+  const auto judge = [&](const Record& earlier, uint64_t cell, uint16_t bytes) {
+    return trial.judge(earlier, cell, bytes);
+  };
+  const LaneMap& map = record.map;
+  const auto each = [&](auto&& f) {
+    if (!a.lanes) return a.each([&](uint64_t address, uint64_t bytes, int) { f(address, bytes); });
+    if (map.dense) return f(a.lanes->low, a.lanes->high - a.lanes->low);
+    uint64_t last = ~0ull;
+    for (uint32_t m = map.lanes; m; m &= m - 1) {
+      const uint64_t at = (*map.at)[size_t(__builtin_ctz(m))];
+      if (at != last) f(at, uint64_t(map.bytes));
+      last = at;
+    }
+  };
+  if (a.space == ptx::Space::shared) {
+    CtaState* owner = c.cta(*a.cta);
+    if (!owner) return;
+    Touch touch(c.histories, record, judge);
+    each([&](uint64_t address, uint64_t bytes) { touch.range(owner->cells(), 0, address, bytes); });
+    return;
+  }
+  // Global memory is shared by all domains: a lock for each of its parts.
+  uint64_t region = ~0ull;
+  std::unique_lock<std::mutex> lock;
+  std::optional<Touch> touch;
+  std::vector<uint32_t>* cells = nullptr;
+  each([&](uint64_t address, uint64_t bytes) {
+    while (bytes) {
+      const uint64_t now = address / kRegion, part = std::min(bytes, (now + 1) * kRegion - address);
+      if (now != region) {
+        region = now;
+        Shard& shard = global_[(now * 0x9e3779b97f4a7c15ull >> 58)];
+        touch.reset();
+        if (lock.owns_lock()) lock.unlock();
+        lock = std::unique_lock(shard.mutex);
+        if (shard.histories.full())
+          shard.histories.collect([&](FunctionRef<void(uint32_t)> mark) {
+            for (const auto& [unused, handles] : shard.regions)
+              for (const uint32_t handle : handles) mark(handle);
+          });
+        cells = &shard.regions[now];
+        if (cells->empty()) cells->resize(kRegion / kCell);
+        touch.emplace(shard.histories, record, judge);
+      }
+      touch->range(*cells, now * kRegion, address, part);
+      address += part;
+      bytes -= part;
+    }
+  });
+}
+
+}  // namespace tinygpu::races

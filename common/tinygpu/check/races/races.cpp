@@ -1,0 +1,167 @@
+#include "common/tinygpu/check/races/races.h"
+
+#include "common/tinygpu/machine/chip/launch.h"
+
+namespace tinygpu::races {
+
+std::shared_ptr<ClusterState> DomainState::find(const Cluster& c) {
+  if (recent == &c) return recent_state;
+  const auto it = clusters.find(&c);
+  if (it == clusters.end()) return nullptr;
+  recent = &c;
+  return recent_state = it->second;
+}
+
+Threads* DomainState::find(const Origin& who, std::shared_ptr<ClusterState>& cluster) {
+  cluster = recent_state;
+  if (Threads* t = cluster ? cluster->threads(who) : nullptr) return t;
+  for (const auto& [key, state] : clusters)
+    if (Threads* t = state->threads(who)) {
+      recent = key;
+      cluster = recent_state = state;
+      return t;
+    }
+  return nullptr;
+}
+
+void Races::on_launch(const Launch& launch) {
+  domains_.clear();
+  domains_.resize(launch.domains().size());
+  global_ = std::vector<Shard>(64);
+  heads_.clear();
+  any_heads_ = false;
+  sequential_ = {};
+  told_.clear();
+}
+
+void Races::on_end(const Launch&, const LaunchStats*) {
+  domains_.clear();
+  global_.clear();
+  heads_.clear();
+}
+
+void Races::on_cta(const Cta& cta, bool starts, uint64_t) {
+  DomainState& d = of(cta.cluster.domain);
+  if (starts) {
+    if (cta.rank) return;
+    d.clusters[&cta.cluster] = std::make_shared<ClusterState>(cta.cluster);
+  } else if (!cta.cluster.live_ctas) {
+    d.clusters.erase(&cta.cluster);
+  } else {
+    return;
+  }
+  d.recent = nullptr;
+  d.recent_state = nullptr;
+}
+
+// ---- Operations
+
+void Races::on_issue(const AsyncOperation& o) {
+  using Kind = AsyncOperation::Kind;
+  using Channel = Threads::Channel;
+  DomainState& d = domains_[o.domain()];
+  std::shared_ptr<ClusterState> c;
+  Threads* const t = d.find(o.who, c);
+  if (!t) return;
+  Operation op;
+  op.kind = o.kind;
+  op.who = o.who;
+  op.cluster = c;
+  op.threads = t;
+  op.lanes = o.who.lanes;
+  op.uses = o.shared_uses;
+  op.copies = t->row_of(__builtin_ctz(op.lanes | 1u << 31)).copies;
+  op.sees = t->fork(op.lanes ? op.lanes : ~0u, op.now);
+  const int lane = o.who.lane;
+  const uint32_t group = d.facts.of(o.who).pair;
+  switch (o.kind) {
+    case Kind::bulk_load:
+    case Kind::tensor_load:
+    case Kind::async_store:
+    case Kind::cancel: op.ends = Ends::mbarrier; break;
+    case Kind::bulk_store:
+    case Kind::tensor_store:
+      if (std::ranges::any_of(o.shared_uses, [](const auto& u) { return u.signalled != nullptr; })) {
+        op.ends = Ends::mbarrier;
+        break;
+      }
+      op.ends = Ends::bulk_group;
+      // Lanes that have issued one store together all have it in their groups.
+      for (uint32_t m = op.lanes; m; m &= m - 1) {
+        ++t->count(Channel::bulk_read, __builtin_ctz(m));
+        ++t->count(Channel::bulk_write, __builtin_ctz(m));
+      }
+      op.reads = t->channel(Channel::bulk_read, lane);
+      op.writes = t->channel(Channel::bulk_write, lane);
+      op.read = t->count(Channel::bulk_read, lane);
+      op.written = t->count(Channel::bulk_write, lane);
+      break;
+    case Kind::mma:
+    case Kind::tmem_copy:
+    case Kind::tmem_shift:
+      op.ends = Ends::commit;
+      op.reads = op.writes = t->channel(Channel::tensor_done, lane, group);
+      op.read = op.written = ++t->count(Channel::tensor_issued, lane, group);
+      break;
+    case Kind::tmem_load:
+      op.reads = op.writes = t->channel(Channel::tmem_load, -1);
+      op.read = op.written = ++t->count(Channel::tmem_load, -1);
+      break;
+    case Kind::tmem_store:
+      op.reads = op.writes = t->channel(Channel::tmem_store, -1);
+      op.read = op.written = ++t->count(Channel::tmem_store, -1);
+      break;
+    case Kind::commit: {
+      const Epoch issued = t->count(Channel::tensor_issued, lane, group);
+      const Component done = t->channel(Channel::tensor_done, lane, group);
+      if (issued) {
+        op.steps = {{done, issued}};
+        op.tensor_only.of[tensor].here = advanced(
+            op.sees.of[tensor].here, {{done, issued}, {t->channel(Channel::tensor_issued, lane, group), issued}});
+      }
+      break;
+    }
+    case Kind::async_copy: {
+      if (!t->copies->whole) t->copies->whole = c->components.make();
+      op.ends = Ends::copies;
+      op.lane_components = t->copies;
+      op.reads = op.writes = t->copies->whole;
+      op.read = op.written = ++t->copies_issued;
+      break;
+    }
+    case Kind::copies_arrive:
+      if (t->copies->whole) {
+        const bool all = (op.lanes & t->live()) == t->live();
+        if (all) {
+          op.steps = {{t->copies->whole, t->copies_issued}};
+        } else {
+          for (uint32_t m = op.lanes; m; m &= m - 1) {
+            Component& of_lane = t->copies->lane[size_t(__builtin_ctz(m))];
+            if (!of_lane) of_lane = c->components.make();
+            op.steps.emplace_back(of_lane, t->copies_issued);
+          }
+        }
+      }
+      break;
+    case Kind::wgmma: {
+      op.ends = Ends::wgmma;
+      CtaState& cta = *c->cta(o.who.cta);
+      CtaState::Channel& channel = cta.warpgroups[uint32_t(o.who.warp) / 4];
+      if (!channel.component) channel.component = c->components.make();
+      op.reads = op.writes = channel.component;
+      op.read = op.written = ++channel.count;
+      // All four warps issue it; their own accesses come before it.
+      op.threads = nullptr;
+      op.sees = {};
+      for (uint32_t w = uint32_t(o.who.warp) / 4 * 4; w < uint32_t(o.who.warp) / 4 * 4 + 4; ++w)
+        if (w < cta.warps.size()) op.sees.join(cta.warps[w].release(~0u));
+      break;
+    }
+  }
+  if (!o.cells.empty()) tensor_use(d, o, op);
+  d.operations.emplace(o.id, std::move(op));
+}
+
+void Races::on_complete(const AsyncOperation& o) { domains_[o.domain()].operations.erase(o.id); }
+
+}  // namespace tinygpu::races

@@ -1,0 +1,113 @@
+// Races: accesses to shared, tensor and global memory that happens-before does not order (PTX ISA 8, 9.7.16.6), found
+// whatever the schedule was. Threads and asynchronous operations are agents with vector clocks; memory remembers who
+// touched it last. One row of notes/tinygpu.md each: the edges, what is inferred, what is not followed.
+#pragma once
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "common/tinygpu/check/races/cluster_state.h"
+#include "common/tinygpu/check/races/facts.h"
+#include "common/tinygpu/check/races/findings.h"
+#include "common/tinygpu/machine/chip/domain.h"
+
+namespace tinygpu::races {
+
+/// An asynchronous operation between issue and completion.
+struct Operation {
+  AsyncOperation::Kind kind = AsyncOperation::Kind::mma;
+  Origin who;
+  std::shared_ptr<ClusterState> cluster;
+  const Threads* threads = nullptr;
+  uint32_t lanes = 0;
+  Epoch now = 0, copies = 0;
+  Views sees;
+  // How its reads and writes end; of mbarriers, by the object of the use.
+  Ends ends = Ends::never;
+  Component reads = 0, writes = 0;
+  Epoch read = 0, written = 0;
+  LaneComponentsRef lane_components;
+  std::vector<AsyncOperation::SharedUse> uses;
+  std::vector<Step> steps;  // of a commit: what its arrival says is over
+  Views tensor_only;        // and orders
+};
+
+/// Cells of Tensor Memory that somebody has touched.
+struct TensorEntry {
+  TmemRect cells;
+  bool writes = false;
+  AsyncOperation::Kind kind = AsyncOperation::Kind::mma;
+  const char* what = "";
+  Record done;          // by what its end is known
+  Record issued;        // by what its issue is known: the thread's program
+  Component order = 0;  // and, to tcgen05.fence, by what the order of issue is
+  Epoch order_epoch = 0;
+  uint64_t chain = 0;
+  bool pair = false, four_rows = false;
+  int warp = -1;
+};
+
+/// What one domain's host thread knows.
+struct DomainState {
+  std::shared_ptr<ClusterState> find(const Cluster& c);
+  /// The threads that `who` names and their cluster; null: it has ended.
+  Threads* find(const Origin& who, std::shared_ptr<ClusterState>& cluster);
+  std::unordered_map<const Cluster*, std::shared_ptr<ClusterState>> clusters;
+  const Cluster* recent = nullptr;  // looked up last
+  std::shared_ptr<ClusterState> recent_state;
+  std::unordered_map<uint64_t, Operation> operations;
+  std::unordered_map<uint32_t, std::vector<TensorEntry>> tensor;  // by SM
+  FactsOf facts;
+  uint64_t instances = 0;
+};
+
+class Races final : public Observer {
+ public:
+  Races() : Observer(operations | synchronisation | shared_accesses | global_accesses | tensor_allocations) {}
+  void on_launch(const Launch&) override;
+  void on_end(const Launch&, const LaunchStats*) override;
+  void on_cta(const Cta&, bool starts, uint64_t time) override;
+  void on_issue(const AsyncOperation&) override;
+  void on_complete(const AsyncOperation&) override;
+  void on_sync(const Sync&) override;
+  void on_access(const MemoryAccess&) override;
+  void on_tensor_allocation(const TmemAllocation&) override;
+
+ private:
+  DomainState& of(const Domain& d) { return domains_[d.index]; }
+  // synchronisation.cpp
+  void on_mbarrier(DomainState& d, ClusterState& c, const Sync& s);
+  void on_fence(DomainState& d, ClusterState& c, Threads& t, const Sync& s);
+  void on_wait(DomainState& d, ClusterState& c, Threads& t, const Sync& s);
+  void cluster_barrier(ClusterState& c, const Sync& s);
+  // memory.cpp
+  void access(const MemoryAccess& a, ClusterState& c, const Actor& actor, const Record& record);
+  void program_access(const MemoryAccess& a, DomainState& d, ClusterState& c, Threads& t, uint32_t lanes);
+  void operation_access(const MemoryAccess& a, DomainState& d);
+  void strong_access(const MemoryAccess& a, ClusterState& c, Threads& t, uint32_t lanes);
+  /// `what` has not been told with another `with` in this launch: of a missing fence one pair of places is enough.
+  bool is_news(const void* what, const void* with);
+  // tensor_memory.cpp
+  void tensor_use(DomainState& d, const AsyncOperation& o, const Operation& op);
+
+  std::vector<DomainState> domains_;
+  struct alignas(64) Shard {
+    std::mutex mutex;
+    std::unordered_map<uint64_t, std::vector<uint32_t>> regions;
+    Histories histories;
+  };
+  static constexpr uint64_t kRegion = 1 << 16;
+  std::vector<Shard> global_;
+  std::mutex heads_mutex_;
+  std::atomic<bool> any_heads_ = false;
+  ReleaseHeads heads_;  // of strong writes to global memory
+  std::mutex told_mutex_;
+  std::unordered_map<const void*, const void*> told_;
+  std::mutex sequential_mutex_;
+  Sight sequential_;  // what fence.sc has in its order
+};
+
+}  // namespace tinygpu::races

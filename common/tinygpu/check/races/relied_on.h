@@ -1,0 +1,32 @@
+// What the PTX ISA calls a race and kernels do that are known to give right results on a B200: told as warnings. This
+// is the one list of them.
+#pragma once
+#include <string_view>
+
+namespace tinygpu::races {
+
+struct ReliedOn {
+  std::string_view what;
+  std::string_view kernels;
+};
+
+inline constexpr ReliedOn kOperandFence{"ordinary stores that an MMA reads as its operand without fence.proxy.async",
+                                        "CUTLASS's tutorial 01_mma_sm100"};
+inline constexpr ReliedOn kCopiedOperand{
+    "cp.async copies that an MMA reads without fence.proxy.async",
+    "CUTLASS's tutorial wgmma_sm90 and its sm100 main loops that load with cp.async"};
+inline constexpr ReliedOn kReadBeforeCopy{
+    "ordinary reads of a buffer that a copy then fills, handed over by an mbarrier without fence.proxy.async",
+    "CUTLASS's sm90 main loop with A in registers"};
+inline constexpr ReliedOn kMmaOrder{"MMAs with different accumulators execute in the order of issue",
+                                    "CUTLASS's 77_blackwell_fmha"};
+inline constexpr ReliedOn kStorePublished{"a tcgen05.st that a barrier hands over without tcgen05.wait::st",
+                                          "CUTLASS's 77_blackwell_fmha"};
+inline constexpr ReliedOn kTensorFences{
+    "finished tcgen05 work handed over by a barrier without tcgen05.fence on both sides",
+    "CUTLASS's tutorials 01_mma_sm100 to 05_mma_tma_epi_sm100"};
+inline constexpr ReliedOn kLoadsAtDealloc{
+    "columns freed behind tcgen05.ld whose registers have been used, without tcgen05.wait::ld",
+    "CUTLASS's tutorials 01_mma_sm100 to 05_mma_tma_epi_sm100"};
+
+}  // namespace tinygpu::races

@@ -1,0 +1,228 @@
+// The edges of happens-before that threads and mbarriers make (PTX ISA 8.9, 9.7.13).
+#include "common/tinygpu/check/races/races.h"
+#include "common/tinygpu/machine/chip/launch.h"
+
+namespace tinygpu::races {
+
+void Races::on_sync(const Sync& s) {
+  using Kind = Sync::Kind;
+  DomainState& d = of(s.cta->cluster.domain);
+  const std::shared_ptr<ClusterState> c = d.find(s.cta->cluster);
+  if (!c) return;
+  switch (s.kind) {
+    case Kind::init:
+    case Kind::inval:
+    case Kind::arrive:
+    case Kind::complete_tx:
+    case Kind::phase:
+    case Kind::passed:
+    case Kind::sent: return on_mbarrier(d, *c, s);
+    case Kind::cluster_arrive:
+    case Kind::cluster_wait:
+    case Kind::cluster: return cluster_barrier(*c, s);
+    case Kind::barrier: {
+      CtaState* cta = c->cta(*s.cta);
+      if (!cta) return;
+      Round round = std::exchange(cta->rounds[s.offset], {});
+      for (const auto& [threads, lanes] : round.waits) threads->acquire(lanes, round.gathered);
+      return;
+    }
+    default: break;
+  }
+  Threads* t = s.who ? c->threads(*s.who) : nullptr;
+  if (!t) return;
+  switch (s.kind) {
+    case Kind::barrier_arrive: {
+      Round& round = c->cta(*s.cta)->rounds[s.offset];
+      round.gathered.join(t->release(s.who->lanes));
+      if (s.value) round.waits.emplace_back(t, uint32_t(s.value));
+      break;
+    }
+    case Kind::warp_sync: t->met(s.who->lanes); break;
+    case Kind::fence:
+    case Kind::proxy_fence:
+    case Kind::tcgen05_fence: on_fence(d, *c, *t, s); break;
+    case Kind::wait_group:
+    case Kind::commit_group: on_wait(d, *c, *t, s); break;
+    case Kind::grid_dependency:
+      s.who->report(
+          Severity::note, "race-check-incomplete",
+          "not checked: what this grid and its neighbours of the stream do at the same time. Here one grid "
+          "runs after the other",
+          "griddepcontrol.wait before the first access to what the grid before has written; it is not checked "
+          "that it stands there");
+      break;
+    default: break;
+  }
+}
+
+void Races::on_fence(DomainState& d, ClusterState& c, Threads& t, const Sync& s) {
+  const uint32_t lanes = s.who->lanes;
+  const Facts& facts = d.facts.of(*s.who);
+  if (s.kind == Sync::Kind::tcgen05_fence) return s.value ? t.tensor_after(lanes) : t.tensor_before(lanes);
+  if (s.kind == Sync::Kind::proxy_fence)
+    return t.async_fence(lanes, s.value & Sync::kSharedMemory, s.value & Sync::kGlobalMemory);
+  if (facts.mbarrier_init) return t.init_fence(lanes);
+  if (!facts.sequential || facts.order.scope < ptx::Scope::gpu) return t.fence(lanes, facts.order, nullptr);
+  // All fence.sc are in one order: that of the run.
+  std::lock_guard lock(sequential_mutex_);
+  Sight order = sequential_.imported(c.number);
+  t.fence(lanes, facts.order, &order);
+  sequential_.join(order.exported(c.number));
+}
+
+void Races::on_wait(DomainState& d, ClusterState& c, Threads& t, const Sync& s) {
+  using Waits = Facts::Waits;
+  using Channel = Threads::Channel;
+  const uint32_t lanes = s.who->lanes;
+  const Waits waits = d.facts.of(*s.who).waits;
+  if (s.kind == Sync::Kind::commit_group) {
+    if (waits == Waits::bulk) t.bulk_commit(lanes);
+    if (waits == Waits::cp_async) {
+      t.copy_groups.push_back({lanes, t.copies_issued});
+      if (t.copy_groups.size() > 256) t.copy_groups.pop_front();
+    }
+    return;
+  }
+  switch (waits) {
+    case Waits::cp_async: return t.copies_waited(lanes, s.value, false);
+    case Waits::cp_async_all: return t.copies_waited(lanes, 0, true);
+    case Waits::bulk: return t.bulk_waited(lanes, s.value, false);
+    case Waits::bulk_read: return t.bulk_waited(lanes, s.value, true);
+    case Waits::tmem_load:
+      return t.learn(lanes, {{t.channel(Channel::tmem_load, -1), t.count(Channel::tmem_load, -1)}});
+    case Waits::tmem_store:
+      return t.learn(lanes, {{t.channel(Channel::tmem_store, -1), t.count(Channel::tmem_store, -1)}});
+    case Waits::wgmma: {
+      CtaState* cta = c.cta(s.who->cta);
+      const auto it = cta->warpgroups.find(t.index / 4);
+      if (it != cta->warpgroups.end() && s.value) t.learn(lanes, {{it->second.component, Epoch(s.value)}});
+      return;
+    }
+    default: return;
+  }
+}
+
+void Races::cluster_barrier(ClusterState& c, const Sync& s) {
+  if (s.kind == Sync::Kind::cluster) {
+    if (s.value + 1 == c.rounds) return;  // told of each CTA
+    c.rounds = s.value + 1;
+    c.complete = std::exchange(c.gathered, {});
+    for (const auto& cta : c.ctas)
+      for (Threads& t : cta->warps) {
+        t.cluster_over |= std::exchange(t.cluster_arrived, 0);
+        const uint32_t waits = std::exchange(t.cluster_waits, 0);
+        t.cluster_over &= ~waits;
+        if (waits) t.acquire(waits, c.complete);
+      }
+    return;
+  }
+  Threads* t = c.threads(*s.who);
+  if (!t) return;
+  const uint32_t lanes = s.who->lanes;
+  if (s.kind == Sync::Kind::cluster_arrive) {
+    c.gathered.join(t->release(lanes, s.order().semantics == ptx::Semantics::relaxed));
+    t->cluster_arrived |= lanes;
+    return;
+  }
+  const uint32_t over = lanes & t->cluster_over;
+  t->cluster_over &= ~over;
+  if (over) t->acquire(over, c.complete);
+  t->cluster_waits |= lanes & ~over & t->cluster_arrived;
+}
+
+// ---- mbarriers
+
+void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
+  using Kind = Sync::Kind;
+  CtaState* owner = c.cta(*s.cta);
+  if (!owner) return;
+  MbarrierState& m = owner->mbarrier(c.components, s.offset);
+  Threads* t = s.who ? c.threads(*s.who) : nullptr;
+  const auto check_init = [&] {
+    if (!m.init || !t) return;
+    const Row& row = t->row_of(s.who->lane);
+    const Actor by{c.number, t, s.who->lanes, t->now(), 0, &row.sees};
+    const uint32_t own = s.who->lanes & (s.who->lanes - 1) ? 0 : s.who->lanes;
+    if (!not_seen(*m.init, m.init->map.lanes, by, own, happened) ||
+        !not_seen(*m.init, m.init->map.lanes, by, own, initialised))
+      return;
+    tell_unpublished(*m.init, *s.who, s.offset);
+    m.init = nullptr;  // once
+  };
+  switch (s.kind) {
+    case Kind::init: {
+      m.own = m.others = m.own_complete = m.others_complete = {};
+      m.landed = false;
+      if (!t) break;
+      m.init = std::make_unique<Record>();
+      m.init->who = *s.who;
+      m.init->cluster = c.number;
+      m.init->component = t->program->whole;
+      m.init->epoch = t->now();
+      m.init->lane_components = t->program;
+      m.init->map.lanes = s.who->lanes;
+      break;
+    }
+    case Kind::inval: m.init = nullptr; break;
+    case Kind::sent:
+      if (t) {
+        check_init();
+        const bool relaxed = d.facts.of(*s.who).order.semantics == ptx::Semantics::relaxed;
+        c.sent[{t, s.cta, s.offset}].push_back(t->release(s.who->lanes, relaxed));
+      }
+      break;
+    case Kind::arrive: {
+      if (s.who->operation) {
+        const auto o = d.operations.find(s.who->operation);
+        if (o == d.operations.end()) break;
+        Views over = o->second.tensor_only;
+        over.of[happened].here = advanced({}, o->second.steps);
+        m.own.join(over);
+        break;
+      }
+      if (!t) break;
+      const ptx::MemoryOrder& order = d.facts.of(*s.who).order;
+      if (&t->cta == s.cta) {
+        check_init();
+        m.own.join(t->release(s.who->lanes, order.semantics == ptx::Semantics::relaxed));
+        break;
+      }
+      auto& queue = c.sent[{t, s.cta, s.offset}];
+      if (queue.empty()) break;
+      Views views = std::move(queue.front());
+      queue.pop_front();
+      if (order.scope < ptx::Scope::cluster) {  // does not reach another CTA
+        views.of[nearly].join(views.of[happened]);
+        for (const View v : {happened, async_shared, async_global}) views.of[v] = {};
+      }
+      m.others.join(views);
+      break;
+    }
+    case Kind::complete_tx: m.landed |= s.who && s.who->operation; break;
+    case Kind::phase:
+      ++m.ended;
+      if (m.landed) m.own.of[happened].here = advanced(m.own.of[happened].here, {{m.component, m.ended}});
+      m.landed = false;
+      // Whoever has seen this phase has seen those before.
+      m.own_complete.join(std::exchange(m.own, {}));
+      m.others_complete.join(std::exchange(m.others, {}));
+      break;
+    case Kind::passed: {
+      if (!t) break;
+      check_init();
+      if (s.value == ~0ull) break;  // a fresh object: the phase before its first
+      const ptx::MemoryOrder& order = d.facts.of(*s.who).order;
+      const bool relaxed = !order.acquires();
+      t->acquire(s.who->lanes, m.own_complete, relaxed ? Strength::relaxed : Strength::full);
+      t->acquire(s.who->lanes, m.others_complete,
+                 relaxed                              ? Strength::relaxed
+                 : order.scope >= ptx::Scope::cluster ? Strength::full
+                                                      : Strength::narrow);
+      break;
+    }
+    default: break;
+  }
+}
+
+}  // namespace tinygpu::races

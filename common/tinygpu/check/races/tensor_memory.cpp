@@ -1,0 +1,215 @@
+// Tensor Memory (PTX ISA 9.7.16.6): operations end when somebody has waited for them; tcgen05.fence orders their issue
+// across threads, which is enough for pairs that the tensor core executes in the order of issue.
+#include <fmt/format.h>
+
+#include "common/tinygpu/check/races/races.h"
+#include "common/tinygpu/check/races/relied_on.h"
+
+namespace tinygpu::races {
+namespace {
+
+using Kind = AsyncOperation::Kind;
+
+constexpr size_t kMostEntries = 1024;  // of an SM; the oldest go first
+
+bool on_tensor_core(Kind k) { return k == Kind::mma || k == Kind::tmem_copy || k == Kind::tmem_shift; }
+
+bool covers(const TmemRect& a, const TmemRect& b) {
+  return a.lane <= b.lane && a.lane + a.lanes >= b.lane + b.lanes && a.column <= b.column &&
+         a.column + a.columns >= b.column + b.columns;
+}
+
+/// The pairs that execute in the order of issue (9.7.16.6.2).
+bool pipelined(const TensorEntry& first, const TensorEntry& second) {
+  if (first.pair != second.pair) return false;
+  if (second.kind == Kind::mma) {
+    if (first.kind == Kind::mma) return first.chain && first.chain == second.chain;
+    return first.kind == Kind::tmem_copy || first.kind == Kind::tmem_shift;
+  }
+  if (second.kind == Kind::tmem_shift) return first.kind == Kind::mma;
+  return second.kind == Kind::tmem_copy && second.four_rows && first.kind == Kind::tmem_shift;
+}
+
+std::string cells_of(const TmemRect& r) {
+  return fmt::format("lanes {} to {}, columns {} to {}", r.lane, r.lane + r.lanes - 1, r.column,
+                     r.column + r.columns - 1);
+}
+
+TmemRect common(const TmemRect& a, const TmemRect& b) {
+  TmemRect r;
+  r.lane = std::max(a.lane, b.lane);
+  r.column = std::max(a.column, b.column);
+  r.lanes = std::min(a.lane + a.lanes, b.lane + b.lanes) - r.lane;
+  r.columns = std::min(a.column + a.columns, b.column + b.columns) - r.column;
+  return r;
+}
+
+struct Fix {
+  const char* help;
+  const char* example;
+};
+
+Fix wait_for(Kind kind) {
+  switch (kind) {
+    case Kind::tmem_load:
+      return {"put tcgen05.wait::ld behind the load, then hand the cells over",
+              "tcgen05.wait::ld.sync.aligned;  tcgen05.fence::before_thread_sync;\n"
+              "mbarrier.arrive.shared::cta.b64 _, [empty];"};
+    case Kind::tmem_store:
+      return {"put tcgen05.wait::st behind the store, then hand the cells over",
+              "tcgen05.wait::st.sync.aligned;  tcgen05.fence::before_thread_sync;  bar.sync 0;"};
+    default:
+      return {"wait on the mbarrier that tcgen05.commit arrives on, then order what follows",
+              "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
+              "L: mbarrier.try_wait.parity.shared::cta.b64 p, [bar], parity;  @!p bra L;\n"
+              "tcgen05.fence::after_thread_sync;"};
+  }
+}
+
+constexpr Fix kFences{
+    "put tcgen05.fence::before_thread_sync before the arrive or barrier of the earlier thread, and "
+    "tcgen05.fence::after_thread_sync behind the wait of the later one",
+    "tcgen05.fence::before_thread_sync;  bar.sync 0;  tcgen05.fence::after_thread_sync;"};
+
+/// A diagnosis of an access `what` of `who` to cells that `e` has touched.
+void tell(const char* code, Severity severity, const TensorEntry& e, const Origin& who, uint64_t time, const char* what,
+          bool writes, const TmemRect& cells, const char* reason, const ReliedOn* relied_on, const Fix& fix) {
+  Diagnosis d;
+  d.code = code;
+  d.severity = severity;
+  d.message = fmt::format("{} {} cells of Tensor Memory ({}) that {} {}: {}", what, writes ? "writes" : "reads",
+                          cells_of(cells), e.what, e.writes ? "writes" : "reads", reason);
+  if (relied_on) d.message += fmt::format(". Known kernels do so and are right on a B200: {}", relied_on->kernels);
+  d.where = who.where(time);
+  d.label = fmt::format("{} {}", writes ? "writes" : "reads", cells_of(cells));
+  d.others.push_back(
+      place_of(e.done, fmt::format("the same cells: the earlier operation {} them", e.writes ? "writes" : "reads")));
+  d.help = fix.help;
+  d.example = fix.example;
+  who.report(std::move(d));
+}
+
+struct Judged {
+  const char* code;
+  Severity severity;
+  const ReliedOn* relied_on = nullptr;
+};
+
+/// An operation that nobody has waited for, and what comes upon it; null: tcgen05.dealloc.
+Judged judged(const TensorEntry& e, const TensorEntry* later) {
+  if (later && on_tensor_core(later->kind) && on_tensor_core(e.kind)) {
+    if (later->kind == Kind::mma && e.kind == Kind::mma) return {"tmem-unordered", Severity::warning, &kMmaOrder};
+    return {"tmem-unordered", Severity::error};
+  }
+  if (e.kind == Kind::tmem_load) {
+    if (!later) return {"tmem-load-not-waited", Severity::warning, &kLoadsAtDealloc};
+    return {"tmem-load-not-waited", Severity::error};
+  }
+  if (e.kind == Kind::tmem_store) return {"tmem-not-complete", Severity::warning, &kStorePublished};
+  return {"tmem-not-complete", Severity::error};
+}
+
+void tell_unfinished(const TensorEntry& e, const Origin& who, uint64_t time, const char* what, bool writes,
+                     const TmemRect& cells, const TensorEntry* later) {
+  const Judged j = judged(e, later);
+  tell(j.code, j.severity, e, who, time, what, writes, cells, "nobody has waited for that operation", j.relied_on,
+       wait_for(e.kind));
+}
+
+void tell_unfenced(const TensorEntry& e, const AsyncOperation& o, const AsyncOperation::TensorUse& use,
+                   const TmemRect& cells) {
+  tell("tmem-fence-missing", Severity::warning, e, o.who, o.issued, use.what, use.writes, cells,
+       "no tcgen05.fence stands on both sides of what synchronises the two", &kTensorFences, kFences);
+}
+
+bool seen(const Record& r, const Actor& by, View view) {
+  return !not_seen(r, r.map.lanes, by, r.map.lanes & (r.map.lanes - 1) ? 0 : r.map.lanes, view);
+}
+
+}  // namespace
+
+void Races::tensor_use(DomainState& d, const AsyncOperation& o, const Operation& op) {
+  ClusterState& c = *op.cluster;
+  const Facts& facts = d.facts.of(o.who);
+  TensorEntry now;
+  now.kind = o.kind;
+  now.chain = o.chain;
+  now.pair = facts.pair;
+  now.four_rows = facts.four_rows;
+  now.warp = o.who.warp;
+  now.done.who = o.who;
+  now.done.cluster = c.number;
+  now.done.component = op.writes;
+  now.done.epoch = op.written;
+  now.done.operation = true;
+  now.done.time = o.issued;
+  now.issued = now.done;
+  now.issued.component = op.threads->program->whole;
+  now.issued.epoch = op.now;
+  now.issued.lane_components = op.threads->program;
+  now.issued.map.lanes = op.lanes;
+  if (on_tensor_core(o.kind)) {
+    now.order = const_cast<Threads*>(op.threads)->channel(Threads::Channel::tensor_issued, o.who.lane, facts.pair);
+    now.order_epoch = op.written;
+  }
+  const Actor by{c.number, op.threads, op.lanes, op.now, op.copies, &op.sees};
+  const ClockRef& ordered = op.sees.of[tensor].here;
+  bool unfenced = false;
+  for (const auto& use : o.cells) {
+    now.cells = use.cells;
+    now.writes = use.writes;
+    now.what = use.what;
+    std::vector<TensorEntry>& entries = d.tensor[use.sm];
+    for (auto& e : entries) {
+      if (!(e.writes || now.writes) || !e.cells.overlaps(now.cells) || e.done.who.operation == o.id) continue;
+      const bool same_warp = e.issued.lane_components == op.threads->program;
+      const bool fenced = epoch_of(ordered, e.done.component) >= e.done.epoch;
+      const bool same_thread = same_warp && e.done.who.lane == o.who.lane;
+      const bool follows = pipelined(e, now);
+      if (fenced || (follows && (same_thread || epoch_of(ordered, e.order) >= e.order_epoch))) continue;
+      const bool over = seen(e.done, by, happened);
+      // One's own wait::ld or wait::st is enough.
+      if (over && same_warp && !on_tensor_core(e.kind)) continue;
+      const TmemRect both = common(e.cells, now.cells);
+      if (over || (follows && (seen(e.issued, by, happened) || seen(e.issued, by, nearly)))) {
+        if (!unfenced && is_news(e.done.who.op, o.who.op)) tell_unfenced(e, o, use, both);
+        unfenced = true;
+      } else if (follows) {
+        tell("data-race", Severity::error, e, o.who, o.issued, use.what, use.writes, both, "nothing orders the two",
+             nullptr, kFences);
+      } else {
+        tell_unfinished(e, o.who, o.issued, use.what, now.writes, both, &now);
+      }
+    }
+    std::erase_if(entries, [&](const TensorEntry& e) {
+      if (e.done.who.operation == o.id || !covers(now.cells, e.cells)) return false;
+      // A later one who knows this one to be over knows that one to be over, too.
+      const bool follows = e.done.component == now.done.component && e.order == now.order;
+      return (now.writes || !e.writes) &&
+             (follows ? e.chain == now.chain && e.kind == now.kind && e.writes == now.writes
+                      : now.writes && seen(e.done, by, happened));
+    });
+    if (entries.size() >= kMostEntries) entries.erase(entries.begin());
+    entries.push_back(now);
+  }
+}
+
+void Races::on_tensor_allocation(const TmemAllocation& a) {
+  DomainState& d = of(a.domain);
+  std::vector<TensorEntry>& entries = d.tensor[a.sm];
+  std::shared_ptr<ClusterState> c;
+  Threads* const t = a.taken ? nullptr : d.find(a.who, c);
+  if (t) {
+    const Row& row = t->row_of(-1);
+    const Actor by{c->number, t, ~0u, t->now(), row.copies, &row.sees};
+    for (const TensorEntry& e : entries)
+      if (e.cells.overlaps(a.cells) && !seen(e.done, by, happened) &&
+          epoch_of(row.sees.of[tensor].here, e.done.component) < e.done.epoch) {
+        tell_unfinished(e, a.who, a.time, "tcgen05.dealloc", true, common(e.cells, a.cells), nullptr);
+        break;
+      }
+  }
+  std::erase_if(entries, [&](const TensorEntry& e) { return e.cells.overlaps(a.cells); });
+}
+
+}  // namespace tinygpu::races

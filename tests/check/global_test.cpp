@@ -1,0 +1,83 @@
+// Happens-before over global memory: barriers, flags, atomics and fences by scope, between CTAs.
+#include "tests/check/kernel.h"
+
+namespace tinygpu::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<std::string> found(const std::string& body, uint32_t ctas = 1, uint32_t clusters = 1) {
+  Kernel k;
+  k.body = body;
+  k.ctas = ctas;
+  k.clusters = clusters;
+  return k.findings();
+}
+
+TEST(GlobalRaces, BarrierOfThreads) {
+  const std::string store = "  @%p8 st.global.u32 [%o], %t;\n", load = "  @%p11 ld.global.u32 %r1, [%o];\n";
+  EXPECT_THAT(found(store + "  bar.sync 0;\n" + load), IsEmpty());
+  EXPECT_THAT(found(store + load),
+              ElementsAre(race("data-race", "ld.global.u32 %r1, [%o];", "st.global.u32 [%o], %t;")));
+}
+
+/// Thread 0 of CTA 0 writes and raises a flag at %o + 64; thread 0 of CTA 1 waits for it and reads.
+std::vector<std::string> flag(const std::string& raise, const std::string& look, uint32_t ctas, uint32_t clusters,
+                              const std::string& behind = "") {
+  return found(
+      "  mov.u32 %r5, %ctaid.x; setp.eq.u32 %p1, %r5, 0; and.pred %p1, %p1, %p8; setp.eq.u32 %p2, %r5, 1; "
+      "and.pred %p2, %p2, %p8;\n"
+      "  @%p1 st.global.u32 [%o], %t;\n  @%p1 " +
+          raise + " [%o+64], 1;\n  @!%p2 bra DONE;\nL: " + look +
+          " %r2, [%o+64]; setp.ne.u32 %p3, %r2, 1; @%p3 bra L;\n" + behind + "  ld.global.u32 %r1, [%o];\nDONE:\n",
+      ctas, clusters);
+}
+
+TEST(GlobalRaces, FlagsOfTheRightScope) {
+  const std::string lost = race("scope-too-narrow", "ld.global.u32 %r1, [%o];", "@%p1 st.global.u32 [%o], %t;");
+  EXPECT_THAT(flag("st.release.gpu.global.u32", "ld.acquire.gpu.global.u32", 1, 2), IsEmpty());
+  EXPECT_THAT(flag("st.release.sys.global.u32", "ld.acquire.sys.global.u32", 1, 2), IsEmpty());
+  EXPECT_THAT(flag("st.release.cluster.global.u32", "ld.acquire.cluster.global.u32", 2, 1), IsEmpty());
+  EXPECT_THAT(flag("st.release.gpu.global.u32", "ld.relaxed.gpu.global.u32", 1, 2), ElementsAre(lost));
+  EXPECT_THAT(flag("st.release.gpu.global.u32", "ld.relaxed.gpu.global.u32", 1, 2, "  fence.acquire.gpu;\n"),
+              IsEmpty());
+  EXPECT_THAT(flag("fence.acq_rel.gpu; @%p1 st.relaxed.gpu.global.u32", "ld.acquire.gpu.global.u32", 1, 2), IsEmpty());
+  EXPECT_THAT(flag("red.release.gpu.global.add.u32", "ld.acquire.gpu.global.u32", 1, 2), IsEmpty());
+  // The flag itself races where a scope leaves the other one out, or an access is weak.
+  EXPECT_THAT(flag("st.release.cluster.global.u32", "ld.acquire.gpu.global.u32", 1, 2), ::testing::Contains(lost));
+  EXPECT_EQ(flag("st.volatile.global.u32", "ld.volatile.global.u32", 1, 2).size(), 1u);
+}
+
+TEST(GlobalRaces, AtomicsPassReleasesOn) {
+  // Three CTAs count up; whoever is last reads what all have written.
+  const auto last = [](const std::string& atom) {
+    return found(
+        "  mov.u32 %r5, %ctaid.x; mad.wide.u32 %rd0, %r5, 4, %o;\n  @!%p8 bra DONE;\n"
+        "  st.global.u32 [%rd0+128], %r5;\n  " +
+            atom + " %r2, [%o], 1; setp.ne.u32 %p1, %r2, 2; @%p1 bra DONE;\n" +
+            "  ld.global.u32 %r1, [%o+128]; ld.global.u32 %r1, [%o+132]; ld.global.u32 %r1, [%o+136];\nDONE:\n",
+        1, 3);
+  };
+  EXPECT_THAT(last("atom.acq_rel.gpu.global.add.u32"), IsEmpty());
+  EXPECT_FALSE(last("atom.relaxed.gpu.global.add.u32").empty());
+  EXPECT_FALSE(last("atom.acq_rel.cta.global.add.u32").empty());
+  EXPECT_THAT(last("fence.sc.gpu; atom.acquire.gpu.global.add.u32"), IsEmpty());
+}
+
+TEST(GlobalRaces, AtomicsAreStrongAmongEachOther) {
+  EXPECT_THAT(found("  red.global.add.u32 [%o], 1;", 1, 4), IsEmpty());
+  EXPECT_EQ(found("  red.cta.global.add.u32 [%o], 1;", 1, 4).size(), 1u) << "a scope that leaves others out";
+  EXPECT_FALSE(found("  red.global.add.u32 [%o], 1;\n  @%p8 ld.global.u32 %r1, [%o];", 1, 4).empty());
+}
+
+TEST(GlobalRaces, CtasOfAGridAreNotOrdered) {
+  EXPECT_EQ(found("  @%p8 st.global.u32 [%o], %t;", 1, 4).size(), 1u);
+  EXPECT_THAT(found("  mov.u32 %r5, %ctaid.x; mad.lo.u32 %r5, %r5, 64, %t; mad.wide.u32 %rd0, %r5, 4, %o; "
+                    "st.global.u32 [%rd0], %t;",
+                    1, 4),
+              IsEmpty());
+}
+
+}  // namespace
+}  // namespace tinygpu::test

@@ -1,0 +1,193 @@
+// Happens-before over shared memory between threads: each edge with what it orders (clean), and without it (told, with
+// both places).
+#include "tests/check/kernel.h"
+
+namespace tinygpu::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<std::string> found(const std::string& body, uint32_t ctas = 1, uint32_t threads = 64) {
+  Kernel k;
+  k.body = body;
+  k.ctas = ctas;
+  k.threads = threads;
+  return k.findings();
+}
+
+const std::string kStore = "  @%p8 st.shared.u32 [%s], %t;\n";
+const std::string kLoad = "  @%p11 ld.shared.u32 %r1, [%s];\n";
+const std::string kRace = race("data-race", "ld.shared.u32 %r1, [%s];", "st.shared.u32 [%s], %t;");
+
+TEST(SharedRaces, BarrierOfThreads) {
+  EXPECT_THAT(found(kStore + "  bar.sync 0;\n" + kLoad), IsEmpty());
+  EXPECT_THAT(found(kStore + kLoad), ElementsAre(kRace));
+  // Reads count, too.
+  EXPECT_THAT(found("  @%p11 ld.shared.u32 %r1, [%s];\n  @%p8 st.shared.u32 [%s], %t;"),
+              ElementsAre(race("data-race", "st.shared.u32 [%s], %t;", "ld.shared.u32 %r1, [%s];")));
+  EXPECT_THAT(found("  @%p11 ld.shared.u32 %r1, [%s];\n  bar.sync 0;\n  @%p8 st.shared.u32 [%s], %t;"), IsEmpty());
+  // Two reads are no race; other bytes are other memory.
+  EXPECT_THAT(found("  ld.shared.u32 %r1, [%s];\n  ld.shared.u32 %r1, [%s];"), IsEmpty());
+  EXPECT_THAT(found("  @%p8 st.shared.u16 [%s], 1;\n  @%p11 ld.shared.u16 %r1, [%s+2];"), IsEmpty());
+}
+
+TEST(SharedRaces, AnArriveGivesAndReceivesNothing) {
+  const std::string arrives = "  @%p10 bar.arrive 1, 64;\n  @%p11 bar.sync 1, 64;\n";
+  EXPECT_THAT(found(kStore + arrives + kLoad), IsEmpty());
+  EXPECT_THAT(found("  @%p11 st.shared.u32 [%s], %t;\n" + arrives + "  @%p8 ld.shared.u32 %r1, [%s];\n"),
+              ElementsAre(race("data-race", "ld.shared.u32 %r1, [%s];", "st.shared.u32 [%s], %t;")));
+  // Another barrier number orders others.
+  EXPECT_THAT(found(kStore + "  @%p10 bar.sync 1, 32;\n  @%p11 bar.sync 2, 32;\n" + kLoad), ElementsAre(kRace));
+}
+
+TEST(SharedRaces, LanesOfAWarpAreThreads) {
+  const std::string store = "  @%p8 st.shared.u32 [%s], %t;\n", load = "  @%p10 ld.shared.u32 %r1, [%s];\n";
+  const std::string told = race("lane-order-missing", "ld.shared.u32 %r1, [%s];", "st.shared.u32 [%s], %t;");
+  EXPECT_THAT(found(store + "  bar.warp.sync -1;\n" + load), IsEmpty());
+  EXPECT_THAT(found(store + load), ElementsAre(told));
+  for (const char* no_edge : {"shfl.sync.idx.b32 %r2, %t, 0, 31, -1;", "vote.sync.any.pred %p1, %p8, -1;",
+                              "redux.sync.add.u32 %r2, %t, -1;", "elect.sync _|%p1, -1;"})
+    EXPECT_THAT(found(store + "  " + no_edge + "\n" + load), ElementsAre(told)) << no_edge;
+  // A lane knows what it has done itself.
+  EXPECT_THAT(found("  mad.lo.u32 %r0, %t, 4, %s; st.shared.u32 [%r0], %t; ld.shared.u32 %r1, [%r0];"), IsEmpty());
+  EXPECT_THAT(found("  mad.lo.u32 %r0, %t, 20, %s; st.shared.u32 [%r0], %t; ld.shared.u32 %r1, [%r0];"), IsEmpty());
+  // Its neighbour's word is another's.
+  EXPECT_THAT(
+      found("  mad.lo.u32 %r0, %l, 4, %s; @%p10 st.shared.u32 [%r0], %t; xor.b32 %r0, %r0, 4; "
+            "@%p10 ld.shared.u32 %r1, [%r0];"),
+      ElementsAre(race("lane-order-missing", "@%p10 ld.shared.u32 %r1, [%r0];", "@%p10 st.shared.u32 [%r0], %t;")));
+  // Masks: only members meet.
+  EXPECT_THAT(
+      found("  setp.lt.u32 %p1, %t, 2;\n" + store + "  @%p1 bar.warp.sync 3;\n  @%p1 ld.shared.u32 %r1, [%s];\n"),
+      IsEmpty());
+  EXPECT_THAT(found("  setp.lt.u32 %p1, %t, 2; setp.eq.u32 %p2, %t, 2;\n" + store +
+                    "  @%p1 bar.warp.sync 3;\n  @%p2 ld.shared.u32 %r1, [%s];\n"),
+              ElementsAre(told));
+}
+
+TEST(SharedRaces, MbarrierArriveAndWait) {
+  const std::string arrive = "  @%p8 mbarrier.arrive.shared.b64 _, [%b];\n";
+  EXPECT_THAT(found(kStore + arrive + wait("%p11", 0, 0) + kLoad), IsEmpty());
+  EXPECT_THAT(found(arrive + kStore + wait("%p11", 0, 0) + kLoad), ElementsAre(kRace)) << "after the arrive";
+  EXPECT_THAT(found(kStore + arrive + kLoad + wait("%p11", 0, 0)), ElementsAre(kRace)) << "before the wait";
+  // Relaxed on either side orders nothing; with fences around it does.
+  const std::string lost = race("scope-too-narrow", "ld.shared.u32 %r1, [%s];", "st.shared.u32 [%s], %t;");
+  const std::string relaxed = "  @%p8 mbarrier.arrive.relaxed.cta.shared.b64 _, [%b];\n";
+  EXPECT_THAT(found(kStore + relaxed + wait("%p11", 0, 0) + kLoad), ElementsAre(lost));
+  EXPECT_THAT(found(kStore + arrive + wait("%p11", 0, 0, ".relaxed.cta") + kLoad), ElementsAre(lost));
+  EXPECT_THAT(found(kStore + "  @%p8 fence.release.cta;\n" + relaxed + wait("%p11", 0, 0) + kLoad), IsEmpty());
+  EXPECT_THAT(found(kStore + arrive + wait("%p11", 0, 0, ".relaxed.cta") + "  fence.acquire.cta;\n" + kLoad),
+              IsEmpty());
+}
+
+TEST(SharedRaces, OneLaneArrivesForTheOthers) {
+  const std::string store = "  mad.lo.u32 %r0, %l, 4, %s; @%p10 st.shared.u32 [%r0], %t;\n";
+  const std::string load = "  @%p11 ld.shared.u32 %r1, [%s+64];\n";
+  const std::string arrive = "  @%p8 mbarrier.arrive.shared.b64 _, [%b];\n";
+  const std::string told = race("data-race", "ld.shared.u32 %r1, [%s+64];", "st.shared.u32 [%r0], %t;");
+  EXPECT_THAT(found(store + "  bar.warp.sync -1;\n" + arrive + wait("%p11", 0, 0) + load), IsEmpty());
+  EXPECT_THAT(found(store + arrive + wait("%p11", 0, 0) + load), ElementsAre(told));
+  // Every lane for itself.
+  EXPECT_THAT(found(store + "  @%p10 mbarrier.arrive.shared.b64 _, [%b+32];\n" + wait("%p11", 32, 0) + load),
+              IsEmpty());
+  // One lane waits, the others read.
+  EXPECT_THAT(
+      found("  @%p8 st.shared.u32 [%s+64], %t;\n" + arrive + "  setp.eq.u32 %p1, %t, 32;\n" + wait("%p1", 0, 0) + load),
+      ElementsAre(race("data-race", "ld.shared.u32 %r1, [%s+64];", "st.shared.u32 [%s+64], %t;")));
+  EXPECT_THAT(found("  @%p8 st.shared.u32 [%s+64], %t;\n" + arrive + "  setp.eq.u32 %p1, %t, 32;\n" +
+                    wait("%p1", 0, 0) + "  bar.warp.sync -1;\n" + load),
+              IsEmpty());
+}
+
+TEST(SharedRaces, ARingOfPhases) {
+  // Warp 0 fills, warp 1 empties, three rounds; the first wait for `empty` passes by itself.
+  const auto ring = [](bool reads_first) {
+    const std::string read = "  @%p11 ld.shared.u32 %r1, [%s];\n  bar.warp.sync -1;\n";
+    const std::string empty = "  @%p1 mbarrier.arrive.shared.b64 _, [%b+8];\n";
+    std::string body = "  setp.eq.u32 %p1, %t, 32;\n";
+    for (int round = 0; round < 3; ++round) {
+      body += wait("%p8", 8, (round + 1) % 2);
+      body += "  @%p8 st.shared.u32 [%s], %t;\n  @%p8 mbarrier.arrive.shared.b64 _, [%b];\n";
+      body += wait("%p11", 0, round % 2) + (reads_first ? read + empty : empty + read);
+    }
+    return found(body);
+  };
+  EXPECT_THAT(ring(true), IsEmpty());
+  EXPECT_FALSE(ring(false).empty()) << "given back before it is read";
+}
+
+TEST(SharedRaces, ClusterBarrier) {
+  const std::string store =
+      "  mapa.shared::cluster.u32 %r2, %s, 1; setp.eq.u32 %p1, %k, 0; and.pred %p1, %p1, %p8;\n"
+      "  @%p1 st.shared::cluster.u32 [%r2], %t;\n";
+  const std::string load = "  setp.eq.u32 %p2, %k, 1; @%p2 ld.shared.u32 %r1, [%s];\n";
+  const std::string told = race("data-race", "ld.shared.u32 %r1, [%s];", "st.shared::cluster.u32 [%r2], %t;");
+  EXPECT_THAT(found(store + "  barrier.cluster.arrive; barrier.cluster.wait;\n" + load, 2), IsEmpty());
+  EXPECT_THAT(found(store + "  bar.sync 0;\n" + load, 2), ElementsAre(told));
+  EXPECT_THAT(found("  barrier.cluster.arrive;\n" + store + "  barrier.cluster.wait;\n" + load, 2), ElementsAre(told));
+  const std::string relaxed = "  barrier.cluster.arrive.relaxed; barrier.cluster.wait;\n";
+  EXPECT_THAT(found(store + relaxed + load, 2),
+              ElementsAre(race("scope-too-narrow", "ld.shared.u32 %r1, [%s];", "st.shared::cluster.u32 [%r2], %t;")));
+  EXPECT_THAT(found(store + "  fence.acq_rel.cluster;\n" + relaxed + load, 2), IsEmpty());
+}
+
+TEST(SharedRaces, RemoteArriveNeedsTheClustersScope) {
+  const std::string store =
+      "  mapa.shared::cluster.u32 %r2, %s, 1; mapa.shared::cluster.u32 %r3, %b, 1;\n"
+      "  setp.eq.u32 %p1, %k, 0; and.pred %p1, %p1, %p8; setp.eq.u32 %p2, %k, 1;\n"
+      "  @%p1 st.shared::cluster.u32 [%r2], %t;\n";
+  const std::string load = "  @%p2 ld.shared.u32 %r1, [%s];\n";
+  const std::string lost = race("scope-too-narrow", "ld.shared.u32 %r1, [%s];", "st.shared::cluster.u32 [%r2], %t;");
+  const auto arrive = [](const std::string& form) {
+    return "  @%p1 mbarrier.arrive" + form + ".shared::cluster.b64 _, [%r3];\n";
+  };
+  const std::string release = arrive(".release.cluster"), acquire = wait("%p2", 0, 0, ".acquire.cluster");
+  EXPECT_THAT(found(store + release + acquire + load, 2), IsEmpty());
+  EXPECT_THAT(found(store + arrive("") + acquire + load, 2), ElementsAre(lost));
+  EXPECT_THAT(found(store + release + wait("%p2", 0, 0) + load, 2), ElementsAre(lost));
+}
+
+TEST(SharedRaces, FlagsByReleaseAndAcquire) {
+  const auto flag = [](const std::string& st, const std::string& ld) {
+    return found(kStore + "  @%p8 " + st + " [%s+64], 1;\n  @!%p11 bra DONE;\nL: " + ld +
+                 " %r2, [%s+64]; setp.ne.u32 %p1, %r2, 1; @%p1 bra L;\n" + kLoad + "DONE:\n");
+  };
+  // Shared memory holds ones everywhere at the start; the flag is 1.
+  EXPECT_THAT(flag("st.release.cta.shared.u32", "ld.acquire.cta.shared.u32"), IsEmpty());
+  EXPECT_THAT(flag("st.relaxed.cta.shared.u32", "ld.acquire.cta.shared.u32"), ElementsAre(kRace));
+  EXPECT_THAT(flag("st.release.cta.shared.u32", "ld.relaxed.cta.shared.u32"),
+              ElementsAre(race("scope-too-narrow", "ld.shared.u32 %r1, [%s];", "st.shared.u32 [%s], %t;")));
+  EXPECT_THAT(flag("fence.acq_rel.cta; @%p8 st.relaxed.cta.shared.u32", "ld.acquire.cta.shared.u32"), IsEmpty());
+  EXPECT_THAT(flag("st.shared.u32", "ld.shared.u32").size(), 2u) << "the flag races, too";
+}
+
+TEST(SharedRaces, AtomicsAreStrongAmongEachOther) {
+  EXPECT_THAT(found("  atom.shared.add.u32 %r1, [%s], 1;"), IsEmpty());
+  EXPECT_THAT(
+      found("  @%p8 st.shared.u32 [%s], 0;\n  bar.sync 0;\n  red.shared.add.u32 [%s], 1;\n  bar.sync 0;\n" + kLoad),
+      IsEmpty());
+  EXPECT_THAT(found("  red.shared.add.u32 [%s], 1;\n" + kLoad),
+              ::testing::Contains(race("data-race", "ld.shared.u32 %r1, [%s];", "red.shared.add.u32 [%s], 1;")));
+  EXPECT_THAT(
+      found("  @%p10 atom.shared.add.u32 %r1, [%s], 1;\n  @%p11 red.shared.add.u64 [%s], 1;"),
+      ElementsAre(race("data-race", "@%p11 red.shared.add.u64 [%s], 1;", "@%p10 atom.shared.add.u32 %r1, [%s], 1;")))
+      << "other bytes";
+}
+
+TEST(SharedRaces, InitialisationIsPublished) {
+  const std::string init = "  @%p8 mbarrier.init.shared.b64 [%s], 1;\n";
+  const std::string use = "  setp.eq.u32 %p1, %t, 32; @%p1 mbarrier.arrive.shared.b64 _, [%s];\n";
+  EXPECT_THAT(found(init + "  bar.sync 0;\n" + use), IsEmpty());
+  EXPECT_THAT(found(init + use), ElementsAre(race("mbarrier-init-not-published", "mbarrier.arrive.shared.b64 _, [%s];",
+                                                  "mbarrier.init.shared.b64 [%s], 1;")));
+  const std::string remote =
+      "  mapa.shared::cluster.u32 %r2, %s, 1; setp.eq.u32 %p1, %k, 0; and.pred %p1, %p1, %p8;\n"
+      "  @%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r2];\n";
+  const std::string relaxed = "  barrier.cluster.arrive.relaxed; barrier.cluster.wait;\n";
+  EXPECT_THAT(found(init + "  @%p8 fence.mbarrier_init.release.cluster;\n" + relaxed + remote, 2), IsEmpty());
+  EXPECT_THAT(found(init + relaxed + remote, 2).size(), 1u);
+}
+
+}  // namespace
+}  // namespace tinygpu::test
