@@ -21,10 +21,50 @@ GEN5_PTX void tcgen05_mma_f16(uint32_t d, uint64_t a, uint64_t b, uint32_t idesc
                  : "memory");
 }
 
-/// kind::f16 with A in Tensor Memory at `a`.
+/// kind::f16 with A in Tensor Memory at `a`: eight columns, two elements to a cell.
+template <int kCtaGroup = 1>
 GEN5_PTX void tcgen05_mma_f16_tmem(uint32_t d, uint32_t a, uint64_t b, uint32_t idesc, bool accumulate) {
-  asm volatile(GEN5_PTX_TAKES_P("%4", "tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, p;")::"r"(d), "r"(a),
+  static_assert(kCtaGroup == 1 || kCtaGroup == 2);
+  if constexpr (kCtaGroup == 1)
+    asm volatile(GEN5_PTX_TAKES_P("%4", "tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, p;")::"r"(d), "r"(a),
+                 "l"(b), "r"(idesc), "r"(uint32_t(accumulate))
+                 : "memory");
+  else
+    asm volatile(GEN5_PTX_TAKES_P("%4", "tcgen05.mma.cta_group::2.kind::f16 [%0], [%1], %2, %3, p;")::"r"(d), "r"(a),
+                 "l"(b), "r"(idesc), "r"(uint32_t(accumulate))
+                 : "memory");
+}
+
+/// kind::f16, D = A·B + D · 2^−kScale, kScale 0 to 15.
+template <int kScale>
+GEN5_PTX void tcgen05_mma_f16_scaled(uint32_t d, uint64_t a, uint64_t b, uint32_t idesc) {
+  asm volatile("tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, 1, %4;" ::"r"(d), "l"(a), "l"(b), "r"(idesc),
+               "n"(kScale)
+               : "memory");
+}
+
+/// kind::f16; lanes of D whose bits are set in `disable` (x: lanes 0 to 31 …) stay as they are.
+GEN5_PTX void tcgen05_mma_f16_masked(uint32_t d, uint64_t a, uint64_t b, uint32_t idesc, uint4 disable,
+                                     bool accumulate) {
+  asm volatile(
+      GEN5_PTX_TAKES_P("%4", "tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, {%5, %6, %7, %8}, p;")::"r"(d),
+      "l"(a), "l"(b), "r"(idesc), "r"(uint32_t(accumulate)), "r"(disable.x), "r"(disable.y), "r"(disable.z),
+      "r"(disable.w)
+      : "memory");
+}
+
+/// kind::f8f6f4: any two of e4m3, e5m2, e2m3, e3m2 and e2m1, 32 deep, sixteen elements in 16 bytes whatever their
+/// width.
+GEN5_PTX void tcgen05_mma_f8f6f4(uint32_t d, uint64_t a, uint64_t b, uint32_t idesc, bool accumulate) {
+  asm volatile(GEN5_PTX_TAKES_P("%4", "tcgen05.mma.cta_group::1.kind::f8f6f4 [%0], %1, %2, %3, p;")::"r"(d), "l"(a),
                "l"(b), "r"(idesc), "r"(uint32_t(accumulate))
+               : "memory");
+}
+
+/// kind::i8: u8 or s8, 32 deep, s32 accumulators.
+GEN5_PTX void tcgen05_mma_i8(uint32_t d, uint64_t a, uint64_t b, uint32_t idesc, bool accumulate) {
+  asm volatile(GEN5_PTX_TAKES_P("%4", "tcgen05.mma.cta_group::1.kind::i8 [%0], %1, %2, %3, p;")::"r"(d), "l"(a), "l"(b),
+               "r"(idesc), "r"(uint32_t(accumulate))
                : "memory");
 }
 
