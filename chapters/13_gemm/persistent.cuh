@@ -8,6 +8,21 @@ constexpr uint32_t kStages = 4;
 constexpr uint32_t kBand = 8;  // tiles of 128 rows
 constexpr uint32_t kEpilogueWarps = 4;
 
+/// The tiles of D, in bands, and which of them a CTA takes, or `Ctas` CTAs together: from first() on every stride()-th.
+template <uint32_t TileN, uint32_t Ctas = 1>
+struct Tiles {
+  uint32_t rows, columns, count;
+  __device__ explicit Tiles(const Arguments& args)
+      : rows(layout::ceil_div(args.m, Ctas * kTileM)),
+        columns(layout::ceil_div(args.n, TileN)),
+        count(rows * columns) {}
+  __device__ uint32_t first() const { return blockIdx.x / Ctas; }
+  __device__ uint32_t stride() const { return gridDim.x / Ctas; }
+  __device__ layout::TileCoordinate operator[](uint32_t t) const {
+    return layout::banded_tile(t, rows, columns, kBand / Ctas);
+  }
+};
+
 template <uint32_t Accumulators, uint32_t TileN>
 struct Shared {
   uint8_t a[kStages][kTileM * kRowBytes], b[kStages][TileN * kRowBytes];
@@ -22,8 +37,7 @@ __global__ void __launch_bounds__(192) persistent(const __grid_constant__ Argume
   extern __shared__ __align__(1024) uint8_t memory[];
   auto& shared = *reinterpret_cast<Shared<Accumulators, TileN>*>(memory);
   const uint32_t warp = threadIdx.x / 32;
-  const uint32_t tiles_m = layout::ceil_div(args.m, kTileM), tiles_n = layout::ceil_div(args.n, TileN);
-  const uint32_t tiles = tiles_m * tiles_n;
+  const Tiles<TileN> tiles(args);
   const uint32_t blocks = layout::ceil_div(args.k, kBlockK);
 
   if (threadIdx.x == 0) {
@@ -44,8 +58,8 @@ __global__ void __launch_bounds__(192) persistent(const __grid_constant__ Argume
     if (elect_sync()) {
       Stamps<kStamped> asked(args.stamps, Moment::asked);
       Ring<kStages> to;
-      for (uint32_t t = blockIdx.x; t < tiles; t += gridDim.x) {
-        const layout::TileCoordinate tile = layout::banded_tile(t, tiles_m, tiles_n, kBand);
+      for (uint32_t t = tiles.first(); t < tiles.count; t += tiles.stride()) {
+        const layout::TileCoordinate tile = tiles[t];
         for (uint32_t block = 0; block < blocks; ++block, to.advance()) {
           const uint32_t full = shared_address(&shared.full[to.stage]);
           mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
@@ -62,7 +76,7 @@ __global__ void __launch_bounds__(192) persistent(const __grid_constant__ Argume
       Stamps<kStamped> landed(args.stamps, Moment::landed);
       Ring<kStages> at;
       Ring<Accumulators> into;
-      for (uint32_t t = blockIdx.x; t < tiles; t += gridDim.x, into.advance()) {
+      for (uint32_t t = tiles.first(); t < tiles.count; t += tiles.stride(), into.advance()) {
         const uint32_t accumulator = accumulators + into.stage * TileN;
         // The epilogue has read what the accumulator held before.
         mbarrier_wait_parity(shared_address(&shared.drained[into.stage]), into.parity ^ 1);
@@ -83,8 +97,8 @@ __global__ void __launch_bounds__(192) persistent(const __grid_constant__ Argume
     Stamps<kStamped> ready(args.stamps, Moment::ready, stamps), stored(args.stamps, Moment::stored, stamps);
     const uint32_t quarter = warp % 4;  // the lanes of Tensor Memory that this warp may read: 32 · quarter …
     Ring<Accumulators> from;
-    for (uint32_t t = blockIdx.x; t < tiles; t += gridDim.x, from.advance()) {
-      const layout::TileCoordinate tile = layout::banded_tile(t, tiles_m, tiles_n, kBand);
+    for (uint32_t t = tiles.first(); t < tiles.count; t += tiles.stride(), from.advance()) {
+      const layout::TileCoordinate tile = tiles[t];
       mbarrier_wait_parity(shared_address(&shared.accumulated[from.stage]), from.parity);
       tcgen05_fence_after_thread_sync();
       ready.take();

@@ -28,10 +28,9 @@ __global__ void __launch_bounds__(192) __cluster_dims__(kCtas, 1, 1) pair(const 
   extern __shared__ __align__(1024) uint8_t memory[];
   auto& shared = *reinterpret_cast<PairShared*>(memory);
   const uint32_t warp = threadIdx.x / 32, rank = cluster_ctarank();
-  const uint32_t tiles_m = layout::ceil_div(args.m, kCtas * kTileM), tiles_n = layout::ceil_div(args.n, kTileN);
-  const uint32_t tiles = tiles_m * tiles_n;
+  const Tiles<kTileN, kCtas> tiles(args);
   const uint32_t blocks = layout::ceil_div(args.k, kBlockK);
-  const uint32_t first = blockIdx.x / kCtas, stride = gridDim.x / kCtas;
+  const uint32_t first = tiles.first(), stride = tiles.stride();
 
   if (threadIdx.x == 0) {
     for (uint32_t s = 0; s < kStages; ++s) {
@@ -59,8 +58,8 @@ __global__ void __launch_bounds__(192) __cluster_dims__(kCtas, 1, 1) pair(const 
     if (elect_sync()) {
       Stamps<kStamped> asked(args.stamps, Moment::asked);
       Ring<kStages> to;
-      for (uint32_t t = first; t < tiles; t += stride) {
-        const layout::TileCoordinate tile = layout::banded_tile(t, tiles_m, tiles_n, kBand / kCtas);
+      for (uint32_t t = first; t < tiles.count; t += stride) {
+        const layout::TileCoordinate tile = tiles[t];
         const uint32_t row = (tile.m * kCtas + rank) * kTileM, column = tile.n * kTileN + rank * kHalfN;
         for (uint32_t block = 0; block < blocks; ++block, to.advance()) {
           mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
@@ -81,7 +80,7 @@ __global__ void __launch_bounds__(192) __cluster_dims__(kCtas, 1, 1) pair(const 
       Stamps<kStamped> landed(args.stamps, Moment::landed);
       Ring<kStages> at;
       Ring<kAccumulators> into;
-      for (uint32_t t = first; t < tiles; t += stride, into.advance()) {
+      for (uint32_t t = first; t < tiles.count; t += stride, into.advance()) {
         const uint32_t accumulator = accumulators + into.stage * kTileN;
         // The epilogues of both CTAs have read what the accumulator held before.
         mbarrier_wait_parity(shared_address(&shared.drained[into.stage]), into.parity ^ 1);
@@ -102,8 +101,8 @@ __global__ void __launch_bounds__(192) __cluster_dims__(kCtas, 1, 1) pair(const 
     Stamps<kStamped> ready(args.stamps, Moment::ready, stamps), stored(args.stamps, Moment::stored, stamps);
     const uint32_t quarter = warp % 4;  // the lanes of Tensor Memory that this warp may read: 32 · quarter …
     Ring<kAccumulators> from;
-    for (uint32_t t = first; t < tiles; t += stride, from.advance()) {
-      const layout::TileCoordinate tile = layout::banded_tile(t, tiles_m, tiles_n, kBand / kCtas);
+    for (uint32_t t = first; t < tiles.count; t += stride, from.advance()) {
+      const layout::TileCoordinate tile = tiles[t];
       const uint32_t row = (tile.m * kCtas + rank) * kTileM;
       mbarrier_wait_parity(shared_address(&shared.accumulated[from.stage]), from.parity);
       tcgen05_fence_after_thread_sync();
