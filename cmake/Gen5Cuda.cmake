@@ -3,9 +3,12 @@
 # nvcc is driven by custom commands and not by CMake's CUDA language: the language's check links and runs programs, which
 # neither a bare compiler from PyPI's wheels nor a machine without a driver can do.
 #
-#   gen5_cuda_program(NAME chapter05 SOURCES main.cu host.cpp … [ARCHS 100a;90a] [LIBS …] [LABELS chapter05 …])
+#   gen5_cuda_program(NAME chapter05 SOURCES main.cu host.cpp … [ARCHS 100a;90a] [LIBS …] [LABELS chapter05 …]
+#                     [MISTAKES mistakes.txt COPIES main.cu …])
 #       An executable in ${CMAKE_BINARY_DIR}/bin. With LABELS, also a ctest test NAME that runs it without arguments.
 #       A source that has code for fewer of the ARCHS names them in its property GEN5_ARCHS.
+#       MISTAKES: its .cu may include "mistakes.inc", which cmake/make_mistakes.py makes of that file (of each, if there are
+#       several) and of the sources in COPIES.
 #   gen5_cuda_test(NAME t SOURCES … [ARCHS …] [LIBS …] [LABELS …])
 #       The same with GoogleTest: one ctest test per TEST().
 #   gen5_cuda_run(NAME t COMMAND chapter05 --part x [PASS regex] [FAILS] [ENVIRONMENT A=b …] [LABELS …])
@@ -43,6 +46,9 @@ message(STATUS "nvcc: ${GEN5_NVCC}")
 add_library(gen5_cuda_headers INTERFACE)
 target_include_directories(gen5_cuda_headers SYSTEM INTERFACE ${GEN5_CUDA_ROOT}/include)
 
+# What makes mistakes of kernels.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
 # ---- The GPU of this machine ------------------------------------------------------------------------------------------
 set(GEN5_NATIVE_ARCH "" CACHE INTERNAL "")
 if(GEN5_GPU STREQUAL "native")
@@ -58,7 +64,7 @@ endif()
 
 # fmt 9 takes nvcc for a compiler without constexpr, and nvcc cannot evaluate fmt's format-string check: two definitions.
 # Compiles one .cu of `target` for ARCHS; the object's path comes back in OUT. Dependencies come from nvcc itself.
-function(gen5_cuda_object OUT target source archs)
+function(gen5_cuda_object OUT target source archs made)
   get_filename_component(path ${source} ABSOLUTE)
   get_filename_component(name ${source} NAME)
   set(object ${CMAKE_CURRENT_BINARY_DIR}/${target}.dir/${name}.o)
@@ -72,6 +78,10 @@ function(gen5_cuda_object OUT target source archs)
   if(GEN5_SANITIZE)
     set(sanitize -Xcompiler=-fsanitize=address,-fsanitize=undefined,-fno-omit-frame-pointer)
   endif()
+  set(include "")
+  if(made)
+    set(include -I${CMAKE_CURRENT_BINARY_DIR}/${target}.dir)
+  endif()
   set(werror "")
   set(nvcc_werror "")
   if(GEN5_WERROR)
@@ -82,8 +92,8 @@ function(gen5_cuda_object OUT target source archs)
     OUTPUT ${object}
     COMMAND ${CCACHE_LAUNCHER} ${GEN5_NVCC} -c -o ${object} ${path} ${gencode} -std=c++20 -O3
             -cudart shared -lineinfo -Xcompiler=-fPIC,-Wall,-Wextra${werror},-Wno-unused-parameter,-Wno-restrict ${nvcc_werror}
-            --expt-relaxed-constexpr -DFMT_USE_CONSTEXPR=1 -DFMT_CONSTEVAL= ${sanitize} -I${PROJECT_SOURCE_DIR} -MD -MF ${object}.d ${extra}
-    DEPENDS ${path} ${GEN5_NVCC}
+            --expt-relaxed-constexpr -DFMT_USE_CONSTEXPR=1 -DFMT_CONSTEVAL= ${sanitize} -I${PROJECT_SOURCE_DIR} ${include} -MD -MF ${object}.d ${extra}
+    DEPENDS ${path} ${GEN5_NVCC} ${made}
     DEPFILE ${object}.d
     COMMENT "nvcc ${name} for ${archs}"
     VERBATIM)
@@ -93,7 +103,7 @@ endfunction()
 # What both kinds of executable share: it leaves their arguments in P_…, and `built` FALSE where the program has no code
 # for the GPU asked for. Links `further` libraries too.
 macro(gen5_cuda_executable further)
-  cmake_parse_arguments(P "" "NAME" "SOURCES;ARCHS;LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(P "" "NAME" "SOURCES;ARCHS;LIBS;LABELS;MISTAKES;COPIES" ${ARGN})
   if(NOT P_ARCHS)
     set(P_ARCHS 100a)
   endif()
@@ -102,13 +112,24 @@ macro(gen5_cuda_executable further)
     set(built FALSE)
   else()
     set(inputs "")
+    set(made "")
+    foreach(mistakes IN LISTS P_MISTAKES)
+      get_filename_component(stem ${mistakes} NAME_WE)
+      set(inc ${CMAKE_CURRENT_BINARY_DIR}/${P_NAME}.dir/${stem}.inc)
+      add_custom_command(OUTPUT ${inc}
+                         COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/make_mistakes.py ${PROJECT_SOURCE_DIR}
+                                 ${CMAKE_CURRENT_SOURCE_DIR}/${mistakes} ${inc}
+                         DEPENDS ${mistakes} ${P_COPIES} ${PROJECT_SOURCE_DIR}/cmake/make_mistakes.py
+                         VERBATIM)
+      list(APPEND made ${inc})
+    endforeach()
     foreach(source IN LISTS P_SOURCES)
       if(source MATCHES "\\.cu$")
         get_source_file_property(own_archs ${source} GEN5_ARCHS)
         if(NOT own_archs)
           set(own_archs ${P_ARCHS})
         endif()
-        gen5_cuda_object(object ${P_NAME} ${source} "${own_archs}")
+        gen5_cuda_object(object ${P_NAME} ${source} "${own_archs}" "${made}")
         list(APPEND inputs ${object})
       else()
         list(APPEND inputs ${source})

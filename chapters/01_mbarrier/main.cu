@@ -307,68 +307,45 @@ void part_remote(Report& r) {
 
 // ---- Mistakes
 
-enum Mistake {
-  uninitialised,
-  too_many,
-  too_few_bytes,
-  too_many_bytes,
-  wrong_parity,
-  unobserved,
-  misaligned,
-  remote_wait
-};
+// mistakes.txt says which lines are wrong in which kernel. These run a kernel and say whether its numbers are right.
 
-__global__ void broken(Mistake m, const uint32_t* from) {
-  __shared__ alignas(128) uint32_t buffer[64];
-  __shared__ alignas(8) uint64_t barrier[2];
-  const uint32_t bar = shared_address(barrier);
-  if (m != uninitialised) mbarrier_init(bar, 1);
-  fence_proxy_async_shared();
-  switch (m) {
-    case uninitialised: mbarrier_arrive(bar); break;
-    case too_many:
-      mbarrier_expect_tx(bar, 16);
-      mbarrier_arrive(bar);
-      mbarrier_arrive(bar);  // the phase still waits for 16 bytes: this is one arrival too many
-      break;
-    case too_few_bytes:
-      bulk_load(shared_address(buffer), from, 256, bar);
-      __nanosleep(20000);
-      mbarrier_arrive_expect_tx(bar, 128);  // 256 land
-      mbarrier_wait_parity(bar, 0);
-      break;
-    case too_many_bytes:
-      mbarrier_arrive_expect_tx(bar, 512);
-      bulk_load(shared_address(buffer), from, 256, bar);
-      mbarrier_wait_parity(bar, 0);
-      break;
-    case wrong_parity:
-      mbarrier_arrive(bar);
-      mbarrier_wait_parity(bar, 1);  // phase 0 is over; this waits for phase 1
-      break;
-    case unobserved:
-      mbarrier_arrive(bar);
-      mbarrier_arrive(bar);          // phase 1, and nobody has seen phase 0 end
-      mbarrier_wait_parity(bar, 0);  // parity 0 is current again: waits forever
-      break;
-    case misaligned: mbarrier_init(bar + 4, 1); break;
-    case remote_wait: mbarrier_wait_parity(mapa(bar, 1), 0); break;
-  }
-}
-
-void run_broken(Mistake m) {
-  DeviceBuffer<uint32_t> from(64);
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(2);
-  config.blockDim = dim3(1);
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {2, 1, 1};
-  config.attrs = &cluster;
-  config.numAttrs = 1;
-  GEN5_CUDA(cudaLaunchKernelEx(&config, broken, m, static_cast<const uint32_t*>(from.get())));
+bool phases_right(void (*kernel)(Step*)) {
+  DeviceBuffer<Step> out(6);
+  kernel<<<1, 1>>>(out.get());
   GEN5_CUDA(cudaDeviceSynchronize());
+  const auto steps = out.download();
+  for (uint32_t i = 0; i < 6; ++i)
+    if (steps[i].pending != 2 - i % 2 || steps[i].even_done != i / 2 % 2) return false;
+  return true;
 }
+
+bool transactions_right(void (*kernel)(const uint32_t*, Transactions*)) {
+  DeviceBuffer<uint32_t> from(std::vector<uint32_t>(64, 7));
+  DeviceBuffer<Transactions> out(1);
+  kernel<<<1, 1>>>(from.get(), out.get());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  const Transactions t = out.download()[0];
+  return !t.over[0] && !t.over[1] && t.over[2] && t.data[3] == 7;
+}
+
+bool ring_right(void (*kernel)(const uint32_t*, uint32_t*, uint64_t*)) {
+  std::vector<uint32_t> host(kItems * kChunk), want(kItems);
+  for (uint32_t i = 0; i < host.size(); ++i) want[i / kChunk] += host[i] = i * 2654435761u;
+  DeviceBuffer<uint32_t> from(host), sums(kItems);
+  kernel<<<1, 64>>>(from.get(), sums.get(), nullptr);
+  GEN5_CUDA(cudaDeviceSynchronize());
+  return sums.download() == want;
+}
+
+bool remote_right(void (*kernel)(uint32_t*)) {
+  DeviceBuffer<uint32_t> out(3);
+  kernel<<<2, 32>>>(out.get());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  const auto seen = out.download();
+  return seen[0] == 100 && seen[1] == 101;
+}
+
+#include "mistakes.inc"
 
 }  // namespace
 
@@ -379,16 +356,6 @@ int main(int argc, char** argv) {
   chapter.part("transactions", "Bytes count beside arrivals", part_transactions);
   chapter.part("ring", "Producer and consumer over a ring of stages", part_ring);
   chapter.part("remote", "Arriving at another CTA's barrier", part_remote);
-  const auto mistake = [&](const char* name, const char* title, const char* code, Mistake m) {
-    chapter.mistake(name, title, code, [m](Report&) { run_broken(m); });
-  };
-  mistake("uninitialised", "An arrive on a barrier that nobody initialised", "mbarrier-not-initialised", uninitialised);
-  mistake("over_arrival", "More arrivals than the phase waits for", "mbarrier-over-arrival", too_many);
-  mistake("too_few_bytes", "expect_tx names fewer bytes than land", "mbarrier-tx-mismatch", too_few_bytes);
-  mistake("too_many_bytes", "expect_tx names more bytes than land", "deadlock", too_many_bytes);
-  mistake("parity", "A wait for the phase after the one that ends", "deadlock", wrong_parity);
-  mistake("unobserved", "A phase passes before anybody has looked", "mbarrier-phase-unobserved", unobserved);
-  mistake("misaligned", "An mbarrier that is not aligned to 8 bytes", "mbarrier-misaligned", misaligned);
-  mistake("remote_wait", "A wait on another CTA's barrier", "mbarrier-not-local", remote_wait);
+  chapter.mistakes(kMistakes);
   return chapter.run(argc, argv);
 }

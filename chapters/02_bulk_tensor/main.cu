@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "common/harness/chapter.h"
 #include "common/harness/cuda_check.h"
@@ -516,6 +515,7 @@ __global__ void stages(const __grid_constant__ CUtensorMap map, uint32_t* sums, 
     mbarrier_wait_parity(shared_address(&full[s]), box / kStages & 1);
     landed.take();
     for (uint32_t i = thread; i < kStageRows * kStageColumns; i += 128) sum += buffer[s][i];
+    fence_proxy_async_shared();  // these reads before the load that will overwrite them
     mbarrier_arrive(shared_address(&empty[s]));
     done.take();
   }
@@ -564,108 +564,122 @@ void part_stages(Report& r) {
 
 // ---- Mistakes
 
-enum Mistake {
-  column,
-  box_address,
-  negative_store,
-  no_map,
-  wrong_rank,
-  late_change,
-  too_large,
-  no_wait,
-  no_proxy_fence,
-  early_reuse
-};
+// mistakes.txt says which lines are wrong in which kernel. These run a kernel and say whether its numbers are right.
 
-__global__ void broken(Mistake mistake, const __grid_constant__ CUtensorMap map, CUtensorMap* global_map) {
-  __shared__ alignas(1024) uint16_t buffer[1024];
+/// Loads a box, moves the map by a row while nobody uses it, and loads again.
+__global__ void moved_map(CUtensorMap* map, const CUtensorMap* next, uint16_t* out) {
+  __shared__ alignas(1024) uint16_t buffer[kShared / 2];
   __shared__ alignas(8) uint64_t barrier;
-  const uint32_t bar = shared_address(&barrier), to = shared_address(buffer);
-  if (threadIdx.x != 0) return;
-  mbarrier_init(bar, 1);
-  fence_proxy_async_shared();
-  mbarrier_arrive_expect_tx(bar, 1024);
-  switch (mistake) {
-    case column: tensor_load_2d(to, &map, 4, 0, bar); break;  // 4 elements are 8 bytes
-    case box_address: tensor_load_2d(to + 64, &map, 0, 0, bar); break;
-    case negative_store: tensor_store_2d(&map, 0, -1, to); break;
-    case no_map:
-    case too_large: tensor_load_2d(to, &map, 0, 0, bar); break;
-    case wrong_rank: tensor_load_im2col_3d(to, &map, 0, 0, 0, 0, bar); break;
-    case late_change:
-      tensor_load_2d(to, global_map, 0, 0, bar);
-      mbarrier_wait_parity(bar, 0);
-      mbarrier_arrive_expect_tx(bar, 1024);
-      // Changed by an ordinary store, and used without fence.proxy.tensormap: the unit still has the old one.
-      *reinterpret_cast<volatile uint64_t*>(global_map) = *reinterpret_cast<uint64_t*>(global_map) + 128;
-      tensor_load_2d(to, global_map, 0, 0, bar);
-      mbarrier_wait_parity(bar, 1);
-      return;
-    default: return;
-  }
-  if (mistake == negative_store) {
-    bulk_commit_group();
-    bulk_wait_group<0>();
-  } else {
+  const uint32_t bar = shared_address(&barrier);
+  prepare(buffer, bar);
+  if (threadIdx.x == 0) {
+    mbarrier_arrive_expect_tx(bar, 1024);
+    tensor_load_2d(shared_address(buffer), map, 0, 0, bar);
     mbarrier_wait_parity(bar, 0);
+    for (int i = 0; i < 16; ++i) reinterpret_cast<uint64_t*>(map)[i] = reinterpret_cast<const uint64_t*>(next)[i];
+    asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
+    asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map) : "memory");
+    mbarrier_arrive_expect_tx(bar, 1024);
+    tensor_load_2d(shared_address(buffer), map, 0, 0, bar);
+    mbarrier_wait_parity(bar, 1);
   }
+  show(buffer, out);  // behind __syncthreads
 }
 
-void run_broken(Mistake mistake) {
-  DeviceBuffer<uint16_t> data(numbered(32, 64));
+bool load_right(std::vector<uint16_t> (*run)(const std::vector<uint16_t>&, const Matrix&, int, int)) {
+  const auto tensor = numbered(32, 64), seen = run(tensor, {}, 0, 4);
+  return std::equal(seen.begin(), seen.begin() + 512, tensor.begin() + 4 * 64);
+}
+
+bool corner_right(std::vector<uint16_t> (*run)(const std::vector<uint16_t>&, const Matrix&, int, int)) {
   Matrix m;
-  if (mistake == too_large) m.box_rows = 32;  // 4 KiB into a buffer of 2
-  CUtensorMap map = encode(data.get(), m);
-  if (mistake == no_map) std::memset(&map, 0, sizeof map);
-  DeviceBuffer<CUtensorMap> global(std::vector<CUtensorMap>{map});
-  broken<<<1, 32>>>(mistake, map, global.get());
+  m.rows = 10;
+  m.row_step = 2;
+  const auto tensor = numbered(10, 64), seen = run(tensor, m, 0, 6);  // rows 6 and 8, and two outside
+  return seen[64] == tensor[8 * 64] && seen[128] == 0;
+}
+
+bool moved_map_right(void (*kernel)(CUtensorMap*, const CUtensorMap*, uint16_t*)) {
+  const auto tensor = numbered(32, 64);
+  DeviceBuffer<uint16_t> data(tensor), out(kShared / 2);
+  DeviceBuffer<CUtensorMap> map(std::vector<CUtensorMap>{encode(data.get(), {})});
+  Matrix below;
+  below.rows = 31;
+  DeviceBuffer<CUtensorMap> next(std::vector<CUtensorMap>{encode(data.get() + 64, below)});
+  kernel<<<1, 128>>>(map.get(), next.get(), out.get());
   GEN5_CUDA(cudaGetLastError());
   GEN5_CUDA(cudaDeviceSynchronize());
+  return out.download()[0] == tensor[64];
 }
 
-/// A box of 8 x 64 between shared memory and the map's tensor, with the synchronisation that each mistake leaves out.
-__global__ void careless(Mistake mistake, const __grid_constant__ CUtensorMap map, uint16_t* seen) {
-  __shared__ alignas(1024) uint16_t buffer[512];
-  __shared__ alignas(8) uint64_t barrier;
-  const uint32_t bar = shared_address(&barrier), box = shared_address(buffer), i = threadIdx.x;
-  if (mistake == no_wait) {
-    if (i == 0) {
-      mbarrier_init(bar, 1);
-      fence_proxy_async_shared();
-      mbarrier_arrive_expect_tx(bar, sizeof buffer);
-      tensor_load_2d(box, &map, 0, 0, bar);
-    }
-    __syncthreads();  // all threads are here, the bytes are not
-    seen[i] = buffer[i];
-    mbarrier_wait_parity(bar, 0);
-    return;
-  }
-  buffer[i] = uint16_t(i);
-  if (mistake == early_reuse) fence_proxy_async_shared();
-  __syncthreads();  // orders the threads, not the proxies
-  if (i == 0) {
-    tensor_store_2d(&map, 0, 0, box);
-    bulk_commit_group();
-  }
-  if (mistake == early_reuse) {
-    __syncthreads();
-    buffer[i] = 0xffff;  // the unit may not have read it yet
-  }
-  if (i == 0) bulk_wait_group<0>();
-}
-
-void run_careless(Mistake mistake, Report& r) {
-  const std::vector<uint16_t> host = numbered(32, 64);
-  DeviceBuffer<uint16_t> data(host), seen(512);
-  Matrix m;
-  careless<<<1, 512>>>(mistake, encode(data.get(), m), seen.get());
+bool multicast_right(void (*kernel)(CUtensorMap, uint16_t*)) {
+  const auto tensor = numbered(32, 64);
+  DeviceBuffer<uint16_t> data(tensor), out(kShared / 2 * 4);
+  kernel<<<4, 128>>>(encode(data.get(), {}), out.get());
   GEN5_CUDA(cudaGetLastError());
   GEN5_CUDA(cudaDeviceSynchronize());
-  const std::vector<uint16_t> got = mistake == no_wait ? seen.download() : data.download();
-  bool good = true;
-  for (uint32_t i = 0; i < 512; ++i) good &= got[i] == (mistake == no_wait ? host[i] : i);
-  r.check("the box came through, this time", good);
+  const auto seen = out.download();
+  for (uint32_t rank : {0u, 1u, 3u})
+    if (!std::equal(tensor.begin(), tensor.begin() + 512, seen.begin() + rank * (kShared / 2))) return false;
+  return true;
 }
+
+bool store_right(void (*kernel)(CUtensorMap, int, int, uint32_t)) {
+  const uint32_t columns = 16, rows = 8;
+  Matrix m;
+  m.columns = columns;
+  m.rows = rows;
+  m.pitch = columns * 4;
+  m.box_columns = m.box_rows = 8;
+  m.type = CU_TENSOR_MAP_DATA_TYPE_UINT32;
+  DeviceBuffer<uint32_t> data(columns * rows);
+  kernel<<<1, 128>>>(encode(data.get(), m), 8, 0, 8);
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  const auto stored = data.download();
+  for (uint32_t y = 0; y < rows; ++y)
+    for (uint32_t x = 8; x < columns; ++x)
+      if (stored[y * columns + x] != y * 100 + x - 8) return false;
+  return true;
+}
+
+bool gather_right(void (*kernel)(CUtensorMap, int, int4, uint16_t*)) {
+  const auto tensor = numbered(32, 64);
+  DeviceBuffer<uint16_t> data(tensor), out(kShared / 2);
+  Matrix m;
+  m.box_rows = 1;
+  kernel<<<1, 128>>>(encode(data.get(), m), 0, make_int4(17, 3, 5, 3), out.get());
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  return out.download()[64] == tensor[3 * 64];
+}
+
+bool linear_right(void (*kernel)(const uint32_t*, uint32_t*)) {
+  std::vector<uint32_t> host(256);
+  for (uint32_t i = 0; i < 256; ++i) host[i] = i * 77;
+  DeviceBuffer<uint32_t> from(host), out(256);
+  kernel<<<2, 32>>>(from.get(), out.get());
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  return out.download() == host;
+}
+
+bool stages_right(void (*kernel)(CUtensorMap, uint32_t*, uint64_t*)) {
+  const auto tensor = numbered(kBoxes * kStageRows, kStageColumns);
+  DeviceBuffer<uint16_t> data(tensor);
+  DeviceBuffer<uint32_t> sums(128);
+  Matrix m;
+  m.rows = kBoxes * kStageRows;
+  m.box_rows = kStageRows;
+  kernel<<<1, 160>>>(encode(data.get(), m), sums.get(), nullptr);
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  std::vector<uint32_t> want(128);
+  for (size_t i = 0; i < tensor.size(); ++i) want[i % 128] += tensor[i];
+  return sums.download() == want;
+}
+
+#include "mistakes.inc"
 
 }  // namespace
 
@@ -682,23 +696,6 @@ int main(int argc, char** argv) {
   chapter.part("gather4", "Four rows of your choice", part_gather);
   chapter.part("linear", "Plain bytes", part_linear);
   chapter.part("stages", "Loads that run ahead", part_stages);
-  const auto mistake = [&](const char* name, const char* title, const char* code, Mistake which) {
-    chapter.mistake(name, title, code, [which](Report&) { run_broken(which); });
-  };
-  mistake("column", "A start that is not a multiple of 16 bytes along dimension 0", "tensor-coordinate-misaligned",
-          column);
-  mistake("box_address", "A box at an address that is not a multiple of 128", "bulk-misaligned", box_address);
-  mistake("negative_store", "A store that starts ahead of the tensor", "tensor-coordinate-negative", negative_store);
-  mistake("no_map", "A tensor map that was never encoded", "tensormap-invalid", no_map);
-  mistake("wrong_rank", "A three-dimensional copy through a two-dimensional map", "tensormap-rank", wrong_rank);
-  mistake("late_change", "A tensor map changed without its fence", "tensormap-not-acquired", late_change);
-  mistake("too_large", "A box that does not fit its buffer", "shared-out-of-bounds", too_large);
-  const auto race = [&](const char* name, const char* title, const char* code, Mistake which) {
-    chapter.mistake(name, title, code, [which](Report& r) { run_careless(which, r); });
-  };
-  race("no_wait", "A box read behind a barrier of threads instead of its mbarrier", "async-not-complete", no_wait);
-  race("no_proxy_fence", "A store of what ordinary stores wrote, without fence.proxy.async", "proxy-fence-missing",
-       no_proxy_fence);
-  race("early_reuse", "A buffer written again before its store has read it", "async-not-complete", early_reuse);
+  chapter.mistakes(kMistakes);
   return chapter.run(argc, argv);
 }

@@ -249,82 +249,44 @@ void part_pair(Report& r) {
 
 // ---- Mistakes
 
-__global__ void leak() {
-  __shared__ uint32_t address;
-  tcgen05_alloc(shared_address(&address), 64);
-  // no dealloc: the columns are lost to the SM
+// mistakes.txt says which lines are wrong in which kernel. These run a kernel and say whether its numbers are right.
+
+bool smallest_right(void (*kernel)(Seen*)) {
+  DeviceBuffer<Seen> seen(1);
+  kernel<<<1, 32>>>(seen.get());
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  return seen.download()[0].address == 0;
 }
 
-// Each CTA takes all columns; the even ones keep them. An odd one that comes to the same SM waits forever.
-__global__ void leak_every_other() {
-  __shared__ uint32_t address;
-  tcgen05_alloc(shared_address(&address), 512);
-  __syncwarp();
-  if (blockIdx.x % 2 == 1) tcgen05_dealloc(address, 512);
+bool blocks_right(void (*kernel)(uint32_t*)) {
+  DeviceBuffer<uint32_t> addresses(5);
+  kernel<<<1, 32>>>(addresses.get());
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  return addresses.download()[1] == 256;
 }
 
-__global__ void growing() {
-  __shared__ uint32_t slot[2];
-  tcgen05_alloc(shared_address(&slot[0]), 32);
-  tcgen05_alloc(shared_address(&slot[1]), 64);
-  __syncwarp();
-  tcgen05_dealloc(slot[0], 32);
-  tcgen05_dealloc(slot[1], 64);
+/// With two CTAs to an SM.
+bool share_right(void (*kernel)(Seen*, uint32_t, uint32_t), uint32_t columns) {
+  const uint32_t ctas = 2 * uint32_t(current_device().sms);
+  DeviceBuffer<Seen> seen(ctas);
+  kernel<<<ctas, 32>>>(seen.get(), columns, 2000);
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  return busiest_sm(seen.download()).size() == 2;
 }
 
-__global__ void alloc_columns(uint32_t columns) {
-  __shared__ uint32_t address;
-  tcgen05_alloc(shared_address(&address), columns);  // a register: the assembler can't check it
-  __syncwarp();
-  tcgen05_dealloc(address, columns);
+bool pair_right(void (*kernel)(Seen*)) {
+  DeviceBuffer<Seen> seen(2);
+  kernel<<<2, 32>>>(seen.get());
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  const auto s = seen.download();
+  return s[0].address == s[1].address;
 }
 
-__global__ void after_permit() {
-  __shared__ uint32_t address;
-  tcgen05_relinquish_alloc_permit();
-  tcgen05_alloc(shared_address(&address), 32);
-  __syncwarp();
-  tcgen05_dealloc(address, 32);
-}
-
-__global__ void free_wrongly(uint32_t offset, uint32_t columns, uint32_t times) {
-  __shared__ uint32_t address;
-  tcgen05_alloc(shared_address(&address), 64);
-  __syncwarp();
-  for (uint32_t i = 0; i < times; ++i) tcgen05_dealloc(address + offset, columns);
-}
-
-__global__ void hold_and_wait() {
-  __shared__ uint32_t slot[2];
-  tcgen05_alloc(shared_address(&slot[0]), 512);
-  tcgen05_alloc(shared_address(&slot[1]), 32);
-}
-
-__global__ void lonely() {
-  __shared__ uint32_t address;
-  tcgen05_alloc<2>(shared_address(&address), 32);
-}
-
-__global__ void __cluster_dims__(2) peer_leaves() {
-  __shared__ uint32_t address;
-  if (cluster_ctarank() == 1) return;
-  tcgen05_alloc<2>(shared_address(&address), 32);
-}
-
-__global__ void __cluster_dims__(2) pair_mismatch() {
-  __shared__ uint32_t address;
-  tcgen05_alloc<2>(shared_address(&address), cluster_ctarank() == 0 ? 32 : 64);
-}
-
-/// A mistake's body: the launch, and the error that it ends in.
-template <class Launch>
-Chapter::Body broken(Launch launch) {
-  return [launch](Report&) {
-    launch();
-    GEN5_CUDA(cudaGetLastError());
-    GEN5_CUDA(cudaDeviceSynchronize());
-  };
-}
+#include "mistakes.inc"
 
 }  // namespace
 
@@ -335,27 +297,6 @@ int main(int argc, char** argv) {
   chapter.part("blocks", "Several blocks: sizes, alignment, reuse", part_blocks);
   chapter.part("share", "Two CTAs on one SM", part_share);
   chapter.part("pair", "A pair of CTAs allocates together", part_pair);
-  chapter.mistake("leak", "A kernel ends without dealloc", "tmem-leak", broken([] { leak<<<1, 32>>>(); }));
-  chapter.mistake("leak_starves", "The same, relaxed by GEN5_TMEM_CHECKS=warn: the next CTA waits forever", "deadlock",
-                  broken([] { leak_every_other<<<2 * current_device().sms, 32>>>(); }));
-  chapter.mistake("growing", "A second allocation larger than the first", "alloc-size-grew",
-                  broken([] { growing<<<1, 32>>>(); }));
-  chapter.mistake("odd_size", "48 columns", "alloc-granularity", broken([] { alloc_columns<<<1, 32>>>(48); }));
-  chapter.mistake("after_permit", "An allocation after relinquish_alloc_permit", "alloc-after-relinquish",
-                  broken([] { after_permit<<<1, 32>>>(); }));
-  chapter.mistake("half_free", "Half a block is freed", "dealloc-mismatch",
-                  broken([] { free_wrongly<<<1, 32>>>(0, 32, 1); }));
-  chapter.mistake("wrong_free", "An address that alloc did not return", "dealloc-mismatch",
-                  broken([] { free_wrongly<<<1, 32>>>(32, 32, 1); }));
-  chapter.mistake("double_free", "A block is freed twice", "tmem-unallocated",
-                  broken([] { free_wrongly<<<1, 32>>>(0, 64, 2); }));
-  chapter.mistake("hold_and_wait", "One CTA takes everything, then wants more", "deadlock",
-                  broken([] { hold_and_wait<<<1, 32>>>(); }));
-  chapter.mistake("lonely_pair", "cta_group::2 without a cluster", "cta-pair-missing",
-                  broken([] { lonely<<<1, 32>>>(); }));
-  chapter.mistake("peer_leaves", "One CTA of the pair does not take part", "cta-pair-exited",
-                  broken([] { peer_leaves<<<2, 32>>>(); }));
-  chapter.mistake("pair_mismatch", "The CTAs of a pair ask for different sizes", "cta-pair-mismatch",
-                  broken([] { pair_mismatch<<<2, 32>>>(); }));
+  chapter.mistakes(kMistakes);
   return chapter.run(argc, argv);
 }

@@ -446,35 +446,10 @@ void part_cost(Report& r) {
 
 // ---- Mistakes
 
-// The registers are used before wait::ld. Hardware holds the reader up until the value is there, so this works by
-// accident; the rule is broken, and the cells are not safe to overwrite.
-__global__ void no_wait_ld(uint32_t* out) {
-  const uint32_t base = allocate(32), mine = own_lanes(base);
-  const uint32_t in[1] = {threadIdx.x};
-  tcgen05_st_32x32b(mine, in);
-  tcgen05_wait_st();
-  uint32_t r[1];
-  tcgen05_ld_32x32b(r, mine);
-  out[threadIdx.x] = r[0];
-  tcgen05_wait_ld();
-  release(base, 32);
-}
+// mistakes.txt says which lines are wrong in which kernel. These run a kernel and say whether its numbers are right.
 
-// The load may pass the store.
-__global__ void no_wait_st(uint32_t* out) {
-  const uint32_t base = allocate(32), mine = own_lanes(base);
-  const uint32_t in[1] = {threadIdx.x};
-  tcgen05_st_32x32b(mine, in);
-  uint32_t r[1];
-  tcgen05_ld_32x32b(r, mine);
-  tcgen05_wait_ld();
-  out[threadIdx.x] = r[0];
-  tcgen05_wait_st();
-  release(base, 32);
-}
-
-// Warp 0 reads a stage and tells warp 4, which refills it, too early: wait::ld comes behind the barrier.
-__global__ void early_release(uint32_t* out) {
+/// Warp 0 fills a stage and reads it, warp 4, which has the same lanes, refills it.
+__global__ void hand_over(uint32_t* out) {
   const uint32_t base = allocate(32), mine = own_lanes(base);
   uint32_t r[32];
   const uint32_t refill[1] = {77};
@@ -483,61 +458,55 @@ __global__ void early_release(uint32_t* out) {
     tcgen05_st_32x32b(mine, r);
     tcgen05_wait_st();
     tcgen05_ld_32x32b(r, mine);
+    tcgen05_wait_ld();
   }
   tcgen05_fence_before_thread_sync();
-  __syncthreads();  // "the stage is free": it is not
+  __syncthreads();  // the stage is free
   tcgen05_fence_after_thread_sync();
   if (threadIdx.x >= 128) {
     tcgen05_st_32x32b(mine, refill);
     tcgen05_wait_st();
   }
-  if (threadIdx.x < 32) {
-    tcgen05_wait_ld();
+  if (threadIdx.x < 32)
     for (int i = 0; i < 32; ++i) out[threadIdx.x] = r[i];
-  }
   release(base, 32);
 }
 
-__global__ void never_written(uint32_t* out) {
-  const uint32_t base = allocate(32), mine = own_lanes(base);
-  uint32_t r[1];
-  tcgen05_ld_32x32b(r, mine);
-  tcgen05_wait_ld();
-  out[threadIdx.x] = r[0];
-  release(base, 32);
+bool smallest_right(void (*kernel)(uint32_t*)) {
+  DeviceBuffer<uint32_t> out(128 * 4);
+  kernel<<<1, 128>>>(out.get());
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  const auto got = out.download();
+  for (uint32_t i = 0; i < 128 * 4; ++i)
+    if (got[i] != i / 4 * 10 + i % 4) return false;
+  return true;
 }
 
-// Loads from `offset` columns and lanes beside the right place.
-__global__ void misplaced(uint32_t columns, uint32_t offset, bool own) {
-  const uint32_t base = allocate(columns), mine = own ? own_lanes(base) : base;
-  uint32_t r[4];
-  tcgen05_ld_32x32b(r, mine + offset);
-  tcgen05_wait_ld();
-  release(base, columns);
+bool fragments_right(void (*kernel)(uint32_t*)) {
+  DeviceBuffer<uint32_t> out(32 * 8);
+  kernel<<<1, 32>>>(out.get());
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  const auto got = out.download();
+  for (uint32_t i = 0; i < 32; ++i)
+    for (uint32_t k = 0; k < 8; ++k)
+      if (got[i * 8 + k] != (k / 4 * 16 + k / 2 % 2 * 8 + i / 4) * 100 + i % 4 * 2 + k % 2) return false;
+  return true;
 }
 
-Chapter::Body misplaced_by(uint32_t columns, uint32_t offset, bool own) {
-  return [=](Report&) {
-    misplaced<<<1, 128>>>(columns, offset, own);
-    GEN5_CUDA(cudaGetLastError());
-    GEN5_CUDA(cudaDeviceSynchronize());
-  };
+bool hand_over_right(void (*kernel)(uint32_t*)) {
+  DeviceBuffer<uint32_t> out(32);
+  kernel<<<1, 160>>>(out.get());
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  const auto got = out.download();
+  for (uint32_t t = 0; t < 32; ++t)
+    if (got[t] != t) return false;
+  return true;
 }
 
-Chapter::Body racing(void (*kernel)(uint32_t*), uint32_t threads, bool identity) {
-  return [=](Report& r) {
-    DeviceBuffer<uint32_t> out(threads);
-    kernel<<<1, threads>>>(out.get());
-    GEN5_CUDA(cudaDeviceSynchronize());
-    const auto got = out.download();
-    bool right = true;
-    for (uint32_t t = 0; t < 32; ++t) right &= got[t] == t;
-    if (identity)
-      r.check("the values arrived this time", right, "nothing in the program makes them");
-    else
-      r.say(fmt::format("thread 0 read 0x{:08x}", got[0]));
-  };
-}
+#include "mistakes.inc"
 
 }  // namespace
 
@@ -550,17 +519,6 @@ int main(int argc, char** argv) {
   chapter.part("pack", "Two 16-bit values to a register", part_pack);
   chapter.part("reduce", "Reductions by choice of shape", part_reduce);
   chapter.part("cost", "What it costs", part_cost);
-  chapter.mistake("no_wait_ld", "Registers used before wait::ld", "tmem-load-not-waited", racing(no_wait_ld, 32, true));
-  chapter.mistake("no_wait_st", "A load behind a store without wait::st", "tmem-not-complete",
-                  racing(no_wait_st, 32, false));
-  chapter.mistake("early_release", "A stage handed over before wait::ld", "tmem-load-not-waited",
-                  racing(early_release, 160, false));
-  chapter.mistake("never_written", "Columns read that nobody wrote", "tmem-uninitialised",
-                  racing(never_written, 32, false));
-  chapter.mistake("wrong_quarter", "Warp 1 reads warp 0's lanes", "tmem-warp-owner", misplaced_by(32, 0, false));
-  chapter.mistake("wrong_lane", "A 32-lane load that starts at lane 1", "tmem-alignment",
-                  misplaced_by(32, kLaneStep, true));
-  chapter.mistake("past_the_end", "Columns 510 to 513", "tmem-out-of-bounds", misplaced_by(512, 510, true));
-  chapter.mistake("not_allocated", "Columns beyond the allocation", "tmem-unallocated", misplaced_by(32, 32, true));
+  chapter.mistakes(kMistakes);
   return chapter.run(argc, argv);
 }

@@ -601,47 +601,35 @@ void part_numbers(Report& r) {
 
 // ---- Mistakes
 
-/// What a mistake changes in the smallest kernel.
-struct Change {
-  uint32_t idesc = kSmallest;
-  uint64_t a = kSmallestA;
-  bool accumulate = false, wait = true, fence = true;
-};
+// mistakes.txt says which lines are wrong in which kernel. These run a kernel and say whether its numbers are right.
 
-__global__ void mistaken(uint32_t* d, Change change) {
-  __shared__ alignas(128) uint16_t tile_a[kM * kK], tile_b[kN * kK];
-  __shared__ uint64_t barrier;
-  __shared__ uint32_t slot;
-  const uint32_t address = begin(&slot, &barrier, 32);
-  for (uint32_t i = threadIdx.x; i < kM * kK; i += blockDim.x) tile_a[i] = 0x3f80;
-  for (uint32_t i = threadIdx.x; i < kN * kK; i += blockDim.x) tile_b[i] = 0x3f80;
-  if (change.fence) fence_proxy_async_shared();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    tcgen05_mma_f16(address, at_address(change.a, shared_address(tile_a)),
-                    at_address(kSmallestB, shared_address(tile_b)), change.idesc, change.accumulate);
-    tcgen05_commit(shared_address(&barrier));
-  }
-  __syncwarp();
-  if (change.wait) mbarrier_wait_parity(shared_address(&barrier), 0);
-  tcgen05_fence_after_thread_sync();
-  uint32_t r[kN];
-  tcgen05_ld_32x32b(r, address + (threadIdx.x / 32 << 21));
-  tcgen05_wait_ld();
-  d[threadIdx.x] = r[0];
-  mbarrier_wait_parity(shared_address(&barrier), 0);
-  end(address, 32);
-}
-
-void run_mistake(Report& r, const Change& change) {
-  DeviceBuffer<uint32_t> dd(kM);
-  mistaken<<<1, 128>>>(dd.get(), change);
+bool smallest_right(void (*kernel)(const uint16_t*, const uint16_t*, uint32_t*)) {
+  const auto a = make_inputs(Format::bf16, Pattern::uniform, kM * kK, 1);
+  const auto b = make_inputs(Format::bf16, Pattern::uniform, kN * kK, 2);
+  DeviceBuffer<uint16_t> da(a), db(b);
+  DeviceBuffer<uint32_t> dd(kM * kN);
+  kernel<<<1, 128>>>(da.get(), db.get(), dd.get());
+  GEN5_CUDA(cudaGetLastError());
   GEN5_CUDA(cudaDeviceSynchronize());
-  const auto d = dd.download();
-  uint32_t wrong = 0;
-  for (uint32_t w : d) wrong += w != std::bit_cast<uint32_t>(16.0f);
-  r.check("D is 16 in every lane", wrong == 0, wrong ? fmt::format("WRONG in {} lanes", wrong) : "");
+  return dd.download() == fused_gemm({Format::bf16, kM, kN, kK, a.data(), b.data()});
 }
+
+/// Operands K-major, 128-byte swizzle.
+bool tile_right(void (*kernel)(const uint16_t*, const uint16_t*, uint32_t*, Operand, Operand, uint32_t)) {
+  const auto a = make_inputs(Format::bf16, Pattern::uniform, kM * 64, 3);
+  const auto b = make_inputs(Format::bf16, Pattern::uniform, kTileN * 64, 4);
+  DeviceBuffer<uint16_t> da(a), db(b);
+  DeviceBuffer<uint32_t> dd(kM * kTileN);
+  uint32_t idesc =
+      instruction_descriptor({.kind = Kind::f16, .a = Element::bf16, .b = Element::bf16, .m = kM, .n = kTileN});
+  kernel<<<1, 128, (kM + kTileN + 8) * kTileBytesK>>>(da.get(), db.get(), dd.get(), k_major<kM, Swizzle::b128>(),
+                                                      k_major<kTileN, Swizzle::b128>(), idesc);
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  return dd.download() == fused_gemm({Format::bf16, kM, kTileN, 64, a.data(), b.data()});
+}
+
+#include "mistakes.inc"
 
 }  // namespace
 
@@ -654,49 +642,6 @@ int main(int argc, char** argv) {
   chapter.part("accumulate", "Chains along K", part_accumulate);
   chapter.part("commit", "Commit, barriers and the two fences", part_commit);
   chapter.part("numbers", "One sum, three answers", part_numbers);
-  chapter.mistake("no_wait", "D is read before the commit's barrier", "tmem-not-complete", [](Report& r) {
-    Change c;
-    c.wait = false;
-    run_mistake(r, c);
-  });
-  chapter.mistake("no_proxy_fence", "A and B are stored and multiplied, without fence.proxy.async",
-                  "proxy-fence-missing", [](Report& r) {
-                    Change c;
-                    c.fence = false;
-                    run_mistake(r, c);
-                  });
-  chapter.mistake("accumulate_first", "The first MMA accumulates into cells never written", "tmem-uninitialised",
-                  [](Report& r) {
-                    Change c;
-                    c.accumulate = true;
-                    run_mistake(r, c);
-                  });
-  chapter.mistake("hopper_descriptor", "A wgmma descriptor: bits 48:46 are zero", "matrix-descriptor", [](Report& r) {
-    Change c;
-    c.a &= ~(uint64_t(7) << 46);
-    run_mistake(r, c);
-  });
-  chapter.mistake("swizzle_code", "A swizzle code that does not exist", "matrix-descriptor", [](Report& r) {
-    Change c;
-    c.a |= uint64_t(3) << 61;
-    run_mistake(r, c);
-  });
-  chapter.mistake("stride_in_bytes", "SBO written in bytes instead of 16-byte units", "matrix-out-of-bounds",
-                  [](Report& r) {
-                    Change c;
-                    c.a = (c.a & ~(uint64_t(0x3fff) << 32)) | uint64_t(0x2000) << 32;
-                    run_mistake(r, c);
-                  });
-  chapter.mistake("too_wide", "N = 264", "instruction-descriptor", [](Report& r) {
-    Change c;
-    c.idesc = (c.idesc & ~(63u << 17)) | 33u << 17;
-    run_mistake(r, c);
-  });
-  chapter.mistake("wrong_kind", "tf32 operand codes in a kind::f16 instruction", "instruction-descriptor",
-                  [](Report& r) {
-                    Change c;
-                    c.idesc = (c.idesc & ~0x1f80u) | 2u << 7 | 2u << 10;
-                    run_mistake(r, c);
-                  });
+  chapter.mistakes(kMistakes);
   return chapter.run(argc, argv);
 }

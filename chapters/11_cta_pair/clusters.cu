@@ -375,14 +375,11 @@ void part_hand_over(Report& r) {
 constexpr uint32_t kTiles = 16, kStages = 3, kConsumers = 4, kRows = 64, kRowBytes = 128,
                    kTileBytes = kRows * kRowBytes;
 
-/// A ring's one thing wrong.
-enum class Flaw { none, own_consumer_only };
-
 // All four CTAs need the same tiles, one after the other, each for its own work (here: a sum). Either each loads each
 // tile, or each loads a quarter of it into all four.
 template <bool kTogether, bool kStamped>
 __global__ void __cluster_dims__(kCtas)
-    share(const __grid_constant__ CUtensorMap map, uint32_t* sums, uint64_t* stamps, Flaw flaw) {
+    share(const __grid_constant__ CUtensorMap map, uint32_t* sums, uint64_t* stamps) {
   __shared__ alignas(1024) uint32_t tiles[kStages][kTileBytes / 4];
   __shared__ alignas(8) uint64_t full[kStages], empty[kStages];
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, rank = cluster_ctarank();
@@ -390,7 +387,7 @@ __global__ void __cluster_dims__(kCtas)
     for (uint32_t s = 0; s < kStages; ++s) {
       mbarrier_init(shared_address(&full[s]), 1);
       // A producer that writes into four CTAs needs the word of the consumers of all four.
-      mbarrier_init(shared_address(&empty[s]), kTogether && flaw == Flaw::none ? kCtas * kConsumers : kConsumers);
+      mbarrier_init(shared_address(&empty[s]), kTogether ? kCtas * kConsumers : kConsumers);
     }
     fence_mbarrier_init();
   }
@@ -416,7 +413,6 @@ __global__ void __cluster_dims__(kCtas)
   } else {
     const uint32_t thread = threadIdx.x - 32;
     Stamps<kStamped> landed(stamps, Moment::landed, thread == 0), done(stamps, Moment::done, thread == 0);
-    if (flaw == Flaw::own_consumer_only && rank == 1) work(3000);  // one of the four is late
     for (uint32_t i = 0; i < kTiles; ++i) {
       const uint32_t s = i % kStages;
       mbarrier_wait_parity(shared_address(&full[s]), i / kStages & 1);
@@ -425,7 +421,7 @@ __global__ void __cluster_dims__(kCtas)
       for (uint32_t k = thread; k < kTileBytes / 4; k += 32 * kConsumers) sum += tiles[s][k];
       fence_proxy_async_shared();  // these reads before the copies that will overwrite them
       __syncwarp();
-      if (kTogether && flaw == Flaw::none) {
+      if (kTogether) {
         if (lane < kCtas) mbarrier_arrive_cluster(mapa(shared_address(&empty[s]), lane));  // tell every producer
       } else {
         if (lane == 0) mbarrier_arrive(shared_address(&empty[s]));
@@ -441,11 +437,11 @@ __global__ void __cluster_dims__(kCtas)
 }
 
 template <bool kTogether>
-void launch_share(const CUtensorMap& map, uint32_t* sums, uint64_t* stamps, Flaw flaw = Flaw::none) {
+void launch_share(const CUtensorMap& map, uint32_t* sums, uint64_t* stamps) {
   if (stamps)
-    share<kTogether, true><<<kCtas, 32 + 32 * kConsumers>>>(map, sums, stamps, flaw);
+    share<kTogether, true><<<kCtas, 32 + 32 * kConsumers>>>(map, sums, stamps);
   else
-    share<kTogether, false><<<kCtas, 32 + 32 * kConsumers>>>(map, sums, nullptr, flaw);
+    share<kTogether, false><<<kCtas, 32 + 32 * kConsumers>>>(map, sums, nullptr);
 }
 
 /// kTiles tiles below each other, and the sum of each.
@@ -477,7 +473,7 @@ SharedRun run_share(const Tiles& tiles, uint32_t box_rows, bool stamps, Launch l
   const CUtensorMap map = tiles.map(data.get(), box_rows);
   const PipelineShape shape{.loads_of_a_block = 1, .stages = kStages, .worker = 1};
   SharedRun run;
-  const StampedLaunch start = [&](uint64_t* s) { launch(map, sums.get(), s, Flaw::none); };
+  const StampedLaunch start = [&](uint64_t* s) { launch(map, sums.get(), s); };
   Watch watch;
   if (stamps || !watch.active()) {
     run.pipeline = stamped_pipeline(shape, start);
@@ -530,74 +526,49 @@ void part_multicast(Report& r) {
 
 // ---- Mistakes
 
-enum class Wrong { rank, early_exit, wait_first, no_meeting, mask, barrier_elsewhere };
+// clusters_mistakes.txt says which lines are wrong in which kernel. These run a kernel and say whether its numbers are
+// right.
 
-__global__ void __cluster_dims__(2) broken(Wrong wrong, const uint32_t* from, uint32_t* out) {
-  __shared__ alignas(128) uint32_t buffer[32];
-  __shared__ alignas(8) uint64_t barrier;
-  const uint32_t rank = cluster_ctarank(), bar = shared_address(&barrier), to = shared_address(buffer);
-  const auto meet = [] {
-    barrier_cluster_arrive();
-    barrier_cluster_wait();
-  };
-  if (wrong == Wrong::wait_first) {
-    barrier_cluster_wait();
-    barrier_cluster_arrive();
-    return;
-  }
-  // This CTA would make its barrier in a moment; the other one does not wait for that.
-  const bool unready = wrong == Wrong::no_meeting && rank == 1;
-  if (threadIdx.x == 0 && !unready) {
-    mbarrier_init(bar, 1);
-    fence_mbarrier_init();
-  }
-  buffer[threadIdx.x] = rank;
-  __syncwarp();
-  if (wrong != Wrong::no_meeting) meet();
-  if (threadIdx.x == 0 && rank == 0) switch (wrong) {
-      case Wrong::rank: *out = ld_shared_cluster(mapa(to, 2)); break;
-      case Wrong::early_exit:
-        work(5000);
-        *out = ld_shared_cluster(mapa(to, 1));
-        break;
-      case Wrong::no_meeting: mbarrier_arrive_cluster(mapa(bar, 1)); break;
-      case Wrong::mask:
-        mbarrier_arrive_expect_tx(bar, 128);
-        asm volatile(
-            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], 128, "
-            "[%2], %3;" ::"r"(to),
-            "l"(from), "r"(bar), "h"(uint16_t(0b111))  // ranks 0, 1 and 2 of two
-            : "memory");
-        mbarrier_wait_parity(bar, 0);
-        break;
-      case Wrong::barrier_elsewhere:
-        mbarrier_arrive_expect_tx(bar, 128);
-        bulk_copy_to_cluster(mapa(to, 1), to, 128, mapa(bar, 0));  // into rank 1, reporting to rank 0
-        mbarrier_wait_parity(bar, 0);
-        break;
-      default: break;
-    }
-  __syncwarp();
-  if (wrong == Wrong::early_exit) return;
-  meet();
-}
-
-void run_broken(Wrong wrong) {
-  DeviceBuffer<uint32_t> from(64), out(1);
-  from.fill(0);
-  broken<<<2, 32>>>(wrong, from.get(), out.get());
+bool addresses_right(void (*kernel)(Remote*, const uint32_t*, uint32_t, uint32_t*)) {
+  DeviceBuffer<uint32_t> input(std::vector<uint32_t>(4096, 1)), sums(kCtas);
+  DeviceBuffer<Remote> out(kCtas);
+  kernel<<<kCtas, 128>>>(out.get(), input.get(), 4096, sums.get());
   GEN5_CUDA(cudaGetLastError());
   GEN5_CUDA(cudaDeviceSynchronize());
+  const auto seen = out.download();
+  bool right = sums.download() == std::vector<uint32_t>(kCtas, 4096);
+  for (uint32_t i = 0; i < kCtas; ++i) right &= seen[i].value == 100 + i;
+  return right;
 }
 
-void run_own_consumer_only(Report& r) {
+bool meet_right(void (*kernel)(Meeting*)) {
+  DeviceBuffer<Meeting> out(kCtas);
+  kernel<<<kCtas, 32>>>(out.get());
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  return out.download()[0].over > 0;
+}
+
+bool pass_right(void (*kernel)(uint32_t*, long long*)) {
+  DeviceBuffer<uint32_t> out(kWords);
+  DeviceBuffer<long long> cycles(1);
+  kernel<<<2, 32>>>(out.get(), cycles.get());
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  return out.download()[0] == kRounds;
+}
+
+bool share_right(void (*kernel)(CUtensorMap, uint32_t*, uint64_t*)) {
   const Tiles tiles;
   DeviceBuffer<uint32_t> data(tiles.host), sums(kCtas * kTiles);
   sums.fill(0);
-  launch_share<true>(tiles.map(data.get(), kRows / kCtas), sums.get(), nullptr, Flaw::own_consumer_only);
+  kernel<<<kCtas, 32 + 32 * kConsumers>>>(tiles.map(data.get(), kRows / kCtas), sums.get(), nullptr);
+  GEN5_CUDA(cudaGetLastError());
   GEN5_CUDA(cudaDeviceSynchronize());
-  r.check("every CTA has summed every tile", sums.download() == tiles.want);
+  return sums.download() == tiles.want;
 }
+
+#include "clusters_mistakes.inc"
 
 }  // namespace
 
@@ -607,18 +578,5 @@ void add_clusters(Chapter& chapter) {
   chapter.part("meet", "The cluster's barrier, in two halves", part_meet);
   chapter.part("hand_over", "Four ways to hand a kilobyte to another CTA", part_hand_over);
   chapter.part("multicast", "Loading together: multicast and peer barriers", part_multicast);
-  const auto mistake = [&](const char* name, const char* title, const char* code, Wrong wrong) {
-    chapter.mistake(name, title, code, [wrong](Report&) { run_broken(wrong); });
-  };
-  mistake("rank", "A load from rank 2 of a cluster of two", "cluster-rank", Wrong::rank);
-  mistake("exit_early", "A CTA leaves while another reads its shared memory", "exit-with-remote-access",
-          Wrong::early_exit);
-  mistake("wait_first", "barrier.cluster.wait without an arrive", "cluster-wait-without-arrive", Wrong::wait_first);
-  mistake("no_meeting", "An arrive at a peer's mbarrier before the peer has made it", "mbarrier-not-initialised",
-          Wrong::no_meeting);
-  mistake("mask", "A multicast mask with a bit for a CTA that is not there", "multicast-mask-wrong", Wrong::mask);
-  mistake("barrier_elsewhere", "A copy into one CTA that reports to another's mbarrier", "bulk-mbarrier-elsewhere",
-          Wrong::barrier_elsewhere);
-  chapter.mistake("own_consumer_only", "A multicast ring that asks only its own consumer whether a stage is empty",
-                  "async-not-complete", run_own_consumer_only);
+  chapter.mistakes(kMistakes);
 }

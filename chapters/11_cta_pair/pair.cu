@@ -82,11 +82,9 @@ constexpr uint32_t kPairInstruction =
     instruction_descriptor({.a = Element::bf16, .b = Element::bf16, .m = kM, .n = kN, .cta_group = 2});
 
 // One MMA of the pair: A is kM x 16, B is 32 x 16 (N rows of K), row-major in global memory. Each CTA loads its half of
-// either. `issuer` issues for both. Each CTA writes down all 128 lanes x 32 columns of its Tensor Memory. (Not
-// `careful`: the MMA 32 times over, and the odd CTA reads as soon as it knows that they have been issued.)
+// either. `issuer` issues for both. Each CTA writes down all 128 lanes x 32 columns of its Tensor Memory.
 template <uint32_t kM>
-__global__ void __cluster_dims__(2)
-    smallest(const uint16_t* a, const uint16_t* b, uint32_t* cells, uint32_t issuer, bool careful) {
+__global__ void __cluster_dims__(2) smallest(const uint16_t* a, const uint16_t* b, uint32_t* cells, uint32_t issuer) {
   constexpr uint32_t kRows = kM / 2;  // of A, in each CTA
   __shared__ alignas(128) uint16_t tile_a[kRows * kK], tile_b[kHalfN * kK];
   __shared__ uint64_t barrier;
@@ -107,28 +105,26 @@ __global__ void __cluster_dims__(2)
 
   if (rank == issuer && thread == 0) {
     // One address, one descriptor for A and one for B: they hold in both CTAs, each in its own memory.
-    for (uint32_t again = 0; again < (careful ? 1 : 32); ++again)
-      tcgen05_mma_f16<2>(address, at_address(kPlain<kRows>, shared_address(tile_a)),
-                         at_address(kPlain<kHalfN>, shared_address(tile_b)), kPairInstruction<kM>,
-                         /*accumulate=*/false);
+    tcgen05_mma_f16<2>(address, at_address(kPlain<kRows>, shared_address(tile_a)),
+                       at_address(kPlain<kHalfN>, shared_address(tile_b)), kPairInstruction<kM>,
+                       /*accumulate=*/false);
     tcgen05_commit_pair(shared_address(&barrier), 0b11);  // one arrival in each CTA
   }
-  if (!careful) meet();
-  if (careful || rank == 0) mbarrier_wait_parity(shared_address(&barrier), 0);
+  mbarrier_wait_parity(shared_address(&barrier), 0);
   tcgen05_fence_after_thread_sync();
   tcgen05_ld_32x32b(r, address + quarter);
   tcgen05_wait_ld();
-  if (!careful) mbarrier_wait_parity(shared_address(&barrier), 0);
   for (uint32_t n = 0; n < kN; ++n) cells[(rank * 128 + thread) * kN + n] = r[n];
   end(address, 32);
 }
 
-template <uint32_t kM>
-std::vector<uint32_t> run_smallest(const std::vector<uint16_t>& a, const std::vector<uint16_t>& b, uint32_t issuer,
-                                   bool careful = true) {
+using Smallest = void (*)(const uint16_t*, const uint16_t*, uint32_t*, uint32_t);
+
+std::vector<uint32_t> run_smallest(Smallest kernel, const std::vector<uint16_t>& a, const std::vector<uint16_t>& b,
+                                   uint32_t issuer) {
   DeviceBuffer<uint16_t> da(a), db(b);
   DeviceBuffer<uint32_t> cells(2 * 128 * kN);
-  smallest<kM><<<2, 128>>>(da.get(), db.get(), cells.get(), issuer, careful);
+  kernel<<<2, 128>>>(da.get(), db.get(), cells.get(), issuer);
   GEN5_CUDA(cudaGetLastError());
   GEN5_CUDA(cudaDeviceSynchronize());
   return cells.download();
@@ -141,7 +137,7 @@ std::string map_of() {
   std::vector<uint16_t> a(kM * kK), b(kN * kK);
   for (uint32_t i = 0; i < a.size(); ++i) a[i] = bf16_of(i / kK < kM / 2 ? 1.f : 4.f);
   for (uint32_t i = 0; i < b.size(); ++i) b[i] = bf16_of(i / kK < kHalfN ? 1.f : 2.f);
-  const auto cells = run_smallest<kM>(a, b, 0);
+  const auto cells = run_smallest(smallest<kM>, a, b, 0);
   const auto name = [](uint32_t word) -> std::string {
     const float value = std::bit_cast<float>(word);
     if (value == 16) return "A0 B0";
@@ -177,11 +173,11 @@ Cell cell_of(uint32_t m, uint32_t row, uint32_t column) {
 }
 
 template <uint32_t kM>
-bool smallest_is_right(uint32_t issuer, bool careful = true) {
+bool smallest_is_right(uint32_t issuer, Smallest kernel = smallest<kM>) {
   const auto a = make_inputs(Format::bf16, Pattern::uniform, kM * kK, 31 + kM);
   const auto b = make_inputs(Format::bf16, Pattern::uniform, kN * kK, 32 + kM);
   const auto want = fused_gemm({Format::bf16, kM, kN, kK, a.data(), b.data()});
-  const auto cells = run_smallest<kM>(a, b, issuer, careful);
+  const auto cells = run_smallest(kernel, a, b, issuer);
   bool right = true;
   for (uint32_t row = 0; row < kM; ++row)
     for (uint32_t column = 0; column < kN; ++column) {
@@ -218,16 +214,13 @@ void part_halves(Report& r) {
 
 // ---- 7. Who is told
 
-/// How the kernel below may go wrong.
-enum class Mask { own_pair, first_pair };
-
 struct Told {
   uint32_t mask, arrived;
 };
 
 // A cluster of four is two pairs. In each, the even CTA issues an MMA of ones and commits to both; each CTA waits on
 // its own barrier, then reads its own half of D.
-__global__ void __cluster_dims__(4) signals(Told* told, uint32_t* d, Mask which) {
+__global__ void __cluster_dims__(4) signals(Told* told, uint32_t* d) {
   constexpr uint32_t kRows = 128;
   __shared__ alignas(128) uint16_t tile_a[kRows * kK], tile_b[kHalfN * kK];
   __shared__ uint64_t barrier;
@@ -239,7 +232,7 @@ __global__ void __cluster_dims__(4) signals(Told* told, uint32_t* d, Mask which)
   fence_proxy_async_shared();
   meet();
   // Bit i of the mask is rank i of the cluster, not of the pair: both bits of this pair.
-  const uint16_t mask = which == Mask::own_pair ? 0b11 << (rank & ~1u) : 0b11;
+  const uint16_t mask = 0b11 << (rank & ~1u);
   if (rank % 2 == 0 && threadIdx.x == 0) {
     tcgen05_mma_f16<2>(address, at_address(kPlain<kRows>, shared_address(tile_a)),
                        at_address(kPlain<kHalfN>, shared_address(tile_b)), kPairInstruction<256>, false);
@@ -261,7 +254,7 @@ void part_signals(Report& r) {
   if (!has_pairs(r)) return;
   DeviceBuffer<Told> told(4);
   DeviceBuffer<uint32_t> d(4 * 128);
-  signals<<<4, 128>>>(told.get(), d.get(), Mask::own_pair);
+  signals<<<4, 128>>>(told.get(), d.get());
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto seen = told.download();
   r.say(
@@ -288,9 +281,6 @@ void part_signals(Report& r) {
 constexpr uint32_t kTileM = 128, kTileN = 128, kBlockK = 64, kBlocks = 12;
 constexpr uint32_t kRowBytes = kBlockK * 2;
 
-/// What the kernel below may do wrong.
-enum class Flaw { none, commit_one, expect_own };
-
 template <bool kPair>
 struct Buffers {
   static constexpr uint32_t kRowsB = kPair ? kTileN / 2 : kTileN;
@@ -315,7 +305,7 @@ constexpr uint32_t kProduct = instruction_descriptor({.a = Element::bf16,
 template <bool kPair, bool kStamped>
 __global__ void __cluster_dims__(2)
     product(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map, float* d,
-            long long* cycles, uint64_t* stamps, Flaw flaw) {
+            long long* cycles, uint64_t* stamps) {
   constexpr int kGroup = kPair ? 2 : 1;
   extern __shared__ __align__(1024) uint8_t memory[];
   auto& shared = *reinterpret_cast<Buffers<kPair>*>(memory);
@@ -337,7 +327,7 @@ __global__ void __cluster_dims__(2)
   meet();
   const uint32_t accumulator = shared.slot;
   const long long start = clock64();
-  const uint16_t both = flaw == Flaw::commit_one ? 0b01 : 0b11;
+  const uint16_t both = 0b11;
 
   if (warp == 0 && lane == 0) {
     // In each CTA: load what this CTA holds.
@@ -350,7 +340,7 @@ __global__ void __cluster_dims__(2)
       asked.take();
       if constexpr (kPair) {
         // Both CTAs' bytes are counted where the MMAs wait: by the even CTA's barrier, which its thread arms for both.
-        if (rank == 0) mbarrier_arrive_expect_tx(own, flaw == Flaw::expect_own ? kBytes : 2 * kBytes);
+        if (rank == 0) mbarrier_arrive_expect_tx(own, 2 * kBytes);
         tensor_load_2d_pair(a, &a_map, k, row, mapa(own, 0));
         tensor_load_2d_pair(b, &b_map, k, int(rank * kTileN / 2), mapa(own, 0));
       } else {
@@ -412,17 +402,20 @@ struct Product {
   DeviceBuffer<long long> cycles{1};
 
   template <bool kPair>
-  void launch(uint64_t* stamps, Flaw flaw = Flaw::none) {
+  void launch(uint64_t* stamps) {
+    start<kPair>(stamps ? product<kPair, true> : product<kPair, false>, stamps);
+  }
+  template <bool kPair>
+  void start(void (*kernel)(CUtensorMap, CUtensorMap, float*, long long*, uint64_t*), uint64_t* stamps) {
     const auto map = [](void* data, uint32_t rows, uint32_t box_rows) {
       return matrix_map(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, data, rows, kDepth, kDepth, box_rows, kBlockK,
                         CU_TENSOR_MAP_SWIZZLE_128B);
     };
-    const auto kernel = stamps ? product<kPair, true> : product<kPair, false>;
     const uint32_t bytes = sizeof(Buffers<kPair>);
     GEN5_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     d.fill(0xff);
     kernel<<<2, 128, bytes>>>(map(da.get(), kM, kTileM), map(db.get(), kTileN, Buffers<kPair>::kRowsB), d.get(),
-                              cycles.get(), stamps, flaw);
+                              cycles.get(), stamps);
   }
   bool right() const {
     const auto want = fused_gemm({Format::bf16, kM, kTileN, kDepth, a.data(), b.data()});
@@ -457,8 +450,7 @@ void part_pipeline(Report& r) {
   roles.row({"epilogue, in each CTA", "its own done", "-"});
   r.table(roles);
   const PipelineNames names{.outputs = ""};
-  r.picture(
-      draw({picture_of(apart, "Apart:", names), picture_of(pair, "As a pair:", names)}, {.window = 4200}));
+  r.picture(draw({picture_of(apart, "Apart:", names), picture_of(pair, "As a pair:", names)}, {.window = 4200}));
   r.say(legend(pair, names) + " Of the even CTA.");
   Table t({"", "a CTA loads", "a stage", "stages", "cycles to the last MMA"});
   const auto row = [&](const char* name, uint32_t rows, uint32_t stages, long long cycles) {
@@ -481,13 +473,27 @@ void part_pipeline(Report& r) {
 
 // ---- Mistakes
 
-void run_flaw(Report& r, Flaw flaw) {
-  Product p;
-  p.launch<true>(nullptr, flaw);
+// pair_mistakes.txt says which lines are wrong in which kernel. These run a kernel and say whether its numbers are
+// right.
+
+bool signals_right(void (*kernel)(Told*, uint32_t*)) {
+  DeviceBuffer<Told> told(4);
+  DeviceBuffer<uint32_t> d(4 * 128);
+  kernel<<<4, 128>>>(told.get(), d.get());
   GEN5_CUDA(cudaGetLastError());
   GEN5_CUDA(cudaDeviceSynchronize());
-  r.check("every bit of D is the fused sum's", p.right());
+  return d.download() == std::vector<uint32_t>(4 * 128, std::bit_cast<uint32_t>(16.0f));
 }
+
+bool product_right(void (*kernel)(CUtensorMap, CUtensorMap, float*, long long*, uint64_t*)) {
+  Product p;
+  p.start<true>(kernel, nullptr);
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  return p.right();
+}
+
+#include "pair_mistakes.inc"
 
 }  // namespace
 
@@ -495,20 +501,5 @@ void add_pair(Chapter& chapter) {
   chapter.part("halves", "One MMA of two CTAs: who holds what", part_halves);
   chapter.part("signals", "One commit, two barriers", part_signals);
   chapter.part("pipeline", "A product apart and as a pair", part_pipeline);
-  chapter.mistake("first_pair", "The second pair commits with the first pair's mask", "deadlock", [](Report&) {
-    DeviceBuffer<Told> told(4);
-    DeviceBuffer<uint32_t> d(4 * 128);
-    signals<<<4, 128>>>(told.get(), d.get(), Mask::first_pair);
-    GEN5_CUDA(cudaGetLastError());
-    GEN5_CUDA(cudaDeviceSynchronize());
-  });
-  const auto mistake = [&](const char* name, const char* title, const char* code, Flaw flaw) {
-    chapter.mistake(name, title, code, [flaw](Report& r) { run_flaw(r, flaw); });
-  };
-  mistake("commit_one", "The commits tell the even CTA alone", "deadlock", Flaw::commit_one);
-  mistake("expect_own", "The even CTA's barrier expects its own bytes, and both CTAs' land", "deadlock",
-          Flaw::expect_own);
-  chapter.mistake("odd_reads_early", "The odd CTA does not wait for the commit", "tmem-not-complete", [](Report& r) {
-    r.check("every bit of D is the fused sum's", smallest_is_right<256>(0, /*careful=*/false));
-  });
+  chapter.mistakes(kMistakes);
 }

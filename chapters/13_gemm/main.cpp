@@ -235,30 +235,13 @@ void gemm_part(Report& report) {
       options.all ? "s" : "", host, int(kPeak), device.sms));
 }
 
-/// A mistake's kernel at a size with several rounds of the ring, and of the accumulators where there are two.
-void mistake_part(Report& report, const gemm::MistakeEntry& entry) {
-  report.say(std::string("What is wrong: ") + entry.title + ".");
-  const uint32_t size = entry.pair ? 512 : 256, k = entry.pair ? 192 : 768;
-  const Operands operands(Format::bf16, Pattern::uniform, size, size, k);
-  const Run run = run_kernel(
-      [&](const gemm::Problem& p, Run&) {
-        entry.pair ? gemm::launch_pair_mistake(entry.mistake, p) : gemm::launch_mistake(entry.mistake, p);
-        GEN5_CUDA(cudaGetLastError());
-        GEN5_CUDA(cudaDeviceSynchronize());
-      },
-      operands, Output::f32);
-  const Comparison c = compare_bits(operands.inputs, Output::f32, run.d, 0, 0, size, size);
-  report.check("every bit is the fused sum's", c.equal(), c.describe(Output::f32));
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   Chapter chapter("13", "a GEMM in eight steps",
                   "TMA feeds a ring of swizzled tiles, tcgen05.mma accumulates in Tensor Memory.");
   chapter.part("gemm", "D = A * B^T", gemm_part);
-  for (const gemm::MistakeEntry& m : gemm::kMistakes)
-    chapter.mistake(m.name, m.title, m.outcome, [&m](Report& report) { mistake_part(report, m); });
+  chapter.mistakes(gemm::mistakes());
   chapter.number("--m", options.m, 1, 1u << 20, "Rows of A and D");
   chapter.number("--n", options.n, 4, 1u << 20, "Rows of B, columns of D: a multiple of 8, for f32 output of 4");
   chapter.number("--k", options.k, 8, 1u << 20, "Columns of A and B: a multiple of 8");

@@ -3,35 +3,18 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "common/harness/cuda_check.h"
 #include "common/harness/device.h"
+#include "common/harness/lesson.h"
+#include "common/harness/wrap.h"
 
 namespace gen5::harness {
 namespace {
-
-/// Breaks text at spaces so that lines have at most 100 characters.
-std::string wrapped(const std::string& text) {
-  std::string out, line;
-  for (size_t i = 0; i <= text.size();) {
-    const size_t end = std::min(text.find_first_of(" \n", i), text.size());
-    const std::string word = text.substr(i, end - i);
-    if (!line.empty() && line.size() + 1 + word.size() > 100) {
-      out += line + "\n";
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + word;
-    if (end < text.size() && text[end] == '\n') {
-      out += line + "\n";
-      line.clear();
-    }
-    i = end + 1;
-  }
-  return out + line + "\n";
-}
 
 /// Ten seconds of a B200: no kernel of a chapter runs as long, and a deadlock, which takes two (200 times the longest
 /// wait of a try_wait), is told as such before. tinygpu reads this when the program registers its kernels: before
@@ -67,12 +50,24 @@ Chapter::Chapter(std::string number, std::string title, std::string sentence)
     : number_(std::move(number)), title_(std::move(title)), sentence_(std::move(sentence)) {}
 
 void Chapter::part(std::string name, std::string title, Body body) {
-  parts_.push_back({std::move(name), std::move(title), {}, std::move(body)});
+  parts_.push_back({std::move(name), std::move(title), std::move(body)});
 }
 
-void Chapter::mistake(std::string name, std::string title, std::string code, Body body) {
-  mistakes_.push_back({std::move(name), std::move(title), std::move(code), std::move(body)});
+void Chapter::mistake(std::string name, std::string title, std::string says, Body body, std::string silent) {
+  Mistake m;
+  m.name = std::move(name);
+  m.title = std::move(title);
+  m.says = std::move(says);
+  m.silent = std::move(silent);
+  m.wrong = [body = std::move(body)] {
+    Report report(true);
+    body(report);
+    return report.passed();
+  };
+  mistakes_.push_back(std::move(m));
 }
+
+void Chapter::mistakes(std::span<const Mistake> all) { mistakes_.insert(mistakes_.end(), all.begin(), all.end()); }
 
 void Chapter::flag(std::string name, bool& variable, std::string help) {
   Option o;
@@ -101,15 +96,29 @@ void Chapter::choice(std::string name, std::string& variable, std::vector<std::s
   options_.push_back(std::move(o));
 }
 
+int Chapter::lesson(const Mistake& mistake) const {
+  try {
+    fmt::print("Chapter {}: {}\nrunning on {}\n\n== {} ({})\n\n", number_, title_, current_device().describe(),
+               mistake.title, mistake.name);
+    return teach(mistake);
+  } catch (const std::exception& e) {
+    std::fflush(stdout);
+    fmt::print(stderr, "error: {}\n", e.what());
+    return 1;
+  }
+}
+
 int Chapter::run(int argc, char** argv) {
   CLI::App app(fmt::format("Chapter {}: {}. {}", number_, title_, sentence_));
   bool list = false, json = false;
   std::vector<std::string> only;
-  std::string mistake, trace, page;
+  std::string mistake, kernel, trace, page;
   bool profile = false, stamps = false;
   app.add_flag("--list", list, "List the parts and mistakes");
   app.add_option("--part", only, "Run only this part (may be given several times)");
-  app.add_option("--mistake", mistake, "Run this deliberately broken variant");
+  app.add_option("--mistake", mistake, "A lesson: what this mistake does, what is said about it, and its fix");
+  app.add_option("--kernel", kernel, "With --mistake: run this kernel alone, here")
+      ->check(CLI::IsMember({"wrong", "right"}));
   app.add_flag("--json", json, "Write one JSON document instead of text");
   app.add_option("--trace", trace, "On tinygpu: write a timeline into this file, for ui.perfetto.dev");
   app.add_flag("--profile", profile, "On tinygpu: say at the end where each kernel's time went");
@@ -131,37 +140,48 @@ int Chapter::run(int argc, char** argv) {
   if (list) {
     fmt::print("Chapter {}: {}\n\nparts:\n", number_, title_);
     for (const Entry& e : parts_) fmt::print("  {:<24} {}\n", e.name, e.title);
-    if (!mistakes_.empty()) fmt::print("\nmistakes (--mistake NAME):\n");
-    for (const Entry& e : mistakes_) fmt::print("  {:<24} {} -> {}\n", e.name, e.title, e.code);
+    if (!mistakes_.empty())
+      fmt::print("\nmistakes:\n\n{}\n  That makes {}. --mistake NAME is a lesson on one.\n",
+                 table_of(mistakes_).render(), mistakes_.size());
     return 0;
   }
 
   // A chapter's kernels keep every rule of Tensor Memory, and its mistakes are stopped by them.
   setenv("GEN5_TMEM_CHECKS", "strict", 0);
 
-  const auto find = [](const std::vector<Entry>& entries, const std::string& name) -> const Entry* {
-    for (const Entry& e : entries)
-      if (e.name == name) return &e;
-    return nullptr;
-  };
-  std::vector<const Entry*> chosen;
-  if (!mistake.empty()) {
-    chosen.push_back(find(mistakes_, mistake));
-  } else if (!only.empty()) {
-    for (const std::string& name : only) chosen.push_back(find(parts_, name));
-  } else {
-    for (const Entry& e : parts_) chosen.push_back(&e);
-  }
-  for (const Entry* e : chosen)
-    if (!e) {
-      fmt::print(stderr, "no such {}; --list shows them\n", mistake.empty() ? "part" : "mistake");
-      return 2;
-    }
-
   // tinygpu reads these at the first launch; on hardware nobody does.
   if (!trace.empty()) setenv("GEN5_TRACE", trace.c_str(), 1);
   if (profile) setenv("GEN5_PROFILE", "1", 1);
   if (!page.empty()) setenv("GEN5_REPORT", page.c_str(), 1);
+
+  if (!mistake.empty()) {
+    const auto it =
+        std::find_if(mistakes_.begin(), mistakes_.end(), [&](const Mistake& m) { return mistake == m.name; });
+    if (it == mistakes_.end()) {
+      fmt::print(stderr, "no such mistake: {}; --list shows them\n", mistake);
+      return 2;
+    }
+    if (!kernel.empty()) return run_kernel_of(*it, kernel == "wrong");
+    if (json || profile || !trace.empty() || !page.empty()) {
+      fmt::print(stderr, "a lesson runs kernels in processes of their own: add --kernel wrong, or right\n");
+      return 2;
+    }
+    return lesson(*it);
+  }
+
+  std::vector<const Entry*> chosen;
+  if (only.empty()) {
+    for (const Entry& e : parts_) chosen.push_back(&e);
+  } else {
+    for (const std::string& name : only) {
+      const auto it = std::find_if(parts_.begin(), parts_.end(), [&](const Entry& e) { return e.name == name; });
+      if (it == parts_.end()) {
+        fmt::print(stderr, "no such part: {}; --list shows them\n", name);
+        return 2;
+      }
+      chosen.push_back(&*it);
+    }
+  }
 
   nlohmann::ordered_json document;
   bool good = true;

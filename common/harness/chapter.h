@@ -3,15 +3,17 @@
 //   int main(int argc, char** argv) {
 //     gen5::harness::Chapter chapter("03", "tcgen05.alloc", "Tensor Memory is allocated, not declared.");
 //     chapter.part("smallest", "One warp allocates 32 columns", smallest);
-//     chapter.mistake("leak", "A kernel ends without dealloc", "tmem-leak", leak);
+//     chapter.mistakes(kMistakes);
 //     return chapter.run(argc, argv);
 //   }
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "common/harness/mistake.h"
 #include "common/harness/table.h"
 
 namespace gen5::harness {
@@ -58,8 +60,10 @@ class Chapter {
   using Body = std::function<void(Report&)>;
   /// Parts run in the order they were added.
   void part(std::string name, std::string title, Body body);
-  /// A deliberately broken variant, run by --mistake alone. tinygpu ends it with the diagnosis `code`.
-  void mistake(std::string name, std::string title, std::string code, Body body);
+  /// Deliberately broken kernels, run by --mistake alone: a table that the build makes of a mistakes.txt.
+  void mistakes(std::span<const Mistake> all);
+  /// One whose kernel is written for it alone: it has no diff and no right kernel beside it. mistake.h has the fields.
+  void mistake(std::string name, std::string title, std::string says, Body body, std::string silent = {});
   // Options of the chapter's own. The variables are set before a part runs.
   void flag(std::string name, bool& variable, std::string help);
   void number(std::string name, uint32_t& variable, uint32_t least, uint32_t most, std::string help);
@@ -70,11 +74,14 @@ class Chapter {
 
  private:
   struct Entry {
-    std::string name, title, code;
+    std::string name, title;
     Body body;
   };
+  int lesson(const Mistake& mistake) const;
+
   std::string number_, title_, sentence_;
-  std::vector<Entry> parts_, mistakes_;
+  std::vector<Entry> parts_;
+  std::vector<Mistake> mistakes_;
   struct Option {
     std::string name, help;
     bool* flag = nullptr;

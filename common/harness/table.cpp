@@ -44,7 +44,7 @@ std::string Table::render() const {
     std::string s = "  ";
     for (size_t c = 0; c < cells.size() && c < widths.size(); ++c) {
       const std::string pad(widths[c] - width(cells[c]), ' ');
-      s += c ? "  " + pad + cells[c] : cells[c] + pad;
+      s += (c ? "  " : "") + (c < left_ ? cells[c] + pad : pad + cells[c]);
     }
     s.erase(s.find_last_not_of(' ') + 1);
     return s + "\n";

@@ -11,10 +11,10 @@ std::string with_commas(uint64_t n);
 /// "1.5 MiB".
 std::string with_unit(uint64_t bytes);
 
-/// A table of text: the first column left, the others right.
+/// A table of text: the first `left` columns left, the others right.
 class Table {
  public:
-  explicit Table(std::vector<std::string> head) : head_(std::move(head)) {}
+  explicit Table(std::vector<std::string> head, size_t left = 1) : head_(std::move(head)), left_(left) {}
   void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   const std::vector<std::string>& head() const { return head_; }
   const std::vector<std::vector<std::string>>& rows() const { return rows_; }
@@ -24,6 +24,7 @@ class Table {
  private:
   std::vector<std::string> head_;
   std::vector<std::vector<std::string>> rows_;
+  size_t left_;
 };
 
 }  // namespace gen5::harness

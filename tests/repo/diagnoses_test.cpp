@@ -218,43 +218,21 @@ TEST_F(Diagnoses, TheNoteHasThemAll) {
         << c.code << " is missing: copy the output of `gen5 explain --codes` into notes/mistakes.md";
 }
 
-/// chapter → mistake → what its source says that it ends in, a code for most.
-std::map<std::string, std::map<std::string, std::string>> mistakes() {
-  std::map<std::string, std::map<std::string, std::string>> out;
-  const std::regex entry("\"([a-z][a-z0-9_-]*)\",\\s*\"(?:[^\"\\\\]|\\\\.)*\",\\s*\"([^\",]*)");
-  for (const auto& file : repo::files("chapters", {".cu", ".h"})) {
+// What mistakes.txt promises are codes of the table, or one of the two other ends (common/harness/mistake.h).
+TEST_F(Diagnoses, MistakesPromiseCodesThatExist) {
+  const std::regex field("\\n(says|may): ([^\\n]*)"), code("[a-z0-9-]+");
+  int promised = 0;
+  for (const auto& file : repo::files("chapters", {".txt"})) {
+    if (file.filename().string().find("mistakes") == std::string::npos) continue;
     const std::string text = repo::read(repo::root / file);
-    for (auto it = std::sregex_iterator(text.begin(), text.end(), entry); it != std::sregex_iterator(); ++it)
-      out[std::next(file.begin())->string().substr(0, 2)][(*it)[1]] = (*it)[2];
-  }
-  return out;
-}
-
-// A row of the note's last table: | `code` | 03 `leak`, `leak_starves`; 13 `no-dealloc` |
-TEST_F(Diagnoses, TheNoteNamesMistakesThatExist) {
-  const auto known = mistakes();
-  EXPECT_GE(known.size(), 5u);
-  const std::string text = repo::read(repo::root / "notes/mistakes.md");
-  const std::regex row("\\n\\| `([a-z0-9-]+)` \\| ([0-9][^|]*) \\|"), chapter("([0-9]{2})((?:,? `[a-z_0-9-]+`)+)"),
-      name("`([a-z_0-9-]+)`");
-  std::map<std::string, std::set<std::string>> named;
-  for (auto it = std::sregex_iterator(text.begin(), text.end(), row); it != std::sregex_iterator(); ++it) {
-    const std::string code = (*it)[1], where = (*it)[2];
-    EXPECT_TRUE(diagnosis::find_code(code)) << code;
-    for (auto c = std::sregex_iterator(where.begin(), where.end(), chapter); c != std::sregex_iterator(); ++c) {
-      const std::string number = (*c)[1], names = (*c)[2];
-      for (auto n = std::sregex_iterator(names.begin(), names.end(), name); n != std::sregex_iterator(); ++n)
-        named[number].insert((*n)[1]);
+    for (auto it = std::sregex_iterator(text.begin(), text.end(), field); it != std::sregex_iterator(); ++it) {
+      const std::string says = (*it)[2];
+      if (says == "wrong numbers" || says == "not diagnosed yet") continue;
+      for (auto c = std::sregex_iterator(says.begin(), says.end(), code); c != std::sregex_iterator(); ++c, ++promised)
+        EXPECT_TRUE(diagnosis::find_code(c->str())) << file << ": " << c->str();
     }
   }
-  for (const auto& [number, list] : known)
-    for (const auto& [mistake, code] : list)
-      EXPECT_TRUE(!diagnosis::find_code(code) || named[number].count(mistake))
-          << "notes/mistakes.md lacks " << number << " " << mistake << " (" << code << ")";
-  for (const auto& [number, list] : named)
-    for (const std::string& mistake : list)
-      EXPECT_TRUE(known.count(number) && known.at(number).count(mistake))
-          << "there is no mistake " << number << " " << mistake;
+  EXPECT_GE(promised, 60);
 }
 
 }  // namespace

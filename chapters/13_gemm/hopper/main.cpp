@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "chapters/13_gemm/hopper/hopper.h"
+#include "chapters/13_gemm/hopper/mistakes.h"
 #include "common/harness/chapter.h"
 #include "common/harness/cuda_check.h"
 #include "common/harness/device.h"
@@ -127,5 +128,6 @@ int main(int argc, char** argv) {
                  "How the consumers share the work");
   chapter.choice("--in", options.in, {"bf16", "f16"}, "Element type of A and B");
   chapter.choice("--pattern", options.pattern, {"uniform", "wide", "cancelling", "subnormal", "special"}, "Operands");
+  chapter.mistakes(gemm::hopper::mistakes());
   return chapter.run(argc, argv);
 }

@@ -1,0 +1,198 @@
+#include "common/harness/lesson.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+
+#include "common/harness/child.h"
+#include "common/harness/cuda_check.h"
+#include "common/harness/device.h"
+#include "common/harness/wrap.h"
+
+namespace gen5::harness {
+namespace {
+
+constexpr int kRight = 0, kWrong = 1, kStopped = 3;  // exit codes of run_kernel_of
+constexpr int kSeconds = 60, kSecondsOnHardware = 10;
+
+struct Order {
+  const char *name, *setting;
+};
+constexpr Order kOrders[] = {{"timed", "GEN5_ORDER=timed"}, {"late", "GEN5_ORDER=late"}, {"seed 1", "GEN5_SEED=1"}};
+
+bool promises_nothing(const Mistake& m) { return m.says == kWrongNumbers || m.says == kNotYet; }
+
+/// The diff as it is, or the way back: what was wrong taken away, what is right put there.
+std::string shown(const Mistake& m, bool fix) {
+  std::string out, put;
+  const std::string diff = m.diff;
+  for (size_t at = 0; at < diff.size();) {
+    const size_t end = diff.find('\n', at);
+    std::string line = diff.substr(at, end - at);
+    at = end + 1;
+    if (fix && (line[0] == '-' || line[0] == '+')) {
+      line[0] = line[0] == '-' ? '+' : '-';
+      (line[0] == '+' ? put : out) += "    " + line + "\n";
+      continue;
+    }
+    out += put;
+    put.clear();
+    out += line[0] == '@' ? "  " + line.substr(2) + "\n" : "    " + line + "\n";
+  }
+  return out + put;
+}
+
+Outcome run_in(const Mistake& m, bool wrong, const Order* order) {
+  std::vector<std::string> variables;
+  if (order) variables.push_back(order->setting);
+  if (!m.set.empty()) variables.push_back(m.set);
+  const Child child = run_again({"--mistake", m.name, "--kernel", wrong ? "wrong" : "right"}, variables,
+                                order ? kSeconds : kSecondsOnHardware);
+  Outcome o;
+  o.order = order ? order->name : "the GPU";
+  o.diagnoses = child.errors;
+  o.codes = codes_in(child.errors);
+  o.numbers_right = child.status == kRight;
+  if (child.status < 0)
+    o.stopped = child.ending;
+  else if (child.status == kStopped)
+    o.stopped = child.output.substr(0, child.output.find('\n'));
+  else if (child.status != kRight && child.status != kWrong)
+    o.stopped = fmt::format("exit code {}", child.status);
+  return o;
+}
+
+std::vector<Outcome> run_in_all(const Mistake& m, bool wrong) {
+  std::vector<Outcome> out;
+  for (const Order& order : kOrders) out.push_back(run_in(m, wrong, &order));
+  return out;
+}
+
+void print_outcomes(const std::vector<Outcome>& outcomes) {
+  for (const Outcome& o : outcomes) {
+    const std::string end = !o.stopped.empty() ? o.stopped : o.numbers_right ? "right numbers" : "WRONG numbers";
+    fmt::print("  {:<8}{:<40}  {}\n", o.order, end,
+               o.codes.empty() ? "nothing said" : fmt::format("{}", fmt::join(o.codes, ", ")));
+  }
+  fmt::print("\n");
+}
+
+void print_diagnoses(const Mistake& m, const std::vector<Outcome>& outcomes) {
+  for (const std::string& code : listed(m.says))
+    for (const Outcome& o : outcomes)
+      if (const std::string text = diagnosis_of(o.diagnoses, code); !text.empty()) {
+        fmt::print("{}\n", text);
+        break;
+      }
+}
+
+std::string remark(const char* before, const std::string& text) {
+  return text.empty() ? text : fmt::format(" ({}{})", before, text);
+}
+
+/// A question that nobody answers to the program: it waits until the reader goes on, if there is one.
+void ask() {
+  fmt::print("What do you expect: right numbers, wrong ones, a fault, or no end?");
+  std::fflush(stdout);
+  if (isatty(0) && isatty(1)) {
+    fmt::print(" [Enter] ");
+    std::fflush(stdout);
+    std::string line;
+    std::getline(std::cin, line);
+    fmt::print("\n");
+  } else {
+    fmt::print("\n\n");
+  }
+}
+
+int teach_on_hardware(const Mistake& m) {
+  if (!m.safe) {
+    fmt::print("{}\nIt is not run here: on a GPU it may hang or fault. Run it on tinygpu: GEN5_DEVICE=tinygpu.\n",
+               wrapped(m.why));
+    return 0;
+  }
+  fmt::print("On this GPU nobody watches. It runs once; what it does is no promise.\n\n");
+  print_outcomes({run_in(m, true, nullptr)});
+  fmt::print("{}\nThe fix:\n\n{}\n", wrapped(m.why), shown(m, true));
+  const Outcome right = run_in(m, false, nullptr);
+  print_outcomes({right});
+  const std::string bad = not_fixed({right});
+  fmt::print("{}\n", bad.empty() ? "The right kernel is right here." : "The right kernel is NOT right here: " + bad);
+  return bad.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+Table table_of(std::span<const Mistake> mistakes) {
+  Table t({"mistake", "tinygpu says", "an H200", "what is wrong"}, 4);
+  for (const Mistake& m : mistakes)
+    t.row({m.name, m.says + remark("silent: ", m.silent) + remark("", m.set), !m.h200.empty() ? m.h200 : "not tried",
+           m.title});
+  return t;
+}
+
+int teach(const Mistake& m) {
+  if (!m.diff.empty()) fmt::print("The right kernel, with this changed:\n\n{}\n", shown(m, false));
+  ask();
+  if (!current_device().tinygpu) return teach_on_hardware(m);
+
+  const std::vector<Outcome> wrong = run_in_all(m, true);
+  fmt::print("Effects in time, as late as is allowed, and shuffled{}:\n\n",
+             m.set.empty() ? "" : fmt::format(", with {}", m.set));
+  print_outcomes(wrong);
+  fmt::print("On silicon: {}\n\n",
+             m.h200.empty()
+                 ? "not tried."
+                 : fmt::format("an H200: {}.{}", m.h200,
+                               m.h200.find("scripted") == std::string::npos
+                                   ? ""
+                                   : " Scripted: a case of tests/conformance with the same fault, not this kernel."));
+  if (!promises_nothing(m)) {
+    fmt::print("What tinygpu says:\n\n");
+    print_diagnoses(m, wrong);
+  }
+  if (!m.why.empty()) fmt::print("{}\n", wrapped(m.why));
+  if (!m.diff.empty()) fmt::print("The fix:\n\n{}\n", shown(m, true));
+  std::vector<Outcome> right;
+  if (m.right) {
+    right = run_in_all(m, false);
+    fmt::print("The right kernel in the same orders:\n\n");
+    print_outcomes(right);
+  }
+
+  std::string bad = broken_promise(m, wrong);
+  if (bad.empty()) {
+    bad = not_fixed(right);
+    if (!bad.empty()) bad = "the right kernel is not right: " + bad;
+  }
+  if (!bad.empty()) {
+    fmt::print("NOT diagnosed as promised: {}\n", bad);
+    for (const Outcome& o : wrong) fmt::print("\n{}:\n{}", o.order, o.diagnoses);
+    return 1;
+  }
+  if (m.says == kNotYet)
+    fmt::print("not diagnosed yet: nothing above names the mistake\n");
+  else if (m.says == kWrongNumbers)
+    fmt::print("wrong numbers, as promised: every rule is kept, and only a comparison finds this\n");
+  else
+    fmt::print("diagnosed as promised\n");
+  return 0;
+}
+
+int run_kernel_of(const Mistake& m, bool wrong) {
+  try {
+    const bool right = wrong ? m.wrong() : m.right();
+    fmt::print("{} numbers\n", right ? "right" : "wrong");
+    return right ? kRight : kWrong;
+  } catch (const CudaError& e) {
+    fmt::print("{}\n", cudaGetErrorString(e.code));
+    return kStopped;
+  } catch (const std::exception& e) {
+    fmt::print("{}\n", e.what());
+    return kStopped;
+  }
+}
+
+}  // namespace gen5::harness

@@ -1,0 +1,54 @@
+// A kernel with a line or two wrong, and what is promised about it. The build makes these from a chapter's mistakes.txt
+// (cmake/make_mistakes.py); CONTRIBUTING.md describes that form.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace gen5::harness {
+
+struct Mistake {
+  std::string name;
+  std::string title;  // what is wrong, in a line
+  /// The lines that are wrong against those that are right: lines "@ file:line, in function", then lines that begin
+  /// with "-" (right), "+" (wrong) or a space. Empty if the kernel is one of its own, and not a right one changed.
+  std::string diff;
+  /// What tinygpu says in every order of completion: codes, separated by ", "; others may come with them. Or one of the
+  /// two below: then it says nothing.
+  std::string says;
+  std::string silent;           // orders in which it says nothing, by luck: "timed", "late, seed 1"; empty: none
+  std::string why;              // what goes wrong
+  std::string h200;             // what an H200 did, with the date; empty: not tried on silicon
+  std::string set;              // "NAME=value" for the environment; or empty
+  bool safe = false;            // the kernel may run on hardware: it neither hangs nor faults there
+  std::function<bool()> wrong;  // runs the broken kernel: are its numbers right?
+  std::function<bool()> right;  // and the one that is right; empty if there is none
+};
+
+/// `says` of a kernel that keeps every rule and computes something else than was meant.
+inline constexpr const char* kWrongNumbers = "wrong numbers";
+/// `says` of a broken rule that tinygpu does not see yet.
+inline constexpr const char* kNotYet = "not diagnosed yet";
+
+/// How one run of a kernel, in a process of its own, ended.
+struct Outcome {
+  std::string order;               // "timed", "late", "seed 1"
+  std::vector<std::string> codes;  // of the diagnoses, in order, each once
+  std::string diagnoses;           // their text
+  std::string stopped;             // CUDA's error, a signal or a timeout; empty: the kernel ended by itself
+  bool numbers_right = false;      // only if it did
+};
+
+/// The codes in what tinygpu has written: "error[deadlock]", "warning[…]", "note[…]".
+std::vector<std::string> codes_in(const std::string& text);
+/// The diagnosis with this code, from its first line to before the next one; empty if there is none.
+std::string diagnosis_of(const std::string& text, const std::string& code);
+/// "a, b" as a list.
+std::vector<std::string> listed(const std::string& text);
+
+/// What is not as promised in the runs of the broken kernel: a sentence, or nothing.
+std::string broken_promise(const Mistake& mistake, const std::vector<Outcome>& outcomes);
+/// What is wrong with the runs of the right kernel: a sentence, or nothing.
+std::string not_fixed(const std::vector<Outcome>& outcomes);
+
+}  // namespace gen5::harness
