@@ -99,6 +99,20 @@ TEST(CopyRaces, CompleteTxSaysNothingOfTheIssuersStores) {
               ElementsAre(race("data-race", "ld.shared.u32 %r1, [%s+2048];", "@%p8 st.shared.u32 [%s+2048], %t;")));
 }
 
+TEST(CopyRaces, InitialisationIsHandedToTheAsyncProxy) {
+  const auto fresh = [](const std::string& fence) {
+    return found(
+        "  @%p8 mbarrier.init.shared.b64 [%s+2048], 1;\n" + fence +
+        "  bar.sync 0;\n  @%p8 mbarrier.arrive.expect_tx.shared.b64 _, [%s+2048], 1024;\n"
+        "  @%p8 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%i], 1024, [%s+2048];\n"
+        "FRESH: mbarrier.try_wait.parity.shared.b64 %p0, [%s+2048], 0;\n  @!%p0 bra FRESH;\n");
+  };
+  EXPECT_THAT(fresh("  @%p8 fence.mbarrier_init.release.cluster;\n"), IsEmpty());
+  EXPECT_THAT(fresh("  @%p8 fence.proxy.async.shared::cta;\n"), IsEmpty());
+  EXPECT_THAT(fresh("  bar.sync 0;\n  fence.proxy.async;\n"), IsEmpty());
+  EXPECT_THAT(fresh(""), ElementsAre(::testing::StartsWith("mbarrier-init-not-published: cp.async.bulk")));
+}
+
 TEST(CopyRaces, CpAsync) {
   const std::string copy =
       "  mad.lo.u32 %r0, %t, 16, %s; mad.wide.u32 %rd0, %t, 16, %i;\n  cp.async.ca.shared.global [%r0], [%rd0], 16;\n";

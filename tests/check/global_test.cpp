@@ -44,6 +44,7 @@ TEST(GlobalRaces, FlagsOfTheRightScope) {
               IsEmpty());
   EXPECT_THAT(flag("fence.acq_rel.gpu; @%p1 st.relaxed.gpu.global.u32", "ld.acquire.gpu.global.u32", 1, 2), IsEmpty());
   EXPECT_THAT(flag("red.release.gpu.global.add.u32", "ld.acquire.gpu.global.u32", 1, 2), IsEmpty());
+  EXPECT_THAT(flag("st.async.release.gpu.global.u32", "ld.acquire.gpu.global.u32", 1, 2), IsEmpty());
   // The flag itself races where a scope leaves the other one out, or an access is weak.
   EXPECT_THAT(flag("st.release.cluster.global.u32", "ld.acquire.gpu.global.u32", 1, 2), ::testing::Contains(lost));
   EXPECT_EQ(flag("st.volatile.global.u32", "ld.volatile.global.u32", 1, 2).size(), 1u);

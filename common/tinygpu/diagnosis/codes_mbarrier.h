@@ -17,9 +17,10 @@ inline constexpr CodeInfo kMbarrierCodes[] = {
           "9.7.13.15.14 mbarrier.arrive_drop"},
      Hardware{measured, "Goes on. A later arrive is error 719; complete_tx of 0 ends the phase once more."},
      Fix{"Invalidate the object, or initialise it again, before it is used for other things."}},
-    {"mbarrier-init-not-published", kError, "An mbarrier is used by a thread that need not see its initialisation.",
-     Rule{"mbarrier.init is a store: other threads see it behind a barrier; those of other CTAs behind "
-          "fence.mbarrier_init and a barrier of the cluster.",
+    {"mbarrier-init-not-published", kError | kWarning,
+     "An mbarrier is used by a thread, or signalled by a copy, that need not see its initialisation.",
+     Rule{"mbarrier.init is a store: other threads see it behind a barrier; those of other CTAs, and copies, behind "
+          "fence.mbarrier_init (or fence.proxy.async) and a barrier.",
           "9.7.13.15.9 mbarrier.init"},
      Hardware{inferred, "Error 719 for an arrive that comes first; a wait that never ends."},
      Fix{"Initialise in one thread, fence, and let all meet.",

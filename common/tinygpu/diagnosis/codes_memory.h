@@ -5,14 +5,17 @@
 namespace tinygpu::diagnosis {
 
 inline constexpr CodeInfo kMemoryCodes[] = {
-    {"async-not-complete", kError,
+    {"async-not-complete", kError | kWarning,
      "An access to memory that an asynchronous operation in flight writes or still reads.",
      Rule{"An operation runs beside the thread that issued it. A bulk copy's data are there when its mbarrier's phase "
           "has "
           "ended, its source is free when its bulk group has been waited for; an MMA has read its operands when its "
           "commit has arrived. A barrier of threads waits for none of them.",
           "9.7.9.25.1 Completion Mechanisms for Asynchronous Copy Operations"},
-     Hardware{inferred, "Old or new bytes, as time has it."},
+     Hardware{
+         inferred,
+         "Old or new bytes, as time has it. Of a copy that fills again what another has filled and nobody read, it is "
+         "a warning."},
      Fix{"For a load wait on its mbarrier; for a store commit its group and wait for it, in the thread that issued it.",
          "L: mbarrier.try_wait.parity.shared::cta.b64 p, [bar], parity;  @!p bra L;   // before reading\n"
          "cp.async.bulk.commit_group;  cp.async.bulk.wait_group.read 0;   // before writing again"}},
@@ -22,11 +25,13 @@ inline constexpr CodeInfo kMemoryCodes[] = {
      Fix{"Check the rank before mapa, and that the kernel was launched with the cluster that it counts on.",
          "mov.u32 n, %cluster_nctarank;   // rank < n\n"
          "mapa.shared::cluster.u32 remote, local, rank;"}},
-    {"data-race", kError, "Two accesses to the same memory, one of which writes, and nothing orders them.",
+    {"data-race", kError | kWarning, "Two accesses to the same memory, one of which writes, and nothing orders them.",
      Rule{"An access happens before another one if synchronisation leads from the one to the other: barriers, an "
           "mbarrier's arrive and wait, a release that an acquire has read. Time and lock step are not promised.",
           "8.7.1 Conflict and Data-races"},
-     Hardware{inferred, "Old or new bytes, as time has it."},
+     Hardware{inferred,
+              "Old or new bytes, as time has it. Where one instruction of several warps stores to one place it is a "
+              "warning: harmless if all store the same."},
      Fix{"Put a barrier between the two, or let the earlier thread release what the later one acquires.",
          "bar.sync 0;   // __syncthreads()"}},
     {"exit-with-remote-access", kError | kWarning,

@@ -88,13 +88,20 @@ struct Judged {
 };
 
 Judged judged(Why why, const Record& earlier, const Record& later) {
+  if (why == Why::unordered && earlier.who.op == later.who.op && earlier.kind == AccessKind::write && !later.operation)
+    return {"data-race", Severity::warning, &kSameStore};
   switch (why) {
     case Why::lanes: return {"lane-order-missing", Severity::error};
     case Why::nearly:
       // Kernels free a buffer of another CTA so, once it has been read; a copy that had landed there is no value lost.
       return {"scope-too-narrow",
               earlier.writes() && !(earlier.operation && later.writes()) ? Severity::error : Severity::note};
-    case Why::incomplete: return {"async-not-complete", Severity::error};
+    case Why::incomplete:
+      // Bytes of a stage that nobody has read are filled again; who has read its other bytes is told by those.
+      if (earlier.ends == Ends::mbarrier && later.operation && earlier.kind == AccessKind::write &&
+          later.kind == AccessKind::write)
+        return {"async-not-complete", Severity::warning};
+      return {"async-not-complete", Severity::error};
     case Why::no_fence:
       if (!earlier.writes()) return {"proxy-fence-missing", Severity::warning, &kReadBeforeCopy};
       if (earlier.ends == Ends::copies && (later.ends == Ends::commit || later.ends == Ends::wgmma))
@@ -156,16 +163,22 @@ void tell_race(Why why, const Record& earlier, const Record& later, ptx::Space s
   later.who.report(std::move(d));
 }
 
-void tell_unpublished(const Record& init, const Origin& who, uint32_t offset) {
+void tell_unpublished(const Record& init, const Origin& who, uint32_t offset, bool in_order) {
+  const Judged j = in_order ? Judged{"mbarrier-init-not-published", Severity::warning, &kInitFence}
+                            : Judged{"mbarrier-init-not-published", Severity::error};
   Diagnosis d;
-  d.code = "mbarrier-init-not-published";
-  d.severity = Severity::error;
-  d.message = fmt::format(
-      "the mbarrier at shared offset {:#x} is used by a thread that need not see its initialisation", offset);
+  d.code = j.code;
+  d.severity = j.severity;
+  d.message =
+      fmt::format("the mbarrier at shared offset {:#x} is {}", offset,
+                  in_order ? "signalled by a copy, and no fence has handed its initialisation to the async proxy"
+                           : "used by a thread that need not see its initialisation");
+  if (j.relied_on) d.message += fmt::format(". Known kernels do so and are right on a B200: {}", j.relied_on->kernels);
   d.where = who.where();
-  d.label = "used here";
+  d.label = in_order ? "signals it" : "used here";
   d.others.push_back(place_of(init, "initialised here"));
-  d.help = "let the threads meet behind the initialisation";
+  d.help = in_order ? "fence behind the initialisation, in the thread that initialises, and let the threads meet"
+                    : "let the threads meet behind the initialisation";
   who.report(std::move(d));
 }
 

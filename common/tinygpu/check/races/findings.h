@@ -20,8 +20,9 @@ enum class Why : uint8_t {
 /// `address`: of the first byte that both touch.
 void tell_race(Why why, const Record& earlier, const Record& later, ptx::Space space, uint64_t address, uint32_t bytes);
 
-/// An mbarrier is used by `who`, who need not see its initialisation.
-void tell_unpublished(const Record& init, const Origin& who, uint32_t offset);
+/// An mbarrier is used by `who`, who need not see its initialisation; `in_order`: only the async proxy, in which a copy
+/// is going to signal it, need not.
+void tell_unpublished(const Record& init, const Origin& who, uint32_t offset, bool in_order);
 
 /// "st.shared", "tcgen05.mma, operand A".
 std::string name_of(const Record& r);

@@ -253,9 +253,20 @@ void Races::operation_access(const MemoryAccess& a, DomainState& d) {
     }
     r.map.at = std::move(at);
   }
+  const bool releases = op.kind == AsyncOperation::Kind::async_store && op.ends == Ends::never;
+  if (releases) {
+    r.order = d.facts.of(op.who).order;
+    a.each([&](uint64_t, uint64_t bytes, int) { r.map.bytes = uint32_t(bytes); });
+  }
   const Actor actor{c.number, op.threads, op.lanes, op.now, op.copies, &op.sees};
   access(a, c, actor, r);
   if (a.space == ptx::Space::shared && c.histories.full()) c.collect();
+  if (!releases) return;
+  std::lock_guard lock(heads_mutex_);
+  any_heads_ = true;
+  a.each([&](uint64_t address, uint64_t, int) {
+    heads_.put(address, {c.number, op.threads->cta.rank, r.order.scope}, op.released, a.kind == AccessKind::atomic);
+  });
 }
 
 bool Races::is_news(const void* what, const void* with) {

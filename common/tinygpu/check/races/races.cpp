@@ -77,8 +77,12 @@ void Races::on_issue(const AsyncOperation& o) {
   switch (o.kind) {
     case Kind::bulk_load:
     case Kind::tensor_load:
-    case Kind::async_store:
     case Kind::cancel: op.ends = Ends::mbarrier; break;
+    case Kind::async_store:
+      // One without an mbarrier releases: to global memory.
+      op.ends = op.uses.empty() ? Ends::never : Ends::mbarrier;
+      if (op.uses.empty()) op.released = t->release(op.lanes);
+      break;
     case Kind::bulk_store:
     case Kind::tensor_store:
       if (std::ranges::any_of(o.shared_uses, [](const auto& u) { return u.signalled != nullptr; })) {
@@ -116,7 +120,7 @@ void Races::on_issue(const AsyncOperation& o) {
       const Component done = t->channel(Channel::tensor_done, lane, group);
       if (issued) {
         op.steps = {{done, issued}};
-        op.tensor_only.of[tensor].here = advanced(
+        op.released.of[tensor].here = advanced(
             op.sees.of[tensor].here, {{done, issued}, {t->channel(Channel::tensor_issued, lane, group), issued}});
       }
       break;
@@ -159,7 +163,21 @@ void Races::on_issue(const AsyncOperation& o) {
     }
   }
   if (!o.cells.empty()) tensor_use(d, o, op);
+  for (const auto& use : op.uses)
+    if (use.signalled) check_signal(*c, op, use);
   d.operations.emplace(o.id, std::move(op));
+}
+
+void Races::check_signal(ClusterState& c, const Operation& op, const AsyncOperation::SharedUse& use) {
+  CtaState* const cta = c.cta(*use.signalled);
+  if (!cta) return;
+  MbarrierState& m = cta->mbarrier(c.components, use.signal);
+  if (!m.init) return;
+  const Actor by{c.number, op.threads, op.lanes, op.now, op.copies, &op.sees};
+  const auto seen = [&](View view) { return !not_seen(*m.init, m.init->map.lanes, by, op.lanes, view); };
+  if (seen(async_shared) || seen(initialised)) return;
+  tell_unpublished(*m.init, op.who, use.signal, seen(happened));
+  m.init = nullptr;  // once
 }
 
 void Races::on_complete(const AsyncOperation& o) { domains_[o.domain()].operations.erase(o.id); }

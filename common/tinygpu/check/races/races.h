@@ -1,6 +1,6 @@
 // Races: accesses to shared, tensor and global memory that happens-before does not order (PTX ISA 8, 9.7.16.6), found
 // whatever the schedule was. Threads and asynchronous operations are agents with vector clocks; memory remembers who
-// touched it last. One row of notes/tinygpu.md each: the edges, what is inferred, what is not followed.
+// touched it last. notes/tinygpu.md has the edges, and what is not followed.
 #pragma once
 #include <array>
 #include <atomic>
@@ -32,7 +32,7 @@ struct Operation {
   LaneComponentsRef lane_components;
   std::vector<AsyncOperation::SharedUse> uses;
   std::vector<Step> steps;  // of a commit: what its arrival says is over
-  Views tensor_only;        // and orders
+  Views released;           // and orders; of st.async.release: what it hands over
 };
 
 /// Cells of Tensor Memory that somebody has touched.
@@ -78,6 +78,8 @@ class Races final : public Observer {
 
  private:
   DomainState& of(const Domain& d) { return domains_[d.index]; }
+  /// A copy is going to signal an mbarrier: its initialisation has been handed to the async proxy.
+  void check_signal(ClusterState& c, const Operation& op, const AsyncOperation::SharedUse& use);
   // synchronisation.cpp
   void on_mbarrier(DomainState& d, ClusterState& c, const Sync& s);
   void on_fence(DomainState& d, ClusterState& c, Threads& t, const Sync& s);

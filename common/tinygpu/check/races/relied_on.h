@@ -22,9 +22,15 @@ inline constexpr ReliedOn kMmaOrder{"MMAs with different accumulators execute in
                                     "CUTLASS's 77_blackwell_fmha"};
 inline constexpr ReliedOn kStorePublished{"a tcgen05.st that a barrier hands over without tcgen05.wait::st",
                                           "CUTLASS's 77_blackwell_fmha"};
+inline constexpr ReliedOn kSameStore{
+    "one instruction in several warps that stores to one place: harmless where all store the same value",
+    "Triton's histogram and its warp-specialised kernels"};
+inline constexpr ReliedOn kInitFence{
+    "mbarriers that copies signal, initialised without fence.mbarrier_init or fence.proxy.async",
+    "CUTLASS's tutorials for Blackwell"};
 inline constexpr ReliedOn kTensorFences{
     "finished tcgen05 work handed over by a barrier without tcgen05.fence on both sides",
-    "CUTLASS's tutorials 01_mma_sm100 to 05_mma_tma_epi_sm100"};
+    "CUTLASS's tutorials 01_mma_sm100 to 05_mma_tma_epi_sm100, Triton's matmuls"};
 inline constexpr ReliedOn kLoadsAtDealloc{
     "columns freed behind tcgen05.ld whose registers have been used, without tcgen05.wait::ld",
     "CUTLASS's tutorials 01_mma_sm100 to 05_mma_tma_epi_sm100"};

@@ -147,7 +147,7 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
     if (!not_seen(*m.init, m.init->map.lanes, by, own, happened) ||
         !not_seen(*m.init, m.init->map.lanes, by, own, initialised))
       return;
-    tell_unpublished(*m.init, *s.who, s.offset);
+    tell_unpublished(*m.init, *s.who, s.offset, false);
     m.init = nullptr;  // once
   };
   switch (s.kind) {
@@ -176,7 +176,7 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
       if (s.who->operation) {
         const auto o = d.operations.find(s.who->operation);
         if (o == d.operations.end()) break;
-        Views over = o->second.tensor_only;
+        Views over = o->second.released;
         over.of[happened].here = advanced({}, o->second.steps);
         m.own.join(over);
         break;

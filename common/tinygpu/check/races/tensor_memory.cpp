@@ -167,7 +167,9 @@ void Races::tensor_use(DomainState& d, const AsyncOperation& o, const Operation&
       const bool same_thread = same_warp && e.done.who.lane == o.who.lane;
       const bool follows = pipelined(e, now);
       if (fenced || (follows && (same_thread || epoch_of(ordered, e.order) >= e.order_epoch))) continue;
-      const bool over = seen(e.done, by, happened);
+      // A scope that is too narrow does not matter between the fences of tcgen05, and without them it is their lack
+      // that is told.
+      const bool over = seen(e.done, by, happened) || seen(e.done, by, nearly);
       // One's own wait::ld or wait::st is enough.
       if (over && same_warp && !on_tensor_core(e.kind)) continue;
       const TmemRect both = common(e.cells, now.cells);
@@ -203,7 +205,7 @@ void Races::on_tensor_allocation(const TmemAllocation& a) {
     const Row& row = t->row_of(-1);
     const Actor by{c->number, t, ~0u, t->now(), row.copies, &row.sees};
     for (const TensorEntry& e : entries)
-      if (e.cells.overlaps(a.cells) && !seen(e.done, by, happened) &&
+      if (e.cells.overlaps(a.cells) && !seen(e.done, by, happened) && !seen(e.done, by, nearly) &&
           epoch_of(row.sees.of[tensor].here, e.done.component) < e.done.epoch) {
         tell_unfinished(e, a.who, a.time, "tcgen05.dealloc", true, common(e.cells, a.cells), nullptr);
         break;
