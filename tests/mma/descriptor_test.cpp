@@ -146,6 +146,45 @@ TEST(Explain, InstructionDescriptor) {
             std::string::npos);
 }
 
+// What is written here comes from the tables and figures of the PTX ISA, not from the code.
+TEST(Explain, InstructionDescriptorsOfEveryKind) {
+  const auto expect = [](uint32_t raw, MmaKind kind, const MmaForm& form, const std::vector<std::string>& lines) {
+    const std::string text = explain_instruction_descriptor(raw, kind, form);
+    for (const std::string& line : lines) EXPECT_NE(text.find(line), std::string::npos) << line << " in\n" << text;
+  };
+  // 128 x 64, e2m3 * e2m1.
+  expect(0x08101590, MmaKind::f8f6f4, {},
+         {"e2m3", "e2m1", "D[128 x 64] = A[128 x 32] * B[32 x 64]",
+          "128 rows of 32 bytes, 16 elements in 12 of 16 bytes", "64 rows of 32 bytes, 16 elements in 8 of 16 bytes"});
+  MmaForm form;
+  form.a_in_tmem = true;
+  expect(0x08101590, MmaKind::f8f6f4, form, {"8 columns, an element in bits 5:0 of a byte"});
+  expect(0x082004A8, MmaKind::i8, {}, {"s8", "s32", "clamped to s32"});
+  // 128 x 128 mxf8f6f4, scale factors in bytes 3 of A's and 1 of B's columns.
+  form = {};
+  form.scales = 1;
+  expect(0x68a00010, MmaKind::mxf8f6f4, form,
+         {"ue8m0", "one for each 32 of K", "of A: byte 3 of columns 0 to 3", "of B: byte 1 of columns 0 to 3"});
+  // 256 x 256 nvf4 in a pair, four ue4m3 factors a row.
+  form.cta_group = 2;
+  form.scales = 4;
+  expect(0x10400480, MmaKind::mxf4nvf4, form,
+         {"ue4m3", "D[256 x 256] = A[256 x 64] * B[64 x 256]", "one for each 16 of K", "two elements to a byte",
+          "of A: bytes 0 to 3 of columns 0 to 3", "of B: bytes 0 to 3 of columns 0 to 7", "layout A"});
+  // 128 x 256 in a pair: B's halves in two partitions each.
+  form.scales = 2;
+  expect(0x08c004a0, MmaKind::mxf4, form, {"of B: bytes 2 to 3 of columns 0 to 3, those of N/2", "layout B"});
+  // Sparse, 64 rows; weight-stationary, 32 rows.
+  form = {};
+  form.sparse = true;
+  expect(0x04200014, MmaKind::f16, form,
+         {"A[64 x 32]", "128 rows of 64 bytes", "4 bits for each 4 of K, of which 2", "layout F"});
+  form.sparse = false;
+  form.weight_stationary = true;
+  expect(0x42200010, MmaKind::f16, form, {"B by up to 8 columns", "32 columns", "layout G"});
+  EXPECT_NE(explain_instruction_descriptor(0x28a00010, MmaKind::mxf4, {}).find("illegal"), std::string::npos);
+}
+
 TEST(InstructionDescriptor, KnownWords) {
   const auto bf16 = InstructionDescriptor::decode(0x08200490, MmaKind::f16);
   EXPECT_EQ(bf16.m, 128u);

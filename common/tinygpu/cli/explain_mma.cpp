@@ -19,14 +19,6 @@ uint64_t number(const std::string& text, const char* option, int bits) {
   return value;
 }
 
-uint32_t bytes_of(MmaKind kind) {
-  switch (kind) {
-    case MmaKind::f16: return 2;
-    case MmaKind::tf32: return 4;
-    default: return 1;
-  }
-}
-
 }  // namespace
 
 std::shared_ptr<DescriptorOptions> add_descriptor_options(CLI::App& sub) {
@@ -46,6 +38,8 @@ std::shared_ptr<DescriptorOptions> add_descriptor_options(CLI::App& sub) {
       ->check(CLI::IsMember({1, 2, 4}));
   sub.add_option("--cta-group", o->cta_group, "1 or 2")->check(CLI::Range(1, 2))->capture_default_str();
   sub.add_flag("--wgmma", o->wgmma, "--smem-desc is a Hopper wgmma descriptor");
+  sub.add_option("--scale-vec", o->scales, "Scale factors a row of a block-scaled kind (.scale_vec::1X, 2X, 4X)")
+      ->check(CLI::IsMember({1, 2, 4}));
   sub.add_flag("--sp", o->sparse, "The instruction is written with .sp");
   sub.add_flag("--ws", o->weight_stationary, "The instruction is written with .ws");
   sub.add_flag("--a-tmem", o->a_in_tmem, "A is in Tensor Memory");
@@ -58,7 +52,7 @@ bool explain_descriptors(const DescriptorOptions& o) {
     ExplainOperand operand;
     operand.wgmma = o.wgmma;
     operand.mn_major = o.major == "mn";
-    operand.element_bytes = o.element_bytes ? o.element_bytes : bytes_of(kind);
+    operand.element_bytes = o.element_bytes ? o.element_bytes : info(kind).element_bytes;
     operand.rows = o.rows;
     fmt::print("{}", explain_matrix_descriptor(number(o.matrix, "--smem-desc", 64), operand));
   }
@@ -68,6 +62,7 @@ bool explain_descriptors(const DescriptorOptions& o) {
     form.sparse = o.sparse;
     form.weight_stationary = o.weight_stationary;
     form.a_in_tmem = o.a_in_tmem;
+    form.scales = o.scales;
     if (!o.matrix.empty()) fmt::print("\n");
     fmt::print("{}", explain_instruction_descriptor(uint32_t(number(o.instruction, "--instr-desc", 32)), kind, form));
   }

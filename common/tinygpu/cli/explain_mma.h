@@ -9,7 +9,7 @@ namespace tinygpu::cli {
 struct DescriptorOptions {
   std::string matrix, instruction;  // as written, empty: not asked
   std::string kind = "f16", major = "k";
-  uint32_t rows = 8, element_bytes = 0, cta_group = 1;
+  uint32_t rows = 8, element_bytes = 0, cta_group = 1, scales = 0;
   bool wgmma = false, sparse = false, weight_stationary = false, a_in_tmem = false;
 };
 

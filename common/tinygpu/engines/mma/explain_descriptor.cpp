@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "common/tinygpu/engines/mma/data_path.h"
+
 namespace tinygpu {
 namespace {
 
@@ -99,6 +101,68 @@ std::string explain_matrix_descriptor(uint64_t raw, const ExplainOperand& operan
   return out;
 }
 
+namespace {
+
+/// How an operand's elements lie, where that isn't plain.
+std::string packing_note(MmaKind kind, const std::optional<numerics::Format>& f, bool in_tmem) {
+  if (!f) return "";
+  switch (packing_of(kind, *f)) {
+    case Packing::natural: return "";
+    case Packing::nibbles: return ", two elements to a byte";
+    case Packing::padded_b6: return in_tmem ? ", an element in bits 5:0 of a byte" : ", 16 elements in 12 of 16 bytes";
+    case Packing::padded_b4: return in_tmem ? ", an element in bits 5:2 of a byte" : ", 16 elements in 8 of 16 bytes";
+  }
+  return "";
+}
+
+/// Where D's rows and columns lie.
+std::string data_path_note(const InstructionDescriptor& d, const MmaForm& form) {
+  const DataPath p = DataPath::of(d, form);
+  const std::string columns = fmt::format("{} columns{}", p.width(), p.ctas == 2 ? " in both CTAs" : "");
+  const auto layout = [&](const std::string& text) {
+    return fmt::format("D: {}; {} (layout {})\n", columns, text, p.layout);
+  };
+  switch (p.layout) {
+    case 'A': return layout("CTA c has rows 128c to 128c+127 in lanes 0 to 127");
+    case 'B': return layout("CTA c has rows 64c to 64c+63, columns from N/2 on in lanes 64 to 127");
+    case 'C':
+      return layout(
+          "CTA c has rows 64c to 64c+63, its row r in lane 32*(r/16) + r%16; +16 with lane 16 in the address");
+    case 'E': return layout("row r in lane r, columns from N/2 on in lanes 64 to 127");
+    case 'F':
+      return fmt::format("D: {}; row r in lane 32*(r/16) + r%16 (layout F; +16 with lane 16 in the address)\n",
+                         columns);
+    case 'G': return layout("row r in lanes r, 32+r, 64+r and 96+r, a quarter of the columns each");
+    default: return layout("row r in lane r");
+  }
+}
+
+/// Scale factors: where they lie.
+std::string scales_note(const InstructionDescriptor& d, const MmaForm& form) {
+  const DataPath path = DataPath::of(d, form);
+  const uint32_t count = form.scales ? form.scales : d.kind == MmaKind::mxf8f6f4 ? 1 : 2;
+  const auto bytes = [&](uint32_t id) {
+    return count == 1 ? fmt::format("byte {}", id) : fmt::format("bytes {} to {}", id, id + count - 1);
+  };
+  std::string out = fmt::format(
+      "scale factors ({}), {} a row, one for each {} of K: row or column r in lane r%32 of all four partitions\n"
+      "  of A: {} of columns 0 to {} (r/32)\n",
+      numerics::info(d.scale_type()).name, count, d.k() / count, bytes(d.sfa_id), (path.rows - 1) / 32);
+  const uint32_t n = path.layout == 'B' ? d.n / 2 : d.n;
+  out +=
+      fmt::format("  of B: {} of columns 0 to {}{}\n", bytes(d.sfb_id), (n - 1) / 32,
+                  path.layout == 'B' ? ", those of N/2 and on in partitions 2 and 3 only, the others in 0 and 1" : "");
+  return out;
+}
+
+std::string metadata_note(const InstructionDescriptor& d) {
+  if (d.kind == MmaKind::tf32) return "metadata: 4 bits for each 2 of K; 2 columns\n";
+  return fmt::format("metadata: 4 bits for each {} of K, of which {} are stored; 2 columns\n",
+                     info(d.kind).metadata_span, info(d.kind).metadata_span / 2);
+}
+
+}  // namespace
+
 std::string explain_instruction_descriptor(uint32_t raw, MmaKind kind, const MmaForm& form) {
   const InstructionDescriptor d = InstructionDescriptor::decode(raw, kind);
   std::string out = fmt::format("instruction descriptor {:#010x} of kind::{}\n\n", raw, name_of(kind));
@@ -106,14 +170,15 @@ std::string explain_instruction_descriptor(uint32_t raw, MmaKind kind, const Mma
   if (!d.block_scaled()) {
     field(out, "1:0", "sparsity selector", std::to_string(d.sparsity_selector), "");
     field(out, "2", "sparse", yes(d.sparse), d.sparse ? "A is 2:4 compressed (.sp)" : "dense");
-    field(out, "3", "saturate", yes(d.saturate), "");
+    field(out, "3", "saturate", yes(d.saturate), d.saturate ? "the sum is clamped to s32" : "");
     field(out, "5:4", "D type", std::to_string(d.d_code), d_name(d));
   } else {
     field(out, "2", "sparse", yes(d.sparse), d.sparse ? "A is compressed (.sp)" : "dense");
-    field(out, "5:4", "SFB id", std::to_string(d.sfb_id), "");
+    field(out, "5:4", "SFB id", std::to_string(d.sfb_id), "first byte of B's scale factors");
   }
   field(out, "9:7", "A type", std::to_string(d.a_code), name_or_bad(d.a_type()));
-  field(out, "12:10", "B type", std::to_string(d.b_code), name_or_bad(d.b_type()));
+  field(out, kind == MmaKind::mxf4 || kind == MmaKind::mxf4nvf4 ? "11:10" : "12:10", "B type", std::to_string(d.b_code),
+        name_or_bad(d.b_type()));
   field(out, "13", "negate A", yes(d.negate_a), "");
   field(out, "14", "negate B", yes(d.negate_b), "");
   field(out, "15", "A major", yes(d.a_mn_major), d.a_mn_major ? "M-major" : "K-major");
@@ -121,37 +186,29 @@ std::string explain_instruction_descriptor(uint32_t raw, MmaKind kind, const Mma
   field(out, "22:17", "N >> 3", std::to_string(d.n >> 3), fmt::format("N = {}", d.n));
   if (!d.block_scaled()) {
     field(out, "28:24", "M >> 4", std::to_string(d.m >> 4), fmt::format("M = {}", d.m));
-    field(out, "31:30", "maximum shift", std::to_string(d.max_shift), "of B's columns, .ws only");
+    field(out, "31:30", "maximum shift", std::to_string(d.max_shift),
+          fmt::format("B by up to {} columns, .ws only", d.max_shift_columns()));
   } else {
     field(out, "23", "scale type", std::to_string(d.scale_code), d.scale_code ? "ue8m0" : "ue4m3");
     field(out, "28:27", "M >> 7", std::to_string(d.m >> 7), fmt::format("M = {}", d.m));
-    field(out, "30:29", "SFA id", std::to_string(d.sfa_id), "");
-    if (kind != MmaKind::mxf8f6f4) field(out, "31", "K", yes(d.k96), d.k96 ? "96 (sm_103a)" : "64");
+    field(out, "30:29", "SFA id", std::to_string(d.sfa_id), "first byte of A's scale factors");
+    if (kind != MmaKind::mxf8f6f4) field(out, "31", "K", yes(d.k96), d.k96 ? "96 (sm_103a)" : std::to_string(d.k()));
   }
   if (const auto problem = check(d, form)) return out + "\n  illegal: " + problem->sentence() + "\n";
 
-  const uint32_t ctas = uint32_t(form.cta_group);
+  const DataPath path = DataPath::of(d, form);
+  const char* each = path.ctas == 2 ? " in each CTA" : "";
   out += fmt::format("\nD[{} x {}] = A[{} x {}] * B[{} x {}] (+ D)\n", d.m, d.n, d.m, d.k(), d.k(), d.n);
   if (form.a_in_tmem)
-    out += "A: Tensor Memory, 8 columns\n";
+    out += fmt::format("A: Tensor Memory, 8 columns{}\n", packing_note(kind, d.a_type(), true));
   else
-    out += fmt::format("A: shared memory, {} rows of 32 bytes{}\n", d.m / ctas, ctas == 2 ? " in each CTA" : "");
-  out += fmt::format("B: shared memory, {} rows of {} bytes{}\n", d.n / ctas, d.sparse ? 64 : 32,
-                     ctas == 2 ? " in each CTA" : "");
-  if (form.cta_group == 1 && !form.weight_stationary)
-    out += d.m == 64
-               ? fmt::format(
-                     "D: {} columns; row r in lane 32*(r/16) + r%16 (layout F; +16 with lane 16 in the address)\n", d.n)
-               : fmt::format("D: {} columns; row r in lane r (layout D)\n", d.n);
-  else if (form.cta_group == 2)
-    out += d.m == 256
-               ? fmt::format(
-                     "D: {} columns in both CTAs; CTA c has rows 128c to 128c+127 in lanes 0 to 127 (layout A)\n", d.n)
-               : fmt::format(
-                     "D: {} columns in both CTAs; CTA c has rows 64c to 64c+63, columns from N/2 on in lanes 64 to 127 "
-                     "(layout B)\n",
-                     d.n / 2);
-  return out;
+    out += fmt::format("A: shared memory, {} rows of 32 bytes{}{}\n", path.rows, each,
+                       packing_note(kind, d.a_type(), false));
+  out += fmt::format("B: shared memory, {} rows of {} bytes{}{}\n", path.b_columns(), d.sparse ? 64 : 32, each,
+                     packing_note(kind, d.b_type(), false));
+  if (d.sparse) out += metadata_note(d);
+  if (d.block_scaled()) out += scales_note(d, form);
+  return out + data_path_note(d, form);
 }
 
 }  // namespace tinygpu
