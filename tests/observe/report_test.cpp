@@ -101,6 +101,36 @@ TEST(Report, ItsDataIsOneJsonBlock) {
   EXPECT_EQ(p.data.at("peaks").at("peak.f16").at("source"), "a <source> & more");
 }
 
+// The roof of a kernel is that of what it multiplies: no other stands in where the machine has no number for it.
+TEST(Report, NamesTheKindsOfMatrixInstructions) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, {%r0, %r1}, "
+       "{%f0, "
+       "%f1, %f2, %f3};",
+       "tf32"},
+      {"mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, {%r0, %r1}, "
+       "{%f0, "
+       "%f1, %f2, %f3};",
+       "f16"},
+      {"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d0, %d1}, {%d0}, {%d1}, {%d0, %d1};", "other"},
+  };
+  for (const auto& [instruction, kind] : cases) {
+    observe::Report report({});
+    observe::Profile profile;
+    RunPtx machine(std::string(".visible .entry k() {\n.reg .f32 %f<4>; .reg .b32 %r<4>; .reg .f64 %d<2>;\n"
+                               "mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;\n"
+                               "mov.b32 %r0, 0; mov.b32 %r1, 0; mov.b32 %r2, 0; mov.b32 %r3, 0;\n"
+                               "mov.f64 %d0, 0d0000000000000000; mov.f64 %d1, %d0;\n") +
+                   instruction + "\nret;\n}\n");
+    machine.gpu.options.observers = report.observers();
+    machine.gpu.options.observers.push_back(&profile);
+    machine.launch("k", {1, 1, 1}, {32, 1, 1});
+    std::ostringstream out;
+    report.write(out, profile.kernels(), {}, [](const std::string&) { return std::nullopt; });
+    EXPECT_EQ(parts_of(out.str()).data.at("kernels").at(0).at("matrix_kinds"), Json::array({kind})) << instruction;
+  }
+}
+
 TEST(Report, SpansOfARowFollowEachOtherWithinTheLaunch) {
   const Page p = page_of({.ctas = 8});
   const Json& t = p.data.at("timelines").at(0);

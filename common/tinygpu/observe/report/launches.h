@@ -37,8 +37,9 @@ struct KernelRecord {
   std::string name;
   std::vector<LaunchRecord> launches;  // the first ones
   uint64_t launches_left_out = 0;
-  uint64_t operations = 0;             // of matrix instructions: a multiplication and an addition are two
-  std::set<std::string> matrix_kinds;  // element types, as in the machine profile's peaks: "f16", "f8" …
+  uint64_t operations = 0;  // of matrix instructions: a multiplication and an addition are two
+  std::set<std::string>
+      matrix_kinds;  // as in the machine profile's peaks: "f16", "f8" …; "other": it has none for some
   std::vector<BoxUse> boxes;
 };
 

@@ -7,9 +7,10 @@ function roofline(kernel, run, numbers) {
   const rate = (per_cycle) => per_cycle * run.clock_ghz * 1e9;
   const peaks = Object.entries(numbers).filter(([key]) => key.startsWith("peak."))
     .map(([key, n]) => ({ key, kind: key.slice(5), rate: rate(n.value) * run.sms, ...n }));
+  // The lowest roof of those that the kernel used; none where one of them is not known.
   const kinds = kernel.matrix_kinds || [];
-  const used = peaks.filter((p) => kinds.includes(p.kind)).sort((a, b) => a.rate - b.rate)[0] ||
-    peaks.find((p) => p.kind === "f16");
+  const own = kinds.map((kind) => peaks.find((p) => p.kind === kind));
+  const used = own.includes(undefined) ? undefined : own.sort((a, b) => a.rate - b.rate)[0];
   const memory = profile.memory || {};
   const levels = [["L2", "mem.l2.bytes_per_cycle", memory.l2_bytes], ["device memory", "mem.dram.bytes_per_cycle", memory.device_bytes]]
     .filter(([, key]) => numbers[key])
