@@ -16,14 +16,27 @@ namespace {
 
 using namespace tinygpu;
 
-/// One thread issues `count` MMAs, sixteen to a commit, on operands that all 128 threads copied to shared memory.
-std::string kernel(bool tf32) {
+/// What an MMA is written with.
+struct Kind {
+  const char* text;
+  uint32_t idesc;  // without M and N
+  bool scaled = false;
+  uint32_t element_bits = 16;
+};
+constexpr Kind kBf16{"f16", 0x490}, kTf32{"tf32", 0x910, false, 32}, kFp8{"f8f6f4", 0x10, false, 8},
+    kInt8{"i8", 0x4a0, false, 8}, kMxFp8{"mxf8f6f4.block_scale", 0x800000, true, 8},
+    kMxFp4{"mxf4.block_scale.scale_vec::2X", 0x800480, true, 4},
+    kNvFp4{"mxf4nvf4.block_scale.scale_vec::4X", 0x480, true, 4};
+
+/// One thread issues `count` MMAs, sixteen to a commit, on operands that all 128 threads copied to shared memory. Scale
+/// factors are the last 512 bytes of these.
+std::string kernel(const Kind& kind) {
   return fmt::format(R"(
 .extern .shared .align 1024 .b8 image[];
 .visible .entry many(.param .u64 source, .param .u32 idesc, .param .u64 a, .param .u64 b, .param .u32 count)
 {{
   .reg .pred %p, %en;
-  .reg .b32 %t, %n, %i, %bar, %slot, %addr, %base, %idesc, %phase, %w<4>;
+  .reg .b32 %t, %n, %i, %bar, %slot, %addr, %base, %idesc, %phase, %w<4>, %sfa, %sfb;
   .reg .b64 %src, %off, %a, %b;
   .shared .align 8 .b64 barrier;
   .shared .align 4 .b32 allocated;
@@ -44,7 +57,7 @@ copy:
   @%p bra copy;
   setp.ge.u32 %p, %t, 32;
   @%p bra ready;
-  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%slot], 256;
+  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%slot], 512;
   setp.eq.u32 %p, %t, 0;
   @%p mbarrier.init.shared::cta.b64 [%bar], 1;
 ready:
@@ -60,9 +73,10 @@ ready:
   ld.param.u32 %n, [count];
   mov.u32 %i, 0;
   mov.u32 %phase, 0;
+  {}
 issue:
   setp.ne.u32 %en, %i, 0;
-  tcgen05.mma.cta_group::1.kind::{} [%base], %a, %b, %idesc, %en;
+  tcgen05.mma.cta_group::1.kind::{} [%base], %a, %b, %idesc, {}%en;
   add.u32 %i, %i, 1;
   and.b32 %w0, %i, 15;
   setp.ne.u32 %p, %w0, 0;
@@ -78,12 +92,24 @@ wait:
   bar.sync 0;
   setp.ge.u32 %p, %t, 32;
   @%p bra out;
-  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %base, 256;
+  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %base, 512;
 out:
   ret;
 }}
 )",
-                     tf32 ? "tf32" : "f16");
+                     kind.scaled ? R"(add.u32 %sfa, %base, 256;
+  add.u32 %sfb, %base, 260;
+  add.u32 %addr, %addr, 48640;
+  shr.u32 %addr, %addr, 4;
+  cvt.u64.u32 %off, %addr;
+  or.b64 %off, %off, 0x0000400800010000;
+  tcgen05.cp.cta_group::1.32x128b.warpx4 [%sfa], %off;
+  tcgen05.cp.cta_group::1.32x128b.warpx4 [%sfb], %off;
+  add.u32 %sfa, %base, 264;
+  tcgen05.cp.cta_group::1.32x128b.warpx4 [%sfa], %off;
+  add.u32 %sfa, %base, 256;)"
+                                 : "",
+                     kind.text, kind.scaled ? "[%sfa], [%sfb], " : "");
 }
 
 /// What operands are made of: a float for each element.
@@ -116,23 +142,41 @@ float element(Operands kind, std::mt19937& random) {
   return normal(random);
 }
 
-void mma(benchmark::State& state, bool tf32, uint32_t m, uint32_t n, Operands operands = Operands::normal) {
+/// A pattern of `bits` bits near the number: e4m3, e2m1, or the number itself as bf16, tf32 or s8.
+uint32_t pattern(float v, uint32_t bits, bool integer) {
+  const uint32_t word = std::bit_cast<uint32_t>(v);
+  if (bits == 32) return word;
+  if (bits == 16) return word >> 16;
+  if (integer) return uint32_t(int32_t(v * 32)) & 0xff;
+  const auto format = bits == 8 ? numerics::Format::e4m3 : numerics::Format::e2m1;
+  uint32_t best = 0;
+  for (uint32_t p = 0; p < 1u << bits; ++p)
+    if (std::fabs(numerics::to_double(format, p) - v) < std::fabs(numerics::to_double(format, best) - v)) best = p;
+  return best;
+}
+
+void mma(benchmark::State& state, const Kind& kind, uint32_t m, uint32_t n, Operands operands = Operands::normal) {
   constexpr uint32_t kCount = 512;
-  test::RunPtx gpu(kernel(tf32));
+  test::RunPtx gpu(kernel(kind));
   gpu.dynamic_shared = 48 * 1024;
   gpu.gpu.options.threads = 1;
   std::mt19937 random(1);
   std::vector<uint32_t> image(12 * 1024);
+  const bool integer = std::string(kind.text) == "i8";
   for (uint32_t& w : image) {
-    const auto bits = [&] { return std::bit_cast<uint32_t>(element(operands, random)); };
-    w = tf32 ? bits() : bits() >> 16 | (bits() & 0xffff0000u);
+    w = 0;
+    for (uint32_t bit = 0; bit < 32; bit += kind.element_bits)
+      w |= pattern(element(operands, random), kind.element_bits, integer) << bit;
   }
+  if (kind.scaled)
+    for (size_t i = image.size() - 128; i < image.size(); ++i)
+      image[i] = std::string(kind.text).starts_with("mxf4nv") ? 0x3c3a3836 : 0x7e807f7e;
   const uint64_t source = gpu.upload(image);
   // K-major, 128-byte swizzle; A at the start of the image (offset 0x800), B 16 KiB further.
   const auto descriptor = [](uint32_t at) {
     return uint64_t(at >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 46 | 2ull << 61;
   };
-  const uint32_t idesc = (tf32 ? 0x910u : 0x490u) | (n >> 3) << 17 | (m >> 4) << 24;
+  const uint32_t idesc = kind.idesc | (n >> 3) << 17 | (m >> 4) << 24;
   LaunchStats stats;
   for (auto _ : state)
     stats = gpu.launch("many", Dim3{1}, Dim3{128}, source, idesc, descriptor(0x800), descriptor(0x800 + 16384), kCount);
@@ -186,22 +230,27 @@ BENCH_KERNELS(tf32_far_apart, true, Operands::far_apart);
 
 #define BENCH(name, ...) \
   BENCHMARK_CAPTURE(mma, name, __VA_ARGS__)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime()
-BENCH(bf16_128x256x16, false, 128u, 256u);
-BENCH(bf16_128x128x16, false, 128u, 128u);
-BENCH(bf16_64x64x16, false, 64u, 64u);
-BENCH(tf32_128x256x8, true, 128u, 256u);
+BENCH(bf16_128x256x16, kBf16, 128u, 256u);
+BENCH(bf16_128x128x16, kBf16, 128u, 128u);
+BENCH(bf16_64x64x16, kBf16, 64u, 64u);
+BENCH(tf32_128x256x8, kTf32, 128u, 256u);
+BENCH(fp8_128x256x32, kFp8, 128u, 256u);
+BENCH(mxfp8_128x256x32, kMxFp8, 128u, 256u);
+BENCH(int8_128x256x32, kInt8, 128u, 256u);
+BENCH(mxfp4_128x256x64, kMxFp4, 128u, 256u);
+BENCH(nvfp4_128x256x64, kNvFp4, 128u, 256u);
 // No operand may cost more than twice as much as the commonest ones.
-BENCH(bf16_mixed_sizes, false, 128u, 256u, Operands::mixed_sizes);
-BENCH(bf16_far_apart, false, 128u, 256u, Operands::far_apart);
-BENCH(bf16_huge, false, 128u, 256u, Operands::huge);
-BENCH(bf16_half_zeros, false, 128u, 256u, Operands::half_zeros);
-BENCH(bf16_subnormal, false, 128u, 256u, Operands::subnormal);
-BENCH(bf16_some_infinities, false, 128u, 256u, Operands::some_infinities);
-BENCH(bf16_some_nans, false, 128u, 256u, Operands::some_nans);
-BENCH(bf16_all_nan, false, 128u, 256u, Operands::all_nan);
-BENCH(tf32_mixed_sizes, true, 128u, 256u, Operands::mixed_sizes);
-BENCH(tf32_subnormal, true, 128u, 256u, Operands::subnormal);
-BENCH(tf32_some_infinities, true, 128u, 256u, Operands::some_infinities);
+BENCH(bf16_mixed_sizes, kBf16, 128u, 256u, Operands::mixed_sizes);
+BENCH(bf16_far_apart, kBf16, 128u, 256u, Operands::far_apart);
+BENCH(bf16_huge, kBf16, 128u, 256u, Operands::huge);
+BENCH(bf16_half_zeros, kBf16, 128u, 256u, Operands::half_zeros);
+BENCH(bf16_subnormal, kBf16, 128u, 256u, Operands::subnormal);
+BENCH(bf16_some_infinities, kBf16, 128u, 256u, Operands::some_infinities);
+BENCH(bf16_some_nans, kBf16, 128u, 256u, Operands::some_nans);
+BENCH(bf16_all_nan, kBf16, 128u, 256u, Operands::all_nan);
+BENCH(tf32_mixed_sizes, kTf32, 128u, 256u, Operands::mixed_sizes);
+BENCH(tf32_subnormal, kTf32, 128u, 256u, Operands::subnormal);
+BENCH(tf32_some_infinities, kTf32, 128u, 256u, Operands::some_infinities);
 
 }  // namespace
 

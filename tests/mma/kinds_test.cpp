@@ -131,5 +131,151 @@ TEST(B200Words, ComeOutOfTheInstruction) {
   }
 }
 
+// ---- What the machine says to bad input
+
+/// 128 x 64 of a kind, all zeros, K-major without swizzle.
+KindCase zeros(const std::string& kind, const std::string& scale_vector = "", uint32_t scales = 0) {
+  KindCase c;
+  c.kind = kind;
+  if (kind == "i8") {
+    c.a_type = c.b_type = Type::s8;
+    c.result = KindCase::Result::s32;
+  }
+  if (kind == "f16") c.a_type = c.b_type = Type::f16;
+  if (kind[0] == 'm' && kind != "mxf8f6f4") c.a_type = c.b_type = Type::e2m1;
+  c.scale_vector = scale_vector;
+  c.scales = scales;
+  c.n = 64;
+  c.a.element_bytes = c.b.element_bytes = c.element_bytes();
+  c.a.leading = c.b.leading = 128;
+  c.a.stride = c.b.stride = 256;
+  c.b.base = 8192;
+  c.image[0].assign(kImageBytes, 0);
+  c.tmem[0].assign(kLanes * kColumns, 0);
+  return c;
+}
+
+std::string fault_of(const KindCase& c) {
+  RunPtx gpu(kernel_text(c.instruction(), c.pair));
+  return fault_in([&] { run_kinds(gpu, {c}); });
+}
+
+TEST(KindDiagnosis, FieldsOfEachKind) {
+  KindCase c = zeros("mxf4", ".scale_vec::2X", 2);
+  c.sfa_id = 1;
+  EXPECT_EQ(
+      fault_of(c),
+      "instruction-descriptor: In instruction descriptor 0x28900480, the SFA id (bits 30:29) holds 1; legal: 0, 2 "
+      "for kind::mxf4.");
+  c = zeros("mxf8f6f4", "", 1);
+  c.ue8m0 = false;
+  EXPECT_EQ(fault_of(c),
+            "instruction-descriptor: In instruction descriptor 0x08100000, the scale type (bit 23) holds 0 (ue4m3); "
+            "legal: 1 (ue8m0) for kind::mxf8f6f4.");
+  c = zeros("mxf4nvf4", ".scale_vec::2X", 2);
+  c.ue8m0 = false;
+  EXPECT_NE(fault_of(c).find("legal: 1 (ue8m0) with two scales a row"), std::string::npos) << fault_of(c);
+  c = zeros("mxf4nvf4", ".block16", 4);
+  c.sfb_id = 2;
+  EXPECT_NE(fault_of(c).find("the SFB id (bits 5:4) holds 2; legal: 0 with four scales a row"), std::string::npos);
+  c = zeros("mxf4", "", 2);
+  c.m = 64;
+  EXPECT_NE(fault_of(c).find("legal: 128 with .cta_group::1"), std::string::npos) << fault_of(c);
+  c = zeros("i8");
+  c.negate_a = true;
+  EXPECT_NE(fault_of(c).find("negate (bits 14:13) holds set; legal: 0 for kind::i8"), std::string::npos) << fault_of(c);
+  c = zeros("f8f6f4");
+  c.b_type = Type::e3m2;
+  c.b.mn_major = true;
+  EXPECT_NE(fault_of(c).find("legal: 0 (K-major) for 4- and 6-bit types"), std::string::npos) << fault_of(c);
+  c = zeros("f8f6f4");
+  c.b.mn_major = true;
+  c.n = 24;
+  EXPECT_NE(fault_of(c).find("16 to 256 in steps of 16 for kind::f8f6f4"), std::string::npos) << fault_of(c);
+  c = zeros("f16");
+  c.ws = true;
+  c.n = 96;
+  EXPECT_NE(fault_of(c).find("legal: 64, 128, 256 with .ws"), std::string::npos) << fault_of(c);
+}
+
+TEST(KindDiagnosis, ZeroColumnMask) {
+  KindCase c = zeros("f16");
+  c.ws = true;
+  c.m = 32;
+  c.zero_columns = uint64_t(9) << 56;
+  c.max_shift = 1;
+  EXPECT_EQ(
+      fault_of(c),
+      "zero-column-mask: In zero-column mask 0x0900000000000000, the column shift (bits 61:56) holds 9; legal: 0 to "
+      "8, the instruction descriptor's maximum shift (bits 31:30).");
+  c.zero_columns = uint64_t(17) << 56;
+  c.max_shift = 3;
+  EXPECT_NE(fault_of(c).find("legal: 0 to 16 with M = 32"), std::string::npos) << fault_of(c);
+  c.zero_columns = uint64_t(1) << 36;
+  EXPECT_NE(fault_of(c).find("reserved bits 38:36 holds 1"), std::string::npos) << fault_of(c);
+}
+
+TEST(KindDiagnosis, SparseMetadata) {
+  KindCase c = zeros("f8f6f4");
+  c.sparse = true;
+  EXPECT_EQ(
+      fault_of(c),
+      "sparse-metadata: The metadata of row 0 of A have the code 0b0000, which means nothing; legal: 0x4, 0x8, 0xc, "
+      "0x9, 0xd, 0x6, 0xe.");
+}
+
+TEST(KindDiagnosis, PlacesInTensorMemory) {
+  const KindCase c = zeros("mxf8f6f4", "", 1);
+  RunPtx gpu(kernel_text("add.u32 %sfb, %sfb, 512; " + c.instruction(), false));
+  const std::string said = fault_in([&] { run_kinds(gpu, {c}); });
+  EXPECT_EQ(said.substr(0, 42), "tmem-out-of-bounds: B's scale factors touc") << said;
+  // The bits above the lanes do not count: CUTLASS keeps a factor's number there.
+  RunPtx with_id(kernel_text("or.b32 %sfa, %sfa, 0x40000000; " + c.instruction(), false));
+  EXPECT_EQ(fault_in([&] { run_kinds(with_id, {c}); }), "ran to its end");
+}
+
+std::vector<std::string> codes(const RunPtx& gpu) {
+  std::vector<std::string> out;
+  for (const auto& d : gpu.reports) out.push_back(d.code);
+  return out;
+}
+
+TEST(KindDiagnosis, ScaleFactorsThatDifferBetweenPartitions) {
+  KindCase c = zeros("mxf8f6f4", "", 1);
+  c.tmem[0][kScaleBColumn * kLanes + 64] = 0x7f;
+  RunPtx gpu(kernel_text(c.instruction(), false));
+  run_kinds(gpu, {c});
+  ASSERT_EQ(codes(gpu), std::vector<std::string>{"scale-factor-copies"});
+  EXPECT_EQ(gpu.reports[0].message, "The scale factors of B differ between the partitions of Tensor Memory.");
+  // Another byte of the same cells is no factor.
+  c.tmem[0][kScaleBColumn * kLanes + 64] = 0x7f00;
+  RunPtx other(kernel_text(c.instruction(), false));
+  run_kinds(other, {c});
+  EXPECT_TRUE(other.reports.empty());
+}
+
+TEST(KindDiagnosis, CollectorsOfWeightStationaryMmas) {
+  KindCase c = zeros("f16");
+  c.ws = true;
+  const auto with = [&](const std::string& usage) {
+    KindCase used = c;
+    used.collector = ".collector::" + usage;
+    return used.instruction();
+  };
+  const auto said = [&](const std::string& text) {
+    RunPtx gpu(kernel_text(text, false));
+    run_kinds(gpu, {c});
+    return codes(gpu);
+  };
+  EXPECT_TRUE(said(with("b2::fill") + with("b2::use") + with("b2::lastuse")).empty());
+  EXPECT_EQ(said(with("b2::fill") + with("b1::use")), std::vector<std::string>{"collector-empty"});
+  // B moved to other bytes: A's tile, which is zeros too, until its first byte changes.
+  const std::string moved =
+      "mov.b64 %bdesc, %adesc; mov.b32 %tmp, 0x3c003c00; st.shared.b32 [%img], %tmp;"
+      "fence.proxy.async.shared::cta; ";
+  EXPECT_EQ(said(with("b3::fill") + "nanosleep.u32 2000; " + moved + with("b3::use")),
+            std::vector<std::string>{"collector-stale"});
+}
+
 }  // namespace
 }  // namespace gen5::test

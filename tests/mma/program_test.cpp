@@ -21,12 +21,14 @@ constexpr uint32_t kTmemLanes = 128, kTmemColumns = 320;
 constexpr uint32_t kAccumulators = 3, kFragments = 3, kBarriers = 3;
 constexpr uint32_t column_of_accumulator(uint32_t i) { return 64 * i; }
 constexpr uint32_t column_of_fragment(uint32_t i) { return 256 + 8 * i; }
+constexpr uint32_t kScaleA = 280, kScaleB = 284;  // columns of scale factors, four each
 
 struct Step {
   enum class What {
-    fill,     // slot `slot` takes `block`
-    store_a,  // tcgen05.st: fragment `fragment` takes `block`
-    copy_a,   // tcgen05.cp: fragment `fragment` takes 32 bytes of each row of the tile in `a`
+    fill,         // slot `slot` takes `block`
+    store_a,      // tcgen05.st: fragment `fragment` takes `block`
+    copy_a,       // tcgen05.cp: fragment `fragment` takes 32 bytes of each row of the tile in `a`
+    copy_scales,  // tcgen05.cp: the scale factors of A and B are the first 512 bytes of `slot` and the next
     mma,
     commit,  // to `barrier`
     wait,    // for `barrier`
@@ -36,6 +38,7 @@ struct Step {
   uint32_t slot = 0, block = 0, fragment = 0, accumulator = 0, barrier = 0;
   bool a_in_tmem = false, accumulate = true, negate_a = false, negate_b = false;
   uint32_t b_slot = 0;
+  uint32_t sfa_id = 0, sfb_id = 0;
   Placement a{}, b{};
 };
 
@@ -43,6 +46,20 @@ struct Accumulator {
   Type type;
   bool half;
   uint32_t n;
+  bool scaled = false;  // kind::mxf8f6f4
+  uint32_t bytes() const { return type == Type::tf32 ? 4 : type == Type::f16 || type == Type::bf16 ? 2 : 1; }
+  const char* kind() const {
+    return scaled               ? "mxf8f6f4.block_scale"
+           : type == Type::tf32 ? "tf32"
+           : type == Type::s8   ? "i8"
+           : bytes() == 2       ? "f16"
+                                : "f8f6f4";
+  }
+  uint32_t idesc(uint32_t m) const {
+    const uint32_t code = type == Type::tf32 ? 2 : type == Type::f16 || type == Type::e4m3 ? 0 : 1;
+    const uint32_t result = scaled ? 0 : type == Type::s8 ? 2 : half ? 0 : 1;
+    return result << 4 | code << 7 | code << 10 | (n >> 3) << 17 | uint32_t(scaled) << 23 | (m >> 4) << 24;
+  }
 };
 
 struct Script {
@@ -81,6 +98,7 @@ class Books {
   std::map<uint32_t, uint32_t> commits_;
   uint32_t issued_ = 0, complete_ = 0;
 };
+const std::string kScales = "scale factors";
 std::string slot_name(uint32_t i) { return fmt::format("slot {}", i); }
 std::string fragment_name(uint32_t i) { return fmt::format("fragment {}", i); }
 std::string accumulator_name(uint32_t i) { return fmt::format("accumulator {}", i); }
@@ -91,14 +109,16 @@ class Writer {
 
   Script write() {
     for (Accumulator& a : script_.accumulators) {
-      const Type types[] = {Type::f16, Type::bf16, Type::tf32};
-      a.type = types[random_.below(3)];
-      a.half = a.type == Type::f16 && random_.chance(3);
-      // In steps of what both CTA groups allow with all rows.
+      const Type types[] = {Type::f16, Type::bf16, Type::tf32, Type::e4m3, Type::e5m2, Type::s8};
+      a.type = types[random_.below(6)];
+      a.half = (a.type == Type::f16 || a.type == Type::e4m3) && random_.chance(3);
+      a.scaled = !a.half && (a.type == Type::e4m3 || a.type == Type::e5m2) && random_.chance(2);
+      // In steps of what both CTA groups allow with all rows, whatever the kind.
       a.n = 16 * script_.ctas * (1 + random_.below(4 / script_.ctas));
     }
     for (uint32_t s = 0; s < kSlots; ++s) push(fill(s));
     for (uint32_t f = 0; f < kFragments; ++f) push(store_a(f));
+    push(copy_scales(0));
     for (uint32_t a = 0; a < kAccumulators; ++a) push(mma(a, false));
     for (uint32_t i = 0, n = 20 + random_.below(24); i < n; ++i)
       for (;;)
@@ -131,6 +151,7 @@ class Writer {
       case Step::What::fill: return books_.done(slot_name(s.slot));
       case Step::What::store_a:
       case Step::What::copy_a: return books_.done(fragment_name(s.fragment));
+      case Step::What::copy_scales: return books_.done(kScales);
       case Step::What::commit: return books_.can_commit(s.barrier) && books_.pending();
       case Step::What::wait: return books_.can_wait(s.barrier);
       case Step::What::load:
@@ -142,7 +163,11 @@ class Writer {
     if (s.what == Step::What::copy_a) {
       books_.uses(slot_name(s.slot));
       books_.uses(fragment_name(s.fragment));
+    } else if (s.what == Step::What::copy_scales) {
+      books_.uses(slot_name(s.slot));
+      books_.uses(kScales);
     } else if (s.what == Step::What::mma) {
+      if (script_.accumulators[s.accumulator].scaled) books_.uses(kScales);
       books_.uses(s.a_in_tmem ? fragment_name(s.fragment) : slot_name(s.slot));
       books_.uses(slot_name(s.b_slot));
       books_.uses(accumulator_name(s.accumulator));
@@ -156,13 +181,16 @@ class Writer {
   uint32_t block() {
     const Type type = script_.accumulators[random_.below(kAccumulators)].type;
     const uint32_t flavours[] = {0, 0, 4, 5, 2}, flavour = flavours[random_.below(5)];
-    const uint32_t bytes = type == Type::tf32 ? 4 : 2;
+    const uint32_t bytes = Accumulator{type, false, 0}.bytes();
     for (uint32_t c = 0; c < script_.ctas; ++c) {
       std::vector<uint8_t> to(kSlotBytes);
       for (uint32_t i = 0; i < kSlotBytes; i += bytes) {
         const uint32_t v = pattern(random_, type, flavour, i / bytes);
         std::memcpy(&to[i], &v, bytes);
       }
+      // What may be taken for scale factors has modest ones, now and then a NaN.
+      for (uint32_t i = 0; i < 1024; ++i)
+        if (random_.chance(2)) to[i] = uint8_t(random_.chance(400) ? 255 : 120 + random_.below(14));
       script_.blocks[c].push_back(std::move(to));
     }
     return uint32_t(script_.blocks[0].size() - 1);
@@ -179,6 +207,11 @@ class Writer {
     s.block = block();
     return s;
   }
+  Step copy_scales(uint32_t slot) {
+    Step s{Step::What::copy_scales};
+    s.slot = slot;
+    return s;
+  }
   Placement placement(uint32_t slot, uint32_t element_bytes, bool plain) {
     Placement p;
     p.element_bytes = element_bytes;
@@ -193,7 +226,7 @@ class Writer {
   }
   Step mma(uint32_t accumulator, bool accumulate) {
     Step s{Step::What::mma};
-    const uint32_t bytes = script_.accumulators[accumulator].type == Type::tf32 ? 4 : 2;
+    const uint32_t bytes = script_.accumulators[accumulator].bytes();
     s.accumulator = accumulator;
     s.accumulate = accumulate;
     s.a_in_tmem = random_.chance(3);
@@ -202,12 +235,18 @@ class Writer {
     s.b_slot = random_.below(kSlots);
     s.a = placement(s.slot, bytes, false);
     s.b = placement(s.b_slot, bytes, false);
-    s.negate_a = random_.chance(4);
-    s.negate_b = random_.chance(4);
+    const bool integer = script_.accumulators[accumulator].type == Type::s8;
+    s.negate_a = !integer && random_.chance(4);
+    s.negate_b = !integer && random_.chance(4);
+    if (script_.accumulators[accumulator].scaled) {
+      s.sfa_id = random_.below(4);
+      s.sfb_id = random_.below(4);
+    }
     return s;
   }
   Step candidate() {
-    switch (random_.below(18)) {
+    switch (random_.below(19)) {
+      case 18: return copy_scales(random_.below(kSlots));
       case 0:
       case 1: return fill(random_.below(kSlots));
       case 2: return store_a(random_.below(kFragments));
@@ -247,7 +286,7 @@ class Text {
 .visible .entry program(.param .u64 data, .param .u32 data_bytes, .param .u64 out, .param .u32 out_bytes)
 {
   .reg .pred %p, %other, %en, %done;
-  .reg .b32 %t, %rank, %warp, %slot, %bars, %img, %base, %lanes, %addr, %tmp, %size;
+  .reg .b32 %t, %rank, %warp, %slot, %bars, %img, %base, %lanes, %addr, %tmp, %size, %sfa, %sfb;
   .reg .b32 %v0, %v1, %v2, %v3, %v4, %v5, %v6, %v7;
   .reg .b16 %both;
   .reg .b64 %data, %words, %out, %off, %start, %a, %b;
@@ -342,17 +381,27 @@ ALLOCATED:
             fmt::format("add.u64 %a, %start, {};\nadd.u32 %addr, %base, {};\n"
                         "tcgen05.cp.GROUP.128x256b [%addr], %a;\n",
                         s.a.descriptor(0), column_of_fragment(s.fragment)));
+      case Step::What::copy_scales: {
+        // 32 rows of 16 bytes, one after another: no swizzle, 128 bytes from 8 rows to the next.
+        const uint64_t chunk = uint64_t(128 >> 4) << 32 | uint64_t(1) << 46 | s.slot * kSlotBytes >> 4;
+        return issue(
+            fmt::format("add.u64 %a, %start, {};\nadd.u32 %addr, %base, {};\n"
+                        "tcgen05.cp.GROUP.32x128b.warpx4 [%addr], %a;\n"
+                        "add.u64 %a, %a, 32;\nadd.u32 %addr, %base, {};\n"
+                        "tcgen05.cp.GROUP.32x128b.warpx4 [%addr], %a;\n",
+                        chunk, kScaleA, kScaleB));
+      }
       case Step::What::mma: {
         const Accumulator& c = s_.accumulators[s.accumulator];
-        const uint32_t code = c.type == Type::tf32 ? 2 : c.type == Type::bf16 ? 1 : 0;
-        const uint32_t idesc = (c.half ? 0u : 1u) << 4 | code << 7 | code << 10 | uint32_t(s.negate_a) << 13 |
-                               uint32_t(s.negate_b) << 14 | (c.n >> 3) << 17 | (s_.m() >> 4) << 24;
+        const uint32_t idesc =
+            c.idesc(s_.m()) | uint32_t(s.negate_a) << 13 | uint32_t(s.negate_b) << 14 | s.sfb_id << 4 | s.sfa_id << 29;
         std::string body = fmt::format("add.u64 %b, %start, {};\nadd.u32 %addr, %base, {};\nsetp.ne.u32 %en, {}, 0;\n",
                                        s.b.descriptor(0), column_of_accumulator(s.accumulator), int(s.accumulate));
         body += s.a_in_tmem ? fmt::format("add.u32 %tmp, %base, {};\n", column_of_fragment(s.fragment))
                             : fmt::format("add.u64 %a, %start, {};\n", s.a.descriptor(0));
-        body += fmt::format("tcgen05.mma.GROUP.kind::{} [%addr], {}, %b, {}, %en;\n",
-                            c.type == Type::tf32 ? "tf32" : "f16", s.a_in_tmem ? "[%tmp]" : "%a", idesc);
+        if (c.scaled) body += fmt::format("add.u32 %sfa, %base, {};\nadd.u32 %sfb, %base, {};\n", kScaleA, kScaleB);
+        body += fmt::format("tcgen05.mma.GROUP.kind::{} [%addr], {}, %b, {}, {}%en;\n", c.kind(),
+                            s.a_in_tmem ? "[%tmp]" : "%a", idesc, c.scaled ? "[%sfa], [%sfb], " : "");
         return issue(body);
       }
       case Step::What::commit:
@@ -430,6 +479,12 @@ class Sequential {
         for (uint32_t row = 0; row < kTmemLanes; ++row)
           for (uint32_t w = 0; w < 8; ++w)
             std::memcpy(&cell(c, column_of_fragment(s.fragment) + w, row), &image_[c][s.a.at(row, w)], 4);
+      if (s.what == Step::What::copy_scales)
+        for (uint32_t chunk = 0; chunk < 2; ++chunk)
+          for (uint32_t lane = 0; lane < kTmemLanes; ++lane)
+            for (uint32_t w = 0; w < 4; ++w)
+              std::memcpy(&cell(c, (chunk ? kScaleB : kScaleA) + w, lane),
+                          &image_[c][s.slot * kSlotBytes + 512 * chunk + lane % 32 * 16 + 4 * w], 4);
       const Accumulator& acc = s_.accumulators[s.accumulator];
       for (uint32_t col = 0; col < acc.n; ++col)
         for (uint32_t lane = 0; lane < kTmemLanes; ++lane) {
@@ -447,7 +502,7 @@ class Sequential {
   }
   void mma(const Step& s) {
     const Accumulator& acc = s_.accumulators[s.accumulator];
-    const uint32_t depth = acc.type == Type::tf32 ? 8 : 16, share = acc.n / s_.ctas;
+    const uint32_t bytes = acc.bytes(), depth = 32 / bytes, share = acc.n / s_.ctas;
     std::vector<Row> columns;
     for (uint32_t n = 0; n < acc.n; ++n) {
       std::vector<uint32_t> bits;
@@ -460,16 +515,25 @@ class Sequential {
         for (uint32_t k = 0; k < depth; ++k) {
           if (!s.a_in_tmem) {
             bits.push_back(in_shared(c, s.a, row, k));
-          } else if (acc.type == Type::tf32) {
-            bits.push_back(cell(c, column_of_fragment(s.fragment) + k, row));
-          } else {
-            bits.push_back(cell(c, column_of_fragment(s.fragment) + k / 2, row) >> k % 2 * 16 & 0xffff);
+            continue;
           }
+          // Elements of a row fill its cells from the low bits on.
+          const uint32_t each = 4 / bytes, word = cell(c, column_of_fragment(s.fragment) + k / each, row);
+          bits.push_back(bytes == 4 ? word : word >> 8 * bytes * (k % each) & ((1u << 8 * bytes) - 1));
         }
         const Row x = decode_row(acc.type, bits, s.negate_a);
         for (uint32_t n = 0; n < acc.n; ++n) {
           uint32_t& d = cell(c, column_of_accumulator(s.accumulator) + n, row);
-          d = reference_element(x, columns[n], s.accumulate, acc.half ? d & 0xffff : d, 0, acc.half);
+          const auto scale = [&](uint32_t column, uint32_t r, uint32_t id) {
+            return scale_of(true, cell(c, column + r / 32, r % 32) >> 8 * id & 0xff);
+          };
+          if (acc.type == Type::s8)
+            d = reference_i8(x, columns[n], s.accumulate, d, false);
+          else if (acc.scaled)
+            d = reference_mxf8(x, columns[n], scale(kScaleA, row, s.sfa_id), scale(kScaleB, n, s.sfb_id), s.accumulate,
+                               d);
+          else
+            d = reference_element(x, columns[n], s.accumulate, acc.half ? d & 0xffff : d, 0, acc.half);
         }
       }
   }
