@@ -13,19 +13,24 @@ MmaTiming::MmaTiming(const MachineSpec& s)
              {0, s.number("tcgen05.mma.fixed.ss.cg2.m128"), s.number("tcgen05.mma.fixed.ss.cg2.m256")}},
             {{s.number("tcgen05.mma.fixed.ts.cg1.m64"), s.number("tcgen05.mma.fixed.ts.cg1.m128"), 0},
              {0, s.number("tcgen05.mma.fixed.ts.cg2.m128"), s.number("tcgen05.mma.fixed.ts.cg2.m256")}}},
+      sooner_integers{s.number("tcgen05.mma.sooner.i8.cg1"), s.number("tcgen05.mma.sooner.i8.cg2")},
+      later_scaled{{s.number("tcgen05.mma.later.scaled.ss.cg1"), s.number("tcgen05.mma.later.scaled.cg2")},
+                   {s.number("tcgen05.mma.later.scaled.ts.cg1"), s.number("tcgen05.mma.later.scaled.cg2")}},
       observed(s.number("tcgen05.mma.observed")),
       commit_arrive(uint64_t(s.number("tcgen05.commit.arrive"))) {}
 
-MmaTime MmaTiming::time(int cta_group, uint32_t m, uint32_t n, bool a_in_tmem, bool weight_stationary,
-                        bool sparse) const {
-  const bool pair = cta_group == 2;
-  const double at_once = pair && m == 128 && !sparse ? 2 : weight_stationary ? 128.0 / m : 1;
-  const double ideal = n / (columns_per_cycle * at_once);
-  const double bytes = (a_in_tmem ? 0.0 : 32.0 * m / cta_group) + (sparse ? 64.0 : 32.0) * n / cta_group;
+MmaTime MmaTiming::time(const MmaShape& s) const {
+  const bool pair = s.cta_group == 2;
+  const double at_once = pair && s.m == 128 && !s.sparse ? 2 : s.weight_stationary ? 128.0 / s.m : 1;
+  const double ideal = s.n / (columns_per_cycle * at_once);
+  const double bytes = (s.a_in_tmem ? 0.0 : 32.0 * s.m / s.cta_group) + (s.sparse ? 64.0 : 32.0) * s.n / s.cta_group;
   double interval = std::max(ideal, bytes / smem_bytes_per_cycle);
-  if (a_in_tmem && pair && m == 128) interval = std::max(interval, interval_min_ts_pair_m128);
-  if (!a_in_tmem && pair && m == 256) interval = std::max(interval, interval_fixed_ss_pair_m256 + n / 8.0);
-  return {interval, fixed[a_in_tmem][pair][m / 128] + ideal};
+  if (s.a_in_tmem && pair && s.m == 128) interval = std::max(interval, interval_min_ts_pair_m128);
+  if (!s.a_in_tmem && pair && s.m == 256) interval = std::max(interval, interval_fixed_ss_pair_m256 + s.n / 8.0);
+  double latency = fixed[s.a_in_tmem][pair][s.m / 128] + ideal;
+  if (s.kind == MmaShape::Kind::integers) latency -= sooner_integers[pair];
+  if (s.kind == MmaShape::Kind::block_scaled) latency += later_scaled[s.a_in_tmem][pair];
+  return {interval, latency};
 }
 
 }  // namespace tinygpu

@@ -18,12 +18,13 @@ constexpr Result kFloats[] = {{0, MmaAccumulator::f16}, {1, MmaAccumulator::f32}
 constexpr Result kF32[] = {{1, MmaAccumulator::f32}};
 constexpr Result kS32[] = {{2, MmaAccumulator::s32}};
 
+using Timed = MmaShape::Kind;
 constexpr MmaKindInfo kKinds[] = {
-    // name, K, bytes, types, results, metadata span, scale vectors
-    {"f16", 16, 2, kHalves, kFloats, 4, 0},    {"tf32", 8, 4, kTf32, kF32, 2, 0},
-    {"f8f6f4", 32, 1, kNarrow, kFloats, 4, 0}, {"i8", 32, 1, kBytes, kS32, 4, 0},
-    {"mxf8f6f4", 32, 1, kNarrow, {}, 4, 1},    {"mxf4", 64, 1, kFp4, {}, 8, 2},
-    {"mxf4nvf4", 64, 1, kFp4, {}, 8, 2 + 4},
+    // name, K, bytes, types, results, metadata span, timed as, scale vectors
+    {"f16", 16, 2, kHalves, kFloats, 4, Timed::floats, 0},        {"tf32", 8, 4, kTf32, kF32, 2, Timed::floats, 0},
+    {"f8f6f4", 32, 1, kNarrow, kFloats, 4, Timed::floats, 0},     {"i8", 32, 1, kBytes, kS32, 4, Timed::integers, 0},
+    {"mxf8f6f4", 32, 1, kNarrow, {}, 4, Timed::block_scaled, 1},  {"mxf4", 64, 1, kFp4, {}, 8, Timed::block_scaled, 2},
+    {"mxf4nvf4", 64, 1, kFp4, {}, 8, Timed::block_scaled, 2 + 4},
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "common/tinygpu/numerics/formats.h"
+#include "common/tinygpu/timing/mma.h"
 
 namespace tinygpu {
 
@@ -32,7 +33,8 @@ struct MmaKindInfo {
   };
   std::span<const Result> results;  // block-scaled kinds have no field for it: f32
   uint32_t metadata_span;           // .sp: elements of K that four bits of metadata speak of
-  uint8_t scale_vectors;            // block-scaled kinds: the sum of the legal counts of scales a row: 1, 2, 4
+  MmaShape::Kind timed_as;
+  uint8_t scale_vectors;  // block-scaled kinds: the sum of the legal counts of scales a row: 1, 2, 4
   bool block_scaled() const { return scale_vectors != 0; }
 };
 const MmaKindInfo& info(MmaKind k);

@@ -149,8 +149,13 @@ void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& re
       for (const TmemRect& r : cells.rects) work.cells.push_back({&o->cta[c]->sm, r, cells.writes, cells.what});
     });
   const MmaTiming& timing = cta.sm.domain->launch.gpu.timing.mma.value();
-  const MmaTime time = timing.time(int(request.cta_group), o->idesc.m, o->idesc.n, request.a_in_tmem,
-                                   request.weight_stationary, request.sparse);
+  const MmaTime time = timing.time({.cta_group = int(request.cta_group),
+                                    .m = o->idesc.m,
+                                    .n = o->idesc.n,
+                                    .a_in_tmem = request.a_in_tmem,
+                                    .kind = info(request.kind).timed_as,
+                                    .weight_stationary = request.weight_stationary,
+                                    .sparse = request.sparse});
   work.kind = TensorWork::Kind::mma;
   work.cta_group = uint8_t(request.cta_group);
   work.origin = who;
