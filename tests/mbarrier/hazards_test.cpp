@@ -182,5 +182,58 @@ TEST(MbarrierRemote, OnlyArrivalsAndBytesReachOtherCtas) {
   }
 }
 
+TEST(MbarrierParity, OfANumberTheLowestBitCountsAndItIsWarnedOf) {
+  for (const char* wait : {"try_wait", "test_wait"}) {
+    std::vector<Diagnosis> reports;
+    const auto out =
+        output_of("1",
+                  "  mov.u32 %r1, 2;\n  mov.u32 %r2, 3;\n  mbarrier.arrive.shared.b64 _, [%bar];\n  mbarrier." +
+                      std::string(wait) + ".parity.shared.b64 %p0, [%bar], %r1;\n  mbarrier." + wait +
+                      ".parity.shared.b64 %p1, [%bar], %r2;\n"
+                      "  selp.u32 %r3, 1, 0, %p0;\n  selp.u32 %r4, 1, 0, %p1;\n"
+                      "  st.global.u32 [%dst], %r3;\n  st.global.u32 [%dst+4], %r4;\n",
+                  2, &reports);
+    EXPECT_EQ(out, (std::vector<uint32_t>{1, 0})) << wait;
+    ASSERT_EQ(reports.size(), 2u) << wait;
+    for (const Diagnosis& d : reports) {
+      EXPECT_EQ(d.code, "mbarrier-parity-range");
+      EXPECT_EQ(d.severity, Severity::warning);
+    }
+    EXPECT_EQ(reports[0].message, "a wait for parity 2");
+  }
+}
+
+/// Warp 1 waits for `parity`; warp 0 expects bytes, before or behind it, and delivers them.
+std::vector<Diagnosis> first_wait(const char* parity, const char* waits_for, const char* expects_for,
+                                  const char* waiter = "32") {
+  std::vector<Diagnosis> reports;
+  output_of("1",
+            std::string("  setp.eq.u32 %p1, %t, ") + waiter + ";\n  @!%p1 bra OTHER;\n  nanosleep.u32 " + waits_for +
+                ";\nWAIT:\n  mbarrier.try_wait.parity.shared.b64 %p0, [%bar], " + parity +
+                ";\n  @!%p0 bra WAIT;\nOTHER:\n  @!%p15 bra OUT;\n  nanosleep.u32 " + expects_for +
+                ";\n  mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 16;\n"
+                "  mbarrier.complete_tx.relaxed.cta.shared.b64 [%bar], 16;\nOUT:\n",
+            1, &reports, 64);
+  return reports;
+}
+
+TEST(MbarrierFirstWait, ThatPassesAheadOfTheBytesIsWarnedOf) {
+  const auto reports = first_wait("1", "0", "3000");
+  ASSERT_EQ(reports.size(), 1u);
+  const Diagnosis& d = reports[0];
+  EXPECT_EQ(d.code, "mbarrier-wait-passes-initially");
+  EXPECT_EQ(d.severity, Severity::warning);
+  EXPECT_EQ(d.where.ptx_text, "mbarrier.try_wait.parity.shared.b64 %p0, [%bar], 1");
+  EXPECT_EQ(d.where.warp, 1);
+  ASSERT_EQ(d.others.size(), 1u);
+  EXPECT_EQ(d.others[0].where.ptx_text, "mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 16");
+  EXPECT_EQ(d.others[0].where.thread, 0);
+}
+
+TEST(MbarrierFirstWait, ForTheFirstPhaseIsClean) { EXPECT_TRUE(first_wait("0", "0", "3000").empty()); }
+
+// It waits for its own copy of the round before, of which there is none.
+TEST(MbarrierFirstWait, OfWhoFillsTheBufferItselfIsClean) { EXPECT_TRUE(first_wait("1", "0", "100", "0").empty()); }
+
 }  // namespace
 }  // namespace tinygpu::test

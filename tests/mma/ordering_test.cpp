@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/mma/mma_case.h"
 
 namespace gen5::test {
@@ -30,6 +32,23 @@ TEST(Commit, EmptyGroupArrivesAtOnce) {
   RunPtx gpu(replaced(kernel_text({}), kMma, ""));
   const MmaCase c = ones();
   EXPECT_EQ(run(gpu, {c})[0], c.tmem);
+  for (const tinygpu::Diagnosis& d : gpu.reports) EXPECT_NE(d.code, "commit-empty") << "nobody has issued any";
+}
+
+// The thread that commits is not the one that issued: the waiters read before the MMA is done.
+TEST(Commit, OfAnotherThreadsMmasIsEmptyAndWarnedOf) {
+  RunPtx gpu(replaced(
+      replaced(kernel_text({}), kCommit, ""), "wait:\n",
+      "wait:\n  setp.eq.u32 %p, %t, 32;\n  @!%p bra waiting;\n  nanosleep.u32 2000;\n  " + kCommit + "\nwaiting:\n"));
+  run(gpu, {ones()});
+  const auto empty = std::ranges::find(gpu.reports, "commit-empty", &tinygpu::Diagnosis::code);
+  ASSERT_NE(empty, gpu.reports.end());
+  EXPECT_EQ(empty->severity, tinygpu::Severity::warning);
+  EXPECT_EQ(empty->where.thread, 32);
+  EXPECT_EQ(empty->where.operation, "");
+  ASSERT_EQ(empty->others.size(), 1u);
+  EXPECT_EQ(empty->others[0].where.thread, 0);
+  EXPECT_EQ(empty->others[0].where.operation, "tcgen05.mma");
 }
 
 TEST(Commit, GenericAddress) {

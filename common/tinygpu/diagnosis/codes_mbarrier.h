@@ -71,6 +71,12 @@ inline constexpr CodeInfo kMbarrierCodes[] = {
      Fix{"Initialise with the number of arrivals that really come, or let one lane arrive. Who is a phase ahead has to "
          "wait before it arrives again.",
          "if (threadIdx.x % 32 == 0) arrive(bar);   // one arrival a warp"}},
+    {"mbarrier-parity-range", kWarning, "A wait for a parity that is neither 0 nor 1.",
+     Rule{"phaseParity is the parity of a phase: 0 for an even one, 1 for an odd one.",
+          "9.7.13.15.16 mbarrier.test_wait, mbarrier.try_wait"},
+     Hardware{generated, "The lowest bit counts; the code shifts the others out."},
+     Fix{"Reduce a counter of phases before it is passed, and see that it counts phases and not slots.",
+         "mbarrier_try_wait_parity(full[slot], (round / stages) & 1);"}},
     {"mbarrier-phase-skipped", kError, "A wait for a phase that ended two or more phases ago.",
      Rule{"Only the phase in progress and the one before it can be asked for: an mbarrier shows its phase's parity "
           "alone.",
@@ -101,6 +107,14 @@ inline constexpr CodeInfo kMbarrierCodes[] = {
          "CTA pair "
          "whose copies signal one mbarrier the bytes of both.",
          "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], bytes_of_a_and_b;   // then the copies"}},
+    {"mbarrier-wait-passes-initially", kWarning,
+     "A wait for parity 1 passes before the first phase of an mbarrier at which bytes are to arrive.",
+     Rule{"The phase before the first counts as complete, and its parity is 1. Who waits for data begins with 0.",
+          "9.7.13.15.16 mbarrier.test_wait, mbarrier.try_wait"},
+     Hardware{measured, "The wait passes at once. What is read then is what lay there before."},
+     Fix{"Begin with parity 0 where data is waited for, and with 1 only where a free slot is, on the mbarrier on "
+         "which its readers arrive.",
+         "uint32_t full_parity = 0, empty_parity = 1;   // consumer, producer"}},
 };
 
 }  // namespace tinygpu::diagnosis

@@ -231,9 +231,15 @@ void exec_complete_tx(Warp& w, const Op& op) {
   });
 }
 
-/// Parity of the phase that each lane asks for.
+/// Parity of the phase that each lane asks for. Of another number the lowest bit counts: ptxas shifts the others out.
 uint32_t asked_parity(Warp& w, const Op& op, int lane) {
-  if (op.get<Details>().parity) return w.at<uint32_t>(op.b)[lane] & 1;
+  if (op.get<Details>().parity) {
+    const uint32_t parity = w.at<uint32_t>(op.b)[lane];
+    if (parity > 1)
+      w.report(Severity::warning, "mbarrier-parity-range", fmt::format("a wait for parity {}", parity),
+               "pass 0 or 1: reduce the counter (& 1)", lane);
+    return parity & 1;
+  }
   return uint32_t(w.at<uint64_t>(op.b)[lane] >> 63);
 }
 

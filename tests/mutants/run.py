@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+"""Breaks kernels one thing at a time and asks what tinygpu says.
+
+  run.py [--program NAME …] [--sample N] [--jobs N]   makes and runs mutants, appends to RESULTS
+  run.py --table                                      what was found, by kind, of all that RESULTS has
+  run.py --not-found                                  every mutant that nothing told of, with its lines
+  run.py --write-note, --check-note                   the table in notes/mistakes.md: renews it, or says whether it holds
+  run.py --check sample.txt                           runs the mutants that the file lists; exit 1 unless each is diagnosed as it says
+  run.py --list                                       the programs
+
+Each mutant runs as timed, late and under two seeds, until something is found. It is
+  diagnosed    a diagnosis that the program itself does not have; at the line, if one of its places is the changed line's
+  result       the program says that its results are wrong, or it ends otherwise than it should, and nothing was diagnosed
+  nothing      neither
+  not reached  the changed instruction is not executed (with `trap` in its place nothing changes)
+  not legal    the PTX is refused
+Of those that nothing tells of, equivalent.txt names the ones that are right by the memory model, with the reason.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import mutate
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+ORDERS = (("timed", {"GEN5_ORDER": "timed"}), ("late", {"GEN5_ORDER": "late"}),
+          ("seed 1", {"GEN5_ORDER": "seeded", "GEN5_SEED": "1"}), ("seed 2", {"GEN5_ORDER": "seeded", "GEN5_SEED": "2"}))
+SECONDS = 60
+NOTE = ROOT / "notes" / "mistakes.md"
+BLOCK = re.compile(r"(<!-- tests/mutants/run.py --table -->\n```text\n).*?```", re.S)
+
+
+def chapter(name, *parts):
+    return {f"{name} {part}": [name, "--part", part] for part in parts}
+
+
+def gemm(*steps):
+    size = ["--m", "256", "--n", "256", "--k", "704", "--timeline", "off"]
+    return {f"13_gemm step {step}": ["13_gemm", "--step", str(step), *size] for step in steps}
+
+
+PROGRAMS = {
+    **chapter("01_mbarrier", "phases", "arrivals", "transactions", "ring", "remote"),
+    **chapter("02_bulk_tensor", "load", "multicast", "store", "linear", "stages"),
+    **chapter("03_tmem_alloc", "smallest", "share", "pair"),
+    **chapter("04_tmem_ld_st", "smallest", "maps"),
+    **chapter("05_mma", "smallest", "accumulate", "commit"),
+    **gemm(1, 2, 3, 4, 5, 6, 7, 8),
+    "13_gemm_hopper": ["13_gemm_hopper", "--m", "256", "--n", "256", "--k", "704"],
+}
+
+
+class Program:
+    def __init__(self, name, build, folder):
+        self.name, self.folder = name, folder
+        self.command = [str(build / "bin" / PROGRAMS[name][0]), *PROGRAMS[name][1:]]
+        self.machine = {"GEN5_MACHINE": "h200"} if "hopper" in name else {}
+        dump = folder / "ptx"
+        first = self.run({"GEN5_DUMP_PTX": str(dump), "GEN5_COUNTERS": "1"}, folder / "first.sarif")
+        if first.returncode != 0:
+            sys.exit(f"{name} does not pass as it is:\n{first.stdout[-2000:]}{first.stderr[-2000:]}")
+        self.kernels = set(re.findall(r"^tinygpu counters: (\S+)", first.stderr, re.M))
+        self.cycles = max([int(n) for n in re.findall(r"^  cycles +(\d+)", first.stderr, re.M)] or [10000])
+        self.texts = {p.name: p.read_text() for p in sorted(dump.iterdir())}
+        self.known = set()
+        for order, environment in ORDERS:
+            log = folder / f"known {order}.sarif"
+            self.run(environment, log)
+            self.known |= {key for key, _ in findings(log)}
+
+    def run(self, environment, log):
+        """stdout and stderr of one run; its findings go to `log`. A run that takes too long counts as failed."""
+        env = {**os.environ, "GEN5_DEVICE": "tinygpu", "GEN5_THREADS": "1", "GEN5_SARIF": str(log), **self.machine, **environment}
+        try:
+            return subprocess.run(self.command, capture_output=True, text=True, errors="replace", env=env, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(self.command, 124, "", "too long")
+
+    def mutants(self):
+        for file, text in self.texts.items():
+            for m in mutate.mutants(text, self.kernels):
+                yield file, m
+
+    def judge(self, file, mutant):
+        """What becomes of the program with this mutant in it."""
+        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+            folder = pathlib.Path(folder)
+            limit = {"GEN5_REPLACE_PTX": str(folder), "GEN5_MAX_CYCLES": str(20 * self.cycles + 4_000_000)}
+            (folder / file).write_text(mutant.apply(self.texts[file]))
+            wrong = None
+            for order, environment in ORDERS:
+                log = folder / f"{order}.sarif"
+                done = self.run({**environment, **limit}, log)
+                if re.search(r"\[(module-not-loaded|kernel-not-decoded|not-modelled)\]", done.stderr):
+                    return {"found": "not legal"}
+                new = [(key, r) for key, r in findings(log) if key not in self.known]
+                if new:
+                    codes = sorted({r["ruleId"] for _, r in new})
+                    at = any(names_line(r, mutant, self.texts[file]) for _, r in new)
+                    return {"found": "diagnosed", "codes": codes, "order": order, "line": at}
+                if done.returncode != 0 and wrong is None:
+                    wrong = order
+            if wrong:
+                return {"found": "result", "order": wrong}
+            trapped = mutate.Mutant(mutant.kind, mutant.kernel, mutant.line, mutant.before, "trap;")
+            (folder / file).write_text(trapped.apply(self.texts[file]))
+            reached = self.run({**limit}, folder / "trap.sarif").returncode != 0
+            return {"found": "nothing" if reached else "not reached"}
+
+
+def findings(log):
+    """(key, result) of each diagnosis in a SARIF log that names an instruction, or is more than a note."""
+    try:
+        results = json.loads(log.read_text())["runs"][0]["results"]
+    except (OSError, ValueError):
+        return
+    for r in results:
+        p = r["locations"][0].get("properties", {})
+        if r["level"] != "note" or "ptxLine" in p:
+            yield (r["ruleId"], p.get("kernel"), p.get("ptxLine")), r
+
+
+def lines_of(text):
+    """The .loc in force at each PTX line, its own file and line and what it was inlined into."""
+    now, out = None, [None]
+    for line in text.split("\n"):
+        loc = re.match(r"\s*\.loc\s+(\d+)\s+(\d+)", line)
+        if loc:
+            into = re.search(r"inlined_at (\d+) (\d+)", line)
+            now = into.groups() if into else loc.groups()
+        out.append(now)
+    return out
+
+
+def names_line(result, mutant, text):
+    """One of the places is the changed instruction, or the CUDA line that it comes from."""
+    locs = lines_of(text)
+    for l in result["locations"] + result.get("relatedLocations", []):
+        ptx = l.get("properties", {}).get("ptxLine", 0)
+        if ptx == mutant.line or (0 < ptx < len(locs) and locs[ptx] is not None and locs[ptx] == locs[mutant.line]):
+            return True
+    return False
+
+
+def equivalent():
+    """(program, kind, plain PTX) of equivalent.txt -> the reason."""
+    out, reason = {}, ""
+    for line in (HERE / "equivalent.txt").read_text().splitlines():
+        if line.startswith("  "):
+            program, kind, ptx = (part.strip() for part in line.split("|", 2))
+            out[program, kind, ptx] = reason
+        elif line and not line.startswith("#"):
+            reason = line
+    return out
+
+
+def plain(ptx):
+    """An instruction without the numbers of its registers, which change with the source around it."""
+    return re.sub(r"%[a-z]+\d+", "%", " ".join(ptx.split()))
+
+
+def key_of(r):
+    return r["program"], r["kind"], plain(r["before"])
+
+
+def table(results):
+    """Kinds × found."""
+    same = equivalent()
+    rows = collections.defaultdict(collections.Counter)
+    for r in results:
+        found = r["found"]
+        if found == "nothing" and key_of(r) in same:
+            found = "equivalent"
+        rows[r["kind"].split(",")[0]][found] += 1
+        rows[r["kind"].split(",")[0]]["line"] += r.get("line", False)
+    total = collections.Counter()
+    for row in rows.values():
+        total.update(row)
+    columns = ("mutants", "diagnosed", "at the line", "result", "nothing", "equivalent", "not reached", "not legal")
+    out = [f"{'kind':<42}" + "".join(f"{c:>12}" for c in columns)]
+    for kind, row in [*sorted(rows.items()), ("all", total)]:
+        count = sum(n for found, n in row.items() if found != "line")
+        cells = [count, row["diagnosed"], row["line"], *(row[c] for c in columns[3:])]
+        out.append((f"{kind:<42}" + "".join(f"{c or '':>12}" for c in cells)).rstrip())
+    wrong = total["diagnosed"] + total["result"] + total["nothing"]
+    if wrong:
+        share = 100 * total["diagnosed"] / wrong
+        out += ["", f"Of {wrong} that are reached and not equivalent, {share:.1f} % are diagnosed; of "
+                    f"{total['result']} others the program says that its results are wrong."]
+    return "\n".join(out) + "\n", share if wrong else 100
+
+
+def sample(file, build):
+    """The mutants that a file lists, a line each: code | program | kind | the first instruction that is written so, registers without
+    their numbers. False unless all are told of as it says."""
+    wanted = [[part.strip() for part in line.split("|", 3)] for line in file.read_text().splitlines() if line and line[0] != "#"]
+    good = True
+    with tempfile.TemporaryDirectory() as folder:
+        programs = {}
+        for code, name, kind, ptx in wanted:
+            if name not in programs:
+                programs[name] = Program(name, build, make(pathlib.Path(folder) / str(len(programs))))
+            fits = [(f, m) for f, m in programs[name].mutants() if m.kind == kind and plain(m.before) == ptx]
+            verdict = programs[name].judge(*fits[0]) if fits else {"found": "no such instruction"}
+            fine = code in verdict.get("codes", ())
+            good &= fine
+            print(f"{'ok ' if fine else 'NOT'} {code}: {name}, {kind}, {ptx}: {verdict}")
+    return good
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "default")
+    options.add_argument("--results", type=pathlib.Path)
+    options.add_argument("--program", action="append", choices=PROGRAMS)
+    options.add_argument("--sample", type=int, help="so many mutants, chosen at random but always the same")
+    options.add_argument("--kind", help="only kinds that this regular expression matches")
+    options.add_argument("--jobs", type=int, default=1)
+    options.add_argument("--check", type=pathlib.Path)
+    options.add_argument("--at-least", type=float, default=0, help="with --table: fail where a smaller share in percent is diagnosed")
+    for what in ("list", "table", "not-found", "write-note", "check-note"):
+        options.add_argument(f"--{what}", action="store_true")
+    o = options.parse_args()
+    results = o.results or o.build / "mutants.jsonl"
+    if o.list:
+        return print("\n".join(PROGRAMS))
+    if o.check:
+        sys.exit(not sample(o.check, o.build.resolve()))
+    if o.write_note or o.check_note:
+        text = NOTE.read_text()
+        new = BLOCK.sub(lambda m: m[1] + table([json.loads(line) for line in results.read_text().splitlines()])[0] + "```", text)
+        if o.write_note:
+            NOTE.write_text(new)
+        sys.exit(o.check_note and new != text and "notes/mistakes.md has another table: run.py --write-note")
+    if o.table or o.not_found:
+        known = [json.loads(line) for line in results.read_text().splitlines()]
+        if o.table:
+            text, share = table(known)
+            print(text, end="")
+            sys.exit(share < o.at_least and f"less than {o.at_least} %")
+        same = equivalent()
+        for r in known:
+            if r["found"] in ("nothing", "result") and key_of(r) not in same:
+                print(f"{r['program']}: {r['kind']}: {r['found']}{' under ' + r['order'] if 'order' in r else ''}\n"
+                      f"  {r['kernel']}, ptx line {r['ptx_line']}, CUDA line {r['cuda']}\n  {r['before'].strip()}")
+        return None
+    with tempfile.TemporaryDirectory() as folder, open(results, "a") as out:
+        programs = [Program(name, o.build.resolve(), make(pathlib.Path(folder) / str(i))) for i, name in enumerate(o.program or PROGRAMS)]
+        work = [(p, file, m) for p in programs for file, m in p.mutants() if not o.kind or re.search(o.kind, m.kind)]
+        if o.sample:
+            work = random.Random(16).sample(work, min(o.sample, len(work)))
+        counts = collections.Counter()
+        with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
+            for (p, file, m), verdict in zip(work, pool.map(lambda w: w[0].judge(*w[1:]), work)):
+                counts[verdict["found"]] += 1
+                line = lines_of(p.texts[file])[m.line]
+                out.write(json.dumps({"program": p.name, "kernel": m.kernel, "kind": m.kind, "before": m.before, "after": m.after,
+                                      "cuda": line and int(line[1]), "ptx_line": m.line, **verdict, "line": verdict.get("line", False)}) + "\n")
+                out.flush()
+        print(f"{len(work)} mutants: " + ", ".join(f"{n} {found}" for found, n in counts.most_common()))
+    return None
+
+
+def make(folder):
+    folder.mkdir()
+    return folder
+
+
+if __name__ == "__main__":
+    main()
