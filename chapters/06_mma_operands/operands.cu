@@ -332,10 +332,13 @@ void part_majors(Report& r) {
       "Memory is K-major. tf32 is MN-major only with its own swizzle (chapter 05); 4- and 6-bit operands never are.");
 }
 
+#include "operands_mistakes.inc"
+
 }  // namespace
 
 void add_operands(Chapter& chapter) {
   chapter.part("tmem", "A in Tensor Memory", part_tmem);
   chapter.part("chain", "A product of a product", part_chain);
   chapter.part("majors", "Either operand, either way round", part_majors);
+  chapter.mistakes(kMistakes);
 }

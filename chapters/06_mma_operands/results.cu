@@ -368,6 +368,8 @@ void part_f16(Report& r) {
       "for a sum that passes 65504 there is only infinity.");
 }
 
+#include "results_mistakes.inc"
+
 }  // namespace
 
 void add_results(Chapter& chapter) {
@@ -375,4 +377,5 @@ void add_results(Chapter& chapter) {
   chapter.part("mask", "Lanes that are left out", part_mask);
   chapter.part("flags", "Signs, and a scale for the old D", part_flags);
   chapter.part("f16", "Accumulators of 16 bits", part_f16);
+  chapter.mistakes(kMistakes);
 }

@@ -497,6 +497,8 @@ void part_shift(Report& r) {
       "A in Tensor Memory does the same move as part of the product.");
 }
 
+#include "mistakes.inc"
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -507,5 +509,6 @@ int main(int argc, char** argv) {
   chapter.part("expand", "Six and four bits become bytes", part_expand);
   chapter.part("feed", "From cp to mma without a wait", part_feed);
   chapter.part("shift", "One lane on, and a sliding window", part_shift);
+  chapter.mistakes(kMistakes);
   return chapter.run(argc, argv);
 }

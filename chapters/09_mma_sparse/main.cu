@@ -455,6 +455,8 @@ void part_absent(Report& r) {
   r.check("what is left out meets nothing", without == 16 && std::isnan(with));
 }
 
+#include "mistakes.inc"
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -463,5 +465,6 @@ int main(int argc, char** argv) {
   chapter.part("places", "Where metadata lie", part_places);
   chapter.part("prune", "A matrix is pruned, compressed and multiplied", part_prune);
   chapter.part("absent", "Left out is not zero", part_absent);
+  chapter.mistakes(kMistakes);
   return chapter.run(argc, argv);
 }

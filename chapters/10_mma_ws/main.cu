@@ -356,6 +356,8 @@ void part_zero_columns(Report& r) {
       "examples, and CuTe, have them so.");
 }
 
+#include "mistakes.inc"
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -363,5 +365,6 @@ int main(int argc, char** argv) {
   chapter.part("layouts", "Where D goes, for 128, 64 and 32 rows", part_layouts);
   chapter.part("stationary", "B stays", part_stationary);
   chapter.part("zero_columns", "Columns that count as zero", part_zero_columns);
+  chapter.mistakes(kMistakes);
   return chapter.run(argc, argv);
 }
