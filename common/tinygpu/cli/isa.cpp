@@ -1,6 +1,7 @@
 // gen5 isa [FAMILY]: every form of every instruction, which targets and PTX versions have it, and whether it executes
 // here.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -26,13 +27,21 @@ bool modelled(const Form& f) {
   return executes(ptx::parse(ptx::forms::sample_module(f)));
 }
 
-/// Of an opcode's forms; those that are not in the table count as one.
+/// Do this machine's chips have it (sm_90 to sm_110, and what belongs to all targets)?
+bool of_this_machine(const Form& f) {
+  for (const char* target : {"sm_90a", "sm_100a", "sm_103a", "sm_110a"})
+    if (ptx::forms::target_in(f.targets, target)) return true;
+  return false;
+}
+
+/// Of an opcode's forms that this machine's chips have.
 struct Count {
   size_t forms = 0, executed = 0;
 };
 Count count(std::string_view opcode) {
   Count c;
   for (const Form* f : ptx::forms::forms_of(opcode)) {
+    if (!of_this_machine(*f)) continue;
     ++c.forms;
     c.executed += modelled(*f);
   }
@@ -43,12 +52,14 @@ std::string targets_of(const Form& f) { return f.targets.empty() ? "all targets"
 
 void list_families() {
   Count all;
+  std::vector<std::string_view> missing;
   fmt::print("{:<32} {:>5}  {:<8}  {}\n", "family", "forms", "executed", "since");
   for (std::string_view opcode : ptx::kOpcodes) {
     const std::vector<const Form*> forms = ptx::forms::forms_of(opcode);
     if (forms.empty()) {
-      fmt::print("{:<32} {:>5}  {:<8}  only its syntax is checked\n", opcode, "-",
-                 isa::instruction_set().find(opcode) ? "in part" : "no");
+      const bool part = isa::instruction_set().find(opcode) != nullptr;
+      fmt::print("{:<32} {:>5}  {:<8}  only its syntax is checked\n", opcode, "-", part ? "in part" : "no");
+      if (!part) missing.push_back(opcode);
       continue;
     }
     ptx::forms::Version since{99, 0};
@@ -56,16 +67,19 @@ void list_families() {
     const Count c = count(opcode);
     all.forms += c.forms;
     all.executed += c.executed;
+    if (c.executed != c.forms) missing.push_back(opcode);
     fmt::print("{:<32} {:>5}  {:<8}  PTX {}.{}\n", opcode, c.forms,
-               c.executed == c.forms ? "yes"
-               : c.executed == 0     ? "no"
-                                     : fmt::format("{}", c.executed),
+               c.forms == 0            ? "other"
+               : c.executed == c.forms ? "yes"
+               : c.executed == 0       ? "no"
+                                       : fmt::format("{}", c.executed),
                since.major, since.minor);
   }
   fmt::print(
-      "\n{} rows, the first choice of {} executes. Rows, versions and targets are those of ptxas 13.0.88.\n"
+      "\n{} rows, the first choice of {} executes; other: only chips that are not modelled have it. Rows, versions and "
+      "targets are those of ptxas 13.0.88.\nNot executed, or not in every form: {}.\n"
       "`gen5 isa FAMILY` shows a family's rows; `gen5 explain 'INSTRUCTION'` reads one instruction.\n",
-      all.forms, all.executed);
+      all.forms, all.executed, fmt::join(missing, ", "));
 }
 
 int show_family(const std::string& name) {
@@ -81,7 +95,9 @@ int show_family(const std::string& name) {
       fmt::print("    {}\n        {}\n        PTX {}.{}; {}; {}\n",
                  f->modifiers.empty() ? "(no modifiers)" : f->modifiers,
                  f->operands.empty() ? "(no operands)" : f->operands, f->since.major, f->since.minor, targets_of(*f),
-                 modelled(*f) ? "executes" : "not modelled: executing it stops the kernel");
+                 !of_this_machine(*f) ? "not of a chip that is modelled"
+                 : modelled(*f)       ? "executes"
+                                      : "not modelled: executing it stops the kernel");
   }
   if (shown == 0) {
     fmt::print(stderr, "gen5: no instruction family '{}'; `gen5 isa` lists them\n", name);

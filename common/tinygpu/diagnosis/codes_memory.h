@@ -67,6 +67,13 @@ inline constexpr CodeInfo kMemoryCodes[] = {
      Rule{"An access is aligned to its size, the whole vector's for .v2, .v4 and .v8.", "6.4.1 Addresses as Operands"},
      Hardware{measured, "Error 716."},
      Fix{"Align the object, or use a narrower access.", "alignas(16) __shared__ float tile[1024];   // for float4"}},
+    {"multimem-not-multicast", kError, "A multimem instruction on an address that is not of a multicast object.",
+     Rule{"multimem reaches memory that cuMulticastCreate and cuMulticastBindMem have bound on several GPUs. This "
+          "machine is "
+          "one GPU and has no such memory.",
+          "9.7.9.14 multimem"},
+     Hardware{inferred, "The ISA leaves it undefined; error 700 here."},
+     Fix{"On one GPU use ld, st and red.", "red.relaxed.sys.global.add.u32 [address], value;"}},
     {"not-global", kError, "st.async.release to memory that is not global.",
      Rule{"The .release form of st.async stores to global memory; the one to shared memory has an mbarrier instead.",
           "9.7.9.12 st.async"},

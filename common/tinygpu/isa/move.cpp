@@ -1,4 +1,4 @@
-// mov, with packing and unpacking, and address-space conversion: cvta, isspacep (PTX ISA 9.7.9).
+// mov, with packing and unpacking; address-space conversion: cvta, isspacep (PTX ISA 9.7.9); istypep (9.7.11.6).
 #include <algorithm>
 
 #include "common/tinygpu/isa/families.h"
@@ -173,35 +173,56 @@ void decode_cvta(Decoder& d, Op& op) {
 
 bool in_window(uint64_t a, uint64_t window) { return a - window < kWindowSize; }
 
+/// Constant variables lie among the global addresses here; hardware has a window for them.
+bool is_constant(Warp& w, uint64_t address) {
+  const Allocation* a = w.domain().launch.gpu.memory.find(address);
+  return a && a->kind == MemoryKind::constant;
+}
+
+template <class Address>
 void isspacep(Warp& w, const Op& op) {
-  const uint64_t* a = w.at<uint64_t>(op.a);
+  const Address* a = w.at<Address>(op.a);
   const Space s = op.get<Space>();
   each_pred(w, op.dst, [&](int i) {
     switch (s) {
+      case Space::constant: return is_constant(w, a[i]);
       case Space::shared_cta: return in_window(a[i], kSharedWindow) && uint32_t(a[i]) >> 24 == w.cta().rank;
       case Space::shared_cluster: return in_window(a[i], kSharedWindow);
       case Space::local: return in_window(a[i], kLocalWindow);
       case Space::param: return in_window(a[i], kParamWindow);
       default:
-        return !in_window(a[i], kSharedWindow) && !in_window(a[i], kLocalWindow) && !in_window(a[i], kParamWindow) &&
-               !in_window(a[i], kFunctionWindow);
+        // Parameters count as global memory, on an H200 too.
+        return !in_window(a[i], kSharedWindow) && !in_window(a[i], kLocalWindow) && !in_window(a[i], kFunctionWindow) &&
+               !is_constant(w, a[i]);
     }
   });
 }
 void decode_isspacep(Decoder& d, Op& op) {
   const Space s = space_named(*d.inst);
-  if (s == Space::constant) d.not_modelled("constant variables share the global addresses");
   op.dst = d.dst(d.operand(0));
-  op.a = d.src(d.operand(1), Type::u64);
-  if (d.width(d.operand(1), 8) != 8) d.not_modelled("32-bit generic addresses");
+  const int width = d.width(d.operand(1), 8);
+  op.a = d.src(d.operand(1), width == 4 ? Type::u32 : Type::u64);
   op.set(s);
-  finish(d, op, isspacep, CostClass::alu);
+  finish(d, op, width == 8 ? isspacep<uint64_t> : width == 4 ? isspacep<uint32_t> : nullptr, CostClass::alu);
+}
+
+/// What a handle is of: ptxas tests a bit of it (61: a texture, 62: a sampler, 63: a surface).
+void istypep(Warp& w, const Op& op) {
+  const uint64_t* a = w.at<uint64_t>(op.a);
+  each_pred(w, op.dst, [&](int i) { return a[i] >> op.imm & 1; });
+}
+void decode_istypep(Decoder& d, Op& op) {
+  op.dst = d.dst(d.operand(0));
+  op.a = d.src(d.operand(1), Type::b64);
+  op.imm = d.inst->has("texref") ? 61 : d.inst->has("samplerref") ? 62 : 63;
+  finish(d, op, istypep, CostClass::alu);
 }
 
 }  // namespace
 
 Table move_table() {
-  static const Entry table[] = {{"mov", decode_mov}, {"cvta", decode_cvta}, {"isspacep", decode_isspacep}};
+  static const Entry table[] = {
+      {"mov", decode_mov}, {"cvta", decode_cvta}, {"isspacep", decode_isspacep}, {"istypep", decode_istypep}};
   return {std::begin(table), std::end(table)};
 }
 

@@ -1,6 +1,7 @@
 // wgmma (PTX ISA 9.7.15): mma_async, fence, commit_group, wait_group. engines/wgmma/wgmma_unit.h says when results
 // land.
 //   wgmma.mma_async.sync.aligned.mMnNkK.D.A.B d, a-desc | {a}, b-desc, scale-d {, imm-scale-a, imm-scale-b {, trans…}}
+//   wgmma.mma_async.sp.….D.A.B d, a-desc | {a}, b-desc, metadata, selector, scale-d …
 #include <string>
 
 #include "common/tinygpu/engines/wgmma/wgmma_unit.h"
@@ -133,23 +134,37 @@ void decode_mma(Decoder& d, Op& op) {
     d.src(e, ptx::Type::b32);
     slots.push_back(d.dst(e));
   }
+  // The table of forms leaves operands to this place.
+  if (slots.size() != (f.d == WgmmaForm::Result::f16 ? f.n / 4 : f.n / 2)) d.not_modelled("registers of D");
   d.async_dst(slots, kAsyncWgmma);
   f.a_in_registers = d.operand(1).kind == Operand::Kind::vector;
   if (f.a_in_registers) {
     std::vector<uint32_t> a;
     for (const Operand& e : d.operand(1).elems) a.push_back(d.src(e, ptx::Type::b32));
+    if (a.size() != 4) d.not_modelled("registers of A");
     d.async_src(a, kAsyncWgmma);
     slots.insert(slots.end(), a.begin(), a.end());
   } else {
     op.a = d.src(d.operand(1), ptx::Type::b64);
   }
-  d.set_list(op, slots);
   op.b = d.src(d.operand(2), ptx::Type::b64);
-  op.c = d.pred(d.operand(3));
-  f.negate_a = literal(d, 4, -1);
-  f.negate_b = literal(d, 5, -1);
-  f.a_mn_major = !f.a_in_registers && literal(d, 6, 1);
-  f.b_mn_major = literal(d, f.a_in_registers ? 6 : 7, 1);
+  size_t next = 3;
+  f.sparse = in.opcode == "wgmma.mma_async.sp";
+  if (f.sparse) {
+    if (!d.has(5)) d.not_modelled("operands");
+    slots.push_back(d.src(d.operand(3), ptx::Type::b32));
+    d.async_src({slots.back()}, kAsyncWgmma);
+    const int64_t most = f.element_bytes() == 1 ? 0 : 1;
+    if (d.operand(4).bits < 0 || d.operand(4).bits > most) d.not_modelled("sparsity selector");
+    f.selector = uint8_t(d.operand(4).bits);
+    next = 5;
+  }
+  d.set_list(op, slots);
+  op.c = d.pred(d.operand(next));
+  f.negate_a = literal(d, next + 1, -1);
+  f.negate_b = literal(d, next + 2, -1);
+  f.a_mn_major = !f.a_in_registers && literal(d, next + 3, 1);
+  f.b_mn_major = literal(d, next + (f.a_in_registers ? 3 : 4), 1);
   f.saturate = in.has("satfinite");
   op.set(f);
 }
@@ -173,10 +188,8 @@ void decode_wait(Decoder& d, Op& op) {
 }
 
 constexpr Entry kTable[] = {
-    {"wgmma.mma_async", decode_mma},
-    {"wgmma.fence", decode_fence},
-    {"wgmma.commit_group", decode_commit},
-    {"wgmma.wait_group", decode_wait},
+    {"wgmma.mma_async", decode_mma},       {"wgmma.mma_async.sp", decode_mma}, {"wgmma.fence", decode_fence},
+    {"wgmma.commit_group", decode_commit}, {"wgmma.wait_group", decode_wait},
 };
 
 }  // namespace

@@ -133,6 +133,15 @@ bool special_b(const MmaTile& t) {
   return false;
 }
 
+/// Two elements of A that meet the same element of B, which metadata in registers can say: no dense tile is the same.
+bool places_repeat(const MmaTile& t) {
+  if (!t.select) return false;
+  for (uint32_t i = 0; i + 1 < t.terms; i += 2)
+    for (uint32_t r = 0; r < t.rows; ++r)
+      if (t.select[i * kPlane + r] == t.select[(i + 1) * kPlane + r]) return true;
+  return false;
+}
+
 /// A sparse tile of 16- and 32-bit elements as a dense one, A's missing elements being zeros.
 template <class Word>
 bool run_spread(const Level& l, const MmaTile& t) {
@@ -172,7 +181,7 @@ uint64_t finish(const Level& l, const MmaTile& t, NarrowRest& rest) {
 
 /// How many sums the scalar model did; nothing, and nothing done, if the level has no code for the tile.
 std::optional<uint64_t> run(const Level& l, const MmaTile& t) {
-  if (!l.run) return sums(t);
+  if (!l.run || places_repeat(t)) return sums(t);
   const auto rest = std::make_unique_for_overwrite<NarrowRest>();
   rest->count = 0;
   if (l.narrow(t, *rest)) return finish(l, t, *rest);

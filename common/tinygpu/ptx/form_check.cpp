@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <unordered_set>
 
 #include "common/tinygpu/ptx/opcodes.h"
@@ -63,6 +64,21 @@ bool literal_holds(Type t, const Operand& o) {
   // A real literal: f32 and f64 of any spelling, or their bits.
   if (t == Type::f32 || t == Type::f64) return true;
   return o.type == Type::f32 ? t == Type::b32 : t == Type::b64;
+}
+
+/// Does a register operand's selector, if any, name what the pattern takes? One part: .b0 to .b3, .h0, .h1. Lanes of a
+/// source: one digit each, of both sources' lanes; of a destination: which are written, highest first.
+bool selector_fits(const OperandPattern& p, const std::string& s) {
+  if (s.empty()) return true;
+  const std::string_view digits = std::string_view(s).substr(1);
+  if (p.selector == 1) return digits.size() == 1 && digits[0] < (s[0] == 'b' ? '4' : '2');
+  if (s[0] != (p.selector == 2 ? 'h' : 'b')) return false;
+  if (p.kind == OperandPattern::Kind::source) return int(digits.size()) == p.selector;
+  return digits[0] < '0' + p.selector && std::is_sorted(digits.begin(), digits.end(), std::greater_equal<>());
+}
+
+bool sign_fits(const OperandPattern& p, const Operand& o) {
+  return o.negated ? p.sign != OperandPattern::Sign::none : p.sign != OperandPattern::Sign::must;
 }
 
 std::string_view ordinal_space(std::string_view space) {
@@ -252,7 +268,8 @@ Space Checker::space_of(const std::string& symbol, const Function& f) const {
 std::string Checker::describe(const Operand& o, const Function& f) const {
   switch (o.kind) {
     case Operand::Kind::reg:
-      return fmt::format("register {} of type .{}", f.registers[o.reg].name, ptx::name_of(f.registers[o.reg].type));
+      return fmt::format("{}register {}{}{} of type .{}", o.negated ? "-" : "", f.registers[o.reg].name,
+                         o.name.empty() ? "" : ".", o.name, ptx::name_of(f.registers[o.reg].type));
     case Operand::Kind::integer: return fmt::format("the integer {}", o.bits);
     case Operand::Kind::real: return "a floating-point literal";
     case Operand::Kind::special: return fmt::format("special register %{}", o.name);
@@ -344,17 +361,21 @@ bool Checker::operand_fits(const Function& f, const Instruction& in, const Spell
       return (o.kind == Operand::Kind::reg && f.registers[o.reg].type == Type::pred) || no();
     case OperandPattern::Kind::destination:
       if (o.kind == Operand::Kind::sink) return p.sink || no();
-      if (o.kind != Operand::Kind::reg || o.negated) return no();
+      if (o.kind != Operand::Kind::reg || o.negated || (!o.name.empty() && !p.selector) || !selector_fits(p, o.name))
+        return no();
       return t == Type::none || register_holds(t, f.registers[o.reg].type, p.wider) || no();
     case OperandPattern::Kind::source:
       if (o.kind == Operand::Kind::symbol || o.kind == Operand::Kind::special) return p.symbol || no();
       if (o.kind == Operand::Kind::integer || o.kind == Operand::Kind::real) {
-        if (p.register_only || (t != Type::none && !literal_holds(t, o))) return no();
+        if (p.register_only || p.sign == OperandPattern::Sign::must || (t != Type::none && !literal_holds(t, o)))
+          return no();
         // Bits of a float may stand for values (mov, st, selp), not for addresses and counts.
         if (o.kind == Operand::Kind::real && p.type_index < 0 && is_bits(t)) return no();
         return literal_in_range() || no(fmt::format("{} of {} is {}", p.name, s.opcode, o.bits));
       }
-      if (o.kind != Operand::Kind::reg || o.negated) return no();
+      if (o.kind != Operand::Kind::reg || !sign_fits(p, o) || (!o.name.empty() && !p.selector) ||
+          !selector_fits(p, o.name))
+        return no();
       return t == Type::none || register_holds(t, f.registers[o.reg].type, p.wider) || no();
     case OperandPattern::Kind::pair:
       if (o.kind != Operand::Kind::pair)
@@ -387,7 +408,7 @@ bool Checker::operand_fits(const Function& f, const Instruction& in, const Spell
         const int size = size_of(r);
         const bool narrow =
             space == "shared" || space == "local" || space == "const" || space == "param" || space == "tmem";
-        if (!(size == 8 && space != "tmem") && !(size == 4 && narrow))
+        if (!(size == 8 && space != "tmem") && !(size == 4 && (narrow || p.wider)))
           return no(fmt::format("the address in {} is register {} of type .{}", p.name, f.registers[base.reg].name,
                                 ptx::name_of(r)),
                     space == "tmem" ? "a Tensor Memory address is a .b32 register"

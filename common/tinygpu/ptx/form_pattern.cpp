@@ -123,7 +123,12 @@ void read_type(OperandPattern& p, std::string text) {
       p.register_only = true;
     else if (text.back() == '~')
       p.some_register = true;
-    else
+    else if (text.back() == '-')
+      p.sign = p.sign == OperandPattern::Sign::none ? OperandPattern::Sign::may : OperandPattern::Sign::must;
+    else if (text.size() > 1 && text[text.size() - 2] == '^') {
+      p.selector = text.back() - '0';
+      text.pop_back();
+    } else
       break;
   }
   if (text == "sink") {
@@ -176,6 +181,8 @@ OperandPattern read_operand(std::string text) {
     const size_t colon = parts[0].find(':');
     p.name = parts[0].substr(0, colon);
     p.space = parts[0].substr(colon + 1);
+    p.wider = p.space.ends_with('+');
+    if (p.wider) p.space.pop_back();
     for (size_t i = 1; i < parts.size(); ++i) p.parts.push_back(read_operand(parts[i]));
     return p;
   }
@@ -278,9 +285,9 @@ const std::vector<Pattern>* patterns_of(std::string_view opcode) {
 
 std::vector<const Form*> all_forms() {
   std::vector<const Form*> all;
-  for (const auto part :
-       {arithmetic_forms(), convert_forms(), memory_forms(), control_forms(), warp_forms(), matrix_forms(),
-        mbarrier_forms(), copy_forms(), cluster_forms(), tcgen05_forms(), tcgen05_mma_forms(), wgmma_forms()})
+  for (const auto part : {arithmetic_forms(), convert_forms(), memory_forms(), control_forms(), warp_forms(),
+                          matrix_forms(), mbarrier_forms(), copy_forms(), cluster_forms(), tcgen05_forms(),
+                          tcgen05_mma_forms(), wgmma_forms(), video_forms(), mma_forms(), multimem_forms()})
     for (const Form& f : part) all.push_back(&f);
   return all;
 }

@@ -38,10 +38,13 @@ struct OperandPattern {
   Type type = Type::none;  // none: by type_index
   int type_index = -1;
   bool twice = false;  // W
-  bool wider = false, sink = false, symbol = false, register_only = false;
-  bool some_register = false;         // of a vector's element: not all may be literals
-  std::string space;                  // of an address
-  std::vector<std::string> count;     // factors of a vector's length
+  bool wider = false;  // a wider register may stand here; of an address: a .b32 one in any space
+  bool sink = false, symbol = false, register_only = false;
+  bool some_register = false;  // of a vector's element: not all may be literals
+  int selector = 0;            // lanes of the selector that may stand behind a register; 0: none may
+  enum class Sign : uint8_t { none, may, must } sign = Sign::none;  // '-' before a register
+  std::string space;                                                // of an address
+  std::vector<std::string> count;                                   // factors of a vector's length
   std::vector<OperandPattern> parts;  // of a vector: the element; of a pair: both; of an address: what follows
   bool second_optional = false;       // of a pair
   bool optional = false;

@@ -20,6 +20,9 @@
 //   a:b32!                   a register, no literal
 //   a:b32~                   in a vector: not all of its elements may be literals
 //   _=sink                   the sink and nothing else
+//   a:T^1 d=T^2 a:T^4        a selector may stand behind the register: of a part, or of as many lanes
+//   a:T- a:T--               '-' may, or must, stand before the register
+//   [a:by+]                  a .b32 register may hold the address in any space
 //   n:imm(1|2|4)  n:b32(0..15/4)   limits of a literal: values, or a range and what divides it
 //   a:any                    any register or literal; {a:any*any}: a vector of any length
 //   p:pred                   a predicate, !predicate or literal
@@ -108,5 +111,8 @@ std::span<const Form> cluster_forms();
 std::span<const Form> tcgen05_forms();
 std::span<const Form> tcgen05_mma_forms();
 std::span<const Form> wgmma_forms();
+std::span<const Form> video_forms();
+std::span<const Form> mma_forms();
+std::span<const Form> multimem_forms();
 
 }  // namespace tinygpu::ptx::forms

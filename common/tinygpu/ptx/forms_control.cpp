@@ -23,6 +23,14 @@ constexpr Form kForms[] = {
     {"brkpt", "", ""},
     {"nanosleep", "u32", "t:u32", {6, 3}},
     {"pmevent", "[mask]", "a:imm"},
+    {"alloca",
+     "u32|u64",
+     "pointer=T, size:T, "
+     "align:imm(1|2|4|8|16|32|64|128|256|512|1024|2048|4096|8192|16384|32768|65536|131072|262144|524288|1048576|"
+     "2097152|4194304|8388608)?",
+     {7, 3}},
+    {"stacksave", "u32|u64", "pointer=T", {7, 3}},
+    {"stackrestore", "u32|u64", "pointer:T!", {7, 3}},
 
     BARRIER_ROWS("bar", ""),
     BARRIER_ROWS("bar.cta", ""),

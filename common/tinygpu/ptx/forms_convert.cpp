@@ -27,7 +27,8 @@ constexpr Form kForms[] = {
     {"mov", "b128", "d=T, {a:b32*4}", {8, 3}},
     {"cvta", "global|$all_shared|local|const|param|param::entry u64", "d=T, a:T@"},
     {"cvta", "to <global|$all_shared|local|const|param|param::entry u64", "d=T, a:T@"},
-    {"isspacep", "global|$all_shared|local|const|param|param::entry", "p=pred, a:any@"},
+    {"isspacep", "global|$all_shared|local|const|param|param::entry", "p=pred, a:any"},
+    {"istypep", "texref|samplerref|surfref", "p=pred, a:b64!"},
 
     // Between integers, and between integers and floats.
     {"cvt", "[sat] " INT8 " <" INT8, "d=T+, a:T1+"},

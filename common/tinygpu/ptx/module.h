@@ -27,7 +27,7 @@ struct Function;
 
 struct Operand {
   enum class Kind : uint8_t {
-    reg,      // `reg`; `negated` for !%p
+    reg,      // `reg`; `negated` for !%p and, in video instructions, -%r; `name`: their selector ("b0", "h10")
     integer,  // `bits` (two's complement, sign-extended to 64); `negated` for !0 / !1 on predicates
     real,     // `bits` holds the raw bits, `type` says f32 (0f…), f64 (0d… and decimal literals)
     special,  // %tid.x …: `name` without the '%', e.g. "tid.x", "clock64", "laneid"

@@ -588,6 +588,7 @@ void Parser::instruction() {
   in.opcode = s.opcode;
   in.mods = s.mods;
   in.types = s.types;
+  selectors_ = s.known && is_video(s.opcode);
   next();
   if (in.opcode == "call") {
     call_operands(in);

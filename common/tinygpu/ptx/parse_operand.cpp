@@ -1,6 +1,7 @@
 // Operands and constant expressions (PTX ISA 4.5, 6).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 
@@ -36,6 +37,13 @@ bool is_special(std::string_view name) {
   return numbered("envreg", 31) || numbered("pm", 7);
 }
 
+/// ".b0", ".h10", ".b3210": the parts of a register that a video instruction takes (PTX ISA 9.7.18).
+bool is_selector(std::string_view element) {
+  if (element.size() < 2 || element.size() > 5 || (element[0] != 'b' && element[0] != 'h')) return false;
+  const char last = element[0] == 'b' ? '7' : '3';
+  return std::all_of(element.begin() + 1, element.end(), [&](char c) { return c >= '0' && c <= last; });
+}
+
 bool has_elements(std::string_view special) {
   return special == "tid" || special == "ntid" || special == "ctaid" || special == "nctaid" || special == "clusterid" ||
          special == "nclusterid" || special == "cluster_ctaid" || special == "cluster_nctaid";
@@ -66,6 +74,16 @@ Operand Parser::operand() {
     o.negated = !o.negated;
     o.pos = pos;
     return o;
+  } else if (selectors_ && tok_.is('-')) {
+    next();
+    const bool name = tok_.ident() && tok_.text != "WARP_SZ";
+    o = name ? name_operand() : number_operand();
+    if (name && o.kind != Operand::Kind::reg) fail(pos, "'-' stands before a register or a number");
+    if (name)
+      o.negated = true;
+    else
+      o.bits = -o.bits;
+    o.pos = pos;
   } else if (tok_.ident() && tok_.text != "WARP_SZ") {
     o = name_operand();
   } else {
@@ -118,11 +136,13 @@ Operand Parser::name_operand(const Token& t) {
   if (const std::optional<Name> n = find_name(name)) {
     switch (n->kind) {
       case Name::Kind::reg:
-        if (!element.empty())
+        if (!element.empty() && !(selectors_ && is_selector(element)))
           fail(t.pos, fmt::format("'{}' has no element '.{}'", name, element),
-               "only .v2 and .v4 registers have elements");
+               selectors_ ? "parts are .b0 to .b3, .h0 and .h1; of two or four lanes .h10 and .b3210"
+                          : "only .v2 and .v4 registers have elements");
         o.kind = Operand::Kind::reg;
         o.reg = n->id;
+        o.name = element;
         return o;
       case Name::Kind::vector: {
         const std::vector<uint32_t>& regs = vectors_[n->id];

@@ -190,9 +190,10 @@ class Parser {
   std::unordered_map<std::string, uint32_t> local_names_;  // and how often each was declared
   SourceLine line_;
   std::map<std::array<uint32_t, 3>, SourceLine>
-      inlined_;     // file, line, column of inlined code -> the line it was inlined into
-  int braces_ = 0;  // open inside the current statement
-  int depth_ = 0;   // recursion
+      inlined_;             // file, line, column of inlined code -> the line it was inlined into
+  int braces_ = 0;          // open inside the current statement
+  int depth_ = 0;           // recursion
+  bool selectors_ = false;  // operands may name parts of registers: %r1.b0, -%r2 (video instructions)
 };
 
 }  // namespace tinygpu::ptx

@@ -19,6 +19,9 @@ struct Spelling {
 
 Spelling cut_spelling(std::string_view written);
 
+/// True for the families of video instructions (PTX ISA 9.7.18): their operands may be parts of registers.
+inline bool is_video(std::string_view family) { return family.starts_with('v') && !family.starts_with("vote"); }
+
 /// True if `opcode` is in opcodes.h.
 bool is_known_opcode(std::string_view opcode);
 

@@ -105,15 +105,16 @@ inline uint32_t OperandLayout::swizzled(uint32_t address) const {
 }
 
 uint32_t OperandLayout::k_major_chunk(uint32_t row, uint32_t chunk) const {
-  const bool plain = descriptor.swizzle == SwizzleMode::none;
-  return swizzled(descriptor.start + row % 8 * span_of(descriptor.swizzle) + row / 8 * descriptor.stride +
-                  chunk * (plain ? descriptor.leading : 16));
+  const uint32_t span = span_of(descriptor.swizzle), per_span = span / 16;
+  return swizzled(descriptor.start + row % 8 * span + row / 8 * descriptor.stride +
+                  chunk / per_span * descriptor.leading + chunk % per_span * 16);
 }
 
 void OperandLayout::k_major_chunks(uint32_t row, uint32_t chunk, uint32_t (&offsets)[8]) const {
-  const bool plain = descriptor.swizzle == SwizzleMode::none;
-  const uint32_t span = span_of(descriptor.swizzle);
-  const uint32_t first = descriptor.start + row / 8 * descriptor.stride + chunk * (plain ? descriptor.leading : 16);
+  // A row longer than the swizzle's span goes on where the leading offset says (an H200, wgmma .sp with 32 bytes).
+  const uint32_t span = span_of(descriptor.swizzle), per_span = span / 16;
+  const uint32_t first =
+      descriptor.start + row / 8 * descriptor.stride + chunk / per_span * descriptor.leading + chunk % per_span * 16;
   for (uint32_t i = 0; i < 8; ++i) offsets[i] = swizzled(first + i * span);
 }
 

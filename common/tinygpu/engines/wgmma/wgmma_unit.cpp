@@ -8,6 +8,7 @@
 
 #include "common/tinygpu/engines/mma/mma_statistics.h"
 #include "common/tinygpu/engines/mma/operand_planes.h"
+#include "common/tinygpu/engines/mma/register_metadata.h"
 #include "common/tinygpu/numerics/mma_kernel.h"
 
 namespace tinygpu {
@@ -209,11 +210,11 @@ void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
     accumulators_.push_back(o->accumulator);
   }
   o->accumulator->running++;
-  MmaStatistics::count(cta_->sm, MatrixFamily::wgmma_mma_async, kRows, o->form.n, 32 / o->form.element_bytes());
+  MmaStatistics::count(cta_->sm, MatrixFamily::wgmma_mma_async, kRows, o->form.n, o->form.k());
   WgmmaServer& server = cta_->sm.extensions.get<WgmmaServer>();
   Domain& domain = *cta_->sm.domain;
   const WgmmaTiming& timing = domain.launch.gpu.timing.wgmma.value();
-  const double bytes = (o->form.a_in_registers ? 0.0 : 32.0 * kRows) + 32.0 * o->form.n;
+  const double bytes = (o->form.a_in_registers ? 0.0 : 32.0 * kRows) + (o->form.sparse ? 64.0 : 32.0) * o->form.n;
   const double cycles = std::max(o->form.n / timing.columns_per_cycle, bytes / timing.bytes_per_cycle);
   const uint64_t begin = std::max(server.free_at, o->issued);
   server.free_at = begin + uint64_t(std::lround(cycles));
@@ -266,11 +267,13 @@ void Warpgroup::execute(const Operation& o, uint64_t now) {
     acc.here[warp] = true;
   }
   OperandPlanes a, b;
-  const auto shared = [&](uint64_t raw, bool mn_major, uint32_t rows, const char* name, OperandPlanes& out) {
+  const auto shared = [&](uint64_t raw, bool mn_major, uint32_t k_bytes, uint32_t rows, const char* name,
+                          OperandPlanes& out) {
     OperandLayout layout;
     layout.descriptor = MatrixDescriptor::wgmma(raw);
     layout.mn_major = mn_major;
     layout.element_bytes = f.element_bytes();
+    layout.k_bytes = k_bytes;
     const int64_t outside = gather(*cta_, layout, Packing::natural, 0, rows, out);
     if (outside >= 0)
       o.who.fault(
@@ -284,8 +287,8 @@ void Warpgroup::execute(const Operation& o, uint64_t now) {
     for (uint32_t warp = 0; warp < 4; ++warp)
       gather_registers(*warps_[warp].warp, o.a[warp], f.element_bytes(), 16 * warp, a);
   else
-    shared(f.a_descriptor, f.a_mn_major, kRows, "A", a);
-  shared(f.b_descriptor, f.b_mn_major, f.n, "B", b);
+    shared(f.a_descriptor, f.a_mn_major, 32, kRows, "A", a);
+  shared(f.b_descriptor, f.b_mn_major, f.sparse ? 64 : 32, f.n, "B", b);
 
   numerics::MmaTile t;
   const bool half = f.d == Result::f16;
@@ -306,6 +309,17 @@ void Warpgroup::execute(const Operation& o, uint64_t now) {
   t.d = acc.words.data();
   t.column_stride = kRows;
   for (uint32_t i = 0; i < 4; ++i) t.lane[i] = 16 * i;
+  uint8_t select[kMostSparse * numerics::kPlane];
+  if (f.sparse) {
+    // Each warp's metadata are those of mma.sp.sync.
+    for (uint32_t warp = 0; warp < 4; ++warp) {
+      uint8_t place[16][kMostSparse];
+      sparse_places(lanes_of(*warps_[warp].warp, o.a[warp].back()), f.selector, 8 * f.element_bytes(), f.k(), place);
+      for (uint32_t i = 0; i < t.terms; ++i)
+        for (uint32_t row = 0; row < 16; ++row) select[i * numerics::kPlane + 16 * warp + row] = place[row][i];
+    }
+    t.select = select;
+  }
   MmaStatistics::count_scalar(cta_->sm, numerics::mma(t));
 }
 

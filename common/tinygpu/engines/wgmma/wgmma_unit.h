@@ -23,8 +23,11 @@ struct WgmmaForm {
   bool a_in_registers = false;
   bool accumulate = false, negate_a = false, negate_b = false, saturate = false;
   bool a_mn_major = false, b_mn_major = false;
+  bool sparse = false;   // A has half of its elements, metadata behind A's registers says which
+  uint8_t selector = 0;  // of the threads whose metadata count
   uint64_t a_descriptor = 0, b_descriptor = 0;
   uint32_t element_bytes() const;
+  uint32_t k() const { return (sparse ? 64 : 32) / element_bytes(); }
   bool operator==(const WgmmaForm&) const = default;
 };
 
@@ -34,7 +37,8 @@ class Warpgroup {
   /// The warpgroup that `w` belongs to, made on first use.
   static Warpgroup& of(Warp& w);
 
-  /// One warp's part of the next operation. `d`, `a`: slots of its registers, relative to the frame. The operation is
+  /// One warp's part of the next operation. `d`, `a`: slots of its registers, relative to the frame; of a sparse one
+  /// the last of `a` is the metadata's. The operation is
   /// queued when all four warps have issued theirs.
   void issue(Warp& w, const WgmmaForm& form, const std::vector<uint32_t>& d, const std::vector<uint32_t>& a);
   void commit(Warp& w);

@@ -1,0 +1,357 @@
+#include "common/tinygpu/isa/mma_pieces.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <span>
+
+#include "common/tinygpu/isa/halves.h"
+#include "common/tinygpu/numerics/fused_sum.h"
+#include "common/tinygpu/numerics/mma_kernel.h"
+
+TINYGPU_ISA_BEGIN
+
+using Element = numerics::Format;
+using ptx::Operand;
+using ptx::Type;
+
+namespace {
+
+// ---- Floating point
+
+/// Word is the width of the operands' patterns: uint16_t for f16 and bf16, uint32_t for tf32.
+template <bool half_result, class Word>
+uint64_t float_piece(const MmaDetails& details, MmaRegisters& r) {
+  const PieceLayout& l = details.layout;
+  constexpr uint32_t kMost = 16 * numerics::kPlane, per = 4 / sizeof(Word);
+  alignas(64) Word a[kMost], b[kMost];
+  if (l.k < 8)
+    for (uint32_t k = l.k; k < 8; ++k) {
+      std::fill_n(a + k * numerics::kPlane, kPieceM, Word(0));
+      std::fill_n(b + k * numerics::kPlane, kPieceN, Word(0));
+    }
+  for (uint32_t n = 0; n < l.a; ++n) {
+    const Word* s = r.at<Word>(r.a[n]);
+    for (uint32_t t = 0; t < 32; ++t)
+      for (uint32_t i = 0; i < per; ++i)
+        a[(t % 4 * per + i + n / 2 * 4 * per) * numerics::kPlane + t / 4 + 8 * (n % 2)] = s[t * per + i];
+  }
+  for (uint32_t n = 0; n < l.b; ++n) {
+    const Word* s = r.at<Word>(r.b[n]);
+    for (uint32_t t = 0; t < 32; ++t)
+      for (uint32_t i = 0; i < per; ++i) b[(t % 4 * per + i + n * 4 * per) * numerics::kPlane + t / 4] = s[t * per + i];
+  }
+  uint32_t sums[kPieceN][kPieceM];
+  const auto place = [&](uint32_t t, uint32_t n) -> uint32_t& { return sums[t % 4 * 2 + n % 2][t / 4 + 8 * (n / 2)]; };
+  for (uint32_t n = 0; n < 4; ++n) {
+    // f16: two values per register, the row's columns one after the other.
+    const uint32_t* c = r.at<uint32_t>(r.c[half_result ? n / 2 : n]);
+    for (uint32_t t = 0; t < 32; ++t) place(t, n) = half_result ? c[t] >> (n % 2 * 16) & 0xffff : c[t];
+  }
+  numerics::MmaTile tile;
+  tile.rule = half_result ? numerics::kSumF16 : numerics::kSumF32;
+  tile.a_format = details.a;
+  tile.b_format = details.b;
+  tile.rows = kPieceM;
+  tile.columns = kPieceN;
+  tile.terms = l.k < 8 ? 8 : l.k;  // m16n8k4: the rest are zeros, which take no part
+  tile.a = a;
+  tile.b = b;
+  tile.read_c = true;
+  tile.d = &sums[0][0];
+  tile.column_stride = kPieceM;
+  const uint64_t scalar = numerics::mma(tile);
+  for (uint32_t n = 0; n < l.d; ++n) {
+    uint32_t* d = r.result<uint32_t>(n);
+    for (uint32_t t = 0; t < 32; ++t) d[t] = half_result ? place(t, 2 * n) | place(t, 2 * n + 1) << 16 : place(t, n);
+  }
+  return scalar;
+}
+
+float half_value(uint32_t bits) { return value(f16(uint16_t(bits))); }
+uint32_t half_bits(float f) { return f != f ? numerics::kNanF16 : bits_of(nearest<f16>(f)); }
+
+/// e4m3 and e5m2 with f16 accumulators: as fp8_piece, and one addition of C rounded to nearest even to f16 (all words
+/// of an H200's, notes/evidence.md).
+uint64_t fp8_half_piece(const MmaDetails& details, MmaRegisters& r) {
+  const PieceLayout& l = details.layout;
+  uint32_t a[kPieceM][kMostK], b[kPieceN][kMostK];
+  gather_a<uint32_t>(r, l, 8, a);
+  gather_b<uint32_t>(r, l, 8, b);
+  each_result_pair(r, l, [&](uint32_t row, uint32_t column, uint32_t c) {
+    return add_halves(numerics::fp8_mma_sync_f16(details.a, details.b, std::span<const uint32_t>(a[row], l.k),
+                                                 std::span<const uint32_t>(b[column], l.k)),
+                      c);
+  });
+  return kPieceM * kPieceN;
+}
+
+/// e4m3 and e5m2: not the tensor core's own fp8 but f16 sums (numerics/fused_sum.h).
+uint64_t fp8_piece(const MmaDetails& details, MmaRegisters& r) {
+  const PieceLayout& l = details.layout;
+  uint32_t a[kPieceM][kMostK], b[kPieceN][kMostK];
+  gather_a<uint32_t>(r, l, 8, a);
+  gather_b<uint32_t>(r, l, 8, b);
+  each_result<uint32_t>(r, l, [&](uint32_t row, uint32_t column, uint32_t c) {
+    return numerics::fp8_mma_sync(details.a, details.b, std::span<const uint32_t>(a[row], l.k),
+                                  std::span<const uint32_t>(b[column], l.k), c);
+  });
+  return kPieceM * kPieceN;
+}
+
+uint32_t float_bits(float f) {
+  uint32_t bits;
+  std::memcpy(&bits, &f, 4);
+  return f != f ? numerics::kNanF32 : bits;
+}
+
+/// m8n8k4 with f16 operands, Volta's instruction: each group of eight threads (a quad and the quad 16 lanes on)
+/// multiplies matrices of its own. Newer chips run it as scalar code on f32 values (all words of an H200's). With f32
+/// D: from zero, one fused multiply-add after the other in order of k, then one addition of C. With f16 D: the products
+/// of k 0 and 1 are added up, those of k 2 and 3 as well, then C and the first sum, then the second, and the result is
+/// rounded to f16.
+uint64_t volta_piece(const MmaDetails& details, MmaRegisters& r) {
+  const auto half_of = [&](const void* const* registers, uint32_t lane, uint32_t i) {
+    return half_value(r.at<uint32_t>(registers[i / 2])[lane] >> (i % 2 * 16));
+  };
+  for (uint32_t quad = 0; quad < 4; ++quad) {
+    float a[8][4], b[4][8];
+    for (uint32_t upper = 0; upper < 2; ++upper)
+      for (uint32_t t = 0; t < 4; ++t)
+        for (uint32_t i = 0; i < 4; ++i) {
+          const uint32_t lane = quad * 4 + t + 16 * upper;
+          (details.a_col ? a[i + 4 * upper][t] : a[t + 4 * upper][i]) = half_of(r.a, lane, i);
+          (details.b_row ? b[t][i + 4 * upper] : b[i][t + 4 * upper]) = half_of(r.b, lane, i);
+        }
+    for (uint32_t upper = 0; upper < 2; ++upper)
+      for (uint32_t t = 0; t < 4; ++t) {
+        const uint32_t lane = quad * 4 + t + 16 * upper;
+        if (details.d_half) {
+          // f16 C and D lie row by row: a thread's own row, elements 0 to 7.
+          const uint32_t row = t + 4 * upper;
+          for (uint32_t i = 0; i < 8; ++i) {
+            const float low = std::fma(a[row][1], b[1][i], a[row][0] * b[0][i]);
+            const float high = std::fma(a[row][3], b[3][i], a[row][2] * b[2][i]);
+            const uint32_t d = half_bits(half_of(r.c, lane, i) + low + high);
+            uint32_t& word = r.result<uint32_t>(i / 2)[lane];
+            word = i % 2 ? word | d << 16 : d;
+          }
+          continue;
+        }
+        for (uint32_t i = 0; i < 8; ++i) {
+          const uint32_t row = (t & 1) + (i & 2) + 4 * upper, column = (i & 4) + (t & 2) + (i & 1);
+          float sum = a[row][0] * b[0][column];
+          for (uint32_t k = 1; k < 4; ++k) sum = std::fma(a[row][k], b[k][column], sum);
+          float c;
+          if (details.c_half)
+            c = half_of(r.c, quad * 4 + row % 4 + 16 * (row / 4), column);
+          else
+            std::memcpy(&c, &r.at<uint32_t>(r.c[i])[lane], 4);
+          r.result<uint32_t>(i)[lane] = float_bits(sum + c);
+        }
+      }
+  }
+  return 0;
+}
+
+/// a × b + c as an H200's f64 units give it: of NaN operands b wins over c over a, quieted; an invalid operation gives
+/// the negative default NaN.
+double fma_f64(double a, double b, double c) {
+  const auto quiet = [](double d) {
+    uint64_t bits;
+    std::memcpy(&bits, &d, 8);
+    bits |= uint64_t(1) << 51;
+    std::memcpy(&d, &bits, 8);
+    return d;
+  };
+  if (b != b) return quiet(b);
+  if (c != c) return quiet(c);
+  if (a != a) return quiet(a);
+  const double r = std::fma(a, b, c);
+  if (r == r) return r;
+  const uint64_t invalid = 0xfff8000000000000;
+  double d;
+  std::memcpy(&d, &invalid, 8);
+  return d;
+}
+
+/// f64: fused multiply-adds in order of k, each rounded as .rn, .rz, .rm or .rp says.
+uint64_t f64_piece(const MmaDetails& details, MmaRegisters& r) {
+  const PieceLayout& l = details.layout;
+  uint64_t a[kPieceM][kMostK], b[kPieceN][kMostK];
+  gather_a<uint64_t>(r, l, 64, a);
+  gather_b<uint64_t>(r, l, 64, b);
+  const auto value = [](uint64_t bits) {
+    double d;
+    std::memcpy(&d, &bits, 8);
+    return d;
+  };
+  // Through volatile memory: the compiler must not move sums out from under the rounding mode.
+  const HostRounding mode{details.rounding};
+  each_result<double>(r, l, [&](uint32_t row, uint32_t column, double c) {
+    volatile double sum = c;
+    for (uint32_t k = 0; k < l.k; ++k) sum = fma_f64(value(a[row][k]), value(b[column][k]), sum);
+    return double(sum);
+  });
+  return 0;
+}
+
+// ---- Integers
+
+uint64_t integer_piece(const MmaDetails& details, MmaRegisters& r) {
+  const PieceLayout& l = details.layout;
+  const uint32_t bits = details.bits;
+  uint32_t a[kPieceM][kMostK], b[kPieceN][kMostK];
+  gather_a<uint32_t>(r, l, bits, a);
+  gather_b<uint32_t>(r, l, bits, b);
+  each_result<uint32_t>(r, l, [&](uint32_t row, uint32_t column, uint32_t c) {
+    int64_t sum = int32_t(c);
+    for (uint32_t k = 0; k < l.k; ++k)
+      sum += integer_element(a[row][k], bits, details.a_signed) * integer_element(b[column][k], bits, details.b_signed);
+    return integer_result(sum, details.saturate);
+  });
+  return 0;
+}
+
+/// .b1: population count of xor or and, summed.
+uint64_t bit_piece(const MmaDetails& details, MmaRegisters& r) {
+  const PieceLayout& l = details.layout;
+  uint32_t a[kPieceM][kMostK], b[kPieceN][kMostK];
+  // 32 elements of a row stand in one register: words along K.
+  gather_a<uint32_t>(r, l, 32, a);
+  gather_b<uint32_t>(r, l, 32, b);
+  each_result<uint32_t>(r, l, [&](uint32_t row, uint32_t column, uint32_t c) {
+    for (uint32_t k = 0; k < l.k / 32u; ++k)
+      c += uint32_t(__builtin_popcount(details.both ? a[row][k] & b[column][k] : a[row][k] ^ b[column][k]));
+    return c;
+  });
+  return 0;
+}
+
+// ---- Decoding
+
+bool float_format(std::string_view name, Element& f) {
+  struct Row {
+    std::string_view name;
+    Element format;
+  };
+  constexpr Row kRows[] = {{"f16", Element::f16},
+                           {"bf16", Element::bf16},
+                           {"tf32", Element::tf32},
+                           {"e4m3", Element::e4m3},
+                           {"e5m2", Element::e5m2}};
+  for (const Row& r : kRows)
+    if (name == r.name) {
+      f = r.format;
+      return true;
+    }
+  return false;
+}
+
+struct IntegerType {
+  std::string_view name;
+  uint8_t bits;
+  bool is_signed;
+};
+constexpr IntegerType kIntegers[] = {{"s8", 8, true}, {"u8", 8, false}, {"s4", 4, true}, {"u4", 4, false}};
+
+/// .row and .col of A and B in that order; every other shape is .row.col.
+void volta_layout(const ptx::Instruction& i, MmaDetails& details) {
+  std::vector<bool> col;
+  for (const auto& m : i.mods)
+    if (m == "row" || m == "col") col.push_back(m == "col");
+  details.a_col = col.at(0);
+  details.b_row = !col.at(1);
+}
+
+}  // namespace
+
+uint32_t add_halves(uint32_t sum, uint32_t c) { return half_bits(half_value(sum) + half_value(c)); }
+
+std::vector<std::string_view> matrix_types(const ptx::Instruction& i) {
+  std::vector<std::string_view> types;
+  for (const auto& m : i.mods)
+    for (std::string_view t :
+         {"f16", "bf16", "tf32", "f32", "f64", "e4m3", "e5m2", "s8", "u8", "s4", "u4", "b1", "s32"})
+      if (m == t) types.push_back(t);
+  return types;
+}
+
+bool piece_shape(const ptx::Instruction& i, PieceLayout& l) {
+  for (const auto& m : i.mods) {
+    unsigned rows, columns, k;
+    if (std::sscanf(m.c_str(), "m%un%uk%u", &rows, &columns, &k) == 3) {
+      l.m = uint16_t(rows);
+      l.k = uint16_t(k);
+      return columns == kPieceN && (rows == 8 || rows == 16) && k <= kMostK;
+    }
+  }
+  return false;
+}
+
+bool choose_piece(const ptx::Instruction& i, const std::vector<std::string_view>& types, MmaDetails& details) {
+  const bool half = types[0] == "f16";
+  if (float_format(types[1], details.a)) {
+    if (!float_format(types[2], details.b)) return false;
+    details.bits = details.a == Element::tf32 ? 32 : details.a == Element::f16 || details.a == Element::bf16 ? 16 : 8;
+    if (details.layout.m == 8) {
+      details.piece = volta_piece;
+      volta_layout(i, details);
+      details.c_half = types[3] == "f16";
+      details.d_half = half;
+    } else if (details.bits == 8) {
+      details.piece = half ? fp8_half_piece : fp8_piece;
+    } else {
+      details.piece = details.bits == 32 ? float_piece<false, uint32_t>
+                      : half             ? float_piece<true, uint16_t>
+                                         : float_piece<false, uint16_t>;
+    }
+    return true;
+  }
+  if (types[1] == "f64") {
+    details.bits = 64;
+    details.piece = f64_piece;
+    details.rounding = rounding_of(i);
+    return true;
+  }
+  if (types[1] == "b1") {
+    details.bits = 1;
+    details.piece = bit_piece;
+    details.both = i.has("and");
+    return true;
+  }
+  for (const IntegerType& e : kIntegers) {
+    if (types[1] == e.name) {
+      details.bits = e.bits;
+      details.a_signed = e.is_signed;
+    }
+    if (types[2] == e.name) details.b_signed = e.is_signed;
+  }
+  details.piece = integer_piece;
+  details.saturate = i.has("satfinite");
+  return details.bits != 0;
+}
+
+uint8_t add_registers(Decoder& d, const Operand& o, bool destination, bool wide, std::vector<uint32_t>& slots) {
+  for (const Operand& e : o.elems) slots.push_back(destination ? d.dst(e) : d.src(e, wide ? Type::b64 : Type::b32));
+  return uint8_t(o.elems.size());
+}
+
+void take_registers(Warp& w, const uint32_t* list, const PieceLayout& l, MmaRegisters& r) {
+  const uint32_t* slot = list + l.d;
+  for (uint32_t i = 0; i < l.a; ++i) r.a[i] = w.at<uint32_t>(*slot++);
+  for (uint32_t i = 0; i < l.b; ++i) r.b[i] = w.at<uint32_t>(*slot++);
+  for (uint32_t i = 0; i < l.c; ++i) r.c[i] = w.at<uint32_t>(*slot++);
+}
+
+void put_results(Warp& w, const uint32_t* list, uint32_t count, bool wide, MmaRegisters& r) {
+  for (uint32_t i = 0; i < count; ++i) {
+    if (list[i] == kNoSlot) continue;
+    if (wide)
+      each_lane<uint64_t>(w, list[i], [&](int t) { return r.d[i][t]; });
+    else
+      each_lane<uint32_t>(w, list[i], [&](int t) { return r.result<uint32_t>(i)[t]; });
+  }
+}
+
+TINYGPU_ISA_END

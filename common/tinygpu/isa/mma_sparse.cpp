@@ -1,0 +1,91 @@
+// mma.sp.sync (PTX ISA 9.7.14.6): A holds half of a row's elements, metadata says which.
+//   mma.sp{::ordered_metadata}.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 d, a, b, c, metadata, selector
+// The dense instruction's registers, with half of A; each sum is of the elements that are there, as a dense one is.
+#include <span>
+
+#include "common/tinygpu/engines/mma/mma_statistics.h"
+#include "common/tinygpu/engines/mma/register_metadata.h"
+#include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/isa/mma_pieces.h"
+#include "common/tinygpu/numerics/fused_sum.h"
+
+TINYGPU_ISA_BEGIN
+
+namespace {
+
+enum class Sum : uint8_t { f32, f16, fp8, integer };
+
+/// Op: list = D, A, B, C; op.a: metadata.
+struct SparseDetails : MmaDetails {
+  Sum sum;
+  uint8_t selector;
+};
+static_assert(sizeof(SparseDetails) <= Op::kDetails);
+
+/// One sum of A's elements and the elements of B that they meet.
+uint32_t sum_of(const SparseDetails& k, std::span<const uint32_t> a, std::span<const uint32_t> b, uint32_t c) {
+  switch (k.sum) {
+    case Sum::f32: return numerics::fused_sum(numerics::kSumF32, k.a, k.b, a, b, {true, c, 0});
+    case Sum::f16: return numerics::fused_sum(numerics::kSumF16, k.a, k.b, a, b, {true, c, 0});
+    case Sum::fp8: return numerics::fp8_mma_sync(k.a, k.b, a, b, c);
+    case Sum::integer: break;
+  }
+  int64_t sum = int32_t(c);
+  for (size_t i = 0; i < a.size(); ++i)
+    sum += integer_element(a[i], k.bits, k.a_signed) * integer_element(b[i], k.bits, k.b_signed);
+  return integer_result(sum, k.saturate);
+}
+
+void mma_sparse(Warp& w, const Op& op) {
+  if (!w.converged(w.live())) return;
+  const SparseDetails& k = op.get<SparseDetails>();
+  const PieceLayout& l = k.layout;
+  MmaStatistics::count(w.sm(), MatrixFamily::mma_sync, l.m, kPieceN, l.k);
+  MmaRegisters r;
+  take_registers(w, op.list, l, r);
+  const uint32_t there = l.k / 2u;
+  uint32_t a[kPieceM][kMostK], b[kPieceN][kMostK];
+  gather_a<uint32_t>(r, l, k.bits, a);
+  gather_b<uint32_t>(r, l, k.bits, b);
+  uint8_t place[kPieceM][kMostSparse];
+  sparse_places(w.at<uint32_t>(op.a), k.selector, k.bits, l.k, place);
+  const auto one = [&](uint32_t row, uint32_t column, uint32_t c) {
+    uint32_t met[kMostSparse];
+    for (uint32_t i = 0; i < there; ++i) met[i] = b[column][place[row][i]];
+    return sum_of(k, {a[row], there}, {met, there}, c);
+  };
+  if (k.sum == Sum::f16)
+    each_result_pair(r, l, one);
+  else
+    each_result<uint32_t>(r, l, one);
+  if (k.sum != Sum::integer) MmaStatistics::count_scalar(w.sm(), kPieceM * kPieceN);
+  put_results(w, op.list, l.d, false, r);
+}
+
+void decode_mma_sparse(Decoder& d, Op& op) {
+  const ptx::Instruction& i = *d.inst;
+  SparseDetails k{};
+  const auto types = matrix_types(i);
+  if (!piece_shape(i, k.layout) || types.size() != 4 || !choose_piece(i, types, k)) d.not_modelled();
+  k.sum = types[0] == "s32" ? Sum::integer : types[0] == "f16" ? Sum::f16 : k.bits == 8 ? Sum::fp8 : Sum::f32;
+  PieceLayout& l = k.layout;
+  std::vector<uint32_t> slots;
+  l.d = add_registers(d, d.operand(0), true, false, slots);
+  l.a = add_registers(d, d.operand(1), false, false, slots);
+  l.b = add_registers(d, d.operand(2), false, false, slots);
+  l.c = add_registers(d, d.operand(3), false, false, slots);
+  d.set_list(op, slots);
+  op.a = d.src(d.operand(4), ptx::Type::b32);
+  k.selector = uint8_t(d.operand(5).bits);
+  op.set(k);
+  op.cost = CostClass::mma_sync;
+  op.fn = mma_sparse;
+}
+
+constexpr Entry kEntries[] = {{"mma.sp.sync", decode_mma_sparse}};
+
+}  // namespace
+
+Table mma_sparse_table() { return {std::begin(kEntries), std::end(kEntries)}; }
+
+TINYGPU_ISA_END

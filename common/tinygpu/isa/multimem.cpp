@@ -1,0 +1,32 @@
+// multimem (PTX ISA 9.7.9.14). Its addresses come from a multicast object of the driver's, and this machine, one GPU,
+// has none (cuMulticastCreate: not supported): an address that is handed to it is an ordinary one.
+#include "common/tinygpu/isa/families.h"
+
+TINYGPU_ISA_BEGIN
+
+namespace {
+
+void not_multicast(Warp& w, const Op& op) {
+  w.fault(
+      FaultKind::illegal_address, "multimem-not-multicast",
+      w.function().instruction(op).spelling() + " on an address that is not of a multicast object",
+      "multimem works on memory that cuMulticastCreate and cuMulticastBindMem have bound on several GPUs; on one GPU "
+      "use ld, st and red");
+}
+
+void decode_multimem(Decoder&, Op& op) {
+  op.fn = not_multicast;
+  op.cost = CostClass::global_atomic;
+}
+
+constexpr Entry kEntries[] = {{"multimem.ld_reduce", decode_multimem},
+                              {"multimem.st", decode_multimem},
+                              {"multimem.red", decode_multimem},
+                              {"multimem.cp.async.bulk", decode_multimem},
+                              {"multimem.cp.reduce.async.bulk", decode_multimem}};
+
+}  // namespace
+
+Table multimem_table() { return {std::begin(kEntries), std::end(kEntries)}; }
+
+TINYGPU_ISA_END
