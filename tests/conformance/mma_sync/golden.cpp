@@ -1,27 +1,13 @@
 #include "tests/conformance/mma_sync/golden.h"
 
 #include <cstring>
-#include <sstream>
 #include <utility>
 
 #include "tests/conformance/golden_file.h"
+#include "tests/conformance/hashed_golden.h"
 
 namespace conformance::warp {
 namespace {
-
-/// Names, texts and operand kinds of all cases, so that a golden file cannot be read for others.
-std::string fingerprint() {
-  uint64_t h = 0xcbf29ce484222325;
-  const auto mix = [&](uint64_t v) { h = (h ^ v) * 0x100000001b3; };
-  for (const Case& c : all_cases()) {
-    for (char ch : c.name + c.text) mix(uint8_t(ch));
-    for (Fill f : c.inputs) mix(uint64_t(f));
-    mix(uint64_t(c.threads));
-  }
-  std::ostringstream s;
-  s << all_cases().size() << " cases, " << std::hex << h;
-  return s.str();
-}
 
 size_t words_per_cta(const Case& c) { return size_t(c.threads) * size_t(c.outputs); }
 
@@ -42,14 +28,14 @@ Golden::Results kept_of(const Case& c, const std::vector<uint32_t>& words) {
 
 void write_golden(const std::string& path, const std::vector<std::string>& results,
                   std::map<std::string, std::string> header) {
-  header["cases"] = fingerprint();
+  header["cases"] = fingerprint(all_cases());
   GoldenFile file{std::move(header), {}};
   for (const std::string& r : results) file.results += r;
   write_golden_file(path, file);
 }
 
 Golden read_golden(const std::string& path) {
-  const GoldenFile file = read_golden_file(path, fingerprint());
+  const GoldenFile file = read_golden_file(path, fingerprint(all_cases()));
   Golden g;
   g.header = file.header;
   const char* at = file.results.data();

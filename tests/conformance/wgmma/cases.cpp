@@ -41,8 +41,19 @@ uint32_t element(Random& r, const std::string& type, int operand_class) {
   return uint32_t(r.below(256));
 }
 
+/// Places of the elements that A has, of four bits each: two of four, or one of two where they have 32 bits. Without
+/// an order they may come backwards and twice.
+uint32_t metadata(Random& r, const std::string& type, int operand_class) {
+  const uint32_t pairs[] = {0x4, 0x8, 0xc, 0x9, 0xd, 0xe}, ones[] = {0x4, 0xe};
+  uint32_t word = 0;
+  for (int i = 0; i < 32; i += 4)
+    word |= (type == "tf32" ? r.pick(ones) : operand_class == 2 ? uint32_t(r.below(16)) : r.pick(pairs)) << i;
+  return word;
+}
+
 /// A descriptor whose operand of `rows` rows lies inside the image.
-uint64_t descriptor(Random& r, uint32_t rows, bool mn_major, uint32_t bytes, std::string& what) {
+/// `k_bytes`: bytes of a row along K, 32 or, of a sparse instruction's B, 64.
+uint64_t descriptor(Random& r, uint32_t rows, bool mn_major, uint32_t bytes, uint32_t k_bytes, std::string& what) {
   const uint64_t code = r.below(4);  // 0 none, 1 128B, 2 64B, 3 32B
   const uint32_t span = code == 0 ? 16 : code == 1 ? 128 : code == 2 ? 64 : 32;
   uint32_t start, leading, stride;
@@ -54,14 +65,14 @@ uint64_t descriptor(Random& r, uint32_t rows, bool mn_major, uint32_t bytes, std
       const uint32_t groups = rows / 8;
       stride = packed ? 8 * span : 16 * uint32_t(1 + r.below(groups > 1 ? 30000 / 16 / groups : 64));
       leading = packed ? (code ? 16 : rows * 16) : 16 * uint32_t(1 + r.below(256));
-      extent = (groups - 1) * stride + 7 * span + 32 + (code ? 0 : leading) + 128;
+      extent = (groups - 1) * stride + 7 * span + k_bytes + (k_bytes > span ? (k_bytes / span - 1) * leading : 0) + 128;
     } else {
       const uint32_t per = span / bytes, blocks = (rows + per - 1) / per;
       const uint32_t across = packed ? 8 * span : 16 * uint32_t(1 + r.below(blocks > 1 ? 24000 / 16 / blocks : 64));
       const uint32_t deep = packed ? 8 * span * blocks : 16 * uint32_t(1 + r.below(256));
       leading = code ? across : deep;
       stride = code ? deep : across;
-      extent = (blocks - 1) * across + deep + 8 * span + 128;
+      extent = (blocks - 1) * across + (k_bytes / bytes / 8 - 1) * deep + 8 * span + 128;
     }
     if (extent + 128 > kImage) continue;
     start = r.one_in(2) ? uint32_t(r.below((kImage - extent) / 1024 + 1)) * 1024
@@ -78,11 +89,13 @@ uint64_t descriptor(Random& r, uint32_t rows, bool mn_major, uint32_t bytes, std
 }  // namespace
 
 std::string Kernel::spelling() const {
-  return "m64n" + std::to_string(n) + "k" + std::to_string(32 / element_bytes(a)) + "." + d + "." + a + "." + b +
-         (saturate ? ".satfinite" : "") + (a_in_registers ? " A in registers" : "") +
-         (transpose_a ? " A M-major" : "") + (transpose_b ? " B N-major" : "") + (scale_a < 0 ? " -A" : "") +
-         (scale_b < 0 ? " -B" : "");
+  return std::string(sparse ? "sp " : "") + "m64n" + std::to_string(n) + "k" + std::to_string(depth()) + "." + d + "." +
+         a + "." + b + (saturate ? ".satfinite" : "") + (selector ? " selector 1" : "") +
+         (a_in_registers ? " A in registers" : "") + (transpose_a ? " A M-major" : "") +
+         (transpose_b ? " B N-major" : "") + (scale_a < 0 ? " -A" : "") + (scale_b < 0 ? " -B" : "");
 }
+
+uint32_t Kernel::depth() const { return (sparse ? 64 : 32) / element_bytes(a); }
 
 const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> all = [] {
@@ -125,6 +138,13 @@ const std::vector<Kernel>& kernels() {
       for (uint32_t n : {8, 24, 64, 96, 128, 256})
         for (bool registers : {false, true}) add(t, n, registers);
     for (uint32_t n = 8; n <= 256; n += 8) add(types[2], n, r.one_in(2));
+    for (const auto& t : types)
+      for (uint32_t n : {8, 64, 96, 256})
+        for (bool registers : {false, true}) {
+          add(t, n, registers);
+          v.back().sparse = true;
+          v.back().selector = element_bytes(v.back().a) > 1 ? uint32_t(r.below(2)) : 0;
+        }
     return v;
   }();
   return all;
@@ -145,9 +165,9 @@ Inputs inputs_of(size_t index) {
     const uint32_t word = element(r, (i / 4096) % 2 ? k.b : k.a, operand_class);
     std::memcpy(&in.image[i], &word, bytes);
   }
-  in.words[0] = k.a_in_registers ? 0 : descriptor(r, 64, k.transpose_a, bytes, in.what);
+  in.words[0] = k.a_in_registers ? 0 : descriptor(r, 64, k.transpose_a, bytes, 32, in.what);
   in.what += ", B";
-  in.words[1] = descriptor(r, k.n, k.transpose_b, bytes, in.what);
+  in.words[1] = descriptor(r, k.n, k.transpose_b, bytes, k.sparse ? 64 : 32, in.what);
   in.words[2] = r.one_in(5) ? 0 : 1;
   if (!in.words[2]) in.what += ", scale-d 0";
   for (uint32_t t = 0; t < 128; ++t) {
@@ -163,6 +183,7 @@ Inputs inputs_of(size_t index) {
       for (uint32_t b = 0; b < 4; b += bytes) a |= element(r, k.a, operand_class) << (8 * b);
       in.registers.push_back(a);
     }
+    if (k.sparse) in.registers.push_back(metadata(r, k.a, operand_class));
   }
   return in;
 }
@@ -181,7 +202,7 @@ std::string module_text(size_t first, size_t last) {
     s += ".visible .entry " + kernel_name(i) +
          "(.param .u64 image, .param .u64 registers, .param .u64 words, .param .u64 out)\n{\n"
          ".reg .pred %p<3>; .reg .b32 %r<16>; .reg .b64 %rd<16>; .reg .b32 %d<" +
-         std::to_string(n) + ">; .reg .b32 %a<4>;\n.shared .align 1024 .b8 smem[" + std::to_string(kImage) +
+         std::to_string(n) + ">; .reg .b32 %a<4>, %meta;\n.shared .align 1024 .b8 smem[" + std::to_string(kImage) +
          "];\n"
          "ld.param.u64 %rd0, [image]; ld.param.u64 %rd1, [registers]; ld.param.u64 %rd2, [words]; ld.param.u64 %rd3, "
          "[out];\n"
@@ -198,7 +219,7 @@ std::string module_text(size_t first, size_t last) {
          "and.b32 %r8, %r1, 262143; shr.u32 %r8, %r8, 4; cvt.u64.u32 %rd9, %r8;\n"
          "add.s64 %rd6, %rd6, %rd9; add.s64 %rd7, %rd7, %rd9;\n"
          "mul.lo.u32 %r9, %r0, " +
-         std::to_string((n + 4) * 4) + "; cvt.u64.u32 %rd10, %r9; add.s64 %rd10, %rd1, %rd10;\n";
+         std::to_string(k.inputs() * 4) + "; cvt.u64.u32 %rd10, %r9; add.s64 %rd10, %rd1, %rd10;\n";
     std::string d;
     for (uint32_t j = 0; j < n; ++j) {
       s += "ld.global.u32 %d" + std::to_string(j) + ", [%rd10+" + std::to_string(4 * j) + "];\n";
@@ -206,10 +227,11 @@ std::string module_text(size_t first, size_t last) {
     }
     for (uint32_t j = 0; j < 4; ++j)
       s += "ld.global.u32 %a" + std::to_string(j) + ", [%rd10+" + std::to_string(4 * (n + j)) + "];\n";
-    s += "wgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(k.n) + "k" +
-         std::to_string(32 / element_bytes(k.a)) + "." + k.d + "." + k.a + "." + k.b +
+    if (k.sparse) s += "ld.global.u32 %meta, [%rd10+" + std::to_string(4 * (n + 4)) + "];\n";
+    s += std::string("wgmma.fence.sync.aligned;\nwgmma.mma_async") + (k.sparse ? ".sp" : "") + ".sync.aligned.m64n" +
+         std::to_string(k.n) + "k" + std::to_string(k.depth()) + "." + k.d + "." + k.a + "." + k.b +
          (k.saturate ? ".satfinite" : "") + " {" + d + "}, " + (k.a_in_registers ? "{%a0, %a1, %a2, %a3}" : "%rd6") +
-         ", %rd7, %p1";
+         ", %rd7" + (k.sparse ? ", %meta, " + std::to_string(k.selector) : "") + ", %p1";
     if (!integer(k.a)) s += ", " + std::to_string(k.scale_a) + ", " + std::to_string(k.scale_b);
     if (element_bytes(k.a) == 2) {
       if (!k.a_in_registers) s += k.transpose_a ? ", 1" : ", 0";

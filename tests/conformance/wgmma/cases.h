@@ -1,5 +1,6 @@
-// Conformance cases of wgmma.mma_async: types, N, majors, swizzles, strides, start offsets, A in registers, operands
-// random and adversarial. Shared by the runner that asks a GPU (run_on_gpu.cpp) and by the test that asks tinygpu.
+// Conformance cases of wgmma.mma_async and wgmma.mma_async.sp: types, N, majors, swizzles, strides, start offsets, A in
+// registers, operands random and adversarial. Shared by the runner that asks a GPU (run_on_gpu.cpp) and by the test
+// that asks tinygpu.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -19,15 +20,19 @@ struct Kernel {
   bool a_in_registers = false, saturate = false;
   int scale_a = 1, scale_b = 1;
   bool transpose_a = false, transpose_b = false;
+  bool sparse = false;
+  uint32_t selector = 0;
   std::string spelling() const;
-  uint32_t registers() const { return d == "f16" ? n / 4 : n / 2; }  // of D, per thread
+  uint32_t registers() const { return d == "f16" ? n / 4 : n / 2; }   // of D, per thread
+  uint32_t inputs() const { return registers() + (sparse ? 5 : 4); }  // words per thread
+  uint32_t depth() const;                                             // K
 };
 const std::vector<Kernel>& kernels();
 
 /// What a launch of kernel `index / kCasesPerKernel` is given.
 struct Inputs {
   std::vector<uint8_t> image;       // kImage bytes
-  std::vector<uint32_t> registers;  // 128 threads x (D registers, then 4 of A)
+  std::vector<uint32_t> registers;  // 128 threads x (D registers, 4 of A, metadata of a sparse kernel)
   std::array<uint64_t, 3> words{};  // A's and B's descriptors with starts relative to the image, scale-d
   std::string what;                 // operand class, swizzles, strides
 };
