@@ -50,7 +50,7 @@ std::string operands(const std::string& f) {
   if (begins(f, "tensormap.replace"))
     return "mov.b64 %rd0, %data; add.u32 %r0, %own, 1024; mov.b32 %r1, 2; mov.b64 %rd1, 64;\n";
   if (begins(f, "tensormap.cp_fenceproxy")) return "mov.b64 %rd0, %data; add.u32 %r1, %own, 1024;\n";
-  if (begins(f, "prefetch")) return "mov.b64 %rd0, %maps;\n";
+  if (begins(f, "prefetch") || begins(f, "fence.proxy.tensormap")) return "mov.b64 %rd0, %maps;\n";
   if (begins(f, "createpolicy")) return "mov.b64 %rd0, %data; mov.b32 %r1, 4096; mov.b32 %r2, 8192;\n";
   if (begins(f, "st.async") || begins(f, "red.async")) {
     if (has(f, ".release")) return "mov.b64 %rd0, %data;\n";
@@ -71,12 +71,18 @@ std::string operands(const std::string& f) {
 }  // namespace
 
 int group_of(const std::string& f) {
-  if (begins(f, "tcgen05") || begins(f, "@") || begins(f, "fence") || begins(f, "membar")) return 0;
+  if (has(f, "tcgen05.mma")) return 5;
+  if (has(f, "tcgen05.cp") || has(f, "tcgen05.shift")) return 3;
+  if (has(f, "tcgen05.ld") || has(f, "tcgen05.st") || has(f, "tcgen05.wait")) return 2;
+  if (has(f, "tcgen05.commit") || has(f, "tcgen05.fence") || begins(f, "fence") || begins(f, "membar")) return 6;
+  if (has(f, "tcgen05")) return 1;
   if (begins(f, "mbarrier") || begins(f, "cp.async.mbarrier")) return 7;
   for (const char* p : {"cp.async.bulk", "cp.reduce.async.bulk", "tensormap", "prefetch", "createpolicy"})
     if (begins(f, p)) return 8;
   return 9;
 }
+
+bool is_tensor_form(const std::string& f) { return has(f, "tcgen05") && !has(f, "tcgen05.fence"); }
 
 bool counts_bytes(const std::string& f) { return group_of(f) == 8 && has(f, "complete_tx") && !has(f, "], 0, ["); }
 

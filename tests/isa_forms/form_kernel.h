@@ -5,8 +5,8 @@
 
 namespace tinygpu::test {
 
-/// Groups of the list: 7 mbarrier, 8 bulk and tensor copies, 9 everything else that is neither a fence nor tcgen05;
-/// 0 for those two.
+/// Groups of the list: tcgen05's 1 allocation, 2 loads, stores and their waits, 3 copies and shifts, 5 MMAs; 6 commits
+/// and all fences, 7 mbarrier, 8 bulk and tensor copies, 9 everything else.
 int group_of(const std::string& form);
 
 /// True if the form is a load that counts bytes on the mbarrier of its own CTA.
@@ -20,5 +20,9 @@ enum MapOf : int { map_tile = 0, map_im2col = 5, map_wide = 10, map_gather = 15,
 /// microseconds. To be launched as one cluster of two CTAs of threads_of() threads.
 std::string form_kernel(const std::string& name, const std::string& form);
 unsigned threads_of(const std::string& form);
+
+/// The same of forms of tcgen05 but its fences (tensor_form_kernel.cpp). Parameters: kparam, the words for results.
+std::string tensor_form_kernel(const std::string& name, const std::string& form);
+bool is_tensor_form(const std::string& form);
 
 }  // namespace tinygpu::test

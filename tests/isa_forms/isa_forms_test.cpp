@@ -51,15 +51,10 @@ TEST(IsaForms, AcceptedFormsHaveAnExecutor) {
     if (c.missing.size() > 5) fmt::print("    … and {} more\n", c.missing.size() - 5);
   }
   fmt::print("{} of {} forms have an executor\n", lines.size() - size_t(missing), lines.size());
-  // The tensor core's kinds come one by one; everything else executes, and so do the first kinds.
-  for (const auto& [family, c] : families) {
-    if (!family.starts_with("tcgen05.mma")) {
-      EXPECT_TRUE(c.missing.empty()) << family << ": " << c.missing[0];
-    }
-    if (family != "tcgen05.mma") continue;
+  // The assembler takes scale-input-d with integers, of which nobody says what it does.
+  for (const auto& [family, c] : families)
     for (const std::string& form : c.missing)
-      EXPECT_TRUE(form.find("kind::f16") == std::string::npos && form.find("kind::tf32") == std::string::npos) << form;
-  }
+      EXPECT_TRUE(form.find("kind::i8") != std::string::npos && form.ends_with(" 15;")) << form;
 }
 
 }  // namespace

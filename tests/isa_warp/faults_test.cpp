@@ -97,10 +97,10 @@ TEST(Faults, AtomicsCheckTheirAlignment) {
 }
 
 TEST(Faults, WhatIsNotModelledStopsWithItsName) {
-  RunPtx run(kernel("  vadd.u32.u32.u32 %r1, %r2, %r3;\n"));
+  RunPtx run(kernel("  mov.b64 %rd1, 0;\n  txq.width.b32 %r1, [%rd1];\n"));
   const Diagnosis d = run.fault_of("k", {1}, {1}, run.buffer<uint32_t>(4), run.buffer<uint32_t>(1));
   EXPECT_EQ(d.kind, FaultKind::not_modelled);
-  EXPECT_THAT(d.message, HasSubstr("not modelled: vadd.u32.u32.u32"));
+  EXPECT_THAT(d.message, HasSubstr("not modelled: txq.width.b32"));
 }
 
 }  // namespace
