@@ -27,7 +27,7 @@ inline constexpr ReliedOn kSameStore{
     "Triton's histogram and its warp-specialised kernels"};
 inline constexpr ReliedOn kInitFence{
     "mbarriers that copies signal, initialised without fence.mbarrier_init or fence.proxy.async",
-    "CUTLASS's tutorials for Blackwell"};
+    "CUTLASS's tutorials 02_mma_tma_sm100 to 05_mma_tma_epi_sm100"};
 inline constexpr ReliedOn kTensorFences{
     "finished tcgen05 work handed over by a barrier without tcgen05.fence on both sides",
     "CUTLASS's tutorials 01_mma_sm100 to 05_mma_tma_epi_sm100, Triton's matmuls"};
