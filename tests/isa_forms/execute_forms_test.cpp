@@ -20,7 +20,6 @@ const std::map<std::string, std::string>& impossible() {
       {"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r0], [%rd0, {-1,1}], [%r6];",
        "element -1 lies at a multiple of 16 bytes for no element type of a map of rank 2"},
       {"tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd3, %rd4, 0, %p1;", "an instruction descriptor of 0 has no shape"},
-      {"tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r2, 96;", "96 columns cannot be allocated"},
   };
   return forms;
 }

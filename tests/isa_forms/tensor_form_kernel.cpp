@@ -82,8 +82,18 @@ std::string tensor_form_kernel(const std::string& name, const std::string& f) {
     // One thread of one CTA issues.
     s += "  or.b32 %r12, %rank, %thread; setp.eq.u32 %issues, %r12, 0;\n";
     if (commit) s += "  mov.u32 %r0, other; mov.u64 %rd0, other; cvta.shared.u64 %rd0, %rd0; mov.b16 %h1, 1;\n";
+    s += "  @!%issues bra WAITED;\n";
+    // Columns 256 to 383 of all partitions, in order before the MMA.
+    if (has(f, ".sp") || has(f, "block_scale"))
+      s += fmt::format(
+          "  mov.u64 %rd24, 0x0000400800080000; or.b64 %rd24, %rd24, %rd1; add.u32 %r330, %base, 256; add.u32 %r331, "
+          "%base, 384;\n"
+          "COPY:\n  tcgen05.cp.cta_group::{}.32x128b.warpx4 [%r330], %rd24;\n  add.u32 %r330, %r330, 4; setp.lt.u32 "
+          "%done, "
+          "%r330, %r331;\n  @%done bra COPY;\n",
+          group);
     s +=
-        "  @!%issues bra WAITED;\n  " + f +
+        "  " + f +
         fmt::format("\n  tcgen05.commit.cta_group::{}.mbarrier::arrive::one.shared::cluster.b64 [%bar];\n", group) +
         "LOOP:\n  mbarrier.try_wait.parity.shared.b64 %done, [%bar], 0;\n  @!%done bra LOOP;\nWAITED:\n  bar.warp.sync "
         "-1;\n  mov.u32 %r0, smem;\n" +
