@@ -78,8 +78,7 @@ PROGRAMS = {
     "cutlass.hopper_grouped": hopper("57_hopper_grouped_gemm/57_hopper_grouped_gemm.cu",
                                      "--m=128 --n=128 --k=128 --groups=2 --iterations=0", times=4),
     "cutlass.hopper_topk_softmax": hopper("61_hopper_gemm_with_topk_and_softmax/61_hopper_gemm_with_topk_and_softmax.cu", "--iterations=0"),
-    "cutlass.hopper_sparse": hopper("62_hopper_sparse_gemm/62_hopper_sparse_gemm.cu", "--m=256 --n=256 --k=256 --iterations=0",
-                                    needs="wgmma.mma_async.sp.sync.aligned.m64n128k32.f32.f16.f16"),
+    "cutlass.hopper_sparse": hopper("62_hopper_sparse_gemm/62_hopper_sparse_gemm.cu", "--m=256 --n=256 --k=256 --iterations=0"),
     "cutlass.hopper_weight_prefetch": hopper("63_hopper_gemm_with_weight_prefetch/63_hopper_gemm_with_weight_prefetch.cu",
                                              "--m=256 --n=64 --k=256 --iterations=0"),
     "cutlass.hopper_fp8_blockwise": hopper("67_hopper_fp8_warp_specialized_gemm_with_blockwise_scaling/"
