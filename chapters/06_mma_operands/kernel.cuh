@@ -1,5 +1,6 @@
 // How every kernel of chapter 06 begins and ends, and how its threads lay operands into shared memory.
 #pragma once
+#include "chapters/tensor_kernel.cuh"
 #include "common/layout/instruction_descriptor.h"
 #include "common/layout/smem_descriptor.h"
 #include "common/ptx/fence.h"
@@ -20,42 +21,12 @@ using gen5::layout::Kind;
 using gen5::layout::Major;
 using gen5::layout::smem_descriptor;
 using gen5::layout::Swizzle;
+using tensor_kernel::begin;
+using tensor_kernel::end;
+using tensor_kernel::ready;
+using tensor_kernel::wait;
 
 constexpr uint32_t kThreads = 128;  // one for each lane of Tensor Memory
-
-/// One warp allocates columns, thread 0 makes a barrier for one arrival, all meet.
-__device__ inline uint32_t begin(uint32_t* slot, uint64_t* barrier, uint32_t columns) {
-  if (threadIdx.x < 32) tcgen05_alloc(shared_address(slot), columns);
-  if (threadIdx.x == 0) {
-    mbarrier_init(shared_address(barrier), 1);
-    fence_mbarrier_init();
-  }
-  tcgen05_fence_before_thread_sync();
-  __syncthreads();
-  tcgen05_fence_after_thread_sync();
-  return *slot;
-}
-
-/// Everything stored so far, in shared memory and in Tensor Memory, is ready for one thread's MMAs.
-__device__ inline void ready() {
-  fence_proxy_async_shared();
-  tcgen05_fence_before_thread_sync();
-  __syncthreads();
-  tcgen05_fence_after_thread_sync();
-}
-
-/// Waits for phase `parity` of a commit's barrier.
-__device__ inline void wait(uint64_t* barrier, uint32_t parity = 0) {
-  mbarrier_wait_parity(shared_address(barrier), parity);
-  tcgen05_fence_after_thread_sync();
-}
-
-__device__ inline void end(uint32_t address, uint32_t columns) {
-  tcgen05_fence_before_thread_sync();
-  __syncthreads();
-  tcgen05_fence_after_thread_sync();
-  if (threadIdx.x < 32) tcgen05_dealloc(address, columns);
-}
 
 /// This thread's warp's lanes.
 __device__ inline uint32_t quarter() { return threadIdx.x / 32 << 21; }

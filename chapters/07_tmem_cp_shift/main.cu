@@ -10,6 +10,7 @@
 
 #include <bit>
 
+#include "chapters/tensor_kernel.cuh"
 #include "common/harness/chapter.h"
 #include "common/harness/cuda_check.h"
 #include "common/harness/fused_sum.h"
@@ -35,22 +36,12 @@ using gen5::layout::instruction_descriptor;
 using gen5::layout::Major;
 using gen5::layout::smem_descriptor;
 using gen5::layout::Swizzle;
+using tensor_kernel::begin;
+using tensor_kernel::end;
+using tensor_kernel::wait;
 
 constexpr uint32_t kLanes = 128, kColumns = 8;
 constexpr uint32_t kUntouched = 0xdeadbeef;
-
-/// What every kernel here begins and ends with (chapter 05).
-__device__ uint32_t begin(uint32_t* slot, uint64_t* barrier, uint32_t columns) {
-  if (threadIdx.x < 32) tcgen05_alloc(shared_address(slot), columns);
-  if (threadIdx.x == 0) {
-    mbarrier_init(shared_address(barrier), 1);
-    fence_mbarrier_init();
-  }
-  tcgen05_fence_before_thread_sync();
-  __syncthreads();
-  tcgen05_fence_after_thread_sync();
-  return *slot;
-}
 
 /// What threads stored, in shared memory and in Tensor Memory, is ready for the tensor core's queue.
 __device__ void ready() {
@@ -58,18 +49,6 @@ __device__ void ready() {
   tcgen05_fence_before_thread_sync();
   __syncthreads();
   tcgen05_fence_after_thread_sync();
-}
-
-__device__ void wait(uint64_t* barrier) {
-  mbarrier_wait_parity(shared_address(barrier), 0);
-  tcgen05_fence_after_thread_sync();
-}
-
-__device__ void end(uint32_t address, uint32_t columns) {
-  tcgen05_fence_before_thread_sync();
-  __syncthreads();
-  tcgen05_fence_after_thread_sync();
-  if (threadIdx.x < 32) tcgen05_dealloc(address, columns);
 }
 
 /// All lanes of eight columns, from registers and to memory.

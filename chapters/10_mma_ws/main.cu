@@ -10,6 +10,7 @@
 
 #include <bit>
 
+#include "chapters/tensor_kernel.cuh"
 #include "common/harness/chapter.h"
 #include "common/harness/cuda_check.h"
 #include "common/harness/fused_sum.h"
@@ -33,6 +34,10 @@ using gen5::layout::instruction_descriptor;
 using gen5::layout::Major;
 using gen5::layout::smem_descriptor;
 using gen5::layout::Swizzle;
+using tensor_kernel::begin;
+using tensor_kernel::end;
+using tensor_kernel::ready;
+using tensor_kernel::wait;
 
 constexpr uint32_t kN = 64, kK = 16, kLanes = 128;
 constexpr uint32_t kUntouched = 0xdeadbeef;
@@ -41,34 +46,6 @@ constexpr uint32_t kUntouched = 0xdeadbeef;
 __host__ __device__ constexpr uint32_t instruction_of(uint32_t m) {
   constexpr uint32_t base = 1u << 4 | 1u << 7 | 1u << 10;  // D f32, A and B bf16
   return base | (kN >> 3) << 17 | (m >> 4) << 24;
-}
-
-__device__ uint32_t begin(uint32_t* slot, uint64_t* barrier, uint32_t columns) {
-  if (threadIdx.x < 32) tcgen05_alloc(shared_address(slot), columns);
-  if (threadIdx.x == 0) {
-    mbarrier_init(shared_address(barrier), 1);
-    fence_mbarrier_init();
-  }
-  tcgen05_fence_before_thread_sync();
-  __syncthreads();
-  tcgen05_fence_after_thread_sync();
-  return *slot;
-}
-__device__ void ready() {
-  fence_proxy_async_shared();
-  tcgen05_fence_before_thread_sync();
-  __syncthreads();
-  tcgen05_fence_after_thread_sync();
-}
-__device__ void wait(uint64_t* barrier) {
-  mbarrier_wait_parity(shared_address(barrier), 0);
-  tcgen05_fence_after_thread_sync();
-}
-__device__ void end(uint32_t address, uint32_t columns) {
-  tcgen05_fence_before_thread_sync();
-  __syncthreads();
-  tcgen05_fence_after_thread_sync();
-  if (threadIdx.x < 32) tcgen05_dealloc(address, columns);
 }
 
 /// Rows of 16 bf16 into a tile without swizzle (chapter 05), and its descriptor.
