@@ -83,11 +83,13 @@ double value_of(Type t, uint32_t bits) {
 }
 
 Row decode_row(Type t, const std::vector<uint32_t>& bits, bool negate) {
+  const bool whole = t == Type::s8 || t == Type::u8;  // whole numbers are added without exponents
+  const int emin = whole ? 0 : shape_of(t).emin();
   Row r;
   for (uint32_t b : bits) {
     const double v = value_of(t, b);
     r.value.push_back(negate ? -v : v);
-    r.exponent.push_back(v != 0 && std::isfinite(v) ? raw_exponent(v, shape_of(t).emin()) : 0);
+    r.exponent.push_back(!whole && v != 0 && std::isfinite(v) ? raw_exponent(v, emin) : 0);
   }
   return r;
 }
