@@ -9,6 +9,7 @@
 #include <cuda_bf16.h>
 
 #include "chapters/13_gemm/gemm.h"
+#include "chapters/tensor_kernel.cuh"
 #include "common/harness/cuda_check.h"
 #include "common/harness/stamps.h"
 #include "common/layout/instruction_descriptor.h"
@@ -29,6 +30,7 @@ namespace gemm {
 using namespace gen5::ptx;
 using gen5::harness::Moment;
 using gen5::harness::Stamps;
+using tensor_kernel::Ring;
 namespace layout = gen5::layout;
 
 constexpr uint32_t kTileM = 128;
@@ -88,20 +90,6 @@ __device__ inline void end_cta(uint32_t accumulator, uint32_t columns) {
   tcgen05_fence_after_thread_sync();
   if (threadIdx.x / 32 == 0) tcgen05_dealloc(accumulator, columns);
 }
-
-/// A place in a ring of stages. A stage's barrier is waited for with the parity of the round that shall be over;
-/// whoever empties waits for `parity`, whoever fills for the opposite one, so that in the first round nothing has to be
-/// emptied.
-template <uint32_t Stages>
-struct Ring {
-  uint32_t stage = 0, parity = 0;
-  __device__ void advance() {
-    if (++stage == Stages) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-};
 
 /// One output row segment of 128 bytes, as 32 words, from accumulator words.
 template <class Out>
