@@ -1,0 +1,36 @@
+// The source is still in use
+//
+// One buffer is stored four times, with other contents each time. Closing a group of stores waits for nothing, so the
+// second round overwrites what the first store may still be reading. Wait for as little as is needed.
+#include "common/ptx/bulk_tensor.h"
+#include "common/ptx/fence.h"
+#include "exercises/exercise.h"
+
+using namespace gen5::ptx;
+
+constexpr uint32_t kRounds = 4, kThreads = 128;
+
+__global__ void rounds(uint32_t* out) {
+  __shared__ alignas(128) uint32_t buffer[kThreads];
+  for (uint32_t round = 0; round < kRounds; ++round) {
+    buffer[threadIdx.x] = round << 16 | threadIdx.x;
+    fence_proxy_async_shared();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      bulk_store(out + round * kThreads, shared_address(buffer), sizeof buffer);
+      bulk_commit_group();
+      // Your line here.
+    }
+    __syncthreads();
+  }
+}
+
+void judge() {
+  exercise::DeviceBuffer<uint32_t> out(kRounds * kThreads);
+  rounds<<<1, kThreads>>>(out.get());
+  exercise::finish();
+  exercise::Words want(kRounds * kThreads);
+  for (uint32_t i = 0; i < want.size(); ++i) want[i] = i / kThreads << 16 | i % kThreads;
+  exercise::expect("out", out.download(), want);
+}
+EXERCISE(judge);

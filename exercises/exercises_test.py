@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""exercises_test.py BUILD: every exercise fails as it says before its solution, and is right behind it.
+
+Judged by exercises/judge.py as scripts/learn judges them, with fewer random orders; compiled together (combine.py).
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import sys
+
+import judge
+
+SEEDS = 1
+
+
+def faults(tools, programs, exercise):
+    """Sentences about what is not as promised."""
+    out = []
+    unsolved = judge.judge(tools, exercise, [programs / "exercises_unsolved", exercise.name], SEEDS)
+    if not set(exercise.says.split(", ")) <= set(unsolved.ends.split(", ")):
+        out.append(f"{exercise.name}: unsolved it should end in {exercise.says}, and ends in {unsolved.ends}\n{unsolved.text}")
+    solved = judge.judge(tools, exercise, [programs / "exercises_solved", exercise.name], SEEDS)
+    if solved.ends != "right":
+        out.append(f"{exercise.name}: its solution ends in {solved.ends}\n{solved.text}")
+    elif exercise.budget and solved.cycles > 0.97 * exercise.budget:
+        out.append(f"{exercise.name}: its solution takes {solved.cycles} cycles: the budget of {exercise.budget} leaves no room")
+    sentences = len(re.findall(r"[.!?](?:\s|$)", exercise.task))
+    if not 2 <= sentences <= 5:
+        out.append(f"{exercise.name}: a task has about three sentences, and this has {sentences}")
+    return out
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    tools, exercises = judge.Tools(build), judge.all_exercises()
+    numbers = [int(e.name.split("_")[0]) for e in exercises]
+    out = [] if numbers == list(range(1, len(exercises) + 1)) else [f"exercises are not numbered from 1 on: {numbers}"]
+    if len(exercises) < 20:
+        out.append(f"there are {len(exercises)} exercises")
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for found in pool.map(lambda e: faults(tools, build / "bin", e), exercises):
+            out += found
+    _, drawn = judge.run([tools.gen5, "run", build / "bin" / "exercises_unsolved", "07_stuck_ring", "--timeline"], 60)
+    for lane in ("warp 0 cp.async.bulk load +0+\\n +1+\\n +2+\\n", "warp 1 +w +w +w\\n"):
+        if not re.search(lane, drawn):
+            out.append(f"the timeline of a ring that stands still has no {lane!r}:\n{drawn}")
+    print("\n".join(out) or f"{len(exercises)} exercises fail as they say, and their solutions are right")
+    return 1 if out else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

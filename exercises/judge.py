@@ -1,0 +1,176 @@
+"""Exercises and their judge: what scripts/learn and the tests share.
+
+An exercise is a folder exercises/NN_topic with two files.
+
+exercise.cu   a comment with the title and the task, a kernel with a hole, and judge(), the host's check
+solution.txt  fields, one a line, and the solution as a diff:
+                read:    what a reader should have read before
+                hint:    one or two sentences
+                says:    how the unsolved exercise ends: a diagnosis's code, `wrong numbers` or `too slow`
+                cycles:  (optional) the budget of all launches together, as timed
+                @@       from here on lines with -, + or a space, as in chapters/*/mistakes.txt
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+root = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(root / "cmake"))
+import make_mistakes  # noqa: E402  how a diff is applied
+
+FIELDS = ("read", "hint", "says", "cycles")
+MAX_CYCLES = 20_000_000_000  # ten seconds of a B200: a deadlock is told as such after two
+
+
+class Error(Exception):
+    pass
+
+
+class Exercise:
+    """One folder, read. Throws Error where its files are not as described above."""
+
+    def __init__(self, folder):
+        self.folder, self.name = folder, folder.name
+        self.source = folder / "exercise.cu"
+        self.text = self.source.read_text()
+        lines = self.text.splitlines()
+        end = next((i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))
+        comment = [line[2:].strip() for line in lines[:end]]
+        if len(comment) < 3 or comment[1]:
+            raise Error(f"{self.source} does not begin with a title, an empty line and a task")
+        self.title, self.task = comment[0].rstrip("."), " ".join(comment[2:])
+        self.fields, self.hunks = {}, []
+        path = folder / "solution.txt"
+        field = hunk = None
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if line == "@@":
+                hunk = make_mistakes.Hunk("exercise.cu", "it", number)
+                self.hunks.append(hunk)
+            elif hunk is not None:
+                if line and line[0] not in " +-":
+                    raise Error(f"{path}:{number}: a line of a diff begins with a space, + or -")
+                hunk.rows.append((line[:1] or " ", line[1:], number))
+            elif match := re.fullmatch(r"([a-z]+): *(.*)", line):
+                field = match[1]
+                if field not in FIELDS:
+                    raise Error(f"{path}:{number}: no such field: {field}")
+                self.fields[field] = match[2]
+            elif field and line.startswith(" "):
+                self.fields[field] += " " + line.strip()
+            elif line:
+                raise Error(f"{path}:{number}: not understood: {line}")
+        for needed in ("read", "hint", "says"):
+            if not self.fields.get(needed):
+                raise Error(f"{path} lacks `{needed}:`")
+        if not self.hunks:
+            raise Error(f"{path} has no diff")
+        self.budget = int(self.fields.get("cycles", "0"))
+
+    def __getattr__(self, name):
+        if name in FIELDS:
+            return self.fields[name]
+        raise AttributeError(name)
+
+    def solved(self):
+        """The source with the hole filled."""
+        lines = [(text, self.source, i) for i, text in enumerate(self.text.splitlines(), 1)]
+        for hunk in self.hunks:
+            try:
+                lines, _, _ = make_mistakes.apply(hunk, lines)
+            except make_mistakes.Error as error:
+                raise Error(f"{self.name}: {error}")
+        return "\n".join(text for text, _, _ in lines) + "\n"
+
+    def diff(self):
+        """The solution as a reader sees it."""
+        return "\n".join("\n".join((sign + text).rstrip() for sign, text, _ in h.rows) for h in self.hunks)
+
+
+def all_exercises():
+    return [Exercise(f) for f in sorted((root / "exercises").glob("[0-9]*_*")) if f.is_dir()]
+
+
+class Tools:
+    """How this build compiles, links and checks; made by exercises/CMakeLists.txt."""
+
+    def __init__(self, build):
+        known = json.loads((build / "exercises" / "build.json").read_text())
+        self.compile_line, self.link_line, self.gen5 = known["compile"], known["link"], known["gen5"]
+
+    def build(self, source, program):
+        """Returns what the compiler said, or None when there is a program."""
+        made = pathlib.Path(str(program) + ".o")
+        for line in ([*self.compile_line, "-o", str(made), str(source)], [self.link_line[0], "-o", str(program), str(made), *self.link_line[1:]]):
+            run = subprocess.run(line, capture_output=True, text=True)
+            if run.returncode != 0:
+                return run.stdout + run.stderr
+        return None
+
+
+class Verdict:
+    """`ends`: "right", or how it ends instead, as in `says:` (codes in alphabetical order). `text`: what a reader is shown."""
+
+    def __init__(self, ends, text, cycles=None):
+        self.ends, self.text, self.cycles = ends, text, cycles
+
+
+def run(line, seconds):
+    try:
+        done = subprocess.run([str(w) for w in line], capture_output=True, text=True, timeout=seconds)
+        return done.returncode, done.stdout + done.stderr
+    except subprocess.TimeoutExpired:
+        return -1, f"no end after {seconds} s\n"
+
+
+def check(tools, command, seeds, seconds=120):
+    """Runs it as timed, late and in `seeds` random orders with every check. Returns what was found, and what was said."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = pathlib.Path(folder) / "log.sarif"
+        status, text = run([tools.gen5, "check", "--werror", "--max-cycles", MAX_CYCLES, "--seeds", seeds, "--sarif", log, *command], seconds)
+        codes = set()
+        if log.exists():
+            for result in json.loads(log.read_text())["runs"][0].get("results", []):
+                if result.get("level") in ("error", "warning"):
+                    codes.add(result["ruleId"])
+    if codes:
+        return ", ".join(sorted(codes)), text
+    return ("wrong numbers" if status != 0 else "right"), text
+
+
+def profile(tools, command, seconds=120):
+    """A run as timed, without checks: each kernel's profile."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "profile.json"
+        run([tools.gen5, "run", "--profile-json", file, "--max-cycles", MAX_CYCLES, *command], seconds)
+        return json.loads(file.read_text()) if file.exists() else []
+
+
+def waits(kernels):
+    """Where the time of the longest kernel went, by role."""
+    kernel = max(kernels, key=lambda k: k["cycles"])
+    lines = []
+    for role in kernel["roles"]:
+        total = max(1, role["cycles"])
+        lines.append(f"  {role['role']} ({role['warps']} warp{'s' if role['warps'] > 1 else ''}): issuing {100 * role['issuing'] // total} % of its time")
+        for wait in role["waits"][:3]:
+            lines.append(f"    {100 * wait['cycles'] // total:3} %  waits for {wait['for']} at {wait['at']}")
+    return "\n".join(lines)
+
+
+def judge(tools, exercise, command, seeds=5):
+    """`command` runs the exercise once and exits with 0 if its numbers are right."""
+    ends, text = check(tools, command, seeds)
+    if ends != "right":
+        return Verdict(ends, text)
+    kernels = profile(tools, command)
+    cycles = sum(k["cycles"] for k in kernels)
+    if exercise.budget and cycles > exercise.budget:
+        return Verdict(
+            "too slow",
+            f"Right in every order, but {cycles:,} cycles, and the budget is {exercise.budget:,}. Where they went:\n{waits(kernels)}\n",
+            cycles,
+        )
+    return Verdict("right", text, cycles)

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""learn_test.py BUILD: scripts/learn as a reader uses it, in a folder of its own."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import judge
+
+build = pathlib.Path(sys.argv[1])
+learn = judge.root / "scripts" / "learn"
+
+
+def fail(what, text):
+    sys.exit(f"{what}; it said:\n{text}")
+
+
+def run(folder, *words):
+    environment = dict(os.environ, GEN5_LEARN=str(folder), GEN5_LEARN_BUILD=str(build))
+    done = subprocess.run([learn, "--no-setup", *words], capture_output=True, text=True, env=environment, timeout=300)
+    return done.returncode, done.stdout + done.stderr
+
+
+def expect(condition, what, text):
+    if not condition:
+        fail(what, text)
+
+
+def watched(folder, first):
+    """Starts to watch, solves the exercise, and sees it go on to the next."""
+    log = folder / "log"
+    environment = dict(os.environ, GEN5_LEARN=str(folder), GEN5_LEARN_BUILD=str(build), PYTHONUNBUFFERED="1")
+    with log.open("w") as out:
+        process = subprocess.Popen([learn, "--no-setup"], stdout=out, stderr=subprocess.STDOUT, env=environment)
+    try:
+
+        def until(words):
+            end = time.monotonic() + 120
+            while words not in log.read_text():
+                expect(time.monotonic() < end and process.poll() is None, f"watching never says {words!r}", log.read_text())
+                time.sleep(0.1)
+
+        until("waiting for you")
+        text = log.read_text()
+        for words in (first.task[:40], "error[deadlock]", f"[not yet] {first.title}: deadlock"):
+            expect(words in text, f"an unsolved exercise is judged without {words!r}", text)
+        (folder / f"{first.name}.cu").write_text(first.solved())
+        until(f"[right] {first.title}")
+        until("== 2 of ")
+    finally:
+        process.kill()
+        process.wait()
+
+
+def main():
+    exercises = judge.all_exercises()
+    first, second = exercises[:2]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        status, text = run(folder, "--list")
+        expect(status == 0 and f"0 of {len(exercises)} solved" in text and f"[ ] {first.name}" in text, "--list at first", text)
+        watched(folder, first)
+        status, text = run(folder, "--list")
+        expect(f"1 of {len(exercises)} solved" in text and f"[x] {first.name}" in text, "--list behind the first", text)
+        status, text = run(folder, "--hint")
+        expect(" ".join(text.split()) == " ".join(second.hint.split()), "the hint is the next exercise's", text)
+        status, text = run(folder, "--solution", second.name)
+        expect(status == 0 and "\n+" in text, "--solution", text)
+        copy = folder / f"{second.name}.cu"
+        copy.write_text("this is no CUDA\n")
+        status, text = run(folder, "--once")
+        expect(status == 1 and "does not compile" in text, "what does not compile", text)
+        status, text = run(folder, "--reset", second.name)
+        expect(status == 0 and not copy.exists(), "--reset", text)
+        status, text = run(folder, "--reset", "all")
+        status, text = run(folder, "--list")
+        expect(f"0 of {len(exercises)} solved" in text, "--reset all", text)
+        status, text = run(folder, "nonsense")
+        expect(status != 0 and "names 0 exercises" in text, "a name that is not there", text)
+    print("scripts/learn picks, judges, goes on, lists and resets")
+
+
+if __name__ == "__main__":
+    main()
