@@ -17,7 +17,7 @@ SEEDS = 1
 def faults(tools, programs, exercise):
     """Sentences about what is not as promised."""
     out = []
-    unsolved = judge.judge(tools, exercise, [programs / "exercises_unsolved", exercise.name], SEEDS)
+    unsolved = judge.judge(tools, exercise, [programs / "exercises_unsolved", exercise.name], 0)
     if not set(exercise.says.split(", ")) <= set(unsolved.ends.split(", ")):
         out.append(f"{exercise.name}: unsolved it should end in {exercise.says}, and ends in {unsolved.ends}\n{unsolved.text}")
     solved = judge.judge(tools, exercise, [programs / "exercises_solved", exercise.name], SEEDS)
@@ -36,7 +36,7 @@ def main():
     tools, exercises = judge.Tools(build), judge.all_exercises()
     numbers = [int(e.name.split("_")[0]) for e in exercises]
     out = [] if numbers == list(range(1, len(exercises) + 1)) else [f"exercises are not numbered from 1 on: {numbers}"]
-    if len(exercises) < 20:
+    if len(exercises) < 40:
         out.append(f"there are {len(exercises)} exercises")
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for found in pool.map(lambda e: faults(tools, build / "bin", e), exercises):
