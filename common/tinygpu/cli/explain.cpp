@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <string>
@@ -56,13 +57,77 @@ std::string declarations(const std::string& text) {
   return out;
 }
 
+/// Names without % of the guard and in the operands, in order, each once: documents write them so. What is declared
+/// here by that name (smem, local, param, L) and labels of branches are none of them.
+std::vector<std::string> bare_names(const std::string& text) {
+  size_t i = text.find_first_not_of(" \t");
+  std::vector<std::string> names;
+  if (i < text.size() && text[i] == '@') {  // the guard
+    const size_t begin = text.find_first_not_of("@!", i);
+    i = text.find_first_of(" \t", i);
+    if (begin < i && text[begin] != '%') names.push_back(text.substr(begin, i - begin));
+  }
+  i = text.find_first_not_of(" \t", i);
+  const size_t opcode = i;
+  i = text.find_first_of(" \t", i);
+  if (i >= text.size()) return names;
+  const std::string family = text.substr(opcode, text.find_first_of(". \t", opcode) - opcode);
+  if (family == "bra" || family == "brx" || family == "call") return names;
+  while (i < text.size()) {
+    if (!in_name(text[i]) && text[i] != '%' && text[i] != '.') {
+      ++i;
+      continue;
+    }
+    const size_t begin = i++;
+    while (i < text.size() && (in_name(text[i]) || text[i] == '.' || text[i] == ':')) ++i;
+    const std::string name = text.substr(begin, i - begin);
+    const bool taken = name == "_" || name == "smem" || name == "local" || name == "param" || name == "L";
+    if (!taken && std::ranges::all_of(name, in_name) && !std::isdigit(static_cast<unsigned char>(name[0])) &&
+        std::ranges::find(names, name) == names.end())
+      names.push_back(name);
+  }
+  return names;
+}
+
+std::string module_of(const std::string& text, const std::string& more, const std::string& target,
+                      const std::string& version) {
+  return fmt::format(
+      ".version {}\n.target {}\n.address_size 64\n.entry k(.param .align 64 .b8 param[128]) {{ {}{}\n"
+      ".shared .align 1024 .b8 smem[1024]; .local .align 16 .b8 local[64];\n{};\nL: ret;\n}}\n",
+      version, target, declarations(text), more, text);
+}
+
+/// Declarations of `names` as registers whose types the instruction takes: the first that fit, else .b32.
+std::string fitting(const std::string& text, const std::vector<std::string>& names, const std::string& target,
+                    const std::string& version) {
+  constexpr const char* kTypes[] = {"b32", "b64", "pred", "f32", "b16", "f64", "b128"};
+  constexpr size_t kMost = 20000;  // trials: seven types of five names
+  const auto declared = [&](size_t trial) {
+    std::string out;
+    for (const std::string& name : names) {
+      out += fmt::format(".reg .{} {}; ", kTypes[trial % std::size(kTypes)], name);
+      trial /= std::size(kTypes);
+    }
+    return out;
+  };
+  size_t trials = 1;
+  for (size_t i = 0; i < names.size() && trials < kMost; ++i) trials *= std::size(kTypes);
+  for (size_t trial = 0; trial < std::min(trials, kMost); ++trial) {
+    try {
+      ptx::parse(module_of(text, declared(trial), target, version), {});
+      return declared(trial);
+    } catch (const ptx::ParseError&) {
+    }
+  }
+  return declared(0);
+}
+
 int explain(std::string text, const std::string& target, const std::string& version) {
   while (!text.empty() && (std::isspace(static_cast<unsigned char>(text.back())) || text.back() == ';'))
     text.pop_back();
-  const std::string module_text = fmt::format(
-      ".version {}\n.target {}\n.address_size 64\n.entry k(.param .align 64 .b8 param[128]) {{ {}\n"
-      ".shared .align 1024 .b8 smem[1024]; .local .align 16 .b8 local[64];\n{};\nL: ret;\n}}\n",
-      version, target, declarations(text), text);
+  const std::vector<std::string> names = bare_names(text);
+  const std::string module_text =
+      module_of(text, names.empty() ? "" : fitting(text, names, target, version), target, version);
   constexpr uint32_t kLine = 6;
   fmt::print("{}\n", text);
   ptx::ParseOptions options;
@@ -118,10 +183,11 @@ void add_explain(CLI::App& app) {
       "explain",
       "Read one PTX instruction: its form, its operands, who has it, or what is wrong with it. Or tell what a "
       "diagnosis's code means: the rule, what hardware does, and the fix");
-  sub->add_option(
-      "INSTRUCTION", *text,
-      "The instruction, in quotes; registers are typed by their names (%r .b32, %rd .b64, %p .pred, %f .f32 …). Or a "
-      "code, as it stands in brackets in a diagnosis: gen5 explain tmem-leak");
+  sub->add_option("INSTRUCTION", *text,
+                  "The instruction, in quotes; registers are typed by their names (%r .b32, %rd .b64, %p .pred, %f "
+                  ".f32 …), or are of whatever type fits where "
+                  "their names have no %. Or a "
+                  "code, as it stands in brackets in a diagnosis: gen5 explain tmem-leak");
   auto codes = std::make_shared<bool>(false);
   sub->add_flag("--codes", *codes, "List the codes of all diagnoses, a line each");
   const auto descriptors = add_descriptor_options(*sub);

@@ -36,7 +36,8 @@ fs::path resolve(const std::string& program) {
 
 void add_machine_options(CLI::App& command, MachineOptions& options) {
   command.add_option("--machine", options.machine, "Machine profile: a name (b200, h200) or a path");
-  command.add_option("--threads", options.threads, "Host threads; results do not depend on them")
+  command
+      .add_option("--threads", options.threads, "Host threads; results of kernels without races do not depend on them")
       ->check(CLI::NonNegativeNumber);
   command
       .add_option(
