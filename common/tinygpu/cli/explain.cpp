@@ -57,19 +57,15 @@ std::string declarations(const std::string& text) {
   return out;
 }
 
-/// Names without % of the guard and in the operands, in order, each once: documents write them so. What is declared
+/// Names without % in the operands, in order, each once: documents write them so. What is declared
 /// here by that name (smem, local, param, L) and labels of branches are none of them.
 std::vector<std::string> bare_names(const std::string& text) {
   size_t i = text.find_first_not_of(" \t");
-  std::vector<std::string> names;
-  if (i < text.size() && text[i] == '@') {  // the guard
-    const size_t begin = text.find_first_not_of("@!", i);
-    i = text.find_first_of(" \t", i);
-    if (begin < i && text[begin] != '%') names.push_back(text.substr(begin, i - begin));
-  }
+  if (i < text.size() && text[i] == '@') i = text.find_first_of(" \t", i);
   i = text.find_first_not_of(" \t", i);
   const size_t opcode = i;
   i = text.find_first_of(" \t", i);
+  std::vector<std::string> names;
   if (i >= text.size()) return names;
   const std::string family = text.substr(opcode, text.find_first_of(". \t", opcode) - opcode);
   if (family == "bra" || family == "brx" || family == "call") return names;
@@ -89,12 +85,20 @@ std::vector<std::string> bare_names(const std::string& text) {
   return names;
 }
 
+/// The declaration of a guard without %.
+std::string guard(const std::string& text) {
+  if (!text.starts_with('@')) return "";
+  const size_t begin = text.find_first_not_of("@!");
+  if (begin == std::string::npos || !in_name(text[begin])) return "";
+  return fmt::format(".reg .pred {}; ", text.substr(begin, text.find_first_of(" \t", begin) - begin));
+}
+
 std::string module_of(const std::string& text, const std::string& more, const std::string& target,
                       const std::string& version) {
   return fmt::format(
       ".version {}\n.target {}\n.address_size 64\n.entry k(.param .align 64 .b8 param[128]) {{ {}{}\n"
       ".shared .align 1024 .b8 smem[1024]; .local .align 16 .b8 local[64];\n{};\nL: ret;\n}}\n",
-      version, target, declarations(text), more, text);
+      version, target, declarations(text) + guard(text), more, text);
 }
 
 /// Declarations of `names` as registers whose types the instruction takes: the first that fit, else .b32.
