@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Fetches what the foreign tests run: pinned wheels of CUTLASS, Triton, cuda-bindings and numpy, into a cache outside the
-tree ($XDG_CACHE_HOME/gen5/foreign). Exits 0 when everything is there, 77 with the reason when it cannot be had."""
+"""Fetches what the foreign tests and those of the Python package run: pinned wheels of CUTLASS, Triton, cuda-bindings, numpy and
+pytest, into a cache outside the tree ($XDG_CACHE_HOME/gen5/foreign). Exits 0 when everything is there, 77 with the reason when it cannot be had."""
 
+import hashlib
 import os
 import pathlib
 import subprocess
 import sys
 import zipfile
 
-WHEELS = ["triton==3.9.0", "cuda-bindings==13.0.3", "cuda-pathfinder==1.9.0", "numpy==2.2.6"]
+WHEELS = ["triton==3.9.0", "cuda-bindings==13.0.3", "cuda-pathfinder==1.9.0", "numpy==2.2.6", "ml_dtypes==0.5.3",
+          "pytest==8.4.2", "iniconfig==2.1.0", "packaging==25.0", "pluggy==1.6.0", "pygments==2.19.2"]
 CUTLASS = "nvidia-cutlass==4.2.0.0"
 CUTLASS_SOURCE = "cutlass_library/source/"
 
@@ -43,7 +45,7 @@ def run(*command, hint=""):
 
 
 def fetch():
-    marker = wheels() / ("-".join([*WHEELS, CUTLASS]).replace("=", "") + ".ready")
+    marker = wheels() / (hashlib.sha256(" ".join([*WHEELS, CUTLASS]).encode()).hexdigest()[:16] + ".ready")
     if marker.exists():
         return
     cache().mkdir(parents=True, exist_ok=True)

@@ -115,6 +115,20 @@ TEST(Ue8m0, TakesExponents) {
   EXPECT_EQ(evaluate_one("cvt.rn.bf16x2.ue8m0x2 $0, $1; | bf16x2 | b16", {0u << 8 | 254u}), 0x00407f00u);
 }
 
+/// ptxas asks for no rounding between f16 and bf16 and assembles the same instruction as for .rn: ties go to even.
+TEST(Convert, BetweenHalvesWithoutRounding) {
+  for (const char* round : {"", ".rn"}) {
+    const std::string to_bf16 = std::string("cvt") + round + ".bf16.f16 $0, $1; | b16 | b16";
+    EXPECT_EQ(evaluate_one(to_bf16, {0x3c04}), 0x3f80u);  // 1 + 1/256 lies between 1 and 1 + 1/128
+    EXPECT_EQ(evaluate_one(to_bf16, {0x3c0c}), 0x3f82u);
+    EXPECT_EQ(evaluate_one(to_bf16, {0x3c05}), 0x3f81u);
+    const std::string to_f16 = std::string("cvt") + round + ".f16.bf16 $0, $1; | b16 | b16";
+    EXPECT_EQ(evaluate_one(to_f16, {0x3300}), 0x0000u);  // 2^-25, half of the least subnormal
+    EXPECT_EQ(evaluate_one(to_f16, {0x3301}), 0x0001u);
+    EXPECT_EQ(evaluate_one(to_f16, {0x4780}), 0x7c00u);  // 65536
+  }
+}
+
 /// Stochastic rounding rounds up for as many random words as the fraction that falls out says.
 TEST(Stochastic, RoundsUpInProportion) {
   for (const auto& [type, bits, one] : {std::tuple{"f16x2", 13, 0x3c00u}, {"bf16x2", 16, 0x3f80u}}) {

@@ -37,13 +37,21 @@ class Outlet {
   void show(const Diagnosis& d) {
     const std::lock_guard lock(mutex_);
     diagnosis::RenderOptions options;
-    options.color = diagnosis::in_color(STDERR_FILENO);
-    options.more = codes_.empty();
-    options.general = codes_.insert(d.code).second;
     options.folder = folder_;
     options.files = &files_;
-    std::fputs(diagnosis::render(d, options).c_str(), stderr);
+    if (listener_) {
+      listener_(d, diagnosis::render(d, options));
+    } else {
+      options.color = diagnosis::in_color(STDERR_FILENO);
+      options.more = codes_.empty();
+      options.general = codes_.insert(d.code).second;
+      std::fputs(diagnosis::render(d, options).c_str(), stderr);
+    }
     if (!log_.empty() && findings_.add(d)) write();
+  }
+  void listen(void (*listener)(const Diagnosis&, const std::string&)) {
+    const std::lock_guard lock(mutex_);
+    listener_ = listener;
   }
   void begin() {
     const std::lock_guard lock(mutex_);
@@ -76,6 +84,7 @@ class Outlet {
   diagnosis::SarifRun run_{.command = command_line(), .folder = folder_};
   std::set<std::string> codes_;  // shown so far
   bool told_unwritable_ = false;
+  void (*listener_)(const Diagnosis&, const std::string&) = nullptr;
 };
 
 /// Never destroyed: there are diagnoses when the process ends, too.
@@ -87,6 +96,8 @@ Outlet& outlet() {
 }  // namespace
 
 void show(const Diagnosis& d) { outlet().show(d); }
+
+void listen(void (*listener)(const Diagnosis&, const std::string& text)) { outlet().listen(listener); }
 
 void say(const char* code, const std::string& message, const std::string& help) {
   Diagnosis d;

@@ -13,6 +13,10 @@ void show(const Diagnosis& d);
 /// One diagnosis in the usual form, without a place: for what the API refuses.
 void say(const char* code, const std::string& message, const std::string& help = {});
 
+/// From now on diagnoses go to `listener`, each with its text, and no longer to stderr. It is called on any thread, one
+/// call at a time.
+void listen(void (*listener)(const Diagnosis&, const std::string& text));
+
 /// Names the function; NOT_SUPPORTED.
 int say_not_implemented(const char* function);
 

@@ -228,9 +228,20 @@ void State::synchronize() {
 void State::observe() {
   log_launch();
   if (!observation_)
-    observation_ = or_exit([&] { return std::make_unique<Observation>(observation_from_environment(), options); });
+    observation_ = or_exit([&] {
+      ObservationOptions wanted = observation_from_environment();
+      wanted.races = races_.value_or(wanted.races);
+      return std::make_unique<Observation>(wanted, options);
+    });
   gpu.options.observers = observation_->observers();
   gpu.options.observers.insert(gpu.options.observers.end(), watchers_.begin(), watchers_.end());
+}
+
+void State::look_for_races(bool races) {
+  if (races_ == races) return;
+  races_ = races;
+  if (observation_) observation_->finish();
+  observation_.reset();
 }
 
 void State::add(const std::string& kernel, const LaunchStats& stats) {

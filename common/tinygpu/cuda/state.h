@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -94,6 +95,9 @@ class State {
   /// Further observers of the launches to come; they replace those of the last call.
   void watch(std::vector<Observer*> observers) { watchers_ = std::move(observers); }
 
+  /// The race check in the launches to come, or the quick ones, whatever GEN5_CHECK says.
+  void look_for_races(bool races);
+
   /// What the launches of this process added up to, for GEN5_COUNTERS.
   void add(const std::string& kernel, const LaunchStats& stats);
   void print_counters() const;
@@ -114,6 +118,7 @@ class State {
   std::string device_output_;
   std::map<int, size_t> limits_;
   std::unique_ptr<Observation> observation_;
+  std::optional<bool> races_;  // what look_for_races said
   std::vector<Observer*> watchers_;
   struct Totals {
     uint64_t launches = 0, cycles = 0, instructions = 0;

@@ -37,7 +37,7 @@ constexpr Form kForms[] = {
     {"cvt", TO_INT " " INT8 " <bf16", "d=T+, a:T1!", {7, 8}, kSm90},
     {"cvt", "$round [sat] f16|f32|f64 <" INT8, "d=T+, a:T1+"},
     {"cvt", "$round bf16 <" INT8, "d=T+, a:T1+", {7, 8}, kSm90},
-    // Between f16, f32 and f64.
+    // Between f16, f32 and f64. From f16 to bf16 and back ptxas asks for no rounding, and means .rn (SASS of 13.0).
     {"cvt", "[ftz] [sat] f32 <f16", "d=T, a:T1"},
     {"cvt", "[ftz] [sat] f64 <f32", "d=T, a:T1"},
     {"cvt", "[sat] f64 <f16", "d=T, a:T1"},
@@ -51,8 +51,8 @@ constexpr Form kForms[] = {
     {"cvt", "rn|rz [satfinite] [relu] bf16 <f32", "d=T+, a:T1", {7, 0}},
     {"cvt", "$round bf16 <f64", "d=T, a:T1", {7, 8}, kSm90},
     {"cvt", "[rni|rzi|rmi|rpi] [sat] f16 <f16", "d=T+, a:T1"},
-    {"cvt", "$round f16 <bf16", "d=T+, a:T1!", {7, 8}, kSm90},
-    {"cvt", "$round bf16 <f16", "d=T+, a:T1", {7, 8}, kSm90},
+    {"cvt", "[$round] f16 <bf16", "d=T+, a:T1!", {7, 8}, kSm90},
+    {"cvt", "[$round] bf16 <f16", "d=T+, a:T1", {7, 8}, kSm90},
     {"cvt", "[rni|rzi|rmi|rpi] bf16 <bf16", "d=T+, a:T1!", {7, 8}, kSm90},
     {"cvt", "[rni|rzi|rmi|rpi] [ftz] [sat] f32 <f32", "d=T, a:T1"},
     {"cvt", "[rni|rzi|rmi|rpi] [sat] f64 <f64", "d=T, a:T1"},

@@ -137,8 +137,11 @@ std::vector<fs::path> directories() {
   if (const char* env = std::getenv("GEN5_MACHINE_DIR")) dirs.emplace_back(env);
   dirs.emplace_back(TINYGPU_MACHINE_DIR);
   Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(&load_profile), &info) && info.dli_fname)
-    dirs.push_back(fs::path(info.dli_fname).parent_path() / "machines");
+  if (dladdr(reinterpret_cast<void*>(&load_profile), &info) && info.dli_fname) {
+    const fs::path here = fs::path(info.dli_fname).parent_path();
+    dirs.push_back(here / "machines");
+    dirs.push_back(here.parent_path() / "lib/machines");  // of the program in bin/
+  }
   return dirs;
 }
 

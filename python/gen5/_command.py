@@ -1,0 +1,11 @@
+"""The command `gen5` of an installed package: the program that lies in it."""
+
+import os
+import sys
+
+from gen5 import _library
+
+
+def main() -> None:
+    program = str(_library.program())
+    os.execv(program, ["gen5", *sys.argv[1:]])

@@ -1,0 +1,95 @@
+"""Finds tinygpu's libraries and loads them into this process, where they stand in for NVIDIA's driver and runtime."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import json
+import os
+import pathlib
+
+PACKAGE = pathlib.Path(__file__).resolve().parent
+NAMES = ("libcuda.so.1", "libcudart.so.13")
+
+
+def folder() -> pathlib.Path:
+    """Where the libraries are: $GEN5_LIBRARIES, this package's lib (a wheel), or the build of the source tree around it."""
+    places = [PACKAGE / "lib", PACKAGE.parent.parent / "build" / "default" / "lib"]
+    if named := os.environ.get("GEN5_LIBRARIES"):
+        places = [pathlib.Path(named)]
+    for place in places:
+        if (place / "libtinygpu.so").exists():
+            return place
+    raise ImportError(f"no libtinygpu.so in {' or '.join(map(str, places))}: install gen5 with `pip install .` in a clone, or build one "
+                      "with scripts/run")
+
+
+def program() -> pathlib.Path:
+    """The command-line tool that belongs to the libraries."""
+    return folder().parent / "bin" / "gen5"
+
+
+def ptxas() -> pathlib.Path:
+    """A stand-in for ptxas: what it "assembles" is the PTX itself."""
+    return PACKAGE / "bin" / "ptxas"
+
+
+def _others() -> list[str]:
+    """NVIDIA's libraries that this process has loaded already."""
+    with open("/proc/self/maps") as maps:
+        files = {line.split(maxsplit=5)[5].strip() for line in maps if "/lib" in line and len(line.split(maxsplit=5)) == 6}
+    here = str(folder())
+    return sorted(f for f in files if os.path.basename(f).startswith(("libcuda.so", "libcudart.so")) and not f.startswith(here))
+
+
+@functools.lru_cache(maxsize=None)
+def load() -> tuple[ctypes.CDLL, ctypes.CDLL]:
+    """libtinygpu and libcuda.so.1. From here on whoever opens libcuda.so.1 or libcudart.so.13 by name gets these."""
+    if others := _others():
+        raise ImportError(f"{others[0]} is loaded already; call gen5.install() before whatever uses CUDA")
+    os.environ["GEN5_DEVICE"] = "tinygpu"
+    here = folder()
+    tinygpu = ctypes.CDLL(str(here / "libtinygpu.so"), mode=ctypes.RTLD_GLOBAL)
+    for name in NAMES:
+        ctypes.CDLL(str(here / name), mode=ctypes.RTLD_GLOBAL)
+    for name in ("open", "begin", "take", "profile", "trace"):
+        getattr(tinygpu, f"tinygpu_session_{name}").restype = ctypes.c_char_p
+    return tinygpu, ctypes.CDLL(str(here / "libcuda.so.1"))
+
+
+class CudaError(RuntimeError):
+    """A call of the driver API failed; `code` is its CUresult."""
+
+    def __init__(self, call: str, code: int):
+        self.code = code
+        text = ctypes.c_char_p()
+        load()[1].cuGetErrorString(code, ctypes.byref(text))
+        super().__init__(f"{call}: {text.value.decode() if text.value else 'error'} ({code})")
+
+
+def session(name: str, *arguments: bytes) -> str | None:
+    """A function of tinygpu_session_*, and its text."""
+    said = getattr(load()[0], f"tinygpu_session_{name}")(*arguments)
+    return said.decode() if isinstance(said, bytes) else None
+
+
+def take() -> dict:
+    """What was diagnosed since the last call (common/tinygpu/cuda/session.h)."""
+    return json.loads(session("take") or "{}")
+
+
+def call(name: str, *arguments: object) -> None:
+    """A driver call on the one device's primary context. Raises CudaError."""
+    code = getattr(_ready(), name)(*arguments)
+    if code:
+        raise CudaError(name, code)
+
+
+@functools.lru_cache(maxsize=None)
+def _ready() -> ctypes.CDLL:
+    driver = load()[1]
+    context = ctypes.c_void_p()
+    for name, arguments in (("cuInit", (0,)), ("cuDevicePrimaryCtxRetain", (ctypes.byref(context), 0)), ("cuCtxSetCurrent", (context,))):
+        if code := getattr(driver, name)(*arguments):
+            raise CudaError(name, code)
+    return driver

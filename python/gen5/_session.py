@@ -1,0 +1,184 @@
+"""The machine, and stretches of the program that run on it under one order of completion."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import sys
+import typing
+import warnings
+
+from gen5 import _library
+
+Order = typing.Literal["timed", "late", "seeded"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Diagnosis:
+    """What tinygpu says of a kernel, or of a call that it refuses."""
+
+    code: str  # `gen5 explain CODE` tells all about it
+    severity: str  # "error", "warning" or "note"
+    message: str
+    help: str
+    kernel: str  # empty: the host did it
+    file: str  # the Triton, CuTe or CUDA source, and the line in it; empty and 0 where that is unknown
+    line: int
+    column: int
+    text: str = dataclasses.field(repr=False)  # all of it, with the source lines, the rule and the fix
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class DiagnosisError(RuntimeError):
+    """A kernel broke a rule. `diagnoses` has what was said, the first one in `code`, `file` and `line`."""
+
+    def __init__(self, diagnoses: typing.Sequence[Diagnosis]):
+        self.diagnoses = list(diagnoses)
+        self.code, self.file, self.line = diagnoses[0].code, diagnoses[0].file, diagnoses[0].line
+        super().__init__("\n".join(d.text.rstrip() for d in diagnoses))
+
+
+class DiagnosisWarning(UserWarning):
+    """What tinygpu warns of."""
+
+
+class Run:
+    """A stretch of the program on the machine. Made by gpu() and install()."""
+
+    def __init__(self, machine: str, options: dict[str, object], check: bool | str):
+        self.machine = machine
+        self.check = check
+        self.diagnoses: list[Diagnosis] = []  # all of them, also those that raised
+        self.launches = 0  # of kernels, in this stretch
+        self.cycles = 0  # of the machine's clock, copies included
+        self._options = options
+        self._start: tuple[int, int] = (0, 0)
+        self._document: dict[str, str | None] = {}
+        self._live = False
+
+    def profile(self) -> list[dict]:
+        """Where each kernel's time went, as `gen5 run --profile-json` writes it."""
+        return json.loads(self._text("profile"))
+
+    def trace(self, path: str | os.PathLike[str]) -> None:
+        """Writes a timeline for ui.perfetto.dev: of the first 8 launches on 4 SMs, or of those since the last call."""
+        pathlib.Path(path).write_text(self._text("trace"))
+
+    def _text(self, what: str) -> str:
+        text = _library.session(what) if self._live else self._document.get(what)
+        if text is None:
+            raise RuntimeError(f"nothing was kept: ask for it with gpu(…, {what}=True)")
+        return text
+
+    def _begin(self) -> None:
+        if why := _library.session("begin", json.dumps(self._options).encode()):
+            raise ValueError(why)
+        state = _library.take()
+        self._start = (state["launches"], state["cycles"])
+        self._live = True
+
+    def _end(self) -> None:
+        for what in ("profile", "trace"):
+            if self._options.get(what):
+                self._document[what] = _library.session(what)
+        self._live = False
+
+    def _collect(self) -> tuple[list[Diagnosis], int]:
+        """New diagnoses, and the sticky error, which is taken back."""
+        state = _library.take()
+        self.launches, self.cycles = state["launches"] - self._start[0], state["cycles"] - self._start[1]
+        new = [Diagnosis(**d) for d in state["diagnoses"]]
+        self.diagnoses += new
+        if state["error"]:
+            _library.session("recover")
+        return new, state["error"]
+
+    def after_launch(self, stacklevel: int = 3, failed: BaseException | None = None) -> None:
+        """Raises what the kernels since the last call broke, and warns of the rest."""
+        __tracebackhide__ = True
+        new, error = self._collect()
+        broken = [d for d in new if d.severity == "error" and d.kernel]
+        for d in new:
+            if d.severity != "note" and d not in broken:
+                if failed is not None and d.severity == "error" and hasattr(failed, "add_note"):
+                    failed.add_note(d.text.rstrip())  # what a refused call has to do with the exception on its way
+                else:
+                    warnings.warn(d.text.rstrip(), DiagnosisWarning, stacklevel=stacklevel)
+        if broken and (self.check or error):
+            raise DiagnosisError(broken) from failed
+
+
+_stack: list[Run] = []
+
+
+def current() -> Run | None:
+    """The innermost stretch, if any."""
+    return _stack[-1] if _stack else None
+
+
+def _make(machine: str, order: Order | None, seed: int | None, check: bool | str, options: dict[str, object]) -> Run:
+    if check not in (True, False, "races"):
+        raise ValueError(f"check={check!r}: write True, False or 'races'")
+    chosen: dict[str, object] = {k: v for k, v in options.items() if v}
+    if order is not None:
+        chosen["order"] = order
+    if seed is not None:
+        chosen["seed"] = seed
+    if check == "races":
+        chosen["check"] = "races"
+    if why := _library.session("open", machine.encode()):
+        raise ValueError(why)
+    from gen5 import _frontends
+    _frontends.install()
+    return Run(machine, chosen, check)
+
+
+def install(machine: str | None = None, *, order: Order | None = None, seed: int | None = None, check: bool | str = True,
+            profile: bool = False, trace: bool = False, max_cycles: int = 0) -> Run:
+    """From here to the end of the process kernels run on tinygpu, as within gpu(). The machine's default is $GEN5_MACHINE, or
+    the B200. Call it before the libraries that use CUDA begin to; a second call changes the options."""
+    run = _make(machine or os.environ.get("GEN5_MACHINE") or "b200", order, seed, check,
+                {"profile": profile, "trace": trace, "max_cycles": max_cycles})
+    if len(_stack) > 1:
+        raise RuntimeError("install() within gpu()")
+    run._begin()
+    _stack[:] = [run]
+    return run
+
+
+@contextlib.contextmanager
+def gpu(machine: str = "b200", order: Order | None = None, check: bool | str = True, *, seed: int | None = None, profile: bool = False,
+        trace: bool = False, max_cycles: int = 0) -> typing.Iterator[Run]:
+    """Kernels within run on tinygpu.
+
+    machine: a profile ("b200", "h200", a path); one a process. order: when asynchronous effects land, "timed", "late" or
+    "seeded" (a seed alone means seeded). check: True: a kernel that breaks a rule raises DiagnosisError; "races" looks for
+    every order that is missing between accesses to memory, too, and takes up to five times as long; False: only what stops a
+    kernel raises. profile, trace: keep what Run.profile() and Run.trace() give. max_cycles: a kernel that runs longer is stopped.
+    """
+    run = _make(machine, order, seed, check, {"profile": profile, "trace": trace, "max_cycles": max_cycles})
+    outer = current()
+    if outer is not None:
+        outer.after_launch()
+        outer._end()
+    run._begin()
+    _stack.append(run)
+    try:
+        yield run
+    except BaseException as failed:
+        run.after_launch(failed=failed)
+        raise
+    else:
+        run.after_launch(stacklevel=4)
+    finally:
+        run._end()
+        _stack.pop()
+        if outer is not None:
+            outer._begin()
+        else:
+            _library.load()[0].tinygpu_session_end()

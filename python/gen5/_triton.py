@@ -1,0 +1,130 @@
+"""What Triton needs here: its launches report what tinygpu says, its benchmarks read the machine's clock."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+import typing
+
+from gen5 import _array, _library, _session
+
+
+class Event:
+    """torch.cuda.Event as far as Triton uses it. Its time is the machine's clock."""
+
+    def __init__(self, enable_timing: bool = True, **_: object):
+        self._handle = ctypes.c_void_p()
+        _library.call("cuEventCreate", ctypes.byref(self._handle), 0 if enable_timing else 2)
+
+    def record(self, stream: object = None) -> None:
+        _library.call("cuEventRecord", self._handle, None)
+
+    def synchronize(self) -> None:
+        _library.call("cuEventSynchronize", self._handle)
+
+    def elapsed_time(self, end: Event) -> float:
+        """Milliseconds."""
+        ms = ctypes.c_float()
+        _library.call("cuEventElapsedTime_v2", ctypes.byref(ms), self._handle, end._handle)
+        return ms.value
+
+
+class DeviceInterface:
+    """What Triton asks torch.cuda for."""
+
+    Event = Event
+
+    @staticmethod
+    def synchronize(device: object = None) -> None:
+        _library.call("cuCtxSynchronize")
+
+    @staticmethod
+    def current_device() -> int:
+        return 0
+
+    @staticmethod
+    def set_device(device: object) -> None:
+        pass
+
+
+def clear_l2() -> None:
+    """As the zeroing of a large buffer does before each run of a benchmark."""
+    _library.load()[0].tinygpu_session_clear_l2()
+
+
+def _host_memory(arguments: typing.Iterable[typing.Any]) -> typing.Iterator[tuple[int, int]]:
+    """Address and bytes of the storage of each CPU tensor among the arguments."""
+    for a in arguments:
+        if isinstance(a, (tuple, list)):
+            yield from _host_memory(a)
+        elif hasattr(a, "base") and hasattr(a.base, "data_ptr"):  # a TensorDescriptor
+            yield from _host_memory([a.base])
+        elif hasattr(a, "untyped_storage"):
+            storage = a.untyped_storage()
+            if storage.nbytes():
+                yield storage.data_ptr(), storage.nbytes()
+
+
+def _change_driver(module: typing.Any) -> None:
+    launch = module.CudaLauncher.__call__
+
+    @functools.wraps(launch)
+    def checked(self: typing.Any, *arguments: typing.Any) -> None:
+        __tracebackhide__ = True
+        driver = _library.load()[1]
+        # The machine reaches memory of the host for as long as the launch takes. What is known already stays.
+        lent = [address for address, size in set(_host_memory(arguments[9:])) if "torch" in sys.modules
+                and driver.cuMemHostRegister_v2(ctypes.c_void_p(address), ctypes.c_size_t(size), 0) == 0]
+        try:
+            launch(self, *arguments)
+        finally:
+            for address in lent:
+                driver.cuMemHostUnregister(ctypes.c_void_p(address))
+        if run := _session.current():
+            run.after_launch(stacklevel=6)
+
+    module.CudaLauncher.__call__ = checked
+    driver = module.CudaDriver
+    driver.is_active = staticmethod(lambda: True)
+    if "torch" not in sys.modules:
+        driver.get_device_interface = lambda self: DeviceInterface
+    driver.get_empty_cache_for_benchmark = lambda self: None
+    driver.clear_cache = lambda self, cache: clear_l2()
+
+
+def _change_allocation(module: typing.Any) -> None:
+    """Scratch memory of kernels that make tensor descriptors on the device, unless the program sets an allocator."""
+    module.set_allocator(lambda size, alignment, stream: _array.empty(size, "int8"))
+
+
+def _change_testing(module: typing.Any) -> None:
+    @functools.wraps(module.do_bench)
+    def do_bench(fn: typing.Callable[[], object], warmup: float = 25, rep: float = 100, grad_to_none: typing.Any = None,
+                 quantiles: typing.Any = None, return_mode: str = "mean") -> typing.Any:
+        """Milliseconds of the machine's clock. Two runs after one that warms up, and not as many as fill `rep`: a run is
+        like the one before, but for where the clock of the memory stands."""
+        assert return_mode in ["min", "max", "mean", "median", "all"]
+        fn()
+        times = []
+        for _ in range(2):
+            for x in grad_to_none or ():
+                x.grad = None
+            clear_l2()
+            start, end = Event(), Event()
+            start.record()
+            fn()
+            end.record()
+            times.append(start.elapsed_time(end))
+        return module._summarize_statistics(times, quantiles, return_mode)
+
+    module.do_bench = do_bench
+    if hasattr(module, "do_bench_cudagraph"):
+        module.do_bench_cudagraph = lambda fn, rep=20, **more: do_bench(fn, **more)
+
+
+CHANGES = {
+    "triton.backends.nvidia.driver": _change_driver,
+    "triton.runtime._allocation": _change_allocation,
+    "triton.testing": _change_testing,
+}

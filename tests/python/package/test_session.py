@@ -1,0 +1,159 @@
+"""gpu(), install(), and what they raise."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import gen5
+from gen5 import _library
+from kernel import COUNT, STUCK, launch
+
+
+def output(kept=[]):
+    """The address of 32 ints that stay."""
+    kept.append(gen5.zeros(32, np.int32))
+    return kept[-1].data_ptr()
+
+
+def test_import_loads_nothing():
+    said = subprocess.run([sys.executable, "-c", "import gen5, sys; print(open('/proc/self/maps').read().count('libtinygpu'), 'triton' in sys.modules)"],
+                          capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["0", "False"]
+
+
+def test_runs_and_counts():
+    with gen5.gpu("b200") as run:
+        out = gen5.zeros(32, np.int32)
+        launch(COUNT, "count", out.data_ptr(), 0)
+        np.testing.assert_array_equal(out.numpy(), np.arange(32))
+    assert run.launches == 1 and run.cycles > 0 and run.diagnoses == []
+
+
+def test_fault_is_an_exception_and_the_process_goes_on():
+    with pytest.raises(gen5.DiagnosisError, match="illegal-address") as raised:
+        with gen5.gpu("b200") as run:
+            out = gen5.zeros(32, np.int32)
+            launch(COUNT, "count", out.data_ptr(), 4)
+    assert raised.value.code == "illegal-address" == run.diagnoses[0].code
+    assert run.diagnoses[0].kernel == "count" and run.diagnoses[0].severity == "error"
+    with gen5.gpu("b200"):
+        launch(COUNT, "count", out.data_ptr(), 0)  # memory of before is still there
+        np.testing.assert_array_equal(out.numpy(), np.arange(32))
+
+
+def test_deadlock():
+    with pytest.raises(gen5.DiagnosisError, match="deadlock|stuck|spin"):
+        with gen5.gpu("b200"):
+            launch(STUCK, "stuck")
+
+
+def test_max_cycles():
+    loop = COUNT.replace("ret;", "again:\n  add.s64 %d1, %d1, 1;\n  setp.ne.s64 %p0, %d1, 0;\n  @%p0 bra again;\n  ret;").replace(
+        ".reg .b32 %r<2>;", ".reg .b32 %r<2>; .reg .pred %p0;")
+    with pytest.raises(gen5.DiagnosisError, match="max-cycles"):
+        with gen5.gpu("b200", max_cycles=10_000):
+            launch(loop, "count", output(), 0)
+
+
+def test_exception_of_the_program_comes_through():
+    with pytest.raises(KeyError):
+        with gen5.gpu("b200"):
+            raise KeyError("mine")
+
+
+def test_refused_call_explains_itself():
+    with pytest.raises(_library.CudaError) as raised:
+        with gen5.gpu("b200"):
+            launch(COUNT.replace("mul.wide.u32", "mul.wide.u33"), "count", 0, 0)
+    if sys.version_info >= (3, 11):  # exceptions have notes
+        assert "mul has no modifier '.u33'" in raised.value.__notes__[0]
+
+
+def test_refused_call_that_the_program_survives_is_a_warning():
+    with pytest.warns(gen5.DiagnosisWarning, match="module-not-loaded"):
+        with gen5.gpu("b200"):
+            try:
+                launch("nonsense", "count")
+            except _library.CudaError:
+                pass
+
+
+def test_check_off_lets_reports_pass():
+    """A fault still raises."""
+    with pytest.raises(gen5.DiagnosisError):
+        with gen5.gpu("b200", check=False):
+            launch(COUNT, "count", output(), 4)
+
+
+@pytest.mark.parametrize("options, message", [({"order": "early"}, "timed, late or seeded"), ({"check": "fast"}, "True, False or 'races'"),
+                                              ({"machine": "b300x"}, "b300x"), ({"machine": "h200"}, "start another one")])
+def test_bad_options(options, message):
+    with gen5.gpu("b200"):
+        pass
+    with pytest.raises(ValueError, match=message):
+        with gen5.gpu(**options):
+            pass
+
+
+def test_profile_and_trace(tmp_path):
+    with gen5.gpu("b200", profile=True, trace=True) as run:
+        launch(COUNT, "count", output(), 0)
+        run.trace(tmp_path / "inside.json")
+        launch(COUNT, "count", output(), 0)
+    assert [(k["kernel"], k["launches"]) for k in run.profile()] == [("count", 2)]
+    run.trace(tmp_path / "after.json")
+    for name in ("inside", "after"):
+        assert json.loads((tmp_path / f"{name}.json").read_text())["traceEvents"]
+
+
+def test_profile_must_be_asked_for():
+    with gen5.gpu("b200") as run:
+        with pytest.raises(RuntimeError, match="profile=True"):
+            run.profile()
+
+
+def test_nested_stretches():
+    with gen5.gpu("b200") as outer:
+        launch(COUNT, "count", output(), 0)
+        with gen5.gpu("b200", order="late") as inner:
+            launch(COUNT, "count", output(), 0)
+    assert inner.launches == 1 and not outer.diagnoses
+
+
+def script(tmp_path, text, *options, code=0):
+    (tmp_path / "script.py").write_text(text)
+    (tmp_path / "kernel.py").write_text(open(sys.modules["kernel"].__file__).read())
+    done = subprocess.run([sys.executable, "-m", "gen5", *options, "script.py", "one", "--two"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def test_module_runs_scripts(tmp_path):
+    done = script(tmp_path, "import gen5, sys, numpy as np\nfrom kernel import *\no = gen5.zeros(32, np.int32)\n"
+                  "launch(COUNT, 'count', o.data_ptr(), 0)\nprint(o.numpy().sum(), sys.argv[1:], __name__)", "--order", "late", "--profile",
+                  "--trace", "t.json")
+    assert done.stdout == "496 ['one', '--two'] __main__\n" and "count" in done.stderr and (tmp_path / "t.json").exists()
+
+
+def test_module_fails_where_a_kernel_does(tmp_path):
+    done = script(tmp_path, "import gen5, numpy as np\nfrom kernel import *\no = gen5.zeros(32, np.int32)\nlaunch(COUNT, 'count', o.data_ptr(), 4)", code=1)
+    assert "DiagnosisError" in done.stderr and "illegal-address" in done.stderr
+
+
+def test_install_after_cuda(tmp_path):
+    """Whoever has loaded NVIDIA's library already is told."""
+    fake = tmp_path / "libcuda.so.1"
+    fake.write_bytes((_library.folder() / "libcuda.so.1").read_bytes())
+    (tmp_path / "libtinygpu.so").symlink_to(_library.folder() / "libtinygpu.so")
+    done = subprocess.run([sys.executable, "-c", f"import ctypes; ctypes.CDLL('{fake}'); import gen5; gen5.install()"], capture_output=True,
+                          text=True)
+    assert done.returncode and "call gen5.install() before" in done.stderr
+
+
+def test_first_use_is_quick():
+    """Import and machine, without a front end: far less than the second that a user notices."""
+    code = "import numpy, time; t = time.process_time(); import gen5; gen5.install(); gen5.zeros(4); print(time.process_time() - t)"
+    assert float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) < 1

@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+"""`pip install .` in a new environment, then the examples with what was installed, out of the tree. Exits 77 without a network."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests/foreign"))
+
+import fetch  # noqa: E402
+
+fetch.fetch()
+with tempfile.TemporaryDirectory() as folder:
+    subprocess.run([sys.executable, "-m", "venv", f"{folder}/venv"], check=True)
+    pip = [f"{folder}/venv/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--no-deps", "--no-index", "--find-links", fetch.wheels(), *fetch.WHEELS], check=True)
+    # The compiler and options of the default build: its objects are in ccache.
+    settings = ["--config-settings=cmake.define.GEN5_WERROR=ON"]
+    subprocess.run([*pip, *settings, "."], check=True, cwd=ROOT, env=dict(os.environ, CC="/usr/bin/cc", CXX="/usr/bin/c++"))
+    shutil.copytree(ROOT / "examples/python", f"{folder}/empty")
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "GEN5_LIBRARIES")}
+    subprocess.run([f"{folder}/venv/bin/pytest", "-q", "--gen5", "b200", f"{folder}/empty"], check=True, cwd=f"{folder}/empty", env=environment)
+    said = subprocess.run([f"{folder}/venv/bin/gen5", "machine"], check=True, capture_output=True, text=True, env=environment).stdout
+    assert "b200" in said and "h200" in said, said
