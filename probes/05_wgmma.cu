@@ -1,0 +1,155 @@
+// Probe 05, Hopper: wgmma.mma_async and mma.sync. Interval and latency by N, by where A is, by warpgroups that share
+// the tensor cores.
+//
+//   probe_05_wgmma [--benchmark_format=json]
+#include "common/ptx/wgmma.h"
+#include "probes/probe.h"
+
+namespace {
+
+using namespace gen5::probe;
+using namespace gen5::ptx;
+
+constexpr int kFew = 4, kMany = 20;
+
+__device__ inline uint64_t operand(uint32_t address) {
+  return uint64_t((address & 0x3ffff) >> 4) | uint64_t(1) << 16 | uint64_t(1024 >> 4) << 32 | uint64_t(1) << 62;
+}
+
+#define GEN5_8(d, i)                                                                                    \
+  "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3]), "+f"(d[(i) + 4]), "+f"(d[(i) + 5]), \
+      "+f"(d[(i) + 6]), "+f"(d[(i) + 7])
+#define GEN5_32_NAMES                                                                                              \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, " \
+  "%24, "                                                                                                          \
+  "%25, %26, %27, %28, %29, %30, %31"
+
+/// N = 64, A in shared memory or in registers.
+template <bool registers>
+__device__ inline void wgmma_n64(float (&d)[32], uint64_t a, uint64_t b) {
+  if constexpr (registers)
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" GEN5_32_NAMES
+                 "}, {%32, %33, %34, %35}, %36, 1, 1, 1, 0;"
+                 : GEN5_8(d, 0), GEN5_8(d, 8), GEN5_8(d, 16), GEN5_8(d, 24)
+                 : "r"(uint32_t(a)), "r"(uint32_t(a)), "r"(uint32_t(a)), "r"(uint32_t(a)), "l"(b));
+  else
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" GEN5_32_NAMES "}, %32, %33, 1, 1, 1, 0, 0;"
+                 : GEN5_8(d, 0), GEN5_8(d, 8), GEN5_8(d, 16), GEN5_8(d, 24)
+                 : "l"(a), "l"(b));
+}
+
+/// n MMAs into one accumulator, from the fence to behind the wait.
+template <int N, bool registers, int n>
+__global__ void __launch_bounds__(256) burst(long long* cycles) {
+  extern __shared__ __align__(1024) uint8_t memory[];
+  for (uint32_t i = threadIdx.x; i < 48 * 1024 / 4; i += blockDim.x) reinterpret_cast<uint32_t*>(memory)[i] = 0;
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  const uint64_t a = operand(shared_address(memory)), b = operand(shared_address(memory) + 16 * 1024);
+  float d[N / 2] = {};
+#pragma unroll 1
+  for (int round = 0; round < 2; ++round) {
+    __syncthreads();
+    const long long t0 = ticks();
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < n; ++i) {
+      if constexpr (N == 64)
+        wgmma_n64<registers>(d, registers ? 0 : a + i % 4 * 2, b + i % 4 * 2);
+      else
+        wgmma_m64k16<N, WgmmaType::bf16>(d, a + i % 4 * 2, b + i % 4 * 2, true);
+    }
+    wgmma_commit_group();
+    wgmma_wait_group<0>();
+    const long long t1 = ticks();
+    __syncthreads();
+    if (threadIdx.x == 0) cycles[0] = t1 - t0;
+  }
+  for (float& v : d) wgmma_pin(v);
+}
+
+template <int N, bool registers, int n>
+double once(int groups) {
+  const auto kernel = burst<N, registers, n>;
+  GEN5_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 48 * 1024));
+  return double(measured(1, [&](long long* c) { kernel<<<1, 128 * groups, 48 * 1024>>>(c); })[0]);
+}
+template <int N, bool registers>
+void interval(benchmark::State& state) {
+  const int groups = int(state.range(0));
+  for (auto _ : state)
+    report(state, (once<N, registers, kMany>(groups) - once<N, registers, kFew>(groups)) / ((kMany - kFew) * groups));
+}
+template <int N, bool registers>
+void single(benchmark::State& state) {
+  for (auto _ : state) report(state, once<N, registers, 1>(1));
+}
+BENCHMARK(single<64, false>)->Name("wgmma_single/n:64/a:shared")->Apply(by_cycles);
+BENCHMARK(single<64, true>)->Name("wgmma_single/n:64/a:registers")->Apply(by_cycles);
+BENCHMARK(single<128, false>)->Name("wgmma_single/n:128/a:shared")->Apply(by_cycles);
+BENCHMARK(single<256, false>)->Name("wgmma_single/n:256/a:shared")->Apply(by_cycles);
+BENCHMARK(interval<64, false>)
+    ->Name("wgmma_interval/n:64/a:shared")
+    ->ArgNames({"groups"})
+    ->Arg(1)
+    ->Arg(2)
+    ->Apply(by_cycles);
+BENCHMARK(interval<64, true>)
+    ->Name("wgmma_interval/n:64/a:registers")
+    ->ArgNames({"groups"})
+    ->Arg(1)
+    ->Arg(2)
+    ->Apply(by_cycles);
+BENCHMARK(interval<128, false>)
+    ->Name("wgmma_interval/n:128/a:shared")
+    ->ArgNames({"groups"})
+    ->Arg(1)
+    ->Arg(2)
+    ->Apply(by_cycles);
+BENCHMARK(interval<256, false>)
+    ->Name("wgmma_interval/n:256/a:shared")
+    ->ArgNames({"groups"})
+    ->Arg(1)
+    ->Arg(2)
+    ->Apply(by_cycles);
+
+// ---- mma.sync.m16n8k16
+
+template <int chains, int n>
+__global__ void warps(uint32_t a, uint32_t b, long long* cycles) {
+  float d[chains][4] = {};
+  uint32_t result = 0;
+#pragma unroll 1
+  for (int round = 0; round < 2; ++round) {
+    __syncthreads();
+    const long long t0 = ticks();
+#pragma unroll
+    for (int i = 0; i < n; ++i)
+#pragma unroll
+      for (int c = 0; c < chains; ++c)
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %4, %4, %4}, {%5, %5}, {%0, "
+            "%1, %2, %3};"
+            : "+f"(d[c][0]), "+f"(d[c][1]), "+f"(d[c][2]), "+f"(d[c][3])
+            : "r"(a), "r"(b));
+    for (int c = 0; c < chains; ++c) result ^= __float_as_uint(d[c][0]) ^ __float_as_uint(d[c][3]);
+    wait_for_value(result);
+    __syncthreads();
+    if (threadIdx.x == 0) cycles[0] = ticks() - t0;
+  }
+}
+/// Cycles of a sub-partition for one.
+template <int chains>
+void mma_sync(benchmark::State& state) {
+  const int threads = 128 * int(state.range(0));
+  for (auto _ : state) {
+    const auto few = measured(1, [&](long long* c) { warps<chains, kFew><<<1, threads>>>(0, 0, c); });
+    const auto many = measured(1, [&](long long* c) { warps<chains, kMany><<<1, threads>>>(0, 0, c); });
+    report(state, double(many[0] - few[0]) / ((kMany - kFew) * chains) / double(state.range(0)));
+  }
+}
+BENCHMARK(mma_sync<1>)->Name("mma_sync_latency")->ArgNames({"warps"})->Arg(1)->Apply(by_cycles);
+BENCHMARK(mma_sync<4>)->Name("mma_sync_interval")->ArgNames({"warps"})->Arg(1)->Arg(2)->Arg(4)->Apply(by_cycles);
+
+}  // namespace
+
+BENCHMARK_MAIN();
