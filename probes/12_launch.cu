@@ -127,19 +127,43 @@ BENCHMARK(next_kernel<true>)->Name("next_kernel_programmatic")->Apply(by_cycles)
 
 // ---- Whole grids
 
-__global__ void empty_grid() {}
+__global__ void empty_grid(uint32_t*) {}
+__global__ void storing_grid(uint32_t* memory) { memory[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
+__global__ void loading_grid(uint32_t* memory) {
+  uint32_t value;
+  asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(value) : "l"(memory + blockIdx.x * blockDim.x + threadIdx.x));
+  wait_for_value(value, 0xfffffffe);
+}
 /// A grid of CTAs with nothing to do, by CUDA events: on silicon they take time themselves, and ncu's
 /// sm__cycles_elapsed.max of these launches is the figure to use (scripts/calibrate reads it).
+template <auto kernel>
 void grid(benchmark::State& state) {
   const int ctas = int(state.range(0)), threads = int(state.range(1));
+  gen5::harness::DeviceBuffer<uint32_t> memory(size_t(ctas) * size_t(threads));
+  memory.fill(0);
   gen5::harness::Timer timer;
   for (auto _ : state) {
     timer.start();
-    empty_grid<<<ctas, threads>>>();
+    kernel<<<ctas, threads>>>(memory.get());
     report(state, gen5::harness::current_device().cycles(timer.stop().microseconds));
   }
 }
-BENCHMARK(grid)
+BENCHMARK(grid<storing_grid>)
+    ->Name("storing_grid")
+    ->ArgNames({"ctas", "threads"})
+    ->Args({1, 32})
+    ->Args({132, 32})
+    ->Args({132, 1024})
+    ->Apply(by_cycles);
+BENCHMARK(grid<loading_grid>)
+    ->Name("loading_grid")
+    ->ArgNames({"ctas", "threads"})
+    ->Args({1, 32})
+    ->Args({132, 32})
+    ->Args({132, 1024})
+    ->Apply(by_cycles);
+BENCHMARK(grid<empty_grid>)
+    ->Name("empty_grid")
     ->ArgNames({"ctas", "threads"})
     ->ArgsProduct({{1, 8, 132, 264, 1056, 4224, 16896}, {32, 256, 1024}})
     ->Apply(by_cycles);

@@ -4,6 +4,7 @@
 //   probe_13_power [--benchmark_format=json]        GEN5_POWER_SECONDS: how long each kind runs (default: one launch)
 #include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "common/ptx/wgmma.h"
 #include "probes/probe.h"
@@ -41,7 +42,8 @@ __device__ inline uint32_t pair(uint32_t i, bool random) {
 }
 
 template <Work work>
-__global__ void __launch_bounds__(256) burn(uint8_t* memory, uint64_t bytes, bool random, int rounds, long long* out) {
+__global__ void __launch_bounds__(256)
+    burn(uint8_t* memory, uint64_t bytes, bool random, int rounds, int pause, long long* out) {
   extern __shared__ __align__(1024) uint8_t shared[];
   const Meter meter;
   uint32_t result = 0;
@@ -56,13 +58,16 @@ __global__ void __launch_bounds__(256) burn(uint8_t* memory, uint64_t bytes, boo
                    b = operand(shared_address(shared) + 16 * 1024);
     float d[128] = {};
     for (int r = 0; r < rounds; ++r) {
+      const long long begin = ticks();
       wgmma_fence();
 #pragma unroll
       for (int i = 0; i < 8; ++i) wgmma_m64k16<256, WgmmaType::bf16>(d, a + i % 4 * 2, b + i % 4 * 2, i > 0);
       wgmma_commit_group();
       wgmma_wait_group<0>();
+      while (pause && ticks() - begin < pause) {
+      }
     }
-    for (float& v : d) wgmma_pin(v);
+    for (float& v : d) result ^= __float_as_uint(v);
   } else if constexpr (work == Work::mma_sync) {
     float d[8][4] = {};
     const uint32_t a = pair(threadIdx.x, random), b = pair(threadIdx.x + 999, random);
@@ -157,6 +162,8 @@ void sustained(benchmark::State& state) {
   }
   const bool brief = seconds_asked() == 0;
   const int sms = gen5::harness::current_device().sms, each = work == Work::wgmma ? 1 : 4, ctas = sms * each;
+  // A share of the time without tensor cores: a round of two warpgroups is 2,048 cycles of MMAs.
+  const int share = work == Work::wgmma ? int(state.range(1)) : 100, pause = share < 100 ? 204800 / share : 0;
   const int rounds = brief ? 16 : work == Work::wgmma ? 4000 : work == Work::dram ? 500 : 20000;
   const auto kernel = burn<work>;
   GEN5_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 48 * 1024));
@@ -165,7 +172,8 @@ void sustained(benchmark::State& state) {
     const double begin = wall();
     std::vector<double> mhz, cycles;
     do {
-      kernel<<<ctas, 256, 48 * 1024>>>(reinterpret_cast<uint8_t*>(memory.get()), bytes, random, rounds, out.get());
+      kernel<<<ctas, 256, 48 * 1024>>>(reinterpret_cast<uint8_t*>(memory.get()), bytes, random, rounds, pause,
+                                       out.get());
       GEN5_CUDA(cudaGetLastError());
       const auto c = out.download();
       double sum_cycles = 0, sum_ns = 0;
@@ -197,7 +205,31 @@ BENCHMARK(sustained<Work::shared>)->Name("shared")->Apply(both);
 BENCHMARK(sustained<Work::l2>)->Name("l2")->Apply(both);
 BENCHMARK(sustained<Work::dram>)->Name("dram")->Apply(both);
 BENCHMARK(sustained<Work::mma_sync>)->Name("mma_sync_bf16")->Apply(both);
-BENCHMARK(sustained<Work::wgmma>)->Name("wgmma_bf16")->Apply(both);
+BENCHMARK(sustained<Work::wgmma>)
+    ->Name("wgmma_bf16")
+    ->ArgNames({"random", "share"})
+    ->ArgsProduct({{0, 1}, {10, 25, 50, 75, 100}})
+    ->Apply(by_cycles);
+
+/// A launch of `rounds` rounds of MMAs on random data out of idleness, ten times: `mhz` is their mean.
+void short_run(benchmark::State& state) {
+  const int rounds = int(state.range(0)), ctas = gen5::harness::current_device().sms;
+  GEN5_CUDA(cudaFuncSetAttribute(burn<Work::wgmma>, cudaFuncAttributeMaxDynamicSharedMemorySize, 48 * 1024));
+  const int times = seconds_asked() == 0 ? 1 : 10;
+  for (auto _ : state) {
+    gen5::harness::DeviceBuffer<long long> out(size_t(ctas) * 2);
+    double cycles = 0, nanoseconds = 0;
+    for (int i = 0; i < times; ++i) {
+      if (times > 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      burn<Work::wgmma><<<ctas, 256, 48 * 1024>>>(nullptr, 0, true, rounds, 0, out.get());
+      const auto c = out.download();
+      for (size_t j = 0; j < c.size(); j += 2) cycles += double(c[j]), nanoseconds += double(c[j + 1]);
+    }
+    report(state, cycles / ctas / times);
+    state.counters["mhz"] = cycles / nanoseconds * 1e3;
+  }
+}
+BENCHMARK(short_run)->ArgNames({"rounds"})->Arg(2)->Arg(10)->Arg(50)->Arg(200)->Arg(1000)->Apply(by_cycles);
 
 }  // namespace
 

@@ -31,7 +31,7 @@ __global__ void shared_chain(uint32_t* out, uint32_t steps) {
   __shared__ uint32_t next[256];
   for (uint32_t i = threadIdx.x; i < 256; i += blockDim.x) next[i] = (i * 5 + 3) % 256;
   __syncthreads();
-  uint32_t at = threadIdx.x;
+  uint32_t at = threadIdx.x % 256;
   for (uint32_t i = 0; i < steps; ++i) at = next[at];
   out[blockIdx.x * blockDim.x + threadIdx.x] = at;
 }

@@ -48,7 +48,7 @@ int main(int argc, char** argv) try {
   std::string triton;
   bool list = false;
   int launches = 0;
-  app.add_option("NAMES", names, "Beginnings of the names to run (default: all)");
+  app.add_option("NAMES", names, "Names to run, or what comes before a '/' in them (default: all)");
   app.add_option("--triton", triton, "Folder that triton_kernels.py wrote: its kernels too");
   app.add_option("--launches", launches, "Timed launches of each (default: 1 on tinygpu, 3 on a GPU)")
       ->check(CLI::PositiveNumber);
@@ -62,10 +62,10 @@ int main(int argc, char** argv) try {
   if (!triton.empty()) add_triton(cases, triton);
   if (!names.empty())
     std::erase_if(cases, [&](const Case& c) {
-      return std::ranges::none_of(names, [&](const std::string& n) { return c.name.starts_with(n); });
+      return std::ranges::none_of(names, [&](const std::string& n) { return c.name == n || c.name.starts_with(n + '/'); });
     });
   if (cases.empty()) {
-    std::cerr << "held_out: no case begins so; --list prints their names\n";
+    std::cerr << "held_out: no case is named so; --list prints the names\n";
     return 2;
   }
   if (list) {
