@@ -62,7 +62,8 @@ int main(int argc, char** argv) try {
   if (!triton.empty()) add_triton(cases, triton);
   if (!names.empty())
     std::erase_if(cases, [&](const Case& c) {
-      return std::ranges::none_of(names, [&](const std::string& n) { return c.name == n || c.name.starts_with(n + '/'); });
+      return std::ranges::none_of(names,
+                                  [&](const std::string& n) { return c.name == n || c.name.starts_with(n + '/'); });
     });
   if (cases.empty()) {
     std::cerr << "held_out: no case is named so; --list prints the names\n";
