@@ -1,0 +1,123 @@
+"""What the wrappers of common/ptx/ stand for, and which chapter uses an instruction first."""
+import pathlib
+import re
+
+root = pathlib.Path(__file__).resolve().parent.parent
+
+# Wrappers that macros make: a pattern of their names, and the instruction.
+MADE = (
+    (re.compile(r"tcgen05_(ld|st)_(\d+x\d+b(?:x2)?)(_pack16b|_unpack16b)?$"), lambda m: f"tcgen05.{m[1]}.sync.aligned.{m[2]}.xN{(m[3] or '').replace('_', '.::').replace('.::', '.')}.b32"),
+    (re.compile(r"tcgen05_cp$"), lambda m: "tcgen05.cp.cta_group::1.SHAPE [address], source;"),
+    (re.compile(r"tcgen05_mma_ws_f16$"), lambda m: "tcgen05.mma.ws.cta_group::1.kind::f16.collector::bN::… [d], a, b, idesc, p, zero_columns;"),
+    (re.compile(r"wgmma_m64k16$"), lambda m: "wgmma.mma_async.sync.aligned.m64nNk16.f32.bf16.bf16 {d…}, a, b, p, 1, 1, 0, 0;"),
+)
+
+
+class Wrapper:
+    def __init__(self, name, header, ptx, says):
+        self.name, self.header, self.ptx, self.says = name, header, ptx, says
+
+    @property
+    def families(self):
+        return [family_of(p) for p in self.ptx]
+
+
+def family_of(ptx):
+    """The instruction's name as `gen5 isa` has it: its words before the first qualifier."""
+    words = re.sub(r"^@!?\S+\s+", "", ptx.strip()).split()[0].rstrip(";").split(".")
+    qualifiers = re.compile(r"(cta_group::.*|kind::.*|shared.*|global|sync|async|\dd|aligned|release|acquire|relaxed|u32|u64|b32|b64|b128|x\d+|down|inval|gpu|to|rn|cluster|\d+x\d+b.*|SHAPE|m64.*|read|all|pred|v4)$")
+    kept = []
+    for i, word in enumerate(words):
+        if i and qualifiers.fullmatch(word) and not (kept == ["cp"] and word == "async") and not (kept == ["st"] and word == "async") and not (kept == ["cp", "reduce"] and word == "async") and not (kept == ["barrier"] and word == "cluster") and not (kept == ["elect"] and word == "sync") and not (kept == ["mbarrier"] and word == "inval") and not (kept[:1] == ["bar"] and word == "sync"):
+            break
+        kept.append(word)
+    return ".".join(kept)
+
+
+def wrappers():
+    """All of them, by name."""
+    found = {}
+    for header in sorted((root / "common" / "ptx").glob("*.h")):
+        text = header.read_text()
+        for match in re.finditer(r"((?:^///.*\n)*)(?:^template <[^\n]*>\n)?^GEN5_PTX [\w:]+ (\w+)\(", text, re.M):
+            end = text.find("\n}\n", match.end())
+            one_line = text.find("}\n", match.end())
+            line_end = text.find("\n", match.end())
+            body = text[match.end() : (line_end if text[match.end() : line_end].rstrip().endswith("}") else end)]
+            ptx = []
+            for asm in re.finditer(r"asm volatile\(\s*((?:GEN5_\w+\((?:\"%\d+\",\s*)?)?\s*(?:\"[^\"]*\"\s*\)?\s*)+)", body):
+                parts = re.findall(r'"([^"]*)"', asm[1])
+                joined = "".join(p for p in parts if not re.fullmatch(r"%\d+", p)).replace("\\n\\t", "\n").strip("{}\n")
+                for line in joined.split("\n"):
+                    line = line.strip()
+                    if re.match(r"(@\S+ )?[a-z][a-z0-9_.:]+[. ]", line) and not line.startswith(("selp", "setp", "mov.u32 %1", "mov.u32 %2", "mov.u32 %3", ".reg")):
+                        ptx.append(line)
+            for pattern, make in MADE:
+                if not ptx and (made := pattern.match(match[2])):
+                    ptx.append(make(made))
+            says = " ".join(line[3:].strip() for line in match[1].splitlines())
+            name = match[2]
+            if name in found:
+                found[name].ptx += [p for p in ptx if p not in found[name].ptx]
+            else:
+                found[name] = Wrapper(name, header.relative_to(root), ptx, says)
+    for direction in ("ld", "st"):
+        for shape in ("32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"):
+            name = f"tcgen05_{direction}_{shape}"
+            found[name] = Wrapper(name, pathlib.Path("common/ptx/tcgen05_ld_st.h"), [f"tcgen05.{direction}.sync.aligned.{shape}.x4.b32"], "One warp, its own 32 lanes; the array's length picks the repeat.")
+    for name, wrapper in {"mbarrier_wait_parity": "mbarrier_try_wait_parity"}.items():
+        if name in found and not found[name].ptx:
+            found[name].ptx = list(found[wrapper].ptx)
+    return found
+
+
+def reading_order():
+    """Chapters as notes/start_here.md tells to read them."""
+    text = (root / "notes" / "start_here.md").read_text()
+    part = text[text.index("## The order to read in") : text.index("## Words")]
+    order = []
+    for number in re.findall(r"\]\((\d\d)_\w+\.md\)", part):
+        order += [number] if number not in order else []
+    return order
+
+
+def sources_of(folder):
+    """A chapter's sources, its main first."""
+    files = [f for f in sorted(folder.iterdir()) if f.suffix in (".cu", ".cuh")]
+    return sorted(files, key=lambda f: (f.name != "main.cu", f.suffix != ".cuh" and f.name != "main.cu", f.name))
+
+
+def uses(path, known):
+    """(line number, wrapper or instruction) of each use in a source, in order."""
+    out = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        code = line.split("//")[0]
+        for name in re.findall(r"\b([a-z]\w+)(?:<[^;()]*>)?\(", code):
+            if name in known:
+                out.append((number, known[name].name, known[name].ptx))
+        for asm in re.findall(r'asm volatile\("([a-z][\w.:]+)[^"]*', code):
+            out.append((number, asm, [asm]))
+    return out
+
+
+def first_uses():
+    """For each chapter in reading order: [(path, line, name, ptx)] of instructions that no chapter before it uses."""
+    known, seen, out = wrappers(), set(), []
+    for number in reading_order():
+        for folder in sorted((root / "chapters").glob(f"{number}_*")):
+            new = []
+            for path in sources_of(folder):
+                for line, name, ptx in uses(path, known):
+                    fresh = [p for p in ptx if family_of(p) not in seen]
+                    if fresh:
+                        new.append((path, line, name, fresh))
+                        seen |= {family_of(p) for p in fresh}
+            out.append((folder.name, new))
+    return out
+
+
+if __name__ == "__main__":
+    for chapter, new in first_uses():
+        print(chapter)
+        for path, line, name, ptx in new:
+            print(f"  {path.name}:{line:<5} {name:32} {', '.join(sorted({family_of(p) for p in ptx}))}")

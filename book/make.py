@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+"""Writes the pages of the book for MkDocs: notes, chapters with their sources and output, exercises, the instruction reference,
+diagnoses, machine profiles, reports. scripts/book calls it, and then MkDocs.
+
+make.py BUILD OUT: programs of BUILD; writes OUT/docs and OUT/mkdocs.yml.
+"""
+import html
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import figures
+import instructions
+
+root = instructions.root
+sys.path.insert(0, str(root / "exercises"))
+import judge  # noqa: E402
+
+build, out = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+docs = out / "docs"
+gen5 = build / "bin" / "gen5"
+
+
+def run(*words):
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, cwd=root)
+    if done.returncode != 0:
+        sys.exit(f"book: {' '.join(map(str, words))} exits with {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def write(name, text):
+    path = docs / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return name
+
+
+def escaped(text):
+    return html.escape(text, quote=False).replace("|", "&#124;")
+
+
+def fenced(text, language="text", extra=""):
+    return f"```{language}{extra}\n{text.rstrip()}\n```\n"
+
+
+# ---- Notes
+
+
+def note(path, name):
+    """A note as it is, with what only GitHub needs replaced."""
+    text = path.read_text()
+    text = re.sub(r"<!-- (?:executed|source): .* -->\n", "", text)
+    # MkDocs wants a blank line before a list, and glossary entries as lines of their own.
+    text = re.sub(r"(?m)^(\*\*[^\n]+)\n(?=\*\*)", r"\1\n\n", text)
+    text = re.sub(r"(?m)^(?!\s*[-*|>\d])(\S.*)\n(?=[*-] )", r"\1\n\n", text)
+    if path.name == "README.md":
+        text = text.replace("(LICENSE)", "(https://www.apache.org/licenses/LICENSE-2.0)")
+    return write(name, text)
+
+
+# ---- The instruction reference
+
+SUBJECTS = ("tcgen05", "wgmma", "mbarrier", "cp", "fence", "clusterlaunchcontrol", "barrier", "bar", "griddepcontrol", "mapa", "getctarank", "elect",
+            "st.async", "red.async", "tensormap", "prefetch", "createpolicy", "discard", "applypriority", "multimem", "setmaxnreg")
+
+
+def isa_families():
+    names = []
+    for line in run(gen5, "isa").splitlines()[1:]:
+        words = line.split()
+        if len(words) >= 3 and words[1].isdigit():
+            names.append((words[0], int(words[1]), words[2]))
+    return names
+
+
+def page_of(family):
+    return f"isa/{family.replace('::', '_')}.md"
+
+
+def evidence_of(family):
+    """Rows of notes/evidence.md that name it, as they stand there."""
+    rows = []
+    pattern = re.compile(rf"(?<![\w.]){re.escape(family)}(?![\w])")
+    for line in (root / "notes" / "evidence.md").read_text().splitlines():
+        if line.startswith("| ") and not line.startswith("| fact") and pattern.search(line.replace("`", "")) and line.count("|") >= 5:
+            rows.append(line)
+    return rows
+
+
+def instruction_pages(known):
+    families = isa_families()
+    special = [f for f in families if f[0].split(".")[0] in SUBJECTS or any(f[0].startswith(s) for s in SUBJECTS if "." in s)]
+    names = {f for f, _, _ in special}
+    where = {}
+    for folder in sorted((root / "chapters").glob("[0-9]*")):
+        for path in instructions.sources_of(folder):
+            for line, name, ptx in instructions.uses(path, known):
+                for p in ptx:
+                    where.setdefault(family_in(names, p), set()).add(folder.name)
+    nav = []
+    for family, forms, executed in special:
+        text = [f"# {family}\n", f"{forms} form{'s' if forms != 1 else ''}; this machine model executes them: {executed}.\n"]
+        mine = [w for w in known.values() if any(family_in(names, p) == family for p in w.ptx)]
+        if mine:
+            text.append("## In this repo\n")
+            for w in mine:
+                text.append(f"`{w.name}` in `{w.header}`: {escaped(w.says)}\n\n" + fenced("\n".join(w.ptx)))
+        if where.get(family):
+            text.append("Used in: " + ", ".join(f"[{c}](../chapters/{c}.md)" for c in sorted(where[family])) + "\n")
+        text.append("## Forms\n\n" + fenced(run(gen5, "isa", family)))
+        rows = evidence_of(family)
+        text.append("## What this rests on\n")
+        if rows:
+            text.append("| fact | weight | evidence | held by |\n|---|---|---|---|\n" + "\n".join(rows) + "\n")
+            text.append("\nWeights: see [evidence](../notes/evidence.md).\n")
+        else:
+            text.append("No fact of [evidence](../notes/evidence.md) names it: its behaviour is the PTX ISA's text.\n")
+        write(page_of(family), "\n".join(text))
+        nav.append({family: page_of(family)})
+    others = [f for f in families if f[0] not in names]
+    write("isa/others.md", "# Other instructions\n\n" + "| family | forms | executed |\n|---|---|---|\n" + "\n".join(f"| `{f}` | {n} | {e} |" for f, n, e in others) + "\n\n`gen5 isa FAMILY` prints the forms of each.\n")
+    write("isa/index.md", "# Instructions\n\nEvery form that the parser knows, as `gen5 isa` prints it, the wrappers of `common/ptx/`, and the facts that their behaviour rests on. Descriptors and lines of PTX are taken apart by `gen5 explain`.\n\n| family | forms | executed |\n|---|---|---|\n" + "\n".join(f"| [{f}]({page_of(f)[4:]}) | {n} | {e} |" for f, n, e in special) + f"\n\n[{len(others)} other families](others.md): arithmetic, loads, control.\n")
+    return names, [{"All": "isa/index.md"}, *nav, {"Others": "isa/others.md"}]
+
+
+def family_in(names, ptx):
+    """The longest known family that begins this instruction."""
+    words = re.sub(r"^@!?\S+\s+", "", ptx.strip()).split()[0].rstrip(";").split(".")
+    for n in range(len(words), 0, -1):
+        if ".".join(words[:n]) in names:
+            return ".".join(words[:n])
+    return None
+
+
+# ---- Chapters
+
+
+def annotated(path, known, names):
+    """The source with a mark at an instruction's first use in the file, and what the marks say."""
+    marks, seen = {}, set()
+    for line, name, ptx in instructions.uses(path, known):
+        fresh = [p for p in ptx if instructions.family_of(p) not in seen]
+        if fresh:
+            seen |= {instructions.family_of(p) for p in fresh}
+            marks.setdefault(line, []).append((name, fresh))
+    notes, lines = [], path.read_text().splitlines()
+    for line in sorted(marks):
+        at = len(notes) + 1
+        lines[line - 1] += f" ({at})" if "//" in lines[line - 1] else f"  // ({at})!"
+        said = []
+        for name, ptx in marks[line]:
+            family = family_in(names, ptx[0])
+            link = f" — [{family}](../{page_of(family)})" if family else ""
+            says = known[name].says if name in known else ""
+            said.append("`" + "` `".join(p.replace("`", "") for p in ptx) + f"`{link}. {escaped(says)}".replace("\n", " "))
+        notes.append(f"{at}. " + "<br>".join(said))
+    return "``` { .cuda .annotate linenums=\"1\" }\n" + "\n".join(lines) + "\n```\n\n" + "\n".join(notes) + "\n"
+
+
+def chapter_pages(known, names, outputs):
+    nav = []
+    for folder in sorted((root / "chapters").glob("[0-9]*")):
+        name = folder.name
+        text = [f"# {name}: the program\n"]
+        beside = root / "notes" / f"{name}.md"
+        if beside.exists():
+            text.append(f"The lesson: [{beside.stem}](../notes/{beside.name}). Run it: `scripts/run {name}`. A mark in the code tells an instruction's PTX where the file uses it first.\n")
+        for path in instructions.sources_of(folder):
+            text.append(f"## {path.name}\n\n{annotated(path, known, names)}")
+        if outputs and (build / "bin" / name).exists():
+            text.append("## What it prints\n\nOn tinygpu, the machine model.\n\n" + fenced(run(build / "bin" / name)))
+        write(f"chapters/{name}.md", "\n".join(text))
+        nav.append({name: f"chapters/{name}.md"})
+    return nav
+
+
+# ---- Exercises
+
+
+def exercise_page():
+    text = ["# Exercises\n", "`scripts/learn` gives you one after the other, judges it each time you save, and shows the diagnosis and a timeline where it is not right yet. No GPU is needed.\n"]
+    for e in judge.all_exercises():
+        number = e.name.split("_")[0]
+        text.append(f"## {number} {e.title}\n\n{escaped(e.task)}\n\nRead before: {escaped(e.read)}." + (f" Budget: {e.budget:,} cycles." if e.budget else "") + "\n")
+        for kind, title, body in (("example", "The file", fenced(e.text, "cuda")), ("tip", "Hint", e.hint), ("success", "Solution", fenced(e.diff(), "diff"))):
+            text.append(f'??? {kind} "{title}"\n\n' + "\n".join("    " + line for line in body.rstrip().splitlines()) + "\n")
+    return write("exercises.md", "\n".join(text))
+
+
+# ---- Diagnoses, machines, reports
+
+
+def diagnosis_page():
+    text = ["# Every diagnosis\n", "`gen5 explain CODE` prints one of these.\n"]
+    section = ""
+    for line in run(gen5, "explain", "--codes").splitlines()[2:]:
+        match = re.match(r"  ([a-z][a-z0-9-]+) +([EWNw]+) +(.*)", line)
+        if match:
+            text.append(f"### {match[1]}\n\n{fenced(run(gen5, 'explain', match[1]))}")
+        elif line.strip() and not line.startswith(" "):
+            section = line.strip()
+            text.append(f"## {section}\n")
+    return write("diagnoses.md", "\n".join(text))
+
+
+def machine_pages():
+    nav = []
+    for path in sorted((root / "probes" / "machines").glob("*.json")):
+        known = json.loads(path.read_text())
+        trust = {}
+        for group in ("device", "instructions", "numbers"):
+            for value in known.get(group, {}).values():
+                if isinstance(value, dict) and "trust" in value:
+                    trust[value["trust"]] = trust.get(value["trust"], 0) + 1
+        text = [f"# {known.get('name', path.stem)}\n", escaped(str(known.get("note", ""))) + "\n"]
+        text.append("Numbers by what they rest on: " + ", ".join(f"{n} {t}" for t, n in sorted(trust.items(), key=lambda x: -x[1])) + ".\n")
+        for group in ("device", "instructions", "numbers"):
+            rows = [(k, v) for k, v in known.get(group, {}).items() if isinstance(v, dict) and "value" in v]
+            if rows:
+                text.append(f"## {group}\n\n| name | value | what | source | trust |\n|---|---|---|---|---|")
+                text.append("\n".join(f"| `{k}` | {escaped(str(v['value']))} {escaped(str(v.get('unit', '')))} | {escaped(str(v.get('what', '')))} | {escaped(str(v.get('source', '')))} | {v.get('trust', '')} |" for k, v in rows) + "\n")
+        nav.append({path.stem: write(f"machines/{path.stem}.md", "\n".join(text))})
+    return nav
+
+
+REPORTS = (
+    ("ring", "A ring of one and of four stages", "01_mbarrier", ["--part", "ring"]),
+    ("chain", "Eight MMAs, with a wait behind each and with one for all", "05_mma", ["--part", "commit"]),
+    ("gemm", "The GEMM of CTA pairs", "13_gemm", ["--m", "512", "--n", "512", "--k", "512", "--timeline", "off"]),
+)
+
+
+def report_pages(outputs):
+    if not outputs:
+        return []
+    text = ["# Reports\n", "What `gen5 run --report page.html PROGRAM` writes: timelines that zoom, source lines with their time, roofline, banks. Each is one file.\n"]
+    for name, title, program, arguments in REPORTS:
+        (docs / "reports").mkdir(parents=True, exist_ok=True)
+        run(gen5, "run", "--report", docs / "reports" / f"{name}.html", build / "bin" / program, *arguments)
+        text.append(f'## {title}\n\n[Open the page](reports/{name}.html){{ target="_blank" }}\n\n<iframe src="reports/{name}.html" title="{title}" loading="lazy" class="report"></iframe>\n')
+    return [{"Reports": write("reports.md", "\n".join(text))}]
+
+
+# ---- All of it
+
+
+def main():
+    outputs = "--no-output" not in sys.argv
+    shutil.rmtree(docs, ignore_errors=True)
+    docs.mkdir(parents=True)
+    known = instructions.wrappers()
+    notes = []
+    for path in sorted((root / "notes").glob("*.md")):
+        notes.append((path.stem, note(path, f"notes/{path.name}")))
+    references = [{p.stem: note(p, f"notes/reference/{p.name}")} for p in sorted((root / "notes" / "reference").glob("*.md"))]
+    note(root / "README.md", "index.md")
+    note(root / "CONTRIBUTING.md", "CONTRIBUTING.md")
+    if outputs:
+        figures.write_all(docs / "figures", build / "bin")
+    names, isa_nav = instruction_pages(known)
+    chapters = chapter_pages(known, names, outputs)
+    by_name = dict(notes)
+    lessons = [{name: page} for name, page in notes if re.match(r"\d\d_", name)]
+    nav = [
+        {"Start": ["index.md", {"Start here": by_name["start_here"]}, {"Exercises": exercise_page()}, *([{"Figures": figure_page()}] if outputs else [])]},
+        {"Lessons": lessons},
+        {"Programs": chapters},
+        {"Reference": [{"Measured": references}] * bool(references) + [{"Diagnoses": diagnosis_page()}, {"Mistakes to make": by_name["mistakes"]}, {"Machines": machine_pages()}, {"Evidence": by_name["evidence"]}]},
+        {"Instructions": isa_nav},
+        {"tinygpu": [{"Your own kernels": by_name["your_kernels"]}, {"How it works": by_name["tinygpu"]}, *report_pages(outputs)] + [{n: p} for n, p in notes if not re.match(r"\d\d_", n) and n not in ("start_here", "mistakes", "evidence", "your_kernels", "tinygpu")] + [{"Contributing": "CONTRIBUTING.md"}]},
+    ]
+    for name in ("extra.css", "iframe-worker.js", "accessible.js"):
+        shutil.copyfile(root / "book" / name, docs / name)
+    settings = (root / "book" / "mkdocs.yml").read_text()
+    # JSON is YAML.
+    (out / "mkdocs.yml").write_text(settings + f"\ndocs_dir: docs\nsite_dir: site\nnav: {json.dumps(nav)}\n")
+
+
+def figure_page():
+    text = ["# Figures\n", "Drawn by a program (`book/figures.py`) from what programs of this repo print.\n"]
+    for name, title, says in figures.ALL:
+        text.append(f"## {title}\n\n--8<-- \"{docs / 'figures' / (name + '.svg')}\"\n\n{says}\n")
+    return write("figures.md", "\n".join(text))
+
+
+if __name__ == "__main__":
+    main()
