@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""scripts/predict's arithmetic, on a list of its own: errors, percentiles, and what ncu and the program printed."""
+
+import importlib.machinery
+import importlib.util
+import json
+import pathlib
+import sys
+import tempfile
+
+root = pathlib.Path(__file__).resolve().parent.parent.parent
+loader = importlib.machinery.SourceFileLoader("predict", str(root / "scripts/predict"))
+predict = importlib.util.module_from_spec(importlib.util.spec_from_loader("predict", loader))
+loader.exec_module(predict)
+
+
+def expect(what, truth):
+    if not truth:
+        sys.exit(f"failed: {what}")
+    print(f"holds: {what}")
+
+
+expect("the 90th percentile of ten is the ninth", predict.percentile(range(1, 11), 90) == 9)
+expect("that of one is itself", predict.percentile([7], 90) == 7)
+
+with tempfile.TemporaryDirectory() as name:
+    predict.folder = pathlib.Path(name)
+    (predict.folder / "held_out.txt").write_text("# why\na/n:1 | copies | others\na/n:2 | copies | others\nb | products | tensor cores\n")
+    mine, theirs = {"a/n:1": 110, "a/n:2": 70, "b": 95}, {n: {"cycles": 100, "mhz": 1980} for n in ("a/n:1", "a/n:2", "b")}
+    lines = predict.table(predict.errors(mine, theirs)).splitlines()
+    expect("a group's line", "| copies | 2 | 20.0% | 30.0% | -10.0% | -30% `a/n:2` |" in lines)
+    expect("tensor cores stand first, by themselves", lines[2] == "| **tensor cores** | 1 | 5.0% | 5.0% | -5.0% | -5% `b` |")
+
+    # Two kernels, a first launch and three of each, and a memset between them.
+    table = ['"ID","Kernel Name","' + '","'.join(predict.NCU.values()) + '"', '"","","cycle","us","Kbyte","byte","byte","inst"']
+    for i, (kernel, cycles) in enumerate([("f", 900), ("f", "1,001"), ("memset", 5), ("f", 1003), ("f", 1002), ("g", 1), ("g", 50), ("g", 70), ("g", 60)]):
+        table.append(f'"{i}","{kernel}","{cycles}","2","3","4","5","6"')
+    (predict.folder / "ncu.csv").write_text("==PROF== says\n" + "\n".join(table))
+    (predict.folder / "ncu.jsonl").write_text("==PROF== Connected\n" + "\n".join(json.dumps({"name": n, "microseconds": [1]}) for n in ("a/n:1", "b")))
+    (predict.folder / "events.jsonl").write_text(json.dumps({"name": "b", "microseconds": [3, 1, 2]}))
+    (predict.folder / "machine.csv").write_text("timestamp, name, driver_version, clocks.max.sm [MHz], clocks.max.memory [MHz]\n2030/01/02 03:04:05, X, 1.2, 9 MHz, 8 MHz\n")
+    predict.silicon(predict.folder)
+    kept = json.loads((predict.folder / "h200.json").read_text())
+    row = kept["rows"]["a/n:1"]
+    expect("the median of the launches behind the first", (row["cycles"], row["least"], row["greatest"]) == (1002, 1001, 1003))
+    expect("units are turned into bytes and nanoseconds", (row["nanoseconds"], row["dram_read_bytes"], row["dram_write_bytes"]) == (2000, 3000, 4))
+    expect("date, driver and clocks are kept", (kept["date"], kept["driver"], kept["highest_sm_clock"]) == ("2030-01-02", "1.2", "9 MHz"))
+    expect("times by events, where there are some", kept["rows"]["b"]["microseconds_by_events"] == 2 and "microseconds_by_events" not in row)
+    (predict.folder / "ncu.jsonl").write_text(json.dumps({"name": "a/n:1", "microseconds": [1]}))
+    try:
+        predict.silicon(predict.folder)
+        expect("launches too many are an error", False)
+    except SystemExit as e:
+        expect(f"launches too many are an error: {e}", "launches" in str(e))
