@@ -12,15 +12,17 @@ from gen5 import _library
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):
-    """Calls a function with a module when it has been imported; at once if it is there already."""
+    """Calls a function before a module is imported, and one with the module when it has been; that at once if it is there."""
 
-    def __init__(self, changes: dict[str, typing.Callable[[typing.Any], None]]):
-        self._changes = changes
+    def __init__(self, before: dict[str, typing.Callable[[], None]], changes: dict[str, typing.Callable[[typing.Any], None]]):
+        self._before, self._changes = before, changes
         for name in list(changes):
             if name in sys.modules:
                 changes.pop(name)(sys.modules[name])
 
     def find_spec(self, name: str, path: typing.Any = None, target: typing.Any = None) -> typing.Any:
+        if before := self._before.pop(name, None):
+            before()
         change = self._changes.pop(name, None)
         if change is None:
             return None
@@ -49,5 +51,5 @@ def install() -> None:
     ptxas = str(_library.ptxas())
     os.environ["TRITON_PTXAS_PATH"] = os.environ["TRITON_PTXAS_BLACKWELL_PATH"] = ptxas
     os.environ["TRITON_LIBCUDA_PATH"] = str(_library.folder())
-    from gen5 import _triton
-    sys.meta_path.insert(0, _AfterImport(dict(_triton.CHANGES)))
+    from gen5 import _cute, _numba, _triton
+    sys.meta_path.insert(0, _AfterImport(dict(_cute.BEFORE), {**_triton.CHANGES, **_cute.CHANGES, **_numba.CHANGES}))

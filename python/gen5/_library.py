@@ -85,6 +85,16 @@ def call(name: str, *arguments: object) -> None:
         raise CudaError(name, code)
 
 
+def architecture() -> str:
+    """Of the machine: "sm_100a"."""
+    values = []
+    for attribute in (75, 76):  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+        value = ctypes.c_int()
+        call("cuDeviceGetAttribute", ctypes.byref(value), attribute, 0)
+        values.append(value.value)
+    return "sm_{}{}a".format(*values)
+
+
 @functools.lru_cache(maxsize=None)
 def _ready() -> ctypes.CDLL:
     driver = load()[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import dataclasses
 import json
@@ -107,7 +108,7 @@ class Run:
             if d.severity != "note" and d not in broken:
                 if failed is not None and d.severity == "error" and hasattr(failed, "add_note"):
                     failed.add_note(d.text.rstrip())  # what a refused call has to do with the exception on its way
-                else:
+                elif d.code != "private-interface":  # who asks for it and goes on has another way
                     warnings.warn(d.text.rstrip(), DiagnosisWarning, stacklevel=stacklevel)
         if broken and (self.check or error):
             raise DiagnosisError(broken) from failed
@@ -147,8 +148,19 @@ def install(machine: str | None = None, *, order: Order | None = None, seed: int
     if len(_stack) > 1:
         raise RuntimeError("install() within gpu()")
     run._begin()
+    if not _stack:
+        atexit.register(_tell_at_the_end)
     _stack[:] = [run]
     return run
+
+
+def _tell_at_the_end() -> None:
+    """What calls were refused, and what kernels broke that nobody waited for."""
+    try:
+        if _stack:
+            _stack[-1].after_launch(stacklevel=1)
+    except DiagnosisError as broken:
+        print(broken, file=sys.stderr)
 
 
 @contextlib.contextmanager

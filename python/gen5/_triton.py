@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import sys
 import typing
 
 from gen5 import _array, _library, _session
@@ -66,6 +65,12 @@ def _host_memory(arguments: typing.Iterable[typing.Any]) -> typing.Iterator[tupl
                 yield storage.data_ptr(), storage.nbytes()
 
 
+def _known(address: int) -> bool:
+    """Whether it is the machine's memory already, such as a tensor made of a gen5.array."""
+    base, size = ctypes.c_uint64(), ctypes.c_size_t()
+    return _library.load()[1].cuMemGetAddressRange_v2(ctypes.byref(base), ctypes.byref(size), ctypes.c_uint64(address)) == 0
+
+
 def _change_driver(module: typing.Any) -> None:
     launch = module.CudaLauncher.__call__
 
@@ -74,8 +79,8 @@ def _change_driver(module: typing.Any) -> None:
         __tracebackhide__ = True
         driver = _library.load()[1]
         # The machine reaches memory of the host for as long as the launch takes. What is known already stays.
-        lent = [address for address, size in set(_host_memory(arguments[9:])) if "torch" in sys.modules
-                and driver.cuMemHostRegister_v2(ctypes.c_void_p(address), ctypes.c_size_t(size), 0) == 0]
+        lent = [address for address, size in set(_host_memory(arguments[9:]))
+                if not _known(address) and driver.cuMemHostRegister_v2(ctypes.c_void_p(address), ctypes.c_size_t(size), 0) == 0]
         try:
             launch(self, *arguments)
         finally:
@@ -87,8 +92,16 @@ def _change_driver(module: typing.Any) -> None:
     module.CudaLauncher.__call__ = checked
     driver = module.CudaDriver
     driver.is_active = staticmethod(lambda: True)
-    if "torch" not in sys.modules:
-        driver.get_device_interface = lambda self: DeviceInterface
+    begin = driver.__init__
+
+    def without_torch(self: typing.Any) -> None:
+        """Where torch is imported Triton asks it for device and stream; here the driver knows them."""
+        begin(self)
+        for name in ("get_device_capability", "get_current_stream", "get_current_device", "set_current_device"):
+            setattr(self, name, getattr(self, f"_{name}"))
+
+    driver.__init__ = without_torch
+    driver.get_device_interface = lambda self: DeviceInterface
     driver.get_empty_cache_for_benchmark = lambda self: None
     driver.clear_cache = lambda self, cache: clear_l2()
 

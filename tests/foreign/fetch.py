@@ -11,6 +11,12 @@ import zipfile
 
 WHEELS = ["triton==3.9.0", "cuda-bindings==13.0.3", "cuda-pathfinder==1.9.0", "numpy==2.2.6", "ml_dtypes==0.5.3",
           "pytest==8.4.2", "iniconfig==2.1.0", "packaging==25.0", "pluggy==1.6.0", "pygments==2.19.2"]
+# Of the front ends besides Triton, in an environment of its own: for tests/python/front_ends only.
+FRONT_ENDS = ["nvidia-cutlass-dsl==4.8.1", "nvidia-cutlass-dsl-libs-base==4.8.1", "nvidia-cutlass-dsl-libs-core==4.8.1",
+              "nvidia-cutlass-dsl-libs-cu12==4.8.1", "protobuf==7.36.2", "typing_extensions==4.16.0", "cuda-bindings==13.5.0",
+              "cuda-core==1.2.2", "cuda-pathfinder==1.9.0", "nvidia-cuda-nvrtc==13.0.88", "numba==0.68.1", "numba-cuda==0.30.4",
+              "llvmlite==0.50.0", "numpy==2.2.6", "ml_dtypes==0.5.3", "pytest==8.4.2", "iniconfig==2.1.0", "packaging==25.0",
+              "pluggy==1.6.0", "pygments==2.19.2"]
 CUTLASS = "nvidia-cutlass==4.2.0.0"
 CUTLASS_SOURCE = "cutlass_library/source/"
 
@@ -30,6 +36,10 @@ def wheels():
 
 def cutlass():
     return cache() / "cutlass" / "4.2.0.0" / "cutlass_library" / "source"
+
+
+def front_ends_python():
+    return cache() / "front_ends" / "bin" / "python"
 
 
 def skip(reason):
@@ -56,6 +66,17 @@ def fetch():
     with zipfile.ZipFile(next(wheels().glob("nvidia_cutlass-4.2.0.0*.whl"))) as wheel:
         wanted = [n for n in wheel.namelist() if n.startswith(CUTLASS_SOURCE)]
         wheel.extractall(cache() / "cutlass" / "4.2.0.0", wanted)
+    marker.touch()
+
+
+def fetch_front_ends():
+    """Some 400 MB, into an environment of its own."""
+    marker = cache() / "front_ends" / (hashlib.sha256(" ".join(FRONT_ENDS).encode()).hexdigest()[:16] + ".ready")
+    if marker.exists():
+        return
+    cache().mkdir(parents=True, exist_ok=True)
+    run(sys.executable, "-m", "venv", cache() / "front_ends")
+    run(front_ends_python(), "-m", "pip", "install", "--quiet", "--no-deps", *FRONT_ENDS, hint=" (is there a network?)")
     marker.touch()
 
 

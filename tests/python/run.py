@@ -2,6 +2,7 @@
 """Runs pytest on the Python package of the source tree, with the Python, Triton and pytest that tests/foreign/fetch.py fetched.
 
   run.py PYTEST-ARGUMENTS…           exit 77 where these cannot be had (with the reason)
+  run.py --front-ends ARGUMENTS…     with CuTe DSL, cuda-python and numba instead of Triton
   run.py --table                     what the kernels' tests said so far, as a table for notes/python_kernels.md
   run.py --check-table               whether the note still says so; exit 77 where some have not run
 
@@ -54,10 +55,15 @@ def check_table():
 
 
 def run(arguments):
-    fetch.fetch()
+    python = fetch.python
+    if arguments[:1] == ["--front-ends"]:
+        fetch.fetch_front_ends()
+        python, arguments = fetch.front_ends_python, arguments[1:]
+    else:
+        fetch.fetch()
     environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"), GEN5_LIBRARIES=str(LIBRARIES), GEN5_PYTHON_RESULTS=str(RESULTS),
                        TRITON_CACHE_DIR=str(fetch.cache() / "triton_gen5"), TRITON_DEFAULT_FP_FUSION="1", PYTHONDONTWRITEBYTECODE="1")
-    command = [str(fetch.python()), "-m", "pytest", "-p", "gen5._pytest", "-p", "no:cacheprovider", "-q", *arguments]
+    command = [str(python()), "-m", "pytest", "-p", "gen5._pytest", "-p", "no:cacheprovider", "-q", *arguments]
     os.execve(command[0], command, environment)
 
 

@@ -1,6 +1,7 @@
 // Launches and occupancy of the driver API.
 #include "common/tinygpu/cuda/driver.h"
 #include "common/tinygpu/cuda/function.h"
+#include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/launch.h"
 #include "common/tinygpu/cuda/launch_attributes.h"
 #include "common/tinygpu/cuda/library.h"
@@ -26,13 +27,14 @@ CUresult read_extra(void** extra, LaunchRequest& r) {
 CUresult start(CUfunction f, LaunchRequest r, CUstream stream, void** args, void** extra,
                const CUlaunchAttribute* attributes = nullptr, unsigned count = 0) {
   return on_kernel(f, [&](State& s, Kernel& k) {
-    if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    Stream* on = s.stream(stream);
+    if (!on) return CUDA_ERROR_INVALID_HANDLE;
     if (args && extra) return CUDA_ERROR_INVALID_VALUE;
     r.kernel = &k;
     r.args = args;
     if (extra)
       if (CUresult e = read_extra(extra, r); e != CUDA_SUCCESS) return e;
-    return launch_with(s, attributes, count, r);
+    return launch_with(s, *on, attributes, count, r);
   });
 }
 
@@ -66,11 +68,19 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsig
   return start(f, r, stream, args, nullptr);
 }
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
+  bool captured = false;
   const CUresult e = in_context([&](State& s) {
     if (!function) return CUDA_ERROR_INVALID_VALUE;
-    return s.stream(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return with_stream(s, stream, [&](State&, Stream& p) {
+      captured = p.capture != nullptr;
+      const auto call = [=](State&) {
+        function(data);
+        return CUDA_SUCCESS;
+      };
+      return captured ? submit(s, p, CU_GRAPH_NODE_TYPE_HOST, call) : CUDA_SUCCESS;
+    });
   });
-  if (e == CUDA_SUCCESS) function(data);
+  if (e == CUDA_SUCCESS && !captured) function(data);  // outside of the lock
   return e;
 }
 

@@ -1,5 +1,6 @@
 // Memory of the driver API.
 #include "common/tinygpu/cuda/driver.h"
+#include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/memory.h"
 
@@ -27,8 +28,11 @@ CUresult copy_bytes(const void* dst, Side dst_side, const void* src, Side src_si
 }
 CUresult copy_on(CUstream stream, const void* dst, Side dst_side, const void* src, Side src_side, size_t size) {
   return in_context([&](State& s) {
-    if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
-    return copy(s, {dst, dst_side}, {src, src_side}, size);
+    return with_stream(s, stream, [&](State&, Stream& p) {
+      return submit(s, p, CU_GRAPH_NODE_TYPE_MEMCPY, [=](State& at) {
+        return copy(at, {dst, dst_side}, {src, src_side}, size);
+      });
+    });
   });
 }
 
@@ -38,7 +42,10 @@ CUresult fill_with(CUdeviceptr p, uint32_t value, uint32_t bytes, size_t count, 
 CUresult fill_on(CUstream stream, CUdeviceptr p, uint32_t value, uint32_t bytes, size_t count, size_t height = 1,
                  size_t pitch = 0) {
   return in_context([&](State& s) {
-    return s.stream(stream) ? fill(s, p, value, bytes, count, height, pitch) : CUDA_ERROR_INVALID_HANDLE;
+    return with_stream(s, stream, [&](State&, Stream& on) {
+      return submit(s, on, CU_GRAPH_NODE_TYPE_MEMSET,
+                    [=](State& at) { return fill(at, p, value, bytes, count, height, pitch); });
+    });
   });
 }
 

@@ -1,5 +1,6 @@
 // Streams and events of the driver API.
 #include "common/tinygpu/cuda/driver.h"
+#include "common/tinygpu/cuda/graph.h"
 
 using namespace tinygpu::cuda;
 
@@ -28,13 +29,16 @@ CUresult cuStreamDestroy_v2(CUstream stream) {
   });
 }
 CUresult cuStreamSynchronize(CUstream stream) {
-  return on_stream(stream, [](State& s, Stream&) { return wait_for_device(s); });
+  return on_stream(stream, [](State& s, Stream& p) {
+    const CUresult e = no_capture(p);
+    return e == CUDA_SUCCESS ? wait_for_device(s) : e;
+  });
 }
 CUresult cuStreamQuery(CUstream stream) { return cuStreamSynchronize(stream); }
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
-  return on_stream(stream, [&](State& s, Stream&) {
+  return on_stream(stream, [&](State& s, Stream& p) {
     if (!s.is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
-    return flags > CU_EVENT_WAIT_EXTERNAL ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    return flags > CU_EVENT_WAIT_EXTERNAL ? CUDA_ERROR_INVALID_VALUE : s.wait_on(p, event);
   });
 }
 CUresult cuStreamGetFlags(CUstream stream, unsigned* flags) {
@@ -51,9 +55,6 @@ CUresult cuStreamGetDevice(CUstream stream, CUdevice* device) {
 }
 CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   return on_stream(stream, [&](State&, Stream&) { return cuCtxGetCurrent(context); });
-}
-CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
-  return on_stream(stream, [&](State&, Stream&) { return answer(status, CU_STREAM_CAPTURE_STATUS_NONE); });
 }
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback function, void* data, unsigned flags) {
   const CUresult e = on_stream(
@@ -76,11 +77,10 @@ CUresult cuEventDestroy_v2(CUevent event) {
   });
 }
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
-  return on_stream(stream, [&](State& s, Stream&) {
+  return on_stream(stream, [&](State& s, Stream& p) {
     if (!s.is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
     if (flags > CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
-    s.record(event);
-    return CUDA_SUCCESS;
+    return s.record_on(event, p);
   });
 }
 CUresult cuEventRecord(CUevent event, CUstream stream) { return cuEventRecordWithFlags(event, stream, 0); }

@@ -169,23 +169,34 @@ uint32_t active_clusters(const MachineSpec& spec, const Function& f, uint32_t th
   return whole * (gpc * per_sm / cluster_size) + rest * per_sm / cluster_size;
 }
 
-CUresult launch(State& s, const LaunchRequest& r) {
+CUresult prepare(State& s, const LaunchRequest& r, PreparedLaunch& out) {
   Kernel& k = *r.kernel;
   const MachineSpec& spec = s.gpu.spec;
   if (CUresult e = k.module->resolve(k); e != CUDA_SUCCESS) return e;
   if (CUresult e = check_shape(spec, r); e != CUDA_SUCCESS) return e;
   if (CUresult e = check_bounds(r); e != CUDA_SUCCESS) return e;
-  LaunchConfig config;
+  LaunchConfig& config = out.config;
   if (CUresult e = check_cluster(spec, r, config.cluster, config.explicit_cluster); e != CUDA_SUCCESS) return e;
   if (CUresult e = check_resources(spec, r, config.cluster); e != CUDA_SUCCESS) return e;
   if (CUresult e = pack_parameters(r, config.params); e != CUDA_SUCCESS) return e;
-  config.kernel = k.function;
-  config.program = k.module->program();
   config.grid = r.grid;
   config.block = r.block;
   config.dynamic_shared = uint32_t(r.dynamic_shared);
   config.cooperative = r.cooperative;
-  if (r.cooperative) config.grid_workspace = grid_workspace(s);
+  out.request = r;
+  out.request.args = nullptr;
+  out.request.packed = nullptr;
+  return CUDA_SUCCESS;
+}
+
+CUresult run_launch(State& s, const PreparedLaunch& prepared) {
+  if (!s.is_kernel(prepared.request.kernel)) return CUDA_ERROR_INVALID_HANDLE;
+  Kernel& k = *prepared.request.kernel;
+  if (CUresult e = k.module->resolve(k); e != CUDA_SUCCESS) return e;
+  LaunchConfig config = prepared.config;
+  config.kernel = k.function;
+  config.program = k.module->program();
+  if (config.cooperative) config.grid_workspace = grid_workspace(s);
   s.observe();
   try {
     s.add(k.name, s.gpu.launch(config));
@@ -194,6 +205,12 @@ CUresult launch(State& s, const LaunchRequest& r) {
   }
   if (config.grid_workspace) s.gpu.memory.release(config.grid_workspace);
   return CUDA_SUCCESS;
+}
+
+CUresult launch(State& s, const LaunchRequest& r) {
+  PreparedLaunch prepared;
+  if (CUresult e = prepare(s, r, prepared); e != CUDA_SUCCESS) return e;
+  return run_launch(s, prepared);
 }
 
 }  // namespace tinygpu::cuda

@@ -24,6 +24,16 @@ struct LaunchRequest {
   bool from_runtime = false;  // the runtime reports a bad grid or block as cudaErrorInvalidConfiguration
 };
 
+/// A launch that has been checked, its parameters copied: what a graph keeps.
+struct PreparedLaunch {
+  LaunchRequest request;  // without the pointers to parameters
+  LaunchConfig config;
+};
+/// Checks. A refused launch returns its code, with a diagnosis on stderr.
+CUresult prepare(State& s, const LaunchRequest& r, PreparedLaunch& out);
+/// Runs: a fault inside the kernel makes the context's sticky error. INVALID_HANDLE if the kernel's module is gone.
+CUresult run_launch(State& s, const PreparedLaunch& launch);
+
 /// Checks and runs. A refused launch returns its code at once, with a diagnosis on stderr; a fault inside the kernel
 /// makes the context's sticky error and, as the launch is asynchronous on hardware, returns success here.
 CUresult launch(State& s, const LaunchRequest& r);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/state.h"
 
 namespace tinygpu::cuda {
@@ -39,10 +40,18 @@ CUresult read_attributes(const CUlaunchAttribute* attributes, unsigned count, La
   return CUDA_SUCCESS;
 }
 
-CUresult launch_with(State& s, const CUlaunchAttribute* attributes, unsigned count, LaunchRequest& r) {
+CUresult launch_with(State& s, Stream& stream, const CUlaunchAttribute* attributes, unsigned count, LaunchRequest& r) {
   const void* event = nullptr;
   if (CUresult e = read_attributes(attributes, count, r, event); e != CUDA_SUCCESS) return e;
   if (event && !s.is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
+  if (Capture* c = stream.capture) {
+    if (event) return no_capture(stream);
+    auto prepared = std::make_shared<PreparedLaunch>();
+    if (CUresult e = prepare(s, r, *prepared); e != CUDA_SUCCESS) return e;
+    if (CUresult e = submit(s, stream, CU_GRAPH_NODE_TYPE_KERNEL, {}); e != CUDA_SUCCESS) return e;
+    c->graph->nodes.back()->kernel = std::move(prepared);
+    return CUDA_SUCCESS;
+  }
   if (CUresult e = launch(s, r); e != CUDA_SUCCESS) return e;
   if (event) s.record(event);
   return CUDA_SUCCESS;

@@ -7,6 +7,7 @@
 namespace tinygpu::cuda {
 
 class State;
+struct Stream;
 
 /// Reads `count` attributes into the request. Those that only steer scheduling (programmatic dependent launch,
 /// priority, preferred cluster, cache hints) are accepted and change nothing here: launches run one after the other.
@@ -14,7 +15,8 @@ class State;
 CUresult read_attributes(const CUlaunchAttribute* attributes, unsigned count, LaunchRequest& request,
                          const void*& event_after);
 
-/// Launches and records the event of the attributes, if any.
-CUresult launch_with(State& s, const CUlaunchAttribute* attributes, unsigned count, LaunchRequest& request);
+/// Launches on the stream, or writes down what it captures, and records the event of the attributes, if any.
+CUresult launch_with(State& s, Stream& stream, const CUlaunchAttribute* attributes, unsigned count,
+                     LaunchRequest& request);
 
 }  // namespace tinygpu::cuda

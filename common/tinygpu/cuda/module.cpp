@@ -97,6 +97,13 @@ CUresult choose_images(const std::vector<Bytes>& containers, const MachineSpec& 
       best.text = std::move(text);
       best_target = target;
     }
+    for (size_t i = 0; i < entries.size() && best_target.empty(); ++i) {
+      if (entries[i].kind != FatbinEntry::Kind::cubin) continue;
+      auto kept = kept_ptx(entries[i].image());
+      if (!kept || !target_runs_on(ptx_target(*kept), spec.compute_major, spec.compute_minor)) continue;
+      best.text = std::move(*kept);
+      best_target = ptx_target(best.text);
+    }
     if (best_target.empty()) continue;
     int number = 0;
     char suffix = 0;
@@ -121,8 +128,10 @@ CUresult choose_images(const std::vector<Bytes>& containers, const MachineSpec& 
       if (std::find(seen.begin(), seen.end(), target) != seen.end())
         message += fmt::format(", or run it with GEN5_MACHINE={}", machine);
   } else if (cubins) {
-    message =
-        fmt::format("the program carries machine code (cubin) only, and tinygpu runs PTX; {}", rebuild_advice(spec));
+    message = fmt::format(
+        "the program carries machine code (cubin) only, and tinygpu runs PTX; {}; of CuTe DSL and Triton, "
+        "gen5.install() before they are imported keeps it",
+        rebuild_advice(spec));
   } else {
     message = fmt::format("the fatbin is empty; {}", rebuild_advice(spec));
   }
@@ -133,8 +142,8 @@ namespace {
 
 CUresult refuse_cubin(std::string& message) {
   message =
-      "a cubin was given, and tinygpu runs PTX; load the PTX text instead (nvcc --ptx, or in Triton the kernel's "
-      "asm[\"ptx\"])";
+      "a cubin was given, and tinygpu runs PTX; load the PTX text instead (nvcc --ptx; of CuTe DSL, Triton "
+      "and numba, gen5.install() in Python before they are imported)";
   return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 

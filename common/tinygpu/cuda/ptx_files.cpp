@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string_view>
 
+#include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/process.h"
 
 namespace tinygpu::cuda {
@@ -37,6 +39,26 @@ void exchange_ptx(std::string& text) {
   if (!in) return;
   text.assign(std::istreambuf_iterator<char>(in), {});
   fmt::print(stderr, "tinygpu: this program's PTX was replaced by {}\n", (from / name).string());
+}
+
+std::optional<std::string> kept_ptx(std::string_view cubin) {
+  const std::filesystem::path folder = variable("GEN5_KEPT_PTX");
+  if (folder.empty()) return std::nullopt;
+  constexpr uint64_t kLargest = uint64_t(1) << 28;
+  std::error_code none;
+  for (const auto& file : std::filesystem::directory_iterator(folder, none)) {
+    if (file.path().extension() != ".cubin" || file.file_size(none) < cubin.size()) continue;
+    std::string why;
+    const auto bytes = read_regular_file(file.path(), kLargest, why);
+    // What a fat binary holds may be padded behind the file's end, or the file behind what it holds.
+    if (!bytes || bytes->size() < cubin.size() ||
+        !std::equal(cubin.begin(), cubin.end(), bytes->begin(), [](char a, uint8_t b) { return uint8_t(a) == b; }))
+      continue;
+    std::filesystem::path ptx = file.path();
+    if (const auto text = read_regular_file(ptx.replace_extension(".ptx"), kLargest, why))
+      return std::string(text->begin(), std::find(text->begin(), text->end(), 0));
+  }
+  return std::nullopt;
 }
 
 }  // namespace tinygpu::cuda

@@ -1,7 +1,9 @@
 // PTX of a program as files: to be looked at, changed and run again without its compiler (GEN5_DUMP_PTX,
-// GEN5_REPLACE_PTX).
+// GEN5_REPLACE_PTX); and what a compiler kept beside its machine code (GEN5_KEPT_PTX).
 #pragma once
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace tinygpu::cuda {
 
@@ -9,5 +11,9 @@ namespace tinygpu::cuda {
 /// the text alone; with GEN5_REPLACE_PTX the file of that name in that folder takes its place, if there is one. Says on
 /// stderr that a module was replaced, or that a file cannot be written.
 void exchange_ptx(std::string& text);
+
+/// Of a compiler that gives machine code alone, but can be told to keep what it makes, as CuTe DSL can: the PTX that
+/// lies beside this very cubin (NAME.cubin, NAME.ptx) in the folder GEN5_KEPT_PTX.
+std::optional<std::string> kept_ptx(std::string_view cubin);
 
 }  // namespace tinygpu::cuda

@@ -1,4 +1,5 @@
 // Copies and fills.
+#include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/memory.h"
 #include "common/tinygpu/cuda/runtime.h"
 
@@ -61,7 +62,18 @@ CUresult copy_symbol(State& s, const void* symbol, void* outside, size_t size, s
 /// Work on a stream: the handle must be live.
 template <class F>
 cudaError_t on_stream(cudaStream_t stream, F&& f) {
-  return api([&](State& s) { return s.stream(stream) ? f(s) : CUDA_ERROR_INVALID_HANDLE; });
+  return api([&](State& s) {
+    return with_stream(s, stream, [&](State&, Stream& p) {
+      const CUresult e = no_capture(p);
+      return e == CUDA_SUCCESS ? CUresult(f(s)) : e;
+    });
+  });
+}
+/// Work that a graph can hold: `f` has its arguments by value.
+cudaError_t work_on(cudaStream_t stream, CUgraphNodeType type, Work f) {
+  return api([&](State& s) {
+    return with_stream(s, stream, [&](State&, Stream& p) { return submit(s, p, type, std::move(f)); });
+  });
 }
 
 /// A call for which the host waits.
@@ -88,7 +100,7 @@ cudaError_t cudaMemcpy(void* dst, const void* src, size_t size, cudaMemcpyKind k
   return blocking([&](State& s) { return copy_1d(s, dst, src, size, kind); });
 }
 cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t size, cudaMemcpyKind kind, cudaStream_t stream) {
-  return on_stream(stream, [&](State& s) { return copy_1d(s, dst, src, size, kind); });
+  return work_on(stream, CU_GRAPH_NODE_TYPE_MEMCPY, [=](State& s) { return copy_1d(s, dst, src, size, kind); });
 }
 cudaError_t cudaMemcpyPeer(void* dst, int dst_device, const void* src, int src_device, size_t size) {
   return blocking([&](State& s) {
@@ -109,7 +121,8 @@ cudaError_t cudaMemcpy2D(void* dst, size_t dst_pitch, const void* src, size_t sr
 }
 cudaError_t cudaMemcpy2DAsync(void* dst, size_t dst_pitch, const void* src, size_t src_pitch, size_t width,
                               size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
-  return on_stream(stream, [&](State& s) { return copy_2d(s, dst, dst_pitch, src, src_pitch, width, height, kind); });
+  return work_on(stream, CU_GRAPH_NODE_TYPE_MEMCPY,
+                 [=](State& s) { return copy_2d(s, dst, dst_pitch, src, src_pitch, width, height, kind); });
 }
 cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
   return blocking([&](State& s) { return p ? copy_3d(s, *p) : CUDA_ERROR_INVALID_VALUE; });
@@ -137,13 +150,14 @@ cudaError_t cudaMemset(void* dst, int value, size_t size) {
   return api([&](State& s) { return fill_rows(s, dst, size, value, size, 1); });
 }
 cudaError_t cudaMemsetAsync(void* dst, int value, size_t size, cudaStream_t stream) {
-  return on_stream(stream, [&](State& s) { return fill_rows(s, dst, size, value, size, 1); });
+  return work_on(stream, CU_GRAPH_NODE_TYPE_MEMSET, [=](State& s) { return fill_rows(s, dst, size, value, size, 1); });
 }
 cudaError_t cudaMemset2D(void* dst, size_t pitch, int value, size_t width, size_t height) {
   return api([&](State& s) { return fill_rows(s, dst, pitch, value, width, height); });
 }
 cudaError_t cudaMemset2DAsync(void* dst, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
-  return on_stream(stream, [&](State& s) { return fill_rows(s, dst, pitch, value, width, height); });
+  return work_on(stream, CU_GRAPH_NODE_TYPE_MEMSET,
+                 [=](State& s) { return fill_rows(s, dst, pitch, value, width, height); });
 }
 cudaError_t cudaMemset3D(cudaPitchedPtr p, int value, cudaExtent e) {
   return api([&](State& s) {

@@ -1,6 +1,7 @@
 // Kernel launches: the <<<>>> stubs, cudaLaunchKernel and its extensible and cooperative forms, host functions.
 #include <vector>
 
+#include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/launch.h"
 #include "common/tinygpu/cuda/launch_attributes.h"
 #include "common/tinygpu/cuda/runtime.h"
@@ -20,7 +21,8 @@ thread_local std::vector<CallConfiguration> configurations;
 
 CUresult start(State& s, const void* function, dim3 grid, dim3 block, void** args, size_t shared, cudaStream_t stream,
                bool cooperative, const cudaLaunchAttribute* attributes = nullptr, unsigned count = 0) {
-  if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+  Stream* on = s.stream(stream);
+  if (!on) return CUDA_ERROR_INVALID_HANDLE;
   LaunchRequest r;
   if (CUresult e = find_kernel(function, r.kernel); e != CUDA_SUCCESS) return e;
   r.grid = {grid.x, grid.y, grid.z};
@@ -29,7 +31,7 @@ CUresult start(State& s, const void* function, dim3 grid, dim3 block, void** arg
   r.cooperative = cooperative;
   r.args = args;
   r.from_runtime = true;
-  return launch_with(s, reinterpret_cast<const CUlaunchAttribute*>(attributes), count, r);
+  return launch_with(s, *on, reinterpret_cast<const CUlaunchAttribute*>(attributes), count, r);
 }
 
 }  // namespace
@@ -77,11 +79,19 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* c, const void* functio
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  bool captured = false;
   const cudaError_t e = api([&](State& s) {
     if (!function) return CUDA_ERROR_INVALID_VALUE;
-    return s.stream(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return with_stream(s, stream, [&](State&, Stream& p) {
+      captured = p.capture != nullptr;
+      const auto call = [=](State&) {
+        function(data);
+        return CUDA_SUCCESS;
+      };
+      return captured ? submit(s, p, CU_GRAPH_NODE_TYPE_HOST, call) : CUDA_SUCCESS;
+    });
   });
-  if (e == cudaSuccess) function(data);  // everything before it in the stream has run
+  if (e == cudaSuccess && !captured) function(data);  // everything before it in the stream has run
   return e;
 }
 

@@ -1,4 +1,5 @@
 // Streams and events.
+#include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/runtime.h"
 
 using namespace tinygpu::cuda;
@@ -37,17 +38,18 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   });
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return on_stream(stream, [](State& s, Stream&) { return wait_for_device(s); });
+  return on_stream(stream, [](State& s, Stream& p) {
+    const CUresult e = no_capture(p);
+    return e == CUDA_SUCCESS ? wait_for_device(s) : e;
+  });
 }
-cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return on_stream(stream, [](State& s, Stream&) { return wait_for_device(s); });
-}
+cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
 cudaError_t cudaDeviceSynchronize() { return api(wait_for_device); }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
-  return on_stream(stream, [&](State& s, Stream&) {
+  return on_stream(stream, [&](State& s, Stream& p) {
     if (!s.is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
-    return flags > cudaEventWaitExternal ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    return flags > cudaEventWaitExternal ? CUDA_ERROR_INVALID_VALUE : s.wait_on(p, event);
   });
 }
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
@@ -67,17 +69,6 @@ cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
 }
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID, const cudaStreamAttrValue* value) {
   return on_stream(stream, [&](State&, Stream&) { return value ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
-}
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  return on_stream(stream, [&](State&, Stream&) { return answer(status, cudaStreamCaptureStatusNone); });
-}
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long*,
-                                     cudaGraph_t*, const cudaGraphNode_t**, const cudaGraphEdgeData**, size_t*) {
-  return cudaStreamIsCapturing(stream, status);
-}
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  const bool one = mode && *mode >= cudaStreamCaptureModeGlobal && *mode <= cudaStreamCaptureModeRelaxed;
-  return one ? cudaSuccess : finish(CUDA_ERROR_INVALID_VALUE);
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return api([&](State&) {
@@ -103,11 +94,10 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   });
 }
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
-  return on_stream(stream, [&](State& s, Stream&) {
+  return on_stream(stream, [&](State& s, Stream& p) {
     if (!s.is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
     if (flags > cudaEventRecordExternal) return CUDA_ERROR_INVALID_VALUE;
-    s.record(event);
-    return CUDA_SUCCESS;
+    return s.record_on(event, p);
   });
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {

@@ -85,6 +85,7 @@ void State::reset() {
     else
       m->unload();
   }
+  graphs = Graphs();
   streams_.clear();
   events_.clear();
   pools_.clear();
@@ -145,7 +146,11 @@ Stream* State::create_stream(unsigned flags, int priority) {
   return p;
 }
 
-bool State::destroy_stream(Stream* s) { return streams_.erase(s) != 0; }
+bool State::destroy_stream(Stream* s) {
+  if (!streams_.count(s)) return false;
+  graphs.forget(*s);
+  return streams_.erase(s) != 0;
+}
 
 Event* State::create_event(unsigned flags) {
   auto e = std::make_unique<Event>();
@@ -161,6 +166,34 @@ void State::record(const void* event) {
   Event& e = *events_.at(static_cast<const Event*>(event));
   e.recorded = true;
   e.time_ms = now_ms();
+}
+
+CUresult State::record_on(const void* event, Stream& stream) {
+  if (!is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
+  Event& e = *events_.at(static_cast<const Event*>(event));
+  e.capture = stream.capture ? stream.capture->id : 0;
+  e.behind.clear();
+  if (stream.capture)
+    e.behind = stream.capture->front[&stream];
+  else
+    record(event);
+  return CUDA_SUCCESS;
+}
+
+CUresult State::wait_on(Stream& stream, const void* event) {
+  if (!is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
+  const Event& e = *events_.at(static_cast<const Event*>(event));
+  Capture* c = stream.capture ? stream.capture : graphs.capture(e.capture);
+  if (!c) return CUDA_SUCCESS;  // work runs when it is submitted: the event is over
+  if (e.capture != c->id) {
+    c->broken = true;
+    return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+  }
+  stream.capture = c;
+  std::vector<GraphNode*>& front = c->front[&stream];
+  for (GraphNode* n : e.behind)
+    if (std::find(front.begin(), front.end(), n) == front.end()) front.push_back(n);
+  return CUDA_SUCCESS;
 }
 
 CUresult State::elapsed_ms(const void* from, const void* to, float& ms) const {

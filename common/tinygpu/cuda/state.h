@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/tinygpu/cuda/error.h"
+#include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/module.h"
 #include "common/tinygpu/cuda/observation.h"
 #include "common/tinygpu/cuda/options.h"
@@ -65,6 +66,10 @@ class State {
   void record(const void* event);
   /// Milliseconds between two recorded events. INVALID_HANDLE if one isn't live, not recorded, or made without timing.
   CUresult elapsed_ms(const void* from, const void* to, float& ms) const;
+  /// cudaEventRecord and cudaStreamWaitEvent: on a stream that captures they only say what comes after what.
+  CUresult record_on(const void* event, Stream& stream);
+  CUresult wait_on(Stream& stream, const void* event);
+  Graphs graphs;
   bool is_event(const void* e) const { return events_.count(static_cast<const Event*>(e)) != 0; }
 
   // ---- Memory pools: attributes only, all pools take from the machine's memory

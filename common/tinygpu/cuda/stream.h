@@ -2,19 +2,27 @@
 // order; time is the machine's clock, so events measure simulated time.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 namespace tinygpu::cuda {
+
+struct Capture;
+struct GraphNode;
 
 struct Stream {
   uint64_t id = 0;
   unsigned flags = 0;  // cudaStreamNonBlocking
   int priority = 0;
+  Capture* capture = nullptr;  // what is submitted is written down (graph.h)
 };
 
 struct Event {
   unsigned flags = 0;  // cudaEventDisableTiming …
   bool recorded = false;
   double time_ms = 0;  // simulated, since the machine was made
+  // Recorded on a stream that captured: of which capture, and behind what.
+  uint64_t capture = 0;
+  std::vector<GraphNode*> behind;
 };
 
 }  // namespace tinygpu::cuda

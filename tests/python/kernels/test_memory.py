@@ -7,6 +7,7 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 import gen5
+from gen5 import _triton
 from support import TYPES, close, equal, random, wide
 
 N = 512
@@ -166,3 +167,28 @@ def test_addresses_from_memory():
     grouped[(3,)](gen5.array(np.array([a.data_ptr() for a in arrays], np.int64)), gen5.array(np.array([5, 64, 33], np.int32)), 64)
     for a, b in zip(arrays, before):
         equal(a, b + 1)
+
+
+class HostTensor:
+    """What Triton asks of a CPU tensor of torch, on numpy's memory."""
+
+    def __init__(self, array):
+        self.array, self.dtype = array, array.dtype
+
+    def data_ptr(self):
+        return self.array.ctypes.data
+
+    def untyped_storage(self):
+        return self
+
+    def nbytes(self):
+        return self.array.nbytes
+
+
+def test_memory_of_the_host_is_lent():
+    x = HostTensor(np.arange(N, dtype=np.float32))
+    o = gen5.empty(N)
+    for _ in range(2):
+        hinted[(4,)](x, o, 128)
+    equal(o, 4 * x.array)
+    assert not _triton._known(x.data_ptr())  # only for the launch

@@ -1,0 +1,250 @@
+// Graphs and stream capture of the driver API.
+#include "common/tinygpu/cuda/driver.h"
+#include "common/tinygpu/cuda/graph.h"
+#include "common/tinygpu/cuda/memory.h"
+
+using namespace tinygpu::cuda;
+
+namespace {
+
+/// f(state, graph) for a live graph.
+template <class F>
+CUresult on_graph(CUgraph graph, F&& f) {
+  return in_context([&](State& s) {
+    Graph* g = s.graphs.graph(graph);
+    return g ? CUresult(f(s, *g)) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+template <class F>
+CUresult on_exec(CUgraphExec exec, F&& f) {
+  return in_context([&](State& s) {
+    GraphExec* e = s.graphs.exec(exec);
+    return e ? CUresult(f(s, *e)) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+CUresult add_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count, CUgraphNodeType type,
+                  Work work) {
+  return on_graph(graph, [&](State&, Graph& g) {
+    if (!out || (count && !after)) return CUDA_ERROR_INVALID_VALUE;
+    std::vector<GraphNode*> nodes;
+    for (size_t i = 0; i < count; ++i) {
+      nodes.push_back(reinterpret_cast<GraphNode*>(after[i]));
+      if (!g.has(nodes.back())) return CUDA_ERROR_INVALID_VALUE;
+    }
+    GraphNode* n = g.add(type, std::move(nodes));
+    n->work = std::move(work);
+    *out = reinterpret_cast<CUgraphNode>(n);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult prepare_kernel(State& s, const CUDA_KERNEL_NODE_PARAMS* p, PreparedLaunch& out) {
+  if (!p || p->extra) return p ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+  const void* handle = p->func ? static_cast<const void*>(p->func) : p->kern;
+  if (!s.is_kernel(handle)) return CUDA_ERROR_INVALID_HANDLE;
+  LaunchRequest r;
+  r.kernel = kernel_of(handle);
+  r.grid = {p->gridDimX, p->gridDimY, p->gridDimZ};
+  r.block = {p->blockDimX, p->blockDimY, p->blockDimZ};
+  r.dynamic_shared = p->sharedMemBytes;
+  r.args = p->kernelParams;
+  return prepare(s, r, out);
+}
+
+}  // namespace
+
+extern "C" {
+
+// ---- Capture
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
+  return in_context([&](State& s) {
+    if (mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
+    return with_stream(s, stream, [&](State&, Stream& p) {
+      // The legacy stream waits for all others, which a graph cannot say.
+      if (&p == s.stream(nullptr)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+      return s.graphs.begin(p);
+    });
+  });
+}
+#undef cuStreamBeginCapture
+CUresult cuStreamBeginCapture(CUstream stream) {
+  return cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* out) {
+  return in_context([&](State& s) {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    return with_stream(s, stream, [&](State&, Stream& p) {
+      Graph* g = nullptr;
+      const CUresult e = s.graphs.end(p, g);
+      *out = reinterpret_cast<CUgraph>(g);
+      return e;
+    });
+  });
+}
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  return in_context([&](State& s) {
+    return with_stream(s, stream, [&](State&, Stream& p) {
+      return answer(status, !p.capture          ? CU_STREAM_CAPTURE_STATUS_NONE
+                            : p.capture->broken ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                                : CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    });
+  });
+}
+CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
+                                   const CUgraphNode** after, const CUgraphEdgeData** edges, size_t* count) {
+  if (CUresult e = cuStreamIsCapturing(stream, status); e != CUDA_SUCCESS) return e;
+  return in_context([&](State& s) {
+    return with_stream(s, stream, [&](State&, Stream& p) {
+      Capture* c = p.capture;
+      if (!c) return CUDA_SUCCESS;
+      auto& front = c->front[&p];
+      if (id) *id = c->id;
+      if (graph) *graph = reinterpret_cast<CUgraph>(c->graph.get());
+      if (after) *after = reinterpret_cast<const CUgraphNode*>(front.data());
+      if (edges) *edges = nullptr;
+      if (count) *count = front.size();
+      return CUDA_SUCCESS;
+    });
+  });
+}
+CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
+                                   const CUgraphNode** after, size_t* count) {
+  return cuStreamGetCaptureInfo_v3(stream, status, id, graph, after, nullptr, count);
+}
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  return in_context([&](State&) {
+    return mode && *mode <= CU_STREAM_CAPTURE_MODE_RELAXED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+// ---- Graphs
+CUresult cuGraphCreate(CUgraph* out, unsigned flags) {
+  return in_context([&](State& s) {
+    if (!out || flags) return CUDA_ERROR_INVALID_VALUE;
+    *out = reinterpret_cast<CUgraph>(s.graphs.create());
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuGraphDestroy(CUgraph graph) {
+  return on_graph(graph, [&](State& s, Graph& g) {
+    s.graphs.destroy(&g);
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
+  return on_graph(graph, [&](State&, Graph& g) {
+    if (!count) return CUDA_ERROR_INVALID_VALUE;
+    const size_t room = *count, n = nodes ? std::min(room, g.nodes.size()) : g.nodes.size();
+    for (size_t i = 0; nodes && i < room; ++i)
+      nodes[i] = i < n ? reinterpret_cast<CUgraphNode>(g.nodes[i].get()) : nullptr;
+    *count = n;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
+  return in_context([&](State& s) {
+    const GraphNode* n = s.graphs.node(node);
+    return n ? answer(type, n->type) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                                   const CUgraphEdgeData*, size_t count) {
+  return on_graph(graph, [&](State&, Graph& g) {
+    if (count && (!from || !to)) return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; ++i)
+      if (!g.has(reinterpret_cast<GraphNode*>(from[i])) || !g.has(reinterpret_cast<GraphNode*>(to[i])))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; ++i)
+      reinterpret_cast<GraphNode*>(to[i])->after.push_back(reinterpret_cast<GraphNode*>(from[i]));
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuGraphAddEmptyNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count) {
+  return add_node(out, graph, after, count, CU_GRAPH_NODE_TYPE_EMPTY, {});
+}
+CUresult cuGraphAddHostNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count,
+                            const CUDA_HOST_NODE_PARAMS* p) {
+  if (!p || !p->fn) return CUDA_ERROR_INVALID_VALUE;
+  return add_node(out, graph, after, count, CU_GRAPH_NODE_TYPE_HOST, [call = *p](State&) {
+    call.fn(call.userData);
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuGraphAddMemsetNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count,
+                              const CUDA_MEMSET_NODE_PARAMS* p, CUcontext) {
+  if (!p) return CUDA_ERROR_INVALID_VALUE;
+  return add_node(out, graph, after, count, CU_GRAPH_NODE_TYPE_MEMSET,
+                  [m = *p](State& s) { return fill(s, m.dst, m.value, m.elementSize, m.width, m.height, m.pitch); });
+}
+CUresult cuGraphAddKernelNode_v2(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count,
+                                 const CUDA_KERNEL_NODE_PARAMS* p) {
+  auto prepared = std::make_shared<PreparedLaunch>();
+  if (CUresult e = in_context([&](State& s) { return prepare_kernel(s, p, *prepared); }); e != CUDA_SUCCESS) return e;
+  const CUresult e = add_node(out, graph, after, count, CU_GRAPH_NODE_TYPE_KERNEL, {});
+  if (e == CUDA_SUCCESS) reinterpret_cast<GraphNode*>(*out)->kernel = std::move(prepared);
+  return e;
+}
+CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* p) {
+  return in_context([&](State& s) {
+    GraphNode* n = s.graphs.node(node);
+    return n && n->kernel ? prepare_kernel(s, p, *n->kernel) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+// ---- Executable graphs
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph graph, unsigned long long flags) {
+  return on_graph(graph, [&](State& s, Graph& g) {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) return CUDA_ERROR_NOT_SUPPORTED;
+    GraphExec* e = nullptr;
+    const CUresult error = s.graphs.instantiate(&g, e);
+    if (error == CUDA_SUCCESS) *out = reinterpret_cast<CUgraphExec>(e);
+    return error;
+  });
+}
+CUresult cuGraphInstantiateWithParams(CUgraphExec* out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* p) {
+  if (!p) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult e = cuGraphInstantiateWithFlags(out, graph, p->flags);
+  p->hErrNode_out = nullptr;
+  p->result_out = e == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : CUDA_GRAPH_INSTANTIATE_ERROR;
+  return e;
+}
+CUresult cuGraphExecDestroy(CUgraphExec exec) {
+  return on_exec(exec, [](State& s, GraphExec& e) {
+    s.graphs.destroy(&e);
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuGraphUpload(CUgraphExec exec, CUstream stream) {
+  return on_exec(exec,
+                 [&](State& s, GraphExec&) { return s.stream(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; });
+}
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+  return on_exec(exec, [&](State& s, GraphExec& e) {
+    return with_stream(s, stream, [&](State&, Stream& p) {
+      const CUresult error = no_capture(p);
+      return error == CUDA_SUCCESS ? launch_graph(s, e) : error;
+    });
+  });
+}
+CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo* info) {
+  return on_exec(exec, [&](State& s, GraphExec& e) {
+    Graph* g = s.graphs.graph(graph);
+    if (!g || !info) return CUDA_ERROR_INVALID_VALUE;
+    GraphNode* where = nullptr;
+    *info = {};
+    const bool done = update(e, *g, info->result, where);
+    info->errorNode = reinterpret_cast<CUgraphNode>(where);
+    return done ? CUDA_SUCCESS : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  });
+}
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* p) {
+  return on_exec(exec, [&](State& s, GraphExec& e) {
+    const auto it = e.place.find(reinterpret_cast<const GraphNode*>(node));
+    if (it == e.place.end() || !e.steps[it->second].kernel) return CUDA_ERROR_INVALID_VALUE;
+    return prepare_kernel(s, p, *e.steps[it->second].kernel);
+  });
+}
+
+}  // extern "C"

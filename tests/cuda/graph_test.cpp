@@ -1,0 +1,226 @@
+// CUDA graphs: capture, explicit nodes, update, and what the CUDA programming guide says of each wrong use.
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/cuda/runtime_kernels.h"
+
+namespace {
+
+using ::testing::Each;
+
+#define OK(call) ASSERT_EQ(call, cudaSuccess)
+
+/// y = 2 x + y for 64 elements, on a stream that may capture.
+class Graph : public ::testing::Test {
+ protected:
+  static constexpr int kN = 64;
+  void SetUp() override {
+    OK(cudaMalloc(reinterpret_cast<void**>(&x_), sizeof(float) * kN));
+    OK(cudaMalloc(reinterpret_cast<void**>(&y_), sizeof(float) * kN));
+    const std::vector<float> ones(kN, 1);
+    OK(cudaMemcpy(x_, ones.data(), sizeof(float) * kN, cudaMemcpyDefault));
+    OK(cudaMemset(y_, 0, sizeof(float) * kN));
+    OK(cudaStreamCreate(&stream_));
+  }
+  void TearDown() override {
+    cudaStreamDestroy(stream_);
+    cudaFree(x_);
+    cudaFree(y_);
+    cudaGetLastError();
+  }
+  std::vector<float> y() {
+    std::vector<float> out(kN);
+    EXPECT_EQ(cudaMemcpy(out.data(), y_, sizeof(float) * kN, cudaMemcpyDefault), cudaSuccess);
+    return out;
+  }
+  cudaGraphExec_t captured(float a) {
+    EXPECT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), cudaSuccess);
+    launch_saxpy(kN, a, x_, y_, stream_);
+    cudaGraph_t graph = nullptr;
+    EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+    cudaGraphExec_t exec = nullptr;
+    EXPECT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+    EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+    return exec;
+  }
+  float *x_ = nullptr, *y_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+};
+
+TEST_F(Graph, NothingRunsUntilItIsLaunched) {
+  cudaStreamCaptureStatus status;
+  OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
+  OK(cudaStreamIsCapturing(stream_, &status));
+  EXPECT_EQ(status, cudaStreamCaptureStatusActive);
+  OK(cudaMemsetAsync(y_, 0, sizeof(float) * kN, stream_));
+  for (int i = 0; i < 3; ++i) launch_saxpy(kN, 2, x_, y_, stream_);
+  OK(cudaGetLastError());
+  OK(cudaMemcpyAsync(x_, y_, sizeof(float) * kN, cudaMemcpyDeviceToDevice, stream_));
+  cudaGraph_t graph;
+  OK(cudaStreamEndCapture(stream_, &graph));
+  OK(cudaStreamIsCapturing(stream_, &status));
+  EXPECT_EQ(status, cudaStreamCaptureStatusNone);
+  EXPECT_THAT(y(), Each(0));
+  size_t count = 0;
+  OK(cudaGraphGetNodes(graph, nullptr, &count));
+  ASSERT_EQ(count, 5u);
+  std::vector<cudaGraphNode_t> nodes(count);
+  OK(cudaGraphGetNodes(graph, nodes.data(), &count));
+  cudaGraphNodeType type;
+  OK(cudaGraphNodeGetType(nodes[0], &type));
+  EXPECT_EQ(type, cudaGraphNodeTypeMemset);
+  OK(cudaGraphNodeGetType(nodes[1], &type));
+  EXPECT_EQ(type, cudaGraphNodeTypeKernel);
+  cudaGraphExec_t exec;
+  OK(cudaGraphInstantiate(&exec, graph, 0));
+  OK(cudaGraphUpload(exec, stream_));
+  OK(cudaGraphLaunch(exec, stream_));
+  EXPECT_THAT(y(), Each(6));
+  OK(cudaGraphLaunch(exec, stream_));  // x is 6 now
+  EXPECT_THAT(y(), Each(36));
+  OK(cudaGraphExecDestroy(exec));
+  OK(cudaGraphDestroy(graph));
+  EXPECT_EQ(cudaGraphLaunch(exec, stream_), cudaErrorInvalidValue);
+}
+
+TEST_F(Graph, ParametersAreThoseOfTheCapture) {
+  const cudaGraphExec_t exec = captured(5);
+  OK(cudaGraphLaunch(exec, stream_));
+  EXPECT_THAT(y(), Each(5));
+}
+
+TEST_F(Graph, ForkAndJoin) {
+  cudaStream_t other;
+  cudaEvent_t fork, join;
+  OK(cudaStreamCreate(&other));
+  OK(cudaEventCreate(&fork));
+  OK(cudaEventCreate(&join));
+  OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed));
+  launch_saxpy(kN, 1, x_, y_, stream_);
+  OK(cudaEventRecord(fork, stream_));
+  OK(cudaStreamWaitEvent(other, fork, 0));
+  launch_saxpy(kN, 2, x_, y_, other);
+  cudaStreamCaptureStatus status;
+  OK(cudaStreamIsCapturing(other, &status));
+  EXPECT_EQ(status, cudaStreamCaptureStatusActive);
+  OK(cudaEventRecord(join, other));
+  OK(cudaStreamWaitEvent(stream_, join, 0));
+  launch_saxpy(kN, 4, x_, y_, stream_);
+  cudaGraph_t graph;
+  OK(cudaStreamEndCapture(stream_, &graph));
+  OK(cudaStreamIsCapturing(other, &status));
+  EXPECT_EQ(status, cudaStreamCaptureStatusNone);
+  cudaGraphExec_t exec;
+  OK(cudaGraphInstantiate(&exec, graph, 0));
+  OK(cudaGraphLaunch(exec, stream_));
+  EXPECT_THAT(y(), Each(7));
+  cudaStreamDestroy(other);
+}
+
+TEST_F(Graph, WhatIsNotJoinedIsAnError) {
+  cudaStream_t other;
+  cudaEvent_t fork;
+  OK(cudaStreamCreate(&other));
+  OK(cudaEventCreate(&fork));
+  OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed));
+  OK(cudaEventRecord(fork, stream_));
+  OK(cudaStreamWaitEvent(other, fork, 0));
+  launch_saxpy(kN, 2, x_, y_, other);
+  cudaGraph_t graph;
+  EXPECT_EQ(cudaStreamEndCapture(other, &graph), cudaErrorStreamCaptureUnmatched);
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaErrorStreamCaptureUnjoined);
+  EXPECT_EQ(graph, nullptr);
+  cudaStreamDestroy(other);
+}
+
+TEST_F(Graph, WhatCannotBeCapturedBreaksIt) {
+  cudaGraph_t graph;
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaErrorIllegalState);
+  EXPECT_EQ(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal), cudaErrorStreamCaptureUnsupported);
+  OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
+  EXPECT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), cudaErrorIllegalState);
+  EXPECT_EQ(cudaStreamSynchronize(stream_), cudaErrorStreamCaptureUnsupported);
+  cudaStreamCaptureStatus status;
+  OK(cudaStreamIsCapturing(stream_, &status));
+  EXPECT_EQ(status, cudaStreamCaptureStatusInvalidated);
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(graph, nullptr);
+  OK(cudaStreamSynchronize(stream_));
+}
+
+TEST_F(Graph, UpdateTakesNewParametersOfTheSameNodes) {
+  const cudaGraphExec_t exec = captured(5);
+  for (const float a : {7.f, 9.f}) {
+    OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
+    launch_saxpy(kN, a, x_, y_, stream_);
+    cudaGraph_t graph;
+    OK(cudaStreamEndCapture(stream_, &graph));
+    cudaGraphExecUpdateResultInfo info;
+    OK(cudaGraphExecUpdate(exec, graph, &info));
+    EXPECT_EQ(info.result, cudaGraphExecUpdateSuccess);
+    OK(cudaGraphDestroy(graph));
+    OK(cudaMemset(y_, 0, sizeof(float) * kN));
+    OK(cudaGraphLaunch(exec, stream_));
+    EXPECT_THAT(y(), Each(a));
+  }
+  OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
+  OK(cudaMemsetAsync(y_, 0, 4, stream_));
+  cudaGraph_t graph;
+  OK(cudaStreamEndCapture(stream_, &graph));
+  cudaGraphExecUpdateResultInfo info;
+  EXPECT_EQ(cudaGraphExecUpdate(exec, graph, &info), cudaErrorGraphExecUpdateFailure);
+  EXPECT_EQ(info.result, cudaGraphExecUpdateErrorNodeTypeChanged);
+}
+
+TEST_F(Graph, NodesOneByOne) {
+  cudaGraph_t graph;
+  OK(cudaGraphCreate(&graph, 0));
+  int n = kN;
+  float a = 3;
+  void* arguments[] = {&n, &a, &x_, &y_};
+  cudaKernelNodeParams kernel{};
+  kernel.func = reinterpret_cast<void*>(saxpy);
+  kernel.gridDim = dim3(1);
+  kernel.blockDim = dim3(kN);
+  kernel.kernelParams = arguments;
+  cudaMemsetParams zero{};
+  zero.dst = y_;
+  zero.elementSize = 4;
+  zero.width = kN;
+  zero.height = 1;
+  cudaGraphNode_t add, set, empty;
+  OK(cudaGraphAddKernelNode(&add, graph, nullptr, 0, &kernel));
+  OK(cudaGraphAddMemsetNode(&set, graph, nullptr, 0, &zero));
+  OK(cudaGraphAddDependencies(graph, &set, &add, nullptr, 1));  // the later node goes first
+  OK(cudaGraphAddEmptyNode(&empty, graph, &add, 1));
+  static int called = 0;
+  cudaHostNodeParams host{[](void* by) { called += *static_cast<int*>(by); }, &n};
+  cudaGraphNode_t call;
+  OK(cudaGraphAddHostNode(&call, graph, &empty, 1, &host));
+  cudaGraphExec_t exec;
+  OK(cudaGraphInstantiateWithFlags(&exec, graph, 0));
+  for (int i = 0; i < 2; ++i) OK(cudaGraphLaunch(exec, stream_));
+  EXPECT_THAT(y(), Each(3));
+  EXPECT_EQ(called, 2 * kN);
+  a = 8;
+  OK(cudaGraphExecKernelNodeSetParams(exec, add, &kernel));
+  OK(cudaGraphLaunch(exec, stream_));
+  EXPECT_THAT(y(), Each(8));
+  kernel.blockDim = dim3(2048);
+  EXPECT_NE(cudaGraphExecKernelNodeSetParams(exec, add, &kernel), cudaSuccess);
+  OK(cudaGraphAddDependencies(graph, &add, &set, nullptr, 1));  // now they go in a circle
+  EXPECT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaErrorInvalidValue);
+}
+
+TEST_F(Graph, AfterAResetNoneIsLeft) {
+  const cudaGraphExec_t exec = captured(5);
+  OK(cudaDeviceReset());
+  EXPECT_EQ(cudaGraphLaunch(exec, nullptr), cudaErrorInvalidValue);
+  SetUp();
+}
+
+}  // namespace
