@@ -640,7 +640,7 @@ int main(int argc, char** argv) {
   chapter.part("smallest", "One MMA from shared memory filled by hand", part_smallest);
   chapter.part("layouts", "Both majors, every swizzle", part_layouts);
   chapter.part("accumulate", "Chains along K", part_accumulate);
-  chapter.part("commit", "Commit, barriers and the two fences", part_commit);
+  chapter.part("commit", "Commit, and what a wait costs", part_commit);
   chapter.part("numbers", "One sum, three answers", part_numbers);
   chapter.mistakes(kMistakes);
   return chapter.run(argc, argv);
