@@ -31,17 +31,37 @@ def faults(tools, programs, exercise):
     return out
 
 
+def unreadable(exercise):
+    """What `read:` names and is not there: parts of chapters, steps of chapter 13, files."""
+    out, chapter = [], None
+    for place in exercise.read.replace(";", ",").split(","):
+        if match := re.search(r"chapter (\d\d)", place):
+            folders = sorted((judge.root / "chapters").glob(f"{match[1]}_*"))
+            chapter = "\n".join(f.read_text() for folder in folders for f in folder.iterdir() if f.suffix in (".cu", ".cpp", ".h"))
+            if not folders:
+                out.append(f"{exercise.name}: there is no {match[0]}")
+        for match in re.finditer(r"(?:notes|chapters|common)/[\w/.]+\.\w+", place):
+            if not (judge.root / match[0]).is_file():
+                out.append(f"{exercise.name}: there is no {match[0]}")
+        if match := re.search(r"parts? ([a-z_0-9]+)(?: and ([a-z_0-9]+))?", place):
+            for part in filter(None, match.groups()):
+                if not chapter or f'part("{part}"' not in chapter:
+                    out.append(f"{exercise.name}: chapter has no part {part}: {exercise.read}")
+    return out
+
+
 def main():
     build = pathlib.Path(sys.argv[1])
     tools, exercises = judge.Tools(build), judge.all_exercises()
     numbers = [int(e.name.split("_")[0]) for e in exercises]
     out = [] if numbers == list(range(1, len(exercises) + 1)) else [f"exercises are not numbered from 1 on: {numbers}"]
+    out += [fault for e in exercises for fault in unreadable(e)]
     if len(exercises) < 40:
         out.append(f"there are {len(exercises)} exercises")
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for found in pool.map(lambda e: faults(tools, build / "bin", e), exercises):
             out += found
-    _, drawn = judge.run([tools.gen5, "run", build / "bin" / "exercises_unsolved", "07_stuck_ring", "--timeline"], 60)
+    drawn = judge.timeline(tools, [build / "bin" / "exercises_unsolved", "07_stuck_ring"])
     for lane in ("warp 0 cp.async.bulk load +0+\\n +1+\\n +2+\\n", "warp 1 +w +w +w\\n"):
         if not re.search(lane, drawn):
             out.append(f"the timeline of a ring that stands still has no {lane!r}:\n{drawn}")

@@ -125,6 +125,17 @@ def run(line, seconds):
         return -1, f"no end after {seconds} s\n"
 
 
+def timeline(tools, command, seconds=120):
+    """What happened in its last launch, drawn; empty where nothing has a lane."""
+    line = [tools.gen5, "run", "--max-cycles", MAX_CYCLES, *command, "--timeline"]
+    try:
+        drawn = subprocess.run([str(w) for w in line], capture_output=True, text=True, timeout=seconds).stdout
+    except subprocess.TimeoutExpired:
+        return ""
+    at = drawn.find("  What happened")
+    return drawn[at:] if at >= 0 else ""
+
+
 def check(tools, command, seeds, seconds=120):
     """Runs it as timed, late and in `seeds` random orders with every check. Returns what was found, and what was said."""
     with tempfile.TemporaryDirectory() as folder:

@@ -15,6 +15,7 @@ using gen5::harness::Lane;
 using gen5::harness::Watched;
 
 constexpr size_t kLanes = 14, kSpans = 400;  // more than a reader follows
+constexpr uint64_t kWindow = 6000;           // cycles
 
 }  // namespace
 
@@ -45,7 +46,7 @@ std::string picture(const Watched& watched) {
     all.lanes.push_back(std::move(l));
   }
   if (all.lanes.empty()) return {};
-  std::string text = gen5::harness::draw({all});
+  std::string text = gen5::harness::draw({all}, {.window = kWindow});
   text +=
       "\nTime runs to the right, in SM cycles. A digit is an asynchronous operation, from its issue until its effect "
       "was\nthere; a: an arrive on an mbarrier, w: a wait on one is over.\n";
