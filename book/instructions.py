@@ -1,6 +1,12 @@
-"""What the wrappers of common/ptx/ stand for, and which chapter uses an instruction first."""
+"""What the wrappers of common/ptx/ stand for, and which chapter uses an instruction first.
+
+instructions.py CHAPTER GEN5 OUT.cpp writes what is new in a chapter for common/harness/new_instructions.h.
+"""
 import pathlib
 import re
+import subprocess
+import sys
+import textwrap
 
 root = pathlib.Path(__file__).resolve().parent.parent
 
@@ -100,10 +106,13 @@ def uses(path, known):
     return out
 
 
-def first_uses():
+OVERVIEW = "00"  # uses what the others teach
+
+
+def first_uses(without=()):
     """For each chapter in reading order: [(path, line, name, ptx)] of instructions that no chapter before it uses."""
     known, seen, out = wrappers(), set(), []
-    for number in reading_order():
+    for number in (n for n in reading_order() if n not in without):
         for folder in sorted((root / "chapters").glob(f"{number}_*")):
             new = []
             for path in sources_of(folder):
@@ -116,8 +125,43 @@ def first_uses():
     return out
 
 
+def named(ptx):
+    """With names for inline assembly's %0, %1 …, and without what stands for a list."""
+    return re.sub(r"%(\d+)", lambda m: "abcdefghijklmnopqrstuvwxyz"[int(m[1]) % 26], ptx).replace("%%", "%").rstrip(";") + ";"
+
+
+def operands_of(gen5, ptx):
+    """The lines about operands that `gen5 explain` prints, or nothing where it does not take the text."""
+    done = subprocess.run([gen5, "explain", ptx], capture_output=True, text=True)
+    if done.returncode != 0:
+        return []
+    lines, inside = [], False
+    for line in done.stdout.splitlines():
+        inside = line.startswith("  operands") or (inside and line.startswith(" " * 13))
+        if inside:
+            lines.append(line[13:].strip())
+    return lines
+
+
+def write_new(chapter, gen5, out):
+    """A function for common/harness/new_instructions.h. The chapter that is an overview teaches none."""
+    known, rows = wrappers(), []
+    for name, new in first_uses(without=(OVERVIEW,)):
+        for _, _, wrapper, ptx in new if name == chapter else []:
+            for text in ptx:
+                text = named(text)
+                says = known[wrapper].says if wrapper in known else ""
+                says = textwrap.fill(says or "See the note.", 92, subsequent_indent=" " * 6)
+                operands = "".join(textwrap.fill(o, 92, initial_indent=" " * 8, subsequent_indent=" " * 10) + "\n" for o in operands_of(gen5, text))
+                rows.append("    {" + ", ".join(f'R"gen5({t})gen5"' for t in (text, says, operands)) + "},\n")
+    body = "".join(rows)
+    table = f"constexpr NewInstruction kNew[] = {{\n{body}}};\n" if rows else ""
+    made = "return kNew;" if rows else "return {};"
+    pathlib.Path(out).write_text(
+        '// Made by book/instructions.py.\n#include "common/harness/new_instructions.h"\n\nnamespace gen5::harness {\n'
+        f"namespace {{\n{table}}}  // namespace\nstd::span<const NewInstruction> new_instructions() {{ {made} }}\n}}  // namespace gen5::harness\n"
+    )
+
+
 if __name__ == "__main__":
-    for chapter, new in first_uses():
-        print(chapter)
-        for path, line, name, ptx in new:
-            print(f"  {path.name}:{line:<5} {name:32} {', '.join(sorted({family_of(p) for p in ptx}))}")
+    write_new(*sys.argv[1:])

@@ -11,6 +11,7 @@
 #include "common/harness/cuda_check.h"
 #include "common/harness/device.h"
 #include "common/harness/lesson.h"
+#include "common/harness/new_instructions.h"
 #include "common/harness/wrap.h"
 
 namespace gen5::harness {
@@ -20,6 +21,12 @@ namespace {
 /// wait of a try_wait), is told as such before. tinygpu reads this when the program registers its kernels: before
 /// everything else.
 [[gnu::constructor(101)]] void bound_kernels() { setenv("GEN5_MAX_CYCLES", "20000000000", 0); }
+
+void print_new_instructions() {
+  if (!new_instructions || new_instructions().empty()) return;
+  fmt::print("\nNew PTX in this chapter; `gen5 explain 'INSTRUCTION'` tells more:\n\n");
+  for (const NewInstruction& i : new_instructions()) fmt::print("  {}\n      {}\n{}", i.ptx, i.says, i.operands);
+}
 
 }  // namespace
 
@@ -191,6 +198,7 @@ int Chapter::run(int argc, char** argv) {
     document["device"] = device.name;
     if (!json)
       fmt::print("Chapter {}: {}\n{}\nrunning on {}\n", number_, title_, wrapped(sentence_), device.describe());
+    if (!json && only.empty()) print_new_instructions();
     for (const Entry* e : chosen) {
       if (!json) fmt::print("\n== {} ({})\n\n", e->title, e->name);
       std::fflush(stdout);
