@@ -31,7 +31,7 @@ class Wrapper:
 def family_of(ptx):
     """The instruction's name as `gen5 isa` has it: its words before the first qualifier."""
     words = re.sub(r"^@!?\S+\s+", "", ptx.strip()).split()[0].rstrip(";").split(".")
-    qualifiers = re.compile(r"(cta_group::.*|kind::.*|shared.*|global|sync|async|\dd|aligned|release|acquire|relaxed|u32|u64|b32|b64|b128|x\d+|down|inval|gpu|to|rn|cluster|\d+x\d+b.*|SHAPE|m64.*|read|all|pred|v4)$")
+    qualifiers = re.compile(r"(cta_group::.*|kind::.*|shared.*|global|sync|async|\dd|aligned|release|acquire|relaxed|u32|u64|b32|b64|b128|x\d+|down|inval|gpu|to|rn|cluster|\d+x\d+b.*|SHAPE|m64.*|read|all|pred|v4|inc|dec)$")
     kept = []
     for i, word in enumerate(words):
         if i and qualifiers.fullmatch(word) and not (kept == ["cp"] and word == "async") and not (kept == ["st"] and word == "async") and not (kept == ["cp", "reduce"] and word == "async") and not (kept == ["barrier"] and word == "cluster") and not (kept == ["elect"] and word == "sync") and not (kept == ["mbarrier"] and word == "inval") and not (kept[:1] == ["bar"] and word == "sync"):
