@@ -154,11 +154,11 @@ Matrix random_matrix(Narrow format, bool ue4m3, uint32_t rows, uint32_t depth, u
 }
 
 template <ScaledKind kKind>
-bool product_right(Narrow format, uint32_t n, uint32_t depth, uint32_t idesc) {
+bool product_right(Narrow format, uint32_t n, uint32_t depth, uint32_t idesc, Kernel kernel = product<kKind>) {
   const bool ue4m3 = kKind == ScaledKind::mxf4nvf4;
   const Matrix a = random_matrix(format, ue4m3, kM, depth, block_of(kKind), 81);
   const Matrix b = random_matrix(format, ue4m3, n, depth, block_of(kKind), 82);
-  const auto d = run_product<kKind>(a, b, with_n(idesc, n));
+  const auto d = run_product<kKind>(a, b, with_n(idesc, n), kernel);
   const auto want = multiply(a, b);
   for (size_t i = 0; i < want.size(); ++i)
     if (d[i] != want[i]) return false;
@@ -207,10 +207,16 @@ void part_unusual(Report& r) {
           product_right<ScaledKind::mxf4nvf4>(Narrow::e2m1, 200, 192, kNvf4));
 }
 
+/// mxf8f6f4, N = 48, K = 160.
+bool unusual_right(Kernel kernel) { return product_right<ScaledKind::mxf8f6f4>(Narrow::e4m3, 48, 160, kMxf8, kernel); }
+
+#include "mistakes.inc"
+
 }  // namespace
 
 void add_layouts(Chapter& chapter) {
   chapter.part("rows", "Which byte multiplies which row", part_rows);
   chapter.part("along", "Scales along K", part_along);
   chapter.part("unusual", "A shape that is no power of two", part_unusual);
+  chapter.mistakes(kMistakes);
 }

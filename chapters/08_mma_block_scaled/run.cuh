@@ -8,19 +8,20 @@
 
 namespace scaled {
 
+using Kernel = void (*)(Problem, uint32_t, uint32_t*);
+
 /// D = A·Bᵀ as f32, 128 × b.rows. `idesc` without ids.
 template <ScaledKind kKind>
-std::vector<float> run_product(const Matrix& a, const Matrix& b, uint32_t idesc) {
+std::vector<float> run_product(const Matrix& a, const Matrix& b, uint32_t idesc, Kernel kernel = product<kKind>) {
   using gen5::harness::DeviceBuffer;
   constexpr bool kTight = kKind != ScaledKind::mxf8f6f4;
   DeviceBuffer<uint8_t> bytes_a(a.bytes(kTight)), bytes_b(b.bytes(kTight)), scales_a(a.chunks()), scales_b(b.chunks());
   DeviceBuffer<float> d(size_t(kM) * b.rows);
   const uint32_t steps = a.depth / depth_of(kKind), chunks = (a.blocks() + 3) / 4;
   const uint32_t shared = shared_bytes(b.rows, steps, chunks);
-  GEN5_CUDA(cudaFuncSetAttribute(product<kKind>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-  product<kKind>
-      <<<1, kM, shared>>>({bytes_a.get(), bytes_b.get(), scales_a.get(), scales_b.get(), b.rows, steps, chunks}, idesc,
-                          reinterpret_cast<uint32_t*>(d.get()));
+  GEN5_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+  kernel<<<1, kM, shared>>>({bytes_a.get(), bytes_b.get(), scales_a.get(), scales_b.get(), b.rows, steps, chunks},
+                            idesc, reinterpret_cast<uint32_t*>(d.get()));
   GEN5_CUDA(cudaGetLastError());
   GEN5_CUDA(cudaDeviceSynchronize());
   return d.download();

@@ -124,15 +124,13 @@ struct Log {
   uint32_t* count;
 };
 
-/// One CTA's spans: kept in shared memory while it works, written out at its end.
-struct Spans {
-  static constexpr uint32_t kMost = 48;
-  Ran ran[kMost];
-  uint32_t count;
+constexpr uint32_t kMost = 48;
 
-  __device__ void start() {
-    if (threadIdx.x == 0) count = 0;
-  }
+/// One CTA's spans: kept in shared memory while it works, written out at its end, all by thread 0.
+struct Spans {
+  Ran* const ran;
+  uint32_t count = 0;
+
   __device__ void add(unsigned long long begin, uint32_t what) {
     if (threadIdx.x == 0 && count < kMost) ran[count++] = {begin, nanoseconds(), sm_id(), what};
   }
@@ -157,10 +155,10 @@ constexpr unsigned long long kShown = 150;  // nanoseconds: shorter waits are le
 template <bool kAhead>
 __global__ void claiming(Log log, uint32_t* times) {
   __shared__ Mailbox mail;
-  __shared__ Spans spans;
+  __shared__ Ran ran[kMost];
   const uint32_t answer = shared_address(&mail.answer), bar = shared_address(&mail.barrier);
   unsigned long long since = nanoseconds();
-  spans.start();
+  Spans spans{ran};
   if (threadIdx.x == 0) {
     mbarrier_init(bar, 1);
     fence_mbarrier_init();
@@ -196,8 +194,8 @@ __global__ void claiming(Log log, uint32_t* times) {
 
 // The two older ways. One CTA a tile: whichever SM is free takes the next, and every CTA sets itself up.
 __global__ void one_each(Log log, uint32_t* times) {
-  __shared__ Spans spans;
-  spans.start();
+  __shared__ Ran ran[kMost];
+  Spans spans{ran};
   unsigned long long since = nanoseconds();
   work(kSetupCycles);
   spans.add(since, kSetup);
@@ -209,8 +207,8 @@ __global__ void one_each(Log log, uint32_t* times) {
 }
 // One CTA an SM, tiles dealt out beforehand.
 __global__ void dealt(Log log, uint32_t* times, uint32_t tiles) {
-  __shared__ Spans spans;
-  spans.start();
+  __shared__ Ran ran[kMost];
+  Spans spans{ran};
   unsigned long long since = nanoseconds();
   work(kSetupCycles);
   spans.add(since, kSetup);

@@ -145,7 +145,7 @@ int teach(const Mistake& m) {
   fmt::print("On silicon: {}\n\n",
              m.h200.empty()
                  ? "not tried."
-                 : fmt::format("an H200: {}.{}", m.h200,
+                 : fmt::format("an H200 (driver 580.159.04): {}.{}", m.h200,
                                m.h200.find("scripted") == std::string::npos
                                    ? ""
                                    : " Scripted: a case of tests/conformance with the same fault, not this kernel."));

@@ -150,8 +150,30 @@ TEST(CopyRaces, StAsyncIsThereBehindItsMbarrier) {
   EXPECT_EQ(found(head + "  bar.sync 0;\n" + read + wait("%p2"), 2).size(), 1u);
 }
 
+// Rank 0 sends, rank 1 reads, says so by `reply`, and rank 0 sends to the same place again. The bytes of a reply are no
+// promise for what its thread has read, but kernels take them for one: a note.
+TEST(CopyRaces, AReplyByStAsyncPromisesNothingOfReads) {
+  const auto told = [](const std::string& reply) {
+    const std::string send = "  @%p1 st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r2], %t, [%r3];\n";
+    return found(
+        "  xor.b32 %r4, %k, 1; mapa.shared::cluster.u32 %r2, %s, %r4; mapa.shared::cluster.u32 %r3, %b, %r4;\n"
+        "  setp.eq.u32 %p1, %k, 0; and.pred %p1, %p1, %p8; setp.eq.u32 %p2, %k, 1; and.pred %p3, %p2, %p8;\n"
+        "  @%p3 mbarrier.arrive.expect_tx.shared.b64 _, [%b], 4;\n" +
+            send + wait("%p3") + "  @%p3 ld.shared.u32 %r1, [%s];\n  @%p3 " + reply + wait("%p1") + send +
+            "  @%p3 mbarrier.arrive.expect_tx.shared.b64 _, [%b], 4;\n" + wait("%p3", 0, 1),
+        2);
+  };
+  EXPECT_THAT(told("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r3];\n"),
+              ElementsAre(::testing::StartsWith("scope-too-narrow: st.async")))
+      << "the wait is of scope .cta";
+  EXPECT_THAT(told("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r2+8], %t, [%r3];\n"
+                   "  @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%b], 4;\n"),
+              ElementsAre(::testing::StartsWith("scope-too-narrow: st.async")));
+}
+
 TEST(CopyRaces, WgmmaReadsItsOperandsUntilItIsWaitedFor) {
-  const auto multiplied = [](const std::string& before, const std::string& behind) {
+  const auto multiplied = [](const std::string& before, const std::string& behind,
+                             const std::string& fence = "  wgmma.fence.sync.aligned;\n") {
     Kernel k;
     k.hopper = true;
     k.threads = 128;
@@ -159,8 +181,7 @@ TEST(CopyRaces, WgmmaReadsItsOperandsUntilItIsWaitedFor) {
         "  .reg .f32 %f<4>; .reg .b64 %desc; mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; "
         "mov.f32 %f3, %f0;\n  shr.u32 %r0, %s, 4; cvt.u64.u32 %desc, %r0; or.b64 %desc, %desc, 0x0000001000080000;\n"
         "  mad.lo.u32 %r0, %t, 16, %s;\n  st.shared.u32 [%r0], %t;\n" +
-        before +
-        "  wgmma.fence.sync.aligned;\n"
+        before + fence +
         "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, %desc, %desc, %p13, 1, 1, 0, 0;\n"
         "  wgmma.commit_group.sync.aligned;\n" +
         behind + "  wgmma.wait_group.sync.aligned 0;\n";
@@ -171,6 +192,7 @@ TEST(CopyRaces, WgmmaReadsItsOperandsUntilItIsWaitedFor) {
   EXPECT_THAT(multiplied(fence + meet, wait0 + meet + again), IsEmpty());
   EXPECT_THAT(multiplied(meet, wait0), ElementsAre(::testing::StartsWith("proxy-fence-missing: wgmma.mma_async")));
   EXPECT_THAT(multiplied(fence, wait0), IsEmpty()) << "its own warps' stores";
+  EXPECT_THAT(multiplied(fence + meet, wait0, ""), ElementsAre(::testing::StartsWith("wgmma-fence-missing: ")));
   EXPECT_FALSE(multiplied(fence + meet, again).empty());
   EXPECT_FALSE(multiplied(fence + meet, "  wgmma.wait_group.sync.aligned 1;\n" + again).empty());
 }

@@ -41,7 +41,8 @@ std::string Kernel::text() const {
 }
 
 std::vector<std::string> Kernel::findings() const {
-  RunPtx run(hopper ? ptx_header("sm_90a", "8.6") + text() : text(), hopper ? hopper_machine() : plain_machine());
+  const std::string whole = change ? change(text()) : text();
+  RunPtx run(hopper ? ptx_header("sm_90a", "8.6") + whole : whole, hopper ? hopper_machine() : plain_machine());
   run.checks = checks::AllChecks(checks::Level::races);
   run.gpu.options.order = order;
   run.gpu.options.threads = 1;  // kernels that race shall not make host threads race
@@ -50,8 +51,8 @@ std::vector<std::string> Kernel::findings() const {
   run.launch("k", {ctas * clusters, 1, 1}, {threads, 1, 1}, in, out);
   std::vector<std::string> all;
   for (const Diagnosis& d : run.reports) {
-    if (d.severity == Severity::note && d.code != "scope-too-narrow") continue;
-    if (d.code == "tmem-uninitialised") continue;  // what is loaded does not matter here
+    if (d.severity == Severity::note && (d.code == "race-check-incomplete" || d.message.starts_with("…"))) continue;
+    if (!unwritten && d.code.ends_with("-uninitialised")) continue;
     all.push_back(race(d.code, d.where.ptx_text, d.others.empty() ? "" : d.others[0].where.ptx_text));
   }
   return all;

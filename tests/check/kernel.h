@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,12 +24,13 @@ struct Kernel {
   uint32_t ctas = 1;  // of a cluster
   uint32_t clusters = 1;
   bool tensor = false;
-  bool hopper = false;  // for sm_90a
+  bool hopper = false;     // for sm_90a
+  bool unwritten = false;  // reads of memory that nobody has written count; mostly what is loaded does not matter
   CompletionOrder order = {};
+  std::function<std::string(std::string)> change;  // of the whole text
 
   std::string text() const;
-  /// What is found, each as race() writes it; notes but scope-too-narrow, and reads of cells that nothing has written,
-  /// are left out.
+  /// What is found, each as race() writes it; notes of what is not checked are left out.
   std::vector<std::string> findings() const;
 };
 

@@ -41,6 +41,55 @@ TEST(SharedRaces, AnArriveGivesAndReceivesNothing) {
   EXPECT_THAT(found(kStore + "  @%p10 bar.sync 1, 32;\n  @%p11 bar.sync 2, 32;\n" + kLoad), ElementsAre(kRace));
 }
 
+// Lane 0 arrives for its warp: what the others have read is not handed over unless they have met.
+TEST(SharedRaces, AnArriveSpeaksForItsOwnLane) {
+  const auto told = [](const std::string& meet) {
+    return found("  mad.lo.u32 %r0, %l, 4, %s;\n  @%p10 ld.shared.u32 %r1, [%r0];\n" + meet +
+                 "  @%p8 mbarrier.arrive.shared.b64 _, [%b];\n" + wait("%p11") + "  @%p11 st.shared.u32 [%r0], 0;\n");
+  };
+  EXPECT_THAT(told("  bar.warp.sync -1;\n"), IsEmpty());
+  const std::string missing = race("lane-order-missing", "st.shared.u32 [%r0], 0;", "ld.shared.u32 %r1, [%r0];");
+  EXPECT_THAT(told(""), ElementsAre(missing));
+  EXPECT_THAT(told("  fence.proxy.async.shared::cta;\n"), ElementsAre(missing)) << "a fence is no meeting";
+}
+
+TEST(SharedRaces, BytesThatNobodyHasWritten) {
+  const auto told = [](const std::string& body) {
+    Kernel k;
+    k.body = body;
+    k.unwritten = true;
+    return found_in_all_orders(k);
+  };
+  EXPECT_THAT(told("  @%p8 st.shared.u32 [%s], 1;\n  @%p8 ld.shared.u32 %r1, [%s];\n"), IsEmpty());
+  EXPECT_THAT(told("  @%p8 st.shared.u32 [%s], 1;\n  @%p8 ld.shared.u64 %rd1, [%s];\n"),
+              ElementsAre("shared-uninitialised: ld.shared.u64 %rd1, [%s]"));
+  EXPECT_THAT(told("  @%p8 mbarrier.arrive.expect_tx.shared.b64 _, [%b], 16;\n  @%p8 cp.async.bulk.shared::cluster."
+                   "global.mbarrier::complete_tx::bytes [%s], [%i], 16, [%b];\n" +
+                   wait("%p12") + "  ld.shared.u32 %r1, [%s+12];\n"),
+              IsEmpty());
+}
+
+// Who may still be reached by others of the cluster stays until they are done.
+TEST(SharedRaces, ACtaThatLeavesEarly) {
+  const auto told = [](const std::string& access, const std::string& behind) {
+    Kernel k;
+    k.ctas = 2;
+    k.body =
+        "  xor.b32 %r4, %k, 1; mapa.shared::cluster.u32 %r2, %s, %r4; mapa.shared::cluster.u32 %r3, %b, %r4;\n"
+        "  setp.eq.u32 %p1, %k, 0; and.pred %p2, %p1, %p8;\n  @%p2 " +
+        access + behind;
+    return found_in_all_orders(k);
+  };
+  const std::string meets = "  barrier.cluster.arrive; barrier.cluster.wait;\n";
+  const std::string leaves = "  @!%p1 nanosleep.u32 20000;\n  ret;\n";  // it comes before the kernel's last barrier
+  for (const char* access : {"st.shared::cluster.u32 [%r2], 1;\n",
+                             "mbarrier.arrive.release.cluster.shared::cluster.b64 "
+                             "_, [%r3];\n"}) {
+    EXPECT_THAT(told(access, meets), IsEmpty()) << access;
+    EXPECT_THAT(told(access, leaves), ElementsAre(::testing::StartsWith("exit-with-remote-access: "))) << access;
+  }
+}
+
 TEST(SharedRaces, LanesOfAWarpAreThreads) {
   const std::string store = "  @%p8 st.shared.u32 [%s], %t;\n", load = "  @%p10 ld.shared.u32 %r1, [%s];\n";
   const std::string told = race("lane-order-missing", "ld.shared.u32 %r1, [%s];", "st.shared.u32 [%s], %t;");
@@ -85,7 +134,7 @@ TEST(SharedRaces, OneLaneArrivesForTheOthers) {
   const std::string store = "  mad.lo.u32 %r0, %l, 4, %s; @%p10 st.shared.u32 [%r0], %t;\n";
   const std::string load = "  @%p11 ld.shared.u32 %r1, [%s+64];\n";
   const std::string arrive = "  @%p8 mbarrier.arrive.shared.b64 _, [%b];\n";
-  const std::string told = race("data-race", "ld.shared.u32 %r1, [%s+64];", "st.shared.u32 [%r0], %t;");
+  const std::string told = race("lane-order-missing", "ld.shared.u32 %r1, [%s+64];", "st.shared.u32 [%r0], %t;");
   EXPECT_THAT(found(store + "  bar.warp.sync -1;\n" + arrive + wait("%p11", 0, 0) + load), IsEmpty());
   EXPECT_THAT(found(store + arrive + wait("%p11", 0, 0) + load), ElementsAre(told));
   // Every lane for itself.

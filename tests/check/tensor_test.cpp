@@ -45,6 +45,19 @@ TEST(TensorRaces, MmasOfOneAccumulatorFollowEachOther) {
   EXPECT_THAT(found(kMma + other + kCommit + wait("%p12") + kAfter), ElementsAre(StartsWith("tmem-unordered: ")));
 }
 
+// cp to mma, mma to shift and shift to cp.4x256b follow each other; so what lies at the ends of such a chain does, too.
+TEST(TensorRaces, PairsMakeAChain) {
+  const std::string a = "  add.u32 %r5, %base, 64;\n  add.u32 %r6, %base, 0x1f0040;\n";
+  const std::string copy = "  @%p8 tcgen05.cp.cta_group::1.128x256b [%r5], %desc;\n";
+  const std::string product = "  @%p8 tcgen05.mma.cta_group::1.kind::f16 [%base], [%r5], %desc, %idesc, %p13;\n";
+  const std::string shift = "  @%p8 tcgen05.shift.cta_group::1.down [%r5];\n";
+  const std::string patch = "  @%p8 tcgen05.cp.cta_group::1.4x256b [%r6], %desc;\n";
+  const std::string end = kCommit + wait("%p12") + kAfter;
+  EXPECT_THAT(found(a + copy + product + shift + patch + product + end), IsEmpty());
+  EXPECT_THAT(found(a + copy + shift + patch + product + end), Contains(StartsWith("tmem-unordered: tcgen05.shift")));
+  EXPECT_THAT(found(a + copy + product + patch + product + end), Contains(StartsWith("tmem-unordered: tcgen05.cp")));
+}
+
 TEST(TensorRaces, AnotherThreadsMmaNeedsTheOrderOfIssue) {
   // Warp 1 goes on with the accumulator of warp 0.
   const std::string second =
@@ -82,9 +95,50 @@ TEST(TensorRaces, AStageIsGivenBackBehindTheLoad) {
       << "the other warp's loads";
 }
 
+// What alloc and dealloc do is done when they are over, and still the manual has the fences there: a note.
+TEST(TensorRaces, AllocAndDeallocStandBetweenFences) {
+  Kernel k;
+  k.tensor = true;
+  k.body = kStore + kWaitStore;
+  const auto without = [&](const std::string& fence, int nth) {
+    k.change = [=](std::string text) {
+      size_t at = 0;
+      for (int i = 0; i <= nth; ++i) at = text.find(fence, at + 1);
+      return text.erase(at, fence.size());
+    };
+    return found_in_all_orders(k);
+  };
+  EXPECT_THAT(without("tcgen05.fence::before_thread_sync;", 0), Contains(StartsWith("tmem-fence-missing: tcgen05.st")));
+  EXPECT_THAT(without("tcgen05.fence::after_thread_sync;", 0), Contains(StartsWith("tmem-fence-missing: tcgen05.st")));
+  EXPECT_THAT(without("tcgen05.fence::before_thread_sync;", 1),
+              ElementsAre(StartsWith("tmem-fence-missing: tcgen05.dealloc")));
+  EXPECT_THAT(without("tcgen05.fence::after_thread_sync;", 1),
+              ElementsAre(StartsWith("tmem-fence-missing: tcgen05.dealloc")));
+}
+
+TEST(TensorRaces, ACommitToAnMbarrierThatNobodyHasPublished) {
+  Kernel k;
+  k.tensor = true;
+  k.body = kMma + kCommit + wait("%p12") + kAfter;
+  k.change = [](std::string text) {
+    const std::string fence = "@%p8 fence.mbarrier_init.release.cluster;";
+    return text.erase(text.find(fence), fence.size());
+  };
+  EXPECT_THAT(found_in_all_orders(k), ElementsAre(StartsWith("mbarrier-init-not-published: tcgen05.commit")));
+}
+
 TEST(TensorRaces, DeallocComesBehindAllUses) {
   EXPECT_THAT(found(kStore + kWaitStore), IsEmpty());
   EXPECT_THAT(found(kStore), Contains(StartsWith("tmem-not-complete: tcgen05.dealloc")));
+  // Warp 1 is not even waited for.
+  Kernel k;
+  k.tensor = true;
+  k.body = kLoad + kWaitLoad;
+  k.change = [](std::string text) {
+    const size_t last = text.rfind("bar.sync 0;");
+    return text.erase(last, 11);
+  };
+  EXPECT_THAT(k.findings(), Contains(AllOf(StartsWith("data-race: "), HasSubstr("tcgen05.dealloc"))));
 }
 
 const std::string kFill = "  mad.lo.u32 %r0, %t, 64, %s;\n  st.shared.u32 [%r0], %t;\n";

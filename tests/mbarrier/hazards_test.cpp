@@ -42,6 +42,7 @@ TEST(MbarrierLife, UseAfterInvalIsReportedAndWorksOnTheBytes) {
   EXPECT_EQ(pending_behind("mbarrier.inval.shared.b64 [%bar]", reports), 2u);
   ASSERT_EQ(reports.size(), 1u);
   EXPECT_EQ(reports[0].code, "mbarrier-not-initialised");
+  EXPECT_EQ(reports[0].severity, Severity::warning);
   EXPECT_THAT(reports[0].message,
               HasSubstr("an arrive on the mbarrier at shared offset 0x400 of CTA rank 0, after its mbarrier.inval"));
 }

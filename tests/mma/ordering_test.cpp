@@ -134,6 +134,23 @@ TEST(Ordering, ChainsHoldUnderEveryOrder) {
   }
 }
 
+/// Who fills a collector buffer and who uses it goes by the order of issue, even where accumulators differ.
+TEST(Ordering, CollectorsGoByIssueUnderEveryOrder) {
+  std::string all;
+  for (int i = 0; i < 6; ++i)
+    all += "add.u32 %tmp, %d, " + std::to_string(16 * i) + "; tcgen05.mma.cta_group::1.kind::f16.collector::a::" +
+           (i == 0   ? "fill"
+            : i == 5 ? "lastuse"
+                     : "use") +
+           " [%tmp], %adesc, %bdesc, %idesc, 0;";
+  RunPtx gpu(replaced(kernel_text({}), kMma, all));
+  for (uint64_t seed = 0; seed <= 6; ++seed) {
+    gpu.gpu.options.order = {seed ? CompletionOrder::Mode::seeded : CompletionOrder::Mode::late, seed};
+    run(gpu, {ones()});
+    EXPECT_TRUE(gpu.reports.empty()) << gpu.reports[0].code;
+  }
+}
+
 // Only equal shapes follow each other in issue order (PTX ISA 9.7.16.6.2). The second MMA has N = 16 and adds to what
 // the first leaves.
 TEST(Ordering, AnotherShapeOnTheSameCellsIsNamed) {

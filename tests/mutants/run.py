@@ -9,12 +9,14 @@
   run.py --list                                       the programs
 
 Each mutant runs as timed, late and under two seeds, until something is found. It is
-  diagnosed    a diagnosis that the program itself does not have; at the line, if one of its places is the changed line's
+  diagnosed    a diagnosis that the program itself does not have; named, if one of its places is the changed line's, or, as what is
+               dropped is no place any more, if its words or its fix name what is missing or does not fit
   result       the program says that its results are wrong, or it ends otherwise than it should, and nothing was diagnosed
   nothing      neither
   not reached  the changed instruction is not executed (with `trap` in its place nothing changes)
   not legal    the PTX is refused
-Of those that nothing tells of, equivalent.txt names the ones that are right by the memory model, with the reason.
+Of those that nothing tells of, or whose results differ, equivalent.txt names the ones that break no rule, with the reason. Instructions
+that a compiler has made several of, from one CUDA line, are taken once.
 """
 
 import argparse
@@ -50,12 +52,36 @@ def gemm(*steps):
     return {f"13_gemm step {step}": ["13_gemm", "--step", str(step), *size] for step in steps}
 
 
+# What a diagnosis must speak of to name what is missing, or what does not fit, of each kind of mutant.
+NAMED = {
+    "drop: fence.proxy.async": "fence.proxy.async", "alter: proxy": "fence.proxy.async", "drop: fence.mbarrier_init": "initialis",
+    "drop: fence": "release|acquire|fence", "drop: tcgen05.fence::before_thread_sync": "tcgen05.fence",
+    "drop: tcgen05.fence::after_thread_sync": "tcgen05.fence", "drop: tcgen05.wait::ld": "wait::ld", "drop: tcgen05.wait::st": "wait::st",
+    "drop: tcgen05.commit": "commit|arriv|mbarrier", "drop: tcgen05.dealloc": "dealloc", "drop: bar.sync": "barrier|meet|bar.sync|initialis",
+    "drop: bar.warp.sync": "lanes|bar.warp.sync", "drop: barrier.cluster.arrive": "cluster", "drop: barrier.cluster.wait": "cluster",
+    "drop: mbarrier expect_tx": "bytes|expect|arriv", "drop: mbarrier.arrive": "arriv", "drop: mbarrier.init": "initialis",
+    "drop: mbarrier wait": "wait|phase", "drop: commit_group": "commit_group|wait", "drop: wait_group": "wait", "drop: bulk load": "bytes|written",
+    "drop: wgmma.fence": "wgmma.fence", "drop: wgmma.commit_group": "wgmma|wait", "drop: wgmma.wait_group": "wait",
+    "drop: cp.async.mbarrier.arrive": "arriv", "drop: griddepcontrol.wait": "griddepcontrol", "drop: setmaxnreg": "setmaxnreg",
+    "alter: bytes": "bytes", "alter: count": "arriv|count", "alter: parity": "parity|phase|wait", "alter: .relaxed": "relaxed",
+    "alter: scope": "scope", "alter: group + 1": "wait", "alter: .read": "wait", "alter: mask": "mask|bytes|arriv",
+    "alter: descriptor": "descriptor|operand", "alter: instruction descriptor": "descriptor", "alter: columns": "columns",
+    "alter: cta_group": "cta_group",
+}
+
 PROGRAMS = {
     **chapter("01_mbarrier", "phases", "arrivals", "transactions", "ring", "remote"),
     **chapter("02_bulk_tensor", "load", "multicast", "store", "linear", "stages"),
     **chapter("03_tmem_alloc", "smallest", "share", "pair"),
     **chapter("04_tmem_ld_st", "smallest", "maps"),
     **chapter("05_mma", "smallest", "accumulate", "commit"),
+    **chapter("06_mma_operands", "tmem", "chain"),
+    **chapter("07_tmem_cp_shift", "feed", "shift"),
+    **chapter("08_mma_block_scaled", "rows"),
+    **chapter("09_mma_sparse", "codes"),
+    **chapter("10_mma_ws", "stationary"),
+    **chapter("11_cta_pair", "addresses", "hand_over", "multicast", "halves", "signals"),
+    **chapter("12_launch_control", "request", "tasks"),
     **gemm(1, 2, 3, 4, 5, 6, 7, 8),
     "13_gemm_hopper": ["13_gemm_hopper", "--m", "256", "--n", "256", "--k", "704"],
 }
@@ -71,7 +97,6 @@ class Program:
         if first.returncode != 0:
             sys.exit(f"{name} does not pass as it is:\n{first.stdout[-2000:]}{first.stderr[-2000:]}")
         self.kernels = set(re.findall(r"^tinygpu counters: (\S+)", first.stderr, re.M))
-        self.cycles = max([int(n) for n in re.findall(r"^  cycles +(\d+)", first.stderr, re.M)] or [10000])
         self.texts = {p.name: p.read_text() for p in sorted(dump.iterdir())}
         self.known = set()
         for order, environment in ORDERS:
@@ -81,24 +106,29 @@ class Program:
 
     def run(self, environment, log):
         """stdout and stderr of one run; its findings go to `log`. A run that takes too long counts as failed."""
-        env = {**os.environ, "GEN5_DEVICE": "tinygpu", "GEN5_THREADS": "1", "GEN5_SARIF": str(log), **self.machine, **environment}
+        env = {**os.environ, "GEN5_DEVICE": "tinygpu", "GEN5_THREADS": "1", "GEN5_CHECK": "races", "GEN5_SARIF": str(log), **self.machine, **environment}
         try:
             return subprocess.run(self.command, capture_output=True, text=True, errors="replace", env=env, timeout=SECONDS)
         except subprocess.TimeoutExpired:
             return subprocess.CompletedProcess(self.command, 124, "", "too long")
 
     def mutants(self):
+        seen = set()
         for file, text in self.texts.items():
+            lines = lines_of(text)
             for m in mutate.mutants(text, self.kernels):
-                yield file, m
+                key = m.kernel, m.kind, lines[m.line] or m.line, plain(m.before)
+                if key not in seen:
+                    seen.add(key)
+                    yield file, m
 
     def judge(self, file, mutant):
         """What becomes of the program with this mutant in it."""
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
             folder = pathlib.Path(folder)
-            limit = {"GEN5_REPLACE_PTX": str(folder), "GEN5_MAX_CYCLES": str(20 * self.cycles + 4_000_000)}
+            limit = {"GEN5_REPLACE_PTX": str(folder)}  # and no limit of cycles: it would be told of instead of what is missing
             (folder / file).write_text(mutant.apply(self.texts[file]))
-            wrong = None
+            wrong = told = None
             for order, environment in ORDERS:
                 log = folder / f"{order}.sarif"
                 done = self.run({**environment, **limit}, log)
@@ -107,10 +137,15 @@ class Program:
                 new = [(key, r) for key, r in findings(log) if key not in self.known]
                 if new:
                     codes = sorted({r["ruleId"] for _, r in new})
-                    at = any(names_line(r, mutant, self.texts[file]) for _, r in new)
+                    at = any(names_line(r, mutant, self.texts[file]) or names_it(r, mutant) for _, r in new)
+                    if not at and order != ORDERS[-1][0]:
+                        told = told or {"found": "diagnosed", "codes": codes, "order": order, "line": False}
+                        continue  # another order may say more
                     return {"found": "diagnosed", "codes": codes, "order": order, "line": at}
                 if done.returncode != 0 and wrong is None:
                     wrong = order
+            if told:
+                return told
             if wrong:
                 return {"found": "result", "order": wrong}
             trapped = mutate.Mutant(mutant.kind, mutant.kernel, mutant.line, mutant.before, "trap;")
@@ -153,13 +188,31 @@ def names_line(result, mutant, text):
     return False
 
 
+def names_it(result, mutant):
+    """Its words, or its fix, speak of what the mutant lacks."""
+    text = result["message"]["text"]
+    return any(mutant.kind.startswith(kind) and re.search(words, text) for kind, words in NAMED.items())
+
+
+def source_of(text, line):
+    """The CUDA line that a PTX line comes from, or ""."""
+    at = lines_of(text)[line]
+    if at is None:
+        return ""
+    name = re.search(rf'^\s*\.file\s+{at[0]}\s+"([^"]+)"', text, re.M)
+    try:
+        return " ".join(pathlib.Path(name[1]).read_text().splitlines()[int(at[1]) - 1].split("//")[0].split())
+    except (TypeError, OSError, IndexError):
+        return ""
+
+
 def equivalent():
-    """(program, kind, plain PTX) of equivalent.txt -> the reason."""
+    """(program, kind, CUDA line) of equivalent.txt -> the reason. A line or a program may be `*`: any."""
     out, reason = {}, ""
     for line in (HERE / "equivalent.txt").read_text().splitlines():
         if line.startswith("  "):
-            program, kind, ptx = (part.strip() for part in line.split("|", 2))
-            out[program, kind, ptx] = reason
+            program, kind, source = (part.strip() for part in line.split("|", 2))
+            out[program, kind, source] = reason
         elif line and not line.startswith("#"):
             reason = line
     return out
@@ -170,8 +223,8 @@ def plain(ptx):
     return re.sub(r"%[a-z]+\d+", "%", " ".join(ptx.split()))
 
 
-def key_of(r):
-    return r["program"], r["kind"], plain(r["before"])
+def is_equivalent(r, same):
+    return any((p, r["kind"], s) in same for p in (r["program"], "*") for s in (r["source"], "*"))
 
 
 def table(results):
@@ -180,14 +233,14 @@ def table(results):
     rows = collections.defaultdict(collections.Counter)
     for r in results:
         found = r["found"]
-        if found == "nothing" and key_of(r) in same:
+        if found in ("nothing", "result") and is_equivalent(r, same):
             found = "equivalent"
         rows[r["kind"].split(",")[0]][found] += 1
         rows[r["kind"].split(",")[0]]["line"] += r.get("line", False)
     total = collections.Counter()
     for row in rows.values():
         total.update(row)
-    columns = ("mutants", "diagnosed", "at the line", "result", "nothing", "equivalent", "not reached", "not legal")
+    columns = ("mutants", "diagnosed", "named", "result", "nothing", "equivalent", "not reached", "not legal")
     out = [f"{'kind':<42}" + "".join(f"{c:>12}" for c in columns)]
     for kind, row in [*sorted(rows.items()), ("all", total)]:
         count = sum(n for found, n in row.items() if found != "line")
@@ -251,9 +304,9 @@ def main():
             sys.exit(share < o.at_least and f"less than {o.at_least} %")
         same = equivalent()
         for r in known:
-            if r["found"] in ("nothing", "result") and key_of(r) not in same:
+            if r["found"] in ("nothing", "result") and not is_equivalent(r, same):
                 print(f"{r['program']}: {r['kind']}: {r['found']}{' under ' + r['order'] if 'order' in r else ''}\n"
-                      f"  {r['kernel']}, ptx line {r['ptx_line']}, CUDA line {r['cuda']}\n  {r['before'].strip()}")
+                      f"  {r['kernel']}, ptx line {r['ptx_line']}, CUDA line {r['cuda']}: {r['source']}\n  {r['before'].strip()}")
         return None
     with tempfile.TemporaryDirectory() as folder, open(results, "a") as out:
         programs = [Program(name, o.build.resolve(), make(pathlib.Path(folder) / str(i))) for i, name in enumerate(o.program or PROGRAMS)]
@@ -266,7 +319,7 @@ def main():
                 counts[verdict["found"]] += 1
                 line = lines_of(p.texts[file])[m.line]
                 out.write(json.dumps({"program": p.name, "kernel": m.kernel, "kind": m.kind, "before": m.before, "after": m.after,
-                                      "cuda": line and int(line[1]), "ptx_line": m.line, **verdict, "line": verdict.get("line", False)}) + "\n")
+                                      "cuda": line and int(line[1]), "source": source_of(p.texts[file], m.line), "ptx_line": m.line, **verdict, "line": verdict.get("line", False)}) + "\n")
                 out.flush()
         print(f"{len(work)} mutants: " + ", ".join(f"{n} {found}" for found, n in counts.most_common()))
     return None

@@ -1,19 +1,17 @@
 #include "common/tinygpu/check/checks.h"
 
 #include "common/tinygpu/check/copies_in_flight.h"
-#include "common/tinygpu/check/early_waits.h"
 #include "common/tinygpu/check/empty_commits.h"
+#include "common/tinygpu/check/phases.h"
 #include "common/tinygpu/check/proxy_fences.h"
 #include "common/tinygpu/check/races/races.h"
 #include "common/tinygpu/check/unfinished_tensor_memory.h"
 #include "common/tinygpu/check/unordered_operations.h"
-#include "common/tinygpu/check/unseen_phases.h"
 
 namespace tinygpu::checks {
 
 AllChecks::AllChecks(Level level) {
-  owned_.push_back(std::make_unique<UnseenPhases>());
-  owned_.push_back(std::make_unique<EarlyWaits>());
+  owned_.push_back(std::make_unique<Phases>());
   owned_.push_back(std::make_unique<EmptyCommits>());
   if (level == Level::races) {
     owned_.push_back(std::make_unique<races::Races>());

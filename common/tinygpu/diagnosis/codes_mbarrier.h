@@ -17,8 +17,8 @@ inline constexpr CodeInfo kMbarrierCodes[] = {
           "9.7.13.15.14 mbarrier.arrive_drop"},
      Hardware{measured, "Goes on. A later arrive is error 719; complete_tx of 0 ends the phase once more."},
      Fix{"Invalidate the object, or initialise it again, before it is used for other things."}},
-    {"mbarrier-init-not-published", kError | kWarning,
-     "An mbarrier is used by a thread, or signalled by a copy, that need not see its initialisation.",
+    {"mbarrier-init-not-published", kError | kWarning | kNote,
+     "An mbarrier is used by a thread, or signalled by a copy or a commit, that need not see its initialisation.",
      Rule{"mbarrier.init is a store: other threads see it behind a barrier; those of other CTAs, and copies, behind "
           "fence.mbarrier_init (or fence.proxy.async) and a barrier.",
           "9.7.13.15.9 mbarrier.init"},
@@ -43,14 +43,14 @@ inline constexpr CodeInfo kMbarrierCodes[] = {
      Rule{".noComplete promises not to end the phase; if it would, the behaviour is undefined.",
           "9.7.13.15.13 mbarrier.arrive"},
      Hardware{measured, "The phase ends. Not promised."}, Fix{"Let an arrive without .noComplete be the last."}},
-    {"mbarrier-not-initialised", kError,
+    {"mbarrier-not-initialised", kError | kWarning,
      "An operation on 8 bytes that are no mbarrier: never initialised, or invalidated.",
      Rule{"init comes first, in one thread, and is made visible to all who use the object, copies included.",
           "9.7.13.15.3 Lifecycle of the mbarrier object"},
      Hardware{
          measured,
          "An arrive on eight zero bytes is error 719. expect_tx, complete_tx and waits take the bytes as they are, "
-         "and so does everything after inval."},
+         "and so does everything after inval: a warning."},
      Fix{"One thread initialises; then a fence and a barrier, before anybody else uses it.",
          "mbarrier.init.shared::cta.b64 [bar], count;   // one thread\n"
          "fence.mbarrier_init.release.cluster;\n"

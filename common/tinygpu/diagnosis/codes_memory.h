@@ -117,6 +117,12 @@ inline constexpr CodeInfo kMemoryCodes[] = {
      Hardware{measured, "Error 715, for ld.shared and cp.async.mbarrier.arrive."},
      Fix{"Write .shared::cluster where the instruction has it; else let the other CTA do it.",
          "ld.shared::cluster.u32 r, [remote];"}},
+    {"shared-uninitialised", kWarning | kNote, "Bytes of shared memory are read that nobody has written.",
+     Rule{"Shared memory holds anything when a CTA begins.", "5.1.7 Shared State Space"},
+     Hardware{documented, "What another CTA has left there."},
+     Fix{"Write first; where an MMA or a copy reads a tile, compare its descriptor and size with what was written. "
+         "Rows "
+         "that nobody uses may hold anything: then this is no fault."}},
     {"stack-overflow", kError, "A thread needs more local memory than it can have.",
      Rule{"Calls and local arrays live in local memory, which is limited per thread.", "5.1.5 Local State Space"},
      Hardware{measured, "Endless recursion: error 700."},

@@ -73,6 +73,12 @@ inline constexpr CodeInfo kMmaCodes[] = {
           "9.7.16.10.8 Sparse matrices"},
      Hardware{unknown, "Undefined. Here the kernel stops."},
      Fix{"Compress A with the library's compressor, and store the metadata of all M rows before the MMA."}},
+    {"wgmma-fence-missing", kWarning, "The first wgmma.mma_async of a warp, and no wgmma.fence before it.",
+     Rule{
+         "wgmma.fence orders a warpgroup's registers and memory before the first wgmma.mma_async, and before any whose "
+         "registers have been touched since.",
+         "9.7.15.7.1 wgmma.fence"},
+     Hardware{documented, "Undefined."}, Fix{"Fence in all warps of the warpgroup.", "wgmma.fence.sync.aligned;"}},
     {"wgmma-not-uniform", kError | kWarning, "The four warps of a warpgroup issue different wgmma.mma_async.",
      Rule{"All threads of the warpgroup execute the same instruction, with the same descriptors and scale-d.",
           "9.7.15.5.2 wgmma.mma_async"},

@@ -83,7 +83,7 @@ inline constexpr CodeInfo kTensorMemoryCodes[] = {
           "9.7.16.2 Matrix and Data Movement Shape"},
      Hardware{unknown},
      Fix{"Start at lane 0, 32, 64 or 96, or 16 past it for .16x64b, .16x128b, .16x256b and .16x32bx2."}},
-    {"tmem-fence-missing", kWarning,
+    {"tmem-fence-missing", kWarning | kNote,
      "Work in Tensor Memory is handed to another thread without tcgen05.fence on both sides.",
      Rule{"A barrier or an mbarrier orders tcgen05 operations of two threads only between "
           "tcgen05.fence::before_thread_sync and ::after_thread_sync. tcgen05.commit stands for the first.",

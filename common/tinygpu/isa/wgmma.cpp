@@ -19,7 +19,10 @@ void mma(Warp& w, const Op& op);
 void commit(Warp& w, const Op&);
 void wait(Warp& w, const Op& op);
 
-void fence(Warp& w, const Op&) { w.converged(~0u); }
+void fence(Warp& w, const Op&) {
+  w.converged(~0u);
+  tell(w, Sync::Kind::fence);
+}
 
 /// True if the op has to come back: the warp waits for what is in flight.
 bool blocked_on(Warp& w, Warpgroup::Conflict conflict) {

@@ -43,7 +43,8 @@ enum View : uint8_t {
   happened,      // happens before
   async_shared,  // and a fence has handed it from the generic to the async proxy, in shared memory
   async_global,  // and in global memory
-  nearly,        // would have happened before if scopes were wider, or a relaxed operation were acquire or release
+  nearly,        // would have happened before if scopes were wider, a relaxed operation were acquire or release, or the
+                 // end of a commit, or of a copy to another CTA, told what its thread had done
   initialised,   // mbarriers, by fence.mbarrier_init
   tensor,        // of tcgen05: what tcgen05.fence has ordered, completed work and the issue of unfinished
   kViews

@@ -21,6 +21,8 @@ struct MbarrierState {
   // What its arrivals have released: those of its own CTA, and those of others; so far, and with the last phase.
   Views own, others, own_complete, others_complete;
   std::unique_ptr<Record> init;
+  bool init_told = false;                             // a commit that need not see it
+  std::unordered_map<const Threads*, Record> remote;  // the last arrivals of other CTAs, by who made them
 };
 
 /// A round of a barrier of a CTA's threads.

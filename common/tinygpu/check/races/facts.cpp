@@ -15,6 +15,8 @@ Facts read(const ptx::Instruction& i) {
   f.one_way = i.has("async::generic");
   f.pair = i.has("cta_group::2");
   f.four_rows = i.has("4x256b");
+  f.alloc = i.opcode == "tcgen05.alloc";
+  f.wgmma_fence = i.opcode == "wgmma.fence";
   if (i.opcode.starts_with("cp.async.bulk"))
     f.waits = i.has("read") ? Waits::bulk_read : Waits::bulk;
   else if (i.opcode == "cp.async.wait_all")

@@ -17,6 +17,8 @@ struct Facts {
   bool one_way = false;        // fence.proxy.async::generic.*
   bool pair = false;           // .cta_group::2
   bool four_rows = false;      // tcgen05.cp.4x256b
+  bool alloc = false;          // tcgen05.alloc
+  bool wgmma_fence = false;
 };
 
 class FactsOf {

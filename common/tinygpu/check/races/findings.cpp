@@ -57,6 +57,9 @@ Fix fix_of(Why why, const Record& earlier, const Record& later, ptx::Space space
   switch (why) {
     case Why::incomplete: return wait_for(earlier);
     case Why::lanes: return {"let the lanes meet between the two", "bar.warp.sync 0xffffffff;   // __syncwarp()"};
+    case Why::spoken_for:
+      return {"let the lanes meet before one of them arrives for all, or let all of them arrive",
+              "bar.warp.sync 0xffffffff;   // __syncwarp()\n@elected mbarrier.arrive.shared::cta.b64 _, [empty];"};
     case Why::nearly:
       return {
           "let the release and the acquire between the two reach each other (.cluster for CTAs of a cluster, .gpu "
@@ -91,7 +94,8 @@ Judged judged(Why why, const Record& earlier, const Record& later) {
   if (why == Why::unordered && earlier.who.op == later.who.op && earlier.kind == AccessKind::write && !later.operation)
     return {"data-race", Severity::warning, &kSameStore};
   switch (why) {
-    case Why::lanes: return {"lane-order-missing", Severity::error};
+    case Why::lanes:
+    case Why::spoken_for: return {"lane-order-missing", Severity::error};
     case Why::nearly:
       // Kernels free a buffer of another CTA so, once it has been read; a copy that had landed there is no value lost.
       return {"scope-too-narrow",
@@ -116,7 +120,13 @@ const char* reason(Why why, const Record& earlier) {
   switch (why) {
     case Why::unordered: return "nothing orders the two";
     case Why::lanes: return "the lanes of the warp have not met in between, and lock step is not promised";
-    case Why::nearly: return "what lies between them is .relaxed, or of a scope that does not have both threads in it";
+    case Why::spoken_for:
+      return "some of its lanes are known to be over with it, but they have not met the others of the warp before they "
+             "synchronised, and an arrive speaks for its own lane alone";
+    case Why::nearly:
+      return "what lies between them is .relaxed, or of a scope that does not have both threads in it, or the end of "
+             "an "
+             "asynchronous operation, which speaks for itself alone";
     case Why::no_fence:
       return earlier.writes() ? "no fence.proxy.async lies in between: it may see what lay there before"
                               : "no fence.proxy.async lies in between: it may overtake the read";
@@ -163,23 +173,68 @@ void tell_race(Why why, const Record& earlier, const Record& later, ptx::Space s
   later.who.report(std::move(d));
 }
 
-void tell_unpublished(const Record& init, const Origin& who, uint32_t offset, bool in_order) {
-  const Judged j = in_order ? Judged{"mbarrier-init-not-published", Severity::warning, &kInitFence}
-                            : Judged{"mbarrier-init-not-published", Severity::error};
+void tell_unpublished(const Record& init, const Origin& who, uint32_t offset, Unpublished to) {
+  const Judged j = to == Unpublished::to_thread ? Judged{"mbarrier-init-not-published", Severity::error}
+                   : to == Unpublished::to_copy ? Judged{"mbarrier-init-not-published", Severity::warning, &kInitFence}
+                                                : Judged{"mbarrier-init-not-published", Severity::note};
   Diagnosis d;
   d.code = j.code;
   d.severity = j.severity;
-  d.message =
-      fmt::format("the mbarrier at shared offset {:#x} is {}", offset,
-                  in_order ? "signalled by a copy, and no fence has handed its initialisation to the async proxy"
-                           : "used by a thread that need not see its initialisation");
+  d.message = fmt::format("the mbarrier at shared offset {:#x} is {}", offset,
+                          to == Unpublished::to_thread ? "used by a thread that need not see its initialisation"
+                          : to == Unpublished::to_copy
+                              ? "signalled by a copy, and no fence has handed its initialisation to the async proxy"
+                              : "signalled by tcgen05.commit, and no fence has published its initialisation. By the "
+                                "manual's words a commit needs none in its own CTA; kernels fence all the same");
   if (j.relied_on) d.message += fmt::format(". Known kernels do so and are right on a B200: {}", j.relied_on->kernels);
   d.where = who.where();
-  d.label = in_order ? "signals it" : "used here";
+  d.label = to == Unpublished::to_thread ? "used here" : "signals it";
   d.others.push_back(place_of(init, "initialised here"));
-  d.help = in_order ? "fence behind the initialisation, in the thread that initialises, and let the threads meet"
-                    : "let the threads meet behind the initialisation";
+  if (to == Unpublished::to_thread) {
+    d.help = "let the threads meet behind the initialisation";
+    d.example = "bar.sync 0;";
+  } else {
+    d.help = "fence behind the initialisation, in the thread that initialises, and let the threads meet";
+    d.example = "fence.mbarrier_init.release.cluster;  bar.sync 0;";
+  }
   who.report(std::move(d));
+}
+
+void tell_exit(const Record& r, uint32_t rank, bool out, const std::string& what) {
+  Diagnosis d;
+  d.code = "exit-with-remote-access";
+  d.severity = Severity::error;
+  d.message = out ? fmt::format(
+                        "CTA rank {} of the cluster ends, and nothing says that its {} has read {} before: "
+                        "shared memory lives as long as its CTA",
+                        rank, name_of(r), what)
+                  : fmt::format(
+                        "CTA rank {} of the cluster ends, and nothing says that another CTA's {} to {} is over "
+                        "before: shared memory lives as long as its CTA",
+                        rank, name_of(r), what);
+  LabelledPlace at = place_of(r, out ? "it may still read when the CTA has gone" : "it may come when the CTA has gone");
+  d.where = std::move(at.where);
+  d.label = std::move(at.label);
+  d.help = "let all CTAs of the cluster meet before any of them exits, behind the waits for their last operations";
+  d.example = "barrier.cluster.arrive;  barrier.cluster.wait;";
+  r.who.report(std::move(d));
+}
+
+void tell_unwritten(const Record& r, uint64_t address, uint32_t bytes) {
+  Diagnosis d;
+  const Judged j =
+      r.operation ? Judged{"shared-uninitialised", Severity::note} : Judged{"shared-uninitialised", Severity::warning};
+  d.code = j.code;
+  d.severity = j.severity;
+  d.message = fmt::format("{} reads {} that nobody has written since the CTA began", name_of(r),
+                          bytes_at(ptx::Space::shared, address, bytes));
+  Record at = r;
+  if (const uint32_t lanes = r.map.of(address); lanes && !r.operation) at.who.lane = __builtin_ctz(lanes);
+  LabelledPlace first = place_of(at, "reads what lay there by chance");
+  d.where = std::move(first.where);
+  d.label = std::move(first.label);
+  d.help = "write the bytes first, or compare the address with where they were written";
+  r.who.report(std::move(d));
 }
 
 }  // namespace tinygpu::races

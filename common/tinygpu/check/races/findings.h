@@ -12,6 +12,7 @@ namespace tinygpu::races {
 enum class Why : uint8_t {
   unordered,   // nothing orders them
   lanes,       // of one warp
+  spoken_for,  // lanes of one warp, one of which has synchronised for all
   nearly,      // a scope or a .relaxed stands in the way
   no_fence,    // ordered, but not between the proxies
   incomplete,  // an operation that nobody has waited for
@@ -20,9 +21,20 @@ enum class Why : uint8_t {
 /// `address`: of the first byte that both touch.
 void tell_race(Why why, const Record& earlier, const Record& later, ptx::Space space, uint64_t address, uint32_t bytes);
 
-/// An mbarrier is used by `who`, who need not see its initialisation; `in_order`: only the async proxy, in which a copy
-/// is going to signal it, need not.
-void tell_unpublished(const Record& init, const Origin& who, uint32_t offset, bool in_order);
+/// An mbarrier is used by `who`, who need not see its initialisation.
+enum class Unpublished : uint8_t {
+  to_thread,
+  to_copy,    // only the async proxy, in which a copy is going to signal it, need not see it
+  to_commit,  // the same of tcgen05.commit, which the manual counts to the generic proxy
+};
+void tell_unpublished(const Record& init, const Origin& who, uint32_t offset, Unpublished to);
+
+/// A CTA ends, and nothing says that this access of another CTA to its shared memory is over (`out`: an operation of
+/// its own that reads from it for another CTA); `what` it touches.
+void tell_exit(const Record& r, uint32_t rank, bool out, const std::string& what);
+
+/// `who` reads bytes of shared memory that nobody has written since the CTA began.
+void tell_unwritten(const Record& r, uint64_t address, uint32_t bytes);
 
 /// "st.shared", "tcgen05.mma, operand A".
 std::string name_of(const Record& r);

@@ -26,20 +26,16 @@ class Trial {
     if (earlier.kind == AccessKind::atomic && now_.kind == AccessKind::atomic && earlier.operation && now_.operation)
       return {};
     const bool crosses = now_.proxy == Proxy::async && earlier.proxy == Proxy::generic;
-    const View view = !crosses ? happened : space_ == ptx::Space::global ? async_global : async_shared;
     bool placed = false;
-    uint16_t unseen = not_seen_in(earlier, cell, bytes, view, placed);
+    Why why = Why::unordered;
+    uint16_t unseen = not_seen_in(earlier, cell, bytes, happened, placed);
+    if (!unseen && crosses) {
+      why = Why::no_fence;
+      unseen = not_seen_in(earlier, cell, bytes, space_ == ptx::Space::global ? async_global : async_shared, placed);
+    }
     if (!unseen) return {true, placed};
     if (strong_pair(earlier, now_) && earlier.map.bytes == now_.map.bytes) return {false, placed};
-    Why why = Why::unordered;
     bool any = false;
-    if (crosses) {
-      const uint16_t unordered = not_seen_in(earlier, cell, bytes, happened, any);
-      if (!unordered)
-        why = Why::no_fence;
-      else
-        unseen = unordered;
-    }
     if (why != Why::no_fence) {
       if (!not_seen_in(earlier, cell, unseen, nearly, any))
         why = Why::nearly;
@@ -47,6 +43,8 @@ class Trial {
         why = Why::incomplete;
       else if (by_.threads && earlier.lane_components == by_.threads->program && !now_.operation)
         why = Why::lanes;
+      else if (spoken_for(earlier))
+        why = Why::spoken_for;
     }
     if (!news_(why, earlier, now_)) return {true, placed};
     const uint64_t at = cell + uint64_t(__builtin_ctz(unseen));
@@ -75,6 +73,12 @@ class Trial {
     return out;
   }
 
+  /// Some of the lanes that made the earlier access are known to be over with it: they have spoken for all.
+  bool spoken_for(const Record& earlier) const {
+    const uint32_t lanes = earlier.map.lanes;
+    return earlier.lane_components && (lanes & (lanes - 1)) &&
+           (not_seen(earlier, lanes, by_, 0, happened) & lanes) != lanes;
+  }
   /// The thread that made the access knew that this operation had been issued: it has not waited for it.
   bool behind_issue(const Record& earlier) const {
     if (!now_.operation || earlier.operation || !by_.threads || earlier.cluster != by_.cluster) return false;
@@ -134,7 +138,10 @@ void Races::program_access(const MemoryAccess& a, DomainState& d, ClusterState& 
   r.proxy = a.proxy;
   r.order = a.order;
   r.map.bytes = a.lanes ? a.lanes->bytes : 0;
-  r.map.together = !a.lanes;
+  // tcgen05.alloc stores the address for its warp, by no lane in particular: it takes a barrier to see it.
+  const bool of_nobody = !a.lanes && d.facts.of(r.who).alloc;
+  if (of_nobody) lanes &= -lanes;
+  r.map.together = !a.lanes && !of_nobody;
   if (a.lanes) {
     r.map.dense = a.lanes->dense;
     r.map.first = a.lanes->low;
@@ -233,9 +240,11 @@ void Races::operation_access(const MemoryAccess& a, DomainState& d) {
     for (const auto& u : op.uses)
       if (u.signalled && (!use || (a.cta == u.cta && a.kind != AccessKind::read))) use = &u;
     if (CtaState* cta = use ? c.cta(*use->signalled) : nullptr) {
-      const MbarrierState& m = cta->mbarrier(c.components, use->signal);
+      MbarrierState& m = cta->mbarrier(c.components, use->signal);
       r.component = m.component;
       r.epoch = m.ended + 1;
+      // Its completion does not promise what its thread had done before.
+      m.own.of[nearly].join(op.before);
     }
   } else {
     const bool writes = a.kind != AccessKind::read;
@@ -274,6 +283,11 @@ bool Races::is_news(const void* what, const void* with) {
   return told_.try_emplace(what, with).first->second == with;
 }
 
+bool Races::first(const char* about, const Op* op) {
+  std::lock_guard lock(told_mutex_);
+  return told_about_.emplace(about, op).second;
+}
+
 void Races::access(const MemoryAccess& a, ClusterState& c, const Actor& actor, const Record& record) {
   const auto news = [&](Why why, const Record& earlier, const Record& later) {
     return (why != Why::no_fence && why != Why::nearly) || is_news(later.who.op, earlier.who.op);
@@ -296,11 +310,16 @@ void Races::access(const MemoryAccess& a, ClusterState& c, const Actor& actor, c
   if (a.space == ptx::Space::shared) {
     CtaState* owner = c.cta(*a.cta);
     if (!owner) return;
-    Touch touch(c.histories, record, judge);
+    const auto unwritten = [&](uint64_t cell, uint16_t bytes) {
+      if (first("unwritten", record.who.op))
+        tell_unwritten(record, cell + uint64_t(__builtin_ctz(bytes)), uint32_t(__builtin_popcount(bytes)));
+    };
+    Touch touch(c.histories, record, judge, unwritten);
     each([&](uint64_t address, uint64_t bytes) { touch.range(owner->cells(), 0, address, bytes); });
     return;
   }
   // Global memory is shared by all domains: a lock for each of its parts.
+  const auto by_the_host = [](uint64_t, uint16_t) {};  // it may have written anything
   uint64_t region = ~0ull;
   std::unique_lock<std::mutex> lock;
   std::optional<Touch> touch;
@@ -321,7 +340,7 @@ void Races::access(const MemoryAccess& a, ClusterState& c, const Actor& actor, c
           });
         cells = &shard.regions[now];
         if (cells->empty()) cells->resize(kRegion / kCell);
-        touch.emplace(shard.histories, record, judge);
+        touch.emplace(shard.histories, record, judge, by_the_host);
       }
       touch->range(*cells, now * kRegion, address, part);
       address += part;

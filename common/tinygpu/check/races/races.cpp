@@ -1,5 +1,9 @@
 #include "common/tinygpu/check/races/races.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "common/tinygpu/machine/chip/launch.h"
 
 namespace tinygpu::races {
@@ -32,6 +36,7 @@ void Races::on_launch(const Launch& launch) {
   any_heads_ = false;
   sequential_ = {};
   told_.clear();
+  told_about_.clear();
 }
 
 void Races::on_end(const Launch&, const LaunchStats*) {
@@ -45,13 +50,62 @@ void Races::on_cta(const Cta& cta, bool starts, uint64_t) {
   if (starts) {
     if (cta.rank) return;
     d.clusters[&cta.cluster] = std::make_shared<ClusterState>(cta.cluster);
-  } else if (!cta.cluster.live_ctas) {
-    d.clusters.erase(&cta.cluster);
   } else {
-    return;
+    const auto c = d.clusters.find(&cta.cluster);
+    if (c == d.clusters.end()) return;
+    if (CtaState* state = cta.cluster.ctas.size() > 1 ? c->second->cta(cta) : nullptr)
+      check_exit(d, *c->second, *state);
+    if (cta.cluster.live_ctas) return;
+    d.clusters.erase(c);
   }
   d.recent = nullptr;
   d.recent_state = nullptr;
+}
+
+void Races::check_exit(const DomainState& d, ClusterState& c, CtaState& cta) {
+  Views all;
+  for (const Threads& t : cta.warps)
+    for (const Row& row : t.rows()) all.join(row.sees);
+  const Actor by{c.number, nullptr, 0, 0, 0, &all};
+  const auto open = [&](const Record& r) {
+    return not_seen(r, r.map.lanes, by, 0, happened) && not_seen(r, r.map.lanes, by, 0, nearly);
+  };
+  const uint32_t rank = cta.cta.rank;
+  const auto own = [&](const Record& r) { return c.cta(r.who.cta) == &cta; };
+  const auto own_of = [&](const Operation& op) { return c.cta(op.who.cta) == &cta; };
+  const auto goes_out = [&](const Operation& op) {
+    return std::ranges::any_of(op.uses, [&](const auto& u) { return u.signalled && u.signalled != &cta.cta; });
+  };
+  std::vector<uint32_t> seen;  // what lies in neighbouring cells is mostly the same
+  uint64_t offset = 0;
+  for (const uint32_t handle : cta.cells()) {
+    const uint64_t at = offset;
+    offset += kCell;
+    if (!handle || std::ranges::find(seen, handle) != seen.end()) continue;
+    seen.push_back(handle);
+    if (seen.size() > 64) seen.erase(seen.begin());
+    c.histories.each(handle, [&](const Record& r) {
+      const bool out = r.operation && own(r) && r.ends == Ends::mbarrier && !r.writes();
+      if ((own(r) && !out) || !open(r) || !first("exit", r.who.op)) return;
+      tell_exit(r, rank, out, fmt::format("shared offset {:#x}", at));
+    });
+  }
+  // Those that have not come so far here.
+  for (const auto& [id, op] : d.operations) {
+    if (op.cluster.get() != &c) continue;
+    for (const auto& use : op.uses) {
+      if (use.cta != &cta.cta || (own_of(op) && (use.writes || !goes_out(op)))) continue;
+      Record r;
+      r.who = op.who;
+      r.operation = true;
+      if (first("exit", r.who.op))
+        tell_exit(r, rank, own_of(op),
+                  fmt::format("shared offset {:#x}", use.ranges.empty() ? 0 : use.ranges[0].offset));
+    }
+  }
+  for (const auto& [at, m] : cta.mbarriers)
+    for (const auto& [who, r] : m.remote)
+      if (open(r) && first("exit", r.who.op)) tell_exit(r, rank, false, fmt::format("the mbarrier at {:#x}", at));
 }
 
 // ---- Operations
@@ -81,12 +135,16 @@ void Races::on_issue(const AsyncOperation& o) {
     case Kind::async_store:
       // One without an mbarrier releases: to global memory.
       op.ends = op.uses.empty() ? Ends::never : Ends::mbarrier;
-      if (op.uses.empty()) op.released = t->release(op.lanes);
+      if (op.uses.empty())
+        op.released = t->release(op.lanes);
+      else
+        op.before = t->release(op.lanes).of[happened];
       break;
     case Kind::bulk_store:
     case Kind::tensor_store:
       if (std::ranges::any_of(o.shared_uses, [](const auto& u) { return u.signalled != nullptr; })) {
         op.ends = Ends::mbarrier;
+        op.before = t->release(op.lanes).of[happened];
         break;
       }
       op.ends = Ends::bulk_group;
@@ -154,6 +212,14 @@ void Races::on_issue(const AsyncOperation& o) {
       if (!channel.component) channel.component = c->components.make();
       op.reads = op.writes = channel.component;
       op.read = op.written = ++channel.count;
+      if (!t->wgmma_fenced && first("wgmma.fence", o.who.op))
+        o.who.report({.code = "wgmma-fence-missing",
+                      .severity = Severity::warning,
+                      .message = "this warp issues wgmma.mma_async and has not executed wgmma.fence before",
+                      .help = "wgmma.fence before the first wgmma, and wherever its registers were touched in between",
+                      .where = o.who.where(o.issued),
+                      .label = "the first one of this warp",
+                      .example = "wgmma.fence.sync.aligned;"});
       // All four warps issue it; their own accesses come before it.
       op.threads = nullptr;
       op.sees = {};
@@ -176,7 +242,7 @@ void Races::check_signal(ClusterState& c, const Operation& op, const AsyncOperat
   const Actor by{c.number, op.threads, op.lanes, op.now, op.copies, &op.sees};
   const auto seen = [&](View view) { return !not_seen(*m.init, m.init->map.lanes, by, op.lanes, view); };
   if (seen(async_shared) || seen(initialised)) return;
-  tell_unpublished(*m.init, op.who, use.signal, seen(happened));
+  tell_unpublished(*m.init, op.who, use.signal, seen(happened) ? Unpublished::to_copy : Unpublished::to_thread);
   m.init = nullptr;  // once
 }
 

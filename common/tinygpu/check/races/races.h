@@ -4,9 +4,13 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "common/tinygpu/check/races/cluster_state.h"
@@ -33,7 +37,12 @@ struct Operation {
   std::vector<AsyncOperation::SharedUse> uses;
   std::vector<Step> steps;  // of a commit: what its arrival says is over
   Views released;           // and orders; of st.async.release: what it hands over
+  Sight before;             // of a store or copy to another CTA: what its thread knew and had done
 };
+
+/// Operations of tensor cores that have executed before one does, by pairs that follow each other (9.7.16.6.2): of each
+/// thread's, of a kind, all up to an epoch.
+using Predecessors = std::map<std::pair<Component, uint64_t>, Epoch>;
 
 /// Cells of Tensor Memory that somebody has touched.
 struct TensorEntry {
@@ -48,6 +57,18 @@ struct TensorEntry {
   uint64_t chain = 0;
   bool pair = false, four_rows = false;
   int warp = -1;
+  std::shared_ptr<const Predecessors> before;  // null: none
+  /// Its place among others': of its thread, of a kind that others treat alike.
+  std::pair<Component, uint64_t> place() const {
+    return {order, chain << 3 | uint64_t(four_rows) << 2 | uint64_t(kind == AsyncOperation::Kind::tmem_copy) << 1 |
+                       uint64_t(kind == AsyncOperation::Kind::tmem_shift)};
+  }
+};
+
+/// Columns of Tensor Memory, and who has taken them.
+struct TakenColumns {
+  TmemRect cells;
+  Record by;
 };
 
 /// What one domain's host thread knows.
@@ -60,6 +81,7 @@ struct DomainState {
   std::shared_ptr<ClusterState> recent_state;
   std::unordered_map<uint64_t, Operation> operations;
   std::unordered_map<uint32_t, std::vector<TensorEntry>> tensor;  // by SM
+  std::unordered_map<uint32_t, std::vector<TakenColumns>> taken;
   FactsOf facts;
   uint64_t instances = 0;
 };
@@ -80,6 +102,8 @@ class Races final : public Observer {
   DomainState& of(const Domain& d) { return domains_[d.index]; }
   /// A copy is going to signal an mbarrier: its initialisation has been handed to the async proxy.
   void check_signal(ClusterState& c, const Operation& op, const AsyncOperation::SharedUse& use);
+  /// A CTA ends: what others do to its shared memory is over.
+  void check_exit(const DomainState& d, ClusterState& c, CtaState& cta);
   // synchronisation.cpp
   void on_mbarrier(DomainState& d, ClusterState& c, const Sync& s);
   void on_fence(DomainState& d, ClusterState& c, Threads& t, const Sync& s);
@@ -92,6 +116,8 @@ class Races final : public Observer {
   void strong_access(const MemoryAccess& a, ClusterState& c, Threads& t, uint32_t lanes);
   /// `what` has not been told with another `with` in this launch: of a missing fence one pair of places is enough.
   bool is_news(const void* what, const void* with);
+  /// Nobody has been told `about` this instruction in this launch.
+  bool first(const char* about, const Op* op);
   // tensor_memory.cpp
   void tensor_use(DomainState& d, const AsyncOperation& o, const Operation& op);
 
@@ -108,6 +134,7 @@ class Races final : public Observer {
   ReleaseHeads heads_;  // of strong writes to global memory
   std::mutex told_mutex_;
   std::unordered_map<const void*, const void*> told_;
+  std::set<std::pair<std::string_view, const Op*>> told_about_;
   std::mutex sequential_mutex_;
   Sight sequential_;  // what fence.sc has in its order
 };

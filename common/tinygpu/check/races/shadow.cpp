@@ -43,10 +43,13 @@ uint32_t Histories::make(const History& h) {
 }
 
 uint32_t Histories::touched(uint32_t handle, const Record& now, uint32_t& record, uint64_t address, uint16_t bytes,
-                            Judge judge, bool& placed) {
+                            Judge judge, bool& placed, Unwritten unwritten) {
   History next;
   bool covered = false;  // an access of the same actor that nobody can tell from this one is there already
   const History& old = histories_[handle];
+  next.written = uint16_t(old.written | (now.writes() ? bytes : 0));
+  if (now.kind != AccessKind::write)
+    if (const uint16_t fresh = uint16_t(bytes & ~old.written)) unwritten(address, fresh);
   // Who writes behind a read that came behind an earlier write need know nothing of that write: the three are in order.
   uint16_t read_over = 0;
   std::array<Verdict, History::kMost> of_read;
@@ -126,10 +129,10 @@ void Histories::collect(FunctionRef<void(FunctionRef<void(uint32_t)>)> each) {
 
 uint32_t Touch::after(uint32_t handle, uint64_t address, uint16_t bytes) {
   bool placed = false;
-  if (bytes != kWhole) return histories_.touched(handle, now_, record_, address, bytes, judge_, placed);
+  if (bytes != kWhole) return histories_.touched(handle, now_, record_, address, bytes, judge_, placed, unwritten_);
   Memo& m = memo_[handle % memo_.size()];
   if (m.before != handle) {
-    const uint32_t next = histories_.touched(handle, now_, record_, address, bytes, judge_, placed);
+    const uint32_t next = histories_.touched(handle, now_, record_, address, bytes, judge_, placed, unwritten_);
     if (placed) return next;
     m = {handle, next};
   }

@@ -21,6 +21,7 @@ struct History {
   static constexpr uint32_t kMost = 12;
   uint8_t size = 0;
   bool marked = false;
+  uint16_t written = 0;  // bytes
   std::array<Entry, kMost> entry;
 };
 
@@ -31,6 +32,8 @@ struct Verdict {
 /// Asked of each pair of accesses that may be a race: the earlier one, the cell's address, its bytes that both touch.
 /// Reports by itself.
 using Judge = FunctionRef<Verdict(const Record& earlier, uint64_t cell, uint16_t bytes)>;
+/// Told of bytes of a cell that are read and that nobody has written.
+using Unwritten = FunctionRef<void(uint64_t cell, uint16_t bytes)>;
 
 /// Histories and the records that they name.
 class Histories {
@@ -38,7 +41,13 @@ class Histories {
   /// The history of the cell at `address`, whose one is `handle`, after `now` has touched `bytes` of it. `record`: its
   /// number and one, once it has one. `placed`: it holds for this cell only.
   uint32_t touched(uint32_t handle, const Record& now, uint32_t& record, uint64_t address, uint16_t bytes, Judge judge,
-                   bool& placed);
+                   bool& placed, Unwritten unwritten);
+  /// The accesses that a history has.
+  template <class F>
+  void each(uint32_t handle, F&& f) const {
+    const History& h = histories_[handle];
+    for (uint32_t i = 0; i < h.size; ++i) f(records_[h.entry[i].record]);
+  }
   /// So much has been allocated that looking for what nobody names any more pays.
   bool full() const {
     return (free_histories_.empty() && histories_.size() > limit_) ||
@@ -59,7 +68,8 @@ class Histories {
 /// One access going over cells: what has been found for one history holds for all cells that have it.
 class Touch {
  public:
-  Touch(Histories& histories, const Record& now, Judge judge) : histories_(histories), now_(now), judge_(judge) {}
+  Touch(Histories& histories, const Record& now, Judge judge, Unwritten unwritten)
+      : histories_(histories), now_(now), judge_(judge), unwritten_(unwritten) {}
   /// [address, address + bytes) in `cells`, whose first one lies at `base`.
   void range(std::vector<uint32_t>& cells, uint64_t base, uint64_t address, uint64_t bytes);
 
@@ -68,6 +78,7 @@ class Touch {
   Histories& histories_;
   const Record& now_;
   Judge judge_;
+  Unwritten unwritten_;
   uint32_t record_ = 0;
   struct Memo {
     uint32_t before = ~0u, after = 0;

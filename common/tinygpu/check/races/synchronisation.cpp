@@ -63,6 +63,10 @@ void Races::on_fence(DomainState& d, ClusterState& c, Threads& t, const Sync& s)
   if (s.kind == Sync::Kind::proxy_fence)
     return t.async_fence(lanes, s.value & Sync::kSharedMemory, s.value & Sync::kGlobalMemory);
   if (facts.mbarrier_init) return t.init_fence(lanes);
+  if (facts.wgmma_fence) {
+    t.wgmma_fenced = true;
+    return;
+  }
   if (!facts.sequential || facts.order.scope < ptx::Scope::gpu) return t.fence(lanes, facts.order, nullptr);
   // All fence.sc are in one order: that of the run.
   std::lock_guard lock(sequential_mutex_);
@@ -147,13 +151,14 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
     if (!not_seen(*m.init, m.init->map.lanes, by, own, happened) ||
         !not_seen(*m.init, m.init->map.lanes, by, own, initialised))
       return;
-    tell_unpublished(*m.init, *s.who, s.offset, false);
+    tell_unpublished(*m.init, *s.who, s.offset, Unpublished::to_thread);
     m.init = nullptr;  // once
   };
   switch (s.kind) {
     case Kind::init: {
       m.own = m.others = m.own_complete = m.others_complete = {};
-      m.landed = false;
+      m.landed = m.init_told = false;
+      m.remote.clear();
       if (!t) break;
       m.init = std::make_unique<Record>();
       m.init->who = *s.who;
@@ -169,6 +174,14 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
       if (t) {
         check_init();
         const bool relaxed = d.facts.of(*s.who).order.semantics == ptx::Semantics::relaxed;
+        Record& last = m.remote[t];
+        last.who = *s.who;
+        last.cluster = c.number;
+        last.component = t->program->whole;
+        last.epoch = t->now();
+        last.lane_components = t->program;
+        last.map.lanes = s.who->lanes;
+        last.operation = false;
         c.sent[{t, s.cta, s.offset}].push_back(t->release(s.who->lanes, relaxed));
       }
       break;
@@ -176,8 +189,29 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
       if (s.who->operation) {
         const auto o = d.operations.find(s.who->operation);
         if (o == d.operations.end()) break;
-        Views over = o->second.released;
-        over.of[happened].here = advanced({}, o->second.steps);
+        const Operation& op = o->second;
+        if (op.kind == AsyncOperation::Kind::commit && m.init && !m.init_told && op.threads) {
+          const Actor by{c.number, op.threads, op.lanes, op.now, op.copies, &op.sees};
+          m.init_told = not_seen(*m.init, m.init->map.lanes, by, op.lanes, async_shared) &&
+                        not_seen(*m.init, m.init->map.lanes, by, op.lanes, initialised);
+          if (m.init_told) tell_unpublished(*m.init, op.who, s.offset, Unpublished::to_commit);
+        }
+        if (const CtaState* from = c.cta(op.who.cta); from != owner && !op.steps.empty()) {
+          Record& last = m.remote[op.threads];
+          last.who = op.who;
+          last.cluster = c.number;
+          last.component = op.steps[0].first;
+          last.epoch = op.steps[0].second;
+          last.lane_components = nullptr;
+          last.operation = true;
+        }
+        Views over = op.released;
+        // A commit speaks for MMAs, not for what their thread knew when it issued them: that is not promised.
+        if (op.kind == AsyncOperation::Kind::commit) {
+          over.of[nearly] = op.sees.of[happened];
+          over.of[nearly].join(op.sees.of[nearly]);
+        }
+        over.of[happened].here = advanced({}, op.steps);
         m.own.join(over);
         break;
       }

@@ -10,6 +10,7 @@ namespace {
 
 using Kind = AsyncOperation::Kind;
 
+constexpr const char *kAlloc = "tcgen05.alloc", *kDealloc = "tcgen05.dealloc";
 constexpr size_t kMostEntries = 1024;  // of an SM; the oldest go first
 
 bool on_tensor_core(Kind k) { return k == Kind::mma || k == Kind::tmem_copy || k == Kind::tmem_shift; }
@@ -66,6 +67,11 @@ Fix wait_for(Kind kind) {
   }
 }
 
+const char* verb_of(bool writes, std::string_view what) {
+  if (what == kAlloc) return "takes";
+  return what == kDealloc ? "frees" : writes ? "writes" : "reads";
+}
+
 constexpr Fix kFences{
     "put tcgen05.fence::before_thread_sync before the arrive or barrier of the earlier thread, and "
     "tcgen05.fence::after_thread_sync behind the wait of the later one",
@@ -77,13 +83,13 @@ void tell(const char* code, Severity severity, const TensorEntry& e, const Origi
   Diagnosis d;
   d.code = code;
   d.severity = severity;
-  d.message = fmt::format("{} {} cells of Tensor Memory ({}) that {} {}: {}", what, writes ? "writes" : "reads",
-                          cells_of(cells), e.what, e.writes ? "writes" : "reads", reason);
+  const char *verb = verb_of(writes, what), *earlier = verb_of(e.writes, e.what);
+  d.message = fmt::format("{} {} cells of Tensor Memory ({}) that {} {}: {}", what, verb, cells_of(cells), e.what,
+                          earlier, reason);
   if (relied_on) d.message += fmt::format(". Known kernels do so and are right on a B200: {}", relied_on->kernels);
   d.where = who.where(time);
-  d.label = fmt::format("{} {}", writes ? "writes" : "reads", cells_of(cells));
-  d.others.push_back(
-      place_of(e.done, fmt::format("the same cells: the earlier operation {} them", e.writes ? "writes" : "reads")));
+  d.label = fmt::format("{} {}", verb, cells_of(cells));
+  d.others.push_back(place_of(e.done, fmt::format("the same cells: the earlier operation {} them", earlier)));
   d.help = fix.help;
   d.example = fix.example;
   who.report(std::move(d));
@@ -122,6 +128,13 @@ void tell_unfenced(const TensorEntry& e, const AsyncOperation& o, const AsyncOpe
        "no tcgen05.fence stands on both sides of what synchronises the two", &kTensorFences, kFences);
 }
 
+/// Where the one side is tcgen05.alloc or .dealloc: they are synchronous, and nothing is known to go wrong.
+void tell_unfenced_columns(const TensorEntry& e, const Origin& who, uint64_t time, const char* what, bool writes,
+                           const TmemRect& cells) {
+  tell("tmem-fence-missing", Severity::note, e, who, time, what, writes, cells,
+       "no tcgen05.fence stands on both sides of what synchronises the two", nullptr, kFences);
+}
+
 bool seen(const Record& r, const Actor& by, View view) {
   return !not_seen(r, r.map.lanes, by, r.map.lanes & (r.map.lanes - 1) ? 0 : r.map.lanes, view);
 }
@@ -154,6 +167,33 @@ void Races::tensor_use(DomainState& d, const AsyncOperation& o, const Operation&
   }
   const Actor by{c.number, op.threads, op.lanes, op.now, op.copies, &op.sees};
   const ClockRef& ordered = op.sees.of[tensor].here;
+  const auto same_thread = [&](const TensorEntry& e) {
+    return e.issued.lane_components == op.threads->program && e.done.who.lane == o.who.lane;
+  };
+  // Issued one behind the other, and so executed.
+  const auto directly = [&](const TensorEntry& e) {
+    return pipelined(e, now) && (same_thread(e) || epoch_of(ordered, e.order) >= e.order_epoch);
+  };
+  Predecessors before;
+  for (const auto& use : o.cells)
+    for (const TensorEntry& e : d.tensor[use.sm]) {
+      if (e.done.who.operation == o.id || !e.cells.overlaps(use.cells) || !directly(e)) continue;
+      const auto reach = [&](const auto& place, Epoch epoch) { before[place] = std::max(before[place], epoch); };
+      reach(e.place(), e.order_epoch);
+      if (e.before)
+        for (const auto& [place, epoch] : *e.before) reach(place, epoch);
+    }
+  if (!before.empty()) now.before = std::make_shared<const Predecessors>(before);
+  for (const auto& use : o.cells)
+    for (const TakenColumns& t : d.taken[use.sm]) {
+      if (t.by.lane_components == op.threads->program || !t.cells.overlaps(use.cells) || seen(t.by, by, tensor) ||
+          !first("alloc", t.by.who.op))
+        continue;
+      TensorEntry e;
+      e.what = kAlloc;
+      e.done = t.by;
+      tell_unfenced_columns(e, o.who, o.issued, use.what, use.writes, common(t.cells, use.cells));
+    }
   bool unfenced = false;
   for (const auto& use : o.cells) {
     now.cells = use.cells;
@@ -164,9 +204,10 @@ void Races::tensor_use(DomainState& d, const AsyncOperation& o, const Operation&
       if (!(e.writes || now.writes) || !e.cells.overlaps(now.cells) || e.done.who.operation == o.id) continue;
       const bool same_warp = e.issued.lane_components == op.threads->program;
       const bool fenced = epoch_of(ordered, e.done.component) >= e.done.epoch;
-      const bool same_thread = same_warp && e.done.who.lane == o.who.lane;
       const bool follows = pipelined(e, now);
-      if (fenced || (follows && (same_thread || epoch_of(ordered, e.order) >= e.order_epoch))) continue;
+      if (fenced || directly(e)) continue;
+      if (const auto earlier = before.find(e.place()); earlier != before.end() && earlier->second >= e.order_epoch)
+        continue;
       // A scope that is too narrow does not matter between the fences of tcgen05, and without them it is their lack
       // that is told.
       const bool over = seen(e.done, by, happened) || seen(e.done, by, nearly);
@@ -199,19 +240,40 @@ void Races::tensor_use(DomainState& d, const AsyncOperation& o, const Operation&
 void Races::on_tensor_allocation(const TmemAllocation& a) {
   DomainState& d = of(a.domain);
   std::vector<TensorEntry>& entries = d.tensor[a.sm];
+  std::vector<TakenColumns>& taken = d.taken[a.sm];
   std::shared_ptr<ClusterState> c;
-  Threads* const t = a.taken ? nullptr : d.find(a.who, c);
-  if (t) {
+  Threads* const t = d.find(a.who, c);
+  if (t && !a.taken) {
     const Row& row = t->row_of(-1);
     const Actor by{c->number, t, ~0u, t->now(), row.copies, &row.sees};
-    for (const TensorEntry& e : entries)
-      if (e.cells.overlaps(a.cells) && !seen(e.done, by, happened) && !seen(e.done, by, nearly) &&
-          epoch_of(row.sees.of[tensor].here, e.done.component) < e.done.epoch) {
-        tell_unfinished(e, a.who, a.time, "tcgen05.dealloc", true, common(e.cells, a.cells), nullptr);
+    const ClockRef& ordered = row.sees.of[tensor].here;
+    for (const TensorEntry& e : entries) {
+      if (!e.cells.overlaps(a.cells) || epoch_of(ordered, e.done.component) >= e.done.epoch) continue;
+      const TmemRect both = common(e.cells, a.cells);
+      if (!seen(e.done, by, happened) && !seen(e.done, by, nearly)) {
+        if (e.issued.lane_components == t->program || seen(e.issued, by, happened) || seen(e.issued, by, nearly))
+          tell_unfinished(e, a.who, a.time, kDealloc, true, both, nullptr);
+        else
+          tell("data-race", Severity::error, e, a.who, a.time, kDealloc, true, both, "nothing orders the two", nullptr,
+               kFences);
         break;
       }
+      if (e.issued.lane_components != t->program && first("dealloc", a.who.op))
+        tell_unfenced_columns(e, a.who, a.time, kDealloc, true, both);
+    }
   }
   std::erase_if(entries, [&](const TensorEntry& e) { return e.cells.overlaps(a.cells); });
+  std::erase_if(taken, [&](const TakenColumns& e) { return e.cells.overlaps(a.cells); });
+  if (!t || !a.taken) return;
+  Record by;
+  by.who = a.who;
+  by.cluster = c->number;
+  by.component = t->program->whole;
+  by.epoch = t->now();
+  by.lane_components = t->program;
+  by.map.lanes = t->live() & -t->live();
+  by.time = a.time;
+  taken.push_back({a.cells, std::move(by)});
 }
 
 }  // namespace tinygpu::races

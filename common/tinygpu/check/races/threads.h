@@ -97,6 +97,7 @@ class Threads {
   const LaneComponentsRef program, copies;
   const uint32_t index;
   const Cta& cta;
+  bool wgmma_fenced = false;  // it has executed wgmma.fence
   /// Barrier of the cluster: lanes that have arrived and not waited; lanes that wait.
   uint32_t cluster_arrived = 0, cluster_waits = 0, cluster_over = 0;
 

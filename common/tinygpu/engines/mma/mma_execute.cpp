@@ -133,29 +133,23 @@ uint64_t fingerprint(const Several<OperandPlanes>& planes) {
   return h;
 }
 
+/// Those that share a fill of a collector buffer have read the same, in whatever order they execute.
 void check_collector(const MmaOperation& o, const Operands& operands) {
-  using Collector = MmaRequest::Collector;
-  const MmaRequest& r = o.request;
-  std::optional<uint64_t>& kept = TensorCore::of(*o.cta[0], r.cta_group).collector(r.buffer);
-  const char* operand = r.buffer == 0 ? "A" : "B";
-  const std::string buffer = r.buffer == 0 ? "collector::a" : fmt::format("collector::b{}", r.buffer - 1);
-  // The shift says which of the kept columns are used: those of another shift aren't all here to compare.
-  const auto now = [&] { return fingerprint(r.buffer == 0 ? operands.a : operands.b) ^ o.zero_columns.shift; };
-  if (r.collector == Collector::use || r.collector == Collector::lastuse) {
-    if (!kept)
-      o.who.report(Severity::warning, "collector-empty",
-                   fmt::format("This tcgen05.mma uses the collector buffer of {} (.{}), but no earlier one filled it.",
-                               operand, buffer),
-                   fmt::format("Issue the first tcgen05.mma with .{}::fill.", buffer));
-    else if (*kept != now() && o.zero_columns.shift == 0)
-      o.who.report(Severity::error, "collector-stale",
-                   fmt::format("{} is not what the collector buffer (.{}) was filled with: hardware may take either.",
-                               operand, buffer),
-                   fmt::format("Keep {0}'s memory unmodified from .{1}::fill to .{1}::lastuse, and name the same {0}.",
-                               operand, buffer));
+  if (!o.kept) return;
+  const bool of_a = o.request.buffer == 0;
+  const uint64_t now = fingerprint(of_a ? operands.a : operands.b) ^ o.zero_columns.shift;
+  if (!*o.kept) {
+    *o.kept = now;
+    return;
   }
-  if (r.collector == Collector::fill) kept = now();
-  if (r.collector == Collector::lastuse || r.collector == Collector::discard) kept.reset();
+  // The shift says which of the kept columns are used: those of another shift aren't all here to compare.
+  if (**o.kept == now || o.zero_columns.shift) return;
+  const std::string buffer = o.request.collector_name();
+  o.who.report(Severity::error, "collector-stale",
+               fmt::format("{} is not what the collector buffer (.{}) was filled with: hardware may take either.",
+                           of_a ? "A" : "B", buffer),
+               fmt::format("Keep {0}'s memory unmodified from .{1}::fill to .{1}::lastuse, and name the same {0}.",
+                           of_a ? "A" : "B", buffer));
 }
 
 void shift_rows_down(TensorMemory& memory, TmemAddress at) {
@@ -183,11 +177,21 @@ void tell_accesses(const MmaOperation& o, const Origin& who, uint64_t now) {
   }
 }
 
-bool all_written(const MmaOperation& o) {
+bool all_written(const MmaOperation& o, const std::vector<TmemRect>& rects) {
   for (uint32_t c = 0; c < o.path.ctas; ++c)
-    for (const TmemRect& r : o.path.rects(o.d, o.path.width()))
+    for (const TmemRect& r : rects)
       if (!TensorMemory::of(o.cta[c]->sm).all_written(r)) return false;
   return true;
+}
+
+/// A, metadata and scale factors that lie in Tensor Memory.
+void check_operands_written(const MmaOperation& o) {
+  o.each_cells([&](const MmaOperation::Cells& cells) {
+    if (!cells.is_operand || all_written(o, cells.rects)) return;
+    o.who.report(Severity::warning, "tmem-uninitialised",
+                 fmt::format("{} reads cells that nothing has written since their allocation.", cells.what),
+                 "Compare the operand's address with where tcgen05.st or tcgen05.cp has put it.");
+  });
 }
 
 void mark_written(const MmaOperation& o) {
@@ -273,7 +277,8 @@ void execute_mma(const MmaOperation& o, uint64_t now, const Origin& who) {
   tell_accesses(o, who, now);
   check_collector(o, operands);
   zero_columns(o, operands);
-  const bool written = o.request.accumulate && all_written(o);
+  check_operands_written(o);
+  const bool written = o.request.accumulate && all_written(o, o.path.rects(o.d, o.path.width()));
   if (o.request.accumulate && !written)
     o.who.report(Severity::warning, "tmem-uninitialised",
                  "This tcgen05.mma accumulates into cells that nothing has written since their allocation.",

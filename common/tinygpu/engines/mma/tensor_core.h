@@ -42,6 +42,10 @@ struct TensorWork {
   std::function<void(uint64_t now, const Origin& who)> execute;
 };
 
+/// One fill of a collector buffer, shared by the MMAs that name it: a fingerprint of the operand that the first of them
+/// to execute has read, to tell when another sees other data.
+using CollectorFill = std::shared_ptr<std::optional<uint64_t>>;
+
 class TensorCore final : public Extension {
  public:
   static TensorCore& of(Sm& sm) { return sm.extensions.get<TensorCore>(sm.index); }
@@ -58,9 +62,10 @@ class TensorCore final : public Extension {
   void commit(Domain& domain, const Origin& origin, uint8_t cta_group, uint64_t now, uint64_t latency,
               std::function<void(uint64_t now, const Origin& who)> arrive);
 
-  /// Fingerprint of what a fill left in a collector buffer, to tell when a later use sees other data. Buffer 0 is A's,
-  /// 1 to 4 are B's b0 to b3 (.ws).
-  std::optional<uint64_t>& collector(uint32_t buffer) { return collectors_[buffer]; }
+  /// What a collector buffer holds for those who are issued now; null: nothing. Buffer 0 is A's, 1 to 4 are B's b0 to
+  /// b3
+  /// (.ws).
+  CollectorFill& collector(uint32_t buffer) { return collectors_[buffer]; }
 
   /// A CTA that exits with operations under way: "tensor-core-busy-at-exit"; they have no further effect.
   void on_cta_exit(Cta& cta) override;
@@ -83,7 +88,7 @@ class TensorCore final : public Extension {
   uint64_t mma_done_ = 0;        // when the latest MMA is planned to complete
   uint64_t copy_free_ = 0;       // when the shared-memory-to-Tensor-Memory path can
   uint64_t executed_ = 0;
-  std::optional<uint64_t> collectors_[5];
+  CollectorFill collectors_[5];
 };
 
 }  // namespace tinygpu

@@ -95,7 +95,26 @@ void check_zero_columns(MmaOperation& o) {
             "Encode the mask as PTX ISA 9.7.16.4.3 has it; 0 takes all columns of B.");
 }
 
+/// .collector: who fills it and who uses it goes by the order of issue.
+void take_collector(MmaOperation& o) {
+  using Collector = MmaRequest::Collector;
+  const MmaRequest& r = o.request;
+  CollectorFill& now = TensorCore::of(*o.cta[0], r.cta_group).collector(r.buffer);
+  if (r.collector == Collector::fill) now = std::make_shared<std::optional<uint64_t>>();
+  if (r.collector != Collector::discard) o.kept = now;
+  if (!now && (r.collector == Collector::use || r.collector == Collector::lastuse))
+    o.who.report(Severity::warning, "collector-empty",
+                 fmt::format("This tcgen05.mma uses the collector buffer of {} (.{}), but no earlier one filled it.",
+                             r.buffer == 0 ? "A" : "B", r.collector_name()),
+                 fmt::format("Issue the first tcgen05.mma with .{}::fill.", r.collector_name()));
+  if (r.collector == Collector::lastuse || r.collector == Collector::discard) now = nullptr;
+}
+
 }  // namespace
+
+std::string MmaRequest::collector_name() const {
+  return buffer == 0 ? "collector::a" : fmt::format("collector::b{}", buffer - 1);
+}
 
 ScaleFactors MmaOperation::scale_factors(bool of_a) const {
   ScaleFactors f;
@@ -117,7 +136,7 @@ void MmaOperation::each_cells(const std::function<void(const Cells&)>& f) const 
     f({all_lanes(scale_a, scale_factors(true).columns()), true, false, "A's scale factors of tcgen05.mma"});
     f({all_lanes(scale_b, scale_factors(false).columns()), true, false, "B's scale factors of tcgen05.mma"});
   }
-  f({path.rects(d, path.width()), request.accumulate, true, "tcgen05.mma"});
+  f({path.rects(d, path.width()), request.accumulate, true, "tcgen05.mma", false});
 }
 
 void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& request, uint64_t now) {
@@ -142,6 +161,7 @@ void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& re
   if (!request.a_in_tmem) o->a = shared_operand(*o, request.a, o->idesc.a_mn_major, 32, "A");
   check_cells(*o);
   check_zero_columns(*o);
+  take_collector(*o);
 
   TensorWork work;
   for (uint32_t c = 0; c < o->path.ctas; ++c)

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "common/tinygpu/engines/mma/data_path.h"
@@ -44,6 +45,8 @@ struct MmaRequest {
       disable_lane{};         // bit i of word w: lane 32 w + i keeps its cells; from word 4 on the odd CTA's
   uint64_t zero_columns = 0;  // .ws: descriptor of the zero-column mask
 
+  /// "collector::b0".
+  std::string collector_name() const;
   MmaForm form() const { return {int(cta_group), sparse, weight_stationary, a_in_tmem, scales}; }
 };
 
@@ -58,6 +61,7 @@ struct MmaOperation {
   Packing a_packing = Packing::natural, b_packing = Packing::natural;
   TmemAddress d, a_tmem, metadata, scale_a, scale_b;  // in range
   ZeroColumnMask zero_columns;
+  CollectorFill kept;  // what its collector buffer has been filled with, by itself or one issued before; null: nothing
 
   /// Of block-scaled kinds, in one CTA.
   ScaleFactors scale_factors(bool of_a) const;
@@ -66,6 +70,7 @@ struct MmaOperation {
     std::vector<TmemRect> rects;
     bool reads, writes;
     const char* what;
+    bool is_operand = true;  // else the accumulator
   };
   void each_cells(const std::function<void(const Cells&)>& f) const;
 };
