@@ -95,7 +95,10 @@ CUresult Graphs::end(Stream& stream, Graph*& out) {
   out = nullptr;
   Capture* c = stream.capture;
   if (!c) return CUDA_ERROR_ILLEGAL_STATE;
-  if (c->origin != &stream) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+  if (c->origin != &stream) {
+    c->broken = true;  // as on an H200
+    return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+  }
   // Streams that joined must have been waited for by the origin, with all that they have.
   bool joined = true;
   const auto& origin = c->front[&stream];
