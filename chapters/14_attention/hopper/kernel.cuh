@@ -1,8 +1,8 @@
 // A tile of 128 queries, 64 to each of two consumer warpgroups, and one producer thread.
 //
 // A warpgroup overlaps with itself: it asks for the scores of the next block, then for O += P·V of this one, and while
-// the second is under way makes exponentials of the first. And the two take turns: while one's exponentials are made
-// the tensor core works for the other.
+// the second is under way makes exponentials of the first. Nothing makes the two warpgroups take turns: named barriers
+// that did so cost up to 5 % on an H200 (notes/14_attention.md).
 //
 // Blocks are walked from the last to the first, so that only the first of them has masked keys: behind it no test is
 // made.
@@ -253,9 +253,6 @@ __device__ void consume(const Arguments& args, Shared<Dim>& shared, uint32_t gro
   const auto release = [&](uint64_t& bar) {
     if (thread == 0) mbarrier_arrive(shared_address(&bar));
   };
-  // My turn on the tensor core, and the other's.
-  const auto take_turn = [&] { bar_sync(4 + group, 256); };
-  const auto pass_turn = [&] { bar_arrive(4 + (group ^ 1), 256); };
   Ring<kStages> at;
   const auto landed = [&] { mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity); };
   uint32_t parity = 0;
@@ -268,10 +265,8 @@ __device__ void consume(const Arguments& args, Shared<Dim>& shared, uint32_t gro
     mbarrier_wait_parity(shared_address(&shared.q_full), parity);
     parity ^= 1;
     landed();
-    take_turn();
     wgmma_fence();
     multiply_scores<Dim>(s, q, advanced(keys, at.stage * bytes_of<Dim>(kBlock)));
-    pass_turn();
     wgmma_wait_group<0>();
     pin(s);
     release(shared.empty[at.stage]);
@@ -286,7 +281,6 @@ __device__ void consume(const Arguments& args, Shared<Dim>& shared, uint32_t gro
     for (uint32_t block = last; block > 0; --block) {
       landed();
       const uint32_t k_stage = at.stage;
-      take_turn();
       wgmma_fence();
       multiply_scores<Dim>(s, q, advanced(keys, k_stage * bytes_of<Dim>(kBlock)));
       at.advance();
@@ -294,7 +288,6 @@ __device__ void consume(const Arguments& args, Shared<Dim>& shared, uint32_t gro
       const uint32_t v_stage = at.stage;
       at.advance();
       multiply_values<Dim>(o, p, advanced(values, v_stage * bytes_of<Dim>(kBlock)), block == last);
-      pass_turn();
       wgmma_wait_group<1>();
       pin(s);
       release(shared.empty[k_stage]);
@@ -350,7 +343,6 @@ __global__ void __launch_bounds__(kThreads, 1) twin(const __grid_constant__ Argu
     if (threadIdx.x == 0) produce<Dim>(args, shared);
   } else {
     setmaxnreg_inc<240>();
-    if (warpgroup == 2) bar_arrive(4, 256);  // the first turn is group 0's
     consume<Dim>(args, shared, warpgroup - 1);
   }
 }
