@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import pathlib
 import runpy
 import sys
 
@@ -29,7 +30,7 @@ def main() -> None:
         if options.module:
             runpy.run_module(options.script, run_name="__main__", alter_sys=True)
         else:
-            sys.path[0] = __import__("os").path.dirname(__import__("os").path.abspath(options.script))
+            sys.path[0] = str(pathlib.Path(options.script).resolve().parent)  # as Python does it
             runpy.run_path(options.script, run_name="__main__")
         run.after_launch()
     except BaseException as failed:
