@@ -203,7 +203,8 @@ TEST(Limits, CyclesOfAKernel) {
 TEST(Limits, WhatIsInFlightWhenAKernelIsStopped) {
   RunPtx run(kernel("  .loc 1 9 1\n  cp.async.ca.shared.global [copied], [%in], 4;\nL: bra L;",
                     ".shared .align 16 .b8 copied[16];"));
-  run.gpu.options.max_cycles = run.gpu.timing.launch.cta + run.gpu.timing.memory.cp_async_latency;
+  run.gpu.options.max_cycles =
+      run.gpu.timing.launch.latency + run.gpu.timing.launch.cta + run.gpu.timing.memory.cp_async_latency;
   const Diagnosis d = run.fault_of("k", {1}, {32}, run.buffer<uint32_t>(1));
   EXPECT_EQ(d.code, "max-cycles");
   ASSERT_EQ(d.others.size(), 1u);

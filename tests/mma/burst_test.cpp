@@ -173,6 +173,26 @@ TEST(Burst, IsCounted) {
   }
 }
 
+// Who issues more MMAs than wait for the tensor core at most waits itself.
+TEST(Burst, TheQueueIsOnlySoDeep) {
+  std::string text = burst_kernel(false, 1);
+  const std::string issued = "mov.u64 %t1, %clock64; sub.u64 %t1, %t1, %t0; st.global.u64 [%out+8], %t1;\n  ";
+  text.insert(text.find("tcgen05.commit"), issued);
+  const auto issue_cycles = [&](double depth, uint32_t count) {
+    tinygpu::MachineSpec spec = tinygpu::test::plain_machine();
+    spec.numbers["tcgen05.mma.queue"] = depth;
+    tinygpu::test::RunPtx gpu(text, spec);
+    gpu.dynamic_shared = 64 * 1024;
+    const uint64_t out = gpu.buffer<uint64_t>(2);
+    gpu.launch("burst", Dim3{1}, Dim3{32}, out, 0x490u | 128 / 8 << 17 | 128 / 16 << 24, count);
+    return double(gpu.download<uint64_t>(out, 2)[1]);
+  };
+  // M = N = 128: one every 64 cycles.
+  EXPECT_LT(issue_cycles(16, 15), 15 * 64 / 2);
+  EXPECT_NEAR(issue_cycles(16, 100) - issue_cycles(16, 60), 40 * 64, 64);
+  EXPECT_NEAR(issue_cycles(4, 60) - issue_cycles(16, 60), 12 * 64, 64);
+}
+
 // What a program on the machine sees with its own clock, of every kind, for rows that take little host time.
 TEST(Burst, TheMachinesClockSaysTheSame) {
   const auto rows = published();

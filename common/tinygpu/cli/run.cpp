@@ -14,7 +14,7 @@ struct RunOptions {
   MachineOptions machine;
   std::string order, check;
   std::optional<uint64_t> seed;
-  bool counters = false, profile = false;
+  bool counters = false, profile = false, timing_only = false;
   std::string trace, profile_json, report, sarif, dump_ptx, replace_ptx;
   std::optional<uint32_t> trace_sms, trace_kernels;
   std::vector<std::string> command;
@@ -25,6 +25,7 @@ int run(const RunOptions& o) {
   if (!o.order.empty()) set_environment("GEN5_ORDER", o.order);
   if (!o.check.empty()) set_environment("GEN5_CHECK", o.check);
   if (o.seed) set_environment("GEN5_SEED", std::to_string(*o.seed));
+  if (o.timing_only) set_environment("GEN5_TIMING_ONLY", "1");
   if (o.counters) set_environment("GEN5_COUNTERS", "1");
   if (!o.trace.empty()) set_environment("GEN5_TRACE", o.trace);
   if (o.trace_sms) set_environment("GEN5_TRACE_SMS", std::to_string(*o.trace_sms));
@@ -56,6 +57,8 @@ void add_run(CLI::App& app) {
       ->check(CLI::IsMember({"quick", "races"}));
   sub->add_flag("--counters", options->counters,
                 "Print launches, cycles, instructions, matrix instructions and TMA bytes per kernel at the end");
+  sub->add_flag("--timing-only", options->timing_only,
+                "Only the clock: matrices are not multiplied and bulk copies move no bytes, so results are worthless");
   sub->add_option("--trace", options->trace, "Write a timeline into this file, for ui.perfetto.dev");
   sub->add_option("--trace-sms", options->trace_sms, "SMs that timelines show (default: 4)")
       ->check(CLI::Range(1, 65535));

@@ -20,6 +20,7 @@ struct Options {
   CompletionOrder order;         // GEN5_ORDER=timed|late|seeded, GEN5_SEED (a seed alone means seeded)
   int threads = 0;               // GEN5_THREADS, 0: all cores
   uint64_t max_cycles = 0;       // GEN5_MAX_CYCLES: a kernel that runs longer is stopped; 0: none is
+  bool timing_only = false;      // GEN5_TIMING_ONLY=1: no matrices, no bytes of bulk copies; the clock alone
   bool strict_tmem = false;      // GEN5_TMEM_CHECKS=warn|strict: what hardware lets pass in Tensor Memory is an error
   bool counters = false;         // GEN5_COUNTERS=1: totals on stderr when the program ends
 };

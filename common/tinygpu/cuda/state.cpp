@@ -50,6 +50,7 @@ State::State()
   gpu.options.order = options.order;
   gpu.options.threads = options.threads;
   gpu.options.max_cycles = options.max_cycles;
+  gpu.options.timing_only = options.timing_only;
   gpu.options.strict_tmem = options.strict_tmem;
   gpu.options.device_output = [this](const std::string& text) { print(text); };
   gpu.options.on_diagnosis = [this](const Diagnosis& d) { tell(d); };

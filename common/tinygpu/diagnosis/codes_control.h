@@ -91,6 +91,13 @@ inline constexpr CodeInfo kControlCodes[] = {
      Fix{"Go up by .inc and down by .dec, from the count that the kernel is compiled with (__launch_bounds__).",
          "setmaxnreg.dec.sync.aligned.u32 40;    // producer warpgroup\n"
          "setmaxnreg.inc.sync.aligned.u32 232;   // consumer warpgroups"}},
+    {"timing-only-control", kWarning,
+     "In a timing-only run, a value that is not computed there decides what the kernel does.",
+     Rule{
+         "gen5 run --timing-only multiplies no matrices and moves no bytes of bulk copies: the clock holds for kernels "
+         "that branch and address by other values.",
+         ""},
+     Hardware{unknown}, Fix{"Run the kernel without --timing-only."}},
     {"trap", kError, "The kernel executed trap.",
      Rule{"trap ends the grid. Programs and libraries put it where they find that something cannot be.",
           "9.7.19.4 trap"},

@@ -167,6 +167,10 @@ uint32_t collisions(const uint64_t* address, uint32_t mask) {
   return most - 1;
 }
 
+struct AtomicDetails : MemoryOperand {
+  bool ones;  // every lane adds the constant 1
+};
+
 struct Target {
   uint64_t address[32];
   Access access;
@@ -183,10 +187,18 @@ bool begin_atomic(Warp& w, const Op& op, uint32_t bytes, Target& t) {
   return true;
 }
 
-void end_atomic(Warp& w, const Op& op, const Target& t) {
-  const uint64_t extra = collisions(t.address, w.exec());
-  if (t.access.shared) w.sm().shared_port += extra;
-  w.result_at(op, access_time(w, t.access, true) + extra);
+void end_atomic(Warp& w, const Op& op, Target& t) {
+  if (t.access.shared) {
+    const MemoryTiming& timing = w.timing().memory;
+    // Lanes that count at one word are added up on the way there if nobody asks what they found: ptxas makes
+    // ATOMS.POPC.INC of it (measured on an H200).
+    const bool counts = op.get<AtomicDetails>().ones && op.dst == kNoSlot;
+    const uint32_t meet = counts ? 0 : collisions(t.address, t.access.shared);
+    t.access.passes = uint32_t(t.access.passes * timing.shared_atomic_pass + meet * timing.shared_atomic_same);
+  }
+  finish_access(w, op, t.access, Act::atomic);
+  const ptx::MemoryOrder order = memory_operand(op).order;
+  if (order.acquires() && order.scope > ptx::Scope::cta) w.sm().l1.empty();
   if (t.changed)
     w.domain().made_progress();
   else
@@ -339,6 +351,9 @@ void decode_update(Decoder& d, Op& op, const Operand* to, const Operand& address
   op.fn = atomic_function(*d.inst, type, n);
   if (!op.fn) d.not_modelled();
   decode_common(d, op, address);
+  const Operand& only = b.kind == Operand::Kind::vector ? b.elems[0] : b;
+  op.edit<AtomicDetails>().ones =
+      n == 1 && d.inst->has("add") && ptx::size_of(type) == 4 && only.kind == Operand::Kind::integer && only.bits == 1;
   if (n == 1) {
     const Operand& source = b.kind == Operand::Kind::vector ? b.elems[0] : b;
     if (d.width(source, 0) && d.width(source, 0) != ptx::size_of(type)) d.not_modelled("register wider than the type");

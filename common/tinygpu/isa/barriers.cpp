@@ -194,7 +194,7 @@ void cluster_arrive(Warp& w, const Op& op) {
         __builtin_ctz(twice));
   Cluster& cluster = w.cluster();
   // Release semantics drain the thread's earlier stores; .relaxed does not.
-  if (op.get<ClusterDetails>().release) w.charge(w.spec().costs[size_t(CostClass::fence)].latency);
+  if (op.get<ClusterDetails>().release) w.charge(w.timing().barriers.cluster_release);
   const uint32_t lanes = w.exec() & ~twice;
   if (lanes && w.told(Observer::synchronisation)) {
     const Origin who = origin_of_lanes(w, lanes);

@@ -84,9 +84,7 @@ void exec_prefetch(Warp& w, const Op& op) {
     if (bytes) locate(w, ptx::Space::global, from, bytes, 16, AccessKind::read, lane, "a bulk prefetch");
     // Of more than L2 holds, the end is what stays there.
     const uint64_t kept = std::min<uint64_t>(bytes, w.spec().l2_bytes);
-    const uint32_t missed = w.domain().l2.read(from + (bytes - kept), kept);
-    const Origin who = origin_of(w, lane);
-    tell(MemoryTraffic{w.domain(), who, w.sm().index, w.time(), 0, 0, missed});
+    prefetch_lines(w, lane, [&](MemoryRequests& memory) { memory.add_lines(from + (bytes - kept), kept); });
     charge_issue(w, op, w.timing().tma.issue_bulk_prefetch);
   });
 }

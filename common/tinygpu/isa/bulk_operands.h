@@ -113,6 +113,15 @@ void for_stores(uint32_t lanes, bool reduces, Same&& same, Copy&& copy) {
   }
 }
 
+/// The lines that `add` names come into L2.
+template <class Add>
+void prefetch_lines(Warp& w, int lane, Add&& add) {
+  MemoryRequests& memory = w.domain().memory;
+  add(memory);
+  if (w.told(Observer::traffic)) memory.tell_missed(origin_of(w, lane));
+  memory.ask(MemoryRequests::Kind::read, w.sm(), w.time(), {});
+}
+
 /// A shared::cta source operand: offset in the warp's own CTA.
 inline uint32_t own_offset(Warp& w, uint32_t address, int lane, const char* what) {
   uint32_t offset = 0;

@@ -153,6 +153,7 @@ void cp_async(Warp& w, const Op& op) {
   WarpCopies& state = copies_of(w);
   Access source;
   bool reads = false, all = true;
+  uint32_t reading = 0;
   for_lanes(w.exec(), [&](int i) {
     uint32_t n = bytes;
     if (details.source_size) n = w.at<uint32_t>(op.d)[i];
@@ -169,6 +170,7 @@ void cp_async(Warp& w, const Op& op) {
     }
     copy->count[i] = uint8_t(n);
     reads |= n != 0;
+    reading |= uint32_t(n != 0) << i;
     all &= n != 0;
   });
   if (all) {
@@ -180,9 +182,8 @@ void cp_async(Warp& w, const Op& op) {
       copy->from[i] = copy->count[i]
                           ? locate(w, Space::global, from[i], bytes, bytes, AccessKind::read, i, "cp.async").host
                           : nullptr;
-      source.missed += w.domain().l2.read(from[i], copy->count[i]);
     });
-    source.global = reads ? w.exec() : 0;
+    if (reads) touch_global(w, from, reading, bytes, source);
   }
   for_lanes(w.exec(), [&](int i) {
     copy->to[i] = destination.at[i];
@@ -192,8 +193,6 @@ void cp_async(Warp& w, const Op& op) {
   state.in_flight.push_back(copy);
 
   Domain& domain = w.domain();
-  const uint64_t ready =
-      std::max(access_time(w, source), w.time()) - memory_unit(w).global_latency * (source.global != 0);
   copy->who = origin_of(w);
   const auto uses = [&](AsyncOperation& o) {
     o.shared_uses.push_back({&w.cta(), true, {}});
@@ -207,8 +206,11 @@ void cp_async(Warp& w, const Op& op) {
   tell(MemoryTraffic{domain, copy->who, w.sm().index, w.time(), all_bytes});
   const ToldOperation told =
       tell_issue(domain, AsyncOperation::Kind::async_copy, copy->who, w.sm().index, w.time(), all_bytes, uses);
-  domain.events.schedule(ready + w.timing().memory.cp_async_latency, domain.events.new_channel(), copy->who,
-                         [&w, copy, told, begin = w.time()](uint64_t now) { land(w, copy, told, begin, now); });
+  read_for_copy(w, source, [&w, copy, told, begin = w.time()](uint64_t ready) {
+    EventQueue& events = w.domain().events;
+    events.schedule(ready + w.timing().memory.cp_async_latency, events.new_channel(), copy->who,
+                    [&w, copy, told, begin](uint64_t now) { land(w, copy, told, begin, now); });
+  });
 }
 
 void decode_cp_async(Decoder& d, Op& op) {

@@ -4,14 +4,9 @@
 
 TINYGPU_ISA_BEGIN
 
-struct DenseGlobal {
-  uint8_t* first;  // what lane 0 names
-  uint64_t ready;  // when a load's values are there
-};
-
-/// True: all lanes take part, `bytes` each, and name bytes of one allocation, aligned and without gaps; the access has
-/// been charged as resolve() and access_time() do. False: nothing has happened, and they must look (where observers are
-/// told of it, always). `space`: any.
-bool dense_global(Warp& w, const Op& op, ptx::Space space, uint32_t bytes, bool load, DenseGlobal& out);
+/// What lane 0 names, if all lanes take part, `bytes` each, and name bytes of one allocation, aligned and without gaps;
+/// the access has been charged then as resolve() and finish_access() do. Null: nothing has happened, and they must look
+/// (where observers are told of it, always). `space`: any.
+uint8_t* dense_global(Warp& w, const Op& op, ptx::Space space, uint32_t bytes, bool load);
 
 TINYGPU_ISA_END

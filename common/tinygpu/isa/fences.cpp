@@ -22,6 +22,7 @@ struct MapDetails {
 template <Reach reach>
 void memory_fence(Warp& w, const Op&) {
   if constexpr (reach == kCluster) w.charge(w.spec().costs[size_t(CostClass::fence)].latency);
+  if constexpr (reach >= kCluster) w.sm().l1.empty();
   if constexpr (reach >= kGpu) w.charge(w.spec().costs[size_t(CostClass::global_load)].latency);
 }
 

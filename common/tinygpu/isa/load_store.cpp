@@ -10,6 +10,7 @@
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/memory_access.h"
 #include "common/tinygpu/isa/own_shared.h"
+#include "common/tinygpu/machine/memory/unmoved.h"
 
 TINYGPU_ISA_BEGIN
 
@@ -96,26 +97,41 @@ void store_dense(uint8_t* memory, uint32_t n, R* const* registers) {
 void loaded_strong(Warp& w, const Op& op) {
   // A strong load is how threads poll; the machine counts those of .global by itself.
   tell(w, Sync::Kind::acquire);
+  const ptx::MemoryOrder order = memory_operand(op).order;
+  if (order.acquires() && order.scope > ptx::Scope::cta) w.sm().l1.empty();
   if (!(op.flags & Op::serial)) ++w.domain().polls;
-}
-inline void loaded(Warp& w, const Op& op, uint64_t when) {
-  w.result_at(op, when);
-  if (memory_operand(op).strong) loaded_strong(w, op);
 }
 inline void stored(Warp& w, const Op& op) {
   if (memory_operand(op).strong && !(op.flags & Op::serial)) w.domain().made_progress();
+}
+
+/// A timing-only run: the load reads what no copy has brought, and what it reads decides what the kernel does.
+[[gnu::cold]] void check_steering(Warp& w, const Op& op, Space space) {
+  Unmoved* const unmoved = w.cta().extensions.find<Unmoved>();
+  if (!unmoved || !(is_shared(space) || space == Space::generic)) return;
+  uint64_t address[32];
+  lane_addresses(w, op, address);
+  bool read = false;
+  for_lanes(w.exec(), [&](int i) {
+    const uint64_t at = space == Space::generic ? address[i] - kSharedWindow : address[i];
+    read |= at < kWindowSize && at >> 24 == w.cta().rank && unmoved->overlaps(uint32_t(at & 0xffffff), 1);
+  });
+  if (read) warn_if_steering(w, "a load of what a bulk copy brings");
 }
 
 /// Values of M in memory become values of R in registers: zero- or sign-extended as M's signedness says.
 template <class M, class R>
 void load(Warp& w, const Op& op) {
   const Space space = actual_space(w, op);
+  if ((op.flags & Op::steers) && w.gpu().options.timing_only) [[unlikely]]
+    check_steering(w, op, space);
   const uint32_t n = op.list_size ? op.list_size : 1;
   R* to[8];
   const bool whole = registers(w, op, op.dst, n, to);
   OwnShared own;
   if (whole && own_shared_load(w, op, space, n * sizeof(M), own)) {
-    loaded(w, op, own.ready);
+    w.result_at(op, own.ready);
+    if (memory_operand(op).strong) loaded_strong(w, op);
     if (own.lanes->dense && n <= 4) return load_dense<M>(own.first, n, to);
     const bool one_place = own.lanes->span == int64_t(n * sizeof(M));
     for (uint32_t e = 0; e < n; ++e)
@@ -132,11 +148,8 @@ void load(Warp& w, const Op& op) {
       }
     return;
   }
-  DenseGlobal global;
-  if (whole && n <= 4 && dense_global(w, op, space, n * sizeof(M), true, global)) {
-    loaded(w, op, global.ready);
-    return load_dense<M>(global.first, n, to);
-  }
+  if (whole && n <= 4)
+    if (const uint8_t* first = dense_global(w, op, space, n * sizeof(M), true)) return load_dense<M>(first, n, to);
   uint64_t address[32];
   lane_addresses(w, op, address);
   if (memory_operand(op).strong && wait_serial(w, space, address)) return;
@@ -159,7 +172,8 @@ void load(Warp& w, const Op& op) {
     else
       for_lanes(w.exec(), one);
   }
-  loaded(w, op, access_time(w, access));
+  finish_access(w, op, access, Act::load);
+  if (memory_operand(op).strong) loaded_strong(w, op);
 }
 
 /// ld.param of an entry with a constant address: one value for all lanes.
@@ -285,6 +299,9 @@ void decode_ld(Decoder& d, Op& op) {
     width = to.kind == Operand::Kind::sink ? 0 : d.width(to, 0);
     op.dst = d.dst(to);
   }
+  const auto past_l1 = [&](std::string_view m) { return d.inst->has(m); };
+  op.edit<MemoryOperand>().cached =
+      !ptx::memory_order(*d.inst).strong() && !past_l1("cg") && !past_l1("cv") && !past_l1("L1::no_allocate");
   const LoadPair f = load_function(type, width ? width : ptx::size_of(type));
   if (!f.load) d.not_modelled();
   decode_address(d, op, d.operand(1));
@@ -312,11 +329,8 @@ void store(Warp& w, const Op& op) {
       }
     return;
   }
-  DenseGlobal global;
-  if (whole && n <= 4 && dense_global(w, op, space, n * sizeof(M), false, global)) {
-    stored(w, op);
-    return store_dense<M>(global.first, n, from);
-  }
+  if (whole && n <= 4)
+    if (uint8_t* first = dense_global(w, op, space, n * sizeof(M), false)) return store_dense<M>(first, n, from);
   uint64_t address[32];
   lane_addresses(w, op, address);
   if (memory_operand(op).strong && wait_serial(w, space, address)) return;
@@ -342,7 +356,7 @@ void store(Warp& w, const Op& op) {
       for (uint32_t m = w.exec(); m; m &= ~(1u << (31 - __builtin_clz(m)))) one(31 - __builtin_clz(m));
   }
   if (changes) ++w.domain().progress;
-  access_time(w, access);
+  finish_access(w, op, access, Act::store);
   stored(w, op);
 }
 
@@ -418,10 +432,10 @@ void decode_hint(Decoder& d, Op& op) {
 void prefetch(Warp& w, const Op& op) {
   uint64_t address[32];
   lane_addresses(w, op, address);
-  uint32_t missed = 0;
-  for_lanes(w.exec(), [&](int i) { missed += w.domain().l2.read(address[i], 1); });
-  const Origin who = origin_of(w);
-  tell(MemoryTraffic{w.domain(), who, w.sm().index, w.time(), 0, 0, missed});
+  MemoryRequests& memory = w.domain().memory;
+  for_lanes(w.exec(), [&](int i) { memory.add_lines(address[i], 1); });
+  if (w.told(Observer::traffic)) memory.tell_missed(origin_of(w));
+  memory.ask(MemoryRequests::Kind::read, w.sm(), w.time(), {});
 }
 
 void decode_prefetch(Decoder& d, Op& op) {

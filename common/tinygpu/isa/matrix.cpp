@@ -19,7 +19,7 @@ namespace {
 constexpr uint32_t kRowBytes = 16;
 
 /// Host pointers of the first `count` threads' rows; charges the bank passes, matrix by matrix of eight rows.
-uint64_t rows(Warp& w, const Op& op, uint32_t count, Act act, uint8_t** row) {
+void rows(Warp& w, const Op& op, uint32_t count, Act act, uint8_t** row) {
   const char* verb = verb_of(act);
   uint64_t address[32];
   lane_addresses(w, op, address);
@@ -45,7 +45,7 @@ uint64_t rows(Warp& w, const Op& op, uint32_t count, Act act, uint8_t** row) {
   access.words = access.writes ? std::max(1u, count / 8) : 1;  // of a load the model's latency holds for all its words
   if (w.told(Observer::shared_accesses)) [[unlikely]]
     tell_lanes(w, op, memory_operand(op).space, act, access.shared, address, kRowBytes);
-  return access_time(w, access);
+  finish_access(w, op, access, act);
 }
 
 /// What a byte of memory becomes in the register: itself, a 6-bit element in bits 5:0, a 4-bit one in bits 5:2 (the
@@ -79,7 +79,7 @@ void load_8x8(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const uint32_t n = op.list_size;
   uint8_t* row[32];
-  const uint64_t ready = rows(w, op, 8 * n, Act::load_matrix, row);
+  rows(w, op, 8 * n, Act::load_matrix, row);
   uint32_t value[4][32];
   for (uint32_t j = 0; j < n; ++j)
     for (uint32_t t = 0; t < 32; ++t) {
@@ -90,7 +90,6 @@ void load_8x8(Warp& w, const Op& op) {
     }
   for (uint32_t j = 0; j < n; ++j)
     if (op.list[j] != kNoSlot) each_lane<uint32_t>(w, op.list[j], [&](int t) { return value[j][t]; });
-  w.result_at(op, ready);
 }
 
 /// m16n16.trans: 16 rows of 16 elements; register r, byte i of thread t is row 4 (t % 4) + i, column t / 4 + 8 r.
@@ -99,7 +98,7 @@ void load_16x16(Warp& w, const Op& op) {
   const uint32_t n = op.list_size / 2;
   const Format format = op.get<MatrixDetails>().format;
   uint8_t* row[32];
-  const uint64_t ready = rows(w, op, 16 * n, Act::load_matrix, row);
+  rows(w, op, 16 * n, Act::load_matrix, row);
   uint32_t value[4][32] = {};
   for (uint32_t k = 0; k < op.list_size; ++k)
     for (uint32_t t = 0; t < 32; ++t)
@@ -107,7 +106,6 @@ void load_16x16(Warp& w, const Op& op) {
         value[k][t] |= uint32_t(element(row[16 * (k / 2) + t % 4 * 4 + i], t / 4 + 8 * (k % 2), format)) << (8 * i);
   for (uint32_t k = 0; k < op.list_size; ++k)
     if (op.list[k] != kNoSlot) each_lane<uint32_t>(w, op.list[k], [&](int t) { return value[k][t]; });
-  w.result_at(op, ready);
 }
 
 /// m8n16: 8 rows of 16 elements; thread t gets row t / 4, elements 4 (t % 4) … + 3.
@@ -116,7 +114,7 @@ void load_8x16(Warp& w, const Op& op) {
   const uint32_t n = op.list_size;
   const Format format = op.get<MatrixDetails>().format;
   uint8_t* row[32];
-  const uint64_t ready = rows(w, op, 8 * n, Act::load_matrix, row);
+  rows(w, op, 8 * n, Act::load_matrix, row);
   uint32_t value[4][32] = {};
   for (uint32_t j = 0; j < n; ++j)
     for (uint32_t t = 0; t < 32; ++t)
@@ -124,7 +122,6 @@ void load_8x16(Warp& w, const Op& op) {
         value[j][t] |= uint32_t(element(row[8 * j + t / 4], t % 4 * 4 + i, format)) << (8 * i);
   for (uint32_t j = 0; j < n; ++j)
     if (op.list[j] != kNoSlot) each_lane<uint32_t>(w, op.list[j], [&](int t) { return value[j][t]; });
-  w.result_at(op, ready);
 }
 
 void decode_ldmatrix(Decoder& d, Op& op) {

@@ -68,31 +68,39 @@ Span span_of(const uint64_t* a, uint32_t mask) {
   return s;
 }
 
-/// Lines of L2 that an access needs, or fills.
-void touch_l2(Warp& w, const uint64_t* a, uint32_t mask, const Span& s, uint32_t bytes, Access& out) {
-  L2View& l2 = w.domain().l2;
-  const auto touch = [&](uint64_t address, uint64_t size) {
-    if (out.writes)
-      l2.write(address, size);
-    else
-      out.missed += l2.read(address, size);
-  };
-  if (s.high - s.low < 8 * L2Cache::kLine) return touch(s.low, s.high + bytes - s.low);
-  for_lanes(mask, [&](int i) { touch(a[i], bytes); });
+/// Adds the lane at `address` to the lines that an access touches.
+void touch(const L2Cache& l2, uint64_t address, uint32_t bytes, Access& out) {
+  const auto [first, last] = l2.lines_of(address, bytes);
+  if (first == last) {  // not the device's memory
+    ++out.sectors;
+    return;
+  }
+  TouchedLines& t = out.lines;
+  const uint32_t begin = uint32_t(address % L2Cache::kLine / 32), end = begin + (bytes + 31) / 32;
+  const uint8_t sectors = uint8_t((1u << end) - (1u << begin));
+  uint32_t k = t.count;
+  while (k && t.line[k - 1] != first) --k;
+  if (!k) {
+    k = ++t.count;
+    t.line[k - 1] = uint32_t(first);
+    t.sectors[k - 1] = t.repeated[k - 1] = 0;
+  }
+  out.sectors += uint32_t(__builtin_popcount(sectors & ~t.sectors[k - 1]));
+  t.sectors[k - 1] |= sectors;
 }
 
-/// 32-byte sectors touched: exact for dense accesses, otherwise counted by changes from lane to lane.
-uint32_t sectors_of(const uint64_t* a, uint32_t mask, const Span& s, uint32_t bytes) {
-  const uint64_t first = s.low >> 5, last = (s.high + bytes - 1) >> 5;
-  if (last - first <= uint64_t(__builtin_popcount(mask)) * bytes / 32) return uint32_t(last - first + 1);
-  uint32_t n = 0;
-  uint64_t previous = ~0ull;
-  const uint32_t each = bytes > 32 ? bytes / 32 : 1;
+/// Lines of global memory of lanes `mask`, `bytes` each.
+void touch_lanes(Warp& w, const uint64_t* a, uint32_t mask, uint32_t bytes, Act act, Access& out) {
+  const L2Cache& l2 = w.gpu().l2;
+  for_lanes(mask, [&](int i) { touch(l2, a[i], bytes, out); });
+  if (act != Act::atomic) return;
   for_lanes(mask, [&](int i) {
-    n += (a[i] >> 5) != previous ? each : 0;
-    previous = a[i] >> 5;
+    uint32_t same = 0;
+    for_lanes(mask & ((1u << i) - 1), [&](int k) { same |= a[k] == a[i]; });
+    if (!same) return;
+    const uint64_t line = l2.lines_of(a[i], bytes).first;
+    for (uint32_t k = 0; k < out.lines.count; ++k) out.lines.repeated[k] += out.lines.line[k] == line;
   });
-  return n;
 }
 
 bool resolve_global(Warp& w, const uint64_t* a, const Span& s, uint32_t bytes, Access& out) {
@@ -103,7 +111,6 @@ bool resolve_global(Warp& w, const uint64_t* a, const Span& s, uint32_t bytes, A
   const uint64_t delta = reinterpret_cast<uint64_t>(low) - s.low;
   for (int i = 0; i < 32; ++i) out.at[i] = reinterpret_cast<uint8_t*>(a[i] + delta);
   out.global = w.exec();
-  out.sectors = sectors_of(a, w.exec(), s, bytes);
   return true;
 }
 
@@ -139,7 +146,6 @@ bool resolve_own_shared(Warp& w, const uint64_t* a, const Span& s, uint32_t byte
 
 void resolve_lanes(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t align, Act act, Access& out) {
   uint32_t offset[32] = {};
-  out.sectors = 0;
   for_lanes(w.exec(), [&](int i) {
     const Place p = locate(w, space, a[i], bytes, align, kind_of(act), i, verb_of(act));
     if (p.space == Space::param && !is_load(act))
@@ -148,8 +154,7 @@ void resolve_lanes(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint
     out.at[i] = p.host;
     if (p.space == Space::global || p.space == Space::constant) {
       out.global |= 1u << i;
-      ++out.sectors;
-      if (p.space == Space::global) touch_l2(w, a, 1u << i, {a[i], a[i], 0}, bytes, out);
+      out.constant = p.space == Space::constant;
     } else if (is_shared(p.space)) {
       out.shared |= 1u << i;
       offset[i] = uint32_t(p.address) & 0xffffffu;
@@ -157,6 +162,7 @@ void resolve_lanes(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint
       if (p.cta->mbarriers.overlaps(offset[i], bytes)) warn_mbarrier(w, *p.cta, offset, 1u << i, bytes, act);
     }
   });
+  if (out.global && !out.constant) touch_lanes(w, a, out.global, bytes, act, out);
   if (!out.shared) return;
   const Passes passes = passes_of(offset, out.shared, bytes, is_load(act));
   out.passes = passes.passes;
@@ -164,6 +170,11 @@ void resolve_lanes(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint
 }
 
 }  // namespace
+
+void touch_global(Warp& w, const uint64_t* address, uint32_t mask, uint32_t bytes, Access& out) {
+  out.global = mask;
+  touch_lanes(w, address, mask, bytes, Act::copy, out);
+}
 
 void warn_mbarrier(Warp& w, Cta& cta, const uint32_t* offset, uint32_t mask, uint32_t bytes, Act act) {
   for_lanes(mask, [&](int i) {
@@ -185,7 +196,8 @@ void find_places(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32
       case Space::global:
       case Space::constant:
         if (!resolve_global(w, a, s, bytes, out)) break;
-        if (space == Space::global) touch_l2(w, a, w.exec(), s, bytes, out);
+        out.constant = space == Space::constant;
+        if (!out.constant) touch_lanes(w, a, w.exec(), bytes, act, out);
         return;
       case Space::shared:
       case Space::shared_cta:
@@ -207,7 +219,7 @@ void find_places(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32
           const Span shifted{s.low - kSharedWindow, s.high - kSharedWindow, s.bits};
           if (resolve_own_shared(w, offset, shifted, bytes, act, out)) return;
         } else if (s.low >= kFunctionWindow + kWindowSize || s.high < kSharedWindow) {
-          if (resolve_global(w, a, s, bytes, out)) return touch_l2(w, a, w.exec(), s, bytes, out);
+          if (resolve_global(w, a, s, bytes, out)) return touch_lanes(w, a, w.exec(), bytes, act, out);
         }
         break;
       default: break;
@@ -277,27 +289,98 @@ void tell_traffic(Warp& w, const Access& a) {
     t.ideal = a.ideal;
   }
   if (a.global) t.l2_bytes = 32ull * a.sectors;
-  t.missed = a.missed;
   tell(t);
+  if (a.lines.count) w.domain().memory.tell_missed(who);
 }
 
-uint64_t access_time(Warp& w, const Access& access, bool atomic) {
+namespace {
+
+/// The lines of an access are those of the request that is made next; `atomic`: with the words that meet.
+void add_lines(MemoryRequests& memory, const TouchedLines& t, bool atomic) {
+  for (uint32_t k = 0; k < t.count; ++k)
+    memory.add_line({t.line[k], uint8_t(__builtin_popcount(t.sectors[k])), atomic ? t.repeated[k] : uint8_t(0), 0});
+}
+
+}  // namespace
+
+void finish_global_load(Warp& w, const Op& op, const TouchedLines& t, uint32_t sectors) {
+  MemoryUnit& unit = memory_unit(w);
+  MemoryRequests& memory = w.domain().memory;
+  const bool cached = memory_operand(op).cached;
+  const L1Cache::Arrival asked = memory.next_arrival();
+  L1Cache::Arrival follows;
+  uint32_t moved = t.count ? 0 : sectors;
+  for (uint32_t k = 0; k < t.count; ++k) {
+    uint32_t missing = t.sectors[k];
+    if (cached) {
+      L1Cache::Arrival then;
+      missing = w.sm().l1.load(t.line[k], missing, asked, then);
+      follows.value = std::max(follows.value, then.value);
+    }
+    if (!missing) continue;
+    moved += uint32_t(__builtin_popcount(missing));
+    memory.add_line({t.line[k], uint8_t(__builtin_popcount(missing)), 0, 0});
+  }
+  const Turn::Passage way = Turn(w, unit).global(t.count, moved, false);
+  const uint64_t ready = way.end + (moved ? unit.global_latency : unit.timing.l1_latency);
+  if (!t.count || (!moved && !follows.unknown()))
+    w.result_at(op, std::max(ready, follows.value));
+  else
+    memory.load(w, op, way.begin, ready, follows, cached);
+}
+
+void finish_global_store(Warp& w, const TouchedLines& t, uint32_t sectors) {
+  const Turn::Passage way = Turn(w, memory_unit(w)).global(t.count, sectors, true);
+  if (!t.count) return;
+  add_lines(w.domain().memory, t, false);
+  w.domain().memory.store(w.sm(), way.begin, MemoryRequests::Kind::write);
+}
+
+namespace {
+
+/// Atomics on global memory happen in their turn, so they are answered at once.
+void finish_global_atomic(Warp& w, const Op& op, const Access& access) {
+  MemoryUnit& unit = memory_unit(w);
+  MemoryRequests& memory = w.domain().memory;
+  const Turn::Passage way = Turn(w, unit).global(access.lines.count, access.sectors, true);
+  add_lines(memory, access.lines, true);
+  const MemoryReply reply = memory.answer_now(MemoryRequests::Kind::update, w.sm(), way.begin);
+  w.result_at(op, way.end + unit.global_atomic_latency + reply.delay + (reply.missed ? unit.timing.miss_latency : 0));
+  if (reply.delay > unit.timing.store_queue)
+    w.sm().stores_held = std::max(w.sm().stores_held, way.begin + reply.delay - unit.timing.store_queue);
+}
+
+}  // namespace
+
+void finish_access(Warp& w, const Op& op, const Access& access, Act act) {
   if (w.told(Observer::traffic)) [[unlikely]]
     tell_traffic(w, access);
   MemoryUnit& unit = memory_unit(w);
-  Turn turn(w, unit);
-  uint64_t ready = w.time();
+  if (!access.shared && !access.global) w.result_at(op, w.time());
   if (access.shared) {
-    const uint32_t own_latency = atomic ? unit.shared_atomic_latency : unit.shared_latency;
+    const uint32_t own_latency = act == Act::atomic ? unit.shared_atomic_latency : unit.shared_latency;
     const uint32_t latency = access.remote ? unit.timing.remote_latency : own_latency;
-    ready = std::max(ready, turn.shared(access.passes, access.words, access.writes, latency));
+    w.result_at(op, Turn(w, unit).shared(access.passes, access.words, access.writes, latency));
   }
-  if (access.global) {
-    const uint32_t latency =
-        (access.missed ? unit.timing.miss_latency : 0) + (atomic ? unit.global_atomic_latency : unit.global_latency);
-    ready = std::max(ready, turn.global(access.sectors, latency));
-  }
-  return ready;
+  if (!access.global) return;
+  if (access.constant) return w.result_at(op, w.time() + unit.constant_latency);
+  if (act == Act::atomic) return finish_global_atomic(w, op, access);
+  if (access.writes) return finish_global_store(w, access.lines, access.sectors);
+  finish_global_load(w, op, access.lines, access.sectors);
+}
+
+void read_for_copy(Warp& w, const Access& access, std::function<void(uint64_t when)> then) {
+  if (w.told(Observer::traffic)) [[unlikely]]
+    tell_traffic(w, access);
+  if (!access.global) return then(w.time());
+  MemoryUnit& unit = memory_unit(w);
+  const Turn::Passage way = Turn(w, unit).global(access.lines.count, access.sectors, false);
+  if (!access.lines.count) return then(way.end);
+  add_lines(w.domain().memory, access.lines, false);
+  w.domain().memory.ask(MemoryRequests::Kind::read, w.sm(), way.begin,
+                        [then = std::move(then), end = way.end, miss = unit.timing.miss_latency](const MemoryReply& r) {
+                          then(end + r.delay + (r.missed ? miss : 0));
+                        });
 }
 
 bool wait_serial(Warp& w, Space space, const uint64_t* address) {

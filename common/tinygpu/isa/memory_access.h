@@ -2,6 +2,8 @@
 // fall into one place, lane by lane (with hardware's faults) where not; when values are there; the wait for the serial
 // phase.
 #pragma once
+#include <functional>
+
 #include "common/tinygpu/isa/lanes.h"
 
 TINYGPU_ISA_BEGIN
@@ -21,6 +23,7 @@ struct MemoryOperand {
   bool wide;               // the base is 64 bits wide
   bool strong;             // an ordered load or store: global lanes belong to the serial phase
   ptx::MemoryOrder order;  // of loads, stores and atomics
+  bool cached;             // a load whose lines come into L1
 };
 inline const MemoryOperand& memory_operand(const Op& op) { return op.get<MemoryOperand>(); }
 
@@ -49,6 +52,14 @@ AccessKind kind_of(Act act);
 inline bool is_load(Act a) { return a == Act::load || a == Act::load_matrix; }
 inline bool is_store(Act a) { return a == Act::store || a == Act::store_matrix; }
 
+/// Lines of 128 bytes of device memory that a warp's access touches: a lane's bytes lie in one.
+struct TouchedLines {
+  uint32_t count = 0;
+  uint32_t line[32];     // L2Cache::lines_of
+  uint8_t sectors[32];   // bit i: the i-th 32 bytes
+  uint8_t repeated[32];  // of an atomic: see LineUse
+};
+
 /// Host pointers of one warp-wide access.
 struct Access {
   uint8_t* at[32];       // executing lanes only
@@ -60,12 +71,16 @@ struct Access {
   uint32_t bytes = 0;    // a lane
   uint32_t words = 1;    // 32-bit registers a lane, of a load or store
   bool writes = false;   // a store
-  uint32_t sectors = 1;  // 32-byte sectors of global memory touched (an estimate for scattered addresses)
-  uint32_t missed = 0;   // lines of device memory that are not in L2
+  uint32_t sectors = 0;  // 32-byte sectors of global memory touched
+  TouchedLines lines;    // of device memory
+  bool constant = false;
 };
 
 /// Resolves `bytes` per lane at `address` for the lanes of w.exec(). Faults as locate() does.
 void resolve(Warp& w, ptx::Space space, const uint64_t* address, uint32_t bytes, uint32_t align, Act act, Access& out);
+
+/// The lines of global memory that lanes `mask` touch, `bytes` each, are what `out` touches.
+void touch_global(Warp& w, const uint64_t* address, uint32_t mask, uint32_t bytes, Access& out);
 
 /// Lanes `mask` name shared memory of `cta` that may hold a live mbarrier: a warning for each that does.
 void warn_mbarrier(Warp& w, Cta& cta, const uint32_t* offset, uint32_t mask, uint32_t bytes, Act act);
@@ -78,8 +93,14 @@ void warn_mbarrier(Warp& w, Cta& cta, const uint32_t* offset, uint32_t mask, uin
 
 /// Observers are told of what an access takes of the ways to memory, before it is charged.
 [[gnu::cold]] void tell_traffic(Warp& w, const Access& access);
-/// Charges the pipes for `access` and returns when a load's, or an atomic's, values are there.
-uint64_t access_time(Warp& w, const Access& access, bool atomic = false);
+/// Charges the ways to memory for an access of `op`. A load's, or an atomic's, scoreboard is released when its values
+/// are there.
+void finish_access(Warp& w, const Op& op, const Access& access, Act act);
+/// The same of a load, or a store, that touches global memory alone, `sectors` of 32 bytes in all.
+void finish_global_load(Warp& w, const Op& op, const TouchedLines& lines, uint32_t sectors);
+void finish_global_store(Warp& w, const TouchedLines& lines, uint32_t sectors);
+/// The reading half of cp.async: `then(when)` hears when the last bytes have come to the SM, L2's latency left out.
+void read_for_copy(Warp& w, const Access& access, std::function<void(uint64_t when)> then);
 
 /// Serial-phase rule for strong accesses that may be global. True: the group waits for the serial phase and the op will
 /// run again; return at once.

@@ -13,7 +13,8 @@ MemoryUnit::MemoryUnit(const Warp& w)
       shared_latency(latency(w, CostClass::shared_load)),
       shared_atomic_latency(latency(w, CostClass::shared_atomic)),
       global_latency(latency(w, CostClass::global_load)),
-      global_atomic_latency(latency(w, CostClass::global_atomic)) {}
+      global_atomic_latency(latency(w, CostClass::global_atomic)),
+      constant_latency(latency(w, CostClass::constant_load)) {}
 
 uint8_t* global_bytes(Warp& w, uint64_t address, uint64_t length) {
   MemoryUnit& unit = memory_unit(w);

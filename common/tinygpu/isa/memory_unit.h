@@ -23,9 +23,9 @@ struct MemoryUnit final : Extension {
   };
   const MemoryTiming timing;
   const int64_t run_ahead;  // RunOptions
-  const uint32_t shared_latency, shared_atomic_latency, global_latency, global_atomic_latency;
+  const uint32_t shared_latency, shared_atomic_latency, global_latency, global_atomic_latency, constant_latency;
   SharedPipe shared_pipe[4];
-  int64_t global_port = 0;  // of the path to L2
+  int64_t global_port = 0;  // of L1 and the path to L2
   uint64_t epoch = 0;       // of the memory that `recent` describes
   Window recent[4];         // allocations used last
   unsigned next = 0;
@@ -66,11 +66,19 @@ class Turn {
     return uint64_t(start + latency + banks - unit_.timing.pass_cycles +
                     (writes ? 0 : (words - 1) * unit_.timing.word_latency));
   }
-  uint64_t global(uint32_t sectors, int64_t latency) {
-    const int64_t cycles = std::max<int64_t>(1, int64_t(sectors / unit_.timing.sectors_per_cycle));
-    const int64_t start = take(unit_.global_port, now_, cycles);
+  /// When an access leaves the SM, and when the last of it has.
+  struct Passage {
+    uint64_t begin, end;
+  };
+  /// Of an access that touches `lines` and moves `sectors`. Stores wait while too many are on their way.
+  Passage global(uint32_t lines, uint32_t sectors, bool writes) {
+    const MemoryTiming& t = unit_.timing;
+    const double moves = sectors / (writes ? t.stored_per_cycle : t.sectors_per_cycle);
+    const int64_t cycles = std::max<int64_t>(1, int64_t(std::max(lines * t.l1_line, moves)));
+    const int64_t earliest = writes ? std::max(now_, int64_t(w_.sm().stores_held)) : now_;
+    const int64_t start = take(unit_.global_port, earliest, cycles);
     stall(start);
-    return uint64_t(start + cycles - 1 + latency);
+    return {uint64_t(start), uint64_t(start + cycles - 1)};
   }
 
  private:

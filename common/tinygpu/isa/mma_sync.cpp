@@ -2,6 +2,7 @@
 #include "common/tinygpu/engines/mma/mma_statistics.h"
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/mma_pieces.h"
+#include "common/tinygpu/machine/memory/unmoved.h"
 
 TINYGPU_ISA_BEGIN
 
@@ -13,6 +14,7 @@ void mma(Warp& w, const Op& op) {
   const MmaDetails& details = op.get<MmaDetails>();
   const PieceLayout& l = details.layout;
   MmaStatistics::count(w.sm(), MatrixFamily::mma_sync, l.m, kPieceN, l.k, l.m == 8 && details.bits == 16 ? 4 : 1);
+  if (w.gpu().options.timing_only) return warn_if_steering(w, "a result of mma.sync");
   MmaRegisters r;
   take_registers(w, op.list, l, r);
   MmaStatistics::count_scalar(w.sm(), details.piece(details, r));

@@ -14,6 +14,7 @@
 
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/tcgen05.h"
+#include "common/tinygpu/machine/memory/unmoved.h"
 
 TINYGPU_ISA_BEGIN
 namespace {
@@ -324,6 +325,7 @@ void ld(Warp& w, const Op& op) {
   const TensorMemoryTiming& cost = w.timing().tensor_memory.value();
   const Access a = checked_access(w, op, op.list_size - op.get<AccessDetails>().red.wanted, who, "tcgen05.ld");
 
+  warn_if_steering(w, "a value of Tensor Memory");
   InFlight& state = in_flight(w);
   w.pending_check = check_pending;
   w.pending_leave = leave_frame;

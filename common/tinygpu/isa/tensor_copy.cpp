@@ -169,9 +169,7 @@ void exec_prefetch(Warp& w, const Op& op) {
       w.fault(FaultKind::not_modelled, "not-modelled",
               fmt::format("a tensor prefetch of {} rows of {} bytes, more than L2 holds", box.rows(), box.row_bytes()),
               "prefetch boxes that a load could take: those that fit into a CTA's shared memory", lane);
-    const uint32_t missed = box.read_l2(w.domain().l2);
-    const Origin who = origin_of(w, lane);
-    tell(MemoryTraffic{w.domain(), who, w.sm().index, w.time(), 0, 0, missed});
+    prefetch_lines(w, lane, [&](MemoryRequests& memory) { box.add_lines(memory); });
     charge_issue(w, op, w.timing().tma.issue_prefetch);
   });
 }

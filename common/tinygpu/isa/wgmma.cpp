@@ -6,6 +6,7 @@
 
 #include "common/tinygpu/engines/wgmma/wgmma_unit.h"
 #include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/machine/memory/unmoved.h"
 
 TINYGPU_ISA_BEGIN
 namespace {
@@ -76,6 +77,7 @@ void mma(Warp& w, const Op& op) {
   if (w.pending.empty()) w.pending.push_back({kAsyncWgmma, 0, 0, op.inst});
   w.pending_check = check_pending;
   w.pending_leave = leave_frame;
+  warn_if_steering(w, "a result of wgmma");
   group.issue(w, f, d, a);
 }
 

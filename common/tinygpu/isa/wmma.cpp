@@ -100,13 +100,13 @@ bool contiguous(const Details& d) {
   return along_y != (d.fragment.matrix == 'c' && d.fragment.transposed());
 }
 
-/// Calls f(register, access, bits from its bottom) for each access of all lanes; returns when the last value is there.
+/// Calls f(register, access, bits from its bottom) for each access of all lanes, and charges it.
 template <class F>
-uint64_t each_access(Warp& w, const Op& op, Act act, F&& f) {
+void each_access(Warp& w, const Op& op, Act act, F&& f) {
   const Details& d = op.get<Details>();
   const Fragment& g = d.fragment;
   const uint32_t* stride = w.at<uint32_t>(op.c);
-  uint64_t base[32], ready = w.time();
+  uint64_t base[32];
   lane_addresses(w, op, base);
   const uint32_t at_once = contiguous(d) ? g.per_register() : 1, bytes = at_once * g.bits / 8;
   for (uint32_t r = 0; r < op.list_size; ++r)
@@ -116,22 +116,20 @@ uint64_t each_access(Warp& w, const Op& op, Act act, F&& f) {
       Access access;
       resolve(w, d.space, address, bytes, bytes, act, access);
       f(r, access, bytes, i * g.bits);
-      ready = std::max(ready, access_time(w, access));
+      finish_access(w, op, access, act);
     }
-  return ready;
 }
 
 void load(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   uint64_t value[8][32] = {};
-  const uint64_t ready =
-      each_access(w, op, Act::load, [&](uint32_t r, const Access& a, uint32_t bytes, uint32_t shift) {
-        for_lanes(w.exec(), [&](int t) {
-          uint64_t v = 0;
-          std::memcpy(&v, a.at[t], bytes);
-          value[r][t] |= v << shift;
-        });
-      });
+  each_access(w, op, Act::load, [&](uint32_t r, const Access& a, uint32_t bytes, uint32_t shift) {
+    for_lanes(w.exec(), [&](int t) {
+      uint64_t v = 0;
+      std::memcpy(&v, a.at[t], bytes);
+      value[r][t] |= v << shift;
+    });
+  });
   for (uint32_t r = 0; r < op.list_size; ++r) {
     if (op.list[r] == kNoSlot) continue;
     if (op.get<Details>().fragment.bits == 64)
@@ -139,7 +137,6 @@ void load(Warp& w, const Op& op) {
     else
       each_lane<uint32_t>(w, op.list[r], [&](int t) { return uint32_t(value[r][t]); });
   }
-  w.result_at(op, ready);
 }
 
 void store(Warp& w, const Op& op) {

@@ -118,6 +118,7 @@ class FunctionBuilder::Services final : public Decoder {
     a.offset = o.kind == K::address ? o.bits : 0;
     if (base.kind == K::reg) {
       a.base = use(base.reg);
+      touch.steers.push_back(base.reg);
       a.wide = ptx::size_of(src_.registers[base.reg].type) == 8;
     } else if (base.kind == K::integer) {
       a.base = constant(0, 8);
@@ -383,10 +384,13 @@ void FunctionBuilder::decode_all(Services& s, const Flow& flow, bool record) {
     }
     if (inst.guard >= 0) {
       op.guard = s.use(uint32_t(inst.guard));
+      s.touch.steers.push_back(uint32_t(inst.guard));
       if (inst.guard_negated) op.flags |= Op::guard_negated;
     }
     op.inst = i;
     if (record) {
+      // A control instruction's registers say where it goes; a call's are arguments in memory.
+      if (op.cost == CostClass::control) s.touch.steers = s.touch.uses;
       touches_[i] = std::move(s.touch);
       continue;
     }
@@ -438,6 +442,28 @@ void FunctionBuilder::mark_pending(const Flow& flow, const AsyncRegisters& async
   }
 }
 
+void FunctionBuilder::mark_steering() {
+  const std::vector<bool> steering = find_steering(touches_);
+  for (size_t i = 0; i < steering.size(); ++i)
+    if (steering[i]) f_.ops[first_op_[i + 1] - 1].flags |= Op::steers;
+}
+
+void FunctionBuilder::drop_unread_results() {
+  std::vector<bool> read(f_.source->registers.size());
+  for (const Touch& t : touches_)
+    for (const auto* list : {&t.uses, &t.async_uses})
+      for (const uint32_t r : *list)
+        if (r < read.size()) read[r] = true;
+  for (size_t i = 0; i < touches_.size(); ++i) {
+    if (f_.source->body[i].opcode != "atom" || touches_[i].defs.empty()) continue;
+    if (std::ranges::any_of(touches_[i].defs, [&](uint32_t r) { return read[r]; })) continue;
+    const uint32_t k = first_op_[i + 1] - 1;
+    if (f_.ops[k].list_size) continue;
+    f_.ops[k].dst = kNoSlot;
+    op_defs_[k].clear();
+  }
+}
+
 void FunctionBuilder::build() {
   const ptx::Function& src = *f_.source;
   const Flow flow = analyse_flow(src);
@@ -468,6 +494,8 @@ void FunctionBuilder::build() {
   for (auto& [list, labels] : target_lists_)
     for (uint32_t& l : *labels) l = first_op_[src.labels.at(l).at];
   mark_joins(flow);
+  drop_unread_results();
+  mark_steering();
   mark_pending(flow, async);
   schedule(flow);
   if (!f_.registers_per_thread) f_.registers_per_thread = std::clamp(packing_.live_words + 8, 16u, 255u);

@@ -28,6 +28,7 @@ Flow analyse_flow(const ptx::Function& f);
 /// What one instruction does to registers, as its decode function declared it.
 struct Touch {
   std::vector<uint32_t> uses, defs;
+  std::vector<uint32_t> steers;                  // of the uses: guards, addresses, targets
   std::vector<uint32_t> async_uses, async_defs;  // read, written when the operation executes
   int channel = -1;                              // of async_uses and async_defs
   int commits = -1;                              // channel whose operations it closes into a group
@@ -71,6 +72,10 @@ struct Packing {
 Packing pack_registers(const ptx::Function& f, const Flow& flow, const std::vector<Touch>& touches,
                        const AsyncRegisters& async, uint32_t first_slot);
 
+/// Instructions whose results, through whatever is computed from them, become guards, addresses or targets. Where a
+/// register is written does not matter: what once steers counts everywhere.
+std::vector<bool> find_steering(const std::vector<Touch>& touches);
+
 /// Per block: it branches to itself and carries no register from one turn to the next.
 std::vector<bool> find_spins(const Flow& flow, const std::vector<Touch>& touches);
 
@@ -86,6 +91,9 @@ class FunctionBuilder {
   void place_shared();
   void decode_all(Services& s, const Flow& flow, bool record);
   void mark_joins(const Flow& flow);
+  void mark_steering();
+  /// atom whose result no instruction reads: ptxas makes RED of it, and nobody waits.
+  void drop_unread_results();
   void mark_pending(const Flow& flow, const AsyncRegisters& async);
   void schedule(const Flow& flow);
   uint32_t constant_slot(FrameConstant::Kind kind, uint64_t bits, uint8_t width);

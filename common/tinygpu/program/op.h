@@ -100,6 +100,7 @@ struct alignas(64) Op {
     no_guard = 16,      // fn looks at the guard itself (bra, call, ret, exit)
     serial = 32,        // strong global access: executed in the serial phase between windows
     injected = 64,      // made by the lowering (special-register moves), not an instruction of the user's
+    steers = 128,       // its result decides where the function branches or what memory it reaches
   };
 
   static constexpr size_t kDetails = 40;

@@ -3,8 +3,21 @@
 namespace tinygpu {
 
 LaunchTiming::LaunchTiming(const MachineSpec& s)
-    : cta(uint64_t(s.number("launch.cta"))),
+    : latency(uint64_t(s.number("launch.latency"))),
+      cta_interval(s.number("launch.cta_interval")),
+      cta(uint64_t(s.number("launch.cta"))),
+      sm_interval(s.number("launch.sm_interval")),
+      sm_warp(s.number("launch.sm_interval.warp")),
       cta_refill(uint64_t(s.number("launch.cta_refill"))),
-      cancel(uint64_t(s.number("launch.control.latency"))) {}
+      end(uint64_t(s.number("launch.end"))),
+      cancel(uint64_t(s.number("launch.control.latency"))),
+      usable_{uint32_t(s.number("chip.cluster_sms.2")), uint32_t(s.number("chip.cluster_sms.4")),
+              uint32_t(s.number("chip.cluster_sms.8")), uint32_t(s.number("chip.cluster_sms.16"))} {}
+
+uint32_t LaunchTiming::usable_sms(uint32_t cluster) const {
+  if (cluster <= 1) return ~0u;
+  // Sizes between the powers of two: as the next of them (nobody measured them).
+  return usable_[cluster <= 2 ? 0 : cluster <= 4 ? 1 : cluster <= 8 ? 2 : 3];
+}
 
 }  // namespace tinygpu

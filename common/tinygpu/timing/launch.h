@@ -7,10 +7,20 @@
 namespace tinygpu {
 
 struct LaunchTiming {
+  uint64_t latency;     // of a grid, before its first CTA is handed to an SM
+  double cta_interval;  // from one CTA, or cluster, that the chip hands out to the next
   uint64_t cta;         // an SM's taking a CTA until its first instruction
+  double sm_interval;   // from one CTA that an SM takes to the next, when several come at once: fixed,
+  double sm_warp;       // and for each warp
   uint64_t cta_refill;  // a CTA's end until the first instruction of the one that takes its place
+  uint64_t end;         // the last CTA's end until the grid's
   uint64_t cancel;      // clusterlaunchcontrol.try_cancel until its answer
   explicit LaunchTiming(const MachineSpec& spec);
+  /// SMs that can hold clusters of so many CTAs: those of a cluster lie in one GPC.
+  uint32_t usable_sms(uint32_t cluster) const;
+
+ private:
+  uint32_t usable_[4];  // of 2, 4, 8, 16 CTAs
 };
 
 }  // namespace tinygpu

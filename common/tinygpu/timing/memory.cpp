@@ -1,9 +1,15 @@
 #include "common/tinygpu/timing/memory.h"
 
+#include <algorithm>
+
 namespace tinygpu {
 
 MemoryTiming::MemoryTiming(const MachineSpec& s)
     : sectors_per_cycle(s.number("mem.sm.bytes_per_cycle") / 32),
+      stored_per_cycle(s.number("mem.sm.store_bytes_per_cycle") / 32),
+      l1_latency(uint32_t(s.number("mem.l1.latency"))),
+      l1_bytes(uint32_t(s.number("mem.l1.bytes"))),
+      l1_line(s.number("mem.l1.line_cycles")),
       miss_latency(uint32_t(s.number("mem.dram.latency") - s.number("mem.l2.latency"))),
       remote_latency(uint32_t(s.number("dsmem.latency"))),
       pass_cycles(int64_t(s.number("mem.shared.pass"))),
@@ -11,6 +17,22 @@ MemoryTiming::MemoryTiming(const MachineSpec& s)
       collect_fixed(int64_t(s.number("mem.shared.collect"))),
       collect_word(int64_t(s.number("mem.shared.collect.word"))),
       l2_read_copies(uint32_t(s.number("mem.l2.read_copies"))),
-      cp_async_latency(uint64_t(s.number("cp_async.latency"))) {}
+      cp_async_latency(uint64_t(s.number("cp_async.latency"))),
+      least_latency(uint64_t(std::min(s.number("mem.l2.latency"), s.number("tma.latency")))),
+      l2_bytes(s.number("mem.l2.bytes_per_cycle")),
+      l2_shared_bytes(s.number("mem.l2.shared_bytes_per_cycle")),
+      l2_write_bytes(s.number("mem.l2.write_bytes_per_cycle")),
+      l2_slices(uint32_t(s.number("mem.l2.slices"))),
+      slice_bytes(s.number("mem.l2.slice_bytes_per_cycle")),
+      line_bytes(s.number("mem.l2.line_bytes_per_cycle")),
+      dram_bytes(s.number("mem.dram.bytes_per_cycle")),
+      dram_channels(uint32_t(s.number("mem.dram.channels"))),
+      dram_write(s.number("mem.dram.write_factor")),
+      store_queue(uint64_t(s.number("mem.store.queue"))),
+      atomic_line(s.number("mem.atomic.line")),
+      atomic_sector(s.number("mem.atomic.sector")),
+      atomic_word(s.number("mem.atomic.word")),
+      shared_atomic_pass(int64_t(s.number("mem.shared.atomic.pass"))),
+      shared_atomic_same(int64_t(s.number("mem.shared.atomic.same"))) {}
 
 }  // namespace tinygpu

@@ -8,6 +8,10 @@ namespace tinygpu {
 
 struct MemoryTiming {
   double sectors_per_cycle;   // of 32 bytes, from L2 to one SM
+  double stored_per_cycle;    // the same, of stores to L2
+  uint32_t l1_latency;        // of a load that hits L1
+  uint32_t l1_bytes;          // L1 and shared memory together
+  double l1_line;             // L1's pipe, for each line of 128 bytes that a warp's instruction touches
   uint32_t miss_latency;      // what device memory adds to L2's latency
   uint32_t remote_latency;    // shared memory of another CTA of the cluster
   int64_t pass_cycles;        // of shared memory's pipe, for each pass of the banks
@@ -16,6 +20,23 @@ struct MemoryTiming {
   int64_t collect_word;       // and each word of a lane
   uint32_t l2_read_copies;    // lines of L2 that a line which kernels read takes
   uint64_t cp_async_latency;  // what cp.async adds to a load
+  // What all SMs share.
+  uint64_t least_latency;  // nothing that leaves an SM is answered sooner
+  double l2_bytes;         // a cycle, all slices, read
+  double l2_shared_bytes;  // the same of lines that several SMs read at about the same time
+  double l2_write_bytes;   // and written
+  uint32_t l2_slices;      // of both halves
+  double slice_bytes;      // a cycle, one slice
+  double line_bytes;       // the same of one line that several SMs read
+  double dram_bytes;       // a cycle, all channels
+  uint32_t dram_channels;
+  double dram_write;           // cycles of a channel for a byte written back, those for one read being 1
+  uint64_t store_queue;        // so far stores may lag behind before their SM waits
+  double atomic_line;          // of a slice, for each line that an instruction's atomics touch,
+  double atomic_sector;        // each sector of 32 bytes,
+  double atomic_word;          // and for each further lane on the same word
+  int64_t shared_atomic_pass;  // of shared memory's pipe, for each pass of an atomic
+  int64_t shared_atomic_same;  // and for each further lane on the same word
   explicit MemoryTiming(const MachineSpec& spec);
 };
 

@@ -17,6 +17,7 @@ MmaTiming::MmaTiming(const MachineSpec& s)
       later_scaled{{s.number("tcgen05.mma.later.scaled.ss.cg1"), s.number("tcgen05.mma.later.scaled.cg2")},
                    {s.number("tcgen05.mma.later.scaled.ts.cg1"), s.number("tcgen05.mma.later.scaled.cg2")}},
       observed(s.number("tcgen05.mma.observed")),
+      queue(uint32_t(s.number("tcgen05.mma.queue"))),
       commit_arrive(uint64_t(s.number("tcgen05.commit.arrive"))) {}
 
 MmaTime MmaTiming::time(const MmaShape& s) const {

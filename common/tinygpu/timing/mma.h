@@ -30,6 +30,7 @@ struct MmaTiming {
   double sooner_integers[2];  // cycles off the latency of kind::i8: [pair]
   double later_scaled[2][2];  // and on that of block-scaled kinds: [A in Tensor Memory][pair]
   double observed;            // of the latency, what commit and wait take after the last MMA is complete
+  uint32_t queue;             // MMAs that may wait for the unit; who issues more waits itself
   uint64_t commit_arrive;     // tcgen05.commit's arrive, after what it waits for
   explicit MmaTiming(const MachineSpec& spec);
   /// That of .ws and .sp is estimated: .ws finishes as many cells of D a clock as M = 128 does, .sp reads twice as much

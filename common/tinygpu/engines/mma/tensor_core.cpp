@@ -53,6 +53,7 @@ uint64_t TensorCore::enqueue(Domain& domain, TensorWork work) {
   uint64_t& free = on_mma_unit ? mma_free_ : copy_free_;
   const uint64_t start = std::max(work.issued, free);
   free = start + work.interval;
+  if (on_mma_unit) mma_starts_.push_back(start);
 
   auto node = std::make_shared<Node>();
   node->work = std::move(work);
@@ -82,6 +83,11 @@ uint64_t TensorCore::enqueue(Domain& domain, TensorWork work) {
   const uint64_t planned = node->planned;
   if (node->waits == 0) release(domain, node);
   return planned;
+}
+
+uint64_t TensorCore::room_at(uint64_t now, size_t depth) {
+  while (!mma_starts_.empty() && mma_starts_.front() <= now) mma_starts_.pop_front();
+  return mma_starts_.size() < depth ? now : mma_starts_[mma_starts_.size() - depth];
 }
 
 void TensorCore::commit(Domain& domain, const Origin& origin, uint8_t cta_group, uint64_t now, uint64_t latency,

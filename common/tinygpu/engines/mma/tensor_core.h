@@ -57,6 +57,9 @@ class TensorCore final : public Extension {
   /// nothing is reordered.
   uint64_t enqueue(Domain& domain, TensorWork work);
 
+  /// When the next MMA can be issued after one at `now`: at most `depth` may wait for the unit.
+  uint64_t room_at(uint64_t now, size_t depth);
+
   /// tcgen05.commit: calls `arrive` `latency` cycles after everything that this thread has issued with this cta_group
   /// is complete, or after `now` if there is nothing.
   void commit(Domain& domain, const Origin& origin, uint8_t cta_group, uint64_t now, uint64_t latency,
@@ -82,11 +85,12 @@ class TensorCore final : public Extension {
   void finish(Domain& domain, const NodePtr& node, uint64_t now);
   static bool ordered(const TensorWork& first, const TensorWork& second);
 
-  const uint32_t sm_;            // %smid
-  std::deque<NodePtr> pending_;  // in issue order; commits too
-  uint64_t mma_free_ = 0;        // when the matrix unit can start again
-  uint64_t mma_done_ = 0;        // when the latest MMA is planned to complete
-  uint64_t copy_free_ = 0;       // when the shared-memory-to-Tensor-Memory path can
+  const uint32_t sm_;                // %smid
+  std::deque<NodePtr> pending_;      // in issue order; commits too
+  uint64_t mma_free_ = 0;            // when the matrix unit can start again
+  std::deque<uint64_t> mma_starts_;  // when MMAs begin that have not begun, in order
+  uint64_t mma_done_ = 0;            // when the latest MMA is planned to complete
+  uint64_t copy_free_ = 0;           // when the shared-memory-to-Tensor-Memory path can
   uint64_t executed_ = 0;
   CollectorFill collectors_[5];
 };

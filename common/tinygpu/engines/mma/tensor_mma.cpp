@@ -188,7 +188,9 @@ void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& re
   work.pipeline_tag = 1 | uint64_t(o->d.column) << 1 | uint64_t(o->d.lane) << 11 | uint64_t(o->idesc.m) << 18 |
                       uint64_t(o->idesc.n) << 27 | uint64_t(request.kind) << 37 | uint64_t(request.sparse) << 41 |
                       uint64_t(request.weight_stationary) << 42;
-  work.execute = [o](uint64_t then, const Origin& operation) { execute_mma(*o, then, operation); };
+  work.execute = [o](uint64_t then, const Origin& operation) {
+    if (!operation.launch->options.timing_only) execute_mma(*o, then, operation);
+  };
   MmaStatistics::count(cta.sm, MatrixFamily::tcgen05_mma, o->idesc.m, o->idesc.n, o->idesc.k());
   tell(MemoryTraffic{domain, who, cta.sm.index, now,
                      32ull * (request.a_in_tmem ? 0 : o->idesc.m) + uint64_t(o->b.k_bytes) * o->idesc.n});

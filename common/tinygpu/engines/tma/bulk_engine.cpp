@@ -8,6 +8,8 @@
 #include <numeric>
 #include <utility>
 
+#include "common/tinygpu/machine/memory/unmoved.h"
+
 namespace tinygpu {
 
 const char* const kBulkWait = "cp.async.bulk.wait_group";
@@ -200,6 +202,27 @@ void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t
       });
 }
 
+void BulkEngine::fetch(Warp& w, const Flight& flight, double busy, uint64_t latency,
+                       std::function<void(uint64_t when)> land) {
+  MemoryRequests& memory = w.domain().memory;
+  memory.spread_over(busy);
+  if (w.told(Observer::traffic)) memory.tell_missed(flight.who);
+  memory.ask(MemoryRequests::Kind::read, w.sm(), flight.begin,
+             [&timing = w.timing().tma, at = flight.through + latency, land = std::move(land)](const MemoryReply& r) {
+               land(at + timing.miss(r.missed) + r.delay);
+             });
+}
+
+void BulkEngine::send(Warp& w, const Flight& flight, double busy, bool reduces) {
+  MemoryRequests& memory = w.domain().memory;
+  memory.spread_over(busy);
+  const uint64_t queue = w.timing().memory.store_queue;
+  memory.ask(reduces ? MemoryRequests::Kind::update : MemoryRequests::Kind::write, w.sm(), flight.begin,
+             [this, queue, begin = flight.begin](const MemoryReply& r) {
+               if (r.delay > queue) free_at_ = std::max(free_at_, begin + r.delay - queue);
+             });
+}
+
 void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std::vector<Landing>& landings,
                              bool multicast) {
   const TmaTiming& timing = w.timing().tma;
@@ -207,31 +230,35 @@ void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std:
   for (const Landing& to : landings) box.check_fits(*to.cta, to.offset, origin_of(w, lane), "a tensor load");
   const uint64_t bytes = box.transfer_bytes();
   const uint64_t from = std::max(w.time(), fetched_at_);
-  const Flight flight = start(w, lane, AsyncOperation::Kind::tensor_load, from, timing.load(rows_of(box)),
-                              bytes * landings.size(), landings.size(), [&](AsyncOperation& o) {
+  const TmaTiming::Pace pace = timing.load(rows_of(box));
+  const Flight flight = start(w, lane, AsyncOperation::Kind::tensor_load, from, pace, bytes * landings.size(),
+                              landings.size(), [&](AsyncOperation& o) {
                                 for (const Landing& to : landings)
                                   o.shared_uses.push_back(signalling(use_of(box, *to.cta, true, to.offset), to.signal));
                               });
   const uint64_t lines = box.rows() * ((box.row_bytes() + 127) / 128);
-  const uint32_t missed = box.read_l2(w.domain().l2);
-  tell(MemoryTraffic{w.domain(), flight.who, w.sm().index, w.time(), bytes * landings.size(), bytes, missed});
+  tell(MemoryTraffic{w.domain(), flight.who, w.sm().index, w.time(), bytes * landings.size(), bytes});
   const uint64_t latency =
       (box.tile.mode == TensorTile::Mode::gather4 ? timing.gather_latency
                                                   : timing.latency + timing.tensor_latency + timing.far(lines)) +
-      (multicast ? timing.multicast_latency : 0) + timing.miss(missed);
+      (multicast ? timing.multicast_latency : 0);
   const auto shared_box = std::make_shared<const TensorBox>(box);
   if (!landings.empty()) tell_box(flight, shared_box, landings.front().offset);
-  for (const Landing& to : landings)
-    land(w.domain(), flight.through + latency, to, bytes,
-         box.shared_without_gaps(to.offset) ? uint32_t(box.extent()) : 0, flight,
-         [shared_box, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {
-           const Domain& domain = cta.cluster.domain;
-           shared_box->load(who.launch->gpu.memory, cta, offset, who);
-           tell_operation(domain, AccessKind::read, Proxy::async, who, nullptr, now,
-                          [&](MemoryAccess::Range f) { shared_box->each_global(true, f); });
-           tell_operation(domain, AccessKind::write, Proxy::async, who, &cta, now,
-                          [&](MemoryAccess::Range f) { shared_box->each_shared(offset, true, f); });
-         });
+  box.add_lines(w.domain().memory);
+  fetch(w, flight, pace.busy, latency, [=, this, &domain = w.domain()](uint64_t when) {
+    for (const Landing& to : landings)
+      land(domain, when, to, bytes, shared_box->shared_without_gaps(to.offset) ? uint32_t(shared_box->extent()) : 0,
+           flight, [shared_box, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {
+             const Domain& domain = cta.cluster.domain;
+             if (who.launch->options.timing_only)
+               return cta.extensions.get<Unmoved>().add(offset, shared_box->extent());
+             shared_box->load(who.launch->gpu.memory, cta, offset, who);
+             tell_operation(domain, AccessKind::read, Proxy::async, who, nullptr, now,
+                            [&](MemoryAccess::Range f) { shared_box->each_global(true, f); });
+             tell_operation(domain, AccessKind::write, Proxy::async, who, &cta, now,
+                            [&](MemoryAccess::Range f) { shared_box->each_shared(offset, true, f); });
+           });
+  });
   w.domain().counters["tma.load.bytes"] += bytes * landings.size();
 }
 
@@ -284,12 +311,12 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
   const uint64_t bytes = box.transfer_bytes();
   const bool reduces = operation != nullptr;
   const uint64_t from = std::max(w.time(), fetched_at_);
-  const Flight flight =
-      start(w, lane, AsyncOperation::Kind::tensor_store, from,
-            TmaTiming::Pace::even(timing.store(rows_of(box), reduces)), bytes, 1, [&](AsyncOperation& o) {
-              o.shared_uses.push_back(use_of(box, *cta, false, offset));
-              o.who.lanes = lanes;
-            });
+  const double busy = timing.store(rows_of(box), reduces);
+  const Flight flight = start(w, lane, AsyncOperation::Kind::tensor_store, from, TmaTiming::Pace::even(busy), bytes, 1,
+                              [&](AsyncOperation& o) {
+                                o.shared_uses.push_back(use_of(box, *cta, false, offset));
+                                o.who.lanes = lanes;
+                              });
   // Nothing leaves before the first piece has been read as a whole.
   const uint64_t first = uint64_t(timing.first_piece * timing.store(std::min(box.row_bytes(), 128u), reduces));
   const uint64_t read = flight.through + timing.store_latency + timing.tensor_store_latency +
@@ -301,12 +328,14 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
   store(
       w, lanes, flight, read, reduces,
       [=, who = who](uint64_t now) {
+        if (who.launch->options.timing_only) return std::vector<uint8_t>();
         tell_operation(cta->cluster.domain, AccessKind::read, Proxy::async, who, cta, now,
                        [&](MemoryAccess::Range f) { b->each_shared(offset, false, f); });
         return b->gather_shared(*cta, offset, who);
       },
       [=, who = who](const std::vector<uint8_t>& rows, uint64_t now) {
         const GlobalMemory& memory = who.launch->gpu.memory;
+        if (who.launch->options.timing_only) return;
         if (reduces)
           b->reduce(memory, rows, op, who);
         else
@@ -314,7 +343,8 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
         tell_operation(cta->cluster.domain, reduces ? AccessKind::atomic : AccessKind::write, Proxy::async, who,
                        nullptr, now, [&](MemoryAccess::Range f) { b->each_global(false, f); });
       });
-  box.write_l2(w.domain().l2);
+  box.add_lines(w.domain().memory);
+  send(w, flight, busy, reduces);
   tell(MemoryTraffic{w.domain(), who, w.sm().index, w.time(), bytes, bytes});
   w.domain().counters["tma.store.bytes"] += bytes;
 }
@@ -322,27 +352,31 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
 void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, const std::vector<Landing>& landings,
                            bool multicast) {
   const TmaTiming& timing = w.timing().tma;
+  const TmaTiming::Pace pace = timing.load(bytes);
   const Flight flight =
-      start(w, lane, AsyncOperation::Kind::bulk_load, w.time(), timing.load(bytes), uint64_t(bytes) * landings.size(),
+      start(w, lane, AsyncOperation::Kind::bulk_load, w.time(), pace, uint64_t(bytes) * landings.size(),
             landings.size(), [&](AsyncOperation& o) {
               for (const Landing& to : landings)
                 o.shared_uses.push_back(signalling(use_of(*to.cta, true, to.offset, bytes), to.signal));
             });
-  const uint32_t missed = bytes <= w.cta().shared.size() ? w.domain().l2.read(from, bytes) : 0;
-  tell(MemoryTraffic{w.domain(), flight.who, w.sm().index, w.time(), bytes * landings.size(), bytes, missed});
-  const uint64_t latency = timing.latency + timing.far((bytes + 127) / 128) +
-                           (multicast ? timing.multicast_latency : 0) + timing.miss(missed);
-  for (const Landing& to : landings)
-    land(w.domain(), flight.through + latency, to, bytes, bytes, flight,
-         [=, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {
-           if (!bytes) return;
-           GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
-           const uint8_t* source = global.at(from, bytes);
-           std::memcpy(shared_range(cta, offset, bytes, who, "a bulk copy"), source, bytes);
-           const Domain& domain = cta.cluster.domain;
-           tell_operation(domain, AccessKind::read, Proxy::async, who, nullptr, now, from, bytes);
-           tell_operation(domain, AccessKind::write, Proxy::async, who, &cta, now, offset, bytes);
-         });
+  tell(MemoryTraffic{w.domain(), flight.who, w.sm().index, w.time(), bytes * landings.size(), bytes});
+  const uint64_t latency =
+      timing.latency + timing.far((bytes + 127) / 128) + (multicast ? timing.multicast_latency : 0);
+  // What fits nowhere is refused when it lands.
+  if (bytes <= w.cta().shared.size()) w.domain().memory.add_lines(from, bytes);
+  fetch(w, flight, pace.busy, latency, [=, this, &domain = w.domain()](uint64_t when) {
+    for (const Landing& to : landings)
+      land(domain, when, to, bytes, bytes, flight, [=, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {
+        if (!bytes) return;
+        if (who.launch->options.timing_only) return cta.extensions.get<Unmoved>().add(offset, bytes);
+        GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
+        const uint8_t* source = global.at(from, bytes);
+        std::memcpy(shared_range(cta, offset, bytes, who, "a bulk copy"), source, bytes);
+        const Domain& domain = cta.cluster.domain;
+        tell_operation(domain, AccessKind::read, Proxy::async, who, nullptr, now, from, bytes);
+        tell_operation(domain, AccessKind::write, Proxy::async, who, &cta, now, offset, bytes);
+      });
+  });
   w.domain().counters["tma.load.bytes"] += uint64_t(bytes) * landings.size();
 }
 
@@ -384,8 +418,9 @@ void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from,
   const bool reduces = operation != nullptr;
   const uint64_t first = uint64_t(timing.first_piece * timing.store(std::min(bytes, 128u), reduces));
   Cta* const cta = &w.cta();
-  const Flight flight = start(w, lane, AsyncOperation::Kind::bulk_store, w.time(),
-                              TmaTiming::Pace::even(timing.store(bytes, reduces)), bytes, 1, [&](AsyncOperation& o) {
+  const double busy = timing.store(bytes, reduces);
+  const Flight flight = start(w, lane, AsyncOperation::Kind::bulk_store, w.time(), TmaTiming::Pace::even(busy), bytes,
+                              1, [&](AsyncOperation& o) {
                                 o.shared_uses.push_back(use_of(*cta, false, from, bytes));
                                 o.who.lanes = lanes;
                               });
@@ -395,13 +430,13 @@ void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from,
   store(
       w, lanes, flight, read, reduces,
       [=, who = who](uint64_t now) {
-        if (!bytes) return std::vector<uint8_t>();
+        if (!bytes || who.launch->options.timing_only) return std::vector<uint8_t>();
         const uint8_t* data = shared_range(*cta, from, bytes, who, "a bulk copy");
         tell_operation(cta->cluster.domain, AccessKind::read, Proxy::async, who, cta, now, from, bytes);
         return std::vector<uint8_t>(data, data + bytes);
       },
       [=, who = who](const std::vector<uint8_t>& data, uint64_t now) {
-        if (!bytes) return;
+        if (!bytes || who.launch->options.timing_only) return;
         GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
         uint8_t* host = global.at(to, bytes);
         if (reduces)
@@ -418,7 +453,8 @@ void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from,
                            if (byte_mask >> (i % 16) & 1) f(to + i, 1);
                        });
       });
-  if (cta->shared_at(from, bytes)) w.domain().l2.write(to, bytes);
+  if (cta->shared_at(from, bytes)) w.domain().memory.add_lines(to, bytes);
+  send(w, flight, busy, reduces);
   tell(MemoryTraffic{w.domain(), who, w.sm().index, w.time(), bytes, bytes});
   w.domain().counters["tma.store.bytes"] += bytes;
 }

@@ -112,6 +112,11 @@ class BulkEngine final : public Extension {
   /// `filled`: bytes of shared memory from the operand's address on that it fills; 0 if it leaves gaps.
   void land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, uint32_t filled, const Flight& flight,
             std::function<void(Cta&, uint32_t offset, uint64_t now)> copy);
+  /// Asks the chip's memory for the lines that have been added, over the `busy` cycles of the flight. `land(when)`: the
+  /// last bytes are there `latency` behind the flight's last piece, or later.
+  void fetch(Warp& w, const Flight& flight, double busy, uint64_t latency, std::function<void(uint64_t when)> land);
+  /// Sends the lines that have been added. The engine waits when too many are on their way.
+  void send(Warp& w, const Flight& flight, double busy, bool reduces);
   template <class Read, class Write>
   void store(Warp& w, uint32_t lanes, const Flight& flight, uint64_t read_at, bool serial, Read&& read, Write&& write);
 

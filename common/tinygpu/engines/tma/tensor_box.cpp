@@ -328,14 +328,8 @@ void TensorBox::each_shared(uint32_t offset, bool load, MemoryAccess::Range f) c
         joined.add(map.place(offset + r * pitch() + i + part), std::min(step, filled - part));
 }
 
-uint32_t TensorBox::read_l2(L2View& l2) const {
-  uint32_t absent = 0;
-  each_part_inside(*this, [&](uint64_t address, uint32_t bytes) { absent += l2.read(address, bytes); });
-  return absent;
-}
-
-void TensorBox::write_l2(L2View& l2) const {
-  each_part_inside(*this, [&](uint64_t address, uint32_t bytes) { l2.write(address, bytes); });
+void TensorBox::add_lines(MemoryRequests& memory) const {
+  each_part_inside(*this, [&](uint64_t address, uint32_t bytes) { memory.add_lines(address, bytes); });
 }
 
 void TensorBox::load(const GlobalMemory& memory, Cta& cta, uint32_t offset, const Origin& who) const {

@@ -41,10 +41,8 @@ struct TensorBox {
   void each_global(bool load, MemoryAccess::Range f) const;
   void each_shared(uint32_t offset, bool load, MemoryAccess::Range f) const;
 
-  /// Brings what a load or a prefetch reads into L2: how many lines were not there.
-  uint32_t read_l2(L2View& l2) const;
-  /// The same for what a store or a reduction writes.
-  void write_l2(L2View& l2) const;
+  /// The lines of global memory that it touches are those of the request that is made next.
+  void add_lines(MemoryRequests& memory) const;
   /// Global → shared memory of `cta`, at `offset`. Faults through `who`.
   void load(const GlobalMemory& memory, Cta& cta, uint32_t offset, const Origin& who) const;
   /// Shared memory → a dense copy of the rows, in order.

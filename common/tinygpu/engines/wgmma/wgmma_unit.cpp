@@ -266,6 +266,7 @@ void Warpgroup::execute(const Operation& o, uint64_t now) {
     if (!acc.here[warp] && f.accumulate) load(acc, warp);
     acc.here[warp] = true;
   }
+  if (o.who.launch->options.timing_only) return;
   OperandPlanes a, b;
   const auto shared = [&](uint64_t raw, bool mn_major, uint32_t k_bytes, uint32_t rows, const char* name,
                           OperandPlanes& out) {

@@ -13,12 +13,14 @@ struct LaunchConfig;
 
 class Dispatcher {
  public:
-  explicit Dispatcher(const LaunchConfig& config);
+  /// The first cluster is handed out at `first`, in cycles, others `interval` apart.
+  Dispatcher(const LaunchConfig& config, uint64_t first, double interval);
   uint32_t cluster_size() const { return cluster_size_; }
   /// Clusters that nobody has started yet.
   uint64_t left() const { return total_ - next_; }
-  /// Starts clusters, in the order of their numbers, wherever there is room at time `now`.
-  void fill(const std::vector<std::unique_ptr<Domain>>& domains, uint64_t now);
+  /// Starts clusters, in the order of their numbers, wherever there is room: first where it has been for longest, then
+  /// where there are fewest.
+  void fill(const std::vector<std::unique_ptr<Domain>>& domains);
   /// Takes the next cluster out of the grid, for clusterlaunchcontrol; false when none is left.
   bool take(Dim3& first_cta);
 
@@ -29,6 +31,8 @@ class Dispatcher {
   const uint32_t cluster_size_;
   const uint64_t total_;
   uint64_t next_ = 0;
+  double handed_out_;  // when the next one can be
+  const double interval_;
 };
 
 }  // namespace tinygpu

@@ -17,9 +17,15 @@ constexpr uint64_t kTurn = 4096;
 
 }  // namespace
 
-Domain::Domain(Launch& l, uint32_t i, std::vector<uint32_t> indices) : launch(l), index(i), l2(l.gpu.l2) {
+Domain::Domain(Launch& l, uint32_t i, std::vector<uint32_t> indices)
+    : launch(l),
+      index(i),
+      memory(l.gpu.chip_memory, l.gpu.l2, l.gpu.timing.memory.miss_latency, l.gpu.timing.memory.store_queue) {
+  const LaunchConfig& c = l.config;
+  const Occupancy fit = occupancy(l.gpu.spec, *c.kernel, uint32_t(c.block.count()), c.dynamic_shared);
+  fresh_ = fit.blocks_per_sm;
   for (uint32_t sm : indices) {
-    sms.push_back(std::make_unique<Sm>());
+    sms.push_back(std::make_unique<Sm>(l1_bytes(l.gpu.timing.memory.l1_bytes, fit)));
     sms.back()->domain = this;
     sms.back()->index = sm;
   }
@@ -28,18 +34,18 @@ Domain::Domain(Launch& l, uint32_t i, std::vector<uint32_t> indices) : launch(l)
   events.set_order(order);
 }
 
-bool Domain::has_room(const LaunchConfig& c) const {
-  const MachineSpec& spec = launch.gpu.spec;
-  const Occupancy fit = occupancy(spec, *c.kernel, uint32_t(c.block.count()), c.dynamic_shared);
-  for (const auto& sm : sms)
-    if (sm->blocks >= fit.blocks_per_sm) return false;
-  return true;
-}
-
-void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t when) {
+void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t handed) {
   const LaunchConfig& c = launch.config;
   const LaunchTiming& timing = launch.gpu.timing.launch;
-  when += freed_at_ ? timing.cta_refill : timing.cta;
+  uint64_t when = handed + timing.cta;
+  if (fresh_) {
+    --fresh_;
+  } else {
+    when = std::max(when, freed_.front() + timing.cta_refill);
+    freed_.erase(freed_.begin());
+  }
+  when = std::max(when, next_start_);
+  next_start_ = when + uint64_t(timing.sm_interval + timing.sm_warp * double((c.block.count() + 31) / 32));
   auto cluster = std::make_unique<Cluster>(*this);
   cluster->id = id;
   cluster->linear = linear;
@@ -92,7 +98,7 @@ void Domain::advance(uint64_t until) {
   const bool late = events.order().mode == CompletionOrder::Mode::late;
   const uint64_t ahead = launch.options.run_ahead;
   try {
-    while (!retire_) {
+    while (true) {
       Warp* best = nullptr;
       uint64_t first = ~0ull, second = ~0ull;
       for (Warp* w : warps_) {
@@ -144,12 +150,9 @@ void Domain::advance(uint64_t until) {
 }
 
 void Domain::advance_alone(uint64_t until) {
-  l2.merge();
-  l2.run_alone(true);
-  serial = true;
+  set_serial(true);
   advance(until);
-  serial = false;
-  l2.run_alone(false);
+  set_serial(false);
 }
 
 std::vector<Domain::Deferred> Domain::take_deferred() {
@@ -161,7 +164,7 @@ std::vector<Domain::Deferred> Domain::take_deferred() {
 }
 
 void Domain::run_deferred(Deferred& what) {
-  serial = true;
+  set_serial(true);
   now = what.time;
   try {
     if (what.warp) {
@@ -176,7 +179,7 @@ void Domain::run_deferred(Deferred& what) {
   if (what.warp)
     for (const Group& g : what.warp->groups())
       if (g.waits_for_serial()) deferred_warps_.push_back(what.warp);
-  serial = false;
+  set_serial(false);
 }
 
 bool Domain::runnable_now() const {
@@ -204,13 +207,16 @@ void Domain::on_exit(Warp& w, uint32_t lanes) {
     cta.cluster.barrier_check(w.time());
   else {
     retire_ = true;
-    freed_at_ = std::max(freed_at_, w.time());
+    ended_.push_back(w.time());
   }
 }
 
 bool Domain::retire_clusters() {
   if (!retire_) return false;
   retire_ = false;
+  freed_.insert(freed_.end(), ended_.begin(), ended_.end());
+  ended_.clear();
+  std::ranges::sort(freed_);
   for (auto it = clusters.begin(); it != clusters.end();) {
     Cluster& c = **it;
     if (c.live_ctas) {

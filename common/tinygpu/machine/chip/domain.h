@@ -11,7 +11,7 @@
 #include "common/tinygpu/machine/chip/sm.h"
 #include "common/tinygpu/machine/dim3.h"
 #include "common/tinygpu/machine/events.h"
-#include "common/tinygpu/machine/memory/l2.h"
+#include "common/tinygpu/machine/memory/requests.h"
 #include "common/tinygpu/machine/warp/warp.h"
 
 namespace tinygpu {
@@ -28,9 +28,9 @@ class Domain {
   uint32_t index;
   std::vector<std::unique_ptr<Sm>> sms;
   EventQueue events;
-  L2View l2;
-  uint64_t now = 0;     // time of the event or warp being run
-  bool serial = false;  // strong global accesses may execute (serial phase, or only one domain is active)
+  MemoryRequests memory;  // what its SMs ask of the chip
+  uint64_t now = 0;       // time of the event or warp being run
+  bool serial = false;    // strong global accesses may execute (serial phase, or only one domain is active)
   std::vector<std::unique_ptr<Cluster>> clusters;
   uint64_t operations = 0;  // asynchronous ones that observers were told of
   uint64_t progress = 0;    // counts what can end a wait: events, wake-ups, exits, changes of memory and of barriers
@@ -61,6 +61,10 @@ class Domain {
   void defer(uint64_t time, EventQueue::Action effect) {
     deferred_effects_.push_back({time, nullptr, std::move(effect)});
   }
+  void set_serial(bool on) {
+    serial = on;
+    memory.at_once(on);
+  }
   bool has_deferred_effects() const { return !deferred_effects_.empty(); }
   std::vector<Deferred> take_deferred();
   /// Serial phase. A fault is kept.
@@ -81,14 +85,15 @@ class Domain {
   /// Earliest time at which anything here can happen; ~0 if nothing can.
   uint64_t next_time() const;
   const std::vector<Warp*>& warps() const { return warps_; }
-  bool has_room(const LaunchConfig& c) const;
-  void start_cluster(Dim3 id, uint64_t linear, uint64_t when);
+  bool has_room() const { return fresh_ || !freed_.empty(); }
+  /// Starts a cluster that the chip hands out at `handed`, or as soon as the room that it takes is ready.
+  void start_cluster(Dim3 id, uint64_t linear, uint64_t handed);
   /// Called by Warp::exit when lanes leave: barriers, CTA and cluster bookkeeping.
   void on_exit(Warp& w, uint32_t lanes);
   /// Takes clusters that have ended off their SMs. False: there are none.
   bool retire_clusters();
-  /// When a cluster ended here last; 0: none has.
-  uint64_t freed_at() const { return freed_at_; }
+  /// When the room that the next cluster takes became free; 0: nobody has had it yet. There is room.
+  uint64_t room_since() const { return fresh_ ? 0 : freed_.front(); }
   /// Time of the last thing that happened; warp instructions of clusters that have ended.
   uint64_t last_time() const { return last_time_; }
   uint64_t ended_instructions() const { return instructions_; }
@@ -99,10 +104,13 @@ class Domain {
   std::vector<Warp*> deferred_warps_;
   std::vector<Deferred> deferred_effects_;
   uint64_t turns_ = 0;
-  uint64_t landed_ = 0;       // where the warps were when the last effect landed
-  std::vector<Warp*> warps_;  // of all resident CTAs
-  bool retire_ = false;       // a cluster has ended
-  uint64_t freed_at_ = 0;
+  uint64_t landed_ = 0;          // where the warps were when the last effect landed
+  std::vector<Warp*> warps_;     // of all resident CTAs
+  bool retire_ = false;          // a cluster has ended,
+  std::vector<uint64_t> ended_;  // at these times
+  uint64_t next_start_ = 0;      // its SMs can start no cluster's warps sooner
+  uint32_t fresh_ = 0;           // clusters that fit and have never been there
+  std::vector<uint64_t> freed_;  // when others ended whose room nobody has taken, the earliest first
   Fault fault_;
   uint64_t instructions_ = 0;
   uint64_t last_time_ = 0;

@@ -8,7 +8,7 @@
 #include "common/tinygpu/machine/chip/launch.h"
 #include "common/tinygpu/machine/chip/occupancy.h"
 #include "common/tinygpu/machine/host_threads.h"
-#include "common/tinygpu/machine/memory/l2.h"
+#include "common/tinygpu/machine/memory/chip_memory.h"
 #include "common/tinygpu/machine/memory/memory.h"
 #include "common/tinygpu/timing/spec.h"
 #include "common/tinygpu/timing/timing.h"
@@ -22,6 +22,7 @@ class Gpu {
   const Timing timing;
   GlobalMemory memory;
   L2Cache l2;
+  ChipMemory chip_memory;
   HostThreads threads;
   RunOptions options;
   uint64_t clock = 0;                                   // SM cycles since creation: where the next launch starts

@@ -24,12 +24,12 @@ Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t star
       options(o),
       observers(o.observers, config),
       start_time(start),
-      dispatcher(config),
+      dispatcher(config, start + g.timing.launch.latency, g.timing.launch.cta_interval),
       reports(options, config.kernel->name, g.noted),
       memory_limit_(half_of_host_memory()),
       stuck_(*this) {
   const uint32_t size = dispatcher.cluster_size();
-  const uint32_t domains = std::max(1u, uint32_t(g.spec.sms) / size);
+  const uint32_t domains = std::max(1u, std::min(uint32_t(g.spec.sms), g.timing.launch.usable_sms(size)) / size);
   for (uint32_t d = 0; d < domains; ++d) {
     std::vector<uint32_t> sms;
     for (uint32_t s = 0; s < size; ++s) sms.push_back(d * size + s);
@@ -38,22 +38,35 @@ Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t star
   }
 }
 
-void Launch::serial_phase() {
+void Launch::exchange() {
   struct Item {
+    uint64_t time;
     Domain* domain;
-    Domain::Deferred what;
+    uint32_t request;  // or that of `deferred`
+    bool is_deferred;
   };
   std::vector<Item> items;
-  for (auto& d : domains_)
-    for (Domain::Deferred& what : d->take_deferred()) items.push_back({d.get(), std::move(what)});
-  for (auto& d : domains_) d->l2.merge();
-  std::ranges::stable_sort(items, {}, [](const Item& i) { return i.what.time; });
-  for (Item& i : items) i.domain->run_deferred(i.what);
+  std::vector<Domain::Deferred> deferred;
+  for (auto& d : domains_) {
+    for (uint32_t i = 0; i < d->memory.size(); ++i) items.push_back({d->memory.time(i), d.get(), i, false});
+    for (Domain::Deferred& what : d->take_deferred()) {
+      items.push_back({what.time, d.get(), uint32_t(deferred.size()), true});
+      deferred.push_back(std::move(what));
+    }
+  }
+  std::ranges::stable_sort(items, {}, &Item::time);
+  for (const Item& i : items) {
+    if (i.is_deferred)
+      i.domain->run_deferred(deferred[i.request]);
+    else
+      i.domain->memory.serve(i.request);
+  }
+  for (auto& d : domains_) d->memory.finish();
 }
 
 void Launch::run_window(std::vector<Domain*>& active, uint64_t next) {
   const bool alone = active.size() == 1 && !dispatcher.left();
-  uint64_t until = next + (alone ? kAlone : options.window);
+  uint64_t until = next + (alone ? kAlone : std::min(options.window, gpu.timing.memory.least_latency));
   if (options.max_cycles) {
     const uint64_t last = start_time + options.max_cycles;
     if (next >= last) {
@@ -74,7 +87,7 @@ void Launch::run_window(std::vector<Domain*>& active, uint64_t next) {
     } else {
       gpu.threads.run(threads, active.size(), [&](size_t k) { active[k]->advance(until); });
     }
-    serial_phase();
+    exchange();
   }
   throw_first_fault();
   refill();
@@ -91,7 +104,7 @@ void Launch::throw_first_fault() {
 void Launch::refill() {
   bool retired = false;
   for (auto& d : domains_) retired |= d->retire_clusters();
-  if (retired) dispatcher.fill(domains_, start_time);
+  if (retired) dispatcher.fill(domains_);
 }
 
 LaunchStats Launch::run() {
@@ -106,7 +119,7 @@ LaunchStats Launch::run() {
   };
   observers.all([&](Observer& o) { o.on_launch(*this); });
   End end{*this};
-  dispatcher.fill(domains_, start_time);
+  dispatcher.fill(domains_);
   std::vector<Domain*> active;
   while (true) {
     active.clear();
@@ -123,12 +136,11 @@ LaunchStats Launch::run() {
   LaunchStats stats;
   uint64_t last = start_time;
   for (auto& d : domains_) {
-    d->l2.merge();
     last = std::max(last, d->last_time());
     stats.instructions += d->ended_instructions();
     for (const auto& [name, n] : d->counters) stats.counters[name] += n;
   }
-  stats.cycles = last - start_time;
+  stats.cycles = last + gpu.timing.launch.end - start_time;
   end.stats = &stats;
   return stats;
 }

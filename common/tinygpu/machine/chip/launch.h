@@ -42,9 +42,10 @@ struct LaunchStats {
 struct RunOptions {
   CompletionOrder order;
   uint64_t run_ahead = 64;   // cycles one warp may run ahead of the others of its domain
-  uint64_t window = 512;     // cycles between serial phases when several domains run
+  uint64_t window = 512;     // cycles between exchanges when several domains run, at most L2's least latency
   int threads = 0;           // host threads; 0: all cores. Results and cycles do not depend on it
   uint64_t max_cycles = 0;   // a kernel that runs longer is stopped; 0: none is
+  bool timing_only = false;  // matrices are not multiplied and copies move no bytes: the clock alone counts
   bool strict_tmem = false;  // what the manual forbids and hardware lets pass in Tensor Memory stops the kernel
   std::function<void(const std::string&)> device_output;  // printf; default stdout
   std::function<void(const Diagnosis&)> on_diagnosis;     // warnings and notes; default stderr
@@ -76,7 +77,9 @@ class Launch {
   /// Domains run side by side for a window, then what they share is touched in order of simulated time: results and
   /// cycles do not depend on how many host threads there are.
   void run_window(std::vector<Domain*>& active, uint64_t next);
-  void serial_phase();
+  /// The chip's memory answers what the domains have asked of it, and what touches memory that others see happens, in
+  /// order of (time, domain, number).
+  void exchange();
   void throw_first_fault();
   /// Clusters that have ended make room for others.
   void refill();

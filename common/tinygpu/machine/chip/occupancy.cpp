@@ -28,4 +28,11 @@ Occupancy occupancy(const MachineSpec& spec, const Function& f, uint32_t threads
   return o;
 }
 
+uint32_t l1_bytes(uint32_t unified, const Occupancy& fit) {
+  const uint64_t used = uint64_t(fit.blocks_per_sm) * fit.shared_bytes;
+  for (const uint32_t kib : {0u, 8u, 16u, 32u, 64u, 100u, 132u, 164u, 196u, 228u})
+    if (used <= kib * 1024u) return unified - std::min(unified, kib * 1024u);
+  return 0;
+}
+
 }  // namespace tinygpu

@@ -15,4 +15,8 @@ struct Occupancy {
 };
 Occupancy occupancy(const MachineSpec& spec, const Function& f, uint32_t threads, uint32_t dynamic_shared);
 
+/// What the CTAs that fit leave to L1, of `unified` bytes that it shares with shared memory. The driver gives shared
+/// memory the least of its sizes that holds them (CUDA C++ programming guide, compute capability 9.0).
+uint32_t l1_bytes(uint32_t unified, const Occupancy& fit);
+
 }  // namespace tinygpu

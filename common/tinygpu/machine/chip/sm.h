@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/tinygpu/machine/extension.h"
+#include "common/tinygpu/machine/memory/l1.h"
 
 namespace tinygpu {
 
@@ -11,10 +12,13 @@ class Cta;
 class Domain;
 
 struct Sm {
+  explicit Sm(uint32_t l1_bytes) : l1(l1_bytes) {}
   Domain* domain = nullptr;
   uint32_t index = 0;              // %smid
   int64_t port[4] = {0, 0, 0, 0};  // issue ports of the sub-partitions (see Warp::run)
   uint64_t shared_port = 0;        // next free cycle of the shared-memory pipe
+  uint64_t stores_held = 0;        // no store leaves before: those on their way are too many
+  L1Cache l1;
   uint32_t threads = 0, blocks = 0;
   uint32_t shared_used = 0, registers_used = 0;
   std::vector<Cta*> resident;

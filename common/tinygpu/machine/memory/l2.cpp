@@ -22,10 +22,24 @@ void L2Cache::written(uint64_t address, uint64_t bytes) {
   for (uint64_t line = first; line < last; ++line) fill(line, 1);
 }
 
-void L2View::merge() {
-  for (const Fill& f : fills_) cache_.fill(f.line, f.copies);
-  fills_.clear();
-  own_.clear();
+void L2Cache::write(uint64_t line) {
+  fill(line, 1);
+  if (filled_at_[line] & kDirty) return;
+  filled_at_[line] |= kDirty;
+  dirty_.push_back({stamp(line), line});
+}
+
+bool L2Cache::next_written_back(uint64_t& line) {
+  while (!dirty_.empty()) {
+    const Dirty d = dirty_.front();
+    if (filled_ - d.filled_at < capacity_) return false;
+    dirty_.pop_front();
+    if (filled_at_[d.line] != (d.filled_at | kDirty)) continue;  // read or written anew since it was driven out
+    filled_at_[d.line] = 0;
+    line = d.line;
+    return true;
+  }
+  return false;
 }
 
 }  // namespace tinygpu

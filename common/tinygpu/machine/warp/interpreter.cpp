@@ -14,6 +14,7 @@ void Warp::run(uint64_t deadline) {
     time_ = std::max(time_, next);
     if (!groups_.pick(time_)) break;
     run_group();
+    if (starved_) break;
   }
   update_ready();
 }
@@ -86,9 +87,17 @@ void Warp::run_ops() {
       const uint32_t p = *reinterpret_cast<const uint32_t*>(regs_ + op.guard);
       exec_ &= (op.flags & Op::guard_negated) ? ~p : p;
     }
-    [[maybe_unused]] const uint64_t ready = time_;
-    time_ = scoreboard_.operands_of(op, time_);
-    [[maybe_unused]] const uint64_t operands = time_;
+    const uint64_t operands = scoreboard_.operands_of(op, time_);
+    if (operands >= deadline_ && operands > time_) [[unlikely]] {
+      // Others come first, or nobody can say yet how long this takes.
+      if (short_since_ == ~0ull) short_since_ = time_;
+      starved_ = operands == Scoreboard::kUnknown;
+      if (!starved_) time_ = operands;
+      break;
+    }
+    [[maybe_unused]] const uint64_t ready = std::min(short_since_, time_);
+    short_since_ = ~0ull;
+    time_ = operands;
     // The issue port's queue: cycles of work committed, never more than `ahead` cycles in the past, so that warps that
     // run ahead of each other by the dial do not delay each other falsely.
     const int64_t now = int64_t(time_);

@@ -63,6 +63,8 @@ class Warp {
   void charge(uint64_t cycles) { time_ += cycles; }
   /// Variable-latency result of `op` becomes available at `when`: releases its scoreboard then.
   void result_at(const Op& op, uint64_t when) { scoreboard_.result_at(op, when); }
+  /// The same when the chip's memory has yet to say so (MemoryRequests).
+  void result_asked(const Op& op) { scoreboard_.asked(op); }
 
   /// Collective ops (.sync / .aligned). True: every non-exited lane of `members` is in this group and the op may act
   /// for members. False: the group has been blocked until they arrive; return from the ExecFn at once, it will be
@@ -124,6 +126,17 @@ class Warp {
   void run(uint64_t deadline);
   /// Serial phase: one op of a group that waits for it. Returns the op, null if no group waits.
   const Op* run_serial();
+  /// The chip's memory has answered: a result of scoreboard `board` (0xff: of none) is there at `when`.
+  void answered(uint8_t board, uint64_t when) {
+    if (board == 0xff) return;
+    scoreboard_.answered(board, when);
+    if (!starved_) return;
+    starved_ = false;
+    update_ready();
+  }
+  void result_on_board(uint8_t board, uint64_t when) {
+    if (board != 0xff) scoreboard_.result_at(board, when);
+  }
   /// Does not run before `t`.
   void hold_until(uint64_t t) {
     advance_to(t);
@@ -184,7 +197,7 @@ class Warp {
   void release_warp_barriers();
   void update_ready() {
     const uint64_t earliest = groups_.next_time();
-    ready_ = live_ && earliest != ~0ull ? std::max(earliest, time_) : ~0ull;
+    ready_ = live_ && earliest != ~0ull && !starved_ ? std::max(earliest, time_) : ~0ull;
   }
   void woken(uint64_t when);
 
@@ -198,9 +211,11 @@ class Warp {
   uint32_t exec_ = 0;
   const Op* op_ = nullptr;
   uint64_t ready_ = 0;
-  bool single_ = false;  // run one op only (serial phase)
-  bool stop_ = false;    // leave the inner loop: blocked, diverged or exited
-  bool again_ = false;   // the op has had no effect yet and will be executed again
+  bool single_ = false;           // run one op only (serial phase)
+  bool stop_ = false;             // leave the inner loop: blocked, diverged or exited
+  bool again_ = false;            // the op has had no effect yet and will be executed again
+  bool starved_ = false;          // the next op needs a result whose time the chip's memory has yet to say
+  uint64_t short_since_ = ~0ull;  // since when the next op lacks operands, if it could not be run for that
   Scoreboard scoreboard_;
   uint64_t instructions_ = 0;
   Groups groups_;

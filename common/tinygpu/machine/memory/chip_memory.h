@@ -1,0 +1,77 @@
+// What all SMs share on the way to memory: the slices of L2, its two halves, the channels of device memory. Each is a
+// server with a rate, so who comes when it is busy waits. It is asked by one host thread, in the order of simulated
+// time (Launch's exchange between windows, or a domain that runs alone): what it answers depends on nothing else.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/tinygpu/machine/memory/l2.h"
+#include "common/tinygpu/timing/memory.h"
+
+namespace tinygpu {
+
+/// What a request wants of one line of 128 bytes.
+struct LineUse {
+  uint32_t line;     // L2Cache::lines_of
+  uint8_t sectors;   // of 32 bytes, 1 to 4
+  uint8_t repeated;  // atomics: lanes that name a word which an earlier lane of the instruction names
+  uint16_t at;       // cycles from the request's time until it asks for this line
+};
+
+/// How a request fared.
+struct MemoryReply {
+  uint64_t delay = 0;   // cycles that its last bytes come later than they would on an idle chip
+  uint32_t missed = 0;  // lines that device memory gave
+};
+
+class ChipMemory {
+ public:
+  ChipMemory(L2Cache& l2, const MemoryTiming& timing, uint32_t sms);
+  /// Lines that SM `sm` (%smid) asks for, in the order of LineUse::at, from `time` on.
+  MemoryReply read(uint64_t time, uint32_t sm, std::span<const LineUse> lines);
+  MemoryReply write(uint64_t time, uint32_t sm, std::span<const LineUse> lines);
+  /// Atomics and reductions: carried out in the line's slice.
+  MemoryReply update(uint64_t time, uint32_t sm, std::span<const LineUse> lines);
+
+ private:
+  /// Takes work one piece after the other. What comes up to kDisorder cycles after something later has been served does
+  /// not wait for that: warps of an SM run ahead of each other by as much.
+  struct Server {
+    static constexpr double kDisorder = 64;
+    double free = 0;
+    /// When it begins with a piece of `cycles` that comes at `time`.
+    double take(double time, double cycles) {
+      free = std::max(free, time - kDisorder);
+      const double start = std::max(free, time);
+      free += cycles;
+      return start;
+    }
+  };
+  uint32_t half_of(uint32_t sm) const { return sm * 2 < sms_ ? 0 : 1; }
+  size_t slice_of(uint32_t half, uint64_t line) const;
+  size_t channel_of(uint64_t line) const;
+  /// A line's turn in its slice and half. `bytes`: a cycle, of the half; `slice_bytes`: of the slice.
+  double pass_slice(double time, uint32_t half, const LineUse& use, double bytes, double slice_bytes);
+  /// Another SM of this half has read the line a short time ago: the slices hand it to both at once.
+  bool read_by_others(double time, uint32_t half, uint32_t sm, uint64_t line);
+  /// A line that comes from device memory at `time` or when its channel is free.
+  double fetch(double time, const LineUse& use);
+  /// What has been driven out leaves from `time` on; when the last of it begins to.
+  double write_back(double time);
+
+  L2Cache& l2_;
+  const MemoryTiming timing_;
+  const uint32_t sms_;
+  struct Reader {
+    uint64_t line = ~0ull;
+    double time = 0;
+    uint32_t sm = 0;
+  };
+  Server halves_[2];
+  std::vector<Reader> readers_[2];  // of each half, by line
+  std::vector<Server> slices_, atomics_, channels_;
+};
+
+}  // namespace tinygpu

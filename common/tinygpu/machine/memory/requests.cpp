@@ -1,0 +1,138 @@
+#include "common/tinygpu/machine/memory/requests.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "common/tinygpu/machine/chip/gpu.h"
+
+namespace tinygpu {
+
+void MemoryRequests::add_lines(uint64_t address, uint64_t bytes, uint16_t at) {
+  constexpr uint64_t kSector = 32;
+  const auto [first, last] = l2_.lines_of(address, bytes);
+  if (first == last) return;
+  const uint64_t begin = address / kSector, end = (address + bytes - 1) / kSector + 1;
+  // Sectors by the address, whose line begins at a multiple of 128 as the memory's first does.
+  uint64_t sector = begin;
+  for (uint64_t line = first; line < last; ++line) {
+    const uint64_t next = std::min(end, (sector / 4 + 1) * 4);
+    const uint8_t sectors = uint8_t(next - sector);
+    sector = next;
+    if (lines_.size() > first_ && lines_.back().line == line)
+      lines_.back().sectors = uint8_t(std::min(4, lines_.back().sectors + sectors));
+    else
+      lines_.push_back({uint32_t(line), sectors, 0, at});
+  }
+}
+
+void MemoryRequests::spread_over(double cycles) {
+  const size_t n = lines_.size() - first_;
+  for (size_t i = 0; i < n; ++i) lines_[first_ + i].at = uint16_t(std::min(65535.0, cycles * double(i) / double(n)));
+}
+
+MemoryRequests::Request& MemoryRequests::make(Kind kind, const Sm& sm, uint64_t time) {
+  Request r{};
+  r.time = time;
+  r.sm = &sm;
+  r.kind = kind;
+  r.first = first_;
+  r.end = first_ = uint32_t(lines_.size());
+  if (told_.size() > told_of_) r.told = int32_t(told_of_++);
+  requests_.push_back(r);
+  return requests_.back();
+}
+
+void MemoryRequests::load(Warp& w, const Op& op, uint64_t time, uint64_t ready, L1Cache::Arrival follows, bool cached) {
+  Request& r = make(Kind::read, w.sm(), time);
+  r.warp = &w;
+  r.board = op.set_sb;
+  r.ready = ready;
+  r.follows = follows;
+  r.cached = cached;
+  if (at_once_) return forget();
+  w.result_asked(op);
+}
+
+void MemoryRequests::store(Sm& sm, uint64_t time, Kind kind) {
+  make(kind, sm, time).held = &sm;
+  if (at_once_) forget();
+}
+
+void MemoryRequests::ask(Kind kind, const Sm& sm, uint64_t time, Then then) {
+  Request& r = make(kind, sm, time);
+  if (then) {
+    r.then = int32_t(then_.size());
+    then_.push_back(std::move(then));
+  }
+  if (at_once_) forget();
+}
+
+MemoryReply MemoryRequests::answer_now(Kind kind, const Sm& sm, uint64_t time) {
+  MemoryReply reply;
+  const bool before = std::exchange(at_once_, true);
+  ask(kind, sm, time, [&](const MemoryReply& r) { reply = r; });
+  at_once_ = before;
+  return reply;
+}
+
+/// The request made last is served and forgotten.
+void MemoryRequests::forget() {
+  const uint32_t number = uint32_t(requests_.size() - 1);
+  serve(number);
+  Request r = requests_.back();
+  finish(r, number);
+  requests_.pop_back();
+  if (r.then >= 0) then_.resize(size_t(r.then));
+  if (r.told >= 0) told_.resize(told_of_ = size_t(r.told));
+  lines_.resize(r.first);
+  first_ = r.first;
+}
+
+void MemoryRequests::serve(size_t request) {
+  Request& r = requests_[request];
+  const std::span<const LineUse> lines(lines_.data() + r.first, r.end - r.first);
+  switch (r.kind) {
+    case Kind::read: r.reply = chip_.read(r.time, r.sm->index, lines); break;
+    case Kind::write: r.reply = chip_.write(r.time, r.sm->index, lines); break;
+    case Kind::update: r.reply = chip_.update(r.time, r.sm->index, lines); break;
+  }
+}
+
+void MemoryRequests::finish(Request& r, uint32_t number) {
+  if (r.told >= 0) tell(MemoryTraffic{*r.sm->domain, told_[size_t(r.told)], r.sm->index, r.time, 0, 0, r.reply.missed});
+  if (r.then >= 0) {
+    const Then then = std::move(then_[size_t(r.then)]);
+    return then(r.reply);
+  }
+  if (r.held) {
+    if (r.reply.delay > store_queue_)
+      r.held->stores_held = std::max(r.held->stores_held, r.time + r.reply.delay - store_queue_);
+    return;
+  }
+  if (!r.warp) return;
+  uint64_t when = r.ready + r.reply.delay + (r.reply.missed ? miss_latency_ : 0);
+  if (r.follows.unknown())
+    when = std::max(when, requests_[r.follows.request()].ready);
+  else
+    when = std::max(when, r.follows.value);
+  r.ready = when;
+  if (r.cached)
+    for (uint32_t i = r.first; i < r.end; ++i)
+      r.warp->sm().l1.arrives(lines_[i].line, L1Cache::Arrival::asked(number), when);
+  if (at_once_)
+    r.warp->result_on_board(r.board, when);
+  else
+    r.warp->answered(r.board, when);
+}
+
+void MemoryRequests::finish() {
+  for (size_t i = 0; i < requests_.size(); ++i) finish(requests_[i], uint32_t(i));
+  requests_.clear();
+  then_.clear();
+  told_.clear();
+  lines_.clear();
+  told_of_ = first_ = 0;
+}
+
+}  // namespace tinygpu

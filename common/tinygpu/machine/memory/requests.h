@@ -1,0 +1,87 @@
+// What the SMs of a domain ask of the chip's memory. While domains run side by side nobody answers before the window is
+// over: a load's scoreboard says so meanwhile (Scoreboard::kUnknown). Then Launch has the requests of all domains
+// answered in order of time, domain and number. A domain that runs alone, or whose turn in the exchange it is, is
+// answered at once.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "common/tinygpu/machine/memory/chip_memory.h"
+#include "common/tinygpu/machine/memory/l1.h"
+#include "common/tinygpu/machine/origin.h"
+
+namespace tinygpu {
+
+class Warp;
+struct Op;
+struct Sm;
+
+class MemoryRequests {
+ public:
+  enum class Kind : uint8_t { read, write, update };
+  using Then = std::function<void(const MemoryReply&)>;
+  explicit MemoryRequests(ChipMemory& chip, L2Cache& l2, uint64_t miss_latency, uint64_t store_queue)
+      : chip_(chip), l2_(l2), miss_latency_(miss_latency), store_queue_(store_queue) {}
+
+  // ---- Who asks
+  /// Names a line of the request that is made next.
+  void add_line(const LineUse& use) { lines_.push_back(use); }
+  /// The lines of [address, address + bytes); `at`: see LineUse.
+  void add_lines(uint64_t address, uint64_t bytes, uint16_t at = 0);
+  /// Observers hear in this name how many lines of the next request device memory had to give.
+  void tell_missed(const Origin& who) { told_.push_back(who); }
+  /// Spreads the lines of the next request evenly over `cycles`.
+  void spread_over(double cycles);
+  /// What the next request's lines wait for in L1, if they are part of it.
+  L1Cache::Arrival next_arrival() const { return L1Cache::Arrival::asked(uint32_t(requests_.size())); }
+  /// A load of a warp, on its way at `time`: values are there at `ready` if L2 has them and nobody is in the way, and
+  /// not before `follows`. `op` releases its scoreboard then. `cached`: its lines come into L1.
+  void load(Warp& w, const Op& op, uint64_t time, uint64_t ready, L1Cache::Arrival follows, bool cached);
+  /// A store of a warp: its SM waits if stores lag behind too far.
+  void store(Sm& sm, uint64_t time, Kind kind);
+  /// Anything else; `then`, if there is one, hears of the answer.
+  void ask(Kind kind, const Sm& sm, uint64_t time, Then then);
+  /// The answer now, for who runs alone or in its turn.
+  MemoryReply answer_now(Kind kind, const Sm& sm, uint64_t time);
+
+  // ---- Who answers
+  void at_once(bool on) { at_once_ = on; }
+  size_t size() const { return requests_.size(); }
+  uint64_t time(size_t request) const { return requests_[request].time; }
+  void serve(size_t request);
+  /// All have been served: who asked hears of it.
+  void finish();
+
+ private:
+  static constexpr uint8_t kNoBoard = 0xff;
+  struct Request {
+    uint64_t time, ready = 0;
+    const Sm* sm;
+    Warp* warp = nullptr;  // of a load
+    Sm* held = nullptr;    // of a store
+    L1Cache::Arrival follows;
+    uint32_t first, end;           // lines
+    int32_t then = -1, told = -1;  // in their vectors
+    Kind kind;
+    uint8_t board = kNoBoard;
+    bool cached = false;
+    MemoryReply reply;
+  };
+  Request& make(Kind kind, const Sm& sm, uint64_t time);
+  void finish(Request& request, uint32_t number);
+  void forget();
+
+  ChipMemory& chip_;
+  L2Cache& l2_;
+  const uint64_t miss_latency_, store_queue_;
+  bool at_once_ = false;
+  uint32_t first_ = 0;  // line of the next request
+  std::vector<LineUse> lines_;
+  std::vector<Request> requests_;
+  std::vector<Then> then_;
+  std::vector<Origin> told_;
+  size_t told_of_ = 0;  // of told_, requests made
+};
+
+}  // namespace tinygpu

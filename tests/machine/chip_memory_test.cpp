@@ -1,0 +1,233 @@
+// What all SMs share: rates of L2 and of device memory that many SMs together reach, places that many want at once, and
+// that neither depends on the host.
+#include "common/tinygpu/machine/memory/chip_memory.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/run_ptx.h"
+
+namespace tinygpu::test {
+namespace {
+
+/// Every thread reads and adds up `count` words, a grid's width apart, past L1, and writes its sum.
+const char* kRead = R"(
+.visible .entry read(.param .u64 p, .param .u64 o, .param .u32 count) {
+  .reg .b64 %at, %out, %step;
+  .reg .b32 %i, %n, %t, %width, %v, %sum;
+  .reg .pred %p;
+  ld.param.u64 %at, [p];
+  ld.param.u64 %out, [o];
+  ld.param.u32 %n, [count];
+  mov.u32 %t, %ctaid.x;
+  mov.u32 %width, %ntid.x;
+  mov.u32 %i, %tid.x;
+  mad.lo.u32 %t, %t, %width, %i;
+  mad.wide.u32 %at, %t, 4, %at;
+  mad.wide.u32 %out, %t, 4, %out;
+  mov.u32 %i, %nctaid.x;
+  mul.lo.u32 %width, %width, %i;
+  mul.wide.u32 %step, %width, 4;
+  mov.u32 %sum, 0;
+L:
+  ld.global.cg.u32 %v, [%at];
+  add.u32 %sum, %sum, %v;
+  add.u64 %at, %at, %step;
+  sub.u32 %n, %n, 1;
+  setp.ne.u32 %p, %n, 0;
+  @%p bra L;
+  st.global.u32 [%out], %sum;
+})";
+
+/// Cycles of `ctas` CTAs of 256 threads that read `count` words each.
+uint64_t read_cycles(MachineSpec spec, uint32_t ctas, uint32_t count, bool in_l2, int threads = 0) {
+  RunPtx run(kRead, std::move(spec));
+  run.gpu.options.threads = threads;
+  const size_t words = size_t(ctas) * 256 * count;
+  const uint64_t at = in_l2 ? run.upload(std::vector<uint32_t>(words)) : run.buffer<uint32_t>(words);
+  const uint64_t out = run.buffer<uint32_t>(size_t(ctas) * 256);
+  return run.launch("read", {ctas}, {256}, at, out, count).cycles;
+}
+
+TEST(ChipMemory, L2sRateIsShared) {
+  MachineSpec spec = plain_machine();
+  const uint64_t wide = read_cycles(spec, 64, 8, true);
+  spec.numbers["mem.l2.bytes_per_cycle"] = 64;
+  const uint64_t bytes = 64 * 256 * 8 * 4, narrow = read_cycles(spec, 64, 8, true);
+  EXPECT_LT(wide, bytes / 64);
+  EXPECT_GT(narrow, bytes / 64 - 200) << "64 bytes a cycle for all";
+  EXPECT_LT(narrow, bytes / 64 + 3000);
+}
+
+TEST(ChipMemory, OneByteACycleChangesEverything) {
+  for (const char* rate : {"mem.l2.bytes_per_cycle", "mem.dram.bytes_per_cycle"}) {
+    MachineSpec spec = plain_machine();
+    const uint64_t before = read_cycles(spec, 64, 4, false);
+    spec.numbers[rate] = 1;
+    EXPECT_GT(read_cycles(spec, 64, 4, false), 20 * before) << rate;
+  }
+}
+
+TEST(ChipMemory, DeviceMemorysRateIsShared) {
+  MachineSpec spec = plain_machine();
+  spec.numbers["mem.dram.bytes_per_cycle"] = 64;
+  const uint64_t bytes = 64 * 256 * 8 * 4, cold = read_cycles(spec, 64, 8, false);
+  EXPECT_GT(cold, bytes / 64 - 200);
+  EXPECT_LT(double(cold), double(bytes) / 64 * 1.2 + 4000);
+  EXPECT_LT(read_cycles(spec, 64, 8, true), bytes / 64) << "what is in L2 needs none of it";
+}
+
+TEST(ChipMemory, TwiceTheBytesThroughTheSameWayTakeTwiceAsLong) {
+  MachineSpec spec = plain_machine();
+  spec.numbers["mem.l2.bytes_per_cycle"] = 16;
+  const uint64_t some = read_cycles(spec, 32, 8, true), twice = read_cycles(spec, 64, 8, true);
+  EXPECT_NEAR(double(twice), 2 * double(some), 0.15 * double(twice));
+}
+
+TEST(ChipMemory, CyclesDoNotDependOnHostThreads) {
+  MachineSpec spec = plain_machine();
+  spec.numbers["mem.l2.bytes_per_cycle"] = 200;
+  const uint64_t one = read_cycles(spec, 40, 16, false, 1);
+  for (const int threads : {2, 4, 7}) EXPECT_EQ(read_cycles(spec, 40, 16, false, threads), one) << threads;
+}
+
+TEST(ChipMemory, StoresWaitOnceTooManyAreOnTheirWay) {
+  const char* text = R"(
+.visible .entry fill(.param .u64 o) {
+  .reg .b64 %out;
+  .reg .b32 %t, %n;
+  .reg .pred %p;
+  ld.param.u64 %out, [o];
+  mov.u32 %t, %ctaid.x;
+  mov.u32 %n, %tid.x;
+  mad.lo.u32 %t, %t, 256, %n;
+  mad.wide.u32 %out, %t, 4, %out;
+  mov.u32 %n, 64;
+L:
+  st.global.u32 [%out], %n;
+  add.u64 %out, %out, 8192;
+  sub.u32 %n, %n, 1;
+  setp.ne.u32 %p, %n, 0;
+  @%p bra L;
+})";
+  const auto cycles = [&](double rate) {
+    MachineSpec spec = plain_machine();
+    spec.numbers["mem.l2.bytes_per_cycle"] = rate;
+    RunPtx run(text, spec);
+    const uint64_t out = run.buffer<uint32_t>(8 * 256 * 64);
+    return run.launch("fill", {8}, {256}, out).cycles;
+  };
+  const uint64_t bytes = 8 * 256 * 64 * 4;
+  EXPECT_LT(cycles(10000), bytes / 32);
+  EXPECT_GT(cycles(32), bytes / 32 - 2000);
+}
+
+/// Every thread adds to one of `words` words, 16 times.
+uint64_t atomic_cycles(uint32_t words, uint32_t apart, const char* instruction = "red.global.add.u32 [%at], 1;") {
+  RunPtx run(std::string(R"(
+.visible .entry k(.param .u64 p, .param .u32 words, .param .u32 apart) {
+  .reg .b64 %at;
+  .reg .b32 %t, %i, %n, %v;
+  .reg .pred %p;
+  ld.param.u64 %at, [p];
+  ld.param.u32 %n, [words];
+  mov.u32 %t, %tid.x;
+  rem.u32 %t, %t, %n;
+  ld.param.u32 %n, [apart];
+  mul.lo.u32 %t, %t, %n;
+  cvt.u64.u32 %at, %t;
+  .reg .b64 %base;
+  ld.param.u64 %base, [p];
+  add.u64 %at, %at, %base;
+  mov.u32 %i, 16;
+L:
+  )") + instruction +
+             R"(
+  sub.u32 %i, %i, 1;
+  setp.ne.u32 %p, %i, 0;
+  @%p bra L;
+})");
+  const uint64_t at = run.upload(std::vector<uint32_t>(1 << 16));
+  const uint64_t cycles = run.launch("k", {8}, {256}, at, words, apart).cycles;
+  uint64_t sum = 0;
+  for (const uint32_t v : run.download<uint32_t>(at, 1 << 16)) sum += v;
+  EXPECT_EQ(sum, 8u * 256 * 16);
+  return cycles;
+}
+
+TEST(ChipMemory, AtomicsOnOneWordTakeTurns) {
+  const double word = plain_machine().number("mem.atomic.word");
+  const uint64_t additions = 8 * 256 * 16;
+  const uint64_t one = atomic_cycles(1, 4), many = atomic_cycles(256, 128);
+  EXPECT_GT(double(one), 0.9 * word * double(additions)) << "one after the other, of whichever SM";
+  EXPECT_LT(many * 4, one) << "a line for each thread: all slices at once";
+}
+
+// ---- The server itself
+
+TEST(ChipMemory, WhoComesToABusySliceWaits) {
+  GlobalMemory memory(1 << 20);
+  const uint64_t at = memory.allocate(64 << 10, 512, MemoryKind::device);
+  const MachineSpec spec = plain_machine();
+  const MemoryTiming timing(spec);
+  L2Cache l2(memory, 1 << 20, 2);
+  l2.written(at, 64 << 10);
+  ChipMemory chip(l2, timing, 8);
+  const LineUse line{uint32_t(l2.lines_of(at, 1).first), 4, 0, 0};
+  EXPECT_EQ(chip.read(1000, 0, {&line, 1}).delay, 0u);
+  uint64_t last = 0;
+  for (int i = 0; i < 1000; ++i) last = chip.read(1000, 0, {&line, 1}).delay;
+  EXPECT_NEAR(double(last), 1000 * 128 / timing.slice_bytes, 70);
+  EXPECT_EQ(chip.read(1000, 7, {&line, 1}).delay, 0u) << "the other half has its own copy";
+}
+
+TEST(ChipMemory, SmsThatReadALineTogetherShareIt) {
+  GlobalMemory memory(1 << 20);
+  const uint64_t at = memory.allocate(64 << 10, 512, MemoryKind::device);
+  const MemoryTiming timing(plain_machine());
+  L2Cache l2(memory, 1 << 20, 2);
+  l2.written(at, 64 << 10);
+  ChipMemory chip(l2, timing, 8);
+  const LineUse line{uint32_t(l2.lines_of(at, 1).first), 4, 0, 0};
+  uint64_t last = 0;
+  for (uint32_t i = 0; i < 1000; ++i) last = chip.read(1000, i % 4, {&line, 1}).delay;
+  EXPECT_NEAR(double(last), 1000 * 128 / timing.line_bytes, 70);
+}
+
+TEST(ChipMemory, LanesThatCountInSharedMemoryAreAddedUpOnTheWay) {
+  const auto cycles = [](const std::string& instruction) {
+    RunPtx run(R"(
+.visible .entry k(.param .u64 o) {
+  .shared .align 4 .b32 word;
+  .reg .b64 %out, %t0, %t1;
+  .reg .b32 %a, %v, %i, %n;
+  .reg .pred %p;
+  ld.param.u64 %out, [o];
+  mov.u32 %a, word;
+  mov.u32 %n, 2;
+  mov.u32 %i, 32;
+  mov.u64 %t0, %clock64;
+L:
+  )" + instruction +
+                   R"(
+  sub.u32 %i, %i, 1;
+  setp.ne.u32 %p, %i, 0;
+  @%p bra L;
+  mov.u64 %t1, %clock64;
+  sub.u64 %t1, %t1, %t0;
+  cvt.u32.u64 %n, %t1;
+  st.global.u32 [%out], %n;
+})",
+               hopper_machine());
+    const uint64_t out = run.buffer<uint32_t>(1);
+    run.launch("k", {1}, {32}, out);
+    return double(run.download<uint32_t>(out, 1)[0]) / 32;
+  };
+  // An H200: 65 cycles for 32 lanes on one word, 4 if they count.
+  EXPECT_GT(cycles("red.shared.add.u32 [%a], %n;"), 55);
+  EXPECT_LT(cycles("red.shared.add.u32 [%a], 1;"), 20);
+  EXPECT_LT(cycles("atom.shared.add.u32 %v, [%a], 1;"), 20) << "nobody reads what it found";
+  EXPECT_GT(cycles("atom.shared.add.u32 %v, [%a], 1; add.u32 %n, %v, 1;"), 55);
+}
+
+}  // namespace
+}  // namespace tinygpu::test
