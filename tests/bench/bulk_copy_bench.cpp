@@ -29,7 +29,8 @@ void tensor_box(benchmark::State& state) {
   const Origin who;
   gpu.gpu.l2.written(f.address, 1 << 20);
   for (auto _ : state) {
-    benchmark::DoNotOptimize(box.read_l2(domain.l2));
+    box.add_lines(domain.memory);
+    benchmark::DoNotOptimize(domain.memory.answer_now(MemoryRequests::Kind::read, *domain.sms[0], 0));
     box.load(gpu.gpu.memory, cta, 1024, who);
   }
 }

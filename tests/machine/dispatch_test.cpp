@@ -35,13 +35,13 @@ struct Stamp {
   uint32_t sm, unused;
 };
 
-struct Run {
+struct Outcome {
   std::vector<Stamp> stamps;
   uint64_t cycles;
 };
 
 /// One CTA an SM at a time.
-Run run(const std::vector<uint32_t>& busy, MachineSpec spec = plain_machine(), int threads = 0) {
+Outcome run(const std::vector<uint32_t>& busy, MachineSpec spec = plain_machine(), int threads = 0) {
   RunPtx run(kStamps, std::move(spec));
   run.gpu.options.threads = threads;
   run.dynamic_shared = 200 * 1024;
@@ -53,14 +53,14 @@ Run run(const std::vector<uint32_t>& busy, MachineSpec spec = plain_machine(), i
 
 TEST(Dispatch, TheNextCtaGoesWhereRoomIsFirst) {
   // The first eight fill the machine. CTA 5 ends first, then 2 and 7, all within a few cycles.
-  const Run r = run({9000, 9000, 4010, 9000, 9000, 4000, 9000, 4020, 100, 100, 100});
+  const Outcome r = run({9000, 9000, 4010, 9000, 9000, 4000, 9000, 4020, 100, 100, 100});
   EXPECT_EQ(r.stamps[8].sm, r.stamps[5].sm);
   EXPECT_EQ(r.stamps[9].sm, r.stamps[2].sm);
   EXPECT_EQ(r.stamps[10].sm, r.stamps[7].sm);
 }
 
 TEST(Dispatch, TheFirstOnesSpread) {
-  const Run r = run(std::vector<uint32_t>(8, 1000));
+  const Outcome r = run(std::vector<uint32_t>(8, 1000));
   std::vector<bool> taken(8);
   for (const Stamp& s : r.stamps) taken.at(s.sm) = true;
   EXPECT_EQ(taken, std::vector<bool>(8, true));
@@ -73,7 +73,7 @@ TEST(Dispatch, RefillTakesItsTime) {
   busy.push_back(100);
   const auto gap = [&](double refill) {
     spec.numbers["launch.cta_refill"] = refill;
-    const Run r = run(busy, spec);
+    const Outcome r = run(busy, spec);
     return r.stamps[8].clock - r.stamps[3].clock;
   };
   EXPECT_EQ(gap(1500) - gap(600), 900u);
@@ -94,7 +94,7 @@ TEST(Dispatch, TheGridsOwnTimesCount) {
 TEST(Dispatch, CtasAreHandedOutOneAfterAnother) {
   MachineSpec spec = plain_machine();
   spec.numbers["launch.cta_interval"] = 50;
-  const Run r = run(std::vector<uint32_t>(8, 1000), spec);
+  const Outcome r = run(std::vector<uint32_t>(8, 1000), spec);
   for (size_t i = 1; i < 8; ++i) EXPECT_EQ(r.stamps[i].clock - r.stamps[i - 1].clock, 50u);
 }
 
@@ -112,7 +112,7 @@ TEST(Dispatch, ClustersHaveOnlyTheSmsThatLieRight) {
 TEST(Dispatch, ItDoesNotDependOnHostThreads) {
   std::vector<uint32_t> busy;
   for (uint32_t i = 0; i < 60; ++i) busy.push_back(i * 7919 % 3000);
-  const Run one = run(busy, plain_machine(), 1), five = run(busy, plain_machine(), 5);
+  const Outcome one = run(busy, plain_machine(), 1), five = run(busy, plain_machine(), 5);
   EXPECT_EQ(one.cycles, five.cycles);
   for (size_t i = 0; i < busy.size(); ++i) {
     EXPECT_EQ(one.stamps[i].sm, five.stamps[i].sm) << i;

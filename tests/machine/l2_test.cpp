@@ -53,8 +53,8 @@ TEST_F(L2, FillsDriveOutTheOldest) {
   cache.written(at + 1024, 7 * 128);
   EXPECT_EQ(read(at, 128), 0u) << "eight lines fit";
   cache.written(at + 4096, 128);
-  EXPECT_EQ(read(at, 128), 1u) << "the ninth took the first one's place";
   EXPECT_EQ(read(at + 1024, 128), 0u);
+  EXPECT_EQ(read(at, 128), 1u) << "the ninth took the first one's place";
 }
 
 TEST_F(L2, WhatIsThereTakesNoNewPlace) {

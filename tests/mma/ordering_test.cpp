@@ -187,7 +187,9 @@ TEST(Ordering, OperandsAreReadWhenTheEngineExecutes) {
 // Reading D without waiting for the commit: the old cells when the MMA completes at its last moment, and a warning.
 TEST(Ordering, AccumulatorsLandAfterIssue) {
   std::string text = replaced(kernel_text({}), "mbarrier.try_wait.parity.shared::cta.b64 %done, [%bar], 0;",
-                              "setp.eq.u32 %done, 0, 0;");
+                              // Late is who was planned last: the load, not the MMA.
+                              ".reg .b32 %turn; mov.u32 %turn, 0; TURN: add.u32 %turn, %turn, 1; "
+                              "setp.lt.u32 %done, %turn, 400; @%done bra TURN; setp.eq.u32 %done, 0, 0;");
   text = replaced(text, kCommit, "");
   RunPtx gpu(text);
   gpu.gpu.options.order = {CompletionOrder::Mode::late, 0};

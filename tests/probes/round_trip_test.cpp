@@ -33,8 +33,8 @@ const std::vector<Probe>& probes() {
       {"00_global_memory", {}},
       {"00_shared_memory",
        {"load_warps/bits:128/stride:4/warps:2", "load_warps/bits:128/stride:4/warps:4",
-        "store_warps/bits:128/stride:4/warps:8"}},
-      {"00_ldmatrix", {}},
+        "store_warps/bits:128/stride:4/warps:8", "store_warps/bits:32/stride:8/warps:4"}},
+      {"00_ldmatrix", {"ldmatrix_x1/pitch:16/swizzle:0"}},
       {"01_mbarrier", {}},
       {"02_bulk", {}},
       {"02_bulk_tensor", {"issue/prefetch", "store_row/row_bytes:48/swizzle:0"}}};

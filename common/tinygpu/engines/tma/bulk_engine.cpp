@@ -251,8 +251,9 @@ void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std:
            flight, [shared_box, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {
              const Domain& domain = cta.cluster.domain;
              if (who.launch->options.timing_only)
-               return cta.extensions.get<Unmoved>().add(offset, shared_box->extent());
-             shared_box->load(who.launch->gpu.memory, cta, offset, who);
+               cta.extensions.get<Unmoved>().add(offset, shared_box->extent());
+             else
+               shared_box->load(who.launch->gpu.memory, cta, offset, who);
              tell_operation(domain, AccessKind::read, Proxy::async, who, nullptr, now,
                             [&](MemoryAccess::Range f) { shared_box->each_global(true, f); });
              tell_operation(domain, AccessKind::write, Proxy::async, who, &cta, now,
@@ -328,18 +329,20 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
   store(
       w, lanes, flight, read, reduces,
       [=, who = who](uint64_t now) {
-        if (who.launch->options.timing_only) return std::vector<uint8_t>();
         tell_operation(cta->cluster.domain, AccessKind::read, Proxy::async, who, cta, now,
                        [&](MemoryAccess::Range f) { b->each_shared(offset, false, f); });
+        if (who.launch->options.timing_only) return std::vector<uint8_t>();
         return b->gather_shared(*cta, offset, who);
       },
       [=, who = who](const std::vector<uint8_t>& rows, uint64_t now) {
         const GlobalMemory& memory = who.launch->gpu.memory;
-        if (who.launch->options.timing_only) return;
-        if (reduces)
+        if (who.launch->options.timing_only) {
+          // No bytes to write.
+        } else if (reduces) {
           b->reduce(memory, rows, op, who);
-        else
+        } else {
           b->store(memory, rows, who);
+        }
         tell_operation(cta->cluster.domain, reduces ? AccessKind::atomic : AccessKind::write, Proxy::async, who,
                        nullptr, now, [&](MemoryAccess::Range f) { b->each_global(false, f); });
       });
@@ -368,10 +371,13 @@ void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, con
     for (const Landing& to : landings)
       land(domain, when, to, bytes, bytes, flight, [=, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {
         if (!bytes) return;
-        if (who.launch->options.timing_only) return cta.extensions.get<Unmoved>().add(offset, bytes);
         GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
         const uint8_t* source = global.at(from, bytes);
-        std::memcpy(shared_range(cta, offset, bytes, who, "a bulk copy"), source, bytes);
+        uint8_t* const to = shared_range(cta, offset, bytes, who, "a bulk copy");
+        if (who.launch->options.timing_only)
+          cta.extensions.get<Unmoved>().add(offset, bytes);
+        else
+          std::memcpy(to, source, bytes);
         const Domain& domain = cta.cluster.domain;
         tell_operation(domain, AccessKind::read, Proxy::async, who, nullptr, now, from, bytes);
         tell_operation(domain, AccessKind::write, Proxy::async, who, &cta, now, offset, bytes);
@@ -430,16 +436,18 @@ void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from,
   store(
       w, lanes, flight, read, reduces,
       [=, who = who](uint64_t now) {
-        if (!bytes || who.launch->options.timing_only) return std::vector<uint8_t>();
+        if (!bytes) return std::vector<uint8_t>();
         const uint8_t* data = shared_range(*cta, from, bytes, who, "a bulk copy");
         tell_operation(cta->cluster.domain, AccessKind::read, Proxy::async, who, cta, now, from, bytes);
         return std::vector<uint8_t>(data, data + bytes);
       },
       [=, who = who](const std::vector<uint8_t>& data, uint64_t now) {
-        if (!bytes || who.launch->options.timing_only) return;
+        if (!bytes) return;
         GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
         uint8_t* host = global.at(to, bytes);
-        if (reduces)
+        if (who.launch->options.timing_only) {
+          // No bytes to write.
+        } else if (reduces)
           reduce(op, type, host, data.data(), bytes);
         else if (byte_mask == 0xffff)
           std::memcpy(host, data.data(), bytes);
