@@ -21,6 +21,7 @@ void Options::add_to(gen5::harness::Chapter& chapter) {
 }
 
 Operands Options::operands(gen5::harness::Report& report) const {
+  if (report.stamps()) throw std::runtime_error("--stamps: the kernels of this chapter take none");
   const uint32_t rows = keys ? keys : queries, width = dim == "64" ? 64 : 128;
   const double elements = double(batch) * heads * std::max(queries, rows) * width;
   if (elements > kMostElements)

@@ -25,7 +25,8 @@ struct Options {
   std::string dim = "128", pattern = "normal";
 
   void add_to(gen5::harness::Chapter& chapter);
-  /// Says what is computed, and makes operands. Throws std::runtime_error for more than a GPU has room for.
+  /// Says what is computed, and makes operands. Throws std::runtime_error for more than a GPU has room for, and
+  /// where stamps are asked for.
   Operands operands(gen5::harness::Report& report) const;
 };
 
