@@ -11,7 +11,7 @@ struct OwnShared {
 };
 
 /// True: all lanes take part, and name shared memory of their own CTA, in bounds and aligned; the access has been
-/// checked, watched and charged as resolve() and access_time() do. False: nothing has happened, and they must look.
+/// checked, watched and charged as resolve() and finish_access() do. False: nothing has happened, and they must look.
 /// `space`: any.
 bool own_shared_load(Warp& w, const Op& op, ptx::Space space, uint32_t bytes, OwnShared& out);
 bool own_shared_store(Warp& w, const Op& op, ptx::Space space, uint32_t bytes, OwnShared& out);
