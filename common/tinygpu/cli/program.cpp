@@ -44,6 +44,10 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
           "--tmem-checks", options.tmem_checks,
           "What the PTX ISA forbids in Tensor Memory and hardware lets pass: warn (default), or strict: an error")
       ->check(CLI::IsMember({"warn", "strict"}));
+  command.add_option(
+      "--clock", options.clock,
+      "What seconds are made of cycles by: highest (default), power: what power leaves each launch, or MHz. "
+      "Cycles stay the same");
   command.add_option("--max-cycles", options.max_cycles,
                      "Stop a kernel that runs for more cycles, and say where its warps are");
 }
@@ -80,6 +84,7 @@ void prepare(const std::vector<std::string>& command, const MachineOptions& o) {
   if (!o.machine.empty()) set_environment("GEN5_MACHINE", o.machine);
   if (o.threads) set_environment("GEN5_THREADS", std::to_string(*o.threads));
   if (!o.tmem_checks.empty()) set_environment("GEN5_TMEM_CHECKS", o.tmem_checks);
+  if (!o.clock.empty()) set_environment("GEN5_CLOCK", o.clock);
   if (o.max_cycles) set_environment("GEN5_MAX_CYCLES", std::to_string(*o.max_cycles));
 }
 

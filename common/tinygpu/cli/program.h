@@ -10,7 +10,7 @@ namespace tinygpu::cli {
 
 /// The machine, and what it is strict about.
 struct MachineOptions {
-  std::string machine, tmem_checks;
+  std::string machine, tmem_checks, clock;
   std::optional<int> threads;
   std::optional<uint64_t> max_cycles;
 };

@@ -54,6 +54,18 @@ Options options_from_environment() {
   if (const auto v = variable("GEN5_THREADS"); !v.empty()) o.threads = int(number<uint16_t>("GEN5_THREADS", v));
   if (const auto v = variable("GEN5_MAX_CYCLES"); !v.empty()) o.max_cycles = number<uint64_t>("GEN5_MAX_CYCLES", v);
   if (const auto v = variable("GEN5_TIMING_ONLY"); !v.empty()) o.timing_only = v != "0";
+  if (const auto v = variable("GEN5_CLOCK"); !v.empty()) {
+    if (v == "power") {
+      o.clock = Options::Clock::power;
+    } else if (v != "highest") {
+      constexpr unsigned kLeast = 100, kMost = 10000;
+      const bool digits = v.find_first_not_of("0123456789") == std::string_view::npos && v.size() <= 5;
+      o.clock_mhz = digits ? number<uint32_t>("GEN5_CLOCK", v) : 0;
+      if (o.clock_mhz < kLeast || o.clock_mhz > kMost)
+        throw OptionError(fmt::format("GEN5_CLOCK={}: write highest, power, or {} to {} MHz", v, kLeast, kMost));
+      o.clock = Options::Clock::pinned;
+    }
+  }
   if (const auto v = variable("GEN5_COUNTERS"); !v.empty()) o.counters = v != "0";
   return o;
 }

@@ -22,7 +22,11 @@ struct Options {
   uint64_t max_cycles = 0;       // GEN5_MAX_CYCLES: a kernel that runs longer is stopped; 0: none is
   bool timing_only = false;      // GEN5_TIMING_ONLY=1: no matrices, no bytes of bulk copies; the clock alone
   bool strict_tmem = false;      // GEN5_TMEM_CHECKS=warn|strict: what hardware lets pass in Tensor Memory is an error
-  bool counters = false;         // GEN5_COUNTERS=1: totals on stderr when the program ends
+  /// GEN5_CLOCK=highest|power|MHz: what seconds are made of cycles by: the highest clock, the one that power leaves
+  /// each launch, or this one.
+  enum class Clock : uint8_t { highest, power, pinned } clock = Clock::highest;
+  double clock_mhz = 0;   // of Clock::pinned
+  bool counters = false;  // GEN5_COUNTERS=1: totals on stderr when the program ends
 };
 
 /// Reads the environment. Throws OptionError.

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "common/tinygpu/timing/power.h"
 #include "common/tinygpu/timing/profile.h"
 
 namespace tinygpu::cuda {
@@ -21,6 +22,15 @@ auto or_exit(F&& f) {
     say("bad-option", e.what());
     std::_Exit(1);
   }
+}
+
+/// The clock that power leaves a launch.
+double governed_mhz(const MachineSpec& spec, const LaunchStats& stats) {
+  const auto count = [&](const char* name) {
+    const auto found = stats.counters.find(name);
+    return found == stats.counters.end() ? 0 : found->second;
+  };
+  return PowerTiming(spec).clock_mhz({stats.cycles, count(kTensorWork), count("l2.bytes"), count("dram.bytes")});
 }
 
 constexpr size_t kFifo = 1 << 20, kLeastFifo = 512 << 10;
@@ -45,7 +55,11 @@ State& State::get() {
 
 State::State()
     : options(or_exit(options_from_environment)),
-      gpu(or_exit([&] { return load_profile(options.machine); })),
+      gpu(or_exit([&] {
+        MachineSpec spec = load_profile(options.machine);
+        if (options.clock == Options::Clock::pinned) spec.clock_ghz = options.clock_mhz / 1e3;
+        return spec;
+      })),
       limits_(default_limits()) {
   gpu.options.order = options.order;
   gpu.options.threads = options.threads;
@@ -284,12 +298,17 @@ void State::add(const std::string& kernel, const LaunchStats& stats) {
   t.cycles += stats.cycles;
   t.instructions += stats.instructions;
   for (const auto& [name, n] : stats.counters) t.counters[name] += n;
+  const double mhz = governed_mhz(gpu.spec, stats), highest = gpu.spec.clock_ghz * 1e3;
+  t.governed_ms += double(stats.cycles) / (mhz * 1e3);
+  if (options.clock == Options::Clock::power) slower_ms_ += double(stats.cycles) * (1 / mhz - 1 / highest) / 1e3;
 }
 
 void State::print_counters() const {
   for (const auto& [kernel, t] : totals_) {
     fmt::print(stderr, "tinygpu counters: {}\n  {:<32} {}\n  {:<32} {}\n  {:<32} {}\n", kernel, "launches", t.launches,
                "cycles", t.cycles, "warp instructions", t.instructions);
+    if (t.governed_ms > 0)
+      fmt::print(stderr, "  {:<32} {:.0f}\n", "MHz that power leaves", double(t.cycles) / t.governed_ms / 1e3);
     for (const auto& [name, n] : t.counters) fmt::print(stderr, "  {:<32} {}\n", name, n);
   }
 }

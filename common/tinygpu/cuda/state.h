@@ -81,7 +81,7 @@ class State {
   CUresult pool_attribute(const void* pool, int attribute, void* value);
 
   /// Simulated milliseconds since the machine was made.
-  double now_ms() const { return double(gpu.clock) / (gpu.spec.clock_ghz * 1e6); }
+  double now_ms() const { return double(gpu.clock) / (gpu.spec.clock_ghz * 1e6) + slower_ms_; }
   /// Lets simulated time pass for work outside kernels.
   void advance_seconds(double seconds) { gpu.clock += uint64_t(seconds * gpu.spec.clock_ghz * 1e9); }
 
@@ -122,11 +122,13 @@ class State {
   void* default_pool_ = nullptr;
   std::string device_output_;
   std::map<int, size_t> limits_;
+  double slower_ms_ = 0;  // that launches took longer than at the highest clock
   std::unique_ptr<Observation> observation_;
   std::optional<bool> races_;  // what look_for_races said
   std::vector<Observer*> watchers_;
   struct Totals {
     uint64_t launches = 0, cycles = 0, instructions = 0;
+    double governed_ms = 0;  // at the clock that power leaves
     std::map<std::string, uint64_t> counters;
   };
   std::map<std::string, Totals> totals_;

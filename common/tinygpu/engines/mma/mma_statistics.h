@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/tinygpu/machine/chip/gpu.h"
+#include "common/tinygpu/timing/power.h"
 
 namespace tinygpu {
 
@@ -18,10 +19,12 @@ class MmaStatistics final : public Extension {
     if (!c.instructions) {
       static constexpr const char* kNames[] = {"tcgen05.mma", "wgmma.mma_async", "mma.sync"};
       const std::string name = kNames[int(family)];
-      c = {&sm.domain->counters[name], &sm.domain->counters[name + " operations"]};
+      c = {&sm.domain->counters[name], &sm.domain->counters[name + " operations"], &sm.domain->counters[kTensorWork]};
     }
     *c.instructions += 1;
     *c.operations += uint64_t(2) * m * n * k * times;
+    // wgmma and tcgen05.mma take as long for the K of every kind, of which f16's is 16.
+    *c.work += uint64_t(2) * m * n * (family == MatrixFamily::mma_sync ? k : 16) * times;
   }
   /// Sums of wgmma, tcgen05.mma and mma.sync that the scalar model did one by one: kinds that no vector code knows.
   static void count_scalar(Sm& sm, uint64_t sums) {
@@ -33,6 +36,7 @@ class MmaStatistics final : public Extension {
   struct Counts {
     uint64_t* instructions = nullptr;
     uint64_t* operations = nullptr;
+    uint64_t* work = nullptr;
   };
   Counts counts_[3];
 };
