@@ -215,15 +215,6 @@ TEST(KindDiagnosis, ZeroColumnMask) {
   EXPECT_NE(fault_of(c).find("reserved bits 38:36 holds 1"), std::string::npos) << fault_of(c);
 }
 
-TEST(KindDiagnosis, SparseMetadata) {
-  KindCase c = zeros("f8f6f4");
-  c.sparse = true;
-  EXPECT_EQ(
-      fault_of(c),
-      "sparse-metadata: The metadata of row 0 of A have the code 0b0000, which means nothing; legal: 0x4, 0x8, 0xc, "
-      "0x9, 0xd, 0x6, 0xe.");
-}
-
 TEST(KindDiagnosis, PlacesInTensorMemory) {
   const KindCase c = zeros("mxf8f6f4", "", 1);
   RunPtx gpu(kernel_text("add.u32 %sfb, %sfb, 512; " + c.instruction(), false));
@@ -238,6 +229,24 @@ std::vector<std::string> codes(const RunPtx& gpu) {
   std::vector<std::string> out;
   for (const auto& d : gpu.reports) out.push_back(d.code);
   return out;
+}
+
+TEST(KindDiagnosis, SparseMetadata) {
+  KindCase c = zeros("f8f6f4");
+  c.sparse = true;
+  // Metadata 0, as CUTLASS's compressor writes them where A has nothing but zeros.
+  RunPtx nothing(kernel_text(c.instruction(), false));
+  run_kinds(nothing, {c});
+  EXPECT_TRUE(nothing.reports.empty());
+  // One element that is not zero: two indices 0, so it meets B's element 0.
+  c.image[0][0] = c.image[0][8192] = 0x38;
+  RunPtx one(kernel_text(c.instruction(), false));
+  const auto cells = run_kinds(one, {c});
+  ASSERT_EQ(codes(one), std::vector<std::string>{"sparse-metadata"});
+  EXPECT_EQ(one.reports[0].message,
+            "The metadata of row 0 of A have the code 0b0000 for elements that are not zero, which means nothing; "
+            "legal: 0x4, 0x8, 0xc, 0x9, 0xd, 0x6, 0xe.");
+  EXPECT_EQ(cells[0][0][0], 0x3f800000u);
 }
 
 TEST(KindDiagnosis, ScaleFactorsThatDifferBetweenPartitions) {

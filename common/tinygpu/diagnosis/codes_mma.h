@@ -71,7 +71,10 @@ inline constexpr CodeInfo kMmaCodes[] = {
      Rule{"Four bits name two different ones of four elements (or pairs): 0x4, 0x8, 0xc, 0x9, 0xd, 0x6, 0xe; with tf32 "
           "one of two: 0x4, 0xe.",
           "9.7.16.10.8 Sparse matrices"},
-     Hardware{unknown, "Undefined. Here the kernel stops."},
+     Hardware{
+         inferred,
+         "Undefined by the manual. Here the two indices are taken by their letter. CUTLASS's compressor writes 0 where "
+         "all elements are zeros: that is no error."},
      Fix{"Compress A with the library's compressor, and store the metadata of all M rows before the MMA."}},
     {"wgmma-fence-missing", kWarning, "The first wgmma.mma_async of a warp, and no wgmma.fence before it.",
      Rule{

@@ -133,12 +133,14 @@ bool special_b(const MmaTile& t) {
   return false;
 }
 
-/// Two elements of A that meet the same element of B, which metadata in registers can say: no dense tile is the same.
+/// Two elements of A that meet the same element of B, which metadata can say: no dense tile is the same. The second of
+/// a group lies behind the first; in groups of pairs (fp4) two further.
 bool places_repeat(const MmaTile& t) {
   if (!t.select) return false;
-  for (uint32_t i = 0; i + 1 < t.terms; i += 2)
-    for (uint32_t r = 0; r < t.rows; ++r)
-      if (t.select[i * kPlane + r] == t.select[(i + 1) * kPlane + r]) return true;
+  for (const uint32_t apart : {1, 2})
+    for (uint32_t i = 0; i + apart < t.terms; ++i)
+      for (uint32_t r = 0; r < t.rows; ++r)
+        if (t.select[i * kPlane + r] == t.select[(i + apart) * kPlane + r]) return true;
   return false;
 }
 

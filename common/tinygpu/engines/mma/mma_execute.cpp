@@ -68,14 +68,28 @@ void select(const MmaOperation& o, Operands& out) {
   for (uint32_t i = 0; i < out.selection.count; ++i) {
     Cta& cta = *o.cta[i / out.selection_copies];
     const auto lanes = lanes_of(o, o.metadata, i % out.selection_copies);
+    const OperandPlanes& stored =
+        out.a[i / out.selection_copies * out.a_copies + i % out.selection_copies % out.a_copies];
+    const numerics::Format format = *o.idesc.a_type();
+    const StoredZeros zeros = [&](uint32_t row, uint32_t first, uint32_t count) {
+      for (uint32_t k = first; k < first + count; ++k) {
+        const uint32_t bits = numerics::plane_element(format, stored.bytes, k, row);
+        const bool zero = o.request.kind == MmaKind::i8
+                              ? numerics::unpack_integer(format, bits) == 0
+                              : numerics::unpack(format, bits).kind == numerics::Unpacked::Class::zero;
+        if (!zero) return false;
+      }
+      return true;
+    };
     const auto problem = read_metadata(TensorMemory::of(cta.sm), o.request.kind, lanes.data(), o.metadata.column,
-                                       o.idesc.sparsity_selector, path.rows, out.selection[i]);
+                                       o.idesc.sparsity_selector, path.rows, zeros, out.selection[i]);
     if (problem)
-      o.who.fault(FaultKind::illegal_instruction, "sparse-metadata",
-                  fmt::format("The metadata of row {} of A{} have the code {:#06b}, which means nothing; legal: {}.",
-                              problem->row, path.ctas == 2 ? fmt::format(" in CTA rank {}", cta.rank) : "",
-                              problem->code, problem->legal),
-                  "Store the metadata of all M rows where this kind has them, and name the column that holds them.");
+      o.who.report(Severity::error, "sparse-metadata",
+                   fmt::format("The metadata of row {} of A{} have the code {:#06b} for elements that are not zero, "
+                               "which means nothing; legal: {}.",
+                               problem->row, path.ctas == 2 ? fmt::format(" in CTA rank {}", cta.rank) : "",
+                               problem->code, problem->legal),
+                   "Store the metadata of all M rows where this kind has them, and name the column that holds them.");
   }
 }
 

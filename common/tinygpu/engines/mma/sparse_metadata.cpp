@@ -5,16 +5,9 @@
 namespace tinygpu {
 namespace {
 
-/// What four bits say: the first and the second kept of four (elements, or pairs of fp4 elements), or the half of two.
-/// −1: no code.
-struct Code {
-  int8_t first, second;
-};
-constexpr Code kNone{-1, -1};
-constexpr Code kTwoOfFour[16] = {kNone,  kNone,  kNone, kNone, {0, 1}, kNone,  {2, 1}, kNone,
-                                 {0, 2}, {1, 2}, kNone, kNone, {0, 3}, {1, 3}, {2, 3}, kNone};
-constexpr Code kOneOfTwo[16] = {kNone, kNone, kNone, kNone, {0, 0}, kNone, kNone,  kNone,
-                                kNone, kNone, kNone, kNone, kNone,  kNone, {1, 1}, kNone};
+/// Codes that name two different elements (or pairs) in order, and one of two: bit c of the set is code c.
+constexpr uint32_t kTwoOfFour = 1 << 0x4 | 1 << 0x8 | 1 << 0xc | 1 << 0x9 | 1 << 0xd | 1 << 0x6 | 1 << 0xe;
+constexpr uint32_t kOneOfTwo = 1 << 0x4 | 1 << 0xe;
 
 /// Nibble `chunk` of row `r` of a group of 16 rows whose first lane is `lane`. Kinds of 16- and 32-bit elements have 8
 /// a row: rows 8 apart share a cell, and the second four lie 8 lanes on. The others have 16, in two cells of the row's
@@ -29,10 +22,12 @@ uint32_t nibble(const TensorMemory& memory, bool wide, uint32_t lane, uint32_t r
 }  // namespace
 
 std::optional<MetadataProblem> read_metadata(const TensorMemory& memory, MmaKind kind, const uint32_t* lanes,
-                                             uint32_t column, uint32_t selector, uint32_t rows, SparseSelection& out) {
+                                             uint32_t column, uint32_t selector, uint32_t rows,
+                                             const StoredZeros& zeros, SparseSelection& out) {
   const MmaKindInfo& k = info(kind);
-  const uint32_t span = k.metadata_span, chunks = 2 * k.k / span;
-  const Code* codes = span == 2 ? kOneOfTwo : kTwoOfFour;
+  const uint32_t span = k.metadata_span, stored = span / 2, chunks = 2 * k.k / span;
+  const uint32_t legal = span == 2 ? kOneOfTwo : kTwoOfFour;
+  std::optional<MetadataProblem> problem;
   for (uint32_t row = 0; row < rows; ++row) {
     uint8_t* to = out.bytes + row;
     const auto keep = [&](uint32_t position) {
@@ -41,20 +36,19 @@ std::optional<MetadataProblem> read_metadata(const TensorMemory& memory, MmaKind
     };
     for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
       const uint32_t code = nibble(memory, k.element_bytes > 1, lanes[row / 16], row % 16, column, selector, chunk);
-      const Code c = codes[code];
-      if (c.first < 0)
-        return MetadataProblem{row, code, span == 2 ? "0b0100, 0b1110" : "0x4, 0x8, 0xc, 0x9, 0xd, 0x6, 0xe"};
-      const uint32_t base = chunk * span;
+      if (!(legal >> code & 1) && !problem && !zeros(row, chunk * stored, stored))
+        problem = {row, code, span == 2 ? "0b0100, 0b1110" : "0x4, 0x8, 0xc, 0x9, 0xd, 0x6, 0xe"};
+      const uint32_t base = chunk * span, first = code & 3, second = code >> 2;
       if (span == 2) {
-        keep(base + uint32_t(c.first));
+        keep(base + first / 2);
       } else {
         const uint32_t width = span / 4;  // 2: pairs
-        for (const int8_t at : {c.first, c.second})
-          for (uint32_t i = 0; i < width; ++i) keep(base + uint32_t(at) * width + i);
+        for (const uint32_t at : {first, second})
+          for (uint32_t i = 0; i < width; ++i) keep(base + at * width + i);
       }
     }
   }
-  return std::nullopt;
+  return problem;
 }
 
 }  // namespace tinygpu

@@ -2,6 +2,7 @@
 // placement is CuTe's tmem_e_frg.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "common/tinygpu/engines/mma/mma_kind.h"
@@ -17,15 +18,21 @@ struct SparseSelection {
   uint8_t bytes[64 * 256];
 };
 
-/// An illegal code.
+/// A code without a meaning.
 struct MetadataProblem {
   uint32_t row, code;
   const char* legal;
 };
 
+/// Whether `count` stored elements of A's row, from `first` on, are all zeros.
+using StoredZeros = std::function<bool(uint32_t row, uint32_t first, uint32_t count)>;
+
 /// Reads the metadata of `rows` rows, row r's group of 16 starting in lane lanes[r / 16], from `column` on; `selector`:
-/// bits 1:0 of the instruction descriptor. Returns the first code that has no meaning.
+/// bits 1:0 of the instruction descriptor. Codes without a meaning are taken by their letter, two indices that may be
+/// the same: CUTLASS's compressor writes 0 where all four elements are zeros, so there it means nothing wrong. Returns
+/// the first one that speaks of other elements.
 std::optional<MetadataProblem> read_metadata(const TensorMemory& memory, MmaKind kind, const uint32_t* lanes,
-                                             uint32_t column, uint32_t selector, uint32_t rows, SparseSelection& out);
+                                             uint32_t column, uint32_t selector, uint32_t rows,
+                                             const StoredZeros& zeros, SparseSelection& out);
 
 }  // namespace tinygpu

@@ -75,7 +75,7 @@ struct MmaOperation {
   void each_cells(const std::function<void(const Cells&)>& f) const;
 };
 
-/// Reads operands, writes accumulators: `who` is the operation. Faults "matrix-out-of-bounds", "sparse-metadata".
+/// Reads operands, writes accumulators: `who` is the operation. Faults "matrix-out-of-bounds".
 void execute_mma(const MmaOperation& o, uint64_t now, const Origin& who);
 
 /// Checks everything that can be checked at issue and queues the operation on the tensor core. Operands are read and
