@@ -1,233 +1,31 @@
 #include "common/harness/fused_sum.h"
 
-#include <oneapi/tbb/blocked_range2d.h>
-#include <oneapi/tbb/parallel_for.h>
-
-#include <algorithm>
-#include <bit>
+#include "common/harness/window_sum.h"
 
 namespace gen5::harness {
 namespace {
 
-constexpr int kWindow = 25;       // fraction bits kept below the largest exponent
-constexpr int kNoTerm = -100000;  // exponent of a zero term: takes no part in the maximum
-constexpr uint32_t kNan = 0x7fffffff;
-
-/// A finite number as ± significand · 2^(exponent − fraction bits), not normalised: subnormals have the smallest
-/// exponent.
-struct Parts {
-  bool negative = false, infinite = false, nan = false;
-  uint32_t significand = 0;
-  int exponent = kNoTerm;
-};
-
-Parts split(uint32_t bits, int exponent_bits, int fraction) {
-  const int bias = (1 << (exponent_bits - 1)) - 1;
-  const uint32_t e = (bits >> fraction) & ((1u << exponent_bits) - 1), f = bits & ((1u << fraction) - 1);
-  Parts p;
-  p.negative = (bits >> (exponent_bits + fraction)) & 1;
-  if (e == (1u << exponent_bits) - 1) {
-    (f ? p.nan : p.infinite) = true;
-  } else if (e) {
-    p.significand = f | 1u << fraction;
-    p.exponent = int(e) - bias;
-  } else if (f) {
-    p.significand = f;
-    p.exponent = 1 - bias;
-  }
-  return p;
-}
-
-Parts split(Format format, uint32_t bits) {
+Parts parts_of(Format format, uint32_t bits) {
   if (format == Format::f16) return split(bits & 0xffff, 5, 10);
   if (format == Format::bf16) return split(bits & 0xffff, 8, 7);
   return split(bits >> 13, 8, 10);
-}
-
-/// sum · 2^exponent of the last place, cut toward zero to f32.
-uint32_t to_f32(__int128 sum, int last) {
-  if (sum == 0) return 0;
-  const uint32_t sign = sum < 0 ? 0x80000000u : 0;
-  unsigned __int128 u = sum < 0 ? -sum : sum;
-  int top = 0;  // exponent of the leading bit
-  for (unsigned __int128 v = u; v >>= 1;) ++top;
-  const int exponent = top + last;
-  if (exponent > 127) return sign | 0x7f800000;
-  const int quantum = std::max(exponent, -126) - 23;  // exponent of f32's last place here
-  const int shift = quantum - last;
-  u = shift > 0 ? (shift > 120 ? 0 : u >> shift) : u << -shift;
-  if (u == 0) return 0;  // a zero is +0 whatever it was cut from
-  const uint32_t significand = uint32_t(u);
-  return sign | (significand >> 23 ? uint32_t(exponent + 127) << 23 | (significand & 0x7fffff) : significand);
-}
-
-// ---- The fast path: eight or sixteen columns at a time, 32-bit integers
-
-/// Columns of B that one block holds, unpacked: for each k a row of signed significands and of exponents.
-constexpr uint32_t kColumns = 64;
-constexpr uint32_t kRows = 64;
-
-/// Exponent given to a zero in the fast path; far below every real sum, and its products' shift counts stay in range.
-constexpr int kZeroExponent = -10000;
-
-struct Unpacked {
-  std::vector<int32_t> significand, exponent;  // [k][kColumns]
-  bool finite = true;
-};
-
-Unpacked unpack(Format format, const uint16_t* words, uint32_t first, uint32_t count, uint32_t k, uint32_t k_padded) {
-  Unpacked u;
-  u.significand.assign(size_t(k_padded) * kColumns, 0);
-  u.exponent.assign(size_t(k_padded) * kColumns, kZeroExponent);
-  for (uint32_t c = 0; c < count; ++c)
-    for (uint32_t i = 0; i < k; ++i) {
-      const Parts p = split(format, words[size_t(first + c) * k + i]);
-      if (p.nan || p.infinite) u.finite = false;
-      u.significand[size_t(i) * kColumns + c] = p.negative ? -int32_t(p.significand) : int32_t(p.significand);
-      if (p.significand) u.exponent[size_t(i) * kColumns + c] = p.exponent;
-    }
-  return u;
-}
-
-/// One step for kColumns columns. Returns false if some column needs the slow path: its exponents are near the ends of
-/// f32. All terms of a column: magnitudes below 2^27 after alignment, so 16 of them and C stay below 2^31 + 2^26 and
-/// are summed in two halves.
-[[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]] bool step_columns(
-    const int32_t* a_sig, const int32_t* a_exp, const int32_t* b_sig, const int32_t* b_exp, int product_shift,
-    uint32_t* c) {
-  alignas(64) int32_t largest[kColumns], low[kColumns], high[kColumns], c_sig[kColumns], c_exp[kColumns];
-  int32_t unfit = 0;
-  for (uint32_t j = 0; j < kColumns; ++j) {
-    const auto bits = int32_t(c[j]);
-    const int32_t e = (bits >> 23) & 255, f = bits & 0x7fffff;
-    unfit |= (e == 255) | (e == 0 && f != 0);
-    const int32_t magnitude = e ? f | 0x800000 : 0;
-    c_sig[j] = bits < 0 ? -magnitude : magnitude;
-    c_exp[j] = e ? e - 127 : kZeroExponent;
-    largest[j] = c_exp[j];
-  }
-  for (int i = 0; i < 16; ++i)
-    for (uint32_t j = 0; j < kColumns; ++j) largest[j] = std::max(largest[j], a_exp[i] + b_exp[i * kColumns + j]);
-  for (uint32_t j = 0; j < kColumns; ++j) {
-    const int32_t top = largest[j];
-    // Anything between here and kZeroExponent is near f32's ends; sums of zeros stay on this path.
-    unfit |= (top > 100) | (top < -90 && top > kZeroExponent / 2);
-    const uint32_t magnitude = uint32_t(std::abs(c_sig[j])) << (kWindow - 23);
-    const auto cut = int32_t(magnitude >> std::min(top - c_exp[j], 31));
-    low[j] = c_sig[j] < 0 ? -cut : cut;
-    high[j] = 0;
-  }
-  for (int i = 0; i < 16; ++i) {
-    int32_t* sum = i < 8 ? low : high;
-    for (uint32_t j = 0; j < kColumns; ++j) {
-      const int32_t product = a_sig[i] * b_sig[i * kColumns + j];
-      const uint32_t magnitude = uint32_t(std::abs(product)) << product_shift;
-      const auto cut = int32_t(magnitude >> std::min(largest[j] - (a_exp[i] + b_exp[i * kColumns + j]), 31));
-      sum[j] += product < 0 ? -cut : cut;
-    }
-  }
-  if (unfit) return false;
-  for (uint32_t j = 0; j < kColumns; ++j) {
-    // The exact sum as a double; dropping its low 29 fraction bits cuts it toward zero to f32's 24.
-    const double exact = double(low[j]) + double(high[j]);
-    const uint64_t cut = std::bit_cast<uint64_t>(exact) & ~uint64_t(0x1fffffff);
-    const double scale = std::bit_cast<double>(uint64_t(std::max(largest[j] - kWindow, -900) + 1023) << 52);
-    const float f = float(std::bit_cast<double>(cut) * scale);
-    c[j] = f == 0 ? 0 : std::bit_cast<uint32_t>(f);
-  }
-  return true;
 }
 
 }  // namespace
 
 uint32_t fused_step(Format format, std::span<const uint32_t> a, std::span<const uint32_t> b, uint32_t c,
                     bool accumulate) {
-  const int fraction = fraction_bits(format);
-  struct Term {
-    bool negative;
-    uint64_t magnitude;
-    int exponent, fraction;
-  };
-  std::vector<Term> terms;
-  bool nan = false, plus = false, minus = false;
-  const auto add_infinity = [&](bool negative) { (negative ? minus : plus) = true; };
-  for (size_t i = 0; i < a.size(); ++i) {
-    const Parts x = split(format, a[i]), y = split(format, b[i]);
-    if (x.nan || y.nan || (x.infinite && !y.infinite && !y.significand) ||
-        (y.infinite && !x.infinite && !x.significand)) {
-      nan = true;
-    } else if (x.infinite || y.infinite) {
-      add_infinity(x.negative != y.negative);
-    } else if (x.significand && y.significand) {
-      terms.push_back(
-          {x.negative != y.negative, uint64_t(x.significand) * y.significand, x.exponent + y.exponent, 2 * fraction});
-    }
-  }
-  if (accumulate) {
-    const Parts z = split(c, 8, 23);
-    if (z.nan) nan = true;
-    if (z.infinite) add_infinity(z.negative);
-    if (z.significand) terms.push_back({z.negative, z.significand, z.exponent, 23});
-  }
-  if (nan || (plus && minus)) return kNan;
-  if (plus || minus) return plus ? 0x7f800000 : 0xff800000;
-  int largest = kNoTerm;
-  for (const Term& t : terms) largest = std::max(largest, t.exponent);
-  // The window's floor, measured on an H200: it never lies below that of 2^-133.
-  largest = std::max(largest, -133);
-  const int last = largest - kWindow;
-  __int128 sum = 0;
-  for (const Term& t : terms) {
-    const int shift = t.exponent - t.fraction - last;  // magnitude · 2^(exponent − fraction) in units of 2^last
-    const unsigned __int128 m = t.magnitude;
-    const __int128 cut = __int128(shift >= 0 ? m << shift : (shift < -100 ? 0 : m >> -shift));
-    sum += t.negative ? -cut : cut;
-  }
-  return to_f32(sum, last);
+  std::vector<Parts> x, y;
+  for (const uint32_t word : a) x.push_back(parts_of(format, word));
+  for (const uint32_t word : b) y.push_back(parts_of(format, word));
+  return window_sum(x, y, fraction_bits(format), c, accumulate);
 }
 
 std::vector<uint32_t> fused_gemm(const GemmInputs& in, uint32_t m0, uint32_t n0, uint32_t rows, uint32_t columns) {
-  std::vector<uint32_t> out(size_t(rows) * columns);
-  const uint32_t padded = (in.k + 15) / 16 * 16;
-  // A product has twice the fraction bits; aligned to its own exponent it has kWindow.
-  const int product_shift = kWindow - 2 * fraction_bits(in.format);
-  using Range = oneapi::tbb::blocked_range2d<uint32_t>;
-  oneapi::tbb::parallel_for(Range(0, columns, kColumns, 0, rows, kRows * 4), [&](const Range& range) {
-    for (uint32_t c0 = range.rows().begin(); c0 < range.rows().end(); c0 += kColumns) {
-      const uint32_t nc = std::min(kColumns, range.rows().end() - c0);
-      const Unpacked b = unpack(in.format, in.b, n0 + c0, nc, in.k, padded);
-      std::vector<int32_t> a_sig(padded), a_exp(padded);
-      for (uint32_t r = range.cols().begin(); r < range.cols().end(); ++r) {
-        const uint16_t* a = in.a + size_t(m0 + r) * in.k;
-        bool finite = b.finite;
-        for (uint32_t i = 0; i < padded; ++i) {
-          const Parts p = i < in.k ? split(in.format, a[i]) : Parts{};
-          finite &= !p.nan && !p.infinite;
-          a_sig[i] = p.negative ? -int32_t(p.significand) : int32_t(p.significand);
-          a_exp[i] = p.significand ? p.exponent : kZeroExponent;
-        }
-        alignas(64) uint32_t c[kColumns] = {};
-        for (uint32_t i = 0; i < padded; i += 16) {
-          const size_t at = size_t(i) * kColumns;
-          alignas(64) uint32_t before[kColumns];
-          std::copy_n(c, kColumns, before);
-          if (finite && step_columns(&a_sig[i], &a_exp[i], &b.significand[at], &b.exponent[at], product_shift, c))
-            continue;
-          for (uint32_t j = 0; j < nc; ++j) {
-            uint32_t x[16], y[16];
-            for (uint32_t t = 0; t < 16; ++t) {
-              const bool inside = i + t < in.k;
-              x[t] = inside ? a[i + t] : 0;
-              y[t] = inside ? in.b[size_t(n0 + c0 + j) * in.k + i + t] : 0;
-            }
-            c[j] = fused_step(in.format, x, y, before[j], i > 0);
-          }
-        }
-        std::copy_n(c, nc, &out[size_t(r) * columns + c0]);
-      }
-    }
-  });
-  return out;
+  const auto side = [&](const uint16_t* words) -> Elements {
+    return [&in, words](uint32_t row, uint32_t k) { return parts_of(in.format, words[size_t(row) * in.k + k]); };
+  };
+  return window_gemm(side(in.a), side(in.b), in.k, 16, fraction_bits(in.format), m0, n0, rows, columns);
 }
 
 }  // namespace gen5::harness

@@ -19,22 +19,11 @@ double value_of_output(Output output, uint32_t bits) {
   return std::bit_cast<float>(output == Output::bf16 ? bits << 16 : bits);
 }
 
-double error_factor(uint32_t k) { return std::ceil(k / 16.0) * 21 * 0x1p-25; }
-
 /// What subnormal results lose whatever their operands: a last place of f32 a step, and one of bf16 at the end.
-double smallest_error(uint32_t k, Output output) {
-  return std::ceil(k / 16.0) * 0x1p-148 + (output == Output::bf16 ? 0x1p-133 : 0);
+double smallest_error(const Product& in, Output output) {
+  return in.steps * 0x1p-148 + (output == Output::bf16 ? 0x1p-133 : 0);
 }
-
-/// All of a 16-bit matrix as doubles.
-std::vector<double> to_double(Format format, const uint16_t* words, size_t count) {
-  std::vector<double> v(count);
-  oneapi::tbb::parallel_for(size_t(0), (count + 65535) / 65536, [&](size_t block) {
-    const size_t end = std::min(count, (block + 1) * 65536);
-    for (size_t i = block * 65536; i < end; ++i) v[i] = value_of(format, words[i]);
-  });
-  return v;
-}
+double error_factor(const Product& in) { return in.steps * in.step_error; }
 
 /// Σ ab and Σ |ab| of one row of A with eight rows of B (k doubles each, kept in columns: b[i * 8 + j]).
 [[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]] void dot8(const double* a, const double* b,
@@ -53,6 +42,41 @@ std::vector<double> to_double(Format format, const uint16_t* words, size_t count
 
 }  // namespace
 
+Product product_of(const GemmInputs& in) {
+  const auto row_of = [in](const uint16_t* words) {
+    return [in, words](uint32_t row, double* values) {
+      for (uint32_t i = 0; i < in.k; ++i) values[i] = value_of(in.format, words[size_t(row) * in.k + i]);
+    };
+  };
+  return {.m = in.m,
+          .n = in.n,
+          .k = in.k,
+          .bits = [in](uint32_t m0, uint32_t n0, uint32_t rows,
+                       uint32_t columns) { return fused_gemm(in, m0, n0, rows, columns); },
+          .a = row_of(in.a),
+          .b = row_of(in.b),
+          .steps = (in.k + 15) / 16,
+          .step_error = 21 * 0x1p-25};
+}
+
+Product product_of(const NarrowMatrix& a, const NarrowMatrix& b) {
+  const auto row_of = [](const NarrowMatrix& m) {
+    return [&m](uint32_t row, double* values) {
+      for (uint32_t i = 0; i < m.k; ++i) values[i] = m.value(row, i);
+    };
+  };
+  const bool nv = a.scaling == Scaling::nv;
+  return {.m = a.rows,
+          .n = b.rows,
+          .k = a.k,
+          .bits = [&a, &b](uint32_t m0, uint32_t n0, uint32_t rows,
+                           uint32_t columns) { return narrow_gemm(a, b, m0, n0, rows, columns); },
+          .a = row_of(a),
+          .b = row_of(b),
+          .steps = nv ? (a.k + 63) / 64 : (a.k + 31) / 32,
+          .step_error = nv ? 0x1p-23 + 17 * 0x1p-33 : 37 * 0x1p-25};
+}
+
 std::string Comparison::describe(Output output) const {
   if (equal()) return fmt::format("{} words, all equal", with_commas(compared));
   const int digits = output == Output::bf16 ? 4 : 8;
@@ -62,9 +86,9 @@ std::string Comparison::describe(Output output) const {
       digits, value_of_output(output, want));
 }
 
-Comparison compare_bits(const GemmInputs& in, Output output, const std::vector<uint32_t>& d, uint32_t m0, uint32_t n0,
+Comparison compare_bits(const Product& in, Output output, const std::vector<uint32_t>& d, uint32_t m0, uint32_t n0,
                         uint32_t rows, uint32_t columns) {
-  const std::vector<uint32_t> want = fused_gemm(in, m0, n0, rows, columns);
+  const std::vector<uint32_t> want = in.bits(m0, n0, rows, columns);
   Comparison c;
   for (uint32_t r = 0; r < rows; ++r)
     for (uint32_t j = 0; j < columns; ++j) {
@@ -88,22 +112,25 @@ std::string Bound::describe() const {
                      with_commas(outside), worst * 100);
 }
 
-Bound check_float64(const GemmInputs& in, Output output, const std::vector<uint32_t>& d) {
-  const std::vector<double> a = to_double(in.format, in.a, size_t(in.m) * in.k);
+Bound check_float64(const Product& in, Output output, const std::vector<uint32_t>& d) {
+  std::vector<double> a(size_t(in.m) * in.k);
+  oneapi::tbb::parallel_for(0u, in.m, [&](uint32_t row) { in.a(row, &a[size_t(row) * in.k]); });
   Bound total;
   std::mutex mutex;
   oneapi::tbb::parallel_for(0u, (in.n + 7) / 8, [&](uint32_t group) {
     const uint32_t n0 = group * 8, count = std::min(8u, in.n - n0);
-    std::vector<double> b(size_t(in.k) * 8);
-    for (uint32_t j = 0; j < count; ++j)
-      for (uint32_t i = 0; i < in.k; ++i) b[size_t(i) * 8 + j] = value_of(in.format, in.b[size_t(n0 + j) * in.k + i]);
+    std::vector<double> b(size_t(in.k) * 8), row(in.k);
+    for (uint32_t j = 0; j < count; ++j) {
+      in.b(n0 + j, row.data());
+      for (uint32_t i = 0; i < in.k; ++i) b[size_t(i) * 8 + j] = row[i];
+    }
     Bound mine;
     double sum[8], magnitude[8];
     for (uint32_t r = 0; r < in.m; ++r) {
       dot8(&a[size_t(r) * in.k], b.data(), in.k, sum, magnitude);
       for (uint32_t j = 0; j < count; ++j) {
         const double got = value_of_output(output, d[size_t(r) * in.n + n0 + j]);
-        const double bound = error_factor(in.k) * magnitude[j] + smallest_error(in.k, output) +
+        const double bound = error_factor(in) * magnitude[j] + smallest_error(in, output) +
                              (output == Output::bf16 ? std::fabs(sum[j]) * 0x1.01p-8 : 0);
         const double error = std::fabs(got - sum[j]);
         ++mine.checked;
@@ -119,7 +146,7 @@ Bound check_float64(const GemmInputs& in, Output output, const std::vector<uint3
   return total;
 }
 
-Bound check_row_sums(const GemmInputs& in, Output output, const std::vector<uint32_t>& d, int vectors, uint64_t seed) {
+Bound check_row_sums(const Product& in, Output output, const std::vector<uint32_t>& d, int vectors, uint64_t seed) {
   Bound total;
   std::mutex mutex;
   for (int v = 0; v < vectors; ++v) {
@@ -129,22 +156,24 @@ Bound check_row_sums(const GemmInputs& in, Output output, const std::vector<uint
     // Bᵀ·x and |B|ᵀ·1, by blocks of rows of B.
     std::vector<double> bx(in.k), b1(in.k);
     oneapi::tbb::parallel_for(0u, (in.n + 255) / 256, [&](uint32_t block) {
-      std::vector<double> s(in.k), m(in.k);
-      for (uint32_t j = block * 256; j < std::min(in.n, (block + 1) * 256); ++j)
+      std::vector<double> s(in.k), m(in.k), b(in.k);
+      for (uint32_t j = block * 256; j < std::min(in.n, (block + 1) * 256); ++j) {
+        in.b(j, b.data());
         for (uint32_t i = 0; i < in.k; ++i) {
-          const double b = value_of(in.format, in.b[size_t(j) * in.k + i]);
-          s[i] += b * x[j];
-          m[i] += std::fabs(b);
+          s[i] += b[i] * x[j];
+          m[i] += std::fabs(b[i]);
         }
+      }
       const std::lock_guard lock(mutex);
       for (uint32_t i = 0; i < in.k; ++i) bx[i] += s[i], b1[i] += m[i];
     });
     oneapi::tbb::parallel_for(0u, in.m, [&](uint32_t r) {
       double want = 0, magnitude = 0, got = 0, size = 0;
+      std::vector<double> a(in.k);
+      in.a(r, a.data());
       for (uint32_t i = 0; i < in.k; ++i) {
-        const double a = value_of(in.format, in.a[size_t(r) * in.k + i]);
-        want += a * bx[i];
-        magnitude += std::fabs(a) * b1[i];
+        want += a[i] * bx[i];
+        magnitude += std::fabs(a[i]) * b1[i];
       }
       for (uint32_t j = 0; j < in.n; ++j) {
         const double e = value_of_output(output, d[size_t(r) * in.n + j]);
@@ -152,8 +181,8 @@ Bound check_row_sums(const GemmInputs& in, Output output, const std::vector<uint
         size += std::fabs(e);
       }
       // The doubles of this check round too: n + k terms, relative 2^-53 each.
-      const double bound = (error_factor(in.k) + (in.n + in.k) * 0x1p-52) * magnitude +
-                           in.n * smallest_error(in.k, output) + (output == Output::bf16 ? size * 0x1.01p-8 : 0);
+      const double bound = (error_factor(in) + (in.n + in.k) * 0x1p-52) * magnitude +
+                           in.n * smallest_error(in, output) + (output == Output::bf16 ? size * 0x1.01p-8 : 0);
       const double error = std::fabs(got - want);
       const std::lock_guard lock(mutex);
       ++total.checked;

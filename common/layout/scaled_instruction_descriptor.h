@@ -14,13 +14,14 @@ struct ScaledInstruction {
   Element a = Element::e4m3, b = Element::e4m3;
   uint32_t m = 128, n = 128;
   bool ue4m3 = false;  // the scales; else ue8m0
+  uint32_t cta_group = 1;
 };
 
 /// Elements along K of one instruction, and of one scale.
 GEN5_LAYOUT uint32_t depth_of(ScaledKind kind) { return kind == ScaledKind::mxf8f6f4 ? 32 : 64; }
 GEN5_LAYOUT uint32_t block_of(ScaledKind kind) { return kind == ScaledKind::mxf4nvf4 ? 16 : 32; }
 
-/// Why there is no such dense instruction of one CTA, or nullptr.
+/// Why there is no such dense instruction, or nullptr.
 GEN5_LAYOUT const char* why_illegal(const ScaledInstruction& i) {
   const auto narrow = [](Element e) {
     return e == Element::e4m3 || e == Element::e5m2 || e == Element::e2m3 || e == Element::e3m2 || e == Element::e2m1;
@@ -28,8 +29,15 @@ GEN5_LAYOUT const char* why_illegal(const ScaledInstruction& i) {
   if (!narrow(i.a) || !narrow(i.b)) return "block-scaled operands are e4m3, e5m2, e2m3, e3m2 or e2m1";
   if (i.kind != ScaledKind::mxf8f6f4 && (i.a != Element::e2m1 || i.b != Element::e2m1))
     return "kinds mxf4 and mxf4nvf4 multiply e2m1";
-  if (i.m != 128) return "M is 128 for cta_group::1";
-  if (i.n < 8 || i.n > 256 || i.n % 8) return "N is a multiple of 8 from 8 to 256";
+  if (i.cta_group == 1) {
+    if (i.m != 128) return "M is 128 for cta_group::1";
+    if (i.n < 8 || i.n > 256 || i.n % 8) return "N is a multiple of 8 from 8 to 256 for cta_group::1";
+  } else if (i.cta_group == 2) {
+    if (i.m != 128 && i.m != 256) return "M is 128 or 256 for cta_group::2";
+    if (i.n < 16 || i.n > 256 || i.n % 16) return "N is a multiple of 16 from 16 to 256 for cta_group::2";
+  } else {
+    return "cta_group is 1 or 2";
+  }
   if (i.ue4m3 && i.kind != ScaledKind::mxf4nvf4) return "only kind::mxf4nvf4 has ue4m3 scales";
   return nullptr;
 }

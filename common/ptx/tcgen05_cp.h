@@ -13,18 +13,25 @@ enum class CpShape { r128x256b, r4x256b, r128x128b, r64x128b_warpx2_02_13, r64x1
 /// padding: each becomes a byte, as kinds f8f6f4 and mxf8f6f4 want A in Tensor Memory.
 enum class CpFrom { bytes, b6x16_p32, b4x16_p64 };
 
-#define GEN5_CP(shape)                                                                                     \
-  if constexpr (kFrom == CpFrom::bytes)                                                                    \
-    asm volatile("tcgen05.cp.cta_group::1." shape " [%0], %1;" ::"r"(address), "l"(source) : "memory");    \
-  else if constexpr (kFrom == CpFrom::b6x16_p32)                                                           \
-    asm volatile("tcgen05.cp.cta_group::1." shape ".b8x16.b6x16_p32 [%0], %1;" ::"r"(address), "l"(source) \
-                 : "memory");                                                                              \
-  else                                                                                                     \
-    asm volatile("tcgen05.cp.cta_group::1." shape ".b8x16.b4x16_p64 [%0], %1;" ::"r"(address), "l"(source) : "memory")
+#define GEN5_CP_FROM(group, shape)                                                                                 \
+  if constexpr (kFrom == CpFrom::bytes)                                                                            \
+    asm volatile("tcgen05.cp.cta_group::" group "." shape " [%0], %1;" ::"r"(address), "l"(source) : "memory");    \
+  else if constexpr (kFrom == CpFrom::b6x16_p32)                                                                   \
+    asm volatile("tcgen05.cp.cta_group::" group "." shape ".b8x16.b6x16_p32 [%0], %1;" ::"r"(address), "l"(source) \
+                 : "memory");                                                                                      \
+  else                                                                                                             \
+    asm volatile("tcgen05.cp.cta_group::" group "." shape ".b8x16.b4x16_p64 [%0], %1;" ::"r"(address), "l"(source) \
+                 : "memory")
+#define GEN5_CP(shape)            \
+  if constexpr (kCtaGroup == 1) { \
+    GEN5_CP_FROM("1", shape);     \
+  } else {                        \
+    GEN5_CP_FROM("2", shape);     \
+  }
 
 /// Copies what `source` describes to Tensor Memory at `address`. r4x256b: row i goes to lane 32·i of the address's
-/// lane.
-template <CpShape kShape, CpFrom kFrom = CpFrom::bytes>
+/// lane. kCtaGroup 2: in both CTAs of a pair, each out of its own shared memory.
+template <CpShape kShape, CpFrom kFrom = CpFrom::bytes, int kCtaGroup = 1>
 GEN5_PTX void tcgen05_cp(uint32_t address, uint64_t source) {
   if constexpr (kShape == CpShape::r128x256b) {
     GEN5_CP("128x256b");
@@ -41,6 +48,7 @@ GEN5_PTX void tcgen05_cp(uint32_t address, uint64_t source) {
   }
 }
 #undef GEN5_CP
+#undef GEN5_CP_FROM
 
 /// In each quarter of the lanes, eight columns from `address` on: lane i takes what lane i + 1 has, lane 31 keeps its
 /// own.

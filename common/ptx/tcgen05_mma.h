@@ -55,10 +55,17 @@ GEN5_PTX void tcgen05_mma_f16_masked(uint32_t d, uint64_t a, uint64_t b, uint32_
 
 /// kind::f8f6f4: any two of e4m3, e5m2, e2m3, e3m2 and e2m1, 32 deep, sixteen elements in 16 bytes whatever their
 /// width.
+template <int kCtaGroup = 1>
 GEN5_PTX void tcgen05_mma_f8f6f4(uint32_t d, uint64_t a, uint64_t b, uint32_t idesc, bool accumulate) {
-  asm volatile(GEN5_PTX_TAKES_P("%4", "tcgen05.mma.cta_group::1.kind::f8f6f4 [%0], %1, %2, %3, p;")::"r"(d), "l"(a),
-               "l"(b), "r"(idesc), "r"(uint32_t(accumulate))
-               : "memory");
+  static_assert(kCtaGroup == 1 || kCtaGroup == 2);
+  if constexpr (kCtaGroup == 1)
+    asm volatile(GEN5_PTX_TAKES_P("%4", "tcgen05.mma.cta_group::1.kind::f8f6f4 [%0], %1, %2, %3, p;")::"r"(d), "l"(a),
+                 "l"(b), "r"(idesc), "r"(uint32_t(accumulate))
+                 : "memory");
+  else
+    asm volatile(GEN5_PTX_TAKES_P("%4", "tcgen05.mma.cta_group::2.kind::f8f6f4 [%0], %1, %2, %3, p;")::"r"(d), "l"(a),
+                 "l"(b), "r"(idesc), "r"(uint32_t(accumulate))
+                 : "memory");
 }
 
 /// kind::i8: u8 or s8, 32 deep, s32 accumulators.

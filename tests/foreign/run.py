@@ -40,11 +40,13 @@ PASSED = r"Disposition: Passed|: Passed$|^ \[OK\]|^Passed validation|verificatio
 
 
 class Program:
-    def __init__(self, kind, source, args=(), expect=": .*right", arch="100a", machine="b200", needs=None, flags=(), times=1, long=False):
+    def __init__(self, kind, source, args=(), expect=": .*right", arch="100a", machine="b200", needs=None, flags=(), times=1, long=False,
+                 ptx_only=False):
         self.kind, self.source, self.args, self.expect, self.arch, self.machine = kind, source, list(args), expect, arch, machine
         self.needs = needs  # an instruction that tinygpu does not model yet: the program must stop at it, by name
         self.flags = list(flags)  # of nvcc, as the program's own CMakeLists.txt has them
         self.times = times  # how often `expect` must come
+        self.ptx_only = ptx_only  # ptxas is left out: tinygpu reads the PTX
         self.long = long
 
 
@@ -52,6 +54,13 @@ def hopper(example, arguments, times=1, long=True, **more):
     """An example of CUTLASS for Hopper that compares with its own reference: the small problem that `arguments` name."""
     return Program("cutlass", f"examples/{example}", arguments.split(), PASSED, "90a", "h200", times=times, long=long, **more)
 
+
+def blackwell(example, arguments, **more):
+    """An example of CUTLASS for Blackwell that compares with its own reference: the small problem that `arguments` name."""
+    return Program("cutlass", f"examples/{example}", [*arguments.split(), "--iterations=0"], PASSED, long=True, ptx_only=True, **more)
+
+
+NARROW, SPARSE = "72_blackwell_narrow_precision_gemm", "84_blackwell_narrow_precision_sparse_gemm"
 
 PROGRAMS = {
     "cutlass.mma": Program("cutlass", f"{TUTORIAL}/blackwell/01_mma_sm100.cu", expect=VERIFIED),
@@ -87,6 +96,14 @@ PROGRAMS = {
     "cutlass.hopper_fp8_blockwise": hopper("67_hopper_fp8_warp_specialized_gemm_with_blockwise_scaling/"
                                            "67_hopper_fp8_warp_specialized_gemm_with_blockwise_scaling.cu",
                                            "--m=256 --n=256 --k=256 --iterations=0"),
+    "cutlass.blackwell_fp16": blackwell("70_blackwell_gemm/70_blackwell_fp16_gemm.cu", "--m=256 --n=256 --k=256"),
+    "cutlass.blackwell_fp8": blackwell("70_blackwell_gemm/70_blackwell_fp8_gemm.cu", "--m=256 --n=256 --k=256"),
+    "cutlass.blackwell_nvfp4": blackwell(f"{NARROW}/72a_blackwell_nvfp4_bf16_gemm.cu", "--m=256 --n=256 --k=1024"),
+    "cutlass.blackwell_mxfp8_mxfp4": blackwell(f"{NARROW}/72c_blackwell_mixed_mxfp8_bf16_gemm.cu", "--m=256 --n=256 --k=512"),
+    "cutlass.blackwell_stream_k": blackwell("74_blackwell_gemm_streamk/blackwell_gemm_streamk.cu", "--m=256 --n=256 --k=512"),
+    "cutlass.blackwell_sparse_fp16": blackwell("83_blackwell_sparse_gemm/83_blackwell_sparse_gemm.cu", "--m=256 --n=128 --k=128"),
+    "cutlass.blackwell_sparse_nvfp4": blackwell(f"{SPARSE}/84a_blackwell_nvfp4_bf16_sparse_gemm.cu", "--m=256 --n=256 --k=512"),
+    "cutlass.blackwell_sparse_mxfp8": blackwell(f"{SPARSE}/84b_blackwell_mixed_mxfp8_bf16_sparse_gemm.cu", "--m=256 --n=256 --k=512"),
     **{f"cccl.{p.stem}": Program("cccl", p.name) for p in sorted((HERE / "cccl").glob("*.cu"))},
     "triton.vector_add": Program("triton", "vector_add.py"),
     "triton.softmax": Program("triton", "softmax.py"),
@@ -127,7 +144,8 @@ def build(name, program):
     """The executable of a C++ program, from the cache if nothing changed."""
     source = (fetch.cutlass() if program.kind == "cutlass" else HERE / "cccl") / program.source
     version = subprocess.run([NVCC, "--version"], capture_output=True, text=True).stdout
-    gencode = f"-gencode=arch=compute_{program.arch},code=[sm_{program.arch},compute_{program.arch}]"
+    code = f"compute_{program.arch}" if program.ptx_only else f"[sm_{program.arch},compute_{program.arch}]"
+    gencode = f"-gencode=arch=compute_{program.arch},code={code}"
     command = [NVCC, "-std=c++17", "-O2", "-cudart", "shared", gencode, "--expt-relaxed-constexpr", "-lcuda"]
     if program.kind == "cutlass":
         root = fetch.cutlass()

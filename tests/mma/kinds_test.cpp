@@ -263,6 +263,24 @@ TEST(KindDiagnosis, ScaleFactorsThatDifferBetweenPartitions) {
   EXPECT_TRUE(other.reports.empty());
 }
 
+// No rule orders a copy behind the MMA that reads what it overwrites; CUTLASS's kernels count on it.
+TEST(KindOrder, ACopyOverScalesComesBehindTheMma) {
+  KindCase c = zeros("mxf8f6f4", "", 1);
+  std::fill_n(c.image[0].begin(), 16384, 0x38);  // A and B are ones
+  for (const uint32_t column : {kScaleAColumn, kScaleBColumn})
+    std::fill_n(c.tmem[0].begin() + column * kLanes, 4 * kLanes, 0x7f7f7f7f);
+  const std::string copy = " tcgen05.cp.cta_group::1.32x128b.warpx4 [%sfa], %adesc;";
+  using Mode = tinygpu::CompletionOrder::Mode;
+  for (const auto& [mode, seed] : {std::pair{Mode::timed, 0}, {Mode::late, 0}, {Mode::seeded, 1}, {Mode::seeded, 2}}) {
+    RunPtx gpu(kernel_text(c.instruction() + copy, false));
+    gpu.gpu.options.order = {mode, uint64_t(seed)};
+    const auto cells = run_kinds(gpu, {c});
+    EXPECT_EQ(cells[0][0][0], 0x42000000u);
+    EXPECT_EQ(cells[0][0][kScaleAColumn * kLanes], 0x38383838u);
+    EXPECT_EQ(codes(gpu), std::vector<std::string>{"tmem-unordered"});
+  }
+}
+
 TEST(KindDiagnosis, CollectorsOfWeightStationaryMmas) {
   KindCase c = zeros("f16");
   c.ws = true;

@@ -156,10 +156,11 @@ inline constexpr CodeInfo kTensorMemoryCodes[] = {
           "mma, from mma to "
           "shift, and from shift to cp.4x256b. All else may run in any order.",
           "9.7.16.6.2 Pipelined tcgen05 Instructions"},
-     Hardware{published,
-              "CUTLASS's 77_blackwell_fmha counts on MMAs in the order of issue, and is right on a B200. --order "
-              "late and --seed "
-              "may swap them."},
+     Hardware{
+         published,
+         "CUTLASS's 77_blackwell_fmha counts on MMAs in the order of issue, and is right on a B200; --order late and "
+         "--seed may swap them. Its block-scaled and sparse main loops count on a cp behind the MMA that reads what "
+         "it overwrites: that order is kept here."},
      Fix{"Wait for the first one's commit on its mbarrier."}},
     {"tmem-warp-owner", kWarning | kStrict, "tcgen05.ld or st names lanes of another warp's quarter.",
      Rule{"Warp w reaches lanes 32 · (w mod 4) to 32 · (w mod 4) + 31. The lane in the address is absolute.",

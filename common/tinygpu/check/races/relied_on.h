@@ -20,6 +20,9 @@ inline constexpr ReliedOn kReadBeforeCopy{
     "CUTLASS's sm90 main loop with A in registers"};
 inline constexpr ReliedOn kMmaOrder{"MMAs with different accumulators execute in the order of issue",
                                     "CUTLASS's 77_blackwell_fmha"};
+inline constexpr ReliedOn kCopyOverOperand{
+    "a tcgen05.cp into the scales or metadata that an earlier MMA reads executes behind it",
+    "CUTLASS's block-scaled and sparse main loops (72_blackwell_narrow_precision_gemm, 83, 84)"};
 inline constexpr ReliedOn kStorePublished{"a tcgen05.st that a barrier hands over without tcgen05.wait::st",
                                           "CUTLASS's 77_blackwell_fmha"};
 inline constexpr ReliedOn kSameStore{

@@ -105,6 +105,8 @@ struct Judged {
 Judged judged(const TensorEntry& e, const TensorEntry* later) {
   if (later && on_tensor_core(later->kind) && on_tensor_core(e.kind)) {
     if (later->kind == Kind::mma && e.kind == Kind::mma) return {"tmem-unordered", Severity::warning, &kMmaOrder};
+    if (later->kind == Kind::tmem_copy && e.kind == Kind::mma && !e.writes)
+      return {"tmem-unordered", Severity::warning, &kCopyOverOperand};
     return {"tmem-unordered", Severity::error};
   }
   if (e.kind == Kind::tmem_load) {

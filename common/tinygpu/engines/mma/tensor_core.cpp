@@ -38,13 +38,25 @@ bool same_thread(const Origin& a, const Origin& b) {
 // PTX ISA 9.7.16.6.2 lists the pairs whose execution follows issue order. Whatever it does not list is unordered, which
 // the `late` and `seeded` completion orders make visible and a check tells of. As timed, MMAs complete in the
 // order of issue whatever their accumulators: CUTLASS's 77_blackwell_fmha relies on it and runs on a B200.
-bool TensorCore::ordered(const TensorWork& first, const TensorWork& second) {
+bool TensorCore::promised(const TensorWork& first, const TensorWork& second) {
   using Kind = TensorWork::Kind;
   if (first.cta_group != second.cta_group) return false;
   if (second.kind == Kind::mma)
     return first.kind != Kind::mma || (first.pipeline_tag == second.pipeline_tag && first.pipeline_tag != 0);
   if (second.kind == Kind::shift) return first.kind == Kind::mma;
   if (second.kind == Kind::copy_4x256b) return first.kind == Kind::shift;
+  return false;
+}
+
+// Nor is a copy behind the MMA whose scales or metadata it overwrites listed. CUTLASS's block-scaled and sparse main
+// loops have one place for them and copy block after block into it, so the copy comes second under every order.
+bool TensorCore::overwrites(const TensorWork& first, const TensorWork& second) {
+  using Kind = TensorWork::Kind;
+  if (first.cta_group != second.cta_group || first.kind != Kind::mma) return false;
+  if (second.kind != Kind::copy && second.kind != Kind::copy_4x256b) return false;
+  for (const auto& a : first.cells)
+    for (const auto& b : second.cells)
+      if (b.writes && a.sm == b.sm && a.rect.overlaps(b.rect)) return true;
   return false;
 }
 
@@ -62,11 +74,13 @@ uint64_t TensorCore::enqueue(Domain& domain, TensorWork work) {
   std::vector<uint64_t> after;
   for (auto it = pending_.rbegin(); it != pending_.rend(); ++it) {
     Node& p = **it;
-    if (p.is_commit || !ordered(p.work, node->work)) continue;
+    if (p.is_commit) continue;
+    const bool by_rule = promised(p.work, node->work);
+    if (!by_rule && !overwrites(p.work, node->work)) continue;
     p.successors.push_back(node);
     p.followed |= same_thread(p.work.origin, node->work.origin);
     ++node->waits;
-    if (p.told) after.push_back(p.told->id);
+    if (p.told && by_rule) after.push_back(p.told->id);
     node->planned = std::max(node->planned, p.planned);
     // An earlier MMA of the chain has itself waited for what came before it.
     if (on_mma_unit && p.work.kind == TensorWork::Kind::mma) break;

@@ -83,7 +83,8 @@ class TensorCore final : public Extension {
   void cancel(const Cta& cta);
   void release(Domain& domain, const NodePtr& node);
   void finish(Domain& domain, const NodePtr& node, uint64_t now);
-  static bool ordered(const TensorWork& first, const TensorWork& second);
+  static bool promised(const TensorWork& first, const TensorWork& second);
+  static bool overwrites(const TensorWork& first, const TensorWork& second);
 
   const uint32_t sm_;                // %smid
   std::deque<NodePtr> pending_;      // in issue order; commits too
