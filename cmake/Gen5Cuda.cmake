@@ -66,7 +66,8 @@ endif()
 # Compiles one .cu of `target` for ARCHS; the object's path comes back in OUT. Dependencies come from nvcc itself.
 function(gen5_cuda_object OUT target source archs made)
   get_filename_component(path ${source} ABSOLUTE)
-  get_filename_component(name ${source} NAME)
+  string(REPLACE ${CMAKE_CURRENT_SOURCE_DIR}/ "" name ${path})
+  string(REGEX REPLACE "[/:]" "." name ${name})  # sources of one name in two folders have two objects
   set(object ${CMAKE_CURRENT_BINARY_DIR}/${target}.dir/${name}.o)
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target}.dir)
   set(gencode "")

@@ -170,19 +170,24 @@ void for_types(const Problem& p, F&& f) {
   if (!f16 && !narrow) with.template operator()<Element::bf16, float>();
 }
 
+/// D in boxes of 32 rows of 128 bytes, as store_tile stores them.
+inline CUtensorMap output_map(const Problem& p) {
+  const bool narrow = p.out == gen5::harness::Output::bf16;
+  const auto type = narrow ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+  const uint32_t bytes = narrow ? 2 : 4;
+  return gen5::harness::matrix_map(type, bytes, p.d, p.m, p.n, p.n, 32, 128 / bytes, CU_TENSOR_MAP_SWIZZLE_128B);
+}
+
 /// The kernels' arguments: tensor maps for boxes of 128 rows of A and `b_rows` of B.
 inline Arguments make_arguments(const Problem& p, uint32_t b_rows) {
   const auto in =
       p.in == gen5::harness::Format::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-  const bool narrow = p.out == gen5::harness::Output::bf16;
-  const auto out = narrow ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
-  const uint32_t out_bytes = narrow ? 2 : 4;
   const auto swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
   return {gen5::harness::matrix_map(in, 2, p.a, p.m, p.k, p.k, kTileM, kBlockK, swizzle),
           gen5::harness::matrix_map(in, 2, p.b, p.n, p.k, p.k, b_rows, kBlockK, swizzle),
-          gen5::harness::matrix_map(out, out_bytes, p.d, p.m, p.n, p.n, 32, 128 / out_bytes, swizzle),
-          p.a,
-          p.b,
+          output_map(p),
+          static_cast<const uint16_t*>(p.a),
+          static_cast<const uint16_t*>(p.b),
           p.d,
           p.m,
           p.n,

@@ -1,21 +1,29 @@
 // What main.cpp knows of the steps: a problem, and a function that launches each step's kernel on it.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <iterator>
+#include <span>
 
 #include "common/harness/numbers.h"
 #include "common/harness/verify.h"
 
 namespace gemm {
 
-/// D[m × n] = A[m × k] · B[n × k]ᵀ on device memory. Tensor maps want rows of 16-byte multiples: k a multiple of 8, n
-/// of 4 (f32 out) or 8 (bf16 out).
+/// What is multiplied. bf16: 16-bit operands, tcgen05's kind f16. fp8: e4m3, kind f8f6f4. mxf8: e4m3 with a power of
+/// two for 32 elements, mxf8f6f4. nvf4: e2m1 with an e4m3 number for 16, mxf4nvf4.
+enum class Kind : uint8_t { bf16, fp8, mxf8, nvf4 };
+
+/// D[m × n] = A[m × k] · B[n × k]ᵀ on device memory. Tensor maps want rows of 16-byte multiples: n a multiple of 4 (f32
+/// out) or 8 (bf16 out), k as Ladder says.
 struct Problem {
-  gen5::harness::Format in = gen5::harness::Format::bf16;
+  gen5::harness::Format in = gen5::harness::Format::bf16;  // of kind bf16
   gen5::harness::Output out = gen5::harness::Output::f32;
   uint32_t m = 0, n = 0, k = 0;
-  uint16_t *a = nullptr, *b = nullptr;
+  void *a = nullptr, *b = nullptr;
   void* d = nullptr;
+  Kind kind = Kind::bf16;
+  uint8_t *a_scales = nullptr, *b_scales = nullptr;  // of mxf8 and nvf4, in chunks (common/harness/narrow_gemm.h)
   uint64_t* stamps = nullptr;  // kStampWords zeros for the kernel's own timeline (common/harness/stamps.h), or null
 };
 
@@ -28,6 +36,14 @@ void launch_persistent(const Problem& p);
 void launch_overlap(const Problem& p);
 void launch_wide(const Problem& p);
 void launch_pair(const Problem& p);
+// The narrow kinds' (kinds/).
+namespace kinds {
+void launch_roles(const Problem& p);
+void launch_persistent(const Problem& p);
+void launch_overlap(const Problem& p);
+void launch_wide(const Problem& p);
+void launch_pair(const Problem& p);
+}  // namespace kinds
 
 struct Step {
   int number;
@@ -78,5 +94,44 @@ inline constexpr Step kSteps[] = {
      launch_pair, 256, 2, 4, true},
 };
 inline constexpr int kLastStep = int(std::size(kSteps));
+
+/// The narrow kinds climb from step 4 on: what is new of them is the same in all of their steps. `wide`: columns of the
+/// tiles of the last two.
+constexpr std::array<Step, 5> narrow_steps(uint32_t wide) {
+  std::array<Step, 5> steps;
+  for (uint32_t i = 0; i < 5; ++i) steps[i] = kSteps[i + 3];
+  steps[0].launch = kinds::launch_roles;
+  steps[1].launch = kinds::launch_persistent;
+  steps[2].launch = kinds::launch_overlap;
+  steps[3].launch = kinds::launch_wide;
+  steps[4].launch = kinds::launch_pair;
+  for (uint32_t i = 3; i < 5; ++i) steps[i].tile_n = wide;
+  return steps;
+}
+inline constexpr std::array kFp8Steps = narrow_steps(256), kScaledSteps = [] {
+  std::array steps = narrow_steps(192);
+  steps[2].next = "makes tiles wider, 192 columns: two of 256 would leave Tensor Memory no room for scales.";
+  steps[3].idea = "tiles of 192 columns, which leave Tensor Memory room for scales";
+  steps[3].look = "a block keeps the tensor core busy for half as long again, so the loads have more time.";
+  return steps;
+}();
+
+/// A kind's steps, and what its operands are like.
+struct Ladder {
+  const char* name;
+  const char* operands;   // in a sentence
+  uint32_t block_k;       // elements of 128 bytes, one block of K
+  uint32_t k_step;        // k is a multiple of it
+  const char* why_step;   // because
+  uint32_t scale_chunks;  // of 512 bytes, 128 rows by four scales, of one block of K
+  double peak;            // dense operations of one SM in a cycle: the profile's peak.f16, peak.f8, peak.f4
+  std::span<const Step> steps;
+
+  const Step& operator[](uint32_t number) const { return steps[number - steps.front().number]; }
+  bool has(uint32_t number) const {
+    return number >= uint32_t(steps.front().number) && number <= uint32_t(steps.back().number);
+  }
+};
+const Ladder& ladder(Kind kind);
 
 }  // namespace gemm

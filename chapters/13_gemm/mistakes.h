@@ -9,4 +9,9 @@ namespace gemm {
 /// mistakes.txt's.
 std::span<const gen5::harness::Mistake> mistakes();
 
+namespace kinds {
+/// kinds/kinds_mistakes.txt's.
+std::span<const gen5::harness::Mistake> mistakes();
+}  // namespace kinds
+
 }  // namespace gemm

@@ -1,14 +1,16 @@
 """A step's timeline shows what the step does, whoever took the times.
 
-timeline_test.py PROGRAM STEP
+timeline_test.py PROGRAM STEP [KIND]
 """
 import re
 import subprocess
 import sys
 
 program, step = sys.argv[1], int(sys.argv[2])
+kind = sys.argv[3] if len(sys.argv) > 3 else "bf16"
 # Three tiles of 128 x 128 an SM where a CTA takes several; 8 blocks of K a tile.
-sizes = ["--m", "4096", "--n", "1792", "--k", "512"]
+depth = {"bf16": 64, "fp8": 128, "mxf8": 128, "nvf4": 256}[kind]
+sizes = ["--kind", kind, "--m", "4096", "--n", "1792", "--k", str(8 * depth)]
 
 
 def lanes(how):
@@ -31,7 +33,7 @@ def order(row):
     return re.sub(r"(.)\1+", r"\1", row.replace(" ", ""))
 
 
-off = subprocess.run([program, "--step", str(step), "--timeline", "off", "--m", "128", "--n", "128", "--k", "64"],
+off = subprocess.run([program, "--step", str(step), "--timeline", "off", "--kind", kind, "--m", "128", "--n", "128", "--k", "64"],
                      capture_output=True, text=True, check=True).stdout
 assert "What to see" not in off and "A column is" not in off
 

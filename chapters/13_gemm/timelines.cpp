@@ -17,8 +17,9 @@ uint64_t window_of(const Step& step) { return step.tile_n == 128 ? 8400 : 13440;
 
 PipelineShape shape_of(const Step& step, const Problem& p) {
   PipelineShape s;
-  s.loads_of_a_block = step.number == 1 ? 0 : 2;
-  s.blocks_of_a_tile = gen5::layout::ceil_div(p.k, 64);
+  const Ladder& l = ladder(p.kind);
+  s.loads_of_a_block = step.number == 1 ? 0 : l.scale_chunks ? 4 : 2;
+  s.blocks_of_a_tile = gen5::layout::ceil_div(p.k, l.block_k);
   // A tcgen05.ld reads 128 bytes of a row of D.
   s.reads_of_a_tile = step.tile_n * (p.out == Output::bf16 ? 2 : 4) / 128;
   s.stages = step.stages;
@@ -51,10 +52,10 @@ Pipeline stamped_pipeline(const Step& step, Problem p) {
   });
 }
 
-void show_timeline(Report& report, const Step& step, const Pipeline& pipeline, const Pipeline* before) {
+void show_timeline(Report& report, const Step& step, const Pipeline& pipeline, const std::optional<Before>& before) {
   if (pipeline.loads.empty()) return;
   std::vector<Picture> pictures;
-  if (before) pictures.push_back(picture_of(kSteps[step.number - 2], *before));
+  if (before) pictures.push_back(picture_of(before->step, before->pipeline));
   pictures.push_back(picture_of(step, pipeline));
   const uint64_t length = pictures.back().end() - pictures.back().begin();
   report.picture(draw(pictures, {.window = std::min(length, window_of(step))}));

@@ -1,6 +1,7 @@
 // The steps' timelines.
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "chapters/13_gemm/gemm.h"
 #include "common/harness/chapter.h"
@@ -13,9 +14,14 @@ gen5::harness::Pipeline watched_pipeline(const Step& step, const Problem& p, con
 /// Launches the step once more and lets its threads write their stamps.
 gen5::harness::Pipeline stamped_pipeline(const Step& step, Problem p);
 
+/// Another step, and what it did.
+struct Before {
+  const Step& step;
+  const gen5::harness::Pipeline& pipeline;
+};
 /// What `step` did; below what the one before it did, on one scale, if that is given.
 void show_timeline(gen5::harness::Report& report, const Step& step, const gen5::harness::Pipeline& pipeline,
-                   const gen5::harness::Pipeline* before);
+                   const std::optional<Before>& before);
 /// How to read them.
 void show_legend(gen5::harness::Report& report, const gen5::harness::Pipeline& pipeline);
 

@@ -22,10 +22,11 @@ struct Kind {
   uint32_t idesc;  // without M and N
   bool scaled = false;
   uint32_t element_bits = 16;
+  bool e5m2 = false;  // 8-bit operands; else e4m3
 };
 constexpr Kind kBf16{"f16", 0x490}, kTf32{"tf32", 0x910, false, 32}, kFp8{"f8f6f4", 0x10, false, 8},
-    kInt8{"i8", 0x4a0, false, 8}, kMxFp8{"mxf8f6f4.block_scale", 0x800000, true, 8},
-    kMxFp4{"mxf4.block_scale.scale_vec::2X", 0x800480, true, 4},
+    kBf8{"f8f6f4", 0x490, false, 8, true}, kInt8{"i8", 0x4a0, false, 8},
+    kMxFp8{"mxf8f6f4.block_scale", 0x800000, true, 8}, kMxFp4{"mxf4.block_scale.scale_vec::2X", 0x800480, true, 4},
     kNvFp4{"mxf4nvf4.block_scale.scale_vec::4X", 0x480, true, 4};
 
 /// One thread issues `count` MMAs, sixteen to a commit, on operands that all 128 threads copied to shared memory. Scale
@@ -142,13 +143,13 @@ float element(Operands kind, std::mt19937& random) {
   return normal(random);
 }
 
-/// A pattern of `bits` bits near the number: e4m3, e2m1, or the number itself as bf16, tf32 or s8.
-uint32_t pattern(float v, uint32_t bits, bool integer) {
+/// A pattern of `bits` bits near the number: e4m3 or e5m2, e2m1, or the number itself as bf16, tf32 or s8.
+uint32_t pattern(float v, uint32_t bits, bool integer, bool e5m2) {
   const uint32_t word = std::bit_cast<uint32_t>(v);
   if (bits == 32) return word;
   if (bits == 16) return word >> 16;
   if (integer) return uint32_t(int32_t(v * 32)) & 0xff;
-  const auto format = bits == 8 ? numerics::Format::e4m3 : numerics::Format::e2m1;
+  const auto format = bits != 8 ? numerics::Format::e2m1 : e5m2 ? numerics::Format::e5m2 : numerics::Format::e4m3;
   uint32_t best = 0;
   for (uint32_t p = 0; p < 1u << bits; ++p)
     if (std::fabs(numerics::to_double(format, p) - v) < std::fabs(numerics::to_double(format, best) - v)) best = p;
@@ -166,7 +167,7 @@ void mma(benchmark::State& state, const Kind& kind, uint32_t m, uint32_t n, Oper
   for (uint32_t& w : image) {
     w = 0;
     for (uint32_t bit = 0; bit < 32; bit += kind.element_bits)
-      w |= pattern(element(operands, random), kind.element_bits, integer) << bit;
+      w |= pattern(element(operands, random), kind.element_bits, integer, kind.e5m2) << bit;
   }
   if (kind.scaled)
     for (size_t i = image.size() - 128; i < image.size(); ++i)
@@ -235,6 +236,7 @@ BENCH(bf16_128x128x16, kBf16, 128u, 128u);
 BENCH(bf16_64x64x16, kBf16, 64u, 64u);
 BENCH(tf32_128x256x8, kTf32, 128u, 256u);
 BENCH(fp8_128x256x32, kFp8, 128u, 256u);
+BENCH(bf8_128x256x32, kBf8, 128u, 256u);
 BENCH(mxfp8_128x256x32, kMxFp8, 128u, 256u);
 BENCH(int8_128x256x32, kInt8, 128u, 256u);
 BENCH(mxfp4_128x256x64, kMxFp4, 128u, 256u);

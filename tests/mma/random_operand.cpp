@@ -30,8 +30,7 @@ Placement random_placement(Random& random, uint32_t element_bytes, uint32_t k_by
   p.element_bytes = element_bytes;
   p.mn_major = may_transpose && random.chance(2);
   const int any[] = {0, 2, 4, 6};
-  do p.swizzle = p.mn_major && element_bytes == 4 ? 1 : any[random.below(4)];
-  while (!p.mn_major && p.swizzle == 6 && k_bytes > 32);
+  p.swizzle = p.mn_major && element_bytes == 4 ? 1 : any[random.below(4)];
   p.base = base;
   const uint32_t width = p.swizzle == 0 ? 16 : p.swizzle == 6 ? 32 : p.swizzle == 4 ? 64 : 128;
   const uint32_t spans = (rows * element_bytes + width - 1) / width;
@@ -42,6 +41,10 @@ Placement random_placement(Random& random, uint32_t element_bytes, uint32_t k_by
     const bool columns_near = random.chance(2);
     p.leading = columns_near ? 128 : rows / 8 * 128 + 16 * random.below(8);
     p.stride = columns_near ? 128 * pieces + 16 * random.below(4) : 128;
+  } else if (!p.mn_major && width < k_bytes) {
+    // The second half of K lies behind all rows of the first.
+    p.stride = 8 * width;
+    p.leading = (rows + 7) / 8 * p.stride;
   } else if (!p.mn_major) {
     p.slice = random.below(width / 32 - k_bytes / 32 + 1);
     p.stride = 8 * width + (rows <= 128 ? pad : 0);

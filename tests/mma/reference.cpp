@@ -231,7 +231,8 @@ uint32_t Placement::at(uint32_t row, uint32_t k) const {
   if (!mn_major) {
     line = row % 8;
     byte = slice * 32 + k * element_bytes;
-    block = row / 8 * stride;
+    block = row / 8 * stride + byte / width * leading;
+    byte %= width;
   } else {
     const uint32_t lines = swizzle == 1 ? 4 : 8;
     line = k % lines;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "common/tinygpu/numerics/mma_levels.h"
 
@@ -162,21 +163,52 @@ bool run_spread(const Level& l, const MmaTile& t) {
   return l.run(dense);
 }
 
-/// What a narrow kernel left over. Returns how many sums the scalar model did.
-uint64_t finish(const Level& l, const MmaTile& t, NarrowRest& rest) {
+/// A rectangle of a tile that a narrow kernel left over.
+struct Rectangle {
+  uint32_t row, rows, column, columns;
+};
+
+/// What it left over, in few rectangles: each costs unpacking its rows and columns.
+std::vector<Rectangle> gathered(NarrowRest& rest) {
   std::sort(rest.parts, rest.parts + rest.count, [](const NarrowRest::Part& x, const NarrowRest::Part& y) {
     return std::tie(x.row, x.column) < std::tie(y.row, y.column);
   });
-  uint64_t scalar = 0;
+  std::vector<Rectangle> all, last;  // `last`: those that end where the parts below begin
   for (uint32_t i = 0; i < rest.count;) {
-    const NarrowRest::Part& first = rest.parts[i];
-    uint32_t end = i + 1;
-    while (end < rest.count && rest.parts[end].row == first.row &&
-           rest.parts[end].column == first.column + 4 * (end - i))
-      ++end;
-    const MmaTile part = part_of(t, first.row, first.rows, first.column, 4 * (end - i));
+    const uint32_t row = rest.parts[i].row, rows = rest.parts[i].rows;
+    std::vector<Rectangle> these;
+    for (; i < rest.count && rest.parts[i].row == row; ++i) {
+      const uint32_t column = rest.parts[i].column;
+      if (!these.empty() && these.back().column + these.back().columns == column)
+        these.back().columns += 4;
+      else
+        these.push_back({row, rows, column, 4});
+    }
+    for (Rectangle& r : these) {
+      const auto above = std::find_if(last.begin(), last.end(), [&](const Rectangle& a) {
+        // Rectangles begin with a group of 16 rows, and end with one unless they are half of it.
+        return a.row + a.rows == row && a.row % 16 == 0 && a.column == r.column && a.columns == r.columns &&
+               (a.rows < 16 || rows % 16 == 0);
+      });
+      if (above != last.end()) {
+        r.row = above->row;
+        r.rows += above->rows;
+        last.erase(above);
+      }
+    }
+    all.insert(all.end(), last.begin(), last.end());
+    last = std::move(these);
+  }
+  all.insert(all.end(), last.begin(), last.end());
+  return all;
+}
+
+/// What a narrow kernel left over. Returns how many sums the scalar model did.
+uint64_t finish(const Level& l, const MmaTile& t, NarrowRest& rest) {
+  uint64_t scalar = 0;
+  for (const Rectangle& r : gathered(rest)) {
+    const MmaTile part = part_of(t, r.row, r.rows, r.column, r.columns);
     if (part.select || !run_wide(l, part)) scalar += sums(part);
-    i = end;
   }
   return scalar;
 }

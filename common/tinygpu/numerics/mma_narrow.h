@@ -29,6 +29,7 @@ struct NarrowMma {
   static constexpr uint32_t kBlock = 4 * kLanes;  // rows whose exponents fill a vector
   static constexpr uint32_t kVectors = 4;
   static constexpr uint32_t kStep = 4;  // columns at a time
+  static constexpr uint32_t kTried = 16;
   static constexpr uint32_t kMostTerms = 128;
   static constexpr uint32_t kPairs = kMostTerms / 2;
   static constexpr int32_t kNone = -3000;  // raw exponent where there is none: below all others
@@ -384,6 +385,8 @@ struct NarrowMma {
     const unsigned saved = V::round_toward_zero();
     const bool half = t.sum == SumKind::fused && t.rule.result == SumRule::Result::f16_nearest;
     const bool windowed = t.sum == SumKind::fused || t.sum == SumKind::scaled;
+    // Where the first columns show that windows cut most sums, all the rest is left to others at once.
+    bool hopeless = false;
     for (uint32_t block = 0; block < t.rows; block += kBlock) {
       const uint32_t vectors = (t.rows - block < kBlock ? t.rows - block : kBlock) / kLanes;
       bool bad_rows[kVectors] = {};
@@ -393,6 +396,12 @@ struct NarrowMma {
         largest[r / kLanes] = V::most(largest[r / kLanes], a.largest[block + r]);
       }
       for (uint32_t n = 0; n < t.columns; n += kStep) {
+        if (block == 0 && n == kTried && windowed && !t.select)
+          hopeless = 4 * rest.count > 3 * vectors * kTried / kStep;
+        if (hopeless) {
+          for (uint32_t v = 0; v < vectors; ++v) rest.add(block + v * kLanes, kLanes, n);
+          continue;
+        }
         alignas(64) int8_t most[kStep][kBlock];
         if (windowed) look(a, b, block, n, terms, most);
         bool bad_columns = false;
