@@ -73,6 +73,7 @@ __global__ void __launch_bounds__(192) persistent(const __grid_constant__ Scaled
           if constexpr (Kind::kChunks) {
             // The MMAs of the block before last have read what lies there.
             mbarrier_wait_parity(shared_address(&shared.read[place.stage]), place.parity ^ 1);
+            tcgen05_fence_after_thread_sync();
             copy_scales<Kind, TileN>(scales, shared.stage[at.stage]);
           }
           multiply_block<Kind, TileN>(accumulator, shared.stage[at.stage], scales, column, block == 0);

@@ -99,6 +99,7 @@ __global__ void __launch_bounds__(192) __cluster_dims__(kCtas, 1, 1)
           if constexpr (Kind::kChunks) {
             // The MMAs of the block before last have read what lies there.
             mbarrier_wait_parity(shared_address(&shared.read[place.stage]), place.parity ^ 1);
+            tcgen05_fence_after_thread_sync();
             copy_scales<Kind, kTileN, kCtas>(scales, shared.stage[at.stage]);
           }
           multiply_block<Kind, kTileN, kCtas>(accumulator, shared.stage[at.stage], scales, column, block == 0);
