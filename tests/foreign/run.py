@@ -99,6 +99,7 @@ PROGRAMS = {
     "cutlass.blackwell_fp16": blackwell("70_blackwell_gemm/70_blackwell_fp16_gemm.cu", "--m=256 --n=256 --k=256"),
     "cutlass.blackwell_fp8": blackwell("70_blackwell_gemm/70_blackwell_fp8_gemm.cu", "--m=256 --n=256 --k=256"),
     "cutlass.blackwell_nvfp4": blackwell(f"{NARROW}/72a_blackwell_nvfp4_bf16_gemm.cu", "--m=256 --n=256 --k=1024"),
+    "cutlass.blackwell_nvfp4_out": blackwell(f"{NARROW}/72b_blackwell_nvfp4_nvfp4_gemm.cu", "--m=256 --n=256 --k=1024"),
     "cutlass.blackwell_mxfp8_mxfp4": blackwell(f"{NARROW}/72c_blackwell_mixed_mxfp8_bf16_gemm.cu", "--m=256 --n=256 --k=512"),
     "cutlass.blackwell_stream_k": blackwell("74_blackwell_gemm_streamk/blackwell_gemm_streamk.cu", "--m=256 --n=256 --k=512"),
     "cutlass.blackwell_sparse_fp16": blackwell("83_blackwell_sparse_gemm/83_blackwell_sparse_gemm.cu", "--m=256 --n=128 --k=128"),
