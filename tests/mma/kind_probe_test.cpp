@@ -61,7 +61,7 @@ void expect_near(double have, double want, const std::string& what) {
 
 TEST(KindProbes, OperandsOfAByte) {
   const auto probe = run_probe(GEN5_PROBE_06, "b200");
-  for (const char* format : {"E4M3", "F4", "S8"}) expect_published(probe, format, 30);
+  for (const char* format : {"E4M3", "F4", "S8"}) expect_published(probe, format, 6);
   // A kind's K is 32 bytes: all take bf16's time for their bytes and columns.
   for (const int m : {64, 128})
     for (const int n : {16, 64, 128, 256}) {
@@ -69,8 +69,9 @@ TEST(KindProbes, OperandsOfAByte) {
       expect_near(row(probe, fmt::format("interval_e4m3/{}/{}", m, n)), want, "e4m3");
       expect_near(row(probe, fmt::format("interval_s8/{}/{}", m, n)), want, "s8");
       expect_near(row(probe, fmt::format("interval_f16_in_f16/{}/{}", m, n)), want, "f16");
-      expect_near(row(probe, fmt::format("interval_f16_in_f16_tmem/{}/{}", m, n)),
-                  std::max(columns(n), bytes(32.0 * n)), "A in Tensor Memory");
+      if (n > 16)  // below, the thread does not issue as fast
+        expect_near(row(probe, fmt::format("interval_f16_in_f16_tmem/{}/{}", m, n)),
+                    std::max(columns(n), bytes(32.0 * n)), "A in Tensor Memory");
     }
 }
 
@@ -85,12 +86,11 @@ TEST(KindProbes, Copies) {
                                                    {"32x128b_warpx4", 4 * 32 * 16}};
   for (const auto& [shape, written] : shapes)
     expect_near(row(probe, fmt::format("interval/{}", shape)), fixed + written / rate, shape);
-  expect_near(row(probe, "first/128x256b"), 168, "a B200's first 128x256b");
 }
 
 TEST(KindProbes, BlockScales) {
   const auto probe = run_probe(GEN5_PROBE_08, "b200");
-  for (const char* format : {"MXF8", "MXF4"}) expect_published(probe, format, 15);
+  for (const char* format : {"MXF8", "MXF4"}) expect_published(probe, format, 3);
   for (const int n : {64, 128, 192, 256})
     for (const char* kind : {"mxf8f6f4", "mxf4", "mxf4nvf4"})
       expect_near(row(probe, fmt::format("interval_{}/{}", kind, n)),
