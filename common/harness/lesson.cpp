@@ -53,7 +53,7 @@ Outcome run_in(const Mistake& m, bool wrong, const Order* order) {
   Outcome o;
   o.order = order ? order->name : "the GPU";
   o.diagnoses = child.errors;
-  o.codes = codes_in(child.errors);
+  o.codes = codes_in(child.errors, wrong);  // of a right kernel something may be worth a note
   o.numbers_right = child.status == kRight;
   if (child.status < 0)
     o.stopped = child.ending;

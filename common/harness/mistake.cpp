@@ -9,7 +9,7 @@ namespace gen5::harness {
 namespace {
 
 const std::regex& first_line() {
-  static const std::regex r("^(?:tinygpu )?(?:error|warning|note)\\[([a-z0-9-]+)\\]", std::regex::multiline);
+  static const std::regex r("^(?:tinygpu )?(error|warning|note)\\[([a-z0-9-]+)\\]", std::regex::multiline);
   return r;
 }
 
@@ -19,16 +19,16 @@ bool has(const std::vector<std::string>& list, const std::string& item) {
 
 }  // namespace
 
-std::vector<std::string> codes_in(const std::string& text) {
+std::vector<std::string> codes_in(const std::string& text, bool notes) {
   std::vector<std::string> out;
   for (auto it = std::sregex_iterator(text.begin(), text.end(), first_line()); it != std::sregex_iterator(); ++it)
-    if (!has(out, (*it)[1])) out.push_back((*it)[1]);
+    if ((notes || (*it)[1] != "note") && !has(out, (*it)[2])) out.push_back((*it)[2]);
   return out;
 }
 
 std::string diagnosis_of(const std::string& text, const std::string& code) {
   for (auto it = std::sregex_iterator(text.begin(), text.end(), first_line()); it != std::sregex_iterator(); ++it) {
-    if ((*it)[1] != code) continue;
+    if ((*it)[2] != code) continue;
     const auto next = std::next(it);
     const size_t from = size_t(it->position()),
                  to = next == std::sregex_iterator() ? text.size() : size_t(next->position());

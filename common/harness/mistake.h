@@ -39,8 +39,8 @@ struct Outcome {
   bool numbers_right = false;      // only if it did
 };
 
-/// The codes in what tinygpu has written: "error[deadlock]", "warning[…]", "note[…]".
-std::vector<std::string> codes_in(const std::string& text);
+/// The codes in what tinygpu has written: "error[deadlock]", "warning[…]" and, if wanted, "note[…]".
+std::vector<std::string> codes_in(const std::string& text, bool notes = true);
 /// The diagnosis with this code, from its first line to before the next one; empty if there is none.
 std::string diagnosis_of(const std::string& text, const std::string& code);
 /// "a, b" as a list.

@@ -7,6 +7,7 @@
   run.py --check-table [--long]        whether the note's table still says so; exit 77 where some have not run
   run.py NAME --check [--seeds N]      the same program under `gen5 check`: exit 1 if there is an error, or a warning that no list knows
   run.py --checks [--long]             what those runs said, as a table
+  run.py --check-checks [--long]       whether the note's table still says so of those that have run; exit 77 if none has
 
 --long: those that take more than about a minute to compile or to run (ctest's label foreign_long).
 GEN5 names the gen5 program (default: build/default/bin/gen5), NVCC the compiler. Builds are kept in the cache of fetch.py,
@@ -217,6 +218,20 @@ def checks_table(long):
     return lines
 
 
+def check_checks(long):
+    def lasting(line):  # how many seeds is up to who runs it
+        return [c for i, c in enumerate(line.split("|")) if i != 2]
+
+    rows = checks_table(long)[2:]
+    if not rows:
+        fetch.skip("no program has been checked")
+    written = [lasting(line) for line in (ROOT / "notes" / "your_kernels.md").read_text().splitlines()]
+    wrong = [row for row in rows if lasting(row) not in written]
+    if wrong:
+        print("notes/your_kernels.md does not say what `run.py --checks` prints now:", *wrong, sep="\n")
+    return bool(wrong)
+
+
 MATRIX_INSTRUCTIONS = ["tcgen05.mma", "wgmma.mma_async", "mma.sync"]
 
 
@@ -308,6 +323,7 @@ def main():
     parser.add_argument("--check-table", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--checks", action="store_true")
+    parser.add_argument("--check-checks", action="store_true")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--long", action="store_true")
     args = parser.parse_args()
@@ -315,6 +331,8 @@ def main():
         print("\n".join(name for name, p in PROGRAMS.items() if p.long == args.long))
     elif args.table:
         print(*filter(lambda line: line is not None, table(args.long)), sep="\n")
+    elif args.check_checks:
+        sys.exit(check_checks(args.long))
     elif args.checks:
         print(*checks_table(args.long), sep="\n")
     elif args.check_table:

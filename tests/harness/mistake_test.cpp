@@ -26,6 +26,8 @@ Outcome outcome(std::vector<std::string> codes, bool right, std::string stopped 
 TEST(Mistake, CodesStandAtTheBeginningOfLines) {
   EXPECT_THAT(codes_in(kSaid), ElementsAre("tmem-not-complete", "deadlock"));
   EXPECT_THAT(codes_in("D is wrong\n"), IsEmpty());
+  EXPECT_THAT(codes_in("tinygpu note[polling]: no end in sight\nwarning[trap]: a\n"), ElementsAre("polling", "trap"));
+  EXPECT_THAT(codes_in("tinygpu note[polling]: no end in sight\nwarning[trap]: a\n", false), ElementsAre("trap"));
 }
 
 TEST(Mistake, ADiagnosisEndsWhereTheNextBegins) {

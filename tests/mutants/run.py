@@ -63,7 +63,7 @@ NAMED = {
     "drop: mbarrier wait": "wait|phase", "drop: commit_group": "commit_group|wait", "drop: wait_group": "wait", "drop: bulk load": "bytes|written",
     "drop: wgmma.fence": "wgmma.fence", "drop: wgmma.commit_group": "wgmma|wait", "drop: wgmma.wait_group": "wait",
     "drop: cp.async.mbarrier.arrive": "arriv", "drop: griddepcontrol.wait": "griddepcontrol", "drop: setmaxnreg": "setmaxnreg",
-    "alter: bytes": "bytes", "alter: count": "arriv|count", "alter: parity": "parity|phase|wait", "alter: .relaxed": "relaxed",
+    "alter: bytes": "bytes|expect", "alter: count": "arriv|count", "alter: parity": "parity|phase|wait", "alter: .relaxed": "relaxed",
     "alter: scope": "scope", "alter: group + 1": "wait", "alter: .read": "wait", "alter: mask": "mask|bytes|arriv",
     "alter: descriptor": "descriptor|operand", "alter: instruction descriptor": "descriptor", "alter: columns": "columns",
     "alter: cta_group": "cta_group",
@@ -190,7 +190,7 @@ def names_line(result, mutant, text):
 
 def names_it(result, mutant):
     """Its words, or its fix, speak of what the mutant lacks."""
-    text = result["message"]["text"]
+    text = "\n".join(m["message"]["text"] for m in (result, *result["locations"], *result.get("relatedLocations", [])) if "message" in m)
     return any(mutant.kind.startswith(kind) and re.search(words, text) for kind, words in NAMED.items())
 
 
