@@ -105,7 +105,8 @@ std::string module_of(const std::string& text, const std::string& more, const st
 std::string fitting(const std::string& text, const std::vector<std::string>& names, const std::string& target,
                     const std::string& version) {
   constexpr const char* kTypes[] = {"b32", "b64", "pred", "f32", "b16", "f64", "b128"};
-  constexpr size_t kMost = 20000;  // trials: seven types of five names
+  // Trials: seven types of four names, most of those of five. Text that is longer than any instruction gets one.
+  const size_t most = text.size() > 300 ? 1 : 10'000;
   const auto declared = [&](size_t trial) {
     std::string out;
     for (const std::string& name : names) {
@@ -115,8 +116,8 @@ std::string fitting(const std::string& text, const std::vector<std::string>& nam
     return out;
   };
   size_t trials = 1;
-  for (size_t i = 0; i < names.size() && trials < kMost; ++i) trials *= std::size(kTypes);
-  for (size_t trial = 0; trial < std::min(trials, kMost); ++trial) {
+  for (size_t i = 0; i < names.size() && trials < most; ++i) trials *= std::size(kTypes);
+  for (size_t trial = 0; trial < std::min(trials, most); ++trial) {
     try {
       ptx::parse(module_of(text, declared(trial), target, version), {});
       return declared(trial);
