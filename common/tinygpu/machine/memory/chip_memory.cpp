@@ -16,7 +16,12 @@ constexpr size_t kReaders = 1 << 14;
 /// Neighbouring lines lie in different slices and channels, and so do those a power of two apart.
 uint64_t spread(uint64_t line) { return line ^ line >> 5 ^ line >> 11 ^ line >> 17; }
 
-uint64_t waited(double late) { return late > 0 ? uint64_t(std::llround(late)) : 0; }
+/// Cycles from when the last of `lines` is asked for until `end`.
+uint64_t waited(double end, uint64_t time, std::span<const LineUse> lines) {
+  if (lines.empty()) return 0;
+  const double late = end - double(time + lines.back().at);
+  return late > 0 ? uint64_t(std::llround(late)) : 0;
+}
 
 }  // namespace
 
@@ -82,7 +87,7 @@ MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse
     }
     end = std::max(end, start);
   }
-  if (!lines.empty()) reply.delay = waited(end - double(time + lines.back().at));
+  reply.delay = waited(end, time, lines);
   return reply;
 }
 
@@ -97,7 +102,7 @@ MemoryReply ChipMemory::write(uint64_t time, uint32_t sm, std::span<const LineUs
     start = write_back(start);
     end = std::max(end, start);
   }
-  if (!lines.empty()) reply.delay = waited(end - double(time + lines.back().at));
+  reply.delay = waited(end, time, lines);
   return reply;
 }
 
@@ -120,7 +125,7 @@ MemoryReply ChipMemory::update(uint64_t time, uint32_t, std::span<const LineUse>
     write_back(start);
     end = std::max(end, start + timing_.atomic_word * use.repeated);
   }
-  if (!lines.empty()) reply.delay = waited(end - double(time + lines.back().at));
+  reply.delay = waited(end, time, lines);
   return reply;
 }
 
