@@ -96,9 +96,12 @@ TEST(PairSignal, MulticastSignalsOneCtaOfEachPair) {
 TEST(PairSignal, OtherBarriersAreRefused) {
   EXPECT_EQ(run(".cta_group::2", false, {1, 2, 0, {0, 0, kBytes, 0}}),
             "bulk-mbarrier-elsewhere: a bulk copy into CTA rank 1 that signals an mbarrier of CTA rank 2");
+}
+
+// The rank of the address does not count: CTA 1's own one is signalled.
+TEST(PairSignal, OtherFormsSignalTheDestination) {
   for (const char* form : {"", ".cta_group::1"})
-    EXPECT_EQ(run(form, false, {1, 0, 0, {kBytes, 0}}),
-              "bulk-mbarrier-elsewhere: a bulk copy into CTA rank 1 that signals an mbarrier of CTA rank 0");
+    EXPECT_EQ(run(form, false, {1, 0, 0, {kBytes, kBytes}}), "-_ +d ") << form;
 }
 
 }  // namespace

@@ -5,10 +5,15 @@
 namespace tinygpu::diagnosis {
 
 inline constexpr CodeInfo kCopyCodes[] = {
-    {"bulk-mbarrier-elsewhere", kError, "A copy or st.async into one CTA that signals an mbarrier of another.",
+    {"bulk-mbarrier-elsewhere", kError | kWarning,
+     "A copy or st.async into one CTA that signals an mbarrier of another.",
      Rule{"The mbarrier lies in the destination's CTA; with .cta_group::2 in that CTA or its pair's other one.",
           "9.7.9.25.4.1 cp.async.bulk"},
-     Hardware{measured, "Goes on, and the mbarrier never gets its bytes: who waits there hangs."},
+     Hardware{
+         measured,
+         "The rank in the mbarrier's address does not count: the one at the same offset in the destination's CTA is "
+         "signalled, by bulk copies and st.async. Who waits for the other hangs. Of tensor copies this is inferred; "
+         "what .cta_group::2 does outside of its pair is not known, an error here."},
      Fix{"Make both addresses with the same rank.",
          "mapa.shared::cluster.u32 to, buffer, rank;\n"
          "mapa.shared::cluster.u32 bar, barrier, rank;"}},

@@ -50,6 +50,16 @@ inline void set_reduction(Op& op, ReduceOperation operation, ReduceType type) {
   details.type = type;
 }
 
+/// The mbarrier that `what` into `owner` is to signal lies in another CTA. An H200 takes the address's offset, in the
+/// destination's CTA.
+inline void report_elsewhere(Warp& w, int lane, const char* what, const Cta& owner, const Cta& signalled) {
+  w.report(Severity::warning, "bulk-mbarrier-elsewhere",
+           fmt::format("{} into CTA rank {} that signals an mbarrier of CTA rank {}: it is the one at the same offset "
+                       "in CTA rank {} that is signalled",
+                       what, owner.rank, signalled.rank, owner.rank),
+           "the mbarrier is in the destination's CTA: make both addresses with the same rank", lane);
+}
+
 /// Where one lane's load lands and which mbarrier each landing signals (PTX ISA 9.7.9.25.4.1, 9.7.9.27.1.2): `to` and
 /// `mbarrier` are shared::cluster addresses. Multicast goes to the same offsets in every CTA of `mask`; .cta_group::2
 /// lets the signal go to the CTA of the destination's pair whose rank has the parity of the given mbarrier's.
@@ -64,14 +74,13 @@ inline std::vector<BulkEngine::Landing> landings_of(Warp& w, const Op& op, int l
             "align the buffer to 128 bytes (1024 for a 128-byte swizzle whose phase should start at 0)", lane);
   const bool pair = bulk(op).pair;
   if (!bulk(op).multicast) {
-    if (&owner != &signalled && !(pair && (owner.rank ^ signalled.rank) == 1))
+    if (pair && &owner != &signalled && (owner.rank ^ signalled.rank) != 1)
       w.fault(FaultKind::launch_failure, "bulk-mbarrier-elsewhere",
               fmt::format("a bulk copy into CTA rank {} that signals an mbarrier of CTA rank {}", owner.rank,
                           signalled.rank),
-              "the mbarrier must be in the destination's CTA (with .cta_group::2: in its pair): make both addresses "
-              "with the same rank",
-              lane);
-    return {{&owner, offset, {&signalled, signal_offset}}};
+              "the mbarrier must be in the destination's CTA or, with .cta_group::2, in its pair", lane);
+    if (!pair && &owner != &signalled) report_elsewhere(w, lane, "a bulk copy", owner, signalled);
+    return {{&owner, offset, {pair ? &signalled : &owner, signal_offset}}};
   }
   std::vector<BulkEngine::Landing> out;
   const uint32_t ctas = uint32_t(w.cluster().ctas.size());

@@ -35,11 +35,7 @@ void exec_to_cluster(Warp& w, const Op& op) {
     uint32_t offset = 0, signal = 0;
     Cta& owner = shared_owner(w, shared_address_at(w, op.list + kDestination, lane, verb), offset, lane, verb);
     Cta& signalled = shared_owner(w, shared_address_at(w, op.list + kMbarrier, lane, verb), signal, lane, verb);
-    if (&owner != &signalled)
-      w.fault(
-          FaultKind::launch_failure, "bulk-mbarrier-elsewhere",
-          fmt::format("{} into CTA rank {} that signals an mbarrier of CTA rank {}", verb, owner.rank, signalled.rank),
-          "make both addresses with the same rank", lane);
+    if (&owner != &signalled) report_elsewhere(w, lane, verb, owner, signalled);
     if (offset % v.size)
       w.fault(FaultKind::misaligned_address, "misaligned-address",
               fmt::format("{} of {} bytes at shared offset {:#x}", verb, v.size, offset),
