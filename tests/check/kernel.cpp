@@ -18,11 +18,11 @@ std::string Kernel::text() const {
 )"
                                   : "";
   return std::string(R"(
-.visible .entry k(.param .u64 in, .param .u64 out) {
+.visible .entry k(.param .u64 in, .param .u64 out, .param .u64 maps) {
   .shared .align 1024 .b8 smem[16384];
   .shared .align 8 .b64 bars[8];
-  .reg .b32 %r<16>, %s, %b, %t, %w, %l, %k; .reg .b64 %i, %o, %rd<8>; .reg .pred %p<16>;
-  ld.param.u64 %i, [in]; ld.param.u64 %o, [out]; mov.u32 %t, %tid.x; mov.u32 %s, smem; mov.u32 %b, bars;
+  .reg .b32 %r<16>, %s, %b, %t, %w, %l, %k; .reg .b64 %i, %o, %m, %rd<8>; .reg .pred %p<16>;
+  ld.param.u64 %i, [in]; ld.param.u64 %o, [out]; ld.param.u64 %m, [maps]; mov.u32 %t, %tid.x; mov.u32 %s, smem; mov.u32 %b, bars;
   shr.u32 %w, %t, 5; and.b32 %l, %t, 31; mov.u32 %k, %cluster_ctarank;
   setp.eq.u32 %p8, %t, 0; setp.eq.u32 %p9, %l, 0; setp.eq.u32 %p10, %w, 0; setp.eq.u32 %p11, %w, 1;
   setp.eq.u32 %p12, 0, 0; setp.ne.u32 %p13, 0, 0;
@@ -48,7 +48,12 @@ std::vector<std::string> Kernel::findings() const {
   run.gpu.options.threads = 1;  // kernels that race shall not make host threads race
   run.cluster = {ctas, 1, 1};
   const uint64_t in = run.upload(std::vector<uint32_t>(4096, 5)), out = run.upload(std::vector<uint32_t>(4096));
-  run.launch("k", {ctas * clusters, 1, 1}, {threads, 1, 1}, in, out);
+  std::vector<MapObject> objects(1);
+  for (MapFields f : maps) {
+    f.address = in;
+    objects.insert(objects.end() - 1, make_map(f));
+  }
+  run.launch("k", {ctas * clusters, 1, 1}, {threads, 1, 1}, in, out, run.upload(objects));
   std::vector<std::string> all;
   for (const Diagnosis& d : run.reports) {
     if (d.severity == Severity::note && (d.code == "race-check-incomplete" || d.message.starts_with("…"))) continue;

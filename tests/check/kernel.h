@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/bulk_tensor/map_bits.h"
 #include "tests/support/run_ptx.h"
 
 namespace tinygpu::test {
@@ -17,7 +18,8 @@ namespace tinygpu::test {
 /// the first four with a count of 1 and the others with 32, and everybody knows; %i and %o, 16 KiB of global memory
 /// each; registers %r0..15, %rd0..7, predicates %p0..7; %p8: thread 0; %p9: lane 0; %p10: warp 0; %p11: warp 1; %p12
 /// true, %p13 false. With `tensor`: 128 columns of Tensor Memory, %base their address, %mine the same with the warp's
-/// lanes; %desc describes 128 rows of 16 f16 elements at %s, %idesc an MMA of 128 × 16 × 16.
+/// lanes; %m, address of tensor maps, 128 bytes each, of what is at %i; %desc describes 128 rows of 16 f16 elements at
+/// %s, %idesc an MMA of 128 × 16 × 16.
 struct Kernel {
   std::string body;
   uint32_t threads = 64;
@@ -26,6 +28,7 @@ struct Kernel {
   bool tensor = false;
   bool hopper = false;     // for sm_90a
   bool unwritten = false;  // reads of memory that nobody has written count; mostly what is loaded does not matter
+  std::vector<MapFields> maps;
   CompletionOrder order = {};
   std::function<std::string(std::string)> change;  // of the whole text
 

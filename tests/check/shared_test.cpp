@@ -230,6 +230,12 @@ TEST(SharedRaces, InitialisationIsPublished) {
   EXPECT_THAT(found(init + "  bar.sync 0;\n" + use), IsEmpty());
   EXPECT_THAT(found(init + use), ElementsAre(race("mbarrier-init-not-published", "mbarrier.arrive.shared.b64 _, [%s];",
                                                   "mbarrier.init.shared.b64 [%s], 1;")));
+  // The other lanes of its own warp have to meet it as well.
+  const std::string own =
+      "  @%p8 mbarrier.arrive.shared.b64 _, [%s];\n  @!%p10 bra D;\n" +
+      std::string("L: mbarrier.try_wait.parity.shared::cta.b64 %p0, [%s], 0;\n  @!%p0 bra L;\nD:\n");
+  EXPECT_THAT(found(init + "  bar.warp.sync -1;\n" + own), IsEmpty());
+  EXPECT_THAT(found(init + own), ElementsAre(::testing::StartsWith("mbarrier-init-not-published: mbarrier.try_wait")));
   const std::string remote =
       "  mapa.shared::cluster.u32 %r2, %s, 1; setp.eq.u32 %p1, %k, 0; and.pred %p1, %p1, %p8;\n"
       "  @%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r2];\n";

@@ -2,6 +2,7 @@
 
 #include "common/tinygpu/check/copies_in_flight.h"
 #include "common/tinygpu/check/empty_commits.h"
+#include "common/tinygpu/check/operand_layouts.h"
 #include "common/tinygpu/check/phases.h"
 #include "common/tinygpu/check/proxy_fences.h"
 #include "common/tinygpu/check/races/races.h"
@@ -15,6 +16,7 @@ AllChecks::AllChecks(Level level) {
   owned_.push_back(std::make_unique<EmptyCommits>());
   if (level == Level::races) {
     owned_.push_back(std::make_unique<races::Races>());
+    owned_.push_back(std::make_unique<OperandLayouts>());
   } else {
     owned_.push_back(std::make_unique<CopiesInFlight>());
     owned_.push_back(std::make_unique<ProxyFences>());

@@ -137,13 +137,13 @@ void ProxyFences::on_access(const MemoryAccess& a) {
     return;
   }
   // Copies are asked when they are issued; an MMA names its operands, and reads them when it executes.
-  if (!*a.operand || !stores->any_untold()) return;
+  if (!a.tile || !*a.tile->operand || !stores->any_untold()) return;
   bool found = false;
   a.each([&](uint64_t at, uint64_t, int) {
     if (found || !stores->untold(at)) return;
     found = true;
     const std::string_view opcode = a.operation->function->instruction(*a.operation->op).opcode;
-    tell_untold(*a.operation, fmt::format("{} of {}", a.operand, opcode), at, severity_of(opcode));
+    tell_untold(*a.operation, fmt::format("{} of {}", a.tile->operand, opcode), at, severity_of(opcode));
   });
 }
 

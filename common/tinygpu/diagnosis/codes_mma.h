@@ -61,6 +61,15 @@ inline constexpr CodeInfo kMmaCodes[] = {
           "9.7.16.10.5 Data Path Layout Organization"},
      Hardware{generated, "A trap where ptxas checks (-g-tmem-access-check). Else not known."},
      Fix{"Leave the lane field 0, but for the upper half of M = 64."}},
+    {"operand-layout", kWarning, "An MMA reads its operand otherwise than it was written.",
+     Rule{
+         "The descriptor's start address, LBO, SBO and swizzle describe how the operand lies: each of its bytes is one "
+         "element's, the rows begin at one place along K, and A and B at the same one. No rule forbids other layouts.",
+         "9.7.16.4.1 Shared memory descriptor"},
+     Hardware{measured, "It multiplies what it is told to: wrong numbers, and nothing else."},
+     Fix{"Give the tensor map and the descriptor the same swizzle, and compare LBO and SBO with the box. `gen5 explain "
+         "--smem-desc 0x… --rows N` shows where each row is read.",
+         "SBO: 8 rows further (K-major), LBO: 16 bytes further along K (without swizzle)"}},
     {"scale-factor-copies", kError, "Scale factors that are not the same in all four partitions of Tensor Memory.",
      Rule{"The factors of A and of B lie in all four partitions (of B with M = 128 in a pair: a half each in two).",
           "9.7.16.10.7 Block scaling"},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/tinygpu/check/races/relied_on.h"
+#include "common/tinygpu/engines/tma/tensor_box.h"
 #include "common/tinygpu/machine/chip/launch.h"
 
 namespace tinygpu::races {
@@ -19,6 +20,14 @@ const char* verb_of(AccessKind kind) {
 std::string bytes_at(ptx::Space space, uint64_t address, uint32_t bytes) {
   return fmt::format("{} byte{} at {} {:#x}", bytes, bytes == 1 ? "" : "s",
                      space == ptx::Space::global ? "global address" : "shared offset", address);
+}
+
+/// ": bytes 32 to 47 of row 5 of its box", if a tensor copy moves them.
+std::string in_the_box(const Record& r, ptx::Space space, uint64_t address, uint32_t bytes) {
+  const auto place =
+      r.box && space == ptx::Space::shared ? r.box->place_of(r.box_offset, uint32_t(address)) : std::nullopt;
+  if (!place) return "";
+  return fmt::format(": bytes {} to {} of row {} of its box", place->byte, place->byte + bytes - 1, place->row);
 }
 
 /// How one waits for an operation: a sentence, and lines of code.
@@ -162,11 +171,13 @@ void tell_race(Why why, const Record& earlier, const Record& later, ptx::Space s
                   name_of(earlier), verb_of(earlier.kind), reason(why, earlier));
   if (j.relied_on) d.message += fmt::format(". Known kernels do so and are right on a B200: {}", j.relied_on->kernels);
   LabelledPlace first =
-      place_of(named(later), fmt::format("{} {}", verb_of(later.kind), bytes_at(space, address, bytes)));
+      place_of(named(later), fmt::format("{} {}{}", verb_of(later.kind), bytes_at(space, address, bytes),
+                                         in_the_box(later, space, address, bytes)));
   d.where = std::move(first.where);
   d.label = std::move(first.label);
   d.others.push_back(
-      place_of(named(earlier), fmt::format("the same memory: the earlier access {} it", verb_of(earlier.kind))));
+      place_of(named(earlier), fmt::format("the same memory: the earlier access {} it{}", verb_of(earlier.kind),
+                                           in_the_box(earlier, space, address, bytes))));
   const Fix fix = fix_of(why, earlier, later, space);
   d.help = fix.help;
   d.example = fix.example;

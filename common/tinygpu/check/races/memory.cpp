@@ -232,7 +232,11 @@ void Races::operation_access(const MemoryAccess& a, DomainState& d) {
   r.kind = a.kind;
   r.proxy = a.proxy;
   r.order = a.order;
-  r.operand = a.operand;
+  if (a.tile) {
+    r.operand = a.tile->operand;
+    r.box = a.tile->box;
+    r.box_offset = a.tile->box_offset;
+  }
   r.operation = true;
   if (op.ends == Ends::mbarrier) {
     // The phase in which the copy's transactions are about to complete.

@@ -39,7 +39,12 @@ void Races::on_launch(const Launch& launch) {
   told_about_.clear();
 }
 
-void Races::on_end(const Launch&, const LaunchStats*) {
+void Races::on_end(const Launch&, const LaunchStats* stats) {
+  // Where a fault has ended it, CTAs have not.
+  if (!stats)
+    for (DomainState& d : domains_)
+      for (const auto& [key, c] : d.clusters)
+        for (const auto& cta : c->ctas) end_copies(d, *c, cta->cta);
   domains_.clear();
   global_.clear();
   heads_.clear();
@@ -53,6 +58,7 @@ void Races::on_cta(const Cta& cta, bool starts, uint64_t) {
   } else {
     const auto c = d.clusters.find(&cta.cluster);
     if (c == d.clusters.end()) return;
+    end_copies(d, *c->second, cta);
     if (CtaState* state = cta.cluster.ctas.size() > 1 ? c->second->cta(cta) : nullptr)
       check_exit(d, *c->second, *state);
     if (cta.cluster.live_ctas) return;
@@ -60,6 +66,23 @@ void Races::on_cta(const Cta& cta, bool starts, uint64_t) {
   }
   d.recent = nullptr;
   d.recent_state = nullptr;
+}
+
+void Races::end_copies(DomainState& d, ClusterState& c, const Cta& cta) {
+  for (const auto& [id, op] : d.operations) {
+    if (op.cluster.get() != &c) continue;
+    for (const auto& use : op.uses) {
+      if (use.cta != &cta || !use.writes) continue;
+      const auto each = [&](MemoryAccess::Range f) {
+        for (const auto& r : use.ranges) f(r.offset, r.bytes);
+      };
+      const FunctionRef<void(MemoryAccess::Range)> ranges(each);
+      MemoryAccess a{cta.cluster.domain, AccessKind::write, ptx::Space::shared, Proxy::async, {}, &cta, op.issued};
+      a.operation = &op.who;
+      a.ranges = &ranges;
+      operation_access(a, d);
+    }
+  }
 }
 
 void Races::check_exit(const DomainState& d, ClusterState& c, CtaState& cta) {
@@ -123,6 +146,7 @@ void Races::on_issue(const AsyncOperation& o) {
   op.cluster = c;
   op.threads = t;
   op.lanes = o.who.lanes;
+  op.issued = o.issued;
   op.uses = o.shared_uses;
   op.copies = t->row_of(__builtin_ctz(op.lanes | 1u << 31)).copies;
   op.sees = t->fork(op.lanes ? op.lanes : ~0u, op.now);

@@ -27,6 +27,7 @@ struct Operation {
   std::shared_ptr<ClusterState> cluster;
   const Threads* threads = nullptr;
   uint32_t lanes = 0;
+  uint64_t issued = 0;  // when
   Epoch now = 0, copies = 0;
   Views sees;
   // How its reads and writes end; of mbarriers, by the object of the use.
@@ -102,7 +103,9 @@ class Races final : public Observer {
   DomainState& of(const Domain& d) { return domains_[d.index]; }
   /// A copy is going to signal an mbarrier: its initialisation has been handed to the async proxy.
   void check_signal(ClusterState& c, const Operation& op, const AsyncOperation::SharedUse& use);
-  /// A CTA ends: what others do to its shared memory is over.
+  /// A CTA ends: copies into its shared memory that are in flight would have met what it has done.
+  void end_copies(DomainState& d, ClusterState& c, const Cta& cta);
+  /// And what others do to its shared memory is over.
   void check_exit(const DomainState& d, ClusterState& c, CtaState& cta);
   // synchronisation.cpp
   void on_mbarrier(DomainState& d, ClusterState& c, const Sync& s);

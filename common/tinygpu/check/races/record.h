@@ -36,6 +36,8 @@ struct Record {
   uint64_t time = 0;
   uint64_t instance = 0;  // which execution of an instruction by the warp; 0: of an operation
   const char* operand = "";
+  std::shared_ptr<const TensorBox> box;  // of a tensor copy, and where it begins in shared memory
+  uint32_t box_offset = 0;
   uint32_t cta = 0;  // linear, in the grid
   AccessKind kind = AccessKind::read;
   Proxy proxy = Proxy::generic;

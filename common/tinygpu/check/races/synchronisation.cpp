@@ -1,4 +1,6 @@
 // The edges of happens-before that threads and mbarriers make (PTX ISA 8.9, 9.7.13).
+#include <algorithm>
+
 #include "common/tinygpu/check/races/races.h"
 #include "common/tinygpu/machine/chip/launch.h"
 
@@ -145,12 +147,13 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
   Threads* t = s.who ? c.threads(*s.who) : nullptr;
   const auto check_init = [&] {
     if (!m.init || !t) return;
-    const Row& row = t->row_of(s.who->lane);
-    const Actor by{c.number, t, s.who->lanes, t->now(), 0, &row.sees};
-    const uint32_t own = s.who->lanes & (s.who->lanes - 1) ? 0 : s.who->lanes;
-    if (!not_seen(*m.init, m.init->map.lanes, by, own, happened) ||
-        !not_seen(*m.init, m.init->map.lanes, by, own, initialised))
-      return;
+    const auto sees_it = [&](const Row& row) {
+      const uint32_t lanes = row.lanes & s.who->lanes, own = lanes & (lanes - 1) ? 0 : lanes;
+      const Actor by{c.number, t, lanes, t->now(), 0, &row.sees};
+      return !lanes || !not_seen(*m.init, m.init->map.lanes, by, own, happened) ||
+             !not_seen(*m.init, m.init->map.lanes, by, own, initialised);
+    };
+    if (std::ranges::all_of(t->rows(), sees_it)) return;
     tell_unpublished(*m.init, *s.who, s.offset, Unpublished::to_thread);
     m.init = nullptr;  // once
   };

@@ -134,15 +134,14 @@ int64_t gather(Cta& cta, const OperandLayout& layout, Packing packing, uint32_t 
 
 void tell_read(Cta& cta, const OperandLayout& layout, uint32_t rows, const Origin& who, const char* operand,
                uint64_t now) {
-  tell_operation(
-      cta.cluster.domain, AccessKind::read, Proxy::async, who, &cta, now,
-      [&](MemoryAccess::Range f) {
-        layout.each_chunk(rows, [&](uint32_t offset) {
-          f(offset, 16);
-          return true;
-        });
-      },
-      operand);
+  tell_operation(cta.cluster.domain, AccessKind::read, Proxy::async, who, &cta, now,
+                 [&](MemoryAccess::Range f) {
+                   layout.each_chunk(rows, [&](uint32_t offset) {
+                     f(offset, 16);
+                     return true;
+                   });
+                 },
+                 {operand, &layout, rows, nullptr, 0});
 }
 
 namespace {

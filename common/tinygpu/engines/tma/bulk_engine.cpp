@@ -257,7 +257,8 @@ void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std:
              tell_operation(domain, AccessKind::read, Proxy::async, who, nullptr, now,
                             [&](MemoryAccess::Range f) { shared_box->each_global(true, f); });
              tell_operation(domain, AccessKind::write, Proxy::async, who, &cta, now,
-                            [&](MemoryAccess::Range f) { shared_box->each_shared(offset, true, f); });
+                            [&](MemoryAccess::Range f) { shared_box->each_shared(offset, true, f); },
+                            {"", nullptr, 0, shared_box, offset});
            });
   });
   w.domain().counters["tma.load.bytes"] += bytes * landings.size();
@@ -330,7 +331,7 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
       w, lanes, flight, read, reduces,
       [=, who = who](uint64_t now) {
         tell_operation(cta->cluster.domain, AccessKind::read, Proxy::async, who, cta, now,
-                       [&](MemoryAccess::Range f) { b->each_shared(offset, false, f); });
+                       [&](MemoryAccess::Range f) { b->each_shared(offset, false, f); }, {"", nullptr, 0, b, offset});
         if (who.launch->options.timing_only) return std::vector<uint8_t>();
         return b->gather_shared(*cta, offset, who);
       },

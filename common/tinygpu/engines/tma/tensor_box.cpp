@@ -332,6 +332,29 @@ void TensorBox::add_lines(MemoryRequests& memory) const {
   each_part_inside(*this, [&](uint64_t address, uint32_t bytes) { memory.add_lines(address, bytes); });
 }
 
+std::optional<TensorBox::Place> TensorBox::place_of(uint32_t offset, uint32_t address) const {
+  const uint32_t plain = map.place(address);  // the swizzle is its own inverse
+  if (map.interleave || map.step[0] != 1 || !map.keeps_chunks() || plain < offset || plain - offset >= extent())
+    return std::nullopt;
+  Place p;
+  p.row = (plain - offset) / pitch();
+  p.byte = (plain - offset) % pitch();
+  if (p.byte >= row_bytes()) return std::nullopt;
+  const int64_t first = tile.at[0];
+  p.along = (map.padded() ? first : first * int64_t(map.bits) / 8) + p.byte;
+  if (tile.mode == TensorTile::Mode::gather4) {
+    p.at[1] = tile.at[1 + p.row];
+  } else if (tile.mode == TensorTile::Mode::tile) {
+    uint32_t row = p.row;
+    for (uint32_t d = 1; d < map.rank; ++d) {
+      const uint32_t n = box_steps(map, d);
+      p.at[d] = int64_t(tile.at[d]) + int64_t(row % n) * map.step[d];
+      row /= n;
+    }
+  }
+  return p;
+}
+
 void TensorBox::load(const GlobalMemory& memory, Cta& cta, uint32_t offset, const Origin& who) const {
   SwizzledShared shared(*this, cta, offset, who, "a tensor load");
   GlobalView global(memory, who, "a tensor load");

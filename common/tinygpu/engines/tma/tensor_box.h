@@ -2,6 +2,7 @@
 // shared memory. Pure data movement; when it happens is bulk_engine's business.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "common/tinygpu/engines/tma/reduction.h"
@@ -40,6 +41,16 @@ struct TensorBox {
   /// f(address, bytes), neighbours in the order of the walk together.
   void each_global(bool load, MemoryAccess::Range f) const;
   void each_shared(uint32_t offset, bool load, MemoryAccess::Range f) const;
+
+  /// What lies at a byte of shared memory, with the box at `offset`: its row and byte in the box; the tensor's elements
+  /// along dimension 0 from there on, in bytes of shared memory, and its coordinates in the others, as far as the mode
+  /// tells them. Nothing where the box does not reach, or where no row is a run along dimension 0 (interleaved).
+  struct Place {
+    uint32_t row = 0, byte = 0;
+    int64_t along = 0;
+    int64_t at[5] = {};  // [0] unused
+  };
+  std::optional<Place> place_of(uint32_t offset, uint32_t address) const;
 
   /// The lines of global memory that it touches are those of the request that is made next.
   void add_lines(MemoryRequests& memory) const;

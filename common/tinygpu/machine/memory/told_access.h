@@ -1,6 +1,7 @@
 // What observers are told of accesses to memory: who reads and writes what, when, in which proxy, how strongly.
 #pragma once
 #include <cstdint>
+#include <memory>
 
 #include "common/tinygpu/base/function_ref.h"
 #include "common/tinygpu/machine/origin.h"
@@ -12,6 +13,8 @@ namespace tinygpu {
 class Cta;
 class Domain;
 class Warp;
+struct OperandLayout;
+struct TensorBox;
 
 enum class AccessKind : uint8_t { read, write, atomic };
 
@@ -30,6 +33,15 @@ struct LaneAccess {
   bool dense = false;                 // 32 lanes, one behind the other
 };
 
+/// What the bytes of an operation's access are, where that is known.
+struct Tile {
+  const char* operand = "";               // of one that reads several: "A", "B"
+  const OperandLayout* layout = nullptr;  // how an operand of so many rows lies (engines/mma/matrix_descriptor.h)
+  uint32_t rows = 0;
+  std::shared_ptr<const TensorBox> box;  // of a tensor copy (engines/tma/tensor_box.h), and where it begins
+  uint32_t box_offset = 0;
+};
+
 /// An access to shared or global memory, at the moment when it happens: what a warp instruction's lanes do is told
 /// before the bytes change, what an operation does is told before or behind them. Local memory, parameters and
 /// constants are not told: nobody else writes them.
@@ -44,7 +56,7 @@ struct MemoryAccess {
   // Who: the lanes of a warp, or an asynchronous operation (of st.bulk and the like: a thread at once).
   const LaneAccess* lanes = nullptr;
   const Origin* operation = nullptr;
-  const char* operand = "";  // of an operation that reads several: "A", "B"
+  const Tile* tile = nullptr;  // of an operation; may be null
   using Range = FunctionRef<void(uint64_t address, uint64_t bytes)>;
   const FunctionRef<void(Range)>* ranges = nullptr;  // of an operation: worked out when somebody asks
 
@@ -111,11 +123,11 @@ void tell(const MemoryAccess& access);
 /// wants to know.
 template <class F>
 void tell_operation(const Domain& domain, AccessKind kind, Proxy proxy, const Origin& who, const Cta* cta,
-                    uint64_t time, F&& ranges, const char* operand = "") {
+                    uint64_t time, F&& ranges, const Tile& tile = {}) {
   const ptx::Space space = cta ? ptx::Space::shared : ptx::Space::global;
   if (!wanted(domain, space)) return;
   const FunctionRef<void(MemoryAccess::Range)> each(ranges);
-  tell(MemoryAccess{domain, kind, space, proxy, {}, cta, time, nullptr, &who, operand, &each});
+  tell(MemoryAccess{domain, kind, space, proxy, {}, cta, time, nullptr, &who, &tile, &each});
 }
 /// The same of bytes that lie one behind the other.
 inline void tell_operation(const Domain& domain, AccessKind kind, Proxy proxy, const Origin& who, const Cta* cta,
