@@ -155,6 +155,8 @@ int Chapter::run(int argc, char** argv) {
 
   // A chapter's kernels keep every rule of Tensor Memory, and its mistakes are stopped by them.
   setenv("GEN5_TMEM_CHECKS", "strict", 0);
+  // And they are ordered whatever the schedule is.
+  setenv("GEN5_CHECK", "races", 0);
 
   // tinygpu reads these at the first launch; on hardware nobody does.
   if (!trace.empty()) setenv("GEN5_TRACE", trace.c_str(), 1);

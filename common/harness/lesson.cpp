@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 
@@ -53,7 +54,13 @@ Outcome run_in(const Mistake& m, bool wrong, const Order* order) {
   Outcome o;
   o.order = order ? order->name : "the GPU";
   o.diagnoses = child.errors;
-  o.codes = codes_in(child.errors, wrong);  // of a right kernel something may be worth a note
+  // Something may be worth a note of a right kernel too: only one that is promised counts.
+  o.codes = codes_in(child.errors, false);
+  const std::vector<std::string> promised = listed(m.says);
+  for (const std::string& code : codes_in(child.errors))
+    if (wrong && std::ranges::find(promised, code) != promised.end() &&
+        std::ranges::find(o.codes, code) == o.codes.end())
+      o.codes.push_back(code);
   o.numbers_right = child.status == kRight;
   if (child.status < 0)
     o.stopped = child.ending;
