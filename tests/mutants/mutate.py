@@ -15,12 +15,18 @@ class Mutant:
     line: int  # of the PTX, from 1 on
     before: str
     after: str
+    copies: list = dataclasses.field(default_factory=list)  # what a compiler has made of the same line: changed with it
 
     def apply(self, text):
         lines = text.split("\n")
-        assert lines[self.line - 1] == self.before
-        lines[self.line - 1] = self.after
+        for m in (self, *self.copies):
+            assert lines[m.line - 1] == m.before
+            lines[m.line - 1] = m.after
         return "\n".join(lines)
+
+    def trapped(self):
+        """The same places, each a trap."""
+        return dataclasses.replace(self, after="trap;", copies=[m.trapped() for m in self.copies])
 
 
 # What goes away: opcodes by how they begin, and what the table calls them.

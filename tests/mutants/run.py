@@ -16,12 +16,13 @@ Each mutant runs as timed, late and under two seeds, until something is found. I
   not reached  the changed instruction is not executed (with `trap` in its place nothing changes)
   not legal    the PTX is refused
 Of those that nothing tells of, or whose results differ, equivalent.txt names the ones that break no rule, with the reason. Instructions
-that a compiler has made several of, from one CUDA line, are taken once.
+that a compiler has made several of, from one CUDA line, are changed together.
 """
 
 import argparse
 import collections
 import concurrent.futures
+import importlib.util
 import json
 import os
 import pathlib
@@ -47,8 +48,8 @@ def chapter(name, *parts):
     return {f"{name} {part}": [name, "--part", part] for part in parts}
 
 
-def gemm(*steps):
-    size = ["--m", "256", "--n", "256", "--k", "704", "--timeline", "off"]
+def gemm(side, *steps):
+    size = ["--m", side, "--n", side, "--k", "704", "--timeline", "off"]
     return {f"13_gemm step {step}": ["13_gemm", "--step", str(step), *size] for step in steps}
 
 
@@ -82,19 +83,37 @@ PROGRAMS = {
     **chapter("10_mma_ws", "stationary"),
     **chapter("11_cta_pair", "addresses", "hand_over", "multicast", "halves", "signals"),
     **chapter("12_launch_control", "request", "tasks"),
-    **gemm(1, 2, 3, 4, 5, 6, 7, 8),
-    "13_gemm_hopper": ["13_gemm_hopper", "--m", "256", "--n", "256", "--k", "704"],
+    **gemm("256", 1, 2, 3, 4),
+    **gemm("512", 5, 6, 7, 8),
+    "13_gemm_hopper": ["13_gemm_hopper", "--m", "512", "--n", "512", "--k", "704"],
 }
+# Where a CTA takes tile after tile: on a machine of two SMs it takes several of a small product, and comes back to what it has used.
+PERSISTENT = re.compile(r"13_gemm step [5-8]|13_gemm_hopper")
+# Programs that nobody of this repository wrote, by their names in tests/foreign/run.py; --program alone takes them, as they have to be fetched.
+FOREIGN = ("cutlass.mma", "cutlass.mma_tma", "cutlass.mma_multicast", "cutlass.mma_pair", "cutlass.mma_epilogue", "cutlass.wgmma",
+           "cutlass.wgmma_tma", "triton.matmul_fp16", "triton.matmul_descriptor", "triton.attention")
 
 
 class Program:
     def __init__(self, name, build, folder):
         self.name, self.folder = name, folder
-        self.command = [str(build / "bin" / PROGRAMS[name][0]), *PROGRAMS[name][1:]]
-        self.machine = {"GEN5_MACHINE": "h200"} if "hopper" in name else {}
+        self.environment, self.expect = {}, ""
+        if name in FOREIGN:
+            self.command, machine, self.environment = foreign().command_of(name)
+            self.command = [str(build / "bin" / "gen5"), "run", *self.command]
+            self.expect = foreign().PROGRAMS[name].expect
+        else:
+            self.command = [str(build / "bin" / PROGRAMS[name][0]), *PROGRAMS[name][1:]]
+            machine = "h200" if "hopper" in name else "b200"
+        self.machine = {"GEN5_MACHINE": machine}
+        if PERSISTENT.fullmatch(name):
+            profile = json.loads((ROOT / "probes" / "machines" / f"{machine}.json").read_text())
+            profile["device"]["sms"]["value"] = 2
+            (folder / f"{machine}.json").write_text(json.dumps(profile))
+            self.machine["GEN5_MACHINE_DIR"] = str(folder)
         dump = folder / "ptx"
         first = self.run({"GEN5_DUMP_PTX": str(dump), "GEN5_COUNTERS": "1"}, folder / "first.sarif")
-        if first.returncode != 0:
+        if self.wrong(first):
             sys.exit(f"{name} does not pass as it is:\n{first.stdout[-2000:]}{first.stderr[-2000:]}")
         self.kernels = set(re.findall(r"^tinygpu counters: (\S+)", first.stderr, re.M))
         self.texts = {p.name: p.read_text() for p in sorted(dump.iterdir())}
@@ -106,21 +125,25 @@ class Program:
 
     def run(self, environment, log):
         """stdout and stderr of one run; its findings go to `log`. A run that takes too long counts as failed."""
-        env = {**os.environ, "GEN5_DEVICE": "tinygpu", "GEN5_THREADS": "1", "GEN5_CHECK": "races", "GEN5_SARIF": str(log), **self.machine, **environment}
+        env = {**os.environ, **self.environment, "GEN5_DEVICE": "tinygpu", "GEN5_THREADS": "1", "GEN5_CHECK": "races", "GEN5_SARIF": str(log), **self.machine, **environment}
         try:
             return subprocess.run(self.command, capture_output=True, text=True, errors="replace", env=env, timeout=SECONDS)
         except subprocess.TimeoutExpired:
             return subprocess.CompletedProcess(self.command, 124, "", "too long")
 
+    def wrong(self, done):
+        return done.returncode != 0 or not re.search(self.expect, done.stdout, re.M)
+
     def mutants(self):
-        seen = set()
         for file, text in self.texts.items():
-            lines = lines_of(text)
+            lines, first = lines_of(text), {}
             for m in mutate.mutants(text, self.kernels):
-                key = m.kernel, m.kind, lines[m.line] or m.line, plain(m.before)
-                if key not in seen:
-                    seen.add(key)
-                    yield file, m
+                key = m.kernel, m.kind, lines[m.line] or m.line
+                if key in first:
+                    first[key].copies.append(m)
+                else:
+                    first[key] = m
+            yield from ((file, m) for m in first.values())
 
     def judge(self, file, mutant):
         """What becomes of the program with this mutant in it."""
@@ -142,16 +165,26 @@ class Program:
                         told = told or {"found": "diagnosed", "codes": codes, "order": order, "line": False}
                         continue  # another order may say more
                     return {"found": "diagnosed", "codes": codes, "order": order, "line": at}
-                if done.returncode != 0 and wrong is None:
+                if self.wrong(done) and wrong is None:
                     wrong = order
             if told:
                 return told
             if wrong:
                 return {"found": "result", "order": wrong}
-            trapped = mutate.Mutant(mutant.kind, mutant.kernel, mutant.line, mutant.before, "trap;")
-            (folder / file).write_text(trapped.apply(self.texts[file]))
-            reached = self.run({**limit}, folder / "trap.sarif").returncode != 0
+            (folder / file).write_text(mutant.trapped().apply(self.texts[file]))
+            reached = self.wrong(self.run({**limit}, folder / "trap.sarif"))
             return {"found": "nothing" if reached else "not reached"}
+
+
+def foreign():
+    """tests/foreign/run.py."""
+    folder = HERE.parent / "foreign"
+    if "foreign_run" not in sys.modules:
+        sys.path.insert(0, str(folder))
+        spec = importlib.util.spec_from_file_location("foreign_run", folder / "run.py")
+        sys.modules["foreign_run"] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules["foreign_run"])
+    return sys.modules["foreign_run"]
 
 
 def findings(log):
@@ -167,13 +200,17 @@ def findings(log):
 
 
 def lines_of(text):
-    """The .loc in force at each PTX line, its own file and line and what it was inlined into."""
-    now, out = None, [None]
+    """The .loc in force at each PTX line: (file, line), and behind it those that it was inlined into, up to the kernel's own."""
+    now, into, out = None, {}, [None]
     for line in text.split("\n"):
-        loc = re.match(r"\s*\.loc\s+(\d+)\s+(\d+)", line)
+        loc = re.match(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)", line)
         if loc:
-            into = re.search(r"inlined_at (\d+) (\d+)", line)
-            now = into.groups() if into else loc.groups()
+            caller = re.search(r"inlined_at (\d+) (\d+) (\d+)", line)
+            into[loc.groups()] = caller and caller.groups()
+            chain = [loc.groups()]
+            while into.get(chain[-1]) and into[chain[-1]] not in chain:
+                chain.append(into[chain[-1]])
+            now = tuple(place[:2] for place in chain)
         out.append(now)
     return out
 
@@ -183,7 +220,7 @@ def names_line(result, mutant, text):
     locs = lines_of(text)
     for l in result["locations"] + result.get("relatedLocations", []):
         ptx = l.get("properties", {}).get("ptxLine", 0)
-        if ptx == mutant.line or (0 < ptx < len(locs) and locs[ptx] is not None and locs[ptx] == locs[mutant.line]):
+        if any(ptx == m.line for m in (mutant, *mutant.copies)) or (0 < ptx < len(locs) and locs[ptx] and locs[mutant.line] and locs[ptx][-1] == locs[mutant.line][-1]):
             return True
     return False
 
@@ -197,8 +234,9 @@ def names_it(result, mutant):
 def source_of(text, line):
     """The CUDA line that a PTX line comes from, or ""."""
     at = lines_of(text)[line]
-    if at is None:
+    if not at:
         return ""
+    at = at[-1]
     name = re.search(rf'^\s*\.file\s+{at[0]}\s+"([^"]+)"', text, re.M)
     try:
         return " ".join(pathlib.Path(name[1]).read_text().splitlines()[int(at[1]) - 1].split("//")[0].split())
@@ -276,7 +314,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "default")
     options.add_argument("--results", type=pathlib.Path)
-    options.add_argument("--program", action="append", choices=PROGRAMS)
+    options.add_argument("--program", action="append", choices=(*PROGRAMS, *FOREIGN))
     options.add_argument("--sample", type=int, help="so many mutants, chosen at random but always the same")
     options.add_argument("--kind", help="only kinds that this regular expression matches")
     options.add_argument("--jobs", type=int, default=1)
@@ -287,7 +325,7 @@ def main():
     o = options.parse_args()
     results = o.results or o.build / "mutants.jsonl"
     if o.list:
-        return print("\n".join(PROGRAMS))
+        return print("\n".join((*PROGRAMS, *FOREIGN)))
     if o.check:
         sys.exit(not sample(o.check, o.build.resolve()))
     if o.write_note or o.check_note:
@@ -309,7 +347,9 @@ def main():
                       f"  {r['kernel']}, ptx line {r['ptx_line']}, CUDA line {r['cuda']}: {r['source']}\n  {r['before'].strip()}")
         return None
     with tempfile.TemporaryDirectory() as folder, open(results, "a") as out:
-        programs = [Program(name, o.build.resolve(), make(pathlib.Path(folder) / str(i))) for i, name in enumerate(o.program or PROGRAMS)]
+        names = o.program or list(PROGRAMS)
+        with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
+            programs = list(pool.map(lambda name: Program(name, o.build.resolve(), make(pathlib.Path(folder) / str(names.index(name)))), names))
         work = [(p, file, m) for p in programs for file, m in p.mutants() if not o.kind or re.search(o.kind, m.kind)]
         if o.sample:
             work = random.Random(16).sample(work, min(o.sample, len(work)))
@@ -319,7 +359,7 @@ def main():
                 counts[verdict["found"]] += 1
                 line = lines_of(p.texts[file])[m.line]
                 out.write(json.dumps({"program": p.name, "kernel": m.kernel, "kind": m.kind, "before": m.before, "after": m.after,
-                                      "cuda": line and int(line[1]), "source": source_of(p.texts[file], m.line), "ptx_line": m.line, **verdict, "line": verdict.get("line", False)}) + "\n")
+                                      "cuda": line and int(line[-1][1]), "source": source_of(p.texts[file], m.line), "ptx_line": m.line, **verdict, "line": verdict.get("line", False)}) + "\n")
                 out.flush()
         print(f"{len(work)} mutants: " + ", ".join(f"{n} {found}" for found, n in counts.most_common()))
     return None
