@@ -352,8 +352,7 @@ const Mistake& mistake_of(const Cell& cell) {
 void part_table(Report& r) {
   r.say(
       "Each line: A, then B, and what has to stand between the two so that B comes behind A. The last columns: the "
-      "same "
-      "kernel without it, run with effects as late as is allowed (GEN5_ORDER=late).");
+      "same kernel without it, run with effects as late as is allowed (GEN5_ORDER=late).");
   const bool tinygpu = current_device().tinygpu;
   Table t({"A", "then B", "needs", "without it: numbers", "tinygpu says", "--mistake"}, 6);
   bool all_right = true, all_told = true;
@@ -378,25 +377,19 @@ void part_table(Report& r) {
   if (tinygpu) r.check("without it, every kernel is diagnosed", all_told);
   r.say(
       "Nothing is needed between instructions that keep their order by themselves: tcgen05.mma and tcgen05.mma into "
-      "the "
-      "same accumulator, tcgen05.cp and the tcgen05.mma behind it (one thread, same cta_group); and between a bulk "
-      "copy "
-      "whose mbarrier has been waited for and the tcgen05.mma that reads what it brought: both are of the async "
-      "proxy.");
+      "the same accumulator, tcgen05.cp and the tcgen05.mma behind it (one thread, same cta_group); and between a "
+      "bulk copy whose mbarrier has been waited for and the tcgen05.mma that reads what it brought: both are of the "
+      "async proxy.");
 }
 
 void part_words(Report& r) {
   r.say(
       "Four words carry all of this. A proxy is a way to memory: ordinary loads and stores go the generic proxy, TMA "
-      "and "
-      "the tensor core the async proxy; fence.proxy.async lets the one see what the other did. Release and acquire "
-      "order "
-      "threads: what a thread did before a release is seen by who acquires it, within a scope: .cta, .cluster, .gpu. A "
-      "completion tells that a unit is done: an mbarrier's phase (loads by their bytes, MMAs by tcgen05.commit), a "
-      "bulk "
-      "group, tcgen05.wait. And tcgen05.fence carries tcgen05 work across a synchronisation of threads: ::before on "
-      "the "
-      "side that did it, ::after on the side that goes on.");
+      "and the tensor core the async proxy; fence.proxy.async lets the one see what the other did. Release and "
+      "acquire order threads: what a thread did before a release is seen by who acquires it, within a scope: .cta, "
+      ".cluster, .gpu. A completion tells that a unit is done: an mbarrier's phase (loads by their bytes, MMAs by "
+      "tcgen05.commit), a bulk group, tcgen05.wait. And tcgen05.fence carries tcgen05 work across a synchronisation "
+      "of threads: ::before on the side that did it, ::after on the side that goes on.");
   Table t({"how it is told", "who tells", "who may ask", "what is in order behind it"}, 4);
   t.row({"barrier (bar.sync)", "threads of a block", "the same", "their accesses, generic proxy"});
   t.row({"mbarrier, arrive", "any thread of the cluster", "threads of its block", "the arriver's accesses, by scope"});

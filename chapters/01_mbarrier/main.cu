@@ -60,10 +60,9 @@ void part_phases(Report& r) {
   const auto steps = out.download();
   r.say(
       "A barrier made with mbarrier.init bar, 2 ends a phase at every second arrive and starts the next by itself. "
-      "Nobody can "
-      "ask for the number of the phase, only for its parity: test_wait.parity p is true when the phase of parity p "
-      "that came "
-      "last is over, that is, when the current phase has the other parity. So a fresh barrier says true for parity 1.");
+      "Nobody can ask for the number of the phase, only for its parity: test_wait.parity p is true when the phase of "
+      "parity p that came last is over, that is, when the current phase has the other parity. So a fresh barrier "
+      "says true for parity 1.");
   Table t({"after", "arrivals missing", "parity 0 over?", "parity 1 over?", "so the phase is"});
   bool holds = true;
   for (uint32_t i = 0; i < 6; ++i) {
@@ -103,9 +102,8 @@ void part_arrivals(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const Arrivals a = out.download()[0];
   r.say(
-      "arrive returns the state of the phase that it arrived at: a token that test_wait and try_wait take instead of a "
-      "parity. "
-      "arrive_drop arrives and lowers the count of all later phases by one.");
+      "arrive returns the state of the phase that it arrived at: a token that test_wait and try_wait take instead of "
+      "a parity. arrive_drop arrives and lowers the count of all later phases by one.");
   r.check("the phase is not over while an arrival is missing", a.done[0] == 0);
   r.check("its tokens all say so when it is", a.done[1] && a.done[2] && a.done[3]);
   r.check("after arrive_drop the next phase expects 3 instead of 4", a.after_drop == 3,
@@ -154,9 +152,8 @@ void part_transactions(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const Transactions t = out.download()[0];
   r.say(
-      "expect_tx adds bytes to the transaction count, complete_tx takes them off. A bulk copy does the complete_tx by "
-      "itself when "
-      "its bytes have landed, so the thread that starts it says how many to expect, and arrives.");
+      "expect_tx adds bytes to the transaction count, complete_tx takes them off. A bulk copy does the complete_tx "
+      "by itself when its bytes have landed, so the thread that starts it says how many to expect, and arrives.");
   r.check("the last arrival does not end a phase while bytes are missing", !t.over[0] && !t.over[1]);
   r.check("the last byte does", t.over[2]);
   r.check("bytes ahead of their expect_tx keep the phase open until both have come", !t.over[3] && t.over[4]);
@@ -248,8 +245,8 @@ void part_ring(Report& r) {
   const auto [four, four_right] = run(launch_ring<kStages>);
   r.say(
       fmt::format("{} chunks of {} bytes through {} stages. Round n of a stage waits for parity n mod 2 on full, and "
-                  "for the other parity on "
-                  "empty: the producer's first round finds empty[s] 'over' for parity 1 and starts at once.",
+                  "for the other parity on empty: the producer's first round finds empty[s] 'over' for parity 1 and "
+                  "starts at once.",
                   kItems, kChunk * 4, kStages));
   r.check("every chunk arrived whole, in order, and none was overwritten while it was read", four_right);
   r.check("with one stage, too", one_right);
@@ -259,8 +256,8 @@ void part_ring(Report& r) {
   r.say(legend(four, names, "chunks"));
   r.say(
       "What to see: with one stage the consumer waits for a whole copy after each chunk, and the copy for the "
-      "consumer. "
-      "With four, the copies of the next chunks are on their way while a chunk is summed: the latency is paid once.");
+      "consumer. With four, the copies of the next chunks are on their way while a chunk is summed: the latency is "
+      "paid once.");
 }
 
 // ---- 5. Another CTA's barrier
@@ -299,8 +296,8 @@ void part_remote(Report& r) {
   const auto seen = out.download();
   r.say(
       "mapa turns a shared address into that of another CTA of the cluster: the rank stands in bits 31:24. arrive, "
-      "arrive_drop, "
-      "expect_tx and complete_tx reach there, return nothing, and must release to .cluster; waiting is local.");
+      "arrive_drop, expect_tx and complete_tx reach there, return nothing, and must release to .cluster; waiting is "
+      "local.");
   r.check("rank 0 saw both CTAs' stores", seen[0] == 100 && seen[1] == 101);
   r.check("the addresses of two ranks differ by 1 << 24", seen[2] == 1u << 24, fmt::format("0x{:08x}", seen[2]));
 }

@@ -119,9 +119,8 @@ void part_load(Report& r) {
   const auto tensor = numbered(32, 64);
   const auto seen = run_load(tensor, {}, 0, 4);
   r.say(
-      "A box of 8 rows × 64 elements of 2 bytes, from row 4 on, without swizzle. 'r5c2' is the 16-byte chunk 2 of the "
-      "tensor's "
-      "row 5. Rows lie one behind the other, so the same chunk of every row lies in the same banks.");
+      "A box of 8 rows × 64 elements of 2 bytes, from row 4 on, without swizzle. 'r5c2' is the 16-byte chunk 2 of "
+      "the tensor's row 5. Rows lie one behind the other, so the same chunk of every row lies in the same banks.");
   r.picture(picture(seen, 8));
   bool holds = true;
   for (uint32_t i = 0; i < 512; ++i) holds &= seen[i] == tensor[4 * 64 + i];
@@ -132,10 +131,9 @@ void part_load(Report& r) {
 
 void part_swizzle(Report& r) {
   r.say(
-      "A swizzle moves the 16-byte chunks of a row, by the row: chunk c goes where address bits 6:4 are those of c XOR "
-      "some of the "
-      "address bits 9:7. A column of the tile is then spread over the banks, and 8 rows of it can be read in one "
-      "pass.");
+      "A swizzle moves the 16-byte chunks of a row, by the row: chunk c goes where address bits 6:4 are those of c "
+      "XOR some of the address bits 9:7. A column of the tile is then spread over the banks, and 8 rows of it can be "
+      "read in one pass.");
   struct Mode {
     CUtensorMapSwizzle swizzle;
     const char* name;
@@ -184,8 +182,8 @@ void part_bounds(Report& r) {
   const auto nan = run_load(tensor, m, 32, 8);
   r.say(
       "What lies outside the tensor is filled: with zeros, or for floating-point types with 0x7ff7, a NaN. The "
-      "mbarrier counts the "
-      "whole box. Starts may be negative; but along dimension 0 they must be a multiple of 16 bytes.");
+      "mbarrier counts the whole box. Starts may be negative; but along dimension 0 they must be a multiple of 16 "
+      "bytes.");
   const auto text = [](const std::vector<uint16_t>& v) {
     std::string s;
     for (uint32_t row = 0; row < 4; ++row) {
@@ -262,18 +260,25 @@ void part_multicast(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto seen = out.download();
   r.say(
-      "One copy, several CTAs: the mask names cluster ranks, here 0, 1 and 3. The box lands at the same offset in "
-      "each, and each "
-      "one's own mbarrier counts it.");
+      "One copy, several CTAs: the mask names cluster ranks, here 0, 1 and 3 (0b1011). Rank 0 asks, once. The box, "
+      "1024 "
+      "bytes, lands at the same offset in each of the three, and each one's own mbarrier counts it. Before, every "
+      "buffer was filled with 0xeeee. What the four found in it:");
   bool there = true, spared = true;
-  for (uint32_t rank = 0; rank < 4; ++rank)
-    for (uint32_t i = 0; i < 512; ++i) {
-      const uint16_t value = seen[rank * (kShared / 2) + i];
-      if (rank == 2)
-        spared &= value == kUntouched;
-      else
-        there &= value == tensor[i];
-    }
+  Table t({"rank", "asks", "in the mask", "expects", "first words of its buffer", "words of the box"});
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    const uint16_t* mine = &seen[rank * (kShared / 2)];
+    uint32_t came = 0;
+    for (uint32_t i = 0; i < 512; ++i) came += mine[i] == tensor[i];
+    if (rank == 2)
+      for (uint32_t i = 0; i < 512; ++i) spared &= mine[i] == kUntouched;
+    else
+      there &= came == 512;
+    t.row({std::to_string(rank), rank == 0 ? "yes" : "", rank == 2 ? "" : "yes", rank == 2 ? "" : "1024 bytes",
+           fmt::format("{:04x} {:04x} {:04x} {:04x}", mine[0], mine[1], mine[2], mine[3]),
+           fmt::format("{} of 512", came)});
+  }
+  r.table(t);
   r.check("ranks 0, 1 and 3 have the box", there);
   r.check("rank 2 has not", spared);
 }
@@ -316,11 +321,9 @@ void part_store(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto added = data.download();
   r.say(
-      "A store ends in a bulk group instead of an mbarrier: commit_group closes it, wait_group waits for it. Rows and "
-      "columns "
-      "outside the tensor are not written, but along dimension 0 the unit writes whole 16-byte chunks: the tensor here "
-      "has 18 "
-      "columns, and a chunk that begins at column 16 is written to column 19.");
+      "A store ends in a bulk group instead of an mbarrier: commit_group closes it, wait_group waits for it. Rows "
+      "and columns outside the tensor are not written, but along dimension 0 the unit writes whole 16-byte chunks: "
+      "the tensor here has 18 columns, and a chunk that begins at column 16 is written to column 19.");
   bool rows_kept = true, chunk = true, sums = true;
   for (uint32_t y = 0; y < rows; ++y)
     for (uint32_t x = 0; x < columns; ++x) {
@@ -370,11 +373,10 @@ void part_im2col(Report& r) {
                           kPixels, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
                           CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
   r.say(
-      "im2col lays out the input of a convolution: a column of pixels, walked along W between the corners of a box and "
-      "on into the "
-      "next image, each moved by an offset, which is the filter's tap. Here the box is -1 .. 4 (lower corner -1, upper "
-      "corner -1), "
-      "so tap 1 reads every pixel in the middle of its filter. Pixel w of image n is shown as n:w, padding as '-'.");
+      "im2col lays out the input of a convolution: a column of pixels, walked along W between the corners of a box "
+      "and on into the next image, each moved by an offset, which is the filter's tap. Here the box is -1 .. 4 "
+      "(lower corner -1, upper corner -1), so tap 1 reads every pixel in the middle of its filter. Pixel w of image "
+      "n is shown as n:w, padding as '-'.");
   bool holds = true;
   for (uint16_t tap = 0; tap < 3; ++tap) {
     im2col<<<1, 128>>>(map, 2, 0, tap, kPixels * kChannels * 2, out.get());
@@ -550,15 +552,13 @@ void part_stages(Report& r) {
   const auto [four, four_right] = run(launch_stages<4>);
   r.say(
       "A load takes its latency, however small it is. A kernel that asks for a box, waits, and works on it gets one "
-      "box "
-      "a latency; with several buffers, stages, it asks for the next boxes before it needs them.");
+      "box a latency; with several buffers, stages, it asks for the next boxes before it needs them.");
   const PipelineNames names{.work = "sum", .outputs = ""};
   r.picture(draw({picture_of(one, "One stage:", names), picture_of(four, "Four stages:", names)}, {.window = 8400}));
   r.say(legend(four, names, "boxes"));
   r.say(
       "What to see: with one stage TMA has one box on its way at most, and none while the threads sum. With four it "
-      "has "
-      "up to four, and the threads hardly wait.");
+      "has up to four, and the threads hardly wait.");
   r.check("all boxes were summed, with one stage and with four", one_right && four_right);
 }
 

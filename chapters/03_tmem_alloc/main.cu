@@ -62,9 +62,8 @@ void part_smallest(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const Seen s = seen.download()[0];
   r.say(
-      "A whole warp executes tcgen05.alloc with a column count and a place in shared memory. It gets a 32-bit address: "
-      "the lane "
-      "in the upper half, the column in the lower.");
+      "A whole warp executes tcgen05.alloc with a column count and a place in shared memory. It gets a 32-bit "
+      "address: the lane in the upper half, the column in the lower.");
   Table t({"what", "value"});
   t.row({"address", fmt::format("0x{:08x}", s.address)});
   t.row({"lane (bits 31:16)", std::to_string(s.address >> 16)});
@@ -120,8 +119,7 @@ void part_blocks(Report& r) {
   const uint32_t sizes[] = {256, 128, 32, 32, 32};
   r.say(
       "Columns come in units of 32, in powers of two from 32 to 512. A CTA may allocate several times, each time at "
-      "most as much "
-      "as the time before; a freed block can be taken again.");
+      "most as much as the time before; a freed block can be taken again.");
   Table t({"block", "columns", "first column"});
   for (int i = 0; i < 5; ++i) t.row({std::string(1, char('A' + i)), std::to_string(sizes[i]), std::to_string(a[i])});
   r.table(t);
@@ -196,8 +194,7 @@ void part_share(Report& r) {
   }
   r.say(
       "A kernel that wants two CTAs on an SM must therefore ask for at most 256 columns; asking for 512 quietly runs "
-      "them one after "
-      "the other.");
+      "them one after the other.");
 }
 
 // ---- 4. The pair
@@ -234,9 +231,8 @@ void part_pair(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto s = seen.download();
   r.say(
-      "The CTAs of a pair sit on two SMs and work on both Tensor Memories with one address, so they allocate in step. "
-      "CTA 1 comes "
-      "3,000 cycles late:");
+      "The CTAs of a pair sit on two SMs and work on both Tensor Memories with one address, so they allocate in "
+      "step. CTA 1 comes 3,000 cycles late:");
   Table t({"CTA of the pair", "SM", "first column", "waited in alloc", "cycles of dealloc"});
   for (int i = 0; i < 2; ++i)
     t.row({std::to_string(i), std::to_string(s[i].sm), std::to_string(s[i].address),

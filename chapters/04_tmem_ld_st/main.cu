@@ -76,8 +76,8 @@ void part_smallest(Report& r) {
   const auto got = out.download();
   r.say(
       "tcgen05.st.32x32b.x4 writes four registers of each thread into four columns of the thread's lane; "
-      "tcgen05.ld.32x32b.x2 "
-      "reads two. Both are asynchronous: tcgen05.wait::st and tcgen05.wait::ld say when they are done.");
+      "tcgen05.ld.32x32b.x2 reads two. Both are asynchronous: tcgen05.wait::st and tcgen05.wait::ld say when they "
+      "are done.");
   bool same = true;
   for (uint32_t i = 0; i < 128 * 4; ++i) same &= got[i] == i / 4 * 10 + i % 4;
   r.check("128 threads get back what they stored", same);
@@ -200,8 +200,7 @@ void show(Report& r, int num, int columns, const char* words) {
 void part_maps(Report& r) {
   r.say(
       "Every cell of Tensor Memory is filled with its own name; then a warp loads. The pictures show warp 0: in each "
-      "cell the "
-      "thread and the register that it arrives in. Warps 1 to 3 see the same, 32 lanes further down.");
+      "cell the thread and the register that it arrives in. Warps 1 to 3 see the same, 32 lanes further down.");
   show<k32x32b, false, 8>(r, 8, 8,
                           "thread t has a row, lane t; the registers are the columns. What an epilogue wants.");
   show<k16x64b, false, 2>(
@@ -239,9 +238,8 @@ void part_fragments(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto got = out.download();
   r.say(
-      "Thread t stored its row, 100 t + column, with 32x32b.x8 and read two 16x256b.x1: rows of threads became matrix "
-      "fragments, "
-      "without shared memory and without a shuffle.");
+      "Thread t stored its row, 100 t + column, with 32x32b.x8 and read two 16x256b.x1: rows of threads became "
+      "matrix fragments, without shared memory and without a shuffle.");
   Table t({"thread", "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7"});
   for (uint32_t i : {0u, 1u, 4u, 5u, 31u}) {
     std::vector<std::string> cells{std::to_string(i)};
@@ -283,9 +281,9 @@ void part_pack(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto got = out.download();
   r.say(
-      "A 16-bit accumulator takes a cell of its own, in the low half. st.unpack::16b puts the two halves of a register "
-      "into two "
-      "columns, ld.pack::16b reads two columns into one register; the columns that an instruction covers double.");
+      "A 16-bit accumulator takes a cell of its own, in the low half. st.unpack::16b puts the two halves of a "
+      "register into two columns, ld.pack::16b reads two columns into one register; the columns that an instruction "
+      "covers double.");
   Table t({"", "r0 / column 0", "r1 / column 1", "column 2", "column 3"});
   const auto hex = [](uint32_t v) { return fmt::format("{:08x}", v); };
   t.row({"stored with unpack::16b", "22221111", "44443333", "", ""});
@@ -347,8 +345,7 @@ void part_reduce(Report& r) {
   }
   r.say(
       "A 32 x 32 block of floats, summed both ways. The choice of the shape decides how many shuffles a reduction "
-      "needs: along a "
-      "row none (32x32b), down a column three (16x128b) and not five.");
+      "needs: along a row none (32x32b), down a column three (16x128b) and not five.");
   r.check("32 row sums", rows_right);
   r.check("32 column sums", columns_right);
 }
@@ -437,11 +434,10 @@ void part_cost(Report& r) {
   cost_row<true, k16x256b, 64>(r, t, 16);
   r.table(t);
   r.say(
-      "Registers decide, not the shape: a load takes about four cycles and two for each register of a thread, a store "
-      "a third of "
-      "it. Each quarter of Tensor Memory has its own path, so four warps on the four quarters move four times as much, "
-      "and a fifth "
-      "warp has to share. Long loads waste the least; loads in flight together share one wait.");
+      "Registers decide, not the shape: a load takes about four cycles and two for each register of a thread, a "
+      "store a third of it. Each quarter of Tensor Memory has its own path, so four warps on the four quarters move "
+      "four times as much, and a fifth warp has to share. Long loads waste the least; loads in flight together share "
+      "one wait.");
 }
 
 // ---- Mistakes

@@ -7,6 +7,7 @@
 // One thread asks the tensor core for D = A·B + D. A and B lie in shared memory and are described by two 64-bit words;
 // D lies in Tensor Memory; what kind of numbers and how large a tile is a 32-bit word. Nothing waits: an mbarrier tells
 // when it is done. Read this file from the top, notes/05_mma.md beside it.
+#include <cuda_fp16.h>
 #include <fmt/format.h>
 
 #include <bit>
@@ -126,7 +127,89 @@ void part_smallest(Report& r) {
   r.check("every bit of D is the fused sum's", d == want, fmt::format("{} words", d.size()));
 }
 
-// ---- 2. Majors and swizzles
+// ---- 2. Core matrices
+
+constexpr uint32_t kPieces = 1024;  // of 16 bytes
+
+/// D[m][k] = where the tensor core found A[m][k]: every half of the memory at `descriptor` holds the number of its
+/// 16-byte piece, and B is the unit matrix.
+__global__ void where(uint32_t* d, uint64_t descriptor, uint32_t idesc) {
+  __shared__ alignas(128) __half memory[kPieces * 8], unit[kK * kK];
+  __shared__ uint64_t barrier;
+  __shared__ uint32_t slot;
+  const uint32_t address = begin(&slot, &barrier, 32);
+  for (uint32_t i = threadIdx.x; i < kPieces * 8; i += blockDim.x) memory[i] = __uint2half_rn(i / 8);
+  for (uint32_t i = threadIdx.x; i < kK * kK; i += blockDim.x) {
+    const uint32_t n = i / kK, k = i % kK;
+    unit[k / 8 * kK * 8 + n * 8 + k % 8] = __uint2half_rn(n == k);
+  }
+  fence_proxy_async_shared();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    tcgen05_mma_f16(address, at_address(descriptor, shared_address(memory)),
+                    at_address(kSmallestB, shared_address(unit)), idesc, /*accumulate=*/false);
+    tcgen05_commit(shared_address(&barrier));
+  }
+  mbarrier_wait_parity(shared_address(&barrier), 0);
+  tcgen05_fence_after_thread_sync();
+  uint32_t r[kK];
+  tcgen05_ld_32x32b(r, address + (threadIdx.x / 32 << 21));
+  tcgen05_wait_ld();
+  for (uint32_t k = 0; k < kK; ++k) d[threadIdx.x * kK + k] = r[k];
+  end(address, 32);
+}
+
+void part_core(Report& r) {
+  r.say(
+      "Without swizzle an operand is made of core matrices: 8 pieces of 16 bytes, one behind the other. K-major, a "
+      "piece "
+      "is one row and 8 elements along K; M-major, 8 rows and one element along K. LBO and SBO say how far it is from "
+      "a "
+      "core matrix to its neighbours. Found out with memory that holds its own addresses, and the unit matrix as B: "
+      "the "
+      "byte at which each core matrix of A, 128 x 16 in f16, begins:");
+  struct Way {
+    Major major;
+    uint64_t descriptor;
+  };
+  constexpr Way ways[] = {
+      {Major::k, smem_descriptor({.element = Element::f16, .swizzle = Swizzle::none, .leading = 2048, .stride = 128})},
+      {Major::k, smem_descriptor({.element = Element::f16, .swizzle = Swizzle::none, .leading = 128, .stride = 256})},
+      {Major::mn,
+       smem_descriptor(
+           {.element = Element::f16, .major = Major::mn, .swizzle = Swizzle::none, .leading = 2048, .stride = 128})},
+      {Major::mn,
+       smem_descriptor(
+           {.element = Element::f16, .major = Major::mn, .swizzle = Swizzle::none, .leading = 128, .stride = 256})}};
+  Table t({"A", "LBO", "SBO", "m 0-7, k 0-7", "m 8-15, k 0-7", "m 16-23, k 0-7", "m 0-7, k 8-15", "m 8-15, k 8-15"});
+  bool whole = true;
+  for (const Way& w : ways) {
+    constexpr Instruction shape{.kind = Kind::f16, .a = Element::f16, .b = Element::f16, .m = kM, .n = kK};
+    const uint32_t idesc = instruction_descriptor(shape) | uint32_t(w.major) << 15;
+    DeviceBuffer<uint32_t> dd(kM * kK);
+    where<<<1, 128>>>(dd.get(), w.descriptor, idesc);
+    GEN5_CUDA(cudaDeviceSynchronize());
+    const auto d = dd.download();
+    const auto byte = [&](uint32_t m, uint32_t k) { return uint32_t(std::bit_cast<float>(d[m * kK + k])) * 16; };
+    // Inside of a core matrix a step is 16 bytes: along M for K-major, along K for M-major.
+    for (uint32_t m = 0; m < kM; ++m)
+      for (uint32_t k = 0; k < kK; ++k)
+        whole &= byte(m, k) == byte(m / 8 * 8, k / 8 * 8) + (w.major == Major::k ? m : k) % 8 * 16;
+    std::vector<std::string> row{w.major == Major::k ? "K-major" : "M-major",
+                                 std::to_string((w.descriptor >> 16 & 0x3fff) * 16),
+                                 std::to_string((w.descriptor >> 32 & 0x3fff) * 16)};
+    for (const auto& [m, k] : {std::pair{0u, 0u}, {8u, 0u}, {16u, 0u}, {0u, 8u}, {8u, 8u}})
+      row.push_back(std::to_string(byte(m, k)));
+    t.row(row);
+  }
+  r.table(t);
+  r.check("a core matrix is 128 contiguous bytes, whatever LBO and SBO are", whole);
+  r.say(
+      "K-major, SBO leads to the next 8 rows and LBO to the next 16 bytes along K. M-major without a swizzle it is LBO "
+      "that leads along K, and SBO along M.");
+}
+
+// ---- 3. Majors and swizzles
 
 constexpr uint32_t kTileN = 64, kTileBytesK = 128;  // K: 64 elements of 16 bits, or 32 of 32
 
@@ -250,8 +333,7 @@ std::vector<uint32_t> fused_tf32(const std::vector<uint32_t>& a, const std::vect
 void part_layouts(Report& r) {
   r.say(
       "The same 128 x 64 x 64 product with its operands laid out in every way that the descriptor can say. A step "
-      "along K "
-      "(32 bytes) is an addition to the start address.");
+      "along K (32 bytes) is an addition to the start address.");
   struct Way {
     Operand a, b;
   };
@@ -325,7 +407,7 @@ void part_layouts(Report& r) {
   r.check("MN-major tf32", dd.download() == fused_tf32(a32, b32, kM, kTileN, 32));
 }
 
-// ---- 3. Accumulation
+// ---- 4. Accumulation
 
 /// Runs `count` MMAs on the same operands into one accumulator, and tells the cycles from issue to the barrier.
 __global__ void repeat(const uint16_t* a, const uint16_t* b, uint32_t* d, long long* cycles, uint32_t count) {
@@ -359,9 +441,9 @@ __global__ void repeat(const uint16_t* a, const uint16_t* b, uint32_t* d, long l
 
 void part_accumulate(Report& r) {
   r.say(
-      "enable-input-d is a predicate: false for the first MMA of a tile (the old D is not read), true afterwards. MMAs "
-      "with the "
-      "same accumulator, shape and kind execute in the order of issue, so a chain needs no wait in between.");
+      "enable-input-d is a predicate: false for the first MMA of a tile (the old D is not read), true afterwards. "
+      "MMAs with the same accumulator, shape and kind execute in the order of issue, so a chain needs no wait in "
+      "between.");
   const auto a = make_inputs(Format::bf16, Pattern::uniform, kM * kK, 6);
   const auto b = make_inputs(Format::bf16, Pattern::uniform, kN * kK, 7);
   DeviceBuffer<uint16_t> da(a), db(b);
@@ -392,7 +474,7 @@ void part_accumulate(Report& r) {
   r.check("a chain is one long sum, K step by K step", all, "bit for bit");
 }
 
-// ---- 4. Commit and fences
+// ---- 5. Commit and fences
 
 /// What the commit part saw, in cycles after the first issue.
 struct Times {
@@ -502,8 +584,7 @@ void part_commit(Report& r) {
   const Times t = times.download()[0];
   r.say(
       "tcgen05.commit makes an mbarrier receive one arrival when everything that this thread issued before it is "
-      "complete. It "
-      "does not wait itself, and an empty group arrives right away.");
+      "complete. It does not wait itself, and an empty group arrives right away.");
   Table table({"barrier", "tracks", "cycles"});
   table.row({"first", "nothing", std::to_string(t.empty)});
   table.row({"second", "1 MMA", std::to_string(t.first)});
@@ -531,19 +612,18 @@ void part_commit(Report& r) {
   const auto [once, once_right] = run(launch_chain<false>);
   r.say(
       fmt::format("What a wait costs: {} MMAs of {} columns into one accumulator, with a commit and a wait behind "
-                  "each, and with one "
-                  "commit behind all.",
+                  "each, and with one commit behind all.",
                   kChain, kWide));
   r.picture(draw({picture_of(each, "A wait behind each:", names), picture_of(once, "One commit behind all:", names)}));
   r.say(legend(once, names, "MMAs"));
   r.say(
       "What to see: an MMA of 256 columns keeps the tensor core busy for half as many cycles as it takes until its "
-      "commit "
-      "has been seen. Whoever waits behind each leaves it idle for the rest; a chain needs no wait, and fills it.");
+      "commit has been seen. Whoever waits behind each leaves it idle for the rest; a chain needs no wait, and fills "
+      "it.");
   r.check("the sums of both are right", each_right && once_right, fmt::format("{} in all lanes", kChain * kK));
 }
 
-// ---- 5. Numbers
+// ---- 6. Numbers
 
 std::string bits_of(float f) {
   const uint32_t u = std::bit_cast<uint32_t>(f);
@@ -554,10 +634,8 @@ void part_numbers(Report& r) {
   r.say(
       "Sixteen products: 1, 2^-20, twelve of 0.75 * 2^-25, one of -2.25 * 2^-25 and one near -1. Each is exact; what "
       "differs is when bits are thrown away. The tensor core cuts every term to 25 bits below the largest exponent "
-      "(2^0 "
-      "here), adds what is left exactly, and cuts the sum to f32 once. f32 in K order rounds after every addition. "
-      "float64 "
-      "keeps everything.");
+      "(2^0 here), adds what is left exactly, and cuts the sum to f32 once. f32 in K order rounds after every "
+      "addition. float64 keeps everything.");
   // Row 0 of A and of B hold the products; the other elements are zero.
   const float x[kK] = {1,          0x1p-10f,   0x1.8p-13f, 0x1.8p-13f, 0x1.8p-13f, 0x1.8p-13f, 0x1.8p-13f,  0x1.8p-13f,
                        0x1.8p-13f, 0x1.8p-13f, 0x1.8p-13f, 0x1.8p-13f, 0x1.8p-13f, 0x1.8p-13f, -0x1.8p-13f, -1};
@@ -638,6 +716,7 @@ int main(int argc, char** argv) {
       "05", "tcgen05.mma",
       "The tensor core multiplies tiles that descriptors point at, into Tensor Memory, and a barrier tells when.");
   chapter.part("smallest", "One MMA from shared memory filled by hand", part_smallest);
+  chapter.part("core", "Core matrices, and where LBO and SBO lead", part_core);
   chapter.part("layouts", "Both majors, every swizzle", part_layouts);
   chapter.part("accumulate", "Chains along K", part_accumulate);
   chapter.part("commit", "Commit, and what a wait costs", part_commit);

@@ -99,11 +99,9 @@ void part_quantise(Report& r) {
     for (uint32_t n = 0; n < kRows; ++n)
       for (uint32_t k = 0; k < kDepth; ++k) exact[m * kRows + n] += a[m * kDepth + k] * b[n * kDepth + k];
   r.say(fmt::format(
-      "Two matrices of {} x {}, nearly normal, but one channel in forty is far larger than the others, as activations "
-      "of "
-      "trained networks are. Each is quantised in five ways, and multiplied by the kind that has that way. Errors are "
-      "root "
-      "mean squares, as a share of the matrix's own:",
+      "Two matrices of {} x {}, nearly normal, but one channel in forty is far larger than the others, as "
+      "activations of trained networks are. Each is quantised in five ways, and multiplied by the kind that has that "
+      "way. Errors are root mean squares, as a share of the matrix's own:",
       kRows, kDepth));
   Table t({"format", "scale", "bits an element", "error of A", "error of A B", "kind"});
   bool right = true;
@@ -148,12 +146,10 @@ void part_quantise(Report& r) {
           errors[4] < errors[3] && errors[3] < errors[2]);
   r.say(
       "What to see: 4 bits have fifteen values. One scale for all leaves most numbers with none of them; a scale for "
-      "each "
-      "block brings them back. nvf4's scales have a fraction, so that a block's largest number is met exactly, and its "
-      "blocks are shorter. 8 bits have range of their own: here a power of two for 32 only costs, as a block's largest "
-      "number may lie anywhere between half of the format's largest and a little above it. (Where one scale is for "
-      "all, "
-      "all block scales are 1.)");
+      "each block brings them back. nvf4's scales have a fraction, so that a block's largest number is met exactly, "
+      "and its blocks are shorter. 8 bits have range of their own: here a power of two for 32 only costs, as a "
+      "block's largest number may lie anywhere between half of the format's largest and a little above it. (Where "
+      "one scale is for all, all block scales are 1.)");
 }
 
 // ---- Edges

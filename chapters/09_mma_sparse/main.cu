@@ -205,10 +205,8 @@ struct Kept {
 void part_codes(Report& r) {
   r.say(
       "Four neighbours along K, two of them stored. Four bits of metadata for such a group: bits 1:0 say where the "
-      "first "
-      "stored element belongs, bits 3:2 where the second. Found out by multiplying with the unit matrix; 1 and 2 are "
-      "the "
-      "stored elements, a dot is left out:");
+      "first stored element belongs, bits 3:2 where the second. Found out by multiplying with the unit matrix; 1 and "
+      "2 are the stored elements, a dot is left out:");
   Table t({"code", "bits 3:2, 1:0", "group of 4 (f16, 8, 6 and 4 bits)"});
   bool pairs = true;
   for (const uint32_t code : {0x4u, 0x8u, 0xcu, 0x9u, 0xdu, 0xeu}) {
@@ -313,8 +311,7 @@ void part_places(Report& r) {
   r.check("8 bits: row m is lane m, eight groups to a column", rows);
   r.say(
       "kinds f16 and tf32 read one of the two columns; bits 1:0 of the instruction descriptor say which, so that two "
-      "steps along "
-      "K have their metadata side by side. The other kinds read both.");
+      "steps along K have their metadata side by side. The other kinds read both.");
 }
 
 // ---- 3. A matrix is pruned
@@ -431,8 +428,7 @@ void part_prune(Report& r) {
   r.table(t);
   r.say(
       "The error is that of a matrix of random numbers, which nothing can lose; networks are trained again after "
-      "pruning. "
-      "What is left out takes no part at all: a NaN in B that meets no stored element does not show.");
+      "pruning. What is left out takes no part at all: a NaN in B that meets no stored element does not show.");
 }
 
 // ---- 4. Left out is not zero
@@ -445,9 +441,8 @@ void part_absent(Report& r) {
   const float without = std::bit_cast<float>(run_product<Sparse::f16>(bytes_of(a), bytes_of(b), first_two, 8)[0]);
   const float with = std::bit_cast<float>(run_product<Sparse::f16>(bytes_of(a), bytes_of(b), last_two, 8)[0]);
   r.say(
-      "A sparse product is not a product with zeros. A is all ones, B too, but for a NaN at element 2 of K. Zero times "
-      "NaN "
-      "would be NaN:");
+      "A sparse product is not a product with zeros. A is all ones, B too, but for a NaN at element 2 of K. Zero "
+      "times NaN would be NaN:");
   Table t({"A keeps", "D"});
   t.row({"elements 0 and 1 of each group", fmt::format("{:g}", without)});
   t.row({"elements 2 and 3", fmt::format("{:g}", with)});

@@ -150,10 +150,9 @@ bool smallest_right(Smallest kernel, uint32_t m) {
 
 void part_layouts(Report& r) {
   r.say(
-      "A product with few rows wastes lanes: chapter 06's M = 64 uses half of them. The weight-stationary form folds D "
-      "instead: with 64 rows the second half of the columns lies below the first, with 32 rows there are four such "
-      "parts. So "
-      "all lanes work, and D takes a half or a quarter of the columns. N is 64 here:");
+      "A product with few rows wastes lanes: chapter 06's M = 64 uses half of them. The weight-stationary form folds "
+      "D instead: with 64 rows the second half of the columns lies below the first, with 32 rows there are four such "
+      "parts. So all lanes work, and D takes a half or a quarter of the columns. N is 64 here:");
   r.picture(map_of(128) + "\n" + map_of(64) + "\n" + map_of(32));
   r.check("every bit of D is the fused sum's, for 128, 64 and 32 rows",
           smallest_right(smallest, 128) && smallest_right(smallest, 64) && smallest_right(smallest, 32));
@@ -239,9 +238,8 @@ void part_stationary(Report& r) {
   const bool read_right = stationary_right(stationary<false>, &read);
   r.say(
       fmt::format("What stays: B. fill keeps it in one of four collector buffers, b0 to b3; use takes it from there; "
-                  "lastuse takes it "
-                  "and lets "
-                  "go. {} tiles of {} rows of A go by two matrices B that take turns in b0 and b1:",
+                  "lastuse takes it and lets go. {} tiles of {} rows of A go by two matrices B that take turns in b0 "
+                  "and b1:",
                   kTiles, kRows));
   Table t({"MMA", "A", "B", "collector"});
   const char* what[] = {"fill", "use", "use", "lastuse"};
@@ -261,11 +259,8 @@ void part_stationary(Report& r) {
   r.value("read_cycles", double(read));
   r.say(
       "What it may save is the reading of B from shared memory, which for 32 rows of A is most of what an MMA reads. "
-      "May: "
-      "the "
-      "buffers are a hint, hardware may read B again, so its memory must stay as it is until the last MMA has ended. "
-      "No "
-      "measurement of it was found; tinygpu reads B each time, and warns if it has changed.");
+      "May: the buffers are a hint, hardware may read B again, so its memory must stay as it is until the last MMA "
+      "has ended. No measurement of it was found; tinygpu reads B each time, and warns if it has changed.");
 }
 
 // ---- 3. Columns that are zero
@@ -301,12 +296,8 @@ void part_zero_columns(Report& r) {
       {.zeroed = 3, .used = 4, .cut = {0, 1, 2, 1}, .zeroed_first = {true, true, false, false}}};
   r.say(
       "A last operand, 64 bits, names columns of B that count as zero: runs of them take turns with runs that are "
-      "used. "
-      "One "
-      "mask multiplies with a matrix whose unused columns need not be cleared in memory. 32 rows of ones, 64 columns "
-      "in "
-      "four "
-      "parts of 16, each with a start of its own; a dot is zero:");
+      "used. One mask multiplies with a matrix whose unused columns need not be cleared in memory. 32 rows of ones, "
+      "64 columns in four parts of 16, each with a start of its own; a dot is zero:");
   const std::vector<uint16_t> a(32 * kK, bf16_of(1)), b(kN * kK, bf16_of(1));
   std::string text;
   bool right = true;
@@ -325,12 +316,9 @@ void part_zero_columns(Report& r) {
   r.check("as counted on the host", right);
   r.say(
       "The fields: 31:0 by how many columns each part's first run is cut short, 35:32 whether it is a run of zeroed "
-      "ones, "
-      "39 "
-      "on, 47:40 and 55:48 the lengths of zeroed and of used runs, less one. (61:56 moves the columns, within what "
-      "bits "
-      "31:30 of the instruction descriptor allow.) The manual's text has the two lengths the other way round; its own "
-      "examples, and CuTe, have them so.");
+      "ones, 39 on, 47:40 and 55:48 the lengths of zeroed and of used runs, less one. (61:56 moves the columns, "
+      "within what bits 31:30 of the instruction descriptor allow.) The manual's text has the two lengths the other "
+      "way round; its own examples, and CuTe, have them so.");
 }
 
 #include "mistakes.inc"

@@ -65,9 +65,8 @@ void part_ranks(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto seen = out.download();
   r.say(
-      "A grid of 8 x 4 CTAs, launched in clusters of 4 x 2. The grid is cut into such blocks, and each CTA has a rank "
-      "in "
-      "its cluster, %cluster_ctarank, counted along x first. c1.r5 is rank 5 of cluster (1, ...) along x:");
+      "A grid of 8 x 4 CTAs, launched in clusters of 4 x 2. The grid is cut into such blocks, and each CTA has a "
+      "rank in its cluster, %cluster_ctarank, counted along x first. c1.r5 is rank 5 of cluster (1, ...) along x:");
   std::string picture = "            x = 0      1      2      3      4      5      6      7\n";
   bool ranks = true, together = true;
   for (uint32_t y = 0; y < kHigh; ++y) {
@@ -87,8 +86,7 @@ void part_ranks(Report& r) {
 
   r.say(
       "That is a promise to the kernel, and a duty for the chip: the CTAs of a cluster start together, on SMs of one "
-      "GPC "
-      "(a group of SMs that share a piece of network). 8 CTAs are the portable limit; 16 need "
+      "GPC (a group of SMs that share a piece of network). 8 CTAs are the portable limit; 16 need "
       "cudaFuncAttributeNonPortableClusterSizeAllowed. cudaOccupancyMaxActiveClusters tells how many clusters fit at "
       "once. Here for a kernel whose shared memory lets one CTA on each SM:");
   const uint32_t bytes = 200 * 1024;
@@ -170,8 +168,7 @@ void part_addresses(Report& r) {
   r.table(t);
   r.say(
       "The rank stands in bits 31:24. The manual calls the address opaque: make it with mapa. Ordinary loads, stores "
-      "and "
-      "atomics with .shared::cluster, or with a generic pointer, take it.");
+      "and atomics with .shared::cluster, or with a generic pointer, take it.");
   r.check("mapa, getctarank and a load of every CTA's word agree", values);
   bool all = true;
   for (uint32_t s : sums.download()) all &= s == want;
@@ -238,10 +235,9 @@ void part_meet(Report& r) {
   };
   const auto behind = run(meet<false>), between = run(meet<true>);
   r.say(
-      "barrier.cluster has two halves. arrive says: I have done my part. wait waits until every thread of the cluster "
-      "has "
-      "said so. In between a thread may do what concerns nobody else. A: what the others wait for; b: what they don't; "
-      "a dot: waiting.");
+      "barrier.cluster has two halves. arrive says: I have done my part. wait waits until every thread of the "
+      "cluster has said so. In between a thread may do what concerns nobody else. A: what the others wait for; b: "
+      "what they don't; a dot: waiting.");
   r.picture(draw({picture_of(behind, "Arrive and wait, then b:"), picture_of(between, "Arrive, b, then wait:")},
                  {.columns = 60}));
   const auto last = [](const std::vector<Meeting>& all) {
@@ -339,8 +335,7 @@ __global__ void __cluster_dims__(2) pass(uint32_t* out, long long* cycles) {
 void part_hand_over(Report& r) {
   r.say(
       "A producer in one CTA, a consumer in another. Four ways to bring it a kilobyte and to tell it so. Each time "
-      "there "
-      "and back sixteen times; the cycles are half of a round trip.");
+      "there and back sixteen times; the cycles are half of a round trip.");
   Table t({"data", "signal", "cycles one way"});
   bool right = true;
   const auto run = [&](auto kernel, const char* data, const char* signal, const char* key) {
@@ -363,11 +358,9 @@ void part_hand_over(Report& r) {
   r.check("every word came through all rounds, whatever the way", right);
   r.say(
       "The barrier makes all threads of both CTAs wait. An mbarrier makes only the consumer wait, and arrive must "
-      "release "
-      "to .cluster, the wait acquire from it: the default scope is the CTA. With st.async and bulk copies the data "
-      "bring "
-      "their own signal, so there is nothing to order. The consumer arms its barrier (expect_tx) before the next data "
-      "may come.");
+      "release to .cluster, the wait acquire from it: the default scope is the CTA. With st.async and bulk copies "
+      "the data bring their own signal, so there is nothing to order. The consumer arms its barrier (expect_tx) "
+      "before the next data may come.");
 }
 
 // ---- 5. Multicast
@@ -494,11 +487,9 @@ void part_multicast(Report& r) {
   const SharedRun together = run_share(tiles, kRows / kCtas, r.stamps(), launch_share<true>);
   r.say(fmt::format(
       "Four CTAs need the same {} tiles of {} KiB, as the CTAs of a GEMM do that share rows of A or columns of B. "
-      "Apart, "
-      "each asks for every tile. Together, each asks for a quarter, and .multicast::cluster writes it into all four: "
-      "the "
-      "mask's bit i stands for rank i. The same offset is written in each CTA, and each one's own mbarrier counts "
-      "what lands there, so each expects a whole tile.",
+      "Apart, each asks for every tile. Together, each asks for a quarter, and .multicast::cluster writes it into "
+      "all four: the mask's bit i stands for rank i. The same offset is written in each CTA, and each one's own "
+      "mbarrier counts what lands there, so each expects a whole tile.",
       kTiles, kTileBytes / 1024));
   const PipelineNames names{.work = "sum", .outputs = ""};
   r.picture(draw({picture_of(apart.pipeline, "Each for itself:", names),
@@ -517,11 +508,9 @@ void part_multicast(Report& r) {
     r.check("multicast reads a tile once for all four", *together.l2_bytes * 3 < *apart.l2_bytes);
   r.say(
       "What to see: L2 is read once for four. Four CTAs alone on the chip hardly feel that; where all SMs load at "
-      "once, L2's "
-      "bandwidth is what they share. The price is a peer barrier: a stage is empty when the consumers of all four CTAs "
-      "have "
-      "said so to every producer, because each producer writes into all four. A cluster goes at the pace of its "
-      "slowest CTA.");
+      "once, L2's bandwidth is what they share. The price is a peer barrier: a stage is empty when the consumers of "
+      "all four CTAs have said so to every producer, because each producer writes into all four. A cluster goes at "
+      "the pace of its slowest CTA.");
 }
 
 // ---- Mistakes

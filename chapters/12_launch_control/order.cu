@@ -99,13 +99,11 @@ Picture picture_of(const TwoGrids& t, const std::string& title) {
 void part_dependents(Report& r) {
   const TwoGrids plain = run_two(false), early = run_two(true);
   r.say(
-      "Two kernels in a stream, the second reads what the first writes. Usually it starts when the first has ended and "
-      "all "
-      "its memory is written. With the launch attribute programmaticStreamSerialization it may start as soon as "
-      "every "
-      "CTA of the first has executed griddepcontrol.launch_dependents, or ended. Then griddepcontrol.wait stands "
-      "ahead of "
-      "the first access to what the other one writes. s: setup, in the second grid up to the end of its wait.");
+      "Two kernels in a stream, the second reads what the first writes. Usually it starts when the first has ended "
+      "and all its memory is written. With the launch attribute programmaticStreamSerialization it may start as soon "
+      "as every CTA of the first has executed griddepcontrol.launch_dependents, or ended. Then griddepcontrol.wait "
+      "stands ahead of the first access to what the other one writes. s: setup, in the second grid up to the end of "
+      "its wait.");
   r.picture(draw({picture_of(plain, "One behind the other:"), picture_of(early, "The second may start early:")}));
   r.check("the second grid read what the first wrote, both ways", plain.right && early.right);
   bool waited = true;
@@ -116,14 +114,12 @@ void part_dependents(Report& r) {
   r.value("early_cycles", double(cycles_between(early.first[0].begun, early.second[0].end)));
   if (current_device().tinygpu)
     r.say(
-        "tinygpu runs the grids of a stream one after the other: the start at the last moment is one of those that are "
-        "allowed, and what the wait waits for has happened. So both pictures are alike here; on a GPU the second "
-        "grid's "
-        "setup lies under the first grid's work.");
+        "tinygpu runs the grids of a stream one after the other: the start at the last moment is one of those that "
+        "are allowed, and what the wait waits for has happened. So both pictures are alike here; on a GPU the second "
+        "grid's setup lies under the first grid's work.");
   r.say(
-      "launch_dependents promises nothing about memory: only the wait does. A second grid that leaves the wait out may "
-      "read "
-      "old data. And a third grid that depends on the first waits too, if each grid in between waits.");
+      "launch_dependents promises nothing about memory: only the wait does. A second grid that leaves the wait out "
+      "may read old data. And a third grid that depends on the first waits too, if each grid in between waits.");
 }
 
 // ---- 6. Tasks that follow each other
@@ -307,12 +303,10 @@ void part_tasks(Report& r) {
   const Run three = run_layers(false), one = run_layers(true);
   r.say(fmt::format(
       "{} tasks in three layers: a task of B needs four of A, one of C four of B. As three launches, a layer begins "
-      "when the "
-      "slowest task of the layer before has ended. As one kernel of {} CTAs that stay, each takes the next task of a "
-      "list and "
-      "waits for its own inputs alone: a counter in global memory for each task, which those who make its inputs count "
-      "up "
-      "(release) and who needs them polls (acquire). a, B, C: tasks; a dot: waiting for inputs.",
+      "when the slowest task of the layer before has ended. As one kernel of {} CTAs that stay, each takes the next "
+      "task of a list and waits for its own inputs alone: a counter in global memory for each task, which those who "
+      "make its inputs count up (release) and who needs them polls (acquire). a, B, C: tasks; a dot: waiting for "
+      "inputs.",
       kTasks, kWorkers));
   r.picture(draw({picture_of(three, "Three launches:"), picture_of(one, "One kernel:")}));
   Table t({"", "launches", "cycles"});
@@ -328,8 +322,8 @@ void part_tasks(Report& r) {
   r.value("tasks_cycles", double(cycles_of(one)));
   r.say(
       "Two rules make it safe. All CTAs must be on the chip at once, or one that waits may keep out the one it waits "
-      "for. And "
-      "the list is in an order in which inputs come first: whoever waits, waits for a task that somebody has taken.");
+      "for. And the list is in an order in which inputs come first: whoever waits, waits for a task that somebody "
+      "has taken.");
 }
 
 }  // namespace

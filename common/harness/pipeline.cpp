@@ -187,9 +187,8 @@ Picture picture_of(const Pipeline& pipeline, const std::string& title, const Pip
 
 std::string legend(const Pipeline& pipeline, const PipelineNames& names, const std::string& blocks) {
   std::string text = fmt::format(
-      "How to read it: time runs to the right, in SM cycles, on one SM. A digit names one of the {} by the last digit "
-      "of "
-      "its number.",
+      "How to read it: time runs to the right, in SM cycles, on one SM. A digit names one of the {} by the last "
+      "digit of its number.",
       blocks);
   if (!names.asks.empty()) text += fmt::format(" {}: the moment in which it is asked for.", names.asks);
   if (!names.loads.empty())

@@ -19,8 +19,7 @@ GEN5_PTX void clc_try_cancel(uint32_t response, uint32_t bar) {
 GEN5_PTX void clc_try_cancel_all(uint32_t response, uint32_t bar) {
   asm volatile(
       "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 "
-      "[%0], "
-      "[%1];" ::"r"(response),
+      "[%0], [%1];" ::"r"(response),
       "r"(bar)
       : "memory");
 }

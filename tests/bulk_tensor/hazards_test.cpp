@@ -116,8 +116,7 @@ TEST(ProxyFence, MissingBetweenStoresAndACopyIsReported) {
     EXPECT_EQ(d.where.ptx_text, std::string("@%first ") + copy);
     EXPECT_EQ(d.where.thread, 0);
     EXPECT_THAT(d.message, HasSubstr("this copy reads shared offset 0x400, which ordinary stores have written and no "
-                                     "fence.proxy.async has handed to the "
-                                     "async proxy since"));
+                                     "fence.proxy.async has handed to the async proxy since"));
     EXPECT_THAT(d.help, HasSubstr("run fence.proxy.async.shared::cta in every storing thread"));
   }
 }

@@ -82,9 +82,8 @@ TEST(SharedRaces, ACtaThatLeavesEarly) {
   };
   const std::string meets = "  barrier.cluster.arrive; barrier.cluster.wait;\n";
   const std::string leaves = "  @!%p1 nanosleep.u32 20000;\n  ret;\n";  // it comes before the kernel's last barrier
-  for (const char* access : {"st.shared::cluster.u32 [%r2], 1;\n",
-                             "mbarrier.arrive.release.cluster.shared::cluster.b64 "
-                             "_, [%r3];\n"}) {
+  for (const char* access :
+       {"st.shared::cluster.u32 [%r2], 1;\n", "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r3];\n"}) {
     EXPECT_THAT(told(access, meets), IsEmpty()) << access;
     EXPECT_THAT(told(access, leaves), ElementsAre(::testing::StartsWith("exit-with-remote-access: "))) << access;
   }
@@ -103,8 +102,8 @@ TEST(SharedRaces, LanesOfAWarpAreThreads) {
   EXPECT_THAT(found("  mad.lo.u32 %r0, %t, 20, %s; st.shared.u32 [%r0], %t; ld.shared.u32 %r1, [%r0];"), IsEmpty());
   // Its neighbour's word is another's.
   EXPECT_THAT(
-      found("  mad.lo.u32 %r0, %l, 4, %s; @%p10 st.shared.u32 [%r0], %t; xor.b32 %r0, %r0, 4; "
-            "@%p10 ld.shared.u32 %r1, [%r0];"),
+      found("  mad.lo.u32 %r0, %l, 4, %s; @%p10 st.shared.u32 [%r0], %t; xor.b32 %r0, %r0, 4; @%p10 ld.shared.u32 "
+            "%r1, [%r0];"),
       ElementsAre(race("lane-order-missing", "@%p10 ld.shared.u32 %r1, [%r0];", "@%p10 st.shared.u32 [%r0], %t;")));
   // Masks: only members meet.
   EXPECT_THAT(

@@ -88,9 +88,10 @@ std::string tensor_form_kernel(const std::string& name, const std::string& f) {
       s += fmt::format(
           "  mov.u64 %rd24, 0x0000400800080000; or.b64 %rd24, %rd24, %rd1; add.u32 %r330, %base, 256; add.u32 %r331, "
           "%base, 384;\n"
-          "COPY:\n  tcgen05.cp.cta_group::{}.32x128b.warpx4 [%r330], %rd24;\n  add.u32 %r330, %r330, 4; setp.lt.u32 "
-          "%done, "
-          "%r330, %r331;\n  @%done bra COPY;\n",
+          "COPY:\n  "
+          "tcgen05.cp.cta_group::{}.32x128b.warpx4 [%r330], %rd24;\n  "
+          "add.u32 %r330, %r330, 4; setp.lt.u32 %done, %r330, %r331;\n  "
+          "@%done bra COPY;\n",
           group);
     s +=
         "  " + f +

@@ -69,8 +69,8 @@ const Form kForms[] = {
     {".v2.u32", 8, "{%r8, %r9}", "", "add.u32 %r9, %r8, 1;"},
     {".v4.u32", 16, "{%r8, %r9, %r10, %r11}", "", "add.u32 %r9, %r8, 1; add.u32 %r10, %r8, 2; add.u32 %r11, %r8, 3;"},
     {".v2.u64", 16, "{%rd6, %rd7}", "mov.b64 {%r8, %r9}, %rd6; mov.b64 {%r10, %r11}, %rd7;",
-     "add.u32 %r9, %r8, 1; add.u32 %r10, %r8, 2; add.u32 %r11, %r8, 3; mov.b64 %rd6, {%r8, %r9}; "
-     "mov.b64 %rd7, {%r10, %r11};"},
+     "add.u32 %r9, %r8, 1; add.u32 %r10, %r8, 2; add.u32 %r11, %r8, 3; mov.b64 %rd6, {%r8, %r9}; mov.b64 %rd7, "
+     "{%r10, %r11};"},
 };
 
 /// A loop over rounds(); `body` finds the round in %r6, the lane's element in %r2, its address by `naming`.

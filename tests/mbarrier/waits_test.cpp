@@ -202,8 +202,7 @@ WAIT:
 )");
   EXPECT_EQ(d.code, "deadlock");
   EXPECT_THAT(d.label, HasSubstr("for parity 1: it is in phase 1 (parity 1), 1 of 1 arrivals missing, 0 bytes "
-                                 "outstanding; phase 0 is over, and "
-                                 "whoever waits for that one asks for parity 0"));
+                                 "outstanding; phase 0 is over, and whoever waits for that one asks for parity 0"));
 }
 
 TEST(MbarrierHang, PollingWithTestWaitIsTold) {

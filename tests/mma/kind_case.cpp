@@ -105,9 +105,8 @@ std::string KindCase::instruction() const {
 
 std::string KindCase::describe() const {
   return fmt::format(
-      "{} {}x{} {}*{} result {} acc {} neg {}{} sat {} ids {}/{} scales {}{} selector {} A {} swizzle {} slice {} B {} "
-      "swizzle "
-      "{} slice {} lane {} mask {} zero {:#x}",
+      "{} {}x{} {}*{} result {} acc {} neg {}{} sat {} ids {}/{} scales {}{} selector {} A {} swizzle {} slice {} B "
+      "{} swizzle {} slice {} lane {} mask {} zero {:#x}",
       instruction(), m, n, name_of(a_type), name_of(b_type), int(result), accumulate, negate_a, negate_b, saturate,
       sfa_id, sfb_id, scales, ue8m0 ? " ue8m0" : " ue4m3", selector, a.mn_major ? "M" : "K", a.swizzle, a.slice,
       b.mn_major ? "N" : "K", b.swizzle, b.slice, lane, masked, zero_columns);

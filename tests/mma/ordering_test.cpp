@@ -159,8 +159,7 @@ TEST(Ordering, AnotherShapeOnTheSameCellsIsNamed) {
       "add.u32 %tmp, %idesc, 0x20000; tcgen05.mma.cta_group::1.kind::f16 [%d], %adesc, %bdesc, %tmp, 1;";
   const std::string wait =
       ".reg .pred %early; WAITFIRST: mbarrier.try_wait.parity.shared::cta.b64 %early, [%bar], 0; @!%early bra "
-      "WAITFIRST; "
-      "mbarrier.inval.shared.b64 [%bar]; mbarrier.init.shared.b64 [%bar], 1;";
+      "WAITFIRST; mbarrier.inval.shared.b64 [%bar]; mbarrier.init.shared.b64 [%bar], 1;";
   const auto sum_and_codes = [](const std::string& text, CompletionOrder::Mode mode) {
     RunPtx gpu(replaced(kernel_text({}), kMma, text));
     gpu.gpu.options.order = {mode, 0};
@@ -188,8 +187,8 @@ TEST(Ordering, OperandsAreReadWhenTheEngineExecutes) {
 TEST(Ordering, AccumulatorsLandAfterIssue) {
   std::string text = replaced(kernel_text({}), "mbarrier.try_wait.parity.shared::cta.b64 %done, [%bar], 0;",
                               // Late is who was planned last: the load, not the MMA.
-                              ".reg .b32 %turn; mov.u32 %turn, 0; TURN: add.u32 %turn, %turn, 1; "
-                              "setp.lt.u32 %done, %turn, 400; @%done bra TURN; setp.eq.u32 %done, 0, 0;");
+                              ".reg .b32 %turn; mov.u32 %turn, 0; TURN: add.u32 %turn, %turn, 1; setp.lt.u32 %done, "
+                              "%turn, 400; @%done bra TURN; setp.eq.u32 %done, 0, 0;");
   text = replaced(text, kCommit, "");
   RunPtx gpu(text);
   gpu.gpu.options.order = {CompletionOrder::Mode::late, 0};

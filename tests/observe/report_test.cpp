@@ -105,12 +105,10 @@ TEST(Report, ItsDataIsOneJsonBlock) {
 TEST(Report, NamesTheKindsOfMatrixInstructions) {
   const std::pair<const char*, const char*> cases[] = {
       {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, {%r0, %r1}, "
-       "{%f0, "
-       "%f1, %f2, %f3};",
+       "{%f0, %f1, %f2, %f3};",
        "tf32"},
       {"mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, {%r0, %r1}, "
-       "{%f0, "
-       "%f1, %f2, %f3};",
+       "{%f0, %f1, %f2, %f3};",
        "f16"},
       {"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d0, %d1}, {%d0}, {%d1}, {%d0, %d1};", "other"},
   };

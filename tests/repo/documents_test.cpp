@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <regex>
 #include <set>
 
@@ -61,9 +63,31 @@ TEST(Documents, PathsExist) {
 // clang-format moves a ruler's end to a line of its own when the title leaves it no room.
 TEST(Documents, RulersInSourcesAreNotBroken) {
   const std::regex torn(R"(\n *// ?-{8,}\n)");
-  for (const char* folder : {"common", "chapters", "probes", "tests"})
+  for (const char* folder : {"common", "chapters", "exercises", "examples", "probes", "tests"})
     for (const auto& file : repo::files(folder, {".h", ".cpp", ".cu", ".cuh"}))
       EXPECT_FALSE(std::regex_search(repo::read(repo::root / file), torn)) << file << ": write `// ---- Title`";
+}
+
+// It also cuts a literal of more than 120 columns, which leaves a word or two on a line of their own between full ones.
+TEST(Documents, StringsInSourcesAreNotTorn) {
+  const std::regex torn(R"(\n *"[^"\\\n]{1,24} "\n *"[^" \n]{0,60} )");
+  for (const char* folder : {"common", "chapters", "exercises", "examples", "probes", "tests"})
+    for (const auto& file : repo::files(folder, {".h", ".cpp", ".cu", ".cuh"})) {
+      const std::string text = repo::read(repo::root / file);
+      std::smatch found;
+      EXPECT_FALSE(std::regex_search(text, found, torn)) << file << ": fill these lines anew:" << found.str();
+    }
+}
+
+// What a reader goes through in one sitting; tables of rows and rules of the edges stand in notes/reference/.
+TEST(Documents, LessonsAreShort) {
+  constexpr int kLines = 145;
+  for (const auto& file : repo::files("notes", {".md"})) {
+    const std::string name = file.filename(), text = repo::read(repo::root / file);
+    if (file.parent_path() != "notes" || !std::isdigit(name[0])) continue;
+    EXPECT_LE(std::ranges::count(text, '\n'), kLines)
+        << file << ": move tables and rules of the edges to notes/reference/";
+  }
 }
 
 }  // namespace

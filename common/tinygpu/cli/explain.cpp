@@ -190,9 +190,8 @@ void add_explain(CLI::App& app) {
       "diagnosis's code means: the rule, what hardware does, and the fix");
   sub->add_option("INSTRUCTION", *text,
                   "The instruction, in quotes; registers are typed by their names (%r .b32, %rd .b64, %p .pred, %f "
-                  ".f32 …), or are of whatever type fits where "
-                  "their names have no %. Or a "
-                  "code, as it stands in brackets in a diagnosis: gen5 explain tmem-leak");
+                  ".f32 …), or are of whatever type fits where their names have no %. Or a code, as it stands in "
+                  "brackets in a diagnosis: gen5 explain tmem-leak");
   auto codes = std::make_shared<bool>(false);
   sub->add_flag("--codes", *codes, "List the codes of all diagnoses, a line each");
   const auto descriptors = add_descriptor_options(*sub);

@@ -58,9 +58,8 @@ inline constexpr CodeInfo kControlCodes[] = {
      Fix{"Arrive first, in every thread of the cluster, also in those with nothing to do."}},
     {"deadlock", kError,
      "The kernel can never end: every warp waits or goes in circles, and nothing is left that could end that.",
-     Rule{"A phase of an mbarrier ends when all arrivals have come and all bytes have landed; a barrier's round "
-          "when all "
-          "its warps are there.",
+     Rule{"A phase of an mbarrier ends when all arrivals have come and all bytes have landed; a barrier's round when "
+          "all its warps are there.",
           "9.7.13.15.6 Phase Completion of the mbarrier object"},
      Hardware{documented,
               "It hangs, until a watchdog or you end the process. Here the launch ends with cudaErrorLaunchTimeout."},

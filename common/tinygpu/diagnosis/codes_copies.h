@@ -58,21 +58,19 @@ inline constexpr CodeInfo kCopyCodes[] = {
     {"proxy-fence-missing", kError | kWarning,
      "A bulk copy or an MMA meets memory that ordinary accesses have touched, and no fence stands between.",
      Rule{"Copies and MMAs read through the async proxy. Only fence.proxy.async hands ordinary stores over to it; a "
-          "barrier "
-          "of threads does not. For tcgen05.mma, and for reads that a copy might overtake, it is a warning.",
+          "barrier of threads does not. For tcgen05.mma, and for reads that a copy might overtake, it is a warning.",
           "9.7.13.4 membar, fence"},
      Hardware{published,
               "It may read what lay there before: seen in 86 of 100 runs of one kernel on a B300. CUTLASS's "
-              "01_mma_sm100 has no "
-              "such fence, and its results are right on a B200. tinygpu has no stale copies to read."},
+              "01_mma_sm100 has no such fence, and its results are right on a B200. tinygpu has no stale copies to "
+              "read."},
      Fix{"Fence in every storing thread, between its stores and the barrier; or in the issuing thread, behind the "
          "barrier.",
          "st.shared …;  fence.proxy.async.shared::cta;  bar.sync 0;\n"
          "@elected cp.async.bulk.tensor …"}},
     {"tensor-coordinate-misaligned", kError, "A tile that does not start at a multiple of 16 bytes along dimension 0.",
      Rule{"Without interleave, coordinate 0 times the size of an element is a multiple of 16, negative ones too. "
-          "Nothing can "
-          "see that when the map is encoded.",
+          "Nothing can see that when the map is encoded.",
           "9.7.9.27.1.1 Restriction on Tensor Copy instructions"},
      Hardware{measured, "Error 715; 200 of 200 such loads."},
      Fix{"Step along dimension 0 in whole 16 bytes; the other dimensions may start anywhere."}},
@@ -83,8 +81,7 @@ inline constexpr CodeInfo kCopyCodes[] = {
      Fix{"Clip the box, or let the map begin where the tensor does. Past the end nothing has to be done."}},
     {"tensor-reduce-type", kError, "A tensor reduction that does not exist for the map's type.",
      Rule{"add: UINT32, INT32, UINT64 and floats. min, max: 32- and 64-bit integers, FLOAT16, BFLOAT16. inc, dec: "
-          "UINT32. "
-          "and, or, xor: UINT32, INT32, UINT64.",
+          "UINT32. and, or, xor: UINT32, INT32, UINT64.",
           "9.7.9.27.1.3 cp.reduce.async.bulk.tensor"},
      Hardware{measured, "Error 715."}, Fix{"Encode the map with a type that has the operation."}},
     {"tensormap-gather", kError, "gather4 or scatter4 through a map that does not fit.",
@@ -114,8 +111,7 @@ inline constexpr CodeInfo kCopyCodes[] = {
      Fix{"Encode with cuTensorMapEncodeTiled for .tile, Im2col for .im2col, Im2colWide for .im2col::w and ::w::128."}},
     {"tensormap-not-acquired", kError, "A tensor map is used that was changed after the last acquire.",
      Rule{"Maps are read through a proxy of their own, with a cache. A change is released by a fence, and acquired "
-          "by the "
-          "thread that uses the map.",
+          "by the thread that uses the map.",
           "9.7.13.4 membar, fence"},
      Hardware{measured, "It goes on with the old map, no error. Here it stops, as the data would be wrong."},
      Fix{"Both halves of the fence, even in one thread.",

@@ -96,16 +96,14 @@ inline constexpr CodeInfo kMbarrierCodes[] = {
      Fix{"Let one thread initialise, once; call mbarrier.inval before the next init."}},
     {"mbarrier-tx-mismatch", kError | kWarning, "The bytes that land and the bytes that expect_tx names do not fit.",
      Rule{"A phase counts bytes: expect_tx adds, landing subtracts. It ends at 0, so all bytes of a phase are named "
-          "in it "
-          "before its last arrival. The count stays within 1048575 on both sides.",
+          "in it before its last arrival. The count stays within 1048575 on both sides.",
           "9.7.13.15.5 Tracking asynchronous operations by the mbarrier object"},
      Hardware{
          measured,
          "Past the limits: error 719. Too few bytes named: the phase ends before all of them have landed, or never. "
          "Too many: it never ends."},
-     Fix{"Name exactly what lands: of a tensor copy the whole box, also where it reaches out of the tensor; of a "
-         "CTA pair "
-         "whose copies signal one mbarrier the bytes of both.",
+     Fix{"Name exactly what lands: of a tensor copy the whole box, also where it reaches out of the tensor; of a CTA "
+         "pair whose copies signal one mbarrier the bytes of both.",
          "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], bytes_of_a_and_b;   // then the copies"}},
     {"mbarrier-wait-passes-initially", kWarning,
      "A wait for parity 1 passes before the first phase of an mbarrier at which bytes are to arrive.",

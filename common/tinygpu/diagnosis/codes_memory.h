@@ -7,10 +7,9 @@ namespace tinygpu::diagnosis {
 inline constexpr CodeInfo kMemoryCodes[] = {
     {"async-not-complete", kError | kWarning,
      "An access to memory that an asynchronous operation in flight writes or still reads.",
-     Rule{"An operation runs beside the thread that issued it. A bulk copy's data are there when its mbarrier's phase "
-          "has "
-          "ended, its source is free when its bulk group has been waited for; an MMA has read its operands when its "
-          "commit has arrived. A barrier of threads waits for none of them.",
+     Rule{"An operation runs beside the thread that issued it. A bulk copy's data are there when its mbarrier's "
+          "phase has ended, its source is free when its bulk group has been waited for; an MMA has read its operands "
+          "when its commit has arrived. A barrier of threads waits for none of them.",
           "9.7.9.25.1 Completion Mechanisms for Asynchronous Copy Operations"},
      Hardware{
          inferred,
@@ -69,8 +68,7 @@ inline constexpr CodeInfo kMemoryCodes[] = {
      Fix{"Align the object, or use a narrower access.", "alignas(16) __shared__ float tile[1024];   // for float4"}},
     {"multimem-not-multicast", kError, "A multimem instruction on an address that is not of a multicast object.",
      Rule{"multimem reaches memory that cuMulticastCreate and cuMulticastBindMem have bound on several GPUs. This "
-          "machine is "
-          "one GPU and has no such memory.",
+          "machine is one GPU and has no such memory.",
           "9.7.9.14 multimem"},
      Hardware{inferred, "The ISA leaves it undefined; error 700 here."},
      Fix{"On one GPU use ld, st and red.", "red.relaxed.sys.global.add.u32 [address], value;"}},
@@ -90,11 +88,10 @@ inline constexpr CodeInfo kMemoryCodes[] = {
      Fix{"Read what the grid before writes only behind griddepcontrol.wait.", "griddepcontrol.wait;"}},
     {"scope-too-narrow", kError | kNote,
      "A release and an acquire lie between two accesses, but do not reach: a scope is too narrow, or one is .relaxed.",
-     Rule{
-         "A release reaches an acquire if either scope has the other thread in it: .cta within a CTA, .cluster within "
-         "a "
-         "cluster. mbarrier.arrive and its waits are .cta unless they say otherwise. Relaxed operations order nothing.",
-         "8.5 Scope"},
+     Rule{"A release reaches an acquire if either scope has the other thread in it: .cta within a CTA, .cluster "
+          "within a cluster. mbarrier.arrive and its waits are .cta unless they say otherwise. Relaxed operations "
+          "order nothing.",
+          "8.5 Scope"},
      Hardware{
          generated,
          "ptxas emits other code for .release.cluster and .acquire.cluster than for the narrow forms; what the "
@@ -121,8 +118,7 @@ inline constexpr CodeInfo kMemoryCodes[] = {
      Rule{"Shared memory holds anything when a CTA begins.", "5.1.7 Shared State Space"},
      Hardware{documented, "What another CTA has left there."},
      Fix{"Write first; where an MMA or a copy reads a tile, compare its descriptor and size with what was written. "
-         "Rows "
-         "that nobody uses may hold anything: then this is no fault."}},
+         "Rows that nobody uses may hold anything: then this is no fault."}},
     {"stack-overflow", kError, "A thread needs more local memory than it can have.",
      Rule{"Calls and local arrays live in local memory, which is limited per thread.", "5.1.5 Local State Space"},
      Hardware{measured, "Endless recursion: error 700."},

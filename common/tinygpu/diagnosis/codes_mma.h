@@ -38,9 +38,8 @@ inline constexpr CodeInfo kMmaCodes[] = {
      Fix{"`gen5 explain --instr-desc 0x… --kind f16` reads it field by field, and says what is legal."}},
     {"matrix-descriptor", kError | kWarning,
      "A shared-memory descriptor with fields that do not exist, or are not allowed together.",
-     Rule{"Addresses and offsets are in units of 16 bytes; the swizzle code, the constant field and what is "
-          "reserved have the "
-          "values of the instruction: tcgen05 has 1 in bits 48:46, wgmma 0.",
+     Rule{"Addresses and offsets are in units of 16 bytes; the swizzle code, the constant field and what is reserved "
+          "have the values of the instruction: tcgen05 has 1 in bits 48:46, wgmma 0.",
           "9.7.16.4.1 Shared memory descriptor"},
      Hardware{measured, "wgmma ignores its reserved bits: a warning. What tcgen05 does with them is not known."},
      Fix{"`gen5 explain --smem-desc 0x…` reads it field by field."}},

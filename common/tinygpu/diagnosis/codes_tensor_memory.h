@@ -77,9 +77,8 @@ inline constexpr CodeInfo kTensorMemoryCodes[] = {
      Hardware{unknown}, Fix{"Wait for a commit behind the last of them before the kernel ends."}},
     {"tmem-alignment", kWarning | kStrict,
      "An access to Tensor Memory that starts at a lane at which its shape does not start.",
-     Rule{"Shapes of 32 lanes start at the first lane of a warp's quarter, shapes of 16 there or 16 lanes on; cp "
-          "and shift where "
-          "their shape says.",
+     Rule{"Shapes of 32 lanes start at the first lane of a warp's quarter, shapes of 16 there or 16 lanes on; cp and "
+          "shift where their shape says.",
           "9.7.16.2 Matrix and Data Movement Shape"},
      Hardware{unknown},
      Fix{"Start at lane 0, 32, 64 or 96, or 16 past it for .16x64b, .16x128b, .16x256b and .16x32bx2."}},
@@ -97,22 +96,19 @@ inline constexpr CodeInfo kTensorMemoryCodes[] = {
      Rule{"Everything that was allocated is freed before the kernel ends.",
           "9.7.16.7.1 tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit"},
      Hardware{unknown,
-              "CUDA has an error of its own for it, CUDA_ERROR_TENSOR_MEMORY_LEAK. Here the columns stay taken "
-              "until the kernel "
-              "ends, and a CTA that waits for them hangs."},
+              "CUDA has an error of its own for it, CUDA_ERROR_TENSOR_MEMORY_LEAK. Here the columns stay taken until "
+              "the kernel ends, and a CTA that waits for them hangs."},
      Fix{"One whole warp frees, behind a barrier of all users, on every path to the end.",
          "tcgen05.fence::before_thread_sync;  bar.sync 0;  tcgen05.fence::after_thread_sync;\n"
          "tcgen05.dealloc.cta_group::1.sync.aligned.b32 base, 128;   // one warp"}},
     {"tmem-load-not-waited", kError | kWarning | kNote,
      "What a tcgen05.ld reads, or its registers, are touched before tcgen05.wait::ld.",
-     Rule{"A load is asynchronous. Until wait::ld its cells may not be rewritten, freed or handed over. The value "
-          "of a register "
-          "is safe: hardware waits for it, so that is a note.",
+     Rule{"A load is asynchronous. Until wait::ld its cells may not be rewritten, freed or handed over. The value of "
+          "a register is safe: hardware waits for it, so that is a note.",
           "9.7.16.6.4.5 Register dependencies, same thread"},
      Hardware{published,
               "Registers are right: CUTLASS's 01_mma_sm100 and Triton's kernels use them so. Cells that are given "
-              "away under a load "
-              "came out wrong now and then (flashinfer issue 5334)."},
+              "away under a load came out wrong now and then (flashinfer issue 5334)."},
      Fix{"wait::ld behind the load, before the arrive that gives the stage back.",
          "tcgen05.ld.sync.aligned.32x32b.x8.b32 {…}, [taddr];\n"
          "tcgen05.wait::ld.sync.aligned;\n"
@@ -120,8 +116,7 @@ inline constexpr CodeInfo kTensorMemoryCodes[] = {
     {"tmem-not-complete", kError | kWarning,
      "Cells of Tensor Memory are touched while a st, mma, cp or shift is still at them.",
      Rule{"A st is done at tcgen05.wait::st; an mma, cp or shift at the mbarrier of its commit. Barriers of threads "
-          "wait for "
-          "none of them.",
+          "wait for none of them.",
           "9.7.16.6.4.2 Non-pipelined instructions, same thread"},
      Hardware{inferred, "Old or new values, as time has it; --order late shows the old ones."},
      Fix{"Wait in the thread that issued, then hand over with tcgen05.fence on both sides of the barrier.",
@@ -132,18 +127,16 @@ inline constexpr CodeInfo kTensorMemoryCodes[] = {
      Rule{"Tensor Memory has 128 lanes and 512 columns; an address is lane << 16 | column.",
           "9.7.16.1.1 Tensor Memory Addressing"},
      Hardware{generated,
-              "A trap where ptxas checks (-g-tmem-access-check). Else a warp's ld takes its own quarter whatever "
-              "the upper lane bits "
-              "are; of columns nothing is known."},
+              "A trap where ptxas checks (-g-tmem-access-check). Else a warp's ld takes its own quarter whatever the "
+              "upper lane bits are; of columns nothing is known."},
      Fix{"Base column plus the width of the access stay within 512."}},
     {"tmem-unallocated", kError | kWarning | kStrict,
      "Columns of Tensor Memory that the CTA has not allocated, or has freed.",
      Rule{"Only what alloc returned may be touched. CTAs of an SM share the columns: a base is not always 0.",
           "9.7.16.1.2 Tensor Memory Allocation"},
      Hardware{generated,
-              "dealloc: a trap, error 719. Other accesses: a trap where ptxas checks (-g-tmem-access-check); else "
-              "it reaches what "
-              "is there, another CTA's values as well."},
+              "dealloc: a trap, error 719. Other accesses: a trap where ptxas checks (-g-tmem-access-check); else it "
+              "reaches what is there, another CTA's values as well."},
      Fix{"Use the address that alloc wrote as the base, and allocate all that is used."}},
     {"tmem-uninitialised", kWarning, "Cells of Tensor Memory are read that nothing has written since their allocation.",
      Rule{"Fresh columns hold anything.", "9.7.16.1.2 Tensor Memory Allocation"},
@@ -153,8 +146,7 @@ inline constexpr CodeInfo kTensorMemoryCodes[] = {
          "tcgen05.mma.cta_group::1.kind::f16 [d], a, b, idesc, accumulate;"}},
     {"tmem-unordered", kError | kWarning, "Two mma, cp or shift touch the same cells, and nothing orders them.",
      Rule{"The order of issue counts between MMAs with the same accumulator, shape and kind, from cp or shift to "
-          "mma, from mma to "
-          "shift, and from shift to cp.4x256b. All else may run in any order.",
+          "mma, from mma to shift, and from shift to cp.4x256b. All else may run in any order.",
           "9.7.16.6.2 Pipelined tcgen05 Instructions"},
      Hardware{
          published,
@@ -167,8 +159,8 @@ inline constexpr CodeInfo kTensorMemoryCodes[] = {
           "9.7.16.8.1 Access restrictions"},
      Hardware{published,
               "The warp gets its own quarter, whatever the lane field says above its 32: DeepGEMM and FlashMLA pass "
-              "lane 0 in every "
-              "warp and run right on a B200. A trap where ptxas checks (-g-tmem-access-check). Not promised."},
+              "lane 0 in every warp and run right on a B200. A trap where ptxas checks (-g-tmem-access-check). Not "
+              "promised."},
      Fix{"Add the quarter to the address.", "uint32_t mine = base + (threadIdx.x / 32 % 4 << 21);"}},
 };
 

@@ -72,9 +72,8 @@ void cta_barrier(Warp& w, const Op& op) {
   // same.
   if (aligned && part.here && part.op != &op)
     w.report(Severity::error, "barrier-divergent", "lanes of one warp are at different aligned barrier instructions",
-             "call __syncthreads where all threads of a warp come together, or use barrier.sync without .aligned; the "
-             "manual "
-             "leaves this undefined, an H200 lets it pass");
+             "call __syncthreads where all threads of a warp come together, or use barrier.sync without .aligned; "
+             "the manual leaves this undefined, an H200 lets it pass");
   part.op = &op;
   b.expected = threads;
   b.whole |= whole;
@@ -213,8 +212,7 @@ void cluster_wait(Warp& w, const Op& op) {
   if (never)
     w.report(Severity::error, "cluster-wait-without-arrive", "barrier.cluster.wait by a thread that has not arrived",
              "execute barrier.cluster.arrive before barrier.cluster.wait, in every thread; the manual leaves this "
-             "undefined, on "
-             "an H200 the wait does not wait",
+             "undefined, on an H200 the wait does not wait",
              __builtin_ctz(never));
   tell(w, Sync::Kind::cluster_wait);
   const uint32_t over = lanes & (w.cluster_released | never);

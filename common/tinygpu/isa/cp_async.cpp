@@ -163,8 +163,7 @@ void cp_async(Warp& w, const Op& op) {
                "cp.async with a source size of " + std::to_string(n) + " bytes, more than the " +
                    std::to_string(bytes) + " that it copies",
                "src-size is how much of the destination comes from memory, the rest is filled with zeros; the manual "
-               "leaves a "
-               "larger one undefined",
+               "leaves a larger one undefined",
                i);
       n = bytes;
     }

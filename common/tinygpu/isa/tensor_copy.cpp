@@ -153,8 +153,7 @@ void exec_store(Warp& w, const Op& op) {
         w.fault(FaultKind::illegal_instruction, "tensor-reduce-type",
                 fmt::format("a tensor reduction that the unit does not have for {}", name_of(e)),
                 "add: UINT32, INT32, UINT64 and floats; min and max: 32- and 64-bit integers, FLOAT16, BFLOAT16; inc "
-                "and dec: UINT32; "
-                "and, or, xor: UINT32, INT32, UINT64",
+                "and dec: UINT32; and, or, xor: UINT32, INT32, UINT64",
                 lane);
     }
     charge_issue(w, op, reduces ? w.timing().tma.issue_reduce : w.timing().tma.issue_store);

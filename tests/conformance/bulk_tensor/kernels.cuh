@@ -363,8 +363,7 @@ __global__ void cluster_kernel(const __grid_constant__ CUtensorMap map, Issue p,
     else if (p.variant == 2)
       asm volatile(
           "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
-          "[%1, {%4, %5}], [%2], "
-          "%3;" ::"r"(shared_address(buffer) + p.box),
+          "[%1, {%4, %5}], [%2], %3;" ::"r"(shared_address(buffer) + p.box),
           "l"(&map), "r"(bar), "h"(mask), "r"(p.at[2]), "r"(p.at[3])
           : "memory");
     else if (p.variant < 200)

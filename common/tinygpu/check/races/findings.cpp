@@ -134,8 +134,7 @@ const char* reason(Why why, const Record& earlier) {
              "synchronised, and an arrive speaks for its own lane alone";
     case Why::nearly:
       return "what lies between them is .relaxed, or of a scope that does not have both threads in it, or the end of "
-             "an "
-             "asynchronous operation, which speaks for itself alone";
+             "an asynchronous operation, which speaks for itself alone";
     case Why::no_fence:
       return earlier.writes() ? "no fence.proxy.async lies in between: it may see what lay there before"
                               : "no fence.proxy.async lies in between: it may overtake the read";

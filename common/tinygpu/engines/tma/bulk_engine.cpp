@@ -121,8 +121,7 @@ const TensorMap& BulkEngine::map(Warp& w, uint64_t address, int lane) {
     w.fault(FaultKind::illegal_instruction, "tensormap-not-acquired",
             fmt::format("the tensor map at {:#x} was changed in this kernel and is used without an acquire", address),
             "after the change run fence.proxy.tensormap::generic.release, and fence.proxy.tensormap::generic.acquire "
-            "[map], 128 in "
-            "the thread that uses it",
+            "[map], 128 in the thread that uses it",
             lane);
   auto it = maps_.find(address);
   if (it != maps_.end()) {
@@ -131,9 +130,9 @@ const TensorMap& BulkEngine::map(Warp& w, uint64_t address, int lane) {
               fmt::format(
                   "the tensor map at {:#x} has changed since this SM fetched it, and nobody has acquired the change",
                   address),
-              "after the change run fence.proxy.tensormap::generic.release, and fence.proxy.tensormap::generic.acquire "
-              "[map], 128 in "
-              "the thread that uses it; hardware may go on with the old map",
+              "after the change run fence.proxy.tensormap::generic.release, and "
+              "fence.proxy.tensormap::generic.acquire [map], 128 in the thread that uses it; hardware may go on with "
+              "the old map",
               lane);
     return it->second.map;
   }

@@ -221,8 +221,7 @@ void StuckWatch::check(uint64_t time) {
       d.severity = Severity::warning;
       d.help =
           "they may give up by themselves, or the host may end it by a write; if not, find who should have written "
-          "what "
-          "they wait for, and bound the run with gen5 run --max-cycles";
+          "what they wait for, and bound the run with gen5 run --max-cycles";
       launch_.reports.add_now(std::move(d), launch_.config.kernel);
     }
     polled_instructions_ = instructions;

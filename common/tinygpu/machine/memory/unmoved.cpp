@@ -23,8 +23,8 @@ void warn_if_steering(const Warp& w, const char* what) {
   if (!w.gpu().options.timing_only || !(w.current_op().flags & Op::steers)) return;
   w.report(Severity::warning, "timing-only-control",
            std::string(what) +
-               " decides where this kernel branches or what memory it reaches, and in a timing-only run "
-               "it is not computed",
+               " decides where this kernel branches or what memory it reaches, and in a timing-only run it is not "
+               "computed",
            "run it without --timing-only: the clock is the same, and right then");
 }
 

@@ -122,8 +122,7 @@ void mbarrier_arrive(Cta& owner, uint32_t offset, uint32_t count, uint64_t when,
               fmt::format("{} arrivals at once on {}, which waits for fewer ({})", count, name_of(owner, offset),
                           state_of(b)),
               "count who arrives in a phase (a warp's lanes each count, and so does every tcgen05.commit) and "
-              "initialise with "
-              "that number; or wait for the phase before arriving for the next");
+              "initialise with that number; or wait for the phase before arriving for the next");
   b.pending -= count;
   tell(owner, Sync::Kind::arrive, offset, count, when, &who);
   if (b.pending == 0 && b.tx < 0)

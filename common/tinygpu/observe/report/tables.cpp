@@ -82,8 +82,7 @@ std::string run_section(const RunFacts& run) {
   out += term("Order", run.order);
   return out +
          "</dl><p class=\"aside\">Simulated by tinygpu: cycles are the machine model's, from a profile of that GPU, "
-         "and "
-         "not measured.</p></section>\n";
+         "and not measured.</p></section>\n";
 }
 
 std::string kernels_section(const std::vector<KernelProfile>& profiles, const std::vector<KernelRecord>& kernels,
