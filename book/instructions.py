@@ -143,17 +143,28 @@ def operands_of(gen5, ptx):
     return lines
 
 
+def as_taught(chapter, pairs):
+    """(wrapper, PTX) in the order in which the chapter's note names them; what it does not name comes last."""
+    note = root / "notes" / f"{chapter}.md"
+    text = note.read_text() if note.exists() else ""
+
+    def place(pair):
+        found = re.search(rf"(?<![\w.]){re.escape(family_of(pair[1]))}(?!\w)", text)
+        return found.start() if found else len(text)
+
+    return sorted(pairs, key=place)
+
+
 def write_new(chapter, gen5, out):
     """A function for common/harness/new_instructions.h. The chapter that is an overview teaches none."""
     known, rows = wrappers(), []
     for name, new in first_uses(without=(OVERVIEW,)):
-        for _, _, wrapper, ptx in new if name == chapter else []:
-            for text in ptx:
-                text = named(text)
-                says = known[wrapper].says if wrapper in known else ""
-                says = textwrap.fill(says or "See the note.", 92, subsequent_indent=" " * 6)
-                operands = "".join(textwrap.fill(o, 92, initial_indent=" " * 8, subsequent_indent=" " * 10) + "\n" for o in operands_of(gen5, text))
-                rows.append("    {" + ", ".join(f'R"gen5({t})gen5"' for t in (text, says, operands)) + "},\n")
+        for wrapper, text in as_taught(chapter, [(w, p) for _, _, w, ptx in new for p in ptx]) if name == chapter else []:
+            text = named(text)
+            says = known[wrapper].says if wrapper in known else ""
+            says = textwrap.fill(says or "See the note.", 92, subsequent_indent=" " * 6)
+            operands = "".join(textwrap.fill(o, 92, initial_indent=" " * 8, subsequent_indent=" " * 10) + "\n" for o in operands_of(gen5, text))
+            rows.append("    {" + ", ".join(f'R"gen5({t})gen5"' for t in (text, says, operands)) + "},\n")
     body = "".join(rows)
     table = f"constexpr NewInstruction kNew[] = {{\n{body}}};\n" if rows else ""
     made = "return kNew;" if rows else "return {};"

@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 
-import figures
 import instructions
 
 root = instructions.root
@@ -49,10 +48,18 @@ def fenced(text, language="text", extra=""):
 # ---- Notes
 
 
+def drawing(path, says):
+    """A figure (scripts/figures) as part of the page: its colours are the page's."""
+    svg = re.sub(r"<style>.*?</style>", "", path.read_text(), flags=re.S)
+    svg = re.sub(r'aria-label="[^"]*"', f'aria-label="{html.escape(says)}"', svg, count=1)
+    return f'<div class="drawing">{svg.strip()}</div>'
+
+
 def note(path, name):
     """A note as it is, with what only GitHub needs replaced."""
     text = path.read_text()
     text = re.sub(r"<!-- (?:executed|source): .* -->\n", "", text)
+    text = re.sub(r"!\[([^\]]*)\]\((figures/\w+\.svg)\)", lambda m: drawing(path.parent / m[2], m[1]), text)
     # MkDocs wants a blank line before a list, and glossary entries as lines of their own.
     text = re.sub(r"(?m)^(\*\*[^\n]+)\n(?=\*\*)", r"\1\n\n", text)
     text = re.sub(r"(?m)^(?!\s*[-*|>\d])(\S.*)\n(?=[*-] )", r"\1\n\n", text)
@@ -258,14 +265,13 @@ def main():
     references = [{p.stem: note(p, f"notes/reference/{p.name}")} for p in sorted((root / "notes" / "reference").glob("*.md"))]
     note(root / "README.md", "index.md")
     note(root / "CONTRIBUTING.md", "CONTRIBUTING.md")
-    if outputs:
-        figures.write_all(docs / "figures", build / "bin")
+    shutil.copytree(root / "notes" / "pictures", docs / "notes" / "pictures")
     names, isa_nav = instruction_pages(known)
     chapters = chapter_pages(known, names, outputs)
     by_name = dict(notes)
     lessons = [{name: page} for name, page in notes if re.match(r"\d\d_", name)]
     nav = [
-        {"Start": ["index.md", {"Start here": by_name["start_here"]}, {"Exercises": exercise_page()}, *([{"Figures": figure_page()}] if outputs else [])]},
+        {"Start": ["index.md", {"Start here": by_name["start_here"]}, {"Exercises": exercise_page()}, {"Figures": figure_page()}]},
         {"Lessons": lessons},
         {"Programs": chapters},
         {"Reference": [{"Measured": references}] * bool(references) + [{"Diagnoses": diagnosis_page()}, {"Mistakes to make": by_name["mistakes"]}, {"Machines": machine_pages()}, {"Evidence": by_name["evidence"]}]},
@@ -280,9 +286,13 @@ def main():
 
 
 def figure_page():
-    text = ["# Figures\n", "Drawn by a program (`book/figures.py`) from what programs of this repo print.\n"]
-    for name, title, says in figures.ALL:
-        text.append(f"## {title}\n\n--8<-- \"{docs / 'figures' / (name + '.svg')}\"\n\n{says}\n")
+    """All figures, in the order of the lessons that show them, under their own titles and with what the lessons say of them."""
+    text = ["# Figures\n", "Drawn by `scripts/figures` from what programs of this repo print on the machine model; a test draws them again.\n"]
+    for lesson in sorted((root / "notes").glob("[0-9]*.md")):
+        for says, name in re.findall(r"!\[([^\]]*)\]\(figures/(\w+)\.svg\)", lesson.read_text()):
+            path = root / "notes" / "figures" / f"{name}.svg"
+            title = html.unescape(re.search(r'aria-label="([^"]*)"', path.read_text())[1])
+            text.append(f"## {title}\n\n{drawing(path, says)}\n\n{says} From [{lesson.stem}](notes/{lesson.name}).\n")
     return write("figures.md", "\n".join(text))
 
 

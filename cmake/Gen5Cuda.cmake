@@ -151,7 +151,7 @@ function(gen5_cuda_program)
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   if(built AND P_NAME STREQUAL folder AND TARGET gen5)
     set(made ${CMAKE_CURRENT_BINARY_DIR}/${P_NAME}.dir/new_instructions.cpp)
-    file(GLOB read_for_it ${PROJECT_SOURCE_DIR}/common/ptx/*.h ${PROJECT_SOURCE_DIR}/chapters/*/*.cu ${PROJECT_SOURCE_DIR}/chapters/*/*.cuh)
+    file(GLOB read_for_it ${PROJECT_SOURCE_DIR}/notes/${P_NAME}.md ${PROJECT_SOURCE_DIR}/common/ptx/*.h ${PROJECT_SOURCE_DIR}/chapters/*/*.cu ${PROJECT_SOURCE_DIR}/chapters/*/*.cuh)
     add_custom_command(OUTPUT ${made}
                        COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/book/instructions.py ${P_NAME} $<TARGET_FILE:gen5> ${made}
                        DEPENDS ${read_for_it} ${PROJECT_SOURCE_DIR}/notes/start_here.md ${PROJECT_SOURCE_DIR}/book/instructions.py gen5
