@@ -59,7 +59,8 @@ def note(path, name):
     """A note as it is, with what only GitHub needs replaced."""
     text = path.read_text()
     text = re.sub(r"<!-- (?:executed|source): .* -->\n", "", text)
-    text = re.sub(r"!\[([^\]]*)\]\((figures/\w+\.svg)\)", lambda m: drawing(path.parent / m[2], m[1]), text)
+    if path.parent == root / "notes":
+        text = re.sub(r"!\[([^\]]*)\]\((figures/\w+\.svg)\)", lambda m: drawing(path.parent / m[2], m[1]), text)
     # MkDocs wants a blank line before a list, and glossary entries as lines of their own.
     text = re.sub(r"(?m)^(\*\*[^\n]+)\n(?=\*\*)", r"\1\n\n", text)
     text = re.sub(r"(?m)^(?!\s*[-*|>\d])(\S.*)\n(?=[*-] )", r"\1\n\n", text)

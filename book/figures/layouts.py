@@ -15,51 +15,54 @@ def found(pattern, text, what, flags=re.M):
 PLACES = ((0, 0), (1, 0), (2, 0), (0, 1), (1, 1))
 
 
-def core(major):
-    """Core matrices without swizzle for two choices of LBO and SBO, as a matrix and as memory."""
+def core(major, ways):
+    """Core matrices without swizzle, for some choices of LBO and SBO: one in itself, the matrix, and memory."""
 
     def figure(printed):
-        rows = found(rf"^  {major}-major +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)$", printed("05_mma", "--part", "core"), "05_mma --part core")
-        svg = Svg(f"Core matrices of an operand, {major}-major, no swizzle: the matrix, and where each core matrix lies in memory")
-        y = 0
-        for row in rows:
-            leading, stride, *starts = (int(n) for n in row)
-            at = dict(zip(PLACES, starts))
-            svg.text(2, y + 13, f"LBO {leading}, SBO {stride}: byte at which each core matrix begins")
+        rows = found(rf"^  {major}-major +(\w \+ 1) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)$", printed("05_mma", "--part", "core"), "05_mma --part core")
+        svg = Svg(f"Core matrices of an operand, {major}-major, no swizzle: one in itself, the matrix, and where each lies in memory")
+        svg.text(2, 13, "A core matrix, 8 pieces of 16 bytes:")
+        for piece in range(8):
+            m, k = (f"m {piece}", "k 0-7") if rows[0][0] == "m + 1" else ("m 0-7", f"k {piece}")
+            svg.box(4 + piece * 49, 20, 47, 36, COLOURS[0])
+            svg.text(4 + piece * 49 + 23.5, 35, m, "on small", "middle")
+            svg.text(4 + piece * 49 + 23.5, 49, k, "on small", "middle")
+        y = 68
+        for _, leading, stride, *starts in rows[-ways:]:
+            leading, stride = int(leading), int(stride)
+            at = dict(zip(PLACES, map(int, starts)))
+            svg.text(2, y + 13, f"LBO {leading}, SBO {stride}: where each begins")
             for k in range(2):
-                svg.text(135 + k * 110, y + 30, f"k {8 * k}-{8 * k + 7}", "", "middle")
+                svg.text(135 + k * 110, y + 30, f"k {8 * k}-{8 * k + 7}", "small", "middle")
             for m in range(3):
-                svg.text(2, y + 53 + m * 30, f"m {8 * m}-{8 * m + 7}")
+                svg.text(2, y + 50 + m * 26, f"m {8 * m}-{8 * m + 7}", "small")
                 for k in range(2):
                     if (m, k) in at:
-                        svg.box(82 + k * 110, y + 36 + m * 30, 106, 27, COLOURS[2 * m + k], at[m, k])
-            strip = y + 172
+                        svg.box(82 + k * 110, y + 36 + m * 26, 106, 23, COLOURS[2 * m + k], at[m, k])
+            strip = y + 160
             # Memory in pieces of 128 bytes; what lies between the last near one and the first far one is left out.
-            order = sorted(at.items(), key=lambda item: item[1])
             x, places, before = 2, {}, 0
-            for (m, k), start in order:
+            for place, start in sorted(at.items(), key=lambda item: item[1]):
                 gap = start - before
                 if gap > 512:
                     svg.text(x + 12, strip + 17, "…")
                     x += 32
-                elif gap:
+                else:
                     for _ in range(gap // 128):
                         svg.box(x, strip, 44, 26, EMPTY)
                         x += 46
-                places[m, k] = x
-                svg.box(x, strip, 52, 26, COLOURS[2 * m + k], start)
+                places[place] = x
+                svg.box(x, strip, 52, 26, COLOURS[2 * place[0] + place[1]], start)
                 x += 54
                 before = start + 128
-            along_m, along_k = at[1, 0] - at[0, 0], at[0, 1] - at[0, 0]
-            names = {along_m: "SBO" if along_m == stride else "LBO", along_k: "SBO" if along_k == stride else "LBO"}
-            for (place, step, what, height) in (((1, 0), along_m, "next 8 of m", 20), ((0, 1), along_k, "next 8 of k", 34)):
-                start, end = places[0, 0] + 20, places[place] + 26
-                svg.arrow(start, end, strip - 1, height)
-                svg.text(end + 7, strip - 8, f"{names[step]}: {what}", "small")
-            svg.text(2, strip + 40, "memory", "small")
-            y = strip + 56
-        piece = "a row, 8 elements along K" if major == "K" else "one k, 8 rows"
-        svg.text(2, y + 4, f"A core matrix: 8 pieces of 16 bytes, each {piece}.", "small")
+            for place, step, what, above in (((1, 0), at[1, 0] - at[0, 0], "8 rows on", True), ((0, 1), at[0, 1] - at[0, 0], "8 k on", False)):
+                name = {stride: "SBO", leading: "LBO"}.get(step)
+                if name is None:
+                    raise SystemExit("figures: 05_mma --part core has a step that is neither LBO nor SBO")
+                end = places[place] + 26
+                svg.arrow(places[0, 0] + 20, end, strip - 1 if above else strip + 27, 24 if above else -24)
+                svg.text(end + 7, strip - 8 if above else strip + 40, f"{name}: {what}", "small")
+            y = strip + 58
         return svg
 
     return figure
@@ -125,4 +128,4 @@ def phases(printed):
     return svg
 
 
-ALL = {"core_k_major": core("K"), "core_m_major": core("M"), "swizzles": swizzles, "majors": majors, "phases": phases}
+ALL = {"core_k_major": core("K", 2), "core_m_major": core("M", 1), "swizzles": swizzles, "majors": majors, "phases": phases}

@@ -60,10 +60,11 @@ class Svg:
         self.reach(y + radius)
 
     def arrow(self, x1, x2, y, height):
-        """An arc from x1 to x2 above y, with a head at x2."""
-        top = y - height
+        """An arc from x1 to x2 above y, or below it for a negative height, with a head at x2."""
+        top, head = y - height, 6 if height > 0 else -6
+        self.reach(top)
         self.parts.append(f'<path class="line" d="M{number(x1)} {number(y)}C{number(x1)} {number(top)} {number(x2)} {number(top)} {number(x2)} {number(y)}"/>')
-        self.parts.append(f'<path class="line head" d="M{number(x2 - 3)} {number(y - 6)}L{number(x2)} {number(y)}L{number(x2 + 3)} {number(y - 6)}"/>')
+        self.parts.append(f'<path class="line head" d="M{number(x2 - 3)} {number(y - head)}L{number(x2)} {number(y)}L{number(x2 + 3)} {number(y - head)}"/>')
 
     def __str__(self):
         height = number(self.height)

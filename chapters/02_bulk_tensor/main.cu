@@ -261,9 +261,8 @@ void part_multicast(Report& r) {
   const auto seen = out.download();
   r.say(
       "One copy, several CTAs: the mask names cluster ranks, here 0, 1 and 3 (0b1011). Rank 0 asks, once. The box, "
-      "1024 "
-      "bytes, lands at the same offset in each of the three, and each one's own mbarrier counts it. Before, every "
-      "buffer was filled with 0xeeee. What the four found in it:");
+      "1024 bytes, lands at the same offset in each of the three, and each one's own mbarrier counts it. Before, "
+      "every buffer was filled with 0xeeee. What the four found in it:");
   bool there = true, spared = true;
   Table t({"rank", "asks", "in the mask", "expects", "first words of its buffer", "words of the box"});
   for (uint32_t rank = 0; rank < 4; ++rank) {

@@ -162,12 +162,9 @@ __global__ void where(uint32_t* d, uint64_t descriptor, uint32_t idesc) {
 void part_core(Report& r) {
   r.say(
       "Without swizzle an operand is made of core matrices: 8 pieces of 16 bytes, one behind the other. K-major, a "
-      "piece "
-      "is one row and 8 elements along K; M-major, 8 rows and one element along K. LBO and SBO say how far it is from "
-      "a "
-      "core matrix to its neighbours. Found out with memory that holds its own addresses, and the unit matrix as B: "
-      "the "
-      "byte at which each core matrix of A, 128 x 16 in f16, begins:");
+      "piece is one row and 8 elements along K; M-major, 8 rows and one element along K. LBO and SBO say how far it "
+      "is from a core matrix to its neighbours. Found out with memory that holds its own addresses, and the unit "
+      "matrix as B: the byte at which each core matrix of A, 128 x 16 in f16, begins:");
   struct Way {
     Major major;
     uint64_t descriptor;
@@ -181,7 +178,8 @@ void part_core(Report& r) {
       {Major::mn,
        smem_descriptor(
            {.element = Element::f16, .major = Major::mn, .swizzle = Swizzle::none, .leading = 128, .stride = 256})}};
-  Table t({"A", "LBO", "SBO", "m 0-7, k 0-7", "m 8-15, k 0-7", "m 16-23, k 0-7", "m 0-7, k 8-15", "m 8-15, k 8-15"});
+  Table t({"A", "16 bytes on", "LBO", "SBO", "m 0-7, k 0-7", "m 8-15, k 0-7", "m 16-23, k 0-7", "m 0-7, k 8-15",
+           "m 8-15, k 8-15"});
   bool whole = true;
   for (const Way& w : ways) {
     constexpr Instruction shape{.kind = Kind::f16, .a = Element::f16, .b = Element::f16, .m = kM, .n = kK};
@@ -195,7 +193,11 @@ void part_core(Report& r) {
     for (uint32_t m = 0; m < kM; ++m)
       for (uint32_t k = 0; k < kK; ++k)
         whole &= byte(m, k) == byte(m / 8 * 8, k / 8 * 8) + (w.major == Major::k ? m : k) % 8 * 16;
+    const auto on = [&](uint32_t m, uint32_t k) { return byte(m, k) == byte(0, 0) + 16; };
     std::vector<std::string> row{w.major == Major::k ? "K-major" : "M-major",
+                                 on(1, 0)   ? "m + 1"
+                                 : on(0, 1) ? "k + 1"
+                                            : "-",
                                  std::to_string((w.descriptor >> 16 & 0x3fff) * 16),
                                  std::to_string((w.descriptor >> 32 & 0x3fff) * 16)};
     for (const auto& [m, k] : {std::pair{0u, 0u}, {8u, 0u}, {16u, 0u}, {0u, 8u}, {8u, 8u}})
@@ -205,8 +207,8 @@ void part_core(Report& r) {
   r.table(t);
   r.check("a core matrix is 128 contiguous bytes, whatever LBO and SBO are", whole);
   r.say(
-      "K-major, SBO leads to the next 8 rows and LBO to the next 16 bytes along K. M-major without a swizzle it is LBO "
-      "that leads along K, and SBO along M.");
+      "Without a swizzle SBO leads along M and LBO along K, whichever way round the operand is. With one, an M-major "
+      "operand has it the other way: see the next part.");
 }
 
 // ---- 3. Majors and swizzles
