@@ -40,7 +40,7 @@ std::string Kernel::text() const {
 )";
 }
 
-std::vector<std::string> Kernel::findings() const {
+std::vector<Diagnosis> Kernel::diagnoses() const {
   const std::string whole = change ? change(text()) : text();
   RunPtx run(hopper ? ptx_header("sm_90a", "8.6") + whole : whole, hopper ? hopper_machine() : plain_machine());
   run.checks = checks::AllChecks(checks::Level::races);
@@ -54,8 +54,12 @@ std::vector<std::string> Kernel::findings() const {
     objects.insert(objects.end() - 1, make_map(f));
   }
   run.launch("k", {ctas * clusters, 1, 1}, {threads, 1, 1}, in, out, run.upload(objects));
+  return run.reports;
+}
+
+std::vector<std::string> Kernel::findings() const {
   std::vector<std::string> all;
-  for (const Diagnosis& d : run.reports) {
+  for (const Diagnosis& d : diagnoses()) {
     if (d.severity == Severity::note && (d.code == "race-check-incomplete" || d.message.starts_with("…"))) continue;
     if (!unwritten && d.code.ends_with("-uninitialised")) continue;
     all.push_back(race(d.code, d.where.ptx_text, d.others.empty() ? "" : d.others[0].where.ptx_text));

@@ -33,6 +33,7 @@ struct Kernel {
   std::function<std::string(std::string)> change;  // of the whole text
 
   std::string text() const;
+  std::vector<Diagnosis> diagnoses() const;
   /// What is found, each as race() writes it; notes of what is not checked are left out.
   std::vector<std::string> findings() const;
 };

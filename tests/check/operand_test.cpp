@@ -71,6 +71,27 @@ TEST(OperandLayouts, RowsAndStepsBeside) {
   EXPECT_THAT(of_k_major(kSwizzle128, kDescriptor, kDescriptor + 1), SizeIs(1));
 }
 
+// Places are named as one thinks of them.
+TEST(OperandLayouts, SaysWhichRowOfTheBox) {
+  Kernel k;
+  k.tensor = true;
+  k.maps = {k_major(kSwizzle128)};
+  k.body = expect(16384) + load(0, 0, 0, 0) + wait("%p12") + mma(kDescriptor - kSbo, kDescriptor) + kCommit;
+  const auto told = k.diagnoses();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0].message, HasSubstr("A of tcgen05.mma: row 8 begins at row 7, columns 56 to 63 of the box"));
+  ASSERT_EQ(told[0].others.size(), 1u);
+  EXPECT_THAT(told[0].others[0].label, HasSubstr("swizzle 128-byte"));
+  // The same of a race: nobody waits for the copy.
+  k.body = expect(16384) + load(0, 0, 0, 0) + "  bar.sync 0;\n  ld.shared.u32 %r1, [%s+1040];\n" + wait("%p12");
+  std::string labels;
+  for (const Diagnosis& d : k.diagnoses()) {
+    labels += d.label;
+    for (const auto& other : d.others) labels += other.label;
+  }
+  EXPECT_THAT(labels, HasSubstr("row 8, columns"));
+}
+
 // A's rows along M: two boxes of 64 × 16, B as above behind them.
 std::vector<std::string> of_mn_major(uint64_t a) {
   const MapFields map_a = matrix_map(kF16, {128, 16}, 256, {64, 16}, kSwizzle128),

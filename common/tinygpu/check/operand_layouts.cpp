@@ -96,8 +96,7 @@ class OperandLayouts::Look {
     return fmt::format("bytes {} to {} along K of row {}", 16 * chunk, 16 * chunk + 15, row);
   }
   std::string name_of_source(const Source& s) const {
-    return fmt::format("bytes {} to {} of row {} of the box at shared offset {:#x}", s.place.byte, s.place.byte + 15,
-                       s.place.row, s.fill->offset);
+    return fmt::format("{} at shared offset {:#x}", s.fill->box->name_of(s.place, 16), s.fill->offset);
   }
   std::string fields() const {
     const MatrixDescriptor& d = layout_.descriptor;

@@ -22,12 +22,11 @@ std::string bytes_at(ptx::Space space, uint64_t address, uint32_t bytes) {
                      space == ptx::Space::global ? "global address" : "shared offset", address);
 }
 
-/// ": bytes 32 to 47 of row 5 of its box", if a tensor copy moves them.
+/// ": row 5, columns 32 to 39 of the box", if a tensor copy moves them.
 std::string in_the_box(const Record& r, ptx::Space space, uint64_t address, uint32_t bytes) {
   const auto place =
       r.box && space == ptx::Space::shared ? r.box->place_of(r.box_offset, uint32_t(address)) : std::nullopt;
-  if (!place) return "";
-  return fmt::format(": bytes {} to {} of row {} of its box", place->byte, place->byte + bytes - 1, place->row);
+  return place ? ": " + r.box->name_of(*place, bytes) : "";
 }
 
 /// How one waits for an operation: a sentence, and lines of code.

@@ -355,6 +355,11 @@ std::optional<TensorBox::Place> TensorBox::place_of(uint32_t offset, uint32_t ad
   return p;
 }
 
+std::string TensorBox::name_of(const Place& p, uint32_t bytes) const {
+  const uint32_t bits = map.padded() ? 8 : map.bits, last = p.byte + std::max(bytes, 1u) - 1;
+  return fmt::format("row {}, columns {} to {} of the box", p.row, p.byte * 8 / bits, last * 8 / bits);
+}
+
 void TensorBox::load(const GlobalMemory& memory, Cta& cta, uint32_t offset, const Origin& who) const {
   SwizzledShared shared(*this, cta, offset, who, "a tensor load");
   GlobalView global(memory, who, "a tensor load");

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/tinygpu/engines/tma/reduction.h"
@@ -51,6 +52,8 @@ struct TensorBox {
     int64_t at[5] = {};  // [0] unused
   };
   std::optional<Place> place_of(uint32_t offset, uint32_t address) const;
+  /// "row 5, columns 32 to 39 of the box": so many bytes from there on.
+  std::string name_of(const Place& p, uint32_t bytes) const;
 
   /// The lines of global memory that it touches are those of the request that is made next.
   void add_lines(MemoryRequests& memory) const;
