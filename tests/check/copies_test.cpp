@@ -4,8 +4,11 @@
 namespace tinygpu::test {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 std::vector<std::string> found(const std::string& body, uint32_t ctas = 1) {
   Kernel k;
@@ -206,6 +209,23 @@ TEST(CopyRaces, FencesOfGlobalMemory) {
   const std::string missing = race("proxy-fence-missing", kCopy, "st.global.u32 [%i], %t;");
   EXPECT_THAT(copied("fence.proxy.async.shared::cta;"), ElementsAre(missing));
   EXPECT_THAT(copied("fence.acq_rel.gpu;"), ElementsAre(missing));
+}
+
+// A CTA ends under its own copy. What threads have read there is told; what another copy brings there nobody sees.
+TEST(CopyRaces, InFlightAtTheEnd) {
+  Kernel k;
+  const std::string copy =
+      "  @%p8 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%b], 256;\n"
+      "  @%p8 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%i], 256, [%b];\n";
+  k.body = copy + "  bar.sync 0;\n  ld.shared.u32 %r1, [%s];\n";
+  for (const auto mode : {CompletionOrder::Mode::timed, CompletionOrder::Mode::late, CompletionOrder::Mode::seeded}) {
+    k.order = {mode, 3};
+    EXPECT_THAT(k.findings(), Contains(StartsWith("async-not-complete: ld.shared.u32")));
+  }
+  k.body =
+      "  shl.b32 %r2, %t, 4; add.u32 %r2, %r2, %s; shl.b32 %r3, %t, 4; cvt.u64.u32 %rd1, %r3; add.u64 %rd1, %rd1, %i;\n"
+      "  cp.async.cg.shared.global [%r2], [%rd1], 16;\n  cp.async.cg.shared.global [%r2], [%rd1], 16;\n";
+  for (const std::string& told : k.findings()) EXPECT_THAT(told, Not(StartsWith("async-not-complete")));
 }
 
 }  // namespace

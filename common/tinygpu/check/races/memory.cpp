@@ -22,6 +22,8 @@ class Trial {
     if (earlier.instance && earlier.instance == now_.instance && earlier.cluster == now_.cluster &&
         earlier.component == now_.component)
       return {true, true};
+    // Among each other, copies that nobody has waited for leave behind what nobody reads.
+    if (now_.at_end && earlier.operation) return {true, false};
     // Reductions of the async proxy are strong among each other.
     if (earlier.kind == AccessKind::atomic && now_.kind == AccessKind::atomic && earlier.operation && now_.operation)
       return {};
@@ -238,6 +240,7 @@ void Races::operation_access(const MemoryAccess& a, DomainState& d) {
     r.box_offset = a.tile->box_offset;
   }
   r.operation = true;
+  r.at_end = d.ending;
   if (op.ends == Ends::mbarrier) {
     // The phase in which the copy's transactions are about to complete.
     const AsyncOperation::SharedUse* use = nullptr;

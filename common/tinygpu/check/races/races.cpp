@@ -80,7 +80,9 @@ void Races::end_copies(DomainState& d, ClusterState& c, const Cta& cta) {
       MemoryAccess a{cta.cluster.domain, AccessKind::write, ptx::Space::shared, Proxy::async, {}, &cta, op.issued};
       a.operation = &op.who;
       a.ranges = &ranges;
+      d.ending = true;
       operation_access(a, d);
+      d.ending = false;
     }
   }
 }

@@ -85,6 +85,7 @@ struct DomainState {
   std::unordered_map<uint32_t, std::vector<TakenColumns>> taken;
   FactsOf facts;
   uint64_t instances = 0;
+  bool ending = false;  // what is told is of copies in flight when their CTA ends
 };
 
 class Races final : public Observer {

@@ -43,6 +43,7 @@ struct Record {
   Proxy proxy = Proxy::generic;
   Ends ends = Ends::program;
   bool operation = false;  // asynchronous
+  bool at_end = false;     // and not carried out when its CTA ended
   ptx::MemoryOrder order;
   bool writes() const { return kind != AccessKind::read; }
 };
