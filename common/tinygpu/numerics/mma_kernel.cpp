@@ -18,6 +18,8 @@ struct Level {
   bool (*supported)();
   /// Elements of 16 and 32 bits; narrow ones with whatever operands. False: this tile is none of its kinds.
   bool (*run)(const MmaTile&);
+  /// Narrow numbers in one window. False: as above.
+  bool (*bytes)(const MmaTile&, NarrowRest&);
   /// Narrow elements with ordinary operands. False: as above.
   bool (*narrow)(const MmaTile&, NarrowRest&);
 };
@@ -31,9 +33,9 @@ bool has_v4() {
   return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
-constexpr Level kLevels[] = {{"x86-64-v4", has_v4, mma_v4, mma_narrow_v4},
-                             {"x86-64-v3", has_v3, mma_v3, mma_narrow_v3},
-                             {"scalar", always, nullptr, nullptr}};
+constexpr Level kLevels[] = {{"x86-64-v4", has_v4, mma_v4, mma_bytes_v4, mma_narrow_v4},
+                             {"x86-64-v3", has_v3, mma_v3, mma_bytes_v3, mma_narrow_v3},
+                             {"scalar", always, nullptr, nullptr, nullptr}};
 
 const Level& best() {
   static const Level* const level = [] {
@@ -114,14 +116,6 @@ MmaTile part_of(const MmaTile& t, uint32_t row, uint32_t rows, uint32_t column, 
   p.d = t.d + size_t(column) * t.column_stride;
   for (uint32_t i = 0; i < (rows + 15) / 16; ++i) p.lane[i] = t.lane[row / 16 + i] + (i ? 0 : row % 16);
   return p;
-}
-
-/// mma_v3 or mma_v4, if it knows such a tile. They want no NaN among scale factors.
-bool run_wide(const Level& l, const MmaTile& t) {
-  if (t.sum == SumKind::scaled)
-    for (const auto& [scales, rows] : {std::pair(t.a_scales, t.rows), std::pair(t.b_scales, t.columns)})
-      if (std::find(scales, scales + rows, 0xff) != scales + rows) return false;
-  return l.run(t);
 }
 
 /// Whether some element of B is an infinity or a NaN, which has an effect only where A has an element.
@@ -208,7 +202,7 @@ uint64_t finish(const Level& l, const MmaTile& t, NarrowRest& rest) {
   uint64_t scalar = 0;
   for (const Rectangle& r : gathered(rest)) {
     const MmaTile part = part_of(t, r.row, r.rows, r.column, r.columns);
-    if (part.select || !run_wide(l, part)) scalar += sums(part);
+    if (part.select || !l.run(part)) scalar += sums(part);
   }
   return scalar;
 }
@@ -218,9 +212,8 @@ std::optional<uint64_t> run(const Level& l, const MmaTile& t) {
   if (!l.run || places_repeat(t)) return sums(t);
   const auto rest = std::make_unique_for_overwrite<NarrowRest>();
   rest->count = 0;
-  if (l.narrow(t, *rest)) return finish(l, t, *rest);
-  if (t.select ? (info(t.a_format).bits == 32 ? run_spread<uint32_t>(l, t) : run_spread<uint16_t>(l, t))
-               : run_wide(l, t))
+  if (l.bytes(t, *rest) || l.narrow(t, *rest)) return finish(l, t, *rest);
+  if (t.select ? (info(t.a_format).bits == 32 ? run_spread<uint32_t>(l, t) : run_spread<uint16_t>(l, t)) : l.run(t))
     return 0;
   return std::nullopt;
 }

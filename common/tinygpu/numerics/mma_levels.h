@@ -20,6 +20,10 @@ struct NarrowRest {
     parts[count++] = {uint16_t(row), uint16_t(rows), uint16_t(column)};
   }
 };
+/// 8-bit and narrower numbers, SumKind::fused and scaled, dense or sparse: every operand at about the same speed. False
+/// as above; else `rest` tells what is still to do (of sparse tiles only).
+bool mma_bytes_v3(const MmaTile& tile, NarrowRest& rest);
+bool mma_bytes_v4(const MmaTile& tile, NarrowRest& rest);
 /// 8-bit and narrower operands, of every SumKind, dense or sparse. False as above; else `rest` tells what is still to
 /// do.
 bool mma_narrow_v3(const MmaTile& tile, NarrowRest& rest);

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/tinygpu/numerics/mma_fp4.h"
 #include "common/tinygpu/numerics/mma_levels.h"
 
 namespace tinygpu::numerics {
@@ -50,6 +51,8 @@ struct NarrowMma {
     float largest[kPlane];              // magnitude of the integers
     bool bad[kPlane];                   // not to be done here
   };
+
+  using Fp4 = Fp4Mma<V, Panel>;
 
   /// What a format's patterns are made of.
   struct Shape {
@@ -360,10 +363,11 @@ struct NarrowMma {
 
   /// The tiles that it does.
   static bool knows(const MmaTile& t) {
+    if (t.c_scale != 0) return false;
     const auto narrow = [](Format f) { return info(f).bits <= 8; };
     if (!narrow(t.a_format) || !narrow(t.b_format)) return false;
     if (t.sum != SumKind::fused) return true;
-    return t.rule.window == 25 && t.c_scale == 0 && t.rule.result != SumRule::Result::f32_14_bits;
+    return t.rule.window == 25 && t.rule.result != SumRule::Result::f32_14_bits;
   }
 
   static bool run(const MmaTile& t, NarrowRest& rest) {
@@ -382,11 +386,15 @@ struct NarrowMma {
     }
     unpack<false>(t, planes, plane, t.rows, terms, a);
     unpack<true>(t, static_cast<const uint8_t*>(t.b), kPlane, t.columns, terms, b);
+    typename Fp4::Levels level_a, level_b;
+    bool leveled = false;
     const unsigned saved = V::round_toward_zero();
     const bool half = t.sum == SumKind::fused && t.rule.result == SumRule::Result::f16_nearest;
     const bool windowed = t.sum == SumKind::fused || t.sum == SumKind::scaled;
-    // Where the first columns show that windows cut most sums, all the rest is left to others at once.
-    bool hopeless = false;
+    // Where the first columns show that windows cut most sums, all the rest is left to others at once, or those of fp4
+    // done in the general way at once.
+    bool hopeless = false, direct = false;
+    uint32_t general = 0;
     for (uint32_t block = 0; block < t.rows; block += kBlock) {
       const uint32_t vectors = (t.rows - block < kBlock ? t.rows - block : kBlock) / kLanes;
       bool bad_rows[kVectors] = {};
@@ -398,6 +406,7 @@ struct NarrowMma {
       for (uint32_t n = 0; n < t.columns; n += kStep) {
         if (block == 0 && n == kTried && windowed && !t.select)
           hopeless = 4 * rest.count > 3 * vectors * kTried / kStep;
+        if (block == 0 && n == kTried) direct = 4 * general > 3 * vectors * kTried / kStep;
         if (hopeless) {
           for (uint32_t v = 0; v < vectors; ++v) rest.add(block + v * kLanes, kLanes, n);
           continue;
@@ -412,20 +421,35 @@ struct NarrowMma {
         }
         for (uint32_t v = 0; v < vectors; v += 2) {
           Sums sums[2];
-          dot(a, b, block + v * kLanes, n, pairs, blocks, sums);
+          if (!direct) dot(a, b, block + v * kLanes, n, pairs, blocks, sums);
           for (uint32_t i = 0; i < 2 && v + i < vectors; ++i) {
             const uint32_t row = block + (v + i) * kLanes;
             if (t.sum == SumKind::integer) {
               finish_integer(t, sums[i], row, n);
               continue;
             }
-            const bool done = !bad_columns && !bad_rows[v + i] &&
+            const bool done = !direct && !bad_columns && !bad_rows[v + i] &&
                               largest[v + i] * column_largest * float(terms / blocks) < 0x1p31f &&
                               (t.sum == SumKind::fp4 ? finish_fp4(t, a, b, sums[i], row, n)
                                : half                ? finish<true, false>(t, a, b, sums[i], most, block, row, n)
                                : t.scales            ? finish<false, true>(t, a, b, sums[i], most, block, row, n)
                                                      : finish<false, false>(t, a, b, sums[i], most, block, row, n));
-            if (!done) rest.add(row, kLanes, n);
+            if (done) continue;
+            if (t.sum != SumKind::fp4) {
+              rest.add(row, kLanes, n);
+              continue;
+            }
+            ++general;
+            if (!leveled) {
+              Fp4::levels(t, planes, plane, t.rows, terms, t.a_scales, level_a);
+              Fp4::levels(t, static_cast<const uint8_t*>(t.b), kPlane, t.columns, terms, t.b_scales, level_b);
+              leveled = true;
+            }
+            for (uint32_t j = 0; j < kStep; ++j) {
+              auto* d = reinterpret_cast<int32_t*>(t.d) + size_t(n + j) * t.column_stride + t.lane[row / 16] + row % 16;
+              const I c = t.read_c ? V::load(d) : V::zero();
+              V::store(d, Fp4::sums(t, a, b, level_a, level_b, row, n + j, pairs, c));
+            }
           }
         }
       }

@@ -114,6 +114,28 @@ struct Avx2 {
   static D load_double(const double* p) { return _mm256_loadu_pd(p); }
   static D broadcast_double(const double* p) { return _mm256_broadcast_sd(p); }
   static D mul(D a, D b) { return _mm256_mul_pd(a, b); }
+  static D plus(D a, D b) { return _mm256_add_pd(a, b); }
+  /// To an integer, toward zero.
+  static D truncate(D a) { return _mm256_round_pd(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+  /// Zero where the magnitude is below the limit.
+  static D zero_below(D a, D limit) {
+    const D magnitude = _mm256_andnot_pd(_mm256_set1_pd(-0.0), a);
+    return _mm256_and_pd(_mm256_cmp_pd(magnitude, limit, _CMP_GE_OQ), a);
+  }
+  /// Of lanes' truths, those of the low half, of the high half.
+  static D select_low(M m, D a, D b) {
+    return _mm256_blendv_pd(b, a, _mm256_castsi256_pd(_mm256_cvtepi32_epi64(_mm256_castsi256_si128(m))));
+  }
+  static D select_high(M m, D a, D b) {
+    return _mm256_blendv_pd(b, a, _mm256_castsi256_pd(_mm256_cvtepi32_epi64(_mm256_extracti128_si256(m, 1))));
+  }
+  /// 2^e.
+  static D low_power(I e) { return power_of(_mm256_castsi256_si128(e)); }
+  static D high_power(I e) { return power_of(_mm256_extracti128_si256(e, 1)); }
+  static D power_of(__m128i e) {
+    const I biased = _mm256_add_epi64(_mm256_cvtepi32_epi64(e), _mm256_set1_epi64x(1023));
+    return _mm256_castsi256_pd(_mm256_slli_epi64(biased, 52));
+  }
   static D fma(D a, D b, D c) { return _mm256_fmadd_pd(a, b, c); }
   static D low_integer(I v) { return _mm256_cvtepi32_pd(_mm256_castsi256_si128(v)); }
   static D high_integer(I v) { return _mm256_cvtepi32_pd(_mm256_extracti128_si256(v, 1)); }

@@ -111,6 +111,23 @@ struct Avx512 {
   static D load_double(const double* p) { return _mm512_loadu_pd(p); }
   static D broadcast_double(const double* p) { return _mm512_set1_pd(*p); }
   static D mul(D a, D b) { return _mm512_mul_pd(a, b); }
+  static D plus(D a, D b) { return _mm512_add_pd(a, b); }
+  /// To an integer, toward zero.
+  static D truncate(D a) { return _mm512_roundscale_pd(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+  /// Zero where the magnitude is below the limit.
+  static D zero_below(D a, D limit) {
+    return _mm512_maskz_mov_pd(_mm512_cmp_pd_mask(_mm512_abs_pd(a), limit, _CMP_GE_OQ), a);
+  }
+  /// Of lanes' truths, those of the low half, of the high half.
+  static D select_low(M m, D a, D b) { return _mm512_mask_mov_pd(b, __mmask8(m), a); }
+  static D select_high(M m, D a, D b) { return _mm512_mask_mov_pd(b, __mmask8(m >> 8), a); }
+  /// 2^e.
+  static D low_power(I e) { return power_of(_mm512_castsi512_si256(e)); }
+  static D high_power(I e) { return power_of(_mm512_extracti32x8_epi32(e, 1)); }
+  static D power_of(__m256i e) {
+    const I biased = _mm512_add_epi64(_mm512_cvtepi32_epi64(e), _mm512_set1_epi64(1023));
+    return _mm512_castsi512_pd(_mm512_slli_epi64(biased, 52));
+  }
   static D fma(D a, D b, D c) { return _mm512_fmadd_pd(a, b, c); }
   static D low_integer(I v) { return _mm512_cvtepi32_pd(_mm512_castsi512_si256(v)); }
   static D high_integer(I v) { return _mm512_cvtepi32_pd(_mm512_extracti32x8_epi32(v, 1)); }

@@ -7,7 +7,19 @@
 
 namespace tinygpu::numerics {
 
-template <class V>
+/// How a format's patterns are read: the sign is the highest of kBits, then come kFieldBits of exponent; below the
+/// first kFractionBits behind these nothing counts. From the magnitude kLimit on they are for the wide way.
+template <class Word_, int kBits_, int kFieldBits_, int kFractionBits_, int kBias_, int32_t kLimit_>
+struct Patterns {
+  using Word = Word_;
+  static constexpr int kBits = kBits_, kFieldBits = kFieldBits_, kFractionBits = kFractionBits_, kBias = kBias_;
+  static constexpr int kField = kBits - 1 - kFieldBits;  // the exponent's lowest bit
+  static constexpr int32_t kMagnitude =
+      int32_t((uint32_t(1) << (kBits - 1)) - (uint32_t(1) << (kField - kFractionBits)));
+  static constexpr int32_t kLimit = kLimit_;
+};
+
+template <class V, uint32_t kMostTerms>
 struct NarrowPanel {
   using I = typename V::I;
   using F = typename V::F;
@@ -15,7 +27,7 @@ struct NarrowPanel {
   static constexpr uint32_t kLanes = V::kLanes;
   static constexpr uint32_t kBytes = 4 * kLanes;  // of a vector
   static constexpr uint32_t kBlock = 64;          // rows for which exponents are computed together
-  static constexpr uint32_t kTerms = 16;
+  static constexpr uint32_t kTerms = kMostTerms;
   static constexpr uint32_t kColumnStep = 4;
   static constexpr int32_t kOne = 1 << 23;
   /// Where column n of B begins in a panel.
@@ -24,7 +36,8 @@ struct NarrowPanel {
   static constexpr int kBaseLimit = 60;  // elements of larger raw exponent: wide
   static constexpr int kBottom = -101;   // least window that is handled: q is a normal f32
   static constexpr int kLeast = -64;     // relative raw exponent of a zero, and of whatever lies farther below the base
-  static constexpr uint32_t kNibbles = 4;  // of a row's sign bits
+  static constexpr uint32_t kNibbles = kTerms / 4;        // of a row's sign bits
+  static constexpr uint32_t kMasks = (kTerms + 31) / 32;  // words of a bit for each term
 
   /// An operand unpacked, in tiles that are read from end to end: element (k, r) of a tile of T rows at
   /// [r / T * T * kTerms + k * T + r % T]. A, across vector lanes: T is kLanes for values, where rows 0 and 1 of each
@@ -36,27 +49,24 @@ struct NarrowPanel {
     alignas(64) int8_t exponent8[kTerms * kPlane];
     alignas(64) int32_t exponent8x4[kTerms * kPlane];
     alignas(64) uint8_t sign[kNibbles * kPlane];  // four terms' sign bits a byte; B: plane after plane
-    alignas(64) int32_t zeros[kPlane];            // a bit for each term, set if the element is zero
+    alignas(64) int32_t zeros[kMasks][kPlane];    // a bit for each term, set if the element is zero
     bool special[kPlane];                         // the row has an element for the wide way
     bool any_special;
-    bool heavy;  // A: the significands of a row may add up to 31 or more
+    bool heavy;  // A of up to 16 terms: the significands of a row may add up to 31 or more
     int base;
   };
   /// False, and the panel is not filled, if all groups will need the wide way: for the infinities and NaNs in this
   /// operand, or because no product reaches up to the windows of which q is normal. `other_base`: the other operand's.
-  template <class Word, int kFieldBits, int kFractionBits, int kBias, bool kBroadcast>
-  static bool unpack_panel(const Word* planes, uint32_t rows, uint32_t terms, bool flip, int other_base, Panel& p) {
-    constexpr int kWordBits = int(sizeof(Word)) * 8;
-    constexpr int kField = kWordBits - 1 - kFieldBits;  // its lowest bit
-    constexpr int kAll = (1 << kFieldBits) - 1;
-    constexpr int kFieldLimit = kBaseLimit + kBias < kAll ? kBaseLimit + kBias + 1 : kAll;  // from here on: wide
-    // tf32: the low bits of the f32 word don't count.
-    constexpr int32_t kMagnitude =
-        int32_t((uint32_t(1) << (kWordBits - 1)) - (uint32_t(1) << (kField - kFractionBits)));
-    const I magnitude_mask = V::set(kMagnitude);
+  /// `scales`: a ue8m0 factor for each row, which is as if all its elements had larger exponents; or null.
+  template <class P, bool kBroadcast>
+  static bool unpack_panel(const typename P::Word* planes, const uint8_t* scales, uint32_t rows, uint32_t terms,
+                           bool flip, int other_base, Panel& p) {
+    constexpr int kField = P::kField, kBias = P::kBias;
+    const I magnitude_mask = V::set(P::kMagnitude);
 
     alignas(64) int32_t largest[kPlane];  // magnitude
     alignas(64) int32_t tops[kLanes];
+    alignas(64) int32_t shift[kPlane] = {};  // exponents of the factors
     int32_t top = 0;
     I all = V::zero();
     p.any_special = p.heavy = false;
@@ -68,46 +78,57 @@ struct NarrowPanel {
       all = V::max(all, most);
     }
     // A last vector may reach beyond the rows.
-    if (rows % kLanes == 0 && V::all_at_most(all, V::set((kFieldLimit << kField) - 1))) {
+    if (scales) {
+      p.base = scaled_base<P>(scales, largest, rows, shift, p);
+    } else if (rows % kLanes == 0 && V::all_at_most(all, V::set(P::kLimit - 1))) {
       V::store(tops, all);
       for (const int32_t m : tops) top = m > top ? m : top;
       for (uint32_t r = 0; r < rows; ++r) p.special[r] = false;
     } else {
       for (uint32_t r = 0; r < rows; ++r) {
-        const bool special = largest[r] >= kFieldLimit << kField;
+        const bool special = largest[r] >= P::kLimit;
         p.special[r] = special;
         p.any_special |= special;
         top = !special && largest[r] > top ? largest[r] : top;
       }
     }
-    const int32_t top_field = top >> kField ? top >> kField : 1;
-    p.base = top ? top_field - kBias : 0;
+    if (!scales) p.base = top ? raw_of<P>(top) : 0;
     if (p.base + other_base < kBottom ||
         (p.any_special && special_everywhere(p, rows, kBroadcast ? kColumnStep : kBlock)))
       return false;
 
-    // f16 words are widened by moving their bits to f32's place, which leaves the value 2^(127 − bias) too small. What
-    // underflows is below any quantum.
-    const F scale = V::as_float(V::set((254 - kBias - p.base) * kOne | (flip ? INT32_MIN : 0)));
+    // Words of smaller exponents are widened by moving their bits to f32's place, which leaves the value 2^(127 − bias)
+    // too small. What underflows is below any quantum.
+    const I power = V::set(254 - kBias - p.base), sign_flip = V::set(flip ? INT32_MIN : 0);
+    F scale = V::as_float(V::bit_or(V::template shl<23>(power), sign_flip));
     const D more = V::set_double(__builtin_bit_cast(double, uint64_t(0x3000000000000001)));
     const auto value = [&](D d) { return V::or_double(d, more); };
-    const I base = V::set(p.base + kBias), nibble_flip = V::set(flip ? 15 : 0);
+    I base = V::set(p.base + kBias);
+    const I nibble_flip = V::set(flip ? 15 : 0);
     // A significand is at most 1 and the fraction: what a row's fractions add up to at most if it isn't heavy.
-    const I light = V::set(int32_t(31 - terms) * (1 << kField) - 1);
+    const I light = V::set((31 - int32_t(terms)) * (1 << kField) - 1);
     const I one = V::set(1), least = V::set(kLeast);
     for (uint32_t r0 = 0; r0 < rows; r0 += kLanes) {
       I signs{}, zeros = V::zero(), fractions = V::zero();
+      if (scales) {
+        // Where this leaves f32's range, elements are so far below the base that anything smaller than q will do.
+        const I s = V::load(shift + r0);
+        scale = V::as_float(
+            V::bit_or(V::template shl<23>(V::min(V::max(V::add(power, s), V::set(1)), V::set(254))), sign_flip));
+        base = V::sub(V::set(p.base + kBias), s);
+      }
       for (uint32_t k = 0; k < terms; ++k) {
         const I words = V::load_words(planes + size_t(k) * kPlane + r0);
         const I magnitude = V::bit_and(words, magnitude_mask);
 
         I f32 = words;
-        if constexpr (sizeof(Word) == 4)
-          f32 = V::bit_and(words, V::set(int32_t(0x80000000u | kMagnitude)));
-        else if constexpr (kFieldBits == 8)
+        if constexpr (P::kBits == 32)
+          f32 = V::bit_and(words, V::set(int32_t(0x80000000u | P::kMagnitude)));
+        else if constexpr (P::kFieldBits == 8)
           f32 = V::template shl<16>(words);
         else
-          f32 = V::bit_or(V::template shl<16>(V::sub(words, magnitude)), V::template shl<13>(magnitude));
+          f32 = V::bit_or(V::template shl<32 - P::kBits>(V::sub(words, magnitude)),
+                          V::template shl<23 - kField>(magnitude));
         const F f = V::mul(V::as_float(f32), scale);
         if constexpr (kBroadcast) {
           double* to = p.value + r0 * kTerms + k * kLanes;
@@ -120,10 +141,15 @@ struct NarrowPanel {
           V::store_double(to + kLanes / 2, value(V::high_double(pairs)));
         }
 
+        if (k == 32) {
+          V::store(p.zeros[0] + r0, zeros);
+          zeros = V::zero();
+        }
         const auto zero = V::equal(magnitude, V::zero());
         zeros = V::add(zeros, zeros);
         zeros = V::select(zero, V::add(zeros, one), zeros);
-        if constexpr (!kBroadcast) fractions = V::add(fractions, V::bit_and(magnitude, V::set((1 << kField) - 1)));
+        if constexpr (!kBroadcast && kTerms == 16)
+          fractions = V::add(fractions, V::bit_and(magnitude, V::set((1 << kField) - 1)));
 
         // Of a special row, which nobody looks at, it may be anything.
         const I relative = V::sub(V::max(V::template shr<kField>(magnitude), one), base);
@@ -134,7 +160,7 @@ struct NarrowPanel {
           V::store_bytes(p.exponent8 + r0 / kBytes * kBytes * kTerms + k * kBytes + r0 % kBytes / kLanes * 4, e, 16);
 
         // Four terms' signs, the first in bit 0.
-        const I sign = V::template shl<3>(V::template shr<kWordBits - 1>(words));
+        const I sign = V::template shl<3>(V::template shr<P::kBits - 1>(words));
         signs = k % 4 == 0 ? sign : V::bit_or(V::template shr<1>(signs), sign);
         if (k % 4 == 3) {
           const uint32_t nibble = k / 4;
@@ -146,8 +172,8 @@ struct NarrowPanel {
                            nibble_signs, 16);
         }
       }
-      V::store(p.zeros + r0, zeros);
-      if constexpr (!kBroadcast) p.heavy |= !V::all_at_most(fractions, light);
+      V::store(p.zeros[kMasks - 1] + r0, zeros);
+      if constexpr (!kBroadcast && kTerms == 16) p.heavy |= !V::all_at_most(fractions, light);
     }
     return true;
   }
@@ -161,16 +187,58 @@ struct NarrowPanel {
     return true;
   }
 
-  /// f16, bf16 or tf32.
+  template <class P>
+  static int raw_of(int32_t magnitude) {
+    const int32_t field = magnitude >> P::kField;
+    return (field ? field : 1) - P::kBias;
+  }
+  /// Rows with factors: which of them are for the wide way, and the largest raw exponent of the others.
+  template <class P>
+  static int scaled_base(const uint8_t* scales, const int32_t* largest, uint32_t rows, int32_t* shift, Panel& p) {
+    int top = -1000;
+    for (uint32_t r = 0; r < rows; ++r) {
+      shift[r] = int32_t(scales[r]) - 127;
+      const int raw = raw_of<P>(largest[r]) + shift[r];
+      p.special[r] = scales[r] == 0xff || largest[r] >= P::kLimit || (largest[r] && raw > kBaseLimit);
+      p.any_special |= p.special[r];
+      if (!p.special[r] && largest[r] && raw > top) top = raw;
+    }
+    return top > -1000 ? top : 0;
+  }
+
+  /// The first magnitude that is not for here: infinity, or a raw exponent above kBaseLimit.
+  static constexpr int32_t limit_of(int field_bits, int field, int bias) {
+    const int all = (1 << field_bits) - 1, beyond = kBaseLimit + bias + 1;
+    return (beyond < all ? beyond : all) << field;
+  }
+  using F16 = Patterns<uint16_t, 16, 5, 10, 15, limit_of(5, 10, 15)>;
+  using Bf16 = Patterns<uint16_t, 16, 8, 7, 127, limit_of(8, 7, 127)>;
+  using Tf32 = Patterns<uint32_t, 32, 8, 10, 127, limit_of(8, 23, 127)>;
+  using E5m2 = Patterns<uint8_t, 8, 5, 2, 15, limit_of(5, 2, 15)>;
+  using E4m3 = Patterns<uint8_t, 8, 4, 3, 7, 0x7f>;  // one NaN
+  using E3m2 = Patterns<uint8_t, 6, 3, 2, 3, 0x20>;  // numbers only
+  using E2m3 = Patterns<uint8_t, 6, 2, 3, 1, 0x20>;
+  using E2m1 = Patterns<uint8_t, 4, 2, 1, 1, 0x08>;
+
+  /// f16, bf16 or tf32; of a panel for more than 16 terms: of 8 bits or less.
   template <bool kBroadcast>
-  static bool unpack(Format f, const void* planes, uint32_t rows, uint32_t terms, bool flip, int other_base, Panel& p) {
-    const auto* halves = static_cast<const uint16_t*>(planes);
-    if (f == Format::f16)
-      return unpack_panel<uint16_t, 5, 10, 15, kBroadcast>(halves, rows, terms, flip, other_base, p);
-    if (f == Format::bf16)
-      return unpack_panel<uint16_t, 8, 7, 127, kBroadcast>(halves, rows, terms, flip, other_base, p);
-    const auto* words = static_cast<const uint32_t*>(planes);
-    return unpack_panel<uint32_t, 8, 10, 127, kBroadcast>(words, rows, terms, flip, other_base, p);
+  static bool unpack(Format f, const void* planes, const uint8_t* scales, uint32_t rows, uint32_t terms, bool flip,
+                     int other_base, Panel& p) {
+    const auto as = [&]<class P>(P) {
+      const auto* words = static_cast<const typename P::Word*>(planes);
+      return unpack_panel<P, kBroadcast>(words, scales, rows, terms, flip, other_base, p);
+    };
+    if constexpr (kTerms == 16) {
+      if (f == Format::f16) return as(F16{});
+      if (f == Format::bf16) return as(Bf16{});
+      return as(Tf32{});
+    } else {
+      if (f == Format::e4m3) return as(E4m3{});
+      if (f == Format::e5m2) return as(E5m2{});
+      if (f == Format::e3m2) return as(E3m2{});
+      if (f == Format::e2m3) return as(E2m3{});
+      return as(E2m1{});
+    }
   }
 };
 

@@ -41,13 +41,15 @@
 
 namespace tinygpu::numerics {
 
-template <class V>
+/// Tiles of up to kMostTerms terms: 16, of f16, bf16 and tf32; 32 and 64 (of which half are zeros: sparse) of 8 bits
+/// and less.
+template <class V, uint32_t kMostTerms>
 struct VectorMma {
   using I = typename V::I;
   using F = typename V::F;
   using D = typename V::D;
   using Wide = WideMma<V>;
-  using Panels = NarrowPanel<V>;
+  using Panels = NarrowPanel<V, kMostTerms>;
   using Panel = typename Panels::Panel;
   static constexpr uint32_t kLanes = V::kLanes, kBytes = Panels::kBytes, kBlock = Panels::kBlock;
   static constexpr uint32_t kTerms = Panels::kTerms, kColumnStep = Panels::kColumnStep, kNibbles = Panels::kNibbles;
@@ -73,10 +75,15 @@ struct VectorMma {
   /// The wide way's panels, unpacked when they are first needed.
   class WidePanels {
    public:
-    explicit WidePanels(const MmaTile& t) : t_(t) {}
+    /// `rest`: takes what would go this way, if there is more than it can do.
+    WidePanels(const MmaTile& t, NarrowRest* rest) : t_(t), rest_(rest) {}
     /// Columns n to n + 3 of these vectors of rows, all of one block.
     template <bool kHalf>
     void group(uint32_t block, uint32_t first, uint32_t end, uint32_t n) {
+      if (rest_) {
+        for (uint32_t v = first; v < end; ++v) rest_->add(block + v * kLanes, kLanes, n);
+        return;
+      }
       if (!ready_) {
         Wide::template unpack<false>(t_.a_format, t_.a, t_.rows, t_.terms, t_.negate_a, a_);
         Wide::template unpack<true>(t_.b_format, t_.b, t_.columns, t_.terms, t_.negate_b, b_);
@@ -100,6 +107,7 @@ struct VectorMma {
                                              end - pair < 2 ? end - pair : 2, n);
     }
     const MmaTile& t_;
+    NarrowRest* const rest_;
     bool ready_ = false;
     typename Wide::Panel a_, b_;
   };
@@ -109,8 +117,12 @@ struct VectorMma {
     I top8, least8;  // of e + 127 of the products: the most, in each byte; the least of e, relative to both bases
     I lowest, highest, window_mask, count_mask, magnitude, c_scale, start, sum_bias, sum_range;
     F c_power;
-    I every_term;
+    I every_term, kept_sign;
+    I c_mask;  // of C's words, if more than 16 terms
     I spread[2];
+    // Of more than 16 terms: minus the accumulators' start, without C, times `back`, by which sums are multiplied.
+    I whole_start;
+    D back;
     Constants(const MmaTile& t, const Panel& a, const Panel& b) {
       const int base = a.base + b.base + 127, most = base > 0 ? base : 0;
       const int least = most + kLeast + 1 > kBottom + 127 ? most + kLeast + 1 : kBottom + 127;
@@ -127,7 +139,11 @@ struct VectorMma {
       start = V::set(((52 - 25 + 1023 - base) << 20) | 0x80000);
       sum_bias = V::set(0x7c000000);
       sum_range = V::set(int32_t(0xf8000000u));
-      every_term = V::set((1 << t.terms) - 1);
+      whole_start = V::set(int32_t(uint32_t(52 - 25 + 1023 - 127) << 20 | 0x80080000u));
+      back = V::set_double(__builtin_bit_cast(double, uint64_t(1023 + a.base + b.base) << 52));
+      kept_sign = V::set(t.sum == SumKind::scaled ? INT32_MIN : 0);
+      c_mask = V::set(t.read_c ? -1 : 0);
+      every_term = V::set(t.terms < 32 ? (1 << t.terms) - 1 : -1);
       // Pairs of bytes 0 to 3 and 4 to 7 of each 16 to words, the first as the lowest byte, the second as the highest.
       for (int32_t i = 0; i < 2; ++i) {
         const int32_t at = 8 * i;
@@ -179,9 +195,11 @@ struct VectorMma {
     Group *ready = nullptr, *next = groups;  // begun, but not added; to be begun
     // Groups that need the wide way come together: the next few take it at once.
     constexpr uint32_t kAgain = 7;
-    constexpr bool kOverlapped = kC != C::scaled;  // which is rare, and would take its share of the compiler's time
+    // What is rare does without: it would take its share of the compiler's time.
+    constexpr bool kOverlapped = kC != C::scaled && terms <= 32;
     uint32_t again = 0;
-    const bool careful = terms == 16 && kC != C::none && a.heavy;
+    constexpr bool kMayWrap = terms == 16 && kC != C::none;
+    const bool careful = kMayWrap && a.heavy;
     const auto finish = [&] {
       if (!ready) return;
       for (uint32_t v = 0; v < kVectors; v += kChunk) add<terms, kHalf, false, kChunk>(s, a, b, *ready, v, nothing);
@@ -226,7 +244,7 @@ struct VectorMma {
           continue;
         }
         for (uint32_t v = 0; v < vectors; ++v) {
-          if (!(beyond >> v & 1) && (careful ? add<terms, kHalf, true, 1>(s, a, b, g, v, nothing)
+          if (!(beyond >> v & 1) && (careful ? add<terms, kHalf, kMayWrap, 1>(s, a, b, g, v, nothing)
                                              : add<terms, kHalf, false, 1>(s, a, b, g, v, nothing)))
             continue;
           wide.template group<kHalf>(block, v, v + 1, n);
@@ -320,7 +338,9 @@ struct VectorMma {
   [[gnu::always_inline]] static OldValue<kC> load_c(const Constants& s, const Group& g, uint32_t j, uint32_t v) {
     OldValue<kC> o;
     if constexpr (kC != C::none) {
-      o.word = o.magnitude = V::load(g.d[j][v]);
+      o.word = V::load(g.d[j][v]);
+      if constexpr (kTerms > 16) o.word = V::bit_and(o.word, s.c_mask);
+      o.magnitude = o.word;
       if constexpr (kHalf) {
         o.c = V::from_half(o.word);
         o.magnitude = V::half_field(o.word);
@@ -375,11 +395,17 @@ struct VectorMma {
         const OldValue<kC> o = load_c<kC, kHalf>(s, g, j, v);
         I top = V::bit_and(V::max_unsigned(pair, V::add(o.magnitude, o.magnitude)), s.window_mask);
         // Where there is neither a product nor C, any window will do.
-        const I zeros = V::bit_or(V::load(a.zeros + g.block + v * kLanes), V::set(b.zeros[g.n + j]));
+        I others = V::zero();  // terms that aren't zero
+        for (uint32_t m = 0; m < Panels::kMasks; ++m) {
+          const I zeros = V::bit_or(V::load(a.zeros[m] + g.block + v * kLanes), V::set(b.zeros[m][g.n + j]));
+          others = V::bit_or(others, V::bit_xor(zeros, s.every_term));
+        }
         const I c_magnitude = V::bit_and(o.word, V::set(kHalf ? 0x7fff : 0x7fffffff));
-        const I nothing = V::is_zero(V::bit_or(V::bit_xor(zeros, s.every_term), c_magnitude));
+        const I nothing = V::is_zero(V::bit_or(others, c_magnitude));
         top = V::max_unsigned(top, V::bit_and(nothing, s.lowest));
         if (!V::all_at_most(V::sub(top, s.lowest), V::sub(s.highest, s.lowest))) beyond |= 1u << v;
+        // With scale factors a C of −0 stays where there is no product.
+        if (!V::all_at_most(V::bit_and(V::bit_and(nothing, o.word), s.kept_sign), V::zero())) beyond |= 1u << v;
         begin_with<kC>(s, g, j, v, pair, top, o.c);
       }
     }
@@ -431,12 +457,15 @@ struct VectorMma {
     each<count>([&](auto c) __attribute__((always_inline)) {
       each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
         const I start = V::load(g.low_start[j.value][v + c.value]);
-        const I start_high = V::add(V::exponent_field(V::load(g.window[j.value][v + c.value])), s.start);
+        I start_high = V::add(V::exponent_field(V::load(g.window[j.value][v + c.value])), s.start);
+        if constexpr (kTerms > 16) start_high = V::add(start_high, V::template sar<31>(start));
         low[c.value][j.value] = V::pair_low(start, start_high);
         high[c.value][j.value] = V::pair_high(start, start_high);
       });
     });
-    each<terms>([&](auto k) __attribute__((always_inline)) {
+    // As many steps as are written out one after the other.
+    constexpr uint32_t kWritten = terms > 32 ? 16 : terms;
+    const auto step = [&](auto k) __attribute__((always_inline)) {
       D x[count][2];
       each<count>([&](auto c) __attribute__((always_inline)) {
         const double* from = va + c.value * kLanes * kTerms + k.value * kLanes;
@@ -455,7 +484,24 @@ struct VectorMma {
         V::pin(low[c.value][0], high[c.value][0], low[c.value][1], high[c.value][1], low[c.value][2], high[c.value][2],
                low[c.value][3], high[c.value][3]);
       });
-    });
+    };
+    for (uint32_t done = 0;;) {
+      each<kWritten>(step);
+      if ((done += kWritten) == terms) break;
+      va += kWritten * kLanes, vb += kWritten * kLanes;
+    }
+    if constexpr (kTerms > 16) {
+      each<count>([&](auto c) __attribute__((always_inline)) {
+        each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
+          const I window = V::load(g.window[j.value][v + c.value]);
+          const I start = V::add(V::exponent_field(window), s.whole_start);
+          const D l = V::fma(low[c.value][j.value], s.back, V::pair_low(V::zero(), start));
+          const D h = V::fma(high[c.value][j.value], s.back, V::pair_high(V::zero(), start));
+          V::store(g.d[j.value][v + c.value], kHalf ? Wide::to_f16(l, h) : V::as_int(V::narrow(l, h)));
+        });
+      });
+      return true;
+    }
     I sums[count][kColumnStep];
     each<count>([&](auto c) __attribute__((always_inline)) {
       each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
@@ -480,7 +526,9 @@ struct VectorMma {
 
   template <uint32_t terms>
   static void tile(const MmaTile& t, const Panel& a, const Panel& b, WidePanels& wide) {
-    if (!t.read_c)
+    if constexpr (terms > 16)
+      tile<terms, C::plain>(t, a, b, wide);
+    else if (!t.read_c)
       tile<terms, C::none>(t, a, b, wide);
     else if (t.c_scale == 0)
       tile<terms, C::plain>(t, a, b, wide);
@@ -508,24 +556,45 @@ struct VectorMma {
     }
   }
 
+  /// f16, bf16 and tf32; by the wide way whatever that knows. False: none of these.
   static bool run(const MmaTile& t) {
+    static_assert(kMostTerms == 16);
     if (!Wide::knows(t)) return false;
-    WidePanels wide(t);
-    const auto narrow = [](Format f) { return f == Format::e4m3 || f == Format::e5m2; };
-    bool all_wide = t.sum == SumKind::scaled || t.rule.window != 25 || narrow(t.a_format) || narrow(t.b_format) ||
-                    (t.terms != 16 && t.terms != 8);
+    WidePanels wide(t, nullptr);
+    const bool all_wide = t.sum == SumKind::scaled || t.rule.window != 25 || (t.terms != 16 && t.terms != 8) ||
+                          info(t.a_format).bits <= 8 || info(t.b_format).bits <= 8;
     Panel a, b;
-    all_wide = all_wide || !Panels::template unpack<false>(t.a_format, t.a, t.rows, t.terms, t.negate_a, 0, a) ||
-               !Panels::template unpack<true>(t.b_format, t.b, t.columns, t.terms, t.negate_b, a.base, b);
-    const unsigned saved = V::round_toward_zero();
-    if (all_wide)
-      run_wide(t, wide);
+    if (all_wide || !unpack(t, a, b))
+      in_mode([&] { run_wide(t, wide); });
     else if (t.terms == 16)
-      tile<16>(t, a, b, wide);
+      in_mode([&] { tile<16>(t, a, b, wide); });
     else
-      tile<8>(t, a, b, wide);
-    V::restore(saved);
+      in_mode([&] { tile<8>(t, a, b, wide); });
     return true;
+  }
+
+  /// 8 bits and less, as many terms as there can be. What only the wide way could do is left to others if there is a
+  /// `rest`.
+  static void run_bytes(const MmaTile& t, NarrowRest* rest) {
+    WidePanels wide(t, rest);
+    Panel a, b;
+    if (!unpack(t, a, b))
+      in_mode([&] { run_wide(t, wide); });
+    else
+      in_mode([&] { tile<kMostTerms>(t, a, b, wide); });
+  }
+
+ private:
+  static bool unpack(const MmaTile& t, Panel& a, Panel& b) {
+    const uint8_t *sa = t.scales ? t.a_scales : nullptr, *sb = t.scales ? t.b_scales : nullptr;
+    return Panels::template unpack<false>(t.a_format, t.a, sa, t.rows, t.terms, t.negate_a, 0, a) &&
+           Panels::template unpack<true>(t.b_format, t.b, sb, t.columns, t.terms, t.negate_b, a.base, b);
+  }
+  template <class Body>
+  static void in_mode(const Body& body) {
+    const unsigned saved = V::round_toward_zero();
+    body();
+    V::restore(saved);
   }
 };
 

@@ -128,9 +128,14 @@ struct WideMma {
       default: return unpack_panel<uint8_t, 4, 3, 7, Top::one_nan, kBroadcast>(bytes, rows, terms, flip, p);
     }
   }
-  /// Scale factors, ue8m0. NaNs are not for here.
+  /// Scale factors, ue8m0. A NaN among them is as if the row's elements were NaNs.
   static void unpack_scales(const uint8_t* scales, uint32_t rows, Panel& p) {
-    for (uint32_t r = 0; r < rows; ++r) p.scale[r] = int32_t(scales[r]) - 127;
+    for (uint32_t r = 0; r < rows; ++r) {
+      p.scale[r] = int32_t(scales[r]) - 127;
+      if (scales[r] != 0xff) continue;
+      p.nan[r] = -1;
+      p.special[r / kLanes] = true;
+    }
   }
 
   /// The tiles that it does.

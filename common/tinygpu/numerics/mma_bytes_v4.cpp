@@ -1,0 +1,17 @@
+// Tiles of 8-bit and narrower numbers with AVX-512.
+#include "common/tinygpu/numerics/mma_levels.h"
+
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+#include "common/tinygpu/numerics/mma_avx512.h"
+#include "common/tinygpu/numerics/mma_bytes.h"
+
+namespace tinygpu::numerics {
+
+bool mma_bytes_v4(const MmaTile& tile, NarrowRest& rest) { return ByteMma<Avx512>::run(tile, rest); }
+
+}  // namespace tinygpu::numerics
+#else
+namespace tinygpu::numerics {
+bool mma_bytes_v4(const MmaTile&, NarrowRest&) { return false; }
+}  // namespace tinygpu::numerics
+#endif
