@@ -54,20 +54,17 @@ template <layout::Element In>
 inline constexpr uint64_t kOperand = layout::smem_descriptor(
     {.element = In, .major = layout::Major::k, .swizzle = layout::Swizzle::b128, .stride = 8 * kRowBytes});
 
-/// A tile of 128 rows; of two CTAs' 256, where they work as one.
-template <layout::Element In, uint32_t TileN, int Ctas = 1>
-inline constexpr uint32_t kInstruction =
-    layout::instruction_descriptor({.a = In, .b = In, .m = Ctas* kTileM, .n = TileN, .cta_group = Ctas});
+template <layout::Element In, uint32_t TileN>
+inline constexpr uint32_t kInstruction = layout::instruction_descriptor({.a = In, .b = In, .m = kTileM, .n = TileN});
 
 /// Multiplies one block of K: four instructions, each 32 bytes further along the swizzled rows.
-template <layout::Element In, uint32_t TileN, int Ctas = 1>
+template <layout::Element In, uint32_t TileN>
 __device__ void multiply_block(uint32_t accumulator, uint32_t a_tile, uint32_t b_tile, bool first) {
 #pragma unroll
   for (uint32_t step = 0; step < kBlockK / kInstructionK; ++step) {
     const uint32_t along_k = step * kInstructionK * 2;
-    tcgen05_mma_f16<Ctas>(accumulator, layout::at_address(kOperand<In>, a_tile + along_k),
-                          layout::at_address(kOperand<In>, b_tile + along_k), kInstruction<In, TileN, Ctas>,
-                          !(first && step == 0));
+    tcgen05_mma_f16(accumulator, layout::at_address(kOperand<In>, a_tile + along_k),
+                    layout::at_address(kOperand<In>, b_tile + along_k), kInstruction<In, TileN>, !(first && step == 0));
   }
 }
 

@@ -7,8 +7,8 @@
 //   scripts/run gemm --kind nvf4 --all        steps 4 to 8 with narrow operands: fp8, mxf8 or nvf4
 //
 // Each step stands in stepN_*.cu and adds one idea to the one before; gemm.cuh holds what they share, persistent.cuh
-// the kernel of steps 5 to 7. Read them in order, notes/13_gemm.md beside them. kinds/ has the narrow kinds' steps, and
-// kinds/kinds.cuh what is new in all of them.
+// the kernel of steps 5 to 7. Read them in order, notes/13_gemm.md beside them. From step 5 on a kernel serves all
+// kinds of operands, and kinds/kinds.cuh is what a kind is; kinds/step4_roles.cu is step 4 of the narrow ones.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -240,6 +240,11 @@ void show_diff(Report& report) {
   else
     report.say(fmt::format("From step {}, {}, to step {}, {}: {}. Changes of white space alone are left out.",
                            l[options.diff - 1].number, l[options.diff - 1].name, to.number, to.name, to.idea));
+  constexpr int kFirstOfAllKinds = 5;
+  if (to.number == kFirstOfAllKinds && !narrow)
+    report.say(
+        "From here on one kernel serves every kind of operand: kinds/kinds.cuh has its Stage, load_block, "
+        "multiply_block, and Scales, which bf16 has none of.");
   report.picture(narrow ? gemm::kinds::kDiffs[options.diff - 4] : gemm::kDiffs[options.diff - 2]);
 }
 

@@ -10,6 +10,7 @@ namespace gemm {
 namespace {
 
 constexpr layout::Element kIn = layout::Element::bf16;
+using Bf16 = F16<kIn>;
 
 /// Is every bit of the product right? Two size × k matrices.
 template <class Launch>
@@ -27,12 +28,20 @@ bool product_right(uint32_t size, uint32_t k, const Launch& launch) {
       .equal();
 }
 
-/// A kernel of a step, on a product with several rounds of the ring and several tiles: with `ctas` CTAs, which share
-/// them; one for each if there is none.
-bool step_right(void (*kernel)(Arguments), uint32_t ctas, uint32_t threads, uint32_t tile_n, uint32_t bytes) {
-  return product_right(ctas ? 512 : 256, ctas ? 192 : 768, [&](const Problem& p) {
+/// A kernel of steps 1 to 4, on a product with several rounds of the ring, a CTA for each tile.
+bool step_right(void (*kernel)(Arguments), uint32_t threads, uint32_t tile_n, uint32_t bytes) {
+  return product_right(256, 768, [&](const Problem& p) {
     GEN5_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)));
-    kernel<<<ctas ? dim3(ctas) : grid_of_tiles(p, tile_n), threads, bytes>>>(make_arguments(p, tile_n));
+    kernel<<<grid_of_tiles(p, tile_n), threads, bytes>>>(make_arguments(p, tile_n));
+  });
+}
+
+/// A kernel of steps 5 to 8: two CTAs share several tiles.
+template <uint32_t TileN>
+bool persistent_right(void (*kernel)(ScaledArguments), uint32_t bytes, uint32_t b_rows = TileN) {
+  return product_right(512, 192, [&](const Problem& p) {
+    GEN5_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)));
+    kernel<<<2, 192, bytes>>>(make_arguments<Bf16, TileN>(p, b_rows));
   });
 }
 

@@ -1,10 +1,10 @@
 // The kernel of steps 5 to 7. They differ in two numbers: how many accumulators a CTA has, and how wide its tiles are.
+// Of all kinds: kinds/kinds.cuh has what a kind is.
 #pragma once
-#include "chapters/13_gemm/gemm.cuh"
+#include "chapters/13_gemm/kinds/kinds.cuh"
 
 namespace gemm {
 
-constexpr uint32_t kStages = 4;
 constexpr uint32_t kBand = 8;  // tiles of 128 rows
 constexpr uint32_t kEpilogueWarps = 4;
 
@@ -23,35 +23,39 @@ struct Tiles {
   }
 };
 
-template <uint32_t Accumulators, uint32_t TileN>
+/// Of a CTA, or of one of `Ctas` that share tiles.
+template <class Kind, uint32_t Accumulators, uint32_t TileN, uint32_t Ctas = 1>
 struct Shared {
-  uint8_t a[kStages][kTileM * kRowBytes], b[kStages][TileN * kRowBytes];
+  Stage<Kind, TileN, TileN / Ctas> stage[kStages];
   uint8_t boxes[4][2][kStoreBytes];
-  uint64_t full[kStages], empty[kStages];
+  uint64_t full[kStages], empty[kStages], read[kScalePlaces];
   uint64_t accumulated[Accumulators], drained[Accumulators];
   uint32_t accumulators;
 };
 
-template <uint32_t Accumulators, uint32_t TileN, layout::Element In, class Out, bool kStamped>
-__global__ void __launch_bounds__(192) persistent(const __grid_constant__ Arguments args) {
+template <class Kind, uint32_t Accumulators, uint32_t TileN, class Out, bool kStamped>
+__global__ void __launch_bounds__(192) persistent(const __grid_constant__ ScaledArguments args) {
   extern __shared__ __align__(1024) uint8_t memory[];
-  auto& shared = *reinterpret_cast<Shared<Accumulators, TileN>*>(memory);
+  auto& shared = *reinterpret_cast<Shared<Kind, Accumulators, TileN>*>(memory);
   const uint32_t warp = threadIdx.x / 32;
   const Tiles<TileN> tiles(args);
-  const uint32_t blocks = layout::ceil_div(args.k, kBlockK);
+  const uint32_t blocks = layout::ceil_div(args.k, Kind::kBlockK);
 
   if (threadIdx.x == 0) {
     for (uint32_t s = 0; s < kStages; ++s) {
       mbarrier_init(shared_address(&shared.full[s]), 1);
       mbarrier_init(shared_address(&shared.empty[s]), 1);
     }
+    if constexpr (Kind::kChunks)
+      for (uint32_t i = 0; i < kScalePlaces; ++i) mbarrier_init(shared_address(&shared.read[i]), 1);
     for (uint32_t i = 0; i < Accumulators; ++i) {
       mbarrier_init(shared_address(&shared.accumulated[i]), 1);
       mbarrier_init(shared_address(&shared.drained[i]), kEpilogueWarps);
     }
     fence_mbarrier_init();
   }
-  const uint32_t accumulators = begin_cta(&shared.accumulators, Accumulators * TileN);
+  constexpr uint32_t kColumns = columns_for<Kind, TileN>(Accumulators);
+  const uint32_t accumulators = begin_cta(&shared.accumulators, kColumns);
 
   // All three roles walk the same tiles.
   if (warp == 0) {
@@ -65,9 +69,9 @@ __global__ void __launch_bounds__(192) persistent(const __grid_constant__ Argume
           mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
           asked.take();
           // The phase ends when this thread has arrived and all the bytes have landed, whatever the matrices' ends.
-          mbarrier_arrive_expect_tx(full, sizeof(shared.a[0]) + sizeof(shared.b[0]));
-          tensor_load_2d(shared_address(shared.a[to.stage]), &args.a_map, block * kBlockK, tile.m * kTileM, full);
-          tensor_load_2d(shared_address(shared.b[to.stage]), &args.b_map, block * kBlockK, tile.n * TileN, full);
+          mbarrier_arrive_expect_tx(full, shared.stage[0].kBytes);
+          load_block<Kind, TileN>(shared.stage[to.stage], args, block, tile.m * kTileM, tile.n * TileN, tile.n * TileN,
+                                  full);
         }
       }
     }
@@ -75,8 +79,10 @@ __global__ void __launch_bounds__(192) persistent(const __grid_constant__ Argume
     if (elect_sync()) {
       Stamps<kStamped> landed(args.stamps, Moment::landed);
       Ring<kStages> at;
+      Scales<Kind, TileN> scales{accumulators + Accumulators * TileN, shared.read};
       Ring<Accumulators> into;
       for (uint32_t t = tiles.first(); t < tiles.count; t += tiles.stride(), into.advance()) {
+        const uint32_t column = tiles[t].n * TileN;
         const uint32_t accumulator = accumulators + into.stage * TileN;
         // The epilogue has read what the accumulator held before.
         mbarrier_wait_parity(shared_address(&shared.drained[into.stage]), into.parity ^ 1);
@@ -84,8 +90,9 @@ __global__ void __launch_bounds__(192) persistent(const __grid_constant__ Argume
         for (uint32_t block = 0; block < blocks; ++block, at.advance()) {
           mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
           landed.take();
-          multiply_block<In, TileN>(accumulator, shared_address(shared.a[at.stage]), shared_address(shared.b[at.stage]),
-                                    block == 0);
+          const auto& stage = shared.stage[at.stage];
+          multiply_block<Kind, TileN>(accumulator, stage, scales.copy(stage), column, block == 0);
+          scales.commit();
           // Arrives when the tensor core has read the stage.
           tcgen05_commit(shared_address(&shared.empty[at.stage]));
         }
@@ -112,7 +119,7 @@ __global__ void __launch_bounds__(192) persistent(const __grid_constant__ Argume
     }
     if (elect_sync()) bulk_wait_group_read<0>();
   }
-  end_cta(accumulators, Accumulators * TileN);
+  end_cta(accumulators, kColumns);
 }
 
 inline uint32_t multiprocessors() {
@@ -121,15 +128,16 @@ inline uint32_t multiprocessors() {
   return uint32_t(count);
 }
 
-/// As many CTAs as there are SMs, or tiles.
-template <uint32_t Accumulators, uint32_t TileN>
+/// As many CTAs as there are SMs, or tiles. Wide: tiles have as many columns as Tensor Memory has room for.
+template <uint32_t Accumulators, bool kWide>
 void launch_persistent_with(const Problem& p) {
-  for_types(p, [&]<layout::Element In, class Out, bool kStamped>() {
-    const auto kernel = persistent<Accumulators, TileN, In, Out, kStamped>;
+  for_kinds(p, [&]<class Kind, class Out, bool kStamped>() {
+    constexpr uint32_t TileN = kWide ? Kind::kWideN : 128;
+    const auto kernel = persistent<Kind, Accumulators, TileN, Out, kStamped>;
     const uint32_t tiles = layout::ceil_div(p.m, kTileM) * layout::ceil_div(p.n, TileN);
-    const uint32_t bytes = sizeof(Shared<Accumulators, TileN>);
+    const uint32_t bytes = sizeof(Shared<Kind, Accumulators, TileN>);
     GEN5_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    kernel<<<min(tiles, multiprocessors()), 192, bytes>>>(make_arguments(p, TileN));
+    kernel<<<min(tiles, multiprocessors()), 192, bytes>>>(make_arguments<Kind, TileN>(p, TileN));
   });
 }
 

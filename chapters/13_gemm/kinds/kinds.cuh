@@ -1,41 +1,57 @@
-// What the steps of the narrow kinds have that those of bf16 have not: operands of one byte or half of one, and block
-// scales, which come with every block of K and go through shared memory into Tensor Memory.
+// What the kernels of steps 5 to 8 know of the kind of their operands, and step 4 of the narrow kinds before them: how
+// many elements a block of K has, how a block comes, and how it is multiplied. Block scales come with every block, and
+// go through shared memory into Tensor Memory.
 //
-//   D[m × n] = A[m × k] · B[n × k]ᵀ      A, B: e4m3, or e2m1 two to a byte, k contiguous      D: f32 or bf16
+//   D[m × n] = A[m × k] · B[n × k]ᵀ      A, B: bf16, f16, e4m3, or e2m1 two to a byte, k contiguous      D: f32 or bf16
 //
-// A block of K stays 128 bytes, one row of the 128-byte swizzle, and four instructions of 32 bytes: 128 elements of
-// e4m3, 256 of e2m1. Scales lie in chunks of 512 bytes, 128 rows by four scales along K (chapter 08).
+// A block of K is always 128 bytes, one row of the 128-byte swizzle, and four instructions of 32 bytes: 64 elements of
+// bf16, 128 of e4m3, 256 of e2m1. Scales lie in chunks of 512 bytes, 128 rows by four scales along K (chapter 08).
 #pragma once
-#include "chapters/13_gemm/persistent.cuh"
+#include "chapters/13_gemm/gemm.cuh"
 #include "common/layout/scaled_instruction_descriptor.h"
 #include "common/ptx/tcgen05_cp.h"
 #include "common/ptx/tcgen05_mma_scaled.h"
 
-namespace gemm::kinds {
+namespace gemm {
 
 using layout::Element;
 using layout::ScaledKind;
 
+/// kind::f16, no scales.
+template <Element In>
+struct F16 {
+  static constexpr Element kElement = In;
+  static constexpr layout::Kind kKind = layout::Kind::f16;
+  static constexpr CUtensorMapDataType kMapType =
+      In == Element::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  static constexpr uint32_t kBlockK = 64;      // elements in 128 bytes
+  static constexpr uint32_t kMapColumns = 64;  // the same, counted as the tensor map counts
+  static constexpr uint32_t kChunks = 0;       // of scales along K, of one block
+  static constexpr uint32_t kWideN = 256;      // the widest tile of which Tensor Memory has room for two
+};
 /// kind::f8f6f4, no scales.
 struct Fp8 {
   static constexpr Element kElement = Element::e4m3;
-  static constexpr uint32_t kBlockK = 128;  // elements in 128 bytes
-  static constexpr uint32_t kChunks = 0;    // of scales along K, of one block
-  static constexpr uint32_t kWideN = 256;   // the widest tile of which Tensor Memory has room for two
+  static constexpr layout::Kind kKind = layout::Kind::f8f6f4;
+  static constexpr CUtensorMapDataType kMapType = CU_TENSOR_MAP_DATA_TYPE_UINT8;
+  static constexpr uint32_t kBlockK = 128, kMapColumns = 128, kChunks = 0, kWideN = 256;
 };
 /// kind::mxf8f6f4: a power of two for 32 elements. Two accumulators of 256 columns would leave none for scales.
 struct Mxf8 {
   static constexpr Element kElement = Element::e4m3;
   static constexpr ScaledKind kKind = ScaledKind::mxf8f6f4;
-  static constexpr uint32_t kBlockK = 128, kChunks = 1, kWideN = 192;
+  static constexpr CUtensorMapDataType kMapType = CU_TENSOR_MAP_DATA_TYPE_UINT8;
+  static constexpr uint32_t kBlockK = 128, kMapColumns = 128, kChunks = 1, kWideN = 192;
 };
-/// kind::mxf4nvf4: an e4m3 number without sign for 16 elements.
+/// kind::mxf4nvf4: an e4m3 number without sign for 16 elements. The map counts bytes.
 struct Nvf4 {
   static constexpr Element kElement = Element::e2m1;
   static constexpr ScaledKind kKind = ScaledKind::mxf4nvf4;
-  static constexpr uint32_t kBlockK = 256, kChunks = 4, kWideN = 192;
+  static constexpr CUtensorMapDataType kMapType = CU_TENSOR_MAP_DATA_TYPE_UINT8;
+  static constexpr uint32_t kBlockK = 256, kMapColumns = 128, kChunks = 4, kWideN = 192;
 };
 
+constexpr uint32_t kStages = 4;
 constexpr uint32_t kBlockBytes = 128;  // of a row
 constexpr uint32_t kStepBytes = 32;    // of one instruction
 constexpr uint32_t kChunk = layout::kScaleChunk;
@@ -56,21 +72,20 @@ __host__ __device__ constexpr uint32_t columns_for(uint32_t accumulators) {
   return needed <= 128 ? 128 : needed <= 256 ? 256 : 512;
 }
 
-/// gemm::Arguments, whose maps describe bytes here, and the scales' maps: a row is the chunks of 128 rows of the
-/// matrix.
+/// And the scales' maps, of kinds that have scales: a row is the chunks of 128 rows of the matrix.
 struct ScaledArguments : Arguments {
   CUtensorMap a_scales_map, b_scales_map;
 };
 
 /// A stage of the ring: a block of A and B (Rows of it: a pair's CTA has half), and its scales.
-template <class Kind, uint32_t TileN, uint32_t Rows = TileN>
+template <class Kind, uint32_t TileN, uint32_t Rows = TileN, bool kScaled = Kind::kChunks != 0>
 struct alignas(1024) Stage {
   uint8_t a[kTileM * kBlockBytes], b[Rows * kBlockBytes];
   uint8_t a_scales[Kind::kChunks * kChunk], b_scales[kAcross<TileN> * Kind::kChunks * kChunk];
   static constexpr uint32_t kBytes = (kTileM + Rows) * kBlockBytes + (1 + kAcross<TileN>)*Kind::kChunks * kChunk;
 };
-template <uint32_t TileN, uint32_t Rows>
-struct alignas(1024) Stage<Fp8, TileN, Rows> {
+template <class Kind, uint32_t TileN, uint32_t Rows>
+struct alignas(1024) Stage<Kind, TileN, Rows, false> {
   uint8_t a[kTileM * kBlockBytes], b[Rows * kBlockBytes];
   static constexpr uint32_t kBytes = (kTileM + Rows) * kBlockBytes;
 };
@@ -86,8 +101,8 @@ __device__ void load_block(S& stage, const ScaledArguments& args, uint32_t block
     else
       tensor_load_2d(shared_address(to), &map, x, y, full);
   };
-  load(stage.a, args.a_map, block * kBlockBytes, row);
-  load(stage.b, args.b_map, block * kBlockBytes, b_row);
+  load(stage.a, args.a_map, block * Kind::kMapColumns, row);
+  load(stage.b, args.b_map, block * Kind::kMapColumns, b_row);
   if constexpr (Kind::kChunks) {
     constexpr uint32_t kWords = Kind::kChunks * kChunk / 8;  // elements of the map are 8 bytes: a box has 256 at most
     load(stage.a_scales, args.a_scales_map, block * kWords, row / 128);
@@ -95,9 +110,7 @@ __device__ void load_block(S& stage, const ScaledArguments& args, uint32_t block
   }
 }
 
-/// A tile of A or B as TMA leaves it (gemm.cuh), and 32 lines of 16 bytes of scales below each other.
-inline constexpr uint64_t kTile = layout::smem_descriptor(
-    {.element = Element::e4m3, .major = layout::Major::k, .swizzle = layout::Swizzle::b128, .stride = 8 * kBlockBytes});
+/// 32 lines of 16 bytes of scales below each other.
 inline constexpr uint64_t kScaleSource = layout::smem_descriptor(
     {.element = Element::e4m3, .major = layout::Major::k, .swizzle = layout::Swizzle::none, .stride = 128});
 
@@ -117,23 +130,58 @@ __device__ void copy_scales(uint32_t scales, const S& stage) {
   }
 }
 
+/// Where a CTA's scales are in Tensor Memory, for the thread that multiplies; nothing of a kind that has none.
+template <class Kind, uint32_t TileN, int Ctas = 1>
+struct Scales {
+  uint32_t columns;  // behind the accumulators
+  uint64_t* read;    // a barrier for each place: its MMAs have read it
+  Ring<kScalePlaces> place = {};
+
+  /// Copies a block's, and returns where to.
+  template <class S>
+  __device__ uint32_t copy(const S& stage) {
+    const uint32_t to = columns + place.stage * kScaleColumns<Kind, TileN>;
+    if constexpr (Kind::kChunks) {
+      // The MMAs of the block before last have read what lies there.
+      mbarrier_wait_parity(shared_address(&read[place.stage]), place.parity ^ 1);
+      tcgen05_fence_after_thread_sync();
+      copy_scales<Kind, TileN, Ctas>(to, stage);
+    }
+    return to;
+  }
+  /// Behind the MMAs that read them.
+  __device__ void commit() {
+    if constexpr (Kind::kChunks) {
+      constexpr uint16_t kEven = 0b01;  // of a pair: the CTA that multiplies
+      if constexpr (Ctas == 2)
+        tcgen05_commit_pair(shared_address(&read[place.stage]), kEven);
+      else
+        tcgen05_commit(shared_address(&read[place.stage]));
+      place.advance();
+    }
+  }
+};
+
 /// Multiplies a block: four instructions, each 32 bytes further along the swizzled rows. `scales`: where copy_scales
 /// put them. `column`: the tile's first column of D; its scale is at column % 128 of the first chunk.
 template <class Kind, uint32_t TileN, int Ctas = 1, class S>
 __device__ void multiply_block(uint32_t accumulator, const S& stage, uint32_t scales, uint32_t column, bool first) {
 #pragma unroll
   for (uint32_t step = 0; step < kBlockBytes / kStepBytes; ++step) {
-    const uint64_t a = layout::at_address(kTile, shared_address(stage.a) + step * kStepBytes);
-    const uint64_t b = layout::at_address(kTile, shared_address(stage.b) + step * kStepBytes);
+    const uint64_t a = layout::at_address(kOperand<Kind::kElement>, shared_address(stage.a) + step * kStepBytes);
+    const uint64_t b = layout::at_address(kOperand<Kind::kElement>, shared_address(stage.b) + step * kStepBytes);
     const bool accumulate = !(first && step == 0);
     if constexpr (Kind::kChunks == 0) {
-      constexpr uint32_t kInstruction = layout::instruction_descriptor({.kind = layout::Kind::f8f6f4,
+      constexpr uint32_t kInstruction = layout::instruction_descriptor({.kind = Kind::kKind,
                                                                         .a = Kind::kElement,
                                                                         .b = Kind::kElement,
                                                                         .m = Ctas * kTileM,
                                                                         .n = TileN,
                                                                         .cta_group = Ctas});
-      tcgen05_mma_f8f6f4<Ctas>(accumulator, a, b, kInstruction, accumulate);
+      if constexpr (Kind::kKind == layout::Kind::f16)
+        tcgen05_mma_f16<Ctas>(accumulator, a, b, kInstruction, accumulate);
+      else
+        tcgen05_mma_f8f6f4<Ctas>(accumulator, a, b, kInstruction, accumulate);
     } else {
       constexpr uint32_t kInstruction =
           layout::scaled_instruction_descriptor({.kind = Kind::kKind,
@@ -173,9 +221,14 @@ void for_kinds(const Problem& p, F&& f) {
     else
       with.template operator()<Kind, float>();
   };
-  if (p.kind == gemm::Kind::fp8) of.template operator()<Fp8>();
-  if (p.kind == gemm::Kind::mxf8) of.template operator()<Mxf8>();
-  if (p.kind == gemm::Kind::nvf4) of.template operator()<Nvf4>();
+  switch (p.kind) {
+    case Kind::bf16:
+      if (p.in == gen5::harness::Format::f16) return of.template operator()<F16<Element::f16>>();
+      return of.template operator()<F16<Element::bf16>>();
+    case Kind::fp8: return of.template operator()<Fp8>();
+    case Kind::mxf8: return of.template operator()<Mxf8>();
+    case Kind::nvf4: return of.template operator()<Nvf4>();
+  }
 }
 
 /// The kernels' arguments: tensor maps for boxes of 128 rows of A and `b_rows` of B, and of their scales.
@@ -188,20 +241,23 @@ ScaledArguments make_arguments(const Problem& p, uint32_t b_rows) {
   args.n = p.n;
   args.k = p.k;
   args.stamps = p.stamps;
-  const uint32_t row_bytes = p.k * kBlockBytes / Kind::kBlockK;
-  const auto bytes = CU_TENSOR_MAP_DATA_TYPE_UINT8;
-  args.a_map = matrix_map(bytes, 1, p.a, p.m, row_bytes, row_bytes, kTileM, kBlockBytes, CU_TENSOR_MAP_SWIZZLE_128B);
-  args.b_map = matrix_map(bytes, 1, p.b, p.n, row_bytes, row_bytes, b_rows, kBlockBytes, CU_TENSOR_MAP_SWIZZLE_128B);
+  const auto map = [&](void* matrix, uint32_t rows, uint32_t box_rows) {
+    const uint32_t columns = p.k * Kind::kMapColumns / Kind::kBlockK;
+    return matrix_map(Kind::kMapType, kBlockBytes / Kind::kMapColumns, matrix, rows, columns, columns, box_rows,
+                      Kind::kMapColumns, CU_TENSOR_MAP_SWIZZLE_128B);
+  };
+  args.a_map = map(p.a, p.m, kTileM);
+  args.b_map = map(p.b, p.n, b_rows);
   if constexpr (Kind::kChunks) {
     const uint32_t words = layout::ceil_div(p.k * 4 * Kind::kChunks / Kind::kBlockK, 4) * kChunk / 8;
-    const auto map = [&](void* scales, uint32_t rows, uint32_t box_rows) {
+    const auto scales_map = [&](void* scales, uint32_t rows, uint32_t box_rows) {
       return matrix_map(CU_TENSOR_MAP_DATA_TYPE_UINT64, 8, scales, layout::ceil_div(rows, 128), words, words, box_rows,
                         Kind::kChunks * kChunk / 8, CU_TENSOR_MAP_SWIZZLE_NONE);
     };
-    args.a_scales_map = map(p.a_scales, p.m, 1);
-    args.b_scales_map = map(p.b_scales, p.n, kAcross<TileN>);
+    args.a_scales_map = scales_map(p.a_scales, p.m, 1);
+    args.b_scales_map = scales_map(p.b_scales, p.n, kAcross<TileN>);
   }
   return args;
 }
 
-}  // namespace gemm::kinds
+}  // namespace gemm

@@ -2,7 +2,7 @@
 // functions, changes those lines, and includes them here. All are products with block scales in f32.
 #include "chapters/13_gemm/mistakes.h"
 
-#include "chapters/13_gemm/kinds/persistent.cuh"
+#include "chapters/13_gemm/persistent.cuh"
 #include "common/harness/verify.h"
 #include "common/ptx/cluster.h"
 

@@ -4,8 +4,8 @@
 // copy into a place from which an MMA may still read waits for that MMA's commit.
 //
 //   warp 0      producer   one thread: waits until a stage is empty, asks TMA for the next A and B and their scales
-//   warp 1      MMA        one thread: waits until a stage is full, copies its scales, multiplies, commits "stage
-//   empty" warps 2–5   epilogue   128 threads: wait for the last commit, then Tensor Memory → shared → global
+//   warp 1      MMA        one thread: waits until a stage is full, copies its scales, multiplies, commits "empty"
+//   warps 2–5   epilogue   128 threads: wait for the last commit, then Tensor Memory → shared → global
 #include "chapters/13_gemm/kinds/kinds.cuh"
 
 namespace gemm::kinds {
@@ -58,19 +58,13 @@ __global__ void __launch_bounds__(192) roles(const __grid_constant__ ScaledArgum
     if (elect_sync()) {
       Stamps<kStamped> landed(args.stamps, Moment::landed);
       Ring<kStages> at;
-      Ring<kScalePlaces> place;
-      for (uint32_t block = 0; block < blocks; ++block, at.advance(), place.advance()) {
+      Scales<Kind, kTileN> scales{accumulator + kTileN, shared.read};
+      for (uint32_t block = 0; block < blocks; ++block, at.advance()) {
         mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
         landed.take();
-        const uint32_t scales = accumulator + kTileN + place.stage * kScaleColumns<Kind, kTileN>;
-        if constexpr (Kind::kChunks) {
-          // The MMAs of the block before last have read what lies there.
-          mbarrier_wait_parity(shared_address(&shared.read[place.stage]), place.parity ^ 1);
-          tcgen05_fence_after_thread_sync();
-          copy_scales<Kind, kTileN>(scales, shared.stage[at.stage]);
-        }
-        multiply_block<Kind, kTileN>(accumulator, shared.stage[at.stage], scales, column, block == 0);
-        if constexpr (Kind::kChunks) tcgen05_commit(shared_address(&shared.read[place.stage]));
+        const auto& stage = shared.stage[at.stage];
+        multiply_block<Kind, kTileN>(accumulator, stage, scales.copy(stage), column, block == 0);
+        scales.commit();
         // Arrives when the tensor core has read the stage.
         tcgen05_commit(shared_address(&shared.empty[at.stage]));
       }
