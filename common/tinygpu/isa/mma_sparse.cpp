@@ -48,10 +48,16 @@ void mma_sparse(Warp& w, const Op& op) {
   gather_a<uint32_t>(r, l, k.bits, a);
   gather_b<uint32_t>(r, l, k.bits, b);
   uint8_t place[kPieceM][kMostSparse];
-  sparse_places(w.at<uint32_t>(op.a), k.selector, k.bits, l.k, place);
+  const bool halves = k.bits == 32;
+  if (halves)
+    sparse_halves(w.at<uint32_t>(op.a), k.selector, l.k, place);
+  else
+    sparse_places(w.at<uint32_t>(op.a), k.selector, k.bits, l.k, place);
   const auto one = [&](uint32_t row, uint32_t column, uint32_t c) {
+    const auto half = [&](uint32_t h) { return b[column][h / 2] >> (16 * (h % 2)) & 0xffff; };
     uint32_t met[kMostSparse];
-    for (uint32_t i = 0; i < there; ++i) met[i] = b[column][place[row][i]];
+    for (uint32_t i = 0; i < there; ++i)
+      met[i] = halves ? half(place[row][2 * i]) | half(place[row][2 * i + 1]) << 16 : b[column][place[row][i]];
     return sum_of(k, {a[row], there}, {met, there}, c);
   };
   if (k.sum == Sum::f16)

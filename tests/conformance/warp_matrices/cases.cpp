@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <sstream>
+#include <string_view>
 
 #include "tests/support/ptx_type.h"
 
@@ -35,19 +36,24 @@ struct Sparse {
   const char* suffix;
 };
 
-void add_sparse(std::vector<Case>& out, const Sparse& s, bool ordered) {
+/// `undefined`: metadata are any bits.
+void add_sparse(std::vector<Case>& out, const Sparse& s, bool ordered, bool undefined = false) {
   const std::string d = s.d, a = s.a, b = s.b;
   const int na = 16 * s.k / 2 * bits_of(a) / 1024, nb = 8 * s.k * bits_of(b) / 1024, nd = 128 * bits_of(d) / 1024;
-  for (int selector = 0; selector < (ordered ? 1 : s.selectors); ++selector)
-    for (int cls = 0; cls < (ordered ? 2 : s.classes); ++cls) {
+  for (int selector = 0; selector < (ordered && !undefined ? 1 : s.selectors); ++selector)
+    for (int cls = 0; cls < (ordered || undefined ? 2 : s.classes); ++cls) {
       Case c;
       const std::string spelling = std::string("mma.sp") + (ordered ? "::ordered_metadata" : "") +
                                    ".sync.aligned.m16n8k" + number(s.k) + ".row.col" + s.suffix + "." + d + "." + a +
                                    "." + b + "." + d;
       // Places of any order, and the same twice, are metadata too without ordered_metadata.
-      const Fill metadata = a == "tf32" ? Fill::sparse_f32 : !ordered && cls % 3 == 2 ? Fill::sparse_any : Fill::sparse;
-      c.name = spelling + " selector " + number(selector) + " class " + number(cls);
-      c.group = "mma_sp_" +
+      const Fill metadata = undefined                  ? Fill::sparse_any
+                            : a == "tf32"              ? Fill::sparse_f32
+                            : !ordered && cls % 3 == 2 ? Fill::sparse_any
+                                                       : Fill::sparse;
+      c.name =
+          spelling + (undefined ? " any metadata" : "") + " selector " + number(selector) + " class " + number(cls);
+      c.group = (undefined ? "mma_sp_any_metadata_" : "mma_sp_") +
                 (d == "s32"        ? std::string(bits_of(a) == 8 ? "int8" : "int4")
                  : bits_of(a) == 8 ? std::string("fp8")
                                    : d + "_" + a) +
@@ -64,7 +70,7 @@ void add_sparse(std::vector<Case>& out, const Sparse& s, bool ordered) {
     }
 }
 
-void sparse_cases(std::vector<Case>& out) {
+std::vector<Sparse> sparse_shapes() {
   std::vector<Sparse> all;
   const int n = warp::kOperandClasses;
   for (const char* a : {"f16", "bf16"}) {
@@ -89,8 +95,20 @@ void sparse_cases(std::vector<Case>& out) {
         all.push_back({128, "s32", a, b, 1, 3, suffix});
       }
   }
+  return all;
+}
+
+void sparse_cases(std::vector<Case>& out) {
   for (const bool ordered : {false, true})
-    for (const Sparse& s : all) add_sparse(out, s, ordered);
+    for (const Sparse& s : sparse_shapes()) add_sparse(out, s, ordered);
+}
+
+/// Codes that the PTX ISA gives no meaning: of ordered metadata those that name one place twice or two backwards, of
+/// tf32 all but two.
+void undefined_metadata_cases(std::vector<Case>& out) {
+  for (const bool ordered : {false, true})
+    for (const Sparse& s : sparse_shapes())
+      if (ordered || s.a == std::string_view("tf32")) add_sparse(out, s, ordered, true);
 }
 
 // ---- wmma
@@ -308,6 +326,7 @@ const std::vector<Case>& all_cases() {
     wmma_mma_cases(c);
     wmma_memory_cases(c);
     f64_cases(c);
+    undefined_metadata_cases(c);
     return c;
   }();
   return cases;

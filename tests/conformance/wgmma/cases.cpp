@@ -42,12 +42,16 @@ uint32_t element(Random& r, const std::string& type, int operand_class) {
 }
 
 /// Places of the elements that A has, of four bits each: two of four, or one of two where they have 32 bits. Without
-/// an order they may come backwards and twice.
-uint32_t metadata(Random& r, const std::string& type, int operand_class) {
+/// an order they may come backwards and twice. `any`: all codes, also those that have no meaning.
+uint32_t metadata(Random& r, const std::string& type, int operand_class, bool any) {
   const uint32_t pairs[] = {0x4, 0x8, 0xc, 0x9, 0xd, 0xe}, ones[] = {0x4, 0xe};
   uint32_t word = 0;
   for (int i = 0; i < 32; i += 4)
-    word |= (type == "tf32" ? r.pick(ones) : operand_class == 2 ? uint32_t(r.below(16)) : r.pick(pairs)) << i;
+    word |= (any                  ? uint32_t(r.below(16))
+             : type == "tf32"     ? r.pick(ones)
+             : operand_class == 2 ? uint32_t(r.below(16))
+                                  : r.pick(pairs))
+            << i;
   return word;
 }
 
@@ -92,7 +96,8 @@ std::string Kernel::spelling() const {
   return std::string(sparse ? "sp " : "") + "m64n" + std::to_string(n) + "k" + std::to_string(depth()) + "." + d + "." +
          a + "." + b + (saturate ? ".satfinite" : "") + (selector ? " selector 1" : "") +
          (a_in_registers ? " A in registers" : "") + (transpose_a ? " A M-major" : "") +
-         (transpose_b ? " B N-major" : "") + (scale_a < 0 ? " -A" : "") + (scale_b < 0 ? " -B" : "");
+         (transpose_b ? " B N-major" : "") + (scale_a < 0 ? " -A" : "") + (scale_b < 0 ? " -B" : "") +
+         (any_metadata ? " any metadata" : "");
 }
 
 uint32_t Kernel::depth() const { return (sparse ? 64 : 32) / element_bytes(a); }
@@ -145,6 +150,13 @@ const std::vector<Kernel>& kernels() {
           v.back().sparse = true;
           v.back().selector = element_bytes(v.back().a) > 1 ? uint32_t(r.below(2)) : 0;
         }
+    // Of other types class 2 has any metadata.
+    for (uint32_t n : {8, 96})
+      for (uint32_t selector : {0, 1}) {
+        add(types[3], n, selector);
+        v.back().sparse = v.back().any_metadata = true;
+        v.back().selector = selector;
+      }
     return v;
   }();
   return all;
@@ -183,7 +195,7 @@ Inputs inputs_of(size_t index) {
       for (uint32_t b = 0; b < 4; b += bytes) a |= element(r, k.a, operand_class) << (8 * b);
       in.registers.push_back(a);
     }
-    if (k.sparse) in.registers.push_back(metadata(r, k.a, operand_class));
+    if (k.sparse) in.registers.push_back(metadata(r, k.a, operand_class, k.any_metadata));
   }
   return in;
 }

@@ -22,6 +22,7 @@ struct Kernel {
   bool transpose_a = false, transpose_b = false;
   bool sparse = false;
   uint32_t selector = 0;
+  bool any_metadata = false;  // also codes without a meaning
   std::string spelling() const;
   uint32_t registers() const { return d == "f16" ? n / 4 : n / 2; }   // of D, per thread
   uint32_t inputs() const { return registers() + (sparse ? 5 : 4); }  // words per thread

@@ -32,4 +32,14 @@ void sparse_places(const uint32_t* words, uint32_t selector, uint32_t bits, uint
   }
 }
 
+void sparse_halves(const uint32_t* words, uint32_t selector, uint32_t k, uint8_t (*half)[kMostSparse]) {
+  for (uint32_t row = 0; row < 16; ++row) {
+    const uint64_t metadata = row_bits(words, selector, 32, k / 2, row);
+    for (uint32_t g = 0; g < k / 2; ++g) {
+      half[row][2 * g] = uint8_t(4 * g + (metadata >> (4 * g) & 3));
+      half[row][2 * g + 1] = uint8_t(4 * g + (metadata >> (4 * g + 2) & 3));
+    }
+  }
+}
+
 }  // namespace tinygpu

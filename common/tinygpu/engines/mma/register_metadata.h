@@ -14,4 +14,9 @@ inline constexpr uint32_t kMostSparse = 64;
 /// of two, of 4-bit ones two pairs of four.
 void sparse_places(const uint32_t* words, uint32_t selector, uint32_t bits, uint32_t k, uint8_t (*place)[kMostSparse]);
 
+/// Of 32-bit elements: which half (0 … 2K−1) of the row's elements is the lower half of what A's element i meets,
+/// half[row][2 i], and which the upper one. The two codes that have a meaning name halves of one element; with any
+/// other an H200 multiplies with halves of two, or with one half twice.
+void sparse_halves(const uint32_t* words, uint32_t selector, uint32_t k, uint8_t (*half)[kMostSparse]);
+
 }  // namespace tinygpu

@@ -9,6 +9,7 @@
 #include "common/tinygpu/engines/mma/mma_statistics.h"
 #include "common/tinygpu/engines/mma/operand_planes.h"
 #include "common/tinygpu/engines/mma/register_metadata.h"
+#include "common/tinygpu/numerics/fused_sum.h"
 #include "common/tinygpu/numerics/mma_kernel.h"
 
 namespace tinygpu {
@@ -29,6 +30,33 @@ bool is_fp8(Format f) { return f == Format::e4m3 || f == Format::e5m2; }
 
 uint32_t* lanes_of(Warp& w, uint32_t absolute_slot) {
   return reinterpret_cast<uint32_t*>(w.register_file() + absolute_slot);
+}
+
+/// Words of D, with their places, in rows whose metadata let an element of A meet halves of two elements of B
+/// (register_metadata.h): codes without a meaning.
+std::vector<std::pair<uint32_t, uint32_t>> split_elements(const numerics::MmaTile& t,
+                                                          const uint8_t (*half)[kMostSparse]) {
+  const auto word = [](const void* planes, uint32_t k, uint32_t row) {
+    return static_cast<const uint32_t*>(planes)[k * numerics::kPlane + row];
+  };
+  std::vector<std::pair<uint32_t, uint32_t>> out;
+  for (uint32_t row = 0; row < t.rows; ++row) {
+    const uint8_t* of = half[row];
+    bool whole = true;
+    for (uint32_t i = 0; i < t.terms; ++i) whole &= of[2 * i] % 2 == 0 && of[2 * i + 1] == of[2 * i] + 1;
+    if (whole) continue;
+    uint32_t a[kMostSparse], met[kMostSparse];
+    for (uint32_t i = 0; i < t.terms; ++i) a[i] = word(t.a, i, row) ^ uint32_t(t.negate_a) << 31;
+    for (uint32_t n = 0; n < t.columns; ++n) {
+      const auto bits = [&](uint32_t h) { return word(t.b, h / 2, n) >> (16 * (h % 2)) & 0xffff; };
+      for (uint32_t i = 0; i < t.terms; ++i)
+        met[i] = (bits(of[2 * i]) | bits(of[2 * i + 1]) << 16) ^ uint32_t(t.negate_b) << 31;
+      const uint32_t at = n * t.column_stride + row;
+      out.emplace_back(at, numerics::fused_sum(t.rule, t.a_format, t.b_format, {a, t.terms}, {met, t.terms},
+                                               {t.read_c, t.d[at], 0}));
+    }
+  }
+  return out;
 }
 
 /// A's fragment of one warp (16 rows) into the planes: register 2 c + h of thread t holds row t / 4 + 8 h and the 4
@@ -321,7 +349,15 @@ void Warpgroup::execute(const Operation& o, uint64_t now) {
     }
     t.select = select;
   }
+  std::vector<std::pair<uint32_t, uint32_t>> split;
+  if (f.sparse && f.a == Format::tf32) {
+    uint8_t half[kRows][kMostSparse];
+    for (uint32_t warp = 0; warp < 4; ++warp)
+      sparse_halves(lanes_of(*warps_[warp].warp, o.a[warp].back()), f.selector, f.k(), half + 16 * warp);
+    split = split_elements(t, half);
+  }
   MmaStatistics::count_scalar(cta_->sm, numerics::mma(t));
+  for (const auto& [at, word] : split) acc.words[at] = word;
 }
 
 }  // namespace tinygpu
