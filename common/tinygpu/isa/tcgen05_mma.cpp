@@ -130,7 +130,8 @@ void decode_mma(Decoder& d, Op& op, bool sparse, bool weight_stationary) {
       details.scale = uint8_t(d.operand(i).bits & 15);
   }
   // What scaling an integer accumulator does is nowhere said: the assembler takes it, the manual has it for floats.
-  if (details.scale && *kind == MmaKind::i8) d.not_modelled("scale-input-d with kind::i8");
+  if (details.scale && *kind == MmaKind::i8)
+    d.not_modelled("scale-input-d with kind::i8: the assembler takes it, and the manual has it for f16 and tf32 alone");
   d.set_list(op, list);
   op.set(details);
 }
