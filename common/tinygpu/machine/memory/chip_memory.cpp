@@ -3,10 +3,12 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "common/tinygpu/machine/memory/sector.h"
+
 namespace tinygpu {
 namespace {
 
-constexpr double kSector = 32;  // bytes
+constexpr double kSector = kSectorBytes;
 // Device memory gives no less at a time.
 constexpr double kBurst = 64;
 // SMs that ask for a line within so many cycles share it (inferred: the probe's SMs walk side by side).

@@ -5,22 +5,22 @@
 #include <utility>
 
 #include "common/tinygpu/machine/chip/gpu.h"
+#include "common/tinygpu/machine/memory/sector.h"
 
 namespace tinygpu {
 
 void MemoryRequests::add_lines(uint64_t address, uint64_t bytes, uint16_t at) {
-  constexpr uint64_t kSector = 32;
   const auto [first, last] = l2_.lines_of(address, bytes);
   if (first == last) return;
-  const uint64_t begin = address / kSector, end = (address + bytes - 1) / kSector + 1;
+  const uint64_t begin = address / kSectorBytes, end = (address + bytes - 1) / kSectorBytes + 1;
   // Sectors by the address, whose line begins at a multiple of 128 as the memory's first does.
   uint64_t sector = begin;
   for (uint64_t line = first; line < last; ++line) {
-    const uint64_t next = std::min(end, (sector / 4 + 1) * 4);
+    const uint64_t next = std::min(end, (sector / kSectorsOfALine + 1) * kSectorsOfALine);
     const uint8_t sectors = uint8_t(next - sector);
     sector = next;
     if (lines_.size() > first_ && lines_.back().line == line)
-      lines_.back().sectors = uint8_t(std::min(4, lines_.back().sectors + sectors));
+      lines_.back().sectors = uint8_t(std::min<uint32_t>(kSectorsOfALine, lines_.back().sectors + sectors));
     else
       lines_.push_back({uint32_t(line), sectors, 0, at});
   }
