@@ -19,6 +19,9 @@ FRONT_ENDS = ["nvidia-cutlass-dsl==4.8.1", "nvidia-cutlass-dsl-libs-base==4.8.1"
               "pluggy==1.6.0", "pygments==2.19.2"]
 CUTLASS = "nvidia-cutlass==4.2.0.0"
 CUTLASS_SOURCE = "cutlass_library/source/"
+# SGLang's package of DeepGEMM: the kernels as headers, and the CUTLASS that they were written with.
+DEEPGEMM = "sgl-deep-gemm==0.2.5"
+DEEPGEMM_HEADERS = "deep_gemm/include/"
 
 
 def cache():
@@ -36,6 +39,10 @@ def wheels():
 
 def cutlass():
     return cache() / "cutlass" / "4.2.0.0" / "cutlass_library" / "source"
+
+
+def deepgemm():
+    return cache() / "deepgemm" / DEEPGEMM.rpartition("=")[2]
 
 
 def front_ends_python():
@@ -66,6 +73,18 @@ def fetch():
     with zipfile.ZipFile(next(wheels().glob("nvidia_cutlass-4.2.0.0*.whl"))) as wheel:
         wanted = [n for n in wheel.namelist() if n.startswith(CUTLASS_SOURCE)]
         wheel.extractall(cache() / "cutlass" / "4.2.0.0", wanted)
+    marker.touch()
+
+
+def fetch_deepgemm():
+    """5 MB, 30 unpacked."""
+    marker = deepgemm() / "ready"
+    if marker.exists():
+        return
+    deepgemm().mkdir(parents=True, exist_ok=True)
+    run(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", deepgemm(), DEEPGEMM, hint=" (is there a network?)")
+    with zipfile.ZipFile(next(deepgemm().glob("*.whl"))) as wheel:
+        wheel.extractall(deepgemm(), [n for n in wheel.namelist() if n.startswith(DEEPGEMM_HEADERS)])
     marker.touch()
 
 

@@ -102,10 +102,19 @@ PROGRAMS = {
     "cutlass.blackwell_nvfp4": blackwell(f"{NARROW}/72a_blackwell_nvfp4_bf16_gemm.cu", "--m=256 --n=256 --k=1024"),
     "cutlass.blackwell_nvfp4_out": blackwell(f"{NARROW}/72b_blackwell_nvfp4_nvfp4_gemm.cu", "--m=256 --n=256 --k=1024"),
     "cutlass.blackwell_mxfp8_mxfp4": blackwell(f"{NARROW}/72c_blackwell_mixed_mxfp8_bf16_gemm.cu", "--m=256 --n=256 --k=512"),
+    "cutlass.blackwell_schedules": blackwell("71_blackwell_gemm_with_collective_builder/71_blackwell_gemm_with_collective_builder.cu",
+                                             "--m=256 --n=256 --k=128", times=10),
+    "cutlass.blackwell_preferred_cluster": blackwell("73_blackwell_gemm_preferred_cluster/blackwell_gemm_preferred_cluster.cu",
+                                                     "--m=1024 --n=1024 --k=128"),
     "cutlass.blackwell_stream_k": blackwell("74_blackwell_gemm_streamk/blackwell_gemm_streamk.cu", "--m=256 --n=256 --k=512"),
+    "cutlass.blackwell_grouped": blackwell("75_blackwell_grouped_gemm/75_blackwell_grouped_gemm.cu", "--m=256 --n=128 --k=128 --groups=2", times=2),
+    "cutlass.blackwell_grouped_nvfp4": blackwell("75_blackwell_grouped_gemm/75_blackwell_grouped_gemm_block_scaled.cu",
+                                                 "--m=256 --n=256 --k=256 --groups=2", times=2),
+    "cutlass.blackwell_fp8_groupwise": blackwell("81_blackwell_gemm_blockwise/81_blackwell_gemm_groupwise.cu", "--m=256 --n=256 --k=256"),
     "cutlass.blackwell_sparse_fp16": blackwell("83_blackwell_sparse_gemm/83_blackwell_sparse_gemm.cu", "--m=256 --n=128 --k=128"),
     "cutlass.blackwell_sparse_nvfp4": blackwell(f"{SPARSE}/84a_blackwell_nvfp4_bf16_sparse_gemm.cu", "--m=256 --n=256 --k=512"),
     "cutlass.blackwell_sparse_mxfp8": blackwell(f"{SPARSE}/84b_blackwell_mixed_mxfp8_bf16_sparse_gemm.cu", "--m=256 --n=256 --k=512"),
+    "deepgemm.scaled": Program("deepgemm", "scaled.cu", expect=": right", times=3, ptx_only=True),
     **{f"cccl.{p.stem}": Program("cccl", p.name) for p in sorted((HERE / "cccl").glob("*.cu"))},
     "triton.vector_add": Program("triton", "vector_add.py"),
     "triton.softmax": Program("triton", "softmax.py"),
@@ -123,6 +132,7 @@ PROGRAMS = {
     "triton.matmul_warp_specialized": Program("triton", "matmul_descriptor.py", ["warp_specialized"]),
     "triton.matmul_warp_specialized_two_ctas": Program("triton", "matmul_descriptor.py", ["warp_specialized", "--num-ctas", "2"]),
     "triton.gluon_pair": Program("triton", "gluon_pair.py"),
+    "triton.gluon_scaled": Program("triton", "gluon_scaled.py", times=3),
     "triton.matmul_fp8": Program("triton", "matmul_scaled.py", ["plain"]),
     "triton.matmul_block_scaled": Program("triton", "matmul_scaled.py", ["scaled"]),
     "triton.dot_scaled_e5m2_e4m3": Program("triton", "dot_scaled.py", ["e5m2", "e4m3"]),
@@ -144,14 +154,16 @@ PROGRAMS = {
 
 def build(name, program):
     """The executable of a C++ program, from the cache if nothing changed."""
-    source = (fetch.cutlass() if program.kind == "cutlass" else HERE / "cccl") / program.source
+    source = (fetch.cutlass() if program.kind == "cutlass" else HERE / program.kind) / program.source
     version = subprocess.run([NVCC, "--version"], capture_output=True, text=True).stdout
     code = f"compute_{program.arch}" if program.ptx_only else f"[sm_{program.arch},compute_{program.arch}]"
     gencode = f"-gencode=arch=compute_{program.arch},code={code}"
-    command = [NVCC, "-std=c++17", "-O2", "-cudart", "shared", gencode, "--expt-relaxed-constexpr", "-lcuda"]
+    command = [NVCC, "-std=c++20" if program.kind == "deepgemm" else "-std=c++17", "-O2", "-cudart", "shared", gencode, "--expt-relaxed-constexpr", "-lcuda"]
     if program.kind == "cutlass":
         root = fetch.cutlass()
         command += [f"-I{root}/include", f"-I{root}/tools/util/include", f"-I{root}/examples/common", *program.flags]
+    if program.kind == "deepgemm":
+        command.append(f"-I{fetch.deepgemm()}/{fetch.DEEPGEMM_HEADERS}")
     key = hashlib.sha256((version + " ".join(command) + source.read_text()).encode()).hexdigest()[:16]
     executable = fetch.cache() / "programs" / f"{name}-{key}"
     executable.parent.mkdir(parents=True, exist_ok=True)
@@ -243,7 +255,9 @@ def counter(text, name):
 def command_of(name):
     """A program's command line, its machine, and its environment."""
     program = PROGRAMS[name]
-    if program.kind != "cccl":
+    if program.kind == "deepgemm":
+        fetch.fetch_deepgemm()
+    elif program.kind != "cccl":
         fetch.fetch()
     environment = dict(os.environ, TRITON_CACHE_DIR=str(fetch.cache() / "triton"), TRITON_DEFAULT_FP_FUSION="1")
     command = [str(fetch.python()), str(HERE / "triton" / program.source)] if program.kind == "triton" else build(name, program)
