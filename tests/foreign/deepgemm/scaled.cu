@@ -1,6 +1,6 @@
-// DeepGEMM's kernel for sm_100, sm100_fp8_fp4_gemm_1d1d, from its package's headers and unchanged: D = A · Bᵀ with a power of two
-// for each row and 32 or 128 elements of K, four of them packed into a word. What stands here is what its Python library does
-// around it (tensor maps, a launch), and a product in double to compare with.
+// DeepGEMM's kernel for sm_100, sm100_fp8_fp4_gemm_1d1d, from its package's headers and unchanged: D = A · Bᵀ with a
+// power of two for each row and 32 or 128 elements of K, four of them packed into a word. What stands here is what its
+// Python library does around it (tensor maps, a launch), and a product in double to compare with.
 #include <cuda.h>
 
 #include <deep_gemm/impls/sm100_fp8_fp4_gemm_1d1d.cuh>
@@ -29,8 +29,8 @@ T* upload(const std::vector<T>& host) {
   return device;
 }
 
-CUtensorMap map_of(CUtensorMapDataType type, void* data, uint64_t columns, uint64_t rows, uint64_t row_bytes, uint32_t box_columns,
-                   uint32_t box_rows, CUtensorMapSwizzle swizzle) {
+CUtensorMap map_of(CUtensorMapDataType type, void* data, uint64_t columns, uint64_t rows, uint64_t row_bytes,
+                   uint32_t box_columns, uint32_t box_rows, CUtensorMapSwizzle swizzle) {
   CUtensorMap map;
   const cuuint64_t size[] = {columns, rows}, stride[] = {row_bytes};
   const cuuint32_t box[] = {box_columns, box_rows}, one[] = {1, 1};
@@ -88,25 +88,27 @@ bool run(const char* name, uint32_t m, uint32_t n, uint32_t k) {
   using Element = std::conditional_t<kFp4, cutlass::float_e2m1_t, cutlass::float_e4m3_t>;
   constexpr uint32_t kBlockM = 128, kBlockN = 128, kBlockK = kFp4 ? 256 : 128, kStages = 4, kSms = 4;
   constexpr auto kMajor = cute::UMMA::Major::K;
-  const auto kernel = sm100_fp8_fp4_gemm_1d1d_impl<kMajor, kMajor, kGran, kGran, 128, 0, 0, 0, kBlockM, kBlockN, kBlockK, 1, 128, 128, 128,
-                                                   kStages, 2, 128, 128, kCtas, false, kSms, false, true, GemmType::Normal, false, Element,
-                                                   Element, float, epilogue::operators::Identity>;
-  using Shared = layout::SM100FP8FP4GemmSharedStorage<kStages, 2, 2, kBlockM, kBlockN / kCtas, kBlockK, 128, 32, 128, 128, kBlockK / 128,
-                                                      Element, Element, float>;
+  const auto kernel =
+      sm100_fp8_fp4_gemm_1d1d_impl<kMajor, kMajor, kGran, kGran, 128, 0, 0, 0, kBlockM, kBlockN, kBlockK, 1, 128, 128,
+                                   128, kStages, 2, 128, 128, kCtas, false, kSms, false, true, GemmType::Normal, false,
+                                   Element, Element, float, epilogue::operators::Identity>;
+  using Shared = layout::SM100FP8FP4GemmSharedStorage<kStages, 2, 2, kBlockM, kBlockN / kCtas, kBlockK, 128, 32, 128,
+                                                      128, kBlockK / 128, Element, Element, float>;
   const Operand a = make<kFp4, kGran>(m, k, 1), b = make<kFp4, kGran>(n, k, 2);
   std::vector<float> d(size_t(m) * n, NAN);
   float* out = upload(d);
   const auto matrix = [&](const Operand& o, uint32_t rows, uint32_t box) {
-    return map_of(kFp4 ? CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B : CU_TENSOR_MAP_DATA_TYPE_UINT8, upload(o.bytes), k, rows, k / (kFp4 ? 2 : 1),
-                  kBlockK, box, CU_TENSOR_MAP_SWIZZLE_128B);
+    return map_of(kFp4 ? CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B : CU_TENSOR_MAP_DATA_TYPE_UINT8, upload(o.bytes), k, rows,
+                  k / (kFp4 ? 2 : 1), kBlockK, box, CU_TENSOR_MAP_SWIZZLE_128B);
   };
   const auto scales = [&](const Operand& o, uint32_t rows) {
-    return map_of(CU_TENSOR_MAP_DATA_TYPE_INT32, upload(o.scales), rows, o.scales.size() / rows, rows * 4, 128, kBlockK / 128,
-                  CU_TENSOR_MAP_SWIZZLE_NONE);
+    return map_of(CU_TENSOR_MAP_DATA_TYPE_INT32, upload(o.scales), rows, o.scales.size() / rows, rows * 4, 128,
+                  kBlockK / 128, CU_TENSOR_MAP_SWIZZLE_NONE);
   };
   const auto d_map = map_of(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, out, n, m, n * 4, 32, kBlockM, CU_TENSOR_MAP_SWIZZLE_128B);
 
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)), "cudaFuncSetAttribute");
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)),
+        "cudaFuncSetAttribute");
   cudaLaunchAttribute cluster{};
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim = {kCtas, 1, 1};
@@ -116,8 +118,8 @@ bool run(const char* name, uint32_t m, uint32_t n, uint32_t k) {
   config.dynamicSmemBytes = sizeof(Shared);
   config.attrs = &cluster;
   config.numAttrs = 1;
-  check(cudaLaunchKernelEx(&config, kernel, static_cast<int*>(nullptr), m, n, k, EpilogueOperatorArgs{}, matrix(a, m, kBlockM),
-                           matrix(b, n, kBlockN / kCtas), scales(a, m), scales(b, n), d_map),
+  check(cudaLaunchKernelEx(&config, kernel, static_cast<int*>(nullptr), m, n, k, EpilogueOperatorArgs{},
+                           matrix(a, m, kBlockM), matrix(b, n, kBlockN / kCtas), scales(a, m), scales(b, n), d_map),
         "cudaLaunchKernelEx");
   check(cudaMemcpy(d.data(), out, d.size() * sizeof(float), cudaMemcpyDefault), name);
 
@@ -137,8 +139,8 @@ bool run(const char* name, uint32_t m, uint32_t n, uint32_t k) {
       if (!(error <= bound)) ++outside;
       largest = std::max(largest, error);
     }
-  std::printf("%s %ux%ux%u: %s, largest error %.2g of the sum of magnitudes, %zu of %zu outside\n", name, m, n, k, outside ? "WRONG" : "right",
-              largest, outside, d.size());
+  std::printf("%s %ux%ux%u: %s, largest error %.2g of the sum of magnitudes, %zu of %zu outside\n", name, m, n, k,
+              outside ? "WRONG" : "right", largest, outside, d.size());
   return outside == 0;
 }
 
