@@ -80,9 +80,15 @@ def take() -> dict:
 
 def call(name: str, *arguments: object) -> None:
     """A driver call on the one device's primary context. Raises CudaError."""
-    code = getattr(_ready(), name)(*arguments)
+    code = getattr(ready(), name)(*arguments)
     if code:
         raise CudaError(name, code)
+
+
+def known(address: int) -> bool:
+    """Whether it is the machine's memory, such as that of a gen5.array."""
+    base, size = ctypes.c_uint64(), ctypes.c_size_t()
+    return load()[1].cuMemGetAddressRange_v2(ctypes.byref(base), ctypes.byref(size), ctypes.c_uint64(address)) == 0
 
 
 def architecture() -> str:
@@ -96,7 +102,8 @@ def architecture() -> str:
 
 
 @functools.lru_cache(maxsize=None)
-def _ready() -> ctypes.CDLL:
+def ready() -> ctypes.CDLL:
+    """libcuda.so.1, with the device's primary context current."""
     driver = load()[1]
     context = ctypes.c_void_p()
     for name, arguments in (("cuInit", (0,)), ("cuDevicePrimaryCtxRetain", (ctypes.byref(context), 0)), ("cuCtxSetCurrent", (context,))):

@@ -6,37 +6,15 @@ import ctypes
 import functools
 import typing
 
-from gen5 import _array, _library, _session
-
-
-class Event:
-    """torch.cuda.Event as far as Triton uses it. Its time is the machine's clock."""
-
-    def __init__(self, enable_timing: bool = True, **_: object):
-        self._handle = ctypes.c_void_p()
-        _library.call("cuEventCreate", ctypes.byref(self._handle), 0 if enable_timing else 2)
-
-    def record(self, stream: object = None) -> None:
-        _library.call("cuEventRecord", self._handle, None)
-
-    def synchronize(self) -> None:
-        _library.call("cuEventSynchronize", self._handle)
-
-    def elapsed_time(self, end: Event) -> float:
-        """Milliseconds."""
-        ms = ctypes.c_float()
-        _library.call("cuEventElapsedTime_v2", ctypes.byref(ms), self._handle, end._handle)
-        return ms.value
+from gen5 import _array, _library, _session, _torch_cuda
 
 
 class DeviceInterface:
     """What Triton asks torch.cuda for."""
 
-    Event = Event
+    Event = functools.partial(_torch_cuda.Event, enable_timing=True)
 
-    @staticmethod
-    def synchronize(device: object = None) -> None:
-        _library.call("cuCtxSynchronize")
+    synchronize = staticmethod(_torch_cuda.synchronize)
 
     @staticmethod
     def current_device() -> int:
@@ -65,12 +43,6 @@ def _host_memory(arguments: typing.Iterable[typing.Any]) -> typing.Iterator[tupl
                 yield storage.data_ptr(), storage.nbytes()
 
 
-def _known(address: int) -> bool:
-    """Whether it is the machine's memory already, such as a tensor made of a gen5.array."""
-    base, size = ctypes.c_uint64(), ctypes.c_size_t()
-    return _library.load()[1].cuMemGetAddressRange_v2(ctypes.byref(base), ctypes.byref(size), ctypes.c_uint64(address)) == 0
-
-
 def _change_driver(module: typing.Any) -> None:
     launch = module.CudaLauncher.__call__
 
@@ -80,7 +52,7 @@ def _change_driver(module: typing.Any) -> None:
         driver = _library.load()[1]
         # The machine reaches memory of the host for as long as the launch takes. What is known already stays.
         lent = [address for address, size in set(_host_memory(arguments[9:]))
-                if not _known(address) and driver.cuMemHostRegister_v2(ctypes.c_void_p(address), ctypes.c_size_t(size), 0) == 0]
+                if not _library.known(address) and driver.cuMemHostRegister_v2(ctypes.c_void_p(address), ctypes.c_size_t(size), 0) == 0]
         try:
             launch(self, *arguments)
         finally:
@@ -96,6 +68,7 @@ def _change_driver(module: typing.Any) -> None:
 
     def without_torch(self: typing.Any) -> None:
         """Where torch is imported Triton asks it for device and stream; here the driver knows them."""
+        _library.ready()
         begin(self)
         for name in ("get_device_capability", "get_current_stream", "get_current_device", "set_current_device"):
             setattr(self, name, getattr(self, f"_{name}"))
@@ -124,11 +97,11 @@ def _change_testing(module: typing.Any) -> None:
             for x in grad_to_none or ():
                 x.grad = None
             clear_l2()
-            start, end = Event(), Event()
+            start, end = _torch_cuda.Event(enable_timing=True), _torch_cuda.Event(enable_timing=True)
             start.record()
             fn()
             end.record()
-            times.append(start.elapsed_time(end))
+            times.append(start.elapsed_time(end) or float("nan"))  # it launched nothing: torch's own operators run on the CPU
         return module._summarize_statistics(times, quantiles, return_mode)
 
     module.do_bench = do_bench

@@ -1,0 +1,180 @@
+"""device="cuda" for torch: such tensors are kept in memory of the host, their operators run on the CPU, and kernels reach them.
+
+A torch function mode sees each call in Python. It asks torch for the CPU where the caller said cuda, remembers which tensors
+that makes, and says cuda:0 where the program asks for their device. What it does not do stands in notes/python.md."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import typing
+import weakref
+
+from gen5 import _library, _torch_cuda
+
+_MARK = "_gen5_on_device"
+
+
+def _is_cuda(device: object) -> bool:
+    """Whether torch would take it for the one GPU. A second one is refused."""
+    name = str(device) if type(device).__name__ == "device" or isinstance(device, str) else f"cuda:{device}" if type(device) is int else ""
+    kind, _, index = name.partition(":")
+    if kind == "cuda" and index not in ("", "0"):
+        raise RuntimeError(f"{name}: the machine has one device, cuda:0")
+    return kind == "cuda"
+
+
+def lend(storage: typing.Any) -> None:
+    """The machine reaches this storage of a tensor from now on, for as long as it lives."""
+    address, size = storage.data_ptr(), storage.nbytes()
+    if size and not _library.known(address):
+        _library.call("cuMemHostRegister_v2", ctypes.c_void_p(address), ctypes.c_size_t(size), 0)
+        weakref.finalize(storage, _library.load()[1].cuMemHostUnregister, ctypes.c_void_p(address)).atexit = False
+
+
+def _change(torch: typing.Any) -> None:
+    from torch.overrides import TorchFunctionMode
+    tensor, cuda, cpu = torch.Tensor, torch.device("cuda", 0), torch.device("cpu")
+    in_backward = torch._C._current_autograd_node
+
+    def marked(t: typing.Any) -> bool:
+        """Gradients come from C++, where nobody marks them: within a backward pass every tensor counts as one of the device."""
+        return isinstance(t, tensor) and (hasattr(t, _MARK) or in_backward() is not None)
+
+    def any_marked(values: typing.Any) -> bool:
+        return any(any_marked(v) if isinstance(v, (tuple, list)) else marked(v) for v in values)
+
+    def mark(out: typing.Any) -> typing.Any:
+        if isinstance(out, tensor):
+            setattr(out, _MARK, True)
+        elif isinstance(out, (tuple, list)):
+            for o in out:
+                mark(o)
+        return out
+
+    def unmark(out: typing.Any) -> typing.Any:
+        if hasattr(out, _MARK):
+            delattr(out, _MARK)
+        return out
+
+    def moved(t: typing.Any, to_cuda: bool, **options: typing.Any) -> typing.Any:
+        """On the other side it is a copy, as with a GPU; on its own it stays what it is, unless its type changes."""
+        copy = options.pop("copy", False) or to_cuda != marked(t)
+        out = t.to(**options, device=cpu, copy=copy)
+        return mark(out) if to_cuda else unmark(out)
+
+    def to(t: typing.Any, *arguments: typing.Any, **options: typing.Any) -> typing.Any:
+        rest = list(arguments)
+        other = options.pop("other", rest.pop(0) if rest and isinstance(rest[0], tensor) else None)
+        device = options.pop("device", None)
+        if other is not None:
+            device, options["dtype"] = (cuda if marked(other) else cpu), other.dtype
+        elif rest and not isinstance(rest[0], torch.dtype):
+            device = rest.pop(0)
+        typed = rest and (rest[0] is None or isinstance(rest[0], torch.dtype))
+        options |= zip(("dtype", "non_blocking", "copy") if typed else ("non_blocking", "copy"), rest)
+        if device is not None and not _is_cuda(device) and str(device) != "cpu":
+            raise NotImplementedError(f"Tensor.to({device}): gen5 has cuda:0 and the CPU")
+        return moved(t, marked(t) if device is None else _is_cuda(device), **options)
+
+    def data_ptr(t: typing.Any) -> int:
+        if marked(t):
+            lend(t.untyped_storage())
+        return t.data_ptr()
+
+    def dlpack(t: typing.Any, *arguments: typing.Any, **options: typing.Any) -> typing.Any:
+        if marked(t):
+            lend(t.untyped_storage())
+            options = {k: v for k, v in options.items() if k not in ("stream", "dl_device")}
+        return t.__dlpack__(*arguments, **options)
+
+    def numpy(t: typing.Any, *arguments: typing.Any, **options: typing.Any) -> typing.Any:
+        if marked(t) and in_backward() is None:
+            raise TypeError("can't convert a cuda:0 tensor to numpy: use Tensor.cpu() to copy it to memory of the host first")
+        return t.numpy(*arguments, **options)
+
+    def array_interface(t: typing.Any) -> dict:
+        if not marked(t):
+            raise AttributeError("__cuda_array_interface__: the tensor is not on cuda")
+        known = t.detach().numpy().__array_interface__
+        return {"data": (data_ptr(t), False), "shape": known["shape"], "typestr": known["typestr"], "strides": known["strides"], "version": 2}
+
+    answers: dict[typing.Any, typing.Callable] = {
+        tensor.device.__get__: lambda t: cuda if marked(t) else t.device,
+        tensor.is_cuda.__get__: marked,
+        tensor.is_cpu.__get__: lambda t: not marked(t),
+        tensor.get_device: lambda t: 0 if marked(t) else -1,
+        tensor.cuda: lambda t, device=None, **_: moved(t, _is_cuda(device) or device is None),
+        tensor.cpu: lambda t, **_: moved(t, False),
+        tensor.to: to,
+        tensor.pin_memory: lambda t, device=None: t,  # the machine reaches all of it
+        tensor.is_pinned: lambda t, device=None: not marked(t),
+        tensor.data_ptr: data_ptr,
+        tensor.__dlpack__: dlpack,
+        tensor.numpy: numpy,
+        tensor.__array__: lambda t, *dtype: numpy(t).astype(*dtype) if dtype and dtype[0] is not None else numpy(t),
+        tensor.__cuda_array_interface__.__get__: array_interface,
+    }
+    aliases = {torch.as_tensor, torch.asarray, torch.from_numpy}
+
+    class Device(TorchFunctionMode):
+        def __torch_function__(self, func: typing.Any, types: typing.Any, args: tuple = (), kwargs: dict | None = None) -> typing.Any:
+            options = dict(kwargs or {})
+            if answer := answers.get(func):
+                return answer(*args, **options)
+            device = options.get("device")
+            if device is not None and _is_cuda(device):
+                options["device"] = cpu
+                options.pop("pin_memory", None)
+                out = func(*args, **options)
+                return mark(out.clone() if func in aliases else out)
+            options.pop("pin_memory", None)
+            out = func(*args, **options)
+            if args and out is args[0]:
+                return out  # in place: it stays where it is
+            if getattr(func, "__name__", "") == "__set__":  # x.data = y, x.grad = y
+                return mark(args[0]) if marked(args[1]) else out
+            if device is None and (any_marked(args) or any_marked(options.values())):
+                mark(out)
+            return out
+
+    make = torch.nn.Parameter.__new__
+
+    @functools.wraps(make)
+    def parameter(cls: typing.Any, data: typing.Any = None, *arguments: typing.Any, **options: typing.Any) -> typing.Any:
+        out = make(cls, data, *arguments, **options)
+        return mark(out) if marked(data) else out
+
+    class Generator(torch.Generator):
+        """Of the CPU, whatever was asked for: numbers differ from those of a GPU with the same seed."""
+
+        def __new__(cls, device: object = "cpu") -> typing.Any:
+            return super().__new__(cls, "cpu")
+
+    default: list[typing.Any] = []
+
+    def set_default_device(device: object) -> None:
+        """torch's own puts its mode below this one, which then cannot see what it asks for."""
+        while default:
+            default.pop().__exit__(None, None, None)
+        if device is not None:
+            default.append(torch.device(device))
+            default[-1].__enter__()
+
+    begin = torch.amp.autocast_mode.autocast.__init__
+
+    @functools.wraps(begin)
+    def autocast(self: typing.Any, device_type: str, *arguments: typing.Any, **options: typing.Any) -> None:
+        if device_type == "cuda":
+            raise NotImplementedError("torch.autocast('cuda'): gen5 runs torch's operators on the CPU, whose list of types is another")
+        begin(self, device_type, *arguments, **options)
+
+    torch.nn.Parameter.__new__ = parameter
+    torch.Generator = Generator
+    torch.set_default_device = set_default_device
+    torch.amp.autocast_mode.autocast.__init__ = autocast
+    _torch_cuda.stand_in(torch.cuda, torch.default_generator.manual_seed)
+    Device().__enter__()
+
+
+CHANGES = {"torch": _change}

@@ -1,0 +1,124 @@
+"""torch.cuda as far as kernels' programs use it. Needs no torch: what is not here is refused with its name."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import types
+import typing
+
+from gen5 import _library
+
+
+class Event:
+    """torch.cuda.Event. Its time is the machine's clock."""
+
+    def __init__(self, enable_timing: bool = False, **_: object):
+        self._handle = ctypes.c_void_p()
+        _library.call("cuEventCreate", ctypes.byref(self._handle), 0 if enable_timing else 2)
+
+    def record(self, stream: object = None) -> None:
+        _library.call("cuEventRecord", self._handle, None)
+
+    def synchronize(self) -> None:
+        _library.call("cuEventSynchronize", self._handle)
+
+    def query(self) -> bool:
+        return True  # a launch is done when it returns
+
+    def wait(self, stream: object = None) -> None:
+        pass
+
+    def elapsed_time(self, end: Event) -> float:
+        """Milliseconds."""
+        ms = ctypes.c_float()
+        _library.call("cuEventElapsedTime_v2", ctypes.byref(ms), self._handle, end._handle)
+        return ms.value
+
+
+class Stream:
+    """torch.cuda.Stream. Launches run in the order of their submission whatever their stream, so one is enough."""
+
+    cuda_stream, device_index = 0, 0
+
+    def __init__(self, device: object = None, priority: int = 0, **_: object):
+        pass
+
+    def synchronize(self) -> None:
+        synchronize()
+
+    def query(self) -> bool:
+        return True
+
+    def wait_stream(self, other: object) -> None:
+        pass
+
+    def wait_event(self, event: object) -> None:
+        pass
+
+    def record_event(self, event: Event | None = None) -> Event:
+        event = event or Event()
+        event.record()
+        return event
+
+
+def synchronize(device: object = None) -> None:
+    _library.call("cuCtxSynchronize")
+
+
+def _attribute(number: int) -> int:
+    value = ctypes.c_int()
+    _library.call("cuDeviceGetAttribute", ctypes.byref(value), number, 0)
+    return value.value
+
+
+def get_device_capability(device: object = None) -> tuple[int, int]:
+    return _attribute(75), _attribute(76)
+
+
+def get_device_name(device: object = None) -> str:
+    text = ctypes.create_string_buffer(256)
+    _library.call("cuDeviceGetName", text, 256, 0)
+    return text.value.decode()
+
+
+def get_device_properties(device: object = None) -> types.SimpleNamespace:
+    """Those of torch's that CUdevice_attribute has; the numbers are its enumerators."""
+    memory = ctypes.c_size_t()
+    _library.call("cuDeviceTotalMem_v2", ctypes.byref(memory), 0)
+    major, minor = get_device_capability()
+    return types.SimpleNamespace(
+        name=get_device_name(), major=major, minor=minor, total_memory=memory.value, multi_processor_count=_attribute(16), warp_size=_attribute(10),
+        max_threads_per_multi_processor=_attribute(39), max_threads_per_block=_attribute(1), regs_per_multiprocessor=_attribute(82),
+        shared_memory_per_block=_attribute(8), shared_memory_per_block_optin=_attribute(97), shared_memory_per_multiprocessor=_attribute(81),
+        L2_cache_size=_attribute(38), is_integrated=_attribute(18), is_multi_gpu_board=0)
+
+
+def _nothing(*_: object, **__: object) -> None:
+    pass
+
+
+def stand_in(cuda: typing.Any, manual_seed: typing.Callable) -> None:
+    """Puts these into torch.cuda. Everything else there begins with _lazy_init, which refuses."""
+
+    def refuse(name: str) -> typing.Callable:
+        def refused(*_: object, **__: object) -> typing.NoReturn:
+            raise NotImplementedError(f"torch.cuda.{name} is not there on tinygpu (notes/python.md says what is)")
+        return refused
+
+    one = Stream()
+    there: dict[str, typing.Any] = {
+        "Event": Event, "Stream": Stream, "ExternalStream": Stream, "synchronize": synchronize, "get_device_name": get_device_name,
+        "get_device_capability": get_device_capability, "get_device_properties": get_device_properties,
+        "is_available": lambda: True, "is_initialized": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0,
+        "is_bf16_supported": lambda *_, **__: True, "current_stream": lambda device=None: one, "default_stream": lambda device=None: one,
+        "stream": contextlib.nullcontext, "device": contextlib.nullcontext, "device_of": contextlib.nullcontext,
+        "init": _nothing, "set_device": _nothing, "set_stream": _nothing, "empty_cache": _nothing,
+        "manual_seed": manual_seed, "manual_seed_all": manual_seed, "seed": _nothing,
+    }
+    for name in ("CUDAGraph", "graph", "make_graphed_callables", "memory_allocated", "max_memory_allocated", "memory_reserved",
+                 "max_memory_reserved", "memory_stats", "mem_get_info", "reset_peak_memory_stats", "MemPool", "get_rng_state", "set_rng_state"):
+        there[name] = refuse(name)
+    for name, value in there.items():
+        setattr(cuda, name, value)
+    cuda._lazy_init = refuse("_lazy_init (a function that asks torch's own CUDA library)")
