@@ -17,6 +17,7 @@ FRONT_ENDS = ["nvidia-cutlass-dsl==4.8.1", "nvidia-cutlass-dsl-libs-base==4.8.1"
               "cuda-core==1.2.2", "cuda-pathfinder==1.9.0", "nvidia-cuda-nvrtc==13.0.88", "numba==0.68.1", "numba-cuda==0.30.4",
               "llvmlite==0.50.0", "numpy==2.2.6", "ml_dtypes==0.5.3", "pytest==8.4.2", "iniconfig==2.1.0", "packaging==25.0",
               "pluggy==1.6.0", "pygments==2.19.2"]
+TORCH = "torch==2.15.0"
 CUTLASS = "nvidia-cutlass==4.2.0.0"
 CUTLASS_SOURCE = "cutlass_library/source/"
 # SGLang's package of DeepGEMM: the kernels as headers, and the CUTLASS that they were written with.
@@ -47,6 +48,11 @@ def deepgemm():
 
 def front_ends_python():
     return cache() / "front_ends" / "bin" / "python"
+
+
+def torch_python():
+    """A Python that has torch, Triton, numpy and pytest: $GEN5_TORCH_PYTHON, or the environment that `fetch.py --torch` makes."""
+    return pathlib.Path(os.environ.get("GEN5_TORCH_PYTHON") or cache() / "torch" / "bin" / "python")
 
 
 def skip(reason):
@@ -99,6 +105,15 @@ def fetch_front_ends():
     marker.touch()
 
 
+def fetch_torch():
+    """PyPI's torch is the CUDA build and brings NVIDIA's libraries, some 3.5 GB: only where somebody asks for it."""
+    if not (cache() / "torch").exists():
+        run(sys.executable, "-m", "venv", cache() / "torch")
+        run(cache() / "torch" / "bin" / "python", "-m", "pip", "install", "--quiet", TORCH, *(w for w in WHEELS if not w.startswith("cuda")))
+
+
 if __name__ == "__main__":
     fetch()
+    if "--torch" in sys.argv:
+        fetch_torch()
     print(f"ready in {cache()}")

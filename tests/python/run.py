@@ -3,6 +3,7 @@
 
   run.py PYTEST-ARGUMENTS…           exit 77 where these cannot be had (with the reason)
   run.py --front-ends ARGUMENTS…     with CuTe DSL, cuda-python and numba instead of Triton
+  run.py --torch ARGUMENTS…          with torch beside Triton; exit 77 where nobody has asked for it
   run.py --table                     what the kernels' tests said so far, as a table for notes/python_kernels.md
   run.py --check-table               whether the note still says so; exit 77 where some have not run
 
@@ -59,6 +60,10 @@ def run(arguments):
     if arguments[:1] == ["--front-ends"]:
         fetch.fetch_front_ends()
         python, arguments = fetch.front_ends_python, arguments[1:]
+    elif arguments[:1] == ["--torch"]:
+        python, arguments = fetch.torch_python, arguments[1:]
+        if not python().exists():
+            fetch.skip("no torch: `tests/foreign/fetch.py --torch` fetches it (3.5 GB), or name a Python that has it in GEN5_TORCH_PYTHON")
     else:
         fetch.fetch()
     environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"), GEN5_LIBRARIES=str(LIBRARIES), GEN5_PYTHON_RESULTS=str(RESULTS),
