@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import typing
 import weakref
 
@@ -30,6 +31,20 @@ def lend(storage: typing.Any) -> None:
     if size and not _library.known(address):
         _library.call("cuMemHostRegister_v2", ctypes.c_void_p(address), ctypes.c_size_t(size), 0)
         weakref.finalize(storage, _library.load()[1].cuMemHostUnregister, ctypes.c_void_p(address)).atexit = False
+
+
+def _say_cuda(capsule: typing.Any) -> typing.Any:
+    """A DLPack capsule of memory that the host and the machine share, as the machine's. The device stands behind the address of
+    the data, which is first in an unversioned tensor, and behind version, two pointers and flags in a versioned one."""
+    python = ctypes.pythonapi
+    python.PyCapsule_GetName.restype, python.PyCapsule_GetPointer.restype = ctypes.c_char_p, ctypes.c_void_p
+    name = python.PyCapsule_GetName(ctypes.py_object(capsule))
+    managed = python.PyCapsule_GetPointer(ctypes.py_object(capsule), ctypes.c_char_p(name))
+    ctypes.c_int32.from_address(managed + {b"dltensor": 8, b"dltensor_versioned": 40}[name]).value = _DL_CUDA
+    return capsule
+
+
+_DL_CUDA = 2  # kDLCUDA
 
 
 def _change(torch: typing.Any) -> None:
@@ -83,10 +98,10 @@ def _change(torch: typing.Any) -> None:
         return t.data_ptr()
 
     def dlpack(t: typing.Any, *arguments: typing.Any, **options: typing.Any) -> typing.Any:
-        if marked(t):
-            lend(t.untyped_storage())
-            options = {k: v for k, v in options.items() if k not in ("stream", "dl_device")}
-        return t.__dlpack__(*arguments, **options)
+        if not marked(t):
+            return t.__dlpack__(*arguments, **options)
+        lend(t.untyped_storage())
+        return _say_cuda(t.__dlpack__(**{k: v for k, v in options.items() if k == "max_version"}))
 
     def numpy(t: typing.Any, *arguments: typing.Any, **options: typing.Any) -> typing.Any:
         if marked(t) and in_backward() is None:
@@ -111,6 +126,7 @@ def _change(torch: typing.Any) -> None:
         tensor.is_pinned: lambda t, device=None: not marked(t),
         tensor.data_ptr: data_ptr,
         tensor.__dlpack__: dlpack,
+        tensor.__dlpack_device__: lambda t: (_DL_CUDA, 0) if marked(t) else t.__dlpack_device__(),
         tensor.numpy: numpy,
         tensor.__array__: lambda t, *dtype: numpy(t).astype(*dtype) if dtype and dtype[0] is not None else numpy(t),
         tensor.__cuda_array_interface__.__get__: array_interface,
@@ -169,6 +185,12 @@ def _change(torch: typing.Any) -> None:
             raise NotImplementedError("torch.autocast('cuda'): gen5 runs torch's operators on the CPU, whose list of types is another")
         begin(self, device_type, *arguments, **options)
 
+    # What passes Python by would call them tensors of the CPU. TVM's interface, which CuTe DSL has, asks these instead.
+    if "__dlpack_c_exchange_api__" in tensor.__dict__:
+        del tensor.__dlpack_c_exchange_api__
+    os.environ["TVM_FFI_DISABLE_TORCH_C_DLPACK"] = "1"
+    torch.utils.dlpack.to_dlpack = torch.to_dlpack = lambda t: t.__dlpack__()
+    torch._C._cuda_getCurrentRawStream = lambda device: 0
     torch.nn.Parameter.__new__ = parameter
     torch.Generator = Generator
     torch.set_default_device = set_default_device

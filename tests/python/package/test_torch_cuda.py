@@ -6,6 +6,8 @@ import pytest
 
 from gen5 import _torch_cuda
 
+pytestmark = pytest.mark.gen5_orders("timed")
+
 
 @pytest.fixture
 def cuda(gen5_run):
