@@ -53,8 +53,17 @@ struct Recorder final : Observer {
   };
   explicit Recorder(uint32_t interests) : Observer(interests) {}
   void on_access(const MemoryAccess& a) override {
-    Access r{a.kind, a.space,   a.proxy,         a.order, a.who(), a.cta, a.cta ? a.cta->rank : 0,
-             a.time, a.operand, opcode(a.who()), {}};
+    Access r{a.kind,
+             a.space,
+             a.proxy,
+             a.order,
+             a.who(),
+             a.cta,
+             a.cta ? a.cta->rank : 0,
+             a.time,
+             a.tile ? a.tile->operand : "",
+             opcode(a.who()),
+             {}};
     a.each([&](uint64_t at, uint64_t bytes, int lane) {
       r.ranges.emplace_back(at, bytes);
       if (lane >= 0) r.lanes |= 1u << lane;
