@@ -2,25 +2,19 @@
 #include "common/tinygpu/numerics/mma_levels.h"
 
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
-#include <immintrin.h>
-
+#include "common/tinygpu/numerics/mma_avx2.h"
 #include "common/tinygpu/numerics/mma_narrow.h"
 
 namespace tinygpu::numerics {
 namespace {
 
-struct Avx2 {
-  using I = __m256i;
-  using D = __m256d;
-  using M = __m256i;  // all bits of a lane or none
-  static constexpr uint32_t kLanes = 8;
-
+/// What narrow tiles need besides. Subnormals count here.
+struct NarrowAvx2 : Avx2 {
   static unsigned round_toward_zero() {
     const unsigned saved = _mm_getcsr();
     _mm_setcsr((saved | 0x6000) & ~0x8040u);
     return saved;
   }
-  static void restore(unsigned saved) { _mm_setcsr(saved); }
   /// 2^e as f64.
   static double power(int32_t e) { return __builtin_bit_cast(double, uint64_t(1023 + e) << 52); }
   template <class T>
@@ -32,17 +26,9 @@ struct Avx2 {
     return a > b ? a : b;
   }
 
-  static I zero() { return _mm256_setzero_si256(); }
-  static I set(int32_t v) { return _mm256_set1_epi32(v); }
   static I load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
   static void store(void* p, I v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
   static I broadcast(const int32_t* p) { return _mm256_set1_epi32(*p); }
-  static I add(I a, I b) { return _mm256_add_epi32(a, b); }
-  static I sub(I a, I b) { return _mm256_sub_epi32(a, b); }
-  static I max(I a, I b) { return _mm256_max_epi32(a, b); }
-  static I bit_and(I a, I b) { return _mm256_and_si256(a, b); }
-  static I bit_or(I a, I b) { return _mm256_or_si256(a, b); }
-  static I bit_xor(I a, I b) { return _mm256_xor_si256(a, b); }
   template <int n>
   static I shift_right(I a) {
     return _mm256_srli_epi32(a, n);
@@ -52,30 +38,19 @@ struct Avx2 {
   /// Products of 16-bit halves, the two of each lane added.
   static I multiply_add(I a, I b) { return _mm256_madd_epi16(a, b); }
 
-  // A truth for each lane.
+  // Truths.
   static M never() { return zero(); }
   static M less(I a, I b) { return _mm256_cmpgt_epi32(b, a); }
-  static M equal(I a, I b) { return _mm256_cmpeq_epi32(a, b); }
-  static M any_bit(I a) { return bit_xor(equal(a, zero()), set(-1)); }
-  static M either(M a, M b) { return bit_or(a, b); }
-  static M both(M a, M b) { return bit_and(a, b); }
-  static bool any(M m) { return !_mm256_testz_si256(m, m); }
-  static I select(M m, I a, I b) { return _mm256_blendv_epi8(b, a, m); }
   /// All bits or none.
   static I sign(I a) { return _mm256_srai_epi32(a, 31); }
 
   // 32 bytes.
-  static I set8(int8_t v) { return _mm256_set1_epi8(v); }
-  static I add8(I a, I b) { return _mm256_add_epi8(a, b); }
-  static I sub8(I a, I b) { return _mm256_sub_epi8(a, b); }
-  static I max8(I a, I b) { return _mm256_max_epi8(a, b); }
   static I max8_unsigned(I a, I b) { return _mm256_max_epu8(a, b); }
   static I min8_unsigned(I a, I b) { return _mm256_min_epu8(a, b); }
   static I select_zero8(I v, I a, I b) { return _mm256_blendv_epi8(b, a, _mm256_cmpeq_epi8(v, zero())); }
   // 16 16-bit words.
   static I set16(int16_t v) { return _mm256_set1_epi16(v); }
   static I sub16(I a, I b) { return _mm256_sub_epi16(a, b); }
-  static I max16(I a, I b) { return _mm256_max_epi16(a, b); }
   static I shift_right16(I a, int n) { return _mm256_srl_epi16(a, _mm_cvtsi32_si128(n)); }
   static I shift_left16(I a, int n) { return _mm256_sll_epi16(a, _mm_cvtsi32_si128(n)); }
   /// By 0 to 15: times a power of two, whose low and high byte come from a table each.
@@ -136,7 +111,6 @@ struct Avx2 {
     const I biased = _mm256_add_epi64(_mm256_cvtepi32_epi64(e), _mm256_set1_epi64x(1023));
     return _mm256_castsi256_pd(_mm256_slli_epi64(biased, 52));
   }
-  static D fma(D a, D b, D c) { return _mm256_fmadd_pd(a, b, c); }
   static D low_integer(I v) { return _mm256_cvtepi32_pd(_mm256_castsi256_si128(v)); }
   static D high_integer(I v) { return _mm256_cvtepi32_pd(_mm256_extracti128_si256(v, 1)); }
   /// f32 words.
@@ -174,7 +148,7 @@ struct Avx2 {
 
 }  // namespace
 
-bool mma_narrow_v3(const MmaTile& tile, NarrowRest& rest) { return NarrowMma<Avx2>::run(tile, rest); }
+bool mma_narrow_v3(const MmaTile& tile, NarrowRest& rest) { return NarrowMma<NarrowAvx2>::run(tile, rest); }
 
 }  // namespace tinygpu::numerics
 #else

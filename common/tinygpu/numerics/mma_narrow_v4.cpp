@@ -2,25 +2,19 @@
 #include "common/tinygpu/numerics/mma_levels.h"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__)
-#include <immintrin.h>
-
+#include "common/tinygpu/numerics/mma_avx512.h"
 #include "common/tinygpu/numerics/mma_narrow.h"
 
 namespace tinygpu::numerics {
 namespace {
 
-struct Avx512 {
-  using I = __m512i;
-  using D = __m512d;
-  using M = __mmask16;
-  static constexpr uint32_t kLanes = 16;
-
+/// What narrow tiles need besides. Subnormals count here.
+struct NarrowAvx512 : Avx512 {
   static unsigned round_toward_zero() {
     const unsigned saved = _mm_getcsr();
     _mm_setcsr((saved | 0x6000) & ~0x8040u);
     return saved;
   }
-  static void restore(unsigned saved) { _mm_setcsr(saved); }
   /// 2^e as f64.
   static double power(int32_t e) { return __builtin_bit_cast(double, uint64_t(1023 + e) << 52); }
   template <class T>
@@ -32,17 +26,9 @@ struct Avx512 {
     return a > b ? a : b;
   }
 
-  static I zero() { return _mm512_setzero_si512(); }
-  static I set(int32_t v) { return _mm512_set1_epi32(v); }
   static I load(const void* p) { return _mm512_loadu_si512(p); }
   static void store(void* p, I v) { _mm512_storeu_si512(p, v); }
   static I broadcast(const int32_t* p) { return _mm512_set1_epi32(*p); }
-  static I add(I a, I b) { return _mm512_add_epi32(a, b); }
-  static I sub(I a, I b) { return _mm512_sub_epi32(a, b); }
-  static I max(I a, I b) { return _mm512_max_epi32(a, b); }
-  static I bit_and(I a, I b) { return _mm512_and_si512(a, b); }
-  static I bit_or(I a, I b) { return _mm512_or_si512(a, b); }
-  static I bit_xor(I a, I b) { return _mm512_xor_si512(a, b); }
   template <int n>
   static I shift_right(I a) {
     return _mm512_srli_epi32(a, n);
@@ -52,30 +38,19 @@ struct Avx512 {
   /// Products of 16-bit halves, the two of each lane added.
   static I multiply_add(I a, I b) { return _mm512_madd_epi16(a, b); }
 
-  // A truth for each lane.
+  // Truths.
   static M never() { return 0; }
   static M less(I a, I b) { return _mm512_cmplt_epi32_mask(a, b); }
-  static M equal(I a, I b) { return _mm512_cmpeq_epi32_mask(a, b); }
-  static M any_bit(I a) { return _mm512_test_epi32_mask(a, a); }
-  static M either(M a, M b) { return M(a | b); }
-  static M both(M a, M b) { return M(a & b); }
-  static bool any(M m) { return m != 0; }
-  static I select(M m, I a, I b) { return _mm512_mask_mov_epi32(b, m, a); }
   /// All bits or none.
   static I sign(I a) { return _mm512_srai_epi32(a, 31); }
 
   // 64 bytes.
-  static I set8(int8_t v) { return _mm512_set1_epi8(v); }
-  static I add8(I a, I b) { return _mm512_add_epi8(a, b); }
-  static I sub8(I a, I b) { return _mm512_sub_epi8(a, b); }
-  static I max8(I a, I b) { return _mm512_max_epi8(a, b); }
   static I max8_unsigned(I a, I b) { return _mm512_max_epu8(a, b); }
   static I min8_unsigned(I a, I b) { return _mm512_min_epu8(a, b); }
   static I select_zero8(I v, I a, I b) { return _mm512_mask_mov_epi8(a, _mm512_test_epi8_mask(v, v), b); }
   // 32 16-bit words.
   static I set16(int16_t v) { return _mm512_set1_epi16(v); }
   static I sub16(I a, I b) { return _mm512_sub_epi16(a, b); }
-  static I max16(I a, I b) { return _mm512_max_epi16(a, b); }
   static I shift_right16(I a, int n) { return _mm512_srl_epi16(a, _mm_cvtsi32_si128(n)); }
   static I shift_left16(I a, int n) { return _mm512_sll_epi16(a, _mm_cvtsi32_si128(n)); }
   static I shift_left16_by(I a, I n) { return _mm512_sllv_epi16(a, n); }
@@ -128,7 +103,6 @@ struct Avx512 {
     const I biased = _mm512_add_epi64(_mm512_cvtepi32_epi64(e), _mm512_set1_epi64(1023));
     return _mm512_castsi512_pd(_mm512_slli_epi64(biased, 52));
   }
-  static D fma(D a, D b, D c) { return _mm512_fmadd_pd(a, b, c); }
   static D low_integer(I v) { return _mm512_cvtepi32_pd(_mm512_castsi512_si256(v)); }
   static D high_integer(I v) { return _mm512_cvtepi32_pd(_mm512_extracti32x8_epi32(v, 1)); }
   /// f32 words.
@@ -160,7 +134,7 @@ struct Avx512 {
 
 }  // namespace
 
-bool mma_narrow_v4(const MmaTile& tile, NarrowRest& rest) { return NarrowMma<Avx512>::run(tile, rest); }
+bool mma_narrow_v4(const MmaTile& tile, NarrowRest& rest) { return NarrowMma<NarrowAvx512>::run(tile, rest); }
 
 }  // namespace tinygpu::numerics
 #else
