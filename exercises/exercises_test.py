@@ -33,20 +33,18 @@ def faults(tools, programs, exercise):
 
 def unreadable(exercise):
     """What `read:` names and is not there: parts of chapters, steps of chapter 13, files."""
-    out, chapter = [], None
-    for place in exercise.read.replace(";", ",").split(","):
-        if match := re.search(r"chapter (\d\d)", place):
-            folders = sorted((judge.root / "chapters").glob(f"{match[1]}_*"))
-            chapter = "\n".join(f.read_text() for folder in folders for f in folder.iterdir() if f.suffix in (".cu", ".cpp", ".h"))
-            if not folders:
-                out.append(f"{exercise.name}: there is no {match[0]}")
+    out = []
+    for place, number, parts in judge.places(exercise):
+        folders = sorted((judge.root / "chapters").glob(f"{number}_*")) if number else []
+        chapter = "\n".join(f.read_text() for folder in folders for f in folder.iterdir() if f.suffix in (".cu", ".cpp", ".h"))
+        if number and not folders:
+            out.append(f"{exercise.name}: there is no chapter {number}")
         for match in re.finditer(r"(?:notes|chapters|common)/[\w/.]+\.\w+", place):
             if not (judge.root / match[0]).is_file():
                 out.append(f"{exercise.name}: there is no {match[0]}")
-        if match := re.search(r"parts? ([a-z_0-9]+)(?: and ([a-z_0-9]+))?", place):
-            for part in filter(None, match.groups()):
-                if not chapter or f'part("{part}"' not in chapter:
-                    out.append(f"{exercise.name}: chapter has no part {part}: {exercise.read}")
+        out += [f"{exercise.name}: chapter has no part {part}: {exercise.read}" for part in parts if f'part("{part}"' not in chapter]
+    if any(parts for _, _, parts in judge.places(exercise)) and not judge.commands(exercise):
+        out.append(f"{exercise.name}: what it says to read makes no command")
     return out
 
 

@@ -89,6 +89,29 @@ class Exercise:
         return "\n".join("\n".join((sign + text).rstrip() for sign, text, _ in h.rows) for h in self.hunks)
 
 
+def places(exercise):
+    """What `read:` names: (text, number of the chapter or None, its parts) for each place, in order."""
+    found, number = [], None
+    for place in exercise.read.replace(";", ",").split(","):
+        if match := re.search(r"chapter (\d\d)", place):
+            number = match[1]
+        parts = re.search(r"parts? ([a-z_0-9]+)(?: and ([a-z_0-9]+))?", place)
+        found.append((place.strip(), number, [p for p in parts.groups() if p] if parts else []))
+    return found
+
+
+def commands(exercise):
+    """The parts of chapters that `read:` names, as a reader runs them; of chapter 13's steps, what each adds in code (from the second on)."""
+    out = []
+    for place, number, parts in places(exercise):
+        if number == "13" and (steps := re.search(r"steps? (\d)(?:( and | to )(\d))?", place)):
+            first, last = int(steps[1]), int(steps[3] or steps[1])
+            out += [f"scripts/run gemm --diff {step}" for step in range(max(2, first), last + 1)]
+        for folder in sorted((root / "chapters").glob(f"{number}_*")) if parts else []:
+            out += [f"scripts/run {folder.name} --part {part}" for part in parts]
+    return out
+
+
 def all_exercises():
     return [Exercise(f) for f in sorted((root / "exercises").glob("[0-9]*_*")) if f.is_dir()]
 
