@@ -30,8 +30,8 @@ constexpr Kind kBf16{"f16", 0x490}, kTf32{"tf32", 0x910, false, 32}, kFp8{"f8f6f
     kNvFp4{"mxf4nvf4.block_scale.scale_vec::4X", 0x480, true, 4};
 
 /// One thread issues `count` MMAs, sixteen to a commit, on operands that all 128 threads copied to shared memory. Scale
-/// factors are the last 512 bytes of these.
-std::string kernel(const Kind& kind) {
+/// factors are the last 512 bytes of these. `chain`: how many add to one accumulator, a power of two.
+std::string kernel(const Kind& kind, uint32_t chain) {
   return fmt::format(R"(
 .extern .shared .align 1024 .b8 image[];
 .visible .entry many(.param .u64 source, .param .u32 idesc, .param .u64 a, .param .u64 b, .param .u32 count)
@@ -76,7 +76,8 @@ ready:
   mov.u32 %phase, 0;
   {}
 issue:
-  setp.ne.u32 %en, %i, 0;
+  and.b32 %w0, %i, {};
+  setp.ne.u32 %en, %w0, 0;
   tcgen05.mma.cta_group::1.kind::{} [%base], %a, %b, %idesc, {}%en;
   add.u32 %i, %i, 1;
   and.b32 %w0, %i, 15;
@@ -110,7 +111,7 @@ out:
   tcgen05.cp.cta_group::1.32x128b.warpx4 [%sfa], %off;
   add.u32 %sfa, %base, 256;)"
                                  : "",
-                     kind.text, kind.scaled ? "[%sfa], [%sfb], " : "");
+                     chain - 1, kind.text, kind.scaled ? "[%sfa], [%sfb], " : "");
 }
 
 /// What operands are made of: a float for each element.
@@ -123,14 +124,16 @@ enum class Operands {
   subnormal,
   some_infinities,
   some_nans,
-  all_nan
+  all_nan,
+  wide_scales  // normal; the factors of scaled kinds are any
 };
 
 float element(Operands kind, std::mt19937& random) {
   std::normal_distribution<float> normal;
   const float inf = std::numeric_limits<float>::infinity(), sign = random() & 1 ? -1.0f : 1.0f;
   switch (kind) {
-    case Operands::normal: break;
+    case Operands::normal:
+    case Operands::wide_scales: break;
     case Operands::mixed_sizes: return std::ldexp(normal(random), int(random() % 40) - 20);
     case Operands::far_apart: return std::ldexp(sign, random() % 64 ? -60 - int(random() % 60) : int(random() % 3));
     case Operands::huge: return std::ldexp(sign, random() % 16 ? 0 : 62);
@@ -149,6 +152,7 @@ uint32_t pattern(float v, uint32_t bits, bool integer, bool e5m2) {
   if (bits == 32) return word;
   if (bits == 16) return word >> 16;
   if (integer) return uint32_t(int32_t(v * 32)) & 0xff;
+  if (bits == 8 && std::isnan(v)) return 0x7f;
   const auto format = bits != 8 ? numerics::Format::e2m1 : e5m2 ? numerics::Format::e5m2 : numerics::Format::e4m3;
   uint32_t best = 0;
   for (uint32_t p = 0; p < 1u << bits; ++p)
@@ -156,9 +160,11 @@ uint32_t pattern(float v, uint32_t bits, bool integer, bool e5m2) {
   return best;
 }
 
-void mma(benchmark::State& state, const Kind& kind, uint32_t m, uint32_t n, Operands operands = Operands::normal) {
+/// Without `chain` sums grow until they are thousands of times as large as a product.
+void mma(benchmark::State& state, const Kind& kind, uint32_t m, uint32_t n, Operands operands = Operands::normal,
+         uint32_t chain = 1u << 31) {
   constexpr uint32_t kCount = 512;
-  test::RunPtx gpu(kernel(kind));
+  test::RunPtx gpu(kernel(kind, chain));
   gpu.dynamic_shared = 48 * 1024;
   gpu.gpu.options.threads = 1;
   std::mt19937 random(1);
@@ -170,8 +176,11 @@ void mma(benchmark::State& state, const Kind& kind, uint32_t m, uint32_t n, Oper
       w |= pattern(element(operands, random), kind.element_bits, integer, kind.e5m2) << bit;
   }
   if (kind.scaled)
-    for (size_t i = image.size() - 128; i < image.size(); ++i)
-      image[i] = std::string(kind.text).starts_with("mxf4nv") ? 0x3c3a3836 : 0x7e807f7e;
+    for (size_t i = image.size() - 128; i < image.size(); ++i) {
+      const bool ue4m3 = std::string(kind.text).starts_with("mxf4nv");
+      image[i] = ue4m3 ? 0x3c3a3836 : 0x7e807f7e;
+      if (operands == Operands::wide_scales) image[i] = uint32_t(random()) & (ue4m3 ? 0x77777777 : 0xcfcfcfcf);
+    }
   const uint64_t source = gpu.upload(image);
   // K-major, 128-byte swizzle; A at the start of the image (offset 0x800), B 16 KiB further.
   const auto descriptor = [](uint32_t at) {
@@ -241,6 +250,10 @@ BENCH(mxfp8_128x256x32, kMxFp8, 128u, 256u);
 BENCH(int8_128x256x32, kInt8, 128u, 256u);
 BENCH(mxfp4_128x256x64, kMxFp4, 128u, 256u);
 BENCH(nvfp4_128x256x64, kNvFp4, 128u, 256u);
+// As a GEMM with K = 512 has them.
+BENCH(fp8_k512, kFp8, 128u, 256u, Operands::normal, 16u);
+BENCH(bf8_k512, kBf8, 128u, 256u, Operands::normal, 16u);
+BENCH(mxfp8_k512, kMxFp8, 128u, 256u, Operands::normal, 16u);
 // No operand may cost more than twice as much as the commonest ones.
 BENCH(bf16_mixed_sizes, kBf16, 128u, 256u, Operands::mixed_sizes);
 BENCH(bf16_far_apart, kBf16, 128u, 256u, Operands::far_apart);
@@ -253,6 +266,15 @@ BENCH(bf16_all_nan, kBf16, 128u, 256u, Operands::all_nan);
 BENCH(tf32_mixed_sizes, kTf32, 128u, 256u, Operands::mixed_sizes);
 BENCH(tf32_subnormal, kTf32, 128u, 256u, Operands::subnormal);
 BENCH(tf32_some_infinities, kTf32, 128u, 256u, Operands::some_infinities);
+BENCH(fp8_mixed_sizes, kFp8, 128u, 256u, Operands::mixed_sizes);
+BENCH(fp8_half_zeros, kFp8, 128u, 256u, Operands::half_zeros);
+BENCH(fp8_some_nans, kFp8, 128u, 256u, Operands::some_nans);
+BENCH(fp8_all_nan, kFp8, 128u, 256u, Operands::all_nan);
+BENCH(bf8_mixed_sizes, kBf8, 128u, 256u, Operands::mixed_sizes);
+BENCH(bf8_some_nans, kBf8, 128u, 256u, Operands::some_nans);
+BENCH(mxfp8_wide_scales, kMxFp8, 128u, 256u, Operands::wide_scales);
+BENCH(mxfp4_wide_scales, kMxFp4, 128u, 256u, Operands::wide_scales);
+BENCH(nvfp4_wide_scales, kNvFp4, 128u, 256u, Operands::wide_scales);
 
 }  // namespace
 

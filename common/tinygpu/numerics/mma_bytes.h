@@ -1,6 +1,15 @@
 // Tiles of 8-bit and narrower numbers by the fixed point of mma_vector.h, at the same speed whatever they are. A sparse
 // one as a dense one of 64 terms, A's missing elements being zeros: each takes part by its sign only, which the count
 // of negative products takes back.
+//
+// What is different from 16 terms (mma_vector.h), and why it stays exact:
+// * 64 products of magnitude below 4 * 2^e move the accumulator, which starts at 1.5 * 2^52 q, by less than 2^33 q: it
+//   stays in its binade.
+// * The sum may need more than 32 bits. So C's cut, which may be negative, enters the start as a 64-bit integer, and in
+//   the end the start without C is subtracted in f64: what remains is an integer below 2^34 times q, exactly, of which
+//   one conversion rounds.
+// * A ue8m0 factor of a row multiplies its elements, and its exponent adds to their raw exponents: elements of a format
+//   with more exponents. So the factors are part of the panels, and windows, C and results know nothing of them.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -197,12 +197,18 @@ std::vector<Rectangle> gathered(NarrowRest& rest) {
   return all;
 }
 
-/// What a narrow kernel left over. Returns how many sums the scalar model did.
-uint64_t finish(const Level& l, const MmaTile& t, NarrowRest& rest) {
+/// What a kernel left over, by `next`, which is one of the level's or null: for what that leaves, the scalar model.
+/// Returns how many sums that did.
+uint64_t finish(bool (*next)(const MmaTile&, NarrowRest&), const MmaTile& t, NarrowRest& rest) {
   uint64_t scalar = 0;
   for (const Rectangle& r : gathered(rest)) {
     const MmaTile part = part_of(t, r.row, r.rows, r.column, r.columns);
-    if (part.select || !l.run(part)) scalar += sums(part);
+    NarrowRest& more = rest;  // which is empty by now
+    more.count = 0;
+    if (next && next(part, more))
+      scalar += finish(nullptr, part, more);
+    else
+      scalar += sums(part);
   }
   return scalar;
 }
@@ -212,7 +218,8 @@ std::optional<uint64_t> run(const Level& l, const MmaTile& t) {
   if (!l.run || places_repeat(t)) return sums(t);
   const auto rest = std::make_unique_for_overwrite<NarrowRest>();
   rest->count = 0;
-  if (l.bytes(t, *rest) || l.narrow(t, *rest)) return finish(l, t, *rest);
+  if (l.narrow(t, *rest)) return finish(l.bytes, t, *rest);
+  if (l.bytes(t, *rest)) return finish(nullptr, t, *rest);
   if (t.select ? (info(t.a_format).bits == 32 ? run_spread<uint32_t>(l, t) : run_spread<uint16_t>(l, t)) : l.run(t))
     return 0;
   return std::nullopt;

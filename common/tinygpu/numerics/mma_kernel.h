@@ -49,7 +49,7 @@ struct MmaTile {
   uint32_t lane[kMaxRows / 16] = {};
 };
 
-/// The fastest implementation that this CPU runs. Returns how many sums the scalar model did: all or none.
+/// The fastest implementation that this CPU runs. Returns how many sums the scalar model did.
 uint64_t mma(const MmaTile& tile);
 /// Element by element through fused_sum.h: every kind.
 void mma_reference(const MmaTile& tile);

@@ -3,15 +3,13 @@
 //
 // A row's elements are integers in units of its own 2^low, if they span no more than 15 bits; so are a column's. What a
 // window cuts off a product is then nothing, as long as the window's quantum q is no more than the product of both
-// units: the fused sum is the exact sum, plus C cut to q, rounded once. All of that fits an f64. Where q may be larger,
-// or anything is infinite, NaN, out of range or near the subnormals, four columns of a vector of rows are left to
-// others
-// (`Rest`). How far that is known:
+// units: the fused sum is the exact sum, plus C cut to q, rounded once. All of that fits an f64. How far that is known:
 // * one window (fused_sum, fused_sum_scaled): q is 2^(e − 25), e the largest raw exponent of a product or C. It is
-// computed
-//   for each sum, in bytes.
+//   computed for each sum, in bytes. Where q is larger, or anything is infinite, NaN, out of range or near the
+//   subnormals, four columns of a vector of rows are left to others (`NarrowRest`: mma_bytes.h). That takes half as
+//   long again as these sums, so a tile is not begun if a glance says that much of it would be left (`promising`).
 // * fp4 kinds: q depends on P and S (see fused_sum_fp4) and is at most what the row's and the column's own largest make
-//   them. If C's last bit is above that as well, nothing at all is cut, whatever q is.
+//   them. If C's last bit is above that as well, nothing at all is cut, whatever q is; otherwise see mma_fp4.h.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -370,8 +368,54 @@ struct NarrowMma {
     return t.rule.window == 25 && t.rule.result != SumRule::Result::f32_14_bits;
   }
 
+  /// The exponent fields that count, of all elements that aren't zero: the largest and the least.
+  struct Fields {
+    int32_t high, low;
+    bool special;
+  };
+  static Fields fields_of(Format format, const void* bytes, uint32_t rows, uint32_t terms) {
+    const Shape s(format);
+    const I mask = V::set8(int8_t(s.magnitude)), one = V::set8(1);
+    I high = V::zero(), low = V::set8(-1);
+    for (uint32_t k = 0; k < terms; ++k)
+      for (uint32_t r = 0; r < rows; r += kBlock) {
+        const I m = V::bit_and(V::load(static_cast<const uint8_t*>(bytes) + k * kPlane + r), mask);
+        high = V::max8_unsigned(high, m);
+        low = V::min8_unsigned(low, V::sub8(m, one));  // a zero becomes the largest
+      }
+    alignas(64) uint8_t most[kBlock], least[kBlock];
+    V::store(most, high), V::store(least, low);
+    for (uint32_t i = 1; i < kBlock; ++i) {
+      most[0] = V::template most<uint8_t>(most[0], most[i]);
+      least[0] = V::template least<uint8_t>(least[0], least[i]);
+    }
+    return {s.field_of(most[0]), s.field_of(uint8_t(least[0] + 1)), most[0] >= s.least_special};
+  }
+  /// Whether few sums of a windowed tile will be left to others, as far as a glance tells: elements that fit their
+  /// integers, and accumulators, some of which are looked at, whose windows cut nothing off the least product.
+  static bool promising(const MmaTile& t) {
+    if (t.scales) return t.select != nullptr;  // dense, the other way is as fast
+    const uint32_t b_terms = t.select ? 2 * t.terms : t.terms;
+    const Fields a = fields_of(t.a_format, t.a, t.rows, t.terms), b = fields_of(t.b_format, t.b, t.columns, b_terms);
+    const auto fits = [](const Fields& f, const FormatInfo& i) {
+      return !f.special && f.high - f.low + i.fraction_bits + 1 <= 15;
+    };
+    const FormatInfo &fa = info(t.a_format), &fb = info(t.b_format);
+    if (!fits(a, fa) || !fits(b, fb)) return false;
+    if (!t.read_c || t.rule.result == SumRule::Result::f16_nearest) return true;
+    const int32_t unit = a.low - fa.bias - fa.fraction_bits + b.low - fb.bias - fb.fraction_bits;
+    uint32_t seen = 0, cut = 0;
+    for (uint32_t n = 0; n < t.columns; n += 8, ++seen) {
+      const uint32_t word = t.d[size_t(n) * t.column_stride + t.lane[0] + n / 8 % 16];
+      cut += int32_t(word << 1 >> 24) - 127 > unit + 25;
+    }
+    return 8 * cut <= seen;
+  }
+
   static bool run(const MmaTile& t, NarrowRest& rest) {
     if (!knows(t)) return false;
+    const bool windowed = t.sum == SumKind::fused || t.sum == SumKind::scaled;
+    if (windowed && !promising(t)) return false;
     const uint32_t terms = t.select ? 2 * t.terms : t.terms, pairs = terms / 2, blocks = t.scales ? t.scales : 1;
     Panel a, b;  // of which only what the rows and columns need is filled
     uint8_t spread[2 * kMaxTerms * kMaxRows];
@@ -390,7 +434,6 @@ struct NarrowMma {
     bool leveled = false;
     const unsigned saved = V::round_toward_zero();
     const bool half = t.sum == SumKind::fused && t.rule.result == SumRule::Result::f16_nearest;
-    const bool windowed = t.sum == SumKind::fused || t.sum == SumKind::scaled;
     // Where the first columns show that windows cut most sums, all the rest is left to others at once, or those of fp4
     // done in the general way at once.
     bool hopeless = false, direct = false;
