@@ -115,6 +115,7 @@ PROGRAMS = {
     "cutlass.blackwell_sparse_nvfp4": blackwell(f"{SPARSE}/84a_blackwell_nvfp4_bf16_sparse_gemm.cu", "--m=256 --n=256 --k=512"),
     "cutlass.blackwell_sparse_mxfp8": blackwell(f"{SPARSE}/84b_blackwell_mixed_mxfp8_bf16_sparse_gemm.cu", "--m=256 --n=256 --k=512"),
     "deepgemm.scaled": Program("deepgemm", "scaled.cu", expect=": right", times=3, ptx_only=True),
+    "deepgemm.hopper_scaled": Program("deepgemm", "hopper.cu", [], ": right", "90a", "h200", times=2, ptx_only=True),
     **{f"cccl.{p.stem}": Program("cccl", p.name) for p in sorted((HERE / "cccl").glob("*.cu"))},
     "triton.vector_add": Program("triton", "vector_add.py"),
     "triton.softmax": Program("triton", "softmax.py"),
@@ -164,7 +165,8 @@ def build(name, program):
         command += [f"-I{root}/include", f"-I{root}/tools/util/include", f"-I{root}/examples/common", *program.flags]
     if program.kind == "deepgemm":
         command.append(f"-I{fetch.deepgemm()}/{fetch.DEEPGEMM_HEADERS}")
-    key = hashlib.sha256((version + " ".join(command) + source.read_text()).encode()).hexdigest()[:16]
+    texts = [source.read_text(), *(h.read_text() for h in sorted((HERE / program.kind).glob("*.h")))]
+    key = hashlib.sha256((version + " ".join(command) + "".join(texts)).encode()).hexdigest()[:16]
     executable = fetch.cache() / "programs" / f"{name}-{key}"
     executable.parent.mkdir(parents=True, exist_ok=True)
     with open(f"{executable}.lock", "w") as lock:  # the same program in another order of completion may be building it

@@ -1,50 +1,15 @@
 // DeepGEMM's kernel for sm_100, sm100_fp8_fp4_gemm_1d1d, from its package's headers and unchanged: D = A · Bᵀ with a
 // power of two for each row and 32 or 128 elements of K, four of them packed into a word. What stands here is what its
 // Python library does around it (tensor maps, a launch), and a product in double to compare with.
-#include <cuda.h>
-
 #include <deep_gemm/impls/sm100_fp8_fp4_gemm_1d1d.cuh>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <random>
-#include <vector>
+
+#include "support.h"
 
 namespace {
 
-void check(int status, const char* what) {
-  if (status == 0) return;
-  std::printf("%s: %d\n", what, status);
-  std::exit(1);
-}
-
-template <class T>
-T* upload(const std::vector<T>& host) {
-  T* device;
-  check(cudaMalloc(&device, host.size() * sizeof(T)), "cudaMalloc");
-  check(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyDefault), "cudaMemcpy");
-  return device;
-}
-
-CUtensorMap map_of(CUtensorMapDataType type, void* data, uint64_t columns, uint64_t rows, uint64_t row_bytes,
-                   uint32_t box_columns, uint32_t box_rows, CUtensorMapSwizzle swizzle) {
-  CUtensorMap map;
-  const cuuint64_t size[] = {columns, rows}, stride[] = {row_bytes};
-  const cuuint32_t box[] = {box_columns, box_rows}, one[] = {1, 1};
-  check(cuTensorMapEncodeTiled(&map, type, 2, data, size, stride, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-                               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
-        "cuTensorMapEncodeTiled");
-  return map;
-}
-
-double e4m3(uint32_t code) {
-  const int exponent = code >> 3 & 15, fraction = code & 7;
-  const double v = exponent ? std::ldexp(8 + fraction, exponent - 10) : std::ldexp(fraction, -9);
-  return code & 0x80 ? -v : v;
-}
 double e2m1(uint32_t code) {
   const double values[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
   return code & 8 ? -values[code & 7] : values[code & 7];
