@@ -10,6 +10,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 HERE = pathlib.Path(__file__).resolve().parent
 
+pytestmark = pytest.mark.gen5_orders("timed")  # each starts a pytest of its own, which has orders of its own
+
 
 def run(folder, *options):
     done = subprocess.run([sys.executable, "-m", "pytest", "-p", "gen5._pytest", "-p", "no:cacheprovider", "-q", *options, str(folder)],

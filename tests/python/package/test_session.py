@@ -18,6 +18,7 @@ def output(kept=[]):
     return kept[-1].data_ptr()
 
 
+@pytest.mark.gen5_orders("timed")
 def test_import_loads_nothing():
     said = subprocess.run([sys.executable, "-c", "import gen5, sys; print(open('/proc/self/maps').read().count('libtinygpu'), 'triton' in sys.modules)"],
                           capture_output=True, text=True, check=True).stdout
@@ -153,6 +154,7 @@ def test_install_after_cuda(tmp_path):
     assert done.returncode and "call gen5.install() before" in done.stderr
 
 
+@pytest.mark.gen5_orders("timed")
 def test_first_use_is_quick():
     """Import and machine, without a front end: far less than the second that a user notices."""
     code = "import numpy, time; t = time.process_time(); import gen5; gen5.install(); gen5.zeros(4); print(time.process_time() - t)"
