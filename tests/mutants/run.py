@@ -90,8 +90,12 @@ PROGRAMS = {
 # Where a CTA takes tile after tile: on a machine of two SMs it takes several of a small product, and comes back to what it has used.
 PERSISTENT = re.compile(r"13_gemm step [5-8]|13_gemm_hopper")
 # Programs that nobody of this repository wrote, by their names in tests/foreign/run.py; --program alone takes them, as they have to be fetched.
-FOREIGN = ("cutlass.mma", "cutlass.mma_tma", "cutlass.mma_multicast", "cutlass.mma_pair", "cutlass.mma_epilogue", "cutlass.wgmma",
-           "cutlass.wgmma_tma", "triton.matmul_fp16", "triton.matmul_descriptor", "triton.attention")
+# With arguments of their own where their problems are larger than needed.
+FOREIGN = {
+    "cutlass.mma": ["256", "256", "128"], "cutlass.mma_tma": ["256", "256", "128"], "cutlass.mma_multicast": ["512", "1024", "128"],
+    "cutlass.mma_pair": ["512", "1024", "128"], "cutlass.mma_epilogue": ["512", "1024", "128"], "cutlass.wgmma": ["128", "128", "128"],
+    "cutlass.wgmma_tma": ["128", "128", "256"], "triton.matmul_fp16": None, "triton.matmul_descriptor": None, "triton.attention": None,
+}
 
 
 class Program:
@@ -100,6 +104,8 @@ class Program:
         self.environment, self.expect = {}, ""
         if name in FOREIGN:
             self.command, machine, self.environment = foreign().command_of(name)
+            if FOREIGN[name]:
+                self.command[1:] = FOREIGN[name]
             self.command = [str(build / "bin" / "gen5"), "run", *self.command]
             self.expect = foreign().PROGRAMS[name].expect
         else:
