@@ -238,17 +238,18 @@ class OperandLayouts::Look {
 
   /// What is multiplied is of one place along K.
   void compare_with_a() {
-    const int64_t elements = layout_.k_bytes / layout_.element_bytes;
     if (*operand_ == 'A') {
       book_.operation = who_.operation;
-      book_.a_begins = k_ * (who_.function->instruction(*who_.op).has("sp") ? 2 : 1);
+      book_.a_begins = k_;
       return;
     }
-    if (book_.operation != who_.operation || book_.a_begins < 0 || k_ < 0 || (book_.a_begins - k_) % elements == 0)
-      return;
+    if (book_.operation != who_.operation || book_.a_begins < 0) return;
+    // Sparse, A has one of two elements of B.
+    const int64_t elements = layout_.k_bytes / layout_.element_bytes, a = book_.a_begins * (layout_.k_bytes / 32);
+    if ((a - k_) % elements == 0) return;
     tell(
         fmt::format("it begins at element {} of its tensor along K, and A at {}: they are no multiple of {} apart", k_,
-                    book_.a_begins, elements),
+                    a, elements),
         "compare the start addresses of the two descriptors with the boxes: one instruction's step along K is 32 bytes",
         {copy_of(*begins_)});
   }

@@ -184,6 +184,8 @@ void tell_race(Why why, const Record& earlier, const Record& later, ptx::Space s
 
 void tell_unpublished(const Record& init, const Origin& who, uint32_t offset, Unpublished to) {
   const Judged j = to == Unpublished::to_thread ? Judged{"mbarrier-init-not-published", Severity::error}
+                   : to == Unpublished::relaxed
+                       ? Judged{"mbarrier-init-not-published", Severity::warning, &kRelaxedInit}
                    : to == Unpublished::to_copy ? Judged{"mbarrier-init-not-published", Severity::warning, &kInitFence}
                                                 : Judged{"mbarrier-init-not-published", Severity::note};
   Diagnosis d;
@@ -191,13 +193,16 @@ void tell_unpublished(const Record& init, const Origin& who, uint32_t offset, Un
   d.severity = j.severity;
   d.message = fmt::format("the mbarrier at shared offset {:#x} is {}", offset,
                           to == Unpublished::to_thread ? "used by a thread that need not see its initialisation"
+                          : to == Unpublished::relaxed
+                              ? "used by a thread that need not see its initialisation: what lies between is .relaxed, "
+                                "or of a scope that does not reach, and no fence.mbarrier_init stands ahead of it"
                           : to == Unpublished::to_copy
                               ? "signalled by a copy, and no fence has handed its initialisation to the async proxy"
                               : "signalled by tcgen05.commit, and no fence has published its initialisation. By the "
                                 "manual's words a commit needs none in its own CTA; kernels fence all the same");
   if (j.relied_on) d.message += fmt::format(". Known kernels do so and are right on a B200: {}", j.relied_on->kernels);
   d.where = who.where();
-  d.label = to == Unpublished::to_thread ? "used here" : "signals it";
+  d.label = to == Unpublished::to_thread || to == Unpublished::relaxed ? "used here" : "signals it";
   d.others.push_back(place_of(init, "initialised here"));
   if (to == Unpublished::to_thread) {
     d.help = "let the threads meet behind the initialisation";

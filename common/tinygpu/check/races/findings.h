@@ -24,6 +24,7 @@ void tell_race(Why why, const Record& earlier, const Record& later, ptx::Space s
 /// An mbarrier is used by `who`, who need not see its initialisation.
 enum class Unpublished : uint8_t {
   to_thread,
+  relaxed,    // what lies between is .relaxed, or of a scope that does not reach
   to_copy,    // only the async proxy, in which a copy is going to signal it, need not see it
   to_commit,  // the same of tcgen05.commit, which the manual counts to the generic proxy
 };

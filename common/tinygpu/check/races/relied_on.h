@@ -31,6 +31,9 @@ inline constexpr ReliedOn kSameStore{
 inline constexpr ReliedOn kInitFence{
     "mbarriers that copies signal, initialised without fence.mbarrier_init or fence.proxy.async",
     "CUTLASS's tutorials 02_mma_tma_sm100 to 05_mma_tma_epi_sm100"};
+inline constexpr ReliedOn kRelaxedInit{
+    "mbarriers initialised behind the last fence.mbarrier_init, and published by barrier.cluster.arrive.relaxed",
+    "CUTLASS's sm100 kernels of CTA pairs (the mbarrier of tmem_dealloc: 70_blackwell_gemm, 72, 84)"};
 inline constexpr ReliedOn kTensorFences{
     "finished tcgen05 work handed over by a barrier without tcgen05.fence on both sides",
     "CUTLASS's tutorials 01_mma_sm100 to 05_mma_tma_epi_sm100, Triton's matmuls"};

@@ -147,14 +147,16 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
   Threads* t = s.who ? c.threads(*s.who) : nullptr;
   const auto check_init = [&] {
     if (!m.init || !t) return;
-    const auto sees_it = [&](const Row& row) {
-      const uint32_t lanes = row.lanes & s.who->lanes, own = lanes & (lanes - 1) ? 0 : lanes;
-      const Actor by{c.number, t, lanes, t->now(), 0, &row.sees};
-      return !lanes || !not_seen(*m.init, m.init->map.lanes, by, own, happened) ||
-             !not_seen(*m.init, m.init->map.lanes, by, own, initialised);
+    const auto all_see = [&](View view) {
+      return std::ranges::all_of(t->rows(), [&](const Row& row) {
+        const uint32_t lanes = row.lanes & s.who->lanes, own = lanes & (lanes - 1) ? 0 : lanes;
+        const Actor by{c.number, t, lanes, t->now(), 0, &row.sees};
+        return !lanes || !not_seen(*m.init, m.init->map.lanes, by, own, happened) ||
+               !not_seen(*m.init, m.init->map.lanes, by, own, view);
+      });
     };
-    if (std::ranges::all_of(t->rows(), sees_it)) return;
-    tell_unpublished(*m.init, *s.who, s.offset, Unpublished::to_thread);
+    if (all_see(initialised)) return;
+    tell_unpublished(*m.init, *s.who, s.offset, all_see(nearly) ? Unpublished::relaxed : Unpublished::to_thread);
     m.init = nullptr;  // once
   };
   switch (s.kind) {

@@ -2,6 +2,8 @@
 // across threads, which is enough for pairs that the tensor core executes in the order of issue.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/tinygpu/check/races/races.h"
 #include "common/tinygpu/check/races/relied_on.h"
 
@@ -216,6 +218,14 @@ void Races::tensor_use(DomainState& d, const AsyncOperation& o, const Operation&
       // One's own wait::ld or wait::st is enough.
       if (over && same_warp && !on_tensor_core(e.kind)) continue;
       const TmemRect both = common(e.cells, now.cells);
+      // Scales that an MMA has read since the copy before: that MMA is what the later copy must come behind.
+      const auto read_since = [&](const TensorEntry& m) {
+        return m.kind == Kind::mma && !m.writes && m.order == now.order && m.order_epoch > e.order_epoch &&
+               m.cells.overlaps(both);
+      };
+      if (now.kind == Kind::tmem_copy && e.kind == Kind::tmem_copy && e.order == now.order &&
+          std::ranges::any_of(entries, read_since))
+        continue;
       if (over || (follows && (seen(e.issued, by, happened) || seen(e.issued, by, nearly)))) {
         if (!unfenced && is_news(e.done.who.op, o.who.op)) tell_unfenced(e, o, use, both);
         unfenced = true;
