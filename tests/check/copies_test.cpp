@@ -7,7 +7,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 std::vector<std::string> found(const std::string& body, uint32_t ctas = 1) {
@@ -211,7 +210,7 @@ TEST(CopyRaces, FencesOfGlobalMemory) {
   EXPECT_THAT(copied("fence.acq_rel.gpu;"), ElementsAre(missing));
 }
 
-// A CTA ends under its own copy. What threads have read there is told; what another copy brings there nobody sees.
+// A CTA ends under its own copy: it would have overwritten what threads have read.
 TEST(CopyRaces, InFlightAtTheEnd) {
   Kernel k;
   const std::string copy =
@@ -222,10 +221,6 @@ TEST(CopyRaces, InFlightAtTheEnd) {
     k.order = {mode, 3};
     EXPECT_THAT(k.findings(), Contains(StartsWith("async-not-complete: ld.shared.u32")));
   }
-  k.body =
-      "  shl.b32 %r2, %t, 4; add.u32 %r2, %r2, %s; shl.b32 %r3, %t, 4; cvt.u64.u32 %rd1, %r3; add.u64 %rd1, %rd1, %i;\n"
-      "  cp.async.cg.shared.global [%r2], [%rd1], 16;\n  cp.async.cg.shared.global [%r2], [%rd1], 16;\n";
-  for (const std::string& told : k.findings()) EXPECT_THAT(told, Not(StartsWith("async-not-complete")));
 }
 
 }  // namespace
