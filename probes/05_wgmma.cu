@@ -2,6 +2,8 @@
 // the tensor cores.
 //
 //   probe_05_wgmma [--benchmark_format=json]
+#include "common/ptx/fence.h"
+#include "common/ptx/mbarrier.h"
 #include "common/ptx/wgmma.h"
 #include "probes/probe.h"
 
@@ -114,6 +116,91 @@ BENCHMARK(interval<256, false>)
     ->ArgNames({"groups"})
     ->Arg(1)
     ->Arg(2)
+    ->Apply(by_cycles);
+
+// ---- A loop that waits for the MMAs before the last, with and without copies that write shared memory meanwhile
+
+/// `loops` of four MMAs with N = 256 a warpgroup. A warp more copies 16 KiB from L2 every `pace` cycles; 0: none.
+template <int loops>
+__global__ void __launch_bounds__(384) loop(const uint8_t* from, long long pace, long long* cycles, float* result) {
+  extern __shared__ __align__(1024) uint8_t memory[];
+  __shared__ alignas(8) uint64_t barrier;
+  __shared__ volatile int over;
+  constexpr uint32_t kCopy = 16 * 1024;
+  const uint32_t bar = shared_address(&barrier), at = shared_address(memory);
+  const uint32_t groups = (blockDim.x - 32) / 128, group = threadIdx.x / 128;
+  if (threadIdx.x == 0) {
+    mbarrier_init(bar, 1);
+    over = 0;
+  }
+  fence_proxy_async();
+  float d[128] = {};
+  const uint64_t a = operand(at + 64 * 1024), b = operand(at + 96 * 1024);
+  uint32_t parity = 0;
+#pragma unroll 1
+  for (int round = 0; round < 2; ++round) {
+    __syncthreads();
+    if (group == groups) {
+      if (threadIdx.x % 32 == 0 && pace) {
+        for (long long next = ticks(); over <= round;) {
+          mbarrier_arrive_expect_tx(bar, 2 * kCopy);
+          for (uint32_t i = 0; i < 2; ++i)
+            asm volatile(
+                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                    at + i * kCopy),
+                "l"(from + i * kCopy), "r"(kCopy), "r"(bar)
+                : "memory");
+          mbarrier_wait_parity(bar, parity);
+          parity ^= 1;
+          next += pace;
+          while (ticks() < next) {
+          }
+        }
+      }
+      __syncwarp();
+    } else {
+      const long long t0 = ticks();
+#pragma unroll 1
+      for (int i = 0; i < loops; ++i) {
+        wgmma_fence();
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+          wgmma_m64k16<256, WgmmaType::bf16>(d, a + uint64_t(group) * 512 + k * 2, b + k * 2, true);
+        wgmma_commit_group();
+        wgmma_wait_group<1>();
+      }
+      wgmma_wait_group<0>();
+      if (threadIdx.x == 0) {
+        cycles[0] = ticks() - t0;
+        over = round + 1;
+      }
+    }
+    __syncthreads();
+  }
+  float sum = 0;
+  for (float& v : d) sum += v;
+  if (group < groups) result[threadIdx.x] = sum;
+}
+/// Cycles of the SM for four MMAs of each warpgroup.
+void in_loop(benchmark::State& state) {
+  const int groups = int(state.range(0));
+  const long long pace = state.range(1);
+  constexpr int kBytes = 160 * 1024;
+  static gen5::harness::DeviceBuffer<uint8_t> source(64 * 1024);
+  static gen5::harness::DeviceBuffer<float> sums(256);
+  for (auto _ : state) {
+    const auto took = [&](auto kernel) {
+      GEN5_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
+      return double(measured(
+          1, [&](long long* c) { kernel<<<1, 128 * groups + 32, kBytes>>>(source.get(), pace, c, sums.get()); })[0]);
+    };
+    report(state, (took(loop<40>) - took(loop<8>)) / 32);
+  }
+}
+BENCHMARK(in_loop)
+    ->Name("wgmma_loop/n:256")
+    ->ArgNames({"groups", "copy_every"})
+    ->ArgsProduct({{1, 2}, {0, 512, 340, 170}})
     ->Apply(by_cycles);
 
 // ---- mma.sync.m16n8k16

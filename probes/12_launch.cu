@@ -1,10 +1,16 @@
 // Probe 12: starting grids and CTAs. How long an SM stands between a CTA's end and its successor's start, how fast the
 // first CTAs of an SM follow each other, what lies between two kernels of a stream with and without programmatic
-// launch, and the barriers of a CTA by its warps.
+// launch, what a kernel meets cold (code, parameters, translations of addresses, tensor maps), and the barriers of a
+// CTA by its warps.
 //
 //   probe_12_launch [--benchmark_format=json]
+#include <array>
 #include <map>
 
+#include "common/ptx/bulk_tensor.h"
+#include "common/ptx/fence.h"
+#include "common/ptx/mbarrier.h"
+#include "probes/level.h"
 #include "probes/probe.h"
 
 namespace {
@@ -125,9 +131,196 @@ void next_kernel(benchmark::State& state) {
 BENCHMARK(next_kernel<false>)->Name("next_kernel")->Apply(by_cycles);
 BENCHMARK(next_kernel<true>)->Name("next_kernel_programmatic")->Apply(by_cycles);
 
+/// Lets its dependents start in the middle of its stay, or waits for what it depends on.
+__global__ void dependent(long long* stamps, long long stay, bool waits) {
+  const long long t0 = ticks();
+  if (waits) asm volatile("griddepcontrol.wait;" ::: "memory");
+  const long long waited = ticks();
+  while (ticks() - waited < stay / 2) {
+  }
+  const long long trigger = ticks();
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  while (ticks() - waited < stay) {
+  }
+  if (threadIdx.x == 0) {
+    uint32_t sm;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    long long* mine = stamps + blockIdx.x * 5;
+    mine[0] = sm, mine[1] = t0, mine[2] = waited, mine[3] = trigger, mine[4] = ticks();
+  }
+}
+
+enum class Gap { started, waited };
+/// Three programmatic launches with one CTA an SM: from when the second lets the third start until it does, on an SM;
+/// from the last end of the second until the third's wait is over.
+template <Gap gap>
+void programmatic(benchmark::State& state) {
+  const int ctas = sms();
+  for (auto _ : state) {
+    const auto stamps = measured(size_t(ctas) * 3 * 5, [&](long long* p) {
+      dependent<<<ctas, 128>>>(p, 60000, false);  // time for the host to ask for the others
+      for (int i = 1; i < 3; ++i) {
+        cudaLaunchConfig_t config{};
+        config.gridDim = ctas, config.blockDim = 128;
+        cudaLaunchAttribute attribute{};
+        attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attribute.val.programmaticStreamSerializationAllowed = 1;
+        config.attrs = &attribute, config.numAttrs = 1;
+        GEN5_CUDA(cudaLaunchKernelEx(&config, dependent, p + i * ctas * 5, 20000ll, true));
+      }
+    });
+    std::map<long long, std::array<long long, 2>> second;  // of an SM: trigger, end
+    for (int c = ctas; c < 2 * ctas; ++c)
+      second[stamps[size_t(c) * 5]] = {stamps[size_t(c) * 5 + 3], stamps[size_t(c) * 5 + 4]};
+    std::vector<double> gaps;
+    for (int c = 2 * ctas; c < 3 * ctas; ++c)
+      if (const auto before = second.find(stamps[size_t(c) * 5]); before != second.end())
+        gaps.push_back(gap == Gap::started ? double(stamps[size_t(c) * 5 + 1] - before->second[0])
+                                           : double(stamps[size_t(c) * 5 + 2] - before->second[1]));
+    report(state, median(gaps));
+  }
+}
+BENCHMARK(programmatic<Gap::started>)->Name("programmatic_start")->Apply(by_cycles);
+BENCHMARK(programmatic<Gap::waited>)->Name("programmatic_wait")->Apply(by_cycles);
+
+// ---- What a kernel meets cold
+
+/// Code without a branch: two passes, of which the first finds nothing of it in the SM.
+template <int n>
+__global__ void straight(long long* cycles, float x) {
+  float v[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) v[i] = x + float(i);
+#pragma unroll 1
+  for (int pass = 0; pass < 2; ++pass) {
+    const long long t0 = ticks();
+#pragma unroll
+    for (int i = 0; i < n; ++i) asm volatile("fma.rn.f32 %0, %0, %0, %0;" : "+f"(v[i % 8]));
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) sum += v[i];
+    wait_for_value(__float_as_uint(sum));
+    if (threadIdx.x == 0) cycles[blockIdx.x * 2 + uint32_t(pass)] = ticks() - t0;
+  }
+}
+/// What the first pass takes longer, the median CTA's, in a second launch.
+template <int n>
+void first_code(benchmark::State& state) {
+  const int ctas = int(state.range(0));
+  for (auto _ : state) {
+    std::vector<double> extra;
+    for (int launch = 0; launch < 2; ++launch) {
+      const auto c = measured(size_t(ctas) * 2, [&](long long* p) { straight<n><<<ctas, 32>>>(p, 0.5f); });
+      extra.clear();
+      for (int i = 0; i < ctas; ++i) extra.push_back(double(c[size_t(i) * 2] - c[size_t(i) * 2 + 1]));
+    }
+    report(state, median(extra));
+  }
+}
+BENCHMARK(first_code<64>)->Name("first_code/instructions:64")->ArgNames({"ctas"})->Arg(1)->Arg(132)->Apply(by_cycles);
+BENCHMARK(first_code<256>)->Name("first_code/instructions:256")->ArgNames({"ctas"})->Arg(1)->Arg(132)->Apply(by_cycles);
+BENCHMARK(first_code<1024>)
+    ->Name("first_code/instructions:1024")
+    ->ArgNames({"ctas"})
+    ->Arg(1)
+    ->Arg(132)
+    ->Apply(by_cycles);
+BENCHMARK(first_code<4096>)
+    ->Name("first_code/instructions:4096")
+    ->ArgNames({"ctas"})
+    ->Arg(1)
+    ->Arg(132)
+    ->Apply(by_cycles);
+
+struct ManyParameters {
+  uint32_t words[512];
+};
+/// Three words of the parameters: the first of 2 KiB, its neighbour, one 1 KiB on.
+__global__ void parameters(const __grid_constant__ ManyParameters many, long long* cycles) {
+  long long t[4];
+  t[0] = ticks();
+  wait_for_value(many.words[128]);
+  t[1] = ticks();
+  wait_for_value(many.words[129]);
+  t[2] = ticks();
+  wait_for_value(many.words[384]);
+  t[3] = ticks();
+  if (threadIdx.x == 0)
+    for (int i = 0; i < 3; ++i) cycles[blockIdx.x * 3 + uint32_t(i)] = t[i + 1] - t[i];
+}
+/// Three loads: the first at all, another line, a line of another stretch of 64 MiB.
+__global__ void loads(const uint8_t* memory, long long* cycles) {
+  long long t[4];
+  uint32_t value;
+  t[0] = ticks();
+#pragma unroll
+  for (int i = 0; i < 3; ++i) {
+    asm volatile("ld.global.cg.u32 %0, [%1];"
+                 : "=r"(value)
+                 : "l"(memory + (i == 2 ? 64u << 20 : i * 4096u + blockIdx.x * 8192u))
+                 : "memory");
+    wait_for_value(value);
+    t[i + 1] = ticks();
+  }
+  if (threadIdx.x == 0)
+    for (int i = 0; i < 3; ++i) cycles[blockIdx.x * 3 + uint32_t(i)] = t[i + 1] - t[i];
+}
+/// Three copies of a row of 16 bytes: the first at all, another one, the first by another map.
+__global__ void maps(const __grid_constant__ CUtensorMap one, const __grid_constant__ CUtensorMap other,
+                     long long* cycles) {
+  using namespace gen5::ptx;
+  __shared__ __align__(128) uint8_t buffer[128];
+  __shared__ alignas(8) uint64_t barrier;
+  const uint32_t bar = shared_address(&barrier), to = shared_address(buffer);
+  mbarrier_init(bar, 1);
+  fence_proxy_async();
+  long long t[4];
+  t[0] = ticks();
+#pragma unroll
+  for (int i = 0; i < 3; ++i) {
+    mbarrier_arrive_expect_tx(bar, 16);
+    tensor_load_2d(to, i == 2 ? &other : &one, 0, int(blockIdx.x) * 8 + i, bar);
+    mbarrier_wait_parity(bar, uint32_t(i) & 1);
+    t[i + 1] = ticks();
+  }
+  for (int i = 0; i < 3; ++i) cycles[blockIdx.x * 3 + uint32_t(i)] = t[i + 1] - t[i];
+}
+
+enum class Cold { parameters, loads, maps };
+/// The median CTA's cycles for access `which`, in a second launch.
+template <Cold what>
+void cold(benchmark::State& state) {
+  const int ctas = int(state.range(0));
+  const size_t which = size_t(state.range(1));
+  static gen5::harness::DeviceBuffer<uint8_t> memory(size_t(128) << 20);
+  const CUtensorMap map = gen5::harness::matrix_map(CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, source_memory(), 4096, 256, 256,
+                                                    1, 16, CU_TENSOR_MAP_SWIZZLE_NONE);
+  for (auto _ : state) {
+    std::vector<double> took;
+    for (int launch = 0; launch < 2; ++launch) {
+      const auto c = measured(size_t(ctas) * 3, [&](long long* p) {
+        if constexpr (what == Cold::parameters) parameters<<<ctas, 32>>>(ManyParameters{}, p);
+        if constexpr (what == Cold::loads) loads<<<ctas, 32>>>(memory.get(), p);
+        if constexpr (what == Cold::maps) maps<<<ctas, 1>>>(map, map, p);
+      });
+      took.clear();
+      for (int i = 0; i < ctas; ++i) took.push_back(double(c[size_t(i) * 3 + which]));
+    }
+    report(state, median(took));
+  }
+}
+void by_ctas(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"ctas", "access"})->ArgsProduct({{1, 132}, {0, 1, 2}});
+  by_cycles(b);
+}
+BENCHMARK(cold<Cold::parameters>)->Name("cold_parameter")->Apply(by_ctas);
+BENCHMARK(cold<Cold::loads>)->Name("cold_load")->Apply(by_ctas);
+BENCHMARK(cold<Cold::maps>)->Name("cold_map")->Apply(by_ctas);
+
 // ---- Whole grids
 
 __global__ void empty_grid(uint32_t*) {}
+__global__ void parameter_grid(uint32_t* memory) { wait_for_value(uint32_t(uintptr_t(memory)), 0xfffffffe); }
 __global__ void storing_grid(uint32_t* memory) { memory[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
 __global__ void loading_grid(uint32_t* memory) {
   uint32_t value;
@@ -148,18 +341,21 @@ void grid(benchmark::State& state) {
     report(state, gen5::harness::current_device().cycles(timer.stop().microseconds));
   }
 }
+BENCHMARK(grid<parameter_grid>)
+    ->Name("parameter_grid")
+    ->ArgNames({"ctas", "threads"})
+    ->ArgsProduct({{1, 8, 32, 66, 132}, {32}})
+    ->Apply(by_cycles);
 BENCHMARK(grid<storing_grid>)
     ->Name("storing_grid")
     ->ArgNames({"ctas", "threads"})
-    ->Args({1, 32})
-    ->Args({132, 32})
+    ->ArgsProduct({{1, 8, 32, 66, 132}, {32}})
     ->Args({132, 1024})
     ->Apply(by_cycles);
 BENCHMARK(grid<loading_grid>)
     ->Name("loading_grid")
     ->ArgNames({"ctas", "threads"})
-    ->Args({1, 32})
-    ->Args({132, 32})
+    ->ArgsProduct({{1, 8, 32, 66, 132}, {32}})
     ->Args({132, 1024})
     ->Apply(by_cycles);
 BENCHMARK(grid<empty_grid>)

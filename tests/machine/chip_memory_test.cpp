@@ -229,5 +229,41 @@ L:
   EXPECT_GT(cycles("atom.shared.add.u32 %v, [%a], 1; add.u32 %n, %v, 1;"), 55);
 }
 
+/// Eight CTAs read the same 2,048 rows, `pitch` bytes apart, each in an order of its own.
+uint64_t rows_cycles(uint32_t pitch) {
+  MachineSpec spec = plain_machine();
+  spec.numbers["mem.l2.bytes_per_cycle"] = 64;
+  spec.numbers["mem.l2.shared_bytes_per_cycle"] = 6400;
+  RunPtx run(R"(
+.visible .entry read(.param .u64 p, .param .u32 pitch) {
+  .reg .b64 %at, %from;
+  .reg .b32 %t, %cta, %k, %row, %pitch, %v;
+  .reg .pred %p;
+  ld.param.u64 %at, [p];
+  ld.param.u32 %pitch, [pitch];
+  mov.u32 %t, %tid.x;
+  mov.u32 %cta, %ctaid.x;
+  mov.u32 %k, 0;
+L:
+  add.u32 %row, %k, %cta;
+  and.b32 %row, %row, 7;
+  mad.lo.u32 %row, %row, 256, %t;
+  mad.wide.u32 %from, %row, %pitch, %at;
+  ld.global.cg.u32 %v, [%from];
+  add.u32 %k, %k, 1;
+  setp.lt.u32 %p, %k, 8;
+  @%p bra L;
+})",
+             spec);
+  const uint64_t at = run.upload(std::vector<uint32_t>(2048 * pitch / 4));
+  return run.launch("read", {8}, {256}, at, pitch).cycles;
+}
+
+TEST(ChipMemory, WhatSmsReadTogetherIsSeenWhateverThePitch) {
+  const uint64_t odd = rows_cycles(8192 + 128);
+  EXPECT_LT(odd, 8u * 2048 * 32 / 64) << "most of it passes at the higher rate";
+  EXPECT_LT(double(rows_cycles(8192)), 1.1 * double(odd));
+}
+
 }  // namespace
 }  // namespace tinygpu::test

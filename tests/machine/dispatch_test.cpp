@@ -1,6 +1,10 @@
 // Where and when CTAs start: launch, dispatch, refill, and what the end of a grid takes.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "tests/support/run_ptx.h"
 
 namespace tinygpu::test {
@@ -146,6 +150,80 @@ TEST(Dispatch, AClusterBarrierThatReleasesTakesLonger) {
   // 370 to 380 cycles were measured on a B300, 102 without the release.
   EXPECT_NEAR(double(relaxed), 102, 12);
   EXPECT_NEAR(double(release), 375, 12);
+}
+
+// ---- What an SM meets for the first time
+
+/// Every CTA notes how long its two looks at parameters and its two loads took.
+const char* kFirsts = R"(
+.visible .entry k(.param .u64 o, .param .u64 p) {
+  .reg .b64 %out, %at, %t<5>;
+  .reg .b32 %cta, %v, %w, %d<4>;
+  mov.u32 %cta, %ctaid.x;
+  mov.u64 %t0, %clock64;
+  ld.param.u64 %out, [o];
+  mov.u64 %t1, %clock64;
+  ld.param.u64 %at, [p];
+  mov.u64 %t2, %clock64;
+  ld.global.cg.u32 %v, [%at];
+  add.u32 %v, %v, 0;
+  mov.u64 %t3, %clock64;
+  ld.global.cg.u32 %w, [%at+4096];
+  add.u32 %w, %w, 0;
+  mov.u64 %t4, %clock64;
+  sub.u64 %at, %t1, %t0;
+  cvt.u32.u64 %d0, %at;
+  sub.u64 %at, %t2, %t1;
+  cvt.u32.u64 %d1, %at;
+  sub.u64 %at, %t3, %t2;
+  cvt.u32.u64 %d2, %at;
+  sub.u64 %at, %t4, %t3;
+  cvt.u32.u64 %d3, %at;
+  mad.wide.u32 %out, %cta, 16, %out;
+  st.global.v4.u32 [%out], {%d0, %d1, %d2, %d3};
+})";
+
+/// What CTA 0 noted.
+std::vector<uint32_t> firsts(const std::map<std::string, double>& more, uint32_t ctas = 1) {
+  MachineSpec spec = plain_machine();
+  for (const auto& [key, value] : more) spec.numbers[key] += value;
+  RunPtx run(kFirsts, spec);
+  const uint64_t out = run.buffer<uint32_t>(4 * ctas), at = run.upload(std::vector<uint32_t>(2048));
+  run.launch("k", {ctas}, {32}, out, at);
+  return run.download<uint32_t>(out, 4);
+}
+
+std::vector<int> difference(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
+  std::vector<int> d;
+  for (size_t i = 0; i < a.size(); ++i) d.push_back(int(a[i]) - int(b[i]));
+  return d;
+}
+
+TEST(ColdStart, TheFirstLookAtParametersWaits) {
+  EXPECT_EQ(difference(firsts({{"launch.parameters", 777}}), firsts({})), (std::vector{777, 0, 0, 0}));
+}
+
+TEST(ColdStart, TheFirstAccessToMemoryWaits) {
+  EXPECT_EQ(difference(firsts({{"launch.translation", 777}}), firsts({})), (std::vector{0, 0, 777, 0}));
+}
+
+TEST(ColdStart, SmsThatWaitTogetherWaitLonger) {
+  EXPECT_EQ(difference(firsts({{"launch.parameters.sm", 100}}), firsts({})), (std::vector{0, 0, 0, 0}))
+      << "one is alone";
+  EXPECT_EQ(difference(firsts({{"launch.parameters.sm", 100}}, 8), firsts({}, 8)), (std::vector{700, 0, 0, 0}));
+  EXPECT_EQ(difference(firsts({{"launch.parameters.sm", 100}}, 3), firsts({}, 3)), (std::vector{200, 0, 0, 0}));
+  EXPECT_EQ(difference(firsts({{"launch.translation.sm", 100}}, 8), firsts({}, 8)), (std::vector{0, 0, 700, 0}));
+}
+
+TEST(ColdStart, WhoAsksForNothingDoesNotWait) {
+  const auto cycles = [](double more) {
+    MachineSpec spec = plain_machine();
+    spec.numbers["launch.parameters"] += more;
+    spec.numbers["launch.translation"] += more;
+    RunPtx run(".visible .entry k() { ret; }", spec);
+    return run.launch("k", {4}, {64}).cycles;
+  };
+  EXPECT_EQ(cycles(777), cycles(0));
 }
 
 }  // namespace

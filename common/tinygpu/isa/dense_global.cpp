@@ -1,5 +1,7 @@
 #include "common/tinygpu/isa/dense_global.h"
 
+#include <cstring>
+
 #include "common/tinygpu/isa/memory_access.h"
 #include "common/tinygpu/isa/memory_unit.h"
 
@@ -34,7 +36,11 @@ uint8_t* dense_global(Warp& w, const Op& op, Space space, uint32_t bytes, bool l
     const uint64_t next = std::min(first + length, (at / L2Cache::kLine + 1) * L2Cache::kLine);
     const uint32_t low = uint32_t(at % L2Cache::kLine / 32), high = uint32_t((next - 1) % L2Cache::kLine / 32);
     lines.line[lines.count] = uint32_t(l);
-    lines.sectors[lines.count++] = uint8_t((2u << high) - (1u << low));
+    lines.sectors[lines.count] = uint8_t((2u << high) - (1u << low));
+    std::memset(lines.bytes[lines.count], 32, 4);
+    if (at % 32) lines.bytes[lines.count][low] = 1;
+    if (next % 32) lines.bytes[lines.count][high] = 1;
+    ++lines.count;
     at = next;
   }
   if (load)

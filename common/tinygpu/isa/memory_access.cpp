@@ -1,6 +1,7 @@
 #include "common/tinygpu/isa/memory_access.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "common/tinygpu/isa/bank_passes.h"
 #include "common/tinygpu/isa/memory_unit.h"
@@ -84,7 +85,11 @@ void touch(const L2Cache& l2, uint64_t address, uint32_t bytes, Access& out) {
     k = ++t.count;
     t.line[k - 1] = uint32_t(first);
     t.sectors[k - 1] = t.repeated[k - 1] = 0;
+    std::memset(t.bytes[k - 1], 0, 4);
   }
+  // Lanes of more than a sector are not aligned to less.
+  for (uint32_t s = begin, left = bytes; s < end && s < 4; ++s, left -= std::min(left, 32u))
+    t.bytes[k - 1][s] = uint8_t(std::min(255u, t.bytes[k - 1][s] + std::min(left, 32u)));
   out.sectors += uint32_t(__builtin_popcount(sectors & ~t.sectors[k - 1]));
   t.sectors[k - 1] |= sectors;
 }
@@ -295,7 +300,7 @@ void tell_traffic(Warp& w, const Access& a) {
 
 namespace {
 
-/// The lines of an access are those of the request that is made next; `atomic`: with the words that meet.
+/// The lines of a load or an atomic are those of the request that is made next; `atomic`: with the words that meet.
 void add_lines(MemoryRequests& memory, const TouchedLines& t, bool atomic) {
   for (uint32_t k = 0; k < t.count; ++k)
     memory.add_line({t.line[k], uint8_t(__builtin_popcount(t.sectors[k])), atomic ? t.repeated[k] : uint8_t(0), 0});
@@ -322,7 +327,8 @@ void finish_global_load(Warp& w, const Op& op, const TouchedLines& t, uint32_t s
     memory.add_line({t.line[k], uint8_t(__builtin_popcount(missing)), 0, 0});
   }
   const Turn::Passage way = Turn(w, unit).global(t.count, moved, false);
-  const uint64_t ready = way.end + (moved ? unit.global_latency : unit.timing.l1_latency);
+  const uint64_t ready =
+      way.end + (moved ? unit.global_latency : unit.timing.l1_latency) + w.sm().cold.translation(way.begin);
   if (!t.count || (!moved && !follows.unknown()))
     w.result_at(op, std::max(ready, follows.value));
   else
@@ -330,9 +336,14 @@ void finish_global_load(Warp& w, const Op& op, const TouchedLines& t, uint32_t s
 }
 
 void finish_global_store(Warp& w, const TouchedLines& t, uint32_t sectors) {
-  const Turn::Passage way = Turn(w, memory_unit(w)).global(t.count, sectors, true);
+  uint32_t moved = t.count ? 0 : sectors;
+  for (uint32_t k = 0; k < t.count; ++k) {
+    const uint32_t stored = t.stored(k);
+    moved += stored;
+    w.domain().memory.add_line({t.line[k], uint8_t(stored), 0, 0});
+  }
+  const Turn::Passage way = Turn(w, memory_unit(w)).global(t.count, moved, true);
   if (!t.count) return;
-  add_lines(w.domain().memory, t, false);
   w.domain().memory.store(w.sm(), way.begin, MemoryRequests::Kind::write);
 }
 
@@ -374,13 +385,13 @@ void read_for_copy(Warp& w, const Access& access, std::function<void(uint64_t wh
     tell_traffic(w, access);
   if (!access.global) return then(w.time());
   MemoryUnit& unit = memory_unit(w);
-  const Turn::Passage way = Turn(w, unit).global(access.lines.count, access.sectors, false);
+  const Turn::Passage way = Turn(w, unit).copy(access.lines.count, access.sectors);
   if (!access.lines.count) return then(way.end);
   add_lines(w.domain().memory, access.lines, false);
-  w.domain().memory.ask(MemoryRequests::Kind::read, w.sm(), way.begin,
-                        [then = std::move(then), end = way.end, miss = unit.timing.miss_latency](const MemoryReply& r) {
-                          then(end + r.delay + (r.missed ? miss : 0));
-                        });
+  w.domain().memory.ask(
+      MemoryRequests::Kind::read, w.sm(), way.begin,
+      [then = std::move(then), end = way.end + w.sm().cold.translation(way.begin),
+       miss = unit.timing.miss_latency](const MemoryReply& r) { then(end + r.delay + (r.missed ? miss : 0)); });
 }
 
 bool wait_serial(Warp& w, Space space, const uint64_t* address) {

@@ -58,6 +58,14 @@ struct TouchedLines {
   uint32_t line[32];     // L2Cache::lines_of
   uint8_t sectors[32];   // bit i: the i-th 32 bytes
   uint8_t repeated[32];  // of an atomic: see LineUse
+  uint8_t bytes[32][4];  // that lanes name in each sector, those named twice too; up to 255
+  /// Sectors that a store moves: those of which it writes a part count twice.
+  uint32_t stored(uint32_t k) const {
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < 4; ++s)
+      if (sectors[k] >> s & 1) n += bytes[k][s] < 32 ? 2 : 1;
+    return n;
+  }
 };
 
 /// Host pointers of one warp-wide access.

@@ -74,14 +74,20 @@ class Turn {
   Passage global(uint32_t lines, uint32_t sectors, bool writes) {
     const MemoryTiming& t = unit_.timing;
     const double moves = sectors / (writes ? t.stored_per_cycle : t.sectors_per_cycle);
-    const int64_t cycles = std::max<int64_t>(1, int64_t(std::max(lines * t.l1_line, moves)));
-    const int64_t earliest = writes ? std::max(now_, int64_t(w_.sm().stores_held)) : now_;
-    const int64_t start = take(unit_.global_port, earliest, cycles);
-    stall(start);
-    return {uint64_t(start), uint64_t(start + cycles - 1)};
+    return pass(std::max(lines * t.l1_line, moves), writes ? std::max(now_, int64_t(w_.sm().stores_held)) : now_);
+  }
+  /// Of a copy into shared memory.
+  Passage copy(uint32_t lines, uint32_t sectors) {
+    const MemoryTiming& t = unit_.timing;
+    return pass(std::max(lines * t.copy_line, sectors / t.sectors_per_cycle), now_);
   }
 
  private:
+  Passage pass(double work, int64_t earliest) {
+    const int64_t cycles = std::max<int64_t>(1, int64_t(work)), start = take(unit_.global_port, earliest, cycles);
+    stall(start);
+    return {uint64_t(start), uint64_t(start + cycles - 1)};
+  }
   // A pipe accepts work a little ahead of its own pace; past that queue the warp stalls at issue.
   static constexpr int64_t kQueue = 32;
   int64_t take(int64_t& pipe, int64_t earliest, int64_t cycles) const {

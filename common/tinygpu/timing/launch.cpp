@@ -11,6 +11,10 @@ LaunchTiming::LaunchTiming(const MachineSpec& s)
       cta_refill(uint64_t(s.number("launch.cta_refill"))),
       end(uint64_t(s.number("launch.end"))),
       cancel(uint64_t(s.number("launch.control.latency"))),
+      parameters(s.number("launch.parameters")),
+      parameters_sm(s.number("launch.parameters.sm")),
+      translation(s.number("launch.translation")),
+      translation_sm(s.number("launch.translation.sm")),
       usable_{uint32_t(s.number("chip.cluster_sms.2")), uint32_t(s.number("chip.cluster_sms.4")),
               uint32_t(s.number("chip.cluster_sms.8")), uint32_t(s.number("chip.cluster_sms.16"))} {}
 

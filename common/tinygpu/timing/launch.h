@@ -15,6 +15,9 @@ struct LaunchTiming {
   uint64_t cta_refill;  // a CTA's end until the first instruction of the one that takes its place
   uint64_t end;         // the last CTA's end until the grid's
   uint64_t cancel;      // clusterlaunchcontrol.try_cancel until its answer
+  // What an SM waits for once in a launch, when it is alone and for each SM that does so at the same time: the kernel's
+  // parameters, and the first translation of an address.
+  double parameters, parameters_sm, translation, translation_sm;
   explicit LaunchTiming(const MachineSpec& spec);
   /// SMs that can hold clusters of so many CTAs: those of a cluster lie in one GPC.
   uint32_t usable_sms(uint32_t cluster) const;

@@ -18,13 +18,16 @@ struct MemoryTiming {
   int64_t word_latency;       // what each further word of a lane adds
   int64_t collect_fixed;      // of the load/store unit, for an access: its addresses,
   int64_t collect_word;       // and each word of a lane
+  uint64_t l2_capacity;       // bytes that L2 keeps, first in, first out
   uint32_t l2_read_copies;    // lines of L2 that a line which kernels read takes
   uint64_t cp_async_latency;  // what cp.async adds to a load
+  double copy_line;           // L1's pipe, for each line that a warp's cp.async touches
   // What all SMs share.
   uint64_t least_latency;  // nothing that leaves an SM is answered sooner
   double l2_bytes;         // a cycle, all slices, read
   double l2_shared_bytes;  // the same of lines that several SMs read at about the same time
   double l2_write_bytes;   // and written
+  double l2_write_line;    // bytes of that rate that a written line takes besides its sectors
   uint32_t l2_slices;      // of both halves
   double slice_bytes;      // a cycle, one slice
   double line_bytes;       // the same of one line that several SMs read

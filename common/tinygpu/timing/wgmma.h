@@ -8,7 +8,8 @@ namespace tinygpu {
 
 struct WgmmaTiming {
   double columns_per_cycle, bytes_per_cycle;  // of the accumulators, and of operands in shared memory
-  uint64_t wait_ss, wait_rs;                  // end of an operation until who waits for it goes on; A in registers
+  uint64_t batch;             // between operations of one warpgroup, the second of which comes behind a commit
+  uint64_t wait_ss, wait_rs;  // end of an operation until who waits for it goes on; A in registers
   explicit WgmmaTiming(const MachineSpec& spec);
 };
 

@@ -23,6 +23,7 @@ constexpr uint32_t kPoison = 0x7fffdead;
 /// The tensor cores of one SM: one warpgroup's operation after the other.
 struct WgmmaServer final : Extension {
   uint64_t free_at = 0;
+  const void* last = nullptr;  // whose operation it was given last
 };
 
 bool is_integer(Format f) { return f == Format::s8 || f == Format::u8; }
@@ -214,6 +215,7 @@ void Warpgroup::issue(Warp& w, const WgmmaForm& form, const std::vector<uint32_t
   }
   o->arrived |= 1u << warp;
   o->issued = std::max(o->issued, w.time());
+  o->opens_batch = !state.groups.empty() && state.groups.back() == state.issued;
   for (uint32_t s : d) o->d[warp].push_back(s + w.register_base());
   for (uint32_t s : a) o->a[warp].push_back(s + w.register_base());
   state.issued++;
@@ -244,7 +246,10 @@ void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
   const WgmmaTiming& timing = domain.launch.gpu.timing.wgmma.value();
   const double bytes = (o->form.a_in_registers ? 0.0 : 32.0 * kRows) + (o->form.sparse ? 64.0 : 32.0) * o->form.n;
   const double cycles = std::max(o->form.n / timing.columns_per_cycle, bytes / timing.bytes_per_cycle);
-  const uint64_t begin = std::max(server.free_at, o->issued);
+  // Another warpgroup's operations fill the gap.
+  const bool gap = server.last == this && o->opens_batch;
+  const uint64_t begin = std::max(server.free_at + (gap ? timing.batch : 0), o->issued);
+  server.last = this;
   server.free_at = begin + uint64_t(std::lround(cycles));
   const ToldOperation told = tell_issue(domain, AsyncOperation::Kind::wgmma, o->who, cta_->sm.index, o->issued);
   if (told) told->busy = server.free_at - begin;

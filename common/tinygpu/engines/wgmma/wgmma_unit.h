@@ -84,6 +84,7 @@ class Warpgroup {
     std::array<bool, 4> orphan{};  // as of an accumulator
     std::shared_ptr<Accumulator> accumulator;
     uint64_t issued = 0;
+    bool opens_batch = false;  // it comes behind a commit
   };
   struct WarpState {
     Warp* warp = nullptr;

@@ -28,6 +28,7 @@ Domain::Domain(Launch& l, uint32_t i, std::vector<uint32_t> indices)
     sms.push_back(std::make_unique<Sm>(l1_bytes(l.gpu.timing.memory.l1_bytes, fit)));
     sms.back()->domain = this;
     sms.back()->index = sm;
+    sms.back()->cold = l.cold_start();
   }
   CompletionOrder order = l.options.order;
   order.seed ^= 0x9e3779b97f4a7c15ull * (i + 1);

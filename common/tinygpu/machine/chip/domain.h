@@ -66,6 +66,7 @@ class Domain {
     memory.at_once(on);
   }
   bool has_deferred_effects() const { return !deferred_effects_.empty(); }
+  bool has_deferred() const { return !deferred_effects_.empty() || !deferred_warps_.empty(); }
   std::vector<Deferred> take_deferred();
   /// Serial phase. A fault is kept.
   void run_deferred(Deferred& what);

@@ -30,6 +30,10 @@ Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t star
       stuck_(*this) {
   const uint32_t size = dispatcher.cluster_size();
   const uint32_t domains = std::max(1u, std::min(uint32_t(g.spec.sms), g.timing.launch.usable_sms(size)) / size);
+  const LaunchTiming& timing = g.timing.launch;
+  const double others = double(std::min<uint64_t>(domains, dispatcher.left()) * size - 1);
+  cold_start_ = {uint64_t(timing.parameters + timing.parameters_sm * others),
+                 uint64_t(timing.translation + timing.translation_sm * others)};
   for (uint32_t d = 0; d < domains; ++d) {
     std::vector<uint32_t> sms;
     for (uint32_t s = 0; s < size; ++s) sms.push_back(d * size + s);
@@ -47,10 +51,11 @@ void Launch::exchange() {
   };
   std::vector<Item> items;
   std::vector<Domain::Deferred> deferred;
-  for (auto& d : domains_) {
-    for (uint32_t i = 0; i < d->memory.size(); ++i) items.push_back({d->memory.time(i), d.get(), i, false});
+  for (Domain* d : busy_) {
+    for (uint32_t i = 0; i < d->memory.size(); ++i) items.push_back({d->memory.time(i), d, i, false});
+    if (!d->has_deferred()) continue;
     for (Domain::Deferred& what : d->take_deferred()) {
-      items.push_back({what.time, d.get(), uint32_t(deferred.size()), true});
+      items.push_back({what.time, d, uint32_t(deferred.size()), true});
       deferred.push_back(std::move(what));
     }
   }
@@ -61,7 +66,8 @@ void Launch::exchange() {
     else
       i.domain->memory.serve(i.request);
   }
-  for (auto& d : domains_) d->memory.finish();
+  for (Domain* d : busy_)
+    if (d->memory.size()) d->memory.finish();
 }
 
 void Launch::run_window(std::vector<Domain*>& active, uint64_t next) {
@@ -97,15 +103,28 @@ void Launch::run_window(std::vector<Domain*>& active, uint64_t next) {
 
 void Launch::throw_first_fault() {
   const Domain::Fault* first = nullptr;
-  for (auto& d : domains_)
+  for (const Domain* d : busy_)
     if (d->fault().what && (!first || d->fault().time < first->time)) first = &d->fault();
   if (first) std::rethrow_exception(first->what);
 }
 
 void Launch::refill() {
   bool retired = false;
-  for (auto& d : domains_) retired |= d->retire_clusters();
-  if (retired) dispatcher.fill(domains_);
+  for (Domain* d : busy_) retired |= d->retire_clusters();
+  if (!retired) return;
+  dispatcher.fill(domains_);
+  find_busy();
+}
+
+void Launch::find_busy() {
+  busy_.clear();
+  idle_instructions_ = 0;
+  for (auto& d : domains_) {
+    if (d->idle())
+      idle_instructions_ += d->ended_instructions();
+    else
+      busy_.push_back(d.get());
+  }
 }
 
 LaunchStats Launch::run() {
@@ -121,13 +140,14 @@ LaunchStats Launch::run() {
   observers.all([&](Observer& o) { o.on_launch(*this); });
   End end{*this};
   dispatcher.fill(domains_);
+  find_busy();
   std::vector<Domain*> active;
   while (true) {
     active.clear();
     uint64_t next = ~0ull;
-    for (auto& d : domains_) {
+    for (Domain* d : busy_) {
       if (d->idle()) continue;
-      active.push_back(d.get());
+      active.push_back(d);
       next = std::min(next, d->next_time());
     }
     if (active.empty()) break;

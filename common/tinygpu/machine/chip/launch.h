@@ -72,6 +72,12 @@ class Launch {
   void give_memory(uint64_t bytes) { memory_.fetch_sub(bytes, std::memory_order_relaxed); }
   uint64_t memory_limit() const { return memory_limit_; }
   const std::vector<std::unique_ptr<Domain>>& domains() const { return domains_; }
+  /// Those that have work, since the window before at least.
+  const std::vector<Domain*>& busy() const { return busy_; }
+  /// Warp instructions of clusters that have ended on the others.
+  uint64_t idle_instructions() const { return idle_instructions_; }
+  /// What an SM's first CTA meets.
+  const ColdStart& cold_start() const { return cold_start_; }
 
  private:
   /// Domains run side by side for a window, then what they share is touched in order of simulated time: results and
@@ -81,12 +87,16 @@ class Launch {
   /// order of (time, domain, number).
   void exchange();
   void throw_first_fault();
+  void find_busy();
   /// Clusters that have ended make room for others.
   void refill();
   std::atomic<uint64_t> memory_{0};  // that warps have taken, which give it back when they end
   const uint64_t memory_limit_;
   StuckWatch stuck_;
+  ColdStart cold_start_;
   std::vector<std::unique_ptr<Domain>> domains_;
+  std::vector<Domain*> busy_;
+  uint64_t idle_instructions_ = 0;
 };
 
 inline Gpu& Warp::gpu() const { return domain().launch.gpu; }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/tinygpu/machine/chip/cold_start.h"
 #include "common/tinygpu/machine/extension.h"
 #include "common/tinygpu/machine/memory/l1.h"
 
@@ -19,6 +20,7 @@ struct Sm {
   uint64_t shared_port = 0;        // next free cycle of the shared-memory pipe
   uint64_t stores_held = 0;        // no store leaves before: those on their way are too many
   L1Cache l1;
+  ColdStart cold;
   uint32_t threads = 0, blocks = 0;
   uint32_t shared_used = 0, registers_used = 0;
   std::vector<Cta*> resident;

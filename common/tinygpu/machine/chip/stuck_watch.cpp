@@ -151,7 +151,7 @@ void StuckWatch::watch_loops(bool on) {
 void StuckWatch::check_loops(uint64_t time, uint64_t instructions) {
   uint64_t progress = 0;
   bool pending = false;
-  for (auto& d : launch_.domains()) {
+  for (Domain* d : launch_.busy()) {
     progress += d->progress;
     pending |= !d->events.empty() || d->has_deferred_effects();
   }
@@ -172,14 +172,14 @@ void StuckWatch::check_loops(uint64_t time, uint64_t instructions) {
     if (time - watch_time_ < kSettle) return;
     watch_ = Watch::looking;
     uint64_t warps = 0;
-    for (auto& d : launch_.domains()) warps += d->warps().size();
+    for (Domain* d : launch_.busy()) warps += d->warps().size();
     const uint64_t samples = std::max(kSamples, instructions / kSpared / std::max<uint64_t>(1, warps));
-    for (auto& d : launch_.domains())
+    for (Domain* d : launch_.busy())
       for (Warp* w : d->warps()) w->spin_watch()->restart(uint32_t(std::min<uint64_t>(samples, ~0u)));
     return;
   }
   bool stuck = true, spent = true;
-  for (auto& d : launch_.domains())
+  for (Domain* d : launch_.busy())
     for (Warp* w : d->warps()) {
       uint32_t lanes = w->spin_watch()->closed();
       for (const Group& g : w->groups())
@@ -194,8 +194,8 @@ void StuckWatch::check_loops(uint64_t time, uint64_t instructions) {
 
 void StuckWatch::check(uint64_t time) {
   bool any = false, all_stuck = true, polling = true;
-  uint64_t polls = 0, instructions = 0;
-  for (auto& d : launch_.domains()) {
+  uint64_t polls = 0, instructions = launch_.idle_instructions();
+  for (Domain* d : launch_.busy()) {
     instructions += d->ended_instructions();
     if (d->idle()) continue;
     any = true;
@@ -225,7 +225,7 @@ void StuckWatch::check(uint64_t time) {
       launch_.reports.add_now(std::move(d), launch_.config.kernel);
     }
     polled_instructions_ = instructions;
-    for (auto& d : launch_.domains()) d->polls = 0;
+    for (Domain* d : launch_.busy()) d->polls = 0;
   }
   check_loops(time, instructions);
 }

@@ -15,7 +15,7 @@ namespace tinygpu {
 /// What a request wants of one line of 128 bytes.
 struct LineUse {
   uint32_t line;     // L2Cache::lines_of
-  uint8_t sectors;   // of 32 bytes, 1 to 4
+  uint8_t sectors;   // of 32 bytes, 1 to 4; a store counts those twice of which it writes a part
   uint8_t repeated;  // atomics: lanes that name a word which an earlier lane of the instruction names
   uint16_t at;       // cycles from the request's time until it asks for this line
 };
@@ -52,10 +52,11 @@ class ChipMemory {
   uint32_t half_of(uint32_t sm) const { return sm * 2 < sms_ ? 0 : 1; }
   size_t slice_of(uint32_t half, uint64_t line) const;
   size_t channel_of(uint64_t line) const;
-  /// A line's turn in its slice and half. `bytes`: a cycle, of the half; `slice_bytes`: of the slice.
-  double pass_slice(double time, uint32_t half, const LineUse& use, double bytes, double slice_bytes);
+  /// A line's turn in its slice and half, which move `moved` bytes for it. `bytes`: a cycle, of the half;
+  /// `slice_bytes`: of the slice.
+  double pass_slice(double time, uint32_t half, const LineUse& use, double moved, double bytes, double slice_bytes);
   /// Another SM of this half has read the line a short time ago: the slices hand it to both at once.
-  bool read_by_others(double time, uint32_t half, uint32_t sm, uint64_t line);
+  bool read_by_others(double time, uint32_t half, uint32_t sm, uint32_t line);
   /// A line that comes from device memory at `time` or when its channel is free.
   double fetch(double time, const LineUse& use);
   /// What has been driven out leaves from `time` on; when the last of it begins to.
@@ -64,13 +65,14 @@ class ChipMemory {
   L2Cache& l2_;
   const MemoryTiming timing_;
   const uint32_t sms_;
+  const uint32_t slices_each_;  // of a half
+  const double channel_bytes_;  // a cycle, one channel
   struct Reader {
-    uint64_t line = ~0ull;
+    uint32_t line = ~0u, sm = 0;
     double time = 0;
-    uint32_t sm = 0;
   };
   Server halves_[2];
-  std::vector<Reader> readers_[2];  // of each half, by line
+  std::vector<Reader> readers_[2];  // of each half, by a hash of the line
   std::vector<Server> slices_, atomics_, channels_;
 };
 
