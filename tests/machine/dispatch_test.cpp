@@ -226,5 +226,84 @@ TEST(ColdStart, WhoAsksForNothingDoesNotWait) {
   EXPECT_EQ(cycles(777), cycles(0));
 }
 
+// ---- Programmatic dependent launch
+
+/// CTAs let dependents start after `early` cycles, end after `stay`, and note when they began, and when their wait for
+/// the grid before was over.
+const char* kDependent = R"(
+.visible .entry k(.param .u64 stamps, .param .u32 early, .param .u32 stay) {
+  .reg .b64 %out, %began, %waited, %now, %at;
+  .reg .b32 %cta, %n;
+  .reg .pred %p;
+  mov.u64 %began, %clock64;
+  griddepcontrol.wait;
+  mov.u64 %waited, %clock64;
+  ld.param.u32 %n, [early];
+  cvt.u64.u32 %at, %n;
+  add.u64 %at, %began, %at;
+E:
+  mov.u64 %now, %clock64;
+  setp.lt.u64 %p, %now, %at;
+  @%p bra E;
+  griddepcontrol.launch_dependents;
+  ld.param.u32 %n, [stay];
+  cvt.u64.u32 %at, %n;
+  add.u64 %at, %began, %at;
+S:
+  mov.u64 %now, %clock64;
+  setp.lt.u64 %p, %now, %at;
+  @%p bra S;
+  ld.param.u64 %out, [stamps];
+  mov.u32 %cta, %ctaid.x;
+  mad.wide.u32 %out, %cta, 16, %out;
+  st.global.v2.u64 [%out], {%began, %waited};
+})";
+
+struct Dependents {
+  uint64_t began, waited, clock;
+};
+
+/// Two grids of one CTA an SM; the second as `programmatic` says.
+Dependents dependents(uint32_t early, uint32_t stay, bool programmatic, uint32_t shared, int threads = 0) {
+  RunPtx run(kDependent);
+  run.gpu.options.threads = threads;
+  run.dynamic_shared = shared;
+  const uint64_t out = run.buffer<uint64_t>(16);
+  run.launch("k", {8}, {32}, out, early, stay);
+  run.programmatic = programmatic;
+  run.launch("k", {8}, {32}, out, 0u, 100u);
+  const auto stamps = run.download<uint64_t>(out, 16);
+  return {stamps[0], stamps[1], run.gpu.clock};
+}
+
+TEST(Programmatic, TheNextGridBeginsWhereItIsLet) {
+  const Dependents usual = dependents(2000, 20000, false, 0), early = dependents(2000, 20000, true, 0),
+                   later = dependents(7000, 20000, true, 0);
+  EXPECT_EQ(later.began - early.began, 5000u);
+  EXPECT_GT(usual.began, early.began + 15000);
+  // Its wait ends behind the grid before, wherever that let it begin.
+  EXPECT_EQ(early.waited, later.waited);
+  EXPECT_GT(early.waited, early.began + 15000);
+  EXPECT_LT(early.waited, usual.began);
+  EXPECT_LT(early.clock, usual.clock);
+}
+
+TEST(Programmatic, ItNeedsRoom) {
+  const Dependents beside = dependents(2000, 20000, true, 64 << 10), behind = dependents(2000, 20000, true, 200 << 10);
+  EXPECT_GT(behind.began, beside.began + 15000);
+  EXPECT_GE(behind.waited, behind.began);
+}
+
+TEST(Programmatic, OneThatLetsNobodyStartStillSavesTheEnd) {
+  EXPECT_LT(dependents(20000, 20000, true, 0).waited, dependents(20000, 20000, false, 0).began);
+}
+
+TEST(Programmatic, ItDoesNotDependOnHostThreads) {
+  const Dependents one = dependents(2000, 20000, true, 0, 1), five = dependents(2000, 20000, true, 0, 5);
+  EXPECT_EQ(one.began, five.began);
+  EXPECT_EQ(one.waited, five.waited);
+  EXPECT_EQ(one.clock, five.clock);
+}
+
 }  // namespace
 }  // namespace tinygpu::test

@@ -76,6 +76,7 @@ LaunchStats RunPtx::launch_bytes(const std::string& kernel, Dim3 grid, Dim3 bloc
   c.cluster = cluster;
   c.explicit_cluster = cluster.count() > 1;
   c.dynamic_shared = dynamic_shared;
+  c.programmatic = programmatic;
   c.params.resize(f->param_bytes);
   if (params.size() != f->params.size()) throw std::runtime_error("wrong number of parameters for " + kernel);
   for (size_t i = 0; i < params.size(); ++i) {

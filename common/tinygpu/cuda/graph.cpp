@@ -137,7 +137,10 @@ void Graphs::forget(Stream& stream) {
 
 CUresult submit(State& s, Stream& stream, CUgraphNodeType type, Work work) {
   Capture* c = stream.capture;
-  if (!c) return work(s);
+  if (!c) {
+    s.last_kernel_on = nullptr;
+    return work(s);
+  }
   if (c->broken) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   GraphNode* n = c->graph->add(type, c->front[&stream]);
   n->work = std::move(work);

@@ -183,6 +183,7 @@ CUresult prepare(State& s, const LaunchRequest& r, PreparedLaunch& out) {
   config.block = r.block;
   config.dynamic_shared = uint32_t(r.dynamic_shared);
   config.cooperative = r.cooperative;
+  config.programmatic = r.programmatic;
   out.request = r;
   out.request.args = nullptr;
   out.request.packed = nullptr;

@@ -18,6 +18,7 @@ struct LaunchRequest {
   bool cluster_given = false;
   size_t dynamic_shared = 0;
   bool cooperative = false;
+  bool programmatic = false;     // may begin when the kernel before it in its stream lets it
   void** args = nullptr;         // args[i] points at parameter i
   const void* packed = nullptr;  // or all parameters laid out already (CU_LAUNCH_PARAM_BUFFER_POINTER)
   size_t packed_size = 0;

@@ -18,13 +18,15 @@ CUresult read_attributes(const CUlaunchAttribute* attributes, unsigned count, La
         r.cluster_given = true;
         break;
       case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: r.cooperative = v.cooperative != 0; break;
+      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        r.programmatic = v.programmaticStreamSerializationAllowed != 0;
+        break;
       case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT: event_after = v.programmaticEvent.event; break;
       case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT: event_after = v.launchCompletionEvent.event; break;
       case CU_LAUNCH_ATTRIBUTE_IGNORE:
       case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
       case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
       case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
       case CU_LAUNCH_ATTRIBUTE_PRIORITY:
       case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
       case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
@@ -46,13 +48,16 @@ CUresult launch_with(State& s, Stream& stream, const CUlaunchAttribute* attribut
   if (event && !s.is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
   if (Capture* c = stream.capture) {
     if (event) return no_capture(stream);
+    r.programmatic = false;  // what a graph runs before it is not known yet
     auto prepared = std::make_shared<PreparedLaunch>();
     if (CUresult e = prepare(s, r, *prepared); e != CUDA_SUCCESS) return e;
     if (CUresult e = submit(s, stream, CU_GRAPH_NODE_TYPE_KERNEL, {}); e != CUDA_SUCCESS) return e;
     c->graph->nodes.back()->kernel = std::move(prepared);
     return CUDA_SUCCESS;
   }
+  r.programmatic &= s.last_kernel_on == &stream;
   if (CUresult e = launch(s, r); e != CUDA_SUCCESS) return e;
+  s.last_kernel_on = &stream;
   if (event) s.record(event);
   return CUDA_SUCCESS;
 }

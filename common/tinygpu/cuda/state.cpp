@@ -267,6 +267,7 @@ CUresult State::pool_attribute(const void* pool, int attribute, void* value) {
 }
 
 void State::synchronize() {
+  last_kernel_on = nullptr;
   if (device_output_.empty()) return;
   std::fwrite(device_output_.data(), 1, device_output_.size(), stdout);
   std::fflush(stdout);

@@ -41,6 +41,8 @@ class State {
   // ---- Errors
   /// A fault poisons the context: every later call returns it (sticky), as on hardware.
   CUresult sticky = CUDA_SUCCESS;
+  /// The stream whose last work is the kernel that ran last; null: something came behind it, or the host waited.
+  const Stream* last_kernel_on = nullptr;
   void fault(const Diagnosis& d);
   /// The end of the primary context (cudaDeviceReset): everything allocated, created or set in it is gone, the sticky
   /// error too. Kernels and variables of registered programs and of libraries load again when they are next used.

@@ -186,12 +186,24 @@ void decode_setmaxnreg(Decoder& d, Op& op) {
 
 // ---- griddepcontrol
 
-/// Launches of a stream run one after the other here, so what `wait` waits for has happened, and a dependent grid that
-/// launch_dependents would let start early starts when this one ends: a legal, late schedule.
+/// Launches run one after the other here, so what `wait` waits for has happened; but its time may not have come
+/// (GridBefore).
 struct GridDependency {
   bool launches;  // launch_dependents; else wait
 };
-void grid_dependency(Warp& w, const Op& op) { tell(w, Sync::Kind::grid_dependency, op.get<GridDependency>().launches); }
+void grid_dependency(Warp& w, const Op& op) {
+  const bool launches = op.get<GridDependency>().launches, waited = w.take_timeout();
+  if (!waited) tell(w, Sync::Kind::grid_dependency, launches);
+  if (launches) w.cta().lets_start = std::min(w.cta().lets_start, w.time());
+  const GridBefore* before = w.domain().launch.before();
+  if (launches || waited || !before) return;
+  const uint64_t over = before->ended + w.timing().launch.programmatic_wait;
+  if (w.time() >= over) return;
+  BlockReason why;
+  why.kind = BlockReason::Kind::sleep;
+  why.what = "griddepcontrol.wait";
+  w.block(why, true, over);
+}
 void decode_griddepcontrol(Decoder& d, Op& op) {
   op.cost = CostClass::special;
   op.fn = grid_dependency;

@@ -18,6 +18,8 @@ struct LaunchTiming {
   // What an SM waits for once in a launch, when it is alone and for each SM that does so at the same time: the kernel's
   // parameters, and the first translation of an address.
   double parameters, parameters_sm, translation, translation_sm;
+  uint64_t programmatic;       // from when a grid lets one behind it start until that one's first instruction
+  uint64_t programmatic_wait;  // a grid's last CTA's end until griddepcontrol.wait of the next one goes on
   explicit LaunchTiming(const MachineSpec& spec);
   /// SMs that can hold clusters of so many CTAs: those of a cluster lie in one GPC.
   uint32_t usable_sms(uint32_t cluster) const;

@@ -33,6 +33,7 @@ class Cta {
   uint32_t live_warps = 0;
   uint32_t live_threads = 0;
   uint64_t start_time = 0, end_time = 0;
+  uint64_t lets_start = ~0ull;  // when a thread first executed griddepcontrol.launch_dependents
   bool exited = false;
   Extensions extensions;
 

@@ -24,6 +24,17 @@ Domain::Domain(Launch& l, uint32_t i, std::vector<uint32_t> indices)
   const LaunchConfig& c = l.config;
   const Occupancy fit = occupancy(l.gpu.spec, *c.kernel, uint32_t(c.block.count()), c.dynamic_shared);
   fresh_ = fit.blocks_per_sm;
+  last_ends_.assign(indices.size(), LastEnds(fit.blocks_per_sm));
+  if (const GridBefore* before = l.before()) {
+    // Where its CTAs still are, there is room when they have ended.
+    for (uint32_t k = fresh_; k; --k) {
+      uint64_t since = 0;
+      for (const uint32_t sm : indices) since = std::max(since, before->room(sm, k, fit.blocks_per_sm));
+      if (!since) break;
+      --fresh_;
+      freed_.insert(freed_.begin(), since);
+    }
+  }
   for (uint32_t sm : indices) {
     sms.push_back(std::make_unique<Sm>(l1_bytes(l.gpu.timing.memory.l1_bytes, fit)));
     sms.back()->domain = this;
@@ -198,6 +209,8 @@ void Domain::on_exit(Warp& w, uint32_t lanes) {
   if (cta.live_threads == 0) {
     cta.exited = true;
     cta.end_time = w.time();
+    lets_start_ = std::max(lets_start_, std::min(cta.lets_start, w.time()));
+    last_ends_[cta.rank].add(w.time());
     cta.cluster.live_ctas--;
     launch.observers.all([&](Observer& o) { o.on_cta(cta, false, w.time()); });
     cta.sm.extensions.each([&](Extension& e) { e.on_cta_exit(cta); });

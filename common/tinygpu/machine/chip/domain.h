@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/tinygpu/machine/chip/cta.h"
+#include "common/tinygpu/machine/chip/grid_before.h"
 #include "common/tinygpu/machine/chip/sm.h"
 #include "common/tinygpu/machine/dim3.h"
 #include "common/tinygpu/machine/events.h"
@@ -86,6 +87,9 @@ class Domain {
   /// Earliest time at which anything here can happen; ~0 if nothing can.
   uint64_t next_time() const;
   const std::vector<Warp*>& warps() const { return warps_; }
+  /// When all CTAs that were here had let dependents start, or had ended.
+  uint64_t lets_start() const { return lets_start_; }
+  const std::vector<LastEnds>& last_ends() const { return last_ends_; }
   bool has_room() const { return fresh_ || !freed_.empty(); }
   /// Starts a cluster that the chip hands out at `handed`, or as soon as the room that it takes is ready.
   void start_cluster(Dim3 id, uint64_t linear, uint64_t handed);
@@ -105,13 +109,15 @@ class Domain {
   std::vector<Warp*> deferred_warps_;
   std::vector<Deferred> deferred_effects_;
   uint64_t turns_ = 0;
-  uint64_t landed_ = 0;          // where the warps were when the last effect landed
-  std::vector<Warp*> warps_;     // of all resident CTAs
-  bool retire_ = false;          // a cluster has ended,
-  std::vector<uint64_t> ended_;  // at these times
-  uint64_t next_start_ = 0;      // its SMs can start no cluster's warps sooner
-  uint32_t fresh_ = 0;           // clusters that fit and have never been there
-  std::vector<uint64_t> freed_;  // when others ended whose room nobody has taken, the earliest first
+  uint64_t landed_ = 0;  // where the warps were when the last effect landed
+  uint64_t lets_start_ = 0;
+  std::vector<LastEnds> last_ends_;  // by SM
+  std::vector<Warp*> warps_;         // of all resident CTAs
+  bool retire_ = false;              // a cluster has ended,
+  std::vector<uint64_t> ended_;      // at these times
+  uint64_t next_start_ = 0;          // its SMs can start no cluster's warps sooner
+  uint32_t fresh_ = 0;               // clusters that fit and have never been there
+  std::vector<uint64_t> freed_;      // when others ended whose room nobody has taken, the earliest first
   Fault fault_;
   uint64_t instructions_ = 0;
   uint64_t last_time_ = 0;

@@ -11,9 +11,19 @@ Gpu::Gpu(MachineSpec s)
 
 LaunchStats Gpu::launch(const LaunchConfig& config) {
   ++grids;
-  Launch l(*this, config, options, clock);
-  const LaunchStats stats = l.run();
-  clock += stats.cycles;
+  // A grid that may begin early has its first instruction so long behind the moment when the one before lets it, its
+  // own launch included.
+  const LaunchTiming& t = timing.launch;
+  const uint64_t early = before.lets_start + t.programmatic, usual = t.latency + t.cta;
+  const bool beside = config.programmatic && before.over == clock && early < clock + usual;
+  const uint64_t start = beside ? std::max(before.start, early - std::min(early, usual)) : clock;
+  const GridBefore left_by = beside ? std::move(before) : GridBefore{};
+  before = {};
+  Launch l(*this, config, options, start, beside ? &left_by : nullptr);
+  LaunchStats stats = l.run();
+  const uint64_t over = std::max(clock, start + stats.cycles);
+  before = l.left();
+  before.over = clock = over;
   return stats;
 }
 

@@ -27,6 +27,7 @@ class Gpu {
   RunOptions options;
   uint64_t clock = 0;                                   // SM cycles since creation: where the next launch starts
   uint64_t grids = 0;                                   // %gridid
+  GridBefore before;                                    // the last one
   uint64_t heap_limit = 8ull << 20, heap_used = 0;      // device-side malloc (cudaLimitMallocHeapSize), bytes
   std::set<std::pair<std::string, std::string>> noted;  // kernel and code: a note is shown once for each
   /// Runs a grid to its end. Throws KernelFault; the machine stays usable (cuda/ makes the error sticky).

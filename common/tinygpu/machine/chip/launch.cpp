@@ -18,7 +18,7 @@ uint64_t half_of_host_memory() { return uint64_t(sysconf(_SC_PHYS_PAGES)) * uint
 
 }  // namespace
 
-Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t start)
+Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t start, const GridBefore* before)
     : gpu(g),
       config(c),
       options(o),
@@ -27,7 +27,8 @@ Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t star
       dispatcher(config, start + g.timing.launch.latency, g.timing.launch.cta_interval),
       reports(options, config.kernel->name, g.noted),
       memory_limit_(half_of_host_memory()),
-      stuck_(*this) {
+      stuck_(*this),
+      before_(before) {
   const uint32_t size = dispatcher.cluster_size();
   const uint32_t domains = std::max(1u, std::min(uint32_t(g.spec.sms), g.timing.launch.usable_sms(size)) / size);
   const LaunchTiming& timing = g.timing.launch;
@@ -40,6 +41,19 @@ Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t star
     domains_.push_back(std::make_unique<Domain>(*this, d, sms));
     domains_.back()->now = start;
   }
+}
+
+GridBefore Launch::left() const {
+  GridBefore g;
+  g.start = start_time;
+  g.ends.resize(size_t(gpu.spec.sms));
+  for (const auto& d : domains_) {
+    g.lets_start = std::max(g.lets_start, d->lets_start());
+    g.ended = std::max(g.ended, d->last_time());
+    for (size_t i = 0; i < d->sms.size(); ++i) g.ends[d->sms[i]->index] = d->last_ends()[i].latest_first();
+  }
+  g.per_sm = occupancy(gpu.spec, *config.kernel, uint32_t(config.block.count()), config.dynamic_shared).blocks_per_sm;
+  return g;
 }
 
 void Launch::exchange() {

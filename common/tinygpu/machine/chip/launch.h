@@ -29,6 +29,7 @@ struct LaunchConfig {
   bool explicit_cluster = false;
   uint32_t dynamic_shared = 0;
   bool cooperative = false;
+  bool programmatic = false;    // may begin when the grid before lets it
   uint64_t grid_workspace = 0;  // %envreg1 (high) and %envreg2 (low): where cooperative groups keep a grid's barrier
   std::vector<uint8_t> params;  // laid out by kernel->params
 };
@@ -55,7 +56,9 @@ struct RunOptions {
 /// One grid in flight.
 class Launch {
  public:
-  Launch(Gpu& gpu, const LaunchConfig& config, const RunOptions& options, uint64_t start_time);
+  /// `before`: null, or a grid beside whose end this one begins.
+  Launch(Gpu& gpu, const LaunchConfig& config, const RunOptions& options, uint64_t start_time,
+         const GridBefore* before = nullptr);
   LaunchStats run();  // throws KernelFault
 
   Gpu& gpu;
@@ -76,6 +79,10 @@ class Launch {
   const std::vector<Domain*>& busy() const { return busy_; }
   /// Warp instructions of clusters that have ended on the others.
   uint64_t idle_instructions() const { return idle_instructions_; }
+  /// The grid beside whose end this one began; null: it began behind everything.
+  const GridBefore* before() const { return before_; }
+  /// What this one leaves; of one that is over.
+  GridBefore left() const;
   /// What an SM's first CTA meets.
   const ColdStart& cold_start() const { return cold_start_; }
 
@@ -93,6 +100,7 @@ class Launch {
   std::atomic<uint64_t> memory_{0};  // that warps have taken, which give it back when they end
   const uint64_t memory_limit_;
   StuckWatch stuck_;
+  const GridBefore* const before_;
   ColdStart cold_start_;
   std::vector<std::unique_ptr<Domain>> domains_;
   std::vector<Domain*> busy_;
