@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <thread>
 
+#include "common/ptx/fence.h"
+#include "common/ptx/mbarrier.h"
 #include "common/ptx/wgmma.h"
 #include "probes/probe.h"
 
@@ -14,7 +16,8 @@ namespace {
 using namespace gen5::probe;
 using namespace gen5::ptx;
 
-enum class Work { idle, fma_f32, fma_f64, integer, shared, l2, dram, wgmma, mma_sync };
+enum class Work { idle, fma_f32, fma_f64, integer, shared, l2, dram, bulk_l2, wgmma, mma_sync };
+constexpr uint32_t kBulk = 16 * 1024;  // bytes of a bulk copy
 
 struct Meter {
   long long cycles = ticks(), nanoseconds = now();
@@ -120,6 +123,23 @@ __global__ void __launch_bounds__(256)
                      : "r"(shared_address(shared) + (threadIdx.x + i * 32) % 1024 * 16));
         result ^= v[0] ^ v[1] ^ v[2] ^ v[3];
       }
+  } else if constexpr (work == Work::bulk_l2) {
+    // Two copies in flight; the others wait at the end.
+    __shared__ alignas(8) uint64_t barriers[2];
+    if (threadIdx.x == 0) {
+      for (uint64_t& b : barriers) mbarrier_init(shared_address(&b), 1);
+      fence_proxy_async();
+      for (int r = 0; r < rounds + 2; ++r) {
+        const uint32_t bar = shared_address(&barriers[r % 2]);
+        if (r >= 2) mbarrier_wait_parity(bar, uint32_t(r / 2 - 1) & 1);
+        if (r >= rounds) continue;
+        mbarrier_arrive_expect_tx(bar, kBulk);
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                         shared_address(shared) + uint32_t(r) % 2 * kBulk),
+                     "l"(memory + (uint64_t(r) * gridDim.x + blockIdx.x) * kBulk % bytes), "r"(kBulk), "r"(bar)
+                     : "memory");
+      }
+    }
   } else {
     const uint64_t step = uint64_t(gridDim.x) * blockDim.x * 16;
     uint64_t at = (uint64_t(blockIdx.x) * blockDim.x + threadIdx.x) * 16;
@@ -150,7 +170,7 @@ double wall() { return std::chrono::duration<double>(std::chrono::system_clock::
 template <Work work>
 void sustained(benchmark::State& state) {
   const bool random = state.range(0) != 0;
-  constexpr bool streams = work == Work::l2 || work == Work::dram;
+  constexpr bool streams = work == Work::l2 || work == Work::bulk_l2 || work == Work::dram;
   const uint64_t bytes = work == Work::dram ? uint64_t(256) << 20 : uint64_t(16) << 20;
   gen5::harness::DeviceBuffer<uint32_t> memory(streams ? bytes / 4 : 4);
   if (streams && random) {
@@ -203,6 +223,7 @@ BENCHMARK(sustained<Work::fma_f64>)->Name("fma_f64")->Apply(both);
 BENCHMARK(sustained<Work::integer>)->Name("integer")->Apply(both);
 BENCHMARK(sustained<Work::shared>)->Name("shared")->Apply(both);
 BENCHMARK(sustained<Work::l2>)->Name("l2")->Apply(both);
+BENCHMARK(sustained<Work::bulk_l2>)->Name("bulk_l2")->Apply(both);
 BENCHMARK(sustained<Work::dram>)->Name("dram")->Apply(both);
 BENCHMARK(sustained<Work::mma_sync>)->Name("mma_sync_bf16")->Apply(both);
 BENCHMARK(sustained<Work::wgmma>)

@@ -15,12 +15,12 @@ PowerTiming h200() { return PowerTiming(tinygpu::load_profile("h200")); }
 /// A launch whose tensor cores are busy for a share of a million cycles.
 Activity tensor(double share) {
   constexpr double kOperationsPerCycle = 132 * 4096.0;
-  return {1'000'000, uint64_t(share * 1e6 * kOperationsPerCycle), 0, 0};
+  return {1'000'000, uint64_t(share * 1e6 * kOperationsPerCycle)};
 }
 
 TEST(Power, NothingAndOrdinaryCoresRunAtTheHighestClock) {
   EXPECT_DOUBLE_EQ(h200().clock_mhz({}), 1980);
-  EXPECT_DOUBLE_EQ(h200().clock_mhz({5000, 0, 0, 0}), 1980);
+  EXPECT_DOUBLE_EQ(h200().clock_mhz({5000}), 1980);
 }
 
 TEST(Power, FewTensorOperationsLowerItALittle) {
@@ -48,10 +48,20 @@ TEST(Power, NeverRisesWithMoreWork) {
 
 // 700 W at 1,790 MHz were seen for 4.2 TB/s of device memory, which go through L2 as well.
 TEST(Power, MemoryCanMeetTheLimitToo) {
-  const Activity stream = {1'000'000, 0, 2'120'000'000, 2'120'000'000};
+  const Activity stream = {.cycles = 1'000'000, .l2_bytes = 2'120'000'000, .dram_bytes = 2'120'000'000};
   EXPECT_NEAR(h200().watts(stream), 700, 40);
-  const Activity twice = {1'000'000, 0, 4'240'000'000, 4'240'000'000};
+  const Activity twice = {.cycles = 1'000'000, .l2_bytes = 4'240'000'000, .dram_bytes = 4'240'000'000};
   EXPECT_LT(h200().clock_mhz(twice), 1700);
+}
+
+// What a product's operands take on their way from L2 comes on top of the product.
+TEST(Power, CopiesForTensorCoresLowerTheClockFurther) {
+  Activity fed = tensor(0.9);
+  fed.copied_bytes = 4'000'000'000;
+  EXPECT_LT(h200().clock_mhz(fed), h200().clock_mhz(tensor(0.9)) - 20);
+  Activity read = tensor(0.9);
+  read.l2_bytes = fed.copied_bytes;
+  EXPECT_LT(h200().clock_mhz(read), h200().clock_mhz(fed)) << "warps that read take more than copies";
 }
 
 }  // namespace

@@ -30,7 +30,9 @@ double governed_mhz(const MachineSpec& spec, const LaunchStats& stats) {
     const auto found = stats.counters.find(name);
     return found == stats.counters.end() ? 0 : found->second;
   };
-  return PowerTiming(spec).clock_mhz({stats.cycles, count(kTensorWork), count("l2.bytes"), count("dram.bytes")});
+  const uint64_t copied = std::min(stats.l2_bytes, count(kCopiedBytes));
+  return PowerTiming(spec).clock_mhz(
+      {stats.cycles, count(kTensorWork), stats.l2_bytes - copied, copied, stats.device_bytes});
 }
 
 constexpr size_t kFifo = 1 << 20, kLeastFifo = 512 << 10;

@@ -13,6 +13,7 @@ PowerTiming::PowerTiming(const MachineSpec& s)
       idle(s.number("power.idle")),
       tensor(s.number("power.tensor")),
       l2_byte(s.number("power.l2.byte") * 1e-12),
+      copied_byte(s.number("power.l2.copied_byte") * 1e-12),
       dram_byte(s.number("power.dram.byte") * 1e-12),
       peak(s.number("peak.f16") * s.sms) {}
 
@@ -20,7 +21,8 @@ double PowerTiming::watts(const Activity& a) const {
   if (a.cycles == 0) return idle;
   const double seconds = double(a.cycles) / (highest_mhz * 1e6);
   return idle + tensor * double(a.tensor_operations) / (peak * double(a.cycles)) +
-         (l2_byte * double(a.l2_bytes) + dram_byte * double(a.dram_bytes)) / seconds;
+         (l2_byte * double(a.l2_bytes) + copied_byte * double(a.copied_bytes) + dram_byte * double(a.dram_bytes)) /
+             seconds;
 }
 
 double PowerTiming::clock_mhz(const Activity& a) const {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/tinygpu/machine/memory/unmoved.h"
+#include "common/tinygpu/timing/power.h"
 
 namespace tinygpu {
 
@@ -261,6 +262,7 @@ void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std:
            });
   });
   w.domain().counters["tma.load.bytes"] += bytes * landings.size();
+  w.domain().counters[kCopiedBytes] += bytes;
 }
 
 template <class Read, class Write>
@@ -384,6 +386,7 @@ void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, con
       });
   });
   w.domain().counters["tma.load.bytes"] += uint64_t(bytes) * landings.size();
+  w.domain().counters[kCopiedBytes] += bytes;
 }
 
 void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t bytes, const Landing& to,

@@ -153,6 +153,7 @@ LaunchStats Launch::run() {
   };
   observers.all([&](Observer& o) { o.on_launch(*this); });
   End end{*this};
+  const uint64_t l2_before = gpu.chip_memory.l2_read(), device_before = gpu.chip_memory.device_bytes();
   dispatcher.fill(domains_);
   find_busy();
   std::vector<Domain*> active;
@@ -176,6 +177,8 @@ LaunchStats Launch::run() {
     for (const auto& [name, n] : d->counters) stats.counters[name] += n;
   }
   stats.cycles = last + gpu.timing.launch.end - start_time;
+  stats.l2_bytes = gpu.chip_memory.l2_read() - l2_before;
+  stats.device_bytes = gpu.chip_memory.device_bytes() - device_before;
   end.stats = &stats;
   return stats;
 }

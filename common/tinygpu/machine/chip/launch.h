@@ -36,7 +36,8 @@ struct LaunchConfig {
 
 struct LaunchStats {
   uint64_t cycles = 0;
-  uint64_t instructions = 0;  // warp instructions
+  uint64_t instructions = 0;                // warp instructions
+  uint64_t l2_bytes = 0, device_bytes = 0;  // that L2 read out, that device memory gave and took
   std::map<std::string, uint64_t> counters;
 };
 

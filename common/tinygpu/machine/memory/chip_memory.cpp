@@ -61,14 +61,18 @@ bool ChipMemory::read_by_others(double time, uint32_t half, uint32_t sm, uint32_
 }
 
 double ChipMemory::fetch(double time, const LineUse& use) {
-  return channels_[channel_of(use.line)].take(time, std::max(kBurst, kSector * use.sectors) / channel_bytes_);
+  const double moved = std::max(kBurst, kSector * use.sectors);
+  device_bytes_ += uint64_t(moved);
+  return channels_[channel_of(use.line)].take(time, moved / channel_bytes_);
 }
 
 double ChipMemory::write_back(double time) {
   const double cycles = double(L2Cache::kLine) * timing_.dram_write / channel_bytes_;
   double last = time;
-  for (uint64_t line; l2_.next_written_back(line);)
+  for (uint64_t line; l2_.next_written_back(line);) {
+    device_bytes_ += L2Cache::kLine;
     last = std::max(last, channels_[channel_of(line)].take(time, cycles));
+  }
   return last;
 }
 
@@ -80,6 +84,7 @@ MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse
   for (const LineUse& use : lines) {
     const double at = double(time + use.at);
     const bool shared = read_by_others(at, half, sm, use.line);
+    l2_sectors_ += use.sectors;
     double start = pass_slice(at, half, use, kSector * use.sectors, shared ? timing_.l2_shared_bytes : timing_.l2_bytes,
                               shared ? timing_.line_bytes : timing_.slice_bytes);
     if (!l2_.read(use.line)) {

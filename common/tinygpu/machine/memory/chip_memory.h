@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/tinygpu/machine/memory/l2.h"
+#include "common/tinygpu/machine/memory/sector.h"
 #include "common/tinygpu/timing/memory.h"
 
 namespace tinygpu {
@@ -34,6 +35,9 @@ class ChipMemory {
   MemoryReply write(uint64_t time, uint32_t sm, std::span<const LineUse> lines);
   /// Atomics and reductions: carried out in the line's slice.
   MemoryReply update(uint64_t time, uint32_t sm, std::span<const LineUse> lines);
+  /// Bytes that L2 has read out to SMs, and that device memory has given and taken, since the machine was made.
+  uint64_t l2_read() const { return kSectorBytes * l2_sectors_; }
+  uint64_t device_bytes() const { return device_bytes_; }
 
  private:
   /// Takes work one piece after the other. What comes up to kDisorder cycles after something later has been served does
@@ -71,6 +75,7 @@ class ChipMemory {
     uint32_t line = ~0u, sm = 0;
     double time = 0;
   };
+  uint64_t l2_sectors_ = 0, device_bytes_ = 0;
   Server halves_[2];
   std::vector<Reader> readers_[2];  // of each half, by a hash of the line
   std::vector<Server> slices_, atomics_, channels_;
