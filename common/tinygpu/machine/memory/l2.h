@@ -1,6 +1,6 @@
 // Which lines of device memory lie in L2. The cache is one set, first in, first out; on an H200 a line that kernels
 // read takes the place of two, since each half of the chip keeps its own (measured: of data read once, half is gone
-// after 25 MiB of reads, 38 MiB of fills; the cache has 50 MiB).
+// after 25 MiB of reads, 38 MiB of fills).
 #pragma once
 #include <algorithm>
 #include <cstdint>
