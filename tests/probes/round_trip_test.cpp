@@ -37,7 +37,7 @@ const std::vector<Probe>& probes() {
       {"00_ldmatrix", {"ldmatrix_x1/pitch:16/swizzle:0"}},
       {"01_mbarrier", {}},
       {"02_bulk", {}},
-      {"02_bulk_tensor", {"issue/prefetch", "store_row/row_bytes:48/swizzle:0"}}};
+      {"02_bulk_tensor", {"issue/prefetch"}}};
   return all;
 }
 

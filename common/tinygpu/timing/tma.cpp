@@ -90,7 +90,8 @@ double TmaTiming::store(const BoxRows& box, bool reduces) const {
   if (reduces)
     cycles += reduce_piece * count;
   else if (box.row_bytes % 32)
-    cycles += box.rows * half_sector;
+    // A line of shared memory that ends within such a row cuts one sector more.
+    cycles += half_sector * (count - double(box.rows) * ((box.row_bytes + 127) / 128 - 1));
   return std::max(cycles, count / rows_per_cycle);
 }
 
