@@ -31,10 +31,14 @@ with tempfile.TemporaryDirectory() as name:
     expect("a group's line", "| copies | 2 | 20.0% | 30.0% | -10.0% | -30% `a/n:2` |" in lines)
     expect("tensor cores stand first, by themselves", lines[2] == "| **tensor cores** | 1 | 5.0% | 5.0% | -5.0% | -5% `b` |")
 
+    theirs["b"]["slowest"] = 90
+    expect("the slowest clock's cycles count where they were measured", abs(predict.errors(mine, theirs)["b"] - 5 / 90) < 1e-12)
+
     # Two kernels, a first launch and three of each, and a memset between them.
-    table = ['"ID","Kernel Name","' + '","'.join(predict.NCU.values()) + '"', '"","","cycle","us","Kbyte","byte","byte","inst"']
+    table = ['"ID","Kernel Name","' + '","'.join(predict.NCU.values()) + '"', '"","","cycle","cycle","us","Kbyte","byte","byte","inst"']
+    slowest = lambda cycles: int(str(cycles).replace(",", "")) - 1
     for i, (kernel, cycles) in enumerate([("f", 900), ("f", "1,001"), ("memset", 5), ("f", 1003), ("f", 1002), ("g", 1), ("g", 50), ("g", 70), ("g", 60)]):
-        table.append(f'"{i}","{kernel}","{cycles}","2","3","4","5","6"')
+        table.append(f'"{i}","{kernel}","{cycles}","{slowest(cycles)}","2","3","4","5","6"')
     (predict.folder / "ncu.csv").write_text("==PROF== says\n" + "\n".join(table))
     (predict.folder / "ncu.jsonl").write_text("==PROF== Connected\n" + "\n".join(json.dumps({"name": n, "microseconds": [1]}) for n in ("a/n:1", "b")))
     (predict.folder / "events.jsonl").write_text(json.dumps({"name": "b", "microseconds": [3, 1, 2]}))
@@ -43,6 +47,7 @@ with tempfile.TemporaryDirectory() as name:
     kept = json.loads((predict.folder / "h200.json").read_text())
     row = kept["rows"]["a/n:1"]
     expect("the median of the launches behind the first", (row["cycles"], row["least"], row["greatest"]) == (1002, 1001, 1003))
+    expect("the slowest clock's too", row["slowest"] == 1001)
     expect("units are turned into bytes and nanoseconds", (row["nanoseconds"], row["dram_read_bytes"], row["dram_write_bytes"]) == (2000, 3000, 4))
     expect("date, driver and clocks are kept", (kept["date"], kept["driver"], kept["highest_sm_clock"]) == ("2030-01-02", "1.2", "9 MHz"))
     expect("times by events, where there are some", kept["rows"]["b"]["microseconds_by_events"] == 2 and "microseconds_by_events" not in row)
