@@ -200,7 +200,9 @@ CUresult run_launch(State& s, const PreparedLaunch& prepared) {
   if (config.cooperative) config.grid_workspace = grid_workspace(s);
   s.observe();
   try {
-    s.add(k.name, s.gpu.launch(config));
+    LaunchStats stats = s.gpu.launch(config);
+    if (k.function->chip_code) stats.counters["launches timed by machine code"] = 1;
+    s.add(k.name, stats);
   } catch (const KernelFault& fault) {
     s.fault(fault.diagnosis);
   }

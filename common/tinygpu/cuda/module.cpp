@@ -112,8 +112,9 @@ CUresult choose_images(const std::vector<Bytes>& containers, const MachineSpec& 
       if (e.kind == FatbinEntry::Kind::cubin && e.arch == uint32_t(number)) {
         const std::string cubin = e.image();
         best.assembled = true;
-        for (const auto& [name, k] : read_cubin({reinterpret_cast<const uint8_t*>(cubin.data()), cubin.size()}))
-          out.resources[name] = k;
+        const Bytes bytes(reinterpret_cast<const uint8_t*>(cubin.data()), cubin.size());
+        for (const auto& [name, k] : read_cubin(bytes)) out.resources[name] = k;
+        for (auto& [name, code] : read_machine_code(bytes)) out.machine_code[name] = std::move(code);
       }
     out.ptx.push_back(std::move(best));
   }
@@ -279,6 +280,7 @@ CUresult Module::load_now() {
     split_target(parsed_[0]->target, target_number_, suffix);
     store_ = std::make_unique<Store>(gpu_, owned_);
     program_ = std::make_unique<Program>(parsed_, isa::instruction_set(), gpu_.spec.costs, *store_);
+    for (const auto& [name, code] : images_.machine_code) program_->set_chip_code(name, code);
     return CUDA_SUCCESS;
   } catch (const FatbinError& e) {
     log_ = e.what();

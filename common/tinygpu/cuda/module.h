@@ -9,6 +9,7 @@
 
 #include "common/tinygpu/cuda/cubin.h"
 #include "common/tinygpu/cuda/fatbin.h"
+#include "common/tinygpu/cuda/machine_code.h"
 #include "common/tinygpu/machine/chip/gpu.h"
 #include "common/tinygpu/program/program.h"
 
@@ -43,6 +44,7 @@ struct PtxImage {
 struct ImageChoice {
   std::vector<PtxImage> ptx;                     // one per container
   std::map<std::string, CubinKernel> resources;  // by function name
+  std::map<std::string, std::shared_ptr<const ChipCode>> machine_code;
 };
 
 /// True if a driver would compile PTX for `target` ("sm_100a") on a GPU of this compute capability: sm_NN on NN and

@@ -210,6 +210,7 @@ template <class Operation, class T, int N>
 void atomic(Warp& w, const Op& op) {
   Target t;
   if (!begin_atomic(w, op, N * sizeof(T), t)) return;
+  t.access.floating = std::is_same_v<Operation, Add> && !std::is_integral_v<T>;
   for_lanes(w.exec(), [&](int i) {
     T old[N];
     std::memcpy(old, t.access.at[i], sizeof old);

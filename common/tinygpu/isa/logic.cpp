@@ -340,22 +340,22 @@ void decode_bfi(Decoder& d, Op& op) {
 void decode_bfind(Decoder& d, Op& op) {
   const Type t = d.inst->type();
   plain_operands(d, op, t);
-  finish(d, op, d.inst->has("shiftamt") ? SIGNED_WORDS(bfind_shift) : SIGNED_WORDS(bfind), alu_cost(t));
+  finish(d, op, d.inst->has("shiftamt") ? SIGNED_WORDS(bfind_shift) : SIGNED_WORDS(bfind), CostClass::sfu);
 }
 void decode_brev(Decoder& d, Op& op) {
   const Type t = d.inst->type();
   plain_operands(d, op, t);
-  finish(d, op, WORDS(brev), alu_cost(t));
+  finish(d, op, WORDS(brev), CostClass::sfu);
 }
 void decode_popc(Decoder& d, Op& op) {
   const Type t = d.inst->type();
   plain_operands(d, op, t);
-  finish(d, op, WORDS(popc), alu_cost(t));
+  finish(d, op, WORDS(popc), CostClass::sfu);
 }
 void decode_clz(Decoder& d, Op& op) {
   const Type t = d.inst->type();
   plain_operands(d, op, t);
-  finish(d, op, WORDS(clz), alu_cost(t));
+  finish(d, op, WORDS(clz), CostClass::sfu);
 }
 void decode_fns(Decoder& d, Op& op) {
   plain_operands(d, op, Type::b32, Type::b32, Type::s32);

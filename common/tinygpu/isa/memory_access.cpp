@@ -309,6 +309,7 @@ void add_lines(MemoryRequests& memory, const TouchedLines& t, bool atomic) {
 }  // namespace
 
 void finish_global_load(Warp& w, const Op& op, const TouchedLines& t, uint32_t sectors) {
+  if (w.done_before(op)) return w.result_at(op, w.time());
   MemoryUnit& unit = memory_unit(w);
   MemoryRequests& memory = w.domain().memory;
   const bool cached = memory_operand(op).cached;
@@ -355,7 +356,8 @@ void finish_global_atomic(Warp& w, const Op& op, const Access& access) {
   MemoryRequests& memory = w.domain().memory;
   const Turn::Passage way = Turn(w, unit).global(access.lines.count, access.sectors, true);
   add_lines(memory, access.lines, true);
-  const MemoryReply reply = memory.answer_now(MemoryRequests::Kind::update, w.sm(), way.begin);
+  const MemoryReply reply = memory.answer_now(
+      access.floating ? MemoryRequests::Kind::float_update : MemoryRequests::Kind::update, w.sm(), way.begin);
   w.result_at(op, way.end + unit.global_atomic_latency + reply.delay + (reply.missed ? unit.timing.miss_latency : 0));
   if (reply.delay > unit.timing.store_queue)
     w.sm().stores_held = std::max(w.sm().stores_held, way.begin + reply.delay - unit.timing.store_queue);
@@ -367,7 +369,7 @@ void finish_access(Warp& w, const Op& op, const Access& access, Act act) {
   if (w.told(Observer::traffic)) [[unlikely]]
     tell_traffic(w, access);
   MemoryUnit& unit = memory_unit(w);
-  if (!access.shared && !access.global) w.result_at(op, w.time());
+  if ((!access.shared && !access.global) || w.done_before(op)) return w.result_at(op, w.time());
   if (access.shared) {
     const uint32_t own_latency = act == Act::atomic ? unit.shared_atomic_latency : unit.shared_latency;
     const uint32_t latency = access.remote ? unit.timing.remote_latency : own_latency;

@@ -70,17 +70,18 @@ struct TouchedLines {
 
 /// Host pointers of one warp-wide access.
 struct Access {
-  uint8_t* at[32];       // executing lanes only
-  uint32_t global = 0;   // lanes in global memory (constant included)
-  uint32_t shared = 0;   // lanes in shared memory
-  uint32_t remote = 0;   // of those, in another CTA's
-  uint32_t passes = 1;   // shared-memory passes
-  uint32_t ideal = 1;    // and how many it would be if no bank were asked for two words
-  uint32_t bytes = 0;    // a lane
-  uint32_t words = 1;    // 32-bit registers a lane, of a load or store
-  bool writes = false;   // a store
-  uint32_t sectors = 0;  // 32-byte sectors of global memory touched
-  TouchedLines lines;    // of device memory
+  uint8_t* at[32];        // executing lanes only
+  uint32_t global = 0;    // lanes in global memory (constant included)
+  uint32_t shared = 0;    // lanes in shared memory
+  uint32_t remote = 0;    // of those, in another CTA's
+  uint32_t passes = 1;    // shared-memory passes
+  uint32_t ideal = 1;     // and how many it would be if no bank were asked for two words
+  uint32_t bytes = 0;     // a lane
+  uint32_t words = 1;     // 32-bit registers a lane, of a load or store
+  bool writes = false;    // a store
+  bool floating = false;  // an atomic that adds numbers
+  uint32_t sectors = 0;   // 32-byte sectors of global memory touched
+  TouchedLines lines;     // of device memory
   bool constant = false;
 };
 

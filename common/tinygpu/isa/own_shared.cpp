@@ -81,7 +81,7 @@ bool own_shared(Warp& w, const Op& op, bool generic, uint32_t bytes, OwnShared& 
 template <bool load>
 bool own_shared(Warp& w, const Op& op, ptx::Space space, uint32_t bytes, OwnShared& out) {
   const bool wide = memory_operand(op).wide, generic = space == ptx::Space::generic;
-  if (!w.full() || op.a == kNoSlot || !(is_shared(space) || (generic && wide))) return false;
+  if (!w.full() || op.a == kNoSlot || !(is_shared(space) || (generic && wide)) || w.done_before(op)) return false;
   return wide ? own_shared<load, uint64_t>(w, op, generic, bytes, out)
               : own_shared<load, uint32_t>(w, op, false, bytes, out);
 }

@@ -52,6 +52,11 @@ enum class CostClass : uint8_t {
 
 constexpr uint32_t kNoSlot = 0xffffffffu;
 
+/// What a sub-partition has besides its issue port, which takes an instruction a cycle: units that are busy with a
+/// warp's instruction for longer. f32 goes to either half of the multipliers, integers to one of them only.
+enum class Pipe : uint8_t { none, alu, fma_heavy, fma_lite, xu, fp64, lsu, count_, fma = count_ };
+constexpr size_t kPipes = size_t(Pipe::count_);
+
 /// Slots are byte offsets into the frame's register file. A b32 slot is 32 lanes x 4 bytes, a b64 slot 32 x 8, b128
 /// 32 x 16, b16 32 x 2, b8 32 x 1; a predicate slot is one 32-bit mask (bit = lane). Immediates and addresses of
 /// symbols live in constant slots of the same file, so that an ExecFn never asks where an operand comes from.
@@ -65,10 +70,19 @@ struct alignas(64) Op {
   uint32_t guard = kNoSlot;  // predicate slot, or kNoSlot
   uint8_t flags = 0;
   // Filled by program/schedule from the machine's costs.
-  uint8_t issue = 1;      // cycles of the sub-partition's issue port
+  uint8_t issue = 1;  // cycles of the sub-partition's issue port
+  Pipe pipe = Pipe::none;
   uint8_t set_sb = 0xff;  // scoreboard (0..31) that a variable-latency result releases, 0xff: none
   uint16_t stall = 1;     // cycles until the next op of this warp may issue
   uint32_t wait_sb = 0;   // bit i: wait for scoreboard i before issuing
+  uint8_t occupies = 0;   // cycles of the pipe
+  // Of loops that ptxas has changed (program/chip_code.h).
+  uint8_t turns = 1;  // it waits for its operands in every so-many-th turn: loads of as many turns go together
+  uint8_t mark = 0;   // kMark…, with the loop's number
+  static constexpr uint8_t kMarkOnce = 0x40;    // a load that ptxas takes out of the loop: made in its first turn
+  static constexpr uint8_t kMarkEntry = 0x80;   // the loop is entered behind this op,
+  static constexpr uint8_t kMarkAgain = 0xc0;   // its first turn is over
+  static constexpr uint8_t kMarkedLoop = 0x1f;  // which loop
 
   uint32_t d = kNoSlot, dst2 = kNoSlot;
   uint32_t inst = 0;  // index into Function::instructions (source text, lines)

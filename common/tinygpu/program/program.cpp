@@ -183,6 +183,11 @@ const Function& Program::at(uint32_t index) {
   return f;
 }
 
+void Program::set_chip_code(const std::string& name, std::shared_ptr<const ChipCode> code) {
+  for (auto& f : functions_)
+    if (f->name == name) f->chip_code = code;
+}
+
 std::vector<std::string> Program::entries() const {
   std::vector<std::string> out;
   for (const auto& f : functions_)

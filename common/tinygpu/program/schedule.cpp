@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "common/tinygpu/program/chip_loops.h"
 #include "common/tinygpu/program/dataflow.h"
+#include "common/tinygpu/program/issue_cost.h"
+#include "common/tinygpu/program/run_times.h"
 
 namespace tinygpu {
 namespace {
@@ -50,6 +53,12 @@ class BoardFlow {
 }  // namespace
 
 void FunctionBuilder::schedule(const Flow& flow) {
+  for (Op& op : f_.ops) price(op, f_.source->body[op.inst], f_.entry, program_.costs_[size_t(op.cost)]);
+  ChipShares chip;
+  if (f_.chip_code) {
+    chip = share_out(work_of(f_, first_op_), flow, *f_.chip_code);
+    take_shares(f_, first_op_, chip);
+  }
   BoardFlow boards;
   uint32_t next = 0;
   for (size_t i = 0; i < f_.ops.size(); ++i) {
@@ -65,31 +74,19 @@ void FunctionBuilder::schedule(const Flow& flow) {
   std::vector<BoardFlow::Masks> in = boards.solve(flow, [&](const Flow::Block& block, BoardFlow::Masks& masks) {
     for (uint32_t k = first_op_[block.begin]; k < first_op_[block.end]; ++k) define(k, masks);
   });
+  // Readers wait. Writers do not: where two results would meet in a register, ptxas takes another one.
+  std::vector<uint32_t> waits(f_.ops.size());
   for (size_t b = 0; b < flow.blocks.size(); ++b) {
     const Flow::Block& block = flow.blocks[b];
-    BoardFlow::Masks& masks = in[b];
-    std::unordered_map<uint32_t, uint64_t> ready;
-    uint64_t t = 0;
-    Op* previous = nullptr;
     for (uint32_t k = first_op_[block.begin]; k < first_op_[block.end]; ++k) {
-      Op& op = f_.ops[k];
-      const OpCost& cost = program_.costs_[size_t(op.cost)];
-      op.issue = uint8_t(std::min<uint32_t>(cost.issue, 255));
-      uint64_t start = t;
-      // Readers wait. Writers do not: where two results would meet in a register, ptxas takes another one.
-      for (uint32_t s : op_uses_[k]) {
-        if (const uint32_t i = boards.index(s); i != BoardFlow::kNone) op.wait_sb |= masks[i];
-        if (auto it = ready.find(s); it != ready.end()) start = std::max(start, it->second);
-      }
-      if (previous) previous->stall = uint16_t(std::min<uint64_t>(previous->stall + (start - t), 65535));
-      op.stall = op.issue;
-      if (!cost.variable)
-        for (uint32_t s : op_defs_[k]) ready[s] = start + cost.latency;
-      define(k, masks);
-      t = start + op.issue;
-      previous = &op;
+      for (uint32_t s : op_uses_[k])
+        if (const uint32_t i = boards.index(s); i != BoardFlow::kNone) waits[k] |= in[b][i];
+      define(k, in[b]);
     }
   }
+  RunTimes times(f_, program_.costs_, touches_, first_op_);
+  for (const Flow::Block& block : flow.blocks)
+    times.place(block, std::ranges::count(block.next, flow.block_of[block.begin]), waits);
 }
 
 }  // namespace tinygpu

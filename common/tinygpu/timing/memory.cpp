@@ -35,6 +35,7 @@ MemoryTiming::MemoryTiming(const MachineSpec& s)
       atomic_line(s.number("mem.atomic.line")),
       atomic_sector(s.number("mem.atomic.sector")),
       atomic_word(s.number("mem.atomic.word")),
+      atomic_float_word(s.number("mem.atomic.word.float")),
       shared_atomic_pass(int64_t(s.number("mem.shared.atomic.pass"))),
       shared_atomic_same(int64_t(s.number("mem.shared.atomic.same"))) {}
 

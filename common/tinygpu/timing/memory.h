@@ -37,7 +37,8 @@ struct MemoryTiming {
   uint64_t store_queue;        // so far stores may lag behind before their SM waits
   double atomic_line;          // of a slice, for each line that an instruction's atomics touch,
   double atomic_sector;        // each sector of 32 bytes,
-  double atomic_word;          // and for each further lane on the same word
+  double atomic_word;          // and for each further lane on the same word,
+  double atomic_float_word;    // if it adds numbers
   int64_t shared_atomic_pass;  // of shared memory's pipe, for each pass of an atomic
   int64_t shared_atomic_same;  // and for each further lane on the same word
   explicit MemoryTiming(const MachineSpec& spec);

@@ -6,6 +6,7 @@
 #include "common/tinygpu/machine/chip/cold_start.h"
 #include "common/tinygpu/machine/extension.h"
 #include "common/tinygpu/machine/memory/l1.h"
+#include "common/tinygpu/program/op.h"
 
 namespace tinygpu {
 
@@ -17,6 +18,7 @@ struct Sm {
   Domain* domain = nullptr;
   uint32_t index = 0;              // %smid
   int64_t port[4] = {0, 0, 0, 0};  // issue ports of the sub-partitions (see Warp::run)
+  int64_t pipes[4][kPipes] = {};   // and their units
   uint64_t shared_port = 0;        // next free cycle of the shared-memory pipe
   uint64_t stores_held = 0;        // no store leaves before: those on their way are too many
   L1Cache l1;

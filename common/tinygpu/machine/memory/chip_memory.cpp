@@ -45,6 +45,12 @@ size_t ChipMemory::slice_of(uint32_t half, uint64_t line) const {
   return half * slices_each_ + uint32_t(spread(line)) % slices_each_;
 }
 
+/// Four lines that lie side by side have one unit between them (inferred: on an H200 sixteen lines side by side, each
+/// of an SM of its own, take four times as long as one; 32 of them 10 times as many requests at once as one).
+size_t ChipMemory::atomic_unit_of(uint64_t line) const {
+  return uint32_t(spread(line >> 2)) % uint32_t(atomics_.size());
+}
+
 size_t ChipMemory::channel_of(uint64_t line) const { return uint32_t(spread(line >> 2)) % uint32_t(channels_.size()); }
 
 double ChipMemory::pass_slice(double time, uint32_t half, const LineUse& use, double moved, double bytes,
@@ -115,24 +121,24 @@ MemoryReply ChipMemory::write(uint64_t time, uint32_t sm, std::span<const LineUs
   return reply;
 }
 
-MemoryReply ChipMemory::update(uint64_t time, uint32_t, std::span<const LineUse> lines) {
+MemoryReply ChipMemory::update(uint64_t time, uint32_t, std::span<const LineUse> lines, bool floating) {
   MemoryReply reply;
+  const double word = floating ? timing_.atomic_float_word : timing_.atomic_word;
   double end = double(time);
   for (const LineUse& use : lines) {
     // There is one place where a word is changed, whoever asks.
     const uint32_t half = uint32_t(spread(use.line) >> 3 & 1);
     const double at = double(time + use.at);
     double start = pass_slice(at, half, use, kSector * use.sectors, timing_.l2_write_bytes, timing_.slice_bytes);
-    const double cycles =
-        timing_.atomic_line + timing_.atomic_sector * use.sectors + timing_.atomic_word * use.repeated;
-    start = std::max(start, atomics_[slice_of(half, use.line)].take(start, cycles));
+    const double cycles = timing_.atomic_line + timing_.atomic_sector * use.sectors + word * use.repeated;
+    start = std::max(start, atomics_[atomic_unit_of(use.line)].take(start, cycles));
     if (!l2_.read(use.line)) {
       ++reply.missed;
       start = fetch(start, use);
     }
     l2_.write(use.line);
     write_back(start);
-    end = std::max(end, start + timing_.atomic_word * use.repeated);
+    end = std::max(end, start + word * use.repeated);
   }
   reply.delay = waited(end, time, lines);
   return reply;

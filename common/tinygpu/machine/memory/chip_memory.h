@@ -33,8 +33,8 @@ class ChipMemory {
   /// Lines that SM `sm` (%smid) asks for, in the order of LineUse::at, from `time` on.
   MemoryReply read(uint64_t time, uint32_t sm, std::span<const LineUse> lines);
   MemoryReply write(uint64_t time, uint32_t sm, std::span<const LineUse> lines);
-  /// Atomics and reductions: carried out in the line's slice.
-  MemoryReply update(uint64_t time, uint32_t sm, std::span<const LineUse> lines);
+  /// Atomics and reductions: carried out in the line's slice. `floating`: sums of f16, f32 or f64.
+  MemoryReply update(uint64_t time, uint32_t sm, std::span<const LineUse> lines, bool floating = false);
   /// Bytes that L2 has read out to SMs, and that device memory has given and taken, since the machine was made.
   uint64_t l2_read() const { return kSectorBytes * l2_sectors_; }
   uint64_t device_bytes() const { return device_bytes_; }
@@ -56,6 +56,7 @@ class ChipMemory {
   uint32_t half_of(uint32_t sm) const { return sm * 2 < sms_ ? 0 : 1; }
   size_t slice_of(uint32_t half, uint64_t line) const;
   size_t channel_of(uint64_t line) const;
+  size_t atomic_unit_of(uint64_t line) const;
   /// A line's turn in its slice and half, which move `moved` bytes for it. `bytes`: a cycle, of the half;
   /// `slice_bytes`: of the slice.
   double pass_slice(double time, uint32_t half, const LineUse& use, double moved, double bytes, double slice_bytes);

@@ -96,6 +96,7 @@ void MemoryRequests::serve(size_t request) {
     case Kind::read: r.reply = chip_.read(r.time, r.sm->index, lines); break;
     case Kind::write: r.reply = chip_.write(r.time, r.sm->index, lines); break;
     case Kind::update: r.reply = chip_.update(r.time, r.sm->index, lines); break;
+    case Kind::float_update: r.reply = chip_.update(r.time, r.sm->index, lines, true); break;
   }
 }
 

@@ -19,7 +19,7 @@ struct Sm;
 
 class MemoryRequests {
  public:
-  enum class Kind : uint8_t { read, write, update };
+  enum class Kind : uint8_t { read, write, update, float_update };
   using Then = std::function<void(const MemoryReply&)>;
   explicit MemoryRequests(ChipMemory& chip, L2Cache& l2, uint64_t miss_latency, uint64_t store_queue)
       : chip_(chip), l2_(l2), miss_latency_(miss_latency), store_queue_(store_queue) {}

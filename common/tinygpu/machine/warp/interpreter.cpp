@@ -4,6 +4,16 @@
 #include "common/tinygpu/machine/chip/gpu.h"
 
 namespace tinygpu {
+namespace {
+
+/// The unit that takes `op`; of the two halves that multiply, the one that is free first.
+int64_t& pipe_of(const Op& op, int64_t* pipes) {
+  if (op.pipe != Pipe::fma) return pipes[size_t(op.pipe)];
+  int64_t &heavy = pipes[size_t(Pipe::fma_heavy)], &lite = pipes[size_t(Pipe::fma_lite)];
+  return lite <= heavy ? lite : heavy;
+}
+
+}  // namespace
 
 void Warp::run(uint64_t deadline) {
   deadline_ = deadline;
@@ -51,6 +61,13 @@ void Warp::resumed(Group& g) {
   g.since = ~0ull;
 }
 
+void Warp::note_turn(const Op& op) {
+  const uint32_t loop = 1u << (op.mark & Op::kMarkedLoop);
+  const uint8_t what = op.mark & ~Op::kMarkedLoop;
+  if (what == Op::kMarkEntry) past_first_turn_ &= ~loop;
+  if (what == Op::kMarkAgain) past_first_turn_ |= loop;
+}
+
 template <bool watched, bool told>
 void Warp::run_ops() {
   stop_ = false;
@@ -65,6 +82,7 @@ void Warp::run_ops() {
   uint32_t pc = g->pc;
   const int64_t ahead = int64_t(domain().launch.options.run_ahead);
   int64_t& port = cta_.sm.port[index_ & 3];
+  int64_t* const pipes = cta_.sm.pipes[index_ & 3];
   const bool serial_ok = domain().serial;
   bool first = true;
   while (time_ < deadline_) {
@@ -95,6 +113,8 @@ void Warp::run_ops() {
       if (!starved_) time_ = operands;
       break;
     }
+    if (op.mark) [[unlikely]]
+      note_turn(op);
     [[maybe_unused]] const uint64_t ready = std::min(short_since_, time_);
     short_since_ = ~0ull;
     time_ = operands;
@@ -104,6 +124,12 @@ void Warp::run_ops() {
     port = std::max(port, now - ahead);
     if (port > now) time_ = uint64_t(port);
     port += op.issue;
+    if (op.pipe != Pipe::none) {
+      int64_t& pipe = pipe_of(op, pipes);
+      pipe = std::max(pipe, now - ahead);
+      if (pipe > int64_t(time_)) time_ = uint64_t(pipe);
+      pipe += op.occupies;
+    }
     [[maybe_unused]] const uint64_t issued = time_;
     [[maybe_unused]] const uint32_t lanes = exec_;
     const auto tell = [&] {

@@ -65,6 +65,10 @@ class Warp {
   void result_at(const Op& op, uint64_t when) { scoreboard_.result_at(op, when); }
   /// The same when the chip's memory has yet to say so (MemoryRequests).
   void result_asked(const Op& op) { scoreboard_.asked(op); }
+  /// The chip has done `op` in an earlier turn of its loop.
+  bool done_before(const Op& op) const {
+    return (op.mark & ~Op::kMarkedLoop) == Op::kMarkOnce && past_first_turn_ >> (op.mark & Op::kMarkedLoop) & 1;
+  }
 
   /// Collective ops (.sync / .aligned). True: every non-exited lane of `members` is in this group and the op may act
   /// for members. False: the group has been blocked until they arrive; return from the ExecFn at once, it will be
@@ -190,6 +194,7 @@ class Warp {
   template <bool watched, bool told>
   void run_ops();
   void resumed(Group& g);
+  void note_turn(const Op& op);
   void split(uint32_t lanes, uint32_t pc) {
     groups_.split(lanes, pc);
     stop_ = true;
@@ -217,6 +222,7 @@ class Warp {
   bool starved_ = false;          // the next op needs a result whose time the chip's memory has yet to say
   uint64_t short_since_ = ~0ull;  // since when the next op lacks operands, if it could not be run for that
   Scoreboard scoreboard_;
+  uint32_t past_first_turn_ = 0;  // bit: loop (Op::mark)
   uint64_t instructions_ = 0;
   Groups groups_;
   Frames frames_;

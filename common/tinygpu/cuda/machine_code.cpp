@@ -1,0 +1,157 @@
+#include "common/tinygpu/cuda/machine_code.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+namespace tinygpu::cuda {
+namespace {
+
+constexpr uint16_t kMachineCuda = 190;
+constexpr std::string_view kText = ".text.";
+constexpr size_t kSize = 16;
+constexpr uint32_t kAlways = 7;  // the guard that is true
+
+/// Bits [first, first + count) of an instruction.
+uint64_t bits(const uint64_t (&words)[2], unsigned first, unsigned count) {
+  return words[first / 64] >> first % 64 & ((1ull << count) - 1);
+}
+
+/// Instructions from the branch's successor to its target.
+int64_t distance(const uint64_t (&words)[2]) {
+  // In units of four bytes: eight bits, ten bits behind them, and 40 more.
+  const uint64_t low = bits(words, 16, 8), middle = bits(words, 34, 30), high = bits(words, 64, 18);
+  const int64_t value = int64_t((high << 38 | middle << 8 | low) << 8) >> 8;
+  return value / int64_t(kSize / 4);
+}
+
+struct Unit {
+  uint16_t operation;
+  Landmark landmark;
+  Pipe pipe = Pipe::none;
+  uint8_t occupies = 0;
+  bool floating = false;
+};
+
+/// By the lowest nine bits. Names are nvdisasm's.
+constexpr Unit kUnits[] = {
+    {0x002, Landmark::none, Pipe::alu, 2},         // MOV
+    {0x006, Landmark::vote},                       // VOTE
+    {0x007, Landmark::none, Pipe::alu, 2},         // SEL
+    {0x008, Landmark::none, Pipe::alu, 2},         // FSEL
+    {0x009, Landmark::none, Pipe::alu, 2},         // FMNMX
+    {0x00b, Landmark::none, Pipe::alu, 2},         // FSETP
+    {0x00c, Landmark::none, Pipe::alu, 2},         // ISETP
+    {0x00f, Landmark::none, Pipe::alu, 2},         // VIMNMX3
+    {0x010, Landmark::none, Pipe::alu, 2},         // IADD3
+    {0x011, Landmark::none, Pipe::alu, 2},         // LEA
+    {0x012, Landmark::none, Pipe::alu, 2},         // LOP3
+    {0x013, Landmark::none, Pipe::alu, 2},         // IABS
+    {0x016, Landmark::none, Pipe::alu, 2},         // PRMT
+    {0x019, Landmark::none, Pipe::alu, 2},         // SHF
+    {0x01c, Landmark::none, Pipe::alu, 2},         // PLOP3
+    {0x020, Landmark::none, Pipe::fma, 2, true},   // FMUL
+    {0x021, Landmark::none, Pipe::fma, 2, true},   // FADD
+    {0x023, Landmark::none, Pipe::fma, 2, true},   // FFMA
+    {0x024, Landmark::none, Pipe::fma_heavy, 2},   // IMAD
+    {0x025, Landmark::none, Pipe::fma_heavy, 2},   // IMAD.WIDE
+    {0x027, Landmark::none, Pipe::fma_heavy, 4},   // IMAD.HI
+    {0x028, Landmark::none, Pipe::fp64, 2, true},  // DMUL
+    {0x029, Landmark::none, Pipe::fp64, 2, true},  // DADD
+    {0x02a, Landmark::none, Pipe::fp64, 2},        // DSETP
+    {0x02b, Landmark::none, Pipe::fp64, 2, true},  // DFMA
+    {0x031, Landmark::none, Pipe::fma, 2},         // HFMA2
+    {0x035, Landmark::none, Pipe::fma, 2},         // HFMA2.MMA
+    {0x036, Landmark::none, Pipe::alu, 2},         // VIADD
+    {0x03b, Landmark::shared_load},                // LDSM
+    {0x03c, Landmark::matrix},                     // HMMA
+    {0x03e, Landmark::none, Pipe::alu, 2},         // F2FP
+    {0x044, Landmark::shared_store},               // STSM
+    {0x045, Landmark::none, Pipe::alu, 2},         // I2FP
+    {0x046, Landmark::none, Pipe::alu, 2},         // VIADDMNMX
+    {0x048, Landmark::none, Pipe::alu, 2},         // VIMNMX
+    {0x076, Landmark::none, Pipe::alu, 2},         // FMNMX3
+    {0x100, Landmark::none, Pipe::xu, 8},          // FLO
+    {0x104, Landmark::none, Pipe::xu, 8},          // F2F
+    {0x105, Landmark::none, Pipe::xu, 8},          // F2I
+    {0x106, Landmark::none, Pipe::xu, 8},          // I2F
+    {0x108, Landmark::none, Pipe::xu, 8},          // MUFU
+    {0x109, Landmark::none, Pipe::xu, 8},          // POPC
+    {0x110, Landmark::none, Pipe::xu, 8},          // F2F, 64 bits
+    {0x111, Landmark::none, Pipe::xu, 8},          // F2I
+    {0x112, Landmark::none, Pipe::xu, 8},          // I2F
+    {0x11d, Landmark::barrier},                    // BAR
+    {0x180, Landmark::load},                       // LD
+    {0x181, Landmark::global_load},                // LDG
+    {0x183, Landmark::local},                      // LDL
+    {0x184, Landmark::shared_load},                // LDS
+    {0x185, Landmark::global_store},               // ST
+    {0x186, Landmark::global_store},               // STG
+    {0x187, Landmark::local},                      // STL
+    {0x188, Landmark::shared_store},               // STS
+    {0x189, Landmark::shuffle},                    // SHFL
+    {0x18c, Landmark::shared_atomic},              // ATOMS
+    {0x18e, Landmark::global_atomic},              // REDG
+    {0x1a6, Landmark::global_atomic},              // REDG
+    {0x1a7, Landmark::engine},                     // SYNCS
+    {0x1a8, Landmark::global_atomic},              // ATOMG
+    {0x1a9, Landmark::global_atomic},              // ATOMG
+    {0x1ae, Landmark::engine},                     // LDGSTS
+    {0x1b2, Landmark::engine},                     // SYNCS
+    {0x1b4, Landmark::engine},                     // UTMALDG
+    {0x1b5, Landmark::engine},                     // UTMASTG
+    {0x1b6, Landmark::engine},                     // UTMAREDG
+    {0x1ba, Landmark::engine},                     // UBLKCP
+    {0x1c4, Landmark::vote},                       // REDUX
+    {0x1f0, Landmark::engine},                     // HGMMA
+};
+
+constexpr uint16_t kExit = 0x14d, kBra = 0x147, kRet = 0x150, kCall = 0x144;
+
+ChipInstruction instruction(const uint64_t (&words)[2], size_t at, size_t count) {
+  ChipInstruction out;
+  const uint16_t operation = uint16_t(bits(words, 0, 9));
+  const auto unit = std::ranges::find(kUnits, operation, &Unit::operation);
+  if (unit != std::end(kUnits)) {
+    out.landmark = unit->landmark;
+    out.pipe = unit->pipe;
+    out.occupies = unit->occupies;
+    out.floating = unit->floating;
+  }
+  out.guarded = bits(words, 12, 4) != kAlways;
+  out.stall = uint8_t(std::max<uint64_t>(1, bits(words, 105, 4)));
+  out.sets = uint8_t(bits(words, 110, 3));
+  out.waits = uint8_t(bits(words, 116, 6));
+  out.leaves = operation == kExit || operation == kRet;
+  out.calls = operation == kCall;
+  if (operation != kBra) return out;
+  out.branches = true;
+  const int64_t target = int64_t(at) + 1 + distance(words);
+  if (target >= 0 && target < int64_t(count)) out.target = int32_t(target);
+  return out;
+}
+
+}  // namespace
+
+ChipCode read_instructions(Bytes code) {
+  ChipCode out;
+  const size_t count = code.size() / kSize;
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t words[2];
+    std::memcpy(words, code.data() + i * kSize, kSize);
+    out.code.push_back(instruction(words, i, count));
+  }
+  return out;
+}
+
+std::map<std::string, std::shared_ptr<const ChipCode>> read_machine_code(Bytes cubin) {
+  std::map<std::string, std::shared_ptr<const ChipCode>> out;
+  const auto elf = Elf::read(cubin);
+  if (!elf || elf->machine() != kMachineCuda) return out;
+  for (const Elf::Section& s : elf->sections())
+    if (s.name.starts_with(kText) && s.name.size() > kText.size())
+      out[std::string(s.name.substr(kText.size()))] = std::make_shared<const ChipCode>(read_instructions(s.bytes));
+  return out;
+}
+
+}  // namespace tinygpu::cuda

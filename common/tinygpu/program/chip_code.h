@@ -1,0 +1,55 @@
+// What ptxas made of a function, as far as time needs it: which unit each machine instruction takes, how long the
+// compiler holds its warp behind it, what it waits for, where it branches to. Read from the cubin beside the PTX
+// (cuda/machine_code.h); PTX is what runs.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "common/tinygpu/program/op.h"
+
+namespace tinygpu {
+
+/// Cycles of the issue port that an instruction of the slow unit takes: half as many as the unit's (measured on an
+/// H200: 16 ex2 take 137 cycles, 112 fma 124, both together 183).
+constexpr uint8_t special_issue(uint8_t occupies) { return occupies > 1 ? occupies / 2 : 1; }
+
+/// What both codes have one for one, so that parts of them can be told by it.
+enum class Landmark : uint8_t {
+  none,
+  load,  // through the generic window: either of the next two
+  global_load,
+  shared_load,
+  global_store,
+  shared_store,
+  global_atomic,
+  shared_atomic,
+  local,
+  shuffle,
+  vote,
+  barrier,
+  matrix,
+  engine,  // mbarriers, copies, tensor cores
+  count_
+};
+using Landmarks = std::array<uint32_t, size_t(Landmark::count_)>;
+
+struct ChipInstruction {
+  static constexpr uint8_t kNone = 7;
+  Landmark landmark = Landmark::none;
+  Pipe pipe = Pipe::none;
+  uint8_t occupies = 0;  // cycles of the pipe
+  uint8_t stall = 1;     // cycles until the warp's next instruction
+  uint8_t sets = kNone;  // scoreboard that its result releases
+  uint8_t waits = 0;     // bit: scoreboard
+  bool guarded = false;
+  bool floating = false;  // f32 or f64 arithmetic
+  bool branches = false, leaves = false, calls = false;
+  int32_t target = -1;  // of a branch: an instruction of the function
+};
+
+struct ChipCode {
+  std::vector<ChipInstruction> code;
+};
+
+}  // namespace tinygpu

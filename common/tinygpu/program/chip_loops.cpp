@@ -1,0 +1,78 @@
+#include "common/tinygpu/program/chip_loops.h"
+
+#include <algorithm>
+
+namespace tinygpu {
+namespace {
+
+bool is_load(const Op& op) { return op.cost == CostClass::shared_load || op.cost == CostClass::global_load; }
+
+}  // namespace
+
+template <class Use>
+void ChipLoops::each_op(const ChipShares::LoopShare& loop, Use use) {
+  for (uint32_t b : loop.own)
+    for (uint32_t k = first_op_[flow_.blocks[b].begin]; k < first_op_[flow_.blocks[b].end]; ++k) use(f_.ops[k]);
+}
+
+void ChipLoops::apply(const ChipShares::LoopShare& loop) {
+  const auto outside = [&](uint32_t b) { return !std::ranges::binary_search(loop.blocks, b); };
+  std::vector<uint32_t> entries;
+  for (uint32_t b : flow_.blocks[loop.header].previous)
+    if (outside(b)) entries.push_back(b);
+  if (loop.cycles) pace(loop);
+  // Time must pass in every turn.
+  uint32_t cycles = 0;
+  each_op(loop, [&](const Op& op) { cycles += op.stall; });
+  if (!cycles) last_of(loop.own.back()).stall = 1;
+  if (loop.no_loads)
+    take_loads_out(loop, entries);
+  else if (loop.turns > 1)
+    join_turns(loop, entries);
+}
+
+/// A turn takes the cycles that the compiler reckons with: its stalls are stretched or shortened to that.
+void ChipLoops::pace(const ChipShares::LoopShare& loop) {
+  uint64_t all = 0, begun = 0, given = 0;
+  each_op(loop, [&](const Op& op) { all += op.stall; });
+  if (!all) return;
+  each_op(loop, [&](Op& op) {
+    begun += op.stall;
+    const uint64_t until = begun * loop.cycles / all;
+    op.stall = uint16_t(std::min<uint64_t>(until - given, 65535));
+    given = until;
+  });
+}
+
+void ChipLoops::join_turns(const ChipShares::LoopShare& loop, const std::vector<uint32_t>& entries) {
+  uint32_t inside = 0, before = 0;
+  each_op(loop, [&](const Op& op) {
+    if (op.set_sb != 0xff) inside |= 1u << op.set_sb;
+  });
+  each_op(loop, [&](Op& op) {
+    if (!(op.wait_sb & inside)) return;
+    // What is loaded before the loop is waited for there.
+    before |= op.wait_sb & ~inside;
+    op.wait_sb &= inside;
+    op.turns = uint8_t(std::min(loop.turns, 255u));
+  });
+  for (uint32_t b : entries) last_of(b).wait_sb |= before;
+}
+
+void ChipLoops::take_loads_out(const ChipShares::LoopShare& loop, const std::vector<uint32_t>& entries) {
+  if (marked_ > Op::kMarkedLoop) return;
+  std::vector<uint32_t> latches;
+  for (uint32_t b : flow_.blocks[loop.header].previous)
+    if (std::ranges::binary_search(loop.blocks, b)) latches.push_back(b);
+  // An op has one mark.
+  const auto taken = [&](uint32_t b) { return last_of(b).mark || is_load(last_of(b)); };
+  if (std::ranges::any_of(entries, taken) || std::ranges::any_of(latches, taken)) return;
+  const uint8_t number = marked_++;
+  each_op(loop, [&](Op& op) {
+    if (is_load(op)) op.mark = uint8_t(Op::kMarkOnce | number);
+  });
+  for (uint32_t b : entries) last_of(b).mark = uint8_t(Op::kMarkEntry | number);
+  for (uint32_t b : latches) last_of(b).mark = uint8_t(Op::kMarkAgain | number);
+}
+
+}  // namespace tinygpu

@@ -1,0 +1,31 @@
+// What ptxas does to loops, put into their ops: turns whose loads go together, loads that it takes out.
+#pragma once
+#include <vector>
+
+#include "common/tinygpu/program/chip_match.h"
+#include "common/tinygpu/program/function_builder.h"
+
+namespace tinygpu {
+
+class ChipLoops {
+ public:
+  ChipLoops(Function& f, const Flow& flow, const std::vector<uint32_t>& first_op)
+      : f_(f), flow_(flow), first_op_(first_op) {}
+  /// After the times of runs are known.
+  void apply(const ChipShares::LoopShare& loop);
+
+ private:
+  Op& last_of(uint32_t block) { return f_.ops[first_op_[flow_.blocks[block].end] - 1]; }
+  template <class Use>
+  void each_op(const ChipShares::LoopShare& loop, Use use);
+  void pace(const ChipShares::LoopShare& loop);
+  void join_turns(const ChipShares::LoopShare& loop, const std::vector<uint32_t>& entries);
+  void take_loads_out(const ChipShares::LoopShare& loop, const std::vector<uint32_t>& entries);
+
+  Function& f_;
+  const Flow& flow_;
+  const std::vector<uint32_t>& first_op_;
+  uint8_t marked_ = 0;  // loops
+};
+
+}  // namespace tinygpu

@@ -1,0 +1,44 @@
+// PTX beside what ptxas made of it (chip_code.h): loops are told by their landmarks, and what is left of a loop's
+// machine instructions is shared out among its PTX instructions.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "common/tinygpu/program/chip_code.h"
+#include "common/tinygpu/program/function_builder.h"
+
+namespace tinygpu {
+
+/// An instruction of PTX, as far as it can be found again.
+struct PtxWork {
+  Landmark landmark = Landmark::none;
+  bool floating = false;    // f32 or f64 arithmetic
+  bool special = false;     // of the slow unit (ex2, rcp, popc …)
+  bool shared_out = false;  // it has no counterpart of its own: arithmetic of integers, moves, branches
+  bool sequence = false;    // ptxas makes many of it: a division, a root
+  uint8_t weight = 1;       // how many instructions it is about
+};
+
+/// What the chip's code says of PTX instructions, by index.
+struct ChipShares {
+  struct Share {
+    bool known = false;
+    uint8_t issue = 0, occupies = 0;
+    Pipe pipe = Pipe::none;
+  };
+  std::vector<Share> shares;
+  struct LoopShare {
+    std::vector<uint32_t> blocks;  // all, sorted
+    std::vector<uint32_t> own;     // of those, the ones in no loop inside
+    uint32_t header = 0;
+    uint32_t unrolled = 1;
+    uint32_t turns = 1;     // whose loads go together
+    bool no_loads = false;  // they stand before it
+    uint32_t cycles = 0;    // of a turn, by the compiler's stalls; 0: not told
+  };
+  std::vector<LoopShare> loops;
+};
+
+ChipShares share_out(const std::vector<PtxWork>& work, const Flow& flow, const ChipCode& chip);
+
+}  // namespace tinygpu

@@ -1,0 +1,137 @@
+#include "common/tinygpu/program/run_times.h"
+
+#include <algorithm>
+
+namespace tinygpu {
+namespace {
+
+/// Where an instruction of a memory class reaches: IssueNode::Memory.
+uint8_t memory_of(const ptx::Instruction& inst, const Op& op) {
+  enum : uint8_t { none, reads, writes } act = none;
+  switch (op.cost) {
+    case CostClass::shared_load:
+    case CostClass::global_load:
+    case CostClass::ldmatrix: act = reads; break;
+    case CostClass::local_memory: act = inst.opcode == "st" ? writes : reads; break;
+    case CostClass::shared_store:
+    case CostClass::shared_atomic:
+    case CostClass::global_store:
+    case CostClass::global_atomic:
+    case CostClass::stmatrix: act = writes; break;
+    default: return 0;
+  }
+  if (act == reads && inst.has("nc")) return 0;
+  const bool shared = inst.has("shared") || inst.has("shared::cta") || inst.has("shared::cluster");
+  const bool other = inst.has("global") || inst.has("local");
+  const uint8_t in_shared = act == reads ? IssueNode::reads_shared : IssueNode::writes_shared;
+  const uint8_t in_other = act == reads ? IssueNode::reads_other : IssueNode::writes_other;
+  return uint8_t((other ? 0 : in_shared) | (shared ? 0 : in_other));
+}
+}  // namespace
+
+void RunTimes::place(const Flow::Block& block, bool repeats, const std::vector<uint32_t>& waits) {
+  ready_.clear();
+  first_read_.clear();
+  written_.clear();
+  uint64_t t = 0;
+  for (uint32_t begin = block.begin; begin < block.end;) {
+    uint32_t end = begin + 1;
+    if (!apart(begin))
+      while (end < block.end && !apart(end)) ++end;
+    t = place(begin, end, t, waits);
+    begin = end;
+  }
+  if (!repeats) return;
+  // What the next turn reads of this one.
+  uint64_t next = t;
+  for (const auto& [r, at] : first_read_)
+    if (written_.contains(r) && ready_.at(r) > at) next = std::max(next, ready_.at(r) - at);
+  Op& last = f_.ops[first_op_[block.end] - 1];
+  last.stall = uint16_t(std::min<uint64_t>(last.stall + (next - t), 65535));
+}
+
+/// Nothing goes past it: it waits for others, others wait for it, or it looks at the clock.
+bool RunTimes::apart(uint32_t inst) const {
+  for (uint32_t k = first_op_[inst]; k < first_op_[inst + 1]; ++k) {
+    const Op& op = f_.ops[k];
+    switch (op.cost) {
+      case CostClass::control:
+      case CostClass::barrier:
+      case CostClass::mma_sync:
+      case CostClass::mbarrier:
+      case CostClass::async_issue:
+      case CostClass::fence:
+      case CostClass::special: return true;
+      default:
+        if (op.flags & (Op::serial | Op::reads_pending)) return true;
+    }
+  }
+  const ptx::Instruction& i = f_.source->body[inst];
+  return i.has("volatile") || i.has("acquire") || i.has("release") || i.has("relaxed") || i.has("acq_rel");
+}
+
+IssueNode RunTimes::node(uint32_t inst) const {
+  IssueNode n;
+  n.uses = touches_[inst].uses;
+  n.defs = touches_[inst].defs;
+  n.issue = 0;
+  const ptx::Instruction& i = f_.source->body[inst];
+  for (uint32_t k = first_op_[inst]; k < first_op_[inst + 1]; ++k) {
+    const Op& op = f_.ops[k];
+    const OpCost& cost = costs_[size_t(op.cost)];
+    n.issue += op.issue;
+    n.memory |= memory_of(i, op);
+    n.in_turn |= op.cost == CostClass::warp_sync;
+    if (op.pipe != Pipe::none) {
+      n.pipe = op.pipe;
+      n.occupies = op.occupies;
+    }
+    if (cost.variable) {
+      n.expected = cost.latency;
+      n.words = uint32_t(n.defs.size());
+    } else if (op.issue) {
+      n.latency += cost.latency;
+    }
+  }
+  return n;
+}
+
+/// Instructions [begin, end), the first at time `t` of the block. When they are over.
+uint64_t RunTimes::place(uint32_t begin, uint32_t end, uint64_t t, const std::vector<uint32_t>& waits) {
+  std::vector<IssueNode> run;
+  for (uint32_t i = begin; i < end; ++i) run.push_back(node(i));
+  const std::vector<uint32_t> order = issue_order(run);
+  const std::vector<uint64_t> times = issue_times(run, order, t, ready_);
+  for (uint32_t place = 0; place < order.size(); ++place) {
+    for (uint32_t r : run[order[place]].uses)
+      if (!written_.contains(r)) first_read_.try_emplace(r, times[place]);
+  }
+  for (const IssueNode& n : run) written_.insert(n.defs.begin(), n.defs.end());
+  // The op at a place in PTX's order takes the time of what stands there in the other.
+  if (times[0] > t) {
+    Op& before = f_.ops[first_op_[begin] - 1];
+    before.stall = uint16_t(std::min<uint64_t>(before.stall + (times[0] - t), 65535));
+  }
+  for (uint32_t i = begin; i < end; ++i) {
+    const uint64_t stall = times[i - begin + 1] - times[i - begin];
+    for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k) f_.ops[k].stall = 0;
+    f_.ops[first_op_[i + 1] - 1].stall = uint16_t(std::min<uint64_t>(stall, 65535));
+  }
+  // Who reads what comes late waits at its place in the chip's order, or as soon as it has been asked for.
+  std::vector<uint32_t> asked(32, begin);  // by scoreboard: behind who asks in this run, in PTX's order
+  std::vector<uint32_t> place_of(run.size());
+  for (uint32_t place = 0; place < order.size(); ++place) place_of[order[place]] = place;
+  for (uint32_t i = begin; i < end; ++i) {
+    for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k) {
+      for (uint32_t m = waits[k]; m; m &= m - 1) {
+        const uint32_t at = std::max(begin + place_of[i - begin], asked[uint32_t(__builtin_ctz(m))]);
+        f_.ops[first_op_[std::min(at, end - 1)]].wait_sb |= m & -m;
+      }
+    }
+    for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k)
+      if (f_.ops[k].set_sb != 0xff) asked[f_.ops[k].set_sb] = i + 1;
+  }
+  return times.back();
+}
+
+}  // namespace tinygpu

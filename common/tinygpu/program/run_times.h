@@ -1,0 +1,36 @@
+// Puts the times of runs of instructions (issue_order.h) into ops.
+#pragma once
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "common/tinygpu/program/function_builder.h"
+#include "common/tinygpu/program/issue_order.h"
+
+namespace tinygpu {
+
+class RunTimes {
+ public:
+  RunTimes(Function& f, const CostTable& costs, const std::vector<Touch>& touches,
+           const std::vector<uint32_t>& first_op)
+      : f_(f), costs_(costs), touches_(touches), first_op_(first_op), ready_(f.source->registers.size()) {}
+
+  /// `waits`: by op, the scoreboards of what it reads. `repeats`: the block follows itself.
+  void place(const Flow::Block& block, bool repeats, const std::vector<uint32_t>& waits);
+
+ private:
+  bool apart(uint32_t inst) const;
+  IssueNode node(uint32_t inst) const;
+  uint64_t place(uint32_t begin, uint32_t end, uint64_t t, const std::vector<uint32_t>& waits);
+
+  Function& f_;
+  const CostTable& costs_;
+  const std::vector<Touch>& touches_;
+  const std::vector<uint32_t>& first_op_;
+  // Of the block.
+  RegisterTimes ready_;
+  std::unordered_map<uint32_t, uint64_t> first_read_;  // registers that are read before they are written
+  std::unordered_set<uint32_t> written_;
+};
+
+}  // namespace tinygpu

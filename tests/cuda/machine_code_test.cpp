@@ -1,0 +1,75 @@
+// What is read of machine code: bytes of kernels that ptxas 13.0 made for sm_90a, beside what nvdisasm prints of them.
+#include "common/tinygpu/cuda/machine_code.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace tinygpu::cuda {
+namespace {
+
+struct Words {
+  uint64_t low, high;
+};
+
+ChipCode read(std::initializer_list<Words> words) {
+  std::vector<uint8_t> bytes(words.size() * sizeof(Words));
+  std::memcpy(bytes.data(), words.begin(), bytes.size());
+  return read_instructions(bytes);
+}
+
+TEST(MachineCode, UnitsGuardsStallsAndScoreboards) {
+  const ChipCode c = read({
+      {0x0000000000007919, 0x000e620000002100},  // S2R R0, SR_TID.X
+      {0x0000000000057245, 0x002fd60000201000},  // I2FP.F32.U32 R5, R0
+      {0x3f80000005057423, 0x000fc80000000004},  // FFMA R5, R5, R4, 1
+      {0x3f000000ff047435, 0x000fe200000001ff},  // HFMA2.MMA R4, -RZ, RZ, 1.75, 0
+      {0x0000000102021824, 0x000fe400078e0a09},  // @P1 IMAD.IADD R2, R2, 0x1, -R9
+  });
+  ASSERT_EQ(c.code.size(), 5u);
+  EXPECT_EQ(c.code[0].sets, 1) << "what S2R brings is waited for";
+  EXPECT_EQ(c.code[0].waits, 0);
+  EXPECT_EQ(c.code[1].waits, 1 << 1) << "by who reads it";
+  EXPECT_EQ(c.code[1].sets, ChipInstruction::kNone);
+  EXPECT_EQ(c.code[1].pipe, Pipe::alu);
+  EXPECT_FALSE(c.code[1].floating) << "a conversion";
+  EXPECT_TRUE(c.code[2].floating);
+  EXPECT_EQ(c.code[2].pipe, Pipe::fma);
+  EXPECT_EQ(c.code[2].stall, 4) << "the next FFMA needs its result";
+  EXPECT_FALSE(c.code[2].guarded);
+  EXPECT_EQ(c.code[3].stall, 1);
+  EXPECT_TRUE(c.code[4].guarded);
+  EXPECT_EQ(c.code[4].pipe, Pipe::fma_heavy);
+}
+
+TEST(MachineCode, BranchesForthAndBack) {
+  const ChipCode c = read({
+      {0x00000000000c0947, 0x000fea0003800000},  // at 0x00: @P0 BRA 0x40
+      {0xfffffffc00f81947, 0x000fea000383ffff},  // at 0x10: @P1 BRA 0x0
+      {0x0000000000007919, 0x000e620000002100},
+      {0x000000000000794d, 0x000fea0003800000},  // at 0x30: EXIT
+      {0xfffffffc00fc7947, 0x000fc0000383ffff},  // at 0x40: BRA 0x40
+  });
+  EXPECT_EQ(c.code[0].target, 4);
+  EXPECT_TRUE(c.code[0].branches && c.code[0].guarded);
+  EXPECT_EQ(c.code[1].target, 0);
+  EXPECT_EQ(c.code[2].target, -1);
+  EXPECT_TRUE(c.code[3].leaves);
+  EXPECT_EQ(c.code[4].target, 4);
+}
+
+TEST(MachineCode, ABranchOutOfTheCodeHasNoTarget) {
+  const ChipCode c = read({{0x000000080008a947, 0x000fea0003800000}});  // @!P2 BRA, 0x830 bytes on
+  EXPECT_TRUE(c.code[0].branches);
+  EXPECT_EQ(c.code[0].target, -1);
+}
+
+TEST(MachineCode, AnythingElseIsNoMachineCode) {
+  const uint8_t noise[40] = {0x7f, 'E', 'L', 'F', 2, 1};
+  EXPECT_TRUE(read_machine_code(noise).empty());
+  EXPECT_TRUE(read_machine_code({}).empty());
+  EXPECT_TRUE(read_instructions(Bytes(noise, 15)).code.empty()) << "less than an instruction";
+}
+
+}  // namespace
+}  // namespace tinygpu::cuda

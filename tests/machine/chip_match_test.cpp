@@ -1,0 +1,160 @@
+// PTX and what ptxas made of it: which loop is which, what a turn costs.
+#include "common/tinygpu/program/chip_match.h"
+
+#include <gtest/gtest.h>
+
+#include "common/tinygpu/program/loops.h"
+
+namespace tinygpu::test {
+namespace {
+
+using Blocks = std::vector<std::vector<uint32_t>>;
+
+TEST(Loops, NestedOnesAreFound) {
+  // 0 → 1 → 2 ⟲, 2 → 3 → 1, 3 → 4
+  const Loops l = find_loops(Blocks{{1}, {2}, {2, 3}, {1, 4}, {}});
+  ASSERT_EQ(l.all.size(), 2u);
+  EXPECT_EQ(l.all[0].header, 1u);
+  EXPECT_EQ(l.all[0].blocks, (std::vector<uint32_t>{1, 2, 3}));
+  EXPECT_EQ(l.all[1].header, 2u);
+  EXPECT_EQ(l.all[1].parent, 0);
+  EXPECT_EQ(l.loop_of, (std::vector<int32_t>{-1, 0, 1, 0, -1}));
+}
+
+TEST(Loops, ABranchBackIsNoLoopWhereTheTargetIsReachedOtherwise) {
+  // 1 and 2 lead to each other, and 0 to both.
+  EXPECT_TRUE(find_loops(Blocks{{1, 2}, {2}, {1, 3}, {}}).all.empty());
+  // A block at the end that goes back to the middle.
+  EXPECT_TRUE(find_loops(Blocks{{1, 3}, {2}, {}, {1}}).all.empty());
+}
+
+TEST(Loops, UnreachedBlocksAreNone) {
+  const Loops l = find_loops(Blocks{{1}, {}, {2}});
+  EXPECT_TRUE(l.all.empty());
+  EXPECT_FALSE(l.reached[2]);
+  EXPECT_TRUE(find_loops({}).all.empty());
+}
+
+/// Instructions of PTX: an entry block, a loop of `body`, an exit.
+struct Ptx {
+  explicit Ptx(std::vector<PtxWork> body) {
+    const uint32_t n = uint32_t(body.size());
+    work.push_back(rest());
+    work.insert(work.end(), body.begin(), body.end());
+    work.push_back(rest());
+    flow.blocks = {{0, 1, {1}, {}, false}, {1, 1 + n, {1, 2}, {0, 1}, true}, {1 + n, 2 + n, {}, {1}, false}};
+  }
+  static PtxWork rest() {
+    PtxWork w;
+    w.shared_out = true;
+    return w;
+  }
+  static PtxWork load() {
+    PtxWork w;
+    w.landmark = Landmark::global_load;
+    return w;
+  }
+  static PtxWork sum() {
+    PtxWork w;
+    w.floating = true;
+    return w;
+  }
+  std::vector<PtxWork> work;
+  Flow flow;
+};
+
+/// Machine code: one instruction before, a loop of `body` that ends in a branch to its begin, EXIT.
+ChipCode chip(std::vector<ChipInstruction> body) {
+  ChipCode c;
+  c.code.emplace_back();
+  c.code.insert(c.code.end(), body.begin(), body.end());
+  ChipInstruction back;
+  back.branches = back.guarded = true;
+  back.target = 1;
+  c.code.push_back(back);
+  ChipInstruction exit;
+  exit.leaves = true;
+  c.code.push_back(exit);
+  return c;
+}
+ChipInstruction loads(uint8_t board) {
+  ChipInstruction i;
+  i.landmark = Landmark::global_load;
+  i.sets = board;
+  return i;
+}
+ChipInstruction adds(uint8_t waits, uint8_t stall = 4) {
+  ChipInstruction i;
+  i.floating = true;
+  i.pipe = Pipe::fma;
+  i.occupies = 2;
+  i.waits = waits;
+  i.stall = stall;
+  return i;
+}
+ChipInstruction integer() {
+  ChipInstruction i;
+  i.pipe = Pipe::alu;
+  i.occupies = 2;
+  return i;
+}
+
+TEST(ChipMatch, AnUnrolledLoopWhoseLoadsGoFirst) {
+  const Ptx ptx({Ptx::load(), Ptx::sum(), Ptx::rest(), Ptx::rest(), Ptx::rest()});
+  const ChipShares s = share_out(ptx.work, ptx.flow,
+                                 chip({loads(0), loads(0), loads(1), loads(1), adds(1), adds(0), adds(2), adds(0),
+                                       integer(), integer(), integer()}));
+  ASSERT_EQ(s.loops.size(), 1u);
+  EXPECT_EQ(s.loops[0].unrolled, 4u);
+  EXPECT_EQ(s.loops[0].turns, 4u) << "four loads stand before the first that waits";
+  EXPECT_FALSE(s.loops[0].no_loads);
+  // Four turns have three integers and a branch between them: one of a turn's three gets a place.
+  uint32_t places = 0;
+  for (uint32_t i = 3; i < 6; ++i) {
+    EXPECT_TRUE(s.shares[i].known);
+    places += s.shares[i].issue;
+  }
+  EXPECT_EQ(places, 1u);
+  EXPECT_FALSE(s.shares[2].known) << "a sum is a sum";
+}
+
+TEST(ChipMatch, LoadsThatWaitForEachOtherStayAlone) {
+  const Ptx ptx({Ptx::load(), Ptx::sum(), Ptx::rest()});
+  const ChipShares s =
+      share_out(ptx.work, ptx.flow,
+                chip({loads(0), adds(1), loads(0), adds(1), loads(0), adds(1), loads(0), adds(1), integer()}));
+  ASSERT_EQ(s.loops.size(), 1u);
+  EXPECT_EQ(s.loops[0].unrolled, 4u);
+  EXPECT_EQ(s.loops[0].turns, 1u);
+}
+
+TEST(ChipMatch, LoadsThatStandBeforeTheLoop) {
+  const Ptx ptx({Ptx::load(), Ptx::sum(), Ptx::rest()});
+  const ChipShares s = share_out(ptx.work, ptx.flow, chip({adds(0), integer()}));
+  ASSERT_EQ(s.loops.size(), 1u);
+  EXPECT_TRUE(s.loops[0].no_loads);
+}
+
+TEST(ChipMatch, ACyclesPace) {
+  const Ptx ptx({Ptx::sum(), Ptx::rest(), Ptx::rest()});
+  const ChipShares s = share_out(ptx.work, ptx.flow, chip({adds(0), adds(0), adds(0), adds(0), integer()}));
+  ASSERT_EQ(s.loops.size(), 1u);
+  EXPECT_EQ(s.loops[0].unrolled, 4u);
+  EXPECT_EQ(s.loops[0].cycles, 5u) << "(4 * 4 + 1 + 1) / 4";
+}
+
+TEST(ChipMatch, AnotherLoopIsNotTaken) {
+  const Ptx ptx({Ptx::load(), Ptx::load(), Ptx::rest()});
+  const ChipShares s = share_out(ptx.work, ptx.flow, chip({loads(0), loads(1), loads(2), integer()}));
+  EXPECT_TRUE(s.loops.empty()) << "three loads are no turns of two";
+  for (const ChipShares::Share& share : s.shares) EXPECT_FALSE(share.known);
+}
+
+TEST(ChipMatch, NoCodeNoShares) {
+  const Ptx ptx({Ptx::load(), Ptx::rest()});
+  const ChipShares s = share_out(ptx.work, ptx.flow, {});
+  EXPECT_TRUE(s.loops.empty());
+}
+
+}  // namespace
+}  // namespace tinygpu::test
