@@ -238,6 +238,83 @@ BENCH_KERNELS(bf16_all_nan, false, Operands::all_nan);
 BENCH_KERNELS(tf32, true, Operands::normal);
 BENCH_KERNELS(tf32_far_apart, true, Operands::far_apart);
 
+/// The sums alone of a narrow kind.
+struct Narrow {
+  numerics::SumKind sum = numerics::SumKind::fused;
+  numerics::Format format = numerics::Format::e4m3;
+  float c = 1;  // standard deviation of the old accumulators; products have 1
+  uint32_t scales = 0;
+  numerics::Format scale_format = numerics::Format::ue8m0;
+  bool nans = false, wide_scales = false, sparse = false;
+};
+void narrow_alone(benchmark::State& state, const char* level, const Narrow& kind) {
+  if (!numerics::mma_has_level(level)) return state.SkipWithError("this CPU lacks the level");
+  constexpr uint32_t kPlane = numerics::kPlane;
+  struct Planes {
+    alignas(64) uint8_t bytes[64 * kPlane];
+  };
+  const auto planes = std::make_unique<Planes[]>(3);  // A, B, places
+  const auto scales = std::make_unique<numerics::ScalePlanes[]>(2);
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  const uint32_t bits = info(kind.format).bits;
+  for (uint32_t i = 0; i < 2; ++i) {
+    for (uint8_t& e : planes[i].bytes)
+      e = uint8_t(kind.nans && random() % 256 == 0
+                      ? 0x7f
+                      : pattern(normal(random), bits, false, kind.format == numerics::Format::e5m2));
+    for (uint8_t& s : scales[i].bytes)
+      s = uint8_t(kind.scale_format == numerics::Format::ue8m0 ? 124 + random() % 6
+                  : kind.wide_scales                           ? random() % 0x7f
+                                                               : 0x30 + random() % 16);
+  }
+  for (uint32_t k = 0; k < 32; ++k)
+    for (uint32_t r = 0; r < kPlane; ++r)
+      planes[2].bytes[k * kPlane + r] = uint8_t(k / 2 * 4 + (k % 2 ? 2 + random() % 2 : random() % 2));
+  std::vector<uint32_t> before(128 * 256), d(128 * 256);
+  for (uint32_t& w : before) w = std::bit_cast<uint32_t>(kind.c * normal(random));
+  numerics::MmaTile tile;
+  tile.sum = kind.sum;
+  tile.rule = numerics::kSumF32;
+  tile.a_format = tile.b_format = kind.format;
+  tile.rows = tile.column_stride = 128;
+  tile.columns = 256;
+  tile.terms = bits == 4 ? 64 : 32;
+  tile.a = planes[0].bytes;
+  tile.b = planes[1].bytes;
+  if (kind.sparse) tile.select = planes[2].bytes;
+  tile.read_c = true;
+  tile.scale_format = kind.scale_format;
+  tile.scales = kind.scales;
+  tile.a_scales = scales[0].bytes;
+  tile.b_scales = scales[1].bytes;
+  tile.d = d.data();
+  for (uint32_t i = 0; i < 8; ++i) tile.lane[i] = 16 * i;
+  for (auto _ : state) {
+    state.PauseTiming();
+    d = before;
+    state.ResumeTiming();
+    numerics::mma_at_level(level, tile);
+  }
+}
+#define BENCH_NARROW(name, ...)                                                                        \
+  BENCHMARK_CAPTURE(narrow_alone, name##_v4, "x86-64-v4", __VA_ARGS__)->Unit(benchmark::kMicrosecond); \
+  BENCHMARK_CAPTURE(narrow_alone, name##_v3, "x86-64-v3", __VA_ARGS__)->Unit(benchmark::kMicrosecond)
+constexpr auto kE5m2 = numerics::Format::e5m2, kE2m1 = numerics::Format::e2m1, kUe4m3 = numerics::Format::ue4m3;
+BENCH_NARROW(e4m3, Narrow{});
+BENCH_NARROW(e4m3_large_c, Narrow{.c = 4096});
+BENCH_NARROW(e4m3_sparse, Narrow{.sparse = true});
+BENCH_NARROW(e5m2, Narrow{.format = kE5m2});
+BENCH_NARROW(e5m2_large_c, Narrow{.format = kE5m2, .c = 4096});
+BENCH_NARROW(e5m2_nans, Narrow{.format = kE5m2, .nans = true});
+BENCH_NARROW(mx_e4m3, Narrow{.sum = numerics::SumKind::scaled, .scales = 1});
+BENCH_NARROW(mx_e4m3_large_c, Narrow{.sum = numerics::SumKind::scaled, .c = 4096, .scales = 1});
+BENCH_NARROW(mxf4, Narrow{.sum = numerics::SumKind::fp4, .format = kE2m1, .scales = 2});
+BENCH_NARROW(nvf4, Narrow{.sum = numerics::SumKind::fp4, .format = kE2m1, .scales = 4, .scale_format = kUe4m3});
+BENCH_NARROW(
+    nvf4_wide_scales,
+    Narrow{.sum = numerics::SumKind::fp4, .format = kE2m1, .scales = 4, .scale_format = kUe4m3, .wide_scales = true});
+
 #define BENCH(name, ...) \
   BENCHMARK_CAPTURE(mma, name, __VA_ARGS__)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime()
 BENCH(bf16_128x256x16, kBf16, 128u, 256u);
