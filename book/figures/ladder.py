@@ -6,7 +6,8 @@ from .layouts import found
 from .svg import COLOURS, Svg
 
 root = pathlib.Path(__file__).resolve().parent.parent.parent
-LIMITS = {"loads": COLOURS[0], "epilogue": COLOURS[1], "instructions": COLOURS[2], "tensor core": COLOURS[4], "no CTA": COLOURS[6]}
+# As common/harness/limit.cpp names them.
+LIMITS = dict(zip(("loads", "epilogue", "instructions", "set-up", "tensor core", "other threads", "no CTA", "MMAs under way"), COLOURS))
 
 
 def ladder(printed):
