@@ -21,6 +21,9 @@ void ChipLoops::apply(const ChipShares::LoopShare& loop) {
   for (uint32_t b : flow_.blocks[loop.header].previous)
     if (outside(b)) entries.push_back(b);
   if (loop.cycles) pace(loop);
+  // What a taken branch costs a warp that is alone, once for the turns of a turn of the chip's.
+  for (uint32_t b : flow_.blocks[loop.header].previous)
+    if (!outside(b)) last_of(b).stall = uint16_t(std::min(65535u, last_of(b).stall + branch_ / loop.unrolled));
   // Time must pass in every turn.
   uint32_t cycles = 0;
   each_op(loop, [&](const Op& op) { cycles += op.stall; });

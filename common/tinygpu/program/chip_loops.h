@@ -9,8 +9,9 @@ namespace tinygpu {
 
 class ChipLoops {
  public:
-  ChipLoops(Function& f, const Flow& flow, const std::vector<uint32_t>& first_op)
-      : f_(f), flow_(flow), first_op_(first_op) {}
+  /// `branch`: cycles of a branch that is taken.
+  ChipLoops(Function& f, const Flow& flow, const std::vector<uint32_t>& first_op, uint32_t branch)
+      : f_(f), flow_(flow), first_op_(first_op), branch_(branch) {}
   /// After the times of runs are known.
   void apply(const ChipShares::LoopShare& loop);
 
@@ -25,6 +26,7 @@ class ChipLoops {
   Function& f_;
   const Flow& flow_;
   const std::vector<uint32_t>& first_op_;
+  const uint32_t branch_;
   uint8_t marked_ = 0;  // loops
 };
 

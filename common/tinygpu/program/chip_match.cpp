@@ -251,6 +251,7 @@ class Match {
     for (size_t j = 0; j < to.size(); ++j) {
       ChipShares::Share& s = out_.shares[to[j]];
       s.known = true;
+      s.chain = std::min(1.0f, float(slots) / float(to.size()));
       uint32_t cycles[kPipes + 1] = {};
       for (size_t i = j * slots / to.size(); i < (j + 1) * slots / to.size(); ++i) {
         const ChipInstruction& sample = *from[(2 * i + 1) * from.size() / (2 * slots)];
@@ -290,8 +291,10 @@ class Match {
         if (i.sets < 6) pending |= uint8_t(1u << i.sets);
       }
     if (mine.loads()) l.turns = std::clamp(before / mine.loads(), 1u, std::min(turns, 255u));
-    if (blocks.size() == 1 && chip_blocks.size() == 1 && !theirs.special && !theirs[Landmark::shuffle] &&
-        !theirs[Landmark::vote])
+    // Where a warp waits for results, it matters which stalls lie beside the wait.
+    const bool waits = theirs.loads() || theirs.special || theirs[Landmark::shuffle] || theirs[Landmark::vote] ||
+                       theirs[Landmark::global_atomic] || theirs[Landmark::shared_atomic] || theirs[Landmark::local];
+    if (blocks.size() == 1 && chip_blocks.size() == 1 && !waits)
       l.cycles = uint32_t(std::lround(double(cycles) / turns));
     out_.loops.push_back(std::move(l));
   }

@@ -23,6 +23,7 @@ struct PtxWork {
 struct ChipShares {
   struct Share {
     bool known = false;
+    float chain = 1;  // what is left of its latency: where two become one, the next waits for one
     uint8_t issue = 0, occupies = 0;
     Pipe pipe = Pipe::none;
   };

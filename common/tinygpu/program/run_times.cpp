@@ -1,6 +1,7 @@
 #include "common/tinygpu/program/run_times.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tinygpu {
 namespace {
@@ -93,6 +94,10 @@ IssueNode RunTimes::node(uint32_t inst) const {
       n.latency += cost.latency;
     }
   }
+  if (inst < chip_.shares.size() && chip_.shares[inst].known) {
+    const OpCost& cost = costs_[size_t(f_.ops[first_op_[inst + 1] - 1].cost)];
+    n.latency = uint32_t(std::lround(chip_.shares[inst].chain * float(cost.latency)));
+  }
   return n;
 }
 
@@ -107,27 +112,49 @@ uint64_t RunTimes::place(uint32_t begin, uint32_t end, uint64_t t, const std::ve
       if (!written_.contains(r)) first_read_.try_emplace(r, times[place]);
   }
   for (const IssueNode& n : run) written_.insert(n.defs.begin(), n.defs.end());
-  // The op at a place in PTX's order takes the time of what stands there in the other.
-  if (times[0] > t) {
+  std::vector<uint32_t> place_of(run.size());
+  for (uint32_t place = 0; place < order.size(); ++place) place_of[order[place]] = place;
+  // Accesses and their readers: if they follow each other as in PTX, each keeps its time. Else the op at a place in
+  // PTX's order takes the time of what stands there in the other.
+  std::vector<bool> fixed(run.size());
+  for (uint32_t i = begin; i < end; ++i) {
+    fixed[i - begin] = run[i - begin].memory || run[i - begin].words;
+    for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k) fixed[i - begin] = fixed[i - begin] || waits[k];
+  }
+  bool kept = true;
+  uint32_t last = 0;
+  for (uint32_t n = 0; n < run.size(); ++n) {
+    if (!fixed[n]) continue;
+    kept = kept && place_of[n] >= last;
+    last = place_of[n];
+  }
+  std::vector<uint64_t> starts = times;
+  if (kept) {
+    uint64_t bound = times.back();
+    for (size_t n = run.size(); n-- > 0;) {
+      starts[n] = fixed[n] ? times[place_of[n]] : std::min(times[n], bound);
+      bound = starts[n];
+    }
+    for (size_t n = 1; n < run.size(); ++n) starts[n] = std::max(starts[n], starts[n - 1]);
+  }
+  if (starts[0] > t && first_op_[begin]) {
     Op& before = f_.ops[first_op_[begin] - 1];
-    before.stall = uint16_t(std::min<uint64_t>(before.stall + (times[0] - t), 65535));
+    before.stall = uint16_t(std::min<uint64_t>(before.stall + (starts[0] - t), 65535));
   }
   for (uint32_t i = begin; i < end; ++i) {
-    const uint64_t stall = times[i - begin + 1] - times[i - begin];
+    const uint64_t stall = starts[i - begin + 1] - starts[i - begin];
     for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k) f_.ops[k].stall = 0;
     f_.ops[first_op_[i + 1] - 1].stall = uint16_t(std::min<uint64_t>(stall, 65535));
   }
   // Who reads what comes late waits at its place in the chip's order, or as soon as it has been asked for.
   std::vector<uint32_t> asked(32, begin);  // by scoreboard: behind who asks in this run, in PTX's order
-  std::vector<uint32_t> place_of(run.size());
-  for (uint32_t place = 0; place < order.size(); ++place) place_of[order[place]] = place;
   for (uint32_t i = begin; i < end; ++i) {
-    for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k) {
+    const uint32_t own = kept ? i : begin + place_of[i - begin];
+    for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k)
       for (uint32_t m = waits[k]; m; m &= m - 1) {
-        const uint32_t at = std::max(begin + place_of[i - begin], asked[uint32_t(__builtin_ctz(m))]);
+        const uint32_t at = std::max(own, asked[uint32_t(__builtin_ctz(m))]);
         f_.ops[first_op_[std::min(at, end - 1)]].wait_sb |= m & -m;
       }
-    }
     for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k)
       if (f_.ops[k].set_sb != 0xff) asked[f_.ops[k].set_sb] = i + 1;
   }

@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "common/tinygpu/program/chip_match.h"
 #include "common/tinygpu/program/function_builder.h"
 #include "common/tinygpu/program/issue_order.h"
 
@@ -12,8 +13,8 @@ namespace tinygpu {
 class RunTimes {
  public:
   RunTimes(Function& f, const CostTable& costs, const std::vector<Touch>& touches,
-           const std::vector<uint32_t>& first_op)
-      : f_(f), costs_(costs), touches_(touches), first_op_(first_op), ready_(f.source->registers.size()) {}
+           const std::vector<uint32_t>& first_op, const ChipShares& chip)
+      : f_(f), costs_(costs), touches_(touches), first_op_(first_op), chip_(chip), ready_(f.source->registers.size()) {}
 
   /// `waits`: by op, the scoreboards of what it reads. `repeats`: the block follows itself.
   void place(const Flow::Block& block, bool repeats, const std::vector<uint32_t>& waits);
@@ -27,6 +28,7 @@ class RunTimes {
   const CostTable& costs_;
   const std::vector<Touch>& touches_;
   const std::vector<uint32_t>& first_op_;
+  const ChipShares& chip_;
   // Of the block.
   RegisterTimes ready_;
   std::unordered_map<uint32_t, uint64_t> first_read_;  // registers that are read before they are written

@@ -84,9 +84,11 @@ void FunctionBuilder::schedule(const Flow& flow) {
       define(k, in[b]);
     }
   }
-  RunTimes times(f_, program_.costs_, touches_, first_op_);
+  RunTimes times(f_, program_.costs_, touches_, first_op_, chip);
   for (const Flow::Block& block : flow.blocks)
     times.place(block, std::ranges::count(block.next, flow.block_of[block.begin]), waits);
+  ChipLoops loops(f_, flow, first_op_, program_.costs_[size_t(CostClass::control)].latency);
+  for (const ChipShares::LoopShare& loop : chip.loops) loops.apply(loop);
 }
 
 }  // namespace tinygpu

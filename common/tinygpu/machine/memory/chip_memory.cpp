@@ -36,7 +36,7 @@ ChipMemory::ChipMemory(L2Cache& l2, const MemoryTiming& timing, uint32_t sms)
       slices_each_(std::max(2u, timing.l2_slices) / 2),
       channel_bytes_(timing.dram_bytes / std::max(1u, timing.dram_channels)),
       slices_(2 * slices_each_),
-      atomics_(slices_.size()),
+      atomics_(slices_each_),
       channels_(std::max(1u, timing.dram_channels)) {
   for (auto& readers : readers_) readers.resize(size_t(1) << kReaderBits);
 }
@@ -45,8 +45,9 @@ size_t ChipMemory::slice_of(uint32_t half, uint64_t line) const {
   return half * slices_each_ + uint32_t(spread(line)) % slices_each_;
 }
 
-/// Four lines that lie side by side have one unit between them (inferred: on an H200 sixteen lines side by side, each
-/// of an SM of its own, take four times as long as one; 32 of them 10 times as many requests at once as one).
+/// Two slices have a unit between them, and so have four lines that lie side by side (inferred: on an H200 sixteen
+/// lines side by side, each of an SM of its own, take four times as long as one; 32 of them 10 times as many requests
+/// at once as one).
 size_t ChipMemory::atomic_unit_of(uint64_t line) const {
   return uint32_t(spread(line >> 2)) % uint32_t(atomics_.size());
 }
