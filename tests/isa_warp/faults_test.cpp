@@ -22,7 +22,7 @@ TEST(Faults, OutOfBoundsNamesKernelCtaThreadAndLines) {
   st.global.u32 [%dst], %r3;
 )",
                     4096, kFile));
-  const Diagnosis d = run.fault_of("k", {3}, {64}, run.buffer<uint32_t>(128 + 5), run.buffer<uint32_t>(64));
+  const Diagnosis d = run.fault_of("k", {3}, {32}, run.buffer<uint32_t>(128 + 5), run.buffer<uint32_t>(64));
   EXPECT_EQ(d.kind, FaultKind::illegal_address);
   EXPECT_EQ(d.where.kernel, "k");
   EXPECT_EQ(d.where.cta[0], 2);

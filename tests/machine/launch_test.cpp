@@ -58,7 +58,7 @@ TEST(Launch, CyclesDoNotDependOnHostThreads) {
 TEST(Launch, OutOfBoundsNamesTheAllocation) {
   RunPtx run(kVectorAdd);
   const uint64_t pa = run.buffer<float>(64), pb = run.buffer<float>(64), pc = run.buffer<float>(64);
-  const Diagnosis d = run.fault_of("add", {1}, {128}, pa, pb, pc, 128u);
+  const Diagnosis d = run.fault_of("add", {1}, {96}, pa, pb, pc, 128u);
   EXPECT_EQ(d.kind, FaultKind::illegal_address);
   EXPECT_THAT(d.message, ::testing::HasSubstr("0 bytes past the end of a 256-byte allocation"));
   EXPECT_EQ(d.where.kernel, "add");
