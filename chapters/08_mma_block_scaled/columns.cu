@@ -15,10 +15,10 @@ using namespace scaled;
 constexpr uint32_t kColumns = 512, kN = 64, kMark = 0xdeadbeef;
 constexpr uint32_t kScalesOfA = 256, kScalesOfB = 272;  // columns; D is in 0 to kN − 1
 
-// 128 threads. One product of ones, 128 × 64 over K = 128, kind mxf8f6f4; then thread t writes lane t's cells to
+// 128 threads. One product of ones, 128 × 64 over K = 32, kind mxf8f6f4; then thread t writes lane t's cells to
 // cells[t].
 __global__ void marked(const uint8_t* a_scales, const uint8_t* b_scales, uint32_t idesc, uint32_t* cells) {
-  __shared__ alignas(1024) uint8_t ones[kM * kStepBytes], chunks[2 * kScaleChunk];
+  __shared__ alignas(1024) uint8_t tile_a[kM * kStepBytes], tile_b[kN * kStepBytes], chunks[2 * kScaleChunk];
   __shared__ uint64_t barrier;
   __shared__ uint32_t slot;
   if (threadIdx.x < 32) tcgen05_alloc(shared_address(&slot), kColumns);
@@ -26,7 +26,8 @@ __global__ void marked(const uint8_t* a_scales, const uint8_t* b_scales, uint32_
     mbarrier_init(shared_address(&barrier), 1);
     fence_mbarrier_init();
   }
-  for (uint32_t i = threadIdx.x; i < sizeof ones; i += blockDim.x) ones[i] = 0x38;  // 1 in e4m3
+  for (uint32_t i = threadIdx.x; i < sizeof tile_a; i += blockDim.x) tile_a[i] = 0x38;  // 1 in e4m3
+  for (uint32_t i = threadIdx.x; i < sizeof tile_b; i += blockDim.x) tile_b[i] = 0x38;
   for (uint32_t i = threadIdx.x; i < kScaleChunk; i += blockDim.x) {
     chunks[i] = a_scales[i];
     chunks[kScaleChunk + i] = b_scales[i];
@@ -47,7 +48,7 @@ __global__ void marked(const uint8_t* a_scales, const uint8_t* b_scales, uint32_
     tcgen05_cp<CpShape::r32x128b_warpx4>(address + kScalesOfA, at_address(kChunkSource, shared_address(chunks)));
     tcgen05_cp<CpShape::r32x128b_warpx4>(address + kScalesOfB,
                                          at_address(kChunkSource, shared_address(chunks) + kScaleChunk));
-    tcgen05_mma_mxf8f6f4(address, plain(kM, shared_address(ones)), plain(kN, shared_address(ones)), idesc,
+    tcgen05_mma_mxf8f6f4(address, plain(kM, shared_address(tile_a)), plain(kN, shared_address(tile_b)), idesc,
                          address + kScalesOfA, address + kScalesOfB, /*accumulate=*/false);
     tcgen05_commit(shared_address(&barrier));
   }
