@@ -258,7 +258,7 @@ TEST(LinearMisuse, RangesOutsideTheirMemory) {
 TEST(ClusterMisuse, TheMbarrierIsWithTheDestination) {
   const std::string peer = "  setp.eq.u32 %p1, %rank, 0; mapa.shared::cluster.u32 %r1, %buf, 1;\n";
   // An H200 signals the one at the same offset of the destination's CTA.
-  BulkRun elsewhere(peer + "  @%p1 " + kLinear + " [%r1], [%in], 16, [%bar];\n", 2);
+  BulkRun elsewhere(peer + "  @%p1 " + kLinear + " [%r1], [%in], 16, [%bar];\n  nanosleep.u32 9000;\n", 2);
   elsewhere.words(1, 1);
   ASSERT_FALSE(elsewhere.run.reports.empty());
   EXPECT_EQ(elsewhere.run.reports[0].code, "bulk-mbarrier-elsewhere");

@@ -107,15 +107,13 @@ class OperandLayouts::Look {
   void tell(std::string what, std::string help, std::vector<LabelledPlace> others) {
     told_ = true;
     if (!checks_.first(who_.op, *operand_)) return;
-    Diagnosis d;
-    d.code = "operand-layout";
-    d.severity = Severity::warning;
-    d.message = fmt::format("{} of {}: {}", operand_, opcode_of(who_), what);
-    d.help = std::move(help);
-    d.where = who_.where(time_);
-    d.label = fmt::format("its descriptor: {}", fields());
-    d.others = std::move(others);
-    who_.report(std::move(d));
+    who_.report({.code = "operand-layout",
+                 .severity = Severity::warning,
+                 .message = fmt::format("{} of {}: {}", operand_, opcode_of(who_), what),
+                 .help = std::move(help),
+                 .where = who_.where(time_),
+                 .label = fmt::format("its descriptor: {}", fields()),
+                 .others = std::move(others)});
   }
   LabelledPlace copy_of(const Source& s) const {
     return {s.fill->who.where(s.fill->time),
@@ -136,6 +134,13 @@ class OperandLayouts::Look {
          std::move(others));
   }
 
+  /// A and B begin at one place, and only the step to the next bytes along K is another, as it is where tiles are plain
+  /// and have other numbers of rows: one buffer is both, and its numbers are all alike.
+  bool one_buffer(const Reading& other) const {
+    const MatrixDescriptor &a = other.layout.descriptor, &b = layout_.descriptor;
+    return *other.operand != *operand_ && a.start == b.start && a.stride == b.stride;
+  }
+
   /// 16 bytes are read. Nobody else reads them as something else, nor this operation twice.
   void read(uint32_t address, uint32_t row, uint32_t chunk) {
     Cell* const cell = book_.cell(address);
@@ -152,7 +157,7 @@ class OperandLayouts::Look {
             "compare LBO and SBO with how the operand was written: in K-major layouts SBO leads from eight rows to the "
             "next eight, and LBO, without swizzle, from 16 bytes along K to the next",
             {});
-      else if (other.alike(layout_) &&
+      else if (other.alike(layout_) && !one_buffer(other) &&
                (cell->row % 8 != row % 8 || (!layout_.mn_major && cell->chunk % 2 != chunk % 2)))
         tell(fmt::format("{} are {} for {} of another operation (shared offset {:#x})",
                          name_of_chunk(row, chunk, layout_), name_of_chunk(cell->row, cell->chunk, other.layout),

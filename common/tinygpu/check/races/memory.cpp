@@ -23,7 +23,8 @@ class Trial {
         earlier.component == now_.component)
       return {true, true};
     // Among each other, copies that nobody has waited for leave behind what nobody reads.
-    if ((now_.at_end && earlier.operation) || (earlier.at_end && now_.operation)) return {true, false};
+    if ((now_.at_end && earlier.operation && earlier.writes()) || (earlier.at_end && now_.operation))
+      return {true, false};
     // Reductions of the async proxy are strong among each other.
     if (earlier.kind == AccessKind::atomic && now_.kind == AccessKind::atomic && earlier.operation && now_.operation)
       return {};

@@ -147,9 +147,10 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
   Threads* t = s.who ? c.threads(*s.who) : nullptr;
   const auto check_init = [&] {
     if (!m.init || !t) return;
+    const uint32_t users = s.who->lanes ? s.who->lanes : s.who->lane >= 0 ? 1u << s.who->lane : ~0u;
     const auto all_see = [&](View view) {
       return std::ranges::all_of(t->rows(), [&](const Row& row) {
-        const uint32_t lanes = row.lanes & s.who->lanes, own = lanes & (lanes - 1) ? 0 : lanes;
+        const uint32_t lanes = row.lanes & users, own = lanes & (lanes - 1) ? 0 : lanes;
         const Actor by{c.number, t, lanes, t->now(), 0, &row.sees};
         return !lanes || !not_seen(*m.init, m.init->map.lanes, by, own, happened) ||
                !not_seen(*m.init, m.init->map.lanes, by, own, view);
