@@ -146,6 +146,17 @@ uint64_t RunTimes::place(uint32_t begin, uint32_t end, uint64_t t, const std::ve
     for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k) f_.ops[k].stall = 0;
     f_.ops[first_op_[i + 1] - 1].stall = uint16_t(std::min<uint64_t>(stall, 65535));
   }
+  // A load needs its address, whatever else has moved.
+  std::unordered_map<uint32_t, uint32_t> late;  // by register: scoreboards of what its value was made from
+  for (uint32_t i = begin; i < end; ++i) {
+    const IssueNode& n = run[i - begin];
+    uint32_t needs = 0;
+    for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k) needs |= waits[k];
+    for (uint32_t r : n.uses)
+      if (const auto it = late.find(r); it != late.end()) needs |= it->second;
+    if (n.words) f_.ops[first_op_[i]].wait_sb |= needs;
+    for (uint32_t r : n.defs) late[r] = n.words ? 0 : needs;
+  }
   // Who reads what comes late waits at its place in the chip's order, or as soon as it has been asked for.
   std::vector<uint32_t> asked(32, begin);  // by scoreboard: behind who asks in this run, in PTX's order
   for (uint32_t i = begin; i < end; ++i) {
