@@ -1,4 +1,5 @@
 // Memory of the driver API.
+#include "common/tinygpu/cuda/array.h"
 #include "common/tinygpu/cuda/driver.h"
 #include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/host_memory.h"
@@ -58,36 +59,49 @@ bool end_of(CUmemorytype type, const void* host, CUdeviceptr device, CopyEnd& ou
   }
 }
 
-/// Both ends of a CUDA_MEMCPY2D or 3D, and their pitches; false for arrays.
-template <class Copy>
-bool ends_of(const Copy& c, CopyEnd& to, CopyEnd& from) {
-  if (!end_of(c.dstMemoryType, c.dstHost, c.dstDevice, to) || !end_of(c.srcMemoryType, c.srcHost, c.srcDevice, from))
-    return false;
-  to.pitch = c.dstPitch ? c.dstPitch : c.WidthInBytes;
-  from.pitch = c.srcPitch ? c.srcPitch : c.WidthInBytes;
-  return true;
+/// One end of a CUDA_MEMCPY2D or 3D, from its fields.
+struct End {
+  CUmemorytype type;
+  const void* host;
+  CUdeviceptr device;
+  CUarray array;
+  size_t pitch, height, x, y, z;
+};
+CUresult end_of(State& s, const End& e, size_t width, size_t height, size_t depth, CopyEnd& out) {
+  if (e.type == CU_MEMORYTYPE_ARRAY) {
+    const Array* a = find_array(s, e.array);
+    if (!a) return CUDA_ERROR_INVALID_HANDLE;
+    return array_end(*a, e.x, e.y, e.z, width, height, depth, out) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
+  if (!end_of(e.type, e.host, e.device, out)) return CUDA_ERROR_INVALID_VALUE;
+  out.pitch = e.pitch ? e.pitch : width;
+  out.slice = out.pitch * (e.height ? e.height : height);
+  out.offset = e.z * out.slice + e.y * out.pitch + e.x;
+  return width > out.pitch.value() ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult copy_block(State& s, const End& dst, const End& src, size_t width, size_t height, size_t depth) {
+  CopyEnd to, from;
+  if (CUresult e = end_of(s, dst, width, height, depth, to); e != CUDA_SUCCESS) return e;
+  if (CUresult e = end_of(s, src, width, height, depth, from); e != CUDA_SUCCESS) return e;
+  return copy(s, to, from, width, height, depth);
 }
 
 CUresult copy_2d(State& s, const CUDA_MEMCPY2D* p) {
   if (!p) return CUDA_ERROR_INVALID_VALUE;
-  CopyEnd to, from;
-  if (!ends_of(*p, to, from)) return CUresult(say_not_implemented("cuMemcpy2D with arrays"));
-  to.offset = p->dstY * to.pitch + p->dstXInBytes;
-  from.offset = p->srcY * from.pitch + p->srcXInBytes;
-  if (p->WidthInBytes > to.pitch.value() || p->WidthInBytes > from.pitch.value()) return CUDA_ERROR_INVALID_VALUE;
-  return copy(s, to, from, p->WidthInBytes, p->Height);
+  const CUDA_MEMCPY2D& c = *p;
+  return copy_block(s, {c.dstMemoryType, c.dstHost, c.dstDevice, c.dstArray, c.dstPitch, 0, c.dstXInBytes, c.dstY, 0},
+                    {c.srcMemoryType, c.srcHost, c.srcDevice, c.srcArray, c.srcPitch, 0, c.srcXInBytes, c.srcY, 0},
+                    c.WidthInBytes, c.Height, 1);
 }
 
 CUresult copy_3d(State& s, const CUDA_MEMCPY3D* p) {
   if (!p) return CUDA_ERROR_INVALID_VALUE;
-  CopyEnd to, from;
-  if (!ends_of(*p, to, from)) return CUresult(say_not_implemented("cuMemcpy3D with arrays"));
-  to.slice = to.pitch * (p->dstHeight ? p->dstHeight : p->Height);
-  from.slice = from.pitch * (p->srcHeight ? p->srcHeight : p->Height);
-  to.offset = p->dstZ * to.slice + p->dstY * to.pitch + p->dstXInBytes;
-  from.offset = p->srcZ * from.slice + p->srcY * from.pitch + p->srcXInBytes;
-  if (p->WidthInBytes > to.pitch.value() || p->WidthInBytes > from.pitch.value()) return CUDA_ERROR_INVALID_VALUE;
-  return copy(s, to, from, p->WidthInBytes, p->Height, p->Depth);
+  const CUDA_MEMCPY3D& c = *p;
+  return copy_block(
+      s, {c.dstMemoryType, c.dstHost, c.dstDevice, c.dstArray, c.dstPitch, c.dstHeight, c.dstXInBytes, c.dstY, c.dstZ},
+      {c.srcMemoryType, c.srcHost, c.srcDevice, c.srcArray, c.srcPitch, c.srcHeight, c.srcXInBytes, c.srcY, c.srcZ},
+      c.WidthInBytes, c.Height, c.Depth);
 }
 
 CUmemorytype memory_type(const Allocation& a) {

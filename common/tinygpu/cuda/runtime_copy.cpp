@@ -1,23 +1,14 @@
 // Copies and fills.
+#include "common/tinygpu/cuda/array.h"
 #include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/memory.h"
 #include "common/tinygpu/cuda/runtime.h"
+#include "common/tinygpu/cuda/runtime_sides.h"
 
 using namespace tinygpu::cuda;
 using tinygpu::CheckedSize;
 
 namespace {
-
-bool sides(cudaMemcpyKind kind, Side& dst, Side& src) {
-  switch (kind) {
-    case cudaMemcpyHostToHost: dst = src = Side::host; return true;
-    case cudaMemcpyHostToDevice: dst = Side::device, src = Side::host; return true;
-    case cudaMemcpyDeviceToHost: dst = Side::host, src = Side::device; return true;
-    case cudaMemcpyDeviceToDevice: dst = src = Side::device; return true;
-    case cudaMemcpyDefault: dst = src = Side::either; return true;
-  }
-  return false;
-}
 
 CUresult copy_2d(State& s, void* dst, size_t dst_pitch, const void* src, size_t src_pitch, size_t width, size_t height,
                  cudaMemcpyKind kind) {
@@ -32,20 +23,34 @@ CUresult copy_1d(State& s, void* dst, const void* src, size_t size, cudaMemcpyKi
   return copy_2d(s, dst, size, src, size, size, 1, kind);
 }
 
+/// One side of a 3D copy. Where an array takes part, the extent counts its texels, and so does its own position.
+CUresult end_of(State& s, cudaArray_t array, const cudaPitchedPtr& q, const cudaPos& at, const cudaExtent& e,
+                CopyEnd& out) {
+  if (array) {
+    if (q.ptr) return CUDA_ERROR_INVALID_VALUE;
+    const Array* a = find_array(s, array);
+    if (!a) return CUDA_ERROR_INVALID_HANDLE;
+    const CheckedSize x = CheckedSize(at.x) * a->format.bytes();
+    return array_end(*a, x.value(), at.y, at.z, e.width, e.height, e.depth, out) ? CUDA_SUCCESS
+                                                                                 : CUDA_ERROR_INVALID_VALUE;
+  }
+  out.base = q.ptr;
+  out.pitch = q.pitch;
+  out.slice = out.pitch * q.ysize;
+  out.offset = at.z * out.slice + at.y * out.pitch + at.x;
+  return e.width > q.pitch ? kInvalidPitch : CUDA_SUCCESS;
+}
+
 CUresult copy_3d(State& s, const cudaMemcpy3DParms& p) {
-  if (p.srcArray || p.dstArray) return CUresult(say_not_implemented("cudaMemcpy3D with arrays"));
   CopyEnd to, from;
   if (!sides(p.kind, to.side, from.side)) return kInvalidMemcpyDirection;
-  auto end = [](CopyEnd& e, const cudaPitchedPtr& q, const cudaPos& at) {
-    e.base = q.ptr;
-    e.pitch = q.pitch;
-    e.slice = e.pitch * q.ysize;
-    e.offset = at.z * e.slice + at.y * e.pitch + at.x;
-  };
-  end(to, p.dstPtr, p.dstPos);
-  end(from, p.srcPtr, p.srcPos);
-  if (p.extent.width > p.dstPtr.pitch || p.extent.width > p.srcPtr.pitch) return kInvalidPitch;
-  return copy(s, to, from, p.extent.width, p.extent.height, p.extent.depth);
+  if ((p.dstArray && to.side == Side::host) || (p.srcArray && from.side == Side::host)) return kInvalidMemcpyDirection;
+  cudaExtent e = p.extent;
+  if (const Array* a = find_array(s, p.dstArray ? p.dstArray : p.srcArray))
+    e.width = (CheckedSize(e.width) * a->format.bytes()).value();
+  if (CUresult bad = end_of(s, p.dstArray, p.dstPtr, p.dstPos, e, to); bad != CUDA_SUCCESS) return bad;
+  if (CUresult bad = end_of(s, p.srcArray, p.srcPtr, p.srcPos, e, from); bad != CUDA_SUCCESS) return bad;
+  return copy(s, to, from, e.width, e.height, e.depth);
 }
 
 CUresult copy_symbol(State& s, const void* symbol, void* outside, size_t size, size_t offset, cudaMemcpyKind kind,

@@ -64,7 +64,9 @@ inline constexpr CodeInfo kApiCodes[] = {
      Fix{"Build anew; link all objects with the same options."}},
     {"not-implemented", kError, "A call of the CUDA API that tinygpu does not have.",
      Rule{"A call does what CUDA's does, or it returns cudaErrorNotSupported and says its name."},
-     Fix{"Graphs, textures, arrays and several GPUs are not there. On a GPU the program may be right."}},
+     Fix{"Several GPUs, mipmaps, layered and cube textures, surfaces and others are not there. On a GPU the program "
+         "may be "
+         "right."}},
     {"out-of-memory", kError, "Device memory is used up.", Rule{"A machine has the memory that its profile says."},
      Hardware{documented, "The call returns cudaErrorMemoryAllocation."},
      Fix{"Free what is not needed; the message has the numbers."}},

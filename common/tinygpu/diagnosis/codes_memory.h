@@ -127,6 +127,18 @@ inline constexpr CodeInfo kMemoryCodes[] = {
      Rule{"Kernel parameters are read-only for the whole grid.", "5.1.6.1 Kernel Function Parameters"},
      Hardware{measured, "Error 700 through a generic address; on one run, through another address, it went on."},
      Fix{"Copy the parameter to a variable first, and change that."}},
+    {"texture-not-an-object", kError, "A texture is read through a handle that is none.",
+     Rule{"What a kernel reads through is a live texture object's handle, as it was made.", "9.7.10.3 tex"},
+     Hardware{unknown},
+     Fix{"Create the object before the launch and destroy it after the kernel has ended.",
+         "cudaCreateTextureObject(&texture, &resource, &sampler, nullptr);"}},
+    {"texture-read-otherwise", kError,
+     "A texture is read by another function, or as another type, than its object has.",
+     Rule{"Linear memory is read by an integer, arrays and pitched memory by floats, in as many dimensions as they "
+          "have; a "
+          "texture of integers gives integers unless it was made to give fractions.",
+          "9.7.10.3 tex"},
+     Hardware{unknown}, Fix{"tex1Dfetch for linear memory; tex1D, tex2D and tex3D by the array's dimensions."}},
 };
 
 }  // namespace tinygpu::diagnosis

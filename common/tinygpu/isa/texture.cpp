@@ -1,0 +1,129 @@
+// tex (PTX ISA 9.7.10.3): reads of texture objects in one, two and three dimensions. A read goes to memory as the load
+// of its first texel; that filtering takes more of them, and the texture unit's own time, are not modelled.
+#include <fmt/format.h>
+
+#include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/isa/memory_access.h"
+#include "common/tinygpu/isa/memory_unit.h"
+#include "common/tinygpu/machine/memory/texture.h"
+
+TINYGPU_ISA_BEGIN
+
+using ptx::Operand;
+
+namespace {
+
+struct Details {
+  MemoryOperand memory;
+  uint8_t dims;
+  bool by_integer;
+  bool floats;  // what the destination takes
+};
+static_assert(sizeof(Details) <= Op::kDetails);
+
+const TextureObject& object_at(Warp& w, uint64_t handle, int lane) {
+  const Allocation* a = w.gpu().memory.find(handle);
+  if (!a || a->base != handle || a->name != TextureObject::kName)
+    w.fault(FaultKind::illegal_address, "texture-not-an-object", fmt::format("{:#x} is no texture object", handle),
+            "give the kernel what cudaCreateTextureObject or cuTexObjectCreate made, and destroy it after the launch",
+            lane);
+  return *reinterpret_cast<const TextureObject*>(a->host);
+}
+
+void check(Warp& w, const Op& op, const TextureObject& t, int lane) {
+  const Details& k = op.get<Details>();
+  const char* wrong = k.dims != t.dims ? "the texture has another number of dimensions"
+                      : k.by_integer != t.linear_memory
+                          ? "linear memory is read by an integer, an array and pitched memory by floats"
+                      : k.floats != reads_floats(t) ? "floats are read from integers, or integers from floats"
+                                                    : nullptr;
+  if (wrong)
+    w.fault(FaultKind::not_modelled, "texture-read-otherwise",
+            std::string(w.function().instruction(op).spelling()) + ": " + wrong + "; CUDA leaves open what comes back",
+            "read the texture by the function and the type that fit its resource and its descriptor", lane);
+}
+
+void tex(Warp& w, const Op& op) {
+  const Details& k = op.get<Details>();
+  const uint64_t* handles = w.at<uint64_t>(op.a);
+  uint64_t address[8][32];
+  uint32_t lanes[8] = {};
+  uint32_t bytes = 4;
+  for_lanes(w.exec(), [&](int i) {
+    const TextureObject& t = object_at(w, handles[i], i);
+    check(w, op, t, i);
+    Taps taps;
+    if (k.by_integer) {
+      taps = taps_of(t, w.at<int32_t>(op.list[4])[i]);
+    } else {
+      float at[3];
+      for (int d = 0; d < k.dims; ++d) at[d] = w.at<float>(op.list[4 + d])[i];
+      taps = taps_of(t, at);
+    }
+    bytes = t.format.bytes();
+    const uint8_t* texel[8] = {};
+    for (uint32_t n = 0; n < taps.count; ++n) {
+      if (!taps.inside[n]) continue;
+      const uint64_t here = t.texels + taps.offset[n];
+      texel[n] = w.gpu().memory.translate(here, bytes);
+      if (!texel[n])
+        w.fault(FaultKind::illegal_address, "illegal-address",
+                "a texture's memory is no longer there: " + w.gpu().memory.describe(here),
+                "free the array or the memory behind a texture object after the launch", i);
+      address[n][i] = here;
+      lanes[n] |= 1u << i;
+    }
+    uint32_t out[4];
+    read_texture(t, taps, texel, out);
+    for (int c = 0; c < 4; ++c)
+      if (op.list[c] != kNoSlot) w.at<uint32_t>(op.list[c])[i] = out[c];
+  });
+  if (w.told(Observer::global_accesses)) [[unlikely]]
+    for (int n = 0; n < 8; ++n)
+      if (lanes[n]) tell_lanes(w, op, ptx::Space::global, Act::load, lanes[n], address[n], bytes);
+  Access access;
+  access.bytes = bytes;
+  if (lanes[0]) touch_global(w, address[0], lanes[0], bytes, access);
+  finish_access(w, op, access, Act::load);
+}
+
+void decode_tex(Decoder& d, Op& op) {
+  const auto& mods = d.inst->mods;
+  Details k{};
+  k.memory.space = ptx::Space::global;
+  k.memory.cached = true;
+  k.dims = d.inst->has("1d") ? 1 : d.inst->has("2d") ? 2 : d.inst->has("3d") ? 3 : 0;
+  if (mods.size() != 4 || !k.dims || mods[1] != "v4")
+    d.not_modelled("layers, cubes, mipmaps and packed halves are not there");
+  if (d.operand_count() != 2 || d.operand(0).kind != Operand::Kind::vector)
+    d.not_modelled("no offsets, depth comparison and residency");
+  const std::string_view to = mods[2], by = mods[3];
+  k.floats = to == "f32";
+  k.by_integer = by == "s32";
+  if ((to != "f32" && to != "s32" && to != "u32") || (by != "f32" && !(k.by_integer && k.dims == 1)))
+    d.not_modelled("32-bit results, by floats, or by an integer in one dimension");
+  const Operand& from = d.operand(1);
+  if (from.elems.size() != 2 || from.elems[0].kind != Operand::Kind::reg || from.elems[1].kind != Operand::Kind::vector)
+    d.not_modelled("texture references and samplers of their own are not there: CUDA has texture objects since 5.0");
+  const AddressOperand handle = d.address(from);
+  if (!handle.wide || handle.offset) d.not_modelled();
+  op.a = handle.base;
+  std::vector<uint32_t> slots;
+  for (const Operand& o : d.operand(0).elems) slots.push_back(d.dst(o));
+  const auto& coordinates = from.elems[1].elems;
+  if (coordinates.size() < k.dims || slots.size() != 4) d.not_modelled();
+  for (int i = 0; i < k.dims; ++i)
+    slots.push_back(d.src(coordinates[size_t(i)], k.by_integer ? ptx::Type::s32 : ptx::Type::f32));
+  d.set_list(op, slots);
+  op.set(k);
+  op.fn = tex;
+  op.cost = CostClass::global_load;
+}
+
+constexpr Entry kEntries[] = {{"tex", decode_tex}};
+
+}  // namespace
+
+Table texture_table() { return {std::begin(kEntries), std::end(kEntries)}; }
+
+TINYGPU_ISA_END
