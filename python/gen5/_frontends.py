@@ -51,5 +51,6 @@ def install() -> None:
     ptxas = str(_library.ptxas())
     os.environ["TRITON_PTXAS_PATH"] = os.environ["TRITON_PTXAS_BLACKWELL_PATH"] = ptxas
     os.environ["TRITON_LIBCUDA_PATH"] = str(_library.folder())
-    from gen5 import _cute, _numba, _torch, _triton
-    sys.meta_path.insert(0, _AfterImport(dict(_cute.BEFORE), {**_triton.CHANGES, **_cute.CHANGES, **_numba.CHANGES, **_torch.CHANGES}))
+    from gen5 import _cupy, _cute, _numba, _torch, _triton
+    sys.meta_path.insert(0, _AfterImport({**_cute.BEFORE, **_cupy.BEFORE},
+                                        {**_triton.CHANGES, **_cute.CHANGES, **_numba.CHANGES, **_torch.CHANGES, **_cupy.CHANGES}))

@@ -14,7 +14,7 @@ WHEELS = ["triton==3.9.0", "cuda-bindings==13.0.3", "cuda-pathfinder==1.9.0", "n
 # Of the front ends besides Triton, in an environment of its own: for tests/python/front_ends only.
 FRONT_ENDS = ["nvidia-cutlass-dsl==4.8.1", "nvidia-cutlass-dsl-libs-base==4.8.1", "nvidia-cutlass-dsl-libs-core==4.8.1",
               "nvidia-cutlass-dsl-libs-cu12==4.8.1", "protobuf==7.36.2", "typing_extensions==4.16.0", "cuda-bindings==13.5.0",
-              "cuda-core==1.2.2", "cuda-pathfinder==1.9.0", "nvidia-cuda-nvrtc==13.0.88", "numba==0.68.1", "numba-cuda==0.30.4",
+              "cuda-core==1.2.2", "cuda-pathfinder==1.9.0", "nvidia-cuda-nvrtc==13.0.88", "cupy-cuda13x==14.2.0", "numba==0.68.1", "numba-cuda==0.30.4",
               "llvmlite==0.50.0", "numpy==2.2.6", "ml_dtypes==0.5.3", "pytest==8.4.2", "iniconfig==2.1.0", "packaging==25.0",
               "pluggy==1.6.0", "pygments==2.19.2"]
 TORCH = "torch==2.15.0"

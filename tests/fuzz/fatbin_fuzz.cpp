@@ -48,6 +48,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Elf::size_of(bytes);
   }
   read_cubin(bytes);
-  tinygpu::cli::why_not(bytes);
+  tinygpu::cli::check_program(bytes);
   return 0;
 }

@@ -69,15 +69,18 @@ void prepare(const std::vector<std::string>& command, const MachineOptions& o) {
     throw CLI::RuntimeError(127);
   }
   const cuda::Bytes file(*bytes);
-  if (const std::string reason = why_not(file); !reason.empty()) {
-    fmt::print(stderr, "gen5: {} cannot run on tinygpu: {}\n", command[0], reason);
+  const ProgramCheck check = check_program(file);
+  if (!check.why_not.empty()) {
+    fmt::print(stderr, "gen5: {} cannot run on tinygpu: {}\n", command[0], check.why_not);
     throw CLI::RuntimeError(1);
   }
   const char* before = std::getenv("LD_LIBRARY_PATH");
   set_environment("LD_LIBRARY_PATH", libraries.string() + (before && *before ? std::string(":") + before : ""));
   const auto elf = cuda::Elf::read(file);
   constexpr int64_t kRpath = 15;
-  if (elf && !elf->dynamic_strings(kRpath).empty())  // DT_RPATH comes before LD_LIBRARY_PATH
+  const bool rpath = elf && !elf->dynamic_strings(kRpath).empty();  // comes before LD_LIBRARY_PATH
+  if (check.static_runtime) set_environment("GEN5_STATIC_RUNTIME", "1");
+  if (rpath || check.static_runtime)
     set_environment("LD_PRELOAD",
                     (libraries / "libcudart.so.13").string() + ":" + (libraries / "libcuda.so.1").string());
   set_environment("GEN5_DEVICE", "tinygpu");

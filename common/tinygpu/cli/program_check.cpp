@@ -3,37 +3,57 @@
 #include <algorithm>
 
 #include "common/tinygpu/cuda/fatbin.h"
+#include "common/tinygpu/cuda/static_runtime.h"
 
 namespace tinygpu::cli {
 
-std::string why_not(cuda::Bytes file) {
-  const auto elf = cuda::Elf::read(file);
-  if (!elf) return {};
-  bool device_code = false, ptx = false;
-  for (const char* name : {".nv_fatbin", "__nv_relfatbin"}) {
-    const cuda::Elf::Section* section = elf->section(name);
-    if (!section) continue;
-    try {
+namespace {
+
+bool needs(const cuda::Elf& elf, std::string_view library) {
+  const auto needed = elf.dynamic_strings();
+  return std::any_of(needed.begin(), needed.end(), [&](const std::string& n) { return n.starts_with(library); });
+}
+
+/// Kinds of device code that a program carries.
+struct DeviceCode {
+  bool any = false, ptx = false;
+};
+DeviceCode device_code(const cuda::Elf& elf) {
+  DeviceCode out;
+  for (const char* name : {".nv_fatbin", "__nv_relfatbin"})
+    if (const cuda::Elf::Section* section = elf.section(name))
       for (const cuda::FatbinEntry& e : cuda::read_fatbin_section(section->bytes)) {
-        device_code = true;
-        ptx |= e.kind == cuda::FatbinEntry::Kind::ptx;
+        out.any = true;
+        out.ptx |= e.kind == cuda::FatbinEntry::Kind::ptx;
       }
-    } catch (const cuda::FatbinError& e) {
-      return std::string("its device code cannot be read: ") + e.what();
-    }
+  return out;
+}
+
+}  // namespace
+
+ProgramCheck check_program(cuda::Bytes file) {
+  ProgramCheck out;
+  const auto elf = cuda::Elf::read(file);
+  if (!elf) return out;
+  DeviceCode code;
+  try {
+    code = device_code(*elf);
+  } catch (const cuda::FatbinError& e) {
+    out.why_not = std::string("its device code cannot be read: ") + e.what();
+    return out;
   }
-  if (!device_code) return {};
-  const auto needed = elf->dynamic_strings();
-  const bool shared = std::any_of(needed.begin(), needed.end(), [](const std::string& n) {
-    return n.starts_with("libcudart.so") || n.starts_with("libcuda.so");
-  });
-  if (!shared)
-    return "it has the CUDA runtime linked in statically, so nothing can stand in for it; link it with nvcc -cudart "
-           "shared";
-  if (!ptx)
-    return "it carries machine code (cubin) only, and tinygpu runs PTX; rebuild it with "
-           "-gencode arch=compute_100a,code=[sm_100a,compute_100a]";
-  return {};
+  const bool driver = needs(*elf, "libcuda.so");
+  if (!needs(*elf, "libcudart.so")) {
+    const cuda::StaticRuntime runtime = cuda::find_static_runtime(*elf, code.any && !driver);
+    out.static_runtime = !runtime.functions.empty();
+    out.why_not = driver ? "" : runtime.why_not;
+  }
+  // A program that calls the driver may bring its PTX otherwise: nvcc puts some machine code into each.
+  if (out.why_not.empty() && code.any && !code.ptx && !driver)
+    out.why_not =
+        "it carries machine code (cubin) only, and tinygpu runs PTX; rebuild it with "
+        "-gencode arch=compute_100a,code=[sm_100a,compute_100a]";
+  return out;
 }
 
 }  // namespace tinygpu::cli

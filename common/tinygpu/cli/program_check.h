@@ -6,8 +6,11 @@
 
 namespace tinygpu::cli {
 
-/// A sentence that says what to rebuild with, or an empty string. `file`: the program's bytes; what is no ELF file (a
-/// script) passes.
-std::string why_not(cuda::Bytes file);
+struct ProgramCheck {
+  std::string why_not;          // what to rebuild with, or empty
+  bool static_runtime = false;  // it has the runtime's functions in itself, and they can be replaced
+};
+/// `file`: the program's bytes; what is no ELF file (a script) passes.
+ProgramCheck check_program(cuda::Bytes file);
 
 }  // namespace tinygpu::cli

@@ -43,9 +43,8 @@ int run(const RunOptions& o) {
 
 void add_run(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* sub = app.add_subcommand(
-      "run",
-      "gen5 run [OPTIONS] PROGRAM ARGS…: run a CUDA 13 program (built with -cudart shared, with PTX) on tinygpu");
+  CLI::App* sub =
+      app.add_subcommand("run", "gen5 run [OPTIONS] PROGRAM ARGS…: run a CUDA 13 program (with PTX in it) on tinygpu");
   add_machine_options(*sub, options->machine);
   sub->add_option("--order", options->order, "When asynchronous effects land: timed, late, seeded")
       ->check(CLI::IsMember({"timed", "late", "seeded"}));

@@ -83,6 +83,19 @@ std::vector<std::string_view> Elf::symbol_names() const {
   return out;
 }
 
+std::vector<Elf::Function> Elf::functions() const {
+  std::vector<Function> out;
+  for (const Section& s : sections_) {
+    if (s.type != SHT_SYMTAB || s.link >= sections_.size()) continue;
+    const Bytes strings = sections_[s.link].bytes;
+    Elf64_Sym symbol;
+    for (uint64_t at = 0; read_at(s.bytes, at, symbol); at += sizeof symbol)
+      if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF)
+        out.push_back({string_at(strings, symbol.st_name), symbol.st_value, symbol.st_size});
+  }
+  return out;
+}
+
 std::vector<std::string> Elf::dynamic_strings(int64_t tag) const {
   std::vector<std::string> out;
   for (const Section& s : sections_) {

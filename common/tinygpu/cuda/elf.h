@@ -31,6 +31,12 @@ class Elf {
   const Section* section(std::string_view name) const;
   /// Names of .symtab by index.
   std::vector<std::string_view> symbol_names() const;
+  /// Functions of .symtab that are defined here: name, address in the file's own numbering, size.
+  struct Function {
+    std::string_view name;
+    uint64_t address, size;
+  };
+  std::vector<Function> functions() const;
   /// DT_NEEDED entries, or those of another string tag (15 DT_RPATH, 29 DT_RUNPATH).
   std::vector<std::string> dynamic_strings(int64_t tag = 1) const;
 
