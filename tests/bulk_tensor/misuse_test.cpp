@@ -76,8 +76,8 @@ TEST(MapMisuse, FieldsThatNoInstructionTakes) {
         m.swizzle = 3;
       },
       "a row of its box has 256 bytes, more than the 128 that the swizzle spans");
-  told([](MapFields& m) { m.type = 11; }, "its element type is none");
-  told([](MapFields& m) { m.tf32 = true; }, "its element type is none");
+  told([](MapFields& m) { m.type = 11; }, "its element type has code 11, which is none");
+  told([](MapFields& m) { m.tf32 = true; }, "as tf32, which is none");
   told([](MapFields& m) { m.nan_fill = true; }, "it fills with NaN and has UINT32 elements");
   told(
       [](MapFields& m) {

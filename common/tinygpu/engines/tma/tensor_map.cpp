@@ -32,8 +32,8 @@ TensorMap TensorMap::decode(const uint8_t* o, bool hopper) {
   m.im2col = field(o, 64, 1);
   m.wide = m.im2col && !hopper && field(o, 65, 1);
   m.rank = field(o, 68, 3) + 1;
-  uint32_t code = field(o, 71, 4);
-  const bool tf32 = field(o, 80, 1), single = code == uint32_t(TensorElement::f32) || code == 8;
+  uint32_t code = m.code = field(o, 71, 4);
+  const bool tf32 = m.tf32 = field(o, 80, 1), single = code == uint32_t(TensorElement::f32) || code == 8;
   m.known_element = tf32 ? single : code != uint32_t(TensorElement::tf32) && code != uint32_t(TensorElement::tf32_ftz);
   if (tf32 && single) code += uint32_t(TensorElement::tf32) - uint32_t(TensorElement::f32);
   m.element = TensorElement(code);
@@ -77,7 +77,9 @@ std::string TensorMap::defect() const {
   if (interleave == 3) return "its interleave layout is 3";
   if (interleave && rank < 3) return fmt::format("it is interleaved and has rank {}, not 3 to 5", rank);
   if (im2col && rank < 3) return fmt::format("it is an im2col map of rank {}, not 3 to 5", rank);
-  if (!known_element || (hopper && packed())) return "its element type is none that this machine has";
+  if (!known_element || (hopper && packed()))
+    return fmt::format("its element type has code {}{}, which is none that this machine has", code,
+                       tf32 ? " as tf32" : "");
   if (nan_fill && (element < TensorElement::f16 || packed()))
     return fmt::format("it fills with NaN and has {} elements", name_of(element));
   if (swizzle == Swizzle::b96) return "its swizzle is 96 B, which only sm_103 has";

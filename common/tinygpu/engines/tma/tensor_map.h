@@ -51,6 +51,8 @@ struct TensorMap {
 
   bool hopper = false;        // decoded as compute capability 9.0 does
   bool known_element = true;  // the element type's code is one, and the tf32 mark stands at an f32
+  uint32_t code = 0;          // of the element type, as the map has it
+  bool tf32 = false;
 
   /// An H200 ignores what compute capability 10.0 brought: the atoms of the swizzle, im2col wide.
   static TensorMap decode(const uint8_t* object, bool hopper = false);
