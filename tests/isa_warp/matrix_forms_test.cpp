@@ -190,7 +190,7 @@ TEST(Multimem, NamesWhatItLacks) {
 }
 
 TEST(Textures, RefuseByName) {
-  for (const char* line : {"tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%rd1, {%r1}];",
+  for (const char* line : {"tex.level.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1, {%f1,%f2}], %f1;",
                            "tld4.r.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1, {%f1,%f2}];", "txq.width.b32 %r1, [%rd1];",
                            "suld.b.1d.b32.trap %r1, [%rd1, {%r1}];", "sust.b.1d.b32.trap [%rd1, {%r1}], %r2;",
                            "sured.b.add.1d.u32.trap [%rd1, {%r1}], %r2;", "suq.width.b32 %r1, [%rd1];"}) {
@@ -201,6 +201,12 @@ TEST(Textures, RefuseByName) {
     EXPECT_EQ(d.code, "not-modelled");
     EXPECT_NE(d.message.find(std::string(line).substr(0, std::string(line).find(' '))), std::string::npos) << d.message;
   }
+}
+
+TEST(Textures, AHandleThatIsNone) {
+  RunPtx run(kernel("mov.b64 %rd1, 64; mov.b32 %r1, 0; tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%rd1, {%r1}];"));
+  const Diagnosis d = run.fault_of("k", {1}, {32}, run.buffer<uint32_t>(64), run.buffer<uint32_t>(64));
+  EXPECT_EQ(d.code, "texture-not-an-object");
 }
 
 TEST(Istypep, LooksAtTheHandlesUpperBits) {
