@@ -56,7 +56,7 @@ Outcome run_in(const Mistake& m, bool wrong, const Order* order) {
   o.diagnoses = child.errors;
   // Something may be worth a note of a right kernel too: only one that is promised counts.
   o.codes = codes_in(child.errors, false);
-  const std::vector<std::string> promised = listed(m.says);
+  const std::vector<std::string> promised = codes_promised(m.says);
   for (const std::string& code : codes_in(child.errors))
     if (wrong && std::ranges::find(promised, code) != promised.end() &&
         std::ranges::find(o.codes, code) == o.codes.end())
@@ -87,7 +87,7 @@ void print_outcomes(const std::vector<Outcome>& outcomes) {
 }
 
 void print_diagnoses(const Mistake& m, const std::vector<Outcome>& outcomes) {
-  for (const std::string& code : listed(m.says))
+  for (const std::string& code : codes_promised(m.says))
     for (const Outcome& o : outcomes)
       if (const std::string text = diagnosis_of(o.diagnoses, code); !text.empty()) {
         fmt::print("{}\n", text);

@@ -47,6 +47,17 @@ std::vector<std::string> listed(const std::string& text) {
   return out;
 }
 
+std::vector<std::string> codes_promised(const std::string& says) {
+  std::vector<std::string> out;
+  for (const std::string& promise : listed(says))
+    for (size_t at = 0; at < promise.size();) {
+      const size_t end = std::min(promise.find('|', at), promise.size());
+      out.push_back(promise.substr(at, end - at));
+      at = end + 1;
+    }
+  return out;
+}
+
 std::string broken_promise(const Mistake& mistake, const std::vector<Outcome>& outcomes) {
   const bool numbers = mistake.says == kWrongNumbers, not_yet = mistake.says == kNotYet;
   const std::vector<std::string> promised = numbers || not_yet ? std::vector<std::string>{} : listed(mistake.says);
@@ -57,7 +68,8 @@ std::string broken_promise(const Mistake& mistake, const std::vector<Outcome>& o
       return fmt::format("{}: {} was said, and silence was promised", o.order, o.codes.front());
     }
     for (const std::string& code : promised)
-      if (!has(o.codes, code)) return fmt::format("{}: {} was promised, and nobody said it", o.order, code);
+      if (std::ranges::none_of(codes_promised(code), [&](const std::string& one) { return has(o.codes, one); }))
+        return fmt::format("{}: {} was promised, and nobody said it", o.order, code);
     if (promised.empty() && !o.codes.empty())
       return fmt::format("{}: {} was said, and nobody promised it", o.order, o.codes.front());
     if (o.codes.empty() && !o.stopped.empty()) return fmt::format("{}: stopped without a diagnosis", o.order);

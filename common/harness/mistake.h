@@ -45,6 +45,8 @@ std::vector<std::string> codes_in(const std::string& text, bool notes = true);
 std::string diagnosis_of(const std::string& text, const std::string& code);
 /// "a, b" as a list.
 std::vector<std::string> listed(const std::string& text);
+/// All codes of a promise such as `a|b, c`: one of a and b in every order, and c.
+std::vector<std::string> codes_promised(const std::string& says);
 
 /// What is not as promised in the runs of the broken kernel: a sentence, or nothing.
 std::string broken_promise(const Mistake& mistake, const std::vector<Outcome>& outcomes);

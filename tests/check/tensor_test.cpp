@@ -147,8 +147,11 @@ TEST(TensorRaces, OperandsAreHandedToTheAsyncProxy) {
   const std::string rest = kMma + kCommit + wait("%p12") + kAfter;
   EXPECT_THAT(found(kFill + "  fence.proxy.async.shared::cta;\n  bar.sync 0;\n" + rest), IsEmpty());
   EXPECT_THAT(found(kFill + "  bar.sync 0;\n" + rest), Contains(StartsWith("proxy-fence-missing: tcgen05.mma")));
-  EXPECT_THAT(found(kFill + "  fence.proxy.async.shared::cta;\n" + rest),
-              Contains(AllOf(StartsWith("data-race: "), HasSubstr("tcgen05.mma"))));
+  // How many of the other warps' stores meet the operation at work is a question of time, so of one order only.
+  Kernel unordered;
+  unordered.tensor = true;
+  unordered.body = kFill + "  fence.proxy.async.shared::cta;\n" + rest;
+  EXPECT_THAT(unordered.findings(), Contains(AllOf(StartsWith("data-race: "), HasSubstr("tcgen05.mma"))));
 }
 
 TEST(TensorRaces, OperandsAreFreeBehindTheCommit) {

@@ -48,6 +48,13 @@ TEST(Mistake, EveryOrderSaysWhatIsPromised) {
   EXPECT_THAT(broken_promise(mistake("a, b"), {outcome({"a"}, true)}), HasSubstr("b was promised"));
 }
 
+TEST(Mistake, OneOfTwoCodesMayBeWhatAnOrderSays) {
+  EXPECT_THAT(codes_promised("a|b, c"), ElementsAre("a", "b", "c"));
+  EXPECT_EQ(broken_promise(mistake("a|b"), {outcome({"a"}, true), outcome({"b"}, true)}), "");
+  EXPECT_THAT(broken_promise(mistake("a|b"), {outcome({"a"}, true), outcome({"c"}, true)}),
+              HasSubstr("late: a|b was promised"));
+}
+
 TEST(Mistake, SilenceIsPromisedToo) {
   EXPECT_EQ(broken_promise(mistake("a", "late"), {outcome({}, true)}), "");
   EXPECT_THAT(broken_promise(mistake("a", "late"), {outcome({"a"}, true)}), HasSubstr("silence was promised"));

@@ -135,8 +135,7 @@ inline constexpr CodeInfo kMemoryCodes[] = {
     {"texture-read-otherwise", kError,
      "A texture is read by another function, or as another type, than its object has.",
      Rule{"Linear memory is read by an integer, arrays and pitched memory by floats, in as many dimensions as they "
-          "have; a "
-          "texture of integers gives integers unless it was made to give fractions.",
+          "have; a texture of integers gives integers unless it was made to give fractions.",
           "9.7.10.3 tex"},
      Hardware{unknown}, Fix{"tex1Dfetch for linear memory; tex1D, tex2D and tex3D by the array's dimensions."}},
 };
