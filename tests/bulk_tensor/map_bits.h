@@ -11,7 +11,7 @@ struct MapFields {
   uint64_t address = 0;
   int rank = 1;
   int type = 0;  // the object's code: 0 u8, 1 u16, 2 u32, 3 s32, 4 u64, 5 s64, 6 f16, 7 f32, 8 f32.ftz, 9 f64, 10 bf16,
-                 // 13 .. 15 packed
+                 // 11 16U4_ALIGN8B, 12 16U4_ALIGN16B, 13 16U6_ALIGN16B
   bool tf32 = false;
   int interleave = 0, swizzle = 0, atomicity = 0;
   bool nan_fill = false, im2col = false;

@@ -76,12 +76,13 @@ TEST(MapMisuse, FieldsThatNoInstructionTakes) {
         m.swizzle = 3;
       },
       "a row of its box has 256 bytes, more than the 128 that the swizzle spans");
-  told([](MapFields& m) { m.type = 11; }, "its element type has code 11, which is none");
+  told([](MapFields& m) { m.type = 14; }, "its element type has code 14, which is none");
+  told([](MapFields& m) { m.type = 15; }, "its element type has code 15, which is none");
   told([](MapFields& m) { m.tf32 = true; }, "as tf32, which is none");
   told([](MapFields& m) { m.nan_fill = true; }, "it fills with NaN and has UINT32 elements");
   told(
       [](MapFields& m) {
-        m.type = 14;
+        m.type = 12;
         m.box[0] = 64;
       },
       "a row of its box has 64 packed elements, it must have 128");
@@ -187,8 +188,8 @@ TEST(BoxMisuse, ReductionsThatTheUnitLacks) {
   const auto told = [](const char* operation, int type, const char* name) {
     MapFields m = plain();
     m.type = type;
-    if (type == 13) m.box[0] = m.dim[0] = 128;
-    m.box[0] = type == 13 ? 128 : 16;
+    if (type == 11) m.box[0] = m.dim[0] = 128;
+    m.box[0] = type == 11 ? 128 : 16;
     expect(stop_of(store("2d", "0, 0", "", operation), m), "tensor-reduce-type", FaultKind::illegal_instruction, name);
   };
   told(".and", 5, "a tensor reduction that the unit does not have for INT64");
@@ -200,12 +201,12 @@ TEST(BoxMisuse, ReductionsThatTheUnitLacks) {
   told(".xor", 6, "FLOAT16");
   told(".add", 0, "UINT8");
   told(".or", 1, "UINT16");
-  told(".add", 13, "16U4_ALIGN8B");
+  told(".add", 11, "16U4_ALIGN8B");
 }
 
 TEST(BoxMisuse, StoresThatAMapForbids) {
   MapFields packed = plain();
-  packed.type = 14;
+  packed.type = 12;
   packed.box[0] = packed.dim[0] = 128;
   expect(stop_of(store("2d", "0, 0"), packed), "tensormap-load-only", FaultKind::illegal_instruction,
          "a tensor store through a map of 16U4_ALIGN16B");

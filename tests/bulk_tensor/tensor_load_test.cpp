@@ -86,14 +86,14 @@ TEST_F(TensorLoad, RandomInterleaved) {
 TEST_F(TensorLoad, PackedElementsAndTheirPadding) {
   // 16U4_ALIGN8B: 64 bytes of 128 elements, dense. 16U4_ALIGN16B and 16U6_ALIGN16B: 8 or 12 bytes of every 16 elements
   // at the start of 16 bytes; what lies behind stays (inferred), and is not counted (inferred).
-  for (const int type : {13, 14, 15})
+  for (const int type : {11, 12, 13})
     for (const int swizzle : {0, 3}) {
-      if (type == 13 && swizzle) continue;
+      if (type == 11 && swizzle) continue;
       Case c;
       c.map = matrix_map(type, {256, 5}, 192, {128, 4}, swizzle);
       c.at[0] = 128;
       c.at[1] = 2;  // the last row is outside
-      const uint32_t data = type == 15 ? 12 : 8, pitch = type == 13 ? 64 : 128, step = type == 13 ? 8 : 16;
+      const uint32_t data = type == 13 ? 12 : 8, pitch = type == 11 ? 64 : 128, step = type == 11 ? 8 : 16;
       Expected want;
       for (uint32_t row = 0; row < 4; ++row)
         for (uint32_t group = 0; group < 8; ++group)

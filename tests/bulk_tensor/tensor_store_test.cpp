@@ -82,7 +82,7 @@ TEST_F(TensorStore, RandomInterleaved) {
 TEST_F(TensorStore, SixBitElementsLoseTheirUpperBits) {
   // b6p2x16: 16 bytes of shared memory become 12 of global memory, bits 5:0 of each.
   Case c;
-  c.map = matrix_map(15, {128, 4}, 96, {128, 2});
+  c.map = matrix_map(13, {128, 4}, 96, {128, 2});
   c.at[1] = 1;
   std::vector<uint8_t> source(kShared), want = memory_;
   for (auto& b : source) b = uint8_t(random_());

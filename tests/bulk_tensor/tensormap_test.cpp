@@ -54,6 +54,17 @@ TEST(TensorMapReplace, EveryFieldThenCopyFenceAndUse) {
   }
 }
 
+TEST(TensorMapReplace, ElementTypes) {
+  // What ptxas 13.0's code for sm_100a makes of the word at byte 8.
+  constexpr uint32_t kWords[16] = {0x000, 0x080, 0x100, 0x180,   0x200,   0x280, 0x300, 0x380,
+                                   0x400, 0x480, 0x500, 0x10380, 0x10400, 0x580, 0x600, 0x680};
+  for (int type = 0; type < 16; ++type) {
+    BulkRun b(kZero + "  @%first tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%buf], " +
+              std::to_string(type) + ";\n  ld.shared.b32 %r1, [%buf+8]; @%first st.global.b32 [%out], %r1;\n");
+    EXPECT_EQ(b.words(1)[0], kWords[type]) << type;
+  }
+}
+
 TEST(TensorMapReplace, InGlobalMemoryWithReleaseAndAcquire) {
   BulkRun b("  add.u64 %rd4, %out, 256;\n" + kZero + replace_all(".global", "%rd4") +
             "  fence.proxy.tensormap::generic.release.gpu;\n  bar.sync 0;\n" + kAcquire + kLoad + kWait + kDump);

@@ -121,6 +121,17 @@ TEST(TensorMapLimits, TheUnspoiltMapsPass) {
   for (uint32_t type : {13u, 14u, 15u}) EXPECT_THAT(Map().packed(type).check(), IsEmpty()) << type;
 }
 
+TEST(TensorMapEncoding, PackedTypes) {
+  // The codes in bits 74:71 that CuTe DSL 4.8's own encoder writes for e2m1, e2m1 unpacked to bytes, and e2m3.
+  for (const auto& [type, code] : {std::pair{13u, 11u}, {14u, 12u}, {15u, 13u}}) {
+    Map m;
+    encode_tensor_map(m.packed(type).p);
+    uint32_t word;
+    std::memcpy(&word, m.object + 8, 4);
+    EXPECT_EQ(word, code << 7 | 2 << 4) << type;
+  }
+}
+
 TEST(TensorMapLimits, ObjectMayLieAnywhere) {  // as on an H200, at 1, 2, 4 … 64 bytes past a multiple of 128
   Map m;
   encode_tensor_map(m.p);

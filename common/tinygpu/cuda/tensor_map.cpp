@@ -1,14 +1,14 @@
 // The 128-byte tensor map, bit by bit (little-endian, bit 0 is the lowest of byte 0). Source: 2,893 maps and 3,107
 // refusals of NVIDIA's driver on an H200 (580.159.04), most fields also in the code that ptxas makes of
-// tensormap.replace; tests/cuda replays them all. What only a Blackwell's driver takes is inferred: packed types,
-// swizzle atoms, im2col wide above rank 3.
+// tensormap.replace; tests/cuda replays them all. What only a Blackwell's driver takes is inferred: packed types
+// (but for their codes), swizzle atoms, im2col wide above rank 3.
 //
 //   63:0     globalAddress
 //   64       1: im2col                       65 1: im2col wide of rank 4 or 5 (inferred; rank 3 needs no mark)
 //   70:68    rank − 1
-//   74:71    element type: 0 u8 1 u16 2 u32 3 s32 4 u64 5 s64 6 f16 7 f32 8 f32.ftz 9 f64 10 bf16, 13 b4x16, 14
-//   b4x16_p64,
-//            15 b6x16; tf32 is 7 and tf32.ftz is 8 with bit 80 set
+//   74:71    element type: 0 u8 1 u16 2 u32 3 s32 4 u64 5 s64 6 f16 7 f32 8 f32.ftz 9 f64 10 bf16;
+//            tf32 is 7 and tf32.ftz is 8 with bit 80 set; 11 b4x16 (16U4_ALIGN8B), 12 b4x16_p64 (16U4_ALIGN16B),
+//            13 b6x16 (16U6_ALIGN16B): as ptxas 13.0 for sm_100a and CuTe DSL 4.8's encoder write them
 //   76:75    interleave     78:77 swizzle (0 none, 1 32 B, 2 64 B, 3 128 B)     79 NaN fill     80 tf32
 //   82:81    L2 promotion   84:83 atomicity of the 128 B swizzle (0 16 B, 1 32 B, 2 32 B with 8 B flip, 3 64 B)
 //   85       CuTe DSL sets it for tensors of 128 KiB and more, this driver never; a copy does not depend on it
@@ -218,7 +218,10 @@ ElementCode element_code(uint32_t type) {
     case CU_TENSOR_MAP_DATA_TYPE_BFLOAT16: return {10, false};
     case CU_TENSOR_MAP_DATA_TYPE_TFLOAT32: return {7, true};
     case CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ: return {8, true};
-    default: return {type, false};  // integers, f16 and the packed types have the same number
+    case CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B: return {11, false};
+    case CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B: return {12, false};
+    case CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B: return {13, false};
+    default: return {type, false};  // integers and f16 have the same number
   }
 }
 

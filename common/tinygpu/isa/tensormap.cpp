@@ -52,9 +52,12 @@ void replace(uint8_t* o, Field field, uint32_t ordinal, uint64_t value) {
       return;
     case Field::element_stride: return put(o, 416 + 3 * ordinal, 3, value - 1);
     case Field::elemtype:
+      // tf32 is f32 and a bit; the packed types, of sm_100a, come in the place that this leaves.
       if (value == 11 || value == 12) {
         put(o, 80, 1, 1);
         value -= 4;
+      } else if (value > 12) {
+        value -= 2;
       }
       return put(o, 71, 4, value);
     case Field::interleave_layout: return put(o, 75, 2, value);

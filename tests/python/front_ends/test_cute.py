@@ -139,3 +139,33 @@ def test_fault_names_the_line():
     y = gen5.array(np.arange(128, dtype=np.float32))
     reverse(pointer(y, cutlass.Float32), pointer(out, cutlass.Float32), 128, True)  # the process goes on
     np.testing.assert_array_equal(out.numpy(), y.numpy()[::-1])
+
+
+@cute.kernel
+def map_kernel(tma: cute.CopyAtom, source: cute.Tensor, out: cute.Tensor):
+    cpasync.copy_tensormap(tma, out.iterator)
+
+
+@cute.jit
+def map_of(source: cute.Pointer, out: cute.Pointer, BOX: cutlass.Constexpr, INTERNAL: cutlass.Constexpr):
+    a = cute.make_tensor(source, cute.make_layout((128, 512), stride=(512, 1)))
+    layout = cute.make_composed_layout(cute.make_swizzle(3, 4, 3), 0, cute.make_layout((128, BOX), stride=(BOX, 1)))
+    op = cpasync.CopyBulkTensorTileG2SOp(tcgen05.CtaGroup.ONE)
+    tma, source_of_tma = cpasync.make_tiled_tma_atom(op, a, layout, (128, BOX), internal_type=INTERNAL)
+    map_kernel(tma, source_of_tma, cute.make_tensor(out, cute.make_layout(16))).launch(grid=[1, 1, 1], block=[32, 1, 1])
+
+
+# Kind, what shared memory holds, elements of a box's row, and the element type's code in a map as tinygpu's driver writes it.
+MAPS = {"e4m3": (cutlass.Float8E4M3FN, None, 128, 0), "e2m1": (cutlass.Float4E2M1FN, None, 256, 11),
+        "e2m1 in bytes": (cutlass.Float4E2M1FN, cutlass.Uint8, 128, 12), "e2m3": (cutlass.Float6E2M3FN, None, 128, 13)}
+
+
+@pytest.mark.gen5_orders("timed")
+@pytest.mark.parametrize("kind, internal, box, code", MAPS.values(), ids=MAPS)
+def test_codes_of_tensor_maps(kind, internal, box, code):
+    source, out = gen5.array(np.zeros(128 * 512, dtype=np.uint8)), gen5.array(np.zeros(32, dtype=np.uint32))
+    map_of(make_ptr(kind, source.data_ptr(), cute.AddressSpace.gmem, assumed_align=128),
+           make_ptr(cutlass.Int64, out.data_ptr(), cute.AddressSpace.gmem, assumed_align=128), box, internal)
+    words = [int(w) for w in out.numpy()]
+    assert words[0] | words[1] << 32 == source.data_ptr()
+    assert words[2] >> 7 & 15 == code

@@ -16,7 +16,8 @@ uint32_t field(const uint8_t* object, uint32_t low, uint32_t count) {
 
 int32_t sign_extend(uint32_t value, uint32_t bits) { return int32_t(value << (32 - bits)) >> (32 - bits); }
 
-constexpr uint32_t kBits[16] = {8, 16, 32, 32, 64, 64, 16, 32, 32, 64, 16, 32, 32, 4, 4, 6};
+constexpr uint32_t kBits[16] = {8, 16, 32, 32, 64, 64, 16, 32, 32, 64, 16, 4, 4, 6, 8, 8};
+constexpr uint32_t kCodes = 14;
 
 uint32_t span_of(Swizzle s) {
   constexpr uint32_t spans[] = {0, 32, 64, 128, 96};
@@ -32,12 +33,13 @@ TensorMap TensorMap::decode(const uint8_t* o, bool hopper) {
   m.im2col = field(o, 64, 1);
   m.wide = m.im2col && !hopper && field(o, 65, 1);
   m.rank = field(o, 68, 3) + 1;
-  uint32_t code = m.code = field(o, 71, 4);
-  const bool tf32 = m.tf32 = field(o, 80, 1), single = code == uint32_t(TensorElement::f32) || code == 8;
-  m.known_element = tf32 ? single : code != uint32_t(TensorElement::tf32) && code != uint32_t(TensorElement::tf32_ftz);
-  if (tf32 && single) code += uint32_t(TensorElement::tf32) - uint32_t(TensorElement::f32);
-  m.element = TensorElement(code);
-  m.bits = kBits[code];
+  m.code = field(o, 71, 4);
+  m.tf32 = field(o, 80, 1);
+  m.element = TensorElement(m.code);
+  m.bits = kBits[m.code];
+  const bool single = m.element == TensorElement::f32 || m.element == TensorElement::f32_ftz;
+  m.known_element = m.tf32 ? single : m.code < kCodes;
+  if (m.tf32 && single) m.element = m.element == TensorElement::f32 ? TensorElement::tf32 : TensorElement::tf32_ftz;
   m.interleave = field(o, 75, 2);
   m.swizzle = field(o, 86, 1) && !hopper ? Swizzle::b96 : Swizzle(field(o, 77, 2));
   m.nan_fill = field(o, 79, 1);
@@ -99,10 +101,11 @@ uint32_t TensorMap::inner_bytes() const { return padded() ? box[0] : box[0] * bi
 uint32_t TensorMap::pitch() const { return swizzle == Swizzle::none ? inner_bytes() : span_of(swizzle); }
 
 const char* name_of(TensorElement e) {
-  constexpr const char* names[] = {"UINT8",        "UINT16",       "UINT32",        "INT32",
-                                   "UINT64",       "INT64",        "FLOAT16",       "FLOAT32",
-                                   "FLOAT32_FTZ",  "FLOAT64",      "BFLOAT16",      "TFLOAT32",
-                                   "TFLOAT32_FTZ", "16U4_ALIGN8B", "16U4_ALIGN16B", "16U6_ALIGN16B"};
+  if (e == TensorElement::tf32) return "TFLOAT32";
+  if (e == TensorElement::tf32_ftz) return "TFLOAT32_FTZ";
+  constexpr const char* names[16] = {
+      "UINT8",       "UINT16",  "UINT32",   "INT32",        "UINT64",        "INT64",         "FLOAT16", "FLOAT32",
+      "FLOAT32_FTZ", "FLOAT64", "BFLOAT16", "16U4_ALIGN8B", "16U4_ALIGN16B", "16U6_ALIGN16B", "?",       "?"};
   return names[int(e) & 15];
 }
 

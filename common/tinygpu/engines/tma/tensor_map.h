@@ -6,7 +6,7 @@
 
 namespace tinygpu {
 
-/// Element types, by the code that the object holds.
+/// Element types, by the code that the object holds: 14 and 15 are none.
 enum class TensorElement : uint8_t {
   u8,
   u16,
@@ -19,11 +19,11 @@ enum class TensorElement : uint8_t {
   f32_ftz,
   f64,
   bf16,
-  tf32,
-  tf32_ftz,  // f32 and f32_ftz with the object's tf32 bit
   b4x16,
   b4x16_p64,
-  b6x16  // packed; b6x16 is b6x16_p32 when loaded, b6p2x16 when stored
+  b6x16,      // packed; b6x16 is b6x16_p32 when loaded, b6p2x16 when stored
+  tf32 = 16,  // f32 and f32_ftz with the object's tf32 bit
+  tf32_ftz
 };
 
 enum class Swizzle : uint8_t { none, b32, b64, b128, b96 };
@@ -83,8 +83,8 @@ struct TensorMap {
   }
   /// The 16-byte chunks stay whole under the swizzle.
   bool keeps_chunks() const { return !(swizzle == Swizzle::b128 && atomicity == 2); }
-  bool packed() const { return element >= TensorElement::b4x16; }
-  bool padded() const { return element >= TensorElement::b4x16_p64; }
+  bool packed() const { return element == TensorElement::b4x16 || padded(); }
+  bool padded() const { return element == TensorElement::b4x16_p64 || element == TensorElement::b6x16; }
 };
 
 /// "FLOAT32", "16U4_ALIGN16B" …
