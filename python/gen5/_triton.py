@@ -6,7 +6,7 @@ import ctypes
 import functools
 import typing
 
-from gen5 import _array, _library, _session, _torch_cuda
+from gen5 import _array, _cublas, _library, _session, _torch_cuda
 
 
 class DeviceInterface:
@@ -77,6 +77,8 @@ def _change_driver(module: typing.Any) -> None:
     driver.get_device_interface = lambda self: DeviceInterface
     driver.get_empty_cache_for_benchmark = lambda self: None
     driver.clear_cache = lambda self, cache: clear_l2()
+    from triton._C import libtriton
+    libtriton.nvidia.cublas.CublasLt = _cublas.CublasLt
 
 
 def _change_allocation(module: typing.Any) -> None:

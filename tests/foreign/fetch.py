@@ -17,7 +17,9 @@ FRONT_ENDS = ["nvidia-cutlass-dsl==4.8.1", "nvidia-cutlass-dsl-libs-base==4.8.1"
               "cuda-core==1.2.2", "cuda-pathfinder==1.9.0", "nvidia-cuda-nvrtc==13.0.88", "cupy-cuda13x==14.2.0", "numba==0.68.1", "numba-cuda==0.30.4",
               "llvmlite==0.50.0", "numpy==2.2.6", "ml_dtypes==0.5.3", "pytest==8.4.2", "iniconfig==2.1.0", "packaging==25.0",
               "pluggy==1.6.0", "pygments==2.19.2"]
-TORCH = "torch==2.15.0"
+# With torch: NVIDIA's CuTe DSL kernels, and what Triton's tutorials import.
+TORCH = ["torch==2.15.0", "nvidia-cutlass-operators==0.3.0", "nvidia-cutlass-dsl==4.8.1", "tabulate==0.10.0", "pandas==2.3.3", "matplotlib==3.11.2",
+         "triton==3.9.0", "numpy==2.2.6", "ml_dtypes==0.5.3", "pytest==8.4.2"]
 CUTLASS = "nvidia-cutlass==4.2.0.0"
 CUTLASS_SOURCE = "cutlass_library/source/"
 # SGLang's package of DeepGEMM: the kernels as headers, and the CUTLASS that they were written with.
@@ -50,9 +52,15 @@ def front_ends_python():
     return cache() / "front_ends" / "bin" / "python"
 
 
+def torch_marker():
+    return cache() / "torch" / (hashlib.sha256(" ".join(TORCH).encode()).hexdigest()[:16] + ".ready")
+
+
 def torch_python():
-    """A Python that has torch, Triton, numpy and pytest: $GEN5_TORCH_PYTHON, or the environment that `fetch.py --torch` makes."""
-    return pathlib.Path(os.environ.get("GEN5_TORCH_PYTHON") or cache() / "torch" / "bin" / "python")
+    """A Python that has what TORCH names: $GEN5_TORCH_PYTHON, or the environment that `fetch.py --torch` makes; else none."""
+    if named := os.environ.get("GEN5_TORCH_PYTHON"):
+        return pathlib.Path(named)
+    return cache() / "torch" / "bin" / "python" if torch_marker().exists() else None
 
 
 def skip(reason):
@@ -107,9 +115,11 @@ def fetch_front_ends():
 
 def fetch_torch():
     """PyPI's torch is the CUDA build and brings NVIDIA's libraries, some 3.5 GB: only where somebody asks for it."""
-    if not (cache() / "torch").exists():
-        run(sys.executable, "-m", "venv", cache() / "torch")
-        run(cache() / "torch" / "bin" / "python", "-m", "pip", "install", "--quiet", TORCH, *(w for w in WHEELS if not w.startswith("cuda")))
+    if torch_marker().exists():
+        return
+    run(sys.executable, "-m", "venv", cache() / "torch")
+    run(cache() / "torch" / "bin" / "python", "-m", "pip", "install", "--quiet", *TORCH, hint=" (is there a network?)")
+    torch_marker().touch()
 
 
 if __name__ == "__main__":

@@ -55,21 +55,28 @@ def check_table():
     return 0
 
 
+def with_torch():
+    if (python := fetch.torch_python()) is None:
+        fetch.skip("no torch: `tests/foreign/fetch.py --torch` fetches it (3.5 GB), or name a Python that has it in GEN5_TORCH_PYTHON")
+    return python
+
+
+def environment():
+    return dict(os.environ, PYTHONPATH=str(ROOT / "python"), GEN5_LIBRARIES=str(LIBRARIES), GEN5_PYTHON_RESULTS=str(RESULTS),
+                TRITON_CACHE_DIR=str(fetch.cache() / "triton_gen5"), TRITON_DEFAULT_FP_FUSION="1", PYTHONDONTWRITEBYTECODE="1")
+
+
 def run(arguments):
     python = fetch.python
     if arguments[:1] == ["--front-ends"]:
         fetch.fetch_front_ends()
         python, arguments = fetch.front_ends_python, arguments[1:]
     elif arguments[:1] == ["--torch"]:
-        python, arguments = fetch.torch_python, arguments[1:]
-        if not python().exists():
-            fetch.skip("no torch: `tests/foreign/fetch.py --torch` fetches it (3.5 GB), or name a Python that has it in GEN5_TORCH_PYTHON")
+        python, arguments = with_torch, arguments[1:]
     else:
         fetch.fetch()
-    environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"), GEN5_LIBRARIES=str(LIBRARIES), GEN5_PYTHON_RESULTS=str(RESULTS),
-                       TRITON_CACHE_DIR=str(fetch.cache() / "triton_gen5"), TRITON_DEFAULT_FP_FUSION="1", PYTHONDONTWRITEBYTECODE="1")
     command = [str(python()), "-m", "pytest", "-p", "gen5._pytest", "-p", "no:cacheprovider", "-q", *arguments]
-    os.execve(command[0], command, environment)
+    os.execve(command[0], command, environment())
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 import gen5
-from gen5 import _triton
+from gen5 import _library
 from support import TYPES, close, equal, random, wide
 
 N = 512
@@ -191,4 +191,4 @@ def test_memory_of_the_host_is_lent():
     for _ in range(2):
         hinted[(4,)](x, o, 128)
     equal(o, 4 * x.array)
-    assert not _triton._known(x.data_ptr())  # only for the launch
+    assert not _library.known(x.data_ptr())  # only for the launch
