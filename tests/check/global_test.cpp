@@ -66,6 +66,46 @@ TEST(GlobalRaces, AtomicsPassReleasesOn) {
   EXPECT_THAT(last("fence.sc.gpu; atom.acquire.gpu.global.add.u32"), IsEmpty());
 }
 
+/// A grid that writes %o and lets the next one start, and that one, which does `dependent`: as a programmatic launch.
+std::vector<std::string> grids(const std::string& primary, const std::string& dependent, bool programmatic = true) {
+  const auto kernel = [](const std::string& name, const std::string& body) {
+    return ".visible .entry " + name +
+           "(.param .u64 out) { .reg .b64 %o; .reg .b32 %r<4>; .reg .pred %p; mov.u32 %r0, %tid.x; "
+           "setp.eq.u32 %p, %r0, 0; ld.param.u64 %o, [out];\n" +
+           body + "\nret; }\n";
+  };
+  RunPtx run(kernel("first", primary) + kernel("second", dependent));
+  run.checks = checks::AllChecks(checks::Level::races);
+  const uint64_t out = run.upload(std::vector<uint32_t>(64));
+  run.launch("first", {2}, {64}, out);
+  run.programmatic = programmatic;
+  run.launch("second", {2}, {64}, out);
+  std::vector<std::string> told;
+  for (const Diagnosis& d : run.reports)
+    told.push_back(d.others.empty() ? d.code : race(d.code, d.where.ptx_text, d.others[0].where.ptx_text));
+  return told;
+}
+
+TEST(GlobalRaces, AGridThatStartsBesideTheOneBefore) {
+  const std::string lets = "griddepcontrol.launch_dependents;\n", waits = "griddepcontrol.wait;\n";
+  const std::string store = "@%p st.global.u32 [%o], %r0;\n", load = "ld.global.u32 %r1, [%o];\n";
+  const std::string told = race("data-race", "ld.global.u32 %r1, [%o];", "@%p st.global.u32 [%o], %r0;");
+  const std::string one = "mov.u32 %r3, %ctaid.x; setp.ne.u32 %p, %r3, 0; @%p exit; setp.eq.u32 %p, %r0, 0;\n";
+  EXPECT_THAT(grids(one + lets + store, load), ElementsAre(told));
+  EXPECT_THAT(grids(one + lets + store, waits + load), IsEmpty());
+  EXPECT_THAT(grids(one + store, load), IsEmpty()) << "it does not let anybody start early";
+  EXPECT_THAT(grids(one + lets + store, load, false), IsEmpty()) << "an ordinary launch";
+  EXPECT_THAT(grids(one + lets + store, "ld.global.u32 %r1, [%o+4];"), IsEmpty()) << "other bytes";
+  // One thread waits for all that it synchronises with, and for nobody else.
+  EXPECT_THAT(grids(one + lets + store, "@%p " + waits + "bar.sync 0;\n" + load), IsEmpty());
+  EXPECT_EQ(grids(one + lets + store, "@%p " + waits + load).size(), 1u);
+  // And what the grid before reads is not overwritten.
+  EXPECT_THAT(grids(lets + load, one + store),
+              ElementsAre(race("data-race", "@%p st.global.u32 [%o], %r0;", "ld.global.u32 %r1, [%o];")));
+  // Who lets the next one start without having waited leaves two grids that may meet: that is not followed.
+  EXPECT_THAT(grids(one + lets + store, lets), ElementsAre("race-check-incomplete"));
+}
+
 TEST(GlobalRaces, AtomicsAreStrongAmongEachOther) {
   EXPECT_THAT(found("  red.global.add.u32 [%o], 1;", 1, 4), IsEmpty());
   EXPECT_EQ(found("  red.cta.global.add.u32 [%o], 1;", 1, 4).size(), 1u) << "a scope that leaves others out";

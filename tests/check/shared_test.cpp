@@ -194,6 +194,43 @@ TEST(SharedRaces, RemoteArriveNeedsTheClustersScope) {
   EXPECT_THAT(found(store + release + acquire + load, 2), IsEmpty());
   EXPECT_THAT(found(store + arrive("") + acquire + load, 2), ElementsAre(lost));
   EXPECT_THAT(found(store + release + wait("%p2", 0, 0) + load, 2), ElementsAre(lost));
+  // Where no scope is written known kernels rely on more than is promised; where .cta is, nobody does.
+  const auto severity = [&](const std::string& form, const std::string& waits = wait("%p2", 0, 0, ".acquire.cluster")) {
+    Kernel k;
+    k.body = store + arrive(form) + waits + load;
+    k.ctas = 2;
+    for (const Diagnosis& d : k.diagnoses())
+      if (d.code == "scope-too-narrow") return d.severity;
+    return Severity::note;
+  };
+  EXPECT_EQ(severity(""), Severity::warning);
+  EXPECT_EQ(severity(".release.cta"), Severity::error);
+  EXPECT_EQ(severity(".release.cluster", wait("%p2")), Severity::warning);
+  EXPECT_EQ(severity("", wait("%p2")), Severity::warning);
+  EXPECT_EQ(severity(".release.cluster", wait("%p2", 0, 0, ".acquire.cta")), Severity::error);
+}
+
+TEST(SharedRaces, LanesThatMeetAtAnInstructionAlone) {
+  // All lanes of warp 0 read, one arrives for them, warp 1 writes.
+  const auto ring = [](const std::string& access, const std::string& meet) {
+    Kernel k;
+    k.body = "  mov.b32 %r9, 0;\n  @!%p10 bra OTHER;\n  mad.lo.u32 %r4, %l, 4, %s;\n  " + access + "\n" + meet +
+             "  @%p9 mbarrier.arrive.shared.b64 _, [%b];\nOTHER:\n" + wait("%p11") +
+             "  @%p11 st.shared.u32 [%s+8], %t;\n";
+    k.hopper = true;
+    k.threads = 128;
+    std::vector<std::string> out;
+    for (const Diagnosis& d : k.diagnoses())
+      if (d.severity != Severity::note && d.code != "shared-uninitialised")
+        out.push_back(d.code + (d.severity == Severity::error ? " error" : " warning"));
+    return out;
+  };
+  const std::string load = "ld.shared.u32 %r1, [%r4];", store = "st.shared.u32 [%r4], %t;";
+  const std::string met = "  wgmma.fence.sync.aligned;\n";
+  EXPECT_THAT(ring(load, "  bar.warp.sync -1;\n"), IsEmpty());
+  EXPECT_THAT(ring(load, ""), ElementsAre("lane-order-missing error"));
+  EXPECT_THAT(ring(load, met), ElementsAre("lane-order-missing warning"));
+  EXPECT_THAT(ring(store, met), ElementsAre("lane-order-missing error"));
 }
 
 TEST(SharedRaces, FlagsByReleaseAndAcquire) {
@@ -241,6 +278,15 @@ TEST(SharedRaces, InitialisationIsPublished) {
   const std::string relaxed = "  barrier.cluster.arrive.relaxed; barrier.cluster.wait;\n";
   EXPECT_THAT(found(init + "  @%p8 fence.mbarrier_init.release.cluster;\n" + relaxed + remote, 2), IsEmpty());
   EXPECT_THAT(found(init + relaxed + remote, 2).size(), 1u);
+  // It is sent before the other CTA has initialised, and comes behind that: a pause orders nothing.
+  const std::string late =
+      "  setp.eq.u32 %p2, %k, 1; mapa.shared::cluster.u32 %r2, %s, 1; setp.eq.u32 %p1, %k, 0; "
+      "and.pred %p1, %p1, %p8; and.pred %p2, %p2, %p8;\n"
+      "  @%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r2];\n"
+      "  @%p2 mbarrier.init.shared.b64 [%s], 1;\n  @%p2 fence.mbarrier_init.release.cluster;\n";
+  EXPECT_THAT(found(late, 2), ElementsAre(race("mbarrier-init-not-published",
+                                               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r2];",
+                                               "mbarrier.init.shared.b64 [%s], 1;")));
 }
 
 }  // namespace

@@ -10,7 +10,8 @@
   run.py --check-checks [--long]       whether the note's table still says so of those that have run; exit 77 if none has
 
 --long: those that take more than about a minute to compile or to run (ctest's label foreign_long).
-GEN5 names the gen5 program (default: build/default/bin/gen5), NVCC the compiler. Builds are kept in the cache of fetch.py,
+GEN5_FOREIGN_PROGRAMS names a folder in which programs lie built, each under its name: nothing is fetched or compiled then, and those of
+Python are not there. GEN5 names the gen5 program (default: build/default/bin/gen5), NVCC the compiler. Builds are kept in the cache of fetch.py,
 what the runs said beside that gen5.
 """
 
@@ -182,7 +183,7 @@ def build(name, program):
 
 
 # Warnings that are true of these programs and harmless on hardware, as far as is known. What kernels rely on although no manual promises
-# it is in common/tinygpu/check/races/relied_on.h; such a warning names its kernels itself.
+# it is in common/tinygpu/base/relied_on.h; such a warning names its kernels itself.
 LISTED = "Known kernels do so"
 TRUE_WARNINGS = {
     # Its last commits arrive at mbarriers that have been invalidated: an H200 goes on there (gen5 explain mbarrier-not-initialised).
@@ -257,6 +258,10 @@ def counter(text, name):
 def command_of(name):
     """A program's command line, its machine, and its environment."""
     program = PROGRAMS[name]
+    if built := os.environ.get("GEN5_FOREIGN_PROGRAMS"):
+        if program.kind == "triton":
+            fetch.skip("it is no program that lies built")
+        return [f"{built}/{name}", *program.args], program.machine, dict(os.environ)
     if program.kind == "deepgemm":
         fetch.fetch_deepgemm()
     elif program.kind != "cccl":

@@ -183,6 +183,36 @@ TEST(Control, SetmaxnregChecksItsDirection) {
             "setmaxnreg-direction");
 }
 
+/// Two warps with 64 registers a thread: warp 0 wants 96, warp 1 does `other` when warp 0 has asked.
+std::string two_warps(const std::string& other) {
+  std::string text = kernel(
+      "  shr.u32 %r1, %t, 5;\n  setp.ne.u32 %p1, %r1, 0;\n  @%p1 bra OTHER;\n  setmaxnreg.inc.sync.aligned.u32 96;\n"
+      "  bra DONE;\nOTHER:\n  nanosleep.u32 1000;\n  " +
+      other + "\nDONE:\n  bar.sync 0;\n");
+  const std::string parameters = ".param .u64 pout)\n";
+  return text.insert(text.find(parameters) + parameters.size(), ".maxntid 64, 1, 1\n");
+}
+
+TEST(Control, SetmaxnregTakesWhatOtherWarpsHaveGivenBack) {
+  const auto diagnosis = [](const std::string& other) {
+    RunPtx run(two_warps(other));
+    run.program->set_registers(*run.program->find("k"), 64);
+    const uint64_t memory = run.buffer<uint32_t>(1);
+    try {
+      run.launch("k", {1}, {64}, memory, memory);
+    } catch (const KernelFault& f) {
+      return f.diagnosis;
+    }
+    return Diagnosis{};
+  };
+  EXPECT_EQ(diagnosis("setmaxnreg.dec.sync.aligned.u32 32;").code, "");
+  for (const char* other : {"", "setmaxnreg.dec.sync.aligned.u32 40;"}) {
+    const Diagnosis d = diagnosis(other);
+    EXPECT_EQ(d.code, "deadlock") << other;
+    EXPECT_THAT(d.label, HasSubstr("for the registers of setmaxnreg.inc")) << other;
+  }
+}
+
 TEST(Control, AllocaGivesEachLaneItsOwnMemory) {
   RunPtx run(kernel(R"(
   stacksave.u64 %rd9;

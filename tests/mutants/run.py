@@ -94,7 +94,7 @@ PERSISTENT = re.compile(r"13_gemm step [5-8]|13_gemm_hopper")
 FOREIGN = {
     "cutlass.mma": ["256", "256", "128"], "cutlass.mma_tma": ["256", "256", "128"], "cutlass.mma_multicast": ["512", "1024", "128"],
     "cutlass.mma_pair": ["512", "1024", "128"], "cutlass.mma_epilogue": ["512", "1024", "128"], "cutlass.wgmma": ["128", "128", "128"],
-    "cutlass.wgmma_tma": ["128", "128", "256"], "triton.matmul_fp16": None, "triton.matmul_descriptor": None, "triton.attention": None,
+    "cutlass.wgmma_tma": ["128", "128", "256"], "deepgemm.scaled": None, "deepgemm.hopper_scaled": None, "triton.matmul_fp16": None, "triton.matmul_descriptor": None, "triton.attention": None,
 }
 
 
@@ -251,7 +251,8 @@ def source_of(text, line):
 
 
 def equivalent():
-    """(program, kind, CUDA line) of equivalent.txt -> the reason. A line or a program may be `*`: any."""
+    """(program, kind, CUDA line) of equivalent.txt -> the reason. A line or a program may be `*`: any. Where there are no CUDA lines, `ptx N`
+    is the line of the PTX, as nvcc 13.0 or Triton 3.9 has made it."""
     out, reason = {}, ""
     for line in (HERE / "equivalent.txt").read_text().splitlines():
         if line.startswith("  "):
@@ -268,7 +269,7 @@ def plain(ptx):
 
 
 def is_equivalent(r, same):
-    return any((p, r["kind"], s) in same for p in (r["program"], "*") for s in (r["source"], "*"))
+    return any((p, r["kind"], s) in same for p in (r["program"], "*") for s in (r["source"], f"ptx {r['ptx_line']}", "*"))
 
 
 def table(results):

@@ -66,6 +66,14 @@ uint32_t register_bound(const Function& f, const MachineSpec& spec) {
   return std::max(bound, 8u);
 }
 
+/// An estimate; with setmaxnreg ptxas gives a kernel all that its bounds allow.
+uint32_t registers_without_cubin(const Function& f, const MachineSpec& spec) {
+  const uint32_t bound = register_bound(f, spec);
+  const bool gives_away =
+      std::ranges::any_of(f.source->body, [](const ptx::Instruction& i) { return i.opcode == "setmaxnreg"; });
+  return gives_away && bound < 255 ? bound : std::min(f.registers_per_thread, bound);
+}
+
 }  // namespace
 
 bool target_runs_on(std::string_view target, int major, int minor) {
@@ -331,8 +339,7 @@ CUresult Module::resolve(Kernel& k) {
   if (assembled != images_.resources.end() && assembled->second.registers)
     program_->set_registers(*k.function, assembled->second.registers);
   else
-    program_->set_registers(*k.function,
-                            std::min(k.function->registers_per_thread, register_bound(*k.function, gpu_.spec)));
+    program_->set_registers(*k.function, registers_without_cubin(*k.function, gpu_.spec));
   return CUDA_SUCCESS;
 }
 

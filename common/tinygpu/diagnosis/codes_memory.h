@@ -56,7 +56,8 @@ inline constexpr CodeInfo kMemoryCodes[] = {
               "Error 700 for a null pointer. A chip looks at pages, not at allocations: just past one it may notice "
               "nothing."},
      Fix{"Compare the index with the allocation that the message names. A host pointer has to be registered first."}},
-    {"lane-order-missing", kError, "A lane of a warp touches what another lane has touched, and the two have not met.",
+    {"lane-order-missing", kError | kWarning,
+     "A lane of a warp touches what another lane has touched, and the two have not met.",
      Rule{"Lanes of a warp are threads: each runs by itself. shfl, vote, elect and the like order no memory; "
           "bar.warp.sync does.",
           "9.7.13.2 bar.warp.sync"},
@@ -82,11 +83,10 @@ inline constexpr CodeInfo kMemoryCodes[] = {
      Hardware{measured, "Error 715, for ldmatrix and mbarrier.arrive on global memory."},
      Fix{"Pass the address of a __shared__ object.", "uint32_t at = uint32_t(__cvta_generic_to_shared(pointer));"}},
     {"race-check-incomplete", kNote, "The kernel synchronises in a way that the check for races does not follow.",
-     Rule{
-         "With griddepcontrol a grid runs beside the one before it in the stream. tinygpu runs one after the other, so "
-         "that accesses of both at once are not seen."},
-     Fix{"Read what the grid before writes only behind griddepcontrol.wait.", "griddepcontrol.wait;"}},
-    {"scope-too-narrow", kError | kNote,
+     Rule{"With griddepcontrol a grid runs beside the one before it. What these two touch is followed; what the one "
+          "before both touches is not, and they may meet where dependents start before griddepcontrol.wait."},
+     Fix{"Wait first, then let dependents start.", "griddepcontrol.wait;  griddepcontrol.launch_dependents;"}},
+    {"scope-too-narrow", kError | kWarning | kNote,
      "A release and an acquire lie between two accesses, but do not reach: a scope is too narrow, or one is .relaxed.",
      Rule{"A release reaches an acquire if either scope has the other thread in it: .cta within a CTA, .cluster "
           "within a cluster. mbarrier.arrive and its waits are .cta unless they say otherwise. Relaxed operations "

@@ -165,6 +165,38 @@ void nothing(Warp&, const Op&) {}
 
 enum class RegisterChange : uint8_t { increase, decrease };
 
+/// What the warps of a CTA have of the registers that it began with, a thread.
+class RegisterPool final : public Extension {
+ public:
+  RegisterPool(const Cta& cta, uint32_t each) : of_(cta.warps.size(), each), all_(each * uint32_t(cta.warps.size())) {}
+  uint32_t of(const Warp& w) const { return of_[w.index()]; }
+  /// What no warp has. Not documented is whether what an exited warp had is free before its CTA is: here it is.
+  uint32_t free(const Cta& cta) const {
+    uint32_t taken = 0;
+    for (const auto& w : cta.warps)
+      if (!w->done()) taken += of_[w->index()];
+    return all_ - taken;
+  }
+  void set(const Warp& w, uint32_t registers) { of_[w.index()] = registers; }
+
+ private:
+  std::vector<uint32_t> of_;
+  const uint32_t all_;
+};
+
+/// How often a warp looks again whether there are enough: others may have exited.
+constexpr uint64_t kLookAgain = 1000;
+
+/// Registers a thread that the kernel begins with, 0 if that is not known. Without bounds ptxas leaves setmaxnreg out.
+uint32_t registers_at_entry(const Function& f) {
+  const ptx::Function& bounds = *f.source;
+  const bool known = bounds.maxnreg || bounds.reqntid[0] || bounds.maxntid[0];
+  return known ? (f.registers_per_thread + 7) / 8 * 8 : 0;  // a warp gets them in units of 256
+}
+
+constexpr const char* kRegisters =
+    "the registers of setmaxnreg.inc: the CTA has too few left, until other warps give some back by setmaxnreg.dec";
+
 void setmaxnreg(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const uint32_t wanted = uint32_t(op.imm), now = w.register_limit;
@@ -174,6 +206,19 @@ void setmaxnreg(Warp& w, const Op& op) {
             std::string("setmaxnreg.") + (increase ? "inc" : "dec") + " to " + std::to_string(wanted) +
                 " registers from " + std::to_string(now),
             "use .inc to take more registers and .dec to give some back");
+  w.take_timeout();
+  if (const uint32_t each = registers_at_entry(*w.domain().launch.config.kernel)) {
+    RegisterPool& pool = w.cta().extensions.get<RegisterPool>(w.cta(), each);
+    if (wanted > pool.of(w) && wanted - pool.of(w) > pool.free(w.cta())) {
+      BlockReason why;
+      why.kind = BlockReason::Kind::async_group;
+      why.what = kRegisters;
+      return w.block(why, true, w.time() + kLookAgain);
+    }
+    pool.set(w, wanted);
+    for (const auto& other : w.cta().warps)
+      other->wake(w.time(), [](const Group& g) { return g.reason.what == kRegisters; });
+  }
   w.register_limit = wanted;
 }
 

@@ -11,7 +11,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string_view>
 
+#include "common/tinygpu/base/relied_on.h"
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/tcgen05.h"
 #include "common/tinygpu/machine/memory/unmoved.h"
@@ -102,10 +104,11 @@ TmemRect checked_half(Warp& w, uint32_t taddr, const Repeat& repeat, uint32_t co
   TmemAddress at = TmemAddress::from(taddr);
   const uint32_t partition = w.index() & 3, first = partition * 32;
   if (at.lane / 32 != partition) {
+    const bool known = at.lane == 0 && std::string_view(what) == "tcgen05.ld" && !who.launch->options.strict_tmem;
     tmem_violation(
         who, at.lane < kTmemLanes ? "tmem-warp-owner" : "tmem-out-of-bounds",
-        fmt::format("{} of warp {} addresses lane {}; warp index modulo 4 is {}, so its lanes are {} to {}.", what,
-                    w.index(), at.lane, partition, first, first + 31),
+        fmt::format("{} of warp {} addresses lane {}; warp index modulo 4 is {}, so its lanes are {} to {}{}.", what,
+                    w.index(), at.lane, partition, first, first + 31, known ? kLaneZero.said() : ""),
         fmt::format("Add 32 * (warp index % 4) to the lane field: base + 0x{:08x} for this warp. Hardware takes the "
                     "warp's own lanes whatever the upper bits of the field are, and no document promises it.",
                     first << 16));

@@ -45,6 +45,8 @@ enum View : uint8_t {
   async_global,  // and in global memory
   nearly,        // would have happened before if scopes were wider, a relaxed operation were acquire or release, or the
                  // end of a commit, or of a copy to another CTA, told what its thread had done
+  relied_on,     // would have happened before by what known kernels rely on (base/relied_on.h): an mbarrier.arrive
+                 // without a scope on another CTA's mbarrier, lanes that have met at an instruction that is no barrier
   initialised,   // mbarriers, by fence.mbarrier_init
   tensor,        // of tcgen05: what tcgen05.fence has ordered, completed work and the issue of unfinished
   kViews

@@ -20,6 +20,7 @@ std::vector<uint32_t>& CtaState::cells() {
 }
 
 ClusterState::ClusterState(const Cluster& cluster) : number(cluster.linear) {
+  components.next = PastGrid::kOver + 1;
   for (const auto& c : cluster.ctas) ctas.push_back(std::make_unique<CtaState>(components, *c));
 }
 

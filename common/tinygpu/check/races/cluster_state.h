@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/tinygpu/check/races/past_grid.h"
 #include "common/tinygpu/check/races/release_heads.h"
 #include "common/tinygpu/check/races/shadow.h"
 #include "common/tinygpu/machine/observe.h"
@@ -21,7 +22,13 @@ struct MbarrierState {
   // What its arrivals have released: those of its own CTA, and those of others; so far, and with the last phase.
   Views own, others, own_complete, others_complete;
   std::unique_ptr<Record> init;
-  bool init_told = false;                             // a commit that need not see it
+  bool init_told = false;     // a commit that need not see it
+  bool copy_told = false;     // and a copy
+  bool live = false;          // between init and inval
+  std::vector<Record> early;  // uses from elsewhere, of one that is not live
+  void used_early(const Record& use) {
+    if (early.size() < 64) early.push_back(use);
+  }
   std::unordered_map<const Threads*, Record> remote;  // the last arrivals of other CTAs, by who made them
 };
 

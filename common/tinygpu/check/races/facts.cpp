@@ -17,6 +17,7 @@ Facts read(const ptx::Instruction& i) {
   f.four_rows = i.has("4x256b");
   f.alloc = i.opcode == "tcgen05.alloc";
   f.wgmma_fence = i.opcode == "wgmma.fence";
+  f.default_scope = !(i.has("cta") || i.has("cluster") || i.has("gpu") || i.has("sys"));
   if (i.opcode.starts_with("cp.async.bulk"))
     f.waits = i.has("read") ? Waits::bulk_read : Waits::bulk;
   else if (i.opcode == "cp.async.wait_all")

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "common/tinygpu/check/races/relied_on.h"
+#include "common/tinygpu/base/relied_on.h"
 #include "common/tinygpu/engines/tma/tensor_box.h"
 #include "common/tinygpu/machine/chip/launch.h"
 
@@ -65,9 +65,14 @@ Fix fix_of(Why why, const Record& earlier, const Record& later, ptx::Space space
   switch (why) {
     case Why::incomplete: return wait_for(earlier);
     case Why::lanes: return {"let the lanes meet between the two", "bar.warp.sync 0xffffffff;   // __syncwarp()"};
+    case Why::one_arrives:
     case Why::spoken_for:
       return {"let the lanes meet before one of them arrives for all, or let all of them arrive",
               "bar.warp.sync 0xffffffff;   // __syncwarp()\n@elected mbarrier.arrive.shared::cta.b64 _, [empty];"};
+    case Why::no_scope:
+      return {"name the scope at the arrive and at the wait",
+              "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
+              "L: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [bar], parity;  @!p bra L;"};
     case Why::nearly:
       return {
           "let the release and the acquire between the two reach each other (.cluster for CTAs of a cluster, .gpu "
@@ -104,7 +109,13 @@ Judged judged(Why why, const Record& earlier, const Record& later) {
   switch (why) {
     case Why::lanes:
     case Why::spoken_for: return {"lane-order-missing", Severity::error};
+    case Why::one_arrives: return {"lane-order-missing", Severity::warning, &kReadThenOneArrives};
+    case Why::no_scope:
+      if (earlier.writes() && !(earlier.operation && later.writes()))
+        return {"scope-too-narrow", Severity::warning, &kArriveWithoutScope};
+      return {"scope-too-narrow", Severity::note};
     case Why::nearly:
+      if (opcode_of(earlier) == "tcgen05.alloc") return {"scope-too-narrow", Severity::warning, &kRelaxedAlloc};
       // Kernels free a buffer of another CTA so, once it has been read; a copy that had landed there is no value lost.
       return {"scope-too-narrow",
               earlier.writes() && !(earlier.operation && later.writes()) ? Severity::error : Severity::note};
@@ -131,6 +142,11 @@ const char* reason(Why why, const Record& earlier) {
     case Why::spoken_for:
       return "some of its lanes are known to be over with it, but they have not met the others of the warp before they "
              "synchronised, and an arrive speaks for its own lane alone";
+    case Why::one_arrives:
+      return "one of its lanes has arrived for all, and they have met at an instruction that waits for the warp and "
+             "orders no memory";
+    case Why::no_scope:
+      return "what lies between them is an mbarrier.arrive or a wait without a scope, which reaches its own CTA alone";
     case Why::nearly:
       return "what lies between them is .relaxed, or of a scope that does not have both threads in it, or the end of "
              "an asynchronous operation, which speaks for itself alone";
@@ -167,7 +183,7 @@ void tell_race(Why why, const Record& earlier, const Record& later, ptx::Space s
   d.message =
       fmt::format("{} {} {} that {} {}: {}", name_of(later), verb_of(later.kind), bytes_at(space, address, bytes),
                   name_of(earlier), verb_of(earlier.kind), reason(why, earlier));
-  if (j.relied_on) d.message += fmt::format(". Known kernels do so and are right on a B200: {}", j.relied_on->kernels);
+  if (j.relied_on) d.message += j.relied_on->said();
   LabelledPlace first =
       place_of(named(later), fmt::format("{} {}{}", verb_of(later.kind), bytes_at(space, address, bytes),
                                          in_the_box(later, space, address, bytes)));
@@ -200,7 +216,7 @@ void tell_unpublished(const Record& init, const Origin& who, uint32_t offset, Un
                               ? "signalled by a copy, and no fence has handed its initialisation to the async proxy"
                               : "signalled by tcgen05.commit, and no fence has published its initialisation. By the "
                                 "manual's words a commit needs none in its own CTA; kernels fence all the same");
-  if (j.relied_on) d.message += fmt::format(". Known kernels do so and are right on a B200: {}", j.relied_on->kernels);
+  if (j.relied_on) d.message += j.relied_on->said();
   d.where = who.where();
   d.label = to == Unpublished::to_thread || to == Unpublished::relaxed ? "used here" : "signals it";
   d.others.push_back(place_of(init, "initialised here"));
@@ -231,6 +247,28 @@ void tell_exit(const Record& r, uint32_t rank, bool out, const std::string& what
   d.label = std::move(at.label);
   d.help = "let all CTAs of the cluster meet before any of them exits, behind the waits for their last operations";
   d.example = "barrier.cluster.arrive;  barrier.cluster.wait;";
+  r.who.report(std::move(d));
+}
+
+void tell_grid_before(const Record& r, uint64_t address, uint64_t bytes, const LabelledPlace& before,
+                      const std::string& kernel) {
+  Diagnosis d;
+  d.code = "data-race";
+  d.message = fmt::format("{} {} {} that the grid before ({}) touches, and this thread has not waited for that one",
+                          name_of(r), verb_of(r.kind), bytes_at(ptx::Space::global, address, uint32_t(bytes)), kernel);
+  Record at = r;
+  if (const uint32_t lanes = r.map.of(address); lanes && !r.operation) at.who.lane = __builtin_ctz(lanes);
+  LabelledPlace first =
+      place_of(at, fmt::format("{} {}", verb_of(r.kind), bytes_at(ptx::Space::global, address, uint32_t(bytes))));
+  d.where = std::move(first.where);
+  d.label = std::move(first.label);
+  d.others.push_back(before);
+  d.help = "wait for the grid before ahead of the first access to what it touches";
+  d.example = "griddepcontrol.wait;   // cudaGridDependencySynchronize()";
+  d.rule =
+      "A grid that executes griddepcontrol.launch_dependents lets the next one start beside it; the next one sees "
+      "what it has written behind griddepcontrol.wait.";
+  d.section = "9.7.14.13 griddepcontrol";
   r.who.report(std::move(d));
 }
 

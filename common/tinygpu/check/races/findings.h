@@ -10,12 +10,14 @@ namespace tinygpu::races {
 
 /// Why an access must not meet an earlier one.
 enum class Why : uint8_t {
-  unordered,   // nothing orders them
-  lanes,       // of one warp
-  spoken_for,  // lanes of one warp, one of which has synchronised for all
-  nearly,      // a scope or a .relaxed stands in the way
-  no_fence,    // ordered, but not between the proxies
-  incomplete,  // an operation that nobody has waited for
+  unordered,    // nothing orders them
+  lanes,        // of one warp
+  spoken_for,   // lanes of one warp, one of which has synchronised for all
+  nearly,       // a scope or a .relaxed stands in the way
+  no_scope,     // an mbarrier.arrive or a wait that names none does
+  one_arrives,  // lanes have met at an instruction that is no barrier, and one of them has synchronised for all
+  no_fence,     // ordered, but not between the proxies
+  incomplete,   // an operation that nobody has waited for
 };
 
 /// `address`: of the first byte that both touch.
@@ -33,6 +35,10 @@ void tell_unpublished(const Record& init, const Origin& who, uint32_t offset, Un
 /// A CTA ends, and nothing says that this access of another CTA to its shared memory is over (`out`: an operation of
 /// its own that reads from it for another CTA); `what` it touches.
 void tell_exit(const Record& r, uint32_t rank, bool out, const std::string& what);
+
+/// Global memory that the grid before has touched, and nobody has waited for that one; `before` did it.
+void tell_grid_before(const Record& r, uint64_t address, uint64_t bytes, const LabelledPlace& before,
+                      const std::string& kernel);
 
 /// `who` reads bytes of shared memory that nobody has written since the CTA began.
 void tell_unwritten(const Record& r, uint64_t address, uint32_t bytes);

@@ -34,13 +34,17 @@ class Trial {
     uint16_t unseen = not_seen_in(earlier, cell, bytes, happened, placed);
     if (!unseen && crosses) {
       why = Why::no_fence;
-      unseen = not_seen_in(earlier, cell, bytes, space_ == ptx::Space::global ? async_global : async_shared, placed);
+      unseen = not_seen_in(earlier, cell, bytes, async_view(), placed);
     }
     if (!unseen) return {true, placed};
     if (strong_pair(earlier, now_) && earlier.map.bytes == now_.map.bytes) return {false, placed};
     bool any = false;
     if (why != Why::no_fence) {
-      if (!not_seen_in(earlier, cell, unseen, nearly, any))
+      if (!not_seen_in(earlier, cell, unseen, relied_on, any) && relies(earlier))
+        why = crosses && not_seen_in(earlier, cell, unseen, async_view(), any) ? Why::no_fence
+              : by_lanes(earlier)                                              ? Why::one_arrives
+                                                                               : Why::no_scope;
+      else if (!not_seen_in(earlier, cell, unseen, nearly, any))
         why = Why::nearly;
       else if (earlier.operation)
         why = Why::incomplete;
@@ -60,6 +64,13 @@ class Trial {
   }
 
  private:
+  View async_view() const { return space_ == ptx::Space::global ? async_global : async_shared; }
+  /// It is the lanes of one warp that nothing orders.
+  bool by_lanes(const Record& earlier) const {
+    return (by_.threads && earlier.lane_components == by_.threads->program) || spoken_for(earlier);
+  }
+  /// Of lanes, known kernels rely on reads alone.
+  bool relies(const Record& earlier) const { return !by_lanes(earlier) || !earlier.writes(); }
   /// Those of the bytes at which the earlier access is not known to be over.
   uint16_t not_seen_in(const Record& earlier, uint64_t cell, uint16_t bytes, View view, bool& placed) const {
     const uint32_t mine = as_one() ? by_.lanes : single(now_.map.lanes);
@@ -298,7 +309,8 @@ bool Races::first(const char* about, const Op* op) {
 
 void Races::access(const MemoryAccess& a, ClusterState& c, const Actor& actor, const Record& record) {
   const auto news = [&](Why why, const Record& earlier, const Record& later) {
-    return (why != Why::no_fence && why != Why::nearly) || is_news(later.who.op, earlier.who.op);
+    return (why != Why::no_fence && why != Why::nearly && why != Why::no_scope) ||
+           is_news(later.who.op, earlier.who.op);
   };
   const Trial trial(actor, record, a.space, news);
   const auto judge = [&](const Record& earlier, uint64_t cell, uint16_t bytes) {
@@ -326,6 +338,12 @@ void Races::access(const MemoryAccess& a, ClusterState& c, const Actor& actor, c
     each([&](uint64_t address, uint64_t bytes) { touch.range(owner->cells(), 0, address, bytes); });
     return;
   }
+  if (!before_.empty() && !PastGrid::over(actor.sees->of[happened]))
+    each([&](uint64_t address, uint64_t bytes) {
+      const PastGrid::Touch* met = before_.met(address, bytes, record.writes());
+      if (met && first("grid before", record.who.op))
+        tell_grid_before(record, address, bytes, met->place, before_.kernel());
+    });
   // Global memory is shared by all domains: a lock for each of its parts.
   const auto by_the_host = [](uint64_t, uint16_t) {};  // it may have written anything
   uint64_t region = ~0ull;

@@ -29,6 +29,9 @@ Threads* DomainState::find(const Origin& who, std::shared_ptr<ClusterState>& clu
 }
 
 void Races::on_launch(const Launch& launch) {
+  before_ = launch.config.programmatic ? std::move(left_) : PastGrid();
+  left_ = {};
+  lets_start_ = false;
   domains_.clear();
   domains_.resize(launch.domains().size());
   global_ = std::vector<Shard>(64);
@@ -39,12 +42,18 @@ void Races::on_launch(const Launch& launch) {
   told_about_.clear();
 }
 
-void Races::on_end(const Launch&, const LaunchStats* stats) {
+void Races::on_end(const Launch& launch, const LaunchStats* stats) {
   // Where a fault has ended it, CTAs have not.
   if (!stats)
     for (DomainState& d : domains_)
       for (const auto& [key, c] : d.clusters)
         for (const auto& cta : c->ctas) end_copies(d, *c, cta->cta);
+  if (stats && lets_start_) {
+    left_ = PastGrid(launch.config.kernel->name);
+    for (Shard& shard : global_)
+      for (const auto& [region, handles] : shard.regions) left_.add(region * kRegion, handles, shard.histories);
+  }
+  before_ = {};
   domains_.clear();
   global_.clear();
   heads_.clear();
@@ -109,7 +118,7 @@ void Races::check_exit(const DomainState& d, ClusterState& c, CtaState& cta) {
     if (!handle || std::ranges::find(seen, handle) != seen.end()) continue;
     seen.push_back(handle);
     if (seen.size() > 64) seen.erase(seen.begin());
-    c.histories.each(handle, [&](const Record& r) {
+    c.histories.each(handle, [&](const Record& r, uint16_t) {
       const bool out = r.operation && own(r) && r.ends == Ends::mbarrier && !r.writes();
       if ((own(r) && !out) || !open(r) || !first("exit", r.who.op)) return;
       tell_exit(r, rank, out, fmt::format("shared offset {:#x}", at));
@@ -264,12 +273,26 @@ void Races::check_signal(ClusterState& c, const Operation& op, const AsyncOperat
   CtaState* const cta = c.cta(*use.signalled);
   if (!cta) return;
   MbarrierState& m = cta->mbarrier(c.components, use.signal);
+  if (!m.live && op.threads) {
+    Record use;
+    use.who = op.who;
+    use.cluster = c.number;
+    use.component = op.threads->program->whole;
+    use.epoch = op.now;
+    use.lane_components = op.threads->program;
+    use.map.lanes = op.lanes;
+    m.used_early(use);
+  }
   if (!m.init) return;
   const Actor by{c.number, op.threads, op.lanes, op.now, op.copies, &op.sees};
   const auto seen = [&](View view) { return !not_seen(*m.init, m.init->map.lanes, by, op.lanes, view); };
   if (seen(async_shared) || seen(initialised)) return;
-  tell_unpublished(*m.init, op.who, use.signal, seen(happened) ? Unpublished::to_copy : Unpublished::to_thread);
-  m.init = nullptr;  // once
+  if (!seen(happened)) {
+    tell_unpublished(*m.init, op.who, use.signal, Unpublished::to_thread);
+    m.init = nullptr;                              // once
+  } else if (!std::exchange(m.copy_told, true)) {  // threads that use it need still see it
+    tell_unpublished(*m.init, op.who, use.signal, Unpublished::to_copy);
+  }
 }
 
 void Races::on_complete(const AsyncOperation& o) { domains_[o.domain()].operations.erase(o.id); }

@@ -16,6 +16,7 @@
 #include "common/tinygpu/check/races/cluster_state.h"
 #include "common/tinygpu/check/races/facts.h"
 #include "common/tinygpu/check/races/findings.h"
+#include "common/tinygpu/check/races/past_grid.h"
 #include "common/tinygpu/machine/chip/domain.h"
 
 namespace tinygpu::races {
@@ -113,6 +114,7 @@ class Races final : public Observer {
   void on_fence(DomainState& d, ClusterState& c, Threads& t, const Sync& s);
   void on_wait(DomainState& d, ClusterState& c, Threads& t, const Sync& s);
   void cluster_barrier(ClusterState& c, const Sync& s);
+  void grid_dependency(Threads& t, const Sync& s);
   // memory.cpp
   void access(const MemoryAccess& a, ClusterState& c, const Actor& actor, const Record& record);
   void program_access(const MemoryAccess& a, DomainState& d, ClusterState& c, Threads& t, uint32_t lanes);
@@ -139,6 +141,9 @@ class Races final : public Observer {
   std::mutex told_mutex_;
   std::unordered_map<const void*, const void*> told_;
   std::set<std::pair<std::string_view, const Op*>> told_about_;
+  PastGrid before_;  // that may not be over: what it has touched; and what this one leaves
+  PastGrid left_;
+  std::atomic<bool> lets_start_ = false;  // griddepcontrol.launch_dependents has been executed
   std::mutex sequential_mutex_;
   Sight sequential_;  // what fence.sc has in its order
 };

@@ -42,11 +42,11 @@ class Histories {
   /// number and one, once it has one. `placed`: it holds for this cell only.
   uint32_t touched(uint32_t handle, const Record& now, uint32_t& record, uint64_t address, uint16_t bytes, Judge judge,
                    bool& placed, Unwritten unwritten);
-  /// The accesses that a history has.
+  /// The accesses that a history has, and which bytes of the cell each has touched.
   template <class F>
   void each(uint32_t handle, F&& f) const {
     const History& h = histories_[handle];
-    for (uint32_t i = 0; i < h.size; ++i) f(records_[h.entry[i].record]);
+    for (uint32_t i = 0; i < h.size; ++i) f(records_[h.entry[i].record], h.entry[i].bytes);
   }
   /// So much has been allocated that looking for what nobody names any more pays.
   bool full() const {

@@ -46,16 +46,22 @@ void Races::on_sync(const Sync& s) {
     case Kind::tcgen05_fence: on_fence(d, *c, *t, s); break;
     case Kind::wait_group:
     case Kind::commit_group: on_wait(d, *c, *t, s); break;
-    case Kind::grid_dependency:
-      s.who->report(
-          Severity::note, "race-check-incomplete",
-          "not checked: what this grid and its neighbours of the stream do at the same time. Here one grid "
-          "runs after the other",
-          "griddepcontrol.wait before the first access to what the grid before has written; it is not checked "
-          "that it stands there");
-      break;
+    case Kind::grid_dependency: grid_dependency(*t, s); break;
     default: break;
   }
+}
+
+void Races::grid_dependency(Threads& t, const Sync& s) {
+  const uint32_t lanes = s.who->lanes;
+  if (!s.value) return t.learn(lanes, {{PastGrid::kOver, 1}});
+  lets_start_ = true;
+  if (!before_.empty() && !PastGrid::over(t.row_of(s.who->lane).sees.of[happened]))
+    s.who->report(
+        Severity::note, "race-check-incomplete",
+        "not checked: what the grid behind this one and the grid before this one do at the same time. They may "
+        "meet, as launch_dependents stands ahead of griddepcontrol.wait here",
+        "griddepcontrol.wait before griddepcontrol.launch_dependents, if the grid behind touches what the grid "
+        "before does");
 }
 
 void Races::on_fence(DomainState& d, ClusterState& c, Threads& t, const Sync& s) {
@@ -67,6 +73,7 @@ void Races::on_fence(DomainState& d, ClusterState& c, Threads& t, const Sync& s)
   if (facts.mbarrier_init) return t.init_fence(lanes);
   if (facts.wgmma_fence) {
     t.wgmma_fenced = true;
+    t.met_at_instruction();
     return;
   }
   if (!facts.sequential || facts.order.scope < ptx::Scope::gpu) return t.fence(lanes, facts.order, nullptr);
@@ -82,6 +89,7 @@ void Races::on_wait(DomainState& d, ClusterState& c, Threads& t, const Sync& s) 
   using Channel = Threads::Channel;
   const uint32_t lanes = s.who->lanes;
   const Waits waits = d.facts.of(*s.who).waits;
+  if (waits == Waits::wgmma || waits == Waits::tmem_load || waits == Waits::tmem_store) t.met_at_instruction();
   if (s.kind == Sync::Kind::commit_group) {
     if (waits == Waits::bulk) t.bulk_commit(lanes);
     if (waits == Waits::cp_async) {
@@ -162,8 +170,10 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
   };
   switch (s.kind) {
     case Kind::init: {
+      m.live = true;
+      const std::vector<Record> early = std::exchange(m.early, {});
       m.own = m.others = m.own_complete = m.others_complete = {};
-      m.landed = m.init_told = false;
+      m.landed = m.init_told = m.copy_told = false;
       m.remote.clear();
       if (!t) break;
       m.init = std::make_unique<Record>();
@@ -173,9 +183,21 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
       m.init->epoch = t->now();
       m.init->lane_components = t->program;
       m.init->map.lanes = s.who->lanes;
+      // Who has used it before, and nothing says that this comes behind.
+      const Row& row = t->row_of(s.who->lane);
+      const Actor by{c.number, t, s.who->lanes, t->now(), 0, &row.sees};
+      for (const Record& use : early) {
+        if (!not_seen(use, use.map.lanes, by, 0, happened)) continue;
+        tell_unpublished(*m.init, use.who, s.offset, Unpublished::to_thread);
+        m.init = nullptr;
+        break;
+      }
       break;
     }
-    case Kind::inval: m.init = nullptr; break;
+    case Kind::inval:
+      m.init = nullptr;
+      m.live = false;
+      break;
     case Kind::sent:
       if (t) {
         check_init();
@@ -188,6 +210,7 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
         last.lane_components = t->program;
         last.map.lanes = s.who->lanes;
         last.operation = false;
+        if (!m.live) m.used_early(last);
         c.sent[{t, s.cta, s.offset}].push_back(t->release(s.who->lanes, relaxed));
       }
       break;
@@ -233,8 +256,13 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
       Views views = std::move(queue.front());
       queue.pop_front();
       if (order.scope < ptx::Scope::cluster) {  // does not reach another CTA
-        views.of[nearly].join(views.of[happened]);
-        for (const View v : {happened, async_shared, async_global}) views.of[v] = {};
+        if (d.facts.of(*s.who).default_scope) {
+          views.of[relied_on].join(views.of[happened]);
+        } else {
+          views.of[nearly].join(views.of[happened]);
+          for (const View v : {async_shared, async_global}) views.of[v] = {};
+        }
+        views.of[happened] = {};
       }
       m.others.join(views);
       break;
@@ -258,6 +286,7 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
       t->acquire(s.who->lanes, m.others_complete,
                  relaxed                              ? Strength::relaxed
                  : order.scope >= ptx::Scope::cluster ? Strength::full
+                 : d.facts.of(*s.who).default_scope   ? Strength::unnamed
                                                       : Strength::narrow);
       break;
     }

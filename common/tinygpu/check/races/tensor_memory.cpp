@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "common/tinygpu/base/relied_on.h"
 #include "common/tinygpu/check/races/races.h"
-#include "common/tinygpu/check/races/relied_on.h"
 
 namespace tinygpu::races {
 namespace {
@@ -88,7 +88,7 @@ void tell(const char* code, Severity severity, const TensorEntry& e, const Origi
   const char *verb = verb_of(writes, what), *earlier = verb_of(e.writes, e.what);
   d.message = fmt::format("{} {} cells of Tensor Memory ({}) that {} {}: {}", what, verb, cells_of(cells), e.what,
                           earlier, reason);
-  if (relied_on) d.message += fmt::format(". Known kernels do so and are right on a B200: {}", relied_on->kernels);
+  if (relied_on) d.message += relied_on->said();
   d.where = who.where(time);
   d.label = fmt::format("{} {}", verb, cells_of(cells));
   d.others.push_back(place_of(e.done, fmt::format("the same cells: the earlier operation {} them", earlier)));

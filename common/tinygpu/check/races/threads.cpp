@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace tinygpu::races {
+namespace {
+
+/// What a release hands to an acquire.
+constexpr std::array kOrdered{happened, async_shared, async_global, nearly, relied_on};
+
+}  // namespace
 
 bool Row::same(const Row& o) const {
   return sees == o.sees && tensor_out == o.tensor_out && tensor_received == o.tensor_received && fenced == o.fenced &&
@@ -98,7 +104,7 @@ Views Threads::release(uint32_t lanes, bool relaxed) {
       mine.of[nearly] = std::move(known);
     } else {
       mine.of[happened] = std::move(known);
-      for (const View v : {async_shared, async_global, nearly}) mine.of[v] = r.sees.of[v];
+      for (const View v : {async_shared, async_global, nearly, relied_on}) mine.of[v] = r.sees.of[v];
     }
     out.join(mine);
   }
@@ -121,11 +127,15 @@ void Threads::acquire(uint32_t lanes, const Views& from, Strength strength) {
     if (both == r.tensor_received) r.tensor_out = {};
     r.sees.of[initialised].join(from.of[initialised]);
     if (strength == Strength::full) {
-      for (const View v : {happened, async_shared, async_global, nearly}) r.sees.of[v].join(from.of[v]);
+      for (const View v : kOrdered) r.sees.of[v].join(from.of[v]);
       return;
     }
-    r.sees.of[nearly].join(from.of[happened]);
-    r.sees.of[nearly].join(from.of[nearly]);
+    if (strength == Strength::unnamed) {
+      r.sees.of[relied_on].join(from.of[happened]);
+      for (const View v : {async_shared, async_global, nearly, relied_on}) r.sees.of[v].join(from.of[v]);
+      return;
+    }
+    for (const View v : {happened, nearly, relied_on}) r.sees.of[nearly].join(from.of[v]);
     if (strength != Strength::relaxed) return;
     auto more = r.unfenced ? std::make_shared<Views>(*r.unfenced) : std::make_shared<Views>();
     more->join(from);
@@ -145,6 +155,19 @@ void Threads::met(uint32_t lanes) {
   acquire(lanes, all);
 }
 
+void Threads::met_at_instruction() {
+  if ((live() & (live() - 1)) == 0) return;
+  Sight all;
+  for (const Row& r : rows_) {
+    if (!(r.lanes & live())) continue;
+    Sight now = r.sees.of[happened];
+    now.here = advanced(now.here, own_steps(r, r.lanes & live()));
+    all.join(now);
+  }
+  for (Row& r : rows_) r.sees.of[relied_on].join(all);
+  ++now_;
+}
+
 void Threads::async_fence(uint32_t lanes, bool shared, bool global) {
   each_row(lanes, [&](Row& r) {
     Sight now = r.sees.of[happened];
@@ -159,7 +182,7 @@ void Threads::async_fence(uint32_t lanes, bool shared, bool global) {
 void Threads::fence(uint32_t lanes, const ptx::MemoryOrder& order, Sight* sequential) {
   each_row(lanes, [&](Row& r) {
     if (order.acquires() && r.unfenced) {
-      for (const View v : {happened, async_shared, async_global, nearly}) r.sees.of[v].join(r.unfenced->of[v]);
+      for (const View v : kOrdered) r.sees.of[v].join(r.unfenced->of[v]);
       r.unfenced = nullptr;
     }
     if (sequential) r.sees.of[happened].join(*sequential);

@@ -42,6 +42,7 @@ enum class Strength : uint8_t {
   full,
   relaxed,  // nothing before an acquire fence
   narrow,   // nothing: scopes do not reach
+  unnamed,  // nothing either, as no scope is written; but known kernels rely on it
 };
 
 class Threads {
@@ -56,6 +57,8 @@ class Threads {
   void learn(uint32_t lanes, const std::vector<Step>& steps);
   /// These lanes have met.
   void met(uint32_t lanes);
+  /// All lanes have met at an instruction that waits for them and promises nothing for memory (.sync.aligned).
+  void met_at_instruction();
 
   void async_fence(uint32_t lanes, bool shared, bool global);
   void fence(uint32_t lanes, const ptx::MemoryOrder& order, Sight* sequential);

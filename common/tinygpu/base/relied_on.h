@@ -1,13 +1,16 @@
-// What the PTX ISA calls a race and kernels do that are known to give right results on a B200: told as warnings. This
-// is the one list of them.
+// What the PTX ISA calls a race, or does not promise, and kernels do that are known to give right results on hardware:
+// told as warnings. This is the one list of them.
 #pragma once
+#include <string>
 #include <string_view>
 
-namespace tinygpu::races {
+namespace tinygpu {
 
 struct ReliedOn {
   std::string_view what;
   std::string_view kernels;
+  /// What a diagnosis says of it behind its own sentence.
+  std::string said() const { return ". Known kernels do so and are right on hardware: " + std::string(kernels); }
 };
 
 inline constexpr ReliedOn kOperandFence{"ordinary stores that an MMA reads as its operand without fence.proxy.async",
@@ -37,8 +40,19 @@ inline constexpr ReliedOn kRelaxedInit{
 inline constexpr ReliedOn kTensorFences{
     "finished tcgen05 work handed over by a barrier without tcgen05.fence on both sides",
     "CUTLASS's tutorials 01_mma_sm100 to 05_mma_tma_epi_sm100, Triton's matmuls"};
+inline constexpr ReliedOn kArriveWithoutScope{
+    "an arrive on another CTA's mbarrier, or a wait for such arrives, without a scope, which is .cta",
+    "DeepGEMM's sm100_fp8_fp4_gemm_1d1d"};
+inline constexpr ReliedOn kReadThenOneArrives{
+    "lanes that read, meet at wgmma or tcgen05.wait alone, and of which one arrives for all",
+    "DeepGEMM's sm90_fp8_gemm_1d2d (the scales of a stage)"};
+inline constexpr ReliedOn kRelaxedAlloc{
+    "the address that tcgen05.alloc stores, handed to the CTA's warps by barrier.cluster.arrive.relaxed",
+    "DeepGEMM's sm100_fp8_fp4_gemm_1d1d with two CTAs"};
+inline constexpr ReliedOn kLaneZero{"tcgen05.ld that names lane 0 in every warp",
+                                    "the epilogue of DeepGEMM's sm100_fp8_fp4_gemm_1d1d"};
 inline constexpr ReliedOn kLoadsAtDealloc{
     "columns freed behind tcgen05.ld whose registers have been used, without tcgen05.wait::ld",
     "CUTLASS's tutorials 01_mma_sm100 to 05_mma_tma_epi_sm100"};
 
-}  // namespace tinygpu::races
+}  // namespace tinygpu
