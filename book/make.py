@@ -110,12 +110,12 @@ def instruction_pages(known):
                     where.setdefault(family_in(names, p), set()).add(folder.name)
     nav = []
     for family, forms, executed in special:
-        text = [f"# {family}\n", f"{forms} form{'s' if forms != 1 else ''}; this machine model executes them: {executed}.\n"]
+        text = [f"# {family}\n", f"{forms} form{'s' if forms != 1 else ''}. Does tinygpu execute {'them' if forms != 1 else 'it'}? {executed.capitalize()}.\n"]
         mine = [w for w in known.values() if any(family_in(names, p) == family for p in w.ptx)]
         if mine:
             text.append("## In this repo\n")
             for w in mine:
-                text.append(f"`{w.name}` in `{w.header}`: {escaped(w.says)}\n\n" + fenced("\n".join(w.ptx)))
+                text.append(f"`{w.name}` in `{w.header}`: {escaped(w.says)}\n\n" + fenced("\n".join(instructions.written(gen5, p) for p in w.ptx)))
         if where.get(family):
             text.append("Used in: " + ", ".join(f"[{c}](../chapters/{c}.md)" for c in sorted(where[family])) + "\n")
         text.append("## Forms\n\n" + fenced(run(gen5, "isa", family)))
@@ -150,9 +150,7 @@ def annotated(path, known, names):
     """The source with a mark at an instruction's first use in the file, and what the marks say."""
     marks, seen = {}, set()
     for line, name, ptx in instructions.uses(path, known):
-        fresh = [p for p in ptx if instructions.family_of(p) not in seen]
-        if fresh:
-            seen |= {instructions.family_of(p) for p in fresh}
+        if fresh := instructions.unseen(ptx, seen):
             marks.setdefault(line, []).append((name, fresh))
     notes, lines = [], path.read_text().splitlines()
     for line in sorted(marks):
@@ -163,7 +161,7 @@ def annotated(path, known, names):
             family = family_in(names, ptx[0])
             link = f" — [{family}](../{page_of(family)})" if family else ""
             says = known[name].says if name in known else ""
-            said.append("`" + "` `".join(p.replace("`", "") for p in ptx) + f"`{link}. {escaped(says)}".replace("\n", " "))
+            said.append("`" + "` `".join(instructions.written(gen5, p) for p in ptx) + f"`{link}. {escaped(says)}".replace("\n", " "))
         notes.append(f"{at}. " + "<br>".join(said))
     return "``` { .cuda .annotate linenums=\"1\" }\n" + "\n".join(lines) + "\n```\n\n" + "\n".join(notes) + "\n"
 
@@ -188,11 +186,18 @@ def chapter_pages(known, names, outputs):
 # ---- Exercises
 
 
+def reading(exercise):
+    """What to read before, with links to the lessons."""
+    chapters = {p.name[:2]: p.name for p in sorted((root / "notes").glob("[0-9][0-9]_*.md"), reverse=True)}
+    text = re.sub(r"notes/[\w/]+\.md", lambda m: f"[{m[0]}]({m[0]})", exercise.read)
+    return re.sub(r"chapter (\d\d)", lambda m: f"[{m[0]}](notes/{chapters[m[1]]})", text)
+
+
 def exercise_page():
     text = ["# Exercises\n", "`scripts/learn` gives you one after the other, judges it each time you save, and shows the diagnosis and a timeline where it is not right yet. No GPU is needed.\n"]
     for e in judge.all_exercises():
         number = e.name.split("_")[0]
-        text.append(f"## {number} {e.title}\n\n{escaped(e.task)}\n\nRead before: {escaped(e.read)}." + (f" Budget: {e.budget:,} cycles." if e.budget else "") + "\n")
+        text.append(f"## {number} {e.title}\n\n{escaped(e.task)}\n\nRead before: {reading(e)}." + (f" Budget: {e.budget:,} cycles." if e.budget else "") + "\n")
         for kind, title, body in (("example", "The file", fenced(e.text, "cuda")), ("tip", "Hint", e.hint), ("success", "Solution", fenced(e.diff(), "diff"))):
             text.append(f'??? {kind} "{title}"\n\n' + "\n".join("    " + line for line in body.rstrip().splitlines()) + "\n")
     return write("exercises.md", "\n".join(text))

@@ -59,7 +59,8 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for found in pool.map(lambda e: faults(tools, build / "bin", e), exercises):
             out += found
-    drawn = judge.timeline(tools, [build / "bin" / "exercises_unsolved", "07_stuck_ring"])
+    ring = next(e for e in exercises if e.name == "07_stuck_ring")
+    drawn = judge.timeline(tools, ring, [build / "bin" / "exercises_unsolved", ring.name])
     for lane in ("warp 0 cp.async.bulk load +0+\\n +1+\\n +2+\\n", "warp 1 +w *w *w\\n"):
         if not re.search(lane, drawn):
             out.append(f"the timeline of a ring that stands still has no {lane!r}:\n{drawn}")

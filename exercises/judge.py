@@ -11,8 +11,10 @@ solution.txt  fields, one a line, and the solution as a diff:
                 @@       from here on lines with -, + or a space, as in chapters/*/mistakes.txt
 """
 import json
+import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,7 +24,6 @@ sys.path.insert(0, str(root / "cmake"))
 import make_mistakes  # noqa: E402  how a diff is applied
 
 FIELDS = ("read", "hint", "says", "cycles")
-MAX_CYCLES = 20_000_000_000  # ten seconds of a B200: a deadlock is told as such after two
 
 
 class Error(Exception):
@@ -68,6 +69,8 @@ class Exercise:
         if not self.hunks:
             raise Error(f"{path} has no diff")
         self.budget = int(self.fields.get("cycles", "0"))
+        # A loop that nothing ends is told after so many cycles; the slowest solution without a budget takes 60,000.
+        self.most = max(300_000, 10 * self.budget)
 
     def __getattr__(self, name):
         if name in FIELDS:
@@ -141,29 +144,34 @@ class Verdict:
 
 
 def run(line, seconds):
+    """Its exit code, what it printed, what it printed on stderr. Ends what it has started, too, where that takes too long."""
+    process = subprocess.Popen([str(w) for w in line], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        done = subprocess.run([str(w) for w in line], capture_output=True, text=True, timeout=seconds)
-        return done.returncode, done.stdout + done.stderr
-    except subprocess.TimeoutExpired:
-        return -1, f"no end after {seconds} s\n"
+        out, err = process.communicate(timeout=seconds)
+        return process.returncode, out, err
+    except BaseException as fault:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        if isinstance(fault, subprocess.TimeoutExpired):
+            return -1, f"no end after {seconds} s\n", ""
+        raise
 
 
-def timeline(tools, command, seconds=120):
+def timeline(tools, exercise, command, seconds=120):
     """What happened in its last launch, drawn; empty where nothing has a lane."""
-    line = [tools.gen5, "run", "--max-cycles", MAX_CYCLES, *command, "--timeline"]
-    try:
-        drawn = subprocess.run([str(w) for w in line], capture_output=True, text=True, timeout=seconds).stdout
-    except subprocess.TimeoutExpired:
-        return ""
+    line = [tools.gen5, "run", "--max-cycles", exercise.most, *command, "--timeline"]
+    _, drawn, _ = run(line, seconds)
     at = drawn.find("  What happened")
     return drawn[at:] if at >= 0 else ""
 
 
-def check(tools, command, seeds, seconds=120):
+def check(tools, exercise, command, seeds, seconds=120):
     """Runs it as timed, late and in `seeds` random orders with every check. Returns what was found, and what was said."""
     with tempfile.TemporaryDirectory() as folder:
         log = pathlib.Path(folder) / "log.sarif"
-        status, text = run([tools.gen5, "check", "--werror", "--max-cycles", MAX_CYCLES, "--seeds", seeds, "--sarif", log, *command], seconds)
+        line = [tools.gen5, "check", "--werror", "--max-cycles", exercise.most, "--seeds", seeds, "--sarif", log, *command]
+        status, text, err = run(line, seconds)
+        text += err
         codes = set()
         if log.exists():
             for result in json.loads(log.read_text())["runs"][0].get("results", []):
@@ -171,14 +179,16 @@ def check(tools, command, seeds, seconds=120):
                     codes.add(result["ruleId"])
     if codes:
         return ", ".join(sorted(codes)), text
+    if re.search(r"^ +\S.* signal \d+ ", text, re.M):
+        return "a crash of the program", text
     return ("wrong numbers" if status != 0 else "right"), text
 
 
-def profile(tools, command, seconds=120):
+def profile(tools, exercise, command, seconds=120):
     """A run as timed, without checks: each kernel's profile."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "profile.json"
-        run([tools.gen5, "run", "--profile-json", file, "--max-cycles", MAX_CYCLES, *command], seconds)
+        run([tools.gen5, "run", "--profile-json", file, "--max-cycles", exercise.most, *command], seconds)
         return json.loads(file.read_text()) if file.exists() else []
 
 
@@ -196,10 +206,10 @@ def waits(kernels):
 
 def judge(tools, exercise, command, seeds=5):
     """`command` runs the exercise once and exits with 0 if its numbers are right."""
-    ends, text = check(tools, command, seeds)
+    ends, text = check(tools, exercise, command, seeds)
     if ends != "right":
         return Verdict(ends, text)
-    kernels = profile(tools, command)
+    kernels = profile(tools, exercise, command)
     cycles = sum(k["cycles"] for k in kernels)
     if exercise.budget and cycles > exercise.budget:
         return Verdict(

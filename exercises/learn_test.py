@@ -28,27 +28,27 @@ def expect(condition, what, text):
         fail(what, text)
 
 
-def watched(folder, first):
-    """Starts to watch, solves the exercise, and sees it go on to the next."""
+def watched(folder, exercise, number, *words):
+    """Starts to watch with these words, solves the exercise that comes, and sees it go on to the one behind it."""
     log = folder / "log"
     environment = dict(os.environ, GEN5_LEARN=str(folder), GEN5_LEARN_BUILD=str(build), PYTHONUNBUFFERED="1")
     with log.open("w") as out:
-        process = subprocess.Popen([learn, "--no-setup"], stdout=out, stderr=subprocess.STDOUT, env=environment)
+        process = subprocess.Popen([learn, "--no-setup", *words], stdout=out, stderr=subprocess.STDOUT, env=environment)
     try:
 
-        def until(words):
+        def until(said):
             end = time.monotonic() + 120
-            while words not in log.read_text():
-                expect(time.monotonic() < end and process.poll() is None, f"watching never says {words!r}", log.read_text())
+            while said not in log.read_text():
+                expect(time.monotonic() < end and process.poll() is None, f"watching never says {said!r}", log.read_text())
                 time.sleep(0.1)
 
         until("waiting for you")
         text = log.read_text()
-        for words in (first.task[:40], "scripts/run 01_mbarrier --part phases", "error[deadlock]", f"[not yet] {first.title}: deadlock"):
-            expect(words in text, f"an unsolved exercise is judged without {words!r}", text)
-        (folder / f"{first.name}.cu").write_text(first.solved())
-        until(f"[right] {first.title}")
-        until("== 2 of ")
+        for said in (exercise.task[:40], "scripts/run 01_mbarrier --part phases", "error[deadlock]", f"[not yet] {exercise.title}: deadlock"):
+            expect(said in text, f"an unsolved exercise is judged without {said!r}", text)
+        (folder / f"{exercise.name}.cu").write_text(exercise.solved())
+        until(f"[right] {exercise.title}")
+        until(f"== {number + 1} of ")
     finally:
         process.kill()
         process.wait()
@@ -61,7 +61,7 @@ def main():
         folder = pathlib.Path(name)
         status, text = run(folder, "--list")
         expect(status == 0 and f"0 of {len(exercises)} solved" in text and f"[ ] {first.name}" in text, "--list at first", text)
-        watched(folder, first)
+        watched(folder, first, 1)
         status, text = run(folder, "--list")
         expect(f"1 of {len(exercises)} solved" in text and f"[x] {first.name}" in text, "--list behind the first", text)
         status, text = run(folder, "--hint")
@@ -77,6 +77,8 @@ def main():
         status, text = run(folder, "--reset", "all")
         status, text = run(folder, "--list")
         expect(f"0 of {len(exercises)} solved" in text, "--reset all", text)
+        # Who begins with the third is not sent back to the first.
+        watched(folder, exercises[2], 3, exercises[2].name)
         status, text = run(folder, "nonsense")
         expect(status != 0 and "names 0 exercises" in text, "a name that is not there", text)
     print("scripts/learn picks, judges, goes on, lists and resets")

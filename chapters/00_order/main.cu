@@ -384,7 +384,8 @@ void part_table(Report& r) {
 
 void part_words(Report& r) {
   r.say(
-      "Four words carry all of this. A proxy is a way to memory: ordinary loads and stores go the generic proxy, TMA "
+      "Four words carry all of this. A proxy is a way to memory: ordinary loads and stores go through the generic "
+      "proxy, TMA "
       "and the tensor core the async proxy; fence.proxy.async lets the one see what the other did. Release and "
       "acquire order threads: what a thread did before a release is seen by who acquires it, within a scope: .cta, "
       ".cluster, .gpu. A completion tells that a unit is done: an mbarrier's phase (loads by their bytes, MMAs by "

@@ -401,7 +401,7 @@ void part_prune(Report& r) {
             (i % 2 ? "            " : "");
   while (text.back() == ' ') text.pop_back();
   text += "\n    metadata  ";
-  for (uint32_t g = 0; g < 4; ++g) text += fmt::format(" |   0x{:x}                 ", pruned.codes[g]);
+  for (uint32_t g = 0; g < 4; ++g) text += fmt::format(" |   0x{:x}                  ", pruned.codes[g]);
   while (text.back() == ' ') text.pop_back();
   r.picture(text + "\n");
 

@@ -66,7 +66,7 @@ void part_ranks(Report& r) {
   const auto seen = out.download();
   r.say(
       "A grid of 8 x 4 CTAs, launched in clusters of 4 x 2. The grid is cut into such blocks, and each CTA has a "
-      "rank in its cluster, %cluster_ctarank, counted along x first. c1.r5 is rank 5 of cluster (1, ...) along x:");
+      "rank in its cluster, %cluster_ctarank, counted along x first. c1.r5 is rank 5 of the second cluster along x:");
   std::string picture = "            x = 0      1      2      3      4      5      6      7\n";
   bool ranks = true, together = true;
   for (uint32_t y = 0; y < kHigh; ++y) {
@@ -201,11 +201,11 @@ __global__ void __cluster_dims__(kCtas) meet(Meeting* out) {
   m.arrived = clock64() - start;
   barrier_cluster_arrive();
   if (kBetween) work(600);
-  m.waits = clock64() - start;
+  m.waits = kBetween ? clock64() - start : m.arrived;  // without b the arrive itself is a part of the waiting
   barrier_cluster_wait();
   m.over = clock64() - start;
   if (!kBetween) work(600);
-  m.end = clock64() - start;
+  m.end = kBetween ? m.over : clock64() - start;
   if (threadIdx.x == 0) out[rank] = m;
 }
 

@@ -44,7 +44,7 @@ inline constexpr Step kSteps[] = {
      "while one tile is in softmax, the tensor core works for the other.", launch_pingpong, 2, false, true},
     {5, "lazy", "O is rescaled only where a row's largest score has risen by more than a factor of 2^8",
      "the correction has little to do: most blocks need none.", launch_lazy, 2, false, true},
-    {6, "halves", "P is handed over in two halves: its product begins while the second is being made",
+    {6, "halves", "P comes in two halves: its product begins while the second is being made",
      "O += P*V begins before softmax is over.", launch_halves, 2, false, true},
     {7, "persistent", "one CTA an SM takes pair after pair of tiles, the longest first",
      "the next pair's queries are on their way and its scores computed while O of this one is carried out.",

@@ -1,14 +1,15 @@
 // Arrive once
 //
 // Thread 0 writes a word, and all threads wait for it on an mbarrier that one arrival completes. Nobody arrives, so
-// they wait for ever. Add the line by which thread 0 says that its part is done.
+// they wait for ever. Add the line by which thread 0 says that its part is done; behind the store, since an arrive
+// speaks for what its thread has done before.
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"
 #include "exercises/exercise.h"
 
 using namespace gen5::ptx;
 
-__global__ void broadcast(uint32_t* out) {
+__global__ void broadcast(const uint32_t* in, uint32_t* out) {
   __shared__ alignas(8) uint64_t barrier;
   __shared__ uint32_t word;
   const uint32_t bar = shared_address(&barrier);
@@ -18,7 +19,7 @@ __global__ void broadcast(uint32_t* out) {
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    word = 42;
+    word = in[0];
     // Your line here.
   }
   mbarrier_wait_parity(bar, 0);
@@ -26,8 +27,8 @@ __global__ void broadcast(uint32_t* out) {
 }
 
 void judge() {
-  exercise::DeviceBuffer<uint32_t> out(128);
-  broadcast<<<1, 128>>>(out.get());
+  exercise::DeviceBuffer<uint32_t> in(exercise::Words{42}), out(128);
+  broadcast<<<1, 128>>>(in.get(), out.get());
   exercise::finish();
   exercise::expect("out", out.download(), exercise::Words(128, 42));
 }

@@ -1,7 +1,8 @@
 // The source is still in use
 //
 // One buffer is stored four times, with other contents each time. Closing a group of stores waits for nothing, so the
-// second round overwrites what the first store may still be reading. Wait for as little as is needed.
+// second round overwrites what the first store may still be reading. Wait for as little as is needed: the
+// budget has no room for more.
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/fence.h"
 #include "exercises/exercise.h"

@@ -40,5 +40,6 @@ void judge() {
   for (uint32_t c = 0; c < kNeeded; ++c)
     for (uint32_t lane = 0; lane < 32; ++lane) want.push_back(c * 100 + lane);
   exercise::expect("out", out.download(), want, 32);
+  exercise::expect(kColumns < 2 * kNeeded, "right, but there is a smaller number of columns that is enough");
 }
 EXERCISE(judge);

@@ -101,30 +101,50 @@ std::string module_of(const std::string& text, const std::string& more, const st
       version, target, declarations(text) + guard(text), more, text);
 }
 
-/// Declarations of `names` as registers whose types the instruction takes: the first that fit, else .b32.
+/// Declarations of `names` as registers whose types the instruction takes. Of few names all combinations are tried; of
+/// more, or where none fits, each name in turn gets the type that leaves the fewest complaints.
 std::string fitting(const std::string& text, const std::vector<std::string>& names, const std::string& target,
                     const std::string& version) {
   constexpr const char* kTypes[] = {"b32", "b64", "pred", "f32", "b16", "f64", "b128"};
-  // Trials: seven types of four names, most of those of five. Text that is longer than any instruction gets one.
-  const size_t most = text.size() > 300 ? 1 : 10'000;
-  const auto declared = [&](size_t trial) {
+  std::vector<size_t> types(names.size(), 0);
+  const auto declared = [&] {
     std::string out;
-    for (const std::string& name : names) {
-      out += fmt::format(".reg .{} {}; ", kTypes[trial % std::size(kTypes)], name);
-      trial /= std::size(kTypes);
-    }
+    for (size_t i = 0; i < names.size(); ++i) out += fmt::format(".reg .{} {}; ", kTypes[types[i]], names[i]);
     return out;
   };
-  size_t trials = 1;
-  for (size_t i = 0; i < names.size() && trials < most; ++i) trials *= std::size(kTypes);
-  for (size_t trial = 0; trial < std::min(trials, most); ++trial) {
+  const auto complaints = [&]() -> size_t {
     try {
-      ptx::parse(module_of(text, declared(trial), target, version), {});
-      return declared(trial);
-    } catch (const ptx::ParseError&) {
+      ptx::parse(module_of(text, declared(), target, version), {});
+      return 0;
+    } catch (const ptx::ParseError& e) {
+      return e.messages.size();
     }
+  };
+  if (text.size() > 300) return declared();  // longer than any instruction
+  if (names.size() <= 4) {
+    const auto next = [&] {
+      for (size_t& t : types) {
+        if (++t < std::size(kTypes)) return true;
+        t = 0;
+      }
+      return false;
+    };
+    do {
+      if (complaints() == 0) return declared();
+    } while (next());
   }
-  return declared(0);
+  for (size_t i = 0; i < names.size(); ++i) {
+    size_t best = 0, fewest = SIZE_MAX;
+    for (size_t type = 0; type < std::size(kTypes); ++type) {
+      types[i] = type;
+      if (const size_t n = complaints(); n < fewest) {
+        fewest = n;
+        best = type;
+      }
+    }
+    types[i] = best;
+  }
+  return declared();
 }
 
 int explain(std::string text, const std::string& target, const std::string& version) {
@@ -171,7 +191,7 @@ int explain(std::string text, const std::string& target, const std::string& vers
     fmt::print("  since      PTX {}.{}\n  targets    {}\n", reading.form->since.major, reading.form->since.minor,
                reading.form->targets.empty() ? "all" : reading.form->targets);
   if (!messages.empty()) {
-    fmt::print("\n`gen5 isa {}` lists what is legal\n", in.opcode);
+    if (!ptx::forms::forms_of(in.opcode).empty()) fmt::print("\n`gen5 isa {}` lists what is legal\n", in.opcode);
     return 1;
   }
   fmt::print("  here       {}\n",

@@ -1,4 +1,6 @@
 // gen5: the command line of the machine model.
+#include <cstdio>
+
 #include "common/tinygpu/cli/commands.h"
 
 int main(int argc, char** argv) {
@@ -10,6 +12,10 @@ int main(int argc, char** argv) {
   tinygpu::cli::add_machine(app);
   tinygpu::cli::add_isa(app);
   tinygpu::cli::add_explain(app);
+  if (argc < 2) {
+    std::fputs(app.help().c_str(), stderr);
+    return 2;
+  }
   CLI11_PARSE(app, argc, argv);
   return 0;
 }

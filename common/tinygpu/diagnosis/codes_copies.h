@@ -57,7 +57,7 @@ inline constexpr CodeInfo kCopyCodes[] = {
      Fix{"Make the mask from %cluster_nctarank.", "uint16_t all = (1u << cluster_size) - 1;"}},
     {"proxy-fence-missing", kError | kWarning,
      "A bulk copy or an MMA meets memory that ordinary accesses have touched, and no fence stands between.",
-     Rule{"Copies and MMAs read through the async proxy. Only fence.proxy.async hands ordinary stores over to it; a "
+     Rule{"Copies and MMAs read through the async proxy. Only fence.proxy.async makes ordinary stores visible to it; a "
           "barrier of threads does not. For tcgen05.mma, and for reads that a copy might overtake, it is a warning.",
           "9.7.13.4 membar, fence"},
      Hardware{published,

@@ -103,7 +103,7 @@ inline constexpr CodeInfo kTensorMemoryCodes[] = {
          "tcgen05.dealloc.cta_group::1.sync.aligned.b32 base, 128;   // one warp"}},
     {"tmem-load-not-waited", kError | kWarning | kNote,
      "What a tcgen05.ld reads, or its registers, are touched before tcgen05.wait::ld.",
-     Rule{"A load is asynchronous. Until wait::ld its cells may not be rewritten, freed or handed over. The value of "
+     Rule{"A load is asynchronous. Until wait::ld its cells may not be rewritten, freed or given to others. The value of "
           "a register is safe: hardware waits for it, so that is a note.",
           "9.7.16.6.4.5 Register dependencies, same thread"},
      Hardware{published,
@@ -119,7 +119,7 @@ inline constexpr CodeInfo kTensorMemoryCodes[] = {
           "wait for none of them.",
           "9.7.16.6.4.2 Non-pipelined instructions, same thread"},
      Hardware{inferred, "Old or new values, as time has it; --order late shows the old ones."},
-     Fix{"Wait in the thread that issued, then hand over with tcgen05.fence on both sides of the barrier.",
+     Fix{"Wait in the thread that issued, then meet the others at a barrier with tcgen05.fence on both sides.",
          "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
          "L: mbarrier.try_wait.parity.shared::cta.b64 p, [bar], 0;  @!p bra L;\n"
          "tcgen05.fence::after_thread_sync;  tcgen05.ld …"}},

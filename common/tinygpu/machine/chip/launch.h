@@ -45,7 +45,7 @@ struct RunOptions {
   CompletionOrder order;
   uint64_t run_ahead = 64;   // cycles one warp may run ahead of the others of its domain
   uint64_t window = 512;     // cycles between exchanges when several domains run, at most L2's least latency
-  int threads = 0;           // host threads; 0: all cores. Results and cycles do not depend on it
+  int threads = 0;           // host threads; 0: all cores. Cycles and race-free results do not depend on it
   uint64_t max_cycles = 0;   // a kernel that runs longer is stopped; 0: none is
   bool timing_only = false;  // matrices are not multiplied and copies move no bytes: the clock alone counts
   bool strict_tmem = false;  // what the manual forbids and hardware lets pass in Tensor Memory stops the kernel
@@ -88,8 +88,8 @@ class Launch {
   const ColdStart& cold_start() const { return cold_start_; }
 
  private:
-  /// Domains run side by side for a window, then what they share is touched in order of simulated time: results and
-  /// cycles do not depend on how many host threads there are.
+  /// Domains run side by side for a window, then what they share is touched in order of simulated time: results of
+  /// race-free kernels, and cycles, do not depend on how many host threads there are.
   void run_window(std::vector<Domain*>& active, uint64_t next);
   /// The chip's memory answers what the domains have asked of it, and what touches memory that others see happens, in
   /// order of (time, domain, number).
