@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import sys
+import tempfile
 
 import judge
 
@@ -48,12 +49,28 @@ def unreadable(exercise):
     return out
 
 
+def endless(exercise):
+    """A program that never ends is ended with all that it has started, and run again with few cycles."""
+    first, judge.FIRST = judge.FIRST, 1
+    with tempfile.TemporaryDirectory() as folder:
+        pid = pathlib.Path(folder) / "pid"
+        lines = {judge.MAX_CYCLES: ["bash", "-c", f"sleep 300 & echo $! > {pid}; wait"], exercise.most: ["echo", "few cycles"]}
+        done = judge.run_to_its_end(exercise, lines.get, 60)
+        alive = pathlib.Path(f"/proc/{pid.read_text().strip()}/stat")
+        out = [] if done == (0, "few cycles\n", "") else [f"a program that never ends ends in {done}"]
+        if alive.exists() and alive.read_text().split()[2] != "Z":
+            out.append("a program that took too long is still there")
+    judge.FIRST = first
+    return out
+
+
 def main():
     build = pathlib.Path(sys.argv[1])
     tools, exercises = judge.Tools(build), judge.all_exercises()
     numbers = [int(e.name.split("_")[0]) for e in exercises]
     out = [] if numbers == list(range(1, len(exercises) + 1)) else [f"exercises are not numbered from 1 on: {numbers}"]
     out += [fault for e in exercises for fault in unreadable(e)]
+    out += endless(exercises[0])
     if len(exercises) < 40:
         out.append(f"there are {len(exercises)} exercises")
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

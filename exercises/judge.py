@@ -26,6 +26,10 @@ import make_mistakes  # noqa: E402  how a diff is applied
 FIELDS = ("read", "hint", "says", "cycles")
 
 
+MAX_CYCLES = 20_000_000_000  # ten seconds of a B200: a deadlock is told as such after two
+FIRST = 30  # seconds of the clock for a run; one that takes longer is run again with few cycles
+
+
 class Error(Exception):
     pass
 
@@ -157,10 +161,16 @@ def run(line, seconds):
         raise
 
 
+def run_to_its_end(exercise, line, seconds):
+    """The same of `line(most cycles)`. A wait that nothing ends is told as a deadlock, in far off cycles that take no time; a loop that works
+    and never ends takes all the time there is, and is told after `exercise.most` cycles."""
+    done = run(line(MAX_CYCLES), FIRST)
+    return done if done[0] != -1 else run(line(exercise.most), seconds)
+
+
 def timeline(tools, exercise, command, seconds=120):
     """What happened in its last launch, drawn; empty where nothing has a lane."""
-    line = [tools.gen5, "run", "--max-cycles", exercise.most, *command, "--timeline"]
-    _, drawn, _ = run(line, seconds)
+    _, drawn, _ = run_to_its_end(exercise, lambda most: [tools.gen5, "run", "--max-cycles", most, *command, "--timeline"], seconds)
     at = drawn.find("  What happened")
     return drawn[at:] if at >= 0 else ""
 
@@ -169,8 +179,8 @@ def check(tools, exercise, command, seeds, seconds=120):
     """Runs it as timed, late and in `seeds` random orders with every check. Returns what was found, and what was said."""
     with tempfile.TemporaryDirectory() as folder:
         log = pathlib.Path(folder) / "log.sarif"
-        line = [tools.gen5, "check", "--werror", "--max-cycles", exercise.most, "--seeds", seeds, "--sarif", log, *command]
-        status, text, err = run(line, seconds)
+        options = ["--werror", "--seeds", seeds, "--sarif", log]
+        status, text, err = run_to_its_end(exercise, lambda most: [tools.gen5, "check", "--max-cycles", most, *options, *command], seconds)
         text += err
         codes = set()
         if log.exists():
@@ -184,11 +194,11 @@ def check(tools, exercise, command, seeds, seconds=120):
     return ("wrong numbers" if status != 0 else "right"), text
 
 
-def profile(tools, exercise, command, seconds=120):
+def profile(tools, command, seconds=120):
     """A run as timed, without checks: each kernel's profile."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "profile.json"
-        run([tools.gen5, "run", "--profile-json", file, "--max-cycles", exercise.most, *command], seconds)
+        run([tools.gen5, "run", "--profile-json", file, "--max-cycles", MAX_CYCLES, *command], seconds)
         return json.loads(file.read_text()) if file.exists() else []
 
 
@@ -209,7 +219,7 @@ def judge(tools, exercise, command, seeds=5):
     ends, text = check(tools, exercise, command, seeds)
     if ends != "right":
         return Verdict(ends, text)
-    kernels = profile(tools, exercise, command)
+    kernels = profile(tools, command)
     cycles = sum(k["cycles"] for k in kernels)
     if exercise.budget and cycles > exercise.budget:
         return Verdict(

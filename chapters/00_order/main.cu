@@ -385,12 +385,11 @@ void part_table(Report& r) {
 void part_words(Report& r) {
   r.say(
       "Four words carry all of this. A proxy is a way to memory: ordinary loads and stores go through the generic "
-      "proxy, TMA "
-      "and the tensor core the async proxy; fence.proxy.async lets the one see what the other did. Release and "
-      "acquire order threads: what a thread did before a release is seen by who acquires it, within a scope: .cta, "
-      ".cluster, .gpu. A completion tells that a unit is done: an mbarrier's phase (loads by their bytes, MMAs by "
-      "tcgen05.commit), a bulk group, tcgen05.wait. And tcgen05.fence carries tcgen05 work across a synchronisation "
-      "of threads: ::before on the side that did it, ::after on the side that goes on.");
+      "proxy, TMA and the tensor core through the async proxy; fence.proxy.async lets the one see what the other did. "
+      "Release and acquire order threads: what a thread did before a release is seen by who acquires it, within a "
+      "scope: .cta, .cluster, .gpu. A completion tells that a unit is done: an mbarrier's phase (loads by their bytes, "
+      "MMAs by tcgen05.commit), a bulk group, tcgen05.wait. And tcgen05.fence carries tcgen05 work across a "
+      "synchronisation of threads: ::before on the side that did it, ::after on the side that goes on.");
   Table t({"how it is told", "who tells", "who may ask", "what is in order behind it"}, 4);
   t.row({"barrier (bar.sync)", "threads of a block", "the same", "their accesses, generic proxy"});
   t.row({"mbarrier, arrive", "any thread of the cluster", "threads of its block", "the arriver's accesses, by scope"});

@@ -108,7 +108,7 @@ void part_request(Report& r) {
   r.check("every tile was done once", once);
   r.check("some of the grid was claimed", claimed > 0, fmt::format("{} CTAs never started", claimed));
   r.say(
-      "query_cancel takes the answer apart; its layout is nobody's business. The last row is a refusal: the grid has "
+      "query_cancel takes the answer apart; its layout is not documented. The last row is a refusal: the grid has "
       "no CTA left. (Or the request came at a bad moment: the manual does not promise that a refusal means the end. "
       "It does say that whoever has been refused must not ask again.)");
 }

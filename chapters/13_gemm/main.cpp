@@ -310,7 +310,8 @@ void gemm_part(Report& report) {
       "Host time of the kernel{}: {}. A tile is 128 rows of D by 128 columns (by {} in step 7; 256 by {} in step 8); "
       "an MMA multiplies a tile {} elements deep. The peak{} is {} operations a cycle and SM; a small product cannot "
       "fill {} SMs, so the second share counts only those that had a tile. From step 5 on a CTA takes several tiles: "
-      "that pays when there are more tiles than SMs (try --m 4096 --n 2304 --k 512).",
+      "that pays when there are more tiles than SMs (try --m 4096 --n 2304 --k 512). Cycles count from the "
+      "launch to the grid's end; a timeline begins with its SM's first load.",
       options.all ? "s" : "", host, wide, wide, l.block_k / 4, narrow ? fmt::format(" of {}", l.name) : "", int(l.peak),
       device.sms));
 }

@@ -29,9 +29,10 @@ Operands Options::operands(gen5::harness::Report& report) const {
         "{:.1e} elements in one operand are more than the {:.0e} that this program makes: take fewer heads or rows",
         elements, kMostElements));
   report.say(
-      fmt::format("O = softmax(Q * K^T / sqrt({0})) * V, {1} batches of {2} heads, {3} queries, {4} keys, {0} "
+      fmt::format("O = softmax(Q * K^T / sqrt({0})) * V, {1} of {2} heads, {3} queries, {4} keys, {0} "
                   "dimensions{5}; bf16 ({6}), scores and sums in f32.",
-                  width, batch, heads, queries, rows, causal ? ", causal: query i sees keys 0 to i" : "", pattern));
+                  width, batch == 1 ? "one batch" : fmt::format("{} batches", batch), heads, queries, rows,
+                  causal ? ", causal: query i sees keys 0 to i" : "", pattern));
   return Operands(make_inputs(batch * heads, queries, rows, width, causal, pattern));
 }
 

@@ -28,27 +28,39 @@ void print_new_instructions() {
   for (const NewInstruction& i : new_instructions()) fmt::print("  {}\n      {}\n{}", i.ptx, i.says, i.operands);
 }
 
+/// Paragraphs, tables and titles have one blank line above them, whatever stands there; checks follow each other.
+bool blank_above = false;
+
+void print_block(const std::string& text) {
+  const size_t begin = text.find_first_not_of('\n'), end = text.find_last_not_of('\n');
+  if (begin == std::string::npos) return;
+  fmt::print("{}{}\n\n", blank_above ? "" : "\n", text.substr(begin, end + 1 - begin));
+  blank_above = true;
+}
+
 }  // namespace
 
 void Report::say(const std::string& text) {
   texts_.push_back(text);
-  if (!quiet_) fmt::print("{}\n", wrapped(text));
+  if (!quiet_) print_block(wrapped(text));
 }
 
 void Report::picture(const std::string& text) {
   texts_.push_back(text);
-  if (!quiet_) fmt::print("{}\n", text);
+  if (!quiet_) print_block(text);
 }
 
 void Report::table(const Table& table) {
   tables_.push_back(table);
-  if (!quiet_) fmt::print("{}\n", table.render());
+  if (!quiet_) print_block(table.render());
 }
 
 void Report::check(const std::string& claim, bool holds, const std::string& detail) {
   checks_.push_back({claim, detail, holds});
   if (!holds) ++failures_;
-  if (!quiet_) fmt::print("  [{}] {}{}{}\n", holds ? "ok" : "WRONG", claim, detail.empty() ? "" : ": ", detail);
+  if (quiet_) return;
+  fmt::print("  [{}] {}{}{}\n", holds ? "ok" : "WRONG", claim, detail.empty() ? "" : ": ", detail);
+  blank_above = false;
 }
 
 void Report::value(const std::string& key, double value) { values_.emplace_back(key, value); }
@@ -202,7 +214,7 @@ int Chapter::run(int argc, char** argv) {
       fmt::print("Chapter {}: {}\n{}\nrunning on {}\n", number_, title_, wrapped(sentence_), device.describe());
     if (!json && only.empty()) print_new_instructions();
     for (const Entry* e : chosen) {
-      if (!json) fmt::print("\n== {} ({})\n\n", e->title, e->name);
+      if (!json) print_block(fmt::format("== {} ({})", e->title, e->name));
       std::fflush(stdout);
       Report report(json, stamps);
       e->body(report);
@@ -226,7 +238,7 @@ int Chapter::run(int argc, char** argv) {
   if (json)
     fmt::print("{}\n", document.dump(2));
   else
-    fmt::print("\n{}\n", good ? "All checks hold." : "NOT everything holds: see above.");
+    fmt::print("{}{}\n", blank_above ? "" : "\n", good ? "All checks hold." : "NOT everything holds: see above.");
   return good ? 0 : 1;
 }
 

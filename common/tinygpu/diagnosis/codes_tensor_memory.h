@@ -103,8 +103,8 @@ inline constexpr CodeInfo kTensorMemoryCodes[] = {
          "tcgen05.dealloc.cta_group::1.sync.aligned.b32 base, 128;   // one warp"}},
     {"tmem-load-not-waited", kError | kWarning | kNote,
      "What a tcgen05.ld reads, or its registers, are touched before tcgen05.wait::ld.",
-     Rule{"A load is asynchronous. Until wait::ld its cells may not be rewritten, freed or given to others. The value of "
-          "a register is safe: hardware waits for it, so that is a note.",
+     Rule{"A load is asynchronous. Until wait::ld its cells may not be rewritten, freed or given to others. A "
+          "register's value is safe: hardware waits for it, so that is a note.",
           "9.7.16.6.4.5 Register dependencies, same thread"},
      Hardware{published,
               "Registers are right: CUTLASS's 01_mma_sm100 and Triton's kernels use them so. Cells that are given "
