@@ -21,10 +21,11 @@ expected = [line for block in re.findall(r"^```text\n(.*?)^```$", NOTE, re.M | r
 with tempfile.TemporaryDirectory() as home:
     (pathlib.Path(home) / "gen5").symlink_to(ROOT)
     (pathlib.Path(home) / "empty").mkdir()
-    # The compiler and flags of the default build: its objects are in ccache.
+    # The compiler, flags and language of the default build: its objects are in ccache.
     environment = {"PATH": os.environ["PATH"], "HOME": home, "PIP_FIND_LINKS": str(fetch.wheels()), "PIP_DISABLE_PIP_VERSION_CHECK": "1",
                    "PIP_QUIET": "1", "CC": "/usr/bin/cc", "CXX": "/usr/bin/c++", "SKBUILD_CMAKE_DEFINE": "GEN5_WERROR=ON",
                    "CCACHE_DIR": os.environ.get("CCACHE_DIR") or str(pathlib.Path.home() / ".cache/ccache")}
+    environment |= {k: v for k, v in os.environ.items() if k.startswith(("LANG", "LC_"))}
     done = subprocess.run(["bash", "--norc", "-c", "set -e\ncd ~/empty\n" + "\n".join(commands)], capture_output=True, text=True, env=environment)
 lines = done.stdout.splitlines()
 missing = [e for e in expected if e not in lines]

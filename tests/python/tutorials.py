@@ -32,12 +32,19 @@ END_OF_09 = '        proton.start("matmul", hook="triton")\n'
 CUTS = {
     "01-vector-add": ("the sweep ends at 32 Ki elements", [("range(12, 28, 1)", "range(12, 16, 1)")], None),
     "02-fused-softmax": ("two widths in the sweep", [("range(2, 100)", "range(2, 4)")], None),
-    "03-matrix-multiplication": ("the sweep's first size", [("range(2, 33)", "range(2, 3)")], None),
+    # A GPU compares two products of its tensor cores. torch's on the CPU sums without their truncation: some elements are one step of f16
+    # away, which beyond 16 is more than the tutorial's 0.01.
+    "03-matrix-multiplication": ("the sweep's first size; f16 may be one step from torch's",
+                                 [("range(2, 33)", "range(2, 3)"), ("rtol = 1e-2 if is_hip_cdna2() else 0", "rtol = 2**-10")], None),
     "04-low-memory-dropout": ("nothing", [], None),
-    "05-layer-norm": ("no sweep", [("bench_layer_norm.run(save_path='.', print_data=True)", "")], None),
-    "06-fused-attention": ("its test, with 1 x 2 heads of 128 and 256; no sweep",
+    # A GPU sums its gradients in f32; the CPU's f16 layer norm does not, and is 0.07 off.
+    "05-layer-norm": ("no sweep; torch's own is asked for in f32",
+                      [("bench_layer_norm.run(save_path='.', print_data=True)", ""),
+                       ("layer_norm(x, w_shape, weight, bias, eps).to(dtype)", "layer_norm(x.float(), w_shape, weight.float(), bias.float(), eps).to(dtype)")],
+                      None),
+    "06-fused-attention": ("its test, with 1 x 2 heads of 256; no sweep",
                            [('"Z", [1, 4]', '"Z", [1]'), ('"H", [2, 48]', '"H", [2]'),
-                            ('"N_CTX", [128, 1024, (2 if is_hip() else 4) * 1024]', '"N_CTX", [128, 256]')], ["-q"]),
+                            ('"N_CTX", [128, 1024, (2 if is_hip() else 4) * 1024]', '"N_CTX", [256]')], ["-q"]),
     "07-extern-functions": ("nothing", [], None),
     "08-grouped-gemm": ("groups to 256, as in the sweep's first size",
                         [("[1024, 512, 256, 128]", "[256, 128]"), ("range(7, 11)", "range(7, 8)"),
@@ -50,13 +57,9 @@ CUTS = {
                                [("validate_block_scaled(8192, 8192, 8192, block_scale_type=args.format)",
                                  "validate_block_scaled(256, 512, 1024, block_scale_type=args.format)"), ("if args.bench:", "if False:")], None),
 }
-# 05 on a GPU compares with torch's f16 on the GPU; what fails here is the reference, which the CPU sums in f16.
-KNOWN = {"05-layer-norm": "assert torch.allclose(db_tri, db_ref, atol=1e-2, rtol=0)"}
 
 
-def verdict(name, code, said):
-    if code and name in KNOWN and KNOWN[name] in said:
-        return "right until torch's f16 reference"
+def verdict(code, said):
     if code or "❌" in said:
         return "wrong"
     return "not for this machine" if "⛔" in said else "right"
@@ -85,7 +88,7 @@ def run_one(folder, name, machine):
         else:
             command = ["-m", "gen5", "--machine", machine, script]
         done = subprocess.run([run.with_torch(), *command], cwd=here, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    return verdict(name, done.returncode, done.stdout), time.monotonic() - start, done.stdout
+    return verdict(done.returncode, done.stdout), time.monotonic() - start, done.stdout
 
 
 def run_all(machine, names):
