@@ -5,8 +5,8 @@
   tutorials.py --table           what they said so far, for notes/python_kernels.md
   tutorials.py --check-table     whether the note still says so; exit 77 where some have not run
 
-GEN5_TRITON_TUTORIALS names python/tutorials of a clone of github.com/triton-lang/triton at the pinned version. Kernels, configurations
-and checks stay as they are. Sizes are a GPU's: what CUTS changes stands in the table, and a cut that does not fit fails.
+GEN5_TRITON_TUTORIALS names python/tutorials of a clone of github.com/triton-lang/triton at the pinned version. Kernels stay as they are.
+Sizes are a GPU's: what CUTS changes stands in the table, and a cut that does not fit fails.
 """
 
 import json
@@ -49,7 +49,7 @@ CUTS = {
     "08-grouped-gemm": ("groups to 256, as in the sweep's first size",
                         [("[1024, 512, 256, 128]", "[256, 128]"), ("range(7, 11)", "range(7, 8)"),
                          ("benchmark_batches.run(show_plots=True, print_data=True)", "")], None),
-    "09-persistent-matmul": ("256 x 256 for 8192 x 8192, two configurations, no Proton",
+    "09-persistent-matmul": ("256 x 256 for 8192 x 8192, 2 of 24 configurations, no Proton",
                              [("validate(8192, 8192, args", "validate(256, 256, args"), (END_OF_09, "        raise SystemExit\n" + END_OF_09),
                               ("for BN in [128, 256]", "for BN in [128]"), ("for BK in [64, 128]", "for BK in [64]"),
                               ("for s in ([2, 3, 4])", "for s in ([3])")], None),
@@ -117,7 +117,7 @@ def table():
         for machine in MACHINES:
             path = RESULTS / f"{name}.{machine}.json"
             missing += not path.exists()
-            said.append(json.loads(path.read_text())["verdict"] if path.exists() else "?")
+            said.append(json.loads(path.read_text())["verdict"] if path.exists() else "not run")
         lines.append(f"| {name} | {words} | {' | '.join(said)} |")
     return lines, missing
 
