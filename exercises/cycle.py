@@ -12,7 +12,7 @@ import time
 
 import judge
 
-DEFAULT = ("01_arrive_once", "17_swizzled_read", "31_along_k", "51_stage_not_given_back", "57_sixty_percent")
+DEFAULT = ("01_arrive_once", "17_swizzled_read", "31_along_k", "52_stage_not_given_back", "58_sixty_percent")
 
 
 def spent(work):
