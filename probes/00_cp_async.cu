@@ -124,6 +124,49 @@ void issue(benchmark::State& state) {
 }
 BENCHMARK(issue)->Name("issue/bytes:16/rows:8")->Apply(by_cycles);
 
+// ---- What waits for copies that nobody has waited for
+
+enum class Behind { clock, fence, proxy_fence, barrier };
+
+/// From before the issue of `n` copies of a warp to behind `what`, summed over places as in single().
+template <Behind what, int n>
+__global__ void behind(const uint8_t* memory, long long* cycles) {
+  extern __shared__ __align__(128) uint8_t buffer[];
+  const uint32_t to = kept(gen5::ptx::shared_address(buffer) + threadIdx.x * 16);
+  const uint8_t* from = memory + place(threadIdx.x, 16, 4);
+#pragma unroll 1
+  for (int pass = 0; pass < 2; ++pass) {
+    long long sum = 0;
+#pragma unroll 1
+    for (uint32_t i = 0; i < kPlaces; ++i) {
+      const long long t0 = ticks();
+#pragma unroll
+      for (int k = 0; k < n; ++k) copy<16>(to + k * 512, from + i * kPlaceBytes + k * 128);
+      if constexpr (what == Behind::fence) asm volatile("fence.acq_rel.cta;" ::: "memory");
+      if constexpr (what == Behind::proxy_fence) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+      if constexpr (what == Behind::barrier) __syncthreads();
+      sum += ticks() - t0;
+      landed();
+    }
+    if (threadIdx.x == 0) cycles[0] = sum;
+  }
+}
+template <Behind what, int n>
+void until_behind(benchmark::State& state) {
+  for (auto _ : state)
+    report(state,
+           double(measured(1, [&](long long* c) { behind<what, n><<<1, 32, 8 * 512>>>(source_memory(), c); })[0]) /
+               kPlaces);
+}
+#define GEN5_BEHIND(NAME, WHAT)                                                                 \
+  BENCHMARK(until_behind<Behind::WHAT, 0>)->Name("behind/" NAME "/copies:0")->Apply(by_cycles); \
+  BENCHMARK(until_behind<Behind::WHAT, 1>)->Name("behind/" NAME "/copies:1")->Apply(by_cycles); \
+  BENCHMARK(until_behind<Behind::WHAT, 8>)->Name("behind/" NAME "/copies:8")->Apply(by_cycles)
+GEN5_BEHIND("clock", clock);
+GEN5_BEHIND("fence", fence);
+GEN5_BEHIND("proxy_fence", proxy_fence);
+GEN5_BEHIND("barrier", barrier);
+
 }  // namespace
 
 BENCHMARK_MAIN();

@@ -5,6 +5,7 @@
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"
 #include "common/ptx/wgmma.h"
+#include "probes/level.h"
 #include "probes/probe.h"
 
 namespace {
@@ -202,6 +203,106 @@ BENCHMARK(in_loop)
     ->ArgNames({"groups", "copy_every"})
     ->ArgsProduct({{1, 2}, {0, 512, 340, 170}})
     ->Apply(by_cycles);
+
+// ---- A ring of stages that the warpgroups fill themselves, by cp.async
+
+enum Ring : int { kMultiplies = 1, kCopies = 2, kFences = 4 };
+
+/// Two warpgroups; a round is four MMAs with N = 128 each, and the copies of 32 KiB that fill a stage for a later
+/// round.
+template <int parts, int stages>
+__global__ void __launch_bounds__(256) ring(const uint8_t* memory, int n, long long* cycles, float* result) {
+  extern __shared__ __align__(1024) uint8_t shared[];
+  constexpr uint32_t kHalf = 16 * 1024, kStage = 2 * kHalf;
+  const uint32_t at = kept(shared_address(shared));
+  for (uint32_t i = threadIdx.x; i < stages * kStage / 4; i += blockDim.x) reinterpret_cast<uint32_t*>(shared)[i] = 0;
+  fence_proxy_async();
+  float d[64] = {};
+  // A row is 128 bytes; those of a stage lie 4 KiB apart in memory.
+  const uint8_t* from = memory + threadIdx.x / 8 * 4096 + threadIdx.x % 8 * 16;
+  const auto fill = [&](int round) {
+    const uint32_t to = at + uint32_t(round % stages) * kStage + threadIdx.x * 16;
+    const uint8_t* line = from + round % 32 * 128;
+    if constexpr ((parts & kCopies) != 0)
+#pragma unroll
+      for (uint32_t i = 0; i < 8; ++i)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + i * 4096),
+                     "l"(line + i % 4 * 32 * 4096 + i / 4 * 524288)
+                     : "memory");
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  };
+#pragma unroll 1
+  for (int pass = 0; pass < 2; ++pass) {
+    __syncthreads();
+    const long long t0 = ticks();
+    for (int s = 0; s + 1 < stages; ++s) fill(s);
+#pragma unroll 1
+    for (int round = 0; round < n; ++round) {
+      asm volatile("cp.async.wait_group %0;" ::"n"(stages - 2) : "memory");
+      __syncthreads();
+      if constexpr ((parts & kFences) != 0) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+      if constexpr ((parts & kMultiplies) != 0) {
+        const uint32_t stage = at + uint32_t(round % stages) * kStage;
+        const uint64_t a = operand(stage + __shfl_sync(~0u, threadIdx.x / 128, 0) * 8192), b = operand(stage + kHalf);
+        wgmma_fence();
+#pragma unroll
+        for (int k = 0; k < 4; ++k) wgmma_m64k16<128, WgmmaType::bf16>(d, a + k * 2, b + k * 2, true);
+        wgmma_commit_group();
+        wgmma_wait_group<stages == 2 ? 0 : 1>();
+      }
+      __syncthreads();
+      fill(round + stages - 1);
+    }
+    wgmma_wait_group<0>();
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x == 0) cycles[0] = ticks() - t0;
+  }
+  float sum = 0;
+  for (float& v : d) sum += v;
+  result[threadIdx.x] = sum;
+}
+/// Cycles of a round; all SMs that run one do the same.
+template <int parts, int stages>
+void ring_round(benchmark::State& state) {
+  constexpr int kBytes = stages * 32 * 1024;
+  const auto kernel = ring<parts, stages>;
+  GEN5_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
+  gen5::harness::DeviceBuffer<float> sums(256);
+  const int ctas = int(state.range(0));
+  for (auto _ : state) {
+    const auto took = [&](int n) {
+      return double(
+          measured(1, [&](long long* c) { kernel<<<ctas, 256, kBytes>>>(source_memory(), n, c, sums.get()); })[0]);
+    };
+    report(state, (took(48) - took(8)) / 40);
+  }
+}
+#define GEN5_RING(PARTS, NAME)               \
+  BENCHMARK(ring_round<PARTS, 2>)            \
+      ->Name("wgmma_ring/" NAME "/stages:2") \
+      ->ArgNames({"ctas"})                   \
+      ->Arg(1)                               \
+      ->Arg(64)                              \
+      ->Apply(by_cycles);                    \
+  BENCHMARK(ring_round<PARTS, 3>)            \
+      ->Name("wgmma_ring/" NAME "/stages:3") \
+      ->ArgNames({"ctas"})                   \
+      ->Arg(1)                               \
+      ->Arg(64)                              \
+      ->Apply(by_cycles);                    \
+  BENCHMARK(ring_round<PARTS, 4>)            \
+      ->Name("wgmma_ring/" NAME "/stages:4") \
+      ->ArgNames({"ctas"})                   \
+      ->Arg(1)                               \
+      ->Arg(64)                              \
+      ->Apply(by_cycles)
+GEN5_RING(kMultiplies, "mma");
+GEN5_RING(kCopies, "copies");
+GEN5_RING(kCopies | kFences, "copies/fences");
+GEN5_RING(kMultiplies | kFences, "mma/fences");
+GEN5_RING(kMultiplies | kCopies, "mma/copies");
+GEN5_RING(kMultiplies | kCopies | kFences, "mma/copies/fences");
 
 // ---- mma.sync.m16n8k16
 

@@ -42,6 +42,7 @@ struct Ptx {
     work.push_back(rest());
     work.insert(work.end(), body.begin(), body.end());
     work.push_back(rest());
+    touches.resize(work.size());
     flow.blocks = {{0, 1, {1}, {}, false}, {1, 1 + n, {1, 2}, {0, 1}, true}, {1 + n, 2 + n, {}, {1}, false}};
   }
   static PtxWork rest() {
@@ -60,6 +61,7 @@ struct Ptx {
     return w;
   }
   std::vector<PtxWork> work;
+  std::vector<Touch> touches;
   Flow flow;
 };
 
@@ -101,7 +103,7 @@ ChipInstruction integer() {
 
 TEST(ChipMatch, AnUnrolledLoopWhoseLoadsGoFirst) {
   const Ptx ptx({Ptx::load(), Ptx::sum(), Ptx::rest(), Ptx::rest(), Ptx::rest()});
-  const ChipShares s = share_out(ptx.work, ptx.flow,
+  const ChipShares s = share_out(ptx.work, ptx.touches, ptx.flow,
                                  chip({loads(0), loads(0), loads(1), loads(1), adds(1), adds(0), adds(2), adds(0),
                                        integer(), integer(), integer()}));
   ASSERT_EQ(s.loops.size(), 1u);
@@ -121,7 +123,7 @@ TEST(ChipMatch, AnUnrolledLoopWhoseLoadsGoFirst) {
 TEST(ChipMatch, LoadsThatWaitForEachOtherStayAlone) {
   const Ptx ptx({Ptx::load(), Ptx::sum(), Ptx::rest()});
   const ChipShares s =
-      share_out(ptx.work, ptx.flow,
+      share_out(ptx.work, ptx.touches, ptx.flow,
                 chip({loads(0), adds(1), loads(0), adds(1), loads(0), adds(1), loads(0), adds(1), integer()}));
   ASSERT_EQ(s.loops.size(), 1u);
   EXPECT_EQ(s.loops[0].unrolled, 4u);
@@ -130,14 +132,15 @@ TEST(ChipMatch, LoadsThatWaitForEachOtherStayAlone) {
 
 TEST(ChipMatch, LoadsThatStandBeforeTheLoop) {
   const Ptx ptx({Ptx::load(), Ptx::sum(), Ptx::rest()});
-  const ChipShares s = share_out(ptx.work, ptx.flow, chip({adds(0), integer()}));
+  const ChipShares s = share_out(ptx.work, ptx.touches, ptx.flow, chip({adds(0), integer()}));
   ASSERT_EQ(s.loops.size(), 1u);
   EXPECT_TRUE(s.loops[0].no_loads);
 }
 
 TEST(ChipMatch, ACyclesPace) {
   const Ptx ptx({Ptx::sum(), Ptx::rest(), Ptx::rest()});
-  const ChipShares s = share_out(ptx.work, ptx.flow, chip({adds(0), adds(0), adds(0), adds(0), integer()}));
+  const ChipShares s =
+      share_out(ptx.work, ptx.touches, ptx.flow, chip({adds(0), adds(0), adds(0), adds(0), integer()}));
   ASSERT_EQ(s.loops.size(), 1u);
   EXPECT_EQ(s.loops[0].unrolled, 4u);
   EXPECT_EQ(s.loops[0].cycles, 5u) << "(4 * 4 + 1 + 1) / 4";
@@ -145,14 +148,14 @@ TEST(ChipMatch, ACyclesPace) {
 
 TEST(ChipMatch, AnotherLoopIsNotTaken) {
   const Ptx ptx({Ptx::load(), Ptx::load(), Ptx::rest()});
-  const ChipShares s = share_out(ptx.work, ptx.flow, chip({loads(0), loads(1), loads(2), integer()}));
+  const ChipShares s = share_out(ptx.work, ptx.touches, ptx.flow, chip({loads(0), loads(1), loads(2), integer()}));
   EXPECT_TRUE(s.loops.empty()) << "three loads are no turns of two";
   for (const ChipShares::Share& share : s.shares) EXPECT_FALSE(share.known);
 }
 
 TEST(ChipMatch, NoCodeNoShares) {
   const Ptx ptx({Ptx::load(), Ptx::rest()});
-  const ChipShares s = share_out(ptx.work, ptx.flow, {});
+  const ChipShares s = share_out(ptx.work, ptx.touches, ptx.flow, {});
   EXPECT_TRUE(s.loops.empty());
 }
 

@@ -15,7 +15,7 @@ struct RunOptions {
   std::string order, check;
   std::optional<uint64_t> seed;
   bool counters = false, profile = false, timing_only = false;
-  std::string trace, profile_json, report, sarif, dump_ptx, replace_ptx;
+  std::string trace, profile_json, report, sarif, dump_ptx, replace_ptx, ptxas;
   std::optional<uint32_t> trace_sms, trace_kernels;
   std::vector<std::string> command;
 };
@@ -36,6 +36,7 @@ int run(const RunOptions& o) {
   if (!o.sarif.empty()) set_environment("GEN5_SARIF", o.sarif);
   if (!o.dump_ptx.empty()) set_environment("GEN5_DUMP_PTX", o.dump_ptx);
   if (!o.replace_ptx.empty()) set_environment("GEN5_REPLACE_PTX", o.replace_ptx);
+  if (!o.ptxas.empty()) set_environment("GEN5_PTXAS", o.ptxas);
   return become(o.command);
 }
 
@@ -75,6 +76,11 @@ void add_run(CLI::App& app) {
   sub->add_option(
       "--replace-ptx", options->replace_ptx,
       "Take PTX from the file of the same name in this folder, if there is one: what --dump-ptx wrote, changed");
+  sub->add_option(
+         "--ptxas", options->ptxas,
+         "This ptxas makes machine code of PTX that has none beside it, as a just-in-time compiler's, and loops are "
+         "priced by it; without it they are priced by the PTX")
+      ->check(CLI::ExistingFile);
   // Everything from the program's name on belongs to the program, whatever it looks like.
   sub->prefix_command();
   sub->callback([options, sub] {

@@ -201,7 +201,9 @@ CUresult run_launch(State& s, const PreparedLaunch& prepared) {
   s.observe();
   try {
     LaunchStats stats = s.gpu.launch(config);
-    if (k.function->chip_code) stats.counters["launches timed by machine code"] = 1;
+    if (k.function->chip_code)
+      stats.counters[k.module->assembled_here(k.name) ? "launches timed by machine code of ptxas"
+                                                      : "launches timed by machine code"] = 1;
     s.add(k.name, stats);
   } catch (const KernelFault& fault) {
     s.fault(fault.diagnosis);

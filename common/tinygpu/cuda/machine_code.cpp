@@ -10,7 +10,7 @@ namespace {
 constexpr uint16_t kMachineCuda = 190;
 constexpr std::string_view kText = ".text.";
 constexpr size_t kSize = 16;
-constexpr uint32_t kAlways = 7;  // the guard that is true
+constexpr uint32_t kAlways = 7, kNever = 15;  // the guards that are true and false
 
 /// Bits [first, first + count) of an instruction.
 uint64_t bits(const uint64_t (&words)[2], unsigned first, unsigned count) {
@@ -31,79 +31,89 @@ struct Unit {
   Pipe pipe = Pipe::none;
   uint8_t occupies = 0;
   bool floating = false;
+  uint8_t latency = 0;
 };
+
+/// Of special registers and constants that an instruction brings: S2UR takes 33 cycles on an H200, the others are taken
+/// to be as far away (inferred).
+constexpr uint8_t kFar = 33;
 
 /// By the lowest nine bits. Names are nvdisasm's.
 constexpr Unit kUnits[] = {
-    {0x002, Landmark::none, Pipe::alu, 2},         // MOV
-    {0x006, Landmark::vote},                       // VOTE
-    {0x007, Landmark::none, Pipe::alu, 2},         // SEL
-    {0x008, Landmark::none, Pipe::alu, 2},         // FSEL
-    {0x009, Landmark::none, Pipe::alu, 2},         // FMNMX
-    {0x00b, Landmark::none, Pipe::alu, 2},         // FSETP
-    {0x00c, Landmark::none, Pipe::alu, 2},         // ISETP
-    {0x00f, Landmark::none, Pipe::alu, 2},         // VIMNMX3
-    {0x010, Landmark::none, Pipe::alu, 2},         // IADD3
-    {0x011, Landmark::none, Pipe::alu, 2},         // LEA
-    {0x012, Landmark::none, Pipe::alu, 2},         // LOP3
-    {0x013, Landmark::none, Pipe::alu, 2},         // IABS
-    {0x016, Landmark::none, Pipe::alu, 2},         // PRMT
-    {0x019, Landmark::none, Pipe::alu, 2},         // SHF
-    {0x01c, Landmark::none, Pipe::alu, 2},         // PLOP3
-    {0x020, Landmark::none, Pipe::fma, 2, true},   // FMUL
-    {0x021, Landmark::none, Pipe::fma, 2, true},   // FADD
-    {0x023, Landmark::none, Pipe::fma, 2, true},   // FFMA
-    {0x024, Landmark::none, Pipe::fma_heavy, 2},   // IMAD
-    {0x025, Landmark::none, Pipe::fma_heavy, 2},   // IMAD.WIDE
-    {0x027, Landmark::none, Pipe::fma_heavy, 4},   // IMAD.HI
-    {0x028, Landmark::none, Pipe::fp64, 2, true},  // DMUL
-    {0x029, Landmark::none, Pipe::fp64, 2, true},  // DADD
-    {0x02a, Landmark::none, Pipe::fp64, 2},        // DSETP
-    {0x02b, Landmark::none, Pipe::fp64, 2, true},  // DFMA
-    {0x031, Landmark::none, Pipe::fma, 2},         // HFMA2
-    {0x035, Landmark::none, Pipe::fma, 2},         // HFMA2.MMA
-    {0x036, Landmark::none, Pipe::alu, 2},         // VIADD
-    {0x03b, Landmark::shared_load},                // LDSM
-    {0x03c, Landmark::matrix},                     // HMMA
-    {0x03e, Landmark::none, Pipe::alu, 2},         // F2FP
-    {0x044, Landmark::shared_store},               // STSM
-    {0x045, Landmark::none, Pipe::alu, 2},         // I2FP
-    {0x046, Landmark::none, Pipe::alu, 2},         // VIADDMNMX
-    {0x048, Landmark::none, Pipe::alu, 2},         // VIMNMX
-    {0x076, Landmark::none, Pipe::alu, 2},         // FMNMX3
-    {0x100, Landmark::none, Pipe::xu, 8},          // FLO
-    {0x104, Landmark::none, Pipe::xu, 8},          // F2F
-    {0x105, Landmark::none, Pipe::xu, 8},          // F2I
-    {0x106, Landmark::none, Pipe::xu, 8},          // I2F
-    {0x108, Landmark::none, Pipe::xu, 8},          // MUFU
-    {0x109, Landmark::none, Pipe::xu, 8},          // POPC
-    {0x110, Landmark::none, Pipe::xu, 8},          // F2F, 64 bits
-    {0x111, Landmark::none, Pipe::xu, 8},          // F2I
-    {0x112, Landmark::none, Pipe::xu, 8},          // I2F
-    {0x11d, Landmark::barrier},                    // BAR
-    {0x180, Landmark::load},                       // LD
-    {0x181, Landmark::global_load},                // LDG
-    {0x183, Landmark::local},                      // LDL
-    {0x184, Landmark::shared_load},                // LDS
-    {0x185, Landmark::global_store},               // ST
-    {0x186, Landmark::global_store},               // STG
-    {0x187, Landmark::local},                      // STL
-    {0x188, Landmark::shared_store},               // STS
-    {0x189, Landmark::shuffle},                    // SHFL
-    {0x18c, Landmark::shared_atomic},              // ATOMS
-    {0x18e, Landmark::global_atomic},              // REDG
-    {0x1a6, Landmark::global_atomic},              // REDG
-    {0x1a7, Landmark::engine},                     // SYNCS
-    {0x1a8, Landmark::global_atomic},              // ATOMG
-    {0x1a9, Landmark::global_atomic},              // ATOMG
-    {0x1ae, Landmark::engine},                     // LDGSTS
-    {0x1b2, Landmark::engine},                     // SYNCS
-    {0x1b4, Landmark::engine},                     // UTMALDG
-    {0x1b5, Landmark::engine},                     // UTMASTG
-    {0x1b6, Landmark::engine},                     // UTMAREDG
-    {0x1ba, Landmark::engine},                     // UBLKCP
-    {0x1c4, Landmark::vote},                       // REDUX
-    {0x1f0, Landmark::engine},                     // HGMMA
+    {0x002, Landmark::none, Pipe::alu, 2},                // MOV
+    {0x006, Landmark::vote},                              // VOTE
+    {0x007, Landmark::none, Pipe::alu, 2},                // SEL
+    {0x008, Landmark::none, Pipe::alu, 2},                // FSEL
+    {0x009, Landmark::none, Pipe::alu, 2},                // FMNMX
+    {0x00b, Landmark::none, Pipe::alu, 2},                // FSETP
+    {0x00c, Landmark::none, Pipe::alu, 2},                // ISETP
+    {0x00f, Landmark::none, Pipe::alu, 2},                // VIMNMX3
+    {0x010, Landmark::none, Pipe::alu, 2},                // IADD3
+    {0x011, Landmark::none, Pipe::alu, 2},                // LEA
+    {0x012, Landmark::none, Pipe::alu, 2},                // LOP3
+    {0x013, Landmark::none, Pipe::alu, 2},                // IABS
+    {0x016, Landmark::none, Pipe::alu, 2},                // PRMT
+    {0x019, Landmark::none, Pipe::alu, 2},                // SHF
+    {0x01c, Landmark::none, Pipe::alu, 2},                // PLOP3
+    {0x020, Landmark::none, Pipe::fma, 2, true},          // FMUL
+    {0x021, Landmark::none, Pipe::fma, 2, true},          // FADD
+    {0x023, Landmark::none, Pipe::fma, 2, true},          // FFMA
+    {0x024, Landmark::none, Pipe::fma_heavy, 2},          // IMAD
+    {0x025, Landmark::none, Pipe::fma_heavy, 2},          // IMAD.WIDE
+    {0x027, Landmark::none, Pipe::fma_heavy, 4},          // IMAD.HI
+    {0x028, Landmark::none, Pipe::fp64, 2, true},         // DMUL
+    {0x029, Landmark::none, Pipe::fp64, 2, true},         // DADD
+    {0x02a, Landmark::none, Pipe::fp64, 2},               // DSETP
+    {0x02b, Landmark::none, Pipe::fp64, 2, true},         // DFMA
+    {0x031, Landmark::none, Pipe::fma, 2},                // HFMA2
+    {0x035, Landmark::none, Pipe::fma, 2},                // HFMA2.MMA
+    {0x036, Landmark::none, Pipe::alu, 2},                // VIADD
+    {0x03b, Landmark::shared_load},                       // LDSM
+    {0x03c, Landmark::matrix},                            // HMMA
+    {0x03e, Landmark::none, Pipe::alu, 2},                // F2FP
+    {0x044, Landmark::shared_store},                      // STSM
+    {0x045, Landmark::none, Pipe::alu, 2},                // I2FP
+    {0x046, Landmark::none, Pipe::alu, 2},                // VIADDMNMX
+    {0x048, Landmark::none, Pipe::alu, 2},                // VIMNMX
+    {0x076, Landmark::none, Pipe::alu, 2},                // FMNMX3
+    {0x100, Landmark::none, Pipe::xu, 8},                 // FLO
+    {0x104, Landmark::none, Pipe::xu, 8},                 // F2F
+    {0x105, Landmark::none, Pipe::xu, 8},                 // F2I
+    {0x106, Landmark::none, Pipe::xu, 8},                 // I2F
+    {0x108, Landmark::none, Pipe::xu, 8},                 // MUFU
+    {0x109, Landmark::none, Pipe::xu, 8},                 // POPC
+    {0x110, Landmark::none, Pipe::xu, 8},                 // F2F, 64 bits
+    {0x111, Landmark::none, Pipe::xu, 8},                 // F2I
+    {0x112, Landmark::none, Pipe::xu, 8},                 // I2F
+    {0x119, Landmark::none, Pipe::none, 0, false, kFar},  // S2R
+    {0x11a, Landmark::copy_wait},                         // DEPBAR
+    {0x11d, Landmark::barrier},                           // BAR
+    {0x180, Landmark::load},                              // LD
+    {0x181, Landmark::global_load},                       // LDG
+    {0x182, Landmark::none, Pipe::none, 0, false, kFar},  // LDC
+    {0x183, Landmark::local},                             // LDL
+    {0x184, Landmark::shared_load},                       // LDS
+    {0x185, Landmark::global_store},                      // ST
+    {0x186, Landmark::global_store},                      // STG
+    {0x187, Landmark::local},                             // STL
+    {0x188, Landmark::shared_store},                      // STS
+    {0x189, Landmark::shuffle},                           // SHFL
+    {0x18c, Landmark::shared_atomic},                     // ATOMS
+    {0x18e, Landmark::global_atomic},                     // REDG
+    {0x1a6, Landmark::global_atomic},                     // REDG
+    {0x1a7, Landmark::engine},                            // SYNCS
+    {0x1a8, Landmark::global_atomic},                     // ATOMG
+    {0x1a9, Landmark::global_atomic},                     // ATOMG
+    {0x1ae, Landmark::copy},                              // LDGSTS
+    {0x1af, Landmark::copy_group},                        // LDGDEPBAR
+    {0x1b2, Landmark::engine},                            // SYNCS
+    {0x1b4, Landmark::engine},                            // UTMALDG
+    {0x1b5, Landmark::engine},                            // UTMASTG
+    {0x1b6, Landmark::engine},                            // UTMAREDG
+    {0x1ba, Landmark::engine},                            // UBLKCP
+    {0x1c3, Landmark::none, Pipe::none, 0, false, kFar},  // S2UR
+    {0x1c4, Landmark::vote},                              // REDUX
+    {0x1f0, Landmark::engine},                            // HGMMA
 };
 
 constexpr uint16_t kExit = 0x14d, kBra = 0x147, kRet = 0x150, kCall = 0x144;
@@ -117,10 +127,14 @@ ChipInstruction instruction(const uint64_t (&words)[2], size_t at, size_t count)
     out.pipe = unit->pipe;
     out.occupies = unit->occupies;
     out.floating = unit->floating;
+    out.latency = unit->latency;
   }
   out.guarded = bits(words, 12, 4) != kAlways;
+  // What is never executed only takes its turn.
+  if (bits(words, 12, 4) == kNever) out.landmark = Landmark::none;
   out.stall = uint8_t(std::max<uint64_t>(1, bits(words, 105, 4)));
   out.sets = uint8_t(bits(words, 110, 3));
+  out.reads = uint8_t(bits(words, 113, 3));
   out.waits = uint8_t(bits(words, 116, 6));
   out.leaves = operation == kExit || operation == kRet;
   out.calls = operation == kCall;

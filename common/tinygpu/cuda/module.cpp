@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "common/tinygpu/base/checked.h"
+#include "common/tinygpu/cuda/assembler.h"
 #include "common/tinygpu/cuda/error.h"
 #include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/ptx_files.h"
@@ -280,6 +281,8 @@ CUresult Module::load_now() {
         ptx::ParseOptions options;
         options.assembled = image.assembled;
         exchange_ptx(image.text);
+        if (!image.assembled && has_assembler())
+          if (CUresult e = take_assembled(image.text); e != CUDA_SUCCESS) return e;
         modules.push_back(std::make_shared<const ptx::Module>(ptx::parse(image.text, options)));
         image.text = {};
       }
@@ -302,6 +305,20 @@ CUresult Module::load_now() {
     log_ = e.what();
     return CUDA_ERROR_INVALID_PTX;
   }
+}
+
+CUresult Module::take_assembled(const std::string& text) {
+  const MachineSpec& spec = gpu_.spec;
+  const bool own = ptx_target(text).ends_with('a');
+  const auto cubin = assemble(text, fmt::format("sm_{}{}{}", spec.compute_major, spec.compute_minor, own ? "a" : ""),
+                              images_.ptx.size() > 1, log_);
+  if (!cubin) return CUDA_ERROR_INVALID_PTX;
+  for (const auto& [name, k] : read_cubin(Bytes(*cubin))) images_.resources[name] = k;
+  for (auto& [name, code] : read_machine_code(Bytes(*cubin))) {
+    images_.machine_code[name] = std::move(code);
+    assembled_here_.insert(name);
+  }
+  return CUDA_SUCCESS;
 }
 
 Kernel* Module::kernel_handle(const std::string& name) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -95,14 +96,18 @@ class Module {
   int ptx_version() const { return ptx_version_; }
   int target_number() const { return target_number_; }
   uint32_t frame_bytes(const std::string& kernel) const;
+  /// Its machine code was made for this run (GEN5_PTXAS), and lay not beside the PTX.
+  bool assembled_here(const std::string& kernel) const { return assembled_here_.contains(kernel); }
 
  private:
   class Store;
   CUresult load_now();
+  CUresult take_assembled(const std::string& text);
 
   Gpu& gpu_;
   const FatbinWrapper* wrapper_ = nullptr;
   ImageChoice images_;
+  std::set<std::string> assembled_here_;
   std::vector<std::shared_ptr<const ptx::Module>> parsed_;
   bool tried_ = false;
   CUresult result_ = CUDA_SUCCESS;

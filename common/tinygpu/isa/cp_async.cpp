@@ -205,6 +205,8 @@ void cp_async(Warp& w, const Op& op) {
   tell(MemoryTraffic{domain, copy->who, w.sm().index, w.time(), all_bytes});
   const ToldOperation told =
       tell_issue(domain, AsyncOperation::Kind::async_copy, copy->who, w.sm().index, w.time(), all_bytes, uses);
+  // Its registers have been read when L1's pipe takes it.
+  w.result_at(op, std::max(w.time(), uint64_t(std::max<int64_t>(0, memory_unit(w).global_port))));
   read_for_copy(w, source, [&w, copy, told, begin = w.time()](uint64_t ready) {
     EventQueue& events = w.domain().events;
     events.schedule(ready + w.timing().memory.cp_async_latency, events.new_channel(), copy->who,

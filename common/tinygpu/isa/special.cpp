@@ -1,5 +1,5 @@
-// Executors of ops that the lowering makes: reads of special registers (PTX ISA 10), negated predicates, and the stop
-// at an instruction that is not modelled.
+// Executors of ops that the lowering makes: reads of special registers (PTX ISA 10), negated predicates, what ptxas
+// adds, and the stop at an instruction that is not modelled.
 #include "common/tinygpu/machine/warp/special.h"
 
 #include "common/tinygpu/isa/families.h"
@@ -35,12 +35,16 @@ void negate_predicate(Warp& w, const Op& op) {
   d = (d & ~w.exec()) | (~a & w.exec());
 }
 
+/// An instruction of the machine code that PTX has not: time, and perhaps something that comes late.
+void chip_step(Warp& w, const Op& op) { w.result_at(op, w.time() + uint64_t(op.imm)); }
+
 }  // namespace
 
 ExecFn internal_executor(std::string_view name) {
   if (name == "special") return special;
   if (name == "not_modelled") return not_modelled;
   if (name == "not.pred") return negate_predicate;
+  if (name == "chip") return chip_step;
   return nullptr;
 }
 

@@ -4,9 +4,11 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "common/tinygpu/program/op.h"
+#include "common/tinygpu/ptx/module.h"
 
 namespace tinygpu {
 
@@ -29,7 +31,10 @@ enum class Landmark : uint8_t {
   vote,
   barrier,
   matrix,
-  engine,  // mbarriers, copies, tensor cores
+  copy,        // cp.async
+  copy_group,  // its commit_group
+  copy_wait,   // its wait_group
+  engine,      // mbarriers, bulk copies, the tensor cores that warps don't feed
   count_
 };
 using Landmarks = std::array<uint32_t, size_t(Landmark::count_)>;
@@ -38,10 +43,12 @@ struct ChipInstruction {
   static constexpr uint8_t kNone = 7;
   Landmark landmark = Landmark::none;
   Pipe pipe = Pipe::none;
-  uint8_t occupies = 0;  // cycles of the pipe
-  uint8_t stall = 1;     // cycles until the warp's next instruction
-  uint8_t sets = kNone;  // scoreboard that its result releases
-  uint8_t waits = 0;     // bit: scoreboard
+  uint8_t occupies = 0;   // cycles of the pipe
+  uint8_t stall = 1;      // cycles until the warp's next instruction
+  uint8_t sets = kNone;   // scoreboard that its result releases
+  uint8_t reads = kNone;  // scoreboard that it releases when it has read its registers
+  uint8_t waits = 0;      // bit: scoreboard
+  uint8_t latency = 0;    // of a result that releases a scoreboard and has no landmark
   bool guarded = false;
   bool floating = false;  // f32 or f64 arithmetic
   bool branches = false, leaves = false, calls = false;
@@ -50,6 +57,7 @@ struct ChipInstruction {
 
 struct ChipCode {
   std::vector<ChipInstruction> code;
+  std::shared_ptr<const ptx::Function> ordered;  // the PTX in the chip's order, where blocks have one
 };
 
 }  // namespace tinygpu

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <ranges>
+#include <span>
 
 #include "common/tinygpu/program/loops.h"
 
@@ -24,7 +25,7 @@ struct Inventory {
   uint32_t loads() const {
     return (*this)[Landmark::load] + (*this)[Landmark::global_load] + (*this)[Landmark::shared_load];
   }
-  bool engines() const { return (*this)[Landmark::engine] || (*this)[Landmark::matrix]; }
+  bool engines() const { return (*this)[Landmark::engine] || (*this)[Landmark::matrix] || (*this)[Landmark::copy]; }
   void forget_loads() {
     for (Landmark l : {Landmark::load, Landmark::global_load, Landmark::shared_load}) (*this)[l] = 0;
   }
@@ -69,6 +70,7 @@ std::optional<uint32_t> turns_of(Inventory ptx, Inventory chip) {
 /// One of the two codes as loops.
 struct Code {
   std::vector<std::pair<uint32_t, uint32_t>> blocks;  // [begin, end) of instructions
+  std::vector<std::vector<uint32_t>> next;            // by block
   Loops loops;
   std::vector<Inventory> inventories;  // by block
 
@@ -103,10 +105,9 @@ struct Code {
 
 Code code_of(const std::vector<PtxWork>& work, const Flow& flow) {
   Code out;
-  std::vector<std::vector<uint32_t>> next;
   for (const Flow::Block& b : flow.blocks) {
     out.blocks.emplace_back(b.begin, b.end);
-    next.push_back(b.next);
+    out.next.push_back(b.next);
     Inventory i;
     for (uint32_t k = b.begin; k < b.end; ++k) {
       ++i.landmarks[size_t(work[k].landmark)];
@@ -117,7 +118,7 @@ Code code_of(const std::vector<PtxWork>& work, const Flow& flow) {
     }
     out.inventories.push_back(i);
   }
-  out.loops = find_loops(next);
+  out.loops = find_loops(out.next);
   return out;
 }
 
@@ -135,13 +136,13 @@ Code code_of(const std::vector<ChipInstruction>& code) {
     out.blocks.back().second = i + 1;
     block_of[i] = uint32_t(out.blocks.size() - 1);
   }
-  std::vector<std::vector<uint32_t>> next(out.blocks.size());
+  out.next.resize(out.blocks.size());
   for (uint32_t b = 0; b < out.blocks.size(); ++b) {
     const auto [begin, end] = out.blocks[b];
     const ChipInstruction& last = code[end - 1];
-    if (last.target >= 0) next[b].push_back(block_of[size_t(last.target)]);
+    if (last.target >= 0) out.next[b].push_back(block_of[size_t(last.target)]);
     const bool goes_on = (!last.branches && !last.leaves) || last.guarded;
-    if (goes_on && end < code.size()) next[b].push_back(block_of[end]);
+    if (goes_on && end < code.size()) out.next[b].push_back(block_of[end]);
     Inventory i;
     for (uint32_t k = begin; k < end; ++k) {
       ++i.landmarks[size_t(code[k].landmark)];
@@ -151,14 +152,14 @@ Code code_of(const std::vector<ChipInstruction>& code) {
     }
     out.inventories.push_back(i);
   }
-  out.loops = find_loops(next);
+  out.loops = find_loops(out.next);
   return out;
 }
 
 class Match {
  public:
-  Match(const std::vector<PtxWork>& work, const Flow& flow, const ChipCode& chip)
-      : work_(work), code_(chip.code), ptx_(code_of(work, flow)), chip_(code_of(chip.code)) {
+  Match(const std::vector<PtxWork>& work, const std::vector<Touch>& touches, const Flow& flow, const ChipCode& chip)
+      : work_(work), touches_(touches), code_(chip.code), ptx_(code_of(work, flow)), chip_(code_of(chip.code)) {
     out_.shares.resize(work.size());
   }
   ChipShares run() {
@@ -178,6 +179,7 @@ class Match {
     }
     const std::vector<uint32_t> blocks = ptx_.own(p), chip_blocks = chip_.own(c);
     const Inventory mine = ptx_.inside(blocks), theirs = chip_.inside(chip_blocks);
+    if (p >= 0 && turns == 1 && mine[Landmark::matrix]) return order_blocks(p, blocks, chip_blocks);
     // Copies, barriers in memory and tensor cores have costs of their own.
     if (mine.engines() || theirs.engines()) return;
     // A loop that ptxas has unrolled altogether stands here.
@@ -241,8 +243,8 @@ class Match {
       if (mine.sequences && std::ranges::any_of(all, calls)) continue;
       for (uint32_t k : all) {
         const ChipInstruction& i = code_[k];
-        if (i.landmark != Landmark::none || (i.floating && floats_stay) || (i.pipe == Pipe::xu && specials_stay))
-          continue;
+        const bool counts = i.landmark == Landmark::none || i.landmark == Landmark::copy_wait;
+        if (!counts || (i.floating && floats_stay) || (i.pipe == Pipe::xu && specials_stay)) continue;
         from.push_back(&i);
       }
     }
@@ -264,6 +266,31 @@ class Match {
       s.pipe = Pipe(most - std::begin(cycles));
       s.occupies = uint8_t(std::min(*most, 255u));
     }
+  }
+
+  /// A loop of products that warps feed: its blocks in the chip's order, if both codes have the same ones.
+  void order_blocks(int32_t p, const std::vector<uint32_t>& blocks, const std::vector<uint32_t>& chip_blocks) {
+    const auto that_stand = [](const Code& code, const std::vector<uint32_t>& all) {
+      std::vector<uint32_t> out;
+      std::ranges::copy_if(all, std::back_inserter(out), [&](uint32_t b) {
+        const Landmarks& l = code.inventories[b].landmarks;
+        return std::any_of(l.begin() + 1, l.end(), [](uint32_t n) { return n; });
+      });
+      return out;
+    };
+    const std::vector<uint32_t> mine = that_stand(ptx_, blocks), theirs = that_stand(chip_, chip_blocks);
+    if (mine.size() != theirs.size()) return;
+    std::vector<ChipBlock> found;
+    for (size_t i = 0; i < mine.size(); ++i) {
+      const auto [begin, end] = ptx_.blocks[mine[i]];
+      const auto [first, behind] = chip_.blocks[theirs[i]];
+      auto block = order_block(work_, touches_, begin, end, std::span(code_).subspan(first, behind - first));
+      if (!block) return;
+      const uint32_t header = ptx_.loops.all[size_t(p)].header;
+      block->of_loop = std::ranges::count(ptx_.next[mine[i]], header);
+      found.push_back(*std::move(block));
+    }
+    std::ranges::move(found, std::back_inserter(out_.blocks));
   }
 
   void note_loop(int32_t p, const std::vector<uint32_t>& blocks, const std::vector<uint32_t>& chip_blocks,
@@ -300,6 +327,7 @@ class Match {
   }
 
   const std::vector<PtxWork>& work_;
+  const std::vector<Touch>& touches_;
   const std::vector<ChipInstruction>& code_;
   const Code ptx_, chip_;
   ChipShares out_;
@@ -307,8 +335,9 @@ class Match {
 
 }  // namespace
 
-ChipShares share_out(const std::vector<PtxWork>& work, const Flow& flow, const ChipCode& chip) {
-  return Match(work, flow, chip).run();
+ChipShares share_out(const std::vector<PtxWork>& work, const std::vector<Touch>& touches, const Flow& flow,
+                     const ChipCode& chip) {
+  return Match(work, touches, flow, chip).run();
 }
 
 }  // namespace tinygpu

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/tinygpu/program/chip_code.h"
+#include "common/tinygpu/program/chip_order.h"
 #include "common/tinygpu/program/function_builder.h"
 
 namespace tinygpu {
@@ -17,6 +18,9 @@ struct PtxWork {
   bool shared_out = false;  // it has no counterpart of its own: arithmetic of integers, moves, branches
   bool sequence = false;    // ptxas makes many of it: a division, a root
   uint8_t weight = 1;       // how many instructions it is about
+  bool branches = false;    // or leaves
+  /// What may pass it: anything that needs no result of it; other reads of memory; of memory, nothing; nothing.
+  enum class Order : uint8_t { free, reads, writes, sync, fixed } order = Order::free;
 };
 
 /// What the chip's code says of PTX instructions, by index.
@@ -38,8 +42,10 @@ struct ChipShares {
     uint32_t cycles = 0;    // of a turn, by the compiler's stalls; 0: not told
   };
   std::vector<LoopShare> loops;
+  std::vector<ChipBlock> blocks;  // whose every instruction has its place
 };
 
-ChipShares share_out(const std::vector<PtxWork>& work, const Flow& flow, const ChipCode& chip);
+ChipShares share_out(const std::vector<PtxWork>& work, const std::vector<Touch>& touches, const Flow& flow,
+                     const ChipCode& chip);
 
 }  // namespace tinygpu

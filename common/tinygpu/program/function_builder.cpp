@@ -5,6 +5,9 @@
 #include <map>
 #include <tuple>
 
+#include "common/tinygpu/program/chip_match.h"
+#include "common/tinygpu/program/issue_cost.h"
+
 namespace tinygpu {
 namespace {
 
@@ -392,9 +395,23 @@ void FunctionBuilder::decode_all(Services& s, const Flow& flow, bool record) {
       // A control instruction's registers say where it goes; a call's are arguments in memory.
       if (op.cost == CostClass::control) s.touch.steers = s.touch.uses;
       touches_[i] = std::move(s.touch);
+      if (f_.chip_code) {
+        price(op, inst, f_.entry, program_.costs_[size_t(op.cost)]);
+        work_.push_back(work_of(op, inst));
+      }
       continue;
     }
     first_op_[i] = uint32_t(f_.ops.size());
+    if (const auto before = before_.find(i); before != before_.end())
+      for (size_t k = 0; k < before->second->size(); ++k) {
+        Op step;
+        step.fn = program_.isa_.internal("chip");
+        step.flags = Op::injected;
+        step.inst = i;
+        f_.ops.push_back(step);
+        op_uses_.emplace_back();
+        op_defs_.emplace_back();
+      }
     for (auto& inj : s.injected) {
       inj.op.inst = i;
       f_.ops.push_back(inj.op);
@@ -406,6 +423,29 @@ void FunctionBuilder::decode_all(Services& s, const Flow& flow, bool record) {
     op_defs_.push_back(s.defs);
   }
   if (!record) first_op_[body.size()] = uint32_t(f_.ops.size());
+}
+
+FunctionBuilder::FunctionBuilder(Program& program, Function& f)
+    : program_(program), f_(f), chip_(std::make_unique<ChipShares>()) {}
+FunctionBuilder::~FunctionBuilder() = default;
+
+void FunctionBuilder::take_chip_code(const Flow& flow) {
+  *chip_ = share_out(work_, touches_, flow, *f_.chip_code);
+  if (chip_->blocks.empty()) return;
+  // A body of its own, whose blocks have the chip's order.
+  auto ordered = std::make_shared<ptx::Function>(*f_.source);
+  const std::vector<Touch> touches = touches_;
+  for (const ChipBlock& block : chip_->blocks)
+    for (size_t k = 0; k < block.order.size(); ++k) {
+      const uint32_t to = block.begin + uint32_t(k), from = block.order[k];
+      ordered->body[to] = f_.source->body[from];
+      touches_[to] = touches[from];
+      if (!block.places[k].before.empty()) before_.emplace(to, &block.places[k].before);
+    }
+  f_.source = ordered.get();
+  auto code = std::make_shared<ChipCode>();
+  code->ordered = std::move(ordered);
+  f_.chip_code = std::move(code);
 }
 
 void FunctionBuilder::mark_joins(const Flow& flow) {
@@ -465,12 +505,16 @@ void FunctionBuilder::drop_unread_results() {
 }
 
 void FunctionBuilder::build() {
-  const ptx::Function& src = *f_.source;
-  const Flow flow = analyse_flow(src);
+  const Flow flow = analyse_flow(*f_.source);
   place_locals();
   place_shared();
+  {
+    Services services(*this);
+    decode_all(services, flow, true);
+  }
+  if (f_.chip_code) take_chip_code(flow);
   Services services(*this);
-  decode_all(services, flow, true);
+  const ptx::Function& src = *f_.source;
   spins_ = find_spins(flow, touches_);
   // Settled now: constants (some more may appear only if decoding were not deterministic), temporaries, registers.
   uint32_t at = uint32_t(align_up(constant_bytes_, 64));

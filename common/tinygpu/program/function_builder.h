@@ -11,6 +11,10 @@
 
 namespace tinygpu {
 
+struct ChipShares;  // program/chip_match.h
+struct ChipStep;    // program/chip_order.h
+struct PtxWork;
+
 /// Basic blocks of a body, by instruction index.
 struct Flow {
   struct Block {
@@ -81,7 +85,8 @@ std::vector<bool> find_spins(const Flow& flow, const std::vector<Touch>& touches
 
 class FunctionBuilder {
  public:
-  FunctionBuilder(Program& program, Function& f) : program_(program), f_(f) {}
+  FunctionBuilder(Program& program, Function& f);
+  ~FunctionBuilder();
   void build();
 
  private:
@@ -90,6 +95,8 @@ class FunctionBuilder {
   void place_locals();
   void place_shared();
   void decode_all(Services& s, const Flow& flow, bool record);
+  /// What ptxas made of the function: its times, and its order where that is known.
+  void take_chip_code(const Flow& flow);
   void mark_joins(const Flow& flow);
   void mark_steering();
   /// atom whose result no instruction reads: ptxas makes RED of it, and nobody waits.
@@ -115,6 +122,9 @@ class FunctionBuilder {
   std::vector<uint32_t> first_op_;                           // instruction → first op (with its injected ones)
   std::vector<std::vector<uint32_t>> op_uses_, op_defs_;     // slots, per op: for the schedule
   Packing packing_;
+  std::vector<PtxWork> work_;                                          // by instruction
+  std::unique_ptr<ChipShares> chip_;                                   // what ptxas made of it
+  std::unordered_map<uint32_t, const std::vector<ChipStep>*> before_;  // instruction → the chip's in front of it
 };
 
 }  // namespace tinygpu

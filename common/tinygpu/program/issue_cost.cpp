@@ -34,17 +34,13 @@ Landmark landmark_of(const Op& op, const ptx::Instruction& inst) {
     case CostClass::warp_sync: return inst.opcode == "shfl" ? Landmark::shuffle : Landmark::vote;
     case CostClass::barrier: return Landmark::barrier;
     case CostClass::mma_sync: return Landmark::matrix;
-    case CostClass::mbarrier:
-    case CostClass::async_issue: return Landmark::engine;
+    case CostClass::async_issue:
+      if (inst.opcode == "cp.async") return Landmark::copy;
+      if (inst.opcode == "cp.async.commit_group") return Landmark::copy_group;
+      return inst.opcode.starts_with("cp.async.wait_") ? Landmark::copy_wait : Landmark::engine;
+    case CostClass::mbarrier: return Landmark::engine;
     default: return Landmark::none;
   }
-}
-
-/// f32 and f64 sums and products: ptxas makes one instruction of each.
-bool is_floating(const Op& op, const ptx::Instruction& inst) {
-  if (op.cost != CostClass::fma && op.cost != CostClass::fp64) return false;
-  return inst.opcode == "add" || inst.opcode == "sub" || inst.opcode == "mul" || inst.opcode == "fma" ||
-         inst.opcode == "mad";
 }
 
 /// Its instructions are found among others only.
@@ -65,6 +61,34 @@ bool is_shared_out(const Op& op) {
     case CostClass::control: return true;
     default: return false;
   }
+}
+
+/// What may pass it.
+PtxWork::Order order_of(const Op& op, const ptx::Instruction& inst) {
+  using Order = PtxWork::Order;
+  if (op.flags & Op::serial || inst.has("volatile")) return Order::sync;
+  if (landmark_of(op, inst) == Landmark::copy_group) return Order::free;
+  switch (op.cost) {
+    case CostClass::shared_load:
+    case CostClass::global_load:
+    case CostClass::ldmatrix: return Order::reads;
+    case CostClass::shared_store:
+    case CostClass::global_store:
+    case CostClass::stmatrix: return Order::writes;
+    case CostClass::mma_sync:
+    case CostClass::param_load:
+    case CostClass::constant_load:
+    case CostClass::control: return Order::free;
+    case CostClass::special: return Order::fixed;
+    default: return is_shared_out(op) ? Order::free : Order::sync;
+  }
+}
+
+/// f32 and f64 sums and products: ptxas makes one instruction of each.
+bool is_floating(const Op& op, const ptx::Instruction& inst) {
+  if (op.cost != CostClass::fma && op.cost != CostClass::fp64) return false;
+  return inst.opcode == "add" || inst.opcode == "sub" || inst.opcode == "mul" || inst.opcode == "fma" ||
+         inst.opcode == "mad";
 }
 
 }  // namespace
@@ -101,6 +125,10 @@ void price(Op& op, const ptx::Instruction& inst, bool entry, const OpCost& cost)
       unit(Pipe::xu, cost.issue);
       op.issue = special_issue(op.occupies);
       break;
+    case CostClass::mma_sync:
+      // m16n16k16 and its like are two of m16n8.
+      if (inst.opcode.starts_with("wmma.mma") && ptx::size_of(inst.type()) != 8) op.issue *= 2;
+      break;
     case CostClass::warp_sync:
     case CostClass::global_load:
     case CostClass::global_store:
@@ -114,19 +142,17 @@ void price(Op& op, const ptx::Instruction& inst, bool entry, const OpCost& cost)
   }
 }
 
-std::vector<PtxWork> work_of(const Function& f, const std::vector<uint32_t>& first_op) {
-  std::vector<PtxWork> out(f.source->body.size());
-  for (size_t i = 0; i < out.size(); ++i) {
-    const Op& op = f.ops[first_op[i + 1] - 1];
-    const ptx::Instruction& inst = f.source->body[i];
-    out[i].landmark = landmark_of(op, inst);
-    if (out[i].landmark != Landmark::none || !op.issue) continue;
-    out[i].floating = is_floating(op, inst);
-    out[i].special = op.cost == CostClass::sfu;
-    out[i].shared_out = !out[i].floating && !out[i].special && is_shared_out(op);
-    out[i].sequence = op.cost == CostClass::idiv || op.cost == CostClass::fdiv || op.cost == CostClass::fdiv64;
-    out[i].weight = op.issue;
-  }
+PtxWork work_of(const Op& op, const ptx::Instruction& inst) {
+  PtxWork out;
+  out.landmark = landmark_of(op, inst);
+  out.order = order_of(op, inst);
+  out.branches = op.cost == CostClass::control;
+  if (out.landmark != Landmark::none || !op.issue) return out;
+  out.floating = is_floating(op, inst);
+  out.special = op.cost == CostClass::sfu;
+  out.shared_out = !out.floating && !out.special && is_shared_out(op);
+  out.sequence = op.cost == CostClass::idiv || op.cost == CostClass::fdiv || op.cost == CostClass::fdiv64;
+  out.weight = op.issue;
   return out;
 }
 

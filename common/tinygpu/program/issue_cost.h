@@ -10,8 +10,8 @@ namespace tinygpu {
 /// By its class.
 void price(Op& op, const ptx::Instruction& inst, bool entry, const OpCost& cost);
 
-/// A function's instructions as they can be found again in what ptxas made of it. `first_op`: by instruction.
-std::vector<PtxWork> work_of(const Function& f, const std::vector<uint32_t>& first_op);
+/// An instruction as it can be found again in what ptxas made of it.
+PtxWork work_of(const Op& op, const ptx::Instruction& inst);
 /// What ptxas made of them is what they cost.
 void take_shares(Function& f, const std::vector<uint32_t>& first_op, const ChipShares& chip);
 

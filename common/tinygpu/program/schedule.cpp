@@ -5,12 +5,12 @@
 #include "common/tinygpu/program/chip_loops.h"
 #include "common/tinygpu/program/dataflow.h"
 #include "common/tinygpu/program/issue_cost.h"
+#include "common/tinygpu/program/placed_blocks.h"
 #include "common/tinygpu/program/run_times.h"
 
 namespace tinygpu {
 namespace {
 
-constexpr uint32_t kBoards = 32;
 constexpr size_t kMostMasks = size_t(1) << 29;  // of all blocks
 
 /// Which scoreboards a slot's value may come from, for the slots that ops of variable latency write. Slots are shared
@@ -54,17 +54,17 @@ class BoardFlow {
 
 void FunctionBuilder::schedule(const Flow& flow) {
   for (Op& op : f_.ops) price(op, f_.source->body[op.inst], f_.entry, program_.costs_[size_t(op.cost)]);
-  ChipShares chip;
-  if (f_.chip_code) {
-    chip = share_out(work_of(f_, first_op_), flow, *f_.chip_code);
-    take_shares(f_, first_op_, chip);
-  }
+  const ChipShares& chip = *chip_;
+  take_shares(f_, first_op_, chip);
+  const PlacedBlocks placed(first_op_, chip.blocks);
   BoardFlow boards;
   uint32_t next = 0;
+  const uint32_t own = chip.blocks.empty() ? kBoards : kBoards - kChipBoards;
   for (size_t i = 0; i < f_.ops.size(); ++i) {
     Op& op = f_.ops[i];
     if (!program_.costs_[size_t(op.cost)].variable || op_defs_[i].empty()) continue;
-    op.set_sb = uint8_t(next++ % kBoards);
+    const uint8_t chosen = placed.board_of(i);
+    op.set_sb = chosen != 0xff ? chosen : uint8_t(next++ % own);
     for (uint32_t d : op_defs_[i]) boards.add(d);
   }
   const auto define = [&](uint32_t k, BoardFlow::Masks& masks) {
@@ -85,9 +85,13 @@ void FunctionBuilder::schedule(const Flow& flow) {
     }
   }
   RunTimes times(f_, program_.costs_, touches_, first_op_, chip);
+  const uint32_t branch = program_.costs_[size_t(CostClass::control)].latency;
   for (const Flow::Block& block : flow.blocks)
-    times.place(block, std::ranges::count(block.next, flow.block_of[block.begin]), waits);
-  ChipLoops loops(f_, flow, first_op_, program_.costs_[size_t(CostClass::control)].latency);
+    if (const ChipBlock* with = placed.find(block.begin))
+      take_places(f_, first_op_, *with, waits, branch);
+    else
+      times.place(block, std::ranges::count(block.next, flow.block_of[block.begin]), waits);
+  ChipLoops loops(f_, flow, first_op_, branch);
   for (const ChipShares::LoopShare& loop : chip.loops) loops.apply(loop);
 }
 

@@ -1,0 +1,116 @@
+#include "common/tinygpu/cuda/assembler.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "common/tinygpu/cuda/host_memory.h"
+#include "common/tinygpu/cuda/process.h"
+
+extern char** environ;
+
+namespace tinygpu::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr uint64_t kLargest = uint64_t(1) << 30;
+constexpr std::chrono::minutes kLongest{5};
+
+/// A folder of this process's own, gone with this object.
+class Folder {
+ public:
+  Folder() {
+    std::error_code none;
+    std::string name = (fs::temp_directory_path(none) / "gen5-ptxas-XXXXXX").string();
+    if (mkdtemp(name.data())) path_ = name;
+  }
+  ~Folder() {
+    std::error_code none;
+    if (!path_.empty()) fs::remove_all(path_, none);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+/// Its exit status, or -1 and a reason.
+int run(const std::vector<std::string>& command, const fs::path& output, std::string& why) {
+  std::vector<char*> words;
+  for (const std::string& w : command) words.push_back(const_cast<char*>(w.c_str()));
+  words.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&files, 1, 2);
+  pid_t child = 0;
+  const int failed = posix_spawn(&child, words[0], &files, nullptr, words.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  if (failed) {
+    why = std::strerror(failed);
+    return -1;
+  }
+  const auto until = std::chrono::steady_clock::now() + kLongest;
+  for (int status = 0;;) {
+    const pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    if (ended < 0 && errno != EINTR) {
+      why = "nobody knows how it ended";
+      return -1;
+    }
+    if (std::chrono::steady_clock::now() > until) {
+      kill(child, SIGKILL);
+      waitpid(child, &status, 0);
+      why = "it takes longer than five minutes";
+      return -1;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+}  // namespace
+
+bool has_assembler() { return !variable("GEN5_PTXAS").empty(); }
+
+std::optional<std::vector<uint8_t>> assemble(std::string_view ptx, std::string_view arch, bool linked,
+                                             std::string& why) {
+  const std::string program(variable("GEN5_PTXAS"));
+  const Folder folder;
+  const fs::path in = folder.path() / "module.ptx", out = folder.path() / "module.cubin",
+                 says = folder.path() / "says.txt";
+  if (folder.path().empty() || !(std::ofstream(in, std::ios::binary) << ptx).flush()) {
+    why = "no file can be written for ptxas";
+    return std::nullopt;
+  }
+  std::vector<std::string> command{program, fmt::format("-arch={}", arch), in.string(), "-o", out.string()};
+  if (linked) command.push_back("-c");
+  std::string cause;
+  const int status = run(command, says, cause);
+  if (status == -1) {
+    why = fmt::format("{} cannot be run: {}", program, cause);
+    return std::nullopt;
+  }
+  std::string unread;
+  if (status == 0)
+    if (auto cubin = read_regular_file(out.string(), kLargest, unread)) return cubin;
+  std::string said;
+  if (const auto bytes = read_regular_file(says.string(), kLargest, unread)) said.assign(bytes->begin(), bytes->end());
+  why = fmt::format("{} makes no machine code for {} of it:\n{}", program, arch, said);
+  return std::nullopt;
+}
+
+}  // namespace tinygpu::cuda

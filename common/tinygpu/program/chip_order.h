@@ -1,0 +1,43 @@
+// A block of PTX in the order that ptxas chose. Where loads feed tensor cores, that order says what overlaps: loads
+// that stand between products, moves and waits in front of them. Instructions of PTX are put into the places of their
+// kind in the machine code, as far as what they need allows it; what is left of the machine code is time that passes
+// between them.
+#pragma once
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/tinygpu/program/chip_code.h"
+#include "common/tinygpu/program/function_builder.h"
+
+namespace tinygpu {
+
+/// Machine instructions that have no counterpart in PTX, in a row; the first may wait, the last may bring something.
+struct ChipStep {
+  uint16_t stall = 0;
+  uint8_t issue = 0, occupies = 0;
+  Pipe pipe = Pipe::none;
+  uint8_t waits = 0, sets = ChipInstruction::kNone, latency = 0;
+};
+
+/// A block of PTX, place by place.
+struct ChipBlock {
+  uint32_t begin = 0;           // its first instruction
+  std::vector<uint32_t> order;  // which instruction of PTX stands at begin + i
+  struct Place {
+    std::vector<ChipStep> before;
+    uint16_t stall = 0;  // behind the instruction
+    uint8_t waits = 0, sets = ChipInstruction::kNone, reads = ChipInstruction::kNone;
+  };
+  std::vector<Place> places;
+  bool of_loop = false;  // its last branch leads back
+};
+
+struct PtxWork;  // program/chip_match.h
+
+/// Instructions [begin, end) of PTX, which are a block, in the order of `code`; empty if they are something else, or
+/// cannot stand in that order.
+std::optional<ChipBlock> order_block(const std::vector<PtxWork>& work, const std::vector<Touch>& touches,
+                                     uint32_t begin, uint32_t end, std::span<const ChipInstruction> code);
+
+}  // namespace tinygpu

@@ -1,0 +1,143 @@
+// PTX in the order that ptxas chose: which instruction stands where, what passes in between, what is refused.
+#include "common/tinygpu/program/chip_order.h"
+
+#include <gtest/gtest.h>
+
+#include "common/tinygpu/program/chip_match.h"
+
+namespace tinygpu::test {
+namespace {
+
+using Order = PtxWork::Order;
+
+/// A block of PTX, instruction by instruction.
+struct Ptx {
+  std::vector<PtxWork> work;
+  std::vector<Touch> touches;
+  Ptx& add(Landmark landmark, Order order, std::vector<uint32_t> defs, std::vector<uint32_t> uses) {
+    PtxWork w;
+    w.landmark = landmark;
+    w.order = order;
+    work.push_back(w);
+    Touch t;
+    t.defs = std::move(defs);
+    t.uses = std::move(uses);
+    touches.push_back(t);
+    return *this;
+  }
+  Ptx& load(uint32_t to, uint32_t at) { return add(Landmark::shared_load, Order::reads, {to}, {at}); }
+  Ptx& store(uint32_t at, uint32_t value) { return add(Landmark::shared_store, Order::writes, {}, {at, value}); }
+  Ptx& multiply(uint32_t sum, uint32_t a, uint32_t b) { return add(Landmark::matrix, Order::free, {sum}, {a, b, sum}); }
+  Ptx& integer(uint32_t to, uint32_t from) { return add(Landmark::none, Order::free, {to}, {from}); }
+  Ptx& branch() {
+    add(Landmark::none, Order::free, {}, {});
+    work.back().branches = true;
+    return *this;
+  }
+  std::optional<ChipBlock> in(const std::vector<ChipInstruction>& code) const {
+    return order_block(work, touches, 0, uint32_t(work.size()), code);
+  }
+};
+
+ChipInstruction chip(Landmark landmark, uint8_t stall, uint8_t waits = 0, uint8_t sets = ChipInstruction::kNone) {
+  ChipInstruction i;
+  i.landmark = landmark;
+  i.stall = stall;
+  i.waits = waits;
+  i.sets = sets;
+  return i;
+}
+ChipInstruction move(uint8_t stall, uint8_t waits = 0) {
+  ChipInstruction i = chip(Landmark::none, stall, waits);
+  i.pipe = Pipe::alu;
+  i.occupies = 2;
+  return i;
+}
+ChipInstruction back(uint8_t stall) {
+  ChipInstruction i = chip(Landmark::none, stall);
+  i.branches = true;
+  i.target = 0;
+  return i;
+}
+
+/// Four loads and two products; the second product's loads need an address that is computed behind the first two.
+Ptx product() {
+  return Ptx()
+      .load(10, 0)
+      .load(11, 0)
+      .integer(1, 0)
+      .load(12, 1)
+      .load(13, 1)
+      .multiply(20, 10, 11)
+      .multiply(21, 12, 13)
+      .branch();
+}
+
+TEST(ChipOrder, ProductsGoBetweenTheLoadsOfTheNext) {
+  const auto b = product().in({chip(Landmark::shared_load, 4, 0, 0), chip(Landmark::shared_load, 1, 0, 1),
+                               move(2, 0b10), move(3), chip(Landmark::matrix, 1), chip(Landmark::shared_load, 4),
+                               chip(Landmark::shared_load, 2, 0, 0), chip(Landmark::matrix, 1, 0b1), move(2), back(5)});
+  ASSERT_TRUE(b);
+  EXPECT_EQ(b->order, (std::vector<uint32_t>{0, 1, 5, 2, 3, 4, 6, 7}));
+  const auto& p = b->places;
+  EXPECT_EQ(p[0].stall, 4);
+  EXPECT_EQ(p[1].sets, 1);
+  ASSERT_EQ(p[2].before.size(), 1u) << "two moves in a row are one step";
+  EXPECT_EQ(p[2].before[0].waits, 0b10);
+  EXPECT_EQ(p[2].before[0].issue, 2);
+  EXPECT_EQ(p[2].before[0].stall, 5);
+  EXPECT_EQ(p[2].before[0].occupies, 4);
+  EXPECT_EQ(p[3].stall, 0) << "the address is part of the load's in machine code";
+  EXPECT_EQ(p[4].sets, 0) << "loads return in order: the next one's scoreboard tells of it";
+  EXPECT_EQ(p[6].waits, 0b1);
+  EXPECT_EQ(p[7].stall, 5);
+  ASSERT_EQ(p[7].before.size(), 1u);
+}
+
+TEST(ChipOrder, TheLoadsThatAreNeededFirstGoFirst) {
+  // The first product needs what is loaded last.
+  const Ptx ptx = Ptx().load(10, 0).load(11, 0).load(12, 0).load(13, 0).multiply(20, 12, 13).multiply(21, 10, 11);
+  const auto b = ptx.in({chip(Landmark::shared_load, 1), chip(Landmark::shared_load, 1), chip(Landmark::matrix, 1),
+                         chip(Landmark::shared_load, 1), chip(Landmark::shared_load, 1), chip(Landmark::matrix, 1)});
+  ASSERT_TRUE(b);
+  EXPECT_EQ(b->order, (std::vector<uint32_t>{2, 3, 4, 0, 1, 5}));
+}
+
+TEST(ChipOrder, AResultThatStepsBringIsWaitedFor) {
+  ChipInstruction special = chip(Landmark::none, 1, 0, 3);
+  special.latency = 33;
+  const auto b = Ptx().load(10, 0).in({special, move(2), move(2, 0b1000), chip(Landmark::shared_load, 1, 0, 0)});
+  ASSERT_TRUE(b);
+  const auto& steps = b->places[0].before;
+  ASSERT_EQ(steps.size(), 3u) << "what brings something ends a step, what waits begins one";
+  EXPECT_EQ(steps[0].sets, 3);
+  EXPECT_EQ(steps[0].latency, 33);
+  EXPECT_EQ(steps[1].waits, 0);
+  EXPECT_EQ(steps[2].waits, 0b1000);
+}
+
+TEST(ChipOrder, OtherCodeIsRefused) {
+  const ChipInstruction load = chip(Landmark::shared_load, 1), matrix = chip(Landmark::matrix, 1);
+  EXPECT_FALSE(product().in({load, load, matrix, load, matrix, back(5)})) << "a load is missing";
+  EXPECT_FALSE(product().in({load, load, matrix, load, load, matrix, matrix, back(5)})) << "a product more";
+  EXPECT_FALSE(product().in({matrix, load, load, load, load, matrix, back(5)})) << "a product before its operands";
+  EXPECT_FALSE(Ptx().load(10, 0).in({load, back(5)})) << "a branch that PTX lacks";
+  EXPECT_FALSE(order_block({}, {}, 0, 0, {}));
+}
+
+TEST(ChipOrder, AccessesKeepWhatMemoryAsks) {
+  const ChipInstruction load = chip(Landmark::shared_load, 1), store = chip(Landmark::shared_store, 1);
+  const Ptx ptx = Ptx().store(0, 5).load(10, 1);
+  EXPECT_TRUE(ptx.in({store, load}));
+  EXPECT_FALSE(ptx.in({load, store})) << "nobody knows that they are different places";
+  Ptx barrier = Ptx().load(10, 1);
+  barrier.add(Landmark::barrier, Order::sync, {}, {}).load(11, 1);
+  EXPECT_TRUE(barrier.in({load, chip(Landmark::barrier, 6), load}));
+  EXPECT_FALSE(barrier.in({load, load, chip(Landmark::barrier, 6)}));
+  Ptx clock = Ptx().load(10, 1);
+  clock.add(Landmark::none, Order::fixed, {30}, {});
+  EXPECT_FALSE(clock.in({load})) << "a look at the clock stays where it is";
+}
+
+}  // namespace
+}  // namespace tinygpu::test
