@@ -374,8 +374,9 @@ KindCase random_kind_case(Random& random, const std::string& kind, bool sparse, 
   const uint32_t step = pair ? 32 : 16;  // also where B is N-major in bytes, and for i8
   c.n =
       ws ? 64u << random.below(sparse ? 2 : 3) : step * (1 + (random.chance(4) ? random.below(256 / step) : index % 2));
-  c.b =
-      random_placement(random, c.element_bytes(), sparse ? 64 : 32, bits_of(c.b_type) >= 8, c.n / c.ctas(), 40 * 1024);
+  // The column shift of .ws takes up to 16 columns behind N.
+  c.b = random_placement(random, c.element_bytes(), sparse ? 64 : 32, bits_of(c.b_type) >= 8,
+                         c.n / c.ctas() + (ws ? 16 : 0), 40 * 1024);
   if (!ws && !pair && !c.b.mn_major && kind != "i8" && random.chance(2)) c.n = std::max(8u, c.n - 8);
   c.lane = (!ws && c.m / c.ctas() == 64 && (!pair || sparse)) && random.chance(2) ? 16 : 0;
   c.d_column = c.width() < 256 ? random.below(256 - c.width()) : 0;

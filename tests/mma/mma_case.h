@@ -16,7 +16,6 @@ namespace gen5::test {
 // Accumulator columns 0…255, A in 256…263, scale factors of A in 264…267, of B in 268…275, metadata in 276…279.
 inline constexpr uint32_t kLanes = 128, kColumns = 280;
 inline constexpr uint32_t kAColumn = 256, kScaleAColumn = 264, kScaleBColumn = 268, kMetadataColumn = 276;
-inline constexpr uint32_t kImageBytes = 96 * 1024;
 
 /// What the instruction is written with.
 struct Form {

@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
+#include "tests/mma/program_text.h"
 #include "tests/mma/random_operand.h"
 #include "tests/mma/reference.h"
 #include "tests/support/run_ptx.h"
@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t kSlots = 5, kSlotBytes = 16384;  // tiles in shared memory
 constexpr uint32_t kTmemLanes = 128, kTmemColumns = 320;
-constexpr uint32_t kAccumulators = 3, kFragments = 3, kBarriers = 3;
+constexpr uint32_t kAccumulators = 3, kFragments = 3, kBarriers = ProgramText::kBarriers;
 constexpr uint32_t column_of_accumulator(uint32_t i) { return 64 * i; }
 constexpr uint32_t column_of_fragment(uint32_t i) { return 256 + 8 * i; }
 constexpr uint32_t kScaleA = 280, kScaleB = 284;  // columns of scale factors, four each
@@ -278,113 +278,43 @@ class Writer {
 
 class Text {
  public:
-  explicit Text(const Script& s) : s_(s) {}
-
+  explicit Text(const Script& s) : s_(s), p_(s.ctas, "  .reg .b32 %sfa, %sfb;") {}
   std::string module() {
-    t_ = R"(
-.extern .shared .align 1024 .b8 image[];
-.visible .entry program(.param .u64 data, .param .u32 data_bytes, .param .u64 out, .param .u32 out_bytes)
-{
-  .reg .pred %p, %other, %en, %done;
-  .reg .b32 %t, %rank, %warp, %slot, %bars, %img, %base, %lanes, %addr, %tmp, %size, %sfa, %sfb;
-  .reg .b32 %v0, %v1, %v2, %v3, %v4, %v5, %v6, %v7;
-  .reg .b16 %both;
-  .reg .b64 %data, %words, %out, %off, %start, %a, %b;
-  .shared .align 8 .b64 barriers[4];
-  .shared .align 4 .b32 allocated;
-  mov.u32 %t, %tid.x;
-  mov.b16 %both, 3;
-  mov.u32 %rank, %ctaid.x;
-  ld.param.u64 %data, [data];
-  ld.param.u32 %size, [data_bytes];
-  mad.wide.u32 %data, %rank, %size, %data;
-  mul.wide.u32 %off, %t, 4;
-  add.u64 %words, %data, %off;
-  mul.wide.u32 %off, %t, 16;
-  add.u64 %data, %data, %off;
-  ld.param.u64 %out, [out];
-  ld.param.u32 %size, [out_bytes];
-  mad.wide.u32 %out, %rank, %size, %out;
-  mul.wide.u32 %off, %t, 4;
-  add.u64 %out, %out, %off;
-  or.b32 %tmp, %t, %rank;
-  setp.ne.u32 %other, %tmp, 0;
-  mov.u32 %slot, allocated;
-  mov.u32 %bars, barriers;
-  mov.u32 %img, image;
-  shr.u32 %tmp, %img, 4;
-  cvt.u64.u32 %start, %tmp;
-  shl.b32 %tmp, %t, 4;
-  add.u32 %img, %img, %tmp;
-  shr.u32 %warp, %t, 5;
-  setp.ne.u32 %p, %warp, 0;
-  @%p bra ALLOCATED;
-  tcgen05.alloc.GROUP.sync.aligned.shared::cta.b32 [%slot], 512;
-  tcgen05.relinquish_alloc_permit.GROUP.sync.aligned;
-ALLOCATED:
-  setp.ne.u32 %p, %t, 0;
-  @%p bra INITIALISED;
-)";
-    for (uint32_t b = 0; b < kBarriers; ++b) t_ += fmt::format("mbarrier.init.shared::cta.b64 [%bars+{}], 1;\n", 8 * b);
-    t_ += "INITIALISED:\n";
-    if (s_.ctas == 2) t_ += "fence.mbarrier_init.release.cluster;\n";
-    meet();
-    t_ += "ld.shared.b32 %base, [%slot];\nshl.b32 %lanes, %warp, 21;\nadd.u32 %lanes, %lanes, %base;\n";
     for (const Step& s : s_.steps) step(s);
-    meet();
-    t_ +=
-        "setp.ne.u32 %p, %warp, 0;\n@%p bra OUT;\ntcgen05.dealloc.GROUP.sync.aligned.b32 %base, 512;\nOUT:\nret;\n}\n";
-    const std::string group = s_.ctas == 2 ? "cta_group::2" : "cta_group::1";
-    for (size_t at; (at = t_.find("GROUP")) != std::string::npos;) t_.replace(at, 5, group);
-    return t_;
+    return p_.module();
   }
 
  private:
-  /// All threads: what they did is done, what others did is seen.
-  void meet() {
-    t_ += "tcgen05.fence::before_thread_sync;\nbar.sync 0;\n";
-    if (s_.ctas == 2) t_ += "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
-    t_ += "tcgen05.fence::after_thread_sync;\n";
-    touched_ = false;
-    std::fill(seen_, seen_ + kBarriers, true);
-  }
-  void issue(const std::string& body) {
-    if (touched_) meet();
-    const uint32_t n = labels_++;
-    t_ += fmt::format("@%other bra SKIP{};\n{}SKIP{}:\n", n, body, n);
-  }
-  static std::string values() { return "{%v0, %v1, %v2, %v3, %v4, %v5, %v6, %v7}"; }
-
   void step(const Step& s) {
     switch (s.what) {
       case Step::What::fill:
         // Every thread has seen the end of the slot's readers in its own wait.
-        t_ += "bar.sync 0;\n";
+        p_.add("bar.sync 0;\n");
         for (uint32_t i = 0; i < kSlotBytes; i += 2048)
-          t_ += fmt::format(
+          p_.add(fmt::format(
               "ld.global.v4.b32 {{%v0, %v1, %v2, %v3}}, [%data+{}];\nst.shared.v4.b32 [%img+{}], {{%v0, %v1, %v2, "
               "%v3}};\n",
-              uint64_t(s.block) * kSlotBytes + i, s.slot * kSlotBytes + i);
-        t_ += "fence.proxy.async.shared::cta;\n";
-        touched_ = true;
+              uint64_t(s.block) * kSlotBytes + i, s.slot * kSlotBytes + i));
+        p_.add("fence.proxy.async.shared::cta;\n");
+        p_.touched();
         return;
       case Step::What::store_a:
         for (uint32_t w = 0; w < 8; ++w)
-          t_ += fmt::format("ld.global.b32 %v{}, [%words+{}];\n", w, uint64_t(s.block) * kSlotBytes + 512 * w);
-        t_ += fmt::format("add.u32 %addr, %lanes, {};\ntcgen05.st.sync.aligned.32x32b.x8.b32 [%addr], {};\n",
-                          column_of_fragment(s.fragment), values());
-        t_ += "tcgen05.wait::st.sync.aligned;\n";
-        touched_ = true;
+          p_.add(fmt::format("ld.global.b32 %v{}, [%words+{}];\n", w, uint64_t(s.block) * kSlotBytes + 512 * w));
+        p_.add(fmt::format("add.u32 %addr, %lanes, {};\ntcgen05.st.sync.aligned.32x32b.x8.b32 [%addr], {};\n",
+                           column_of_fragment(s.fragment), ProgramText::values()));
+        p_.add("tcgen05.wait::st.sync.aligned;\n");
+        p_.touched();
         return;
       case Step::What::copy_a:
-        return issue(
+        return p_.issue(
             fmt::format("add.u64 %a, %start, {};\nadd.u32 %addr, %base, {};\n"
                         "tcgen05.cp.GROUP.128x256b [%addr], %a;\n",
                         s.a.descriptor(0), column_of_fragment(s.fragment)));
       case Step::What::copy_scales: {
         // 32 rows of 16 bytes, one after another: no swizzle, 128 bytes from 8 rows to the next.
         const uint64_t chunk = uint64_t(128 >> 4) << 32 | uint64_t(1) << 46 | s.slot * kSlotBytes >> 4;
-        return issue(
+        return p_.issue(
             fmt::format("add.u64 %a, %start, {};\nadd.u32 %addr, %base, {};\n"
                         "tcgen05.cp.GROUP.32x128b.warpx4 [%addr], %a;\n"
                         "add.u64 %a, %a, 32;\nadd.u32 %addr, %base, {};\n"
@@ -402,51 +332,36 @@ ALLOCATED:
         if (c.scaled) body += fmt::format("add.u32 %sfa, %base, {};\nadd.u32 %sfb, %base, {};\n", kScaleA, kScaleB);
         body += fmt::format("tcgen05.mma.GROUP.kind::{} [%addr], {}, %b, {}, {}%en;\n", c.kind(),
                             s.a_in_tmem ? "[%tmp]" : "%a", idesc, c.scaled ? "[%sfa], [%sfb], " : "");
-        return issue(body);
+        return p_.issue(body);
       }
-      case Step::What::commit:
-        // A phase that ends before everybody has seen the last one would be missed.
-        if (!seen_[s.barrier]) meet();
-        return issue(
-            fmt::format("add.u32 %tmp, %bars, {};\ntcgen05.commit.GROUP.mbarrier::arrive::one.shared::cluster{}\n",
-                        8 * s.barrier, s_.ctas == 2 ? ".multicast::cluster.b64 [%tmp], %both;" : ".b64 [%tmp];"));
-      case Step::What::wait: {
-        const uint32_t n = labels_++;
-        t_ += fmt::format(
-            "WAIT{}:\nmbarrier.try_wait.parity.shared::cta.b64 %done, [%bars+{}], {};\n@!%done bra WAIT{};\n"
-            "tcgen05.fence::after_thread_sync;\n",
-            n, 8 * s.barrier, phases_[s.barrier]++ & 1, n);
-        seen_[s.barrier] = false;
-        return;
-      }
+      case Step::What::commit: return p_.commit(s.barrier);
+      case Step::What::wait: return p_.wait(s.barrier);
       case Step::What::load:
       case Step::What::flip: {
         const Accumulator& c = s_.accumulators[s.accumulator];
         for (uint32_t col = 0; col < c.n; col += 8) {
-          t_ += fmt::format(
-              "add.u32 %addr, %lanes, {};\ntcgen05.ld.sync.aligned.32x32b.x8.b32 {}, [%addr];\n"
-              "tcgen05.wait::ld.sync.aligned;\n",
-              column_of_accumulator(s.accumulator) + col, values());
+          p_.add(
+              fmt::format("add.u32 %addr, %lanes, {};\ntcgen05.ld.sync.aligned.32x32b.x8.b32 {}, [%addr];\n"
+                          "tcgen05.wait::ld.sync.aligned;\n",
+                          column_of_accumulator(s.accumulator) + col, ProgramText::values()));
           for (uint32_t w = 0; w < 8; ++w)
             if (s.what == Step::What::load)
-              t_ += fmt::format("st.global.b32 [%out+{}], %v{};\n", 4 * kTmemLanes * stored_++, w);
+              p_.add(fmt::format("st.global.b32 [%out+{}], %v{};\n", 4 * kTmemLanes * stored_++, w));
             else
-              t_ += fmt::format("xor.b32 %v{}, %v{}, {};\n", w, w, c.half ? 0x8000u : 0x80000000u);
+              p_.add(fmt::format("xor.b32 %v{}, %v{}, {};\n", w, w, c.half ? 0x8000u : 0x80000000u));
           if (s.what == Step::What::flip)
-            t_ += fmt::format("tcgen05.st.sync.aligned.32x32b.x8.b32 [%addr], {};\ntcgen05.wait::st.sync.aligned;\n",
-                              values());
+            p_.add(fmt::format("tcgen05.st.sync.aligned.32x32b.x8.b32 [%addr], {};\ntcgen05.wait::st.sync.aligned;\n",
+                               ProgramText::values()));
         }
-        touched_ = true;
+        p_.touched();
         return;
       }
     }
   }
 
   const Script& s_;
-  std::string t_;
-  uint32_t labels_ = 0, stored_ = 0, phases_[kBarriers] = {};
-  bool seen_[kBarriers] = {true, true, true};  // the barrier's last phase, by all threads
-  bool touched_ = false;                       // since all met last
+  ProgramText p_;
+  uint32_t stored_ = 0;
 };
 
 // ---- The reference
@@ -544,16 +459,11 @@ class Sequential {
   std::array<std::vector<uint32_t>, 2> out_;
 };
 
-uint32_t programs() {
-  const char* n = std::getenv("GEN5_MMA_PROGRAMS");
-  return n ? uint32_t(std::strtoul(n, nullptr, 10)) : 12;
-}
-
 class Programs : public testing::TestWithParam<uint32_t> {};
 
 TEST_P(Programs, LeaveUnderEveryOrderWhatTheReferenceGets) {
   using Mode = tinygpu::CompletionOrder::Mode;
-  for (uint32_t seed = 0; seed < programs(); ++seed) {
+  for (uint32_t seed = 0; seed < program_count(12); ++seed) {
     const Script script = Writer(seed, GetParam()).write();
     const auto want = Sequential(script).run();
     const std::string text = Text(script).module();

@@ -34,7 +34,10 @@ Placement random_placement(Random& random, uint32_t element_bytes, uint32_t k_by
   p.base = base;
   const uint32_t width = p.swizzle == 0 ? 16 : p.swizzle == 6 ? 32 : p.swizzle == 4 ? 64 : 128;
   const uint32_t spans = (rows * element_bytes + width - 1) / width;
-  const bool fits = !p.mn_major || spans * (k_bytes / element_bytes) / 8 <= 32;  // of the image
+  // Padding, where the patterns of all spans and what lies between them still fit.
+  const uint32_t groups = k_bytes / element_bytes / (p.swizzle == 1 ? 4 : 8);
+  const bool fits = !p.mn_major || (spans * (k_bytes / element_bytes) / 8 <= 32 &&
+                                    base + spans * ((groups + 1) * (8 * width + 1024)) <= kImageBytes);
   const uint32_t pad = fits ? 1024 * random.below(2) : 0, pieces = k_bytes / 16, k_count = k_bytes / element_bytes;
   if (!p.mn_major && p.swizzle == 0) {
     // 8-row groups, then 16-byte columns; or the other way round.

@@ -21,6 +21,8 @@ class Random {
 /// Patterns of one flavour: 0 plain, 1 wide gaps, 2 subnormal, 3 special, 4 cancelling, 5 tiny, 6 huge, 7 any.
 uint32_t pattern(Random& random, Type t, uint32_t flavour, uint32_t k);
 
+/// Of a CTA's image of shared memory.
+inline constexpr uint32_t kImageBytes = 96 * 1024;
 /// `rows` rows of a K slice of `k_bytes` (32 or 64) from `base` of the image on.
 Placement random_placement(Random& random, uint32_t element_bytes, uint32_t k_bytes, bool may_transpose, uint32_t rows,
                            uint32_t base);
