@@ -55,6 +55,11 @@ def drawing(path, says):
     return f'<div class="drawing">{svg.strip()}</div>'
 
 
+def title_of(path):
+    """A note's first line."""
+    return path.read_text().split("\n", 1)[0].lstrip("# ").removeprefix("Reference: ")
+
+
 def note(path, name):
     """A note as it is, with what only GitHub needs replaced."""
     text = path.read_text()
@@ -267,22 +272,22 @@ def main():
     known = instructions.wrappers()
     notes = []
     for path in sorted((root / "notes").glob("*.md")):
-        notes.append((path.stem, note(path, f"notes/{path.name}")))
-    references = [{p.stem: note(p, f"notes/reference/{p.name}")} for p in sorted((root / "notes" / "reference").glob("*.md"))]
+        notes.append((path.stem, title_of(path), note(path, f"notes/{path.name}")))
+    references = [{title_of(p): note(p, f"notes/reference/{p.name}")} for p in sorted((root / "notes" / "reference").glob("*.md"))]
     note(root / "README.md", "index.md")
     note(root / "CONTRIBUTING.md", "CONTRIBUTING.md")
     shutil.copytree(root / "notes" / "pictures", docs / "notes" / "pictures")
     names, isa_nav = instruction_pages(known)
     chapters = chapter_pages(known, names, outputs)
-    by_name = dict(notes)
-    lessons = [{name: page} for name, page in notes if re.match(r"\d\d_", name)]
+    by_name = {name: page for name, _, page in notes}
+    lessons = [{title: page} for name, title, page in notes if re.match(r"\d\d_", name)]
     nav = [
         {"Start": ["index.md", {"Start here": by_name["start_here"]}, {"Exercises": exercise_page()}, {"Figures": figure_page()}]},
         {"Lessons": lessons},
         {"Programs": chapters},
         {"Reference": [{"Measured": references}] * bool(references) + [{"Diagnoses": diagnosis_page()}, {"Mistakes to make": by_name["mistakes"]}, {"Machines": machine_pages()}, {"Evidence": by_name["evidence"]}]},
         {"Instructions": isa_nav},
-        {"tinygpu": [{"Your own kernels": by_name["your_kernels"]}, {"How it works": by_name["tinygpu"]}, *report_pages(outputs)] + [{n: p} for n, p in notes if not re.match(r"\d\d_", n) and n not in ("start_here", "mistakes", "evidence", "your_kernels", "tinygpu")] + [{"Contributing": "CONTRIBUTING.md"}]},
+        {"tinygpu": [{"Your own kernels": by_name["your_kernels"]}, {"How it works": by_name["tinygpu"]}, *report_pages(outputs)] + [{title: page} for name, title, page in notes if not re.match(r"\d\d_", name) and name not in ("start_here", "mistakes", "evidence", "your_kernels", "tinygpu")] + [{"Contributing": "CONTRIBUTING.md"}]},
     ]
     for name in ("extra.css", "iframe-worker.js", "accessible.js"):
         shutil.copyfile(root / "book" / name, docs / name)

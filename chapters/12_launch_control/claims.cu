@@ -412,41 +412,36 @@ void part_clusters(Report& r) {
 
 // ---- Mistakes
 
-enum class Wrong { ask_again, misaligned, elsewhere };
-
-__global__ void __cluster_dims__(2) broken(Wrong wrong, uint32_t* out) {
-  __shared__ alignas(16) uint4 answer[2];
-  __shared__ uint64_t barrier;
-  const uint32_t bar = shared_address(&barrier), to = shared_address(answer), rank = cluster_ctarank();
-  if (threadIdx.x == 0) {
-    mbarrier_init(bar, 1);
-    fence_mbarrier_init();
-  }
-  barrier_cluster_arrive();
-  barrier_cluster_wait();
-  if (threadIdx.x == 0 && rank == 0) {
-    mbarrier_arrive_expect_tx(bar, sizeof(uint4));
-    clc_try_cancel(wrong == Wrong::misaligned ? to + 8 : wrong == Wrong::elsewhere ? mapa(to, 1) : to, bar);
-    mbarrier_wait_parity(bar, 0);
-    Claim claim = clc_query(to);
-    if (wrong == Wrong::ask_again) {
-      mbarrier_arrive_expect_tx(bar, sizeof(uint4));
-      clc_try_cancel(to, bar);  // this grid has no more, and the CTA has been told so
-      mbarrier_wait_parity(bar, 1);
-      claim = clc_query(to);
-    }
-    *out = claim.granted;
-  }
-  barrier_cluster_arrive();
-  barrier_cluster_wait();
-}
-
-void run_broken(Wrong wrong) {
-  DeviceBuffer<uint32_t> out(1);
-  broken<<<2, 32>>>(wrong, out.get());
+/// Runs it with five CTAs more than there are SMs: was every tile done once?
+bool request_right(void (*kernel)(Done*, uint4*)) {
+  const uint32_t tiles = uint32_t(current_device().sms) + 5;
+  DeviceBuffer<Done> done(tiles);
+  DeviceBuffer<uint4> refused(tiles);
+  done.fill(0);
+  alone_on_its_sm(kernel);
+  kernel<<<tiles, 32, kAlone>>>(done.get(), refused.get());
   GEN5_CUDA(cudaGetLastError());
   GEN5_CUDA(cudaDeviceSynchronize());
+  bool once = true;
+  for (const Done& one : done.download()) once &= one.times == 1;
+  return once;
 }
+
+/// The same with three clusters more.
+bool clusters_right(void (*kernel)(uint32_t*, uint32_t*)) {
+  const uint32_t tiles = (uint32_t(current_device().sms) / 2 + 3) * 2;
+  DeviceBuffer<uint32_t> times(tiles), by(tiles);
+  times.fill(0);
+  alone_on_its_sm(kernel);
+  kernel<<<tiles, 32, kAlone>>>(times.get(), by.get());
+  GEN5_CUDA(cudaGetLastError());
+  GEN5_CUDA(cudaDeviceSynchronize());
+  bool once = true;
+  for (uint32_t n : times.download()) once &= n == 1;
+  return once;
+}
+
+#include "claims_mistakes.inc"
 
 }  // namespace
 
@@ -455,10 +450,5 @@ void add_claims(Chapter& chapter) {
   chapter.part("ahead", "Asking before the answer is needed", part_ahead);
   chapter.part("tail", "Uneven tiles: one CTA each, dealt out, claimed", part_tail);
   chapter.part("clusters", "A cluster claims clusters", part_clusters);
-  const auto mistake = [&](const char* name, const char* title, const char* code, Wrong wrong) {
-    chapter.mistake(name, title, code, [wrong](Report&) { run_broken(wrong); });
-  };
-  mistake("ask_again", "Another request behind a refusal", "clc-after-failure", Wrong::ask_again);
-  mistake("misaligned", "An answer to an address that is no multiple of 16", "misaligned-address", Wrong::misaligned);
-  mistake("elsewhere", "An answer to another CTA's shared memory", "shared-window", Wrong::elsewhere);
+  chapter.mistakes(kMistakes);
 }

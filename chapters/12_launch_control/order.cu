@@ -58,7 +58,9 @@ struct TwoGrids {
   bool right = true;
 };
 
-TwoGrids run_two(bool early) {
+using Second = void(const uint32_t*, uint32_t*, Times*);
+
+TwoGrids run_two(bool early, Second* kernel = second) {
   DeviceBuffer<uint32_t> data(kGrid * kThreads), out(kGrid * kThreads);
   DeviceBuffer<Times> a(kGrid), b(kGrid);
   cudaStream_t stream;
@@ -76,7 +78,7 @@ TwoGrids run_two(bool early) {
     attribute.val.programmaticStreamSerializationAllowed = early;
     config.attrs = &attribute;
     config.numAttrs = 1;
-    GEN5_CUDA(cudaLaunchKernelEx(&config, second, static_cast<const uint32_t*>(data.get()), out.get(), b.get()));
+    GEN5_CUDA(cudaLaunchKernelEx(&config, kernel, static_cast<const uint32_t*>(data.get()), out.get(), b.get()));
     GEN5_CUDA(cudaStreamSynchronize(stream));
   }
   GEN5_CUDA(cudaStreamDestroy(stream));
@@ -191,19 +193,17 @@ __global__ void layer(Layers l, uint32_t* list, uint32_t from, uint32_t to, Ran*
   }
 }
 
-enum class Queue { in_order, backwards };
-
 // All layers in one launch of CTAs that stay. A CTA takes the next task of the list (while it still does the one
 // before: the atomic takes its time), waits until the counter of that one says that its inputs are there, does it, and
 // counts up the task that is waiting for it.
-__global__ void tasks(Layers l, Board* board, Ran* ran, Ran* waits, Queue queue) {
+__global__ void tasks(Layers l, Board* board, Ran* ran, Ran* waits) {
   __shared__ uint32_t next;
   if (threadIdx.x == 0) next = atomicAdd(&board->next[0], 1);
   for (;;) {
     __syncthreads();
     const uint32_t taken = next;
     if (taken >= kTasks) return;
-    const uint32_t task = queue == Queue::in_order ? taken : kTasks - 1 - taken;
+    const uint32_t task = taken;
     const unsigned long long asked = nanoseconds();
     if (threadIdx.x == 0 && task >= kTasksA) {
       uint32_t ready;
@@ -252,7 +252,9 @@ std::vector<uint32_t> layers_on_host(const std::vector<uint32_t>& a) {
   return fold(fold(b));
 }
 
-Run run_layers(bool one_kernel, Queue queue = Queue::in_order) {
+using Tasks = void(Layers, Board*, Ran*, Ran*);
+
+Run run_layers(bool one_kernel, Tasks* kernel = tasks) {
   std::vector<uint32_t> a(kBlocks * kWords);
   for (uint32_t i = 0; i < a.size(); ++i) a[i] = i * 2654435761u;
   DeviceBuffer<uint32_t> da(a), b(a.size()), c(a.size() / kFan), d(a.size() / kFan / kFan);
@@ -262,7 +264,7 @@ Run run_layers(bool one_kernel, Queue queue = Queue::in_order) {
   waits.fill(0);
   const Layers l{da.get(), b.get(), c.get(), d.get()};
   if (one_kernel) {
-    tasks<<<kWorkers, kWords>>>(l, board.get(), ran.get(), waits.get(), queue);
+    kernel<<<kWorkers, kWords>>>(l, board.get(), ran.get(), waits.get());
   } else {
     uint32_t* lists = board.get()->next;
     layer<<<kWorkers, kWords>>>(l, lists, 0, kTasksA, ran.get());
@@ -328,12 +330,17 @@ void part_tasks(Report& r) {
       "has taken.");
 }
 
+// ---- Mistakes
+
+bool dependents_right(Second* kernel) { return run_two(true, kernel).right; }
+bool tasks_right(Tasks* kernel) { return run_layers(true, kernel).right; }
+
+#include "order_mistakes.inc"
+
 }  // namespace
 
 void add_order(Chapter& chapter) {
   chapter.part("dependents", "A grid that starts before the one ahead of it has ended", part_dependents);
   chapter.part("tasks", "One kernel whose tasks follow each other through counters", part_tasks);
-  chapter.mistake("backwards", "A list of tasks in which outputs come before their inputs", "deadlock", [](Report& r) {
-    r.check("the last layer is what the host computes", run_layers(true, Queue::backwards).right);
-  });
+  chapter.mistakes(kMistakes);
 }
