@@ -23,6 +23,18 @@ def expect(what, truth):
 expect("the 90th percentile of ten is the ninth", predict.percentile(range(1, 11), 90) == 9)
 expect("that of one is itself", predict.percentile([7], 90) == 7)
 
+
+def refused(which):
+    try:
+        predict.share([1, 2], which)
+    except SystemExit as e:
+        return "write I/N" in str(e)
+
+
+names = list(range(10))
+expect("shares have each name once", sorted(n for i in range(1, 5) for n in predict.share(names, f"{i}/4")) == names)
+expect("a share that is none is refused", all(refused(w) for w in ("0/4", "5/4", "x", "1/0")))
+
 with tempfile.TemporaryDirectory() as name:
     predict.folder = pathlib.Path(name)
     (predict.folder / "held_out.txt").write_text("# why\na/n:1 | copies | others\na/n:2 | copies | others\nb | products | tensor cores\n")
