@@ -338,6 +338,21 @@ TEST(Runtime, Clusters) {
   c.blockDim = dim3(32);
   OK(cudaOccupancyMaxActiveClusters(&clusters, reinterpret_cast<const void*>(fixed_cluster), &c));
   EXPECT_GT(clusters, 148);
+  // One CTA an SM: as many as a B200 was reported to hold (132, 120 and 112 of its SMs).
+  OK(cudaFuncSetAttribute(f, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 * 1024));
+  c.dynamicSmemBytes = 200 * 1024;
+  cudaLaunchAttribute shape = {};
+  shape.id = cudaLaunchAttributeClusterDimension;
+  c.attrs = &shape;
+  c.numAttrs = 1;
+  for (const auto& [of, most] : std::vector<std::pair<unsigned, int>>{{2, 74}, {4, 33}, {8, 15}, {16, 7}}) {
+    shape.val.clusterDim = {of, 1, 1};
+    OK(cudaOccupancyMaxActiveClusters(&clusters, f, &c));
+    EXPECT_EQ(clusters, most);
+  }
+  OK(cudaFuncSetAttribute(f, cudaFuncAttributeMaxDynamicSharedMemorySize, 0));
+  c.dynamicSmemBytes = 0;
+  c.numAttrs = 0;
   int size = 0;
   OK(cudaOccupancyMaxPotentialClusterSize(&size, reinterpret_cast<const void*>(saxpy), &c));
   EXPECT_EQ(size, 8);

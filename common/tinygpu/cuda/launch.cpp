@@ -8,6 +8,7 @@
 #include "common/tinygpu/base/checked.h"
 #include "common/tinygpu/cuda/function.h"
 #include "common/tinygpu/cuda/state.h"
+#include "common/tinygpu/timing/launch.h"
 
 namespace tinygpu::cuda {
 
@@ -166,7 +167,11 @@ uint32_t active_clusters(const MachineSpec& spec, const Function& f, uint32_t th
   const uint32_t per_sm = occupancy(spec, f, threads, dynamic_shared).blocks_per_sm;
   const uint32_t gpc = spec.sms_per_gpc;
   const uint32_t whole = uint32_t(spec.sms) / gpc, rest = uint32_t(spec.sms) % gpc;
-  return whole * (gpc * per_sm / cluster_size) + rest * per_sm / cluster_size;
+  const uint32_t in_gpcs = whole * (gpc * per_sm / cluster_size) + rest * per_sm / cluster_size;
+  if (cluster_size == 1) return in_gpcs;
+  // Of a GPC's SMs not all lie so that they can hold clusters: what a launch has, too.
+  const uint64_t usable = std::min(uint32_t(spec.sms), LaunchTiming(spec).usable_sms(cluster_size));
+  return uint32_t(std::min<uint64_t>(in_gpcs, usable * per_sm / cluster_size));
 }
 
 CUresult prepare(State& s, const LaunchRequest& r, PreparedLaunch& out) {
