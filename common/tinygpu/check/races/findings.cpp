@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "common/tinygpu/base/readable_name.h"
 #include "common/tinygpu/base/relied_on.h"
 #include "common/tinygpu/engines/tma/tensor_box.h"
 #include "common/tinygpu/machine/chip/launch.h"
@@ -254,8 +255,9 @@ void tell_grid_before(const Record& r, uint64_t address, uint64_t bytes, const L
                       const std::string& kernel) {
   Diagnosis d;
   d.code = "data-race";
-  d.message = fmt::format("{} {} {} that the grid before ({}) touches, and this thread has not waited for that one",
-                          name_of(r), verb_of(r.kind), bytes_at(ptx::Space::global, address, uint32_t(bytes)), kernel);
+  d.message =
+      fmt::format("{} {} {} that the grid before ({}) touches, and this thread has not waited for that one", name_of(r),
+                  verb_of(r.kind), bytes_at(ptx::Space::global, address, uint32_t(bytes)), readable_name(kernel));
   Record at = r;
   if (const uint32_t lanes = r.map.of(address); lanes && !r.operation) at.who.lane = __builtin_ctz(lanes);
   LabelledPlace first =
