@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 
+#include "common/ptx/barrier.h"
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"
@@ -327,12 +328,25 @@ __global__ void loading_grid(uint32_t* memory) {
   asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(value) : "l"(memory + blockIdx.x * blockDim.x + threadIdx.x));
   wait_for_value(value, 0xfffffffe);
 }
+/// Stores behind a load: what an SM meets cold is over by then. 16 bytes a thread, so often.
+template <int times>
+__device__ __forceinline__ void load_and_store(uint32_t* memory) {
+  uint32_t value;
+  uint32_t* mine = memory + (blockIdx.x * blockDim.x * times + threadIdx.x) * 4;
+  asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(value) : "l"(mine));
+  wait_for_value(value, 0xfffffffe);
+  for (int i = 0; i < times; ++i)
+    asm volatile("st.global.v4.u32 [%0], {%1, %1, %1, %1};" ::"l"(mine + i * blockDim.x * 4), "r"(i) : "memory");
+}
+__global__ void stored_grid(uint32_t* memory) { load_and_store<1>(memory); }
+__global__ void stored4_grid(uint32_t* memory) { load_and_store<4>(memory); }
+__global__ void stored8_grid(uint32_t* memory) { load_and_store<8>(memory); }
 /// A grid of CTAs with nothing to do, by CUDA events: on silicon they take time themselves, and ncu's
 /// sm__cycles_elapsed.max of these launches is the figure to use (scripts/calibrate reads it).
-template <auto kernel>
+template <auto kernel, int words = 1>
 void grid(benchmark::State& state) {
   const int ctas = int(state.range(0)), threads = int(state.range(1));
-  gen5::harness::DeviceBuffer<uint32_t> memory(size_t(ctas) * size_t(threads));
+  gen5::harness::DeviceBuffer<uint32_t> memory(size_t(ctas) * size_t(threads) * words);
   memory.fill(0);
   gen5::harness::Timer timer;
   for (auto _ : state) {
@@ -358,11 +372,151 @@ BENCHMARK(grid<loading_grid>)
     ->ArgsProduct({{1, 8, 32, 66, 132}, {32}})
     ->Args({132, 1024})
     ->Apply(by_cycles);
+BENCHMARK(grid<stored_grid, 4>)
+    ->Name("stored_grid")
+    ->ArgNames({"ctas", "threads"})
+    ->ArgsProduct({{1, 132}, {32, 1024}})
+    ->Apply(by_cycles);
+BENCHMARK(grid<stored4_grid, 16>)
+    ->Name("stored4_grid")
+    ->ArgNames({"ctas", "threads"})
+    ->ArgsProduct({{1, 132}, {1024}})
+    ->Apply(by_cycles);
+BENCHMARK(grid<stored8_grid, 32>)
+    ->Name("stored8_grid")
+    ->ArgNames({"ctas", "threads"})
+    ->ArgsProduct({{1, 132}, {1024}})
+    ->Apply(by_cycles);
 BENCHMARK(grid<empty_grid>)
     ->Name("empty_grid")
     ->ArgNames({"ctas", "threads"})
     ->ArgsProduct({{1, 8, 132, 264, 1056, 4224, 16896}, {32, 256, 1024}})
     ->Apply(by_cycles);
+
+// ---- Stores that are on their way when a CTA, or a grid, ends
+
+/// A CTA's last act: threads store 16 bytes each, `kib` KiB in all, which nobody waits for.
+__device__ __forceinline__ void leave_behind(uint8_t* memory, uint32_t kib) {
+  uint8_t* to = memory + uint64_t(blockIdx.x) * kib * 1024 + threadIdx.x * 16;
+  for (uint32_t at = threadIdx.x * 16; at < kib * 1024; at += blockDim.x * 16, to += blockDim.x * 16)
+    asm volatile("st.global.v4.u32 [%0], {%1, %1, %1, %1};" ::"l"(to), "r"(at) : "memory");
+}
+
+/// Writes its stamps first, stays for `stay` cycles from then on, and stores at the end. Its last clock is one before
+/// its last stores issue, and what a next CTA of the SM sees.
+__global__ void leaves_stores(long long* stamps, uint8_t* memory, uint32_t kib, long long stay) {
+  const long long t0 = ticks(), end = t0 + stay;
+  if (threadIdx.x == 0) {
+    uint32_t sm;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    stamps[blockIdx.x * kWords] = sm;
+    stamps[blockIdx.x * kWords + 1] = t0;
+    stamps[blockIdx.x * kWords + 2] = end;
+  }
+  while (ticks() < end) {
+  }
+  leave_behind(memory, kib);
+}
+/// One CTA on an SM at a time, eight behind each other: from when it would end, if it stored nothing, to the next one's
+/// start.
+void refill_behind_stores(benchmark::State& state) {
+  const int shared = 200 * 1024, ctas = sms() * 8;
+  const auto kib = uint32_t(state.range(0));
+  static gen5::harness::DeviceBuffer<uint8_t> memory(size_t(64) << 20);
+  GEN5_CUDA(cudaFuncSetAttribute(leaves_stores, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+  for (auto _ : state) {
+    std::vector<long long> stamps;
+    for (int launch = 0; launch < 2; ++launch)
+      stamps = measured(size_t(ctas) * kWords,
+                        [&](long long* p) { leaves_stores<<<ctas, 512, shared>>>(p, memory.get(), kib, 4000); });
+    std::vector<double> gaps;
+    for (const auto& [sm, list] : by_sm(stamps, 0, size_t(ctas)))
+      for (size_t i = 1; i < list.size(); ++i) gaps.push_back(double(list[i].from - list[i - 1].to));
+    report(state, median(gaps));
+  }
+}
+BENCHMARK(refill_behind_stores)->ArgNames({"kib"})->Arg(0)->Arg(8)->Arg(16)->Arg(32)->Apply(by_cycles);
+
+/// A grid that lets the next one start at once, stays and stores; behind it one that waits for what it depends on.
+__global__ void stores_and_ends(long long* stamps, uint8_t* memory, uint32_t kib, long long stay) {
+  const long long t0 = ticks(), end = t0 + stay;
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  if (threadIdx.x == 0) {
+    uint32_t sm;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    stamps[blockIdx.x * 2] = sm;
+    stamps[blockIdx.x * 2 + 1] = end;
+  }
+  while (ticks() < end) {
+  }
+  leave_behind(memory, kib);
+}
+/// The same by bulk stores, of up to 16 KiB each: it ends when the engine has read the last of them.
+__global__ void bulk_stores_and_ends(long long* stamps, uint8_t* memory, uint32_t kib, long long stay) {
+  using namespace gen5::ptx;
+  extern __shared__ __align__(128) uint8_t buffer[];
+  const long long t0 = ticks(), end = t0 + stay;
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  if (threadIdx.x == 0) {
+    uint32_t sm;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    stamps[blockIdx.x * 2] = sm;
+    stamps[blockIdx.x * 2 + 1] = end;
+  }
+  while (ticks() < end) {
+  }
+  if (threadIdx.x != 0 || !kib) return;
+  const uint32_t bytes = kib < 16 ? kib * 1024 : 16384;
+  for (uint32_t at = 0; at < kib * 1024; at += bytes)
+    bulk_store(memory + uint64_t(blockIdx.x) * kib * 1024 + at, shared_address(buffer), bytes);
+  bulk_commit_group();
+  bulk_wait_group_read<0>();
+}
+__global__ void waits(long long* stamps) {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  const long long waited = ticks();
+  if (threadIdx.x == 0) {
+    uint32_t sm;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    stamps[blockIdx.x * 2] = sm;
+    stamps[blockIdx.x * 2 + 1] = waited;
+  }
+}
+/// From when the first grid would end, if it stored nothing, until the wait of the second is over, on an SM.
+template <bool bulk>
+void drain(benchmark::State& state) {
+  const int ctas = int(state.range(0));
+  const auto kib = uint32_t(state.range(1));
+  static gen5::harness::DeviceBuffer<uint8_t> memory(size_t(64) << 20);
+  const auto kernel = bulk ? bulk_stores_and_ends : stores_and_ends;
+  for (auto _ : state) {
+    std::vector<long long> stamps;
+    for (int launch = 0; launch < 2; ++launch)
+      stamps = measured(size_t(ctas) * 2 * 2, [&](long long* p) {
+        kernel<<<ctas, 512, bulk ? 16384 : 0>>>(p, memory.get(), kib, 60000);  // time for the host to ask for the other
+        cudaLaunchConfig_t config{};
+        config.gridDim = ctas, config.blockDim = 32;
+        cudaLaunchAttribute attribute{};
+        attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attribute.val.programmaticStreamSerializationAllowed = 1;
+        config.attrs = &attribute, config.numAttrs = 1;
+        GEN5_CUDA(cudaLaunchKernelEx(&config, waits, p + ctas * 2));
+      });
+    std::map<long long, long long> ended;
+    for (int c = 0; c < ctas; ++c) ended[stamps[size_t(c) * 2]] = stamps[size_t(c) * 2 + 1];
+    std::vector<double> gaps;
+    for (int c = ctas; c < 2 * ctas; ++c)
+      if (const auto before = ended.find(stamps[size_t(c) * 2]); before != ended.end())
+        gaps.push_back(double(stamps[size_t(c) * 2 + 1] - before->second));
+    report(state, median(gaps));
+  }
+}
+void by_ctas_and_kib(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"ctas", "kib"})->ArgsProduct({{132}, {0, 1, 8, 32, 64, 128}});
+  by_cycles(b);
+}
+BENCHMARK(drain<false>)->Name("drain")->Apply(by_ctas_and_kib);
+BENCHMARK(drain<true>)->Name("drain_bulk")->Apply(by_ctas_and_kib);
 
 // ---- SMs that clusters of a size can use
 
@@ -402,6 +556,89 @@ void barrier(benchmark::State& state) {
   }
 }
 BENCHMARK(barrier)->ArgNames({"warps"})->RangeMultiplier(2)->Range(1, 32)->Apply(by_cycles);
+
+/// Two halves of a CTA hand each other a turn, and a word of shared memory with it or not: cycles of one hand-off.
+/// Named barriers, of two warps a half; or mbarriers, of one warp a half, on which all lanes arrive or one does.
+enum class By { named, lane, warp };
+template <By by, bool word>
+__global__ void hands_off(long long* cycles, int rounds) {
+  using namespace gen5::ptx;
+  __shared__ uint32_t words[64];
+  __shared__ alignas(8) uint64_t barriers[2];
+  const uint32_t half = threadIdx.x / (blockDim.x / 2), t = threadIdx.x % (blockDim.x / 2);
+  const uint32_t first = kept(shared_address(&barriers[0])), second = kept(shared_address(&barriers[1]));
+  if (threadIdx.x == 0) {
+    mbarrier_init(first, by == By::warp ? 32 : 1);
+    mbarrier_init(second, by == By::warp ? 32 : 1);
+    fence_mbarrier_init();
+  }
+  words[t] = 0;
+  __syncthreads();
+  const auto give = [&](int which) {
+    if constexpr (by == By::named)
+      bar_arrive(1 + which, 128);
+    else if (by == By::warp || t == 0)
+      mbarrier_arrive(which ? second : first);
+  };
+  const auto take = [&](int which, uint32_t parity) {
+    if constexpr (by == By::named)
+      bar_sync(1 + which, 128);
+    else
+      mbarrier_wait_parity(which ? second : first, parity);
+  };
+  const long long t0 = ticks();
+#pragma unroll 1
+  for (int r = 0; r < rounds; ++r) {
+    if (half == 0) {
+      if (word) words[t] += 1;
+      give(0);
+      take(1, uint32_t(r) & 1);
+    } else {
+      take(0, uint32_t(r) & 1);
+      if (word) words[t] += 1;
+      give(1);
+    }
+  }
+  if (threadIdx.x == 0) cycles[0] = ticks() - t0;
+}
+template <By by, bool word>
+void handoff(benchmark::State& state) {
+  const int threads = by == By::named ? 128 : 64;
+  for (auto _ : state) {
+    const auto few = measured(1, [&](long long* c) { hands_off<by, word><<<1, threads>>>(c, 32); });
+    const auto many = measured(1, [&](long long* c) { hands_off<by, word><<<1, threads>>>(c, 96); });
+    report(state, double(many[0] - few[0]) / 128);
+  }
+}
+BENCHMARK(handoff<By::named, false>)->Name("handoff_named")->Apply(by_cycles);
+BENCHMARK(handoff<By::named, true>)->Name("handoff_named_word")->Apply(by_cycles);
+BENCHMARK(handoff<By::lane, false>)->Name("handoff_lane")->Apply(by_cycles);
+BENCHMARK(handoff<By::lane, true>)->Name("handoff_lane_word")->Apply(by_cycles);
+BENCHMARK(handoff<By::warp, false>)->Name("handoff_warp")->Apply(by_cycles);
+BENCHMARK(handoff<By::warp, true>)->Name("handoff_warp_word")->Apply(by_cycles);
+
+/// Arrivals behind each other, of so many lanes: cycles of one.
+template <int lanes, int n>
+__global__ void arrives(long long* cycles) {
+  using namespace gen5::ptx;
+  __shared__ alignas(8) uint64_t barrier;
+  const uint32_t bar = kept(shared_address(&barrier));
+  if (threadIdx.x == 0) mbarrier_init(bar, 1u << 18);
+  __syncthreads();
+  uint32_t result = 0;
+  if (threadIdx.x < lanes) timed<n>(cycles, result, [&](int) { mbarrier_arrive(bar); });
+}
+template <int lanes>
+void arrive(benchmark::State& state) {
+  for (auto _ : state) {
+    const auto few = measured(1, [&](long long* c) { arrives<lanes, 16><<<1, lanes>>>(c); });
+    const auto many = measured(1, [&](long long* c) { arrives<lanes, 48><<<1, lanes>>>(c); });
+    report(state, double(many[0] - few[0]) / 32);
+  }
+}
+BENCHMARK(arrive<1>)->Name("arrive/lanes:1")->Apply(by_cycles);
+BENCHMARK(arrive<8>)->Name("arrive/lanes:8")->Apply(by_cycles);
+BENCHMARK(arrive<32>)->Name("arrive/lanes:32")->Apply(by_cycles);
 
 }  // namespace
 

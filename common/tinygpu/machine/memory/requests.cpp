@@ -6,8 +6,17 @@
 
 #include "common/tinygpu/machine/chip/gpu.h"
 #include "common/tinygpu/machine/memory/sector.h"
+#include "common/tinygpu/machine/memory/stores_on_their_way.h"
 
 namespace tinygpu {
+namespace {
+
+StoresOnTheirWay& stores_of(const Sm& sm) {
+  const auto own = std::ranges::find_if(sm.domain->sms, [&](const auto& s) { return s.get() == &sm; });
+  return (*own)->extensions.get<StoresOnTheirWay>();
+}
+
+}  // namespace
 
 void MemoryRequests::add_lines(uint64_t address, uint64_t bytes, uint16_t at) {
   const auto [first, last] = l2_.lines_of(address, bytes);
@@ -101,6 +110,12 @@ void MemoryRequests::serve(size_t request) {
 }
 
 void MemoryRequests::finish(Request& r, uint32_t number) {
+  if (r.kind != Kind::read && r.end > r.first) {
+    StoresOnTheirWay& stores = stores_of(*r.sm);
+    stores.written = std::max(stores.written, r.time + lines_[r.end - 1].at + r.reply.delay);
+    if (const uint64_t wait = r.held ? r.held->cold.translation(r.time) : 0)
+      stores.translated = std::max(stores.translated, r.time + wait);
+  }
   if (r.told >= 0) tell(MemoryTraffic{*r.sm->domain, told_[size_t(r.told)], r.sm->index, r.time, 0, 0, r.reply.missed});
   if (r.then >= 0) {
     const Then then = std::move(then_[size_t(r.then)]);
