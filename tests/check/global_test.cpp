@@ -1,4 +1,5 @@
 // Happens-before over global memory: barriers, flags, atomics and fences by scope, between CTAs.
+#include "common/tinygpu/check/unwritten_memory.h"
 #include "tests/check/kernel.h"
 
 namespace tinygpu::test {
@@ -104,6 +105,35 @@ TEST(GlobalRaces, AGridThatStartsBesideTheOneBefore) {
               ElementsAre(race("data-race", "@%p st.global.u32 [%o], %r0;", "ld.global.u32 %r1, [%o];")));
   // Who lets the next one start without having waited leaves two grids that may meet: that is not followed.
   EXPECT_THAT(grids(one + lets + store, lets), ElementsAre("race-check-incomplete"));
+}
+
+TEST(UnwrittenMemory, IsToldOfWhereItIsRead) {
+  // 64 words, of which the host writes the first 16 and the kernel the next 16; each thread of 32 reads one.
+  const auto told = [](uint32_t first) {
+    RunPtx run(R"(
+.visible .entry k(.param .u64 in, .param .u32 first) {
+  .reg .b64 %a, %b; .reg .b32 %t, %r; .reg .pred %p;
+  ld.param.u64 %a, [in]; ld.param.u32 %r, [first]; mov.u32 %t, %tid.x;
+  mad.wide.u32 %b, %t, 4, %a; setp.lt.u32 %p, %t, 16; @%p st.global.u32 [%b+64], %t;
+  bar.sync 0;
+  add.u32 %r, %r, %t; mad.wide.u32 %b, %r, 4, %a; ld.global.u32 %r, [%b];
+  ret;
+})");
+    checks::UnwrittenMemory check;
+    run.gpu.options.observers.push_back(&check);
+    const uint64_t memory = run.buffer<uint32_t>(64);
+    checks::mark_unwritten(run.gpu.memory, memory, 256);
+    std::memset(run.gpu.memory.translate(memory, 64), 0, 64);
+    run.launch("k", {1}, {32}, memory, first);
+    std::vector<std::string> messages;
+    for (const Diagnosis& d : run.reports) messages.push_back(d.code + ": " + d.message);
+    return messages;
+  };
+  EXPECT_THAT(told(0), IsEmpty());
+  const auto found = told(1);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0], ::testing::StartsWith("global-uninitialised: ld reads 4 bytes at global address"));
+  EXPECT_THAT(found[0], ::testing::HasSubstr("byte 128 of an allocation of 256"));
 }
 
 TEST(GlobalRaces, AtomicsAreStrongAmongEachOther) {

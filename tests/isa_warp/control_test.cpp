@@ -183,6 +183,16 @@ TEST(Control, SetmaxnregChecksItsDirection) {
             "setmaxnreg-direction");
 }
 
+TEST(Control, AnAlignedInstructionInAConditionIsNamed) {
+  RunPtx run(
+      kernel("  setp.lt.u32 %p1, %t, 16;\n  @%p1 bra FIRST;\n  barrier.cluster.wait.aligned;\n  bra DONE;\nFIRST:\n"
+             "  barrier.cluster.arrive.aligned;\nDONE:\n"));
+  const Diagnosis d = run.fault_of("k", {1}, {32}, run.buffer<uint32_t>(1), run.buffer<uint32_t>(1));
+  EXPECT_EQ(d.code, "deadlock");
+  EXPECT_THAT(d.help, HasSubstr("all lanes of the warp come to barrier.cluster."));
+  EXPECT_THAT(d.rule, HasSubstr(".sync.aligned"));
+}
+
 /// Two warps with 64 registers a thread: warp 0 wants 96, warp 1 does `other` when warp 0 has asked.
 std::string two_warps(const std::string& other) {
   std::string text = kernel(

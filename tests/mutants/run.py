@@ -11,7 +11,9 @@
 Each mutant runs as timed, late and under two seeds, until something is found. It is
   diagnosed    a diagnosis that the program itself does not have; named, if one of its places is the changed line's, or, as what is
                dropped is no place any more, if its words or its fix name what is missing or does not fit
-  result       the program says that its results are wrong, or it ends otherwise than it should, and nothing was diagnosed
+  result       nothing was diagnosed, and in every order of completion the program says that its results are wrong, or ends otherwise than it
+               should: no order is missing, the program computes something else, and its own comparison tells
+  by order     the same in some of the orders alone: a race that nobody has told of
   nothing      neither
   not reached  the changed instruction is not executed (with `trap` in its place nothing changes)
   not legal    the PTX is refused
@@ -40,6 +42,7 @@ ROOT = HERE.parent.parent
 ORDERS = (("timed", {"GEN5_ORDER": "timed"}), ("late", {"GEN5_ORDER": "late"}),
           ("seed 1", {"GEN5_ORDER": "seeded", "GEN5_SEED": "1"}), ("seed 2", {"GEN5_ORDER": "seeded", "GEN5_SEED": "2"}))
 SECONDS = 60
+UNTOLD = ("result", "by order", "nothing")  # what no diagnosis tells of
 NOTE = ROOT / "notes" / "mistakes.md"
 BLOCK = re.compile(r"(<!-- tests/mutants/run.py --table -->\n```text\n).*?```", re.S)
 
@@ -157,7 +160,7 @@ class Program:
             folder = pathlib.Path(folder)
             limit = {"GEN5_REPLACE_PTX": str(folder)}  # and no limit of cycles: it would be told of instead of what is missing
             (folder / file).write_text(mutant.apply(self.texts[file]))
-            wrong = told = None
+            wrong, told = [], None
             for order, environment in ORDERS:
                 log = folder / f"{order}.sarif"
                 done = self.run({**environment, **limit}, log)
@@ -171,12 +174,12 @@ class Program:
                         told = told or {"found": "diagnosed", "codes": codes, "order": order, "line": False}
                         continue  # another order may say more
                     return {"found": "diagnosed", "codes": codes, "order": order, "line": at}
-                if self.wrong(done) and wrong is None:
-                    wrong = order
+                if self.wrong(done):
+                    wrong.append(order)
             if told:
                 return told
             if wrong:
-                return {"found": "result", "order": wrong}
+                return {"found": "result" if len(wrong) == len(ORDERS) else "by order", "order": ", ".join(wrong)}
             (folder / file).write_text(mutant.trapped().apply(self.texts[file]))
             reached = self.wrong(self.run({**limit}, folder / "trap.sarif"))
             return {"found": "nothing" if reached else "not reached"}
@@ -273,30 +276,32 @@ def is_equivalent(r, same):
 
 
 def table(results):
-    """Kinds × found."""
+    """Kinds × found, and the least share that is diagnosed: of this project's programs, of those of others."""
     same = equivalent()
-    rows = collections.defaultdict(collections.Counter)
+    rows, whose = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
     for r in results:
         found = r["found"]
-        if found in ("nothing", "result") and is_equivalent(r, same):
+        if found in UNTOLD and is_equivalent(r, same):
             found = "equivalent"
+        whose[r["program"] in FOREIGN][found] += 1
         rows[r["kind"].split(",")[0]][found] += 1
         rows[r["kind"].split(",")[0]]["line"] += r.get("line", False)
     total = collections.Counter()
     for row in rows.values():
         total.update(row)
-    columns = ("mutants", "diagnosed", "named", "result", "nothing", "equivalent", "not reached", "not legal")
+    columns = ("mutants", "diagnosed", "named", "result", "by order", "nothing", "equivalent", "not reached", "not legal")
     out = [f"{'kind':<42}" + "".join(f"{c:>12}" for c in columns)]
     for kind, row in [*sorted(rows.items()), ("all", total)]:
         count = sum(n for found, n in row.items() if found != "line")
         cells = [count, row["diagnosed"], row["line"], *(row[c] for c in columns[3:])]
         out.append((f"{kind:<42}" + "".join(f"{c or '':>12}" for c in cells)).rstrip())
-    wrong = total["diagnosed"] + total["result"] + total["nothing"]
-    if wrong:
-        share = 100 * total["diagnosed"] / wrong
-        out += ["", f"Of {wrong} that are reached and not equivalent, {share:.1f} % are diagnosed; of "
-                    f"{total['result']} others the program says that its results are wrong."]
-    return "\n".join(out) + "\n", share if wrong else 100
+    shares = [100]
+    for foreign, sums in sorted(whose.items()):
+        wrong = sums["diagnosed"] + sum(sums[found] for found in UNTOLD)
+        shares.append(100 * sums["diagnosed"] / max(1, wrong))
+        out += ["", f"{'Programs of others' if foreign else 'This project'}: of {wrong} that are reached and not equivalent, {shares[-1]:.1f} % are "
+                    f"diagnosed; of {sums['result']} others the program says that its results are wrong, in every order of completion."]
+    return "\n".join(out) + "\n", min(shares)
 
 
 def sample(file, build):
@@ -349,7 +354,7 @@ def main():
             sys.exit(share < o.at_least and f"less than {o.at_least} %")
         same = equivalent()
         for r in known:
-            if r["found"] in ("nothing", "result") and not is_equivalent(r, same):
+            if r["found"] in UNTOLD and not is_equivalent(r, same):
                 print(f"{r['program']}: {r['kind']}: {r['found']}{' under ' + r['order'] if 'order' in r else ''}\n"
                       f"  {r['kernel']}, ptx line {r['ptx_line']}, CUDA line {r['cuda']}: {r['source']}\n  {r['before'].strip()}")
         return None

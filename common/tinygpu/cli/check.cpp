@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 struct CheckOptions {
   MachineOptions machine;
   uint32_t seeds = 5;
-  bool keep_going = false, show_output = false, werror = false;
+  bool keep_going = false, show_output = false, werror = false, memory = false;
   std::string sarif;
   std::vector<std::string> command;
 };
@@ -97,6 +97,7 @@ void start(const CheckOptions& o, const fs::path& logs, Run& run) {
     else
       unsetenv("GEN5_SEED");
     set_environment("GEN5_CHECK", "races");
+    if (o.memory) set_environment("GEN5_MEMORY_CHECK", "1");
     set_environment("GEN5_SARIF", (logs / "%p.sarif").string());
     _exit(become(o.command));
   }
@@ -227,6 +228,8 @@ void add_check(CLI::App& app) {
   sub->add_option("--seeds", options->seeds, "Random orders beside timed and late (default: 5)")
       ->check(CLI::Range(0, 100000));
   sub->add_flag("--keep-going", options->keep_going, "Do the other runs, too, after one that failed");
+  sub->add_flag("--memory", options->memory,
+                "Tell of device memory that is read before anybody writes it, and of what is never freed");
   sub->add_flag("--werror", options->werror, "Warnings count as errors in the exit code");
   sub->add_flag("--show-output", options->show_output, "Let the program print; else the end of what a failed run said");
   sub->add_option("--sarif", options->sarif, "Write what was found into this file, as SARIF 2.1.0");

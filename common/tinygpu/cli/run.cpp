@@ -14,7 +14,7 @@ struct RunOptions {
   MachineOptions machine;
   std::string order, check;
   std::optional<uint64_t> seed;
-  bool counters = false, profile = false, timing_only = false;
+  bool counters = false, profile = false, timing_only = false, memory = false;
   std::string trace, profile_json, report, sarif, dump_ptx, replace_ptx, ptxas;
   std::optional<uint32_t> trace_sms, trace_kernels;
   std::vector<std::string> command;
@@ -24,6 +24,7 @@ int run(const RunOptions& o) {
   prepare(o.command, o.machine);
   if (!o.order.empty()) set_environment("GEN5_ORDER", o.order);
   if (!o.check.empty()) set_environment("GEN5_CHECK", o.check);
+  if (o.memory) set_environment("GEN5_MEMORY_CHECK", "1");
   if (o.seed) set_environment("GEN5_SEED", std::to_string(*o.seed));
   if (o.timing_only) set_environment("GEN5_TIMING_ONLY", "1");
   if (o.counters) set_environment("GEN5_COUNTERS", "1");
@@ -55,6 +56,8 @@ void add_run(CLI::App& app) {
          "What is looked for: quick (default), or races: every order that is missing between accesses to shared, "
          "global and Tensor Memory; takes up to five times as long")
       ->check(CLI::IsMember({"quick", "races"}));
+  sub->add_flag("--memory", options->memory,
+                "Tell of device memory that is read before anybody writes it, and of what is never freed");
   sub->add_flag("--counters", options->counters,
                 "Print launches, cycles, instructions, matrix instructions and TMA bytes per kernel at the end");
   sub->add_flag("--timing-only", options->timing_only,

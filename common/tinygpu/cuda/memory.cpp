@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/tinygpu/check/unwritten_memory.h"
 #include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/state.h"
 
@@ -44,10 +45,27 @@ CUresult allocate(State& s, uint64_t& address, size_t size, MemoryKind kind) {
   if (size == 0) return CUDA_ERROR_INVALID_VALUE;
   const uint64_t align = kind == MemoryKind::device ? 512 : 4096;
   address = s.gpu.memory.allocate(size, align, kind);
+  if (address != 0 && s.options.memory_check && kind == MemoryKind::device) {
+    checks::mark_unwritten(s.gpu.memory, address, size);
+    s.allocated.emplace(address, size);
+  }
   if (address != 0) return CUDA_SUCCESS;
   say("out-of-memory", fmt::format("{} bytes asked for, {} of the machine's {} bytes are free", size,
                                    s.gpu.memory.capacity() - s.gpu.memory.used(), s.gpu.memory.capacity()));
   return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void tell_leaks(const State& s) {
+  if (s.allocated.empty()) return;
+  uint64_t bytes = 0;
+  for (const auto& [address, size] : s.allocated) bytes += size;
+  const size_t n = s.allocated.size();
+  show(
+      {.code = "memory-leak",
+       .severity = Severity::warning,
+       .message = fmt::format("the program ends with {} allocation{} of device memory, {} bytes, that nobody has freed",
+                              n, n == 1 ? "" : "s", bytes),
+       .help = "free each with cudaFree (or the call that belongs to it)"});
 }
 
 CUresult release(State& s, uint64_t address, MemoryKind kind) {
@@ -58,6 +76,7 @@ CUresult release(State& s, uint64_t address, MemoryKind kind) {
         s.gpu.memory.describe(address));
     return CUDA_ERROR_INVALID_VALUE;
   }
+  s.allocated.erase(address);
   return s.gpu.memory.release(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

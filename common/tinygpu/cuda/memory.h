@@ -17,6 +17,8 @@ enum class Side : uint8_t { host, device, either };
 
 /// INVALID_VALUE for size 0, OUT_OF_MEMORY (with a diagnosis).
 CUresult allocate(State& s, uint64_t& address, size_t size, MemoryKind kind);
+/// The program ends: what nobody has freed.
+void tell_leaks(const State& s);
 /// INVALID_VALUE unless `address` is the start of a live allocation of this kind.
 CUresult release(State& s, uint64_t address, MemoryKind kind);
 

@@ -66,6 +66,7 @@ Options options_from_environment() {
       o.clock = Options::Clock::pinned;
     }
   }
+  if (const auto v = variable("GEN5_MEMORY_CHECK"); !v.empty()) o.memory_check = v != "0";
   if (const auto v = variable("GEN5_COUNTERS"); !v.empty()) o.counters = v != "0";
   return o;
 }

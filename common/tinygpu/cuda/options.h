@@ -21,6 +21,7 @@ struct Options {
   int threads = 0;               // GEN5_THREADS, 0: all cores
   uint64_t max_cycles = 0;       // GEN5_MAX_CYCLES: a kernel that runs longer is stopped; 0: none is
   bool timing_only = false;      // GEN5_TIMING_ONLY=1: no matrices, no bytes of bulk copies; the clock alone
+  bool memory_check = false;     // GEN5_MEMORY_CHECK=1: device memory that nobody writes, or frees
   bool strict_tmem = false;      // GEN5_TMEM_CHECKS=warn|strict: what hardware lets pass in Tensor Memory is an error
   /// GEN5_CLOCK=highest|power|MHz: what seconds are made of cycles by: the highest clock, the one that power leaves
   /// each launch, or this one.

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "common/tinygpu/cuda/memory.h"
 #include "common/tinygpu/timing/power.h"
 #include "common/tinygpu/timing/profile.h"
 
@@ -74,6 +75,7 @@ State::State()
   std::atexit([] {
     State& s = get();
     s.synchronize();
+    tell_leaks(s);
     log_end();
     if (s.observation_) s.observation_->finish();
     if (s.options.counters) s.print_counters();
@@ -285,6 +287,7 @@ void State::observe() {
       return std::make_unique<Observation>(wanted, options);
     });
   gpu.options.observers = observation_->observers();
+  if (options.memory_check) gpu.options.observers.push_back(&unwritten_);
   gpu.options.observers.insert(gpu.options.observers.end(), watchers_.begin(), watchers_.end());
 }
 

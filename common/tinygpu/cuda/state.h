@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/tinygpu/check/unwritten_memory.h"
 #include "common/tinygpu/cuda/error.h"
 #include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/module.h"
@@ -34,6 +35,7 @@ class State {
   static State& get();
 
   Options options;
+  std::map<uint64_t, uint64_t> allocated;  // bytes of device memory by address; kept for Options::memory_check
   Gpu gpu;
   std::recursive_mutex mutex;   // held during every API call
   bool runtime_in_use = false;  // the runtime has made its primary context
@@ -127,6 +129,7 @@ class State {
   double slower_ms_ = 0;  // that launches took longer than at the highest clock
   std::unique_ptr<Observation> observation_;
   std::optional<bool> races_;  // what look_for_races said
+  checks::UnwrittenMemory unwritten_;
   std::vector<Observer*> watchers_;
   struct Totals {
     uint64_t launches = 0, cycles = 0, instructions = 0;

@@ -54,6 +54,10 @@ inline constexpr CodeInfo kApiCodes[] = {
      Fix{"The message has the number and its limit. Above 48 KiB of dynamic shared memory the kernel needs the "
          "attribute.",
          "cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);"}},
+    {"memory-leak", kWarning, "The program ends with device memory allocated.",
+     Rule{"The end of a program frees everything; one that allocates again and again runs out. Looked for with "
+          "--memory."},
+     Hardware{documented, "Nothing, until memory is used up."}, Fix{"Free what is allocated, in the order of use."}},
     {"module-not-loaded", kError,
      "Device code that cannot be loaded: no PTX for this machine, PTX with mistakes, or no device code at all.",
      Rule{"tinygpu runs PTX; machine code (cubin) alone it cannot run."},

@@ -43,6 +43,10 @@ inline constexpr CodeInfo kMemoryCodes[] = {
      Fix{"Let all CTAs of the cluster meet before any of them exits.",
          "barrier.cluster.arrive;\n"
          "barrier.cluster.wait;   // cooperative_groups: this_cluster().sync()"}},
+    {"global-uninitialised", kWarning, "Device memory is read that nobody has written.",
+     Rule{"cudaMalloc gives memory that may hold anything. Looked for with --memory."},
+     Hardware{documented, "What another program, or an allocation before, has left there; often zeros."},
+     Fix{"Write first; where a kernel reads past the end of its data, compare its guards and the tensor map's sizes."}},
     {"heap-free-invalid", kError,
      "free in a kernel, of a pointer that malloc in a kernel did not return, or for a second time.",
      Rule{"Memory goes back where it came from: malloc in a kernel to free in a kernel, cudaMalloc to cudaFree."},

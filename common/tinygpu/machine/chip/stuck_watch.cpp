@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -86,6 +88,17 @@ std::vector<LabelledPlace> in_flight(const Launch& launch) {
   return out;
 }
 
+/// An instruction at which lanes wait for others of their warp, which will not come.
+std::optional<std::string> waits_for_lanes(const Launch& launch) {
+  for (const auto& domain : launch.domains())
+    for (const Warp* w : domain->warps())
+      for (const Group& g : w->groups())
+        if (!w->done() && g.state == Group::State::blocked && g.blocked_at &&
+            g.reason.kind == BlockReason::Kind::converge)
+          return g.function->instruction(*g.blocked_at).opcode;
+  return std::nullopt;
+}
+
 }  // namespace
 
 StuckWatch::StuckWatch(Launch& launch) : launch_(launch), watch_at_(kWatchEvery) {}
@@ -95,6 +108,14 @@ void StuckWatch::deadlock(const char* how) const {
   d.help =
       "find who should arrive: a missing arrive or commit, a byte count that differs from what lands, or a wrong "
       "parity";
+  if (const auto at = waits_for_lanes(launch_)) {
+    d.help = "let all lanes of the warp come to " + *at +
+             " together: it stands where some of them have branched off, or have exited";
+    d.rule =
+        "A .sync.aligned instruction is executed by all threads of the warp, at the same place; in a condition "
+        "only where all of them decide alike. Others wait for the lanes that they name.";
+    d.section = "9.7.13.1 bar, barrier";
+  }
   throw KernelFault(d);
 }
 
