@@ -233,6 +233,14 @@ TEST(SharedRaces, LanesThatMeetAtAnInstructionAlone) {
   EXPECT_THAT(ring(store, met), ElementsAre("lane-order-missing error"));
 }
 
+TEST(SharedRaces, AnMbarrierEndsBehindItsWaits) {
+  const std::string used = "  @%p8 mbarrier.arrive.shared.b64 _, [%b];\n" + wait("%p12"),
+                    inval = "  @%p8 nanosleep.u32 1000; @%p8 mbarrier.inval.shared.b64 [%b];\n";
+  EXPECT_THAT(found(used + "  bar.sync 0;\n" + inval), IsEmpty());
+  EXPECT_THAT(found(used + inval), ElementsAre(::testing::AllOf(::testing::StartsWith("data-race: "),
+                                                                ::testing::HasSubstr("mbarrier.inval"))));
+}
+
 TEST(SharedRaces, FlagsByReleaseAndAcquire) {
   const auto flag = [](const std::string& st, const std::string& ld) {
     return found(kStore + "  @%p8 " + st + " [%s+64], 1;\n  @!%p11 bra DONE;\nL: " + ld +

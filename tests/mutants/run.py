@@ -2,9 +2,10 @@
 """Breaks kernels one thing at a time and asks what tinygpu says.
 
   run.py [--program NAME …] [--sample N] [--jobs N]   makes and runs mutants, appends to RESULTS
-  run.py --table                                      what was found, by kind, of all that RESULTS has
+  run.py --foreign                                    the same of programs that nobody of this repository wrote (FOREIGN)
+  run.py --table [--foreign]                          what was found, by kind, of all that RESULTS has
   run.py --not-found                                  every mutant that nothing told of, with its lines
-  run.py --write-note, --check-note                   the table in notes/mistakes.md: renews it, or says whether it holds
+  run.py --write-note, --check-note                   the tables in notes/mistakes.md of what RESULTS has: renews them, or says whether they hold
   run.py --check sample.txt                           runs the mutants that the file lists; exit 1 unless each is diagnosed as it says
   run.py --list                                       the programs
 
@@ -44,7 +45,7 @@ ORDERS = (("timed", {"GEN5_ORDER": "timed"}), ("late", {"GEN5_ORDER": "late"}),
 SECONDS = 60
 UNTOLD = ("result", "by order", "nothing")  # what no diagnosis tells of
 NOTE = ROOT / "notes" / "mistakes.md"
-BLOCK = re.compile(r"(<!-- tests/mutants/run.py --table -->\n```text\n).*?```", re.S)
+BLOCK = re.compile(r"(<!-- tests/mutants/run.py --table(?P<foreign> --foreign)? -->\n```text\n).*?```", re.S)
 
 
 def chapter(name, *parts):
@@ -92,7 +93,7 @@ PROGRAMS = {
 }
 # Where a CTA takes tile after tile: on a machine of two SMs it takes several of a small product, and comes back to what it has used.
 PERSISTENT = re.compile(r"13_gemm step [5-8]|13_gemm_hopper")
-# Programs that nobody of this repository wrote, by their names in tests/foreign/run.py; --program alone takes them, as they have to be fetched.
+# Programs that nobody of this repository wrote, by their names in tests/foreign/run.py; they have to be fetched.
 # With arguments of their own where their problems are larger than needed.
 FOREIGN = {
     "cutlass.mma": ["256", "256", "128"], "cutlass.mma_tma": ["256", "256", "128"], "cutlass.mma_multicast": ["512", "1024", "128"],
@@ -276,14 +277,13 @@ def is_equivalent(r, same):
 
 
 def table(results):
-    """Kinds × found, and the least share that is diagnosed: of this project's programs, of those of others."""
+    """Kinds × found, and the share that is diagnosed."""
     same = equivalent()
-    rows, whose = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
+    rows = collections.defaultdict(collections.Counter)
     for r in results:
         found = r["found"]
         if found in UNTOLD and is_equivalent(r, same):
             found = "equivalent"
-        whose[r["program"] in FOREIGN][found] += 1
         rows[r["kind"].split(",")[0]][found] += 1
         rows[r["kind"].split(",")[0]]["line"] += r.get("line", False)
     total = collections.Counter()
@@ -295,13 +295,16 @@ def table(results):
         count = sum(n for found, n in row.items() if found != "line")
         cells = [count, row["diagnosed"], row["line"], *(row[c] for c in columns[3:])]
         out.append((f"{kind:<42}" + "".join(f"{c or '':>12}" for c in cells)).rstrip())
-    shares = [100]
-    for foreign, sums in sorted(whose.items()):
-        wrong = sums["diagnosed"] + sum(sums[found] for found in UNTOLD)
-        shares.append(100 * sums["diagnosed"] / max(1, wrong))
-        out += ["", f"{'Programs of others' if foreign else 'This project'}: of {wrong} that are reached and not equivalent, {shares[-1]:.1f} % are "
-                    f"diagnosed; of {sums['result']} others the program says that its results are wrong, in every order of completion."]
-    return "\n".join(out) + "\n", min(shares)
+    wrong = total["diagnosed"] + sum(total[found] for found in UNTOLD)
+    share = 100 * total["diagnosed"] / max(1, wrong)
+    out += ["", f"Of {wrong} that are reached and not equivalent, {share:.1f} % are diagnosed; of {total['result']} others the program says that "
+                "its results are wrong, in every order of completion."]
+    return "\n".join(out) + "\n", share
+
+
+def of(results, foreign):
+    """The results of this repository's programs, or of others."""
+    return [r for r in map(json.loads, results.read_text().splitlines()) if (r["program"] in FOREIGN) == foreign]
 
 
 def sample(file, build):
@@ -332,7 +335,7 @@ def main():
     options.add_argument("--jobs", type=int, default=1)
     options.add_argument("--check", type=pathlib.Path)
     options.add_argument("--at-least", type=float, default=0, help="with --table: fail where a smaller share in percent is diagnosed")
-    for what in ("list", "table", "not-found", "write-note", "check-note"):
+    for what in ("foreign", "list", "table", "not-found", "write-note", "check-note"):
         options.add_argument(f"--{what}", action="store_true")
     o = options.parse_args()
     results = o.results or o.build / "mutants.jsonl"
@@ -342,12 +345,13 @@ def main():
         sys.exit(not sample(o.check, o.build.resolve()))
     if o.write_note or o.check_note:
         text = NOTE.read_text()
-        new = BLOCK.sub(lambda m: m[1] + table([json.loads(line) for line in results.read_text().splitlines()])[0] + "```", text)
+        found = {foreign: of(results, foreign) for foreign in (False, True)}
+        new = BLOCK.sub(lambda m: m[1] + table(found[bool(m["foreign"])])[0] + "```" if found[bool(m["foreign"])] else m[0], text)
         if o.write_note:
             NOTE.write_text(new)
         sys.exit(o.check_note and new != text and "notes/mistakes.md has another table: run.py --write-note")
     if o.table or o.not_found:
-        known = [json.loads(line) for line in results.read_text().splitlines()]
+        known = of(results, o.foreign)
         if o.table:
             text, share = table(known)
             print(text, end="")
@@ -359,7 +363,7 @@ def main():
                       f"  {r['kernel']}, ptx line {r['ptx_line']}, CUDA line {r['cuda']}: {r['source']}\n  {r['before'].strip()}")
         return None
     with tempfile.TemporaryDirectory() as folder, open(results, "a") as out:
-        names = o.program or list(PROGRAMS)
+        names = o.program or list(FOREIGN if o.foreign else PROGRAMS)
         with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
             programs = list(pool.map(lambda name: Program(name, o.build.resolve(), make(pathlib.Path(folder) / str(names.index(name)))), names))
         work = [(p, file, m) for p in programs for file, m in p.mutants() if not o.kind or re.search(o.kind, m.kind)]

@@ -22,9 +22,25 @@ struct MbarrierState {
   // What its arrivals have released: those of its own CTA, and those of others; so far, and with the last phase.
   Views own, others, own_complete, others_complete;
   std::unique_ptr<Record> init;
-  bool init_told = false;     // a commit that need not see it
-  bool copy_told = false;     // and a copy
-  bool live = false;          // between init and inval
+  bool init_told = false;  // a commit that need not see it
+  bool copy_told = false;  // and a copy
+  bool live = false;       // between init and inval
+  /// The last waits of each warp that have seen a phase end: inval has to come behind them.
+  struct Waiter {
+    Threads* threads;
+    Origin who;
+    Epoch epoch;
+    uint32_t lanes;
+  };
+  std::vector<Waiter> waiters;
+  void waited(Threads& t, const Origin& who) {
+    for (Waiter& w : waiters)
+      if (w.threads == &t) {
+        w = {&t, who, t.now(), w.lanes | who.lanes};
+        return;
+      }
+    waiters.push_back({&t, who, t.now(), who.lanes});
+  }
   std::vector<Record> early;  // uses from elsewhere, of one that is not live
   void used_early(const Record& use) {
     if (early.size() < 64) early.push_back(use);

@@ -231,6 +231,22 @@ void tell_unpublished(const Record& init, const Origin& who, uint32_t offset, Un
   who.report(std::move(d));
 }
 
+void tell_inval(const Record& wait, const Origin& who, uint32_t offset) {
+  Diagnosis d;
+  d.code = "data-race";
+  d.severity = Severity::warning;
+  d.message = fmt::format(
+      "mbarrier.inval ends the mbarrier at shared offset {:#x}, and a thread may still wait for it: "
+      "nothing orders the two",
+      offset);
+  d.where = who.where();
+  d.label = "ends it";
+  d.others.push_back(place_of(wait, "waits for it"));
+  d.help = "let all who wait meet behind their waits, then end it";
+  d.example = "bar.sync 0;  @p mbarrier.inval.shared::cta.b64 [bar];";
+  who.report(std::move(d));
+}
+
 void tell_exit(const Record& r, uint32_t rank, bool out, const std::string& what) {
   Diagnosis d;
   d.code = "exit-with-remote-access";

@@ -32,6 +32,9 @@ enum class Unpublished : uint8_t {
 };
 void tell_unpublished(const Record& init, const Origin& who, uint32_t offset, Unpublished to);
 
+/// `who` ends an mbarrier, and nothing says that this wait for it is over.
+void tell_inval(const Record& wait, const Origin& who, uint32_t offset);
+
 /// A CTA ends, and nothing says that this access of another CTA to its shared memory is over (`out`: an operation of
 /// its own that reads from it for another CTA); `what` it touches.
 void tell_exit(const Record& r, uint32_t rank, bool out, const std::string& what);

@@ -171,6 +171,7 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
   switch (s.kind) {
     case Kind::init: {
       m.live = true;
+      m.waiters.clear();
       const std::vector<Record> early = std::exchange(m.early, {});
       m.own = m.others = m.own_complete = m.others_complete = {};
       m.landed = m.init_told = m.copy_told = false;
@@ -195,6 +196,20 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
       break;
     }
     case Kind::inval:
+      for (const MbarrierState::Waiter& w : std::exchange(m.waiters, {})) {
+        if (!t) break;
+        Record use;
+        use.who = w.who;
+        use.cluster = c.number;
+        use.component = w.threads->program->whole;
+        use.epoch = w.epoch;
+        use.lane_components = w.threads->program;
+        use.map.lanes = w.lanes & w.threads->live();
+        const Actor by{c.number, t, s.who->lanes, t->now(), 0, &t->row_of(s.who->lane).sees};
+        const uint32_t own = s.who->lanes & (s.who->lanes - 1) ? 0 : s.who->lanes;
+        if (!use.map.lanes || !not_seen(use, use.map.lanes, by, own, happened) || !first("inval", s.who->op)) continue;
+        tell_inval(use, *s.who, s.offset);
+      }
       m.init = nullptr;
       m.live = false;
       break;
@@ -279,6 +294,7 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
     case Kind::passed: {
       if (!t) break;
       check_init();
+      m.waited(*t, *s.who);
       if (s.value == ~0ull) break;  // a fresh object: the phase before its first
       const ptx::MemoryOrder& order = d.facts.of(*s.who).order;
       const bool relaxed = !order.acquires();
