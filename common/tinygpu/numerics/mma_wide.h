@@ -1,5 +1,5 @@
-// The wide way of the vector kernel (see mma_vector.h): every operand that a format has, a vector of rows by four
-// columns at a time. Infinities and NaNs are decided by bit masks, one bit for each term.
+// The wide way of the vector kernel (see mma_vector.h): every operand that a format has, two vectors of rows by
+// four columns at a time. Infinities and NaNs are decided by bit masks, one bit for each term.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +18,7 @@ struct WideMma {
   static constexpr uint32_t kPair = 2 * kLanes;  // rows whose exponents share a vector: 16 bits each
   static constexpr uint32_t kMostTerms = 32;
   static constexpr uint32_t kColumnStep = 4;
+  static constexpr uint32_t kFewTerms = 16;
 
   static constexpr int kBase = 127;       // operands are divided by 2^kBase
   static constexpr int kNothing = -1000;  // raw exponent of a zero: below that of any product or C
@@ -32,9 +33,12 @@ struct WideMma {
     // A: of row r in the low half, of row r + kLanes in the high half, T being kPair. B: twice the same.
     alignas(64) int32_t exponents[kMostTerms * kPlane];
     alignas(64) int32_t sign[kPlane], zero[kPlane], infinite[kPlane], nan[kPlane];  // a bit for each term
-    alignas(64) int32_t low_signs[kPlane], high_signs[kPlane];  // the low and high half of each byte
-    alignas(64) int32_t scale[kPlane];                          // exponent of the row's scale factor
-    bool special[kPlane / kLanes];                              // some row of this vector has an infinity or a NaN
+    // `sign` by nibbles, each in a byte of its own: of up to kFewTerms all of them; of more, every other in either.
+    alignas(64) int32_t low_signs[kPlane], high_signs[kPlane];
+    alignas(64) int32_t scale[kPlane];  // exponent of the row's scale factor
+    // Some row of a vector, some of kColumnStep columns of B has an infinity or a NaN.
+    bool special[kPlane / kColumnStep];
+    bool infinities;  // there are some
   };
 
   /// What the patterns of all ones in the exponent are.
@@ -55,7 +59,7 @@ struct WideMma {
     const D scale = V::set_double(__builtin_bit_cast(double, uint64_t(1023 - kField - kBase) << 52));
     const D more = V::set_double(__builtin_bit_cast(double, uint64_t(0x2000000000000001)));
     const I sign_flip = V::set(flip ? 1 : 0);
-    I first_exponents[kMostTerms];
+    I first_exponents[kMostTerms], all_infinities = V::zero();
     for (uint32_t r0 = 0; r0 < rows; r0 += kLanes) {
       I signs = V::zero(), zeros = V::zero(), infinities = V::zero(), nans = V::zero();
       I bit = one;
@@ -102,10 +106,27 @@ struct WideMma {
       V::store(p.infinite + r0, infinities);
       V::store(p.nan + r0, V::bit_xor(nans, infinities));
       const I nibble = V::set(0x0f0f0f0f);
-      V::store(p.low_signs + r0, V::bit_and(signs, nibble));
-      V::store(p.high_signs + r0, V::bit_and(V::template shr<4>(signs), nibble));
-      p.special[r0 / kLanes] = !V::all_at_most(nans, V::zero());
+      if (terms <= kFewTerms) {
+        const auto at = [&](uint32_t mask) { return V::bit_and(signs, V::set(int32_t(mask))); };
+        V::store(p.low_signs + r0,
+                 V::bit_or(V::bit_or(at(0xf), V::template shl<4>(at(0xf0))),
+                           V::bit_or(V::template shl<8>(at(0xf00)), V::template shl<12>(at(0xf000)))));
+      } else {
+        V::store(p.low_signs + r0, V::bit_and(signs, nibble));
+        V::store(p.high_signs + r0, V::bit_and(V::template shr<4>(signs), nibble));
+      }
+      all_infinities = V::bit_or(all_infinities, infinities);
+      const bool special = !V::all_at_most(nans, V::zero());
+      if constexpr (kBroadcast) {
+        alignas(64) int32_t each[kLanes];
+        V::store(each, nans);
+        for (uint32_t i = 0; i < kLanes; i += kColumnStep)
+          p.special[(r0 + i) / kColumnStep] = special && (each[i] | each[i + 1] | each[i + 2] | each[i + 3]);
+      } else {
+        p.special[r0 / kLanes] = special;
+      }
     }
+    p.infinities = !V::all_at_most(all_infinities, V::zero());
   }
 
   template <bool kBroadcast>
@@ -129,12 +150,13 @@ struct WideMma {
     }
   }
   /// Scale factors, ue8m0. A NaN among them is as if the row's elements were NaNs.
+  template <bool kBroadcast>
   static void unpack_scales(const uint8_t* scales, uint32_t rows, Panel& p) {
     for (uint32_t r = 0; r < rows; ++r) {
       p.scale[r] = int32_t(scales[r]) - 127;
       if (scales[r] != 0xff) continue;
       p.nan[r] = -1;
-      p.special[r / kLanes] = true;
+      p.special[r / (kBroadcast ? kColumnStep : kLanes)] = true;
     }
   }
 
@@ -158,7 +180,7 @@ struct WideMma {
     I exponent;     // raw; kNothing of a zero
     I significand;  // of an f32: 23 bits behind the point, of an f16: 10
     I negative;     // all bits or none
-    M special;      // infinity or NaN; the rest is anything then
+    M special;      // infinity or NaN
   };
   template <bool kHalf>
   static Old unpack_old(I word, int scale) {
@@ -176,13 +198,16 @@ struct WideMma {
   /// Words with infinities and NaNs where terms force them; `c`: the old accumulators, if they take part.
   template <bool kHalf>
   static I with_specials(I words, const Panel& a, const Panel& b, uint32_t row, uint32_t column, const I* c) {
-    const I ai = V::load(a.infinite + row), bi = V::set(b.infinite[column]);
-    const I infinite = V::bit_or(ai, bi), negative = V::bit_xor(V::load(a.sign + row), V::set(b.sign[column]));
-    M below = V::any_bit(V::bit_and(infinite, negative));
-    M above = V::any_bit(V::bit_xor(infinite, V::bit_and(infinite, negative)));
-    M nan =
-        V::any_bit(V::bit_or(V::bit_or(V::load(a.nan + row), V::set(b.nan[column])),
-                             V::bit_or(V::bit_and(ai, V::set(b.zero[column])), V::bit_and(bi, V::load(a.zero + row)))));
+    M above = V::greater(V::zero(), V::zero()), below = above;
+    M nan = V::any_bit(V::bit_or(V::load(a.nan + row), V::set(b.nan[column])));
+    if (a.infinities || b.infinities) {
+      const I ai = V::load(a.infinite + row), bi = V::set(b.infinite[column]);
+      const I infinite = V::bit_or(ai, bi), negative = V::bit_xor(V::load(a.sign + row), V::set(b.sign[column]));
+      const I of_zero = V::bit_or(V::bit_and(ai, V::set(b.zero[column])), V::bit_and(bi, V::load(a.zero + row)));
+      below = V::any_bit(V::bit_and(infinite, negative));
+      above = V::any_bit(V::bit_xor(infinite, V::bit_and(infinite, negative)));
+      nan = V::either(nan, V::any_bit(of_zero));
+    }
     const I inf = V::set(kHalf ? 0x7c00 : 0x7f800000), minus_inf = V::set(kHalf ? 0xfc00 : int32_t(0xff800000));
     if (c) {
       const I word = kHalf ? V::bit_and(*c, V::set(0xffff)) : *c;
@@ -197,21 +222,20 @@ struct WideMma {
 
   /// f32 words toward zero of f64 sums given in pairs (see Panel); beyond the largest: infinity; no negative zero.
   static I to_f32(D low, D high) {
-    I words = V::as_int(V::narrow(low, high));
-    const I sign = V::bit_and(V::high_words(low, high), V::set(INT32_MIN));
-    const I top = V::bit_xor(V::high_words(low, high), sign);
+    const I words = V::as_int(V::narrow(low, high)), top = V::bit_and(V::high_words(low, high), V::set(INT32_MAX));
     // Below 2^-126, but not zero; from 2^128 on.
     const M tiny = V::both(V::greater(V::set(0x38100000), top), V::any_bit(top));
     const M huge = V::greater(top, V::set(0x47efffff));
-    if (V::any(tiny)) {
-      // The conversion gave zero for these: they are counted in units of 2^-149.
-      const D unit = V::set_double(0x1p149);
-      const I counted = V::truncate_double(V::mul_double(low, unit), V::mul_double(high, unit));
-      const I negative = V::template sar<31>(sign), count = V::sub(V::bit_xor(counted, negative), negative);
-      words = V::select(tiny, V::select(V::equal(count, V::zero()), count, V::bit_or(count, sign)), words);
-    }
-    if (V::any(huge)) words = V::select(huge, V::bit_or(sign, V::set(0x7f800000)), words);
-    return words;
+    return V::any(V::either(tiny, huge)) ? with_limits(words, low, high, tiny, huge) : words;
+  }
+  static I with_limits(I words, D low, D high, M tiny, M huge) {
+    const I sign = V::bit_and(V::high_words(low, high), V::set(INT32_MIN));
+    // The conversion gave zero for these: they are counted in units of 2^-149.
+    const D unit = V::set_double(0x1p149);
+    const I counted = V::truncate_double(V::mul_double(low, unit), V::mul_double(high, unit));
+    const I negative = V::template sar<31>(sign), count = V::sub(V::bit_xor(counted, negative), negative);
+    words = V::select(tiny, V::select(V::equal(count, V::zero()), count, V::bit_or(count, sign)), words);
+    return V::select(huge, V::bit_or(sign, V::set(0x7f800000)), words);
   }
   /// f16 words to nearest even: through a sticky bit below f32's precision, so rounded once.
   static I to_f16(D low, D high) {
@@ -220,101 +244,184 @@ struct WideMma {
     return V::round_half(V::as_float(V::select(lost, V::bit_or(cut, V::set(1)), cut)));
   }
 
-  /// Columns n to n + 3 of vectors `first` to `end` − 1 of the two from `pair` on, a multiple of kPair.
-  /// Scaled: windows, C and the floor are taken relative to the scales, by which the sum is multiplied in the end.
-  template <bool kHalf, bool kScaled = false>
-  static void group(const MmaTile& t, const Panel& a, const Panel& b, uint32_t pair, uint32_t first, uint32_t end,
-                    uint32_t n) {
-    const uint32_t terms = t.terms;
-    const int32_t* ea = a.exponents + pair / 2 * kMostTerms;
-    const size_t column = n / kLanes * kLanes * kMostTerms + n % kLanes;
-    const int32_t* eb = b.exponents + column;
-    I most[kColumnStep];
-    for (I& m : most) m = V::set(INT32_MIN | 0x8000);
-#pragma GCC unroll 4
-    for (uint32_t k = 0; k < terms; ++k, ea += kLanes, eb += kLanes) {
-      const I e = V::load(ea);
-      for (uint32_t j = 0; j < kColumnStep; ++j) most[j] = V::max16(most[j], V::add16(e, V::set(eb[j])));
-    }
+  /// A vector of rows by kColumnStep columns.
+  struct Sums {
+    D low[kColumnStep], high[kColumnStep];
+    I start[kColumnStep];  // high words of what the sums began with, low ones being low_start()
+    I old[kColumnStep], scale[kColumnStep];
+    M none[kColumnStep];  // no product
+    uint32_t* d;
+    uint32_t row;
+    bool special;
+  };
+  static I low_start() { return V::set(INT32_MIN); }
+
+  /// `most`: the products' largest raw exponents, in the half that the vector has.
+  template <bool kHalf, bool kScaled>
+  [[gnu::always_inline]] static void begin(const MmaTile& t, const Panel& a, const Panel& b, uint32_t pair, uint32_t v,
+                                           uint32_t n, const I (&most)[kColumnStep], Sums& s) {
     const int window = t.rule.window, least = kHalf ? kFloor : t.rule.floor;
     const I table = V::load_table(kBitsOfNibble);
-    const I high_start = V::set((1023 + 52 - window - 2 * kBase) << 20 | 0x80000), low_start = V::set(INT32_MIN);
-    const D back = V::set_double(__builtin_bit_cast(double, uint64_t(1023 + 2 * kBase) << 52));
-    for (uint32_t v = first; v < end; ++v) {
-      const uint32_t row = pair + v * kLanes;
-      uint32_t* d = t.d + size_t(n) * t.column_stride + t.lane[row / 16] + row % 16;
-      D low[kColumnStep], high[kColumnStep];
-      I starts[kColumnStep], olds[kColumnStep], scales[kColumnStep];
-      M none[kColumnStep];  // no product
-      bool special = a.special[row / kLanes] || b.special[n / kLanes];
-      for (uint32_t j = 0; j < kColumnStep; ++j) {
-        I e = V::template sar<16>(v == 0 ? V::template shl<16>(most[j]) : most[j]);
-        I scale{};
-        if constexpr (kScaled) {
-          scale = V::add(V::load(a.scale + row), V::set(b.scale[n + j]));
-          scales[j] = scale;
-          none[j] = V::greater(V::set(kNothing / 2), e);
-          e = V::max(e, V::sub(V::set(least), scale));
-        } else {
-          e = V::max(e, V::set(least));
-        }
-        // In how many terms the signs differ.
-        const I differ = V::bit_xor(V::load(a.low_signs + row), V::set(b.low_signs[n + j]));
-        const I differ_high = V::bit_xor(V::load(a.high_signs + row), V::set(b.high_signs[n + j]));
-        I units = V::add_bytes(V::add8(V::shuffle8(table, differ), V::shuffle8(table, differ_high)));
-        if (t.read_c) {
-          olds[j] = V::load(reinterpret_cast<const int32_t*>(d + j * size_t(t.column_stride)));
-          Old c = unpack_old<kHalf>(olds[j], t.c_scale);
-          if constexpr (kScaled) c.exponent = V::sub(c.exponent, scale);
-          e = V::max(e, c.exponent);
-          special |= V::any(c.special);
-          // In units of 2^(e − window), two bits of which are above the point of a significand at e. Beyond 31: zero.
-          const I drop = V::add(V::sub(e, c.exponent), V::set(25 - window));
-          const I cut = V::shift_right(V::template shl < kHalf ? 15 : 2 > (c.significand), drop);
-          units = V::add(units, V::sub(V::bit_xor(cut, c.negative), c.negative));
-        }
-        starts[j] = V::add(V::template shl<20>(e), high_start);
-        const I start = V::bit_xor(units, low_start);
-        low[j] = V::pair_low(start, starts[j]);
-        high[j] = V::pair_high(start, starts[j]);
+    const I high_start = V::set((1023 + 52 - window - 2 * kBase) << 20 | 0x80000);
+    const uint32_t row = pair + v * kLanes;
+    s.row = row;
+    s.d = t.d + size_t(n) * t.column_stride + t.lane[row / 16] + row % 16;
+    s.special = a.special[row / kLanes] || b.special[n / kColumnStep];
+    for (uint32_t j = 0; j < kColumnStep; ++j) {
+      I e = V::template sar<16>(v == 0 ? V::template shl<16>(most[j]) : most[j]);
+      I scale{};
+      if constexpr (kScaled) {
+        scale = V::add(V::load(a.scale + row), V::set(b.scale[n + j]));
+        s.scale[j] = scale;
+        s.none[j] = V::greater(V::set(kNothing / 2), e);
+        e = V::max(e, V::sub(V::set(least), scale));
+      } else {
+        e = V::max(e, V::set(least));
       }
-      const double *va = a.value + row * kMostTerms, *vb = b.value + column;
-      D l0 = low[0], l1 = low[1], l2 = low[2], l3 = low[3], h0 = high[0], h1 = high[1], h2 = high[2], h3 = high[3];
-      for (uint32_t k = 0; k < terms; ++k) {
-        const D al = V::load_double(va + k * kLanes), ah = V::load_double(va + k * kLanes + kLanes / 2);
-        const double* scalars = vb + k * kLanes;
-        const D x0 = V::broadcast_double(scalars), x1 = V::broadcast_double(scalars + 1);
-        l0 = V::fma(al, x0, l0), h0 = V::fma(ah, x0, h0);
-        l1 = V::fma(al, x1, l1), h1 = V::fma(ah, x1, h1);
-        const D x2 = V::broadcast_double(scalars + 2), x3 = V::broadcast_double(scalars + 3);
-        l2 = V::fma(al, x2, l2), h2 = V::fma(ah, x2, h2);
-        l3 = V::fma(al, x3, l3), h3 = V::fma(ah, x3, h3);
-        V::pin(l0, h0, l1, h1, l2, h2, l3, h3);
+      // In how many terms the signs differ.
+      I differ = V::shuffle8(table, V::bit_xor(V::load(a.low_signs + row), V::set(b.low_signs[n + j])));
+      if (t.terms > kFewTerms) {
+        const I others = V::bit_xor(V::load(a.high_signs + row), V::set(b.high_signs[n + j]));
+        differ = V::add8(differ, V::shuffle8(table, others));
       }
-      low[0] = l0, low[1] = l1, low[2] = l2, low[3] = l3, high[0] = h0, high[1] = h1, high[2] = h2, high[3] = h3;
-      for (uint32_t j = 0; j < kColumnStep; ++j, d += t.column_stride) {
-        const auto sum = [&](D total, D start) { return V::mul_double(V::sub_double(total, start), back); };
-        D l = sum(low[j], V::pair_low(low_start, starts[j])), h = sum(high[j], V::pair_high(low_start, starts[j]));
-        if constexpr (kScaled) {
-          const I power = V::template shl<20>(V::add(scales[j], V::set(1023)));
-          l = V::mul_double(l, V::pair_low(V::zero(), power));
-          h = V::mul_double(h, V::pair_high(V::zero(), power));
+      I units = V::add_bytes(differ);
+      if (t.read_c) {
+        s.old[j] = V::load(reinterpret_cast<const int32_t*>(s.d + j * size_t(t.column_stride)));
+        Old c = unpack_old<kHalf>(s.old[j], t.c_scale);
+        if (V::any(c.special)) {
+          // Not in the sum, which would go the long way to an infinity.
+          c.exponent = V::select(c.special, V::set(kNothing), c.exponent);
+          s.special = true;
         }
-        I words;
-        if constexpr (kHalf) {
-          words = to_f16(l, h);
-        } else {
-          words = to_f32(l, h);
-          if (t.rule.result == SumRule::Result::f32_14_bits) {
-            words = V::bit_and(words, V::set(~0x3ff));
-            words = V::select(V::equal(words, V::set(INT32_MIN)), V::zero(), words);
-          }
-        }
-        if constexpr (kScaled) words = V::select(none[j], t.read_c ? olds[j] : V::zero(), words);
-        if (special) words = with_specials<kHalf>(words, a, b, row, n + j, t.read_c ? &olds[j] : nullptr);
-        V::store(reinterpret_cast<int32_t*>(d), words);
+        if constexpr (kScaled) c.exponent = V::sub(c.exponent, scale);
+        e = V::max(e, c.exponent);
+        // In units of 2^(e − window), two bits of which are above the point of a significand at e. Beyond 31: zero.
+        const I drop = V::add(V::sub(e, c.exponent), V::set(25 - window));
+        const I cut = V::shift_right(V::template shl < kHalf ? 15 : 2 > (c.significand), drop);
+        units = V::add(units, V::sub(V::bit_xor(cut, c.negative), c.negative));
       }
+      s.start[j] = V::add(V::template shl<20>(e), high_start);
+      const I start = V::bit_xor(units, low_start());
+      s.low[j] = V::pair_low(start, s.start[j]);
+      s.high[j] = V::pair_high(start, s.start[j]);
     }
+  }
+
+  /// The largest raw exponents of a pair of vectors' products, 16 bits each, column by column.
+  struct Most {
+    uint32_t pair = 1, n = 0;  // whose they are: `pair` of no pair is odd
+    I of[kColumnStep];
+  };
+  struct Look {
+    const int32_t *a, *b;
+    Look(const Panel& pa, const Panel& pb, uint32_t pair, uint32_t n)
+        : a(pa.exponents + pair / 2 * kMostTerms), b(pb.exponents + n / kLanes * kLanes * kMostTerms + n % kLanes) {}
+    [[gnu::always_inline]] void term(I (&most)[kColumnStep]) {
+      const I e = V::load(a);
+#pragma GCC unroll 4
+      for (uint32_t j = 0; j < kColumnStep; ++j) most[j] = V::max16(most[j], V::add16(e, V::set(b[j])));
+      a += kLanes, b += kLanes;
+    }
+  };
+
+  /// Adds the products of `count` vectors of rows, one after the other.
+  template <uint32_t count, bool kLooks>
+  [[gnu::always_inline]] static void multiply(const Panel& a, const Panel& b, uint32_t terms, uint32_t n, Sums (&s)[2],
+                                              uint32_t first, Look& look, I (&ahead)[kColumnStep]) {
+    const double *va = a.value + s[first].row * kMostTerms,
+                 *vb = b.value + n / kLanes * kLanes * kMostTerms + n % kLanes;
+    D low[count][kColumnStep], high[count][kColumnStep];
+#pragma GCC unroll 2
+    for (uint32_t c = 0; c < count; ++c)
+#pragma GCC unroll 4
+      for (uint32_t j = 0; j < kColumnStep; ++j) low[c][j] = s[first + c].low[j], high[c][j] = s[first + c].high[j];
+    I most[kColumnStep];
+    for (uint32_t j = 0; j < kColumnStep; ++j) most[j] = ahead[j];
+    for (uint32_t k = 0; k < terms; ++k, va += kLanes, vb += kLanes) {
+      D x[count][2];
+#pragma GCC unroll 2
+      for (uint32_t c = 0; c < count; ++c) {
+        x[c][0] = V::load_double(va + c * kLanes * kMostTerms);
+        x[c][1] = V::load_double(va + c * kLanes * kMostTerms + kLanes / 2);
+      }
+#pragma GCC unroll 4
+      for (uint32_t j = 0; j < kColumnStep; ++j) {
+        const D scalar = V::broadcast_double(vb + j);
+#pragma GCC unroll 2
+        for (uint32_t c = 0; c < count; ++c) {
+          low[c][j] = V::fma(x[c][0], scalar, low[c][j]);
+          high[c][j] = V::fma(x[c][1], scalar, high[c][j]);
+        }
+      }
+#pragma GCC unroll 2
+      for (uint32_t c = 0; c < count; ++c)
+        V::pin(low[c][0], high[c][0], low[c][1], high[c][1], low[c][2], high[c][2], low[c][3], high[c][3]);
+      if constexpr (kLooks) look.term(most);
+    }
+#pragma GCC unroll 2
+    for (uint32_t c = 0; c < count; ++c)
+#pragma GCC unroll 4
+      for (uint32_t j = 0; j < kColumnStep; ++j) s[first + c].low[j] = low[c][j], s[first + c].high[j] = high[c][j];
+    if constexpr (kLooks)
+      for (uint32_t j = 0; j < kColumnStep; ++j) ahead[j] = most[j];
+  }
+
+  template <bool kHalf, bool kScaled>
+  [[gnu::always_inline]] static void finish(const MmaTile& t, const Panel& a, const Panel& b, uint32_t n, Sums& s) {
+    const D back = V::set_double(__builtin_bit_cast(double, uint64_t(1023 + 2 * kBase) << 52));
+    uint32_t* d = s.d;
+    for (uint32_t j = 0; j < kColumnStep; ++j, d += t.column_stride) {
+      // Minus what it began with, times `back`: exact.
+      const I start = V::add(s.start[j], V::set(int32_t(0x80000000u + (uint32_t(2 * kBase) << 20))));
+      D l = V::fma(s.low[j], back, V::pair_low(low_start(), start));
+      D h = V::fma(s.high[j], back, V::pair_high(low_start(), start));
+      if constexpr (kScaled) {
+        const I power = V::template shl<20>(V::add(s.scale[j], V::set(1023)));
+        l = V::mul_double(l, V::pair_low(V::zero(), power));
+        h = V::mul_double(h, V::pair_high(V::zero(), power));
+      }
+      I words;
+      if constexpr (kHalf) {
+        words = to_f16(l, h);
+      } else {
+        words = to_f32(l, h);
+        if (t.rule.result == SumRule::Result::f32_14_bits) {
+          words = V::bit_and(words, V::set(~0x3ff));
+          words = V::select(V::equal(words, V::set(INT32_MIN)), V::zero(), words);
+        }
+      }
+      if constexpr (kScaled) words = V::select(s.none[j], t.read_c ? s.old[j] : V::zero(), words);
+      if (s.special) words = with_specials<kHalf>(words, a, b, s.row, n + j, t.read_c ? &s.old[j] : nullptr);
+      V::store(reinterpret_cast<int32_t*>(d), words);
+    }
+  }
+
+  /// Columns n to n + 3 of vectors `first` to `end` − 1 of the two from `pair` on, a multiple of kPair.
+  /// Scaled: windows, C and the floor are taken relative to the scales, by which the sum is multiplied in the end.
+  /// `ahead`: from one call to the next; while products are added, exponents of the next four columns are looked at.
+  template <bool kHalf, bool kScaled = false>
+  static void group(const MmaTile& t, const Panel& a, const Panel& b, uint32_t pair, uint32_t first, uint32_t end,
+                    uint32_t n, Most& ahead) {
+    const I lowest = V::set(INT32_MIN | 0x8000);
+    if (ahead.pair != pair || ahead.n != n) {
+      Look look(a, b, pair, n);
+      for (I& m : ahead.of) m = lowest;
+      for (uint32_t k = 0; k < t.terms; ++k) look.term(ahead.of);
+    }
+    Sums s[2];
+    for (uint32_t v = first; v < end; ++v) begin<kHalf, kScaled>(t, a, b, pair, v, n, ahead.of, s[v]);
+    // Behind the last columns it looks at these once more.
+    const uint32_t next = n + kColumnStep < t.columns ? n + kColumnStep : n;
+    Look look(a, b, pair, next);
+    for (I& m : ahead.of) m = lowest;
+    ahead.pair = pair, ahead.n = next;
+    if (V::kChunk == 2 && end - first == 2) {
+      multiply<2, true>(a, b, t.terms, n, s, 0, look, ahead.of);
+    } else {
+      multiply<1, true>(a, b, t.terms, n, s, first, look, ahead.of);
+      if (end - first == 2) multiply<1, false>(a, b, t.terms, n, s, first + 1, look, ahead.of);
+    }
+    for (uint32_t v = first; v < end; ++v) finish<kHalf, kScaled>(t, a, b, n, s[v]);
   }
 };
 
