@@ -127,6 +127,25 @@ def test_benchmarks():
     assert torch.isnan(torch.tensor(triton.testing.do_bench(lambda: x + 1)))  # torch's own operators take no time of the machine's
 
 
+def test_cublas_is_torch():
+    from triton._C.libtriton import nvidia
+    blas = nvidia.cublas.CublasLt(torch.empty(16, device="cuda", dtype=torch.uint8))
+    a, b, out = (torch.randn(s, device="cuda", dtype=torch.float16) for s in ((48, 64), (32, 64), (48, 32)))
+    blas.matmul(a, b, out)
+    torch.testing.assert_close(out.double(), a.double() @ b.double().T, atol=0.02, rtol=0)
+    # Ones, and one factor of 2: that of row 33 and its second 16 or 32 elements, in byte (33 % 32) * 16 + (33 // 32) * 4 + 1.
+    for name, codes, factor, twice, part in (("nvfp4", torch.full((128, 32), 0x22, dtype=torch.uint8), torch.ones(512).to(torch.float8_e4m3fn), 2.0, 16),
+                                             ("mxfp8", torch.ones(128, 128).to(torch.float8_e4m3fn), torch.full((512,), 127, dtype=torch.uint8), 128, 32)):
+        changed = factor.clone()
+        changed[21] = twice
+        wide = 64 if name == "nvfp4" else 128
+        out = torch.empty(128, 128, device="cuda", dtype=torch.float16)
+        getattr(blas, f"block_scaled_matmul_{name}")(codes, codes, out, changed, factor)
+        wanted = torch.full((128, 128), float(wide))
+        wanted[33] += part
+        assert torch.equal(out.float().cpu(), wanted)
+
+
 @pytest.mark.parametrize("what, call", [
     ("one device", lambda: torch.zeros(2, device="cuda:1")),
     ("memory_allocated", lambda: torch.cuda.memory_allocated()),
