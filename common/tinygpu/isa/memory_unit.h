@@ -76,10 +76,10 @@ class Turn {
     const double moves = sectors / (writes ? t.stored_per_cycle : t.sectors_per_cycle);
     return pass(std::max(lines * t.l1_line, moves), writes ? std::max(now_, int64_t(w_.sm().stores_held)) : now_);
   }
-  /// Of a copy into shared memory.
-  Passage copy(uint32_t lines, uint32_t sectors) {
+  /// Of a copy into shared memory, which may be held up for `more` cycles.
+  Passage copy(uint32_t lines, uint32_t sectors, double more) {
     const MemoryTiming& t = unit_.timing;
-    return pass(std::max(lines * t.copy_line, sectors / t.sectors_per_cycle), now_);
+    return pass(std::max(lines * t.copy_line, sectors / t.sectors_per_cycle) + more, now_);
   }
 
  private:

@@ -227,6 +227,8 @@ void Warpgroup::issue(Warp& w, const WgmmaForm& form, const std::vector<uint32_t
   }
 }
 
+uint64_t wgmma_busy_until(Sm& sm) { return sm.extensions.get<WgmmaServer>().free_at; }
+
 void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
   for (auto& a : accumulators_)
     if (a->slots == o->d && a->type == o->form.d && a->orphan == o->orphan) o->accumulator = a;
