@@ -8,4 +8,4 @@ from gen5 import _library
 
 def main() -> None:
     program = str(_library.program())
-    os.execv(program, ["gen5", *sys.argv[1:]])
+    os.execv(program, [program, *sys.argv[1:]])  # by its whole name: its machines are found beside it
