@@ -87,6 +87,12 @@ TEST(SharedRaces, ACtaThatLeavesEarly) {
     EXPECT_THAT(told(access, meets), IsEmpty()) << access;
     EXPECT_THAT(told(access, leaves), ElementsAre(::testing::StartsWith("exit-with-remote-access: "))) << access;
   }
+  // Who has waited for them may leave; known kernels name no scope.
+  const std::string waits = "  setp.ne.u32 %p3, %k, 0;\n" + wait("%p3");
+  for (const char* form : {"", ".release.cluster"})
+    EXPECT_THAT(told(std::string("mbarrier.arrive") + form + ".shared::cluster.b64 _, [%r3];\n", waits + leaves),
+                IsEmpty())
+        << form;
 }
 
 TEST(SharedRaces, LanesOfAWarpAreThreads) {

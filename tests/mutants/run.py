@@ -206,7 +206,7 @@ def findings(log):
     for r in results:
         p = r["locations"][0].get("properties", {})
         if r["level"] != "note" or "ptxLine" in p:
-            yield (r["ruleId"], p.get("kernel"), p.get("ptxLine")), r
+            yield (r["ruleId"], r["level"], p.get("kernel"), p.get("ptxLine")), r
 
 
 def lines_of(text):

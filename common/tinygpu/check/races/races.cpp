@@ -102,7 +102,9 @@ void Races::check_exit(const DomainState& d, ClusterState& c, CtaState& cta) {
     for (const Row& row : t.rows()) all.join(row.sees);
   const Actor by{c.number, nullptr, 0, 0, 0, &all};
   const auto open = [&](const Record& r) {
-    return not_seen(r, r.map.lanes, by, 0, happened) && not_seen(r, r.map.lanes, by, 0, nearly);
+    for (const View view : {happened, nearly, relied_on})
+      if (!not_seen(r, r.map.lanes, by, 0, view)) return false;
+    return true;
   };
   const uint32_t rank = cta.cta.rank;
   const auto own = [&](const Record& r) { return c.cta(r.who.cta) == &cta; };

@@ -165,7 +165,8 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
       });
     };
     if (all_see(initialised)) return;
-    tell_unpublished(*m.init, *s.who, s.offset, all_see(nearly) ? Unpublished::relaxed : Unpublished::to_thread);
+    tell_unpublished(*m.init, *s.who, s.offset,
+                     all_see(nearly) || all_see(relied_on) ? Unpublished::relaxed : Unpublished::to_thread);
     m.init = nullptr;  // once
   };
   switch (s.kind) {

@@ -143,6 +143,11 @@ bool seen(const Record& r, const Actor& by, View view) {
   return !not_seen(r, r.map.lanes, by, r.map.lanes & (r.map.lanes - 1) ? 0 : r.map.lanes, view);
 }
 
+/// Over, or it would be if scopes were wider or nothing were relaxed.
+bool known(const Record& r, const Actor& by) {
+  return seen(r, by, happened) || seen(r, by, nearly) || seen(r, by, relied_on);
+}
+
 }  // namespace
 
 void Races::tensor_use(DomainState& d, const AsyncOperation& o, const Operation& op) {
@@ -214,7 +219,7 @@ void Races::tensor_use(DomainState& d, const AsyncOperation& o, const Operation&
         continue;
       // A scope that is too narrow does not matter between the fences of tcgen05, and without them it is their lack
       // that is told.
-      const bool over = seen(e.done, by, happened) || seen(e.done, by, nearly);
+      const bool over = known(e.done, by);
       // One's own wait::ld or wait::st is enough.
       if (over && same_warp && !on_tensor_core(e.kind)) continue;
       const TmemRect both = common(e.cells, now.cells);
@@ -226,7 +231,7 @@ void Races::tensor_use(DomainState& d, const AsyncOperation& o, const Operation&
       if (now.kind == Kind::tmem_copy && e.kind == Kind::tmem_copy && e.order == now.order &&
           std::ranges::any_of(entries, read_since))
         continue;
-      if (over || (follows && (seen(e.issued, by, happened) || seen(e.issued, by, nearly)))) {
+      if (over || (follows && known(e.issued, by))) {
         if (!unfenced && is_news(e.done.who.op, o.who.op)) tell_unfenced(e, o, use, both);
         unfenced = true;
       } else if (follows) {
@@ -262,8 +267,8 @@ void Races::on_tensor_allocation(const TmemAllocation& a) {
     for (const TensorEntry& e : entries) {
       if (!e.cells.overlaps(a.cells) || epoch_of(ordered, e.done.component) >= e.done.epoch) continue;
       const TmemRect both = common(e.cells, a.cells);
-      if (!seen(e.done, by, happened) && !seen(e.done, by, nearly)) {
-        if (e.issued.lane_components == t->program || seen(e.issued, by, happened) || seen(e.issued, by, nearly))
+      if (!known(e.done, by)) {
+        if (e.issued.lane_components == t->program || known(e.issued, by))
           tell_unfinished(e, a.who, a.time, kDealloc, true, both, nullptr);
         else
           tell("data-race", Severity::error, e, a.who, a.time, kDealloc, true, both, "nothing orders the two", nullptr,
