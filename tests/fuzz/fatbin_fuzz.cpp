@@ -4,6 +4,7 @@
 #include "common/tinygpu/cuda/cubin.h"
 #include "common/tinygpu/cuda/elf.h"
 #include "common/tinygpu/cuda/fatbin.h"
+#include "common/tinygpu/cuda/machine_code.h"
 #include "tests/fuzz/guarded.h"
 #include "tests/fuzz/target.h"
 
@@ -48,6 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Elf::size_of(bytes);
   }
   read_cubin(bytes);
+  read_machine_code(bytes);
   tinygpu::cli::check_program(bytes);
   return 0;
 }

@@ -6,6 +6,7 @@
 // What ends the process or takes too long is named, and what was running is left in the file fuzz_finding.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ extern "C" __attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t* data, s
 
 namespace {
 
-constexpr unsigned kSeconds = 20;  // for one input: a finding, as a crash is
+constexpr unsigned kSeconds = 20;  // of the processor, for one input: a finding, as a crash is
 constexpr size_t kLongest = 4096;  // of a random one
 char running[512];                 // what, for messages
 const std::string* input = nullptr;
@@ -38,20 +39,26 @@ void say(const char* text) {
 void on_signal(int number) {
   say("\nfuzz: ");
   say(running);
-  say(number == SIGALRM ? " takes too long\n" : " ended the process\n");
+  say(number == SIGPROF ? " takes too long\n" : " ended the process\n");
   const int file = open("fuzz_finding", O_WRONLY | O_CREAT | O_TRUNC, 0644);
   if (file >= 0 && input && write(file, input->data(), input->size()) < 0) say("fuzz: cannot write fuzz_finding\n");
   signal(number, SIG_DFL);
   raise(number);
 }
 
+void set_alarm(unsigned seconds) {
+  itimerval timer{};
+  timer.it_value.tv_sec = seconds;
+  setitimer(ITIMER_PROF, &timer, nullptr);
+}
+
 /// What leaves the target ends the process, as under libFuzzer.
 void run(const std::string& name, const std::string& bytes) noexcept {
   std::snprintf(running, sizeof running, "%s", name.c_str());
   input = &bytes;
-  alarm(kSeconds);
+  set_alarm(kSeconds);
   LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
-  alarm(0);
+  set_alarm(0);
   input = nullptr;
 }
 
@@ -91,7 +98,7 @@ int run_all(int argc, char** argv) {
     std::fprintf(stderr, "%s [--random COUNT SEED] FILE|FOLDER|PACK…\n", argv[0]);
     return 2;
   }
-  for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM}) signal(number, on_signal);
+  for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGPROF}) signal(number, on_signal);
   if (LLVMFuzzerInitialize) LLVMFuzzerInitialize(&argc, &argv);
   size_t count = inputs.size();
   if (random) {

@@ -6,7 +6,8 @@ namespace tinygpu {
 
 void EventQueue::set_order(CompletionOrder o) {
   order_ = o;
-  random_.seed(o.seed);
+  random_.reset();
+  if (o.mode == CompletionOrder::Mode::seeded) random_.emplace(o.seed);
 }
 
 void EventQueue::schedule(uint64_t time, uint64_t channel, const Origin& who, Action action) {
@@ -40,7 +41,7 @@ EventQueue::Event EventQueue::take_timed() {
 EventQueue::Event EventQueue::take_channel() {
   auto pick = queues_.begin();
   if (order_.mode == CompletionOrder::Mode::seeded) {
-    std::advance(pick, random_() % queues_.size());
+    std::advance(pick, (*random_)() % queues_.size());
   } else {
     for (auto it = queues_.begin(); it != queues_.end(); ++it)
       if (it->second.front().time > pick->second.front().time) pick = it;

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -74,7 +75,7 @@ class EventQueue {
   Event take_channel();
   uint64_t* horizon_ = nullptr;
   CompletionOrder order_;
-  std::mt19937_64 random_;
+  std::optional<std::mt19937_64> random_;  // seeded
   uint64_t seq_ = 0, next_channel_ = 1, size_ = 0;
   std::vector<Event> heap_;                       // timed: a binary heap, earliest first
   std::map<uint64_t, std::deque<Event>> queues_;  // late, seeded: FIFO by channel

@@ -4,10 +4,11 @@
 
 namespace tinygpu {
 
-L1Cache::L1Cache(uint32_t bytes) : sets_(std::max(1u, bytes / 128 / kWays)) {}
+L1Cache::L1Cache(uint32_t bytes) : count_(std::max(1u, bytes / 128 / kWays)) {}
 
 uint32_t L1Cache::load(uint64_t line, uint32_t wanted, Arrival arrival, Arrival& then) {
   used_ = true;
+  if (sets_.empty()) sets_.resize(count_);
   Set& set = set_of(line);
   const uint32_t tag = uint32_t(line + 1);
   uint32_t way = 0;

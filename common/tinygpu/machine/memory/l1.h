@@ -33,8 +33,9 @@ class L1Cache {
     uint8_t next = 0;        // way that is given up next
     Arrival arrival[kWays];
   };
-  Set& set_of(uint64_t line) { return sets_[(line ^ line >> 7 ^ line >> 14) % sets_.size()]; }
-  std::vector<Set> sets_;
+  Set& set_of(uint64_t line) { return sets_[(line ^ line >> 7 ^ line >> 14) % count_]; }
+  const uint32_t count_;   // sets
+  std::vector<Set> sets_;  // made when something is loaded: a launch makes all SMs, and many never load
   bool used_ = false;
 };
 
