@@ -5,9 +5,9 @@
 #   gen5_chapter_check(05_mma [ARGS …] [MACHINE h200] [LONG])
 #       `gen5 check` finds nothing in it, not so much as a warning: as timed, late and shuffled once (05_mma.check; not with LONG),
 #       and with 20 seeds (05_mma.check20, label races_long: ctest --preset races_long).
-#   gen5_chapter_mistakes(05_mma [FILES mistakes.txt …] [NAMES name …])
-#       A test for each mistake of those files, or for those named: `05_mma --mistake NAME` ends as it is promised, in every
-#       order. And one that notes/mistakes.md has the table that `05_mma --list` prints.
+#   gen5_chapter_mistakes(05_mma [FILES mistakes.txt …])
+#       A test for each mistake of those files: `05_mma --mistake NAME` ends as it is promised, in every order. And one that
+#       notes/mistakes.md has the table that `05_mma --list` prints.
 
 function(gen5_chapter_run program suffix environment)
   string(REGEX MATCH "^[0-9]+" number ${program})
@@ -43,8 +43,8 @@ function(gen5_chapter_mistakes program)
   if(NOT TARGET ${program})
     return()
   endif()
-  cmake_parse_arguments(P "" "" "FILES;NAMES" ${ARGN})
-  if(NOT P_FILES AND NOT P_NAMES)
+  cmake_parse_arguments(P "" "" "FILES" ${ARGN})
+  if(NOT P_FILES)
     set(P_FILES mistakes.txt)
   endif()
   string(REGEX MATCH "^[0-9]+" number ${program})
@@ -53,9 +53,6 @@ function(gen5_chapter_mistakes program)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
     file(STRINGS ${file} more REGEX "^(mistake |says:)")
     list(APPEND lines ${more})
-  endforeach()
-  foreach(name IN LISTS P_NAMES)
-    list(APPEND lines "mistake ${name}:" "says:")
   endforeach()
   foreach(line IN LISTS lines)
     if(line MATCHES "^mistake ([a-z0-9_-]+):")

@@ -72,20 +72,6 @@ void Chapter::part(std::string name, std::string title, Body body) {
   parts_.push_back({std::move(name), std::move(title), std::move(body)});
 }
 
-void Chapter::mistake(std::string name, std::string title, std::string says, Body body, std::string silent) {
-  Mistake m;
-  m.name = std::move(name);
-  m.title = std::move(title);
-  m.says = std::move(says);
-  m.silent = std::move(silent);
-  m.wrong = [body = std::move(body)] {
-    Report report(true);
-    body(report);
-    return report.passed();
-  };
-  mistakes_.push_back(std::move(m));
-}
-
 void Chapter::mistakes(std::span<const Mistake> all) { mistakes_.insert(mistakes_.end(), all.begin(), all.end()); }
 
 void Chapter::flag(std::string name, bool& variable, std::string help) {

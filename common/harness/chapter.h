@@ -62,8 +62,6 @@ class Chapter {
   void part(std::string name, std::string title, Body body);
   /// Deliberately broken kernels, run by --mistake alone: a table that the build makes of a mistakes.txt.
   void mistakes(std::span<const Mistake> all);
-  /// One whose kernel is written for it alone: it has no diff and no right kernel beside it. mistake.h has the fields.
-  void mistake(std::string name, std::string title, std::string says, Body body, std::string silent = {});
   // Options of the chapter's own. The variables are set before a part runs.
   void flag(std::string name, bool& variable, std::string help);
   void number(std::string name, uint32_t& variable, uint32_t least, uint32_t most, std::string help);

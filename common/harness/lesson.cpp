@@ -141,7 +141,7 @@ Table table_of(std::span<const Mistake> mistakes) {
 }
 
 int teach(const Mistake& m) {
-  if (!m.diff.empty()) fmt::print("The right kernel, with this changed:\n\n{}\n", shown(m, false));
+  fmt::print("The right kernel, with this changed:\n\n{}\n", shown(m, false));
   ask();
   if (!current_device().tinygpu) return teach_on_hardware(m);
 
@@ -161,13 +161,10 @@ int teach(const Mistake& m) {
     print_diagnoses(m, wrong);
   }
   if (!m.why.empty()) fmt::print("{}\n", wrapped(m.why));
-  if (!m.diff.empty()) fmt::print("The fix:\n\n{}\n", shown(m, true));
-  std::vector<Outcome> right;
-  if (m.right) {
-    right = run_in_all(m, false);
-    fmt::print("The right kernel in the same orders:\n\n");
-    print_outcomes(right);
-  }
+  fmt::print("The fix:\n\n{}\n", shown(m, true));
+  const std::vector<Outcome> right = run_in_all(m, false);
+  fmt::print("The right kernel in the same orders:\n\n");
+  print_outcomes(right);
 
   std::string bad = broken_promise(m, wrong);
   if (bad.empty()) {

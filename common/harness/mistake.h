@@ -11,7 +11,7 @@ struct Mistake {
   std::string name;
   std::string title;  // what is wrong, in a line
   /// The lines that are wrong against those that are right: lines "@ file:line, in function", then lines that begin
-  /// with "-" (right), "+" (wrong) or a space. Empty if the kernel is one of its own, and not a right one changed.
+  /// with "-" (right), "+" (wrong) or a space.
   std::string diff;
   /// What tinygpu says in every order of completion: codes, separated by ", "; others may come with them. Or one of the
   /// two below: then it says nothing.
@@ -22,7 +22,7 @@ struct Mistake {
   std::string set;              // "NAME=value" for the environment; or empty
   bool safe = false;            // the kernel may run on hardware: it neither hangs nor faults there
   std::function<bool()> wrong;  // runs the broken kernel: are its numbers right?
-  std::function<bool()> right;  // and the one that is right; empty if there is none
+  std::function<bool()> right;  // and the one that is right
 };
 
 /// `says` of a kernel that keeps every rule and computes something else than was meant.
