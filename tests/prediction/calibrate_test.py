@@ -52,6 +52,19 @@ with tempfile.TemporaryDirectory() as name:
     done = calibrate(folder / "raw.json", "--no-fit")
     expect("rows of a probe's own output are taken by their median", json.loads(done.stdout)["numbers"]["mbarrier.arrive"]["value"] == 8)
 
+    # Rows that this GPU has not, and readings of power too rare for a short row: both are left out.
+    raw["benchmarks"].append({"name": "of_another_gpu", "run_type": "iteration", "error_occurred": True, "error_message": "needs another"})
+    raw["benchmarks"].append({"name": "idle", "run_type": "iteration", "cycles": 1, "mhz": 1980.2, "begin": 10.0, "end": 10.2})
+    (folder / "raw.json").write_text(json.dumps(raw))
+    (folder / "smi.csv").write_text("timestamp, power.draw.average [W]\n2030/01/02 00:00:00.000, 100.0 W\n")
+    subprocess.run([root / "scripts/probe_results", folder / "raw.json", "--out", folder / "made", "--smi", folder / "smi.csv", "--gpu", "X",
+                    "--driver", "1", "--sm-mhz", "1980", "--memory-mhz", "3201"], check=True)
+    made = {b["name"]: b for b in json.loads((folder / "made/01_mbarrier.json").read_text())["benchmarks"]}
+    expect("probe_results leaves out what a GPU has not", set(made) == {"arrive_relaxed", "idle"} and made["idle"]["mhz"] == 1980)
+    expect("power that nobody read is no number", "watts" not in made["idle"])
+    done = calibrate(folder / "raw.json", "--no-fit")
+    expect("so does calibrate", json.loads(done.stdout)["numbers"]["mbarrier.arrive"]["value"] == 8)
+
     (folder / "none.json").write_text(json.dumps({"program": "99", "gpu": "X", "date": "", "benchmarks": []}))
     done = calibrate(folder / "none.json")
     expect("no row that gives a number is an error", done.returncode != 0 and "none of these rows" in done.stderr)

@@ -19,14 +19,14 @@ inline constexpr ReliedOn kCopiedOperand{
     "cp.async copies that an MMA reads without fence.proxy.async",
     "CUTLASS's tutorial wgmma_sm90 and its sm100 main loops that load with cp.async"};
 inline constexpr ReliedOn kReadBeforeCopy{
-    "ordinary reads of a buffer that a copy then fills, handed over by an mbarrier without fence.proxy.async",
+    "ordinary reads of a buffer that a copy then fills, that an mbarrier passes on without fence.proxy.async",
     "CUTLASS's sm90 main loop with A in registers"};
 inline constexpr ReliedOn kMmaOrder{"MMAs with different accumulators execute in the order of issue",
                                     "CUTLASS's 77_blackwell_fmha"};
 inline constexpr ReliedOn kCopyOverOperand{
     "a tcgen05.cp into the scales or metadata that an earlier MMA reads executes behind it",
     "CUTLASS's block-scaled and sparse main loops (72_blackwell_narrow_precision_gemm, 83, 84)"};
-inline constexpr ReliedOn kStorePublished{"a tcgen05.st that a barrier hands over without tcgen05.wait::st",
+inline constexpr ReliedOn kStorePublished{"a tcgen05.st that a barrier publishes without tcgen05.wait::st",
                                           "CUTLASS's 77_blackwell_fmha"};
 inline constexpr ReliedOn kSameStore{
     "one instruction in several warps that stores to one place: harmless where all store the same value",
@@ -37,9 +37,8 @@ inline constexpr ReliedOn kInitFence{
 inline constexpr ReliedOn kRelaxedInit{
     "mbarriers initialised behind the last fence.mbarrier_init, and published by barrier.cluster.arrive.relaxed",
     "CUTLASS's sm100 kernels of CTA pairs (the mbarrier of tmem_dealloc: 70_blackwell_gemm, 72, 84)"};
-inline constexpr ReliedOn kTensorFences{
-    "finished tcgen05 work handed over by a barrier without tcgen05.fence on both sides",
-    "CUTLASS's tutorials 01_mma_sm100 to 05_mma_tma_epi_sm100, Triton's matmuls"};
+inline constexpr ReliedOn kTensorFences{"finished tcgen05 work behind a barrier without tcgen05.fence on both sides",
+                                        "CUTLASS's tutorials 01_mma_sm100 to 05_mma_tma_epi_sm100, Triton's matmuls"};
 inline constexpr ReliedOn kArriveWithoutScope{
     "an arrive on another CTA's mbarrier, or a wait for such arrives, without a scope, which is .cta",
     "DeepGEMM's sm100_fp8_fp4_gemm_1d1d"};
@@ -51,6 +50,9 @@ inline constexpr ReliedOn kRelaxedAlloc{
     "DeepGEMM's sm100_fp8_fp4_gemm_1d1d with two CTAs"};
 inline constexpr ReliedOn kLaneZero{"tcgen05.ld that names lane 0 in every warp",
                                     "the epilogue of DeepGEMM's sm100_fp8_fp4_gemm_1d1d"};
+inline constexpr ReliedOn kEndedByOne{
+    "an mbarrier that one thread ends, with mbarrier.inval, when others may still wait for it",
+    "libcu++'s cuda::pipeline, whose last thread to leave ends its mbarriers"};
 inline constexpr ReliedOn kLoadsAtDealloc{
     "columns freed behind tcgen05.ld whose registers have been used, without tcgen05.wait::ld",
     "CUTLASS's tutorials 01_mma_sm100 to 05_mma_tma_epi_sm100"};

@@ -237,8 +237,8 @@ void tell_inval(const Record& wait, const Origin& who, uint32_t offset) {
   d.severity = Severity::warning;
   d.message = fmt::format(
       "mbarrier.inval ends the mbarrier at shared offset {:#x}, and a thread may still wait for it: "
-      "nothing orders the two",
-      offset);
+      "nothing orders the two{}",
+      offset, kEndedByOne.said());
   d.where = who.where();
   d.label = "ends it";
   d.others.push_back(place_of(wait, "waits for it"));
