@@ -56,8 +56,8 @@ def drawing(path, says):
 
 
 def title_of(path):
-    """A note's first line."""
-    return path.read_text().split("\n", 1)[0].lstrip("# ").removeprefix("Reference: ")
+    """A note's first heading; a mark for a program may stand above it."""
+    return re.search(r"^# (.*)", path.read_text(), re.M)[1].removeprefix("Reference: ")
 
 
 def note(path, name):
