@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/tinygpu/base/temporary_folder.h"
 #include "common/tinygpu/cli/commands.h"
 #include "common/tinygpu/cli/program.h"
 #include "common/tinygpu/cuda/host_memory.h"
@@ -35,27 +36,6 @@ struct CheckOptions {
   bool keep_going = false, show_output = false, werror = false, memory = false;
   std::string sarif;
   std::vector<std::string> command;
-};
-
-/// Gone with all that is in it when this ends.
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "gen5-check-XXXXXX").string();
-    if (!mkdtemp(name.data())) {
-      fmt::print(stderr, "gen5: no folder can be made in {}: {}\n", fs::temp_directory_path().string(),
-                 std::strerror(errno));
-      throw CLI::RuntimeError(1);
-    }
-    path = name;
-  }
-  ~Folder() {
-    std::error_code none;
-    fs::remove_all(path, none);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  fs::path path;
 };
 
 /// One run of the program under one order of completion.
@@ -152,7 +132,12 @@ void print(const diagnosis::Findings& findings, const std::string& folder, size_
 int check(const CheckOptions& o) {
   prepare(o.command, o.machine);
   const std::string folder = fs::current_path().string();
-  const Folder temporary;
+  const fs::path where = fs::temp_directory_path();
+  const TemporaryFolder temporary("gen5-check-");
+  if (temporary.path().empty()) {
+    fmt::print(stderr, "gen5: no folder can be made in {}: {}\n", where.string(), std::strerror(errno));
+    throw CLI::RuntimeError(1);
+  }
   std::vector<std::string> orders = {"timed", "late"};
   for (uint32_t seed = 1; seed <= o.seeds; ++seed) orders.push_back(fmt::format("seed {}", seed));
 
@@ -163,8 +148,8 @@ int check(const CheckOptions& o) {
   for (const std::string& order : orders) {
     Run& run = runs.emplace_back();
     run.order = order;
-    run.output = temporary.path / fmt::format("output {}", order);
-    const fs::path logs = temporary.path / order;
+    run.output = temporary.path() / fmt::format("output {}", order);
+    const fs::path logs = temporary.path() / order;
     fs::create_directory(logs);
     start(o, logs, run);
     gather(logs, run, findings);

@@ -15,6 +15,7 @@
 #include <iterator>
 #include <thread>
 
+#include "common/tinygpu/base/temporary_folder.h"
 #include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/process.h"
 
@@ -26,26 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 constexpr uint64_t kLargest = uint64_t(1) << 30;
 constexpr std::chrono::minutes kLongest{5};
-
-/// A folder of this process's own, gone with this object.
-class Folder {
- public:
-  Folder() {
-    std::error_code none;
-    std::string name = (fs::temp_directory_path(none) / "gen5-ptxas-XXXXXX").string();
-    if (mkdtemp(name.data())) path_ = name;
-  }
-  ~Folder() {
-    std::error_code none;
-    if (!path_.empty()) fs::remove_all(path_, none);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 /// Its exit status, or -1 and a reason.
 int run(const std::vector<std::string>& command, const fs::path& output, std::string& why) {
@@ -89,7 +70,7 @@ bool has_assembler() { return !variable("GEN5_PTXAS").empty(); }
 std::optional<std::vector<uint8_t>> assemble(std::string_view ptx, std::string_view arch, bool linked,
                                              std::string& why) {
   const std::string program(variable("GEN5_PTXAS"));
-  const Folder folder;
+  const TemporaryFolder folder("gen5-ptxas-");
   const fs::path in = folder.path() / "module.ptx", out = folder.path() / "module.cubin",
                  says = folder.path() / "says.txt";
   if (folder.path().empty() || !(std::ofstream(in, std::ios::binary) << ptx).flush()) {
