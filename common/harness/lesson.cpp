@@ -58,9 +58,7 @@ Outcome run_in(const Mistake& m, bool wrong, const Order* order) {
   o.codes = codes_in(child.errors, false);
   const std::vector<std::string> promised = codes_promised(m.says);
   for (const std::string& code : codes_in(child.errors))
-    if (wrong && std::ranges::find(promised, code) != promised.end() &&
-        std::ranges::find(o.codes, code) == o.codes.end())
-      o.codes.push_back(code);
+    if (wrong && has(promised, code) && !has(o.codes, code)) o.codes.push_back(code);
   o.numbers_right = child.status == kRight;
   if (child.status < 0)
     o.stopped = child.ending;

@@ -13,11 +13,11 @@ const std::regex& first_line() {
   return r;
 }
 
-bool has(const std::vector<std::string>& list, const std::string& item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
-}
-
 }  // namespace
+
+bool has(const std::vector<std::string>& list, const std::string& item) {
+  return std::ranges::find(list, item) != list.end();
+}
 
 std::vector<std::string> codes_in(const std::string& text, bool notes) {
   std::vector<std::string> out;

@@ -39,6 +39,8 @@ struct Outcome {
   bool numbers_right = false;      // only if it did
 };
 
+/// Whether `item` is one of them.
+bool has(const std::vector<std::string>& list, const std::string& item);
 /// The codes in what tinygpu has written: "error[deadlock]", "warning[…]" and, if wanted, "note[…]".
 std::vector<std::string> codes_in(const std::string& text, bool notes = true);
 /// The diagnosis with this code, from its first line to before the next one; empty if there is none.

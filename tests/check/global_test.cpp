@@ -1,4 +1,6 @@
 // Happens-before over global memory: barriers, flags, atomics and fences by scope, between CTAs.
+#include <algorithm>
+
 #include "common/tinygpu/check/unwritten_memory.h"
 #include "tests/check/kernel.h"
 
@@ -140,6 +142,29 @@ TEST(GlobalRaces, AtomicsAreStrongAmongEachOther) {
   EXPECT_THAT(found("  red.global.add.u32 [%o], 1;", 1, 4), IsEmpty());
   EXPECT_EQ(found("  red.cta.global.add.u32 [%o], 1;", 1, 4).size(), 1u) << "a scope that leaves others out";
   EXPECT_FALSE(found("  red.global.add.u32 [%o], 1;\n  @%p8 ld.global.u32 %r1, [%o];", 1, 4).empty());
+}
+
+TEST(GlobalRaces, AReadThatCompareAndSwapLooksAtAgain) {
+  const auto severities = [](const std::string& body) {
+    Kernel k;
+    k.body = body;
+    k.clusters = 2;
+    std::vector<std::string> out;
+    for (const Diagnosis& d : k.diagnoses())
+      if (d.severity != Severity::note) out.push_back(d.code + (d.severity == Severity::error ? " error" : " warning"));
+    std::ranges::sort(out);
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+  };
+  // The loop that the programming guide makes atomics of: lanes and CTAs at one word.
+  EXPECT_THAT(severities("L: ld.global.u32 %r1, [%o]; add.u32 %r2, %r1, 1; atom.global.cas.b32 %r3, [%o], %r1, %r2;\n"
+                         "  setp.ne.u32 %p1, %r3, %r1; @%p1 bra L;\n"),
+              ElementsAre("data-race warning", "lane-order-missing warning"));
+  // Half of the word, and a word that is counted up.
+  EXPECT_THAT(severities("  @%p8 ld.global.u16 %r1, [%o]; @%p8 atom.global.cas.b32 %r3, [%o], 0, 1;\n"),
+              ElementsAre("data-race error"));
+  EXPECT_THAT(severities("  @%p8 ld.global.u32 %r1, [%o]; @%p8 atom.global.add.u32 %r3, [%o], 1;\n"),
+              ElementsAre("data-race error"));
 }
 
 TEST(GlobalRaces, CtasOfAGridAreNotOrdered) {

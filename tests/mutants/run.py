@@ -98,7 +98,7 @@ PERSISTENT = re.compile(r"13_gemm step [5-8]|13_gemm_hopper")
 FOREIGN = {
     "cutlass.mma": ["256", "256", "128"], "cutlass.mma_tma": ["256", "256", "128"], "cutlass.mma_multicast": ["512", "1024", "128"],
     "cutlass.mma_pair": ["512", "1024", "128"], "cutlass.mma_epilogue": ["512", "1024", "128"], "cutlass.wgmma": ["128", "128", "128"],
-    "cutlass.wgmma_tma": ["128", "128", "256"], "deepgemm.scaled": None, "deepgemm.hopper_scaled": None, "triton.matmul_fp16": None, "triton.matmul_descriptor": None, "triton.attention": None,
+    "cutlass.wgmma_tma": ["256", "128", "256"], "deepgemm.scaled": None, "deepgemm.hopper_scaled": None, "triton.matmul_fp16": None, "triton.matmul_descriptor": None, "triton.attention": None,
 }
 
 
@@ -106,6 +106,7 @@ class Program:
     def __init__(self, name, build, folder):
         self.name, self.folder = name, folder
         self.environment, self.expect = {}, ""
+        self.traps = {}  # (file, PTX line) -> whether a trap there is executed
         if name in FOREIGN:
             self.command, machine, self.environment = foreign().command_of(name)
             if FOREIGN[name]:
@@ -155,22 +156,42 @@ class Program:
                     first[key] = m
             yield from ((file, m) for m in first.values())
 
+    def reached(self, file, mutant):
+        """Whether the changed instruction is executed: a trap in its place changes how the program ends."""
+        key = file, mutant.line
+        if key not in self.traps:
+            with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+                (pathlib.Path(folder) / file).write_text(mutant.trapped().apply(self.texts[file]))
+                self.traps[key] = self.wrong(self.run({"GEN5_REPLACE_PTX": folder}, pathlib.Path(folder) / "trap.sarif"))
+        return self.traps[key]
+
     def judge(self, file, mutant):
         """What becomes of the program with this mutant in it."""
+        if self.name in FOREIGN and not self.reached(file, mutant):  # much of a template is not: first, then
+            return {"found": "not reached"}
+        text = self.texts[file]
+        verdict = self.judge_with({file: mutant.apply(text)}, lambda r: names_line(r, mutant, text) or names_it(r, (mutant.kind,)))
+        return verdict if verdict["found"] != "nothing" or self.reached(file, mutant) else {"found": "not reached"}
+
+    def judge_with(self, files, names, key=lambda key: key):
+        """What becomes of the program with other PTX. `names`: whether a finding is of what has been changed; `key`: what of a finding's
+        key says that the program itself has it too."""
+        known = {key(k) for k in self.known}
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
             folder = pathlib.Path(folder)
             limit = {"GEN5_REPLACE_PTX": str(folder)}  # and no limit of cycles: it would be told of instead of what is missing
-            (folder / file).write_text(mutant.apply(self.texts[file]))
+            for file, text in files.items():
+                (folder / file).write_text(text)
             wrong, told = [], None
             for order, environment in ORDERS:
                 log = folder / f"{order}.sarif"
                 done = self.run({**environment, **limit}, log)
                 if re.search(r"\[(module-not-loaded|kernel-not-decoded|not-modelled)\]", done.stderr):
                     return {"found": "not legal"}
-                new = [(key, r) for key, r in findings(log) if key not in self.known]
+                new = [r for k, r in findings(log) if key(k) not in known]
                 if new:
-                    codes = sorted({r["ruleId"] for _, r in new})
-                    at = any(names_line(r, mutant, self.texts[file]) or names_it(r, mutant) for _, r in new)
+                    codes = sorted({r["ruleId"] for r in new})
+                    at = any(map(names, new))
                     if not at and order != ORDERS[-1][0]:
                         told = told or {"found": "diagnosed", "codes": codes, "order": order, "line": False}
                         continue  # another order may say more
@@ -181,9 +202,7 @@ class Program:
                 return told
             if wrong:
                 return {"found": "result" if len(wrong) == len(ORDERS) else "by order", "order": ", ".join(wrong)}
-            (folder / file).write_text(mutant.trapped().apply(self.texts[file]))
-            reached = self.wrong(self.run({**limit}, folder / "trap.sarif"))
-            return {"found": "nothing" if reached else "not reached"}
+            return {"found": "nothing"}
 
 
 def foreign():
@@ -235,10 +254,10 @@ def names_line(result, mutant, text):
     return False
 
 
-def names_it(result, mutant):
-    """Its words, or its fix, speak of what the mutant lacks."""
+def names_it(result, kinds):
+    """Its words, or its fix, speak of what is missing in mutants of these kinds."""
     text = "\n".join(m["message"]["text"] for m in (result, *result["locations"], *result.get("relatedLocations", [])) if "message" in m)
-    return any(mutant.kind.startswith(kind) and re.search(words, text) for kind, words in NAMED.items())
+    return any(k.startswith(kind) and re.search(words, text) for k in kinds for kind, words in NAMED.items())
 
 
 def source_of(text, line):

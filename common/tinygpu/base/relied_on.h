@@ -31,6 +31,9 @@ inline constexpr ReliedOn kStorePublished{"a tcgen05.st that a barrier publishes
 inline constexpr ReliedOn kSameStore{
     "one instruction in several warps that stores to one place: harmless where all store the same value",
     "Triton's histogram and its warp-specialised kernels"};
+inline constexpr ReliedOn kReadThenCas{
+    "an ordinary read of a word that others update by atom.cas: harmless where atom.cas compares what has been read",
+    "loops around atomicCAS (CUTLASS's subbyte_reference and 88_hopper_fmha)"};
 inline constexpr ReliedOn kInitFence{
     "mbarriers that copies signal, initialised without fence.mbarrier_init or fence.proxy.async",
     "CUTLASS's tutorials 02_mma_tma_sm100 to 05_mma_tma_epi_sm100"};

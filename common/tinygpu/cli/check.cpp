@@ -132,10 +132,11 @@ void print(const diagnosis::Findings& findings, const std::string& folder, size_
 int check(const CheckOptions& o) {
   prepare(o.command, o.machine);
   const std::string folder = fs::current_path().string();
-  const fs::path where = fs::temp_directory_path();
   const TemporaryFolder temporary("gen5-check-");
   if (temporary.path().empty()) {
-    fmt::print(stderr, "gen5: no folder can be made in {}: {}\n", where.string(), std::strerror(errno));
+    const int error = errno;
+    const char* where = std::getenv("TMPDIR");
+    fmt::print(stderr, "gen5: no folder can be made in {}: {}\n", where ? where : "/tmp", std::strerror(error));
     throw CLI::RuntimeError(1);
   }
   std::vector<std::string> orders = {"timed", "late"};

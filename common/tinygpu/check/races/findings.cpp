@@ -98,6 +98,16 @@ Fix fix_of(Why why, const Record& earlier, const Record& later, ptx::Space space
   }
 }
 
+/// One reads the whole word that the other compares and swaps.
+bool read_beside_cas(const Record& a, const Record& b) {
+  const auto swaps = [](const Record& r) {
+    return r.kind == AccessKind::atomic && !r.operation && r.who.function->instruction(*r.who.op).has("cas");
+  };
+  const Record& reads = a.kind == AccessKind::read ? a : b;
+  const Record& other = a.kind == AccessKind::read ? b : a;
+  return reads.kind == AccessKind::read && !reads.operation && swaps(other) && reads.map.bytes == other.map.bytes;
+}
+
 struct Judged {
   const char* code;
   Severity severity;
@@ -107,6 +117,8 @@ struct Judged {
 Judged judged(Why why, const Record& earlier, const Record& later) {
   if (why == Why::unordered && earlier.who.op == later.who.op && earlier.kind == AccessKind::write && !later.operation)
     return {"data-race", Severity::warning, &kSameStore};
+  if ((why == Why::unordered || why == Why::lanes || why == Why::spoken_for) && read_beside_cas(earlier, later))
+    return {why == Why::unordered ? "data-race" : "lane-order-missing", Severity::warning, &kReadThenCas};
   switch (why) {
     case Why::lanes:
     case Why::spoken_for: return {"lane-order-missing", Severity::error};

@@ -85,11 +85,15 @@ void select(const MmaOperation& o, Operands& out) {
                                        o.idesc.sparsity_selector, path.rows, zeros, out.selection[i]);
     if (problem)
       o.who.report(Severity::error, "sparse-metadata",
-                   fmt::format("The metadata of row {} of A{} have the code {:#06b} for elements that are not zero, "
+                   fmt::format("The metadata of row {} of A{} have the code {:#x} for elements that are not zero, "
                                "which means nothing; legal: {}.",
                                problem->row, path.ctas == 2 ? fmt::format(" in CTA rank {}", cta.rank) : "",
                                problem->code, problem->legal),
-                   "Store the metadata of all M rows where this kind has them, and name the column that holds them.");
+                   problem->code
+                       ? "Look at who packs them: four bits a group, two for the place in it of each element that is "
+                         "stored; and whether this column holds metadata of this kind."
+                       : "Store the metadata of all M rows where this kind has them, and name the column that holds "
+                         "them.");
   }
 }
 

@@ -37,7 +37,7 @@ std::optional<MetadataProblem> read_metadata(const TensorMemory& memory, MmaKind
     for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
       const uint32_t code = nibble(memory, k.element_bytes > 1, lanes[row / 16], row % 16, column, selector, chunk);
       if (!(legal >> code & 1) && !problem && !zeros(row, chunk * stored, stored))
-        problem = {row, code, span == 2 ? "0b0100, 0b1110" : "0x4, 0x8, 0xc, 0x9, 0xd, 0x6, 0xe"};
+        problem = {row, code, span == 2 ? "0x4, 0xe" : "0x4, 0x8, 0xc, 0x9, 0xd, 0x6, 0xe"};
       const uint32_t base = chunk * span, first = code & 3, second = code >> 2;
       if (span == 2) {
         keep(base + first / 2);
