@@ -25,8 +25,9 @@ TEST(MachineCode, UnitsGuardsStallsAndScoreboards) {
       {0x3f80000005057423, 0x000fc80000000004},  // FFMA R5, R5, R4, 1
       {0x3f000000ff047435, 0x000fe200000001ff},  // HFMA2.MMA R4, -RZ, RZ, 1.75, 0
       {0x0000000102021824, 0x000fe400078e0a09},  // @P1 IMAD.IADD R2, R2, 0x1, -R9
+      {0x0000000418147225, 0x001fe200078e00ff},  // IMAD.WIDE.U32 R20, R24, R4, RZ
   });
-  ASSERT_EQ(c.code.size(), 5u);
+  ASSERT_EQ(c.code.size(), 6u);
   EXPECT_EQ(c.code[0].sets, 1) << "what S2R brings is waited for";
   EXPECT_EQ(c.code[0].waits, 0);
   EXPECT_EQ(c.code[1].waits, 1 << 1) << "by who reads it";
@@ -40,6 +41,8 @@ TEST(MachineCode, UnitsGuardsStallsAndScoreboards) {
   EXPECT_EQ(c.code[3].stall, 1);
   EXPECT_TRUE(c.code[4].guarded);
   EXPECT_EQ(c.code[4].pipe, Pipe::fma_heavy);
+  EXPECT_EQ(c.code[5].pipe, Pipe::fma_heavy);
+  EXPECT_EQ(c.code[5].occupies, 2 * c.code[4].occupies) << "a product of 64 bits: probe_00_instructions, mul_u64";
 }
 
 TEST(MachineCode, BranchesForthAndBack) {

@@ -110,6 +110,7 @@ TEST(ChipMatch, AnUnrolledLoopWhoseLoadsGoFirst) {
   EXPECT_EQ(s.loops[0].unrolled, 4u);
   EXPECT_EQ(s.loops[0].turns, 4u) << "four loads stand before the first that waits";
   EXPECT_FALSE(s.loops[0].no_loads);
+  EXPECT_EQ(s.loops[0].instructions, 12u) << "with its branch";
   // Four turns have three integers and a branch between them: one of a turn's three gets a place.
   uint32_t places = 0;
   for (uint32_t i = 3; i < 6; ++i) {

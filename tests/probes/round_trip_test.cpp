@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -72,6 +73,32 @@ TEST_P(RoundTrip, GivesWhatTheH200Measured) {
     }
   }
   for (const std::string& name : loose) ADD_FAILURE() << "no row is named " << name;
+}
+
+/// What a loop's branch back costs a warp that is alone, and the port where eight warps share it. Cold code and jumps
+/// ahead are not modelled, nor code that an SM's cache does not hold (notes/evidence.md).
+TEST(Fetch, TurnsOfLoops) {
+  std::ifstream in(GEN5_SOURCE "/probes/results/h200/00_fetch.json");
+  const nlohmann::json stored = nlohmann::json::parse(in);
+  const auto got = run_probe(GEN5_PROBES "/probe_00_fetch", "h200");
+  EXPECT_EQ(got.size(), stored.at("benchmarks").size());
+  int alone = 0, shared = 0;
+  for (const auto& row : stored.at("benchmarks")) {
+    const std::string name = row.at("name");
+    int instructions = 0, warps = 0;
+    if (std::sscanf(name.c_str(), "turn/instructions:%d/warps:%d", &instructions, &warps) != 2) continue;
+    ASSERT_TRUE(got.contains(name)) << name;
+    const double want = row.at("median");
+    if (warps == 1 && instructions >= 20) {
+      EXPECT_NEAR(got.at(name), want, 0.5) << name;
+      ++alone;
+    } else if (warps == 32 && instructions <= 64) {
+      EXPECT_NEAR(got.at(name), want, 0.05 * want) << name;
+      ++shared;
+    }
+  }
+  EXPECT_GE(alone, 12);
+  EXPECT_GE(shared, 10);
 }
 
 INSTANTIATE_TEST_SUITE_P(Probes, RoundTrip, testing::ValuesIn(probes()),

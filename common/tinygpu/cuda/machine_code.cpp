@@ -59,7 +59,7 @@ constexpr Unit kUnits[] = {
     {0x021, Landmark::none, Pipe::fma, 2, true},          // FADD
     {0x023, Landmark::none, Pipe::fma, 2, true},          // FFMA
     {0x024, Landmark::none, Pipe::fma_heavy, 2},          // IMAD
-    {0x025, Landmark::none, Pipe::fma_heavy, 2},          // IMAD.WIDE
+    {0x025, Landmark::none, Pipe::fma_heavy, 4},          // IMAD.WIDE
     {0x027, Landmark::none, Pipe::fma_heavy, 4},          // IMAD.HI
     {0x028, Landmark::none, Pipe::fp64, 2, true},         // DMUL
     {0x029, Landmark::none, Pipe::fp64, 2, true},         // DADD

@@ -185,7 +185,7 @@ class Match {
     // A loop that ptxas has unrolled altogether stands here.
     if (!all) return;
     share(blocks, chip_blocks, mine, theirs, turns);
-    if (p >= 0) note_loop(p, blocks, chip_blocks, mine, theirs, turns);
+    if (p >= 0) note_loop(p, c, blocks, chip_blocks, mine, theirs, turns);
   }
 
   /// For each of `inner`, its loop among `chip_inner` (-1: none) and how many turns of it that takes. Both keep their
@@ -293,7 +293,7 @@ class Match {
     std::ranges::move(found, std::back_inserter(out_.blocks));
   }
 
-  void note_loop(int32_t p, const std::vector<uint32_t>& blocks, const std::vector<uint32_t>& chip_blocks,
+  void note_loop(int32_t p, int32_t c, const std::vector<uint32_t>& blocks, const std::vector<uint32_t>& chip_blocks,
                  const Inventory& mine, const Inventory& theirs, uint32_t turns) {
     ChipShares::LoopShare l;
     l.blocks = ptx_.loops.all[size_t(p)].blocks;
@@ -301,6 +301,8 @@ class Match {
     l.header = ptx_.loops.all[size_t(p)].header;
     l.unrolled = turns;
     l.no_loads = mine.loads() && !theirs.loads();
+    for (uint32_t b : chip_.loops.all[size_t(c)].blocks)
+      l.instructions += chip_.blocks[b].second - chip_.blocks[b].first;
     // Loads that are on their way when the first of them is waited for.
     uint8_t pending = 0;
     uint32_t before = 0;

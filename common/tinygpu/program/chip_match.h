@@ -37,9 +37,10 @@ struct ChipShares {
     std::vector<uint32_t> own;     // of those, the ones in no loop inside
     uint32_t header = 0;
     uint32_t unrolled = 1;
-    uint32_t turns = 1;     // whose loads go together
-    bool no_loads = false;  // they stand before it
-    uint32_t cycles = 0;    // of a turn, by the compiler's stalls; 0: not told
+    uint32_t turns = 1;         // whose loads go together
+    bool no_loads = false;      // they stand before it
+    uint32_t cycles = 0;        // of a turn, by the compiler's stalls; 0: not told
+    uint32_t instructions = 0;  // of the chip's loop, with those inside
   };
   std::vector<LoopShare> loops;
   std::vector<ChipBlock> blocks;  // whose every instruction has its place

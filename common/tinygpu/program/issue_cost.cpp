@@ -115,6 +115,8 @@ void price(Op& op, const ptx::Instruction& inst, bool entry, const OpCost& cost)
       if (ptx::size_of(inst.type()) == 8 && !inst.has("wide")) {
         op.issue = 4;
         op.occupies = uint8_t(std::min<uint32_t>(4 * cost.issue, 255));
+      } else if (inst.has("wide") && ptx::size_of(inst.type()) == 4) {
+        op.occupies = uint8_t(std::min<uint32_t>(2 * cost.issue, 255));  // writes two registers
       }
       break;
     case CostClass::fma:
