@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <ranges>
 #include <span>
 
 #include "common/tinygpu/program/loops.h"
@@ -238,11 +237,10 @@ class Match {
     std::vector<const ChipInstruction*> from;
     for (uint32_t b : chip_blocks) {
       // A division's rare cases are a subroutine.
-      const auto calls = [&](uint32_t k) { return code_[k].calls; };
-      const auto all = std::views::iota(chip_.blocks[b].first, chip_.blocks[b].second);
-      if (mine.sequences && std::ranges::any_of(all, calls)) continue;
-      for (uint32_t k : all) {
-        const ChipInstruction& i = code_[k];
+      const auto [first, end] = chip_.blocks[b];
+      const std::span block(code_.data() + first, end - first);
+      if (mine.sequences && std::ranges::any_of(block, &ChipInstruction::calls)) continue;
+      for (const ChipInstruction& i : block) {
         const bool counts = i.landmark == Landmark::none || i.landmark == Landmark::copy_wait;
         if (!counts || (i.floating && floats_stay) || (i.pipe == Pipe::xu && specials_stay)) continue;
         from.push_back(&i);
