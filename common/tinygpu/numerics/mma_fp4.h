@@ -2,10 +2,10 @@
 // mma_narrow.h can't show to be exact. Only for translation units of one x86-64 level, as there.
 //
 // Of each group of 16 products (of 4, if a window cuts groups of 4) the sum is a small integer, exactly. It is taken
-// times both scale factors and 2^-q in f64: 12 bits times at most 8, exact; cut to an integer; and added, in units of
-// q. Groups are below 2^(P + 6) and q is at least P − 39, so that sums of integers stay below 2^50: exact as well. P
-// itself is only needed to be compared with C: a product's raw exponent is at most 4 more than its scales', so P − 39
-// never is more than S − 35.
+// times both scale factors and 2^-q in f32: 12 bits times at most 8, exact; and cut to an integer. Cut sums are added
+// in units of q in f64: groups are below 2^(P + 6) and q is at least P − 39, so that sums of integers stay below 2^50:
+// exact as well. P itself is only needed to be compared with C: a product's raw exponent is at most 4 more than its
+// scales', so P − 39 never is more than S − 35.
 #pragma once
 #include <cstdint>
 
@@ -13,115 +13,88 @@
 
 namespace tinygpu::numerics {
 
-/// `Panel`: an operand's pairs of integers and its scale factors (NarrowMma).
-template <class V, class Panel>
+template <class V>
 struct Fp4Mma {
   using I = typename V::I;
+  using F = typename V::F;
   using D = typename V::D;
   using M = typename V::M;
   static constexpr uint32_t kLanes = V::kLanes;
+  static constexpr uint32_t kBlock = 4 * kLanes;
+  static constexpr uint32_t kStep = 4;  // columns at a time
   static constexpr uint32_t kGroups = 4;
+  static constexpr uint32_t kParts = 16;  // groups of 4
   static constexpr int32_t kNone = -3000;
 
-  /// What an operand's elements and scales say of raw exponents. "Row" is a column for B.
-  struct Levels {
-    // A bit for each element of a group that isn't zero and has a raw exponent of at least 0, 1, 2: all that e2m1 has.
-    alignas(64) int32_t at_least[3][kGroups][kPlane];
-    alignas(64) int32_t scale[kGroups][kPlane];  // exponent of the group's factor
-    alignas(64) int32_t nan[kPlane];             // not zero if the row has a factor that is a NaN
+  /// An operand's scale factors, group by group. "Row" is a column for B.
+  struct Scales {
+    alignas(64) int32_t exponent[kGroups][kPlane];  // kNone if the factor is zero
+    alignas(64) float significand[kGroups][kPlane];
+    alignas(64) int32_t unit[kPlane];  // of the row's integers times a factor's significand, if its exponent is 0
+    alignas(64) int32_t nan[kPlane];   // not zero if the row has a factor that is a NaN
   };
-
-  /// A scale factor: significand * 2^(exponent − fraction bits).
-  struct Scale {
-    int32_t exponent, significand;
-    bool nan;
-    Scale(Format f, uint32_t bits) {
-      if (f == Format::ue8m0) {
-        exponent = int32_t(bits) - 127, significand = 1, nan = bits == 0xff;
-      } else {
-        const int32_t field = bits >> 3 & 15, fraction = bits & 7;  // bit 7 says nothing
-        exponent = (field ? field : 1) - 7, significand = field ? 8 + fraction : fraction, nan = (bits & 0x7f) == 0x7f;
-      }
-    }
-  };
-
-  static void levels(const MmaTile& t, const uint8_t* bytes, uint32_t plane, uint32_t rows, uint32_t terms,
-                     const uint8_t* scales, Levels& l) {
-    const uint32_t each = terms / kGroups, groups_of_scale = kGroups / t.scales;
-    for (uint32_t r = 0; r < rows; r += kLanes)
-      for (uint32_t g = 0; g < kGroups; ++g) {
-        I bits[3] = {V::zero(), V::zero(), V::zero()};
-        for (uint32_t k = 0; k < each; ++k) {
-          const auto* from = reinterpret_cast<const int8_t*>(bytes + (g * each + k) * plane + r);
-          const I magnitude = V::bit_and(V::widen8(from), V::set(7)), bit = V::set(int32_t(1u << k));
-          constexpr int32_t kLeast[] = {1, 4, 6};
-          for (uint32_t i = 0; i < 3; ++i)
-            bits[i] = V::bit_or(bits[i], V::select(V::less(V::set(kLeast[i] - 1), magnitude), bit, V::zero()));
+  /// `units`: exponents of the rows' integers.
+  static void unpack(const MmaTile& t, const uint8_t* scales, const int32_t* units, uint32_t rows, Scales& s) {
+    const uint32_t groups_of_scale = kGroups / t.scales;
+    const int32_t fraction_bits = t.scale_format == Format::ue8m0 ? 0 : 3;
+    for (uint32_t r = 0; r < rows; ++r) s.nan[r] = 0, s.unit[r] = units[r] - fraction_bits;
+    for (uint32_t g = 0; g < kGroups; ++g)
+      for (uint32_t r = 0; r < rows; ++r) {
+        const uint32_t bits = scales[g / groups_of_scale * kPlane + r];
+        int32_t exponent, significand;
+        if (t.scale_format == Format::ue8m0) {
+          exponent = int32_t(bits) - 127, significand = 1;
+          s.nan[r] |= bits == 0xff;
+        } else {
+          const int32_t field = bits >> 3 & 15, fraction = bits & 7;  // bit 7 says nothing
+          exponent = (field ? field : 1) - 7, significand = field ? 8 + fraction : fraction;
+          s.nan[r] |= (bits & 0x7f) == 0x7f;
         }
-        for (uint32_t i = 0; i < 3; ++i) V::store(l.at_least[i][g] + r, bits[i]);
+        s.exponent[g][r] = significand ? exponent : kNone;
+        s.significand[g][r] = float(significand);
       }
-    for (uint32_t r = 0; r < rows; ++r) {
-      l.nan[r] = 0;
-      for (uint32_t g = 0; g < kGroups; ++g) {
-        const Scale s(t.scale_format, scales[g / groups_of_scale * kPlane + r]);
-        l.scale[g][r] = s.exponent;
-        l.nan[r] |= s.nan;
-        for (auto& level : l.at_least)
-          if (s.significand == 0) level[g][r] = 0;
-      }
-    }
   }
 
-  /// Products of A's row and B's column from pair `first` on.
-  static I dot(const Panel& a, const Panel& b, uint32_t row, uint32_t n, uint32_t pairs, uint32_t first,
-               uint32_t count) {
-    const int32_t *va = a.pair + first * kMaxRows + row, *vb = b.pair + n / 4 * 4 * pairs + first * 4 + n % 4;
-    I sum = V::zero();
-    for (uint32_t i = 0; i < count; ++i, va += kMaxRows, vb += 4)
-      sum = V::add(sum, V::multiply_add(V::load(va), V::broadcast(vb)));
-    return sum;
-  }
+  /// The largest raw exponents of products without their scales, group by group; below zero: there is none.
+  struct Most {
+    alignas(64) int8_t of[kGroups][kStep][kBlock];
+  };
 
   struct Halves {
     D low, high;
     static Halves power(I exponent) { return {V::low_power(exponent), V::high_power(exponent)}; }
-    static Halves of(I integers) { return {V::low_integer(integers), V::high_integer(integers)}; }
+    static Halves of(F floats) { return {V::low_double(V::as_int(floats)), V::high_double(V::as_int(floats))}; }
     Halves operator*(const Halves& o) const { return {V::mul(low, o.low), V::mul(high, o.high)}; }
     Halves operator+(const Halves& o) const { return {V::plus(low, o.low), V::plus(high, o.high)}; }
-    Halves cut() const { return {V::truncate(low), V::truncate(high)}; }
-    I words() const { return V::to_float(low, high); }
+    /// Toward zero.
+    F floats() const { return V::as_float(V::to_float(low, high)); }
   };
+  static constexpr int32_t kBias = 127;
+  /// 2^(field − kBias) as f32.
+  static F power(I field) { return V::as_float(V::template shl<23>(field)); }
 
-  /// The words of kLanes rows of column `n`; `c`: the old ones, or zero.
-  static I sums(const MmaTile& t, const Panel& a, const Panel& b, const Levels& la, const Levels& lb, uint32_t row,
-                uint32_t n, uint32_t pairs, I c) {
-    const bool fine = t.scale_format == Format::ue4m3;
-    const uint32_t each = pairs / kGroups;
-    // Raw exponents of each group: of its largest product, of its scales.
-    I raw[kGroups], scale[kGroups], p = V::set(kNone), s = V::set(kNone);
+  /// The words of kLanes rows of column n + j; `lane`: where they are in `most`; `c`: the old words, or zero. `parts`:
+  /// the products' sums as integers, of groups of 4 for ue4m3 factors, else of groups of 16. `scales`: factors of a
+  /// row.
+  template <bool kFine, class Parts>
+  [[gnu::always_inline]] static I sums(const Scales& sa, const Scales& sb, const Most& most, uint32_t lane,
+                                       const Parts& parts, uint32_t scales, uint32_t row, uint32_t n, uint32_t j, I c) {
+    // Raw exponents of each group: of its largest product, of its scales; of a group without products anything.
+    const I none = V::set(kNone);
+    I raw[kGroups], scale[kGroups], p = none, s = none;
     for (uint32_t g = 0; g < kGroups; ++g) {
-      I x[3], y[3];
-      for (uint32_t i = 0; i < 3; ++i) {
-        x[i] = V::load(la.at_least[i][g] + row);
-        y[i] = V::set(lb.at_least[i][g][n]);
-      }
-      const auto level = [&](I bits, int32_t e, I before) { return V::select(V::any_bit(bits), V::set(e), before); };
-      const auto both = [&](int i, int j) { return V::bit_and(x[i], y[j]); };
-      I e = level(V::bit_or(both(1, 0), both(0, 1)), 1, V::zero());
-      e = level(V::bit_or(V::bit_or(both(2, 0), both(0, 2)), both(1, 1)), 2, e);
-      e = level(V::bit_or(both(2, 1), both(1, 2)), 3, e);
-      e = level(both(2, 2), 4, e);
-      const M some = V::any_bit(both(0, 0));
-      const I sum = V::add(V::load(la.scale[g] + row), V::set(lb.scale[g][n]));
-      scale[g] = V::select(some, sum, V::set(kNone));
-      raw[g] = V::select(some, V::add(sum, e), V::set(kNone));
+      const I e = V::widen8(most.of[g][j] + lane);
+      const I sum = V::add(V::load(sa.exponent[g] + row), V::set(sb.exponent[g][n + j]));
+      M empty = V::less(e, V::zero());
+      if constexpr (kFine) empty = V::either(empty, V::less(sum, V::set(kNone / 2)));
+      raw[g] = V::add(sum, e);
+      scale[g] = V::select(empty, none, sum);
       s = V::max(s, scale[g]);
-      p = V::max(p, raw[g]);
+      p = V::select(empty, p, V::max(p, raw[g]));
     }
     const I magnitude = V::bit_and(c, V::set(0x7fffffff));
     const I field = V::template shift_right<23>(magnitude);
-    const I c_raw =
-        V::select(V::equal(magnitude, V::zero()), V::set(kNone), V::sub(V::max(field, V::set(1)), V::set(127)));
+    const I c_raw = V::select(V::equal(magnitude, V::zero()), none, V::sub(V::max(field, V::set(1)), V::set(127)));
     const M follows = V::less(c_raw, p);  // C does; else it leads
     const I own = V::sub(c_raw, V::set(35));
     // Of outputs that have nothing it may be anything.
@@ -129,70 +102,80 @@ struct Fp4Mma {
 
     // Products are multiples of 2^(their scales' exponents − 8) of ue4m3: where q is more, groups of 4 are cut, unless
     // C leads.
-    M cuts = V::never();
-    if (fine)
-      for (const I& e : scale) cuts = V::either(cuts, V::both(V::less(V::sub(e, V::set(8)), q), follows));
-    const bool in_fours = V::any(cuts);
+    bool in_fours = false;
+    if constexpr (kFine) {
+      M cuts = V::never();
+      for (const I& e : scale) cuts = V::either(cuts, V::less(V::sub(e, V::set(8)), q));
+      in_fours = V::any(V::both(cuts, follows));
+    }
 
-    const Halves to_units = Halves::power(V::sub(V::zero(), q));
-    const Halves zero = Halves::of(V::zero());
-    Halves cut[kGroups], fours = zero;
-    for (uint32_t g = 0; g < kGroups; ++g) {
-      const uint32_t block = g * t.scales / kGroups;
-      const double* fa = a.factor[block] + row;
-      const D fb = V::broadcast_double(b.factor[block] + n);
-      const Halves factor =
-          Halves{V::mul(V::load_double(fa), fb), V::mul(V::load_double(fa + kLanes / 2), fb)} * to_units;
-      I group = V::zero();
-      if (in_fours) {
-        for (uint32_t i = 0; i < 4; ++i) {
-          const I four = dot(a, b, row, n, pairs, g * each + i * each / 4, each / 4);
-          fours = fours + (Halves::of(four) * factor).cut();
-          group = V::add(group, four);
+    // Fields of powers of two: of the integers' units in units of q. Below the least they are cut to nothing.
+    const I to_field = V::sub(V::add(V::load(sa.unit + row), V::set(sb.unit[n + j] + kBias)), q);
+    const auto field_of = [&](uint32_t g) { return V::max(V::add(scale[g], to_field), V::set(kBias - 60)); };
+    const F c_cut = V::whole(V::scaled(V::as_float(c), V::sub(V::zero(), q)));
+    Halves sum = Halves::of(c_cut);
+    F cut[kGroups];
+    if constexpr (kFine) {
+      for (uint32_t g = 0; g < kGroups; ++g) {
+        const F significand =
+            V::times(V::as_float(V::load(sa.significand[g] + row)), V::set_float(sb.significand[g][n + j]));
+        const F factor = V::times(significand, power(field_of(g)));
+        const I four[4] = {parts[4 * g][j], parts[4 * g + 1][j], parts[4 * g + 2][j], parts[4 * g + 3][j]};
+        const I group = V::add(V::add(four[0], four[1]), V::add(four[2], four[3]));
+        cut[g] = V::whole(V::times(V::floats(group), factor));
+        if (in_fours) {
+          F fours = V::whole(V::times(V::floats(four[0]), factor));
+          for (uint32_t i = 1; i < 4; ++i) fours = V::plus_float(fours, V::whole(V::times(V::floats(four[i]), factor)));
+          cut[g] = V::as_float(V::select(follows, V::as_int(fours), V::as_int(cut[g])));
+        }
+        sum = sum + Halves::of(cut[g]);
+      }
+    } else {
+      // A group that C reaches is cut as if C led, at 2^apart, apart being at most 4.
+      const I apart = V::select(follows, V::max(V::sub(own, q), V::zero()), V::zero());
+      if (V::any(V::less(V::zero(), apart))) {
+        for (uint32_t g = 0; g < kGroups; ++g) {
+          const I here = V::select(V::less(c_raw, raw[g]), V::zero(), apart);
+          const F units = V::times(V::floats(parts[g][j]), power(V::sub(field_of(g), here)));
+          cut[g] = V::times(V::whole(units), power(V::add(here, V::set(kBias))));
         }
       } else {
-        group = dot(a, b, row, n, pairs, g * each, each);
+        for (uint32_t g = 0; g < kGroups; ++g) cut[g] = V::whole(V::times(V::floats(parts[g][j]), power(field_of(g))));
       }
-      const Halves exact = Halves::of(group) * factor;
-      if (fine) {
-        cut[g] = exact.cut();
-        continue;
-      }
-      // A group that C reaches is cut as if C led.
-      const I coarse = V::select(V::less(c_raw, raw[g]), q, V::select(follows, V::max(q, own), q));
-      const I apart = V::sub(coarse, q);
-      cut[g] = (exact * Halves::power(V::sub(V::zero(), apart))).cut() * Halves::power(apart);
+      // Both groups of a factor have the same unit, so that f32 holds their sum.
+      if (scales == 2)
+        sum = sum + Halves::of(V::plus_float(cut[0], cut[1])) + Halves::of(V::plus_float(cut[2], cut[3]));
+      else
+        for (const F& group : cut) sum = sum + Halves::of(group);
     }
-    const auto total = [&](const Halves(&groups)[kGroups]) {
-      Halves sum = zero;
-      for (const Halves& g : groups) sum = sum + g;
-      return sum;
-    };
-    Halves sum = total(cut);
-    if (in_fours) sum = {V::select_low(follows, fours.low, sum.low), V::select_high(follows, fours.high, sum.high)};
-    const Halves units = Halves::power(q);
-    const Halves c_cut = (Halves{V::low_double(c), V::high_double(c)} * to_units).cut();
-    Halves value = (sum + c_cut) * units;
-    I words = value.words();
+    I words = V::as_int(V::scaled(sum.floats(), q));
     const I size = V::bit_and(words, V::set(0x7fffffff));
-    const M subnormal = V::both(V::less(size, V::set(0x00800000)), V::any_bit(size));
-    if (!fine && V::any(subnormal)) {
-      // Small groups of smaller scales are left out then.
-      const I limit = V::sub(V::set(-174), q);
-      for (uint32_t g = 0; g < kGroups; ++g) {
-        const Halves least = Halves::power(V::select(V::less(scale[g], s), limit, V::set(-1000)));
-        cut[g] = {V::zero_below(cut[g].low, least.low), V::zero_below(cut[g].high, least.high)};
+    if constexpr (!kFine) {
+      const M subnormal = V::both(V::less(size, V::set(0x00800000)), V::any_bit(size));
+      if (V::any(subnormal)) {
+        // Small groups of smaller scales are left out then.
+        const I limit = V::sub(V::set(-174), q);
+        Halves others = Halves::of(c_cut);
+        for (uint32_t g = 0; g < kGroups; ++g) {
+          const Halves least = Halves::power(V::select(V::less(scale[g], s), limit, V::set(-1000)));
+          const Halves group = Halves::of(cut[g]);
+          others = others + Halves{V::zero_below(group.low, least.low), V::zero_below(group.high, least.high)};
+        }
+        words = V::select(subnormal, V::as_int(V::scaled(others.floats(), q)), words);
       }
-      words = V::select(subnormal, ((total(cut) + c_cut) * units).words(), words);
     }
-    // A conversion toward zero never gives infinity: half of a sum that should is at least 2^127.
-    const I half = V::bit_and((value * Halves::power(V::set(-1))).words(), V::set(0x7fffffff));
-    const I sign = V::bit_and(words, V::set(INT32_MIN)), infinity = V::set(0x7f800000);
-    words = V::select(V::less(V::set(0x7effffff), half), V::bit_or(sign, infinity), words);
+    // Toward zero nothing becomes infinity: half of a sum that should is at least 2^127.
+    const I infinity = V::set(0x7f800000);
+    if (V::any(V::less(V::set(0x7f7ffffe), size))) {
+      const I half = V::as_int(V::scaled(sum.floats(), V::sub(q, V::set(1))));
+      const I sign = V::bit_and(words, V::set(INT32_MIN));
+      const M above = V::less(V::set(0x7effffff), V::bit_and(half, V::set(0x7fffffff)));
+      words = V::select(above, V::bit_or(sign, infinity), words);
+    }
     words = V::select(V::equal(V::bit_and(words, V::set(0x7fffffff)), V::zero()), V::zero(), words);
-    words = V::select(V::either(V::equal(p, V::set(kNone)), V::equal(magnitude, infinity)), c, words);
+    words = V::select(V::either(V::equal(p, none), V::equal(magnitude, infinity)), c, words);
     const M nan =
-        V::either(V::less(infinity, magnitude), V::any_bit(V::bit_or(V::load(la.nan + row), V::set(lb.nan[n]))));
+        V::either(V::less(infinity, magnitude), V::any_bit(V::bit_or(V::load(sa.nan + row), V::set(sb.nan[n + j]))));
     return V::select(nan, V::set(int32_t(kNanF32)), words);
   }
 };

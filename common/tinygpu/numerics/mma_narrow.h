@@ -40,17 +40,18 @@ struct NarrowMma {
     alignas(64) int32_t pair[kPairs * kPlane];
     // Raw exponents. A: bytes, [row / kBlock * kBlock * terms + k * kBlock + row % kBlock]; B: four times each, as
     // pair.
-    alignas(64) int8_t exponent[64 * kMaxRows];
-    alignas(64) int32_t exponents[64 * kPlane];
+    alignas(64) int8_t exponent[kMostTerms * kMaxRows];
+    alignas(64) int32_t exponents[kMostTerms * kPlane];
     alignas(64) double factor[kMaxScales][kPlane];  // 2^low times the scale of a block
-    alignas(64) int32_t low[kPlane];                // exponent of the unit, with the least scale's
+    alignas(64) int32_t unit[kPlane];               // exponent of what the integers are in units of
+    alignas(64) int32_t low[kPlane];                // the same, with the least scale's
     alignas(64) int32_t top[kPlane];    // largest raw exponent of an element, with its scale's; kNone: all are zero
     alignas(64) int32_t scale[kPlane];  // largest scale exponent of a block that isn't all zero
     float largest[kPlane];              // magnitude of the integers
     bool bad[kPlane];                   // not to be done here
   };
 
-  using Fp4 = Fp4Mma<V, Panel>;
+  using Fp4 = Fp4Mma<V>;
 
   /// What a format's patterns are made of.
   struct Shape {
@@ -106,6 +107,7 @@ struct NarrowMma {
       p.bad[r] = most[r] >= s.least_special || high - low + s.fraction + 1 > 15;
       p.largest[r] = float(s.significand(most[r]) << ((high - low) & 15));
       const int32_t unit = low - s.bias - s.fraction;
+      p.unit[r] = unit;
       p.low[r] = zero ? -kNone : unit;
       p.top[r] = zero ? kNone : high - s.bias;
       p.scale[r] = 0;
@@ -196,9 +198,9 @@ struct NarrowMma {
 
   // ---- Sums
 
-  /// One vector of rows by kStep columns, before rounding.
+  /// One vector of rows by kStep columns, before rounding: of each block of the terms.
   struct Sums {
-    I block[kMaxScales][kStep];
+    I block[Fp4::kParts][kStep];
   };
   static void dot(const Panel& a, const Panel& b, uint32_t row, uint32_t n, uint32_t pairs, uint32_t blocks,
                   Sums (&out)[2]) {
@@ -223,14 +225,14 @@ struct NarrowMma {
     }
   }
 
-  /// The largest raw exponents of kBlock rows by kStep columns, as bytes.
-  static void look(const Panel& a, const Panel& b, uint32_t block, uint32_t n, uint32_t terms,
-                   int8_t (&out)[kStep][kBlock]) {
-    const int8_t* ea = a.exponent + block * terms;
-    const int32_t* eb = b.exponents + n * terms;
+  /// The largest raw exponents of kBlock rows by kStep columns, as bytes, of `count` terms from `first` on.
+  static void look(const Panel& a, const Panel& b, uint32_t block, uint32_t n, uint32_t terms, uint32_t first,
+                   uint32_t count, int8_t (&out)[kStep][kBlock]) {
+    const int8_t* ea = a.exponent + block * terms + first * kBlock;
+    const int32_t* eb = b.exponents + n * terms + first * kStep;
     I m0 = V::set8(-128), m1 = m0, m2 = m0, m3 = m0;
 #pragma GCC unroll 4
-    for (uint32_t k = 0; k < terms; ++k, ea += kBlock, eb += kStep) {
+    for (uint32_t k = 0; k < count; ++k, ea += kBlock, eb += kStep) {
       const I e = V::load(ea);
       m0 = V::max8(m0, V::add8(e, V::broadcast(eb)));
       m1 = V::max8(m1, V::add8(e, V::broadcast(eb + 1)));
@@ -348,6 +350,61 @@ struct NarrowMma {
     return true;
   }
 
+  /// The general way of fp4 kinds (mma_fp4.h). What it needs besides is made when it is first needed.
+  class GeneralFp4 {
+   public:
+    /// `a_bytes`: patterns of A, `terms` planes `plane` bytes apart.
+    GeneralFp4(const MmaTile& t, const uint8_t* a_bytes, uint32_t plane, uint32_t terms, Panel& a, Panel& b)
+        : t_(t), a_bytes_(a_bytes), plane_(plane), terms_(terms), a_(a), b_(b) {}
+    /// kStep columns of a vector of rows in this block.
+    void columns(uint32_t block, uint32_t row, uint32_t n) {
+      if (!ready_) {
+        const Shape s(Format::e2m1);
+        exponents<false>(a_bytes_, plane_, t_.rows, terms_, s, a_);
+        exponents<true>(static_cast<const uint8_t*>(t_.b), kPlane, t_.columns, terms_, s, b_);
+        Fp4::unpack(t_, t_.a_scales, a_.unit, t_.rows, a_scales_);
+        Fp4::unpack(t_, t_.b_scales, b_.unit, t_.columns, b_scales_);
+        ready_ = true;
+      }
+      if (block != block_ || n != n_) {
+        const uint32_t each = terms_ / Fp4::kGroups;
+        for (uint32_t g = 0; g < Fp4::kGroups; ++g) look(a_, b_, block, n, terms_, g * each, each, most_.of[g]);
+        block_ = block, n_ = n, first_ = kNowhere;
+      }
+      if (const uint32_t first = row / (2 * kLanes) * (2 * kLanes); first != first_) {
+        dot(a_, b_, first, n, terms_ / 2, fine() ? Fp4::kParts : Fp4::kGroups, sums_);
+        first_ = first;
+      }
+      if (fine())
+        finish<true>(row, n);
+      else
+        finish<false>(row, n);
+    }
+
+   private:
+    bool fine() const { return t_.scale_format == Format::ue4m3; }
+    template <bool kFine>
+    void finish(uint32_t row, uint32_t n) {
+      const auto& parts = sums_[(row - first_) / kLanes].block;
+      auto* d = reinterpret_cast<int32_t*>(t_.d) + size_t(n) * t_.column_stride + t_.lane[row / 16] + row % 16;
+      for (uint32_t j = 0; j < kStep; ++j, d += t_.column_stride) {
+        const I c = t_.read_c ? V::load(d) : V::zero();
+        V::store(d,
+                 Fp4::template sums<kFine>(a_scales_, b_scales_, most_, row - block_, parts, t_.scales, row, n, j, c));
+      }
+    }
+    static constexpr uint32_t kNowhere = ~0u;
+    const MmaTile& t_;
+    const uint8_t* const a_bytes_;
+    const uint32_t plane_, terms_;
+    Panel &a_, &b_;
+    bool ready_ = false;
+    uint32_t block_ = kNowhere, n_ = kNowhere, first_ = kNowhere;  // of what `most_` and `sums_` are
+    typename Fp4::Scales a_scales_, b_scales_;
+    typename Fp4::Most most_;
+    Sums sums_[2];
+  };
+
   static void finish_integer(const MmaTile& t, const Sums& sums, uint32_t row, uint32_t n) {
     int32_t* d = reinterpret_cast<int32_t*>(t.d) + size_t(n) * t.column_stride + t.lane[row / 16] + row % 16;
     for (uint32_t j = 0; j < kStep; ++j, d += t.column_stride) {
@@ -430,14 +487,13 @@ struct NarrowMma {
     }
     unpack<false>(t, planes, plane, t.rows, terms, a);
     unpack<true>(t, static_cast<const uint8_t*>(t.b), kPlane, t.columns, terms, b);
-    typename Fp4::Levels level_a, level_b;
-    bool leveled = false;
+    GeneralFp4 general(t, planes, plane, terms, a, b);
     const unsigned saved = V::round_toward_zero();
     const bool half = t.sum == SumKind::fused && t.rule.result == SumRule::Result::f16_nearest;
     // Where the first columns show that windows cut most sums, all the rest is left to others at once, or those of fp4
     // done in the general way at once.
     bool hopeless = false, direct = false;
-    uint32_t general = 0;
+    uint32_t in_general = 0;
     for (uint32_t block = 0; block < t.rows; block += kBlock) {
       const uint32_t vectors = (t.rows - block < kBlock ? t.rows - block : kBlock) / kLanes;
       bool bad_rows[kVectors] = {};
@@ -449,13 +505,13 @@ struct NarrowMma {
       for (uint32_t n = 0; n < t.columns; n += kStep) {
         if (block == 0 && n == kTried && windowed && !t.select)
           hopeless = 4 * rest.count > 3 * vectors * kTried / kStep;
-        if (block == 0 && n == kTried) direct = 4 * general > 3 * vectors * kTried / kStep;
+        if (block == 0 && n == kTried) direct = 2 * in_general > vectors * kTried / kStep;
         if (hopeless) {
           for (uint32_t v = 0; v < vectors; ++v) rest.add(block + v * kLanes, kLanes, n);
           continue;
         }
         alignas(64) int8_t most[kStep][kBlock];
-        if (windowed) look(a, b, block, n, terms, most);
+        if (windowed) look(a, b, block, n, terms, 0, terms, most);
         bool bad_columns = false;
         float column_largest = 0;
         for (uint32_t j = 0; j < kStep && t.sum != SumKind::integer; ++j) {
@@ -482,17 +538,8 @@ struct NarrowMma {
               rest.add(row, kLanes, n);
               continue;
             }
-            ++general;
-            if (!leveled) {
-              Fp4::levels(t, planes, plane, t.rows, terms, t.a_scales, level_a);
-              Fp4::levels(t, static_cast<const uint8_t*>(t.b), kPlane, t.columns, terms, t.b_scales, level_b);
-              leveled = true;
-            }
-            for (uint32_t j = 0; j < kStep; ++j) {
-              auto* d = reinterpret_cast<int32_t*>(t.d) + size_t(n + j) * t.column_stride + t.lane[row / 16] + row % 16;
-              const I c = t.read_c ? V::load(d) : V::zero();
-              V::store(d, Fp4::sums(t, a, b, level_a, level_b, row, n + j, pairs, c));
-            }
+            ++in_general;
+            general.columns(block, row, n);
           }
         }
       }

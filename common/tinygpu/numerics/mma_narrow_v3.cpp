@@ -86,23 +86,29 @@ struct NarrowAvx2 : Avx2 {
     return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
   }
 
+  // f32.
+  static F set_float(float v) { return _mm256_set1_ps(v); }
+  static F floats(I v) { return _mm256_cvtepi32_ps(v); }
+  static F times(F a, F b) { return _mm256_mul_ps(a, b); }
+  static F plus_float(F a, F b) { return _mm256_add_ps(a, b); }
+  /// To an integer, toward zero.
+  static F whole(F a) { return _mm256_round_ps(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+
+  /// a * 2^e, toward zero, in two steps: what is cut in both is cut in the end. 250 more than does for any result.
+  static F scaled(F a, I e) {
+    const I within = min(max(e, set(-250)), set(250)), half = _mm256_srai_epi32(within, 1);
+    const auto power_of_two = [](I n) { return as_float(shl<23>(add(n, set(127)))); };
+    return times(times(a, power_of_two(half)), power_of_two(sub(within, half)));
+  }
+
   static D load_double(const double* p) { return _mm256_loadu_pd(p); }
   static D broadcast_double(const double* p) { return _mm256_broadcast_sd(p); }
   static D mul(D a, D b) { return _mm256_mul_pd(a, b); }
   static D plus(D a, D b) { return _mm256_add_pd(a, b); }
-  /// To an integer, toward zero.
-  static D truncate(D a) { return _mm256_round_pd(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
   /// Zero where the magnitude is below the limit.
   static D zero_below(D a, D limit) {
     const D magnitude = _mm256_andnot_pd(_mm256_set1_pd(-0.0), a);
     return _mm256_and_pd(_mm256_cmp_pd(magnitude, limit, _CMP_GE_OQ), a);
-  }
-  /// Of lanes' truths, those of the low half, of the high half.
-  static D select_low(M m, D a, D b) {
-    return _mm256_blendv_pd(b, a, _mm256_castsi256_pd(_mm256_cvtepi32_epi64(_mm256_castsi256_si128(m))));
-  }
-  static D select_high(M m, D a, D b) {
-    return _mm256_blendv_pd(b, a, _mm256_castsi256_pd(_mm256_cvtepi32_epi64(_mm256_extracti128_si256(m, 1))));
   }
   /// 2^e.
   static D low_power(I e) { return power_of(_mm256_castsi256_si128(e)); }

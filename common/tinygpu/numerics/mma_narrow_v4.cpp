@@ -83,19 +83,25 @@ struct NarrowAvx512 : Avx512 {
     return _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   }
 
+  // f32.
+  static F set_float(float v) { return _mm512_set1_ps(v); }
+  static F floats(I v) { return _mm512_cvtepi32_ps(v); }
+  static F times(F a, F b) { return _mm512_mul_ps(a, b); }
+  static F plus_float(F a, F b) { return _mm512_add_ps(a, b); }
+  /// To an integer, toward zero.
+  static F whole(F a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+
+  /// a * 2^e, toward zero.
+  static F scaled(F a, I e) { return _mm512_scalef_ps(a, _mm512_cvtepi32_ps(e)); }
+
   static D load_double(const double* p) { return _mm512_loadu_pd(p); }
   static D broadcast_double(const double* p) { return _mm512_set1_pd(*p); }
   static D mul(D a, D b) { return _mm512_mul_pd(a, b); }
   static D plus(D a, D b) { return _mm512_add_pd(a, b); }
-  /// To an integer, toward zero.
-  static D truncate(D a) { return _mm512_roundscale_pd(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
   /// Zero where the magnitude is below the limit.
   static D zero_below(D a, D limit) {
     return _mm512_maskz_mov_pd(_mm512_cmp_pd_mask(_mm512_abs_pd(a), limit, _CMP_GE_OQ), a);
   }
-  /// Of lanes' truths, those of the low half, of the high half.
-  static D select_low(M m, D a, D b) { return _mm512_mask_mov_pd(b, __mmask8(m), a); }
-  static D select_high(M m, D a, D b) { return _mm512_mask_mov_pd(b, __mmask8(m >> 8), a); }
   /// 2^e.
   static D low_power(I e) { return power_of(_mm512_castsi512_si256(e)); }
   static D high_power(I e) { return power_of(_mm512_extracti32x8_epi32(e, 1)); }
