@@ -33,17 +33,17 @@ struct ByteMma {
     return t.sum == SumKind::fused && t.rule.window == 25 && t.rule.result != SumRule::Result::f32_14_bits;
   }
 
-  static bool run(const MmaTile& t, NarrowRest& rest) {
+  static bool run(const MmaTile& t, const NarrowRest* parts, NarrowRest& rest) {
     if (!knows(t)) return false;
     if (t.select)
-      spread(t, rest);
+      spread(t, parts, rest);
     else
-      VectorMma<V, kTerms>::run_bytes(t, nullptr);
+      VectorMma<V, kTerms>::run_bytes(t, parts, nullptr);
     return true;
   }
 
  private:
-  static void spread(const MmaTile& t, NarrowRest& rest) {
+  static void spread(const MmaTile& t, const NarrowRest* parts, NarrowRest& rest) {
     alignas(64) uint8_t planes[2 * kTerms * kPlane];
     for (uint32_t k = 0; k < 2 * kTerms; ++k)
       for (uint32_t r = 0; r < kPlane; ++r) planes[k * kPlane + r] = 0;
@@ -54,7 +54,7 @@ struct ByteMma {
     dense.a = planes;
     dense.select = nullptr;
     dense.terms = 2 * kTerms;
-    VectorMma<V, 2 * kTerms>::run_bytes(dense, &rest);
+    VectorMma<V, 2 * kTerms>::run_bytes(dense, parts, &rest);
   }
 };
 

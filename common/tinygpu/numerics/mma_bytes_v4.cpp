@@ -7,11 +7,13 @@
 
 namespace tinygpu::numerics {
 
-bool mma_bytes_v4(const MmaTile& tile, NarrowRest& rest) { return ByteMma<Avx512>::run(tile, rest); }
+bool mma_bytes_v4(const MmaTile& tile, const NarrowRest* parts, NarrowRest& rest) {
+  return ByteMma<Avx512>::run(tile, parts, rest);
+}
 
 }  // namespace tinygpu::numerics
 #else
 namespace tinygpu::numerics {
-bool mma_bytes_v4(const MmaTile&, NarrowRest&) { return false; }
+bool mma_bytes_v4(const MmaTile&, const NarrowRest*, NarrowRest&) { return false; }
 }  // namespace tinygpu::numerics
 #endif

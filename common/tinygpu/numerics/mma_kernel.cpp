@@ -1,11 +1,8 @@
 #include "common/tinygpu/numerics/mma_kernel.h"
 
-#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "common/tinygpu/numerics/mma_levels.h"
@@ -18,8 +15,8 @@ struct Level {
   bool (*supported)();
   /// Elements of 16 and 32 bits; narrow ones with whatever operands. False: this tile is none of its kinds.
   bool (*run)(const MmaTile&);
-  /// Narrow numbers in one window. False: as above.
-  bool (*bytes)(const MmaTile&, NarrowRest&);
+  /// Narrow numbers in one window; the parts of the second, if there is one. False: as above.
+  bool (*bytes)(const MmaTile&, const NarrowRest*, NarrowRest&);
   /// Narrow elements with ordinary operands. False: as above.
   bool (*narrow)(const MmaTile&, NarrowRest&);
 };
@@ -157,69 +154,27 @@ bool run_spread(const Level& l, const MmaTile& t) {
   return l.run(dense);
 }
 
-/// A rectangle of a tile that a narrow kernel left over.
-struct Rectangle {
-  uint32_t row, rows, column, columns;
-};
-
-/// What it left over, in few rectangles: each costs unpacking its rows and columns.
-std::vector<Rectangle> gathered(NarrowRest& rest) {
-  std::sort(rest.parts, rest.parts + rest.count, [](const NarrowRest::Part& x, const NarrowRest::Part& y) {
-    return std::tie(x.row, x.column) < std::tie(y.row, y.column);
-  });
-  std::vector<Rectangle> all, last;  // `last`: those that end where the parts below begin
-  for (uint32_t i = 0; i < rest.count;) {
-    const uint32_t row = rest.parts[i].row, rows = rest.parts[i].rows;
-    std::vector<Rectangle> these;
-    for (; i < rest.count && rest.parts[i].row == row; ++i) {
-      const uint32_t column = rest.parts[i].column;
-      if (!these.empty() && these.back().column + these.back().columns == column)
-        these.back().columns += 4;
-      else
-        these.push_back({row, rows, column, 4});
-    }
-    for (Rectangle& r : these) {
-      const auto above = std::find_if(last.begin(), last.end(), [&](const Rectangle& a) {
-        // Rectangles begin with a group of 16 rows, and end with one unless they are half of it.
-        return a.row + a.rows == row && a.row % 16 == 0 && a.column == r.column && a.columns == r.columns &&
-               (a.rows < 16 || rows % 16 == 0);
-      });
-      if (above != last.end()) {
-        r.row = above->row;
-        r.rows += above->rows;
-        last.erase(above);
-      }
-    }
-    all.insert(all.end(), last.begin(), last.end());
-    last = std::move(these);
-  }
-  all.insert(all.end(), last.begin(), last.end());
-  return all;
-}
-
-/// What a kernel left over, by `next`, which is one of the level's or null: for what that leaves, the scalar model.
-/// Returns how many sums that did.
-uint64_t finish(bool (*next)(const MmaTile&, NarrowRest&), const MmaTile& t, NarrowRest& rest) {
+/// What is left over, by the scalar model. Returns how many sums that did.
+uint64_t finish(const MmaTile& t, const NarrowRest& rest) {
   uint64_t scalar = 0;
-  for (const Rectangle& r : gathered(rest)) {
-    const MmaTile part = part_of(t, r.row, r.rows, r.column, r.columns);
-    NarrowRest& more = rest;  // which is empty by now
-    more.count = 0;
-    if (next && next(part, more))
-      scalar += finish(nullptr, part, more);
-    else
-      scalar += sums(part);
-  }
+  for (uint32_t i = 0; i < rest.count; ++i)
+    scalar += sums(part_of(t, rest.parts[i].row, rest.parts[i].rows, rest.parts[i].column, NarrowRest::kColumns));
   return scalar;
 }
 
 /// How many sums the scalar model did; nothing, and nothing done, if the level has no code for the tile.
 std::optional<uint64_t> run(const Level& l, const MmaTile& t) {
   if (!l.run || places_repeat(t)) return sums(t);
-  const auto rest = std::make_unique_for_overwrite<NarrowRest>();
-  rest->count = 0;
-  if (l.narrow(t, *rest)) return finish(l.bytes, t, *rest);
-  if (l.bytes(t, *rest)) return finish(nullptr, t, *rest);
+  if (info(t.a_format).bits <= 8) {
+    const auto rests = std::make_unique_for_overwrite<NarrowRest[]>(2);
+    NarrowRest &left = rests[0], &last = rests[1];
+    left.count = last.count = 0;
+    if (l.narrow(t, left)) {
+      if (left.count == 0) return 0;
+      return l.bytes(t, &left, last) ? finish(t, last) : finish(t, left);
+    }
+    if (l.bytes(t, nullptr, last)) return finish(t, last);
+  }
   if (t.select ? (info(t.a_format).bits == 32 ? run_spread<uint32_t>(l, t) : run_spread<uint16_t>(l, t)) : l.run(t))
     return 0;
   return std::nullopt;

@@ -461,12 +461,13 @@ struct NarrowMma {
     if (!fits(a, fa) || !fits(b, fb)) return false;
     if (!t.read_c || t.rule.result == SumRule::Result::f16_nearest) return true;
     const int32_t unit = a.low - fa.bias - fa.fraction_bits + b.low - fb.bias - fb.fraction_bits;
-    uint32_t seen = 0, cut = 0;
-    for (uint32_t n = 0; n < t.columns; n += 8, ++seen) {
-      const uint32_t word = t.d[size_t(n) * t.column_stride + t.lane[0] + n / 8 % 16];
-      cut += int32_t(word << 1 >> 24) - 127 > unit + 25;
+    // One sum in a hundred is enough for half of all groups to be left.
+    for (uint32_t n = 0; n < t.columns; n += 2) {
+      const uint32_t row = n / 2 * 5 % t.rows;
+      const uint32_t word = t.d[size_t(n) * t.column_stride + t.lane[row / 16] + row % 16];
+      if (int32_t(word << 1 >> 24) - 127 > unit + 25) return false;
     }
-    return 8 * cut <= seen;
+    return true;
   }
 
   static bool run(const MmaTile& t, NarrowRest& rest) {
@@ -490,12 +491,13 @@ struct NarrowMma {
     GeneralFp4 general(t, planes, plane, terms, a, b);
     const unsigned saved = V::round_toward_zero();
     const bool half = t.sum == SumKind::fused && t.rule.result == SumRule::Result::f16_nearest;
-    // Where the first columns show that windows cut most sums, all the rest is left to others at once, or those of fp4
-    // done in the general way at once.
-    bool hopeless = false, direct = false;
+    // Where a block's first columns show that windows cut many sums, the rest of it is left to others at once. So are
+    // all sums of fp4 done in the general way at once.
+    bool direct = false;
     uint32_t in_general = 0;
     for (uint32_t block = 0; block < t.rows; block += kBlock) {
-      const uint32_t vectors = (t.rows - block < kBlock ? t.rows - block : kBlock) / kLanes;
+      const uint32_t vectors = (t.rows - block < kBlock ? t.rows - block : kBlock) / kLanes, before = rest.count;
+      bool hopeless = false;
       bool bad_rows[kVectors] = {};
       float largest[kVectors] = {};
       for (uint32_t r = 0; r < vectors * kLanes && t.sum != SumKind::integer; ++r) {
@@ -503,8 +505,7 @@ struct NarrowMma {
         largest[r / kLanes] = V::most(largest[r / kLanes], a.largest[block + r]);
       }
       for (uint32_t n = 0; n < t.columns; n += kStep) {
-        if (block == 0 && n == kTried && windowed && !t.select)
-          hopeless = 4 * rest.count > 3 * vectors * kTried / kStep;
+        if (n == kTried && windowed && !t.select) hopeless = 8 * (rest.count - before) > vectors * kTried / kStep;
         if (block == 0 && n == kTried) direct = 2 * in_general > vectors * kTried / kStep;
         if (hopeless) {
           for (uint32_t v = 0; v < vectors; ++v) rest.add(block + v * kLanes, kLanes, n);

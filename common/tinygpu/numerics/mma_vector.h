@@ -105,11 +105,11 @@ struct VectorMma {
     const size_t stride = t.column_stride;
     Group groups[2];
     Group *ready = nullptr, *next = groups;  // begun, but not added; to be begun
-    // Groups that need the wide way come together: the next few take it at once.
-    constexpr uint32_t kAgain = 7;
+    // Groups that need the wide way come together: the next few take it at once, twice as many if they are not enough.
+    constexpr uint32_t kAgain = 7, kMostAgain = 63;
     // What is rare does without: it would take its share of the compiler's time.
     constexpr bool kOverlapped = kC != C::scaled && terms <= 32;
-    uint32_t again = 0;
+    uint32_t again = 0, once_more = kAgain;
     constexpr bool kMayWrap = terms == 16 && kC != C::none;
     const bool careful = kMayWrap && a.heavy;
     const auto finish = [&] {
@@ -154,6 +154,7 @@ struct VectorMma {
         if (kOverlapped && !beyond && !careful && vectors == kVectors) [[likely]] {
           ready = &g;
           next = &g == groups ? groups + 1 : groups;
+          once_more = kAgain;
           continue;
         }
         for (uint32_t v = 0; v < vectors; ++v) {
@@ -162,8 +163,9 @@ struct VectorMma {
                        : Stages::template add<terms, kHalf, false, 1>(s, a, b, g, v, Stages::nothing)))
             continue;
           wide.template group<kHalf>(block, v, v + 1, n);
-          again = kAgain;
+          again = once_more;
         }
+        once_more = !again ? kAgain : once_more < kMostAgain ? 2 * once_more + 1 : kMostAgain;
       }
     }
     finish();
@@ -201,6 +203,49 @@ struct VectorMma {
     }
   }
 
+  /// Some vectors of rows by kColumnStep columns; those of a block and its columns follow each other.
+  template <bool kHalf>
+  static void run_parts(const MmaTile& t, const NarrowRest& parts, bool narrow, const Panel& a, const Panel& b,
+                        WidePanels& wide) {
+    const Constants s(t, a, b);
+    Group g;
+    for (uint32_t i = 0; i < parts.count;) {
+      const uint32_t block = parts.parts[i].row / kBlock * kBlock, n = parts.parts[i].column;
+      uint32_t wanted = 0;  // vectors
+      for (; i < parts.count && parts.parts[i].column == n && parts.parts[i].row / kBlock * kBlock == block; ++i)
+        wanted |= 1u << (parts.parts[i].row - block) / kLanes;
+      uint32_t beyond = ~0u;
+      bool special = !narrow;
+      for (uint32_t j = 0; j < kColumnStep; ++j) special |= b.special[n + j];
+      for (uint32_t r = block; r < block + kBlock && r < t.rows; ++r) special |= a.special[r];
+      if (!special) {
+        place(t, g, block, n);
+        Stages::template look_at<kMostTerms>(a, b, g);
+        Stages::template begin<C::plain, kHalf>(s, g);
+        const bool plain = !V::any_below8(g.least, s.least8) && V::all_at_most(g.largest, s.highest);
+        beyond = plain ? 0 : Stages::template begin_carefully<C::plain, kHalf>(s, a, b, g);
+      }
+      for (uint32_t v = 0; v < kVectors; ++v) {
+        if (!(wanted >> v & 1)) continue;
+        if (beyond >> v & 1)
+          wide.template group<kHalf>(block, v, v + 1, n);
+        else
+          Stages::template add<kMostTerms, kHalf, false, 1>(s, a, b, g, v, Stages::nothing);
+      }
+    }
+  }
+  /// Where the words of a group are.
+  static void place(const MmaTile& t, Group& g, uint32_t block, uint32_t n) {
+    g.block = block;
+    g.n = n;
+    g.vectors = t.rows - block < kBlock ? (t.rows - block) / kLanes : kVectors;
+    for (uint32_t v = 0; v < kVectors; ++v) {
+      const uint32_t row = block + (v < g.vectors ? v : 0) * kLanes;
+      int32_t* first = reinterpret_cast<int32_t*>(t.d) + t.lane[row / 16] + row % 16 + size_t(n) * t.column_stride;
+      for (uint32_t j = 0; j < kColumnStep; ++j) g.d[j][v] = first + j * size_t(t.column_stride);
+    }
+  }
+
   /// f16, bf16 and tf32; by the wide way whatever that knows. False: none of these.
   static bool run(const MmaTile& t) {
     static_assert(kMostTerms == 16);
@@ -218,15 +263,22 @@ struct VectorMma {
     return true;
   }
 
-  /// 8 bits and less, as many terms as there can be. What only the wide way could do is left to others if there is a
-  /// `rest`.
-  static void run_bytes(const MmaTile& t, NarrowRest* rest) {
+  /// 8 bits and less, as many terms as there can be: all, or these parts. What only the wide way could do is left to
+  /// others if there is a `rest`.
+  static void run_bytes(const MmaTile& t, const NarrowRest* parts, NarrowRest* rest) {
     WidePanels wide(t, rest);
     Panel a, b;
-    if (!unpack(t, a, b))
-      in_mode([&] { run_wide(t, wide); });
-    else
-      in_mode([&] { tile<kMostTerms>(t, a, b, wide); });
+    const bool narrow = unpack(t, a, b);
+    in_mode([&] {
+      if (parts && t.rule.result == SumRule::Result::f16_nearest)
+        run_parts<true>(t, *parts, narrow, a, b, wide);
+      else if (parts)
+        run_parts<false>(t, *parts, narrow, a, b, wide);
+      else if (narrow)
+        tile<kMostTerms>(t, a, b, wide);
+      else
+        run_wide(t, wide);
+    });
   }
 
  private:
