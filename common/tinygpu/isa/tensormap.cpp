@@ -87,11 +87,11 @@ struct ReplaceDetails {
 };
 
 void exec_replace(Warp& w, const Op& op) {
-  const auto [field, space, ordinal, wide] = op.get<ReplaceDetails>();
+  const auto details = op.get<ReplaceDetails>();
   for_lanes(w.exec(), [&](int lane) {
-    uint8_t* object = object_at(w, op.list, space, AccessKind::write, lane, "tensormap.replace");
-    const uint64_t value = wide ? w.at<uint64_t>(op.b)[lane] : w.at<uint32_t>(op.b)[lane];
-    replace(object, field, ordinal, value);
+    uint8_t* object = object_at(w, op.list, details.space, AccessKind::write, lane, "tensormap.replace");
+    const uint64_t value = details.wide ? w.at<uint64_t>(op.b)[lane] : w.at<uint32_t>(op.b)[lane];
+    replace(object, details.field, details.ordinal, value);
   });
 }
 

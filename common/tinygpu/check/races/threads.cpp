@@ -238,7 +238,7 @@ Threads::Counter& Threads::counter(Channel kind, int lane, uint32_t group) {
   const uint32_t key = uint32_t(kind) << 8 | group << 6 | uint32_t(lane + 1);
   for (Counter& c : counters_)
     if (c.key == key) return c;
-  return counters_.emplace_back(key, components_.make(), 0);
+  return counters_.emplace_back(Counter{key, components_.make(), 0});
 }
 
 Component Threads::channel(Channel kind, int lane, uint32_t group) { return counter(kind, lane, group).component; }
