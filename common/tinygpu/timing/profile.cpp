@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <system_error>
 #include <utility>
 
 namespace tinygpu {
@@ -132,13 +134,22 @@ class DeviceReader {
   std::set<std::string> known_;
 };
 
+/// The library or program that this is part of; empty if nobody knows.
+fs::path own_file() {
+  Dl_info info{};
+  if (!dladdr(reinterpret_cast<void*>(&load_profile), &info) || !info.dli_fname) return {};
+  // A program's is as it was called: a bare name was found on the PATH.
+  const bool bare = !std::strchr(info.dli_fname, '/');
+  std::error_code failed;
+  const fs::path file = fs::canonical(bare ? "/proc/self/exe" : info.dli_fname, failed);
+  return failed ? fs::path() : file;
+}
+
 std::vector<fs::path> directories() {
   std::vector<fs::path> dirs;
   if (const char* env = std::getenv("GEN5_MACHINE_DIR")) dirs.emplace_back(env);
   dirs.emplace_back(TINYGPU_MACHINE_DIR);
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(&load_profile), &info) && info.dli_fname) {
-    const fs::path here = fs::path(info.dli_fname).parent_path();
+  if (const fs::path here = own_file().parent_path(); !here.empty()) {
     dirs.push_back(here / "machines");
     dirs.push_back(here.parent_path() / "lib/machines");  // of the program in bin/
   }
