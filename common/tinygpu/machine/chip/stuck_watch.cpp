@@ -23,7 +23,7 @@ constexpr uint64_t kInstructionsPerPoll = 64;
 // Endless loops are looked for after so many instructions, and again when there are a quarter more. First nothing may
 // change for kSettle cycles, longer than any latency; then each warp is looked at in kSamples of its backward branches,
 // or in more if a branch in kSpared instructions so far gives more.
-constexpr uint64_t kWatchEvery = 4'000'000, kSettle = 50'000, kSamples = 16, kSpared = 2048;
+constexpr uint64_t kWatchEvery = 1'000'000, kSettle = 50'000, kSamples = 16, kSpared = 2048;
 
 constexpr size_t kPlacesShown = 24;
 
