@@ -160,6 +160,12 @@ TEST(GlobalRaces, AReadThatCompareAndSwapLooksAtAgain) {
   EXPECT_THAT(severities("L: ld.global.u32 %r1, [%o]; add.u32 %r2, %r1, 1; atom.global.cas.b32 %r3, [%o], %r1, %r2;\n"
                          "  setp.ne.u32 %p1, %r3, %r1; @%p1 bra L;\n"),
               ElementsAre("data-race warning", "lane-order-missing warning"));
+  // Three warnings hide no error of the same code.
+  EXPECT_THAT(severities("  @%p8 ld.global.u32 %r1, [%o]; @%p8 ld.global.u32 %r1, [%o];\n"
+                         "  @%p8 ld.global.u32 %r1, [%o]; @%p8 ld.global.u32 %r1, [%o];\n"
+                         "  @%p8 atom.global.cas.b32 %r3, [%o], 0, 1; @%p8 st.global.u32 [%o+64], 0;\n"
+                         "  @%p8 ld.global.u32 %r1, [%o+64];\n"),
+              ElementsAre("data-race error", "data-race warning"));
   // Half of the word, and a word that is counted up.
   EXPECT_THAT(severities("  @%p8 ld.global.u16 %r1, [%o]; @%p8 atom.global.cas.b32 %r3, [%o], 0, 1;\n"),
               ElementsAre("data-race error"));

@@ -32,8 +32,8 @@ std::string in_the_box(const Record& r, ptx::Space space, uint64_t address, uint
 
 /// How one waits for an operation: a sentence, and lines of code.
 struct Fix {
-  const char* help;
-  const char* example;
+  std::string help;
+  std::string example;
 };
 
 Fix wait_for(const Record& earlier) {
@@ -89,6 +89,15 @@ Fix fix_of(Why why, const Record& earlier, const Record& later, ptx::Space space
           "is issued (or in the thread that issues it, behind the barrier)",
           "fence.proxy.async.shared::cta;"};
     default:
+      // Which of the two is meant to come first is not known.
+      if (later.operation != earlier.operation && space == ptx::Space::shared) {
+        Fix end = wait_for(later.operation ? later : earlier);
+        return {
+            "if the access is to come first, put a barrier between it and the instruction that issues the "
+            "operation; if the operation is, " +
+                end.help,
+            "bar.sync 0;   // __syncthreads(), where all threads of the CTA come by\n" + end.example};
+      }
       if (later.operation || earlier.operation || space == ptx::Space::shared)
         return {"put a barrier, or an mbarrier's arrive and wait, between the two",
                 "bar.sync 0;   // __syncthreads(), where all threads of the CTA come by"};

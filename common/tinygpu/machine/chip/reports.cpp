@@ -20,10 +20,14 @@ void show(const RunOptions& options, const Diagnosis& d) {
     std::fputs(diagnosis::render(d).c_str(), stderr);
 }
 
+/// A code as a warning and as an error are two kinds: what known kernels rely on must not hide what nobody may.
+std::string kind_of(const Diagnosis& d) { return d.severity == Severity::error ? d.code + " error" : d.code; }
+
 }  // namespace
 
 void Reports::keep(Diagnosis d, const void* site) {
-  Fault fault{d.code, site, {}};
+  const std::string kind = kind_of(d);
+  Fault fault{kind, site, {}};
   for (const LabelledPlace& p : d.others) fault.others.push_back(p.where.ptx_line);
   const auto [known, added] = faults_.try_emplace(std::move(fault), kNotShown);
   if (!added) {
@@ -35,7 +39,7 @@ void Reports::keep(Diagnosis d, const void* site) {
     return;
   }
   if (d.severity == Severity::note && !noted_.insert({kernel_, d.code}).second) return;
-  if (++kinds_[d.code] > kShownOfAKind) return;
+  if (++kinds_[kind] > kShownOfAKind) return;
   known->second = kept_.size();
   kept_.push_back(std::move(d));
 }
@@ -57,10 +61,10 @@ void Reports::add_now(Diagnosis d, const void* site) {
 
 void Reports::show_all() {
   show_kept();
-  for (const auto& [code, count] : kinds_) {
+  for (const auto& [kind, count] : kinds_) {
     if (count <= kShownOfAKind) continue;
     Diagnosis d;
-    d.code = code;
+    d.code = kind.substr(0, kind.find(' '));
     d.severity = Severity::note;
     d.message = fmt::format("… and {} more of this kind, at other instructions", count - kShownOfAKind);
     d.where.kernel = kernel_;
