@@ -41,9 +41,8 @@ Unpacked unpack(const Elements& from, uint32_t first, uint32_t count, uint32_t k
 /// One step for kColumns columns. Returns false if some column needs the slow path: its exponents are near the ends of
 /// f32. All terms of a column: magnitudes below 2^27 after alignment, so eight of them and C stay below 2^31: partial
 /// sums of eight are added as doubles.
-[[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]] bool step_columns(
-    const int32_t* a_sig, const int32_t* a_exp, const int32_t* b_sig, const int32_t* b_exp, int depth,
-    int product_shift, uint32_t* c) {
+[[gnu::always_inline]] inline bool step_of(int depth, const int32_t* a_sig, const int32_t* a_exp, const int32_t* b_sig,
+                                           const int32_t* b_exp, int product_shift, uint32_t* c) {
   alignas(64) int32_t largest[kColumns], sum[kColumns], c_sig[kColumns], c_exp[kColumns];
   alignas(64) double exact[kColumns];
   int32_t unfit = 0;
@@ -86,6 +85,17 @@ Unpacked unpack(const Elements& from, uint32_t first, uint32_t count, uint32_t k
     c[j] = f == 0 ? 0 : std::bit_cast<uint32_t>(f);
   }
   return true;
+}
+
+/// The same. What depths there are is known to the compiler, which then keeps a column's numbers in registers: five
+/// times as fast.
+[[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]] bool step_columns(
+    const int32_t* a_sig, const int32_t* a_exp, const int32_t* b_sig, const int32_t* b_exp, int depth,
+    int product_shift, uint32_t* c) {
+  if (depth == 8) return step_of(8, a_sig, a_exp, b_sig, b_exp, product_shift, c);
+  if (depth == 16) return step_of(16, a_sig, a_exp, b_sig, b_exp, product_shift, c);
+  if (depth == 32) return step_of(32, a_sig, a_exp, b_sig, b_exp, product_shift, c);
+  return step_of(depth, a_sig, a_exp, b_sig, b_exp, product_shift, c);
 }
 
 }  // namespace
