@@ -48,8 +48,10 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
       "--clock", options.clock,
       "What seconds are made of cycles by: highest (default), power: what power leaves each launch, or MHz. "
       "Cycles stay the same");
-  command.add_option("--max-cycles", options.max_cycles,
-                     "Stop a kernel that runs for more cycles, and say where its warps are");
+  command
+      .add_option("--max-cycles", options.max_cycles,
+                  "Stop a kernel that runs for more cycles, and say where its warps are")
+      ->check(CLI::NonNegativeNumber);
 }
 
 void set_environment(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }

@@ -50,7 +50,8 @@ void add_run(CLI::App& app) {
   add_machine_options(*sub, options->machine);
   sub->add_option("--order", options->order, "When asynchronous effects land: timed, late, seeded")
       ->check(CLI::IsMember({"timed", "late", "seeded"}));
-  sub->add_option("--seed", options->seed, "A random legal order of completion, chosen by this seed");
+  sub->add_option("--seed", options->seed, "A random legal order of completion, chosen by this seed")
+      ->check(CLI::NonNegativeNumber);
   sub->add_option(
          "--check", options->check,
          "What is looked for: quick (default), or races: every order that is missing between accesses to shared, "

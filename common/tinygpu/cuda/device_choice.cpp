@@ -69,10 +69,14 @@ bool program_links_cuda() {
                      [](const std::string& n) { return n.starts_with("libcudart.so") || n.starts_with("libcuda.so"); });
 }
 
-[[noreturn]] void stop(const std::string& message, const std::string& help = {}) {
-  say("device-choice", message, help);
+[[noreturn]] void leave() {
   std::fflush(nullptr);
   _exit(1);
+}
+
+[[noreturn]] void stop(const std::string& message, const std::string& help = {}) {
+  say("device-choice", message, help);
+  leave();
 }
 
 [[noreturn]] void start_again(const fs::path& runtime, const std::optional<fs::path>& driver) {
@@ -100,7 +104,8 @@ __attribute__((constructor)) void choose_device() {
   try {
     options = options_from_environment();
   } catch (const OptionError& e) {
-    stop(e.what());
+    say("bad-option", e.what());
+    leave();
   }
   if (options.device == Options::Device::tinygpu) return;
   const bool asked = options.device == Options::Device::hardware;

@@ -23,6 +23,13 @@ void open(std::ofstream& file, const char* variable, const std::string& path) {
   if (!file) throw OptionError(fmt::format("{}={}: this file cannot be written", variable, path));
 }
 
+/// What a full disk refuses is told.
+void close(std::ofstream& file, const char* variable, const std::string& path) {
+  if (!file.is_open()) return;
+  file.close();
+  if (!file) fmt::print(stderr, "tinygpu: {}={}: this file cannot be written\n", variable, path);
+}
+
 std::string words(const CompletionOrder& order) {
   switch (order.mode) {
     case CompletionOrder::Mode::timed: return "timed: asynchronous effects land when the machine profile says";
@@ -97,7 +104,7 @@ void Observation::add(const Diagnosis& d) {
 
 void Observation::finish() {
   trace_.reset();
-  trace_file_.close();
+  close(trace_file_, "GEN5_TRACE", options_.trace);
   if (!profile_) return;
   if (options_.profile)
     for (const auto& k : profile_->kernels()) fmt::print(stderr, "{}\n", k.render());
@@ -105,11 +112,11 @@ void Observation::finish() {
     nlohmann::ordered_json document = nlohmann::ordered_json::array();
     for (const auto& k : profile_->kernels()) document.push_back(k.json());
     profile_file_ << document.dump(1) << "\n";
-    profile_file_.close();
+    close(profile_file_, "GEN5_PROFILE_JSON", options_.profile_json);
   }
   if (report_) {
     report_->write(report_file_, profile_->kernels(), facts_of(run_), read_source);
-    report_file_.close();
+    close(report_file_, "GEN5_REPORT", options_.report);
     report_.reset();
   }
   profile_.reset();
