@@ -34,6 +34,8 @@ fs::path resolve(const std::string& program) {
 
 }  // namespace
 
+std::string not_negative(const std::string& value) { return value.starts_with('-') ? "must not be negative" : ""; }
+
 void add_machine_options(CLI::App& command, MachineOptions& options) {
   command.add_option("--machine", options.machine, "Machine profile: a name (b200, h200) or a path");
   command
@@ -51,7 +53,7 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
   command
       .add_option("--max-cycles", options.max_cycles,
                   "Stop a kernel that runs for more cycles, and say where its warps are")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative);
 }
 
 void set_environment(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }

@@ -14,6 +14,10 @@ struct MachineOptions {
   std::optional<int> threads;
   std::optional<uint64_t> max_cycles;
 };
+
+/// Of a number as it was typed: what is wrong with it, or nothing. CLI11 takes -1 for the largest there is.
+std::string not_negative(const std::string& value);
+
 void add_machine_options(CLI::App& command, MachineOptions& options);
 
 void set_environment(const char* name, const std::string& value);

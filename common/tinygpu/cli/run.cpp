@@ -51,7 +51,7 @@ void add_run(CLI::App& app) {
   sub->add_option("--order", options->order, "When asynchronous effects land: timed, late, seeded")
       ->check(CLI::IsMember({"timed", "late", "seeded"}));
   sub->add_option("--seed", options->seed, "A random legal order of completion, chosen by this seed")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative);
   sub->add_option(
          "--check", options->check,
          "What is looked for: quick (default), or races: every order that is missing between accesses to shared, "

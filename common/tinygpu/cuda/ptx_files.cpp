@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string_view>
 
 #include "common/tinygpu/cuda/host_memory.h"
@@ -14,6 +13,8 @@
 
 namespace tinygpu::cuda {
 namespace {
+
+constexpr uint64_t kLargest = uint64_t(1) << 28;  // bytes of a file
 
 /// FNV-1a, 64 bits.
 uint64_t hash_of(std::string_view text) {
@@ -35,16 +36,19 @@ void exchange_ptx(std::string& text) {
     if (!(out << text).flush()) fmt::print(stderr, "tinygpu: {} cannot be written\n", (to / name).string());
   }
   if (from.empty()) return;
-  std::ifstream in(from / name, std::ios::binary);
-  if (!in) return;
-  text.assign(std::istreambuf_iterator<char>(in), {});
-  fmt::print(stderr, "tinygpu: this program's PTX was replaced by {}\n", (from / name).string());
+  const std::string file = (from / name).string();
+  std::error_code none;
+  if (!std::filesystem::exists(file, none)) return;
+  std::string why;
+  const auto bytes = read_regular_file(file, kLargest, why);
+  if (!bytes) return fmt::print(stderr, "tinygpu: {} cannot be read: {}\n", file, why);
+  text.assign(bytes->begin(), bytes->end());
+  fmt::print(stderr, "tinygpu: this program's PTX was replaced by {}\n", file);
 }
 
 std::optional<std::string> kept_ptx(std::string_view cubin) {
   const std::filesystem::path folder = variable("GEN5_KEPT_PTX");
   if (folder.empty()) return std::nullopt;
-  constexpr uint64_t kLargest = uint64_t(1) << 28;
   std::error_code none;
   for (const auto& file : std::filesystem::directory_iterator(folder, none)) {
     if (file.path().extension() != ".cubin" || file.file_size(none) < cubin.size()) continue;

@@ -56,7 +56,7 @@ State& State::get() {
   return *state;
 }
 
-State::State()
+State::State() try
     : options(or_exit(options_from_environment)),
       gpu(or_exit([&] {
         MachineSpec spec = load_profile(options.machine);
@@ -80,6 +80,9 @@ State::State()
     if (s.observation_) s.observation_->finish();
     if (s.options.counters) s.print_counters();
   });
+} catch (const std::exception& e) {  // of the machine: options and profile have ended in or_exit()
+  say("out-of-memory", e.what(), "the machine's memory is a range of addresses: look at ulimit -v");
+  std::_Exit(1);
 }
 
 void State::fault(const Diagnosis& d) {
