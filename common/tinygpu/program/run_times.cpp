@@ -157,13 +157,30 @@ uint64_t RunTimes::place(uint32_t begin, uint32_t end, uint64_t t, const std::ve
     if (n.words) f_.ops[first_op_[i]].wait_sb |= needs;
     for (uint32_t r : n.defs) late[r] = n.words ? 0 : needs;
   }
-  // Who reads what comes late waits at its place in the chip's order, or as soon as it has been asked for.
+  // Who reads what comes late waits at its place in the chip's order, or as soon as it has been asked for. In PTX's
+  // order that place may lie in front of accesses which the chip has behind it, but not of those that it has before;
+  // nor behind one that asks by the same scoreboard again.
+  std::vector<uint32_t> asks_before(run.size());  // by place: behind who has asked by then, in PTX's order
+  for (uint32_t place = 0, behind = begin; place < order.size(); ++place) {
+    asks_before[place] = behind;
+    if (run[order[place]].words) behind = std::max(behind, begin + order[place] + 1);
+  }
+  std::vector<uint32_t> asks_next(32, end - 1);  // by scoreboard: who asks by it next, from the end on
+  std::vector<std::vector<uint32_t>> bounds(run.size());
+  for (uint32_t i = end; i-- > begin;) {
+    for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k)
+      for (uint32_t m = waits[k]; m; m &= m - 1) bounds[i - begin].push_back(asks_next[uint32_t(__builtin_ctz(m))]);
+    for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k)
+      if (f_.ops[k].set_sb != 0xff) asks_next[f_.ops[k].set_sb] = i;
+  }
   std::vector<uint32_t> asked(32, begin);  // by scoreboard: behind who asks in this run, in PTX's order
   for (uint32_t i = begin; i < end; ++i) {
-    const uint32_t own = kept ? i : begin + place_of[i - begin];
+    const uint32_t place = place_of[i - begin];
+    const uint32_t own = kept ? i : std::max(begin + place, asks_before[place]);
+    auto bound = bounds[i - begin].begin();
     for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k)
       for (uint32_t m = waits[k]; m; m &= m - 1) {
-        const uint32_t at = std::max(own, asked[uint32_t(__builtin_ctz(m))]);
+        const uint32_t at = std::max(std::min(own, *bound++), asked[uint32_t(__builtin_ctz(m))]);
         f_.ops[first_op_[std::min(at, end - 1)]].wait_sb |= m & -m;
       }
     for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k)
