@@ -70,6 +70,7 @@ TEST(ChipMemory, OneByteACycleChangesEverything) {
 TEST(ChipMemory, DeviceMemorysRateIsShared) {
   MachineSpec spec = plain_machine();
   spec.numbers["mem.dram.bytes_per_cycle"] = 64;
+  spec.numbers["mem.dram.channels"] = 8;  // of many, the one that chance gives most would count
   const uint64_t bytes = 64 * 256 * 8 * 4, cold = read_cycles(spec, 64, 8, false);
   EXPECT_GT(cold, bytes / 64 - 200);
   EXPECT_LT(double(cold), double(bytes) / 64 * 1.2 + 4000);
@@ -167,7 +168,8 @@ TEST(ChipMemory, AtomicsOnOneWordTakeTurns) {
 TEST(ChipMemory, WhoComesToABusySliceWaits) {
   GlobalMemory memory(1 << 20);
   const uint64_t at = memory.allocate(64 << 10, 512, MemoryKind::device);
-  const MachineSpec spec = plain_machine();
+  MachineSpec spec = plain_machine();
+  spec.numbers["mem.l2.far"] = 0;
   const MemoryTiming timing(spec);
   L2Cache l2(memory, 1 << 20, 2);
   l2.written(at, 64 << 10);
@@ -183,7 +185,9 @@ TEST(ChipMemory, WhoComesToABusySliceWaits) {
 TEST(ChipMemory, SmsThatReadALineTogetherShareIt) {
   GlobalMemory memory(1 << 20);
   const uint64_t at = memory.allocate(64 << 10, 512, MemoryKind::device);
-  const MemoryTiming timing(plain_machine());
+  MachineSpec spec = plain_machine();
+  spec.numbers["mem.l2.far"] = 0;
+  const MemoryTiming timing(spec);
   L2Cache l2(memory, 1 << 20, 2);
   l2.written(at, 64 << 10);
   ChipMemory chip(l2, timing, 8);
@@ -191,6 +195,80 @@ TEST(ChipMemory, SmsThatReadALineTogetherShareIt) {
   uint64_t last = 0;
   for (uint32_t i = 0; i < 1000; ++i) last = chip.read(1000, i % 4, {&line, 1}).delay;
   EXPECT_NEAR(double(last), 1000 * 128 / timing.line_bytes, 70);
+}
+
+constexpr int kTurns = 200'000;
+/// When the last of `reads` and `writes` of lines is through, in turn, by SMs of both halves.
+uint64_t through(int reads, int writes) {
+  constexpr uint64_t bytes = 128 << 20;
+  constexpr uint32_t lines = bytes / 128 / 2;  // that are read; the others are written
+  GlobalMemory memory(2 * bytes);
+  const uint64_t at = memory.allocate(bytes, 512, MemoryKind::device);
+  const MachineSpec spec = hopper_machine();
+  const MemoryTiming timing(spec);
+  L2Cache l2(memory, 4 * bytes, 2);
+  l2.written(at, bytes);
+  ChipMemory chip(l2, timing, 132);
+  const auto first = uint32_t(l2.lines_of(at, 1).first);
+  // Copies of all lines are in both halves.
+  for (uint32_t i = 0; i < lines; ++i)
+    for (const uint32_t sm : {0u, 131u}) {
+      const LineUse line{first + i, 4, 0, 0};
+      chip.read(i, sm, {&line, 1});
+    }
+  uint64_t last = 0;
+  uint32_t from = 0, to = lines;
+  for (int i = 0; i < kTurns; ++i) {
+    const uint32_t sm = uint32_t(i) % 2 * 131;
+    const auto turn = [&](int times, auto pass, uint32_t& next) {
+      for (int k = 0; k < times; ++k) {
+        const LineUse line{first + next++, 4, 0, 0};
+        last = std::max(last, pass(line, sm).delay);
+      }
+    };
+    turn(
+        reads,
+        [&](const LineUse& l, uint32_t s) {
+          return chip.read(10'000'000, s, {&l, 1});
+        },
+        from);
+    turn(
+        writes,
+        [&](const LineUse& l, uint32_t s) {
+          return chip.write(10'000'000, s, {&l, 1});
+        },
+        to);
+  }
+  return last;
+}
+
+TEST(ChipMemory, ReadingAndWritingHaveWaysOfTheirOwn) {
+  const double read = double(through(1, 0)), written = double(through(0, 1)), both = double(through(1, 1));
+  // probe_00_l2 on an H200: 4,740 bytes a cycle read, 2,671 written, 4,698 of both.
+  EXPECT_NEAR(kTurns * 128.0 / read, 4740, 250);
+  EXPECT_NEAR(kTurns * 128.0 / written, 2671, 200);
+  EXPECT_NEAR(2 * kTurns * 128.0 / both, 4698, 250) << "requests take a little of what is written";
+  EXPECT_NEAR(3 * kTurns * 128.0 / double(through(2, 1)), 6294, 700);
+}
+
+TEST(ChipMemory, AStoreOfPartsSendsWhichBytesToo) {
+  GlobalMemory memory(1 << 20);
+  const uint64_t at = memory.allocate(64 << 10, 512, MemoryKind::device);
+  const MachineSpec spec = hopper_machine();
+  const MemoryTiming timing(spec);
+  const auto cycles = [&](uint8_t sectors) {
+    L2Cache l2(memory, 1 << 20, 2);
+    ChipMemory chip(l2, timing, 132);
+    const LineUse line{uint32_t(l2.lines_of(at, 1).first), sectors, 0, 0};
+    uint64_t last = 0;
+    for (int i = 0; i < 1000; ++i) last = chip.write(1000, 0, {&line, 1}).delay;
+    return double(last) / 1000 * timing.slice_write_bytes / 32;
+  };
+  // ncu, an H200: cycles of an SM's way to L2.
+  EXPECT_NEAR(cycles(4), 4, 0.1);
+  EXPECT_NEAR(cycles(5), 5, 0.1) << "parts of four sectors";
+  EXPECT_NEAR(cycles(2), 2, 0.1) << "a part of one";
+  EXPECT_NEAR(cycles(1), 1.36, 0.1) << "the least";
 }
 
 TEST(ChipMemory, LanesThatCountInSharedMemoryAreAddedUpOnTheWay) {

@@ -18,7 +18,7 @@ class L2 : public testing::Test {
   uint32_t read(uint64_t address, uint64_t bytes) {
     const auto [first, last] = cache.lines_of(address, bytes);
     uint32_t absent = 0;
-    for (uint64_t line = first; line < last; ++line) absent += !cache.read(line);
+    for (uint64_t line = first; line < last; ++line) absent += cache.read(line, 0) == L2Cache::Found::nowhere;
     return absent;
   }
   void write(uint64_t address) { cache.write(cache.lines_of(address, 1).first); }
@@ -94,7 +94,38 @@ TEST_F(L2, ItEndsWhereTheAddressesEnd) {
   cache.written(last, 1 << 20);
 }
 
+TEST_F(L2, TheOtherHalfsLineIsFarUntilItHasBeenRead) {
+  using Found = L2Cache::Found;
+  cache.written(at, 128);
+  const uint64_t line = cache.lines_of(at, 1).first;
+  const uint32_t home = L2Cache::home(line), other = 1 - home;
+  EXPECT_EQ(cache.read(line, home), Found::here);
+  EXPECT_EQ(cache.read(line, other), Found::in_other_half);
+  EXPECT_EQ(cache.read(line, other), Found::here) << "it has a copy now";
+  write(at);
+  EXPECT_EQ(cache.read(line, home), Found::here);
+  EXPECT_EQ(cache.read(line, other), Found::in_other_half) << "who writes leaves no copy";
+  cache.written(at, 128);
+  EXPECT_EQ(cache.read(line, other), Found::in_other_half) << "nor does the host";
+}
+
+TEST_F(L2, HalfOfMemoryLivesInEachHalf) {
+  int second = 0;
+  for (uint64_t line = 0; line < 32 * 1000; line += 32) {
+    second += L2Cache::home(line);
+    EXPECT_EQ(L2Cache::home(line), L2Cache::home(line + 31)) << "4 KiB lie together";
+  }
+  EXPECT_NEAR(second, 500, 60);
+}
+
 // ---- What kernels feel
+
+/// A chip on which all lines are as near as any, and none is late.
+MachineSpec even_machine() {
+  MachineSpec spec = plain_machine();
+  spec.numbers["mem.l2.far"] = spec.numbers["mem.dram.late_share"] = 0;
+  return spec;
+}
 
 /// %out: cycles of one `access` of 4 bytes at %at, until its value is there.
 std::string timed(const std::string& before, const std::string& access) {
@@ -124,8 +155,8 @@ struct Times {
 };
 
 /// The kernel's figure on memory that nobody has touched, and on memory that the host has filled.
-Times times(const std::string& text) {
-  RunPtx run(text);
+Times times(const std::string& text, MachineSpec spec = even_machine()) {
+  RunPtx run(text, std::move(spec));
   const uint64_t cold = run.buffer<uint32_t>(64), warm = run.upload(std::vector<uint32_t>(64, 1));
   const uint64_t out = run.upload(std::vector<uint32_t>(1, 0));
   Times t{};
@@ -152,6 +183,38 @@ TEST(L2Timing, SoDoesAnAtomic) {
 TEST(L2Timing, ScatteredLoadsToo) {
   const Times t = times(timed("", "mov.u32 %d, %tid.x; ld.global.u32 %v, [%at+128];"));
   EXPECT_EQ(t.cold - t.warm, kDifference);
+}
+
+TEST(L2Timing, WhatComesLateComesUpToSoMuchLater) {
+  const std::string text = timed("", "ld.global.u32 %v, [%at];");
+  MachineSpec spec = even_machine();
+  spec.numbers["mem.dram.late_share"] = 1;
+  spec.numbers["mem.dram.late"] = 200;
+  const Times t = times(text, spec);
+  EXPECT_GE(t.cold - t.warm, kDifference - 100);
+  EXPECT_LE(t.cold - t.warm, kDifference + 100) << "the mean is what it was";
+  EXPECT_NE(t.cold - t.warm, kDifference);
+}
+
+TEST(L2Timing, WhoWaitsForSeveralLinesWaitsForTheSlowest) {
+  // Lanes 4 KiB apart, of 2 MiB that nobody has touched: one of 32 lines is most likely far and late.
+  const auto cold = [](const char* step, MachineSpec spec) {
+    RunPtx run(timed(std::string("mov.u32 %d, %tid.x; mul.lo.u32 %d, %d, ") + step +
+                         "; cvt.u64.u32 %t0, %d; add.u64 %at, %at, %t0;",
+                     "ld.global.u32 %v, [%at];"),
+               std::move(spec));
+    uint64_t sum = 0;
+    for (int i = 0; i < 16; ++i) {
+      const uint64_t at = run.buffer<uint32_t>(1 << 19), out = run.buffer<uint32_t>(64);
+      run.launch("k", {1}, {32}, at, out);
+      sum += run.download<uint32_t>(out, 1)[0];
+    }
+    return sum / 16;
+  };
+  const uint64_t one = cold("4", plain_machine()), many = cold("4096", plain_machine());
+  EXPECT_GT(many, one + 250) << "an H200: 1,121 cycles, 687 for one";
+  EXPECT_LT(many, one + 600);
+  EXPECT_LT(cold("4096", even_machine()), cold("4", even_machine()) + 100);
 }
 
 TEST(L2Timing, PrefetchesBringLines) {

@@ -409,7 +409,7 @@ void read_for_copy(Warp& w, const Access& access, std::function<void(uint64_t wh
   w.domain().memory.ask(
       MemoryRequests::Kind::read, w.sm(), way.begin,
       [then = std::move(then), end = way.end + w.sm().cold.translation(way.begin),
-       miss = unit.timing.miss_latency](const MemoryReply& r) { then(end + r.delay + (r.missed ? miss : 0)); });
+       miss = unit.timing.miss_least](const MemoryReply& r) { then(end + r.delay + r.late + (r.missed ? miss : 0)); });
 }
 
 bool wait_serial(Warp& w, Space space, const uint64_t* address) {

@@ -59,12 +59,16 @@ struct TouchedLines {
   uint8_t sectors[32];   // bit i: the i-th 32 bytes
   uint8_t repeated[32];  // of an atomic: see LineUse
   uint8_t bytes[32][4];  // that lanes name in each sector, those named twice too; up to 255
-  /// Sectors that a store moves: those of which it writes a part count twice.
+  /// Sectors that a store sends: those of the line, and one that says which bytes, if it writes a part of any. (ncu's
+  /// cycles of an H200's SM on the way to L2: 4 for a whole line, 5 for parts of four sectors, 2 for a part of one.)
   uint32_t stored(uint32_t k) const {
-    uint32_t n = 0;
+    uint32_t n = 0, part = 0;
     for (uint32_t s = 0; s < 4; ++s)
-      if (sectors[k] >> s & 1) n += bytes[k][s] < 32 ? 2 : 1;
-    return n;
+      if (sectors[k] >> s & 1) {
+        ++n;
+        part |= bytes[k][s] < 32;
+      }
+    return n + part;
   }
 };
 

@@ -12,7 +12,8 @@ struct MemoryTiming {
   uint32_t l1_latency;        // of a load that hits L1
   uint32_t l1_bytes;          // L1 and shared memory together
   double l1_line;             // L1's pipe, for each line of 128 bytes that a warp's instruction touches
-  uint32_t miss_latency;      // what device memory adds to L2's latency
+  uint32_t miss_latency;      // what device memory adds to L2's latency, in the mean
+  uint32_t miss_least;        // and at least
   uint32_t remote_latency;    // shared memory of another CTA of the cluster
   int64_t pass_cycles;        // of shared memory's pipe, for each pass of the banks
   int64_t word_latency;       // what each further word of a lane adds
@@ -23,16 +24,21 @@ struct MemoryTiming {
   uint64_t cp_async_latency;  // what cp.async adds to a load
   double copy_line;           // L1's pipe, for each line that a warp's cp.async touches
   // What all SMs share.
-  uint64_t least_latency;  // nothing that leaves an SM is answered sooner
-  double l2_bytes;         // a cycle, all slices, read
-  double l2_shared_bytes;  // the same of lines that several SMs read at about the same time
-  double l2_write_bytes;   // and written
-  double l2_write_line;    // bytes of that rate that a written line takes besides its sectors
-  uint32_t l2_slices;      // of both halves
-  double slice_bytes;      // a cycle, one slice
-  double line_bytes;       // the same of one line that several SMs read
-  double dram_bytes;       // a cycle, all channels
+  uint64_t least_latency;    // nothing that leaves an SM is answered sooner
+  double l2_bytes;           // a cycle, all slices, read
+  double l2_shared_bytes;    // the same of lines that several SMs read at about the same time
+  double l2_write_bytes;     // and written
+  double l2_write_least;     // bytes of that rate that a written line takes at least
+  double l2_request;         // and a line that is asked for
+  double l2_far;             // cycles that a line takes longer which only the other half of the chip has
+  uint32_t l2_slices;        // of both halves
+  double slice_bytes;        // a cycle, one slice, read
+  double slice_write_bytes;  // and written
+  double line_bytes;         // the same of one line that several SMs read
+  double dram_bytes;         // a cycle, all channels
   uint32_t dram_channels;
+  double dram_late_share;      // of stretches of device memory: those that take longer than the least,
+  double dram_late;            // by up to so many cycles
   double dram_write;           // cycles of a channel for a byte written back, those for one read being 1
   uint64_t store_queue;        // so far stores may lag behind before their SM waits
   double atomic_line;          // of a slice, for each line that an instruction's atomics touch,

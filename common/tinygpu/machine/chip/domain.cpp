@@ -20,7 +20,7 @@ constexpr uint64_t kTurn = 4096;
 Domain::Domain(Launch& l, uint32_t i, std::vector<uint32_t> indices)
     : launch(l),
       index(i),
-      memory(l.gpu.chip_memory, l.gpu.l2, l.gpu.timing.memory.miss_latency, l.gpu.timing.memory.store_queue) {
+      memory(l.gpu.chip_memory, l.gpu.l2, l.gpu.timing.memory.miss_least, l.gpu.timing.memory.store_queue) {
   const LaunchConfig& c = l.config;
   const Occupancy fit = occupancy(l.gpu.spec, *c.kernel, uint32_t(c.block.count()), c.dynamic_shared);
   fresh_ = fit.blocks_per_sm;

@@ -1,5 +1,6 @@
 // What all SMs share on the way to memory: the slices of L2, its two halves, the channels of device memory. Each is a
-// server with a rate, so who comes when it is busy waits. It is asked by one host thread, in the order of simulated
+// server with a rate, so who comes when it is busy waits. Requests, with what is written, and what is read have ways of
+// their own. It is asked by one host thread, in the order of simulated
 // time (Launch's exchange between windows, or a domain that runs alone): what it answers depends on nothing else.
 #pragma once
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace tinygpu {
 /// What a request wants of one line of 128 bytes.
 struct LineUse {
   uint32_t line;     // L2Cache::lines_of
-  uint8_t sectors;   // of 32 bytes, 1 to 4; a store counts those twice of which it writes a part
+  uint8_t sectors;   // of 32 bytes, 1 to 4; one more for a store that writes parts of them: which bytes
   uint8_t repeated;  // atomics: lanes that name a word which an earlier lane of the instruction names
   uint16_t at;       // cycles from the request's time until it asks for this line
 };
@@ -24,6 +25,7 @@ struct LineUse {
 /// How a request fared.
 struct MemoryReply {
   uint64_t delay = 0;   // cycles that its last bytes come later than they would on an idle chip
+  uint64_t late = 0;    // and more, for what its lines take in device memory beyond the least
   uint32_t missed = 0;  // lines that device memory gave
 };
 
@@ -57,13 +59,16 @@ class ChipMemory {
   size_t slice_of(uint32_t half, uint64_t line) const;
   size_t channel_of(uint64_t line) const;
   size_t atomic_unit_of(uint64_t line) const;
-  /// A line's turn in its slice and half, which move `moved` bytes for it. `bytes`: a cycle, of the half;
-  /// `slice_bytes`: of the slice.
-  double pass_slice(double time, uint32_t half, const LineUse& use, double moved, double bytes, double slice_bytes);
+  /// A request's turn on the way in, of its half and its slice, where it takes as long as `sent` bytes.
+  double pass_in(double time, uint32_t half, uint64_t line, double sent);
+  /// A line's turn on the way out; `bytes`: a cycle, of the half; `slice_bytes`: of the slice.
+  double pass_out(double time, uint32_t half, const LineUse& use, double bytes, double slice_bytes);
   /// Another SM of this half has read the line a short time ago: the slices hand it to both at once.
   bool read_by_others(double time, uint32_t half, uint32_t sm, uint32_t line);
   /// A line that comes from device memory at `time` or when its channel is free.
   double fetch(double time, const LineUse& use);
+  /// What device memory takes for a line beyond the least, for an SM of `half`.
+  double late(uint32_t half, uint64_t line) const;
   /// What has been driven out leaves from `time` on; when the last of it begins to.
   double write_back(double time);
 
@@ -77,9 +82,9 @@ class ChipMemory {
     double time = 0;
   };
   uint64_t l2_sectors_ = 0, device_bytes_ = 0;
-  Server halves_[2];
+  Server in_[2], out_[2];           // of each half
   std::vector<Reader> readers_[2];  // of each half, by a hash of the line
-  std::vector<Server> slices_, atomics_, channels_;
+  std::vector<Server> slices_in_, slices_out_, atomics_, channels_;
 };
 
 }  // namespace tinygpu

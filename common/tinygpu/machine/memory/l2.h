@@ -1,12 +1,14 @@
-// Which lines of device memory lie in L2. The cache is one set, first in, first out; on an H200 a line that kernels
-// read takes the place of two, since each half of the chip keeps its own (measured: of data read once, half is gone
-// after 25 MiB of reads, 38 MiB of fills).
+// Which lines of device memory lie in L2, and in which of the chip's two halves. The cache is one set, first in, first
+// out; on an H200 a line that kernels read takes the place of two, since each half keeps its own (measured: of data
+// read once, half is gone after 25 MiB of reads, 38 MiB of fills). A line lives in one half, by its address; the other
+// one has a copy from when one of its SMs reads the line until somebody writes it.
 #pragma once
 #include <algorithm>
 #include <cstdint>
 #include <deque>
 
 #include "common/tinygpu/machine/memory/memory.h"
+#include "common/tinygpu/machine/memory/mixed.h"
 
 namespace tinygpu {
 
@@ -31,19 +33,32 @@ class L2Cache {
   }
   /// The host or a copy engine has written [address, address + bytes). Not while a kernel runs.
   void written(uint64_t address, uint64_t bytes);
-  /// A kernel reads the line. True: it was there. Now it is.
-  bool read(uint64_t line) { return fill(line, read_copies_); }
+  enum class Found : uint8_t { here, in_other_half, nowhere };
+  /// An SM of `half` reads the line: where it was. Now it is here.
+  Found read(uint64_t line, uint32_t half) {
+    if (!fill(line, read_copies_)) {
+      filled_at_[line] |= copy_in(half);
+      return Found::nowhere;
+    }
+    if (half == home(line) || filled_at_[line] & copy_in(half)) return Found::here;
+    filled_at_[line] |= copy_in(half);
+    return Found::in_other_half;
+  }
+  /// The half in which a line lives. (An H200: 32 lines side by side, from a multiple of 4 KiB on, are as near as one,
+  /// or as far; which stretch lies where is not known, and any mix of its address does.)
+  static uint32_t home(uint64_t line) { return uint32_t(mixed(line >> 5) >> 40 & 1); }
   /// A kernel writes it: what is driven out later has to go to device memory.
   void write(uint64_t line);
   /// A line that was driven out after a kernel wrote it; each is given once. False: no more.
   bool next_written_back(uint64_t& line);
 
  private:
-  static constexpr uint64_t kDirty = uint64_t(1) << 63;
+  static constexpr uint64_t kDirty = uint64_t(1) << 63, kCopies = uint64_t(3) << 61;
+  static uint64_t copy_in(uint32_t half) { return uint64_t(1) << (61 + half); }
   struct Dirty {
     uint64_t filled_at, line;
   };
-  uint64_t stamp(uint64_t line) const { return filled_at_[line] & ~kDirty; }
+  uint64_t stamp(uint64_t line) const { return filled_at_[line] & ~(kDirty | kCopies); }
   bool holds(uint64_t line) const { return stamp(line) && filled_ - stamp(line) < capacity_; }
   bool fill(uint64_t line, uint32_t copies) {
     if (holds(line)) return true;
@@ -57,7 +72,7 @@ class L2Cache {
   const uint32_t read_copies_;
   const uint64_t count_;     // lines of memory
   uint64_t filled_ = 0;      // lines that have come in since the beginning
-  uint64_t* filled_at_;      // per line of memory, 0: never; kDirty besides
+  uint64_t* filled_at_;      // per line of memory, 0: never; kDirty and copy_in besides
   std::deque<Dirty> dirty_;  // in the order in which they came in, but for lines that were read before
 };
 

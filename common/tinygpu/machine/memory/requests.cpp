@@ -127,7 +127,7 @@ void MemoryRequests::finish(Request& r, uint32_t number) {
     return;
   }
   if (!r.warp) return;
-  uint64_t when = r.ready + r.reply.delay + (r.reply.missed ? miss_latency_ : 0);
+  uint64_t when = r.ready + r.reply.delay + r.reply.late + (r.reply.missed ? miss_least_ : 0);
   if (r.follows.unknown())
     when = std::max(when, requests_[r.follows.request()].ready);
   else

@@ -21,8 +21,8 @@ class MemoryRequests {
  public:
   enum class Kind : uint8_t { read, write, update, float_update };
   using Then = std::function<void(const MemoryReply&)>;
-  explicit MemoryRequests(ChipMemory& chip, L2Cache& l2, uint64_t miss_latency, uint64_t store_queue)
-      : chip_(chip), l2_(l2), miss_latency_(miss_latency), store_queue_(store_queue) {}
+  explicit MemoryRequests(ChipMemory& chip, L2Cache& l2, uint64_t miss_least, uint64_t store_queue)
+      : chip_(chip), l2_(l2), miss_least_(miss_least), store_queue_(store_queue) {}
 
   // ---- Who asks
   /// Names a line of the request that is made next.
@@ -74,7 +74,7 @@ class MemoryRequests {
 
   ChipMemory& chip_;
   L2Cache& l2_;
-  const uint64_t miss_latency_, store_queue_;
+  const uint64_t miss_least_, store_queue_;
   bool at_once_ = false;
   uint32_t first_ = 0;  // line of the next request
   std::vector<LineUse> lines_;
