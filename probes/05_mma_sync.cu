@@ -182,6 +182,8 @@ GEN5_ROUND("product/across/barrier", kMma | kLoad | kFeed | kAcross | kBarrier);
 GEN5_ROUND("copy", kCopy);
 GEN5_ROUND("copy/wait/barrier", kCopy | kWait | kBarrier);
 GEN5_ROUND("copy/load", kCopy | kLoad);
+GEN5_ROUND("copy/barrier", kCopy | kBarrier);
+GEN5_ROUND("copy/load/barrier", kCopy | kLoad | kBarrier);
 GEN5_ROUND("copy/load/wait/barrier", kCopy | kLoad | kWait | kBarrier);
 GEN5_ROUND("copy/mma", kCopy | kMma);
 GEN5_ROUND("copy/product/wait/barrier", kCopy | kMma | kLoad | kFeed | kWait | kBarrier);

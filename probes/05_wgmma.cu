@@ -304,6 +304,107 @@ GEN5_RING(kMultiplies | kFences, "mma/fences");
 GEN5_RING(kMultiplies | kCopies, "mma/copies");
 GEN5_RING(kMultiplies | kCopies | kFences, "mma/copies/fences");
 
+// ---- Other instructions beside wgmma
+
+enum class What { alu, add, integer, fma };
+
+template <What what>
+__device__ __forceinline__ void other(uint32_t (&words)[8], uint32_t with) {
+#pragma unroll
+  for (uint32_t& w : words) {
+    if constexpr (what == What::alu) asm volatile("shf.l.wrap.b32 %0, %0, %1, 7;" : "+r"(w) : "r"(with));
+    if constexpr (what == What::add) asm volatile("add.u32 %0, %0, %1;" : "+r"(w) : "r"(with));
+    if constexpr (what == What::integer) asm volatile("mad.lo.u32 %0, %0, %1, %1;" : "+r"(w) : "r"(with));
+    if constexpr (what == What::fma)
+      asm volatile("fma.rn.f32 %0, %0, %1, %1;" : "+f"(reinterpret_cast<float&>(w)) : "f"(__uint_as_float(with)));
+  }
+}
+
+/// The first warpgroup multiplies, `rounds` times four MMAs; the others do 64 of `what` again and again until it is
+/// over.
+template <What what, int N>
+__global__ void __launch_bounds__(384) beside(int rounds, long long* cycles, float* result) {
+  extern __shared__ __align__(1024) uint8_t memory[];
+  __shared__ volatile int over;
+  const uint32_t at = shared_address(memory);
+  for (uint32_t i = threadIdx.x; i < 64 * 1024 / 4; i += blockDim.x) reinterpret_cast<uint32_t*>(memory)[i] = 0;
+  fence_proxy_async();
+  if (threadIdx.x == 0) over = -1;
+  if (threadIdx.x < 128) {
+    float d[N / 2] = {};
+    const uint64_t a = operand(at), b = operand(at + 16 * 1024);
+#pragma unroll 1
+    for (int pass = 0; pass < 2; ++pass) {
+      __syncthreads();
+      const long long t0 = ticks();
+#pragma unroll 1
+      for (int i = 0; i < rounds; ++i) {
+        wgmma_fence();
+#pragma unroll
+        for (int k = 0; k < 4; ++k) wgmma_m64k16<N, WgmmaType::bf16>(d, a + k * 2, b + k * 2, true);
+        wgmma_commit_group();
+        wgmma_wait_group<1>();
+      }
+      wgmma_wait_group<0>();
+      if (threadIdx.x == 0) {
+        cycles[0] = ticks() - t0;
+        over = pass;
+      }
+      __syncthreads();
+    }
+    float sum = 0;
+    for (float& v : d) sum += v;
+    result[threadIdx.x] = sum;
+  } else {
+    uint32_t words[8];
+#pragma unroll
+    for (uint32_t i = 0; i < 8; ++i) words[i] = kept(threadIdx.x + i);
+    const uint32_t with = kept(threadIdx.x);
+#pragma unroll 1
+    for (int pass = 0; pass < 2; ++pass) {
+      __syncthreads();
+      const long long t0 = ticks();
+      long long batches = 0;
+      do {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) other<what>(words, with);
+        ++batches;
+      } while (over < pass);
+      const long long t1 = ticks();
+      if (threadIdx.x == 128) cycles[1] = t1 - t0, cycles[2] = batches;
+      __syncthreads();
+    }
+    uint32_t all = 0;
+#pragma unroll
+    for (uint32_t w : words) all ^= w;
+    result[threadIdx.x] = __uint_as_float(all);
+  }
+}
+/// Cycles of a sub-partition for one of the instructions; `mma`: for one of the MMAs.
+template <What what, int N, bool mma>
+void by_side(benchmark::State& state) {
+  const int groups = int(state.range(0)), rounds = 8192 / N;
+  constexpr int kBytes = 64 * 1024;
+  const auto kernel = beside<what, N>;
+  GEN5_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
+  gen5::harness::DeviceBuffer<float> sums(384);
+  for (auto _ : state) {
+    const auto c =
+        measured(3, [&](long long* to) { kernel<<<1, 128 * (1 + groups), kBytes>>>(rounds, to, sums.get()); });
+    report(state, mma ? double(c[0]) / (4 * rounds) : double(c[1]) / (64.0 * double(c[2]) * groups));
+  }
+}
+#define GEN5_BESIDE(NAME, WHAT)                                                                         \
+  BENCHMARK(by_side<What::WHAT, 128, false>)->Name("wgmma_beside/" NAME "/n:128")->Apply(by_groups);    \
+  BENCHMARK(by_side<What::WHAT, 256, false>)->Name("wgmma_beside/" NAME "/n:256")->Apply(by_groups);    \
+  BENCHMARK(by_side<What::WHAT, 128, true>)->Name("wgmma_beside/" NAME "/n:128/mma")->Apply(by_groups); \
+  BENCHMARK(by_side<What::WHAT, 256, true>)->Name("wgmma_beside/" NAME "/n:256/mma")->Apply(by_groups)
+void by_groups(benchmark::internal::Benchmark* b) { by_cycles(b->ArgNames({"groups"})->Arg(1)->Arg(2)); }
+GEN5_BESIDE("alu", alu);
+GEN5_BESIDE("add", add);
+GEN5_BESIDE("integer", integer);
+GEN5_BESIDE("fma", fma);
+
 // ---- mma.sync.m16n8k16
 
 template <int chains, int n>

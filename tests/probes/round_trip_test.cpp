@@ -32,10 +32,7 @@ void PrintTo(const Probe& p, std::ostream* out) { *out << p.name; }
 const std::vector<Probe>& probes() {
   static const std::vector<Probe> all = {
       {"00_global_memory", {}},
-      {"00_shared_memory",
-       {"load_warps/bits:128/stride:4/warps:2", "load_warps/bits:128/stride:4/warps:4",
-        "load_warps/bits:128/stride:4/warps:8", "load_warps/bits:32/stride:1/warps:8",
-        "store_warps/bits:128/stride:4/warps:8", "store_warps/bits:32/stride:1/warps:8"}},
+      {"00_shared_memory", {"load_warps/bits:128/stride:4/warps:2", "load_warps/bits:128/stride:4/warps:4"}},
       {"00_ldmatrix",
        {"ldmatrix_x2/pitch:16/swizzle:0", "ldmatrix_x2/pitch:144/swizzle:0", "ldmatrix_x2/pitch:128/swizzle:1",
         "ldmatrix_x2/pitch:32/swizzle:0", "ldmatrix_x4/pitch:16/swizzle:0", "ldmatrix_x4/pitch:144/swizzle:0",

@@ -128,6 +128,29 @@ void land(Warp& w, const std::shared_ptr<Copy>& copy, const ToldOperation& told,
   w.wake(now, waits_for_copies);
 }
 
+/// Passes in which a warp's copy writes shared memory: one for each stretch of a line of global memory that lies within
+/// 128 bytes of shared memory, and one more for a line whose sectors of 32 bytes lie across those of shared memory. ncu
+/// counts 4 on an H200 where four rows of 128 bytes are swizzled, 15 for eight rows of 64 bytes whose pitch is 80, and
+/// copies take as many cycles (probe_05_mma_sync, "copy"); the rule is inferred.
+uint32_t passes_of(uint32_t lanes, const uint64_t* from, const uint64_t* to, bool wide) {
+  uint64_t stretch[32][2], across[32];
+  uint32_t stretches = 0, lines = 0;
+  for_lanes(lanes, [&](int i) {
+    const uint64_t line = from[i] / 128, row = to[i] / 128;
+    uint32_t k = stretches;
+    while (k && (stretch[k - 1][0] != line || stretch[k - 1][1] != row)) --k;
+    if (!k) {
+      stretch[stretches][0] = line;
+      stretch[stretches++][1] = row;
+    }
+    if (!wide || (from[i] - to[i]) % 32 == 0) return;
+    k = lines;
+    while (k && across[k - 1] != line) --k;
+    if (!k) across[lines++] = line;
+  });
+  return stretches + lines;
+}
+
 // Op: a, imm destination; b, list source and its displacement; d size or predicate.
 struct CopyDetails : MemoryOperand {
   uint8_t bytes;
@@ -206,12 +229,15 @@ void cp_async(Warp& w, const Op& op) {
   const ToldOperation told =
       tell_issue(domain, AsyncOperation::Kind::async_copy, copy->who, w.sm().index, w.time(), all_bytes, uses);
   // Its registers have been read when L1's pipe takes it.
-  w.result_at(op, std::max(w.time(), uint64_t(std::max<int64_t>(0, memory_unit(w).global_port))));
-  read_for_copy(w, source, [&w, copy, told, begin = w.time()](uint64_t ready) {
+  w.result_at(op, std::max(w.time(), uint64_t(memory_unit(w).global_port.end())));
+  const uint32_t passes = passes_of(reading, from, to, bytes == 16);
+  read_for_copy(w, source, passes, [&w, copy, told, begin = w.time()](uint64_t ready) {
     EventQueue& events = w.domain().events;
     events.schedule(ready + w.timing().memory.cp_async_latency, events.new_channel(), copy->who,
                     [&w, copy, told, begin](uint64_t now) { land(w, copy, told, begin, now); });
   });
+  // Copies of several warps stand in the load/store pipe in the order of their times, before what comes behind them.
+  domain.events.stop_before(w.time() + 1);
 }
 
 void decode_cp_async(Decoder& d, Op& op) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "common/tinygpu/engines/wgmma/wgmma_unit.h"
 #include "common/tinygpu/isa/bank_passes.h"
 #include "common/tinygpu/isa/memory_unit.h"
 
@@ -383,27 +382,12 @@ void finish_access(Warp& w, const Op& op, const Access& access, Act act) {
   finish_global_load(w, op, access.lines, access.sectors);
 }
 
-namespace {
-
-/// What an SM's copies lose while its tensor cores read shared memory.
-struct CopiesBesideWgmma final : Extension {
-  explicit CopiesBesideWgmma(const Warp& w) : more(w.spec().number("wgmma.copy")) {}
-  const double more;
-};
-
-double held_up(Warp& w) {
-  if (!w.spec().has_wgmma || wgmma_busy_until(w.sm()) <= w.time()) return 0;
-  return w.sm().extensions.get<CopiesBesideWgmma>(w).more;
-}
-
-}  // namespace
-
-void read_for_copy(Warp& w, const Access& access, std::function<void(uint64_t when)> then) {
+void read_for_copy(Warp& w, const Access& access, uint32_t passes, std::function<void(uint64_t when)> then) {
   if (w.told(Observer::traffic)) [[unlikely]]
     tell_traffic(w, access);
   if (!access.global) return then(w.time());
   MemoryUnit& unit = memory_unit(w);
-  const Turn::Passage way = Turn(w, unit).copy(access.lines.count, access.sectors, held_up(w));
+  const Turn::Passage way = Turn(w, unit).copy(passes, access.sectors);
   if (!access.lines.count) return then(way.end);
   add_lines(w.domain().memory, access.lines, false);
   w.domain().memory.ask(

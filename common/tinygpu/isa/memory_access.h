@@ -112,8 +112,9 @@ void finish_access(Warp& w, const Op& op, const Access& access, Act act);
 /// The same of a load, or a store, that touches global memory alone, `sectors` of 32 bytes in all.
 void finish_global_load(Warp& w, const Op& op, const TouchedLines& lines, uint32_t sectors);
 void finish_global_store(Warp& w, const TouchedLines& lines, uint32_t sectors);
-/// The reading half of cp.async: `then(when)` hears when the last bytes have come to the SM, L2's latency left out.
-void read_for_copy(Warp& w, const Access& access, std::function<void(uint64_t when)> then);
+/// The reading half of cp.async, which writes in `passes`: `then(when)` hears when the last bytes have come to the SM,
+/// L2's latency left out.
+void read_for_copy(Warp& w, const Access& access, uint32_t passes, std::function<void(uint64_t when)> then);
 
 /// Serial-phase rule for strong accesses that may be global. True: the group waits for the serial phase and the op will
 /// run again; return at once.

@@ -9,7 +9,6 @@ uint32_t latency(const Warp& w, CostClass c) { return uint32_t(w.spec().costs[si
 
 MemoryUnit::MemoryUnit(const Warp& w)
     : timing(w.timing().memory),
-      run_ahead(int64_t(w.domain().launch.options.run_ahead)),
       shared_latency(latency(w, CostClass::shared_load)),
       shared_atomic_latency(latency(w, CostClass::shared_atomic)),
       global_latency(latency(w, CostClass::global_load)),

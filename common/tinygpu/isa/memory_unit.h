@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/tinygpu/isa/lane_pattern.h"
+#include "common/tinygpu/machine/chip/bookings.h"
 
 TINYGPU_ISA_BEGIN
 
@@ -10,9 +11,9 @@ TINYGPU_ISA_BEGIN
 struct MemoryUnit final : Extension {
   explicit MemoryUnit(const Warp& w);
   /// A sub-partition's way to shared memory, in two steps: registers are collected, then the banks give their passes.
-  /// Work is counted as Turn says; what the warp that came last did is known exactly.
+  /// What the warp that came last did is known exactly.
   struct SharedPipe {
-    int64_t collect = 0, banks = 0;
+    LongBookings collect, banks;
     const Warp* last = nullptr;
     int64_t last_collect = 0, last_banks = 0;
   };
@@ -22,12 +23,11 @@ struct MemoryUnit final : Extension {
     bool host_writes = false;  // threads of the host may write there meanwhile
   };
   const MemoryTiming timing;
-  const int64_t run_ahead;  // RunOptions
   const uint32_t shared_latency, shared_atomic_latency, global_latency, global_atomic_latency, constant_latency;
   SharedPipe shared_pipe[4];
-  int64_t global_port = 0;  // of L1 and the path to L2
-  uint64_t epoch = 0;       // of the memory that `recent` describes
-  Window recent[4];         // allocations used last
+  LongBookings global_port;  // of L1 and the path to L2
+  uint64_t epoch = 0;        // of the memory that `recent` describes
+  Window recent[4];          // allocations used last
   unsigned next = 0;
   LanePatterns patterns;  // of shared memory
 };
@@ -37,12 +37,10 @@ inline MemoryUnit& memory_unit(Warp& w) { return w.sm().extensions.get<MemoryUni
 /// are not of one allocation.
 uint8_t* global_bytes(Warp& w, uint64_t address, uint64_t length);
 
-/// The pipes of a memory unit while one access takes its turn. A pipe counts the work given to it. Its count never lies
-/// more than `ahead` behind the clock, so that warps which run ahead of each other by the dial do not delay each other
-/// falsely.
+/// The pipes of a memory unit while one access takes its turn.
 class Turn {
  public:
-  Turn(Warp& w, MemoryUnit& unit) : w_(w), unit_(unit), now_(int64_t(w.time())), floor_(now_ - unit.run_ahead) {}
+  Turn(Warp& w, MemoryUnit& unit) : w_(w), unit_(unit), now_(int64_t(w.time())) {}
 
   /// A load's values, or an atomic's, are there so many cycles behind the passes that return.
   uint64_t shared(int64_t passes, int64_t words, bool writes, int64_t latency) {
@@ -57,9 +55,7 @@ class Turn {
     if (own) start = std::max(start, pipe.last_banks);
     const int64_t banks = passes * unit_.timing.pass_cycles;
     start = take(pipe.banks, start, banks);
-    int64_t port = int64_t(w_.sm().shared_port);
-    start = take(port, start, passes);
-    w_.sm().shared_port = uint64_t(port);
+    start = take(w_.sm().shared_port, start, passes);
     pipe.last = &w_;
     pipe.last_banks = start + banks;
     stall(start);
@@ -76,10 +72,10 @@ class Turn {
     const double moves = sectors / (writes ? t.stored_per_cycle : t.sectors_per_cycle);
     return pass(std::max(lines * t.l1_line, moves), writes ? std::max(now_, int64_t(w_.sm().stores_held)) : now_);
   }
-  /// Of a copy into shared memory, which may be held up for `more` cycles.
-  Passage copy(uint32_t lines, uint32_t sectors, double more) {
+  /// Of a copy into shared memory, which it writes in `passes`.
+  Passage copy(uint32_t passes, uint32_t sectors) {
     const MemoryTiming& t = unit_.timing;
-    return pass(std::max(lines * t.copy_line, sectors / t.sectors_per_cycle) + more, now_);
+    return pass(std::max(passes * t.copy_pass, sectors / t.sectors_per_cycle), now_);
   }
 
  private:
@@ -90,18 +86,16 @@ class Turn {
   }
   // A pipe accepts work a little ahead of its own pace; past that queue the warp stalls at issue.
   static constexpr int64_t kQueue = 32;
-  int64_t take(int64_t& pipe, int64_t earliest, int64_t cycles) const {
-    pipe = std::max(pipe, floor_);
-    const int64_t start = std::max(pipe, earliest);
-    pipe += cycles;
-    return start;
+  /// When the work begins, or would if it were done in one go and over when it is.
+  static int64_t take(LongBookings& pipe, int64_t earliest, int64_t cycles) {
+    return pipe.take(earliest, cycles).end - cycles;
   }
   void stall(int64_t start) {
     if (start > now_ + kQueue) w_.charge(uint64_t(start - kQueue - now_));
   }
   Warp& w_;
   MemoryUnit& unit_;
-  const int64_t now_, floor_;
+  const int64_t now_;
 };
 
 TINYGPU_ISA_END

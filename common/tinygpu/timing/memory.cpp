@@ -21,7 +21,7 @@ MemoryTiming::MemoryTiming(const MachineSpec& s)
       l2_capacity(uint64_t(s.number("mem.l2.bytes"))),
       l2_read_copies(uint32_t(s.number("mem.l2.read_copies"))),
       cp_async_latency(uint64_t(s.number("cp_async.latency"))),
-      copy_line(s.number("cp_async.line")),
+      copy_pass(s.number("cp_async.pass")),
       least_latency(uint64_t(std::min(s.number("mem.l2.latency"), s.number("tma.latency")))),
       l2_bytes(s.number("mem.l2.bytes_per_cycle")),
       l2_shared_bytes(s.number("mem.l2.shared_bytes_per_cycle")),

@@ -22,7 +22,7 @@ struct MemoryTiming {
   uint64_t l2_capacity;       // bytes that L2 keeps, first in, first out
   uint32_t l2_read_copies;    // lines of L2 that a line which kernels read takes
   uint64_t cp_async_latency;  // what cp.async adds to a load
-  double copy_line;           // L1's pipe, for each line that a warp's cp.async touches
+  double copy_pass;           // L1's pipe, for each pass in which a warp's cp.async writes shared memory
   // What all SMs share.
   uint64_t least_latency;    // nothing that leaves an SM is answered sooner
   double l2_bytes;           // a cycle, all slices, read

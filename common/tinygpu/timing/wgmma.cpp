@@ -7,6 +7,7 @@ WgmmaTiming::WgmmaTiming(const MachineSpec& s)
       bytes_per_cycle(s.number("wgmma.smem_bytes_per_cycle")),
       batch(uint64_t(s.number("wgmma.batch"))),
       wait_ss(uint64_t(s.number("wgmma.wait.ss"))),
-      wait_rs(uint64_t(s.number("wgmma.wait.rs"))) {}
+      wait_rs(uint64_t(s.number("wgmma.wait.rs"))),
+      beside(s.number("wgmma.beside")) {}
 
 }  // namespace tinygpu

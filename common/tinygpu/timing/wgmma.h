@@ -10,6 +10,7 @@ struct WgmmaTiming {
   double columns_per_cycle, bytes_per_cycle;  // of the accumulators, and of operands in shared memory
   uint64_t batch;             // between operations of one warpgroup, the second of which comes behind a commit
   uint64_t wait_ss, wait_rs;  // end of an operation until who waits for it goes on; A in registers
+  double beside;              // so many times as long an instruction keeps its unit while wgmma works on registers
   explicit WgmmaTiming(const MachineSpec& spec);
 };
 

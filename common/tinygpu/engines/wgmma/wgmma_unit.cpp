@@ -227,8 +227,6 @@ void Warpgroup::issue(Warp& w, const WgmmaForm& form, const std::vector<uint32_t
   }
 }
 
-uint64_t wgmma_busy_until(Sm& sm) { return sm.extensions.get<WgmmaServer>().free_at; }
-
 void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
   for (auto& a : accumulators_)
     if (a->slots == o->d && a->type == o->form.d && a->orphan == o->orphan) o->accumulator = a;
@@ -253,6 +251,7 @@ void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
   const uint64_t begin = std::max(server.free_at + (gap ? timing.batch : 0), o->issued);
   server.last = this;
   server.free_at = begin + uint64_t(std::lround(cycles));
+  cta_->sm.wgmma_until = server.free_at;
   const ToldOperation told = tell_issue(domain, AsyncOperation::Kind::wgmma, o->who, cta_->sm.index, o->issued);
   if (told) told->busy = server.free_at - begin;
   tell(MemoryTraffic{domain, o->who, cta_->sm.index, o->issued, uint64_t(bytes)});

@@ -31,9 +31,6 @@ struct WgmmaForm {
   bool operator==(const WgmmaForm&) const = default;
 };
 
-/// Until when the SM's tensor cores have wgmma to do, as far as it is known.
-uint64_t wgmma_busy_until(Sm& sm);
-
 /// The work of one warpgroup of a CTA.
 class Warpgroup {
  public:

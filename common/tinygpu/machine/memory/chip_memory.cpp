@@ -33,10 +33,9 @@ uint64_t waited(double end, uint64_t time, std::span<const LineUse> lines) {
 
 }  // namespace
 
-ChipMemory::ChipMemory(L2Cache& l2, const MemoryTiming& timing, uint32_t sms)
+ChipMemory::ChipMemory(L2Cache& l2, const MemoryTiming& timing)
     : l2_(l2),
       timing_(timing),
-      sms_(sms),
       slices_each_(std::max(2u, timing.l2_slices) / 2),
       channel_bytes_(timing.dram_bytes / std::max(1u, timing.dram_channels)),
       slices_in_(2 * slices_each_),

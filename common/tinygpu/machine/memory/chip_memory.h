@@ -31,7 +31,7 @@ struct MemoryReply {
 
 class ChipMemory {
  public:
-  ChipMemory(L2Cache& l2, const MemoryTiming& timing, uint32_t sms);
+  ChipMemory(L2Cache& l2, const MemoryTiming& timing);
   /// Lines that SM `sm` (%smid) asks for, in the order of LineUse::at, from `time` on.
   MemoryReply read(uint64_t time, uint32_t sm, std::span<const LineUse> lines);
   MemoryReply write(uint64_t time, uint32_t sm, std::span<const LineUse> lines);
@@ -55,7 +55,9 @@ class ChipMemory {
       return start;
     }
   };
-  uint32_t half_of(uint32_t sm) const { return sm * 2 < sms_ ? 0 : 1; }
+  /// SMs of both halves take turns in %smid, a TPC of two at a time (inferred: on an H200 64 CTAs read and write L2
+  /// twice as fast as one half could, probe_00_l2 with 64 SMs, and so do the 66 SMs of even numbers).
+  static uint32_t half_of(uint32_t sm) { return sm / 2 % 2; }
   size_t slice_of(uint32_t half, uint64_t line) const;
   size_t channel_of(uint64_t line) const;
   size_t atomic_unit_of(uint64_t line) const;
@@ -74,7 +76,6 @@ class ChipMemory {
 
   L2Cache& l2_;
   const MemoryTiming timing_;
-  const uint32_t sms_;
   const uint32_t slices_each_;  // of a half
   const double channel_bytes_;  // a cycle, one channel
   struct Reader {

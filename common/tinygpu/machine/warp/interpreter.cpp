@@ -1,5 +1,6 @@
 // The loop that runs a warp's instructions.
 #include <algorithm>
+#include <cmath>
 
 #include "common/tinygpu/machine/chip/gpu.h"
 
@@ -7,17 +8,11 @@ namespace tinygpu {
 namespace {
 
 /// The unit that takes `op`; of the two halves that multiply, the one that is free first.
-int64_t& pipe_of(const Op& op, int64_t* pipes) {
+Bookings& pipe_of(const Op& op, Bookings* pipes, int64_t now) {
   if (op.pipe != Pipe::fma) return pipes[size_t(op.pipe)];
-  int64_t &heavy = pipes[size_t(Pipe::fma_heavy)], &lite = pipes[size_t(Pipe::fma_lite)];
-  return lite <= heavy ? lite : heavy;
+  Bookings &heavy = pipes[size_t(Pipe::fma_heavy)], &lite = pipes[size_t(Pipe::fma_lite)];
+  return lite.first(now) <= heavy.first(now) ? lite : heavy;
 }
-
-/// An mma.sync keeps the issue port for cycles in which it reads its registers, and those are taken from what others
-/// have, but not at once: what follows it issues before they are over (H200, probe_05_mma_sync: with one, two and four
-/// integers behind each, of one, two or four warps, an m16n8k16 takes 6.8, 7.4 and 10.1 cycles, with two and four f32
-/// multiplications 7.9 and 9.9, alone 6.1). Until when is told where no unit is.
-int64_t reads_until(const int64_t* pipes) { return pipes[size_t(Pipe::none)]; }
 
 }  // namespace
 
@@ -74,6 +69,35 @@ void Warp::note_turn(const Op& op) {
   if (what == Op::kMarkAgain) past_first_turn_ |= loop;
 }
 
+/// Cycles of its unit.
+inline int64_t Warp::occupied(const Op& op, int64_t now) const {
+  // What wgmma reads and writes of the registers is taken from others.
+  const bool beside = now < int64_t(cta_.sm.wgmma_until) && op.pipe != Pipe::lsu;
+  return beside ? std::lround(op.occupies * timing().wgmma->beside) : op.occupies;
+}
+
+/// Waits for the issue port and the unit behind it. An mma.sync keeps the port for cycles in which it reads its
+/// registers, and those are taken from what others have, but not at once: what follows it issues before they are over
+/// (H200, probe_05_mma_sync: with one, two and four integers behind each, of one, two or four warps, an m16n8k16 takes
+/// 6.8, 7.4 and 10.1 cycles, with two and four f32 multiplications 7.9 and 9.9, alone 6.1).
+inline void Warp::take_turn(const Op& op, Bookings& port, Bookings* pipes) {
+  int64_t now = int64_t(time_);
+  Bookings* const pipe = op.pipe == Pipe::none ? nullptr : &pipe_of(op, pipes, now);
+  if (pipe) now = pipe->first(now);
+  if (op.issue) {
+    int64_t& reads_until = cta_.sm.reads_until[index_ & 3];
+    const auto [turn, end] = port.take(now, op.issue);
+    if (op.cost == CostClass::mma_sync) [[unlikely]] {
+      now = turn;
+      reads_until = end;
+    } else if (turn > now) {
+      now = reads_until > now ? std::max(now, turn - (reads_until - now)) : turn;
+    }
+  }
+  if (pipe) now = pipe->take(now, occupied(op, now)).begin;
+  time_ = uint64_t(now);
+}
+
 template <bool watched, bool told>
 void Warp::run_ops() {
   stop_ = false;
@@ -86,9 +110,8 @@ void Warp::run_ops() {
   regs_ = frames_.registers() + g->register_base;
   const uint32_t mask = g->mask;
   uint32_t pc = g->pc;
-  const int64_t ahead = int64_t(domain().launch.options.run_ahead);
-  int64_t& port = cta_.sm.port[index_ & 3];
-  int64_t* const pipes = cta_.sm.pipes[index_ & 3];
+  Bookings& port = cta_.sm.port[index_ & 3];
+  Bookings* const pipes = cta_.sm.pipes[index_ & 3];
   const bool serial_ok = domain().serial;
   bool first = true;
   while (time_ < deadline_) {
@@ -124,23 +147,7 @@ void Warp::run_ops() {
     [[maybe_unused]] const uint64_t ready = std::min(short_since_, time_);
     short_since_ = ~0ull;
     time_ = operands;
-    // The issue port's queue: cycles of work committed, never more than `ahead` cycles in the past, so that warps that
-    // run ahead of each other by the dial do not delay each other falsely.
-    const int64_t now = int64_t(time_);
-    port = std::max(port, now - ahead);
-    if (port > now) [[unlikely]] {
-      const bool beside = op.cost != CostClass::mma_sync && reads_until(pipes) > now;
-      time_ = uint64_t(std::max(now, beside ? port - (reads_until(pipes) - now) : port));
-    }
-    port += op.issue;
-    if (op.cost == CostClass::mma_sync) [[unlikely]]
-      pipes[size_t(Pipe::none)] = int64_t(time_) + op.issue - 1;
-    if (op.pipe != Pipe::none) {
-      int64_t& pipe = pipe_of(op, pipes);
-      pipe = std::max(pipe, now - ahead);
-      if (pipe > int64_t(time_)) time_ = uint64_t(pipe);
-      pipe += op.occupies;
-    }
+    take_turn(op, port, pipes);
     [[maybe_unused]] const uint64_t issued = time_;
     [[maybe_unused]] const uint32_t lanes = exec_;
     const auto tell = [&] {
