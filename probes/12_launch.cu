@@ -249,6 +249,43 @@ __global__ void parameters(const __grid_constant__ ManyParameters many, long lon
   if (threadIdx.x == 0)
     for (int i = 0; i < 3; ++i) cycles[blockIdx.x * 3 + uint32_t(i)] = t[i + 1] - t[i];
 }
+/// The same by the uniform datapath, as most kernels do: the first word, its neighbour, a CTA's threads, the grid's
+/// CTAs, a word one KiB on; or the two of the launch before those of the parameters.
+#define GEN5_LOOK(what, ...)                                                                     \
+  asm volatile("{\n\t.reg .pred p;\n\t.reg .b32 v;\n\tmov.u32 v, " what                          \
+               ";\n\tmad.lo.u32 v, v, %0, %0;\n\tsetp.eq.u32 p, v, 0xfffffffe;\n\t@p trap;\n\t}" \
+               :                                                                                 \
+               : "r"(even)__VA_OPT__(, ) __VA_ARGS__                                             \
+               : "memory")
+template <bool dimensions>
+__global__ void looks(const __grid_constant__ ManyParameters many, long long* cycles) {
+  const uint32_t even = kept(threadIdx.x * 2 + 2);
+  long long t[6];
+  const auto parameters = [&](int at) {
+    GEN5_LOOK("%1", "r"(many.words[0]));
+    t[at] = ticks();
+    GEN5_LOOK("%1", "r"(many.words[1]));
+    t[at + 1] = ticks();
+  };
+  const auto of_the_launch = [&](int at) {
+    GEN5_LOOK("%%ntid.x");
+    t[at] = ticks();
+    GEN5_LOOK("%%nctaid.x");
+    t[at + 1] = ticks();
+  };
+  t[0] = ticks();
+  if constexpr (dimensions) {
+    of_the_launch(1);
+    parameters(3);
+  } else {
+    parameters(1);
+    of_the_launch(3);
+  }
+  GEN5_LOOK("%1", "r"(many.words[384]));
+  t[5] = ticks();
+  if (threadIdx.x == 0)
+    for (int i = 0; i < 5; ++i) cycles[blockIdx.x * 5 + uint32_t(i)] = t[i + 1] - t[i];
+}
 /// Three loads: the first at all, another line, a line of another stretch of 64 MiB.
 __global__ void loads(const uint8_t* memory, long long* cycles) {
   long long t[4];
@@ -315,6 +352,29 @@ void by_ctas(benchmark::internal::Benchmark* b) {
   by_cycles(b);
 }
 BENCHMARK(cold<Cold::parameters>)->Name("cold_parameter")->Apply(by_ctas);
+/// The median CTA's cycles for look `which`, in a second launch behind a kernel of other parameters.
+template <bool dimensions>
+void look(benchmark::State& state) {
+  const int ctas = int(state.range(0));
+  const size_t which = size_t(state.range(1));
+  for (auto _ : state) {
+    std::vector<double> took;
+    for (int launch = 0; launch < 2; ++launch) {
+      measured(size_t(ctas) * 3, [&](long long* p) { parameters<<<ctas, 32>>>(ManyParameters{}, p); });
+      const auto c =
+          measured(size_t(ctas) * 5, [&](long long* p) { looks<dimensions><<<ctas, 32>>>(ManyParameters{}, p); });
+      took.clear();
+      for (int i = 0; i < ctas; ++i) took.push_back(double(c[size_t(i) * 5 + which]));
+    }
+    report(state, median(took));
+  }
+}
+void five_looks(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"ctas", "look"})->ArgsProduct({{1, 132}, {0, 1, 2, 3, 4}});
+  by_cycles(b);
+}
+BENCHMARK(look<false>)->Name("look_at_parameters")->Apply(five_looks);
+BENCHMARK(look<true>)->Name("look_at_dimensions")->Apply(five_looks);
 BENCHMARK(cold<Cold::loads>)->Name("cold_load")->Apply(by_ctas);
 BENCHMARK(cold<Cold::maps>)->Name("cold_map")->Apply(by_ctas);
 
