@@ -264,9 +264,10 @@ void narrow_alone(benchmark::State& state, const char* level, const Narrow& kind
                       ? 0x7f
                       : pattern(normal(random), bits, false, kind.format == numerics::Format::e5m2));
     for (uint8_t& s : scales[i].bytes)
-      s = uint8_t(kind.scale_format == numerics::Format::ue8m0 ? 124 + random() % 6
-                  : kind.wide_scales                           ? random() % 0x7f
-                                                               : 0x30 + random() % 16);
+      s = uint8_t(kind.scale_format == numerics::Format::ue8m0
+                      ? (kind.wide_scales ? random() & 0xcf : 124 + random() % 6)
+                  : kind.wide_scales ? random() % 0x7f
+                                     : 0x30 + random() % 16);
   }
   for (uint32_t k = 0; k < 32; ++k)
     for (uint32_t r = 0; r < kPlane; ++r)
@@ -303,6 +304,8 @@ void narrow_alone(benchmark::State& state, const char* level, const Narrow& kind
 constexpr auto kE5m2 = numerics::Format::e5m2, kE2m1 = numerics::Format::e2m1, kUe4m3 = numerics::Format::ue4m3;
 BENCH_NARROW(e4m3, Narrow{});
 BENCH_NARROW(e4m3_large_c, Narrow{.c = 4096});
+BENCH_NARROW(e4m3_windows_cut_some, Narrow{.c = 80});
+BENCH_NARROW(e4m3_windows_cut_many, Narrow{.c = 128});
 BENCH_NARROW(e4m3_sparse, Narrow{.sparse = true});
 BENCH_NARROW(e5m2, Narrow{.format = kE5m2});
 BENCH_NARROW(e5m2_large_c, Narrow{.format = kE5m2, .c = 4096});
@@ -310,6 +313,8 @@ BENCH_NARROW(e5m2_nans, Narrow{.format = kE5m2, .nans = true});
 BENCH_NARROW(mx_e4m3, Narrow{.sum = numerics::SumKind::scaled, .scales = 1});
 BENCH_NARROW(mx_e4m3_large_c, Narrow{.sum = numerics::SumKind::scaled, .c = 4096, .scales = 1});
 BENCH_NARROW(mxf4, Narrow{.sum = numerics::SumKind::fp4, .format = kE2m1, .scales = 2});
+BENCH_NARROW(mxf4_wide_scales,
+             Narrow{.sum = numerics::SumKind::fp4, .format = kE2m1, .scales = 2, .wide_scales = true});
 BENCH_NARROW(nvf4, Narrow{.sum = numerics::SumKind::fp4, .format = kE2m1, .scales = 4, .scale_format = kUe4m3});
 BENCH_NARROW(
     nvf4_wide_scales,
