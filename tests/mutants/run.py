@@ -25,6 +25,7 @@ that a compiler has made several of, from one CUDA line, are changed together.
 import argparse
 import collections
 import concurrent.futures
+import functools
 import importlib.util
 import json
 import os
@@ -228,6 +229,7 @@ def findings(log):
             yield (r["ruleId"], r["level"], p.get("kernel"), p.get("ptxLine")), r
 
 
+@functools.lru_cache(maxsize=64)
 def lines_of(text):
     """The .loc in force at each PTX line: (file, line), and behind it those that it was inlined into, up to the kernel's own."""
     now, into, out = None, {}, [None]
