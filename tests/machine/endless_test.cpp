@@ -60,6 +60,11 @@ TEST(Endless, APollByAtomic) {
 }
 
 // The first warp takes it and exits.
+TEST(Endless, APollWithAFence) {
+  expect_spin(fault("L: fence.acq_rel.gpu; ld.relaxed.gpu.global.u32 %r1, [%in]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;"),
+              "lanes spin");
+}
+
 TEST(Endless, ALockThatNobodyReleases) {
   expect_spin(fault("L: atom.global.cas.b32 %r1, [%in], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra L;", 1, 33),
               "\n   | by CTA (0,0,0), warp ");  // the one that comes second

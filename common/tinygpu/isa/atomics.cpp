@@ -182,6 +182,7 @@ bool begin_atomic(Warp& w, const Op& op, uint32_t bytes, Target& t) {
   const Space space = memory_operand(op).space;
   lane_addresses(w, op, t.address);
   if (wait_serial(w, space, t.address)) return false;
+  release_before(w, op, space, t.address);
   resolve(w, space, t.address, bytes, bytes, Act::atomic, t.access);
   tell(w, Sync::Kind::acquire);
   return true;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/machine/memory/fence_wait.h"
 
 TINYGPU_ISA_BEGIN
 
@@ -192,8 +193,8 @@ void cluster_arrive(Warp& w, const Op& op) {
         "undefined, here the second arrival does not count",
         __builtin_ctz(twice));
   Cluster& cluster = w.cluster();
-  // Release semantics drain the thread's earlier stores; .relaxed does not.
-  if (op.get<ClusterDetails>().release) w.charge(w.timing().barriers.cluster_release);
+  // Release is a fence first; .relaxed is none.
+  if (op.get<ClusterDetails>().release) w.charge(release_wait(w, ptx::Scope::cluster));
   const uint32_t lanes = w.exec() & ~twice;
   if (lanes && w.told(Observer::synchronisation)) {
     const Origin who = origin_of_lanes(w, lanes);
@@ -231,6 +232,7 @@ void decode_cluster(Decoder& d, Op& op) {
   op.cost = CostClass::barrier;
   op.fn = arrive ? cluster_arrive : cluster_wait;
   op.set(ClusterDetails{d.inst->has("aligned"), arrive && !d.inst->has("relaxed")});
+  if (op.get<ClusterDetails>().release) op.flags |= Op::serial;
 }
 
 constexpr Entry kEntries[] = {

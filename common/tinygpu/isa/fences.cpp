@@ -1,8 +1,9 @@
 // fence, membar and their proxy forms (PTX ISA 9.7.13.4). In the model every access of a domain happens in program
-// order and strong global accesses meet in the serial phase, so a fence moves nothing: it costs time. TMA checks that a
-// tensor map was acquired; observers are told of every fence.
+// order and strong global accesses meet in the serial phase, so a fence moves nothing: it costs time (fence_wait.h).
+// TMA checks that a tensor map was acquired; observers are told of every fence.
 #include "common/tinygpu/engines/tma/bulk_engine.h"
 #include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/machine/memory/fence_wait.h"
 
 TINYGPU_ISA_BEGIN
 
@@ -18,12 +19,14 @@ struct MapDetails {
   bool wide;  // address of 64 bits
 };
 
-/// A CTA's fence waits for nothing that leaves the SM; wider ones wait until earlier stores have reached L2.
+/// A CTA's fence waits for nothing that leaves the SM; wider ones wait until earlier stores have reached L2, and the
+/// cluster's is the GPU's in the code of ptxas.
 template <Reach reach>
 void memory_fence(Warp& w, const Op&) {
-  if constexpr (reach == kCluster) w.charge(w.spec().costs[size_t(CostClass::fence)].latency);
-  if constexpr (reach >= kCluster) w.sm().l1.empty();
-  if constexpr (reach >= kGpu) w.charge(w.spec().costs[size_t(CostClass::global_load)].latency);
+  const FenceTiming& t = w.timing().fences;
+  if constexpr (reach == kCta) return w.charge(t.cta);
+  w.sm().l1.empty();
+  w.charge(fence_wait(w, reach == kSystem ? t.system : t.gpu));
 }
 
 template <Reach reach>
@@ -32,11 +35,13 @@ void fence(Warp& w, const Op& op) {
   tell(w, Sync::Kind::fence);
 }
 
-/// fence.proxy.async and its one-directional forms: generic and async proxy of shared or global memory.
+/// fence.proxy.async and its one-directional forms: generic and async proxy of shared or global memory. In the code of
+/// ptxas one of shared::cluster has a fence of the GPU before it.
 template <Reach reach>
 void proxy_async(Warp& w, const Op& op) {
-  memory_fence<reach>(w, op);
-  w.charge(w.spec().costs[size_t(CostClass::fence)].latency);
+  if constexpr (reach == kCluster) memory_fence<reach>(w, op);
+  if constexpr (reach == kGpu) w.charge(fence_wait(w, w.timing().fences.proxy));
+  if constexpr (reach != kGpu) w.charge(w.spec().costs[size_t(CostClass::fence)].latency);
   tell(w, Sync::Kind::proxy_fence, op.get<AsyncDetails>().spaces);
 }
 
@@ -54,11 +59,10 @@ void proxy_tensormap(Warp& w, const Op& op) {
   });
 }
 
-/// fence.mbarrier_init.release.cluster: earlier mbarrier.init of this thread, towards the cluster.
-void mbarrier_init(Warp& w, const Op& op) { fence<kCluster>(w, op); }
-
-/// fence.{acquire,release}.sync_restrict: orders only synchronisation objects in shared memory.
-void sync_restrict(Warp& w, const Op& op) { fence<kCta>(w, op); }
+/// fence.mbarrier_init.release.cluster (earlier mbarrier.init of this thread, towards the cluster) and
+/// fence.{acquire,release}.sync_restrict (synchronisation objects in shared memory): no instruction in the code of
+/// ptxas.
+void ordered_anyway(Warp& w, const Op&) { tell(w, Sync::Kind::fence); }
 
 Reach reach_of(const ptx::Instruction& inst) {
   if (inst.has("cta")) return kCta;
@@ -69,42 +73,52 @@ Reach reach_of(const ptx::Instruction& inst) {
 
 bool restricted(const ptx::Instruction& inst) { return !inst.after("sync_restrict::").empty(); }
 
-ExecFn memory_fence_of(Reach r) {
+/// Fences that wait for stores need their turn: see fence_wait.
+void decode_memory_fence(Op& op, Reach r) {
+  if (r != kCta) op.flags |= Op::serial;
   switch (r) {
-    case kCta: return fence<kCta>;
-    case kCluster: return fence<kCluster>;
-    case kGpu: return fence<kGpu>;
-    default: return fence<kSystem>;
+    case kCta: op.fn = fence<kCta>; break;
+    case kCluster: op.fn = fence<kCluster>; break;
+    case kGpu: op.fn = fence<kGpu>; break;
+    default: op.fn = fence<kSystem>; break;
   }
 }
 
 void decode_fence(Decoder& d, Op& op) {
-  op.cost = CostClass::fence;
-  op.fn = restricted(*d.inst) ? sync_restrict : memory_fence_of(reach_of(*d.inst));
+  if (restricted(*d.inst))
+    op.fn = ordered_anyway;
+  else
+    decode_memory_fence(op, reach_of(*d.inst));
 }
 
 void decode_membar(Decoder& d, Op& op) {
   op.cost = CostClass::fence;
   if (d.inst->has("proxy")) {
     op.fn = proxy_alias;
+    op.flags |= Op::serial;
     return;
   }
-  op.fn = memory_fence_of(d.inst->has("sys") ? kSystem : reach_of(*d.inst));
+  decode_memory_fence(op, d.inst->has("sys") ? kSystem : reach_of(*d.inst));
 }
 
 void decode_proxy(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
   op.cost = CostClass::fence;
+  op.flags |= Op::serial;
   if (i.has("alias")) {
     op.fn = proxy_alias;
   } else if (i.has("async") || i.has("async::generic")) {
     const bool shared = restricted(i) || i.has("shared::cta");
     const bool global = !shared && !i.has("shared::cluster");
     op.set(AsyncDetails{(i.has("global") ? 0 : Sync::kSharedMemory) | (global ? Sync::kGlobalMemory : 0)});
+    if (shared) op.flags &= ~Op::serial;
     op.fn = shared ? proxy_async<kCta> : i.has("shared::cluster") ? proxy_async<kCluster> : proxy_async<kGpu>;
   } else if (i.has("tensormap::generic")) {
     switch (reach_of(i)) {
-      case kCta: op.fn = proxy_tensormap<kCta>; break;
+      case kCta:
+        op.fn = proxy_tensormap<kCta>;
+        op.flags &= ~Op::serial;
+        break;
       case kCluster: op.fn = proxy_tensormap<kCluster>; break;
       case kGpu: op.fn = proxy_tensormap<kGpu>; break;
       default: op.fn = proxy_tensormap<kSystem>; break;
@@ -122,7 +136,7 @@ void decode_proxy(Decoder& d, Op& op) {
 
 void decode_mbarrier_init(Decoder&, Op& op) {
   op.cost = CostClass::fence;
-  op.fn = mbarrier_init;
+  op.fn = ordered_anyway;
 }
 
 constexpr Entry kEntries[] = {

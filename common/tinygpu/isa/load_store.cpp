@@ -335,7 +335,10 @@ void store(Warp& w, const Op& op) {
     if (uint8_t* first = dense_global(w, op, space, n * sizeof(M), false)) return store_dense<M>(first, n, from);
   uint64_t address[32];
   lane_addresses(w, op, address);
-  if (memory_operand(op).strong && wait_serial(w, space, address)) return;
+  if (memory_operand(op).strong) {
+    if (wait_serial(w, space, address)) return;
+    release_before(w, op, space, address);
+  }
   Access access;
   resolve(w, space, address, n * sizeof(M), n * sizeof(M), Act::store, access);
   uint32_t changes = 0;  // asked for only while somebody watches for endless loops

@@ -5,6 +5,7 @@
 
 #include "common/tinygpu/isa/bank_passes.h"
 #include "common/tinygpu/isa/memory_unit.h"
+#include "common/tinygpu/machine/memory/fence_wait.h"
 
 TINYGPU_ISA_BEGIN
 
@@ -396,15 +397,28 @@ void read_for_copy(Warp& w, const Access& access, uint32_t passes, std::function
        miss = unit.timing.miss_least](const MemoryReply& r) { then(end + r.delay + r.late + (r.missed ? miss : 0)); });
 }
 
+namespace {
+
+/// Some lane's access is one of global memory.
+bool any_global(Warp& w, Space space, const uint64_t* address) {
+  if (is_shared(space) || space == Space::local) return false;
+  if (space != Space::generic) return true;
+  uint32_t global = 0;
+  for (int i = 0; i < 32; ++i)
+    global |= uint32_t(address[i] < kSharedWindow || address[i] >= kFunctionWindow + kWindowSize) << i;
+  return global & w.exec();
+}
+
+}  // namespace
+
+void release_before(Warp& w, const Op& op, Space space, const uint64_t* address) {
+  const ptx::MemoryOrder order = memory_operand(op).order;
+  if (order.releases() && any_global(w, space, address)) w.charge(release_wait(w, order.scope));
+}
+
 bool wait_serial(Warp& w, Space space, const uint64_t* address) {
   Domain& domain = w.domain();
-  if (domain.serial || is_shared(space) || space == Space::local) return false;
-  if (space == Space::generic) {
-    uint32_t global = 0;
-    for (int i = 0; i < 32; ++i)
-      global |= uint32_t(address[i] < kSharedWindow || address[i] >= kFunctionWindow + kWindowSize) << i;
-    if (!(global & w.exec())) return false;
-  }
+  if (domain.serial || !any_global(w, space, address)) return false;
   domain.defer(w);
   BlockReason why;
   why.kind = BlockReason::Kind::serial;

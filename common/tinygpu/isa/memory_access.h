@@ -119,5 +119,7 @@ void read_for_copy(Warp& w, const Access& access, uint32_t passes, std::function
 /// Serial-phase rule for strong accesses that may be global. True: the group waits for the serial phase and the op will
 /// run again; return at once.
 bool wait_serial(Warp& w, ptx::Space space, const uint64_t* address);
+/// The fence before an access of global memory that releases beyond the CTA; then in its turn.
+void release_before(Warp& w, const Op& op, ptx::Space space, const uint64_t* address);
 
 TINYGPU_ISA_END

@@ -112,7 +112,7 @@ struct alignas(64) Op {
     leader = 4,         // first op of a basic block
     reads_pending = 8,  // touches a register that an asynchronous operation may still own: Function::async_touches
     no_guard = 16,      // fn looks at the guard itself (bra, call, ret, exit)
-    serial = 32,        // strong global access: executed in the serial phase between windows
+    serial = 32,        // strong global access, or a fence of one: executed in the serial phase between windows
     injected = 64,      // made by the lowering (special-register moves), not an instruction of the user's
     steers = 128,       // its result decides where the function branches or what memory it reaches
   };

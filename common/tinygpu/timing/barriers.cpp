@@ -6,6 +6,6 @@ BarrierTiming::BarrierTiming(const MachineSpec& s)
     : cta_fixed(s.number("barrier.cta.fixed")),
       cta_per_warp(s.number("barrier.cta.per_warp")),
       cluster(uint64_t(s.number("barrier.cluster.relaxed"))),
-      cluster_release(uint64_t(s.number("barrier.cluster.release")) - cluster) {}
+      cluster_per_warp(s.number("barrier.cluster.per_warp")) {}
 
 }  // namespace tinygpu

@@ -9,8 +9,9 @@ namespace tinygpu {
 struct BarrierTiming {
   double cta_fixed, cta_per_warp;  // last arrival of a CTA's barrier until its warps go on
   uint64_t cluster;                // and of a cluster's, whose arrivals are .relaxed
-  uint64_t cluster_release;        // what an arrival that releases adds
+  double cluster_per_warp;         // and what each further warp of a CTA adds
   explicit BarrierTiming(const MachineSpec& spec);
+  uint64_t cluster_of(uint32_t warps) const { return uint64_t(double(cluster) + cluster_per_warp * (warps - 1)); }
   uint64_t cta(uint32_t warps) const { return uint64_t(cta_fixed + cta_per_warp * warps); }
 };
 

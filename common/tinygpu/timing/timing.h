@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "common/tinygpu/timing/barriers.h"
+#include "common/tinygpu/timing/fences.h"
 #include "common/tinygpu/timing/launch.h"
 #include "common/tinygpu/timing/mbarrier.h"
 #include "common/tinygpu/timing/memory.h"
@@ -17,6 +18,7 @@ namespace tinygpu {
 struct Timing {
   MemoryTiming memory;
   BarrierTiming barriers;
+  FenceTiming fences;
   LaunchTiming launch;
   MBarrierTiming mbarrier;
   TmaTiming tma;
@@ -24,7 +26,8 @@ struct Timing {
   std::optional<TensorMemoryTiming> tensor_memory;
   std::optional<MmaTiming> mma;
   std::optional<WgmmaTiming> wgmma;
-  explicit Timing(const MachineSpec& spec) : memory(spec), barriers(spec), launch(spec), mbarrier(spec), tma(spec) {
+  explicit Timing(const MachineSpec& spec)
+      : memory(spec), barriers(spec), fences(spec), launch(spec), mbarrier(spec), tma(spec) {
     if (spec.has_tmem) {
       tensor_memory.emplace(spec);
       mma.emplace(spec);

@@ -46,7 +46,7 @@ class Domain {
   void strong_access(const Op& op) {
     if (op.cost == CostClass::global_load)
       ++polls;
-    else if (op.cost != CostClass::global_atomic)
+    else if (op.cost != CostClass::global_atomic && op.cost != CostClass::fence)
       made_progress();
   }
   std::map<std::string, uint64_t> counters;

@@ -107,15 +107,17 @@ void MemoryRequests::serve(size_t request) {
     case Kind::update: r.reply = chip_.update(r.time, r.sm->index, lines); break;
     case Kind::float_update: r.reply = chip_.update(r.time, r.sm->index, lines, true); break;
   }
+  // Known at once: a fence that has its turn later in this exchange looks at it.
+  if (r.kind == Kind::read || lines.empty()) return;
+  StoresOnTheirWay& stores = stores_of(*r.sm);
+  const uint64_t there = r.time + lines.back().at + r.reply.delay;
+  stores.written = std::max(stores.written, there);
+  if (r.kind == Kind::write && !r.held) stores.written_bulk = std::max(stores.written_bulk, there);
+  if (const uint64_t wait = r.held ? r.held->cold.translation(r.time) : 0)
+    stores.translated = std::max(stores.translated, r.time + wait);
 }
 
 void MemoryRequests::finish(Request& r, uint32_t number) {
-  if (r.kind != Kind::read && r.end > r.first) {
-    StoresOnTheirWay& stores = stores_of(*r.sm);
-    stores.written = std::max(stores.written, r.time + lines_[r.end - 1].at + r.reply.delay);
-    if (const uint64_t wait = r.held ? r.held->cold.translation(r.time) : 0)
-      stores.translated = std::max(stores.translated, r.time + wait);
-  }
   if (r.told >= 0) tell(MemoryTraffic{*r.sm->domain, told_[size_t(r.told)], r.sm->index, r.time, 0, 0, r.reply.missed});
   if (r.then >= 0) {
     const Then then = std::move(then_[size_t(r.then)]);

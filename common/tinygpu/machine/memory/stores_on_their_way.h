@@ -1,4 +1,4 @@
-// What an SM has written, as far as the end of its grid has to wait for it.
+// What an SM has written, as far as the end of its grid, or a fence, has to wait for it.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -8,8 +8,9 @@
 namespace tinygpu {
 
 struct StoresOnTheirWay final : Extension {
-  uint64_t written = 0;     // when the last of it is in L2
-  uint64_t translated = 0;  // when its first store has its address translated, in a launch that begins cold
+  uint64_t written = 0;       // when the last of it is in L2
+  uint64_t written_bulk = 0;  // and the last of what bulk copies write
+  uint64_t translated = 0;    // when its first store has its address translated, in a launch that begins cold
 
   /// A grid's end begins with a look at whether all stores are answered for, a way to L2 and back: only one that
   /// arrives later than that look puts the end off (inferred: on an H200, stores behind a load end a grid no later than

@@ -86,7 +86,8 @@ void Cluster::barrier_check(uint64_t now) {
   for (const auto& cta : ctas)
     for (const auto& w : cta->warps)
       if (w->live() & ~w->cluster_arrived) return;
-  const uint64_t when = std::max(now, barrier_last) + domain.launch.gpu.timing.barriers.cluster;
+  const uint64_t when =
+      std::max(now, barrier_last) + domain.launch.gpu.timing.barriers.cluster_of(uint32_t(ctas[0]->warps.size()));
   for (const auto& cta : ctas)
     for (const auto& w : cta->warps) {
       w->cluster_released |= w->cluster_arrived;

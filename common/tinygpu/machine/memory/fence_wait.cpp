@@ -1,0 +1,37 @@
+#include "common/tinygpu/machine/memory/fence_wait.h"
+
+#include <algorithm>
+
+#include "common/tinygpu/machine/chip/gpu.h"
+#include "common/tinygpu/machine/memory/stores_on_their_way.h"
+
+namespace tinygpu {
+namespace {
+
+/// When each sub-partition's next fence can set out.
+struct FencePorts final : Extension {
+  uint64_t free[4] = {};
+};
+
+}  // namespace
+
+uint64_t fence_wait(Warp& w, uint64_t own) {
+  const FenceTiming& t = w.timing().fences;
+  uint64_t& port = w.sm().extensions.get<FencePorts>().free[w.index() & 3];
+  uint64_t start = std::max(w.time(), port);
+  port = start + t.gpu_warp;
+  // Bulk copies' stores hold up every warp's fence; that the stores of one warp hold up another's is inferred.
+  if (const StoresOnTheirWay* s = w.sm().extensions.find<StoresOnTheirWay>()) {
+    if (s->written) start = std::max(start, std::max(s->written, s->translated) + t.stored);
+    if (s->written_bulk) start = std::max(start, s->written_bulk + t.stored_bulk);
+  }
+  return start + own - w.time();
+}
+
+uint64_t release_wait(Warp& w, ptx::Scope scope) {
+  const FenceTiming& t = w.timing().fences;
+  if (scope <= ptx::Scope::cta) return 0;
+  return fence_wait(w, scope == ptx::Scope::sys ? t.system : t.gpu);
+}
+
+}  // namespace tinygpu
