@@ -98,6 +98,32 @@ TEST(Fetch, TurnsOfLoops) {
   EXPECT_GE(shared, 10);
 }
 
+/// Fences and the cluster's barrier on two SMs. Left out: many warps behind stores of their own, which come out up to a
+/// third too fast, small and large bulk copies, the system's scope with more than four warps (notes/evidence.md).
+TEST(Fences, OnTwoSms) {
+  std::ifstream in(GEN5_SOURCE "/probes/results/h200/00_fences.json");
+  const nlohmann::json stored = nlohmann::json::parse(in);
+  const auto got = run_probe(GEN5_PROBES "/probe_00_fences", "h200", "everywhere:0");
+  const std::vector<std::string> kinds = {
+      "cta/nothing/warps:1/",     "cluster/nothing/",           "gpu/nothing/",
+      "gpu/store/warps:1/",       "gpu/store/warps:4/",         "sys/nothing/warps:1/",
+      "sys/nothing/warps:4/",     "proxy_all/nothing/warps:1/", "proxy_all/store/warps:1/",
+      "cluster_barrier_relaxed/", "cluster_barrier/nothing/",   "cluster_barrier/store/warps:1/",
+      "cluster_barrier/bulk/",    "gpu/bulk_done/warps:1/"};
+  for (const std::string& kind : kinds) {
+    int rows = 0;
+    for (const auto& row : stored.at("benchmarks")) {
+      const std::string name = row.at("name");
+      if (!name.starts_with("fence/" + kind) || name.find("everywhere:0") == std::string::npos) continue;
+      ASSERT_TRUE(got.contains(name)) << name;
+      const double want = row.at("median");
+      EXPECT_NEAR(got.at(name), want, 0.05 * want) << name;
+      ++rows;
+    }
+    EXPECT_GE(rows, 1) << kind;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Probes, RoundTrip, testing::ValuesIn(probes()),
                          [](const auto& info) { return "p" + info.param.name; });
 

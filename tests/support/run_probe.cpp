@@ -9,9 +9,11 @@
 
 namespace gen5::test {
 
-std::map<std::string, double> run_probe(const std::string& probe, const std::string& machine) {
-  const std::string command =
-      fmt::format("GEN5_DEVICE=tinygpu GEN5_MACHINE={} '{}' --benchmark_format=json 2>/dev/null", machine, probe);
+std::map<std::string, double> run_probe(const std::string& probe, const std::string& machine,
+                                        const std::string& filter) {
+  const std::string command = fmt::format(
+      "GEN5_DEVICE=tinygpu GEN5_MACHINE={} '{}' --benchmark_format=json --benchmark_filter='{}' 2>/dev/null", machine,
+      probe, filter);
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) throw std::runtime_error("cannot run " + probe);
   std::string text;

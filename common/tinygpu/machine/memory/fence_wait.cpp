@@ -17,14 +17,15 @@ struct FencePorts final : Extension {
 
 uint64_t fence_wait(Warp& w, uint64_t own) {
   const FenceTiming& t = w.timing().fences;
-  uint64_t& port = w.sm().extensions.get<FencePorts>().free[w.index() & 3];
-  uint64_t start = std::max(w.time(), port);
-  port = start + t.gpu_warp;
+  uint64_t start = w.time();
   // Bulk copies' stores hold up every warp's fence; that the stores of one warp hold up another's is inferred.
   if (const StoresOnTheirWay* s = w.sm().extensions.find<StoresOnTheirWay>()) {
     if (s->written) start = std::max(start, std::max(s->written, s->translated) + t.stored);
     if (s->written_bulk) start = std::max(start, s->written_bulk + t.stored_bulk);
   }
+  uint64_t& port = w.sm().extensions.get<FencePorts>().free[w.index() & 3];
+  start = std::max(start, port);
+  port = start + t.gpu_warp;
   return start + own - w.time();
 }
 
