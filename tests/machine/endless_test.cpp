@@ -61,7 +61,7 @@ TEST(Endless, APollByAtomic) {
 
 // The first warp takes it and exits.
 TEST(Endless, APollWithAFence) {
-  expect_spin(fault("L: fence.acq_rel.gpu; ld.relaxed.gpu.global.u32 %r1, [%in]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;"),
+  expect_spin(fault("L: fence.acq_rel.gpu; atom.global.add.u32 %r1, [%in], 0; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;"),
               "lanes spin");
 }
 

@@ -99,7 +99,8 @@ TEST(Fetch, TurnsOfLoops) {
 }
 
 /// Fences and the cluster's barrier on two SMs. Left out: many warps behind stores of their own, which come out up to a
-/// third too fast, small and large bulk copies, the system's scope with more than four warps (notes/evidence.md).
+/// third too fast, bulk copies of other sizes, barriers of 32 warps, whose fences come out beside each other there, the
+/// system's scope with more than four warps (notes/evidence.md).
 TEST(Fences, OnTwoSms) {
   std::ifstream in(GEN5_SOURCE "/probes/results/h200/00_fences.json");
   const nlohmann::json stored = nlohmann::json::parse(in);
@@ -115,6 +116,7 @@ TEST(Fences, OnTwoSms) {
     for (const auto& row : stored.at("benchmarks")) {
       const std::string name = row.at("name");
       if (!name.starts_with("fence/" + kind) || name.find("everywhere:0") == std::string::npos) continue;
+      if (name.find("warps:32") != std::string::npos) continue;
       ASSERT_TRUE(got.contains(name)) << name;
       const double want = row.at("median");
       EXPECT_NEAR(got.at(name), want, 0.05 * want) << name;

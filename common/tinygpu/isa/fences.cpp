@@ -85,6 +85,7 @@ void decode_memory_fence(Op& op, Reach r) {
 }
 
 void decode_fence(Decoder& d, Op& op) {
+  op.cost = CostClass::fence;
   if (restricted(*d.inst))
     op.fn = ordered_anyway;
   else
