@@ -258,7 +258,8 @@ TEST(SharedRaces, FlagsByReleaseAndAcquire) {
   EXPECT_THAT(flag("st.release.cta.shared.u32", "ld.relaxed.cta.shared.u32"),
               ElementsAre(race("scope-too-narrow", "ld.shared.u32 %r1, [%s];", "st.shared.u32 [%s], %t;")));
   EXPECT_THAT(flag("fence.acq_rel.cta; @%p8 st.relaxed.cta.shared.u32", "ld.acquire.cta.shared.u32"), IsEmpty());
-  EXPECT_THAT(flag("st.shared.u32", "ld.shared.u32").size(), 2u) << "the flag races, too";
+  // What the first look and later ones read races by itself.
+  EXPECT_THAT(flag("st.shared.u32", "ld.shared.u32"), ::testing::SizeIs(::testing::Ge(2))) << "the flag races, too";
 }
 
 TEST(SharedRaces, AtomicsAreStrongAmongEachOther) {
@@ -278,8 +279,10 @@ TEST(SharedRaces, InitialisationIsPublished) {
   const std::string init = "  @%p8 mbarrier.init.shared.b64 [%s], 1;\n";
   const std::string use = "  setp.eq.u32 %p1, %t, 32; @%p1 mbarrier.arrive.shared.b64 _, [%s];\n";
   EXPECT_THAT(found(init + "  bar.sync 0;\n" + use), IsEmpty());
-  EXPECT_THAT(found(init + use), ElementsAre(race("mbarrier-init-not-published", "mbarrier.arrive.shared.b64 _, [%s];",
-                                                  "mbarrier.init.shared.b64 [%s], 1;")));
+  const std::string later = "  @!%p8 nanosleep.u32 500;\n";  // behind the initialisation in time; orders nothing
+  EXPECT_THAT(found(init + later + use),
+              ElementsAre(race("mbarrier-init-not-published", "mbarrier.arrive.shared.b64 _, [%s];",
+                               "mbarrier.init.shared.b64 [%s], 1;")));
   // The other lanes of its own warp have to meet it as well.
   const std::string own =
       "  @%p8 mbarrier.arrive.shared.b64 _, [%s];\n  @!%p10 bra D;\n" +

@@ -105,12 +105,20 @@ TEST(Fences, OnTwoSms) {
   std::ifstream in(GEN5_SOURCE "/probes/results/h200/00_fences.json");
   const nlohmann::json stored = nlohmann::json::parse(in);
   const auto got = run_probe(GEN5_PROBES "/probe_00_fences", "h200", "everywhere:0");
-  const std::vector<std::string> kinds = {
-      "cta/nothing/warps:1/",     "cluster/nothing/",           "gpu/nothing/",
-      "gpu/store/warps:1/",       "gpu/store/warps:4/",         "sys/nothing/warps:1/",
-      "sys/nothing/warps:4/",     "proxy_all/nothing/warps:1/", "proxy_all/store/warps:1/",
-      "cluster_barrier_relaxed/", "cluster_barrier/nothing/",   "cluster_barrier/store/warps:1/",
-      "cluster_barrier/bulk/",    "gpu/bulk_done/warps:1/"};
+  const std::vector<std::string> kinds = {"cta/nothing/warps:1/",
+                                          "cluster/nothing/",
+                                          "gpu/nothing/",
+                                          "gpu/store/warps:1/",
+                                          "gpu/store/warps:4/",
+                                          "sys/nothing/warps:1/",
+                                          "sys/nothing/warps:4/",
+                                          "proxy_all/nothing/warps:1/",
+                                          "proxy_all/store/warps:1/",
+                                          "cluster_barrier_relaxed/",
+                                          "cluster_barrier/nothing/",
+                                          "cluster_barrier/store/warps:1/",
+                                          "cluster_barrier/bulk/warps:1/",
+                                          "gpu/bulk_done/warps:1/"};
   for (const std::string& kind : kinds) {
     int rows = 0;
     for (const auto& row : stored.at("benchmarks")) {
