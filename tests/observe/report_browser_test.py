@@ -75,8 +75,8 @@ class Report(unittest.TestCase):
         self.b.open(STOPPED)
         self.open_all()
         text = self.b.run("document.body.innerText")
-        self.assertIn("deadlock", text)
-        self.assertIn("gen5 explain deadlock", text)
+        self.assertIn("mbarrier-over-arrival", text)
+        self.assertIn("gen5 explain mbarrier-over-arrival", text)
         self.assertIn("stopped by a fault", text)
         # Its warps wait for billions of cycles; the first look is at those in which something happens.
         begin, end = cycles(self.b.run(RANGE))

@@ -98,7 +98,8 @@ void Launch::exchange() {
 }
 
 void Launch::run_window(std::vector<Domain*>& active, uint64_t next) {
-  const bool alone = active.size() == 1 && !dispatcher.left();
+  // A warp's second group that waits for the exchange may be left over from the last one.
+  const bool alone = active.size() == 1 && !dispatcher.left() && !active[0]->has_deferred();
   uint64_t until = next + (alone ? kAlone : std::min(options.window, gpu.timing.memory.least_latency));
   if (options.max_cycles) {
     const uint64_t last = start_time + options.max_cycles;
