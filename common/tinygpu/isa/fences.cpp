@@ -105,21 +105,19 @@ void decode_membar(Decoder& d, Op& op) {
 void decode_proxy(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
   op.cost = CostClass::fence;
-  op.flags |= Op::serial;
+  Reach reach = kGpu;
   if (i.has("alias")) {
     op.fn = proxy_alias;
   } else if (i.has("async") || i.has("async::generic")) {
     const bool shared = restricted(i) || i.has("shared::cta");
     const bool global = !shared && !i.has("shared::cluster");
     op.set(AsyncDetails{(i.has("global") ? 0 : Sync::kSharedMemory) | (global ? Sync::kGlobalMemory : 0)});
-    if (shared) op.flags &= ~Op::serial;
-    op.fn = shared ? proxy_async<kCta> : i.has("shared::cluster") ? proxy_async<kCluster> : proxy_async<kGpu>;
+    reach = shared ? kCta : i.has("shared::cluster") ? kCluster : kGpu;
+    op.fn = shared ? proxy_async<kCta> : reach == kCluster ? proxy_async<kCluster> : proxy_async<kGpu>;
   } else if (i.has("tensormap::generic")) {
-    switch (reach_of(i)) {
-      case kCta:
-        op.fn = proxy_tensormap<kCta>;
-        op.flags &= ~Op::serial;
-        break;
+    reach = reach_of(i);
+    switch (reach) {
+      case kCta: op.fn = proxy_tensormap<kCta>; break;
       case kCluster: op.fn = proxy_tensormap<kCluster>; break;
       case kGpu: op.fn = proxy_tensormap<kGpu>; break;
       default: op.fn = proxy_tensormap<kSystem>; break;
@@ -133,6 +131,7 @@ void decode_proxy(Decoder& d, Op& op) {
   } else {
     d.not_modelled();
   }
+  if (reach != kCta) op.flags |= Op::serial;
 }
 
 void decode_mbarrier_init(Decoder&, Op& op) {
