@@ -9,6 +9,7 @@
 
 #include "common/harness/fused_sum.h"
 #include "common/harness/inputs.h"
+#include "common/harness/output.h"
 #include "common/harness/watch.h"
 #include "exercises/picture.h"
 
@@ -96,7 +97,9 @@ Words product(const Halves& a, const Halves& b, uint32_t m, uint32_t n, uint32_t
 
 }  // namespace exercise
 
-int main(int argc, char** argv) {
+namespace {
+
+int judge(int argc, char** argv) {
   CLI::App app("An exercise of scripts/learn: runs its kernel and says whether the results are right");
   std::string name;
   bool timeline = false;
@@ -115,3 +118,7 @@ int main(int argc, char** argv) {
   if (!found) fmt::print(stderr, "there is no exercise {}\n", name);
   return right && found ? 0 : 1;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return gen5::harness::code_with_output(judge(argc, argv)); }

@@ -12,6 +12,7 @@
 #include "common/harness/device.h"
 #include "common/harness/lesson.h"
 #include "common/harness/new_instructions.h"
+#include "common/harness/output.h"
 #include "common/harness/wrap.h"
 
 namespace gen5::harness {
@@ -114,6 +115,15 @@ int Chapter::lesson(const Mistake& mistake) const {
 }
 
 int Chapter::run(int argc, char** argv) {
+  try {
+    return code_with_output(run_command_line(argc, argv));
+  } catch (const std::exception& e) {  // such as fmt's, of a disk that is full
+    std::fprintf(stderr, "error: %s\n", e.what());
+    return 1;
+  }
+}
+
+int Chapter::run_command_line(int argc, char** argv) {
   CLI::App app(fmt::format("Chapter {}: {}. {}", number_, title_, sentence_));
   bool list = false, json = false;
   std::vector<std::string> only;

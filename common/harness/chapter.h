@@ -75,6 +75,7 @@ class Chapter {
     std::string name, title;
     Body body;
   };
+  int run_command_line(int argc, char** argv);
   int lesson(const Mistake& mistake) const;
 
   std::string number_, title_, sentence_;

@@ -1,9 +1,14 @@
 // gen5: the command line of the machine model.
 #include <cstdio>
+#include <exception>
+#include <string>
 
 #include "common/tinygpu/cli/commands.h"
+#include "common/tinygpu/cli/standard_streams.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   CLI::App app{"Blackwell's tensor-core PTX on a machine model"};
   app.name("gen5");
   app.require_subcommand(1);
@@ -18,4 +23,24 @@ int main(int argc, char** argv) {
   }
   CLI11_PARSE(app, argc, argv);
   return 0;
+}
+
+void say(const std::string& why) { std::fprintf(stderr, "gen5: %s\n", why.c_str()); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  tinygpu::cli::hold_closed_streams();
+  int code = 1;
+  try {
+    code = run(argc, argv);
+  } catch (const std::exception& e) {  // such as fmt's, of a disk that is full
+    say(e.what());
+    return 1;
+  }
+  if (const std::string why = tinygpu::cli::lost_output(); !why.empty()) {
+    say("standard output cannot be written: " + why);
+    return code ? code : 1;
+  }
+  return code;
 }

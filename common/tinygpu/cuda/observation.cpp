@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/process.h"
+#include "common/tinygpu/cuda/unwritable.h"
 #include "common/tinygpu/observe/profile.h"
 #include "common/tinygpu/observe/report/report.h"
 #include "common/tinygpu/observe/trace.h"
@@ -27,7 +27,7 @@ void open(std::ofstream& file, const char* variable, const std::string& path) {
 void close(std::ofstream& file, const char* variable, const std::string& path) {
   if (!file.is_open()) return;
   file.close();
-  if (!file) fmt::print(stderr, "tinygpu: {}={}: this file cannot be written\n", variable, path);
+  if (!file) say_unwritable(fmt::format("{}={}", variable, path));
 }
 
 std::string words(const CompletionOrder& order) {
@@ -107,7 +107,7 @@ void Observation::finish() {
   close(trace_file_, "GEN5_TRACE", options_.trace);
   if (!profile_) return;
   if (options_.profile)
-    for (const auto& k : profile_->kernels()) fmt::print(stderr, "{}\n", k.render());
+    for (const auto& k : profile_->kernels()) print_error(k.render() + "\n");
   if (profile_file_.is_open()) {
     nlohmann::ordered_json document = nlohmann::ordered_json::array();
     for (const auto& k : profile_->kernels()) document.push_back(k.json());

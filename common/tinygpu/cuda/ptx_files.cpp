@@ -10,6 +10,7 @@
 
 #include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/process.h"
+#include "common/tinygpu/cuda/unwritable.h"
 
 namespace tinygpu::cuda {
 namespace {
@@ -33,7 +34,7 @@ void exchange_ptx(std::string& text) {
     std::error_code none;
     std::filesystem::create_directories(to, none);
     std::ofstream out(to / name, std::ios::binary);
-    if (!(out << text).flush()) fmt::print(stderr, "tinygpu: {} cannot be written\n", (to / name).string());
+    if (!(out << text).flush()) say_unwritable((to / name).string());
   }
   if (from.empty()) return;
   const std::string file = (from / name).string();
@@ -41,9 +42,9 @@ void exchange_ptx(std::string& text) {
   if (!std::filesystem::exists(file, none)) return;
   std::string why;
   const auto bytes = read_regular_file(file, kLargest, why);
-  if (!bytes) return fmt::print(stderr, "tinygpu: {} cannot be read: {}\n", file, why);
+  if (!bytes) return print_error(fmt::format("tinygpu: {} cannot be read: {}\n", file, why));
   text.assign(bytes->begin(), bytes->end());
-  fmt::print(stderr, "tinygpu: this program's PTX was replaced by {}\n", file);
+  print_error(fmt::format("tinygpu: this program's PTX was replaced by {}\n", file));
 }
 
 std::optional<std::string> kept_ptx(std::string_view cubin) {

@@ -13,6 +13,7 @@
 
 #include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/process.h"
+#include "common/tinygpu/cuda/unwritable.h"
 #include "common/tinygpu/diagnosis/findings.h"
 #include "common/tinygpu/diagnosis/render.h"
 #include "common/tinygpu/diagnosis/sarif.h"
@@ -74,7 +75,7 @@ class Outlet {
         << "\n";
     if (out.flush() || told_unwritable_) return;
     told_unwritable_ = true;
-    fmt::print(stderr, "tinygpu: GEN5_SARIF={}: this file cannot be written\n", log_);
+    say_unwritable("GEN5_SARIF=" + log_);
   }
 
   std::mutex mutex_;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "common/tinygpu/cuda/memory.h"
+#include "common/tinygpu/cuda/unwritable.h"
 #include "common/tinygpu/timing/power.h"
 #include "common/tinygpu/timing/profile.h"
 
@@ -314,11 +315,12 @@ void State::add(const std::string& kernel, const LaunchStats& stats) {
 
 void State::print_counters() const {
   for (const auto& [kernel, t] : totals_) {
-    fmt::print(stderr, "tinygpu counters: {}\n  {:<32} {}\n  {:<32} {}\n  {:<32} {}\n", kernel, "launches", t.launches,
-               "cycles", t.cycles, "warp instructions", t.instructions);
+    std::string text = fmt::format("tinygpu counters: {}\n  {:<32} {}\n  {:<32} {}\n  {:<32} {}\n", kernel, "launches",
+                                   t.launches, "cycles", t.cycles, "warp instructions", t.instructions);
     if (t.governed_ms > 0)
-      fmt::print(stderr, "  {:<32} {:.0f}\n", "MHz that power leaves", double(t.cycles) / t.governed_ms / 1e3);
-    for (const auto& [name, n] : t.counters) fmt::print(stderr, "  {:<32} {}\n", name, n);
+      text += fmt::format("  {:<32} {:.0f}\n", "MHz that power leaves", double(t.cycles) / t.governed_ms / 1e3);
+    for (const auto& [name, n] : t.counters) text += fmt::format("  {:<32} {}\n", name, n);
+    print_error(text);
   }
 }
 
