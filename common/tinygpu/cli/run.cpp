@@ -16,7 +16,7 @@ struct RunOptions {
   std::optional<uint64_t> seed;
   bool counters = false, profile = false, timing_only = false, memory = false;
   std::string trace, profile_json, report, sarif, dump_ptx, replace_ptx, ptxas;
-  std::optional<uint32_t> trace_sms, trace_kernels;
+  std::optional<uint32_t> trace_sms, trace_kernels, ptxas_seconds;
   std::vector<std::string> command;
 };
 
@@ -38,6 +38,7 @@ int run(const RunOptions& o) {
   if (!o.dump_ptx.empty()) set_environment("GEN5_DUMP_PTX", o.dump_ptx);
   if (!o.replace_ptx.empty()) set_environment("GEN5_REPLACE_PTX", o.replace_ptx);
   if (!o.ptxas.empty()) set_environment("GEN5_PTXAS", o.ptxas);
+  if (o.ptxas_seconds) set_environment("GEN5_PTXAS_SECONDS", std::to_string(*o.ptxas_seconds));
   return become(o.command);
 }
 
@@ -85,6 +86,8 @@ void add_run(CLI::App& app) {
          "This ptxas makes machine code of PTX that has none beside it, as a just-in-time compiler's, and loops are "
          "priced by it; without it they are priced by the PTX")
       ->check(CLI::ExistingFile);
+  sub->add_option("--ptxas-seconds", options->ptxas_seconds, "How long one run of that ptxas may take (default: 300)")
+      ->check(CLI::Range(1, 1000000));
   // Everything from the program's name on belongs to the program, whatever it looks like.
   sub->prefix_command();
   sub->callback([options, sub] {

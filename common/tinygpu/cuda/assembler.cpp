@@ -18,6 +18,7 @@
 #include "common/tinygpu/base/temporary_folder.h"
 #include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/process.h"
+#include "common/tinygpu/cuda/unwritable.h"
 
 extern char** environ;
 
@@ -25,11 +26,12 @@ namespace tinygpu::cuda {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr uint64_t kLargest = uint64_t(1) << 30;
-constexpr std::chrono::minutes kLongest{5};
+constexpr uint64_t kLargest = uint64_t(1) << 30, kMostSaid = 64 << 20;
+constexpr std::chrono::seconds kToldAfter{10};
 
 /// Its exit status, or -1 and a reason.
-int run(const std::vector<std::string>& command, const fs::path& output, std::string& why) {
+int run(const std::vector<std::string>& command, const fs::path& output, std::chrono::seconds longest,
+        std::string& why) {
   std::vector<char*> words;
   for (const std::string& w : command) words.push_back(const_cast<char*>(w.c_str()));
   words.push_back(nullptr);
@@ -42,22 +44,33 @@ int run(const std::vector<std::string>& command, const fs::path& output, std::st
   const int failed = posix_spawn(&child, words[0], &files, nullptr, words.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   if (failed) {
-    why = std::strerror(failed);
+    why = fmt::format("cannot be run: {}", std::strerror(failed));
     return -1;
   }
-  const auto until = std::chrono::steady_clock::now() + kLongest;
+  const auto start = std::chrono::steady_clock::now();
+  bool told = false;
   for (int status = 0;;) {
     const pid_t ended = waitpid(child, &status, WNOHANG);
     if (ended == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-    if (ended < 0 && errno != EINTR) {
-      why = "nobody knows how it ended";
-      return -1;
-    }
-    if (std::chrono::steady_clock::now() > until) {
+    // A program that ignores SIGCHLD, or waits for any child, has taken the status: what ptxas wrote tells the rest.
+    if (ended < 0 && errno != EINTR) return 0;
+    const auto since = std::chrono::steady_clock::now() - start;
+    std::error_code none;
+    const uint64_t said = fs::file_size(output, none);
+    if (since > longest || (!none && said > kMostSaid)) {
       kill(child, SIGKILL);
       waitpid(child, &status, 0);
-      why = "it takes longer than five minutes";
+      why = since > longest ? fmt::format(
+                                  "was stopped: it takes longer than {} s, which --ptxas-seconds "
+                                  "(GEN5_PTXAS_SECONDS) allows",
+                                  longest.count())
+                            : "was stopped: it prints more than 64 MB";
       return -1;
+    }
+    if (since > kToldAfter && !told) {
+      told = true;
+      print_error(
+          fmt::format("tinygpu: {} is still at work; it is waited for {} s at most\n", command[0], longest.count()));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
@@ -68,7 +81,7 @@ int run(const std::vector<std::string>& command, const fs::path& output, std::st
 bool has_assembler() { return !variable("GEN5_PTXAS").empty(); }
 
 std::optional<std::vector<uint8_t>> assemble(std::string_view ptx, std::string_view arch, bool linked,
-                                             std::string& why) {
+                                             std::chrono::seconds longest, std::string& why) {
   const std::string program(variable("GEN5_PTXAS"));
   const TemporaryFolder folder("gen5-ptxas-");
   const fs::path in = folder.path() / "module.ptx", out = folder.path() / "module.cubin",
@@ -80,16 +93,16 @@ std::optional<std::vector<uint8_t>> assemble(std::string_view ptx, std::string_v
   std::vector<std::string> command{program, fmt::format("-arch={}", arch), in.string(), "-o", out.string()};
   if (linked) command.push_back("-c");
   std::string cause;
-  const int status = run(command, says, cause);
+  const int status = run(command, says, longest, cause);
   if (status == -1) {
-    why = fmt::format("{} cannot be run: {}", program, cause);
+    why = fmt::format("{} {}", program, cause);
     return std::nullopt;
   }
   std::string unread;
   if (status == 0)
     if (auto cubin = read_regular_file(out.string(), kLargest, unread)) return cubin;
   std::string said;
-  if (const auto bytes = read_regular_file(says.string(), kLargest, unread)) said.assign(bytes->begin(), bytes->end());
+  if (const auto bytes = read_regular_file(says.string(), kMostSaid, unread)) said.assign(bytes->begin(), bytes->end());
   why = fmt::format("{} makes no machine code for {} of it:\n{}", program, arch, said);
   return std::nullopt;
 }

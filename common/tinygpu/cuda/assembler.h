@@ -1,6 +1,7 @@
 // ptxas, where the user names it (GEN5_PTXAS): of a program that carries PTX alone it makes the machine code by whose
 // order and stalls tinygpu then prices its loops. Never looked for: cycles depend on no host.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,8 +14,8 @@ namespace tinygpu::cuda {
 bool has_assembler();
 
 /// The cubin that it makes of `ptx` for `arch` ("sm_90a"). Nothing, and a reason, if it cannot be run, takes longer
-/// than five minutes or refuses. `linked`: other modules define what this one only declares.
+/// than `longest` or refuses. `linked`: other modules define what this one only declares.
 std::optional<std::vector<uint8_t>> assemble(std::string_view ptx, std::string_view arch, bool linked,
-                                             std::string& why);
+                                             std::chrono::seconds longest, std::string& why);
 
 }  // namespace tinygpu::cuda

@@ -311,7 +311,7 @@ CUresult Module::take_assembled(const std::string& text) {
   const MachineSpec& spec = gpu_.spec;
   const bool own = ptx_target(text).ends_with('a');
   const auto cubin = assemble(text, fmt::format("sm_{}{}{}", spec.compute_major, spec.compute_minor, own ? "a" : ""),
-                              images_.ptx.size() > 1, log_);
+                              images_.ptx.size() > 1, std::chrono::seconds(State::get().options.ptxas_seconds), log_);
   if (!cubin) return CUDA_ERROR_INVALID_PTX;
   for (const auto& [name, k] : read_cubin(Bytes(*cubin))) images_.resources[name] = k;
   for (auto& [name, code] : read_machine_code(Bytes(*cubin))) {

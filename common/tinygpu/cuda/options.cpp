@@ -53,6 +53,8 @@ Options options_from_environment() {
   }
   if (const auto v = variable("GEN5_THREADS"); !v.empty()) o.threads = int(number<uint16_t>("GEN5_THREADS", v));
   if (const auto v = variable("GEN5_MAX_CYCLES"); !v.empty()) o.max_cycles = number<uint64_t>("GEN5_MAX_CYCLES", v);
+  if (const auto v = variable("GEN5_PTXAS_SECONDS"); !v.empty())
+    o.ptxas_seconds = number<uint32_t>("GEN5_PTXAS_SECONDS", v);
   if (const auto v = variable("GEN5_TIMING_ONLY"); !v.empty()) o.timing_only = v != "0";
   if (const auto v = variable("GEN5_CLOCK"); !v.empty()) {
     if (v == "power") {

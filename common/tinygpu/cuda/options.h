@@ -26,8 +26,9 @@ struct Options {
   /// GEN5_CLOCK=highest|power|MHz: what seconds are made of cycles by: the highest clock, the one that power leaves
   /// each launch, or this one.
   enum class Clock : uint8_t { highest, power, pinned } clock = Clock::highest;
-  double clock_mhz = 0;   // of Clock::pinned
-  bool counters = false;  // GEN5_COUNTERS=1: totals on stderr when the program ends
+  double clock_mhz = 0;          // of Clock::pinned
+  uint32_t ptxas_seconds = 300;  // GEN5_PTXAS_SECONDS: how long one run of GEN5_PTXAS may take
+  bool counters = false;         // GEN5_COUNTERS=1: totals on stderr when the program ends
 };
 
 /// Reads the environment. Throws OptionError.
