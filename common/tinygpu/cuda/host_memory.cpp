@@ -90,16 +90,16 @@ std::optional<std::vector<uint8_t>> read_regular_file(const std::string& path, u
   } else {
     out.emplace();
     // Files in /proc say 0 bytes and have more.
-    uint8_t buffer[1 << 16];
+    std::vector<uint8_t> buffer(1 << 16);
     ssize_t n;
-    while ((n = read(file, buffer, sizeof buffer)) != 0) {
+    while ((n = read(file, buffer.data(), buffer.size())) != 0) {
       if (n < 0 && errno == EINTR) continue;
       if (n < 0 || out->size() + uint64_t(n) > most) {
         why = n < 0 ? std::strerror(errno) : fmt::format("it has more than {} bytes", most);
         out.reset();
         break;
       }
-      out->insert(out->end(), buffer, buffer + n);
+      out->insert(out->end(), buffer.begin(), buffer.begin() + n);
     }
   }
   close(file);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "common/tinygpu/base/checked.h"
+#include "common/tinygpu/base/clean_thread.h"
 #include "common/tinygpu/cuda/function.h"
 #include "common/tinygpu/cuda/state.h"
 #include "common/tinygpu/timing/launch.h"
@@ -204,15 +205,17 @@ CUresult run_launch(State& s, const PreparedLaunch& prepared) {
   config.program = k.module->program();
   if (config.cooperative) config.grid_workspace = grid_workspace(s);
   s.observe();
-  try {
-    LaunchStats stats = s.gpu.launch(config);
-    if (k.function->chip_code)
-      stats.counters[k.module->assembled_here(k.name) ? "launches timed by machine code of ptxas"
-                                                      : "launches timed by machine code"] = 1;
-    s.add(k.name, stats);
-  } catch (const KernelFault& fault) {
-    s.fault(fault.diagnosis);
-  }
+  on_clean_thread([&] {
+    try {
+      LaunchStats stats = s.gpu.launch(config);
+      if (k.function->chip_code)
+        stats.counters[k.module->assembled_here(k.name) ? "launches timed by machine code of ptxas"
+                                                        : "launches timed by machine code"] = 1;
+      s.add(k.name, stats);
+    } catch (const KernelFault& fault) {
+      s.fault(fault.diagnosis);
+    }
+  });
   if (config.grid_workspace) s.gpu.memory.release(config.grid_workspace);
   return CUDA_SUCCESS;
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "common/tinygpu/base/checked.h"
+#include "common/tinygpu/base/clean_thread.h"
 #include "common/tinygpu/cuda/assembler.h"
 #include "common/tinygpu/cuda/error.h"
 #include "common/tinygpu/cuda/host_memory.h"
@@ -244,7 +245,7 @@ Module::~Module() {
 CUresult Module::load_quietly() {
   if (!tried_) {
     tried_ = true;
-    result_ = load_now();
+    on_clean_thread([&] { result_ = load_now(); });
   }
   return result_;
 }
@@ -343,7 +344,7 @@ CUresult Module::resolve(Kernel& k) {
   if (k.function) return CUDA_SUCCESS;
   if (CUresult e = load(); e != CUDA_SUCCESS) return e;
   try {
-    k.function = program_->find(k.name);
+    on_clean_thread([&] { k.function = program_->find(k.name); });
   } catch (const std::exception& e) {
     say("kernel-not-decoded", fmt::format("kernel {}: {}", k.name, e.what()));
     return CUDA_ERROR_INVALID_PTX;

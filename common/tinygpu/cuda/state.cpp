@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "common/tinygpu/base/clean_thread.h"
 #include "common/tinygpu/cuda/memory.h"
 #include "common/tinygpu/cuda/unwritable.h"
 #include "common/tinygpu/timing/power.h"
@@ -76,10 +77,12 @@ State::State() try
   std::atexit([] {
     State& s = get();
     s.synchronize();
-    tell_leaks(s);
-    log_end();
-    if (s.observation_) s.observation_->finish();
-    if (s.options.counters) s.print_counters();
+    on_clean_thread([&] {
+      tell_leaks(s);
+      log_end();
+      if (s.observation_) s.observation_->finish();
+      if (s.options.counters) s.print_counters();
+    });
   });
 } catch (const std::exception& e) {  // of the machine: options and profile have ended in or_exit()
   say("out-of-memory", e.what(), "the machine's memory is a range of addresses: look at ulimit -v");
