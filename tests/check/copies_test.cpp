@@ -131,6 +131,24 @@ TEST(CopyRaces, CpAsync) {
   EXPECT_EQ(found("  @%p8 st.shared.u32 [%s+64], %t;\n" + copy + commit + wait0).size(), 1u) << "over another's store";
 }
 
+TEST(CopyRaces, CpAsyncReadsItsSourceLaneByLane) {
+  const std::string at = "  mad.lo.u32 %r0, %t, 16, %s; mad.wide.u32 %rd0, %t, 16, %o;\n";
+  const std::string copy = "  cp.async.ca.shared.global [%r0], [%rd0], 16;\n", wait0 = "  cp.async.wait_all;\n";
+  const std::string own = "  st.global.u32 [%rd0+8], %t;\n",
+                    other = "  xor.b64 %rd0, %rd0, 16; st.global.u32 [%rd0+8], %t;\n";
+  const std::string expected =
+      race("async-not-complete", "st.global.u32 [%rd0+8], %t;", "cp.async.ca.shared.global [%r0], [%rd0], 16;");
+  EXPECT_THAT(found(at + copy + wait0 + own), IsEmpty()) << "in place: each lane has waited for what it reads";
+  EXPECT_THAT(found(at + own + copy + wait0), IsEmpty());
+  EXPECT_THAT(found(at + copy + wait0 + other), ElementsAre(expected));
+  EXPECT_THAT(found(at + copy + wait0 + "  bar.warp.sync -1;\n" + other), IsEmpty());
+  EXPECT_EQ(found(at + other + "  mad.wide.u32 %rd0, %t, 16, %o;\n" + copy + wait0).size(), 1u)
+      << "what another lane has stored";
+  // Lanes that read less, or nothing, leave the rest to others.
+  const std::string some = "  and.b32 %r3, %t, 12;\n  cp.async.ca.shared.global [%r0], [%rd0], 16, %r3;\n";
+  EXPECT_THAT(found(at + some + wait0 + "  xor.b64 %rd0, %rd0, 16; st.global.u32 [%rd0+12], %t;\n"), IsEmpty());
+}
+
 TEST(CopyRaces, CpAsyncArrivesOnAnMbarrier) {
   const std::string copy =
       "  mad.lo.u32 %r0, %l, 16, %s; mad.wide.u32 %rd0, %l, 16, %i;\n  @%p10 cp.async.ca.shared.global [%r0], [%rd0], "
@@ -221,6 +239,22 @@ TEST(CopyRaces, InFlightAtTheEnd) {
     k.order = {mode, 3};
     EXPECT_THAT(k.findings(), Contains(StartsWith("async-not-complete: ld.shared.u32")));
   }
+}
+
+// Its part of a multicast has landed, another CTA's has not: a CTA may read, and end.
+TEST(CopyRaces, AMulticastLandsInEachCtaByItself) {
+  const std::string copies =
+      "  @%p8 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%b], 512;\n"
+      "  barrier.cluster.arrive; barrier.cluster.wait;\n  mad.lo.u32 %r0, %k, 256, %s; mov.u32 %r1, 3; cvt.u16.u32 "
+      "%rs0, %r1;\n"
+      "  @%p8 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r0], [%i], 256, "
+      "[%b], %rs0;\n";
+  const std::string read = "  ld.shared.u32 %r1, [%s+8]; ld.shared.u32 %r2, [%s+264];\n";
+  EXPECT_THAT(found("  .reg .b16 %rs0;\n" + copies + wait(kAll) + read + "  ret;\n", 2), IsEmpty());
+  Kernel early;
+  early.ctas = 2;
+  early.body = "  .reg .b16 %rs0;\n" + copies + read + wait(kAll) + "  ret;\n";
+  EXPECT_FALSE(early.findings().empty());
 }
 
 }  // namespace

@@ -94,18 +94,25 @@ void fire(Arrival& a, uint32_t lanes, uint64_t now) {
   if (a.told && !a.open) tell_complete(a.cta->cluster.domain, std::exchange(a.told, nullptr), now, now);
 }
 
-/// cp.async works in the generic proxy (PTX ISA 9.7.9.25.1).
+/// cp.async works in the generic proxy (PTX ISA 9.7.9.25.1). Each lane waits for its own copies.
 void tell_landed(Warp& w, const Copy& copy, uint64_t now) {
+  const auto tell_lanes = [&](AccessKind kind, const Cta* cta, uint32_t lanes, uint32_t bytes, auto&& address) {
+    Tile tile;
+    tile.lanes = lanes;
+    tell_operation(
+        w.domain(), kind, Proxy::generic, copy.who, cta, now,
+        [&](MemoryAccess::Range f) { for_lanes(lanes, [&](int i) { f(address(i), bytes); }); }, tile);
+  };
   if (!copy.source.empty())
-    tell_operation(w.domain(), AccessKind::read, Proxy::generic, copy.who, nullptr, now, [&](MemoryAccess::Range f) {
-      for_lanes(copy.lanes, [&](int i) {
-        if (copy.count[i]) f(copy.source[size_t(i)], copy.count[i]);
-      });
-    });
+    for (uint32_t left = copy.lanes; left;) {  // those that read as much as the first
+      const uint32_t bytes = copy.count[__builtin_ctz(left)];
+      uint32_t same = 0;
+      for_lanes(left, [&](int i) { same |= uint32_t(copy.count[i] == bytes) << i; });
+      left &= ~same;
+      if (bytes) tell_lanes(AccessKind::read, nullptr, same, bytes, [&](int i) { return copy.source[size_t(i)]; });
+    }
   const uint8_t* shared = w.cta().shared.data();
-  tell_operation(w.domain(), AccessKind::write, Proxy::generic, copy.who, &w.cta(), now, [&](MemoryAccess::Range f) {
-    for_lanes(copy.lanes, [&](int i) { f(uint64_t(copy.to[i] - shared), copy.bytes); });
-  });
+  tell_lanes(AccessKind::write, &w.cta(), copy.lanes, copy.bytes, [&](int i) { return uint64_t(copy.to[i] - shared); });
 }
 
 void land(Warp& w, const std::shared_ptr<Copy>& copy, const ToldOperation& told, uint64_t begin, uint64_t now) {

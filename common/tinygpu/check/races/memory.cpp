@@ -236,6 +236,8 @@ void Races::operation_access(const MemoryAccess& a, DomainState& d) {
   const auto found = d.operations.find(a.operation->operation);
   if (found == d.operations.end()) return;
   Operation& op = found->second;
+  for (size_t i = 0; i < op.uses.size() && !d.ending && op.ends == Ends::mbarrier; ++i)
+    if (op.uses[i].cta == a.cta && op.uses[i].writes == (a.kind != AccessKind::read)) op.used |= 1ull << i;
   ClusterState& c = *op.cluster;
   Record r;
   r.who = *a.operation;
@@ -272,13 +274,14 @@ void Races::operation_access(const MemoryAccess& a, DomainState& d) {
     r.lane_components = op.lane_components;
     r.map.lanes = op.lanes;
   }
-  if (op.kind == AsyncOperation::Kind::async_copy && a.kind != AccessKind::read && op.uses.size() == 1 &&
-      !op.uses[0].ranges.empty()) {
+  if (a.tile && a.tile->lanes) {
     auto at = std::make_shared<std::array<uint64_t, 32>>();
-    for (const auto& range : op.uses[0].ranges) {
-      (*at)[size_t(range.lane)] = range.offset;
-      r.map.bytes = range.bytes;
-    }
+    uint32_t left = r.map.lanes = a.tile->lanes;
+    a.each([&](uint64_t address, uint64_t bytes, int) {
+      (*at)[size_t(__builtin_ctz(left))] = address;
+      r.map.bytes = uint32_t(bytes);
+      left &= left - 1;
+    });
     r.map.at = std::move(at);
   }
   const bool releases = op.kind == AsyncOperation::Kind::async_store && op.ends == Ends::never;

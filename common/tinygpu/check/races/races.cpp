@@ -80,8 +80,9 @@ void Races::on_cta(const Cta& cta, bool starts, uint64_t) {
 void Races::end_copies(DomainState& d, ClusterState& c, const Cta& cta) {
   for (const auto& [id, op] : d.operations) {
     if (op.cluster.get() != &c) continue;
-    for (const auto& use : op.uses) {
-      if (use.cta != &cta || !use.writes) continue;
+    for (size_t i = 0; i < op.uses.size(); ++i) {
+      const auto& use = op.uses[i];
+      if (use.cta != &cta || !use.writes || op.used >> i & 1) continue;
       const auto each = [&](MemoryAccess::Range f) {
         for (const auto& r : use.ranges) f(r.offset, r.bytes);
       };
@@ -129,8 +130,9 @@ void Races::check_exit(const DomainState& d, ClusterState& c, CtaState& cta) {
   // Those that have not come so far here.
   for (const auto& [id, op] : d.operations) {
     if (op.cluster.get() != &c) continue;
-    for (const auto& use : op.uses) {
-      if (use.cta != &cta.cta || (own_of(op) && (use.writes || !goes_out(op)))) continue;
+    for (size_t i = 0; i < op.uses.size(); ++i) {
+      const auto& use = op.uses[i];
+      if (use.cta != &cta.cta || op.used >> i & 1 || (own_of(op) && (use.writes || !goes_out(op)))) continue;
       Record r;
       r.who = op.who;
       r.operation = true;

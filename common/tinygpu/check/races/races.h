@@ -37,6 +37,7 @@ struct Operation {
   Epoch read = 0, written = 0;
   LaneComponentsRef lane_components;
   std::vector<AsyncOperation::SharedUse> uses;
+  uint64_t used = 0;        // those that have happened: of a multicast, each CTA's part by itself
   std::vector<Step> steps;  // of a commit: what its arrival says is over
   Views released;           // and orders; of st.async.release: what it hands over
   Sight before;             // of a store or copy to another CTA: what its thread knew and had done

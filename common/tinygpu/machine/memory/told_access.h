@@ -40,6 +40,7 @@ struct Tile {
   uint32_t rows = 0;
   std::shared_ptr<const TensorBox> box;  // of a tensor copy (engines/tma/tensor_box.h), and where it begins
   uint32_t box_offset = 0;
+  uint32_t lanes = 0;  // of cp.async: each range is one of these lanes', in their order, and all are of one size
 };
 
 /// An access to shared or global memory, at the moment when it happens: what a warp instruction's lanes do is told
