@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -32,7 +33,7 @@ namespace fs = std::filesystem;
 
 struct CheckOptions {
   MachineOptions machine;
-  uint32_t seeds = 5;
+  uint32_t seeds = 5, jobs = 1;
   bool keep_going = false, show_output = false, werror = false, memory = false;
   std::string sarif;
   std::vector<std::string> command;
@@ -41,11 +42,13 @@ struct CheckOptions {
 /// One run of the program under one order of completion.
 struct Run {
   std::string order;
+  pid_t process = 0;  // while it runs
+  std::chrono::steady_clock::time_point begin;
   int status = 0;  // as waitpid has it
   double seconds = 0;
   uint64_t launches = 0;
   size_t errors = 0, warnings = 0;
-  fs::path output;
+  fs::path output, logs;
 
   bool exited(int code) const { return WIFEXITED(status) && WEXITSTATUS(status) == code; }
   std::string end() const {
@@ -56,9 +59,9 @@ struct Run {
 
 std::string plural(size_t n, const char* word) { return fmt::format("{} {}{}", n, word, n == 1 ? "" : "s"); }
 
-/// Starts the program and waits for its end. Its output goes into `run.output`, or to ours.
-void start(const CheckOptions& o, const fs::path& logs, Run& run) {
-  const auto begin = std::chrono::steady_clock::now();
+/// Starts the program. Its output goes into `run.output`, or to ours.
+void start(const CheckOptions& o, Run& run) {
+  run.begin = std::chrono::steady_clock::now();
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child < 0) {
@@ -78,18 +81,40 @@ void start(const CheckOptions& o, const fs::path& logs, Run& run) {
       unsetenv("GEN5_SEED");
     set_environment("GEN5_CHECK", "races");
     if (o.memory) set_environment("GEN5_MEMORY_CHECK", "1");
-    set_environment("GEN5_SARIF", (logs / "%p.sarif").string());
+    set_environment("GEN5_SARIF", (run.logs / "%p.sarif").string());
     _exit(become(o.command));
   }
-  while (waitpid(child, &run.status, 0) < 0 && errno == EINTR) {
+  run.process = child;
+}
+
+/// Waits until one of those that run ends.
+void await_one(std::vector<Run>& runs) {
+  int status = 0;
+  pid_t ended = 0;
+  while ((ended = waitpid(-1, &status, 0)) < 0 && errno == EINTR) {
   }
-  run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  for (Run& run : runs)
+    if (run.process == ended) {
+      run.process = 0;
+      run.status = status;
+      run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - run.begin).count();
+    }
+}
+
+/// Ends those that still run; nobody wants to know any more.
+void stop(std::vector<Run>& runs) {
+  for (Run& run : runs)
+    if (run.process > 0) {
+      kill(run.process, SIGKILL);
+      while (waitpid(run.process, &run.status, 0) < 0 && errno == EINTR) {
+      }
+    }
 }
 
 /// What the run's processes have left behind.
-void gather(const fs::path& logs, Run& run, diagnosis::Findings& findings) {
+void gather(Run& run, diagnosis::Findings& findings) {
   std::set<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(logs)) files.insert(entry.path());
+  for (const auto& entry : fs::directory_iterator(run.logs)) files.insert(entry.path());
   for (const fs::path& file : files) {
     std::ifstream in(file);
     const auto log = nlohmann::ordered_json::parse(in, nullptr, false);
@@ -144,25 +169,34 @@ int check(const CheckOptions& o) {
 
   diagnosis::Findings findings;
   std::vector<Run> runs;
+  runs.reserve(orders.size());
   std::vector<std::string> failures;
   uint64_t launches = 0;
-  for (const std::string& order : orders) {
-    Run& run = runs.emplace_back();
-    run.order = order;
-    run.output = temporary.path() / fmt::format("output {}", order);
-    const fs::path logs = temporary.path() / order;
-    fs::create_directory(logs);
-    start(o, logs, run);
-    gather(logs, run, findings);
+  for (size_t next = 0; next < orders.size(); ++next) {  // told of in this order, however many run at once
+    while (runs.size() < orders.size() && runs.size() < next + o.jobs) {
+      Run& run = runs.emplace_back();
+      run.order = orders[runs.size() - 1];
+      run.output = temporary.path() / fmt::format("output {}", run.order);
+      run.logs = temporary.path() / run.order;
+      fs::create_directory(run.logs);
+      start(o, run);
+    }
+    Run& run = runs[next];
+    while (run.process) await_one(runs);
+    gather(run, findings);
     launches += run.launches;
-    fmt::print("  {:<8} {:<12} {:>7.1f} s  {}, {}\n", order, run.end(), run.seconds, plural(run.errors, "error"),
+    fmt::print("  {:<8} {:<12} {:>7.1f} s  {}, {}\n", run.order, run.end(), run.seconds, plural(run.errors, "error"),
                plural(run.warnings, "warning"));
     std::fflush(stdout);
     if (!run.exited(0)) {
-      failures.push_back(fmt::format("{}: {}", order, run.end()));
+      failures.push_back(fmt::format("{}: {}", run.order, run.end()));
       if (!o.show_output && !run.errors) print_end_of(run.output);
     }
-    if ((run.errors || !run.exited(0)) && !o.keep_going) break;
+    if ((run.errors || !run.exited(0)) && !o.keep_going) {
+      stop(runs);
+      runs.resize(next + 1);
+      break;
+    }
   }
   fmt::print("\n");
   print(findings, folder, runs.size());
@@ -213,6 +247,8 @@ void add_check(CLI::App& app) {
   add_machine_options(*sub, options->machine);
   sub->add_option("--seeds", options->seeds, "Random orders beside timed and late (default: 5)")
       ->check(CLI::Range(0, 100000));
+  sub->add_option("--jobs", options->jobs, "Runs at once (default: 1); --threads 1 then leaves a core to each")
+      ->check(CLI::Range(1, 1024));
   sub->add_flag("--keep-going", options->keep_going, "Do the other runs, too, after one that failed");
   sub->add_flag("--memory", options->memory,
                 "Tell of device memory that is read before anybody writes it, and of what is never freed");
