@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/tinygpu/base/of_thread.h"
 #include "common/tinygpu/cuda/device.h"
 #include "common/tinygpu/cuda/driver.h"
 
@@ -29,9 +30,12 @@ Contexts& contexts() {
   return *c;
 }
 /// A thread's contexts. One that another thread has destroyed stays here, dead, until it is popped.
-thread_local std::vector<ContextPtr> stack;
+std::vector<ContextPtr>& stack() {
+  static const OfThread<std::vector<ContextPtr>> own;
+  return own.get();
+}
 
-ContextPtr current() { return stack.empty() ? nullptr : stack.back(); }
+ContextPtr current() { return stack().empty() ? nullptr : stack().back(); }
 /// The live context of a handle, or nullptr.
 ContextPtr live(const void* handle) {
   if (handle == contexts().primary.get()) return contexts().primary;
@@ -52,7 +56,7 @@ CUresult create(CUcontext* out, unsigned flags, CUdevice device) {
     if (flags & ~unsigned(CU_CTX_FLAGS_MASK)) return CUDA_ERROR_INVALID_VALUE;
     auto c = std::make_shared<Context>(Context{flags, 3020, contexts().next_id++});
     contexts().live[c.get()] = c;
-    stack.push_back(c);
+    stack().push_back(c);
     *out = handle(c);
     return CUDA_SUCCESS;
   });
@@ -204,7 +208,7 @@ CUresult cuCtxCreate_v2(CUcontext* out, unsigned flags, CUdevice device) { retur
 CUresult cuCtxDestroy_v2(CUcontext c) {
   return after_faults([&](State& s) {
     if (!contexts().live.erase(c)) return CUDA_ERROR_INVALID_CONTEXT;
-    if (handle(current()) == c) stack.pop_back();
+    if (handle(current()) == c) stack().pop_back();
     end_with_the_last(s);
     return CUDA_SUCCESS;
   });
@@ -213,15 +217,15 @@ CUresult cuCtxPushCurrent_v2(CUcontext c) {
   return driver([&](State&) {
     const ContextPtr context = live(c);
     if (!context) return CUDA_ERROR_INVALID_CONTEXT;
-    stack.push_back(context);
+    stack().push_back(context);
     return CUDA_SUCCESS;
   });
 }
 CUresult cuCtxPopCurrent_v2(CUcontext* c) {
   return driver([&](State&) {
-    if (stack.empty()) return CUDA_ERROR_INVALID_CONTEXT;
-    if (c) *c = handle(stack.back());
-    stack.pop_back();
+    if (stack().empty()) return CUDA_ERROR_INVALID_CONTEXT;
+    if (c) *c = handle(stack().back());
+    stack().pop_back();
     return CUDA_SUCCESS;
   });
 }
@@ -229,8 +233,8 @@ CUresult cuCtxSetCurrent(CUcontext c) {
   return driver([&](State&) {
     const ContextPtr context = live(c);
     if (c && !context) return CUDA_ERROR_INVALID_CONTEXT;
-    if (!stack.empty()) stack.pop_back();
-    if (c) stack.push_back(context);
+    if (!stack().empty()) stack().pop_back();
+    if (c) stack().push_back(context);
     return CUDA_SUCCESS;
   });
 }

@@ -1,6 +1,7 @@
 // Kernel launches: the <<<>>> stubs, cudaLaunchKernel and its extensible and cooperative forms, host functions.
 #include <vector>
 
+#include "common/tinygpu/base/of_thread.h"
 #include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/launch.h"
 #include "common/tinygpu/cuda/launch_attributes.h"
@@ -17,7 +18,10 @@ struct CallConfiguration {
   size_t shared = 0;
   cudaStream_t stream = nullptr;
 };
-thread_local std::vector<CallConfiguration> configurations;
+std::vector<CallConfiguration>& configurations() {
+  static const tinygpu::OfThread<std::vector<CallConfiguration>> own;
+  return own.get();
+}
 
 CUresult start(State& s, const void* function, dim3 grid, dim3 block, void** args, size_t shared, cudaStream_t stream,
                bool cooperative, const cudaLaunchAttribute* attributes = nullptr, unsigned count = 0) {
@@ -39,15 +43,15 @@ CUresult start(State& s, const void* function, dim3 grid, dim3 block, void** arg
 extern "C" {
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, CUstream_st* stream) {
-  configurations.push_back({grid, block, shared, stream});
+  configurations().push_back({grid, block, shared, stream});
   return 0;
 }
 
 cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream) {
   if (!grid || !block || !shared || !stream) return cudaErrorInvalidValue;
-  if (configurations.empty()) return cudaErrorMissingConfiguration;
-  const CallConfiguration c = configurations.back();
-  configurations.pop_back();
+  if (configurations().empty()) return cudaErrorMissingConfiguration;
+  const CallConfiguration c = configurations().back();
+  configurations().pop_back();
   *grid = c.grid;
   *block = c.block;
   *shared = c.shared;

@@ -1,8 +1,11 @@
 // The stubs that nvcc generates: fatbins, kernels and variables register themselves before main(). Nothing is read here
 // but the wrapper's address; images are chosen and parsed when a kernel or variable is first used.
+#include <pthread.h>
+
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 #include <vector>
 
@@ -34,11 +37,24 @@ struct Registry {
   std::unordered_map<const void*, std::unique_ptr<Registration>> all;  // by handle
   std::unordered_map<const void*, HostSymbol> functions;
   std::unordered_map<const void*, HostSymbol> variables;
+  bool lost = false;  // to a fork() while another thread was at it
   static Registry& get() {
     static Registry* r = new Registry;  // outlives atexit handlers
     return *r;
   }
 };
+
+[[gnu::constructor]] void handle_forks() {
+  Registry::get();
+  pthread_atfork(nullptr, nullptr, [] {
+    Registry& r = Registry::get();
+    r.lost = !r.mutex.try_lock();
+    if (r.lost)
+      new (&r.mutex) std::mutex;
+    else
+      r.mutex.unlock();
+  });
+}
 
 Module& module_of(Registration& r) {
   State& s = State::get();
@@ -133,6 +149,7 @@ void __cudaRegisterFatBinaryEnd(void**) {}
 
 void __cudaUnregisterFatBinary(void** handle) {
   Registry& registry = Registry::get();
+  if (registry.lost) return;
   std::unique_ptr<Registration> r;
   {
     std::lock_guard lock(registry.mutex);

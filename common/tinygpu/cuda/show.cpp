@@ -8,8 +8,10 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/process.h"
@@ -30,7 +32,9 @@ std::string current_folder() {
 std::string log_file() {
   std::string name(variable("GEN5_SARIF"));
   if (const size_t at = name.find("%p"); at != std::string::npos) name.replace(at, 2, std::to_string(getpid()));
-  return name.empty() ? name : std::filesystem::absolute(name).string();
+  std::error_code none;  // the folder of this process may be gone
+  const std::filesystem::path whole = std::filesystem::absolute(name, none);
+  return none || name.empty() ? name : whole.string();
 }
 
 class Outlet {
@@ -58,6 +62,13 @@ class Outlet {
     const std::lock_guard lock(mutex_);
     if (!log_.empty()) write();
   }
+  void forked() {
+    new (&mutex_) std::mutex;  // another thread, which the child does not have, may hold it
+    const std::string before = std::exchange(log_, log_file());
+    if (log_ == before) log_.clear();
+    findings_ = {};
+    run_.launches = 0;
+  }
   void launch() {
     const std::lock_guard lock(mutex_);
     ++run_.launches;
@@ -79,7 +90,8 @@ class Outlet {
   }
 
   std::mutex mutex_;
-  const std::string folder_ = current_folder(), log_ = log_file();
+  const std::string folder_ = current_folder();
+  std::string log_ = log_file();
   diagnosis::SourceFiles files_{read_source};
   diagnosis::Findings findings_;
   diagnosis::SarifRun run_{.command = command_line(), .folder = folder_};
@@ -114,6 +126,7 @@ int say_not_implemented(const char* function) {
 }
 
 void log_begin() { outlet().begin(); }
+void log_forked() { outlet().forked(); }
 void log_launch() { outlet().launch(); }
 void log_end() { outlet().end(); }
 

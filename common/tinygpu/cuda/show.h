@@ -23,6 +23,8 @@ int say_not_implemented(const char* function);
 /// The log is written when the machine is made, with each new finding, and at the end of the process, so that one that
 /// is killed leaves what it had. These tell it how far the process is.
 void log_begin();
+/// In the child of a fork(): the log is the parent's, but for one whose name has %p in it.
+void log_forked();
 void log_launch();
 void log_end();
 

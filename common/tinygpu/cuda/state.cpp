@@ -1,10 +1,13 @@
 #include "common/tinygpu/cuda/state.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 
 #include "common/tinygpu/base/clean_thread.h"
 #include "common/tinygpu/cuda/memory.h"
@@ -52,9 +55,27 @@ std::map<int, size_t> default_limits() {
 
 }  // namespace
 
+namespace {
+
+// Never destroyed: programs unregister their fatbins from atexit handlers and destructors in any order.
+std::atomic<State*> state = nullptr;
+std::mutex making;
+
+/// fork() waits while another thread makes the state, which takes some milliseconds; a child could not go on with it.
+[[gnu::constructor]] void handle_forks() {
+  pthread_atfork([] { making.lock(); }, [] { making.unlock(); },
+                 [] {
+                   making.unlock();
+                   if (State* s = state) s->forked();
+                 });
+}
+
+}  // namespace
+
 State& State::get() {
-  // Never destroyed: programs unregister their fatbins from atexit handlers and destructors in any order.
-  static State* state = new State;
+  if (State* s = state.load(std::memory_order_acquire)) return *s;
+  const std::lock_guard lock(making);
+  if (!state) state = new State;
   return *state;
 }
 
@@ -76,6 +97,7 @@ State::State() try
   log_begin();
   std::atexit([] {
     State& s = get();
+    if (s.lost_) return;
     s.synchronize();
     on_clean_thread([&] {
       tell_leaks(s);
@@ -101,7 +123,24 @@ void State::tell(const Diagnosis& d) {
   if (observation_) observation_->add(d);
 }
 
+void State::forked() {
+  child_ = true;
+  log_forked();
+  (void)observation_.release();  // what its files still hold back is the parent's to write
+  if (mutex.try_lock()) {
+    mutex.unlock();
+    totals_.clear();
+    device_output_.clear();
+    options.threads = gpu.options.threads = 1;
+  } else {
+    lost_ = true;
+    new (&mutex) std::recursive_mutex;
+    sticky = CUDA_ERROR_NOT_INITIALIZED;
+  }
+}
+
 void State::reset() {
+  if (lost_) return;
   synchronize();
   sticky = CUDA_SUCCESS;
   for (auto it = modules_.begin(); it != modules_.end();) {
@@ -150,6 +189,7 @@ Module* State::add_module(std::unique_ptr<Module> m) {
 }
 
 bool State::remove_module(Module* m) {
+  if (lost_) return true;
   std::erase_if(kernels_, [&](const Kernel* k) { return k->module == m; });
   return modules_.erase(m) != 0;
 }
@@ -291,6 +331,7 @@ void State::observe() {
     observation_ = or_exit([&] {
       ObservationOptions wanted = observation_from_environment();
       wanted.races = races_.value_or(wanted.races);
+      if (child_) wanted.trace = wanted.profile_json = wanted.report = {};
       return std::make_unique<Observation>(wanted, options);
     });
   gpu.options.observers = observation_->observers();

@@ -49,6 +49,9 @@ class State {
   /// The end of the primary context (cudaDeviceReset): everything allocated, created or set in it is gone, the sticky
   /// error too. Kernels and variables of registered programs and of libraries load again when they are next used.
   void reset();
+  /// In the child of a fork(), which has one thread: it goes on with one, and leaves the parent's files alone. If
+  /// another thread was in a call, nobody knows how things stand, and every call fails.
+  void forked();
 
   // ---- Modules
   Module* add_module(std::unique_ptr<Module> m);
@@ -128,7 +131,8 @@ class State {
   std::map<int, size_t> limits_;
   double slower_ms_ = 0;  // that launches took longer than at the highest clock
   std::unique_ptr<Observation> observation_;
-  std::optional<bool> races_;  // what look_for_races said
+  bool child_ = false, lost_ = false;  // what fork() has made of it
+  std::optional<bool> races_;          // what look_for_races said
   checks::UnwrittenMemory unwritten_;
   std::vector<Observer*> watchers_;
   struct Totals {
