@@ -8,6 +8,7 @@
 #include "common/tinygpu/check/races/races.h"
 #include "common/tinygpu/check/unfinished_tensor_memory.h"
 #include "common/tinygpu/check/unordered_operations.h"
+#include "common/tinygpu/check/wgmma_registers.h"
 
 namespace tinygpu::checks {
 
@@ -17,6 +18,7 @@ AllChecks::AllChecks(Level level) {
   if (level == Level::races) {
     owned_.push_back(std::make_unique<races::Races>());
     owned_.push_back(std::make_unique<OperandLayouts>());
+    owned_.push_back(std::make_unique<WgmmaRegisters>());
   } else {
     owned_.push_back(std::make_unique<CopiesInFlight>());
     owned_.push_back(std::make_unique<ProxyFences>());

@@ -84,12 +84,16 @@ inline constexpr CodeInfo kMmaCodes[] = {
          "Undefined by the manual. Here the two indices are taken by their letter. CUTLASS's compressor writes 0 where "
          "all elements are zeros: that is no error."},
      Fix{"Compress A with the library's compressor, and store the metadata of all M rows before the MMA."}},
-    {"wgmma-fence-missing", kWarning, "The first wgmma.mma_async of a warp, and no wgmma.fence before it.",
+    {"wgmma-fence-missing", kWarning,
+     "A wgmma.mma_async with no wgmma.fence before a warp's first, or behind what wrote its registers.",
      Rule{
          "wgmma.fence orders a warpgroup's registers and memory before the first wgmma.mma_async, and before any whose "
          "registers have been touched since.",
          "9.7.15.7.1 wgmma.fence"},
-     Hardware{documented, "Undefined."}, Fix{"Fence in all warps of the warpgroup.", "wgmma.fence.sync.aligned;"}},
+     Hardware{documented,
+              "Undefined. What writes a register of A or of an accumulator is looked for through copies (mov), which "
+              "compilers put around inline assembly; that a register has been read is not."},
+     Fix{"Fence in all warps of the warpgroup.", "wgmma.fence.sync.aligned;"}},
     {"wgmma-not-uniform", kError | kWarning, "The four warps of a warpgroup issue different wgmma.mma_async.",
      Rule{"All threads of the warpgroup execute the same instruction, with the same descriptors and scale-d.",
           "9.7.15.5.2 wgmma.mma_async"},

@@ -1,0 +1,50 @@
+// wgmma.fence between what threads do to registers and the wgmma.mma_async that takes them.
+#include "tests/check/kernel.h"
+
+namespace tinygpu::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+const std::string kFence = "  wgmma.fence.sync.aligned;\n";
+const std::string kDone = "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;\n";
+const std::string kMultiply =
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, {%a0,%a1,%a2,%a3}, %desc, %p12, 1, 1, 0;";
+
+/// A product with A in registers, what comes `between`, and another one.
+std::vector<std::string> twice(const std::string& between) {
+  Kernel k;
+  k.hopper = true;
+  k.threads = 128;
+  k.body =
+      "  .reg .f32 %f<8>; .reg .b32 %a<8>; .reg .b64 %desc;\n  mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, "
+      "%f0; mov.f32 %f3, %f0;\n  add.u32 %a0, %t, 1; mov.u32 %a1, %a0; mov.u32 %a2, %a0; mov.u32 %a3, %a0;\n"
+      "  shr.u32 %r0, %s, 4; cvt.u64.u32 %desc, %r0; or.b64 %desc, %desc, 0x0000001000080000;\n"
+      "  mad.lo.u32 %r0, %t, 4, %s;\n  st.shared.u32 [%r0], 0; st.shared.u32 [%r0+512], 0;\n"
+      "  fence.proxy.async.shared::cta;\n  bar.sync 0;\n" +
+      kFence + "  " + kMultiply + "\n" + kDone + between + "  " + kMultiply + "\n" + kDone;
+  return found_in_all_orders(k);
+}
+
+std::string missing(const std::string& by) { return race("wgmma-fence-missing", kMultiply, by); }
+
+TEST(WgmmaFences, StandBehindWhatWritesARegister) {
+  EXPECT_THAT(twice(""), IsEmpty());
+  EXPECT_THAT(twice("  add.u32 %a2, %t, 5;\n" + kFence), IsEmpty());
+  EXPECT_THAT(twice("  add.u32 %a2, %t, 5;\n"), ElementsAre(missing("add.u32 %a2, %t, 5;")));
+  EXPECT_THAT(twice(kFence + "  @%p9 add.u32 %a2, %t, 5;\n"), ElementsAre(missing("add.u32 %a2, %t, 5;")));
+  EXPECT_THAT(twice("  add.f32 %f1, %f1, %f1;\n"), ElementsAre(missing("add.f32 %f1, %f1, %f1;"))) << "an accumulator";
+  EXPECT_THAT(twice("  add.f32 %f5, %f1, %f1; st.shared.f32 [%r0+2048], %f2;\n"), IsEmpty()) << "results are read";
+}
+
+TEST(WgmmaFences, CopiesHandOnWhatTheirSourceIs) {
+  EXPECT_THAT(twice("  mov.b32 %a2, 7; mov.f32 %f4, %f1; mov.f32 %f1, %f4;\n"), IsEmpty());
+  EXPECT_THAT(twice("  mul.f32 %f4, %f1, %f1;\n" + kFence + "  mov.f32 %f1, %f4;\n"), IsEmpty());
+  EXPECT_THAT(twice("  mul.f32 %f4, %f1, %f1;\n  mov.f32 %f1, %f4;\n"), ElementsAre(missing("mul.f32 %f4, %f1, %f1;")));
+  EXPECT_THAT(twice("  .reg .b16 %h<2>;\n  mov.b32 {%h0, %h1}, %a0; add.u16 %h1, %h1, 1; mov.b32 %a0, {%h0, %h1};\n"),
+              ElementsAre(missing("add.u16 %h1, %h1, 1;")));
+}
+
+}  // namespace
+}  // namespace tinygpu::test
