@@ -2,9 +2,9 @@
 #
 #   gen5_chapter_orders(05_mma [MACHINE=h200 …])
 #       The program holds with effects late and in two shuffled orders; and with each further GEN5_ setting.
-#   gen5_chapter_check(05_mma [ARGS …] [MACHINE h200] [LONG])
-#       `gen5 check` finds nothing in it, not so much as a warning: as timed, late and shuffled once (05_mma.check; not with LONG),
-#       and with 20 seeds (05_mma.check20, label races_long: ctest --preset races_long).
+#   gen5_chapter_check(05_mma)
+#       `gen5 check` finds nothing in it, not so much as a warning: as timed, late and shuffled once. tests/check/seeds.py has all
+#       with 20 seeds.
 #   gen5_chapter_mistakes(05_mma [FILES mistakes.txt …])
 #       A test for each mistake of those files: `05_mma --mistake NAME` ends as it is promised, in every order. And one that
 #       notes/mistakes.md has the table that `05_mma --list` prints.
@@ -25,18 +25,9 @@ function(gen5_chapter_check program)
   if(NOT TARGET ${program} OR NOT TARGET gen5)
     return()
   endif()
-  cmake_parse_arguments(P "LONG" "MACHINE" "ARGS" ${ARGN})
-  set(command gen5 check --werror)
-  if(P_MACHINE)
-    list(APPEND command --machine ${P_MACHINE})
-  endif()
   string(REGEX MATCH "^[0-9]+" number ${program})
-  if(NOT P_LONG)
-    add_test(NAME ${program}.check COMMAND ${command} --seeds 1 $<TARGET_FILE:${program}> ${P_ARGS})
-    set_tests_properties(${program}.check PROPERTIES LABELS "check;chapter${number}" TIMEOUT 300)
-  endif()
-  add_test(NAME ${program}.check20 COMMAND ${command} --seeds 20 $<TARGET_FILE:${program}> ${P_ARGS})
-  set_tests_properties(${program}.check20 PROPERTIES LABELS races_long TIMEOUT 3600)
+  add_test(NAME ${program}.check COMMAND gen5 check --werror --seeds 1 $<TARGET_FILE:${program}>)
+  set_tests_properties(${program}.check PROPERTIES LABELS "check;chapter${number}" TIMEOUT 300)
 endfunction()
 
 function(gen5_chapter_mistakes program)

@@ -5,9 +5,6 @@
   run.py --list [--long]               their names
   run.py --table [--long]              what the runs so far said, as a table for notes/your_kernels.md
   run.py --check-table [--long]        whether the note's table still says so; exit 77 where some have not run
-  run.py NAME --check [--seeds N]      the same program under `gen5 check`: exit 1 if there is an error, or a warning that no list knows
-  run.py --checks [--long]             what those runs said, as a table
-  run.py --check-checks [--long]       whether the note's table still says so of those that have run; exit 77 if none has
 
 --long: those that take more than about a minute to compile or to run (ctest's label foreign_long).
 GEN5_FOREIGN_PROGRAMS names a folder in which programs lie built, each under its name: nothing is fetched or compiled then, and those of
@@ -25,7 +22,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 import fetch
@@ -182,71 +178,6 @@ def build(name, program):
     return [str(executable)]
 
 
-# Warnings that are true of these programs and harmless on hardware, as far as is known. What kernels rely on although no manual promises
-# it is in common/tinygpu/base/relied_on.h; such a warning names its kernels itself.
-LISTED = "Known kernels do so"
-TRUE_WARNINGS = {
-    # Its last commits arrive at mbarriers that have been invalidated: an H200 goes on there (gen5 explain mbarrier-not-initialised).
-    "triton.matmul_warp_specialized_two_ctas": ("mbarrier-not-initialised",),
-    # Its producer asks for stages that nobody reads any more.
-    "cutlass.wgmma_tma": ("group-not-waited",),
-}
-
-
-def check(name, seeds):
-    """Runs a program under `gen5 check`."""
-    command, machine, environment = command_of(name)
-    with tempfile.TemporaryDirectory() as folder:
-        sarif = pathlib.Path(folder) / "found.sarif"
-        start = time.monotonic()
-        done = subprocess.run([GEN5, "check", "--keep-going", "--seeds", str(seeds), "--machine", machine, "--sarif", str(sarif), *command],
-                              capture_output=True, text=True, env=environment)
-        seconds = time.monotonic() - start
-        found = json.loads(sarif.read_text())["runs"][0]["results"]
-    errors = [f for f in found if f["level"] == "error"]
-    warnings = [f for f in found if f["level"] == "warning"]
-    unknown = [f for f in warnings if LISTED not in f["message"]["text"] and f["ruleId"] not in TRUE_WARNINGS.get(name, ())]
-    record = {"name": name, "runs": 2 + seeds, "seconds": round(seconds, 1), "errors": sorted({f["ruleId"] for f in errors}),
-              "warnings": sorted({f["ruleId"] for f in warnings}), "unknown": sorted({f["ruleId"] for f in unknown})}
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.check.json").write_text(json.dumps(record))
-    print(f"{name}: {record['runs']} runs, {seconds:.1f} s, {len(errors)} errors, {len(warnings)} warnings, {len(unknown)} of them in no list")
-    for f in errors + unknown:
-        print(f"  {f['level']} {f['ruleId']}: {f['message']['text']}")
-    if not found and done.returncode or errors or unknown:
-        print(done.stdout[-6000:] + done.stderr[-2000:])
-        return 1
-    return 0
-
-
-def checks_table(long):
-    """The lines of the table of `gen5 check`; programs that have not been checked are left out."""
-    lines = [f"| {'long ' if long else ''}program | runs | errors | warnings, all in the list |", "|---|---|---|---|"]
-    for name, program in PROGRAMS.items():
-        file = RESULTS / f"{name}.check.json"
-        if program.long != long or not file.exists():
-            continue
-        r = json.loads(file.read_text())
-        known = [f"`{w}`" for w in r["warnings"] if w not in r["unknown"]]
-        bad = [f"`{c}`" for c in r["errors"]] + [f"`{w}` (in no list)" for w in r["unknown"]]
-        lines.append(f"| {name} | {r['runs']} | {', '.join(bad) or 'none'} | {', '.join(known) or 'none'} |")
-    return lines
-
-
-def check_checks(long):
-    def lasting(line):  # how many seeds is up to who runs it
-        return [c for i, c in enumerate(line.split("|")) if i != 2]
-
-    rows = checks_table(long)[2:]
-    if not rows:
-        fetch.skip("no program has been checked")
-    written = [lasting(line) for line in (ROOT / "notes" / "your_kernels.md").read_text().splitlines()]
-    wrong = [row for row in rows if lasting(row) not in written]
-    if wrong:
-        print("notes/your_kernels.md does not say what `run.py --checks` prints now:", *wrong, sep="\n")
-    return bool(wrong)
-
-
 MATRIX_INSTRUCTIONS = ["tcgen05.mma", "wgmma.mma_async", "mma.sync"]
 
 
@@ -301,7 +232,7 @@ def run(name, order):
 
 def table(long):
     """The lines of the table; None in place of a row whose program has not run in every order."""
-    rows = [json.loads(p.read_text()) for p in sorted(RESULTS.glob("*.json")) if not p.name.endswith(".check.json")]
+    rows = [json.loads(p.read_text()) for p in sorted(RESULTS.glob("*.json"))]
     programs = {name: p for name, p in PROGRAMS.items() if p.long == long}
     lines = [f"| {'long ' if long else ''}program | as timed | latest | seeded | seconds | warp instructions | matrix instructions | their operations |",
              "|---|---|---|---|---|---|---|---|"]
@@ -342,24 +273,14 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--check-table", action="store_true")
-    parser.add_argument("--check", action="store_true")
-    parser.add_argument("--checks", action="store_true")
-    parser.add_argument("--check-checks", action="store_true")
-    parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--long", action="store_true")
     args = parser.parse_args()
     if args.list:
         print("\n".join(name for name, p in PROGRAMS.items() if p.long == args.long))
     elif args.table:
         print(*filter(lambda line: line is not None, table(args.long)), sep="\n")
-    elif args.check_checks:
-        sys.exit(check_checks(args.long))
-    elif args.checks:
-        print(*checks_table(args.long), sep="\n")
     elif args.check_table:
         sys.exit(check_table(args.long))
-    elif args.name in PROGRAMS and args.check:
-        sys.exit(check(args.name, args.seeds))
     elif args.name in PROGRAMS:
         sys.exit(run(args.name, args.order if args.order != "timed" else None))
     else:
