@@ -196,6 +196,11 @@ void mma(benchmark::State& state, const Kind& kind, uint32_t m, uint32_t n, Oper
   state.SetLabel(numerics::mma_level());
 }
 
+/// Accumulators, aligned as Tensor Memory's cells are.
+struct Cells {
+  alignas(64) uint32_t words[128 * 256];
+};
+
 /// The sums alone, at one level.
 void kernel_alone(benchmark::State& state, const char* level, bool tf32, Operands operands) {
   if (!numerics::mma_has_level(level)) return state.SkipWithError("this CPU lacks the level");
@@ -212,7 +217,7 @@ void kernel_alone(benchmark::State& state, const char* level, bool tf32, Operand
       else
         reinterpret_cast<uint16_t*>(planes[i].words)[e] = uint16_t(bits >> 16);
     }
-  std::vector<uint32_t> d(128 * 256);
+  const auto d = std::make_unique<Cells>();
   numerics::MmaTile tile;
   tile.rule = numerics::kSumF32;
   tile.a_format = tile.b_format = tf32 ? numerics::Format::tf32 : numerics::Format::bf16;
@@ -221,7 +226,7 @@ void kernel_alone(benchmark::State& state, const char* level, bool tf32, Operand
   tile.terms = tf32 ? 8 : 16;
   tile.a = planes[0].words;
   tile.b = planes[1].words;
-  tile.d = d.data();
+  tile.d = d->words;
   for (uint32_t i = 0; i < 8; ++i) tile.lane[i] = 16 * i;
   numerics::mma_at_level(level, tile);
   tile.read_c = true;
@@ -272,8 +277,8 @@ void narrow_alone(benchmark::State& state, const char* level, const Narrow& kind
   for (uint32_t k = 0; k < 32; ++k)
     for (uint32_t r = 0; r < kPlane; ++r)
       planes[2].bytes[k * kPlane + r] = uint8_t(k / 2 * 4 + (k % 2 ? 2 + random() % 2 : random() % 2));
-  std::vector<uint32_t> before(128 * 256), d(128 * 256);
-  for (uint32_t& w : before) w = std::bit_cast<uint32_t>(kind.c * normal(random));
+  const auto before = std::make_unique<Cells>(), d = std::make_unique<Cells>();
+  for (uint32_t& w : before->words) w = std::bit_cast<uint32_t>(kind.c * normal(random));
   numerics::MmaTile tile;
   tile.sum = kind.sum;
   tile.rule = numerics::kSumF32;
@@ -289,11 +294,11 @@ void narrow_alone(benchmark::State& state, const char* level, const Narrow& kind
   tile.scales = kind.scales;
   tile.a_scales = scales[0].bytes;
   tile.b_scales = scales[1].bytes;
-  tile.d = d.data();
+  tile.d = d->words;
   for (uint32_t i = 0; i < 8; ++i) tile.lane[i] = 16 * i;
   for (auto _ : state) {
     state.PauseTiming();
-    d = before;
+    *d = *before;
     state.ResumeTiming();
     numerics::mma_at_level(level, tile);
   }

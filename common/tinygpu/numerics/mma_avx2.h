@@ -13,7 +13,7 @@ struct Avx2 {
   using D = __m256d;
   using M = __m256i;
   static constexpr uint32_t kLanes = 8;
-  static constexpr uint32_t kChunk = 1;
+  static constexpr bool kManyRegisters = false;
 
   /// Rounding toward zero, subnormal operands and results taken as zero; returns the old control word.
   static unsigned round_toward_zero() {
@@ -81,8 +81,12 @@ struct Avx2 {
   static void store_double(double* p, D v) { _mm256_store_pd(p, v); }
   static D broadcast_double(const double* p) { return _mm256_broadcast_sd(p); }
   static D fma(D a, D b, D c) { return _mm256_fmadd_pd(a, b, c); }
+  /// sum += a * b. The compiler's own choice among the forms of the instruction adds moves.
+  [[gnu::always_inline]] static void accumulate(D& sum, D a, D b) {
+    asm("vfmadd231pd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
+  }
   /// Keeps the compiler from regrouping the chains that these are part of.
-  static void pin(D& a, D& b, D& c, D& d, D& e, D& f, D& g, D& h) {
+  [[gnu::always_inline]] static void pin(D& a, D& b, D& c, D& d, D& e, D& f, D& g, D& h) {
     asm volatile("" : "+x"(a), "+x"(b), "+x"(c), "+x"(d), "+x"(e), "+x"(f), "+x"(g), "+x"(h));
   }
   static D mul_double(D a, D b) { return _mm256_mul_pd(a, b); }
@@ -122,10 +126,13 @@ struct Avx2 {
   static I add_bytes(I a) {
     return _mm256_madd_epi16(_mm256_maddubs_epi16(a, _mm256_set1_epi8(1)), _mm256_set1_epi16(1));
   }
-  static I subs8_unsigned(I a, I b) { return _mm256_subs_epu8(a, b); }
   static I set8(int8_t v) { return _mm256_set1_epi8(v); }
+  static I max8_unsigned(I a, I b) { return _mm256_max_epu8(a, b); }
   static I max8(I a, I b) { return _mm256_max_epi8(a, b); }
   static I min8(I a, I b) { return _mm256_min_epi8(a, b); }
+  static bool all_at_most8(I v, I limit) {
+    return _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(v, limit), limit)) == -1;
+  }
   static bool any_below8(I a, I b) { return _mm256_movemask_epi8(_mm256_cmpgt_epi8(b, a)) != 0; }
   // The same as 16-bit integers.
   static I add16(I a, I b) { return _mm256_add_epi16(a, b); }
@@ -139,8 +146,6 @@ struct Avx2 {
     return _mm256_broadcastsi128_si256(_mm_setr_epi32(a, b, c, d));
   }
   static I shuffle8(I a, I from) { return _mm256_shuffle_epi8(a, from); }
-  static I interleave8_low(I a, I b) { return _mm256_unpacklo_epi8(a, b); }
-  static I interleave8_high(I a, I b) { return _mm256_unpackhi_epi8(a, b); }
   /// The low byte of each lane; fours of lanes, `stride` bytes apart.
   static void store_bytes(void* p, I v, uint32_t stride) {
     const I low = _mm256_shuffle_epi8(v, _mm256_set1_epi32(0x0c080400));
@@ -151,21 +156,28 @@ struct Avx2 {
   static I low_byte_in_all(I v) { return _mm256_shuffle_epi8(v, set_fours(0, 0x04040404, 0x08080808, 0x0c0c0c0c)); }
 
   /// The f16 values in the low halves of the words.
-  static F from_half(I words) {
+  [[gnu::always_inline]] static F from_half(I words) {
     const I low = _mm256_and_si256(words, set(0xffff));
     const __m128i packed = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
     return _mm256_cvtph_ps(packed);
   }
   /// Their raw exponents as an f32 exponent field in place: 0 for zero, 255 for infinities and NaNs.
-  static I half_field(I words) {
+  [[gnu::always_inline]] static I half_field(I words) {
     const I magnitude = _mm256_and_si256(words, set(0x7fff));
     const I field = _mm256_max_epi32(_mm256_srli_epi32(magnitude, 10), set(1));
     I out = shl<23>(_mm256_add_epi32(field, set(127 - 15)));
     out = _mm256_or_si256(out, _mm256_and_si256(_mm256_cmpeq_epi32(field, set(31)), set(0x7f800000)));
     return _mm256_andnot_si256(_mm256_cmpeq_epi32(magnitude, zero()), out);
   }
-  // A window: q is 2^(e − 25), and e + 127 is the highest byte of `top`. Kept as an f32 word of 2^e.
-  static I window(I top) { return shr<1>(bit_and(top, set(int32_t(0xff000000u)))); }
+  /// Bits 30 to 23 of each word: in each 16 bytes four of a, four of b, four of c, four of d.
+  [[gnu::always_inline]] static I exponent_bytes(I a, I b, I c, I d) {
+    const I byte = _mm256_set1_epi16(0xff);
+    return _mm256_packus_epi16(_mm256_and_si256(_mm256_packus_epi32(shr<23>(a), shr<23>(b)), byte),
+                               _mm256_and_si256(_mm256_packus_epi32(shr<23>(c), shr<23>(d)), byte));
+  }
+  // A window: q is 2^(e − 25). Kept as an f32 word of 2^e, made of words that have e + 127 in byte kWindowByte alone.
+  static constexpr uint32_t kWindowByte = 3;
+  static I window(I word) { return shr<1>(word); }
   /// (e + 127) << 20.
   static I exponent_field(I window) { return shr<3>(window); }
   static F divide_by_quantum(F c, I window) {
@@ -174,14 +186,14 @@ struct Avx2 {
   static F times_quantum(F sum, I window) { return mul(sum, as_float(sub(window, set(25 << 23)))); }
 
   /// sum * q as f16 words, to nearest even: through a sticky bit below f32's precision, so rounded once.
-  static I to_half(I sum, I window) {
+  [[gnu::always_inline]] static I to_half(I sum, I window) {
     const F cut = to_float(sum);
     const I exact = _mm256_cmpeq_epi32(truncate(cut), sum);
     return round_half(
         times_quantum(as_float(_mm256_or_si256(as_int(cut), _mm256_andnot_si256(exact, set(1)))), window));
   }
   /// f16 words, to nearest even; no negative zero.
-  static I round_half(F v) {
+  [[gnu::always_inline]] static I round_half(F v) {
     const I words = _mm256_cvtepu16_epi32(_mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
     const I is_zero = _mm256_cmpeq_epi32(_mm256_and_si256(words, set(0x7fff)), zero());
     return _mm256_andnot_si256(is_zero, words);

@@ -13,7 +13,7 @@ struct Avx512 {
   using D = __m512d;
   using M = __mmask16;
   static constexpr uint32_t kLanes = 16;
-  static constexpr uint32_t kChunk = 2;
+  static constexpr bool kManyRegisters = true;
 
   /// Rounding toward zero, subnormal operands and results taken as zero; returns the old control word.
   static unsigned round_toward_zero() {
@@ -84,8 +84,12 @@ struct Avx512 {
     return d;
   }
   static D fma(D a, D b, D c) { return _mm512_fmadd_pd(a, b, c); }
+  /// sum += a * b. The compiler's own choice among the forms of the instruction adds moves.
+  [[gnu::always_inline]] static void accumulate(D& sum, D a, D b) {
+    asm("vfmadd231pd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+  }
   /// Keeps the compiler from regrouping the chains that these are part of.
-  static void pin(D& a, D& b, D& c, D& d, D& e, D& f, D& g, D& h) {
+  [[gnu::always_inline]] static void pin(D& a, D& b, D& c, D& d, D& e, D& f, D& g, D& h) {
     asm volatile("" : "+v"(a), "+v"(b), "+v"(c), "+v"(d), "+v"(e), "+v"(f), "+v"(g), "+v"(h));
   }
   static D mul_double(D a, D b) { return _mm512_mul_pd(a, b); }
@@ -126,10 +130,11 @@ struct Avx512 {
   static I add_bytes(I a) {
     return _mm512_madd_epi16(_mm512_maddubs_epi16(a, _mm512_set1_epi8(1)), _mm512_set1_epi16(1));
   }
-  static I subs8_unsigned(I a, I b) { return _mm512_subs_epu8(a, b); }
   static I set8(int8_t v) { return _mm512_set1_epi8(v); }
+  static I max8_unsigned(I a, I b) { return _mm512_max_epu8(a, b); }
   static I max8(I a, I b) { return _mm512_max_epi8(a, b); }
   static I min8(I a, I b) { return _mm512_min_epi8(a, b); }
+  static bool all_at_most8(I v, I limit) { return _mm512_cmpgt_epu8_mask(v, limit) == 0; }
   static bool any_below8(I a, I b) { return _mm512_cmplt_epi8_mask(a, b) != 0; }
   // The same as 16-bit integers.
   static I add16(I a, I b) { return _mm512_add_epi16(a, b); }
@@ -143,8 +148,6 @@ struct Avx512 {
     return _mm512_broadcast_i32x4(_mm_setr_epi32(a, b, c, d));
   }
   static I shuffle8(I a, I from) { return _mm512_shuffle_epi8(a, from); }
-  static I interleave8_low(I a, I b) { return _mm512_unpacklo_epi8(a, b); }
-  static I interleave8_high(I a, I b) { return _mm512_unpackhi_epi8(a, b); }
   /// The low byte of each lane; fours of lanes, `stride` bytes apart.
   static void store_bytes(void* p, I v, uint32_t stride) {
     char* to = static_cast<char*>(p);
@@ -158,18 +161,25 @@ struct Avx512 {
   static I low_byte_in_all(I v) { return _mm512_shuffle_epi8(v, set_fours(0, 0x04040404, 0x08080808, 0x0c0c0c0c)); }
 
   /// The f16 values in the low halves of the words.
-  static F from_half(I words) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words)); }
+  [[gnu::always_inline]] static F from_half(I words) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words)); }
   /// Their raw exponents as an f32 exponent field in place: 0 for zero, 255 for infinities and NaNs.
-  static I half_field(I words) {
+  [[gnu::always_inline]] static I half_field(I words) {
     const I magnitude = _mm512_and_si512(words, set(0x7fff));
     const I field = _mm512_max_epi32(_mm512_srli_epi32(magnitude, 10), set(1));
     I out = shl<23>(_mm512_add_epi32(field, set(127 - 15)));
     out = _mm512_mask_mov_epi32(out, _mm512_cmpeq_epi32_mask(field, set(31)), set(0x7f800000));
     return _mm512_maskz_mov_epi32(_mm512_test_epi32_mask(magnitude, magnitude), out);
   }
-  // A window: q is 2^(e − 25), and e + 127 is the highest byte of `top`. Kept as a float of 1.5 * 2^23 more. Scaling by
-  // vscalefps leaves the multipliers alone.
-  static I window(I top) { return _mm512_or_si512(shr<24>(top), set(0x4b400000)); }
+  /// Bits 30 to 23 of each word: in each 16 bytes four of a, four of b, four of c, four of d.
+  [[gnu::always_inline]] static I exponent_bytes(I a, I b, I c, I d) {
+    const I byte = _mm512_set1_epi16(0xff);
+    return _mm512_packus_epi16(_mm512_and_si512(_mm512_packus_epi32(shr<23>(a), shr<23>(b)), byte),
+                               _mm512_and_si512(_mm512_packus_epi32(shr<23>(c), shr<23>(d)), byte));
+  }
+  // A window: q is 2^(e − 25). Kept as a float of e + 127 and 1.5 * 2^23 more, made of words that have e + 127 in byte
+  // kWindowByte. Scaling by vscalefps leaves the multipliers alone.
+  static constexpr uint32_t kWindowByte = 0;
+  static I window(I word) { return _mm512_or_si512(word, set(0x4b400000)); }
   /// (e + 127) << 20.
   static I exponent_field(I window) { return shl<20>(window); }
   static F divide_by_quantum(F c, I window) {
@@ -181,13 +191,13 @@ struct Avx512 {
   static constexpr float kWindowOf25 = 0x1.8p23f + 127 + 25;
 
   /// sum * q as f16 words, to nearest even: through a sticky bit below f32's precision, so rounded once.
-  static I to_half(I sum, I window) {
+  [[gnu::always_inline]] static I to_half(I sum, I window) {
     const F cut = to_float(sum);
     const I bits = _mm512_mask_or_epi32(as_int(cut), _mm512_cmpneq_epi32_mask(truncate(cut), sum), as_int(cut), set(1));
     return round_half(times_quantum(as_float(bits), window));
   }
   /// f16 words, to nearest even; no negative zero.
-  static I round_half(F v) {
+  [[gnu::always_inline]] static I round_half(F v) {
     const I words = _mm512_cvtepu16_epi32(_mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
     return _mm512_maskz_mov_epi32(_mm512_test_epi32_mask(words, set(0x7fff)), words);
   }

@@ -157,7 +157,7 @@ struct NarrowPanel {
         if constexpr (kBroadcast)
           V::store(p.exponent8x4 + r0 * kTerms + k * kLanes, V::low_byte_in_all(e));
         else
-          V::store_bytes(p.exponent8 + r0 / kBytes * kBytes * kTerms + k * kBytes + r0 % kBytes / kLanes * 4, e, 16);
+          V::store_bytes(exponents_at(p, r0, k), e, 16);
 
         // Four terms' signs, the first in bit 0.
         const I sign = V::template shl<3>(V::template shr<P::kBits - 1>(words));
@@ -175,7 +175,15 @@ struct NarrowPanel {
       V::store(p.zeros[kMasks - 1] + r0, zeros);
       if constexpr (!kBroadcast && kTerms == 16) p.heavy |= !V::all_at_most(fractions, light);
     }
+    // Windows are looked at for whole blocks: rows that are not there are as good as any.
+    if constexpr (!kBroadcast)
+      for (uint32_t r0 = (rows + kLanes - 1) / kLanes * kLanes; r0 % kBlock; r0 += kLanes)
+        for (uint32_t k = 0; k < terms; ++k) V::store_bytes(exponents_at(p, r0, k), V::zero(), 16);
     return true;
+  }
+  /// Of A: where the exponents of kLanes rows' element k begin.
+  static int8_t* exponents_at(Panel& p, uint32_t row, uint32_t k) {
+    return p.exponent8 + row / kBytes * kBytes * kTerms + k * kBytes + row % kBytes / kLanes * 4;
   }
   /// Some row of each `step` is special.
   static bool special_everywhere(const Panel& p, uint32_t rows, uint32_t step) {

@@ -1,5 +1,6 @@
 // The stages of the vector kernel's first way (mma_vector.h says why they are exact): kBlock rows by four columns at a
-// time. Their products' exponents and signs are looked at, their sums begun, the products added and the words stored.
+// time. Their products' exponents and signs are looked at, their windows found, their sums begun, the products added
+// and the words stored. mma_run.h does this for group after group.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -39,26 +40,37 @@ struct SumStages {
   };
   static constexpr Differences kDifferences{};
 
-  /// Numbers of one tile. A window is e + 127 in an f32 word's top byte.
+  /// Where the lanes of vector `of[v]` of a tile of bytes find their own: in byte `to` of their words, the rest zero.
+  struct Places {
+    alignas(64) uint8_t of[4][kBytes];
+    explicit constexpr Places(uint32_t to) : of() {
+      for (uint32_t v = 0; v < 4; ++v)
+        for (uint32_t i = 0; i < kBytes; ++i) of[v][i] = i % 4 == to ? uint8_t(4 * v + i / 4 % 4) : 0x80;
+    }
+  };
+  static constexpr Places kLowPlaces{0}, kWindowPlaces{V::kWindowByte}, kTopPlaces{3};
+
+  /// Numbers of one tile. A window is kept as the byte e + 127.
   struct Constants {
-    I top8, least8;  // of e + 127 of the products: the most, in each byte; the least of e, relative to both bases
-    I lowest, highest, window_mask, count_mask, magnitude, c_scale, start, sum_bias, sum_range;
+    I base8, least_most8;  // e + 127 of products whose bytes add up to 0; the least such byte that is above 0
+    I least8, highest8;    // the least of the products' bytes; the most of e + 127
+    I lowest, highest;     // of e + 127 in an f32 word's top byte
+    I magnitude, c_scale, start, sum_bias, sum_range;
     F c_power;
     I every_term, kept_sign;
     I c_mask;  // of C's words, if more than 16 terms
-    I spread[2];
     // Of more than 16 terms: minus the accumulators' start, without C, times `back`, by which sums are multiplied.
     I whole_start;
     D back;
     Constants(const MmaTile& t, const Panel& a, const Panel& b) {
       const int base = a.base + b.base + 127, most = base > 0 ? base : 0;
       const int least = most + kLeast + 1 > kBottom + 127 ? most + kLeast + 1 : kBottom + 127;
-      top8 = V::set8(int8_t(most));
+      base8 = V::set8(int8_t(most));
+      least_most8 = V::set8(int8_t(most < 128 ? -most : -128));
       least8 = V::set8(int8_t(least - base < 127 ? least - base : 127));
+      highest8 = V::set8(int8_t(kTop + 127));
       lowest = V::set(int32_t(uint32_t(least) << 24));
       highest = V::set(int32_t(uint32_t(kTop + 127) << 24 | 0xffffff));
-      window_mask = V::set(int32_t(0xff000000u));
-      count_mask = V::set(0xff);
       magnitude = V::set(0x7fffffff);
       c_scale = V::set(t.c_scale * kOne);
       c_power = V::as_float(V::set((127 - t.c_scale) * kOne));
@@ -71,14 +83,6 @@ struct SumStages {
       kept_sign = V::set(t.sum == SumKind::scaled ? INT32_MIN : 0);
       c_mask = V::set(t.read_c ? -1 : 0);
       every_term = V::set(t.terms < 32 ? (1 << t.terms) - 1 : -1);
-      // Pairs of bytes 0 to 3 and 4 to 7 of each 16 to words, the first as the lowest byte, the second as the highest.
-      for (int32_t i = 0; i < 2; ++i) {
-        const int32_t at = 8 * i;
-        const auto word = [&](int32_t pair) {
-          return (at + 2 * pair) | 0x808000 | int32_t(uint32_t(at + 2 * pair + 1) << 24);
-        };
-        spread[i] = V::set_fours(word(0), word(1), word(2), word(3));
-      }
     }
   };
 
@@ -95,32 +99,17 @@ struct SumStages {
     }
   }
 
-  // kBlock rows by four columns go through three stages: their exponents and signs are looked at, their sums begun, the
-  // products added. Adding keeps the multipliers busy and leaves half of the vector pipes idle (on Zen 4), which is
-  // just what the other two stages need. So a group's products are added in chunks, step by step of K, and every step
-  // takes a part of the stages before for the group after.
-  static constexpr uint32_t kChunk = V::kChunk;  // vectors of rows whose sums the registers hold
-  static constexpr uint32_t kChunks = kVectors / kChunk;
-  // Columns of which a chunk of the first half takes the first stage, one of the second half the second.
-  static constexpr uint32_t kColumns = kColumnStep / (kChunks / 2);
-
   struct Group {
     uint32_t block, n, vectors;  // vectors: of rows
-    int32_t* d[kColumnStep][kVectors];
-    /// In bytes, in the order of a panel's rows: the largest exponent of the products; how many of them are negative.
-    alignas(64) int32_t most[kColumnStep][kTiles][kLanes], negative[kColumnStep][kTiles][kLanes];
-    I least, largest;                                              // of `most`; of windows
-    alignas(64) int32_t window[kColumnStep][kVectors][kLanes];     // as V::window() gives it
-    alignas(64) int32_t low_start[kColumnStep][kVectors][kLanes];  // low word of the accumulators' start
+    int32_t* first;              // C's word of column n; lane[v] further is the first of a vector of rows
+    size_t stride, lane[kVectors];
+    /// In bytes, in the order of a panel's rows: windows; how many products are negative.
+    alignas(64) int32_t window[kColumnStep][kTiles][kLanes], negative[kColumnStep][kTiles][kLanes];
+    /// What prepare() makes of them, in words.
+    alignas(64) int32_t ready_window[kColumnStep][kVectors][kLanes], ready_start[kColumnStep][kVectors][kLanes];
+
+    [[gnu::always_inline]] int32_t* d(uint32_t j, uint32_t v) const { return first + j * stride + lane[v]; }
   };
-
-  static constexpr auto nothing = [](auto) {};
-
-  /// Keeps the compiler from computing all addresses beforehand, which would cost more registers than there are.
-  template <class T>
-  static void hide(const T*& p) {
-    asm("" : "+r"(p));
-  }
 
   /// The largest exponents of `count` columns from `first` on, one term at a time.
   template <uint32_t count>
@@ -153,41 +142,6 @@ struct SumStages {
     }
     for (uint32_t i = 0; i < kTiles; ++i) V::store(g.negative[j][i], count[i]);
   }
-  template <uint32_t count>
-  [[gnu::always_inline]] static void keep_most(Group& g, uint32_t first, const I (&most)[count][kTiles]) {
-    for (uint32_t j = 0; j < count; ++j)
-      for (uint32_t i = 0; i < kTiles; ++i) V::store(g.most[first + j][i], most[j][i]);
-  }
-  template <uint32_t terms>
-  static void look_at(const Panel& a, const Panel& b, Group& g) {
-    I most[kColumnStep][kTiles];
-#pragma GCC unroll 16
-    for (uint32_t k = 0; k < terms; ++k) look_at_term(a, b, g, 0, k, most);
-    keep_most(g, 0, most);
-    for (uint32_t j = 0; j < kColumnStep; ++j) count_negative<terms>(a, b, g, j);
-  }
-
-  /// Of a column, in the order of a panel's rows, pairs of bytes: how many products are negative, the largest exponent
-  /// of the products + 127. The first half of each 16 rows, the second half.
-  struct Pairs {
-    I half[kTiles][2];
-    /// Of vector v, in words: the count in the lowest byte, the exponent in the highest.
-    [[gnu::always_inline]] I of(const Constants& s, uint32_t v) const {
-      return V::shuffle8(half[v / 4][v % 4 / 2], s.spread[v % 2]);
-    }
-  };
-  [[gnu::always_inline]] static Pairs pairs_of(const Constants& s, const Group& g, uint32_t j, I& least) {
-    Pairs p;
-    for (uint32_t i = 0; i < kTiles; ++i) {
-      const I most = V::load(g.most[j][i]), count = V::load(g.negative[j][i]);
-      least = V::min8(least, most);
-      const I largest = V::subs8_unsigned(s.top8, V::sub8(V::zero(), most));
-      p.half[i][0] = V::interleave8_low(count, largest);
-      p.half[i][1] = V::interleave8_high(count, largest);
-    }
-    return p;
-  }
-
   template <C kC>
   struct OldValue {
     I word = V::zero(), magnitude = V::zero();
@@ -197,7 +151,7 @@ struct SumStages {
   [[gnu::always_inline]] static OldValue<kC> load_c(const Constants& s, const Group& g, uint32_t j, uint32_t v) {
     OldValue<kC> o;
     if constexpr (kC != C::none) {
-      o.word = V::load(g.d[j][v]);
+      o.word = V::load(g.d(j, v));
       if constexpr (kTerms > 16) o.word = V::bit_and(o.word, s.c_mask);
       o.magnitude = o.word;
       if constexpr (kHalf) {
@@ -215,171 +169,145 @@ struct SumStages {
     }
     return o;
   }
-  /// Column j of vector v: its windows, C cut to them, the accumulators' start.
-  template <C kC>
-  [[gnu::always_inline]] static void begin_with(const Constants& s, Group& g, uint32_t j, uint32_t v, I pair, I top,
-                                                F c) {
-    const I window = V::window(top);
-    I low = V::bit_and(pair, s.count_mask);
-    if constexpr (kC != C::none) low = V::add(low, V::truncate(V::divide_by_quantum(c, window)));
-    V::store(g.window[j][v], window);
-    V::store(g.low_start[j][v], low);
-  }
-  template <C kC, bool kHalf>
-  [[gnu::always_inline]] static void begin_one(const Constants& s, Group& g, const Pairs& pairs, uint32_t j, uint32_t v,
-                                               I& largest) {
-    const I pair = pairs.of(s, v);
-    const OldValue<kC> o = load_c<kC, kHalf>(s, g, j, v);
-    const I top = V::max_unsigned(pair, V::add(o.magnitude, o.magnitude));
-    largest = V::max_unsigned(largest, top);
-    begin_with<kC>(s, g, j, v, pair, top, o.c);
-  }
-  template <C kC, bool kHalf>
-  static void begin(const Constants& s, Group& g) {
-    g.least = V::set8(127);
-    g.largest = V::zero();
-    for (uint32_t j = 0; j < kColumnStep; ++j) {
-      const Pairs pairs = pairs_of(s, g, j, g.least);
-      for (uint32_t v = 0; v < g.vectors; ++v) begin_one<kC, kHalf>(s, g, pairs, j, v, g.largest);
+  /// What the windows of a group, or of a part of it, are between.
+  struct Extremes {
+    I least = V::set8(127), largest = V::zero();  // of the products' bytes; of the windows
+    [[gnu::always_inline]] bool plain(const Constants& s) const {
+      return !V::any_below8(least, s.least8) && V::all_at_most8(largest, s.highest8);
     }
+  };
+  /// The windows of tile i of column j, `most` being the largest exponents of its products.
+  template <C kC, bool kHalf>
+  [[gnu::always_inline]] static void begin_tile(const Constants& s, Group& g, uint32_t j, uint32_t i, I most,
+                                                Extremes& extremes) {
+    extremes.least = V::min8(extremes.least, most);
+    I top = V::add8(V::max8(most, s.least_most8), s.base8);
+    if constexpr (kC != C::none) {
+      const auto c = [&](uint32_t w) __attribute__((always_inline)) {
+        return load_c<kC, kHalf>(s, g, j, 4 * i + w).magnitude;
+      };
+      top = V::max8_unsigned(top, V::exponent_bytes(c(0), c(1), c(2), c(3)));
+    }
+    extremes.largest = V::max8_unsigned(extremes.largest, top);
+    V::store(g.window[j][i], top);
   }
-  /// Where some window is beyond what fits the fields, or too small: returns those vectors of rows, a bit for each.
+  /// A group's windows and signs. True: all windows are for here.
+  template <uint32_t terms, C kC, bool kHalf>
+  static bool begin(const Constants& s, const Panel& a, const Panel& b, Group& g) {
+    I most[kColumnStep][kTiles];
+    Extremes extremes;
+#pragma GCC unroll 16
+    for (uint32_t k = 0; k < terms; ++k) look_at_term(a, b, g, 0, k, most);
+    for (uint32_t j = 0; j < kColumnStep; ++j) {
+      count_negative<terms>(a, b, g, j);
+      for (uint32_t i = 0; i < kTiles; ++i) begin_tile<kC, kHalf>(s, g, j, i, most[j][i], extremes);
+    }
+    return extremes.plain(s);
+  }
+  /// Where some window of a group that has begun is beyond what fits the fields, or too small: returns those vectors of
+  /// rows, a bit for each.
   template <C kC, bool kHalf>
   static uint32_t begin_carefully(const Constants& s, const Panel& a, const Panel& b, Group& g) {
     uint32_t beyond = 0;
-    for (uint32_t j = 0; j < kColumnStep; ++j) {
-      const Pairs pairs = pairs_of(s, g, j, g.least);
-      for (uint32_t v = 0; v < g.vectors; ++v) {
-        const I pair = pairs.of(s, v);
-        const OldValue<kC> o = load_c<kC, kHalf>(s, g, j, v);
-        I top = V::bit_and(V::max_unsigned(pair, V::add(o.magnitude, o.magnitude)), s.window_mask);
-        // Where there is neither a product nor C, any window will do.
-        I others = V::zero();  // terms that aren't zero
-        for (uint32_t m = 0; m < Panels::kMasks; ++m) {
-          const I zeros = V::bit_or(V::load(a.zeros[m] + g.block + v * kLanes), V::set(b.zeros[m][g.n + j]));
-          others = V::bit_or(others, V::bit_xor(zeros, s.every_term));
+    for (uint32_t j = 0; j < kColumnStep; ++j)
+      for (uint32_t i = 0; i < kTiles; ++i) {
+        const I windows = V::load(g.window[j][i]);
+        I tops[4];
+        for (uint32_t w = 0; w < 4; ++w) {
+          const uint32_t v = 4 * i + w;
+          tops[w] = V::shuffle8(windows, V::load8(kTopPlaces.of[w]));
+          if (v >= g.vectors) continue;
+          // Where there is neither a product nor C, any window will do.
+          I others = V::zero();  // terms that aren't zero
+          for (uint32_t m = 0; m < Panels::kMasks; ++m) {
+            const I zeros = V::bit_or(V::load(a.zeros[m] + g.block + v * kLanes), V::set(b.zeros[m][g.n + j]));
+            others = V::bit_or(others, V::bit_xor(zeros, s.every_term));
+          }
+          const I word = load_c<kC, kHalf>(s, g, j, v).word;
+          const I nothing = V::is_zero(V::bit_or(others, V::bit_and(word, V::set(kHalf ? 0x7fff : 0x7fffffff))));
+          tops[w] = V::max_unsigned(tops[w], V::bit_and(nothing, s.lowest));
+          if (!V::all_at_most(V::sub(tops[w], s.lowest), V::sub(s.highest, s.lowest))) beyond |= 1u << v;
+          // With scale factors a C of −0 stays where there is no product.
+          if (!V::all_at_most(V::bit_and(V::bit_and(nothing, word), s.kept_sign), V::zero())) beyond |= 1u << v;
+          tops[w] = V::template shr<1>(tops[w]);
         }
-        const I c_magnitude = V::bit_and(o.word, V::set(kHalf ? 0x7fff : 0x7fffffff));
-        const I nothing = V::is_zero(V::bit_or(others, c_magnitude));
-        top = V::max_unsigned(top, V::bit_and(nothing, s.lowest));
-        if (!V::all_at_most(V::sub(top, s.lowest), V::sub(s.highest, s.lowest))) beyond |= 1u << v;
-        // With scale factors a C of −0 stays where there is no product.
-        if (!V::all_at_most(V::bit_and(V::bit_and(nothing, o.word), s.kept_sign), V::zero())) beyond |= 1u << v;
-        begin_with<kC>(s, g, j, v, pair, top, o.c);
+        V::store(g.window[j][i], V::exponent_bytes(tops[0], tops[1], tops[2], tops[3]));
       }
-    }
     return beyond;
   }
 
-  /// Adds the products of `ready`, looks at `next` and begins it.
-  template <uint32_t terms, C kC, bool kHalf>
-  static void add_all(const Constants& constants, const Panel& a, const Panel& b, const Group& ready, Group& next) {
-    const Constants s = constants;  // not memory that a store might change
-    for (uint32_t chunk = 0; chunk < kChunks / 2; ++chunk) {
-      const uint32_t first = chunk * kColumns;
-      I most[kColumns][kTiles];
-      add<terms, kHalf, false, kChunk>(
-          s, a, b, ready, chunk * kChunk, [&](auto k) __attribute__((always_inline)) {
-            look_at_term(a, b, next, first, k.value, most);
-            if constexpr (k.value % (terms / kColumns) == terms / kColumns / 2)
-              count_negative<terms>(a, b, next, first + k.value / (terms / kColumns));
-          });
-      keep_most(next, first, most);
+  /// What V makes of a window.
+  [[gnu::always_inline]] static I window_of(const Group& g, uint32_t j, uint32_t v) {
+    return V::window(V::shuffle8(V::load(g.window[j][v / 4]), V::load8(kWindowPlaces.of[v % 4])));
+  }
+  /// The accumulators of kColumnStep columns of a vector of rows.
+  struct Sums {
+    D low[kColumnStep], high[kColumnStep];
+  };
+  /// Column j: what sums start with: C, cut to the window, and one unit for each negative product.
+  template <C kC, bool kHalf>
+  [[gnu::always_inline]] static I low_start(const Constants& s, const Group& g, uint32_t v, uint32_t j, I window) {
+    const I negative = V::shuffle8(V::load(g.negative[j][v / 4]), V::load8(kLowPlaces.of[v % 4]));
+    if constexpr (kC == C::none) return negative;
+    const OldValue<kC> c = load_c<kC, kHalf>(s, g, j, v);
+    return V::add(negative, V::truncate(V::divide_by_quantum(c.c, window)));
+  }
+  /// Makes start() and finish() quicker.
+  template <C kC, bool kHalf>
+  [[gnu::always_inline]] static void prepare(const Constants& s, Group& g, uint32_t v, uint32_t j) {
+    const I window = window_of(g, j, v);
+    V::store(g.ready_start[j][v], low_start<kC, kHalf>(s, g, v, j, window));
+    V::store(g.ready_window[j][v], window);
+  }
+  /// Column j: the accumulators' start.
+  template <C kC, bool kHalf, bool kPrepared = false>
+  [[gnu::always_inline]] static void start(const Constants& s, const Group& g, uint32_t v, uint32_t j, Sums& sums) {
+    const I window = kPrepared ? V::load(g.ready_window[j][v]) : window_of(g, j, v);
+    const I low = kPrepared ? V::load(g.ready_start[j][v]) : low_start<kC, kHalf>(s, g, v, j, window);
+    I high = V::add(V::exponent_field(window), s.start);
+    if constexpr (kTerms > 16) high = V::add(high, V::template sar<31>(low));
+    sums.low[j] = V::pair_low(low, high);
+    sums.high[j] = V::pair_high(low, high);
+  }
+  /// Adds the products of one term. `va`, `vb`: of a vector of rows, of kColumnStep columns.
+  [[gnu::always_inline]] static void add_term(const double* va, const double* vb, uint32_t k, Sums& sums) {
+    const D low = V::load_double(va + k * kLanes), high = V::load_double(va + k * kLanes + kLanes / 2);
+    each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
+      const D scalar = V::broadcast_double(vb + k * kLanes + j.value);
+      V::accumulate(sums.low[j.value], low, scalar);
+      V::accumulate(sums.high[j.value], high, scalar);
+    });
+  }
+  /// Column j: rounds and stores.
+  template <bool kHalf, bool kPrepared = false>
+  [[gnu::always_inline]] static void finish(const Constants& s, const Group& g, uint32_t v, uint32_t j,
+                                            const Sums& sums) {
+    const I window = kPrepared ? V::load(g.ready_window[j][v]) : window_of(g, j, v);
+    if constexpr (kTerms > 16) {
+      const I minus = V::add(V::exponent_field(window), s.whole_start);
+      const D low = V::fma(sums.low[j], s.back, V::pair_low(V::zero(), minus));
+      const D high = V::fma(sums.high[j], s.back, V::pair_high(V::zero(), minus));
+      V::store(g.d(j, v), kHalf ? Wide::to_f16(low, high) : V::as_int(V::narrow(low, high)));
+    } else {
+      const I sum = V::low_words(sums.low[j], sums.high[j]);
+      V::store(g.d(j, v), kHalf ? V::to_half(sum, window) : V::as_int(V::times_quantum(V::to_float(sum), window)));
     }
-    I least = V::set8(127), largest = V::zero();
-    for (uint32_t chunk = 0; chunk < kChunks / 2; ++chunk) {
-      constexpr uint32_t kItems = kColumns * kVectors;
-      const uint32_t first = chunk * kColumns;
-      Pairs pairs;
-      add<terms, kHalf, false, kChunk>(
-          s, a, b, ready, (chunk + kChunks / 2) * kChunk, [&](auto k) __attribute__((always_inline)) {
-            constexpr uint32_t kFrom = k.value * kItems / terms, kTo = (k.value + 1) * kItems / terms;
-            each<kTo - kFrom>([&](auto i) __attribute__((always_inline)) {
-              constexpr uint32_t kItem = kFrom + i.value, j = kItem / kVectors, v = kItem % kVectors;
-              if constexpr (v == 0) pairs = pairs_of(s, next, first + j, least);
-              begin_one<kC, kHalf>(s, next, pairs, first + j, v, largest);
-            });
-          });
-    }
-    next.least = least;
-    next.largest = largest;
   }
 
-  /// Adds the products of `count` vectors of rows from `v` on, rounds and stores; meanwhile(Index<k>()) after each
-  /// step. Carefully: false, and nothing stored, if some sum wrapped around.
-  template <uint32_t terms, bool kHalf, bool kCarefully, uint32_t count, class Meanwhile>
-  [[gnu::always_inline]] static bool add(const Constants& s, const Panel& a, const Panel& b, const Group& g, uint32_t v,
-                                         const Meanwhile& meanwhile) {
+  /// Adds the products of vector v, rounds and stores. Carefully: false, and nothing stored, if some sum wrapped
+  /// around.
+  template <uint32_t terms, C kC, bool kHalf, bool kCarefully = false>
+  static bool add(const Constants& s, const Panel& a, const Panel& b, const Group& g, uint32_t v) {
     const double *va = a.value + (g.block + v * kLanes) * kTerms, *vb = b.value + Panels::column_at(g.n);
-    hide(va), hide(vb);
-    D low[count][kColumnStep], high[count][kColumnStep];
-    each<count>([&](auto c) __attribute__((always_inline)) {
-      each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
-        const I start = V::load(g.low_start[j.value][v + c.value]);
-        I start_high = V::add(V::exponent_field(V::load(g.window[j.value][v + c.value])), s.start);
-        if constexpr (kTerms > 16) start_high = V::add(start_high, V::template sar<31>(start));
-        low[c.value][j.value] = V::pair_low(start, start_high);
-        high[c.value][j.value] = V::pair_high(start, start_high);
-      });
-    });
-    // As many steps as are written out one after the other.
-    constexpr uint32_t kWritten = terms > 32 ? 16 : terms;
-    const auto step = [&](auto k) __attribute__((always_inline)) {
-      D x[count][2];
-      each<count>([&](auto c) __attribute__((always_inline)) {
-        const double* from = va + c.value * kLanes * kTerms + k.value * kLanes;
-        x[c.value][0] = V::load_double(from);
-        x[c.value][1] = V::load_double(from + kLanes / 2);
-      });
-      each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
-        const D scalar = V::broadcast_double(vb + k.value * kLanes + j.value);
-        each<count>([&](auto c) __attribute__((always_inline)) {
-          low[c.value][j.value] = V::fma(x[c.value][0], scalar, low[c.value][j.value]);
-          high[c.value][j.value] = V::fma(x[c.value][1], scalar, high[c.value][j.value]);
-        });
-      });
-      meanwhile(k);
-      each<count>([&](auto c) __attribute__((always_inline)) {
-        V::pin(low[c.value][0], high[c.value][0], low[c.value][1], high[c.value][1], low[c.value][2], high[c.value][2],
-               low[c.value][3], high[c.value][3]);
-      });
-    };
-    for (uint32_t done = 0;;) {
-      each<kWritten>(step);
-      if ((done += kWritten) == terms) break;
-      va += kWritten * kLanes, vb += kWritten * kLanes;
-    }
-    if constexpr (kTerms > 16) {
-      each<count>([&](auto c) __attribute__((always_inline)) {
-        each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
-          const I window = V::load(g.window[j.value][v + c.value]);
-          const I start = V::add(V::exponent_field(window), s.whole_start);
-          const D l = V::fma(low[c.value][j.value], s.back, V::pair_low(V::zero(), start));
-          const D h = V::fma(high[c.value][j.value], s.back, V::pair_high(V::zero(), start));
-          V::store(g.d[j.value][v + c.value], kHalf ? Wide::to_f16(l, h) : V::as_int(V::narrow(l, h)));
-        });
-      });
-      return true;
-    }
-    I sums[count][kColumnStep];
-    each<count>([&](auto c) __attribute__((always_inline)) {
-      each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
-        sums[c.value][j.value] = V::low_words(low[c.value][j.value], high[c.value][j.value]);
-      });
-    });
+    Sums sums;
+    each<kColumnStep>([&](auto j) { start<kC, kHalf>(s, g, v, j.value, sums); });
+    for (uint32_t k = 0; k < terms; k += 8) each<8>([&](auto i) { add_term(va, vb, k + i.value, sums); });
     if constexpr (kCarefully)
-      for (const auto& vector : sums)
-        for (const I& sum : vector)
-          if (!V::all_at_most(V::add(sum, s.sum_bias), s.sum_range)) return false;
-    each<count>([&](auto c) __attribute__((always_inline)) {
-      each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
-        const I window = V::load(g.window[j.value][v + c.value]), sum = sums[c.value][j.value];
-        if constexpr (kHalf)
-          V::store(g.d[j.value][v + c.value], V::to_half(sum, window));
-        else
-          V::store(g.d[j.value][v + c.value], V::as_int(V::times_quantum(V::to_float(sum), window)));
-      });
-    });
+      for (uint32_t j = 0; j < kColumnStep; ++j) {
+        const I sum = V::low_words(sums.low[j], sums.high[j]);
+        if (!V::all_at_most(V::add(sum, s.sum_bias), s.sum_range)) return false;
+      }
+    each<kColumnStep>([&](auto j) { finish<kHalf>(s, g, v, j.value, sums); });
     return true;
   }
 };

@@ -38,6 +38,7 @@
 
 #include "common/tinygpu/numerics/mma_levels.h"
 #include "common/tinygpu/numerics/mma_panel.h"
+#include "common/tinygpu/numerics/mma_run.h"
 #include "common/tinygpu/numerics/mma_stages.h"
 #include "common/tinygpu/numerics/mma_wide.h"
 
@@ -54,9 +55,10 @@ struct VectorMma {
   using Panel = typename Panels::Panel;
   using Constants = typename Stages::Constants;
   using Group = typename Stages::Group;
+  using Run = SumRun<V, kMostTerms>;
   using C = typename Stages::C;
   static constexpr uint32_t kLanes = V::kLanes, kBlock = Panels::kBlock, kColumnStep = Panels::kColumnStep;
-  static constexpr uint32_t kVectors = Stages::kVectors, kChunk = Stages::kChunk;
+  static constexpr uint32_t kVectors = Stages::kVectors;
 
   /// The wide way's panels, unpacked when they are first needed.
   class WidePanels {
@@ -102,9 +104,7 @@ struct VectorMma {
   template <uint32_t terms, C kC, bool kHalf>
   static void tile(const MmaTile& t, const Panel& a, const Panel& b, WidePanels& wide) {
     const Constants s(t, a, b);
-    const size_t stride = t.column_stride;
-    Group groups[2];
-    Group *ready = nullptr, *next = groups;  // begun, but not added; to be begun
+    Group groups[3];
     // Groups that need the wide way come together: the next few take it at once, twice as many if they are not enough.
     constexpr uint32_t kAgain = 7, kMostAgain = 63;
     // What is rare does without: it would take its share of the compiler's time.
@@ -112,63 +112,48 @@ struct VectorMma {
     uint32_t again = 0, once_more = kAgain;
     constexpr bool kMayWrap = terms == 16 && kC != C::none;
     const bool careful = kMayWrap && a.heavy;
-    const auto finish = [&] {
-      if (!ready) return;
-      for (uint32_t v = 0; v < kVectors; v += kChunk)
-        Stages::template add<terms, kHalf, false, kChunk>(s, a, b, *ready, v, Stages::nothing);
-      ready = nullptr;
-    };
     for (uint32_t block = 0; block < t.rows; block += kBlock) {
-      const uint32_t vectors = t.rows - block < kBlock ? (t.rows - block) / kLanes : kVectors;
-      if (vectors < kVectors) finish();
+      for (Group& g : groups) place(t, g, block, 0);
+      const uint32_t vectors = groups[0].vectors;
       bool special_rows = false;
       for (uint32_t r = 0; r < vectors * kLanes; ++r) special_rows |= a.special[block + r];
-      for (Group& g : groups) g.vectors = vectors;
-      int32_t* first[kVectors];
-      for (uint32_t v = 0; v < kVectors; ++v) {
-        const uint32_t row = block + (v < vectors ? v : 0) * kLanes;
-        first[v] = reinterpret_cast<int32_t*>(t.d) + t.lane[row / 16] + row % 16;
-      }
-      for (uint32_t n = 0; n < t.columns; n += kColumnStep) {
-        bool special = special_rows;
-        for (uint32_t j = 0; j < kColumnStep; ++j) special |= b.special[n + j];
-        if (special || again) [[unlikely]] {
+      Group* begun = nullptr;
+      for (uint32_t n = 0; n < t.columns;) {
+        if (special_rows || Run::special(b, n) || again) [[unlikely]] {
+          begun = nullptr;
           again -= again ? 1 : 0;
           wide.template group<kHalf>(block, 0, vectors, n);
+          n += kColumnStep;
           continue;
         }
-        Group& g = *next;
-        g.block = block;
-        g.n = n;
-        for (uint32_t j = 0; j < kColumnStep; ++j)
-          for (uint32_t v = 0; v < kVectors; ++v) g.d[j][v] = first[v] + (n + j) * stride;
-        if (kOverlapped && ready) {
-          if constexpr (kOverlapped) Stages::template add_all<terms, kC, kHalf>(s, a, b, *ready, g);
-          ready = nullptr;
-        } else {
-          Stages::template look_at<terms>(a, b, g);
-          Stages::template begin<kC, kHalf>(s, g);
+        Group& g = begun ? *begun : groups[0];
+        bool plain = false;
+        if (!begun) {
+          place(t, g, block, n);
+          plain = Stages::template begin<terms, kC, kHalf>(s, a, b, g);
         }
-        const bool plain = !V::any_below8(g.least, s.least8) && V::all_at_most(g.largest, s.highest);
+        begun = nullptr;
         const uint32_t beyond = plain ? 0 : Stages::template begin_carefully<kC, kHalf>(s, a, b, g);
         if (kOverlapped && !beyond && !careful && vectors == kVectors) [[likely]] {
-          ready = &g;
-          next = &g == groups ? groups + 1 : groups;
+          if constexpr (kOverlapped) {
+            const auto end = Run::template run<terms, kC, kHalf>(s, a, b, t.columns, groups, &g);
+            n = end.n;
+            begun = end.begun;
+          }
           once_more = kAgain;
           continue;
         }
         for (uint32_t v = 0; v < vectors; ++v) {
-          if (!(beyond >> v & 1) &&
-              (careful ? Stages::template add<terms, kHalf, kMayWrap, 1>(s, a, b, g, v, Stages::nothing)
-                       : Stages::template add<terms, kHalf, false, 1>(s, a, b, g, v, Stages::nothing)))
+          if (!(beyond >> v & 1) && (careful ? Stages::template add<terms, kC, kHalf, kMayWrap>(s, a, b, g, v)
+                                             : Stages::template add<terms, kC, kHalf>(s, a, b, g, v)))
             continue;
           wide.template group<kHalf>(block, v, v + 1, n);
           again = once_more;
         }
         once_more = !again ? kAgain : once_more < kMostAgain ? 2 * once_more + 1 : kMostAgain;
+        n += kColumnStep;
       }
     }
-    finish();
   }
 
   template <uint32_t terms>
@@ -220,9 +205,7 @@ struct VectorMma {
       for (uint32_t r = block; r < block + kBlock && r < t.rows; ++r) special |= a.special[r];
       if (!special) {
         place(t, g, block, n);
-        Stages::template look_at<kMostTerms>(a, b, g);
-        Stages::template begin<C::plain, kHalf>(s, g);
-        const bool plain = !V::any_below8(g.least, s.least8) && V::all_at_most(g.largest, s.highest);
+        const bool plain = Stages::template begin<kMostTerms, C::plain, kHalf>(s, a, b, g);
         beyond = plain ? 0 : Stages::template begin_carefully<C::plain, kHalf>(s, a, b, g);
       }
       for (uint32_t v = 0; v < kVectors; ++v) {
@@ -230,7 +213,7 @@ struct VectorMma {
         if (beyond >> v & 1)
           wide.template group<kHalf>(block, v, v + 1, n);
         else
-          Stages::template add<kMostTerms, kHalf, false, 1>(s, a, b, g, v, Stages::nothing);
+          Stages::template add<kMostTerms, C::plain, kHalf>(s, a, b, g, v);
       }
     }
   }
@@ -239,10 +222,11 @@ struct VectorMma {
     g.block = block;
     g.n = n;
     g.vectors = t.rows - block < kBlock ? (t.rows - block) / kLanes : kVectors;
+    g.stride = t.column_stride;
+    g.first = reinterpret_cast<int32_t*>(t.d) + n * g.stride;
     for (uint32_t v = 0; v < kVectors; ++v) {
       const uint32_t row = block + (v < g.vectors ? v : 0) * kLanes;
-      int32_t* first = reinterpret_cast<int32_t*>(t.d) + t.lane[row / 16] + row % 16 + size_t(n) * t.column_stride;
-      for (uint32_t j = 0; j < kColumnStep; ++j) g.d[j][v] = first + j * size_t(t.column_stride);
+      g.lane[v] = t.lane[row / 16] + row % 16;
     }
   }
 

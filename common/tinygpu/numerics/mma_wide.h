@@ -415,7 +415,7 @@ struct WideMma {
     Look look(a, b, pair, next);
     for (I& m : ahead.of) m = lowest;
     ahead.pair = pair, ahead.n = next;
-    if (V::kChunk == 2 && end - first == 2) {
+    if (V::kManyRegisters && end - first == 2) {
       multiply<2, true>(a, b, t.terms, n, s, 0, look, ahead.of);
     } else {
       multiply<1, true>(a, b, t.terms, n, s, first, look, ahead.of);

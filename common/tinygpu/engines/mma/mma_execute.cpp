@@ -21,17 +21,18 @@ using numerics::SumKind;
 /// `count` of them, not filled: whoever reads them has written them.
 template <class T>
 struct Several {
-  uint32_t count = 0;
+  uint32_t count = 0, room = 0;
   std::unique_ptr<T[]> items;
   void resize(uint32_t n) {
     count = n;
-    items = std::make_unique_for_overwrite<T[]>(n);
+    if (n > room) items = std::make_unique_for_overwrite<T[]>(room = n);
   }
   T& operator[](uint32_t i) { return items[i]; }
   const T& operator[](uint32_t i) const { return items[i]; }
 };
 
-/// What an MMA multiplies. Only what it reads is filled: nobody looks at rows beyond M or N.
+/// What an MMA multiplies. Only what it reads is filled: nobody looks at rows beyond M or N. A thread keeps the memory
+/// from one MMA to the next.
 struct Operands {
   Several<OperandPlanes> a;                           // of each CTA and copy
   Several<OperandPlanes> b;                           // of each CTA
@@ -290,7 +291,7 @@ void multiply(const MmaOperation& o, uint32_t index, const Operands& operands) {
 }  // namespace
 
 void execute_mma(const MmaOperation& o, uint64_t now, const Origin& who) {
-  Operands operands;
+  static thread_local Operands operands;
   gather_operands(o, operands);
   tell_accesses(o, who, now);
   check_collector(o, operands);
