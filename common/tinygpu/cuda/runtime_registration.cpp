@@ -162,6 +162,7 @@ void __cudaUnregisterFatBinary(void** handle) {
   }
   if (!r->module) return;
   State& s = State::get();
+  if (s.busy_at_end()) return;
   std::lock_guard lock(s.mutex);
   s.remove_module(r->module);
 }

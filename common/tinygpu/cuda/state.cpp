@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
 
 #include "common/tinygpu/base/clean_thread.h"
 #include "common/tinygpu/cuda/memory.h"
+#include "common/tinygpu/cuda/process.h"
 #include "common/tinygpu/cuda/unwritable.h"
 #include "common/tinygpu/timing/power.h"
 #include "common/tinygpu/timing/profile.h"
@@ -95,17 +97,7 @@ State::State() try
   gpu.options.device_output = [this](const std::string& text) { print(text); };
   gpu.options.on_diagnosis = [this](const Diagnosis& d) { tell(d); };
   log_begin();
-  std::atexit([] {
-    State& s = get();
-    if (s.lost_) return;
-    s.synchronize();
-    on_clean_thread([&] {
-      tell_leaks(s);
-      log_end();
-      if (s.observation_) s.observation_->finish();
-      if (s.options.counters) s.print_counters();
-    });
-  });
+  std::atexit([] { get().end(); });
 } catch (const std::exception& e) {  // of the machine: options and profile have ended in or_exit()
   say("out-of-memory", e.what(), "the machine's memory is a range of addresses: look at ulimit -v");
   std::_Exit(1);
@@ -123,6 +115,26 @@ void State::tell(const Diagnosis& d) {
   if (observation_) observation_->add(d);
 }
 
+void State::end() {
+  if (lost_) return;
+  constexpr std::chrono::seconds kPatience{2};
+  const std::unique_lock lock(mutex, kPatience);
+  if (!lock) {
+    busy_at_end_ = true;
+    print_error("tinygpu: the program has ended while a kernel runs: of that kernel nothing is told or written\n");
+    for (const char* file : {"GEN5_TRACE", "GEN5_PROFILE_JSON", "GEN5_REPORT"})
+      if (!variable(file).empty()) say_unwritable(file);
+    return;
+  }
+  synchronize();
+  on_clean_thread([&] {
+    tell_leaks(*this);
+    log_end();
+    if (observation_) observation_->finish();
+    if (options.counters) print_counters();
+  });
+}
+
 void State::forked() {
   child_ = true;
   log_forked();
@@ -134,7 +146,7 @@ void State::forked() {
     options.threads = gpu.options.threads = 1;
   } else {
     lost_ = true;
-    new (&mutex) std::recursive_mutex;
+    new (&mutex) std::recursive_timed_mutex;
     sticky = CUDA_ERROR_NOT_INITIALIZED;
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <cuda.h>
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -37,8 +38,8 @@ class State {
   Options options;
   std::map<uint64_t, uint64_t> allocated;  // bytes of device memory by address; kept for Options::memory_check
   Gpu gpu;
-  std::recursive_mutex mutex;   // held during every API call
-  bool runtime_in_use = false;  // the runtime has made its primary context
+  std::recursive_timed_mutex mutex;  // held during every API call
+  bool runtime_in_use = false;       // the runtime has made its primary context
 
   // ---- Errors
   /// A fault poisons the context: every later call returns it (sticky), as on hardware.
@@ -52,6 +53,10 @@ class State {
   /// In the child of a fork(), which has one thread: it goes on with one, and leaves the parent's files alone. If
   /// another thread was in a call, nobody knows how things stand, and every call fails.
   void forked();
+  /// The process ends: what it was asked for is written. If a thread is in a call for seconds then, as with a kernel
+  /// that runs forever, nothing is, and busy_at_end() says that nobody shall wait for it.
+  void end();
+  bool busy_at_end() const { return busy_at_end_; }
 
   // ---- Modules
   Module* add_module(std::unique_ptr<Module> m);
@@ -131,6 +136,7 @@ class State {
   std::map<int, size_t> limits_;
   double slower_ms_ = 0;  // that launches took longer than at the highest clock
   std::unique_ptr<Observation> observation_;
+  std::atomic<bool> busy_at_end_ = false;
   bool child_ = false, lost_ = false;  // what fork() has made of it
   std::optional<bool> races_;          // what look_for_races said
   checks::UnwrittenMemory unwritten_;
