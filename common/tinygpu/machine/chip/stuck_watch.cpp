@@ -20,10 +20,12 @@ constexpr uint64_t kStuckLimit = 200;
 // end has mostly been found to be one.
 constexpr uint64_t kPollLimit = 4'000'000;
 constexpr uint64_t kInstructionsPerPoll = 64;
-// Endless loops are looked for after so many instructions, and again when there are a quarter more. First nothing may
-// change for kSettle cycles, longer than any latency; then each warp is looked at in kSamples of its backward branches,
-// or in more if a branch in kSpared instructions so far gives more.
-constexpr uint64_t kWatchEvery = 1'000'000, kSettle = 50'000, kSamples = 16, kSpared = 2048;
+// Endless loops are looked for after so many instructions, and again when there are a quarter more, but not sooner than
+// after four times as many: a lesson on one ends soon, and a long kernel is not looked at all the time. First nothing
+// may change for kSettle cycles, longer than any latency; then each warp is looked at in kSamples of its backward
+// branches, or in more if a branch in kSpared instructions so far gives more.
+constexpr uint64_t kWatchFirst = 250'000, kWatchEvery = 4 * kWatchFirst, kSettle = 50'000, kSamples = 16,
+                   kSpared = 2048;
 
 constexpr size_t kPlacesShown = 24;
 
@@ -101,7 +103,7 @@ std::optional<std::string> waits_for_lanes(const Launch& launch) {
 
 }  // namespace
 
-StuckWatch::StuckWatch(Launch& launch) : launch_(launch), watch_at_(kWatchEvery) {}
+StuckWatch::StuckWatch(Launch& launch) : launch_(launch), watch_at_(kWatchFirst) {}
 
 void StuckWatch::deadlock(const char* how) const {
   Diagnosis d = who_waits("deadlock", how);
