@@ -78,15 +78,19 @@ void prepare(const std::vector<std::string>& command, const MachineOptions& o) {
     fmt::print(stderr, "gen5: {} cannot run on tinygpu: {}\n", command[0], check.why_not);
     throw CLI::RuntimeError(1);
   }
-  const char* before = std::getenv("LD_LIBRARY_PATH");
-  set_environment("LD_LIBRARY_PATH", libraries.string() + (before && *before ? std::string(":") + before : ""));
+  const auto set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  const std::string path = set("LD_LIBRARY_PATH"), preload = set("LD_PRELOAD");
+  set_environment("LD_LIBRARY_PATH", libraries.string() + (path.empty() ? "" : ":" + path));
   const auto elf = cuda::Elf::read(file);
   constexpr int64_t kRpath = 15;
   const bool rpath = elf && !elf->dynamic_strings(kRpath).empty();  // comes before LD_LIBRARY_PATH
   if (check.static_runtime) set_environment("GEN5_STATIC_RUNTIME", "1");
   if (rpath || check.static_runtime)
-    set_environment("LD_PRELOAD",
-                    (libraries / "libcudart.so.13").string() + ":" + (libraries / "libcuda.so.1").string());
+    set_environment("LD_PRELOAD", preload + (preload.empty() ? "" : ":") + (libraries / "libcudart.so.13").string() +
+                                      ":" + (libraries / "libcuda.so.1").string());
   set_environment("GEN5_DEVICE", "tinygpu");
   if (!o.machine.empty()) set_environment("GEN5_MACHINE", o.machine);
   if (o.threads) set_environment("GEN5_THREADS", std::to_string(*o.threads));
