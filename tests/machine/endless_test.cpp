@@ -1,4 +1,5 @@
 // Kernels that never end are told from those that take their time: with who spins where, and what the others wait for.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -99,6 +100,29 @@ TEST(Endless, LanesOfOneWarpThatSpinApart) {
               "lanes 0x0000ffff spin");
 }
 
+/// A whole warp counts in memory by `step`, `stride` bytes a lane; every turn begins with the same registers.
+std::string counts(const std::string& space, uint32_t stride, uint32_t step) {
+  const bool shared = space == "shared";
+  return fmt::format(R"(
+  {{ .shared .align 16 .b8 cells[512];
+  {}
+  st.{}.u32 [{}], 0;
+L: ld.{}.u32 %r1, [{}]; add.u32 %r1, %r1, {}; st.{}.u32 [{}], %r1;
+  setp.lt.u32 %p1, %r1, 300000; mov.u32 %r1, 0; @%p1 bra L;
+  ld.{}.u32 %r1, [{}]; st.global.u32 [%in], %r1; }}
+)",
+                     shared ? fmt::format("mov.u32 %r2, cells; mad.lo.u32 %r2, %t, {}, %r2;", stride)
+                            : fmt::format("mad.wide.u32 %rd1, %t, {}, %in;", stride),
+                     space, shared ? "%r2" : "%rd1", space, shared ? "%r2" : "%rd1", step, space,
+                     shared ? "%r2" : "%rd1", space, shared ? "%r2" : "%rd1");
+}
+
+TEST(Endless, StoresOfWhatIsThere) {
+  expect_spin(fault(counts("shared", 4, 0), 1, 32), "lanes spin");
+  expect_spin(fault(counts("shared", 16, 0), 1, 32), "lanes spin");
+  expect_spin(fault(counts("global", 4, 0), 1, 32), "lanes spin");
+}
+
 TEST(Endless, InEveryOrderOfCompletion) {
   for (const auto mode : {CompletionOrder::Mode::late, CompletionOrder::Mode::seeded}) {
     RunPtx run(kernel("L: atom.global.add.u32 %r1, [%in], 0; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;"));
@@ -115,6 +139,12 @@ TEST(NotEndless, ALongComputation) {
                   "  st.global.u32 [%in], %r1;",
                   1, 32)[0],
             4000000u);
+}
+
+TEST(NotEndless, CountsInMemory) {
+  EXPECT_EQ(words(counts("shared", 4, 1), 1, 32)[0], 300000u);
+  EXPECT_EQ(words(counts("shared", 16, 1), 1, 32)[0], 300000u);
+  EXPECT_EQ(words(counts("global", 4, 1), 1, 32)[0], 300000u);
 }
 
 TEST(NotEndless, APollOfWhatAnotherCtaWritesMuchLater) {

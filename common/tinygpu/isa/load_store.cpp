@@ -94,6 +94,22 @@ void store_dense(uint8_t* memory, uint32_t n, R* const* registers) {
            : store_dense<4, M>(memory, registers);
 }
 
+/// Some of what store_dense() would write is not what is there.
+template <class M, class R>
+bool store_changes(const uint8_t* memory, uint32_t n, const R* const* registers) {
+  const M* const now = reinterpret_cast<const M*>(memory);
+  bool changes = false;
+  for (uint32_t e = 0; e < n; ++e)
+    for (uint32_t i = 0; i < 32; ++i) {
+      const M v = as_value<M>(registers[e][i]);
+      if constexpr (sizeof(M) == 16)
+        changes |= std::memcmp(now + n * i + e, &v, sizeof v) != 0;
+      else
+        changes |= now[n * i + e] != v;
+    }
+  return changes;
+}
+
 void loaded_strong(Warp& w, const Op& op) {
   // A strong load is how threads poll; the machine counts those of .global by itself.
   tell(w, Sync::Kind::acquire);
@@ -319,20 +335,28 @@ void store(Warp& w, const Op& op) {
   const Space space = actual_space(w, op);
   const uint32_t n = op.list_size ? op.list_size : 1;
   R* from[8];
-  const bool whole = !w.watched() && registers(w, op, op.b, n, from);
+  const bool whole = registers(w, op, op.b, n, from), watched = w.watched();
+  const auto to_dense = [&](uint8_t* first) {
+    if (watched && store_changes<M>(first, n, from)) ++w.domain().progress;
+    store_dense<M>(first, n, from);
+  };
   OwnShared own;
   if (whole && own_shared_store(w, op, space, n * sizeof(M), own)) {
     stored(w, op);
-    if (own.lanes->dense && n <= 4) return store_dense<M>(own.first, n, from);
+    if (own.lanes->dense && n <= 4) return to_dense(own.first);
+    bool changes = false;
     for (uint32_t e = 0; e < n; ++e)
       for (int i = 31; i >= 0; --i) {  // the lowest lane's bytes stay: see below
         const M v = as_value<M>(from[e][i]);
-        std::memcpy(own.first + own.lanes->distance[i] + e * sizeof(M), &v, sizeof v);
+        uint8_t* const to = own.first + own.lanes->distance[i] + e * sizeof(M);
+        if (watched) changes |= std::memcmp(to, &v, sizeof v) != 0;
+        std::memcpy(to, &v, sizeof v);
       }
+    if (changes) ++w.domain().progress;
     return;
   }
   if (whole && n <= 4)
-    if (uint8_t* first = dense_global(w, op, space, n * sizeof(M), false)) return store_dense<M>(first, n, from);
+    if (uint8_t* first = dense_global(w, op, space, n * sizeof(M), false)) return to_dense(first);
   uint64_t address[32];
   lane_addresses(w, op, address);
   if (memory_operand(op).strong) {
@@ -342,7 +366,6 @@ void store(Warp& w, const Op& op) {
   Access access;
   resolve(w, space, address, n * sizeof(M), n * sizeof(M), Act::store, access);
   uint32_t changes = 0;  // asked for only while somebody watches for endless loops
-  const bool watched = w.watched();
   for (uint32_t e = 0; e < n; ++e) {
     const R* s = w.at<R>(op.list_size ? op.list[e] : op.b);
     auto one = [&](int i) {
