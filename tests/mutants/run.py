@@ -385,6 +385,8 @@ def main():
         return None
     with tempfile.TemporaryDirectory() as folder, open(results, "a") as out:
         names = o.program or list(FOREIGN if o.foreign else PROGRAMS)
+        if set(names) & set(FOREIGN):
+            foreign()  # before threads ask for it
         with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
             programs = list(pool.map(lambda name: Program(name, o.build.resolve(), make(pathlib.Path(folder) / str(names.index(name)))), names))
         work = [(p, file, m) for p in programs for file, m in p.mutants() if not o.kind or re.search(o.kind, m.kind)]
