@@ -101,6 +101,28 @@ IssueNode RunTimes::node(uint32_t inst) const {
   return n;
 }
 
+/// What takes another's time takes its unit too: else a place would have the cycles of both.
+void RunTimes::move_costs(uint32_t begin, const std::vector<uint32_t>& order, const std::vector<bool>& fixed) {
+  struct Cost {
+    uint8_t issue, occupies;
+    Pipe pipe;
+  };
+  const auto moves = [&](uint32_t n) {
+    return !fixed[n] && first_op_[begin + n + 1] - first_op_[begin + n] == 1;
+  };
+  const auto op = [&](uint32_t n) -> Op& { return f_.ops[first_op_[begin + n]]; };
+  std::vector<Cost> costs;  // as the chip has them
+  for (uint32_t n : order)
+    if (moves(n)) costs.push_back({op(n).issue, op(n).occupies, op(n).pipe});
+  auto cost = costs.begin();
+  for (uint32_t n = 0; n < order.size(); ++n) {
+    if (!moves(n)) continue;
+    op(n).issue = cost->issue;
+    op(n).occupies = cost->occupies;
+    op(n).pipe = cost++->pipe;
+  }
+}
+
 /// Instructions [begin, end), the first at time `t` of the block. When they are over.
 uint64_t RunTimes::place(uint32_t begin, uint32_t end, uint64_t t, const std::vector<uint32_t>& waits) {
   std::vector<IssueNode> run;
@@ -141,6 +163,7 @@ uint64_t RunTimes::place(uint32_t begin, uint32_t end, uint64_t t, const std::ve
     Op& before = f_.ops[first_op_[begin] - 1];
     before.stall = uint16_t(std::min<uint64_t>(before.stall + (starts[0] - t), 65535));
   }
+  move_costs(begin, order, fixed);
   for (uint32_t i = begin; i < end; ++i) {
     const uint64_t stall = starts[i - begin + 1] - starts[i - begin];
     for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k) f_.ops[k].stall = 0;

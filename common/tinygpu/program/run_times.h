@@ -22,6 +22,7 @@ class RunTimes {
  private:
   bool apart(uint32_t inst) const;
   IssueNode node(uint32_t inst) const;
+  void move_costs(uint32_t begin, const std::vector<uint32_t>& order, const std::vector<bool>& fixed);
   uint64_t place(uint32_t begin, uint32_t end, uint64_t t, const std::vector<uint32_t>& waits);
 
   Function& f_;
