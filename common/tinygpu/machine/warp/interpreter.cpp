@@ -134,19 +134,22 @@ void Warp::run_ops() {
       const uint32_t p = *reinterpret_cast<const uint32_t*>(regs_ + op.guard);
       exec_ &= (op.flags & Op::guard_negated) ? ~p : p;
     }
-    const uint64_t operands = scoreboard_.operands_of(op, time_);
-    if (operands >= deadline_ && operands > time_) [[unlikely]] {
+    const uint64_t ready = std::min(short_since_, time_);
+    const uint64_t operands = scoreboard_.operands_of(op, ready);
+    uint64_t earliest = std::max(operands, time_);
+    // A store that left its SM ahead of its time would stand in the way of others at L2.
+    if (op.cost == CostClass::global_store) earliest = std::max(earliest, cta_.sm.stores_held);
+    if (earliest >= deadline_ && earliest > time_) [[unlikely]] {
       // Others come first, or nobody can say yet how long this takes.
-      if (short_since_ == ~0ull) short_since_ = time_;
+      short_since_ = ready;
       starved_ = operands == Scoreboard::kUnknown;
-      if (!starved_) time_ = operands;
+      if (!starved_) time_ = earliest;
       break;
     }
     if (op.mark) [[unlikely]]
       note_turn(op);
-    [[maybe_unused]] const uint64_t ready = std::min(short_since_, time_);
     short_since_ = ~0ull;
-    time_ = operands;
+    time_ = earliest;
     take_turn(op, port, pipes);
     [[maybe_unused]] const uint64_t issued = time_;
     [[maybe_unused]] const uint32_t lanes = exec_;
