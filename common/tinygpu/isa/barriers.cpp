@@ -87,7 +87,7 @@ void cta_barrier(Warp& w, const Op& op) {
   cta.barrier_check(id, w.time());
   if (b.round != round) {
     // This was the last arrival: the round's end is this warp's time too.
-    if (b.last > w.time() && action != kArrive) w.charge(b.last - w.time());
+    if (b.ended > w.time() && action != kArrive) w.charge(b.ended - w.time());
     return;
   }
   if (action == kArrive && !(part.here & lanes)) return;

@@ -24,6 +24,14 @@ void write_result(Warp& w, const NamedBarrier& b, const NamedBarrier::Result& r)
   std::memcpy(slot, &mask, sizeof mask);
 }
 
+/// When the last of `arrivals` has been taken, one after the other.
+uint64_t taken(std::vector<uint64_t>& arrivals, double each) {
+  std::ranges::sort(arrivals);
+  double free = 0;
+  for (const uint64_t time : arrivals) free = std::max(free, double(time)) + each;
+  return uint64_t(free);
+}
+
 bool waits_here(const Group& g, uint32_t id) {
   return g.reason.kind == BlockReason::Kind::cta_barrier && g.reason.id == id;
 }
@@ -40,7 +48,7 @@ void Cta::barrier_check(uint32_t id, uint64_t now) {
     NamedBarrier::Part& part = b.parts[i];
     if (part.here && (w.live() & ~part.here) == 0) {
       b.arrived += 32;
-      b.last = std::max(b.last, now);
+      b.times.push_back(now);
       b.reduce_count += uint32_t(__builtin_popcount(part.truth));
       b.reduce_threads += uint32_t(__builtin_popcount(part.here));
       part.arrived = true;
@@ -63,7 +71,8 @@ void Cta::barrier_check(uint32_t id, uint64_t now) {
 
   // The round ends: results, then everybody who waits goes on.
   for (const NamedBarrier::Result& r : b.results) write_result(*warps[r.warp], b, r);
-  const uint64_t when = std::max(now, b.last) + cluster.domain.launch.gpu.timing.barriers.cta(b.arrived / 32);
+  const BarrierTiming& timing = cluster.domain.launch.gpu.timing.barriers;
+  const uint64_t when = std::max(now, taken(b.times, timing.cta_per_warp)) + timing.cta_fixed;
   for (size_t i = 0; i < warps.size(); ++i) {
     const uint32_t waiting = b.parts[i].waiting;
     if (waiting) warps[i]->wake(when, [&](const Group& g) { return waits_here(g, id) && (g.mask & ~waiting) == 0; });
@@ -73,10 +82,11 @@ void Cta::barrier_check(uint32_t id, uint64_t now) {
   tell(*this, Sync::Kind::barrier, id, b.round, when, nullptr);
   ++b.round;
   b.results.clear();
+  b.times.clear();
   b.arrived = b.expected = b.reduce_count = b.reduce_threads = 0;
   b.whole = false;
   b.operation = 0;
-  b.last = when;
+  b.ended = when;
   cluster.domain.made_progress();
 }
 

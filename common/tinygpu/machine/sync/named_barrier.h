@@ -29,10 +29,10 @@ struct NamedBarrier {
   uint32_t expected = 0;  // threads, 0 before the first arrival of a round
   bool whole = false;     // a round of all threads of the CTA: exited ones do not count
   uint8_t operation = 0;  // of the round: 0 none yet, 1 sync or arrive, 2 red.popc, 3 red.and, 4 red.or
-  uint64_t last = 0;      // latest arrival time
   uint32_t reduce_count = 0, reduce_threads = 0;  // true predicates, and threads that gave one
-  uint64_t round = 0;
-  std::vector<Part> parts;  // per warp
+  uint64_t round = 0, ended = 0;                  // rounds so far, and when the last of them let its warps go
+  std::vector<Part> parts;                        // per warp
+  std::vector<uint64_t> times;                    // of the arrivals
   std::vector<Result> results;
 };
 
