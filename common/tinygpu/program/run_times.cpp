@@ -107,9 +107,7 @@ void RunTimes::move_costs(uint32_t begin, const std::vector<uint32_t>& order, co
     uint8_t issue, occupies;
     Pipe pipe;
   };
-  const auto moves = [&](uint32_t n) {
-    return !fixed[n] && first_op_[begin + n + 1] - first_op_[begin + n] == 1;
-  };
+  const auto moves = [&](uint32_t n) { return !fixed[n] && first_op_[begin + n + 1] - first_op_[begin + n] == 1; };
   const auto op = [&](uint32_t n) -> Op& { return f_.ops[first_op_[begin + n]]; };
   std::vector<Cost> costs;  // as the chip has them
   for (uint32_t n : order)
