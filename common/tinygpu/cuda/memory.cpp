@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "common/tinygpu/check/unwritten_memory.h"
 #include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/state.h"
+#include "common/tinygpu/cuda/unwritable.h"
 
 namespace tinygpu::cuda {
 
@@ -39,6 +41,19 @@ std::string block_text(CheckedSize width, size_t height, size_t depth) {
   return out;
 }
 
+/// Marks are bytes of the host: a program that allocates all of the device must not fill it.
+bool may_mark(const State& s, uint64_t size) {
+  constexpr uint64_t kMost = uint64_t(4) << 30;
+  if (size <= kMost - s.marked_bytes) return true;
+  static bool told = false;
+  if (!std::exchange(told, true))
+    print_error(fmt::format(
+        "tinygpu: reads of memory that nobody has written are told for 4 GB at a time: not for this allocation of {} "
+        "bytes, or others beyond\n",
+        size));
+  return false;
+}
+
 }  // namespace
 
 CUresult allocate(State& s, uint64_t& address, size_t size, MemoryKind kind) {
@@ -46,8 +61,12 @@ CUresult allocate(State& s, uint64_t& address, size_t size, MemoryKind kind) {
   const uint64_t align = kind == MemoryKind::device ? 512 : 4096;
   address = s.gpu.memory.allocate(size, align, kind);
   if (address != 0 && s.options.memory_check && kind == MemoryKind::device) {
-    checks::mark_unwritten(s.gpu.memory, address, size);
-    s.allocated.emplace(address, size);
+    const bool marked = may_mark(s, size);
+    if (marked) {
+      checks::mark_unwritten(s.gpu.memory, address, size);
+      s.marked_bytes += size;
+    }
+    s.allocated[address] = {size, marked};
   }
   if (address != 0) return CUDA_SUCCESS;
   say("out-of-memory", fmt::format("{} bytes asked for, {} of the machine's {} bytes are free", size,
@@ -58,7 +77,7 @@ CUresult allocate(State& s, uint64_t& address, size_t size, MemoryKind kind) {
 void tell_leaks(const State& s) {
   if (s.allocated.empty()) return;
   uint64_t bytes = 0;
-  for (const auto& [address, size] : s.allocated) bytes += size;
+  for (const auto& [address, a] : s.allocated) bytes += a.bytes;
   const size_t n = s.allocated.size();
   show(
       {.code = "memory-leak",
@@ -76,7 +95,10 @@ CUresult release(State& s, uint64_t address, MemoryKind kind) {
         s.gpu.memory.describe(address));
     return CUDA_ERROR_INVALID_VALUE;
   }
-  s.allocated.erase(address);
+  if (const auto it = s.allocated.find(address); it != s.allocated.end()) {
+    if (it->second.marked) s.marked_bytes -= it->second.bytes;
+    s.allocated.erase(it);
+  }
   return s.gpu.memory.release(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

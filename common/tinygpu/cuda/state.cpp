@@ -169,6 +169,8 @@ void State::reset() {
   default_pool_ = nullptr;
   limits_ = default_limits();
   gpu.memory.clear();
+  for (auto& [address, a] : allocated) a.marked = false;
+  marked_bytes = 0;
   gpu.heap_limit = limits_.at(CU_LIMIT_MALLOC_HEAP_SIZE);
   gpu.heap_used = 0;
 }

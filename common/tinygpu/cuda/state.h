@@ -36,7 +36,12 @@ class State {
   static State& get();
 
   Options options;
-  std::map<uint64_t, uint64_t> allocated;  // bytes of device memory by address; kept for Options::memory_check
+  struct Allocated {
+    uint64_t bytes = 0;
+    bool marked = false;  // as memory that nobody has written
+  };
+  std::map<uint64_t, Allocated> allocated;  // device memory by address; kept for Options::memory_check
+  uint64_t marked_bytes = 0;
   Gpu gpu;
   std::recursive_timed_mutex mutex;  // held during every API call
   bool runtime_in_use = false;       // the runtime has made its primary context
