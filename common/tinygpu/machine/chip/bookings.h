@@ -28,6 +28,8 @@ class BookingsOf {
       pass(cycles, false);
       return {earliest, end_};
     }
+    if constexpr (Words > 1)
+      if (Taken out; take_late(earliest, cycles, out)) return out;
     Bits open = free_from(earliest);
     Taken out{open ? end_ - width(open) : end_, end_};
     for (; cycles > 0 && open; --cycles) {
@@ -63,8 +65,31 @@ class BookingsOf {
     const int64_t back = end_ - earliest;
     return back >= kBits ? free_ : free_ & ((Bits(1) << back) - 1);
   }
+  /// take() of cycles that are all among the last 64: mostly so, and quicker. False: they are not.
+  bool take_late(int64_t earliest, int64_t cycles, Taken& out) {
+    const int64_t back = end_ - earliest;
+    if (back >= 64) return false;
+    const uint64_t all = uint64_t(free_);
+    uint64_t open = all & ((uint64_t(1) << back) - 1), taken = 0;
+    if (std::popcount(open) < cycles || cycles <= 0) return false;
+    out.begin = end_ - std::bit_width(open);
+    for (; cycles > 0; --cycles) {
+      const uint64_t first = std::bit_floor(open);
+      out.end = end_ - std::bit_width(open) + 1;
+      open ^= first;
+      taken ^= first;
+    }
+    free_ ^= taken;
+    return true;
+  }
   void pass(int64_t cycles, bool free) {
     end_ += cycles;
+    if (Words > 1 && cycles < 64) {  // so that the compiler need not shift by any number
+      const uint64_t low = uint64_t(free_), high = uint64_t(free_ >> 32 >> 32);
+      const uint64_t come = free ? (uint64_t(1) << cycles) - 1 : 0;
+      free_ = Bits(high << cycles | low >> 1 >> (63 - cycles)) << 32 << 32 | (low << cycles | come);
+      return;
+    }
     if (cycles >= kBits) {
       free_ = free ? ~Bits(0) : 0;
       return;
