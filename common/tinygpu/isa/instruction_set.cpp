@@ -37,10 +37,8 @@ const Level& chosen() {
       TINYGPU_ISA_LEVELS
 #undef TINYGPU_LEVEL
   };
-  static const Level& level = [&]() -> const Level& {
-    const char* forced = std::getenv("TINYGPU_ISA");
-    return choose_level(levels, forced ? forced : "");
-  }();
+  static const char* const forced = std::getenv("TINYGPU_ISA");
+  static const Level level = choose_level(levels, forced ? forced : "");
   return level;
 }
 
