@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+#include <vector>
+
 #include "tests/support/run_ptx.h"
 
 namespace tinygpu::test {
@@ -40,6 +44,54 @@ TEST(Bookings, GapsAreForgottenInTime) {
   near.take(1001, 200), far.take(1001, 200);
   EXPECT_EQ(near.first(0), 1201);
   EXPECT_EQ(far.first(0), 1201);
+}
+
+/// What both kinds stand for, cycle by cycle.
+class Plainly {
+ public:
+  explicit Plainly(int64_t kept) : kept_(kept) {}
+  TakenCycles take(int64_t earliest, int64_t cycles) {
+    TakenCycles out{-1, 0};
+    for (int64_t t = std::max(earliest, end() - kept_), from = end(); cycles > 0; ++t) {
+      if (t < from && taken_[size_t(t)]) continue;
+      if (t >= end()) taken_.resize(size_t(t) + 1);
+      taken_[size_t(t)] = true;
+      if (out.begin < 0) out.begin = t;
+      out.end = t + 1;
+      --cycles;
+    }
+    return out;
+  }
+
+ private:
+  int64_t end() const { return int64_t(taken_.size()); }
+  const int64_t kept_;
+  std::vector<bool> taken_;
+};
+
+template <class Unit>
+void compare(int64_t kept, uint32_t seed) {
+  std::mt19937 random(seed);
+  const auto below = [&](uint32_t n) { return int64_t(random() % n); };
+  Unit unit;
+  Plainly plainly(kept);
+  int64_t ahead = 0;
+  const uint32_t spread = 8u << seed % 6;  // how far warps are apart
+  for (int i = 0; i < 4000; ++i) {
+    const int64_t earliest = std::max<int64_t>(0, ahead - below(spread));
+    const int64_t cycles = 1 + (below(32) ? below(4) : below(200));
+    const TakenCycles is = unit.take(earliest, cycles), must = plainly.take(earliest, cycles);
+    ASSERT_EQ(is.begin, must.begin) << "seed " << seed << ", " << cycles << " from " << earliest << ", step " << i;
+    ASSERT_EQ(is.end, must.end) << "seed " << seed << ", " << cycles << " from " << earliest << ", step " << i;
+    ahead = std::max(ahead, below(4) ? earliest : is.end) + (below(64) ? below(3) : below(300));
+  }
+}
+
+TEST(Bookings, AreWhatTheyAreCycleByCycle) {
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    compare<Bookings>(64, seed);
+    compare<LongBookings>(128, seed);
+  }
 }
 
 /// Cycles of a round in which each of eight warps loads 12 times four matrices, with a barrier or without.

@@ -7,6 +7,13 @@
 
 TINYGPU_ISA_BEGIN
 
+SharedCharge::SharedCharge(const MemoryTiming& t, uint32_t passes, uint32_t words, bool writes, uint32_t latency)
+    : collect(int32_t(std::max<int64_t>(1, t.collect_fixed + t.collect_word * (writes ? words : 1)))),
+      before_banks(writes ? collect - 1 : 0),
+      banks(int32_t(passes * t.pass_cycles)),
+      passes(int32_t(passes)),
+      result(int32_t(latency + banks - t.pass_cycles + (writes ? 0 : (words - 1) * t.word_latency))) {}
+
 template <class T>
 const LanePattern* LanePatterns::learn_from(const Op& op, const T* address, uint32_t first, uint32_t bytes, bool load) {
   const uint32_t key = LanePattern::key_of(bytes, load, first);
@@ -35,6 +42,7 @@ const LanePattern* LanePatterns::learn_from(const Op& op, const T* address, uint
   const Passes passes = passes_of(offset, 0xffffffffu, bytes, load);
   p.passes = passes.passes;
   p.ideal = p.dense && bytes >= 4 ? bytes / 4 : passes.ideal;
+  p.charge = SharedCharge(timing_, p.passes, bytes <= 4 ? 1 : bytes / 4, !load, latency_);
   p.low = low;
   p.span = int64_t(high) - low + bytes;
   hint = uint8_t(next_++ % kPatterns);

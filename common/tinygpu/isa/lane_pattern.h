@@ -9,13 +9,25 @@
 
 TINYGPU_ISA_BEGIN
 
+/// What an access to shared memory takes of a sub-partition's way there, in cycles: see Turn::shared().
+struct SharedCharge {
+  int32_t collect = 0;            // registers first: the address, and a store's words;
+  int32_t before_banks = 0;       // behind so many of them
+  int32_t banks = 0, passes = 0;  // the banks, and a pass of the SM's port for each, which takes less of it
+  int32_t result = 0;             // a load's values are there so long after the first pass
+  SharedCharge() = default;
+  /// Of `words` of 32 bits a lane; `latency`: of the first of them, in one pass.
+  SharedCharge(const MemoryTiming& t, uint32_t passes, uint32_t words, bool writes, uint32_t latency);
+};
+
 struct LanePattern {
   alignas(64) int32_t distance[32] = {};  // bytes from lane 0
   uint32_t key = 0;                       // see key_of()
   uint32_t odd = 0;                       // bits of lane 0's offset, one of which makes some lane misaligned
   uint32_t passes = 0, ideal = 0;         // of the banks, and without conflicts
-  bool dense = false;                     // lane after lane, without gaps
-  int64_t low = 0, span = 0;              // least distance, and bytes from there to behind the last lane
+  SharedCharge charge;
+  bool dense = false;         // lane after lane, without gaps
+  int64_t low = 0, span = 0;  // least distance, and bytes from there to behind the last lane
 
   /// Of an access of `bytes` a lane whose lane 0 is at offset `first`: what the count of passes depends on beside the
   /// distances. Where lane 0's word lies does not matter: that names the banks anew.
@@ -31,6 +43,7 @@ struct LanePattern {
 /// few patterns are what most instructions share, and few lines of the host's cache.
 class LanePatterns {
  public:
+  LanePatterns(const MemoryTiming& timing, uint32_t latency) : timing_(timing), latency_(latency) {}
   /// The pattern that `op` met, if any.
   const LanePattern& met_by(const Op& op) const { return patterns_[hint_[slot_of(op)]]; }
   /// The pattern of an access of `op`, now remembered. Null: the lanes are further apart than any shared memory.
@@ -42,6 +55,8 @@ class LanePatterns {
   static size_t slot_of(const Op& op) { return reinterpret_cast<uintptr_t>(&op) / sizeof(Op) % kHints; }
   template <class T>
   const LanePattern* learn_from(const Op& op, const T* address, uint32_t first, uint32_t bytes, bool load);
+  const MemoryTiming& timing_;
+  const uint32_t latency_;  // of a load
   LanePattern patterns_[kPatterns];
   uint8_t hint_[kHints] = {};
   size_t next_ = 0;

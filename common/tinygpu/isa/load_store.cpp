@@ -95,19 +95,25 @@ void store_dense(uint8_t* memory, uint32_t n, R* const* registers) {
 }
 
 /// Some of what store_dense() would write is not what is there.
-template <class M, class R>
-bool store_changes(const uint8_t* memory, uint32_t n, const R* const* registers) {
+template <uint32_t n, class M, class R>
+bool store_changes(const uint8_t* memory, const R* const* registers) {
   const M* const now = reinterpret_cast<const M*>(memory);
-  bool changes = false;
+  std::conditional_t<sizeof(M) == 16, uint64_t, M> differ = 0;
   for (uint32_t e = 0; e < n; ++e)
     for (uint32_t i = 0; i < 32; ++i) {
-      const M v = as_value<M>(registers[e][i]);
+      const M v = as_value<M>(registers[e][i]), is = now[n * i + e];
       if constexpr (sizeof(M) == 16)
-        changes |= std::memcmp(now + n * i + e, &v, sizeof v) != 0;
+        differ |= (v.lo ^ is.lo) | (v.hi ^ is.hi);
       else
-        changes |= now[n * i + e] != v;
+        differ |= M(v ^ is);
     }
-  return changes;
+  return differ != 0;
+}
+template <class M, class R>
+bool store_changes(const uint8_t* memory, uint32_t n, const R* const* registers) {
+  return n == 1   ? store_changes<1, M>(memory, registers)
+         : n == 2 ? store_changes<2, M>(memory, registers)
+                  : store_changes<4, M>(memory, registers);
 }
 
 void loaded_strong(Warp& w, const Op& op) {
@@ -135,35 +141,13 @@ inline void stored(Warp& w, const Op& op) {
   if (read) warn_if_steering(w, "a load of what a bulk copy brings");
 }
 
-/// Values of M in memory become values of R in registers: zero- or sign-extended as M's signedness says.
+/// Values of M in memory become values of R in registers: zero- or sign-extended as M's signedness says. Of any memory.
 template <class M, class R>
-void load(Warp& w, const Op& op) {
+[[gnu::noinline]] void load_anywhere(Warp& w, const Op& op) {
   const Space space = actual_space(w, op);
-  if ((op.flags & Op::steers) && w.gpu().options.timing_only) [[unlikely]]
-    check_steering(w, op, space);
   const uint32_t n = op.list_size ? op.list_size : 1;
   R* to[8];
   const bool whole = registers(w, op, op.dst, n, to);
-  OwnShared own;
-  if (whole && own_shared_load(w, op, space, n * sizeof(M), own)) {
-    w.result_at(op, own.ready);
-    if (memory_operand(op).strong) loaded_strong(w, op);
-    if (own.lanes->dense && n <= 4) return load_dense<M>(own.first, n, to);
-    const bool one_place = own.lanes->span == int64_t(n * sizeof(M));
-    for (uint32_t e = 0; e < n; ++e)
-      if (one_place) {
-        M v;
-        std::memcpy(&v, own.first + e * sizeof(M), sizeof v);
-        for (int i = 0; i < 32; ++i) to[e][i] = as_value<R>(v);
-      } else {
-        for (int i = 0; i < 32; ++i) {
-          M v;
-          std::memcpy(&v, own.first + own.lanes->distance[i] + e * sizeof(M), sizeof v);
-          to[e][i] = as_value<R>(v);
-        }
-      }
-    return;
-  }
   if (whole && n <= 4)
     if (const uint8_t* first = dense_global(w, op, space, n * sizeof(M), true)) return load_dense<M>(first, n, to);
   uint64_t address[32];
@@ -192,6 +176,51 @@ void load(Warp& w, const Op& op) {
   if (memory_operand(op).strong) loaded_strong(w, op);
 }
 
+/// The values of lanes that are not one behind the other.
+template <class M, class R>
+[[gnu::noinline]] void load_spread(const OwnShared& own, uint32_t n, R* const* to) {
+  const bool one_place = own.lanes->span == int64_t(n * sizeof(M));
+  for (uint32_t e = 0; e < n; ++e)
+    if (one_place) {
+      M v;
+      std::memcpy(&v, own.first + e * sizeof(M), sizeof v);
+      for (int i = 0; i < 32; ++i) to[e][i] = as_value<R>(v);
+    } else {
+      for (int i = 0; i < 32; ++i) {
+        M v;
+        std::memcpy(&v, own.first + own.lanes->distance[i] + e * sizeof(M), sizeof v);
+        to[e][i] = as_value<R>(v);
+      }
+    }
+}
+
+/// The same as load_anywhere(), and quicker where all lanes reach shared memory of their own CTA.
+template <class M, class R>
+void load(Warp& w, const Op& op) {
+  if ((op.flags & Op::steers) && w.gpu().options.timing_only) [[unlikely]]
+    check_steering(w, op, actual_space(w, op));
+  const uint32_t n = op.list_size ? op.list_size : 1;
+  R* to[4];
+  OwnShared own;
+  if (n > 4 || !registers(w, op, op.dst, n, to) || !own_shared<true>(w, op, n * sizeof(M), own))
+    return load_anywhere<M, R>(w, op);
+  w.result_at(op, own.ready);
+  if (memory_operand(op).strong) loaded_strong(w, op);
+  own.lanes->dense ? load_dense<M>(own.first, n, to) : load_spread<M>(own, n, to);
+}
+
+/// The same of one register, for what asks_own_shared_quick().
+template <class M, class R>
+void load_one(Warp& w, const Op& op) {
+  OwnShared own;
+  if (((op.flags & Op::steers) && w.gpu().options.timing_only) || !own_shared_quick<true>(w, op, sizeof(M), own))
+      [[unlikely]]
+    return load<M, R>(w, op);
+  w.result_at(op, own.ready);
+  R* const to = w.at<R>(op.dst);
+  own.lanes->dense ? load_dense<1, M>(own.first, &to) : load_spread<M>(own, 1, &to);
+}
+
 /// ld.param of an entry with a constant address: one value for all lanes.
 template <class M, class R>
 void load_parameter(Warp& w, const Op& op) {
@@ -217,36 +246,36 @@ void load_parameter(Warp& w, const Op& op) {
   }
 }
 
-struct LoadPair {
-  ExecFn load = nullptr, parameter = nullptr;
+struct LoadFns {
+  ExecFn load = nullptr, one = nullptr, parameter = nullptr;
 };
 
 template <class M, class R>
-constexpr LoadPair pair_of() {
-  return {load<M, R>, load_parameter<M, R>};
+constexpr LoadFns functions_of() {
+  return {load<M, R>, load_one<M, R>, load_parameter<M, R>};
 }
 
 template <class M>
-LoadPair load_to_width(int width) {
+LoadFns load_to_width(int width) {
   if constexpr (sizeof(M) == 16) {
-    return width == 16 ? pair_of<M, U128>() : LoadPair{};
+    return width == 16 ? functions_of<M, U128>() : LoadFns{};
   } else {
     using S1 = std::conditional_t<std::is_signed_v<M>, int8_t, uint8_t>;
     using S2 = std::conditional_t<std::is_signed_v<M>, int16_t, uint16_t>;
     using S4 = std::conditional_t<std::is_signed_v<M>, int32_t, uint32_t>;
     using S8 = std::conditional_t<std::is_signed_v<M>, int64_t, uint64_t>;
     if constexpr (sizeof(M) <= 1)
-      if (width == 1) return pair_of<M, S1>();
+      if (width == 1) return functions_of<M, S1>();
     if constexpr (sizeof(M) <= 2)
-      if (width == 2) return pair_of<M, S2>();
+      if (width == 2) return functions_of<M, S2>();
     if constexpr (sizeof(M) <= 4)
-      if (width == 4) return pair_of<M, S4>();
-    if (width == 8) return pair_of<M, S8>();
+      if (width == 4) return functions_of<M, S4>();
+    if (width == 8) return functions_of<M, S8>();
     return {};
   }
 }
 
-LoadPair load_function(Type type, int width) {
+LoadFns load_function(Type type, int width) {
   switch (ptx::size_of(type)) {
     case 1: return ptx::is_signed(type) ? load_to_width<int8_t>(width) : load_to_width<uint8_t>(width);
     case 2: return ptx::is_signed(type) ? load_to_width<int16_t>(width) : load_to_width<uint16_t>(width);
@@ -320,43 +349,32 @@ void decode_ld(Decoder& d, Op& op) {
   const auto past_l1 = [&](std::string_view m) { return d.inst->has(m); };
   op.edit<MemoryOperand>().cached =
       !ptx::memory_order(*d.inst).strong() && !past_l1("cg") && !past_l1("cv") && !past_l1("L1::no_allocate");
-  const LoadPair f = load_function(type, width ? width : ptx::size_of(type));
+  const LoadFns f = load_function(type, width ? width : ptx::size_of(type));
   if (!f.load) d.not_modelled();
   decode_address(d, op, d.operand(1));
-  op.fn = space == Space::param && by_symbol ? f.parameter : f.load;
   set_order(d, op, space);
+  const bool one = op.dst != kNoSlot && !op.list_size && asks_own_shared_quick(op);
+  op.fn = space == Space::param && by_symbol ? f.parameter : one ? f.one : f.load;
 }
 
 // ---- st
 
-/// The low bytes of registers of R go to memory as values of M.
+/// store_dense(), told to who watches for endless loops if it changes anything.
 template <class M, class R>
-void store(Warp& w, const Op& op) {
+void store_whole(Warp& w, uint8_t* first, uint32_t n, const R* const* from) {
+  if (w.watched() && store_changes<M>(first, n, from)) ++w.domain().progress;
+  store_dense<M>(first, n, from);
+}
+
+/// The low bytes of registers of R go to memory as values of M. To any memory.
+template <class M, class R>
+[[gnu::noinline]] void store_anywhere(Warp& w, const Op& op) {
   const Space space = actual_space(w, op);
   const uint32_t n = op.list_size ? op.list_size : 1;
   R* from[8];
   const bool whole = registers(w, op, op.b, n, from), watched = w.watched();
-  const auto to_dense = [&](uint8_t* first) {
-    if (watched && store_changes<M>(first, n, from)) ++w.domain().progress;
-    store_dense<M>(first, n, from);
-  };
-  OwnShared own;
-  if (whole && own_shared_store(w, op, space, n * sizeof(M), own)) {
-    stored(w, op);
-    if (own.lanes->dense && n <= 4) return to_dense(own.first);
-    bool changes = false;
-    for (uint32_t e = 0; e < n; ++e)
-      for (int i = 31; i >= 0; --i) {  // the lowest lane's bytes stay: see below
-        const M v = as_value<M>(from[e][i]);
-        uint8_t* const to = own.first + own.lanes->distance[i] + e * sizeof(M);
-        if (watched) changes |= std::memcmp(to, &v, sizeof v) != 0;
-        std::memcpy(to, &v, sizeof v);
-      }
-    if (changes) ++w.domain().progress;
-    return;
-  }
   if (whole && n <= 4)
-    if (uint8_t* first = dense_global(w, op, space, n * sizeof(M), false)) return to_dense(first);
+    if (uint8_t* first = dense_global(w, op, space, n * sizeof(M), false)) return store_whole<M>(w, first, n, from);
   uint64_t address[32];
   lane_addresses(w, op, address);
   if (memory_operand(op).strong) {
@@ -388,29 +406,76 @@ void store(Warp& w, const Op& op) {
   stored(w, op);
 }
 
+/// The values of lanes that are not one behind the other.
+template <class M, class R>
+[[gnu::noinline]] void store_spread(Warp& w, const OwnShared& own, uint32_t n, const R* const* from) {
+  const bool watched = w.watched();
+  bool changes = false;
+  for (uint32_t e = 0; e < n; ++e)
+    for (int i = 31; i >= 0; --i) {  // the lowest lane's bytes stay: see above
+      const M v = as_value<M>(from[e][i]);
+      uint8_t* const to = own.first + own.lanes->distance[i] + e * sizeof(M);
+      if (watched) changes |= std::memcmp(to, &v, sizeof v) != 0;
+      std::memcpy(to, &v, sizeof v);
+    }
+  if (changes) ++w.domain().progress;
+}
+
+/// The same as store_anywhere(), and quicker where all lanes reach shared memory of their own CTA.
+template <class M, class R>
+void store(Warp& w, const Op& op) {
+  const uint32_t n = op.list_size ? op.list_size : 1;
+  R* from[4];
+  OwnShared own;
+  if (n > 4 || !registers(w, op, op.b, n, from) || !own_shared<false>(w, op, n * sizeof(M), own))
+    return store_anywhere<M, R>(w, op);
+  stored(w, op);
+  own.lanes->dense ? store_whole<M>(w, own.first, n, from) : store_spread<M>(w, own, n, from);
+}
+
+/// The same of one register, for what asks_own_shared_quick().
+template <class M, class R>
+void store_one(Warp& w, const Op& op) {
+  OwnShared own;
+  if (!own_shared_quick<false>(w, op, sizeof(M), own)) [[unlikely]]
+    return store<M, R>(w, op);
+  const R* const from = w.at<R>(op.b);
+  if (!own.lanes->dense) return store_spread<M>(w, own, 1, &from);
+  if (w.watched() && store_changes<1, M>(own.first, &from)) ++w.domain().progress;
+  store_dense<1, M>(own.first, &from);
+}
+
+struct StoreFns {
+  ExecFn store = nullptr, one = nullptr;
+};
+template <class M, class R>
+constexpr StoreFns functions_to() {
+  return {store<M, R>, store_one<M, R>};
+}
+
 template <class M>
-ExecFn store_from_width(int width) {
+StoreFns store_from_width(int width) {
   if constexpr (sizeof(M) == 16) {
-    return width == 16 ? store<M, U128> : nullptr;
+    return width == 16 ? functions_to<M, U128>() : StoreFns{};
   } else {
     if constexpr (sizeof(M) <= 1)
-      if (width == 1) return store<M, uint8_t>;
+      if (width == 1) return functions_to<M, uint8_t>();
     if constexpr (sizeof(M) <= 2)
-      if (width == 2) return store<M, uint16_t>;
+      if (width == 2) return functions_to<M, uint16_t>();
     if constexpr (sizeof(M) <= 4)
-      if (width == 4) return store<M, uint32_t>;
-    return width == 8 ? store<M, uint64_t> : nullptr;
+      if (width == 4) return functions_to<M, uint32_t>();
+    return width == 8 ? functions_to<M, uint64_t>() : StoreFns{};
   }
 }
 
-ExecFn store_function(Type type, int width) {
+StoreFns store_function(Type type, int width) {
   switch (ptx::size_of(type)) {
     case 1: return store_from_width<uint8_t>(width);
     case 2: return store_from_width<uint16_t>(width);
     case 4: return store_from_width<uint32_t>(width);
     case 8: return store_from_width<uint64_t>(width);
     case 16: return store_from_width<U128>(width);
-    default: return nullptr;
+    default: return {};
   }
 }
 
@@ -441,10 +506,11 @@ void decode_st(Decoder& d, Op& op) {
     width = d.width(from, std::max(2, size));
     op.b = d.src(from, type);
   }
-  op.fn = store_function(type, width);
-  if (!op.fn) d.not_modelled();
+  const StoreFns f = store_function(type, width);
+  if (!f.store) d.not_modelled();
   decode_address(d, op, d.operand(0));
   set_order(d, op, space);
+  op.fn = !op.list_size && asks_own_shared_quick(op) ? f.one : f.store;
 }
 
 // ---- Cache hints (PTX ISA 9.7.9.15-18): no value depends on them, and the model has no cache state that could.

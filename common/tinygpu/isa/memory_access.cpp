@@ -374,7 +374,8 @@ void finish_access(Warp& w, const Op& op, const Access& access, Act act) {
   if (access.shared) {
     const uint32_t own_latency = act == Act::atomic ? unit.shared_atomic_latency : unit.shared_latency;
     const uint32_t latency = access.remote ? unit.timing.remote_latency : own_latency;
-    w.result_at(op, Turn(w, unit).shared(access.passes, access.words, access.writes, latency));
+    w.result_at(op,
+                Turn::shared(w, unit, SharedCharge(unit.timing, access.passes, access.words, access.writes, latency)));
   }
   if (!access.global) return;
   if (access.constant) return w.result_at(op, w.time() + unit.constant_latency);

@@ -29,9 +29,15 @@ struct MemoryUnit final : Extension {
   uint64_t epoch = 0;        // of the memory that `recent` describes
   Window recent[4];          // allocations used last
   unsigned next = 0;
-  LanePatterns patterns;  // of shared memory
+  LanePatterns patterns{timing, shared_latency};  // of shared memory
 };
-inline MemoryUnit& memory_unit(Warp& w) { return w.sm().extensions.get<MemoryUnit>(w); }
+/// The one of the warp's SM; null if there is none yet.
+inline MemoryUnit* known_memory_unit(Warp& w) { return static_cast<MemoryUnit*>(w.sm().memory_unit); }
+inline MemoryUnit& memory_unit(Warp& w) {
+  if (!w.sm().memory_unit) [[unlikely]]
+    w.sm().memory_unit = &w.sm().extensions.get<MemoryUnit>(w);
+  return *known_memory_unit(w);
+}
 
 /// The host's bytes of [address, address + length) of global memory, which an access is about to touch; null if they
 /// are not of one allocation.
@@ -42,26 +48,8 @@ class Turn {
  public:
   Turn(Warp& w, MemoryUnit& unit) : w_(w), unit_(unit), now_(int64_t(w.time())) {}
 
-  /// A load's values, or an atomic's, are there so many cycles behind the passes that return.
-  uint64_t shared(int64_t passes, int64_t words, bool writes, int64_t latency) {
-    MemoryUnit::SharedPipe& pipe = unit_.shared_pipe[w_.index() % 4];
-    const bool own = pipe.last == &w_;
-    // Registers first: the address, and a store's words; then the banks, a pass of the SM's port for each, which keep
-    // the sub-partition longer than the port.
-    const int64_t collect = unit_.timing.collect_fixed + unit_.timing.collect_word * (writes ? words : 1);
-    int64_t start = take(pipe.collect, std::max(now_, own ? pipe.last_collect : now_), collect);
-    pipe.last_collect = start + collect;
-    if (writes) start += collect - 1;
-    if (own) start = std::max(start, pipe.last_banks);
-    const int64_t banks = passes * unit_.timing.pass_cycles;
-    start = take(pipe.banks, start, banks);
-    start = take(w_.sm().shared_port, start, passes);
-    pipe.last = &w_;
-    pipe.last_banks = start + banks;
-    stall(start);
-    return uint64_t(start + latency + banks - unit_.timing.pass_cycles +
-                    (writes ? 0 : (words - 1) * unit_.timing.word_latency));
-  }
+  /// An access of the warp to shared memory; when a load's values, or an atomic's, are there.
+  static uint64_t shared(Warp& w, MemoryUnit& unit, const SharedCharge& charge);
   /// When an access leaves the SM, and when the last of it has.
   struct Passage {
     uint64_t begin, end;
@@ -81,17 +69,17 @@ class Turn {
  private:
   Passage pass(double work, int64_t earliest) {
     const int64_t cycles = std::max<int64_t>(1, int64_t(work)), start = take(unit_.global_port, earliest, cycles);
-    stall(start);
+    stall(w_, now_, start);
     return {uint64_t(start), uint64_t(start + cycles - 1)};
   }
   // A pipe accepts work a little ahead of its own pace; past that queue the warp stalls at issue.
   static constexpr int64_t kQueue = 32;
   /// When the work begins, or would if it were done in one go and over when it is.
-  static int64_t take(LongBookings& pipe, int64_t earliest, int64_t cycles) {
+  [[gnu::always_inline]] static int64_t take(LongBookings& pipe, int64_t earliest, int64_t cycles) {
     return pipe.take(earliest, cycles).end - cycles;
   }
-  void stall(int64_t start) {
-    if (start > now_ + kQueue) w_.charge(uint64_t(start - kQueue - now_));
+  static void stall(Warp& w, int64_t now, int64_t start) {
+    if (start > now + kQueue) w.charge(uint64_t(start - kQueue - now));
   }
   Warp& w_;
   MemoryUnit& unit_;

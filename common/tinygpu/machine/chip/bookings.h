@@ -1,108 +1,134 @@
-// What is given away of a unit that does one thing at a time: an issue port, a pipe, the ways to memory.
+// What is given away of a unit that does one thing at a time: an issue port, a pipe, the ways to memory. Warps come out
+// of order, by RunOptions::run_ahead at most: who is behind gets a cycle that those ahead of it have left free.
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <type_traits>
 
 namespace tinygpu {
 
-/// Cycles of a unit that are taken. Warps come out of order, by RunOptions::run_ahead at most: who is behind gets a
-/// cycle that those ahead of it have left free, and no other. Time in which nobody came is not made up for.
-/// `Words`: so many times 64 cycles behind the last one taken are remembered.
-template <int Words>
-class BookingsOf {
+/// Cycles of a unit.
+struct TakenCycles {
+  int64_t begin, end;  // the first cycle, and behind the last
+};
+
+/// Of what takes a cycle or a few: the 64 cycles before the end of what is taken are remembered.
+class Bookings {
  public:
-  struct Taken {
-    int64_t begin, end;  // the first cycle, and behind the last
-  };
   /// The first free cycle from `earliest` on.
   int64_t first(int64_t earliest) const {
     if (earliest >= end_) return earliest;
-    const Bits open = free_from(earliest);
-    return open ? end_ - width(open) : end_;
+    const uint64_t open = free_from(earliest);
+    return open ? first_of(open) : end_;
   }
-  /// Takes the first `cycles` free ones from `earliest` on, which need not be neighbours.
-  Taken take(int64_t earliest, int64_t cycles) {
-    if (earliest >= end_) {
-      pass(earliest - end_, true);
-      pass(cycles, false);
-      return {earliest, end_};
+  /// Takes the first `cycles` free ones from `earliest` on, which need not be
+  /// neighbours.
+  [[gnu::always_inline]] TakenCycles take(int64_t earliest, int64_t cycles) {
+    if (earliest < end_) return take_left(earliest, cycles);
+    append(earliest - end_, cycles);
+    return {earliest, end_};
+  }
+
+ private:
+  static constexpr int64_t kKept = 64;
+  int64_t first_of(uint64_t open) const { return end_ - kKept + std::countr_zero(open); }
+  /// The free ones from `earliest` on, which is before the end.
+  uint64_t free_from(int64_t earliest) const {
+    const int64_t back = end_ - earliest;
+    return back >= kKept ? free_ : free_ & ~uint64_t(0) << (kKept - back);
+  }
+  /// take() of cycles of which those further ahead may have left some.
+  [[gnu::noinline]] TakenCycles take_left(int64_t earliest, int64_t cycles) {
+    const uint64_t open = free_from(earliest);
+    TakenCycles out{open ? first_of(open) : end_, end_};
+    uint64_t left = open;
+    for (; cycles > 0 && left; --cycles) {
+      out.end = first_of(left) + 1;
+      left &= left - 1;
     }
-    if constexpr (Words > 1)
-      if (Taken out; take_late(earliest, cycles, out)) return out;
-    Bits open = free_from(earliest);
-    Taken out{open ? end_ - width(open) : end_, end_};
-    for (; cycles > 0 && open; --cycles) {
-      const int at = width(open) - 1;
-      out.end = end_ - at;
-      open ^= Bits(1) << at;
-      free_ ^= Bits(1) << at;
-    }
+    free_ ^= open ^ left;
     if (cycles > 0) {
-      pass(cycles, false);
+      append(0, cycles);
       out.end = end_;
     }
     return out;
+  }
+  /// Behind the end come so many free ones, and then so many that are taken.
+  [[gnu::always_inline]] void append(int64_t free, int64_t taken) {
+    const int64_t n = free + taken;
+    end_ += n;
+    if (n < kKept) [[likely]]
+      free_ = free_ >> n | ~(~uint64_t(0) >> free) >> taken;
+    else
+      free_ = taken >= kKept ? 0 : (free >= kKept ? ~uint64_t(0) : ~(~uint64_t(0) >> free)) >> taken;
+  }
+  int64_t end_ = 0;
+  uint64_t free_ = 0;  // bit i: cycle end_ - kKept + i
+};
+
+/// Of what lets work queue up: the 128 cycles before the end. Mostly nobody comes behind others here, so it is quick to
+/// note what stays free, if not to find it.
+class LongBookings {
+ public:
+  /// As those of Bookings.
+  int64_t first(int64_t earliest) const {
+    if (earliest >= end_) return earliest;
+    earliest = std::max(earliest, end_ - kKept);
+    for (uint64_t i = first_behind(earliest); i < count_; ++i)
+      if (length(i)) return std::max(earliest, end(i) - length(i));
+    return end_;
+  }
+  [[gnu::always_inline]] TakenCycles take(int64_t earliest, int64_t cycles) {
+    if (earliest < end_) return take_left(earliest, cycles);
+    const int64_t free = earliest - end_;
+    gaps_[free ? count_ % kGaps : kGaps] = gap(earliest, std::min(free, kKept));
+    count_ += free != 0;
+    end_ = earliest + cycles;
+    return {earliest, end_};
   }
   /// Nothing is taken from here on.
   int64_t end() const { return end_; }
 
  private:
-  __extension__ using Long = unsigned __int128;
-  using Bits = std::conditional_t<Words == 1, uint64_t, Long>;
-  static_assert(Words == 1 || Words == 2);
-  static constexpr int64_t kBits = 64 * Words;
-
-  static int width(Bits bits) {
-    if constexpr (Words == 1) {
-      return std::bit_width(bits);
-    } else {
-      const uint64_t high = uint64_t(bits >> 64);
-      return high ? 64 + std::bit_width(high) : std::bit_width(uint64_t(bits));
-    }
+  // As many gaps as there can be in so many cycles: behind each lies one that is taken, since nobody takes none.
+  static constexpr int64_t kKept = 128, kGaps = kKept / 2;
+  static uint64_t gap(int64_t end, int64_t length) { return uint64_t(end) << 8 | uint64_t(length); }
+  int64_t end(uint64_t i) const { return int64_t(gaps_[i % kGaps] >> 8); }
+  int64_t length(uint64_t i) const { return int64_t(gaps_[i % kGaps] & 0xff); }
+  /// The first gap that ends behind `earliest`; they are in order.
+  uint64_t first_behind(int64_t earliest) const {
+    uint64_t i = count_;
+    const uint64_t oldest = count_ - std::min<uint64_t>(count_, kGaps);
+    while (i > oldest && end(i - 1) > earliest) --i;
+    return i;
   }
-  Bits free_from(int64_t earliest) const {
-    const int64_t back = end_ - earliest;
-    return back >= kBits ? free_ : free_ & ((Bits(1) << back) - 1);
-  }
-  /// take() of cycles that are all among the last 64: mostly so, and quicker. False: they are not.
-  bool take_late(int64_t earliest, int64_t cycles, Taken& out) {
-    const int64_t back = end_ - earliest;
-    if (back >= 64) return false;
-    const uint64_t all = uint64_t(free_);
-    uint64_t open = all & ((uint64_t(1) << back) - 1), taken = 0;
-    if (std::popcount(open) < cycles || cycles <= 0) return false;
-    out.begin = end_ - std::bit_width(open);
-    for (; cycles > 0; --cycles) {
-      const uint64_t first = std::bit_floor(open);
-      out.end = end_ - std::bit_width(open) + 1;
-      open ^= first;
-      taken ^= first;
+  /// take() of cycles of which those further ahead may have left some.
+  [[gnu::noinline]] TakenCycles take_left(int64_t earliest, int64_t cycles) {
+    earliest = std::max(earliest, end_ - kKept);
+    TakenCycles out{end_, end_};
+    for (uint64_t i = first_behind(earliest); i < count_ && cycles > 0; ++i) {
+      const int64_t to = end(i), from = to - length(i), begin = std::max(from, earliest);
+      const int64_t taken = std::min(cycles, to - begin);
+      if (taken <= 0) continue;
+      if (out.begin == end_) out.begin = begin;
+      out.end = begin + taken;
+      cycles -= taken;
+      if (begin == from) {
+        gaps_[i % kGaps] = gap(to, to - out.end);
+        continue;
+      }
+      gaps_[i % kGaps] = gap(begin, begin - from);
+      if (out.end == to) continue;
+      for (uint64_t k = count_++; k > i + 1; --k) gaps_[k % kGaps] = gaps_[(k - 1) % kGaps];
+      gaps_[++i % kGaps] = gap(to, to - out.end);
     }
-    free_ ^= taken;
-    return true;
-  }
-  void pass(int64_t cycles, bool free) {
-    end_ += cycles;
-    if (Words > 1 && cycles < 64) {  // so that the compiler need not shift by any number
-      const uint64_t low = uint64_t(free_), high = uint64_t(free_ >> 32 >> 32);
-      const uint64_t come = free ? (uint64_t(1) << cycles) - 1 : 0;
-      free_ = Bits(high << cycles | low >> 1 >> (63 - cycles)) << 32 << 32 | (low << cycles | come);
-      return;
-    }
-    if (cycles >= kBits) {
-      free_ = free ? ~Bits(0) : 0;
-      return;
-    }
-    free_ <<= cycles;
-    if (free) free_ |= (Bits(1) << cycles) - 1;
+    if (cycles > 0) out.end = end_ += cycles;
+    return out;
   }
   int64_t end_ = 0;
-  Bits free_ = 0;  // bit i: cycle end_ - 1 - i
+  uint64_t count_ = 0;  // of gaps
+  // The last of them: where one ends, and in the low 8 bits how long it is. Behind them one that nobody reads.
+  uint64_t gaps_[kGaps + 1] = {};
 };
-
-/// Of what takes a cycle or a few, and of what lets work queue up.
-using Bookings = BookingsOf<1>;
-using LongBookings = BookingsOf<2>;
 
 }  // namespace tinygpu

@@ -29,7 +29,8 @@ struct Sm {
   uint32_t threads = 0, blocks = 0;
   uint32_t shared_used = 0, registers_used = 0;
   std::vector<Cta*> resident;
-  Extensions extensions;  // its engines: tensor core, TMA, Tensor Memory …
+  Extensions extensions;             // its engines: tensor core, TMA, Tensor Memory …
+  Extension* memory_unit = nullptr;  // one of them, at hand for every load and store: isa/memory_unit.h
 };
 
 }  // namespace tinygpu

@@ -8,7 +8,7 @@ namespace tinygpu {
 namespace {
 
 /// The unit that takes `op`; of the two halves that multiply, the one that is free first.
-Bookings& pipe_of(const Op& op, Bookings* pipes, int64_t now) {
+[[gnu::always_inline]] inline Bookings& pipe_of(const Op& op, Bookings* pipes, int64_t now) {
   if (op.pipe != Pipe::fma) return pipes[size_t(op.pipe)];
   Bookings &heavy = pipes[size_t(Pipe::fma_heavy)], &lite = pipes[size_t(Pipe::fma_lite)];
   return lite.first(now) <= heavy.first(now) ? lite : heavy;
@@ -80,7 +80,7 @@ inline int64_t Warp::occupied(const Op& op, int64_t now) const {
 /// registers, and those are taken from what others have, but not at once: what follows it issues before they are over
 /// (H200, probe_05_mma_sync: with one, two and four integers behind each, of one, two or four warps, an m16n8k16 takes
 /// 6.8, 7.4 and 10.1 cycles, with two and four f32 multiplications 7.9 and 9.9, alone 6.1).
-inline void Warp::take_turn(const Op& op, Bookings& port, Bookings* pipes) {
+[[gnu::always_inline]] inline void Warp::take_turn(const Op& op, Bookings& port, Bookings* pipes) {
   int64_t now = int64_t(time_);
   Bookings* const pipe = op.pipe == Pipe::none ? nullptr : &pipe_of(op, pipes, now);
   if (pipe) now = pipe->first(now);
@@ -135,7 +135,7 @@ void Warp::run_ops() {
       exec_ &= (op.flags & Op::guard_negated) ? ~p : p;
     }
     const uint64_t ready = std::min(short_since_, time_);
-    const uint64_t operands = scoreboard_.operands_of(op, ready);
+    const uint64_t operands = op.wait_sb ? scoreboard_.operands_of(op, ready) : ready;
     uint64_t earliest = std::max(operands, time_);
     // A store that left its SM ahead of its time would stand in the way of others at L2.
     if (op.cost == CostClass::global_store) earliest = std::max(earliest, cta_.sm.stores_held);

@@ -32,15 +32,4 @@ void SpinWatch::branches_back(const Warp& w, uint32_t taken) {
   }
 }
 
-bool SpinWatch::disturbs(const Op& op) {
-  switch (op.cost) {
-    case CostClass::barrier:
-    case CostClass::stmatrix:
-    case CostClass::async_issue: return true;
-    case CostClass::special: return op.flags & Op::injected;  // reads of clocks; not nanosleep
-    case CostClass::control: return op.flags & Op::serial;    // printf, malloc
-    default: return false;
-  }
-}
-
 }  // namespace tinygpu

@@ -28,7 +28,15 @@ class SpinWatch {
   void branches_back(const Warp& w, uint32_t taken);
   /// The op may change something that a loop elsewhere looks at, or reads what changes by itself. Loads, stores and
   /// atomics are not among them: those tell by themselves, since most change nothing.
-  static bool disturbs(const Op& op);
+  static bool disturbs(const Op& op) {
+    constexpr auto any_of = [](auto... classes) { return ((uint64_t(1) << int(classes)) | ...); };
+    constexpr uint64_t all = any_of(CostClass::barrier, CostClass::stmatrix, CostClass::async_issue);
+    constexpr uint64_t some = any_of(CostClass::special, CostClass::control);
+    if (!((all | some) >> int(op.cost) & 1)) return false;
+    // Of some: reads of clocks, but not nanosleep; printf and malloc.
+    const bool clock = op.cost == CostClass::special;
+    return (all >> int(op.cost) & 1) || (op.flags & (clock ? Op::injected : Op::serial));
+  }
 
  private:
   /// Brent's search for a cycle: compared with one earlier state, which is replaced after 1, 2, 4 … more.
