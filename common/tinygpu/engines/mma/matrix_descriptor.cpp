@@ -140,12 +140,12 @@ uint32_t OperandLayout::element(uint32_t row, uint32_t k) const {
 
 std::optional<FieldProblem> check_operand(const OperandLayout& o, const char* name) {
   const SwizzleMode m = o.descriptor.swizzle;
-  const std::string field = fmt::format("the swizzle field (bits 63:61) of {}'s descriptor", name);
+  const auto field = [&] { return fmt::format("the swizzle field (bits 63:61) of {}'s descriptor", name); };
   if (o.mn_major && o.element_bytes == 4 && m != SwizzleMode::b128_atom32)
-    return problem(field, fmt::format("{} ({})", o.descriptor.swizzle_code, name_of(m)),
+    return problem(field(), fmt::format("{} ({})", o.descriptor.swizzle_code, name_of(m)),
                    "1 (128-byte with 32-byte atoms) for MN-major operands of 32-bit elements");
   if (o.mn_major && o.element_bytes < 4 && m == SwizzleMode::b128_atom32)
-    return problem(field, "1 (128-byte with 32-byte atoms)",
+    return problem(field(), "1 (128-byte with 32-byte atoms)",
                    "any other mode for MN-major operands of 8- and 16-bit elements");
   return std::nullopt;
 }

@@ -88,9 +88,15 @@ void to_planes(const uint8_t* const* rows, Packing packing, uint32_t element_byt
   }
 }
 
+/// The host is told that what lies `ahead` of there will be read.
+void fetch(const uint8_t* from, uint32_t ahead) {
+  __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from) + ahead));
+}
+
 int64_t gather_k_major(Cta& cta, const OperandLayout& layout, Packing packing, uint32_t first, uint32_t rows,
                        OperandPlanes& out) {
   const uint32_t elements = per_chunk(packing, layout.element_bytes);
+  constexpr uint32_t kAhead = 4;  // eights of rows
   for (uint32_t row = 0; row < rows; row += 8)
     for (uint32_t chunk = 0; chunk < layout.k_bytes / 16; ++chunk) {
       const uint8_t* from[8];
@@ -102,6 +108,8 @@ int64_t gather_k_major(Cta& cta, const OperandLayout& layout, Packing packing, u
       for (uint32_t i = 0; i < 8; ++i) {
         from[i] = cta.shared_at(offsets[i], 16);
         if (!from[i]) return offsets[i];
+        // Its neighbours lie in the same line of the host's cache, and the next rows as this one lies in its eight.
+        if (chunk == 0) fetch(from[i], kAhead * layout.descriptor.stride);
       }
       to_planes(from, packing, layout.element_bytes, chunk * elements, row, out);
     }

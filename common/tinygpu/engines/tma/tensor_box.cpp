@@ -360,6 +360,33 @@ std::string TensorBox::name_of(const Place& p, uint32_t bytes) const {
   return fmt::format("row {}, columns {} to {} of the box", p.row, p.byte * 8 / bits, last * 8 / bits);
 }
 
+namespace {
+
+/// Rows mostly lie so far apart that the host doesn't see what comes next: it is told to fetch what lies as far again
+/// as a row from the one before it, and some times so.
+class RowsAhead {
+ public:
+  RowsAhead(uint64_t rows, uint32_t bytes) : rows_(rows), bytes_(bytes) {}
+  void at(uint32_t index, const uint8_t* row) {
+    const uintptr_t now = reinterpret_cast<uintptr_t>(row), step = now - last_;
+    const uint32_t from = step == step_ ? kAhead : 1;  // a new step: all of them
+    for (uint32_t i = last_ ? from : kAhead + 1; i <= kAhead && index + i < rows_; ++i) fetch(now + i * step);
+    last_ = now;
+    step_ = step;
+  }
+
+ private:
+  static constexpr uint32_t kAhead = 16, kLine = 64;
+  void fetch(uintptr_t row) const {
+    for (uint32_t i = 0; i < bytes_; i += kLine) __builtin_prefetch(reinterpret_cast<const void*>(row + i));
+  }
+  const uint64_t rows_;
+  const uint32_t bytes_;
+  uintptr_t last_ = 0, step_ = 0;
+};
+
+}  // namespace
+
 void TensorBox::load(const GlobalMemory& memory, Cta& cta, uint32_t offset, const Origin& who) const {
   SwizzledShared shared(*this, cta, offset, who, "a tensor load");
   GlobalView global(memory, who, "a tensor load");
@@ -367,10 +394,13 @@ void TensorBox::load(const GlobalMemory& memory, Cta& cta, uint32_t offset, cons
   const Clip clip = clip_of(*this, bytes);
   const bool plain = clip.low == 0 && clip.high == bytes && !converts(map) && !map.padded();
   alignas(16) uint8_t row[kLargestRow];
+  RowsAhead ahead(rows(), bytes);
   each_row(*this, [&](uint32_t index, const Row& r) {
     const uint32_t to = index * distance;
     if (plain && r.inside) {
-      return shared.write(to, global.at(r.address + uint64_t(clip.start), bytes), bytes);
+      const uint8_t* const from = global.at(r.address + uint64_t(clip.start), bytes);
+      ahead.at(index, from);
+      return shared.write(to, from, bytes);
     }
     // Zero, or the NaN that every float type sees as one: 0x7ff7 in each half.
     const uint16_t fill = map.nan_fill ? 0x7ff7 : 0;

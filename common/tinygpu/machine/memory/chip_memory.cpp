@@ -109,7 +109,14 @@ MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse
   double end = double(time), last = end;
   // Each half of the chip keeps its own copy of what its SMs read.
   const uint32_t half = half_of(sm);
-  for (const LineUse& use : lines) {
+  // The table is larger than what is near the host's processor, and who asked for a line last can lie anywhere in it.
+  constexpr size_t kAhead = 16;
+  const Reader* const readers = readers_[half].data();
+  for (const LineUse& use : lines.first(std::min(kAhead, lines.size())))
+    __builtin_prefetch(readers + reader_of(use.line), 1);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const LineUse& use = lines[i];
+    if (i + kAhead < lines.size()) __builtin_prefetch(readers + reader_of(lines[i + kAhead].line), 1);
     const double at = double(time + use.at);
     const bool shared = read_by_others(at, half, sm, use.line);
     l2_sectors_ += use.sectors;
