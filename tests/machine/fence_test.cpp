@@ -23,6 +23,7 @@ std::vector<uint32_t> took(const std::string& before, const std::string& fence, 
   RunPtx run(ptx_header("sm_90a") + R"(
 .visible .entry k(.param .u64 pout, .param .u64 ptarget) {
   .shared .align 128 .b8 tile[4096];
+  .shared .align 8 .b64 barrier;
   .reg .b64 %out, %target, %line, %t0, %t1;
   .reg .b32 %w, %n, %r, %tile;
   .reg .pred %p, %issuer;
@@ -38,6 +39,7 @@ std::vector<uint32_t> took(const std::string& before, const std::string& fence, 
   mad.lo.u32 %w, %r, %n, %w;
   mad.wide.u32 %out, %w, 4, %out;
   mad.wide.u32 %line, %w, 4096, %target;
+  @%issuer mbarrier.init.shared::cta.b64 [barrier], 1024;
   )" + before + "\n  bar.sync 0;\n  mov.u64 %t0, %clock64;\n  " +
                  fence + R"(
   mov.u64 %t1, %clock64;
@@ -85,6 +87,8 @@ TEST(Fence, WaitsForStoresOnly) {
   EXPECT_EQ(gains(kStore, "fence.proxy.async.global;", "fence.stored"), 100);
   EXPECT_EQ(gains(kStore, "fence.acq_rel.cta;", "fence.stored"), 0);
   EXPECT_EQ(gains("red.global.add.u32 [%line], 1;", kGpuFence, "fence.stored"), 100);
+  EXPECT_EQ(gains(kStore, "mbarrier.arrive.release.cluster.shared::cta.b64 _, [barrier];", "fence.stored"), 100);
+  EXPECT_EQ(gains(kStore, "mbarrier.arrive.release.cta.shared::cta.b64 _, [barrier];", "fence.stored"), 0);
 }
 
 TEST(Fence, DoesNotWaitForWhatHasLongBeenThere) {
@@ -123,6 +127,12 @@ TEST(Fence, IsPartOfWhatReleases) {
   EXPECT_EQ(more("st.release.sys.global.u32 [%line], 1;", "st.relaxed.sys.global.u32 [%line], 1;"), system);
   EXPECT_EQ(more("st.release.cta.global.u32 [%line], 1;", "st.relaxed.cta.global.u32 [%line], 1;"), 0);
   EXPECT_EQ(more("red.release.gpu.global.add.u32 [%line], 1;", "red.relaxed.gpu.global.add.u32 [%line], 1;"), fence);
+  EXPECT_EQ(more("mbarrier.arrive.release.cluster.shared::cta.b64 _, [barrier];",
+                 "mbarrier.arrive.relaxed.cluster.shared::cta.b64 _, [barrier];"),
+            fence);
+  EXPECT_EQ(more("mbarrier.arrive.release.cta.shared::cta.b64 _, [barrier];",
+                 "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [barrier];"),
+            0);
   EXPECT_NEAR(more("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.aligned;",
                    "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;"),
               fence, 2);

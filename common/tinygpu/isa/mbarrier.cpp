@@ -5,6 +5,7 @@
 
 #include "common/tinygpu/engines/mbarrier_unit.h"
 #include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/machine/memory/fence_wait.h"
 
 TINYGPU_ISA_BEGIN
 
@@ -168,10 +169,11 @@ void exec_inval(Warp& w, const Op& op) {
 
 void exec_arrive(Warp& w, const Op& op) {
   const MBarrierTiming& timing = w.timing().mbarrier;
+  // A release beyond the CTA is a fence of the whole GPU first, in the code of ptxas for sm_90a and sm_100a.
+  if (op.get<Details>().release && op.get<Details>().cluster_scope) w.charge(release_wait(w, ptx::Scope::cluster));
   state_at(w, op, w.time());
   uint32_t cycles = op.get<Details>().release ? timing.arrive_release : timing.arrive;
   if (op.get<Details>().expect) cycles = std::max(cycles, timing.expect);
-  if (op.get<Details>().release && op.get<Details>().cluster_scope) cycles += timing.release_cluster;
   charge(w, op, cycles);
   each_object(w, op, "mbarrier.arrive", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     const Origin who = origin_of_lanes(w, lanes);
@@ -379,6 +381,7 @@ void decode_arrive(Decoder& d, Op& op) {
   details.no_complete = d.inst->has("noComplete");
   details.release = !d.inst->has("relaxed");
   details.cluster_scope = d.inst->has("cluster");
+  if (details.release && details.cluster_scope) op.flags |= Op::serial;  // see fence_wait
   if (d.has(2)) op.b = d.src(d.operand(2), ptx::Type::u32);
   op.fn = exec_arrive;
 }

@@ -6,7 +6,6 @@ MBarrierTiming::MBarrierTiming(const MachineSpec& s)
     : arrive(uint32_t(s.number("mbarrier.arrive"))),
       arrive_release(uint32_t(s.number("mbarrier.arrive.release"))),
       expect(uint32_t(s.number("mbarrier.expect_tx"))),
-      release_cluster(uint32_t(s.number("mbarrier.release.cluster"))),
       ready(uint32_t(s.number("mbarrier.try_wait.ready"))),
       answer(uint32_t(s.number("mbarrier.try_wait.answer"))),
       spin(uint32_t(s.number("mbarrier.spin"))),
