@@ -181,28 +181,13 @@ TEST(ChipMemory, WhoComesToABusySliceWaits) {
   const MemoryTiming timing(spec);
   L2Cache l2(memory, 1 << 20, 2);
   l2.written(at, 64 << 10);
-  ChipMemory chip(l2, timing);
+  ChipMemory chip(l2, timing, uint32_t(spec.sms));
   const LineUse line{uint32_t(l2.lines_of(at, 1).first), 4, 0, 0};
   EXPECT_EQ(chip.read(1000, 0, {&line, 1}).delay, 0u);
   uint64_t last = 0;
   for (int i = 0; i < 1000; ++i) last = chip.read(1000, 0, {&line, 1}).delay;
   EXPECT_NEAR(double(last), 1000 * 128 / timing.slice_bytes, 70);
   EXPECT_EQ(chip.read(1000, 7, {&line, 1}).delay, 0u) << "the other half has its own copy";
-}
-
-TEST(ChipMemory, SmsThatReadALineTogetherShareIt) {
-  GlobalMemory memory(1 << 20);
-  const uint64_t at = memory.allocate(64 << 10, 512, MemoryKind::device);
-  MachineSpec spec = plain_machine();
-  spec.numbers["mem.l2.far"] = 0;
-  const MemoryTiming timing(spec);
-  L2Cache l2(memory, 1 << 20, 2);
-  l2.written(at, 64 << 10);
-  ChipMemory chip(l2, timing);
-  const LineUse line{uint32_t(l2.lines_of(at, 1).first), 4, 0, 0};
-  uint64_t last = 0;
-  for (uint32_t i = 0; i < 1000; ++i) last = chip.read(1000, i % 4 * 4, {&line, 1}).delay;
-  EXPECT_NEAR(double(last), 1000 * 128 / timing.line_bytes, 70);
 }
 
 constexpr int kTurns = 200'000;
@@ -216,7 +201,7 @@ uint64_t through(int reads, int writes) {
   const MemoryTiming timing(spec);
   L2Cache l2(memory, 4 * bytes, 2);
   l2.written(at, bytes);
-  ChipMemory chip(l2, timing);
+  ChipMemory chip(l2, timing, uint32_t(spec.sms));
   const auto first = uint32_t(l2.lines_of(at, 1).first);
   // Copies of all lines are in both halves.
   for (uint32_t i = 0; i < lines; ++i)
@@ -266,7 +251,7 @@ TEST(ChipMemory, AStoreOfPartsSendsWhichBytesToo) {
   const MemoryTiming timing(spec);
   const auto cycles = [&](uint8_t sectors) {
     L2Cache l2(memory, 1 << 20, 2);
-    ChipMemory chip(l2, timing);
+    ChipMemory chip(l2, timing, uint32_t(spec.sms));
     const LineUse line{uint32_t(l2.lines_of(at, 1).first), sectors, 0, 0};
     uint64_t last = 0;
     for (int i = 0; i < 1000; ++i) last = chip.write(1000, 0, {&line, 1}).delay;

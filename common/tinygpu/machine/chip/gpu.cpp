@@ -7,7 +7,7 @@ Gpu::Gpu(MachineSpec s)
       timing(spec),
       memory(spec.global_bytes),
       l2(memory, timing.memory.l2_capacity, timing.memory.l2_read_copies),
-      chip_memory(l2, timing.memory) {}
+      chip_memory(l2, timing.memory, uint32_t(spec.sms)) {}
 
 LaunchStats Gpu::launch(const LaunchConfig& config) {
   ++grids;

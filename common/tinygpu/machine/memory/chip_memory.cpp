@@ -12,14 +12,10 @@ namespace {
 constexpr double kSector = kSectorBytes;
 // Device memory gives no less at a time.
 constexpr double kBurst = 64;
-// SMs that ask for a line within so many cycles share it (inferred: the probe's SMs walk side by side).
-constexpr double kTogether = 2000;
-constexpr int kReaderBits = 16;
+constexpr int kAskedBits = 13;
 
 /// Neighbouring lines lie in different atomic units, and so do those a power of two apart.
 uint64_t spread(uint64_t line) { return line ^ line >> 5 ^ line >> 11 ^ line >> 17; }
-/// Rows of a matrix lie a power of two apart too, thousands of them: here any two lines may meet, but no pattern does.
-size_t reader_of(uint32_t line) { return size_t(line * 0x9e3779b9u >> (32 - kReaderBits)); }
 
 // Each server takes a request at the time at which it left its SM, though it waits for another one first: a server that
 // has stood empty meanwhile cannot be given back what it missed, and where all queues are long it would have been busy.
@@ -33,17 +29,20 @@ uint64_t waited(double end, uint64_t time, std::span<const LineUse> lines) {
 
 }  // namespace
 
-ChipMemory::ChipMemory(L2Cache& l2, const MemoryTiming& timing)
+ChipMemory::ChipMemory(L2Cache& l2, const MemoryTiming& timing, uint32_t sms)
     : l2_(l2),
       timing_(timing),
+      places_(chip_places(sms, timing.gpcs, timing.cpcs_of_gpc)),
       slices_each_(std::max(2u, timing.l2_slices) / 2),
       channel_bytes_(timing.dram_bytes / std::max(1u, timing.dram_channels)),
+      cpcs_in_(std::max(1u, timing.gpcs * timing.cpcs_of_gpc)),
+      gpcs_out_(std::max(1u, timing.gpcs)),
+      gpcs_shared_(gpcs_out_.size()),
       slices_in_(2 * slices_each_),
       slices_out_(2 * slices_each_),
       atomics_(slices_each_),
-      channels_(std::max(1u, timing.dram_channels)) {
-  for (auto& readers : readers_) readers.resize(size_t(1) << kReaderBits);
-}
+      channels_(std::max(1u, timing.dram_channels)),
+      asked_(gpcs_out_.size() << kAskedBits) {}
 
 /// Which line lies where nobody has published. On an H200 slices get shares of a copy that lie up to 1.7 % from their
 /// mean (ncu), which is what chance would do. So a slice, or a channel, is behind the others at times, and a chip that
@@ -61,22 +60,31 @@ size_t ChipMemory::atomic_unit_of(uint64_t line) const {
 
 size_t ChipMemory::channel_of(uint64_t line) const { return place_of(line >> 2, uint32_t(channels_.size())); }
 
-double ChipMemory::pass_in(double time, uint32_t half, uint64_t line, double sent) {
+// While L2 is behind, it serves GPCs, or the CPCs that write, in turns, so that each has its share and its SMs share
+// that (an H200: all SMs writing, six of a CPC get 18.0 bytes a cycle each and four 23.6; reading, the 18 SMs of a GPC
+// get 34.2 and the 16 of another one 37.6).
+
+double ChipMemory::pass_in(double time, const ChipPlace& from, uint32_t half, uint64_t line, double sent) {
+  Server& all = in_[half];
+  const double share = timing_.l2_write_bytes / double(cpcs_in_.size());
+  const double own = cpcs_in_[from.cpc].take(
+      time, sent / (all.free > time ? std::min(share, timing_.cpc_write_bytes) : timing_.cpc_write_bytes));
   const double slice = slices_in_[slice_of(half, line)].take(time, sent / timing_.slice_write_bytes);
-  return std::max(slice, in_[half].take(time, sent / (timing_.l2_write_bytes / 2)));
+  return std::max({own, slice, all.take(time, sent / (timing_.l2_write_bytes / 2))});
 }
 
-double ChipMemory::pass_out(double time, uint32_t half, const LineUse& use, double bytes, double slice_bytes) {
+double ChipMemory::pass_out(double time, const ChipPlace& to, const LineUse& use) {
   const double moved = kSector * use.sectors;
-  const double slice = slices_out_[slice_of(half, use.line)].take(time, moved / slice_bytes);
-  return std::max(slice, out_[half].take(time, moved / (bytes / 2)));
+  Server& all = out_[to.half];
+  const double share = timing_.l2_bytes / double(gpcs_out_.size());
+  const double own =
+      gpcs_out_[to.gpc].take(time, moved / (all.free > time ? std::min(share, timing_.gpc_bytes) : timing_.gpc_bytes));
+  const double slice = slices_out_[slice_of(to.half, use.line)].take(time, moved / timing_.slice_bytes);
+  return std::max({own, slice, all.take(time, moved / (timing_.l2_bytes / 2))});
 }
 
-bool ChipMemory::read_by_others(double time, uint32_t half, uint32_t sm, uint32_t line) {
-  Reader& last = readers_[half][reader_of(line)];
-  const bool others = last.line == line && last.sm != sm && std::abs(time - last.time) < kTogether;
-  last = {line, sm, time};
-  return others;
+ChipMemory::Asked& ChipMemory::asked_by(uint32_t gpc, uint32_t line) {
+  return asked_[size_t(gpc) << kAskedBits | size_t(line * 0x9e3779b9u >> (32 - kAskedBits))];
 }
 
 double ChipMemory::fetch(double time, const LineUse& use) {
@@ -106,36 +114,43 @@ double ChipMemory::write_back(double time) {
 
 MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse> lines) {
   MemoryReply reply;
-  double end = double(time), last = end;
+  double end = double(time), last = end, from_memory = end;
   // Each half of the chip keeps its own copy of what its SMs read.
-  const uint32_t half = half_of(sm);
+  const ChipPlace& place = places_[sm];
   // The table is larger than what is near the host's processor, and who asked for a line last can lie anywhere in it.
   constexpr size_t kAhead = 16;
-  const Reader* const readers = readers_[half].data();
   for (const LineUse& use : lines.first(std::min(kAhead, lines.size())))
-    __builtin_prefetch(readers + reader_of(use.line), 1);
+    __builtin_prefetch(&asked_by(place.gpc, use.line), 1);
   for (size_t i = 0; i < lines.size(); ++i) {
     const LineUse& use = lines[i];
-    if (i + kAhead < lines.size()) __builtin_prefetch(readers + reader_of(lines[i + kAhead].line), 1);
+    if (i + kAhead < lines.size()) __builtin_prefetch(&asked_by(place.gpc, lines[i + kAhead].line), 1);
     const double at = double(time + use.at);
-    const bool shared = read_by_others(at, half, sm, use.line);
+    Asked& asked = asked_by(place.gpc, use.line);
+    if (asked.line == use.line && asked.sm != sm && std::abs(at - asked.at) < timing_.gpc_shares_within) {
+      // It comes with what another SM of the GPC has asked for.
+      const double moved = kSector * use.sectors;
+      end = std::max({end, asked.served, gpcs_shared_[place.gpc].take(at, moved / timing_.gpc_shared_bytes)});
+      last = std::max({last, end, asked.there});
+      from_memory = std::max(from_memory, asked.from_memory);
+      continue;
+    }
     l2_sectors_ += use.sectors;
-    // Of those who ask together one asks for all (probe_00_l2: a line gives eight answers a cycle).
-    const double asked = shared ? at : pass_in(at, half, use.line, timing_.l2_request);
-    double start = std::max(asked, pass_out(at, half, use, shared ? timing_.l2_shared_bytes : timing_.l2_bytes,
-                                            shared ? timing_.line_bytes : timing_.slice_bytes));
-    const L2Cache::Found found = l2_.read(use.line, half);
+    double start = std::max(pass_in(at, place, place.half, use.line, timing_.l2_request), pass_out(at, place, use));
+    const L2Cache::Found found = l2_.read(use.line, place.half);
     if (found == L2Cache::Found::in_other_half) start += timing_.l2_far;
-    double there = start;
+    asked = {use.line, sm, at, start, start, start};
     if (found == L2Cache::Found::nowhere) {
       ++reply.missed;
-      start = std::max(start, fetch(at, use));
-      there = start + late(half, use.line);
+      asked.served = std::max(start, fetch(at, use));
+      asked.there = asked.served + late(place.half, use.line);
+      asked.from_memory = asked.there + timing_.miss_least;
       write_back(at);
     }
-    end = std::max(end, start);
-    last = std::max(last, there);
+    end = std::max(end, asked.served);
+    last = std::max(last, asked.there);
   }
+  // Who has asked device memory itself adds what that takes at least.
+  if (!reply.missed) last = std::max(last, from_memory);
   reply.delay = waited(end, time, lines);
   reply.late = waited(last, time, lines) - reply.delay;
   return reply;
@@ -146,8 +161,8 @@ MemoryReply ChipMemory::write(uint64_t time, uint32_t sm, std::span<const LineUs
   double end = double(time);
   for (const LineUse& use : lines) {
     const double at = double(time + use.at);
-    const uint32_t half = half_of(sm);
-    double start = pass_in(at, half, use.line, std::max(timing_.l2_write_least, kSector * use.sectors));
+    const uint32_t half = places_[sm].half;
+    double start = pass_in(at, places_[sm], half, use.line, std::max(timing_.l2_write_least, kSector * use.sectors));
     l2_.write(use.line);
     l2_.read(use.line, half);  // who writes finds it near (probe_00_global_memory reads what the same SM wrote)
     // What it drives out leaves first.
@@ -158,7 +173,7 @@ MemoryReply ChipMemory::write(uint64_t time, uint32_t sm, std::span<const LineUs
   return reply;
 }
 
-MemoryReply ChipMemory::update(uint64_t time, uint32_t, std::span<const LineUse> lines, bool floating) {
+MemoryReply ChipMemory::update(uint64_t time, uint32_t sm, std::span<const LineUse> lines, bool floating) {
   MemoryReply reply;
   const double word = floating ? timing_.atomic_float_word : timing_.atomic_word;
   double end = double(time);
@@ -166,7 +181,7 @@ MemoryReply ChipMemory::update(uint64_t time, uint32_t, std::span<const LineUse>
     // There is one place where a word is changed, whoever asks.
     const uint32_t half = uint32_t(spread(use.line) >> 3 & 1);
     const double at = double(time + use.at);
-    double start = pass_in(at, half, use.line, kSector * use.sectors);
+    double start = pass_in(at, places_[sm], half, use.line, kSector * use.sectors);
     const double cycles = timing_.atomic_line + timing_.atomic_sector * use.sectors + word * use.repeated;
     start = std::max(start, atomics_[atomic_unit_of(use.line)].take(start, cycles));
     if (l2_.read(use.line, half) == L2Cache::Found::nowhere) {

@@ -10,6 +10,7 @@
 
 #include "common/tinygpu/machine/memory/l2.h"
 #include "common/tinygpu/machine/memory/sector.h"
+#include "common/tinygpu/timing/chip_places.h"
 #include "common/tinygpu/timing/memory.h"
 
 namespace tinygpu {
@@ -31,7 +32,8 @@ struct MemoryReply {
 
 class ChipMemory {
  public:
-  ChipMemory(L2Cache& l2, const MemoryTiming& timing);
+  /// For a chip of so many SMs; who asks names one of them.
+  ChipMemory(L2Cache& l2, const MemoryTiming& timing, uint32_t sms);
   /// Lines that SM `sm` (%smid) asks for, in the order of LineUse::at, from `time` on.
   MemoryReply read(uint64_t time, uint32_t sm, std::span<const LineUse> lines);
   MemoryReply write(uint64_t time, uint32_t sm, std::span<const LineUse> lines);
@@ -55,18 +57,24 @@ class ChipMemory {
       return start;
     }
   };
-  /// SMs of both halves take turns in %smid, a TPC of two at a time (inferred: on an H200 64 CTAs read and write L2
-  /// twice as fast as one half could, probe_00_l2 with 64 SMs, and so do the 66 SMs of even numbers).
-  static uint32_t half_of(uint32_t sm) { return sm / 2 % 2; }
   size_t slice_of(uint32_t half, uint64_t line) const;
   size_t channel_of(uint64_t line) const;
   size_t atomic_unit_of(uint64_t line) const;
-  /// A request's turn on the way in, of its half and its slice, where it takes as long as `sent` bytes.
-  double pass_in(double time, uint32_t half, uint64_t line, double sent);
-  /// A line's turn on the way out; `bytes`: a cycle, of the half; `slice_bytes`: of the slice.
-  double pass_out(double time, uint32_t half, const LineUse& use, double bytes, double slice_bytes);
-  /// Another SM of this half has read the line a short time ago: the slices hand it to both at once.
-  bool read_by_others(double time, uint32_t half, uint32_t sm, uint32_t line);
+  /// A request's turn on the way in to slices of `half`, where it takes as long as `sent` bytes.
+  double pass_in(double time, const ChipPlace& from, uint32_t half, uint64_t line, double sent);
+  /// A line's turn on the way out.
+  double pass_out(double time, const ChipPlace& to, const LineUse& use);
+  /// A line that an SM of a GPC has asked for: others of the GPC that ask for it a short time before or behind share
+  /// the answer. GPCs do not (an H200, probe_00_l2: 8 SMs that read the same, each of another GPC, get no more than 8
+  /// that read their own).
+  struct Asked {
+    uint32_t line = ~0u, sm = 0;
+    double at = 0;           // when the SM asked
+    double served = 0;       // when L2 begins with it
+    double there = 0;        // and when it is there, if it is late,
+    double from_memory = 0;  // with what device memory takes at least
+  };
+  Asked& asked_by(uint32_t gpc, uint32_t line);
   /// A line that comes from device memory at `time` or when its channel is free.
   double fetch(double time, const LineUse& use);
   /// What device memory takes for a line beyond the least, for an SM of `half`.
@@ -76,16 +84,14 @@ class ChipMemory {
 
   L2Cache& l2_;
   const MemoryTiming timing_;
-  const uint32_t slices_each_;  // of a half
-  const double channel_bytes_;  // a cycle, one channel
-  struct Reader {
-    uint32_t line = ~0u, sm = 0;
-    double time = 0;
-  };
+  const std::vector<ChipPlace> places_;  // by SM
+  const uint32_t slices_each_;           // of a half
+  const double channel_bytes_;           // a cycle, one channel
   uint64_t l2_sectors_ = 0, device_bytes_ = 0;
-  Server in_[2], out_[2];           // of each half
-  std::vector<Reader> readers_[2];  // of each half, by a hash of the line
+  Server in_[2], out_[2];  // of each half
+  std::vector<Server> cpcs_in_, gpcs_out_, gpcs_shared_;
   std::vector<Server> slices_in_, slices_out_, atomics_, channels_;
+  std::vector<Asked> asked_;  // of each GPC, by a hash of the line
 };
 
 }  // namespace tinygpu
