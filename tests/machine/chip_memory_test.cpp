@@ -181,7 +181,7 @@ TEST(ChipMemory, WhoComesToABusySliceWaits) {
   const MemoryTiming timing(spec);
   L2Cache l2(memory, 1 << 20, 2);
   l2.written(at, 64 << 10);
-  ChipMemory chip(l2, timing, uint32_t(spec.sms));
+  ChipMemory chip(l2, timing, 132);
   const LineUse line{uint32_t(l2.lines_of(at, 1).first), 4, 0, 0};
   EXPECT_EQ(chip.read(1000, 0, {&line, 1}).delay, 0u);
   uint64_t last = 0;
@@ -191,7 +191,7 @@ TEST(ChipMemory, WhoComesToABusySliceWaits) {
 }
 
 constexpr int kTurns = 200'000;
-/// When the last of `reads` and `writes` of lines is through, in turn, by SMs of both halves.
+/// When the last of `reads` and `writes` of lines is through, in turn, by SMs of all CPCs.
 uint64_t through(int reads, int writes) {
   constexpr uint64_t bytes = 128 << 20;
   constexpr uint32_t lines = bytes / 128 / 2;  // that are read; the others are written
@@ -201,7 +201,7 @@ uint64_t through(int reads, int writes) {
   const MemoryTiming timing(spec);
   L2Cache l2(memory, 4 * bytes, 2);
   l2.written(at, bytes);
-  ChipMemory chip(l2, timing, uint32_t(spec.sms));
+  ChipMemory chip(l2, timing, 132);
   const auto first = uint32_t(l2.lines_of(at, 1).first);
   // Copies of all lines are in both halves.
   for (uint32_t i = 0; i < lines; ++i)
@@ -212,7 +212,7 @@ uint64_t through(int reads, int writes) {
   uint64_t last = 0;
   uint32_t from = 0, to = lines;
   for (int i = 0; i < kTurns; ++i) {
-    const uint32_t sm = uint32_t(i) % 2 * 131;
+    const uint32_t sm = uint32_t(i) % 96;  // four of each CPC
     const auto turn = [&](int times, auto pass, uint32_t& next) {
       for (int k = 0; k < times; ++k) {
         const LineUse line{first + next++, 4, 0, 0};
@@ -251,7 +251,7 @@ TEST(ChipMemory, AStoreOfPartsSendsWhichBytesToo) {
   const MemoryTiming timing(spec);
   const auto cycles = [&](uint8_t sectors) {
     L2Cache l2(memory, 1 << 20, 2);
-    ChipMemory chip(l2, timing, uint32_t(spec.sms));
+    ChipMemory chip(l2, timing, 132);
     const LineUse line{uint32_t(l2.lines_of(at, 1).first), sectors, 0, 0};
     uint64_t last = 0;
     for (int i = 0; i < 1000; ++i) last = chip.write(1000, 0, {&line, 1}).delay;

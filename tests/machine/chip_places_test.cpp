@@ -45,13 +45,14 @@ TEST(ChipPlaces, CtasThatFollowEachOtherComeToOneGpc) {
 class Shares : public testing::Test {
  protected:
   static constexpr uint32_t kLines = 512;  // of each
-  MachineSpec spec = hopper_machine();
-  MemoryTiming timing{spec};
+  static constexpr uint32_t kSms = 132;
+  const MachineSpec spec = hopper_machine();
+  const MemoryTiming timing{spec};
   GlobalMemory memory{64 << 20};
   const uint64_t at = memory.allocate(32 << 20, 512, MemoryKind::device);
   L2Cache cache{memory, 50 << 20, 1};
-  ChipMemory chip{cache, timing, uint32_t(spec.sms)};
-  const std::vector<ChipPlace> places = chip_places(uint32_t(spec.sms), timing.gpcs, timing.cpcs_of_gpc);
+  ChipMemory chip{cache, timing, kSms};
+  const std::vector<ChipPlace> places = chip_places(kSms, timing.gpcs, timing.cpcs_of_gpc);
 
   std::vector<LineUse> lines(uint32_t number) {
     std::vector<LineUse> uses;
@@ -107,7 +108,7 @@ TEST_F(Shares, WhatSmsOfAGpcReadTogetherComesOnce) {
 
 TEST_F(Shares, GpcsDoNotShare) {
   std::vector<uint32_t> all;
-  for (uint32_t sm = 0; sm < uint32_t(spec.sms); ++sm) all.push_back(sm);
+  for (uint32_t sm = 0; sm < kSms; ++sm) all.push_back(sm);
   const double own = until_all(all, [](uint32_t sm) { return sm; });
   std::map<uint32_t, uint32_t> nth;
   std::vector<uint32_t> number(all.size());
@@ -134,7 +135,7 @@ TEST_F(Shares, WhoComesLateAsksAnew) {
 TEST_F(Shares, CpcsThatWriteHaveEqualShares) {
   std::map<uint32_t, double> ends;
   for (uint32_t i = 0; i < 256; ++i)
-    for (uint32_t sm = 0; sm < uint32_t(spec.sms); ++sm) {
+    for (uint32_t sm = 0; sm < kSms; ++sm) {
       const LineUse use = lines(sm)[i];
       const LineUse one{use.line, 4, 0, 0};
       ends[sm] = 4.0 * i + double(chip.write(1'000'000 + 4 * i, sm, {&one, 1}).delay);

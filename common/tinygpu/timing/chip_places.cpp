@@ -12,7 +12,7 @@ std::vector<ChipPlace> chip_places(uint32_t sms, uint32_t gpcs, uint32_t cpcs_of
   std::vector<ChipPlace> places(sms);
   for (uint32_t sm = 0; sm < sms; ++sm) {
     const uint32_t tpc = sm / 2, gpc = tpc % gpcs;
-    places[sm] = {gpc, gpc * cpcs_of_gpc + tpc / gpcs % cpcs_of_gpc, gpc % 2};
+    places[sm] = {gpc, tpc / gpcs % cpcs_of_gpc * gpcs + gpc, gpc % 2};
   }
   return places;
 }

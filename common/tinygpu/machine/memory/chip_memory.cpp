@@ -17,6 +17,13 @@ constexpr int kAskedBits = 13;
 /// Neighbouring lines lie in different atomic units, and so do those a power of two apart.
 uint64_t spread(uint64_t line) { return line ^ line >> 5 ^ line >> 11 ^ line >> 17; }
 
+/// Of GPCs or CPCs, those that have SMs: a small chip does not fill all.
+size_t count_of(const std::vector<ChipPlace>& places, uint32_t ChipPlace::*part) {
+  uint32_t last = 0;
+  for (const ChipPlace& p : places) last = std::max(last, p.*part);
+  return last + 1;
+}
+
 // Each server takes a request at the time at which it left its SM, though it waits for another one first: a server that
 // has stood empty meanwhile cannot be given back what it missed, and where all queues are long it would have been busy.
 
@@ -35,8 +42,8 @@ ChipMemory::ChipMemory(L2Cache& l2, const MemoryTiming& timing, uint32_t sms)
       places_(chip_places(sms, timing.gpcs, timing.cpcs_of_gpc)),
       slices_each_(std::max(2u, timing.l2_slices) / 2),
       channel_bytes_(timing.dram_bytes / std::max(1u, timing.dram_channels)),
-      cpcs_in_(std::max(1u, timing.gpcs * timing.cpcs_of_gpc)),
-      gpcs_out_(std::max(1u, timing.gpcs)),
+      cpcs_in_(count_of(places_, &ChipPlace::cpc)),
+      gpcs_out_(count_of(places_, &ChipPlace::gpc)),
       gpcs_shared_(gpcs_out_.size()),
       slices_in_(2 * slices_each_),
       slices_out_(2 * slices_each_),
