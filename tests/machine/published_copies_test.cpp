@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <numeric>
 #include <optional>
 #include <sstream>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "common/tinygpu/timing/profile.h"
+#include "tests/support/published.h"
 #include "tests/support/run_ptx.h"
 
 namespace tinygpu::test {
@@ -44,13 +44,7 @@ struct Row {
 
 std::vector<Row> published() {
   std::vector<Row> rows;
-  std::ifstream in(std::string(GEN5_SOURCE_DIR) + "/../shared/data/b200/ldgsts_tput.csv");
-  std::string line;
-  std::getline(in, line);
-  while (std::getline(in, line)) {
-    std::istringstream fields(line);
-    std::string f[9];
-    for (auto& x : f) std::getline(fields, x, ',');
+  for (const auto& f : published_rows(GEN5_SOURCE_DIR, "ldgsts_tput.csv")) {
     const auto whole = [&](int i) { return uint32_t(std::stoul(f[i])); };
     rows.push_back({uint32_t(rows.size()), whole(0), whole(1), whole(2), whole(4), std::stod(f[6]), std::stod(f[7])});
   }

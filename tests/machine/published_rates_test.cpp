@@ -2,12 +2,11 @@
 // microbench-blackwell): cycles for each bulk copy of an SM, by bytes and by how many are in flight.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <numeric>
-#include <sstream>
 #include <string>
 
 #include "common/tinygpu/timing/profile.h"
+#include "tests/support/published.h"
 #include "tests/support/run_ptx.h"
 
 namespace tinygpu::test {
@@ -20,16 +19,9 @@ struct Row {
 
 std::vector<Row> published() {
   std::vector<Row> rows;
-  std::ifstream in(std::string(GEN5_SOURCE_DIR) + "/../shared/data/b200/tma2d_tput_results.csv");
-  std::string line;
-  std::getline(in, line);
-  while (std::getline(in, line)) {
-    std::istringstream fields(line);
-    std::string f[9];
-    for (auto& x : f) std::getline(fields, x, ',');
+  for (const auto& f : published_rows(GEN5_SOURCE_DIR, "tma2d_tput_results.csv"))
     rows.push_back(
         {uint32_t(std::stoul(f[1])), 4 * uint32_t(std::stoul(f[2])) * uint32_t(std::stoul(f[3])), std::stod(f[8])});
-  }
   return rows;
 }
 

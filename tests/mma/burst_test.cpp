@@ -4,10 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
 #include "common/tinygpu/engines/mma/tensor_mma.h"
+#include "tests/support/published.h"
 #include "tests/support/run_probe.h"
 #include "tests/support/run_ptx.h"
 
@@ -26,18 +25,10 @@ struct Burst {
 
 std::vector<Burst> published() {
   std::vector<Burst> out;
-  for (const char* file : {"tput_results_full.csv", "tput_ts_small_depth.csv"}) {
-    std::ifstream in(std::string(GEN5_SOURCE_DIR) + "/../shared/data/b200/" + file);
-    std::string line;
-    std::getline(in, line);
-    while (std::getline(in, line)) {
-      std::istringstream fields(line);
-      std::string f[10];
-      for (auto& x : f) std::getline(fields, x, ',');
+  for (const char* file : {"tput_results_full.csv", "tput_ts_small_depth.csv"})
+    for (const auto& f : tinygpu::test::published_rows(GEN5_SOURCE_DIR, file))
       out.push_back({f[0], f[1] == "TS", std::stoi(f[2]), uint32_t(std::stoul(f[3])), uint32_t(std::stoul(f[4])),
                      uint32_t(std::stoul(f[6])), std::stod(f[8])});
-    }
-  }
   return out;
 }
 

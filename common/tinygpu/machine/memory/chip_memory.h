@@ -65,8 +65,8 @@ class ChipMemory {
   /// A line's turn on the way out.
   double pass_out(double time, const ChipPlace& to, const LineUse& use);
   /// A line that an SM of a GPC has asked for: others of the GPC that ask for it a short time before or behind share
-  /// the answer. GPCs do not (an H200, probe_00_l2: 8 SMs that read the same, each of another GPC, get no more than 8
-  /// that read their own).
+  /// the answer. GPCs do not (an H200, notes/evidence.md: 8 SMs that read the same, each of another GPC, get no more
+  /// than 8 that read their own).
   struct Asked {
     uint32_t line = ~0u, sm = 0;
     double at = 0;           // when the SM asked
