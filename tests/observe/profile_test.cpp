@@ -51,6 +51,54 @@ TEST(Profile, NamesWhatAndWhereAWarpWaitsFor) {
   EXPECT_GT(2 * all, k.roles.at("TMA producer").lived) << "this kernel does little else";
 }
 
+TEST(Profile, KeepsApartWhatOneInstructionWaitsFor) {
+  const observe::KernelProfile k = profile_of(R"(
+.visible .entry ring(.param .u64 from, .param .u64 to) {
+  .shared .align 128 .b8 buffer[4096];
+  .shared .align 8 .b64 full[2];
+  .reg .b64 %rd<2>;
+  .reg .b32 %r<6>;
+  .reg .pred %p<2>;
+  ld.param.u64 %rd0, [from];
+  mov.u32 %r0, full;
+  mov.u32 %r1, buffer;
+  mbarrier.init.shared.b64 [%r0], 1;
+  mbarrier.init.shared.b64 [%r0+8], 1;
+  fence.mbarrier_init.release.cluster;
+  mov.u32 %r2, 0;
+NEXT:
+  and.b32 %r3, %r2, 1;
+  mad.lo.u32 %r3, %r3, 8, %r0;
+  shr.u32 %r4, %r2, 1;
+  mbarrier.arrive.expect_tx.shared.b64 _, [%r3], 4096;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd0], 4096, [%r3];
+WAIT:
+  mbarrier.try_wait.parity.shared.b64 %p0, [%r3], %r4;
+  @!%p0 bra WAIT;
+  add.u32 %r2, %r2, 1;
+  setp.lt.u32 %p1, %r2, 4;
+  @%p1 bra NEXT;
+  ret;
+}
+)",
+                                              "ring", {1, 1, 1}, {1, 1, 1});
+  const auto& role = k.roles.at("TMA producer");
+  ASSERT_EQ(role.waits.size(), 2u);
+  std::map<std::string, uint64_t> waits;
+  for (const auto& [wait, cycles] : role.waits) {
+    EXPECT_GT(cycles, 600u) << "two copies";
+    waits[wait.what] = cycles;
+  }
+  ASSERT_EQ(waits.size(), 2u) << "two mbarriers";
+  uint32_t lines = 0;
+  for (const auto& [place, line] : k.lines)
+    if (!line.waits.empty()) {
+      EXPECT_EQ(line.waits, waits);
+      ++lines;
+    }
+  EXPECT_EQ(lines, 1u);
+}
+
 TEST(Profile, CountsInstructionsBytesAndCtas) {
   LaunchStats stats;
   const observe::KernelProfile k = profile_of(two_copies(), "copies", {24, 1, 1}, {1, 1, 1}, &stats);

@@ -8,6 +8,9 @@
 namespace tinygpu::observe {
 namespace {
 
+/// An operation's number in its domain, from 0 on.
+size_t number_of(uint64_t id) { return size_t(id & ((uint64_t(1) << AsyncOperation::kDomainShift) - 1)) - 1; }
+
 bool is_mma(AsyncOperation::Kind kind) {
   return kind == AsyncOperation::Kind::mma || kind == AsyncOperation::Kind::wgmma;
 }
@@ -54,7 +57,8 @@ void IdleCauses::on_cta(const Cta& cta, bool starts, uint64_t time) {
 
 void IdleCauses::on_issue(const AsyncOperation& o) {
   Part& part = parts_[o.domain()];
-  part.operations[o.id] = o.kind;
+  part.operations.resize(number_of(o.id) + 1);
+  part.operations.back() = o.kind;
   const auto it = part.ctas.find(id_of(o.who.cta));
   if (it == part.ctas.end()) return;
   WarpRecord& warp = it->second.warps[o.who.warp];
@@ -81,9 +85,9 @@ void IdleCauses::on_complete(const AsyncOperation& o) {
 IdleCause IdleCauses::cause_of(Part& part, const Origin& who) {
   using Kind = AsyncOperation::Kind;
   if (who.operation) {
-    const auto it = part.operations.find(who.operation);
-    if (it == part.operations.end()) return IdleCause::threads;
-    return it->second == Kind::commit ? IdleCause::mmas : IdleCause::loads;
+    const size_t number = number_of(who.operation);
+    if (number >= part.operations.size()) return IdleCause::threads;
+    return part.operations[number] == Kind::commit ? IdleCause::mmas : IdleCause::loads;
   }
   const auto cta = part.ctas.find(id_of(who.cta));
   if (cta == part.ctas.end()) return IdleCause::threads;

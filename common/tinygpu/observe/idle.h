@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -76,7 +75,7 @@ class IdleCauses {
     std::map<CtaId, CtaRecord> ctas;  // resident
     std::map<uint32_t, SmRecord> sms;
     std::map<std::pair<CtaId, uint32_t>, Barrier> barriers;
-    std::unordered_map<uint64_t, AsyncOperation::Kind> operations;
+    std::vector<AsyncOperation::Kind> operations;  // by their number in the domain
   };
   static CtaId id_of(const Dim3& d) { return {d.x, d.y, d.z}; }
   Part& part_of(const Cta& cta);

@@ -53,15 +53,6 @@ uint64_t LineCost::waited() const {
                          [](uint64_t sum, const auto& w) { return sum + w.second; });
 }
 
-void LineCost::add(const LineCost& other) {
-  executions += other.executions;
-  issued += other.issued;
-  operands += other.operands;
-  port += other.port;
-  for (const auto& [what, cycles] : other.waits) waits[what] += cycles;
-  memory.add(other.memory);
-}
-
 void RoleCost::add(const RoleCost& other) {
   warps += other.warps;
   lived += other.lived;
@@ -90,7 +81,7 @@ void Profile::on_cta(const Cta& cta, bool starts, uint64_t time) {
     CtaCost& c = part.ctas[id];
     c.start = time;
     c.sm = cta.sm.index;
-    for (size_t w = 0; w < cta.warps.size(); ++w) c.warps[int(w)];
+    c.warps.resize(cta.warps.size());
     ++part.started;
     const uint32_t now = ++part.resident[c.sm];
     part.most_resident[c.sm] = std::max(part.most_resident[c.sm], now);
@@ -102,7 +93,7 @@ void Profile::on_cta(const Cta& cta, bool starts, uint64_t time) {
 }
 
 void Profile::fold(Part& part, const CtaCost& cta, uint64_t end, const Launch& launch) {
-  for (const auto& [index, warp] : cta.warps) {
+  for (const WarpCost& warp : cta.warps) {
     const std::string name = warp.role.name();
     RoleCost& role = part.roles[name.empty() ? "others" : name];
     ++role.warps;
@@ -110,18 +101,14 @@ void Profile::fold(Part& part, const CtaCost& cta, uint64_t end, const Launch& l
     role.issued += warp.issued;
     role.operands += warp.operands;
     role.port += warp.port;
-    for (const auto& [key, wait] : warp.waits) {
-      const auto& [site, cycles] = wait;
-      role.waits[{key.second, place_of(where_at(launch, *site.function, *site.op))}] += cycles;
-    }
+    for (const WaitCost& w : warp.waits)
+      role.waits[{name_of(w.reason), place_of(where_at(launch, *w.function, *w.op))}] += w.cycles;
   }
 }
 
 void Profile::on_issue(const AsyncOperation& o) {
   idle_.on_issue(o);
-  Part& part = parts_[o.domain()];
-  const auto cta = part.ctas.find({o.who.cta.x, o.who.cta.y, o.who.cta.z});
-  if (cta != part.ctas.end()) cta->second.warps[o.who.warp].role.add(o.kind);
+  if (WarpCost* warp = parts_[o.domain()].warp(o.who.cta, o.who.warp)) warp->role.add(o.kind);
 }
 
 void Profile::on_complete(const AsyncOperation& o) {
@@ -147,37 +134,55 @@ void Profile::on_complete(const AsyncOperation& o) {
 
 void Profile::on_sync(const Sync& s) { idle_.on_sync(s); }
 
+Profile::SiteCost& Profile::Part::site(const Function& function, const Op& op) {
+  if (function.index >= functions.size()) functions.resize(function.index + 1);
+  FunctionCost& f = functions[function.index];
+  if (!f.function) {
+    f.function = &function;
+    f.sites.resize(function.ops.size());
+  }
+  SiteCost& site = f.sites[size_t(&op - function.ops.data())];
+  site.seen = true;
+  return site;
+}
+
+Profile::WarpCost* Profile::Part::warp(const Dim3& cta, int warp) {
+  const auto it = ctas.find({cta.x, cta.y, cta.z});
+  return it == ctas.end() ? nullptr : &it->second.warps[size_t(warp)];
+}
+
 void Profile::on_wait(const Wait& w) {
   idle_.on_wait(w);
   Part& part = part_of(w.warp.cta());
-  const std::string what = name_of(w.group.reason);
-  const Site site{w.group.function, &w.op};
-  part.sites[site].waits[what] += w.end - w.begin;
-  const Dim3& id = w.warp.cta().id;
-  auto& wait = part.ctas[{id.x, id.y, id.z}].warps[int(w.warp.index())].waits[{&w.op, what}];
-  wait.first = site;
-  wait.second += w.end - w.begin;
+  const BlockReason& reason = w.group.reason;
+  const auto add = [&](std::vector<WaitCost>& waits) {
+    auto it = std::ranges::find_if(
+        waits, [&](const WaitCost& other) { return other.op == &w.op && same_name(other.reason, reason); });
+    if (it == waits.end()) it = waits.insert(it, {w.group.function, &w.op, reason, 0});
+    it->cycles += w.end - w.begin;
+  };
+  add(part.site(*w.group.function, w.op).waits);
+  if (WarpCost* warp = part.warp(w.warp.cta().id, int(w.warp.index()))) add(warp->waits);
 }
 
 void Profile::on_instruction(const Executed& e) {
   Part& part = part_of(e.warp.cta());
-  LineCost& line = part.sites[{&e.function, &e.op}];
-  line.executions += !e.again;
+  SiteCost& site = part.site(e.function, e.op);
+  site.executions += !e.again;
   const auto add = [&](auto& to) {
     to.operands += e.operands - e.ready;
     to.port += e.issued - e.operands;
     to.issued += e.done - e.issued;
   };
-  add(line);
+  add(site);
   // The exit of a CTA's last thread comes when the CTA is gone.
-  const Dim3& id = e.warp.cta().id;
-  if (const auto cta = part.ctas.find({id.x, id.y, id.z}); cta != part.ctas.end())
-    add(cta->second.warps[int(e.warp.index())]);
+  if (WarpCost* warp = part.warp(e.warp.cta().id, int(e.warp.index()))) add(*warp);
 }
 
 void Profile::on_traffic(const MemoryTraffic& t) {
-  parts_[t.domain.index].sites[{t.who.function, t.who.op}].memory.add(
-      {t.shared_bytes, t.l2_bytes, uint64_t(L2Cache::kLine) * t.missed, t.passes, t.ideal});
+  parts_[t.domain.index]
+      .site(*t.who.function, *t.who.op)
+      .memory.add({t.shared_bytes, t.l2_bytes, uint64_t(L2Cache::kLine) * t.missed, t.passes, t.ideal});
 }
 
 void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
@@ -198,15 +203,23 @@ void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
   const double at_a_time = double(fit.blocks_per_sm) * launch.gpu.spec.sms;
   if (at_a_time > 0) k.waves = std::max(k.waves, double(config.grid.count()) / at_a_time);
   for (const Part& part : parts_) {
-    for (const auto& [site, cost] : part.sites) {
-      const Where where = where_at(launch, *site.function, *site.op);
-      LineCost& line = k.lines[place_of(where)];
-      line.add(cost);
-      line.file = where.cuda_file;
-      line.line = where.cuda_line ? where.cuda_line : where.ptx_line;
-      if (!where.cuda_line) line.ptx = where.ptx_text;
-      k.memory.add(cost.memory);
-    }
+    for (const FunctionCost& f : part.functions)
+      for (size_t i = 0; i < f.sites.size(); ++i) {
+        const SiteCost& site = f.sites[i];
+        if (!site.seen) continue;
+        const Where where = where_at(launch, *f.function, f.function->ops[i]);
+        LineCost& line = k.lines[place_of(where)];
+        line.executions += site.executions;
+        line.issued += site.issued;
+        line.operands += site.operands;
+        line.port += site.port;
+        for (const WaitCost& w : site.waits) line.waits[name_of(w.reason)] += w.cycles;
+        line.memory.add(site.memory);
+        line.file = where.cuda_file;
+        line.line = where.cuda_line ? where.cuda_line : where.ptx_line;
+        if (!where.cuda_line) line.ptx = where.ptx_text;
+        k.memory.add(site.memory);
+      }
     for (const auto& [name, role] : part.roles) k.roles[name].add(role);
     sms += uint32_t(part.most_resident.size());
     for (const auto& [sm, most] : part.most_resident) k.resident = std::max(k.resident, most);

@@ -6,7 +6,6 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "common/tinygpu/observe/idle.h"
@@ -36,7 +35,6 @@ struct LineCost {
   std::string ptx;                        // the instruction, where there is no file
   MemoryCost memory;
   uint64_t waited() const;
-  void add(const LineCost& other);
 };
 
 /// What the warps of one role did.
@@ -91,33 +89,45 @@ class Profile final : public Observer {
   void on_traffic(const MemoryTraffic&) override;
 
  private:
-  /// Where an instruction stands, before it is looked up in the source.
-  struct Site {
+  /// Cycles blocked at an instruction. The reason gets its name when all is over.
+  struct WaitCost {
     const Function* function;
     const Op* op;
-    bool operator==(const Site&) const = default;
+    BlockReason reason;
+    uint64_t cycles;
   };
-  struct SiteHash {
-    size_t operator()(const Site& s) const { return std::hash<const void*>()(s.op); }
+  /// What a LineCost is made of, for one instruction.
+  struct SiteCost {
+    bool seen = false;
+    uint64_t executions = 0, issued = 0, operands = 0, port = 0;
+    std::vector<WaitCost> waits;
+    MemoryCost memory;
+  };
+  struct FunctionCost {
+    const Function* function = nullptr;
+    std::vector<SiteCost> sites;  // by place in Function::ops
   };
   struct WarpCost {
     Role role;
     uint64_t issued = 0, operands = 0, port = 0;
-    std::map<std::pair<const Op*, std::string>, std::pair<Site, uint64_t>> waits;
+    std::vector<WaitCost> waits;
   };
   struct CtaCost {
     uint64_t start = 0;
     uint32_t sm = 0;
-    std::map<int, WarpCost> warps;
+    std::vector<WarpCost> warps;
   };
   using CtaId = std::array<uint32_t, 3>;
   /// What one host thread writes: the SMs that one cluster may span.
   struct Part {
-    std::unordered_map<Site, LineCost, SiteHash> sites;
-    std::map<CtaId, CtaCost> ctas;  // resident
+    std::vector<FunctionCost> functions;  // by Function::index
+    std::map<CtaId, CtaCost> ctas;        // resident
     std::map<std::string, RoleCost> roles;
     std::map<uint32_t, uint32_t> resident, most_resident;  // by SM
     uint64_t started = 0, tensor_core_busy = 0, tma_busy = 0, copied_in = 0, copied_out = 0;
+    SiteCost& site(const Function& function, const Op& op);
+    /// Null: its CTA is gone.
+    WarpCost* warp(const Dim3& cta, int warp);
   };
   Part& part_of(const Cta& cta);
   static void fold(Part& part, const CtaCost& cta, uint64_t end, const Launch& launch);

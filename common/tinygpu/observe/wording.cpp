@@ -21,6 +21,16 @@ std::string name_of(const BlockReason& reason) {
   }
 }
 
+bool same_name(const BlockReason& one, const BlockReason& other) {
+  using Kind = BlockReason::Kind;
+  if (one.kind != other.kind) return false;
+  switch (one.kind) {
+    case Kind::mbarrier: return !one.cta == !other.cta && one.address == other.address;
+    case Kind::cta_barrier: return one.id == other.id;
+    default: return one.what == other.what;
+  }
+}
+
 std::string Role::name() const {
   using Kind = AsyncOperation::Kind;
   struct Rule {

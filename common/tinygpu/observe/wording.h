@@ -10,6 +10,8 @@ namespace tinygpu::observe {
 
 /// What lanes waited for: "mbarrier 0x410", "barrier 1", "tcgen05.wait::ld" …
 std::string name_of(const BlockReason& reason);
+/// Whether name_of() says the same of both. False also where texts of their own happen to be equal.
+bool same_name(const BlockReason& one, const BlockReason& other);
 
 /// What a warp does for the kernel, by the asynchronous operations that it issues.
 class Role {
