@@ -1,6 +1,9 @@
-// Every name that NVIDIA's libraries export is exported, under the version that programs ask for.
+// Every name that NVIDIA's libraries export is exported, under the version that programs ask for. What else they bring.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <link.h>
+
+#include <string>
 
 namespace {
 
@@ -27,6 +30,21 @@ TEST(Exports, Driver) {
   ASSERT_TRUE(library) << dlerror();
   EXPECT_GT(std::size(kDriver), 600u);
   for (const char* name : kDriver) EXPECT_TRUE(dlsym(library, name)) << name;
+}
+
+// A library with threads of its own takes its locks when the process ends. One that another thread held at the moment
+// of a fork() is never free in the child, which then waits for it forever: oneTBB did that, once in tens of thousands.
+TEST(Exports, NoLibraryWithThreadsOfItsOwnComesWithThem) {
+  ASSERT_TRUE(dlopen(CUDART_FILE, RTLD_NOW) && dlopen(CUDA_FILE, RTLD_NOW)) << dlerror();
+  std::string mapped;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, size_t, void* to) {
+        *static_cast<std::string*>(to) += object->dlpi_name + std::string("\n");
+        return 0;
+      },
+      &mapped);
+  EXPECT_NE(mapped.find("libtinygpu"), std::string::npos) << mapped;
+  for (const char* name : {"libtbb", "libgomp", "libomp"}) EXPECT_EQ(mapped.find(name), std::string::npos) << mapped;
 }
 
 }  // namespace

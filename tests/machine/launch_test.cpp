@@ -137,7 +137,7 @@ LOOP:
   EXPECT_THAT(d.message, ::testing::HasSubstr("go in circles"));
 }
 
-// oneTBB kept 6.5 KB for each launch that made an arena of its own.
+// oneTBB, which ran the host threads once, kept 6.5 KB for each launch.
 TEST(Launch, LeavesNoMemoryBehind) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "freed memory stays in the sanitizer's quarantine";

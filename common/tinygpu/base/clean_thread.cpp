@@ -1,6 +1,5 @@
 #include "common/tinygpu/base/clean_thread.h"
 
-#include <pthread.h>
 #include <signal.h>
 
 #include <cfenv>
@@ -68,24 +67,13 @@ struct Call {
 
 /// False if there is no such thread.
 bool run_elsewhere(Call& call) {
-  pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes)) return false;
-  pthread_attr_setstacksize(&attributes, kStack);
-  // Signals are for the program's threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  const int failed = pthread_create(
-      &thread, &attributes,
+  const auto thread = start_thread(
       [](void* to) -> void* {
         static_cast<Call*>(to)->run();
         return nullptr;
       },
       &call);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
-  return !failed && !pthread_join(thread, nullptr);
+  return thread && !pthread_join(*thread, nullptr);
 }
 
 }  // namespace
@@ -94,6 +82,21 @@ void on_clean_thread(FunctionRef<void()> f) {
   Call call{f, nullptr};
   if (has_room() || !run_elsewhere(call)) call.run();
   if (call.thrown) std::rethrow_exception(call.thrown);
+}
+
+std::optional<pthread_t> start_thread(void* (*f)(void*), void* to) {
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes)) return std::nullopt;
+  pthread_attr_setstacksize(&attributes, kStack);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const int failed = pthread_create(&thread, &attributes, f, to);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  if (failed) return std::nullopt;
+  return thread;
 }
 
 }  // namespace tinygpu

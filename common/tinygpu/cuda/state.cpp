@@ -65,11 +65,19 @@ std::mutex making;
 
 /// fork() waits while another thread makes the state, which takes some milliseconds; a child could not go on with it.
 [[gnu::constructor]] void handle_forks() {
-  pthread_atfork([] { making.lock(); }, [] { making.unlock(); },
-                 [] {
-                   making.unlock();
-                   if (State* s = state) s->forked();
-                 });
+  pthread_atfork(
+      [] {
+        making.lock();
+        if (State* s = state) s->before_fork();
+      },
+      [] {
+        if (State* s = state) s->forked_a_child();
+        making.unlock();
+      },
+      [] {
+        if (State* s = state) s->forked();
+        making.unlock();
+      });
 }
 
 }  // namespace
@@ -135,18 +143,27 @@ void State::end() {
   });
 }
 
+void State::before_fork() {
+  constexpr std::chrono::milliseconds kPatience{50};
+  waited_ = mutex.try_lock_for(kPatience);
+  whole_ = waited_ && mutex.depth() == 1;  // else a graph's host function forks, in its launch
+}
+
+void State::forked_a_child() {
+  if (waited_) mutex.unlock();
+}
+
 void State::forked() {
   child_ = true;
   log_forked();
   (void)observation_.release();  // what its files still hold back is the parent's to write
-  if (mutex.try_lock()) {
-    mutex.unlock();
+  new (&mutex) CallLock;         // it has the parent's thread for its owner
+  if (whole_) {
     totals_.clear();
     device_output_.clear();
     options.threads = gpu.options.threads = 1;
   } else {
     lost_ = true;
-    new (&mutex) std::recursive_timed_mutex;
     sticky = CUDA_ERROR_NOT_INITIALIZED;
   }
 }

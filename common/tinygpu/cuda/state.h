@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/tinygpu/check/unwritten_memory.h"
+#include "common/tinygpu/cuda/call_lock.h"
 #include "common/tinygpu/cuda/error.h"
 #include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/module.h"
@@ -43,8 +44,8 @@ class State {
   std::map<uint64_t, Allocated> allocated;  // device memory by address; kept for Options::memory_check
   uint64_t marked_bytes = 0;
   Gpu gpu;
-  std::recursive_timed_mutex mutex;  // held during every API call
-  bool runtime_in_use = false;       // the runtime has made its primary context
+  CallLock mutex;               // held during every API call
+  bool runtime_in_use = false;  // the runtime has made its primary context
 
   // ---- Errors
   /// A fault poisons the context: every later call returns it (sticky), as on hardware.
@@ -55,8 +56,12 @@ class State {
   /// The end of the primary context (cudaDeviceReset): everything allocated, created or set in it is gone, the sticky
   /// error too. Kernels and variables of registered programs and of libraries load again when they are next used.
   void reset();
-  /// In the child of a fork(), which has one thread: it goes on with one, and leaves the parent's files alone. If
-  /// another thread was in a call, nobody knows how things stand, and every call fails.
+  /// fork() waits until other threads' calls are over, so that the child gets everything whole: for a short time, as
+  /// a kernel may run for minutes, or wait for what the forking thread does next.
+  void before_fork();
+  void forked_a_child();
+  /// In the child, which has one thread: it goes on with one, and leaves the parent's files alone. If there was a call
+  /// all the same, nobody knows how things stand, and every call fails.
   void forked();
   /// The process ends: what it was asked for is written. If a thread is in a call for seconds then, as with a kernel
   /// that runs forever, nothing is, and busy_at_end() says that nobody shall wait for it.
@@ -142,8 +147,9 @@ class State {
   double slower_ms_ = 0;  // that launches took longer than at the highest clock
   std::unique_ptr<Observation> observation_;
   std::atomic<bool> busy_at_end_ = false;
-  bool child_ = false, lost_ = false;  // what fork() has made of it
-  std::optional<bool> races_;          // what look_for_races said
+  bool waited_ = false, whole_ = false;  // what a fork() that goes on has the lock for
+  bool child_ = false, lost_ = false;    // what fork() has made of it
+  std::optional<bool> races_;            // what look_for_races said
   checks::UnwrittenMemory unwritten_;
   std::vector<Observer*> watchers_;
   struct Totals {

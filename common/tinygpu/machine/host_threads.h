@@ -6,8 +6,12 @@
 
 namespace tinygpu {
 
-/// So many threads of the process's pool. Kept from launch to launch: oneTBB gives back the memory of an arena that
-/// its workers have been in only some time after the arena's end, if at all.
+/// The processors that this process may run on.
+int host_processors();
+
+/// Threads of its own, kept from launch to launch. None of a library that is there for the whole process, such as
+/// oneTBB: that takes its locks when the process ends, and waits forever in the child of a fork() for one that a thread
+/// of the parent held.
 class HostThreads {
  public:
   HostThreads();
@@ -16,8 +20,8 @@ class HostThreads {
   void run(int threads, size_t n, const std::function<void(size_t)>& f);
 
  private:
-  struct Arena;
-  std::unique_ptr<Arena> arena_;
+  class Pool;
+  std::unique_ptr<Pool> pool_;
 };
 
 }  // namespace tinygpu

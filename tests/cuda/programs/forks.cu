@@ -1,5 +1,6 @@
-// Launches, forks, and launches again in both processes; with "busy" it forks while another thread is in a call. Exits
-// with 0 if all that ran was right.
+// Launches, forks, and launches again in both processes. With "busy" it forks while another thread calls, with "calm"
+// while one calls now and then, with "endless" while one waits for a kernel without an end, with "within" in a host
+// function. Exits with 0 if all that ran was right.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,10 @@
 #include <thread>
 
 __global__ void add(int* p) { atomicAdd(p, 1); }
+
+__global__ void endless(volatile int* p) {
+  while (p[1] == 0) p[0] = p[0] + 1;
+}
 
 static cudaError_t count(int& sum) {
   int* p = nullptr;
@@ -29,27 +34,62 @@ static int child() {
   return e == cudaSuccess && sum == 9600 ? 0 : 1;
 }
 
-int main(int argc, char** argv) {
-  const bool busy = argc > 1 && !std::strcmp(argv[1], "busy");
-  int sum = 0, ends[3] = {};
-  bool right = count(sum) == cudaSuccess && sum == 9600;
-  std::atomic<bool> over = false;
-  std::thread other([&] {
-    for (int own; busy && !over;) count(own);
-  });
-  for (int i = 0; i < (busy ? 30 : 3); ++i) {
+struct Ends {
+  int right = 0, wrong = 0, without = 0;
+
+  void fork_one() {
     if (!fork()) {
       alarm(20);
       std::exit(child());  // through the exit handlers
     }
     int status = 0;
     wait(&status);
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-    ++ends[code > 2 ? 1 : code];
+    ++(!WIFEXITED(status) || WEXITSTATUS(status) == 1 ? wrong : WEXITSTATUS(status) == 0 ? right : without);
   }
-  over = true;
-  other.join();
-  right = right && count(sum) == cudaSuccess && sum == 9600 && ends[1] == 0;
-  std::printf("children: %d right, %d wrong, %d without calls\n", ends[0], ends[1], ends[2]);
+};
+
+int main(int argc, char** argv) {
+  const auto mode = [&](const char* name) { return argc > 1 && !std::strcmp(argv[1], name); };
+  int sum = 0;
+  bool right = count(sum) == cudaSuccess && sum == 9600;
+  Ends ends;
+  if (mode("within")) {
+    cudaStream_t stream = nullptr;
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t runs = nullptr;
+    cudaStreamCreate(&stream);
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    cudaLaunchHostFunc(
+        stream, [](void* to) { static_cast<Ends*>(to)->fork_one(); }, &ends);
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphInstantiate(&runs, graph, 0);
+    cudaGraphLaunch(runs, stream);
+    cudaStreamSynchronize(stream);
+  } else if (mode("endless")) {
+    std::thread([] {
+      int* p = nullptr;
+      cudaMalloc(&p, 8);
+      cudaMemset(p, 0, 8);
+      endless<<<1, 1>>>(p);
+      cudaDeviceSynchronize();
+    }).detach();
+    usleep(300000);
+    ends.fork_one();
+  } else {
+    std::atomic<bool> over = false;
+    std::thread other([&] {
+      for (int own; !over && (mode("busy") || mode("calm"));) {
+        count(own);
+        if (mode("calm")) usleep(300);
+      }
+    });
+    for (int i = 0; i < (argc > 1 ? 30 : 3); ++i) ends.fork_one();
+    over = true;
+    other.join();
+  }
+  right = right && (mode("endless") || (count(sum) == cudaSuccess && sum == 9600)) && ends.wrong == 0;
+  std::printf("children: %d right, %d wrong, %d without calls\n", ends.right, ends.wrong, ends.without);
+  std::fflush(stdout);
+  if (mode("endless")) std::_Exit(right ? 0 : 1);
   return right ? 0 : 1;
 }

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "common/tinygpu/machine/chip/gpu.h"
 #include "common/tinygpu/machine/memory/stores_on_their_way.h"
@@ -118,8 +117,8 @@ void Launch::run_window(std::vector<Domain*>& active, uint64_t next) {
   if (alone) {
     active[0]->advance_alone(until);
   } else {
-    static const int all = int(std::thread::hardware_concurrency());  // asking takes longer than a short window
-    const int threads = std::max(1, options.threads > 0 ? options.threads : all);
+    static const int all = host_processors();  // asking takes longer than a short window
+    const int threads = options.threads > 0 ? options.threads : all;
     std::erase_if(active, [&](Domain* d) { return d->next_time() >= until; });
     if (threads == 1 || active.size() == 1) {
       for (Domain* d : active) d->advance(until);
