@@ -56,7 +56,8 @@ struct SumRun {
   // A stretch of steps takes some columns of the group behind through its stages: as many as there are registers for.
   // What is done for a stretch is written out.
   static constexpr uint32_t kTogether = V::kManyRegisters ? kColumnStep : 1, kStretches = kColumnStep / kTogether;
-  static constexpr uint32_t kLong = kVectors / kStretches;  // vectors of rows whose products are added meanwhile
+  static constexpr uint32_t kLong = kVectors / kStretches;     // vectors of rows whose products are added meanwhile
+  static constexpr uint32_t kLines = Panels::kBlock * 4 / 64;  // of the host's cache, in a column of a group
 
   /// Adds the products of `now`, but for its last vector's rounding if kAhead, and begins `next`.
   template <uint32_t terms, C kC, bool kHalf>
@@ -93,6 +94,9 @@ struct SumRun {
               Stages::template start<kC, kHalf>(s, kLast ? next : now, kLast ? 0 : c.value + 1, j.value, others);
             });
           }
+          spread<kTogether * kLines, 0, kSteps, kAt>([&](auto i) __attribute__((always_inline)) {
+            fetch(next, column + i.value / kLines, i.value % kLines);
+          });
           spread<terms, 0, kLooked, kAt>([&](auto i) __attribute__((always_inline)) {
             Stages::look_at_term(a, b, next, column, i.value, most);
           });
@@ -117,6 +121,12 @@ struct SumRun {
           });
       });
     }
+  }
+
+  /// The host is told that the accumulators of the group behind `g` come next: those of many SMs don't fit its inner
+  /// caches. Behind the last group lies what nobody reads.
+  [[gnu::always_inline]] static void fetch(const Group& g, uint32_t column, uint32_t line) {
+    __builtin_prefetch(g.d(kColumnStep + column, line * (kVectors / kLines)));
   }
 
   struct End {
