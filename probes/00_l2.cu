@@ -2,6 +2,7 @@
 // late; what so many SMs at once get of L2 and of device memory, reading, writing, and both at once.
 //
 //   probe_00_l2 [--benchmark_format=json]
+#include "probes/l2_pass.h"
 #include "probes/level.h"
 #include "probes/probe.h"
 
@@ -38,15 +39,6 @@ void lines(benchmark::State& state) {
 BENCHMARK(lines)->ArgNames({"percent"})->Arg(0)->Arg(25)->Arg(50)->Arg(75)->Arg(100)->Apply(by_cycles);
 
 // ---- Lines of device memory
-
-constexpr uint64_t kStretch = uint64_t(256) << 20;
-
-/// Two stretches: reading the second leaves nothing of the first in L2, and nothing that waits to be written.
-uint8_t* stretches() {
-  static gen5::harness::DeviceBuffer<uint8_t> memory(2 * kStretch);
-  [[maybe_unused]] static const bool zeroed = (memory.fill(0), true);
-  return memory.get();
-}
 
 __global__ void read_through(const uint8_t* memory, uint64_t bytes) {
   uint32_t all = 0;
@@ -103,87 +95,9 @@ BENCHMARK(dram_lines)->Apply(by_percent);
 
 // ---- Rates
 
-constexpr int kThreads = 1024;
-constexpr uint32_t kSmBytes = 128 * 1024;  // of an SM: 132 of them fit into half of the L2
-constexpr uint32_t kPiece = kThreads * 16;
-
-enum class Way { read, write };
-/// What the SMs work at: 128 KiB of their own each, all the same 128 KiB, one line, or a stretch that they share out
-/// among them in pieces of 16 KiB.
-enum class Where { own, shared, line, stretch };
-
-/// SMs from `first` on, every `step`th, `count` of them; the others' CTAs end at once.
-struct Chosen {
-  uint32_t first, step, count;
-  __device__ bool has(uint32_t sm) const {
-    return sm >= first && (sm - first) % step == 0 && (sm - first) / step < count;
-  }
-};
-
-/// Each CTA `passes` times 128 KiB, 16 bytes a thread, behind `warm` passes that nobody times.
-template <Way way, Where where>
-__global__ void __launch_bounds__(kThreads)
-    pass_through(uint8_t* memory, int passes, int warm, Chosen chosen, long long* cycles) {
-  uint32_t sm;
-  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
-  if (threadIdx.x == 0) cycles[blockIdx.x] = 0;
-  if (!chosen.has(sm)) return;
-  const uint8_t* at = memory + (where == Where::own       ? blockIdx.x * kSmBytes + threadIdx.x * 16
-                                : where == Where::line    ? threadIdx.x % 8 * 16
-                                : where == Where::stretch ? blockIdx.x * kPiece + threadIdx.x * 16
-                                                          : threadIdx.x * 16);
-  const uint64_t step = where == Where::stretch ? uint64_t(gridDim.x) * kPiece : where == Where::line ? 0 : kPiece;
-  uint32_t result = 0;
-  long long t0 = 0;
-#pragma unroll 1
-  for (int pass = -warm; pass < passes; ++pass) {
-    if (pass == 0) {
-      wait_for_value(result);
-      __syncthreads();
-      t0 = ticks();
-    }
-    const uint8_t* from = at + (where == Where::stretch ? uint64_t(pass) * 8 * step : 0);
-#pragma unroll
-    for (uint32_t i = 0; i < kSmBytes / kPiece; ++i) {
-      if constexpr (way == Way::read) {
-        uint32_t r[4];
-        asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                     : "l"(from + i * step)
-                     : "memory");
-        result ^= r[0] ^ r[1] ^ r[2] ^ r[3];
-      } else {
-        asm volatile("st.global.v4.u32 [%0], {%1, %1, %1, %1};" ::"l"(from + i * step), "r"(uint32_t(pass)) : "memory");
-      }
-    }
-  }
-  wait_for_value(result);
-  __syncthreads();
-  if (threadIdx.x == 0) cycles[blockIdx.x] = ticks() - t0;
-}
-
-/// Mean over the SMs that worked of the cycles in which each of them got a KiB.
-template <Way way, Where where>
-double cycles_per_kib(int ctas, Chosen chosen) {
-  constexpr bool far = where == Where::stretch;
-  const int passes =
-      far ? int(kStretch / (uint64_t(ctas) * kSmBytes)) > 14 ? 14 : int(kStretch / (uint64_t(ctas) * kSmBytes)) : 24;
-  uint8_t* memory = stretches();
-  if (far)
-    measured(132, [&](long long* p) {
-      pass_through<Way::read, Where::stretch><<<132, kThreads>>>(memory + kStretch, 14, 0, {0, 1, 1000}, p);
-    });
-  const auto c = measured(size_t(ctas), [&](long long* p) {
-    pass_through<way, where><<<ctas, kThreads>>>(memory, passes, far ? 0 : 2, chosen, p);
-  });
-  double sum = 0, worked = 0;
-  for (long long cycles : c) sum += double(cycles), worked += cycles > 0;
-  return worked > 0 ? sum / worked / (passes * double(kSmBytes) / 1024) : 0;
-}
-
 template <Way way, Where where>
 void rate(benchmark::State& state) {
-  for (auto _ : state) report(state, cycles_per_kib<way, where>(int(state.range(0)), {0, 1, 1000}));
+  for (auto _ : state) report(state, cycles_per_kib<way, where>(int(state.range(0)), Chosen::all()));
 }
 void by_sms(benchmark::internal::Benchmark* b) {
   b->ArgNames({"sms"})->Arg(1)->Arg(2)->Arg(8)->Arg(16)->Arg(32)->Arg(64)->Arg(96)->Arg(132);
@@ -199,7 +113,7 @@ BENCHMARK(rate<Way::write, Where::stretch>)->Name("dram_write")->Apply(by_sms);
 /// Reading and writing L2 side by side: all SMs, each `reads` times 16 bytes a thread from 64 KiB of its own, and
 /// `writes` times to another 64 KiB, again and again.
 template <int reads, int writes>
-__global__ void __launch_bounds__(kThreads) mixed(uint8_t* memory, int rounds, long long* cycles) {
+__global__ void __launch_bounds__(kPassThreads) mixed(uint8_t* memory, int rounds, long long* cycles) {
   uint8_t* const from = memory + blockIdx.x * kSmBytes + threadIdx.x * 16;
   uint8_t* const to = from + kSmBytes / 2;
   uint32_t read = 0, written = 0, result = 0;
@@ -239,7 +153,7 @@ void mix(benchmark::State& state) {
   uint8_t* memory = stretches();
   for (auto _ : state) {
     const auto c =
-        measured(size_t(sms), [&](long long* p) { mixed<reads, writes><<<sms, kThreads>>>(memory, rounds, p); });
+        measured(size_t(sms), [&](long long* p) { mixed<reads, writes><<<sms, kPassThreads>>>(memory, rounds, p); });
     double sum = 0;
     for (long long cycles : c) sum += double(cycles);
     report(state, sum / sms / (rounds * (reads + writes) * double(kPiece) / 1024));
@@ -258,8 +172,9 @@ BENCHMARK(mix<2, 3>)->Name("l2_mix/reads:2/writes:3")->Apply(by_few_sms);
 template <Way way>
 void neighbours(benchmark::State& state) {
   const int sms = gen5::harness::current_device().sms;
-  for (auto _ : state)
-    report(state, cycles_per_kib<way, Where::own>(sms, {0, uint32_t(state.range(0)), uint32_t(state.range(1))}));
+  Chosen some;
+  for (int64_t i = 0; i < state.range(1); ++i) some.add(uint32_t(i * state.range(0)));
+  for (auto _ : state) report(state, cycles_per_kib<way, Where::own>(sms, some));
 }
 void chosen(benchmark::internal::Benchmark* b) {
   b->ArgNames({"step", "count"});

@@ -41,6 +41,32 @@ TEST(ChipPlaces, CtasThatFollowEachOtherComeToOneGpc) {
   EXPECT_EQ(std::set<uint32_t>(few.begin(), few.end()).size(), 132u) << "nobody is left out";
 }
 
+TEST(ChipPlaces, AClusterLiesInOneGpc) {
+  const auto places = chip_places(132, 8, 3);
+  for (uint32_t size = 2; size <= 16; ++size) {
+    const auto clusters = cluster_places(places, size, 132 / size);
+    std::set<uint32_t> used;
+    for (const auto& sms : clusters) {
+      EXPECT_EQ(sms.size(), size);
+      for (uint32_t sm : sms) {
+        EXPECT_EQ(places[sm].gpc, places[sms[0]].gpc) << "SM " << sm << ", clusters of " << size;
+        EXPECT_TRUE(used.insert(sm).second) << "SM " << sm << " twice, clusters of " << size;
+      }
+    }
+    // Six GPCs of 16 SMs and two of 18.
+    EXPECT_EQ(clusters.size(), std::min(132 / size, 6 * (16 / size) + 2 * (18 / size))) << "clusters of " << size;
+  }
+  const auto pairs = cluster_places(places, 2, 66);
+  EXPECT_THAT(pairs[1], ElementsAre(2, 3)) << "in turns";
+  EXPECT_THAT(cluster_places(places, 4, 5).back(), ElementsAre(8, 9, 24, 25));
+  EXPECT_EQ(cluster_places(places, 4, 5).size(), 5u) << "no more than are asked for";
+}
+
+TEST(ChipPlaces, AChipOfSmallGpcsHasClustersOfNeighbours) {
+  const auto clusters = cluster_places(chip_places(8, 8, 3), 4, 2);
+  EXPECT_THAT(clusters, ElementsAre(ElementsAre(0, 1, 2, 3), ElementsAre(4, 5, 6, 7)));
+}
+
 /// What SMs ask for at one time, of lines that lie in L2.
 class Shares : public testing::Test {
  protected:

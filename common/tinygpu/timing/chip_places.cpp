@@ -26,4 +26,24 @@ std::vector<uint32_t> hand_out_order(const std::vector<ChipPlace>& places, uint6
   return order;
 }
 
+std::vector<std::vector<uint32_t>> cluster_places(const std::vector<ChipPlace>& places, uint32_t size,
+                                                  uint32_t clusters) {
+  std::vector<std::vector<uint32_t>> gpcs, out;
+  for (uint32_t sm = 0; sm < places.size(); ++sm) {
+    gpcs.resize(std::max<size_t>(gpcs.size(), places[sm].gpc + 1));
+    gpcs[places[sm].gpc].push_back(sm);
+  }
+  const size_t largest = std::ranges::max(gpcs, {}, &std::vector<uint32_t>::size).size();
+  if (largest < size) {
+    gpcs.resize(1);
+    gpcs[0].resize(places.size());
+    std::iota(gpcs[0].begin(), gpcs[0].end(), 0u);
+  }
+  for (size_t first = 0; first + size <= std::max(largest, gpcs[0].size()); first += size)
+    for (const std::vector<uint32_t>& sms : gpcs)
+      if (first + size <= sms.size() && out.size() < clusters)
+        out.emplace_back(sms.begin() + std::ptrdiff_t(first), sms.begin() + std::ptrdiff_t(first + size));
+  return out;
+}
+
 }  // namespace tinygpu

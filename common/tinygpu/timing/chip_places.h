@@ -18,6 +18,12 @@ struct ChipPlace {
 /// differ).
 std::vector<uint32_t> hand_out_order(const std::vector<ChipPlace>& places, uint64_t ctas);
 
+/// The SMs of each of `clusters` clusters of `size` CTAs, as an idle chip is given them: clusters come to GPCs in
+/// turns, and all SMs of one lie in one GPC (PTX ISA, cluster of CTAs). Fewer where GPCs have no more room; on a chip
+/// none of whose GPCs is so large, neighbours.
+std::vector<std::vector<uint32_t>> cluster_places(const std::vector<ChipPlace>& places, uint32_t size,
+                                                  uint32_t clusters);
+
 /// The places of `sms` SMs, by %smid. GPCs take TPCs in turns, and within a GPC its CPCs do; halves have GPCs in turns.
 std::vector<ChipPlace> chip_places(uint32_t sms, uint32_t gpcs, uint32_t cpcs_of_gpc);
 

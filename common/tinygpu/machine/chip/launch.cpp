@@ -46,14 +46,14 @@ Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t star
   const double others = double(std::min<uint64_t>(domains, dispatcher.left()) * size - 1);
   cold_start_ = {uint64_t(timing.parameters + timing.parameters_sm * others),
                  uint64_t(timing.translation + timing.translation_sm * others)};
-  // Clusters come to GPCs in turns, as TPCs are numbered.
-  const MemoryTiming& memory = g.timing.memory;
-  const auto order =
-      hand_out_order(chip_places(uint32_t(g.spec.sms), memory.gpcs, memory.cpcs_of_gpc), dispatcher.left());
-  for (uint32_t d = 0; d < domains; ++d) {
-    std::vector<uint32_t> sms;
-    for (uint32_t s = 0; s < size; ++s) sms.push_back(size == 1 ? order[d] : d * size + s);
-    domains_.push_back(std::make_unique<Domain>(*this, d, sms));
+  const std::vector<ChipPlace>& places = g.chip_memory.places();
+  std::vector<std::vector<uint32_t>> sms;
+  if (size > 1)
+    sms = cluster_places(places, size, domains);
+  else
+    for (uint32_t sm : hand_out_order(places, dispatcher.left())) sms.push_back({sm});
+  for (uint32_t d = 0; d < sms.size(); ++d) {
+    domains_.push_back(std::make_unique<Domain>(*this, d, sms[d]));
     domains_.back()->now = start;
   }
 }

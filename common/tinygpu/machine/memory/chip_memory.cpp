@@ -42,14 +42,13 @@ ChipMemory::ChipMemory(L2Cache& l2, const MemoryTiming& timing, uint32_t sms)
       places_(chip_places(sms, timing.gpcs, timing.cpcs_of_gpc)),
       slices_each_(std::max(2u, timing.l2_slices) / 2),
       channel_bytes_(timing.dram_bytes / std::max(1u, timing.dram_channels)),
-      cpcs_in_(count_of(places_, &ChipPlace::cpc)),
-      gpcs_out_(count_of(places_, &ChipPlace::gpc)),
-      gpcs_shared_(gpcs_out_.size()),
-      slices_in_(2 * slices_each_),
-      slices_out_(2 * slices_each_),
+      in_(count_of(places_, &ChipPlace::cpc), 2 * slices_each_, timing.l2_write_bytes, timing.cpc_write_bytes,
+          timing.slice_write_bytes),
+      out_(count_of(places_, &ChipPlace::gpc), 2 * slices_each_, timing.l2_bytes, timing.gpc_bytes, timing.slice_bytes),
+      gpcs_shared_(out_.parts.size()),
       atomics_(slices_each_),
       channels_(std::max(1u, timing.dram_channels)),
-      asked_(gpcs_out_.size() << kAskedBits) {}
+      asked_(gpcs_shared_.size() << kAskedBits) {}
 
 /// Which line lies where nobody has published. On an H200 slices get shares of a copy that lie up to 1.7 % from their
 /// mean (ncu), which is what chance would do. So a slice, or a channel, is behind the others at times, and a chip that
@@ -71,23 +70,11 @@ size_t ChipMemory::channel_of(uint64_t line) const { return place_of(line >> 2, 
 // that (an H200: all SMs writing, six of a CPC get 18.0 bytes a cycle each and four 23.6; reading, the 18 SMs of a GPC
 // get 34.2 and the 16 of another one 37.6).
 
-double ChipMemory::pass_in(double time, const ChipPlace& from, uint32_t half, uint64_t line, double sent) {
-  Server& all = in_[half];
-  const double share = timing_.l2_write_bytes / double(cpcs_in_.size());
-  const double own = cpcs_in_[from.cpc].take(
-      time, sent / (all.free > time ? std::min(share, timing_.cpc_write_bytes) : timing_.cpc_write_bytes));
-  const double slice = slices_in_[slice_of(half, line)].take(time, sent / timing_.slice_write_bytes);
-  return std::max({own, slice, all.take(time, sent / (timing_.l2_write_bytes / 2))});
-}
-
-double ChipMemory::pass_out(double time, const ChipPlace& to, const LineUse& use) {
-  const double moved = kSector * use.sectors;
-  Server& all = out_[to.half];
-  const double share = timing_.l2_bytes / double(gpcs_out_.size());
-  const double own =
-      gpcs_out_[to.gpc].take(time, moved / (all.free > time ? std::min(share, timing_.gpc_bytes) : timing_.gpc_bytes));
-  const double slice = slices_out_[slice_of(to.half, use.line)].take(time, moved / timing_.slice_bytes);
-  return std::max({own, slice, all.take(time, moved / (timing_.l2_bytes / 2))});
+double ChipMemory::Way::pass(double time, uint32_t half, size_t part, size_t slice, double bytes) {
+  Server& all = halves[half];
+  const double own = parts[part].take(time, bytes / (all.free > time + Server::kDisorder ? part_share : part_rate));
+  const double at_slice = slices[slice].take(time, bytes / slice_rate);
+  return std::max({own, at_slice, all.take(time, bytes / half_rate)});
 }
 
 ChipMemory::Asked& ChipMemory::asked_by(uint32_t gpc, uint32_t line) {

@@ -42,6 +42,8 @@ class ChipMemory {
   /// Bytes that L2 has read out to SMs, and that device memory has given and taken, since the machine was made.
   uint64_t l2_read() const { return kSectorBytes * l2_sectors_; }
   uint64_t device_bytes() const { return device_bytes_; }
+  /// Where its SMs lie, by %smid.
+  const std::vector<ChipPlace>& places() const { return places_; }
 
  private:
   /// Takes work one piece after the other. What comes up to kDisorder cycles after something later has been served does
@@ -60,10 +62,30 @@ class ChipMemory {
   size_t slice_of(uint32_t half, uint64_t line) const;
   size_t channel_of(uint64_t line) const;
   size_t atomic_unit_of(uint64_t line) const;
+  /// One of the two ways, of requests or of what is read: that of each half, of each CPC or GPC, of each slice, and
+  /// their rates in bytes a cycle.
+  struct Way {
+    Way(size_t parts, size_t slices, double all_rate, double part_rate, double slice_rate)
+        : parts(parts),
+          slices(slices),
+          half_rate(all_rate / 2),
+          part_rate(part_rate),
+          part_share(std::min(part_rate, all_rate / double(parts))),
+          slice_rate(slice_rate) {}
+    Server halves[2];
+    std::vector<Server> parts, slices;
+    double half_rate, part_rate, part_share, slice_rate;
+    /// When what takes as long as `bytes` has its turn.
+    double pass(double time, uint32_t half, size_t part, size_t slice, double bytes);
+  };
   /// A request's turn on the way in to slices of `half`, where it takes as long as `sent` bytes.
-  double pass_in(double time, const ChipPlace& from, uint32_t half, uint64_t line, double sent);
+  double pass_in(double time, const ChipPlace& from, uint32_t half, uint64_t line, double sent) {
+    return in_.pass(time, half, from.cpc, slice_of(half, line), sent);
+  }
   /// A line's turn on the way out.
-  double pass_out(double time, const ChipPlace& to, const LineUse& use);
+  double pass_out(double time, const ChipPlace& to, const LineUse& use) {
+    return out_.pass(time, to.half, to.gpc, slice_of(to.half, use.line), double(kSectorBytes) * use.sectors);
+  }
   /// A line that an SM of a GPC has asked for: others of the GPC that ask for it a short time before or behind share
   /// the answer. GPCs do not (an H200, notes/evidence.md: 8 SMs that read the same, each of another GPC, get no more
   /// than 8 that read their own).
@@ -88,9 +110,8 @@ class ChipMemory {
   const uint32_t slices_each_;           // of a half
   const double channel_bytes_;           // a cycle, one channel
   uint64_t l2_sectors_ = 0, device_bytes_ = 0;
-  Server in_[2], out_[2];  // of each half
-  std::vector<Server> cpcs_in_, gpcs_out_, gpcs_shared_;
-  std::vector<Server> slices_in_, slices_out_, atomics_, channels_;
+  Way in_, out_;  // of CPCs, of GPCs
+  std::vector<Server> gpcs_shared_, atomics_, channels_;
   std::vector<Asked> asked_;  // of each GPC, by a hash of the line
 };
 
