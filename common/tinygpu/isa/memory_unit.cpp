@@ -15,24 +15,7 @@ MemoryUnit::MemoryUnit(const Warp& w)
       global_atomic_latency(latency(w, CostClass::global_atomic)),
       constant_latency(latency(w, CostClass::constant_load)) {}
 
-uint64_t Turn::shared(Warp& w, MemoryUnit& unit, const SharedCharge& charge) {
-  const int64_t now = int64_t(w.time());
-  MemoryUnit::SharedPipe* pipe = &unit.shared_pipe[w.index() % 4];
-  asm("" : "+r"(pipe));  // or compilers work out where it lies before each access
-  const bool own = pipe->last == &w;
-  pipe->last = &w;
-  int64_t start = now;
-  if (own && pipe->last_collect > start) start = pipe->last_collect;
-  start = take(pipe->collect, start, charge.collect);
-  pipe->last_collect = start + charge.collect;
-  start += charge.before_banks;
-  if (own && pipe->last_banks > start) start = pipe->last_banks;
-  start = take(pipe->banks, start, charge.banks);
-  start = take(w.sm().shared_port, start, charge.passes);
-  pipe->last_banks = start + charge.banks;
-  stall(w, now, start);
-  return uint64_t(start + charge.result);
-}
+uint64_t Turn::shared(Warp& w, MemoryUnit& unit, const SharedCharge& charge) { return shared_here(w, unit, charge); }
 
 uint8_t* global_bytes(Warp& w, uint64_t address, uint64_t length) {
   MemoryUnit& unit = memory_unit(w);

@@ -50,6 +50,8 @@ class Turn {
 
   /// An access of the warp to shared memory; when a load's values, or an atomic's, are there.
   static uint64_t shared(Warp& w, MemoryUnit& unit, const SharedCharge& charge);
+  /// The same, written out where it is called: for what most accesses come by.
+  [[gnu::always_inline]] static uint64_t shared_here(Warp& w, MemoryUnit& unit, const SharedCharge& charge);
   /// When an access leaves the SM, and when the last of it has.
   struct Passage {
     uint64_t begin, end;
@@ -85,5 +87,24 @@ class Turn {
   MemoryUnit& unit_;
   const int64_t now_;
 };
+
+inline uint64_t Turn::shared_here(Warp& w, MemoryUnit& unit, const SharedCharge& charge) {
+  const int64_t now = int64_t(w.time());
+  MemoryUnit::SharedPipe* pipe = &unit.shared_pipe[w.index() % 4];
+  asm("" : "+r"(pipe));  // or compilers work out where it lies before each access
+  const bool own = pipe->last == &w;
+  pipe->last = &w;
+  int64_t start = now;
+  if (own && pipe->last_collect > start) start = pipe->last_collect;
+  start = take(pipe->collect, start, charge.collect);
+  pipe->last_collect = start + charge.collect;
+  start += charge.before_banks;
+  if (own && pipe->last_banks > start) start = pipe->last_banks;
+  start = take(pipe->banks, start, charge.banks);
+  start = take(w.sm().shared_port, start, charge.passes);
+  pipe->last_banks = start + charge.banks;
+  stall(w, now, start);
+  return uint64_t(start + charge.result);
+}
 
 TINYGPU_ISA_END

@@ -27,7 +27,7 @@ constexpr uint32_t kToldOf = Observer::shared_accesses | Observer::traffic;
                                         OwnShared& out) {
   out.first = w.cta().shared.data() + first;
   out.lanes = &p;
-  out.ready = Turn::shared(w, unit, p.charge);
+  out.ready = Turn::shared_here(w, unit, p.charge);
 }
 
 /// An access of .shared by a register of 32 bits, of all lanes, that lies as this instruction's did last time, far from
