@@ -79,6 +79,7 @@ TEST(ChipMemory, DeviceMemorysRateIsShared) {
   MachineSpec spec = plain_machine();
   spec.numbers["mem.dram.bytes_per_cycle"] = 64;
   spec.numbers["mem.dram.channels"] = 8;  // of many, the one that chance gives most would count
+  spec.numbers["mem.dram.late"] = 0;      // latency is another matter
   const uint64_t bytes = 64 * 256 * 8 * 4, cold = read_cycles(spec, 64, 8, false);
   EXPECT_GT(cold, bytes / 64 - 200);
   EXPECT_LT(double(cold), double(bytes) / 64 * 1.2 + 4000);
