@@ -231,6 +231,48 @@ TEST_F(Graph, NodesOneByOne) {
 }
 
 /// On an H200 the driver crashes here.
+// cudaErrorNotPermitted, as the API's documentation has it: what the function destroys is what runs.
+TEST_F(Graph, AHostFunctionInItCannotCall) {
+  struct Calls {
+    cudaStream_t stream;
+    cudaGraphExec_t exec = nullptr;
+    std::vector<cudaError_t> errors = {};
+    static void make(void* to) {
+      Calls& c = *static_cast<Calls*>(to);
+      void* p = nullptr;
+      c.errors = {cudaGraphExecDestroy(c.exec), cudaDeviceReset(), cudaGraphLaunch(c.exec, c.stream),
+                  cudaMalloc(&p, 4)};
+    }
+  } calls{stream_};
+  cudaGraph_t graph = nullptr;
+  OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
+  OK(cudaLaunchHostFunc(stream_, Calls::make, &calls));
+  launch_saxpy(kN, 2, x_, y_, stream_);
+  OK(cudaStreamEndCapture(stream_, &graph));
+  const cudaHostNodeParams again{Calls::make, &calls};
+  cudaGraphNode_t node = nullptr;
+  OK(cudaGraphAddHostNode(&node, graph, nullptr, 0, &again));
+  OK(cudaGraphInstantiate(&calls.exec, graph, 0));
+  OK(cudaGraphLaunch(calls.exec, stream_));
+  EXPECT_EQ(calls.errors, std::vector(4, cudaErrorNotPermitted));
+  EXPECT_THAT(y(), Each(2));
+  OK(cudaGraphExecDestroy(calls.exec));
+  OK(cudaGraphDestroy(graph));
+}
+
+TEST_F(Graph, AResetEndsTheCaptureOfAStreamThatStays) {
+  cudaStreamCaptureStatus status;
+  OK(cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeRelaxed));
+  OK(cudaMemsetAsync(y_, 0, sizeof(float) * kN, cudaStreamPerThread));
+  OK(cudaDeviceReset());
+  OK(cudaStreamIsCapturing(cudaStreamPerThread, &status));
+  EXPECT_EQ(status, cudaStreamCaptureStatusNone);
+  OK(cudaMalloc(reinterpret_cast<void**>(&y_), sizeof(float) * kN));
+  OK(cudaMemsetAsync(y_, 0, sizeof(float) * kN, cudaStreamPerThread));
+  EXPECT_THAT(y(), Each(0));
+  x_ = nullptr;
+}
+
 TEST_F(Graph, AfterAResetNoneIsLeft) {
   const cudaGraphExec_t exec = captured(5);
   OK(cudaDeviceReset());

@@ -23,9 +23,7 @@ CUresult driver(F&& f) {
 template <class F>
 CUresult after_faults(F&& f) {
   if (!initialised() && !State::get().runtime_in_use) return CUDA_ERROR_NOT_INITIALIZED;
-  State& s = State::get();
-  std::lock_guard lock(s.mutex);
-  return contained([&] { return CUresult(f(s)); });
+  return locked(f);
 }
 
 /// A driver call that needs a current context.

@@ -166,10 +166,7 @@ CUresult cuGraphAddEmptyNode(CUgraphNode* out, CUgraph graph, const CUgraphNode*
 CUresult cuGraphAddHostNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count,
                             const CUDA_HOST_NODE_PARAMS* p) {
   if (!p || !p->fn) return CUDA_ERROR_INVALID_VALUE;
-  return add_node(out, graph, after, count, CU_GRAPH_NODE_TYPE_HOST, [call = *p](State&) {
-    call.fn(call.userData);
-    return CUDA_SUCCESS;
-  });
+  return add_node(out, graph, after, count, CU_GRAPH_NODE_TYPE_HOST, host_function(p->fn, p->userData));
 }
 CUresult cuGraphAddMemsetNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count,
                               const CUDA_MEMSET_NODE_PARAMS* p, CUcontext) {

@@ -73,11 +73,7 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
     if (!function) return CUDA_ERROR_INVALID_VALUE;
     return with_stream(s, stream, [&](State&, Stream& p) {
       captured = p.capture != nullptr;
-      const auto call = [=](State&) {
-        function(data);
-        return CUDA_SUCCESS;
-      };
-      return captured ? submit(s, p, CU_GRAPH_NODE_TYPE_HOST, call) : CUDA_SUCCESS;
+      return captured ? submit(s, p, CU_GRAPH_NODE_TYPE_HOST, host_function(function, data)) : CUDA_SUCCESS;
     });
   });
   if (e == CUDA_SUCCESS && !captured) function(data);  // outside of the lock

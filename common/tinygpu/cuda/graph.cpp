@@ -135,6 +135,18 @@ void Graphs::forget(Stream& stream) {
   captures_.erase(c);
 }
 
+Work host_function(void (*f)(void*), void* data) {
+  return [=](State& s) {
+    struct Within {
+      bool& flag;
+      explicit Within(bool& f) : flag(f) { flag = true; }
+      ~Within() { flag = false; }
+    } within(s.in_host_function);
+    f(data);
+    return CUDA_SUCCESS;
+  };
+}
+
 CUresult submit(State& s, Stream& stream, CUgraphNodeType type, Work work) {
   Capture* c = stream.capture;
   if (!c) {

@@ -80,6 +80,9 @@ class Graphs {
   uint64_t captured_ = 0;
 };
 
+/// A call of the program's that a graph makes.
+Work host_function(void (*f)(void*), void* data);
+
 /// Work on a stream: done now, or written down where the stream captures.
 CUresult submit(State& s, Stream& stream, CUgraphNodeType type, Work work);
 /// A call that cannot be written down: UNSUPPORTED where the stream captures, and the capture is broken.

@@ -24,9 +24,7 @@ cudaError_t api(F&& f) {
 /// A runtime call that works after a fault as well (queries of names, devices, versions).
 template <class F>
 cudaError_t always(F&& f) {
-  State& s = State::get();
-  std::lock_guard lock(s.mutex);
-  return finish(contained([&] { return CUresult(f(s)); }));
+  return finish(locked(f));
 }
 
 /// The kernel behind what runtime calls accept as one: a host stub's address, a cudaKernel_t or a cudaFunction_t.

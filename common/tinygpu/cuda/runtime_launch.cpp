@@ -88,11 +88,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
     if (!function) return CUDA_ERROR_INVALID_VALUE;
     return with_stream(s, stream, [&](State&, Stream& p) {
       captured = p.capture != nullptr;
-      const auto call = [=](State&) {
-        function(data);
-        return CUDA_SUCCESS;
-      };
-      return captured ? submit(s, p, CU_GRAPH_NODE_TYPE_HOST, call) : CUDA_SUCCESS;
+      return captured ? submit(s, p, CU_GRAPH_NODE_TYPE_HOST, host_function(function, data)) : CUDA_SUCCESS;
     });
   });
   if (e == cudaSuccess && !captured) function(data);  // everything before it in the stream has run

@@ -164,6 +164,7 @@ void State::forked() {
     options.threads = gpu.options.threads = 1;
   } else {
     lost_ = true;
+    in_host_function = false;
     sticky = CUDA_ERROR_NOT_INITIALIZED;
   }
 }
@@ -180,6 +181,7 @@ void State::reset() {
       m->unload();
   }
   graphs = Graphs();
+  default_stream_.capture = per_thread_stream_.capture = nullptr;
   streams_.clear();
   events_.clear();
   pools_.clear();

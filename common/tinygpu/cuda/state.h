@@ -44,8 +44,9 @@ class State {
   std::map<uint64_t, Allocated> allocated;  // device memory by address; kept for Options::memory_check
   uint64_t marked_bytes = 0;
   Gpu gpu;
-  CallLock mutex;               // held during every API call
-  bool runtime_in_use = false;  // the runtime has made its primary context
+  CallLock mutex;                 // held during every API call
+  bool runtime_in_use = false;    // the runtime has made its primary context
+  bool in_host_function = false;  // of a graph, which the thread with the lock runs
 
   // ---- Errors
   /// A fault poisons the context: every later call returns it (sticky), as on hardware.
@@ -196,13 +197,19 @@ inline CUresult wait_for_device(State& s) {
   return s.sticky;
 }
 
-/// Runs one API call under the lock; a sticky error comes first.
+/// Runs one API call under the lock. A host function in a graph may make none, and could destroy what runs.
 template <class F>
-CUresult guarded(F&& f) {
+CUresult locked(F&& f) {
   State& s = State::get();
   std::lock_guard lock(s.mutex);
-  if (s.sticky != CUDA_SUCCESS) return s.sticky;
+  if (s.in_host_function) return CUDA_ERROR_NOT_PERMITTED;
   return contained([&] { return CUresult(f(s)); });
+}
+
+/// The same; a sticky error comes first.
+template <class F>
+CUresult guarded(F&& f) {
+  return locked([&](State& s) { return s.sticky != CUDA_SUCCESS ? s.sticky : CUresult(f(s)); });
 }
 
 }  // namespace tinygpu::cuda
