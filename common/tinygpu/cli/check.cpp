@@ -13,12 +13,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/tinygpu/base/temporary_folder.h"
 #include "common/tinygpu/cli/commands.h"
+#include "common/tinygpu/cli/end_signals.h"
 #include "common/tinygpu/cli/program.h"
 #include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/diagnosis/findings.h"
@@ -60,7 +62,7 @@ struct Run {
 std::string plural(size_t n, const char* word) { return fmt::format("{} {}{}", n, word, n == 1 ? "" : "s"); }
 
 /// Starts the program. Its output goes into `run.output`, or to ours.
-void start(const CheckOptions& o, Run& run) {
+void start(const CheckOptions& o, Run& run, EndSignals& signals) {
   run.begin = std::chrono::steady_clock::now();
   std::fflush(nullptr);
   const pid_t child = fork();
@@ -69,6 +71,7 @@ void start(const CheckOptions& o, Run& run) {
     throw CLI::RuntimeError(1);
   }
   if (child == 0) {
+    signals.restore();
     if (!o.show_output) {
       const int out = open(run.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
       if (out < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0) _exit(126);
@@ -87,12 +90,18 @@ void start(const CheckOptions& o, Run& run) {
   run.process = child;
 }
 
+/// Somebody wants `gen5 check` to end.
+struct Interrupted {
+  int signal;
+};
+
 /// Waits until one of those that run ends.
-void await_one(std::vector<Run>& runs) {
+void await_one(std::vector<Run>& runs, EndSignals& signals) {
   int status = 0;
   pid_t ended = 0;
-  while ((ended = waitpid(-1, &status, 0)) < 0 && errno == EINTR) {
-  }
+  while ((ended = waitpid(-1, &status, WNOHANG)) == 0)
+    if (const int s = signals.await_child()) throw Interrupted{s};
+  if (ended < 0) throw std::runtime_error(fmt::format("no child can be waited for: {}", std::strerror(errno)));
   for (Run& run : runs)
     if (run.process == ended) {
       run.process = 0;
@@ -108,8 +117,15 @@ void stop(std::vector<Run>& runs) {
       kill(run.process, SIGKILL);
       while (waitpid(run.process, &run.status, 0) < 0 && errno == EINTR) {
       }
+      run.process = 0;
     }
 }
+
+/// However check() ends.
+struct Stop {
+  std::vector<Run>& runs;
+  ~Stop() { stop(runs); }
+};
 
 /// What the run's processes have left behind.
 void gather(Run& run, diagnosis::Findings& findings) {
@@ -157,6 +173,7 @@ void print(const diagnosis::Findings& findings, const std::string& folder, size_
 int check(const CheckOptions& o) {
   prepare(o.command, o.machine);
   const std::string folder = fs::current_path().string();
+  EndSignals signals;
   const TemporaryFolder temporary("gen5-check-");
   if (temporary.path().empty()) {
     const int error = errno;
@@ -170,6 +187,7 @@ int check(const CheckOptions& o) {
   diagnosis::Findings findings;
   std::vector<Run> runs;
   runs.reserve(orders.size());
+  const Stop at_the_end{runs};
   std::vector<std::string> failures;
   uint64_t launches = 0;
   for (size_t next = 0; next < orders.size(); ++next) {  // told of in this order, however many run at once
@@ -179,10 +197,10 @@ int check(const CheckOptions& o) {
       run.output = temporary.path() / fmt::format("output {}", run.order);
       run.logs = temporary.path() / run.order;
       fs::create_directory(run.logs);
-      start(o, run);
+      start(o, run, signals);
     }
     Run& run = runs[next];
-    while (run.process) await_one(runs);
+    while (run.process) await_one(runs, signals);
     gather(run, findings);
     launches += run.launches;
     fmt::print("  {:<8} {:<12} {:>7.1f} s  {}, {}\n", run.order, run.end(), run.seconds, plural(run.errors, "error"),
@@ -259,7 +277,11 @@ void add_check(CLI::App& app) {
   sub->callback([options, sub] {
     options->command = sub->remaining();
     if (options->command.empty()) throw CLI::RequiredError("PROGRAM");
-    if (const int code = check(*options)) throw CLI::RuntimeError(code);
+    try {
+      if (const int code = check(*options)) throw CLI::RuntimeError(code);
+    } catch (const Interrupted& i) {  // all is tidied up: whoever waits for this process sees what ended it
+      std::raise(i.signal);
+    }
   });
 }
 
