@@ -1,6 +1,9 @@
 // How long a CTA's warps wait for each other at a barrier, by when they come.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <string>
+
 #include "tests/support/run_ptx.h"
 
 namespace tinygpu::test {
@@ -49,6 +52,38 @@ TEST(BarrierRounds, WarpsThatComeOneByOneDoNotWaitAgain) {
   EXPECT_NEAR(round_of("  st.shared.u32 [%mine@], %v;\n  bar.sync 0;\n  ld.shared.u32 %v, [%other@];\n"
                        "  add.u32 %v, %v, 1;\n"),
               113, 12);
+}
+
+/// The most memory that this process has had since the last call, in KiB.
+int64_t most_resident() {
+  std::ifstream status("/proc/self/status");
+  int64_t kib = 0;
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) kib = std::stoll(line.substr(6));
+  std::ofstream("/proc/self/clear_refs") << 5;
+  return kib;
+}
+
+// A count of 2^27 warps is one that the ISA allows.
+TEST(BarrierRounds, ArrivalsWithoutEndDoNotFillTheHost) {
+  RunPtx run(R"(
+.visible .entry k(.param .u32 turns) {
+  .reg .b32 %r<4>; .reg .pred %p;
+  ld.param.u32 %r1, [turns];
+  mov.u32 %r2, 0xffffffe0;
+L:
+  barrier.cta.arrive 1, %r2;
+  sub.u32 %r1, %r1, 1;
+  setp.ne.u32 %p, %r1, 0;
+  @%p bra L;
+  ret;
+})");
+  run.launch("k", {1}, {32}, 1000u);
+  most_resident();
+  run.launch("k", {1}, {32}, 1000u);
+  const int64_t few = most_resident();
+  run.launch("k", {1}, {32}, 600'000u);
+  EXPECT_LT(most_resident() - few, 2048);
 }
 
 }  // namespace

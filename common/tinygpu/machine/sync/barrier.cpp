@@ -24,12 +24,14 @@ void write_result(Warp& w, const NamedBarrier& b, const NamedBarrier::Result& r)
   std::memcpy(slot, &mask, sizeof mask);
 }
 
-/// When the last of `arrivals` has been taken, one after the other.
-uint64_t taken(std::vector<uint64_t>& arrivals, double each) {
-  std::ranges::sort(arrivals);
-  double free = 0;
-  for (const uint64_t time : arrivals) free = std::max(free, double(time)) + each;
-  return uint64_t(free);
+// Warps may arrive several times in a round, and a thread count says how often: up to 2^27 times.
+constexpr size_t kKept = 4096;
+
+/// The arrivals that are kept are taken, one after the other.
+void take(NamedBarrier& b, double each) {
+  std::ranges::sort(b.times);
+  for (const uint64_t time : b.times) b.taken = std::max(b.taken, double(time)) + each;
+  b.times.clear();
 }
 
 bool waits_here(const Group& g, uint32_t id) {
@@ -41,6 +43,7 @@ bool waits_here(const Group& g, uint32_t id) {
 void Cta::barrier_check(uint32_t id, uint64_t now) {
   NamedBarrier& b = barriers[id];
   if (b.parts.empty()) return;
+  const BarrierTiming& timing = cluster.domain.launch.gpu.timing.barriers;
   // Warps all of whose live lanes are here arrive.
   bool missing = false;
   for (size_t i = 0; i < warps.size(); ++i) {
@@ -49,6 +52,7 @@ void Cta::barrier_check(uint32_t id, uint64_t now) {
     if (part.here && (w.live() & ~part.here) == 0) {
       b.arrived += 32;
       b.times.push_back(now);
+      if (b.times.size() == kKept) take(b, timing.cta_per_warp);
       b.reduce_count += uint32_t(__builtin_popcount(part.truth));
       b.reduce_threads += uint32_t(__builtin_popcount(part.here));
       part.arrived = true;
@@ -71,8 +75,8 @@ void Cta::barrier_check(uint32_t id, uint64_t now) {
 
   // The round ends: results, then everybody who waits goes on.
   for (const NamedBarrier::Result& r : b.results) write_result(*warps[r.warp], b, r);
-  const BarrierTiming& timing = cluster.domain.launch.gpu.timing.barriers;
-  const uint64_t when = std::max(now, taken(b.times, timing.cta_per_warp)) + timing.cta_fixed;
+  take(b, timing.cta_per_warp);
+  const uint64_t when = std::max(now, uint64_t(b.taken)) + timing.cta_fixed;
   for (size_t i = 0; i < warps.size(); ++i) {
     const uint32_t waiting = b.parts[i].waiting;
     if (waiting) warps[i]->wake(when, [&](const Group& g) { return waits_here(g, id) && (g.mask & ~waiting) == 0; });
@@ -82,7 +86,7 @@ void Cta::barrier_check(uint32_t id, uint64_t now) {
   tell(*this, Sync::Kind::barrier, id, b.round, when, nullptr);
   ++b.round;
   b.results.clear();
-  b.times.clear();
+  b.taken = 0;
   b.arrived = b.expected = b.reduce_count = b.reduce_threads = 0;
   b.whole = false;
   b.operation = 0;

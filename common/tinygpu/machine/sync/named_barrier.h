@@ -32,7 +32,8 @@ struct NamedBarrier {
   uint32_t reduce_count = 0, reduce_threads = 0;  // true predicates, and threads that gave one
   uint64_t round = 0, ended = 0;                  // rounds so far, and when the last of them let its warps go
   std::vector<Part> parts;                        // per warp
-  std::vector<uint64_t> times;                    // of the arrivals
+  std::vector<uint64_t> times;                    // of the arrivals that are not in `taken`
+  double taken = 0;                               // when the first ones of very many had been taken
   std::vector<Result> results;
 };
 

@@ -24,7 +24,6 @@ struct BlockReason {
     tmem_alloc,
     grid_dependency,
     serial,  // strong global access waiting for the serial phase
-    paused,  // at a join, letting the other groups of the warp catch up
   } kind = Kind::none;
   const char* what = "";
   Cta* cta = nullptr;
