@@ -198,8 +198,16 @@ char __cudaInitModule(void** handle) {
   return r && contained([&] { return prepare(*r); }) == CUDA_SUCCESS;
 }
 
-/// Loads nothing: what is wrong with the module is reported by the launch.
+/// Each stub of nvcc's asks this once, to initialise a static variable. While one waits here, a fork() leaves a child
+/// in which that variable stays half made, and where the kernel's first launch waits forever: so this waits for nobody.
+/// The launch takes the stub's address, too, and reports what is wrong.
 cudaError_t __cudaGetKernel(cudaKernel_t* handle, const void* host) {
+  if (handle) *handle = reinterpret_cast<cudaKernel_t>(const_cast<void*>(host));
+  return handle ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+}
+
+/// Loads nothing.
+cudaError_t cudaGetKernel(cudaKernel_t* handle, const void* host) {
   return always([&](State&) {
     Registry& registry = Registry::get();
     std::lock_guard lock(registry.mutex);
@@ -210,10 +218,8 @@ cudaError_t __cudaGetKernel(cudaKernel_t* handle, const void* host) {
   });
 }
 
-cudaError_t cudaGetKernel(cudaKernel_t* handle, const void* host) { return __cudaGetKernel(handle, host); }
-
 cudaError_t cudaGetFuncBySymbol(cudaFunction_t* handle, const void* host) {
-  return __cudaGetKernel(reinterpret_cast<cudaKernel_t*>(handle), host);
+  return cudaGetKernel(reinterpret_cast<cudaKernel_t*>(handle), host);
 }
 
 cudaError_t cudaGetSymbolAddress(void** address, const void* symbol) {

@@ -12,6 +12,8 @@
 
 __global__ void add(int* p) { atomicAdd(p, 1); }
 
+__global__ void late() {}
+
 __global__ void endless(volatile int* p) {
   while (p[1] == 0) p[0] = p[0] + 1;
 }
@@ -30,7 +32,10 @@ static cudaError_t count(int& sum) {
 static int child() {
   int sum = 0;
   const cudaError_t e = count(sum);
-  if (e == cudaErrorInitializationError) return cudaDeviceReset() == cudaSuccess || count(sum) == e ? 2 : 1;
+  if (e == cudaErrorInitializationError) {
+    late<<<1, 1>>>();
+    return cudaGetLastError() == e && (cudaDeviceReset() == cudaSuccess || count(sum) == e) ? 2 : 1;
+  }
   return e == cudaSuccess && sum == 9600 ? 0 : 1;
 }
 
@@ -74,6 +79,9 @@ int main(int argc, char** argv) {
       cudaDeviceSynchronize();
     }).detach();
     usleep(300000);
+    // A thread that launches a kernel for the first time meanwhile.
+    std::thread([] { late<<<1, 1>>>(); }).detach();
+    usleep(100000);
     ends.fork_one();
   } else {
     std::atomic<bool> over = false;
