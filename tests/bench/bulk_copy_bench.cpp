@@ -21,8 +21,9 @@ void tensor_box(benchmark::State& state) {
   LaunchConfig config;
   config.kernel = gpu.program->find("k");
   config.program = gpu.program.get();
-  Launch launch(gpu.gpu, config, gpu.gpu.options, 0);
-  Domain domain(launch, 0, {0});
+  std::vector<std::unique_ptr<Sm>> sms;
+  Launch launch(gpu.gpu, config, gpu.gpu.options, 0, sms);
+  Domain domain(launch, 0, {sms[0].get()});
   Cluster cluster(domain);
   Cta cta(cluster, *domain.sms[0], 0, {});
   cta.shared.resize(64 * 1024);

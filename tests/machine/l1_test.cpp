@@ -24,12 +24,12 @@ TEST(L1, SectorsComeOneByOne) {
 TEST(L1, AnAnswerSaysWhenALineComes) {
   L1Cache l1(4096);
   Arrival then;
-  l1.load(7, 1, Arrival::asked(5), then);
-  l1.load(7, 1, Arrival::asked(6), then);
+  l1.load(7, 1, Arrival::asked(5, 0), then);
+  l1.load(7, 1, Arrival::asked(6, 0), then);
   EXPECT_TRUE(then.unknown());
   EXPECT_EQ(then.request(), 5u);
-  l1.arrives(7, Arrival::asked(5), 1234);
-  l1.load(7, 1, Arrival::asked(7), then);
+  l1.arrives(7, Arrival::asked(5, 0), 1234);
+  l1.load(7, 1, Arrival::asked(7, 0), then);
   EXPECT_FALSE(then.unknown());
   EXPECT_EQ(then.value, 1234u);
 }

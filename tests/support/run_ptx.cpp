@@ -64,8 +64,8 @@ RunPtx::RunPtx(const std::string& text, MachineSpec spec) : gpu(std::move(spec))
 
 RunPtx::~RunPtx() = default;
 
-LaunchStats RunPtx::launch_bytes(const std::string& kernel, Dim3 grid, Dim3 block,
-                                 const std::vector<std::vector<uint8_t>>& params) {
+LaunchConfig RunPtx::config_bytes(const std::string& kernel, Dim3 grid, Dim3 block,
+                                  const std::vector<std::vector<uint8_t>>& params) const {
   const Function* f = program->find(kernel);
   if (!f) throw std::runtime_error("no kernel " + kernel);
   LaunchConfig c;
@@ -84,12 +84,17 @@ LaunchStats RunPtx::launch_bytes(const std::string& kernel, Dim3 grid, Dim3 bloc
       throw std::runtime_error("parameter " + std::to_string(i) + " of " + kernel + " has another size");
     std::memcpy(c.params.data() + f->params[i].offset, params[i].data(), params[i].size());
   }
-  struct Attached {
-    std::vector<Observer*>& observers;
-    const std::vector<Observer*> before = observers;
-    ~Attached() { observers = before; }
-  } attached{gpu.options.observers};
-  gpu.options.observers.insert(gpu.options.observers.begin(), checks.observers().begin(), checks.observers().end());
+  return c;
+}
+
+RunPtx::Watched::Watched(RunPtx& run) : observers_(run.gpu.options.observers), before_(observers_) {
+  observers_.insert(observers_.begin(), run.checks.observers().begin(), run.checks.observers().end());
+}
+
+LaunchStats RunPtx::launch_bytes(const std::string& kernel, Dim3 grid, Dim3 block,
+                                 const std::vector<std::vector<uint8_t>>& params) {
+  const LaunchConfig c = config_bytes(kernel, grid, block, params);
+  const Watched watched(*this);
   return gpu.launch(c);
 }
 

@@ -57,6 +57,23 @@ class RunPtx {
   LaunchStats launch_bytes(const std::string& kernel, Dim3 grid, Dim3 block,
                            const std::vector<std::vector<uint8_t>>& params);
 
+  /// The same launch for a Flight: `checks` watch it while `Watched` lives.
+  template <class... P>
+  LaunchConfig config(const std::string& kernel, Dim3 grid, Dim3 block, P... params) {
+    std::vector<std::vector<uint8_t>> bytes;
+    (bytes.push_back(to_bytes(params)), ...);
+    return config_bytes(kernel, grid, block, bytes);
+  }
+  class Watched {
+   public:
+    explicit Watched(RunPtx& run);
+    ~Watched() { observers_ = before_; }
+
+   private:
+    std::vector<Observer*>& observers_;
+    const std::vector<Observer*> before_;
+  };
+
   /// Runs and returns the diagnosis that stopped the kernel; fails the test if it ran to its end.
   template <class... P>
   Diagnosis fault_of(const std::string& kernel, Dim3 grid, Dim3 block, P... params) {
@@ -86,6 +103,8 @@ class RunPtx {
     std::memcpy(b.data(), &v, sizeof(T));
     return b;
   }
+  LaunchConfig config_bytes(const std::string& kernel, Dim3 grid, Dim3 block,
+                            const std::vector<std::vector<uint8_t>>& params) const;
   static void expected_fault();
   struct Store;
   std::unique_ptr<Store> store_;

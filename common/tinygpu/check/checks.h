@@ -19,7 +19,8 @@ class AllChecks {
   ~AllChecks();
   AllChecks(AllChecks&&) noexcept;
   AllChecks& operator=(AllChecks&&) noexcept;
-  /// To be attached to launches one after the other, each to one at a time; they live as long as this.
+  /// To be attached to launches one after the other, and to those that run beside each other; they live as long as
+  /// this.
   const std::vector<Observer*>& observers() const { return observers_; }
 
  private:

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <memory>
 
 #include "common/tinygpu/check/books.h"
 
@@ -11,6 +12,7 @@ namespace tinygpu::checks {
 class CopiesInFlight final : public Observer {
  public:
   CopiesInFlight() : Observer(operations | shared_accesses) {}
+  std::unique_ptr<Observer> another() override { return std::make_unique<CopiesInFlight>(); }
   uint32_t interests_in(const LaunchConfig& launch) const override;
   void on_launch(const Launch&) override;
   void on_cta(const Cta&, bool starts, uint64_t time) override;

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@ namespace tinygpu::checks {
 class EmptyCommits final : public Observer {
  public:
   EmptyCommits() : Observer(operations) {}
+  std::unique_ptr<Observer> another() override { return std::make_unique<EmptyCommits>(); }
   uint32_t interests_in(const LaunchConfig& launch) const override;
   void on_launch(const Launch&) override;
   void on_issue(const AsyncOperation&) override;

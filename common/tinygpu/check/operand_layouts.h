@@ -19,6 +19,7 @@ namespace tinygpu::checks {
 class OperandLayouts final : public Observer {
  public:
   OperandLayouts() : Observer(operations | synchronisation | shared_accesses) {}
+  std::unique_ptr<Observer> another() override { return std::make_unique<OperandLayouts>(); }
   uint32_t interests_in(const LaunchConfig& launch) const override;
   void on_launch(const Launch&) override;
   void on_cta(const Cta&, bool starts, uint64_t time) override;

@@ -16,6 +16,7 @@ namespace tinygpu::checks {
 class Phases final : public Observer {
  public:
   Phases() : Observer(synchronisation) {}
+  std::unique_ptr<Observer> another() override { return std::make_unique<Phases>(); }
   uint32_t interests_in(const LaunchConfig& launch) const override;
   void on_launch(const Launch&) override;
   void on_cta(const Cta&, bool starts, uint64_t time) override;

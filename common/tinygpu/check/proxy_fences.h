@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "common/tinygpu/check/books.h"
@@ -13,6 +14,7 @@ namespace tinygpu::checks {
 class ProxyFences final : public Observer {
  public:
   ProxyFences() : Observer(operations | synchronisation | shared_accesses) {}
+  std::unique_ptr<Observer> another() override { return std::make_unique<ProxyFences>(); }
   uint32_t interests_in(const LaunchConfig& launch) const override;
   void on_launch(const Launch&) override;
   void on_cta(const Cta&, bool starts, uint64_t time) override;

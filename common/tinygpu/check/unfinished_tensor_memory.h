@@ -3,6 +3,7 @@
 // operations of the tensor core are not compared: its queue has an order of its own (unordered_operations.h).
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace tinygpu::checks {
 class UnfinishedTensorMemory final : public Observer {
  public:
   UnfinishedTensorMemory() : Observer(operations | tensor_allocations) {}
+  std::unique_ptr<Observer> another() override { return std::make_unique<UnfinishedTensorMemory>(); }
   uint32_t interests_in(const LaunchConfig& launch) const override;
   void on_launch(const Launch&) override;
   void on_issue(const AsyncOperation&) override;

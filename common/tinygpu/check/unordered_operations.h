@@ -2,6 +2,7 @@
 // 9.7.16.6.2 lists the pairs whose execution follows issue order.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace tinygpu::checks {
 class UnorderedOperations final : public Observer {
  public:
   UnorderedOperations() : Observer(operations) {}
+  std::unique_ptr<Observer> another() override { return std::make_unique<UnorderedOperations>(); }
   uint32_t interests_in(const LaunchConfig& launch) const override;
   void on_launch(const Launch&) override;
   void on_issue(const AsyncOperation&) override;

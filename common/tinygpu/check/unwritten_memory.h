@@ -2,6 +2,7 @@
 // follow from their address; who reads such a word reads what nobody has put there, but for a chance of 1 in 2^32.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <set>
 
@@ -16,6 +17,7 @@ void mark_unwritten(const GlobalMemory& memory, uint64_t address, uint64_t size)
 class UnwrittenMemory final : public Observer {
  public:
   UnwrittenMemory() : Observer(global_accesses) {}
+  std::unique_ptr<Observer> another() override { return std::make_unique<UnwrittenMemory>(); }
   void on_launch(const Launch&) override;
   void on_access(const MemoryAccess&) override;
 

@@ -16,6 +16,7 @@ namespace tinygpu::checks {
 class WgmmaRegisters final : public Observer {
  public:
   WgmmaRegisters() : Observer(instructions) {}
+  std::unique_ptr<Observer> another() override { return std::make_unique<WgmmaRegisters>(); }
   uint32_t interests_in(const LaunchConfig& launch) const override;
   void on_launch(const Launch&) override;
   void on_cta(const Cta&, bool starts, uint64_t time) override;

@@ -13,24 +13,27 @@ namespace tinygpu::cuda {
 bool& initialised();
 
 /// One driver call: initialised, lock, sticky error first.
-template <class F>
+template <Pending pending = Pending::runs, class F>
 CUresult driver(F&& f) {
   if (!initialised() && !State::get().runtime_in_use) return CUDA_ERROR_NOT_INITIALIZED;
-  return guarded(f);
+  return guarded<pending>(f);
 }
 
 /// A driver call that works after a fault as well: what ends contexts.
 template <class F>
 CUresult after_faults(F&& f) {
   if (!initialised() && !State::get().runtime_in_use) return CUDA_ERROR_NOT_INITIALIZED;
-  return locked(f);
+  return locked([&](State& s) {
+    if (s.sticky == CUDA_SUCCESS) s.settle();
+    return CUresult(f(s));
+  });
 }
 
 /// A driver call that needs a current context.
 CUresult need_context();
-template <class F>
+template <Pending pending = Pending::runs, class F>
 CUresult in_context(F&& f) {
-  return driver([&](State& s) {
+  return driver<pending>([&](State& s) {
     if (CUresult e = need_context(); e != CUDA_SUCCESS) return e;
     return CUresult(f(s));
   });
@@ -38,10 +41,10 @@ CUresult in_context(F&& f) {
 
 inline Kernel* kernel_of(const void* handle) { return static_cast<Kernel*>(const_cast<void*>(handle)); }
 
-/// A call on a live kernel handle (CUfunction and CUkernel are the same thing here).
+/// A call on a live kernel handle (CUfunction and CUkernel are the same thing here): launches, attributes, occupancy.
 template <class F>
 CUresult on_kernel(const void* handle, F&& f) {
-  return in_context(
+  return in_context<Pending::stays>(
       [&](State& s) { return s.is_kernel(handle) ? CUresult(f(s, *kernel_of(handle))) : CUDA_ERROR_INVALID_HANDLE; });
 }
 

@@ -230,7 +230,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext* c) {
   });
 }
 CUresult cuCtxSetCurrent(CUcontext c) {
-  return driver([&](State&) {
+  return driver<Pending::stays>([&](State&) {
     const ContextPtr context = live(c);
     if (c && !context) return CUDA_ERROR_INVALID_CONTEXT;
     if (!stack().empty()) stack().pop_back();
@@ -239,7 +239,7 @@ CUresult cuCtxSetCurrent(CUcontext c) {
   });
 }
 CUresult cuCtxGetCurrent(CUcontext* c) {
-  return driver([&](State& s) {
+  return driver<Pending::stays>([&](State& s) {
     if (!c) return CUDA_ERROR_INVALID_VALUE;
     const ContextPtr now = current();
     *c = now ? handle(now) : s.runtime_in_use ? handle(contexts().primary) : nullptr;
@@ -247,7 +247,7 @@ CUresult cuCtxGetCurrent(CUcontext* c) {
   });
 }
 CUresult cuCtxGetDevice(CUdevice* device) {
-  return in_context([&](State&) { return answer(device, 0); });
+  return in_context<Pending::stays>([&](State&) { return answer(device, 0); });
 }
 CUresult cuCtxGetFlags(unsigned* flags) {
   return in_context([&](State&) { return answer(flags, (current() ? current() : contexts().primary)->flags); });

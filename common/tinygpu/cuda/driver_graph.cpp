@@ -15,9 +15,9 @@ CUresult on_graph(CUgraph graph, F&& f) {
     return g ? CUresult(f(s, *g)) : CUDA_ERROR_INVALID_VALUE;
   });
 }
-template <class F>
+template <Pending pending = Pending::runs, class F>
 CUresult on_exec(CUgraphExec exec, F&& f) {
-  return in_context([&](State& s) {
+  return in_context<pending>([&](State& s) {
     GraphExec* e = s.graphs.exec(exec);
     return e ? CUresult(f(s, *e)) : CUDA_ERROR_INVALID_VALUE;
   });
@@ -83,7 +83,7 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph* out) {
   });
 }
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
-  return in_context([&](State& s) {
+  return in_context<Pending::stays>([&](State& s) {
     return with_stream(s, stream, [&](State&, Stream& p) {
       return answer(status, !p.capture          ? CU_STREAM_CAPTURE_STATUS_NONE
                             : p.capture->broken ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
@@ -218,10 +218,10 @@ CUresult cuGraphUpload(CUgraphExec exec, CUstream stream) {
                  [&](State& s, GraphExec&) { return s.stream(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; });
 }
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
-  return on_exec(exec, [&](State& s, GraphExec& e) {
+  return on_exec<Pending::stays>(exec, [&](State& s, GraphExec& e) {
     return with_stream(s, stream, [&](State&, Stream& p) {
       const CUresult error = no_capture(p);
-      return error == CUDA_SUCCESS ? launch_graph(s, e) : error;
+      return error == CUDA_SUCCESS ? launch_graph(s, p, e) : error;
     });
   });
 }

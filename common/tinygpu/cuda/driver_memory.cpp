@@ -28,7 +28,7 @@ CUresult copy_bytes(const void* dst, Side dst_side, const void* src, Side src_si
   });
 }
 CUresult copy_on(CUstream stream, const void* dst, Side dst_side, const void* src, Side src_side, size_t size) {
-  return in_context([&](State& s) {
+  return in_context<Pending::stays>([&](State& s) {
     return with_stream(s, stream, [&](State&, Stream& p) {
       return submit(s, p, CU_GRAPH_NODE_TYPE_MEMCPY, [=](State& at) {
         return copy(at, {dst, dst_side}, {src, src_side}, size);
@@ -42,7 +42,7 @@ CUresult fill_with(CUdeviceptr p, uint32_t value, uint32_t bytes, size_t count, 
 }
 CUresult fill_on(CUstream stream, CUdeviceptr p, uint32_t value, uint32_t bytes, size_t count, size_t height = 1,
                  size_t pitch = 0) {
-  return in_context([&](State& s) {
+  return in_context<Pending::stays>([&](State& s) {
     return with_stream(s, stream, [&](State&, Stream& on) {
       return submit(s, on, CU_GRAPH_NODE_TYPE_MEMSET,
                     [=](State& at) { return fill(at, p, value, bytes, count, height, pitch); });

@@ -6,9 +6,9 @@ using namespace tinygpu::cuda;
 
 namespace {
 
-template <class F>
+template <Pending pending = Pending::runs, class F>
 CUresult on_stream(CUstream stream, F&& f) {
-  return in_context([&](State& s) { return with_stream(s, stream, f); });
+  return in_context<pending>([&](State& s) { return with_stream(s, stream, f); });
 }
 
 }  // namespace
@@ -16,7 +16,7 @@ CUresult on_stream(CUstream stream, F&& f) {
 extern "C" {
 
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priority) {
-  return in_context([&](State& s) {
+  return in_context<Pending::stays>([&](State& s) {
     if (!stream || flags > CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
     *stream = reinterpret_cast<CUstream>(s.create_stream(flags, priority));
     return CUDA_SUCCESS;
@@ -36,25 +36,25 @@ CUresult cuStreamSynchronize(CUstream stream) {
 }
 CUresult cuStreamQuery(CUstream stream) { return cuStreamSynchronize(stream); }
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
-  return on_stream(stream, [&](State& s, Stream& p) {
+  return on_stream<Pending::stays>(stream, [&](State& s, Stream& p) {
     if (!s.is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
     return flags > CU_EVENT_WAIT_EXTERNAL ? CUDA_ERROR_INVALID_VALUE : s.wait_on(p, event);
   });
 }
 CUresult cuStreamGetFlags(CUstream stream, unsigned* flags) {
-  return on_stream(stream, [&](State&, Stream& p) { return answer(flags, p.flags); });
+  return on_stream<Pending::stays>(stream, [&](State&, Stream& p) { return answer(flags, p.flags); });
 }
 CUresult cuStreamGetPriority(CUstream stream, int* priority) {
-  return on_stream(stream, [&](State&, Stream& p) { return answer(priority, p.priority); });
+  return on_stream<Pending::stays>(stream, [&](State&, Stream& p) { return answer(priority, p.priority); });
 }
 CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
-  return on_stream(stream, [&](State&, Stream& p) { return answer(id, p.id); });
+  return on_stream<Pending::stays>(stream, [&](State&, Stream& p) { return answer(id, p.id); });
 }
 CUresult cuStreamGetDevice(CUstream stream, CUdevice* device) {
-  return on_stream(stream, [&](State&, Stream&) { return answer(device, 0); });
+  return on_stream<Pending::stays>(stream, [&](State&, Stream&) { return answer(device, 0); });
 }
 CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
-  return on_stream(stream, [&](State&, Stream&) { return cuCtxGetCurrent(context); });
+  return on_stream<Pending::stays>(stream, [&](State&, Stream&) { return cuCtxGetCurrent(context); });
 }
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback function, void* data, unsigned flags) {
   const CUresult e = on_stream(
@@ -65,7 +65,7 @@ CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback function, void* d
 
 CUresult cuEventCreate(CUevent* event, unsigned flags) {
   constexpr unsigned kKnown = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
-  return in_context([&](State& s) {
+  return in_context<Pending::stays>([&](State& s) {
     if (!event || (flags & ~kKnown)) return CUDA_ERROR_INVALID_VALUE;
     *event = reinterpret_cast<CUevent>(s.create_event(flags));
     return CUDA_SUCCESS;
@@ -77,7 +77,7 @@ CUresult cuEventDestroy_v2(CUevent event) {
   });
 }
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
-  return on_stream(stream, [&](State& s, Stream& p) {
+  return on_stream<Pending::stays>(stream, [&](State& s, Stream& p) {
     if (!s.is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
     if (flags > CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
     return s.record_on(event, p);

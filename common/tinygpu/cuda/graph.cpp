@@ -6,11 +6,6 @@
 
 namespace tinygpu::cuda {
 
-CUresult GraphNode::run(State& s) const {
-  if (kernel) return run_launch(s, *kernel);
-  return work ? work(s) : CUDA_SUCCESS;
-}
-
 GraphNode* Graph::add(CUgraphNodeType type, std::vector<GraphNode*> after) {
   nodes.push_back(std::make_unique<GraphNode>());
   nodes.back()->type = type;
@@ -149,10 +144,7 @@ Work host_function(void (*f)(void*), void* data) {
 
 CUresult submit(State& s, Stream& stream, CUgraphNodeType type, Work work) {
   Capture* c = stream.capture;
-  if (!c) {
-    s.last_kernel_on = nullptr;
-    return work(s);
-  }
+  if (!c) return s.do_on(stream, std::move(work));
   if (c->broken) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   GraphNode* n = c->graph->add(type, c->front[&stream]);
   n->work = std::move(work);
@@ -166,12 +158,9 @@ CUresult no_capture(Stream& stream) {
   return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-CUresult launch_graph(State& s, const GraphExec& e) {
-  for (const GraphNode& step : e.steps) {
-    if (CUresult error = step.run(s); error != CUDA_SUCCESS) return error;
-    if (s.sticky != CUDA_SUCCESS) break;  // as of a launch, whoever waits learns of it
-  }
-  return CUDA_SUCCESS;
+CUresult launch_graph(State& s, Stream& stream, const GraphExec& e) {
+  s.submitted.add(stream, e);
+  return s.submitted_on(stream);
 }
 
 bool update(GraphExec& e, Graph& g, CUgraphExecUpdateResult& why, GraphNode*& where) {

@@ -1,10 +1,8 @@
 // CUDA graphs and stream capture. A graph is a list of pieces of work with what each comes after; an executable graph
-// is that list in one order that keeps these. Work runs when the graph is launched, as all work here when it is
-// submitted.
+// is that list in one order that keeps these. What is launched is submitted to the stream (submitted.h).
 #pragma once
 #include <cuda.h>
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,13 +10,12 @@
 #include <vector>
 
 #include "common/tinygpu/cuda/launch.h"
+#include "common/tinygpu/cuda/submitted.h"
 
 namespace tinygpu::cuda {
 
 class State;
 struct Stream;
-
-using Work = std::function<CUresult(State&)>;
 
 /// One node. Its address is the handle of both APIs.
 struct GraphNode {
@@ -26,7 +23,6 @@ struct GraphNode {
   Work work;                               // not of kernels
   std::shared_ptr<PreparedLaunch> kernel;  // of kernels
   std::vector<GraphNode*> after;
-  CUresult run(State& s) const;
 };
 
 struct Graph {
@@ -83,13 +79,13 @@ class Graphs {
 /// A call of the program's that a graph makes.
 Work host_function(void (*f)(void*), void* data);
 
-/// Work on a stream: done now, or written down where the stream captures.
+/// A copy or a fill on a stream: written down where the stream captures, else submitted. Its arguments are judged now.
 CUresult submit(State& s, Stream& stream, CUgraphNodeType type, Work work);
 /// A call that cannot be written down: UNSUPPORTED where the stream captures, and the capture is broken.
 CUresult no_capture(Stream& stream);
 
-/// Runs the steps in their order, up to the first that fails.
-CUresult launch_graph(State& s, const GraphExec& e);
+/// Submits the steps to the stream.
+CUresult launch_graph(State& s, Stream& stream, const GraphExec& e);
 /// Takes the parameters of the graph's nodes where both have the same nodes with the same edges. False, and the reason,
 /// where they differ.
 bool update(GraphExec& e, Graph& g, CUgraphExecUpdateResult& why, GraphNode*& where);

@@ -196,34 +196,45 @@ CUresult prepare(State& s, const LaunchRequest& r, PreparedLaunch& out) {
   return CUDA_SUCCESS;
 }
 
-CUresult run_launch(State& s, const PreparedLaunch& prepared) {
+CUresult begin_launch(State& s, const PreparedLaunch& prepared, RunningLaunch& out) {
   if (!s.is_kernel(prepared.request.kernel)) return CUDA_ERROR_INVALID_HANDLE;
   Kernel& k = *prepared.request.kernel;
   if (CUresult e = k.module->resolve(k); e != CUDA_SUCCESS) return e;
-  LaunchConfig config = prepared.config;
-  config.kernel = k.function;
-  config.program = k.module->program();
-  if (config.cooperative) config.grid_workspace = grid_workspace(s);
+  out.kernel = &k;
+  out.config = prepared.config;
+  out.config.kernel = k.function;
+  out.config.program = k.module->program();
+  if (out.config.cooperative) out.config.grid_workspace = grid_workspace(s);
   s.observe();
-  on_clean_thread([&] {
-    try {
-      LaunchStats stats = s.gpu.launch(config);
-      if (k.function->chip_code)
-        stats.counters[k.module->assembled_here(k.name) ? "launches timed by machine code of ptxas"
-                                                        : "launches timed by machine code"] = 1;
-      s.add(k.name, stats);
-    } catch (const KernelFault& fault) {
-      s.fault(fault.diagnosis);
-    }
-  });
-  if (config.grid_workspace) s.gpu.memory.release(config.grid_workspace);
   return CUDA_SUCCESS;
 }
 
-CUresult launch(State& s, const LaunchRequest& r) {
-  PreparedLaunch prepared;
-  if (CUresult e = prepare(s, r, prepared); e != CUDA_SUCCESS) return e;
-  return run_launch(s, prepared);
+void release_workspace(State& s, const RunningLaunch& launch) {
+  if (launch.config.grid_workspace) s.gpu.memory.release(launch.config.grid_workspace);
+}
+
+void end_launch(State& s, const RunningLaunch& launch, LaunchStats& stats) {
+  Kernel& k = *launch.kernel;
+  if (k.function->chip_code)
+    stats.counters[k.module->assembled_here(k.name) ? "launches timed by machine code of ptxas"
+                                                    : "launches timed by machine code"] = 1;
+  release_workspace(s, launch);
+}
+
+CUresult run_launch(State& s, const PreparedLaunch& prepared) {
+  RunningLaunch launch;
+  if (CUresult e = begin_launch(s, prepared, launch); e != CUDA_SUCCESS) return e;
+  on_clean_thread([&] {
+    try {
+      LaunchStats stats = s.gpu.launch(launch.config);
+      end_launch(s, launch, stats);
+      s.add(launch.kernel->name, stats);
+    } catch (const KernelFault& fault) {
+      release_workspace(s, launch);
+      s.fault(fault.diagnosis);
+    }
+  });
+  return CUDA_SUCCESS;
 }
 
 }  // namespace tinygpu::cuda

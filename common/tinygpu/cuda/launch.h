@@ -35,9 +35,17 @@ CUresult prepare(State& s, const LaunchRequest& r, PreparedLaunch& out);
 /// Runs: a fault inside the kernel makes the context's sticky error. INVALID_HANDLE if the kernel's module is gone.
 CUresult run_launch(State& s, const PreparedLaunch& launch);
 
-/// Checks and runs. A refused launch returns its code at once, with a diagnosis on stderr; a fault inside the kernel
-/// makes the context's sticky error and, as the launch is asynchronous on hardware, returns success here.
-CUresult launch(State& s, const LaunchRequest& r);
+/// The same in two steps, for grids in flight. What the machine is given, and what to give back to it at the end.
+struct RunningLaunch {
+  Kernel* kernel = nullptr;
+  LaunchConfig config;
+  Launch* launch = nullptr;
+  size_t piece = 0;
+};
+CUresult begin_launch(State& s, const PreparedLaunch& prepared, RunningLaunch& out);
+void release_workspace(State& s, const RunningLaunch& launch);
+/// Adds to `stats` how it was timed.
+void end_launch(State& s, const RunningLaunch& launch, LaunchStats& stats);
 
 /// Most dynamic shared memory that a launch of the kernel may ask for now.
 uint32_t dynamic_shared_limit(const MachineSpec& spec, const Kernel& k);

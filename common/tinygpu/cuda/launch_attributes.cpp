@@ -55,11 +55,11 @@ CUresult launch_with(State& s, Stream& stream, const CUlaunchAttribute* attribut
     c->graph->nodes.back()->kernel = std::move(prepared);
     return CUDA_SUCCESS;
   }
-  r.programmatic &= s.last_kernel_on == &stream;
-  if (CUresult e = launch(s, r); e != CUDA_SUCCESS) return e;
-  s.last_kernel_on = &stream;
-  if (event) s.record(event);
-  return CUDA_SUCCESS;
+  auto prepared = std::make_shared<PreparedLaunch>();
+  if (CUresult e = prepare(s, r, *prepared); e != CUDA_SUCCESS) return e;
+  s.submitted.add(stream, std::move(prepared));
+  if (event) s.submitted.record(stream, s.event(event));
+  return s.submitted_on(stream);
 }
 
 }  // namespace tinygpu::cuda

@@ -9,9 +9,9 @@ namespace tinygpu::cuda {
 class State;
 struct Stream;
 
-/// Reads `count` attributes into the request. Those that only steer scheduling (priority, preferred cluster, cache
-/// hints, programmatic events) are accepted and change nothing here: launches run one after the other, and only
-/// programmatic stream serialization lets their times overlap.
+/// Reads `count` attributes into the request. Those that only steer scheduling (a launch's own priority, preferred
+/// cluster, cache hints, programmatic events) are accepted and change nothing here, but for programmatic stream
+/// serialization.
 /// `event_after` receives the event that an attribute asks to be recorded with the launch.
 CUresult read_attributes(const CUlaunchAttribute* attributes, unsigned count, LaunchRequest& request,
                          const void*& event_after);

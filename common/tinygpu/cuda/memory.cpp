@@ -154,6 +154,11 @@ CUresult copy(State& s, const CopyEnd& dst, const CopyEnd& src, size_t width, si
         s.gpu.memory.describe(reinterpret_cast<uint64_t>(bad)));
     return CUDA_ERROR_INVALID_VALUE;
   }
+  if (s.rehearsal) {
+    for (const void* p : {to_place, from_place})
+      s.rehearsal->pageable |= !s.gpu.memory.find(reinterpret_cast<uint64_t>(p));
+    return CUDA_SUCCESS;
+  }
   const uint64_t address = reinterpret_cast<uint64_t>(to_place);
   const uint64_t to_pitch = dst.pitch.value(), to_slice = dst.slice.value();
   const uint64_t from_pitch = src.pitch.value(), from_slice = src.slice.value();
@@ -180,6 +185,7 @@ CUresult fill(State& s, uint64_t dst, uint32_t value, uint32_t bytes, size_t wid
         s.gpu.memory.describe(dst));
     return CUDA_ERROR_INVALID_VALUE;
   }
+  if (s.rehearsal) return CUDA_SUCCESS;
   const uint64_t in_row = row_bytes.value(), to_pitch = pitch.value(), to_slice = slice.value();
   for (size_t z = 0; z < depth; ++z)
     for (size_t y = 0; y < height; ++y) {

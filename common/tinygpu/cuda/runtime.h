@@ -15,10 +15,10 @@ cudaError_t& last_error();
 cudaError_t finish(CUresult e);
 
 /// One runtime call: lock, sticky error first, last error recorded.
-template <class F>
+template <Pending pending = Pending::runs, class F>
 cudaError_t api(F&& f) {
   State::get().runtime_in_use = true;
-  return finish(guarded(f));
+  return finish(guarded<pending>(f));
 }
 
 /// A runtime call that works after a fault as well (queries of names, devices, versions).

@@ -71,7 +71,7 @@ cudaError_t blocking(F&& f) {
   });
 }
 cudaError_t copy_on(cudaStream_t stream, Work f) {
-  return api([&](State& s) {
+  return api<Pending::stays>([&](State& s) {
     return with_stream(s, stream,
                        [&](State&, Stream& p) { return submit(s, p, CU_GRAPH_NODE_TYPE_MEMCPY, std::move(f)); });
   });

@@ -76,7 +76,7 @@ cudaError_t on_stream(cudaStream_t stream, F&& f) {
 }
 /// Work that a graph can hold: `f` has its arguments by value.
 cudaError_t work_on(cudaStream_t stream, CUgraphNodeType type, Work f) {
-  return api([&](State& s) {
+  return api<Pending::stays>([&](State& s) {
     return with_stream(s, stream, [&](State&, Stream& p) { return submit(s, p, type, std::move(f)); });
   });
 }

@@ -12,7 +12,7 @@ namespace {
 
 template <class F>
 cudaError_t on_kernel(const void* function, F&& f) {
-  return api([&](State& s) {
+  return api<Pending::stays>([&](State& s) {
     Kernel* k = nullptr;
     if (CUresult e = find_kernel(function, k); e != CUDA_SUCCESS) return e;
     return CUresult(f(s, *k));

@@ -12,7 +12,7 @@ namespace {
 /// Calls the driver's function of that name, with these arguments.
 template <class... A>
 cudaError_t driver_call(const char* name, A... arguments) {
-  return api([&](State&) {
+  return api<Pending::stays>([&](State&) {  // the driver's call does what is due
     static std::map<std::string, void*>& known = *new std::map<std::string, void*>;
     void*& f = known[name];
     if (!f) f = driver_function(name, CUDA_VERSION);

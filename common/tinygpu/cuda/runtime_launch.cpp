@@ -61,7 +61,7 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, 
 
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** args, size_t shared,
                              cudaStream_t stream) {
-  return api([&](State& s) { return start(s, function, grid, block, args, shared, stream, false); });
+  return api<Pending::stays>([&](State& s) { return start(s, function, grid, block, args, shared, stream, false); });
 }
 
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** args, size_t shared,
@@ -71,11 +71,11 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
 
 cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** args, size_t shared,
                                         cudaStream_t stream) {
-  return api([&](State& s) { return start(s, function, grid, block, args, shared, stream, true); });
+  return api<Pending::stays>([&](State& s) { return start(s, function, grid, block, args, shared, stream, true); });
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* c, const void* function, void** args) {
-  return api([&](State& s) {
+  return api<Pending::stays>([&](State& s) {
     if (!c) return CUDA_ERROR_INVALID_VALUE;
     return start(s, function, c->gridDim, c->blockDim, args, c->dynamicSmemBytes, c->stream, false, c->attrs,
                  c->numAttrs);

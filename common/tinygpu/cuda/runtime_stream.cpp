@@ -8,9 +8,9 @@ namespace {
 
 constexpr int kHighestPriority = -5, kLowestPriority = 0;
 
-template <class F>
+template <Pending pending = Pending::runs, class F>
 cudaError_t on_stream(cudaStream_t stream, F&& f) {
-  return api([&](State& s) { return with_stream(s, stream, f); });
+  return api<pending>([&](State& s) { return with_stream(s, stream, f); });
 }
 
 }  // namespace
@@ -18,7 +18,7 @@ cudaError_t on_stream(cudaStream_t stream, F&& f) {
 extern "C" {
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
-  return api([&](State& s) {
+  return api<Pending::stays>([&](State& s) {
     if (!stream || flags > cudaStreamNonBlocking) return CUDA_ERROR_INVALID_VALUE;
     const int clamped = priority < kHighestPriority  ? kHighestPriority
                         : priority > kLowestPriority ? kLowestPriority
@@ -47,22 +47,22 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(
 cudaError_t cudaDeviceSynchronize() { return api(wait_for_device); }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
-  return on_stream(stream, [&](State& s, Stream& p) {
+  return on_stream<Pending::stays>(stream, [&](State& s, Stream& p) {
     if (!s.is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
     return flags > cudaEventWaitExternal ? CUDA_ERROR_INVALID_VALUE : s.wait_on(p, event);
   });
 }
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
-  return on_stream(stream, [&](State&, Stream& p) { return answer(flags, p.flags); });
+  return on_stream<Pending::stays>(stream, [&](State&, Stream& p) { return answer(flags, p.flags); });
 }
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
-  return on_stream(stream, [&](State&, Stream& p) { return answer(priority, p.priority); });
+  return on_stream<Pending::stays>(stream, [&](State&, Stream& p) { return answer(priority, p.priority); });
 }
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
-  return on_stream(stream, [&](State&, Stream& p) { return answer(id, p.id); });
+  return on_stream<Pending::stays>(stream, [&](State&, Stream& p) { return answer(id, p.id); });
 }
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
-  return on_stream(stream, [&](State&, Stream&) { return answer(device, 0); });
+  return on_stream<Pending::stays>(stream, [&](State&, Stream&) { return answer(device, 0); });
 }
 cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
   return api([&](State& s) { return s.stream(to) && s.stream(from) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; });
@@ -71,7 +71,7 @@ cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID, const 
   return on_stream(stream, [&](State&, Stream&) { return value ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  return api([&](State&) {
+  return api<Pending::stays>([&](State&) {
     if (least) *least = kLowestPriority;
     if (greatest) *greatest = kHighestPriority;
     return CUDA_SUCCESS;
@@ -80,7 +80,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-  return api([&](State& s) {
+  return api<Pending::stays>([&](State& s) {
     constexpr unsigned kKnown = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
     if (!event || (flags & ~kKnown)) return CUDA_ERROR_INVALID_VALUE;
     *event = reinterpret_cast<cudaEvent_t>(s.create_event(flags));
@@ -94,7 +94,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   });
 }
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
-  return on_stream(stream, [&](State& s, Stream& p) {
+  return on_stream<Pending::stays>(stream, [&](State& s, Stream& p) {
     if (!s.is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
     if (flags > cudaEventRecordExternal) return CUDA_ERROR_INVALID_VALUE;
     return s.record_on(event, p);

@@ -141,6 +141,7 @@ const char* tinygpu_session_open(const char* machine) try {
 const char* tinygpu_session_begin(const char* options) try {
   State& s = State::get();
   std::lock_guard lock(s.mutex);
+  s.settle();
   const json o = json::parse(options && *options ? options : "{}");
   const CompletionOrder order = order_of(o, s.options.order);
   const bool races = races_of(o);
@@ -162,12 +163,14 @@ const char* tinygpu_session_begin(const char* options) try {
 void tinygpu_session_end() {
   State& s = State::get();
   std::lock_guard lock(s.mutex);
+  s.settle();
   end_stretch(s);
 }
 
 const char* tinygpu_session_take() {
   State& s = State::get();
   std::lock_guard lock(s.mutex);
+  s.settle();
   s.synchronize();
   Session& own = session();
   const json out = {{"error", int(s.sticky)},
@@ -183,12 +186,14 @@ const char* tinygpu_session_take() {
 void tinygpu_session_recover() {
   State& s = State::get();
   std::lock_guard lock(s.mutex);
+  s.settle();
   s.sticky = CUDA_SUCCESS;
 }
 
 const char* tinygpu_session_profile() {
   State& s = State::get();
   std::lock_guard lock(s.mutex);
+  s.settle();
   const Stretch* stretch = session().stretch.get();
   if (!stretch || !stretch->profile) return nullptr;
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
@@ -200,6 +205,7 @@ const char* tinygpu_session_profile() {
 const char* tinygpu_session_trace() {
   State& s = State::get();
   std::lock_guard lock(s.mutex);
+  s.settle();
   Stretch* stretch = session().stretch.get();
   if (!stretch || !stretch->trace) return nullptr;
   stretch->trace.reset();  // completes the document
@@ -212,6 +218,7 @@ const char* tinygpu_session_trace() {
 void tinygpu_session_clear_l2() {
   State& s = State::get();
   std::lock_guard lock(s.mutex);
+  s.settle();
   // The cache is first in, first out: twice its size of other lines leaves nothing else.
   const uint64_t bytes = 2 * s.gpu.spec.l2_bytes;
   const uint64_t address = s.gpu.memory.allocate(bytes, 512, tinygpu::MemoryKind::device);

@@ -112,7 +112,7 @@ State::State() try
 }
 
 void State::fault(const Diagnosis& d) {
-  synchronize();
+  write_output();
   std::fflush(stdout);
   tell(d);
   sticky = error_of(d);
@@ -134,6 +134,7 @@ void State::end() {
       if (!variable(file).empty()) say_unwritable(file);
     return;
   }
+  ended_ = true;
   synchronize();
   on_clean_thread([&] {
     tell_leaks(*this);
@@ -158,7 +159,9 @@ void State::forked() {
   log_forked();
   (void)observation_.release();  // what its files still hold back is the parent's to write
   new (&mutex) CallLock;         // it has the parent's thread for its owner
+  idle_host_.forked();
   if (whole_) {
+    submitted.clear();  // the parent's to do
     totals_.clear();
     device_output_.clear();
     options.threads = gpu.options.threads = 1;
@@ -212,7 +215,7 @@ CUresult State::set_limit(int which, size_t value) {
 
 void State::print(const std::string& text) {
   device_output_ += text;
-  if (device_output_.size() > kFifo) synchronize();
+  if (device_output_.size() > kFifo) write_output();
 }
 
 Module* State::add_module(std::unique_ptr<Module> m) {
@@ -261,10 +264,39 @@ Event* State::create_event(unsigned flags) {
 
 bool State::destroy_event(Event* e) { return events_.erase(e) != 0; }
 
-void State::record(const void* event) {
+void State::record(const void* event, double ms) {
   Event& e = *events_.at(static_cast<const Event*>(event));
   e.recorded = true;
-  e.time_ms = now_ms();
+  e.time_ms = ms;
+}
+
+CUresult State::submitted_on(const Stream& stream) {
+  // Nothing can come beside the legacy stream's work but that of streams that do not block.
+  const bool alone = &stream == &default_stream_ && std::ranges::none_of(streams_, [](const auto& s) {
+    return s.first->flags & CU_STREAM_NON_BLOCKING;
+  });
+  if (ended_ || alone || submitted.full() || !idle_host_.watch(*this)) return settle();
+  return CUDA_SUCCESS;
+}
+
+CUresult State::do_on(const Stream& stream, Work work) {
+  Rehearsal judged;
+  {
+    struct End {
+      Rehearsal*& of;
+      ~End() { of = nullptr; }
+    } end{rehearsal = &judged};
+    if (const CUresult e = work(*this); e != CUDA_SUCCESS) return e;
+  }
+  submitted.add(stream, std::move(work));
+  return judged.pageable ? settle() : submitted_on(stream);
+}
+
+CUresult State::settle() { return submitted.run(*this); }
+
+void State::host_is_idle() {
+  if (ended_ || sticky != CUDA_SUCCESS) return;
+  contained([&] { return settle(); });
 }
 
 CUresult State::record_on(const void* event, Stream& stream) {
@@ -272,10 +304,14 @@ CUresult State::record_on(const void* event, Stream& stream) {
   Event& e = *events_.at(static_cast<const Event*>(event));
   e.capture = stream.capture ? stream.capture->id : 0;
   e.behind.clear();
-  if (stream.capture)
+  if (stream.capture) {
     e.behind = stream.capture->front[&stream];
-  else
+  } else if (submitted.empty()) {
     record(event);
+  } else {
+    submitted.record(stream, e);
+    return submitted_on(stream);
+  }
   return CUDA_SUCCESS;
 }
 
@@ -283,7 +319,10 @@ CUresult State::wait_on(Stream& stream, const void* event) {
   if (!is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
   const Event& e = *events_.at(static_cast<const Event*>(event));
   Capture* c = stream.capture ? stream.capture : graphs.capture(e.capture);
-  if (!c) return CUDA_SUCCESS;  // work runs when it is submitted: the event is over
+  if (!c) {
+    submitted.wait(stream, e);
+    return CUDA_SUCCESS;
+  }
   if (e.capture != c->id) {
     c->broken = true;
     return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
@@ -351,7 +390,12 @@ CUresult State::pool_attribute(const void* pool, int attribute, void* value) {
 }
 
 void State::synchronize() {
+  settle();
   last_kernel_on = nullptr;
+  write_output();
+}
+
+void State::write_output() {
   if (device_output_.empty()) return;
   std::fwrite(device_output_.data(), 1, device_output_.size(), stdout);
   std::fflush(stdout);
@@ -379,15 +423,24 @@ void State::look_for_races(bool races) {
   observation_.reset();
 }
 
-void State::add(const std::string& kernel, const LaunchStats& stats) {
-  Totals& t = totals_[kernel];
-  ++t.launches;
-  t.cycles += stats.cycles;
-  t.instructions += stats.instructions;
-  for (const auto& [name, n] : stats.counters) t.counters[name] += n;
-  const double mhz = governed_mhz(gpu.spec, stats), highest = gpu.spec.clock_ghz * 1e3;
-  t.governed_ms += double(stats.cycles) / (mhz * 1e3);
-  if (options.clock == Options::Clock::power) slower_ms_ += double(stats.cycles) * (1 / mhz - 1 / highest) / 1e3;
+void State::add(const std::string& kernel, const LaunchStats& stats) { add({{kernel, stats}}, stats); }
+
+double State::add(const std::vector<std::pair<std::string, LaunchStats>>& launches, LaunchStats all) {
+  if (all.counters.empty())
+    for (const auto& [kernel, stats] : launches)
+      for (const auto& [name, n] : stats.counters) all.counters[name] += n;
+  const double mhz = governed_mhz(gpu.spec, all), highest = gpu.spec.clock_ghz * 1e3;
+  for (const auto& [kernel, stats] : launches) {
+    Totals& t = totals_[kernel];
+    ++t.launches;
+    t.cycles += stats.cycles;
+    t.instructions += stats.instructions;
+    for (const auto& [name, n] : stats.counters) t.counters[name] += n;
+    t.governed_ms += double(stats.cycles) / (mhz * 1e3);
+  }
+  if (options.clock != Options::Clock::power) return 1 / (highest * 1e3);
+  slower_ms_ += double(all.cycles) * (1 / mhz - 1 / highest) / 1e3;
+  return 1 / (mhz * 1e3);
 }
 
 void State::print_counters() const {

@@ -19,11 +19,13 @@
 #include "common/tinygpu/cuda/call_lock.h"
 #include "common/tinygpu/cuda/error.h"
 #include "common/tinygpu/cuda/graph.h"
+#include "common/tinygpu/cuda/idle_host.h"
 #include "common/tinygpu/cuda/module.h"
 #include "common/tinygpu/cuda/observation.h"
 #include "common/tinygpu/cuda/options.h"
 #include "common/tinygpu/cuda/show.h"
 #include "common/tinygpu/cuda/stream.h"
+#include "common/tinygpu/cuda/submitted.h"
 #include "common/tinygpu/machine/chip/gpu.h"
 
 namespace tinygpu::cuda {
@@ -32,6 +34,8 @@ namespace tinygpu::cuda {
 constexpr uintptr_t kStreamLegacy = 1, kStreamPerThread = 2;
 
 class State {
+  Stream default_stream_, per_thread_stream_;  // ahead of what knows them
+
  public:
   /// The one state; makes the machine at first use.
   static State& get();
@@ -54,6 +58,24 @@ class State {
   /// The stream whose last work is the kernel that ran last; null: something came behind it, or the host waited.
   const Stream* last_kernel_on = nullptr;
   void fault(const Diagnosis& d);
+
+  // ---- Submitted work
+  Submitted submitted{default_stream_};
+  /// The stream has been given something: it runs now, unless something else may come beside it.
+  CUresult submitted_on(const Stream& stream);
+  /// A copy or a fill on a stream. Its arguments are judged now. One of memory that is not pinned is done now, too.
+  CUresult do_on(const Stream& stream, Work work);
+  /// Everything that has been submitted is done.
+  CUresult settle();
+  /// The host has not called for a while: the same, without anybody to tell an error to.
+  void host_is_idle();
+  /// Copies and fills that find this here say whether they are right, and do nothing.
+  struct Rehearsal {
+    bool pageable = false;  // one side is memory of which the device knows nothing
+  };
+  Rehearsal* rehearsal = nullptr;
+  /// API calls so far: whether the host is at work elsewhere.
+  std::atomic<uint64_t> calls = 0;
   /// The end of the primary context (cudaDeviceReset): everything allocated, created or set in it is gone, the sticky
   /// error too. Kernels and variables of registered programs and of libraries load again when they are next used.
   void reset();
@@ -85,8 +107,10 @@ class State {
   bool destroy_stream(Stream* s);
   Event* create_event(unsigned flags);
   bool destroy_event(Event* e);
-  /// Stamps a live event with the present simulated time.
-  void record(const void* event);
+  Event& event(const void* handle) { return *events_.at(static_cast<const Event*>(handle)); }  // a live one
+  /// Stamps a live event with the present simulated time, or with another.
+  void record(const void* event) { record(event, now_ms()); }
+  void record(const void* event, double ms);
   /// Milliseconds between two recorded events. INVALID_HANDLE if one isn't live, not recorded, or made without timing.
   CUresult elapsed_ms(const void* from, const void* to, float& ms) const;
   /// cudaEventRecord and cudaStreamWaitEvent: on a stream that captures they only say what comes after what.
@@ -104,7 +128,9 @@ class State {
   CUresult pool_attribute(const void* pool, int attribute, void* value);
 
   /// Simulated milliseconds since the machine was made.
-  double now_ms() const { return double(gpu.clock) / (gpu.spec.clock_ghz * 1e6) + slower_ms_; }
+  double now_ms() const { return ms(gpu.clock) + slower_ms_; }
+  /// Milliseconds of so many cycles at the highest clock.
+  double ms(uint64_t cycles) const { return double(cycles) / (gpu.spec.clock_ghz * 1e6); }
   /// Lets simulated time pass for work outside kernels.
   void advance_seconds(double seconds) { gpu.clock += uint64_t(seconds * gpu.spec.clock_ghz * 1e9); }
 
@@ -128,17 +154,19 @@ class State {
 
   /// What the launches of this process added up to, for GEN5_COUNTERS.
   void add(const std::string& kernel, const LaunchStats& stats);
+  /// The same of launches that ran side by side: `all` is what they took together. Milliseconds of a cycle of it.
+  double add(const std::vector<std::pair<std::string, LaunchStats>>& launches, LaunchStats all);
   void print_counters() const;
 
  private:
   State();
+  void write_output();
   /// A diagnosis of a kernel: for the user's eyes, and for the report.
   void tell(const Diagnosis& d);
   std::unordered_map<const Module*, std::unique_ptr<Module>> modules_;
   std::set<const Kernel*> kernels_;
   std::map<const Stream*, std::unique_ptr<Stream>> streams_;
   std::map<const Event*, std::unique_ptr<Event>> events_;
-  Stream default_stream_, per_thread_stream_;
   uint64_t next_stream_ = 3;
   using PoolAttributes = std::map<int, uint64_t>;
   std::map<const void*, std::unique_ptr<PoolAttributes>> pools_;
@@ -153,6 +181,8 @@ class State {
   std::optional<bool> races_;            // what look_for_races said
   checks::UnwrittenMemory unwritten_;
   std::vector<Observer*> watchers_;
+  IdleHost idle_host_;
+  bool ended_ = false;  // nobody will ask for anything any more
   struct Totals {
     uint64_t launches = 0, cycles = 0, instructions = 0;
     double governed_ms = 0;  // at the clock that power leaves
@@ -202,14 +232,26 @@ template <class F>
 CUresult locked(F&& f) {
   State& s = State::get();
   std::lock_guard lock(s.mutex);
+  ++s.calls;
   if (s.in_host_function) return CUDA_ERROR_NOT_PERMITTED;
   return contained([&] { return CUresult(f(s)); });
 }
 
+/// What an API call does with work that has been submitted: all but those that submit some, and questions that have
+/// nothing to do with it, run it first.
+enum class Pending : uint8_t { runs, stays };
+
 /// The same; a sticky error comes first.
-template <class F>
+template <Pending pending = Pending::runs, class F>
 CUresult guarded(F&& f) {
-  return locked([&](State& s) { return s.sticky != CUDA_SUCCESS ? s.sticky : CUresult(f(s)); });
+  return locked([&](State& s) {
+    if (s.sticky != CUDA_SUCCESS) return s.sticky;
+    if constexpr (pending == Pending::runs) {
+      if (const CUresult e = s.settle(); e != CUDA_SUCCESS) return e;
+      if (s.sticky != CUDA_SUCCESS) return s.sticky;
+    }
+    return CUresult(f(s));
+  });
 }
 
 }  // namespace tinygpu::cuda

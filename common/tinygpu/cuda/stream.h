@@ -1,5 +1,5 @@
-// Streams and events. Work runs when it is submitted and in submission order over all streams, which is one legal
-// order; time is the machine's clock, so events measure simulated time.
+// Streams and events. What streams are given runs when somebody needs it (submitted.h); time is the machine's clock, so
+// events measure simulated time.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -20,6 +20,8 @@ struct Event {
   unsigned flags = 0;  // cudaEventDisableTiming …
   bool recorded = false;
   double time_ms = 0;  // simulated, since the machine was made
+  uint64_t batch = 0;  // the record is a piece of this batch of submitted work (submitted.h)
+  size_t piece = 0;
   // Recorded on a stream that captured: of which capture, and behind what.
   uint64_t capture = 0;
   std::vector<GraphNode*> behind;

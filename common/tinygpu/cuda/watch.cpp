@@ -21,6 +21,7 @@ std::string* document = nullptr;
 extern "C" void tinygpu_watch_begin() {
   tinygpu::cuda::State& s = tinygpu::cuda::State::get();
   std::lock_guard lock(s.mutex);
+  s.settle();
   delete watch;
   watch = new Watch;
   s.watch({&watch->profile, &watch->timeline});
@@ -29,6 +30,7 @@ extern "C" void tinygpu_watch_begin() {
 extern "C" const char* tinygpu_watch_end() {
   tinygpu::cuda::State& s = tinygpu::cuda::State::get();
   std::lock_guard lock(s.mutex);
+  s.settle();
   if (!watch) return nullptr;
   s.watch({});
   nlohmann::ordered_json out = nlohmann::ordered_json::object();

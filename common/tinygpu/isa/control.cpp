@@ -231,8 +231,8 @@ void decode_setmaxnreg(Decoder& d, Op& op) {
 
 // ---- griddepcontrol
 
-/// Launches run one after the other here, so what `wait` waits for has happened; but its time may not have come
-/// (GridBefore).
+/// Grids of a stream run one after the other here, so what `wait` waits for has happened; but its time may not have
+/// come (GridBefore).
 struct GridDependency {
   bool launches;  // launch_dependents; else wait
 };

@@ -226,7 +226,7 @@ template <class M, class R>
 void load_parameter(Warp& w, const Op& op) {
   const std::vector<uint8_t>& bank = w.domain().launch.config.params;
   // ptxas makes operands of parameters: who uses one that is not there yet stands still.
-  w.charge(w.sm().cold.parameters(w.time()));
+  w.charge(w.domain().parameters[w.cta().rank].wait(w.time()));
   const uint32_t n = op.list_size ? op.list_size : 1;
   const uint64_t address = op.a == kNoSlot           ? uint64_t(op.imm)
                            : memory_operand(op).wide ? w.at<uint64_t>(op.a)[0] + uint64_t(op.imm)

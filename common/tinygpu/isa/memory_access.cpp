@@ -330,7 +330,7 @@ void finish_global_load(Warp& w, const Op& op, const TouchedLines& t, uint32_t s
   }
   const Turn::Passage way = Turn(w, unit).global(t.count, moved, false);
   const uint64_t ready =
-      way.end + (moved ? unit.global_latency : unit.timing.l1_latency) + w.sm().cold.translation(way.begin);
+      way.end + (moved ? unit.global_latency : unit.timing.l1_latency) + w.sm().translation.wait(way.begin);
   if (!t.count || (!moved && !follows.unknown()))
     w.result_at(op, std::max(ready, follows.value));
   else
@@ -394,7 +394,7 @@ void read_for_copy(Warp& w, const Access& access, uint32_t passes, std::function
   add_lines(w.domain().memory, access.lines, false);
   w.domain().memory.ask(
       MemoryRequests::Kind::read, w.sm(), way.begin,
-      [then = std::move(then), end = way.end + w.sm().cold.translation(way.begin),
+      [then = std::move(then), end = way.end + w.sm().translation.wait(way.begin),
        miss = unit.timing.miss_least](const MemoryReply& r) { then(end + r.delay + r.late + (r.missed ? miss : 0)); });
 }
 

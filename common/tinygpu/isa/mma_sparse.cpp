@@ -40,7 +40,7 @@ void mma_sparse(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const SparseDetails& k = op.get<SparseDetails>();
   const PieceLayout& l = k.layout;
-  MmaStatistics::count(w.sm(), MatrixFamily::mma_sync, l.m, kPieceN, l.k);
+  MmaStatistics::count(w.cta(), MatrixFamily::mma_sync, l.m, kPieceN, l.k);
   MmaRegisters r;
   take_registers(w, op.list, l, r);
   const uint32_t there = l.k / 2u;
@@ -64,7 +64,7 @@ void mma_sparse(Warp& w, const Op& op) {
     each_result_pair(r, l, one);
   else
     each_result<uint32_t>(r, l, one);
-  if (k.sum != Sum::integer) MmaStatistics::count_scalar(w.sm(), kPieceM * kPieceN);
+  if (k.sum != Sum::integer) MmaStatistics::count_scalar(w.cta(), kPieceM * kPieceN);
   put_results(w, op.list, l.d, false, r);
 }
 

@@ -13,11 +13,11 @@ void mma(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const MmaDetails& details = op.get<MmaDetails>();
   const PieceLayout& l = details.layout;
-  MmaStatistics::count(w.sm(), MatrixFamily::mma_sync, l.m, kPieceN, l.k, l.m == 8 && details.bits == 16 ? 4 : 1);
+  MmaStatistics::count(w.cta(), MatrixFamily::mma_sync, l.m, kPieceN, l.k, l.m == 8 && details.bits == 16 ? 4 : 1);
   if (w.gpu().options.timing_only) return warn_if_steering(w, "a result of mma.sync");
   MmaRegisters r;
   take_registers(w, op.list, l, r);
-  MmaStatistics::count_scalar(w.sm(), details.piece(details, r));
+  MmaStatistics::count_scalar(w.cta(), details.piece(details, r));
   put_results(w, op.list, l.d, details.bits == 64, r);
 }
 

@@ -194,7 +194,7 @@ void mma(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const MmaPieces& k = op.get<MmaPieces>();
   const PieceLayout& l = k.layout;
-  MmaStatistics::count(w.sm(), MatrixFamily::mma_sync, l.m, kPieceN, l.k, k.pieces);
+  MmaStatistics::count(w.cta(), MatrixFamily::mma_sync, l.m, kPieceN, l.k, k.pieces);
   // D may lie where another piece reads A, B or C: all pieces are computed before a result is written.
   MmaRegisters r[4];
   uint32_t widened[4][4][32];
@@ -219,7 +219,7 @@ void mma(Warp& w, const Op& op) {
     }
     if (k.two_steps && p % 2)
       for (uint32_t i = 0; i < l.d; ++i) r[p].c[i] = r[p - 1].d[i];
-    MmaStatistics::count_scalar(w.sm(), k.piece(k, r[p]));
+    MmaStatistics::count_scalar(w.cta(), k.piece(k, r[p]));
   }
   for (uint32_t p = k.two_steps ? 1 : 0; p < k.pieces; p += k.two_steps ? 2 : 1) {
     if (k.half_d)

@@ -168,6 +168,9 @@ class Observer {
   explicit Observer(uint32_t interests) : interests(interests) {}
   virtual ~Observer() = default;
   const uint32_t interests;
+  /// For a launch that runs beside one that this one watches: an observer that has no other to watch, and adds to what
+  /// this one keeps. Null: this one can watch both.
+  virtual std::unique_ptr<Observer> another() { return nullptr; }
   /// Of these, what it wants to be told of in this launch.
   virtual uint32_t interests_in(const LaunchConfig&) const { return interests; }
 

@@ -62,7 +62,9 @@ void RoleCost::add(const RoleCost& other) {
   for (const auto& [wait, cycles] : other.waits) waits[wait] += cycles;
 }
 
-Profile::Profile() : Observer(operations | synchronisation | waits | instructions | traffic) {}
+Profile::Profile() : Profile(std::make_shared<std::vector<KernelProfile>>()) {}
+Profile::Profile(std::shared_ptr<std::vector<KernelProfile>> kernels)
+    : Observer(operations | synchronisation | waits | instructions | traffic), kernels_(std::move(kernels)) {}
 Profile::~Profile() = default;
 
 void Profile::on_launch(const Launch& launch) {
@@ -187,10 +189,10 @@ void Profile::on_traffic(const MemoryTraffic& t) {
 
 void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
   const std::string name = readable_name(launch.config.kernel->name);
-  auto it = std::find_if(kernels_.begin(), kernels_.end(), [&](const KernelProfile& k) { return k.name == name; });
-  if (it == kernels_.end()) {
-    kernels_.emplace_back().name = name;
-    it = kernels_.end() - 1;
+  auto it = std::find_if(kernels_->begin(), kernels_->end(), [&](const KernelProfile& k) { return k.name == name; });
+  if (it == kernels_->end()) {
+    kernels_->emplace_back().name = name;
+    it = kernels_->end() - 1;
   }
   KernelProfile& k = *it;
   ++k.launches;

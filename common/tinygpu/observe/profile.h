@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -76,7 +77,9 @@ class Profile final : public Observer {
   Profile();
   ~Profile() override;
   /// In the order of their first launch.
-  const std::vector<KernelProfile>& kernels() const { return kernels_; }
+  const std::vector<KernelProfile>& kernels() const { return *kernels_; }
+
+  std::unique_ptr<Observer> another() override { return std::unique_ptr<Observer>(new Profile(kernels_)); }
 
   void on_launch(const Launch&) override;
   void on_end(const Launch&, const LaunchStats*) override;
@@ -129,12 +132,13 @@ class Profile final : public Observer {
     /// Null: its CTA is gone.
     WarpCost* warp(const Dim3& cta, int warp);
   };
+  explicit Profile(std::shared_ptr<std::vector<KernelProfile>> kernels);
   Part& part_of(const Cta& cta);
   static void fold(Part& part, const CtaCost& cta, uint64_t end, const Launch& launch);
 
   std::vector<Part> parts_;  // by Domain::index
   IdleCauses idle_;
-  std::vector<KernelProfile> kernels_;
+  std::shared_ptr<std::vector<KernelProfile>> kernels_;  // of all that add to the same ones
 };
 
 }  // namespace tinygpu::observe

@@ -22,13 +22,14 @@ void SmTimeline::on_sync(const Sync& s) {
 }
 
 void SmTimeline::take(const Launch& launch, const KernelTimeline& t) {
-  json_ = {{"kernel", readable_name(launch.config.kernel->name)}, {"cycles", t.end - t.begin}};
+  nlohmann::ordered_json& document = main_ ? main_->json_ : json_;
+  document = {{"kernel", readable_name(launch.config.kernel->name)}, {"cycles", t.end - t.begin}};
   std::vector<KernelTimeline::Stay> stays;
   for (const KernelTimeline::Stay& s : t.stays)
     if (s.sm == 0) stays.push_back(s);
   std::stable_sort(stays.begin(), stays.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
   for (const KernelTimeline::Stay& s : stays)
-    json_["ctas"].push_back({{"begin", s.begin - t.begin}, {"end", s.end - t.begin}});
+    document["ctas"].push_back({{"begin", s.begin - t.begin}, {"end", s.end - t.begin}});
 
   std::vector<const Span*> operations;
   for (const Span& s : t.spans)
@@ -43,21 +44,21 @@ void SmTimeline::take(const Launch& launch, const KernelTimeline& t) {
   for (const Span* s : operations) {
     const auto stay = stay_of(s->who.cta);
     if (stay == stays.end()) continue;  // a unit of this SM works for another CTA of the cluster
-    json_["operations"].push_back({{"kind", s->name},
-                                   {"cta", stay - stays.begin()},
-                                   {"warp", s->who.warp},
-                                   {"issued", s->issued - t.begin},
-                                   {"begin", s->begin - t.begin},
-                                   {"busy", s->busy},
-                                   {"end", s->end - t.begin}});
+    document["operations"].push_back({{"kind", s->name},
+                                      {"cta", stay - stays.begin()},
+                                      {"warp", s->who.warp},
+                                      {"issued", s->issued - t.begin},
+                                      {"begin", s->begin - t.begin},
+                                      {"busy", s->busy},
+                                      {"end", s->end - t.begin}});
   }
   for (const Signal& s : signals_) {
     const auto stay = stay_of(s.cta);
     if (stay == stays.end()) continue;  // by another CTA of the cluster
-    json_[s.passed ? "waited" : "arrived"].push_back(
+    document[s.passed ? "waited" : "arrived"].push_back(
         {{"cta", stay - stays.begin()}, {"warp", s.warp}, {"at", s.time - t.begin}});
   }
-  if (t.left_out) json_["left_out"] = t.left_out;
+  if (t.left_out) document["left_out"] = t.left_out;
 }
 
 }  // namespace tinygpu::observe

@@ -1,5 +1,6 @@
 // What one SM did in a launch, as a document for the program that launched it.
 #pragma once
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "common/tinygpu/observe/timeline.h"
@@ -14,6 +15,11 @@ class SmTimeline final : public Timeline {
   /// Null before a launch has ended. Times are cycles since the launch began.
   const nlohmann::ordered_json& json() const { return json_; }
 
+  std::unique_ptr<Observer> another() override {
+    auto other = std::make_unique<SmTimeline>();
+    other->main_ = this;
+    return other;
+  }
   void on_launch(const Launch&) override;
   void on_sync(const Sync&) override;
 
@@ -30,6 +36,7 @@ class SmTimeline final : public Timeline {
   };
   std::vector<Signal> signals_;  // one host thread has all that happens on an SM
   nlohmann::ordered_json json_;
+  SmTimeline* main_ = nullptr;  // whose document it is; null: this one's
 };
 
 }  // namespace tinygpu::observe

@@ -36,8 +36,22 @@ std::string Track::name(const std::string& role) const {
 
 Timeline::Timeline(TimelineLimits limits) : Observer(operations | synchronisation | waits | traffic), limits_(limits) {}
 
+class Timeline::Another final : public Timeline {
+ public:
+  explicit Another(Timeline& main) : Timeline(main.limits_) {
+    constexpr uint32_t kMostCtas = 32;
+    main_ = &main;
+    first_slot_ = kMostCtas * ++main.beside_;
+  }
+
+ private:
+  void take(const Launch& launch, const KernelTimeline& timeline) override { main_->take(launch, timeline); }
+};
+
+std::unique_ptr<Observer> Timeline::another() { return std::make_unique<Another>(*this); }
+
 void Timeline::on_launch(const Launch& launch) {
-  active_ = kernels_++ < limits_.kernels;
+  active_ = (main_ ? main_ : this)->kernels_++ < limits_.kernels;
   parts_.clear();
   parts_.resize(launch.domains().size());
 }
@@ -69,14 +83,14 @@ void Timeline::on_cta(const Cta& cta, bool starts, uint64_t time) {
       taken.push_back(true);
     else
       *free = true;
-    part.places[id] = {cta.sm.index, slot, time, false};
+    part.places[id] = {cta.sm.index, first_slot_ + slot, time, false};
     return;
   }
   const auto place = part.places.find(id);
   if (place == part.places.end()) return;
   const auto [sm, slot, begin, ended] = place->second;
   place->second.ended = true;
-  taken[slot] = false;
+  taken[slot - first_slot_] = false;
   if (shown(sm)) part.stays.push_back({sm, slot, cta.id, begin, time});
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,8 @@ class Timeline : public Observer {
  public:
   explicit Timeline(TimelineLimits limits);
 
+  /// One that hands its launches over to this one.
+  std::unique_ptr<Observer> another() override;
   void on_launch(const Launch&) override;
   void on_end(const Launch&, const LaunchStats*) override;
   void on_cta(const Cta&, bool starts, uint64_t time) override;
@@ -92,6 +95,7 @@ class Timeline : public Observer {
   virtual void take(const Launch& launch, const KernelTimeline& timeline) = 0;
 
  private:
+  class Another;
   struct Barrier {
     uint64_t begin = 0;                // of the present phase
     std::vector<uint64_t> operations;  // that have signalled it in this phase
@@ -129,8 +133,10 @@ class Timeline : public Observer {
 
   const TimelineLimits limits_;
   bool active_ = false;
-  uint32_t kernels_ = 0;
-  std::vector<Part> parts_;  // by Domain::index
+  uint32_t kernels_ = 0, beside_ = 0;
+  Timeline* main_ = nullptr;  // that counts the kernels; null: this one
+  uint32_t first_slot_ = 0;   // of the CTAs on an SM: those of grids that run beside each other are told apart
+  std::vector<Part> parts_;   // by Domain::index
 };
 
 }  // namespace tinygpu::observe

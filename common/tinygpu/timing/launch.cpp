@@ -4,6 +4,7 @@ namespace tinygpu {
 
 LaunchTiming::LaunchTiming(const MachineSpec& s)
     : latency(uint64_t(s.number("launch.latency"))),
+      grid_interval(uint64_t(s.number("launch.grid_interval"))),
       cta_interval(s.number("launch.cta_interval")),
       cta(uint64_t(s.number("launch.cta"))),
       sm_interval(s.number("launch.sm_interval")),

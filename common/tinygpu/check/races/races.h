@@ -93,6 +93,7 @@ struct DomainState {
 class Races final : public Observer {
  public:
   Races() : Observer(operations | synchronisation | shared_accesses | global_accesses | tensor_allocations) {}
+  std::unique_ptr<Observer> another() override { return std::make_unique<Races>(); }
   void on_launch(const Launch&) override;
   void on_end(const Launch&, const LaunchStats*) override;
   void on_cta(const Cta&, bool starts, uint64_t time) override;

@@ -282,7 +282,7 @@ void multiply(const MmaOperation& o, uint32_t index, const Operands& operands) {
     t.column_stride = kTmemLanes;
     const auto lanes = lanes_of(o, o.d, part);
     std::copy(lanes.begin(), lanes.end(), t.lane);
-    MmaStatistics::count_scalar(o.cta[index]->sm, numerics::mma(t));
+    MmaStatistics::count_scalar(*o.cta[index], numerics::mma(t));
   }
   size_t i = 0;
   each_disabled([&](uint32_t& cell) { cell = kept[i++]; });

@@ -13,13 +13,14 @@ enum class MatrixFamily : uint8_t { tcgen05_mma, wgmma_mma_async, mma_sync };
 
 class MmaStatistics final : public Extension {
  public:
-  /// One instruction that `sm` starts: D[m x n] += A[m x k] * B[k x n], `times` over.
-  static void count(Sm& sm, MatrixFamily family, uint32_t m, uint32_t n, uint32_t k, uint32_t times = 1) {
-    Counts& c = sm.extensions.get<MmaStatistics>().counts_[int(family)];
+  /// One instruction that `cta` starts: D[m x n] += A[m x k] * B[k x n], `times` over.
+  static void count(Cta& cta, MatrixFamily family, uint32_t m, uint32_t n, uint32_t k, uint32_t times = 1) {
+    Counts& c = cta.extensions.get<MmaStatistics>().counts_[int(family)];
     if (!c.instructions) {
       static constexpr const char* kNames[] = {"tcgen05.mma", "wgmma.mma_async", "mma.sync"};
       const std::string name = kNames[int(family)];
-      c = {&sm.domain->counters[name], &sm.domain->counters[name + " operations"], &sm.domain->counters[kTensorWork]};
+      auto& counters = cta.cluster.domain.counters;
+      c = {&counters[name], &counters[name + " operations"], &counters[kTensorWork]};
     }
     *c.instructions += 1;
     *c.operations += uint64_t(2) * m * n * k * times;
@@ -27,12 +28,12 @@ class MmaStatistics final : public Extension {
     *c.work += uint64_t(2) * m * n * (family == MatrixFamily::mma_sync ? k : 16) * times;
   }
   /// Sums of wgmma, tcgen05.mma and mma.sync that the scalar model did one by one: kinds that no vector code knows.
-  static void count_scalar(Sm& sm, uint64_t sums) {
-    if (sums) sm.domain->counters["matrix sums, scalar"] += sums;
+  static void count_scalar(Cta& cta, uint64_t sums) {
+    if (sums) cta.cluster.domain.counters["matrix sums, scalar"] += sums;
   }
 
  private:
-  /// Entries of the domain's counters, which outlive its SMs' units.
+  /// Entries of the domain's counters, which outlive its CTAs.
   struct Counts {
     uint64_t* instructions = nullptr;
     uint64_t* operations = nullptr;

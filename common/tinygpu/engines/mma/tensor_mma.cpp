@@ -168,7 +168,7 @@ void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& re
     o->each_cells([&](const MmaOperation::Cells& cells) {
       for (const TmemRect& r : cells.rects) work.cells.push_back({&o->cta[c]->sm, r, cells.writes, cells.what});
     });
-  const MmaTiming& timing = cta.sm.domain->launch.gpu.timing.mma.value();
+  const MmaTiming& timing = cta.cluster.domain.launch.gpu.timing.mma.value();
   const MmaTime time = timing.time({.cta_group = int(request.cta_group),
                                     .m = o->idesc.m,
                                     .n = o->idesc.n,
@@ -191,7 +191,7 @@ void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& re
   work.execute = [o](uint64_t then, const Origin& operation) {
     if (!operation.launch->options.timing_only) execute_mma(*o, then, operation);
   };
-  MmaStatistics::count(cta.sm, MatrixFamily::tcgen05_mma, o->idesc.m, o->idesc.n, o->idesc.k());
+  MmaStatistics::count(cta, MatrixFamily::tcgen05_mma, o->idesc.m, o->idesc.n, o->idesc.k());
   tell(MemoryTraffic{domain, who, cta.sm.index, now,
                      32ull * (request.a_in_tmem ? 0 : o->idesc.m) + uint64_t(o->b.k_bytes) * o->idesc.n});
   TensorCore::of(cta, request.cta_group).enqueue(domain, std::move(work));

@@ -240,9 +240,9 @@ void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
     accumulators_.push_back(o->accumulator);
   }
   o->accumulator->running++;
-  MmaStatistics::count(cta_->sm, MatrixFamily::wgmma_mma_async, kRows, o->form.n, o->form.k());
+  MmaStatistics::count(*cta_, MatrixFamily::wgmma_mma_async, kRows, o->form.n, o->form.k());
   WgmmaServer& server = cta_->sm.extensions.get<WgmmaServer>();
-  Domain& domain = *cta_->sm.domain;
+  Domain& domain = cta_->cluster.domain;
   const WgmmaTiming& timing = domain.launch.gpu.timing.wgmma.value();
   const double bytes = (o->form.a_in_registers ? 0.0 : 32.0 * kRows) + (o->form.sparse ? 64.0 : 32.0) * o->form.n;
   const double cycles = std::max(o->form.n / timing.columns_per_cycle, bytes / timing.bytes_per_cycle);
@@ -362,7 +362,7 @@ void Warpgroup::execute(const Operation& o, uint64_t now) {
       sparse_halves(lanes_of(*warps_[warp].warp, o.a[warp].back()), f.selector, f.k(), half + 16 * warp);
     split = split_elements(t, half);
   }
-  MmaStatistics::count_scalar(cta_->sm, numerics::mma(t));
+  MmaStatistics::count_scalar(*cta_, numerics::mma(t));
   for (const auto& [at, word] : split) acc.words[at] = word;
 }
 

@@ -6,24 +6,23 @@
 
 namespace tinygpu {
 
-class ColdStart {
+class FirstWait {
  public:
-  ColdStart() = default;
-  /// Cycles until the SM has the one and the other.
-  ColdStart(uint64_t parameters, uint64_t translation) : parameters_{parameters}, translation_{translation} {}
+  FirstWait() = default;
+  /// Cycles until it is there.
+  explicit FirstWait(uint64_t cycles) : cycles_(cycles) {}
   /// How much later than on a warm SM somebody has what he asks for at `time`.
-  uint64_t parameters(uint64_t time) { return parameters_.wait(time); }
-  uint64_t translation(uint64_t time) { return translation_.wait(time); }
+  uint64_t wait(uint64_t time) {
+    if (!there_) there_ = std::max<uint64_t>(1, time + cycles_);
+    return there_ > time ? there_ - time : 0;
+  }
 
  private:
-  struct First {
-    uint64_t cycles = 0, there = 0;  // `there`: when, 0: nobody has asked
-    uint64_t wait(uint64_t time) {
-      if (!there) there = std::max<uint64_t>(1, time + cycles);
-      return there > time ? there - time : 0;
-    }
-  };
-  First parameters_, translation_;
+  uint64_t cycles_ = 0, there_ = 0;  // `there_`: when, 0: nobody has asked
+};
+
+struct ColdStart {
+  FirstWait parameters, translation;
 };
 
 }  // namespace tinygpu

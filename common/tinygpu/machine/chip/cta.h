@@ -56,6 +56,7 @@ class Cluster {
   uint64_t linear = 0;
   std::vector<std::unique_ptr<Cta>> ctas;
   uint32_t live_ctas = 0;
+  uint64_t end_time = 0;  // of the last CTA, once there is none
   // barrier.cluster
   uint32_t barrier_arrived = 0;
   uint64_t barrier_last = 0, barrier_round = 0;

@@ -12,7 +12,7 @@ Dispatcher::Dispatcher(const LaunchConfig& c, uint64_t first, double interval)
       clusters_{c.grid.x / c.cluster.x, c.grid.y / c.cluster.y, c.grid.z / c.cluster.z},
       cluster_size_(uint32_t(c.cluster.count())),
       total_(clusters_.count()),
-      handed_out_(double(first)),
+      first_(first),
       interval_(interval) {}
 
 Dim3 Dispatcher::id(uint64_t n) const {
@@ -26,20 +26,29 @@ bool Dispatcher::take(Dim3& first_cta) {
   return true;
 }
 
-void Dispatcher::fill(const std::vector<std::unique_ptr<Domain>>& domains) {
-  const auto sooner = [](const Domain& a, const Domain& b) {
-    return std::make_tuple(a.room_since(), a.clusters.size(), a.index) <
-           std::make_tuple(b.room_since(), b.clusters.size(), b.index);
+void Dispatcher::fill(const std::vector<std::unique_ptr<Domain>>& domains, double& handed_out) {
+  const auto ctas = [](const Domain& d) {
+    size_t n = 0;
+    for (const Sm* sm : d.sms) n += sm->resident.size();
+    return n;
+  };
+  handed_out = std::max(handed_out, double(first_));
+  // One that begins beside the end of another looks at what that leaves.
+  if (!turn_ && !(domains.empty() || domains[0]->launch.before())) turn_ = uint64_t(handed_out);
+  const auto sooner = [&](const Domain& a, const Domain& b) {
+    const uint64_t since_a = std::max(a.room_since(), turn_), since_b = std::max(b.room_since(), turn_);
+    if (since_a != since_b) return since_a < since_b;
+    return std::make_tuple(ctas(a), a.index) < std::make_tuple(ctas(b), b.index);
   };
   while (left()) {
     Domain* place = nullptr;
     for (auto& d : domains)
       if (d->has_room() && (!place || sooner(*d, *place))) place = d.get();
     if (!place) return;
-    handed_out_ = std::max(handed_out_, double(place->room_since()));
+    handed_out = std::max(handed_out, double(place->room_since()));
     const uint64_t linear = next_++;
-    place->start_cluster(id(linear), linear, uint64_t(handed_out_));
-    handed_out_ += interval_;
+    place->start_cluster(id(linear), linear, uint64_t(handed_out));
+    handed_out += interval_;
   }
 }
 

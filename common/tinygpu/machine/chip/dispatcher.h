@@ -18,9 +18,12 @@ class Dispatcher {
   uint32_t cluster_size() const { return cluster_size_; }
   /// Clusters that nobody has started yet.
   uint64_t left() const { return total_ - next_; }
-  /// Starts clusters, in the order of their numbers, wherever there is room: first where it has been for longest, then
-  /// where there are fewest.
-  void fill(const std::vector<std::unique_ptr<Domain>>& domains);
+  /// Starts clusters, in the order of their numbers, wherever there is room: first where it has been for longest since
+  /// the grid's turn came, then where there are fewest CTAs. `handed_out`: when the chip can hand out the next one, of
+  /// whatever grid.
+  void fill(const std::vector<std::unique_ptr<Domain>>& domains, double& handed_out);
+  /// When its first cluster can be handed out.
+  uint64_t first() const { return first_; }
   /// Takes the next cluster out of the grid, for clusterlaunchcontrol; false when none is left.
   bool take(Dim3& first_cta);
 
@@ -31,7 +34,8 @@ class Dispatcher {
   const uint32_t cluster_size_;
   const uint64_t total_;
   uint64_t next_ = 0;
-  double handed_out_;  // when the next one can be
+  const uint64_t first_;
+  uint64_t turn_ = 0;  // when that of the grid came
   const double interval_;
 };
 

@@ -17,47 +17,72 @@ constexpr uint64_t kTurn = 4096;
 
 }  // namespace
 
-Domain::Domain(Launch& l, uint32_t i, std::vector<uint32_t> indices)
+Domain::Domain(Launch& l, uint32_t i, std::vector<Sm*> on)
     : launch(l),
       index(i),
-      memory(l.gpu.chip_memory, l.gpu.l2, l.gpu.timing.memory.miss_least, l.gpu.timing.memory.store_queue) {
-  const LaunchConfig& c = l.config;
-  const Occupancy fit = occupancy(l.gpu.spec, *c.kernel, uint32_t(c.block.count()), c.dynamic_shared);
-  fresh_ = fit.blocks_per_sm;
-  last_ends_.assign(indices.size(), LastEnds(fit.blocks_per_sm));
+      sms(std::move(on)),
+      parameters(sms.size(), l.cold_start().parameters),
+      memory(*this, l.gpu.chip_memory, l.gpu.l2, l.gpu.timing.memory.miss_least, l.gpu.timing.memory.store_queue,
+             uint32_t(l.number)),
+      last_ends_(sms.size(), LastEnds(l.fit().blocks_per_sm)),
+      share_(share_of(l.gpu.spec, *l.config.kernel, uint32_t(l.config.block.count()), l.config.dynamic_shared)),
+      carveout_(carveout(l.fit())) {
   if (const GridBefore* before = l.before()) {
     // Where its CTAs still are, there is room when they have ended.
-    for (uint32_t k = fresh_; k; --k) {
+    for (uint32_t k = l.fit().blocks_per_sm; k; --k) {
       uint64_t since = 0;
-      for (const uint32_t sm : indices) since = std::max(since, before->room(sm, k, fit.blocks_per_sm));
+      for (const Sm* sm : sms) since = std::max(since, before->room(sm->index, k, l.fit().blocks_per_sm));
       if (!since) break;
-      --fresh_;
-      freed_.insert(freed_.begin(), since);
+      for (Sm* sm : sms) {
+        sm->room.take(share_);
+        sm->room.give(share_, since);
+      }
     }
-  }
-  for (uint32_t sm : indices) {
-    sms.push_back(std::make_unique<Sm>(l1_bytes(l.gpu.timing.memory.l1_bytes, fit)));
-    sms.back()->domain = this;
-    sms.back()->index = sm;
-    sms.back()->cold = l.cold_start();
   }
   CompletionOrder order = l.options.order;
   order.seed ^= 0x9e3779b97f4a7c15ull * (i + 1);
   events.set_order(order);
 }
 
+const Domain::Room& Domain::room() const {
+  uint64_t changes = 0;
+  for (const Sm* sm : sms) changes += sm->room.changes();
+  if (room_.changes == changes) return room_;
+  room_ = {changes, 0, true};
+  for (const Sm* sm : sms) room_.fits &= fits(*sm);
+  if (!room_.fits) return room_;
+  for (const Sm* sm : sms)
+    room_.since =
+        std::max(room_.since, sm->carveout && sm->carveout < carveout_ ? sm->room.since_all() : sm->room.since(share_));
+  return room_;
+}
+
+/// Shared memory is not taken from L1 while CTAs are there (an H200, 2026-11-23: a grid whose CTAs need 100 KiB comes
+/// to SMs that have CTAs without shared memory when those have ended; one that needs less than is left joins).
+bool Domain::fits(const Sm& sm) const {
+  if (!sm.room.fits(share_)) return false;
+  const uint32_t used = launch.gpu.spec.shared_per_sm - sm.room.free_shared();
+  return sm.resident.empty() || uint64_t(used) + share_[2] <= sm.carveout;
+}
+
 void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t handed) {
   const LaunchConfig& c = launch.config;
   const LaunchTiming& timing = launch.gpu.timing.launch;
   uint64_t when = handed + timing.cta;
-  if (fresh_) {
-    --fresh_;
-  } else {
-    when = std::max(when, freed_.front() + timing.cta_refill);
-    freed_.erase(freed_.begin());
+  if (const uint64_t since = room_since()) when = std::max(when, since + timing.cta_refill);
+  for (const Sm* sm : sms) when = std::max(when, sm->next_start);
+  for (size_t k = 0; k < sms.size(); ++k) {
+    Sm& sm = *sms[k];
+    sm.next_start = when + uint64_t(timing.sm_interval + timing.sm_warp * double((c.block.count() + 31) / 32));
+    sm.room.take(share_);
+    // A grid finds an SM cold, unless another one is there: then it shares what that one has (not measured).
+    if (sm.resident.empty() && sm.set_up_for != launch.number) {
+      sm.set_up_for = launch.number;
+      sm.carveout = carveout_;
+      sm.l1.resize(l1_bytes(launch.gpu.timing.memory.l1_bytes, launch.fit()));
+      sm.translation = launch.cold_start().translation;
+    }
   }
-  when = std::max(when, next_start_);
-  next_start_ = when + uint64_t(timing.sm_interval + timing.sm_warp * double((c.block.count() + 31) / 32));
   auto cluster = std::make_unique<Cluster>(*this);
   cluster->id = id;
   cluster->linear = linear;
@@ -74,8 +99,6 @@ void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t handed) {
     block->shared.assign(kSharedBase + c.kernel->static_shared + c.dynamic_shared, 0xFF);
     block->start_time = when;
     block->live_threads = threads;
-    sm.blocks++;
-    sm.threads += threads;
     sm.resident.push_back(block.get());
     cluster->ctas.push_back(std::move(block));
   }
@@ -221,25 +244,21 @@ void Domain::on_exit(Warp& w, uint32_t lanes) {
     cta.cluster.barrier_check(w.time());
   else {
     retire_ = true;
-    ended_.push_back(w.time());
+    cta.cluster.end_time = w.time();
   }
 }
 
 bool Domain::retire_clusters() {
   if (!retire_) return false;
   retire_ = false;
-  freed_.insert(freed_.end(), ended_.begin(), ended_.end());
-  ended_.clear();
-  std::ranges::sort(freed_);
   for (auto it = clusters.begin(); it != clusters.end();) {
     Cluster& c = **it;
     if (c.live_ctas) {
       ++it;
       continue;
     }
+    for (Sm* sm : sms) sm->room.give(share_, c.end_time);
     for (auto& cta : c.ctas) {
-      cta->sm.blocks--;
-      cta->sm.threads -= cta->threads();
       std::erase(cta->sm.resident, cta.get());
       for (auto& w : cta->warps) {
         instructions_ += w->instructions();

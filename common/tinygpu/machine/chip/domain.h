@@ -1,4 +1,4 @@
-// The SMs that one host thread advances.
+// A grid's work on the SMs that one host thread advances.
 #pragma once
 #include <cstdint>
 #include <exception>
@@ -20,14 +20,16 @@ namespace tinygpu {
 class Launch;
 struct LaunchConfig;
 
-/// A closed set of SMs that one host thread advances: the SMs that one cluster may span. Everything inside is
-/// sequential and in time order (up to RunOptions::run_ahead); domains meet only in global memory.
+/// What a grid has on a closed set of SMs: those that one of its clusters may span. Everything inside is sequential and
+/// in time order (up to RunOptions::run_ahead), on one host thread. Domains of a grid meet only in global memory; those
+/// of several grids may share SMs, and are then on the same host thread (SharedSms).
 class Domain {
  public:
-  Domain(Launch& launch, uint32_t index, std::vector<uint32_t> sms);
+  Domain(Launch& launch, uint32_t index, std::vector<Sm*> sms);
   Launch& launch;
-  uint32_t index;
-  std::vector<std::unique_ptr<Sm>> sms;
+  const uint32_t index;  // in its launch
+  const std::vector<Sm*> sms;
+  std::vector<FirstWait> parameters;  // of the kernel, by CTA of a cluster: the SM's first look at them
   EventQueue events;
   MemoryRequests memory;  // what its SMs ask of the chip
   uint64_t now = 0;       // time of the event or warp being run
@@ -90,7 +92,7 @@ class Domain {
   /// When all CTAs that were here had let dependents start, or had ended.
   uint64_t lets_start() const { return lets_start_; }
   const std::vector<LastEnds>& last_ends() const { return last_ends_; }
-  bool has_room() const { return fresh_ || !freed_.empty(); }
+  bool has_room() const { return room().fits; }
   /// Starts a cluster that the chip hands out at `handed`, or as soon as the room that it takes is ready.
   void start_cluster(Dim3 id, uint64_t linear, uint64_t handed);
   /// Called by Warp::exit when lanes leave: barriers, CTA and cluster bookkeeping.
@@ -98,7 +100,7 @@ class Domain {
   /// Takes clusters that have ended off their SMs. False: there are none.
   bool retire_clusters();
   /// When the room that the next cluster takes became free; 0: nobody has had it yet. There is room.
-  uint64_t room_since() const { return fresh_ ? 0 : freed_.front(); }
+  uint64_t room_since() const { return room().since; }
   /// Time of the last thing that happened; warp instructions of clusters that have ended.
   uint64_t last_time() const { return last_time_; }
   uint64_t ended_instructions() const { return instructions_; }
@@ -113,11 +115,17 @@ class Domain {
   uint64_t lets_start_ = 0;
   std::vector<LastEnds> last_ends_;  // by SM
   std::vector<Warp*> warps_;         // of all resident CTAs
-  bool retire_ = false;              // a cluster has ended,
-  std::vector<uint64_t> ended_;      // at these times
-  uint64_t next_start_ = 0;          // its SMs can start no cluster's warps sooner
-  uint32_t fresh_ = 0;               // clusters that fit and have never been there
-  std::vector<uint64_t> freed_;      // when others ended whose room nobody has taken, the earliest first
+  bool retire_ = false;              // a cluster has ended
+  const SmShare share_;              // of an SM, that a CTA takes
+  const uint32_t carveout_;          // of shared memory, that an SM gets for its CTAs
+  bool fits(const Sm& sm) const;
+  /// For a cluster: the answer that SmRoom gave last, and to what.
+  struct Room {
+    uint64_t changes = 0, since = 0;
+    bool fits = false;
+  };
+  mutable Room room_;
+  const Room& room() const;
   Fault fault_;
   uint64_t instructions_ = 0;
   uint64_t last_time_ = 0;

@@ -1,5 +1,7 @@
 #include "common/tinygpu/machine/chip/gpu.h"
 
+#include "common/tinygpu/machine/chip/flight.h"
+
 namespace tinygpu {
 
 Gpu::Gpu(MachineSpec s)
@@ -10,7 +12,6 @@ Gpu::Gpu(MachineSpec s)
       chip_memory(l2, timing.memory, uint32_t(spec.sms)) {}
 
 LaunchStats Gpu::launch(const LaunchConfig& config) {
-  ++grids;
   // A grid that may begin early has its first instruction so long behind the moment when the one before lets it, its
   // own launch included.
   const LaunchTiming& t = timing.launch;
@@ -19,12 +20,13 @@ LaunchStats Gpu::launch(const LaunchConfig& config) {
   const uint64_t start = beside ? std::max(before.start, early - std::min(early, usual)) : clock;
   const GridBefore left_by = beside ? std::move(before) : GridBefore{};
   before = {};
-  Launch l(*this, config, options, start, beside ? &left_by : nullptr);
-  LaunchStats stats = l.run();
-  const uint64_t over = std::max(clock, start + stats.cycles);
-  before = l.left();
+  Flight flight(*this);
+  flight.add(config, start, beside ? &left_by : nullptr);
+  Flight::Ended ended = flight.run();
+  const uint64_t over = std::max(clock, start + ended.stats.cycles);
+  before = ended.launch->left();
   before.over = clock = over;
-  return stats;
+  return std::move(ended.stats);
 }
 
 }  // namespace tinygpu

@@ -1,9 +1,6 @@
 // The machine: what outlives a launch.
 #pragma once
 #include <cstdint>
-#include <set>
-#include <string>
-#include <utility>
 
 #include "common/tinygpu/machine/chip/launch.h"
 #include "common/tinygpu/machine/chip/occupancy.h"
@@ -25,11 +22,11 @@ class Gpu {
   ChipMemory chip_memory;
   HostThreads threads;
   RunOptions options;
-  uint64_t clock = 0;                                   // SM cycles since creation: where the next launch starts
-  uint64_t grids = 0;                                   // %gridid
-  GridBefore before;                                    // the last one
-  uint64_t heap_limit = 8ull << 20, heap_used = 0;      // device-side malloc (cudaLimitMallocHeapSize), bytes
-  std::set<std::pair<std::string, std::string>> noted;  // kernel and code: a note is shown once for each
+  uint64_t clock = 0;                               // SM cycles since creation: where the next launch starts
+  uint64_t grids = 0;                               // %gridid
+  GridBefore before;                                // the last one
+  uint64_t heap_limit = 8ull << 20, heap_used = 0;  // device-side malloc (cudaLimitMallocHeapSize), bytes
+  Noted noted;                                      // a note is shown once for each kernel
   /// Runs a grid to its end. Throws KernelFault; the machine stays usable (cuda/ makes the error sticky).
   LaunchStats launch(const LaunchConfig& config);
 };

@@ -1,5 +1,5 @@
 // What a grid leaves to one that may begin before it is over (programmatic dependent launch). Its results are there:
-// grids run one after the other here, only their times overlap.
+// grids of a stream run one after the other here, only their times overlap.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -11,8 +11,8 @@
 #include "common/tinygpu/base/diagnosis.h"
 #include "common/tinygpu/machine/chip/dispatcher.h"
 #include "common/tinygpu/machine/chip/domain.h"
+#include "common/tinygpu/machine/chip/occupancy.h"
 #include "common/tinygpu/machine/chip/reports.h"
-#include "common/tinygpu/machine/chip/stuck_watch.h"
 #include "common/tinygpu/machine/dim3.h"
 #include "common/tinygpu/machine/events.h"
 #include "common/tinygpu/machine/observe.h"
@@ -54,17 +54,25 @@ struct RunOptions {
   std::vector<Observer*> observers;                       // not owned; they outlive the run
 };
 
-/// One grid in flight.
+/// One grid in flight (flight.h).
 class Launch {
  public:
-  /// `before`: null, or a grid beside whose end this one begins.
+  /// `sms`: of the chip, those that are named are made. `before`: null, or a grid beside whose end this one begins.
+  /// `beside`: it runs beside other grids, and observers watch it that have no other one to watch.
   Launch(Gpu& gpu, const LaunchConfig& config, const RunOptions& options, uint64_t start_time,
-         const GridBefore* before = nullptr);
-  LaunchStats run();  // throws KernelFault
+         std::vector<std::unique_ptr<Sm>>& sms, const GridBefore* before = nullptr, bool beside = false);
+  /// Observers and the reader are told that it is over, however it ends.
+  ~Launch();
 
+  /// Its clusters have all been handed out, and nothing is left of them.
+  bool over() const;
+  LaunchStats finish();  // it is over
+
+  const uint64_t number;  // %gridid
   Gpu& gpu;
   const LaunchConfig config;
   const RunOptions options;
+  const std::vector<std::unique_ptr<Observer>> own_observers;  // those that watch it alone
   const Observers observers;
   const uint64_t start_time;  // of the GPU's clock, cycles
   Dispatcher dispatcher;
@@ -76,10 +84,8 @@ class Launch {
   void give_memory(uint64_t bytes) { memory_.fetch_sub(bytes, std::memory_order_relaxed); }
   uint64_t memory_limit() const { return memory_limit_; }
   const std::vector<std::unique_ptr<Domain>>& domains() const { return domains_; }
-  /// Those that have work, since the window before at least.
-  const std::vector<Domain*>& busy() const { return busy_; }
-  /// Warp instructions of clusters that have ended on the others.
-  uint64_t idle_instructions() const { return idle_instructions_; }
+  /// Of its CTAs on an SM that has no others.
+  const Occupancy& fit() const { return fit_; }
   /// The grid beside whose end this one began; null: it began behind everything.
   const GridBefore* before() const { return before_; }
   /// What this one leaves; of one that is over.
@@ -88,24 +94,14 @@ class Launch {
   const ColdStart& cold_start() const { return cold_start_; }
 
  private:
-  /// Domains run side by side for a window, then what they share is touched in order of simulated time: results of
-  /// race-free kernels, and cycles, do not depend on how many host threads there are.
-  void run_window(std::vector<Domain*>& active, uint64_t next);
-  /// The chip's memory answers what the domains have asked of it, and what touches memory that others see happens, in
-  /// order of (time, domain, number).
-  void exchange();
-  void throw_first_fault();
-  void find_busy();
-  /// Clusters that have ended make room for others.
-  void refill();
   std::atomic<uint64_t> memory_{0};  // that warps have taken, which give it back when they end
   const uint64_t memory_limit_;
-  StuckWatch stuck_;
   const GridBefore* const before_;
+  const Occupancy fit_;
   ColdStart cold_start_;
   std::vector<std::unique_ptr<Domain>> domains_;
-  std::vector<Domain*> busy_;
-  uint64_t idle_instructions_ = 0;
+  uint64_t l2_before_, device_before_;  // bytes that they had moved when it began
+  bool told_ = false;                   // that it is over
 };
 
 inline Gpu& Warp::gpu() const { return domain().launch.gpu; }

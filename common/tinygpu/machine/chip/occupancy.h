@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "common/tinygpu/machine/chip/room.h"
 #include "common/tinygpu/program/program.h"
 #include "common/tinygpu/timing/spec.h"
 
@@ -15,8 +16,14 @@ struct Occupancy {
 };
 Occupancy occupancy(const MachineSpec& spec, const Function& f, uint32_t threads, uint32_t dynamic_shared);
 
-/// What the CTAs that fit leave to L1, of `unified` bytes that it shares with shared memory. The driver gives shared
-/// memory the least of its sizes that holds them (CUDA C++ programming guide, compute capability 9.0).
+/// What an SM has, and what a CTA of a kernel takes of it.
+SmShare whole_sm(const MachineSpec& spec);
+SmShare share_of(const MachineSpec& spec, const Function& f, uint32_t threads, uint32_t dynamic_shared);
+
+/// Bytes of shared memory that the driver gives an SM for the CTAs that fit: the least of its sizes that holds them
+/// (CUDA C++ programming guide, compute capability 9.0).
+uint32_t carveout(const Occupancy& fit);
+/// What that leaves to L1, of `unified` bytes that both have.
 uint32_t l1_bytes(uint32_t unified, const Occupancy& fit);
 
 }  // namespace tinygpu

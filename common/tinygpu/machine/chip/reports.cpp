@@ -38,7 +38,10 @@ void Reports::keep(Diagnosis d, const void* site) {
     first.count = count;
     return;
   }
-  if (d.severity == Severity::note && !noted_.insert({kernel_, d.code}).second) return;
+  if (d.severity == Severity::note) {
+    const std::lock_guard lock(noted_.mutex);
+    if (!noted_.notes.insert({kernel_, d.code}).second) return;
+  }
   if (++kinds_[kind] > kShownOfAKind) return;
   known->second = kept_.size();
   kept_.push_back(std::move(d));

@@ -13,10 +13,16 @@ namespace tinygpu {
 
 struct RunOptions;
 
+/// Kernel and code of the notes that have been shown; of grids that run on several host threads.
+struct Noted {
+  std::mutex mutex;
+  std::set<std::pair<std::string, std::string>> notes;
+};
+
 class Reports {
  public:
   /// `noted`: kernel and code of the notes that other launches have shown.
-  Reports(const RunOptions& options, std::string kernel, std::set<std::pair<std::string, std::string>>& noted)
+  Reports(const RunOptions& options, std::string kernel, Noted& noted)
       : options_(options), kernel_(std::move(kernel)), noted_(noted) {}
   /// Keeps `d` for the end of the launch. The same code at the same instruction `site`, with the same further
   /// instructions, is the same fault: it is counted, and its earliest case is kept. A note is shown once for each
@@ -40,7 +46,7 @@ class Reports {
 
   const RunOptions& options_;
   const std::string kernel_;
-  std::set<std::pair<std::string, std::string>>& noted_;
+  Noted& noted_;
   std::mutex mutex_;
   std::map<Fault, size_t> faults_;  // their places in kept_
   std::vector<Diagnosis> kept_;

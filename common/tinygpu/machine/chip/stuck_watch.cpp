@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "common/tinygpu/machine/chip/launch.h"
+#include "common/tinygpu/machine/chip/flight.h"
 
 namespace tinygpu {
 namespace {
@@ -70,29 +70,29 @@ std::string describe(const Warp& w, const Group& g) {
 }
 
 /// Effects that are still to come, by the instruction that asked for them.
-std::vector<LabelledPlace> in_flight(const Launch& launch) {
+std::vector<LabelledPlace> in_flight(const std::vector<const Launch*>& launches) {
   struct Kind {
     uint64_t count = 0, first = ~0ull;
     Origin who;
   };
   std::map<const Op*, Kind> kinds;
-  for (const auto& domain : launch.domains())
-    domain->events.each([&](uint64_t time, const Origin& who) {
-      Kind& k = kinds[who.op];
-      ++k.count;
-      k.first = std::min(k.first, time);
-      k.who = who;
-    });
+  for (const Launch* launch : launches)
+    for (const auto& domain : launch->domains())
+      domain->events.each([&](uint64_t time, const Origin& who) {
+        Kind& k = kinds[who.op];
+        ++k.count;
+        k.first = std::min(k.first, time - launch->start_time);
+        k.who = who;
+      });
   std::vector<LabelledPlace> out;
   for (const auto& [op, k] : kinds)
-    out.push_back({k.who.where(), fmt::format("in flight: {} of these, the first until cycle {}", k.count,
-                                              k.first - launch.start_time)});
+    out.push_back({k.who.where(), fmt::format("in flight: {} of these, the first until cycle {}", k.count, k.first)});
   return out;
 }
 
 /// An instruction at which lanes wait for others of their warp, which will not come.
-std::optional<std::string> waits_for_lanes(const Launch& launch) {
-  for (const auto& domain : launch.domains())
+std::optional<std::string> waits_for_lanes(const Flight& flight) {
+  for (const Domain* domain : flight.busy())
     for (const Warp* w : domain->warps())
       for (const Group& g : w->groups())
         if (!w->done() && g.state == Group::State::blocked && g.blocked_at &&
@@ -103,14 +103,14 @@ std::optional<std::string> waits_for_lanes(const Launch& launch) {
 
 }  // namespace
 
-StuckWatch::StuckWatch(Launch& launch) : launch_(launch), watch_at_(kWatchFirst) {}
+StuckWatch::StuckWatch(Flight& flight) : flight_(flight), watch_at_(kWatchFirst) {}
 
 void StuckWatch::deadlock(const char* how) const {
   Diagnosis d = who_waits("deadlock", how);
   d.help =
       "find who should arrive: a missing arrive or commit, a byte count that differs from what lands, or a wrong "
       "parity";
-  if (const auto at = waits_for_lanes(launch_)) {
+  if (const auto at = waits_for_lanes(flight_)) {
     d.help = "let all lanes of the warp come to " + *at +
              " together: it stands where some of them have branched off, or have exited";
     d.rule =
@@ -125,19 +125,23 @@ void StuckWatch::waits_forever() const {
   deadlock("the kernel waits forever: nothing is in flight that could end these waits");
 }
 
-Diagnosis StuckWatch::who_waits(std::string code, std::string how) const {
+Diagnosis StuckWatch::who_waits(std::string code, std::string how, const Launch* of) const {
+  std::vector<const Launch*> launches;
+  for (const auto& l : flight_.launches())
+    if (!of || l.get() == of) launches.push_back(l.get());
   Diagnosis d;
   d.code = std::move(code);
   d.kind = FaultKind::deadlock;
   d.message = std::move(how);
-  d.where.kernel = launch_.config.kernel->name;
+  d.where.kernel = launches.front()->config.kernel->name;
   struct Same {
     uint64_t warps = 0;
     LabelledPlace place;
   };
-  std::map<std::tuple<int, int, std::string>, Same> places;  // the same wait in many CTAs: once, with a count
-  for (const auto& domain : launch_.domains())
-    for (const Warp* w : domain->warps())
+  // The same wait in many CTAs: once, with a count.
+  std::map<std::tuple<std::string, int, int, std::string>, Same> places;
+  const auto look_at = [&](const Domain& domain) {
+    for (const Warp* w : domain.warps())
       for (const Group& g : w->groups()) {
         if (w->done()) continue;
         const uint32_t pc = std::min<uint32_t>(g.pc, uint32_t(g.function->ops.size()) - 1);
@@ -146,16 +150,19 @@ Diagnosis StuckWatch::who_waits(std::string code, std::string how) const {
             g.state == Group::State::blocked && !(g.reason.kind == BlockReason::Kind::sleep && g.timeout <= w->time());
         const std::string label = blocked ? describe(*w, g) : who_does(g.mask, "spin");
         Where at = w->where_of(g.function->ops[pc], *g.function);
-        Same& same = places[{int(w->index()), at.ptx_line, label}];
+        Same& same = places[{launches.size() > 1 ? at.kernel : "", int(w->index()), at.ptx_line, label}];
         if (same.warps++ == 0) same.place = {std::move(at), label};
       }
+  };
+  for (const Launch* launch : launches)
+    for (const auto& domain : launch->domains()) look_at(*domain);
   for (auto& [key, same] : places) {
     if (same.warps > 1) same.place.label += fmt::format("  [and in {} more CTAs]", same.warps - 1);
     if (d.others.size() < kPlacesShown) d.others.push_back(std::move(same.place));
   }
   if (places.size() > kPlacesShown)
     d.others.back().label += fmt::format("; {} more waits are not shown", places.size() - kPlacesShown);
-  for (LabelledPlace& p : in_flight(launch_)) d.others.push_back(std::move(p));
+  for (LabelledPlace& p : in_flight(launches)) d.others.push_back(std::move(p));
   if (!d.others.empty()) {
     d.where = std::move(d.others[0].where);
     d.label = std::move(d.others[0].label);
@@ -165,16 +172,23 @@ Diagnosis StuckWatch::who_waits(std::string code, std::string how) const {
 }
 
 void StuckWatch::watch_loops(bool on) {
-  for (auto& d : launch_.domains()) {
-    d->watching = on;
-    for (Warp* w : d->warps()) w->watch(on);
-  }
+  for (const auto& launch : flight_.launches())
+    for (auto& d : launch->domains()) {
+      d->watching = on;
+      for (Warp* w : d->warps()) w->watch(on);
+    }
+}
+
+void StuckWatch::grid_added() {
+  if (watch_ == Watch::off) return;
+  watch_ = Watch::off;
+  watch_loops(false);
 }
 
 void StuckWatch::check_loops(uint64_t time, uint64_t instructions) {
   uint64_t progress = 0;
-  bool pending = false;
-  for (Domain* d : launch_.busy()) {
+  bool pending = flight_.more_to_come();
+  for (Domain* d : flight_.busy()) {
     progress += d->progress;
     pending |= !d->events.empty() || d->has_deferred_effects();
   }
@@ -195,14 +209,14 @@ void StuckWatch::check_loops(uint64_t time, uint64_t instructions) {
     if (time - watch_time_ < kSettle) return;
     watch_ = Watch::looking;
     uint64_t warps = 0;
-    for (Domain* d : launch_.busy()) warps += d->warps().size();
+    for (Domain* d : flight_.busy()) warps += d->warps().size();
     const uint64_t samples = std::max(kSamples, instructions / kSpared / std::max<uint64_t>(1, warps));
-    for (Domain* d : launch_.busy())
+    for (Domain* d : flight_.busy())
       for (Warp* w : d->warps()) w->spin_watch()->restart(uint32_t(std::min<uint64_t>(samples, ~0u)));
     return;
   }
   bool stuck = true, spent = true;
-  for (Domain* d : launch_.busy())
+  for (Domain* d : flight_.busy())
     for (Warp* w : d->warps()) {
       uint32_t lanes = w->spin_watch()->closed();
       for (const Group& g : w->groups())
@@ -217,8 +231,8 @@ void StuckWatch::check_loops(uint64_t time, uint64_t instructions) {
 
 void StuckWatch::check(uint64_t time) {
   bool any = false, all_stuck = true, polling = true;
-  uint64_t polls = 0, instructions = launch_.idle_instructions();
-  for (Domain* d : launch_.busy()) {
+  uint64_t polls = 0, instructions = flight_.idle_instructions();
+  for (Domain* d : flight_.busy()) {
     instructions += d->ended_instructions();
     if (d->idle()) continue;
     any = true;
@@ -245,10 +259,11 @@ void StuckWatch::check(uint64_t time) {
       d.help =
           "they may give up by themselves, or the host may end it by a write; if not, find who should have written "
           "what they wait for, and bound the run with gen5 run --max-cycles";
-      launch_.reports.add_now(std::move(d), launch_.config.kernel);
+      Launch& first = *flight_.launches().front();
+      first.reports.add_now(std::move(d), first.config.kernel);
     }
     polled_instructions_ = instructions;
-    for (Domain* d : launch_.busy()) d->polls = 0;
+    for (Domain* d : flight_.busy()) d->polls = 0;
   }
   check_loops(time, instructions);
 }

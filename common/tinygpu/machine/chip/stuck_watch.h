@@ -1,4 +1,5 @@
-// Finds out that a launch goes nowhere: everybody waits for what nobody will do, loops that can't end, or mere polling.
+// Finds out that grids in flight go nowhere: everybody waits for what nobody will do, loops that can't end, or mere
+// polling.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,17 +8,20 @@
 
 namespace tinygpu {
 
+class Flight;
 class Launch;
 
 class StuckWatch {
  public:
-  explicit StuckWatch(Launch& launch);
+  explicit StuckWatch(Flight& flight);
+  /// A grid joins those in flight.
+  void grid_added();
   /// Between windows, of which the last ended at `time`: throws KernelFault "deadlock", or warns of "polling".
   void check(uint64_t time);
   /// Nothing can happen any more, but there are warps.
   [[noreturn]] void waits_forever() const;
-  /// What every warp waits for, or where it spins: `how` begins the message.
-  Diagnosis who_waits(std::string code, std::string how) const;
+  /// What every warp waits for, or where it spins: `how` begins the message. `of`: of this grid's alone.
+  Diagnosis who_waits(std::string code, std::string how, const Launch* of = nullptr) const;
 
  private:
   [[noreturn]] void deadlock(const char* how) const;
@@ -25,7 +29,7 @@ class StuckWatch {
   void check_loops(uint64_t time, uint64_t instructions);
   void watch_loops(bool on);
 
-  Launch& launch_;
+  Flight& flight_;
   uint64_t polled_instructions_ = 0;
   bool polling_told_ = false;
   // The search for endless loops: how it stands, and when it goes on.

@@ -6,6 +6,8 @@ namespace tinygpu {
 
 L1Cache::L1Cache(uint32_t bytes) : count_(std::max(1u, bytes / 128 / kWays)) {}
 
+void L1Cache::resize(uint32_t bytes) { *this = L1Cache(bytes); }
+
 uint32_t L1Cache::load(uint64_t line, uint32_t wanted, Arrival arrival, Arrival& then) {
   used_ = true;
   if (sets_.empty()) sets_.resize(count_);
@@ -18,6 +20,7 @@ uint32_t L1Cache::load(uint64_t line, uint32_t wanted, Arrival arrival, Arrival&
     set.tag[way] = tag;
     set.sectors[way] = 0;
   }
+  if (set.arrival[way].unknown() && !set.arrival[way].of_same_grid(arrival)) set.sectors[way] = 0;
   const uint32_t missing = wanted & ~set.sectors[way];
   then = missing == wanted ? Arrival{} : set.arrival[way];
   if (missing) {

@@ -8,18 +8,23 @@ namespace tinygpu {
 
 class L1Cache {
  public:
-  explicit L1Cache(uint32_t bytes);
+  explicit L1Cache(uint32_t bytes = 0);
+  /// It is empty, and so large, from here on.
+  void resize(uint32_t bytes);
 
   /// When a line's sectors come that were asked for last: a time, or the number of a request without an answer yet.
+  /// Grids that share an SM count their requests by themselves: `grid` tells them apart.
   struct Arrival {
     static constexpr uint64_t kAsked = uint64_t(1) << 63;
     uint64_t value = 0;
-    static Arrival asked(uint32_t request) { return {kAsked | request}; }
+    static Arrival asked(uint32_t request, uint32_t grid) { return {kAsked | uint64_t(grid) << 32 | request}; }
     bool unknown() const { return value & kAsked; }
     uint32_t request() const { return uint32_t(value); }
+    bool of_same_grid(Arrival other) const { return value >> 32 == other.value >> 32; }
   };
   /// Sectors `wanted` (bit i: sector i) of a line are loaded. Those that are not there will be, at `arrival`, and are
-  /// returned; `then`: when the others come.
+  /// returned; `then`: when the others come. What another grid has asked for without an answer yet is as good as not
+  /// there: it is asked for again.
   uint32_t load(uint64_t line, uint32_t wanted, Arrival arrival, Arrival& then);
   /// The line's sectors that request `asked` was for come at `time`.
   void arrives(uint64_t line, Arrival asked, uint64_t time);
@@ -34,7 +39,7 @@ class L1Cache {
     Arrival arrival[kWays];
   };
   Set& set_of(uint64_t line) { return sets_[(line ^ line >> 7 ^ line >> 14) % count_]; }
-  const uint32_t count_;   // sets
+  uint32_t count_;         // sets
   std::vector<Set> sets_;  // made when something is loaded: a launch makes all SMs, and many never load
   bool used_ = false;
 };

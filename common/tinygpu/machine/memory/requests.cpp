@@ -6,18 +6,8 @@
 
 #include "common/tinygpu/machine/chip/gpu.h"
 #include "common/tinygpu/machine/memory/sector.h"
-#include "common/tinygpu/machine/memory/stores_on_their_way.h"
 
 namespace tinygpu {
-namespace {
-
-StoresOnTheirWay& stores_of(const Sm& sm) {
-  const auto own = std::ranges::find_if(sm.domain->sms, [&](const auto& s) { return s.get() == &sm; });
-  return (*own)->extensions.get<StoresOnTheirWay>();
-}
-
-}  // namespace
-
 void MemoryRequests::add_lines(uint64_t address, uint64_t bytes, uint16_t at) {
   const auto [first, last] = l2_.lines_of(address, bytes);
   if (first == last) return;
@@ -40,7 +30,7 @@ void MemoryRequests::spread_over(double cycles) {
   for (size_t i = 0; i < n; ++i) lines_[first_ + i].at = uint16_t(std::min(65535.0, cycles * double(i) / double(n)));
 }
 
-MemoryRequests::Request& MemoryRequests::make(Kind kind, const Sm& sm, uint64_t time) {
+MemoryRequests::Request& MemoryRequests::make(Kind kind, Sm& sm, uint64_t time) {
   Request r{};
   r.time = time;
   r.sm = &sm;
@@ -64,11 +54,11 @@ void MemoryRequests::load(Warp& w, const Op& op, uint64_t time, uint64_t ready, 
 }
 
 void MemoryRequests::store(Sm& sm, uint64_t time, Kind kind) {
-  make(kind, sm, time).held = &sm;
+  make(kind, sm, time).holds = true;
   if (at_once_) forget();
 }
 
-void MemoryRequests::ask(Kind kind, const Sm& sm, uint64_t time, Then then) {
+void MemoryRequests::ask(Kind kind, Sm& sm, uint64_t time, Then then) {
   Request& r = make(kind, sm, time);
   if (then) {
     r.then = int32_t(then_.size());
@@ -77,7 +67,7 @@ void MemoryRequests::ask(Kind kind, const Sm& sm, uint64_t time, Then then) {
   if (at_once_) forget();
 }
 
-MemoryReply MemoryRequests::answer_now(Kind kind, const Sm& sm, uint64_t time) {
+MemoryReply MemoryRequests::answer_now(Kind kind, Sm& sm, uint64_t time) {
   MemoryReply reply;
   const bool before = std::exchange(at_once_, true);
   ask(kind, sm, time, [&](const MemoryReply& r) { reply = r; });
@@ -109,23 +99,25 @@ void MemoryRequests::serve(size_t request) {
   }
   // Known at once: a fence that has its turn later in this exchange looks at it.
   if (r.kind == Kind::read || lines.empty()) return;
-  StoresOnTheirWay& stores = stores_of(*r.sm);
   const uint64_t there = r.time + lines.back().at + r.reply.delay;
-  stores.written = std::max(stores.written, there);
-  if (r.kind == Kind::write && !r.held) stores.written_bulk = std::max(stores.written_bulk, there);
-  if (const uint64_t wait = r.held ? r.held->cold.translation(r.time) : 0)
-    stores.translated = std::max(stores.translated, r.time + wait);
+  const uint64_t wait = r.holds ? r.sm->translation.wait(r.time) : 0;
+  // A fence waits for what its SM has written, the end of the grid for what the grid has.
+  for (StoresOnTheirWay* stores : {&r.sm->extensions.get<StoresOnTheirWay>(), &stores_}) {
+    stores->written = std::max(stores->written, there);
+    if (r.kind == Kind::write && !r.holds) stores->written_bulk = std::max(stores->written_bulk, there);
+    if (wait) stores->translated = std::max(stores->translated, r.time + wait);
+  }
 }
 
 void MemoryRequests::finish(Request& r, uint32_t number) {
-  if (r.told >= 0) tell(MemoryTraffic{*r.sm->domain, told_[size_t(r.told)], r.sm->index, r.time, 0, 0, r.reply.missed});
+  if (r.told >= 0) tell(MemoryTraffic{domain_, told_[size_t(r.told)], r.sm->index, r.time, 0, 0, r.reply.missed});
   if (r.then >= 0) {
     const Then then = std::move(then_[size_t(r.then)]);
     return then(r.reply);
   }
-  if (r.held) {
+  if (r.holds) {
     if (r.reply.delay > store_queue_)
-      r.held->stores_held = std::max(r.held->stores_held, r.time + r.reply.delay - store_queue_);
+      r.sm->stores_held = std::max(r.sm->stores_held, r.time + r.reply.delay - store_queue_);
     return;
   }
   if (!r.warp) return;
@@ -137,7 +129,7 @@ void MemoryRequests::finish(Request& r, uint32_t number) {
   r.ready = when;
   if (r.cached)
     for (uint32_t i = r.first; i < r.end; ++i)
-      r.warp->sm().l1.arrives(lines_[i].line, L1Cache::Arrival::asked(number), when);
+      r.warp->sm().l1.arrives(lines_[i].line, L1Cache::Arrival::asked(number, grid_), when);
   if (at_once_)
     r.warp->result_on_board(r.board, when);
   else

@@ -9,10 +9,12 @@
 
 #include "common/tinygpu/machine/memory/chip_memory.h"
 #include "common/tinygpu/machine/memory/l1.h"
+#include "common/tinygpu/machine/memory/stores_on_their_way.h"
 #include "common/tinygpu/machine/origin.h"
 
 namespace tinygpu {
 
+class Domain;
 class Warp;
 struct Op;
 struct Sm;
@@ -21,8 +23,10 @@ class MemoryRequests {
  public:
   enum class Kind : uint8_t { read, write, update, float_update };
   using Then = std::function<void(const MemoryReply&)>;
-  explicit MemoryRequests(ChipMemory& chip, L2Cache& l2, uint64_t miss_least, uint64_t store_queue)
-      : chip_(chip), l2_(l2), miss_least_(miss_least), store_queue_(store_queue) {}
+  /// `grid`: see L1Cache::Arrival.
+  MemoryRequests(const Domain& domain, ChipMemory& chip, L2Cache& l2, uint64_t miss_least, uint64_t store_queue,
+                 uint32_t grid)
+      : domain_(domain), chip_(chip), l2_(l2), miss_least_(miss_least), store_queue_(store_queue), grid_(grid) {}
 
   // ---- Who asks
   /// Names a line of the request that is made next.
@@ -34,16 +38,18 @@ class MemoryRequests {
   /// Spreads the lines of the next request evenly over `cycles`.
   void spread_over(double cycles);
   /// What the next request's lines wait for in L1, if they are part of it.
-  L1Cache::Arrival next_arrival() const { return L1Cache::Arrival::asked(uint32_t(requests_.size())); }
+  L1Cache::Arrival next_arrival() const { return L1Cache::Arrival::asked(uint32_t(requests_.size()), grid_); }
   /// A load of a warp, on its way at `time`: values are there at `ready` if L2 has them and nobody is in the way, and
   /// not before `follows`. `op` releases its scoreboard then. `cached`: its lines come into L1.
   void load(Warp& w, const Op& op, uint64_t time, uint64_t ready, L1Cache::Arrival follows, bool cached);
   /// A store of a warp: its SM waits if stores lag behind too far.
   void store(Sm& sm, uint64_t time, Kind kind);
   /// Anything else; `then`, if there is one, hears of the answer.
-  void ask(Kind kind, const Sm& sm, uint64_t time, Then then);
+  void ask(Kind kind, Sm& sm, uint64_t time, Then then);
   /// The answer now, for who runs alone or in its turn.
-  MemoryReply answer_now(Kind kind, const Sm& sm, uint64_t time);
+  MemoryReply answer_now(Kind kind, Sm& sm, uint64_t time);
+  /// What all SMs of the domain have written.
+  const StoresOnTheirWay& stores() const { return stores_; }
 
   // ---- Who answers
   void at_once(bool on) { at_once_ = on; }
@@ -57,9 +63,9 @@ class MemoryRequests {
   static constexpr uint8_t kNoBoard = 0xff;
   struct Request {
     uint64_t time, ready = 0;
-    const Sm* sm;
+    Sm* sm;
     Warp* warp = nullptr;  // of a load
-    Sm* held = nullptr;    // of a store
+    bool holds = false;    // of a store: its SM waits if it lags behind
     L1Cache::Arrival follows;
     uint32_t first, end;           // lines
     int32_t then = -1, told = -1;  // in their vectors
@@ -68,13 +74,16 @@ class MemoryRequests {
     bool cached = false;
     MemoryReply reply;
   };
-  Request& make(Kind kind, const Sm& sm, uint64_t time);
+  Request& make(Kind kind, Sm& sm, uint64_t time);
   void finish(Request& request, uint32_t number);
   void forget();
 
+  const Domain& domain_;
   ChipMemory& chip_;
   L2Cache& l2_;
   const uint64_t miss_least_, store_queue_;
+  const uint32_t grid_;
+  StoresOnTheirWay stores_;
   bool at_once_ = false;
   uint32_t first_ = 0;  // line of the next request
   std::vector<LineUse> lines_;

@@ -39,7 +39,7 @@ void special_values(const Warp& w, Special s, uint64_t lanes[32]) {
     case Special::nwarpid: all(w.spec().max_warps_per_sm); break;
     case Special::smid: all(cta.sm.index); break;
     case Special::nsmid: all(uint64_t(w.spec().sms)); break;
-    case Special::gridid: all(w.gpu().grids); break;
+    case Special::gridid: all(cluster.domain.launch.number); break;
     case Special::clusterid_x: all(cluster.id.x); break;
     case Special::clusterid_y: all(cluster.id.y); break;
     case Special::clusterid_z: all(cluster.id.z); break;

@@ -58,24 +58,35 @@ void add_mma_sync_kinds(const Function& kernel, std::set<std::string>& kinds) {
 }  // namespace
 
 void Launches::set_timeline(int64_t index) {
-  if (last_) last_->timeline = index;
+  if (book_->last) book_->at(*book_->last).timeline = index;
 }
 
 void Launches::add(const Diagnosis& d) {
-  if (last_ && !last_->finished && d.severity == Severity::error && last_->fault.empty()) last_->fault = d.code;
+  if (d.severity != Severity::error) return;
+  // Of those that run, the one that it names, or the last one.
+  const Place* found = nullptr;
+  const auto named = [&, name = readable_name(d.where.kernel)](const Place& p) {
+    return book_->kernels[p.kernel].name == name;
+  };
+  for (const Place& p : book_->open)
+    if (!found || named(p) || !named(*found)) found = &p;
+  if (found && book_->at(*found).fault.empty()) book_->at(*found).fault = d.code;
 }
 
 void Launches::on_launch(const Launch& launch) {
   parts_.clear();
   parts_.resize(launch.domains().size());
+  std::vector<KernelRecord>& kernels = book_->kernels;
+  std::erase_if(book_->open, [&](const Place& p) { return !book_->at(p).fault.empty(); });
   const LaunchConfig& c = launch.config;
   const std::string name = readable_name(c.kernel->name);
-  auto k = std::find_if(kernels_.begin(), kernels_.end(), [&](const KernelRecord& r) { return r.name == name; });
-  if (k == kernels_.end()) {
-    kernels_.emplace_back().name = name;
-    k = kernels_.end() - 1;
+  auto k = std::find_if(kernels.begin(), kernels.end(), [&](const KernelRecord& r) { return r.name == name; });
+  if (k == kernels.end()) {
+    kernels.emplace_back().name = name;
+    k = kernels.end() - 1;
   }
-  last_ = nullptr;
+  kernel_ = size_t(k - kernels.begin());
+  place_.reset();
   if (k->launches.size() == kLaunchesShown) {
     ++k->launches_left_out;
     return;
@@ -87,7 +98,8 @@ void Launches::on_launch(const Launch& launch) {
   r.registers = c.kernel->registers_per_thread;
   r.static_shared = c.kernel->static_shared;
   r.dynamic_shared = c.dynamic_shared;
-  last_ = &r;
+  place_ = {kernel_, k->launches.size() - 1};
+  book_->open.push_back(*place_);
 }
 
 void Launches::on_complete(const AsyncOperation& o) {
@@ -106,9 +118,8 @@ void Launches::on_complete(const AsyncOperation& o) {
 }
 
 void Launches::on_end(const Launch& launch, const LaunchStats* stats) {
-  const std::string name = readable_name(launch.config.kernel->name);
-  KernelRecord& k =
-      *std::find_if(kernels_.begin(), kernels_.end(), [&](const KernelRecord& r) { return r.name == name; });
+  KernelRecord& k = book_->kernels[kernel_];
+  book_->last = place_;
   for (const Part& part : parts_) {
     k.matrix_kinds.insert(part.matrix_kinds.begin(), part.matrix_kinds.end());
     for (const auto& [key, use] : part.boxes) {
@@ -128,9 +139,11 @@ void Launches::on_end(const Launch& launch, const LaunchStats* stats) {
     if (const auto n = stats->counters.find(std::string(family) + " operations"); n != stats->counters.end())
       k.operations += n->second;
   if (stats->counters.contains("mma.sync")) add_mma_sync_kinds(*launch.config.kernel, k.matrix_kinds);
-  if (!last_) return;
-  last_->finished = true;
-  last_->cycles = stats->cycles;
+  if (!place_) return;
+  LaunchRecord& r = book_->at(*place_);
+  r.finished = true;
+  r.cycles = stats->cycles;
+  std::erase(book_->open, *place_);
 }
 
 }  // namespace tinygpu::observe

@@ -3,8 +3,11 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/tinygpu/base/diagnosis.h"
@@ -45,12 +48,14 @@ struct KernelRecord {
 
 class Launches final : public Observer {
  public:
-  Launches() : Observer(operations) {}
+  Launches() : Launches(std::make_shared<Book>()) {}
   /// In the order of their first launch.
-  const std::vector<KernelRecord>& kernels() const { return kernels_; }
+  const std::vector<KernelRecord>& kernels() const { return book_->kernels; }
+
+  std::unique_ptr<Observer> another() override { return std::unique_ptr<Observer>(new Launches(book_)); }
   /// Of the launch that has ended last: it is shown in this timeline.
   void set_timeline(int64_t index);
-  /// A diagnosis has been made; it may be what ended the last launch.
+  /// A diagnosis has been made; it may be what ended a launch.
   void add(const Diagnosis& d);
 
   void on_launch(const Launch&) override;
@@ -66,9 +71,22 @@ class Launches final : public Observer {
     std::set<std::string> matrix_kinds;
     std::set<const void*> seen;  // instructions whose kind is known
   };
+  /// What all share that watch launches beside each other.
+  struct Place {
+    size_t kernel, launch;
+    bool operator==(const Place&) const = default;
+  };
+  struct Book {
+    std::vector<KernelRecord> kernels;
+    std::vector<Place> open;    // launches that have not finished
+    std::optional<Place> last;  // that has ended
+    LaunchRecord& at(const Place& p) { return kernels[p.kernel].launches[p.launch]; }
+  };
+  explicit Launches(std::shared_ptr<Book> book) : Observer(operations), book_(std::move(book)) {}
   std::vector<Part> parts_;  // by Domain::index
-  std::vector<KernelRecord> kernels_;
-  LaunchRecord* last_ = nullptr;
+  std::shared_ptr<Book> book_;
+  size_t kernel_ = 0;           // of the launch
+  std::optional<Place> place_;  // null: it is left out
 };
 
 }  // namespace tinygpu::observe

@@ -1,0 +1,272 @@
+#include "common/tinygpu/cuda/submitted.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/tinygpu/base/clean_thread.h"
+#include "common/tinygpu/cuda/graph.h"
+#include "common/tinygpu/cuda/state.h"
+#include "common/tinygpu/cuda/stream.h"
+#include "common/tinygpu/machine/chip/flight.h"
+
+namespace tinygpu::cuda {
+
+// ---- What comes after what
+
+size_t Submitted::last_of(const Stream& stream) const {
+  const auto it = last_.find(&stream);
+  return it == last_.end() ? kNone : it->second;
+}
+
+Submitted::Piece& Submitted::add(const Stream& stream) {
+  Piece p;
+  p.stream = &stream;
+  const size_t before = last_of(stream);
+  const auto behind = [&](size_t piece) {
+    if (piece != kNone) p.after.push_back(piece);
+  };
+  behind(before);
+  // The legacy default stream and those that block wait for each other.
+  if (&stream == &legacy_) {
+    for (const auto& [other, piece] : last_)
+      if (other != &legacy_ && !(other->flags & CU_STREAM_NON_BLOCKING)) behind(piece);
+  } else if (!(stream.flags & CU_STREAM_NON_BLOCKING)) {
+    behind(last_of(legacy_));
+  }
+  if (before != kNone && p.after.size() == 1 && pieces_[before].kernel) p.kernel_before = before;
+  last_[&stream] = pieces_.size();
+  pieces_.push_back(std::move(p));
+  return pieces_.back();
+}
+
+void Submitted::add(const Stream& stream, std::shared_ptr<const PreparedLaunch> kernel) {
+  add(stream).kernel = std::move(kernel);
+}
+
+void Submitted::add(const Stream& stream, Work work) { add(stream).work = std::move(work); }
+
+void Submitted::record(const Stream& stream, Event& event) {
+  add(stream).event = &event;
+  event.batch = batch_;
+  event.piece = pieces_.size() - 1;
+}
+
+void Submitted::wait(const Stream& stream, const Event& event) {
+  if (event.batch == batch_) add(stream).after.push_back(event.piece);
+}
+
+void Submitted::add(const Stream& stream, const GraphExec& graph) {
+  const size_t root = pieces_.size();
+  add(stream);
+  std::vector<size_t> all;
+  for (const GraphNode& step : graph.steps) {
+    Piece p;
+    p.stream = &stream;
+    p.after.push_back(root);
+    for (const GraphNode* a : step.after) p.after.push_back(root + 1 + graph.place.at(a));
+    p.kernel = step.kernel;
+    p.work = step.work;
+    all.push_back(pieces_.size());
+    pieces_.push_back(std::move(p));
+  }
+  Piece& end = add(stream);
+  end.kernel_before = kNone;
+  end.after.insert(end.after.end(), all.begin(), all.end());
+}
+
+void Submitted::clear() {
+  pieces_.clear();
+  last_.clear();
+  ++batch_;
+}
+
+// ---- The run
+
+/// Times are the machine's clock.
+class Submitted::Run {
+ public:
+  Run(State& s, std::deque<Piece>& pieces) : s_(s), pieces_(pieces), begin_(s.gpu.clock), latest_(s.gpu.clock) {}
+
+  CUresult run() {
+    while (true) {
+      const std::vector<size_t> kernels = start_all();
+      if (flight_ && flight_->empty()) land();
+      if (kernels.empty() && !flight_) break;
+      if (!flight_ && kernels.size() == 1) {
+        if (!run_alone(kernels[0])) return error_;
+        continue;
+      }
+      if (!fly(kernels)) return error_;
+    }
+    s_.gpu.clock = latest_;
+    return error_;
+  }
+
+ private:
+  uint64_t ready(const Piece& p) const {
+    uint64_t when = begin_;
+    for (const size_t a : p.after) when = std::max(when, pieces_[a].end);
+    return when;
+  }
+  void finish(Piece& p, uint64_t end) {
+    p.over = true;
+    p.end = end;
+    latest_ = std::max(latest_, end);
+  }
+
+  /// Does all that is no kernel and whose time has come; the kernels whose time has come.
+  std::vector<size_t> start_all() {
+    std::vector<size_t> kernels;
+    for (bool moved = true; moved;) {
+      moved = false;
+      kernels.clear();
+      for (size_t i = first_; i < pieces_.size(); ++i) {
+        Piece& p = pieces_[i];
+        if (p.started || !std::ranges::all_of(p.after, [&](size_t a) { return pieces_[a].over; })) continue;
+        if (p.kernel) {
+          kernels.push_back(i);
+          continue;
+        }
+        p.started = moved = true;
+        const uint64_t when = ready(p);
+        if (p.event && p.event->piece == i) stamp(*p.event, when);
+        finish(p, p.work ? do_work(p, when) : when);
+      }
+    }
+    while (first_ < pieces_.size() && pieces_[first_].over) ++first_;
+    return kernels;
+  }
+
+  void stamp(Event& e, uint64_t when) {
+    if (flight_) return stamped_.emplace_back(&e, when), void();
+    s_.gpu.clock = std::max(s_.gpu.clock, when);
+    s_.record(&e);
+  }
+
+  /// Copies and fills follow each other. What they take is charged to the machine's clock.
+  uint64_t do_work(const Piece& p, uint64_t when) {
+    const uint64_t before = s_.gpu.clock, start = std::max(when, copies_until_);
+    s_.gpu.clock = start;
+    s_.last_kernel_on = nullptr;
+    if (const CUresult e = p.work(s_); e != CUDA_SUCCESS && error_ == CUDA_SUCCESS) error_ = e;
+    const uint64_t end = s_.gpu.clock;
+    if (end > start) copies_until_ = end;
+    s_.gpu.clock = before;
+    return end == start ? when : end;
+  }
+
+  /// Nothing else can run before it ends.
+  bool run_alone(size_t i) {
+    Piece& p = pieces_[i];
+    p.started = true;
+    s_.gpu.clock = std::max(s_.gpu.clock, ready(p));
+    PreparedLaunch launch = *p.kernel;
+    launch.config.programmatic &= p.kernel_before == kNone ? s_.last_kernel_on == p.stream : p.kernel_before == alone_;
+    const CUresult e = run_launch(s_, launch);
+    if (e != CUDA_SUCCESS && error_ == CUDA_SUCCESS) error_ = e;
+    s_.last_kernel_on = p.stream;
+    alone_ = i;
+    finish(p, s_.gpu.clock);
+    return s_.sticky == CUDA_SUCCESS;
+  }
+
+  /// Starts these kernels beside those in flight, and waits until one is over.
+  bool fly(const std::vector<size_t>& kernels) {
+    s_.last_kernel_on = nullptr;
+    alone_ = kNone;
+    if (!flight_) take_off();
+    bool fine = true;
+    on_clean_thread([&] {
+      try {
+        for (const size_t i : kernels) {
+          Piece& p = pieces_[i];
+          p.started = true;
+          start_ = std::min(start_, ready(p));
+          RunningLaunch launch;
+          if (const CUresult e = begin_launch(s_, *p.kernel, launch); e != CUDA_SUCCESS) {
+            if (error_ == CUDA_SUCCESS) error_ = e;
+            finish(p, ready(p));
+            continue;
+          }
+          launch.config.programmatic = false;
+          launch.launch = &flight_->add(launch.config, ready(p), nullptr, p.stream->priority);
+          launch.piece = i;
+          running_.push_back(launch);
+        }
+        if (flight_->empty()) return;
+        Flight::Ended ended = flight_->run();
+        const auto r = std::ranges::find(running_, ended.launch, &RunningLaunch::launch);
+        Piece& p = pieces_[r->piece];
+        finish(p, ready(p) + ended.stats.cycles);
+        end_launch(s_, *r, ended.stats);
+        done_.emplace_back(r->kernel->name, std::move(ended.stats));
+        running_.erase(r);
+      } catch (const KernelFault& fault) {
+        flight_.reset();
+        for (const RunningLaunch& r : running_) release_workspace(s_, r);
+        s_.fault(fault.diagnosis);
+        fine = false;
+      }
+    });
+    return fine;
+  }
+
+  void take_off() {
+    flight_ = std::make_unique<Flight>(s_.gpu);
+    start_ = ~0ull;
+    l2_before_ = s_.gpu.chip_memory.l2_read();
+    device_before_ = s_.gpu.chip_memory.device_bytes();
+  }
+
+  /// Nothing is in flight any more: it is known how long it took.
+  void land() {
+    flight_.reset();
+    if (done_.empty()) return;
+    uint64_t end = start_;
+    for (const Piece& p : pieces_)
+      if (p.kernel && p.over) end = std::max(end, p.end);
+    LaunchStats all;
+    all.cycles = end - start_;
+    all.l2_bytes = s_.gpu.chip_memory.l2_read() - l2_before_;
+    all.device_bytes = s_.gpu.chip_memory.device_bytes() - device_before_;
+    s_.gpu.clock = std::max(s_.gpu.clock, start_);
+    const double begin_ms = s_.now_ms(), each = s_.add(done_, all), end_ms = begin_ms + double(all.cycles) * each;
+    for (const auto& [event, when] : stamped_)
+      s_.record(event,
+                when > end ? end_ms + s_.ms(when - end) : begin_ms + double(when - std::min(when, start_)) * each);
+    s_.gpu.clock = std::max(s_.gpu.clock, end);
+    stamped_.clear();
+    done_.clear();
+  }
+
+  State& s_;
+  std::deque<Piece>& pieces_;
+  const uint64_t begin_;
+  uint64_t latest_, copies_until_ = 0;
+  size_t first_ = 0, alone_ = kNone;  // all before are over; the kernel that ran last, alone
+  CUresult error_ = CUDA_SUCCESS;
+  // Of those in flight:
+  std::unique_ptr<Flight> flight_;
+  std::vector<RunningLaunch> running_;
+  uint64_t start_ = 0, l2_before_ = 0, device_before_ = 0;
+  std::vector<std::pair<std::string, LaunchStats>> done_;
+  std::vector<std::pair<Event*, uint64_t>> stamped_;
+};
+
+CUresult Submitted::run(State& s) {
+  if (running_ || pieces_.empty()) return CUDA_SUCCESS;  // a host function of a graph calls
+  running_ = true;
+  CUresult e = CUDA_ERROR_UNKNOWN;
+  try {
+    e = Run(s, pieces_).run();
+  } catch (...) {
+    running_ = false;
+    clear();
+    throw;
+  }
+  running_ = false;
+  clear();
+  return e;
+}
+
+}  // namespace tinygpu::cuda

@@ -1,0 +1,77 @@
+// Grids that run at the same time, and share the chip: those of streams that do not wait for each other.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/tinygpu/machine/chip/launch.h"
+#include "common/tinygpu/machine/chip/stuck_watch.h"
+
+namespace tinygpu {
+
+class Flight {
+ public:
+  explicit Flight(Gpu& gpu);
+  ~Flight();
+  /// A grid that begins at `start`, which is not before what has been run. Of those that wait for room, the one with
+  /// the least `priority` comes first, and then the one that was added first.
+  Launch& add(const LaunchConfig& config, uint64_t start, const GridBefore* before = nullptr, int priority = 0);
+  struct Ended {
+    Launch* launch;  // lives as long as the flight
+    LaunchStats stats;
+  };
+  /// Runs until a grid is over. There are some. Throws KernelFault: then all are.
+  Ended run();
+  bool empty() const { return launches_.empty(); }
+
+  /// A grid's time has not come, so others may yet do what those that run wait for.
+  bool more_to_come() const { return added_ || held_; }
+
+  /// Those that are not over.
+  const std::vector<std::unique_ptr<Launch>>& launches() const { return launches_; }
+  /// Domains that have work, since the window before at least.
+  const std::vector<Domain*>& busy() const { return busy_; }
+  /// Warp instructions of clusters that have ended on the others, and of grids that are over.
+  uint64_t idle_instructions() const { return idle_instructions_ + past_instructions_; }
+
+ private:
+  /// Domains run side by side for a window, then what they share is touched in order of simulated time: results of
+  /// race-free kernels, and cycles, do not depend on how many host threads there are.
+  void run_window(uint64_t next);
+  void advance(uint64_t until);
+  /// Those on the same SMs, in order of time.
+  void advance_together(const std::vector<Domain*>& domains, uint64_t until) const;
+  /// The chip's memory answers what the domains have asked of it, and what touches memory that others see happens, in
+  /// order of (time, grid, domain, number).
+  void exchange();
+  void throw_first_fault();
+  void stop_long_ones(uint64_t next);
+  void find_busy();
+  /// SMs that clusters of some grid may span are advanced together.
+  void find_sets();
+  /// Starts CTAs wherever there is room.
+  void fill();
+  /// Clusters that have ended make room for others.
+  void refill();
+
+  Gpu& gpu_;
+  StuckWatch stuck_;
+  std::vector<std::unique_ptr<Sm>> sms_;  // by %smid
+  std::vector<std::unique_ptr<Launch>> launches_, past_;
+  /// What is known of each of launches_.
+  struct Queued {
+    int priority = 0;
+    bool begun = false;  // it has CTAs
+  };
+  std::vector<Queued> queue_;
+  std::vector<Domain*> busy_, active_;      // those that have work, and those of them that are not done with it
+  std::vector<uint32_t> set_of_;            // by %smid
+  std::vector<std::vector<Domain*>> sets_;  // of active_, those of the same set
+  uint64_t now_ = 0;                        // everything has been run up to here
+  double handed_out_ = 0;                   // when the next CTA can be,
+  uint64_t next_grid_ = 0;                  // and the first one of another grid
+  bool added_ = false, held_ = false;       // a grid whose CTAs have not been looked at; whose time has not come
+  uint64_t idle_instructions_ = 0, past_instructions_ = 0;
+};
+
+}  // namespace tinygpu
