@@ -268,6 +268,11 @@ TEST(Flight, SharedMemoryIsNotTakenFromL1WhileSomebodyIsThere) {
   EXPECT_FALSE(beside(0, 100 * 1024));
   EXPECT_TRUE(beside(100 * 1024, 100 * 1024));
   EXPECT_TRUE(beside(100 * 1024, 0));
+  // 1 KiB each: two CTAs fit, so 8 KiB; 16 would be given 16.
+  Grids g;
+  const size_t a = g.stay(8, 1024, 20000), b = g.stay(8, 128, 20000);
+  g.all();
+  EXPECT_GT(g.first(b), g.first_end(a));
 }
 
 TEST(Flight, RegistersThreadsAndPlacesCountTogether) {
@@ -365,7 +370,7 @@ TEST(Flight, AFaultNamesItsKernelAndEndsAll) {
 TEST(Flight, ClustersAndSingleCtas) {
   Grids g;
   const uint64_t out = g.run.buffer<uint32_t>(8);
-  const size_t a = g.stay(8, 128, 20000);
+  const size_t a = g.stay(8, 64, 20000);
   LaunchConfig c = g.run.config("ranks", {8}, {64}, out);
   c.cluster = {2, 1, 1};
   c.explicit_cluster = true;
@@ -375,6 +380,21 @@ TEST(Flight, ClustersAndSingleCtas) {
   EXPECT_THAT(g.run.download<uint32_t>(out, 8), ::testing::ElementsAre(0, 1, 0, 1, 0, 1, 0, 1));
   g.flight.run();
   EXPECT_EQ(g.sms(a).size(), 8u);
+}
+
+TEST(Flight, EveryOrderOfCompletion) {
+  using Mode = CompletionOrder::Mode;
+  for (const CompletionOrder order : {CompletionOrder{Mode::late, 0}, CompletionOrder{Mode::seeded, 1}}) {
+    Grids g;
+    g.run.gpu.options.order = order;
+    const uint64_t flag = g.run.buffer<uint32_t>(1), from = g.run.upload(std::vector<uint32_t>(1 << 16, 7)),
+                   to = g.run.buffer<uint32_t>(1 << 16);
+    g.other("wait", 8, 64, flag);
+    g.other("copy", 8, 256, from, to, 8u);
+    g.other("tell", 1, 1, flag);
+    g.all();
+    EXPECT_EQ(g.run.download<uint32_t>(to, 1 << 16), std::vector<uint32_t>(1 << 16, 7));
+  }
 }
 
 TEST(Flight, CyclesDoNotDependOnHostThreads) {

@@ -57,12 +57,13 @@ const Domain::Room& Domain::room() const {
   return room_;
 }
 
-/// Shared memory is not taken from L1 while CTAs are there (an H200, 2026-11-23: a grid whose CTAs need 100 KiB comes
-/// to SMs that have CTAs without shared memory when those have ended; one that needs less than is left joins).
+/// Shared memory is not taken from L1 while CTAs are there: a grid that would be given more, for as many CTAs as fit,
+/// waits for an empty SM, though a single one has room (an H200, 2026-11-23: 100 KiB beside CTAs without shared memory,
+/// and 128 threads, of which 16 fit, beside a CTA that fits once). One that would be given less joins.
 bool Domain::fits(const Sm& sm) const {
   if (!sm.room.fits(share_)) return false;
   const uint32_t used = launch.gpu.spec.shared_per_sm - sm.room.free_shared();
-  return sm.resident.empty() || uint64_t(used) + share_[2] <= sm.carveout;
+  return sm.resident.empty() || (carveout_ <= sm.carveout && uint64_t(used) + share_[2] <= sm.carveout);
 }
 
 void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t handed) {
