@@ -66,7 +66,8 @@ L:
     }
   }
   size_t kernels = 0, copies = 0;
-  for (const auto& e : nlohmann::json::parse(traced.str()).at("traceEvents")) {
+  const nlohmann::json document = nlohmann::json::parse(traced.str());
+  for (const auto& e : document.at("traceEvents")) {
     kernels += e.value("name", "") == "copies" || e.value("name", "") == "other";
     copies += e.value("ph", "") == "X" && e.value("name", "").starts_with("cp.async.bulk");
   }
