@@ -254,6 +254,7 @@ TEST_F(Graph, AHostFunctionInItCannotCall) {
   OK(cudaGraphAddHostNode(&node, graph, nullptr, 0, &again));
   OK(cudaGraphInstantiate(&calls.exec, graph, 0));
   OK(cudaGraphLaunch(calls.exec, stream_));
+  OK(cudaStreamSynchronize(stream_));
   EXPECT_EQ(calls.errors, std::vector(4, cudaErrorNotPermitted));
   EXPECT_THAT(y(), Each(2));
   OK(cudaGraphExecDestroy(calls.exec));
