@@ -66,6 +66,9 @@ int64_t most_resident() {
 
 // A count of 2^27 warps is one that the ISA allows.
 TEST(BarrierRounds, ArrivalsWithoutEndDoNotFillTheHost) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "freed memory stays in the sanitizer's quarantine";
+#endif
   RunPtx run(R"(
 .visible .entry k(.param .u32 turns) {
   .reg .b32 %r<4>; .reg .pred %p;

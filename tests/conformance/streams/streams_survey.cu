@@ -137,7 +137,8 @@ void begin() {
   OK(cudaMemset(flag_d, 0, 4));
   OK(cudaDeviceSynchronize());
   sizes.clear();
-  *door_h = *started_h = 0;
+  *door_h = 0;
+  *started_h = 0;
 }
 // What is launched on the streams behind this starts when the door opens.
 void shut(std::vector<cudaStream_t> streams) {
