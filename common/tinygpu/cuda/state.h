@@ -48,9 +48,9 @@ class State {
   std::map<uint64_t, Allocated> allocated;  // device memory by address; kept for Options::memory_check
   uint64_t marked_bytes = 0;
   Gpu gpu;
-  CallLock mutex;                 // held during every API call
-  bool runtime_in_use = false;    // the runtime has made its primary context
-  bool in_host_function = false;  // of a graph, which the thread with the lock runs
+  CallLock mutex;                            // held during every API call
+  std::atomic<bool> runtime_in_use = false;  // the runtime has made its primary context: said without the lock
+  bool in_host_function = false;             // of a graph, which the thread with the lock runs
 
   // ---- Errors
   /// A fault poisons the context: every later call returns it (sticky), as on hardware.
