@@ -133,26 +133,10 @@ class Grids {
     }
   }
   std::vector<Stamp> stamps(size_t grid) { return run.download<Stamp>(stamps_[grid].first, stamps_[grid].second); }
-  uint64_t first(size_t grid) {
-    uint64_t t = ~0ull;
-    for (const Stamp& s : stamps(grid)) t = std::min(t, s.begin);
-    return t;
-  }
-  uint64_t last_begin(size_t grid) {
-    uint64_t t = 0;
-    for (const Stamp& s : stamps(grid)) t = std::max(t, s.begin);
-    return t;
-  }
-  uint64_t first_end(size_t grid) {
-    uint64_t t = ~0ull;
-    for (const Stamp& s : stamps(grid)) t = std::min(t, s.end);
-    return t;
-  }
-  uint64_t last_end(size_t grid) {
-    uint64_t t = 0;
-    for (const Stamp& s : stamps(grid)) t = std::max(t, s.end);
-    return t;
-  }
+  uint64_t first(size_t grid) { return std::ranges::min(stamps(grid), {}, &Stamp::begin).begin; }
+  uint64_t last_begin(size_t grid) { return std::ranges::max(stamps(grid), {}, &Stamp::begin).begin; }
+  uint64_t first_end(size_t grid) { return std::ranges::min(stamps(grid), {}, &Stamp::end).end; }
+  uint64_t last_end(size_t grid) { return std::ranges::max(stamps(grid), {}, &Stamp::end).end; }
   std::set<uint32_t> sms(size_t grid) {
     std::set<uint32_t> on;
     for (const Stamp& s : stamps(grid)) on.insert(s.sm);
