@@ -117,6 +117,11 @@ struct Avx2 {
 
   // 32 bytes, signed where not said otherwise.
   static I load8(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+  static void store8(void* p, I v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
+  /// The words, of −128 to 127: in each 16 bytes four of a, four of b, four of c, four of d.
+  static I low_bytes(I a, I b, I c, I d) {
+    return _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+  }
   static I broadcast8(const int32_t* p) {
     return _mm256_castps_si256(_mm256_broadcast_ss(reinterpret_cast<const float*>(p)));
   }
@@ -175,11 +180,25 @@ struct Avx2 {
     return _mm256_packus_epi16(_mm256_and_si256(_mm256_packus_epi32(shr<23>(a), shr<23>(b)), byte),
                                _mm256_and_si256(_mm256_packus_epi32(shr<23>(c), shr<23>(d)), byte));
   }
-  // A window: q is 2^(e − 25). Kept as an f32 word of 2^e, made of words that have e + 127 in byte kWindowByte alone.
-  static constexpr uint32_t kWindowByte = 3;
-  static I window(I word) { return shr<1>(word); }
+  /// The bytes of a and b in turn, from the first and from the second half of each 16.
+  static I bytes_low(I a, I b) { return _mm256_unpacklo_epi8(a, b); }
+  static I bytes_high(I a, I b) { return _mm256_unpackhi_epi8(a, b); }
+  // A window: q is 2^(e − 25). Kept as an f32 word of 2^e, made of 16-bit words that have e + 127 in the second byte
+  // and another number in the first.
+  [[gnu::always_inline]] static void split_low(I pairs, I& window, I& other) {
+    split(_mm256_unpacklo_epi16(zero(), pairs), window, other);
+  }
+  [[gnu::always_inline]] static void split_high(I pairs, I& window, I& other) {
+    split(_mm256_unpackhi_epi16(zero(), pairs), window, other);
+  }
+  [[gnu::always_inline]] static void split(I words, I& window, I& other) {
+    window = bit_and(shr<1>(words), set(0x7f800000));
+    other = bit_and(shr<16>(words), set(0xff));
+  }
   /// (e + 127) << 20.
   static I exponent_field(I window) { return shr<3>(window); }
+  /// (e + 127) << 24.
+  static I window_byte(I window) { return shl<1>(window); }
   static F divide_by_quantum(F c, I window) {
     return mul(c, as_float(sub(set(int32_t(uint32_t(25 + 127 + 127) << 23)), window)));
   }

@@ -123,6 +123,11 @@ struct Avx512 {
 
   // 64 bytes, signed where not said otherwise.
   static I load8(const void* p) { return _mm512_loadu_si512(p); }
+  static void store8(void* p, I v) { _mm512_storeu_si512(p, v); }
+  /// The words, of −128 to 127: in each 16 bytes four of a, four of b, four of c, four of d.
+  static I low_bytes(I a, I b, I c, I d) {
+    return _mm512_packs_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d));
+  }
   static I broadcast8(const int32_t* p) { return _mm512_set1_epi32(*p); }
   static I add8(I a, I b) { return _mm512_add_epi8(a, b); }
   static I sub8(I a, I b) { return _mm512_sub_epi8(a, b); }
@@ -176,19 +181,31 @@ struct Avx512 {
     return _mm512_packus_epi16(_mm512_and_si512(_mm512_packus_epi32(shr<23>(a), shr<23>(b)), byte),
                                _mm512_and_si512(_mm512_packus_epi32(shr<23>(c), shr<23>(d)), byte));
   }
-  // A window: q is 2^(e − 25). Kept as a float of e + 127 and 1.5 * 2^23 more, made of words that have e + 127 in byte
-  // kWindowByte. Scaling by vscalefps leaves the multipliers alone.
-  static constexpr uint32_t kWindowByte = 0;
-  static I window(I word) { return _mm512_or_si512(word, set(0x4b400000)); }
-  /// (e + 127) << 20.
-  static I exponent_field(I window) { return shl<20>(window); }
+  /// The bytes of a and b in turn, from the first and from the second half of each 16.
+  static I bytes_low(I a, I b) { return _mm512_unpacklo_epi8(a, b); }
+  static I bytes_high(I a, I b) { return _mm512_unpackhi_epi8(a, b); }
+  // A window: q is 2^(e − 25). Kept as a float of e + 127 and 1.5 * 2^15 more, which has e + 127 in its second byte.
+  // The first is another number, of at most 64: a fraction that vscalefps, which takes its power down to an integer,
+  // does not see. And that instruction leaves the multipliers alone.
+  [[gnu::always_inline]] static void split_low(I pairs, I& window, I& other) {
+    window = _mm512_unpacklo_epi16(pairs, _mm512_set1_epi16(0x4740));
+    other = bit_and(window, set(0xff));
+  }
+  [[gnu::always_inline]] static void split_high(I pairs, I& window, I& other) {
+    window = _mm512_unpackhi_epi16(pairs, _mm512_set1_epi16(0x4740));
+    other = bit_and(window, set(0xff));
+  }
+  /// (e + 127) << 20, and the other number << 12.
+  static I exponent_field(I window) { return shl<12>(window); }
+  /// (e + 127) << 24.
+  static I window_byte(I window) { return bit_and(shl<16>(window), set(int32_t(0xff000000))); }
   static F divide_by_quantum(F c, I window) {
-    return _mm512_scalef_ps(c, _mm512_sub_ps(_mm512_set1_ps(kWindowOf25), as_float(window)));
+    return _mm512_scalef_ps(c, _mm512_sub_ps(_mm512_set1_ps(kWindowOf25 + 64.0f / 256), as_float(window)));
   }
   static F times_quantum(F sum, I window) {
     return _mm512_scalef_ps(sum, _mm512_sub_ps(as_float(window), _mm512_set1_ps(kWindowOf25)));
   }
-  static constexpr float kWindowOf25 = 0x1.8p23f + 127 + 25;
+  static constexpr float kWindowOf25 = 0x1.8p15f + 127 + 25;
 
   /// sum * q as f16 words, to nearest even: through a sticky bit below f32's precision, so rounded once.
   [[gnu::always_inline]] static I to_half(I sum, I window) {

@@ -100,90 +100,96 @@ struct NarrowPanel {
     // Words of smaller exponents are widened by moving their bits to f32's place, which leaves the value 2^(127 − bias)
     // too small. What underflows is below any quantum.
     const I power = V::set(254 - kBias - p.base), sign_flip = V::set(flip ? INT32_MIN : 0);
-    F scale = V::as_float(V::bit_or(V::template shl<23>(power), sign_flip));
+    const F scale = V::as_float(V::bit_or(V::template shl<23>(power), sign_flip));
     const D more = V::set_double(__builtin_bit_cast(double, uint64_t(0x3000000000000001)));
     const auto value = [&](D d) { return V::or_double(d, more); };
-    I base = V::set(p.base + kBias);
-    const I nibble_flip = V::set(flip ? 15 : 0);
+    const I base = V::set(p.base + kBias);
+    const I nibble_flip = V::set(flip ? (kBroadcast ? 15 : 0x0f0f0f0f) : 0);
     // A significand is at most 1 and the fraction: what a row's fractions add up to at most if it isn't heavy.
     const I light = V::set((31 - int32_t(terms)) * (1 << kField) - 1);
     const I one = V::set(1), least = V::set(kLeast);
-    for (uint32_t r0 = 0; r0 < rows; r0 += kLanes) {
-      I signs{}, zeros = V::zero(), fractions = V::zero();
-      if (scales) {
+    // Vectors of rows of A come in fours, whose bytes fill a vector.
+    constexpr uint32_t kTogether = kBroadcast ? 1 : 4;
+    for (uint32_t first = 0; first < rows; first += kTogether * kLanes) {
+      I signs[kTogether], zeros[kTogether], fractions[kTogether], e[kTogether];
+      F scales_of[kTogether];
+      I bases[kTogether];
+      // Of vectors behind the last row only the bytes matter. Planes have room for them.
+      const uint32_t left = (rows - first + kLanes - 1) / kLanes;
+      static_assert(kPlane >= kMaxRows + kTogether * kLanes);
+#pragma GCC unroll 4
+      for (uint32_t w = 0; w < kTogether; ++w) {
+        signs[w] = zeros[w] = fractions[w] = e[w] = V::zero();
+        scales_of[w] = scale;
+        bases[w] = base;
+        if (!scales || w >= left) continue;
         // Where this leaves f32's range, elements are so far below the base that anything smaller than q will do.
-        const I s = V::load(shift + r0);
-        scale = V::as_float(
+        const I s = V::load(shift + first + w * kLanes);
+        scales_of[w] = V::as_float(
             V::bit_or(V::template shl<23>(V::min(V::max(V::add(power, s), V::set(1)), V::set(254))), sign_flip));
-        base = V::sub(V::set(p.base + kBias), s);
+        bases[w] = V::sub(base, s);
       }
       for (uint32_t k = 0; k < terms; ++k) {
-        const I words = V::load_words(planes + size_t(k) * kPlane + r0);
-        const I magnitude = V::bit_and(words, magnitude_mask);
+#pragma GCC unroll 4
+        for (uint32_t w = 0; w < kTogether; ++w) {
+          const uint32_t r0 = first + w * kLanes;
+          const I words = V::load_words(planes + size_t(k) * kPlane + r0);
+          const I magnitude = V::bit_and(words, magnitude_mask);
 
-        I f32 = words;
-        if constexpr (P::kBits == 32)
-          f32 = V::bit_and(words, V::set(int32_t(0x80000000u | P::kMagnitude)));
-        else if constexpr (P::kFieldBits == 8)
-          f32 = V::template shl<16>(words);
-        else
-          f32 = V::bit_or(V::template shl<32 - P::kBits>(V::sub(words, magnitude)),
-                          V::template shl<23 - kField>(magnitude));
-        const F f = V::mul(V::as_float(f32), scale);
-        if constexpr (kBroadcast) {
-          double* to = p.value + r0 * kTerms + k * kLanes;
-          V::store_double(to, value(V::low_double(f)));
-          V::store_double(to + kLanes / 2, value(V::high_double(f)));
-        } else {
-          const F pairs = V::in_pairs(f);
-          double* to = p.value + r0 * kTerms + k * kLanes;
-          V::store_double(to, value(V::low_double(pairs)));
-          V::store_double(to + kLanes / 2, value(V::high_double(pairs)));
-        }
-
-        if (k == 32) {
-          V::store(p.zeros[0] + r0, zeros);
-          zeros = V::zero();
-        }
-        const auto zero = V::equal(magnitude, V::zero());
-        zeros = V::add(zeros, zeros);
-        zeros = V::select(zero, V::add(zeros, one), zeros);
-        if constexpr (!kBroadcast && kTerms == 16)
-          fractions = V::add(fractions, V::bit_and(magnitude, V::set((1 << kField) - 1)));
-
-        // Of a special row, which nobody looks at, it may be anything.
-        const I relative = V::sub(V::max(V::template shr<kField>(magnitude), one), base);
-        const I e = V::max(V::select(zero, least, relative), least);
-        if constexpr (kBroadcast)
-          V::store(p.exponent8x4 + r0 * kTerms + k * kLanes, V::low_byte_in_all(e));
-        else
-          V::store_bytes(exponents_at(p, r0, k), e, 16);
-
-        // Four terms' signs, the first in bit 0.
-        const I sign = V::template shl<3>(V::template shr<P::kBits - 1>(words));
-        signs = k % 4 == 0 ? sign : V::bit_or(V::template shr<1>(signs), sign);
-        if (k % 4 == 3) {
-          const uint32_t nibble = k / 4;
-          const I nibble_signs = V::bit_xor(signs, nibble_flip);
-          if constexpr (kBroadcast)
-            V::store_bytes(p.sign + nibble * kPlane + r0, nibble_signs, 4);
+          I f32 = words;
+          if constexpr (P::kBits == 32)
+            f32 = V::bit_and(words, V::set(int32_t(0x80000000u | P::kMagnitude)));
+          else if constexpr (P::kFieldBits == 8)
+            f32 = V::template shl<16>(words);
           else
-            V::store_bytes(p.sign + r0 / kBytes * kBytes * kNibbles + nibble * kBytes + r0 % kBytes / kLanes * 4,
-                           nibble_signs, 16);
+            f32 = V::bit_or(V::template shl<32 - P::kBits>(V::sub(words, magnitude)),
+                            V::template shl<23 - kField>(magnitude));
+          const F f = V::mul(V::as_float(f32), scales_of[w]);
+          const F ordered = kBroadcast ? f : V::in_pairs(f);
+          double* to = p.value + r0 * kTerms + k * kLanes;
+          V::store_double(to, value(V::low_double(ordered)));
+          V::store_double(to + kLanes / 2, value(V::high_double(ordered)));
+
+          if (k == 32) {
+            V::store(p.zeros[0] + r0, zeros[w]);
+            zeros[w] = V::zero();
+          }
+          const auto zero = V::equal(magnitude, V::zero());
+          zeros[w] = V::add(zeros[w], zeros[w]);
+          zeros[w] = V::select(zero, V::add(zeros[w], one), zeros[w]);
+          if constexpr (!kBroadcast && kTerms == 16)
+            fractions[w] = V::add(fractions[w], V::bit_and(magnitude, V::set((1 << kField) - 1)));
+
+          // Of a special row, which nobody looks at, it may be anything.
+          const I relative = V::sub(V::max(V::template shr<kField>(magnitude), one), bases[w]);
+          e[w] = V::max(V::select(zero, least, relative), least);
+          if constexpr (kBroadcast) V::store(p.exponent8x4 + r0 * kTerms + k * kLanes, V::low_byte_in_all(e[w]));
+
+          // Four terms' signs, the first in bit 0.
+          const I sign = V::template shl<3>(V::template shr<P::kBits - 1>(words));
+          signs[w] = k % 4 == 0 ? sign : V::bit_or(V::template shr<1>(signs[w]), sign);
+          if constexpr (kBroadcast)
+            if (k % 4 == 3) V::store_bytes(p.sign + k / 4 * kPlane + r0, V::bit_xor(signs[w], nibble_flip), 4);
+        }
+        if constexpr (!kBroadcast) {
+          if (left < kTogether) [[unlikely]]
+            for (uint32_t w = left; w < kTogether; ++w) e[w] = V::zero();
+          V::store8(p.exponent8 + first * kTerms + k * kBytes, V::low_bytes(e[0], e[1], e[2], e[3]));
+          if (k % 4 == 3)
+            V::store8(p.sign + first * kNibbles + k / 4 * kBytes,
+                      V::bit_xor(V::low_bytes(signs[0], signs[1], signs[2], signs[3]), nibble_flip));
         }
       }
-      V::store(p.zeros[kMasks - 1] + r0, zeros);
-      if constexpr (!kBroadcast && kTerms == 16) p.heavy |= !V::all_at_most(fractions, light);
+      for (uint32_t w = 0; w < kTogether; ++w) {
+        V::store(p.zeros[kMasks - 1] + first + w * kLanes, zeros[w]);
+        if constexpr (!kBroadcast && kTerms == 16) p.heavy |= w < left && !V::all_at_most(fractions[w], light);
+      }
     }
     // Windows are looked at for whole blocks: rows that are not there are as good as any.
     if constexpr (!kBroadcast)
-      for (uint32_t r0 = (rows + kLanes - 1) / kLanes * kLanes; r0 % kBlock; r0 += kLanes)
-        for (uint32_t k = 0; k < terms; ++k) V::store_bytes(exponents_at(p, r0, k), V::zero(), 16);
+      for (uint32_t r0 = (rows + kBytes - 1) / kBytes * kBytes; r0 % kBlock; r0 += kBytes)
+        for (uint32_t k = 0; k < terms; ++k) V::store8(p.exponent8 + r0 * kTerms + k * kBytes, V::zero());
     return true;
-  }
-  /// Of A: where the exponents of kLanes rows' element k begin.
-  static int8_t* exponents_at(Panel& p, uint32_t row, uint32_t k) {
-    return p.exponent8 + row / kBytes * kBytes * kTerms + k * kBytes + row % kBytes / kLanes * 4;
   }
   /// Some row of each `step` is special.
   static bool special_everywhere(const Panel& p, uint32_t rows, uint32_t step) {

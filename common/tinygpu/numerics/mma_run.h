@@ -2,9 +2,12 @@
 // leaves half of the vector pipes idle (on Zen 4), which is just what the other stages need: while the products of a
 // group are added, step by step of K, every step takes a part of the stages before for the group after.
 //
-// What else costs time on Zen 4: storing a vector, or an operation that reads three, keeps the multipliers waiting for
-// a cycle or more. So windows are kept in bytes, and C is read and scaled once more when sums start, two vectors of
-// rows being under way. Where registers are too few for that, it is instructions that are too many.
+// What else costs time on Zen 4: of what is put between the multiplications, an addition, a shuffle or a conversion costs
+// next to nothing; storing a vector 1.5 cycles; a rotation by a constant, a multiplication or vpermt2d a whole one, being
+// the multipliers' own; a load a fifth of one where there are ten of them for eight multiplications. (Measured with one
+// such loop for each instruction, 4 of it to 8 multiplications.) So windows and counts of signs share the words that
+// they are stored in, signs are looked up, and C is read and scaled once more when sums start, two vectors of rows being
+// under way. Where registers are too few for that, it is instructions that are too many.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -20,6 +23,7 @@ struct SumRun {
   using I = typename V::I;
   using Panels = NarrowPanel<V, kMostTerms>;
   using Panel = typename Panels::Panel;
+  using Signs = typename Stages::Signs;
   using Constants = typename Stages::Constants;
   using Group = typename Stages::Group;
   using Sums = typename Stages::Sums;
@@ -61,14 +65,14 @@ struct SumRun {
 
   /// Adds the products of `now`, but for its last vector's rounding if kAhead, and begins `next`.
   template <uint32_t terms, C kC, bool kHalf>
-  [[gnu::always_inline]] static void steps(const Constants& s, const Panel& a, const Panel& b, const Group* before,
-                                           const Group& now, Group& next, Extremes& extremes, Sums& sums,
-                                           Sums& others) {
+  [[gnu::always_inline]] static void steps(const Constants& s, const Panel& a, const Signs& signs, const Panel& b,
+                                           const Group* before, const Group& now, Group& next, Extremes& extremes,
+                                           Sums& sums, Sums& others) {
     constexpr uint32_t kSteps = terms * kLong, kLooked = kSteps * 3 / 8, kBegun = kSteps * (kAhead ? 6 : 5) / 8;
-    constexpr uint32_t kTasks = kTogether * (kTiles + 1);  // a column's tiles, and its signs
+    constexpr uint32_t kTasks = 1 + kTiles;  // a column's signs, and its tiles
     for (uint32_t stretch = 0; stretch < kStretches; ++stretch) {
       const uint32_t column = stretch * kTogether;
-      I most[kTogether][kTiles];
+      I most[kTogether][kTiles], negative[kTiles];
       Stages::template each<kLong>([&](auto c) __attribute__((always_inline)) {
         const uint32_t v = stretch * kLong + c.value;
         const double* va = a.value + (now.block + v * kLanes) * kTerms;
@@ -100,12 +104,13 @@ struct SumRun {
           spread<terms, 0, kLooked, kAt>([&](auto i) __attribute__((always_inline)) {
             Stages::look_at_term(a, b, next, column, i.value, most);
           });
-          spread<kTasks, kLooked, kBegun, kAt>([&](auto task) __attribute__((always_inline)) {
-            constexpr uint32_t j = task.value / (kTiles + 1), i = kTiles - task.value % (kTiles + 1);
-            if constexpr (i == kTiles)
-              Stages::template count_negative<terms>(a, b, next, column + j);
+          spread<kTogether * kTasks, kLooked, kBegun, kAt>([&](auto item) __attribute__((always_inline)) {
+            constexpr uint32_t j = item.value / kTasks, task = item.value % kTasks;
+            if constexpr (task == 0)
+              Stages::template look_up_negative<terms>(signs, b, next, column + j, negative);
             else
-              Stages::template begin_tile<kC, kHalf>(s, next, column + j, i, most[j][i], extremes);
+              Stages::template begin_tile<kC, kHalf>(s, next, column + j, task - 1, most[j][task - 1],
+                                                     negative[task - 1], extremes);
           });
           if constexpr (!kAhead)
             spread<kVectors, kBegun, kSteps, kAt>([&](auto w) __attribute__((always_inline)) {
@@ -136,8 +141,8 @@ struct SumRun {
   /// Adds the products of `first`, which has begun, and of the groups behind it, up to column `end`, as long as they
   /// are plain. `groups` have their rows.
   template <uint32_t terms, C kC, bool kHalf>
-  [[gnu::noinline]] static End run(const Constants& constants, const Panel& a, const Panel& b, uint32_t end,
-                                   Group (&groups)[3], Group* first) {
+  [[gnu::noinline]] static End run(const Constants& constants, const Panel& a, const Signs& signs, const Panel& b,
+                                   uint32_t end, Group (&groups)[3], Group* first) {
     const Constants s = constants;  // not memory that a store might change
     const auto behind = [&](Group* g) { return g == groups + 2 ? groups : g + 1; };
     Group *before = nullptr, *now = first;
@@ -157,7 +162,7 @@ struct SumRun {
       next->n = now->n + kColumnStep;
       next->first = now->first + kColumnStep * now->stride;
       Extremes extremes;
-      steps<terms, kC, kHalf>(s, a, b, before, *now, *next, extremes, sums, others);
+      steps<terms, kC, kHalf>(s, a, signs, b, before, *now, *next, extremes, sums, others);
       plain = extremes.plain(s);
       before = now, now = next;
     }

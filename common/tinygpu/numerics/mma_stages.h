@@ -7,6 +7,7 @@
 
 #include "common/tinygpu/numerics/mma_levels.h"
 #include "common/tinygpu/numerics/mma_panel.h"
+#include "common/tinygpu/numerics/mma_tables.h"
 #include "common/tinygpu/numerics/mma_wide.h"
 
 namespace tinygpu::numerics {
@@ -19,6 +20,7 @@ struct SumStages {
   using Wide = WideMma<V>;
   using Panels = NarrowPanel<V, kMostTerms>;
   using Panel = typename Panels::Panel;
+  using Signs = SignTable<V, kMostTerms, Panels::kBlock>;
   static constexpr uint32_t kLanes = V::kLanes, kBytes = Panels::kBytes, kBlock = Panels::kBlock;
   static constexpr uint32_t kTerms = Panels::kTerms, kColumnStep = Panels::kColumnStep, kNibbles = Panels::kNibbles;
   static constexpr uint32_t kTiles = kBlock / kBytes;
@@ -29,26 +31,6 @@ struct SumStages {
   static constexpr int kBottom = Panels::kBottom, kLeast = Panels::kLeast;
 
   enum class C { none, plain, scaled };  // how the old accumulator takes part
-
-  /// The number of bits set in i ^ j.
-  struct Differences {
-    alignas(16) uint8_t count[16][16];
-    constexpr Differences() : count() {
-      for (int i = 0; i < 16; ++i)
-        for (int j = 0; j < 16; ++j) count[i][j] = uint8_t(__builtin_popcount(unsigned(i ^ j)));
-    }
-  };
-  static constexpr Differences kDifferences{};
-
-  /// Where the lanes of vector `of[v]` of a tile of bytes find their own: in byte `to` of their words, the rest zero.
-  struct Places {
-    alignas(64) uint8_t of[4][kBytes];
-    explicit constexpr Places(uint32_t to) : of() {
-      for (uint32_t v = 0; v < 4; ++v)
-        for (uint32_t i = 0; i < kBytes; ++i) of[v][i] = i % 4 == to ? uint8_t(4 * v + i / 4 % 4) : 0x80;
-    }
-  };
-  static constexpr Places kLowPlaces{0}, kWindowPlaces{V::kWindowByte}, kTopPlaces{3};
 
   /// Numbers of one tile. A window is kept as the byte e + 127.
   struct Constants {
@@ -103,8 +85,9 @@ struct SumStages {
     uint32_t block, n, vectors;  // vectors: of rows
     int32_t* first;              // C's word of column n; lane[v] further is the first of a vector of rows
     size_t stride, lane[kVectors];
-    /// In bytes, in the order of a panel's rows: windows; how many products are negative.
-    alignas(64) int32_t window[kColumnStep][kTiles][kLanes], negative[kColumnStep][kTiles][kLanes];
+    /// How many products are negative and the window, a byte each, of a tile's vectors 0 and 1, 2 and 3 of rows: in
+    /// each 16 bytes four rows of either.
+    alignas(64) int32_t pairs[kColumnStep][kTiles][2][kLanes];
     /// What prepare() makes of them, in words.
     alignas(64) int32_t ready_window[kColumnStep][kVectors][kLanes], ready_start[kColumnStep][kVectors][kLanes];
 
@@ -129,18 +112,30 @@ struct SumStages {
   }
   /// Column j: in how many terms the signs differ.
   template <uint32_t terms>
-  [[gnu::always_inline]] static void count_negative(const Panel& a, const Panel& b, Group& g, uint32_t j) {
+  [[gnu::always_inline]] static void count_negative(const Panel& a, const Panel& b, const Group& g, uint32_t j,
+                                                    I (&count)[kTiles]) {
     const uint8_t* scalars = b.sign + g.n + j;
-    I count[kTiles];
-    for (uint32_t nibble = 0; nibble < terms / 4; ++nibble) {
-      const I table = V::load_table(kDifferences.count[scalars[nibble * kPlane]]);
+    for (uint32_t four = 0; four < terms / 4; ++four) {
+      const I table = V::load_table(Signs::kDifferences.count[scalars[four * kPlane]]);
       for (uint32_t i = 0; i < kTiles; ++i) {
-        const uint8_t* signs = a.sign + (g.block + i * kBytes) * kNibbles + nibble * kBytes;
-        const I differences = V::shuffle8(table, V::load8(signs));
-        count[i] = nibble == 0 ? differences : V::add8(count[i], differences);
+        const uint8_t* rows = a.sign + (g.block + i * kBytes) * kNibbles + four * kBytes;
+        const I differences = V::shuffle8(table, V::load8(rows));
+        count[i] = four == 0 ? differences : V::add8(count[i], differences);
       }
     }
-    for (uint32_t i = 0; i < kTiles; ++i) V::store(g.negative[j][i], count[i]);
+  }
+  /// The same.
+  template <uint32_t terms>
+  [[gnu::always_inline]] static void look_up_negative(const Signs& signs, const Panel& b, const Group& g, uint32_t j,
+                                                      I (&count)[kTiles]) {
+    const uint8_t* scalars = b.sign + g.n + j;
+    for (uint32_t four = 0; four < terms / 4; ++four) {
+      const uint8_t* entry = signs.entry(four, scalars[four * kPlane]);
+      for (uint32_t i = 0; i < kTiles; ++i) {
+        const I differences = V::load8(entry + i * kBytes);
+        count[i] = four == 0 ? differences : V::add8(count[i], differences);
+      }
+    }
   }
   template <C kC>
   struct OldValue {
@@ -176,10 +171,11 @@ struct SumStages {
       return !V::any_below8(least, s.least8) && V::all_at_most8(largest, s.highest8);
     }
   };
-  /// The windows of tile i of column j, `most` being the largest exponents of its products.
+  /// The windows of tile i of column j: `most` are the largest exponents of its products, `negative` of these are below
+  /// zero.
   template <C kC, bool kHalf>
   [[gnu::always_inline]] static void begin_tile(const Constants& s, Group& g, uint32_t j, uint32_t i, I most,
-                                                Extremes& extremes) {
+                                                I negative, Extremes& extremes) {
     extremes.least = V::min8(extremes.least, most);
     I top = V::add8(V::max8(most, s.least_most8), s.base8);
     if constexpr (kC != C::none) {
@@ -189,7 +185,8 @@ struct SumStages {
       top = V::max8_unsigned(top, V::exponent_bytes(c(0), c(1), c(2), c(3)));
     }
     extremes.largest = V::max8_unsigned(extremes.largest, top);
-    V::store(g.window[j][i], top);
+    V::store(g.pairs[j][i][0], V::bytes_low(negative, top));
+    V::store(g.pairs[j][i][1], V::bytes_high(negative, top));
   }
   /// A group's windows and signs. True: all windows are for here.
   template <uint32_t terms, C kC, bool kHalf>
@@ -199,8 +196,9 @@ struct SumStages {
 #pragma GCC unroll 16
     for (uint32_t k = 0; k < terms; ++k) look_at_term(a, b, g, 0, k, most);
     for (uint32_t j = 0; j < kColumnStep; ++j) {
-      count_negative<terms>(a, b, g, j);
-      for (uint32_t i = 0; i < kTiles; ++i) begin_tile<kC, kHalf>(s, g, j, i, most[j][i], extremes);
+      I negative[kTiles];
+      count_negative<terms>(a, b, g, j, negative);
+      for (uint32_t i = 0; i < kTiles; ++i) begin_tile<kC, kHalf>(s, g, j, i, most[j][i], negative[i], extremes);
     }
     return extremes.plain(s);
   }
@@ -211,11 +209,10 @@ struct SumStages {
     uint32_t beyond = 0;
     for (uint32_t j = 0; j < kColumnStep; ++j)
       for (uint32_t i = 0; i < kTiles; ++i) {
-        const I windows = V::load(g.window[j][i]);
         I tops[4];
         for (uint32_t w = 0; w < 4; ++w) {
           const uint32_t v = 4 * i + w;
-          tops[w] = V::shuffle8(windows, V::load8(kTopPlaces.of[w]));
+          tops[w] = V::window_byte(split(g, j, v).window);
           if (v >= g.vectors) continue;
           // Where there is neither a product nor C, any window will do.
           I others = V::zero();  // terms that aren't zero
@@ -231,14 +228,26 @@ struct SumStages {
           if (!V::all_at_most(V::bit_and(V::bit_and(nothing, word), s.kept_sign), V::zero())) beyond |= 1u << v;
           tops[w] = V::template shr<1>(tops[w]);
         }
-        V::store(g.window[j][i], V::exponent_bytes(tops[0], tops[1], tops[2], tops[3]));
+        const I windows = V::exponent_bytes(tops[0], tops[1], tops[2], tops[3]), negative = V::set(0x00ff00ff);
+        int32_t *low = g.pairs[j][i][0], *high = g.pairs[j][i][1];
+        V::store(low, V::bit_or(V::bit_and(V::load(low), negative), V::bytes_low(V::zero(), windows)));
+        V::store(high, V::bit_or(V::bit_and(V::load(high), negative), V::bytes_high(V::zero(), windows)));
       }
     return beyond;
   }
 
-  /// What V makes of a window.
-  [[gnu::always_inline]] static I window_of(const Group& g, uint32_t j, uint32_t v) {
-    return V::window(V::shuffle8(V::load(g.window[j][v / 4]), V::load8(kWindowPlaces.of[v % 4])));
+  /// Column j of vector v: what V makes of the window; the number of negative products.
+  struct Start {
+    I window, negative;
+  };
+  [[gnu::always_inline]] static Start split(const Group& g, uint32_t j, uint32_t v) {
+    const I pairs = V::load(g.pairs[j][v / 4][v / 2 % 2]);
+    Start s;
+    if (v % 2 == 0)
+      V::split_low(pairs, s.window, s.negative);
+    else
+      V::split_high(pairs, s.window, s.negative);
+    return s;
   }
   /// The accumulators of kColumnStep columns of a vector of rows.
   struct Sums {
@@ -246,24 +255,31 @@ struct SumStages {
   };
   /// Column j: what sums start with: C, cut to the window, and one unit for each negative product.
   template <C kC, bool kHalf>
-  [[gnu::always_inline]] static I low_start(const Constants& s, const Group& g, uint32_t v, uint32_t j, I window) {
-    const I negative = V::shuffle8(V::load(g.negative[j][v / 4]), V::load8(kLowPlaces.of[v % 4]));
-    if constexpr (kC == C::none) return negative;
+  [[gnu::always_inline]] static I low_start(const Constants& s, const Group& g, uint32_t v, uint32_t j,
+                                            const Start& from) {
+    if constexpr (kC == C::none) return from.negative;
     const OldValue<kC> c = load_c<kC, kHalf>(s, g, j, v);
-    return V::add(negative, V::truncate(V::divide_by_quantum(c.c, window)));
+    return V::add(from.negative, V::truncate(V::divide_by_quantum(c.c, from.window)));
   }
   /// Makes start() and finish() quicker.
   template <C kC, bool kHalf>
   [[gnu::always_inline]] static void prepare(const Constants& s, Group& g, uint32_t v, uint32_t j) {
-    const I window = window_of(g, j, v);
-    V::store(g.ready_start[j][v], low_start<kC, kHalf>(s, g, v, j, window));
-    V::store(g.ready_window[j][v], window);
+    const Start from = split(g, j, v);
+    V::store(g.ready_start[j][v], low_start<kC, kHalf>(s, g, v, j, from));
+    V::store(g.ready_window[j][v], from.window);
   }
   /// Column j: the accumulators' start.
   template <C kC, bool kHalf, bool kPrepared = false>
   [[gnu::always_inline]] static void start(const Constants& s, const Group& g, uint32_t v, uint32_t j, Sums& sums) {
-    const I window = kPrepared ? V::load(g.ready_window[j][v]) : window_of(g, j, v);
-    const I low = kPrepared ? V::load(g.ready_start[j][v]) : low_start<kC, kHalf>(s, g, v, j, window);
+    I window, low;
+    if constexpr (kPrepared) {
+      window = V::load(g.ready_window[j][v]);
+      low = V::load(g.ready_start[j][v]);
+    } else {
+      const Start from = split(g, j, v);
+      window = from.window;
+      low = low_start<kC, kHalf>(s, g, v, j, from);
+    }
     I high = V::add(V::exponent_field(window), s.start);
     if constexpr (kTerms > 16) high = V::add(high, V::template sar<31>(low));
     sums.low[j] = V::pair_low(low, high);
@@ -282,7 +298,7 @@ struct SumStages {
   template <bool kHalf, bool kPrepared = false>
   [[gnu::always_inline]] static void finish(const Constants& s, const Group& g, uint32_t v, uint32_t j,
                                             const Sums& sums) {
-    const I window = kPrepared ? V::load(g.ready_window[j][v]) : window_of(g, j, v);
+    const I window = kPrepared ? V::load(g.ready_window[j][v]) : split(g, j, v).window;
     if constexpr (kTerms > 16) {
       const I minus = V::add(V::exponent_field(window), s.whole_start);
       const D low = V::fma(sums.low[j], s.back, V::pair_low(V::zero(), minus));

@@ -112,11 +112,13 @@ struct VectorMma {
     uint32_t again = 0, once_more = kAgain;
     constexpr bool kMayWrap = terms == 16 && kC != C::none;
     const bool careful = kMayWrap && a.heavy;
+    typename Stages::Signs signs;
     for (uint32_t block = 0; block < t.rows; block += kBlock) {
       for (Group& g : groups) place(t, g, block, 0);
       const uint32_t vectors = groups[0].vectors;
       bool special_rows = false;
       for (uint32_t r = 0; r < vectors * kLanes; ++r) special_rows |= a.special[block + r];
+      if constexpr (kOverlapped) signs.fill(a.sign + block * Panels::kNibbles, terms);
       Group* begun = nullptr;
       for (uint32_t n = 0; n < t.columns;) {
         if (special_rows || Run::special(b, n) || again) [[unlikely]] {
@@ -136,7 +138,7 @@ struct VectorMma {
         const uint32_t beyond = plain ? 0 : Stages::template begin_carefully<kC, kHalf>(s, a, b, g);
         if (kOverlapped && !beyond && !careful && vectors == kVectors) [[likely]] {
           if constexpr (kOverlapped) {
-            const auto end = Run::template run<terms, kC, kHalf>(s, a, b, t.columns, groups, &g);
+            const auto end = Run::template run<terms, kC, kHalf>(s, a, signs, b, t.columns, groups, &g);
             n = end.n;
             begun = end.begun;
           }
