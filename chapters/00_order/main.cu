@@ -7,7 +7,7 @@
 // does two things, A and then B, and between the two stands what makes B see A. mistakes.txt takes it away. Read the
 // kernels as a list to come back to: each is short, and names the chapter that teaches its instructions.
 // notes/00_order.md beside it.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

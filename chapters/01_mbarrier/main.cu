@@ -7,7 +7,7 @@
 // An mbarrier is 8 bytes of shared memory that count arrivals and bytes. Every asynchronous unit of Hopper and
 // Blackwell (bulk copies, the tensor core, cp.async) reports to one, so everything later in this book waits on them.
 // Runs on Hopper too. Read this file from the top, notes/01_mbarrier.md beside it.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "common/harness/chapter.h"
 #include "common/harness/cuda_check.h"

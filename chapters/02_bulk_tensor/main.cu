@@ -7,7 +7,7 @@
 // One thread asks for a box of a tensor; the unit fetches it, lays it out in shared memory and reports its bytes to an
 // mbarrier (chapter 01). The tensor's shape stands in a tensor map that the host encodes. Runs on Hopper too, but for
 // gather4. Read this file from the top, notes/02_bulk_tensor.md beside it.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

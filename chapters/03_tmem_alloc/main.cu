@@ -7,7 +7,7 @@
 // The accumulators of Blackwell's tensor core are not in registers but in Tensor Memory: 128 lanes x 512 columns of 32
 // bits, one to an SM, shared by all CTAs on it. It has no pointers and no declaration; a warp asks for columns while
 // the kernel runs. Read this file from the top, notes/03_tmem_alloc.md beside it.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

@@ -7,7 +7,7 @@
 // The only ways between registers and Tensor Memory. A warp moves a rectangle of cells at once; the shape in the
 // instruction's name says which cell each register of each thread is. Read this file from the top,
 // notes/04_tmem_ld_st.md beside it.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 // D lies in Tensor Memory; what kind of numbers and how large a tile is a 32-bit word. Nothing waits: an mbarrier tells
 // when it is done. Read this file from the top, notes/05_mma.md beside it.
 #include <cuda_fp16.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Other numbers: the five narrow formats of kind::f8f6f4, and the integers of kind::i8.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 #include <cmath>

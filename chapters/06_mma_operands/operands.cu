@@ -1,5 +1,5 @@
 // Where operands lie: A in Tensor Memory, and either operand the other way round.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 

@@ -1,5 +1,5 @@
 // What becomes of the result: fewer rows, lanes left out, signs and scales, f16 accumulators.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 #include <cmath>

@@ -6,7 +6,7 @@
 // tcgen05.st brings registers to Tensor Memory, a warp at a time. tcgen05.cp brings shared memory there without any
 // thread's help: A, or the scale factors of chapter 08. tcgen05.shift moves what is there by a lane. Read this file
 // from the top, notes/07_tmem_cp_shift.md beside it.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 

@@ -1,6 +1,6 @@
 // What lies where in Tensor Memory behind a block-scaled product: all 512 columns are marked before, and read out
 // behind it.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

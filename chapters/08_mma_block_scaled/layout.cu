@@ -1,5 +1,5 @@
 // Which scale multiplies what: drawn from products whose scales are all different.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "chapters/08_mma_block_scaled/parts.h"
 #include "chapters/08_mma_block_scaled/run.cuh"

@@ -1,5 +1,5 @@
 // What block scaling is good for: matrices with a few large numbers, quantised in five ways, and multiplied.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 // Of every four neighbours along K a sparse A keeps two, and metadata in Tensor Memory say which two. Half as much of A
 // is stored and read, and an instruction is twice as deep. Read this file from the top, notes/09_mma_sparse.md beside
 // it.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

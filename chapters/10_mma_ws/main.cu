@@ -6,7 +6,7 @@
 // tcgen05.mma keeps A in a collector buffer at most; its large operand is D. The weight-stationary form keeps B, in
 // four buffers, and lets A go by: few rows at a time, with all lanes of Tensor Memory in use even for 32 of them. Read
 // this file from the top, notes/10_mma_ws.md beside it.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 

@@ -1,6 +1,6 @@
 // Clusters: who is in one, how its CTAs reach each other's shared memory, how they wait for each other, and what they
 // save when they load together. Everything here runs on Hopper as well.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>
@@ -467,16 +467,7 @@ SharedRun run_share(const Tiles& tiles, uint32_t box_rows, bool stamps, Launch l
   const PipelineShape shape{.loads_of_a_block = 1, .stages = kStages, .worker = 1};
   SharedRun run;
   const StampedLaunch start = [&](uint64_t* s) { launch(map, sums.get(), s); };
-  Watch watch;
-  if (stamps || !watch.active()) {
-    run.pipeline = stamped_pipeline(shape, start);
-  } else {
-    start(nullptr);
-    GEN5_CUDA(cudaDeviceSynchronize());
-    const Watched watched = *watch.stop();
-    run.pipeline = pipeline_of(watched, shape);
-    run.l2_bytes = watched.profile.at(0).at("memory").at("l2_bytes").get<uint64_t>();
-  }
+  run.pipeline = run_pipeline(shape, stamps, start, &run.l2_bytes);
   run.right = sums.download() == tiles.want;
   return run;
 }

@@ -1,6 +1,6 @@
 // The pair: two CTAs of a cluster whose tensor cores work on one product. Who holds what, who issues, who is told, and
 // what it saves. Blackwell only.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 

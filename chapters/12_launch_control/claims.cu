@@ -1,5 +1,5 @@
 // clusterlaunchcontrol: a CTA asks for the work of a CTA that has not started. Blackwell only.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

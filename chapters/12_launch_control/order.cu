@@ -1,6 +1,6 @@
 // Grids that follow each other: a dependent launch that starts early, and one kernel whose tasks follow each other
 // through counters in global memory. Runs on Hopper as well.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "common/harness/stamps.h"
+#include "common/harness/watch.h"
 
 namespace gen5::harness {
 namespace {

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "common/harness/timeline.h"
-#include "common/harness/watch.h"
 
 namespace gen5::harness {
+
+struct Watched;  // common/harness/watch.h, which no .cu includes: its JSON takes nvcc seconds
 
 /// What belongs together in a kernel.
 struct PipelineShape {

@@ -2,6 +2,7 @@
 
 #include "common/harness/cuda_check.h"
 #include "common/harness/stamps.h"
+#include "common/harness/watch.h"
 
 namespace gen5::harness {
 namespace {
@@ -21,12 +22,15 @@ Pipeline stamped_pipeline(const PipelineShape& shape, const StampedLaunch& launc
   return pipeline_of(stamps.download(), shape);
 }
 
-Pipeline run_pipeline(const PipelineShape& shape, bool stamps, const StampedLaunch& launch) {
+Pipeline run_pipeline(const PipelineShape& shape, bool stamps, const StampedLaunch& launch,
+                      std::optional<uint64_t>* l2_bytes) {
   if (stamps) return stamped_pipeline(shape, launch);
   Watch watch;
   run(launch, nullptr);
   const std::optional<Watched> watched = watch.stop();
-  return watched ? pipeline_of(*watched, shape) : stamped_pipeline(shape, launch);
+  if (!watched) return stamped_pipeline(shape, launch);
+  if (l2_bytes) *l2_bytes = watched->profile.at(0).at("memory").at("l2_bytes").get<uint64_t>();
+  return pipeline_of(*watched, shape);
 }
 
 }  // namespace gen5::harness

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "common/harness/pipeline.h"
 
@@ -12,7 +13,9 @@ using StampedLaunch = std::function<void(uint64_t* stamps)>;
 
 /// From the stamps of the kernel's own threads.
 Pipeline stamped_pipeline(const PipelineShape& shape, const StampedLaunch& launch);
-/// From who watches; from stamps where nobody does, or where `stamps` asks for them.
-Pipeline run_pipeline(const PipelineShape& shape, bool stamps, const StampedLaunch& launch);
+/// From who watches; from stamps where nobody does, or where `stamps` asks for them. `l2_bytes`: what the kernel read
+/// from L2, where somebody watches.
+Pipeline run_pipeline(const PipelineShape& shape, bool stamps, const StampedLaunch& launch,
+                      std::optional<uint64_t>* l2_bytes = nullptr);
 
 }  // namespace gen5::harness

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/harness/stamps.h"
+#include "common/harness/watch.h"
 
 namespace {
 

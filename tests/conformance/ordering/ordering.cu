@@ -6,7 +6,7 @@
 // scripts/hardware runs it. Every question is a process of its own, because a launch failure ends a process's work.
 #include <cuda.h>
 #include <cuda_runtime.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
