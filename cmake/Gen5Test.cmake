@@ -1,9 +1,15 @@
-# gen5_test(NAME name SOURCES a.cpp … LIBS lib … LABELS chapter05 …): a GoogleTest executable, one ctest test per TEST().
+# gen5_quick_to_compile(target): for tests and tools, which take no time themselves: what does lies in libraries.
+function(gen5_quick_to_compile target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
+# gen5_test(NAME name SOURCES a.cpp … LIBS lib … LABELS chapter05 … [APART b.cpp …]): a GoogleTest executable, one ctest test per
+# TEST(). APART is gen5_join's.
 function(gen5_test)
-  cmake_parse_arguments(T "" "NAME" "SOURCES;LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(T "" "NAME" "SOURCES;LIBS;LABELS;APART" ${ARGN})
   add_executable(${T_NAME} ${T_SOURCES})
-  # What takes time lies in the libraries; the tests themselves shall compile quickly.
-  target_compile_options(${T_NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
+  gen5_join(${T_NAME} APART ${T_APART})
+  gen5_quick_to_compile(${T_NAME})
   target_link_libraries(${T_NAME} PRIVATE gen5_options ${T_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${T_NAME} TEST_PREFIX "${T_NAME}." DISCOVERY_MODE PRE_TEST
                        PROPERTIES LABELS "${T_LABELS}" TIMEOUT 300)

@@ -2,7 +2,7 @@
 // kernels hear nothing.
 #include "tests/bulk_tensor/body.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::hazards_test {
 namespace {
 
 using ::testing::AllOf;
@@ -203,4 +203,4 @@ TEST(ProxyFence, ASourceSentToAnotherCtaNeedsItToo) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::hazards_test

@@ -3,7 +3,7 @@
 #include "tests/bulk_tensor/body.h"
 #include "tests/bulk_tensor/map_bits.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::tensormap_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -181,4 +181,4 @@ TEST(TensorPrefetch, ChecksItsBoxAndMovesNothing) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::tensormap_test

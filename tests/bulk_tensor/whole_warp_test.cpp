@@ -2,7 +2,7 @@
 #include "tests/bulk_tensor/body.h"
 #include "tests/bulk_tensor/map_bits.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::whole_warp_test {
 namespace {
 
 /// Every thread stores 100 + its index into the buffer and hands it to the async proxy.
@@ -120,4 +120,4 @@ TEST(WholeWarp, EveryLaneLoads) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::whole_warp_test

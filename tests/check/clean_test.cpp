@@ -1,7 +1,7 @@
 // What kernels rightly do, and no check may call wrong.
 #include "tests/check/kernel.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::clean_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -106,4 +106,4 @@ TEST(Clean, AStoreInFlightAtTheEnd) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::clean_test

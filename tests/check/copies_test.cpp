@@ -1,7 +1,7 @@
 // Happens-before of asynchronous copies: what waits for them, and the fences between the proxies.
 #include "tests/check/kernel.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::copies_test {
 namespace {
 
 using ::testing::Contains;
@@ -258,4 +258,4 @@ TEST(CopyRaces, AMulticastLandsInEachCtaByItself) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::copies_test

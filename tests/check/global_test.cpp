@@ -4,7 +4,7 @@
 #include "common/tinygpu/check/unwritten_memory.h"
 #include "tests/check/kernel.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::global_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -182,4 +182,4 @@ TEST(GlobalRaces, CtasOfAGridAreNotOrdered) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::global_test

@@ -1,7 +1,7 @@
 // Operands of MMAs that are read otherwise than they were written: every one of these descriptors is legal.
 #include "tests/check/kernel.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::operand_test {
 namespace {
 
 using ::testing::AllOf;
@@ -125,4 +125,4 @@ TEST(OperandLayouts, OfWhatThreadsStored) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::operand_test

@@ -2,7 +2,7 @@
 // both places).
 #include "tests/check/kernel.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::shared_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -307,4 +307,4 @@ TEST(SharedRaces, InitialisationIsPublished) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::shared_test

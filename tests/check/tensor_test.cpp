@@ -1,7 +1,7 @@
 // Happens-before over Tensor Memory, and over the operands of MMAs.
 #include "tests/check/kernel.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::tensor_test {
 namespace {
 
 using ::testing::AllOf;
@@ -163,4 +163,4 @@ TEST(TensorRaces, OperandsAreFreeBehindTheCommit) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::tensor_test

@@ -7,19 +7,20 @@
 namespace tinygpu::test {
 namespace {
 
-bool has(const std::string& f, const char* what) { return f.find(what) != std::string::npos; }
+bool form_has(const std::string& f, const char* what) { return f.find(what) != std::string::npos; }
 
 /// An instruction descriptor of the kind that the form names (PTX ISA 9.7.16.4.2): the smallest shape that it takes.
 uint32_t instruction_descriptor(const std::string& f) {
-  const bool pair = has(f, "cta_group::2"), stationary = has(f, ".ws");
-  const uint32_t m = pair ? 256 : 128, n = stationary ? 64 : 32, sparse = uint32_t(has(f, ".sp")) << 2;
+  const bool pair = form_has(f, "cta_group::2"), stationary = form_has(f, ".ws");
+  const uint32_t m = pair ? 256 : 128, n = stationary ? 64 : 32, sparse = uint32_t(form_has(f, ".sp")) << 2;
   const auto is = [&](const char* kind) {
-    return has(f, (std::string("kind::") + kind + ".").c_str()) || has(f, (std::string("kind::") + kind + " ").c_str());
+    return form_has(f, (std::string("kind::") + kind + ".").c_str()) ||
+           form_has(f, (std::string("kind::") + kind + " ").c_str());
   };
-  if (has(f, "block_scale")) {
+  if (form_has(f, "block_scale")) {
     const uint32_t element = is("mxf8f6f4") ? 0 : 1u << 7 | 1u << 10;
     // Four scale factors a row are ue4m3, fewer ue8m0.
-    const bool fine = is("mxf4nvf4") && (has(f, "scale_vec::4X") || has(f, "block16"));
+    const bool fine = is("mxf4nvf4") && (form_has(f, "scale_vec::4X") || form_has(f, "block16"));
     return sparse | element | (n / 8) << 17 | uint32_t(!fine) << 23 | (m / 128) << 27;
   }
   const uint32_t types = is("i8") ? 2u << 4 | 1u << 7 | 1u << 10 : is("tf32") ? 1u << 4 | 2u << 7 | 2u << 10 : 1u << 4;
@@ -27,16 +28,18 @@ uint32_t instruction_descriptor(const std::string& f) {
 }
 
 uint32_t columns_of(const std::string& f) {
-  if (!has(f, "tcgen05.dealloc")) return 512;
-  return has(f, "96") ? 128 : has(f, "32;") ? 32 : 512;
+  if (!form_has(f, "tcgen05.dealloc")) return 512;
+  return form_has(f, "96") ? 128 : form_has(f, "32;") ? 32 : 512;
 }
 
 }  // namespace
 
 std::string tensor_form_kernel(const std::string& name, const std::string& f) {
-  const int group = has(f, "cta_group::2") ? 2 : 1;
-  const bool alloc = has(f, "tcgen05.alloc"), dealloc = has(f, "tcgen05.dealloc"), mma = has(f, "tcgen05.mma");
-  const bool queue = mma || has(f, "tcgen05.cp") || has(f, "tcgen05.shift"), commit = has(f, "tcgen05.commit");
+  const int group = form_has(f, "cta_group::2") ? 2 : 1;
+  const bool alloc = form_has(f, "tcgen05.alloc"), dealloc = form_has(f, "tcgen05.dealloc"),
+             mma = form_has(f, "tcgen05.mma");
+  const bool queue = mma || form_has(f, "tcgen05.cp") || form_has(f, "tcgen05.shift"),
+             commit = form_has(f, "tcgen05.commit");
   const uint32_t columns = columns_of(f);
   std::string s = ".visible .entry " + name + R"((.param .align 64 .b8 kparam[128], .param .u64 pout)
 {
@@ -84,7 +87,7 @@ std::string tensor_form_kernel(const std::string& name, const std::string& f) {
     if (commit) s += "  mov.u32 %r0, other; mov.u64 %rd0, other; cvta.shared.u64 %rd0, %rd0; mov.b16 %h1, 1;\n";
     s += "  @!%issues bra WAITED;\n";
     // Columns 256 to 383 of all partitions, in order before the MMA.
-    if (has(f, ".sp") || has(f, "block_scale"))
+    if (form_has(f, ".sp") || form_has(f, "block_scale"))
       s += fmt::format(
           "  mov.u64 %rd24, 0x0000400800080000; or.b64 %rd24, %rd24, %rd1; add.u32 %r330, %base, 256; add.u32 %r331, "
           "%base, 384;\n"

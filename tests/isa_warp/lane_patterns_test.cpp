@@ -10,7 +10,7 @@
 
 #include "tests/isa_warp/kernel.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::lane_patterns_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -285,4 +285,4 @@ LOOP:
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::lane_patterns_test

@@ -5,7 +5,7 @@
 
 #include "common/tinygpu/program/chip_match.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::chip_order_test {
 namespace {
 
 using Order = PtxWork::Order;
@@ -140,4 +140,4 @@ TEST(ChipOrder, AccessesKeepWhatMemoryAsks) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::chip_order_test

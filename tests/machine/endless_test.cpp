@@ -10,7 +10,7 @@
 
 #include "tests/support/run_ptx.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::endless_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -322,4 +322,4 @@ L: cp.async.bulk.commit_group; cp.async.commit_group;
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::endless_test

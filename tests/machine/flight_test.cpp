@@ -11,7 +11,7 @@
 
 #include "tests/support/run_ptx.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::flight_test {
 namespace {
 
 const char* kKernels = R"(
@@ -400,4 +400,4 @@ TEST(Flight, CyclesDoNotDependOnHostThreads) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::flight_test

@@ -3,7 +3,7 @@
 
 #include "tests/support/run_ptx.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::grid_end_test {
 namespace {
 
 /// Each thread stores `count` words, a grid's width apart, then stays for `stay` cycles.
@@ -142,4 +142,4 @@ TEST(GridEnd, WhoDependsOnItWaitsAsLong) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::grid_end_test

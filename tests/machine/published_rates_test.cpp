@@ -9,7 +9,7 @@
 #include "tests/support/published.h"
 #include "tests/support/run_ptx.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::published_rates_test {
 namespace {
 
 struct Row {
@@ -116,4 +116,4 @@ TEST(PublishedRates, BulkCopiesFromDeviceMemory) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::published_rates_test

@@ -3,7 +3,7 @@
 
 #include "tests/support/run_ptx.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::timing_only_test {
 namespace {
 
 /// A bulk load, then `use` of a word of what it brought, in %v.
@@ -74,4 +74,4 @@ TEST(TimingOnly, WhatNoCopyBringsMayDecide) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::timing_only_test

@@ -3,7 +3,7 @@
 
 #include "tests/support/run_ptx.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::waits_test {
 namespace {
 
 /// Cycles that lane 0 sees between two reads of the clock around `body`, and the word %r1 of each lane.
@@ -76,4 +76,4 @@ TEST(Waits, AGuardedReadOfASpecialRegisterLeavesOtherLanesAlone) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::waits_test

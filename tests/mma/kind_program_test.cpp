@@ -13,7 +13,7 @@
 #include "tests/mma/kind_case.h"
 #include "tests/mma/program_text.h"
 
-namespace gen5::test {
+namespace gen5::test::kind_program_test {
 namespace {
 
 constexpr uint32_t kSets = 2;
@@ -312,4 +312,4 @@ INSTANTIATE_TEST_SUITE_P(CtaGroups, KindPrograms, testing::Bool(),
                          [](const auto& info) { return info.param ? "pairs" : "alone"; });
 
 }  // namespace
-}  // namespace gen5::test
+}  // namespace gen5::test::kind_program_test

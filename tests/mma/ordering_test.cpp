@@ -6,7 +6,7 @@
 
 #include "tests/mma/mma_case.h"
 
-namespace gen5::test {
+namespace gen5::test::ordering_test {
 namespace {
 
 using tinygpu::CompletionOrder;
@@ -241,4 +241,4 @@ TEST(Diagnosis, CollectorUseOfChangedData) {
 }
 
 }  // namespace
-}  // namespace gen5::test
+}  // namespace gen5::test::ordering_test

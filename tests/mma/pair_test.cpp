@@ -7,7 +7,7 @@
 #include "tests/mma/pair_case.h"
 #include "tests/mma/random_operand.h"
 
-namespace gen5::test {
+namespace gen5::test::pair_test {
 namespace {
 
 using tinygpu::CompletionOrder;
@@ -252,4 +252,4 @@ TEST(PairDiagnosis, CollectorUseOfChangedDataInTheOddCta) {
 }
 
 }  // namespace
-}  // namespace gen5::test
+}  // namespace gen5::test::pair_test

@@ -13,7 +13,7 @@
 #include "tests/mma/reference.h"
 #include "tests/support/run_ptx.h"
 
-namespace gen5::test {
+namespace gen5::test::program_test {
 namespace {
 
 constexpr uint32_t kSlots = 5, kSlotBytes = 16384;  // tiles in shared memory
@@ -491,4 +491,4 @@ TEST_P(Programs, LeaveUnderEveryOrderWhatTheReferenceGets) {
 INSTANTIATE_TEST_SUITE_P(CtaGroups, Programs, testing::Values(1u, 2u));
 
 }  // namespace
-}  // namespace gen5::test
+}  // namespace gen5::test::program_test

@@ -9,7 +9,7 @@
 
 #include "common/tinygpu/numerics/mma_kernel.h"
 
-namespace gen5::test {
+namespace gen5::test::mma_narrow_test {
 namespace {
 
 using namespace tinygpu::numerics;
@@ -179,4 +179,4 @@ TEST(NarrowKernel, LeavesNothingToTheScalarModel) {
 }
 
 }  // namespace
-}  // namespace gen5::test
+}  // namespace gen5::test::mma_narrow_test

@@ -4,7 +4,7 @@
 
 #include "tests/observe/kernels.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::observer_test {
 namespace {
 
 struct Recorder final : Observer {
@@ -133,4 +133,4 @@ TEST(Observer, EveryOrderOfCompletionIsTold) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::observer_test

@@ -7,7 +7,7 @@
 
 #include "tests/observe/kernels.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::profile_test {
 namespace {
 
 observe::KernelProfile profile_of(const std::string& text, const std::string& kernel, Dim3 grid, Dim3 block,
@@ -224,4 +224,4 @@ TEST(Profile, IsTextAndJson) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::profile_test

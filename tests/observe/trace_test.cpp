@@ -8,7 +8,7 @@
 
 #include "tests/observe/kernels.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::trace_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -164,4 +164,4 @@ TEST(Trace, IsADocumentInEveryOrder) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::trace_test

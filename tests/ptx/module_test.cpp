@@ -4,7 +4,7 @@
 
 #include "ptx_text.h"
 
-namespace tinygpu::ptx {
+namespace tinygpu::ptx::module_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -160,4 +160,4 @@ TEST(Module, TakesAliasesAndPragmas) {
 }
 
 }  // namespace
-}  // namespace tinygpu::ptx
+}  // namespace tinygpu::ptx::module_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/run_ptx.h"
 
-namespace tinygpu::test {
+namespace tinygpu::test::registers_test {
 namespace {
 
 using ::testing::Each;
@@ -285,4 +285,4 @@ TEST(WgmmaRegisters, TheSameFrameTwiceIsTwoAccumulators) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test
+}  // namespace tinygpu::test::registers_test

@@ -12,7 +12,7 @@ namespace {
 using Kind = AsyncOperation::Kind;
 using Cells = std::vector<AsyncOperation::TensorUse>;
 
-bool on_tensor_core(Kind kind) { return kind == Kind::mma || kind == Kind::tmem_copy || kind == Kind::tmem_shift; }
+bool is_of_tensor_core(Kind kind) { return kind == Kind::mma || kind == Kind::tmem_copy || kind == Kind::tmem_shift; }
 
 bool meet(const Cells& one, const Cells& other) {
   for (const auto& a : one)
@@ -33,7 +33,7 @@ void UnorderedOperations::on_launch(const Launch& launch) {
 }
 
 void UnorderedOperations::on_issue(const AsyncOperation& o) {
-  if (!on_tensor_core(o.kind)) return;
+  if (!is_of_tensor_core(o.kind)) return;
   std::vector<Pending>& queue = parts_[o.domain()][o.sm];
   std::vector<uint64_t> before = o.after;  // everything that has to execute before it
   for (auto p = queue.rbegin(); p != queue.rend(); ++p) {
@@ -57,7 +57,7 @@ void UnorderedOperations::on_issue(const AsyncOperation& o) {
 }
 
 void UnorderedOperations::on_complete(const AsyncOperation& o) {
-  if (!on_tensor_core(o.kind)) return;
+  if (!is_of_tensor_core(o.kind)) return;
   std::erase_if(parts_[o.domain()][o.sm], [&](const Pending& p) { return p.operation == o.id; });
 }
 

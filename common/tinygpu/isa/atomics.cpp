@@ -384,10 +384,10 @@ void decode_atom(Decoder& d, Op& op) {
 
 void decode_red(Decoder& d, Op& op) { decode_update(d, op, nullptr, d.operand(0), d.operand(1)); }
 
-constexpr Entry kEntries[] = {{"atom", decode_atom}, {"red", decode_red}};
+constexpr Entry kAtomicsTable[] = {{"atom", decode_atom}, {"red", decode_red}};
 
 }  // namespace
 
-Table atomics_table() { return {std::begin(kEntries), std::end(kEntries)}; }
+Table atomics_table() { return {std::begin(kAtomicsTable), std::end(kAtomicsTable)}; }
 
 TINYGPU_ISA_END

@@ -235,7 +235,7 @@ void decode_cluster(Decoder& d, Op& op) {
   if (op.get<ClusterDetails>().release) op.flags |= Op::serial;
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kBarriersTable[] = {
     {"bar.sync", decode_bar},
     {"bar.arrive", decode_bar},
     {"bar.red", decode_bar},
@@ -255,6 +255,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Table barriers_table() { return {std::begin(kEntries), std::end(kEntries)}; }
+Table barriers_table() { return {std::begin(kBarriersTable), std::end(kBarriersTable)}; }
 
 TINYGPU_ISA_END

@@ -160,7 +160,7 @@ void decode_wait(Decoder& d, Op& op) {
   op.fn = exec_wait;
 }
 
-constexpr Entry kTable[] = {
+constexpr Entry kBulkCopyTable[] = {
     {"cp.async.bulk", decode_copy},
     {"cp.reduce.async.bulk", decode_reduce},
     {"cp.async.bulk.prefetch", decode_prefetch},
@@ -170,6 +170,6 @@ constexpr Entry kTable[] = {
 
 }  // namespace
 
-Table bulk_copy_table() { return {std::begin(kTable), std::end(kTable)}; }
+Table bulk_copy_table() { return {std::begin(kBulkCopyTable), std::end(kBulkCopyTable)}; }
 
 TINYGPU_ISA_END

@@ -38,13 +38,13 @@ void decode_getctarank(Decoder& d, Op& op) {
   op.fn = wide ? exec_getctarank<uint64_t> : exec_getctarank<uint32_t>;
 }
 
-constexpr Entry kTable[] = {
+constexpr Entry kClusterTable[] = {
     {"mapa", decode_mapa},
     {"getctarank", decode_getctarank},
 };
 
 }  // namespace
 
-Table cluster_table() { return {std::begin(kTable), std::end(kTable)}; }
+Table cluster_table() { return {std::begin(kClusterTable), std::end(kClusterTable)}; }
 
 TINYGPU_ISA_END

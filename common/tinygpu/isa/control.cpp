@@ -342,7 +342,7 @@ void decode_stack_restore(Decoder& d, Op& op) {
   op.a = d.src(d.operand(0), d.inst->type());
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kControlTable[] = {
     {"bra", decode_bra},
     {"brx.idx", decode_brx},
     {"call", decode_call},
@@ -361,6 +361,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Table control_table() { return {std::begin(kEntries), std::end(kEntries)}; }
+Table control_table() { return {std::begin(kControlTable), std::end(kControlTable)}; }
 
 TINYGPU_ISA_END

@@ -366,7 +366,7 @@ void decode_arrive(Decoder& d, Op& op) {
   op.edit<ArriveDetails>().no_increase = d.inst->has("noinc");
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kCpAsyncTable[] = {
     {"cp.async", decode_cp_async},
     {"cp.async.commit_group", decode_commit},
     {"cp.async.wait_group", decode_wait},
@@ -376,6 +376,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Table cp_async_table() { return {std::begin(kEntries), std::end(kEntries)}; }
+Table cp_async_table() { return {std::begin(kCpAsyncTable), std::end(kCpAsyncTable)}; }
 
 TINYGPU_ISA_END

@@ -139,13 +139,13 @@ void decode_mbarrier_init(Decoder&, Op& op) {
   op.fn = ordered_anyway;
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kFencesTable[] = {
     {"fence", decode_fence},   {"fence.proxy", decode_proxy},  {"fence.mbarrier_init", decode_mbarrier_init},
     {"membar", decode_membar}, {"membar.proxy", decode_proxy},
 };
 
 }  // namespace
 
-Table fences_table() { return {std::begin(kEntries), std::end(kEntries)}; }
+Table fences_table() { return {std::begin(kFencesTable), std::end(kFencesTable)}; }
 
 TINYGPU_ISA_END

@@ -129,13 +129,13 @@ void decode_query_cancel(Decoder& d, Op& op) {
   op.fn = exec_first_ctaid;
 }
 
-constexpr Entry kTable[] = {
+constexpr Entry kLaunchControlTable[] = {
     {"clusterlaunchcontrol.try_cancel", decode_try_cancel},
     {"clusterlaunchcontrol.query_cancel", decode_query_cancel},
 };
 
 }  // namespace
 
-Table launch_control_table() { return {std::begin(kTable), std::end(kTable)}; }
+Table launch_control_table() { return {std::begin(kLaunchControlTable), std::end(kLaunchControlTable)}; }
 
 TINYGPU_ISA_END

@@ -553,7 +553,7 @@ void decode_createpolicy(Decoder& d, Op& op) {
                                            : 0x1000000000000000;
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kLoadStoreTable[] = {
     {"ld", decode_ld},
     {"ldu", decode_ld},
     {"st", decode_st},
@@ -566,6 +566,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Table load_store_table() { return {std::begin(kEntries), std::end(kEntries)}; }
+Table load_store_table() { return {std::begin(kLoadStoreTable), std::end(kLoadStoreTable)}; }
 
 TINYGPU_ISA_END

@@ -50,10 +50,10 @@ void rows(Warp& w, const Op& op, uint32_t count, Act act, uint8_t** row) {
 
 /// What a byte of memory becomes in the register: itself, a 6-bit element in bits 5:0, a 4-bit one in bits 5:2 (the
 /// containers of tcgen05's f8f6f4 kinds; inferred from them for these instructions).
-enum Format : uint8_t { kBytes = 0, kSixBits = 1, kFourBits = 2 };
+enum ElementFormat : uint8_t { kBytes = 0, kSixBits = 1, kFourBits = 2 };
 
 /// Element `column` of 16 in a row whose elements the format packs: 12 bytes and 4 of padding, or 8 and 8.
-uint8_t element(const uint8_t* row, uint32_t column, Format format) {
+uint8_t element(const uint8_t* row, uint32_t column, ElementFormat format) {
   if (format == kBytes) return row[column];
   if (format == kFourBits) return uint8_t((row[column / 2] >> (column % 2 * 4) & 15) << 2);
   const uint32_t bit = column * 6;
@@ -71,7 +71,7 @@ uint16_t half_at(const uint8_t* row, uint32_t column) {
 // Op: list destinations; imm, a address.
 struct MatrixDetails : MemoryOperand {
   bool transpose;
-  Format format;
+  ElementFormat format;
 };
 
 /// m8n8, .b16: thread t gets row t / 4, columns 2 (t % 4) and the next; transposed: the same of the transposed matrix.
@@ -96,7 +96,7 @@ void load_8x8(Warp& w, const Op& op) {
 void load_16x16(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const uint32_t n = op.list_size / 2;
-  const Format format = op.get<MatrixDetails>().format;
+  const ElementFormat format = op.get<MatrixDetails>().format;
   uint8_t* row[32];
   rows(w, op, 16 * n, Act::load_matrix, row);
   uint32_t value[4][32] = {};
@@ -112,7 +112,7 @@ void load_16x16(Warp& w, const Op& op) {
 void load_8x16(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const uint32_t n = op.list_size;
-  const Format format = op.get<MatrixDetails>().format;
+  const ElementFormat format = op.get<MatrixDetails>().format;
   uint8_t* row[32];
   rows(w, op, 8 * n, Act::load_matrix, row);
   uint32_t value[4][32] = {};
@@ -214,11 +214,11 @@ void decode_movmatrix(Decoder& d, Op& op) {
   op.a = d.src(d.operand(1), Type::b32);
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kMatrixTable[] = {
     {"ldmatrix", decode_ldmatrix}, {"stmatrix", decode_stmatrix}, {"movmatrix", decode_movmatrix}};
 
 }  // namespace
 
-Table matrix_table() { return {std::begin(kEntries), std::end(kEntries)}; }
+Table matrix_table() { return {std::begin(kMatrixTable), std::end(kMatrixTable)}; }
 
 TINYGPU_ISA_END

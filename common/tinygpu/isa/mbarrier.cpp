@@ -11,7 +11,7 @@ TINYGPU_ISA_BEGIN
 
 namespace {
 
-struct Details {
+struct MbarrierDetails {
   bool wide;         // address of 64 bits
   bool any_rank;     // .shared::cluster, or generic: may lie in another CTA
   bool release;      // .release, which is the default
@@ -37,7 +37,7 @@ uint64_t phases_since(const MBarrier& b, uint64_t token) {
 
 /// Shared address of the object that `lane` names.
 uint32_t address_of(Warp& w, const Op& op, int lane, const char* what) {
-  const bool wide = op.get<Details>().wide;
+  const bool wide = op.get<MbarrierDetails>().wide;
   uint64_t base = 0;
   if (op.a != kNoSlot) base = wide ? w.at<uint64_t>(op.a)[lane] : w.at<uint32_t>(op.a)[lane];
   const uint64_t address = base + uint64_t(op.imm);
@@ -65,14 +65,14 @@ void each_object(Warp& w, const Op& op, const char* what, F&& f) {
       if (address_of(w, op, i, what) == address) lanes |= 1u << i;
     });
     left &= ~lanes;
-    if (op.get<Details>().any_rank)
+    if (op.get<MbarrierDetails>().any_rank)
       if (const Cta* target = w.cluster().cta(address >> 24); target && target->exited) {
         report_exited(origin_of(w, first), target->rank);
         continue;
       }
     uint32_t offset = 0;
     Cta& owner = shared_owner(w, address, offset, first, what);
-    if (!op.get<Details>().any_rank && &owner != &w.cta())
+    if (!op.get<MbarrierDetails>().any_rank && &owner != &w.cta())
       w.fault(FaultKind::illegal_instruction, "mbarrier-not-local",
               fmt::format("{} on an mbarrier of CTA rank {}, from CTA rank {}", what, owner.rank, w.cta().rank),
               "only arrive, arrive_drop, expect_tx and complete_tx reach other CTAs, with a .shared::cluster address "
@@ -170,14 +170,15 @@ void exec_inval(Warp& w, const Op& op) {
 void exec_arrive(Warp& w, const Op& op) {
   const MBarrierTiming& timing = w.timing().mbarrier;
   // A release beyond the CTA is a fence of the whole GPU first, in the code of ptxas for sm_90a and sm_100a.
-  if (op.get<Details>().release && op.get<Details>().cluster_scope) w.charge(release_wait(w, ptx::Scope::cluster));
+  if (op.get<MbarrierDetails>().release && op.get<MbarrierDetails>().cluster_scope)
+    w.charge(release_wait(w, ptx::Scope::cluster));
   state_at(w, op, w.time());
-  uint32_t cycles = op.get<Details>().release ? timing.arrive_release : timing.arrive;
-  if (op.get<Details>().expect) cycles = std::max(cycles, timing.expect);
+  uint32_t cycles = op.get<MbarrierDetails>().release ? timing.arrive_release : timing.arrive;
+  if (op.get<MbarrierDetails>().expect) cycles = std::max(cycles, timing.expect);
   charge(w, op, cycles);
   each_object(w, op, "mbarrier.arrive", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     const Origin who = origin_of_lanes(w, lanes);
-    const bool expect = op.get<Details>().expect, drop = op.get<Details>().drop;
+    const bool expect = op.get<MbarrierDetails>().expect, drop = op.get<MbarrierDetails>().drop;
     const uint64_t bytes = expect ? sum_of(w, op.b, lanes) : 0;
     const uint64_t sum = expect || op.b == kNoSlot ? uint64_t(__builtin_popcount(lanes)) : sum_of(w, op.b, lanes);
     const uint32_t count = sum > 0xffffffffu ? 0xffffffffu : uint32_t(sum);
@@ -186,10 +187,10 @@ void exec_arrive(Warp& w, const Op& op) {
       uint64_t token = token_of(mbarrier_at(owner, offset, who, "an arrive"));
       for_lanes(lanes, [&](int i) {
         w.at<uint64_t>(op.dst)[i] = token;
-        if (op.get<Details>().no_complete) token += uint64_t(w.at<uint32_t>(op.b)[i]) << 43;
+        if (op.get<MbarrierDetails>().no_complete) token += uint64_t(w.at<uint32_t>(op.b)[i]) << 43;
       });
     }
-    if (op.get<Details>().no_complete) {
+    if (op.get<MbarrierDetails>().no_complete) {
       const MBarrier& b = mbarrier_at(owner, offset, who, "an arrive");
       if (count && count == b.pending && b.tx == 0)
         w.report(
@@ -235,7 +236,7 @@ void exec_complete_tx(Warp& w, const Op& op) {
 
 /// Parity of the phase that each lane asks for. Of another number the lowest bit counts: ptxas shifts the others out.
 uint32_t asked_parity(Warp& w, const Op& op, int lane) {
-  if (op.get<Details>().parity) {
+  if (op.get<MbarrierDetails>().parity) {
     const uint32_t parity = w.at<uint32_t>(op.b)[lane];
     if (parity > 1)
       w.report(Severity::warning, "mbarrier-parity-range", fmt::format("a wait for parity {}", parity),
@@ -247,7 +248,7 @@ uint32_t asked_parity(Warp& w, const Op& op, int lane) {
 
 /// A token whose phase is not the one in progress or the one before.
 void check_tokens(Warp& w, const Op& op, uint32_t lanes, uint32_t offset, const MBarrier& b) {
-  if (op.get<Details>().parity) return;
+  if (op.get<MbarrierDetails>().parity) return;
   for_lanes(lanes, [&](int i) {
     const uint64_t since = phases_since(b, w.at<uint64_t>(op.b)[i]);
     if (since > 1) report_skipped(w, b.phase - since, offset, b, i);
@@ -266,7 +267,7 @@ void see(Warp& w, Cta& owner, uint32_t offset, MBarrier& b, uint32_t lanes) {
 void exec_test_wait(Warp& w, const Op& op) {
   const MBarrierTiming& timing = w.timing().mbarrier;
   const bool looked_early = w.take_timeout();
-  if (op.get<Details>().spins && !looked_early) w.charge(timing.spin);
+  if (op.get<MbarrierDetails>().spins && !looked_early) w.charge(timing.spin);
   uint32_t done = 0;
   each_object(w, op, "mbarrier.test_wait", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     MBarrier& b = mbarrier_at(owner, offset, origin_of(w, __builtin_ctz(lanes)), "mbarrier.test_wait");
@@ -285,7 +286,7 @@ void exec_test_wait(Warp& w, const Op& op) {
     why.what = "mbarrier.test_wait";
     return w.block(why, true, w.time());
   }
-  const uint32_t leaves = op.get<Details>().spins && done ? timing.spin_end : 0;
+  const uint32_t leaves = op.get<MbarrierDetails>().spins && done ? timing.spin_end : 0;
   w.result_at(op, w.time() + timing.answer + leaves);
   charge(w, op, timing.ready);
   if (op.dst != kNoSlot) {
@@ -356,7 +357,7 @@ void decode_object(Decoder& d, Op& op, const ptx::Operand& o, bool remote_form) 
   op.a = a.base;
   op.imm = a.offset;
   const ptx::Instruction& i = *d.inst;
-  Details& details = op.edit<Details>();
+  MbarrierDetails& details = op.edit<MbarrierDetails>();
   details.wide = a.wide;
   details.any_rank = remote_form && !i.has("shared") && !i.has("shared::cta");
   op.cost = CostClass::mbarrier;
@@ -376,7 +377,7 @@ void decode_inval(Decoder& d, Op& op) {
 void decode_arrive(Decoder& d, Op& op) {
   decode_object(d, op, d.operand(1), true);
   op.dst = d.dst(d.operand(0));
-  Details& details = op.edit<Details>();
+  MbarrierDetails& details = op.edit<MbarrierDetails>();
   details.expect = d.inst->has("expect_tx");
   details.no_complete = d.inst->has("noComplete");
   details.release = !d.inst->has("relaxed");
@@ -388,7 +389,7 @@ void decode_arrive(Decoder& d, Op& op) {
 
 void decode_arrive_drop(Decoder& d, Op& op) {
   decode_arrive(d, op);
-  op.edit<Details>().drop = true;
+  op.edit<MbarrierDetails>().drop = true;
 }
 
 void decode_expect_tx(Decoder& d, Op& op) {
@@ -405,7 +406,7 @@ void decode_complete_tx(Decoder& d, Op& op) {
 void decode_wait(Decoder& d, Op& op) {
   decode_object(d, op, d.operand(1), false);
   op.dst = d.dst(d.operand(0));
-  Details& details = op.edit<Details>();
+  MbarrierDetails& details = op.edit<MbarrierDetails>();
   details.parity = d.inst->has("parity");
   details.spins = d.inst->opcode == "mbarrier.test_wait" && d.spins();
   op.b = d.src(d.operand(2), details.parity ? ptx::Type::u32 : ptx::Type::b64);
@@ -429,7 +430,7 @@ void decode_pending_count(Decoder& d, Op& op) {
   op.fn = exec_pending_count;
 }
 
-constexpr Entry kTable[] = {
+constexpr Entry kMbarrierTable[] = {
     {"mbarrier.init", decode_init},
     {"mbarrier.inval", decode_inval},
     {"mbarrier.arrive", decode_arrive},
@@ -443,6 +444,6 @@ constexpr Entry kTable[] = {
 
 }  // namespace
 
-Table mbarrier_table() { return {std::begin(kTable), std::end(kTable)}; }
+Table mbarrier_table() { return {std::begin(kMbarrierTable), std::end(kMbarrierTable)}; }
 
 TINYGPU_ISA_END

@@ -88,10 +88,10 @@ void decode_mma_sparse(Decoder& d, Op& op) {
   op.fn = mma_sparse;
 }
 
-constexpr Entry kEntries[] = {{"mma.sp.sync", decode_mma_sparse}};
+constexpr Entry kMmaSparseTable[] = {{"mma.sp.sync", decode_mma_sparse}};
 
 }  // namespace
 
-Table mma_sparse_table() { return {std::begin(kEntries), std::end(kEntries)}; }
+Table mma_sparse_table() { return {std::begin(kMmaSparseTable), std::end(kMmaSparseTable)}; }
 
 TINYGPU_ISA_END

@@ -41,10 +41,10 @@ void decode_mma(Decoder& d, Op& op) {
   op.set(details);
 }
 
-constexpr Entry kEntries[] = {{"mma.sync", decode_mma}};
+constexpr Entry kMmaSyncTable[] = {{"mma.sync", decode_mma}};
 
 }  // namespace
 
-Table mma_sync_table() { return {std::begin(kEntries), std::end(kEntries)}; }
+Table mma_sync_table() { return {std::begin(kMmaSyncTable), std::end(kMmaSyncTable)}; }
 
 TINYGPU_ISA_END

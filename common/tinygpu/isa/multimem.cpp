@@ -19,14 +19,14 @@ void decode_multimem(Decoder&, Op& op) {
   op.cost = CostClass::global_atomic;
 }
 
-constexpr Entry kEntries[] = {{"multimem.ld_reduce", decode_multimem},
-                              {"multimem.st", decode_multimem},
-                              {"multimem.red", decode_multimem},
-                              {"multimem.cp.async.bulk", decode_multimem},
-                              {"multimem.cp.reduce.async.bulk", decode_multimem}};
+constexpr Entry kMultimemTable[] = {{"multimem.ld_reduce", decode_multimem},
+                                    {"multimem.st", decode_multimem},
+                                    {"multimem.red", decode_multimem},
+                                    {"multimem.cp.async.bulk", decode_multimem},
+                                    {"multimem.cp.reduce.async.bulk", decode_multimem}};
 
 }  // namespace
 
-Table multimem_table() { return {std::begin(kEntries), std::end(kEntries)}; }
+Table multimem_table() { return {std::begin(kMultimemTable), std::end(kMultimemTable)}; }
 
 TINYGPU_ISA_END

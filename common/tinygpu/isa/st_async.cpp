@@ -172,7 +172,7 @@ void decode_bulk_fill(Decoder& d, Op& op) {
   op.fn = exec_bulk_fill;
 }
 
-constexpr Entry kTable[] = {
+constexpr Entry kStAsyncTable[] = {
     {"st.async", decode_store},
     {"red.async", decode_reduce},
     {"st.bulk", decode_bulk_fill},
@@ -180,6 +180,6 @@ constexpr Entry kTable[] = {
 
 }  // namespace
 
-Table st_async_table() { return {std::begin(kTable), std::end(kTable)}; }
+Table st_async_table() { return {std::begin(kStAsyncTable), std::end(kStAsyncTable)}; }
 
 TINYGPU_ISA_END

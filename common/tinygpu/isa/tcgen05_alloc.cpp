@@ -291,7 +291,7 @@ void decode_relinquish(Decoder& d, Op& op) {
   op.set(AllocDetails{cta_group(d), false, false});
 }
 
-constexpr Entry entries[] = {
+constexpr Entry kTcgen05AllocTable[] = {
     {"tcgen05.alloc", decode_alloc},
     {"tcgen05.dealloc", decode_dealloc},
     {"tcgen05.relinquish_alloc_permit", decode_relinquish},
@@ -299,6 +299,6 @@ constexpr Entry entries[] = {
 
 }  // namespace
 
-Table tcgen05_alloc_table() { return {std::begin(entries), std::end(entries)}; }
+Table tcgen05_alloc_table() { return {std::begin(kTcgen05AllocTable), std::end(kTcgen05AllocTable)}; }
 
 TINYGPU_ISA_END

@@ -83,13 +83,13 @@ void decode_fence(Decoder& d, Op& op) {
   op.cost = CostClass::fence;
 }
 
-constexpr Entry entries[] = {
+constexpr Entry kTcgen05CommitTable[] = {
     {"tcgen05.commit", decode_commit},
     {"tcgen05.fence", decode_fence},
 };
 
 }  // namespace
 
-Table tcgen05_commit_table() { return {std::begin(entries), std::end(entries)}; }
+Table tcgen05_commit_table() { return {std::begin(kTcgen05CommitTable), std::end(kTcgen05CommitTable)}; }
 
 TINYGPU_ISA_END

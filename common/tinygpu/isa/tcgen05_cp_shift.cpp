@@ -98,14 +98,14 @@ void each_rect(const Copy& copy, F&& f) {
 }
 
 /// The CTAs that an instruction of this cta_group works on.
-struct Group {
+struct CtaGroup {
   Cta* cta[2] = {};
   int count = 1;
 };
 
-Group group_of(Warp& w, uint32_t cta_group, const Origin& who, const char* what) {
+CtaGroup group_of(Warp& w, uint32_t cta_group, const Origin& who, const char* what) {
   tmem_check_cta_group(w.cta(), cta_group, who);
-  Group g;
+  CtaGroup g;
   g.cta[0] = &w.cta();
   if (cta_group == 2) {
     g.cta[1] = &tmem_peer(w.cta(), who, what);
@@ -117,7 +117,7 @@ Group group_of(Warp& w, uint32_t cta_group, const Origin& who, const char* what)
 /// Queues the operation, which writes these cells (the same of each CTA); `body` runs for each CTA when the queue
 /// executes it.
 template <class Body>
-void enqueue(Warp& w, const Group& group, const std::vector<TmemRect>& cells, const char* what, TensorWork work,
+void enqueue(Warp& w, const CtaGroup& group, const std::vector<TmemRect>& cells, const char* what, TensorWork work,
              Body body) {
   for (int i = 0; i < group.count; ++i)
     for (const TmemRect& rect : cells) work.cells.push_back({&group.cta[i]->sm, rect, true, what});
@@ -135,7 +135,7 @@ uint64_t cycles(double c) { return std::max<uint64_t>(1, uint64_t(std::llround(c
 void cp_lane(Warp& w, const Op& op, int lane) {
   const Origin who = origin_of(w, lane);
   const auto [cta_group, shape, expansion] = op.get<CopyDetails>();
-  const Group group = group_of(w, cta_group, who, "tcgen05.cp");
+  const CtaGroup group = group_of(w, cta_group, who, "tcgen05.cp");
   Copy copy;
   copy.shape = shape;
   copy.expansion = expansion;
@@ -210,7 +210,7 @@ void shift_down(TensorMemory& memory, uint32_t column) {
 void shift(Warp& w, const Op& op) {
   for_lanes(w.exec(), [&](int lane) {
     const Origin who = origin_of(w, lane);
-    const Group group = group_of(w, op.get<CopyDetails>().cta_group, who, "tcgen05.shift");
+    const CtaGroup group = group_of(w, op.get<CopyDetails>().cta_group, who, "tcgen05.shift");
     TmemAddress at = TmemAddress::from(w.at<uint32_t>(op.a)[lane] + uint32_t(op.imm));
     if (at.lane % 32) {
       tmem_violation(who, "tmem-alignment", fmt::format("tcgen05.shift starts at lane {}.", at.lane),
@@ -267,13 +267,13 @@ void decode_shift(Decoder& d, Op& op) {
   decode_address(d, op);
 }
 
-constexpr Entry entries[] = {
+constexpr Entry kTcgen05CpShiftTable[] = {
     {"tcgen05.cp", decode_cp},
     {"tcgen05.shift", decode_shift},
 };
 
 }  // namespace
 
-Table tcgen05_cp_shift_table() { return {std::begin(entries), std::end(entries)}; }
+Table tcgen05_cp_shift_table() { return {std::begin(kTcgen05CpShiftTable), std::end(kTcgen05CpShiftTable)}; }
 
 TINYGPU_ISA_END

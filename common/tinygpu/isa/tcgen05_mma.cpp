@@ -9,7 +9,7 @@
 TINYGPU_ISA_BEGIN
 namespace {
 
-struct Details {
+struct Tcgen05Details {
   MmaKind kind;
   MmaRequest::Collector collector;
   uint8_t buffer;  // of the collector
@@ -25,7 +25,7 @@ enum Slot : uint32_t { kEnable, kMetadata, kScaleA, kScaleB, kZeroColumns, kMask
 
 void mma(Warp& w, const Op& op) {
   MmaRequest r;
-  const Details& details = op.get<Details>();
+  const Tcgen05Details& details = op.get<Tcgen05Details>();
   r.kind = details.kind;
   r.cta_group = details.cta_group;
   r.sparse = details.sparse;
@@ -85,7 +85,7 @@ void decode_mma(Decoder& d, Op& op, bool sparse, bool weight_stationary) {
   if (!kind) d.not_modelled();
   op.fn = mma;
   op.cost = CostClass::async_issue;
-  Details details{};
+  Tcgen05Details details{};
   details.kind = *kind;
   details.cta_group = in.has("cta_group::2") ? 2 : 1;
   details.sparse = sparse;
@@ -141,7 +141,7 @@ void decode(Decoder& d, Op& op) {
   decode_mma(d, op, sparse, weight_stationary);
 }
 
-constexpr Entry entries[] = {
+constexpr Entry kTcgen05MmaTable[] = {
     {"tcgen05.mma", decode<false, false>},
     {"tcgen05.mma.sp", decode<true, false>},
     {"tcgen05.mma.ws", decode<false, true>},
@@ -150,6 +150,6 @@ constexpr Entry entries[] = {
 
 }  // namespace
 
-Table tcgen05_mma_table() { return {std::begin(entries), std::end(entries)}; }
+Table tcgen05_mma_table() { return {std::begin(kTcgen05MmaTable), std::end(kTcgen05MmaTable)}; }
 
 TINYGPU_ISA_END

@@ -246,7 +246,7 @@ void decode_prefetch(Decoder& d, Op& op) {
   op.fn = exec_prefetch;
 }
 
-constexpr Entry kTable[] = {
+constexpr Entry kTensorCopyTable[] = {
     {"cp.async.bulk.tensor", decode_copy},
     {"cp.reduce.async.bulk.tensor", decode_reduce},
     {"cp.async.bulk.prefetch.tensor", decode_prefetch},
@@ -254,6 +254,6 @@ constexpr Entry kTable[] = {
 
 }  // namespace
 
-Table tensor_copy_table() { return {std::begin(kTable), std::end(kTable)}; }
+Table tensor_copy_table() { return {std::begin(kTensorCopyTable), std::end(kTensorCopyTable)}; }
 
 TINYGPU_ISA_END

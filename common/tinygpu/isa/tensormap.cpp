@@ -134,13 +134,13 @@ void decode_cp_fenceproxy(Decoder& d, Op& op) {
   op.fn = exec_cp_fenceproxy;
 }
 
-constexpr Entry kTable[] = {
+constexpr Entry kTensormapTable[] = {
     {"tensormap.replace", decode_replace},
     {"tensormap.cp_fenceproxy", decode_cp_fenceproxy},
 };
 
 }  // namespace
 
-Table tensormap_table() { return {std::begin(kTable), std::end(kTable)}; }
+Table tensormap_table() { return {std::begin(kTensormapTable), std::end(kTensormapTable)}; }
 
 TINYGPU_ISA_END

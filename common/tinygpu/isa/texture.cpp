@@ -13,13 +13,13 @@ using ptx::Operand;
 
 namespace {
 
-struct Details {
+struct TextureDetails {
   MemoryOperand memory;
   uint8_t dims;
   bool by_integer;
   bool floats;  // what the destination takes
 };
-static_assert(sizeof(Details) <= Op::kDetails);
+static_assert(sizeof(TextureDetails) <= Op::kDetails);
 
 const TextureObject& object_at(Warp& w, uint64_t handle, int lane) {
   const Allocation* a = w.gpu().memory.find(handle);
@@ -31,7 +31,7 @@ const TextureObject& object_at(Warp& w, uint64_t handle, int lane) {
 }
 
 void check(Warp& w, const Op& op, const TextureObject& t, int lane) {
-  const Details& k = op.get<Details>();
+  const TextureDetails& k = op.get<TextureDetails>();
   const char* wrong = k.dims != t.dims ? "the texture has another number of dimensions"
                       : k.by_integer != t.linear_memory
                           ? "linear memory is read by an integer, an array and pitched memory by floats"
@@ -44,7 +44,7 @@ void check(Warp& w, const Op& op, const TextureObject& t, int lane) {
 }
 
 void tex(Warp& w, const Op& op) {
-  const Details& k = op.get<Details>();
+  const TextureDetails& k = op.get<TextureDetails>();
   const uint64_t* handles = w.at<uint64_t>(op.a);
   uint64_t address[8][32];
   uint32_t lanes[8] = {};
@@ -89,7 +89,7 @@ void tex(Warp& w, const Op& op) {
 
 void decode_tex(Decoder& d, Op& op) {
   const auto& mods = d.inst->mods;
-  Details k{};
+  TextureDetails k{};
   k.memory.space = ptx::Space::global;
   k.memory.cached = true;
   k.dims = d.inst->has("1d") ? 1 : d.inst->has("2d") ? 2 : d.inst->has("3d") ? 3 : 0;
@@ -120,10 +120,10 @@ void decode_tex(Decoder& d, Op& op) {
   op.cost = CostClass::global_load;
 }
 
-constexpr Entry kEntries[] = {{"tex", decode_tex}};
+constexpr Entry kTextureTable[] = {{"tex", decode_tex}};
 
 }  // namespace
 
-Table texture_table() { return {std::begin(kEntries), std::end(kEntries)}; }
+Table texture_table() { return {std::begin(kTextureTable), std::end(kTextureTable)}; }
 
 TINYGPU_ISA_END

@@ -26,7 +26,7 @@ struct Part {
 };
 constexpr Part kWord{0, 32};
 
-struct Details {
+struct VideoDetails {
   Act act;
   Second second;
   Relation relation;
@@ -40,7 +40,7 @@ struct Details {
   uint8_t scale;
   bool negate_product, negate_c, plus_one;
 };
-static_assert(sizeof(Details) <= Op::kDetails);
+static_assert(sizeof(VideoDetails) <= Op::kDetails);
 
 int64_t extend(uint32_t value, uint32_t bits, bool is_signed) {
   const uint32_t top = value << (32 - bits);
@@ -64,7 +64,7 @@ bool holds(Relation r, int64_t a, int64_t b) {
   return false;
 }
 
-int64_t result(const Details& k, int64_t a, int64_t b) {
+int64_t result(const VideoDetails& k, int64_t a, int64_t b) {
   switch (k.act) {
     case Act::add: return a + b;
     case Act::sub: return a - b;
@@ -85,10 +85,10 @@ int64_t result(const Details& k, int64_t a, int64_t b) {
 // manual's pseudo code they have the five peculiarities that comments tell here.
 
 bool is_shift(Act a) { return a == Act::shift_left || a == Act::shift_right; }
-bool has_part(const Details& k) { return k.a.bits < 32 || k.b.bits < 32; }
+bool has_part(const VideoDetails& k) { return k.a.bits < 32 || k.b.bits < 32; }
 
 /// The first operation's result, saturated.
-int64_t primary(const Details& k, uint32_t a, uint32_t b) {
+int64_t primary(const VideoDetails& k, uint32_t a, uint32_t b) {
   int64_t t = result(k, extend(a >> k.a.shift, k.a.bits, k.a_signed), extend(b >> k.b.shift, k.b.bits, k.b_signed));
   // One: sums with a part have 32 bits where the result is unsigned; what they carry out is lost, not saturated.
   if (k.act == Act::add && has_part(k) && !k.d_signed && k.d.bits == 32 && t > UINT32_MAX) t = uint32_t(t);
@@ -101,7 +101,7 @@ int64_t primary(const Details& k, uint32_t a, uint32_t b) {
   return t < 0 || t > most ? most : t;
 }
 
-uint32_t scalar(const Details& k, uint32_t a, uint32_t b, uint32_t c) {
+uint32_t scalar(const VideoDetails& k, uint32_t a, uint32_t b, uint32_t c) {
   int64_t t = primary(k, a, b);
   const uint32_t word = uint32_t(t);
   if (k.second == Second::add) return word + c;
@@ -120,7 +120,7 @@ uint32_t scalar(const Details& k, uint32_t a, uint32_t b, uint32_t c) {
 
 /// The sum of product and c is exact, shifted, and then cut or clamped to 32 bits, signed where an operand is or one
 /// was negated. As ptxas has it, operands are words with a sign where they are parts or differ in sign.
-uint32_t multiply_add(const Details& k, uint32_t a, uint32_t b, uint32_t c) {
+uint32_t multiply_add(const VideoDetails& k, uint32_t a, uint32_t b, uint32_t c) {
   const bool is_signed = k.a_signed || k.b_signed || k.negate_product || k.negate_c;
   const bool with_sign = has_part(k) || k.a_signed != k.b_signed;
   const auto factor = [&](uint32_t word, Part p, bool s) {
@@ -138,7 +138,7 @@ uint32_t multiply_add(const Details& k, uint32_t a, uint32_t b, uint32_t c) {
   return uint32_t(sum > high ? high : sum < low ? low : sum);
 }
 
-uint32_t lanes(const Details& k, uint32_t a, uint32_t b, uint32_t c) {
+uint32_t lanes(const VideoDetails& k, uint32_t a, uint32_t b, uint32_t c) {
   const uint32_t bits = 32 / k.lanes, ones = (1u << bits) - 1;
   const auto lane = [&](uint8_t which, bool is_signed) {
     const uint32_t source = which < k.lanes ? a : b;
@@ -155,9 +155,9 @@ uint32_t lanes(const Details& k, uint32_t a, uint32_t b, uint32_t c) {
   return k.second == Second::add ? sum : merged;
 }
 
-template <uint32_t (*f)(const Details&, uint32_t, uint32_t, uint32_t)>
+template <uint32_t (*f)(const VideoDetails&, uint32_t, uint32_t, uint32_t)>
 void video(Warp& w, const Op& op) {
-  const Details& k = op.get<Details>();
+  const VideoDetails& k = op.get<VideoDetails>();
   const uint32_t *a = w.at<uint32_t>(op.a), *b = w.at<uint32_t>(op.b), *c = w.at<uint32_t>(op.c);
   each_lane<uint32_t>(w, op.dst, [&](int i) { return f(k, a[i], b[i], c[i]); });
 }
@@ -199,7 +199,7 @@ Act act_of(std::string_view name) {
 
 void decode_video(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
-  Details k{};
+  VideoDetails k{};
   const char last = i.opcode.back();
   k.lanes = last == '2' || last == '4' ? uint8_t(last - '0') : 0;
   k.act = act_of(std::string_view(i.opcode).substr(0, i.opcode.size() - (k.lanes ? 1 : 0)));
@@ -238,7 +238,7 @@ void decode_video(Decoder& d, Op& op) {
   op.fn = k.lanes ? video<lanes> : k.act == Act::multiply ? video<multiply_add> : video<scalar>;
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kVideoTable[] = {
     {"vadd", decode_video},  {"vsub", decode_video},  {"vabsdiff", decode_video},  {"vmin", decode_video},
     {"vmax", decode_video},  {"vshl", decode_video},  {"vshr", decode_video},      {"vmad", decode_video},
     {"vset", decode_video},  {"vadd2", decode_video}, {"vsub2", decode_video},     {"vavrg2", decode_video},
@@ -249,6 +249,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Table video_table() { return {std::begin(kEntries), std::end(kEntries)}; }
+Table video_table() { return {std::begin(kVideoTable), std::end(kVideoTable)}; }
 
 TINYGPU_ISA_END

@@ -313,7 +313,7 @@ void decode_activemask(Decoder& d, Op& op) {
   op.dst = d.dst(d.operand(0));
 }
 
-constexpr Entry kEntries[] = {
+constexpr Entry kWarpOpsTable[] = {
     {"shfl", decode_shfl},        {"shfl.sync", decode_shfl},        {"vote", decode_vote},
     {"vote.sync", decode_vote},   {"match.sync", decode_match},      {"redux.sync", decode_redux},
     {"elect.sync", decode_elect}, {"activemask", decode_activemask},
@@ -321,6 +321,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Table warp_ops_table() { return {std::begin(kEntries), std::end(kEntries)}; }
+Table warp_ops_table() { return {std::begin(kWarpOpsTable), std::end(kWarpOpsTable)}; }
 
 TINYGPU_ISA_END

@@ -192,13 +192,13 @@ void decode_wait(Decoder& d, Op& op) {
   d.async_wait(kAsyncWgmma, uint32_t(op.imm));
 }
 
-constexpr Entry kTable[] = {
+constexpr Entry kWgmmaTable[] = {
     {"wgmma.mma_async", decode_mma},       {"wgmma.mma_async.sp", decode_mma}, {"wgmma.fence", decode_fence},
     {"wgmma.commit_group", decode_commit}, {"wgmma.wait_group", decode_wait},
 };
 
 }  // namespace
 
-Table wgmma_table() { return {std::begin(kTable), std::end(kTable)}; }
+Table wgmma_table() { return {std::begin(kWgmmaTable), std::end(kWgmmaTable)}; }
 
 TINYGPU_ISA_END

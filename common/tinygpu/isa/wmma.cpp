@@ -83,19 +83,19 @@ At place(const Fragment& f, uint32_t r, uint32_t lane, uint32_t i) {
 // ---- wmma.load, wmma.store
 
 /// Op: list = registers; op.a, op.imm: address; op.c: stride in elements.
-struct Details : MemoryOperand {
+struct WmmaDetails : MemoryOperand {
   Fragment fragment;
   bool row;  // row-major: of A and C, x is what strides go along
 };
 
 /// Elements from the matrix's first one to (x, y).
-uint64_t element_at(const Details& d, At at, uint32_t stride) {
+uint64_t element_at(const WmmaDetails& d, At at, uint32_t stride) {
   // B's x are columns.
   const bool x_strides = d.row != (d.fragment.matrix == 'b');
   return x_strides ? uint64_t(at.x) * stride + at.y : uint64_t(at.y) * stride + at.x;
 }
 /// Do a register's elements follow each other in memory?
-bool contiguous(const Details& d) {
+bool contiguous(const WmmaDetails& d) {
   const bool along_y = d.row != (d.fragment.matrix == 'b');
   return along_y != (d.fragment.matrix == 'c' && d.fragment.transposed());
 }
@@ -103,7 +103,7 @@ bool contiguous(const Details& d) {
 /// Calls f(register, access, bits from its bottom) for each access of all lanes, and charges it.
 template <class F>
 void each_access(Warp& w, const Op& op, Act act, F&& f) {
-  const Details& d = op.get<Details>();
+  const WmmaDetails& d = op.get<WmmaDetails>();
   const Fragment& g = d.fragment;
   const uint32_t* stride = w.at<uint32_t>(op.c);
   uint64_t base[32];
@@ -132,7 +132,7 @@ void load(Warp& w, const Op& op) {
   });
   for (uint32_t r = 0; r < op.list_size; ++r) {
     if (op.list[r] == kNoSlot) continue;
-    if (op.get<Details>().fragment.bits == 64)
+    if (op.get<WmmaDetails>().fragment.bits == 64)
       each_lane<uint64_t>(w, op.list[r], [&](int t) { return value[r][t]; });
     else
       each_lane<uint32_t>(w, op.list[r], [&](int t) { return uint32_t(value[r][t]); });
@@ -141,7 +141,7 @@ void load(Warp& w, const Op& op) {
 
 void store(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
-  const bool wide = op.get<Details>().fragment.bits == 64;
+  const bool wide = op.get<WmmaDetails>().fragment.bits == 64;
   each_access(w, op, Act::store, [&](uint32_t r, const Access& a, uint32_t bytes, uint32_t shift) {
     for_lanes(w.exec(), [&](int t) {
       const uint64_t word = wide ? w.at<uint64_t>(op.list[r])[t] : w.at<uint32_t>(op.list[r])[t];
@@ -154,7 +154,7 @@ void store(Warp& w, const Op& op) {
 
 void decode_memory(Decoder& d, Op& op, bool is_load) {
   const ptx::Instruction& i = *d.inst;
-  Details k{};
+  WmmaDetails k{};
   k.space = space_of(i);
   k.row = i.has("row");
   Fragment& g = k.fragment;
@@ -286,10 +286,10 @@ void decode_mma(Decoder& d, Op& op) {
   op.fn = mma;
 }
 
-constexpr Entry kEntries[] = {{"wmma.load", decode_load}, {"wmma.store", decode_store}, {"wmma.mma", decode_mma}};
+constexpr Entry kWmmaTable[] = {{"wmma.load", decode_load}, {"wmma.store", decode_store}, {"wmma.mma", decode_mma}};
 
 }  // namespace
 
-Table wmma_table() { return {std::begin(kEntries), std::end(kEntries)}; }
+Table wmma_table() { return {std::begin(kWmmaTable), std::end(kWmmaTable)}; }
 
 TINYGPU_ISA_END

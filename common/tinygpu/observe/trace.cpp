@@ -11,8 +11,6 @@
 namespace tinygpu::observe {
 namespace {
 
-using Json = nlohmann::json;
-
 /// The viewer's clock counts microseconds; a cycle is shown as a nanosecond.
 double ruler(uint64_t cycles) { return double(cycles) / 1000; }
 
@@ -28,7 +26,7 @@ Trace::~Trace() {
   out_.flush();
 }
 
-void Trace::write(const Json& event) {
+void Trace::write(const nlohmann::json& event) {
   out_ << (first_ ? "\n" : ",\n") << event.dump();
   first_ = false;
 }
@@ -40,7 +38,7 @@ uint32_t Trace::row_of(const Track& track, uint32_t row) {
 void Trace::take(const Launch& launch, const KernelTimeline& t) {
   for (const auto& [track, role] : t.roles) roles_[track].add(role);
   for (const Span& s : t.spans) {
-    Json args = {{"cycles", s.end - s.begin}};
+    nlohmann::json args = {{"cycles", s.end - s.begin}};
     if (s.who.launch) {
       const Where where = s.who.where();
       args["ptx"] = where.ptx_text;
@@ -58,9 +56,9 @@ void Trace::take(const Launch& launch, const KernelTimeline& t) {
            {"args", args}});
   }
   for (const auto& [from, to] : t.arrows) {
-    const Json common = {{"name", "ends"}, {"cat", "ends"}, {"id", ++arrows_}};
+    const nlohmann::json common = {{"name", "ends"}, {"cat", "ends"}, {"id", ++arrows_}};
     const auto end = [&](const Span& s, const char* phase) {
-      Json e = common;
+      nlohmann::json e = common;
       // A moment within the span.
       e.update({{"ph", phase},
                 {"pid", s.track.sm + 1},
@@ -69,7 +67,7 @@ void Trace::take(const Launch& launch, const KernelTimeline& t) {
       return e;
     };
     write(end(t.spans[from], "s"));
-    Json finish = end(t.spans[to], "f");
+    nlohmann::json finish = end(t.spans[to], "f");
     finish["bp"] = "e";
     write(finish);
   }
@@ -80,8 +78,8 @@ void Trace::take(const Launch& launch, const KernelTimeline& t) {
     bytes += c.bytes;
     mmas += c.mmas;
     if (i + 1 < t.changes.size() && t.changes[i + 1].sm == c.sm && t.changes[i + 1].time == c.time) continue;
-    const Json common = {{"ph", "C"}, {"pid", c.sm + 1}, {"ts", ruler(c.time)}};
-    Json copies = common, products = common;
+    const nlohmann::json common = {{"ph", "C"}, {"pid", c.sm + 1}, {"ts", ruler(c.time)}};
+    nlohmann::json copies = common, products = common;
     copies.update({{"name", "bytes in flight"}, {"args", {{"TMA", bytes}}}});
     products.update({{"name", "MMAs in flight"}, {"args", {{"MMAs", mmas}}}});
     write(copies);
@@ -102,7 +100,7 @@ void Trace::take(const Launch& launch, const KernelTimeline& t) {
     const bool goes_on = i + 1 < t.traffic.size() && t.traffic[i + 1].sm == sm && t.traffic[i + 1].time == time + kSpan;
     if (!goes_on) sample(sm, time + kSpan, 0, 0);
   }
-  Json args = {{"cycles", t.end - t.begin}, {"spans left out", t.left_out}};
+  nlohmann::json args = {{"cycles", t.end - t.begin}, {"spans left out", t.left_out}};
   write({{"ph", "X"},
          {"pid", 1},
          {"tid", row_of({Track::Kind::kernel, 0, 0, 0}, 0)},

@@ -32,7 +32,7 @@ namespace tinygpu::ptx::forms {
 
 namespace {
 
-constexpr Form kForms[] = {
+constexpr Form kArithmeticForms[] = {
     ADD_ROWS("add"),
     {"add", "u16x2|s16x2", BINARY, {8, 0}, kSm90},
     ADD_ROWS("sub"),
@@ -155,6 +155,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> arithmetic_forms() { return kForms; }
+std::span<const Form> arithmetic_forms() { return kArithmeticForms; }
 
 }  // namespace tinygpu::ptx::forms

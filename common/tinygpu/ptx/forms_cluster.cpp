@@ -18,7 +18,7 @@ namespace tinygpu::ptx::forms {
 
 namespace {
 
-constexpr Form kForms[] = {
+constexpr Form kClusterForms[] = {
     {"barrier.cluster.arrive", "[release|relaxed] [aligned]", "", {7, 8}, kSm90},
     {"barrier.cluster.wait", "[acquire] [aligned]", "", {7, 8}, kSm90},
     {"mapa", "[shared::cluster] u32", "d=T, address:T@, rank:u32", {7, 8}, kSm90},
@@ -79,6 +79,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> cluster_forms() { return kForms; }
+std::span<const Form> cluster_forms() { return kClusterForms; }
 
 }  // namespace tinygpu::ptx::forms

@@ -13,7 +13,7 @@ namespace tinygpu::ptx::forms {
 
 namespace {
 
-constexpr Form kForms[] = {
+constexpr Form kControlForms[] = {
     {"bra", "[uni]", "target:label"},
     {"brx.idx", "[uni]", "index:u32, targets:label"},
     {"call", "[uni]", "*"},
@@ -56,6 +56,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> control_forms() { return kForms; }
+std::span<const Form> control_forms() { return kControlForms; }
 
 }  // namespace tinygpu::ptx::forms

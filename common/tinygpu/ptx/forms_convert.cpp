@@ -9,7 +9,7 @@ namespace tinygpu::ptx::forms {
 
 namespace {
 
-constexpr Form kForms[] = {
+constexpr Form kConvertForms[] = {
     {"mov", "pred|$bits|$int|f32|f64|b128", "d=T, a:T@"},
     {"mov", "b16", "{d=b8_*2}, a:T"},
     {"mov", "b16", "d=T, {a:b8*2}"},
@@ -83,6 +83,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> convert_forms() { return kForms; }
+std::span<const Form> convert_forms() { return kConvertForms; }
 
 }  // namespace tinygpu::ptx::forms

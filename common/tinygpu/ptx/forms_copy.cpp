@@ -70,7 +70,7 @@ namespace tinygpu::ptx::forms {
 
 namespace {
 
-constexpr Form kForms[] = {
+constexpr Form kCopyForms[] = {
     {"cp.async",
      "ca $shared <global " HINT " [$l2pre]",
      "[dst:shared], [src:global], bytes:imm(4|8|16), src_size:u32?" POLICY,
@@ -177,6 +177,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> copy_forms() { return kForms; }
+std::span<const Form> copy_forms() { return kCopyForms; }
 
 }  // namespace tinygpu::ptx::forms

@@ -42,7 +42,7 @@ namespace tinygpu::ptx::forms {
 
 namespace {
 
-constexpr Form kForms[] = {
+constexpr Form kMatrixForms[] = {
     LOAD("a|b", WMMA_SHAPES, "f16", "b32_*8"),
     LOAD("a|b", "m16n16k16", "bf16", "b32_*4"),
     LOAD("a", "m8n32k16", "bf16", "b32_*2"),
@@ -135,6 +135,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> matrix_forms() { return kForms; }
+std::span<const Form> matrix_forms() { return kMatrixForms; }
 
 }  // namespace tinygpu::ptx::forms

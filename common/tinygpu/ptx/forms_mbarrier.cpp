@@ -51,7 +51,7 @@ namespace tinygpu::ptx::forms {
 
 namespace {
 
-constexpr Form kForms[] = {
+constexpr Form kMbarrierForms[] = {
     {"mbarrier.init", "[$shared] b64", "[mbarrier:by], count:u32", {7, 0}},
     {"mbarrier.inval", "[$shared] b64", "[mbarrier:by]", {7, 0}},
     {"mbarrier.expect_tx", RELAXED "[$all_shared] b64", "[mbarrier:by], tx_count:u32", {8, 0}, kSm90},
@@ -67,6 +67,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> mbarrier_forms() { return kForms; }
+std::span<const Form> mbarrier_forms() { return kMbarrierForms; }
 
 }  // namespace tinygpu::ptx::forms

@@ -52,7 +52,7 @@ namespace tinygpu::ptx::forms {
 
 namespace {
 
-constexpr Form kForms[] = {
+constexpr Form kMemoryForms[] = {
     LOADS("[weak] [global]", "[ca|cg|cs|lu|cv|$l1] " HINT " [$l2pre]"),
     LOADS("[weak] " OTHER_SPACE, "[ca|cg|cs|lu|cv]"),
     LOADS("global nc", "[ca|cg|cs|$l1] " HINT " [$l2pre]"),
@@ -111,6 +111,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> memory_forms() { return kForms; }
+std::span<const Form> memory_forms() { return kMemoryForms; }
 
 }  // namespace tinygpu::ptx::forms

@@ -43,7 +43,7 @@ namespace {
 
 constexpr std::string_view kSm120Specific = "sm_120a sm_120f sm_121a sm_121f";
 
-constexpr Form kForms[] = {
+constexpr Form kMmaForms[] = {
     VOLTA("f32 <f16 <f16 <f32", "f32_*8", "f32*8"),
     VOLTA("f16 <f16 <f16 <f16", "f16x2_*4", "f16x2*4"),
     VOLTA("f32 <f16 <f16 <f16", "f32_*8", "f16x2*4"),
@@ -113,6 +113,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> mma_forms() { return kForms; }
+std::span<const Form> mma_forms() { return kMmaForms; }
 
 }  // namespace tinygpu::ptx::forms

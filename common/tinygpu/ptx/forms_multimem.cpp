@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::string_view kFp8 = "sm_100a sm_100f sm_101a sm_101f sm_103a sm_103f sm_110a sm_110f sm_120a sm_121a";
 
-constexpr Form kForms[] = {
+constexpr Form kMultimemForms[] = {
     LOADS("add|min|max u32|s32|u64", "d=T", V8_1, kSm90),
     LOADS("min|max s64", "d=T", V8_1, kSm90),
     LOADS("and|or|xor b32|b64", "d=T", V8_1, kSm90),
@@ -76,6 +76,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> multimem_forms() { return kForms; }
+std::span<const Form> multimem_forms() { return kMultimemForms; }
 
 }  // namespace tinygpu::ptx::forms

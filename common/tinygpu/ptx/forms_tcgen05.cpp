@@ -9,7 +9,7 @@ namespace tinygpu::ptx::forms {
 
 namespace {
 
-constexpr Form kForms[] = {
+constexpr Form kTcgen05Forms[] = {
     {"tcgen05.alloc",
      CTA " sync aligned [shared::cta] b32",
      "[result:by], columns:b32(32|64|128|256|512)",
@@ -119,6 +119,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> tcgen05_forms() { return kForms; }
+std::span<const Form> tcgen05_forms() { return kTcgen05Forms; }
 
 }  // namespace tinygpu::ptx::forms

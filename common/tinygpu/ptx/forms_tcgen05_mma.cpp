@@ -78,7 +78,7 @@ namespace tinygpu::ptx::forms {
 
 namespace {
 
-constexpr Form kForms[] = {
+constexpr Form kTcgen05MmaForms[] = {
     KINDS("tcgen05.mma", FROM_SMEM, FROM_TMEM),
     INT8_SCALE_D("tcgen05.mma", FROM_SMEM, FROM_TMEM),
     SCALED_KINDS("tcgen05.mma", SCALED_SMEM, SCALED_TMEM, kTcgen05),
@@ -95,6 +95,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> tcgen05_mma_forms() { return kForms; }
+std::span<const Form> tcgen05_mma_forms() { return kTcgen05MmaForms; }
 
 }  // namespace tinygpu::ptx::forms

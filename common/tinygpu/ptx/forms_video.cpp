@@ -27,7 +27,7 @@ namespace tinygpu::ptx::forms {
 
 namespace {
 
-constexpr Form kForms[] = {
+constexpr Form kVideoForms[] = {
     SCALAR_ROWS("vadd", THREE),
     SCALAR_ROWS("vsub", THREE),
     SCALAR_ROWS("vabsdiff", THREE),
@@ -50,6 +50,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> video_forms() { return kForms; }
+std::span<const Form> video_forms() { return kVideoForms; }
 
 }  // namespace tinygpu::ptx::forms

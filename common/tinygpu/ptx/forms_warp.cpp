@@ -9,7 +9,7 @@ namespace {
 /// Without .sync: gone with threads that run on their own (PTX 6.4).
 constexpr std::string_view kBeforeVolta = "sm_30 sm_32 sm_35 sm_37 sm_50 sm_52 sm_53 sm_60 sm_61 sm_62";
 
-constexpr Form kForms[] = {
+constexpr Form kWarpForms[] = {
     {"shfl", "up|down|bfly|idx b32", "d=b32|?p=pred, a:b32, b:u32, c:u32", {3, 0}, kBeforeVolta},
     {"vote", "all|any|uni pred", "d=pred, a:pred", {1, 2}, kBeforeVolta},
     {"vote", "ballot b32", "d=b32, a:pred", {2, 0}, kBeforeVolta},
@@ -27,6 +27,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> warp_forms() { return kForms; }
+std::span<const Form> warp_forms() { return kWarpForms; }
 
 }  // namespace tinygpu::ptx::forms

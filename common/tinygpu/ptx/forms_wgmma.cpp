@@ -16,7 +16,7 @@ namespace tinygpu::ptx::forms {
 
 namespace {
 
-constexpr Form kForms[] = {
+constexpr Form kWgmmaForms[] = {
     {"wgmma.fence", "sync aligned", "", {8, 0}, kSm90a},
     {"wgmma.commit_group", "sync aligned", "", {8, 0}, kSm90a},
     {"wgmma.wait_group", "sync aligned", "n:imm(0..7)", {8, 0}, kSm90a},
@@ -28,6 +28,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> wgmma_forms() { return kForms; }
+std::span<const Form> wgmma_forms() { return kWgmmaForms; }
 
 }  // namespace tinygpu::ptx::forms

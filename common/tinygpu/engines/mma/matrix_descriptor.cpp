@@ -20,13 +20,13 @@ std::optional<SwizzleMode> tcgen05_swizzle(uint32_t code) {
   }
 }
 
-FieldProblem problem(std::string field, std::string holds, std::string legal) {
+FieldProblem wrong_field(std::string field, std::string holds, std::string legal) {
   return {std::move(field), std::move(holds), std::move(legal)};
 }
 
 std::optional<FieldProblem> check_alignment_bits(uint64_t raw) {
-  if (bits(raw, 15, 14)) return problem("reserved bits 15:14", std::to_string(bits(raw, 15, 14)), "0");
-  if (bits(raw, 31, 30)) return problem("reserved bits 31:30", std::to_string(bits(raw, 31, 30)), "0");
+  if (bits(raw, 15, 14)) return wrong_field("reserved bits 15:14", std::to_string(bits(raw, 15, 14)), "0");
+  if (bits(raw, 31, 30)) return wrong_field("reserved bits 31:30", std::to_string(bits(raw, 31, 30)), "0");
   return std::nullopt;
 }
 
@@ -74,23 +74,23 @@ MatrixDescriptor MatrixDescriptor::wgmma(uint64_t raw) {
 std::optional<FieldProblem> check(const MatrixDescriptor& d) {
   if (auto p = check_alignment_bits(d.raw)) return p;
   if (d.constant != 1)
-    return problem("the constant field (bits 48:46)", fmt::format("{:#05b}", d.constant),
-                   d.constant == 0 ? "0b001 (a wgmma descriptor has zeros there: encode it for tcgen05)" : "0b001");
+    return wrong_field("the constant field (bits 48:46)", fmt::format("{:#05b}", d.constant),
+                       d.constant == 0 ? "0b001 (a wgmma descriptor has zeros there: encode it for tcgen05)" : "0b001");
   if (d.absolute_leading)
-    return problem("the LBO mode (bit 52)", "1 (absolute address)", "0; 1 exists on sm_103a only");
-  if (bits(d.raw, 60, 53)) return problem("reserved bits 60:53", std::to_string(bits(d.raw, 60, 53)), "0");
+    return wrong_field("the LBO mode (bit 52)", "1 (absolute address)", "0; 1 exists on sm_103a only");
+  if (bits(d.raw, 60, 53)) return wrong_field("reserved bits 60:53", std::to_string(bits(d.raw, 60, 53)), "0");
   if (!tcgen05_swizzle(d.swizzle_code))
-    return problem("the swizzle field (bits 63:61)", std::to_string(d.swizzle_code),
-                   "0 none, 1 128-byte with 32-byte atoms, 2 128-byte, 4 64-byte, 6 32-byte");
+    return wrong_field("the swizzle field (bits 63:61)", std::to_string(d.swizzle_code),
+                       "0 none, 1 128-byte with 32-byte atoms, 2 128-byte, 4 64-byte, 6 32-byte");
   return std::nullopt;
 }
 
 std::optional<FieldProblem> check_wgmma(const MatrixDescriptor& d) {
   if (auto p = check_alignment_bits(d.raw)) return p;
   if (bits(d.raw, 48, 46))
-    return problem("reserved bits 48:46", std::to_string(bits(d.raw, 48, 46)),
-                   "0 (tcgen05 descriptors have 0b001 there)");
-  if (bits(d.raw, 61, 52)) return problem("reserved bits 61:52", std::to_string(bits(d.raw, 61, 52)), "0");
+    return wrong_field("reserved bits 48:46", std::to_string(bits(d.raw, 48, 46)),
+                       "0 (tcgen05 descriptors have 0b001 there)");
+  if (bits(d.raw, 61, 52)) return wrong_field("reserved bits 61:52", std::to_string(bits(d.raw, 61, 52)), "0");
   return std::nullopt;
 }
 
@@ -142,11 +142,11 @@ std::optional<FieldProblem> check_operand(const OperandLayout& o, const char* na
   const SwizzleMode m = o.descriptor.swizzle;
   const auto field = [&] { return fmt::format("the swizzle field (bits 63:61) of {}'s descriptor", name); };
   if (o.mn_major && o.element_bytes == 4 && m != SwizzleMode::b128_atom32)
-    return problem(field(), fmt::format("{} ({})", o.descriptor.swizzle_code, name_of(m)),
-                   "1 (128-byte with 32-byte atoms) for MN-major operands of 32-bit elements");
+    return wrong_field(field(), fmt::format("{} ({})", o.descriptor.swizzle_code, name_of(m)),
+                       "1 (128-byte with 32-byte atoms) for MN-major operands of 32-bit elements");
   if (o.mn_major && o.element_bytes < 4 && m == SwizzleMode::b128_atom32)
-    return problem(field(), "1 (128-byte with 32-byte atoms)",
-                   "any other mode for MN-major operands of 8- and 16-bit elements");
+    return wrong_field(field(), "1 (128-byte with 32-byte atoms)",
+                       "any other mode for MN-major operands of 8- and 16-bit elements");
   return std::nullopt;
 }
 
