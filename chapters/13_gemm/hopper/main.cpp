@@ -18,6 +18,7 @@
 #include "common/harness/inputs.h"
 #include "common/harness/measure.h"
 #include "common/harness/pipeline_run.h"
+#include "common/harness/watch.h"
 #include "common/layout/tile.h"
 
 namespace {
