@@ -171,7 +171,7 @@ void decode_cvta(Decoder& d, Op& op) {
   finish(d, op, fn, CostClass::alu);
 }
 
-bool in_parameter_window(uint64_t a, uint64_t window) { return a - window < kWindowSize; }
+bool lies_in_window(uint64_t a, uint64_t window) { return a - window < kWindowSize; }
 
 /// Constant variables lie among the global addresses here; hardware has a window for them.
 bool is_constant(Warp& w, uint64_t address) {
@@ -186,14 +186,14 @@ void isspacep(Warp& w, const Op& op) {
   each_pred(w, op.dst, [&](int i) {
     switch (s) {
       case Space::constant: return is_constant(w, a[i]);
-      case Space::shared_cta: return in_parameter_window(a[i], kSharedWindow) && uint32_t(a[i]) >> 24 == w.cta().rank;
-      case Space::shared_cluster: return in_parameter_window(a[i], kSharedWindow);
-      case Space::local: return in_parameter_window(a[i], kLocalWindow);
-      case Space::param: return in_parameter_window(a[i], kParamWindow);
+      case Space::shared_cta: return lies_in_window(a[i], kSharedWindow) && uint32_t(a[i]) >> 24 == w.cta().rank;
+      case Space::shared_cluster: return lies_in_window(a[i], kSharedWindow);
+      case Space::local: return lies_in_window(a[i], kLocalWindow);
+      case Space::param: return lies_in_window(a[i], kParamWindow);
       default:
         // Parameters count as global memory, on an H200 too.
-        return !in_parameter_window(a[i], kSharedWindow) && !in_parameter_window(a[i], kLocalWindow) && !in_parameter_window(a[i], kFunctionWindow) &&
-               !is_constant(w, a[i]);
+        return !lies_in_window(a[i], kSharedWindow) && !lies_in_window(a[i], kLocalWindow) &&
+               !lies_in_window(a[i], kFunctionWindow) && !is_constant(w, a[i]);
     }
   });
 }
