@@ -79,7 +79,7 @@ void launch_entry(Gpu& gpu, Program& program, const Function& f) {
   const uint64_t buffer = gpu.memory.allocate(kBuffer, 256, MemoryKind::device);
   c.params.resize(f.param_bytes);
   for (const ParamInfo& p : f.params)
-    std::memcpy(c.params.data() + p.offset, &buffer, std::min<size_t>(p.size, sizeof buffer));
+    if (p.size > 0) std::memcpy(c.params.data() + p.offset, &buffer, std::min<size_t>(p.size, sizeof buffer));
   launch(gpu, c);
   gpu.memory.release(buffer);
 }
