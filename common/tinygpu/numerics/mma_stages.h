@@ -110,32 +110,35 @@ struct SumStages {
       }
     }
   }
+  /// Sums of what `of` says of each four terms and tile of rows.
+  template <uint32_t terms, class Of>
+  [[gnu::always_inline]] static void add_fours(I (&count)[kTiles], const Of& of) {
+    for (uint32_t four = 0; four < terms / 4; ++four)
+      for (uint32_t i = 0; i < kTiles; ++i) {
+        const I differences = of(four, i);
+        count[i] = four == 0 ? differences : V::add8(count[i], differences);
+      }
+  }
   /// Column j: in how many terms the signs differ.
   template <uint32_t terms>
   [[gnu::always_inline]] static void count_negative(const Panel& a, const Panel& b, const Group& g, uint32_t j,
                                                     I (&count)[kTiles]) {
     const uint8_t* scalars = b.sign + g.n + j;
-    for (uint32_t four = 0; four < terms / 4; ++four) {
-      const I table = V::load_table(Signs::kDifferences.count[scalars[four * kPlane]]);
-      for (uint32_t i = 0; i < kTiles; ++i) {
-        const uint8_t* rows = a.sign + (g.block + i * kBytes) * kNibbles + four * kBytes;
-        const I differences = V::shuffle8(table, V::load8(rows));
-        count[i] = four == 0 ? differences : V::add8(count[i], differences);
-      }
-    }
+    add_fours<terms>(
+        count, [&](uint32_t four, uint32_t i) __attribute__((always_inline)) {
+          const uint8_t* rows = a.sign + (g.block + i * kBytes) * kNibbles + four * kBytes;
+          return V::shuffle8(V::load_table(Signs::kDifferences.count[scalars[four * kPlane]]), V::load8(rows));
+        });
   }
-  /// The same.
+  /// The same, looked up.
   template <uint32_t terms>
   [[gnu::always_inline]] static void look_up_negative(const Signs& signs, const Panel& b, const Group& g, uint32_t j,
                                                       I (&count)[kTiles]) {
     const uint8_t* scalars = b.sign + g.n + j;
-    for (uint32_t four = 0; four < terms / 4; ++four) {
-      const uint8_t* entry = signs.entry(four, scalars[four * kPlane]);
-      for (uint32_t i = 0; i < kTiles; ++i) {
-        const I differences = V::load8(entry + i * kBytes);
-        count[i] = four == 0 ? differences : V::add8(count[i], differences);
-      }
-    }
+    add_fours<terms>(
+        count, [&](uint32_t four, uint32_t i) __attribute__((always_inline)) {
+          return V::load8(signs.entry(four, scalars[four * kPlane]) + i * kBytes);
+        });
   }
   template <C kC>
   struct OldValue {

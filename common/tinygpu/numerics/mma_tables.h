@@ -1,7 +1,6 @@
 // What is looked up for a block of rows of A: loads, which cost little, instead of operations, which take from the
 // multipliers.
 #pragma once
-#include <cstddef>
 #include <cstdint>
 
 namespace tinygpu::numerics {
