@@ -99,6 +99,26 @@ TEST(OperandLayout, BaseOffset) {
   EXPECT_EQ(o.element(1, 0), 256u + 16);
 }
 
+// What gathering relies on, against each row's own place.
+TEST(OperandLayout, EightsThatLieAlike) {
+  OperandLayout o;
+  uint32_t alike = 0;
+  for (const uint64_t swizzle : {0, 1, 2, 4, 6})
+    for (uint64_t stride = 16; stride < 4096; stride += 16)
+      for (const uint64_t start : {0x400, 0x4f0, 0x770, 0x3ff0})
+        for (const uint64_t base_offset : {0, 3}) {
+          o.descriptor = MatrixDescriptor::tcgen05(start / 16 | 256ull / 16 << 16 | stride / 16 << 32 | 1ull << 46 |
+                                                   base_offset << 49 | swizzle << 61);
+          bool each = true;
+          for (uint32_t row = 0; row < 256 - 8; ++row)
+            for (uint32_t chunk = 0; chunk < 4; ++chunk)
+              each &= o.k_major_chunk(row + 8, chunk) == ((o.k_major_chunk(row, chunk) + stride) & 0x3ffff);
+          EXPECT_EQ(o.eights_lie_alike(), each) << swizzle << ' ' << stride << ' ' << start;
+          alike += each;
+        }
+  EXPECT_GT(alike, 2048u);  // all without swizzle, and some of each mode
+}
+
 std::string field_of(const std::optional<FieldProblem>& p) { return p ? p->field : ""; }
 
 TEST(MatrixDescriptor, EveryIllegalFieldIsNamed) {

@@ -542,6 +542,7 @@ void FunctionBuilder::build() {
   mark_steering();
   mark_pending(flow, async);
   schedule(flow);
+  for (Op& op : f_.ops) op.settle();
   if (!f_.registers_per_thread) f_.registers_per_thread = std::clamp(packing_.live_words + 8, 16u, 255u);
 }
 

@@ -74,6 +74,7 @@ struct alignas(64) Op {
   Pipe pipe = Pipe::none;
   uint8_t set_sb = 0xff;  // scoreboard (0..31) that a variable-latency result releases, 0xff: none
   uint16_t stall = 1;     // cycles until the next op of this warp may issue
+  bool plain = false;     // settle() found nothing that the interpreter would have to look at but its units
   uint32_t wait_sb = 0;   // bit i: wait for scoreboard i before issuing
   uint8_t occupies = 0;   // cycles of the pipe
   // Of loops that ptxas has changed (program/chip_code.h).
@@ -116,6 +117,12 @@ struct alignas(64) Op {
     injected = 64,      // made by the lowering (special-register moves), not an instruction of the user's
     steers = 128,       // its result decides where the function branches or what memory it reaches
   };
+
+  /// To be called when nothing else of it will change.
+  void settle() {
+    plain = guard == kNoSlot && !wait_sb && !mark && !(flags & (join | reads_pending | serial)) &&
+            cost != CostClass::global_store;
+  }
 
   static constexpr size_t kDetails = 40;
   alignas(8) std::byte details_[kDetails] = {};

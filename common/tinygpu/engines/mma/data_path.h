@@ -1,13 +1,25 @@
 // How an MMA spreads over CTAs, lanes and columns: the data-path layouts A to G (PTX ISA 9.7.16.10.5, as CUTLASS names
 // them; notes/evidence.md says what each rests on).
 #pragma once
+#include <array>
 #include <cstdint>
-#include <vector>
 
 #include "common/tinygpu/engines/mma/instruction_descriptor.h"
 #include "common/tinygpu/engines/tmem/tensor_memory.h"
 
 namespace tinygpu {
+
+/// Cells that an operand takes in one CTA.
+class TmemRects {
+ public:
+  void add(const TmemRect& r) { all_[count_++] = r; }
+  const TmemRect* begin() const { return all_.data(); }
+  const TmemRect* end() const { return all_.data() + count_; }
+
+ private:
+  std::array<TmemRect, 4> all_;
+  uint32_t count_ = 0;
+};
 
 /// Each CTA computes `rows` rows of D in `parts` parts: part p multiplies by `columns` columns of B. The lanes of A and
 /// of sparse metadata in Tensor Memory are D's.
@@ -59,10 +71,12 @@ struct DataPath {
   uint32_t height() const { return halves() ? 112 : 128; }
 
   /// The cells of D in one CTA, or of A or metadata, `columns_` wide.
-  std::vector<TmemRect> rects(TmemAddress at, uint32_t columns_) const {
-    if (!halves()) return {{at.lane, height(), at.column, columns_}};
-    std::vector<TmemRect> r;
-    for (uint32_t p = 0; p < 4; ++p) r.push_back({at.lane + 32 * p, 16, at.column, columns_});
+  TmemRects rects(TmemAddress at, uint32_t columns_) const {
+    TmemRects r;
+    if (!halves())
+      r.add({at.lane, height(), at.column, columns_});
+    else
+      for (uint32_t p = 0; p < 4; ++p) r.add({at.lane + 32 * p, 16, at.column, columns_});
     return r;
   }
 };

@@ -94,14 +94,19 @@ std::optional<FieldProblem> check_wgmma(const MatrixDescriptor& d) {
   return std::nullopt;
 }
 
+namespace {
+
+// Bits of the 128-byte row's number, and where they are exclusive-ored into the address, by SwizzleMode.
+constexpr uint32_t kRowBits[] = {0, 1, 3, 7, 3}, kPlace[] = {4, 4, 4, 4, 5};
+
+}  // namespace
+
 // The pattern is an XOR of address bits 6:4 (6:5 for 32-byte atoms) with bits 9:7 of the same computed address, after
 // the base offset is taken off: confirmed on an H200 for all modes that wgmma has; the 32-byte-atom mode is CuTe's
 // Swizzle<2,5,2>.
 inline uint32_t OperandLayout::swizzled(uint32_t address) const {
-  // Bits of the 128-byte row's number, and where they are exclusive-ored into the address.
-  static constexpr uint32_t kRowBits[] = {0, 1, 3, 7, 3}, kPlace[] = {4, 4, 4, 4, 5};
   const uint32_t row = (address >> 7) - descriptor.base_offset, mode = uint32_t(descriptor.swizzle);
-  return (address ^ (row & kRowBits[mode]) << kPlace[mode]) & 0x3ffff;
+  return (address ^ (row & kRowBits[mode]) << kPlace[mode]) & (kWindow - 1);
 }
 
 uint32_t OperandLayout::k_major_chunk(uint32_t row, uint32_t chunk) const {
@@ -117,6 +122,11 @@ void OperandLayout::k_major_chunks(uint32_t row, uint32_t chunk, uint32_t (&offs
   const uint32_t first =
       descriptor.start + row / 8 * descriptor.stride + chunk / per_span * descriptor.leading + chunk % per_span * 16;
   for (uint32_t i = 0; i < 8; ++i) offsets[i] = swizzled(first + i * span);
+}
+
+bool OperandLayout::eights_lie_alike() const {
+  const uint32_t row_bits = kRowBits[size_t(descriptor.swizzle)];
+  return row_bits == 0 || descriptor.stride % (128 * (row_bits + 1)) == 0;
 }
 
 uint32_t OperandLayout::mn_major_chunk(uint32_t chunk, uint32_t k) const {

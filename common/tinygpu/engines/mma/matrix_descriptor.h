@@ -51,10 +51,15 @@ struct OperandLayout {
   uint32_t element_bytes = 2;
   uint32_t k_bytes = 32;  // along K that an instruction reads of each row; 64 of B with .sp
 
+  static constexpr uint32_t kMostChunks = 4;     // of 16 bytes, in k_bytes
+  static constexpr uint32_t kWindow = 1u << 18;  // where offsets begin anew
+
   /// Offset in the shared window of the 16-byte chunk `chunk` (along K) of `row`; K-major only.
   uint32_t k_major_chunk(uint32_t row, uint32_t chunk) const;
   /// The same of eight rows from `row`, a multiple of eight.
   void k_major_chunks(uint32_t row, uint32_t chunk, uint32_t (&offsets)[8]) const;
+  /// Each eight rows lie as the eight before them do, descriptor.stride further on; K-major only.
+  bool eights_lie_alike() const;
   /// Offset of the 16 bytes that hold rows `chunk` * 16/element_bytes … of column `k`; MN-major only.
   uint32_t mn_major_chunk(uint32_t chunk, uint32_t k) const;
   /// Offset of the element's first byte.

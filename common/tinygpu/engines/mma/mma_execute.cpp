@@ -196,7 +196,7 @@ void tell_accesses(const MmaOperation& o, const Origin& who, uint64_t now) {
   }
 }
 
-bool all_written(const MmaOperation& o, const std::vector<TmemRect>& rects) {
+bool all_written(const MmaOperation& o, const TmemRects& rects) {
   for (uint32_t c = 0; c < o.path.ctas; ++c)
     for (const TmemRect& r : rects)
       if (!TensorMemory::of(o.cta[c]->sm).all_written(r)) return false;

@@ -15,8 +15,15 @@ namespace {
 
 using numerics::kPlane;
 
+/// Where eight rows begin.
+struct EightRows {
+  const uint8_t* base;
+  const uint32_t* offsets;
+  const uint8_t* operator[](uint32_t i) const { return base + offsets[i]; }
+};
+
 /// Eight rows of eight 16-bit elements to eight planes.
-void transpose_8x8(const uint8_t* const* rows, uint16_t* out) {
+void transpose_8x8(const EightRows& rows, uint16_t* out) {
   __m128i r[8], s[8];
   for (int i = 0; i < 8; ++i) r[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[i]));
   for (int i = 0; i < 4; ++i) {
@@ -36,7 +43,7 @@ void transpose_8x8(const uint8_t* const* rows, uint16_t* out) {
 }
 
 /// Eight rows of 16 bytes to 16 planes.
-void transpose_8x16(const uint8_t* const* rows, uint8_t* out) {
+void transpose_8x16(const EightRows& rows, uint8_t* out) {
   __m128i r[8], s[8];
   for (int i = 0; i < 8; ++i) r[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[i]));
   // Rows 0 and 4, 1 and 5 … interleaved, three times over: byte 8 k + row.
@@ -58,22 +65,20 @@ void transpose_8x16(const uint8_t* const* rows, uint8_t* out) {
 }
 
 /// 16 bytes of eight rows each to planes from `k` on.
-void to_planes(const uint8_t* const* rows, Packing packing, uint32_t element_bytes, uint32_t k, uint32_t row,
+void to_planes(const EightRows& rows, Packing packing, uint32_t element_bytes, uint32_t k, uint32_t row,
                OperandPlanes& out) {
   if (packing != Packing::natural) {
     uint8_t elements[8][32];
-    const uint8_t* from[8];
-    for (int i = 0; i < 8; ++i) {
+    for (uint32_t i = 0; i < 8; ++i) {
       if (packing == Packing::padded_b6)
         unpack_b6x16(rows[i], elements[i]);
       else
         unpack_b4(rows[i], packing == Packing::nibbles ? 16 : 8, elements[i]);
-      from[i] = elements[i];
     }
-    transpose_8x16(from, out.bytes + k * kPlane + row);
+    static constexpr uint32_t kOffsets[] = {0, 32, 64, 96, 128, 160, 192, 224};
+    transpose_8x16({elements[0], kOffsets}, out.bytes + k * kPlane + row);
     if (packing != Packing::nibbles) return;
-    for (auto& f : from) f += 16;
-    transpose_8x16(from, out.bytes + (k + 16) * kPlane + row);
+    transpose_8x16({elements[0] + 16, kOffsets}, out.bytes + (k + 16) * kPlane + row);
   } else if (element_bytes == 1) {
     transpose_8x16(rows, out.bytes + k * kPlane + row);
   } else if (element_bytes == 2) {
@@ -93,25 +98,52 @@ void fetch(const uint8_t* from, uint32_t ahead) {
   __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from) + ahead));
 }
 
+/// One 16-byte chunk along K of eight rows, and of each eight rows behind them if all lie alike.
+class ChunkOfEight {
+ public:
+  ChunkOfEight(const OperandLayout& layout, uint32_t first, uint32_t chunk) : step_(layout.descriptor.stride) {
+    if (first % 8 != 0 || !layout.eights_lie_alike()) return;
+    alike_ = true;
+    layout.k_major_chunks(first, chunk, offsets_);
+    const auto [low, high] = std::minmax_element(offsets_, offsets_ + 8);
+    low_ = *low, bytes_ = *high - *low + 16;
+    for (uint32_t& o : offsets_) o -= low_;
+  }
+  /// Those that lie `row` rows from the first. False: not known where, or not all in the CTA's shared memory.
+  [[gnu::always_inline]] bool at(Cta& cta, uint32_t row, EightRows& out) const {
+    const uint32_t low = low_ + row / 8 * step_;
+    if (!alike_ || low + bytes_ > OperandLayout::kWindow) return false;
+    out = {cta.shared_at(low, bytes_), offsets_};
+    return out.base;
+  }
+
+ private:
+  uint32_t step_, low_ = 0, bytes_ = 0;
+  bool alike_ = false;
+  uint32_t offsets_[8] = {};
+};
+
 int64_t gather_k_major(Cta& cta, const OperandLayout& layout, Packing packing, uint32_t first, uint32_t rows,
                        OperandPlanes& out) {
-  const uint32_t elements = per_chunk(packing, layout.element_bytes);
+  const uint32_t elements = per_chunk(packing, layout.element_bytes), chunks = layout.k_bytes / 16;
   constexpr uint32_t kAhead = 4;  // eights of rows
+  const auto of = [&](uint32_t chunk) { return ChunkOfEight(layout, first, chunk); };
+  const ChunkOfEight eights[OperandLayout::kMostChunks] = {of(0), of(1), of(2), of(3)};
   for (uint32_t row = 0; row < rows; row += 8)
-    for (uint32_t chunk = 0; chunk < layout.k_bytes / 16; ++chunk) {
-      const uint8_t* from[8];
+    for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
+      EightRows eight;
       uint32_t offsets[8];
-      if (first % 8 == 0)
-        layout.k_major_chunks(first + row, chunk, offsets);
-      else
-        for (uint32_t i = 0; i < 8; ++i) offsets[i] = layout.k_major_chunk(first + row + i, chunk);
-      for (uint32_t i = 0; i < 8; ++i) {
-        from[i] = cta.shared_at(offsets[i], 16);
-        if (!from[i]) return offsets[i];
-        // Its neighbours lie in the same line of the host's cache, and the next rows as this one lies in its eight.
-        if (chunk == 0) fetch(from[i], kAhead * layout.descriptor.stride);
+      if (!eights[chunk].at(cta, row, eight)) {
+        for (uint32_t i = 0; i < 8; ++i) {
+          offsets[i] = layout.k_major_chunk(first + row + i, chunk);
+          if (!cta.shared_at(offsets[i], 16)) return offsets[i];
+        }
+        eight = {cta.shared.data(), offsets};
       }
-      to_planes(from, packing, layout.element_bytes, chunk * elements, row, out);
+      // Its neighbours lie in the same line of the host's cache, and the next rows as this one lies in its eight.
+      if (chunk == 0)
+        for (uint32_t i = 0; i < 8; ++i) fetch(eight[i], kAhead * layout.descriptor.stride);
+      to_planes(eight, packing, layout.element_bytes, chunk * elements, row, out);
     }
   return -1;
 }

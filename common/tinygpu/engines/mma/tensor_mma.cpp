@@ -126,9 +126,11 @@ ScaleFactors MmaOperation::scale_factors(bool of_a) const {
   return f;
 }
 
-void MmaOperation::each_cells(const std::function<void(const Cells&)>& f) const {
+void MmaOperation::each_cells(FunctionRef<void(const Cells&)> f) const {
   const auto all_lanes = [](TmemAddress at, uint32_t columns) {
-    return std::vector<TmemRect>{{0, kTmemLanes, at.column, columns}};
+    TmemRects r;
+    r.add({0, kTmemLanes, at.column, columns});
+    return r;
   };
   if (request.a_in_tmem) f({path.rects(a_tmem, kAColumns), true, request.shift_a, "A of tcgen05.mma"});
   if (request.sparse) f({path.rects(metadata, kMetadataColumns), true, false, "the metadata of tcgen05.mma"});

@@ -7,10 +7,9 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <string>
-#include <vector>
 
+#include "common/tinygpu/base/function_ref.h"
 #include "common/tinygpu/engines/mma/data_path.h"
 #include "common/tinygpu/engines/mma/instruction_descriptor.h"
 #include "common/tinygpu/engines/mma/scale_factors.h"
@@ -67,12 +66,12 @@ struct MmaOperation {
   ScaleFactors scale_factors(bool of_a) const;
   /// What it touches in Tensor Memory, the same in each CTA.
   struct Cells {
-    std::vector<TmemRect> rects;
+    TmemRects rects;
     bool reads, writes;
     const char* what;
     bool is_operand = true;  // else the accumulator
   };
-  void each_cells(const std::function<void(const Cells&)>& f) const;
+  void each_cells(FunctionRef<void(const Cells&)> f) const;
 };
 
 /// Reads operands, writes accumulators: `who` is the operation. Faults "matrix-out-of-bounds".

@@ -72,7 +72,7 @@ void Warp::note_turn(const Op& op) {
 /// Cycles of its unit.
 inline int64_t Warp::occupied(const Op& op, int64_t now) const {
   // What wgmma reads and writes of the registers is taken from others.
-  const bool beside = now < int64_t(cta_.sm.wgmma_until) && op.pipe != Pipe::lsu;
+  const bool beside = now < int64_t(sm_.wgmma_until) && op.pipe != Pipe::lsu;
   return beside ? std::lround(op.occupies * timing().wgmma->beside) : op.occupies;
 }
 
@@ -85,7 +85,7 @@ inline int64_t Warp::occupied(const Op& op, int64_t now) const {
   Bookings* const pipe = op.pipe == Pipe::none ? nullptr : &pipe_of(op, pipes, now);
   if (pipe) now = pipe->first(now);
   if (op.issue) {
-    int64_t& reads_until = cta_.sm.reads_until[index_ & 3];
+    int64_t& reads_until = sm_.reads_until[index_ & 3];
     const auto [turn, end] = port.take(now, op.issue);
     if (op.cost == CostClass::mma_sync) [[unlikely]] {
       now = turn;
@@ -110,8 +110,8 @@ void Warp::run_ops() {
   regs_ = frames_.registers() + g->register_base;
   const uint32_t mask = g->mask;
   uint32_t pc = g->pc;
-  Bookings& port = cta_.sm.port[index_ & 3];
-  Bookings* const pipes = cta_.sm.pipes[index_ & 3];
+  Bookings& port = sm_.port[index_ & 3];
+  Bookings* const pipes = sm_.pipes[index_ & 3];
   const bool serial_ok = domain().serial;
   bool first = true;
   while (time_ < deadline_) {
@@ -126,30 +126,36 @@ void Warp::run_ops() {
       return;
     }
     const Op& op = ops[pc];
-    if (multi && !first && (op.flags & Op::join)) break;
+    const uint64_t ready = std::min(short_since_, time_);
+    uint64_t operands = ready;
+    uint32_t exec = mask;
+    if (!op.plain) {
+      if (multi && !first && (op.flags & Op::join)) break;
+      if (op.guard != kNoSlot) {
+        const uint32_t p = *reinterpret_cast<const uint32_t*>(regs_ + op.guard);
+        exec &= (op.flags & Op::guard_negated) ? ~p : p;
+      }
+      if (op.wait_sb) operands = scoreboard_.operands_of(op, ready);
+      uint64_t earliest = std::max(operands, time_);
+      // A store that left its SM ahead of its time would stand in the way of others at L2.
+      if (op.cost == CostClass::global_store) earliest = std::max(earliest, sm_.stores_held);
+      if (earliest >= deadline_ && earliest > time_) [[unlikely]] {
+        // Others come first, or nobody can say yet how long this takes.
+        op_ = &op;
+        exec_ = exec;
+        short_since_ = ready;
+        starved_ = operands == Scoreboard::kUnknown;
+        if (!starved_) time_ = earliest;
+        break;
+      }
+      if (op.mark) [[unlikely]]
+        note_turn(op);
+      time_ = earliest;
+    }
     first = false;
     op_ = &op;
-    exec_ = mask;
-    if (op.guard != kNoSlot) {
-      const uint32_t p = *reinterpret_cast<const uint32_t*>(regs_ + op.guard);
-      exec_ &= (op.flags & Op::guard_negated) ? ~p : p;
-    }
-    const uint64_t ready = std::min(short_since_, time_);
-    const uint64_t operands = op.wait_sb ? scoreboard_.operands_of(op, ready) : ready;
-    uint64_t earliest = std::max(operands, time_);
-    // A store that left its SM ahead of its time would stand in the way of others at L2.
-    if (op.cost == CostClass::global_store) earliest = std::max(earliest, cta_.sm.stores_held);
-    if (earliest >= deadline_ && earliest > time_) [[unlikely]] {
-      // Others come first, or nobody can say yet how long this takes.
-      short_since_ = ready;
-      starved_ = operands == Scoreboard::kUnknown;
-      if (!starved_) time_ = earliest;
-      break;
-    }
-    if (op.mark) [[unlikely]]
-      note_turn(op);
+    exec_ = exec;
     short_since_ = ~0ull;
-    time_ = earliest;
     take_turn(op, port, pipes);
     [[maybe_unused]] const uint64_t issued = time_;
     [[maybe_unused]] const uint32_t lanes = exec_;
@@ -159,14 +165,14 @@ void Warp::run_ops() {
           o.on_instruction({*this, function, op, lanes, ready, operands, issued, again_ ? issued : time_, again_});
         });
     };
-    if (exec_) {
-      if ((op.flags & Op::serial) && !serial_ok) {
+    if (exec) {
+      if (!op.plain && (op.flags & Op::serial) && !serial_ok) {
         block({BlockReason::Kind::serial, "the serial phase", nullptr, 0, 0, 0}, true);
         domain().defer(*this);
         return tell();
       }
       g->pc = pc + 1;
-      if ((op.flags & Op::reads_pending) && !pending.empty() && pending_check) {
+      if (!op.plain && (op.flags & Op::reads_pending) && !pending.empty() && pending_check) {
         pending_check(*this, op);
         if (stop_) return tell();
       }
@@ -174,7 +180,7 @@ void Warp::run_ops() {
         if (SpinWatch::disturbs(op)) ++domain().progress;
       again_ = false;
       op.fn(*this, op);
-      if ((op.flags & Op::serial) && !single_) domain().strong_access(op);
+      if (!op.plain && (op.flags & Op::serial) && !single_) domain().strong_access(op);
       ++instructions_;
       time_ += op.stall;
       tell();
