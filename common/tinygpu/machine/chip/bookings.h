@@ -38,7 +38,7 @@ class Bookings {
     return back >= kKept ? free_ : free_ & ~uint64_t(0) << (kKept - back);
   }
   /// take() of cycles of which those further ahead may have left some.
-  [[gnu::noinline]] TakenCycles take_left(int64_t earliest, int64_t cycles) {
+  [[gnu::always_inline]] TakenCycles take_left(int64_t earliest, int64_t cycles) {
     const uint64_t open = free_from(earliest);
     TakenCycles out{open ? first_of(open) : end_, end_};
     uint64_t left = open;
