@@ -34,31 +34,34 @@ void UnorderedOperations::on_launch(const Launch& launch) {
 
 void UnorderedOperations::on_issue(const AsyncOperation& o) {
   if (!is_of_tensor_core(o.kind)) return;
-  std::vector<Pending>& queue = parts_[o.domain()][o.sm];
-  std::vector<uint64_t> before = o.after;  // everything that has to execute before it
-  for (auto p = queue.rbegin(); p != queue.rend(); ++p) {
-    if (std::ranges::find(before, p->operation) != before.end()) {
-      before.insert(before.end(), p->after.begin(), p->after.end());
-    } else if (meet(p->cells, o.cells)) {
+  Part& part = parts_[o.domain()];
+  std::vector<Pending>& queue = part.queues[o.sm];
+  std::vector<uint64_t>& before = part.before;
+  before = o.after;
+  for (auto i = queue.rbegin(); i != queue.rend(); ++i) {
+    const AsyncOperation& p = **i;
+    if (std::ranges::find(before, p.id) != before.end()) {
+      before.insert(before.end(), p.after.begin(), p.after.end());
+    } else if (meet(p.cells, o.cells)) {
       o.who.report({.code = "tmem-unordered",
                     .severity = Severity::warning,
                     .message = fmt::format("this {} and an earlier {} touch the same Tensor Memory, and nothing orders "
                                            "them",
-                                           name_of(o.kind), name_of(p->kind)),
+                                           name_of(o.kind), name_of(p.kind)),
                     .help = "Wait for the earlier one's tcgen05.commit on its mbarrier. Issue order counts between "
                             "MMAs with the same accumulator, shape and kind, and from cp or shift to mma only.",
                     .where = o.who.where(o.issued),
                     .label = "issued here",
-                    .others = {{p->who.where(p->issued), "the earlier one"}}});
+                    .others = {{p.who.where(p.issued), "the earlier one"}}});
       break;
     }
   }
-  queue.push_back({o.id, o.kind, o.who, o.issued, o.cells, o.after});
+  queue.push_back(o.shared_from_this());
 }
 
 void UnorderedOperations::on_complete(const AsyncOperation& o) {
   if (!is_of_tensor_core(o.kind)) return;
-  std::erase_if(parts_[o.domain()][o.sm], [&](const Pending& p) { return p.operation == o.id; });
+  std::erase_if(parts_[o.domain()].queues[o.sm], [&](const Pending& p) { return p.get() == &o; });
 }
 
 }  // namespace tinygpu::checks

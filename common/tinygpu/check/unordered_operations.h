@@ -20,16 +20,12 @@ class UnorderedOperations final : public Observer {
   void on_complete(const AsyncOperation&) override;
 
  private:
-  struct Pending {
-    uint64_t operation;
-    AsyncOperation::Kind kind;
-    Origin who;
-    uint64_t issued;
-    std::vector<AsyncOperation::TensorUse> cells;
-    std::vector<uint64_t> after;
+  using Pending = std::shared_ptr<const AsyncOperation>;
+  struct Part {
+    std::unordered_map<uint32_t, std::vector<Pending>> queues;  // by SM of the tensor core, in issue order
+    std::vector<uint64_t> before;  // of the operation that is issued: all that has to execute before it
   };
-  using Queues = std::unordered_map<uint32_t, std::vector<Pending>>;  // by SM of the tensor core, in issue order
-  std::vector<Queues> parts_;                                         // by Domain::index
+  std::vector<Part> parts_;  // by Domain::index
 };
 
 }  // namespace tinygpu::checks

@@ -21,8 +21,8 @@ struct LaunchConfig;
 struct LaunchStats;
 struct TensorBox;
 
-/// An asynchronous operation. Times are SM cycles of the GPU's clock.
-struct AsyncOperation {
+/// An asynchronous operation. Times are SM cycles of the GPU's clock. Who is told of one may keep it.
+struct AsyncOperation : std::enable_shared_from_this<AsyncOperation> {
   enum class Kind : uint8_t {
     bulk_load,      // cp.async.bulk into shared memory
     bulk_store,     // cp.async.bulk out of it; reductions too
