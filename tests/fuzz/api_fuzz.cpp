@@ -22,7 +22,7 @@ using gen5::fuzz::Input;
 
 namespace {
 
-constexpr size_t kDeviceBytes = 4 << 20, kHostBytes = 8 << 20;
+constexpr size_t kDeviceBytes = 4 << 20, kHostBytes = 8 << 20, kGap = size_t(1) << 36;
 
 const char kModule[] = R"(.version 9.0
 .target sm_100a
@@ -102,14 +102,25 @@ struct Session {
   void keep_pointer(const void* p) {
     if (p) pointers.push_back(const_cast<void*>(p));
   }
+  /// kHostBytes, and a gap behind them that nobody can reach across.
   static char* host() {
-    static char* const memory =
-        static_cast<char*>(mmap(nullptr, kHostBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    static char* const memory = [] {
+      void* const p = mmap(nullptr, kHostBytes + kGap, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (p == MAP_FAILED || mprotect(p, kHostBytes, PROT_READ | PROT_WRITE)) std::abort();
+      return static_cast<char*>(p);
+    }();
     return memory;
   }
   cudaMemcpyKind kind() { return cudaMemcpyKind(in.byte() % 6); }
-  /// A copy's ends for a kind: device memory, or host memory that holds whatever device memory can.
-  void* end(bool on_host) { return on_host ? host() : device(); }
+  /// A copy's ends for a kind: device memory, or host memory that holds whatever device memory can. Where CUDA finds
+  /// out which it is, memory that it doesn't know is the program's own, and no number may lead there.
+  void* end(cudaMemcpyKind k, bool on_host) {
+    void* const p = on_host ? host() : device();
+    cudaPointerAttributes a{};
+    const bool known =
+        k != cudaMemcpyDefault || (!cudaPointerGetAttributes(&a, p) && a.type != cudaMemoryTypeUnregistered);
+    return known ? p : host();
+  }
   static bool to_host(cudaMemcpyKind k) { return k == cudaMemcpyDeviceToHost || k == cudaMemcpyHostToHost; }
   static bool from_host(cudaMemcpyKind k) { return k == cudaMemcpyHostToDevice || k == cudaMemcpyHostToHost; }
   /// A pitch with which `height` rows of host memory are there.
@@ -251,22 +262,22 @@ const Call kMemory[] = {
 const Call kCopies[] = {
     [](Session& s) {
       const auto k = s.kind();
-      void* d = s.end(Session::to_host(k));
-      InOrder{cudaMemcpy, d, s.end(Session::from_host(k)),
+      void* d = s.end(k, Session::to_host(k));
+      InOrder{cudaMemcpy, d, s.end(k, Session::from_host(k)),
               s.number() & (Session::to_host(k) && Session::from_host(k) ? kHostBytes - 1 : ~0ull), k};
     },
     [](Session& s) {
       const auto k = s.kind();
       if (k == cudaMemcpyHostToHost) return;
-      void* d = s.end(Session::to_host(k));
-      InOrder{cudaMemcpyAsync, d, s.end(Session::from_host(k)), s.number(), k, s.handle<cudaStream_t>()};
+      void* d = s.end(k, Session::to_host(k));
+      InOrder{cudaMemcpyAsync, d, s.end(k, Session::from_host(k)), s.number(), k, s.handle<cudaStream_t>()};
     },
     [](Session& s) {
       const auto k = s.kind();
       if (k == cudaMemcpyHostToHost) return;
       const size_t w = s.number(), h = s.number();
-      void* d = s.end(Session::to_host(k));
-      void* f = s.end(Session::from_host(k));
+      void* d = s.end(k, Session::to_host(k));
+      void* f = s.end(k, Session::from_host(k));
       const size_t dp = Session::to_host(k) ? s.host_pitch(h) : s.number(),
                    fp = Session::from_host(k) ? s.host_pitch(h) : s.number();
       InOrder{cudaMemcpy2D, d, dp, f, fp, w, h, k};
