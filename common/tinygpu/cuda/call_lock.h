@@ -1,5 +1,6 @@
 // The lock that every API call holds.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <thread>
@@ -10,29 +11,39 @@ namespace tinygpu::cuda {
 class CallLock {
  public:
   void lock() {
+    // A thread that calls without a pause would have it again before anybody else saw that it was free.
+    while (claimed_ && owner_ != std::this_thread::get_id()) [[unlikely]] std::this_thread::sleep_for(kPause);
     mutex_.lock();
-    ++depth_;
+    take();
   }
-  /// Asks again and again: ThreadSanitizer does not see a lock that is waited for with a deadline.
+  /// Goes before whoever calls lock() meanwhile. Asks again and again: ThreadSanitizer does not see a lock that is
+  /// waited for with a deadline. One thread at a time.
   bool try_lock_for(std::chrono::milliseconds patience) {
     const auto end = std::chrono::steady_clock::now() + patience;
-    while (!mutex_.try_lock()) {
-      if (std::chrono::steady_clock::now() >= end) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    ++depth_;
-    return true;
+    claimed_ = true;
+    bool mine;
+    while (!(mine = mutex_.try_lock()) && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kPause);
+    claimed_ = false;
+    if (mine) take();
+    return mine;
   }
   void unlock() {
-    --depth_;
+    if (--depth_ == 0) owner_ = std::thread::id();
     mutex_.unlock();
   }
   /// How often the thread that asks, and has it, has it.
   int depth() const { return depth_; }
 
  private:
+  static constexpr std::chrono::microseconds kPause{100};
+  void take() {
+    ++depth_;
+    owner_ = std::this_thread::get_id();
+  }
   std::recursive_mutex mutex_;
   int depth_ = 0;
+  std::atomic<std::thread::id> owner_;
+  std::atomic<bool> claimed_ = false;
 };
 
 }  // namespace tinygpu::cuda
