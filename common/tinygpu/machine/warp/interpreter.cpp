@@ -158,11 +158,10 @@ void Warp::run_ops() {
     short_since_ = ~0ull;
     take_turn(op, port, pipes);
     [[maybe_unused]] const uint64_t issued = time_;
-    [[maybe_unused]] const uint32_t lanes = exec_;
     const auto tell = [&] {
       if constexpr (told)
         domain().launch.observers.tell(Observer::instructions, [&](Observer& o) {
-          o.on_instruction({*this, function, op, lanes, ready, operands, issued, again_ ? issued : time_, again_});
+          o.on_instruction({*this, function, op, exec, ready, operands, issued, again_ ? issued : time_, again_});
         });
     };
     if (exec) {
