@@ -1,5 +1,5 @@
 // How fast the interpreter runs dependent scalar instructions, and accesses to shared and global memory: 8 warps of one
-// CTA, one host core.
+// CTA, or as many as it can have, one host core.
 #include <benchmark/benchmark.h>
 
 #include <sstream>
@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr int kUnrolled = 64, kRounds = 4096, kWarps = 8;
+constexpr int kUnrolled = 64, kRounds = 4096;
 
 /// A loop of kUnrolled dependent copies of `instruction` on %x. %s, %v: the thread's word, and its 16 bytes, of shared
 /// memory; %g, %gv: of global memory. `behind`: what is run after the loop.
@@ -27,13 +27,13 @@ std::string loop_of(const std::string& instruction, const std::string& reg_type,
 }
 
 void run(benchmark::State& state, const std::string& instruction, const std::string& reg_type = "b32",
-         const std::string& behind = "") {
+         const std::string& behind = "", uint32_t warps = 8) {
   tinygpu::test::RunPtx machine(loop_of(instruction, reg_type, behind));
-  const uint64_t out = machine.buffer<uint64_t>(kWarps * 32 * 2);
+  const uint64_t out = machine.buffer<uint64_t>(warps * 32 * 2);
   tinygpu::LaunchStats stats;
-  for (auto _ : state) stats = machine.launch("k", tinygpu::Dim3{1, 1, 1}, tinygpu::Dim3{kWarps * 32, 1, 1}, out);
+  for (auto _ : state) stats = machine.launch("k", tinygpu::Dim3{1, 1, 1}, tinygpu::Dim3{warps * 32, 1, 1}, out);
   state.counters["cycles"] = double(stats.cycles);  // of the model: no business of the host's speed
-  const double warp_instructions = double(state.iterations()) * kUnrolled * kRounds * kWarps;
+  const double warp_instructions = double(state.iterations()) * kUnrolled * kRounds * warps;
   state.counters["lane_instructions/s"] = benchmark::Counter(warp_instructions * 32, benchmark::Counter::kIsRate);
   state.counters["warp_instructions/s"] = benchmark::Counter(warp_instructions, benchmark::Counter::kIsRate);
 }
@@ -41,6 +41,7 @@ void run(benchmark::State& state, const std::string& instruction, const std::str
 #define BENCH(name, ...) \
   BENCHMARK_CAPTURE(run, name, __VA_ARGS__)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime()
 BENCH(add_s32, "add.s32 %x, %x, %a;");
+BENCH(add_s32_of_32_warps, "add.s32 %x, %x, %a;", "b32", "", 32);
 BENCH(fma_rn_f32, "fma.rn.f32 %x, %x, %a, %b;");
 BENCH(mad_lo_s32, "mad.lo.s32 %x, %x, %a, %b;");
 BENCH(lop3_b32, "lop3.b32 %x, %x, %a, %b, 0x96;");

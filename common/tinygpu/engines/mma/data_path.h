@@ -9,7 +9,7 @@
 
 namespace tinygpu {
 
-/// Cells that an operand takes in one CTA.
+/// Cells that an operand takes in one CTA: four rectangles at most.
 class TmemRects {
  public:
   void add(const TmemRect& r) { all_[count_++] = r; }

@@ -112,7 +112,9 @@ void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t handed) {
       warp->advance_to(when);
       warp->set_entry(*c.kernel);
       block->live_warps++;
+      warp->take_place(uint32_t(warps_.size()));
       warps_.push_back(warp.get());
+      ready_.add(warp->ready_time());
       block->warps.push_back(std::move(warp));
     }
   for (const auto& block : cluster->ctas) launch.observers.all([&](Observer& o) { o.on_cta(*block, true, when); });
@@ -121,8 +123,7 @@ void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t handed) {
 }
 
 uint64_t Domain::next_time() const {
-  uint64_t t = ~0ull;
-  for (const Warp* w : warps_) t = std::min(t, w->ready_time());
+  uint64_t t = ready_.time();
   // Out of timed order an effect may be long overdue; its time says nothing about when it lands.
   const bool timed = events.order().mode == CompletionOrder::Mode::timed;
   if (timed || !runnable_now()) t = std::min(t, events.next_time());
@@ -135,17 +136,8 @@ void Domain::advance(uint64_t until) {
   const uint64_t ahead = launch.options.run_ahead;
   try {
     while (true) {
-      Warp* best = nullptr;
-      uint64_t first = ~0ull, second = ~0ull;
-      for (Warp* w : warps_) {
-        if (w->ready_time() < first) {
-          second = first;
-          first = w->ready_time();
-          best = w;
-        } else if (w->ready_time() < second) {
-          second = w->ready_time();
-        }
-      }
+      const uint64_t first = ready_.time(), second = ready_.next_time();
+      Warp* const best = first == Earliest::kNever ? nullptr : warps_[ready_.place()];
       const uint64_t event = events.next_time();
       // Timed: whatever is earliest. Late: an effect lands only when nothing else can move, or when what moves merely
       // spins: no chip holds an effect back for ever. Seeded: effects land at random moments between warps' turns (the
@@ -264,8 +256,13 @@ bool Domain::retire_clusters() {
       for (auto& w : cta->warps) {
         instructions_ += w->instructions();
         std::erase(warps_, w.get());
+        w->take_place(Warp::kNoPlace);
       }
     }
+    ready_.assign(warps_.size(), [&](size_t i) {
+      warps_[i]->take_place(uint32_t(i));
+      return warps_[i]->ready_time();
+    });
     // Effects in flight may still name the cluster's memory; they are harmless to others but must find it alive.
     if (events.empty())
       it = clusters.erase(it);

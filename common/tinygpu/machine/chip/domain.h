@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/tinygpu/machine/chip/cta.h"
+#include "common/tinygpu/machine/chip/earliest.h"
 #include "common/tinygpu/machine/chip/grid_before.h"
 #include "common/tinygpu/machine/chip/sm.h"
 #include "common/tinygpu/machine/dim3.h"
@@ -89,6 +90,8 @@ class Domain {
   /// Earliest time at which anything here can happen; ~0 if nothing can.
   uint64_t next_time() const;
   const std::vector<Warp*>& warps() const { return warps_; }
+  /// When the warp at `place` of these can run next.
+  void ready_at(uint32_t place, uint64_t when) { ready_.set(place, when); }
   /// When all CTAs that were here had let dependents start, or had ended.
   uint64_t lets_start() const { return lets_start_; }
   const std::vector<LastEnds>& last_ends() const { return last_ends_; }
@@ -115,6 +118,7 @@ class Domain {
   uint64_t lets_start_ = 0;
   std::vector<LastEnds> last_ends_;  // by SM
   std::vector<Warp*> warps_;         // of all resident CTAs
+  Earliest ready_;                   // Warp::ready_time() of each
   bool retire_ = false;              // a cluster has ended
   const SmShare share_;              // of an SM, that a CTA takes
   const uint32_t carveout_;          // of shared memory, that an SM gets for its CTAs

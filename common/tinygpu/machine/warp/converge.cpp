@@ -50,7 +50,7 @@ bool Warp::take_timeout() {
 }
 
 void Warp::woken(uint64_t when) {
-  ready_ = std::min(ready_, std::max(time_, when));
+  set_ready(std::min(ready_, std::max(time_, when)));
   // Whoever wakes this warp was told how far it may run when this one could not: no further than ahead of it by the
   // dial.
   Domain& d = domain();

@@ -25,6 +25,11 @@ void Warp::set_entry(const Function& f) {
   update_ready();
 }
 
+void Warp::set_ready(uint64_t t) {
+  ready_ = t;
+  if (place_ != kNoPlace) domain().ready_at(place_, t);
+}
+
 void Warp::watch(bool on) {
   if (!on)
     watch_.reset();

@@ -156,6 +156,9 @@ class Warp {
     if (t > time_) time_ = t;
   }
   void set_entry(const Function& f);
+  /// Its place in Domain::warps(), to which it says from now on when it is ready; kNoPlace: to nobody.
+  static constexpr uint32_t kNoPlace = ~0u;
+  void take_place(uint32_t place) { place_ = place; }
   /// It has come to its first instruction.
   bool started() const { return op_ != nullptr; }
   /// All that decides what the current group does next, but memory: its place, its calls, the registers; hashed.
@@ -205,8 +208,9 @@ class Warp {
   void release_warp_barriers();
   void update_ready() {
     const uint64_t earliest = groups_.next_time();
-    ready_ = live_ && earliest != ~0ull && !starved_ ? std::max(earliest, time_) : ~0ull;
+    set_ready(live_ && earliest != ~0ull && !starved_ ? std::max(earliest, time_) : ~0ull);
   }
+  void set_ready(uint64_t t);
   void woken(uint64_t when);
 
   Cta& cta_;
@@ -219,6 +223,7 @@ class Warp {
   uint32_t exec_ = 0;
   const Op* op_ = nullptr;
   uint64_t ready_ = 0;
+  uint32_t place_ = kNoPlace;
   bool single_ = false;           // run one op only (serial phase)
   bool stop_ = false;             // leave the inner loop: blocked, diverged or exited
   bool again_ = false;            // the op has had no effect yet and will be executed again
