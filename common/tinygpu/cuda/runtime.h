@@ -21,6 +21,15 @@ cudaError_t api(F&& f) {
   return finish(guarded<pending>(f));
 }
 
+/// One for which the host waits: everything that was submitted before it is done.
+template <class F>
+cudaError_t blocking(F&& f) {
+  return api([&](State& s) {
+    s.synchronize();
+    return CUresult(f(s));
+  });
+}
+
 /// A runtime call that works after a fault as well (queries of names, devices, versions).
 template <class F>
 cudaError_t always(F&& f) {

@@ -63,13 +63,6 @@ CUresult copy_rows(State& s, cudaArray_const_t array, size_t x, size_t y, void* 
   return to_array ? copy(s, inside, outside, width, height) : copy(s, outside, inside, width, height);
 }
 
-template <class F>
-cudaError_t blocking_copy(F&& f) {
-  return api([&](State& s) {
-    s.synchronize();
-    return CUresult(f(s));
-  });
-}
 cudaError_t copy_on(cudaStream_t stream, Work f) {
   return api<Pending::stays>([&](State& s) {
     return with_stream(s, stream,
@@ -123,7 +116,7 @@ cudaError_t cudaMalloc3DArray(cudaArray_t* out, const cudaChannelFormatDesc* des
   return api([&](State& s) { return new_array(s, out, desc, extent, flags); });
 }
 cudaError_t cudaFreeArray(cudaArray_t array) {
-  return blocking_copy([&](State& s) { return array ? free_array(s, array) : CUDA_SUCCESS; });
+  return blocking([&](State& s) { return array ? free_array(s, array) : CUDA_SUCCESS; });
 }
 cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc* desc, cudaExtent* extent, unsigned* flags, cudaArray_t array) {
   return api([&](State& s) {
@@ -144,7 +137,7 @@ cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc* desc, cudaArray_const_t ar
 
 cudaError_t cudaMemcpy2DToArray(cudaArray_t dst, size_t x, size_t y, const void* src, size_t pitch, size_t width,
                                 size_t height, cudaMemcpyKind kind) {
-  return blocking_copy(
+  return blocking(
       [&](State& s) { return copy_rows(s, dst, x, y, const_cast<void*>(src), pitch, width, height, kind, true); });
 }
 cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t dst, size_t x, size_t y, const void* src, size_t pitch, size_t width,
@@ -155,7 +148,7 @@ cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t dst, size_t x, size_t y, const 
 }
 cudaError_t cudaMemcpy2DFromArray(void* dst, size_t pitch, cudaArray_const_t src, size_t x, size_t y, size_t width,
                                   size_t height, cudaMemcpyKind kind) {
-  return blocking_copy([&](State& s) { return copy_rows(s, src, x, y, dst, pitch, width, height, kind, false); });
+  return blocking([&](State& s) { return copy_rows(s, src, x, y, dst, pitch, width, height, kind, false); });
 }
 cudaError_t cudaMemcpy2DFromArrayAsync(void* dst, size_t pitch, cudaArray_const_t src, size_t x, size_t y, size_t width,
                                        size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
@@ -163,7 +156,7 @@ cudaError_t cudaMemcpy2DFromArrayAsync(void* dst, size_t pitch, cudaArray_const_
 }
 cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t dst, size_t to_x, size_t to_y, cudaArray_const_t src, size_t x,
                                      size_t y, size_t width, size_t height, cudaMemcpyKind) {
-  return blocking_copy([&](State& s) {
+  return blocking([&](State& s) {
     const Array *to = find_array(s, dst), *from = find_array(s, src);
     if (!to || !from) return CUDA_ERROR_INVALID_HANDLE;
     CopyEnd a, b;
@@ -188,7 +181,7 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* out, const cudaResource
   });
 }
 cudaError_t cudaDestroyTextureObject(cudaTextureObject_t t) {
-  return blocking_copy([&](State& s) { return t ? destroy_texture(s, t) : CUDA_SUCCESS; });
+  return blocking([&](State& s) { return t ? destroy_texture(s, t) : CUDA_SUCCESS; });
 }
 
 }  // extern "C"

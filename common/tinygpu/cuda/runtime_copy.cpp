@@ -81,15 +81,6 @@ cudaError_t work_on(cudaStream_t stream, CUgraphNodeType type, Work f) {
   });
 }
 
-/// A call for which the host waits.
-template <class F>
-cudaError_t blocking(F&& f) {
-  return api([&](State& s) {
-    s.synchronize();
-    return f(s);
-  });
-}
-
 /// A pitch below the width is an error only where there is a second row, as on hardware.
 CUresult fill_rows(State& s, void* dst, size_t pitch, int value, size_t width, size_t height, size_t depth = 1,
                    CheckedSize slice = 0) {
