@@ -259,10 +259,6 @@ bool Domain::retire_clusters() {
         w->take_place(Warp::kNoPlace);
       }
     }
-    ready_.assign(warps_.size(), [&](size_t i) {
-      warps_[i]->take_place(uint32_t(i));
-      return warps_[i]->ready_time();
-    });
     // Effects in flight may still name the cluster's memory; they are harmless to others but must find it alive.
     if (events.empty())
       it = clusters.erase(it);
@@ -271,6 +267,10 @@ bool Domain::retire_clusters() {
       it = clusters.erase(it);
     }
   }
+  ready_.assign(warps_.size(), [&](size_t i) {
+    warps_[i]->take_place(uint32_t(i));
+    return warps_[i]->ready_time();
+  });
   if (events.empty()) retired_.clear();
   return true;
 }
