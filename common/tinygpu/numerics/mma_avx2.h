@@ -141,7 +141,29 @@ struct Avx2 {
   static bool any_below8(I a, I b) { return _mm256_movemask_epi8(_mm256_cmpgt_epi8(b, a)) != 0; }
   // The same as 16-bit integers.
   static I add16(I a, I b) { return _mm256_add_epi16(a, b); }
+  static I sub16(I a, I b) { return _mm256_sub_epi16(a, b); }
   static I max16(I a, I b) { return _mm256_max_epi16(a, b); }
+  static I set16(int16_t v) { return _mm256_set1_epi16(v); }
+  /// All bits, or none.
+  static I is_zero16(I a) { return _mm256_cmpeq_epi16(a, zero()); }
+  template <int n>
+  static I shr16(I a) {
+    return _mm256_srli_epi16(a, n);
+  }
+  /// The low bytes of a's and then b's, of −128 to 127, for kLanes rows after kLanes: in each 16 bytes four rows of each.
+  static I bytes_of_halves(I a, I b) {
+    return _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b), _mm256_setr_epi32(0, 4, 2, 6, 1, 5, 3, 7));
+  }
+  /// The low bytes, each in all bytes of a word; the first and the second half of them.
+  static void store_halves_in_all(int32_t* low, int32_t* high, I v) {
+    const I fours = _mm256_permute4x64_epi64(v, 0b11011000);
+    store(low, _mm256_shuffle_epi8(fours, set_fours(0, 0x02020202, 0x04040404, 0x06060606)));
+    store(high, _mm256_shuffle_epi8(fours, set_fours(0x08080808, 0x0a0a0a0a, 0x0c0c0c0c, 0x0e0e0e0e)));
+  }
+  static void store_low_bytes(void* p, I v) {
+    const I packed = _mm256_permute4x64_epi64(_mm256_packus_epi16(v, v), 0b11011000);
+    _mm_storeu_si128(static_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
+  }
   /// 16 bytes, aligned, in each 16 bytes.
   static I load_table(const uint8_t* table) {
     return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(table)));
@@ -183,6 +205,9 @@ struct Avx2 {
   /// The bytes of a and b in turn, from the first and from the second half of each 16.
   static I bytes_low(I a, I b) { return _mm256_unpacklo_epi8(a, b); }
   static I bytes_high(I a, I b) { return _mm256_unpackhi_epi8(a, b); }
+  /// Words that have the same 16 bits in both halves, from the first and from the second half of each 16 bytes.
+  static I twice16_low(I a) { return _mm256_unpacklo_epi16(a, a); }
+  static I twice16_high(I a) { return _mm256_unpackhi_epi16(a, a); }
   // A window: q is 2^(e − 25). Kept as an f32 word of 2^e, made of 16-bit words that have e + 127 in the second byte
   // and another number in the first.
   [[gnu::always_inline]] static void split_low(I pairs, I& window, I& other) {

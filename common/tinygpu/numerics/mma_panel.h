@@ -2,7 +2,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
+#include "common/tinygpu/numerics/mma_halves.h"
 #include "common/tinygpu/numerics/mma_levels.h"
 
 namespace tinygpu::numerics {
@@ -55,6 +57,30 @@ struct NarrowPanel {
     bool heavy;  // A of up to 16 terms: the significands of a row may add up to 31 or more
     int base;
   };
+  /// Puts away a vector of rows' values of term k. Words of smaller exponents are widened by moving their bits to f32's
+  /// place, which leaves the value 2^(127 − bias) too small. What underflows is below any quantum.
+  template <class P, bool kBroadcast>
+  [[gnu::always_inline]] static void store_value(I words, I magnitude, F scale, uint32_t row, uint32_t k, Panel& p) {
+    I f32 = words;
+    if constexpr (P::kBits == 32)
+      f32 = V::bit_and(words, V::set(int32_t(0x80000000u | P::kMagnitude)));
+    else if constexpr (P::kFieldBits == 8)
+      f32 = V::template shl<16>(words);
+    else
+      f32 = V::bit_or(V::template shl<32 - P::kBits>(V::sub(words, magnitude)),
+                      V::template shl<23 - P::kField>(magnitude));
+    const F f = V::mul(V::as_float(f32), scale), ordered = kBroadcast ? f : V::in_pairs(f);
+    const D more = V::set_double(__builtin_bit_cast(double, uint64_t(0x3000000000000001)));
+    double* to = p.value + row * kTerms + k * kLanes;
+    V::store_double(to, V::or_double(V::low_double(ordered), more));
+    V::store_double(to + kLanes / 2, V::or_double(V::high_double(ordered), more));
+  }
+  /// What the fractions of a row of A add up to at least if it may be heavy: a significand is at most 1 and the
+  /// fraction.
+  template <class P>
+  static constexpr int32_t heavy_from(uint32_t terms) {
+    return (31 - int32_t(terms)) * (1 << P::kField);
+  }
   /// False, and the panel is not filled, if all groups will need the wide way: for the infinities and NaNs in this
   /// operand, or because no product reaches up to the windows of which q is normal. `other_base`: the other operand's.
   /// `scales`: a ue8m0 factor for each row, which is as if all its elements had larger exponents; or null.
@@ -70,13 +96,23 @@ struct NarrowPanel {
     int32_t top = 0;
     I all = V::zero();
     p.any_special = p.heavy = false;
-    for (uint32_t r0 = 0; r0 < rows; r0 += kLanes) {
-      I most = V::zero();
-      for (uint32_t k = 0; k < terms; ++k)
-        most = V::max(most, V::bit_and(V::load_words(planes + size_t(k) * kPlane + r0), magnitude_mask));
-      V::store(largest + r0, most);
-      all = V::max(all, most);
+    bool whole = false;  // all rows are for HalvesPanel
+    if constexpr (sizeof(typename P::Word) == 2) {
+      using Halves = HalvesPanel<V, NarrowPanel>;
+      if (!scales && Halves::template whole<kBroadcast>(rows)) {
+        top = Halves::template largest<P>(planes, rows, terms);
+        whole = top && top < P::kLimit;
+        top = whole ? top : 0;
+      }
     }
+    if (!whole)
+      for (uint32_t r0 = 0; r0 < rows; r0 += kLanes) {
+        I most = V::zero();
+        for (uint32_t k = 0; k < terms; ++k)
+          most = V::max(most, V::bit_and(V::load_words(planes + size_t(k) * kPlane + r0), magnitude_mask));
+        V::store(largest + r0, most);
+        all = V::max(all, most);
+      }
     // A last vector may reach beyond the rows.
     if (scales) {
       p.base = scaled_base<P>(scales, largest, rows, shift, p);
@@ -97,16 +133,16 @@ struct NarrowPanel {
         (p.any_special && special_everywhere(p, rows, kBroadcast ? kColumnStep : kBlock)))
       return false;
 
-    // Words of smaller exponents are widened by moving their bits to f32's place, which leaves the value 2^(127 − bias)
-    // too small. What underflows is below any quantum.
     const I power = V::set(254 - kBias - p.base), sign_flip = V::set(flip ? INT32_MIN : 0);
     const F scale = V::as_float(V::bit_or(V::template shl<23>(power), sign_flip));
-    const D more = V::set_double(__builtin_bit_cast(double, uint64_t(0x3000000000000001)));
-    const auto value = [&](D d) { return V::or_double(d, more); };
+    if constexpr (sizeof(typename P::Word) == 2)
+      if (whole) {
+        HalvesPanel<V, NarrowPanel>::template unpack<P, kBroadcast>(planes, rows, terms, flip, scale, p);
+        return true;
+      }
     const I base = V::set(p.base + kBias);
     const I nibble_flip = V::set(flip ? (kBroadcast ? 15 : 0x0f0f0f0f) : 0);
-    // A significand is at most 1 and the fraction: what a row's fractions add up to at most if it isn't heavy.
-    const I light = V::set((31 - int32_t(terms)) * (1 << kField) - 1);
+    const I light = V::set(heavy_from<P>(terms) - 1);
     const I one = V::set(1), least = V::set(kLeast);
     // Vectors of rows of A come in fours, whose bytes fill a vector.
     constexpr uint32_t kTogether = kBroadcast ? 1 : 4;
@@ -136,20 +172,7 @@ struct NarrowPanel {
           const I words = V::load_words(planes + size_t(k) * kPlane + r0);
           const I magnitude = V::bit_and(words, magnitude_mask);
 
-          I f32 = words;
-          if constexpr (P::kBits == 32)
-            f32 = V::bit_and(words, V::set(int32_t(0x80000000u | P::kMagnitude)));
-          else if constexpr (P::kFieldBits == 8)
-            f32 = V::template shl<16>(words);
-          else
-            f32 = V::bit_or(V::template shl<32 - P::kBits>(V::sub(words, magnitude)),
-                            V::template shl<23 - kField>(magnitude));
-          const F f = V::mul(V::as_float(f32), scales_of[w]);
-          const F ordered = kBroadcast ? f : V::in_pairs(f);
-          double* to = p.value + r0 * kTerms + k * kLanes;
-          V::store_double(to, value(V::low_double(ordered)));
-          V::store_double(to + kLanes / 2, value(V::high_double(ordered)));
-
+          store_value<P, kBroadcast>(words, magnitude, scales_of[w], r0, k, p);
           if (k == 32) {
             V::store(p.zeros[0] + r0, zeros[w]);
             zeros[w] = V::zero();
@@ -190,6 +213,13 @@ struct NarrowPanel {
       for (uint32_t r0 = (rows + kBytes - 1) / kBytes * kBytes; r0 % kBlock; r0 += kBytes)
         for (uint32_t k = 0; k < terms; ++k) V::store8(p.exponent8 + r0 * kTerms + k * kBytes, V::zero());
     return true;
+  }
+  /// Some of columns n to n + kColumnStep − 1 of B is special.
+  static uint32_t special(const Panel& b, uint32_t n) {
+    uint32_t any;
+    static_assert(sizeof any == kColumnStep * sizeof b.special[0]);
+    std::memcpy(&any, b.special + n, sizeof any);
+    return any;
   }
   /// Some row of each `step` is special.
   static bool special_everywhere(const Panel& p, uint32_t rows, uint32_t step) {

@@ -37,6 +37,7 @@ struct SumStages {
     I base8, least_most8;  // e + 127 of products whose bytes add up to 0; the least such byte that is above 0
     I least8, highest8;    // the least of the products' bytes; the most of e + 127
     I lowest, highest;     // of e + 127 in an f32 word's top byte
+    I most_window;         // the most of e + 127 as an f32's exponent
     I magnitude, c_scale, start, sum_bias, sum_range;
     F c_power;
     I every_term, kept_sign;
@@ -53,6 +54,7 @@ struct SumStages {
       highest8 = V::set8(int8_t(kTop + 127));
       lowest = V::set(int32_t(uint32_t(least) << 24));
       highest = V::set(int32_t(uint32_t(kTop + 127) << 24 | 0xffffff));
+      most_window = V::set((kTop + 127) << 23);
       magnitude = V::set(0x7fffffff);
       c_scale = V::set(t.c_scale * kOne);
       c_power = V::as_float(V::set((127 - t.c_scale) * kOne));
@@ -81,6 +83,20 @@ struct SumStages {
     }
   }
 
+  /// Calls body(Index<i>()) for those of `items` that fall to step `at` when they are spread over steps `from` to `to`.
+  template <uint32_t items, uint32_t from, uint32_t to, uint32_t at, class Body>
+  [[gnu::always_inline]] static void spread(const Body& body) {
+    if constexpr (at >= from && at < to) {
+      constexpr uint32_t kFirst = (at - from) * items / (to - from), kEnd = (at - from + 1) * items / (to - from);
+      each<kEnd - kFirst>([&](auto i) __attribute__((always_inline)) { body(Index<kFirst + decltype(i)::value>()); });
+    }
+  }
+  /// Keeps the compiler from computing all addresses beforehand, which would cost more registers than there are.
+  template <class T>
+  [[gnu::always_inline]] static void hide(const T*& p) {
+    asm("" : "+r"(p));
+  }
+
   struct Group {
     uint32_t block, n, vectors;  // vectors: of rows
     int32_t* first;              // C's word of column n; lane[v] further is the first of a vector of rows
@@ -88,22 +104,30 @@ struct SumStages {
     /// How many products are negative and the window, a byte each, of a tile's vectors 0 and 1, 2 and 3 of rows: in
     /// each 16 bytes four rows of either.
     alignas(64) int32_t pairs[kColumnStep][kTiles][2][kLanes];
-    /// What prepare() makes of them, in words.
-    alignas(64) int32_t ready_window[kColumnStep][kVectors][kLanes], ready_start[kColumnStep][kVectors][kLanes];
 
     [[gnu::always_inline]] int32_t* d(uint32_t j, uint32_t v) const { return first + j * stride + lane[v]; }
   };
+  static constexpr uint32_t kLines = kBlock * 4 / 64;  // of the host's cache, in a column of a group
+  /// The host is told that the accumulators of the group behind `g` come next: those of many SMs don't fit its inner
+  /// caches. Behind the last group lies what nobody reads.
+  [[gnu::always_inline]] static void fetch(const Group& g, uint32_t column, uint32_t line) {
+    __builtin_prefetch(g.d(kColumnStep + column, line * (kVectors / kLines)));
+  }
+  /// Where a run over groups ended.
+  struct End {
+    uint32_t n;    // the first column that has not been added
+    Group* begun;  // it has begun, and is not plain; or null
+  };
 
-  /// The largest exponents of `count` columns from `first` on, one term at a time.
+  /// The largest exponents of `count` columns, one term at a time. `ea`, `eb`: of the block's, the first column's first
+  /// term.
   template <uint32_t count>
-  [[gnu::always_inline]] static void look_at_term(const Panel& a, const Panel& b, const Group& g, uint32_t first,
-                                                  uint32_t k, I (&most)[count][kTiles]) {
-    const int8_t* ea = a.exponent8 + g.block * kTerms + k * kBytes;
-    const int32_t* eb = b.exponent8x4 + Panels::column_at(g.n) + k * kLanes + first;
+  [[gnu::always_inline]] static void look_at_term(const int8_t* ea, const int32_t* eb, uint32_t k,
+                                                  I (&most)[count][kTiles]) {
     I e[kTiles];
-    for (uint32_t i = 0; i < kTiles; ++i) e[i] = V::load8(ea + i * kBytes * kTerms);
+    for (uint32_t i = 0; i < kTiles; ++i) e[i] = V::load8(ea + k * kBytes + i * kBytes * kTerms);
     for (uint32_t j = 0; j < count; ++j) {
-      const I scalar = V::broadcast8(eb + j);
+      const I scalar = V::broadcast8(eb + k * kLanes + j);
       for (uint32_t i = 0; i < kTiles; ++i) {
         const I sum = V::add8(e[i], scalar);
         most[j][i] = k == 0 ? sum : V::max8(most[j][i], sum);
@@ -130,11 +154,9 @@ struct SumStages {
           return V::shuffle8(V::load_table(Signs::kDifferences.count[scalars[four * kPlane]]), V::load8(rows));
         });
   }
-  /// The same, looked up.
+  /// The same, looked up. `scalars`: the column's signs.
   template <uint32_t terms>
-  [[gnu::always_inline]] static void look_up_negative(const Signs& signs, const Panel& b, const Group& g, uint32_t j,
-                                                      I (&count)[kTiles]) {
-    const uint8_t* scalars = b.sign + g.n + j;
+  [[gnu::always_inline]] static void look_up_negative(const Signs& signs, const uint8_t* scalars, I (&count)[kTiles]) {
     add_fours<terms>(
         count, [&](uint32_t four, uint32_t i) __attribute__((always_inline)) {
           return V::load8(signs.entry(four, scalars[four * kPlane]) + i * kBytes);
@@ -146,10 +168,10 @@ struct SumStages {
     F c{};
   };
   template <C kC, bool kHalf>
-  [[gnu::always_inline]] static OldValue<kC> load_c(const Constants& s, const Group& g, uint32_t j, uint32_t v) {
+  [[gnu::always_inline]] static OldValue<kC> load_c(const Constants& s, const int32_t* d) {
     OldValue<kC> o;
     if constexpr (kC != C::none) {
-      o.word = V::load(g.d(j, v));
+      o.word = V::load(d);
       if constexpr (kTerms > 16) o.word = V::bit_and(o.word, s.c_mask);
       o.magnitude = o.word;
       if constexpr (kHalf) {
@@ -183,7 +205,7 @@ struct SumStages {
     I top = V::add8(V::max8(most, s.least_most8), s.base8);
     if constexpr (kC != C::none) {
       const auto c = [&](uint32_t w) __attribute__((always_inline)) {
-        return load_c<kC, kHalf>(s, g, j, 4 * i + w).magnitude;
+        return load_c<kC, kHalf>(s, g.d(j, 4 * i + w)).magnitude;
       };
       top = V::max8_unsigned(top, V::exponent_bytes(c(0), c(1), c(2), c(3)));
     }
@@ -196,8 +218,10 @@ struct SumStages {
   static bool begin(const Constants& s, const Panel& a, const Panel& b, Group& g) {
     I most[kColumnStep][kTiles];
     Extremes extremes;
+    const int8_t* ea = a.exponent8 + g.block * kTerms;
+    const int32_t* eb = b.exponent8x4 + Panels::column_at(g.n);
 #pragma GCC unroll 16
-    for (uint32_t k = 0; k < terms; ++k) look_at_term(a, b, g, 0, k, most);
+    for (uint32_t k = 0; k < terms; ++k) look_at_term(ea, eb, k, most);
     for (uint32_t j = 0; j < kColumnStep; ++j) {
       I negative[kTiles];
       count_negative<terms>(a, b, g, j, negative);
@@ -223,7 +247,7 @@ struct SumStages {
             const I zeros = V::bit_or(V::load(a.zeros[m] + g.block + v * kLanes), V::set(b.zeros[m][g.n + j]));
             others = V::bit_or(others, V::bit_xor(zeros, s.every_term));
           }
-          const I word = load_c<kC, kHalf>(s, g, j, v).word;
+          const I word = load_c<kC, kHalf>(s, g.d(j, v)).word;
           const I nothing = V::is_zero(V::bit_or(others, V::bit_and(word, V::set(kHalf ? 0x7fff : 0x7fffffff))));
           tops[w] = V::max_unsigned(tops[w], V::bit_and(nothing, s.lowest));
           if (!V::all_at_most(V::sub(tops[w], s.lowest), V::sub(s.highest, s.lowest))) beyond |= 1u << v;
@@ -256,37 +280,27 @@ struct SumStages {
   struct Sums {
     D low[kColumnStep], high[kColumnStep];
   };
-  /// Column j: what sums start with: C, cut to the window, and one unit for each negative product.
-  template <C kC, bool kHalf>
-  [[gnu::always_inline]] static I low_start(const Constants& s, const Group& g, uint32_t v, uint32_t j,
-                                            const Start& from) {
-    if constexpr (kC == C::none) return from.negative;
-    const OldValue<kC> c = load_c<kC, kHalf>(s, g, j, v);
-    return V::add(from.negative, V::truncate(V::divide_by_quantum(c.c, from.window)));
+  /// Keeps the compiler from moving work from step to step.
+  [[gnu::always_inline]] static void pin(Sums& s) {
+    V::pin(s.low[0], s.high[0], s.low[1], s.high[1], s.low[2], s.high[2], s.low[3], s.high[3]);
   }
-  /// Makes start() and finish() quicker.
+  /// What sums start with: C, cut to the window, and one unit for each negative product.
   template <C kC, bool kHalf>
-  [[gnu::always_inline]] static void prepare(const Constants& s, Group& g, uint32_t v, uint32_t j) {
-    const Start from = split(g, j, v);
-    V::store(g.ready_start[j][v], low_start<kC, kHalf>(s, g, v, j, from));
-    V::store(g.ready_window[j][v], from.window);
+  [[gnu::always_inline]] static I low_start(const Constants& s, const int32_t* d, I window, I negative) {
+    if constexpr (kC == C::none) return negative;
+    return V::add(negative, V::truncate(V::divide_by_quantum(load_c<kC, kHalf>(s, d).c, window)));
   }
   /// Column j: the accumulators' start.
-  template <C kC, bool kHalf, bool kPrepared = false>
-  [[gnu::always_inline]] static void start(const Constants& s, const Group& g, uint32_t v, uint32_t j, Sums& sums) {
-    I window, low;
-    if constexpr (kPrepared) {
-      window = V::load(g.ready_window[j][v]);
-      low = V::load(g.ready_start[j][v]);
-    } else {
-      const Start from = split(g, j, v);
-      window = from.window;
-      low = low_start<kC, kHalf>(s, g, v, j, from);
-    }
+  [[gnu::always_inline]] static void start(const Constants& s, I window, I low, uint32_t j, Sums& sums) {
     I high = V::add(V::exponent_field(window), s.start);
     if constexpr (kTerms > 16) high = V::add(high, V::template sar<31>(low));
     sums.low[j] = V::pair_low(low, high);
     sums.high[j] = V::pair_high(low, high);
+  }
+  template <C kC, bool kHalf>
+  [[gnu::always_inline]] static void start(const Constants& s, const Group& g, uint32_t v, uint32_t j, Sums& sums) {
+    const Start from = split(g, j, v);
+    start(s, from.window, low_start<kC, kHalf>(s, g.d(j, v), from.window, from.negative), j, sums);
   }
   /// Adds the products of one term. `va`, `vb`: of a vector of rows, of kColumnStep columns.
   [[gnu::always_inline]] static void add_term(const double* va, const double* vb, uint32_t k, Sums& sums) {
@@ -298,19 +312,22 @@ struct SumStages {
     });
   }
   /// Column j: rounds and stores.
-  template <bool kHalf, bool kPrepared = false>
-  [[gnu::always_inline]] static void finish(const Constants& s, const Group& g, uint32_t v, uint32_t j,
-                                            const Sums& sums) {
-    const I window = kPrepared ? V::load(g.ready_window[j][v]) : split(g, j, v).window;
+  template <bool kHalf>
+  [[gnu::always_inline]] static void finish(const Constants& s, I window, int32_t* d, uint32_t j, const Sums& sums) {
     if constexpr (kTerms > 16) {
       const I minus = V::add(V::exponent_field(window), s.whole_start);
       const D low = V::fma(sums.low[j], s.back, V::pair_low(V::zero(), minus));
       const D high = V::fma(sums.high[j], s.back, V::pair_high(V::zero(), minus));
-      V::store(g.d(j, v), kHalf ? Wide::to_f16(low, high) : V::as_int(V::narrow(low, high)));
+      V::store(d, kHalf ? Wide::to_f16(low, high) : V::as_int(V::narrow(low, high)));
     } else {
       const I sum = V::low_words(sums.low[j], sums.high[j]);
-      V::store(g.d(j, v), kHalf ? V::to_half(sum, window) : V::as_int(V::times_quantum(V::to_float(sum), window)));
+      V::store(d, kHalf ? V::to_half(sum, window) : V::as_int(V::times_quantum(V::to_float(sum), window)));
     }
+  }
+  template <bool kHalf>
+  [[gnu::always_inline]] static void finish(const Constants& s, const Group& g, uint32_t v, uint32_t j,
+                                            const Sums& sums) {
+    finish<kHalf>(s, split(g, j, v).window, g.d(j, v), j, sums);
   }
 
   /// Adds the products of vector v, rounds and stores. Carefully: false, and nothing stored, if some sum wrapped

@@ -35,10 +35,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "common/tinygpu/numerics/mma_levels.h"
 #include "common/tinygpu/numerics/mma_panel.h"
 #include "common/tinygpu/numerics/mma_run.h"
+#include "common/tinygpu/numerics/mma_run16.h"
 #include "common/tinygpu/numerics/mma_stages.h"
 #include "common/tinygpu/numerics/mma_wide.h"
 
@@ -55,7 +57,7 @@ struct VectorMma {
   using Panel = typename Panels::Panel;
   using Constants = typename Stages::Constants;
   using Group = typename Stages::Group;
-  using Run = SumRun<V, kMostTerms>;
+  using Run = std::conditional_t<V::kManyRegisters, SumRun<V, kMostTerms>, SumRun16<V, kMostTerms>>;
   using C = typename Stages::C;
   static constexpr uint32_t kLanes = V::kLanes, kBlock = Panels::kBlock, kColumnStep = Panels::kColumnStep;
   static constexpr uint32_t kVectors = Stages::kVectors;
@@ -121,7 +123,7 @@ struct VectorMma {
       if constexpr (kOverlapped) signs.fill(a.sign + block * Panels::kNibbles, terms);
       Group* begun = nullptr;
       for (uint32_t n = 0; n < t.columns;) {
-        if (special_rows || Run::special(b, n) || again) [[unlikely]] {
+        if (special_rows || Panels::special(b, n) || again) [[unlikely]] {
           begun = nullptr;
           again -= again ? 1 : 0;
           wide.template group<kHalf>(block, 0, vectors, n);
