@@ -150,7 +150,7 @@ struct Avx2 {
   static I shr16(I a) {
     return _mm256_srli_epi16(a, n);
   }
-  /// The low bytes of a's and then b's, of −128 to 127, for kLanes rows after kLanes: in each 16 bytes four rows of each.
+  /// The low bytes of two vectors' rows, a's and then b's, of −128 to 127: in each 16 bytes four rows of each kLanes.
   static I bytes_of_halves(I a, I b) {
     return _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b), _mm256_setr_epi32(0, 4, 2, 6, 1, 5, 3, 7));
   }

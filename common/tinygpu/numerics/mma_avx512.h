@@ -152,7 +152,7 @@ struct Avx512 {
   static I shr16(I a) {
     return _mm512_srli_epi16(a, n);
   }
-  /// The low bytes of a's and then b's, of −128 to 127, for kLanes rows after kLanes: in each 16 bytes four rows of each.
+  /// The low bytes of two vectors' rows, a's and then b's, of −128 to 127: in each 16 bytes four rows of each kLanes.
   static I bytes_of_halves(I a, I b) {
     const I order = _mm512_setr_epi32(0, 8, 2, 10, 1, 9, 3, 11, 4, 12, 6, 14, 5, 13, 7, 15);
     return _mm512_permutexvar_epi32(order, _mm512_packs_epi16(a, b));
@@ -163,9 +163,7 @@ struct Avx512 {
     store(low, _mm512_shuffle_epi8(fours, set_fours(0, 0x02020202, 0x04040404, 0x06060606)));
     store(high, _mm512_shuffle_epi8(fours, set_fours(0x08080808, 0x0a0a0a0a, 0x0c0c0c0c, 0x0e0e0e0e)));
   }
-  static void store_low_bytes(void* p, I v) {
-    _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtepi16_epi8(v));
-  }
+  static void store_low_bytes(void* p, I v) { _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtepi16_epi8(v)); }
   /// 16 bytes, aligned, in each 16 bytes.
   static I load_table(const uint8_t* table) {
     return _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(table)));

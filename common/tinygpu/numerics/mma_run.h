@@ -4,11 +4,11 @@
 // vector registers, which hold the sums of two vectors of rows; mma_run16.h has it for 16.
 //
 // What else costs time on Zen 4, with vectors of 512 bits: of what is put between the multiplications, an addition, a
-// shuffle or a conversion costs next to nothing; storing a vector 1.5 cycles; a rotation by a constant, a multiplication
-// or vpermt2d a whole one, being the multipliers' own; a load a fifth of one where there are ten of them for eight
-// multiplications. (Measured with one such loop for each instruction, 4 of it to 8 multiplications.) So windows and
-// counts of signs share the words that they are stored in, signs are looked up, and C is read and scaled once more when
-// sums start, two vectors of rows being under way.
+// shuffle or a conversion costs next to nothing; storing a vector 1.5 cycles; a rotation by a constant, a
+// multiplication or vpermt2d a whole one, being the multipliers' own; a load a fifth of one where there are ten of them
+// for eight multiplications. (Measured with one such loop for each instruction, 4 of it to 8 multiplications.) So
+// windows and counts of signs share the words that they are stored in, signs are looked up, and C is read and scaled
+// once more when sums start, two vectors of rows being under way.
 #pragma once
 #include <cstdint>
 
@@ -66,15 +66,15 @@ struct SumRun {
         Stages::template spread<terms, 0, kLooked, kAt>([&](auto i) __attribute__((always_inline)) {
           Stages::look_at_term(ea, eb, i.value, most);
         });
-        Stages::template spread<kColumnStep * kTasks, kLooked, kBegun, kAt>(
-            [&](auto item) __attribute__((always_inline)) {
-              constexpr uint32_t j = item.value / kTasks, task = item.value % kTasks;
-              if constexpr (task == 0)
-                Stages::template look_up_negative<terms>(signs, b.sign + next.n + j, negative);
-              else
-                Stages::template begin_tile<kC, kHalf>(s, next, j, task - 1, most[j][task - 1], negative[task - 1],
-                                                       extremes);
-            });
+        Stages::template spread<kColumnStep * kTasks, kLooked, kBegun, kAt>([&](
+            auto item) __attribute__((always_inline)) {
+          constexpr uint32_t j = item.value / kTasks, task = item.value % kTasks;
+          if constexpr (task == 0)
+            Stages::template look_up_negative<terms>(signs, b.sign + next.n + j, negative);
+          else
+            Stages::template begin_tile<kC, kHalf>(s, next, j, task - 1, most[j][task - 1], negative[task - 1],
+                                                   extremes);
+        });
         Stages::pin(sums);
       });
       const Sums added = sums;

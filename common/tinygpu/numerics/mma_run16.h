@@ -1,7 +1,12 @@
 // Group after group as in mma_run.h, where there are 16 vector registers: the sums of one vector of rows take half of
-// them, so what sums start with waits in memory. Instructions and loads are what is short here (Zen 4, vectors of 256
-// bits, 8 multiplications and the 6 loads that they need: 6 additions more cost next to nothing, 4 loads more a cycle),
-// so everything is read where it is used, and each accumulator's window is found and its start made at once.
+// them, so what sums start with waits in memory. A window is found and its sum's start made at once, and everything is
+// read where it is used, for instructions and loads are what is short here.
+//
+// On Zen 4, with vectors of 256 bits, a term's 8 multiplications and 6 loads take 4.3 cycles: eight sums just cover the
+// multipliers' latency. 6 additions more make it 4.5, 2 loads with them 5.0, a third load 5.4; a store costs 0.1 and a
+// multiplication or a shuffle 0.2 to 0.4 where there is as much besides. (Measured with one such loop for each.) A
+// whole group written out, or five columns a group for ten sums, takes longer: inferred, for it no longer fits the
+// host's cache of decoded instructions.
 #pragma once
 #include <cstdint>
 
@@ -61,12 +66,27 @@ struct SumRun16 {
     V::store(to.window[v], window);
   }
 
+  /// The sums of vector v of rows, rounded and stored in the end. `first`: where the first column's go.
+  [[gnu::always_inline]] static void start(const Constants& s, const Ready* ready, uint32_t v, Sums& sums) {
+    Stages::template each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
+      Stages::start(s, V::load(ready[j.value].window[v]), V::load(ready[j.value].low[v]), j.value, sums);
+    });
+  }
+  template <bool kHalf>
+  [[gnu::always_inline]] static void finish(const Constants& s, const Ready* ready, uint32_t v, int32_t* first,
+                                            size_t stride, const Sums& sums) {
+    Stages::template each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
+      Stages::template finish<kHalf>(s, V::load(ready[j.value].window[v]), first + j.value * stride, j.value, sums);
+    });
+  }
+
   /// Adds the products of `now`, whose sums `ready` has, and makes the group behind it ready.
   template <uint32_t terms, C kC, bool kHalf>
   [[gnu::always_inline]] static void steps(const Constants& s, const Panel& a, const Signs& signs, const Panel& b,
                                            const Group& now, const Ready* ready, Ready* next, Extremes& extremes) {
     constexpr uint32_t kSteps = terms * kLong, kLooked = kSteps * 3 / 8;
     constexpr uint32_t kTasks = 1 + kWords;  // a tile's bytes, their vectors of words
+    static_assert(2 * terms <= UINT8_MAX && terms < 0x7f);
     const size_t stride = now.stride;
     const int8_t* const ea = a.exponent8 + now.block * kTerms;
     const int32_t* eb = b.exponent8x4 + Panels::column_at(now.n + kColumnStep);
@@ -76,15 +96,13 @@ struct SumRun16 {
     const Column first{now.first, now.lane};
     Column c{now.first + kColumnStep * stride, now.lane};
     uint32_t v0 = 0;
-    for (uint32_t stretch = 0; stretch < kColumnStep; ++stretch) {
+    for (uint32_t column = 0; column < kColumnStep; ++column) {
       I most[1][kTiles], negative[kTiles], low, high;
       Stages::template each<kLong>([&](auto w) __attribute__((always_inline)) {
         Sums sums;
         Stages::hide(va), Stages::hide(vb);
         const uint32_t v = v0 + w.value;
-        Stages::template each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
-          Stages::start(s, V::load(ready[j.value].window[v]), V::load(ready[j.value].low[v]), j.value, sums);
-        });
+        start(s, ready, v, sums);
         Stages::template each<terms>([&](auto k) __attribute__((always_inline)) {
           constexpr uint32_t kAt = w.value * terms + k.value;
           Stages::add_term(va, vb, k.value, sums);
@@ -106,23 +124,20 @@ struct SumRun16 {
             } else {
               constexpr uint32_t word = task - 1, at = tile * kWords + word;
               const I from = word < 2 ? low : high;
-              make_ready<kC, kHalf>(s, next[stretch], at, c.at(at),
+              make_ready<kC, kHalf>(s, next[column], at, c.at(at),
                                     word % 2 == 0 ? V::twice16_low(from) : V::twice16_high(from), extremes);
             }
           });
           Stages::pin(sums);
         });
-        Stages::template each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
-          Stages::template finish<kHalf>(s, V::load(ready[j.value].window[v]), first.at(v) + j.value * stride, j.value,
-                                         sums);
-        });
+        finish<kHalf>(s, ready, v, first.at(v), stride, sums);
         va += kLanes * kTerms;
       });
       v0 += kLong, eb += 1, scalars += 1, c.first += stride;
     }
   }
 
-  /// As SumRun::run().
+  /// As SumRun::run(); a group that is not plain has to begin anew.
   template <uint32_t terms, C kC, bool kHalf>
   [[gnu::noinline]] static End run(const Constants& constants, const Panel& a, const Signs& signs, const Panel& b,
                                    uint32_t end, Group (&)[3], const Group* first) {
@@ -134,8 +149,7 @@ struct SumRun16 {
       for (uint32_t v = 0; v < kVectors; ++v) {
         const auto from = Stages::split(now, j, v);
         V::store(ready[0][j].window[v], from.window);
-        V::store(ready[0][j].low[v],
-                 Stages::template low_start<kC, kHalf>(s, now.d(j, v), from.window, from.negative));
+        V::store(ready[0][j].low[v], Stages::template low_start<kC, kHalf>(s, now.d(j, v), from.window, from.negative));
       }
     bool plain = true;
     while (plain && now.n + kColumnStep < end && !Panels::special(b, now.n + kColumnStep)) {
@@ -151,14 +165,10 @@ struct SumRun16 {
     const double* const vb = b.value + Panels::column_at(now.n);
     for (uint32_t v = 0; v < kVectors; ++v, va += kLanes * kTerms) {
       Sums sums;
-      Stages::template each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
-        Stages::start(s, V::load(ready[at][j.value].window[v]), V::load(ready[at][j.value].low[v]), j.value, sums);
-      });
+      start(s, ready[at], v, sums);
       for (uint32_t k = 0; k < terms; k += 8)
         Stages::template each<8>([&](auto i) { Stages::add_term(va, vb, k + i.value, sums); });
-      Stages::template each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
-        Stages::template finish<kHalf>(s, V::load(ready[at][j.value].window[v]), now.d(j.value, v), j.value, sums);
-      });
+      finish<kHalf>(s, ready[at], v, now.d(0, v), now.stride, sums);
     }
     return {now.n + kColumnStep, nullptr};
   }
