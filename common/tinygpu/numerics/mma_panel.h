@@ -116,7 +116,7 @@ struct NarrowPanel {
     // A last vector may reach beyond the rows.
     if (scales) {
       p.base = scaled_base<P>(scales, largest, rows, shift, p);
-    } else if (rows % kLanes == 0 && V::all_at_most(all, V::set(P::kLimit - 1))) {
+    } else if (whole || (rows % kLanes == 0 && V::all_at_most(all, V::set(P::kLimit - 1)))) {
       V::store(tops, all);
       for (const int32_t m : tops) top = m > top ? m : top;
       for (uint32_t r = 0; r < rows; ++r) p.special[r] = false;
