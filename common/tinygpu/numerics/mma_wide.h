@@ -38,7 +38,8 @@ struct WideMma {
     alignas(64) int32_t scale[kPlane];  // exponent of the row's scale factor
     // Some row of a vector, some of kColumnStep columns of B has an infinity or a NaN.
     bool special[kPlane / kColumnStep];
-    bool infinities;  // there are some
+    bool all_nan[kPlane / kLanes];  // A: every row of a vector has a NaN
+    bool infinities;                // there are some
   };
 
   /// What the patterns of all ones in the exponent are.
@@ -124,6 +125,7 @@ struct WideMma {
           p.special[(r0 + i) / kColumnStep] = special && (each[i] | each[i + 1] | each[i + 2] | each[i + 3]);
       } else {
         p.special[r0 / kLanes] = special;
+        p.all_nan[r0 / kLanes] = !V::any(V::equal(V::bit_xor(nans, infinities), V::zero()));
       }
     }
     p.infinities = !V::all_at_most(all_infinities, V::zero());
@@ -396,12 +398,24 @@ struct WideMma {
     }
   }
 
+  /// NaNs in rows `row` to `end` − 1 of columns n to n + 3.
+  template <bool kHalf>
+  static void fill(const MmaTile& t, uint32_t row, uint32_t end, uint32_t n) {
+    for (; row < end; row += kLanes)
+      for (uint32_t j = 0; j < kColumnStep; ++j)
+        V::store(reinterpret_cast<int32_t*>(t.d) + size_t(n + j) * t.column_stride + t.lane[row / 16] + row % 16,
+                 V::set(kHalf ? kNanF16 : kNanF32));
+  }
+
   /// Columns n to n + 3 of vectors `first` to `end` − 1 of the two from `pair` on, a multiple of kPair.
   /// Scaled: windows, C and the floor are taken relative to the scales, by which the sum is multiplied in the end.
   /// `ahead`: from one call to the next; while products are added, exponents of the next four columns are looked at.
   template <bool kHalf, bool kScaled = false>
   static void group(const MmaTile& t, const Panel& a, const Panel& b, uint32_t pair, uint32_t first, uint32_t end,
                     uint32_t n, Most& ahead) {
+    bool all_nan = true;
+    for (uint32_t v = first; v < end; ++v) all_nan &= a.all_nan[pair / kLanes + v];
+    if (all_nan) return fill<kHalf>(t, pair + first * kLanes, pair + end * kLanes, n);
     const I lowest = V::set(INT32_MIN | 0x8000);
     if (ahead.pair != pair || ahead.n != n) {
       Look look(a, b, pair, n);
