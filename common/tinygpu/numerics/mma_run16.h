@@ -86,7 +86,7 @@ struct SumRun16 {
                                            const Group& now, const Ready* ready, Ready* next, Extremes& extremes) {
     constexpr uint32_t kSteps = terms * kLong, kLooked = kSteps * 3 / 8;
     constexpr uint32_t kTasks = 1 + kWords;  // a tile's bytes, their vectors of words
-    static_assert(2 * terms <= UINT8_MAX && terms < 0x7f);
+    static_assert(2 * terms <= UINT8_MAX);   // what is negative, twice, is a byte
     const size_t stride = now.stride;
     const int8_t* const ea = a.exponent8 + now.block * kTerms;
     const int32_t* eb = b.exponent8x4 + Panels::column_at(now.n + kColumnStep);

@@ -257,6 +257,10 @@ struct WideMma {
     bool special;
   };
   static I low_start() { return V::set(INT32_MIN); }
+  /// The accumulator of a row and a column.
+  static uint32_t* word(const MmaTile& t, uint32_t row, uint32_t n) {
+    return t.d + size_t(n) * t.column_stride + t.lane[row / 16] + row % 16;
+  }
 
   /// `most`: the products' largest raw exponents, in the half that the vector has.
   template <bool kHalf, bool kScaled>
@@ -267,7 +271,7 @@ struct WideMma {
     const I high_start = V::set((1023 + 52 - window - 2 * kBase) << 20 | 0x80000);
     const uint32_t row = pair + v * kLanes;
     s.row = row;
-    s.d = t.d + size_t(n) * t.column_stride + t.lane[row / 16] + row % 16;
+    s.d = word(t, row, n);
     s.special = a.special[row / kLanes] || b.special[n / kColumnStep];
     for (uint32_t j = 0; j < kColumnStep; ++j) {
       I e = V::template sar<16>(v == 0 ? V::template shl<16>(most[j]) : most[j]);
@@ -403,8 +407,7 @@ struct WideMma {
   static void fill(const MmaTile& t, uint32_t row, uint32_t end, uint32_t n) {
     for (; row < end; row += kLanes)
       for (uint32_t j = 0; j < kColumnStep; ++j)
-        V::store(reinterpret_cast<int32_t*>(t.d) + size_t(n + j) * t.column_stride + t.lane[row / 16] + row % 16,
-                 V::set(kHalf ? kNanF16 : kNanF32));
+        V::store(reinterpret_cast<int32_t*>(word(t, row, n + j)), V::set(kHalf ? kNanF16 : kNanF32));
   }
 
   /// Columns n to n + 3 of vectors `first` to `end` − 1 of the two from `pair` on, a multiple of kPair.
