@@ -6,20 +6,9 @@
 
 #include "common/tinygpu/numerics/mma_halves.h"
 #include "common/tinygpu/numerics/mma_levels.h"
+#include "common/tinygpu/numerics/mma_patterns.h"
 
 namespace tinygpu::numerics {
-
-/// How a format's patterns are read: the sign is the highest of kBits, then come kFieldBits of exponent; below the
-/// first kFractionBits behind these nothing counts. From the magnitude kLimit on they are for the wide way.
-template <class Word_, int kBits_, int kFieldBits_, int kFractionBits_, int kBias_, int32_t kLimit_>
-struct Patterns {
-  using Word = Word_;
-  static constexpr int kBits = kBits_, kFieldBits = kFieldBits_, kFractionBits = kFractionBits_, kBias = kBias_;
-  static constexpr int kField = kBits - 1 - kFieldBits;  // the exponent's lowest bit
-  static constexpr int32_t kMagnitude =
-      int32_t((uint32_t(1) << (kBits - 1)) - (uint32_t(1) << (kField - kFractionBits)));
-  static constexpr int32_t kLimit = kLimit_;
-};
 
 template <class V, uint32_t kMostTerms>
 struct NarrowPanel {
@@ -101,7 +90,7 @@ struct NarrowPanel {
       using Halves = HalvesPanel<V, NarrowPanel>;
       if (!scales && Halves::template whole<kBroadcast>(rows)) {
         top = Halves::template largest<P>(planes, rows, terms);
-        whole = top && top < P::kLimit;
+        whole = top && top < limit<P>();
         top = whole ? top : 0;
       }
     }
@@ -116,13 +105,13 @@ struct NarrowPanel {
     // A last vector may reach beyond the rows.
     if (scales) {
       p.base = scaled_base<P>(scales, largest, rows, shift, p);
-    } else if (whole || (rows % kLanes == 0 && V::all_at_most(all, V::set(P::kLimit - 1)))) {
+    } else if (whole || (rows % kLanes == 0 && V::all_at_most(all, V::set(limit<P>() - 1)))) {
       V::store(tops, all);
       for (const int32_t m : tops) top = m > top ? m : top;
       for (uint32_t r = 0; r < rows; ++r) p.special[r] = false;
     } else {
       for (uint32_t r = 0; r < rows; ++r) {
-        const bool special = largest[r] >= P::kLimit;
+        const bool special = largest[r] >= limit<P>();
         p.special[r] = special;
         p.any_special |= special;
         top = !special && largest[r] > top ? largest[r] : top;
@@ -231,6 +220,12 @@ struct NarrowPanel {
     return true;
   }
 
+  /// The first magnitude that is not for here: no number, or a raw exponent above kBaseLimit.
+  template <class P>
+  static constexpr int32_t limit() {
+    constexpr int kAll = (1 << P::kFieldBits) - 1, kBeyond = kBaseLimit + P::kBias + 1;
+    return kBeyond < kAll ? kBeyond << P::kField : P::kSpecial;
+  }
   template <class P>
   static int raw_of(int32_t magnitude) {
     const int32_t field = magnitude >> P::kField;
@@ -243,26 +238,12 @@ struct NarrowPanel {
     for (uint32_t r = 0; r < rows; ++r) {
       shift[r] = int32_t(scales[r]) - 127;
       const int raw = raw_of<P>(largest[r]) + shift[r];
-      p.special[r] = scales[r] == 0xff || largest[r] >= P::kLimit || (largest[r] && raw > kBaseLimit);
+      p.special[r] = scales[r] == 0xff || largest[r] >= limit<P>() || (largest[r] && raw > kBaseLimit);
       p.any_special |= p.special[r];
       if (!p.special[r] && largest[r] && raw > top) top = raw;
     }
     return top > -1000 ? top : 0;
   }
-
-  /// The first magnitude that is not for here: infinity, or a raw exponent above kBaseLimit.
-  static constexpr int32_t limit_of(int field_bits, int field, int bias) {
-    const int all = (1 << field_bits) - 1, beyond = kBaseLimit + bias + 1;
-    return (beyond < all ? beyond : all) << field;
-  }
-  using F16 = Patterns<uint16_t, 16, 5, 10, 15, limit_of(5, 10, 15)>;
-  using Bf16 = Patterns<uint16_t, 16, 8, 7, 127, limit_of(8, 7, 127)>;
-  using Tf32 = Patterns<uint32_t, 32, 8, 10, 127, limit_of(8, 23, 127)>;
-  using E5m2 = Patterns<uint8_t, 8, 5, 2, 15, limit_of(5, 2, 15)>;
-  using E4m3 = Patterns<uint8_t, 8, 4, 3, 7, 0x7f>;  // one NaN
-  using E3m2 = Patterns<uint8_t, 6, 3, 2, 3, 0x20>;  // numbers only
-  using E2m3 = Patterns<uint8_t, 6, 2, 3, 1, 0x20>;
-  using E2m1 = Patterns<uint8_t, 4, 2, 1, 1, 0x08>;
 
   /// f16, bf16 or tf32; of a panel for more than 16 terms: of 8 bits or less.
   template <bool kBroadcast>

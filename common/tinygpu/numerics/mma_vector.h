@@ -41,6 +41,7 @@
 #include "common/tinygpu/numerics/mma_panel.h"
 #include "common/tinygpu/numerics/mma_run.h"
 #include "common/tinygpu/numerics/mma_run16.h"
+#include "common/tinygpu/numerics/mma_specials.h"
 #include "common/tinygpu/numerics/mma_stages.h"
 #include "common/tinygpu/numerics/mma_wide.h"
 
@@ -53,6 +54,7 @@ struct VectorMma {
   using Stages = SumStages<V, kMostTerms>;
   using I = typename V::I;
   using Wide = WideMma<V>;
+  using Known = KnownOutputs<V>;
   using Panels = NarrowPanel<V, kMostTerms>;
   using Panel = typename Panels::Panel;
   using Constants = typename Stages::Constants;
@@ -61,6 +63,7 @@ struct VectorMma {
   using C = typename Stages::C;
   static constexpr uint32_t kLanes = V::kLanes, kBlock = Panels::kBlock, kColumnStep = Panels::kColumnStep;
   static constexpr uint32_t kVectors = Stages::kVectors;
+  static constexpr bool kKnows = kMostTerms == 16;
 
   /// The wide way's panels, unpacked when they are first needed.
   class WidePanels {
@@ -75,8 +78,8 @@ struct VectorMma {
         return;
       }
       if (!ready_) {
-        Wide::template unpack<false>(t_.a_format, t_.a, t_.rows, t_.terms, t_.negate_a, a_);
-        Wide::template unpack<true>(t_.b_format, t_.b, t_.columns, t_.terms, t_.negate_b, b_);
+        Wide::template unpack<false>(t_, a_);
+        Wide::template unpack<true>(t_, b_);
         if (t_.sum == SumKind::scaled) {
           Wide::template unpack_scales<false>(t_.a_scales, t_.rows, a_);
           Wide::template unpack_scales<true>(t_.b_scales, t_.columns, b_);
@@ -103,8 +106,9 @@ struct VectorMma {
     typename Wide::Most ahead_[kVectors / 2];
   };
 
+  /// `known`: what infinities and NaNs decide; of narrower numbers null, and they go the wide way.
   template <uint32_t terms, C kC, bool kHalf>
-  static void tile(const MmaTile& t, const Panel& a, const Panel& b, WidePanels& wide) {
+  static void tile(const MmaTile& t, const Panel& a, const Panel& b, WidePanels& wide, Known* known) {
     const Constants s(t, a, b);
     Group groups[3];
     // Groups that need the wide way come together: the next few take it at once, twice as many if they are not enough.
@@ -117,16 +121,25 @@ struct VectorMma {
     typename Stages::Signs signs;
     for (uint32_t block = 0; block < t.rows; block += kBlock) {
       for (Group& g : groups) place(t, g, block, 0);
-      const uint32_t vectors = groups[0].vectors;
+      const uint32_t vectors = groups[0].vectors, end = block + vectors * kLanes;
+      bool took_out = false;
+      if constexpr (kKnows)
+        if (known->operands()) {
+          took_out = true;
+          known->take_out(block, end, 0);
+          if (known->rows_known(block, end)) continue;
+        }
       bool special_rows = false;
-      for (uint32_t r = 0; r < vectors * kLanes; ++r) special_rows |= a.special[block + r];
+      for (uint32_t r = block; r < end; ++r) special_rows |= a.special[r];
       if constexpr (kOverlapped) signs.fill(a.sign + block * Panels::kNibbles, terms);
       Group* begun = nullptr;
       for (uint32_t n = 0; n < t.columns;) {
         if (special_rows || Panels::special(b, n) || again) [[unlikely]] {
           begun = nullptr;
           again -= again ? 1 : 0;
-          wide.template group<kHalf>(block, 0, vectors, n);
+          bool done = false;
+          if constexpr (kKnows) done = known->columns_known(n);
+          if (!done) wide.template group<kHalf>(block, 0, vectors, n);
           n += kColumnStep;
           continue;
         }
@@ -138,11 +151,16 @@ struct VectorMma {
         }
         begun = nullptr;
         const uint32_t beyond = plain ? 0 : Stages::template begin_carefully<kC, kHalf>(s, a, b, g);
+        if constexpr (kKnows && kC != C::none)
+          if (beyond && !took_out) {
+            took_out = true;
+            if (known->take_out(block, end, n)) continue;
+          }
         if (kOverlapped && !beyond && !careful && vectors == kVectors) [[likely]] {
           if constexpr (kOverlapped) {
-            const auto end = Run::template run<terms, kC, kHalf>(s, a, signs, b, t.columns, groups, &g);
-            n = end.n;
-            begun = end.begun;
+            const auto stop = Run::template run<terms, kC, kHalf>(s, a, signs, b, t.columns, groups, &g);
+            n = stop.n;
+            begun = stop.begun;
           }
           once_more = kAgain;
           continue;
@@ -161,28 +179,30 @@ struct VectorMma {
   }
 
   template <uint32_t terms>
-  static void tile(const MmaTile& t, const Panel& a, const Panel& b, WidePanels& wide) {
+  static void tile(const MmaTile& t, const Panel& a, const Panel& b, WidePanels& wide, Known* known) {
     if constexpr (terms > 16)
-      tile<terms, C::plain>(t, a, b, wide);
+      tile<terms, C::plain>(t, a, b, wide, known);
     else if (!t.read_c)
-      tile<terms, C::none>(t, a, b, wide);
+      tile<terms, C::none>(t, a, b, wide, known);
     else if (t.c_scale == 0)
-      tile<terms, C::plain>(t, a, b, wide);
+      tile<terms, C::plain>(t, a, b, wide, known);
     else
-      tile<terms, C::scaled>(t, a, b, wide);
+      tile<terms, C::scaled>(t, a, b, wide, known);
   }
   template <uint32_t terms, C kC>
-  static void tile(const MmaTile& t, const Panel& a, const Panel& b, WidePanels& wide) {
+  static void tile(const MmaTile& t, const Panel& a, const Panel& b, WidePanels& wide, Known* known) {
     if (t.rule.result == SumRule::Result::f16_nearest)
-      tile<terms, kC, true>(t, a, b, wide);
+      tile<terms, kC, true>(t, a, b, wide, known);
     else
-      tile<terms, kC, false>(t, a, b, wide);
+      tile<terms, kC, false>(t, a, b, wide, known);
   }
 
   /// The wide way for all.
-  static void run_wide(const MmaTile& t, WidePanels& wide) {
+  static void run_wide(const MmaTile& t, WidePanels& wide, Known* known) {
     for (uint32_t block = 0; block < t.rows; block += kBlock) {
       const uint32_t vectors = t.rows - block < kBlock ? (t.rows - block) / kLanes : kVectors;
+      if constexpr (kKnows)
+        if (known->operands()) known->take_out(block, block + vectors * kLanes, 0);
       for (uint32_t n = 0; n < t.columns; n += kColumnStep) {
         if (t.rule.result == SumRule::Result::f16_nearest)
           wide.template group<true>(block, 0, vectors, n);
@@ -238,16 +258,24 @@ struct VectorMma {
   static bool run(const MmaTile& t) {
     static_assert(kMostTerms == 16);
     if (!Wide::knows(t)) return false;
-    WidePanels wide(t, nullptr);
     const bool all_wide = t.sum == SumKind::scaled || t.rule.window != 25 || (t.terms != 16 && t.terms != 8) ||
                           info(t.a_format).bits <= 8 || info(t.b_format).bits <= 8;
+    MmaTile numbers = t;  // without infinities and NaNs
+    Known known(numbers);
     Panel a, b;
-    if (all_wide || !unpack(t, a, b))
-      in_mode([&] { run_wide(t, wide); });
-    else if (t.terms == 16)
-      in_mode([&] { tile<16>(t, a, b, wide); });
-    else
-      in_mode([&] { tile<8>(t, a, b, wide); });
+    bool narrow = !all_wide && unpack(t, a, b);
+    if (!all_wide && (!narrow || a.any_special || b.any_special) && known.take_operands())
+      narrow = unpack(numbers, a, b);
+    WidePanels wide(numbers, nullptr);
+    in_mode([&] {
+      if (!narrow)
+        run_wide(numbers, wide, &known);
+      else if (t.terms == 16)
+        tile<16>(numbers, a, b, wide, &known);
+      else
+        tile<8>(numbers, a, b, wide, &known);
+      known.put_in();
+    });
     return true;
   }
 
@@ -263,9 +291,9 @@ struct VectorMma {
       else if (parts)
         run_parts<false>(t, *parts, narrow, a, b, wide);
       else if (narrow)
-        tile<kMostTerms>(t, a, b, wide);
+        tile<kMostTerms>(t, a, b, wide, nullptr);
       else
-        run_wide(t, wide);
+        run_wide(t, wide, nullptr);
     });
   }
 

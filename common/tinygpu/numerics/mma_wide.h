@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "common/tinygpu/numerics/mma_levels.h"
+#include "common/tinygpu/numerics/mma_specials.h"
 
 namespace tinygpu::numerics {
 
@@ -32,52 +33,32 @@ struct WideMma {
     alignas(64) double value[kMostTerms * kPlane];  // divided by 2^kBase, moved away from zero
     // A: of row r in the low half, of row r + kLanes in the high half, T being kPair. B: twice the same.
     alignas(64) int32_t exponents[kMostTerms * kPlane];
-    alignas(64) int32_t sign[kPlane], zero[kPlane], infinite[kPlane], nan[kPlane];  // a bit for each term
-    // `sign` by nibbles, each in a byte of its own: of up to kFewTerms all of them; of more, every other in either.
+    typename Specials<V>::Masks masks;
+    // The masks' `sign` by nibbles, each in a byte of its own: of up to kFewTerms all of them; of more, every other in
+    // either.
     alignas(64) int32_t low_signs[kPlane], high_signs[kPlane];
     alignas(64) int32_t scale[kPlane];  // exponent of the row's scale factor
-    // Some row of a vector, some of kColumnStep columns of B has an infinity or a NaN.
-    bool special[kPlane / kColumnStep];
-    bool all_nan[kPlane / kLanes];  // A: every row of a vector has a NaN
-    bool infinities;                // there are some
   };
 
-  /// What the patterns of all ones in the exponent are.
-  enum class Top { infinities_and_nans, one_nan, numbers };
-  template <class Word, int kFieldBits, int kFractionBits, int kBias, Top kTop, bool kBroadcast,
-            int kWordBits = int(sizeof(Word)) * 8>
-  static void unpack_panel(const Word* planes, uint32_t rows, uint32_t terms, bool flip, Panel& p) {
-    constexpr int kField = kWordBits - 1 - kFieldBits;  // its lowest bit
-    constexpr int32_t kMagnitude =
-        int32_t((uint32_t(1) << (kWordBits - 1)) - (uint32_t(1) << (kField - kFractionBits)));
-    constexpr int32_t kFraction = (1 << kField) - 1;
-    // The least magnitude that is no number: infinity, or e4m3's only NaN, or none.
-    constexpr bool kInfinities = kTop == Top::infinities_and_nans;
-    constexpr int32_t kSpecial = kInfinities            ? kMagnitude & ~kFraction
-                                 : kTop == Top::one_nan ? kMagnitude
-                                                        : kMagnitude + 1;
+  /// Fills a panel whose masks are there.
+  template <class P, bool kBroadcast>
+  static void unpack_panel(const typename P::Word* planes, uint32_t rows, uint32_t terms, bool flip, Panel& p) {
+    constexpr int kField = P::kField;  // its lowest bit
+    constexpr int32_t kMagnitude = P::kMagnitude, kFraction = (1 << kField) - 1;
     const I magnitude_mask = V::set(kMagnitude), one = V::set(1);
     const D scale = V::set_double(__builtin_bit_cast(double, uint64_t(1023 - kField - kBase) << 52));
     const D more = V::set_double(__builtin_bit_cast(double, uint64_t(0x2000000000000001)));
     const I sign_flip = V::set(flip ? 1 : 0);
-    I first_exponents[kMostTerms], all_infinities = V::zero();
+    I first_exponents[kMostTerms];
     for (uint32_t r0 = 0; r0 < rows; r0 += kLanes) {
-      I signs = V::zero(), zeros = V::zero(), infinities = V::zero(), nans = V::zero();
-      I bit = one;
-      for (uint32_t k = 0; k < terms; ++k, bit = V::add(bit, bit)) {
+      for (uint32_t k = 0; k < terms; ++k) {
         const I words = V::load_words(planes + size_t(k) * kPlane + r0);
         const I magnitude = V::bit_and(words, magnitude_mask), field = V::template shr<kField>(magnitude);
-        const I sign = V::bit_xor(V::template shr<kWordBits - 1>(words), sign_flip);
-        const M zero = V::equal(magnitude, V::zero()), special = V::greater(magnitude, V::set(kSpecial - 1));
+        const I sign = V::bit_xor(V::template shr<P::kBits - 1>(words), sign_flip);
+        const M zero = V::equal(magnitude, V::zero()), special = V::greater(magnitude, V::set(P::kSpecial - 1));
         const M none = V::either(zero, special);
-        zeros = V::bit_or(zeros, V::select(zero, bit, V::zero()));
-        // Infinities are counted as NaNs first.
-        nans = V::bit_or(nans, V::select(special, bit, V::zero()));
-        if constexpr (kInfinities)
-          infinities = V::bit_or(infinities, V::select(V::equal(magnitude, V::set(kSpecial)), bit, V::zero()));
-        signs = V::bit_or(signs, V::bit_and(V::sub(V::zero(), sign), bit));
 
-        const I raw = V::sub(V::max(field, one), V::set(kBias));
+        const I raw = V::sub(V::max(field, one), V::set(P::kBias));
         const I implicit = V::template shl<kField>(V::min(field, one));
         const I significand = V::select(none, V::zero(), V::bit_or(V::bit_and(magnitude, V::set(kFraction)), implicit));
         const F number = V::as_float(V::bit_or(V::as_int(V::to_float(significand)), V::template shl<31>(sign)));
@@ -102,10 +83,7 @@ struct WideMma {
                    V::bit_or(first_exponents[k], V::template shl<16>(exponent)));
         }
       }
-      V::store(p.sign + r0, signs);
-      V::store(p.zero + r0, zeros);
-      V::store(p.infinite + r0, infinities);
-      V::store(p.nan + r0, V::bit_xor(nans, infinities));
+      const I signs = V::load(p.masks.sign + r0);
       const I nibble = V::set(0x0f0f0f0f);
       if (terms <= kFewTerms) {
         const auto at = [&](uint32_t mask) { return V::bit_and(signs, V::set(int32_t(mask))); };
@@ -116,40 +94,18 @@ struct WideMma {
         V::store(p.low_signs + r0, V::bit_and(signs, nibble));
         V::store(p.high_signs + r0, V::bit_and(V::template shr<4>(signs), nibble));
       }
-      all_infinities = V::bit_or(all_infinities, infinities);
-      const bool special = !V::all_at_most(nans, V::zero());
-      if constexpr (kBroadcast) {
-        alignas(64) int32_t each[kLanes];
-        V::store(each, nans);
-        for (uint32_t i = 0; i < kLanes; i += kColumnStep)
-          p.special[(r0 + i) / kColumnStep] = special && (each[i] | each[i + 1] | each[i + 2] | each[i + 3]);
-      } else {
-        p.special[r0 / kLanes] = special;
-        p.all_nan[r0 / kLanes] = !V::any(V::equal(V::bit_xor(nans, infinities), V::zero()));
-      }
     }
-    p.infinities = !V::all_at_most(all_infinities, V::zero());
   }
 
+  /// An operand of a tile.
   template <bool kBroadcast>
-  static void unpack(Format f, const void* planes, uint32_t rows, uint32_t terms, bool flip, Panel& p) {
-    const auto* words = static_cast<const uint32_t*>(planes);
-    const auto* halves = static_cast<const uint16_t*>(planes);
-    const auto* bytes = static_cast<const uint8_t*>(planes);
-    constexpr Top ieee = Top::infinities_and_nans;
-    switch (f) {
-      case Format::tf32: return unpack_panel<uint32_t, 8, 10, 127, ieee, kBroadcast>(words, rows, terms, flip, p);
-      case Format::f16: return unpack_panel<uint16_t, 5, 10, 15, ieee, kBroadcast>(halves, rows, terms, flip, p);
-      case Format::bf16: return unpack_panel<uint16_t, 8, 7, 127, ieee, kBroadcast>(halves, rows, terms, flip, p);
-      case Format::e5m2: return unpack_panel<uint8_t, 5, 2, 15, ieee, kBroadcast>(bytes, rows, terms, flip, p);
-      case Format::e2m3:
-        return unpack_panel<uint8_t, 2, 3, 1, Top::numbers, kBroadcast, 6>(bytes, rows, terms, flip, p);
-      case Format::e3m2:
-        return unpack_panel<uint8_t, 3, 2, 3, Top::numbers, kBroadcast, 6>(bytes, rows, terms, flip, p);
-      case Format::e2m1:
-        return unpack_panel<uint8_t, 2, 1, 1, Top::numbers, kBroadcast, 4>(bytes, rows, terms, flip, p);
-      default: return unpack_panel<uint8_t, 4, 3, 7, Top::one_nan, kBroadcast>(bytes, rows, terms, flip, p);
-    }
+  static void unpack(const MmaTile& t, Panel& p) {
+    Specials<V>::template collect<kBroadcast>(t, p.masks);
+    FormatPatterns<V>::with(kBroadcast ? t.b_format : t.a_format, [&]<class P>(P) {
+      const auto* planes = static_cast<const typename P::Word*>(kBroadcast ? t.b : t.a);
+      unpack_panel<P, kBroadcast>(planes, kBroadcast ? t.columns : t.rows, t.terms,
+                                  kBroadcast ? t.negate_b : t.negate_a, p);
+    });
   }
   /// Scale factors, ue8m0. A NaN among them is as if the row's elements were NaNs.
   template <bool kBroadcast>
@@ -157,8 +113,8 @@ struct WideMma {
     for (uint32_t r = 0; r < rows; ++r) {
       p.scale[r] = int32_t(scales[r]) - 127;
       if (scales[r] != 0xff) continue;
-      p.nan[r] = -1;
-      p.special[r / (kBroadcast ? kColumnStep : kLanes)] = true;
+      p.masks.nan[r] = -1;
+      p.masks.special[r / (kBroadcast ? kColumnStep : kLanes)] = true;
     }
   }
 
@@ -200,26 +156,11 @@ struct WideMma {
   /// Words with infinities and NaNs where terms force them; `c`: the old accumulators, if they take part.
   template <bool kHalf>
   static I with_specials(I words, const Panel& a, const Panel& b, uint32_t row, uint32_t column, const I* c) {
-    M above = V::greater(V::zero(), V::zero()), below = above;
-    M nan = V::any_bit(V::bit_or(V::load(a.nan + row), V::set(b.nan[column])));
-    if (a.infinities || b.infinities) {
-      const I ai = V::load(a.infinite + row), bi = V::set(b.infinite[column]);
-      const I infinite = V::bit_or(ai, bi), negative = V::bit_xor(V::load(a.sign + row), V::set(b.sign[column]));
-      const I of_zero = V::bit_or(V::bit_and(ai, V::set(b.zero[column])), V::bit_and(bi, V::load(a.zero + row)));
-      below = V::any_bit(V::bit_and(infinite, negative));
-      above = V::any_bit(V::bit_xor(infinite, V::bit_and(infinite, negative)));
-      nan = V::either(nan, V::any_bit(of_zero));
-    }
-    const I inf = V::set(kHalf ? 0x7c00 : 0x7f800000), minus_inf = V::set(kHalf ? 0xfc00 : int32_t(0xff800000));
-    if (c) {
-      const I word = kHalf ? V::bit_and(*c, V::set(0xffff)) : *c;
-      above = V::either(above, V::equal(word, inf));
-      below = V::either(below, V::equal(word, minus_inf));
-      nan = V::either(nan, V::greater(V::bit_and(word, V::set(kHalf ? 0x7fff : 0x7fffffff)), inf));
-    }
-    words = V::select(above, inf, words);
-    words = V::select(below, minus_inf, words);
-    return V::select(V::either(nan, V::both(above, below)), V::set(kHalf ? kNanF16 : kNanF32), words);
+    typename Specials<V>::Known known;
+    known.add_products(a.masks, b.masks, row, column);
+    if (c) known.template add_old<kHalf>(*c);
+    known.close();
+    return known.template in<kHalf>(words);
   }
 
   /// f32 words toward zero of f64 sums given in pairs (see Panel); beyond the largest: infinity; no negative zero.
@@ -252,16 +193,11 @@ struct WideMma {
     I start[kColumnStep];  // high words of what the sums began with, low ones being low_start()
     I old[kColumnStep], scale[kColumnStep];
     M none[kColumnStep];  // no product
-    uint32_t* d;
+    int32_t* d;
     uint32_t row;
     bool special;
   };
   static I low_start() { return V::set(INT32_MIN); }
-  /// The accumulator of a row and a column.
-  static uint32_t* word(const MmaTile& t, uint32_t row, uint32_t n) {
-    return t.d + size_t(n) * t.column_stride + t.lane[row / 16] + row % 16;
-  }
-
   /// `most`: the products' largest raw exponents, in the half that the vector has.
   template <bool kHalf, bool kScaled>
   [[gnu::always_inline]] static void begin(const MmaTile& t, const Panel& a, const Panel& b, uint32_t pair, uint32_t v,
@@ -271,8 +207,8 @@ struct WideMma {
     const I high_start = V::set((1023 + 52 - window - 2 * kBase) << 20 | 0x80000);
     const uint32_t row = pair + v * kLanes;
     s.row = row;
-    s.d = word(t, row, n);
-    s.special = a.special[row / kLanes] || b.special[n / kColumnStep];
+    s.d = Specials<V>::word(t, row, n);
+    s.special = a.masks.special[row / kLanes] || b.masks.special[n / kColumnStep];
     for (uint32_t j = 0; j < kColumnStep; ++j) {
       I e = V::template sar<16>(v == 0 ? V::template shl<16>(most[j]) : most[j]);
       I scale{};
@@ -292,7 +228,7 @@ struct WideMma {
       }
       I units = V::add_bytes(differ);
       if (t.read_c) {
-        s.old[j] = V::load(reinterpret_cast<const int32_t*>(s.d + j * size_t(t.column_stride)));
+        s.old[j] = V::load(s.d + j * size_t(t.column_stride));
         Old c = unpack_old<kHalf>(s.old[j], t.c_scale);
         if (V::any(c.special)) {
           // Not in the sum, which would go the long way to an infinity.
@@ -375,7 +311,7 @@ struct WideMma {
   template <bool kHalf, bool kScaled>
   [[gnu::always_inline]] static void finish(const MmaTile& t, const Panel& a, const Panel& b, uint32_t n, Sums& s) {
     const D back = V::set_double(__builtin_bit_cast(double, uint64_t(1023 + 2 * kBase) << 52));
-    uint32_t* d = s.d;
+    int32_t* d = s.d;
     for (uint32_t j = 0; j < kColumnStep; ++j, d += t.column_stride) {
       // Minus what it began with, times `back`: exact.
       const I start = V::add(s.start[j], V::set(int32_t(0x80000000u + (uint32_t(2 * kBase) << 20))));
@@ -398,7 +334,7 @@ struct WideMma {
       }
       if constexpr (kScaled) words = V::select(s.none[j], t.read_c ? s.old[j] : V::zero(), words);
       if (s.special) words = with_specials<kHalf>(words, a, b, s.row, n + j, t.read_c ? &s.old[j] : nullptr);
-      V::store(reinterpret_cast<int32_t*>(d), words);
+      V::store(d, words);
     }
   }
 
@@ -407,7 +343,7 @@ struct WideMma {
   static void fill(const MmaTile& t, uint32_t row, uint32_t end, uint32_t n) {
     for (; row < end; row += kLanes)
       for (uint32_t j = 0; j < kColumnStep; ++j)
-        V::store(reinterpret_cast<int32_t*>(word(t, row, n + j)), V::set(kHalf ? kNanF16 : kNanF32));
+        V::store(Specials<V>::word(t, row, n + j), V::set(kHalf ? kNanF16 : kNanF32));
   }
 
   /// Columns n to n + 3 of vectors `first` to `end` − 1 of the two from `pair` on, a multiple of kPair.
@@ -417,7 +353,7 @@ struct WideMma {
   static void group(const MmaTile& t, const Panel& a, const Panel& b, uint32_t pair, uint32_t first, uint32_t end,
                     uint32_t n, Most& ahead) {
     bool all_nan = true;
-    for (uint32_t v = first; v < end; ++v) all_nan &= a.all_nan[pair / kLanes + v];
+    for (uint32_t v = first; v < end; ++v) all_nan &= a.masks.all_nan[pair / kLanes + v];
     if (all_nan) return fill<kHalf>(t, pair + first * kLanes, pair + end * kLanes, n);
     const I lowest = V::set(INT32_MIN | 0x8000);
     if (ahead.pair != pair || ahead.n != n) {
