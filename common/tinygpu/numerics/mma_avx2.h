@@ -23,6 +23,12 @@ struct Avx2 {
   }
   static void restore(unsigned saved) { _mm_setcsr(saved); }
 
+  /// The same, but nothing that the compiler knows.
+  template <class T>
+  static T opaque(T v) {
+    asm("" : "+x"(v));
+    return v;
+  }
   static I zero() { return _mm256_setzero_si256(); }
   static I set(int32_t v) { return _mm256_set1_epi32(v); }
   static I load(const int32_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
@@ -36,6 +42,7 @@ struct Avx2 {
   }
   static I add(I a, I b) { return _mm256_add_epi32(a, b); }
   static I sub(I a, I b) { return _mm256_sub_epi32(a, b); }
+  static I add_signed(I a, I b, I sign) { return _mm256_add_epi32(a, _mm256_sign_epi32(b, sign)); }
   static I min(I a, I b) { return _mm256_min_epi32(a, b); }
   static I max(I a, I b) { return _mm256_max_epi32(a, b); }
   static I max_unsigned(I a, I b) { return _mm256_max_epu32(a, b); }
@@ -133,6 +140,7 @@ struct Avx2 {
   static I add8(I a, I b) { return _mm256_add_epi8(a, b); }
   static I sub8(I a, I b) { return _mm256_sub_epi8(a, b); }
   /// The sum of each lane's four bytes, unsigned.
+  static I add_two_bytes(I a) { return _mm256_maddubs_epi16(a, _mm256_set1_epi8(1)); }
   static I add_bytes(I a) {
     return _mm256_madd_epi16(_mm256_maddubs_epi16(a, _mm256_set1_epi8(1)), _mm256_set1_epi16(1));
   }
@@ -147,6 +155,7 @@ struct Avx2 {
   // The same as 16-bit integers.
   static I add16(I a, I b) { return _mm256_add_epi16(a, b); }
   static I sub16(I a, I b) { return _mm256_sub_epi16(a, b); }
+  static I saturating_sub16(I a, I b) { return _mm256_subs_epu16(a, b); }
   static I max16(I a, I b) { return _mm256_max_epi16(a, b); }
   static I set16(int16_t v) { return _mm256_set1_epi16(v); }
   /// All bits, or none.

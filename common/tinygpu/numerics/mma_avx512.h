@@ -23,6 +23,12 @@ struct Avx512 {
   }
   static void restore(unsigned saved) { _mm_setcsr(saved); }
 
+  /// The same, but nothing that the compiler knows.
+  template <class T>
+  static T opaque(T v) {
+    asm("" : "+v"(v));
+    return v;
+  }
   static I zero() { return _mm512_setzero_si512(); }
   static I set(int32_t v) { return _mm512_set1_epi32(v); }
   static I load(const int32_t* p) { return _mm512_loadu_si512(p); }
@@ -36,6 +42,10 @@ struct Avx512 {
   }
   static I add(I a, I b) { return _mm512_add_epi32(a, b); }
   static I sub(I a, I b) { return _mm512_sub_epi32(a, b); }
+  /// a + b, or a − b where `sign` is negative; b is zero where `sign` is.
+  static I add_signed(I a, I b, I sign) {
+    return _mm512_mask_sub_epi32(_mm512_add_epi32(a, b), _mm512_movepi32_mask(sign), a, b);
+  }
   static I min(I a, I b) { return _mm512_min_epi32(a, b); }
   static I max(I a, I b) { return _mm512_max_epi32(a, b); }
   static I max_unsigned(I a, I b) { return _mm512_max_epu32(a, b); }
@@ -134,7 +144,8 @@ struct Avx512 {
   static I broadcast8(const int32_t* p) { return _mm512_set1_epi32(*p); }
   static I add8(I a, I b) { return _mm512_add_epi8(a, b); }
   static I sub8(I a, I b) { return _mm512_sub_epi8(a, b); }
-  /// The sum of each lane's four bytes, unsigned.
+  /// The sum of each lane's two low bytes, unsigned, where the others are zero; of all four.
+  static I add_two_bytes(I a) { return _mm512_maddubs_epi16(a, _mm512_set1_epi8(1)); }
   static I add_bytes(I a) {
     return _mm512_madd_epi16(_mm512_maddubs_epi16(a, _mm512_set1_epi8(1)), _mm512_set1_epi16(1));
   }
@@ -147,6 +158,7 @@ struct Avx512 {
   // The same as 16-bit integers.
   static I add16(I a, I b) { return _mm512_add_epi16(a, b); }
   static I sub16(I a, I b) { return _mm512_sub_epi16(a, b); }
+  static I saturating_sub16(I a, I b) { return _mm512_subs_epu16(a, b); }
   static I max16(I a, I b) { return _mm512_max_epi16(a, b); }
   static I set16(int16_t v) { return _mm512_set1_epi16(v); }
   /// All bits, or none.

@@ -128,7 +128,7 @@ class KnownOutputs {
   using I = typename V::I;
   using M = typename V::M;
   using Of = Specials<V>;
-  static constexpr uint32_t kLanes = V::kLanes, kColumnStep = Of::kColumnStep;
+  static constexpr uint32_t kLanes = V::kLanes;
   static constexpr uint32_t kTerms = 16;
 
   /// `t`: its operands may be replaced by take_operands().
@@ -145,24 +145,32 @@ class KnownOutputs {
     return true;
   }
   bool operands() const { return operands_; }
-  /// All outputs of these rows, from a multiple of kLanes on, are known from A; of columns n to n + kColumnStep − 1,
-  /// from B.
+  /// All outputs of these rows, from a multiple of kLanes on, are known from A.
   bool rows_known(uint32_t row, uint32_t end) const {
     for (; row < end; row += kLanes)
       if (!operands_ || V::any(V::equal(V::bit_or(V::load(a_.infinite + row), V::load(a_.nan + row)), V::zero())))
         return false;
     return true;
   }
-  bool columns_known(uint32_t n) const {
-    for (uint32_t j = 0; j < kColumnStep; ++j)
-      if (!operands_ || !(b_.infinite[n + j] | b_.nan[n + j])) return false;
-    return true;
-  }
-
   /// Takes the outputs that are known out of rows `row` to `end` − 1 of columns n and up, where zeros take the old
-  /// accumulators' places. True: there are some. Once for each row.
-  bool take_out(uint32_t row, uint32_t end, uint32_t n) {
-    return half_ ? take_out<true>(row, end, n) : take_out<false>(row, end, n);
+  /// accumulators' places. Once for each row.
+  void take_out(uint32_t row, uint32_t end, uint32_t n) {
+    half_ ? take_out<true>(row, end, n) : take_out<false>(row, end, n);
+  }
+  /// Some old accumulators of these rows, in columns n to n + kColumnStep − 1, are infinities or NaNs.
+  bool special_olds(uint32_t row, uint32_t end, uint32_t n) const {
+    M some = V::lanes(0);
+    for (; row < end; row += kLanes)
+      for (uint32_t j = 0; j < Of::kColumnStep; ++j) {
+        const I c = V::load(Of::word(t_, row, n + j));
+        some = V::either(some, half_ ? Of::template special_old<true>(c) : Of::template special_old<false>(c));
+      }
+    return V::any(some);
+  }
+  /// The same for a vector of accumulators, of which some are infinities or NaNs; returns those that are left.
+  [[gnu::noinline]] I take_out(int32_t* d, I c) {
+    half_ ? keep<true>(d, c, false, 0, 0) : keep<false>(d, c, false, 0, 0);
+    return V::load(d);
   }
   /// Puts them in.
   void put_in() const { half_ ? put_in<true>() : put_in<false>(); }
@@ -219,9 +227,9 @@ class KnownOutputs {
     return rows;
   }
   template <bool kHalf>
-  bool take_out(uint32_t row, uint32_t end, uint32_t n) {
+  void take_out(uint32_t row, uint32_t end, uint32_t n) {
     const Rows rows = this->rows(row, end);
-    const uint32_t before = count_, columns = t_.columns;
+    const uint32_t columns = t_.columns;
     const size_t stride = t_.column_stride;
     const bool read_c = t_.read_c;
     auto* column = reinterpret_cast<int32_t*>(t_.d) + n * stride;
@@ -242,7 +250,6 @@ class KnownOutputs {
           V::store(d, c);
       }
     }
-    return operands_ || count_ > before;
   }
   template <bool kHalf>
   [[gnu::noinline]] void keep(int32_t* d, I c, bool products, uint32_t row, uint32_t n) {

@@ -20,7 +20,9 @@
 // * With C: if the significands of A's row add up to less than 31, those of B being below 2, 16 products are below
 //   62 * 2^25 and C below 2 * 2^25. Rows of which that isn't known (`heavy`) are looked at sum by sum: 16 products and
 //   C are below 2^31 + 2^26, so a sum that wrapped around is beyond ±(2^31 − 2^26) = ±0x7c000000, or at it.
-// Infinities, NaNs and exponents outside the fields used here are left to the wide way (below).
+// Exponents outside the fields used here are left to the wide way (below). What infinities and NaNs decide is known
+// without a sum: f16, bf16 and tf32 have zeros in their places here (mma_specials.h); of narrower formats they go the
+// wide way.
 //
 // Raw exponents relative to the operand's largest (its base) are kept in signed bytes, at least −64, zeros at −64, so
 // that sums of two don't overflow: their maximum is right whenever it is above −64. Where it isn't, and where the
@@ -31,7 +33,8 @@
 // are, and a zero is 2^-511, which stays below any quantum; raw exponents are 16 bits wide; the accumulator starts 2^31
 // q higher, with C and the negative products' units above or below that as they come, so that subtracting the start
 // gives the sum exactly, as an f64, however large. Infinities and NaNs take part as zeros, and every output that has
-// one among its terms gets the word that they force. It takes up to twice as long, and is taken by groups of outputs.
+// one among its terms gets the word that they force. It takes up to twice as long, and is taken by groups of outputs;
+// mma_wide_run.h does many of them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +47,7 @@
 #include "common/tinygpu/numerics/mma_specials.h"
 #include "common/tinygpu/numerics/mma_stages.h"
 #include "common/tinygpu/numerics/mma_wide.h"
+#include "common/tinygpu/numerics/mma_wide_run.h"
 
 namespace tinygpu::numerics {
 
@@ -63,7 +67,7 @@ struct VectorMma {
   using C = typename Stages::C;
   static constexpr uint32_t kLanes = V::kLanes, kBlock = Panels::kBlock, kColumnStep = Panels::kColumnStep;
   static constexpr uint32_t kVectors = Stages::kVectors;
-  static constexpr bool kKnows = kMostTerms == 16;
+  static constexpr bool kKnows = kMostTerms == 16;  // what infinities and NaNs decide is taken out
 
   /// The wide way's panels, unpacked when they are first needed.
   class WidePanels {
@@ -77,22 +81,39 @@ struct VectorMma {
         for (uint32_t v = first; v < end; ++v) rest_->add(block + v * kLanes, kLanes, n);
         return;
       }
-      if (!ready_) {
-        Wide::template unpack<false>(t_, a_);
-        Wide::template unpack<true>(t_, b_);
-        if (t_.sum == SumKind::scaled) {
-          Wide::template unpack_scales<false>(t_.a_scales, t_.rows, a_);
-          Wide::template unpack_scales<true>(t_.b_scales, t_.columns, b_);
-        }
-        ready_ = true;
-      }
+      make_ready();
       if (!kHalf && t_.sum == SumKind::scaled)
         vectors<false, true>(block, first, end, n);
       else
         vectors<kHalf, false>(block, first, end, n);
     }
 
+    /// Columns n to n_end − 1 of a block; no operand is an infinity or a NaN.
+    template <bool kHalf>
+    void run(uint32_t block, uint32_t vectors, uint32_t n, uint32_t n_end, Known& known) {
+      make_ready();
+      const uint32_t end = block + vectors * kLanes;
+      const auto all = [&]<uint32_t terms, bool kReadC>() {
+        WideRun<V, terms, kReadC, kHalf>::run(t_, a_, b_, block, end, n, n_end, known);
+      };
+      if (vectors % 2 || t_.rule.window != 25 || t_.sum != SumKind::fused || (t_.terms != 8 && t_.terms != 16))
+        for (; n < n_end; n += kColumnStep) group<kHalf>(block, 0, vectors, n);
+      else if (t_.terms == 16)
+        t_.read_c ? all.template operator()<16, true>() : all.template operator()<16, false>();
+      else
+        t_.read_c ? all.template operator()<8, true>() : all.template operator()<8, false>();
+    }
+
    private:
+    void make_ready() {
+      if (ready_) return;
+      ready_ = true;
+      Wide::template unpack<false>(t_, a_);
+      Wide::template unpack<true>(t_, b_);
+      if (t_.sum != SumKind::scaled) return;
+      Wide::template unpack_scales<false>(t_.a_scales, t_.rows, a_);
+      Wide::template unpack_scales<true>(t_.b_scales, t_.columns, b_);
+    }
     template <bool kHalf, bool kScaled>
     void vectors(uint32_t block, uint32_t first, uint32_t end, uint32_t n) {
       for (uint32_t pair = first / 2 * 2; pair < end; pair += 2)
@@ -112,7 +133,7 @@ struct VectorMma {
     const Constants s(t, a, b);
     Group groups[3];
     // Groups that need the wide way come together: the next few take it at once, twice as many if they are not enough.
-    constexpr uint32_t kAgain = 7, kMostAgain = 63;
+    constexpr uint32_t kAgain = kKnows ? 15 : 7, kMostAgain = 63;
     // What is rare does without: it would take its share of the compiler's time.
     constexpr bool kOverlapped = kC != C::scaled && terms <= 32;
     uint32_t again = 0, once_more = kAgain;
@@ -136,11 +157,18 @@ struct VectorMma {
       for (uint32_t n = 0; n < t.columns;) {
         if (special_rows || Panels::special(b, n) || again) [[unlikely]] {
           begun = nullptr;
-          again -= again ? 1 : 0;
-          bool done = false;
-          if constexpr (kKnows) done = known->columns_known(n);
-          if (!done) wide.template group<kHalf>(block, 0, vectors, n);
-          n += kColumnStep;
+          if constexpr (kKnows) {
+            // As many columns as there are that go this way.
+            uint32_t n_end = n;
+            for (; n_end < t.columns && (special_rows || Panels::special(b, n_end) || again); n_end += kColumnStep)
+              again -= again ? 1 : 0;
+            wide.template run<kHalf>(block, vectors, n, n_end, *known);
+            n = n_end;
+          } else {
+            again -= again ? 1 : 0;
+            wide.template group<kHalf>(block, 0, vectors, n);
+            n += kColumnStep;
+          }
           continue;
         }
         Group& g = begun ? *begun : groups[0];
@@ -152,9 +180,10 @@ struct VectorMma {
         begun = nullptr;
         const uint32_t beyond = plain ? 0 : Stages::template begin_carefully<kC, kHalf>(s, a, b, g);
         if constexpr (kKnows && kC != C::none)
-          if (beyond && !took_out) {
+          if (beyond && !took_out && known->special_olds(block, end, n)) {
             took_out = true;
-            if (known->take_out(block, end, n)) continue;
+            known->take_out(block, end, n);
+            continue;
           }
         if (kOverlapped && !beyond && !careful && vectors == kVectors) [[likely]] {
           if constexpr (kOverlapped) {
@@ -163,6 +192,11 @@ struct VectorMma {
             begun = stop.begun;
           }
           once_more = kAgain;
+          continue;
+        }
+        if (kKnows && beyond == (1u << vectors) - 1) {
+          again = once_more + 1;
+          once_more = kMostAgain;
           continue;
         }
         for (uint32_t v = 0; v < vectors; ++v) {
@@ -201,13 +235,16 @@ struct VectorMma {
   static void run_wide(const MmaTile& t, WidePanels& wide, Known* known) {
     for (uint32_t block = 0; block < t.rows; block += kBlock) {
       const uint32_t vectors = t.rows - block < kBlock ? (t.rows - block) / kLanes : kVectors;
-      if constexpr (kKnows)
-        if (known->operands()) known->take_out(block, block + vectors * kLanes, 0);
-      for (uint32_t n = 0; n < t.columns; n += kColumnStep) {
-        if (t.rule.result == SumRule::Result::f16_nearest)
-          wide.template group<true>(block, 0, vectors, n);
-        else
-          wide.template group<false>(block, 0, vectors, n);
+      const bool half = t.rule.result == SumRule::Result::f16_nearest;
+      if constexpr (kKnows) {
+        const uint32_t end = block + vectors * kLanes;
+        if (known->operands()) known->take_out(block, end, 0);
+        if (known->rows_known(block, end)) continue;
+        half ? wide.template run<true>(block, vectors, 0, t.columns, *known)
+             : wide.template run<false>(block, vectors, 0, t.columns, *known);
+      } else {
+        for (uint32_t n = 0; n < t.columns; n += kColumnStep)
+          half ? wide.template group<true>(block, 0, vectors, n) : wide.template group<false>(block, 0, vectors, n);
       }
     }
   }

@@ -163,22 +163,33 @@ struct WideMma {
     return known.template in<kHalf>(words);
   }
 
+  /// What to_f32() compares with, where the compiler can't compute it anew at every use.
+  struct Limits {
+    I magnitude = V::opaque(V::set(INT32_MAX)), largest = V::opaque(V::set(0x7f7fffff));
+    D unit = V::opaque(V::set_double(0x1.8p-97)), minus = V::opaque(V::set_double(-0.0));
+  };
   /// f32 words toward zero of f64 sums given in pairs (see Panel); beyond the largest: infinity; no negative zero.
-  static I to_f32(D low, D high) {
-    const I words = V::as_int(V::narrow(low, high)), top = V::bit_and(V::high_words(low, high), V::set(INT32_MAX));
-    // Below 2^-126, but not zero; from 2^128 on.
-    const M tiny = V::both(V::greater(V::set(0x38100000), top), V::any_bit(top));
-    const M huge = V::greater(top, V::set(0x47efffff));
-    return V::any(V::either(tiny, huge)) ? with_limits(words, low, high, tiny, huge) : words;
+  [[gnu::always_inline]] static I to_f32(const Limits& s, D low, D high) {
+    I words = V::as_int(V::narrow(low, high));
+    // Zero and the largest number also stand for what is below 2^-126, and from 2^128 on.
+    const I magnitude = V::bit_and(words, s.magnitude);
+    const M zero = V::equal(magnitude, V::zero()), largest = V::equal(magnitude, s.largest);
+    if (V::any(zero)) words = V::select(zero, subnormal(s, words, low, high), words);
+    if (V::any(largest)) [[unlikely]]
+      words = beyond(words, low, high);
+    return words;
   }
-  static I with_limits(I words, D low, D high, M tiny, M huge) {
-    const I sign = V::bit_and(V::high_words(low, high), V::set(INT32_MIN));
-    // The conversion gave zero for these: they are counted in units of 2^-149.
-    const D unit = V::set_double(0x1p149);
-    const I counted = V::truncate_double(V::mul_double(low, unit), V::mul_double(high, unit));
-    const I negative = V::template sar<31>(sign), count = V::sub(V::bit_xor(counted, negative), negative);
-    words = V::select(tiny, V::select(V::equal(count, V::zero()), count, V::bit_or(count, sign)), words);
-    return V::select(huge, V::bit_or(sign, V::set(0x7f800000)), words);
+  /// Numbers below 2^-126, of which `words` has the signs: counted in units of 2^-149, which come to lie in the low
+  /// words of what minus their magnitude is subtracted from.
+  [[gnu::always_inline]] static I subnormal(const Limits& s, I words, D low, D high) {
+    const I count = V::low_words(V::sub_double(s.unit, V::or_double(low, s.minus)),
+                                 V::sub_double(s.unit, V::or_double(high, s.minus)));
+    return V::select(V::any_bit(count), V::bit_or(count, words), V::zero());
+  }
+  static I beyond(I words, D low, D high) {
+    const I top = V::high_words(low, high);
+    const M huge = V::greater(V::bit_and(top, V::set(INT32_MAX)), V::set(0x47efffff));
+    return V::select(huge, V::bit_or(V::bit_and(top, V::set(INT32_MIN)), V::set(0x7f800000)), words);
   }
   /// f16 words to nearest even: through a sticky bit below f32's precision, so rounded once.
   static I to_f16(D low, D high) {
@@ -312,6 +323,7 @@ struct WideMma {
   [[gnu::always_inline]] static void finish(const MmaTile& t, const Panel& a, const Panel& b, uint32_t n, Sums& s) {
     const D back = V::set_double(__builtin_bit_cast(double, uint64_t(1023 + 2 * kBase) << 52));
     int32_t* d = s.d;
+    const Limits limits;
     for (uint32_t j = 0; j < kColumnStep; ++j, d += t.column_stride) {
       // Minus what it began with, times `back`: exact.
       const I start = V::add(s.start[j], V::set(int32_t(0x80000000u + (uint32_t(2 * kBase) << 20))));
@@ -326,7 +338,7 @@ struct WideMma {
       if constexpr (kHalf) {
         words = to_f16(l, h);
       } else {
-        words = to_f32(l, h);
+        words = to_f32(limits, l, h);
         if (t.rule.result == SumRule::Result::f32_14_bits) {
           words = V::bit_and(words, V::set(~0x3ff));
           words = V::select(V::equal(words, V::set(INT32_MIN)), V::zero(), words);
