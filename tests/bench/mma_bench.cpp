@@ -239,6 +239,7 @@ void kernel_alone(benchmark::State& state, const char* level, bool tf32, Operand
   BENCH_KERNEL(name##_v3, "x86-64-v3", __VA_ARGS__)
 BENCH_KERNELS(bf16, false, Operands::normal);
 BENCH_KERNELS(bf16_far_apart, false, Operands::far_apart);
+BENCH_KERNELS(bf16_some_infinities, false, Operands::some_infinities);
 BENCH_KERNELS(bf16_all_nan, false, Operands::all_nan);
 BENCH_KERNELS(tf32, true, Operands::normal);
 BENCH_KERNELS(tf32_far_apart, true, Operands::far_apart);
@@ -351,8 +352,12 @@ BENCH(bf16_some_infinities, kBf16, 128u, 256u, Operands::some_infinities);
 BENCH(bf16_some_nans, kBf16, 128u, 256u, Operands::some_nans);
 BENCH(bf16_all_nan, kBf16, 128u, 256u, Operands::all_nan);
 BENCH(tf32_mixed_sizes, kTf32, 128u, 256u, Operands::mixed_sizes);
+BENCH(tf32_far_apart, kTf32, 128u, 256u, Operands::far_apart);
+BENCH(tf32_huge, kTf32, 128u, 256u, Operands::huge);
+BENCH(tf32_half_zeros, kTf32, 128u, 256u, Operands::half_zeros);
 BENCH(tf32_subnormal, kTf32, 128u, 256u, Operands::subnormal);
 BENCH(tf32_some_infinities, kTf32, 128u, 256u, Operands::some_infinities);
+BENCH(tf32_some_nans, kTf32, 128u, 256u, Operands::some_nans);
 BENCH(fp8_mixed_sizes, kFp8, 128u, 256u, Operands::mixed_sizes);
 BENCH(fp8_half_zeros, kFp8, 128u, 256u, Operands::half_zeros);
 BENCH(fp8_some_nans, kFp8, 128u, 256u, Operands::some_nans);

@@ -80,11 +80,7 @@ struct Avx2 {
   static M either(M a, M b) { return bit_or(a, b); }
   static M both(M a, M b) { return bit_and(a, b); }
   static bool any(M m) { return !_mm256_testz_si256(m, m); }
-  /// A bit for each lane; the other way round.
-  static uint32_t bits(M m) { return uint32_t(_mm256_movemask_ps(_mm256_castsi256_ps(m))); }
-  static M lanes(uint32_t bits) {
-    return any_bit(bit_and(set(int32_t(bits)), _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128)));
-  }
+  static M none() { return zero(); }
   static I select(M m, I a, I b) { return _mm256_blendv_epi8(b, a, m); }
 
   // f64, half as many lanes.

@@ -81,9 +81,7 @@ struct Avx512 {
   static M either(M a, M b) { return M(a | b); }
   static M both(M a, M b) { return M(a & b); }
   static bool any(M m) { return m != 0; }
-  /// A bit for each lane; the other way round.
-  static uint32_t bits(M m) { return m; }
-  static M lanes(uint32_t bits) { return M(bits); }
+  static M none() { return 0; }
   static I select(M m, I a, I b) { return _mm512_mask_mov_epi32(b, m, a); }
 
   // f64, half as many lanes.

@@ -74,7 +74,7 @@ struct Specials {
 
   /// The outputs of a vector of rows in one column that are known: infinities of either sign, and NaNs.
   struct Known {
-    M above = V::greater(V::zero(), V::zero()), below = above, nan = above;
+    M above = V::none(), below = above, nan = above;
 
     /// What the products decide.
     void add_products(const Masks& a, const Masks& b, uint32_t row, uint32_t column) {
@@ -112,7 +112,14 @@ struct Specials {
   /// Which old accumulators are infinite or NaN.
   template <bool kHalf>
   static M special_old(I c) {
-    return V::greater(V::bit_and(c, V::set(kHalf ? 0x7fff : INT32_MAX)), V::sub(infinity<kHalf>(false), V::set(1)));
+    return V::greater(V::bit_and(c, V::set(kHalf ? 0x7fff : INT32_MAX)), V::set(kHalf ? 0x7bff : 0x7f7fffff));
+  }
+  /// These, as they are kept, and zeros.
+  template <bool kHalf>
+  static I special_words(I c) {
+    const I word = kHalf ? V::bit_and(c, V::set(0xffff)) : c;
+    const M nan = V::greater(V::bit_and(word, V::set(kHalf ? 0x7fff : INT32_MAX)), infinity<kHalf>(false));
+    return V::select(nan, V::set(kHalf ? kNanF16 : kNanF32), V::select(special_old<kHalf>(c), word, V::zero()));
   }
 
   /// The accumulator of a row and a column.
@@ -159,7 +166,7 @@ class KnownOutputs {
   }
   /// Some old accumulators of these rows, in columns n to n + kColumnStep − 1, are infinities or NaNs.
   bool special_olds(uint32_t row, uint32_t end, uint32_t n) const {
-    M some = V::lanes(0);
+    M some = V::none();
     for (; row < end; row += kLanes)
       for (uint32_t j = 0; j < Of::kColumnStep; ++j) {
         const I c = V::load(Of::word(t_, row, n + j));
@@ -167,20 +174,15 @@ class KnownOutputs {
       }
     return V::any(some);
   }
-  /// The same for a vector of accumulators, of which some are infinities or NaNs; returns those that are left.
-  [[gnu::noinline]] I take_out(int32_t* d, I c) {
-    half_ ? keep<true>(d, c, false, 0, 0) : keep<false>(d, c, false, 0, 0);
-    return V::load(d);
+  /// The same for a vector of old accumulators; returns those that are left.
+  template <bool kHalf>
+  [[gnu::always_inline]] I take_out(int32_t* d, I c) {
+    return keep(d, c, Of::template special_words<kHalf>(c));
   }
   /// Puts them in.
   void put_in() const { half_ ? put_in<true>() : put_in<false>(); }
 
  private:
-  /// What is not known to be NaN from a row of A or a column of B alone.
-  struct Entry {
-    int32_t* d;
-    uint16_t above, below, nan;  // a bit for each lane
-  };
   struct Planes {
     alignas(64) uint32_t words[kTerms * kPlane];
   };
@@ -220,7 +222,7 @@ class KnownOutputs {
     for (; row < end; row += kLanes, ++rows.count) {
       const uint32_t v = rows.count;
       rows.lane[v] = t_.lane[row / 16] + row % 16;
-      rows.nan[v] = operands_ ? V::any_bit(V::load(a_.nan + row)) : V::lanes(0);
+      rows.nan[v] = operands_ ? V::any_bit(V::load(a_.nan + row)) : V::none();
       rows.some_nan[v] = V::any(rows.nan[v]);
       rows.infinite[v] = operands_ && V::any(V::any_bit(V::load(a_.infinite + row)));
     }
@@ -244,32 +246,36 @@ class KnownOutputs {
         int32_t* const d = column + rows.lane[v];
         const bool products = infinite || rows.infinite[v];
         const I c = read_c ? V::select(rows.nan[v], V::zero(), V::load(d)) : V::zero();
-        if (products || V::any(Of::template special_old<kHalf>(c)))
-          keep<kHalf>(d, c, products, row + v * kLanes, n);
+        if (products)
+          keep(d, c, words<kHalf>(c, row + v * kLanes, n));
+        else if (V::any(Of::template special_old<kHalf>(c)))
+          take_out<kHalf>(d, c);
         else if (read_c && rows.some_nan[v])
           V::store(d, c);
       }
     }
   }
+  /// The words that are known where products take part, and zeros.
   template <bool kHalf>
-  [[gnu::noinline]] void keep(int32_t* d, I c, bool products, uint32_t row, uint32_t n) {
+  [[gnu::noinline]] I words(I c, uint32_t row, uint32_t n) const {
     typename Of::Known known;
     known.template add_old<kHalf>(c);
-    if (products) known.add_products(a_, b_, row, n);
+    known.add_products(a_, b_, row, n);
     known.close();
-    const M any = V::either(known.nan, V::either(known.above, known.below));
-    if (t_.read_c) V::store(d, V::select(any, V::zero(), c));
-    if (!V::any(any)) return;
-    entries_[count_++] = {d, uint16_t(V::bits(known.above)), uint16_t(V::bits(known.below)),
-                          uint16_t(V::bits(known.nan))};
+    return known.template in<kHalf>(V::zero());
+  }
+  [[gnu::always_inline]] I keep(int32_t* d, I c, I words) {
+    V::store(words_[count_], words);
+    places_[count_++] = d;
+    const I left = V::select(V::any_bit(words), V::zero(), c);
+    if (t_.read_c) V::store(d, left);
+    return left;
   }
   template <bool kHalf>
   void put_in() const {
     for (uint32_t i = 0; i < count_; ++i) {
-      const Entry& e = entries_[i];
-      typename Of::Known known;
-      known.above = V::lanes(e.above), known.below = V::lanes(e.below), known.nan = V::lanes(e.nan);
-      V::store(e.d, known.template in<kHalf>(V::load(e.d)));
+      const I words = V::load(words_[i]);
+      V::store(places_[i], V::select(V::any_bit(words), words, V::load(places_[i])));
     }
     if (!operands_) return;
     const Rows rows = this->rows(0, t_.rows);
@@ -293,8 +299,10 @@ class KnownOutputs {
   bool operands_ = false;
   typename Of::Masks a_, b_;
   Planes planes_a_, planes_b_;
+  // What is not known to be NaN from a row of A or a column of B alone: where it belongs; the words, or zeros.
   uint32_t count_ = 0;
-  Entry entries_[kMaxRows / kLanes * kMaxColumns];
+  int32_t* places_[kMaxRows / kLanes * kMaxColumns];
+  alignas(64) int32_t words_[kMaxRows / kLanes * kMaxColumns][kLanes];
 };
 
 }  // namespace tinygpu::numerics

@@ -72,7 +72,7 @@ struct WideRun {
       int32_t* const d = p.d[v] + j * size_t(s.stride);
       I word = V::load(d), magnitude = V::bit_and(word, s.magnitude);
       if (V::any(V::greater(magnitude, s.largest))) [[unlikely]] {
-        word = known.take_out(d, word);
+        word = known.template take_out<kHalf>(d, word);
         magnitude = V::bit_and(word, s.magnitude);
       }
       const I normal = V::saturating_sub16(V::template shr<kFraction>(magnitude), s.one);  // exponent − 1, or 0
