@@ -27,8 +27,9 @@ class Random {
 
 // From `edges` on: around what the fixed point holds. edges: products that the window cuts, in every place of it and by
 // one unit; heavy: sums of products near 2^31 units; one_hot: outputs without a product; far: elements 62 to 65 powers
-// of two below the largest; top and bottom: windows near the largest and the least; special_c: infinite, NaN and huge C
-// beside products of the other sign; islands: groups of columns that go another way between ordinary ones.
+// of two below the largest; top and bottom: windows near the largest and the least; least: results of a few units of
+// 2^-149, and terms far below that; special_c: infinite, NaN and huge C beside products of the other sign; islands:
+// groups of columns that go another way between ordinary ones.
 enum class Data {
   normal,
   bits,
@@ -44,14 +45,15 @@ enum class Data {
   far,
   top,
   bottom,
+  least,
   special_c,
   spread,
   specials,
   islands
 };
-const char* const kDataNames[] = {"normal",  "bits",      "gaps",      "cancel", "sparse",   "subnormal",
-                                  "extreme", "zero_rows", "edges",     "heavy",  "one_hot",  "far",
-                                  "top",     "bottom",    "special_c", "spread", "specials", "islands"};
+const char* const kDataNames[] = {"normal",    "bits",      "gaps",   "cancel",   "sparse", "subnormal", "extreme",
+                                  "zero_rows", "edges",     "heavy",  "one_hot",  "far",    "top",       "bottom",
+                                  "least",     "special_c", "spread", "specials", "islands"};
 
 struct TileKind {
   Format a, b;
@@ -128,6 +130,7 @@ class Tile {
       case Data::far: return random() % 8 ? pick({-62, -63, -64, -65}) : at(-int(random() % 3));
       case Data::top: return pick({57, 59, 60, 61, 62, 62}) & ~(random() % 32 ? 1u << (e + m) : 0);
       case Data::bottom: return random() % 4 ? pick({-49, -50, -51, -52, -53}) : sign << (e + m);
+      case Data::least: return pick({-66, -70, -72, -74, -75, -76, -77, -78, -79});
       case Data::special_c: return pick({0, 0, 0, -1}) | (random() % 8 ? 0 : sign << (e + m));
       case Data::spread: return make(random() % all);
       case Data::specials:
@@ -170,6 +173,7 @@ class Tile {
       case Data::far: return random() % 2 ? r & 0x80000000 : field(0, 127);
       case Data::top: return field(240, 15);
       case Data::bottom: return random() % 2 ? r & 0x80000000 : field(0, 32);
+      case Data::least: return random() % 2 ? r & 0x80000000 : r & (random() % 2 ? 0x8000001f : 0x807fffff);
       case Data::islands: return random() % 256 ? field(118, 12) : field(244, 12);
       case Data::special_c:
         return random() % 8 ? field(244, 12) : random() % 2 ? 0x7f800000 | (r & 0x80000000) : field(128, 4);
