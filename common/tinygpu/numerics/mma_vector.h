@@ -69,6 +69,12 @@ struct VectorMma {
   static constexpr uint32_t kVectors = Stages::kVectors;
   static constexpr bool kKnows = kMostTerms == 16;  // what infinities and NaNs decide is taken out
 
+  /// Neither the first way nor WideRun has it: group by group the wide way.
+  static bool all_groups(const MmaTile& t) {
+    return t.sum == SumKind::scaled || t.rule.window != 25 || (t.terms != 16 && t.terms != 8) ||
+           info(t.a_format).bits <= 8 || info(t.b_format).bits <= 8;
+  }
+
   /// The wide way's panels, unpacked when they are first needed.
   class WidePanels {
    public:
@@ -96,7 +102,7 @@ struct VectorMma {
       const auto all = [&]<uint32_t terms, bool kReadC>() {
         WideRun<V, terms, kReadC, kHalf>::run(t_, a_, b_, block, end, n, n_end, known);
       };
-      if (vectors % 2 || t_.rule.window != 25 || t_.sum != SumKind::fused || (t_.terms != 8 && t_.terms != 16))
+      if (vectors % 2 || all_groups(t_))
         for (; n < n_end; n += kColumnStep) group<kHalf>(block, 0, vectors, n);
       else if (t_.terms == 16)
         t_.read_c ? all.template operator()<16, true>() : all.template operator()<16, false>();
@@ -295,8 +301,7 @@ struct VectorMma {
   static bool run(const MmaTile& t) {
     static_assert(kMostTerms == 16);
     if (!Wide::knows(t)) return false;
-    const bool all_wide = t.sum == SumKind::scaled || t.rule.window != 25 || (t.terms != 16 && t.terms != 8) ||
-                          info(t.a_format).bits <= 8 || info(t.b_format).bits <= 8;
+    const bool all_wide = all_groups(t);
     MmaTile numbers = t;  // without infinities and NaNs
     Known known(numbers);
     Panel a, b;
