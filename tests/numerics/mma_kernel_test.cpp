@@ -222,7 +222,7 @@ void compare_with_scalar_model(const char* level) {
   for (size_t data = 0; data < std::size(kDataNames); ++data)
     for (TileKind s : kinds) {
       s.data = Data(data);
-      for (int round = 0; round < (info(s.a).bits == 8 ? 4 : 12); ++round) {
+      for (int round = 0; round < (info(s.a).bits == 8 ? 10 : 12); ++round) {
         const uint32_t rows = 16 * (round % 3 == 0 ? 4 : round % 4 == 1 ? 1 + random() % 7 : 8);
         const uint32_t columns = 8 * (1 + random() % (round % 4 ? 4 : 32));
         const uint32_t terms = s.a == Format::tf32 ? 8 : info(s.a).bits == 8 && !s.few_terms ? 32 : 16;

@@ -152,17 +152,14 @@ class KnownOutputs {
     return true;
   }
   bool operands() const { return operands_; }
-  /// All outputs of these rows, from a multiple of kLanes on, are known from A.
-  bool rows_known(uint32_t row, uint32_t end) const {
-    for (; row < end; row += kLanes)
-      if (!operands_ || V::any(V::equal(V::bit_or(V::load(a_.infinite + row), V::load(a_.nan + row)), V::zero())))
-        return false;
-    return true;
-  }
   /// Takes the outputs that are known out of rows `row` to `end` − 1 of columns n and up, where zeros take the old
-  /// accumulators' places. Once for each row.
-  void take_out(uint32_t row, uint32_t end, uint32_t n) {
-    half_ ? take_out<true>(row, end, n) : take_out<false>(row, end, n);
+  /// accumulators' places. Once for each row. True: that is all of them.
+  bool take_out(uint32_t row, uint32_t end, uint32_t n) {
+    return half_ ? take_out<true>(row, end, n) : take_out<false>(row, end, n);
+  }
+  /// The same if an operand, or an old accumulator of columns n to n + kColumnStep − 1, is an infinity or a NaN.
+  bool take_out_if_special(uint32_t row, uint32_t end, uint32_t n) {
+    return (operands_ || (t_.read_c && special_olds(row, end, n))) && take_out(row, end, n);
   }
   /// Some old accumulators of these rows, in columns n to n + kColumnStep − 1, are infinities or NaNs.
   bool special_olds(uint32_t row, uint32_t end, uint32_t n) const {
@@ -229,7 +226,8 @@ class KnownOutputs {
     return rows;
   }
   template <bool kHalf>
-  void take_out(uint32_t row, uint32_t end, uint32_t n) {
+  bool take_out(uint32_t row, uint32_t end, uint32_t n) {
+    bool all = true;
     const Rows rows = this->rows(row, end);
     const uint32_t columns = t_.columns;
     const size_t stride = t_.column_stride;
@@ -246,14 +244,17 @@ class KnownOutputs {
         int32_t* const d = column + rows.lane[v];
         const bool products = infinite || rows.infinite[v];
         const I c = read_c ? V::select(rows.nan[v], V::zero(), V::load(d)) : V::zero();
-        if (products)
-          keep(d, c, words<kHalf>(c, row + v * kLanes, n));
-        else if (V::any(Of::template special_old<kHalf>(c)))
-          take_out<kHalf>(d, c);
-        else if (read_c && rows.some_nan[v])
+        I words = V::zero();
+        if (products || V::any(Of::template special_old<kHalf>(c))) {
+          words = products ? this->words<kHalf>(c, row + v * kLanes, n) : Of::template special_words<kHalf>(c);
+          keep(d, c, words);
+        } else if (read_c && rows.some_nan[v]) {
           V::store(d, c);
+        }
+        all = all && !V::any(V::equal(V::select(rows.nan[v], V::set(-1), words), V::zero()));
       }
     }
+    return all;
   }
   /// The words that are known where products take part, and zeros.
   template <bool kHalf>

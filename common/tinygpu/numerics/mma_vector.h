@@ -153,8 +153,7 @@ struct VectorMma {
       if constexpr (kKnows)
         if (known->operands()) {
           took_out = true;
-          known->take_out(block, end, 0);
-          if (known->rows_known(block, end)) continue;
+          if (known->take_out(block, end, 0)) continue;
         }
       bool special_rows = false;
       for (uint32_t r = block; r < end; ++r) special_rows |= a.special[r];
@@ -168,6 +167,7 @@ struct VectorMma {
             uint32_t n_end = n;
             for (; n_end < t.columns && (special_rows || Panels::special(b, n_end) || again); n_end += kColumnStep)
               again -= again ? 1 : 0;
+            if (!took_out && known->take_out_if_special(block, end, n)) break;
             wide.template run<kHalf>(block, vectors, n, n_end, *known);
             n = n_end;
           } else {
@@ -188,7 +188,7 @@ struct VectorMma {
         if constexpr (kKnows && kC != C::none)
           if (beyond && !took_out && known->special_olds(block, end, n)) {
             took_out = true;
-            known->take_out(block, end, n);
+            if (known->take_out(block, end, n)) break;
             continue;
           }
         if (kOverlapped && !beyond && !careful && vectors == kVectors) [[likely]] {
@@ -244,8 +244,7 @@ struct VectorMma {
       const bool half = t.rule.result == SumRule::Result::f16_nearest;
       if constexpr (kKnows) {
         const uint32_t end = block + vectors * kLanes;
-        if (known->operands()) known->take_out(block, end, 0);
-        if (known->rows_known(block, end)) continue;
+        if (!all_groups(t) && known->take_out_if_special(block, end, 0)) continue;
         half ? wide.template run<true>(block, vectors, 0, t.columns, *known)
              : wide.template run<false>(block, vectors, 0, t.columns, *known);
       } else {
