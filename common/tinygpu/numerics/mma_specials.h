@@ -153,7 +153,7 @@ class KnownOutputs {
   }
   bool operands() const { return operands_; }
   /// Takes the outputs that are known out of rows `row` to `end` − 1 of columns n and up, where zeros take the old
-  /// accumulators' places. Once for each row. True: that is all of them.
+  /// accumulators' places. At most once for each output. True: that is all of them.
   bool take_out(uint32_t row, uint32_t end, uint32_t n) {
     return half_ ? take_out<true>(row, end, n) : take_out<false>(row, end, n);
   }
@@ -171,7 +171,7 @@ class KnownOutputs {
       }
     return V::any(some);
   }
-  /// The same for a vector of old accumulators; returns those that are left.
+  /// Takes infinities and NaNs out of a vector of old accumulators; returns the others, and zeros.
   template <bool kHalf>
   [[gnu::always_inline]] I take_out(int32_t* d, I c) {
     return keep(d, c, Of::template special_words<kHalf>(c));
