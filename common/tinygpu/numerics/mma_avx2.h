@@ -23,7 +23,7 @@ struct Avx2 {
   }
   static void restore(unsigned saved) { _mm_setcsr(saved); }
 
-  /// The same, but nothing that the compiler knows.
+  /// The vector, of which the compiler knows nothing: a constant that it can't make anew.
   template <class T>
   static T opaque(T v) {
     asm("" : "+x"(v));
@@ -42,6 +42,7 @@ struct Avx2 {
   }
   static I add(I a, I b) { return _mm256_add_epi32(a, b); }
   static I sub(I a, I b) { return _mm256_sub_epi32(a, b); }
+  /// a + b, or a − b where `sign` is negative; b is zero where `sign` is.
   static I add_signed(I a, I b, I sign) { return _mm256_add_epi32(a, _mm256_sign_epi32(b, sign)); }
   static I min(I a, I b) { return _mm256_min_epi32(a, b); }
   static I max(I a, I b) { return _mm256_max_epi32(a, b); }
@@ -114,13 +115,10 @@ struct Avx2 {
     return _mm256_castps_si256(_mm256_shuffle_ps(_mm256_castpd_ps(a), _mm256_castpd_ps(b), 0b11011101));
   }
   static D sub_double(D a, D b) { return _mm256_sub_pd(a, b); }
-  /// f32 of such a pair, in order; so its integers, toward zero.
+  /// f32 of such a pair, in order.
   static F narrow(D a, D b) {
     const __m256d both = _mm256_castps_pd(_mm256_set_m128(_mm256_cvtpd_ps(b), _mm256_cvtpd_ps(a)));
     return _mm256_castpd_ps(_mm256_permute4x64_pd(both, 0b11011000));
-  }
-  static I truncate_double(D a, D b) {
-    return _mm256_permute4x64_epi64(_mm256_set_m128i(_mm256_cvttpd_epi32(b), _mm256_cvttpd_epi32(a)), 0b11011000);
   }
 
   // 32 bytes, signed where not said otherwise.
@@ -135,7 +133,7 @@ struct Avx2 {
   }
   static I add8(I a, I b) { return _mm256_add_epi8(a, b); }
   static I sub8(I a, I b) { return _mm256_sub_epi8(a, b); }
-  /// The sum of each lane's four bytes, unsigned.
+  /// The sum of each lane's two low bytes, unsigned, where the others are zero; of all four.
   static I add_two_bytes(I a) { return _mm256_maddubs_epi16(a, _mm256_set1_epi8(1)); }
   static I add_bytes(I a) {
     return _mm256_madd_epi16(_mm256_maddubs_epi16(a, _mm256_set1_epi8(1)), _mm256_set1_epi16(1));

@@ -23,7 +23,7 @@ struct Avx512 {
   }
   static void restore(unsigned saved) { _mm_setcsr(saved); }
 
-  /// The same, but nothing that the compiler knows.
+  /// The vector, of which the compiler knows nothing: a constant that it can't make anew.
   template <class T>
   static T opaque(T v) {
     asm("" : "+v"(v));
@@ -122,14 +122,10 @@ struct Avx512 {
     return _mm512_castps_si512(_mm512_shuffle_ps(_mm512_castpd_ps(a), _mm512_castpd_ps(b), 0b11011101));
   }
   static D sub_double(D a, D b) { return _mm512_sub_pd(a, b); }
-  /// f32 of such a pair, in order; so its integers, toward zero.
+  /// f32 of such a pair, in order.
   static F narrow(D a, D b) {
     const __m512 both = _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(a)), _mm512_cvtpd_ps(b), 1);
     return _mm512_castpd_ps(_mm512_permutexvar_pd(_mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0), _mm512_castps_pd(both)));
-  }
-  static I truncate_double(D a, D b) {
-    const I both = _mm512_inserti32x8(_mm512_castsi256_si512(_mm512_cvttpd_epi32(a)), _mm512_cvttpd_epi32(b), 1);
-    return _mm512_permutexvar_epi64(_mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0), both);
   }
 
   // 64 bytes, signed where not said otherwise.

@@ -105,6 +105,15 @@ struct Specials {
       return V::select(nan, V::set(kHalf ? kNanF16 : kNanF32), words);
     }
   };
+  /// Words, with those that terms decide; `c`: the old accumulators, if they take part.
+  template <bool kHalf>
+  static I in(I words, const Masks& a, const Masks& b, uint32_t row, uint32_t column, const I* c) {
+    Known known;
+    known.add_products(a, b, row, column);
+    if (c) known.template add_old<kHalf>(*c);
+    known.close();
+    return known.template in<kHalf>(words);
+  }
   template <bool kHalf>
   static I infinity(bool negative) {
     return kHalf ? V::set(negative ? 0xfc00 : 0x7c00) : V::set(int32_t(negative ? 0xff800000 : 0x7f800000));
@@ -259,11 +268,7 @@ class KnownOutputs {
   /// The words that are known where products take part, and zeros.
   template <bool kHalf>
   [[gnu::noinline]] I words(I c, uint32_t row, uint32_t n) const {
-    typename Of::Known known;
-    known.template add_old<kHalf>(c);
-    known.add_products(a_, b_, row, n);
-    known.close();
-    return known.template in<kHalf>(V::zero());
+    return Of::template in<kHalf>(V::zero(), a_, b_, row, n, &c);
   }
   [[gnu::always_inline]] I keep(int32_t* d, I c, I words) {
     V::store(words_[count_], words);

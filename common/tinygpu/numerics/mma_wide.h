@@ -40,6 +40,9 @@ struct WideMma {
     alignas(64) int32_t scale[kPlane];  // exponent of the row's scale factor
   };
 
+  /// Where column n of B begins in a panel.
+  static constexpr size_t column_at(uint32_t n) { return n / kLanes * kLanes * kMostTerms + n % kLanes; }
+
   /// Fills a panel whose masks are there.
   template <class P, bool kBroadcast>
   static void unpack_panel(const typename P::Word* planes, uint32_t rows, uint32_t terms, bool flip, Panel& p) {
@@ -153,16 +156,6 @@ struct WideMma {
     return c;
   }
 
-  /// Words with infinities and NaNs where terms force them; `c`: the old accumulators, if they take part.
-  template <bool kHalf>
-  static I with_specials(I words, const Panel& a, const Panel& b, uint32_t row, uint32_t column, const I* c) {
-    typename Specials<V>::Known known;
-    known.add_products(a.masks, b.masks, row, column);
-    if (c) known.template add_old<kHalf>(*c);
-    known.close();
-    return known.template in<kHalf>(words);
-  }
-
   /// What to_f32() compares with, where the compiler can't compute it anew at every use.
   struct Limits {
     I magnitude = V::opaque(V::set(INT32_MAX)), largest = V::opaque(V::set(0x7f7fffff));
@@ -209,6 +202,7 @@ struct WideMma {
     bool special;
   };
   static I low_start() { return V::set(INT32_MIN); }
+
   /// `most`: the products' largest raw exponents, in the half that the vector has.
   template <bool kHalf, bool kScaled>
   [[gnu::always_inline]] static void begin(const MmaTile& t, const Panel& a, const Panel& b, uint32_t pair, uint32_t v,
@@ -268,7 +262,7 @@ struct WideMma {
   struct Look {
     const int32_t *a, *b;
     Look(const Panel& pa, const Panel& pb, uint32_t pair, uint32_t n)
-        : a(pa.exponents + pair / 2 * kMostTerms), b(pb.exponents + n / kLanes * kLanes * kMostTerms + n % kLanes) {}
+        : a(pa.exponents + pair / 2 * kMostTerms), b(pb.exponents + column_at(n)) {}
     [[gnu::always_inline]] void term(I (&most)[kColumnStep]) {
       const I e = V::load(a);
 #pragma GCC unroll 4
@@ -281,8 +275,7 @@ struct WideMma {
   template <uint32_t count, bool kLooks>
   [[gnu::always_inline]] static void multiply(const Panel& a, const Panel& b, uint32_t terms, uint32_t n, Sums (&s)[2],
                                               uint32_t first, Look& look, I (&ahead)[kColumnStep]) {
-    const double *va = a.value + s[first].row * kMostTerms,
-                 *vb = b.value + n / kLanes * kLanes * kMostTerms + n % kLanes;
+    const double *va = a.value + s[first].row * kMostTerms, *vb = b.value + column_at(n);
     D low[count][kColumnStep], high[count][kColumnStep];
 #pragma GCC unroll 2
     for (uint32_t c = 0; c < count; ++c)
@@ -345,7 +338,8 @@ struct WideMma {
         }
       }
       if constexpr (kScaled) words = V::select(s.none[j], t.read_c ? s.old[j] : V::zero(), words);
-      if (s.special) words = with_specials<kHalf>(words, a, b, s.row, n + j, t.read_c ? &s.old[j] : nullptr);
+      if (s.special)
+        words = Specials<V>::template in<kHalf>(words, a.masks, b.masks, s.row, n + j, t.read_c ? &s.old[j] : nullptr);
       V::store(d, words);
     }
   }

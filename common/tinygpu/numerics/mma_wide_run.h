@@ -16,7 +16,6 @@ struct WideRun {
   using Stages = SumStages<V, 16>;
   using I = typename V::I;
   using D = typename V::D;
-  using M = typename V::M;
   using Panel = typename Wide::Panel;
   using Sums = typename Stages::Sums;
   static constexpr uint32_t kLanes = V::kLanes, kPair = Wide::kPair, kColumnStep = Wide::kColumnStep;
@@ -95,9 +94,6 @@ struct WideRun {
     const D h = V::fma(sums.high[j], s.back, V::pair_high(s.low_start, start));
     V::store(d + j * size_t(s.stride), kHalf ? Wide::to_f16(l, h) : Wide::to_f32(s.limits, l, h));
   }
-  [[gnu::always_inline]] static void add_term(const double* va, const double* vb, uint32_t k, Sums& sums) {
-    Stages::add_term(va, vb, k, sums);
-  }
 
   /// Adds the products of `now`, whose first vector has begun in `sums`; leaves those of `next`, if there are more.
   [[gnu::always_inline]] static void steps(const Constants& s, const Panel& a, const Panel& b, const Pair* before,
@@ -105,14 +101,14 @@ struct WideRun {
                                            I (&high)[2][kColumnStep], Sums& sums, Sums& others) {
     I most[kColumnStep];
     const int32_t* ea = a.exponents + next.row / 2 * Wide::kMostTerms;
-    const int32_t* eb = b.exponents + column_at(next.n);
+    const int32_t* eb = b.exponents + Wide::column_at(next.n);
     Stages::template each<2>([&](auto v) __attribute__((always_inline)) {
       const double* va = a.value + (now.row + v.value * kLanes) * Wide::kMostTerms;
-      const double* vb = b.value + column_at(now.n);
+      const double* vb = b.value + Wide::column_at(now.n);
       Stages::hide(va), Stages::hide(vb);
       Stages::template each<kTerms>([&](auto k) __attribute__((always_inline)) {
         constexpr uint32_t kAt = v.value * kTerms + k.value;
-        add_term(va, vb, k.value, sums);
+        Stages::add_term(va, vb, k.value, sums);
         Stages::template spread<kColumnStep, 0, kTerms / 2, k.value>([&](auto j) __attribute__((always_inline)) {
           if constexpr (v.value == 1)
             finish(s, now.d[0], j.value, high[0][j.value], others);
@@ -138,7 +134,6 @@ struct WideRun {
     });
     for (uint32_t j = 0; j < kColumnStep; ++j) next.most[j] = most[j];
   }
-  static constexpr size_t column_at(uint32_t n) { return n / kLanes * kLanes * Wide::kMostTerms + n % kLanes; }
 
   /// Rows `row` to `end` − 1, whole pairs, of columns n to n_end − 1, whole steps.
   [[gnu::noinline]] static void run(const MmaTile& t, const Panel& a, const Panel& b, uint32_t row, uint32_t end,
@@ -152,7 +147,7 @@ struct WideRun {
     Pair *before = nullptr, *now = pairs;
     place(*now, row, n);
     for (uint32_t k = 0; k < kTerms; ++k)
-      look_at_term(a.exponents + row / 2 * Wide::kMostTerms, b.exponents + column_at(n), k, s, now->most);
+      look_at_term(a.exponents + row / 2 * Wide::kMostTerms, b.exponents + Wide::column_at(n), k, s, now->most);
     I high[2][kColumnStep];
     Sums sums, others;
     Stages::template each<kColumnStep>([&](auto j) __attribute__((always_inline)) {
