@@ -12,14 +12,14 @@ struct Words {
   uint64_t low, high;
 };
 
-ChipCode read(std::initializer_list<Words> words) {
+SassCode read(std::initializer_list<Words> words) {
   std::vector<uint8_t> bytes(words.size() * sizeof(Words));
   std::memcpy(bytes.data(), words.begin(), bytes.size());
   return read_instructions(bytes);
 }
 
 TEST(MachineCode, UnitsGuardsStallsAndScoreboards) {
-  const ChipCode c = read({
+  const SassCode c = read({
       {0x0000000000007919, 0x000e620000002100},  // S2R R0, SR_TID.X
       {0x0000000000057245, 0x002fd60000201000},  // I2FP.F32.U32 R5, R0
       {0x3f80000005057423, 0x000fc80000000004},  // FFMA R5, R5, R4, 1
@@ -31,7 +31,7 @@ TEST(MachineCode, UnitsGuardsStallsAndScoreboards) {
   EXPECT_EQ(c.code[0].sets, 1) << "what S2R brings is waited for";
   EXPECT_EQ(c.code[0].waits, 0);
   EXPECT_EQ(c.code[1].waits, 1 << 1) << "by who reads it";
-  EXPECT_EQ(c.code[1].sets, ChipInstruction::kNone);
+  EXPECT_EQ(c.code[1].sets, SassInstruction::kNone);
   EXPECT_EQ(c.code[1].pipe, Pipe::alu);
   EXPECT_FALSE(c.code[1].floating) << "a conversion";
   EXPECT_TRUE(c.code[2].floating);
@@ -46,7 +46,7 @@ TEST(MachineCode, UnitsGuardsStallsAndScoreboards) {
 }
 
 TEST(MachineCode, BranchesForthAndBack) {
-  const ChipCode c = read({
+  const SassCode c = read({
       {0x00000000000c0947, 0x000fea0003800000},  // at 0x00: @P0 BRA 0x40
       {0xfffffffc00f81947, 0x000fea000383ffff},  // at 0x10: @P1 BRA 0x0
       {0x0000000000007919, 0x000e620000002100},
@@ -62,7 +62,7 @@ TEST(MachineCode, BranchesForthAndBack) {
 }
 
 TEST(MachineCode, ABranchOutOfTheCodeHasNoTarget) {
-  const ChipCode c = read({{0x000000080008a947, 0x000fea0003800000}});  // @!P2 BRA, 0x830 bytes on
+  const SassCode c = read({{0x000000080008a947, 0x000fea0003800000}});  // @!P2 BRA, 0x830 bytes on
   EXPECT_TRUE(c.code[0].branches);
   EXPECT_EQ(c.code[0].target, -1);
 }

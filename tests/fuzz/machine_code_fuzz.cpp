@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   gen5::fuzz::set_options(gpu.options);
   gen5::fuzz::Store store(gpu.memory);
   Program program({kernels}, isa::instruction_set(), gpu.spec.costs, store);
-  program.set_chip_code(kernel, std::make_shared<const ChipCode>(cuda::read_instructions(bytes)));
+  program.set_sass(kernel, std::make_shared<const SassCode>(cuda::read_instructions(bytes)));
   gen5::fuzz::launch_entry(gpu, program, *program.find(kernel));
   return 0;
 }

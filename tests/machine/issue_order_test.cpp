@@ -1,5 +1,5 @@
 // The order that a compiler would choose, and the times that come of it.
-#include "common/tinygpu/program/issue_order.h"
+#include "common/tinygpu/program/schedule/issue_order.h"
 
 #include <gtest/gtest.h>
 

@@ -215,7 +215,7 @@ void release_workspace(State& s, const RunningLaunch& launch) {
 
 void end_launch(State& s, const RunningLaunch& launch, LaunchStats& stats) {
   Kernel& k = *launch.kernel;
-  if (k.function->chip_code)
+  if (k.function->sass)
     stats.counters[k.module->assembled_here(k.name) ? "launches timed by machine code of ptxas"
                                                     : "launches timed by machine code"] = 1;
   release_workspace(s, launch);

@@ -27,7 +27,7 @@ int64_t distance(const uint64_t (&words)[2]) {
 
 struct Unit {
   uint16_t operation;
-  Landmark landmark;
+  InstructionKind kind;
   Pipe pipe = Pipe::none;
   uint8_t occupies = 0;
   bool floating = false;
@@ -40,90 +40,90 @@ constexpr uint8_t kFar = 33;
 
 /// By the lowest nine bits. Names are nvdisasm's.
 constexpr Unit kUnits[] = {
-    {0x002, Landmark::none, Pipe::alu, 2},                // MOV
-    {0x006, Landmark::vote},                              // VOTE
-    {0x007, Landmark::none, Pipe::alu, 2},                // SEL
-    {0x008, Landmark::none, Pipe::alu, 2},                // FSEL
-    {0x009, Landmark::none, Pipe::alu, 2},                // FMNMX
-    {0x00b, Landmark::none, Pipe::alu, 2},                // FSETP
-    {0x00c, Landmark::none, Pipe::alu, 2},                // ISETP
-    {0x00f, Landmark::none, Pipe::alu, 2},                // VIMNMX3
-    {0x010, Landmark::none, Pipe::alu, 2},                // IADD3
-    {0x011, Landmark::none, Pipe::alu, 2},                // LEA
-    {0x012, Landmark::none, Pipe::alu, 2},                // LOP3
-    {0x013, Landmark::none, Pipe::alu, 2},                // IABS
-    {0x016, Landmark::none, Pipe::alu, 2},                // PRMT
-    {0x019, Landmark::none, Pipe::alu, 2},                // SHF
-    {0x01c, Landmark::none, Pipe::alu, 2},                // PLOP3
-    {0x020, Landmark::none, Pipe::fma, 2, true},          // FMUL
-    {0x021, Landmark::none, Pipe::fma, 2, true},          // FADD
-    {0x023, Landmark::none, Pipe::fma, 2, true},          // FFMA
-    {0x024, Landmark::none, Pipe::fma_heavy, 2},          // IMAD
-    {0x025, Landmark::none, Pipe::fma_heavy, 4},          // IMAD.WIDE
-    {0x027, Landmark::none, Pipe::fma_heavy, 4},          // IMAD.HI
-    {0x028, Landmark::none, Pipe::fp64, 2, true},         // DMUL
-    {0x029, Landmark::none, Pipe::fp64, 2, true},         // DADD
-    {0x02a, Landmark::none, Pipe::fp64, 2},               // DSETP
-    {0x02b, Landmark::none, Pipe::fp64, 2, true},         // DFMA
-    {0x031, Landmark::none, Pipe::fma, 2},                // HFMA2
-    {0x035, Landmark::none, Pipe::fma, 2},                // HFMA2.MMA
-    {0x036, Landmark::none, Pipe::alu, 2},                // VIADD
-    {0x03b, Landmark::shared_load},                       // LDSM
-    {0x03c, Landmark::matrix},                            // HMMA
-    {0x03e, Landmark::none, Pipe::alu, 2},                // F2FP
-    {0x044, Landmark::shared_store},                      // STSM
-    {0x045, Landmark::none, Pipe::alu, 2},                // I2FP
-    {0x046, Landmark::none, Pipe::alu, 2},                // VIADDMNMX
-    {0x048, Landmark::none, Pipe::alu, 2},                // VIMNMX
-    {0x076, Landmark::none, Pipe::alu, 2},                // FMNMX3
-    {0x100, Landmark::none, Pipe::xu, 8},                 // FLO
-    {0x104, Landmark::none, Pipe::xu, 8},                 // F2F
-    {0x105, Landmark::none, Pipe::xu, 8},                 // F2I
-    {0x106, Landmark::none, Pipe::xu, 8},                 // I2F
-    {0x108, Landmark::none, Pipe::xu, 8},                 // MUFU
-    {0x109, Landmark::none, Pipe::xu, 8},                 // POPC
-    {0x110, Landmark::none, Pipe::xu, 8},                 // F2F, 64 bits
-    {0x111, Landmark::none, Pipe::xu, 8},                 // F2I
-    {0x112, Landmark::none, Pipe::xu, 8},                 // I2F
-    {0x119, Landmark::none, Pipe::none, 0, false, kFar},  // S2R
-    {0x11a, Landmark::copy_wait},                         // DEPBAR
-    {0x11d, Landmark::barrier},                           // BAR
-    {0x180, Landmark::load},                              // LD
-    {0x181, Landmark::global_load},                       // LDG
-    {0x182, Landmark::none, Pipe::none, 0, false, kFar},  // LDC
-    {0x183, Landmark::local},                             // LDL
-    {0x184, Landmark::shared_load},                       // LDS
-    {0x185, Landmark::global_store},                      // ST
-    {0x186, Landmark::global_store},                      // STG
-    {0x187, Landmark::local},                             // STL
-    {0x188, Landmark::shared_store},                      // STS
-    {0x189, Landmark::shuffle},                           // SHFL
-    {0x18c, Landmark::shared_atomic},                     // ATOMS
-    {0x18e, Landmark::global_atomic},                     // REDG
-    {0x1a6, Landmark::global_atomic},                     // REDG
-    {0x1a7, Landmark::engine},                            // SYNCS
-    {0x1a8, Landmark::global_atomic},                     // ATOMG
-    {0x1a9, Landmark::global_atomic},                     // ATOMG
-    {0x1ae, Landmark::copy},                              // LDGSTS
-    {0x1af, Landmark::copy_group},                        // LDGDEPBAR
-    {0x1b2, Landmark::engine},                            // SYNCS
-    {0x1b4, Landmark::engine},                            // UTMALDG
-    {0x1b5, Landmark::engine},                            // UTMASTG
-    {0x1b6, Landmark::engine},                            // UTMAREDG
-    {0x1ba, Landmark::engine},                            // UBLKCP
-    {0x1c3, Landmark::none, Pipe::none, 0, false, kFar},  // S2UR
-    {0x1c4, Landmark::vote},                              // REDUX
-    {0x1f0, Landmark::engine},                            // HGMMA
+    {0x002, InstructionKind::other, Pipe::alu, 2},                // MOV
+    {0x006, InstructionKind::vote},                               // VOTE
+    {0x007, InstructionKind::other, Pipe::alu, 2},                // SEL
+    {0x008, InstructionKind::other, Pipe::alu, 2},                // FSEL
+    {0x009, InstructionKind::other, Pipe::alu, 2},                // FMNMX
+    {0x00b, InstructionKind::other, Pipe::alu, 2},                // FSETP
+    {0x00c, InstructionKind::other, Pipe::alu, 2},                // ISETP
+    {0x00f, InstructionKind::other, Pipe::alu, 2},                // VIMNMX3
+    {0x010, InstructionKind::other, Pipe::alu, 2},                // IADD3
+    {0x011, InstructionKind::other, Pipe::alu, 2},                // LEA
+    {0x012, InstructionKind::other, Pipe::alu, 2},                // LOP3
+    {0x013, InstructionKind::other, Pipe::alu, 2},                // IABS
+    {0x016, InstructionKind::other, Pipe::alu, 2},                // PRMT
+    {0x019, InstructionKind::other, Pipe::alu, 2},                // SHF
+    {0x01c, InstructionKind::other, Pipe::alu, 2},                // PLOP3
+    {0x020, InstructionKind::other, Pipe::fma, 2, true},          // FMUL
+    {0x021, InstructionKind::other, Pipe::fma, 2, true},          // FADD
+    {0x023, InstructionKind::other, Pipe::fma, 2, true},          // FFMA
+    {0x024, InstructionKind::other, Pipe::fma_heavy, 2},          // IMAD
+    {0x025, InstructionKind::other, Pipe::fma_heavy, 4},          // IMAD.WIDE
+    {0x027, InstructionKind::other, Pipe::fma_heavy, 4},          // IMAD.HI
+    {0x028, InstructionKind::other, Pipe::fp64, 2, true},         // DMUL
+    {0x029, InstructionKind::other, Pipe::fp64, 2, true},         // DADD
+    {0x02a, InstructionKind::other, Pipe::fp64, 2},               // DSETP
+    {0x02b, InstructionKind::other, Pipe::fp64, 2, true},         // DFMA
+    {0x031, InstructionKind::other, Pipe::fma, 2},                // HFMA2
+    {0x035, InstructionKind::other, Pipe::fma, 2},                // HFMA2.MMA
+    {0x036, InstructionKind::other, Pipe::alu, 2},                // VIADD
+    {0x03b, InstructionKind::shared_load},                        // LDSM
+    {0x03c, InstructionKind::matrix},                             // HMMA
+    {0x03e, InstructionKind::other, Pipe::alu, 2},                // F2FP
+    {0x044, InstructionKind::shared_store},                       // STSM
+    {0x045, InstructionKind::other, Pipe::alu, 2},                // I2FP
+    {0x046, InstructionKind::other, Pipe::alu, 2},                // VIADDMNMX
+    {0x048, InstructionKind::other, Pipe::alu, 2},                // VIMNMX
+    {0x076, InstructionKind::other, Pipe::alu, 2},                // FMNMX3
+    {0x100, InstructionKind::other, Pipe::xu, 8},                 // FLO
+    {0x104, InstructionKind::other, Pipe::xu, 8},                 // F2F
+    {0x105, InstructionKind::other, Pipe::xu, 8},                 // F2I
+    {0x106, InstructionKind::other, Pipe::xu, 8},                 // I2F
+    {0x108, InstructionKind::other, Pipe::xu, 8},                 // MUFU
+    {0x109, InstructionKind::other, Pipe::xu, 8},                 // POPC
+    {0x110, InstructionKind::other, Pipe::xu, 8},                 // F2F, 64 bits
+    {0x111, InstructionKind::other, Pipe::xu, 8},                 // F2I
+    {0x112, InstructionKind::other, Pipe::xu, 8},                 // I2F
+    {0x119, InstructionKind::other, Pipe::none, 0, false, kFar},  // S2R
+    {0x11a, InstructionKind::copy_wait},                          // DEPBAR
+    {0x11d, InstructionKind::barrier},                            // BAR
+    {0x180, InstructionKind::load},                               // LD
+    {0x181, InstructionKind::global_load},                        // LDG
+    {0x182, InstructionKind::other, Pipe::none, 0, false, kFar},  // LDC
+    {0x183, InstructionKind::local},                              // LDL
+    {0x184, InstructionKind::shared_load},                        // LDS
+    {0x185, InstructionKind::global_store},                       // ST
+    {0x186, InstructionKind::global_store},                       // STG
+    {0x187, InstructionKind::local},                              // STL
+    {0x188, InstructionKind::shared_store},                       // STS
+    {0x189, InstructionKind::shuffle},                            // SHFL
+    {0x18c, InstructionKind::shared_atomic},                      // ATOMS
+    {0x18e, InstructionKind::global_atomic},                      // REDG
+    {0x1a6, InstructionKind::global_atomic},                      // REDG
+    {0x1a7, InstructionKind::engine},                             // SYNCS
+    {0x1a8, InstructionKind::global_atomic},                      // ATOMG
+    {0x1a9, InstructionKind::global_atomic},                      // ATOMG
+    {0x1ae, InstructionKind::copy},                               // LDGSTS
+    {0x1af, InstructionKind::copy_group},                         // LDGDEPBAR
+    {0x1b2, InstructionKind::engine},                             // SYNCS
+    {0x1b4, InstructionKind::engine},                             // UTMALDG
+    {0x1b5, InstructionKind::engine},                             // UTMASTG
+    {0x1b6, InstructionKind::engine},                             // UTMAREDG
+    {0x1ba, InstructionKind::engine},                             // UBLKCP
+    {0x1c3, InstructionKind::other, Pipe::none, 0, false, kFar},  // S2UR
+    {0x1c4, InstructionKind::vote},                               // REDUX
+    {0x1f0, InstructionKind::engine},                             // HGMMA
 };
 
 constexpr uint16_t kExit = 0x14d, kBra = 0x147, kRet = 0x150, kCall = 0x144;
 
-ChipInstruction instruction(const uint64_t (&words)[2], size_t at, size_t count) {
-  ChipInstruction out;
+SassInstruction instruction(const uint64_t (&words)[2], size_t at, size_t count) {
+  SassInstruction out;
   const uint16_t operation = uint16_t(bits(words, 0, 9));
   const auto unit = std::ranges::find(kUnits, operation, &Unit::operation);
   if (unit != std::end(kUnits)) {
-    out.landmark = unit->landmark;
+    out.kind = unit->kind;
     out.pipe = unit->pipe;
     out.occupies = unit->occupies;
     out.floating = unit->floating;
@@ -131,7 +131,7 @@ ChipInstruction instruction(const uint64_t (&words)[2], size_t at, size_t count)
   }
   out.guarded = bits(words, 12, 4) != kAlways;
   // What is never executed only takes its turn.
-  if (bits(words, 12, 4) == kNever) out.landmark = Landmark::none;
+  if (bits(words, 12, 4) == kNever) out.kind = InstructionKind::other;
   out.stall = uint8_t(std::max<uint64_t>(1, bits(words, 105, 4)));
   out.sets = uint8_t(bits(words, 110, 3));
   out.reads = uint8_t(bits(words, 113, 3));
@@ -147,8 +147,8 @@ ChipInstruction instruction(const uint64_t (&words)[2], size_t at, size_t count)
 
 }  // namespace
 
-ChipCode read_instructions(Bytes code) {
-  ChipCode out;
+SassCode read_instructions(Bytes code) {
+  SassCode out;
   const size_t count = code.size() / kSize;
   for (size_t i = 0; i < count; ++i) {
     uint64_t words[2];
@@ -158,13 +158,13 @@ ChipCode read_instructions(Bytes code) {
   return out;
 }
 
-std::map<std::string, std::shared_ptr<const ChipCode>> read_machine_code(Bytes cubin) {
-  std::map<std::string, std::shared_ptr<const ChipCode>> out;
+std::map<std::string, std::shared_ptr<const SassCode>> read_machine_code(Bytes cubin) {
+  std::map<std::string, std::shared_ptr<const SassCode>> out;
   const auto elf = Elf::read(cubin);
   if (!elf || elf->machine() != kMachineCuda) return out;
   for (const Elf::Section& s : elf->sections())
     if (s.name.starts_with(kText) && s.name.size() > kText.size())
-      out[std::string(s.name.substr(kText.size()))] = std::make_shared<const ChipCode>(read_instructions(s.bytes));
+      out[std::string(s.name.substr(kText.size()))] = std::make_shared<const SassCode>(read_instructions(s.bytes));
   return out;
 }
 

@@ -1,6 +1,6 @@
-// Machine code of a cubin, as far as program/chip_code.h needs it. NVIDIA does not document the encoding; what is read
-// here agrees with what nvdisasm prints of the same bytes (tests/cuda): 16 bytes an instruction, the operation in the
-// lowest nine bits, a branch's distance, and the compiler's control bits. Anything unknown is an instruction that
+// Machine code of a cubin, as far as program/sass/sass_code.h needs it. NVIDIA does not document the encoding; what is
+// read here agrees with what nvdisasm prints of the same bytes (tests/cuda): 16 bytes an instruction, the operation in
+// the lowest nine bits, a branch's distance, and the compiler's control bits. Anything unknown is an instruction that
 // takes its turn at the issue port.
 #pragma once
 #include <map>
@@ -8,14 +8,14 @@
 #include <string>
 
 #include "common/tinygpu/cuda/elf.h"
-#include "common/tinygpu/program/chip_code.h"
+#include "common/tinygpu/program/sass/sass_code.h"
 
 namespace tinygpu::cuda {
 
 /// By function name. Empty if `cubin` is no CUDA ELF, or for a GPU before sm_90.
-std::map<std::string, std::shared_ptr<const ChipCode>> read_machine_code(Bytes cubin);
+std::map<std::string, std::shared_ptr<const SassCode>> read_machine_code(Bytes cubin);
 
 /// The instructions in `code`, the contents of a .text section.
-ChipCode read_instructions(Bytes code);
+SassCode read_instructions(Bytes code);
 
 }  // namespace tinygpu::cuda

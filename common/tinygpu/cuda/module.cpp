@@ -294,7 +294,7 @@ CUresult Module::load_now() {
     split_target(parsed_[0]->target, target_number_, suffix);
     store_ = std::make_unique<Store>(gpu_, owned_);
     program_ = std::make_unique<Program>(parsed_, isa::instruction_set(), gpu_.spec.costs, *store_);
-    for (const auto& [name, code] : images_.machine_code) program_->set_chip_code(name, code);
+    for (const auto& [name, code] : images_.machine_code) program_->set_sass(name, code);
     return CUDA_SUCCESS;
   } catch (const FatbinError& e) {
     log_ = e.what();

@@ -45,7 +45,7 @@ struct PtxImage {
 struct ImageChoice {
   std::vector<PtxImage> ptx;                     // one per container
   std::map<std::string, CubinKernel> resources;  // by function name
-  std::map<std::string, std::shared_ptr<const ChipCode>> machine_code;
+  std::map<std::string, std::shared_ptr<const SassCode>> machine_code;
 };
 
 /// True if a driver would compile PTX for `target` ("sm_100a") on a GPU of this compute capability: sm_NN on NN and

@@ -7,7 +7,7 @@
 
 TINYGPU_ISA_BEGIN
 
-/// The executor of a call of `name`, or nullptr if it is no builtin. Op::list is the call's (program/decoder.h).
+/// The executor of a call of `name`, or nullptr if it is no builtin. Op::list is the call's (program/lower/decoder.h).
 ExecFn builtin_function(std::string_view name);
 
 TINYGPU_ISA_END

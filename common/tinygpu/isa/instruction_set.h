@@ -1,6 +1,6 @@
 // The instruction set compiled for the fastest level that this CPU has.
 #pragma once
-#include "common/tinygpu/program/decoder.h"
+#include "common/tinygpu/program/lower/decoder.h"
 
 namespace tinygpu::isa {
 

@@ -8,7 +8,7 @@
 
 #include "common/tinygpu/machine/chip/gpu.h"
 #include "common/tinygpu/machine/memory/access.h"
-#include "common/tinygpu/program/decoder.h"
+#include "common/tinygpu/program/lower/decoder.h"
 
 #ifndef TINYGPU_ISA_LEVEL
 #define TINYGPU_ISA_LEVEL v1

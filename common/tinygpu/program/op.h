@@ -77,7 +77,7 @@ struct alignas(64) Op {
   bool plain = false;     // settle() found nothing that the interpreter would have to look at but its units
   uint32_t wait_sb = 0;   // bit i: wait for scoreboard i before issuing
   uint8_t occupies = 0;   // cycles of the pipe
-  // Of loops that ptxas has changed (program/chip_code.h).
+  // Of loops that ptxas has changed (program/sass/sass_code.h).
   uint8_t turns = 1;  // it waits for its operands in every so-many-th turn: loads of as many turns go together
   uint8_t mark = 0;   // kMark…, with the loop's number
   static constexpr uint8_t kMarkOnce = 0x40;    // a load that ptxas takes out of the loop: made in its first turn

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "common/tinygpu/program/function_builder.h"
+#include "common/tinygpu/program/lower/function_builder.h"
 
 namespace tinygpu {
 namespace {
@@ -183,9 +183,9 @@ const Function& Program::at(uint32_t index) {
   return f;
 }
 
-void Program::set_chip_code(const std::string& name, std::shared_ptr<const ChipCode> code) {
+void Program::set_sass(const std::string& name, std::shared_ptr<const SassCode> code) {
   for (auto& f : functions_)
-    if (f->name == name) f->chip_code = code;
+    if (f->name == name) f->sass = code;
 }
 
 std::vector<std::string> Program::entries() const {

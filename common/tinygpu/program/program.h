@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "common/tinygpu/program/decoder.h"
+#include "common/tinygpu/program/lower/decoder.h"
 #include "common/tinygpu/program/op.h"
 #include "common/tinygpu/ptx/module.h"
 
@@ -111,7 +111,7 @@ struct AsyncTouch {
   std::vector<uint32_t> reads, writes;
 };
 
-struct ChipCode;  // program/chip_code.h
+struct SassCode;  // program/sass/sass_code.h
 
 /// One decoded function.
 struct Function {
@@ -132,7 +132,7 @@ struct Function {
   std::deque<std::vector<uint32_t>> lists;
   std::unordered_map<uint32_t, AsyncTouch> async_touches;  // of the ops with Op::reads_pending, by index
   uint32_t registers_per_thread = 0;                       // from the cubin when known, else an estimate from liveness
-  std::shared_ptr<const ChipCode> chip_code;               // what ptxas made of it, if that is known
+  std::shared_ptr<const SassCode> sass;                    // what ptxas made of it, if that is known
   bool calls_any = false;
   std::atomic<bool> decoded{false};
 
@@ -191,7 +191,7 @@ class Program {
   /// Registers per thread as ptxas allocated them, known from a cubin beside the PTX. For functions of this program.
   void set_registers(const Function& f, uint32_t n) { functions_[f.index]->registers_per_thread = n; }
   /// What ptxas made of the functions of that name, found in a cubin beside the PTX. Before they are decoded.
-  void set_chip_code(const std::string& name, std::shared_ptr<const ChipCode> code);
+  void set_sass(const std::string& name, std::shared_ptr<const SassCode> code);
   size_t function_count() const { return functions_.size(); }
   /// Names of the entry points, in order of definition.
   std::vector<std::string> entries() const;

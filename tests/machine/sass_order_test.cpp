@@ -1,22 +1,22 @@
 // PTX in the order that ptxas chose: which instruction stands where, what passes in between, what is refused.
-#include "common/tinygpu/program/chip_order.h"
+#include "common/tinygpu/program/sass/sass_order.h"
 
 #include <gtest/gtest.h>
 
-#include "common/tinygpu/program/chip_match.h"
+#include "common/tinygpu/program/sass/sass_match.h"
 
-namespace tinygpu::test::chip_order_test {
+namespace tinygpu::test::sass_order_test {
 namespace {
 
-using Order = PtxWork::Order;
+using Order = PtxFeatures::Order;
 
 /// A block of PTX, instruction by instruction.
 struct Ptx {
-  std::vector<PtxWork> work;
+  std::vector<PtxFeatures> work;
   std::vector<Touch> touches;
-  Ptx& add(Landmark landmark, Order order, std::vector<uint32_t> defs, std::vector<uint32_t> uses) {
-    PtxWork w;
-    w.landmark = landmark;
+  Ptx& add(InstructionKind kind, Order order, std::vector<uint32_t> defs, std::vector<uint32_t> uses) {
+    PtxFeatures w;
+    w.kind = kind;
     w.order = order;
     work.push_back(w);
     Touch t;
@@ -25,36 +25,38 @@ struct Ptx {
     touches.push_back(t);
     return *this;
   }
-  Ptx& load(uint32_t to, uint32_t at) { return add(Landmark::shared_load, Order::reads, {to}, {at}); }
-  Ptx& store(uint32_t at, uint32_t value) { return add(Landmark::shared_store, Order::writes, {}, {at, value}); }
-  Ptx& multiply(uint32_t sum, uint32_t a, uint32_t b) { return add(Landmark::matrix, Order::free, {sum}, {a, b, sum}); }
-  Ptx& integer(uint32_t to, uint32_t from) { return add(Landmark::none, Order::free, {to}, {from}); }
+  Ptx& load(uint32_t to, uint32_t at) { return add(InstructionKind::shared_load, Order::reads, {to}, {at}); }
+  Ptx& store(uint32_t at, uint32_t value) { return add(InstructionKind::shared_store, Order::writes, {}, {at, value}); }
+  Ptx& multiply(uint32_t sum, uint32_t a, uint32_t b) {
+    return add(InstructionKind::matrix, Order::free, {sum}, {a, b, sum});
+  }
+  Ptx& integer(uint32_t to, uint32_t from) { return add(InstructionKind::other, Order::free, {to}, {from}); }
   Ptx& branch() {
-    add(Landmark::none, Order::free, {}, {});
+    add(InstructionKind::other, Order::free, {}, {});
     work.back().branches = true;
     return *this;
   }
-  std::optional<ChipBlock> in(const std::vector<ChipInstruction>& code) const {
+  std::optional<SassBlock> in(const std::vector<SassInstruction>& code) const {
     return order_block(work, touches, 0, uint32_t(work.size()), code);
   }
 };
 
-ChipInstruction chip(Landmark landmark, uint8_t stall, uint8_t waits = 0, uint8_t sets = ChipInstruction::kNone) {
-  ChipInstruction i;
-  i.landmark = landmark;
+SassInstruction machine(InstructionKind kind, uint8_t stall, uint8_t waits = 0, uint8_t sets = SassInstruction::kNone) {
+  SassInstruction i;
+  i.kind = kind;
   i.stall = stall;
   i.waits = waits;
   i.sets = sets;
   return i;
 }
-ChipInstruction move(uint8_t stall, uint8_t waits = 0) {
-  ChipInstruction i = chip(Landmark::none, stall, waits);
+SassInstruction move(uint8_t stall, uint8_t waits = 0) {
+  SassInstruction i = machine(InstructionKind::other, stall, waits);
   i.pipe = Pipe::alu;
   i.occupies = 2;
   return i;
 }
-ChipInstruction back(uint8_t stall) {
-  ChipInstruction i = chip(Landmark::none, stall);
+SassInstruction back(uint8_t stall) {
+  SassInstruction i = machine(InstructionKind::other, stall);
   i.branches = true;
   i.target = 0;
   return i;
@@ -74,9 +76,10 @@ Ptx product() {
 }
 
 TEST(ChipOrder, ProductsGoBetweenTheLoadsOfTheNext) {
-  const auto b = product().in({chip(Landmark::shared_load, 4, 0, 0), chip(Landmark::shared_load, 1, 0, 1),
-                               move(2, 0b10), move(3), chip(Landmark::matrix, 1), chip(Landmark::shared_load, 4),
-                               chip(Landmark::shared_load, 2, 0, 0), chip(Landmark::matrix, 1, 0b1), move(2), back(5)});
+  const auto b = product().in(
+      {machine(InstructionKind::shared_load, 4, 0, 0), machine(InstructionKind::shared_load, 1, 0, 1), move(2, 0b10),
+       move(3), machine(InstructionKind::matrix, 1), machine(InstructionKind::shared_load, 4),
+       machine(InstructionKind::shared_load, 2, 0, 0), machine(InstructionKind::matrix, 1, 0b1), move(2), back(5)});
   ASSERT_TRUE(b);
   EXPECT_EQ(b->order, (std::vector<uint32_t>{0, 1, 5, 2, 3, 4, 6, 7}));
   const auto& p = b->places;
@@ -97,16 +100,18 @@ TEST(ChipOrder, ProductsGoBetweenTheLoadsOfTheNext) {
 TEST(ChipOrder, TheLoadsThatAreNeededFirstGoFirst) {
   // The first product needs what is loaded last.
   const Ptx ptx = Ptx().load(10, 0).load(11, 0).load(12, 0).load(13, 0).multiply(20, 12, 13).multiply(21, 10, 11);
-  const auto b = ptx.in({chip(Landmark::shared_load, 1), chip(Landmark::shared_load, 1), chip(Landmark::matrix, 1),
-                         chip(Landmark::shared_load, 1), chip(Landmark::shared_load, 1), chip(Landmark::matrix, 1)});
+  const auto b = ptx.in({machine(InstructionKind::shared_load, 1), machine(InstructionKind::shared_load, 1),
+                         machine(InstructionKind::matrix, 1), machine(InstructionKind::shared_load, 1),
+                         machine(InstructionKind::shared_load, 1), machine(InstructionKind::matrix, 1)});
   ASSERT_TRUE(b);
   EXPECT_EQ(b->order, (std::vector<uint32_t>{2, 3, 4, 0, 1, 5}));
 }
 
 TEST(ChipOrder, AResultThatStepsBringIsWaitedFor) {
-  ChipInstruction special = chip(Landmark::none, 1, 0, 3);
+  SassInstruction special = machine(InstructionKind::other, 1, 0, 3);
   special.latency = 33;
-  const auto b = Ptx().load(10, 0).in({special, move(2), move(2, 0b1000), chip(Landmark::shared_load, 1, 0, 0)});
+  const auto b =
+      Ptx().load(10, 0).in({special, move(2), move(2, 0b1000), machine(InstructionKind::shared_load, 1, 0, 0)});
   ASSERT_TRUE(b);
   const auto& steps = b->places[0].before;
   ASSERT_EQ(steps.size(), 3u) << "what brings something ends a step, what waits begins one";
@@ -117,7 +122,7 @@ TEST(ChipOrder, AResultThatStepsBringIsWaitedFor) {
 }
 
 TEST(ChipOrder, OtherCodeIsRefused) {
-  const ChipInstruction load = chip(Landmark::shared_load, 1), matrix = chip(Landmark::matrix, 1);
+  const SassInstruction load = machine(InstructionKind::shared_load, 1), matrix = machine(InstructionKind::matrix, 1);
   EXPECT_FALSE(product().in({load, load, matrix, load, matrix, back(5)})) << "a load is missing";
   EXPECT_FALSE(product().in({load, load, matrix, load, load, matrix, matrix, back(5)})) << "a product more";
   EXPECT_FALSE(product().in({matrix, load, load, load, load, matrix, back(5)})) << "a product before its operands";
@@ -126,18 +131,19 @@ TEST(ChipOrder, OtherCodeIsRefused) {
 }
 
 TEST(ChipOrder, AccessesKeepWhatMemoryAsks) {
-  const ChipInstruction load = chip(Landmark::shared_load, 1), store = chip(Landmark::shared_store, 1);
+  const SassInstruction load = machine(InstructionKind::shared_load, 1),
+                        store = machine(InstructionKind::shared_store, 1);
   const Ptx ptx = Ptx().store(0, 5).load(10, 1);
   EXPECT_TRUE(ptx.in({store, load}));
   EXPECT_FALSE(ptx.in({load, store})) << "nobody knows that they are different places";
   Ptx barrier = Ptx().load(10, 1);
-  barrier.add(Landmark::barrier, Order::sync, {}, {}).load(11, 1);
-  EXPECT_TRUE(barrier.in({load, chip(Landmark::barrier, 6), load}));
-  EXPECT_FALSE(barrier.in({load, load, chip(Landmark::barrier, 6)}));
+  barrier.add(InstructionKind::barrier, Order::sync, {}, {}).load(11, 1);
+  EXPECT_TRUE(barrier.in({load, machine(InstructionKind::barrier, 6), load}));
+  EXPECT_FALSE(barrier.in({load, load, machine(InstructionKind::barrier, 6)}));
   Ptx clock = Ptx().load(10, 1);
-  clock.add(Landmark::none, Order::fixed, {30}, {});
+  clock.add(InstructionKind::other, Order::fixed, {30}, {});
   EXPECT_FALSE(clock.in({load})) << "a look at the clock stays where it is";
 }
 
 }  // namespace
-}  // namespace tinygpu::test::chip_order_test
+}  // namespace tinygpu::test::sass_order_test

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <set>
 
-#include "common/tinygpu/program/function_builder.h"
+#include "common/tinygpu/program/lower/function_builder.h"
 
 namespace tinygpu {
 

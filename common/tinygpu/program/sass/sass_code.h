@@ -16,9 +16,9 @@ namespace tinygpu {
 /// H200: 16 ex2 take 137 cycles, 112 fma 124, both together 183).
 constexpr uint8_t special_issue(uint8_t occupies) { return occupies > 1 ? occupies / 2 : 1; }
 
-/// What both codes have one for one, so that parts of them can be told by it.
-enum class Landmark : uint8_t {
-  none,
+/// Kinds of instructions of which ptxas makes one for one: by them a part of PTX is found again in its machine code.
+enum class InstructionKind : uint8_t {
+  other,
   load,  // through the generic window: either of the next two
   global_load,
   shared_load,
@@ -37,27 +37,27 @@ enum class Landmark : uint8_t {
   engine,      // mbarriers, bulk copies, the tensor cores that warps don't feed
   count_
 };
-using Landmarks = std::array<uint32_t, size_t(Landmark::count_)>;
+using KindCounts = std::array<uint32_t, size_t(InstructionKind::count_)>;
 
-struct ChipInstruction {
+struct SassInstruction {
   static constexpr uint8_t kNone = 7;
-  Landmark landmark = Landmark::none;
+  InstructionKind kind = InstructionKind::other;
   Pipe pipe = Pipe::none;
   uint8_t occupies = 0;   // cycles of the pipe
   uint8_t stall = 1;      // cycles until the warp's next instruction
   uint8_t sets = kNone;   // scoreboard that its result releases
   uint8_t reads = kNone;  // scoreboard that it releases when it has read its registers
   uint8_t waits = 0;      // bit: scoreboard
-  uint8_t latency = 0;    // of a result that releases a scoreboard and has no landmark
+  uint8_t latency = 0;    // of a result that releases a scoreboard and has no counterpart in PTX
   bool guarded = false;
   bool floating = false;  // f32 or f64 arithmetic
   bool branches = false, leaves = false, calls = false;
   int32_t target = -1;  // of a branch: an instruction of the function
 };
 
-struct ChipCode {
-  std::vector<ChipInstruction> code;
-  std::shared_ptr<const ptx::Function> ordered;  // the PTX in the chip's order, where blocks have one
+struct SassCode {
+  std::vector<SassInstruction> code;
+  std::shared_ptr<const ptx::Function> ordered;  // the PTX in its order, where blocks have one
 };
 
 }  // namespace tinygpu

@@ -1,9 +1,9 @@
-#include "common/tinygpu/program/chip_order.h"
+#include "common/tinygpu/program/sass/sass_order.h"
 
 #include <algorithm>
 #include <unordered_map>
 
-#include "common/tinygpu/program/chip_match.h"
+#include "common/tinygpu/program/sass/sass_match.h"
 
 namespace tinygpu {
 namespace {
@@ -12,8 +12,8 @@ constexpr uint32_t kMost = 8192;  // instructions of a block
 constexpr uint32_t kWindow = 64;  // products among which the next is chosen
 
 /// What has to stand before each instruction, by their places in the block.
-std::vector<std::vector<uint32_t>> predecessors(const std::vector<PtxWork>& work, const std::vector<Touch>& touches,
-                                                uint32_t begin, uint32_t end) {
+std::vector<std::vector<uint32_t>> predecessors(const std::vector<PtxFeatures>& features,
+                                                const std::vector<Touch>& touches, uint32_t begin, uint32_t end) {
   std::vector<std::vector<uint32_t>> out(end - begin);
   struct Register {
     int64_t writer = -1;
@@ -39,26 +39,26 @@ std::vector<std::vector<uint32_t>> predecessors(const std::vector<PtxWork>& work
       known = {i, {}};
     }
     // Copies, their groups and the waits for those keep their order.
-    const Landmark landmark = work[begin + i].landmark;
-    if (landmark == Landmark::copy || landmark == Landmark::copy_group || landmark == Landmark::copy_wait) {
+    const InstructionKind kind = features[begin + i].kind;
+    if (kind == InstructionKind::copy || kind == InstructionKind::copy_group || kind == InstructionKind::copy_wait) {
       if (copies >= 0) after(uint32_t(copies));
       copies = i;
     }
-    switch (work[begin + i].order) {
-      case PtxWork::Order::free: break;
-      case PtxWork::Order::reads:
+    switch (features[begin + i].order) {
+      case PtxFeatures::Order::free: break;
+      case PtxFeatures::Order::reads:
         for (uint32_t k : writes) after(k);
         if (sync >= 0) after(uint32_t(sync));
         reads.push_back(i);
         break;
-      case PtxWork::Order::writes:
+      case PtxFeatures::Order::writes:
         for (uint32_t k : reads) after(k);
         for (uint32_t k : writes) after(k);
         if (sync >= 0) after(uint32_t(sync));
         writes.push_back(i);
         break;
-      case PtxWork::Order::sync:
-      case PtxWork::Order::fixed:
+      case PtxFeatures::Order::sync:
+      case PtxFeatures::Order::fixed:
         for (uint32_t k : reads) after(k);
         for (uint32_t k : writes) after(k);
         if (sync >= 0) after(uint32_t(sync));
@@ -71,46 +71,46 @@ std::vector<std::vector<uint32_t>> predecessors(const std::vector<PtxWork>& work
   return out;
 }
 
-bool is_load(Landmark l) { return l == Landmark::shared_load || l == Landmark::global_load; }
+bool is_load(InstructionKind l) { return l == InstructionKind::shared_load || l == InstructionKind::global_load; }
 
-/// The machine code is walked twice. First each landmark gets an instruction of PTX; which load stands at a load's
-/// place shows when a product needs it. Then all instructions are put down, those that are no landmark before the first
+/// The machine code is walked twice. First each instruction of a kind gets one of PTX; which load stands at a load's
+/// place shows when a product needs it. Then all instructions are put down, those of no kind before the first
 /// that needs them.
 class Order {
  public:
-  Order(const std::vector<PtxWork>& work, const std::vector<Touch>& touches, uint32_t begin, uint32_t end)
-      : work_(work),
+  Order(const std::vector<PtxFeatures>& features, const std::vector<Touch>& touches, uint32_t begin, uint32_t end)
+      : features_(features),
         begin_(begin),
         count_(end - begin),
-        before_(predecessors(work, touches, begin, end)),
+        before_(predecessors(features, touches, begin, end)),
         done_(count_),
         seen_(count_) {}
 
-  std::optional<ChipBlock> run(std::span<const ChipInstruction> code) {
+  std::optional<SassBlock> run(std::span<const SassInstruction> code) {
     if (!choose_all(code)) return {};
     done_.assign(count_, false);
     out_.begin = begin_;
-    std::vector<ChipStep> before;
+    std::vector<SassStep> before;
     auto chosen = chosen_.begin();
-    for (const ChipInstruction& c : code) {
+    for (const SassInstruction& c : code) {
       // The branch at the end is the block's last instruction, whatever stands in between.
       if (c.branches) {
         finish();
-        ChipBlock::Place& last = out_.places.back();
+        SassBlock::Place& last = out_.places.back();
         last.before.insert(last.before.end(), before.begin(), before.end());
         last.stall = c.stall;
         last.waits = c.waits;
         before.clear();
         break;
       }
-      if (c.landmark == Landmark::none) {
+      if (c.kind == InstructionKind::other) {
         add_step(before, c);
         continue;
       }
       const uint32_t i = *chosen++;
       if (!put_all_before(i)) return {};
       put(i);
-      ChipBlock::Place& place = out_.places.back();
+      SassBlock::Place& place = out_.places.back();
       place.before = std::move(before);
       before.clear();
       place.stall = c.stall;
@@ -120,48 +120,48 @@ class Order {
     }
     finish();
     // Nothing stands behind these; the last instruction takes their time.
-    for (const ChipStep& s : before) out_.places.back().stall = uint16_t(out_.places.back().stall + s.stall);
+    for (const SassStep& s : before) out_.places.back().stall = uint16_t(out_.places.back().stall + s.stall);
     if (out_.order.size() != count_) return {};
-    if (work_[begin_ + count_ - 1].branches && out_.order.back() != begin_ + count_ - 1) return {};
+    if (features_[begin_ + count_ - 1].branches && out_.order.back() != begin_ + count_ - 1) return {};
     share_scoreboards();
     return std::move(out_);
   }
 
  private:
-  Landmark landmark(uint32_t i) const { return work_[begin_ + i].landmark; }
+  InstructionKind kind_of(uint32_t i) const { return features_[begin_ + i].kind; }
 
   // ---- Which instruction stands where
 
-  bool choose_all(std::span<const ChipInstruction> code) {
-    for (const ChipInstruction& c : code) {
+  bool choose_all(std::span<const SassInstruction> code) {
+    for (const SassInstruction& c : code) {
       if (c.branches) {
-        if (!work_[begin_ + count_ - 1].branches) return false;
+        if (!features_[begin_ + count_ - 1].branches) return false;
         break;
       }
-      if (c.landmark == Landmark::none) continue;
-      if (is_load(c.landmark)) {
+      if (c.kind == InstructionKind::other) continue;
+      if (is_load(c.kind)) {
         open_.push_back(uint32_t(chosen_.size()));
-        kinds_.push_back(c.landmark);
+        kinds_.push_back(c.kind);
         chosen_.push_back(count_);
         continue;
       }
-      const bool passed = c.landmark == Landmark::matrix || c.landmark == Landmark::copy_group;
+      const bool passed = c.kind == InstructionKind::matrix || c.kind == InstructionKind::copy_group;
       if (!passed && !settle_loads()) return false;
-      const uint32_t i = c.landmark == Landmark::matrix ? cheapest() : first(c.landmark);
+      const uint32_t i = c.kind == InstructionKind::matrix ? cheapest() : first(c.kind);
       if (i == count_) return false;
       for (uint32_t load : missing(i))
         if (!take_place(load)) return false;
       done_[i] = true;
-      kinds_.push_back(c.landmark);
+      kinds_.push_back(c.kind);
       chosen_.push_back(i);
     }
     if (!settle_loads()) return false;
     for (uint32_t i = 0; i < count_; ++i)
-      if (landmark(i) != Landmark::none && !done_[i]) return false;
+      if (kind_of(i) != InstructionKind::other && !done_[i]) return false;
     return true;
   }
 
-  /// Landmarks that `i` needs and that have no place yet.
+  /// KindCounts that `i` needs and that have no place yet.
   std::vector<uint32_t> missing(uint32_t i) {
     std::vector<uint32_t> work{i}, out;
     for (++asked_; !work.empty();) {
@@ -171,15 +171,15 @@ class Order {
         if (done_[b] || seen_[b] == asked_) continue;
         seen_[b] = asked_;
         work.push_back(b);
-        if (landmark(b) != Landmark::none) out.push_back(b);
+        if (kind_of(b) != InstructionKind::other) out.push_back(b);
       }
     }
     std::ranges::sort(out);
     return out;
   }
-  uint32_t first(Landmark kind) {
+  uint32_t first(InstructionKind kind) {
     for (uint32_t i = 0; i < count_; ++i)
-      if (!done_[i] && landmark(i) == kind) return missing(i).empty() ? i : count_;
+      if (!done_[i] && kind_of(i) == kind) return missing(i).empty() ? i : count_;
     return count_;
   }
   /// Of the next products the one for which the fewest loads have yet to get a place.
@@ -187,10 +187,10 @@ class Order {
     uint32_t best = count_, seen = 0;
     size_t least = open_.size() + 1;
     for (uint32_t i = 0; i < count_ && seen < kWindow && least; ++i) {
-      if (done_[i] || landmark(i) != Landmark::matrix) continue;
+      if (done_[i] || kind_of(i) != InstructionKind::matrix) continue;
       ++seen;
       const std::vector<uint32_t> needs = missing(i);
-      if (needs.size() >= least || !std::ranges::all_of(needs, [&](uint32_t n) { return is_load(landmark(n)); }))
+      if (needs.size() >= least || !std::ranges::all_of(needs, [&](uint32_t n) { return is_load(kind_of(n)); }))
         continue;
       least = needs.size();
       best = i;
@@ -199,7 +199,7 @@ class Order {
   }
   /// The first place of its kind that no load has yet.
   bool take_place(uint32_t load) {
-    const auto place = std::ranges::find(open_, landmark(load), [&](uint32_t p) { return kinds_[p]; });
+    const auto place = std::ranges::find(open_, kind_of(load), [&](uint32_t p) { return kinds_[p]; });
     if (place == open_.end()) return false;
     chosen_[*place] = load;
     open_.erase(place);
@@ -217,9 +217,9 @@ class Order {
 
   // ---- Putting them down
 
-  static void add_step(std::vector<ChipStep>& steps, const ChipInstruction& c) {
-    if (steps.empty() || c.waits || steps.back().sets != ChipInstruction::kNone) steps.emplace_back();
-    ChipStep& s = steps.back();
+  static void add_step(std::vector<SassStep>& steps, const SassInstruction& c) {
+    if (steps.empty() || c.waits || steps.back().sets != SassInstruction::kNone) steps.emplace_back();
+    SassStep& s = steps.back();
     s.waits |= c.waits;
     s.stall = uint16_t(s.stall + c.stall);
     s.issue = uint8_t(std::min(255, s.issue + 1));
@@ -227,18 +227,18 @@ class Order {
       s.pipe = c.pipe;
       s.occupies = uint8_t(std::min(255, s.occupies + c.occupies));
     }
-    if (c.sets == ChipInstruction::kNone) return;
+    if (c.sets == SassInstruction::kNone) return;
     s.sets = c.sets;
     s.latency = c.latency;
   }
-  /// False: a landmark would have to stand before its place.
+  /// False: an instruction that has a place would have to stand before its place.
   bool put_all_before(uint32_t i) {
     std::vector<uint32_t> all{i};
     ++asked_;
     for (size_t k = 0; k < all.size(); ++k)
       for (uint32_t b : before_[all[k]]) {
         if (done_[b] || seen_[b] == asked_) continue;
-        if (landmark(b) != Landmark::none) return false;
+        if (kind_of(b) != InstructionKind::other) return false;
         seen_[b] = asked_;
         all.push_back(b);
       }
@@ -252,44 +252,44 @@ class Order {
     out_.order.push_back(begin_ + i);
     out_.places.emplace_back();
   }
-  /// What has no landmark and nobody needs.
+  /// What has no kind, and no other instruction needs.
   void finish() {
     for (uint32_t i = 0; i < count_; ++i)
-      if (landmark(i) == Landmark::none && put_all_before(i)) put(i);
+      if (kind_of(i) == InstructionKind::other && put_all_before(i)) put(i);
   }
   /// Loads return in order: one without a scoreboard of its own is waited for by the next one's.
   void share_scoreboards() {
-    uint8_t sets = ChipInstruction::kNone;
+    uint8_t sets = SassInstruction::kNone;
     for (uint32_t i = count_; i-- > 0;) {
-      if (!is_load(work_[out_.order[i]].landmark)) continue;
+      if (!is_load(features_[out_.order[i]].kind)) continue;
       uint8_t& own = out_.places[i].sets;
-      if (own == ChipInstruction::kNone)
+      if (own == SassInstruction::kNone)
         own = sets;
       else
         sets = own;
     }
   }
 
-  const std::vector<PtxWork>& work_;
+  const std::vector<PtxFeatures>& features_;
   const uint32_t begin_, count_;
   const std::vector<std::vector<uint32_t>> before_;
   std::vector<bool> done_;
   std::vector<uint32_t> seen_;  // in which search last
   uint32_t asked_ = 0;
-  std::vector<uint32_t> chosen_;  // instructions, by the landmarks of the machine code; count_: none yet
-  std::vector<Landmark> kinds_;
+  std::vector<uint32_t> chosen_;  // instructions, by those of the machine code that have a kind; count_: none yet
+  std::vector<InstructionKind> kinds_;
   std::vector<uint32_t> open_;  // of those, the places of loads that have none yet
-  ChipBlock out_;
+  SassBlock out_;
 };
 
 }  // namespace
 
-std::optional<ChipBlock> order_block(const std::vector<PtxWork>& work, const std::vector<Touch>& touches,
-                                     uint32_t begin, uint32_t end, std::span<const ChipInstruction> code) {
+std::optional<SassBlock> order_block(const std::vector<PtxFeatures>& features, const std::vector<Touch>& touches,
+                                     uint32_t begin, uint32_t end, std::span<const SassInstruction> code) {
   if (begin == end || end - begin > kMost) return {};
   for (uint32_t i = begin; i < end; ++i)
-    if (work[i].order == PtxWork::Order::fixed) return {};
-  return Order(work, touches, begin, end).run(code);
+    if (features[i].order == PtxFeatures::Order::fixed) return {};
+  return Order(features, touches, begin, end).run(code);
 }
 
 }  // namespace tinygpu

@@ -11,9 +11,9 @@
 
 namespace tinygpu {
 
-struct ChipShares;  // program/chip_match.h
-struct ChipStep;    // program/chip_order.h
-struct PtxWork;
+struct SassMatch;  // program/sass/sass_match.h
+struct SassStep;   // program/sass/sass_order.h
+struct PtxFeatures;
 
 /// Basic blocks of a body, by instruction index.
 struct Flow {
@@ -96,7 +96,7 @@ class FunctionBuilder {
   void place_shared();
   void decode_all(Services& s, const Flow& flow, bool record);
   /// What ptxas made of the function: its times, and its order where that is known.
-  void take_chip_code(const Flow& flow);
+  void take_sass(const Flow& flow);
   void mark_joins(const Flow& flow);
   void mark_steering();
   /// atom whose result no instruction reads: ptxas makes RED of it, and nobody waits.
@@ -122,9 +122,10 @@ class FunctionBuilder {
   std::vector<uint32_t> first_op_;                           // instruction → first op (with its injected ones)
   std::vector<std::vector<uint32_t>> op_uses_, op_defs_;     // slots, per op: for the schedule
   Packing packing_;
-  std::vector<PtxWork> work_;                                          // by instruction
-  std::unique_ptr<ChipShares> chip_;                                   // what ptxas made of it
-  std::unordered_map<uint32_t, const std::vector<ChipStep>*> before_;  // instruction → the chip's in front of it
+  std::vector<PtxFeatures> features_;  // by instruction
+  std::unique_ptr<SassMatch> sass_;    // what ptxas made of it
+  std::unordered_map<uint32_t, const std::vector<SassStep>*>
+      before_;  // instruction → the machine code's in front of it
 };
 
 }  // namespace tinygpu

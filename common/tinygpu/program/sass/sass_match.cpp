@@ -1,68 +1,73 @@
-#include "common/tinygpu/program/chip_match.h"
+#include "common/tinygpu/program/sass/sass_match.h"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <span>
 
-#include "common/tinygpu/program/loops.h"
+#include "common/tinygpu/program/lower/loops.h"
 
 namespace tinygpu {
 namespace {
 
-/// Landmarks that ptxas neither makes nor splits.
-constexpr Landmark kFirm[] = {Landmark::global_load,  Landmark::shared_load,   Landmark::global_store,
-                              Landmark::shared_store, Landmark::global_atomic, Landmark::shared_atomic,
-                              Landmark::local,        Landmark::shuffle,       Landmark::barrier};
+/// KindCounts that ptxas neither makes nor splits.
+constexpr InstructionKind kFirm[] = {
+    InstructionKind::global_load,  InstructionKind::shared_load,   InstructionKind::global_store,
+    InstructionKind::shared_store, InstructionKind::global_atomic, InstructionKind::shared_atomic,
+    InstructionKind::local,        InstructionKind::shuffle,       InstructionKind::barrier};
 
 /// What a part of either code has.
 struct Inventory {
-  Landmarks landmarks{};
+  KindCounts kinds{};
   uint32_t floating = 0, special = 0, rest = 0, sequences = 0;
-  uint32_t operator[](Landmark l) const { return landmarks[size_t(l)]; }
-  uint32_t& operator[](Landmark l) { return landmarks[size_t(l)]; }
+  uint32_t operator[](InstructionKind l) const { return kinds[size_t(l)]; }
+  uint32_t& operator[](InstructionKind l) { return kinds[size_t(l)]; }
   uint32_t loads() const {
-    return (*this)[Landmark::load] + (*this)[Landmark::global_load] + (*this)[Landmark::shared_load];
+    return (*this)[InstructionKind::load] + (*this)[InstructionKind::global_load] +
+           (*this)[InstructionKind::shared_load];
   }
-  bool engines() const { return (*this)[Landmark::engine] || (*this)[Landmark::matrix] || (*this)[Landmark::copy]; }
+  bool engines() const {
+    return (*this)[InstructionKind::engine] || (*this)[InstructionKind::matrix] || (*this)[InstructionKind::copy];
+  }
   void forget_loads() {
-    for (Landmark l : {Landmark::load, Landmark::global_load, Landmark::shared_load}) (*this)[l] = 0;
+    for (InstructionKind l : {InstructionKind::load, InstructionKind::global_load, InstructionKind::shared_load})
+      (*this)[l] = 0;
   }
 };
 
-/// How many turns of `ptx` a turn of `chip` is; empty if it is another loop.
-std::optional<uint32_t> turns_of(Inventory ptx, Inventory chip) {
-  if (ptx.engines() != chip.engines()) return {};
+/// How many turns of `ptx` a turn of `sass` is; empty if it is another loop.
+std::optional<uint32_t> turns_of(Inventory ptx, Inventory sass) {
+  if (ptx.engines() != sass.engines()) return {};
   // A load through the generic window may be either.
-  if (ptx[Landmark::load] || chip[Landmark::load])
-    for (Inventory* i : {&ptx, &chip}) {
+  if (ptx[InstructionKind::load] || sass[InstructionKind::load])
+    for (Inventory* i : {&ptx, &sass}) {
       const uint32_t all = i->loads();
       i->forget_loads();
-      (*i)[Landmark::global_load] = all;
+      (*i)[InstructionKind::global_load] = all;
     }
   uint32_t turns = 0;
-  for (Landmark l : kFirm) {
-    if (!ptx[l] && !chip[l]) continue;
-    if (!ptx[l] || chip[l] % ptx[l]) return {};
-    const uint32_t here = chip[l] / ptx[l];
+  for (InstructionKind l : kFirm) {
+    if (!ptx[l] && !sass[l]) continue;
+    if (!ptx[l] || sass[l] % ptx[l]) return {};
+    const uint32_t here = sass[l] / ptx[l];
     if (!here || (turns && here != turns)) return {};
     turns = here;
   }
   if (turns) return turns;
   // Nothing firm: by arithmetic, of which a division's steps are no part.
-  if (ptx.sequences) return chip.floating || chip.special || chip.rest > ptx.rest ? std::optional(1u) : std::nullopt;
+  if (ptx.sequences) return sass.floating || sass.special || sass.rest > ptx.rest ? std::optional(1u) : std::nullopt;
   const auto about = [](uint32_t many, uint32_t few) { return uint32_t(std::lround(double(many) / few)); };
-  if (!ptx.floating != !chip.floating) return {};
+  if (!ptx.floating != !sass.floating) return {};
   if (ptx.floating) {
-    const uint32_t n = about(chip.floating, ptx.floating);
-    return n && chip.floating * 5 >= n * ptx.floating * 4 && chip.floating * 4 <= n * ptx.floating * 5
+    const uint32_t n = about(sass.floating, ptx.floating);
+    return n && sass.floating * 5 >= n * ptx.floating * 4 && sass.floating * 4 <= n * ptx.floating * 5
                ? std::optional(n)
                : std::nullopt;
   }
-  if (ptx.special && chip.special && chip.special % ptx.special == 0) return chip.special / ptx.special;
-  if (!ptx.rest || !chip.rest) return {};
+  if (ptx.special && sass.special && sass.special % ptx.special == 0) return sass.special / ptx.special;
+  if (!ptx.rest || !sass.rest) return {};
   // Instructions that come and go may make twice as many of one turn, not more.
-  const uint32_t n = about(chip.rest, ptx.rest);
+  const uint32_t n = about(sass.rest, ptx.rest);
   return n < 3 ? 1 : n;
 }
 
@@ -77,7 +82,7 @@ struct Code {
     Inventory all;
     for (uint32_t b : of) {
       const Inventory& i = inventories[b];
-      for (size_t l = 0; l < all.landmarks.size(); ++l) all.landmarks[l] += i.landmarks[l];
+      for (size_t l = 0; l < all.kinds.size(); ++l) all.kinds[l] += i.kinds[l];
       all.floating += i.floating;
       all.special += i.special;
       all.rest += i.rest;
@@ -102,18 +107,18 @@ struct Code {
   }
 };
 
-Code code_of(const std::vector<PtxWork>& work, const Flow& flow) {
+Code code_of(const std::vector<PtxFeatures>& features, const Flow& flow) {
   Code out;
   for (const Flow::Block& b : flow.blocks) {
     out.blocks.emplace_back(b.begin, b.end);
     out.next.push_back(b.next);
     Inventory i;
     for (uint32_t k = b.begin; k < b.end; ++k) {
-      ++i.landmarks[size_t(work[k].landmark)];
-      i.floating += work[k].floating;
-      i.special += work[k].special;
-      i.rest += work[k].shared_out ? work[k].weight : 0;
-      i.sequences += work[k].sequence;
+      ++i.kinds[size_t(features[k].kind)];
+      i.floating += features[k].floating;
+      i.special += features[k].special;
+      i.rest += features[k].shared_out ? features[k].weight : 0;
+      i.sequences += features[k].sequence;
     }
     out.inventories.push_back(i);
   }
@@ -121,7 +126,7 @@ Code code_of(const std::vector<PtxWork>& work, const Flow& flow) {
   return out;
 }
 
-Code code_of(const std::vector<ChipInstruction>& code) {
+Code code_of(const std::vector<SassInstruction>& code) {
   Code out;
   std::vector<bool> leader(code.size() + 1);
   if (!code.empty()) leader[0] = true;
@@ -138,16 +143,16 @@ Code code_of(const std::vector<ChipInstruction>& code) {
   out.next.resize(out.blocks.size());
   for (uint32_t b = 0; b < out.blocks.size(); ++b) {
     const auto [begin, end] = out.blocks[b];
-    const ChipInstruction& last = code[end - 1];
+    const SassInstruction& last = code[end - 1];
     if (last.target >= 0) out.next[b].push_back(block_of[size_t(last.target)]);
     const bool goes_on = (!last.branches && !last.leaves) || last.guarded;
     if (goes_on && end < code.size()) out.next[b].push_back(block_of[end]);
     Inventory i;
     for (uint32_t k = begin; k < end; ++k) {
-      ++i.landmarks[size_t(code[k].landmark)];
+      ++i.kinds[size_t(code[k].kind)];
       i.floating += code[k].floating;
       i.special += code[k].pipe == Pipe::xu;
-      i.rest += code[k].landmark == Landmark::none && !code[k].floating && code[k].pipe != Pipe::xu;
+      i.rest += code[k].kind == InstructionKind::other && !code[k].floating && code[k].pipe != Pipe::xu;
     }
     out.inventories.push_back(i);
   }
@@ -157,45 +162,50 @@ Code code_of(const std::vector<ChipInstruction>& code) {
 
 class Match {
  public:
-  Match(const std::vector<PtxWork>& work, const std::vector<Touch>& touches, const Flow& flow, const ChipCode& chip)
-      : work_(work), touches_(touches), code_(chip.code), ptx_(code_of(work, flow)), chip_(code_of(chip.code)) {
-    out_.shares.resize(work.size());
+  Match(const std::vector<PtxFeatures>& features, const std::vector<Touch>& touches, const Flow& flow,
+        const SassCode& sass)
+      : features_(features),
+        touches_(touches),
+        code_(sass.code),
+        ptx_(code_of(features, flow)),
+        sass_(code_of(sass.code)) {
+    out_.shares.resize(features.size());
   }
-  ChipShares run() {
+  SassMatch run() {
     inside(-1, -1, 1);
     return std::move(out_);
   }
 
  private:
-  /// Loop `p` of PTX is loop `c` of the chip's (-1: what is in no loop), `turns` of it a turn.
+  /// Loop `p` of PTX is loop `c` of the machine code (-1: what is in no loop), `turns` of it a turn.
   void inside(int32_t p, int32_t c, uint32_t turns) {
-    const std::vector<int32_t> inner = ptx_.children(p), chip_inner = chip_.children(c);
-    const std::vector<std::pair<int32_t, uint32_t>> found = pair_up(inner, chip_inner);
+    const std::vector<int32_t> inner = ptx_.children(p), sass_inner = sass_.children(c);
+    const std::vector<std::pair<int32_t, uint32_t>> found = pair_up(inner, sass_inner);
     bool all = true;
     for (size_t i = 0; i < inner.size(); ++i) {
       all &= found[i].first >= 0;
       if (found[i].first >= 0) inside(inner[i], found[i].first, found[i].second);
     }
-    const std::vector<uint32_t> blocks = ptx_.own(p), chip_blocks = chip_.own(c);
-    const Inventory mine = ptx_.inside(blocks), theirs = chip_.inside(chip_blocks);
-    if (p >= 0 && turns == 1 && mine[Landmark::matrix]) return order_blocks(p, blocks, chip_blocks);
+    const std::vector<uint32_t> blocks = ptx_.own(p), sass_blocks = sass_.own(c);
+    const Inventory mine = ptx_.inside(blocks), theirs = sass_.inside(sass_blocks);
+    if (p >= 0 && turns == 1 && mine[InstructionKind::matrix]) return order_blocks(p, blocks, sass_blocks);
     // Copies, barriers in memory and tensor cores have costs of their own.
     if (mine.engines() || theirs.engines()) return;
     // A loop that ptxas has unrolled altogether stands here.
     if (!all) return;
-    share(blocks, chip_blocks, mine, theirs, turns);
-    if (p >= 0) note_loop(p, c, blocks, chip_blocks, mine, theirs, turns);
+    share(blocks, sass_blocks, mine, theirs, turns);
+    if (p >= 0) note_loop(p, c, blocks, sass_blocks, mine, theirs, turns);
   }
 
-  /// For each of `inner`, its loop among `chip_inner` (-1: none) and how many turns of it that takes. Both keep their
+  /// For each of `inner`, its loop among `sass_inner` (-1: none) and how many turns of it that takes. Both keep their
   /// order.
   std::vector<std::pair<int32_t, uint32_t>> pair_up(const std::vector<int32_t>& inner,
-                                                    const std::vector<int32_t>& chip_inner) const {
-    const size_t n = inner.size(), m = chip_inner.size();
+                                                    const std::vector<int32_t>& sass_inner) const {
+    const size_t n = inner.size(), m = sass_inner.size();
     std::vector<std::vector<uint32_t>> turns(n, std::vector<uint32_t>(m));
     std::vector<Inventory> mine, theirs;
     for (int32_t l : inner) mine.push_back(ptx_.inside(ptx_.loops.all[size_t(l)].blocks));
-    for (int32_t l : chip_inner) theirs.push_back(chip_.inside(chip_.loops.all[size_t(l)].blocks));
+    for (int32_t l : sass_inner) theirs.push_back(sass_.inside(sass_.loops.all[size_t(l)].blocks));
     for (size_t i = 0; i < n; ++i)
       for (size_t j = 0; j < m; ++j) {
         turns[i][j] = turns_of(mine[i], theirs[j]).value_or(0);
@@ -213,7 +223,7 @@ class Match {
     std::vector<std::pair<int32_t, uint32_t>> out(n, {-1, 1});
     for (size_t i = 0, j = 0; i < n && j < m;) {
       if (turns[i][j] && best[i][j] == best[i + 1][j + 1] + worth(i, j)) {
-        out[i] = {chip_inner[j], turns[i][j]};
+        out[i] = {sass_inner[j], turns[i][j]};
         ++i, ++j;
       } else if (best[i][j] == best[i][j + 1]) {
         ++j;
@@ -225,23 +235,24 @@ class Match {
   }
 
   /// Machine instructions without a counterpart of their own go to PTX instructions of that sort, in order.
-  void share(const std::vector<uint32_t>& blocks, const std::vector<uint32_t>& chip_blocks, const Inventory& mine,
+  void share(const std::vector<uint32_t>& blocks, const std::vector<uint32_t>& sass_blocks, const Inventory& mine,
              const Inventory& theirs, uint32_t turns) {
     const bool floats_stay = theirs.floating == turns * mine.floating;
     const bool specials_stay = theirs.special == turns * mine.special;
     std::vector<uint32_t> to;
     for (uint32_t b : blocks)
       for (uint32_t k = ptx_.blocks[b].first; k < ptx_.blocks[b].second; ++k)
-        if (work_[k].shared_out || (work_[k].floating && !floats_stay) || (work_[k].special && !specials_stay))
+        if (features_[k].shared_out || (features_[k].floating && !floats_stay) ||
+            (features_[k].special && !specials_stay))
           to.push_back(k);
-    std::vector<const ChipInstruction*> from;
-    for (uint32_t b : chip_blocks) {
+    std::vector<const SassInstruction*> from;
+    for (uint32_t b : sass_blocks) {
       // A division's rare cases are a subroutine.
-      const auto [first, end] = chip_.blocks[b];
+      const auto [first, end] = sass_.blocks[b];
       const std::span block(code_.data() + first, end - first);
-      if (mine.sequences && std::ranges::any_of(block, &ChipInstruction::calls)) continue;
-      for (const ChipInstruction& i : block) {
-        const bool counts = i.landmark == Landmark::none || i.landmark == Landmark::copy_wait;
+      if (mine.sequences && std::ranges::any_of(block, &SassInstruction::calls)) continue;
+      for (const SassInstruction& i : block) {
+        const bool counts = i.kind == InstructionKind::other || i.kind == InstructionKind::copy_wait;
         if (!counts || (i.floating && floats_stay) || (i.pipe == Pipe::xu && specials_stay)) continue;
         from.push_back(&i);
       }
@@ -249,12 +260,12 @@ class Match {
     if (to.empty()) return;
     const size_t slots = size_t(std::lround(double(from.size()) / turns));
     for (size_t j = 0; j < to.size(); ++j) {
-      ChipShares::Share& s = out_.shares[to[j]];
+      SassMatch::Share& s = out_.shares[to[j]];
       s.known = true;
       s.chain = std::min(1.0f, float(slots) / float(to.size()));
       uint32_t cycles[kPipes + 1] = {};
       for (size_t i = j * slots / to.size(); i < (j + 1) * slots / to.size(); ++i) {
-        const ChipInstruction& sample = *from[(2 * i + 1) * from.size() / (2 * slots)];
+        const SassInstruction& sample = *from[(2 * i + 1) * from.size() / (2 * slots)];
         s.issue = uint8_t(std::min(255, s.issue + (sample.pipe == Pipe::xu ? special_issue(sample.occupies) : 1)));
         cycles[size_t(sample.pipe)] += sample.occupies;
       }
@@ -266,23 +277,23 @@ class Match {
     }
   }
 
-  /// A loop of products that warps feed: its blocks in the chip's order, if both codes have the same ones.
-  void order_blocks(int32_t p, const std::vector<uint32_t>& blocks, const std::vector<uint32_t>& chip_blocks) {
+  /// A loop of products that warps feed: its blocks in ptxas's order, if both codes have the same ones.
+  void order_blocks(int32_t p, const std::vector<uint32_t>& blocks, const std::vector<uint32_t>& sass_blocks) {
     const auto that_stand = [](const Code& code, const std::vector<uint32_t>& all) {
       std::vector<uint32_t> out;
       std::ranges::copy_if(all, std::back_inserter(out), [&](uint32_t b) {
-        const Landmarks& l = code.inventories[b].landmarks;
+        const KindCounts& l = code.inventories[b].kinds;
         return std::any_of(l.begin() + 1, l.end(), [](uint32_t n) { return n; });
       });
       return out;
     };
-    const std::vector<uint32_t> mine = that_stand(ptx_, blocks), theirs = that_stand(chip_, chip_blocks);
+    const std::vector<uint32_t> mine = that_stand(ptx_, blocks), theirs = that_stand(sass_, sass_blocks);
     if (mine.size() != theirs.size()) return;
-    std::vector<ChipBlock> found;
+    std::vector<SassBlock> found;
     for (size_t i = 0; i < mine.size(); ++i) {
       const auto [begin, end] = ptx_.blocks[mine[i]];
-      const auto [first, behind] = chip_.blocks[theirs[i]];
-      auto block = order_block(work_, touches_, begin, end, std::span(code_).subspan(first, behind - first));
+      const auto [first, behind] = sass_.blocks[theirs[i]];
+      auto block = order_block(features_, touches_, begin, end, std::span(code_).subspan(first, behind - first));
       if (!block) return;
       const uint32_t header = ptx_.loops.all[size_t(p)].header;
       block->of_loop = std::ranges::count(ptx_.next[mine[i]], header);
@@ -291,53 +302,55 @@ class Match {
     std::ranges::move(found, std::back_inserter(out_.blocks));
   }
 
-  void note_loop(int32_t p, int32_t c, const std::vector<uint32_t>& blocks, const std::vector<uint32_t>& chip_blocks,
+  void note_loop(int32_t p, int32_t c, const std::vector<uint32_t>& blocks, const std::vector<uint32_t>& sass_blocks,
                  const Inventory& mine, const Inventory& theirs, uint32_t turns) {
-    ChipShares::LoopShare l;
+    SassMatch::LoopShare l;
     l.blocks = ptx_.loops.all[size_t(p)].blocks;
     l.own = blocks;
     l.header = ptx_.loops.all[size_t(p)].header;
     l.unrolled = turns;
     l.no_loads = mine.loads() && !theirs.loads();
-    for (uint32_t b : chip_.loops.all[size_t(c)].blocks)
-      l.instructions += chip_.blocks[b].second - chip_.blocks[b].first;
+    for (uint32_t b : sass_.loops.all[size_t(c)].blocks)
+      l.instructions += sass_.blocks[b].second - sass_.blocks[b].first;
     // Loads that are on their way when the first of them is waited for.
     uint8_t pending = 0;
     uint32_t before = 0;
     bool waited = false;
     uint32_t cycles = 0;
-    for (uint32_t b : chip_blocks)
-      for (uint32_t k = chip_.blocks[b].first; k < chip_.blocks[b].second; ++k) {
-        const ChipInstruction& i = code_[k];
+    for (uint32_t b : sass_blocks)
+      for (uint32_t k = sass_.blocks[b].first; k < sass_.blocks[b].second; ++k) {
+        const SassInstruction& i = code_[k];
         cycles += i.stall;
         waited |= (i.waits & pending) != 0;
         if (waited) continue;
-        if (i.landmark != Landmark::load && i.landmark != Landmark::global_load && i.landmark != Landmark::shared_load)
+        if (i.kind != InstructionKind::load && i.kind != InstructionKind::global_load &&
+            i.kind != InstructionKind::shared_load)
           continue;
         ++before;
         if (i.sets < 6) pending |= uint8_t(1u << i.sets);
       }
     if (mine.loads()) l.turns = std::clamp(before / mine.loads(), 1u, std::min(turns, 255u));
     // Where a warp waits for results, it matters which stalls lie beside the wait.
-    const bool waits = theirs.loads() || theirs.special || theirs[Landmark::shuffle] || theirs[Landmark::vote] ||
-                       theirs[Landmark::global_atomic] || theirs[Landmark::shared_atomic] || theirs[Landmark::local];
-    if (blocks.size() == 1 && chip_blocks.size() == 1 && !waits)
+    const bool waits = theirs.loads() || theirs.special || theirs[InstructionKind::shuffle] ||
+                       theirs[InstructionKind::vote] || theirs[InstructionKind::global_atomic] ||
+                       theirs[InstructionKind::shared_atomic] || theirs[InstructionKind::local];
+    if (blocks.size() == 1 && sass_blocks.size() == 1 && !waits)
       l.cycles = uint32_t(std::lround(double(cycles) / turns));
     out_.loops.push_back(std::move(l));
   }
 
-  const std::vector<PtxWork>& work_;
+  const std::vector<PtxFeatures>& features_;
   const std::vector<Touch>& touches_;
-  const std::vector<ChipInstruction>& code_;
-  const Code ptx_, chip_;
-  ChipShares out_;
+  const std::vector<SassInstruction>& code_;
+  const Code ptx_, sass_;
+  SassMatch out_;
 };
 
 }  // namespace
 
-ChipShares share_out(const std::vector<PtxWork>& work, const std::vector<Touch>& touches, const Flow& flow,
-                     const ChipCode& chip) {
-  return Match(work, touches, flow, chip).run();
+SassMatch share_out(const std::vector<PtxFeatures>& features, const std::vector<Touch>& touches, const Flow& flow,
+                    const SassCode& sass) {
+  return Match(features, touches, flow, sass).run();
 }
 
 }  // namespace tinygpu

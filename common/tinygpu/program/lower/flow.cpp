@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "common/tinygpu/program/function_builder.h"
+#include "common/tinygpu/program/lower/function_builder.h"
 
 namespace tinygpu {
 namespace {

@@ -1,12 +1,12 @@
-#include "common/tinygpu/program/function_builder.h"
+#include "common/tinygpu/program/lower/function_builder.h"
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <tuple>
 
-#include "common/tinygpu/program/chip_match.h"
-#include "common/tinygpu/program/issue_cost.h"
+#include "common/tinygpu/program/sass/sass_match.h"
+#include "common/tinygpu/program/schedule/issue_cost.h"
 
 namespace tinygpu {
 namespace {
@@ -395,9 +395,9 @@ void FunctionBuilder::decode_all(Services& s, const Flow& flow, bool record) {
       // A control instruction's registers say where it goes; a call's are arguments in memory.
       if (op.cost == CostClass::control) s.touch.steers = s.touch.uses;
       touches_[i] = std::move(s.touch);
-      if (f_.chip_code) {
+      if (f_.sass) {
         price(op, inst, f_.entry, program_.costs_[size_t(op.cost)]);
-        work_.push_back(work_of(op, inst));
+        features_.push_back(features_of(op, inst));
       }
       continue;
     }
@@ -426,16 +426,16 @@ void FunctionBuilder::decode_all(Services& s, const Flow& flow, bool record) {
 }
 
 FunctionBuilder::FunctionBuilder(Program& program, Function& f)
-    : program_(program), f_(f), chip_(std::make_unique<ChipShares>()) {}
+    : program_(program), f_(f), sass_(std::make_unique<SassMatch>()) {}
 FunctionBuilder::~FunctionBuilder() = default;
 
-void FunctionBuilder::take_chip_code(const Flow& flow) {
-  *chip_ = share_out(work_, touches_, flow, *f_.chip_code);
-  if (chip_->blocks.empty()) return;
-  // A body of its own, whose blocks have the chip's order.
+void FunctionBuilder::take_sass(const Flow& flow) {
+  *sass_ = share_out(features_, touches_, flow, *f_.sass);
+  if (sass_->blocks.empty()) return;
+  // A body of its own, whose blocks have ptxas's order.
   auto ordered = std::make_shared<ptx::Function>(*f_.source);
   const std::vector<Touch> touches = touches_;
-  for (const ChipBlock& block : chip_->blocks)
+  for (const SassBlock& block : sass_->blocks)
     for (size_t k = 0; k < block.order.size(); ++k) {
       const uint32_t to = block.begin + uint32_t(k), from = block.order[k];
       ordered->body[to] = f_.source->body[from];
@@ -443,9 +443,9 @@ void FunctionBuilder::take_chip_code(const Flow& flow) {
       if (!block.places[k].before.empty()) before_.emplace(to, &block.places[k].before);
     }
   f_.source = ordered.get();
-  auto code = std::make_shared<ChipCode>();
+  auto code = std::make_shared<SassCode>();
   code->ordered = std::move(ordered);
-  f_.chip_code = std::move(code);
+  f_.sass = std::move(code);
 }
 
 void FunctionBuilder::mark_joins(const Flow& flow) {
@@ -512,7 +512,7 @@ void FunctionBuilder::build() {
     Services services(*this);
     decode_all(services, flow, true);
   }
-  if (f_.chip_code) take_chip_code(flow);
+  if (f_.sass) take_sass(flow);
   Services services(*this);
   const ptx::Function& src = *f_.source;
   spins_ = find_spins(flow, touches_);

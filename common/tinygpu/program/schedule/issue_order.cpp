@@ -1,4 +1,4 @@
-#include "common/tinygpu/program/issue_order.h"
+#include "common/tinygpu/program/schedule/issue_order.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "common/tinygpu/program/loops.h"
+#include "common/tinygpu/program/lower/loops.h"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 // PTX and what ptxas made of it: which loop is which, what a turn costs.
-#include "common/tinygpu/program/chip_match.h"
+#include "common/tinygpu/program/sass/sass_match.h"
 
 #include <gtest/gtest.h>
 
-#include "common/tinygpu/program/loops.h"
+#include "common/tinygpu/program/lower/loops.h"
 
 namespace tinygpu::test {
 namespace {
@@ -37,7 +37,7 @@ TEST(Loops, UnreachedBlocksAreNone) {
 
 /// Instructions of PTX: an entry block, a loop of `body`, an exit.
 struct Ptx {
-  explicit Ptx(std::vector<PtxWork> body) {
+  explicit Ptx(std::vector<PtxFeatures> body) {
     const uint32_t n = uint32_t(body.size());
     work.push_back(rest());
     work.insert(work.end(), body.begin(), body.end());
@@ -45,48 +45,48 @@ struct Ptx {
     touches.resize(work.size());
     flow.blocks = {{0, 1, {1}, {}, false}, {1, 1 + n, {1, 2}, {0, 1}, true}, {1 + n, 2 + n, {}, {1}, false}};
   }
-  static PtxWork rest() {
-    PtxWork w;
+  static PtxFeatures rest() {
+    PtxFeatures w;
     w.shared_out = true;
     return w;
   }
-  static PtxWork load() {
-    PtxWork w;
-    w.landmark = Landmark::global_load;
+  static PtxFeatures load() {
+    PtxFeatures w;
+    w.kind = InstructionKind::global_load;
     return w;
   }
-  static PtxWork sum() {
-    PtxWork w;
+  static PtxFeatures sum() {
+    PtxFeatures w;
     w.floating = true;
     return w;
   }
-  std::vector<PtxWork> work;
+  std::vector<PtxFeatures> work;
   std::vector<Touch> touches;
   Flow flow;
 };
 
 /// Machine code: one instruction before, a loop of `body` that ends in a branch to its begin, EXIT.
-ChipCode chip(std::vector<ChipInstruction> body) {
-  ChipCode c;
+SassCode machine(std::vector<SassInstruction> body) {
+  SassCode c;
   c.code.emplace_back();
   c.code.insert(c.code.end(), body.begin(), body.end());
-  ChipInstruction back;
+  SassInstruction back;
   back.branches = back.guarded = true;
   back.target = 1;
   c.code.push_back(back);
-  ChipInstruction exit;
+  SassInstruction exit;
   exit.leaves = true;
   c.code.push_back(exit);
   return c;
 }
-ChipInstruction loads(uint8_t board) {
-  ChipInstruction i;
-  i.landmark = Landmark::global_load;
+SassInstruction loads(uint8_t board) {
+  SassInstruction i;
+  i.kind = InstructionKind::global_load;
   i.sets = board;
   return i;
 }
-ChipInstruction adds(uint8_t waits, uint8_t stall = 4) {
-  ChipInstruction i;
+SassInstruction adds(uint8_t waits, uint8_t stall = 4) {
+  SassInstruction i;
   i.floating = true;
   i.pipe = Pipe::fma;
   i.occupies = 2;
@@ -94,8 +94,8 @@ ChipInstruction adds(uint8_t waits, uint8_t stall = 4) {
   i.stall = stall;
   return i;
 }
-ChipInstruction integer() {
-  ChipInstruction i;
+SassInstruction integer() {
+  SassInstruction i;
   i.pipe = Pipe::alu;
   i.occupies = 2;
   return i;
@@ -103,9 +103,9 @@ ChipInstruction integer() {
 
 TEST(ChipMatch, AnUnrolledLoopWhoseLoadsGoFirst) {
   const Ptx ptx({Ptx::load(), Ptx::sum(), Ptx::rest(), Ptx::rest(), Ptx::rest()});
-  const ChipShares s = share_out(ptx.work, ptx.touches, ptx.flow,
-                                 chip({loads(0), loads(0), loads(1), loads(1), adds(1), adds(0), adds(2), adds(0),
-                                       integer(), integer(), integer()}));
+  const SassMatch s = share_out(ptx.work, ptx.touches, ptx.flow,
+                                machine({loads(0), loads(0), loads(1), loads(1), adds(1), adds(0), adds(2), adds(0),
+                                         integer(), integer(), integer()}));
   ASSERT_EQ(s.loops.size(), 1u);
   EXPECT_EQ(s.loops[0].unrolled, 4u);
   EXPECT_EQ(s.loops[0].turns, 4u) << "four loads stand before the first that waits";
@@ -123,9 +123,9 @@ TEST(ChipMatch, AnUnrolledLoopWhoseLoadsGoFirst) {
 
 TEST(ChipMatch, LoadsThatWaitForEachOtherStayAlone) {
   const Ptx ptx({Ptx::load(), Ptx::sum(), Ptx::rest()});
-  const ChipShares s =
+  const SassMatch s =
       share_out(ptx.work, ptx.touches, ptx.flow,
-                chip({loads(0), adds(1), loads(0), adds(1), loads(0), adds(1), loads(0), adds(1), integer()}));
+                machine({loads(0), adds(1), loads(0), adds(1), loads(0), adds(1), loads(0), adds(1), integer()}));
   ASSERT_EQ(s.loops.size(), 1u);
   EXPECT_EQ(s.loops[0].unrolled, 4u);
   EXPECT_EQ(s.loops[0].turns, 1u);
@@ -133,15 +133,15 @@ TEST(ChipMatch, LoadsThatWaitForEachOtherStayAlone) {
 
 TEST(ChipMatch, LoadsThatStandBeforeTheLoop) {
   const Ptx ptx({Ptx::load(), Ptx::sum(), Ptx::rest()});
-  const ChipShares s = share_out(ptx.work, ptx.touches, ptx.flow, chip({adds(0), integer()}));
+  const SassMatch s = share_out(ptx.work, ptx.touches, ptx.flow, machine({adds(0), integer()}));
   ASSERT_EQ(s.loops.size(), 1u);
   EXPECT_TRUE(s.loops[0].no_loads);
 }
 
 TEST(ChipMatch, ACyclesPace) {
   const Ptx ptx({Ptx::sum(), Ptx::rest(), Ptx::rest()});
-  const ChipShares s =
-      share_out(ptx.work, ptx.touches, ptx.flow, chip({adds(0), adds(0), adds(0), adds(0), integer()}));
+  const SassMatch s =
+      share_out(ptx.work, ptx.touches, ptx.flow, machine({adds(0), adds(0), adds(0), adds(0), integer()}));
   ASSERT_EQ(s.loops.size(), 1u);
   EXPECT_EQ(s.loops[0].unrolled, 4u);
   EXPECT_EQ(s.loops[0].cycles, 5u) << "(4 * 4 + 1 + 1) / 4";
@@ -149,14 +149,14 @@ TEST(ChipMatch, ACyclesPace) {
 
 TEST(ChipMatch, AnotherLoopIsNotTaken) {
   const Ptx ptx({Ptx::load(), Ptx::load(), Ptx::rest()});
-  const ChipShares s = share_out(ptx.work, ptx.touches, ptx.flow, chip({loads(0), loads(1), loads(2), integer()}));
+  const SassMatch s = share_out(ptx.work, ptx.touches, ptx.flow, machine({loads(0), loads(1), loads(2), integer()}));
   EXPECT_TRUE(s.loops.empty()) << "three loads are no turns of two";
-  for (const ChipShares::Share& share : s.shares) EXPECT_FALSE(share.known);
+  for (const SassMatch::Share& share : s.shares) EXPECT_FALSE(share.known);
 }
 
 TEST(ChipMatch, NoCodeNoShares) {
   const Ptx ptx({Ptx::load(), Ptx::rest()});
-  const ChipShares s = share_out(ptx.work, ptx.touches, ptx.flow, {});
+  const SassMatch s = share_out(ptx.work, ptx.touches, ptx.flow, {});
   EXPECT_TRUE(s.loops.empty());
 }
 

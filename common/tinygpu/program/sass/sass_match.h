@@ -1,18 +1,18 @@
-// PTX beside what ptxas made of it (chip_code.h): loops are told by their landmarks, and what is left of a loop's
-// machine instructions is shared out among its PTX instructions.
+// PTX beside what ptxas made of it (sass_code.h): loops are matched by the kinds of their instructions, and what is
+// left of a loop's machine instructions is shared out among its PTX instructions.
 #pragma once
 #include <cstdint>
 #include <vector>
 
-#include "common/tinygpu/program/chip_code.h"
-#include "common/tinygpu/program/chip_order.h"
-#include "common/tinygpu/program/function_builder.h"
+#include "common/tinygpu/program/lower/function_builder.h"
+#include "common/tinygpu/program/sass/sass_code.h"
+#include "common/tinygpu/program/sass/sass_order.h"
 
 namespace tinygpu {
 
 /// An instruction of PTX, as far as it can be found again.
-struct PtxWork {
-  Landmark landmark = Landmark::none;
+struct PtxFeatures {
+  InstructionKind kind = InstructionKind::other;
   bool floating = false;    // f32 or f64 arithmetic
   bool special = false;     // of the slow unit (ex2, rcp, popc …)
   bool shared_out = false;  // it has no counterpart of its own: arithmetic of integers, moves, branches
@@ -23,8 +23,8 @@ struct PtxWork {
   enum class Order : uint8_t { free, reads, writes, sync, fixed } order = Order::free;
 };
 
-/// What the chip's code says of PTX instructions, by index.
-struct ChipShares {
+/// What the machine code says of PTX instructions, by index.
+struct SassMatch {
   struct Share {
     bool known = false;
     float chain = 1;  // what is left of its latency: where two become one, the next waits for one
@@ -40,13 +40,13 @@ struct ChipShares {
     uint32_t turns = 1;         // whose loads go together
     bool no_loads = false;      // they stand before it
     uint32_t cycles = 0;        // of a turn, by the compiler's stalls; 0: not told
-    uint32_t instructions = 0;  // of the chip's loop, with those inside
+    uint32_t instructions = 0;  // of the machine code's loop, with those inside
   };
   std::vector<LoopShare> loops;
-  std::vector<ChipBlock> blocks;  // whose every instruction has its place
+  std::vector<SassBlock> blocks;  // whose every instruction has its place
 };
 
-ChipShares share_out(const std::vector<PtxWork>& work, const std::vector<Touch>& touches, const Flow& flow,
-                     const ChipCode& chip);
+SassMatch share_out(const std::vector<PtxFeatures>& features, const std::vector<Touch>& touches, const Flow& flow,
+                    const SassCode& sass);
 
 }  // namespace tinygpu

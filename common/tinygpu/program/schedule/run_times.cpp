@@ -1,4 +1,4 @@
-#include "common/tinygpu/program/run_times.h"
+#include "common/tinygpu/program/schedule/run_times.h"
 
 #include <algorithm>
 #include <cmath>
@@ -94,9 +94,9 @@ IssueNode RunTimes::node(uint32_t inst) const {
       n.latency += cost.latency;
     }
   }
-  if (inst < chip_.shares.size() && chip_.shares[inst].known) {
+  if (inst < sass_.shares.size() && sass_.shares[inst].known) {
     const OpCost& cost = costs_[size_t(f_.ops[first_op_[inst + 1] - 1].cost)];
-    n.latency = uint32_t(std::lround(chip_.shares[inst].chain * float(cost.latency)));
+    n.latency = uint32_t(std::lround(sass_.shares[inst].chain * float(cost.latency)));
   }
   return n;
 }

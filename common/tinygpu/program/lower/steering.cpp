@@ -1,7 +1,7 @@
 // Which results decide what a function does: found backwards from guards, addresses and targets.
 #include <algorithm>
 
-#include "common/tinygpu/program/function_builder.h"
+#include "common/tinygpu/program/lower/function_builder.h"
 
 namespace tinygpu {
 

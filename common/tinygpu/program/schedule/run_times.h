@@ -4,17 +4,17 @@
 #include <unordered_set>
 #include <vector>
 
-#include "common/tinygpu/program/chip_match.h"
-#include "common/tinygpu/program/function_builder.h"
-#include "common/tinygpu/program/issue_order.h"
+#include "common/tinygpu/program/lower/function_builder.h"
+#include "common/tinygpu/program/sass/sass_match.h"
+#include "common/tinygpu/program/schedule/issue_order.h"
 
 namespace tinygpu {
 
 class RunTimes {
  public:
   RunTimes(Function& f, const CostTable& costs, const std::vector<Touch>& touches,
-           const std::vector<uint32_t>& first_op, const ChipShares& chip)
-      : f_(f), costs_(costs), touches_(touches), first_op_(first_op), chip_(chip), ready_(f.source->registers.size()) {}
+           const std::vector<uint32_t>& first_op, const SassMatch& sass)
+      : f_(f), costs_(costs), touches_(touches), first_op_(first_op), sass_(sass), ready_(f.source->registers.size()) {}
 
   /// `waits`: by op, the scoreboards of what it reads. `repeats`: the block follows itself.
   void place(const Flow::Block& block, bool repeats, const std::vector<uint32_t>& waits);
@@ -29,7 +29,7 @@ class RunTimes {
   const CostTable& costs_;
   const std::vector<Touch>& touches_;
   const std::vector<uint32_t>& first_op_;
-  const ChipShares& chip_;
+  const SassMatch& sass_;
   // Of the block.
   RegisterTimes ready_;
   std::unordered_map<uint32_t, uint64_t> first_read_;  // registers that are read before they are written

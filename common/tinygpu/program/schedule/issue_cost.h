@@ -2,8 +2,8 @@
 #pragma once
 #include <vector>
 
-#include "common/tinygpu/program/chip_match.h"
 #include "common/tinygpu/program/program.h"
+#include "common/tinygpu/program/sass/sass_match.h"
 
 namespace tinygpu {
 
@@ -11,8 +11,8 @@ namespace tinygpu {
 void price(Op& op, const ptx::Instruction& inst, bool entry, const OpCost& cost);
 
 /// An instruction as it can be found again in what ptxas made of it.
-PtxWork work_of(const Op& op, const ptx::Instruction& inst);
+PtxFeatures features_of(const Op& op, const ptx::Instruction& inst);
 /// What ptxas made of them is what they cost.
-void take_shares(Function& f, const std::vector<uint32_t>& first_op, const ChipShares& chip);
+void take_shares(Function& f, const std::vector<uint32_t>& first_op, const SassMatch& sass);
 
 }  // namespace tinygpu

@@ -2,26 +2,26 @@
 #pragma once
 #include <vector>
 
-#include "common/tinygpu/program/chip_match.h"
-#include "common/tinygpu/program/function_builder.h"
+#include "common/tinygpu/program/lower/function_builder.h"
+#include "common/tinygpu/program/sass/sass_match.h"
 
 namespace tinygpu {
 
-class ChipLoops {
+class SassLoops {
  public:
   /// `branch`: cycles of a branch that is taken.
-  ChipLoops(Function& f, const Flow& flow, const std::vector<uint32_t>& first_op, uint32_t branch)
+  SassLoops(Function& f, const Flow& flow, const std::vector<uint32_t>& first_op, uint32_t branch)
       : f_(f), flow_(flow), first_op_(first_op), branch_(branch) {}
   /// After the times of runs are known.
-  void apply(const ChipShares::LoopShare& loop);
+  void apply(const SassMatch::LoopShare& loop);
 
  private:
   Op& last_of(uint32_t block) { return f_.ops[first_op_[flow_.blocks[block].end] - 1]; }
   template <class Use>
-  void each_op(const ChipShares::LoopShare& loop, Use use);
-  void pace(const ChipShares::LoopShare& loop);
-  void join_turns(const ChipShares::LoopShare& loop, const std::vector<uint32_t>& entries);
-  void take_loads_out(const ChipShares::LoopShare& loop, const std::vector<uint32_t>& entries);
+  void each_op(const SassMatch::LoopShare& loop, Use use);
+  void pace(const SassMatch::LoopShare& loop);
+  void join_turns(const SassMatch::LoopShare& loop, const std::vector<uint32_t>& entries);
+  void take_loads_out(const SassMatch::LoopShare& loop, const std::vector<uint32_t>& entries);
 
   Function& f_;
   const Flow& flow_;

@@ -1,4 +1,4 @@
-#include "common/tinygpu/program/issue_cost.h"
+#include "common/tinygpu/program/schedule/issue_cost.h"
 
 #include <algorithm>
 #include <utility>
@@ -20,26 +20,27 @@ bool is_a_name(const ptx::Instruction& i, bool entry) {
   return ptx::size_of(to) <= ptx::size_of(from) ? ptx::size_of(to) >= 4 : from == ptx::Type::u32;
 }
 
-Landmark landmark_of(const Op& op, const ptx::Instruction& inst) {
+InstructionKind kind_of(const Op& op, const ptx::Instruction& inst) {
   switch (op.cost) {
-    case CostClass::shared_load: return inst.has("shared::cluster") ? Landmark::load : Landmark::shared_load;
-    case CostClass::ldmatrix: return Landmark::shared_load;
-    case CostClass::global_load: return inst.has("global") ? Landmark::global_load : Landmark::load;
+    case CostClass::shared_load:
+      return inst.has("shared::cluster") ? InstructionKind::load : InstructionKind::shared_load;
+    case CostClass::ldmatrix: return InstructionKind::shared_load;
+    case CostClass::global_load: return inst.has("global") ? InstructionKind::global_load : InstructionKind::load;
     case CostClass::shared_store:
-    case CostClass::stmatrix: return Landmark::shared_store;
-    case CostClass::global_store: return Landmark::global_store;
-    case CostClass::shared_atomic: return Landmark::shared_atomic;
-    case CostClass::global_atomic: return Landmark::global_atomic;
-    case CostClass::local_memory: return Landmark::local;
-    case CostClass::warp_sync: return inst.opcode == "shfl" ? Landmark::shuffle : Landmark::vote;
-    case CostClass::barrier: return Landmark::barrier;
-    case CostClass::mma_sync: return Landmark::matrix;
+    case CostClass::stmatrix: return InstructionKind::shared_store;
+    case CostClass::global_store: return InstructionKind::global_store;
+    case CostClass::shared_atomic: return InstructionKind::shared_atomic;
+    case CostClass::global_atomic: return InstructionKind::global_atomic;
+    case CostClass::local_memory: return InstructionKind::local;
+    case CostClass::warp_sync: return inst.opcode == "shfl" ? InstructionKind::shuffle : InstructionKind::vote;
+    case CostClass::barrier: return InstructionKind::barrier;
+    case CostClass::mma_sync: return InstructionKind::matrix;
     case CostClass::async_issue:
-      if (inst.opcode == "cp.async") return Landmark::copy;
-      if (inst.opcode == "cp.async.commit_group") return Landmark::copy_group;
-      return inst.opcode.starts_with("cp.async.wait_") ? Landmark::copy_wait : Landmark::engine;
-    case CostClass::mbarrier: return Landmark::engine;
-    default: return Landmark::none;
+      if (inst.opcode == "cp.async") return InstructionKind::copy;
+      if (inst.opcode == "cp.async.commit_group") return InstructionKind::copy_group;
+      return inst.opcode.starts_with("cp.async.wait_") ? InstructionKind::copy_wait : InstructionKind::engine;
+    case CostClass::mbarrier: return InstructionKind::engine;
+    default: return InstructionKind::other;
   }
 }
 
@@ -64,10 +65,10 @@ bool is_shared_out(const Op& op) {
 }
 
 /// What may pass it.
-PtxWork::Order order_of(const Op& op, const ptx::Instruction& inst) {
-  using Order = PtxWork::Order;
+PtxFeatures::Order order_of(const Op& op, const ptx::Instruction& inst) {
+  using Order = PtxFeatures::Order;
   if (op.flags & Op::serial || inst.has("volatile")) return Order::sync;
-  if (landmark_of(op, inst) == Landmark::copy_group) return Order::free;
+  if (kind_of(op, inst) == InstructionKind::copy_group) return Order::free;
   switch (op.cost) {
     case CostClass::shared_load:
     case CostClass::global_load:
@@ -144,12 +145,12 @@ void price(Op& op, const ptx::Instruction& inst, bool entry, const OpCost& cost)
   }
 }
 
-PtxWork work_of(const Op& op, const ptx::Instruction& inst) {
-  PtxWork out;
-  out.landmark = landmark_of(op, inst);
+PtxFeatures features_of(const Op& op, const ptx::Instruction& inst) {
+  PtxFeatures out;
+  out.kind = kind_of(op, inst);
   out.order = order_of(op, inst);
   out.branches = op.cost == CostClass::control;
-  if (out.landmark != Landmark::none || !op.issue) return out;
+  if (out.kind != InstructionKind::other || !op.issue) return out;
   out.floating = is_floating(op, inst);
   out.special = op.cost == CostClass::sfu;
   out.shared_out = !out.floating && !out.special && is_shared_out(op);
@@ -158,9 +159,9 @@ PtxWork work_of(const Op& op, const ptx::Instruction& inst) {
   return out;
 }
 
-void take_shares(Function& f, const std::vector<uint32_t>& first_op, const ChipShares& chip) {
-  for (size_t i = 0; i < chip.shares.size(); ++i) {
-    const ChipShares::Share& share = chip.shares[i];
+void take_shares(Function& f, const std::vector<uint32_t>& first_op, const SassMatch& sass) {
+  for (size_t i = 0; i < sass.shares.size(); ++i) {
+    const SassMatch::Share& share = sass.shares[i];
     if (!share.known) continue;
     for (uint32_t k = first_op[i]; k < first_op[i + 1]; ++k) {
       f.ops[k].issue = 0;

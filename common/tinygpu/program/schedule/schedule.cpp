@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "common/tinygpu/program/chip_loops.h"
-#include "common/tinygpu/program/dataflow.h"
-#include "common/tinygpu/program/issue_cost.h"
-#include "common/tinygpu/program/placed_blocks.h"
-#include "common/tinygpu/program/run_times.h"
+#include "common/tinygpu/program/lower/dataflow.h"
+#include "common/tinygpu/program/schedule/issue_cost.h"
+#include "common/tinygpu/program/schedule/placed_blocks.h"
+#include "common/tinygpu/program/schedule/run_times.h"
+#include "common/tinygpu/program/schedule/sass_loops.h"
 
 namespace tinygpu {
 namespace {
@@ -54,12 +54,12 @@ class BoardFlow {
 
 void FunctionBuilder::schedule(const Flow& flow) {
   for (Op& op : f_.ops) price(op, f_.source->body[op.inst], f_.entry, program_.costs_[size_t(op.cost)]);
-  const ChipShares& chip = *chip_;
-  take_shares(f_, first_op_, chip);
-  const PlacedBlocks placed(first_op_, chip.blocks);
+  const SassMatch& sass = *sass_;
+  take_shares(f_, first_op_, sass);
+  const PlacedBlocks placed(first_op_, sass.blocks);
   BoardFlow boards;
   uint32_t next = 0;
-  const uint32_t own = chip.blocks.empty() ? kBoards : kBoards - kChipBoards;
+  const uint32_t own = sass.blocks.empty() ? kBoards : kBoards - kSassBoards;
   for (size_t i = 0; i < f_.ops.size(); ++i) {
     Op& op = f_.ops[i];
     if (!program_.costs_[size_t(op.cost)].variable || op_defs_[i].empty()) continue;
@@ -84,15 +84,15 @@ void FunctionBuilder::schedule(const Flow& flow) {
       define(k, in[b]);
     }
   }
-  RunTimes times(f_, program_.costs_, touches_, first_op_, chip);
+  RunTimes times(f_, program_.costs_, touches_, first_op_, sass);
   const uint32_t branch = program_.costs_[size_t(CostClass::control)].latency;
   for (const Flow::Block& block : flow.blocks)
-    if (const ChipBlock* with = placed.find(block.begin))
+    if (const SassBlock* with = placed.find(block.begin))
       take_places(f_, first_op_, *with, waits, branch);
     else
       times.place(block, std::ranges::count(block.next, flow.block_of[block.begin]), waits);
-  ChipLoops loops(f_, flow, first_op_, branch);
-  for (const ChipShares::LoopShare& loop : chip.loops) loops.apply(loop);
+  SassLoops loops(f_, flow, first_op_, branch);
+  for (const SassMatch::LoopShare& loop : sass.loops) loops.apply(loop);
 }
 
 }  // namespace tinygpu

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "common/tinygpu/program/dataflow.h"
+#include "common/tinygpu/program/lower/dataflow.h"
 
 namespace tinygpu {
 

@@ -1,4 +1,4 @@
-#include "common/tinygpu/program/chip_loops.h"
+#include "common/tinygpu/program/schedule/sass_loops.h"
 
 #include <algorithm>
 
@@ -17,18 +17,18 @@ bool is_load(const Op& op) { return op.cost == CostClass::shared_load || op.cost
 }  // namespace
 
 template <class Use>
-void ChipLoops::each_op(const ChipShares::LoopShare& loop, Use use) {
+void SassLoops::each_op(const SassMatch::LoopShare& loop, Use use) {
   for (uint32_t b : loop.own)
     for (uint32_t k = first_op_[flow_.blocks[b].begin]; k < first_op_[flow_.blocks[b].end]; ++k) use(f_.ops[k]);
 }
 
-void ChipLoops::apply(const ChipShares::LoopShare& loop) {
+void SassLoops::apply(const SassMatch::LoopShare& loop) {
   const auto outside = [&](uint32_t b) { return !std::ranges::binary_search(loop.blocks, b); };
   std::vector<uint32_t> entries;
   for (uint32_t b : flow_.blocks[loop.header].previous)
     if (outside(b)) entries.push_back(b);
   if (loop.cycles) pace(loop);
-  // What a taken branch costs a warp that is alone, once for the turns of a turn of the chip's.
+  // What a taken branch costs a warp that is alone, once for the turns of a turn of the machine code.
   const uint32_t back = branch_ + (loop.instructions > kNear ? kFromAfar : 0);
   for (uint32_t b : flow_.blocks[loop.header].previous)
     if (!outside(b)) {
@@ -47,7 +47,7 @@ void ChipLoops::apply(const ChipShares::LoopShare& loop) {
 }
 
 /// A turn takes the cycles that the compiler reckons with: its stalls are stretched or shortened to that.
-void ChipLoops::pace(const ChipShares::LoopShare& loop) {
+void SassLoops::pace(const SassMatch::LoopShare& loop) {
   uint64_t all = 0, begun = 0, given = 0;
   each_op(loop, [&](const Op& op) { all += op.stall; });
   if (!all) return;
@@ -59,7 +59,7 @@ void ChipLoops::pace(const ChipShares::LoopShare& loop) {
   });
 }
 
-void ChipLoops::join_turns(const ChipShares::LoopShare& loop, const std::vector<uint32_t>& entries) {
+void SassLoops::join_turns(const SassMatch::LoopShare& loop, const std::vector<uint32_t>& entries) {
   uint32_t inside = 0, before = 0;
   each_op(loop, [&](const Op& op) {
     if (op.set_sb != 0xff) inside |= 1u << op.set_sb;
@@ -74,7 +74,7 @@ void ChipLoops::join_turns(const ChipShares::LoopShare& loop, const std::vector<
   for (uint32_t b : entries) last_of(b).wait_sb |= before;
 }
 
-void ChipLoops::take_loads_out(const ChipShares::LoopShare& loop, const std::vector<uint32_t>& entries) {
+void SassLoops::take_loads_out(const SassMatch::LoopShare& loop, const std::vector<uint32_t>& entries) {
   if (marked_ > Op::kMarkedLoop) return;
   std::vector<uint32_t> latches;
   for (uint32_t b : flow_.blocks[loop.header].previous)

@@ -7,37 +7,37 @@
 #include <span>
 #include <vector>
 
-#include "common/tinygpu/program/chip_code.h"
-#include "common/tinygpu/program/function_builder.h"
+#include "common/tinygpu/program/lower/function_builder.h"
+#include "common/tinygpu/program/sass/sass_code.h"
 
 namespace tinygpu {
 
 /// Machine instructions that have no counterpart in PTX, in a row; the first may wait, the last may bring something.
-struct ChipStep {
+struct SassStep {
   uint16_t stall = 0;
   uint8_t issue = 0, occupies = 0;
   Pipe pipe = Pipe::none;
-  uint8_t waits = 0, sets = ChipInstruction::kNone, latency = 0;
+  uint8_t waits = 0, sets = SassInstruction::kNone, latency = 0;
 };
 
 /// A block of PTX, place by place.
-struct ChipBlock {
+struct SassBlock {
   uint32_t begin = 0;           // its first instruction
   std::vector<uint32_t> order;  // which instruction of PTX stands at begin + i
   struct Place {
-    std::vector<ChipStep> before;
+    std::vector<SassStep> before;
     uint16_t stall = 0;  // behind the instruction
-    uint8_t waits = 0, sets = ChipInstruction::kNone, reads = ChipInstruction::kNone;
+    uint8_t waits = 0, sets = SassInstruction::kNone, reads = SassInstruction::kNone;
   };
   std::vector<Place> places;
   bool of_loop = false;  // its last branch leads back
 };
 
-struct PtxWork;  // program/chip_match.h
+struct PtxFeatures;  // program/sass/sass_match.h
 
 /// Instructions [begin, end) of PTX, which are a block, in the order of `code`; empty if they are something else, or
 /// cannot stand in that order.
-std::optional<ChipBlock> order_block(const std::vector<PtxWork>& work, const std::vector<Touch>& touches,
-                                     uint32_t begin, uint32_t end, std::span<const ChipInstruction> code);
+std::optional<SassBlock> order_block(const std::vector<PtxFeatures>& features, const std::vector<Touch>& touches,
+                                     uint32_t begin, uint32_t end, std::span<const SassInstruction> code);
 
 }  // namespace tinygpu
