@@ -31,7 +31,8 @@ void tensor_box(benchmark::State& state) {
   gpu.gpu.l2.written(f.address, 1 << 20);
   for (auto _ : state) {
     box.add_lines(domain.memory);
-    benchmark::DoNotOptimize(domain.memory.answer_now(MemoryRequests::Kind::read, *domain.sms[0], 0));
+    auto answer = domain.memory.answer_now(MemoryRequests::Kind::read, *domain.sms[0], 0);
+    benchmark::DoNotOptimize(answer);
     box.load(gpu.gpu.memory, cta, 1024, who);
   }
 }
