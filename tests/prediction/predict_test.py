@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 root = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(root / "scripts"))  # where it finds its own modules
 loader = importlib.machinery.SourceFileLoader("predict", str(root / "scripts/predict"))
 predict = importlib.util.module_from_spec(importlib.util.spec_from_loader("predict", loader))
 loader.exec_module(predict)
