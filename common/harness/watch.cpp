@@ -7,9 +7,10 @@
 namespace gen5::harness {
 namespace {
 
-// tinygpu exports them (its cuda/watch.h); a program that runs on NVIDIA's runtime finds neither.
-using Begin = void (*)();
-using End = const char* (*)();
+// tinygpu exports them (its cuda/session.h); a program that runs on NVIDIA's runtime finds none.
+using Begin = const char* (*)(const char* options);
+using Text = const char* (*)();
+using End = void (*)();
 
 template <class Function>
 Function find(const char* name) {
@@ -19,10 +20,9 @@ Function find(const char* name) {
 }  // namespace
 
 Watch::Watch() {
-  const auto begin = find<Begin>("tinygpu_watch_begin");
+  const auto begin = find<Begin>("tinygpu_session_begin");
   if (!begin || !current_device().tinygpu) return;
-  begin();
-  active_ = true;
+  active_ = !begin(R"({"profile": true, "timeline": true})");
 }
 
 Watch::~Watch() { stop(); }
@@ -30,9 +30,11 @@ Watch::~Watch() { stop(); }
 std::optional<Watched> Watch::stop() {
   if (!active_) return std::nullopt;
   active_ = false;
-  const char* document = find<End>("tinygpu_watch_end")();
-  if (!document) return std::nullopt;
-  return read_watched(document);
+  const char* profile = find<Text>("tinygpu_session_profile")();
+  const char* timeline = find<Text>("tinygpu_session_timeline")();
+  Watched seen = read_watched(profile ? profile : "[]", timeline ? timeline : "{}");
+  find<End>("tinygpu_session_end")();
+  return seen;
 }
 
 }  // namespace gen5::harness

@@ -1,4 +1,4 @@
-// What tinygpu saw of a program's own launches. On other hardware nobody watches.
+// What tinygpu saw of a program's own launches. On other hardware nothing is seen.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -34,8 +34,8 @@ struct Watched {
   std::vector<Signal> arrived;
   nlohmann::json profile;  // where the time went, a kernel each: GEN5_PROFILE_JSON's document
 };
-/// Throws nlohmann::json::exception for what is no such document.
-Watched read_watched(const std::string& document);
+/// Documents of tinygpu's session.h. Throws nlohmann::json::exception for what is none.
+Watched read_watched(const std::string& profile, const std::string& timeline);
 
 /// Watches the launches between its construction and stop().
 class Watch {
@@ -44,9 +44,9 @@ class Watch {
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
-  /// Does anybody watch?
+  /// tinygpu watches.
   bool active() const { return active_; }
-  /// Nothing where nobody watches.
+  /// Nothing where tinygpu does not watch.
   std::optional<Watched> stop();
 
  private:

@@ -2,12 +2,10 @@
 
 namespace gen5::harness {
 
-Watched read_watched(const std::string& document) {
-  const nlohmann::json all = nlohmann::json::parse(document);
+Watched read_watched(const std::string& profile, const std::string& timeline) {
   Watched w;
-  w.profile = all.value("profile", nlohmann::json::array());
-  if (!all.contains("timeline")) return w;
-  const nlohmann::json& t = all.at("timeline");
+  w.profile = nlohmann::json::parse(profile);
+  const nlohmann::json t = nlohmann::json::parse(timeline);
   for (const auto& c : t.value("ctas", nlohmann::json::array())) w.ctas.push_back({c.at("begin"), c.at("end")});
   for (const auto& o : t.value("operations", nlohmann::json::array()))
     w.operations.push_back(

@@ -3,28 +3,42 @@
 from __future__ import annotations
 
 import argparse
+import os
 import pathlib
 import runpy
 import sys
 
 import gen5
+from gen5 import _library
+
+
+def parser() -> argparse.ArgumentParser:
+    """With the options of `gen5 run`, and `--check off`."""
+    made = argparse.ArgumentParser(prog="python -m gen5", description=__doc__)
+    for o in _library.options():
+        if not o["flag"]:
+            continue
+        kind: dict[str, object] = {"metavar": o["values"]}
+        if not o["values"]:
+            kind = {"action": "store_const", "const": "1"}
+        elif o["values"].islower() and "|" in o["values"]:
+            kind = {"choices": o["values"].split("|") + (["off"] if o["key"] == "check" else [])}
+        made.add_argument(o["flag"], dest=o["variable"], help=f"{o['help']} [{o['variable']}]".replace("%", "%%"), **kind)
+    made.add_argument("-m", dest="module", action="store_true", help="the script is the name of a module")
+    made.add_argument("script")
+    made.add_argument("arguments", nargs=argparse.REMAINDER)
+    return made
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m gen5", description=__doc__)
-    parser.add_argument("--machine", help="machine profile: b200 (default), h200, a path")
-    parser.add_argument("--order", choices=["timed", "late", "seeded"], help="when asynchronous effects land")
-    parser.add_argument("--seed", type=int, help="a random legal order, chosen by this seed")
-    parser.add_argument("--check", choices=["quick", "races", "off"], default="quick", help="what is looked for; off: only faults stop")
-    parser.add_argument("--profile", action="store_true", help="print where each kernel's cycles went")
-    parser.add_argument("--trace", metavar="FILE", help="write a timeline for ui.perfetto.dev")
-    parser.add_argument("-m", dest="module", action="store_true", help="the script is the name of a module")
-    parser.add_argument("script")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER)
-    options = parser.parse_args()
-    check: bool | str = {"quick": True, "races": "races", "off": False}[options.check]
-    run = gen5.install(options.machine, order=options.order, seed=options.seed, check=check, profile=options.profile,
-                       trace=bool(options.trace))
+    options = parser().parse_args()
+    check: bool | str = True
+    for name, value in vars(options).items():
+        if name == "GEN5_CHECK" and value == "off":
+            check = False
+        elif name.startswith("GEN5_") and value is not None:
+            os.environ[name] = value
+    run = gen5.install(check=check)
     sys.argv = [options.script, *options.arguments]
     try:
         if options.module:
@@ -36,12 +50,6 @@ def main() -> None:
     except BaseException as failed:
         run.after_launch(failed=failed)
         raise
-    finally:
-        if options.trace:
-            run.trace(options.trace)
-        if options.profile:
-            for k in run.profile():
-                print(f"{k['kernel']}: {k['cycles']:,} cycles in {k['launches']} launches", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def load() -> tuple[ctypes.CDLL, ctypes.CDLL]:
     tinygpu = ctypes.CDLL(str(here / "libtinygpu.so"), mode=ctypes.RTLD_GLOBAL)
     for name in NAMES:
         ctypes.CDLL(str(here / name), mode=ctypes.RTLD_GLOBAL)
-    for name in ("open", "begin", "take", "profile", "trace"):
+    for name in ("open", "begin", "options", "take", "profile", "trace"):
         getattr(tinygpu, f"tinygpu_session_{name}").restype = ctypes.c_char_p
     return tinygpu, ctypes.CDLL(str(here / "libcuda.so.1"))
 
@@ -76,6 +76,11 @@ def session(name: str, *arguments: bytes) -> str | None:
 def take() -> dict:
     """What was diagnosed since the last call (common/tinygpu/cuda/session.h)."""
     return json.loads(session("take") or "{}")
+
+
+def options() -> list[dict]:
+    """The table of options that `gen5 run` has (common/tinygpu/api/options.h)."""
+    return json.loads(session("options") or "[]")
 
 
 def call(name: str, *arguments: object) -> None:

@@ -3,7 +3,7 @@
 //   nvcc -fatbin --compress-mode=MODE -gencode arch=compute_100a,code=[sm_100a,compute_100a] -gencode
 //   arch=compute_90a,code=compute_90a
 // and tiny_rdc.fatbin from -rdc=true for sm_100a.
-#include "common/tinygpu/cuda/fatbin.h"
+#include "common/tinygpu/image/fatbin.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,9 +13,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "common/tinygpu/cuda/cubin.h"
+#include "common/tinygpu/image/cubin.h"
 
-namespace tinygpu::cuda {
+namespace tinygpu::image {
 namespace {
 
 using Kind = FatbinEntry::Kind;
@@ -219,4 +219,4 @@ TEST(Fatbin, TargetIgnoresComments) {
 }
 
 }  // namespace
-}  // namespace tinygpu::cuda
+}  // namespace tinygpu::image

@@ -1,11 +1,11 @@
 // What is read of machine code: bytes of kernels that ptxas 13.0 made for sm_90a, beside what nvdisasm prints of them.
-#include "common/tinygpu/cuda/machine_code.h"
+#include "common/tinygpu/image/machine_code.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-namespace tinygpu::cuda {
+namespace tinygpu::image {
 namespace {
 
 struct Words {
@@ -75,4 +75,4 @@ TEST(MachineCode, AnythingElseIsNoMachineCode) {
 }
 
 }  // namespace
-}  // namespace tinygpu::cuda
+}  // namespace tinygpu::image

@@ -48,22 +48,36 @@ TEST(Runtime, TripleChevronLaunch) {
 }
 
 TEST(Runtime, AProgramWatchesItsOwnLaunches) {
-  const auto begin = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "tinygpu_watch_begin"));
-  const auto end = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "tinygpu_watch_end"));
-  ASSERT_TRUE(begin && end);
-  EXPECT_EQ(end(), nullptr) << "nobody began";
-  begin();
-  EXPECT_STREQ(end(), "{}") << "nothing was launched";
-  begin();
+  const auto begin = reinterpret_cast<const char* (*)(const char*)>(dlsym(RTLD_DEFAULT, "tinygpu_session_begin"));
+  const auto profile = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "tinygpu_session_profile"));
+  const auto timeline = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "tinygpu_session_timeline"));
+  const auto end = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "tinygpu_session_end"));
+  ASSERT_TRUE(begin && profile && timeline && end);
+  const char* both = R"({"profile": true, "timeline": true})";
+  EXPECT_EQ(profile(), nullptr) << "no stretch has begun";
+  EXPECT_EQ(begin(both), nullptr);
+  EXPECT_STREQ(profile(), "[]") << "nothing was launched";
+  EXPECT_EQ(timeline(), nullptr) << "nothing was launched";
+  EXPECT_EQ(begin(both), nullptr);
   float* y = device(std::vector<float>(64));
   launch_saxpy(64, 2, y, y, nullptr);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  const std::string seen = end();
-  EXPECT_NE(seen.find("\"profile\":[{\"kernel\":\"saxpy"), std::string::npos) << seen;
-  EXPECT_NE(seen.find("\"timeline\":{\"kernel\":\"saxpy"), std::string::npos) << seen;
-  launch_saxpy(64, 2, y, y, nullptr);
-  EXPECT_EQ(end(), nullptr) << "it has ended";
+  EXPECT_TRUE(std::string(profile()).starts_with("[{\"kernel\":\"saxpy")) << profile();
+  EXPECT_TRUE(std::string(timeline()).starts_with("{\"kernel\":\"saxpy")) << timeline();
+  EXPECT_EQ(begin("{}"), nullptr);
+  EXPECT_EQ(profile(), nullptr) << "it was not asked for";
+  end();
+  EXPECT_EQ(timeline(), nullptr) << "it has ended";
   cudaFree(y);
+}
+
+TEST(Runtime, ASessionRefusesOptionsWithASentence) {
+  const auto begin = reinterpret_cast<const char* (*)(const char*)>(dlsym(RTLD_DEFAULT, "tinygpu_session_begin"));
+  EXPECT_STREQ(begin(R"({"order": "early"})"), "order=early: write timed, late or seeded");
+  EXPECT_STREQ(begin(R"({"seed": -1})"), "seed=-1: write a whole number that is not negative");
+  EXPECT_STREQ(begin(R"({"colour": "blue"})"), "colour: there is no such option");
+  EXPECT_STREQ(begin("[]"), "[]: write an object");
+  EXPECT_THAT(begin("{"), testing::HasSubstr("parse error"));
 }
 
 TEST(Runtime, ParametersOfEverySize) {

@@ -1,14 +1,14 @@
 // Files and images as the module calls and `gen5 run` get them: fat binaries, ELF, cubins. The bytes end where a page
 // ends.
 #include "common/tinygpu/cli/program_check.h"
-#include "common/tinygpu/cuda/cubin.h"
-#include "common/tinygpu/cuda/elf.h"
-#include "common/tinygpu/cuda/fatbin.h"
-#include "common/tinygpu/cuda/machine_code.h"
+#include "common/tinygpu/image/cubin.h"
+#include "common/tinygpu/image/elf.h"
+#include "common/tinygpu/image/fatbin.h"
+#include "common/tinygpu/image/machine_code.h"
 #include "tests/fuzz/guarded.h"
 #include "tests/fuzz/target.h"
 
-using namespace tinygpu::cuda;
+using namespace tinygpu::image;
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <sstream>
 
-#include "common/tinygpu/cuda/machine_code.h"
+#include "common/tinygpu/image/machine_code.h"
 #include "tests/fuzz/guarded.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/machine.h"
@@ -35,12 +35,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const char* kernel = kKernels[in.below(std::size(kKernels))];
   const std::string rest = in.rest();
   const auto bytes = guarded.copy(reinterpret_cast<const uint8_t*>(rest.data()), rest.size());
-  cuda::read_machine_code(bytes);
+  image::read_machine_code(bytes);
   Gpu gpu(machine);
   gen5::fuzz::set_options(gpu.options);
   gen5::fuzz::Store store(gpu.memory);
   Program program({kernels}, isa::instruction_set(), gpu.spec.costs, store);
-  program.set_sass(kernel, std::make_shared<const SassCode>(cuda::read_instructions(bytes)));
+  program.set_sass(kernel, std::make_shared<const SassCode>(image::read_instructions(bytes)));
   gen5::fuzz::launch_entry(gpu, program, *program.find(kernel));
   return 0;
 }

@@ -91,10 +91,9 @@ TEST(Pipeline, StoresAloneStandForTilesWhereAccumulatorsAreRegisters) {
 }
 
 TEST(Pipeline, ReadsWhatAWatcherWrote) {
-  const Watched w =
-      read_watched(R"({"profile": [{"kernel": "k"}], "timeline": {"kernel": "k", "ctas": [{"begin": 5, "end": 90}],
+  const Watched w = read_watched(R"([{"kernel": "k"}])", R"({"kernel": "k", "ctas": [{"begin": 5, "end": 90}],
     "operations": [{"kind": "tcgen05.mma", "cta": 0, "warp": 1, "issued": 10, "begin": 11, "busy": 8, "end": 60}],
-    "waited": [{"cta": 0, "warp": 1, "at": 70}], "arrived": [{"cta": 0, "warp": 2, "at": 71}]}})");
+    "waited": [{"cta": 0, "warp": 1, "at": 70}], "arrived": [{"cta": 0, "warp": 2, "at": 71}]})");
   EXPECT_EQ(w.profile.at(0).at("kernel"), "k");
   ASSERT_EQ(w.ctas.size(), 1u);
   EXPECT_EQ(w.ctas[0].end, 90u);
@@ -103,9 +102,9 @@ TEST(Pipeline, ReadsWhatAWatcherWrote) {
   EXPECT_EQ(w.operations[0].busy, 8u);
   EXPECT_EQ(w.waited.at(0).at, 70u);
   EXPECT_EQ(w.arrived.at(0).warp, 2);
-  EXPECT_TRUE(read_watched("{}").operations.empty());
-  EXPECT_THROW(read_watched("[1"), nlohmann::json::exception);
-  EXPECT_THROW(read_watched(R"({"timeline": {"operations": [{}]}})"), nlohmann::json::exception);
+  EXPECT_TRUE(read_watched("[]", "{}").operations.empty());
+  EXPECT_THROW(read_watched("[1", "{}"), nlohmann::json::exception);
+  EXPECT_THROW(read_watched("[]", R"({"operations": [{}]})"), nlohmann::json::exception);
 }
 
 /// Stamps as a kernel writes them.

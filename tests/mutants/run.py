@@ -112,7 +112,7 @@ class Program:
             self.command, machine, self.environment = foreign().command_of(name)
             if FOREIGN[name]:
                 self.command[1:] = FOREIGN[name]
-            self.command = [str(build / "bin" / "gen5"), "run", *self.command]
+            self.command = [str(build / "bin" / "gen5"), "run", "--exit-code", "0", *self.command]
             self.expect = foreign().PROGRAMS[name].expect
         else:
             self.command = [str(build / "bin" / PROGRAMS[name][0]), *PROGRAMS[name][1:]]

@@ -34,20 +34,31 @@ const std::map<std::string, Layers> kAllowed = {
     {"common/tinygpu/isa",
      {"common/tinygpu/engines", "common/tinygpu/machine", "common/tinygpu/program", "common/tinygpu/ptx",
       "common/tinygpu/base", "common/tinygpu/numerics", "common/tinygpu/timing"}},
-    {"common/tinygpu/cuda",
-     {"common/tinygpu/isa", "common/tinygpu/engines", "common/tinygpu/machine", "common/tinygpu/program",
-      "common/tinygpu/ptx", "common/tinygpu/base", "common/tinygpu/timing", "common/tinygpu/check",
-      "common/tinygpu/observe", "common/tinygpu/diagnosis"}},
-    {"common/tinygpu/cli",
-     {"common/tinygpu/cuda", "common/tinygpu/isa", "common/tinygpu/engines", "common/tinygpu/machine",
+    {"common/tinygpu/image", {"common/tinygpu/timing", "common/tinygpu/program", "common/tinygpu/base"}},
+    // The machine as a library: what runs kernels includes this, and nothing of the inside.
+    {"common/tinygpu/api",
+     {"common/tinygpu/image", "common/tinygpu/isa", "common/tinygpu/engines", "common/tinygpu/machine",
       "common/tinygpu/program", "common/tinygpu/ptx", "common/tinygpu/base", "common/tinygpu/timing",
-      "common/tinygpu/diagnosis", "common/tinygpu/observe", "common/tinygpu/numerics"}},
+      "common/tinygpu/check", "common/tinygpu/observe", "common/tinygpu/diagnosis"}},
+    {"common/tinygpu/cuda",
+     {"common/tinygpu/api", "common/tinygpu/image", "common/tinygpu/base", "common/tinygpu/observe",
+      "common/tinygpu/diagnosis"}},
+    {"common/tinygpu/cli",
+     {"common/tinygpu/cuda", "common/tinygpu/api", "common/tinygpu/image", "common/tinygpu/isa",
+      "common/tinygpu/engines", "common/tinygpu/program", "common/tinygpu/ptx", "common/tinygpu/base",
+      "common/tinygpu/timing", "common/tinygpu/diagnosis"}},
     // What kernels encode and what the machine decodes share nothing, and no chapter knows where it runs.
     {"common/layout", {}},
     {"common/ptx", {}},
     {"common/harness", {"common/layout"}},
     {"chapters", {"common/harness", "common/layout", "common/ptx"}},
     {"probes", {"common/harness", "common/layout", "common/ptx"}},
+};
+
+/// What a layer may not include, but does so far: {file, included}.
+const std::set<std::pair<std::string, std::string>> kStill = {
+    // Grids that streams, graphs and events order run without the library's own queue.
+    {"common/tinygpu/cuda/submitted.cpp", "common/tinygpu/machine/chip/flight.h"},
 };
 
 std::string layer_of(const std::string& path) {
@@ -70,7 +81,8 @@ TEST(IncludeGraph, PointsDownward) {
         if (!std::filesystem::exists(repo::root / target)) continue;  // generated, or beside the file
         const std::string other = layer_of(target);
         ++seen;
-        EXPECT_TRUE(other == layer || kAllowed.at(layer).count(other)) << file << " includes " << target;
+        EXPECT_TRUE(other == layer || kAllowed.at(layer).count(other) || kStill.count({file.string(), target}))
+            << file << " includes " << target;
       }
     }
   EXPECT_GT(seen, 100);

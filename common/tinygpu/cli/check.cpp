@@ -22,10 +22,10 @@
 #include "common/tinygpu/cli/commands.h"
 #include "common/tinygpu/cli/end_signals.h"
 #include "common/tinygpu/cli/program.h"
-#include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/diagnosis/findings.h"
 #include "common/tinygpu/diagnosis/render.h"
 #include "common/tinygpu/diagnosis/sarif.h"
+#include "common/tinygpu/image/host_memory.h"
 
 namespace tinygpu::cli {
 
@@ -34,9 +34,9 @@ namespace {
 namespace fs = std::filesystem;
 
 struct CheckOptions {
-  MachineOptions machine;
+  Settings settings;
   uint32_t seeds = 5, jobs = 1;
-  bool keep_going = false, show_output = false, werror = false, memory = false;
+  bool keep_going = false, show_output = false, werror = false;
   std::string sarif;
   std::vector<std::string> command;
 };
@@ -83,7 +83,7 @@ void start(const CheckOptions& o, Run& run, EndSignals& signals) {
     else
       unsetenv("GEN5_SEED");
     set_environment("GEN5_CHECK", "races");
-    if (o.memory) set_environment("GEN5_MEMORY_CHECK", "1");
+    set_environment("GEN5_EXIT_CODE", "0");  // the program's own are looked at, and errors counted
     set_environment("GEN5_SARIF", (run.logs / "%p.sarif").string());
     _exit(become(o.command));
   }
@@ -156,7 +156,7 @@ void print_end_of(const fs::path& output) {
 }
 
 void print(const diagnosis::Findings& findings, const std::string& folder, size_t runs) {
-  diagnosis::SourceFiles files(cuda::read_source);
+  diagnosis::SourceFiles files(image::read_source);
   std::set<std::string> told;
   for (const diagnosis::Finding& f : findings.all()) {
     diagnosis::RenderOptions options;
@@ -171,7 +171,7 @@ void print(const diagnosis::Findings& findings, const std::string& folder, size_
 }
 
 int check(const CheckOptions& o) {
-  prepare(o.command, o.machine);
+  prepare(o.command, o.settings);
   const std::string folder = fs::current_path().string();
   EndSignals signals;
   const TemporaryFolder temporary("gen5-check-");
@@ -262,14 +262,12 @@ void add_check(CLI::App& app) {
       "check",
       "gen5 check [OPTIONS] PROGRAM ARGS…: run a program under several orders of completion with all checks; exit code "
       "1 if there is an error, or a run that does not exit with 0. Output is not compared: let the program check it");
-  add_machine_options(*sub, options->machine);
+  add_options(*sub, options->settings, true);
   sub->add_option("--seeds", options->seeds, "Random orders beside timed and late (default: 5)")
       ->check(CLI::Range(0, 100000));
   sub->add_option("--jobs", options->jobs, "Runs at once (default: 1); --threads 1 then leaves a core to each")
       ->check(CLI::Range(1, 1024));
   sub->add_flag("--keep-going", options->keep_going, "Do the other runs, too, after one that failed");
-  sub->add_flag("--memory", options->memory,
-                "Tell of device memory that is read before anybody writes it, and of what is never freed");
   sub->add_flag("--werror", options->werror, "Warnings count as errors in the exit code");
   sub->add_flag("--show-output", options->show_output, "Let the program print; else the end of what a failed run said");
   sub->add_option("--sarif", options->sarif, "Write what was found into this file, as SARIF 2.1.0");

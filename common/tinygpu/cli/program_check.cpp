@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "common/tinygpu/cuda/fatbin.h"
 #include "common/tinygpu/cuda/static_runtime.h"
+#include "common/tinygpu/image/fatbin.h"
 
 namespace tinygpu::cli {
 
 namespace {
 
-bool needs(const cuda::Elf& elf, std::string_view library) {
+bool needs(const image::Elf& elf, std::string_view library) {
   const auto needed = elf.dynamic_strings();
   return std::any_of(needed.begin(), needed.end(), [&](const std::string& n) { return n.starts_with(library); });
 }
@@ -18,27 +18,27 @@ bool needs(const cuda::Elf& elf, std::string_view library) {
 struct DeviceCode {
   bool any = false, ptx = false;
 };
-DeviceCode device_code(const cuda::Elf& elf) {
+DeviceCode device_code(const image::Elf& elf) {
   DeviceCode out;
   for (const char* name : {".nv_fatbin", "__nv_relfatbin"})
-    if (const cuda::Elf::Section* section = elf.section(name))
-      for (const cuda::FatbinEntry& e : cuda::read_fatbin_section(section->bytes)) {
+    if (const image::Elf::Section* section = elf.section(name))
+      for (const image::FatbinEntry& e : image::read_fatbin_section(section->bytes)) {
         out.any = true;
-        out.ptx |= e.kind == cuda::FatbinEntry::Kind::ptx;
+        out.ptx |= e.kind == image::FatbinEntry::Kind::ptx;
       }
   return out;
 }
 
 }  // namespace
 
-ProgramCheck check_program(cuda::Bytes file) {
+ProgramCheck check_program(image::Bytes file) {
   ProgramCheck out;
-  const auto elf = cuda::Elf::read(file);
+  const auto elf = image::Elf::read(file);
   if (!elf) return out;
   DeviceCode code;
   try {
     code = device_code(*elf);
-  } catch (const cuda::FatbinError& e) {
+  } catch (const image::FatbinError& e) {
     out.why_not = std::string("its device code cannot be read: ") + e.what();
     return out;
   }

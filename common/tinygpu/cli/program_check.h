@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "common/tinygpu/cuda/elf.h"
+#include "common/tinygpu/image/elf.h"
 
 namespace tinygpu::cli {
 
@@ -11,6 +11,6 @@ struct ProgramCheck {
   bool static_runtime = false;  // it has the runtime's functions in itself, and they can be replaced
 };
 /// `file`: the program's bytes; what is no ELF file (a script) passes.
-ProgramCheck check_program(cuda::Bytes file);
+ProgramCheck check_program(image::Bytes file);
 
 }  // namespace tinygpu::cli

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "common/tinygpu/cuda/show.h"
 #include "common/tinygpu/cuda/state.h"
 
 namespace tinygpu::cuda {
@@ -17,15 +18,15 @@ constexpr uint64_t kTextureAlignment = 512, kTexturePitchAlignment = 32, kLonges
 /// A block that holds a description; its address is the handle.
 template <class T>
 CUresult keep(State& s, const T& description, const char* name, uint64_t& handle) {
-  handle = s.gpu.memory.allocate(sizeof(T), 512, MemoryKind::constant, name);
+  handle = s.machine.memory().allocate(sizeof(T), MemoryKind::constant, name);
   if (!handle) return CUDA_ERROR_OUT_OF_MEMORY;
-  std::memcpy(s.gpu.memory.translate(handle, sizeof(T)), &description, sizeof(T));
+  std::memcpy(s.machine.memory().at(handle, sizeof(T)), &description, sizeof(T));
   return CUDA_SUCCESS;
 }
 
 template <class T>
 const T* find(State& s, uint64_t handle, const char* name) {
-  const Allocation* a = s.gpu.memory.find(handle);
+  const Allocation* a = s.machine.memory().find(handle);
   return a && a->base == handle && a->name == name ? reinterpret_cast<const T*>(a->host) : nullptr;
 }
 
@@ -54,8 +55,8 @@ const Array* find_array(State& s, const void* handle) {
 CUresult free_array(State& s, const void* handle) {
   const Array* a = find_array(s, handle);
   if (!a) return CUDA_ERROR_INVALID_HANDLE;
-  s.gpu.memory.release(a->texels);
-  s.gpu.memory.release(reinterpret_cast<uint64_t>(handle));
+  s.machine.memory().release(a->texels);
+  s.machine.memory().release(reinterpret_cast<uint64_t>(handle));
   return CUDA_SUCCESS;
 }
 
@@ -129,7 +130,7 @@ CUresult make_texture(State& s, const TextureObject& t, uint64_t& handle) {
 
 CUresult destroy_texture(State& s, uint64_t handle) {
   if (!find<TextureObject>(s, handle, TextureObject::kName)) return CUDA_ERROR_INVALID_VALUE;
-  s.gpu.memory.release(handle);
+  s.machine.memory().release(handle);
   return CUDA_SUCCESS;
 }
 

@@ -3,8 +3,8 @@
 #pragma once
 #include <cstdint>
 
+#include "common/tinygpu/api/texture.h"
 #include "common/tinygpu/cuda/memory.h"
-#include "common/tinygpu/machine/memory/texture.h"
 
 namespace tinygpu::cuda {
 

@@ -16,9 +16,8 @@
 #include <thread>
 
 #include "common/tinygpu/base/temporary_folder.h"
-#include "common/tinygpu/cuda/host_memory.h"
-#include "common/tinygpu/cuda/process.h"
 #include "common/tinygpu/cuda/unwritable.h"
+#include "common/tinygpu/image/host_memory.h"
 
 extern char** environ;
 
@@ -78,11 +77,8 @@ int run(const std::vector<std::string>& command, const fs::path& output, std::ch
 
 }  // namespace
 
-bool has_assembler() { return !variable("GEN5_PTXAS").empty(); }
-
-std::optional<std::vector<uint8_t>> assemble(std::string_view ptx, std::string_view arch, bool linked,
-                                             std::chrono::seconds longest, std::string& why) {
-  const std::string program(variable("GEN5_PTXAS"));
+std::optional<std::vector<uint8_t>> assemble(const std::string& ptxas, std::string_view ptx, std::string_view arch,
+                                             bool linked, std::chrono::seconds longest, std::string& why) {
   const TemporaryFolder folder("gen5-ptxas-");
   const fs::path in = folder.path() / "module.ptx", out = folder.path() / "module.cubin",
                  says = folder.path() / "says.txt";
@@ -90,20 +86,21 @@ std::optional<std::vector<uint8_t>> assemble(std::string_view ptx, std::string_v
     why = "no file can be written for ptxas";
     return std::nullopt;
   }
-  std::vector<std::string> command{program, fmt::format("-arch={}", arch), in.string(), "-o", out.string()};
+  std::vector<std::string> command{ptxas, fmt::format("-arch={}", arch), in.string(), "-o", out.string()};
   if (linked) command.push_back("-c");
   std::string cause;
   const int status = run(command, says, longest, cause);
   if (status == -1) {
-    why = fmt::format("{} {}", program, cause);
+    why = fmt::format("{} {}", ptxas, cause);
     return std::nullopt;
   }
   std::string unread;
   if (status == 0)
-    if (auto cubin = read_regular_file(out.string(), kLargest, unread)) return cubin;
+    if (auto cubin = image::read_regular_file(out.string(), kLargest, unread)) return cubin;
   std::string said;
-  if (const auto bytes = read_regular_file(says.string(), kMostSaid, unread)) said.assign(bytes->begin(), bytes->end());
-  why = fmt::format("{} makes no machine code for {} of it:\n{}", program, arch, said);
+  if (const auto bytes = image::read_regular_file(says.string(), kMostSaid, unread))
+    said.assign(bytes->begin(), bytes->end());
+  why = fmt::format("{} makes no machine code for {} of it:\n{}", ptxas, arch, said);
   return std::nullopt;
 }
 

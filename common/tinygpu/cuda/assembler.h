@@ -10,12 +10,9 @@
 
 namespace tinygpu::cuda {
 
-/// The user has named a ptxas.
-bool has_assembler();
-
-/// The cubin that it makes of `ptx` for `arch` ("sm_90a"). Nothing, and a reason, if it cannot be run, takes longer
-/// than `longest` or refuses. `linked`: other modules define what this one only declares.
-std::optional<std::vector<uint8_t>> assemble(std::string_view ptx, std::string_view arch, bool linked,
-                                             std::chrono::seconds longest, std::string& why);
+/// The cubin that `ptxas` makes of `ptx` for `arch` ("sm_90a"). Nothing, and a reason, if it cannot be run, takes
+/// longer than `longest` or refuses. `linked`: other modules define what this one only declares.
+std::optional<std::vector<uint8_t>> assemble(const std::string& ptxas, std::string_view ptx, std::string_view arch,
+                                             bool linked, std::chrono::seconds longest, std::string& why);
 
 }  // namespace tinygpu::cuda

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "common/tinygpu/timing/spec.h"
+#include "common/tinygpu/api/machine.h"
 
 namespace tinygpu::cuda {
 

@@ -13,11 +13,11 @@
 #include <fstream>
 #include <iterator>
 
-#include "common/tinygpu/cuda/elf.h"
+#include "common/tinygpu/api/options.h"
 #include "common/tinygpu/cuda/error.h"
-#include "common/tinygpu/cuda/host_memory.h"
-#include "common/tinygpu/cuda/options.h"
 #include "common/tinygpu/cuda/show.h"
+#include "common/tinygpu/image/elf.h"
+#include "common/tinygpu/image/host_memory.h"
 
 namespace tinygpu::cuda {
 
@@ -50,8 +50,8 @@ fs::path own_directory() {
 
 bool is_stand_in(const fs::path& file) {
   std::string why;
-  const auto bytes = read_regular_file(file, kLargestFile, why);
-  const auto elf = bytes ? Elf::read(*bytes) : std::nullopt;
+  const auto bytes = image::read_regular_file(file, kLargestFile, why);
+  const auto elf = bytes ? image::Elf::read(*bytes) : std::nullopt;
   if (!elf) return true;
   for (const std::string& needed : elf->dynamic_strings())
     if (needed.starts_with("libtinygpu.so")) return true;
@@ -61,8 +61,8 @@ bool is_stand_in(const fs::path& file) {
 /// The program itself asks for one of the two libraries: then it has not begun to run, and may be started again.
 bool program_links_cuda() {
   std::string why;
-  const auto bytes = read_regular_file("/proc/self/exe", kLargestFile, why);
-  const auto elf = bytes ? Elf::read(*bytes) : std::nullopt;
+  const auto bytes = image::read_regular_file("/proc/self/exe", kLargestFile, why);
+  const auto elf = bytes ? image::Elf::read(*bytes) : std::nullopt;
   if (!elf) return false;
   const auto needed = elf->dynamic_strings();
   return std::any_of(needed.begin(), needed.end(),
@@ -100,15 +100,15 @@ bool program_links_cuda() {
 
 /// Runs before the program's own constructors register their kernels.
 __attribute__((constructor)) void choose_device() {
-  Options options;
+  api::Options options;
   try {
-    options = options_from_environment();
-  } catch (const OptionError& e) {
+    options = api::options_from_environment();
+  } catch (const api::OptionError& e) {
     say("bad-option", e.what());
     leave();
   }
-  if (options.device == Options::Device::tinygpu) return;
-  const bool asked = options.device == Options::Device::hardware;
+  if (options.device == api::Options::Device::tinygpu) return;
+  const bool asked = options.device == api::Options::Device::hardware;
   if (std::getenv(kHandedOver)) {
     if (!asked) return;
     stop(

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "common/tinygpu/cuda/state.h"
+#include "common/tinygpu/cuda/calls.h"
 
 namespace tinygpu::cuda {
 
@@ -44,8 +44,9 @@ inline Kernel* kernel_of(const void* handle) { return static_cast<Kernel*>(const
 /// A call on a live kernel handle (CUfunction and CUkernel are the same thing here): launches, attributes, occupancy.
 template <class F>
 CUresult on_kernel(const void* handle, F&& f) {
-  return in_context<Pending::stays>(
-      [&](State& s) { return s.is_kernel(handle) ? CUresult(f(s, *kernel_of(handle))) : CUDA_ERROR_INVALID_HANDLE; });
+  return in_context<Pending::stays>([&](State& s) {
+    return s.modules.has_kernel(handle) ? CUresult(f(s, *kernel_of(handle))) : CUDA_ERROR_INVALID_HANDLE;
+  });
 }
 
 }  // namespace tinygpu::cuda

@@ -108,7 +108,7 @@ CUresult cuDeviceGet(CUdevice* device, int ordinal) {
 CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
   return on_device(device, [&](State& s) {
     if (!name || length <= 0) return CUDA_ERROR_INVALID_VALUE;
-    const std::string whole = device_name(s.gpu.spec);
+    const std::string whole = device_name(s.machine.spec());
     const size_t n = std::min(whole.size(), size_t(length) - 1);
     std::memcpy(name, whole.data(), n);
     name[n] = '\0';
@@ -118,25 +118,25 @@ CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
 CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
   return on_device(device, [&](State& s) {
     if (!uuid) return CUDA_ERROR_INVALID_VALUE;
-    device_uuid(s.gpu.spec, uuid->bytes);
+    device_uuid(s.machine.spec(), uuid->bytes);
     return CUDA_SUCCESS;
   });
 }
 #undef cuDeviceGetUuid
 CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) { return cuDeviceGetUuid_v2(uuid, device); }
 CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
-  return on_device(device, [&](State& s) { return answer(bytes, s.gpu.memory.capacity()); });
+  return on_device(device, [&](State& s) { return answer(bytes, s.machine.memory().capacity()); });
 }
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
   return on_device(device, [&](State& s) {
-    return value ? device_attribute(s.gpu.spec, attribute, *value) : CUDA_ERROR_INVALID_VALUE;
+    return value ? device_attribute(s.machine.spec(), attribute, *value) : CUDA_ERROR_INVALID_VALUE;
   });
 }
 CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice device) {
   return on_device(device, [&](State& s) {
     if (!major || !minor) return CUDA_ERROR_INVALID_VALUE;
-    *major = s.gpu.spec.compute_major;
-    *minor = s.gpu.spec.compute_minor;
+    *major = s.machine.spec().compute_major;
+    *minor = s.machine.spec().compute_minor;
     return CUDA_SUCCESS;
   });
 }
@@ -276,10 +276,10 @@ CUresult cuCtxSynchronize() {
   });
 }
 CUresult cuCtxGetLimit(size_t* value, CUlimit limit) {
-  return in_context([&](State& s) { return value ? s.limit(limit, *value) : CUDA_ERROR_INVALID_VALUE; });
+  return in_context([&](State& s) { return value ? s.limits.get(limit, *value) : CUDA_ERROR_INVALID_VALUE; });
 }
 CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
-  return in_context([&](State& s) { return s.set_limit(limit, value); });
+  return in_context([&](State& s) { return s.limits.set(limit, value); });
 }
 CUresult cuCtxSetCacheConfig(CUfunc_cache config) {
   return in_context(

@@ -42,7 +42,7 @@ CUresult add_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, siz
 CUresult prepare_kernel(State& s, const CUDA_KERNEL_NODE_PARAMS* p, PreparedLaunch& out) {
   if (!p || p->extra) return p ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
   const void* handle = p->func ? static_cast<const void*>(p->func) : p->kern;
-  if (!s.is_kernel(handle)) return CUDA_ERROR_INVALID_HANDLE;
+  if (!s.modules.has_kernel(handle)) return CUDA_ERROR_INVALID_HANDLE;
   LaunchRequest r;
   r.kernel = kernel_of(handle);
   r.grid = {p->gridDimX, p->gridDimY, p->gridDimZ};
@@ -62,7 +62,7 @@ CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
     if (mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
     return with_stream(s, stream, [&](State&, Stream& p) {
       // The legacy stream waits for all others, which a graph cannot say.
-      if (&p == s.stream(nullptr)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+      if (&p == s.streams.find(nullptr)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
       return s.graphs.begin(p);
     });
   });
@@ -214,8 +214,8 @@ CUresult cuGraphExecDestroy(CUgraphExec exec) {
   });
 }
 CUresult cuGraphUpload(CUgraphExec exec, CUstream stream) {
-  return on_exec(exec,
-                 [&](State& s, GraphExec&) { return s.stream(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; });
+  return on_exec(
+      exec, [&](State& s, GraphExec&) { return s.streams.find(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; });
 }
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
   return on_exec<Pending::stays>(exec, [&](State& s, GraphExec& e) {

@@ -27,7 +27,7 @@ CUresult read_extra(void** extra, LaunchRequest& r) {
 CUresult start(CUfunction f, LaunchRequest r, CUstream stream, void** args, void** extra,
                const CUlaunchAttribute* attributes = nullptr, unsigned count = 0) {
   return on_kernel(f, [&](State& s, Kernel& k) {
-    Stream* on = s.stream(stream);
+    Stream* on = s.streams.find(stream);
     if (!on) return CUDA_ERROR_INVALID_HANDLE;
     if (args && extra) return CUDA_ERROR_INVALID_VALUE;
     r.kernel = &k;
@@ -108,14 +108,15 @@ CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction f, C
 CUresult cuOccupancyMaxPotentialClusterSize(int* size, CUfunction f, const CUlaunchConfig* c) {
   return on_kernel(f, [&](State& s, Kernel& k) {
     if (!size || !c) return CUDA_ERROR_INVALID_VALUE;
-    return potential_cluster_size(s, k, volume(c->blockDimX, c->blockDimY, c->blockDimZ), c->sharedMemBytes, *size);
+    return potential_cluster_size(s, k, tinygpu::api::volume(c->blockDimX, c->blockDimY, c->blockDimZ),
+                                  c->sharedMemBytes, *size);
   });
 }
 CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction f, const CUlaunchConfig* c) {
   return on_kernel(f, [&](State& s, Kernel& k) {
     if (!clusters || !c) return CUDA_ERROR_INVALID_VALUE;
-    return count_active_clusters(s, k, volume(c->blockDimX, c->blockDimY, c->blockDimZ), c->sharedMemBytes, c->attrs,
-                                 c->numAttrs, *clusters);
+    return count_active_clusters(s, k, tinygpu::api::volume(c->blockDimX, c->blockDimY, c->blockDimZ),
+                                 c->sharedMemBytes, c->attrs, c->numAttrs, *clusters);
   });
 }
 

@@ -2,8 +2,8 @@
 #include "common/tinygpu/cuda/array.h"
 #include "common/tinygpu/cuda/driver.h"
 #include "common/tinygpu/cuda/graph.h"
-#include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/memory.h"
+#include "common/tinygpu/image/host_memory.h"
 
 using namespace tinygpu::cuda;
 using tinygpu::Allocation;
@@ -109,7 +109,7 @@ CUmemorytype memory_type(const Allocation& a) {
 }
 
 CUresult pointer_attribute(State& s, void* out, CUpointer_attribute attribute, CUdeviceptr p) {
-  const Allocation* a = s.gpu.memory.find(p);
+  const Allocation* a = s.machine.memory().find(p);
   if (!out || !a) return CUDA_ERROR_INVALID_VALUE;
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE: *static_cast<unsigned*>(out) = memory_type(*a); return CUDA_SUCCESS;
@@ -130,6 +130,14 @@ CUresult pointer_attribute(State& s, void* out, CUpointer_attribute attribute, C
     default: return CUDA_ERROR_NOT_SUPPORTED;
   }
 }
+
+template <class F>
+CUresult pool_call(F&& f) {
+  return driver(f);
+}
+using PoolProps = CUmemPoolProps;
+using PoolAttribute = CUmemPool_attribute;
+using PoolAccess = CUmemAccessDesc;
 
 }  // namespace
 
@@ -184,12 +192,13 @@ CUresult cuMemHostRegister_v2(void* p, size_t size, unsigned flags) {
   });
 }
 CUresult cuMemHostUnregister(void* p) {
-  return in_context(
-      [&](State& s) { return s.gpu.memory.unregister_host(p) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED; });
+  return in_context([&](State& s) {
+    return s.machine.memory().unregister_host(p) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  });
 }
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* out, void* p, unsigned) {
   return in_context([&](State& s) {
-    const Allocation* a = s.gpu.memory.find(reinterpret_cast<uint64_t>(p));
+    const Allocation* a = s.machine.memory().find(reinterpret_cast<uint64_t>(p));
     if (!out || !a || a->kind == MemoryKind::device || a->kind == MemoryKind::constant) return CUDA_ERROR_INVALID_VALUE;
     *out = reinterpret_cast<CUdeviceptr>(p);
     return CUDA_SUCCESS;
@@ -197,7 +206,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* out, void* p, unsigned) {
 }
 CUresult cuMemHostGetFlags(unsigned* flags, void* p) {
   return in_context([&](State& s) {
-    const Allocation* a = s.gpu.memory.find(reinterpret_cast<uint64_t>(p));
+    const Allocation* a = s.machine.memory().find(reinterpret_cast<uint64_t>(p));
     if (!flags || !a || memory_type(*a) != CU_MEMORYTYPE_HOST) return CUDA_ERROR_INVALID_VALUE;
     *flags = CU_MEMHOSTALLOC_DEVICEMAP;
     return CUDA_SUCCESS;
@@ -206,14 +215,14 @@ CUresult cuMemHostGetFlags(unsigned* flags, void* p) {
 CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
   return in_context([&](State& s) {
     if (!free || !total) return CUDA_ERROR_INVALID_VALUE;
-    *total = s.gpu.memory.capacity();
-    *free = *total - s.gpu.memory.used();
+    *total = s.machine.memory().capacity();
+    *free = *total - s.machine.memory().used();
     return CUDA_SUCCESS;
   });
 }
 CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUdeviceptr p) {
   return in_context([&](State& s) {
-    const Allocation* a = s.gpu.memory.find(p);
+    const Allocation* a = s.machine.memory().find(p);
     if (!a) return CUDA_ERROR_NOT_FOUND;
     if (base) *base = a->base;
     if (size) *size = a->size;
@@ -225,8 +234,8 @@ CUresult cuPointerGetAttribute(void* out, CUpointer_attribute attribute, CUdevic
 }
 CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** out, CUdeviceptr p) {
   return in_context([&](State& s) {
-    if (!host_accessible(attributes, count * sizeof *attributes, false) ||
-        !host_accessible(out, count * sizeof *out, false))
+    if (!tinygpu::image::host_accessible(attributes, count * sizeof *attributes, false) ||
+        !tinygpu::image::host_accessible(out, count * sizeof *out, false))
       return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count; ++i)
       if (pointer_attribute(s, out[i], attributes[i], p) != CUDA_SUCCESS && out[i]) std::memset(out[i], 0, 4);
@@ -236,7 +245,7 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
 /// The one that can be set, synchronous copies, holds here anyway.
 CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute, CUdeviceptr p) {
   return in_context([&](State& s) {
-    const bool can = value && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && s.gpu.memory.find(p);
+    const bool can = value && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && s.machine.memory().find(p);
     return can ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   });
 }
@@ -250,7 +259,7 @@ CUresult cuMemAdvise_v2(CUdeviceptr p, size_t size, CUmem_advise advice, CUmemLo
 }
 CUresult cuMemPrefetchAsync_v2(CUdeviceptr p, size_t size, CUmemLocation, unsigned, CUstream stream) {
   return in_context([&](State& s) {
-    if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!s.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
     return size && reach(s, pointer(p), size, Side::device, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   });
 }
@@ -258,57 +267,24 @@ CUresult cuMemPrefetchAsync_v2(CUdeviceptr p, size_t size, CUmemLocation, unsign
 // ---- Stream-ordered allocation
 CUresult cuMemAllocAsync(CUdeviceptr* p, size_t size, CUstream stream) {
   return in_context([&](State& s) {
-    return s.stream(stream) ? allocate_to(s, p, size, MemoryKind::device) : CUDA_ERROR_INVALID_HANDLE;
+    return s.streams.find(stream) ? allocate_to(s, p, size, MemoryKind::device) : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr* p, size_t size, CUmemoryPool pool, CUstream stream) {
   return in_context([&](State& s) {
-    if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
-    return s.is_pool(pool) ? allocate_to(s, p, size, MemoryKind::device) : CUDA_ERROR_INVALID_VALUE;
+    if (!s.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    return s.pools.has(pool) ? allocate_to(s, p, size, MemoryKind::device) : CUDA_ERROR_INVALID_VALUE;
   });
 }
 CUresult cuMemFreeAsync(CUdeviceptr p, CUstream stream) {
   return in_context(
-      [&](State& s) { return s.stream(stream) ? release(s, p, MemoryKind::device) : CUDA_ERROR_INVALID_HANDLE; });
+      [&](State& s) { return s.streams.find(stream) ? release(s, p, MemoryKind::device) : CUDA_ERROR_INVALID_HANDLE; });
 }
-CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
-  return driver([&](State& s) {
-    if (!pool) return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    *pool = reinterpret_cast<CUmemoryPool>(s.default_pool());
-    return CUDA_SUCCESS;
-  });
-}
-CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) { return cuDeviceGetDefaultMemPool(pool, device); }
-CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
-  return driver([&](State& s) {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    return s.is_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-  });
-}
-CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
-  return driver([&](State& s) {
-    if (!pool || !properties) return CUDA_ERROR_INVALID_VALUE;
-    *pool = reinterpret_cast<CUmemoryPool>(s.create_pool());
-    return CUDA_SUCCESS;
-  });
-}
-CUresult cuMemPoolDestroy(CUmemoryPool pool) {
-  return driver([&](State& s) { return s.destroy_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
-}
-CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t) {
-  return driver([&](State& s) { return s.is_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
-}
-CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
-  return driver([&](State& s) { return s.set_pool_attribute(pool, attribute, value); });
-}
-CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
-  return driver([&](State& s) { return s.pool_attribute(pool, attribute, value); });
-}
-CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* access, size_t count) {
-  return driver(
-      [&](State& s) { return s.is_pool(pool) && (access || !count) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
-}
+#define API_RESULT CUresult
+#define API_NAME(name) cu##name
+#include "common/tinygpu/cuda/pool_calls.inc"
+#undef API_RESULT
+#undef API_NAME
 
 // ---- Copies
 CUresult cuMemcpy(CUdeviceptr d, CUdeviceptr s, size_t n) {
@@ -340,13 +316,13 @@ CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* p) {
 }
 CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* p) { return cuMemcpy2D_v2(p); }
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* p, CUstream stream) {
-  return in_context([&](State& s) { return s.stream(stream) ? copy_2d(s, p) : CUDA_ERROR_INVALID_HANDLE; });
+  return in_context([&](State& s) { return s.streams.find(stream) ? copy_2d(s, p) : CUDA_ERROR_INVALID_HANDLE; });
 }
 CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D* p) {
   return in_context([&](State& s) { return copy_3d(s, p); });
 }
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D* p, CUstream stream) {
-  return in_context([&](State& s) { return s.stream(stream) ? copy_3d(s, p) : CUDA_ERROR_INVALID_HANDLE; });
+  return in_context([&](State& s) { return s.streams.find(stream) ? copy_3d(s, p) : CUDA_ERROR_INVALID_HANDLE; });
 }
 
 // ---- Fills

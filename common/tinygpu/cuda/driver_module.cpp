@@ -34,7 +34,7 @@ CUresult load_file_to(Owner owner, void** out, const char* path, const JitOption
 
 CUresult unload(const void* module) {
   return in_context([&](State& s) {
-    return s.remove_module(static_cast<Module*>(const_cast<void*>(module))) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return s.modules.remove(static_cast<Module*>(const_cast<void*>(module))) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 
@@ -127,7 +127,7 @@ CUresult cuLibraryEnumerateKernels(CUkernel* out, unsigned count, CUlibrary l) {
 CUresult cuLibraryGetModule(CUmodule* m, CUlibrary l) {
   return in_context([&](State& s) {
     if (!m) return CUDA_ERROR_INVALID_VALUE;
-    if (!s.has_module(reinterpret_cast<Module*>(l))) return CUDA_ERROR_INVALID_HANDLE;
+    if (!s.modules.has(reinterpret_cast<Module*>(l))) return CUDA_ERROR_INVALID_HANDLE;
     *m = reinterpret_cast<CUmodule>(l);
     return CUDA_SUCCESS;
   });
@@ -185,7 +185,7 @@ CUresult cuKernelGetParamInfo(CUkernel k, size_t index, size_t* offset, size_t* 
 }
 CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction f) {
   return on_kernel(f, [&](State&, Kernel& k) {
-    return answer(state, k.function ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED);
+    return answer(state, k.loaded ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED);
   });
 }
 CUresult cuFuncLoad(CUfunction f) {

@@ -8,7 +8,7 @@ namespace {
 
 CUresult encode(const char* function, TensorMapParameters p) {
   return in_context([&](State& s) {
-    p.blackwell = s.gpu.spec.compute_major >= 10;
+    p.blackwell = s.machine.spec().compute_major >= 10;
     const std::string wrong = check_tensor_map(p);
     if (!wrong.empty()) {
       say("tensor-map", std::string(function) + ": " + wrong);

@@ -28,7 +28,5 @@ CUresult potential_block_size(State& s, Kernel& k, size_t (*dynamic_of)(int thre
 CUresult potential_cluster_size(State& s, Kernel& k, uint64_t threads, size_t dynamic_shared, int& size);
 /// How many clusters of `size` such CTAs can be resident: none if no launch may have such CTAs.
 CUresult active_clusters_of(State& s, Kernel& k, uint64_t threads, size_t dynamic_shared, uint32_t size, int& clusters);
-/// x · y · z; the largest number if that passes 64 bits.
-uint64_t volume(uint32_t x, uint32_t y, uint32_t z);
 
 }  // namespace tinygpu::cuda

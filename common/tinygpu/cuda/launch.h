@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "common/tinygpu/cuda/module.h"
-#include "common/tinygpu/machine/chip/gpu.h"
 
 namespace tinygpu::cuda {
 
@@ -49,8 +48,5 @@ void end_launch(State& s, const RunningLaunch& launch, LaunchStats& stats);
 
 /// Most dynamic shared memory that a launch of the kernel may ask for now.
 uint32_t dynamic_shared_limit(const MachineSpec& spec, const Kernel& k);
-/// Clusters of the kernel that can be resident at once, 0 if one doesn't fit.
-uint32_t active_clusters(const MachineSpec& spec, const Function& f, uint32_t threads, uint32_t dynamic_shared,
-                         uint32_t cluster_size);
 
 }  // namespace tinygpu::cuda

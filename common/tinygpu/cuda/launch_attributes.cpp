@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/tinygpu/cuda/graph.h"
+#include "common/tinygpu/cuda/show.h"
 #include "common/tinygpu/cuda/state.h"
 
 namespace tinygpu::cuda {
@@ -45,7 +46,7 @@ CUresult read_attributes(const CUlaunchAttribute* attributes, unsigned count, La
 CUresult launch_with(State& s, Stream& stream, const CUlaunchAttribute* attributes, unsigned count, LaunchRequest& r) {
   const void* event = nullptr;
   if (CUresult e = read_attributes(attributes, count, r, event); e != CUDA_SUCCESS) return e;
-  if (event && !s.is_event(event)) return CUDA_ERROR_INVALID_HANDLE;
+  if (event && !s.events.has(event)) return CUDA_ERROR_INVALID_HANDLE;
   if (Capture* c = stream.capture) {
     if (event) return no_capture(stream);
     r.programmatic = false;  // what a graph runs before it is not known yet
@@ -58,7 +59,7 @@ CUresult launch_with(State& s, Stream& stream, const CUlaunchAttribute* attribut
   auto prepared = std::make_shared<PreparedLaunch>();
   if (CUresult e = prepare(s, r, *prepared); e != CUDA_SUCCESS) return e;
   s.submitted.add(stream, std::move(prepared));
-  if (event) s.submitted.record(stream, s.event(event));
+  if (event) s.submitted.record(stream, s.events.at(event));
   return s.submitted_on(stream);
 }
 

@@ -6,10 +6,11 @@
 #include <cstring>
 
 #include "common/tinygpu/cuda/function.h"
-#include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/launch.h"
 #include "common/tinygpu/cuda/launch_attributes.h"
+#include "common/tinygpu/cuda/show.h"
 #include "common/tinygpu/cuda/state.h"
+#include "common/tinygpu/image/host_memory.h"
 
 namespace tinygpu::cuda {
 
@@ -41,17 +42,19 @@ namespace {
 /// Loads what `choose` finds, and logs.
 template <class F>
 CUresult load_chosen(State& s, F&& choose, const JitOptions& jit, Module*& out) {
-  if (!host_accessible(jit.options, jit.count * sizeof *jit.options, false) ||
-      !host_accessible(jit.values, jit.count * sizeof *jit.values, true))
+  if (!image::host_accessible(jit.options, jit.count * sizeof *jit.options, false) ||
+      !image::host_accessible(jit.values, jit.count * sizeof *jit.values, true))
     return CUDA_ERROR_INVALID_VALUE;
-  ImageChoice images;
   std::string message;
-  CUresult e = choose(images, message);
+  CUresult e = CUDA_SUCCESS;
   std::unique_ptr<Module> module;
-  if (e == CUDA_SUCCESS) {
-    module = std::make_unique<Module>(s.gpu, std::move(images));
+  try {
+    module = std::make_unique<Module>(s.machine, choose());
     e = module->load_quietly();
     message = module->log();
+  } catch (const api::LoadError& refused) {
+    e = code_of(refused);
+    message = refused.what();
   }
   write_log(jit, CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, "");
   const bool logged = write_log(jit, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, message);
@@ -59,7 +62,7 @@ CUresult load_chosen(State& s, F&& choose, const JitOptions& jit, Module*& out) 
     if (!logged) say("module-not-loaded", message);
     return e;
   }
-  out = s.add_module(std::move(module));
+  out = s.modules.add(std::move(module));
   return CUDA_SUCCESS;
 }
 
@@ -71,34 +74,33 @@ constexpr uint64_t kLargestFile = uint64_t(1) << 32;
 CUresult load_image(State& s, const void* image, const JitOptions& jit, Module*& out) {
   if (!image) return CUDA_ERROR_INVALID_VALUE;
   return load_chosen(
-      s, [&](ImageChoice& images, std::string& why) { return images_of(image, s.gpu.spec, images, why); }, jit, out);
+      s, [&] { return image::images_at(image, s.machine.spec(), ptx_kept_by_compilers()); }, jit, out);
 }
 
 CUresult load_file(State& s, const char* path, const JitOptions& jit, Module*& out) {
   if (!path) return CUDA_ERROR_INVALID_VALUE;
   std::string why;
-  const auto bytes = read_regular_file(path, kLargestFile, why);
+  const auto bytes = image::read_regular_file(path, kLargestFile, why);
   if (!bytes) {
     say("file-not-found", fmt::format("cannot read {}: {}", path, why));
     return CUDA_ERROR_FILE_NOT_FOUND;
   }
   return load_chosen(
-      s, [&](ImageChoice& images, std::string& wrong) { return images_of(Bytes(*bytes), s.gpu.spec, images, wrong); },
-      jit, out);
+      s, [&] { return image::images_of(image::Bytes(*bytes), s.machine.spec(), ptx_kept_by_compilers()); }, jit, out);
 }
 
 CUresult entries_of(State& s, const void* module, Module*& out, std::vector<std::string>& names) {
   out = static_cast<Module*>(const_cast<void*>(module));
-  if (!s.has_module(out)) return CUDA_ERROR_INVALID_HANDLE;
+  if (!s.modules.has(out)) return CUDA_ERROR_INVALID_HANDLE;
   if (CUresult e = out->load(); e != CUDA_SUCCESS) return e;
-  names = out->program()->entries();
+  names = out->entries();
   return CUDA_SUCCESS;
 }
 
 CUresult find_in_module(State& s, const void* module, const char* name, Kernel*& out) {
   auto* m = static_cast<Module*>(const_cast<void*>(module));
   if (!name) return CUDA_ERROR_INVALID_VALUE;
-  if (!s.has_module(m)) return CUDA_ERROR_INVALID_HANDLE;
+  if (!s.modules.has(m)) return CUDA_ERROR_INVALID_HANDLE;
   out = m->kernel(name);
   return out ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
@@ -106,8 +108,8 @@ CUresult find_in_module(State& s, const void* module, const char* name, Kernel*&
 CUresult find_global(State& s, const void* module, const char* name, void** address, size_t* size) {
   auto* m = static_cast<Module*>(const_cast<void*>(module));
   if (!name) return CUDA_ERROR_INVALID_VALUE;
-  if (!s.has_module(m)) return CUDA_ERROR_INVALID_HANDLE;
-  const LoadedVariable* v = m->variable(name);
+  if (!s.modules.has(m)) return CUDA_ERROR_INVALID_HANDLE;
+  const auto v = m->variable(name);
   if (!v) return CUDA_ERROR_NOT_FOUND;
   if (address) *address = reinterpret_cast<void*>(v->address);
   if (size) *size = v->size;
@@ -120,10 +122,10 @@ CUresult count_active_clusters(State& s, Kernel& k, uint64_t threads, size_t dyn
   LaunchRequest r;
   const void* event = nullptr;
   if (CUresult e = read_attributes(attributes, count, r, event); e != CUDA_SUCCESS) return e;
-  const uint32_t* required = k.function->source->reqnctapercluster;
+  const uint32_t* required = k.loaded->required_cluster;
   if (!r.cluster_given && required[0]) r.cluster = {required[0], std::max(1u, required[1]), std::max(1u, required[2])};
-  const uint64_t size = volume(r.cluster.x, r.cluster.y, r.cluster.z);
-  if (size == 0 || size > (k.non_portable_cluster ? s.gpu.spec.max_cluster : s.gpu.spec.portable_cluster))
+  const uint64_t size = api::volume(r.cluster.x, r.cluster.y, r.cluster.z);
+  if (size == 0 || size > (k.non_portable_cluster ? s.machine.spec().max_cluster : s.machine.spec().portable_cluster))
     return CUDA_ERROR_INVALID_CLUSTER_SIZE;
   return active_clusters_of(s, k, threads, dynamic_shared, uint32_t(size), out);
 }

@@ -4,19 +4,17 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
-#include "common/tinygpu/check/unwritten_memory.h"
-#include "common/tinygpu/cuda/host_memory.h"
+#include "common/tinygpu/cuda/show.h"
 #include "common/tinygpu/cuda/state.h"
-#include "common/tinygpu/cuda/unwritable.h"
+#include "common/tinygpu/image/host_memory.h"
 
 namespace tinygpu::cuda {
 
 namespace {
 
 void charge_copy(State& s, size_t bytes, bool over_the_link) {
-  const MachineSpec& spec = s.gpu.spec;
+  const MachineSpec& spec = s.machine.spec();
   s.advance_seconds(over_the_link ? double(bytes) / spec.host_link_bytes_per_second
                                   : 2.0 * double(bytes) / spec.copy_bytes_per_second);
 }
@@ -41,44 +39,21 @@ std::string block_text(CheckedSize width, size_t height, size_t depth) {
   return out;
 }
 
-/// Marks are bytes of the host: a program that allocates all of the device must not fill it.
-bool may_mark(const State& s, uint64_t size) {
-  constexpr uint64_t kMost = uint64_t(4) << 30;
-  if (size <= kMost - s.marked_bytes) return true;
-  static bool told = false;
-  if (!std::exchange(told, true))
-    print_error(fmt::format(
-        "tinygpu: reads of memory that nobody has written are told for 4 GB at a time: not for this allocation of {} "
-        "bytes, or others beyond\n",
-        size));
-  return false;
-}
-
 }  // namespace
 
 CUresult allocate(State& s, uint64_t& address, size_t size, MemoryKind kind) {
   if (size == 0) return CUDA_ERROR_INVALID_VALUE;
-  const uint64_t align = kind == MemoryKind::device ? 512 : 4096;
-  address = s.gpu.memory.allocate(size, align, kind);
-  if (address != 0 && s.options.memory_check && kind == MemoryKind::device) {
-    const bool marked = may_mark(s, size);
-    if (marked) {
-      checks::mark_unwritten(s.gpu.memory, address, size);
-      s.marked_bytes += size;
-    }
-    s.allocated[address] = {size, marked};
-  }
+  address = s.machine.memory().allocate(size, kind);
   if (address != 0) return CUDA_SUCCESS;
-  say("out-of-memory", fmt::format("{} bytes asked for, {} of the machine's {} bytes are free", size,
-                                   s.gpu.memory.capacity() - s.gpu.memory.used(), s.gpu.memory.capacity()));
+  say("out-of-memory",
+      fmt::format("{} bytes asked for, {} of the machine's {} bytes are free", size,
+                  s.machine.memory().capacity() - s.machine.memory().used(), s.machine.memory().capacity()));
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 void tell_leaks(const State& s) {
-  if (s.allocated.empty()) return;
-  uint64_t bytes = 0;
-  for (const auto& [address, a] : s.allocated) bytes += a.bytes;
-  const size_t n = s.allocated.size();
+  const auto [n, bytes] = s.machine.memory().checked();
+  if (!n) return;
   show(
       {.code = "memory-leak",
        .severity = Severity::warning,
@@ -88,18 +63,14 @@ void tell_leaks(const State& s) {
 }
 
 CUresult release(State& s, uint64_t address, MemoryKind kind) {
-  const Allocation* a = s.gpu.memory.find(address);
+  const Allocation* a = s.machine.memory().find(address);
   const bool managed = a && a->kind == MemoryKind::managed && kind == MemoryKind::device;
   if (!a || a->base != address || (a->kind != kind && !managed)) {
     say("invalid-free", fmt::format("{:#x} is not the start of a live allocation", address),
-        s.gpu.memory.describe(address));
+        s.machine.memory().describe(address));
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (const auto it = s.allocated.find(address); it != s.allocated.end()) {
-    if (it->second.marked) s.marked_bytes -= it->second.bytes;
-    s.allocated.erase(it);
-  }
-  return s.gpu.memory.release(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return s.machine.memory().release(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult allocate_pitched(State& s, uint64_t& address, size_t& pitch, size_t width, size_t height, size_t depth) {
@@ -114,26 +85,27 @@ CUresult allocate_pitched(State& s, uint64_t& address, size_t& pitch, size_t wid
 CUresult register_host(State& s, void* p, size_t size) {
   if (!p || size == 0) return CUDA_ERROR_INVALID_VALUE;
   const uint64_t address = reinterpret_cast<uint64_t>(p);
-  const Allocation* known = s.gpu.memory.find(address);
-  if (!known && (s.gpu.memory.reserved(address) || !host_accessible(p, size, true))) {
+  const Allocation* known = s.machine.memory().find(address);
+  if (!known && (s.machine.memory().reserved(address) || !image::host_accessible(p, size, true))) {
     say("invalid-host-memory",
         fmt::format("{} bytes at {} are not memory of this process that can be written, all along", size, p));
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (known && known->kind == MemoryKind::device) return CUDA_ERROR_INVALID_VALUE;
-  return s.gpu.memory.register_host(p, size) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  return s.machine.memory().register_host(p, size) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 }
 
 uint8_t* reach(State& s, const void* p, size_t size, Side side, bool write) {
   const uint64_t address = reinterpret_cast<uint64_t>(p);
-  const Allocation* a = s.gpu.memory.find(address);
+  const Allocation* a = s.machine.memory().find(address);
   const bool device_only = a && (a->kind == MemoryKind::device || a->kind == MemoryKind::constant);
   if (a && (side != Side::host || !device_only)) {
-    uint8_t* here = s.gpu.memory.translate(address, size);
+    uint8_t* here = s.machine.memory().at(address, size);
     // Registered memory is the program's own: it may have unmapped it since.
-    return a->kind != MemoryKind::registered || host_accessible(here, here ? size : 0, write) ? here : nullptr;
+    return a->kind != MemoryKind::registered || image::host_accessible(here, here ? size : 0, write) ? here : nullptr;
   }
-  if (a || side == Side::device || s.gpu.memory.reserved(address) || !host_accessible(p, size, write)) return nullptr;
+  if (a || side == Side::device || s.machine.memory().reserved(address) || !image::host_accessible(p, size, write))
+    return nullptr;
   return const_cast<uint8_t*>(static_cast<const uint8_t*>(p));
 }
 
@@ -151,12 +123,12 @@ CUresult copy(State& s, const CopyEnd& dst, const CopyEnd& src, size_t width, si
     say("invalid-copy",
         fmt::format("the {} of a copy of {}, {}, is not {} memory all along", to ? "source" : "destination",
                     block_text(width, height, depth), bad, side == Side::host ? "host" : "device"),
-        s.gpu.memory.describe(reinterpret_cast<uint64_t>(bad)));
+        s.machine.memory().describe(reinterpret_cast<uint64_t>(bad)));
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (s.rehearsal) {
     for (const void* p : {to_place, from_place})
-      s.rehearsal->pageable |= !s.gpu.memory.find(reinterpret_cast<uint64_t>(p));
+      s.rehearsal->pageable |= !s.machine.memory().find(reinterpret_cast<uint64_t>(p));
     return CUDA_SUCCESS;
   }
   const uint64_t address = reinterpret_cast<uint64_t>(to_place);
@@ -165,7 +137,7 @@ CUresult copy(State& s, const CopyEnd& dst, const CopyEnd& src, size_t width, si
   for (size_t z = 0; z < depth; ++z)
     for (size_t y = 0; y < height; ++y) {
       std::memmove(to + z * to_slice + y * to_pitch, from + z * from_slice + y * from_pitch, width);
-      s.gpu.l2.written(address + z * to_slice + y * to_pitch, width);
+      s.machine.memory().written(address + z * to_slice + y * to_pitch, width);
     }
   const bool device_only = to != to_place && from != from_place;
   charge_copy(s, width * height * depth, !device_only);
@@ -182,7 +154,7 @@ CUresult fill(State& s, uint64_t dst, uint32_t value, uint32_t bytes, size_t wid
   if (!to) {
     say("invalid-fill",
         fmt::format("a fill of {} at {:#x} leaves device memory", block_text(row_bytes, height, depth), dst),
-        s.gpu.memory.describe(dst));
+        s.machine.memory().describe(dst));
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (s.rehearsal) return CUDA_SUCCESS;
@@ -196,7 +168,7 @@ CUresult fill(State& s, uint64_t dst, uint32_t value, uint32_t bytes, size_t wid
         std::fill_n(reinterpret_cast<uint16_t*>(row), width, uint16_t(value));
       else
         std::fill_n(reinterpret_cast<uint32_t*>(row), width, value);
-      s.gpu.l2.written(dst + z * to_slice + y * to_pitch, in_row);
+      s.machine.memory().written(dst + z * to_slice + y * to_pitch, in_row);
     }
   charge_copy(s, in_row * height * depth / 2, false);
   return CUDA_SUCCESS;

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/tinygpu/api/memory.h"
 #include "common/tinygpu/base/checked.h"
-#include "common/tinygpu/machine/memory/memory.h"
 
 namespace tinygpu::cuda {
 
@@ -17,7 +17,7 @@ enum class Side : uint8_t { host, device, either };
 
 /// INVALID_VALUE for size 0, OUT_OF_MEMORY (with a diagnosis).
 CUresult allocate(State& s, uint64_t& address, size_t size, MemoryKind kind);
-/// The program ends: what nobody has freed.
+/// The program ends: what was never freed.
 void tell_leaks(const State& s);
 /// INVALID_VALUE unless `address` is the start of a live allocation of this kind.
 CUresult release(State& s, uint64_t address, MemoryKind kind);

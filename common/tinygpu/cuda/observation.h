@@ -1,12 +1,10 @@
-// Who watches the runs of a process: the checks, and what the user asked to be written, traces, profiles, a report.
+// The files that a process writes about its launches: traces, profiles, a report.
 #pragma once
 #include <fstream>
 #include <memory>
 #include <vector>
 
-#include "common/tinygpu/check/checks.h"
-#include "common/tinygpu/cuda/options.h"
-#include "common/tinygpu/machine/observe.h"
+#include "common/tinygpu/api/machine.h"
 
 namespace tinygpu::observe {
 class Profile;
@@ -16,12 +14,13 @@ class Trace;
 
 namespace tinygpu::cuda {
 
-/// The observers of a process: every check, and others as its options ask for them.
+/// Observers as the options ask for them.
 class Observation {
  public:
-  /// `run`: what the user chose for the run itself. Throws OptionError if a file cannot be written.
-  Observation(const ObservationOptions& options, const Options& run);
+  /// Throws api::OptionError if a file cannot be written.
+  explicit Observation(const api::Options& options);
   ~Observation();
+  const api::ObservationOptions& options() const { return options_.observation; }
   std::vector<Observer*> observers() const;
   /// A diagnosis is shown. From any thread.
   void add(const Diagnosis& d);
@@ -29,10 +28,8 @@ class Observation {
   void finish();
 
  private:
-  const ObservationOptions options_;
-  const Options run_;
+  const api::Options options_;
   std::ofstream trace_file_, profile_file_, report_file_;
-  checks::AllChecks checks_;
   std::unique_ptr<observe::Trace> trace_;
   std::unique_ptr<observe::Profile> profile_;
   std::unique_ptr<observe::Report> report_;

@@ -8,9 +8,9 @@
 #include <fstream>
 #include <string_view>
 
-#include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/process.h"
 #include "common/tinygpu/cuda/unwritable.h"
+#include "common/tinygpu/image/host_memory.h"
 
 namespace tinygpu::cuda {
 namespace {
@@ -26,8 +26,8 @@ uint64_t hash_of(std::string_view text) {
 
 }  // namespace
 
-void exchange_ptx(std::string& text) {
-  const std::filesystem::path to = variable("GEN5_DUMP_PTX"), from = variable("GEN5_REPLACE_PTX");
+void exchange_ptx(std::string& text, const std::string& dump_to, const std::string& replace_from) {
+  const std::filesystem::path to = dump_to, from = replace_from;
   if (to.empty() && from.empty()) return;
   const std::string name = fmt::format("{:016x}.ptx", hash_of(text));
   if (!to.empty()) {
@@ -41,7 +41,7 @@ void exchange_ptx(std::string& text) {
   std::error_code none;
   if (!std::filesystem::exists(file, none)) return;
   std::string why;
-  const auto bytes = read_regular_file(file, kLargest, why);
+  const auto bytes = image::read_regular_file(file, kLargest, why);
   if (!bytes) return print_error(fmt::format("tinygpu: {} cannot be read: {}\n", file, why));
   text.assign(bytes->begin(), bytes->end());
   print_error(fmt::format("tinygpu: this program's PTX was replaced by {}\n", file));
@@ -54,13 +54,13 @@ std::optional<std::string> kept_ptx(std::string_view cubin) {
   for (const auto& file : std::filesystem::directory_iterator(folder, none)) {
     if (file.path().extension() != ".cubin" || file.file_size(none) < cubin.size()) continue;
     std::string why;
-    const auto bytes = read_regular_file(file.path(), kLargest, why);
+    const auto bytes = image::read_regular_file(file.path(), kLargest, why);
     // What a fat binary holds may be padded behind the file's end, or the file behind what it holds.
     if (!bytes || bytes->size() < cubin.size() ||
         !std::equal(cubin.begin(), cubin.end(), bytes->begin(), [](char a, uint8_t b) { return uint8_t(a) == b; }))
       continue;
     std::filesystem::path ptx = file.path();
-    if (const auto text = read_regular_file(ptx.replace_extension(".ptx"), kLargest, why))
+    if (const auto text = image::read_regular_file(ptx.replace_extension(".ptx"), kLargest, why))
       return std::string(text->begin(), std::find(text->begin(), text->end(), 0));
   }
   return std::nullopt;

@@ -7,10 +7,10 @@
 
 namespace tinygpu::cuda {
 
-/// A module's text is about to be parsed. With GEN5_DUMP_PTX it is written to that folder, under a name that depends on
-/// the text alone; with GEN5_REPLACE_PTX the file of that name in that folder takes its place, if there is one. Says on
-/// stderr that a module was replaced, or that a file cannot be written.
-void exchange_ptx(std::string& text);
+/// A module's text is about to be parsed. It is written to the folder `dump_to`, under a name that depends on the text
+/// alone; the file of that name in the folder `replace_from` takes its place, if there is one. Says on stderr that a
+/// module was replaced, or that a file cannot be written. Empty names: no folder.
+void exchange_ptx(std::string& text, const std::string& dump_to, const std::string& replace_from);
 
 /// Of a compiler that gives machine code alone, but can be told to keep what it makes, as CuTe DSL can: the PTX that
 /// lies beside this very cubin (NAME.cubin, NAME.ptx) in the folder GEN5_KEPT_PTX.

@@ -5,7 +5,7 @@
 #include <exception>
 #include <string>
 
-#include "common/tinygpu/cuda/state.h"
+#include "common/tinygpu/cuda/calls.h"
 
 namespace tinygpu::cuda {
 

@@ -109,13 +109,13 @@ cudaError_t cudaGetDeviceFlags(unsigned* flags) {
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   return on_device(device, [&](State& s) {
     if (!p) return CUDA_ERROR_INVALID_VALUE;
-    fill_properties(s.gpu.spec, *p);
+    fill_properties(s.machine.spec(), *p);
     return CUDA_SUCCESS;
   });
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   return on_device(device, [&](State& s) {
-    return value ? device_attribute(s.gpu.spec, attribute, *value) : CUDA_ERROR_INVALID_VALUE;
+    return value ? device_attribute(s.machine.spec(), attribute, *value) : CUDA_ERROR_INVALID_VALUE;
   });
 }
 /// Succeeds after a fault as well; the thread's last error stays for cudaGetLastError, as on hardware.
@@ -126,10 +126,10 @@ cudaError_t cudaDeviceReset() {
   });
 }
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
-  return api([&](State& s) { return value ? s.limit(limit, *value) : CUDA_ERROR_INVALID_VALUE; });
+  return api([&](State& s) { return value ? s.limits.get(limit, *value) : CUDA_ERROR_INVALID_VALUE; });
 }
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
-  return api([&](State& s) { return s.set_limit(limit, value); });
+  return api([&](State& s) { return s.limits.set(limit, value); });
 }
 cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
   if (!config) return finish(CUDA_ERROR_INVALID_VALUE);

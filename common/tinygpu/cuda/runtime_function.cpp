@@ -93,15 +93,16 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void*
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function, const cudaLaunchConfig_t* c) {
   return on_kernel(function, [&](State& s, Kernel& k) {
     if (!size || !c) return CUDA_ERROR_INVALID_VALUE;
-    return potential_cluster_size(s, k, volume(c->blockDim.x, c->blockDim.y, c->blockDim.z), c->dynamicSmemBytes,
-                                  *size);
+    return potential_cluster_size(s, k, tinygpu::api::volume(c->blockDim.x, c->blockDim.y, c->blockDim.z),
+                                  c->dynamicSmemBytes, *size);
   });
 }
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, const cudaLaunchConfig_t* c) {
   return on_kernel(function, [&](State& s, Kernel& k) {
     if (!clusters || !c) return CUDA_ERROR_INVALID_VALUE;
-    return count_active_clusters(s, k, volume(c->blockDim.x, c->blockDim.y, c->blockDim.z), c->dynamicSmemBytes,
-                                 reinterpret_cast<const CUlaunchAttribute*>(c->attrs), c->numAttrs, *clusters);
+    return count_active_clusters(s, k, tinygpu::api::volume(c->blockDim.x, c->blockDim.y, c->blockDim.z),
+                                 c->dynamicSmemBytes, reinterpret_cast<const CUlaunchAttribute*>(c->attrs), c->numAttrs,
+                                 *clusters);
   });
 }
 
@@ -129,7 +130,7 @@ cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t* library, const char* file, cu
 }
 cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
   return api([&](State& s) {
-    return s.remove_module(reinterpret_cast<Module*>(library)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return s.modules.remove(reinterpret_cast<Module*>(library)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, const char* name) {

@@ -25,7 +25,7 @@ std::vector<CallConfiguration>& configurations() {
 
 CUresult start(State& s, const void* function, dim3 grid, dim3 block, void** args, size_t shared, cudaStream_t stream,
                bool cooperative, const cudaLaunchAttribute* attributes = nullptr, unsigned count = 0) {
-  Stream* on = s.stream(stream);
+  Stream* on = s.streams.find(stream);
   if (!on) return CUDA_ERROR_INVALID_HANDLE;
   LaunchRequest r;
   if (CUresult e = find_kernel(function, r.kernel); e != CUDA_SUCCESS) return e;
@@ -98,7 +98,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data, unsigned flags) {
   const cudaError_t e = api([&](State& s) {
     if (!function || flags) return CUDA_ERROR_INVALID_VALUE;
-    return s.stream(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return s.streams.find(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
   if (e == cudaSuccess) function(stream, cudaSuccess, data);
   return e;

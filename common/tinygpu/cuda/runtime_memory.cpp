@@ -26,6 +26,14 @@ CUresult release_if(State& s, void* p, MemoryKind kind) {
   return p ? release(s, reinterpret_cast<uint64_t>(p), kind) : CUDA_SUCCESS;
 }
 
+template <class F>
+cudaError_t pool_call(F&& f) {
+  return api(f);
+}
+using PoolProps = cudaMemPoolProps;
+using PoolAttribute = cudaMemPoolAttr;
+using PoolAccess = cudaMemAccessDesc;
+
 }  // namespace
 
 extern "C" {
@@ -92,13 +100,14 @@ cudaError_t cudaHostRegister(void* p, size_t size, unsigned flags) {
 }
 
 cudaError_t cudaHostUnregister(void* p) {
-  return api(
-      [&](State& s) { return s.gpu.memory.unregister_host(p) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED; });
+  return api([&](State& s) {
+    return s.machine.memory().unregister_host(p) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  });
 }
 
 cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
   return api([&](State& s) {
-    const Allocation* a = s.gpu.memory.find(reinterpret_cast<uint64_t>(host));
+    const Allocation* a = s.machine.memory().find(reinterpret_cast<uint64_t>(host));
     if (!device || !a || a->kind == MemoryKind::device || a->kind == MemoryKind::constant)
       return CUDA_ERROR_INVALID_VALUE;
     *device = host;
@@ -108,7 +117,7 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
 
 cudaError_t cudaHostGetFlags(unsigned* flags, void* host) {
   return api([&](State& s) {
-    const Allocation* a = s.gpu.memory.find(reinterpret_cast<uint64_t>(host));
+    const Allocation* a = s.machine.memory().find(reinterpret_cast<uint64_t>(host));
     if (!flags || !a || (a->kind != MemoryKind::pinned && a->kind != MemoryKind::registered))
       return CUDA_ERROR_INVALID_VALUE;
     *flags = cudaHostAllocMapped;
@@ -119,8 +128,8 @@ cudaError_t cudaHostGetFlags(unsigned* flags, void* host) {
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   return api([&](State& s) {
     if (!free || !total) return CUDA_ERROR_INVALID_VALUE;
-    *total = s.gpu.memory.capacity();
-    *free = *total - s.gpu.memory.used();
+    *total = s.machine.memory().capacity();
+    *free = *total - s.machine.memory().used();
     return CUDA_SUCCESS;
   });
 }
@@ -129,7 +138,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* out, const void* p) 
   return api([&](State& s) {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     *out = {};
-    const Allocation* a = s.gpu.memory.find(reinterpret_cast<uint64_t>(p));
+    const Allocation* a = s.machine.memory().find(reinterpret_cast<uint64_t>(p));
     if (!a) {
       out->type = cudaMemoryTypeUnregistered;
       out->device = -2;  // cudaInvalidDeviceId
@@ -166,14 +175,14 @@ cudaError_t cudaMemAdvise(const void* p, size_t size, cudaMemoryAdvise advice, c
 
 cudaError_t cudaMemPrefetchAsync(const void* p, size_t size, cudaMemLocation, unsigned, cudaStream_t stream) {
   return api([&](State& s) {
-    if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!s.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
     return size && reach(s, p, size, Side::device, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   });
 }
 
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* p, size_t, unsigned flags) {
   return api([&](State& s) {
-    if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!s.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
     const bool one = flags == cudaMemAttachGlobal || flags == cudaMemAttachHost || flags == cudaMemAttachSingle;
     return one && reach(s, p, 1, Side::device, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   });
@@ -183,70 +192,30 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* p, size_t, unsig
 
 cudaError_t cudaMallocAsync(void** p, size_t size, cudaStream_t stream) {
   return api([&](State& s) {
-    if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!s.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
     return allocate_to(s, p, size, MemoryKind::device);
   });
 }
 
 cudaError_t cudaFreeAsync(void* p, cudaStream_t stream) {
   return api([&](State& s) {
-    if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!s.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
     return p ? release(s, reinterpret_cast<uint64_t>(p), MemoryKind::device) : CUDA_SUCCESS;
   });
 }
 
 cudaError_t cudaMallocFromPoolAsync(void** p, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
   return api([&](State& s) {
-    if (!s.stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
-    if (!s.is_pool(pool)) return CUDA_ERROR_INVALID_VALUE;
+    if (!s.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!s.pools.has(pool)) return CUDA_ERROR_INVALID_VALUE;
     return allocate_to(s, p, size, MemoryKind::device);
   });
 }
 
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
-  return api([&](State& s) {
-    if (!pool) return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    *pool = reinterpret_cast<cudaMemPool_t>(s.default_pool());
-    return CUDA_SUCCESS;
-  });
-}
-
-cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) { return cudaDeviceGetDefaultMemPool(pool, device); }
-
-cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
-  return api([&](State& s) {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    return s.is_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-  });
-}
-
-cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
-  return api([&](State& s) {
-    if (!pool || !properties) return CUDA_ERROR_INVALID_VALUE;
-    *pool = reinterpret_cast<cudaMemPool_t>(s.create_pool());
-    return CUDA_SUCCESS;
-  });
-}
-
-cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-  return api([&](State& s) { return s.destroy_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
-}
-
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t) {
-  return api([&](State& s) { return s.is_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
-}
-
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-  return api([&](State& s) { return s.set_pool_attribute(pool, attribute, value); });
-}
-
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-  return api([&](State& s) { return s.pool_attribute(pool, attribute, value); });
-}
-
-cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* access, size_t count) {
-  return api([&](State& s) { return s.is_pool(pool) && (access || !count) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
-}
+#define API_RESULT cudaError_t
+#define API_NAME(name) cuda##name
+#include "common/tinygpu/cuda/pool_calls.inc"
+#undef API_RESULT
+#undef API_NAME
 
 }  // extern "C"

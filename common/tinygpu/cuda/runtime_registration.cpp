@@ -16,7 +16,7 @@ namespace tinygpu::cuda {
 namespace {
 
 struct Registration {
-  const FatbinWrapper* wrapper = nullptr;
+  const image::FatbinWrapper* wrapper = nullptr;
   Module* module = nullptr;  // made at first use
   struct Managed {
     void** host;  // the host's pointer variable
@@ -58,7 +58,7 @@ struct Registry {
 
 Module& module_of(Registration& r) {
   State& s = State::get();
-  if (!r.module) r.module = s.add_module(std::make_unique<Module>(s.gpu, r.wrapper));
+  if (!r.module) r.module = s.modules.add(std::make_unique<Module>(s.machine, r.wrapper));
   return *r.module;
 }
 
@@ -67,7 +67,7 @@ CUresult prepare(Registration& r) {
   Module& m = module_of(r);
   if (CUresult e = m.load(); e != CUDA_SUCCESS) return e;
   for (const auto& v : r.managed)
-    if (const LoadedVariable* place = m.variable(v.name)) *v.host = reinterpret_cast<void*>(place->address);
+    if (const auto place = m.variable(v.name)) *v.host = reinterpret_cast<void*>(place->address);
   return CUDA_SUCCESS;
 }
 
@@ -95,7 +95,7 @@ CUresult find_kernel(const void* function, Kernel*& out) {
   Registry& registry = Registry::get();
   std::lock_guard lock(registry.mutex);
   Registration* owner = nullptr;
-  if (State::get().is_kernel(function)) {
+  if (State::get().modules.has_kernel(function)) {
     out = static_cast<Kernel*>(const_cast<void*>(function));
     for (const auto& [handle, r] : registry.all)
       if (r->module == out->module) owner = r.get();
@@ -116,14 +116,14 @@ CUresult find_symbol(const void* symbol, SymbolPlace& out) {
   if (it == registry.variables.end()) {
     // A managed variable's name stands for the memory itself.
     const auto address = reinterpret_cast<uint64_t>(symbol);
-    const Allocation* a = State::get().gpu.memory.find(address);
+    const Allocation* a = State::get().machine.memory().find(address);
     if (!a || a->kind != MemoryKind::managed || a->base != address) return kInvalidSymbol;
     out = {a->base, a->size};
     return CUDA_SUCCESS;
   }
   Registration& r = *it->second.owner;
   if (CUresult e = prepare(r); e != CUDA_SUCCESS) return e;
-  const LoadedVariable* v = r.module->variable(it->second.name);
+  const auto v = r.module->variable(it->second.name);
   if (!v) return kInvalidSymbol;
   out = {v->address, v->size};
   return CUDA_SUCCESS;
@@ -139,7 +139,7 @@ void** __cudaRegisterFatBinary(void* wrapper) {
   Registry& registry = Registry::get();
   std::lock_guard lock(registry.mutex);
   auto r = std::make_unique<Registration>();
-  r->wrapper = static_cast<const FatbinWrapper*>(wrapper);
+  r->wrapper = static_cast<const tinygpu::image::FatbinWrapper*>(wrapper);
   const void* handle = r.get();
   registry.all[handle] = std::move(r);
   return static_cast<void**>(const_cast<void*>(handle));
@@ -162,9 +162,9 @@ void __cudaUnregisterFatBinary(void** handle) {
   }
   if (!r->module) return;
   State& s = State::get();
-  if (s.busy_at_end()) return;
+  if (s.hooks.busy_at_end() || s.hooks.is_lost()) return;
   std::lock_guard lock(s.mutex);
-  s.remove_module(r->module);
+  s.modules.remove(r->module);
 }
 
 void __cudaRegisterFunction(void** handle, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*,

@@ -1,6 +1,8 @@
-// A host language drives its own launches: it chooses the machine and, for a stretch of the run, the order of
-// completion and the checks, and takes the diagnoses instead of reading them on stderr. Found by name (dlsym), as
-// watch.h is; python/gen5 is the user. Texts stay valid until the same function is called again.
+// A program, or a host language, drives and observes its own launches: it may choose the machine, and for a stretch of
+// the run the order of completion, the checks and what is kept; it takes the diagnoses instead of reading them on
+// stderr. The functions are found by name (dlsym), so that their users need nothing of tinygpu to be built, and learn
+// by their absence that they run on other hardware: python/gen5 and common/harness/watch.h. Texts stay valid until the
+// same function is called again.
 #pragma once
 
 extern "C" {
@@ -10,13 +12,17 @@ extern "C" {
 /// machine that is already in use.
 const char* tinygpu_session_open(const char* machine);
 
-/// Begins a stretch; options as JSON, each may be missing:
-///   {"order": "timed|late|seeded", "seed": 3, "check": "quick|races", "profile": true, "trace": true, "max_cycles": 0,
-///    "threads": 0}
+/// Begins a stretch. Options are JSON, and each may be missing: the keys of the table in api/options.h, which
+/// tinygpu_session_options lists ("order", "seed", "check" …), where the environment's values are the defaults; and
+/// what is to be kept of the stretch: {"profile": true, "trace": true, "timeline": true}.
 /// A new one ends the one before. Null, or a sentence.
 const char* tinygpu_session_begin(const char* options);
 /// Ends it: orders and checks are again what the environment says.
 void tinygpu_session_end();
+
+/// The table of options: [{"variable": "GEN5_ORDER", "flag": "--order", "key": "order", "values": "timed|late|seeded",
+/// "help": …}, …]. What does not apply is null; without values it is on or off.
+const char* tinygpu_session_options();
 
 /// What was diagnosed since the last call, and how the context is:
 ///   {"error": 0 or the sticky CUresult, "launches": so far, "cycles": the machine's clock,
@@ -30,6 +36,9 @@ void tinygpu_session_recover();
 const char* tinygpu_session_profile();
 /// The timeline since the stretch began, for ui.perfetto.dev; the next launches begin a new one. Null without "trace".
 const char* tinygpu_session_trace();
+/// The last launch on the SM of its first CTA, times in SM cycles since it began: its CTAs, their asynchronous
+/// operations, and when their threads' waits and arrivals at mbarriers were. Null without "timeline", or a launch.
+const char* tinygpu_session_timeline();
 
 /// Nothing lies in L2 any more, as before the timed run of a benchmark.
 void tinygpu_session_clear_l2();

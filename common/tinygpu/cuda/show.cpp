@@ -13,12 +13,13 @@
 #include <set>
 #include <utility>
 
-#include "common/tinygpu/cuda/host_memory.h"
+#include "common/tinygpu/cuda/exit_code.h"
 #include "common/tinygpu/cuda/process.h"
 #include "common/tinygpu/cuda/unwritable.h"
 #include "common/tinygpu/diagnosis/findings.h"
 #include "common/tinygpu/diagnosis/render.h"
 #include "common/tinygpu/diagnosis/sarif.h"
+#include "common/tinygpu/image/host_memory.h"
 
 namespace tinygpu::cuda {
 namespace {
@@ -41,6 +42,7 @@ class Outlet {
  public:
   void show(const Diagnosis& d) {
     const std::lock_guard lock(mutex_);
+    if (d.severity == Severity::error) error_was_diagnosed();
     diagnosis::RenderOptions options;
     options.folder = folder_;
     options.files = &files_;
@@ -92,7 +94,7 @@ class Outlet {
   std::mutex mutex_;
   const std::string folder_ = current_folder();
   std::string log_ = log_file();
-  diagnosis::SourceFiles files_{read_source};
+  diagnosis::SourceFiles files_{image::read_source};
   diagnosis::Findings findings_;
   diagnosis::SarifRun run_{.command = command_line(), .folder = folder_};
   std::set<std::string> codes_;  // shown so far

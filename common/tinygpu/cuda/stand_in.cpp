@@ -10,8 +10,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "common/tinygpu/cuda/host_memory.h"
 #include "common/tinygpu/cuda/static_runtime.h"
+#include "common/tinygpu/image/host_memory.h"
 
 namespace {
 
@@ -64,10 +64,10 @@ extern "C" const char* tinygpu_stand_in(const char* path) {
   uint64_t base = 0;
   if (!find_base(path, base)) return "no such object in this process";
   constexpr uint64_t kLargest = uint64_t(1) << 36;
-  const auto bytes =
-      read_regular_file(*path ? path : std::filesystem::read_symlink("/proc/self/exe").string(), kLargest, said);
+  const auto bytes = tinygpu::image::read_regular_file(
+      *path ? path : std::filesystem::read_symlink("/proc/self/exe").string(), kLargest, said);
   if (!bytes) return said.c_str();
-  const auto elf = Elf::read(*bytes);
+  const auto elf = tinygpu::image::Elf::read(*bytes);
   if (!elf) return "it is no ELF file";
   const StaticRuntime runtime = find_static_runtime(*elf, true);
   said = runtime.why_not;
@@ -77,7 +77,7 @@ extern "C" const char* tinygpu_stand_in(const char* path) {
   const auto beside = std::filesystem::path(own.dli_fname).parent_path() / "libcudart.so.13";
   void* const cudart = dlopen(beside.c_str(), RTLD_NOW);
   if (!cudart) return "there is no libcudart.so.13 beside libtinygpu.so";
-  for (const Elf::Function& f : runtime.functions) {
+  for (const tinygpu::image::Elf::Function& f : runtime.functions) {
     // A name that the library does not export may still be one of another library's.
     const void* to = dlsym(cudart, std::string(f.name).c_str());
     Dl_info found;

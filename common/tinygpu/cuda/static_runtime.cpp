@@ -5,14 +5,14 @@
 
 namespace tinygpu::cuda {
 
-StaticRuntime find_static_runtime(const Elf& file, bool links_it) {
+StaticRuntime find_static_runtime(const image::Elf& file, bool links_it) {
   StaticRuntime out;
   const auto api = [](std::string_view name) {
     for (std::string_view stem : {"cuda", "__cuda"})
       if (name.starts_with(stem) && name.size() > stem.size() && std::isupper(uint8_t(name[stem.size()]))) return true;
     return false;
   };
-  for (const Elf::Function& f : file.functions())
+  for (const image::Elf::Function& f : file.functions())
     if (api(f.name)) out.functions.push_back(f);
   const auto has = [&](std::string_view name) {
     return std::any_of(out.functions.begin(), out.functions.end(), [&](const auto& f) { return f.name == name; });

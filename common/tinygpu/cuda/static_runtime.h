@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "common/tinygpu/cuda/elf.h"
+#include "common/tinygpu/image/elf.h"
 
 namespace tinygpu::cuda {
 
 struct StaticRuntime {
-  std::vector<Elf::Function> functions;  // of the runtime's API, internal entry points of nvcc's code included
-  std::string why_not;                   // nobody can stand in for them; empty: somebody can
+  std::vector<image::Elf::Function> functions;  // of the runtime's API, internal entry points of nvcc's code included
+  std::string why_not;                          // nobody can stand in for them; empty: somebody can
 };
 /// What of it a program or library has. `links_it`: it has device code and does not link the runtime dynamically.
-StaticRuntime find_static_runtime(const Elf& file, bool links_it);
+StaticRuntime find_static_runtime(const image::Elf& file, bool links_it);
 
 }  // namespace tinygpu::cuda

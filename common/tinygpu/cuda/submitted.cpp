@@ -140,7 +140,7 @@ class Submitted::Run {
   void stamp(Event& e, uint64_t when) {
     if (flight_) return stamped_.emplace_back(&e, when), void();
     s_.gpu.clock = std::max(s_.gpu.clock, when);
-    s_.record(&e);
+    s_.events.record(&e, s_.now_ms());
   }
 
   /// Copies and fills follow each other. What they take is charged to the machine's clock.
@@ -230,10 +230,11 @@ class Submitted::Run {
     all.l2_bytes = s_.gpu.chip_memory.l2_read() - l2_before_;
     all.device_bytes = s_.gpu.chip_memory.device_bytes() - device_before_;
     s_.gpu.clock = std::max(s_.gpu.clock, start_);
-    const double begin_ms = s_.now_ms(), each = s_.add(done_, all), end_ms = begin_ms + double(all.cycles) * each;
+    const double begin_ms = s_.now_ms(), each = s_.totals.add(done_, all),
+                 end_ms = begin_ms + double(all.cycles) * each;
     for (const auto& [event, when] : stamped_)
-      s_.record(event,
-                when > end ? end_ms + s_.ms(when - end) : begin_ms + double(when - std::min(when, start_)) * each);
+      s_.events.record(
+          event, when > end ? end_ms + s_.ms(when - end) : begin_ms + double(when - std::min(when, start_)) * each);
     s_.gpu.clock = std::max(s_.gpu.clock, end);
     stamped_.clear();
     done_.clear();

@@ -4,7 +4,7 @@
 
 namespace tinygpu::cuda {
 
-/// To stderr. If that refuses it, too, nobody is left to be told: nothing is thrown.
+/// To stderr. Throws nothing: if stderr refuses it, there is no other way to say so.
 void print_error(const std::string& text);
 
 /// Says that a file that was asked for cannot be written; the process ends with exit code 1 where it would with 0.

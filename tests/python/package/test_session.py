@@ -141,6 +141,14 @@ def test_module_runs_scripts(tmp_path):
     assert done.stdout == "496 ['one', '--two'] __main__\n" and "count" in done.stderr and (tmp_path / "t.json").exists()
 
 
+def test_module_has_the_options_of_gen5_run(tmp_path):
+    text = "import gen5, numpy as np\nfrom kernel import *\no = gen5.zeros(32, np.int32)\nlaunch(COUNT, 'count', o.data_ptr(), 0)\n"
+    done = script(tmp_path, text, "--counters", "--report", "r.html")
+    assert "tinygpu counters: count" in done.stderr and (tmp_path / "r.html").exists()
+    assert "timed|late|seeded" in script(tmp_path, text, "--order", "early", code=2).stderr.replace("'", "").replace(", ", "|")
+    assert "GEN5_SEED=x: write a whole number" in script(tmp_path, text, "--seed", "x", code=1).stderr
+
+
 def test_module_fails_where_a_kernel_does(tmp_path):
     done = script(tmp_path, "import gen5, numpy as np\nfrom kernel import *\no = gen5.zeros(32, np.int32)\nlaunch(COUNT, 'count', o.data_ptr(), 4)", code=1)
     assert "DiagnosisError" in done.stderr and "illegal-address" in done.stderr

@@ -70,11 +70,12 @@ void Flight::stop_long_ones(uint64_t next) {
   }
 }
 
-void Flight::run_window(uint64_t next) {
+void Flight::run_window(uint64_t next, uint64_t cycle) {
   const auto left = [](const auto& l) { return l->dispatcher.left() != 0; };
   // A warp's second group that waits for the exchange may be left over from the last one.
   const bool alone = active_.size() == 1 && !active_[0]->has_deferred() && std::ranges::none_of(launches_, left);
   uint64_t until = next + (alone ? kAlone : std::min(gpu_.options.window, gpu_.timing.memory.least_latency));
+  if (alone) until = std::min(until, std::max(cycle, next + 1));  // a window that ends sooner is the same for it
   if (gpu_.options.max_cycles) {
     stop_long_ones(next);
     for (const auto& l : launches_) until = std::min(until, l->start_time + gpu_.options.max_cycles);
@@ -206,7 +207,7 @@ void Flight::find_busy() {
     }
 }
 
-Flight::Ended Flight::run() {
+std::optional<Flight::Ended> Flight::run_until(uint64_t cycle) {
   while (true) {
     if (added_) fill();
     active_.clear();
@@ -229,7 +230,8 @@ Flight::Ended Flight::run() {
       return ended;
     }
     if (next == ~0ull) stuck_.waits_forever();
-    run_window(next);
+    if (next >= cycle) return std::nullopt;
+    run_window(next, cycle);
   }
 }
 

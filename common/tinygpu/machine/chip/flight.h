@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/tinygpu/machine/chip/launch.h"
@@ -21,7 +22,12 @@ class Flight {
     LaunchStats stats;
   };
   /// Runs until a grid is over. There are some. Throws KernelFault: then all are.
-  Ended run();
+  Ended run() { return *run_until(~0ull); }
+  /// The same, or until nothing is left to happen before `cycle`: then nothing is returned. It stops between windows,
+  /// so that it changes nothing.
+  std::optional<Ended> run_until(uint64_t cycle);
+  /// Everything has been run up to here.
+  uint64_t now() const { return now_; }
   bool empty() const { return launches_.empty(); }
 
   /// A grid's time has not come, so others may yet do what those that run wait for.
@@ -37,7 +43,7 @@ class Flight {
  private:
   /// Domains run side by side for a window, then what they share is touched in order of simulated time: results of
   /// race-free kernels, and cycles, do not depend on how many host threads there are.
-  void run_window(uint64_t next);
+  void run_window(uint64_t next, uint64_t cycle);
   void advance(uint64_t until);
   /// Those on the same SMs, in order of time.
   void advance_together(const std::vector<Domain*>& domains, uint64_t until) const;

@@ -1,4 +1,4 @@
-#include "common/tinygpu/cuda/fatbin.h"
+#include "common/tinygpu/image/fatbin.h"
 
 #include <fmt/format.h>
 #include <lz4.h>
@@ -8,9 +8,9 @@
 #include <cstring>
 
 #include "common/tinygpu/base/range.h"
-#include "common/tinygpu/cuda/host_memory.h"
+#include "common/tinygpu/image/host_memory.h"
 
-namespace tinygpu::cuda {
+namespace tinygpu::image {
 
 namespace {
 
@@ -204,4 +204,4 @@ std::string_view ptx_target(std::string_view ptx) {
   return {};
 }
 
-}  // namespace tinygpu::cuda
+}  // namespace tinygpu::image

@@ -1,4 +1,4 @@
-#include "common/tinygpu/cuda/elf.h"
+#include "common/tinygpu/image/elf.h"
 
 #include <elf.h>
 
@@ -8,7 +8,7 @@
 #include "common/tinygpu/base/checked.h"
 #include "common/tinygpu/base/range.h"
 
-namespace tinygpu::cuda {
+namespace tinygpu::image {
 
 namespace {
 
@@ -120,4 +120,4 @@ uint64_t Elf::size_of(Bytes file) {
   return end;
 }
 
-}  // namespace tinygpu::cuda
+}  // namespace tinygpu::image

@@ -5,9 +5,9 @@
 #include <map>
 #include <string>
 
-#include "common/tinygpu/cuda/elf.h"
+#include "common/tinygpu/image/elf.h"
 
-namespace tinygpu::cuda {
+namespace tinygpu::image {
 
 struct CubinKernel {
   uint32_t registers = 0;    // EIATTR_REGCOUNT
@@ -18,4 +18,4 @@ struct CubinKernel {
 /// left out.
 std::map<std::string, CubinKernel> read_cubin(Bytes cubin);
 
-}  // namespace tinygpu::cuda
+}  // namespace tinygpu::image

@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
-#include "common/tinygpu/cuda/elf.h"
+#include "common/tinygpu/image/elf.h"
 #include "common/tinygpu/program/sass/sass_code.h"
 
-namespace tinygpu::cuda {
+namespace tinygpu::image {
 
 /// By function name. Empty if `cubin` is no CUDA ELF, or for a GPU before sm_90.
 std::map<std::string, std::shared_ptr<const SassCode>> read_machine_code(Bytes cubin);
@@ -18,4 +18,4 @@ std::map<std::string, std::shared_ptr<const SassCode>> read_machine_code(Bytes c
 /// The instructions in `code`, the contents of a .text section.
 SassCode read_instructions(Bytes code);
 
-}  // namespace tinygpu::cuda
+}  // namespace tinygpu::image

@@ -1,13 +1,12 @@
-#include "common/tinygpu/cuda/machine_code.h"
+#include "common/tinygpu/image/machine_code.h"
 
 #include <algorithm>
 #include <cstring>
 #include <string_view>
 
-namespace tinygpu::cuda {
+namespace tinygpu::image {
 namespace {
 
-constexpr uint16_t kMachineCuda = 190;
 constexpr std::string_view kText = ".text.";
 constexpr size_t kSize = 16;
 constexpr uint32_t kAlways = 7, kNever = 15;  // the guards that are true and false
@@ -168,4 +167,4 @@ std::map<std::string, std::shared_ptr<const SassCode>> read_machine_code(Bytes c
   return out;
 }
 
-}  // namespace tinygpu::cuda
+}  // namespace tinygpu::image

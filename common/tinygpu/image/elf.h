@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tinygpu::cuda {
+namespace tinygpu::image {
 
 using Bytes = std::span<const uint8_t>;
 
@@ -51,7 +51,8 @@ class Elf {
 };
 
 constexpr uint8_t kElfMagic[4] = {0x7f, 'E', 'L', 'F'};
+constexpr uint16_t kMachineCuda = 190;  // Elf::machine() of a cubin
 /// True if the bytes begin with ELF's magic number.
 bool is_elf(Bytes bytes);
 
-}  // namespace tinygpu::cuda
+}  // namespace tinygpu::image

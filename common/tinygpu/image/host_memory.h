@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace tinygpu::cuda {
+namespace tinygpu::image {
 
 /// True if this process can read (or write) all of [p, p + size). May bring the pages in, as touching them would.
 bool host_accessible(const void* p, size_t size, bool write);
@@ -24,4 +24,4 @@ std::optional<std::vector<uint8_t>> read_regular_file(const std::string& path, u
 /// A source that a program's line information names, so it may be anything: only regular files, up to 8 MiB.
 std::optional<std::string> read_source(const std::string& path);
 
-}  // namespace tinygpu::cuda
+}  // namespace tinygpu::image

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "common/tinygpu/cuda/elf.h"
+#include "common/tinygpu/image/elf.h"
 
-namespace tinygpu::cuda {
+namespace tinygpu::image {
 
 /// The container is malformed: says what was found where.
 class FatbinError : public std::runtime_error {
@@ -67,4 +67,4 @@ std::vector<Bytes> containers_of(const FatbinWrapper* wrapper);
 /// The text of ".target sm_100a" without options: "sm_100a"; empty if `ptx` has none.
 std::string_view ptx_target(std::string_view ptx);
 
-}  // namespace tinygpu::cuda
+}  // namespace tinygpu::image

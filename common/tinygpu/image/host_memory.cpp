@@ -1,4 +1,4 @@
-#include "common/tinygpu/cuda/host_memory.h"
+#include "common/tinygpu/image/host_memory.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include <cstring>
 #include <fstream>
 
-namespace tinygpu::cuda {
+namespace tinygpu::image {
 
 namespace {
 
@@ -114,4 +114,4 @@ std::optional<std::string> read_source(const std::string& path) {
   return std::string(bytes->begin(), bytes->end());
 }
 
-}  // namespace tinygpu::cuda
+}  // namespace tinygpu::image

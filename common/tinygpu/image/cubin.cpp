@@ -1,12 +1,11 @@
-#include "common/tinygpu/cuda/cubin.h"
+#include "common/tinygpu/image/cubin.h"
 
 #include <cstring>
 
-namespace tinygpu::cuda {
+namespace tinygpu::image {
 
 namespace {
 
-constexpr uint16_t kMachineCuda = 190;
 constexpr uint8_t kFormatSized = 4;       // {u8 format, u8 attribute, u16 size, size bytes}
 constexpr uint8_t kRegisterCount = 0x2f;  // {u32 symbol, u32 registers}
 constexpr uint8_t kFrameSize = 0x11;      // {u32 symbol, u32 bytes}
@@ -45,4 +44,4 @@ std::map<std::string, CubinKernel> read_cubin(Bytes cubin) {
   return out;
 }
 
-}  // namespace tinygpu::cuda
+}  // namespace tinygpu::image

@@ -1,0 +1,31 @@
+#include "common/tinygpu/cuda/launch_observers.h"
+
+#include "common/tinygpu/cuda/or_exit.h"
+
+namespace tinygpu::cuda {
+
+void LaunchObservers::attach(api::Machine& machine, bool child) {
+  if (!observation_)
+    observation_ = or_exit([&] {
+      api::Options all = options_;
+      api::ObservationOptions& wanted = all.observation = api::options_from_environment().observation;
+      if (child) wanted.trace = wanted.profile_json = wanted.report = {};
+      return std::make_unique<Observation>(all);
+    });
+  const bool races = races_.value_or(observation_->options().races);
+  if (looking_ != races) machine.look_for_races(races);
+  looking_ = races;
+  std::vector<Observer*> all = observation_->observers();
+  all.insert(all.end(), session_.begin(), session_.end());
+  machine.attach(std::move(all));
+}
+
+void LaunchObservers::add(const Diagnosis& d) {
+  if (observation_) observation_->add(d);
+}
+
+void LaunchObservers::finish() {
+  if (observation_) observation_->finish();
+}
+
+}  // namespace tinygpu::cuda

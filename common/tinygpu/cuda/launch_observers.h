@@ -1,0 +1,37 @@
+// The observers of a process's launches: checks, the files that its options ask for, and those of a session.
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/tinygpu/api/machine.h"
+#include "common/tinygpu/cuda/observation.h"
+
+namespace tinygpu::cuda {
+
+class LaunchObservers {
+ public:
+  explicit LaunchObservers(const api::Options& options) : options_(options) {}
+  /// For the next launch. Options of observation are read at the first one, so that a program may set their variables
+  /// itself; the process ends with a sentence where it cannot have them. `child`: of a fork(); it writes no files.
+  void attach(api::Machine& machine, bool child);
+  /// Further observers of the launches to come; they replace those of the last call.
+  void set_session(std::vector<Observer*> observers) { session_ = std::move(observers); }
+  /// The race check, or the quick checks, in the launches to come; nothing: what the environment says.
+  void look_for_races(std::optional<bool> races) { races_ = races; }
+  /// A diagnosis of a kernel, for the report.
+  void add(const Diagnosis& d);
+  /// Files are written. At the end of the process.
+  void finish();
+  /// In the child of a fork(): what files still hold back is the parent's to write.
+  void forked() { (void)observation_.release(); }
+
+ private:
+  const api::Options& options_;
+  std::unique_ptr<Observation> observation_;
+  std::optional<bool> races_;
+  std::optional<bool> looking_;  // for races: what the machine has been told
+  std::vector<Observer*> session_;
+};
+
+}  // namespace tinygpu::cuda
