@@ -93,6 +93,20 @@ void Machine::observe() {
 
 uint64_t Machine::clock() const { return flight_ ? std::max({gpu_.clock, flight_->now(), reached_}) : gpu_.clock; }
 
+void Machine::on_diagnosis(std::function<void(const Diagnosis&)> f) {
+  gpu_.options.on_diagnosis = [this, f = std::move(f)](const Diagnosis& d) {
+    const std::lock_guard lock(telling_);
+    f(d);
+  };
+}
+
+void Machine::on_output(std::function<void(const std::string&)> f) {
+  gpu_.options.device_output = [this, f = std::move(f)](const std::string& text) {
+    const std::lock_guard lock(telling_);
+    f(text);
+  };
+}
+
 double Machine::governed_mhz(const LaunchStats& stats) const {
   const auto count = [&](const char* name) {
     const auto found = stats.counters.find(name);
@@ -151,6 +165,7 @@ void Machine::start_waiting() {
     if (!flight_) flight_ = std::make_unique<Flight>(gpu_);
     observe();
     if (w.config.cooperative) w.config.grid_workspace = make_grid_workspace(gpu_);
+    w.config.programmatic = false;  // it begins behind the grid before it
     const uint64_t begin = std::max(queue.ready, w.not_before);
     const Launch& launch = flight_->add(w.config, begin);
     running_.push_back({w.id, stream, std::move(w.kernel), &launch, begin, w.config.grid_workspace});

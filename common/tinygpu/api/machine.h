@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -131,10 +132,10 @@ class Machine {
   /// How launches run from now on: order, seed, threads, max_cycles, timing_only, strict_tmem.
   void run_by(const Options& options);
   /// Diagnoses as they come, from any host thread, one at a time. Default: they are kept for take_diagnoses().
-  void on_diagnosis(std::function<void(const Diagnosis&)> f) { gpu_.options.on_diagnosis = std::move(f); }
+  void on_diagnosis(std::function<void(const Diagnosis&)> f);
   std::vector<Diagnosis> take_diagnoses();
   /// printf of device code. Default: it is kept for take_output().
-  void on_output(std::function<void(const std::string&)> f) { gpu_.options.device_output = std::move(f); }
+  void on_output(std::function<void(const std::string&)> f);
   std::string take_output();
 
   // ---- Inspection, between two calls of run_until()
@@ -185,6 +186,7 @@ class Machine {
   uint64_t reached_ = 0;  // all has run up to here, or nothing is left to happen before
   std::vector<Running> running_;
   std::vector<Finished> finished_;
+  std::mutex telling_;  // grids that run beside each other report from several host threads
   std::vector<Diagnosis> diagnoses_;
   std::string output_;
 };

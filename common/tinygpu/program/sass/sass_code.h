@@ -1,6 +1,6 @@
 // What ptxas made of a function, as far as time needs it: which unit each machine instruction takes, how long the
 // compiler holds its warp behind it, what it waits for, where it branches to. Read from the cubin beside the PTX
-// (cuda/machine_code.h); PTX is what runs.
+// (image/machine_code.h); PTX is what runs.
 #pragma once
 #include <array>
 #include <cstdint>
