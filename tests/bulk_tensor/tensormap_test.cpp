@@ -54,6 +54,21 @@ TEST(TensorMapReplace, EveryFieldThenCopyFenceAndUse) {
   }
 }
 
+// The object has no bits for the rest: what the map then says is another tensor.
+TEST(TensorMapReplace, AStrideThatIsNoMultipleOf16) {
+  std::string body = kZero + replace_all();
+  body.replace(body.find("mov.b64 %rd3, 256"), 17, "mov.b64 %rd3, 264");
+  BulkRun b(body, 1);
+  b.words(1);
+  ASSERT_EQ(b.run.reports.size(), 1u);
+  const Diagnosis& d = b.run.reports[0];
+  EXPECT_EQ(d.code, "tensormap-invalid");
+  EXPECT_EQ(d.severity, Severity::error);
+  EXPECT_THAT(d.message, HasSubstr("gives dimension 1 a stride of 264 bytes; the map can hold only 256"));
+  EXPECT_THAT(d.where.ptx_text, HasSubstr("tensormap.replace.tile.global_stride"));
+  EXPECT_THAT(d.rule, HasSubstr("multiples of 16"));
+}
+
 TEST(TensorMapReplace, ElementTypes) {
   // What ptxas 13.0's code for sm_100a makes of the word at byte 8.
   constexpr uint32_t kWords[16] = {0x000, 0x080, 0x100, 0x180,   0x200,   0x280, 0x300, 0x380,

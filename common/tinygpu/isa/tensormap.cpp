@@ -79,6 +79,24 @@ uint8_t* object_at(Warp& w, const uint32_t* words, ptx::Space space, AccessKind 
   return place.host;
 }
 
+/// The object has no bits for the rest of such a stride: hardware goes on with what it has.
+void check_stride(Warp& w, int lane, uint32_t ordinal, uint64_t value) {
+  const uint64_t kept = value & ((1ull << 40) - 1) & ~15ull;
+  if (kept == value) return;
+  Diagnosis d;
+  d.code = "tensormap-invalid";
+  d.message = fmt::format(
+      "tensormap.replace gives dimension {} a stride of {} bytes; the map can hold only {}, and copies go wrong "
+      "without "
+      "a word",
+      ordinal + 1, value, kept);
+  d.help = "pad the rows of the tensor to a multiple of 16 bytes, and pass that as the stride";
+  d.rule =
+      "Strides of a tensor map are multiples of 16 bytes and less than 2^40 (CUDA driver API, cuTensorMapEncodeTiled, "
+      "globalStrides).";
+  origin_of(w, lane).report(std::move(d));
+}
+
 struct ReplaceDetails {
   Field field;
   ptx::Space space;
@@ -91,6 +109,7 @@ void exec_replace(Warp& w, const Op& op) {
   for_lanes(w.exec(), [&](int lane) {
     uint8_t* object = object_at(w, op.list, details.space, AccessKind::write, lane, "tensormap.replace");
     const uint64_t value = details.wide ? w.at<uint64_t>(op.b)[lane] : w.at<uint32_t>(op.b)[lane];
+    if (details.field == Field::global_stride) check_stride(w, lane, details.ordinal, value);
     replace(object, details.field, details.ordinal, value);
   });
 }
