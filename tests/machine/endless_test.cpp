@@ -55,7 +55,7 @@ TEST(Endless, ABranchToItself) {
 
 TEST(Endless, APollByAtomic) {
   expect_spin(fault("L: atom.global.add.u32 %r1, [%in], 0; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;", 4),
-              "all lanes spin  [and in 3 more CTAs]\n   | by CTA (0,0,0), warp 1");
+              "all lanes spin  [and 7 more warps, in 4 CTAs]\n   | by CTA (0,0,0), warp 0");
   expect_spin(fault("L: atom.add.u32 %r1, [%in], 0; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;"), "lanes spin");
   expect_spin(fault("L: ld.weak.global.u32 %r1, [%in]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;", 2), "lanes spin");
 }
@@ -76,7 +76,9 @@ TEST(Endless, OneHalfAtABarrierWhileTheOtherPolls) {
       "  setp.lt.u32 %p0, %t, 32; @%p0 bra W;\nL: ld.volatile.global.u32 %r1, [%in]; setp.eq.u32 %p1, %r1, 0; @%p1 bra "
       "L;\n"
       "W: bar.sync 0;\n");
-  expect_spin(d, "all lanes wait at barrier 0: 32 of 64 threads have arrived\n   | by CTA (0,0,0), warp 0");
+  expect_spin(
+      d,
+      "all lanes wait at barrier 0: 32 of 64 threads have arrived; warp 1 could end that\n   | by CTA (0,0,0), warp 0");
   EXPECT_THAT(diagnosis::render(d), HasSubstr("all lanes spin\n   | by CTA (0,0,0), warp 1"));
 }
 

@@ -109,7 +109,7 @@ TEST(MbarrierLimits, TheLastArrivalBeforeItsBytesAreExpectedIsReported) {
 )");
   EXPECT_EQ(d.code, "mbarrier-tx-mismatch");
   EXPECT_EQ(d.severity, Severity::warning);
-  EXPECT_THAT(d.message, HasSubstr("came when 32 bytes more had landed than were expected"));
+  EXPECT_THAT(d.message, HasSubstr("32 bytes have landed and 0 were expected"));
 }
 
 TEST(MbarrierOrder, NoCompleteThatCompletesIsReportedAndCompletes) {

@@ -188,8 +188,8 @@ WAIT:
   EXPECT_THAT(d.label, HasSubstr("all lanes wait on the mbarrier at shared offset 0x400 for parity 0: it is in phase 0 "
                                  "(parity 0), 2 of 3 arrivals missing, 128 bytes outstanding"));
   EXPECT_EQ(d.where.ptx_text, "mbarrier.try_wait.parity.shared.b64 %p0, [%bar], 0");
-  EXPECT_THAT(d.help,
-              HasSubstr("a missing arrive or commit, a byte count that differs from what lands, or a wrong parity"));
+  EXPECT_THAT(d.message, HasSubstr("counts 3 arrivals a phase, and 1 come"));
+  EXPECT_THAT(d.help, HasSubstr("let those arrive that do not"));
 }
 
 TEST(MbarrierHang, AWrongParityIsTold) {

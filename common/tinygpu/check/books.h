@@ -27,6 +27,11 @@ class CtaBooks {
     recent = {&cta, it == part.books.end() ? nullptr : it->second.get()};
     return recent.book;
   }
+  const Book* find(const Cta& cta) const {
+    const auto& books = parts_[cta.cluster.domain.index].books;
+    const auto it = books.find(&cta);
+    return it == books.end() ? nullptr : it->second.get();
+  }
   Book& of(const Cta& cta) {
     if (Book* book = find(cta)) return *book;
     Part& part = parts_[cta.cluster.domain.index];

@@ -2,6 +2,7 @@
 
 #include "common/tinygpu/check/copies_in_flight.h"
 #include "common/tinygpu/check/empty_commits.h"
+#include "common/tinygpu/check/mbarrier_books.h"
 #include "common/tinygpu/check/operand_layouts.h"
 #include "common/tinygpu/check/phases.h"
 #include "common/tinygpu/check/proxy_fences.h"
@@ -14,6 +15,7 @@ namespace tinygpu::checks {
 
 AllChecks::AllChecks(Level level) {
   owned_.push_back(std::make_unique<Phases>());
+  owned_.push_back(std::make_unique<MbarrierBooks>());
   owned_.push_back(std::make_unique<EmptyCommits>());
   if (level == Level::races) {
     owned_.push_back(std::make_unique<races::Races>());

@@ -87,8 +87,7 @@ void check_stride(Warp& w, int lane, uint32_t ordinal, uint64_t value) {
   d.code = "tensormap-invalid";
   d.message = fmt::format(
       "tensormap.replace gives dimension {} a stride of {} bytes; the map can hold only {}, and copies go wrong "
-      "without "
-      "a word",
+      "without a word",
       ordinal + 1, value, kept);
   d.help = "pad the rows of the tensor to a multiple of 16 bytes, and pass that as the stride";
   d.rule =

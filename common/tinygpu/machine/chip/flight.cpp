@@ -63,6 +63,7 @@ void Flight::stop_long_ones(uint64_t next) {
   const uint64_t most = gpu_.options.max_cycles;
   for (const auto& l : launches_) {
     if (next < l->start_time + most) continue;
+    if (stuck_.hopeless()) stuck_.waits_forever();
     Diagnosis d = stuck_.who_waits("max-cycles",
                                    fmt::format("the kernel has run for {} cycles, as long as it may", most), l.get());
     d.help = "if it only needs longer, give it more: gen5 run --max-cycles N, or GEN5_MAX_CYCLES; 0 is no limit";

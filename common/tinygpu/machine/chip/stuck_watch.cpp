@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "common/tinygpu/machine/chip/flight.h"
+#include "common/tinygpu/machine/chip/wait_graph.h"
 
 namespace tinygpu {
 namespace {
@@ -29,44 +28,15 @@ constexpr uint64_t kWatchFirst = 250'000, kWatchEvery = 4 * kWatchFirst, kSettle
 
 constexpr size_t kPlacesShown = 24;
 
-/// "all lanes wait", "lane 3 waits", "lanes 0x0000ffff wait".
-std::string who_does(uint32_t lanes, const char* verb) {
-  if (lanes == ~0u) return fmt::format("all lanes {}", verb);
-  if ((lanes & (lanes - 1)) == 0) return fmt::format("lane {} {}s", __builtin_ctz(lanes), verb);
-  return fmt::format("lanes {:#010x} {}", lanes, verb);
-}
-
-/// What the lanes of `g` wait for.
-std::string describe(const Warp& w, const Group& g) {
-  const BlockReason& r = g.reason;
-  const std::string wait = who_does(g.mask, "wait") + " ";
-  switch (r.kind) {
-    case BlockReason::Kind::mbarrier: {
-      std::string what = wait + fmt::format("on the mbarrier at shared offset {:#x}", r.address);
-      if (!r.cta) return what;
-      const MBarrier* b = r.cta->mbarriers.find(r.address);
-      if (!b) return what + ", which is not initialised";
-      what +=
-          fmt::format(" for parity {}: it is in phase {} (parity {}), {} of {} arrivals missing, {} bytes outstanding",
-                      r.id, b->phase, b->phase & 1, b->pending, b->expected, b->tx);
-      if (b->phase > 0 && b->pending == b->expected && b->tx == 0)
-        what += fmt::format("; phase {} is over, and whoever waits for that one asks for parity {}", b->phase - 1,
-                            (b->phase - 1) & 1);
-      return what;
-    }
-    case BlockReason::Kind::cta_barrier:
-      return wait + fmt::format("at barrier {}: {} of {} threads have arrived", r.id,
-                                w.cta().barriers[r.id & 15].arrived, w.cta().barriers[r.id & 15].expected);
-    case BlockReason::Kind::cluster_barrier:
-      return wait + fmt::format("at the cluster barrier: {} of {} threads have arrived", w.cluster().barrier_arrived,
-                                w.cluster().live_threads());
-    case BlockReason::Kind::converge:
-    case BlockReason::Kind::warp_barrier:
-      return wait +
-             fmt::format("for lanes {:#010x} of the warp (member mask {:#010x})", r.id & w.live() & ~g.mask, r.id);
-    case BlockReason::Kind::tmem_alloc: return wait + "for free Tensor Memory columns";
-    default: return wait + fmt::format("for {}", r.what);
-  }
+/// Everybody is blocked and no effect is in flight: only time limits of waits can still pass.
+bool all_blocked(const Domain& domain) {
+  if (!domain.events.empty()) return false;
+  for (const Warp* w : domain.warps())
+    for (const Group& g : w->groups())
+      if (!w->done() &&
+          (g.state == Group::State::runnable || g.waits_for_serial() || g.reason.kind == BlockReason::Kind::sleep))
+        return false;
+  return true;
 }
 
 /// Effects that are still to come, by the instruction that asked for them.
@@ -90,34 +60,16 @@ std::vector<LabelledPlace> in_flight(const std::vector<const Launch*>& launches)
   return out;
 }
 
-/// An instruction at which lanes wait for others of their warp, which will not come.
-std::optional<std::string> waits_for_lanes(const Flight& flight) {
-  for (const Domain* domain : flight.busy())
-    for (const Warp* w : domain->warps())
-      for (const Group& g : w->groups())
-        if (!w->done() && g.state == Group::State::blocked && g.blocked_at &&
-            g.reason.kind == BlockReason::Kind::converge)
-          return g.function->instruction(*g.blocked_at).opcode;
-  return std::nullopt;
-}
-
 }  // namespace
 
 StuckWatch::StuckWatch(Flight& flight) : flight_(flight), watch_at_(kWatchFirst) {}
 
 void StuckWatch::deadlock(const char* how) const {
-  Diagnosis d = who_waits("deadlock", how);
-  d.help =
-      "find who should arrive: a missing arrive or commit, a byte count that differs from what lands, or a wrong "
-      "parity";
-  if (const auto at = waits_for_lanes(flight_)) {
-    d.help = "let all lanes of the warp come to " + *at +
-             " together: it stands where some of them have branched off, or have exited";
-    d.rule =
-        "A .sync.aligned instruction is executed by all threads of the warp, at the same place; in a condition "
-        "only where all of them decide alike. Others wait for the lanes that they name.";
-    d.section = "9.7.13.1 bar, barrier";
-  }
+  std::vector<const Launch*> launches;
+  for (const auto& l : flight_.launches()) launches.push_back(l.get());
+  const WaitGraph graph(launches);
+  Diagnosis d = who_waits("deadlock", how, graph, launches);
+  graph.explain(d);
   throw KernelFault(d);
 }
 
@@ -125,43 +77,26 @@ void StuckWatch::waits_forever() const {
   deadlock("the kernel waits forever: nothing is in flight that could end these waits");
 }
 
+bool StuckWatch::hopeless() const {
+  const auto waits = [](const Domain* d) { return d->idle() || (d->stuck && all_blocked(*d)); };
+  return !flight_.busy().empty() && std::ranges::all_of(flight_.busy(), waits);
+}
+
 Diagnosis StuckWatch::who_waits(std::string code, std::string how, const Launch* of) const {
   std::vector<const Launch*> launches;
   for (const auto& l : flight_.launches())
     if (!of || l.get() == of) launches.push_back(l.get());
+  return who_waits(std::move(code), std::move(how), WaitGraph(launches), launches);
+}
+
+Diagnosis StuckWatch::who_waits(std::string code, std::string how, const WaitGraph& graph,
+                                const std::vector<const Launch*>& launches) {
   Diagnosis d;
   d.code = std::move(code);
   d.kind = FaultKind::deadlock;
   d.message = std::move(how);
   d.where.kernel = launches.front()->config.kernel->name;
-  struct Same {
-    uint64_t warps = 0;
-    LabelledPlace place;
-  };
-  // The same wait in many CTAs: once, with a count.
-  std::map<std::tuple<std::string, int, int, std::string>, Same> places;
-  const auto look_at = [&](const Domain& domain) {
-    for (const Warp* w : domain.warps())
-      for (const Group& g : w->groups()) {
-        if (w->done()) continue;
-        const uint32_t pc = std::min<uint32_t>(g.pc, uint32_t(g.function->ops.size()) - 1);
-        // Who sleeps for no time looks again as soon as the others are where it is: it spins.
-        const bool blocked =
-            g.state == Group::State::blocked && !(g.reason.kind == BlockReason::Kind::sleep && g.timeout <= w->time());
-        const std::string label = blocked ? describe(*w, g) : who_does(g.mask, "spin");
-        Where at = w->where_of(g.function->ops[pc], *g.function);
-        Same& same = places[{launches.size() > 1 ? at.kernel : "", int(w->index()), at.ptx_line, label}];
-        if (same.warps++ == 0) same.place = {std::move(at), label};
-      }
-  };
-  for (const Launch* launch : launches)
-    for (const auto& domain : launch->domains()) look_at(*domain);
-  for (auto& [key, same] : places) {
-    if (same.warps > 1) same.place.label += fmt::format("  [and in {} more CTAs]", same.warps - 1);
-    if (d.others.size() < kPlacesShown) d.others.push_back(std::move(same.place));
-  }
-  if (places.size() > kPlacesShown)
-    d.others.back().label += fmt::format("; {} more waits are not shown", places.size() - kPlacesShown);
+  d.others = graph.places(kPlacesShown);
   for (LabelledPlace& p : in_flight(launches)) d.others.push_back(std::move(p));
   if (!d.others.empty()) {
     d.where = std::move(d.others[0].where);
@@ -236,14 +171,7 @@ void StuckWatch::check(uint64_t time) {
     instructions += d->ended_instructions();
     if (d->idle()) continue;
     any = true;
-    // Everybody blocked, no effect in flight: only time limits of waits can still pass.
-    bool stuck = d->events.empty();
-    for (const Warp* w : d->warps())
-      for (const Group& g : w->groups())
-        if (!w->done() &&
-            (g.state == Group::State::runnable || g.waits_for_serial() || g.reason.kind == BlockReason::Kind::sleep))
-          stuck = false;
-    if (stuck) d->stuck++;
+    if (all_blocked(*d)) d->stuck++;
     all_stuck &= d->stuck > kStuckLimit;
     polls += d->polls;
     // What is in flight may end the polling.

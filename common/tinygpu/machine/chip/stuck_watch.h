@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "common/tinygpu/base/diagnosis.h"
 
@@ -10,6 +11,7 @@ namespace tinygpu {
 
 class Flight;
 class Launch;
+class WaitGraph;
 
 class StuckWatch {
  public:
@@ -20,11 +22,15 @@ class StuckWatch {
   void check(uint64_t time);
   /// Nothing can happen any more, but there are warps.
   [[noreturn]] void waits_forever() const;
+  /// Everybody waits, and nothing is in flight that could end that: it takes a while longer to be sure.
+  bool hopeless() const;
   /// What every warp waits for, or where it spins: `how` begins the message. `of`: of this grid's alone.
   Diagnosis who_waits(std::string code, std::string how, const Launch* of = nullptr) const;
 
  private:
   [[noreturn]] void deadlock(const char* how) const;
+  static Diagnosis who_waits(std::string code, std::string how, const WaitGraph& graph,
+                             const std::vector<const Launch*>& launches);
   /// Looks for loops that cannot end, from time to time, and reports if there is nothing else.
   void check_loops(uint64_t time, uint64_t instructions);
   void watch_loops(bool on);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/tinygpu/machine/chip/mbarrier_acts.h"
 #include "common/tinygpu/machine/memory/access.h"
 
 namespace tinygpu {
@@ -117,19 +118,21 @@ void mbarrier_arrive(Cta& owner, uint32_t offset, uint32_t count, uint64_t when,
     who.fault(FaultKind::launch_failure, "mbarrier-count-range",
               fmt::format("an arrive of {} on {}: counts end at {}", count, name_of(owner, offset), kCountMask),
               "arrive with a count from 1 to 1048575");
-  if (count > b.pending)
-    who.fault(FaultKind::launch_failure, "mbarrier-over-arrival",
-              fmt::format("{} arrivals at once on {}, which waits for fewer ({})", count, name_of(owner, offset),
-                          state_of(b)),
-              "count who arrives in a phase (a warp's lanes each count, and so does every tcgen05.commit) and "
-              "initialise with that number; or wait for the phase before arriving for the next");
+  if (count > b.pending) {
+    Diagnosis d;
+    d.code = "mbarrier-over-arrival";
+    d.message = fmt::format("{} arrivals at once on {}, which waits for fewer ({})", count, name_of(owner, offset),
+                            state_of(b));
+    d.help =
+        "count who arrives in a phase (a warp's lanes each count, and so does every tcgen05.commit) and initialise "
+        "with that number; or wait for the phase before arriving for the next";
+    d.where = who.where();
+    for (const MbarrierAct& a : acts_on(*who.launch, owner, offset))
+      if (a.kind == MbarrierAct::Kind::arrive && a.phase == b.phase) d.others.push_back(place_of(a));
+    throw KernelFault(std::move(d));
+  }
   b.pending -= count;
   tell(owner, Sync::Kind::arrive, offset, count, when, &who);
-  if (b.pending == 0 && b.tx < 0)
-    who.report(Severity::warning, "mbarrier-tx-mismatch",
-               fmt::format("the last arrival of phase {} of {} came when {} bytes more had landed than were expected",
-                           b.phase, name_of(owner, offset), -b.tx),
-               "expect_tx must name all bytes that land in the phase, before its last arrival");
   complete_if_done(owner, offset, b, when);
 }
 

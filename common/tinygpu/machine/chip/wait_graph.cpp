@@ -1,0 +1,388 @@
+#include "common/tinygpu/machine/chip/wait_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "common/tinygpu/machine/chip/launch.h"
+
+namespace tinygpu {
+namespace {
+
+using Kind = BlockReason::Kind;
+using ActKind = MbarrierAct::Kind;
+
+/// "all lanes wait", "lane 3 waits", "lanes 0x0000ffff wait".
+std::string who_does(uint32_t lanes, const char* verb) {
+  if (lanes == ~0u) return fmt::format("all lanes {}", verb);
+  if ((lanes & (lanes - 1)) == 0) return fmt::format("lane {} {}s", __builtin_ctz(lanes), verb);
+  return fmt::format("lanes {:#010x} {}", lanes, verb);
+}
+
+bool same_cta(const Dim3& a, const Dim3& b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
+
+/// The mbarrier that the group waits for; null: there is none.
+const MBarrier* mbarrier_of(const Group& g) {
+  if (!g.reason.cta) return nullptr;
+  const auto& all = g.reason.cta->mbarriers.all();
+  const auto it = all.find(g.reason.address);
+  return it == all.end() ? nullptr : &it->second;
+}
+
+/// Arrivals that the last phases had, of those who have arrived: of each in the last phase in which it did.
+uint64_t usual_arrivals(const std::vector<MbarrierAct>& acts) {
+  uint64_t sum = 0;
+  for (const MbarrierAct& a : acts)
+    if (a.kind == ActKind::arrive) sum += a.amount;
+  return sum;
+}
+
+std::string wait_on_mbarrier(const Group& g) {
+  const BlockReason& r = g.reason;
+  std::string what = fmt::format("on the mbarrier at shared offset {:#x}", r.address);
+  if (!r.cta) return what;
+  const MBarrier* b = mbarrier_of(g);
+  if (!b) return what + ", which is not initialised";
+  what += fmt::format(" for parity {}: it is in phase {} (parity {}), {} of {} arrivals missing, {} bytes outstanding",
+                      r.id, b->phase, b->phase & 1, b->pending, b->expected, b->tx);
+  if (b->phase > 0 && b->pending == b->expected && b->tx == 0)
+    what += fmt::format("; phase {} is over, and whoever waits for that one asks for parity {}", b->phase - 1,
+                        (b->phase - 1) & 1);
+  return what;
+}
+
+/// What the lanes of `g` wait for.
+std::string describe(const Warp& w, const Group& g, uint32_t lanes) {
+  const BlockReason& r = g.reason;
+  const std::string wait = who_does(lanes, "wait") + " ";
+  switch (r.kind) {
+    case Kind::mbarrier: return wait + wait_on_mbarrier(g);
+    case Kind::cta_barrier:
+      return wait + fmt::format("at barrier {}: {} of {} threads have arrived", r.id,
+                                w.cta().barriers[r.id & 15].arrived, w.cta().barriers[r.id & 15].expected);
+    case Kind::cluster_barrier:
+      return wait + fmt::format("at the cluster barrier: {} of {} threads have arrived", w.cluster().barrier_arrived,
+                                w.cluster().live_threads());
+    case Kind::converge:
+    case Kind::warp_barrier:
+      return wait +
+             fmt::format("for lanes {:#010x} of the warp (member mask {:#010x})", r.id & w.live() & ~lanes, r.id);
+    case Kind::tmem_alloc: return wait + "for free Tensor Memory columns";
+    default: return wait + fmt::format("for {}", r.what);
+  }
+}
+
+bool same_wait(const Group& a, const Group& b) {
+  return a.blocked_at == b.blocked_at && a.reason.kind == b.reason.kind && a.reason.cta == b.reason.cta &&
+         a.reason.address == b.reason.address && a.reason.id == b.reason.id;
+}
+
+/// "warp 1", "warp 1 of CTA (1,0,0)".
+std::string name_of(const Warp& w, const Warp& from) {
+  const Dim3& c = w.cta().id;
+  return fmt::format("warp {}", w.index()) +
+         (&w.cta() == &from.cta() ? "" : fmt::format(" of CTA ({},{},{})", c.x, c.y, c.z));
+}
+
+}  // namespace
+
+const Op& WaitGraph::Wait::op() const {
+  // Who looks again stands at the instruction; who does not has its place behind it.
+  if (blocked && group->blocked_at) return *group->blocked_at;
+  const auto& ops = group->function->ops;
+  return ops[std::min<uint32_t>(group->pc, uint32_t(ops.size()) - 1)];
+}
+
+WaitGraph::WaitGraph(const std::vector<const Launch*>& launches) : launches_(launches.size()) {
+  for (const Launch* launch : launches)
+    for (const auto& domain : launch->domains()) add(*launch, *domain);
+  for (Wait& w : waits_)
+    if (w.blocked) find_edges(w);
+  find_depths();
+}
+
+void WaitGraph::add(const Launch& launch, const Domain& domain) {
+  for (const Warp* w : domain.warps()) {
+    if (w->done()) continue;
+    for (const Group& g : w->groups()) {
+      // Who sleeps for no time looks again as soon as the others are where it is: it spins.
+      const bool blocked =
+          g.state == Group::State::blocked && !(g.reason.kind == Kind::sleep && g.timeout <= w->time());
+      const auto same = std::ranges::find_if(
+          waits_, [&](const Wait& o) { return o.warp == w && o.blocked && blocked && same_wait(*o.group, g); });
+      if (same != waits_.end()) {
+        same->lanes |= g.mask;
+        continue;
+      }
+      Wait& wait = waits_.emplace_back(Wait{&launch, w, &g, blocked, g.mask, {}, {}});
+      if (!blocked || g.reason.kind != Kind::mbarrier || !g.reason.cta) continue;
+      wait.acts = acts_on(launch, *g.reason.cta, g.reason.address);
+    }
+  }
+}
+
+void WaitGraph::find_mbarrier_edges(Wait& wait) const {
+  const MBarrier* b = mbarrier_of(*wait.group);
+  if (!b) return;
+  // Those who have not yet done in this phase what they did in the ones before.
+  for (const MbarrierAct& a : wait.acts) {
+    const bool missing = a.kind == ActKind::arrive ? b->pending != 0 : b->pending == 0 && b->tx > 0;
+    if (!missing || a.phase == b->phase || a.kind == ActKind::expect_tx || a.kind == ActKind::pass) continue;
+    for (size_t k = 0; k < waits_.size(); ++k) {
+      const Wait& o = waits_[k];
+      const bool lane = a.who.lane < 0 || (o.lanes >> a.who.lane & 1);
+      if (&o.warp->cluster() == &wait.group->reason.cta->cluster && int(o.warp->index()) == a.who.warp && lane &&
+          same_cta(o.warp->cta().id, a.who.cta))
+        wait.on.push_back(k);
+    }
+  }
+}
+
+void WaitGraph::find_edges(Wait& wait) const {
+  const BlockReason& r = wait.group->reason;
+  const auto all = [&](auto&& wanted) {
+    for (size_t k = 0; k < waits_.size(); ++k)
+      if (&waits_[k] != &wait && wanted(waits_[k])) wait.on.push_back(k);
+  };
+  switch (r.kind) {
+    case Kind::mbarrier: find_mbarrier_edges(wait); break;
+    case Kind::cta_barrier:
+      all([&](const Wait& o) {
+        return &o.warp->cta() == &wait.warp->cta() &&
+               !(o.blocked && o.group->reason.kind == Kind::cta_barrier && o.group->reason.id == r.id);
+      });
+      break;
+    case Kind::cluster_barrier:
+      all([&](const Wait& o) {
+        return &o.warp->cluster() == &wait.warp->cluster() &&
+               !(o.blocked && o.group->reason.kind == Kind::cluster_barrier);
+      });
+      break;
+    case Kind::converge:
+    case Kind::warp_barrier: all([&](const Wait& o) { return o.warp == wait.warp && (o.lanes & r.id); }); break;
+    case Kind::tmem_alloc:
+      all([&](const Wait& o) { return &o.warp->cta() != &wait.warp->cta() && &o.warp->sm() == &wait.warp->sm(); });
+      break;
+    default: break;
+  }
+}
+
+/// A root is a wait from which every way leads back to it: others end when it does. Depths count from the nearest.
+void WaitGraph::find_depths() {
+  const size_t n = waits_.size();
+  std::vector<std::vector<size_t>> ended_by(n);  // those that wait on it
+  for (size_t k = 0; k < n; ++k)
+    for (const size_t on : waits_[k].on) ended_by[on].push_back(k);
+  constexpr uint32_t kFar = ~0u;
+  std::vector<size_t> nearest;
+  const auto reach = [&](size_t from, auto&& next) {
+    std::vector<bool> seen(n);
+    std::vector<size_t> open{from};
+    seen[from] = true;
+    while (!open.empty()) {
+      const size_t k = open.back();
+      open.pop_back();
+      for (const size_t o : next(k))
+        if (!seen[o]) {
+          seen[o] = true;
+          open.push_back(o);
+        }
+    }
+    return seen;
+  };
+  for (Wait& w : waits_) w.depth = kFar;
+  // Large grids have many equal waits: only those that could be shown are asked for circles.
+  constexpr size_t kMostAsked = 512;
+  for (size_t k = 0; k < n; ++k) {
+    bool is_root = waits_[k].on.empty();
+    if (!is_root && n <= kMostAsked) {
+      const std::vector<bool> forth = reach(
+          k, [&](size_t i) -> const auto& { return waits_[i].on; });
+      const std::vector<bool> back = reach(
+          k, [&](size_t i) -> const auto& { return ended_by[i]; });
+      is_root = true;
+      for (size_t i = 0; i < n; ++i) is_root &= !forth[i] || back[i];
+    }
+    if (!is_root) continue;
+    waits_[k].depth = 0;
+    nearest.push_back(k);
+  }
+  for (size_t i = 0; i < nearest.size(); ++i)
+    for (const size_t k : ended_by[nearest[i]])
+      if (waits_[k].depth == kFar) {
+        waits_[k].depth = waits_[nearest[i]].depth + 1;
+        nearest.push_back(k);
+      }
+}
+
+/// Of several roots one that says most: what an instruction spins at, or a warp that waits for its own lanes, mostly
+/// comes of the others.
+const WaitGraph::Wait* WaitGraph::root() const {
+  const Wait* best = nullptr;
+  const auto rank = [](const Wait& w) {
+    if (!w.blocked) return 5;
+    switch (w.group->reason.kind) {
+      case Kind::mbarrier: return w.acts.empty() ? 1 : 0;
+      case Kind::converge:
+      case Kind::warp_barrier: return 1;
+      case Kind::cta_barrier: return w.group->reason.id ? 2 : 3;
+      case Kind::cluster_barrier: return 4;  // mostly that at the end
+      default: return 2;
+    }
+  };
+  for (const Wait& w : waits_)
+    if (!best || std::tuple(w.depth, rank(w)) < std::tuple(best->depth, rank(*best))) best = &w;
+  return best;
+}
+
+std::string WaitGraph::label(const Wait& wait) const {
+  std::string text = wait.blocked ? describe(*wait.warp, *wait.group, wait.lanes) : who_does(wait.lanes, "spin");
+  if (wait.on.empty()) return text;
+  std::set<std::string> names;
+  for (const size_t k : wait.on)
+    if (waits_[k].warp != wait.warp) names.insert(name_of(*waits_[k].warp, *wait.warp));
+  if (names.empty()) return text;
+  return text + fmt::format("; {}{} could end that", *names.begin(),
+                            names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "");
+}
+
+std::vector<LabelledPlace> WaitGraph::places(size_t most) const {
+  struct Same {
+    const Wait* first;
+    std::string label;
+    std::set<const Cta*> ctas;
+    uint64_t warps = 0;
+  };
+  const Wait* const root = this->root();
+  // The same wait of many warps: once, with a count.
+  std::map<std::tuple<std::string, int, std::string>, Same> known;
+  for (const Wait& w : waits_) {
+    const Where at = w.warp->where_of(w.op(), *w.group->function);
+    std::string text = label(w);
+    Same& same = known[{launches_ > 1 ? at.kernel : "", at.ptx_line, text}];
+    const auto before = [&](const Wait& a, const Wait& b) {
+      return std::tuple(&a != root, a.depth) < std::tuple(&b != root, b.depth);
+    };
+    if (!same.warps++ || before(w, *same.first)) same.first = &w;
+    same.label = std::move(text);
+    same.ctas.insert(&w.warp->cta());
+  }
+  std::vector<const Same*> order;
+  for (const auto& [key, same] : known) order.push_back(&same);
+  std::ranges::sort(order, {}, [&](const Same* s) {
+    const Wait& w = *s->first;
+    return std::tuple(&w != root, w.depth, w.warp->index(), w.group->pc, s->label);
+  });
+  std::vector<LabelledPlace> out;
+  for (const Same* s : order) {
+    if (out.size() == most) break;
+    const Wait& w = *s->first;
+    LabelledPlace& p = out.emplace_back(LabelledPlace{w.warp->where_of(w.op(), *w.group->function), s->label});
+    const uint64_t others = s->warps - 1, ctas = s->ctas.size();
+    if (!others) continue;
+    if (ctas == s->warps)
+      p.label += fmt::format("  [and in {} more CTAs]", others);
+    else
+      p.label += fmt::format("  [and {} more warp{}{}]", others, others == 1 ? "" : "s",
+                             ctas > 1 ? fmt::format(", in {} CTAs", ctas) : "");
+  }
+  if (order.size() > most) out.back().label += fmt::format("; {} more waits are not shown", order.size() - most);
+  return out;
+}
+
+WaitGraph::Seen WaitGraph::seen_by(const Wait& wait) {
+  Seen seen;
+  for (const MbarrierAct& a : wait.acts)
+    if (a.kind == ActKind::pass && a.who.warp == int(wait.warp->index()) && same_cta(a.who.cta, wait.warp->cta().id)) {
+      seen.next = std::max(seen.next, a.phase + 1);
+      seen.phases += a.amount;
+    }
+  return seen;
+}
+
+void WaitGraph::explain_mbarrier(const Wait& wait, Diagnosis& d) const {
+  const MBarrier* b = mbarrier_of(*wait.group);
+  if (!b) return;
+  const auto add = [&](auto&& wanted) {
+    for (const MbarrierAct& a : wait.acts)
+      if (wanted(a)) d.others.push_back(place_of(a));
+  };
+  if (b->pending == 0 && b->tx != 0) {
+    uint64_t landed = 0;
+    for (const MbarrierAct& a : wait.acts)
+      if (a.kind == ActKind::complete_tx && a.phase == b->phase) landed += a.amount;
+    d.message += fmt::format(
+        ". Phase {} of the mbarrier at shared offset {:#x} has all its arrivals; {} bytes have landed, and {} are "
+        "expected",
+        b->phase, wait.group->reason.address, landed, int64_t(landed) + b->tx);
+    d.help =
+        "let expect_tx name exactly what lands in the phase: of a tensor copy the whole box, of a pair of CTAs whose "
+        "copies signal one mbarrier the bytes of both; or find the copy that was not issued";
+    return add([&](const MbarrierAct& a) { return a.kind != ActKind::arrive && a.phase == b->phase; });
+  }
+  const bool begun = b->pending != b->expected || b->tx;  // then something else is missing
+  const Seen seen = seen_by(wait);
+  if (!begun && seen.next < b->phase) {
+    d.message += fmt::format(
+        ". The wait is for phase {} of the mbarrier at shared offset {:#x}; its warp has never waited for phase {}, "
+        "which has ended",
+        b->phase, wait.group->reason.address, seen.next);
+    d.help = fmt::format(
+        "wait for each phase in turn: a wait for phase {} asks for parity {}; count the parity's flips from the first "
+        "wait on, one a wait",
+        seen.next, seen.next & 1);
+    return add([&](const MbarrierAct& a) { return a.kind == ActKind::arrive || a.kind == ActKind::complete_tx; });
+  }
+  if (!begun && seen.phases && seen.phases < seen.next) {
+    d.message += fmt::format(
+        ". Of the {} phases of the mbarrier at shared offset {:#x} that have ended this warp has seen {}: it came too "
+        "late for others, and took a later phase of the same parity for them",
+        b->phase, wait.group->reason.address, seen.phases);
+    d.help =
+        "let nobody begin the next phase before all who wait have seen this one end: who gives the slot back for "
+        "others first meets them behind the wait (bar.sync, bar.warp.sync)";
+    return add([&](const MbarrierAct& a) { return a.kind == ActKind::arrive || a.kind == ActKind::complete_tx; });
+  }
+  const uint64_t usual = usual_arrivals(wait.acts);
+  if (b->pending && !usual) {
+    d.message +=
+        fmt::format(". Nobody has ever arrived on the mbarrier at shared offset {:#x}", wait.group->reason.address);
+    d.help =
+        "find who should arrive: a missing arrive or commit, or one on another mbarrier; or the wait comes first, and "
+        "who waits for a slot to be free begins with parity 1";
+    return;
+  }
+  if (b->pending && usual < b->expected) {
+    d.message += fmt::format(". The mbarrier at shared offset {:#x} counts {} arrivals a phase, and {} come",
+                             wait.group->reason.address, b->expected, usual);
+    d.help =
+        "initialise the mbarrier with the number of arrivals that come in a phase, or let those arrive that do not";
+  } else if (b->pending) {
+    d.help =
+        "find who should arrive in this phase: those who did before are named below; or the wait asks for a phase too "
+        "many, or for the wrong parity";
+  }
+  add([&](const MbarrierAct& a) { return a.kind == ActKind::arrive; });
+}
+
+void WaitGraph::explain(Diagnosis& d) const {
+  const Wait* const w = root();
+  d.help =
+      "find who should arrive: a missing arrive or commit, a byte count that differs from what lands, or a wrong "
+      "parity";
+  if (!w || !w->blocked) return;
+  if (w->group->reason.kind == Kind::mbarrier) return explain_mbarrier(*w, d);
+  if (w->group->reason.kind != Kind::converge) return;
+  const std::string& at = w->group->function->instruction(w->op()).opcode;
+  d.help = "let all lanes of the warp come to " + at +
+           " together: it stands where some of them have branched off, or have exited";
+  d.rule =
+      "A .sync.aligned instruction is executed by all threads of the warp, at the same place; in a condition only "
+      "where all of them decide alike. Others wait for the lanes that they name.";
+  d.section = "9.7.13.1 bar, barrier";
+}
+
+}  // namespace tinygpu
