@@ -84,6 +84,37 @@ TEST(MbarrierTokens, ATokenMadeByHandIsOnlyAParity) {
   EXPECT_TRUE(reports.empty());
 }
 
+// try_wait may always return false before the phase ends: who does not look again goes on too early.
+TEST(MbarrierWaits, ATryWaitMayGiveUpAtOnce) {
+  const auto answer = [](CompletionOrder order, const char* arrives) {
+    const auto out = output_of("1", std::string(R"(
+  setp.ge.u32 %p1, %t, 32;
+  @%p1 bra WAIT;
+)") + arrives + R"(
+  @%p15 mbarrier.arrive.shared.b64 _, [%bar];
+  bra END;
+WAIT:
+  nanosleep.u32 500;
+  mbarrier.try_wait.parity.shared.b64 %p0, [%bar], 0;
+  selp.u32 %r1, 1, 0, %p0;
+  st.global.u32 [%out], %r1;
+END:
+)",
+                               1, nullptr, 64, 1, order);
+    return out[0];
+  };
+  const char* later = "  nanosleep.u32 4000;\n";
+  using Mode = CompletionOrder::Mode;
+  EXPECT_EQ(answer({Mode::timed, 0}, later), 1u) << "in time it waits";
+  EXPECT_EQ(answer({Mode::late, 0}, later), 0u);
+  uint32_t seeds = 0;
+  for (uint64_t seed = 0; seed < 16; ++seed) seeds += answer({Mode::seeded, seed}, later);
+  EXPECT_GT(seeds, 2u);
+  EXPECT_LT(seeds, 14u);
+  for (const Mode mode : {Mode::timed, Mode::late, Mode::seeded})
+    EXPECT_EQ(answer({mode, 3}, ""), 1u) << "a phase that is over is seen to be";
+}
+
 TEST(MbarrierWaits, AWaiterThatIsLappedIsReported) {
   // Warp 1 waits for phase 0; warp 0 ends phases 0 and 1 in one go, before the waiter has looked again.
   RunPtx run(over_barrier("1", R"(

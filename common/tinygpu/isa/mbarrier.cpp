@@ -296,6 +296,25 @@ void exec_test_wait(Warp& w, const Op& op) {
   if (done != w.exec()) ++w.domain().polls;
 }
 
+/// Of a warp, how many of its try_waits have found nothing.
+struct Looks final : Extension {
+  uint64_t in_vain = 0;
+};
+
+/// try_wait may return false before the phase ends, whenever it likes (9.7.13.15.16). In time it uses up its limit; in
+/// the other orders half of those that find nothing say so at once: every second one, or by chance.
+bool gives_up(Warp& w) {
+  const CompletionOrder& order = w.domain().events.order();
+  if (order.mode == CompletionOrder::Mode::timed) return false;
+  const uint64_t look = w.extensions.get<Looks>().in_vain++;
+  if (order.mode == CompletionOrder::Mode::late) return look % 2 == 0;
+  const Dim3& cta = w.cta().id;
+  uint64_t x =
+      order.seed + (look << 32 | uint64_t(w.index()) << 24) + cta.x + (uint64_t(cta.y) << 8) + (uint64_t(cta.z) << 16);
+  x = (x ^ x >> 31) * 0x9e3779b97f4a7c15ull;
+  return (x ^ x >> 29) * 0xbf58476d1ce4e5b9ull >> 63;
+}
+
 void exec_try_wait(Warp& w, const Op& op) {
   const MBarrierTiming& timing = w.timing().mbarrier;
   uint32_t done = 0, objects = 0;
@@ -332,11 +351,13 @@ void exec_try_wait(Warp& w, const Op& op) {
   // only when nothing could be reported: some lane's phase is over, or the lanes wait on different objects, and the
   // answer is given at once (try_wait may always return false).
   if (!done && objects == 1) {
-    if (!w.take_timeout()) {
+    const bool looked = w.take_timeout();
+    if (!looked && !gives_up(w)) {
       w.block(why, true, w.time() + timing.wait_limit);
       return;
     }
-    if (op.c != kNoSlot) when += timing.hint;  // ptxas makes a sleep and a second look of the hint
+    if (!looked) w.group().reason = why;                 // as if it had waited: a phase that it misses now is told
+    if (looked && op.c != kNoSlot) when += timing.hint;  // ptxas makes a sleep and a second look of the hint
   }
   charge(w, op, timing.ready);
   w.result_at(op, when);
