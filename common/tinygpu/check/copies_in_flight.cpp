@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+
+#include "common/tinygpu/engines/mma/matrix_descriptor.h"
 
 namespace tinygpu::checks {
 namespace {
@@ -22,23 +25,23 @@ bool is_bulk(AsyncOperation::Kind kind) {
 
 }  // namespace
 
-void CopiesInFlight::tell(Origin who, uint64_t time, const char* verb, int lane, uint64_t at, uint64_t bytes,
-                          const Flight& flight) {
-  who.lane = lane;
-  who.report(
-      {.code = "async-not-complete",
-       .severity = Severity::error,
-       .message = fmt::format("ordinary {} of {} bytes at shared offset {:#x} while a copy that {} there is in flight",
-                              verb, bytes, at, flight.writes ? "lands" : "reads"),
-       .help = flight.writes
-                   ? "wait first for the phase of the copy's mbarrier that counts its bytes; a barrier of threads "
-                     "does not wait for copies"
-                   : "close the copy's group with cp.async.bulk.commit_group and wait with "
-                     "cp.async.bulk.wait_group.read in the thread that issued it, before the buffer is written again",
-       .where = who.where(time),
-       .label = fmt::format("this {} comes too early", verb),
-       .others = {{flight.who.where(flight.issued),
-                   fmt::format("the copy was issued here: bytes {:#x} to {:#x}", flight.low, flight.high - 1)}}});
+void CopiesInFlight::tell(Met met, uint64_t at, uint64_t bytes, const Flight& flight) {
+  Diagnosis d;
+  d.code = "async-not-complete";
+  d.severity = met.severity;
+  d.message = fmt::format("{} of {} bytes at shared offset {:#x} while a copy that {} there is in flight", met.what,
+                          bytes, at, flight.writes ? "lands" : "reads");
+  d.help =
+      flight.writes
+          ? "wait first for the phase of the copy's mbarrier that counts its bytes; a barrier of threads does not "
+            "wait for copies"
+          : "close the copy's group with cp.async.bulk.commit_group and wait with cp.async.bulk.wait_group.read in "
+            "the thread that issued it, before the buffer is written again";
+  d.where = met.who.where(met.time);
+  d.label = met.label;
+  d.others = {{flight.who.where(flight.issued),
+               fmt::format("the copy was issued here: bytes {:#x} to {:#x}", flight.low, flight.high - 1)}};
+  met.who.report(std::move(d));
 }
 
 uint32_t CopiesInFlight::interests_in(const LaunchConfig& launch) const {
@@ -68,6 +71,12 @@ void CopiesInFlight::Flights::land(uint64_t operation, bool writes) {
   }
 }
 
+const CopiesInFlight::Flight* CopiesInFlight::Flights::meets_copy(uint64_t low, uint64_t high, bool writes) const {
+  for (const Flight& f : all_)
+    if (low < f.high && high > f.low && f.writes != writes) return &f;
+  return nullptr;
+}
+
 const CopiesInFlight::Flight* CopiesInFlight::Flights::meets(uint64_t low, uint64_t high, bool load) const {
   for (const Flight& f : all_)
     if (low < f.high && high > f.low && !(load && !f.writes)) return &f;
@@ -86,24 +95,34 @@ void CopiesInFlight::on_issue(const AsyncOperation& o) {
       if (!flights) continue;
       for (const auto& r : use.ranges)
         if (const Flight* f = flights->meets(r.offset, r.offset + r.bytes, false)) {
-          tell(o.who, o.issued, "cp.async", r.lane, r.offset, r.bytes, *f);
+          Origin who = o.who;
+          who.lane = r.lane;
+          tell({who, o.issued, "ordinary cp.async", "this cp.async comes too early"}, r.offset, r.bytes, *f);
           break;
         }
     }
     return;
   }
   if (!is_bulk(o.kind)) return;
-  for (const auto& use : o.shared_uses)
-    if (use.ranges.size() == 1 && use.ranges[0].bytes && !use.cta->exited)
-      books_.of(*use.cta).add(
-          {o.id, use.ranges[0].offset, use.ranges[0].offset + use.ranges[0].bytes, use.writes, o.who, o.issued});
+  for (const auto& use : o.shared_uses) {
+    if (use.ranges.size() != 1 || !use.ranges[0].bytes || use.cta->exited) continue;
+    const auto& r = use.ranges[0];
+    Flights& flights = books_.of(*use.cta);
+    if (const Flight* f = flights.meets_copy(r.offset, r.offset + r.bytes, use.writes); f && f->operation != o.id)
+      tell({o.who, o.issued, use.writes ? "a copy into shared memory" : "a copy out of shared memory",
+            "this copy comes too early"},
+           r.offset, r.bytes, *f);
+    flights.add({o.id, r.offset, r.offset + r.bytes, use.writes, o.who, o.issued});
+  }
 }
 
 void CopiesInFlight::on_access(const MemoryAccess& a) {
   Flights* flights = books_.find(*a.cta);
   if (!flights) return;
   if (!a.lanes) {
-    if (a.proxy == Proxy::async) flights->land(a.operation->operation, a.kind != AccessKind::read);
+    if (a.proxy != Proxy::async) return;
+    if (a.tile && a.tile->layout) return operand(a, *flights);
+    flights->land(a.operation->operation, a.kind != AccessKind::read);
     return;
   }
   if (!flights->may_meet(a.lanes->low, a.lanes->high)) return;
@@ -113,8 +132,31 @@ void CopiesInFlight::on_access(const MemoryAccess& a) {
     const Flight* f = flights->meets(at, at + bytes, a.kind == AccessKind::read);
     if (!f) return;
     told = true;
-    const Origin who = a.who();
-    tell(who, a.time, verb_of(a, who), lane, at, bytes, *f);
+    Origin who = a.who();
+    const std::string verb = verb_of(a, who), label = fmt::format("this {} comes too early", verb);
+    who.lane = lane;
+    tell({who, a.time, "ordinary " + verb, label.c_str()}, at, bytes, *f);
+  });
+}
+
+void CopiesInFlight::operand(const MemoryAccess& a, const Flights& flights) {
+  const OperandLayout& layout = *a.tile->layout;
+  if (layout.mn_major) return;
+  // Around the operand; other stages lie elsewhere.
+  const uint64_t low = layout.descriptor.start & ~1023u;
+  const uint64_t high = layout.descriptor.start + uint64_t(a.tile->rows / 8) * layout.descriptor.stride +
+                        uint64_t(layout.k_bytes / 16) * layout.descriptor.leading + 1024;
+  if (!flights.may_meet(low, high) || !flights.meets(low, high, true)) return;
+  bool told = false;
+  a.each([&](uint64_t at, uint64_t bytes, int) {
+    const Flight* f = told ? nullptr : flights.meets(at, at + bytes, true);
+    if (!f) return;
+    told = true;
+    // A warning: rows that nobody looks at may lie in another stage.
+    const std::string& opcode = a.operation->function->instruction(*a.operation->op).opcode;
+    tell({*a.operation, a.time, fmt::format("operand {} of {}: a read", a.tile->operand, opcode), "reads too early",
+          Severity::warning},
+         at, bytes, *f);
   });
 }
 

@@ -1,9 +1,11 @@
-// Ordinary accesses to shared memory that a bulk copy in flight is to write, or has yet to read (PTX ISA 9.7.9.25.2):
-// wrong in every schedule. Copies with gaps between their rows are not followed.
+// Accesses to shared memory that a bulk copy in flight is to write, or has yet to read (PTX ISA 9.7.9.25.2): by
+// threads, by other copies when they are issued, by MMAs when they read their operands. Wrong in every schedule. Copies
+// with gaps between their rows are not followed.
 #pragma once
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
 
 #include "common/tinygpu/check/books.h"
 
@@ -27,9 +29,15 @@ class CopiesInFlight final : public Observer {
     Origin who;
     uint64_t issued;
   };
-  /// `verb` of `bytes` bytes at offset `at`, by a lane of `who`, meets `flight`.
-  static void tell(Origin who, uint64_t time, const char* verb, int lane, uint64_t at, uint64_t bytes,
-                   const Flight& flight);
+  /// Who meets a flight: "ordinary load", "a copy".
+  struct Met {
+    Origin who;
+    uint64_t time;
+    std::string what;
+    const char* label;
+    Severity severity = Severity::error;
+  };
+  static void tell(Met met, uint64_t at, uint64_t bytes, const Flight& flight);
   /// Of a CTA's shared memory.
   class Flights {
    public:
@@ -38,11 +46,15 @@ class CopiesInFlight final : public Observer {
     /// The first that an access to [low, high) must not meet.
     const Flight* meets(uint64_t low, uint64_t high, bool load) const;
     bool may_meet(uint64_t low, uint64_t high) const { return !all_.empty() && low < high_ && high > low_; }
+    /// The first that a copy must not meet: one that reads what it writes, or the other way round.
+    const Flight* meets_copy(uint64_t low, uint64_t high, bool writes) const;
 
    private:
     std::deque<Flight> all_;         // in the order of issue; they mostly land in that order
     uint32_t low_ = ~0u, high_ = 0;  // around all of them
   };
+  /// An MMA reads an operand.
+  static void operand(const MemoryAccess& a, const Flights& flights);
   CtaBooks<Flights> books_;
 };
 
