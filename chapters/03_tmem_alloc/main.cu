@@ -46,7 +46,7 @@ __global__ void smallest(Seen* seen) {
   s.asked = clock64();
   tcgen05_alloc(shared_address(&address), 32);
   s.got = clock64();
-  // The store of the address is an ordinary, weak one: any other thread needs a barrier before it reads.
+  // The store of the address is an ordinary, weak one: another warp needs a barrier before it reads.
   __syncwarp();
   s.address = address;
   // ... the kernel's work ...

@@ -188,7 +188,7 @@ TEST(CopyRaces, AReplyByStAsyncPromisesNothingOfReads) {
       << "the wait is of scope .cta";
   EXPECT_THAT(told("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r2+8], %t, [%r3];\n"
                    "  @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%b], 4;\n"),
-              ElementsAre(::testing::StartsWith("scope-too-narrow: st.async")));
+              ElementsAre(::testing::StartsWith("data-race: ld.shared.u32 %r1, [%s] <- st.async")));
 }
 
 TEST(CopyRaces, WgmmaReadsItsOperandsUntilItIsWaitedFor) {
@@ -238,6 +238,43 @@ TEST(CopyRaces, InFlightAtTheEnd) {
   for (const auto mode : {CompletionOrder::Mode::timed, CompletionOrder::Mode::late, CompletionOrder::Mode::seeded}) {
     k.order = {mode, 3};
     EXPECT_THAT(k.findings(), Contains(StartsWith("async-not-complete: ld.shared.u32")));
+  }
+}
+
+// A request whose answer comes to both CTAs is made when all have read what the last one led to: its arrival shows
+// that.
+TEST(CopyRaces, AMulticastsArrivalComesBehindItsIssue) {
+  Kernel k;
+  k.ctas = 2;
+  k.clusters = 5;
+  k.threads = 96;
+  k.body =
+      "  mapa.shared::cluster.u32 %r2, %b, 0; mad.lo.u32 %r3, %k, 8, %r2; add.u32 %r3, %r3, 8;\n"
+      "  setp.eq.u32 %p1, %k, 0; and.pred %p1, %p1, %p8; setp.eq.u32 %p2, %t, 32; setp.eq.u32 %p3, %t, 64;\n";
+  for (int round = 0; round < 3; ++round) {
+    for (const int offset : {8, 16})
+      if (round) k.body += wait("%p1", offset, (round - 1) % 2, ".acquire.cluster");
+    k.body +=
+        "  @%p2 mbarrier.arrive.expect_tx.shared.b64 _, [%b], 16;\n"
+        "  @%p1 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all"
+        ".b128 [%s], [%b];\n" +
+        wait("%p2", 0, round % 2) +
+        "  @%p2 ld.shared.u32 %r4, [%s];\n  @%p2 fence.proxy.async.shared::cta;\n"
+        "  @%p2 st.shared.u32 [%s+64], %r4;\n  @%p2 mbarrier.arrive.shared.b64 _, [%b+24];\n" +
+        wait("%p3", 24, round % 2) +
+        "  @%p3 ld.shared.u32 %r5, [%s+64];\n"
+        "  @%p3 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r3];\n";
+  }
+  using Mode = CompletionOrder::Mode;
+  for (const CompletionOrder order : {CompletionOrder{Mode::timed, 0}, {Mode::late, 0}, {Mode::seeded, 1}}) {
+    k.order = order;
+    size_t notes = 0;
+    for (const Diagnosis& d : k.diagnoses()) {
+      if (d.code == "clc-after-failure") continue;  // of the last clusters
+      EXPECT_EQ(d.severity, Severity::note) << diagnosis::render(d);
+      notes += d.code == "data-race";
+    }
+    EXPECT_EQ(notes, 1u) << "what was read of the last answer's tile";
   }
 }
 

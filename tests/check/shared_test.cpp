@@ -154,6 +154,42 @@ TEST(SharedRaces, OneLaneArrivesForTheOthers) {
               IsEmpty());
 }
 
+// All lanes store the same, and one arrives: whichever of them the reader sees, it sees the value.
+TEST(SharedRaces, LanesThatStoreOneValueAreANote) {
+  const auto severities = [](const std::string& store, const std::string& read = "  @%p11 ld.shared.u32 %r1, [%s];\n") {
+    Kernel k;
+    k.body = store + "  @%p8 mbarrier.arrive.shared.b64 _, [%b];\n" + wait("%p11", 0, 0) + read;
+    std::vector<std::string> out;
+    for (const Diagnosis& d : k.diagnoses())
+      if (d.code == "lane-order-missing")
+        out.push_back(d.severity == Severity::error ? "error" : d.severity == Severity::warning ? "warning" : "note");
+    return out;
+  };
+  EXPECT_THAT(severities("  @%p10 st.shared.u32 [%s], 7;\n"), ElementsAre("note"));
+  EXPECT_THAT(severities("  @%p10 st.shared.u32 [%s], %w;\n"), ElementsAre("note"));
+  EXPECT_THAT(severities("  @%p10 st.shared.v2.u32 [%s], {%w, %r15};\n"), ElementsAre("note"));
+  EXPECT_THAT(severities("  @%p10 st.shared.u32 [%s], %l;\n"), ElementsAre("error")) << "other values";
+  EXPECT_THAT(severities("  @%p10 st.shared.v2.u32 [%s], {%w, %l};\n"), ElementsAre("error"));
+  // A lane that has stored it itself may read it.
+  EXPECT_THAT(severities("  @%p10 st.shared.u32 [%s], 7;\n  @%p10 ld.shared.u32 %r2, [%s];\n", ""),
+              ElementsAre("note"));
+}
+
+// The end of a copy tells of that copy, not of what its thread had stored before: scopes have nothing to do with it.
+TEST(SharedRaces, WhatAScopeThatIsTooNarrowMeansIsSaid) {
+  const auto message = [](const std::string& between) {
+    Kernel k;
+    k.body = kStore + between + kLoad;
+    for (const Diagnosis& d : k.diagnoses())
+      if (d.severity == Severity::error) return d.code + ": " + d.message;
+    return std::string();
+  };
+  const std::string relaxed = message("  @%p8 mbarrier.arrive.relaxed.cta.shared.b64 _, [%b];\n" + wait("%p11", 0, 0));
+  EXPECT_THAT(relaxed,
+              ::testing::AllOf(::testing::StartsWith("scope-too-narrow"), ::testing::HasSubstr("one is .relaxed"),
+                               ::testing::Not(::testing::HasSubstr("both threads"))));
+}
+
 TEST(SharedRaces, ARingOfPhases) {
   // Warp 0 fills, warp 1 empties, three rounds; the first wait for `empty` passes by itself.
   const auto ring = [](bool reads_first) {

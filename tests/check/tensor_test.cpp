@@ -6,6 +6,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -75,6 +76,74 @@ TEST(TensorRaces, LoadsAndStoresAreWaitedFor) {
   EXPECT_THAT(found(kStore + kLoad + kWaitLoad + kWaitStore), ElementsAre(StartsWith("tmem-not-complete: tcgen05.ld")));
   EXPECT_THAT(found(kStore + kWaitStore + kLoad + kStore + kWaitStore + kWaitLoad),
               Contains(StartsWith("tmem-load-not-waited: tcgen05.st")));
+}
+
+// Who uses the register has waited for the load (PTX ISA 9.7.16.6.4.5): what comes behind that in its program, too.
+TEST(TensorRaces, TheUseOfARegisterWaitsForItsLoad) {
+  const std::string first = kStore + kWaitStore + kLoad,
+                    again = "  tcgen05.st.sync.aligned.32x32b.x1.b32 [%mine], {%r5};\n";
+  const std::string uses = "  add.u32 %r5, %r4, 1;\n", moves = "  mov.b32 %r5, %r4;\n";
+  EXPECT_THAT(found(first + uses + again + kWaitStore + kWaitLoad), Each(StartsWith("tmem-load-not-waited: add")));
+  EXPECT_THAT(found(first + moves + again + kWaitStore + kWaitLoad),
+              Each(StartsWith("tmem-load-not-waited: tcgen05.st")));
+  EXPECT_THAT(found(first + moves + kWaitLoad + again + kWaitStore), IsEmpty()) << "a move is no use";
+  // Two loads, one used: nothing is known of the other.
+  const std::string second = "  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r6}, [%mine];\n";
+  EXPECT_THAT(found(first + second + uses + again + kWaitStore + kWaitLoad),
+              Contains(AllOf(StartsWith("tmem-load-not-waited: tcgen05.st"), HasSubstr("%r6"))));
+}
+
+TEST(TensorRaces, CellsThatOthersWriteBehindAUsedLoadAreAWarning) {
+  const std::string first = kMma + kCommit + wait("%p12") + kAfter + kLoad;
+  const std::string again =
+      kMma + "  @%p8 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%b+8];\n" + wait("%p12", 8);
+  const auto severity = [&](const std::string& use) {
+    Kernel k;
+    k.tensor = true;
+    k.body = first + use + kBefore + "  bar.sync 0;\n" + kAfter + again + kAfter + kWaitLoad;
+    for (const Diagnosis& d : k.diagnoses())
+      if (d.code == "tmem-load-not-waited" && d.where.ptx_text.find("tcgen05.mma") != std::string::npos)
+        return d.severity;
+    return Severity::note;
+  };
+  EXPECT_EQ(severity(""), Severity::error);
+  EXPECT_EQ(severity("  add.u32 %r5, %r4, 1;\n"), Severity::warning);
+}
+
+// tcgen05.alloc is executed by all lanes of its warp: each has stored the address.
+TEST(TensorRaces, AWarpReadsTheAddressOfItsOwnAlloc) {
+  const std::string alloc =
+      "  { .shared .align 4 .b32 own; mov.u32 %r0, own; }\n"
+      "  @%p10 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r0], 32;\n";
+  const std::string load = "ld.shared.b32 %r1, [%r0];\n";
+  const std::string give =
+      "  bar.sync 0;\n  @%p10 ld.shared.b32 %r2, [%r0];\n"
+      "  @%p10 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r2, 32;\n";
+  EXPECT_THAT(found(alloc + "  @%p10 " + load + give), IsEmpty());
+  EXPECT_THAT(found(alloc + "  @%p11 " + load + give), Contains(StartsWith("data-race: ld.shared.b32 %r1")));
+  // Any lane may hand it over.
+  const std::string hands = "  setp.eq.u32 %p1, %t, 5;\n  @%p1 mbarrier.arrive.shared.b64 _, [%b];\n" + wait("%p11");
+  EXPECT_THAT(found(alloc + hands + "  @%p11 " + load + give), IsEmpty());
+}
+
+TEST(TensorRaces, ScalesCopiedOverBehindAnMmaAreANoteOnce) {
+  Kernel k;
+  k.tensor = true;
+  const std::string copy = "  @%p8 tcgen05.cp.cta_group::1.32x128b.warpx4 [%r5], %desc;\n";
+  const std::string product =
+      "  @%p8 tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X [%base], %desc, %desc, %r7, [%r5], "
+      "[%r6], %p13;\n";
+  k.body =
+      "  add.u32 %r5, %base, 64; add.u32 %r6, %base, 80; mov.u32 %r7, 0x08840000;\n"
+      "  @%p8 tcgen05.cp.cta_group::1.32x128b.warpx4 [%r6], %desc;\n" +
+      copy + product + copy + product + copy + product + kCommit + wait("%p12") + kAfter;
+  size_t notes = 0;
+  for (const Diagnosis& d : k.diagnoses()) {
+    if (d.code != "tmem-unordered") continue;
+    EXPECT_EQ(d.severity, Severity::note);
+    ++notes;
+  }
+  EXPECT_EQ(notes, 1u);
 }
 
 TEST(TensorRaces, AStageIsGivenBackBehindTheLoad) {

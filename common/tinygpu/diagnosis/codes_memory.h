@@ -24,13 +24,15 @@ inline constexpr CodeInfo kMemoryCodes[] = {
      Fix{"Check the rank before mapa, and that the kernel was launched with the cluster that it counts on.",
          "mov.u32 n, %cluster_nctarank;   // rank < n\n"
          "mapa.shared::cluster.u32 remote, local, rank;"}},
-    {"data-race", kError | kWarning, "Two accesses to the same memory, one of which writes, and nothing orders them.",
+    {"data-race", kError | kWarning | kNote,
+     "Two accesses to the same memory, one of which writes, and nothing orders them.",
      Rule{"An access happens before another one if synchronisation leads from the one to the other: barriers, an "
           "mbarrier's arrive and wait, a release that an acquire has read. Time and lock step are not promised.",
           "8.7.1 Conflict and Data-races"},
      Hardware{inferred,
               "Old or new bytes, as time has it. Where one instruction of several warps stores to one place it is a "
-              "warning: harmless if all store the same."},
+              "warning: harmless if all store the same. A write behind a read, with the end of an asynchronous "
+              "operation between them that was issued behind the read, is a note: it cannot come first."},
      Fix{"Put a barrier between the two, or let the earlier thread release what the later one acquires.",
          "bar.sync 0;   // __syncthreads()"}},
     {"exit-with-remote-access", kError | kWarning,
@@ -60,12 +62,15 @@ inline constexpr CodeInfo kMemoryCodes[] = {
               "Error 700 for a null pointer. A chip looks at pages, not at allocations: just past one it may notice "
               "nothing."},
      Fix{"Compare the index with the allocation that the message names. A host pointer has to be registered first."}},
-    {"lane-order-missing", kError | kWarning,
+    {"lane-order-missing", kError | kWarning | kNote,
      "A lane of a warp touches what another lane has touched, and the two have not met.",
      Rule{"Lanes of a warp are threads: each runs by itself. shfl, vote, elect and the like order no memory; "
           "bar.warp.sync does.",
           "9.7.13.2 bar.warp.sync"},
-     Hardware{inferred, "Mostly right, until the compiler moves an access or lanes run apart."},
+     Hardware{
+         inferred,
+         "Mostly right, until the compiler moves an access or lanes run apart. Where all lanes have stored the same "
+         "value and one of them has synchronised it is a note."},
      Fix{"Let the lanes meet between the two accesses.", "bar.warp.sync 0xffffffff;   // __syncwarp()"}},
     {"misaligned-address", kError, "The address is not a multiple of the size of the access.",
      Rule{"An access is aligned to its size, the whole vector's for .v2, .v4 and .v8.", "6.4.1 Addresses as Operands"},

@@ -104,7 +104,8 @@ inline constexpr CodeInfo kTensorMemoryCodes[] = {
     {"tmem-load-not-waited", kError | kWarning | kNote,
      "What a tcgen05.ld reads, or its registers, are touched before tcgen05.wait::ld.",
      Rule{"A load is asynchronous. Until wait::ld its cells may not be rewritten, freed or given to others. A "
-          "register's value is safe: hardware waits for it, so that is a note.",
+          "register's value is safe: hardware waits for it, so that is a note, and what the same warp does behind the "
+          "use comes behind the load. To others a use promises nothing.",
           "9.7.16.6.4.5 Register dependencies, same thread"},
      Hardware{published,
               "Registers are right: CUTLASS's 01_mma_sm100 and Triton's kernels use them so. Cells that are given "
@@ -144,15 +145,15 @@ inline constexpr CodeInfo kTensorMemoryCodes[] = {
      Fix{"Write first: tcgen05.st, cp, or a first mma without accumulation.",
          "setp.ne.b32 accumulate, k, 0;   // false for the first block\n"
          "tcgen05.mma.cta_group::1.kind::f16 [d], a, b, idesc, accumulate;"}},
-    {"tmem-unordered", kError | kWarning, "Two mma, cp or shift touch the same cells, and nothing orders them.",
+    {"tmem-unordered", kError | kWarning | kNote, "Two mma, cp or shift touch the same cells, and nothing orders them.",
      Rule{"The order of issue counts between MMAs with the same accumulator, shape and kind, from cp or shift to "
           "mma, from mma to shift, and from shift to cp.4x256b. All else may run in any order.",
           "9.7.16.6.2 Pipelined tcgen05 Instructions"},
      Hardware{
          published,
          "CUTLASS's 77_blackwell_fmha counts on MMAs in the order of issue, and is right on a B200; --order late and "
-         "--seed may swap them. Its block-scaled and sparse main loops count on a cp behind the MMA that reads what "
-         "it overwrites: that order is kept here."},
+         "--seed may swap them. Its block-scaled and sparse main loops count on a cp behind the MMA that reads the "
+         "scale factors or metadata that it overwrites: that order is kept here too, and is one note a kernel."},
      Fix{"Wait for the first one's commit on its mbarrier."}},
     {"tmem-warp-owner", kWarning | kStrict, "tcgen05.ld or st names lanes of another warp's quarter.",
      Rule{"Warp w reaches lanes 32 · (w mod 4) to 32 · (w mod 4) + 31. The lane in the address is absolute.",

@@ -188,6 +188,7 @@ struct Load {
   uint64_t id = 0;
   const Op* op = nullptr;
   bool landed = false;
+  bool used = false;                                  // an instruction has waited for its registers
   std::vector<std::pair<uint32_t, uint32_t>> ranges;  // absolute byte offsets in the register file: begin, end
 };
 
@@ -218,15 +219,17 @@ void check_pending(Warp& w, const Op& op) {
   InFlight& state = in_flight(w);
   const uint32_t frame = w.register_base();
   const auto touched = w.function().async_touches.find(uint32_t(&op - w.function().ops.data()));
+  bool fresh = false;
   for (Load& l : state.loads) {
     const auto touches = [&](uint32_t slot) {
       for (auto [begin, end] : l.ranges)
         if (frame + slot >= begin && frame + slot < end) return true;
       return false;
     };
-    if (!std::ranges::any_of(touched->second.reads, touches) && !std::ranges::any_of(touched->second.writes, touches))
-      continue;
-    if (!state.told) {
+    const bool reads = std::ranges::any_of(touched->second.reads, touches);
+    if (!reads && !std::ranges::any_of(touched->second.writes, touches)) continue;
+    // A move hands the value on, and compilers put one where they like: who uses its result is told.
+    if (!state.told && w.function().instruction(op).opcode != "mov") {
       state.told = true;
       w.report(Severity::note, "tmem-load-not-waited",
                fmt::format(
@@ -238,7 +241,16 @@ void check_pending(Warp& w, const Op& op) {
     // Every order honours the dependence on the value: the manual grants it (PTX ISA 9.7.16.6.4.5), and NVIDIA's own
     // examples and Triton's code lean on it.
     if (!l.landed) return block_as(w, kUseLoad);
+    fresh |= reads && !l.used;
+    l.used |= reads;
   }
+  if (!fresh) return;
+  uint64_t through = 0;
+  for (const Load& l : state.loads) {
+    if (!l.used) break;
+    through = l.id;
+  }
+  if (through) tell(w, Sync::Kind::wait_group, through);
 }
 
 /// The frame that owns these bytes of the register file is gone: what is still to land there is lost.

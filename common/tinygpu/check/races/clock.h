@@ -43,8 +43,9 @@ enum View : uint8_t {
   happened,      // happens before
   async_shared,  // and a fence has handed it from the generic to the async proxy, in shared memory
   async_global,  // and in global memory
-  nearly,        // would have happened before if scopes were wider, a relaxed operation were acquire or release, or the
-                 // end of a commit, or of a copy to another CTA, told what its thread had done
+  nearly,        // would have happened before if scopes were wider, or a relaxed operation were acquire or release
+  by_operation,  // would have happened before if the end of a commit, or of a copy to another CTA, told what its thread
+                 // had done before it
   relied_on,     // would have happened before by what known kernels rely on (base/relied_on.h): an mbarrier.arrive
                  // without a scope on another CTA's mbarrier, lanes that have met at an instruction that is no barrier
   initialised,   // mbarriers, by fence.mbarrier_init

@@ -67,6 +67,7 @@ Fix fix_of(Why why, const Record& earlier, const Record& later, ptx::Space space
     case Why::incomplete: return wait_for(earlier);
     case Why::lanes: return {"let the lanes meet between the two", "bar.warp.sync 0xffffffff;   // __syncwarp()"};
     case Why::one_arrives:
+    case Why::same_value:
     case Why::spoken_for:
       return {"let the lanes meet before one of them arrives for all, or let all of them arrive",
               "bar.warp.sync 0xffffffff;   // __syncwarp()\n@elected mbarrier.arrive.shared::cta.b64 _, [empty];"};
@@ -74,6 +75,9 @@ Fix fix_of(Why why, const Record& earlier, const Record& later, ptx::Space space
       return {"name the scope at the arrive and at the wait",
               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
               "L: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [bar], parity;  @!p bra L;"};
+    case Why::by_operation:
+      return {"let the thread itself arrive on an mbarrier behind its access, or put a barrier between the two",
+              "mbarrier.arrive.shared::cta.b64 _, [full];   // one more arrival than the operation's"};
     case Why::nearly:
       return {
           "let the release and the acquire between the two reach each other (.cluster for CTAs of a cluster, .gpu "
@@ -136,6 +140,11 @@ Judged judged(Why why, const Record& earlier, const Record& later) {
       if (earlier.writes() && !(earlier.operation && later.writes()))
         return {"scope-too-narrow", Severity::warning, &kArriveWithoutScope};
       return {"scope-too-narrow", Severity::note};
+    case Why::by_operation:
+      // Kernels free a buffer of another CTA so, once it has been read.
+      if (!earlier.writes() || (earlier.operation && later.writes())) return {"data-race", Severity::note};
+      return {"data-race", Severity::error};
+    case Why::same_value: return {"lane-order-missing", Severity::note};
     case Why::nearly:
       if (opcode_of(earlier) == "tcgen05.alloc") return {"scope-too-narrow", Severity::warning, &kRelaxedAlloc};
       // Kernels free a buffer of another CTA so, once it has been read; a copy that had landed there is no value lost.
@@ -170,8 +179,14 @@ const char* reason(Why why, const Record& earlier) {
     case Why::no_scope:
       return "what lies between them is an mbarrier.arrive or a wait without a scope, which reaches its own CTA alone";
     case Why::nearly:
-      return "what lies between them is .relaxed, or of a scope that does not have both threads in it, or the end of "
-             "an asynchronous operation, which speaks for itself alone";
+      return "of the releases and acquires that lead from the one to the other, one is .relaxed, or has a scope that "
+             "does not reach the next thread";
+    case Why::by_operation:
+      return "what lies between them is the end of an asynchronous operation, which says that this operation is over, "
+             "and nothing of what its thread had done before";
+    case Why::same_value:
+      return "one of the lanes is known to be over with it, and all of them store the same value; of the others "
+             "nothing is known, and hardware has no harm in that";
     case Why::no_fence:
       return earlier.writes() ? "no fence.proxy.async lies in between: it may see what lay there before"
                               : "no fence.proxy.async lies in between: it may overtake the read";

@@ -10,14 +10,16 @@ namespace tinygpu::races {
 
 /// Why an access must not meet an earlier one.
 enum class Why : uint8_t {
-  unordered,    // nothing orders them
-  lanes,        // of one warp
-  spoken_for,   // lanes of one warp, one of which has synchronised for all
-  nearly,       // a scope or a .relaxed stands in the way
-  no_scope,     // an mbarrier.arrive or a wait that names none does
-  one_arrives,  // lanes have met at an instruction that is no barrier, and one of them has synchronised for all
-  no_fence,     // ordered, but not between the proxies
-  incomplete,   // an operation that nobody has waited for
+  unordered,     // nothing orders them
+  lanes,         // of one warp
+  spoken_for,    // lanes of one warp, one of which has synchronised for all
+  nearly,        // a scope or a .relaxed stands in the way
+  by_operation,  // the end of an operation lies between, which does not speak for its thread
+  same_value,    // lanes that have all stored the same value there, one of which is over with it
+  no_scope,      // an mbarrier.arrive or a wait that names none does
+  one_arrives,   // lanes have met at an instruction that is no barrier, and one of them has synchronised for all
+  no_fence,      // ordered, but not between the proxies
+  incomplete,    // an operation that nobody has waited for
 };
 
 /// `address`: of the first byte that both touch.

@@ -1,6 +1,8 @@
 // Accesses to shared and global memory: what each must know of the earlier ones.
 #include <algorithm>
+#include <cstring>
 #include <optional>
+#include <span>
 
 #include "common/tinygpu/check/races/races.h"
 #include "common/tinygpu/machine/chip/launch.h"
@@ -46,6 +48,10 @@ class Trial {
                                                                                : Why::no_scope;
       else if (!not_seen_in(earlier, cell, unseen, nearly, any))
         why = Why::nearly;
+      else if (!not_seen_in(earlier, cell, unseen, by_operation, any))
+        why = Why::by_operation;
+      else if (one_is_over(earlier, crosses ? async_view() : happened))
+        why = Why::same_value;
       else if (earlier.operation)
         why = Why::incomplete;
       else if (by_.threads && earlier.lane_components == by_.threads->program && !now_.operation)
@@ -93,6 +99,15 @@ class Trial {
     return earlier.lane_components && (lanes & (lanes - 1)) &&
            (not_seen(earlier, lanes, by_, 0, happened) & lanes) != lanes;
   }
+  /// Its lanes have all stored one value, and one of them is known to be over with it.
+  bool one_is_over(const Record& earlier, View view) const {
+    const uint32_t lanes = earlier.map.lanes, mine = now_.operation ? 0 : single(now_.map.lanes);
+    if (!earlier.map.one_value) return false;
+    // Each lane has stored it itself.
+    if (by_.threads && earlier.lane_components == by_.threads->program && !now_.operation && !(now_.map.lanes & ~lanes))
+      return true;
+    return (not_seen(earlier, lanes, by_, mine, view) & lanes) != lanes;
+  }
   /// The thread that made the access knew that this operation had been issued: it has not waited for it.
   bool behind_issue(const Record& earlier) const {
     if (!now_.operation || earlier.operation || !by_.threads || earlier.cluster != by_.cluster) return false;
@@ -112,6 +127,26 @@ class Trial {
   const ptx::Space space_;
   const News news_;
 };
+
+/// All lanes of a store write the same value to the same place.
+bool stores_one_value(const LaneAccess& a, const Origin& who) {
+  if (a.dense || !(a.lanes & (a.lanes - 1)) || a.high - a.low != a.bytes) return false;
+  const ptx::Instruction& inst = who.function->instruction(*who.op);
+  if (inst.opcode != "st" || inst.operands.size() != 2) return false;
+  const ptx::Operand& from = inst.operands[1];
+  const bool vector = from.kind == ptx::Operand::Kind::vector;
+  const std::span<const ptx::Operand> values(vector ? from.elems.data() : &from, vector ? from.elems.size() : 1);
+  for (size_t k = 0; k < values.size(); ++k) {
+    if (values[k].kind != ptx::Operand::Kind::reg) continue;  // a constant
+    const size_t width = size_t(ptx::size_of(who.function->source->registers[values[k].reg].type));
+    // The registers are only looked at.
+    const uint8_t* const lane = const_cast<Warp&>(a.warp).at<uint8_t>(vector ? who.op->list[k] : who.op->b);
+    const uint8_t* const first = lane + width * size_t(__builtin_ctz(a.lanes));
+    for (uint32_t m = a.lanes; m; m &= m - 1)
+      if (std::memcmp(first, lane + width * size_t(__builtin_ctz(m)), width) != 0) return false;
+  }
+  return true;
+}
 
 uint32_t linear(const LaunchConfig& c, const Dim3& id) { return id.x + c.grid.x * (id.y + c.grid.y * id.z); }
 
@@ -152,14 +187,12 @@ void Races::program_access(const MemoryAccess& a, DomainState& d, ClusterState& 
   r.proxy = a.proxy;
   r.order = a.order;
   r.map.bytes = a.lanes ? a.lanes->bytes : 0;
-  // tcgen05.alloc stores the address for its warp, by no lane in particular: it takes a barrier to see it.
-  const bool of_nobody = !a.lanes && d.facts.of(r.who).alloc;
-  if (of_nobody) lanes &= -lanes;
-  r.map.together = !a.lanes && !of_nobody;
+  r.map.together = !a.lanes;  // tcgen05.alloc, tensormap.cp_fenceproxy: one access, in the program of every lane
   if (a.lanes) {
     r.map.dense = a.lanes->dense;
     r.map.first = a.lanes->low;
   }
+  if (a.lanes && a.kind == AccessKind::write) r.map.one_value = stores_one_value(*a.lanes, r.who);
   const bool split = t.rows().size() > 1;
   if (a.lanes && (!r.map.dense || split)) {
     auto at = std::make_shared<std::array<uint64_t, 32>>();
@@ -265,7 +298,7 @@ void Races::operation_access(const MemoryAccess& a, DomainState& d) {
       r.component = m.component;
       r.epoch = m.ended + 1;
       // Its completion does not promise what its thread had done before.
-      m.own.of[nearly].join(op.before);
+      m.own.of[by_operation].join(op.before);
     }
   } else {
     const bool writes = a.kind != AccessKind::read;
@@ -312,8 +345,9 @@ bool Races::first(const char* about, const Op* op) {
 
 void Races::access(const MemoryAccess& a, ClusterState& c, const Actor& actor, const Record& record) {
   const auto news = [&](Why why, const Record& earlier, const Record& later) {
-    return (why != Why::no_fence && why != Why::nearly && why != Why::no_scope) ||
-           is_news(later.who.op, earlier.who.op);
+    const bool once = why == Why::no_fence || why == Why::nearly || why == Why::by_operation || why == Why::no_scope ||
+                      why == Why::same_value;
+    return !once || is_news(later.who.op, earlier.who.op);
   };
   const Trial trial(actor, record, a.space, news);
   const auto judge = [&](const Record& earlier, uint64_t cell, uint16_t bytes) {

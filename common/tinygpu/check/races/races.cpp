@@ -103,7 +103,7 @@ void Races::check_exit(const DomainState& d, ClusterState& c, CtaState& cta) {
     for (const Row& row : t.rows()) all.join(row.sees);
   const Actor by{c.number, nullptr, 0, 0, 0, &all};
   const auto open = [&](const Record& r) {
-    for (const View view : {happened, nearly, relied_on})
+    for (const View view : {happened, nearly, by_operation, relied_on})
       if (!not_seen(r, r.map.lanes, by, 0, view)) return false;
     return true;
   };
@@ -170,7 +170,11 @@ void Races::on_issue(const AsyncOperation& o) {
   switch (o.kind) {
     case Kind::bulk_load:
     case Kind::tensor_load:
-    case Kind::cancel: op.ends = Ends::mbarrier; break;
+    case Kind::cancel:
+      op.ends = Ends::mbarrier;
+      // What reaches several CTAs tells each of them that it has been issued.
+      if (op.uses.size() > 1) op.before = t->release(op.lanes).of[happened];
+      break;
     case Kind::async_store:
       // One without an mbarrier releases: to global memory.
       op.ends = op.uses.empty() ? Ends::never : Ends::mbarrier;

@@ -40,7 +40,7 @@ struct Operation {
   uint64_t used = 0;        // those that have happened: of a multicast, each CTA's part by itself
   std::vector<Step> steps;  // of a commit: what its arrival says is over
   Views released;           // and orders; of st.async.release: what it hands over
-  Sight before;             // of a store or copy to another CTA: what its thread knew and had done
+  Sight before;             // of a store or copy to other CTAs: what its thread knew and had done
 };
 
 /// Operations of tensor cores that have executed before one does, by pairs that follow each other (9.7.16.6.2): of each
@@ -60,6 +60,7 @@ struct TensorEntry {
   uint64_t chain = 0;
   bool pair = false, four_rows = false;
   int warp = -1;
+  Component used = 0;  // of a load: by what it is known that its registers have been waited for; of epochs like `done`
   std::shared_ptr<const Predecessors> before;  // null: none
   /// Its place among others': of its thread, of a kind that others treat alike.
   std::pair<Component, uint64_t> place() const {

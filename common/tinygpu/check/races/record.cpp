@@ -17,7 +17,8 @@ uint32_t LaneMap::of(uint64_t byte) const {
 }
 
 bool LaneMap::same(const LaneMap& o) const {
-  if (lanes != o.lanes || bytes != o.bytes || dense != o.dense || together != o.together) return false;
+  if (lanes != o.lanes || bytes != o.bytes || dense != o.dense || together != o.together || one_value != o.one_value)
+    return false;
   if (dense) return first == o.first;
   if (!at || !o.at) return at == o.at;
   for (uint32_t m = lanes; m; m &= m - 1) {
@@ -37,6 +38,7 @@ uint32_t not_seen(const Record& r, uint32_t earlier, const Actor& by, uint32_t o
     const size_t lane = size_t(__builtin_ctz(m));
     if (epoch_of(clock, r.lane_components->lane[lane]) >= r.epoch) left &= ~(1u << lane);
   }
+  if (r.map.together && left != earlier) return 0;
   if (!left || view != happened || !by.threads) return left;
   const bool mine = (r.lane_components == by.threads->program && r.epoch <= by.now) ||
                     (r.lane_components == by.threads->copies && r.epoch <= by.copies);

@@ -19,7 +19,8 @@ struct LaneMap {
   bool dense = false;  // lane after lane
   uint64_t first = 0;
   std::shared_ptr<const std::array<uint64_t, 32>> at;  // where not dense
-  bool together = false;                               // each of the lanes touches all of it
+  bool together = false;                               // one access of them all: it is over where any lane's is
+  bool one_value = false;                              // of a store: they write the same value to the same place
   /// Lanes that touch the byte.
   uint32_t of(uint64_t byte) const;
   bool same(const LaneMap& o) const;

@@ -99,6 +99,8 @@ void Races::on_wait(DomainState& d, ClusterState& c, Threads& t, const Sync& s) 
     return;
   }
   switch (waits) {
+    case Waits::none:  // an instruction that uses what tcgen05.ld brings
+      return t.learn(lanes, {{t.channel(Channel::tmem_used, -1), Epoch(s.value)}});
     case Waits::cp_async: return t.copies_waited(lanes, s.value, false);
     case Waits::cp_async_all: return t.copies_waited(lanes, 0, true);
     case Waits::bulk: return t.bulk_waited(lanes, s.value, false);
@@ -165,8 +167,9 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
       });
     };
     if (all_see(initialised)) return;
-    tell_unpublished(*m.init, *s.who, s.offset,
-                     all_see(nearly) || all_see(relied_on) ? Unpublished::relaxed : Unpublished::to_thread);
+    tell_unpublished(
+        *m.init, *s.who, s.offset,
+        all_see(nearly) || all_see(by_operation) || all_see(relied_on) ? Unpublished::relaxed : Unpublished::to_thread);
     m.init = nullptr;  // once
   };
   switch (s.kind) {
@@ -253,8 +256,7 @@ void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
         Views over = op.released;
         // A commit speaks for MMAs, not for what their thread knew when it issued them: that is not promised.
         if (op.kind == AsyncOperation::Kind::commit) {
-          over.of[nearly] = op.sees.of[happened];
-          over.of[nearly].join(op.sees.of[nearly]);
+          for (const View v : {happened, nearly, by_operation}) over.of[by_operation].join(op.sees.of[v]);
         }
         over.of[happened].here = advanced({}, op.steps);
         m.own.join(over);

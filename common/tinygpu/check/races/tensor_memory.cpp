@@ -103,16 +103,20 @@ struct Judged {
   const ReliedOn* relied_on = nullptr;
 };
 
-/// An operation that nobody has waited for, and what comes upon it; null: tcgen05.dealloc.
-Judged judged(const TensorEntry& e, const TensorEntry* later) {
+/// What known kernels copy over behind an MMA that reads it: scale factors, metadata.
+bool copied_over(const TensorEntry& e) { return std::string_view(e.what) != "A of tcgen05.mma"; }
+
+/// An operation that nobody has waited for, and what comes upon it; null: tcgen05.dealloc. `used`: of a load, its
+/// registers have been waited for.
+Judged judged(const TensorEntry& e, const TensorEntry* later, bool used) {
   if (later && on_tensor_core(later->kind) && on_tensor_core(e.kind)) {
     if (later->kind == Kind::mma && e.kind == Kind::mma) return {"tmem-unordered", Severity::warning, &kMmaOrder};
     if (later->kind == Kind::tmem_copy && e.kind == Kind::mma && !e.writes)
-      return {"tmem-unordered", Severity::warning, &kCopyOverOperand};
+      return {"tmem-unordered", copied_over(e) ? Severity::note : Severity::warning, &kCopyOverOperand};
     return {"tmem-unordered", Severity::error};
   }
   if (e.kind == Kind::tmem_load) {
-    if (!later) return {"tmem-load-not-waited", Severity::warning, &kLoadsAtDealloc};
+    if (!later || used) return {"tmem-load-not-waited", Severity::warning, &kLoadsAtDealloc};
     return {"tmem-load-not-waited", Severity::error};
   }
   if (e.kind == Kind::tmem_store) return {"tmem-not-complete", Severity::warning, &kStorePublished};
@@ -120,8 +124,8 @@ Judged judged(const TensorEntry& e, const TensorEntry* later) {
 }
 
 void tell_unfinished(const TensorEntry& e, const Origin& who, uint64_t time, const char* what, bool writes,
-                     const TmemRect& cells, const TensorEntry* later) {
-  const Judged j = judged(e, later);
+                     const TmemRect& cells, const TensorEntry* later, bool used = false) {
+  const Judged j = judged(e, later, used);
   tell(j.code, j.severity, e, who, time, what, writes, cells, "nobody has waited for that operation", j.relied_on,
        wait_for(e.kind));
 }
@@ -145,7 +149,16 @@ bool seen(const Record& r, const Actor& by, View view) {
 
 /// Over, or it would be if scopes were wider or nothing were relaxed.
 bool known(const Record& r, const Actor& by) {
-  return seen(r, by, happened) || seen(r, by, nearly) || seen(r, by, relied_on);
+  for (const View view : {happened, nearly, by_operation, relied_on})
+    if (seen(r, by, view)) return true;
+  return false;
+}
+
+/// Registers of the load have been waited for.
+bool used_by(const TensorEntry& e, const Actor& by) {
+  for (const View view : {happened, nearly, by_operation, relied_on})
+    if (epoch_of(by.sees->of[view].of(by.cluster, e.done.cluster), e.used) >= e.done.epoch) return true;
+  return false;
 }
 
 }  // namespace
@@ -174,6 +187,7 @@ void Races::tensor_use(DomainState& d, const AsyncOperation& o, const Operation&
     now.order = const_cast<Threads*>(op.threads)->channel(Threads::Channel::tensor_issued, o.who.lane, facts.pair);
     now.order_epoch = op.written;
   }
+  if (o.kind == Kind::tmem_load) now.used = const_cast<Threads*>(op.threads)->channel(Threads::Channel::tmem_used, -1);
   const Actor by{c.number, op.threads, op.lanes, op.now, op.copies, &op.sees};
   const ClockRef& ordered = op.sees.of[tensor].here;
   const auto same_thread = [&](const TensorEntry& e) {
@@ -220,8 +234,10 @@ void Races::tensor_use(DomainState& d, const AsyncOperation& o, const Operation&
       // A scope that is too narrow does not matter between the fences of tcgen05, and without them it is their lack
       // that is told.
       const bool over = known(e.done, by);
-      // One's own wait::ld or wait::st is enough.
+      // One's own wait::ld or wait::st is enough; and so is the use of what has been loaded (9.7.16.6.4.5).
       if (over && same_warp && !on_tensor_core(e.kind)) continue;
+      const bool used = e.used && used_by(e, by);
+      if (used && same_warp) continue;
       const TmemRect both = common(e.cells, now.cells);
       // Scales that an MMA has read since the copy before: that MMA is what the later copy must come behind.
       const auto read_since = [&](const TensorEntry& m) {
@@ -238,7 +254,9 @@ void Races::tensor_use(DomainState& d, const AsyncOperation& o, const Operation&
         tell("data-race", Severity::error, e, o.who, o.issued, use.what, use.writes, both, "nothing orders the two",
              nullptr, kFences);
       } else {
-        tell_unfinished(e, o.who, o.issued, use.what, now.writes, both, &now);
+        const bool kept = e.kind == Kind::mma && !e.writes && now.kind == Kind::tmem_copy && copied_over(e);
+        if (!kept || first("copy over operand", nullptr))
+          tell_unfinished(e, o.who, o.issued, use.what, now.writes, both, &now, used);
       }
     }
     std::erase_if(entries, [&](const TensorEntry& e) {

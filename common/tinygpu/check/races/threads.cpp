@@ -6,7 +6,7 @@ namespace tinygpu::races {
 namespace {
 
 /// What a release hands to an acquire.
-constexpr std::array kOrdered{happened, async_shared, async_global, nearly, relied_on};
+constexpr std::array kOrdered{happened, async_shared, async_global, nearly, by_operation, relied_on};
 
 }  // namespace
 
@@ -104,7 +104,8 @@ Views Threads::release(uint32_t lanes, bool relaxed) {
       mine.of[nearly] = std::move(known);
     } else {
       mine.of[happened] = std::move(known);
-      for (const View v : {async_shared, async_global, nearly, relied_on}) mine.of[v] = r.sees.of[v];
+      for (const View v : kOrdered)
+        if (v != happened) mine.of[v] = r.sees.of[v];
     }
     out.join(mine);
   }
@@ -132,10 +133,11 @@ void Threads::acquire(uint32_t lanes, const Views& from, Strength strength) {
     }
     if (strength == Strength::unnamed) {
       r.sees.of[relied_on].join(from.of[happened]);
-      for (const View v : {async_shared, async_global, nearly, relied_on}) r.sees.of[v].join(from.of[v]);
+      for (const View v : kOrdered)
+        if (v != happened) r.sees.of[v].join(from.of[v]);
       return;
     }
-    for (const View v : {happened, nearly, relied_on}) r.sees.of[nearly].join(from.of[v]);
+    for (const View v : {happened, nearly, by_operation, relied_on}) r.sees.of[nearly].join(from.of[v]);
     if (strength != Strength::relaxed) return;
     auto more = r.unfenced ? std::make_shared<Views>(*r.unfenced) : std::make_shared<Views>();
     more->join(from);

@@ -74,7 +74,15 @@ class Threads {
   Epoch now() const { return now_; }
 
   // ---- Asynchronous operations. Each kind that a thread's operations complete by has a component.
-  enum class Channel : uint8_t { bulk_read, bulk_write, tensor_issued, tensor_done, tmem_load, tmem_store };
+  enum class Channel : uint8_t {
+    bulk_read,
+    bulk_write,
+    tensor_issued,
+    tensor_done,
+    tmem_load,
+    tmem_used,  // counts loads as tmem_load does: registers of all up to that one have been waited for
+    tmem_store
+  };
   /// `lane` −1: of the warp.
   Component channel(Channel kind, int lane, uint32_t group = 0);
   /// Operations so far.

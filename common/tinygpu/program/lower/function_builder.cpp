@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <tuple>
+#include <unordered_map>
 
 #include "common/tinygpu/program/sass/sass_match.h"
 #include "common/tinygpu/program/schedule/issue_cost.h"
@@ -462,14 +464,22 @@ void FunctionBuilder::mark_pending(const Flow& flow, const AsyncRegisters& async
   if (registers.empty()) return;
   for (size_t b = 0; b < flow.blocks.size(); ++b) {
     AsyncRegisters::Ages ages = async.at_begin(b);
+    std::unordered_map<uint32_t, uint32_t> moved;  // registers that hold a value still to be waited for: whose it is
     for (uint32_t i = flow.blocks[b].begin; i < flow.blocks[b].end; ++i) {
       const Touch& t = touches_[i];
       AsyncTouch touched;
+      std::optional<uint32_t> taken;
       for (size_t k = 0; k < ages.size(); ++k) {
         if (ages[k] == AsyncRegisters::kIdle) continue;
         const uint32_t r = registers[k].id;
-        if (registers[k].written && std::ranges::find(t.uses, r) != t.uses.end())
+        const auto holds = [&](uint32_t use) {
+          const auto from = moved.find(use);
+          return use == r || (from != moved.end() && from->second == r);
+        };
+        if (registers[k].written && std::ranges::any_of(t.uses, holds)) {
           touched.reads.push_back(packing_.slot[r]);
+          taken = r;
+        }
         if (std::ranges::find(t.defs, r) != t.defs.end()) touched.writes.push_back(packing_.slot[r]);
       }
       if (!touched.reads.empty() || !touched.writes.empty())
@@ -477,6 +487,9 @@ void FunctionBuilder::mark_pending(const Flow& flow, const AsyncRegisters& async
           f_.ops[k].flags |= Op::reads_pending;
           f_.async_touches.emplace(k, touched);
         }
+      for (const uint32_t r : t.defs) moved.erase(r);
+      if (taken && f_.source->body[i].opcode == "mov")
+        for (const uint32_t r : t.defs) moved[r] = *taken;
       async.step(ages, i);
     }
   }
