@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/tinygpu/diagnosis/grouping.h"
 #include "tests/support/run_ptx.h"
 
 namespace tinygpu::test {
@@ -39,6 +40,29 @@ TEST(DiagnosisText, NamesThatCannotBeDemangledGiveTheirBeginning) {
   EXPECT_EQ(kernel_line("_ZN4cute11gemm_deviceIJ?EEvv"), "cute::gemm_device<…>");
   EXPECT_EQ(kernel_line("_Z?"), "_Z?");
   EXPECT_EQ(kernel_line("_Z99999999999999999999short"), "short") << "a length beyond the name's end";
+}
+
+// What a compiler wrote, or a package brings, stands apart; errors never do.
+TEST(DiagnosisGroups, GeneratedCodeAndWhatHardwareKeeps) {
+  using diagnosis::Group;
+  const auto group = [](Severity severity, const char* code, const char* file, const char* other = "") {
+    Diagnosis d;
+    d.code = code;
+    d.severity = severity;
+    d.where.cuda_file = file;
+    d.others.push_back({});
+    d.others[0].where.cuda_file = other;
+    return diagnosis::group_of(d);
+  };
+  EXPECT_EQ(group(Severity::warning, "data-race", "/home/me/gemm.cu"), Group::own);
+  EXPECT_EQ(group(Severity::warning, "data-race", "/home/me/kernel.py"), Group::generated);
+  EXPECT_EQ(group(Severity::warning, "data-race", "/usr/lib/python3/site-packages/tilelang/src/copy.h"),
+            Group::generated);
+  EXPECT_EQ(group(Severity::warning, "data-race", "/home/me/kernel.py", "/home/me/gemm.cu"), Group::own);
+  EXPECT_EQ(group(Severity::error, "data-race", "/home/me/kernel.py"), Group::own);
+  EXPECT_EQ(group(Severity::note, "tmem-unordered", "/home/me/gemm.cu"), Group::kept);
+  EXPECT_EQ(group(Severity::warning, "tmem-unordered", "/home/me/gemm.cu"), Group::own);
+  EXPECT_EQ(group(Severity::note, "race-check-incomplete", "/home/me/gemm.cu"), Group::own);
 }
 
 /// A copy and a load that does not wait for it.

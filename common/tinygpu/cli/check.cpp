@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -16,6 +17,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/tinygpu/base/temporary_folder.h"
@@ -23,6 +25,7 @@
 #include "common/tinygpu/cli/end_signals.h"
 #include "common/tinygpu/cli/program.h"
 #include "common/tinygpu/diagnosis/findings.h"
+#include "common/tinygpu/diagnosis/grouping.h"
 #include "common/tinygpu/diagnosis/render.h"
 #include "common/tinygpu/diagnosis/sarif.h"
 #include "common/tinygpu/image/host_memory.h"
@@ -36,7 +39,7 @@ namespace fs = std::filesystem;
 struct CheckOptions {
   Settings settings;
   uint32_t seeds = 5, jobs = 1;
-  bool keep_going = false, show_output = false, werror = false;
+  bool keep_going = false, show_output = false, werror = false, notes = false;
   std::string sarif;
   std::vector<std::string> command;
 };
@@ -155,10 +158,11 @@ void print_end_of(const fs::path& output) {
   for (size_t i = first; i < lines.size(); ++i) fmt::print("    | {}\n", lines[i]);
 }
 
-void print(const diagnosis::Findings& findings, const std::string& folder, size_t runs) {
+void print(const diagnosis::Findings& findings, const std::string& folder, size_t runs, bool notes) {
+  using diagnosis::Group;
   diagnosis::SourceFiles files(image::read_source);
   std::set<std::string> told;
-  for (const diagnosis::Finding& f : findings.all()) {
+  const auto print_one = [&](const diagnosis::Finding& f) {
     diagnosis::RenderOptions options;
     options.color = diagnosis::in_color(STDOUT_FILENO);
     options.folder = folder;
@@ -167,7 +171,23 @@ void print(const diagnosis::Findings& findings, const std::string& folder, size_
     options.general = told.insert(f.diagnosis.code).second;
     options.runs = f.orders.size() == runs ? "all" : fmt::format("{}", fmt::join(f.orders, ", "));
     fmt::print("{}\n", diagnosis::render(f.diagnosis, options));
-  }
+  };
+  const auto print_all = [&](Group group, const char* heading) {
+    bool first = true;
+    for (const diagnosis::Finding& f : findings.all()) {
+      if (diagnosis::group_of(f.diagnosis) != group) continue;
+      if (std::exchange(first, false) && *heading) fmt::print("{}\n\n", heading);
+      print_one(f);
+    }
+  };
+  print_all(Group::own, "");
+  print_all(Group::generated, "In code that a compiler generated, or that a package brings:");
+  if (notes) return print_all(Group::kept, "Promised by no manual, and kept by hardware:");
+  const auto kept =
+      std::ranges::count(findings.all(), Group::kept, [](const auto& f) { return diagnosis::group_of(f.diagnosis); });
+  if (kept)
+    fmt::print("{} of what no manual promises and hardware is known to keep: --notes shows more.\n\n",
+               plural(size_t(kept), "note"));
 }
 
 int check(const CheckOptions& o) {
@@ -217,7 +237,7 @@ int check(const CheckOptions& o) {
     }
   }
   fmt::print("\n");
-  print(findings, folder, runs.size());
+  print(findings, folder, runs.size(), o.notes);
 
   const size_t errors = findings.count(Severity::error), warnings = findings.count(Severity::warning);
   const bool depends = std::ranges::any_of(runs, [&](const Run& r) { return r.status != runs[0].status; });
@@ -269,6 +289,7 @@ void add_check(CLI::App& app) {
       ->check(CLI::Range(1, 1024));
   sub->add_flag("--keep-going", options->keep_going, "Do the other runs, too, after one that failed");
   sub->add_flag("--werror", options->werror, "Warnings count as errors in the exit code");
+  sub->add_flag("--notes", options->notes, "Show notes of what no manual promises and hardware is known to keep, too");
   sub->add_flag("--show-output", options->show_output, "Let the program print; else the end of what a failed run said");
   sub->add_option("--sarif", options->sarif, "Write what was found into this file, as SARIF 2.1.0");
   sub->prefix_command();
