@@ -40,10 +40,18 @@ std::string Kernel::text() const {
 )";
 }
 
-std::vector<Diagnosis> Kernel::diagnoses() const {
+std::vector<Diagnosis> Kernel::diagnoses() const { return run(checks::Level::races, nullptr); }
+
+std::vector<Diagnosis> Kernel::outcome(checks::Level level) const {
+  std::vector<Diagnosis> stopped, all = run(level, &stopped);
+  all.insert(all.end(), stopped.begin(), stopped.end());
+  return all;
+}
+
+std::vector<Diagnosis> Kernel::run(checks::Level level, std::vector<Diagnosis>* stopped) const {
   const std::string whole = change ? change(text()) : text();
   RunPtx run(hopper ? ptx_header("sm_90a", "8.6") + whole : whole, hopper ? hopper_machine() : plain_machine());
-  run.checks = checks::AllChecks(checks::Level::races);
+  run.checks = checks::AllChecks(level);
   run.gpu.options.order = order;
   run.gpu.options.threads = 1;  // kernels that race shall not make host threads race
   run.cluster = {ctas, 1, 1};
@@ -53,7 +61,12 @@ std::vector<Diagnosis> Kernel::diagnoses() const {
     f.address = in;
     objects.insert(objects.end() - 1, make_map(f));
   }
-  run.launch("k", {ctas * clusters, 1, 1}, {threads, 1, 1}, in, out, run.upload(objects));
+  try {
+    run.launch("k", {ctas * clusters, 1, 1}, {threads, 1, 1}, in, out, run.upload(objects));
+  } catch (const KernelFault& f) {
+    if (!stopped) throw;
+    stopped->push_back(f.diagnosis);
+  }
   return run.reports;
 }
 

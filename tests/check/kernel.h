@@ -34,8 +34,13 @@ struct Kernel {
 
   std::string text() const;
   std::vector<Diagnosis> diagnoses() const;
+  /// The same with these checks, and with what stopped it behind it.
+  std::vector<Diagnosis> outcome(checks::Level level) const;
   /// What is found, each as race() writes it; notes of what is not checked are left out.
   std::vector<std::string> findings() const;
+
+ private:
+  std::vector<Diagnosis> run(checks::Level level, std::vector<Diagnosis>* stopped) const;
 };
 
 /// "code: later <- earlier", the instructions without guards; of two that nothing orders, the first of the alphabet
