@@ -11,6 +11,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 get_requires_for_build_wheel = _build.get_requires_for_build_wheel
 get_requires_for_build_sdist = _build.get_requires_for_build_sdist
 build_sdist = _build.build_sdist
+# Without it pip would build the wheel to learn its name.
+prepare_metadata_for_build_wheel = _build.prepare_metadata_for_build_wheel
 
 
 def _headers() -> str:

@@ -79,10 +79,10 @@ def _change_executor(module: typing.Any) -> None:
                 out = run(self, exe_args)
             except Exception as failed:
                 if current := _session.current():
-                    current.after_launch(stacklevel=4, failed=failed)
+                    current.after_launch(failed=failed)
                 raise
             if current := _session.current():
-                current.after_launch(stacklevel=4)
+                current.after_launch()
             return out
 
         getattr(module, name).run_compiled_program = functools.wraps(run)(checked)

@@ -48,6 +48,23 @@ class DiagnosisWarning(UserWarning):
     """What tinygpu warns of."""
 
 
+# Frames of these are not the program's: what calls kernels, and what starts programs and calls functions at their end.
+_BETWEEN = {"gen5", "triton", "torch", "cutlass", "numba", "cupy", "contextlib", "runpy", "threading"}
+
+
+def _warn(d: Diagnosis) -> None:
+    """A warning at the program's line that is running. Where none is, at the program's end, at the kernel's line."""
+    frame = sys._getframe(1)
+    here = os.path.dirname(__file__)
+    while frame is not None and (frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN or frame.f_code.co_filename.startswith((here, "<frozen"))):
+        frame = frame.f_back
+    if frame is None:
+        warnings.warn_explicit(d.text.rstrip(), DiagnosisWarning, d.file or sys.argv[0] or "gen5", d.line or 1)
+    else:
+        warnings.warn_explicit(d.text.rstrip(), DiagnosisWarning, frame.f_code.co_filename, frame.f_lineno,
+                               registry=frame.f_globals.setdefault("__warningregistry__", {}))
+
+
 class Run:
     """A stretch of the program on the machine. Made by gpu() and install()."""
 
@@ -99,7 +116,7 @@ class Run:
             _library.session("recover")
         return new, state["error"]
 
-    def after_launch(self, stacklevel: int = 3, failed: BaseException | None = None) -> None:
+    def after_launch(self, failed: BaseException | None = None) -> None:
         """Raises what the kernels since the last call broke, and warns of the rest."""
         __tracebackhide__ = True
         new, error = self._collect()
@@ -109,7 +126,7 @@ class Run:
                 if failed is not None and d.severity == "error" and hasattr(failed, "add_note"):
                     failed.add_note(d.text.rstrip())  # what a refused call has to do with the exception on its way
                 elif d.code != "private-interface":  # who asks for it and goes on has another way
-                    warnings.warn(d.text.rstrip(), DiagnosisWarning, stacklevel=stacklevel)
+                    _warn(d)
         if broken and (self.check or error):
             raise DiagnosisError(broken) from failed
 
@@ -158,7 +175,7 @@ def _tell_at_the_end() -> None:
     """What calls were refused, and what kernels broke that nobody waited for."""
     try:
         if _stack:
-            _stack[-1].after_launch(stacklevel=1)
+            _stack[-1].after_launch()
     except DiagnosisError as broken:
         print(broken, file=sys.stderr)
 
@@ -186,7 +203,7 @@ def gpu(machine: str = "b200", order: Order | None = None, check: bool | str = T
         run.after_launch(failed=failed)
         raise
     else:
-        run.after_launch(stacklevel=4)
+        run.after_launch()
     finally:
         run._end()
         _stack.pop()

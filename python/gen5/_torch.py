@@ -54,14 +54,15 @@ def _change(torch: typing.Any) -> None:
 
     def marked(t: typing.Any) -> bool:
         """Gradients come from C++, where nobody marks them: within a backward pass every tensor counts as one of the device."""
-        return isinstance(t, tensor) and (hasattr(t, _MARK) or in_backward() is not None)
+        return isinstance(t, tensor) and (hasattr(t, _MARK) or (in_backward() is not None and t.device == cpu))
 
     def any_marked(values: typing.Any) -> bool:
         return any(any_marked(v) if isinstance(v, (tuple, list)) else marked(v) for v in values)
 
     def mark(out: typing.Any) -> typing.Any:
         if isinstance(out, tensor):
-            setattr(out, _MARK, True)
+            if out.device == cpu:  # and not meta
+                setattr(out, _MARK, True)
         elif isinstance(out, (tuple, list)):
             for o in out:
                 mark(o)
@@ -195,7 +196,7 @@ def _change(torch: typing.Any) -> None:
     torch.Generator = Generator
     torch.set_default_device = set_default_device
     torch.amp.autocast_mode.autocast.__init__ = autocast
-    _torch_cuda.stand_in(torch.cuda, torch.default_generator.manual_seed)
+    _torch_cuda.stand_in(torch.cuda, torch.default_generator)
     Device().__enter__()
 
 

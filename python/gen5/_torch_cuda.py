@@ -94,31 +94,82 @@ def get_device_properties(device: object = None) -> types.SimpleNamespace:
         L2_cache_size=_attribute(38), is_integrated=_attribute(18), is_multi_gpu_board=0)
 
 
-def _nothing(*_: object, **__: object) -> None:
-    pass
+class StreamContext(contextlib.nullcontext):
+    """torch.cuda.StreamContext."""
 
 
-def stand_in(cuda: typing.Any, manual_seed: typing.Callable) -> None:
-    """Puts these into torch.cuda. Everything else there begins with _lazy_init, which refuses."""
+ONE_STREAM = Stream()
 
-    def refuse(name: str) -> typing.Callable:
-        def refused(*_: object, **__: object) -> typing.NoReturn:
-            raise NotImplementedError(f"torch.cuda.{name} is not there on tinygpu (notes/python.md says what is)")
-        return refused
 
-    one = Stream()
+def stream(stream: object = None) -> StreamContext:
+    return StreamContext(stream)
+
+
+def current_stream(device: object = None) -> Stream:
+    return ONE_STREAM
+
+
+def default_stream(device: object = None) -> Stream:
+    return ONE_STREAM
+
+
+# torch has rules by function and class (torch._dynamo.trace_rules), so that none of these may be another's namesake.
+def _answer(name: str, value: object = None) -> typing.Callable:
+    def answer(*_: object, **__: object) -> object:
+        return value
+    answer.__name__ = answer.__qualname__ = name
+    return answer
+
+
+def _refuse(name: str) -> typing.Callable:
+    def refused(*_: object, **__: object) -> typing.NoReturn:
+        raise NotImplementedError(f"torch.cuda.{name} is not there on tinygpu (notes/python.md says what is)")
+    refused.__name__ = refused.__qualname__ = name.partition(" ")[0]
+    return refused
+
+
+def _refuse_class(name: str) -> type:
+    """A class, for who asks isinstance(); only making one is refused."""
+    return type(name, (), {"__new__": _refuse(name), "__module__": "torch.cuda"})
+
+
+def _context(name: str) -> type:
+    return type(name, (contextlib.nullcontext,), {"__module__": "torch.cuda"})
+
+
+def stand_in(cuda: typing.Any, generator: typing.Any) -> None:
+    """Puts these into torch.cuda. Everything else there begins with _lazy_init, which refuses. `generator`: torch's of the CPU, which makes
+    the random numbers."""
+
+    def manual_seed(seed: int) -> None:
+        generator.manual_seed(seed)
+
+    def manual_seed_all(seed: int) -> None:
+        generator.manual_seed(seed)
+
+    def get_rng_state(device: object = "cuda") -> typing.Any:
+        return generator.get_state()
+
+    def set_rng_state(new_state: typing.Any, device: object = "cuda") -> None:
+        generator.set_state(new_state)
+
     there: dict[str, typing.Any] = {
-        "Event": Event, "Stream": Stream, "ExternalStream": Stream, "synchronize": synchronize, "get_device_name": get_device_name,
+        "Event": Event, "Stream": Stream, "ExternalStream": type("ExternalStream", (Stream,), {}), "StreamContext": StreamContext,
+        "synchronize": synchronize, "get_device_name": get_device_name,
         "get_device_capability": get_device_capability, "get_device_properties": get_device_properties,
-        "is_available": lambda: True, "is_initialized": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0,
-        "is_bf16_supported": lambda *_, **__: True, "current_stream": lambda device=None: one, "default_stream": lambda device=None: one,
-        "stream": contextlib.nullcontext, "device": contextlib.nullcontext, "device_of": contextlib.nullcontext,
-        "init": _nothing, "set_device": _nothing, "set_stream": _nothing, "empty_cache": _nothing,
-        "manual_seed": manual_seed, "manual_seed_all": manual_seed, "seed": _nothing,
+        "current_stream": current_stream, "default_stream": default_stream, "stream": stream,
+        "device": _context("device"), "device_of": _context("device_of"), "manual_seed": manual_seed, "manual_seed_all": manual_seed_all,
+        "get_rng_state": get_rng_state, "set_rng_state": set_rng_state,
     }
-    for name in ("CUDAGraph", "graph", "make_graphed_callables", "memory_allocated", "max_memory_allocated", "memory_reserved",
-                 "max_memory_reserved", "memory_stats", "mem_get_info", "reset_peak_memory_stats", "MemPool", "get_rng_state", "set_rng_state"):
-        there[name] = refuse(name)
+    for name, value in (("is_available", True), ("is_initialized", True), ("device_count", 1), ("current_device", 0), ("is_bf16_supported", True)):
+        there[name] = _answer(name, value)
+    for name in ("init", "set_device", "set_stream", "empty_cache", "seed"):
+        there[name] = _answer(name)
+    for name in ("CUDAGraph", "graph", "MemPool"):
+        there[name] = _refuse_class(name)
+    for name in ("make_graphed_callables", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "memory_stats",
+                 "mem_get_info", "reset_peak_memory_stats"):
+        there[name] = _refuse(name)
     for name, value in there.items():
         setattr(cuda, name, value)
-    cuda._lazy_init = refuse("_lazy_init (a function that asks torch's own CUDA library)")
+    cuda._lazy_init = _refuse("_lazy_init (a function that asks torch's own CUDA library)")

@@ -15,6 +15,9 @@ class DeviceInterface:
     Event = functools.partial(_torch_cuda.Event, enable_timing=True)
 
     synchronize = staticmethod(_torch_cuda.synchronize)
+    stream = staticmethod(_torch_cuda.stream)
+    current_stream = staticmethod(_torch_cuda.current_stream)
+    default_stream = staticmethod(_torch_cuda.default_stream)
 
     @staticmethod
     def current_device() -> int:
@@ -59,7 +62,7 @@ def _change_driver(module: typing.Any) -> None:
             for address in lent:
                 driver.cuMemHostUnregister(ctypes.c_void_p(address))
         if run := _session.current():
-            run.after_launch(stacklevel=6)
+            run.after_launch()
 
     module.CudaLauncher.__call__ = checked
     driver = module.CudaDriver

@@ -76,12 +76,27 @@ def test_refused_call_explains_itself():
 
 
 def test_refused_call_that_the_program_survives_is_a_warning():
-    with pytest.warns(gen5.DiagnosisWarning, match="module-not-loaded"):
+    with pytest.warns(gen5.DiagnosisWarning, match="module-not-loaded") as caught:
         with gen5.gpu("b200"):
             try:
                 launch("nonsense", "count")
             except _library.CudaError:
                 pass
+    assert caught[0].filename == __file__
+
+
+def test_a_warning_at_the_end_names_the_program(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("""import ctypes, gen5
+gen5.install("b200")
+from gen5 import _library
+try:
+    _library.call("cuModuleLoadData", ctypes.byref(ctypes.c_void_p()), b"nonsense")
+except _library.CudaError:
+    pass
+""")
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True)
+    assert "sys:1" not in done.stderr and f"{program}:1: DiagnosisWarning" in done.stderr, done.stderr
 
 
 def test_check_off_lets_reports_pass():

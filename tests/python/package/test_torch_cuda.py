@@ -4,16 +4,17 @@ import types
 
 import pytest
 
-from gen5 import _torch_cuda
+from gen5 import _torch_cuda, _triton
 
 pytestmark = pytest.mark.gen5_orders("timed")
 
 
 @pytest.fixture
 def cuda(gen5_run):
-    module, seeds = types.SimpleNamespace(), []
-    _torch_cuda.stand_in(module, seeds.append)
-    module.seeds = seeds
+    module, states = types.SimpleNamespace(), []
+    generator = types.SimpleNamespace(manual_seed=states.append, get_state=lambda: states[-1], set_state=states.append)
+    _torch_cuda.stand_in(module, generator)
+    module.states = states
     return module
 
 
@@ -40,7 +41,27 @@ def test_streams_and_seeds(cuda):
     cuda.current_stream().wait_stream(cuda.default_stream())
     cuda.current_stream().record_event().synchronize()
     cuda.manual_seed_all(7)
-    assert cuda.seeds == [7]
+    assert cuda.states == [7] and cuda.get_rng_state() == 7
+    cuda.set_rng_state(9)
+    assert cuda.states == [7, 9]
+
+
+def test_triton_finds_its_device_interface(gen5_run):
+    """What Triton's concurrency sanitizer asks for, too."""
+    interface = _triton.DeviceInterface
+    with interface.stream(interface.default_stream()):
+        assert interface.current_stream() is interface.default_stream()
+
+
+@pytest.mark.parametrize("name", ["CUDAGraph", "graph", "MemPool", "device", "StreamContext", "Event", "Stream"])
+def test_classes_are_classes(cuda, name):
+    assert not isinstance(3, getattr(cuda, name))
+
+
+def test_no_two_are_the_same_object(cuda):
+    """torch._dynamo has a rule for each and takes none for two."""
+    named = {k: v for k, v in vars(cuda).items() if callable(v)}
+    assert len(set(map(id, named.values()))) == len(named)
 
 
 @pytest.mark.parametrize("name", ["CUDAGraph", "graph", "memory_allocated", "mem_get_info", "_lazy_init"])

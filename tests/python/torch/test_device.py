@@ -158,6 +158,26 @@ def test_refused_by_name(what, call):
         call()
 
 
+def test_dynamo_can_be_imported():
+    """It has a rule for each function and class of torch, and takes none for two."""
+    import torch._dynamo
+    from torch._dynamo.trace_rules import get_torch_obj_rule_map
+    assert get_torch_obj_rule_map()
+
+
+def test_meta_tensors_stay_meta():
+    x, meta = torch.tensor(2.0, device="cuda"), torch.empty(3, device="meta")
+    for made in (meta * x, torch.empty_like(x, device="meta"), torch.stack([meta, meta]) + x):
+        assert made.device.type == "meta" and not made.is_cuda
+
+
+def test_random_numbers_go_on_from_a_state():
+    state = torch.cuda.get_rng_state()
+    a = torch.rand(3, device="cuda")
+    torch.cuda.set_rng_state(state)
+    assert torch.equal(a, torch.rand(3, device="cuda"))
+
+
 def test_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
