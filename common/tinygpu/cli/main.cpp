@@ -3,6 +3,7 @@
 #include <exception>
 #include <string>
 
+#include "common/tinygpu/base/version.h"
 #include "common/tinygpu/cli/commands.h"
 #include "common/tinygpu/cli/standard_streams.h"
 
@@ -12,6 +13,7 @@ int run(int argc, char** argv) {
   CLI::App app{"Blackwell's tensor-core PTX on a machine model"};
   app.name("gen5");
   app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("gen5 ") + tinygpu::kVersion);
   tinygpu::cli::add_run(app);
   tinygpu::cli::add_check(app);
   tinygpu::cli::add_machine(app);

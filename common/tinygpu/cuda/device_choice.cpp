@@ -30,11 +30,11 @@ constexpr const char* kHandedOver = "GEN5_HANDED_OVER";
 /// No library or program is larger.
 constexpr uint64_t kLargestFile = uint64_t(1) << 36;
 
-std::vector<fs::path> split_path(const char* list) {
+std::vector<fs::path> split_path(const char* list, const char* separators = ":") {
   std::vector<fs::path> out;
   const std::string text = list ? list : "";
   for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(':', at), text.size());
+    const size_t end = std::min(text.find_first_of(separators, at), text.size());
     if (end > at) out.emplace_back(text.substr(at, end - at));
     at = end + 1;
   }
@@ -79,6 +79,17 @@ bool program_links_cuda() {
   leave();
 }
 
+/// LD_PRELOAD without the stand-ins, which `gen5 run` puts there: profilers and sanitizers stay.
+void preload_others() {
+  std::string others;
+  std::error_code ignored;
+  for (const fs::path& library : split_path(std::getenv("LD_PRELOAD"), ": ")) {
+    const bool ours = library.has_parent_path() && fs::exists(library, ignored) && is_stand_in(library);
+    if (!ours) others += (others.empty() ? "" : ":") + library.string();
+  }
+  others.empty() ? unsetenv("LD_PRELOAD") : setenv("LD_PRELOAD", others.c_str(), 1);
+}
+
 [[noreturn]] void start_again(const fs::path& runtime, const std::optional<fs::path>& driver) {
   std::string path = runtime.string();
   if (driver) path += ":" + driver->string();
@@ -88,7 +99,7 @@ bool program_links_cuda() {
     if (fs::weakly_canonical(p, ignored) != own) path += ":" + p.string();
   setenv("LD_LIBRARY_PATH", path.c_str(), 1);
   setenv(kHandedOver, "1", 1);
-  unsetenv("LD_PRELOAD");
+  preload_others();
   std::ifstream in("/proc/self/cmdline", std::ios::binary);
   std::string line((std::istreambuf_iterator<char>(in)), {});
   std::vector<char*> argv;

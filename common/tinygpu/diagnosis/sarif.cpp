@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "common/tinygpu/base/readable_name.h"
+#include "common/tinygpu/base/version.h"
 #include "common/tinygpu/diagnosis/diagnoses.h"
 #include "common/tinygpu/diagnosis/render.h"
 
@@ -189,7 +190,7 @@ Json sarif_of(std::span<const Finding> findings, const SarifRun& run) {
   if (!run.orders.empty()) invocation["properties"]["orders"] = run.orders;
   for (const std::string& failure : run.failures)
     invocation["toolExecutionNotifications"].push_back({{"level", "error"}, {"message", {{"text", failure}}}});
-  Json one = {{"tool", {{"driver", {{"name", "gen5"}, {"rules", std::move(rules)}}}}},
+  Json one = {{"tool", {{"driver", {{"name", "gen5"}, {"version", kVersion}, {"rules", std::move(rules)}}}}},
               {"invocations", Json::array({std::move(invocation)})},
               {"columnKind", "unicodeCodePoints"}};
   if (!run.folder.empty())

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/tinygpu/base/readable_name.h"
+#include "common/tinygpu/base/version.h"
 #include "common/tinygpu/machine/chip/gpu.h"
 
 namespace tinygpu::observe {
@@ -17,7 +18,7 @@ double ruler(uint64_t cycles) { return double(cycles) / 1000; }
 }  // namespace
 
 Trace::Trace(std::ostream& out, TimelineLimits limits) : Timeline(limits), out_(out) {
-  out_ << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+  out_ << fmt::format(R"({{"displayTimeUnit":"ns","otherData":{{"version":"gen5 {}"}},"traceEvents":[)", kVersion);
 }
 
 Trace::~Trace() {

@@ -7,7 +7,6 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
-
 #include "tests/conformance/bulk_tensor/kernels.cuh"
 #include "tests/conformance/bulk_tensor/tensor_cases.h"
 #include "tests/conformance/runner.h"
@@ -15,7 +14,22 @@
 namespace conformance {
 namespace {
 
-enum Group : int { encode, tile_load, interleaved_load, tile_store, tile_reduce, im2col_load, im2col_store, bulk, cluster, dsmem, replace, modified, misuse, map_bits };
+enum Group : int {
+  encode,
+  tile_load,
+  interleaved_load,
+  tile_store,
+  tile_reduce,
+  im2col_load,
+  im2col_store,
+  bulk,
+  cluster,
+  dsmem,
+  replace,
+  modified,
+  misuse,
+  map_bits
+};
 
 constexpr size_t kMapBitCases = 1600;  // see map_bit_case: what is beyond its list does nothing
 
@@ -25,10 +39,20 @@ struct GroupSize {
   size_t cases;
 };
 constexpr GroupSize kGroups[] = {
-    {encode, "encode", 1500},      {tile_load, "tile load", 600},   {interleaved_load, "interleaved load", 200}, {tile_store, "tile store", 300},
-    {tile_reduce, "reduce", 400},  {im2col_load, "im2col load", 300}, {im2col_store, "im2col store", 120},       {bulk, "bulk", 200},
-    {cluster, "cluster", 260},     {dsmem, "dsmem", 40},            {replace, "replace", 200},                   {modified, "modified map", 20},
-    {misuse, "misuse", 150},   {map_bits, "map bits", kMapBitCases},
+    {encode, "encode", 1500},
+    {tile_load, "tile load", 600},
+    {interleaved_load, "interleaved load", 200},
+    {tile_store, "tile store", 300},
+    {tile_reduce, "reduce", 400},
+    {im2col_load, "im2col load", 300},
+    {im2col_store, "im2col store", 120},
+    {bulk, "bulk", 200},
+    {cluster, "cluster", 260},
+    {dsmem, "dsmem", 40},
+    {replace, "replace", 200},
+    {modified, "modified map", 20},
+    {misuse, "misuse", 150},
+    {map_bits, "map bits", kMapBitCases},
 };
 
 struct Place {
@@ -63,19 +87,21 @@ int encode_map(const EncodeCase& c, uint64_t base, CUtensorMap& map) {
   const auto fill = CUtensorMapFloatOOBfill(c.fill);
   void* address = reinterpret_cast<void*>(base + c.address);
   if (c.kind == 0)
-    return tiled(&map, type, c.rank, address, reinterpret_cast<const cuuint64_t*>(c.dims), reinterpret_cast<const cuuint64_t*>(c.strides), c.box,
-                 c.steps, interleave, swizzle, promotion, fill);
+    return tiled(&map, type, c.rank, address, reinterpret_cast<const cuuint64_t*>(c.dims),
+                 reinterpret_cast<const cuuint64_t*>(c.strides), c.box, c.steps, interleave, swizzle, promotion, fill);
   if (c.kind == 1)
-    return im2col(&map, type, c.rank, address, reinterpret_cast<const cuuint64_t*>(c.dims), reinterpret_cast<const cuuint64_t*>(c.strides),
-                  c.lower, c.upper, c.channels, c.pixels, c.steps, interleave, swizzle, promotion, fill);
-  return wide(&map, type, c.rank, address, reinterpret_cast<const cuuint64_t*>(c.dims), reinterpret_cast<const cuuint64_t*>(c.strides), c.lower[0],
-              c.upper[0], c.channels, c.pixels, c.steps, interleave, CUtensorMapIm2ColWideMode(c.wide_mode), swizzle, promotion, fill);
+    return im2col(&map, type, c.rank, address, reinterpret_cast<const cuuint64_t*>(c.dims),
+                  reinterpret_cast<const cuuint64_t*>(c.strides), c.lower, c.upper, c.channels, c.pixels, c.steps,
+                  interleave, swizzle, promotion, fill);
+  return wide(&map, type, c.rank, address, reinterpret_cast<const cuuint64_t*>(c.dims),
+              reinterpret_cast<const cuuint64_t*>(c.strides), c.lower[0], c.upper[0], c.channels, c.pixels, c.steps,
+              interleave, CUtensorMapIm2ColWideMode(c.wide_mode), swizzle, promotion, fill);
 }
 
 /// Device memory of one process, made on first use.
 struct Device {
   uint8_t* global = nullptr;
-  uint32_t* out = nullptr;   // dumped shared memory, of up to 4 CTAs
+  uint32_t* out = nullptr;  // dumped shared memory, of up to 4 CTAs
   uint64_t* word = nullptr;
   std::vector<uint8_t> pristine, host;
   std::vector<uint32_t> shared;
@@ -94,8 +120,9 @@ struct Device {
     cudaMalloc(&global, kGlobalRegion);
     cudaMalloc(&out, 4 * kSharedRegion);
     cudaMalloc(&word, sizeof words);
-    for (const void* k : {reinterpret_cast<const void*>(tensor_kernel), reinterpret_cast<const void*>(bulk_kernel),
-                          reinterpret_cast<const void*>(cluster_kernel), reinterpret_cast<const void*>(modified_map_kernel)})
+    for (const void* k :
+         {reinterpret_cast<const void*>(tensor_kernel), reinterpret_cast<const void*>(bulk_kernel),
+          reinterpret_cast<const void*>(cluster_kernel), reinterpret_cast<const void*>(modified_map_kernel)})
       cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedRegion);
   }
   void reset() {
@@ -223,10 +250,12 @@ void run_cluster(Place place, Result& r) {
   p.offset[0] = uint16_t(random.below(200));
   p.bytes = uint32_t(16 * random.between(1, 100));
   alignas(64) CUtensorMap map;
-  encode_map(matrix_case(1, {56, 20}, 128, {32, 8}, uint32_t(random.below(2)) * 2), reinterpret_cast<uint64_t>(d.global), map);
+  encode_map(matrix_case(1, {56, 20}, 128, {32, 8}, uint32_t(random.below(2)) * 2),
+             reinterpret_cast<uint64_t>(d.global), map);
   cudaLaunchAttribute attribute[1];
   const cudaLaunchConfig_t config = launch_config(ctas, attribute);
-  cudaLaunchKernelEx(&config, cluster_kernel, map, p, static_cast<const uint8_t*>(d.global + 16 * random.below(500)), d.out, d.word);
+  cudaLaunchKernelEx(&config, cluster_kernel, map, p, static_cast<const uint8_t*>(d.global + 16 * random.below(500)),
+                     d.out, d.word);
   d.finish(r, false, ctas);
 }
 
@@ -254,7 +283,12 @@ void run_replace(Place place, Result& r) {
     return;
   }
   const int field = int(place.index % 10);
-  int ordinal = int(random.below(field == 4 ? 4 : field == 6 ? 13 : field == 7 ? 3 : field == 8 ? 4 : field == 9 ? 2 : 5));
+  int ordinal = int(random.below(field == 4   ? 4
+                                 : field == 6 ? 13
+                                 : field == 7 ? 3
+                                 : field == 8 ? 4
+                                 : field == 9 ? 2
+                                              : 5));
   uint64_t value = 0;
   switch (field) {
     case 0: value = random.next(); break;
@@ -280,8 +314,9 @@ void run_modified(Place place, Result& r) {
   cudaMemcpy(d.global, &map, sizeof map, cudaMemcpyHostToDevice);
   Issue p = issue_of(c, 0);
   p.at[1] = int(random.between(-3, 30));
-  modified_map_kernel<<<1, 128, kSharedRegion>>>(reinterpret_cast<CUtensorMap*>(d.global),
-                                                 reinterpret_cast<uint64_t>(d.global) + kTensorStart + 128 * random.below(300), p, d.out, d.word);
+  modified_map_kernel<<<1, 128, kSharedRegion>>>(
+      reinterpret_cast<CUtensorMap*>(d.global),
+      reinterpret_cast<uint64_t>(d.global) + kTensorStart + 128 * random.below(300), p, d.out, d.word);
   d.finish(r, false);
 }
 
@@ -320,22 +355,47 @@ void run_misuse(size_t index, Result& r) {
   };
   p = issue_of(c, 0);
   switch (index - 104) {
-    case 0: p.at[0] = 4; return go();                                    // load, dimension 0 not at 16 bytes
+    case 0: p.at[0] = 4; return go();  // load, dimension 0 not at 16 bytes
     case 1: p.at[0] = -4; return go();
-    case 2: p.at[0] = 4; p.variant += 100; return go();                  // store
-    case 3: p.at[0] = 4; p.variant += 200; c.map.type = 2; return go();  // reduction
-    case 4: p.box = 8; return go();                                      // box not at 16 bytes
-    case 5: p.box = 16; return go();                                     // at 16
-    case 6: p.box = 16; c.map.swizzle = 3; return go();
-    case 7: p.box = 48; c.map.swizzle = 2; return go();
-    case 8: p.box = 8; p.variant += 100; return go();
-    case 9: p.box = 16; p.variant += 100; return go();
-    case 10: p.at[0] = -8; p.variant += 100; return go(true);            // store from a negative start
-    case 11: p.at[1] = -3; p.variant += 100; return go(true);
-    case 12: p.variant = 3; return go();                                 // three coordinates, map of rank 2
+    case 2:
+      p.at[0] = 4;
+      p.variant += 100;
+      return go();  // store
+    case 3:
+      p.at[0] = 4;
+      p.variant += 200;
+      c.map.type = 2;
+      return go();                    // reduction
+    case 4: p.box = 8; return go();   // box not at 16 bytes
+    case 5: p.box = 16; return go();  // at 16
+    case 6:
+      p.box = 16;
+      c.map.swizzle = 3;
+      return go();
+    case 7:
+      p.box = 48;
+      c.map.swizzle = 2;
+      return go();
+    case 8:
+      p.box = 8;
+      p.variant += 100;
+      return go();
+    case 9:
+      p.box = 16;
+      p.variant += 100;
+      return go();
+    case 10:
+      p.at[0] = -8;
+      p.variant += 100;
+      return go(true);  // store from a negative start
+    case 11:
+      p.at[1] = -3;
+      p.variant += 100;
+      return go(true);
+    case 12: p.variant = 3; return go();  // three coordinates, map of rank 2
     case 13: p.variant = 1; return go();
-    case 14: p.variant = 303; return go();                               // im2col with a tiled map
-    case 15: {                                                           // a tile load with an im2col map
+    case 14: p.variant = 303; return go();  // im2col with a tiled map
+    case 15: {                              // a tile load with an im2col map
       Random random(5);
       c = tensor_case(random, Copy::im2col_load, 0);
       p = issue_of(c, 0);
@@ -359,20 +419,63 @@ void run_misuse(size_t index, Result& r) {
       std::memset(&map, 0xff, sizeof map);
       tensor_kernel<<<1, 128, kSharedRegion>>>(map, p, nullptr, d.out, d.word);
       return d.finish(r, false);
-    case 21: c.map.address += 1ull << 44; return go();                   // a tensor where no memory is
-    case 22: p.variant = 0; p.bytes = 8; return go_bulk(base);           // linear: size, source, destination
-    case 23: p.variant = 0; p.bytes = 24; return go_bulk(base);
-    case 24: p.variant = 0; p.bytes = 32; return go_bulk(base + 8);
-    case 25: p.variant = 0; p.bytes = 32; p.box = 8; return go_bulk(base);
-    case 26: p.variant = 1; p.bytes = 24; return go_bulk(base);
-    case 27: p.variant = 1; p.bytes = 32; return go_bulk(base + 8);
-    case 28: p.variant = 1; p.bytes = 32; p.box = 8; return go_bulk(base);
-    case 29: p.variant = 0; p.bytes = 32; return go_bulk(1ull << 46);
-    case 30: p.variant = 1; p.bytes = 32; return go_bulk(1ull << 46);
-    case 31: p.variant = 0; p.bytes = 0; return go_bulk(base);           // nothing
-    case 32: p.variant = 1; p.bytes = 0; return go_bulk(base);
-    case 33: p.variant = 0; p.bytes = 16; p.box = 240 * 1024; return go_bulk(base);  // past the end of shared memory
-    case 34: p.variant = 1; p.bytes = 16; p.box = 240 * 1024; return go_bulk(base);
+    case 21: c.map.address += 1ull << 44; return go();  // a tensor where no memory is
+    case 22:
+      p.variant = 0;
+      p.bytes = 8;
+      return go_bulk(base);  // linear: size, source, destination
+    case 23:
+      p.variant = 0;
+      p.bytes = 24;
+      return go_bulk(base);
+    case 24:
+      p.variant = 0;
+      p.bytes = 32;
+      return go_bulk(base + 8);
+    case 25:
+      p.variant = 0;
+      p.bytes = 32;
+      p.box = 8;
+      return go_bulk(base);
+    case 26:
+      p.variant = 1;
+      p.bytes = 24;
+      return go_bulk(base);
+    case 27:
+      p.variant = 1;
+      p.bytes = 32;
+      return go_bulk(base + 8);
+    case 28:
+      p.variant = 1;
+      p.bytes = 32;
+      p.box = 8;
+      return go_bulk(base);
+    case 29:
+      p.variant = 0;
+      p.bytes = 32;
+      return go_bulk(1ull << 46);
+    case 30:
+      p.variant = 1;
+      p.bytes = 32;
+      return go_bulk(1ull << 46);
+    case 31:
+      p.variant = 0;
+      p.bytes = 0;
+      return go_bulk(base);  // nothing
+    case 32:
+      p.variant = 1;
+      p.bytes = 0;
+      return go_bulk(base);
+    case 33:
+      p.variant = 0;
+      p.bytes = 16;
+      p.box = 240 * 1024;
+      return go_bulk(base);  // past the end of shared memory
+    case 34:
+      p.variant = 1;
+      p.bytes = 16;
+      p.box = 240 * 1024;
+      return go_bulk(base);
     case 35:
     case 36:
     case 37:
@@ -384,10 +487,10 @@ void run_misuse(size_t index, Result& r) {
       q.at[0] = 1;
       q.at[1] = 3;
       const size_t which = index - 104 - 35;
-      if (which == 0) q.variant = 0, q.at[0] = 0;          // a copy to its own CTA
-      if (which == 1) q.variant = 1, q.at[1] = 4;          // a mask bit that the cluster does not have
-      if (which == 2) q.variant = 1, q.at[1] = 0;          // no CTA at all
-      if (which == 3) q.variant = 0, q.at[0] = 5;          // a rank that the cluster does not have
+      if (which == 0) q.variant = 0, q.at[0] = 0;  // a copy to its own CTA
+      if (which == 1) q.variant = 1, q.at[1] = 4;  // a mask bit that the cluster does not have
+      if (which == 2) q.variant = 1, q.at[1] = 0;  // no CTA at all
+      if (which == 3) q.variant = 0, q.at[0] = 5;  // a rank that the cluster does not have
       if (which == 4) q.variant = 1, q.at[1] = 7;
       encode_map(c.map, base, map);
       cudaLaunchAttribute attribute[1];
@@ -395,7 +498,14 @@ void run_misuse(size_t index, Result& r) {
       cudaLaunchKernelEx(&config, cluster_kernel, map, q, static_cast<const uint8_t*>(d.global), d.out, d.word);
       return d.finish(r, false, 2);
     }
-    case 40: c.map.interleave = 1; c.map.rank = 3; c.map.dims[2] = 2; c.map.strides[1] = 4096; p.variant = 3; p.at[0] = 3; return go();
+    case 40:
+      c.map.interleave = 1;
+      c.map.rank = 3;
+      c.map.dims[2] = 2;
+      c.map.strides[1] = 4096;
+      p.variant = 3;
+      p.at[0] = 3;
+      return go();
     default: r.status = 0; return;
   }
 }

@@ -40,7 +40,8 @@ __device__ void wait_ns(uint32_t ns) {
   } while (t - t0 < ns);
 }
 __device__ void init(uint32_t bar, uint32_t count) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1; fence.mbarrier_init.release.cluster;" ::"r"(bar), "r"(count) : "memory");
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1; fence.mbarrier_init.release.cluster;" ::"r"(bar), "r"(count)
+               : "memory");
 }
 __device__ void expect(uint32_t bar, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
@@ -55,7 +56,10 @@ __device__ int64_t tx_count(uint32_t bar) {
 __device__ bool ended(uint32_t bar) {
   for (int i = 0; i < 100; ++i) {
     uint32_t done;
-    asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(bar) : "memory");
+    asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(done)
+                 : "r"(bar)
+                 : "memory");
     if (done) return true;
     wait_ns(500);
   }
@@ -64,9 +68,26 @@ __device__ bool ended(uint32_t bar) {
 
 // ---- Operations on the shared memory of a CTA that has exited
 
-enum Remote : int { arrive, arrive_release_cluster, arrive_expect, expect_tx, complete_tx, load, store, atomic, reduction, st_async, red_async, bulk, multicast, generic_load, generic_store };
+enum Remote : int {
+  arrive,
+  arrive_release_cluster,
+  arrive_expect,
+  expect_tx,
+  complete_tx,
+  load,
+  store,
+  atomic,
+  reduction,
+  st_async,
+  red_async,
+  bulk,
+  multicast,
+  generic_load,
+  generic_store
+};
 
-__global__ void __cluster_dims__(2) exited(int what, uint32_t before, uint32_t after, const uint32_t* global, uint32_t* out) {
+__global__ void __cluster_dims__(2)
+    exited(int what, uint32_t before, uint32_t after, const uint32_t* global, uint32_t* out) {
   __shared__ alignas(128) uint32_t data[64];
   __shared__ alignas(8) uint64_t object;
   const uint32_t bar = shared_address(&object), at = shared_address(data);
@@ -81,20 +102,46 @@ __global__ void __cluster_dims__(2) exited(int what, uint32_t before, uint32_t a
   uint32_t v = 7;
   switch (what) {
     case arrive: asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(there) : "memory"); break;
-    case arrive_release_cluster: asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(there) : "memory"); break;
-    case arrive_expect: asm volatile("mbarrier.arrive.expect_tx.shared::cluster.b64 _, [%0], 16;" ::"r"(there) : "memory"); break;
-    case expect_tx: asm volatile("mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%0], 16;" ::"r"(there) : "memory"); break;
-    case complete_tx: asm volatile("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], 16;" ::"r"(there) : "memory"); break;
+    case arrive_release_cluster:
+      asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(there) : "memory");
+      break;
+    case arrive_expect:
+      asm volatile("mbarrier.arrive.expect_tx.shared::cluster.b64 _, [%0], 16;" ::"r"(there) : "memory");
+      break;
+    case expect_tx:
+      asm volatile("mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%0], 16;" ::"r"(there) : "memory");
+      break;
+    case complete_tx:
+      asm volatile("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], 16;" ::"r"(there) : "memory");
+      break;
     case load: asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(v) : "r"(memory) : "memory"); break;
     case store: asm volatile("st.shared::cluster.u32 [%0], 5;" ::"r"(memory) : "memory"); break;
     case atomic: asm volatile("atom.shared::cluster.add.u32 %0, [%1], 5;" : "=r"(v) : "r"(memory) : "memory"); break;
     case reduction: asm volatile("red.shared::cluster.add.u32 [%0], 5;" ::"r"(memory) : "memory"); break;
-    case st_async: asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], 5, [%1];" ::"r"(memory), "r"(there) : "memory"); break;
-    case red_async: asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%0], 5, [%1];" ::"r"(memory), "r"(there) : "memory"); break;
-    case bulk: asm volatile("fence.proxy.async; cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], 64, [%2];" ::"r"(memory + 128), "r"(at), "r"(there) : "memory"); break;
+    case st_async:
+      asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], 5, [%1];" ::"r"(memory), "r"(there)
+                   : "memory");
+      break;
+    case red_async:
+      asm volatile(
+          "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%0], 5, [%1];" ::"r"(memory),
+          "r"(there)
+          : "memory");
+      break;
+    case bulk:
+      asm volatile(
+          "fence.proxy.async; cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], 64, "
+          "[%2];" ::"r"(memory + 128),
+          "r"(at), "r"(there)
+          : "memory");
+      break;
     case multicast:
       expect(bar, 64);
-      asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], 64, [%2], %3;" ::"r"(at), "l"(global), "r"(bar), "h"(uint16_t(3)) : "memory");
+      asm volatile(
+          "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], 64, [%2], "
+          "%3;" ::"r"(at),
+          "l"(global), "r"(bar), "h"(uint16_t(3))
+          : "memory");
       v = ended(bar);
       break;
     case generic_load: {
@@ -117,14 +164,19 @@ __global__ void __cluster_dims__(2) exited(int what, uint32_t before, uint32_t a
 // ---- Tensor maps
 
 __device__ void tensor_load(const void* map, uint32_t at, uint32_t bar, int row) {
-  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(at), "l"(map), "r"(0), "r"(row), "r"(bar) : "memory");
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::
+          "r"(at),
+      "l"(map), "r"(0), "r"(row), "r"(bar)
+      : "memory");
 }
 
 enum MapPlace : int { in_shared, in_local, changed_first, changed_later, stored_later, acquired_before };
 
 /// Boxes of 16 x 1 u32. `out` takes the first word of the last load, which is the tensor's first: the tensors at
 /// `base` and `other` differ there.
-__global__ void maps(int what, const __grid_constant__ CUtensorMap parameter, CUtensorMap* map, uint64_t other, uint32_t* out) {
+__global__ void maps(int what, const __grid_constant__ CUtensorMap parameter, CUtensorMap* map, uint64_t other,
+                     uint32_t* out) {
   __shared__ alignas(128) uint32_t data[64];
   __shared__ alignas(128) CUtensorMap copy;
   __shared__ alignas(8) uint64_t object, second;
@@ -147,7 +199,8 @@ __global__ void maps(int what, const __grid_constant__ CUtensorMap parameter, CU
       break;
     }
     case changed_first:
-      asm volatile("tensormap.replace.tile.global_address.global.b1024.b64 [%0], %1;" ::"l"(map), "l"(other) : "memory");
+      asm volatile("tensormap.replace.tile.global_address.global.b1024.b64 [%0], %1;" ::"l"(map), "l"(other)
+                   : "memory");
       tensor_load(map, at, bar, 0);
       break;
     case changed_later:
@@ -159,7 +212,8 @@ __global__ void maps(int what, const __grid_constant__ CUtensorMap parameter, CU
       if (what == stored_later)
         *(volatile uint64_t*)map = other;
       else
-        asm volatile("tensormap.replace.tile.global_address.global.b1024.b64 [%0], %1;" ::"l"(map), "l"(other) : "memory");
+        asm volatile("tensormap.replace.tile.global_address.global.b1024.b64 [%0], %1;" ::"l"(map), "l"(other)
+                     : "memory");
       if (what == acquired_before) {
         asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
         asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map) : "memory");
@@ -176,7 +230,21 @@ __global__ void maps(int what, const __grid_constant__ CUtensorMap parameter, CU
 
 // ---- Plain memory
 
-enum Plain : int { parameter_store, reserved_read, reserved_store, heap_free, heap_free_twice, recursion, bulk_other_barrier, st_async_other_barrier, ldmatrix_global, barrier_global, cp_async_arrive_remote, test_wait_remote, big_arrive };
+enum Plain : int {
+  parameter_store,
+  reserved_read,
+  reserved_store,
+  heap_free,
+  heap_free_twice,
+  recursion,
+  bulk_other_barrier,
+  st_async_other_barrier,
+  ldmatrix_global,
+  barrier_global,
+  cp_async_arrive_remote,
+  test_wait_remote,
+  big_arrive
+};
 
 __device__ __noinline__ int deep(int n, volatile int* p) {
   volatile int pad[64];
@@ -184,7 +252,8 @@ __device__ __noinline__ int deep(int n, volatile int* p) {
   return n < 0 ? 0 : deep(n + 1, p) + pad[(n + *p) & 63];
 }
 
-__global__ void __cluster_dims__(2) plain(int what, uint32_t* global, uint32_t* out, const __grid_constant__ int constant) {
+__global__ void __cluster_dims__(2)
+    plain(int what, uint32_t* global, uint32_t* out, const __grid_constant__ int constant) {
   __shared__ alignas(128) uint32_t data[64];
   __shared__ alignas(8) uint64_t object;
   const uint32_t bar = shared_address(&object), at = shared_address(data);
@@ -195,7 +264,8 @@ __global__ void __cluster_dims__(2) plain(int what, uint32_t* global, uint32_t* 
   const uint32_t there = in_rank(bar, 1), memory = in_rank(at, 1);
   uint32_t v = 7;
   if (cluster_rank() == 0) {
-    if (what == ldmatrix_global) asm volatile("ldmatrix.sync.aligned.m8n8.x1.b16 {%0}, [%1];" : "=r"(v) : "l"(global) : "memory");
+    if (what == ldmatrix_global)
+      asm volatile("ldmatrix.sync.aligned.m8n8.x1.b16 {%0}, [%1];" : "=r"(v) : "l"(global) : "memory");
     if (threadIdx.x == 0) switch (what) {
         case parameter_store: {
           int* q = const_cast<int*>(&constant);
@@ -203,25 +273,47 @@ __global__ void __cluster_dims__(2) plain(int what, uint32_t* global, uint32_t* 
           v = uint32_t(*(volatile int*)q);
           break;
         }
-        case reserved_read: asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(16) : "memory"); v = 1; break;
-        case reserved_store: asm volatile("ld.shared.u32 %0, [%1]; st.shared.u32 [%1], %0;" : "=r"(v) : "r"(1008) : "memory"); v = 1; break;
+        case reserved_read:
+          asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(16) : "memory");
+          v = 1;
+          break;
+        case reserved_store:
+          asm volatile("ld.shared.u32 %0, [%1]; st.shared.u32 [%1], %0;" : "=r"(v) : "r"(1008) : "memory");
+          v = 1;
+          break;
         case heap_free: free(reinterpret_cast<char*>(global) + 64); break;
-        case heap_free_twice: { void* p = malloc(100); free(p); free(p); break; }
+        case heap_free_twice: {
+          void* p = malloc(100);
+          free(p);
+          free(p);
+          break;
+        }
         case recursion: v = uint32_t(deep(int(global[0] & 0), reinterpret_cast<volatile int*>(global))); break;
         case bulk_other_barrier:
           expect(bar, 64);
-          asm volatile("fence.proxy.async; cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], 64, [%2];" ::"r"(memory + 128), "r"(at), "r"(in_rank(bar, 0)) : "memory");
+          asm volatile(
+              "fence.proxy.async; cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], "
+              "64, [%2];" ::"r"(memory + 128),
+              "r"(at), "r"(in_rank(bar, 0))
+              : "memory");
           v = 1000 + 100 * (ended(bar) ? 1 : 0) + uint32_t(tx_count(bar)) + 100000 * uint32_t(128 + tx_count(there));
           break;
         case st_async_other_barrier:
           expect(bar, 4);
-          asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], 5, [%1];" ::"r"(memory), "r"(in_rank(bar, 0)) : "memory");
+          asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], 5, [%1];" ::"r"(memory),
+                       "r"(in_rank(bar, 0))
+                       : "memory");
           v = 1000 + 100 * (ended(bar) ? 1 : 0) + uint32_t(tx_count(bar)) + 100000 * uint32_t(128 + tx_count(there));
           break;
         case barrier_global: asm volatile("mbarrier.arrive.b64 _, [%0];" ::"l"(global) : "memory"); break;
-        case cp_async_arrive_remote: asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(there) : "memory"); break;
+        case cp_async_arrive_remote:
+          asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(there) : "memory");
+          break;
         case test_wait_remote:
-          asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }" : "=r"(v) : "r"(there) : "memory");
+          asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
+                       : "=r"(v)
+                       : "r"(there)
+                       : "memory");
           break;
         case big_arrive: asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], 3;" ::"r"(bar) : "memory"); break;
         default: break;
@@ -234,8 +326,9 @@ __global__ void __cluster_dims__(2) plain(int what, uint32_t* global, uint32_t* 
 
 // ---- wgmma
 
-/// D of 64 x 8, of tiles of random f16 words; `flip`: a bit of A's descriptor turned over (64: none, 65: two thirds of the
-/// shared memory further on, past its end); `shift` is added to it in the warps of `warps`, in the lanes of `lanes`.
+/// D of 64 x 8, of tiles of random f16 words; `flip`: a bit of A's descriptor turned over (64: none, 65: two thirds of
+/// the shared memory further on, past its end); `shift` is added to it in the warps of `warps`, in the lanes of
+/// `lanes`.
 __global__ void wgmma(int flip, uint32_t shift, uint32_t warps, uint32_t lanes, float* out) {
   extern __shared__ __align__(1024) uint8_t tiles[];
   for (uint32_t i = threadIdx.x; i < 8192; i += 128) {
@@ -261,9 +354,22 @@ __global__ void wgmma(int flip, uint32_t shift, uint32_t warps, uint32_t lanes, 
 
 // ---- Sums of two NaNs
 
-constexpr uint64_t kWords[] = {0x7ff8000000000000, 0xfff8000000000000, 0x7ff8000000000123, 0xfff80000000abcde, 0x7ff0000000000001, 0xfff0000000000077,
-                               0x7ff4000000000000, 0x7fffffffffffffff, 0xffffffffffffffff, 0x7ff0000000000000, 0xfff0000000000000, 0x3ff0000000000000,
-                               0, 0x8000000000000000, 1, 0x000fffffffffffff};
+constexpr uint64_t kWords[] = {0x7ff8000000000000,
+                               0xfff8000000000000,
+                               0x7ff8000000000123,
+                               0xfff80000000abcde,
+                               0x7ff0000000000001,
+                               0xfff0000000000077,
+                               0x7ff4000000000000,
+                               0x7fffffffffffffff,
+                               0xffffffffffffffff,
+                               0x7ff0000000000000,
+                               0xfff0000000000000,
+                               0x3ff0000000000000,
+                               0,
+                               0x8000000000000000,
+                               1,
+                               0x000fffffffffffff};
 constexpr int kWordCount = int(sizeof kWords / 8), kPairs = kWordCount * kWordCount;
 
 /// memory[i] += operand[i] for all pairs: 0 by a bulk reduction, 1 by atom, 2 by red, 3 by atom on shared memory.
@@ -274,16 +380,20 @@ __global__ void sums(int how, uint64_t* memory, const uint64_t* operand) {
   __syncthreads();
   if (how == 0) {
     if (threadIdx.x == 0) {
-      asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f64 [%0], [%1], %2;" ::"l"(memory), "r"(shared_address(data)), "r"(kPairs * 8) : "memory");
+      asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f64 [%0], [%1], %2;" ::"l"(memory),
+                   "r"(shared_address(data)), "r"(kPairs * 8)
+                   : "memory");
       asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
     }
     return;
   }
   const double x = __longlong_as_double(int64_t(operand[threadIdx.x]));
-  if (how == 1) asm volatile("{ .reg .f64 v; atom.global.add.f64 v, [%0], %1; }" ::"l"(memory + threadIdx.x), "d"(x) : "memory");
+  if (how == 1)
+    asm volatile("{ .reg .f64 v; atom.global.add.f64 v, [%0], %1; }" ::"l"(memory + threadIdx.x), "d"(x) : "memory");
   if (how == 2) asm volatile("red.global.add.f64 [%0], %1;" ::"l"(memory + threadIdx.x), "d"(x) : "memory");
   if (how == 3) {
-    asm volatile("{ .reg .f64 v; atom.shared.add.f64 v, [%0], %1; }" ::"r"(shared_address(data + threadIdx.x)), "d"(x) : "memory");
+    asm volatile("{ .reg .f64 v; atom.shared.add.f64 v, [%0], %1; }" ::"r"(shared_address(data + threadIdx.x)), "d"(x)
+                 : "memory");
     memory[threadIdx.x] = data[threadIdx.x];
   }
 }
@@ -293,7 +403,10 @@ __global__ void tensor_sums(const __grid_constant__ CUtensorMap map, const uint6
   asm volatile("fence.proxy.async;" ::: "memory");
   __syncthreads();
   if (threadIdx.x == 0) {
-    asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {0, 0}], [%1];" ::"l"(&map), "r"(shared_address(data)) : "memory");
+    asm volatile(
+        "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {0, 0}], [%1];" ::"l"(&map),
+        "r"(shared_address(data))
+        : "memory");
     asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
   }
 }
@@ -356,8 +469,9 @@ struct MapArguments {
 };
 int encode(void* object, const MapArguments& a) {
   static const auto f = entry<decltype(&cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
-  return f(static_cast<CUtensorMap*>(object), a.type, a.rank, reinterpret_cast<void*>(a.address), a.no_dims ? nullptr : a.dims, a.no_strides ? nullptr : a.strides,
-           a.no_box ? nullptr : a.box, a.no_steps ? nullptr : a.steps, a.interleave, a.swizzle, a.promotion, a.fill);
+  return f(static_cast<CUtensorMap*>(object), a.type, a.rank, reinterpret_cast<void*>(a.address),
+           a.no_dims ? nullptr : a.dims, a.no_strides ? nullptr : a.strides, a.no_box ? nullptr : a.box,
+           a.no_steps ? nullptr : a.steps, a.interleave, a.swizzle, a.promotion, a.fill);
 }
 
 Answer ask_exited(int what, unsigned ctas, uint32_t before, uint32_t after) {
@@ -408,10 +522,13 @@ Answer ask_wgmma_bit(int flip) {
 Answer ask_wgmma_split(uint32_t warps, uint32_t lanes) {
   std::string e;
   cudaFuncSetAttribute(wgmma, cudaFuncAttributeMaxDynamicSharedMemorySize, 49152);
-  const auto low = wgmma_of(64, 64, 0, 0, e), high = wgmma_of(64, 64, 15, ~0u, e), split = wgmma_of(64, 64, warps, lanes, e);
+  const auto low = wgmma_of(64, 64, 0, 0, e), high = wgmma_of(64, 64, 15, ~0u, e),
+             split = wgmma_of(64, 64, warps, lanes, e);
   std::string s = e + ",";
   for (size_t w = 0; w < 4; ++w) {
-    const auto is = [&](const std::vector<float>& v) { return std::equal(v.begin() + long(w) * 128, v.begin() + long(w) * 128 + 128, split.begin() + long(w) * 128); };
+    const auto is = [&](const std::vector<float>& v) {
+      return std::equal(v.begin() + long(w) * 128, v.begin() + long(w) * 128 + 128, split.begin() + long(w) * 128);
+    };
     s += is(low) ? " plain" : is(high) ? " shifted" : " neither";
   }
   return s;
@@ -419,7 +536,8 @@ Answer ask_wgmma_split(uint32_t warps, uint32_t lanes) {
 
 Answer ask_sums(int how) {
   std::vector<uint64_t> memory(kPairs), operand(kPairs);
-  for (int i = 0; i < kPairs; ++i) memory[size_t(i)] = kWords[i / kWordCount], operand[size_t(i)] = kWords[i % kWordCount];
+  for (int i = 0; i < kPairs; ++i)
+    memory[size_t(i)] = kWords[i / kWordCount], operand[size_t(i)] = kWords[i % kWordCount];
   auto* m = device<uint64_t>(kPairs);
   auto* o = device<uint64_t>(kPairs);
   cudaMemcpy(m, memory.data(), kPairs * 8, cudaMemcpyHostToDevice);
@@ -485,7 +603,8 @@ Answer launched(const void* kernel, dim3 grid, dim3 block, size_t shared, unsign
   attribute.val.clusterDim = {cluster, 1, 1};
   c.attrs = &attribute;
   c.numAttrs = cluster ? 1 : 0;
-  const int e = cluster == ~0u ? cudaLaunchKernel(kernel, grid, block, arguments, shared, nullptr) : cudaLaunchKernelExC(&c, kernel, arguments);
+  const int e = cluster == ~0u ? cudaLaunchKernel(kernel, grid, block, arguments, shared, nullptr)
+                               : cudaLaunchKernelExC(&c, kernel, arguments);
   std::string s = std::to_string(e);
   return s += ", " + ended_with();
 }
@@ -497,17 +616,49 @@ struct Question {
 
 std::vector<Question> questions() {
   std::vector<Question> q;
-  const char* remote[] = {"arrive", "arrive.release.cluster", "arrive.expect_tx", "expect_tx", "complete_tx", "load", "store", "atom", "red", "st.async", "red.async", "bulk copy", "multicast", "generic load", "generic store"};
-  for (int i = 0; i <= generic_store; ++i) q.push_back({std::string("exited CTA: ") + remote[i], [i] { return ask_exited(i, 2, 20000, 20000); }});
+  const char* remote[] = {"arrive",
+                          "arrive.release.cluster",
+                          "arrive.expect_tx",
+                          "expect_tx",
+                          "complete_tx",
+                          "load",
+                          "store",
+                          "atom",
+                          "red",
+                          "st.async",
+                          "red.async",
+                          "bulk copy",
+                          "multicast",
+                          "generic load",
+                          "generic store"};
+  for (int i = 0; i <= generic_store; ++i)
+    q.push_back({std::string("exited CTA: ") + remote[i], [i] { return ask_exited(i, 2, 20000, 20000); }});
   for (int i : {int(arrive), int(load), int(store), int(st_async)})
-    q.push_back({std::string("exited CTA, full grid: ") + remote[i], [i] { return ask_exited(i, 8192, 20000, 20000); }});
+    q.push_back(
+        {std::string("exited CTA, full grid: ") + remote[i], [i] { return ask_exited(i, 8192, 20000, 20000); }});
   for (int i : {int(arrive), int(store), int(reduction), int(st_async), int(load)}) {
-    q.push_back({std::string("exited CTA, and the other exits at once: ") + remote[i], [i] { return ask_exited(i, 2, 20000, 0); }});
-    q.push_back({std::string("CTA that exited a microsecond ago: ") + remote[i], [i] { return ask_exited(i, 2, 1000, 20000); }});
+    q.push_back({std::string("exited CTA, and the other exits at once: ") + remote[i],
+                 [i] { return ask_exited(i, 2, 20000, 0); }});
+    q.push_back({std::string("CTA that exited a microsecond ago: ") + remote[i],
+                 [i] { return ask_exited(i, 2, 1000, 20000); }});
   }
-  const char* map[] = {"in shared memory", "in local memory", "replaced before its first use", "replaced after a use", "stored to after a use", "replaced after a use, acquired"};
-  for (int i = 0; i <= acquired_before; ++i) q.push_back({std::string("tensor map ") + map[i], [i] { return ask_maps(i); }});
-  const char* memory[] = {"store to a parameter", "reserved shared memory, read", "reserved shared memory, store", "free of what malloc did not give", "free twice", "endless recursion", "bulk copy, mbarrier in another CTA", "st.async, mbarrier in another CTA", "ldmatrix of global memory", "mbarrier.arrive on global memory", "cp.async.mbarrier.arrive in another CTA", "test_wait in another CTA", "arrive of 3 of 1"};
+  const char* map[] = {"in shared memory",     "in local memory",       "replaced before its first use",
+                       "replaced after a use", "stored to after a use", "replaced after a use, acquired"};
+  for (int i = 0; i <= acquired_before; ++i)
+    q.push_back({std::string("tensor map ") + map[i], [i] { return ask_maps(i); }});
+  const char* memory[] = {"store to a parameter",
+                          "reserved shared memory, read",
+                          "reserved shared memory, store",
+                          "free of what malloc did not give",
+                          "free twice",
+                          "endless recursion",
+                          "bulk copy, mbarrier in another CTA",
+                          "st.async, mbarrier in another CTA",
+                          "ldmatrix of global memory",
+                          "mbarrier.arrive on global memory",
+                          "cp.async.mbarrier.arrive in another CTA",
+                          "test_wait in another CTA",
+                          "arrive of 3 of 1"};
   for (int i = 0; i <= big_arrive; ++i) q.push_back({memory[i], [i] { return ask_plain(i); }});
   for (int bit : {14, 15, 30, 31, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61})
     q.push_back({"wgmma: descriptor bit " + std::to_string(bit), [bit] { return ask_wgmma_bit(bit); }});
@@ -519,7 +670,9 @@ std::vector<Question> questions() {
   q.push_back({"wgmma: another descriptor in lane 5", [] { return ask_wgmma_split(15, 32); }});
   const char* how[] = {"bulk reduction", "atom.global", "red.global", "atom.shared", "tensor reduction"};
   for (int i = 0; i < 5; ++i) q.push_back({std::string("f64 sums by ") + how[i], [i] { return ask_sums(i); }});
-  const auto refused = [&](const char* name, std::function<void(MapArguments&)> spoil) { q.push_back({std::string("refused map: ") + name, [spoil] { return ask_refused(spoil); }}); };
+  const auto refused = [&](const char* name, std::function<void(MapArguments&)> spoil) {
+    q.push_back({std::string("refused map: ") + name, [spoil] { return ask_refused(spoil); }});
+  };
   refused("none", [](MapArguments&) {});
   refused("type 16", [](MapArguments& a) { a.type = CUtensorMapDataType(16); });
   refused("type 40", [](MapArguments& a) { a.type = CUtensorMapDataType(40); });
@@ -549,12 +702,17 @@ std::vector<Question> questions() {
   refused("promotion 4", [](MapArguments& a) { a.promotion = CUtensorMapL2promotion(4); });
   refused("fill 2", [](MapArguments& a) { a.fill = CUtensorMapFloatOOBfill(2); });
   refused("fill of integers", [](MapArguments& a) { a.fill = CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA; });
-  for (int offset : {1, 2, 4, 8, 16, 32, 64}) q.push_back({"map object at 128 n + " + std::to_string(offset), [offset] { return ask_aligned(offset); }});
-  q.push_back({"map object null", [] { cudaFree(nullptr); return std::to_string(encode(nullptr, {})); }});
+  for (int offset : {1, 2, 4, 8, 16, 32, 64})
+    q.push_back({"map object at 128 n + " + std::to_string(offset), [offset] { return ask_aligned(offset); }});
+  q.push_back({"map object null", [] {
+                 cudaFree(nullptr);
+                 return std::to_string(encode(nullptr, {}));
+               }});
   const auto* e = reinterpret_cast<const void*>(empty);
   for (unsigned call : {0u, ~0u}) {
     const std::string name = call ? "cudaLaunchKernel: " : "launch: ";
-    q.push_back({name + "block beyond __launch_bounds__", [call] { return launched(reinterpret_cast<const void*>(bounded), 1, 128, 0, call); }});
+    q.push_back({name + "block beyond __launch_bounds__",
+                 [call] { return launched(reinterpret_cast<const void*>(bounded), 1, 128, 0, call); }});
     q.push_back({name + "block of 0", [e, call] { return launched(e, 1, 0, 0, call); }});
     q.push_back({name + "grid of 0", [e, call] { return launched(e, 0, 1, 0, call); }});
     q.push_back({name + "block of 1025", [e, call] { return launched(e, 1, 1025, 0, call); }});
@@ -565,7 +723,8 @@ std::vector<Question> questions() {
   }
   for (unsigned n : {3u, 9u, 16u, 17u, 32u}) {
     q.push_back({"launch: cluster of " + std::to_string(n), [e, n] { return launched(e, n, 1, 0, n); }});
-    q.push_back({"launch: cluster of " + std::to_string(n) + ", not portable", [e, n] { return launched(e, n, 1, 0, n, false); }});
+    q.push_back({"launch: cluster of " + std::to_string(n) + ", not portable",
+                 [e, n] { return launched(e, n, 1, 0, n, false); }});
   }
   q.push_back({"launch: grid of 3, clusters of 2", [e] { return launched(e, 3, 1, 0, 2); }});
   return q;

@@ -12,14 +12,14 @@ __device__ int64_t ordered(float x) {
 }
 
 // A function, what the GPU makes of it, and the exact value (from f64, unless it needs the f32 operand itself).
-#define FUNCTION(Name, instruction, operand, value)                              \
-  struct Name {                                                                  \
-    static __device__ float approx(float x) {                                    \
-      float r;                                                                   \
-      asm(instruction ".approx.f32 %0, %1;" : "=f"(r) : "f"(x));                 \
-      return r;                                                                  \
-    }                                                                            \
-    static __device__ double exact(operand x) { return value; }                  \
+#define FUNCTION(Name, instruction, operand, value)              \
+  struct Name {                                                  \
+    static __device__ float approx(float x) {                    \
+      float r;                                                   \
+      asm(instruction ".approx.f32 %0, %1;" : "=f"(r) : "f"(x)); \
+      return r;                                                  \
+    }                                                            \
+    static __device__ double exact(operand x) { return value; }  \
   }
 FUNCTION(Ex2, "ex2", double, exp2(x));
 FUNCTION(Lg2, "lg2", double, log2(x));
@@ -57,7 +57,10 @@ __global__ void survey(Worst* w, float least, float limit) {
     const float a = F::approx(x), e = float(F::exact(x));
     ++count;
     if (a != a && e != e) continue;
-    if (a != a || e != e || isinf(a) != isinf(e)) { ++special; continue; }
+    if (a != a || e != e || isinf(a) != isinf(e)) {
+      ++special;
+      continue;
+    }
     const long long u = ordered(a) - ordered(e);
     const unsigned long long m = u < 0 ? -u : u;
     differ += m != 0;
@@ -81,8 +84,10 @@ void run(const char* name, float limit, float least = 0) {
   const cudaError_t e = cudaMemcpy(&h, w, sizeof h, cudaMemcpyDeviceToHost);
   double absolute;
   std::memcpy(&absolute, &h.absolute_bits, 8);
-  std::printf("%-18s %g <= |x| <= %-10g operands %llu differ %llu largest %llu ulp (at 0x%08llx) absolute %.3g NaN/inf alone %llu%s\n", name, least, limit,
-              h.count, h.differ, h.ulp, h.ulp_at, absolute, h.special, e ? cudaGetErrorString(e) : "");
+  std::printf(
+      "%-18s %g <= |x| <= %-10g operands %llu differ %llu largest %llu ulp (at 0x%08llx) absolute %.3g NaN/inf alone "
+      "%llu%s\n",
+      name, least, limit, h.count, h.differ, h.ulp, h.ulp_at, absolute, h.special, e ? cudaGetErrorString(e) : "");
   cudaFree(w);
 }
 

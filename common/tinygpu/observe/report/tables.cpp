@@ -6,6 +6,7 @@
 #include <set>
 
 #include "common/tinygpu/base/readable_name.h"
+#include "common/tinygpu/base/version.h"
 #include "common/tinygpu/diagnosis/diagnoses.h"
 #include "common/tinygpu/diagnosis/render.h"
 #include "common/tinygpu/observe/report/html.h"
@@ -77,6 +78,7 @@ std::string explanation(const std::string& code) {
 std::string run_section(const RunFacts& run) {
   std::string out = "<section aria-labelledby=\"run\"><h2 id=\"run\">Run</h2><dl class=\"facts\">";
   out += term("Command", run.command);
+  out += term("gen5", kVersion);
   out += term("Machine", fmt::format("{}: {} SMs, {} GHz", run.machine, run.sms, run.clock_ghz));
   out += term("Profile of", run.gpu);
   out += term("Order", run.order);
