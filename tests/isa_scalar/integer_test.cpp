@@ -50,6 +50,16 @@ TEST(Integer, CarriesChainInto128Bits) {
   }
 }
 
+// Of an H200: subc behind additions takes their carry for "no borrow". Its answer is the same for all of these.
+TEST(Integer, ASubtractionBehindAnAdditionTakesItsCarry) {
+  Tuples t;
+  for (uint64_t x : {0x12345u, 0xffff0001u, 0x80000000u})
+    for (uint32_t i = 0; i < 96; ++i) t.push_back({uint32_t(i * 2654435761u + x), x});
+  const auto got =
+      evaluate("add.cc.u32 $0, $3, $4; addc.cc.u32 $1, $4, $3; subc.u32 $2, $0, $1; | u32 u32 u32 | u32 u32", t);
+  for (size_t i = 0; i < t.size(); ++i) EXPECT_EQ(got[i][2], 0xffffffffu) << i;
+}
+
 TEST(Integer, CarryFlagIsPerLaneAndSurvivesDivergence) {
   // Odd lanes set the flag in their branch, even lanes clear it in theirs; each lane reads its own afterwards.
   tinygpu::test::RunPtx machine(R"(

@@ -150,11 +150,10 @@ Carried<T> add_cc(T a, T b, T, bool in) {
   const Wide<T> sum = Wide<T>(a) + b + in;
   return {T(sum), bool(sum >> kBits<T>)};
 }
-/// The flag is the borrow.
+/// The chip adds the complement, and its flag says that there is no borrow: what subc makes of an addition's carry.
 template <class T>
 Carried<T> sub_cc(T a, T b, T, bool in) {
-  const Wide<T> difference = Wide<T>(a) - b - in;
-  return {T(difference), bool(difference >> kBits<T> & 1)};
+  return add_cc<T>(a, T(~b), 0, in);
 }
 template <class T>
 Carried<T> mad_lo_cc(T a, T b, T c, bool in) {
@@ -172,6 +171,7 @@ Carried<T> mad_hi_cc_signed(T a, T b, T c, bool in) {
 
 struct CarryFlag {
   bool taken, written;
+  bool otherwise;  // what goes in where it is not taken: a subtraction without a borrow
 };
 
 template <class T, auto f>
@@ -180,7 +180,7 @@ void with_carry(Warp& w, const Op& op) {
   T* d = w.at<T>(op.dst);
   uint32_t& flags = carry(w);
   const CarryFlag flag = op.get<CarryFlag>();
-  const uint32_t in = flag.taken ? flags : 0;
+  const uint32_t in = flag.taken ? flags : flag.otherwise ? ~0u : 0;
   uint32_t out = 0;
   for (int i = 0; i < 32; ++i) {
     const Carried<T> r = f(a[i], b[i], c[i], in >> i & 1);
@@ -203,7 +203,7 @@ void decode_carry(Decoder& d, Op& op) {
   const ptx::Instruction& inst = *d.inst;
   const Type t = inst.type();
   plain_operands(d, op, t);
-  op.set(CarryFlag{inst.opcode.back() == 'c', inst.has("cc")});
+  op.set(CarryFlag{inst.opcode.back() == 'c', inst.has("cc"), inst.opcode.front() == 's'});
   const bool wide = ptx::size_of(t) == 8, mul = inst.opcode.front() == 'm';
   finish(d, op, wide ? carry_executor<uint64_t>(inst) : carry_executor<uint32_t>(inst),
          mul    ? CostClass::imul
