@@ -1,4 +1,4 @@
-"""What of the tree is C++, and what has changed in it."""
+"""What of the tree is C++, and from where its changes count."""
 import os
 import subprocess
 import sys
@@ -18,20 +18,18 @@ def git(root, *arguments):
         skip("no git here")
 
 
-def files(root, *among):
-    """Those that git tracks, but for test data: its lines are cited. Without a repository there is nothing to compare with."""
-    listed = git(root, *(among or ("ls-files",)))
+def files(root):
+    """Those that git tracks, but for test data: its lines are cited."""
+    listed = git(root, "ls-files")
     if listed.returncode:
         skip("this is no git checkout")
     return [f for f in listed.stdout.splitlines() if f.endswith(SUFFIXES) and "/data/" not in f and (root / f).exists()]
 
 
-def changed(root):
-    """Since $GEN5_BASE, or since this branch left main; on main, in the last commit. What is not committed counts."""
-    base = os.environ.get("GEN5_BASE")
-    for branch in () if base else ("origin/main", "main"):
+def base(root):
+    """What changes count from: $GEN5_BASE, or where this branch left main; on main, the last commit but one."""
+    for branch in ("origin/main", "main"):
         found = git(root, "merge-base", "HEAD", branch)
         if found.returncode == 0 and found.stdout.strip() != git(root, "rev-parse", "HEAD").stdout.strip():
-            base = found.stdout.strip()
-            break
-    return files(root, "diff", "--name-only", base or "HEAD~1")
+            return os.environ.get("GEN5_BASE") or found.stdout.strip()
+    return os.environ.get("GEN5_BASE") or "HEAD~1"
