@@ -45,9 +45,12 @@ TEST(Faults, OnlyTheExecutingLanesAreChecked) {
   RunPtx run(kernel(R"(
   setp.lt.u32 %p0, %t, 3;
   selp.b64 %rd1, %in, 64, %p0;
+  mov.u32 %r1, 9;
   @%p0 ld.global.u32 %r1, [%rd1];
+  st.global.u32 [%dst], %r1;
 )"));
-  run_kernel(run, 32, 1);
+  const std::vector<uint32_t> got = run_kernel(run, 32, 32, {7, 0, 0, 0});
+  for (uint32_t lane = 0; lane < 32; ++lane) EXPECT_EQ(got[lane], lane < 3 ? 7u : 9u) << lane;
 }
 
 TEST(Faults, SharedMemoryEndsWhereTheLaunchSaid) {

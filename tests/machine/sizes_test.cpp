@@ -69,7 +69,9 @@ TEST(Sizes, OfRegistersAndResources) {
 
 TEST(Sizes, AKernelMayBeEmpty) {
   RunPtx run(".visible .entry k() { }");
-  run.launch("k", {2}, {64});
+  const LaunchStats stats = run.launch("k", {2}, {64});
+  EXPECT_EQ(stats.instructions, 0u);
+  EXPECT_GT(stats.cycles, 0u);  // of the launch itself
 }
 
 TEST(Sizes, AParameterAddressBelowTheBankIsRefused) {

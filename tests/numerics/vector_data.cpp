@@ -3,26 +3,18 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <stdexcept>
+
+#include "tests/support/zstd_file.h"
 
 namespace gen5::test {
 namespace {
 
-const std::string kKept = std::string(GEN5_SOURCE_DIR) + "/tests/numerics/data/";
-const std::string kAll = std::string(GEN5_SOURCE_DIR) + "/../shared/data/tensor_core_vectors/";
+const std::string kData = std::string(GEN5_SOURCE_DIR) + "/tests/numerics/data/";
 
-std::vector<uint32_t> words(const std::string& text, int base) {
+std::vector<uint32_t> words(const std::string& text) {
   std::istringstream in(text);
   std::vector<uint32_t> out;
-  for (std::string w; in >> w;) out.push_back(uint32_t(std::stoul(w, nullptr, base)));
-  return out;
-}
-
-std::vector<std::vector<uint32_t>> table(const std::string& path, int base) {
-  std::ifstream in(path);
-  std::vector<std::vector<uint32_t>> out;
-  for (std::string line; std::getline(in, line);)
-    if (auto w = words(line, base); !w.empty()) out.push_back(std::move(w));
+  for (std::string w; in >> w;) out.push_back(uint32_t(std::stoul(w, nullptr, 16)));
   return out;
 }
 
@@ -37,32 +29,23 @@ std::vector<uint32_t> hexes(const nlohmann::json& j, const char* key) {
 
 }  // namespace
 
-std::vector<Row> kept_rows(const std::string& machine, const std::string& format, const std::string& result) {
-  std::ifstream in(kKept + "vectors.txt");
-  if (!in) throw std::runtime_error("tests/numerics/data/vectors.txt is missing");
+std::vector<Row> published_rows(const std::string& machine, const std::string& format, const std::string& result) {
+  static const std::string text = read_packed(kData + "vectors.txt.zst");
+  std::istringstream in(text);
   const std::string wanted = machine + " " + format + " " + result + " ";
   std::vector<Row> out;
   for (std::string line; std::getline(in, line);) {
-    if (line.rfind(wanted, 0) != 0) continue;
+    if (!line.starts_with(wanted)) continue;
     std::istringstream fields(line);
     std::string field[5];
     for (auto& f : field) std::getline(fields, f, '|');
-    out.push_back({words(field[1], 16), words(field[2], 16), words(field[3], 16).at(0), words(field[4], 16).at(0)});
+    out.push_back({words(field[1]), words(field[2]), words(field[3]).at(0), words(field[4]).at(0)});
   }
   return out;
 }
 
-std::vector<Row> all_rows(const std::string& machine, const std::string& format, const std::string& result) {
-  const std::string folder = kAll + machine + "/" + format + "/", tail = "_" + machine + "_";
-  const auto a = table(folder + "a" + tail + format + ".txt", 16), b = table(folder + "b" + tail + format + ".txt", 16),
-             c = table(folder + "c" + tail + "fp32.txt", 2), d = table(folder + "d" + tail + result + ".txt", 2);
-  std::vector<Row> out;
-  for (size_t i = 0; i < a.size(); ++i) out.push_back({a[i], b.at(i), c.at(i).at(0), d.at(i).at(0)});
-  return out;
-}
-
 std::vector<Word> b200_words() {
-  std::ifstream in(kKept + "b200_words.json");
+  std::ifstream in(kData + "b200_words.json");
   const auto all = nlohmann::json::parse(in);
   std::vector<Word> out;
   for (const auto& j : all) {

@@ -1,4 +1,4 @@
-// Reads the published tensor-core words: the subset kept here, and the whole tables where ../shared/data is present.
+// Reads the published tensor-core words in tests/numerics/data.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,11 +11,8 @@ struct Row {
   uint32_t c = 0, d = 0;       // f32 words
 };
 
-/// Rows of tests/numerics/data/vectors.txt for one machine ("B200"), format ("fp16") and result ("fp32").
-std::vector<Row> kept_rows(const std::string& machine, const std::string& format, const std::string& result);
-
-/// Rows of the whole table, or none if the folder is missing.
-std::vector<Row> all_rows(const std::string& machine, const std::string& format, const std::string& result);
+/// Rows of vectors.txt.zst for one machine ("B200"), format ("fp16") and result ("fp32").
+std::vector<Row> published_rows(const std::string& machine, const std::string& format, const std::string& result);
 
 struct Word {
   std::string name, kind, a_type, b_type, d_type, scale_type;

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "ptx_text.h"
@@ -85,29 +83,6 @@ TEST(Forms, WgmmaTakesTheShapesThatPtxasTakes) {
   EXPECT_NE(fault(rows[0], 64, "k8"), "");
   EXPECT_NE(fault(rows[3], 64, "k16"), "");
   EXPECT_NE(forms::fault_of_spelling("wgmma.mma_async.sync.aligned.m64n08k16.f32.f16.f16", "sm_90a"), "");
-}
-
-TEST(Forms, TheListsBesideTheRepoSayTheSame) {
-  // The lists that the data was made from, when they lie beside the checkout.
-  const std::filesystem::path spec = std::filesystem::path(PTX_TEST_DATA) / "../../../../shared/spec";
-  if (!std::filesystem::exists(spec / "forms_concrete.txt")) GTEST_SKIP() << "no " << spec;
-  std::ifstream file(spec / "forms_concrete.txt");
-  std::set<std::string> ours;
-  for (const std::string& l : read_lines("accepted_forms.txt.zst")) ours.insert(l);
-  int count = 0;
-  for (std::string line; std::getline(file, line);) {
-    if (line.empty() || line[0] == '#') continue;
-    ++count;
-    EXPECT_TRUE(ours.contains(line)) << line;
-  }
-  EXPECT_EQ(count, 4252);
-  for (const char* name : {"opcodes_in_the_wild.txt", "opcodes_triton.txt"}) {
-    std::ifstream list(spec / name);
-    std::string spelling;
-    for (int n = 0; list >> spelling >> n;)
-      EXPECT_EQ(forms::fault_of_spelling(spelling, spelling.starts_with("wgmma") ? "sm_90a" : "sm_100a"), "")
-          << spelling;
-  }
 }
 
 TEST(Forms, EveryRowTakesItsOwnSample) {

@@ -1,18 +1,20 @@
-// Tables that others have measured and published: ../shared/data beside the source tree, where it is there.
+// Tables that others have measured and published: tests/published.
 #pragma once
 #include <array>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace tinygpu::test {
 
-/// The first ten fields of each row of data/b200/FILE, without the row of names; fields that are not there are empty.
-/// Empty if there is no such file. `source`: the root of the source tree (GEN5_SOURCE_DIR).
+/// The first ten fields of each row of tests/published/b200/FILE, without the row of names; fields that are not there
+/// are empty. `source`: the root of the source tree (GEN5_SOURCE_DIR).
 inline std::vector<std::array<std::string, 10>> published_rows(const std::string& source, const std::string& file) {
   std::vector<std::array<std::string, 10>> rows;
-  std::ifstream in(source + "/../shared/data/b200/" + file);
+  std::ifstream in(source + "/tests/published/b200/" + file);
+  if (!in) throw std::runtime_error("tests/published/b200/" + file + " is missing");
   std::string line;
   std::getline(in, line);
   while (std::getline(in, line)) {

@@ -231,7 +231,8 @@ TEST(Wait, ExitWithAccessesUnderWay) {
              "128;\nEND:\n";
     RunPtx run(k.text());
     run.gpu.options.order = {mode, 5};
-    run.launch("k", {20}, {64}, uint64_t(0), uint64_t(0));
+    const LaunchStats stats = run.launch("k", {20}, {64}, uint64_t(0), uint64_t(0));
+    EXPECT_GT(stats.instructions, 20u * 2 * 4) << int(mode);  // every warp of every CTA came to its end
   }
 }
 
