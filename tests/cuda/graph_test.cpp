@@ -11,6 +11,7 @@
 namespace {
 
 using ::testing::Each;
+using ::testing::ElementsAre;
 
 #define OK(call) ASSERT_EQ(call, cudaSuccess)
 
@@ -226,6 +227,23 @@ TEST_F(Graph, NodesOneByOne) {
   EXPECT_THAT(y(), Each(8));
   kernel.blockDim = dim3(2048);
   EXPECT_NE(cudaGraphExecKernelNodeSetParams(exec, add, &kernel), cudaSuccess);
+  size_t count = 0;
+  OK(cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &count));
+  ASSERT_EQ(count, 3u);
+  std::vector<cudaGraphNode_t> from(4, add), to(4, add);
+  std::vector<cudaGraphEdgeData> data(4);
+  count = 4;
+  OK(cudaGraphGetEdges(graph, from.data(), to.data(), data.data(), &count));
+  EXPECT_EQ(count, 3u);
+  EXPECT_THAT(from, ElementsAre(set, add, empty, nullptr));
+  EXPECT_THAT(to, ElementsAre(add, empty, call, nullptr));
+  EXPECT_EQ(data[0].type, 0);
+  count = 1;
+  OK(cudaGraphGetEdges(graph, from.data(), to.data(), nullptr, &count));
+  EXPECT_EQ(count, 1u);
+  EXPECT_EQ(cudaGraphGetEdges(graph, from.data(), nullptr, nullptr, &count), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, nullptr), cudaErrorInvalidValue);
+  cudaGetLastError();
   OK(cudaGraphAddDependencies(graph, &add, &set, nullptr, 1));  // now they go in a circle
   EXPECT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaErrorInvalidValue);
 }

@@ -208,12 +208,28 @@ TEST(Runtime, StreamOrderedMemoryAndPools) {
   OK(cudaMemsetAsync(x, 0, 400, s));
   OK(cudaMemsetAsync(y, 0, 400, s));
   launch_saxpy(100, 1, x, y, s);
-  OK(cudaFreeAsync(x, s));
-  OK(cudaStreamSynchronize(s));
-  OK(cudaFreeAsync(y, s));
   cudaMemPool_t pool;
   OK(cudaDeviceGetDefaultMemPool(&pool, 0));
   uint64_t threshold = 1 << 20, got = 0;
+  const auto used = [&](cudaMemPoolAttr attribute) {
+    uint64_t bytes = 1;
+    EXPECT_EQ(cudaMemPoolGetAttribute(pool, attribute, &bytes), cudaSuccess);
+    return bytes;
+  };
+  float* plain = device(std::vector<float>(100));  // of no pool
+  EXPECT_EQ(used(cudaMemPoolAttrUsedMemCurrent), 800u);
+  OK(cudaFreeAsync(x, s));
+  OK(cudaStreamSynchronize(s));
+  EXPECT_EQ(used(cudaMemPoolAttrUsedMemCurrent), 400u);
+  OK(cudaFreeAsync(y, s));
+  OK(cudaFree(plain));
+  EXPECT_EQ(used(cudaMemPoolAttrUsedMemCurrent), 0u);  // as of an H200
+  EXPECT_EQ(used(cudaMemPoolAttrUsedMemHigh), 800u);
+  EXPECT_EQ(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &threshold), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &got), cudaErrorInvalidValue);
+  OK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &got));
+  EXPECT_EQ(used(cudaMemPoolAttrUsedMemHigh), 0u);
+  cudaGetLastError();
   OK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold));
   OK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &got));
   EXPECT_EQ(got, threshold);
@@ -295,6 +311,7 @@ TEST(Runtime, FunctionAttributes) {
   cudaFuncAttributes a;
   OK(cudaFuncGetAttributes(&a, reinterpret_cast<const void*>(fill_shared)));
   EXPECT_EQ(a.sharedSizeBytes, 128u);
+  EXPECT_EQ(a.constSizeBytes, 16u);  // the module's variables, as an H200 counts them
   EXPECT_EQ(a.ptxVersion, 100);
   EXPECT_EQ(a.binaryVersion, 100);
   EXPECT_GT(a.numRegs, 7);
@@ -330,8 +347,36 @@ TEST(Runtime, Occupancy) {
   EXPECT_EQ(blocks, 5);  // 228 KiB / (40,000 + 1,024 bytes)
   size_t bytes = 0;
   OK(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, f, 2, 128));
-  EXPECT_EQ(bytes / 1024, 113u);
+  EXPECT_EQ(bytes, 49152u);  // a CTA has no more unless it opts in
   EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 0, 0), cudaErrorInvalidValue);
+  cudaGetLastError();
+}
+
+// What an H200 under CUDA 13.0 answers for a kernel that opts in to all shared memory and prefers L1; Blackwell has its
+// splits.
+TEST(Runtime, OccupancyBehindAPreference) {
+  int blocks = 0;
+  size_t bytes = 0;
+  const void* f = reinterpret_cast<const void*>(fill_shared);
+  OK(cudaFuncSetAttribute(f, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                          227 * 1024 - 128));  // it has 128 static bytes
+  OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 128, 100 * 1024));
+  EXPECT_EQ(blocks, 2);
+  OK(cudaFuncSetCacheConfig(f, cudaFuncCachePreferL1));
+  OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 128, 100 * 1024));
+  EXPECT_EQ(blocks, 1);
+  OK(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, f, 2, 128));
+  EXPECT_EQ(bytes, 4096u - 128);
+  // A carveout counts for more than the older setting.
+  OK(cudaFuncSetAttribute(f, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+  OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 128, 100 * 1024));
+  EXPECT_EQ(blocks, 2);
+  OK(cudaFuncSetAttribute(f, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutDefault));
+  OK(cudaFuncSetCacheConfig(f, cudaFuncCachePreferNone));
+}
+
+TEST(Runtime, PeerAccessToItself) {
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(0, 0), cudaErrorPeerAccessUnsupported);  // as an H200 says
   cudaGetLastError();
 }
 

@@ -151,6 +151,20 @@ uint32_t blocks_per_sm(const MachineSpec& spec, const Kernel& k, uint32_t thread
   return occupancy(spec, *k.function, threads, dynamic_shared).blocks_per_sm;
 }
 
+uint32_t blocks_per_sm(const MachineSpec& spec, const Kernel& k, uint32_t threads, uint32_t dynamic_shared,
+                       uint32_t preferred) {
+  const Occupancy fit = occupancy(spec, *k.function, threads, dynamic_shared);
+  const uint32_t room = preferred < fit.shared_bytes ? shared_split(fit.shared_bytes) : preferred;
+  return fit.shared_bytes ? std::min(fit.blocks_per_sm, room / fit.shared_bytes) : fit.blocks_per_sm;
+}
+
+uint32_t shared_split(uint64_t bytes) {
+  Occupancy one;
+  one.blocks_per_sm = 1;
+  one.shared_bytes = uint32_t(bytes);
+  return carveout(one);
+}
+
 uint32_t active_clusters(const MachineSpec& spec, const Kernel& k, uint32_t threads, uint32_t dynamic_shared,
                          uint32_t cluster_size) {
   const uint32_t per_sm = blocks_per_sm(spec, k, threads, dynamic_shared);

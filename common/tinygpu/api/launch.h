@@ -49,6 +49,11 @@ LaunchConfig prepare(const MachineSpec& spec, const Kernel& kernel, LaunchReques
 uint32_t max_threads(const MachineSpec& spec, const Kernel& kernel);
 /// CTAs that an SM can hold, 0 if it can't hold one.
 uint32_t blocks_per_sm(const MachineSpec& spec, const Kernel& kernel, uint32_t threads, uint32_t dynamic_shared);
+/// The same where an SM shall have so many bytes of shared memory, and more only if one CTA needs more.
+uint32_t blocks_per_sm(const MachineSpec& spec, const Kernel& kernel, uint32_t threads, uint32_t dynamic_shared,
+                       uint32_t preferred);
+/// An SM splits its memory into shared memory and L1: the least split that has so many bytes of the former.
+uint32_t shared_split(uint64_t bytes);
 /// Clusters that can be resident at once, 0 if one doesn't fit.
 uint32_t active_clusters(const MachineSpec& spec, const Kernel& kernel, uint32_t threads, uint32_t dynamic_shared,
                          uint32_t cluster_size);

@@ -84,12 +84,14 @@ ModuleSource parse(image::Images images, const LoadHooks& hooks) {
 /// Places variables in the machine's memory and remembers them for the module's end.
 class Module::Store final : public VariableStore {
  public:
-  Store(Gpu& gpu, std::vector<uint64_t>& owned) : gpu_(gpu), owned_(owned) {}
+  Store(Gpu& gpu, std::vector<uint64_t>& owned, uint64_t& constant_bytes)
+      : gpu_(gpu), owned_(owned), constant_bytes_(constant_bytes) {}
   uint64_t allocate(const std::string& name, uint64_t size, uint32_t align, bool managed, bool constant) override {
     const MemoryKind kind = managed ? MemoryKind::managed : constant ? MemoryKind::constant : MemoryKind::device;
     const uint64_t address = gpu_.memory.allocate(size, std::max<uint32_t>(align, 256), kind, name);
     if (!address) throw LinkError("out of memory for variable " + name);
     owned_.push_back(address);
+    if (constant) constant_bytes_ = (constant_bytes_ + align - 1) / align * align + size;
     return address;
   }
   void write(uint64_t address, const void* bytes, size_t size) override {
@@ -99,10 +101,11 @@ class Module::Store final : public VariableStore {
  private:
   Gpu& gpu_;
   std::vector<uint64_t>& owned_;
+  uint64_t& constant_bytes_;
 };
 
 Module::Module(Gpu& gpu, std::shared_ptr<const ModuleSource> source)
-    : gpu_(gpu), source_(std::move(source)), store_(std::make_unique<Store>(gpu, owned_)) {
+    : gpu_(gpu), source_(std::move(source)), store_(std::make_unique<Store>(gpu, owned_, constant_bytes_)) {
   try {
     program_ = std::make_unique<Program>(source_->ptx, isa::instruction_set(), gpu_.spec.costs, *store_);
   } catch (const LinkError& e) {
@@ -139,6 +142,7 @@ const Kernel& Module::kernel(const std::string& name) {
   for (const ptx::Param& p : f->source->params) declared = declared.rounded_up(std::max(1u, p.align)) + p.size;
   k.declared_parameter_bytes = declared.value();
   k.static_shared = f->static_shared;
+  k.constant_bytes = uint32_t(constant_bytes_);
   const bool frame = assembled != source_->resources.end() && assembled->second.frame_bytes;
   k.local_bytes = frame ? assembled->second.frame_bytes : f->local_bytes;
   k.registers = f->registers_per_thread;

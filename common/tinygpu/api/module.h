@@ -57,6 +57,7 @@ struct Kernel {
   uint32_t parameter_bytes = 0;           // of all of them, laid out by their offsets
   uint64_t declared_parameter_bytes = 0;  // as far as they are declared; may be more than can be passed
   uint32_t static_shared = 0;             // bytes of a CTA
+  uint32_t constant_bytes = 0;            // of the module's `__constant__` variables
   uint32_t local_bytes = 0;               // of a thread
   uint32_t registers = 0;                 // of a thread
   // As declared; 0: not.
@@ -95,6 +96,7 @@ class Module {
   Gpu& gpu_;
   const std::shared_ptr<const ModuleSource> source_;
   std::vector<uint64_t> owned_;  // device memory of the variables
+  uint64_t constant_bytes_ = 0;  // of those that are constant
   std::unique_ptr<VariableStore> store_;
   std::unique_ptr<Program> program_;
   std::map<std::string, Kernel> kernels_;

@@ -142,6 +142,25 @@ CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
     return CUDA_SUCCESS;
   });
 }
+CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* data, size_t* count) {
+  return on_graph(graph, [&](State&, Graph& g) {
+    if (!count || !from != !to || (data && !from)) return CUDA_ERROR_INVALID_VALUE;
+    const size_t room = from ? *count : 0;
+    size_t n = 0;
+    for (const auto& node : g.nodes)
+      for (GraphNode* before : node->after) {
+        if (n < room) {
+          from[n] = reinterpret_cast<CUgraphNode>(before);
+          to[n] = reinterpret_cast<CUgraphNode>(node.get());
+        }
+        ++n;
+      }
+    for (size_t i = n; i < room; ++i) from[i] = to[i] = nullptr;
+    if (data) std::fill_n(data, room, CUgraphEdgeData{});
+    *count = from ? std::min(n, room) : n;
+    return CUDA_SUCCESS;
+  });
+}
 CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
   return in_context([&](State& s) {
     const GraphNode* n = s.graphs.node(node);

@@ -19,6 +19,12 @@ CUresult allocate_to(State& s, CUdeviceptr* out, size_t size, MemoryKind kind) {
   return e;
 }
 
+CUresult allocate_from(State& s, const void* pool, CUdeviceptr* out, size_t size) {
+  const CUresult e = allocate_to(s, out, size, MemoryKind::device);
+  if (e == CUDA_SUCCESS) s.pools.took(pool, *out, size);
+  return e;
+}
+
 const void* pointer(CUdeviceptr p) { return reinterpret_cast<const void*>(p); }
 
 CUresult copy_bytes(const void* dst, Side dst_side, const void* src, Side src_side, size_t size, bool waits) {
@@ -267,13 +273,13 @@ CUresult cuMemPrefetchAsync_v2(CUdeviceptr p, size_t size, CUmemLocation, unsign
 // ---- Stream-ordered allocation
 CUresult cuMemAllocAsync(CUdeviceptr* p, size_t size, CUstream stream) {
   return in_context([&](State& s) {
-    return s.streams.find(stream) ? allocate_to(s, p, size, MemoryKind::device) : CUDA_ERROR_INVALID_HANDLE;
+    return s.streams.find(stream) ? allocate_from(s, s.pools.standard(), p, size) : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr* p, size_t size, CUmemoryPool pool, CUstream stream) {
   return in_context([&](State& s) {
     if (!s.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
-    return s.pools.has(pool) ? allocate_to(s, p, size, MemoryKind::device) : CUDA_ERROR_INVALID_VALUE;
+    return s.pools.has(pool) ? allocate_from(s, pool, p, size) : CUDA_ERROR_INVALID_VALUE;
   });
 }
 CUresult cuMemFreeAsync(CUdeviceptr p, CUstream stream) {

@@ -10,7 +10,6 @@
 namespace tinygpu::cuda {
 
 /// Codes of cudaError_t without a namesake in CUresult.
-constexpr CUresult kInvalidConfiguration = CUresult(9);
 constexpr CUresult kInvalidPitch = CUresult(12);
 constexpr CUresult kInvalidSymbol = CUresult(13);
 constexpr CUresult kInvalidMemcpyDirection = CUresult(21);

@@ -10,6 +10,22 @@
 
 namespace tinygpu::cuda {
 
+namespace {
+
+/// Bytes of shared memory that an SM has for the kernel's CTAs by what the program prefers: a carveout in percent, else
+/// a cache configuration, else all of it. The rule is that of cuda_occupancy.h, which CUDA publishes.
+uint32_t preferred_shared(const MachineSpec& spec, const Kernel& k) {
+  int percent = k.carveout;
+  if (percent < 0) switch (k.cache_config) {
+      case CU_FUNC_CACHE_PREFER_L1: percent = 0; break;
+      case CU_FUNC_CACHE_PREFER_EQUAL: percent = 50; break;
+      default: percent = 100;
+    }
+  return api::shared_split(uint64_t(spec.shared_per_sm) * uint32_t(percent) / 100);
+}
+
+}  // namespace
+
 CUresult parameter_of(Kernel& k, size_t index, size_t* offset, size_t* size) {
   if (CUresult e = k.module->resolve(k); e != CUDA_SUCCESS) return e;
   if (index >= k.loaded->parameters.size()) return CUDA_ERROR_INVALID_VALUE;
@@ -25,7 +41,7 @@ CUresult function_attribute(State& s, Kernel& k, int attribute, int& value) {
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: value = int(api::max_threads(spec, f)); break;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: value = int(f.static_shared); break;
-    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: value = 0; break;
+    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: value = int(f.constant_bytes); break;
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: value = int(f.local_bytes); break;
     case CU_FUNC_ATTRIBUTE_NUM_REGS: value = int(f.registers); break;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION: value = k.module->target_number(); break;
@@ -91,29 +107,24 @@ CUresult max_active_blocks(State& s, Kernel& k, int threads, size_t dynamic_shar
   blocks = 0;
   if (uint32_t(threads) > api::max_threads(s.machine.spec(), *k.loaded)) return CUDA_SUCCESS;
   if (dynamic_shared > dynamic_shared_limit(s.machine.spec(), k)) return CUDA_SUCCESS;
-  blocks = int(api::blocks_per_sm(s.machine.spec(), *k.loaded, uint32_t(threads), uint32_t(dynamic_shared)));
+  blocks = int(api::blocks_per_sm(s.machine.spec(), *k.loaded, uint32_t(threads), uint32_t(dynamic_shared),
+                                  preferred_shared(s.machine.spec(), k)));
   return CUDA_SUCCESS;
 }
 
 CUresult available_dynamic_shared(State& s, Kernel& k, int blocks, int threads, size_t& bytes) {
-  if (CUresult e = k.module->resolve(k); e != CUDA_SUCCESS) return e;
-  if (blocks <= 0 || threads <= 0 || uint32_t(threads) > api::max_threads(s.machine.spec(), *k.loaded))
-    return CUDA_ERROR_INVALID_VALUE;
-  auto fits = [&](uint32_t n) {
-    return api::blocks_per_sm(s.machine.spec(), *k.loaded, uint32_t(threads), n) >= uint32_t(blocks);
-  };
-  if (!fits(0)) return CUDA_ERROR_INVALID_VALUE;
+  int fit = 0;
+  if (CUresult e = max_active_blocks(s, k, threads, 0, fit); e != CUDA_SUCCESS) return e;
+  if (blocks <= 0 || blocks > fit) return CUDA_ERROR_INVALID_VALUE;
+  // As cuda_occupancy.h has it: a CTA alone has what it asks for, several share what is preferred, and what the system
+  // keeps for each is not taken off.
+  constexpr uint32_t kUnit = 128;
+  const MachineSpec& spec = s.machine.spec();
   const uint32_t used = k.loaded->static_shared;
-  uint32_t low = 0,
-           high = s.machine.spec().shared_per_block_optin > used ? s.machine.spec().shared_per_block_optin - used : 0;
-  while (low < high) {
-    const uint32_t middle = low + (high - low + 1) / 2;
-    if (fits(middle))
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  bytes = low;
+  const uint32_t most = uint32_t(k.max_dynamic_shared >= 0 ? spec.shared_per_block_optin : spec.shared_per_block);
+  const uint32_t all = blocks == 1 ? most : std::max(preferred_shared(spec, k), api::shared_split(1));
+  const uint32_t each = std::min(all / uint32_t(blocks) / kUnit * kUnit, most);
+  bytes = std::min(each > used ? each - used : 0, uint32_t(dynamic_shared_limit(spec, k)));
   return CUDA_SUCCESS;
 }
 

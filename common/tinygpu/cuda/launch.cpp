@@ -18,11 +18,11 @@ CUresult refuse(const Kernel& k, CUresult code, const std::string& why, const st
   return code;
 }
 
-/// What a driver answers, and the runtime.
-CUresult code_of_refusal(const api::LaunchRefused& e, bool from_runtime) {
+/// What a driver answers, and the runtime of CUDA 13 on an H200.
+CUresult code_of_refusal(const api::LaunchRefused& e) {
   using Reason = api::LaunchRefused::Reason;
   switch (e.reason) {
-    case Reason::configuration: return from_runtime ? kInvalidConfiguration : CUDA_ERROR_INVALID_VALUE;
+    case Reason::configuration:
     case Reason::threads:
     case Reason::dynamic_shared:
     case Reason::parameters: return CUDA_ERROR_INVALID_VALUE;
@@ -78,7 +78,7 @@ CUresult prepare(State& s, const LaunchRequest& r, PreparedLaunch& out) {
   try {
     out.config = api::prepare(s.machine.spec(), *k.loaded, std::move(wanted));
   } catch (const api::LaunchRefused& e) {
-    return refuse(k, code_of_refusal(e, r.from_runtime), e.what(), e.help);
+    return refuse(k, code_of_refusal(e), e.what(), e.help);
   }
   if (CUresult e = pack_parameters(r, out.config.params); e != CUDA_SUCCESS) return e;
   out.request = r;

@@ -21,7 +21,6 @@ struct LaunchRequest {
   void** args = nullptr;         // args[i] points at parameter i
   const void* packed = nullptr;  // or all parameters laid out already (CU_LAUNCH_PARAM_BUFFER_POINTER)
   size_t packed_size = 0;
-  bool from_runtime = false;  // the runtime reports a bad grid or block as cudaErrorInvalidConfiguration
 };
 
 /// A launch that has been checked, its parameters copied: what a graph keeps.

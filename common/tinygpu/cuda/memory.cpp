@@ -70,6 +70,7 @@ CUresult release(State& s, uint64_t address, MemoryKind kind) {
         s.machine.memory().describe(address));
     return CUDA_ERROR_INVALID_VALUE;
   }
+  s.pools.gave_back(address);
   return s.machine.memory().release(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

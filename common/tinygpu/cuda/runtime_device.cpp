@@ -172,7 +172,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   });
 }
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
-  return api([](State&) { return CUDA_ERROR_INVALID_DEVICE; });
+  return api([](State&) { return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED; });
 }
 cudaError_t cudaDeviceDisablePeerAccess(int) {
   return api([](State&) { return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED; });

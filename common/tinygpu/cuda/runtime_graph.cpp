@@ -70,6 +70,10 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return driver_call("cuGraphDes
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
   return driver_call("cuGraphGetNodes", graph, nodes, count);
 }
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to, cudaGraphEdgeData* data,
+                              size_t* count) {
+  return driver_call("cuGraphGetEdges", graph, from, to, data, count);
+}
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) {
   return driver_call("cuGraphNodeGetType", node, reinterpret_cast<CUgraphNodeType*>(type));
 }

@@ -34,7 +34,6 @@ CUresult start(State& s, const void* function, dim3 grid, dim3 block, void** arg
   r.dynamic_shared = shared;
   r.cooperative = cooperative;
   r.args = args;
-  r.from_runtime = true;
   return launch_with(s, *on, reinterpret_cast<const CUlaunchAttribute*>(attributes), count, r);
 }
 

@@ -21,6 +21,12 @@ CUresult allocate_to(State& s, void** out, size_t size, MemoryKind kind) {
   return e;
 }
 
+CUresult allocate_from(State& s, const void* pool, void** out, size_t size) {
+  const CUresult e = allocate_to(s, out, size, MemoryKind::device);
+  if (e == CUDA_SUCCESS && *out) s.pools.took(pool, reinterpret_cast<uint64_t>(*out), size);
+  return e;
+}
+
 CUresult release_if(State& s, void* p, MemoryKind kind) {
   s.synchronize();
   return p ? release(s, reinterpret_cast<uint64_t>(p), kind) : CUDA_SUCCESS;
@@ -193,7 +199,7 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* p, size_t, unsig
 cudaError_t cudaMallocAsync(void** p, size_t size, cudaStream_t stream) {
   return api([&](State& s) {
     if (!s.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
-    return allocate_to(s, p, size, MemoryKind::device);
+    return allocate_from(s, s.pools.standard(), p, size);
   });
 }
 
@@ -208,7 +214,7 @@ cudaError_t cudaMallocFromPoolAsync(void** p, size_t size, cudaMemPool_t pool, c
   return api([&](State& s) {
     if (!s.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
     if (!s.pools.has(pool)) return CUDA_ERROR_INVALID_VALUE;
-    return allocate_to(s, p, size, MemoryKind::device);
+    return allocate_from(s, pool, p, size);
   });
 }
 

@@ -58,7 +58,7 @@ class State {
   Streams streams{graphs};
   Events events;
   Modules modules;
-  MemoryPools pools{machine.memory()};
+  MemoryPools pools;
   Limits limits{machine};
   /// The end of the primary context (cudaDeviceReset): everything allocated, created or set in it is gone, the sticky
   /// error too. Kernels and variables of registered programs and of libraries load again when they are next used.
