@@ -99,6 +99,7 @@ const Op& WaitGraph::Wait::op() const {
 WaitGraph::WaitGraph(const std::vector<const Launch*>& launches) : launches_(launches.size()) {
   for (const Launch* launch : launches)
     for (const auto& domain : launch->domains()) add(*launch, *domain);
+  for (size_t k = 0; k < waits_.size(); ++k) of_cluster_[&waits_[k].warp->cluster()].push_back(k);
   for (Wait& w : waits_)
     if (w.blocked) find_edges(w);
   find_depths();
@@ -107,12 +108,13 @@ WaitGraph::WaitGraph(const std::vector<const Launch*>& launches) : launches_(lau
 void WaitGraph::add(const Launch& launch, const Domain& domain) {
   for (const Warp* w : domain.warps()) {
     if (w->done()) continue;
+    const size_t first = waits_.size();
     for (const Group& g : w->groups()) {
       // Who sleeps for no time looks again as soon as the others are where it is: it spins.
       const bool blocked =
           g.state == Group::State::blocked && !(g.reason.kind == Kind::sleep && g.timeout <= w->time());
-      const auto same = std::ranges::find_if(
-          waits_, [&](const Wait& o) { return o.warp == w && o.blocked && blocked && same_wait(*o.group, g); });
+      const auto same = std::find_if(waits_.begin() + long(first), waits_.end(),
+                                     [&](const Wait& o) { return o.blocked && blocked && same_wait(*o.group, g); });
       if (same != waits_.end()) {
         same->lanes |= g.mask;
         continue;
@@ -131,12 +133,10 @@ void WaitGraph::find_mbarrier_edges(Wait& wait) const {
   for (const MbarrierAct& a : wait.acts) {
     const bool missing = a.kind == ActKind::arrive ? b->pending != 0 : b->pending == 0 && b->tx > 0;
     if (!missing || a.phase == b->phase || a.kind == ActKind::expect_tx || a.kind == ActKind::pass) continue;
-    for (size_t k = 0; k < waits_.size(); ++k) {
+    for (const size_t k : of_cluster_.at(&wait.warp->cluster())) {
       const Wait& o = waits_[k];
       const bool lane = a.who.lane < 0 || (o.lanes >> a.who.lane & 1);
-      if (&o.warp->cluster() == &wait.group->reason.cta->cluster && int(o.warp->index()) == a.who.warp && lane &&
-          same_cta(o.warp->cta().id, a.who.cta))
-        wait.on.push_back(k);
+      if (int(o.warp->index()) == a.who.warp && lane && same_cta(o.warp->cta().id, a.who.cta)) wait.on.push_back(k);
     }
   }
 }
@@ -144,7 +144,7 @@ void WaitGraph::find_mbarrier_edges(Wait& wait) const {
 void WaitGraph::find_edges(Wait& wait) const {
   const BlockReason& r = wait.group->reason;
   const auto all = [&](auto&& wanted) {
-    for (size_t k = 0; k < waits_.size(); ++k)
+    for (const size_t k : of_cluster_.at(&wait.warp->cluster()))
       if (&waits_[k] != &wait && wanted(waits_[k])) wait.on.push_back(k);
   };
   switch (r.kind) {
@@ -156,16 +156,10 @@ void WaitGraph::find_edges(Wait& wait) const {
       });
       break;
     case Kind::cluster_barrier:
-      all([&](const Wait& o) {
-        return &o.warp->cluster() == &wait.warp->cluster() &&
-               !(o.blocked && o.group->reason.kind == Kind::cluster_barrier);
-      });
+      all([&](const Wait& o) { return !(o.blocked && o.group->reason.kind == Kind::cluster_barrier); });
       break;
     case Kind::converge:
     case Kind::warp_barrier: all([&](const Wait& o) { return o.warp == wait.warp && (o.lanes & r.id); }); break;
-    case Kind::tmem_alloc:
-      all([&](const Wait& o) { return &o.warp->cta() != &wait.warp->cta() && &o.warp->sm() == &wait.warp->sm(); });
-      break;
     default: break;
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "common/tinygpu/base/diagnosis.h"
@@ -10,6 +11,7 @@
 
 namespace tinygpu {
 
+class Cluster;
 class Domain;
 class Launch;
 class Warp;
@@ -49,7 +51,8 @@ class WaitGraph {
   static Seen seen_by(const Wait& wait);
   void explain_mbarrier(const Wait& wait, Diagnosis& d) const;
 
-  std::vector<Wait> waits_;
+  std::vector<Wait> waits_;  // those of a warp follow each other
+  std::unordered_map<const Cluster*, std::vector<size_t>> of_cluster_;
   const size_t launches_;
 };
 
