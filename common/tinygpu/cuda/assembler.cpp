@@ -7,12 +7,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <thread>
 
 #include "common/tinygpu/base/temporary_folder.h"
@@ -75,32 +78,69 @@ int run(const std::vector<std::string>& command, const fs::path& output, std::ch
   }
 }
 
+/// Of "Unsupported .version 9.4; current version is '9.0'" the second number; empty: ptxas says something else.
+std::string newest_version(const std::string& said) {
+  const std::regex message("Unsupported \\.version [0-9.]+; current version is '([0-9]+\\.[0-9]+)'");
+  std::smatch found;
+  return std::regex_search(said, found, message) ? found[1].str() : std::string();
+}
+
+/// The number behind a module's .version, which begins a line; empty: there is none.
+std::string_view version_in(std::string_view ptx) {
+  const std::regex directive("(^|\\n)[ \\t]*\\.version[ \\t]+([0-9.]+)");
+  std::cmatch found;
+  if (!std::regex_search(ptx.data(), ptx.data() + ptx.size(), found, directive)) return {};
+  return {found[2].first, found[2].second};
+}
+
+struct Assembled {
+  std::optional<std::vector<uint8_t>> cubin;
+  std::string said;   // by ptxas
+  std::string cause;  // why it did not come to an end
+};
+
+Assembled assemble_as_it_is(const std::string& program, std::string_view ptx, std::string_view arch, bool linked,
+                            std::chrono::seconds longest) {
+  Assembled out;
+  const TemporaryFolder folder("gen5-ptxas-");
+  const fs::path in = folder.path() / "module.ptx", cubin = folder.path() / "module.cubin",
+                 says = folder.path() / "says.txt";
+  if (folder.path().empty() || !(std::ofstream(in, std::ios::binary) << ptx).flush()) {
+    out.cause = "cannot be run: no file can be written for it";
+    return out;
+  }
+  std::vector<std::string> command{program, fmt::format("-arch={}", arch), in.string(), "-o", cubin.string()};
+  if (linked) command.push_back("-c");
+  const int status = run(command, says, longest, out.cause);
+  std::string unread;
+  if (status == 0) out.cubin = image::read_regular_file(cubin.string(), kLargest, unread);
+  if (const auto bytes = image::read_regular_file(says.string(), kMostSaid, unread))
+    out.said.assign(bytes->begin(), bytes->end());
+  return out;
+}
+
 }  // namespace
 
 std::optional<std::vector<uint8_t>> assemble(const std::string& ptxas, std::string_view ptx, std::string_view arch,
                                              bool linked, std::chrono::seconds longest, std::string& why) {
-  const TemporaryFolder folder("gen5-ptxas-");
-  const fs::path in = folder.path() / "module.ptx", out = folder.path() / "module.cubin",
-                 says = folder.path() / "says.txt";
-  if (folder.path().empty() || !(std::ofstream(in, std::ios::binary) << ptx).flush()) {
-    why = "no file can be written for ptxas";
-    return std::nullopt;
+  Assembled result = assemble_as_it_is(ptxas, ptx, arch, linked, longest);
+  std::string older;
+  if (const std::string newest = newest_version(result.said), own(version_in(ptx)); !newest.empty() && !own.empty()) {
+    // A module may use nothing that its version has brought. A driver's compiler takes it then.
+    std::string text(ptx);
+    text.replace(size_t(version_in(ptx).data() - ptx.data()), own.size(), newest);
+    result = assemble_as_it_is(ptxas, text, arch, linked, longest);
+    older = fmt::format("knows PTX up to {} and the module says {}", newest, own);
+    static std::atomic<bool> told{false};
+    if (result.cubin && !told.exchange(true))
+      print_error(fmt::format("tinygpu: {} {}: it uses nothing newer, so its machine code is made as of {}\n", ptxas,
+                              older, newest));
+    older += fmt::format("; as of {} it ", newest);
   }
-  std::vector<std::string> command{ptxas, fmt::format("-arch={}", arch), in.string(), "-o", out.string()};
-  if (linked) command.push_back("-c");
-  std::string cause;
-  const int status = run(command, says, longest, cause);
-  if (status == -1) {
-    why = fmt::format("{} {}", ptxas, cause);
-    return std::nullopt;
-  }
-  std::string unread;
-  if (status == 0)
-    if (auto cubin = image::read_regular_file(out.string(), kLargest, unread)) return cubin;
-  std::string said;
-  if (const auto bytes = image::read_regular_file(says.string(), kMostSaid, unread))
-    said.assign(bytes->begin(), bytes->end());
-  why = fmt::format("{} makes no machine code for {} of it:\n{}", ptxas, arch, said);
+  if (result.cubin) return std::move(result.cubin);
+  why = !result.cause.empty()
+            ? fmt::format("{} {}", ptxas, result.cause)
+            : fmt::format("{} {}makes no machine code for {} of it:\n{}", ptxas, older, arch, result.said);
   return std::nullopt;
 }
 
