@@ -75,7 +75,7 @@ Ptx product() {
       .branch();
 }
 
-TEST(ChipOrder, ProductsGoBetweenTheLoadsOfTheNext) {
+TEST(SassOrder, ProductsGoBetweenTheLoadsOfTheNext) {
   const auto b = product().in(
       {machine(InstructionKind::shared_load, 4, 0, 0), machine(InstructionKind::shared_load, 1, 0, 1), move(2, 0b10),
        move(3), machine(InstructionKind::matrix, 1), machine(InstructionKind::shared_load, 4),
@@ -97,7 +97,7 @@ TEST(ChipOrder, ProductsGoBetweenTheLoadsOfTheNext) {
   ASSERT_EQ(p[7].before.size(), 1u);
 }
 
-TEST(ChipOrder, TheLoadsThatAreNeededFirstGoFirst) {
+TEST(SassOrder, TheLoadsThatAreNeededFirstGoFirst) {
   // The first product needs what is loaded last.
   const Ptx ptx = Ptx().load(10, 0).load(11, 0).load(12, 0).load(13, 0).multiply(20, 12, 13).multiply(21, 10, 11);
   const auto b = ptx.in({machine(InstructionKind::shared_load, 1), machine(InstructionKind::shared_load, 1),
@@ -107,7 +107,7 @@ TEST(ChipOrder, TheLoadsThatAreNeededFirstGoFirst) {
   EXPECT_EQ(b->order, (std::vector<uint32_t>{2, 3, 4, 0, 1, 5}));
 }
 
-TEST(ChipOrder, AResultThatStepsBringIsWaitedFor) {
+TEST(SassOrder, AResultThatStepsBringIsWaitedFor) {
   SassInstruction special = machine(InstructionKind::other, 1, 0, 3);
   special.latency = 33;
   const auto b =
@@ -121,7 +121,7 @@ TEST(ChipOrder, AResultThatStepsBringIsWaitedFor) {
   EXPECT_EQ(steps[2].waits, 0b1000);
 }
 
-TEST(ChipOrder, OtherCodeIsRefused) {
+TEST(SassOrder, OtherCodeIsRefused) {
   const SassInstruction load = machine(InstructionKind::shared_load, 1), matrix = machine(InstructionKind::matrix, 1);
   EXPECT_FALSE(product().in({load, load, matrix, load, matrix, back(5)})) << "a load is missing";
   EXPECT_FALSE(product().in({load, load, matrix, load, load, matrix, matrix, back(5)})) << "a product more";
@@ -130,7 +130,7 @@ TEST(ChipOrder, OtherCodeIsRefused) {
   EXPECT_FALSE(order_block({}, {}, 0, 0, {}));
 }
 
-TEST(ChipOrder, AccessesKeepWhatMemoryAsks) {
+TEST(SassOrder, AccessesKeepWhatMemoryAsks) {
   const SassInstruction load = machine(InstructionKind::shared_load, 1),
                         store = machine(InstructionKind::shared_store, 1);
   const Ptx ptx = Ptx().store(0, 5).load(10, 1);

@@ -44,9 +44,7 @@ uint32_t registers_without_cubin(const Function& f, const MachineSpec& spec) {
   const uint32_t bound = register_bound(f, spec);
   const bool gives_away =
       std::ranges::any_of(f.source->body, [](const ptx::Instruction& i) { return i.opcode == "setmaxnreg"; });
-  const ptx::Function& source = *f.source;
-  const bool bounded = source.maxnreg || source.reqntid[0] || source.maxntid[0];
-  return gives_away && bounded ? bound : std::min(f.registers_per_thread, bound);
+  return gives_away && f.keeps_setmaxnreg() ? bound : std::min(f.registers_per_thread, bound);
 }
 
 }  // namespace

@@ -1,18 +1,23 @@
 // Instructions with several address operands keep them in Op::list, three words each: base slot, displacement, width.
 #pragma once
-#include <vector>
-
 #include "common/tinygpu/isa/lanes.h"
 
 TINYGPU_ISA_BEGIN
 
 constexpr uint32_t kAddressWords = 3;
 
-inline void push_address(Decoder& d, std::vector<uint32_t>& list, const ptx::Operand& o) {
+inline void push_address(Decoder& d, OperandList& list, const ptx::Operand& o) {
   const AddressOperand a = d.address(o);
   list.push_back(a.base);
-  list.push_back(uint32_t(int32_t(a.offset)));
-  list.push_back(a.wide);
+  list.push_word(uint32_t(int32_t(a.offset)));
+  list.push_word(a.wide);
+}
+
+/// Where there is no such operand.
+inline void push_no_address(OperandList& list) {
+  list.push_back(kNoSlot);
+  list.push_word(0);
+  list.push_word(0);
 }
 
 /// The address operand that starts at `words`, for one lane: 64 bits if the operand is, else 32.

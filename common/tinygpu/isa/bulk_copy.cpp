@@ -113,7 +113,7 @@ void exec_wait(Warp& w, const Op& op) {
 
 void decode_copy(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
-  std::vector<uint32_t> list;
+  OperandList list;
   push_address(d, list, d.operand(0));
   push_address(d, list, d.operand(1));
   op.b = d.src(d.operand(2), ptx::Type::u32);
@@ -140,7 +140,7 @@ void decode_reduce(Decoder& d, Op& op) {
 }
 
 void decode_prefetch(Decoder& d, Op& op) {
-  std::vector<uint32_t> list;
+  OperandList list;
   push_address(d, list, d.operand(0));
   d.set_list(op, list);
   op.b = d.src(d.operand(1), ptx::Type::u32);

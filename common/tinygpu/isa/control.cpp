@@ -92,13 +92,13 @@ void decode_call(Decoder& d, Op& op) {
   const Operand& callee = d.operand(at++);
   if (d.has(at) && d.operand(at).kind == Operand::Kind::list) arguments = &d.operand(at++);
 
-  std::vector<uint32_t> list;
-  list.push_back(arguments ? uint32_t(arguments->elems.size()) : 0);
+  OperandList list;
+  list.push_word(arguments ? uint32_t(arguments->elems.size()) : 0);
   if (arguments)
-    for (const Operand& e : arguments->elems) list.push_back(argument_offset(d, e));
-  list.push_back(returns ? uint32_t(returns->elems.size()) : 0);
+    for (const Operand& e : arguments->elems) list.push_word(argument_offset(d, e));
+  list.push_word(returns ? uint32_t(returns->elems.size()) : 0);
   if (returns)
-    for (const Operand& e : returns->elems) list.push_back(argument_offset(d, e));
+    for (const Operand& e : returns->elems) list.push_word(argument_offset(d, e));
   d.set_list(op, list);
 
   if (callee.kind == Operand::Kind::reg) {
@@ -187,18 +187,13 @@ class RegisterPool final : public Extension {
 /// How often a warp looks again whether there are enough: others may have exited.
 constexpr uint64_t kLookAgain = 1000;
 
-/// Registers a thread that the kernel begins with, 0 if that is not known. Without bounds ptxas leaves setmaxnreg out.
-uint32_t registers_at_entry(const Function& f) {
-  const ptx::Function& bounds = *f.source;
-  const bool known = bounds.maxnreg || bounds.reqntid[0] || bounds.maxntid[0];
-  return known ? (f.registers_per_thread + 7) / 8 * 8 : 0;  // a warp gets them in units of 256
-}
-
 constexpr const char* kRegisters =
     "the registers of setmaxnreg.inc: the CTA has too few left, until other warps give some back by setmaxnreg.dec";
 
 void setmaxnreg(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
+  const Function& kernel = *w.domain().launch.config.kernel;
+  if (!kernel.keeps_setmaxnreg()) return;
   const uint32_t wanted = uint32_t(op.imm), now = w.register_limit;
   const bool increase = op.get<RegisterChange>() == RegisterChange::increase;
   if (now && (increase ? wanted < now : wanted > now))
@@ -207,18 +202,18 @@ void setmaxnreg(Warp& w, const Op& op) {
                 " registers from " + std::to_string(now),
             "use .inc to take more registers and .dec to give some back");
   w.take_timeout();
-  if (const uint32_t each = registers_at_entry(*w.domain().launch.config.kernel)) {
-    RegisterPool& pool = w.cta().extensions.get<RegisterPool>(w.cta(), each);
-    if (wanted > pool.of(w) && wanted - pool.of(w) > pool.free(w.cta())) {
-      BlockReason why;
-      why.kind = BlockReason::Kind::async_group;
-      why.what = kRegisters;
-      return w.block(why, true, w.time() + kLookAgain);
-    }
-    pool.set(w, wanted);
-    for (const auto& other : w.cta().warps)
-      other->wake(w.time(), [](const Group& g) { return g.reason.what == kRegisters; });
+  // A warp gets registers in units of 256.
+  const uint32_t each = (kernel.registers_per_thread + 7) / 8 * 8;
+  RegisterPool& pool = w.cta().extensions.get<RegisterPool>(w.cta(), each);
+  if (wanted > pool.of(w) && wanted - pool.of(w) > pool.free(w.cta())) {
+    BlockReason why;
+    why.kind = BlockReason::Kind::async_group;
+    why.what = kRegisters;
+    return w.block(why, true, w.time() + kLookAgain);
   }
+  pool.set(w, wanted);
+  for (const auto& other : w.cta().warps)
+    other->wake(w.time(), [](const Group& g) { return g.reason.what == kRegisters; });
   w.register_limit = wanted;
 }
 

@@ -256,7 +256,10 @@ void decode_cp_async(Decoder& d, Op& op) {
   op.b = source.base;
   CopyDetails& details = op.edit<CopyDetails>();
   details.source_wide = source.wide;
-  d.set_list(op, {uint32_t(uint64_t(source.offset)), uint32_t(uint64_t(source.offset) >> 32)});
+  OperandList displacement;
+  displacement.push_word(uint32_t(uint64_t(source.offset)));
+  displacement.push_word(uint32_t(uint64_t(source.offset) >> 32));
+  d.set_list(op, displacement);
   details.bytes = uint8_t(d.operand(2).bits);
   const size_t end = d.operand_count() - (i.has("L2::cache_hint") ? 1 : 0);
   if (end <= 3) return;

@@ -100,7 +100,7 @@ void exec_first_ctaid_vector(Warp& w, const Op& op) {
 // ---- decoding
 
 void decode_try_cancel(Decoder& d, Op& op) {
-  std::vector<uint32_t> list;
+  OperandList list;
   push_address(d, list, d.operand(0));
   push_address(d, list, d.operand(1));
   d.set_list(op, list);
@@ -118,7 +118,7 @@ void decode_query_cancel(Decoder& d, Op& op) {
     return;
   }
   if (i.has("get_first_ctaid")) {
-    std::vector<uint32_t> list;
+    OperandList list;
     for (const auto& e : d.operand(0).elems) list.push_back(d.dst(e));
     d.set_list(op, list);
     op.fn = exec_first_ctaid_vector;

@@ -20,7 +20,6 @@ struct MbarrierDetails {
   bool drop;         // arrive_drop
   bool parity;       // of a wait
   bool cluster_scope;
-  bool spins;  // test_wait: all of a loop
 };
 
 // A token's upper half is the old state's. Hardware leaves the lower half undefined; here it says which phase was
@@ -267,7 +266,7 @@ void see(Warp& w, Cta& owner, uint32_t offset, MBarrier& b, uint32_t lanes) {
 void exec_test_wait(Warp& w, const Op& op) {
   const MBarrierTiming& timing = w.timing().mbarrier;
   const bool looked_early = w.take_timeout();
-  if (op.get<MbarrierDetails>().spins && !looked_early) w.charge(timing.spin);
+  if (op.spins && !looked_early) w.charge(timing.spin);
   uint32_t done = 0;
   each_object(w, op, "mbarrier.test_wait", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     MBarrier& b = mbarrier_at(owner, offset, origin_of(w, __builtin_ctz(lanes)), "mbarrier.test_wait");
@@ -286,7 +285,7 @@ void exec_test_wait(Warp& w, const Op& op) {
     why.what = "mbarrier.test_wait";
     return w.block(why, true, w.time());
   }
-  const uint32_t leaves = op.get<MbarrierDetails>().spins && done ? timing.spin_end : 0;
+  const uint32_t leaves = op.spins && done ? timing.spin_end : 0;
   w.result_at(op, w.time() + timing.answer + leaves);
   charge(w, op, timing.ready);
   if (op.dst != kNoSlot) {
@@ -429,7 +428,6 @@ void decode_wait(Decoder& d, Op& op) {
   op.dst = d.dst(d.operand(0));
   MbarrierDetails& details = op.edit<MbarrierDetails>();
   details.parity = d.inst->has("parity");
-  details.spins = d.inst->opcode == "mbarrier.test_wait" && d.spins();
   op.b = d.src(d.operand(2), details.parity ? ptx::Type::u32 : ptx::Type::b64);
 }
 

@@ -72,7 +72,7 @@ inline bool asks_own_shared_quick(const Op& op) {
 /// The same as own_shared(), which it leaves whatever isn't as it was last time to.
 template <bool load>
 [[gnu::always_inline]] inline bool own_shared_quick(Warp& w, const Op& op, uint32_t bytes, OwnShared& out) {
-  return w.full() && !(op.mark && w.done_before(op)) && own_shared_detail::as_last_time<load>(w, op, bytes, out);
+  return w.full() && !w.done_before(op) && own_shared_detail::as_last_time<load>(w, op, bytes, out);
 }
 
 TINYGPU_ISA_END

@@ -36,7 +36,7 @@ void negate_predicate(Warp& w, const Op& op) {
 }
 
 /// An instruction of the machine code that PTX has not: time, and perhaps something that comes late.
-void chip_step(Warp& w, const Op& op) { w.result_at(op, w.time() + uint64_t(op.imm)); }
+void machine_instruction(Warp& w, const Op& op) { w.result_at(op, w.time() + uint64_t(op.imm)); }
 
 }  // namespace
 
@@ -44,7 +44,7 @@ ExecFn internal_executor(std::string_view name) {
   if (name == "special") return special;
   if (name == "not_modelled") return not_modelled;
   if (name == "not.pred") return negate_predicate;
-  if (name == "chip") return chip_step;
+  if (name == "sass") return machine_instruction;
   return nullptr;
 }
 

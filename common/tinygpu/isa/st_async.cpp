@@ -138,12 +138,12 @@ void exec_bulk_fill(Warp& w, const Op& op) {
 void decode_async(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
   const bool tracked = i.has("mbarrier::complete_tx::bytes");
-  std::vector<uint32_t> list;
+  OperandList list;
   push_address(d, list, d.operand(0));
   if (tracked)
     push_address(d, list, d.operand(2));
   else
-    list.insert(list.end(), {kNoSlot, 0, 0});
+    push_no_address(list);
   const ptx::Type type = i.type();
   const ptx::Operand& value = d.operand(1);
   if (value.kind == ptx::Operand::Kind::vector)
@@ -164,7 +164,7 @@ void decode_reduce(Decoder& d, Op& op) {
 }
 
 void decode_bulk_fill(Decoder& d, Op& op) {
-  std::vector<uint32_t> list;
+  OperandList list;
   push_address(d, list, d.operand(0));
   d.set_list(op, list);
   op.b = d.src(d.operand(1), ptx::Type::u64);

@@ -187,13 +187,13 @@ TensorTile::Mode decode_mode(const ptx::Instruction& i) {
 void decode_tile(Decoder& d, Op& op, const ptx::Operand& map, const ptx::Operand* shared, const ptx::Operand* mbarrier,
                  const ptx::Operand* offsets) {
   const ptx::Instruction& i = *d.inst;
-  std::vector<uint32_t> list;
+  OperandList list;
   push_address(d, list, map);
   for (const ptx::Operand* o : {shared, mbarrier}) {
     if (o)
       push_address(d, list, *o);
     else
-      list.insert(list.end(), {kNoSlot, 0, 0});
+      push_no_address(list);
   }
   uint32_t dimensions = 0;
   for (uint32_t n = 1; n <= 5; ++n)

@@ -129,7 +129,7 @@ void decode_replace(Decoder& d, Op& op) {
   Field field{};
   for (size_t k = 0; k < std::size(kFields); ++k)
     if (i.has(kFields[k])) field = Field(k);
-  std::vector<uint32_t> list;
+  OperandList list;
   push_address(d, list, d.operand(0));
   d.set_list(op, list);
   const bool ordinal = d.operand_count() == 3;
@@ -144,7 +144,7 @@ void decode_replace(Decoder& d, Op& op) {
 }
 
 void decode_cp_fenceproxy(Decoder& d, Op& op) {
-  std::vector<uint32_t> list;
+  OperandList list;
   push_address(d, list, d.operand(0));
   push_address(d, list, d.operand(1));
   d.set_list(op, list);

@@ -69,7 +69,7 @@ struct alignas(64) Op {
   uint32_t list_size = 0;
   uint32_t guard = kNoSlot;  // predicate slot, or kNoSlot
   uint8_t flags = 0;
-  // Filled by program/schedule from the machine's costs.
+  // Filled by program/schedule/ from the machine's costs.
   uint8_t issue = 1;  // cycles of the sub-partition's issue port
   Pipe pipe = Pipe::none;
   uint8_t set_sb = 0xff;  // scoreboard (0..31) that a variable-latency result releases, 0xff: none
@@ -77,17 +77,23 @@ struct alignas(64) Op {
   bool plain = false;     // settle() found nothing that the interpreter would have to look at but its units
   uint32_t wait_sb = 0;   // bit i: wait for scoreboard i before issuing
   uint8_t occupies = 0;   // cycles of the pipe
-  // Of loops that ptxas has changed (program/sass/sass_code.h).
+  // Of loops that ptxas has changed (program/schedule/sass_loops.h).
   uint8_t turns = 1;  // it waits for its operands in every so-many-th turn: loads of as many turns go together
-  uint8_t mark = 0;   // kMark…, with the loop's number
-  static constexpr uint8_t kMarkOnce = 0x40;    // a load that ptxas takes out of the loop: made in its first turn
-  static constexpr uint8_t kMarkEntry = 0x80;   // the loop is entered behind this op,
-  static constexpr uint8_t kMarkAgain = 0xc0;   // its first turn is over
-  static constexpr uint8_t kMarkedLoop = 0x1f;  // which loop
+  /// What it means to a loop whose loads ptxas takes out: the chip makes them once, tinygpu in every turn, and only
+  /// those of the first turn cost time.
+  enum class LoopRole : uint8_t {
+    none,
+    load,        // costs time in the loop's first turn alone
+    before,      // the loop's first turn begins behind this op
+    end_of_turn  // the first turn is over behind this op
+  } loop_role = LoopRole::none;
+  uint8_t loop = 0;  // of which loop, 0 … kMostLoops - 1
+  static constexpr uint8_t kMostLoops = 32;
 
   uint32_t d = kNoSlot, dst2 = kNoSlot;
-  uint32_t inst = 0;  // index into Function::instructions (source text, lines)
+  uint32_t inst = 0;  // index into ptx::Function::body: the instruction that it comes from
   CostClass cost = CostClass::alu;
+  bool spins = false;  // its block is a loop by itself in which nothing changes from turn to turn: it waits for others
 
   /// What the instruction says besides its operands: a struct or an enumeration of its family's own, written when it is
   /// decoded, all zeros before. get() must ask for the type that was written, or for one that it begins with.
@@ -114,13 +120,13 @@ struct alignas(64) Op {
     reads_pending = 8,  // touches a register that an asynchronous operation may still own: Function::async_touches
     no_guard = 16,      // fn looks at the guard itself (bra, call, ret, exit)
     serial = 32,        // strong global access, or a fence of one: executed in the serial phase between windows
-    injected = 64,      // made by the lowering (special-register moves), not an instruction of the user's
+    injected = 64,      // made by the lowering (a special register's read, say), not an instruction of the user's
     steers = 128,       // its result decides where the function branches or what memory it reaches
   };
 
   /// To be called when nothing else of it will change.
   void settle() {
-    plain = guard == kNoSlot && !wait_sb && !mark && !(flags & (join | reads_pending | serial)) &&
+    plain = guard == kNoSlot && !wait_sb && loop_role == LoopRole::none && !(flags & (join | reads_pending | serial)) &&
             cost != CostClass::global_store;
   }
 

@@ -1,19 +1,20 @@
 #include "common/tinygpu/program/program.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <optional>
 
-#include "common/tinygpu/program/lower/function_builder.h"
+#include "common/tinygpu/base/align_up.h"
+#include "common/tinygpu/program/allocate/allocate.h"
+#include "common/tinygpu/program/lower/lower.h"
+#include "common/tinygpu/program/lower/shared_layout.h"
+#include "common/tinygpu/program/sass/sass_match.h"
+#include "common/tinygpu/program/schedule/issue_cost.h"
+#include "common/tinygpu/program/schedule/schedule.h"
 
 namespace tinygpu {
 namespace {
 
-uint64_t align_up(uint64_t v, uint64_t a) { return (v + a - 1) / a * a; }
 bool in_memory(const ptx::Variable& v) { return v.space == ptx::Space::global || v.space == ptx::Space::constant; }
-bool in_shared(const ptx::Variable& v) {
-  return v.space == ptx::Space::shared || v.space == ptx::Space::shared_cta || v.space == ptx::Space::shared_cluster;
-}
 
 /// Program::Subject, as bits.
 uint8_t subjects_of(std::string_view opcode) {
@@ -34,6 +35,8 @@ Program::Program(std::vector<std::shared_ptr<const ptx::Module>> modules, const 
     : isa_(isa), costs_(costs) {
   for (auto& m : modules) {
     scopes_.emplace_back();
+    for (const ptx::Variable& v : m->variables)
+      if (is_shared(v.space)) scopes_.back().shared[v.name] = &v;
     scopes_.back().module = std::move(m);
   }
   for (const ModuleScope& s : scopes_)
@@ -41,7 +44,6 @@ Program::Program(std::vector<std::shared_ptr<const ptx::Module>> modules, const 
       for (const ptx::Instruction& i : f->body) subjects_ |= subjects_of(i.opcode);
   link_functions();
   load_variables(store);
-  place_common_shared();
 }
 
 Program::~Program() = default;
@@ -135,35 +137,25 @@ void Program::load_variables(VariableStore& store) {
   }
 }
 
-void Program::place_common_shared() {
-  for (auto& scope : scopes_) {
-    std::map<std::string, const ptx::Variable*> shared;
-    for (const auto& v : scope.module->variables)
-      if (in_shared(v) && !v.unsized_array && v.size) shared[v.name] = &v;
-    if (shared.empty()) continue;
-    std::set<std::string> used;
-    auto visit = [&](auto&& self, const ptx::Operand& o) -> void {
-      if (o.kind == ptx::Operand::Kind::symbol && shared.count(o.name)) used.insert(o.name);
-      for (const auto& e : o.elems) self(self, e);
-    };
-    for (const auto& f : scope.module->functions)
-      if (f->has_body && !f->entry)
-        for (const auto& i : f->body)
-          for (const auto& o : i.operands) visit(visit, o);
-    uint64_t at = kSharedBase;
-    for (const auto& name : used) {
-      at = align_up(at, std::max(1u, shared[name]->align));
-      scope.common_shared[name] = uint32_t(at);
-      at += shared[name]->size;
-    }
-    scope.common_shared_bytes = at - kSharedBase;
+void Program::lower_function(Function& f) const {
+  std::optional<SharedLayout> shared;
+  if (f.entry) shared = lay_out_shared(f, scopes_, functions_);
+  const Symbols symbols(f, scopes_[f.scope], shared ? &*shared : nullptr);
+  LoweredFunction code = lower(f, symbols, isa_);
+  price(f, code, costs_);
+  SassMatch sass;
+  if (f.sass) {
+    sass = match_sass(features_of(f, code), code.touches, code.flow, *f.sass);
+    reorder(code, sass.blocks, isa_.internal("sass"));
   }
+  const Placement places = allocate(f, code);
+  schedule(f, code, places, sass, costs_);
 }
 
 void Program::decode(Function& f) {
   std::lock_guard lock(decode_mutex_);
   if (f.decoded) return;
-  FunctionBuilder(*this, f).build();
+  lower_function(f);
   f.decoded = true;
 }
 

@@ -1,7 +1,6 @@
-#include <unordered_map>
+#include "common/tinygpu/program/special.h"
 
-#include "common/tinygpu/program/environment_register.h"
-#include "common/tinygpu/program/program.h"
+#include <unordered_map>
 
 namespace tinygpu {
 

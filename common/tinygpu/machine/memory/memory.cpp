@@ -7,6 +7,7 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "common/tinygpu/base/align_up.h"
 #include "common/tinygpu/base/range.h"
 
 namespace tinygpu {
@@ -15,8 +16,6 @@ namespace {
 // cudaMalloc aligns to at least 256 bytes; a gap behind every allocation makes small overruns visible.
 constexpr uint64_t kGranule = FreeRanges::kUnit;
 constexpr uint64_t kPage = 4096;
-
-uint64_t align_up(uint64_t v, uint64_t a) { return (v + a - 1) / a * a; }
 
 uint8_t* reserve(uint64_t size, int protection) {
   void* p = mmap(nullptr, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -55,6 +55,18 @@ uint8_t* Frames::local(const Group& g, uint32_t lane, uint32_t offset, uint32_t 
   return bytes.data() + offset;
 }
 
+uint32_t Frames::shared_offset(const ptx::Variable& v) const {
+  const Function& kernel = *warp_.domain().launch.config.kernel;
+  const auto it = kernel.shared_offsets.find(&v);
+  if (it == kernel.shared_offsets.end())
+    warp_.fault(FaultKind::not_modelled, "not-modelled",
+                fmt::format("not modelled: a function with shared memory of its own ({}) whose address {} has not from "
+                            "its own code nor from an initialised variable",
+                            v.name, kernel.name),
+                "call the function by its name");
+  return it->second;
+}
+
 void Frames::write_constants(const Function& f, uint32_t base, uint32_t local_base, uint32_t mask) {
   uint64_t lanes[32];
   for (const FrameConstant& c : f.constants) {
@@ -63,9 +75,9 @@ void Frames::write_constants(const Function& f, uint32_t base, uint32_t local_ba
     if (c.kind == FrameConstant::Kind::special) {
       special_values(warp_, Special(c.bits), lanes);
     } else {
-      if (c.kind == FrameConstant::Kind::shared) bits += uint64_t(warp_.cta().rank) << 24;
-      if (c.kind == FrameConstant::Kind::dynamic_shared)
-        bits += (uint64_t(warp_.cta().rank) << 24) + kSharedBase + warp_.domain().launch.config.kernel->static_shared;
+      const bool kernels = c.kind == FrameConstant::Kind::kernel_shared;
+      if (kernels || c.kind == FrameConstant::Kind::shared) bits += uint64_t(warp_.cta().rank) << 24;
+      if (kernels) bits += shared_offset(*c.variable);
       if (c.kind == FrameConstant::Kind::local) bits += local_base;
       std::fill(lanes, lanes + 32, bits);
     }

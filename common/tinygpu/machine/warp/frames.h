@@ -34,6 +34,8 @@ class Frames {
 
  private:
   void take_memory(size_t bytes);
+  /// Where the kernel has a shared variable that one of its functions names.
+  uint32_t shared_offset(const ptx::Variable& v) const;
   const Warp& warp_;
   AlignedBytes file_;
   std::vector<std::vector<uint8_t>> local_;

@@ -63,10 +63,9 @@ void Warp::resumed(Group& g) {
 }
 
 void Warp::note_turn(const Op& op) {
-  const uint32_t loop = 1u << (op.mark & Op::kMarkedLoop);
-  const uint8_t what = op.mark & ~Op::kMarkedLoop;
-  if (what == Op::kMarkEntry) past_first_turn_ &= ~loop;
-  if (what == Op::kMarkAgain) past_first_turn_ |= loop;
+  const uint32_t loop = 1u << op.loop;
+  if (op.loop_role == Op::LoopRole::before) past_first_turn_ &= ~loop;
+  if (op.loop_role == Op::LoopRole::end_of_turn) past_first_turn_ |= loop;
 }
 
 /// Cycles of its unit.
@@ -148,7 +147,7 @@ void Warp::run_ops() {
         if (!starved_) time_ = earliest;
         break;
       }
-      if (op.mark) [[unlikely]]
+      if (op.loop_role != Op::LoopRole::none) [[unlikely]]
         note_turn(op);
       time_ = earliest;
     }

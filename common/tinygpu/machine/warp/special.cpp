@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/tinygpu/machine/chip/gpu.h"
-#include "common/tinygpu/program/environment_register.h"
+#include "common/tinygpu/program/special.h"
 
 namespace tinygpu {
 

@@ -67,9 +67,7 @@ class Warp {
   /// The same when the chip's memory has yet to say so (MemoryRequests).
   void result_asked(const Op& op) { scoreboard_.asked(op); }
   /// The chip has done `op` in an earlier turn of its loop.
-  bool done_before(const Op& op) const {
-    return (op.mark & ~Op::kMarkedLoop) == Op::kMarkOnce && past_first_turn_ >> (op.mark & Op::kMarkedLoop) & 1;
-  }
+  bool done_before(const Op& op) const { return op.loop_role == Op::LoopRole::load && past_first_turn_ >> op.loop & 1; }
 
   /// Collective ops (.sync / .aligned). True: every non-exited lane of `members` is in this group and the op may act
   /// for members. False: the group has been blocked until they arrive; return from the ExecFn at once, it will be

@@ -1,11 +1,13 @@
+#include "common/tinygpu/program/allocate/async_registers.h"
+
 #include <algorithm>
 
 #include "common/tinygpu/program/lower/dataflow.h"
+#include "common/tinygpu/program/lower/decoder.h"
 
 namespace tinygpu {
 
-AsyncRegisters::AsyncRegisters(const ptx::Function& f, const Flow& flow, const std::vector<Touch>& touches)
-    : f_(f), touches_(touches) {
+AsyncRegisters::AsyncRegisters(const Flow& flow, const std::vector<Touch>& touches) : touches_(touches) {
   for (const Touch& t : touches)
     for (const bool written : {false, true})
       for (uint32_t r : written ? t.async_defs : t.async_uses)
@@ -26,7 +28,7 @@ AsyncRegisters::AsyncRegisters(const ptx::Function& f, const Flow& flow, const s
 void AsyncRegisters::step(Ages& ages, uint32_t i) const {
   const Touch& t = touches_[i];
   // A commit or a wait that its guard may switch off ends nothing for certain.
-  if (f_.body[i].guard < 0 && (t.commits >= 0 || t.waits >= 0))
+  if (!t.guarded && (t.commits >= 0 || t.waits >= 0))
     for (size_t k = 0; k < ages.size(); ++k) {
       if (ages[k] == kIdle) continue;
       if (registers_[k].channel == t.commits) ages[k] = std::min<uint8_t>(ages[k] + 1, kIdle - 1);

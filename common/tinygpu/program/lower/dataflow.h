@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "common/tinygpu/program/lower/function_builder.h"
+#include "common/tinygpu/program/lower/flow.h"
 
 namespace tinygpu {
 

@@ -1,6 +1,7 @@
 // What an isa/ decode function sees: turns one ptx::Instruction into one Op.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -18,6 +19,26 @@ struct AddressOperand {
   bool wide = false;  // base slot is b64
 };
 
+/// A list of slots for Op::list, with words between them that are none (displacements, counts).
+class OperandList {
+ public:
+  OperandList() = default;
+  OperandList(std::vector<uint32_t> slots) : words_(std::move(slots)) {}
+  OperandList(std::initializer_list<uint32_t> slots) : words_(slots) {}
+  void push_back(uint32_t slot) { words_.push_back(slot); }
+  void push_word(uint32_t word) {
+    plain_.push_back(uint32_t(words_.size()));
+    words_.push_back(word);
+  }
+  size_t size() const { return words_.size(); }
+  std::vector<uint32_t>& words() { return words_; }
+  /// Places of the words that are no slots, ascending.
+  const std::vector<uint32_t>& plain() const { return plain_; }
+
+ private:
+  std::vector<uint32_t> words_, plain_;
+};
+
 /// Thrown by decode functions for what is legal PTX but not modelled. The kernel still loads; executing the instruction
 /// stops it with `not modelled: <instruction>`.
 class NotModelled : public std::runtime_error {
@@ -25,7 +46,9 @@ class NotModelled : public std::runtime_error {
   explicit NotModelled(const std::string& why) : std::runtime_error(why) {}
 };
 
-/// Operand services for decode functions. All slots returned are valid for the op being decoded.
+/// Operand services for decode functions. The slots that it returns are places of values that get their slot later,
+/// when all of the function is decoded (program/allocate/): a decode function hands them on and does not reckon with
+/// them.
 class Decoder {
  public:
   virtual ~Decoder() = default;
@@ -47,12 +70,12 @@ class Decoder {
   virtual AddressOperand address(const ptx::Operand& o) = 0;
   /// A constant slot that holds `bits` in every lane; width 2, 4, 8 or 16 bytes (16: zero-extended).
   virtual uint32_t constant(uint64_t bits, int width) = 0;
-  /// Copies a list of slots into memory owned by the function and sets op.list, op.list_size.
-  virtual void set_list(Op& op, const std::vector<uint32_t>& slots) = 0;
+  /// Gives the list to the function and sets op.list, op.list_size.
+  virtual void set_list(Op& op, OperandList list) = 0;
   /// Op index of a label; to be used as Op::imm of branches (fixed up after layout).
   virtual void set_target(Op& op, uint32_t label) = 0;
-  /// Declares that the op writes these destinations asynchronously under `channel` ("tmem_ld", "wgmma"): until an op
-  /// that calls async_wait(channel) the registers keep their own slots and readers get Op::reads_pending.
+  /// Declares that the op writes these destinations asynchronously under `channel` (AsyncChannel): until an op that
+  /// calls async_wait(channel) the registers keep their own slots and readers get Op::reads_pending.
   virtual void async_dst(const std::vector<uint32_t>& slots, int channel) = 0;
   /// Declares that the op reads these sources after it has issued: until the wait no other register gets their slots,
   /// and writers of theirs get Op::reads_pending.
@@ -71,8 +94,6 @@ class Decoder {
   virtual uint32_t local_offset(const std::string& param_variable) const = 0;
   /// brx.idx: op indices of a .branchtargets list (ptx::Operand::label), as the op's list (fixed up after layout).
   virtual void set_target_list(Op& op, uint32_t list) = 0;
-  /// The instruction's block is a loop by itself in which nothing changes from turn to turn: it waits for others.
-  virtual bool spins() const = 0;
   /// The module's target number and suffix, e.g. "sm_100a".
   virtual const std::string& target() const = 0;
 
@@ -97,7 +118,8 @@ class InstructionSet {
   virtual ~InstructionSet() = default;
   virtual DecodeFn find(std::string_view opcode) const = 0;
   /// Executors of the lowering's own ops: "special" (dst = the special register whose Special is Op::imm, width_of
-  /// bytes per lane), "not_modelled" (stops the kernel, naming the instruction), "not.pred" (dst = ~a).
+  /// bytes per lane), "not_modelled" (stops the kernel, naming the instruction), "not.pred" (dst = ~a), "sass" (time
+  /// that a machine instruction takes which PTX does not have; its result comes after Op::imm cycles).
   virtual ExecFn internal(std::string_view name) const = 0;
 };
 

@@ -1,6 +1,9 @@
+#include "common/tinygpu/program/lower/flow.h"
+
 #include <algorithm>
 
-#include "common/tinygpu/program/lower/function_builder.h"
+#include "common/tinygpu/program/function.h"
+#include "common/tinygpu/program/lower/dominators.h"
 
 namespace tinygpu {
 namespace {
@@ -28,62 +31,17 @@ std::vector<uint32_t> targets_of(const ptx::Function& f, const ptx::Instruction&
   return out;
 }
 
-/// Immediate post-dominators by the iterative algorithm of Cooper, Harvey and Kennedy on the reversed graph.
+/// A block's immediate post-dominator is its dominator in the reversed graph, whose root is the exit.
 std::vector<int32_t> post_dominators(const std::vector<Flow::Block>& blocks) {
-  const int n = int(blocks.size());
-  const int exit = n;
-  std::vector<std::vector<int>> preds(n + 1), succs(n + 1);  // of the reversed graph: succs = flow predecessors
-  for (int b = 0; b < n; ++b) {
-    for (uint32_t s : blocks[b].next) preds[b].push_back(int(s));
-    if (blocks[b].next.empty()) preds[b].push_back(exit);
+  const uint32_t n = uint32_t(blocks.size()), exit = n;
+  std::vector<std::vector<uint32_t>> reversed(n + 1);
+  for (uint32_t b = 0; b < n; ++b) {
+    reversed[b] = blocks[b].previous;
+    if (blocks[b].next.empty()) reversed[exit].push_back(b);
   }
-  for (int b = 0; b < n; ++b)
-    for (int p : preds[b]) succs[p].push_back(b);
-  std::vector<int> order, number(n + 1, -1);
-  std::vector<std::pair<int, size_t>> stack{{exit, 0}};
-  std::vector<bool> seen(n + 1);
-  seen[exit] = true;
-  while (!stack.empty()) {
-    auto& [b, k] = stack.back();
-    if (k < succs[b].size()) {
-      const int s = succs[b][k++];
-      if (!seen[s]) {
-        seen[s] = true;
-        stack.push_back({s, 0});
-      }
-    } else {
-      number[b] = int(order.size());
-      order.push_back(b);
-      stack.pop_back();
-    }
-  }
-  std::vector<int> idom(n + 1, -1);
-  idom[exit] = exit;
-  auto intersect = [&](int a, int b) {
-    while (a != b) {
-      while (number[a] < number[b]) a = idom[a];
-      while (number[b] < number[a]) b = idom[b];
-    }
-    return a;
-  };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (auto it = order.rbegin(); it != order.rend(); ++it) {
-      const int b = *it;
-      if (b == exit) continue;
-      int best = -1;
-      for (int p : preds[b]) {
-        if (number[p] < 0 || idom[p] < 0) continue;
-        best = best < 0 ? p : intersect(p, best);
-      }
-      if (best >= 0 && idom[b] != best) {
-        idom[b] = best;
-        changed = true;
-      }
-    }
-  }
-  std::vector<int32_t> out(n, -1);
-  for (int b = 0; b < n; ++b) out[b] = idom[b] == exit || idom[b] < 0 ? -1 : idom[b];
+  const Dominators dominators(reversed, exit);
+  std::vector<int32_t> out(n);
+  for (uint32_t b = 0; b < n; ++b) out[b] = dominators.of(b) == int32_t(exit) ? -1 : dominators.of(b);
   return out;
 }
 

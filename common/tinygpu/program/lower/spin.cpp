@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <set>
 
-#include "common/tinygpu/program/lower/function_builder.h"
+#include "common/tinygpu/program/lower/flow.h"
+#include "common/tinygpu/program/lower/touch.h"
 
 namespace tinygpu {
 

@@ -1,7 +1,7 @@
 // Which results decide what a function does: found backwards from guards, addresses and targets.
 #include <algorithm>
 
-#include "common/tinygpu/program/lower/function_builder.h"
+#include "common/tinygpu/program/lower/touch.h"
 
 namespace tinygpu {
 
@@ -10,7 +10,7 @@ std::vector<bool> find_steering(const std::vector<Touch>& touches) {
   for (const Touch& t : touches)
     for (const auto* list : {&t.uses, &t.defs, &t.async_uses, &t.async_defs})
       for (const uint32_t r : *list)
-        if (r != kNoSlot) registers = std::max(registers, r + 1);
+        registers = std::max(registers, r + 1);
   std::vector<bool> steers(registers), found(touches.size());
   for (const Touch& t : touches)
     for (const uint32_t r : t.steers) steers[r] = true;

@@ -4,11 +4,9 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "common/tinygpu/program/op.h"
-#include "common/tinygpu/ptx/module.h"
 
 namespace tinygpu {
 
@@ -57,7 +55,6 @@ struct SassInstruction {
 
 struct SassCode {
   std::vector<SassInstruction> code;
-  std::shared_ptr<const ptx::Function> ordered;  // the PTX in its order, where blocks have one
 };
 
 }  // namespace tinygpu

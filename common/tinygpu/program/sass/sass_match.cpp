@@ -58,13 +58,15 @@ std::optional<uint32_t> turns_of(Inventory ptx, Inventory sass) {
   if (ptx.sequences) return sass.floating || sass.special || sass.rest > ptx.rest ? std::optional(1u) : std::nullopt;
   const auto about = [](uint32_t many, uint32_t few) { return uint32_t(std::lround(double(many) / few)); };
   if (!ptx.floating != !sass.floating) return {};
+  uint32_t by_special = 0;
+  if (ptx.special && sass.special % ptx.special == 0) by_special = sass.special / ptx.special;
   if (ptx.floating) {
     const uint32_t n = about(sass.floating, ptx.floating);
-    return n && sass.floating * 5 >= n * ptx.floating * 4 && sass.floating * 4 <= n * ptx.floating * 5
-               ? std::optional(n)
-               : std::nullopt;
+    if (!n || sass.floating * 5 < n * ptx.floating * 4 || sass.floating * 4 > n * ptx.floating * 5) return {};
+    // ptxas adds products to some special functions, and conversions use the same unit: the fewer turns.
+    return by_special ? std::min(n, by_special) : n;
   }
-  if (ptx.special && sass.special && sass.special % ptx.special == 0) return sass.special / ptx.special;
+  if (by_special) return by_special;
   if (!ptx.rest || !sass.rest) return {};
   // Instructions that come and go may make twice as many of one turn, not more.
   const uint32_t n = about(sass.rest, ptx.rest);
@@ -348,8 +350,8 @@ class Match {
 
 }  // namespace
 
-SassMatch share_out(const std::vector<PtxFeatures>& features, const std::vector<Touch>& touches, const Flow& flow,
-                    const SassCode& sass) {
+SassMatch match_sass(const std::vector<PtxFeatures>& features, const std::vector<Touch>& touches, const Flow& flow,
+                     const SassCode& sass) {
   return Match(features, touches, flow, sass).run();
 }
 

@@ -4,26 +4,15 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/tinygpu/program/lower/function_builder.h"
+#include "common/tinygpu/program/lower/flow.h"
+#include "common/tinygpu/program/lower/touch.h"
+#include "common/tinygpu/program/sass/ptx_features.h"
 #include "common/tinygpu/program/sass/sass_code.h"
 #include "common/tinygpu/program/sass/sass_order.h"
 
 namespace tinygpu {
 
-/// An instruction of PTX, as far as it can be found again.
-struct PtxFeatures {
-  InstructionKind kind = InstructionKind::other;
-  bool floating = false;    // f32 or f64 arithmetic
-  bool special = false;     // of the slow unit (ex2, rcp, popc …)
-  bool shared_out = false;  // it has no counterpart of its own: arithmetic of integers, moves, branches
-  bool sequence = false;    // ptxas makes many of it: a division, a root
-  uint8_t weight = 1;       // how many instructions it is about
-  bool branches = false;    // or leaves
-  /// What may pass it: anything that needs no result of it; other reads of memory; of memory, nothing; nothing.
-  enum class Order : uint8_t { free, reads, writes, sync, fixed } order = Order::free;
-};
-
-/// What the machine code says of PTX instructions, by index.
+/// What the machine code says of PTX.
 struct SassMatch {
   struct Share {
     bool known = false;
@@ -31,7 +20,7 @@ struct SassMatch {
     uint8_t issue = 0, occupies = 0;
     Pipe pipe = Pipe::none;
   };
-  std::vector<Share> shares;
+  std::vector<Share> shares;  // by place in the code
   struct LoopShare {
     std::vector<uint32_t> blocks;  // all, sorted
     std::vector<uint32_t> own;     // of those, the ones in no loop inside
@@ -46,7 +35,8 @@ struct SassMatch {
   std::vector<SassBlock> blocks;  // whose every instruction has its place
 };
 
-SassMatch share_out(const std::vector<PtxFeatures>& features, const std::vector<Touch>& touches, const Flow& flow,
-                    const SassCode& sass);
+/// `features`, `touches`: by place in the code.
+SassMatch match_sass(const std::vector<PtxFeatures>& features, const std::vector<Touch>& touches, const Flow& flow,
+                     const SassCode& sass);
 
 }  // namespace tinygpu

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "common/tinygpu/program/sass/sass_match.h"
+#include "common/tinygpu/program/sass/ptx_features.h"
 
 namespace tinygpu {
 namespace {
@@ -290,6 +290,25 @@ std::optional<SassBlock> order_block(const std::vector<PtxFeatures>& features, c
   for (uint32_t i = begin; i < end; ++i)
     if (features[i].order == PtxFeatures::Order::fixed) return {};
   return Order(features, touches, begin, end).run(code);
+}
+
+void reorder(LoweredFunction& code, const std::vector<SassBlock>& blocks, ExecFn step) {
+  for (const SassBlock& block : blocks) {
+    std::vector<LoweredInstruction> instructions;
+    std::vector<Touch> touches;
+    for (size_t k = 0; k < block.order.size(); ++k) {
+      instructions.push_back(std::move(code.code[block.order[k]]));
+      touches.push_back(std::move(code.touches[block.order[k]]));
+      Op op;
+      op.fn = step;
+      op.flags = Op::injected;
+      op.inst = instructions.back().op.inst;
+      auto& before = instructions.back().before;
+      before.insert(before.begin(), block.places[k].before.size(), op);
+    }
+    std::ranges::move(instructions, code.code.begin() + block.begin);
+    std::ranges::move(touches, code.touches.begin() + block.begin);
+  }
 }
 
 }  // namespace tinygpu

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "common/tinygpu/program/lower/function_builder.h"
+#include "common/tinygpu/program/lower/lower.h"
 #include "common/tinygpu/program/sass/sass_code.h"
 
 namespace tinygpu {
@@ -33,11 +33,15 @@ struct SassBlock {
   bool of_loop = false;  // its last branch leads back
 };
 
-struct PtxFeatures;  // program/sass/sass_match.h
+struct PtxFeatures;  // program/sass/ptx_features.h
 
 /// Instructions [begin, end) of PTX, which are a block, in the order of `code`; empty if they are something else, or
 /// cannot stand in that order.
 std::optional<SassBlock> order_block(const std::vector<PtxFeatures>& features, const std::vector<Touch>& touches,
                                      uint32_t begin, uint32_t end, std::span<const SassInstruction> code);
+
+/// Puts the instructions of such blocks into that order; `step` executes the machine instructions that PTX does not
+/// have.
+void reorder(LoweredFunction& code, const std::vector<SassBlock>& blocks, ExecFn step);
 
 }  // namespace tinygpu

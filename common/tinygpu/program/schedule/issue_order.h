@@ -31,14 +31,19 @@ std::vector<uint32_t> issue_order(const std::vector<IssueNode>& run);
 /// into it. The last element is when the run is over.
 class RegisterTimes {
  public:
-  explicit RegisterTimes(size_t registers) : times_(registers) {}
-  uint64_t at(uint32_t r) const { return times_[r]; }
-  void set(uint32_t r, uint64_t time) { times_[r] = time; }
-  /// All results are there.
-  void clear() { times_.assign(times_.size(), 0); }
+  explicit RegisterTimes(size_t registers) : times_(registers), since_(registers) {}
+  uint64_t at(uint32_t r) const { return since_[r] == clears_ ? times_[r] : 0; }
+  void set(uint32_t r, uint64_t time) {
+    times_[r] = time;
+    since_[r] = clears_;
+  }
+  /// All results are there. It costs nothing: a function has many blocks.
+  void clear() { ++clears_; }
 
  private:
   std::vector<uint64_t> times_;
+  std::vector<uint32_t> since_;  // how many clears there had been when the time was set
+  uint32_t clears_ = 0;
 };
 std::vector<uint64_t> issue_times(const std::vector<IssueNode>& run, const std::vector<uint32_t>& order, uint64_t begin,
                                   RegisterTimes& ready);

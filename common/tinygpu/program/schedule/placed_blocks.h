@@ -3,7 +3,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "common/tinygpu/program/program.h"
+#include "common/tinygpu/program/function.h"
 #include "common/tinygpu/program/sass/sass_order.h"
 
 namespace tinygpu {

@@ -67,7 +67,7 @@ bool RunTimes::apart(uint32_t inst) const {
         if (op.flags & (Op::serial | Op::reads_pending)) return true;
     }
   }
-  const ptx::Instruction& i = f_.source->body[inst];
+  const ptx::Instruction& i = instruction(inst);
   return i.has("volatile") || i.has("acquire") || i.has("release") || i.has("relaxed") || i.has("acq_rel");
 }
 
@@ -76,7 +76,7 @@ IssueNode RunTimes::node(uint32_t inst) const {
   n.uses = touches_[inst].uses;
   n.defs = touches_[inst].defs;
   n.issue = 0;
-  const ptx::Instruction& i = f_.source->body[inst];
+  const ptx::Instruction& i = instruction(inst);
   for (uint32_t k = first_op_[inst]; k < first_op_[inst + 1]; ++k) {
     const Op& op = f_.ops[k];
     const OpCost& cost = costs_[size_t(op.cost)];

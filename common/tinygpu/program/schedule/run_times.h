@@ -4,7 +4,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "common/tinygpu/program/lower/function_builder.h"
+#include "common/tinygpu/program/function.h"
+#include "common/tinygpu/program/lower/flow.h"
+#include "common/tinygpu/program/lower/touch.h"
 #include "common/tinygpu/program/sass/sass_match.h"
 #include "common/tinygpu/program/schedule/issue_order.h"
 
@@ -20,6 +22,7 @@ class RunTimes {
   void place(const Flow::Block& block, bool repeats, const std::vector<uint32_t>& waits);
 
  private:
+  const ptx::Instruction& instruction(uint32_t place) const { return f_.instruction(f_.ops[first_op_[place + 1] - 1]); }
   bool apart(uint32_t inst) const;
   IssueNode node(uint32_t inst) const;
   void move_costs(uint32_t begin, const std::vector<uint32_t>& order, const std::vector<bool>& fixed);

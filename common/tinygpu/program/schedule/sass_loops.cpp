@@ -12,6 +12,8 @@ namespace {
 constexpr uint32_t kNear = 355, kFromAfar = 11;
 constexpr uint32_t kShort = 20, kShortIssue = 1;
 
+using Role = Op::LoopRole;
+
 bool is_load(const Op& op) { return op.cost == CostClass::shared_load || op.cost == CostClass::global_load; }
 
 }  // namespace
@@ -75,19 +77,23 @@ void SassLoops::join_turns(const SassMatch::LoopShare& loop, const std::vector<u
 }
 
 void SassLoops::take_loads_out(const SassMatch::LoopShare& loop, const std::vector<uint32_t>& entries) {
-  if (marked_ > Op::kMarkedLoop) return;
+  if (hoisted_ == Op::kMostLoops) return;
   std::vector<uint32_t> latches;
   for (uint32_t b : flow_.blocks[loop.header].previous)
     if (std::ranges::binary_search(loop.blocks, b)) latches.push_back(b);
-  // An op has one mark.
-  const auto taken = [&](uint32_t b) { return last_of(b).mark || is_load(last_of(b)); };
+  // An op has one role.
+  const auto taken = [&](uint32_t b) { return last_of(b).loop_role != Role::none || is_load(last_of(b)); };
   if (std::ranges::any_of(entries, taken) || std::ranges::any_of(latches, taken)) return;
-  const uint8_t number = marked_++;
+  const uint8_t number = hoisted_++;
+  const auto give = [&](Op& op, Role role) {
+    op.loop_role = role;
+    op.loop = number;
+  };
   each_op(loop, [&](Op& op) {
-    if (is_load(op)) op.mark = uint8_t(Op::kMarkOnce | number);
+    if (is_load(op)) give(op, Role::load);
   });
-  for (uint32_t b : entries) last_of(b).mark = uint8_t(Op::kMarkEntry | number);
-  for (uint32_t b : latches) last_of(b).mark = uint8_t(Op::kMarkAgain | number);
+  for (uint32_t b : entries) give(last_of(b), Role::before);
+  for (uint32_t b : latches) give(last_of(b), Role::end_of_turn);
 }
 
 }  // namespace tinygpu

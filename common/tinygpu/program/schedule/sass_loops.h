@@ -2,7 +2,8 @@
 #pragma once
 #include <vector>
 
-#include "common/tinygpu/program/lower/function_builder.h"
+#include "common/tinygpu/program/function.h"
+#include "common/tinygpu/program/lower/flow.h"
 #include "common/tinygpu/program/sass/sass_match.h"
 
 namespace tinygpu {
@@ -27,7 +28,7 @@ class SassLoops {
   const Flow& flow_;
   const std::vector<uint32_t>& first_op_;
   const uint32_t branch_;
-  uint8_t marked_ = 0;  // loops
+  uint8_t hoisted_ = 0;  // loops whose loads were taken out
 };
 
 }  // namespace tinygpu

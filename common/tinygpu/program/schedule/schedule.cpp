@@ -1,4 +1,5 @@
-// When an op of a function may issue: static stalls for results of known latency, scoreboards for the others.
+#include "common/tinygpu/program/schedule/schedule.h"
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -50,49 +51,106 @@ class BoardFlow {
   std::unordered_map<uint32_t, uint32_t> indices_;
 };
 
-}  // namespace
+/// Gives scoreboards to ops of variable latency, and finds for each op those that it waits for.
+class Scoreboards {
+ public:
+  Scoreboards(Function& f, const LoweredFunction& code, const Placement& places, const CostTable& costs)
+      : f_(f), code_(code), places_(places), costs_(costs) {}
 
-void FunctionBuilder::schedule(const Flow& flow) {
-  for (Op& op : f_.ops) price(op, f_.source->body[op.inst], f_.entry, program_.costs_[size_t(op.cost)]);
-  const SassMatch& sass = *sass_;
-  take_shares(f_, first_op_, sass);
-  const PlacedBlocks placed(first_op_, sass.blocks);
-  BoardFlow boards;
-  uint32_t next = 0;
-  const uint32_t own = sass.blocks.empty() ? kBoards : kBoards - kSassBoards;
-  for (size_t i = 0; i < f_.ops.size(); ++i) {
-    Op& op = f_.ops[i];
-    if (!program_.costs_[size_t(op.cost)].variable || op_defs_[i].empty()) continue;
-    const uint8_t chosen = placed.board_of(i);
-    op.set_sb = chosen != 0xff ? chosen : uint8_t(next++ % own);
-    for (uint32_t d : op_defs_[i]) boards.add(d);
+  /// `own`: how many there are for results that the machine code gives none.
+  void assign(const PlacedBlocks& placed, uint32_t own) {
+    uint32_t next = 0;
+    each_op([&](uint32_t place, uint32_t k) {
+      Op& op = f_.ops[k];
+      if (!is_variable(op) || !has_defs(place, k)) return;
+      const uint8_t chosen = placed.board_of(k);
+      op.set_sb = chosen != 0xff ? chosen : uint8_t(next++ % own);
+      each_def(place, k, [&](uint32_t slot) { boards_.add(slot); });
+    });
   }
-  const auto define = [&](uint32_t k, BoardFlow::Masks& masks) {
-    const Op& op = f_.ops[k];
-    for (uint32_t s : op_defs_[k]) boards.define(masks, s, op, program_.costs_[size_t(op.cost)].variable);
-  };
-  std::vector<BoardFlow::Masks> in = boards.solve(flow, [&](const Flow::Block& block, BoardFlow::Masks& masks) {
-    for (uint32_t k = first_op_[block.begin]; k < first_op_[block.end]; ++k) define(k, masks);
-  });
-  // Readers wait. Writers do not: where two results would meet in a register, ptxas takes another one.
-  std::vector<uint32_t> waits(f_.ops.size());
-  for (size_t b = 0; b < flow.blocks.size(); ++b) {
-    const Flow::Block& block = flow.blocks[b];
-    for (uint32_t k = first_op_[block.begin]; k < first_op_[block.end]; ++k) {
-      for (uint32_t s : op_uses_[k])
-        if (const uint32_t i = boards.index(s); i != BoardFlow::kNone) waits[k] |= in[b][i];
-      define(k, in[b]);
+
+  /// By op. Readers wait. Writers do not: where two results would meet in a register, ptxas takes another one.
+  std::vector<uint32_t> waits() const {
+    const Flow& flow = code_.flow;
+    std::vector<BoardFlow::Masks> in = boards_.solve(flow, [&](const Flow::Block& block, BoardFlow::Masks& masks) {
+      for (uint32_t i = block.begin; i < block.end; ++i)
+        for (uint32_t k = places_.first_op[i]; k < places_.first_op[i + 1]; ++k) define(i, k, masks);
+    });
+    std::vector<uint32_t> waits(f_.ops.size());
+    for (size_t b = 0; b < flow.blocks.size(); ++b)
+      for (uint32_t i = flow.blocks[b].begin; i < flow.blocks[b].end; ++i)
+        for (uint32_t k = places_.first_op[i]; k < places_.first_op[i + 1]; ++k) {
+          each_use(i, k, [&](uint32_t slot) {
+            if (const uint32_t s = boards_.index(slot); s != BoardFlow::kNone) waits[k] |= in[b][s];
+          });
+          define(i, k, in[b]);
+        }
+    return waits;
+  }
+
+ private:
+  bool is_variable(const Op& op) const { return costs_[size_t(op.cost)].variable; }
+  bool is_own(uint32_t place, uint32_t k) const { return k + 1 == places_.first_op[place + 1]; }
+  template <class Use>
+  void each_op(Use use) const {
+    for (uint32_t i = 0; i < code_.code.size(); ++i)
+      for (uint32_t k = places_.first_op[i]; k < places_.first_op[i + 1]; ++k) use(i, k);
+  }
+  bool has_defs(uint32_t place, uint32_t k) const {
+    bool any = false;
+    each_def(place, k, [&](uint32_t) { any = true; });
+    return any;
+  }
+  template <class Use>
+  void each_def(uint32_t place, uint32_t k, Use use) const {
+    if (!is_own(place, k)) {
+      if (f_.ops[k].dst != kNoSlot) use(f_.ops[k].dst);
+    } else if (!code_.code[place].unread) {
+      for (uint32_t r : code_.touches[place].defs) use(places_.slot[r]);
     }
   }
-  RunTimes times(f_, program_.costs_, touches_, first_op_, sass);
-  const uint32_t branch = program_.costs_[size_t(CostClass::control)].latency;
-  for (const Flow::Block& block : flow.blocks)
+  template <class Use>
+  void each_use(uint32_t place, uint32_t k, Use use) const {
+    if (!is_own(place, k)) {
+      if (f_.ops[k].a != kNoSlot) use(f_.ops[k].a);
+      return;
+    }
+    for (uint32_t r : code_.touches[place].uses) use(places_.slot[r]);
+    for (uint32_t before = places_.first_op[place]; before < k; ++before)
+      if (f_.ops[before].dst != kNoSlot) use(f_.ops[before].dst);
+  }
+  void define(uint32_t place, uint32_t k, BoardFlow::Masks& masks) const {
+    const Op& op = f_.ops[k];
+    each_def(place, k, [&](uint32_t slot) { boards_.define(masks, slot, op, is_variable(op)); });
+  }
+
+  Function& f_;
+  const LoweredFunction& code_;
+  const Placement& places_;
+  const CostTable& costs_;
+  BoardFlow boards_;
+};
+
+}  // namespace
+
+void schedule(Function& f, const LoweredFunction& code, const Placement& places, const SassMatch& sass,
+              const CostTable& costs) {
+  const std::vector<uint32_t>& first_op = places.first_op;
+  take_shares(f, first_op, sass);
+  const PlacedBlocks placed(first_op, sass.blocks);
+  Scoreboards boards(f, code, places, costs);
+  boards.assign(placed, sass.blocks.empty() ? kBoards : kBoards - kSassBoards);
+  const std::vector<uint32_t> waits = boards.waits();
+  RunTimes times(f, costs, code.touches, first_op, sass);
+  const uint32_t branch = costs[size_t(CostClass::control)].latency;
+  for (const Flow::Block& block : code.flow.blocks)
     if (const SassBlock* with = placed.find(block.begin))
-      take_places(f_, first_op_, *with, waits, branch);
+      take_places(f, first_op, *with, waits, branch);
     else
-      times.place(block, std::ranges::count(block.next, flow.block_of[block.begin]), waits);
-  SassLoops loops(f_, flow, first_op_, branch);
+      times.place(block, std::ranges::count(block.next, code.flow.block_of[block.begin]), waits);
+  SassLoops loops(f, code.flow, first_op, branch);
   for (const SassMatch::LoopShare& loop : sass.loops) loops.apply(loop);
+  for (Op& op : f.ops) op.settle();
 }
 
 }  // namespace tinygpu
