@@ -15,7 +15,6 @@ Facts read(const ptx::Instruction& i) {
   f.one_way = i.has("async::generic");
   f.pair = i.has("cta_group::2");
   f.four_rows = i.has("4x256b");
-  f.alloc = i.opcode == "tcgen05.alloc";
   f.wgmma_fence = i.opcode == "wgmma.fence";
   f.default_scope = !(i.has("cta") || i.has("cluster") || i.has("gpu") || i.has("sys"));
   if (i.opcode.starts_with("cp.async.bulk"))

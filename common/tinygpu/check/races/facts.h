@@ -17,7 +17,6 @@ struct Facts {
   bool one_way = false;        // fence.proxy.async::generic.*
   bool pair = false;           // .cta_group::2
   bool four_rows = false;      // tcgen05.cp.4x256b
-  bool alloc = false;          // tcgen05.alloc
   bool wgmma_fence = false;
   bool default_scope = false;  // none is written
 };
