@@ -299,6 +299,30 @@ TEST(BranchTable, OfMoreThan65535Targets) {
   for (uint32_t t = 0; t < 32; ++t) EXPECT_EQ(out[t], expected[t % 4]) << t;
 }
 
+// .reg parameters: values, not .param variables. Even lanes call the one, odd lanes the other.
+TEST(Call, RegistersAsParameters) {
+  RunPtx run(kernel(R"(
+  and.b32 %r1, %t, 1;
+  setp.eq.u32 %p0, %r1, 1;
+  mov.u32 %r4, 0;
+  mov.f32 %f1, 0f40400000;
+  @%p0 call (%r4, %f2), two, (%t, 5, %f1);
+  @!%p0 call (%r4), one, (%t);
+  @%p0 cvt.rzi.u32.f32 %r5, %f2;
+  @!%p0 mov.u32 %r5, 100;
+  mad.lo.u32 %r4, %r4, 1000, %r5;
+  st.global.u32 [%dst], %r4;
+)",
+                    16,
+                    R"(
+.func (.reg .b32 r) one(.reg .b32 a) { .reg .pred p; setp.gt.u32 p, a, 9; add.u32 r, a, 1; @p ret; add.u32 r, a, 2; }
+.func (.reg .b32 r, .reg .f32 f) two(.reg .b32 a, .reg .b32 b, .reg .f32 c) { mul.lo.u32 r, a, b; add.f32 f, c, c; ret; }
+)"));
+  const auto out = run_kernel(run, 32, 32);
+  for (uint32_t t = 0; t < 32; ++t)
+    EXPECT_EQ(out[t], t % 2 ? t * 5 * 1000 + 6 : (t > 9 ? t + 1 : t + 2) * 1000 + 100) << t;
+}
+
 TEST(BranchTable, OneListMayServeManyBranches) {
   RunPtx run(kernel(R"(
   and.b32 %r1, %t, 1;

@@ -7,6 +7,23 @@
 namespace tinygpu::test {
 namespace {
 
+// An H200 says 1024 for 1000 bytes of dynamic shared memory.
+TEST(Special, SharedMemoryIsCountedInUnitsOfItsAllocation) {
+  RunPtx run(R"(
+.visible .entry k(.param .u64 pout)
+{
+  .reg .b32 %r<8>; .reg .b64 %rd<8>; .extern .shared .b8 dynamic[];
+  ld.param.u64 %rd0, [pout];
+  mov.u32 %r0, %total_smem_size; mov.u32 %r1, %dynamic_smem_size;
+  st.global.v2.u32 [%rd0], {%r0,%r1};
+  ret;
+}
+)");
+  const uint64_t out = run.buffer<uint32_t>(2);
+  run.launch_shared("k", {1}, {1}, 1000, out);
+  EXPECT_EQ(run.download<uint32_t>(out, 2), (std::vector<uint32_t>{1024, 1000}));
+}
+
 TEST(Special, ThreadAndGridCoordinates) {
   RunPtx run(R"(
 .visible .entry k(.param .u64 pout)

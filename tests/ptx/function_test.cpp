@@ -224,5 +224,19 @@ TEST(Registers, CountOnlyWhenUsed) {
   EXPECT_LT(m.functions.at(0)->registers.size(), 10u);
 }
 
+TEST(Function, RegistersPassOnlyWords) {
+  const auto error = [](const char* parameter) -> std::string {
+    try {
+      parse(std::string(".version 9.0\n.target sm_100a\n.func f(.reg .") + parameter + " a) { ret; }\n");
+    } catch (const ParseError& e) {
+      return e.messages.at(0).text;
+    }
+    return "";
+  };
+  EXPECT_EQ(error("b32"), "");
+  EXPECT_EQ(error("pred"), "a parameter of type .pred in a register");  // ptxas: "not supported"
+  EXPECT_EQ(error("b16"), "a parameter of type .b16 in a register");
+}
+
 }  // namespace
 }  // namespace tinygpu::ptx

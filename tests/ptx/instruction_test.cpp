@@ -130,5 +130,47 @@ TEST(Text, InlinedCodeCountsAsTheLineItWasInlinedInto) {
   EXPECT_EQ(body.at(2).source.line, 21u);
 }
 
+TEST(Text, TheWayThroughInlinedCallsIsKept) {
+  const Module m =
+      parse(kernel_text(".loc 1 30 5\n"
+                        ".loc 2 20 3, function_name $outer, inlined_at 1 30 5\n"
+                        ".loc 3 10 1, function_name $inner + 4, inlined_at 2 20 3\n"
+                        "add.s32 %r1, %r2, 3;\n"
+                        ".loc 2 20 3, function_name $outer, inlined_at 1 30 5\n"
+                        "add.s32 %r1, %r2, 3;\n"
+                        ".loc 1 31 2\n"
+                        "add.s32 %r1, %r2, 3;") +
+            ".section .debug_str\n{\n$outer:\n.b8 95 // '_'\n.b8 90, 49, 102\n.b8 0\n$inner: .b8 103\n.b8 0\n}\n");
+  const auto& body = m.functions.at(0)->body;
+  const InlinedLine inner = m.inlined.at(size_t(body.at(0).inlined));
+  EXPECT_EQ(inner.line, (SourceLine{3, 10, 1}));
+  EXPECT_EQ(inner.call, (SourceLine{2, 20, 3}));
+  EXPECT_EQ(m.inlined_functions.at(inner.function), "g");
+  const InlinedLine outer = m.inlined.at(size_t(inner.outer));
+  EXPECT_EQ(outer.line, (SourceLine{2, 20, 3}));
+  EXPECT_EQ(outer.call, (SourceLine{1, 30, 5}));
+  EXPECT_EQ(m.inlined_functions.at(outer.function), "_Z1f");
+  EXPECT_EQ(outer.outer, -1);
+  EXPECT_EQ(body.at(0).source, (SourceLine{1, 30, 5}));
+  EXPECT_EQ(body.at(1).inlined, inner.outer);  // the same line again is not kept twice
+  EXPECT_EQ(body.at(2).inlined, -1);
+}
+
+TEST(Text, LinesInsideInlineAssemblyAreTheAuthors) {
+  const Module m =
+      parse(kernel_text(".loc 1 30 5\n"
+                        "// begin inline asm\n"
+                        ".loc 9 77 1\n"
+                        "add.s32 %r1, %r2, 3;\n"
+                        "// end inline asm\n"
+                        "add.s32 %r1, %r2, 3;\n"
+                        ".loc 1 31 2\n"
+                        "add.s32 %r1, %r2, 3;"));
+  const auto& body = m.functions.at(0)->body;
+  EXPECT_EQ(body.at(0).source, (SourceLine{1, 30, 5}));
+  EXPECT_EQ(body.at(1).source, (SourceLine{1, 30, 5}));
+  EXPECT_EQ(body.at(2).source, (SourceLine{1, 31, 2}));
+}
+
 }  // namespace
 }  // namespace tinygpu::ptx

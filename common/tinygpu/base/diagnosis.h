@@ -23,6 +23,13 @@ enum class FaultKind : uint8_t {
   not_modelled,    // tinygpu's own limit: cudaErrorNotSupported
 };
 
+/// A line of a function that the compiler has inlined.
+struct InlinedPlace {
+  std::string file;
+  int line = 0, column = 0;
+  std::string function;  // its mangled name, empty if the PTX has no .debug_str
+};
+
 /// Where in the user's program something happened, who did it, and when. Empty or negative fields are unknown.
 struct Where {
   std::string kernel;
@@ -36,6 +43,7 @@ struct Where {
   std::string ptx_text;   // the instruction as written
   std::string cuda_file;  // from .loc
   int cuda_line = 0, cuda_column = 0;
+  std::vector<InlinedPlace> inlined;  // innermost first; the last of them was called at cuda_line
 };
 
 /// A place that has to do with a fault, and what it has to do with it: "the copy was issued here".

@@ -39,6 +39,13 @@ Where Origin::where(std::optional<uint64_t> time) const {
     out.cuda_line = int(i.source.line);
     out.cuda_column = int(i.source.column);
   }
+  for (int32_t at = i.inlined; at >= 0;) {
+    const ptx::InlinedLine& line = function->module->inlined[size_t(at)];
+    const std::vector<std::string>& files = function->module->files;
+    out.inlined.push_back({line.line.file < files.size() ? files[line.line.file] : std::string(), int(line.line.line),
+                           int(line.line.column), function->module->inlined_functions[line.function]});
+    at = line.outer;
+  }
   return out;
 }
 

@@ -54,7 +54,11 @@ void Lexer::skip_space() {
       ++p_;
     } else if (c == '/' && p_[1] == '/') {
       const void* nl = std::memchr(p_, '\n', size_t(end_ - p_));
+      const char* comment = p_ + 2;
       p_ = nl ? static_cast<const char*>(nl) : end_;
+      const std::string_view text(comment, size_t(p_ - comment));
+      if (text.starts_with(" begin inline asm")) inline_assembly_ = true;
+      if (text.starts_with(" end inline asm")) inline_assembly_ = false;
     } else if (c == '/' && p_[1] == '*') {
       const Pos start = pos();
       p_ += 2;
@@ -258,7 +262,7 @@ void Lexer::skip_statement(int open) {
   }
 }
 
-bool Lexer::skip_block() {
+bool Lexer::skip_block(const std::function<void(const Token&)>& each) {
   for (int depth = 1; depth > 0;) {
     Token t;
     try {
@@ -270,6 +274,7 @@ bool Lexer::skip_block() {
     if (t.kind == Token::Kind::end) return false;
     if (t.is('{')) ++depth;
     if (t.is('}')) --depth;
+    if (each) each(t);
   }
   return true;
 }

@@ -2,6 +2,7 @@
 // their own.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -56,8 +57,10 @@ class Lexer {
   /// Resumes after an error: moves past the next ';' at this depth, or up to the '}' that closes the block around it.
   /// `open` braces are already open inside the statement.
   void skip_statement(int open);
-  /// Moves past the '}' that matches a '{' just read; false at the end of the text.
-  bool skip_block();
+  /// Moves past the '}' that matches a '{' just read, shows each token before it; false at the end of the text.
+  bool skip_block(const std::function<void(const Token&)>& each = {});
+  /// True if the token read last lies between the comments that compilers write around inline assembly.
+  bool in_inline_assembly() const { return inline_assembly_; }
   const char* position() const { return p_; }
   Pos pos() const { return {line_, uint32_t(p_ - line_begin_) + 1}; }
 
@@ -69,6 +72,7 @@ class Lexer {
   const char* end_;
   const char* line_begin_;
   uint32_t line_ = 1;
+  bool inline_assembly_ = false;
 };
 
 }  // namespace tinygpu::ptx

@@ -57,12 +57,23 @@ struct SourceLine {
   uint32_t file = 0;  // index into Module::files
   uint32_t line = 0;
   uint32_t column = 0;
+  bool operator==(const SourceLine&) const = default;
+};
+
+/// A line of inlined code (`.loc …, function_name …, inlined_at …`) and the call that it was inlined into.
+struct InlinedLine {
+  SourceLine line;        // in the inlined function
+  uint32_t function = 0;  // index into Module::inlined_functions
+  SourceLine call;        // where that function is called
+  int32_t outer = -1;     // index into Module::inlined if the call itself stands in inlined code: `call` is its `line`
+  bool operator==(const InlinedLine&) const = default;
 };
 
 struct Instruction {
   Pos pos;
-  SourceLine source;   // last .loc in force
-  int32_t guard = -1;  // register id of the guard predicate, or -1
+  SourceLine source;     // last .loc in force; of inlined code the outermost call: a line of the function itself
+  int32_t inlined = -1;  // index into Module::inlined of the innermost line, or -1: `source` is all there is
+  int32_t guard = -1;    // register id of the guard predicate, or -1
   bool guard_negated = false;
   std::string opcode;             // the family, e.g. "add", "tcgen05.mma", "cp.async.bulk.tensor", "mbarrier.try_wait"
   std::vector<std::string> mods;  // the modifiers after it, as written, without dots: "rn","ftz","f32"
@@ -176,7 +187,9 @@ struct Module {
   std::string target;  // "sm_100a"
   std::vector<std::string> target_options;
   int address_size = 64;
-  std::vector<std::string> files;  // .file table, index = .file number
+  std::vector<std::string> files;              // .file table, index = .file number
+  std::vector<InlinedLine> inlined;            // from Instruction::inlined by `outer`: innermost first
+  std::vector<std::string> inlined_functions;  // mangled names; empty ones if the module has no .debug_str
   std::vector<Variable> variables;
   std::vector<std::unique_ptr<Function>> functions;
   std::vector<std::pair<std::string, std::string>> aliases;  // .alias name, function;

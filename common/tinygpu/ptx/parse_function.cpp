@@ -268,7 +268,8 @@ void Parser::function(bool entry, Linkage linkage) {
   vectors_.clear();
   local_names_.clear();
   line_ = {};
-  inlined_.clear();
+  inlined_ = -1;
+  inlined_lines_.clear();
   checker_->begin(f);
   const Pos open = tok_.pos;
   open_scope(open);
@@ -282,7 +283,9 @@ void Parser::function(bool entry, Linkage linkage) {
         fail(f.pos, fmt::format("parameter '{}' is declared twice", p.name));
     }
   next();
+  load_register_parameters();
   body();
+  store_register_returns(f.body.size());  // for who runs past the end
   f_ = nullptr;
   m_.functions.push_back(std::move(owned));
 }
@@ -423,36 +426,51 @@ void Parser::registers() {
 }
 
 /// .loc file line column [, function_name label [+ n], inlined_at file line column]
-/// Inlined code counts as the line that it was inlined into, through all levels: a wrapper's own line tells a reader
-/// nothing about which call is meant.
+/// An instruction of inlined code counts as the line of the outermost call; Module::inlined has the way there. A .loc
+/// inside inline assembly was written by its author and names no line of the program.
 void Parser::line_info() {
+  const bool counts = !lex_.in_inline_assembly();
   next();
   const auto position = [&] {
     std::array<uint32_t, 3> p;
     for (uint32_t& v : p) v = uint32_t(expect_count("the file, line or column", UINT32_MAX));
     return p;
   };
+  const auto line_of = [](const std::array<uint32_t, 3>& p) { return SourceLine{p[0], p[1], p[2]}; };
   const std::array<uint32_t, 3> here = position();
-  line_ = {here[0], here[1], here[2]};
-  bool inlined = false;
+  std::optional<std::array<uint32_t, 3>> call;
+  std::string_view function;
   while (accept(',')) {
     const std::string_view what = expect_ident("function_name or inlined_at");
     if (what == "function_name") {
-      expect_ident("a label");
+      function = expect_ident("a label");
       if (accept('+')) expect_count("the offset", UINT32_MAX);
     } else if (what == "inlined_at") {
-      const std::array<uint32_t, 3> into = position();
-      const auto further = inlined_.find(into);
-      line_ = further == inlined_.end() ? SourceLine{into[0], into[1], into[2]} : further->second;
-      inlined = true;
+      call = position();
     } else {
       fail(tok_.pos, fmt::format("'{}' in .loc", what), "function_name or inlined_at may follow");
     }
   }
-  if (inlined)
-    inlined_[here] = line_;
-  else
-    inlined_.erase(here);
+  if (!counts) return;
+  inlined_ = -1;
+  line_ = line_of(here);
+  if (!call) {
+    inlined_lines_.erase(here);
+    return;
+  }
+  const auto outer = inlined_lines_.find(*call);
+  const bool nested = outer != inlined_lines_.end();
+  const auto named = inlined_functions_.try_emplace(function, uint32_t(inlined_functions_.size())).first;
+  const InlinedLine line{line_, named->second, line_of(*call), nested ? outer->second.index : -1};
+  line_ = nested ? outer->second.outermost : line.call;
+  const auto known = inlined_lines_.find(here);
+  if (known != inlined_lines_.end() && m_.inlined[size_t(known->second.index)] == line) {
+    inlined_ = known->second.index;
+    return;
+  }
+  inlined_ = int32_t(m_.inlined.size());
+  inlined_lines_[here] = {inlined_, line_};
+  m_.inlined.push_back(line);
 }
 
 void Parser::label_statement() {
@@ -566,6 +584,7 @@ void Parser::instruction() {
   Instruction& in = f_->body.back();
   in.pos = tok_.pos;
   in.source = line_;
+  in.inlined = inlined_;
   if (accept('@')) {
     if (accept('!')) in.guard_negated = true;
     const Token guard = tok_;
@@ -628,6 +647,10 @@ void Parser::instruction() {
       else if (in.fault.empty())
         in.fault = std::move(m.text);
     });
+  if (s.opcode == "ret")
+    store_register_returns(f_->body.size() - 1);
+  else if (s.opcode == "call")
+    pass_registers(f_->body.size() - 1);
   next();
 }
 

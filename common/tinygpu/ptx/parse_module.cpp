@@ -109,6 +109,8 @@ Module Parser::run() {
     if (!has_target_ && messages_.empty())
       report({1, 1}, "the module has no .target", "write .target sm_100a after .version");
     check_symbols();
+    m_.inlined_functions.resize(inlined_functions_.size());
+    for (const auto& [label, index] : inlined_functions_) m_.inlined_functions[index] = debug_strings_[label];
     if (options_.check_forms && !options_.assembled) checker_->finish([this](ParseMessage m) { report(std::move(m)); });
   } catch (const TooManyErrors&) {
   }
@@ -260,9 +262,20 @@ void Parser::section() {
   const Pos pos = tok_.pos;
   next();
   if (!tok_.directive() && !tok_.ident()) unexpected("a section name such as .debug_info");
+  const bool strings = tok_.is(".debug_str");
   next();
   if (!tok_.is('{')) unexpected("'{' after the section's name");
-  if (!lex_.skip_block()) fail(pos, "this section is never closed", "end it with }");
+  // .debug_str: a label before each string, then its bytes, the last of them 0.
+  std::string* string = nullptr;
+  Token before;
+  const bool closed = lex_.skip_block([&](const Token& t) {
+    if (!strings) return;
+    if (t.is(':')) string = &debug_strings_[before.text];
+    if (t.kind == Token::Kind::integer && !t.bits) string = nullptr;
+    if (t.kind == Token::Kind::integer && string) *string += char(t.bits);
+    before = t;
+  });
+  if (!closed) fail(pos, "this section is never closed", "end it with }");
   next();
 }
 

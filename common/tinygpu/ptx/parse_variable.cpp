@@ -309,6 +309,9 @@ Param Parser::parameter(bool allow_reg, Function& f) {
   p.size = unsized ? 0 : count * element;
   if (unsized) f.variadic = true;
   if (p.is_reg) {
+    if (size_of(p.type) < 4)
+      fail(pos, fmt::format("a parameter of type .{} in a register", name_of(p.type)),
+           "registers pass 32 bits or more: write .b32, or .param for the space");
     p.reg = uint32_t(f.registers.size());
     f.registers.push_back({p.name, p.type});
   }

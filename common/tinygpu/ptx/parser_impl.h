@@ -97,6 +97,10 @@ class Parser {
   void registers();
   void local_variables(Space space);
   void line_info();
+  // register_parameters.cpp
+  void load_register_parameters();
+  void store_register_returns(size_t before);
+  void pass_registers(size_t call);
   void call_operands(Instruction& in);
   const Spelling& spelling_of(std::string_view written);
   std::string one_line(const char* begin, const char* end) const;
@@ -178,8 +182,10 @@ class Parser {
     std::string name;
     Pos pos;
   };
-  std::vector<Use> uses_;                 // symbols to be checked when the module is whole
-  std::unordered_set<std::string> used_;  // names in uses_
+  std::vector<Use> uses_;                                             // symbols to be checked when the module is whole
+  std::unordered_set<std::string> used_;                              // names in uses_
+  std::unordered_map<std::string_view, std::string> debug_strings_;   // by the label before them
+  std::unordered_map<std::string_view, uint32_t> inlined_functions_;  // labels of names → Module::inlined_functions
   bool has_version_ = false, has_target_ = false;
   uint64_t constant_bytes_ = 0, initial_bytes_ = 0;  // of .const variables, of initialisers so far
 
@@ -188,11 +194,15 @@ class Parser {
   std::vector<Scope> scopes_;
   std::vector<std::vector<uint32_t>> vectors_;             // .v2/.v4 registers: their elements
   std::unordered_map<std::string, uint32_t> local_names_;  // and how often each was declared
-  SourceLine line_;
-  std::map<std::array<uint32_t, 3>, SourceLine>
-      inlined_;             // file, line, column of inlined code -> the line it was inlined into
-  int braces_ = 0;          // open inside the current statement
-  int depth_ = 0;           // recursion
+  SourceLine line_;                                        // of the last .loc: Instruction::source
+  int32_t inlined_ = -1;                                   // and Instruction::inlined
+  struct Inlined {
+    int32_t index;  // of Module::inlined
+    SourceLine outermost;
+  };
+  std::map<std::array<uint32_t, 3>, Inlined> inlined_lines_;  // by file, line and column of inlined code
+  int braces_ = 0;                                            // open inside the current statement
+  int depth_ = 0;                                             // recursion
   bool selectors_ = false;  // operands may name parts of registers: %r1.b0, -%r2 (video instructions)
 };
 

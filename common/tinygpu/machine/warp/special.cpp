@@ -67,10 +67,11 @@ void special_values(const Warp& w, Special s, uint64_t lanes[32]) {
     case Special::globaltimer_lo: all(uint32_t(nanoseconds(w, w.time()))); break;
     case Special::globaltimer_hi: all(nanoseconds(w, w.time()) >> 32); break;
     case Special::dynamic_smem_size: all(c.dynamic_shared); break;
-    case Special::total_smem_size:
+    case Special::total_smem_size:  // in units of allocation (PTX ISA 10.33)
+      all((c.dynamic_shared + c.kernel->static_shared + 127) / 128 * 128);
+      break;
     case Special::aggr_smem_size:
-      all(c.dynamic_shared + c.kernel->static_shared +
-          (s == Special::aggr_smem_size ? w.spec().reserved_shared_per_block : 0));
+      all(c.dynamic_shared + c.kernel->static_shared + w.spec().reserved_shared_per_block);
       break;
     case Special::reserved_smem_offset_begin: all(0); break;
     case Special::reserved_smem_offset_cap:
