@@ -46,5 +46,29 @@ TEST(WgmmaFences, CopiesHandOnWhatTheirSourceIs) {
               ElementsAre(missing("add.u16 %h1, %h1, 1;")));
 }
 
+// The sparse form is looked at as the dense one.
+TEST(WgmmaFences, StandBeforeSparseProductsToo) {
+  const auto sparse = [](const std::string& proxy_fence, const std::string& between) {
+    Kernel k;
+    k.hopper = true;
+    k.threads = 128;
+    const std::string multiply =
+        "  wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 "
+        "{%f0,%f1,%f2,%f3}, %desc, %desc, %meta, 0, %p12, 1, 1, 0, 0;\n";
+    k.body =
+        "  .reg .f32 %f<8>; .reg .b32 %meta; .reg .b64 %desc;\n"
+        "  mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0; mov.u32 %meta, 0x44444444;\n"
+        "  shr.u32 %r0, %s, 4; cvt.u64.u32 %desc, %r0; or.b64 %desc, %desc, 0x0000001000080000;\n"
+        "  mad.lo.u32 %r0, %t, 16, %s;\n  st.shared.v4.u32 [%r0], {0, 0, 0, 0};\n" +
+        proxy_fence + "  bar.sync 0;\n" + kFence + multiply + kDone + between + multiply + kDone;
+    return found_in_all_orders(k);
+  };
+  const std::string fence = "  fence.proxy.async.shared::cta;\n";
+  EXPECT_THAT(sparse(fence, ""), IsEmpty());
+  EXPECT_THAT(sparse(fence, "  add.f32 %f1, %f1, %f1;\n" + kFence), IsEmpty());
+  EXPECT_THAT(sparse(fence, "  add.f32 %f1, %f1, %f1;\n"), ElementsAre(::testing::StartsWith("wgmma-fence-missing: ")));
+  EXPECT_THAT(sparse("", ""), ::testing::Contains(::testing::StartsWith("proxy-fence-missing: wgmma.mma_async.sp")));
+}
+
 }  // namespace
 }  // namespace tinygpu::test

@@ -35,7 +35,7 @@ TEST(IsaForms, AcceptedFormsHaveAnExecutor) {
   for (size_t i = 0; i < lines.size(); ++i) {
     const Function* f = run.program->find(fmt::format("k{}", i));
     ASSERT_NE(f, nullptr) << lines[i];
-    Count& c = families[f->source->body.at(0).opcode];
+    Count& c = families[std::string(f->source->body.at(0).name())];
     ++c.forms;
     for (const Op& op : f->ops)
       if (op.fn == none) {

@@ -20,7 +20,9 @@ inline std::vector<std::vector<uint64_t>> evaluate(const std::string& line,
   std::vector<uint64_t> in(padded * c.inputs());
   for (size_t t = 0; t < tuples.size(); ++t)
     for (size_t k = 0; k < c.inputs(); ++k) in[t * c.inputs() + k] = tuples[t].at(k);
-  tinygpu::test::RunPtx machine(conformance::module_text({c}, "sm_100a"));
+  std::string text = conformance::module_text({c}, "sm_100a");
+  text.replace(text.find("9.0"), 3, "9.4");  // cases for an H200 are as old as its driver
+  tinygpu::test::RunPtx machine(text);
   const uint64_t inputs = machine.upload(in), outputs = machine.buffer<uint64_t>(padded * c.outputs());
   machine.launch(conformance::kernel_name(0), tinygpu::Dim3{uint32_t(padded / 256), 1, 1}, tinygpu::Dim3{256, 1, 1},
                  inputs, outputs);

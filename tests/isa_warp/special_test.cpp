@@ -20,7 +20,8 @@ TEST(Special, SharedMemoryIsCountedInUnitsOfItsAllocation) {
 }
 )");
   const uint64_t out = run.buffer<uint32_t>(2);
-  run.launch_shared("k", {1}, {1}, 1000, out);
+  run.dynamic_shared = 1000;
+  run.launch("k", {1}, {1}, out);
   EXPECT_EQ(run.download<uint32_t>(out, 2), (std::vector<uint32_t>{1024, 1000}));
 }
 

@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using Ranges = std::vector<std::pair<uint64_t, uint64_t>>;
 
-std::string opcode(const Origin& who) { return std::string(who.function->instruction(*who.op).opcode); }
+std::string opcode(const Origin& who) { return std::string(who.function->instruction(*who.op).name()); }
 
 struct Recorder final : Observer {
   struct Access {

@@ -21,7 +21,7 @@ TEST_P(Corpus, Parses) {
   std::set<std::string> opcodes;
   for (const auto& f : m.functions) {
     if (f->entry && f->has_body) kernel = f.get();
-    for (const Instruction& in : f->body) opcodes.insert(in.opcode);
+    for (const Instruction& in : f->body) opcodes.emplace(in.name());
   }
   ASSERT_NE(kernel, nullptr);
   EXPECT_EQ(kernel->params.size(), 3u);

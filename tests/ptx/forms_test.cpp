@@ -94,7 +94,7 @@ TEST(Forms, EveryRowTakesItsOwnSample) {
       const Module m = parse(forms::sample_module(*f));
       EXPECT_EQ(m.functions.at(0)->body.at(0).opcode, f->opcode);
     } catch (const ParseError& e) {
-      ADD_FAILURE() << forms::sample_instruction(*f) << "\n" << f->opcode << " " << f->modifiers << "\n" << e.what();
+      ADD_FAILURE() << forms::sample_instruction(*f) << "\n" << name_of(f->opcode) << " " << f->modifiers << "\n" << e.what();
     }
   }
   EXPECT_GT(rows, 400);

@@ -90,7 +90,7 @@ TEST(Calls, KeepTheirParts) {
             "call f2;\n}\n.func f2() { ret; }\n");
   const Function& k = *m.functions.at(1);
   const Instruction& direct = k.body.at(1);
-  EXPECT_EQ(direct.opcode, "call");
+  EXPECT_EQ(direct.opcode, Opcode::call);
   ASSERT_EQ(direct.operands.size(), 3u);
   EXPECT_EQ(direct.operands[0].kind, Operand::Kind::list);
   EXPECT_EQ(direct.operands[1].name, "f");
@@ -128,7 +128,7 @@ TEST(Branches, ThroughTables) {
 std::vector<std::string> targets_of(const Function& f, size_t n) {
   std::vector<std::string> names;
   for (const Instruction& i : f.body)
-    if (i.opcode == "brx.idx" && n-- == 0)
+    if (i.opcode == Opcode::brx_idx && n-- == 0)
       for (uint32_t l : f.targets.at(i.operands[1].label).labels) names.push_back(f.labels.at(l).name);
   return names;
 }
@@ -153,7 +153,7 @@ TEST(Branches, AListIsTheInnermostBeforeTheInstructionALabelTheInnermostOfItsBlo
   EXPECT_THAT(targets_of(f, 0), ElementsAre("L"));
   EXPECT_THAT(targets_of(f, 1), ElementsAre("B"));
   for (const Instruction& i : f.body)
-    if (i.opcode == "bra") {
+    if (i.opcode == Opcode::bra) {
       EXPECT_EQ(f.body[f.labels.at(i.operands[0].label).at].text, "mov.b32 %r1, 1");
     }
   EXPECT_EQ(f.labels.at(f.targets.back().labels[0]).at, f.body.size() - 1) << "the last A, before kernel_text's ret";

@@ -85,13 +85,13 @@ TEST(Operands, ScalarsWrittenAsVectorsOfOne) {
 
 TEST(Opcodes, MayTouchTheirOperands) {
   const Instruction in = parse_instruction("tcgen05.st.sync.aligned.32x32b.x1.b32[%r2],{%r1};");
-  EXPECT_EQ(in.opcode, "tcgen05.st");
+  EXPECT_EQ(in.opcode, Opcode::tcgen05_st);
   EXPECT_EQ(in.operands.size(), 2u);
 }
 
 TEST(Opcodes, MayHoldWhiteSpace) {
   const Instruction in = parse_instruction("ld .global\n  .v2 // two\n .b32 {%r1, %r2}, [%rd1];");
-  EXPECT_EQ(in.opcode, "ld");
+  EXPECT_EQ(in.opcode, Opcode::ld);
   EXPECT_THAT(in.mods, ElementsAre("global", "v2", "b32"));
   EXPECT_EQ(in.text, "ld .global .v2 .b32 {%r1, %r2}, [%rd1]");
   EXPECT_EQ(in.spelling(), "ld.global.v2.b32");

@@ -25,7 +25,7 @@ constexpr Expected kExpected[] = {
      "32, 64, 128, 256 or 512"},
     {"tcgen05.mma.cta_group::1.kind::f16.block_scale [%r2], %rd3, %rd4, %r8, %p1;", 35,
      "'.block_scale' cannot be combined with .kind::f16", ""},
-    {"tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd3, %rd4, %r8, %p1, 16;", 65, "scale_d of tcgen05.mma is 16",
+    {"tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd3, %rd4, %r8, %p1, 16;", 65, "scale_input_d of tcgen05.mma is 16",
      "0..15"},
     {"tcgen05.mma.cta_group::1.kind::f16 [%rd2], %rd3, %rd4, %r8, %p1;", 36, "register %rd2 of type .b64",
      "Tensor Memory address is a .b32 register"},

@@ -43,7 +43,7 @@ uint32_t register_bound(const Function& f, const MachineSpec& spec) {
 uint32_t registers_without_cubin(const Function& f, const MachineSpec& spec) {
   const uint32_t bound = register_bound(f, spec);
   const bool gives_away =
-      std::ranges::any_of(f.source->body, [](const ptx::Instruction& i) { return i.opcode == "setmaxnreg"; });
+      std::ranges::any_of(f.source->body, [](const ptx::Instruction& i) { return i.opcode == ptx::Opcode::setmaxnreg; });
   return gives_away && f.keeps_setmaxnreg() ? bound : std::min(f.registers_per_thread, bound);
 }
 

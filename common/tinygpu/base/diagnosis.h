@@ -43,7 +43,7 @@ struct Where {
   std::string ptx_text;   // the instruction as written
   std::string cuda_file;  // from .loc
   int cuda_line = 0, cuda_column = 0;
-  std::vector<InlinedPlace> inlined;  // innermost first; the last of them was called at cuda_line
+  std::vector<InlinedPlace> inlined = {};  // innermost first; the last of them was called at cuda_line
 };
 
 /// A place that has to do with a fault, and what it has to do with it: "the copy was issued here".

@@ -12,9 +12,8 @@ namespace {
 
 /// The word for what a warp's instruction does.
 const char* verb_of(const MemoryAccess& a, const Origin& who) {
-  const std::string_view opcode = who.function->instruction(*who.op).opcode;
-  if (opcode == "ldmatrix") return "ldmatrix";
-  if (opcode == "stmatrix") return "stmatrix";
+  const ptx::Opcode opcode = who.function->instruction(*who.op).opcode;
+  if (opcode == ptx::Opcode::ldmatrix || opcode == ptx::Opcode::stmatrix) return ptx::name_of(opcode).data();
   return a.kind == AccessKind::read ? "load" : a.kind == AccessKind::write ? "store" : "atomic";
 }
 
@@ -153,7 +152,7 @@ void CopiesInFlight::operand(const MemoryAccess& a, const Flights& flights) {
     if (!f) return;
     told = true;
     // A warning: rows that nobody looks at may lie in another stage.
-    const std::string& opcode = a.operation->function->instruction(*a.operation->op).opcode;
+    const std::string_view opcode = a.operation->function->instruction(*a.operation->op).name();
     tell({*a.operation, a.time, fmt::format("operand {} of {}: a read", a.tile->operand, opcode), "reads too early",
           Severity::warning},
          at, bytes, *f);

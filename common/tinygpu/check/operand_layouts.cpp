@@ -15,7 +15,7 @@ using Place = TensorBox::Place;
 /// So often is one descriptor of one instruction looked at in a CTA: a ring comes back to the same addresses.
 constexpr uint32_t kLooks = 2;
 
-std::string_view opcode_of(const Origin& who) { return who.function->instruction(*who.op).opcode; }
+std::string_view opcode_of(const Origin& who) { return who.function->instruction(*who.op).name(); }
 
 const char* name_of(const TensorMap& m) {
   static constexpr const char* kNames[] = {"none", "32-byte", "64-byte", "128-byte", "96-byte"};

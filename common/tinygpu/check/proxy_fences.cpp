@@ -19,8 +19,8 @@ void tell_untold(const Origin& who, const std::string& reader, uint64_t offset, 
 
 /// A warning for MMAs: CUTLASS's first Blackwell example has no such fence, and its authors see right results on a
 /// B200.
-Severity severity_of(std::string_view opcode) {
-  return opcode.starts_with("tcgen05.") ? Severity::warning : Severity::error;
+Severity severity_of(const ptx::Instruction& i) {
+  return i.traits().subject == ptx::Subject::tensor_memory ? Severity::warning : Severity::error;
 }
 
 }  // namespace
@@ -142,8 +142,8 @@ void ProxyFences::on_access(const MemoryAccess& a) {
   a.each([&](uint64_t at, uint64_t, int) {
     if (found || !stores->untold(at)) return;
     found = true;
-    const std::string_view opcode = a.operation->function->instruction(*a.operation->op).opcode;
-    tell_untold(*a.operation, fmt::format("{} of {}", a.tile->operand, opcode), at, severity_of(opcode));
+    const ptx::Instruction& i = a.operation->function->instruction(*a.operation->op);
+    tell_untold(*a.operation, fmt::format("{} of {}", a.tile->operand, i.name()), at, severity_of(i));
   });
 }
 

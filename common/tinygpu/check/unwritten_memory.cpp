@@ -53,7 +53,7 @@ void UnwrittenMemory::on_access(const MemoryAccess& a) {
            .severity = Severity::warning,
            .message = fmt::format("{} reads {} bytes at global address {:#x}: byte {} of an allocation of {}, which "
                                   "neither a kernel nor the host has written",
-                                  who.function->instruction(*who.op).opcode, kWord, at, at - in->base, in->size),
+                                  who.function->instruction(*who.op).name(), kWord, at, at - in->base, in->size),
            .help = "write it first, by a copy, by cudaMemset or in a kernel; or compare the address with where the "
                    "data ends",
            .where = who.where(a.time),

@@ -1,7 +1,6 @@
 #include "common/tinygpu/check/wgmma_registers.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "common/tinygpu/machine/chip/launch.h"
 #include "common/tinygpu/machine/origin.h"
@@ -10,7 +9,9 @@
 namespace tinygpu::checks {
 namespace {
 
-constexpr std::string_view kMultiply = "wgmma.mma_async";
+bool multiplies(const ptx::Instruction& i) {
+  return i.opcode == ptx::Opcode::wgmma_mma_async || i.opcode == ptx::Opcode::wgmma_mma_async_sp;
+}
 
 /// The registers that an operand names, not those of an address.
 void each_register(const ptx::Operand& o, auto&& f) {
@@ -26,7 +27,7 @@ bool is_vector(const ptx::Operand& o) { return o.kind == ptx::Operand::Kind::vec
 
 uint32_t WgmmaRegisters::interests_in(const LaunchConfig& launch) const {
   const auto& body = launch.kernel->source->body;
-  return std::ranges::any_of(body, [](const ptx::Instruction& i) { return i.opcode == kMultiply; }) ? interests : 0;
+  return std::ranges::any_of(body, multiplies) ? interests : 0;
 }
 
 void WgmmaRegisters::on_launch(const Launch& launch) {
@@ -45,7 +46,7 @@ WgmmaRegisters::Plan WgmmaRegisters::plan_of(const Function& f) {
   std::unordered_map<uint32_t, uint32_t> index;  // of the registers that lead to a wgmma's
   const auto add = [&](uint32_t r) { index.emplace(r, uint32_t(index.size())); };
   for (const ptx::Instruction& i : body)
-    if (i.opcode == kMultiply) {
+    if (multiplies(i)) {
       each_register(i.operands[0], add);
       if (is_vector(i.operands[1])) each_register(i.operands[1], add);
     }
@@ -58,7 +59,7 @@ WgmmaRegisters::Plan WgmmaRegisters::plan_of(const Function& f) {
   for (size_t before = 0; before != index.size();) {
     before = index.size();
     for (const ptx::Instruction& i : body)
-      if (i.opcode == "mov" && leads(i.operands[0])) each_register(i.operands[1], add);
+      if (i.opcode == ptx::Opcode::mov && leads(i.operands[0])) each_register(i.operands[1], add);
   }
   for (uint32_t n = 0; n < body.size(); ++n) {
     const ptx::Instruction& i = body[n];
@@ -68,9 +69,9 @@ WgmmaRegisters::Plan WgmmaRegisters::plan_of(const Function& f) {
         if (const auto at = index.find(r); at != index.end()) list.push_back(at->second);
       });
     };
-    if (i.opcode == "wgmma.fence") {
+    if (i.opcode == ptx::Opcode::wgmma_fence) {
       step.kind = Step::Kind::fence;
-    } else if (i.opcode == kMultiply) {
+    } else if (multiplies(i)) {
       step.kind = Step::Kind::multiply;
       known(step.reads, i.operands[0]);
       step.writes = step.reads;
@@ -79,7 +80,7 @@ WgmmaRegisters::Plan WgmmaRegisters::plan_of(const Function& f) {
       continue;
     } else {
       known(step.writes, i.operands[0]);
-      if (i.opcode == "mov") {
+      if (i.opcode == ptx::Opcode::mov) {
         step.kind = Step::Kind::copy;
         known(step.reads, i.operands[1]);
       }

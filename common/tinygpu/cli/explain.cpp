@@ -67,8 +67,8 @@ std::vector<std::string> bare_names(const std::string& text) {
   i = text.find_first_of(" \t", i);
   std::vector<std::string> names;
   if (i >= text.size()) return names;
-  const std::string family = text.substr(opcode, text.find_first_of(". \t", opcode) - opcode);
-  if (family == "bra" || family == "brx" || family == "call") return names;
+  const ptx::Control control = ptx::traits_of(ptx::cut_spelling(text.substr(opcode, i - opcode)).opcode).control;
+  if (control != ptx::Control::next && control != ptx::Control::leave) return names;
   while (i < text.size()) {
     if (!in_name(text[i]) && text[i] != '%' && text[i] != '.') {
       ++i;
@@ -176,7 +176,7 @@ int explain(std::string text, const std::string& target, const std::string& vers
   if (module.functions.empty() || module.functions[0]->body.empty()) return 1;
   const ptx::Function& f = *module.functions[0];
   const ptx::Instruction& in = f.body[0];
-  fmt::print("\n  family     {}\n", in.opcode);
+  fmt::print("\n  family     {}\n", in.name());
   if (!in.mods.empty()) {
     fmt::print("  modifiers ");
     for (const std::string& m : in.mods) fmt::print(" .{}", m);
@@ -191,7 +191,7 @@ int explain(std::string text, const std::string& target, const std::string& vers
     fmt::print("  since      PTX {}.{}\n  targets    {}\n", reading.form->since.major, reading.form->since.minor,
                reading.form->targets.empty() ? "all" : reading.form->targets);
   if (!messages.empty()) {
-    if (!ptx::forms::forms_of(in.opcode).empty()) fmt::print("\n`gen5 isa {}` lists what is legal\n", in.opcode);
+    if (!ptx::forms::forms_of(in.opcode).empty()) fmt::print("\n`gen5 isa {}` lists what is legal\n", in.name());
     return 1;
   }
   fmt::print("  here       {}\n",
@@ -226,7 +226,7 @@ void add_explain(CLI::App& app) {
     }
     // trap and brkpt are both: an instruction, and what a kernel that executes it ends with.
     const bool code = is_code(*text) || looks_like_code(*text);
-    const bool instruction = !code || ptx::is_known_opcode(*text);
+    const bool instruction = !code || ptx::opcode_from_name(*text) != ptx::Opcode::unknown;
     int rc = 0;
     if (instruction) rc = explain(*text, *target, *version);
     if (instruction && code) fmt::print("\n");

@@ -13,7 +13,6 @@
 #include "common/tinygpu/cli/modelled.h"
 #include "common/tinygpu/isa/instruction_set.h"
 #include "common/tinygpu/ptx/forms.h"
-#include "common/tinygpu/ptx/opcodes.h"
 #include "common/tinygpu/ptx/parser.h"
 
 namespace tinygpu::cli {
@@ -38,7 +37,7 @@ bool of_this_machine(const Form& f) {
 struct Count {
   size_t forms = 0, executed = 0;
 };
-Count count(std::string_view opcode) {
+Count count(ptx::Opcode opcode) {
   Count c;
   for (const Form* f : ptx::forms::forms_of(opcode)) {
     if (!of_this_machine(*f)) continue;
@@ -54,12 +53,14 @@ void list_families() {
   Count all;
   std::vector<std::string_view> missing;
   fmt::print("{:<32} {:>5}  {:<8}  {}\n", "family", "forms", "executed", "since");
-  for (std::string_view opcode : ptx::kOpcodes) {
+  for (size_t k = 1; k < ptx::kOpcodes; ++k) {
+    const ptx::Opcode opcode = ptx::Opcode(k);
+    const std::string_view text = ptx::name_of(opcode);
     const std::vector<const Form*> forms = ptx::forms::forms_of(opcode);
     if (forms.empty()) {
       const bool part = isa::instruction_set().find(opcode) != nullptr;
-      fmt::print("{:<32} {:>5}  {:<8}  only its syntax is checked\n", opcode, "-", part ? "in part" : "no");
-      if (!part) missing.push_back(opcode);
+      fmt::print("{:<32} {:>5}  {:<8}  only its syntax is checked\n", text, "-", part ? "in part" : "no");
+      if (!part) missing.push_back(text);
       continue;
     }
     ptx::forms::Version since{99, 0};
@@ -67,8 +68,8 @@ void list_families() {
     const Count c = count(opcode);
     all.forms += c.forms;
     all.executed += c.executed;
-    if (c.executed != c.forms) missing.push_back(opcode);
-    fmt::print("{:<32} {:>5}  {:<8}  PTX {}.{}\n", opcode, c.forms,
+    if (c.executed != c.forms) missing.push_back(text);
+    fmt::print("{:<32} {:>5}  {:<8}  PTX {}.{}\n", text, c.forms,
                c.forms == 0            ? "other"
                : c.executed == c.forms ? "yes"
                : c.executed == 0       ? "no"
@@ -84,11 +85,13 @@ void list_families() {
 
 int show_family(const std::string& name) {
   int shown = 0;
-  for (std::string_view opcode : ptx::kOpcodes) {
+  for (size_t k = 1; k < ptx::kOpcodes; ++k) {
+    const ptx::Opcode opcode = ptx::Opcode(k);
+    const std::string_view text = ptx::name_of(opcode);
     // A family, or all that begin with its words: "tcgen05" shows every tcgen05 instruction.
-    if (opcode != name && !(opcode.starts_with(name) && opcode[name.size()] == '.')) continue;
+    if (text != name && !(text.starts_with(name) && text[name.size()] == '.')) continue;
     ++shown;
-    fmt::print("{}{}\n", shown > 1 ? "\n" : "", opcode);
+    fmt::print("{}{}\n", shown > 1 ? "\n" : "", text);
     const std::vector<const Form*> forms = ptx::forms::forms_of(opcode);
     if (forms.empty()) fmt::print("    not in the table of forms: only its syntax is checked\n");
     for (const Form* f : forms)

@@ -204,15 +204,15 @@ void decode_function32(Decoder& d, Op& op) {
 
 Table approx_table() {
   static const Entry table[] = {
-      {"div", decode_div},
-      {"rcp", decode_rcp},
-      {"sqrt", decode_sqrt},
-      {"rsqrt", decode_rsqrt},
-      {"ex2", decode_function<ex2, ex2_16<f16>, ex2_16<bf16>>},
-      {"tanh", decode_function<tanh, tanh_16<f16>, tanh_16<bf16>>},
-      {"lg2", decode_function32<lg2>},
-      {"sin", decode_function32<sin>},
-      {"cos", decode_function32<cos>},
+      {Opcode::div, decode_div},
+      {Opcode::rcp, decode_rcp},
+      {Opcode::sqrt, decode_sqrt},
+      {Opcode::rsqrt, decode_rsqrt},
+      {Opcode::ex2, decode_function<ex2, ex2_16<f16>, ex2_16<bf16>>},
+      {Opcode::tanh, decode_function<tanh, tanh_16<f16>, tanh_16<bf16>>},
+      {Opcode::lg2, decode_function32<lg2>},
+      {Opcode::sin, decode_function32<sin>},
+      {Opcode::cos, decode_function32<cos>},
   };
   return {std::begin(table), std::end(table)};
 }

@@ -192,9 +192,9 @@ void with_carry(Warp& w, const Op& op) {
 
 template <class T>
 ExecFn carry_executor(const ptx::Instruction& inst) {
-  const std::string_view o = inst.opcode;
-  if (o == "add" || o == "addc") return with_carry<T, add_cc<T>>;
-  if (o == "sub" || o == "subc") return with_carry<T, sub_cc<T>>;
+  const Opcode o = inst.opcode;
+  if (o == Opcode::add || o == Opcode::addc) return with_carry<T, add_cc<T>>;
+  if (o == Opcode::sub || o == Opcode::subc) return with_carry<T, sub_cc<T>>;
   if (inst.has("lo")) return with_carry<T, mad_lo_cc<T>>;
   return ptx::is_signed(inst.type()) ? with_carry<T, mad_hi_cc_signed<T>> : with_carry<T, mad_hi_cc<T>>;
 }
@@ -203,8 +203,10 @@ void decode_carry(Decoder& d, Op& op) {
   const ptx::Instruction& inst = *d.inst;
   const Type t = inst.type();
   plain_operands(d, op, t);
-  op.set(CarryFlag{inst.opcode.back() == 'c', inst.has("cc"), inst.opcode.front() == 's'});
-  const bool wide = ptx::size_of(t) == 8, mul = inst.opcode.front() == 'm';
+  const Opcode o = inst.opcode;
+  const bool taken = o == Opcode::addc || o == Opcode::subc || o == Opcode::madc;
+  op.set(CarryFlag{taken, inst.has("cc"), o == Opcode::sub});
+  const bool wide = ptx::size_of(t) == 8, mul = o == Opcode::mad || o == Opcode::madc;
   finish(d, op, wide ? carry_executor<uint64_t>(inst) : carry_executor<uint32_t>(inst),
          mul    ? CostClass::imul
          : wide ? CostClass::alu64
@@ -341,23 +343,23 @@ void decode_integer_division(Decoder& d, Op& op) {
 
 Table arithmetic_table() {
   static const Entry table[] = {
-      {"add", decode_add},
-      {"sub", decode_sub},
-      {"mul", decode_mul},
-      {"mad", decode_mad},
-      {"neg", decode_neg},
-      {"abs", decode_abs},
-      {"min", decode_min},
-      {"max", decode_max},
-      {"rem", decode_rem},
-      {"sad", decode_sad},
-      {"mul24", decode_mul24},
-      {"mad24", decode_mad24},
-      {"addc", decode_carry},
-      {"subc", decode_carry},
-      {"madc", decode_carry},
-      {"fma", decode_float_arithmetic},
-      {"copysign", decode_float_arithmetic},
+      {Opcode::add, decode_add},
+      {Opcode::sub, decode_sub},
+      {Opcode::mul, decode_mul},
+      {Opcode::mad, decode_mad},
+      {Opcode::neg, decode_neg},
+      {Opcode::abs, decode_abs},
+      {Opcode::min, decode_min},
+      {Opcode::max, decode_max},
+      {Opcode::rem, decode_rem},
+      {Opcode::sad, decode_sad},
+      {Opcode::mul24, decode_mul24},
+      {Opcode::mad24, decode_mad24},
+      {Opcode::addc, decode_carry},
+      {Opcode::subc, decode_carry},
+      {Opcode::madc, decode_carry},
+      {Opcode::fma, decode_float_arithmetic},
+      {Opcode::copysign, decode_float_arithmetic},
   };
   return {std::begin(table), std::end(table)};
 }

@@ -384,7 +384,7 @@ void decode_atom(Decoder& d, Op& op) {
 
 void decode_red(Decoder& d, Op& op) { decode_update(d, op, nullptr, d.operand(0), d.operand(1)); }
 
-constexpr Entry kAtomicsTable[] = {{"atom", decode_atom}, {"red", decode_red}};
+constexpr Entry kAtomicsTable[] = {{Opcode::atom, decode_atom}, {Opcode::red, decode_red}};
 
 }  // namespace
 

@@ -100,25 +100,19 @@ void cta_barrier(Warp& w, const Op& op) {
   w.block(why, false);
 }
 
-void decode_barrier(Decoder& d, Op& op, bool aligned) {
+/// `bar` is barrier{.cta} with .aligned.
+template <Action action, bool bar>
+void decode_barrier(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
-  const bool red = i.opcode.ends_with(".red");
-  const bool arrive = i.opcode.ends_with(".arrive");
+  constexpr bool red = action == kPopc;
   op.cost = CostClass::barrier;
   op.fn = cta_barrier;
-  size_t at = 0;
-  if (red) op.dst = d.dst(d.operand(at++));
-  op.a = d.src(d.operand(at++), Type::u32);
-  // red's last operand is its predicate; the count, if any, stands before it.
-  const size_t end = d.operand_count() - (red ? 1 : 0);
-  if (at < end) op.b = d.src(d.operand(at), Type::u32);
-  if (red) op.c = d.pred(d.operand(d.operand_count() - 1));
-  const Action action = red ? (i.has("popc") ? kPopc : i.has("and") ? kAnd : kOr) : arrive ? kArrive : kSync;
-  op.set(CtaDetails{action, aligned || i.has("aligned")});
+  if (red) op.dst = d.dst(d.operand("d"));
+  op.a = d.src(d.operand("barrier"), Type::u32);
+  if (const Operand* threads = d.find("threads")) op.b = d.src(*threads, Type::u32);
+  if (red) op.c = d.pred(d.operand("p"));
+  op.set(CtaDetails{!red || i.has("popc") ? action : i.has("and") ? kAnd : kOr, bar || i.has("aligned")});
 }
-
-void decode_bar(Decoder& d, Op& op) { decode_barrier(d, op, true); }
-void decode_barrier_cta(Decoder& d, Op& op) { decode_barrier(d, op, false); }
 
 // ---- bar.warp.sync
 
@@ -228,7 +222,7 @@ void cluster_wait(Warp& w, const Op& op) {
 }
 
 void decode_cluster(Decoder& d, Op& op) {
-  const bool arrive = d.inst->opcode.ends_with(".arrive");
+  const bool arrive = d.inst->opcode == Opcode::barrier_cluster_arrive;
   op.cost = CostClass::barrier;
   op.fn = arrive ? cluster_arrive : cluster_wait;
   op.set(ClusterDetails{d.inst->has("aligned"), arrive && !d.inst->has("relaxed")});
@@ -236,21 +230,21 @@ void decode_cluster(Decoder& d, Op& op) {
 }
 
 constexpr Entry kBarriersTable[] = {
-    {"bar.sync", decode_bar},
-    {"bar.arrive", decode_bar},
-    {"bar.red", decode_bar},
-    {"bar.cta.sync", decode_bar},
-    {"bar.cta.arrive", decode_bar},
-    {"bar.cta.red", decode_bar},
-    {"barrier.sync", decode_barrier_cta},
-    {"barrier.arrive", decode_barrier_cta},
-    {"barrier.red", decode_barrier_cta},
-    {"barrier.cta.sync", decode_barrier_cta},
-    {"barrier.cta.arrive", decode_barrier_cta},
-    {"barrier.cta.red", decode_barrier_cta},
-    {"bar.warp.sync", decode_warp_sync},
-    {"barrier.cluster.arrive", decode_cluster},
-    {"barrier.cluster.wait", decode_cluster},
+    {Opcode::bar_sync, decode_barrier<kSync, true>},
+    {Opcode::bar_arrive, decode_barrier<kArrive, true>},
+    {Opcode::bar_red, decode_barrier<kPopc, true>},
+    {Opcode::bar_cta_sync, decode_barrier<kSync, true>},
+    {Opcode::bar_cta_arrive, decode_barrier<kArrive, true>},
+    {Opcode::bar_cta_red, decode_barrier<kPopc, true>},
+    {Opcode::barrier_sync, decode_barrier<kSync, false>},
+    {Opcode::barrier_arrive, decode_barrier<kArrive, false>},
+    {Opcode::barrier_red, decode_barrier<kPopc, false>},
+    {Opcode::barrier_cta_sync, decode_barrier<kSync, false>},
+    {Opcode::barrier_cta_arrive, decode_barrier<kArrive, false>},
+    {Opcode::barrier_cta_red, decode_barrier<kPopc, false>},
+    {Opcode::bar_warp_sync, decode_warp_sync},
+    {Opcode::barrier_cluster_arrive, decode_cluster},
+    {Opcode::barrier_cluster_wait, decode_cluster},
 };
 
 }  // namespace

@@ -114,20 +114,18 @@ void exec_wait(Warp& w, const Op& op) {
 void decode_copy(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
   OperandList list;
-  push_address(d, list, d.operand(0));
-  push_address(d, list, d.operand(1));
-  op.b = d.src(d.operand(2), ptx::Type::u32);
+  push_address(d, list, d.operand("dst"));
+  push_address(d, list, d.operand("src"));
+  op.b = d.src(d.operand("size"), ptx::Type::u32);
   op.cost = CostClass::async_issue;
-  size_t next = 3;
   const bool store = i.has("bulk_group");
-  if (!store) push_address(d, list, d.operand(next++));
-  // The optional operands stand in a fixed order; the cache policy is a hint without effect here.
-  if (i.has("multicast::cluster")) {
+  if (!store) push_address(d, list, d.operand("mbarrier"));
+  // The cache policy is a hint without effect here.
+  if (const ptx::Operand* mask = d.find("mask")) {
     op.edit<BulkDetails>().multicast = true;
-    op.c = d.src(d.operand(next++), ptx::Type::u16);
+    op.c = d.src(*mask, ptx::Type::u16);
   }
-  if (i.has("L2::cache_hint")) ++next;
-  if (i.has("cp_mask")) op.c = d.src(d.operand(next++), ptx::Type::u16);
+  if (const ptx::Operand* mask = d.find("byte_mask")) op.c = d.src(*mask, ptx::Type::u16);
   d.set_list(op, list);
   // cp.async.bulk.DESTINATION.SOURCE: the order of the two spaces tells the direction.
   const bool from_global = !store && i.has("global");
@@ -141,9 +139,9 @@ void decode_reduce(Decoder& d, Op& op) {
 
 void decode_prefetch(Decoder& d, Op& op) {
   OperandList list;
-  push_address(d, list, d.operand(0));
+  push_address(d, list, d.operand("src"));
   d.set_list(op, list);
-  op.b = d.src(d.operand(1), ptx::Type::u32);
+  op.b = d.src(d.operand("size"), ptx::Type::u32);
   op.cost = CostClass::async_issue;
   op.fn = exec_prefetch;
 }
@@ -161,11 +159,11 @@ void decode_wait(Decoder& d, Op& op) {
 }
 
 constexpr Entry kBulkCopyTable[] = {
-    {"cp.async.bulk", decode_copy},
-    {"cp.reduce.async.bulk", decode_reduce},
-    {"cp.async.bulk.prefetch", decode_prefetch},
-    {"cp.async.bulk.commit_group", decode_commit},
-    {"cp.async.bulk.wait_group", decode_wait},
+    {Opcode::cp_async_bulk, decode_copy},
+    {Opcode::cp_reduce_async_bulk, decode_reduce},
+    {Opcode::cp_async_bulk_prefetch, decode_prefetch},
+    {Opcode::cp_async_bulk_commit_group, decode_commit},
+    {Opcode::cp_async_bulk_wait_group, decode_wait},
 };
 
 }  // namespace

@@ -39,8 +39,8 @@ void decode_getctarank(Decoder& d, Op& op) {
 }
 
 constexpr Entry kClusterTable[] = {
-    {"mapa", decode_mapa},
-    {"getctarank", decode_getctarank},
+    {Opcode::mapa, decode_mapa},
+    {Opcode::getctarank, decode_getctarank},
 };
 
 }  // namespace

@@ -340,7 +340,8 @@ void decode_testp(Decoder& d, Op& op) {
 
 Table compare_table() {
   static const Entry table[] = {
-      {"setp", decode_setp}, {"set", decode_set}, {"selp", decode_selp}, {"slct", decode_slct}, {"testp", decode_testp},
+      {Opcode::setp, decode_setp}, {Opcode::set, decode_set},     {Opcode::selp, decode_selp},
+      {Opcode::slct, decode_slct}, {Opcode::testp, decode_testp},
   };
   return {std::begin(table), std::end(table)};
 }

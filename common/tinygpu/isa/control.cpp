@@ -338,20 +338,20 @@ void decode_stack_restore(Decoder& d, Op& op) {
 }
 
 constexpr Entry kControlTable[] = {
-    {"bra", decode_bra},
-    {"brx.idx", decode_brx},
-    {"call", decode_call},
-    {"ret", decode_plain<ret>},
-    {"exit", decode_plain<exit_lanes>},
-    {"trap", decode_plain<trap>},
-    {"brkpt", decode_plain<breakpoint>},
-    {"pmevent", decode_plain<nothing>},
-    {"nanosleep", decode_nanosleep},
-    {"setmaxnreg", decode_setmaxnreg},
-    {"griddepcontrol", decode_griddepcontrol},
-    {"alloca", decode_alloca},
-    {"stacksave", decode_stack_save},
-    {"stackrestore", decode_stack_restore},
+    {Opcode::bra, decode_bra},
+    {Opcode::brx_idx, decode_brx},
+    {Opcode::call, decode_call},
+    {Opcode::ret, decode_plain<ret>},
+    {Opcode::exit, decode_plain<exit_lanes>},
+    {Opcode::trap, decode_plain<trap>},
+    {Opcode::brkpt, decode_plain<breakpoint>},
+    {Opcode::pmevent, decode_plain<nothing>},
+    {Opcode::nanosleep, decode_nanosleep},
+    {Opcode::setmaxnreg, decode_setmaxnreg},
+    {Opcode::griddepcontrol, decode_griddepcontrol},
+    {Opcode::alloca, decode_alloca},
+    {Opcode::stacksave, decode_stack_save},
+    {Opcode::stackrestore, decode_stack_restore},
 };
 
 }  // namespace

@@ -584,7 +584,7 @@ void decode_cvt(Decoder& d, Op& op) {
 }  // namespace
 
 Table convert_table() {
-  static const Entry table[] = {{"cvt", decode_cvt}};
+  static const Entry table[] = {{Opcode::cvt, decode_cvt}};
   return {std::begin(table), std::end(table)};
 }
 

@@ -248,7 +248,6 @@ void cp_async(Warp& w, const Op& op) {
 }
 
 void decode_cp_async(Decoder& d, Op& op) {
-  const ptx::Instruction& i = *d.inst;
   op.cost = CostClass::async_issue;
   op.fn = cp_async;
   decode_address(d, op, d.operand(0));
@@ -261,15 +260,12 @@ void decode_cp_async(Decoder& d, Op& op) {
   displacement.push_word(uint32_t(uint64_t(source.offset) >> 32));
   d.set_list(op, displacement);
   details.bytes = uint8_t(d.operand(2).bits);
-  const size_t end = d.operand_count() - (i.has("L2::cache_hint") ? 1 : 0);
-  if (end <= 3) return;
-  const Operand& last = d.operand(3);
-  if (last.kind == Operand::Kind::reg && d.width(last, 4) == 0) {
+  if (const Operand* ignore = d.find("ignore_src")) {
     details.ignore_source = true;
-    op.d = d.pred(last);
-  } else {
+    op.d = d.pred(*ignore);
+  } else if (const Operand* size = d.find("src_size")) {
     details.source_size = true;
-    op.d = d.src(last, Type::u32);
+    op.d = d.src(*size, Type::u32);
   }
 }
 
@@ -312,7 +308,7 @@ void decode_commit(Decoder&, Op& op) {
 void decode_wait(Decoder& d, Op& op) {
   op.cost = CostClass::async_issue;
   op.fn = wait_group;
-  const bool all = d.inst->opcode == "cp.async.wait_all";
+  const bool all = d.inst->opcode == Opcode::cp_async_wait_all;
   op.set(WaitDetails{all});
   op.imm = all ? 0 : d.operand(0).bits;
 }
@@ -370,11 +366,11 @@ void decode_arrive(Decoder& d, Op& op) {
 }
 
 constexpr Entry kCpAsyncTable[] = {
-    {"cp.async", decode_cp_async},
-    {"cp.async.commit_group", decode_commit},
-    {"cp.async.wait_group", decode_wait},
-    {"cp.async.wait_all", decode_wait},
-    {"cp.async.mbarrier.arrive", decode_arrive},
+    {Opcode::cp_async, decode_cp_async},
+    {Opcode::cp_async_commit_group, decode_commit},
+    {Opcode::cp_async_wait_group, decode_wait},
+    {Opcode::cp_async_wait_all, decode_wait},
+    {Opcode::cp_async_mbarrier_arrive, decode_arrive},
 };
 
 }  // namespace

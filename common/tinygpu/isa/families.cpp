@@ -1,6 +1,6 @@
 #include "common/tinygpu/isa/families.h"
 
-#include <unordered_map>
+#include <array>
 
 namespace tinygpu::isa::TINYGPU_ISA_LEVEL {
 
@@ -14,16 +14,13 @@ class LevelSet final : public InstructionSet {
              TINYGPU_FAMILIES(TINYGPU_TABLE)
 #undef TINYGPU_TABLE
          })
-      for (const Entry* e = t.begin; e != t.end; ++e) by_opcode_.emplace(e->opcode, e->decode);
+      for (const Entry* e = t.begin; e != t.end; ++e) by_opcode_[size_t(e->opcode)] = e->decode;
   }
-  DecodeFn find(std::string_view opcode) const override {
-    auto it = by_opcode_.find(opcode);
-    return it == by_opcode_.end() ? nullptr : it->second;
-  }
+  DecodeFn find(Opcode opcode) const override { return by_opcode_[size_t(opcode)]; }
   ExecFn internal(std::string_view name) const override { return internal_executor(name); }
 
  private:
-  std::unordered_map<std::string_view, DecodeFn> by_opcode_;
+  std::array<DecodeFn, ptx::kOpcodes> by_opcode_ = {};
 };
 
 }  // namespace

@@ -140,8 +140,11 @@ void decode_mbarrier_init(Decoder&, Op& op) {
 }
 
 constexpr Entry kFencesTable[] = {
-    {"fence", decode_fence},   {"fence.proxy", decode_proxy},  {"fence.mbarrier_init", decode_mbarrier_init},
-    {"membar", decode_membar}, {"membar.proxy", decode_proxy},
+    {Opcode::fence, decode_fence},
+    {Opcode::fence_proxy, decode_proxy},
+    {Opcode::fence_mbarrier_init, decode_mbarrier_init},
+    {Opcode::membar, decode_membar},
+    {Opcode::membar_proxy, decode_proxy},
 };
 
 }  // namespace

@@ -293,9 +293,9 @@ ExecFn rounded_fma16(const ptx::Instruction& inst) {
 /// add, sub or mul.
 template <class T, int N>
 ExecFn rounded_binary(const ptx::Instruction& inst, Op& op) {
-  const std::string_view o = inst.opcode;
-  if (o == "add") return rounded<N, add<T>, kNone>(inst, op);
-  if (o == "sub") return rounded<N, sub<T>, kNone>(inst, op);
+  const Opcode o = inst.opcode;
+  if (o == Opcode::add) return rounded<N, add<T>, kNone>(inst, op);
+  if (o == Opcode::sub) return rounded<N, sub<T>, kNone>(inst, op);
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, f16>)
     return rounded<N, mul<T>, exact_mul<T>>(inst, op);
   else
@@ -303,34 +303,34 @@ ExecFn rounded_binary(const ptx::Instruction& inst, Op& op) {
 }
 template <class T, int N>
 ExecFn rounded16(const ptx::Instruction& inst) {
-  const bool is_fma = inst.opcode == "fma";
+  const bool is_fma = inst.opcode == Opcode::fma;
   if (is_fma) return rounded_fma16<T, N>(inst);
   if constexpr (kQuickHalves) {
     if (!inst.has("ftz"))
-      return inst.opcode == "add"   ? quick16<T, N, AddFloats>(inst)
-             : inst.opcode == "sub" ? quick16<T, N, SubFloats>(inst)
-                                    : quick16<T, N, MulFloats>(inst);
+      return inst.opcode == Opcode::add   ? quick16<T, N, AddFloats>(inst)
+             : inst.opcode == Opcode::sub ? quick16<T, N, SubFloats>(inst)
+                                          : quick16<T, N, MulFloats>(inst);
   }
   Op unused;  // no rounding but to nearest
   return rounded_binary<T, N>(inst, unused);
 }
 template <int N>
 ExecFn rounded32(const ptx::Instruction& inst, Op& op) {
-  if (inst.opcode != "fma" && inst.opcode != "mad") return rounded_binary<float, N>(inst, op);
+  if (inst.opcode != Opcode::fma && inst.opcode != Opcode::mad) return rounded_binary<float, N>(inst, op);
   constexpr float (*under_mode)(float, float, float) = fma_directed;
   return rounded<N, fma<float>, exact_fma<float>, under_mode, exact_fma_directed>(inst, op);
 }
 ExecFn rounded64(const ptx::Instruction& inst, Op& op) {
-  if (inst.opcode != "fma" && inst.opcode != "mad") return rounded_binary<double, 1>(inst, op);
+  if (inst.opcode != Opcode::fma && inst.opcode != Opcode::mad) return rounded_binary<double, 1>(inst, op);
   constexpr double (*under_mode)(double, double, double) = fma_directed;
   return rounded<1, fma<double>, kNone, under_mode>(inst, op);
 }
 
 template <class T>
 ExecFn mixed(const ptx::Instruction& inst, Op& op) {
-  const std::string_view o = inst.opcode;
-  if (o == "add") return rounded<1, add_mixed<T>, kNone>(inst, op);  // no .ftz
-  if (o == "sub") return rounded<1, sub_mixed<T>, kNone>(inst, op);
+  const Opcode o = inst.opcode;
+  if (o == Opcode::add) return rounded<1, add_mixed<T>, kNone>(inst, op);  // no .ftz
+  if (o == Opcode::sub) return rounded<1, sub_mixed<T>, kNone>(inst, op);
   return rounded<1, fma_mixed<T>, kNone, fma_mixed_directed<T>>(inst, op);
 }
 
@@ -338,7 +338,7 @@ void decode_mixed(Decoder& d, Op& op) {
   const Type narrow = d.inst->type(1);
   op.dst = d.dst(d.operand(0));
   op.a = d.src(d.operand(1), narrow);
-  const bool is_fma = d.inst->opcode == "fma";
+  const bool is_fma = d.inst->opcode == Opcode::fma;
   op.b = d.src(d.operand(2), is_fma ? narrow : Type::f32);
   if (is_fma) op.c = d.src(d.operand(3), Type::f32);
   finish(d, op, narrow == Type::f16 ? mixed<f16>(*d.inst, op) : mixed<bf16>(*d.inst, op), CostClass::fma);
@@ -378,7 +378,7 @@ ExecFn extremum_of(const ptx::Instruction& inst, bool three_inputs) {
 }
 template <class T, int N>
 ExecFn extremum(const ptx::Instruction& inst, bool three_inputs) {
-  if (inst.opcode == "min")
+  if (inst.opcode == Opcode::min)
     return inst.has("NaN") ? extremum_of<T, N, min_nan<T>>(inst, three_inputs)
                            : extremum_of<T, N, min<T>>(inst, three_inputs);
   return inst.has("NaN") ? extremum_of<T, N, max_nan<T>>(inst, three_inputs)
@@ -387,15 +387,15 @@ ExecFn extremum(const ptx::Instruction& inst, bool three_inputs) {
 template <class T, int N>
 ExecFn sign_operation(const ptx::Instruction& inst) {
   const bool ftz = inst.has("ftz");
-  if (inst.opcode == "neg") return ftz ? lanewise<Modified<neg<T>>::ftz, N> : lanewise<neg<T>, N>;
-  if (inst.opcode == "abs") return ftz ? lanewise<Modified<abs<T>>::ftz, N> : lanewise<abs<T>, N>;
+  if (inst.opcode == Opcode::neg) return ftz ? lanewise<Modified<neg<T>>::ftz, N> : lanewise<neg<T>, N>;
+  if (inst.opcode == Opcode::abs) return ftz ? lanewise<Modified<abs<T>>::ftz, N> : lanewise<abs<T>, N>;
   return lanewise<copysign<T>, N>;
 }
 
 void decode_sign_or_order(Decoder& d, Op& op) {
   const Type t = d.inst->type();
   plain_operands(d, op, t);
-  const bool order = d.inst->opcode == "min" || d.inst->opcode == "max";
+  const bool order = d.inst->opcode == Opcode::min || d.inst->opcode == Opcode::max;
   const bool three_inputs = d.operand_count() == 4;
   const auto pick = [&]<class T, int N>() {
     return order ? extremum<T, N>(*d.inst, three_inputs) : sign_operation<T, N>(*d.inst);
@@ -416,8 +416,9 @@ void decode_sign_or_order(Decoder& d, Op& op) {
 bool is_float_arithmetic(const ptx::Instruction& inst) { return ptx::is_float(inst.type()); }
 
 void decode_float_arithmetic(Decoder& d, Op& op) {
-  const std::string_view o = d.inst->opcode;
-  if (o == "add" || o == "sub" || o == "mul" || o == "fma" || o == "mad") return decode_rounded(d, op);
+  const Opcode o = d.inst->opcode;
+  if (o == Opcode::add || o == Opcode::sub || o == Opcode::mul || o == Opcode::fma || o == Opcode::mad)
+    return decode_rounded(d, op);
   decode_sign_or_order(d, op);
 }
 

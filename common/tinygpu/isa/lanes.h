@@ -18,13 +18,15 @@
 
 TINYGPU_ISA_BEGIN
 
+using ptx::Opcode;
+
 struct U128 {
   uint64_t lo, hi;
 };
 
 /// One row of an instruction table.
 struct Entry {
-  std::string_view opcode;
+  Opcode opcode;
   DecodeFn decode;
 };
 /// A family's rows; defined at the end of the family's file.

@@ -101,8 +101,8 @@ void exec_first_ctaid_vector(Warp& w, const Op& op) {
 
 void decode_try_cancel(Decoder& d, Op& op) {
   OperandList list;
-  push_address(d, list, d.operand(0));
-  push_address(d, list, d.operand(1));
+  push_address(d, list, d.operand("response"));
+  push_address(d, list, d.operand("mbarrier"));
   d.set_list(op, list);
   op.set(CancelDetails{d.inst->has("multicast::cluster::all")});
   op.cost = CostClass::async_issue;
@@ -111,27 +111,27 @@ void decode_try_cancel(Decoder& d, Op& op) {
 
 void decode_query_cancel(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
-  op.a = d.src(d.operand(1), ptx::Type::b128);
+  op.a = d.src(d.operand("response"), ptx::Type::b128);
   if (i.has("is_canceled")) {
-    op.dst = d.dst(d.operand(0));
+    op.dst = d.dst(d.operand("canceled"));
     op.fn = exec_is_canceled;
     return;
   }
   if (i.has("get_first_ctaid")) {
     OperandList list;
-    for (const auto& e : d.operand(0).elems) list.push_back(d.dst(e));
+    for (const auto& e : d.operand("ctaid").elems) list.push_back(d.dst(e));
     d.set_list(op, list);
     op.fn = exec_first_ctaid_vector;
     return;
   }
   op.imm = i.has("get_first_ctaid::x") ? 0 : i.has("get_first_ctaid::y") ? 1 : 2;
-  op.dst = d.dst(d.operand(0));
+  op.dst = d.dst(d.operand("ctaid"));
   op.fn = exec_first_ctaid;
 }
 
 constexpr Entry kLaunchControlTable[] = {
-    {"clusterlaunchcontrol.try_cancel", decode_try_cancel},
-    {"clusterlaunchcontrol.query_cancel", decode_query_cancel},
+    {Opcode::clusterlaunchcontrol_try_cancel, decode_try_cancel},
+    {Opcode::clusterlaunchcontrol_query_cancel, decode_query_cancel},
 };
 
 }  // namespace

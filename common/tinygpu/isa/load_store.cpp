@@ -554,14 +554,14 @@ void decode_createpolicy(Decoder& d, Op& op) {
 }
 
 constexpr Entry kLoadStoreTable[] = {
-    {"ld", decode_ld},
-    {"ldu", decode_ld},
-    {"st", decode_st},
-    {"prefetch", decode_prefetch},
-    {"prefetchu", decode_prefetch},
-    {"applypriority", decode_hint},
-    {"discard", decode_hint},
-    {"createpolicy", decode_createpolicy},
+    {Opcode::ld, decode_ld},
+    {Opcode::ldu, decode_ld},
+    {Opcode::st, decode_st},
+    {Opcode::prefetch, decode_prefetch},
+    {Opcode::prefetchu, decode_prefetch},
+    {Opcode::applypriority, decode_hint},
+    {Opcode::discard, decode_hint},
+    {Opcode::createpolicy, decode_createpolicy},
 };
 
 }  // namespace

@@ -379,10 +379,13 @@ void decode_bmsk(Decoder& d, Op& op) {
 
 Table logic_table() {
   static const Entry table[] = {
-      {"and", decode_and},   {"or", decode_or},   {"xor", decode_xor},     {"not", decode_not},   {"cnot", decode_cnot},
-      {"lop3", decode_lop3}, {"shl", decode_shl}, {"shr", decode_shr},     {"shf", decode_shf},   {"prmt", decode_prmt},
-      {"bfe", decode_bfe},   {"bfi", decode_bfi}, {"bfind", decode_bfind}, {"brev", decode_brev}, {"popc", decode_popc},
-      {"clz", decode_clz},   {"fns", decode_fns}, {"szext", decode_szext}, {"bmsk", decode_bmsk},
+      {Opcode::and_, decode_and},    {Opcode::or_, decode_or},    {Opcode::xor_, decode_xor},
+      {Opcode::not_, decode_not},    {Opcode::cnot, decode_cnot}, {Opcode::lop3, decode_lop3},
+      {Opcode::shl, decode_shl},     {Opcode::shr, decode_shr},   {Opcode::shf, decode_shf},
+      {Opcode::prmt, decode_prmt},   {Opcode::bfe, decode_bfe},   {Opcode::bfi, decode_bfi},
+      {Opcode::bfind, decode_bfind}, {Opcode::brev, decode_brev}, {Opcode::popc, decode_popc},
+      {Opcode::clz, decode_clz},     {Opcode::fns, decode_fns},   {Opcode::szext, decode_szext},
+      {Opcode::bmsk, decode_bmsk},
   };
   return {std::begin(table), std::end(table)};
 }

@@ -215,7 +215,7 @@ void decode_movmatrix(Decoder& d, Op& op) {
 }
 
 constexpr Entry kMatrixTable[] = {
-    {"ldmatrix", decode_ldmatrix}, {"stmatrix", decode_stmatrix}, {"movmatrix", decode_movmatrix}};
+    {Opcode::ldmatrix, decode_ldmatrix}, {Opcode::stmatrix, decode_stmatrix}, {Opcode::movmatrix, decode_movmatrix}};
 
 }  // namespace
 

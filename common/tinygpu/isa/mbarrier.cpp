@@ -372,8 +372,8 @@ void exec_pending_count(Warp& w, const Op& op) {
 
 // ---- decoding
 
-void decode_object(Decoder& d, Op& op, const ptx::Operand& o, bool remote_form) {
-  const AddressOperand a = d.address(o);
+void decode_object(Decoder& d, Op& op, bool remote_form) {
+  const AddressOperand a = d.address(d.operand("mbarrier"));
   op.a = a.base;
   op.imm = a.offset;
   const ptx::Instruction& i = *d.inst;
@@ -384,26 +384,27 @@ void decode_object(Decoder& d, Op& op, const ptx::Operand& o, bool remote_form) 
 }
 
 void decode_init(Decoder& d, Op& op) {
-  decode_object(d, op, d.operand(0), false);
-  op.b = d.src(d.operand(1), ptx::Type::u32);
+  decode_object(d, op, false);
+  op.b = d.src(d.operand("count"), ptx::Type::u32);
   op.fn = exec_init;
 }
 
 void decode_inval(Decoder& d, Op& op) {
-  decode_object(d, op, d.operand(0), false);
+  decode_object(d, op, false);
   op.fn = exec_inval;
 }
 
 void decode_arrive(Decoder& d, Op& op) {
-  decode_object(d, op, d.operand(1), true);
-  op.dst = d.dst(d.operand(0));
+  decode_object(d, op, true);
+  if (const ptx::Operand* state = d.find("state")) op.dst = d.dst(*state);
   MbarrierDetails& details = op.edit<MbarrierDetails>();
   details.expect = d.inst->has("expect_tx");
   details.no_complete = d.inst->has("noComplete");
   details.release = !d.inst->has("relaxed");
   details.cluster_scope = d.inst->has("cluster");
   if (details.release && details.cluster_scope) op.flags |= Op::serial;  // see fence_wait
-  if (d.has(2)) op.b = d.src(d.operand(2), ptx::Type::u32);
+  for (const char* count : {"count", "tx_count"})
+    if (const ptx::Operand* o = d.find(count)) op.b = d.src(*o, ptx::Type::u32);
   op.fn = exec_arrive;
 }
 
@@ -413,8 +414,8 @@ void decode_arrive_drop(Decoder& d, Op& op) {
 }
 
 void decode_expect_tx(Decoder& d, Op& op) {
-  decode_object(d, op, d.operand(0), true);
-  op.b = d.src(d.operand(1), ptx::Type::u32);
+  decode_object(d, op, true);
+  op.b = d.src(d.operand("tx_count"), ptx::Type::u32);
   op.fn = exec_expect_tx;
 }
 
@@ -424,11 +425,11 @@ void decode_complete_tx(Decoder& d, Op& op) {
 }
 
 void decode_wait(Decoder& d, Op& op) {
-  decode_object(d, op, d.operand(1), false);
-  op.dst = d.dst(d.operand(0));
+  decode_object(d, op, false);
+  op.dst = d.dst(d.operand("done"));
   MbarrierDetails& details = op.edit<MbarrierDetails>();
   details.parity = d.inst->has("parity");
-  op.b = d.src(d.operand(2), details.parity ? ptx::Type::u32 : ptx::Type::b64);
+  op.b = details.parity ? d.src(d.operand("parity"), ptx::Type::u32) : d.src(d.operand("state"), ptx::Type::b64);
 }
 
 void decode_test_wait(Decoder& d, Op& op) {
@@ -438,27 +439,28 @@ void decode_test_wait(Decoder& d, Op& op) {
 
 void decode_try_wait(Decoder& d, Op& op) {
   decode_wait(d, op);
-  if (d.has(3)) op.c = d.src(d.operand(3), ptx::Type::u32);  // the hint: read, and without effect (see exec_try_wait)
+  // The hint: read, and without effect (see exec_try_wait).
+  if (const ptx::Operand* hint = d.find("time_limit")) op.c = d.src(*hint, ptx::Type::u32);
   op.fn = exec_try_wait;
 }
 
 void decode_pending_count(Decoder& d, Op& op) {
-  op.dst = d.dst(d.operand(0));
-  op.a = d.src(d.operand(1), ptx::Type::b64);
+  op.dst = d.dst(d.operand("count"));
+  op.a = d.src(d.operand("state"), ptx::Type::b64);
   op.cost = CostClass::alu;
   op.fn = exec_pending_count;
 }
 
 constexpr Entry kMbarrierTable[] = {
-    {"mbarrier.init", decode_init},
-    {"mbarrier.inval", decode_inval},
-    {"mbarrier.arrive", decode_arrive},
-    {"mbarrier.arrive_drop", decode_arrive_drop},
-    {"mbarrier.expect_tx", decode_expect_tx},
-    {"mbarrier.complete_tx", decode_complete_tx},
-    {"mbarrier.test_wait", decode_test_wait},
-    {"mbarrier.try_wait", decode_try_wait},
-    {"mbarrier.pending_count", decode_pending_count},
+    {Opcode::mbarrier_init, decode_init},
+    {Opcode::mbarrier_inval, decode_inval},
+    {Opcode::mbarrier_arrive, decode_arrive},
+    {Opcode::mbarrier_arrive_drop, decode_arrive_drop},
+    {Opcode::mbarrier_expect_tx, decode_expect_tx},
+    {Opcode::mbarrier_complete_tx, decode_complete_tx},
+    {Opcode::mbarrier_test_wait, decode_test_wait},
+    {Opcode::mbarrier_try_wait, decode_try_wait},
+    {Opcode::mbarrier_pending_count, decode_pending_count},
 };
 
 }  // namespace

@@ -88,7 +88,7 @@ void decode_mma_sparse(Decoder& d, Op& op) {
   op.fn = mma_sparse;
 }
 
-constexpr Entry kMmaSparseTable[] = {{"mma.sp.sync", decode_mma_sparse}};
+constexpr Entry kMmaSparseTable[] = {{Opcode::mma_sp_sync, decode_mma_sparse}};
 
 }  // namespace
 

@@ -41,7 +41,7 @@ void decode_mma(Decoder& d, Op& op) {
   op.set(details);
 }
 
-constexpr Entry kMmaSyncTable[] = {{"mma.sync", decode_mma}};
+constexpr Entry kMmaSyncTable[] = {{Opcode::mma_sync, decode_mma}};
 
 }  // namespace
 

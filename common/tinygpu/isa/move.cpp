@@ -221,8 +221,10 @@ void decode_istypep(Decoder& d, Op& op) {
 }  // namespace
 
 Table move_table() {
-  static const Entry table[] = {
-      {"mov", decode_mov}, {"cvta", decode_cvta}, {"isspacep", decode_isspacep}, {"istypep", decode_istypep}};
+  static const Entry table[] = {{Opcode::mov, decode_mov},
+                                {Opcode::cvta, decode_cvta},
+                                {Opcode::isspacep, decode_isspacep},
+                                {Opcode::istypep, decode_istypep}};
   return {std::begin(table), std::end(table)};
 }
 

@@ -19,11 +19,11 @@ void decode_multimem(Decoder&, Op& op) {
   op.cost = CostClass::global_atomic;
 }
 
-constexpr Entry kMultimemTable[] = {{"multimem.ld_reduce", decode_multimem},
-                                    {"multimem.st", decode_multimem},
-                                    {"multimem.red", decode_multimem},
-                                    {"multimem.cp.async.bulk", decode_multimem},
-                                    {"multimem.cp.reduce.async.bulk", decode_multimem}};
+constexpr Entry kMultimemTable[] = {{Opcode::multimem_ld_reduce, decode_multimem},
+                                    {Opcode::multimem_st, decode_multimem},
+                                    {Opcode::multimem_red, decode_multimem},
+                                    {Opcode::multimem_cp_async_bulk, decode_multimem},
+                                    {Opcode::multimem_cp_reduce_async_bulk, decode_multimem}};
 
 }  // namespace
 

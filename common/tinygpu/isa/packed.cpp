@@ -112,21 +112,22 @@ void decode_convert_pack(Decoder& d, Op& op) {
 void decode_packed_integer(Decoder& d, Op& op) {
   plain_operands(d, op, d.inst->type());
   const bool s = d.inst->type() == Type::s16x2, relu = d.inst->has("relu");
-  const std::string_view o = d.inst->opcode;
+  const Opcode o = d.inst->opcode;
   finish(d, op,
-         o == "add"   ? lanewise<add<uint16_t>, 2>
-         : o == "min" ? (relu ? lanewise<min_relu<int16_t>, 2>
-                         : s  ? lanewise<min<int16_t>, 2>
-                              : lanewise<min<uint16_t>, 2>)
-         : o == "max" ? (relu ? lanewise<max_relu<int16_t>, 2>
-                         : s  ? lanewise<max<int16_t>, 2>
-                              : lanewise<max<uint16_t>, 2>)
-                      : ExecFn(nullptr),
+         o == Opcode::add   ? lanewise<add<uint16_t>, 2>
+         : o == Opcode::min ? (relu ? lanewise<min_relu<int16_t>, 2>
+                               : s  ? lanewise<min<int16_t>, 2>
+                                    : lanewise<min<uint16_t>, 2>)
+         : o == Opcode::max ? (relu ? lanewise<max_relu<int16_t>, 2>
+                               : s  ? lanewise<max<int16_t>, 2>
+                                    : lanewise<max<uint16_t>, 2>)
+                            : ExecFn(nullptr),
          CostClass::alu);
 }
 
 Table packed_table() {
-  static const Entry table[] = {{"dp2a", decode_dp2a}, {"dp4a", decode_dp4a}, {"cvt.pack", decode_convert_pack}};
+  static const Entry table[] = {
+      {Opcode::dp2a, decode_dp2a}, {Opcode::dp4a, decode_dp4a}, {Opcode::cvt_pack, decode_convert_pack}};
   return {std::begin(table), std::end(table)};
 }
 

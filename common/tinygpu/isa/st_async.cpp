@@ -136,16 +136,15 @@ void exec_bulk_fill(Warp& w, const Op& op) {
 // ---- decoding
 
 void decode_async(Decoder& d, Op& op) {
-  const ptx::Instruction& i = *d.inst;
-  const bool tracked = i.has("mbarrier::complete_tx::bytes");
+  const ptx::Operand* mbarrier = d.find("mbarrier");
   OperandList list;
-  push_address(d, list, d.operand(0));
-  if (tracked)
-    push_address(d, list, d.operand(2));
+  push_address(d, list, d.operand("dst"));
+  if (mbarrier)
+    push_address(d, list, *mbarrier);
   else
     push_no_address(list);
-  const ptx::Type type = i.type();
-  const ptx::Operand& value = d.operand(1);
+  const ptx::Type type = d.inst->type();
+  const ptx::Operand& value = d.operand("value");
   if (value.kind == ptx::Operand::Kind::vector)
     for (const auto& v : value.elems) list.push_back(d.src(v, type));
   else
@@ -153,7 +152,7 @@ void decode_async(Decoder& d, Op& op) {
   d.set_list(op, list);
   op.imm = ptx::size_of(type);
   op.cost = CostClass::async_issue;
-  op.fn = tracked ? exec_to_cluster : exec_to_global;
+  op.fn = mbarrier ? exec_to_cluster : exec_to_global;
 }
 
 void decode_store(Decoder& d, Op& op) { decode_async(d, op); }
@@ -165,17 +164,17 @@ void decode_reduce(Decoder& d, Op& op) {
 
 void decode_bulk_fill(Decoder& d, Op& op) {
   OperandList list;
-  push_address(d, list, d.operand(0));
+  push_address(d, list, d.operand("dst"));
   d.set_list(op, list);
-  op.b = d.src(d.operand(1), ptx::Type::u64);
+  op.b = d.src(d.operand("size"), ptx::Type::u64);
   op.cost = CostClass::shared_store;
   op.fn = exec_bulk_fill;
 }
 
 constexpr Entry kStAsyncTable[] = {
-    {"st.async", decode_store},
-    {"red.async", decode_reduce},
-    {"st.bulk", decode_bulk_fill},
+    {Opcode::st_async, decode_store},
+    {Opcode::red_async, decode_reduce},
+    {Opcode::st_bulk, decode_bulk_fill},
 };
 
 }  // namespace

@@ -268,20 +268,20 @@ void relinquish(Warp& w, const Op& op) {
 uint8_t cta_group(const Decoder& d) { return d.inst->has("cta_group::2") ? 2 : 1; }
 
 void decode_alloc(Decoder& d, Op& op) {
-  const AddressOperand at = d.address(d.operand(0));
+  const AddressOperand at = d.address(d.operand("result"));
   op.fn = alloc;
   op.cost = CostClass::async_issue;
   op.a = at.base;
   op.imm = at.offset;
-  op.b = d.src(d.operand(1), ptx::Type::b32);
+  op.b = d.src(d.operand("columns"), ptx::Type::b32);
   op.set(AllocDetails{cta_group(d), at.wide, d.inst->has("shared::cta")});
 }
 
 void decode_dealloc(Decoder& d, Op& op) {
   op.fn = dealloc;
   op.cost = CostClass::async_issue;
-  op.a = d.src(d.operand(0), ptx::Type::b32);
-  op.b = d.src(d.operand(1), ptx::Type::b32);
+  op.a = d.src(d.operand("address"), ptx::Type::b32);
+  op.b = d.src(d.operand("columns"), ptx::Type::b32);
   op.set(AllocDetails{cta_group(d), false, false});
 }
 
@@ -292,9 +292,9 @@ void decode_relinquish(Decoder& d, Op& op) {
 }
 
 constexpr Entry kTcgen05AllocTable[] = {
-    {"tcgen05.alloc", decode_alloc},
-    {"tcgen05.dealloc", decode_dealloc},
-    {"tcgen05.relinquish_alloc_permit", decode_relinquish},
+    {Opcode::tcgen05_alloc, decode_alloc},
+    {Opcode::tcgen05_dealloc, decode_dealloc},
+    {Opcode::tcgen05_relinquish_alloc_permit, decode_relinquish},
 };
 
 }  // namespace

@@ -55,7 +55,7 @@ void commit(Warp& w, const Op& op) {
 }
 
 void decode_commit(Decoder& d, Op& op) {
-  const AddressOperand at = d.address(d.operand(0));
+  const AddressOperand at = d.address(d.operand("mbarrier"));
   op.fn = commit;
   op.cost = CostClass::async_issue;
   op.a = at.base;
@@ -64,9 +64,9 @@ void decode_commit(Decoder& d, Op& op) {
   details.cta_group = d.inst->has("cta_group::2") ? 2 : 1;
   // A .shared::cluster address may come in a 64-bit register; without the state space the address is generic.
   details.wide = at.wide;
-  if (d.inst->has("multicast::cluster")) {
+  if (const ptx::Operand* mask = d.find("mask")) {
     details.multicast = true;
-    op.b = d.src(d.operand(1), ptx::Type::b16);
+    op.b = d.src(*mask, ptx::Type::b16);
   }
 }
 
@@ -84,8 +84,8 @@ void decode_fence(Decoder& d, Op& op) {
 }
 
 constexpr Entry kTcgen05CommitTable[] = {
-    {"tcgen05.commit", decode_commit},
-    {"tcgen05.fence", decode_fence},
+    {Opcode::tcgen05_commit, decode_commit},
+    {Opcode::tcgen05_fence, decode_fence},
 };
 
 }  // namespace

@@ -238,7 +238,7 @@ void shift(Warp& w, const Op& op) {
 // ---- Decoding
 
 void decode_address(Decoder& d, Op& op) {
-  const AddressOperand at = d.address(d.operand(0));
+  const AddressOperand at = d.address(d.operand("address"));
   op.a = at.base;
   op.imm = at.offset;
   op.edit<CopyDetails>().cta_group = d.inst->has("cta_group::2") ? 2 : 1;
@@ -248,7 +248,7 @@ void decode_address(Decoder& d, Op& op) {
 void decode_cp(Decoder& d, Op& op) {
   op.fn = cp;
   decode_address(d, op);
-  op.b = d.src(d.operand(1), ptx::Type::b64);
+  op.b = d.src(d.operand("descriptor"), ptx::Type::b64);
   CopyShape shape = kCopyShapes;
   if (d.inst->has("128x256b")) shape = c128x256b;
   if (d.inst->has("4x256b")) shape = c4x256b;
@@ -268,8 +268,8 @@ void decode_shift(Decoder& d, Op& op) {
 }
 
 constexpr Entry kTcgen05CpShiftTable[] = {
-    {"tcgen05.cp", decode_cp},
-    {"tcgen05.shift", decode_shift},
+    {Opcode::tcgen05_cp, decode_cp},
+    {Opcode::tcgen05_shift, decode_shift},
 };
 
 }  // namespace

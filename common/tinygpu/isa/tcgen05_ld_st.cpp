@@ -104,7 +104,8 @@ TmemRect checked_half(Warp& w, uint32_t taddr, const Repeat& repeat, uint32_t co
   TmemAddress at = TmemAddress::from(taddr);
   const uint32_t partition = w.index() & 3, first = partition * 32;
   if (at.lane / 32 != partition) {
-    const bool known = at.lane == 0 && std::string_view(what) == "tcgen05.ld" && !who.launch->options.strict_tmem;
+    const bool store = w.function().instruction(w.current_op()).opcode == Opcode::tcgen05_st;
+    const bool known = at.lane == 0 && !store && !who.launch->options.strict_tmem;
     tmem_violation(
         who, at.lane < kTmemLanes ? "tmem-warp-owner" : "tmem-out-of-bounds",
         fmt::format("{} of warp {} addresses lane {}; warp index modulo 4 is {}, so its lanes are {} to {}{}.", what,
@@ -229,7 +230,7 @@ void check_pending(Warp& w, const Op& op) {
     const bool reads = std::ranges::any_of(touched->second.reads, touches);
     if (!reads && !std::ranges::any_of(touched->second.writes, touches)) continue;
     // A move hands the value on, and compilers put one where they like: who uses its result is told.
-    if (!state.told && w.function().instruction(op).opcode != "mov") {
+    if (!state.told && w.function().instruction(op).opcode != Opcode::mov) {
       state.told = true;
       w.report(Severity::note, "tmem-load-not-waited",
                fmt::format(
@@ -454,7 +455,7 @@ void wait_st(Warp& w, const Op& op) {
 // ---- Decoding
 
 /// Shape, repetitions, packing and address into `op`; returns the registers a thread.
-uint32_t decode_access(Decoder& d, Op& op, const ptx::Operand& address, const ptx::Operand* split) {
+uint32_t decode_access(Decoder& d, Op& op) {
   static constexpr std::string_view kNames[kShapes] = {"32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"};
   int shape = -1;
   for (int s = 0; s < kShapes; ++s)
@@ -465,28 +466,25 @@ uint32_t decode_access(Decoder& d, Op& op, const ptx::Operand& address, const pt
     if (d.inst->has(fmt::format("x{}", n))) num = n;
   const uint32_t registers = num * kRepeat[shape].registers;
   if (num == 0 || registers > 128) d.not_modelled();
-  const AddressOperand at = d.address(address);
+  const AddressOperand at = d.address(d.operand("address"));
   op.a = at.base;
   AccessDetails& details = op.edit<AccessDetails>();
   details.shape = Shape(shape);
   details.packed = d.inst->has("pack::16b") || d.inst->has("unpack::16b");
   details.address = uint32_t(at.offset);
-  if (split) details.split = uint32_t(split->bits);
+  if (const ptx::Operand* split = d.find("split_offset")) details.split = uint32_t(split->bits);
   op.cost = CostClass::async_issue;
   return registers;
 }
 
 void decode_ld(Decoder& d, Op& op) {
-  const bool red = d.inst->opcode == "tcgen05.ld.red";
-  const size_t address = red ? 2 : 1;
   op.fn = ld;
   std::vector<uint32_t> slots;
-  for (const ptx::Operand& o : d.operand(0).elems) slots.push_back(d.dst(o));
-  const uint32_t registers =
-      decode_access(d, op, d.operand(address), d.has(address + 1) ? &d.operand(address + 1) : nullptr);
+  for (const ptx::Operand& o : d.operand("r").elems) slots.push_back(d.dst(o));
+  const uint32_t registers = decode_access(d, op);
   if (slots.size() != registers) d.not_modelled();
-  if (red) {
-    slots.push_back(d.dst(d.operand(1)));
+  if (const ptx::Operand* reduced = d.find("reduced")) {
+    slots.push_back(d.dst(*reduced));
     Reduction& how = op.edit<AccessDetails>().red;
     how.wanted = true;
     how.max = d.inst->has("max");
@@ -502,10 +500,9 @@ void decode_ld(Decoder& d, Op& op) {
 
 void decode_st(Decoder& d, Op& op) {
   op.fn = st;
-  const bool split = d.operand_count() == 3;
-  const uint32_t registers = decode_access(d, op, d.operand(0), split ? &d.operand(1) : nullptr);
+  const uint32_t registers = decode_access(d, op);
   std::vector<uint32_t> slots;
-  for (const ptx::Operand& o : d.operand(split ? 2 : 1).elems) slots.push_back(d.src(o, ptx::Type::b32));
+  for (const ptx::Operand& o : d.operand("r").elems) slots.push_back(d.src(o, ptx::Type::b32));
   if (slots.size() != registers) d.not_modelled();
   d.set_list(op, slots);
 }
@@ -522,10 +519,10 @@ void decode_wait(Decoder& d, Op& op) {
 }
 
 constexpr Entry entries[] = {
-    {"tcgen05.ld", decode_ld},
-    {"tcgen05.ld.red", decode_ld},
-    {"tcgen05.st", decode_st},
-    {"tcgen05.wait", decode_wait},
+    {Opcode::tcgen05_ld, decode_ld},
+    {Opcode::tcgen05_ld_red, decode_ld},
+    {Opcode::tcgen05_st, decode_st},
+    {Opcode::tcgen05_wait, decode_wait},
 };
 
 }  // namespace

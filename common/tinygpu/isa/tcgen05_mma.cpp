@@ -100,35 +100,29 @@ void decode_mma(Decoder& d, Op& op, bool sparse, bool weight_stationary) {
     }
   if (weight_stationary && !details.buffer) details.buffer = 1;  // .collector::b0::discard
 
-  size_t i = 0;
-  const auto address = [&](uint32_t& offset) {
-    const AddressOperand at = d.address(d.operand(i++));
+  const auto address = [&](std::string_view name, uint32_t& offset) {
+    const AddressOperand at = d.address(d.operand(name));
     offset = uint32_t(at.offset);
     return at.base;
   };
   std::vector<uint32_t> list(kMask, kNoSlot);
-  op.a = address(details.d_offset);
-  details.a_in_tmem = d.operand(i).kind == ptx::Operand::Kind::address;
-  op.b = details.a_in_tmem ? address(details.a_offset) : d.src(d.operand(i++), ptx::Type::b64);
-  op.c = d.src(d.operand(i++), ptx::Type::b64);
-  if (sparse) list[kMetadata] = address(details.metadata_offset);
-  op.d = d.src(d.operand(i++), ptx::Type::b32);
+  op.a = address("d", details.d_offset);
+  details.a_in_tmem = d.operand("a").kind == ptx::Operand::Kind::address;
+  op.b = details.a_in_tmem ? address("a", details.a_offset) : d.src(d.operand("a"), ptx::Type::b64);
+  op.c = d.src(d.operand("b"), ptx::Type::b64);
+  if (sparse) list[kMetadata] = address("metadata", details.metadata_offset);
+  op.d = d.src(d.operand("idesc"), ptx::Type::b32);
   if (details.scales) {
-    list[kScaleA] = address(details.scale_a_offset);
-    list[kScaleB] = address(details.scale_b_offset);
+    list[kScaleA] = address("scale_a", details.scale_a_offset);
+    list[kScaleB] = address("scale_b", details.scale_b_offset);
   }
-  if (d.operand(i).kind == ptx::Operand::Kind::vector) {
-    for (const ptx::Operand& e : d.operand(i).elems) list.push_back(d.src(e, ptx::Type::b32));
+  if (const ptx::Operand* mask = d.find("disable_output_lane")) {
+    for (const ptx::Operand& e : mask->elems) list.push_back(d.src(e, ptx::Type::b32));
     details.masked = true;
-    ++i;
   }
-  list[kEnable] = enable_slot(d, d.operand(i++));
-  if (d.has(i)) {
-    if (weight_stationary)
-      list[kZeroColumns] = d.src(d.operand(i), ptx::Type::b64);
-    else
-      details.scale = uint8_t(d.operand(i).bits & 15);
-  }
+  list[kEnable] = enable_slot(d, d.operand("enable_input_d"));
+  if (const ptx::Operand* mask = d.find("zero_column_mask")) list[kZeroColumns] = d.src(*mask, ptx::Type::b64);
+  if (const ptx::Operand* scale = d.find("scale_input_d")) details.scale = uint8_t(scale->bits & 15);
   // What scaling an integer accumulator does is nowhere said: the assembler takes it, the manual has it for floats.
   if (details.scale && *kind == MmaKind::i8)
     d.not_modelled("scale-input-d with kind::i8: the assembler takes it, and the manual has it for f16 and tf32 alone");
@@ -142,10 +136,10 @@ void decode(Decoder& d, Op& op) {
 }
 
 constexpr Entry kTcgen05MmaTable[] = {
-    {"tcgen05.mma", decode<false, false>},
-    {"tcgen05.mma.sp", decode<true, false>},
-    {"tcgen05.mma.ws", decode<false, true>},
-    {"tcgen05.mma.ws.sp", decode<true, true>},
+    {Opcode::tcgen05_mma, decode<false, false>},
+    {Opcode::tcgen05_mma_sp, decode<true, false>},
+    {Opcode::tcgen05_mma_ws, decode<false, true>},
+    {Opcode::tcgen05_mma_ws_sp, decode<true, true>},
 };
 
 }  // namespace

@@ -183,13 +183,12 @@ TensorTile::Mode decode_mode(const ptx::Instruction& i) {
   return TensorTile::Mode::tile;
 }
 
-/// Fills the list and the details; `map` is the operand [map, {coordinates}], `offsets` the im2col vector or null.
-void decode_tile(Decoder& d, Op& op, const ptx::Operand& map, const ptx::Operand* shared, const ptx::Operand* mbarrier,
-                 const ptx::Operand* offsets) {
+/// Fills the list and the details. `shared` is the operand in shared memory, nullptr if there is none.
+void decode_tile(Decoder& d, Op& op, const ptx::Operand* shared) {
   const ptx::Instruction& i = *d.inst;
   OperandList list;
-  push_address(d, list, map);
-  for (const ptx::Operand* o : {shared, mbarrier}) {
+  push_address(d, list, d.operand("map"));
+  for (const ptx::Operand* o : {shared, d.find("mbarrier")}) {
     if (o)
       push_address(d, list, *o);
     else
@@ -198,10 +197,10 @@ void decode_tile(Decoder& d, Op& op, const ptx::Operand& map, const ptx::Operand
   uint32_t dimensions = 0;
   for (uint32_t n = 1; n <= 5; ++n)
     if (i.has(std::string_view(&"1d2d3d4d5d"[(n - 1) * 2], 2))) dimensions = n;
-  const auto& coordinates = map.elems.at(1).elems;
+  const auto& coordinates = d.operand("c").elems;
   for (const auto& c : coordinates) list.push_back(d.src(c, ptx::Type::s32));
   size_t offset_count = 0;
-  if (offsets) {
+  if (const ptx::Operand* offsets = d.find("offset")) {
     for (const auto& o : offsets->elems) list.push_back(d.src(o, ptx::Type::u16));
     offset_count = offsets->elems.size();
   }
@@ -215,41 +214,37 @@ void decode_tile(Decoder& d, Op& op, const ptx::Operand& map, const ptx::Operand
   op.cost = CostClass::async_issue;
 }
 
-bool has_offsets(const ptx::Instruction& i) { return i.has("im2col") || i.has("im2col::w") || i.has("im2col::w::128"); }
-
 void decode_copy(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
   if (i.has("bulk_group")) {
-    decode_tile(d, op, d.operand(0), &d.operand(1), nullptr, nullptr);
+    decode_tile(d, op, d.find("src"));
     op.fn = exec_store;
     return;
   }
-  size_t next = 3;
-  const ptx::Operand* offsets = has_offsets(i) ? &d.operand(next++) : nullptr;
-  decode_tile(d, op, d.operand(1), &d.operand(0), &d.operand(2), offsets);
-  if (i.has("multicast::cluster")) {
+  decode_tile(d, op, d.find("dst"));
+  if (const ptx::Operand* mask = d.find("mask")) {
     op.edit<BulkDetails>().multicast = true;
-    op.c = d.src(d.operand(next++), ptx::Type::u16);
+    op.c = d.src(*mask, ptx::Type::u16);
   }
   op.edit<BulkDetails>().pair = i.has("cta_group::2");
   op.fn = exec_load;
 }
 
 void decode_reduce(Decoder& d, Op& op) {
-  decode_tile(d, op, d.operand(0), &d.operand(1), nullptr, nullptr);
+  decode_tile(d, op, d.find("src"));
   set_reduction(op, reduce_operation(*d.inst), ReduceType::u32);  // the type is the map's
   op.fn = exec_store;
 }
 
 void decode_prefetch(Decoder& d, Op& op) {
-  decode_tile(d, op, d.operand(0), nullptr, nullptr, has_offsets(*d.inst) ? &d.operand(1) : nullptr);
+  decode_tile(d, op, nullptr);
   op.fn = exec_prefetch;
 }
 
 constexpr Entry kTensorCopyTable[] = {
-    {"cp.async.bulk.tensor", decode_copy},
-    {"cp.reduce.async.bulk.tensor", decode_reduce},
-    {"cp.async.bulk.prefetch.tensor", decode_prefetch},
+    {Opcode::cp_async_bulk_tensor, decode_copy},
+    {Opcode::cp_reduce_async_bulk_tensor, decode_reduce},
+    {Opcode::cp_async_bulk_prefetch_tensor, decode_prefetch},
 };
 
 }  // namespace

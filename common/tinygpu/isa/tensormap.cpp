@@ -130,15 +130,15 @@ void decode_replace(Decoder& d, Op& op) {
   for (size_t k = 0; k < std::size(kFields); ++k)
     if (i.has(kFields[k])) field = Field(k);
   OperandList list;
-  push_address(d, list, d.operand(0));
+  push_address(d, list, d.operand("map"));
   d.set_list(op, list);
-  const bool ordinal = d.operand_count() == 3;
+  const ptx::Operand* dimension = d.find("dimension");
   const ptx::Space space = i.has("global")        ? ptx::Space::global
                            : i.has("shared::cta") ? ptx::Space::shared_cta
                                                   : ptx::Space::generic;
   const bool wide = i.has("b64");
-  op.set(ReplaceDetails{field, space, ordinal ? uint32_t(d.operand(1).bits & 0xff) : 0, wide});
-  op.b = d.src(d.operand(ordinal ? 2 : 1), wide ? ptx::Type::b64 : ptx::Type::b32);
+  op.set(ReplaceDetails{field, space, dimension ? uint32_t(dimension->bits & 0xff) : 0, wide});
+  op.b = d.src(d.operand("value"), wide ? ptx::Type::b64 : ptx::Type::b32);
   op.cost = CostClass::shared_store;
   op.fn = exec_replace;
 }
@@ -153,8 +153,8 @@ void decode_cp_fenceproxy(Decoder& d, Op& op) {
 }
 
 constexpr Entry kTensormapTable[] = {
-    {"tensormap.replace", decode_replace},
-    {"tensormap.cp_fenceproxy", decode_cp_fenceproxy},
+    {Opcode::tensormap_replace, decode_replace},
+    {Opcode::tensormap_cp_fenceproxy, decode_cp_fenceproxy},
 };
 
 }  // namespace

@@ -120,7 +120,7 @@ void decode_tex(Decoder& d, Op& op) {
   op.cost = CostClass::global_load;
 }
 
-constexpr Entry kTextureTable[] = {{"tex", decode_tex}};
+constexpr Entry kTextureTable[] = {{Opcode::tex, decode_tex}};
 
 }  // namespace
 

@@ -185,24 +185,12 @@ T choice(const ptx::Instruction& i, std::initializer_list<std::string_view> name
   return T{};
 }
 
-Act act_of(std::string_view name) {
-  struct Row {
-    std::string_view name;
-    Act act;
-  };
-  constexpr Row kRows[] = {{"vadd", Act::add},        {"vsub", Act::sub},         {"vavrg", Act::average},
-                           {"vmin", Act::min},        {"vmax", Act::max},         {"vabsdiff", Act::abs_difference},
-                           {"vshl", Act::shift_left}, {"vshr", Act::shift_right}, {"vset", Act::compare},
-                           {"vmad", Act::multiply}};
-  return std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.name == name; })->act;
-}
-
+template <Act act, int lanes_of = 0>
 void decode_video(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
   VideoDetails k{};
-  const char last = i.opcode.back();
-  k.lanes = last == '2' || last == '4' ? uint8_t(last - '0') : 0;
-  k.act = act_of(std::string_view(i.opcode).substr(0, i.opcode.size() - (k.lanes ? 1 : 0)));
+  k.lanes = lanes_of;
+  k.act = act;
   // vset names no type of d: its result is 0 or 1, and a's type decides how it meets c.
   const size_t first = k.act == Act::compare ? 0 : 1;
   k.a_signed = i.type(first) == Type::s32;
@@ -239,12 +227,29 @@ void decode_video(Decoder& d, Op& op) {
 }
 
 constexpr Entry kVideoTable[] = {
-    {"vadd", decode_video},  {"vsub", decode_video},  {"vabsdiff", decode_video},  {"vmin", decode_video},
-    {"vmax", decode_video},  {"vshl", decode_video},  {"vshr", decode_video},      {"vmad", decode_video},
-    {"vset", decode_video},  {"vadd2", decode_video}, {"vsub2", decode_video},     {"vavrg2", decode_video},
-    {"vmin2", decode_video}, {"vmax2", decode_video}, {"vabsdiff2", decode_video}, {"vset2", decode_video},
-    {"vadd4", decode_video}, {"vsub4", decode_video}, {"vavrg4", decode_video},    {"vmin4", decode_video},
-    {"vmax4", decode_video}, {"vset4", decode_video}, {"vabsdiff4", decode_video},
+    {Opcode::vadd, decode_video<Act::add>},
+    {Opcode::vsub, decode_video<Act::sub>},
+    {Opcode::vabsdiff, decode_video<Act::abs_difference>},
+    {Opcode::vmin, decode_video<Act::min>},
+    {Opcode::vmax, decode_video<Act::max>},
+    {Opcode::vshl, decode_video<Act::shift_left>},
+    {Opcode::vshr, decode_video<Act::shift_right>},
+    {Opcode::vmad, decode_video<Act::multiply>},
+    {Opcode::vset, decode_video<Act::compare>},
+    {Opcode::vadd2, decode_video<Act::add, 2>},
+    {Opcode::vsub2, decode_video<Act::sub, 2>},
+    {Opcode::vavrg2, decode_video<Act::average, 2>},
+    {Opcode::vmin2, decode_video<Act::min, 2>},
+    {Opcode::vmax2, decode_video<Act::max, 2>},
+    {Opcode::vabsdiff2, decode_video<Act::abs_difference, 2>},
+    {Opcode::vset2, decode_video<Act::compare, 2>},
+    {Opcode::vadd4, decode_video<Act::add, 4>},
+    {Opcode::vsub4, decode_video<Act::sub, 4>},
+    {Opcode::vavrg4, decode_video<Act::average, 4>},
+    {Opcode::vmin4, decode_video<Act::min, 4>},
+    {Opcode::vmax4, decode_video<Act::max, 4>},
+    {Opcode::vset4, decode_video<Act::compare, 4>},
+    {Opcode::vabsdiff4, decode_video<Act::abs_difference, 4>},
 };
 
 }  // namespace

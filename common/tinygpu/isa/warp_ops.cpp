@@ -32,7 +32,7 @@ bool for_members(Warp& w, const uint32_t* masks, Act&& act) {
     if (same & ~members)
       w.report(
           Severity::error, "warp-mask-without-self",
-          w.function().instruction(w.current_op()).opcode + " in lane " +
+          std::string(w.function().instruction(w.current_op()).name()) + " in lane " +
               std::to_string(__builtin_ctz(same & ~members)) + ", which its member mask leaves out",
           "every lane that executes a .sync operation must be in the mask that it names; the manual leaves the result "
           "undefined, an H200 goes on",
@@ -108,7 +108,7 @@ void shfl(Warp& w, const Op& op) { shuffle(w, op, w.exec()); }
 
 void decode_shfl(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
-  const bool sync = i.opcode == "shfl.sync";
+  const bool sync = i.opcode == Opcode::shfl_sync;
   op.cost = CostClass::warp_sync;
   op.fn = sync ? shfl_sync : shfl;
   op.set(i.has("up") ? kUp : i.has("down") ? kDown : i.has("bfly") ? kBfly : kIdx);
@@ -150,7 +150,7 @@ void vote(Warp& w, const Op& op) { vote_for(w, op, w.exec(), w.exec()); }
 
 void decode_vote(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
-  const bool sync = i.opcode == "vote.sync";
+  const bool sync = i.opcode == Opcode::vote_sync;
   op.cost = CostClass::warp_sync;
   op.fn = sync ? vote_sync : vote;
   op.set(i.has("all") ? kAll : i.has("any") ? kAny : i.has("uni") ? kUni : kBallot);
@@ -314,9 +314,9 @@ void decode_activemask(Decoder& d, Op& op) {
 }
 
 constexpr Entry kWarpOpsTable[] = {
-    {"shfl", decode_shfl},        {"shfl.sync", decode_shfl},        {"vote", decode_vote},
-    {"vote.sync", decode_vote},   {"match.sync", decode_match},      {"redux.sync", decode_redux},
-    {"elect.sync", decode_elect}, {"activemask", decode_activemask},
+    {Opcode::shfl, decode_shfl},        {Opcode::shfl_sync, decode_shfl},        {Opcode::vote, decode_vote},
+    {Opcode::vote_sync, decode_vote},   {Opcode::match_sync, decode_match},      {Opcode::redux_sync, decode_redux},
+    {Opcode::elect_sync, decode_elect}, {Opcode::activemask, decode_activemask},
 };
 
 }  // namespace

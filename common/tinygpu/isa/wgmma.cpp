@@ -120,7 +120,10 @@ uint32_t columns(Decoder& d) {
   return uint32_t(std::stoul(shape));
 }
 
-bool literal(Decoder& d, size_t i, int64_t value) { return d.has(i) && d.operand(i).bits == value; }
+bool literal(Decoder& d, std::string_view name, int64_t value) {
+  const Operand* o = d.find(name);
+  return o && o->bits == value;
+}
 
 void decode_mma(Decoder& d, Op& op) {
   const ptx::Instruction& in = *d.inst;
@@ -135,41 +138,37 @@ void decode_mma(Decoder& d, Op& op) {
   f.b = operand_format(d, in.type(2));
   f.n = columns(d);
   std::vector<uint32_t> slots;
-  for (const Operand& e : d.operand(0).elems) {
+  for (const Operand& e : d.operand("d").elems) {
     d.src(e, ptx::Type::b32);
     slots.push_back(d.dst(e));
   }
-  // The table of forms leaves operands to this place.
-  if (slots.size() != (f.d == WgmmaForm::Result::f16 ? f.n / 4 : f.n / 2)) d.not_modelled("registers of D");
   d.async_dst(slots, kAsyncWgmma);
-  f.a_in_registers = d.operand(1).kind == Operand::Kind::vector;
+  const Operand& a_operand = d.operand("a");
+  f.a_in_registers = a_operand.kind == Operand::Kind::vector;
   if (f.a_in_registers) {
     std::vector<uint32_t> a;
-    for (const Operand& e : d.operand(1).elems) a.push_back(d.src(e, ptx::Type::b32));
-    if (a.size() != 4) d.not_modelled("registers of A");
+    for (const Operand& e : a_operand.elems) a.push_back(d.src(e, ptx::Type::b32));
     d.async_src(a, kAsyncWgmma);
     slots.insert(slots.end(), a.begin(), a.end());
   } else {
-    op.a = d.src(d.operand(1), ptx::Type::b64);
+    op.a = d.src(a_operand, ptx::Type::b64);
   }
-  op.b = d.src(d.operand(2), ptx::Type::b64);
-  size_t next = 3;
-  f.sparse = in.opcode == "wgmma.mma_async.sp";
+  op.b = d.src(d.operand("b"), ptx::Type::b64);
+  f.sparse = in.opcode == Opcode::wgmma_mma_async_sp;
   if (f.sparse) {
-    if (!d.has(5)) d.not_modelled("operands");
-    slots.push_back(d.src(d.operand(3), ptx::Type::b32));
+    slots.push_back(d.src(d.operand("metadata"), ptx::Type::b32));
     d.async_src({slots.back()}, kAsyncWgmma);
     const int64_t most = f.element_bytes() == 1 ? 0 : 1;
-    if (d.operand(4).bits < 0 || d.operand(4).bits > most) d.not_modelled("sparsity selector");
-    f.selector = uint8_t(d.operand(4).bits);
-    next = 5;
+    const int64_t selector = d.operand("selector").bits;
+    if (selector < 0 || selector > most) d.not_modelled("sparsity selector");
+    f.selector = uint8_t(selector);
   }
   d.set_list(op, slots);
-  op.c = d.pred(d.operand(next));
-  f.negate_a = literal(d, next + 1, -1);
-  f.negate_b = literal(d, next + 2, -1);
-  f.a_mn_major = !f.a_in_registers && literal(d, next + 3, 1);
-  f.b_mn_major = literal(d, next + (f.a_in_registers ? 3 : 4), 1);
+  op.c = d.pred(d.operand("scale_d"));
+  f.negate_a = literal(d, "imm_scale_a", -1);
+  f.negate_b = literal(d, "imm_scale_b", -1);
+  f.a_mn_major = literal(d, "imm_trans_a", 1);
+  f.b_mn_major = literal(d, "imm_trans_b", 1);
   f.saturate = in.has("satfinite");
   op.set(f);
 }
@@ -193,8 +192,9 @@ void decode_wait(Decoder& d, Op& op) {
 }
 
 constexpr Entry kWgmmaTable[] = {
-    {"wgmma.mma_async", decode_mma},       {"wgmma.mma_async.sp", decode_mma}, {"wgmma.fence", decode_fence},
-    {"wgmma.commit_group", decode_commit}, {"wgmma.wait_group", decode_wait},
+    {Opcode::wgmma_mma_async, decode_mma},   {Opcode::wgmma_mma_async_sp, decode_mma},
+    {Opcode::wgmma_fence, decode_fence},     {Opcode::wgmma_commit_group, decode_commit},
+    {Opcode::wgmma_wait_group, decode_wait},
 };
 
 }  // namespace

@@ -286,7 +286,8 @@ void decode_mma(Decoder& d, Op& op) {
   op.fn = mma;
 }
 
-constexpr Entry kWmmaTable[] = {{"wmma.load", decode_load}, {"wmma.store", decode_store}, {"wmma.mma", decode_mma}};
+constexpr Entry kWmmaTable[] = {
+    {Opcode::wmma_load, decode_load}, {Opcode::wmma_store, decode_store}, {Opcode::wmma_mma, decode_mma}};
 
 }  // namespace
 

@@ -31,7 +31,7 @@ Where Origin::where(std::optional<uint64_t> time) const {
   if (lane >= 0) out.thread = warp * 32 + lane;
   if (time) out.cycle = int64_t(*time - launch->start_time);
   const ptx::Instruction& i = function->instruction(*op);
-  if (operation) out.operation = i.opcode;
+  if (operation) out.operation = i.name();
   out.ptx_line = int(i.pos.line);
   out.ptx_text = i.text;
   if (i.source.line && i.source.file < function->module->files.size()) {

@@ -1,9 +1,9 @@
 #include "common/tinygpu/observe/idle.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "common/tinygpu/machine/chip/launch.h"
+#include "common/tinygpu/program/lower/decoder.h"
 
 namespace tinygpu::observe {
 namespace {
@@ -128,7 +128,7 @@ void IdleCauses::on_wait(const Wait& w) {
   if (reason.kind == Kind::mbarrier || reason.kind == Kind::cta_barrier || reason.kind == Kind::cluster_barrier)
     cause = IdleCause::threads;
   // PTX ISA 9.7.15.7.3; tcgen05.wait and wait_group of copies are what a warp does for its own epilogue.
-  if (reason.kind == Kind::async_group && std::string_view(reason.what).starts_with("wgmma")) cause = IdleCause::mmas;
+  if (reason.kind == Kind::async_group && reason.id == kAsyncWgmma) cause = IdleCause::mmas;
   warp.blocked.push_back({{w.begin, w.end}, cause});
   warp.open = reason.kind == Kind::mbarrier;
   warp.offset = reason.address;

@@ -17,14 +17,11 @@ namespace {
 bool in_memory(const ptx::Variable& v) { return v.space == ptx::Space::global || v.space == ptx::Space::constant; }
 
 /// Program::Subject, as bits.
-uint8_t subjects_of(std::string_view opcode) {
+uint8_t subjects_of(const ptx::OpcodeTraits& opcode) {
   uint8_t subjects = 0;
-  // Copies, and MMAs that read their operands from shared memory (PTX ISA 8.6).
-  if (opcode.starts_with("cp.async.bulk") || opcode.starts_with("cp.reduce.async.bulk") ||
-      opcode.starts_with("tcgen05.mma") || opcode.starts_with("tcgen05.cp") || opcode == "wgmma.mma_async")
-    subjects |= Program::async_proxy;
-  if (opcode.starts_with("mbarrier.")) subjects |= Program::mbarriers;
-  if (opcode.starts_with("tcgen05.")) subjects |= Program::tensor_memory;
+  if (opcode.proxy == ptx::OpcodeProxy::async) subjects |= Program::async_proxy;
+  if (opcode.subject == ptx::Subject::mbarrier) subjects |= Program::mbarriers;
+  if (opcode.subject == ptx::Subject::tensor_memory) subjects |= Program::tensor_memory;
   return subjects;
 }
 
@@ -41,7 +38,7 @@ Program::Program(std::vector<std::shared_ptr<const ptx::Module>> modules, const 
   }
   for (const ModuleScope& s : scopes_)
     for (const auto& f : s.module->functions)
-      for (const ptx::Instruction& i : f->body) subjects_ |= subjects_of(i.opcode);
+      for (const ptx::Instruction& i : f->body) subjects_ |= subjects_of(i.traits());
   link_functions();
   load_variables(store);
 }

@@ -6,8 +6,6 @@
 #include <functional>
 #include <unordered_set>
 
-#include "common/tinygpu/ptx/opcodes.h"
-
 namespace tinygpu::ptx::forms {
 
 namespace {
@@ -150,8 +148,7 @@ const Checker::Verdict& Checker::verdict(const Spelling& s) {
   const auto [it, fresh] = verdicts_.try_emplace(&s);
   Verdict& v = it->second;
   if (!fresh) return v;
-  v.patterns = patterns_of(s.opcode);
-  if (!v.patterns) return v;
+  v.patterns = &patterns_of(s.opcode);
   int least = INT32_MAX;
   for (const Pattern& p : *v.patterns) {
     Match m = match_modifiers(p, s);
@@ -173,7 +170,7 @@ void Checker::report_modifiers(const Instruction& in, const Spelling& s, const V
     std::string free;
     for (size_t k = 0; k < p.modifiers.size(); ++k)
       if (m.bound[k] < 0) free += (free.empty() ? "" : "; ") + p.modifiers[k].describe();
-    return free.empty() ? fmt::format("{} takes no further modifier here", s.opcode)
+    return free.empty() ? fmt::format("{} takes no further modifier here", s.name)
                         : fmt::format("still free here: {}", free);
   };
   for (int i : m.strangers) {
@@ -188,7 +185,7 @@ void Checker::report_modifiers(const Instruction& in, const Spelling& s, const V
       if (other == mod)
         report({pos, fmt::format("'.{}' stands twice in {}", mod, s.text), fmt::format("write it once")});
       else
-        report({pos, fmt::format("'.{}' cannot be combined with '.{}' in {}", mod, other, s.opcode),
+        report({pos, fmt::format("'.{}' cannot be combined with '.{}' in {}", mod, other, s.name),
                 fmt::format("choose one of {}", rival->describe())});
       continue;
     }
@@ -206,16 +203,16 @@ void Checker::report_modifiers(const Instruction& in, const Spelling& s, const V
       elsewhere = true;
     }
     if (!elsewhere)
-      report({pos, fmt::format("{} has no modifier '.{}'", s.opcode, mod), legal()});
+      report({pos, fmt::format("{} has no modifier '.{}'", s.name, mod), legal()});
     else if (!with.empty())
-      report({pos, fmt::format("'.{}' cannot be combined with {} in {}", mod, join_choices(with, "."), s.opcode),
-              legal()});
+      report(
+          {pos, fmt::format("'.{}' cannot be combined with {} in {}", mod, join_choices(with, "."), s.name), legal()});
     else
-      report({pos, fmt::format("'.{}' is not allowed in this form of {}", mod, s.opcode), legal()});
+      report({pos, fmt::format("'.{}' is not allowed in this form of {}", mod, s.name), legal()});
   }
   for (int k : m.missing) {
     const ModifierPattern& q = p.modifiers[size_t(k)];
-    report({in.pos, fmt::format("{} needs {}", s.opcode, q.describe()),
+    report({in.pos, fmt::format("{} needs {}", s.name, q.describe()),
             fmt::format("write {}{}", q.choices.size() > 1 ? "one of " : "", q.describe())});
   }
   for (int k : m.lonely) {
@@ -236,23 +233,9 @@ Type Checker::type_of(const OperandPattern& p, const Instruction& in) const {
 }
 
 int64_t Checker::count_of(const OperandPattern& p, const Spelling& s, const Match& m) const {
-  int64_t n = 1;
-  for (const std::string& factor : p.count) {
-    if (factor[0] >= '0' && factor[0] <= '9') {
-      n *= std::atoll(factor.c_str());
-      continue;
-    }
-    const size_t minus = factor.find('-');
-    const int64_t less = minus == std::string::npos ? 0 : std::atoll(factor.c_str() + minus + 1);
-    const std::string_view named = std::string_view(factor).substr(0, minus);
-    for (size_t k = 0; k < m.pattern->modifiers.size(); ++k)
-      if (m.pattern->modifiers[k].name == named && m.bound[k] >= 0) {
-        const std::string& mod = s.mods[size_t(m.bound[k])];
-        const size_t digit = mod.find_first_of("0123456789");
-        if (digit != std::string::npos) n *= std::atoll(mod.c_str() + digit) - less;
-      }
-  }
-  return n;
+  std::vector<std::string_view> chosen;
+  for (int i : m.bound) chosen.push_back(i < 0 ? std::string_view() : s.mods[size_t(i)]);
+  return forms::count_of(p, *m.pattern, chosen);
 }
 
 Space Checker::space_of(const std::string& symbol, const Function& f) const {
@@ -334,7 +317,7 @@ bool Checker::operand_fits(const Function& f, const Instruction& in, const Spell
                            const OperandPattern& p, const Operand& o, std::vector<Fault>* faults) const {
   const auto no = [&](std::string why = {}, std::string help = {}) {
     if (faults) {
-      if (why.empty()) why = fmt::format("{} of {} is {}", p.name, s.opcode, describe(o, f));
+      if (why.empty()) why = fmt::format("{} of {} is {}", p.name, s.name, describe(o, f));
       if (help.empty()) help = fmt::format("it must be {}", describe(p, in, s, m));
       faults->push_back({o.pos, std::move(why), std::move(help)});
     }
@@ -355,7 +338,7 @@ bool Checker::operand_fits(const Function& f, const Instruction& in, const Spell
     case OperandPattern::Kind::label: return o.kind == Operand::Kind::label || no();
     case OperandPattern::Kind::immediate:
       if (o.kind != Operand::Kind::integer) return no();
-      return literal_in_range() || no(fmt::format("{} of {} is {}", p.name, s.opcode, o.bits));
+      return literal_in_range() || no(fmt::format("{} of {} is {}", p.name, s.name, o.bits));
     case OperandPattern::Kind::predicate:
       if (o.kind == Operand::Kind::integer) return true;
       return (o.kind == Operand::Kind::reg && f.registers[o.reg].type == Type::pred) || no();
@@ -371,7 +354,7 @@ bool Checker::operand_fits(const Function& f, const Instruction& in, const Spell
           return no();
         // Bits of a float may stand for values (mov, st, selp), not for addresses and counts.
         if (o.kind == Operand::Kind::real && p.type_index < 0 && is_bits(t)) return no();
-        return literal_in_range() || no(fmt::format("{} of {} is {}", p.name, s.opcode, o.bits));
+        return literal_in_range() || no(fmt::format("{} of {} is {}", p.name, s.name, o.bits));
       }
       if (o.kind != Operand::Kind::reg || !sign_fits(p, o) || (!o.name.empty() && !p.selector) ||
           !selector_fits(p, o.name))
@@ -391,7 +374,7 @@ bool Checker::operand_fits(const Function& f, const Instruction& in, const Spell
         some_register = some_register || e.kind == Operand::Kind::reg;
       }
       if (p.parts[0].some_register && !some_register)
-        return no(fmt::format("{} of {} holds only literals", p.name, s.opcode),
+        return no(fmt::format("{} of {} holds only literals", p.name, s.name),
                   "put at least one element in a register");
       return true;
     }
@@ -418,11 +401,11 @@ bool Checker::operand_fits(const Function& f, const Instruction& in, const Spell
         if (space == "tmem") return no();
         const Space have = space_of(base.name, f);
         if (have != Space::generic && space != "generic" && name_of(have) != space)
-          return no(fmt::format("{} lies in .{}, but {} addresses .{} here", base.name, name_of(have), s.opcode, space),
+          return no(fmt::format("{} lies in .{}, but {} addresses .{} here", base.name, name_of(have), s.name, space),
                     fmt::format("name a variable of .{} or its generic address", space));
       } else if (base.kind == Operand::Kind::integer) {
         if (space != "local" && space != "param")
-          return no(fmt::format("a literal address in {} of {}", p.name, s.opcode), "put the address in a register");
+          return no(fmt::format("a literal address in {} of {}", p.name, s.name), "put the address in a register");
       } else {
         return no();
       }
@@ -438,36 +421,35 @@ bool Checker::operands_fit(const Function& f, const Instruction& in, const Spell
                            std::vector<Fault>* faults) const {
   const std::vector<OperandPattern>& patterns = m.pattern->operands;
   if (!patterns.empty() && patterns.back().kind == OperandPattern::Kind::anything && patterns.size() == 1) return true;
-  // Which of the patterns stand here: the conditional ones by their modifier, the optional ones as operands are left.
-  size_t fixed = 0;
-  for (const OperandPattern& p : patterns)
-    if (!p.optional && (p.when.empty() || contains(s.mods, p.when))) ++fixed;
-  size_t extra = in.operands.size() > fixed ? in.operands.size() - fixed : 0;
+  const uint32_t stand = standing(*m.pattern, in);
   size_t at = 0;
   bool fits = true;
-  std::string shape;
-  for (const OperandPattern& p : patterns) {
-    bool stands = p.when.empty() || contains(s.mods, p.when);
-    if (p.optional) {
-      stands = extra > 0 && at < in.operands.size() &&
-               (p.kind == OperandPattern::Kind::vector) == (in.operands[at].kind == Operand::Kind::vector);
-      if (stands) --extra;
-    }
-    if (faults && (stands || p.optional)) shape += (shape.empty() ? "" : ", ") + p.name + (p.optional ? "?" : "");
-    if (!stands) continue;
-    if (at < in.operands.size() && !operand_fits(f, in, s, m, p, in.operands[at], faults)) fits = false;
+  for (size_t i = 0; i < patterns.size(); ++i) {
+    if (!(stand >> i & 1)) continue;
+    if (at < in.operands.size() && !operand_fits(f, in, s, m, patterns[i], in.operands[at], faults)) fits = false;
     if (!fits && !faults) return false;
     ++at;
   }
-  if (at != in.operands.size()) {
-    if (faults) {
-      faults->clear();  // what was said of shifted operands misleads
-      const Pos pos = in.operands.size() > at ? in.operands[at].pos : in.pos;
-      faults->push_back(
-          {pos, fmt::format("{} takes {} operand{} here, {} given", s.text, at, at == 1 ? "" : "s", in.operands.size()),
-           shape.empty() ? "write it without operands" : fmt::format("the operands are {}", shape), true});
-    }
-    return false;
+  if (at == in.operands.size()) return fits;
+  if (!faults) return false;
+  faults->clear();  // what was said of shifted operands misleads
+  std::string shape;
+  for (size_t i = 0; i < patterns.size(); ++i)
+    if ((stand >> i & 1) || patterns[i].optional)
+      shape += (shape.empty() ? "" : ", ") + patterns[i].name + (patterns[i].optional ? "?" : "");
+  const Pos pos = in.operands.size() > at ? in.operands[at].pos : in.pos;
+  faults->push_back(
+      {pos, fmt::format("{} takes {} operand{} here, {} given", s.text, at, at == 1 ? "" : "s", in.operands.size()),
+       shape.empty() ? "write it without operands" : fmt::format("the operands are {}", shape), true});
+  return false;
+}
+
+const Checker::Match* Checker::taken(const Function& f, const Instruction& in, const Spelling& s, const Verdict& v) {
+  const Match* fits = nullptr;
+  for (const Match& m : v.fitting) {
+    if (!operands_fit(f, in, s, m, nullptr)) continue;
+    if (!fits || available(*m.pattern->form)) fits = &m;
+    if (available(*fits->pattern->form)) break;
   }
   return fits;
 }
@@ -507,7 +489,7 @@ void Checker::begin(const Function& f) {
 }
 
 void Checker::note_cta_group(const Instruction& in, const Report& report) {
-  if (!in.opcode.starts_with("tcgen05.")) return;
+  if (in.traits().subject != Subject::tensor_memory) return;
   const std::string_view group = in.after("cta_group::");
   Pos* mine = group == "1" ? &use_->one : group == "2" ? &use_->two : nullptr;
   if (!mine || mine->line) return;
@@ -520,34 +502,28 @@ void Checker::note_cta_group(const Instruction& in, const Report& report) {
             "all tcgen05 instructions of a kernel name the same CTA group"});
 }
 
-void Checker::check(const Function& f, const Instruction& in, const Spelling& s, const Report& report) {
-  if (in.opcode == "call") {
+void Checker::check(const Function& f, Instruction& in, const Spelling& s, const Report& report) {
+  if (in.traits().control == Control::call) {
     for (const Operand& o : in.operands)
       if (o.kind == Operand::Kind::symbol) use_->calls.push_back(o.name);
   }
-  if (!s.known) {
+  if (s.opcode == Opcode::unknown) {
     report({in.pos, fmt::format("unknown instruction '{}'", s.text), "see `gen5 isa` for the instructions that exist"});
     return;
   }
-  if ((in.opcode == "tcgen05.wait" || in.opcode == "tcgen05.fence") && !in.mods.empty() &&
+  if ((s.opcode == Opcode::tcgen05_wait || s.opcode == Opcode::tcgen05_fence) && !in.mods.empty() &&
       s.text.find("::") == std::string::npos) {
-    report(
-        {in.pos, fmt::format("unknown instruction '{}'", s.text), fmt::format("write {}::{}", in.opcode, in.mods[0])});
+    report({in.pos, fmt::format("unknown instruction '{}'", s.text), fmt::format("write {}::{}", s.name, in.mods[0])});
     return;
   }
   note_cta_group(in, report);
   const Verdict& v = verdict(s);
-  if (!v.patterns) return;
+  if (v.patterns->empty()) return;
   if (v.fitting.empty()) {
     report_modifiers(in, s, v, report);
     return;
   }
-  const Match* fits = nullptr;
-  for (const Match& m : v.fitting)
-    if (operands_fit(f, in, s, m, nullptr)) {
-      if (!fits || available(*m.pattern->form)) fits = &m;
-      if (available(*fits->pattern->form)) break;
-    }
+  const Match* fits = taken(f, in, s, v);
   if (!fits) {
     // The row that comes closest: fewest complaints.
     std::vector<Fault> best;
@@ -565,6 +541,8 @@ void Checker::check(const Function& f, const Instruction& in, const Spelling& s,
     for (Fault& fault : best) report({fault.pos, std::move(fault.text), std::move(fault.help)});
     return;
   }
+  in.form = fits->pattern;
+  in.standing = standing(*fits->pattern, in);
   if (!available(*fits->pattern->form)) report_unavailable(in, *fits->pattern->form, report);
 }
 
@@ -597,9 +575,9 @@ void Checker::finish(const Report& report) {
 }
 
 std::string Checker::fault_of(const Spelling& s) {
-  if (!s.known) return fmt::format("unknown instruction '{}'", s.text);
+  if (s.opcode == Opcode::unknown) return fmt::format("unknown instruction '{}'", s.text);
   const Verdict& v = verdict(s);
-  if (!v.patterns) return {};
+  if (v.patterns->empty()) return {};
   std::string text;
   const Report collect = [&](ParseMessage m) { text += (text.empty() ? "" : "; ") + m.text; };
   Instruction in;
@@ -626,28 +604,13 @@ std::string fault_of_spelling(std::string_view spelling, std::string_view target
 }
 
 Reading Checker::read(const Function& f, const Instruction& in, const Spelling& s) {
-  Reading r;
-  for (const Match& m : verdict(s).fitting) {
-    if (!operands_fit(f, in, s, m, nullptr)) continue;
-    if (r.form && !(available(*m.pattern->form) && !available(*r.form))) continue;
-    r.form = m.pattern->form;
-    r.operands.clear();
-    size_t fixed = 0, at = 0;
-    const std::vector<OperandPattern>& patterns = m.pattern->operands;
-    for (const OperandPattern& p : patterns) fixed += !p.optional && (p.when.empty() || contains(s.mods, p.when));
-    size_t extra = in.operands.size() > fixed ? in.operands.size() - fixed : 0;
-    for (const OperandPattern& p : patterns) {
-      if (!p.when.empty() && !contains(s.mods, p.when)) continue;
-      if (at >= in.operands.size()) break;
-      if (p.optional) {
-        if (extra == 0 || (p.kind == OperandPattern::Kind::vector) != (in.operands[at].kind == Operand::Kind::vector))
-          continue;
-        --extra;
-      }
-      r.operands.push_back(p.name + ": " + describe(p, in, s, m));
-      ++at;
-    }
-  }
+  const Match* m = taken(f, in, s, verdict(s));
+  if (!m) return {};
+  Reading r{m->pattern->form, {}};
+  const uint32_t stand = standing(*m->pattern, in);
+  for (size_t i = 0; i < m->pattern->operands.size() && r.operands.size() < in.operands.size(); ++i)
+    if (stand >> i & 1)
+      r.operands.push_back(m->pattern->operands[i].name + ": " + describe(m->pattern->operands[i], in, s, *m));
   return r;
 }
 

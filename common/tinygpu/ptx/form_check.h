@@ -19,8 +19,9 @@ class Checker {
   using Report = std::function<void(ParseMessage)>;
   /// Starts a function; its parameters and local variables are seen through `f`.
   void begin(const Function& f);
-  /// Reports what is wrong with `in`, an instruction of `f` whose operands are resolved as far as they can be.
-  void check(const Function& f, const Instruction& in, const Spelling& spelling, const Report& report);
+  /// Reports what is wrong with `in`, an instruction of `f` whose operands are resolved as far as they can be, and
+  /// binds it to the form that takes it.
+  void check(const Function& f, Instruction& in, const Spelling& spelling, const Report& report);
   /// The first form that takes `in` as it stands, whatever target and version.
   Reading read(const Function& f, const Instruction& in, const Spelling& s);
   /// What is wrong with a spelling's modifiers, whatever its operands; empty if nothing.
@@ -54,6 +55,8 @@ class Checker {
   void report_modifiers(const Instruction& in, const Spelling& s, const Verdict& v, const Report& report) const;
   bool operands_fit(const Function& f, const Instruction& in, const Spelling& s, const Match& m,
                     std::vector<Fault>* faults) const;
+  /// The form that takes `in`, one that the module's target and version have before others; nullptr: none.
+  const Match* taken(const Function& f, const Instruction& in, const Spelling& s, const Verdict& v);
   bool operand_fits(const Function& f, const Instruction& in, const Spelling& s, const Match& m,
                     const OperandPattern& p, const Operand& o, std::vector<Fault>* faults) const;
   int64_t count_of(const OperandPattern& p, const Spelling& s, const Match& m) const;

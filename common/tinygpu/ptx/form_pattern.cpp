@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <map>
 #include <stdexcept>
-#include <unordered_map>
 
 namespace tinygpu::ptx::forms {
 
@@ -26,6 +25,8 @@ const std::map<std::string_view, std::string_view> kLists = {
     {"$l2", "L2::evict_normal|L2::evict_first|L2::evict_last"},
     {"$l2pre", "L2::64B|L2::128B|L2::256B"},
 };
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::vector<std::string> split(std::string_view s, char at) {
   std::vector<std::string> out;
@@ -210,17 +211,16 @@ OperandPattern read_operand(std::string text) {
   return p;
 }
 
-using Table = std::unordered_map<std::string_view, std::vector<Pattern>>;
-
-const Table& table() {
-  static const Table t = [] {
-    Table made;
+/// By opcode.
+const std::vector<std::vector<Pattern>>& table() {
+  static const auto t = [] {
+    std::vector<std::vector<Pattern>> made(kOpcodes);
     for (const Form* f : all_forms()) {
       Pattern p;
       p.form = f;
       p.modifiers = read_modifiers(f->modifiers);
       for (const std::string& o : split_operands(f->operands)) p.operands.push_back(read_operand(o));
-      made[f->opcode].push_back(std::move(p));
+      made[size_t(f->opcode)].push_back(std::move(p));
     }
     return made;
   }();
@@ -262,6 +262,33 @@ bool takes(std::string_view choice, std::string_view modifier) {
          value >= n->low && value <= n->high && (value - n->low) % n->step == 0;
 }
 
+std::string first_of(std::string_view choice) {
+  const auto n = numbered(choice);
+  return n ? std::string(n->before) + std::to_string(n->low) + std::string(n->after) : std::string(choice);
+}
+
+int64_t count_of(const OperandPattern& p, const Pattern& row, const std::vector<std::string_view>& chosen) {
+  int64_t n = 1;
+  for (const std::string& factor : p.count) {
+    if (is_digit(factor[0])) {
+      n *= std::atoll(factor.c_str());
+      continue;
+    }
+    const size_t operation = factor.find_first_of("-/");
+    const int64_t by = operation == std::string::npos ? 0 : std::atoll(factor.c_str() + operation + 1);
+    for (size_t k = 0; k < row.modifiers.size(); ++k) {
+      if (row.modifiers[k].name != factor.substr(0, operation) || chosen[k].empty()) continue;
+      size_t digit = chosen[k].find_first_of("0123456789");
+      for (const std::string& c : row.modifiers[k].choices)
+        if (const auto at = numbered(c); at && takes(c, chosen[k])) digit = at->before.size();
+      if (digit == std::string_view::npos) continue;
+      const int64_t number = std::atoll(std::string(chosen[k].substr(digit)).c_str());
+      n *= by == 0 ? number : factor[operation] == '-' ? number - by : number / by;
+    }
+  }
+  return n;
+}
+
 std::string join_choices(const std::vector<std::string>& choices, std::string_view prefix) {
   std::string s;
   for (size_t i = 0; i < choices.size(); ++i) {
@@ -278,10 +305,7 @@ std::string join_choices(const std::vector<std::string>& choices, std::string_vi
 
 std::string ModifierPattern::describe() const { return join_choices(choices, "."); }
 
-const std::vector<Pattern>* patterns_of(std::string_view opcode) {
-  const auto it = table().find(opcode);
-  return it == table().end() ? nullptr : &it->second;
-}
+const std::vector<Pattern>& patterns_of(Opcode opcode) { return table()[size_t(opcode)]; }
 
 std::vector<const Form*> all_forms() {
   std::vector<const Form*> all;
@@ -292,12 +316,67 @@ std::vector<const Form*> all_forms() {
   return all;
 }
 
-std::vector<const Form*> forms_of(std::string_view opcode) {
+std::vector<const Form*> forms_of(Opcode opcode) {
   std::vector<const Form*> out;
-  if (const auto* patterns = patterns_of(opcode))
-    for (const Pattern& p : *patterns) out.push_back(p.form);
+  for (const Pattern& p : patterns_of(opcode)) out.push_back(p.form);
   return out;
 }
+
+uint32_t standing(const Pattern& p, const Instruction& in) {
+  size_t fixed = 0;
+  for (const OperandPattern& o : p.operands) fixed += !o.optional && (o.when.empty() || in.has(o.when));
+  size_t extra = in.operands.size() > fixed ? in.operands.size() - fixed : 0;
+  size_t at = 0;
+  uint32_t stand = 0;
+  for (size_t i = 0; i < p.operands.size(); ++i) {
+    const OperandPattern& o = p.operands[i];
+    if (o.optional) {
+      const bool vector = o.kind == OperandPattern::Kind::vector;
+      if (!extra || at >= in.operands.size() || vector != (in.operands[at].kind == Operand::Kind::vector)) continue;
+      --extra;
+    } else if (!o.when.empty() && !in.has(o.when)) {
+      continue;
+    }
+    stand |= 1u << i;
+    ++at;
+  }
+  return stand;
+}
+
+namespace {
+
+const Operand* find(const OperandPattern& p, const Operand& o, std::string_view name) {
+  using Kind = OperandPattern::Kind;
+  if (p.kind == Kind::pair && o.kind == Operand::Kind::pair) {
+    for (size_t i = 0; i < 2; ++i)
+      if (const Operand* found = find(p.parts[i], o.elems[i], name)) return found;
+    return nullptr;
+  }
+  if (p.name == name) return &o;
+  if (p.kind == Kind::address)  // what follows the address inside the brackets
+    for (size_t i = 0; i < p.parts.size(); ++i)
+      if (const Operand* found = find(p.parts[i], o.elems[i + 1], name)) return found;
+  return nullptr;
+}
+
+}  // namespace
+
+}  // namespace tinygpu::ptx::forms
+
+namespace tinygpu::ptx {
+
+const Operand* Instruction::operand(std::string_view name) const {
+  if (!form) return nullptr;
+  size_t at = 0;
+  for (size_t i = 0; i < form->operands.size(); ++i)
+    if (standing >> i & 1)
+      if (const Operand* found = forms::find(form->operands[i], operands[at++], name)) return found;
+  return nullptr;
+}
+
+}  // namespace tinygpu::ptx
+
+namespace tinygpu::ptx::forms {
 
 bool target_in(std::string_view targets, std::string_view target) {
   if (targets.empty()) return true;

@@ -60,11 +60,21 @@ struct Pattern {
   std::vector<OperandPattern> operands;
 };
 
-/// The patterns of an opcode, built on first use; nullptr if the table has no row for it. Thread-safe.
-const std::vector<Pattern>* patterns_of(std::string_view opcode);
+/// The patterns of an opcode, built on first use; none if the table has no row for it. Thread-safe.
+const std::vector<Pattern>& patterns_of(Opcode opcode);
+
+/// Which of `p`'s operands stand in `in`, as bits from the lowest: the conditional ones by their modifier, the optional
+/// ones as far as operands are left.
+uint32_t standing(const Pattern& p, const Instruction& in);
+
+/// A vector's length, where `chosen` holds the modifier that each of the row's patterns has taken, or nothing.
+int64_t count_of(const OperandPattern& p, const Pattern& row, const std::vector<std::string_view>& chosen);
 
 /// Is `modifier` the one that a choice of a pattern spells, or one of them: "m64n(8..256/8)k16"?
 bool takes(std::string_view choice, std::string_view modifier);
+
+/// What a choice spells, or the least of what it spells.
+std::string first_of(std::string_view choice);
 
 /// "a", "a or b", "a, b or c"; "m64nNk16 (N: 8 to 256 by 8)" for a choice with a number in it.
 std::string join_choices(const std::vector<std::string>& choices, std::string_view prefix = {});

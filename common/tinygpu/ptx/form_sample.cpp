@@ -14,7 +14,7 @@ class Sampler {
   explicit Sampler(const Pattern& p) : pattern_(p) {
     chosen_.resize(p.modifiers.size());
     for (size_t i = 0; i < p.modifiers.size(); ++i)
-      if (p.modifiers[i].required) chosen_[i] = p.modifiers[i].choices[0];
+      if (p.modifiers[i].required) chosen_[i] = first_of(p.modifiers[i].choices[0]);
     for (const std::string& m : chosen_) {
       if (m.empty()) continue;
       mods_.push_back(m);
@@ -23,8 +23,9 @@ class Sampler {
   }
 
   std::string text() const {
-    std::string s(pattern_.form->opcode);
-    const bool colons = s == "tcgen05.wait" || s == "tcgen05.fence";
+    const Opcode opcode = pattern_.form->opcode;
+    std::string s(name_of(opcode));
+    const bool colons = opcode == Opcode::tcgen05_wait || opcode == Opcode::tcgen05_fence;
     for (size_t i = 0; i < mods_.size(); ++i) s += (colons && i == 0 ? "::" : ".") + mods_[i];
     bool first = true;
     for (const OperandPattern& p : pattern_.operands) {
@@ -69,26 +70,13 @@ class Sampler {
   }
 
   int64_t count_of(const OperandPattern& p) const {
-    int64_t n = 1;
-    for (const std::string& factor : p.count) {
-      if (factor[0] >= '0' && factor[0] <= '9') {
-        n *= std::stoll(factor);
-        continue;
-      }
-      const size_t minus = factor.find('-');
-      const int64_t less = minus == std::string::npos ? 0 : std::stoll(factor.substr(minus + 1));
-      for (size_t i = 0; i < chosen_.size(); ++i)
-        if (pattern_.modifiers[i].name == factor.substr(0, minus) && !chosen_[i].empty())
-          if (const size_t digit = chosen_[i].find_first_of("0123456789"); digit != std::string::npos)
-            n *= std::stoll(chosen_[i].substr(digit)) - less;
-    }
-    return n;
+    return forms::count_of(p, pattern_, {chosen_.begin(), chosen_.end()});
   }
 
   std::string operand(const OperandPattern& p) const {
     switch (p.kind) {
       case Kind::only_sink: return "_";
-      case Kind::label: return pattern_.form->opcode == "brx.idx" ? "T" : "L";
+      case Kind::label: return pattern_.form->opcode == Opcode::brx_idx ? "T" : "L";
       case Kind::predicate: return "%p1";
       case Kind::anything: return "%r1";
       case Kind::immediate:
@@ -122,7 +110,7 @@ class Sampler {
 }  // namespace
 
 std::string sample_instruction(const Form& form) {
-  for (const Pattern& p : *patterns_of(form.opcode))
+  for (const Pattern& p : patterns_of(form.opcode))
     if (p.form == &form && form.operands != "*") return Sampler(p).text();
   return {};
 }
@@ -131,13 +119,13 @@ std::string sample_module(const Form& form, std::string_view kernel) {
   const std::string_view first = form.targets.substr(0, form.targets.find(' '));
   // Old forms still stand in today's version; sm_90+ is read as sm_90.
   std::string target = first.empty() || target_in(form.targets, "sm_100a") ? "sm_100a" : std::string(first);
-  const std::string_view parameter = form.opcode == "st" ? "" : "(.param .align 64 .b8 param[128])";
-  const std::string_view local = form.opcode == "st" ? ".param .align 64 .b8 param[128];" : "";
+  const std::string_view parameter = form.opcode == Opcode::st ? "" : "(.param .align 64 .b8 param[128])";
+  const std::string_view local = form.opcode == Opcode::st ? ".param .align 64 .b8 param[128];" : "";
   return fmt::format(
-      ".version 9.0\n.target {}\n.address_size 64\n.visible .entry {}{} {{ {}\n"
+      ".version 9.4\n.target {}\n.address_size 64\n.visible .entry {}{} {{ {}\n"
       ".reg .pred %p<4>; .reg .b8 %b<4>; .reg .b16 %h<4>; .reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .b128 %q<4>;\n"
       ".reg .f32 %f<4>; .reg .f64 %fd<4>;\n{}{};\nL: ret; }}\n",
-      target, kernel, parameter, local, form.opcode == "brx.idx" ? "T: .branchtargets L;\n" : "",
+      target, kernel, parameter, local, form.opcode == Opcode::brx_idx ? "T: .branchtargets L;\n" : "",
       sample_instruction(form));
 }
 

@@ -2,38 +2,46 @@
 //
 // A form is one row of text. Several rows may share an opcode; an instruction is legal if one of them fits.
 //
-// Modifiers (order in the source is free; two modifiers of one row that name the same thing bind in order):
-//   sync                     required
-//   [trans]                  optional
-//   x1|x2|x4                 one of them; [x1|x2] one of them or none
-//   num=x1|x2                the same with a name, for messages and counts
-//   m64n(8..256/8)k16        a number in a name: from, to, by
-//   $int32                   a list of choices by name (forms.cpp, kLists)
-//   relaxed&cta|cluster      `relaxed` requires one of the others; used as [relaxed&cta|cluster] for "sem with scope"
-//   <shared::cta             behind the one before it: of two state spaces the destination's comes first
+// clang-format off
 //
-// Operands, separated by commas:
-//   d=b32  d=T  d=T1         a destination register of that type; T, T1, T2: the instruction's first, second … type; W:
-//   twice
-//                            as wide as T; `+` after the type: a wider register may stand there; `_` : so may the sink
-//   a:b32  a:T               a source: a register or a literal of that type; `@`: also a symbol or special register
-//   a:b32!                   a register, no literal
-//   a:b32~                   in a vector: not all of its elements may be literals
-//   _=sink                   the sink and nothing else
-//   a:T^1 d=T^2 a:T^4        a selector may stand behind the register: of a part, or of as many lanes
-//   a:T- a:T--               '-' may, or must, stand before the register
-//   [a:by+]                  a .b32 register may hold the address in any space
-//   n:imm(1|2|4)  n:b32(0..15/4)   limits of a literal: values, or a range and what divides it
-//   a:any                    any register or literal; {a:any*any}: a vector of any length
-//   p:pred                   a predicate, !predicate or literal
-//   [a:shared]               an address in that space: generic global shared local const param tmem; `by`: as modifiers
-//   say [m:global, {c:b32*dim}]  a tensor map's address with coordinates {d=b32*num*2}            a vector; counts are
-//   numbers or names of modifiers, whose digits count
-//                            (x16: 16, 3d: 3), with `-2` less two
-//   d=b32|p=pred             a pair; `|?p=pred`: the second part may be left out
-//   l:label                  a branch target
-//   x:b16?multicast::cluster this operand stands exactly if the modifier does; x:b32? : may be left out
-//   *                        anything
+// Modifiers. Their order in the source is free; two modifiers of one row that name the same thing bind in order.
+//   sync                 required
+//   [trans]              optional
+//   x1|x2|x4             one of them; [x1|x2]: one of them or none
+//   num=x1|x2            the same with a name, for messages and counts
+//   m64n(8..256/8)k16    a number in a name: from, to, by
+//   $int32               a list of choices by name (form_pattern.cpp, kLists)
+//   relaxed&cta|cluster  `relaxed` requires one of the others; used as [relaxed&cta|cluster] for "sem with scope"
+//   <shared::cta         behind the one before it: of two state spaces the destination's comes first
+//
+// Operands, separated by commas, each with the name that decoders ask for (Instruction::operand):
+//   d=b32                a destination register of that type
+//   a:b32                a source: a register or a literal of that type
+//   [a:shared]           an address in that space: generic global shared local const param tmem; `by`: as modifiers say
+//   [m:global, {c:b32*dim}]   a tensor map's address with coordinates
+//   {d=b32*num*2}        a vector; counts are numbers or names of modifiers, whose digits count (x16: 16, 3d: 3; of
+//                        m64n(…)k16 the number in brackets), with `-2` less two, with `/2` half of it; `any`: any count
+//   d=b32|p=pred         a pair; `|?p=pred`: the second part may be left out
+//   p:pred               a predicate, !predicate or literal
+//   l:label              a branch target
+//   _=sink               the sink and nothing else
+//   *                    anything: a row whose operands are not checked and have no names
+// Types, behind `=` or `:`
+//   T T1 T2              the instruction's first, second, third type; W: twice as wide as T; any: any register or literal
+//   imm                  a literal; (1|2|4) or (0..15/4) behind any type: a literal's values, or their range and divisor
+// Marks, behind a type
+//   +                    a wider register may stand there; in an address: a .b32 register may hold it in any space
+//   _                    so may the sink
+//   @                    so may a symbol or a special register
+//   !                    no literal
+//   ~                    in a vector: not all of its elements may be literals
+//   ^1 ^2 ^4             a selector may stand behind the register: of a part, or of as many lanes
+//   - --                 '-' may, or must, stand before the register
+// Conditions, at the end of an operand
+//   x:b32?               it may be left out
+//   x:b16?multicast::cluster   it stands exactly if the modifier does
+//
+// clang-format on
 #pragma once
 #include <cstdint>
 #include <span>
@@ -51,15 +59,15 @@ struct Version {
 };
 
 struct Form {
-  std::string_view opcode;
+  Opcode opcode;
   std::string_view modifiers;
   std::string_view operands;
   Version since = {1, 0};
   std::string_view targets = {};  // names and "sm_90+"; empty: all
 };
 
-/// Every form of an opcode (a family of opcodes.h); empty if the table has none and only the syntax is checked.
-std::vector<const Form*> forms_of(std::string_view opcode);
+/// Every form of an opcode; none: only the syntax is checked.
+std::vector<const Form*> forms_of(Opcode opcode);
 /// All forms, family by family.
 std::vector<const Form*> all_forms();
 /// What is wrong with a spelling such as "tcgen05.mma.cta_group::1.kind::f16" on that target and version; empty if some

@@ -3,7 +3,10 @@
 
 namespace tinygpu::ptx::forms {
 
-// clang-format off: a table reads by its columns
+using enum Opcode;
+
+// A table reads by its columns.
+// clang-format off
 #define MBAR "mbarrier::complete_tx::bytes"
 #define HINT "[L2::cache_hint]"
 #define POLICY ", policy:b64?L2::cache_hint"
@@ -13,112 +16,60 @@ namespace tinygpu::ptx::forms {
 #define ONE_GROUP " cta_group::1|cta_group::2"
 
 // Tensor loads: MODE with the operands it adds, for both destinations, with and without .cta_group.
-#define TENSOR_LOAD(DIM, MODE, COORDINATES, OFFSETS, SINCE, CTA_TARGETS, CLUSTER_TARGETS)                          \
-  {"cp.async.bulk.tensor", DIM " shared::cta <global " MODE " " MBAR " " HINT,                                     \
-   "[dst:shared], [map:global, " COORDINATES "], [mbarrier:shared]" OFFSETS POLICY, (Version{8, 6}), CTA_TARGETS}, \
-      {"cp.async.bulk.tensor", DIM " shared::cluster <global " MODE " " MBAR " [multicast::cluster] " HINT,        \
-       "[dst:shared], [map:global, " COORDINATES "], [mbarrier:shared]" OFFSETS                                    \
-       ", mask:b16?multicast::cluster" POLICY,                                                                     \
-       SINCE, CLUSTER_TARGETS},                                                                                    \
-      {"cp.async.bulk.tensor", DIM " shared::cta <global " MODE " " MBAR " " HINT ONE_GROUP,                       \
-       "[dst:shared], [map:global, " COORDINATES "], [mbarrier:shared]" OFFSETS POLICY, Version{8, 6}, kTcgen05},  \
-  {                                                                                                                \
-    "cp.async.bulk.tensor", DIM " shared::cluster <global " MODE " " MBAR " [multicast::cluster] " HINT ONE_GROUP, \
-        "[dst:shared], [map:global, " COORDINATES "], [mbarrier:shared]" OFFSETS                                   \
-        ", mask:b16?multicast::cluster" POLICY,                                                                    \
-        Version{8, 6}, kTcgen05                                                                                    \
-  }
+#define TENSOR_LOAD(DIM, MODE, COORDINATES, OFFSETS, SINCE, CTA_TARGETS, CLUSTER_TARGETS)                                          \
+  {cp_async_bulk_tensor, DIM " shared::cta <global " MODE " " MBAR " " HINT,                                                       \
+   "[dst:shared], [map:global, " COORDINATES "], [mbarrier:shared]" OFFSETS POLICY, (Version{8, 6}), CTA_TARGETS},                 \
+  {cp_async_bulk_tensor, DIM " shared::cluster <global " MODE " " MBAR " [multicast::cluster] " HINT,                              \
+   "[dst:shared], [map:global, " COORDINATES "], [mbarrier:shared]" OFFSETS ", mask:b16?multicast::cluster" POLICY, SINCE,         \
+   CLUSTER_TARGETS},                                                                                                               \
+  {cp_async_bulk_tensor, DIM " shared::cta <global " MODE " " MBAR " " HINT ONE_GROUP,                                             \
+   "[dst:shared], [map:global, " COORDINATES "], [mbarrier:shared]" OFFSETS POLICY, Version{8, 6}, kTcgen05},                      \
+  {cp_async_bulk_tensor, DIM " shared::cluster <global " MODE " " MBAR " [multicast::cluster] " HINT ONE_GROUP,                    \
+   "[dst:shared], [map:global, " COORDINATES "], [mbarrier:shared]" OFFSETS ", mask:b16?multicast::cluster" POLICY, Version{8, 6}, \
+   kTcgen05}
 
-#define TENSOR_PREFETCH(DIM, MODE, COORDINATES, OFFSETS, SINCE, TARGETS)                                              \
-  {                                                                                                                   \
-    "cp.async.bulk.prefetch.tensor", DIM " L2 global " MODE " " HINT, "[map:global, " COORDINATES "]" OFFSETS POLICY, \
-        SINCE, TARGETS                                                                                                \
-  }
+#define TENSOR_PREFETCH(DIM, MODE, COORDINATES, OFFSETS, SINCE, TARGETS)                                                           \
+  {cp_async_bulk_prefetch_tensor, DIM " L2 global " MODE " " HINT, "[map:global, " COORDINATES "]" OFFSETS POLICY, SINCE, TARGETS}
 
-#define TENSOR_STORE(OPCODE, OPERATION)                                                 \
-  {OPCODE,                                                                              \
-   DIMS "global <shared::cta " OPERATION "[tile] bulk_group " HINT,                     \
-   "[map:global, {c:b32*dim}], [src:shared]" POLICY,                                    \
-   {8, 0},                                                                              \
-   kSm90},                                                                              \
-      {OPCODE,                                                                          \
-       "dim=3d|4d|5d global <shared::cta " OPERATION "im2col_no_offs bulk_group " HINT, \
-       "[map:global, {c:b32*dim}], [src:shared]" POLICY,                                \
-       {8, 0},                                                                          \
-       kSm90},                                                                          \
-  {                                                                                     \
-    OPCODE, "2d global <shared::cta " OPERATION "tile::scatter4 bulk_group " HINT,      \
-        "[map:global, {c:b32*5}], [src:shared]" POLICY, {8, 6}, kTcgen05                \
-  }
+#define TENSOR_STORE(OPCODE, OPERATION)                                                                                                   \
+  {OPCODE, DIMS "global <shared::cta " OPERATION "[tile] bulk_group " HINT, "[map:global, {c:b32*dim}], [src:shared]" POLICY, {8, 0},     \
+   kSm90},                                                                                                                                \
+  {OPCODE, "dim=3d|4d|5d global <shared::cta " OPERATION "im2col_no_offs bulk_group " HINT,                                               \
+   "[map:global, {c:b32*dim}], [src:shared]" POLICY, {8, 0}, kSm90},                                                                      \
+  {OPCODE, "2d global <shared::cta " OPERATION "tile::scatter4 bulk_group " HINT, "[map:global, {c:b32*5}], [src:shared]" POLICY, {8, 6}, \
+   kTcgen05}
 
-#define REDUCE_TO_SHARED(MODIFIERS)                                              \
-  {                                                                              \
-    "cp.reduce.async.bulk", "shared::cluster <shared::cta " MBAR " " MODIFIERS,  \
-        "[dst:shared], [src:shared], " SIZE ", [mbarrier:shared]", {8, 0}, kSm90 \
-  }
-#define REDUCE_TO_GLOBAL(MODIFIERS)                                               \
-  {                                                                               \
-    "cp.reduce.async.bulk", "global <shared::cta bulk_group " HINT " " MODIFIERS, \
-        "[dst:global], [src:shared], " SIZE POLICY, {8, 0}, kSm90                 \
-  }
+#define REDUCE_TO_SHARED(MODIFIERS)                                                                                                     \
+  {cp_reduce_async_bulk, "shared::cluster <shared::cta " MBAR " " MODIFIERS, "[dst:shared], [src:shared], " SIZE ", [mbarrier:shared]", \
+   {8, 0}, kSm90}
+#define REDUCE_TO_GLOBAL(MODIFIERS)                                                                                                       \
+  {cp_reduce_async_bulk, "global <shared::cta bulk_group " HINT " " MODIFIERS, "[dst:global], [src:shared], " SIZE POLICY, {8, 0}, kSm90}
 
-#define MAP_FIELD(FIELD, TYPE, OPERANDS)                                                                   \
-  {                                                                                                        \
-    "tensormap.replace", "tile " FIELD " [global|shared::cta] b1024 " TYPE, "[map:by], " OPERANDS, {8, 3}, \
-        kHopperOrBlackwellSpecific                                                                         \
-  }
+#define MAP_FIELD(FIELD, TYPE, OPERANDS)                                                                                            \
+  {tensormap_replace, "tile " FIELD " [global|shared::cta] b1024 " TYPE, "[map:by], " OPERANDS, {8, 3}, kHopperOrBlackwellSpecific}
 
 namespace {
 
 constexpr Form kCopyForms[] = {
-    {"cp.async",
-     "ca $shared <global " HINT " [$l2pre]",
-     "[dst:shared], [src:global], bytes:imm(4|8|16), src_size:u32?" POLICY,
-     {7, 0}},
-    {"cp.async",
-     "ca $shared <global " HINT " [$l2pre]",
-     "[dst:shared], [src:global], bytes:imm(4|8|16), ignore_src:pred" POLICY,
-     {8, 3}},
-    {"cp.async",
-     "cg $shared <global " HINT " [$l2pre]",
-     "[dst:shared], [src:global], bytes:imm(16), src_size:u32?" POLICY,
-     {7, 0}},
-    {"cp.async",
-     "cg $shared <global " HINT " [$l2pre]",
-     "[dst:shared], [src:global], bytes:imm(16), ignore_src:pred" POLICY,
-     {8, 3}},
-    {"cp.async.commit_group", "", "", {7, 0}},
-    {"cp.async.wait_group", "", "n:imm", {7, 0}},
-    {"cp.async.wait_all", "", "", {7, 0}},
+    {cp_async, "ca $shared <global " HINT " [$l2pre]", "[dst:shared], [src:global], bytes:imm(4|8|16), src_size:u32?" POLICY, {7, 0}},
+    {cp_async, "ca $shared <global " HINT " [$l2pre]", "[dst:shared], [src:global], bytes:imm(4|8|16), ignore_src:pred" POLICY, {8, 3}},
+    {cp_async, "cg $shared <global " HINT " [$l2pre]", "[dst:shared], [src:global], bytes:imm(16), src_size:u32?" POLICY, {7, 0}},
+    {cp_async, "cg $shared <global " HINT " [$l2pre]", "[dst:shared], [src:global], bytes:imm(16), ignore_src:pred" POLICY, {8, 3}},
+    {cp_async_commit_group, "", "", {7, 0}},
+    {cp_async_wait_group, "", "n:imm", {7, 0}},
+    {cp_async_wait_all, "", "", {7, 0}},
 
-    {"cp.async.bulk",
-     "shared::cta <global " MBAR " " HINT,
-     "[dst:shared], [src:global], " SIZE ", [mbarrier:shared]" POLICY,
-     {8, 6},
+    {cp_async_bulk, "shared::cta <global " MBAR " " HINT, "[dst:shared], [src:global], " SIZE ", [mbarrier:shared]" POLICY, {8, 6},
      kSm90},
-    {"cp.async.bulk",
-     "shared::cluster <global " MBAR " [multicast::cluster] " HINT,
-     "[dst:shared], [src:global], " SIZE ", [mbarrier:shared], mask:b16?multicast::cluster" POLICY,
-     {8, 0},
-     kSm90},
-    {"cp.async.bulk",
-     "shared::cluster <shared::cta " MBAR,
-     "[dst:shared], [src:shared], " SIZE ", [mbarrier:shared]",
-     {8, 0},
-     kSm90},
-    {"cp.async.bulk",
-     "global <shared::cta bulk_group " HINT,
-     "[dst:global], [src:shared], " SIZE POLICY,
-     {8, 0},
-     kSm90},
-    {"cp.async.bulk",
-     "global <shared::cta bulk_group cp_mask " HINT,
-     "[dst:global], [src:shared], " SIZE POLICY ", byte_mask:b16",
-     {8, 6},
+    {cp_async_bulk, "shared::cluster <global " MBAR " [multicast::cluster] " HINT,
+     "[dst:shared], [src:global], " SIZE ", [mbarrier:shared], mask:b16?multicast::cluster" POLICY, {8, 0}, kSm90},
+    {cp_async_bulk, "shared::cluster <shared::cta " MBAR, "[dst:shared], [src:shared], " SIZE ", [mbarrier:shared]", {8, 0}, kSm90},
+    {cp_async_bulk, "global <shared::cta bulk_group " HINT, "[dst:global], [src:shared], " SIZE POLICY, {8, 0}, kSm90},
+    {cp_async_bulk, "global <shared::cta bulk_group cp_mask " HINT, "[dst:global], [src:shared], " SIZE POLICY ", byte_mask:b16", {8, 6},
      kSm100},
-    {"cp.async.bulk.prefetch", "L2 global " HINT, "[src:global], " SIZE POLICY, {8, 0}, kSm90},
-    {"cp.async.bulk.commit_group", "", "", {8, 0}, kSm90},
-    {"cp.async.bulk.wait_group", "[read]", "n:imm", {8, 0}, kSm90},
+    {cp_async_bulk_prefetch, "L2 global " HINT, "[src:global], " SIZE POLICY, {8, 0}, kSm90},
+    {cp_async_bulk_commit_group, "", "", {8, 0}, kSm90},
+    {cp_async_bulk_wait_group, "[read]", "n:imm", {8, 0}, kSm90},
 
     REDUCE_TO_SHARED("and|or|xor b32"),
     REDUCE_TO_SHARED("add u32|s32|u64"),
@@ -134,44 +85,27 @@ constexpr Form kCopyForms[] = {
     TENSOR_LOAD("2d", "tile::gather4", "{c:b32*5}", "", (Version{8, 6}), kSm100, kTcgen05),
     TENSOR_LOAD("dim=3d|4d|5d", "im2col", "{c:b32*dim}", ", {offset:b16*dim-2}", (Version{8, 0}), kSm90, kSm90),
     TENSOR_LOAD("dim=3d|4d|5d", "im2col::w", "{c:b32*dim}", ", {offset:b16*2}", (Version{8, 6}), kSm100, kTcgen05),
-    TENSOR_LOAD("dim=3d|4d|5d", "im2col::w::128", "{c:b32*dim}", ", {offset:b16*2}", (Version{8, 6}), kTcgen05,
-                kTcgen05),
-    TENSOR_STORE("cp.async.bulk.tensor", ""),
+    TENSOR_LOAD("dim=3d|4d|5d", "im2col::w::128", "{c:b32*dim}", ", {offset:b16*2}", (Version{8, 6}), kTcgen05, kTcgen05),
+    TENSOR_STORE(cp_async_bulk_tensor, ""),
     TENSOR_PREFETCH(DIMS, "[tile]", "{c:b32*dim}", "", (Version{8, 0}), kSm90),
     TENSOR_PREFETCH("2d", "tile::gather4", "{c:b32*5}", "", (Version{8, 6}), kTcgen05),
     TENSOR_PREFETCH("dim=3d|4d|5d", "im2col", "{c:b32*dim}", ", {offset:b16*dim-2}", (Version{8, 0}), kSm90),
-    TENSOR_PREFETCH("dim=3d|4d|5d", "im2col::w|im2col::w::128", "{c:b32*dim}", ", {offset:b16*2}", (Version{8, 6}),
-                    kTcgen05),
-    TENSOR_STORE("cp.reduce.async.bulk.tensor", "add|min|max|inc|dec|and|or|xor "),
+    TENSOR_PREFETCH("dim=3d|4d|5d", "im2col::w|im2col::w::128", "{c:b32*dim}", ", {offset:b16*2}", (Version{8, 6}), kTcgen05),
+    TENSOR_STORE(cp_reduce_async_bulk_tensor, "add|min|max|inc|dec|and|or|xor "),
 
     MAP_FIELD("global_address", "b64", "value:b64"),
     MAP_FIELD("rank", "b32", "value:b32"),
     MAP_FIELD("box_dim|global_dim|element_stride", "b32", "dimension:imm(0..4), value:b32"),
     MAP_FIELD("global_stride", "b64", "dimension:imm(0..4), value:b64"),
     MAP_FIELD("elemtype", "b32", "value:imm(0..12)"),
-    {"tensormap.replace",
-     "tile elemtype [global|shared::cta] b1024 b32",
-     "[map:by], value:imm(0..15)",
-     {8, 7},
-     kBlackwellSpecific},
+    {tensormap_replace, "tile elemtype [global|shared::cta] b1024 b32", "[map:by], value:imm(0..15)", {8, 7}, kBlackwellSpecific},
     MAP_FIELD("interleave_layout", "b32", "value:imm(0..2)"),
     MAP_FIELD("swizzle_mode", "b32", "value:imm(0..3)"),
-    {"tensormap.replace",
-     "tile swizzle_mode [global|shared::cta] b1024 b32",
-     "[map:by], value:imm(4)",
-     {8, 8},
-     kSm103a},
-    {"tensormap.replace",
-     "tile swizzle_atomicity [global|shared::cta] b1024 b32",
-     "[map:by], value:imm(0..3)",
-     {8, 6},
-     kBlackwellSpecific},
+    {tensormap_replace, "tile swizzle_mode [global|shared::cta] b1024 b32", "[map:by], value:imm(4)", {8, 8}, kSm103a},
+    {tensormap_replace, "tile swizzle_atomicity [global|shared::cta] b1024 b32", "[map:by], value:imm(0..3)", {8, 6}, kBlackwellSpecific},
     MAP_FIELD("fill_mode", "b32", "value:imm(0..1)"),
-    {"tensormap.cp_fenceproxy",
-     "global <shared::cta tensormap::generic release $scope sync aligned",
-     "[dst:global], [src:shared], size:imm(128)",
-     {8, 3},
-     kSm90},
+    {tensormap_cp_fenceproxy, "global <shared::cta tensormap::generic release $scope sync aligned",
+     "[dst:global], [src:shared], size:imm(128)", {8, 3}, kSm90},
 };
 // clang-format on
 

@@ -3,7 +3,10 @@
 
 namespace tinygpu::ptx::forms {
 
-// clang-format off: a table reads by its columns
+using enum Opcode;
+
+// A table reads by its columns.
+// clang-format off
 #define FP8_VECTOR "e4m3x2|e5m2x2"
 #define FP8_WORD "e4m3x4|e5m2x4"
 #define LOAD_ORDER "[weak] [global]"
@@ -11,18 +14,15 @@ namespace tinygpu::ptx::forms {
 #define STORE_ORDER "[weak] [global]"
 #define STRONG_STORE "relaxed|release $scope [global]"
 #define RED_ORDER "[global]"
-#define LOADS(WHAT, D, SINCE, TARGETS)                                             \
-  {"multimem.ld_reduce", LOAD_ORDER " " WHAT, D ", [a:global]", SINCE, TARGETS}, { \
-    "multimem.ld_reduce", STRONG_LOAD " " WHAT, D ", [a:global]", SINCE, TARGETS   \
-  }
-#define STORES(WHAT, B, SINCE, TARGETS)                                      \
-  {"multimem.st", STORE_ORDER " " WHAT, "[a:global], " B, SINCE, TARGETS}, { \
-    "multimem.st", STRONG_STORE " " WHAT, "[a:global], " B, SINCE, TARGETS   \
-  }
-#define REDUCTIONS(WHAT, B, SINCE)                                        \
-  {"multimem.red", RED_ORDER " " WHAT, "[a:global], " B, SINCE, kSm90}, { \
-    "multimem.red", STRONG_STORE " " WHAT, "[a:global], " B, SINCE, kSm90 \
-  }
+#define LOADS(WHAT, D, SINCE, TARGETS)                                         \
+  {multimem_ld_reduce, LOAD_ORDER " " WHAT, D ", [a:global]", SINCE, TARGETS}, \
+  {multimem_ld_reduce, STRONG_LOAD " " WHAT, D ", [a:global]", SINCE, TARGETS}
+#define STORES(WHAT, B, SINCE, TARGETS)                                  \
+  {multimem_st, STORE_ORDER " " WHAT, "[a:global], " B, SINCE, TARGETS}, \
+  {multimem_st, STRONG_STORE " " WHAT, "[a:global], " B, SINCE, TARGETS}
+#define REDUCTIONS(WHAT, B, SINCE)                                      \
+  {multimem_red, RED_ORDER " " WHAT, "[a:global], " B, SINCE, kSm90},   \
+  {multimem_red, STRONG_STORE " " WHAT, "[a:global], " B, SINCE, kSm90}
 #define V8_1 (Version{8, 1})
 #define V8_6 (Version{8, 6})
 
@@ -65,11 +65,8 @@ constexpr Form kMultimemForms[] = {
     REDUCTIONS("add|min|max vec=v2|v4 f16x2|bf16x2", "{b:T*vec}", V8_1),
     REDUCTIONS("add|min|max vec=v2|v4|v8 f16|bf16", "{b:T*vec}", V8_1),
     // PTX 9.1: not in ptxas 13.0.
-    {"multimem.cp.async.bulk", "bulk_group global <shared::cta [cp_mask]", "*", {9, 1}, kSm90},
-    {"multimem.cp.reduce.async.bulk",
-     "bulk_group global <shared::cta and|or|xor|add|inc|dec|min|max [noftz] $any|f16|bf16",
-     "*",
-     {9, 1},
+    {multimem_cp_async_bulk, "bulk_group global <shared::cta [cp_mask]", "*", {9, 1}, kSm90},
+    {multimem_cp_reduce_async_bulk, "bulk_group global <shared::cta and|or|xor|add|inc|dec|min|max [noftz] $any|f16|bf16", "*", {9, 1},
      kSm90},
 };
 // clang-format on

@@ -2,9 +2,9 @@
 #pragma once
 #include <cstdint>
 
-#include "common/tinygpu/ptx/module.h"
-
 namespace tinygpu::ptx {
+
+struct Instruction;
 
 enum class Semantics : uint8_t { weak, relaxed, acquire, release, acq_rel };
 enum class Scope : uint8_t { none, cta, cluster, gpu, sys };
@@ -18,7 +18,7 @@ struct MemoryOrder {
   bool operator==(const MemoryOrder&) const = default;
 };
 
-/// Of a load, store, atomic, fence, or operation on an mbarrier; with PTX's defaults for what is not written.
+/// Of a load, store, atomic, fence, or operation on an mbarrier; with the opcode's default for what is not written.
 MemoryOrder memory_order(const Instruction& i);
 
 }  // namespace tinygpu::ptx

@@ -7,9 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "common/tinygpu/ptx/opcode.h"
 #include "common/tinygpu/ptx/types.h"
 
 namespace tinygpu::ptx {
+
+namespace forms {
+struct Pattern;
+}
 
 struct Pos {
   uint32_t line = 0;  // 1-based
@@ -75,12 +80,14 @@ struct Instruction {
   int32_t inlined = -1;  // index into Module::inlined of the innermost line, or -1: `source` is all there is
   int32_t guard = -1;    // register id of the guard predicate, or -1
   bool guard_negated = false;
-  std::string opcode;             // the family, e.g. "add", "tcgen05.mma", "cp.async.bulk.tensor", "mbarrier.try_wait"
+  Opcode opcode = Opcode::unknown;
   std::vector<std::string> mods;  // the modifiers after it, as written, without dots: "rn","ftz","f32"
   std::vector<Type> types;        // the type modifiers among `mods`, in order
   std::vector<Operand> operands;
   std::string text;   // the whole instruction as written, without the trailing ';', one line
   std::string fault;  // why no form takes it, if it stands here all the same (ParseOptions::assembled)
+  const forms::Pattern* form = nullptr;  // the row of the table that takes it; nullptr: none, or none was asked for
+  uint32_t standing = 0;                 // which of that row's operands stand here, as bits
 
   bool has(std::string_view mod) const {
     for (const auto& m : mods)
@@ -102,7 +109,13 @@ struct Instruction {
     return {};
   }
   Type type(size_t i = 0) const { return i < types.size() ? types[i] : Type::none; }
-  std::string spelling() const;  // opcode.mods joined
+  const OpcodeTraits& traits() const { return traits_of(opcode); }
+  /// The opcode's text; of an unknown one the first word of `text`.
+  std::string_view name() const;
+  std::string spelling() const;  // the name and the modifiers joined
+  /// The operand that the form calls `name` ("d", "idesc"); nullptr if it does not stand here, or no form was asked
+  /// for. Names inside brackets and pairs count too: "c" of `[map:global, {c:b32*dim}]`, "p" of `d=T|p=pred`.
+  const Operand* operand(std::string_view name) const;
 };
 
 /// A function body is instructions with label marks between them.

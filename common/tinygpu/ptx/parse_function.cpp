@@ -285,7 +285,8 @@ void Parser::function(bool entry, Linkage linkage) {
   next();
   load_register_parameters();
   body();
-  store_register_returns(f.body.size());  // for who runs past the end
+  const bool runs_past_end = f.body.empty() || f.body.back().guard >= 0 || f.body.back().opcode != Opcode::ret;
+  if (runs_past_end) store_register_returns(f.body.size());
   f_ = nullptr;
   m_.functions.push_back(std::move(owned));
 }
@@ -607,12 +608,13 @@ void Parser::instruction() {
   in.opcode = s.opcode;
   in.mods = s.mods;
   in.types = s.types;
-  selectors_ = s.known && is_video(s.opcode);
+  selectors_ = in.traits().subject == Subject::video;  // operands may be parts of registers (PTX ISA 9.7.18)
   next();
-  if (in.opcode == "call") {
+  if (in.traits().control == Control::call) {
     call_operands(in);
   } else if (!tok_.is(';')) {
-    const bool branch = in.opcode == "bra", table = in.opcode == "brx.idx";
+    const bool branch = in.traits().control == Control::branch;
+    const bool table = in.traits().control == Control::branch_table;
     in.operands.reserve(4);
     do {
       if (branch && tok_.ident()) {
@@ -632,7 +634,8 @@ void Parser::instruction() {
   }
   if (!tok_.is(';')) unexpected(fmt::format("',' or ';' after an operand of {}", s.text));
   // LLVM writes scalars of these as vectors of one; ptxas takes them so.
-  if (in.opcode == "ld" || in.opcode == "st" || in.opcode == "mov" || in.opcode == "ldu" || in.opcode == "st.async")
+  if (in.opcode == Opcode::ld || in.opcode == Opcode::st || in.opcode == Opcode::mov || in.opcode == Opcode::ldu ||
+      in.opcode == Opcode::st_async)
     for (Operand& o : in.operands)
       if (o.kind == Operand::Kind::vector && o.elems.size() == 1) {
         Operand element = std::move(o.elems[0]);
@@ -647,9 +650,9 @@ void Parser::instruction() {
       else if (in.fault.empty())
         in.fault = std::move(m.text);
     });
-  if (s.opcode == "ret")
+  if (s.opcode == Opcode::ret)
     store_register_returns(f_->body.size() - 1);
-  else if (s.opcode == "call")
+  else if (s.opcode == Opcode::call)
     pass_registers(f_->body.size() - 1);
   next();
 }

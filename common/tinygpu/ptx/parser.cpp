@@ -20,6 +20,13 @@ std::string render(const std::string& module, const std::vector<ParseMessage>& m
 ParseError::ParseError(std::string module, std::vector<ParseMessage> m)
     : std::runtime_error(render(module, m)), messages(std::move(m)) {}
 
+std::string_view Instruction::name() const {
+  if (opcode != Opcode::unknown) return name_of(opcode);
+  std::string_view t = text;
+  if (t.starts_with('@')) t.remove_prefix(std::min(t.find(' ') + 1, t.size()));
+  return t.substr(0, t.find_first_of(". "));
+}
+
 std::string Instruction::spelling() const {
   if (!text.empty()) {
     std::string_view t = text;
@@ -40,7 +47,7 @@ std::string Instruction::spelling() const {
     }
     if (!s.empty()) return s;
   }
-  std::string s = opcode;
+  std::string s(name_of(opcode));
   for (const std::string& m : mods) s += "." + m;
   return s;
 }

@@ -25,7 +25,7 @@ Instruction transfer(const Instruction& of, bool load, Operand value, Type type,
   in.guard = of.guard;
   in.guard_negated = of.guard_negated;
   in.text = of.text;
-  in.opcode = load ? "ld" : "st";
+  in.opcode = load ? Opcode::ld : Opcode::st;
   in.types = {type};
   in.mods = {"param", std::string(name_of(type))};
   Operand address;

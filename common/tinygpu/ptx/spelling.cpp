@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <unordered_set>
-
-#include "common/tinygpu/ptx/opcodes.h"
 
 namespace tinygpu::ptx {
 
@@ -36,11 +33,6 @@ void split_at_colons(std::vector<std::string>& words, size_t i) {
 }
 
 }  // namespace
-
-bool is_known_opcode(std::string_view opcode) {
-  static const std::unordered_set<std::string_view> set(kOpcodes.begin(), kOpcodes.end());
-  return set.contains(opcode);
-}
 
 Spelling cut_spelling(std::string_view written) {
   Spelling s;
@@ -75,14 +67,14 @@ Spelling cut_spelling(std::string_view written) {
   for (; length > 0; --length) {
     std::string candidate = words[0];
     for (size_t i = 1; i < length; ++i) candidate += "." + words[i];
-    if (is_known_opcode(candidate)) {
-      s.opcode = std::move(candidate);
-      s.known = true;
+    s.opcode = opcode_from_name(candidate);
+    if (s.opcode != Opcode::unknown) {
+      s.name = std::move(candidate);
       break;
     }
   }
-  if (!s.known) {
-    s.opcode = words[0];
+  if (s.opcode == Opcode::unknown) {
+    s.name = words[0];
     length = 1;
   }
   s.mods.assign(words.begin() + ptrdiff_t(length), words.end());

@@ -10,9 +10,9 @@
 namespace tinygpu::races {
 namespace {
 
-std::string_view opcode_of(const Record& r) { return r.who.function->instruction(*r.who.op).opcode; }
+const ptx::Instruction& instruction_of(const Record& r) { return r.who.function->instruction(*r.who.op); }
 
-bool is_tcgen05(const Record& r) { return opcode_of(r).starts_with("tcgen05."); }
+bool is_tcgen05(const Record& r) { return instruction_of(r).traits().subject == ptx::Subject::tensor_memory; }
 
 const char* verb_of(AccessKind kind) {
   return kind == AccessKind::read ? "reads" : kind == AccessKind::write ? "writes" : "updates";
@@ -146,7 +146,8 @@ Judged judged(Why why, const Record& earlier, const Record& later) {
       return {"data-race", Severity::error};
     case Why::same_value: return {"lane-order-missing", Severity::note};
     case Why::nearly:
-      if (opcode_of(earlier) == "tcgen05.alloc") return {"scope-too-narrow", Severity::warning, &kRelaxedAlloc};
+      if (instruction_of(earlier).opcode == ptx::Opcode::tcgen05_alloc)
+        return {"scope-too-narrow", Severity::warning, &kRelaxedAlloc};
       // Kernels free a buffer of another CTA so, once it has been read; a copy that had landed there is no value lost.
       return {"scope-too-narrow",
               earlier.writes() && !(earlier.operation && later.writes()) ? Severity::error : Severity::note};
@@ -197,12 +198,12 @@ const char* reason(Why why, const Record& earlier) {
 }  // namespace
 
 std::string name_of(const Record& r) {
-  return fmt::format("{}{}{}", opcode_of(r), *r.operand ? ", operand " : "", r.operand);
+  return fmt::format("{}{}{}", instruction_of(r).name(), *r.operand ? ", operand " : "", r.operand);
 }
 
 LabelledPlace place_of(const Record& r, std::string label) {
   LabelledPlace p{r.who.where(r.time), std::move(label)};
-  if (r.operation) p.where.operation = opcode_of(r);
+  if (r.operation) p.where.operation = instruction_of(r).name();
   return p;
 }
 

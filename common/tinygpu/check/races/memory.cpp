@@ -132,7 +132,7 @@ class Trial {
 bool stores_one_value(const LaneAccess& a, const Origin& who) {
   if (a.dense || !(a.lanes & (a.lanes - 1)) || a.high - a.low != a.bytes) return false;
   const ptx::Instruction& inst = who.function->instruction(*who.op);
-  if (inst.opcode != "st" || inst.operands.size() != 2) return false;
+  if (inst.opcode != ptx::Opcode::st || inst.operands.size() != 2) return false;
   const ptx::Operand& from = inst.operands[1];
   const bool vector = from.kind == ptx::Operand::Kind::vector;
   const std::span<const ptx::Operand> values(vector ? from.elems.data() : &from, vector ? from.elems.size() : 1);

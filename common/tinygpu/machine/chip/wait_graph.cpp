@@ -370,7 +370,7 @@ void WaitGraph::explain(Diagnosis& d) const {
   if (!w || !w->blocked) return;
   if (w->group->reason.kind == Kind::mbarrier) return explain_mbarrier(*w, d);
   if (w->group->reason.kind != Kind::converge) return;
-  const std::string& at = w->group->function->instruction(w->op()).opcode;
+  const std::string at(w->group->function->instruction(w->op()).name());
   d.help = "let all lanes of the warp come to " + at +
            " together: it stands where some of them have branched off, or have exited";
   d.rule =

@@ -71,7 +71,7 @@ void special_values(const Warp& w, Special s, uint64_t lanes[32]) {
       all((c.dynamic_shared + c.kernel->static_shared + 127) / 128 * 128);
       break;
     case Special::aggr_smem_size:
-      all(c.dynamic_shared + c.kernel->static_shared + w.spec().reserved_shared_per_block);
+      all((c.dynamic_shared + c.kernel->static_shared + 127) / 128 * 128 + w.spec().reserved_shared_per_block);
       break;
     case Special::reserved_smem_offset_begin: all(0); break;
     case Special::reserved_smem_offset_cap:

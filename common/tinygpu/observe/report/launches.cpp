@@ -28,7 +28,7 @@ std::array<uint32_t, 11> key_of(const TensorBox& b) {
 
 /// The name that the machine profile gives to the peak of such a matrix instruction: "f16" for .kind::f16 and .bf16.
 /// "other" where it has none.
-std::string matrix_kind(std::string_view ptx) {
+std::string matrix_kind(std::string_view ptx, bool mma_sync = false) {
   struct Rule {
     std::string_view part, kind;
   };
@@ -42,7 +42,7 @@ std::string matrix_kind(std::string_view ptx) {
   for (const Rule& r : kRules) {
     if (ptx.find(r.part) == std::string_view::npos) continue;
     // mma.sync of e4m3 and e5m2 is made of f16 ones (notes/evidence.md).
-    const bool emulated = ptx.starts_with("mma.sync") && r.part.starts_with(".e");
+    const bool emulated = mma_sync && r.part.starts_with(".e");
     return std::string(emulated ? "f16" : r.kind);
   }
   return "other";
@@ -51,7 +51,7 @@ std::string matrix_kind(std::string_view ptx) {
 /// Kinds of the mma.sync in a kernel's own code: unlike operations they don't come one by one.
 void add_mma_sync_kinds(const Function& kernel, std::set<std::string>& kinds) {
   for (const ptx::Instruction& i : kernel.source->body)
-    if (i.opcode == "mma.sync") kinds.insert(matrix_kind(i.spelling()));
+    if (i.opcode == ptx::Opcode::mma_sync) kinds.insert(matrix_kind(i.spelling(), true));
   if (kinds.empty()) kinds.insert("other");  // in a function that it calls
 }
 

@@ -70,7 +70,7 @@ class Allocator {
   }
   bool is_branch(const Op& op) const {
     const ptx::Instruction& i = f_.instruction(op);
-    return !(op.flags & Op::injected) && i.opcode == "bra" && i.fault.empty() &&
+    return !(op.flags & Op::injected) && i.traits().control == ptx::Control::branch && i.fault.empty() &&
            i.operands[0].kind == ptx::Operand::Kind::label;
   }
   uint32_t first_op_of(uint32_t label) const { return first_op_[f_.source->labels.at(label).at]; }
@@ -138,7 +138,7 @@ class Allocator {
       if (std::ranges::find(t.defs, r) != t.defs.end()) out.writes.push_back(packing_.slot[r]);
     }
     for (const uint32_t r : t.defs) moved.erase(r);
-    if (taken && f_.instruction(op).opcode == "mov")
+    if (taken && f_.instruction(op).opcode == ptx::Opcode::mov)
       for (const uint32_t r : t.defs) moved[r] = *taken;
     return out;
   }

@@ -55,6 +55,13 @@ class Decoder {
 
   const ptx::Instruction* inst = nullptr;
   const ptx::Operand& operand(size_t i) const { return inst->operands.at(i); }
+  /// The operand that the instruction's form calls `name`: forms differ in which operands stand before it.
+  const ptx::Operand& operand(std::string_view name) const {
+    if (const ptx::Operand* o = inst->operand(name)) return *o;
+    throw NotModelled(inst->spelling() + " without " + std::string(name));
+  }
+  /// The same, or nullptr where it does not stand.
+  const ptx::Operand* find(std::string_view name) const { return inst->operand(name); }
   size_t operand_count() const { return inst->operands.size(); }
 
   /// Source operand as values of `type`: a register's own slot, or a constant slot. The register's width is not
@@ -112,11 +119,12 @@ using DecodeFn = void (*)(Decoder&, Op&);
 /// Op::list of a call, as Warp::call reads it: {n, the n arguments' local offsets in the caller, m, the m
 /// returns' local offsets in the caller}.
 
-/// Implemented by isa/. find() takes the family opcode ("add", "tcgen05.mma"); nullptr if unknown.
+/// Implemented by isa/.
 class InstructionSet {
  public:
   virtual ~InstructionSet() = default;
-  virtual DecodeFn find(std::string_view opcode) const = 0;
+  /// nullptr if no form of it is modelled.
+  virtual DecodeFn find(ptx::Opcode opcode) const = 0;
   /// Executors of the lowering's own ops: "special" (dst = the special register whose Special is Op::imm, width_of
   /// bytes per lane), "not_modelled" (stops the kernel, naming the instruction), "not.pred" (dst = ~a), "sass" (time
   /// that a machine instruction takes which PTX does not have; its result comes after Op::imm cycles).

@@ -12,17 +12,19 @@ constexpr size_t kMostEdges = 1 << 24;
 
 using Kind = ptx::Operand::Kind;
 
-bool leaves(const ptx::Instruction& i) {
-  return i.fault.empty() && (i.opcode == "ret" || i.opcode == "exit" || i.opcode == "trap");
+bool leaves(const ptx::Instruction& i) { return i.fault.empty() && i.traits().control == ptx::Control::leave; }
+bool branches(const ptx::Instruction& i) {
+  const ptx::Control control = i.traits().control;
+  return i.fault.empty() && (control == ptx::Control::branch || control == ptx::Control::branch_table);
 }
-bool branches(const ptx::Instruction& i) { return i.fault.empty() && (i.opcode == "bra" || i.opcode == "brx.idx"); }
 
 /// Instructions that a branch leads to, each once.
 std::vector<uint32_t> targets_of(const ptx::Function& f, const ptx::Instruction& i) {
-  const ptx::Operand& o = i.operands.at(i.opcode == "bra" ? 0 : 1);
+  const bool table = i.traits().control == ptx::Control::branch_table;
+  const ptx::Operand& o = i.operands.at(table ? 1 : 0);
   if (o.kind != Kind::label) return {};
   std::vector<uint32_t> out;
-  if (i.opcode == "bra")
+  if (!table)
     out.push_back(f.labels.at(o.label).at);
   else
     for (uint32_t l : f.targets.at(o.label).labels) out.push_back(f.labels.at(l).at);

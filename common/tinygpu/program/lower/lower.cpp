@@ -173,13 +173,13 @@ class Lowering final : public Decoder {
     if (op.cost == CostClass::control) touch_->steers = touch_->uses;
     op.inst = i;
     for (Op& b : lowered_->before) b.inst = i;
-    f_.calls_any |= inst->opcode == "call";
+    f_.calls_any |= inst->traits().control == ptx::Control::call;
   }
 
   /// A move of a special register is the read itself.
   void make_move_the_read() {
     auto& [op, before, unread] = *lowered_;
-    if (inst->opcode != "mov" || before.size() != 1 || before[0].cost != CostClass::special) return;
+    if (inst->opcode != ptx::Opcode::mov || before.size() != 1 || before[0].cost != CostClass::special) return;
     if (ptx::size_of(inst->type()) != width_of(Special(before[0].imm))) return;
     const uint32_t to = op.dst;
     op = before[0];
@@ -197,7 +197,7 @@ class Lowering final : public Decoder {
     for (size_t i = 0; i < out_.code.size(); ++i) {
       auto& [op, before, unread] = out_.code[i];
       const std::vector<uint32_t>& defs = out_.touches[i].defs;
-      if (f_.source->body[i].opcode != "atom" || defs.empty() || op.list_size) continue;
+      if (f_.source->body[i].opcode != ptx::Opcode::atom || defs.empty() || op.list_size) continue;
       if (std::ranges::any_of(defs, [&](uint32_t r) { return read[r]; })) continue;
       unread = true;
       op.dst = kNoSlot;

@@ -15,13 +15,17 @@ InstructionKind kind_of(const Op& op, const ptx::Instruction& inst) {
     case CostClass::shared_atomic: return InstructionKind::shared_atomic;
     case CostClass::global_atomic: return InstructionKind::global_atomic;
     case CostClass::local_memory: return InstructionKind::local;
-    case CostClass::warp_sync: return inst.opcode == "shfl" ? InstructionKind::shuffle : InstructionKind::vote;
+    case CostClass::warp_sync:
+      return inst.traits().sass == ptx::Sass::shuffle ? InstructionKind::shuffle : InstructionKind::vote;
     case CostClass::barrier: return InstructionKind::barrier;
     case CostClass::mma_sync: return InstructionKind::matrix;
     case CostClass::async_issue:
-      if (inst.opcode == "cp.async") return InstructionKind::copy;
-      if (inst.opcode == "cp.async.commit_group") return InstructionKind::copy_group;
-      return inst.opcode.starts_with("cp.async.wait_") ? InstructionKind::copy_wait : InstructionKind::engine;
+      switch (inst.traits().sass) {
+        case ptx::Sass::copy: return InstructionKind::copy;
+        case ptx::Sass::copy_group: return InstructionKind::copy_group;
+        case ptx::Sass::copy_wait: return InstructionKind::copy_wait;
+        default: return InstructionKind::engine;
+      }
     case CostClass::mbarrier: return InstructionKind::engine;
     default: return InstructionKind::other;
   }
@@ -71,8 +75,7 @@ PtxFeatures::Order order_of(const Op& op, const ptx::Instruction& inst) {
 /// f32 and f64 sums and products: ptxas makes one instruction of each.
 bool is_floating(const Op& op, const ptx::Instruction& inst) {
   if (op.cost != CostClass::fma && op.cost != CostClass::fp64) return false;
-  return inst.opcode == "add" || inst.opcode == "sub" || inst.opcode == "mul" || inst.opcode == "fma" ||
-         inst.opcode == "mad";
+  return inst.traits().sass == ptx::Sass::float_sum;
 }
 
 PtxFeatures features_of_one(const Op& op, const ptx::Instruction& inst) {

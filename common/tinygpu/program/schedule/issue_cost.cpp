@@ -9,12 +9,12 @@ namespace {
 /// ptxas makes no instruction of it: it names a register, a constant or a parameter otherwise.
 bool is_a_name(const ptx::Instruction& i, bool entry) {
   using Kind = ptx::Operand::Kind;
-  if (i.guard >= 0) return false;
-  if (i.opcode == "mov") return i.operands.size() == 2 && i.operands[1].kind != Kind::special;
-  if (i.opcode == "cvta") return true;
-  if (i.opcode == "ld") return entry && (i.has("param") || i.has("param::entry"));
-  // Integers that lose bits or gain zeros.
-  if (i.opcode != "cvt" || i.types.size() != 2 || i.has("sat")) return false;
+  if (i.guard >= 0 || i.traits().sass != ptx::Sass::maybe_none) return false;
+  if (i.opcode == ptx::Opcode::cvta) return true;
+  if (i.opcode == ptx::Opcode::mov) return i.operands.size() == 2 && i.operands[1].kind != Kind::special;
+  if (i.opcode == ptx::Opcode::ld) return entry && (i.has("param") || i.has("param::entry"));
+  // cvt: integers that lose bits or gain zeros.
+  if (i.types.size() != 2 || i.has("sat")) return false;
   const auto [to, from] = std::pair(i.types[0], i.types[1]);
   if (ptx::is_float(to) || ptx::is_float(from)) return false;
   return ptx::size_of(to) <= ptx::size_of(from) ? ptx::size_of(to) >= 4 : from == ptx::Type::u32;
@@ -56,7 +56,7 @@ void price_op(Op& op, const ptx::Instruction& inst, bool entry, const OpCost& co
       break;
     case CostClass::mma_sync:
       // m16n16k16 and its like are two of m16n8.
-      if (inst.opcode.starts_with("wmma.mma") && ptx::size_of(inst.type()) != 8) op.issue *= 2;
+      if (inst.traits().sass == ptx::Sass::two_mma && ptx::size_of(inst.type()) != 8) op.issue *= 2;
       break;
     case CostClass::warp_sync:
     case CostClass::global_load:

@@ -13,7 +13,7 @@ uint8_t memory_of(const ptx::Instruction& inst, const Op& op) {
     case CostClass::shared_load:
     case CostClass::global_load:
     case CostClass::ldmatrix: act = reads; break;
-    case CostClass::local_memory: act = inst.opcode == "st" ? writes : reads; break;
+    case CostClass::local_memory: act = inst.opcode == ptx::Opcode::st ? writes : reads; break;
     case CostClass::shared_store:
     case CostClass::shared_atomic:
     case CostClass::global_store:
