@@ -36,6 +36,33 @@ TEST(MbarrierSpins, EndInEveryOrder) {
     }
 }
 
+// PTX ISA 9.3, 9.7.14.16.19: of .layout::v0 both phases end together, and what is reported is zero.
+TEST(MbarrierPhaseTypes, BothEndTogetherAndReportNothing) {
+  for (const std::string wait : {"test_wait", "try_wait"}) {
+    std::vector<Diagnosis> reports;
+    const auto out = output_of("", R"(
+  .reg .b8 %b<2>;
+  mbarrier.init.layout::v0.shared::cta.b64 [%bar], 1;
+  mbarrier.check_layout.layout::v0.shared::cta.b64 %p0, [%bar];
+  mbarrier.check_layout.layout::v1.shared::cta.b64 %p1, [%bar];
+  mbarrier.arrive.shared.b64 %rd1, [%bar];
+  setp.eq.u32 %p3, %t, %t; setp.eq.u32 %p6, %t, %t; mov.b16 %h1, 0x7777; mov.b16 {%b0, %b1}, %h1;
+  mbarrier.)" + wait + R"(.phase_type::primary.shared::cta.b64 %p2|%p3, %b1, [%bar], %rd1;
+  mbarrier.)" + wait + R"(.parity.phase_type::conditional.acquire.cta.shared::cta.b64 %p4, [%bar], 0;
+  mbarrier.)" + wait + R"(.parity.phase_type::primary.relaxed.cluster.shared::cta.b64 %p5|%p6, [%bar], 0;
+  mov.b16 %h1, {%b0, %b1}; cvt.u32.u16 %r10, %h1;
+  selp.u32 %r0, 1, 0, %p0; selp.u32 %r1, 1, 0, %p1; selp.u32 %r2, 1, 0, %p2; selp.u32 %r3, 1, 0, %p3;
+  selp.u32 %r4, 1, 0, %p4; selp.u32 %r5, 1, 0, %p5; selp.u32 %r6, 1, 0, %p6;
+  st.global.v4.u32 [%out], {%r0, %r1, %r2, %r3}; st.global.v4.u32 [%out+16], {%r4, %r5, %r6, %r10};
+)",
+                               8, &reports);
+    EXPECT_THAT(out, ::testing::ElementsAre(1u, 0u, 1u, 0u, 1u, 1u, 0u, 0x77u)) << wait;
+    EXPECT_TRUE(reports.empty());
+  }
+  EXPECT_THAT(stop_of("", "  mbarrier.init.layout::v1.shared::cta.b64 [%bar], 1;\n").message,
+              HasSubstr("not modelled: mbarrier.init.layout::v1"));
+}
+
 TEST(MbarrierTokens, NameThePhaseInProgressOrTheOneBefore) {
   std::vector<Diagnosis> reports;
   const auto out = output_of("2", R"(

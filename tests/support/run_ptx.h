@@ -19,7 +19,7 @@ MachineSpec plain_machine();
 MachineSpec hopper_machine();
 
 /// The header every test kernel needs.
-std::string ptx_header(const std::string& target = "sm_100a", const std::string& version = "9.0");
+std::string ptx_header(const std::string& target = "sm_100a", const std::string& version = "9.4");
 
 /// One GPU, one program.
 class RunPtx {

@@ -20,6 +20,7 @@ struct MbarrierDetails {
   bool drop;         // arrive_drop
   bool parity;       // of a wait
   bool cluster_scope;
+  bool layout_v0;  // of check_layout
 };
 
 // A token's upper half is the old state's. Hardware leaves the lower half undefined; here it says which phase was
@@ -263,6 +264,14 @@ void see(Warp& w, Cta& owner, uint32_t offset, MBarrier& b, uint32_t lanes) {
   tell(owner, Sync::Kind::passed, offset, b.phase - 1, w.time(), &who);
 }
 
+/// A wait's results. What .layout::v0, the only one here, reports is zero (PTX ISA 9.3, 9.7.14.16.19).
+void answer(Warp& w, const Op& op, uint32_t done) {
+  uint32_t& d = w.pred(op.dst);
+  d = (d & ~w.exec()) | done;
+  if (op.dst2 != kNoSlot) w.pred(op.dst2) &= ~w.exec();
+  if (op.d != kNoSlot) each_lane<uint8_t>(w, op.d, [](int) { return uint8_t(0); });
+}
+
 void exec_test_wait(Warp& w, const Op& op) {
   const MBarrierTiming& timing = w.timing().mbarrier;
   const bool looked_early = w.take_timeout();
@@ -288,10 +297,7 @@ void exec_test_wait(Warp& w, const Op& op) {
   const uint32_t leaves = op.spins && done ? timing.spin_end : 0;
   w.result_at(op, w.time() + timing.answer + leaves);
   charge(w, op, timing.ready);
-  if (op.dst != kNoSlot) {
-    uint32_t& d = w.pred(op.dst);
-    d = (d & ~w.exec()) | done;
-  }
+  answer(w, op, done);
   if (done != w.exec()) ++w.domain().polls;
 }
 
@@ -360,8 +366,7 @@ void exec_try_wait(Warp& w, const Op& op) {
   }
   charge(w, op, timing.ready);
   w.result_at(op, when);
-  uint32_t& d = w.pred(op.dst);
-  d = (d & ~w.exec()) | done;
+  answer(w, op, done);
   if (!done) ++w.domain().polls;
 }
 
@@ -386,7 +391,24 @@ void decode_object(Decoder& d, Op& op, bool remote_form) {
 void decode_init(Decoder& d, Op& op) {
   decode_object(d, op, false);
   op.b = d.src(d.operand("count"), ptx::Type::u32);
+  if (d.inst->has("layout::v1")) d.not_modelled("its reports come from fabric operations");
   op.fn = exec_init;
+}
+
+/// .layout::v0 alone: .layout::v1 keeps what operations over a fabric report, which this machine has none of.
+void check_layout(Warp& w, const Op& op) {
+  each_object(w, op, "mbarrier.check_layout", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
+    mbarrier_at(owner, offset, origin_of(w, __builtin_ctz(lanes)), "mbarrier.check_layout");
+    uint32_t& p = w.pred(op.dst);
+    p = op.get<MbarrierDetails>().layout_v0 ? p | lanes : p & ~lanes;
+  });
+}
+
+void decode_check_layout(Decoder& d, Op& op) {
+  decode_object(d, op, false);
+  op.dst = d.dst(d.operand("p"));
+  op.edit<MbarrierDetails>().layout_v0 = d.inst->has("layout::v0");
+  op.fn = check_layout;
 }
 
 void decode_inval(Decoder& d, Op& op) {
@@ -429,6 +451,8 @@ void decode_wait(Decoder& d, Op& op) {
   op.dst = d.dst(d.operand("done"));
   MbarrierDetails& details = op.edit<MbarrierDetails>();
   details.parity = d.inst->has("parity");
+  if (const ptx::Operand* reported = d.find("reported")) op.dst2 = d.dst(*reported);
+  if (const ptx::Operand* report = d.find("report")) op.d = d.dst(*report);
   op.b = details.parity ? d.src(d.operand("parity"), ptx::Type::u32) : d.src(d.operand("state"), ptx::Type::b64);
 }
 
@@ -461,6 +485,7 @@ constexpr Entry kMbarrierTable[] = {
     {Opcode::mbarrier_test_wait, decode_test_wait},
     {Opcode::mbarrier_try_wait, decode_try_wait},
     {Opcode::mbarrier_pending_count, decode_pending_count},
+    {Opcode::mbarrier_check_layout, decode_check_layout},
 };
 
 }  // namespace
