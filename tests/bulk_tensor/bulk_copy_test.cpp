@@ -29,6 +29,43 @@ TEST(BulkCopy, LoadsLandBeforeTheirPhaseEnds) {
   }
 }
 
+// PTX ISA 9.2, 9.7.9.25.4.1: up to 15 bytes at either end may lie outside of an allocation; all are counted.
+TEST(BulkCopy, IgnoredBytesNeedNoMemoryAndStayWhatTheyAre) {
+  for (const CompletionOrder order : kOrders) {
+    BulkRun b(kFill + R"(
+  @%first mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 64;
+  @%first cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob [%buf], [%in], 64, 4, 8, [%bar];
+)" + kWait + kDump,
+              1, order);
+    const auto out = b.words(16);
+    for (uint32_t i = 0; i < 16; ++i) EXPECT_EQ(out[i], i < 1 || i > 13 ? 100 + i : i + 1) << i;
+    EXPECT_TRUE(b.run.reports.empty());
+  }
+}
+
+TEST(BulkCopy, IgnoredBytesMayLieOutsideOfAnAllocation) {
+  // The last four bytes of an allocation, in a piece of 16.
+  const auto code = [](const std::string& copy) -> std::string {
+    BulkRun b("  add.u64 %in, %in, 4080;\n  @%first mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 16;\n  @%first " +
+              copy + "\n" + kWait);
+    b.in = b.run.buffer<uint8_t>(4084);
+    try {
+      b.words(1);
+    } catch (const KernelFault& f) {
+      return f.diagnosis.code;
+    }
+    return b.run.reports.empty() ? "" : b.run.reports[0].code;
+  };
+  const std::string form = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes";
+  EXPECT_EQ(code(form + ".ignore_oob [%buf], [%in], 16, 0, 12, [%bar];"), "");
+  EXPECT_EQ(code(form + ".ignore_oob [%buf], [%in], 16, 3, 12, [%bar];"), "");
+  const std::string outside = code(form + " [%buf], [%in], 16, [%bar];");
+  EXPECT_NE(outside, "");
+  EXPECT_EQ(code(form + ".ignore_oob [%buf], [%in], 16, 0, 11, [%bar];"), outside);
+  EXPECT_EQ(code("mov.u32 %r9, 28;\n  @%first " + form + ".ignore_oob [%buf], [%in], 16, 0, %r9, [%bar];"),
+            "bulk-size");
+}
+
 TEST(BulkCopy, MulticastLandsInEveryNamedCtaAndSignalsItsBarrier) {
   for (const CompletionOrder order : kOrders) {
     // CTA 0 sends to CTAs 1 and 3 of four.

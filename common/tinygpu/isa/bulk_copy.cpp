@@ -7,8 +7,10 @@ TINYGPU_ISA_BEGIN
 
 namespace {
 
-// Op::list: destination, source, then the mbarrier if there is one. Op::b: bytes. Op::c: multicast mask or byte mask.
-constexpr uint32_t kDestination = 0, kSource = kAddressWords, kMbarrier = 2 * kAddressWords;
+// Op::list: destination, source, the mbarrier if there is one, the slots of .ignore_oob's two operands. Op::b: bytes.
+// Op::c: multicast mask or byte mask.
+constexpr uint32_t kDestination = 0, kSource = kAddressWords, kMbarrier = 2 * kAddressWords,
+                   kIgnored = 3 * kAddressWords;
 
 uint32_t checked_bytes(Warp& w, const Op& op, int lane) {
   const uint32_t bytes = w.at<uint32_t>(op.b)[lane];
@@ -29,6 +31,19 @@ uint64_t global_address(Warp& w, const uint32_t* words, int lane) {
   return address;
 }
 
+/// The bytes at either end that .ignore_oob lets lie outside of memory.
+BulkEngine::Ignored ignored(Warp& w, const Op& op, int lane) {
+  if (op.list_size <= kIgnored) return {};
+  const BulkEngine::Ignored given{w.at<uint32_t>(op.list[kIgnored])[lane], w.at<uint32_t>(op.list[kIgnored + 1])[lane]};
+  if (std::max(given.left, given.right) > 15)
+    w.report(Severity::error, "bulk-size",
+             fmt::format("a bulk copy that ignores {} bytes at its beginning and {} at its end, which PTX leaves "
+                         "undefined above 15",
+                         given.left, given.right),
+             "ignore what the size is rounded up by: 0 to 15 bytes at either end", lane);
+  return {given.left & 15, given.right & 15};
+}
+
 void exec_load(Warp& w, const Op& op) {
   BulkEngine& engine = BulkEngine::of(w);
   for_lanes(w.exec(), [&](int lane) {
@@ -38,7 +53,8 @@ void exec_load(Warp& w, const Op& op) {
     const uint64_t from = global_address(w, op.list + kSource, lane);
     const uint32_t mask = bulk(op).multicast ? w.at<uint16_t>(op.c)[lane] : 0;
     charge_issue(w, op, w.timing().tma.issue_bulk);
-    engine.bulk_load(w, lane, from, bytes, landings_of(w, op, lane, to, mbarrier, mask), bulk(op).multicast);
+    engine.bulk_load(w, lane, from, bytes, ignored(w, op, lane), landings_of(w, op, lane, to, mbarrier, mask),
+                     bulk(op).multicast);
   });
 }
 
@@ -125,6 +141,8 @@ void decode_copy(Decoder& d, Op& op) {
     op.edit<BulkDetails>().multicast = true;
     op.c = d.src(*mask, ptx::Type::u16);
   }
+  for (const char* end : {"ignore_left", "ignore_right"})
+    if (const ptx::Operand* bytes = d.find(end)) list.push_back(d.src(*bytes, ptx::Type::u32));
   if (const ptx::Operand* mask = d.find("byte_mask")) op.c = d.src(*mask, ptx::Type::u16);
   d.set_list(op, list);
   // cp.async.bulk.DESTINATION.SOURCE: the order of the two spaces tells the direction.

@@ -61,6 +61,8 @@ constexpr Form kCopyForms[] = {
 
     {cp_async_bulk, "shared::cta <global " MBAR " " HINT, "[dst:shared], [src:global], " SIZE ", [mbarrier:shared]" POLICY, {8, 6},
      kSm90},
+    {cp_async_bulk, "shared::cta <global " MBAR " " HINT " ignore_oob",
+     "[dst:shared], [src:global], " SIZE ", ignore_left:u32(0..15), ignore_right:u32(0..15), [mbarrier:shared]" POLICY, {9, 2}, kSm90},
     {cp_async_bulk, "shared::cluster <global " MBAR " [multicast::cluster] " HINT,
      "[dst:shared], [src:global], " SIZE ", [mbarrier:shared], mask:b16?multicast::cluster" POLICY, {8, 0}, kSm90},
     {cp_async_bulk, "shared::cluster <shared::cta " MBAR, "[dst:shared], [src:shared], " SIZE ", [mbarrier:shared]", {8, 0}, kSm90},

@@ -354,8 +354,8 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
   w.domain().counters["tma.store.bytes"] += bytes;
 }
 
-void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, const std::vector<Landing>& landings,
-                           bool multicast) {
+void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, Ignored ignored,
+                           const std::vector<Landing>& landings, bool multicast) {
   const TmaTiming& timing = w.timing().tma;
   const TmaTiming::Pace pace = timing.load(bytes);
   const Flight flight =
@@ -372,17 +372,19 @@ void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, con
   fetch(w, flight, pace.busy, latency, [=, this, &domain = w.domain()](uint64_t when) {
     for (const Landing& to : landings)
       land(domain, when, to, bytes, bytes, flight, [=, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {
-        if (!bytes) return;
+        if (bytes <= ignored.left + ignored.right) return;
+        const uint64_t first = from + ignored.left;
+        const uint32_t target = offset + ignored.left, moved = bytes - ignored.left - ignored.right;
         GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
-        const uint8_t* source = global.at(from, bytes);
-        uint8_t* const to = shared_range(cta, offset, bytes, who, "a bulk copy");
+        const uint8_t* source = global.at(first, moved);
+        uint8_t* const to = shared_range(cta, offset, bytes, who, "a bulk copy") + ignored.left;
         if (who.launch->options.timing_only)
-          cta.extensions.get<Unmoved>().add(offset, bytes);
+          cta.extensions.get<Unmoved>().add(target, moved);
         else
-          std::memcpy(to, source, bytes);
+          std::memcpy(to, source, moved);
         const Domain& domain = cta.cluster.domain;
-        tell_operation(domain, AccessKind::read, Proxy::async, who, nullptr, now, from, bytes);
-        tell_operation(domain, AccessKind::write, Proxy::async, who, &cta, now, offset, bytes);
+        tell_operation(domain, AccessKind::read, Proxy::async, who, nullptr, now, first, moved);
+        tell_operation(domain, AccessKind::write, Proxy::async, who, &cta, now, target, moved);
       });
   });
   w.domain().counters["tma.load.bytes"] += uint64_t(bytes) * landings.size();

@@ -78,9 +78,13 @@ class BulkEngine final : public Extension {
   /// A box ← shared memory of the warp's CTA; `operation` null: a store. All of `lanes` have it in their bulk groups;
   /// the first is named where something is wrong.
   void tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uint32_t offset, const ReduceOperation* operation);
+  /// Bytes at either end of a copy that are counted and not moved: those in shared memory stay what they are.
+  struct Ignored {
+    uint32_t left = 0, right = 0;
+  };
   /// Shared memory ← global memory.
-  void bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, const std::vector<Landing>& landings,
-                 bool multicast);
+  void bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, Ignored ignored,
+                 const std::vector<Landing>& landings, bool multicast);
   /// Another CTA's shared memory ← this CTA's, copied or reduced.
   void bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t bytes, const Landing& to,
                        const ReduceOperation* operation, ReduceType type);
