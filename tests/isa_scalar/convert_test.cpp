@@ -90,6 +90,54 @@ TEST_P(Narrow, RoundsToTheNearestCodeAndBack) {
     EXPECT_EQ(half(back[i][0] & 0xffff), expected[i].second);
   }
 }
+
+// PTX 9.1: from pairs of 16 bits. PTX 9.2: to pairs of bf16.
+TEST_P(Narrow, TakesAndGivesPairsOf16Bits) {
+  const std::string f = GetParam();
+  const auto table = magnitudes(f);
+  const bool nibbles = f == "e2m1";
+  const int step = nibbles ? 4 : 8, sign = nibbles ? 3 : 5;
+  const auto bf16 = [](uint64_t w) { return std::bit_cast<float>(uint32_t(w << 16)); };
+  const auto f16 = [](uint64_t w) {
+    const int exponent = int(w >> 10 & 31), fraction = int(w & 1023);
+    const float m = std::ldexp(float(exponent ? 1024 + fraction : fraction), std::max(exponent, 1) - 25);
+    return w & 0x8000 ? -m : m;
+  };
+  Random random;
+  for (const bool brain : {false, true}) {
+    Tuples t;
+    for (int i = 0; i < 2000; ++i) {
+      // Of magnitudes around the format's: exponents of 2^-6 to 2^6.
+      const auto word = [&] {
+        const uint64_t bits = random();
+        const uint64_t exponent = (brain ? 121 : 9) + bits % 13;
+        return (bits >> 8 & 1) << 15 |
+               (brain ? exponent << 7 | (bits >> 16 & 127) : exponent << 10 | (bits >> 16 & 1023));
+      };
+      t.push_back({word() << 16 | word()});
+    }
+    const std::string from = brain ? "bf16x2" : "f16x2";
+    const auto got =
+        evaluate(nibbles ? "{ .reg .b8 t; cvt.rn.satfinite.e2m1x2." + from + " t, $1; mov.b16 $0, {t, 0}; } | b16 | b32"
+                         : "cvt.rn.satfinite." + f + "x2." + from + " $0, $1; | b16 | b32",
+                 t);
+    for (size_t i = 0; i < t.size(); ++i) {
+      const auto value = [&](uint64_t w) { return brain ? bf16(w & 0xffff) : f16(w & 0xffff); };
+      const float high = value(t[i][0] >> 16), low = value(t[i][0]);
+      ASSERT_EQ(got[i][0], nearest_code(table, high, sign) << step | nearest_code(table, low, sign))
+          << high << " " << low;
+    }
+  }
+  Tuples codes;
+  for (size_t a = 0; a < table.size(); ++a) codes.push_back({a << step | (table.size() - 1 - a) | uint64_t(1) << sign});
+  const auto back = evaluate(nibbles ? "{ .reg .b8 t, u; mov.b16 {t, u}, $1; cvt.rn.bf16x2.e2m1x2 $0, t; } | b32 | b16"
+                                     : "cvt.rn.bf16x2." + f + "x2 $0, $1; | b32 | b16",
+                             codes);
+  for (size_t a = 0; a < codes.size(); ++a) {
+    EXPECT_EQ(bf16(back[a][0] >> 16), table[a]);
+    EXPECT_EQ(bf16(back[a][0] & 0xffff), -table[table.size() - 1 - a]);
+  }
+}
 INSTANTIATE_TEST_SUITE_P(Formats, Narrow, testing::Values("e2m1", "e2m3", "e3m2"),
                          [](const auto& p) { return p.param; });
 

@@ -110,6 +110,18 @@ TEST(MbarrierRemoteStores, StAsyncLandsItsBytesThenCompletesThem) {
   }
 }
 
+TEST(MbarrierRemoteStores, StAsyncOf128Bits) {
+  for (const CompletionOrder order : kOrders) {
+    const auto out = output_of("1", exchange("16", R"(
+  .reg .b128 %q; .reg .b64 %lo, %hi;
+  mov.u64 %lo, 0x200000001; mov.u64 %hi, 0x400000003; mov.b128 %q, {%lo, %hi};
+  st.async.shared::cluster.mbarrier::complete_tx::bytes.b128 [%peer+16], %q, [%peer];
+)"),
+                               4, nullptr, 1, 2, order);
+    EXPECT_THAT(out, ElementsAre(1u, 2u, 3u, 4u));
+  }
+}
+
 TEST(MbarrierRemoteStores, RedAsyncReducesThenCompletes) {
   for (const CompletionOrder order : kOrders) {
     const auto out = output_of("1", exchange("16", R"(

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <sstream>
 
 #include "ptx_text.h"
 
@@ -46,6 +47,21 @@ TEST(Forms, OlderMatrixVideoAndMultimemFormsAreWhatTheAssemblerTakes) {
   for (const std::string& line : lines) {
     const std::string message = first_message(line.substr(3));
     if (message.empty() != line.starts_with("ok") && ++wrong <= 20) ADD_FAILURE() << line << "\n  " << message;
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Forms, ThoseOfPtx91To93AreWhatTheAssemblerOf135Takes) {
+  const std::vector<std::string> lines = read_lines("newer_forms.txt.zst");
+  ASSERT_EQ(lines.size(), 1345u);
+  int wrong = 0;
+  for (const std::string& line : lines) {
+    std::istringstream in(line);
+    std::string verdict, version, target, text;
+    in >> verdict >> version >> target;
+    std::getline(in, text);
+    const std::string message = first_message(text, target, version);
+    if (message.empty() != (verdict == "ok") && ++wrong <= 40) ADD_FAILURE() << line << "\n  " << message;
   }
   EXPECT_EQ(wrong, 0);
 }
@@ -94,7 +110,9 @@ TEST(Forms, EveryRowTakesItsOwnSample) {
       const Module m = parse(forms::sample_module(*f));
       EXPECT_EQ(m.functions.at(0)->body.at(0).opcode, f->opcode);
     } catch (const ParseError& e) {
-      ADD_FAILURE() << forms::sample_instruction(*f) << "\n" << name_of(f->opcode) << " " << f->modifiers << "\n" << e.what();
+      ADD_FAILURE() << forms::sample_instruction(*f) << "\n"
+                    << name_of(f->opcode) << " " << f->modifiers << "\n"
+                    << e.what();
     }
   }
   EXPECT_GT(rows, 400);

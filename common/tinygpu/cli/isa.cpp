@@ -78,7 +78,7 @@ void list_families() {
   }
   fmt::print(
       "\n{} rows, the first choice of {} executes; other: only chips that are not modelled have it. Rows, versions and "
-      "targets are those of ptxas 13.0.88.\nNot executed, or not in every form: {}.\n"
+      "targets are those of ptxas 13.0.88, and from PTX 9.1 on of 13.5.37.\nNot executed, or not in every form: {}.\n"
       "`gen5 isa FAMILY` shows a family's rows; `gen5 explain 'INSTRUCTION'` reads one instruction.\n",
       all.forms, all.executed, fmt::join(missing, ", "));
 }

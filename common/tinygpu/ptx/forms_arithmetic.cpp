@@ -9,6 +9,7 @@ using enum Opcode;
 // clang-format off
 #define BINARY "d=T, a:T, b:T"
 #define TERNARY "d=T, a:T, b:T, c:T"
+#define BINARY_WORDS "d=b32, a:b32, b:b32"
 #define ROUND "[$round]"
 #define INT_COMPARE "eq|ne|lt|le|gt|ge"
 #define UNSIGNED_COMPARE "lo|ls|hi|hs"
@@ -36,10 +37,19 @@ using enum Opcode;
 
 namespace {
 
+constexpr std::string_view kByteArithmetic = "sm_107a sm_107f sm_120a sm_120f sm_121a sm_121f";
+
 constexpr Form kArithmeticForms[] = {
     ADD_ROWS(add),
     {add, "u16x2|s16x2", BINARY, {8, 0}, kSm90},
     ADD_ROWS(sub),
+    // Bytes: known by name; no chip that is modelled has them.
+    {add, "[sat] u8x4|s8x4", BINARY_WORDS, {9, 2}, kByteArithmetic},
+    {sub, "[sat] u8x4|s8x4", BINARY_WORDS, {9, 2}, kByteArithmetic},
+    {min, "u8x4|s8x4", BINARY_WORDS, {9, 2}, kByteArithmetic},
+    {max, "u8x4|s8x4", BINARY_WORDS, {9, 2}, kByteArithmetic},
+    {neg, "s8x4", "d=b32, a:b32", {9, 2}, kByteArithmetic},
+    {add, "sat u16x2|s16x2|u32", BINARY, {9, 2}, kByteArithmetic},
     {addc, "[cc] u32|s32|u64|s64", BINARY},
     {subc, "[cc] u32|s32|u64|s64", BINARY},
     {mul, "hi|lo <" SIGNED_OR_NOT, BINARY},

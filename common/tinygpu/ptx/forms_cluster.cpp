@@ -27,6 +27,7 @@ constexpr Form kClusterForms[] = {
      "[dst:shared], {value:T*vec}, [mbarrier:shared]", {8, 1}, kSm90},
     {st_async, "[weak|cluster] [shared::cluster] " MBAR " vec=v4 b32|u32|s32|f32", "[dst:shared], {value:T*vec}, [mbarrier:shared]",
      {8, 1}, kSm90},
+    {st_async, "[weak|cluster] [shared::cluster] " MBAR " b128", "[dst:shared], value:T, [mbarrier:shared]", {9, 2}, kSm90},
     {st_async, "release gpu|sys [global] b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64", "[dst:global], value:T+", {8, 7}, kSm100},
     REMOTE_RED("inc|dec u32"),
     REMOTE_RED("min|max u32|s32"),

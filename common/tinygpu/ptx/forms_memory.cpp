@@ -28,6 +28,16 @@ using enum Opcode;
   {st, ORDER " " HINTS " b128", "[a:by], b:T!" POLICY, {8, 3}},           \
   {st, ORDER " " HINTS " vec=v2|v4 " SMALL, "[a:by], {b:T+*vec}" POLICY}, \
   {st, ORDER " " HINTS " vec=v2 " LARGE, "[a:by], {b:T+*vec}" POLICY}
+// Thread-private memory has them since PTX 9.1.
+#define VOLATILE_LOCAL                                                    \
+  {ld, "volatile local " TYPES, "d=T+, [a:by]", {9, 1}},                  \
+  {ld, "volatile local b128", "d=T, [a:by]", {9, 1}},                     \
+  {ld, "volatile local vec=v2|v4 " SMALL, "{d=T+_*vec}, [a:by]", {9, 1}}, \
+  {ld, "volatile local vec=v2 " LARGE, "{d=T+_*vec}, [a:by]", {9, 1}},    \
+  {st, "volatile local " TYPES, "[a:by], b:T+", {9, 1}},                  \
+  {st, "volatile local b128", "[a:by], b:T!", {9, 1}},                    \
+  {st, "volatile local vec=v2|v4 " SMALL, "[a:by], {b:T+*vec}", {9, 1}},  \
+  {st, "volatile local vec=v2 " LARGE, "[a:by], {b:T+*vec}", {9, 1}}
 // 256 bits, global memory only.
 #define WIDE_LOADS(ORDER)                                                                             \
   {ld, ORDER " " CACHE_WIDE " vec=v8 b32|u32|s32|f32", "{d=T+_*vec}, [a:by]" POLICY, {8, 8}, kSm100}, \
@@ -68,6 +78,7 @@ constexpr Form kMemoryForms[] = {
     STORES("relaxed|release $scope [global]", "[$l1] " HINT),
     STORES("relaxed|release $scope $all_shared", ""),
     STORES("volatile [global|$all_shared]", ""),
+    VOLATILE_LOCAL,
     {st, "mmio relaxed sys [global] " TYPES, "[a:by], b:T+", {8, 2}},
     WIDE_STORES("[weak] [global]"),
     WIDE_STORES("relaxed|release $scope [global]"),

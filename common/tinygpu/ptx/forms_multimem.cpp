@@ -23,6 +23,7 @@ using enum Opcode;
 #define REDUCTIONS(WHAT, B, SINCE)                                      \
   {multimem_red, RED_ORDER " " WHAT, "[a:global], " B, SINCE, kSm90},   \
   {multimem_red, STRONG_STORE " " WHAT, "[a:global], " B, SINCE, kSm90}
+#define BULK "[dst:global], [src:shared], size:u32(0..4294967295/16)"
 #define V8_1 (Version{8, 1})
 #define V8_6 (Version{8, 6})
 
@@ -64,10 +65,13 @@ constexpr Form kMultimemForms[] = {
     REDUCTIONS("add vec=v2|v4 f32", "{b:T*vec}", V8_1),
     REDUCTIONS("add|min|max vec=v2|v4 f16x2|bf16x2", "{b:T*vec}", V8_1),
     REDUCTIONS("add|min|max vec=v2|v4|v8 f16|bf16", "{b:T*vec}", V8_1),
-    // PTX 9.1: not in ptxas 13.0.
-    {multimem_cp_async_bulk, "bulk_group global <shared::cta [cp_mask]", "*", {9, 1}, kSm90},
-    {multimem_cp_reduce_async_bulk, "bulk_group global <shared::cta and|or|xor|add|inc|dec|min|max [noftz] $any|f16|bf16", "*", {9, 1},
-     kSm90},
+    {multimem_cp_async_bulk, "bulk_group global <shared::cta", BULK, {9, 1}, kSm90},
+    {multimem_cp_async_bulk, "bulk_group global <shared::cta cp_mask", BULK ", byte_mask:b16", {9, 1}, kSm100},
+    {multimem_cp_reduce_async_bulk, "bulk_group global <shared::cta and|or|xor b32|b64", BULK, {9, 1}, kSm90},
+    {multimem_cp_reduce_async_bulk, "bulk_group global <shared::cta add u32|s32|u64|f32|f64", BULK, {9, 1}, kSm90},
+    {multimem_cp_reduce_async_bulk, "bulk_group global <shared::cta add noftz f16|bf16", BULK, {9, 1}, kSm90},
+    {multimem_cp_reduce_async_bulk, "bulk_group global <shared::cta inc|dec u32", BULK, {9, 1}, kSm90},
+    {multimem_cp_reduce_async_bulk, "bulk_group global <shared::cta min|max f16|bf16|u32|s32|u64|s64", BULK, {9, 1}, kSm90},
 };
 // clang-format on
 

@@ -1,4 +1,5 @@
-// PTX text → Module. What ptxas 13.0 rejects, this rejects, with a message that says what is legal.
+// PTX text → Module. What ptxas 13.0 rejects (13.5 for what PTX 9.1 to 9.3 added), this rejects, with a message that
+// says what is legal.
 #pragma once
 #include <stdexcept>
 #include <string>
