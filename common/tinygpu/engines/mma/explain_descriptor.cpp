@@ -107,10 +107,12 @@ namespace {
 std::string packing_note(MmaKind kind, const std::optional<numerics::Format>& f, bool in_tmem) {
   if (!f) return "";
   switch (packing_of(kind, *f)) {
-    case Packing::natural: return "";
-    case Packing::nibbles: return ", two elements to a byte";
-    case Packing::padded_b6: return in_tmem ? ", an element in bits 5:0 of a byte" : ", 16 elements in 12 of 16 bytes";
-    case Packing::padded_b4: return in_tmem ? ", an element in bits 5:2 of a byte" : ", 16 elements in 8 of 16 bytes";
+    case ElementPacking::natural: return "";
+    case ElementPacking::nibbles: return ", two elements to a byte";
+    case ElementPacking::padded_b6:
+      return in_tmem ? ", an element in bits 5:0 of a byte" : ", 16 elements in 12 of 16 bytes";
+    case ElementPacking::padded_b4:
+      return in_tmem ? ", an element in bits 5:2 of a byte" : ", 16 elements in 8 of 16 bytes";
   }
   return "";
 }

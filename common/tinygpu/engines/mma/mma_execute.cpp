@@ -41,7 +41,7 @@ struct Operands {
   uint32_t a_copies = 1, selection_copies = 1;
 };
 
-void gather_shared(const MmaOperation& o, Cta& cta, const OperandLayout& layout, Packing packing, uint32_t first,
+void gather_shared(const MmaOperation& o, Cta& cta, const OperandLayout& layout, ElementPacking packing, uint32_t first,
                    uint32_t rows, const char* name, OperandPlanes& out) {
   const int64_t outside = gather(cta, layout, packing, first, rows, out);
   if (outside < 0) return;

@@ -38,15 +38,19 @@ std::optional<MmaKind> mma_kind_from(std::string_view name) {
   return std::nullopt;
 }
 
-Packing packing_of(MmaKind kind, Format f) {
+ElementPacking packing_of(MmaKind kind, Format f) {
   switch (numerics::info(f).bits) {
-    case 6: return Packing::padded_b6;
-    case 4: return info(kind).k == 64 ? Packing::nibbles : Packing::padded_b4;
-    default: return Packing::natural;
+    case 6: return ElementPacking::padded_b6;
+    case 4: return info(kind).k == 64 ? ElementPacking::nibbles : ElementPacking::padded_b4;
+    default: return ElementPacking::natural;
   }
 }
 
-uint32_t per_chunk(Packing p, uint32_t element_bytes) { return p == Packing::nibbles ? 32 : 16 / element_bytes; }
-uint32_t per_cell(Packing p, uint32_t element_bytes) { return p == Packing::nibbles ? 8 : 4 / element_bytes; }
+uint32_t per_chunk(ElementPacking p, uint32_t element_bytes) {
+  return p == ElementPacking::nibbles ? 32 : 16 / element_bytes;
+}
+uint32_t per_cell(ElementPacking p, uint32_t element_bytes) {
+  return p == ElementPacking::nibbles ? 8 : 4 / element_bytes;
+}
 
 }  // namespace tinygpu

@@ -42,15 +42,15 @@ const char* name_of(MmaKind k);
 std::optional<MmaKind> mma_kind_from(std::string_view name);
 
 /// How an operand's elements lie in 16 bytes of shared memory, and in cells of Tensor Memory.
-enum class Packing : uint8_t {
+enum class ElementPacking : uint8_t {
   natural,    // 4, 2 or 1 bytes each
   padded_b6,  // shared memory: 16 x 6 bits, then 4 bytes of padding; Tensor Memory: a byte each, in bits 5:0
   padded_b4,  // shared memory: 16 x 4 bits, then 8 bytes of padding; Tensor Memory: a byte each, in bits 5:2
   nibbles     // two to a byte, the first in the low half
 };
-Packing packing_of(MmaKind kind, numerics::Format f);
+ElementPacking packing_of(MmaKind kind, numerics::Format f);
 /// Elements in 16 bytes of shared memory, and in a 32-bit cell of Tensor Memory.
-uint32_t per_chunk(Packing p, uint32_t element_bytes);
-uint32_t per_cell(Packing p, uint32_t element_bytes);
+uint32_t per_chunk(ElementPacking p, uint32_t element_bytes);
+uint32_t per_cell(ElementPacking p, uint32_t element_bytes);
 
 }  // namespace tinygpu

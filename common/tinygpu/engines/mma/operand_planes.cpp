@@ -65,19 +65,19 @@ void transpose_8x16(const EightRows& rows, uint8_t* out) {
 }
 
 /// 16 bytes of eight rows each to planes from `k` on.
-void to_planes(const EightRows& rows, Packing packing, uint32_t element_bytes, uint32_t k, uint32_t row,
+void to_planes(const EightRows& rows, ElementPacking packing, uint32_t element_bytes, uint32_t k, uint32_t row,
                OperandPlanes& out) {
-  if (packing != Packing::natural) {
+  if (packing != ElementPacking::natural) {
     uint8_t elements[8][32];
     for (uint32_t i = 0; i < 8; ++i) {
-      if (packing == Packing::padded_b6)
+      if (packing == ElementPacking::padded_b6)
         unpack_b6x16(rows[i], elements[i]);
       else
-        unpack_b4(rows[i], packing == Packing::nibbles ? 16 : 8, elements[i]);
+        unpack_b4(rows[i], packing == ElementPacking::nibbles ? 16 : 8, elements[i]);
     }
     static constexpr uint32_t kOffsets[] = {0, 32, 64, 96, 128, 160, 192, 224};
     transpose_8x16({elements[0], kOffsets}, out.bytes + k * kPlane + row);
-    if (packing != Packing::nibbles) return;
+    if (packing != ElementPacking::nibbles) return;
     transpose_8x16({elements[0] + 16, kOffsets}, out.bytes + (k + 16) * kPlane + row);
   } else if (element_bytes == 1) {
     transpose_8x16(rows, out.bytes + k * kPlane + row);
@@ -123,7 +123,7 @@ class ChunkOfEight {
   uint32_t offsets_[8] = {};
 };
 
-int64_t gather_k_major(Cta& cta, const OperandLayout& layout, Packing packing, uint32_t first, uint32_t rows,
+int64_t gather_k_major(Cta& cta, const OperandLayout& layout, ElementPacking packing, uint32_t first, uint32_t rows,
                        OperandPlanes& out) {
   const uint32_t elements = per_chunk(packing, layout.element_bytes), chunks = layout.k_bytes / 16;
   constexpr uint32_t kAhead = 4;  // eights of rows
@@ -166,7 +166,7 @@ int64_t gather_mn_major(Cta& cta, const OperandLayout& layout, uint32_t first, u
 
 }  // namespace
 
-int64_t gather(Cta& cta, const OperandLayout& layout, Packing packing, uint32_t first, uint32_t rows,
+int64_t gather(Cta& cta, const OperandLayout& layout, ElementPacking packing, uint32_t first, uint32_t rows,
                OperandPlanes& out) {
   return layout.mn_major ? gather_mn_major(cta, layout, first, rows, out)
                          : gather_k_major(cta, layout, packing, first, rows, out);
@@ -199,18 +199,18 @@ void cells_to_planes(const uint32_t* cells, const uint32_t* lanes, uint32_t rows
 
 }  // namespace
 
-void gather(const TensorMemory& memory, const uint32_t* lanes, uint32_t column, uint32_t rows, Packing packing,
+void gather(const TensorMemory& memory, const uint32_t* lanes, uint32_t column, uint32_t rows, ElementPacking packing,
             uint32_t element_bytes, OperandPlanes& out) {
   const uint32_t elements = per_cell(packing, element_bytes);
   for (uint32_t w = 0; w < 8; ++w) {
     const uint32_t* cells = memory.column(column + w);
     const uint32_t k = w * elements;
-    if (packing == Packing::nibbles)
+    if (packing == ElementPacking::nibbles)
       cells_to_planes<uint8_t>(cells, lanes, rows, k, 8, out, [](uint32_t v, uint32_t i) { return v >> 4 * i & 15; });
-    else if (packing == Packing::padded_b4)
+    else if (packing == ElementPacking::padded_b4)
       cells_to_planes<uint8_t>(cells, lanes, rows, k, 4, out,
                                [](uint32_t v, uint32_t i) { return v >> (8 * i + 2) & 15; });
-    else if (packing == Packing::padded_b6)
+    else if (packing == ElementPacking::padded_b6)
       cells_to_planes<uint8_t>(cells, lanes, rows, k, 4, out, [](uint32_t v, uint32_t i) { return v >> 8 * i & 63; });
     else if (element_bytes == 1)
       cells_to_planes<uint8_t>(cells, lanes, rows, k, 4, out, [](uint32_t v, uint32_t i) { return v >> 8 * i; });

@@ -16,7 +16,7 @@ struct OperandPlanes {
 
 /// Reads `rows` rows of layout.k_bytes along K, from row `first` of the layout on. Returns the first shared offset that
 /// lies outside the CTA's memory, or −1.
-int64_t gather(Cta& cta, const OperandLayout& layout, Packing packing, uint32_t first, uint32_t rows,
+int64_t gather(Cta& cta, const OperandLayout& layout, ElementPacking packing, uint32_t first, uint32_t rows,
                OperandPlanes& out);
 
 /// Observers are told that an operation has read these rows as its operand ("A") now.
@@ -24,7 +24,7 @@ void tell_read(Cta& cta, const OperandLayout& layout, uint32_t rows, const Origi
                uint64_t now);
 
 /// A in Tensor Memory: 8 columns from `column`, row r in lane lanes[r / 16] + r % 16.
-void gather(const TensorMemory& memory, const uint32_t* lanes, uint32_t column, uint32_t rows, Packing packing,
+void gather(const TensorMemory& memory, const uint32_t* lanes, uint32_t column, uint32_t rows, ElementPacking packing,
             uint32_t element_bytes, OperandPlanes& out);
 
 }  // namespace tinygpu

@@ -57,7 +57,7 @@ struct MmaOperation {
   InstructionDescriptor idesc;
   DataPath path;
   OperandLayout a, b;
-  Packing a_packing = Packing::natural, b_packing = Packing::natural;
+  ElementPacking a_packing = ElementPacking::natural, b_packing = ElementPacking::natural;
   TmemAddress d, a_tmem, metadata, scale_a, scale_b;  // in range
   ZeroColumnMask zero_columns;
   CollectorFill kept;  // what its collector buffer has been filled with, by itself or one issued before; null: nothing

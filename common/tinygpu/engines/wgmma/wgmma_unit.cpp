@@ -309,7 +309,7 @@ void Warpgroup::execute(const Operation& o, uint64_t now) {
     layout.mn_major = mn_major;
     layout.element_bytes = f.element_bytes();
     layout.k_bytes = k_bytes;
-    const int64_t outside = gather(*cta_, layout, Packing::natural, 0, rows, out);
+    const int64_t outside = gather(*cta_, layout, ElementPacking::natural, 0, rows, out);
     if (outside >= 0)
       o.who.fault(
           FaultKind::illegal_address, "matrix-out-of-bounds",
