@@ -31,7 +31,7 @@ const std::map<std::string, Members> kSchema = {
       {"originalUriBaseIds", "map artifactLocation"},
       {"results", "*result"}}},
     {"tool", {{"driver", "!toolComponent"}}},
-    {"toolComponent", {{"name", "!string"}, {"rules", "*reportingDescriptor"}}},
+    {"toolComponent", {{"name", "!string"}, {"version", "string"}, {"rules", "*reportingDescriptor"}}},
     {"reportingDescriptor",
      {{"id", "!string"},
       {"shortDescription", "multiformatMessageString"},

@@ -425,7 +425,7 @@ TEST(Checks, ListenOnlyToProgramsThatUseWhatTheyAreAbout) {
     return n;
   };
   EXPECT_EQ(listening("  mov.u32 %r, smem; st.shared.b32 [%r], %r; bar.sync 0;"), 0u);
-  EXPECT_EQ(listening("  mov.u32 %r, smem; mbarrier.init.shared.b64 [%r], 1;"), 1u);
+  EXPECT_EQ(listening("  mov.u32 %r, smem; mbarrier.init.shared.b64 [%r], 1;"), 2u);
   EXPECT_EQ(listening("  mov.u32 %r, smem; cp.async.bulk.global.shared::cta.bulk_group [%rd], [%r], 256;"), 2u);
   EXPECT_EQ(listening("  tcgen05.wait::ld.sync.aligned;"), 3u);
 }

@@ -21,6 +21,7 @@ std::string name_of(const TensorBox& box) {
 }  // namespace
 
 uint32_t MbarrierBooks::interests_in(const LaunchConfig& launch) const {
+  if (!launch.program->uses(Program::mbarriers)) return 0;
   return launch.program->uses(Program::async_proxy) ? interests : interests & ~uint32_t(operations);
 }
 

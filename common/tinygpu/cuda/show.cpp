@@ -11,6 +11,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "common/tinygpu/cuda/exit_code.h"
@@ -38,11 +39,15 @@ std::string log_file() {
   return none || name.empty() ? name : whole.string();
 }
 
+/// The call has answered with an error code, and the program may know what to do without it, as on a driver that lacks
+/// it: not a fault of the program.
+bool refused(std::string_view code) { return code == "not-implemented" || code == "private-interface"; }
+
 class Outlet {
  public:
   void show(const Diagnosis& d) {
     const std::lock_guard lock(mutex_);
-    if (d.severity == Severity::error) error_was_diagnosed();
+    if (d.severity == Severity::error && !refused(d.code)) error_was_diagnosed();
     diagnosis::RenderOptions options;
     options.folder = folder_;
     options.files = &files_;
