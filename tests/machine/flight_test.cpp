@@ -101,6 +101,94 @@ L:
   st.global.u32 [%out], %rank;
 })";
 
+/// `times` products of ones, 128x64x16 in bf16, that add up in Tensor Memory; thread 0 notes when its commit arrives,
+/// each thread the first element of its row.
+const char* kTensorCore = R"(
+.visible .entry product(.param .u64 out, .param .u32 times) {
+  .shared .align 128 .b8 a[4096];
+  .shared .align 128 .b8 b[2048];
+  .shared .align 8 .b64 bar;
+  .shared .align 4 .b32 slot;
+  .reg .b64 %out, %a, %b, %now;
+  .reg .b32 %t, %at, %bar, %tmem, %n, %i, %ones, %x, %cta;
+  .reg .pred %p, %first, %done;
+  ld.param.u64 %out, [out];
+  ld.param.u32 %n, [times];
+  mov.u32 %t, %tid.x;
+  mov.u32 %bar, bar;
+  mov.u32 %ones, 0x3f803f80;
+  setp.lt.u32 %p, %t, 32;
+  @!%p bra FILL;
+  mov.u32 %at, slot;
+  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%at], 64;
+  tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+FILL:
+  setp.eq.u32 %first, %t, 0;
+  @%first mbarrier.init.shared.b64 [%bar], 1;
+  fence.mbarrier_init.release.cluster;
+  mov.u32 %at, a;
+  mad.lo.u32 %at, %t, 32, %at;
+  st.shared.v4.b32 [%at], {%ones, %ones, %ones, %ones};
+  st.shared.v4.b32 [%at+16], {%ones, %ones, %ones, %ones};
+  mov.u32 %at, b;
+  mad.lo.u32 %at, %t, 16, %at;
+  st.shared.v4.b32 [%at], {%ones, %ones, %ones, %ones};
+  fence.proxy.async.shared::cta;
+  tcgen05.fence::before_thread_sync;
+  bar.sync 0;
+  tcgen05.fence::after_thread_sync;
+  ld.shared.u32 %tmem, [slot];
+  @!%first bra WAIT;
+  // K-major without swizzle: 8 by 8 elements are 128 bytes in a row, those of the next k lie behind all rows.
+  mov.u32 %at, a;
+  shr.u32 %at, %at, 4;
+  cvt.u64.u32 %a, %at;
+  or.b64 %a, %a, 0x0000400800800000;
+  mov.u32 %at, b;
+  shr.u32 %at, %at, 4;
+  cvt.u64.u32 %b, %at;
+  or.b64 %b, %b, 0x0000400800400000;
+  mov.u32 %i, 0;
+MMA:
+  setp.ge.u32 %p, %i, %n;
+  @%p bra COMMIT;
+  setp.ne.u32 %p, %i, 0;
+  tcgen05.mma.cta_group::1.kind::f16 [%tmem], %a, %b, 0x8100490, %p;
+  add.u32 %i, %i, 1;
+  bra MMA;
+COMMIT:
+  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%bar];
+WAIT:
+  mbarrier.try_wait.parity.shared.b64 %done, [%bar], 0;
+  @!%done bra WAIT;
+  mov.u64 %now, %clock64;
+  tcgen05.fence::after_thread_sync;
+  setp.eq.u32 %p, %n, 0;
+  @%p bra NONE;
+  and.b32 %at, %t, 96;
+  shl.b32 %at, %at, 16;
+  add.u32 %at, %at, %tmem;
+  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%x}, [%at];
+  tcgen05.wait::ld.sync.aligned;
+NONE:
+  mov.u32 %cta, %ctaid.x;
+  mad.lo.u32 %cta, %cta, 128, %t;
+  mad.wide.u32 %out, %cta, 16, %out;
+  st.global.u64 [%out], %now;
+  st.global.u32 [%out+8], %x;
+  tcgen05.fence::before_thread_sync;
+  bar.sync 0;
+  tcgen05.fence::after_thread_sync;
+  setp.lt.u32 %p, %t, 32;
+  @%p tcgen05.dealloc.cta_group::1.sync.aligned.b32 %tmem, 64;
+})";
+
+struct Product {
+  uint64_t arrived;
+  float first;
+  uint32_t unused;
+};
+
 struct Stamp {
   uint64_t begin, end;
   uint32_t sm, unused[3];
@@ -110,7 +198,7 @@ struct Stamp {
 class Grids {
  public:
   explicit Grids(MachineSpec spec = plain_machine(), int threads = 0)
-      : run(kKernels, std::move(spec)), flight(run.gpu), watched_(run) {
+      : run(std::string(kKernels) + kTensorCore, std::move(spec)), flight(run.gpu), watched_(run) {
     run.gpu.options.threads = threads;
   }
   /// CTAs of `threads` threads that run for so long.
@@ -365,6 +453,39 @@ TEST(Flight, ClustersAndSingleCtas) {
   g.flight.run();
   EXPECT_EQ(g.sms(a).size(), 8u);
 }
+
+/// A CTA of `product` on each SM beside one of `other`'s on each.
+class SharedTensorCore : public ::testing::TestWithParam<CompletionOrder::Mode> {
+ protected:
+  static constexpr uint32_t kTimes = 400, kSms = 8;
+  SharedTensorCore() {
+    g.run.gpu.options.order = {GetParam(), 3};
+    g.other("product", kSms, 128, out, kTimes);
+  }
+  std::vector<Product> products(uint64_t of) { return g.run.download<Product>(of, size_t(kSms) * 128); }
+  static uint64_t last(const std::vector<Product>& of) { return std::ranges::max(of, {}, &Product::arrived).arrived; }
+  Grids g;
+  const uint64_t out = g.run.buffer<Product>(size_t(kSms) * 128);
+};
+
+TEST_P(SharedTensorCore, AGridThatEndsLeavesTheOthersProducts) {
+  g.stay(kSms, 32, 3000);
+  g.all();
+  for (const Product& p : products(out)) ASSERT_EQ(p.first, 16.0f * float(kTimes));
+  EXPECT_TRUE(g.run.reports.empty()) << g.run.reports[0].code;
+}
+
+TEST_P(SharedTensorCore, ACommitTracksItsOwnGridsProductsAlone) {
+  const uint64_t others = g.run.buffer<Product>(size_t(kSms) * 128);
+  g.other("product", kSms, 128, others, 0u);
+  g.all();
+  for (const Product& p : products(out)) ASSERT_EQ(p.first, 16.0f * float(kTimes));
+  EXPECT_LT(last(products(others)), last(products(out)) - 2000);
+}
+
+INSTANTIATE_TEST_SUITE_P(, SharedTensorCore,
+                         ::testing::Values(CompletionOrder::Mode::timed, CompletionOrder::Mode::late,
+                                           CompletionOrder::Mode::seeded));
 
 TEST(Flight, EveryOrderOfCompletion) {
   using Mode = CompletionOrder::Mode;

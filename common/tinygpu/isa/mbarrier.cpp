@@ -3,7 +3,7 @@
 // lane's token is the state before all of them (measured on an H200).
 #include <fmt/format.h>
 
-#include "common/tinygpu/engines/mbarrier_unit.h"
+#include "common/tinygpu/engines/remote_mbarriers.h"
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/machine/memory/fence_wait.h"
 
@@ -94,7 +94,7 @@ uint64_t sum_of(Warp& w, uint32_t slot, uint32_t lanes) {
 /// orders only show it later).
 template <class F>
 void deliver(Warp& w, Cta& owner, const Origin& who, F&& effect) {
-  MBarrierUnit::of(w).deliver(
+  RemoteMBarriers::of(w).deliver(
       w, owner, who,
       [target = &owner, who, round = w.cluster().barrier_round, effect = std::forward<F>(effect)](uint64_t now) {
         if (target->exited && target->cluster.barrier_round == round) return report_exited(who, target->rank);

@@ -2,7 +2,7 @@
 // another CTA's shared memory with a complete_tx behind them, or in global memory with release semantics.
 #include <fmt/format.h>
 
-#include "common/tinygpu/engines/mbarrier_unit.h"
+#include "common/tinygpu/engines/remote_mbarriers.h"
 #include "common/tinygpu/engines/tma/bulk_engine.h"
 #include "common/tinygpu/isa/address_list.h"
 #include "common/tinygpu/isa/bulk_operands.h"

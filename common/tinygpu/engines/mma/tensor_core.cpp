@@ -29,8 +29,12 @@ AsyncOperation::Kind told_as(TensorWork::Kind kind) {
   }
 }
 
+bool same_cta(const Origin& who, const Launch& launch, const Dim3& cta) {
+  return who.launch == &launch && who.cta.x == cta.x && who.cta.y == cta.y && who.cta.z == cta.z;
+}
+
 bool same_thread(const Origin& a, const Origin& b) {
-  return a.warp == b.warp && a.lane == b.lane && a.cta.x == b.cta.x && a.cta.y == b.cta.y && a.cta.z == b.cta.z;
+  return a.warp == b.warp && a.lane == b.lane && same_cta(a, *b.launch, b.cta);
 }
 
 }  // namespace
@@ -162,8 +166,7 @@ void TensorCore::on_cta_exit(Cta& cta) {
 void TensorCore::cancel(const Cta& cta) {
   bool told = false;
   for (auto& p : pending_) {
-    const Dim3& id = p->work.origin.cta;
-    const bool issued_it = id.x == cta.id.x && id.y == cta.id.y && id.z == cta.id.z;
+    const bool issued_it = same_cta(p->work.origin, cta.cluster.domain.launch, cta.id);
     if (p->cancelled || (!issued_it && p->work.peer != &cta)) continue;
     p->cancelled = true;
     if (!p->is_commit && !told)

@@ -2,16 +2,16 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <unordered_map>
 
 #include "common/tinygpu/machine/chip/gpu.h"
 #include "common/tinygpu/machine/memory/access.h"
 
 namespace tinygpu {
 
-class MBarrierUnit final : public Extension {
+/// A warp's operations on mbarriers of other CTAs.
+class RemoteMBarriers final : public Extension {
  public:
-  static MBarrierUnit& of(Warp& w) { return w.sm().extensions.get<MBarrierUnit>(); }
+  static RemoteMBarriers& of(Warp& w) { return w.extensions.get<RemoteMBarriers>(); }
 
   /// Runs `effect(now)` on `target` in the name of `who`: at once in the warp's own CTA; else after the hop, in the
   /// order in which this warp issued its remote operations.
@@ -21,14 +21,13 @@ class MBarrierUnit final : public Extension {
       effect(w.time());
       return;
     }
-    uint64_t& channel = channels_[&w];
     Domain& domain = w.domain();
-    if (!channel) channel = domain.events.new_channel();
-    domain.events.schedule(w.time() + w.timing().mbarrier.remote_hop, channel, who, std::forward<F>(effect));
+    if (!channel_) channel_ = domain.events.new_channel();
+    domain.events.schedule(w.time() + w.timing().mbarrier.remote_hop, channel_, who, std::forward<F>(effect));
   }
 
  private:
-  std::unordered_map<const Warp*, uint64_t> channels_;
+  uint64_t channel_ = 0;  // 0: it has none yet
 };
 
 }  // namespace tinygpu
