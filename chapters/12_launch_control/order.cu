@@ -116,11 +116,6 @@ void part_dependents(Report& r) {
   r.value("early_cycles", double(cycles_between(early.first[0].begun, early.second[0].end)));
   r.check("the second grid's setup lay under the first grid's work",
           early.second[0].begun < early.first[0].end && plain.second[0].begun > plain.first[0].end);
-  if (current_device().tinygpu)
-    r.say(
-        "tinygpu lets the times of the two grids overlap, not what they do: when the second begins, all that the first "
-        "writes is there, whenever it was written. Without the wait the numbers are right here, by luck; the check "
-        "for races says what is missing.");
   r.say(
       "launch_dependents promises nothing about memory: only the wait does. A second grid that leaves the wait out "
       "may read old data. And a third grid that depends on the first waits too, if each grid in between waits.");

@@ -80,9 +80,12 @@ std::vector<std::string> grids(const std::string& primary, const std::string& de
   RunPtx run(kernel("first", primary) + kernel("second", dependent));
   run.checks = checks::AllChecks(checks::Level::races);
   const uint64_t out = run.upload(std::vector<uint32_t>(64));
-  run.launch("first", {2}, {64}, out);
-  run.programmatic = programmatic;
-  run.launch("second", {2}, {64}, out);
+  if (programmatic) {
+    run.launch_dependent(run.config("first", {2}, {64}, out), run.config("second", {2}, {64}, out));
+  } else {
+    run.launch("first", {2}, {64}, out);
+    run.launch("second", {2}, {64}, out);
+  }
   std::vector<std::string> told;
   for (const Diagnosis& d : run.reports)
     told.push_back(d.others.empty() ? d.code : race(d.code, d.where.ptx_text, d.others[0].where.ptx_text));

@@ -20,6 +20,12 @@ __global__ void stay(Stamp* to, unsigned cycles) {
   stay_for(cycles);
   if (threadIdx.x == 0) to[blockIdx.x] = {begin, now(), sm, 0};
 }
+__global__ void stay_and_let(Stamp* to, unsigned cycles) {
+  const unsigned long long begin = now();
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  stay_for(cycles);
+  if (threadIdx.x == 0) to[blockIdx.x] = {begin, now(), 0, 0};
+}
 __global__ void wait(volatile unsigned* flag) {
   while (!*flag) {
   }
@@ -38,6 +44,18 @@ __global__ void next(volatile unsigned* to, const volatile unsigned* from, unsig
 void launch_stay(Stamp* to, unsigned ctas, unsigned cycles, unsigned shared, cudaStream_t stream) {
   cudaFuncSetAttribute(stay, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 << 10);
   stay<<<ctas, 128, shared, stream>>>(to, cycles);
+}
+void launch_dependent_stay(Stamp* to, unsigned ctas, unsigned cycles, cudaStream_t stream) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = ctas;
+  config.blockDim = 128;
+  config.stream = stream;
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  cudaLaunchKernelEx(&config, stay_and_let, to, cycles);
 }
 void launch_wait(volatile unsigned* flag, cudaStream_t stream) { wait<<<1, 32, 0, stream>>>(flag); }
 void launch_set(volatile unsigned* to, unsigned value, unsigned cycles, cudaStream_t stream) {

@@ -9,6 +9,8 @@ struct Stamp {
 };
 /// CTAs of 128 threads that run for so many cycles; `shared` bytes each.
 void launch_stay(Stamp* to, unsigned ctas, unsigned cycles, unsigned shared, cudaStream_t stream);
+/// The same; it lets its dependents start at once, and begins beside the kernel ahead of it when that one lets it.
+void launch_dependent_stay(Stamp* to, unsigned ctas, unsigned cycles, cudaStream_t stream);
 /// Runs until *flag is set.
 void launch_wait(volatile unsigned* flag, cudaStream_t stream);
 /// *to = value, after so many cycles.

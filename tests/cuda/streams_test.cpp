@@ -163,6 +163,44 @@ TEST_F(Streams, TheHostSeesWhatTheyWriteWithoutACall) {
   OK(cudaFreeHost(mapped));
 }
 
+// What runs beside what, and so the cycles, are the program's: the host's own time is not.
+TEST_F(Streams, AHostThatIsBusyElsewhereTakesNoTimeOfTheDevice) {
+  using namespace std::chrono_literals;
+  std::vector<unsigned> buffer(16 << 20);
+  unsigned* pinned;
+  OK(cudaMallocHost(reinterpret_cast<void**>(&pinned), buffer.size() * sizeof(unsigned)));
+  // %globaltimer counts whole nanoseconds of cycles that are shorter.
+  const auto apart = [&](auto&& host) {
+    launch_stay(grid(0), 4, kLong, 0, s_[0]);
+    for (const auto begin = std::chrono::steady_clock::now(); std::chrono::steady_clock::now() - begin < 600ms;) host();
+    launch_stay(grid(1), 4, kLong, 0, s_[1]);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_TRUE(overlap(span(0, 4), span(1, 4)));
+    return double(span(1, 4).begin - span(0, 4).begin);
+  };
+  launch_stay(grid(0), 4, kLong, 0, s_[0]);
+  launch_stay(grid(1), 4, kLong, 0, s_[1]);
+  OK(cudaDeviceSynchronize());
+  const double at_once = double(span(1, 4).begin - span(0, 4).begin);
+  unsigned n = 0;
+  EXPECT_NEAR(apart([] { std::this_thread::sleep_for(50ms); }), at_once, 1);
+  EXPECT_NEAR(apart([&] { std::fill(buffer.begin(), buffer.end(), ++n); }), at_once, 1) << "memory of its own";
+  EXPECT_NEAR(apart([&] { std::fill(pinned, pinned + buffer.size(), ++n); }), at_once, 1) << "a buffer for the device";
+  OK(cudaFreeHost(pinned));
+}
+
+TEST_F(Streams, ADependentLaunchBeginsBesideItsPrimary) {
+  for (cudaStream_t stream : {cudaStream_t{}, s_[0]}) {
+    launch_dependent_stay(grid(0), 4, kLong, stream);
+    launch_dependent_stay(grid(1), 4, kLong, stream);
+    launch_stay(grid(2), 4, kLong, 0, stream);
+    OK(cudaDeviceSynchronize());
+    EXPECT_TRUE(overlap(span(0, 4), span(1, 4)));
+    EXPECT_FALSE(overlap(span(1, 4), span(2, 4)));
+    EXPECT_GT(span(2, 4).begin, std::max(span(0, 4).end, span(1, 4).end));
+  }
+}
+
 TEST_F(Streams, TheHostMayLetGoWhatHasBeenSubmitted) {
   unsigned* mapped;
   OK(cudaHostAlloc(reinterpret_cast<void**>(&mapped), 4096, cudaHostAllocMapped));

@@ -1,10 +1,13 @@
 // Where and when CTAs start: launch, dispatch, refill, and what the end of a grid takes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "common/tinygpu/machine/chip/flight.h"
 #include "tests/support/run_ptx.h"
 
 namespace tinygpu::test {
@@ -123,6 +126,52 @@ TEST(Dispatch, ItDoesNotDependOnHostThreads) {
     EXPECT_EQ(one.stamps[i].sm, five.stamps[i].sm) << i;
     EXPECT_EQ(one.stamps[i].clock, five.stamps[i].clock) << i;
   }
+}
+
+// On an H200, 2026-11-24, CTAs of 32, 64, 96 and 128 threads, 1024 threads an SM, take 22.8, 21.9, 24.1 and 22.0
+// thousand cycles: an SM's warps are spread over its sub-partitions, whatever CTAs they are of. (With 96 threads some
+// SMs have 33 warps, and a sub-partition 9.)
+TEST(Dispatch, WarpsOfSmallCtasAreSpreadOverSubPartitions) {
+  const auto cycles = [](uint32_t threads) {
+    RunPtx run(ptx_header("sm_90a") + R"(
+.visible .entry k() {
+  .reg .f32 %a, %b, %c, %d;
+  .reg .b32 %n;
+  .reg .pred %p;
+  mov.u32 %n, 500;
+  mov.f32 %a, 0f3f800000; mov.f32 %b, 0f3f800000; mov.f32 %c, 0f3f800000; mov.f32 %d, 0f3f800000;
+L:
+  fma.rn.f32 %a, %a, %a, %a; fma.rn.f32 %b, %b, %b, %b; fma.rn.f32 %c, %c, %c, %c; fma.rn.f32 %d, %d, %d, %d;
+  fma.rn.f32 %a, %a, %a, %a; fma.rn.f32 %b, %b, %b, %b; fma.rn.f32 %c, %c, %c, %c; fma.rn.f32 %d, %d, %d, %d;
+  sub.u32 %n, %n, 1;
+  setp.ne.u32 %p, %n, 0;
+  @%p bra L;
+})",
+               hopper_machine());
+    return double(run.launch("k", {8 * 1024 / threads}, {threads}).cycles);
+  };
+  const double whole = cycles(128);
+  EXPECT_NEAR(cycles(32) / whole, 22.8 / 22.0, 0.05);
+  EXPECT_NEAR(cycles(64) / whole, 21.9 / 22.0, 0.05);
+  EXPECT_NEAR(cycles(96) / whole, 24.1 / 22.0, 0.05);
+}
+
+// Measured on an H200, 2026-11-24: the sub-partitions (%warpid % 4) of the first warps of CTAs that follow each other.
+TEST(Dispatch, ACtaGoesOnWhereTheLastOneStops) {
+  const auto firsts = [](uint32_t warps) {
+    Sm sm(0, {});
+    std::vector<uint32_t> out;
+    for (int i = 0; i < 6; ++i) out.push_back(sm.place_cta(warps));
+    return out;
+  };
+  using Firsts = std::vector<uint32_t>;
+  EXPECT_EQ(firsts(1), (Firsts{0, 1, 2, 3, 0, 1}));
+  EXPECT_EQ(firsts(2), (Firsts{0, 2, 0, 2, 0, 2}));
+  EXPECT_EQ(firsts(3), (Firsts{0, 3, 2, 1, 0, 3}));
+  EXPECT_EQ(firsts(4), (Firsts{0, 1, 2, 3, 0, 1}));
+  EXPECT_EQ(firsts(5), (Firsts{0, 1, 2, 3, 0, 1}));
+  EXPECT_EQ(firsts(6), (Firsts{0, 2, 0, 2, 0, 2}));
+  EXPECT_EQ(firsts(8), (Firsts{0, 1, 2, 3, 0, 1}));
 }
 
 TEST(Dispatch, AClusterBarrierThatReleasesTakesLonger) {
@@ -270,9 +319,14 @@ Dependents dependents(uint32_t early, uint32_t stay, bool programmatic, uint32_t
   run.gpu.options.threads = threads;
   run.dynamic_shared = shared;
   const uint64_t out = run.buffer<uint64_t>(16);
-  run.launch("k", {8}, {32}, out, early, stay);
-  run.programmatic = programmatic;
-  run.launch("k", {8}, {32}, out, 0u, 100u);
+  const LaunchConfig first = run.config("k", {8}, {32}, out, early, stay),
+                     second = run.config("k", {8}, {32}, out, 0u, 100u);
+  if (programmatic) {
+    run.launch_dependent(first, second);
+  } else {
+    run.gpu.launch(first);
+    run.gpu.launch(second);
+  }
   const auto stamps = run.download<uint64_t>(out, 16);
   return {stamps[0], stamps[1], run.gpu.clock};
 }
@@ -295,8 +349,136 @@ TEST(Programmatic, ItNeedsRoom) {
   EXPECT_GE(behind.waited, behind.began);
 }
 
+// What an H200 does (2026-11-24): KiB of shared memory of a CTA of the primary, and of the dependent grid.
+TEST(Programmatic, SharedMemoryIsNotTakenFromL1BesideThePrimary) {
+  const auto begins_beside = [](uint32_t first, uint32_t second) {
+    RunPtx run(ptx_header("sm_90a") + kDependent, hopper_machine());
+    const uint64_t a = run.buffer<uint64_t>(16), b = run.buffer<uint64_t>(16);
+    run.dynamic_shared = first << 10;
+    const LaunchConfig primary = run.config("k", {8}, {128}, a, 0u, 20000u);
+    run.dynamic_shared = second << 10;
+    run.launch_dependent(primary, run.config("k", {8}, {128}, b, 0u, 100u));
+    return run.download<uint64_t>(b, 1)[0] < 20000;
+  };
+  for (const auto& [first, second] : {std::pair(0, 0), {32, 0}, {32, 32}, {32, 100}, {100, 0}, {100, 32}, {100, 100}})
+    EXPECT_TRUE(begins_beside(uint32_t(first), uint32_t(second))) << first << " " << second;
+  for (const auto& [first, second] : {std::pair(0, 100), {0, 200}, {32, 200}, {100, 200}})
+    EXPECT_FALSE(begins_beside(uint32_t(first), uint32_t(second))) << first << " " << second;
+}
+
 TEST(Programmatic, OneThatLetsNobodyStartStillSavesTheEnd) {
   EXPECT_LT(dependents(20000, 20000, true, 0).waited, dependents(20000, 20000, false, 0).began);
+}
+
+/// `primary` lets its dependents start at once. Both multiply, so long as `rounds` says; or the primary waits for a
+/// word that the dependent writes.
+const char* kBeside = R"(
+.visible .entry primary(.param .u64 stamps, .param .u32 rounds) {
+  .reg .b64 %out, %now;
+  .reg .b32 %n;
+  .reg .f32 %a, %b;
+  .reg .pred %p;
+  griddepcontrol.launch_dependents;
+  ld.param.u64 %out, [stamps];
+  ld.param.u32 %n, [rounds];
+  mov.f32 %a, 0f3f800000; mov.f32 %b, 0f3f800000;
+  setp.eq.u32 %p, %n, 0;
+  @%p bra WAIT;
+L:
+  fma.rn.f32 %a, %a, %a, %a; fma.rn.f32 %b, %b, %b, %b; fma.rn.f32 %a, %a, %a, %a; fma.rn.f32 %b, %b, %b, %b;
+  fma.rn.f32 %a, %a, %a, %a; fma.rn.f32 %b, %b, %b, %b; fma.rn.f32 %a, %a, %a, %a; fma.rn.f32 %b, %b, %b, %b;
+  sub.u32 %n, %n, 1;
+  setp.ne.u32 %p, %n, 0;
+  @%p bra L;
+  bra DONE;
+WAIT:
+  ld.relaxed.gpu.global.u32 %n, [%out+8];
+  setp.eq.u32 %p, %n, 0;
+  @%p bra WAIT;
+DONE:
+  mov.u64 %now, %clock64;
+  st.global.u64 [%out], %now;
+}
+.visible .entry dependent(.param .u64 stamps, .param .u32 rounds) {
+  .reg .b64 %out;
+  .reg .b32 %n;
+  .reg .f32 %a, %b;
+  .reg .pred %p;
+  ld.param.u64 %out, [stamps];
+  ld.param.u32 %n, [rounds];
+  mov.f32 %a, 0f3f800000; mov.f32 %b, 0f3f800000;
+  st.relaxed.gpu.global.u32 [%out+8], 1;
+  setp.eq.u32 %p, %n, 0;
+  @%p bra DONE;
+L:
+  fma.rn.f32 %a, %a, %a, %a; fma.rn.f32 %b, %b, %b, %b; fma.rn.f32 %a, %a, %a, %a; fma.rn.f32 %b, %b, %b, %b;
+  fma.rn.f32 %a, %a, %a, %a; fma.rn.f32 %b, %b, %b, %b; fma.rn.f32 %a, %a, %a, %a; fma.rn.f32 %b, %b, %b, %b;
+  sub.u32 %n, %n, 1;
+  setp.ne.u32 %p, %n, 0;
+  @%p bra L;
+DONE:
+  griddepcontrol.wait;
+})";
+
+TEST(Programmatic, TheySlowEachOtherDown) {
+  const auto end_of_primary = [](uint32_t dependents_rounds) {
+    RunPtx run(kBeside);
+    const uint64_t out = run.buffer<uint64_t>(2);
+    run.launch_dependent(run.config("primary", {8}, {1024}, out, 4000u),
+                         run.config("dependent", {8}, {1024}, out, dependents_rounds));
+    return run.download<uint64_t>(out, 1)[0];
+  };
+  const double alone = double(end_of_primary(0)), beside = double(end_of_primary(10000));
+  EXPECT_GT(beside, 1.8 * alone);
+}
+
+TEST(Programmatic, TheyMayTalk) {
+  for (const uint32_t ctas : {1u, 8u}) {
+    RunPtx run(kBeside);
+    const uint64_t out = run.buffer<uint64_t>(2);
+    run.launch_dependent(run.config("primary", {ctas}, {32}, out, 0u), run.config("dependent", {1}, {1}, out, 0u));
+    EXPECT_LT(run.download<uint64_t>(out, 1)[0], 10000u);
+  }
+}
+
+TEST(Programmatic, AThirdOneBeginsBesideTheSecond) {
+  RunPtx run(kDependent);
+  const uint64_t out = run.buffer<uint64_t>(3 * 16);
+  Flight flight(run.gpu);
+  flight.add(run.config("k", {8}, {32}, out, 2000u, 20000u), 0, 0, true);
+  std::vector<uint64_t> over;
+  for (uint32_t next = 1; !flight.empty();) {
+    const Flight::Event e = flight.run();
+    if (e.kind == Flight::Event::Kind::over) {
+      over.push_back(e.launch->number);
+    } else {
+      ASSERT_LT(next, 3u);
+      flight.add_dependent(run.config("k", {8}, {32}, out + 128 * next, 2000u, 40000u), *e.launch, 0, next < 2);
+      ++next;
+    }
+  }
+  EXPECT_EQ(over, (std::vector<uint64_t>{1, 2, 3})) << "in the order of their stream";
+  const auto stamps = run.download<uint64_t>(out, 3 * 16);
+  const uint64_t second = stamps[16], second_waited = stamps[17], third = stamps[32], third_waited = stamps[33];
+  EXPECT_LT(second, 5000u);
+  EXPECT_GT(second_waited, 20000u);
+  EXPECT_GT(third, second_waited) << "the second lets nobody start before its wait";
+  EXPECT_LT(third, second_waited + 5000);
+  EXPECT_GT(third_waited, second_waited + 15000);
+}
+
+TEST(Programmatic, ADeadlockOfThePrimaryIsTold) {
+  RunPtx run(kBeside);
+  const uint64_t out = run.buffer<uint64_t>(4);
+  try {
+    // It waits for a word that nobody writes.
+    run.launch_dependent(run.config("primary", {8}, {32}, out, 0u), run.config("dependent", {1}, {1}, out + 16, 0u));
+    ADD_FAILURE() << "it ended";
+  } catch (const KernelFault& f) {
+    EXPECT_EQ(f.diagnosis.code, "deadlock");
+    EXPECT_EQ(f.diagnosis.where.kernel, "dependent") << "which waits for the primary";
+    EXPECT_TRUE(std::ranges::any_of(f.diagnosis.others, [](const auto& p) { return p.where.kernel == "primary"; }));
+  }
 }
 
 TEST(Programmatic, ItDoesNotDependOnHostThreads) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -216,7 +217,7 @@ class Grids {
   }
   void all() {
     while (!flight.empty()) {
-      const Flight::Ended e = flight.run();
+      const Flight::Event e = flight.run();
       cycles.at(size_t(std::ranges::find(launches_, e.launch) - launches_.begin())) = e.stats.cycles;
     }
   }
@@ -237,7 +238,7 @@ class Grids {
 
  private:
   size_t add(const LaunchConfig& config, int priority, uint64_t start) {
-    launches_.push_back(&flight.add(config, start, nullptr, priority));
+    launches_.push_back(&flight.add(config, start, priority));
     cycles.push_back(0);
     return launches_.size() - 1;
   }
@@ -447,7 +448,7 @@ TEST(Flight, ClustersAndSingleCtas) {
   c.cluster = {2, 1, 1};
   c.explicit_cluster = true;
   g.flight.add(c, 0);
-  const Flight::Ended first = g.flight.run();
+  const Flight::Event first = g.flight.run();
   EXPECT_EQ(first.launch->config.kernel->name, "ranks") << "it ends beside the other";
   EXPECT_THAT(g.run.download<uint32_t>(out, 8), ::testing::ElementsAre(0, 1, 0, 1, 0, 1, 0, 1));
   g.flight.run();
@@ -486,6 +487,36 @@ TEST_P(SharedTensorCore, ACommitTracksItsOwnGridsProductsAlone) {
 INSTANTIATE_TEST_SUITE_P(, SharedTensorCore,
                          ::testing::Values(CompletionOrder::Mode::timed, CompletionOrder::Mode::late,
                                            CompletionOrder::Mode::seeded));
+
+/// Counts the observers that it has made for further launches: each lives as long as its launch.
+class Counted : public Observer {
+ public:
+  explicit Counted(int& alive) : Observer(0), alive_(alive) {}
+  std::unique_ptr<Observer> another() override {
+    struct Another : Counted {
+      explicit Another(int& alive) : Counted(alive) { ++alive_; }
+      ~Another() override { --alive_; }
+    };
+    return std::make_unique<Another>(alive_);
+  }
+
+ protected:
+  int& alive_;
+};
+
+TEST(Flight, AGridThatIsOverGoes) {
+  int alive = 0;
+  Counted observer(alive);
+  Grids g;
+  g.run.gpu.options.observers.push_back(&observer);
+  g.stay(1, 32, 200'000);
+  for (int i = 0; i < 20; ++i) {
+    g.flight.add(g.run.config("stay", {1}, {32}, g.run.buffer<Stamp>(1), 10u), uint64_t(i) * 5000);
+    g.flight.run();
+    EXPECT_LE(alive, 1);
+  }
+  g.all();
+}
 
 TEST(Flight, EveryOrderOfCompletion) {
   using Mode = CompletionOrder::Mode;

@@ -132,9 +132,7 @@ TEST(GridEnd, WhoDependsOnItWaitsAsLong) {
     spec.numbers["mem.l2.write_bytes_per_cycle"] = bytes_a_cycle;
     RunPtx run(text, spec);
     const uint64_t first = run.buffer<uint64_t>(512), second = run.buffer<uint64_t>(512);
-    run.launch("k", {1}, {32}, first);
-    run.programmatic = true;
-    run.launch("k", {1}, {32}, second);
+    run.launch_dependent(run.config("k", {1}, {32}, first), run.config("k", {1}, {32}, second));
     return run.download<uint64_t>(second, 1)[0] - run.download<uint64_t>(first, 1)[0];
   };
   EXPECT_GT(waited(0.5), waited(1) + 1000);

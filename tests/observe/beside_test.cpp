@@ -45,7 +45,7 @@ L:
     for (int i = 0; i < 2; ++i) flight.add(machine.config("copies", {1}, {1}, from, to), 0);
     flight.add(machine.config("other", {8}, {32}, from, to), 0);
     while (!flight.empty()) {
-      const Flight::Ended e = flight.run();
+      const Flight::Event e = flight.run();
       stats[e.launch->config.kernel->name] = e.stats;
     }
   }

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
 #include "common/tinygpu/isa/instruction_set.h"
+#include "common/tinygpu/machine/chip/flight.h"
 #include "common/tinygpu/ptx/parser.h"
 #include "common/tinygpu/timing/profile.h"
 
@@ -76,7 +78,6 @@ LaunchConfig RunPtx::config_bytes(const std::string& kernel, Dim3 grid, Dim3 blo
   c.cluster = cluster;
   c.explicit_cluster = cluster.count() > 1;
   c.dynamic_shared = dynamic_shared;
-  c.programmatic = programmatic;
   c.params.resize(f->param_bytes);
   if (params.size() != f->params.size()) throw std::runtime_error("wrong number of parameters for " + kernel);
   for (size_t i = 0; i < params.size(); ++i) {
@@ -96,6 +97,19 @@ LaunchStats RunPtx::launch_bytes(const std::string& kernel, Dim3 grid, Dim3 bloc
   const LaunchConfig c = config_bytes(kernel, grid, block, params);
   const Watched watched(*this);
   return gpu.launch(c);
+}
+
+void RunPtx::launch_dependent(const LaunchConfig& primary, const LaunchConfig& dependent) {
+  const Watched watched(*this);
+  Flight flight(gpu);
+  flight.add(primary, gpu.clock, 0, true);
+  while (!flight.empty()) {
+    const Flight::Event e = flight.run();
+    if (e.kind == Flight::Event::Kind::lets_dependents_start)
+      flight.add_dependent(dependent, *e.launch);
+    else
+      gpu.clock = std::max(gpu.clock, e.launch->start_time + e.stats.cycles);
+  }
 }
 
 void RunPtx::expected_fault() { ADD_FAILURE() << "the kernel ran to its end; a fault was expected"; }

@@ -57,6 +57,9 @@ class RunPtx {
   LaunchStats launch_bytes(const std::string& kernel, Dim3 grid, Dim3 block,
                            const std::vector<std::vector<uint8_t>>& params);
 
+  /// Two grids of a stream, the second one as a programmatic dependent launch.
+  void launch_dependent(const LaunchConfig& primary, const LaunchConfig& dependent);
+
   /// The same launch for a Flight: `checks` watch it while `Watched` lives.
   template <class... P>
   LaunchConfig config(const std::string& kernel, Dim3 grid, Dim3 block, P... params) {
@@ -90,7 +93,6 @@ class RunPtx {
   std::unique_ptr<Program> program;
   Dim3 cluster;  // for the launches that follow
   uint32_t dynamic_shared = 0;
-  bool programmatic = false;
   checks::AllChecks checks;        // watch every launch, beside those of gpu.options
   std::vector<Diagnosis> reports;  // warnings and notes
   std::string output;              // device printf

@@ -129,7 +129,6 @@ LaunchConfig prepare(const MachineSpec& spec, const Kernel& kernel, LaunchReques
   out.block = r.block;
   out.dynamic_shared = uint32_t(r.dynamic_shared);
   out.cooperative = r.cooperative;
-  out.programmatic = r.programmatic;
   if (r.parameters) out.params = std::move(*r.parameters);
   out.params.resize(kernel.parameter_bytes);
   return out;

@@ -19,7 +19,6 @@ struct LaunchRequest {
   uint64_t most_dynamic_shared = ~0ull;       // that were allowed; at most what an SM has for a CTA
   bool portable_cluster_only = false;         // no more CTAs in a cluster than every machine has
   bool cooperative = false;                   // all CTAs are resident together
-  bool programmatic = false;                  // may begin when the grid before it lets it
   /// Laid out by Kernel::parameters. Absent: zeros, which the caller replaces in what prepare() gives.
   std::optional<std::vector<uint8_t>> parameters = {};
 };

@@ -165,7 +165,6 @@ void Machine::start_waiting() {
     if (!flight_) flight_ = std::make_unique<Flight>(gpu_);
     observe();
     if (w.config.cooperative) w.config.grid_workspace = make_grid_workspace(gpu_);
-    w.config.programmatic = false;  // it begins behind the grid before it
     const uint64_t begin = std::max(queue.ready, w.not_before);
     const Launch& launch = flight_->add(w.config, begin);
     running_.push_back({w.id, stream, std::move(w.kernel), &launch, begin, w.config.grid_workspace});
@@ -238,7 +237,7 @@ std::vector<CtaView> Machine::ctas() const {
       for (const auto& cluster : domain->clusters)
         for (const auto& cta : cluster->ctas) {
           if (cta->exited) continue;
-          CtaView v{r.id, r.kernel, cta->id, cta->sm.index, cta->rank, cta->start_time, cta->shared, {}};
+          CtaView v{r.id, r.kernel, cta->key.id, cta->sm.index, cta->rank, cta->start_time, cta->shared, {}};
           for (const auto& warp : cta->warps)
             if (!warp->done()) v.warps.push_back(view(*warp));
           out.push_back(std::move(v));

@@ -19,7 +19,7 @@ void EmptyCommits::on_issue(const AsyncOperation& o) {
   using Kind = AsyncOperation::Kind;
   const bool commit = o.kind == Kind::commit;
   if (!commit && o.kind != Kind::mma && o.kind != Kind::tmem_copy && o.kind != Kind::tmem_shift) return;
-  Threads& threads = issuers_[o.domain()][{o.who.cta.x, o.who.cta.y, o.who.cta.z}];
+  Threads& threads = issuers_[o.domain()][o.who.cta];
   const std::pair thread{o.who.warp, o.who.lane};
   if (!commit) {
     threads.try_emplace(thread, Issue{o.who, o.issued});

@@ -41,8 +41,7 @@ void MbarrierBooks::on_complete(const AsyncOperation& o) {
 
 void MbarrierBooks::note(Book& book, ActKind kind, const Sync& s) {
   const auto same = [&](const Act& a) {
-    return a.kind == kind && a.who.op == s.who->op && a.who.warp == s.who->warp && a.who.cta.x == s.who->cta.x &&
-           a.who.cta.y == s.who->cta.y && a.who.cta.z == s.who->cta.z;
+    return a.kind == kind && a.who.op == s.who->op && a.who.cta == s.who->cta && a.who.warp == s.who->warp;
   };
   auto act = std::ranges::find_if(book.acts, same);
   if (act == book.acts.end()) act = book.acts.insert(act, Act{kind, *s.who, book.phase, 0, 0});

@@ -25,9 +25,7 @@ void Phases::tell_early(Barrier& b, const Sync& s) {
   const First& f = *b.first;
   if (!f.waiter.launch || !f.expecter.launch) return;
   // Who fills a buffer may wait like this for its own earlier copy.
-  const bool same = f.waiter.warp == f.expecter.warp && f.waiter.cta.x == f.expecter.cta.x &&
-                    f.waiter.cta.y == f.expecter.cta.y && f.waiter.cta.z == f.expecter.cta.z;
-  if (same) return;
+  if (f.waiter.cta == f.expecter.cta && f.waiter.warp == f.expecter.warp) return;
   f.waiter.report({.code = "mbarrier-wait-passes-initially",
                    .severity = Severity::warning,
                    .message = fmt::format("a wait passes before the first phase of the mbarrier at shared offset {:#x} "

@@ -160,7 +160,10 @@ CUresult no_capture(Stream& stream) {
 
 CUresult launch_graph(State& s, Stream& stream, const GraphExec& e) {
   s.submitted.add(stream, e);
-  return s.submitted_on(stream);
+  // The host may wait for what its own function does.
+  const bool calls_host =
+      std::ranges::any_of(e.steps, [](const GraphNode& n) { return n.type == CU_GRAPH_NODE_TYPE_HOST; });
+  return calls_host ? s.settle() : s.has_submitted();
 }
 
 bool update(GraphExec& e, Graph& g, CUgraphExecUpdateResult& why, GraphNode*& where) {

@@ -1,5 +1,5 @@
-// A host that has submitted work and does not call any more may be looking at memory that the work will write: after a
-// while it runs without a call.
+// A host that has submitted work and does not call any more may be looking at memory that the work will write: then it
+// runs without a call.
 #pragma once
 #include <memory>
 

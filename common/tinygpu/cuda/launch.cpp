@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "common/tinygpu/base/clean_thread.h"
 #include "common/tinygpu/cuda/show.h"
 #include "common/tinygpu/cuda/state.h"
 
@@ -74,7 +73,6 @@ CUresult prepare(State& s, const LaunchRequest& r, PreparedLaunch& out) {
   wanted.most_dynamic_shared = dynamic_shared_limit(s.machine.spec(), k);
   wanted.portable_cluster_only = !k.non_portable_cluster;
   wanted.cooperative = r.cooperative;
-  wanted.programmatic = r.programmatic;
   try {
     out.config = api::prepare(s.machine.spec(), *k.loaded, std::move(wanted));
   } catch (const api::LaunchRefused& e) {
@@ -111,22 +109,6 @@ void end_launch(State& s, const RunningLaunch& launch, LaunchStats& stats) {
   if (k.timed_by_machine_code)
     stats.counters[k.assembled_here ? "launches timed by machine code of ptxas" : "launches timed by machine code"] = 1;
   release_workspace(s, launch);
-}
-
-CUresult run_launch(State& s, const PreparedLaunch& prepared) {
-  RunningLaunch launch;
-  if (CUresult e = begin_launch(s, prepared, launch); e != CUDA_SUCCESS) return e;
-  on_clean_thread([&] {
-    try {
-      LaunchStats stats = s.gpu.launch(launch.config);
-      end_launch(s, launch, stats);
-      s.totals.add({{launch.kernel->name, stats}}, stats);
-    } catch (const KernelFault& fault) {
-      release_workspace(s, launch);
-      s.fault(fault.diagnosis);
-    }
-  });
-  return CUDA_SUCCESS;
 }
 
 }  // namespace tinygpu::cuda

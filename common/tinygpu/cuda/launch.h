@@ -1,4 +1,4 @@
-// A kernel launch: the checks the driver makes before it, parameters, the run, and what its end means for the context.
+// A kernel launch: the checks the driver makes before it, its parameters, and what the machine is given.
 #pragma once
 #include <cuda.h>
 
@@ -30,16 +30,15 @@ struct PreparedLaunch {
 };
 /// Checks. A refused launch returns its code, with a diagnosis on stderr.
 CUresult prepare(State& s, const LaunchRequest& r, PreparedLaunch& out);
-/// Runs: a fault inside the kernel makes the context's sticky error. INVALID_HANDLE if the kernel's module is gone.
-CUresult run_launch(State& s, const PreparedLaunch& launch);
 
-/// The same in two steps, for grids in flight. What the machine is given, and what to give back to it at the end.
+/// One that runs: what the machine was given, and what to give back to it at the end.
 struct RunningLaunch {
   Kernel* kernel = nullptr;
   LaunchConfig config;
-  Launch* launch = nullptr;
+  const Launch* launch = nullptr;
   size_t piece = 0;
 };
+/// INVALID_HANDLE if the kernel's module is gone.
 CUresult begin_launch(State& s, const PreparedLaunch& prepared, RunningLaunch& out);
 void release_workspace(State& s, const RunningLaunch& launch);
 /// Adds to `stats` how it was timed.

@@ -93,10 +93,8 @@ void State::reset() {
   machine.memory().clear();
 }
 
-CUresult State::submitted_on(const Stream& stream) {
-  // Nothing can come beside the legacy stream's work but that of streams that do not block.
-  const bool alone = &stream == &streams.legacy() && !streams.any_non_blocking();
-  if (hooks.ended() || alone || submitted.full() || !idle_host.watch(*this)) return settle();
+CUresult State::has_submitted() {
+  if (hooks.ended() || submitted.full() || !idle_host.watch(*this)) return settle();
   return CUDA_SUCCESS;
 }
 
@@ -110,7 +108,7 @@ CUresult State::do_on(const Stream& stream, Work work) {
     if (const CUresult e = work(*this); e != CUDA_SUCCESS) return e;
   }
   submitted.add(stream, std::move(work));
-  return judged.pageable ? settle() : submitted_on(stream);
+  return judged.pageable ? settle() : has_submitted();
 }
 
 CUresult State::settle() { return submitted.run(*this); }
@@ -131,7 +129,7 @@ CUresult State::record_on(const void* event, Stream& stream) {
     events.record(event, now_ms());
   } else {
     submitted.record(stream, e);
-    return submitted_on(stream);
+    return has_submitted();
   }
   return CUDA_SUCCESS;
 }
@@ -157,7 +155,6 @@ CUresult State::wait_on(Stream& stream, const void* event) {
 
 void State::synchronize() {
   settle();
-  last_kernel_on = nullptr;
   output.write();
 }
 

@@ -67,10 +67,8 @@ class State {
   // ---- Submitted work
   Submitted submitted{streams.legacy()};
   IdleHost idle_host;
-  /// The stream whose last work is the kernel that ran last; null: something came behind it, or the host waited.
-  const Stream* last_kernel_on = nullptr;
-  /// The stream has been given something: it runs now, unless something else may come beside it.
-  CUresult submitted_on(const Stream& stream);
+  /// A stream has been given something: it waits for what may come beside it, if there is room for that.
+  CUresult has_submitted();
   /// A copy or a fill on a stream. Its arguments are judged now. One of memory that is not pinned is done now, too.
   CUresult do_on(const Stream& stream, Work work);
   /// cudaEventRecord and cudaStreamWaitEvent: on a stream that captures they only say what comes after what.

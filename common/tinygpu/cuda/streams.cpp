@@ -30,10 +30,6 @@ bool Streams::destroy(Stream* s) {
   return created_.erase(s) != 0;
 }
 
-bool Streams::any_non_blocking() const {
-  return std::ranges::any_of(created_, [](const auto& s) { return s.first->flags & CU_STREAM_NON_BLOCKING; });
-}
-
 void Streams::reset() {
   legacy_.capture = per_thread_.capture = nullptr;
   created_.clear();

@@ -23,8 +23,6 @@ class Streams {
   Stream* find(const void* handle);
   Stream* create(unsigned flags, int priority);
   bool destroy(Stream* s);
-  /// Some stream does not wait for the legacy default stream.
-  bool any_non_blocking() const;
   /// Only the default streams are left.
   void reset();
 

@@ -33,14 +33,24 @@ Submitted::Piece& Submitted::add(const Stream& stream) {
   } else if (!(stream.flags & CU_STREAM_NON_BLOCKING)) {
     behind(last_of(legacy_));
   }
-  if (before != kNone && p.after.size() == 1 && pieces_[before].kernel) p.kernel_before = before;
+  if (before != kNone && p.after.size() == 1) {
+    const Piece& b = pieces_[before];
+    if (b.kernel) p.kernel_before = before;
+    if (b.event) p.kernel_before = b.kernel_before;
+  }
   last_[&stream] = pieces_.size();
   pieces_.push_back(std::move(p));
   return pieces_.back();
 }
 
 void Submitted::add(const Stream& stream, std::shared_ptr<const PreparedLaunch> kernel) {
-  add(stream).kernel = std::move(kernel);
+  Piece& p = add(stream);
+  if (kernel->request.programmatic && p.kernel_before != kNone) {
+    p.primary = p.kernel_before;
+    p.after = {p.primary};
+    pieces_[p.primary].has_dependent = true;
+  }
+  p.kernel = std::move(kernel);
 }
 
 void Submitted::add(const Stream& stream, Work work) { add(stream).work = std::move(work); }
@@ -92,10 +102,6 @@ class Submitted::Run {
       const std::vector<size_t> kernels = start_all();
       if (flight_ && flight_->empty()) land();
       if (kernels.empty() && !flight_) break;
-      if (!flight_ && kernels.size() == 1) {
-        if (!run_alone(kernels[0])) return error_;
-        continue;
-      }
       if (!fly(kernels)) return error_;
     }
     s_.gpu.clock = latest_;
@@ -114,6 +120,11 @@ class Submitted::Run {
     latest_ = std::max(latest_, end);
   }
 
+  bool may_start(const Piece& p) const {
+    if (p.primary != kNone && pieces_[p.primary].lets_dependents_start) return true;
+    return std::ranges::all_of(p.after, [&](size_t a) { return pieces_[a].over; });
+  }
+
   /// Does all that is no kernel and whose time has come; the kernels whose time has come.
   std::vector<size_t> start_all() {
     std::vector<size_t> kernels;
@@ -122,7 +133,7 @@ class Submitted::Run {
       kernels.clear();
       for (size_t i = first_; i < pieces_.size(); ++i) {
         Piece& p = pieces_[i];
-        if (p.started || !std::ranges::all_of(p.after, [&](size_t a) { return pieces_[a].over; })) continue;
+        if (p.started || !may_start(p)) continue;
         if (p.kernel) {
           kernels.push_back(i);
           continue;
@@ -147,7 +158,6 @@ class Submitted::Run {
   uint64_t do_work(const Piece& p, uint64_t when) {
     const uint64_t before = s_.gpu.clock, start = std::max(when, copies_until_);
     s_.gpu.clock = start;
-    s_.last_kernel_on = nullptr;
     if (const CUresult e = p.work(s_); e != CUDA_SUCCESS && error_ == CUDA_SUCCESS) error_ = e;
     const uint64_t end = s_.gpu.clock;
     if (end > start) copies_until_ = end;
@@ -155,51 +165,27 @@ class Submitted::Run {
     return end == start ? when : end;
   }
 
-  /// Nothing else can run before it ends.
-  bool run_alone(size_t i) {
-    Piece& p = pieces_[i];
-    p.started = true;
-    s_.gpu.clock = std::max(s_.gpu.clock, ready(p));
-    PreparedLaunch launch = *p.kernel;
-    launch.config.programmatic &= p.kernel_before == kNone ? s_.last_kernel_on == p.stream : p.kernel_before == alone_;
-    const CUresult e = run_launch(s_, launch);
-    if (e != CUDA_SUCCESS && error_ == CUDA_SUCCESS) error_ = e;
-    s_.last_kernel_on = p.stream;
-    alone_ = i;
-    finish(p, s_.gpu.clock);
-    return s_.sticky == CUDA_SUCCESS;
-  }
-
-  /// Starts these kernels beside those in flight, and waits until one is over.
+  /// Starts these kernels beside those in flight, and waits until something happens to one.
   bool fly(const std::vector<size_t>& kernels) {
-    s_.last_kernel_on = nullptr;
-    alone_ = kNone;
     if (!flight_) take_off();
     bool fine = true;
     on_clean_thread([&] {
       try {
-        for (const size_t i : kernels) {
-          Piece& p = pieces_[i];
-          p.started = true;
-          start_ = std::min(start_, ready(p));
-          RunningLaunch launch;
-          if (const CUresult e = begin_launch(s_, *p.kernel, launch); e != CUDA_SUCCESS) {
-            if (error_ == CUDA_SUCCESS) error_ = e;
-            finish(p, ready(p));
-            continue;
-          }
-          launch.config.programmatic = false;
-          launch.launch = &flight_->add(launch.config, ready(p), nullptr, p.stream->priority);
-          launch.piece = i;
-          running_.push_back(launch);
-        }
+        for (const size_t i : kernels) start(i);
         if (flight_->empty()) return;
-        Flight::Ended ended = flight_->run();
-        const auto r = std::ranges::find(running_, ended.launch, &RunningLaunch::launch);
+        Flight::Event event = flight_->run();
+        const auto r = std::ranges::find(running_, event.launch, &RunningLaunch::launch);
         Piece& p = pieces_[r->piece];
-        finish(p, ready(p) + ended.stats.cycles);
-        end_launch(s_, *r, ended.stats);
-        done_.emplace_back(r->kernel->name, std::move(ended.stats));
+        if (event.kind == Flight::Event::Kind::lets_dependents_start) {
+          p.lets_dependents_start = true;
+          return;
+        }
+        uint64_t end = event.launch->start_time + event.stats.cycles;
+        for (const size_t a : p.after) end = std::max(end, pieces_[a].end);
+        finish(p, end);
+        end_ = std::max(end_, end);
+        end_launch(s_, *r, event.stats);
+        done_.emplace_back(r->kernel->name, std::move(event.stats));
         running_.erase(r);
       } catch (const KernelFault& fault) {
         flight_.reset();
@@ -211,9 +197,27 @@ class Submitted::Run {
     return fine;
   }
 
+  void start(size_t i) {
+    Piece& p = pieces_[i];
+    p.started = true;
+    RunningLaunch launch;
+    if (const CUresult e = begin_launch(s_, *p.kernel, launch); e != CUDA_SUCCESS) {
+      if (error_ == CUDA_SUCCESS) error_ = e;
+      return finish(p, ready(p));
+    }
+    const auto primary = std::ranges::find(running_, p.primary, &RunningLaunch::piece);
+    launch.launch = primary == running_.end()
+                        ? &flight_->add(launch.config, ready(p), p.stream->priority, p.has_dependent)
+                        : &flight_->add_dependent(launch.config, *primary->launch, p.stream->priority, p.has_dependent);
+    launch.piece = i;
+    start_ = std::min(start_, launch.launch->start_time);
+    running_.push_back(std::move(launch));
+  }
+
   void take_off() {
     flight_ = std::make_unique<Flight>(s_.gpu);
     start_ = ~0ull;
+    end_ = 0;
     l2_before_ = s_.gpu.chip_memory.l2_read();
     device_before_ = s_.gpu.chip_memory.device_bytes();
   }
@@ -222,20 +226,17 @@ class Submitted::Run {
   void land() {
     flight_.reset();
     if (done_.empty()) return;
-    uint64_t end = start_;
-    for (const Piece& p : pieces_)
-      if (p.kernel && p.over) end = std::max(end, p.end);
     LaunchStats all;
-    all.cycles = end - start_;
+    all.cycles = end_ - start_;
     all.l2_bytes = s_.gpu.chip_memory.l2_read() - l2_before_;
     all.device_bytes = s_.gpu.chip_memory.device_bytes() - device_before_;
     s_.gpu.clock = std::max(s_.gpu.clock, start_);
-    const double begin_ms = s_.now_ms(), each = s_.totals.add(done_, all),
-                 end_ms = begin_ms + double(all.cycles) * each;
+    const double begin_ms = s_.now_ms(), each = s_.totals.add(done_, all);
+    s_.gpu.clock = std::max(s_.gpu.clock, end_);
+    const double end_ms = s_.now_ms();
     for (const auto& [event, when] : stamped_)
       s_.events.record(
-          event, when > end ? end_ms + s_.ms(when - end) : begin_ms + double(when - std::min(when, start_)) * each);
-    s_.gpu.clock = std::max(s_.gpu.clock, end);
+          event, when >= end_ ? end_ms + s_.ms(when - end_) : begin_ms + double(when - std::min(when, start_)) * each);
     stamped_.clear();
     done_.clear();
   }
@@ -244,12 +245,12 @@ class Submitted::Run {
   std::deque<Piece>& pieces_;
   const uint64_t begin_;
   uint64_t latest_, copies_until_ = 0;
-  size_t first_ = 0, alone_ = kNone;  // all before are over; the kernel that ran last, alone
+  size_t first_ = 0;  // all before are over
   CUresult error_ = CUDA_SUCCESS;
   // Of those in flight:
   std::unique_ptr<Flight> flight_;
   std::vector<RunningLaunch> running_;
-  uint64_t start_ = 0, l2_before_ = 0, device_before_ = 0;
+  uint64_t start_ = 0, end_ = 0, l2_before_ = 0, device_before_ = 0;
   std::vector<std::pair<std::string, LaunchStats>> done_;
   std::vector<std::pair<Event*, uint64_t>> stamped_;
 };

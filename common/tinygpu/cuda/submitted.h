@@ -1,6 +1,7 @@
-// What streams have been given and nobody has needed yet. Kernels of streams that do not wait for each other share the
-// chip, so a launch does not run when it is submitted: it waits until a call asks for what it does, and others that
-// come meanwhile run beside it. All that is here runs then, in the order that streams and events ask for.
+// What streams have been given and no call has needed yet. Kernels of streams that do not wait for each other share the
+// chip, and so do kernels of a stream under programmatic dependent launch: a launch does not run when it is submitted,
+// but when a call asks for what it does, and those that came meanwhile run beside it. All that is here runs then, in
+// the order that streams and events ask for.
 #pragma once
 #include <cuda.h>
 
@@ -50,8 +51,11 @@ class Submitted {
     std::shared_ptr<const PreparedLaunch> kernel;  // one of these, or nothing: then others come after it
     Work work;
     Event* event = nullptr;
-    size_t kernel_before = kNone;  // the stream's last piece, if that is a kernel
+    size_t kernel_before = kNone;  // the stream's last kernel, if nothing but events lies between
+    size_t primary = kNone;        // programmatic dependent launch: the kernel that lets this one start
+    bool has_dependent = false;    // it is the primary of another
     bool started = false, over = false;
+    bool lets_dependents_start = false;
     uint64_t end = 0;  // when it is over
   };
   class Run;

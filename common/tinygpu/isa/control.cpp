@@ -226,21 +226,20 @@ void decode_setmaxnreg(Decoder& d, Op& op) {
 
 // ---- griddepcontrol
 
-/// Grids of a stream run one after the other here, so what `wait` waits for has happened; but its time may not have
-/// come (GridBefore).
+/// Programmatic dependent launch (Flight::add_dependent).
 struct GridDependency {
   bool launches;  // launch_dependents; else wait
 };
 void grid_dependency(Warp& w, const Op& op) {
-  const bool launches = op.get<GridDependency>().launches, waited = w.take_timeout();
-  if (!waited) tell(w, Sync::Kind::grid_dependency, launches);
-  if (launches) w.cta().lets_start = std::min(w.cta().lets_start, w.time());
-  const GridBefore* before = w.domain().launch.before();
-  if (launches || waited || !before) return;
-  const uint64_t over = before->ended + w.timing().launch.programmatic_wait;
-  if (w.time() >= over) return;
+  w.take_timeout();
+  if (op.get<GridDependency>().launches) {
+    w.cta().dependents_launched = std::min(w.cta().dependents_launched, w.time());
+    return tell(w, Sync::Kind::grid_dependency, 1);
+  }
+  const uint64_t over = w.domain().launch.dependency_over();
+  if (w.time() >= over) return tell(w, Sync::Kind::grid_dependency, 0);
   BlockReason why;
-  why.kind = BlockReason::Kind::sleep;
+  why.kind = BlockReason::Kind::grid_dependency;
   why.what = "griddepcontrol.wait";
   w.block(why, true, over);
 }

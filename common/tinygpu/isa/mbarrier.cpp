@@ -313,7 +313,7 @@ bool gives_up(Warp& w) {
   if (order.mode == CompletionOrder::Mode::timed) return false;
   const uint64_t look = w.extensions.get<Looks>().in_vain++;
   if (order.mode == CompletionOrder::Mode::late) return look % 2 == 0;
-  const Dim3& cta = w.cta().id;
+  const Dim3& cta = w.cta().key.id;
   uint64_t x =
       order.seed + (look << 32 | uint64_t(w.index()) << 24) + cta.x + (uint64_t(cta.y) << 8) + (uint64_t(cta.z) << 16);
   x = (x ^ x >> 31) * 0x9e3779b97f4a7c15ull;

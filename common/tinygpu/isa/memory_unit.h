@@ -14,7 +14,7 @@ struct MemoryUnit final : Extension {
   /// What the warp that came last did is known exactly.
   struct SharedPipe {
     LongBookings collect, banks;
-    const Warp* last = nullptr;
+    uint64_t last = 0;  // Warp::number()
     int64_t last_collect = 0, last_banks = 0;
   };
   struct Window {
@@ -90,10 +90,10 @@ class Turn {
 
 inline uint64_t Turn::shared_here(Warp& w, MemoryUnit& unit, const SharedCharge& charge) {
   const int64_t now = int64_t(w.time());
-  MemoryUnit::SharedPipe* pipe = &unit.shared_pipe[w.index() % 4];
+  MemoryUnit::SharedPipe* pipe = &unit.shared_pipe[w.sub_partition()];
   asm("" : "+r"(pipe));  // or compilers work out where it lies before each access
-  const bool own = pipe->last == &w;
-  pipe->last = &w;
+  const bool own = pipe->last == w.number();
+  pipe->last = w.number();
   int64_t start = now;
   if (own && pipe->last_collect > start) start = pipe->last_collect;
   start = take(pipe->collect, start, charge.collect);

@@ -5,6 +5,7 @@
 // Agents are threads and asynchronous operations (PTX ISA 8.2). An operation is an agent of its own from the moment it
 // is issued until its effect is there.
 #pragma once
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -20,6 +21,16 @@ struct Group;
 struct LaunchConfig;
 struct LaunchStats;
 struct TensorBox;
+
+/// MMAs of which this is equal execute in the order of issue: same accumulator, shape and kind (PTX ISA 9.7.16.6.2).
+struct MmaPipeline {
+  uint16_t column = 0, lane = 0;  // where the accumulator begins in Tensor Memory
+  uint16_t m = 0, n = 0;          // 0: it is no MMA
+  uint8_t kind = 0;               // MmaKind
+  bool sparse = false, weight_stationary = false;
+  explicit operator bool() const { return m != 0; }
+  auto operator<=>(const MmaPipeline&) const = default;
+};
 
 /// An asynchronous operation. Times are SM cycles of the GPU's clock. Who is told of one may keep it.
 struct AsyncOperation : std::enable_shared_from_this<AsyncOperation> {
@@ -51,8 +62,7 @@ struct AsyncOperation : std::enable_shared_from_this<AsyncOperation> {
   uint32_t parts = 1;  // of its effect that are not there yet: a multicast copy lands in several CTAs
   /// Operations that it executes behind, where the tensor core keeps an order; that it waits for, a commit.
   std::vector<uint64_t> after;
-  /// Of MMAs: those with the same number, not 0, execute in the order of issue (same accumulator, shape and kind).
-  uint64_t chain = 0;
+  MmaPipeline pipeline;
   /// What a tensor copy moves, known from its completion on (engines/tma/tensor_box.h).
   std::shared_ptr<const TensorBox> box;
   uint32_t shared = 0;  // and where the box begins in shared memory

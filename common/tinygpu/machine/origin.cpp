@@ -8,7 +8,7 @@ Origin origin_of(const Warp& w, int lane) {
   return {&w.domain().launch,
           &w.function(),
           &w.current_op(),
-          w.cta().id,
+          w.cta().key,
           int(w.index()),
           lane,
           0,
@@ -24,9 +24,9 @@ Origin origin_of_lanes(const Warp& w, uint32_t lanes) {
 Where Origin::where(std::optional<uint64_t> time) const {
   Where out;
   out.kernel = launch->config.kernel->name;
-  out.cta[0] = int(cta.x);
-  out.cta[1] = int(cta.y);
-  out.cta[2] = int(cta.z);
+  out.cta[0] = int(cta.id.x);
+  out.cta[1] = int(cta.id.y);
+  out.cta[2] = int(cta.id.z);
   out.warp = warp;
   if (lane >= 0) out.thread = warp * 32 + lane;
   if (time) out.cycle = int64_t(*time - launch->start_time);

@@ -19,7 +19,7 @@ struct Origin {
   Launch* launch = nullptr;
   const Function* function = nullptr;
   const Op* op = nullptr;
-  Dim3 cta;
+  CtaKey cta;
   int warp = -1, lane = -1;
   uint64_t operation = 0;  // AsyncOperation::id, 0: the thread itself
   uint32_t lanes = 0;      // those that act as one; 0: not known

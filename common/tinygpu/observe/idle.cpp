@@ -45,21 +45,20 @@ IdleCauses::Part& IdleCauses::part_of(const Cta& cta) { return parts_[cta.cluste
 
 void IdleCauses::on_cta(const Cta& cta, bool starts, uint64_t time) {
   Part& part = part_of(cta);
-  const CtaId id = id_of(cta.id);
   if (starts) {
-    part.ctas[id].start = time;
+    part.ctas[cta.key].start = time;
     return;
   }
-  fold(part, part.ctas[id], time);
-  part.ctas.erase(id);
-  std::erase_if(part.barriers, [&](const auto& b) { return b.first.first == id; });
+  fold(part, part.ctas[cta.key], time);
+  part.ctas.erase(cta.key);
+  std::erase_if(part.barriers, [&](const auto& b) { return b.first.first == cta.key; });
 }
 
 void IdleCauses::on_issue(const AsyncOperation& o) {
   Part& part = parts_[o.domain()];
   part.operations.resize(number_of(o.id) + 1);
   part.operations.back() = o.kind;
-  const auto it = part.ctas.find(id_of(o.who.cta));
+  const auto it = part.ctas.find(o.who.cta);
   if (it == part.ctas.end()) return;
   WarpRecord& warp = it->second.warps[o.who.warp];
   warp.role.add(o.kind);
@@ -72,7 +71,7 @@ void IdleCauses::on_issue(const AsyncOperation& o) {
 void IdleCauses::on_complete(const AsyncOperation& o) {
   if (!is_mma(o.kind)) return;
   Part& part = parts_[o.domain()];
-  const auto it = part.ctas.find(id_of(o.who.cta));
+  const auto it = part.ctas.find(o.who.cta);
   if (it != part.ctas.end()) it->second.last_mma = std::max(it->second.last_mma, o.end);
   std::vector<Interval>& busy = part.sms[o.sm].busy;
   // MMAs of a chain follow each other without a gap.
@@ -89,7 +88,7 @@ IdleCause IdleCauses::cause_of(Part& part, const Origin& who) {
     if (number >= part.operations.size()) return IdleCause::threads;
     return part.operations[number] == Kind::commit ? IdleCause::mmas : IdleCause::loads;
   }
-  const auto cta = part.ctas.find(id_of(who.cta));
+  const auto cta = part.ctas.find(who.cta);
   if (cta == part.ctas.end()) return IdleCause::threads;
   return cta->second.warps[who.warp].role.has(Kind::tmem_load) ? IdleCause::epilogue : IdleCause::threads;
 }
@@ -99,19 +98,19 @@ void IdleCauses::on_sync(const Sync& s) {
   switch (s.kind) {
     case Sync::Kind::arrive:
     case Sync::Kind::complete_tx:
-      if (s.who) part.barriers[{id_of(s.cta->id), s.offset}].signalled = cause_of(part, *s.who);
+      if (s.who) part.barriers[{s.cta->key, s.offset}].signalled = cause_of(part, *s.who);
       break;
     case Sync::Kind::phase: {
-      Barrier& b = part.barriers[{id_of(s.cta->id), s.offset}];
+      Barrier& b = part.barriers[{s.cta->key, s.offset}];
       b.ended = b.signalled;
       break;
     }
     case Sync::Kind::passed: {
-      const auto cta = s.who ? part.ctas.find(id_of(s.who->cta)) : part.ctas.end();
+      const auto cta = s.who ? part.ctas.find(s.who->cta) : part.ctas.end();
       if (cta == part.ctas.end()) break;
       WarpRecord& warp = cta->second.warps[s.who->warp];
       if (!warp.open || warp.offset != s.offset) break;
-      warp.blocked.back().cause = part.barriers[{id_of(s.cta->id), s.offset}].ended;
+      warp.blocked.back().cause = part.barriers[{s.cta->key, s.offset}].ended;
       warp.open = false;
       break;
     }
@@ -122,7 +121,7 @@ void IdleCauses::on_sync(const Sync& s) {
 void IdleCauses::on_wait(const Wait& w) {
   using Kind = BlockReason::Kind;
   Part& part = part_of(w.warp.cta());
-  WarpRecord& warp = part.ctas[id_of(w.warp.cta().id)].warps[int(w.warp.index())];
+  WarpRecord& warp = part.ctas[w.warp.cta().key].warps[int(w.warp.index())];
   const BlockReason& reason = w.group.reason;
   IdleCause cause = IdleCause::instructions;
   if (reason.kind == Kind::mbarrier || reason.kind == Kind::cta_barrier || reason.kind == Kind::cluster_barrier)

@@ -1,7 +1,6 @@
 // Why tensor cores were idle: for every cycle in which an SM's tensor core took no MMA, what the warps that feed it
 // were doing or waiting for.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -44,7 +43,6 @@ class IdleCauses {
   Sum sum(uint64_t begin, uint64_t end) const;
 
  private:
-  using CtaId = std::array<uint32_t, 3>;
   struct Interval {
     uint64_t begin, end;
   };
@@ -72,12 +70,11 @@ class IdleCauses {
   };
   /// What one host thread writes: the SMs that one cluster may span.
   struct Part {
-    std::map<CtaId, CtaRecord> ctas;  // resident
+    std::map<CtaKey, CtaRecord> ctas;  // resident
     std::map<uint32_t, SmRecord> sms;
-    std::map<std::pair<CtaId, uint32_t>, Barrier> barriers;
+    std::map<std::pair<CtaKey, uint32_t>, Barrier> barriers;
     std::vector<AsyncOperation::Kind> operations;  // by their number in the domain
   };
-  static CtaId id_of(const Dim3& d) { return {d.x, d.y, d.z}; }
   Part& part_of(const Cta& cta);
   static IdleCause cause_of(Part& part, const Origin& who);
   static void fold(Part& part, const CtaRecord& cta, uint64_t end);

@@ -78,9 +78,8 @@ Profile::Part& Profile::part_of(const Cta& cta) { return parts_[cta.cluster.doma
 void Profile::on_cta(const Cta& cta, bool starts, uint64_t time) {
   idle_.on_cta(cta, starts, time);
   Part& part = part_of(cta);
-  const CtaId id{cta.id.x, cta.id.y, cta.id.z};
   if (starts) {
-    CtaCost& c = part.ctas[id];
+    CtaCost& c = part.ctas[cta.key];
     c.start = time;
     c.sm = cta.sm.index;
     c.warps.resize(cta.warps.size());
@@ -90,8 +89,8 @@ void Profile::on_cta(const Cta& cta, bool starts, uint64_t time) {
     return;
   }
   --part.resident[cta.sm.index];
-  fold(part, part.ctas[id], time, cta.cluster.domain.launch);
-  part.ctas.erase(id);
+  fold(part, part.ctas[cta.key], time, cta.cluster.domain.launch);
+  part.ctas.erase(cta.key);
 }
 
 void Profile::fold(Part& part, const CtaCost& cta, uint64_t end, const Launch& launch) {
@@ -148,8 +147,8 @@ Profile::SiteCost& Profile::Part::site(const Function& function, const Op& op) {
   return site;
 }
 
-Profile::WarpCost* Profile::Part::warp(const Dim3& cta, int warp) {
-  const auto it = ctas.find({cta.x, cta.y, cta.z});
+Profile::WarpCost* Profile::Part::warp(const CtaKey& cta, int warp) {
+  const auto it = ctas.find(cta);
   return it == ctas.end() ? nullptr : &it->second.warps[size_t(warp)];
 }
 
@@ -164,7 +163,7 @@ void Profile::on_wait(const Wait& w) {
     it->cycles += w.end - w.begin;
   };
   add(part.site(*w.group.function, w.op).waits);
-  if (WarpCost* warp = part.warp(w.warp.cta().id, int(w.warp.index()))) add(warp->waits);
+  if (WarpCost* warp = part.warp(w.warp.cta().key, int(w.warp.index()))) add(warp->waits);
 }
 
 void Profile::on_instruction(const Executed& e) {
@@ -178,7 +177,7 @@ void Profile::on_instruction(const Executed& e) {
   };
   add(site);
   // The exit of a CTA's last thread comes when the CTA is gone.
-  if (WarpCost* warp = part.warp(e.warp.cta().id, int(e.warp.index()))) add(*warp);
+  if (WarpCost* warp = part.warp(e.warp.cta().key, int(e.warp.index()))) add(*warp);
 }
 
 void Profile::on_traffic(const MemoryTraffic& t) {

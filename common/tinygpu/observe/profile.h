@@ -1,7 +1,6 @@
 // Where a kernel's time went: what its warps issued and waited for, by role and by source line, and how busy the units
 // were.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -120,17 +119,16 @@ class Profile final : public Observer {
     uint32_t sm = 0;
     std::vector<WarpCost> warps;
   };
-  using CtaId = std::array<uint32_t, 3>;
   /// What one host thread writes: the SMs that one cluster may span.
   struct Part {
     std::vector<FunctionCost> functions;  // by Function::index
-    std::map<CtaId, CtaCost> ctas;        // resident
+    std::map<CtaKey, CtaCost> ctas;       // resident
     std::map<std::string, RoleCost> roles;
     std::map<uint32_t, uint32_t> resident, most_resident;  // by SM
     uint64_t started = 0, tensor_core_busy = 0, tma_busy = 0, copied_in = 0, copied_out = 0;
     SiteCost& site(const Function& function, const Op& op);
     /// Null: its CTA is gone.
-    WarpCost* warp(const Dim3& cta, int warp);
+    WarpCost* warp(const CtaKey& cta, int warp);
   };
   explicit Profile(std::shared_ptr<std::vector<KernelProfile>> kernels);
   Part& part_of(const Cta& cta);

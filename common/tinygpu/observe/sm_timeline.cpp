@@ -36,11 +36,7 @@ void SmTimeline::take(const Launch& launch, const KernelTimeline& t) {
     if (s.operation) operations.push_back(&s);
   std::stable_sort(operations.begin(), operations.end(),
                    [](const Span* a, const Span* b) { return a->issued < b->issued; });
-  const auto stay_of = [&](const Dim3& cta) {
-    return std::find_if(stays.begin(), stays.end(), [&](const KernelTimeline::Stay& p) {
-      return p.cta.x == cta.x && p.cta.y == cta.y && p.cta.z == cta.z;
-    });
-  };
+  const auto stay_of = [&](const CtaKey& cta) { return std::ranges::find(stays, cta, &KernelTimeline::Stay::cta); };
   for (const Span* s : operations) {
     const auto stay = stay_of(s->who.cta);
     if (stay == stays.end()) continue;  // a unit of this SM works for another CTA of the cluster

@@ -29,7 +29,7 @@ class SmTimeline final : public Timeline {
   static constexpr size_t kMostSignals = 200'000;
   /// A thread's own: a wait that has seen a phase end, or an arrival.
   struct Signal {
-    Dim3 cta;
+    CtaKey cta;
     int warp;
     bool passed;
     uint64_t time;

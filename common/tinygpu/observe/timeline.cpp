@@ -74,7 +74,6 @@ void Timeline::add(Part& part, Span span) {
 void Timeline::on_cta(const Cta& cta, bool starts, uint64_t time) {
   if (!active_) return;
   Part& part = part_of(cta);
-  const CtaId id{cta.id.x, cta.id.y, cta.id.z};
   std::vector<bool>& taken = part.taken[cta.sm.index];
   if (starts) {
     const auto free = std::find(taken.begin(), taken.end(), false);
@@ -83,21 +82,21 @@ void Timeline::on_cta(const Cta& cta, bool starts, uint64_t time) {
       taken.push_back(true);
     else
       *free = true;
-    part.places[id] = {cta.sm.index, first_slot_ + slot, time, false};
+    part.places[cta.key] = {cta.sm.index, first_slot_ + slot, time, false};
     return;
   }
-  const auto place = part.places.find(id);
+  const auto place = part.places.find(cta.key);
   if (place == part.places.end()) return;
   const auto [sm, slot, begin, ended] = place->second;
   place->second.ended = true;
   taken[slot - first_slot_] = false;
-  if (shown(sm)) part.stays.push_back({sm, slot, cta.id, begin, time});
+  if (shown(sm)) part.stays.push_back({sm, slot, cta.key, begin, time});
 }
 
 void Timeline::on_issue(const AsyncOperation& o) {
   if (!active_) return;
   Part& part = parts_[o.domain()];
-  const auto place = part.places.find({o.who.cta.x, o.who.cta.y, o.who.cta.z});
+  const auto place = part.places.find(o.who.cta);
   if (place != part.places.end() && shown(place->second.sm))
     part.roles[{Track::Kind::warp, place->second.sm, place->second.slot, uint32_t(o.who.warp)}].add(o.kind);
   if (!shown(o.sm)) return;
@@ -143,7 +142,7 @@ void Timeline::on_sync(const Sync& s) {
       break;
     case Sync::Kind::phase: {
       Barrier& b = part.barriers[{s.cta, s.offset}];
-      const auto place = part.places.find({s.cta->id.x, s.cta->id.y, s.cta->id.z});
+      const auto place = part.places.find(s.cta->key);
       Span span;
       span.track = {Track::Kind::mbarrier, s.cta->sm.index, place == part.places.end() ? 0 : place->second.slot,
                     s.offset};
@@ -159,7 +158,7 @@ void Timeline::on_sync(const Sync& s) {
     }
     case Sync::Kind::passed: {
       if (!s.who) break;
-      const auto wait = part.waits.find({{s.who->cta.x, s.who->cta.y, s.who->cta.z}, s.who->warp});
+      const auto wait = part.waits.find({s.who->cta, s.who->warp});
       if (wait == part.waits.end() || wait->second.offset != s.offset) break;
       const auto b = part.barriers.find({s.cta, s.offset});
       if (b != part.barriers.end() && b->second.last_phase == s.value)
@@ -175,8 +174,7 @@ void Timeline::on_wait(const Wait& w) {
   const Cta& cta = w.warp.cta();
   if (!shown(cta.sm.index)) return;
   Part& part = part_of(cta);
-  const CtaId id{cta.id.x, cta.id.y, cta.id.z};
-  const auto place = part.places.find(id);
+  const auto place = part.places.find(cta.key);
   Span span;
   span.track = {Track::Kind::warp, cta.sm.index, place == part.places.end() ? 0 : place->second.slot, w.warp.index()};
   span.name = name_of(w.group.reason);
@@ -186,7 +184,7 @@ void Timeline::on_wait(const Wait& w) {
   const size_t index = part.spans.size();
   add(part, std::move(span));
   if (w.group.reason.kind == BlockReason::Kind::mbarrier && index < part.spans.size())
-    part.waits[{id, int(w.warp.index())}] = {index, w.group.reason.address};
+    part.waits[{cta.key, int(w.warp.index())}] = {index, w.group.reason.address};
 }
 
 void Timeline::on_traffic(const MemoryTraffic& t) {
@@ -232,7 +230,7 @@ KernelTimeline Timeline::whole(const Launch& launch) {
   for (const Part& part : parts_)
     for (const auto& [id, place] : part.places)
       if (!place.ended && shown(place.sm))
-        t.stays.push_back({place.sm, place.slot, {id[0], id[1], id[2]}, place.begin, std::max(place.begin, t.end)});
+        t.stays.push_back({place.sm, place.slot, id, place.begin, std::max(place.begin, t.end)});
   for (size_t i = 0; i < t.spans.size(); ++i)
     for (const uint64_t id : t.spans[i].caused_by)
       if (const auto from = operations.find(id); from != operations.end()) t.arrows.push_back({from->second, i});

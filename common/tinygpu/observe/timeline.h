@@ -1,7 +1,6 @@
 // What happened on some SMs during a launch, in spans of time: what each unit worked on, what each warp waited for, the
 // phases of each mbarrier, and which operation ended which wait.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -61,7 +60,7 @@ struct KernelTimeline {
   /// When a CTA was on its SM.
   struct Stay {
     uint32_t sm, slot;
-    Dim3 cta;
+    CtaKey cta;
     uint64_t begin, end;
   };
   uint64_t begin = 0, end = 0;  // of the launch
@@ -102,7 +101,6 @@ class Timeline : public Observer {
     uint64_t last_phase = ~0ull;
     std::vector<uint64_t> ended_by;  // of the phase before
   };
-  using CtaId = std::array<uint32_t, 3>;
   struct Place {
     uint32_t sm, slot;
     uint64_t begin;
@@ -119,10 +117,10 @@ class Timeline : public Observer {
     std::vector<KernelTimeline::Stay> stays;
     std::map<std::pair<uint32_t, uint64_t>, KernelTimeline::Traffic> traffic;  // by SM and time
     std::map<std::pair<const Cta*, uint32_t>, Barrier> barriers;
-    std::map<CtaId, Place> places;
+    std::map<CtaKey, Place> places;
     std::map<uint32_t, std::vector<bool>> taken;  // SM → slots
     std::map<Track, Role> roles;
-    std::map<std::pair<CtaId, int>, OpenWait> waits;  // the last one of a warp
+    std::map<std::pair<CtaKey, int>, OpenWait> waits;  // the last one of a warp
     uint64_t left_out = 0;
   };
 

@@ -20,13 +20,13 @@ std::vector<uint32_t>& CtaState::cells() {
 }
 
 ClusterState::ClusterState(const Cluster& cluster) : number(cluster.linear) {
-  components.next = PastGrid::kOver + 1;
+  components.next = PrimaryGrid::kOver + 1;
   for (const auto& c : cluster.ctas) ctas.push_back(std::make_unique<CtaState>(components, *c));
 }
 
-CtaState* ClusterState::cta(const Dim3& id) {
+CtaState* ClusterState::cta(const CtaKey& key) {
   for (const auto& c : ctas)
-    if (c->cta.id.x == id.x && c->cta.id.y == id.y && c->cta.id.z == id.z) return c.get();
+    if (c->cta.key == key) return c.get();
   return nullptr;
 }
 

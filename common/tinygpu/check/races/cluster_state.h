@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/tinygpu/check/races/past_grid.h"
+#include "common/tinygpu/check/races/primary_grid.h"
 #include "common/tinygpu/check/races/release_heads.h"
 #include "common/tinygpu/check/races/shadow.h"
 #include "common/tinygpu/machine/observe.h"
@@ -79,7 +79,7 @@ struct ClusterState {
   CtaState* cta(const Cta& c) {
     return c.rank < ctas.size() && &ctas[c.rank]->cta == &c ? ctas[c.rank].get() : nullptr;
   }
-  CtaState* cta(const Dim3& id);
+  CtaState* cta(const CtaKey& key);
   /// The threads that `who` names; null: none of this cluster's.
   Threads* threads(const Origin& who);
   void collect();

@@ -304,8 +304,8 @@ void tell_exit(const Record& r, uint32_t rank, bool out, const std::string& what
   r.who.report(std::move(d));
 }
 
-void tell_grid_before(const Record& r, uint64_t address, uint64_t bytes, const LabelledPlace& before,
-                      const std::string& kernel) {
+void tell_primary_grid(const Record& r, uint64_t address, uint64_t bytes, const LabelledPlace& before,
+                       const std::string& kernel) {
   Diagnosis d;
   d.code = "data-race";
   d.message =

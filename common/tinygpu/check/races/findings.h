@@ -42,8 +42,8 @@ void tell_inval(const Record& wait, const Origin& who, uint32_t offset);
 void tell_exit(const Record& r, uint32_t rank, bool out, const std::string& what);
 
 /// Global memory that the grid before has touched, and nobody has waited for that one; `before` did it.
-void tell_grid_before(const Record& r, uint64_t address, uint64_t bytes, const LabelledPlace& before,
-                      const std::string& kernel);
+void tell_primary_grid(const Record& r, uint64_t address, uint64_t bytes, const LabelledPlace& before,
+                       const std::string& kernel);
 
 /// `who` reads bytes of shared memory that nobody has written since the CTA began.
 void tell_unwritten(const Record& r, uint64_t address, uint32_t bytes);

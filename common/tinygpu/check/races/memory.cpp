@@ -182,7 +182,7 @@ void Races::program_access(const MemoryAccess& a, DomainState& d, ClusterState& 
   r.epoch = t.now();
   r.lane_components = t.program;
   r.time = a.time;
-  r.cta = linear(a.domain.launch.config, t.cta.id);
+  r.cta = linear(a.domain.launch.config, t.cta.key.id);
   r.kind = a.kind;
   r.proxy = a.proxy;
   r.order = a.order;
@@ -277,7 +277,7 @@ void Races::operation_access(const MemoryAccess& a, DomainState& d) {
   r.cluster = c.number;
   r.ends = op.ends;
   r.time = a.time;
-  r.cta = linear(a.domain.launch.config, op.who.cta);
+  r.cta = linear(a.domain.launch.config, op.who.cta.id);
   r.kind = a.kind;
   r.proxy = a.proxy;
   r.order = a.order;
@@ -375,12 +375,8 @@ void Races::access(const MemoryAccess& a, ClusterState& c, const Actor& actor, c
     each([&](uint64_t address, uint64_t bytes) { touch.range(owner->cells(), 0, address, bytes); });
     return;
   }
-  if (!before_.empty() && !PastGrid::over(actor.sees->of[happened]))
-    each([&](uint64_t address, uint64_t bytes) {
-      const PastGrid::Touch* met = before_.met(address, bytes, record.writes());
-      if (met && first("grid before", record.who.op))
-        tell_grid_before(record, address, bytes, met->place, before_.kernel());
-    });
+  if (before_primary_ends(actor.sees->of[happened]))
+    each([&](uint64_t address, uint64_t bytes) { early_.add(record, address, bytes); });
   // Global memory is shared by all domains: a lock for each of its parts.
   const auto by_the_host = [](uint64_t, uint16_t) {};  // it may have written anything
   uint64_t region = ~0ull;

@@ -29,9 +29,9 @@ Threads* DomainState::find(const Origin& who, std::shared_ptr<ClusterState>& clu
 }
 
 void Races::on_launch(const Launch& launch) {
-  before_ = launch.config.programmatic ? std::move(left_) : PastGrid();
-  left_ = {};
-  lets_start_ = false;
+  self_ = primaries_->add(launch.number, launch.config.kernel->name);
+  primary_ = primaries_->find(launch.primary);
+  early_.clear();
   domains_.clear();
   domains_.resize(launch.domains().size());
   global_ = std::vector<Shard>(64);
@@ -42,18 +42,24 @@ void Races::on_launch(const Launch& launch) {
   told_about_.clear();
 }
 
-void Races::on_end(const Launch& launch, const LaunchStats* stats) {
+void Races::on_end(const Launch&, const LaunchStats* stats) {
   // Where a fault has ended it, CTAs have not.
   if (!stats)
     for (DomainState& d : domains_)
       for (const auto& [key, c] : d.clusters)
         for (const auto& cta : c->ctas) end_copies(d, *c, cta->cta);
-  if (stats && lets_start_) {
-    left_ = PastGrid(launch.config.kernel->name);
+  if (stats && self_->has_launched_dependents())
     for (Shard& shard : global_)
-      for (const auto& [region, handles] : shard.regions) left_.add(region * kRegion, handles, shard.histories);
-  }
-  before_ = {};
+      for (const auto& [region, handles] : shard.regions) self_->add(region * kRegion, handles, shard.histories);
+  // A grid is over behind its primary.
+  if (stats && primary_)
+    early_.each([&](const Record& record, uint64_t address, uint64_t bytes) {
+      const PrimaryGrid::Touch* met = primary_->met(address, bytes, record.writes());
+      if (met && first("primary grid", record.who.op))
+        tell_primary_grid(record, address, bytes, met->place, primary_->kernel());
+    });
+  early_.clear();
+  primary_.reset();
   domains_.clear();
   global_.clear();
   heads_.clear();

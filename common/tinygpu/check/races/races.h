@@ -16,7 +16,7 @@
 #include "common/tinygpu/check/races/cluster_state.h"
 #include "common/tinygpu/check/races/facts.h"
 #include "common/tinygpu/check/races/findings.h"
-#include "common/tinygpu/check/races/past_grid.h"
+#include "common/tinygpu/check/races/primary_grid.h"
 #include "common/tinygpu/machine/chip/domain.h"
 
 namespace tinygpu::races {
@@ -43,9 +43,18 @@ struct Operation {
   Sight before;             // of a store or copy to other CTAs: what its thread knew and had done
 };
 
-/// Operations of tensor cores that have executed before one does, by pairs that follow each other (9.7.16.6.2): of each
-/// thread's, of a kind, all up to an epoch.
-using Predecessors = std::map<std::pair<Component, uint64_t>, Epoch>;
+/// Operations of a tensor core that one thread has issued, of a kind that others treat alike (9.7.16.6.2).
+struct TensorPipeline {
+  Component order;  // of the thread
+  AsyncOperation::Kind kind;
+  MmaPipeline mma;
+  bool four_rows;
+  auto operator<=>(const TensorPipeline&) const = default;
+};
+
+/// Operations of tensor cores that have executed before one does, by pairs that follow each other: of each pipeline all
+/// up to an epoch.
+using Predecessors = std::map<TensorPipeline, Epoch>;
 
 /// Cells of Tensor Memory that somebody has touched.
 struct TensorEntry {
@@ -57,16 +66,12 @@ struct TensorEntry {
   Record issued;        // by what its issue is known: the thread's program
   Component order = 0;  // and, to tcgen05.fence, by what the order of issue is
   Epoch order_epoch = 0;
-  uint64_t chain = 0;
+  MmaPipeline mma;
   bool pair = false, four_rows = false;
   int warp = -1;
   Component used = 0;  // of a load: by what it is known that its registers have been waited for; of epochs like `done`
   std::shared_ptr<const Predecessors> before;  // null: none
-  /// Its place among others': of its thread, of a kind that others treat alike.
-  std::pair<Component, uint64_t> place() const {
-    return {order, chain << 3 | uint64_t(four_rows) << 2 | uint64_t(kind == AsyncOperation::Kind::tmem_copy) << 1 |
-                       uint64_t(kind == AsyncOperation::Kind::tmem_shift)};
-  }
+  TensorPipeline pipeline() const { return {order, kind, mma, four_rows}; }
 };
 
 /// Columns of Tensor Memory, and who has taken them.
@@ -93,8 +98,8 @@ struct DomainState {
 
 class Races final : public Observer {
  public:
-  Races() : Observer(operations | synchronisation | shared_accesses | global_accesses | tensor_allocations) {}
-  std::unique_ptr<Observer> another() override { return std::make_unique<Races>(); }
+  Races() : Races(std::make_shared<PrimaryGrids>()) {}
+  std::unique_ptr<Observer> another() override { return std::unique_ptr<Observer>(new Races(primaries_)); }
   void on_launch(const Launch&) override;
   void on_end(const Launch&, const LaunchStats*) override;
   void on_cta(const Cta&, bool starts, uint64_t time) override;
@@ -105,6 +110,9 @@ class Races final : public Observer {
   void on_tensor_allocation(const TmemAllocation&) override;
 
  private:
+  explicit Races(std::shared_ptr<PrimaryGrids> primaries)
+      : Observer(operations | synchronisation | shared_accesses | global_accesses | tensor_allocations),
+        primaries_(std::move(primaries)) {}
   DomainState& of(const Domain& d) { return domains_[d.index]; }
   /// A copy is going to signal an mbarrier: its initialisation has been handed to the async proxy.
   void check_signal(ClusterState& c, const Operation& op, const AsyncOperation::SharedUse& use);
@@ -144,9 +152,13 @@ class Races final : public Observer {
   std::mutex told_mutex_;
   std::unordered_map<const void*, const void*> told_;
   std::set<std::pair<std::string_view, const Op*>> told_about_;
-  PastGrid before_;  // that may not be over: what it has touched; and what this one leaves
-  PastGrid left_;
-  std::atomic<bool> lets_start_ = false;  // griddepcontrol.launch_dependents has been executed
+  /// This grid has begun beside the one on which it depends, and this actor has not waited for that one.
+  bool before_primary_ends(const Sight& known) const {
+    return primary_ && primary_->has_launched_dependents() && !PrimaryGrid::over(known);
+  }
+  const std::shared_ptr<PrimaryGrids> primaries_;  // of all that watch the same machine
+  std::shared_ptr<PrimaryGrid> self_, primary_;    // this grid, and the one on which it depends; null: there is none
+  EarlyTouches early_;
   std::mutex sequential_mutex_;
   Sight sequential_;  // what fence.sc has in its order
 };

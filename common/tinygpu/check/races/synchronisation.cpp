@@ -53,9 +53,9 @@ void Races::on_sync(const Sync& s) {
 
 void Races::grid_dependency(Threads& t, const Sync& s) {
   const uint32_t lanes = s.who->lanes;
-  if (!s.value) return t.learn(lanes, {{PastGrid::kOver, 1}});
-  lets_start_ = true;
-  if (!before_.empty() && !PastGrid::over(t.row_of(s.who->lane).sees.of[happened]))
+  if (!s.value) return t.learn(lanes, {{PrimaryGrid::kOver, 1}});
+  self_->launches_dependents();
+  if (before_primary_ends(t.row_of(s.who->lane).sees.of[happened]))
     s.who->report(
         Severity::note, "race-check-incomplete",
         "not checked: what the grid behind this one and the grid before this one do at the same time. They may "

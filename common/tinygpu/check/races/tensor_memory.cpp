@@ -26,7 +26,7 @@ bool covers(const TmemRect& a, const TmemRect& b) {
 bool pipelined(const TensorEntry& first, const TensorEntry& second) {
   if (first.pair != second.pair) return false;
   if (second.kind == Kind::mma) {
-    if (first.kind == Kind::mma) return first.chain && first.chain == second.chain;
+    if (first.kind == Kind::mma) return first.mma && first.mma == second.mma;
     return first.kind == Kind::tmem_copy || first.kind == Kind::tmem_shift;
   }
   if (second.kind == Kind::tmem_shift) return first.kind == Kind::mma;
@@ -168,7 +168,7 @@ void Races::tensor_use(DomainState& d, const AsyncOperation& o, const Operation&
   const Facts& facts = d.facts.of(o.who);
   TensorEntry now;
   now.kind = o.kind;
-  now.chain = o.chain;
+  now.mma = o.pipeline;
   now.pair = facts.pair;
   now.four_rows = facts.four_rows;
   now.warp = o.who.warp;
@@ -201,10 +201,10 @@ void Races::tensor_use(DomainState& d, const AsyncOperation& o, const Operation&
   for (const auto& use : o.cells)
     for (const TensorEntry& e : d.tensor[use.sm]) {
       if (e.done.who.operation == o.id || !e.cells.overlaps(use.cells) || !directly(e)) continue;
-      const auto reach = [&](const auto& place, Epoch epoch) { before[place] = std::max(before[place], epoch); };
-      reach(e.place(), e.order_epoch);
+      const auto reach = [&](const TensorPipeline& of, Epoch epoch) { before[of] = std::max(before[of], epoch); };
+      reach(e.pipeline(), e.order_epoch);
       if (e.before)
-        for (const auto& [place, epoch] : *e.before) reach(place, epoch);
+        for (const auto& [pipeline, epoch] : *e.before) reach(pipeline, epoch);
     }
   if (!before.empty()) now.before = std::make_shared<const Predecessors>(before);
   for (const auto& use : o.cells)
@@ -229,7 +229,7 @@ void Races::tensor_use(DomainState& d, const AsyncOperation& o, const Operation&
       const bool fenced = epoch_of(ordered, e.done.component) >= e.done.epoch;
       const bool follows = pipelined(e, now);
       if (fenced || directly(e)) continue;
-      if (const auto earlier = before.find(e.place()); earlier != before.end() && earlier->second >= e.order_epoch)
+      if (const auto earlier = before.find(e.pipeline()); earlier != before.end() && earlier->second >= e.order_epoch)
         continue;
       // A scope that is too narrow does not matter between the fences of tcgen05, and without them it is their lack
       // that is told.
@@ -263,9 +263,8 @@ void Races::tensor_use(DomainState& d, const AsyncOperation& o, const Operation&
       if (e.done.who.operation == o.id || !covers(now.cells, e.cells)) return false;
       // A later one who knows this one to be over knows that one to be over, too.
       const bool follows = e.done.component == now.done.component && e.order == now.order;
-      return (now.writes || !e.writes) &&
-             (follows ? e.chain == now.chain && e.kind == now.kind && e.writes == now.writes
-                      : now.writes && seen(e.done, by, happened));
+      return (now.writes || !e.writes) && (follows ? e.mma == now.mma && e.kind == now.kind && e.writes == now.writes
+                                                   : now.writes && seen(e.done, by, happened));
     });
     if (entries.size() >= kMostEntries) entries.erase(entries.begin());
     entries.push_back(now);

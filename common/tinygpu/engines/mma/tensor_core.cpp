@@ -29,13 +29,7 @@ AsyncOperation::Kind told_as(TensorWork::Kind kind) {
   }
 }
 
-bool same_cta(const Origin& who, const Launch& launch, const Dim3& cta) {
-  return who.launch == &launch && who.cta.x == cta.x && who.cta.y == cta.y && who.cta.z == cta.z;
-}
-
-bool same_thread(const Origin& a, const Origin& b) {
-  return a.warp == b.warp && a.lane == b.lane && same_cta(a, *b.launch, b.cta);
-}
+bool same_thread(const Origin& a, const Origin& b) { return a.cta == b.cta && a.warp == b.warp && a.lane == b.lane; }
 
 }  // namespace
 
@@ -45,8 +39,7 @@ bool same_thread(const Origin& a, const Origin& b) {
 bool TensorCore::promised(const TensorWork& first, const TensorWork& second) {
   using Kind = TensorWork::Kind;
   if (first.cta_group != second.cta_group) return false;
-  if (second.kind == Kind::mma)
-    return first.kind != Kind::mma || (first.pipeline_tag == second.pipeline_tag && first.pipeline_tag != 0);
+  if (second.kind == Kind::mma) return first.kind != Kind::mma || (first.pipeline && first.pipeline == second.pipeline);
   if (second.kind == Kind::shift) return first.kind == Kind::mma;
   if (second.kind == Kind::copy_4x256b) return first.kind == Kind::shift;
   return false;
@@ -93,7 +86,7 @@ uint64_t TensorCore::enqueue(Domain& domain, TensorWork work) {
   const auto more = [&](AsyncOperation& o) {
     o.busy = node->work.interval;
     o.after = std::move(after);
-    o.chain = node->work.pipeline_tag;
+    o.pipeline = node->work.pipeline;
     for (const auto& c : node->work.cells) o.cells.push_back({c.sm->index, c.rect, c.writes, c.what});
   };
   node->told = tell_issue(domain, told_as(node->work.kind), node->work.origin, sm_, node->work.issued, 0, more);
@@ -166,7 +159,7 @@ void TensorCore::on_cta_exit(Cta& cta) {
 void TensorCore::cancel(const Cta& cta) {
   bool told = false;
   for (auto& p : pending_) {
-    const bool issued_it = same_cta(p->work.origin, cta.cluster.domain.launch, cta.id);
+    const bool issued_it = p->work.origin.cta == cta.key;
     if (p->cancelled || (!issued_it && p->work.peer != &cta)) continue;
     p->cancelled = true;
     if (!p->is_commit && !told)

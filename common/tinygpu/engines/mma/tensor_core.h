@@ -33,9 +33,7 @@ struct TensorWork {
     const char* what;  // "tcgen05.cp", "A of tcgen05.mma" …
   };
   std::vector<Cells> cells;
-  /// mma only: operations with equal nonzero tags (same accumulator, shape and kind) execute in issue order; others
-  /// are not ordered with each other.
-  uint64_t pipeline_tag = 0;
+  MmaPipeline pipeline;  // of an MMA
   /// Does all of it, reads and writes, when the unit executes it: never before `issued`, at the latest possible moment
   /// at `start + latency`.
   /// `who` is the operation.

@@ -186,10 +186,13 @@ void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& re
   work.interval = uint64_t(std::lround(time.interval));
   // The closed form ends where a program sees the barrier; completion is earlier by what commit and wait take.
   work.latency = uint64_t(std::max(1l, std::lround(time.latency - timing.observed)));
-  // Same accumulator, shape and kind: executes in issue order (PTX ISA 9.7.16.6.2).
-  work.pipeline_tag = 1 | uint64_t(o->d.column) << 1 | uint64_t(o->d.lane) << 11 | uint64_t(o->idesc.m) << 18 |
-                      uint64_t(o->idesc.n) << 27 | uint64_t(request.kind) << 37 | uint64_t(request.sparse) << 41 |
-                      uint64_t(request.weight_stationary) << 42;
+  work.pipeline = {.column = uint16_t(o->d.column),
+                   .lane = uint16_t(o->d.lane),
+                   .m = uint16_t(o->idesc.m),
+                   .n = uint16_t(o->idesc.n),
+                   .kind = uint8_t(request.kind),
+                   .sparse = request.sparse,
+                   .weight_stationary = request.weight_stationary};
   work.execute = [o](uint64_t then, const Origin& operation) {
     if (!operation.launch->options.timing_only) execute_mma(*o, then, operation);
   };

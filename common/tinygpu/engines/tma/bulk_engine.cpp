@@ -181,7 +181,7 @@ void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t
       when, domain.events.new_channel(), flight.who, [=, &domain, copy = std::move(copy)](uint64_t now) {
         const Origin& who = flight.who;
         if (to.cta->exited || to.signal.cta->exited) {
-          if (to.cta->id.x == who.cta.x && to.cta->id.y == who.cta.y && to.cta->id.z == who.cta.z) {
+          if (to.cta->key == who.cta) {
             who.report(Severity::warning, "group-not-waited",
                        "the CTA ended while this copy into its shared memory was in flight",
                        "wait on the copy's mbarrier before the CTA ends");

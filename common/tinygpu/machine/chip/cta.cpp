@@ -4,7 +4,7 @@
 
 namespace tinygpu {
 
-Cta::Cta(Cluster& c, Sm& s, uint32_t r, Dim3 i) : cluster(c), sm(s), rank(r), id(i) {}
+Cta::Cta(Cluster& c, Sm& s, uint32_t r, const CtaKey& k) : cluster(c), sm(s), key(k), rank(r) {}
 
 uint32_t Cta::threads() const { return uint32_t(cluster.domain.launch.config.block.count()); }
 

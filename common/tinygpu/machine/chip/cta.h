@@ -21,11 +21,11 @@ class Domain;
 
 class Cta {
  public:
-  Cta(Cluster& cluster, Sm& sm, uint32_t rank, Dim3 id);
+  Cta(Cluster& cluster, Sm& sm, uint32_t rank, const CtaKey& key);
   Cluster& cluster;
   Sm& sm;
+  const CtaKey key;
   uint32_t rank;        // %cluster_ctarank
-  Dim3 id;              // %ctaid
   AlignedBytes shared;  // the whole window from offset 0; user bytes start at kSharedBase
   std::vector<std::unique_ptr<Warp>> warps;
   NamedBarrier barriers[16];
@@ -33,7 +33,7 @@ class Cta {
   uint32_t live_warps = 0;
   uint32_t live_threads = 0;
   uint64_t start_time = 0, end_time = 0;
-  uint64_t lets_start = ~0ull;  // when a thread first executed griddepcontrol.launch_dependents
+  uint64_t dependents_launched = ~0ull;  // when a thread first executed griddepcontrol.launch_dependents
   bool exited = false;
   Extensions extensions;
 

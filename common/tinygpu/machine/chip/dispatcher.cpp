@@ -33,8 +33,7 @@ void Dispatcher::fill(const std::vector<std::unique_ptr<Domain>>& domains, doubl
     return n;
   };
   handed_out = std::max(handed_out, double(first_));
-  // One that begins beside the end of another looks at what that leaves.
-  if (!turn_ && !(domains.empty() || domains[0]->launch.before())) turn_ = uint64_t(handed_out);
+  if (!turn_) turn_ = uint64_t(handed_out);
   const auto sooner = [&](const Domain& a, const Domain& b) {
     const uint64_t since_a = std::max(a.room_since(), turn_), since_b = std::max(b.room_since(), turn_);
     if (since_a != since_b) return since_a < since_b;

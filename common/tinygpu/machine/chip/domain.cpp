@@ -24,21 +24,8 @@ Domain::Domain(Launch& l, uint32_t i, std::vector<Sm*> on)
       parameters(sms.size(), l.cold_start().parameters),
       memory(*this, l.gpu.chip_memory, l.gpu.l2, l.gpu.timing.memory.miss_least, l.gpu.timing.memory.store_queue,
              uint32_t(l.number)),
-      last_ends_(sms.size(), LastEnds(l.fit().blocks_per_sm)),
       share_(share_of(l.gpu.spec, *l.config.kernel, uint32_t(l.config.block.count()), l.config.dynamic_shared)),
       carveout_(carveout(l.fit())) {
-  if (const GridBefore* before = l.before()) {
-    // Where its CTAs still are, there is room when they have ended.
-    for (uint32_t k = l.fit().blocks_per_sm; k; --k) {
-      uint64_t since = 0;
-      for (const Sm* sm : sms) since = std::max(since, before->room(sm->index, k, l.fit().blocks_per_sm));
-      if (!since) break;
-      for (Sm* sm : sms) {
-        sm->room.take(share_);
-        sm->room.give(share_, since);
-      }
-    }
-  }
   CompletionOrder order = l.options.order;
   order.seed ^= 0x9e3779b97f4a7c15ull * (i + 1);
   events.set_order(order);
@@ -92,10 +79,10 @@ void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t handed) {
   cluster->live_ctas = size;
   const uint32_t threads = uint32_t(c.block.count());
   for (uint32_t rank = 0; rank < size; ++rank) {
-    Dim3 cta{id.x * c.cluster.x + rank % c.cluster.x, id.y * c.cluster.y + rank / c.cluster.x % c.cluster.y,
-             id.z * c.cluster.z + rank / c.cluster.x / c.cluster.y};
+    const Dim3 cta{id.x * c.cluster.x + rank % c.cluster.x, id.y * c.cluster.y + rank / c.cluster.x % c.cluster.y,
+                   id.z * c.cluster.z + rank / c.cluster.x / c.cluster.y};
     Sm& sm = *sms[rank];
-    auto block = std::make_unique<Cta>(*cluster, sm, rank, cta);
+    auto block = std::make_unique<Cta>(*cluster, sm, rank, CtaKey{launch.number, cta});
     // Uninitialised shared memory holds NaN patterns: a read before a write shows.
     block->shared.assign(kSharedBase + c.kernel->static_shared + c.dynamic_shared, 0xFF);
     block->start_time = when;
@@ -104,10 +91,11 @@ void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t handed) {
     cluster->ctas.push_back(std::move(block));
   }
   // Warps read cluster-wide special registers when they start, so all CTAs exist first.
-  for (auto& block : cluster->ctas)
+  for (auto& block : cluster->ctas) {
+    const uint32_t first = block->sm.place_cta((threads + 31) / 32);
     for (uint32_t w = 0; w * 32 < threads; ++w) {
-      const uint32_t lanes = std::min(32u, threads - w * 32);
-      auto warp = std::make_unique<Warp>(*block, w, lanes == 32 ? ~0u : (1u << lanes) - 1);
+      const uint32_t lanes = std::min(32u, threads - w * 32), sub_partition = (first + w) % 4;
+      auto warp = std::make_unique<Warp>(*block, w, lanes == 32 ? ~0u : (1u << lanes) - 1, sub_partition);
       warp->watch(watching);
       warp->advance_to(when);
       warp->set_entry(*c.kernel);
@@ -117,6 +105,7 @@ void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t handed) {
       ready_.add(warp->ready_time());
       block->warps.push_back(std::move(warp));
     }
+  }
   for (const auto& block : cluster->ctas) launch.observers.all([&](Observer& o) { o.on_cta(*block, true, when); });
   clusters.push_back(std::move(cluster));
   made_progress();
@@ -225,8 +214,7 @@ void Domain::on_exit(Warp& w, uint32_t lanes) {
   if (cta.live_threads == 0) {
     cta.exited = true;
     cta.end_time = w.time();
-    lets_start_ = std::max(lets_start_, std::min(cta.lets_start, w.time()));
-    last_ends_[cta.rank].add(w.time());
+    dependents_launched_ = std::max(dependents_launched_, std::min(cta.dependents_launched, w.time()));
     cta.cluster.live_ctas--;
     launch.observers.all([&](Observer& o) { o.on_cta(cta, false, w.time()); });
     cta.sm.extensions.each([&](Extension& e) { e.on_cta_exit(cta); });
@@ -239,6 +227,19 @@ void Domain::on_exit(Warp& w, uint32_t lanes) {
     retire_ = true;
     cta.cluster.end_time = w.time();
   }
+}
+
+uint64_t Domain::dependents_launched() const {
+  uint64_t when = dependents_launched_;
+  for (const auto& cluster : clusters)
+    for (const auto& cta : cluster->ctas)
+      if (!cta->exited) when = std::max(when, cta->dependents_launched);
+  return when;
+}
+
+void Domain::primary_over(uint64_t time) {
+  for (Warp* w : warps_)
+    w->wake(time, [](const Group& g) { return g.reason.kind == BlockReason::Kind::grid_dependency; });
 }
 
 bool Domain::retire_clusters() {

@@ -9,7 +9,6 @@
 
 #include "common/tinygpu/machine/chip/cta.h"
 #include "common/tinygpu/machine/chip/earliest.h"
-#include "common/tinygpu/machine/chip/grid_before.h"
 #include "common/tinygpu/machine/chip/sm.h"
 #include "common/tinygpu/machine/dim3.h"
 #include "common/tinygpu/machine/events.h"
@@ -92,9 +91,10 @@ class Domain {
   const std::vector<Warp*>& warps() const { return warps_; }
   /// When the warp at `place` of these can run next.
   void ready_at(uint32_t place, uint64_t when) { ready_.set(place, when); }
-  /// When all CTAs that were here had let dependents start, or had ended.
-  uint64_t lets_start() const { return lets_start_; }
-  const std::vector<LastEnds>& last_ends() const { return last_ends_; }
+  /// When all CTAs that have been here had executed griddepcontrol.launch_dependents, or had ended; ~0: one has not.
+  uint64_t dependents_launched() const;
+  /// The grid on which this one depends is over at `time`: warps that wait for it go on.
+  void primary_over(uint64_t time);
   bool has_room() const { return room().fits; }
   /// Starts a cluster that the chip hands out at `handed`, or as soon as the room that it takes is ready.
   void start_cluster(Dim3 id, uint64_t linear, uint64_t handed);
@@ -114,14 +114,13 @@ class Domain {
   std::vector<Warp*> deferred_warps_;
   std::vector<Deferred> deferred_effects_;
   uint64_t turns_ = 0;
-  uint64_t landed_ = 0;  // where the warps were when the last effect landed
-  uint64_t lets_start_ = 0;
-  std::vector<LastEnds> last_ends_;  // by SM
-  std::vector<Warp*> warps_;         // of all resident CTAs
-  Earliest ready_;                   // Warp::ready_time() of each
-  bool retire_ = false;              // a cluster has ended
-  const SmShare share_;              // of an SM, that a CTA takes
-  const uint32_t carveout_;          // of shared memory, that an SM gets for its CTAs
+  uint64_t landed_ = 0;               // where the warps were when the last effect landed
+  uint64_t dependents_launched_ = 0;  // by CTAs that have ended
+  std::vector<Warp*> warps_;          // of all resident CTAs
+  Earliest ready_;                    // Warp::ready_time() of each
+  bool retire_ = false;               // a cluster has ended
+  const SmShare share_;               // of an SM, that a CTA takes
+  const uint32_t carveout_;           // of shared memory, that an SM gets for its CTAs
   bool fits(const Sm& sm) const;
   /// For a cluster: the answer that SmRoom gave last, and to what.
   struct Room {

@@ -22,9 +22,21 @@ Flight::Flight(Gpu& gpu) : gpu_(gpu), stuck_(*this) {}
 
 Flight::~Flight() = default;
 
-Launch& Flight::add(const LaunchConfig& config, uint64_t start, const GridBefore* before, int priority) {
-  launches_.push_back(std::make_unique<Launch>(gpu_, config, gpu_.options, start, sms_, before, !launches_.empty()));
-  queue_.push_back({priority});
+Launch& Flight::add(const LaunchConfig& config, uint64_t start, int priority, bool has_dependent) {
+  return add(config, start, 0, priority, has_dependent);
+}
+
+Launch& Flight::add_dependent(const LaunchConfig& config, const Launch& primary, int priority, bool has_dependent) {
+  // Its first instruction comes so long behind the moment when the primary lets it start, its own launch included.
+  const LaunchTiming& t = gpu_.timing.launch;
+  const uint64_t first = primary.dependents_launched() + t.programmatic;
+  const uint64_t start = std::max(primary.start_time, first - std::min(first, t.latency + t.cta));
+  return add(config, start, primary.number, priority, has_dependent);
+}
+
+Launch& Flight::add(const LaunchConfig& config, uint64_t start, uint64_t primary, int priority, bool has_dependent) {
+  launches_.push_back(std::make_unique<Launch>(gpu_, config, gpu_.options, start, sms_, primary, !launches_.empty()));
+  queue_.push_back({priority, false, has_dependent});
   added_ = true;
   if (launches_.size() > 1) find_sets();
   stuck_.grid_added();
@@ -74,7 +86,8 @@ void Flight::stop_long_ones(uint64_t next) {
 void Flight::run_window(uint64_t next, uint64_t cycle) {
   const auto left = [](const auto& l) { return l->dispatcher.left() != 0; };
   // A warp's second group that waits for the exchange may be left over from the last one.
-  const bool alone = active_.size() == 1 && !active_[0]->has_deferred() && std::ranges::none_of(launches_, left);
+  const bool alone = active_.size() == 1 && !active_[0]->has_deferred() && std::ranges::none_of(launches_, left) &&
+                     std::ranges::none_of(queue_, &Queued::has_dependent);
   uint64_t until = next + (alone ? kAlone : std::min(gpu_.options.window, gpu_.timing.memory.least_latency));
   if (alone) until = std::min(until, std::max(cycle, next + 1));  // a window that ends sooner is the same for it
   if (gpu_.options.max_cycles) {
@@ -208,9 +221,15 @@ void Flight::find_busy() {
     }
 }
 
-std::optional<Flight::Ended> Flight::run_until(uint64_t cycle) {
+std::optional<Flight::Event> Flight::run_until(uint64_t cycle) {
+  ended_.reset();
   while (true) {
     if (added_) fill();
+    for (size_t i = 0; i < launches_.size(); ++i)
+      if (queue_[i].has_dependent && launches_[i]->dependents_launched() != ~0ull) {
+        queue_[i].has_dependent = false;
+        return Event{Event::Kind::lets_dependents_start, launches_[i].get(), {}};
+      }
     active_.clear();
     uint64_t next = ~0ull;
     for (Domain* d : busy_) {
@@ -220,15 +239,16 @@ std::optional<Flight::Ended> Flight::run_until(uint64_t cycle) {
     }
     for (size_t i = 0; i < launches_.size(); ++i) {
       // A grid that does not fit at all has nothing to run.
-      if (!active_.empty() && !launches_[i]->over()) continue;
-      past_.push_back(std::move(launches_[i]));
+      if ((!active_.empty() && !launches_[i]->over()) || launches_[i]->dependency_over() == ~0ull) continue;
+      ended_ = std::move(launches_[i]);
       launches_.erase(launches_.begin() + std::ptrdiff_t(i));
       queue_.erase(queue_.begin() + std::ptrdiff_t(i));
-      Launch& l = *past_.back();
-      Ended ended{&l, l.finish()};
-      past_instructions_ += ended.stats.instructions;
+      for (const auto& l : launches_)
+        if (l->primary == ended_->number) l->primary_ended(ended_->ended());
+      Event over{Event::Kind::over, ended_.get(), ended_->finish()};
+      past_instructions_ += over.stats.instructions;
       find_busy();
-      return ended;
+      return over;
     }
     if (next == ~0ull) stuck_.waits_forever();
     if (next >= cycle) return std::nullopt;

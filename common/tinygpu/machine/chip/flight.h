@@ -1,4 +1,5 @@
-// Grids that run at the same time, and share the chip: those of streams that do not wait for each other.
+// Grids that run at the same time, and share the chip: those of streams that do not wait for each other, and those that
+// programmatic dependent launch starts beside the grid on which they depend.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,17 +16,23 @@ class Flight {
   explicit Flight(Gpu& gpu);
   ~Flight();
   /// A grid that begins at `start`, which is not before what has been run. Of those that wait for room, the one with
-  /// the least `priority` comes first, and then the one that was added first.
-  Launch& add(const LaunchConfig& config, uint64_t start, const GridBefore* before = nullptr, int priority = 0);
-  struct Ended {
-    Launch* launch;  // lives as long as the flight
+  /// the least `priority` comes first, and then the one that was added first. `has_dependent`: run() says when it lets
+  /// dependents start.
+  Launch& add(const LaunchConfig& config, uint64_t start, int priority = 0, bool has_dependent = false);
+  /// One that depends on `primary`, which has just let dependents start. Its griddepcontrol.wait waits for the end of
+  /// that one; it is over when both are.
+  Launch& add_dependent(const LaunchConfig& config, const Launch& primary, int priority = 0,
+                        bool has_dependent = false);
+  struct Event {
+    enum class Kind : uint8_t { over, lets_dependents_start } kind;
+    Launch* launch;  // one that is over lives until the next run()
     LaunchStats stats;
   };
-  /// Runs until a grid is over. There are some. Throws KernelFault: then all are.
-  Ended run() { return *run_until(~0ull); }
+  /// Runs until something happens to a grid. There are some. Throws KernelFault: then all are over.
+  Event run() { return *run_until(~0ull); }
   /// The same, or until nothing is left to happen before `cycle`: then nothing is returned. It stops between windows,
   /// so that it changes nothing.
-  std::optional<Ended> run_until(uint64_t cycle);
+  std::optional<Event> run_until(uint64_t cycle);
   /// Everything has been run up to here.
   uint64_t now() const { return now_; }
   bool empty() const { return launches_.empty(); }
@@ -59,15 +66,18 @@ class Flight {
   void fill();
   /// Clusters that have ended make room for others.
   void refill();
+  Launch& add(const LaunchConfig& config, uint64_t start, uint64_t primary, int priority, bool has_dependent);
 
   Gpu& gpu_;
   StuckWatch stuck_;
   std::vector<std::unique_ptr<Sm>> sms_;  // by %smid
-  std::vector<std::unique_ptr<Launch>> launches_, past_;
+  std::vector<std::unique_ptr<Launch>> launches_;
+  std::unique_ptr<Launch> ended_;  // of the last event
   /// What is known of each of launches_.
   struct Queued {
     int priority = 0;
-    bool begun = false;  // it has CTAs
+    bool begun = false;          // it has CTAs
+    bool has_dependent = false;  // of which run() has yet to say that it may start
   };
   std::vector<Queued> queue_;
   std::vector<Domain*> busy_, active_;      // those that have work, and those of them that are not done with it

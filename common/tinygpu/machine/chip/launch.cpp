@@ -36,8 +36,9 @@ RunOptions watched_by(RunOptions options, const std::vector<std::unique_ptr<Obse
 }  // namespace
 
 Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t start,
-               std::vector<std::unique_ptr<Sm>>& sms, const GridBefore* before, bool beside)
+               std::vector<std::unique_ptr<Sm>>& sms, uint64_t depends_on, bool beside)
     : number(++g.grids),
+      primary(depends_on),
       gpu(g),
       config(c),
       options(o),
@@ -47,7 +48,7 @@ Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t star
       dispatcher(config, start + g.timing.launch.latency, g.timing.launch.cta_interval),
       reports(options, config.kernel->name, g.noted),
       memory_limit_(half_of_host_memory()),
-      before_(before),
+      dependency_over_(primary ? ~0ull : 0),
       fit_(occupancy(g.spec, *config.kernel, uint32_t(config.block.count()), config.dynamic_shared)),
       l2_before_(g.chip_memory.l2_read()),
       device_before_(g.chip_memory.device_bytes()) {
@@ -86,18 +87,26 @@ bool Launch::over() const {
   return !dispatcher.left() && std::ranges::all_of(domains_, [](const auto& d) { return d->idle(); });
 }
 
-GridBefore Launch::left() const {
-  GridBefore g;
-  g.start = start_time;
-  g.ends.resize(size_t(gpu.spec.sms));
+uint64_t Launch::dependents_launched() const {
+  if (dispatcher.left()) return ~0ull;
+  uint64_t when = start_time;
   for (const auto& d : domains_) {
-    g.lets_start = std::max(g.lets_start, d->lets_start());
-    // Grids that follow each other so closely find translations; a grid by itself is timed as ncu sees it, cold.
-    g.ended = std::max(g.ended, ends(*d, false));
-    for (size_t i = 0; i < d->sms.size(); ++i) g.ends[d->sms[i]->index] = d->last_ends()[i].latest_first();
+    when = std::max(when, d->dependents_launched());
+    if (when == ~0ull) break;
   }
-  g.per_sm = fit_.blocks_per_sm;
-  return g;
+  return when;
+}
+
+uint64_t Launch::ended() const {
+  // Grids that follow each other so closely find translations; a grid by itself is timed as ncu sees it, cold.
+  uint64_t last = start_time;
+  for (const auto& d : domains_) last = std::max(last, ends(*d, false));
+  return last;
+}
+
+void Launch::primary_ended(uint64_t time) {
+  dependency_over_ = time + gpu.timing.launch.programmatic_wait;
+  for (const auto& d : domains_) d->primary_over(dependency_over_);
 }
 
 LaunchStats Launch::finish() {

@@ -29,7 +29,6 @@ struct LaunchConfig {
   bool explicit_cluster = false;
   uint32_t dynamic_shared = 0;
   bool cooperative = false;
-  bool programmatic = false;    // may begin when the grid before lets it
   uint64_t grid_workspace = 0;  // %envreg1 (high) and %envreg2 (low): where cooperative groups keep a grid's barrier
   std::vector<uint8_t> params;  // laid out by kernel->params
 };
@@ -57,10 +56,11 @@ struct RunOptions {
 /// One grid in flight (flight.h).
 class Launch {
  public:
-  /// `sms`: of the chip, those that are named are made. `before`: null, or a grid beside whose end this one begins.
-  /// `beside`: it runs beside other grids, and observers watch it that have no other one to watch.
+  /// `sms`: of the chip, those that are named are made. `primary`: the number of the grid on which this one depends
+  /// and beside which it begins (programmatic dependent launch); 0: none. `beside`: it runs beside other grids, and
+  /// observers watch it that have no other one to watch.
   Launch(Gpu& gpu, const LaunchConfig& config, const RunOptions& options, uint64_t start_time,
-         std::vector<std::unique_ptr<Sm>>& sms, const GridBefore* before = nullptr, bool beside = false);
+         std::vector<std::unique_ptr<Sm>>& sms, uint64_t primary = 0, bool beside = false);
   /// Observers and the reader are told that it is over, however it ends.
   ~Launch();
 
@@ -68,7 +68,8 @@ class Launch {
   bool over() const;
   LaunchStats finish();  // it is over
 
-  const uint64_t number;  // %gridid
+  const uint64_t number;   // %gridid
+  const uint64_t primary;  // the grid on which it depends; 0: none
   Gpu& gpu;
   const LaunchConfig config;
   const RunOptions options;
@@ -86,17 +87,21 @@ class Launch {
   const std::vector<std::unique_ptr<Domain>>& domains() const { return domains_; }
   /// Of its CTAs on an SM that has no others.
   const Occupancy& fit() const { return fit_; }
-  /// The grid beside whose end this one began; null: it began behind everything.
-  const GridBefore* before() const { return before_; }
-  /// What this one leaves; of one that is over.
-  GridBefore left() const;
+  /// When all of its CTAs have let dependents start, or have ended; ~0: not yet.
+  uint64_t dependents_launched() const;
+  /// When the last of its CTAs has ended and what they wrote is there; of one that is over.
+  uint64_t ended() const;
+  /// When griddepcontrol.wait goes on: 0 if it depends on no grid, ~0 while that one is not over.
+  uint64_t dependency_over() const { return dependency_over_; }
+  /// The grid on which it depends has ended at `time`.
+  void primary_ended(uint64_t time);
   /// What an SM's first CTA meets.
   const ColdStart& cold_start() const { return cold_start_; }
 
  private:
   std::atomic<uint64_t> memory_{0};  // that warps have taken, which give it back when they end
   const uint64_t memory_limit_;
-  const GridBefore* const before_;
+  uint64_t dependency_over_;
   const Occupancy fit_;
   ColdStart cold_start_;
   std::vector<std::unique_ptr<Domain>> domains_;

@@ -39,6 +39,15 @@ bool all_blocked(const Domain& domain) {
   return true;
 }
 
+/// Everybody is blocked, some until the grid on which this one depends is over.
+bool waits_for_primary(const Domain& domain) {
+  return all_blocked(domain) && std::ranges::any_of(domain.warps(), [](const Warp* w) {
+           return std::ranges::any_of(w->groups(), [](const Group& g) {
+             return g.state == Group::State::blocked && g.reason.kind == BlockReason::Kind::grid_dependency;
+           });
+         });
+}
+
 /// Effects that are still to come, by the instruction that asked for them.
 std::vector<LabelledPlace> in_flight(const std::vector<const Launch*>& launches) {
   struct Kind {
@@ -78,7 +87,9 @@ void StuckWatch::waits_forever() const {
 }
 
 bool StuckWatch::hopeless() const {
-  const auto waits = [](const Domain* d) { return d->idle() || (d->stuck && all_blocked(*d)); };
+  const auto waits = [](const Domain* d) {
+    return d->idle() || waits_for_primary(*d) || (d->stuck && all_blocked(*d));
+  };
   return !flight_.busy().empty() && std::ranges::all_of(flight_.busy(), waits);
 }
 
@@ -170,13 +181,15 @@ void StuckWatch::check(uint64_t time) {
   for (Domain* d : flight_.busy()) {
     instructions += d->ended_instructions();
     if (d->idle()) continue;
+    for (const Warp* w : d->warps()) instructions += w->instructions();
+    // The grid on which it depends says whether this goes on.
+    if (waits_for_primary(*d)) continue;
     any = true;
     if (all_blocked(*d)) d->stuck++;
     all_stuck &= d->stuck > kStuckLimit;
     polls += d->polls;
     // What is in flight may end the polling.
     if ((d->polls == 0 && d->stuck == 0) || !d->events.empty()) polling = false;
-    for (const Warp* w : d->warps()) instructions += w->instructions();
   }
   if (any && all_stuck) waits_forever();
   if (any && polling && polls > kPollLimit) {

@@ -22,8 +22,6 @@ std::string who_does(uint32_t lanes, const char* verb) {
   return fmt::format("lanes {:#010x} {}", lanes, verb);
 }
 
-bool same_cta(const Dim3& a, const Dim3& b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
-
 /// The mbarrier that the group waits for; null: there is none.
 const MBarrier* mbarrier_of(const Group& g) {
   if (!g.reason.cta) return nullptr;
@@ -82,7 +80,7 @@ bool same_wait(const Group& a, const Group& b) {
 
 /// "warp 1", "warp 1 of CTA (1,0,0)".
 std::string name_of(const Warp& w, const Warp& from) {
-  const Dim3& c = w.cta().id;
+  const Dim3& c = w.cta().key.id;
   return fmt::format("warp {}", w.index()) +
          (&w.cta() == &from.cta() ? "" : fmt::format(" of CTA ({},{},{})", c.x, c.y, c.z));
 }
@@ -136,7 +134,7 @@ void WaitGraph::find_mbarrier_edges(Wait& wait) const {
     for (const size_t k : of_cluster_.at(&wait.warp->cluster())) {
       const Wait& o = waits_[k];
       const bool lane = a.who.lane < 0 || (o.lanes >> a.who.lane & 1);
-      if (int(o.warp->index()) == a.who.warp && lane && same_cta(o.warp->cta().id, a.who.cta)) wait.on.push_back(k);
+      if (int(o.warp->index()) == a.who.warp && lane && o.warp->cta().key == a.who.cta) wait.on.push_back(k);
     }
   }
 }
@@ -290,7 +288,7 @@ std::vector<LabelledPlace> WaitGraph::places(size_t most) const {
 WaitGraph::Seen WaitGraph::seen_by(const Wait& wait) {
   Seen seen;
   for (const MbarrierAct& a : wait.acts)
-    if (a.kind == ActKind::pass && a.who.warp == int(wait.warp->index()) && same_cta(a.who.cta, wait.warp->cta().id)) {
+    if (a.kind == ActKind::pass && a.who.warp == int(wait.warp->index()) && a.who.cta == wait.warp->cta().key) {
       seen.next = std::max(seen.next, a.phase + 1);
       seen.phases += a.amount;
     }

@@ -23,7 +23,7 @@ uint64_t fence_wait(Warp& w, uint64_t own) {
     if (s->written) start = std::max(start, std::max(s->written, s->translated) + t.stored);
     if (s->written_bulk) start = std::max(start, s->written_bulk + t.stored_bulk);
   }
-  uint64_t& port = w.sm().extensions.get<FencePorts>().free[w.index() & 3];
+  uint64_t& port = w.sm().extensions.get<FencePorts>().free[w.sub_partition()];
   start = std::max(start, port);
   port = start + t.gpu_warp;
   return start + own - w.time();

@@ -122,6 +122,14 @@ bool GlobalMemory::register_host(void* p, uint64_t size) {
   return true;
 }
 
+bool GlobalMemory::host_reaches(uint64_t begin, uint64_t end) const {
+  const std::shared_lock lock(mutex_);
+  return std::ranges::any_of(allocations_, [&](const auto& entry) {
+    const Allocation& a = entry.second;
+    return host_writes(a) && a.base < end && a.base + a.size > begin;
+  });
+}
+
 bool GlobalMemory::unregister_host(void* p) {
   std::unique_lock lock(mutex_);
   auto it = allocations_.find(reinterpret_cast<uint64_t>(p));

@@ -54,6 +54,8 @@ class GlobalMemory {
   const Allocation* find(uint64_t address) const;
   /// Host pointer for [address, address+size), or nullptr if any byte is outside one allocation.
   uint8_t* translate(uint64_t address, uint64_t size) const;
+  /// The host reaches an allocation in [begin, end) without the CUDA API.
+  bool host_reaches(uint64_t begin, uint64_t end) const;
   /// The allocation nearest below/above, for messages: "12 bytes past the end of a 4096-byte allocation at 0x…".
   std::string describe(uint64_t address) const;
 

@@ -61,7 +61,7 @@ void Cta::barrier_check(uint32_t id, uint64_t now) {
         const Function* function = &w.function();
         for (const Group& g : w.groups())
           if (g.mask & part.here) function = g.function;
-        const Origin who{&cluster.domain.launch, function, part.op, this->id, int(i), -1, 0, part.here};
+        const Origin who{&cluster.domain.launch, function, part.op, key, int(i), -1, 0, part.here};
         tell(*this, Sync::Kind::barrier_arrive, id, part.sync, now, &who);
       }
       const uint32_t only_arrive = part.here & ~part.sync;

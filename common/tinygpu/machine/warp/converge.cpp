@@ -118,7 +118,7 @@ void Warp::release_warp_barriers() {
           arrived |= o.mask;
       if ((arrived & members & live_) != (members & live_)) continue;
       if (told(Observer::synchronisation)) {
-        const Origin who{&domain().launch, g.function, g.blocked_at, cta_.id, int(index_), -1, 0, arrived};
+        const Origin who{&domain().launch, g.function, g.blocked_at, cta_.key, int(index_), -1, 0, arrived};
         tell(cta_, Sync::Kind::warp_sync, 0, 0, time_, &who);
       }
       wake(time_,

@@ -84,7 +84,7 @@ inline int64_t Warp::occupied(const Op& op, int64_t now) const {
   Bookings* const pipe = op.pipe == Pipe::none ? nullptr : &pipe_of(op, pipes, now);
   if (pipe) now = pipe->first(now);
   if (op.issue) {
-    int64_t& reads_until = sm_.reads_until[index_ & 3];
+    int64_t& reads_until = sm_.reads_until[sub_partition_];
     const auto [turn, end] = port.take(now, op.issue);
     if (op.cost == CostClass::mma_sync) [[unlikely]] {
       now = turn;
@@ -109,8 +109,8 @@ void Warp::run_ops() {
   regs_ = frames_.registers() + g->register_base;
   const uint32_t mask = g->mask;
   uint32_t pc = g->pc;
-  Bookings& port = sm_.port[index_ & 3];
-  Bookings* const pipes = sm_.pipes[index_ & 3];
+  Bookings& port = sm_.port[sub_partition_];
+  Bookings* const pipes = sm_.pipes[sub_partition_];
   const bool serial_ok = domain().serial;
   bool first = true;
   while (time_ < deadline_) {

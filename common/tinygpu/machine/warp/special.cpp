@@ -28,9 +28,9 @@ void special_values(const Warp& w, Special s, uint64_t lanes[32]) {
     case Special::ntid_x: all(c.block.x); break;
     case Special::ntid_y: all(c.block.y); break;
     case Special::ntid_z: all(c.block.z); break;
-    case Special::ctaid_x: all(cta.id.x); break;
-    case Special::ctaid_y: all(cta.id.y); break;
-    case Special::ctaid_z: all(cta.id.z); break;
+    case Special::ctaid_x: all(cta.key.id.x); break;
+    case Special::ctaid_y: all(cta.key.id.y); break;
+    case Special::ctaid_z: all(cta.key.id.z); break;
     case Special::nctaid_x: all(c.grid.x); break;
     case Special::nctaid_y: all(c.grid.y); break;
     case Special::nctaid_z: all(c.grid.z); break;
@@ -46,9 +46,9 @@ void special_values(const Warp& w, Special s, uint64_t lanes[32]) {
     case Special::nclusterid_x: all(c.grid.x / shape.x); break;
     case Special::nclusterid_y: all(c.grid.y / shape.y); break;
     case Special::nclusterid_z: all(c.grid.z / shape.z); break;
-    case Special::cluster_ctaid_x: all(cta.id.x % shape.x); break;
-    case Special::cluster_ctaid_y: all(cta.id.y % shape.y); break;
-    case Special::cluster_ctaid_z: all(cta.id.z % shape.z); break;
+    case Special::cluster_ctaid_x: all(cta.key.id.x % shape.x); break;
+    case Special::cluster_ctaid_y: all(cta.key.id.y % shape.y); break;
+    case Special::cluster_ctaid_z: all(cta.key.id.z % shape.z); break;
     case Special::cluster_nctaid_x: all(shape.x); break;
     case Special::cluster_nctaid_y: all(shape.y); break;
     case Special::cluster_nctaid_z: all(shape.z); break;

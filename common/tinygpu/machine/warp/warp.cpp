@@ -7,10 +7,12 @@
 
 namespace tinygpu {
 
-Warp::Warp(Cta& cta, uint32_t index, uint32_t live_mask)
+Warp::Warp(Cta& cta, uint32_t index, uint32_t live_mask, uint32_t sub_partition)
     : cta_(cta),
       sm_(cta.sm),
       index_(index),
+      sub_partition_(sub_partition),
+      number_(++cta.sm.warps_started),
       live_(live_mask),
       told_(cta.cluster.domain.launch.observers.wanted()),
       groups_(live_mask),
@@ -61,11 +63,11 @@ uint64_t Warp::state() const {
 }
 
 Where Warp::where_of(const Op& op, const Function& f, int lane) const {
-  return Origin{&domain().launch, &f, &op, cta_.id, int(index_), lane, 0, 0}.where();
+  return Origin{&domain().launch, &f, &op, cta_.key, int(index_), lane, 0, 0}.where();
 }
 
 Where Warp::where(int lane) const {
-  return Origin{&domain().launch, &function(), op_, cta_.id, int(index_), lane, 0, 0}.where(time());
+  return Origin{&domain().launch, &function(), op_, cta_.key, int(index_), lane, 0, 0}.where(time());
 }
 
 void Warp::fault(FaultKind kind, std::string code, std::string message, std::string help, int lane) const {

@@ -28,7 +28,8 @@ struct Sm;
 
 class Warp {
  public:
-  Warp(Cta& cta, uint32_t index, uint32_t live_mask);
+  /// `sub_partition`: of its SM, whose scheduler issues its instructions.
+  Warp(Cta& cta, uint32_t index, uint32_t live_mask, uint32_t sub_partition);
   ~Warp();
   Warp(const Warp&) = delete;
   Warp& operator=(const Warp&) = delete;
@@ -56,6 +57,9 @@ class Warp {
   const MachineSpec& spec() const;
   const Timing& timing() const;
   uint32_t index() const { return index_; }
+  uint32_t sub_partition() const { return sub_partition_; }
+  /// Among all warps that its SM has had, from 1 on.
+  uint64_t number() const { return number_; }
   Group& group() { return groups_.current(); }
 
   /// Simulated time of this warp in SM cycles: when the current op issues.
@@ -213,7 +217,8 @@ class Warp {
 
   Cta& cta_;
   Sm& sm_;
-  uint32_t index_;
+  uint32_t index_, sub_partition_;
+  uint64_t number_;
   uint32_t live_;
   uint32_t told_;  // what observers want to hear of
   uint64_t time_ = 0, deadline_ = 0;

@@ -141,7 +141,7 @@ Json timeline_json(const KernelTimeline& t, uint64_t most) {
     }
   Json stays = Json::array();
   for (const auto& s : t.stays)
-    stays.push_back({s.sm, s.slot, s.cta.x, s.cta.y, s.cta.z, s.begin - t.begin, s.end - t.begin});
+    stays.push_back({s.sm, s.slot, s.cta.id.x, s.cta.id.y, s.cta.id.z, s.begin - t.begin, s.end - t.begin});
   Json out = {{"cycles", t.end - t.begin}, {"left_out", left_out}};
   if (until != ~0ull) out["shown_until"] = until - t.begin;
   out.update({{"words", names.words()},

@@ -1,4 +1,4 @@
-#include "common/tinygpu/check/races/past_grid.h"
+#include "common/tinygpu/check/races/primary_grid.h"
 
 #include <algorithm>
 
@@ -6,13 +6,13 @@
 
 namespace tinygpu::races {
 
-bool PastGrid::over(const Sight& known) {
+bool PrimaryGrid::over(const Sight& known) {
   if (epoch_of(known.here, kOver)) return true;
   return known.elsewhere &&
          std::ranges::any_of(*known.elsewhere, [](const auto& other) { return epoch_of(other.second, kOver) != 0; });
 }
 
-void PastGrid::add(uint64_t base, const std::vector<uint32_t>& handles, const Histories& histories) {
+void PrimaryGrid::add(uint64_t base, const std::vector<uint32_t>& handles, const Histories& histories) {
   for (size_t i = 0; i < handles.size(); ++i) {
     if (!handles[i]) continue;
     Cell cell;
@@ -31,7 +31,7 @@ void PastGrid::add(uint64_t base, const std::vector<uint32_t>& handles, const Hi
   }
 }
 
-const PastGrid::Touch* PastGrid::met(uint64_t address, uint64_t bytes, bool writes) const {
+const PrimaryGrid::Touch* PrimaryGrid::met(uint64_t address, uint64_t bytes, bool writes) const {
   for (uint64_t at = address; at < address + bytes; at = (at / kCell + 1) * kCell) {
     const auto it = cells_.find(at / kCell);
     if (it == cells_.end()) continue;
@@ -42,6 +42,26 @@ const PastGrid::Touch* PastGrid::met(uint64_t address, uint64_t bytes, bool writ
     if (writes && cell.touched & mask) return &touches_[(cell.read ? cell.read : cell.write) - 1u];
   }
   return nullptr;
+}
+
+std::shared_ptr<PrimaryGrid> PrimaryGrids::add(uint64_t grid, const std::string& kernel) {
+  std::erase_if(grids_, [](const auto& g) { return g.second.expired(); });
+  auto made = std::make_shared<PrimaryGrid>(kernel);
+  grids_[grid] = made;
+  return made;
+}
+
+std::shared_ptr<PrimaryGrid> PrimaryGrids::find(uint64_t grid) const {
+  const auto it = grids_.find(grid);
+  return it == grids_.end() ? nullptr : it->second.lock();
+}
+
+void EarlyTouches::add(const Record& record, uint64_t address, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  touches_.push_back({record, address, bytes});
+  // What only judges accesses within the grid.
+  touches_.back().record.knew = {};
+  touches_.back().record.lane_components = {};
 }
 
 }  // namespace tinygpu::races
