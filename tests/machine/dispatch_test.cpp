@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/tinygpu/machine/chip/flight.h"
+#include "common/tinygpu/machine/chip/grid_scheduler.h"
 #include "tests/support/run_ptx.h"
 
 namespace tinygpu::test {
@@ -444,16 +444,16 @@ TEST(Programmatic, TheyMayTalk) {
 TEST(Programmatic, AThirdOneBeginsBesideTheSecond) {
   RunPtx run(kDependent);
   const uint64_t out = run.buffer<uint64_t>(3 * 16);
-  Flight flight(run.gpu);
-  flight.add(run.config("k", {8}, {32}, out, 2000u, 20000u), 0, 0, true);
+  GridScheduler scheduler(run.gpu);
+  scheduler.add(run.config("k", {8}, {32}, out, 2000u, 20000u), 0, 0, true);
   std::vector<uint64_t> over;
-  for (uint32_t next = 1; !flight.empty();) {
-    const Flight::Event e = flight.run();
-    if (e.kind == Flight::Event::Kind::over) {
+  for (uint32_t next = 1; !scheduler.empty();) {
+    const GridScheduler::Event e = scheduler.run();
+    if (e.kind == GridScheduler::Event::Kind::over) {
       over.push_back(e.launch->number);
     } else {
       ASSERT_LT(next, 3u);
-      flight.add_dependent(run.config("k", {8}, {32}, out + 128 * next, 2000u, 40000u), *e.launch, 0, next < 2);
+      scheduler.add_dependent(run.config("k", {8}, {32}, out + 128 * next, 2000u, 40000u), *e.launch, 0, next < 2);
       ++next;
     }
   }

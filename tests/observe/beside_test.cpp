@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/tinygpu/machine/chip/flight.h"
+#include "common/tinygpu/machine/chip/grid_scheduler.h"
 #include "common/tinygpu/observe/profile.h"
 #include "common/tinygpu/observe/report/report.h"
 #include "common/tinygpu/observe/sm_timeline.h"
@@ -41,11 +41,11 @@ L:
     machine.gpu.options.observers = {&profile, &trace, &first_sm};
     for (Observer* o : report.observers()) machine.gpu.options.observers.push_back(o);
     const uint64_t from = machine.upload(std::vector<uint32_t>(4096, 7)), to = machine.buffer<uint32_t>(4096);
-    Flight flight(machine.gpu);
-    for (int i = 0; i < 2; ++i) flight.add(machine.config("copies", {1}, {1}, from, to), 0);
-    flight.add(machine.config("other", {8}, {32}, from, to), 0);
-    while (!flight.empty()) {
-      const Flight::Event e = flight.run();
+    GridScheduler scheduler(machine.gpu);
+    for (int i = 0; i < 2; ++i) scheduler.add(machine.config("copies", {1}, {1}, from, to), 0);
+    scheduler.add(machine.config("other", {8}, {32}, from, to), 0);
+    while (!scheduler.empty()) {
+      const GridScheduler::Event e = scheduler.run();
       stats[e.launch->config.kernel->name] = e.stats;
     }
   }

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "common/tinygpu/isa/instruction_set.h"
-#include "common/tinygpu/machine/chip/flight.h"
+#include "common/tinygpu/machine/chip/grid_scheduler.h"
 #include "common/tinygpu/ptx/parser.h"
 #include "common/tinygpu/timing/profile.h"
 
@@ -101,12 +101,12 @@ LaunchStats RunPtx::launch_bytes(const std::string& kernel, Dim3 grid, Dim3 bloc
 
 void RunPtx::launch_dependent(const LaunchConfig& primary, const LaunchConfig& dependent) {
   const Watched watched(*this);
-  Flight flight(gpu);
-  flight.add(primary, gpu.clock, 0, true);
-  while (!flight.empty()) {
-    const Flight::Event e = flight.run();
-    if (e.kind == Flight::Event::Kind::lets_dependents_start)
-      flight.add_dependent(dependent, *e.launch);
+  GridScheduler scheduler(gpu);
+  scheduler.add(primary, gpu.clock, 0, true);
+  while (!scheduler.empty()) {
+    const GridScheduler::Event e = scheduler.run();
+    if (e.kind == GridScheduler::Event::Kind::lets_dependents_start)
+      scheduler.add_dependent(dependent, *e.launch);
     else
       gpu.clock = std::max(gpu.clock, e.launch->start_time + e.stats.cycles);
   }

@@ -60,7 +60,7 @@ class RunPtx {
   /// Two grids of a stream, the second one as a programmatic dependent launch.
   void launch_dependent(const LaunchConfig& primary, const LaunchConfig& dependent);
 
-  /// The same launch for a Flight: `checks` watch it while `Watched` lives.
+  /// The same launch for a GridScheduler: `checks` watch it while `Watched` lives.
   template <class... P>
   LaunchConfig config(const std::string& kernel, Dim3 grid, Dim3 block, P... params) {
     std::vector<std::vector<uint8_t>> bytes;

@@ -5,7 +5,7 @@
 
 #include "common/tinygpu/base/clean_thread.h"
 #include "common/tinygpu/engines/tmem/tensor_memory.h"
-#include "common/tinygpu/machine/chip/flight.h"
+#include "common/tinygpu/machine/chip/grid_scheduler.h"
 #include "common/tinygpu/timing/power.h"
 #include "common/tinygpu/timing/profile.h"
 
@@ -91,7 +91,9 @@ void Machine::observe() {
   if (unwritten_) gpu_.options.observers.push_back(unwritten_.get());
 }
 
-uint64_t Machine::clock() const { return flight_ ? std::max({gpu_.clock, flight_->now(), reached_}) : gpu_.clock; }
+uint64_t Machine::clock() const {
+  return scheduler_ ? std::max({gpu_.clock, scheduler_->now(), reached_}) : gpu_.clock;
+}
 
 void Machine::on_diagnosis(std::function<void(const Diagnosis&)> f) {
   gpu_.options.on_diagnosis = [this, f = std::move(f)](const Diagnosis& d) {
@@ -162,11 +164,11 @@ void Machine::start_waiting() {
     Waiting w = std::move(queue.waiting.front());
     queue.waiting.pop_front();
     queue.running = true;
-    if (!flight_) flight_ = std::make_unique<Flight>(gpu_);
+    if (!scheduler_) scheduler_ = std::make_unique<GridScheduler>(gpu_);
     observe();
     if (w.config.cooperative) w.config.grid_workspace = make_grid_workspace(gpu_);
     const uint64_t begin = std::max(queue.ready, w.not_before);
-    const Launch& launch = flight_->add(w.config, begin);
+    const Launch& launch = scheduler_->add(w.config, begin);
     running_.push_back({w.id, stream, std::move(w.kernel), &launch, begin, w.config.grid_workspace});
   }
 }
@@ -179,8 +181,8 @@ void Machine::ended(const Launch& launch, LaunchStats stats) {
   queue.running = false;
   finished_.push_back({r->id, std::move(r->kernel), r->begin, std::move(stats)});
   running_.erase(r);
-  if (!flight_->empty()) return;
-  flight_.reset();
+  if (!scheduler_->empty()) return;
+  scheduler_.reset();
   reached_ = 0;
   for (const auto& [stream, q] : queues_) gpu_.clock = std::max(gpu_.clock, q.ready);
 }
@@ -188,7 +190,7 @@ void Machine::ended(const Launch& launch, LaunchStats stats) {
 void Machine::drop_all() {
   gpu_.clock = clock();
   reached_ = 0;
-  flight_.reset();
+  scheduler_.reset();
   for (const Running& r : running_)
     if (r.workspace) gpu_.memory.release(r.workspace);
   running_.clear();
@@ -205,9 +207,9 @@ Stop Machine::run_for(uint64_t cycle, const std::function<bool()>& happened) {
           return;
         }
         start_waiting();
-        if (!flight_) return;
+        if (!scheduler_) return;
         const uint64_t until = happened ? std::min(cycle, clock() + gpu_.options.window) : cycle;
-        if (auto over = flight_->run_until(until)) {
+        if (auto over = scheduler_->run_until(until)) {
           ended(*over->launch, std::move(over->stats));
           continue;
         }

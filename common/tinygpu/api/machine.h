@@ -32,7 +32,7 @@
 #include "common/tinygpu/machine/chip/gpu.h"
 
 namespace tinygpu {
-class Flight;
+class GridScheduler;
 }
 
 namespace tinygpu::api {
@@ -182,7 +182,7 @@ class Machine {
   std::vector<std::unique_ptr<Module>> modules_;
   uint64_t next_id_ = 1;
   std::map<uint32_t, Queue> queues_;
-  std::unique_ptr<Flight> flight_;
+  std::unique_ptr<GridScheduler> scheduler_;
   uint64_t reached_ = 0;  // all has run up to here, or nothing is left to happen before
   std::vector<Running> running_;
   std::vector<Finished> finished_;

@@ -7,7 +7,7 @@
 #include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/state.h"
 #include "common/tinygpu/cuda/stream.h"
-#include "common/tinygpu/machine/chip/flight.h"
+#include "common/tinygpu/machine/chip/grid_scheduler.h"
 
 namespace tinygpu::cuda {
 
@@ -100,8 +100,8 @@ class Submitted::Run {
   CUresult run() {
     while (true) {
       const std::vector<size_t> kernels = start_all();
-      if (flight_ && flight_->empty()) land();
-      if (kernels.empty() && !flight_) break;
+      if (scheduler_ && scheduler_->empty()) land();
+      if (kernels.empty() && !scheduler_) break;
       if (!fly(kernels)) return error_;
     }
     s_.gpu.clock = latest_;
@@ -149,7 +149,7 @@ class Submitted::Run {
   }
 
   void stamp(Event& e, uint64_t when) {
-    if (flight_) return stamped_.emplace_back(&e, when), void();
+    if (scheduler_) return stamped_.emplace_back(&e, when), void();
     s_.gpu.clock = std::max(s_.gpu.clock, when);
     s_.events.record(&e, s_.now_ms());
   }
@@ -167,16 +167,16 @@ class Submitted::Run {
 
   /// Starts these kernels beside those in flight, and waits until something happens to one.
   bool fly(const std::vector<size_t>& kernels) {
-    if (!flight_) take_off();
+    if (!scheduler_) take_off();
     bool fine = true;
     on_clean_thread([&] {
       try {
         for (const size_t i : kernels) start(i);
-        if (flight_->empty()) return;
-        Flight::Event event = flight_->run();
+        if (scheduler_->empty()) return;
+        GridScheduler::Event event = scheduler_->run();
         const auto r = std::ranges::find(running_, event.launch, &RunningLaunch::launch);
         Piece& p = pieces_[r->piece];
-        if (event.kind == Flight::Event::Kind::lets_dependents_start) {
+        if (event.kind == GridScheduler::Event::Kind::lets_dependents_start) {
           p.lets_dependents_start = true;
           return;
         }
@@ -188,7 +188,7 @@ class Submitted::Run {
         done_.emplace_back(r->kernel->name, std::move(event.stats));
         running_.erase(r);
       } catch (const KernelFault& fault) {
-        flight_.reset();
+        scheduler_.reset();
         for (const RunningLaunch& r : running_) release_workspace(s_, r);
         s_.fault(fault.diagnosis);
         fine = false;
@@ -206,16 +206,17 @@ class Submitted::Run {
       return finish(p, ready(p));
     }
     const auto primary = std::ranges::find(running_, p.primary, &RunningLaunch::piece);
-    launch.launch = primary == running_.end()
-                        ? &flight_->add(launch.config, ready(p), p.stream->priority, p.has_dependent)
-                        : &flight_->add_dependent(launch.config, *primary->launch, p.stream->priority, p.has_dependent);
+    launch.launch =
+        primary == running_.end()
+            ? &scheduler_->add(launch.config, ready(p), p.stream->priority, p.has_dependent)
+            : &scheduler_->add_dependent(launch.config, *primary->launch, p.stream->priority, p.has_dependent);
     launch.piece = i;
     start_ = std::min(start_, launch.launch->start_time);
     running_.push_back(std::move(launch));
   }
 
   void take_off() {
-    flight_ = std::make_unique<Flight>(s_.gpu);
+    scheduler_ = std::make_unique<GridScheduler>(s_.gpu);
     start_ = ~0ull;
     end_ = 0;
     l2_before_ = s_.gpu.chip_memory.l2_read();
@@ -224,7 +225,7 @@ class Submitted::Run {
 
   /// Nothing is in flight any more: it is known how long it took.
   void land() {
-    flight_.reset();
+    scheduler_.reset();
     if (done_.empty()) return;
     LaunchStats all;
     all.cycles = end_ - start_;
@@ -248,7 +249,7 @@ class Submitted::Run {
   size_t first_ = 0;  // all before are over
   CUresult error_ = CUDA_SUCCESS;
   // Of those in flight:
-  std::unique_ptr<Flight> flight_;
+  std::unique_ptr<GridScheduler> scheduler_;
   std::vector<RunningLaunch> running_;
   uint64_t start_ = 0, end_ = 0, l2_before_ = 0, device_before_ = 0;
   std::vector<std::pair<std::string, LaunchStats>> done_;

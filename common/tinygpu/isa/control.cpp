@@ -226,7 +226,7 @@ void decode_setmaxnreg(Decoder& d, Op& op) {
 
 // ---- griddepcontrol
 
-/// Programmatic dependent launch (Flight::add_dependent).
+/// Programmatic dependent launch (GridScheduler::add_dependent).
 struct GridDependency {
   bool launches;  // launch_dependents; else wait
 };

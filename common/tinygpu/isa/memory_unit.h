@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/tinygpu/isa/lane_pattern.h"
-#include "common/tinygpu/machine/chip/bookings.h"
+#include "common/tinygpu/machine/chip/reservation_table.h"
 
 TINYGPU_ISA_BEGIN
 
@@ -13,7 +13,7 @@ struct MemoryUnit final : Extension {
   /// A sub-partition's way to shared memory, in two steps: registers are collected, then the banks give their passes.
   /// What the warp that came last did is known exactly.
   struct SharedPipe {
-    LongBookings collect, banks;
+    LongReservationTable collect, banks;
     uint64_t last = 0;  // Warp::number()
     int64_t last_collect = 0, last_banks = 0;
   };
@@ -25,9 +25,9 @@ struct MemoryUnit final : Extension {
   const MemoryTiming timing;
   const uint32_t shared_latency, shared_atomic_latency, global_latency, global_atomic_latency, constant_latency;
   SharedPipe shared_pipe[4];
-  LongBookings global_port;  // of L1 and the path to L2
-  uint64_t epoch = 0;        // of the memory that `recent` describes
-  Window recent[4];          // allocations used last
+  LongReservationTable global_port;  // of L1 and the path to L2
+  uint64_t epoch = 0;                // of the memory that `recent` describes
+  Window recent[4];                  // allocations used last
   unsigned next = 0;
   LanePatterns patterns{timing, shared_latency};  // of shared memory
 };
@@ -77,7 +77,7 @@ class Turn {
   // A pipe accepts work a little ahead of its own pace; past that queue the warp stalls at issue.
   static constexpr int64_t kQueue = 32;
   /// When the work begins, or would if it were done in one go and over when it is.
-  [[gnu::always_inline]] static int64_t take(LongBookings& pipe, int64_t earliest, int64_t cycles) {
+  [[gnu::always_inline]] static int64_t take(LongReservationTable& pipe, int64_t earliest, int64_t cycles) {
     return pipe.take(earliest, cycles).end - cycles;
   }
   static void stall(Warp& w, int64_t now, int64_t start) {

@@ -126,7 +126,7 @@ void Domain::advance(uint64_t until) {
   try {
     while (true) {
       const uint64_t first = ready_.time(), second = ready_.next_time();
-      Warp* const best = first == Earliest::kNever ? nullptr : warps_[ready_.place()];
+      Warp* const best = first == TournamentTree::kNever ? nullptr : warps_[ready_.place()];
       const uint64_t event = events.next_time();
       // Timed: whatever is earliest. Late: an effect lands only when nothing else can move, or when what moves merely
       // spins: no chip holds an effect back for ever. Seeded: effects land at random moments between warps' turns (the

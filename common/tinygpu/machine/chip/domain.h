@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/tinygpu/machine/chip/cta.h"
-#include "common/tinygpu/machine/chip/earliest.h"
 #include "common/tinygpu/machine/chip/sm.h"
+#include "common/tinygpu/machine/chip/tournament_tree.h"
 #include "common/tinygpu/machine/dim3.h"
 #include "common/tinygpu/machine/events.h"
 #include "common/tinygpu/machine/memory/requests.h"
@@ -29,7 +29,7 @@ class Domain {
   Launch& launch;
   const uint32_t index;  // in its launch
   const std::vector<Sm*> sms;
-  std::vector<FirstWait> parameters;  // of the kernel, by CTA of a cluster: the SM's first look at them
+  std::vector<ColdMiss> parameters;  // of the kernel, by CTA of a cluster: the SM's first look at them
   EventQueue events;
   MemoryRequests memory;  // what its SMs ask of the chip
   uint64_t now = 0;       // time of the event or warp being run
@@ -117,12 +117,12 @@ class Domain {
   uint64_t landed_ = 0;               // where the warps were when the last effect landed
   uint64_t dependents_launched_ = 0;  // by CTAs that have ended
   std::vector<Warp*> warps_;          // of all resident CTAs
-  Earliest ready_;                    // Warp::ready_time() of each
+  TournamentTree ready_;              // Warp::ready_time() of each
   bool retire_ = false;               // a cluster has ended
-  const SmShare share_;               // of an SM, that a CTA takes
+  const CtaResources share_;          // of an SM, that a CTA takes
   const uint32_t carveout_;           // of shared memory, that an SM gets for its CTAs
   bool fits(const Sm& sm) const;
-  /// For a cluster: the answer that SmRoom gave last, and to what.
+  /// For a cluster: the answer that SmResources gave last, and to what.
   struct Room {
     uint64_t changes = 0, since = 0;
     bool fits = false;

@@ -1,6 +1,6 @@
 #include "common/tinygpu/machine/chip/gpu.h"
 
-#include "common/tinygpu/machine/chip/flight.h"
+#include "common/tinygpu/machine/chip/grid_scheduler.h"
 
 namespace tinygpu {
 
@@ -12,9 +12,9 @@ Gpu::Gpu(MachineSpec s)
       chip_memory(l2, timing.memory, uint32_t(spec.sms)) {}
 
 LaunchStats Gpu::launch(const LaunchConfig& config) {
-  Flight flight(*this);
-  flight.add(config, clock);
-  LaunchStats stats = flight.run().stats;
+  GridScheduler scheduler(*this);
+  scheduler.add(config, clock);
+  LaunchStats stats = scheduler.run().stats;
   clock += stats.cycles;
   return stats;
 }

@@ -56,8 +56,8 @@ Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t star
   const uint32_t domains = std::max(1u, std::min(uint32_t(g.spec.sms), g.timing.launch.usable_sms(size)) / size);
   const LaunchTiming& timing = g.timing.launch;
   const double others = double(std::min<uint64_t>(domains, dispatcher.left()) * size - 1);
-  cold_start_ = {FirstWait(uint64_t(timing.parameters + timing.parameters_sm * others)),
-                 FirstWait(uint64_t(timing.translation + timing.translation_sm * others))};
+  cold_start_ = {ColdMiss(uint64_t(timing.parameters + timing.parameters_sm * others)),
+                 ColdMiss(uint64_t(timing.translation + timing.translation_sm * others))};
   const std::vector<ChipPlace>& places = g.chip_memory.places();
   std::vector<std::vector<uint32_t>> sets;
   if (size > 1)

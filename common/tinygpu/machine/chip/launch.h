@@ -1,4 +1,4 @@
-// A grid in flight.
+// A grid that runs: its configuration, its clock, and its CTAs on the SMs.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -53,7 +53,7 @@ struct RunOptions {
   std::vector<Observer*> observers;                       // not owned; they outlive the run
 };
 
-/// One grid in flight (flight.h).
+/// A grid that runs (grid_scheduler.h).
 class Launch {
  public:
   /// `sms`: of the chip, those that are named are made. `primary`: the number of the grid on which this one depends

@@ -21,12 +21,12 @@ uint32_t clamped(uint64_t n) { return uint32_t(std::min<uint64_t>(n, ~0u)); }
 
 }  // namespace
 
-SmShare whole_sm(const MachineSpec& spec) {
+CtaResources whole_sm(const MachineSpec& spec) {
   return {spec.max_blocks_per_sm, clamped(uint64_t(spec.max_warps_per_sm)), clamped(uint64_t(spec.shared_per_sm)),
           clamped(uint64_t(spec.registers_per_sm))};
 }
 
-SmShare share_of(const MachineSpec& spec, const Function& f, uint32_t threads, uint32_t dynamic_shared) {
+CtaResources share_of(const MachineSpec& spec, const Function& f, uint32_t threads, uint32_t dynamic_shared) {
   const Need need = need_of(spec, f, threads, dynamic_shared);
   return {1, clamped(need.warps), clamped(need.shared), clamped(need.registers)};
 }

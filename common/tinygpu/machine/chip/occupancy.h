@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "common/tinygpu/machine/chip/room.h"
+#include "common/tinygpu/machine/chip/sm_resources.h"
 #include "common/tinygpu/program/program.h"
 #include "common/tinygpu/timing/spec.h"
 
@@ -17,8 +17,8 @@ struct Occupancy {
 Occupancy occupancy(const MachineSpec& spec, const Function& f, uint32_t threads, uint32_t dynamic_shared);
 
 /// What an SM has, and what a CTA of a kernel takes of it.
-SmShare whole_sm(const MachineSpec& spec);
-SmShare share_of(const MachineSpec& spec, const Function& f, uint32_t threads, uint32_t dynamic_shared);
+CtaResources whole_sm(const MachineSpec& spec);
+CtaResources share_of(const MachineSpec& spec, const Function& f, uint32_t threads, uint32_t dynamic_shared);
 
 /// Bytes of shared memory that the driver gives an SM for the CTAs that fit: the least of its sizes that holds them
 /// (CUDA C++ programming guide, compute capability 9.0).

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/tinygpu/machine/chip/bookings.h"
 #include "common/tinygpu/machine/chip/cold_start.h"
-#include "common/tinygpu/machine/chip/room.h"
+#include "common/tinygpu/machine/chip/reservation_table.h"
+#include "common/tinygpu/machine/chip/sm_resources.h"
 #include "common/tinygpu/machine/extension.h"
 #include "common/tinygpu/machine/memory/l1.h"
 #include "common/tinygpu/program/op.h"
@@ -16,7 +16,7 @@ namespace tinygpu {
 class Cta;
 
 struct Sm {
-  Sm(uint32_t i, const SmShare& all) : index(i), room(all) {}
+  Sm(uint32_t i, const CtaResources& all) : index(i), room(all) {}
   /// The sub-partition of the first warp of a CTA that comes now; its other warps go to the following ones in turn. The
   /// next CTA goes on where this one stops; behind one that fills all four alike, one further (measured on an H200,
   /// 2026-11-24: %warpid of CTAs of 1 to 8 warps, on empty SMs and where others have ended).
@@ -26,15 +26,15 @@ struct Sm {
   const uint32_t index;  // %smid
   uint32_t next_sub_partition = 0;
   uint64_t warps_started = 0;
-  Bookings port[4];             // issue ports of the sub-partitions (see Warp::run)
-  Bookings pipes[4][kPipes];    // and their units
-  int64_t reads_until[4] = {};  // and until when an mma.sync reads its registers
-  LongBookings shared_port;     // the shared-memory pipe
-  uint64_t wgmma_until = 0;     // the tensor cores have wgmma to do, as far as it is known
-  uint64_t stores_held = 0;     // no store leaves before: those on their way are too many
+  ReservationTable port[4];           // issue ports of the sub-partitions (see Warp::run)
+  ReservationTable pipes[4][kPipes];  // and their units
+  int64_t reads_until[4] = {};        // and until when an mma.sync reads its registers
+  LongReservationTable shared_port;   // the shared-memory pipe
+  uint64_t wgmma_until = 0;           // the tensor cores have wgmma to do, as far as it is known
+  uint64_t stores_held = 0;           // no store leaves before: those on their way are too many
   L1Cache l1;
-  FirstWait translation;       // of an address
-  SmRoom room;                 // that no CTA has
+  ColdMiss translation;        // of an address
+  SmResources room;            // that no CTA has
   uint64_t set_up_for = 0;     // the grid that found nobody here last,
   uint32_t carveout = 0;       // and the bytes of shared memory that it was given: they stay while somebody is there
   uint64_t next_start = 0;     // it can start no CTA's warps sooner

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/tinygpu/machine/chip/flight.h"
+#include "common/tinygpu/machine/chip/grid_scheduler.h"
 #include "common/tinygpu/machine/chip/wait_graph.h"
 
 namespace tinygpu {
@@ -71,11 +71,11 @@ std::vector<LabelledPlace> in_flight(const std::vector<const Launch*>& launches)
 
 }  // namespace
 
-StuckWatch::StuckWatch(Flight& flight) : flight_(flight), watch_at_(kWatchFirst) {}
+StuckWatch::StuckWatch(GridScheduler& grids) : grids_(grids), watch_at_(kWatchFirst) {}
 
 void StuckWatch::deadlock(const char* how) const {
   std::vector<const Launch*> launches;
-  for (const auto& l : flight_.launches()) launches.push_back(l.get());
+  for (const auto& l : grids_.launches()) launches.push_back(l.get());
   const WaitGraph graph(launches);
   Diagnosis d = who_waits("deadlock", how, graph, launches);
   graph.explain(d);
@@ -90,12 +90,12 @@ bool StuckWatch::hopeless() const {
   const auto waits = [](const Domain* d) {
     return d->idle() || waits_for_primary(*d) || (d->stuck && all_blocked(*d));
   };
-  return !flight_.busy().empty() && std::ranges::all_of(flight_.busy(), waits);
+  return !grids_.busy().empty() && std::ranges::all_of(grids_.busy(), waits);
 }
 
 Diagnosis StuckWatch::who_waits(std::string code, std::string how, const Launch* of) const {
   std::vector<const Launch*> launches;
-  for (const auto& l : flight_.launches())
+  for (const auto& l : grids_.launches())
     if (!of || l.get() == of) launches.push_back(l.get());
   return who_waits(std::move(code), std::move(how), WaitGraph(launches), launches);
 }
@@ -118,7 +118,7 @@ Diagnosis StuckWatch::who_waits(std::string code, std::string how, const WaitGra
 }
 
 void StuckWatch::watch_loops(bool on) {
-  for (const auto& launch : flight_.launches())
+  for (const auto& launch : grids_.launches())
     for (auto& d : launch->domains()) {
       d->watching = on;
       for (Warp* w : d->warps()) w->watch(on);
@@ -133,8 +133,8 @@ void StuckWatch::grid_added() {
 
 void StuckWatch::check_loops(uint64_t time, uint64_t instructions) {
   uint64_t progress = 0;
-  bool pending = flight_.more_to_come();
-  for (Domain* d : flight_.busy()) {
+  bool pending = grids_.more_to_come();
+  for (Domain* d : grids_.busy()) {
     progress += d->progress;
     pending |= !d->events.empty() || d->has_deferred_effects();
   }
@@ -155,14 +155,14 @@ void StuckWatch::check_loops(uint64_t time, uint64_t instructions) {
     if (time - watch_time_ < kSettle) return;
     watch_ = Watch::looking;
     uint64_t warps = 0;
-    for (Domain* d : flight_.busy()) warps += d->warps().size();
+    for (Domain* d : grids_.busy()) warps += d->warps().size();
     const uint64_t samples = std::max(kSamples, instructions / kSpared / std::max<uint64_t>(1, warps));
-    for (Domain* d : flight_.busy())
+    for (Domain* d : grids_.busy())
       for (Warp* w : d->warps()) w->spin_watch()->restart(uint32_t(std::min<uint64_t>(samples, ~0u)));
     return;
   }
   bool stuck = true, spent = true;
-  for (Domain* d : flight_.busy())
+  for (Domain* d : grids_.busy())
     for (Warp* w : d->warps()) {
       uint32_t lanes = w->spin_watch()->closed();
       for (const Group& g : w->groups())
@@ -177,8 +177,8 @@ void StuckWatch::check_loops(uint64_t time, uint64_t instructions) {
 
 void StuckWatch::check(uint64_t time) {
   bool any = false, all_stuck = true, polling = true;
-  uint64_t polls = 0, instructions = flight_.idle_instructions();
-  for (Domain* d : flight_.busy()) {
+  uint64_t polls = 0, instructions = grids_.idle_instructions();
+  for (Domain* d : grids_.busy()) {
     instructions += d->ended_instructions();
     if (d->idle()) continue;
     for (const Warp* w : d->warps()) instructions += w->instructions();
@@ -200,11 +200,11 @@ void StuckWatch::check(uint64_t time) {
       d.help =
           "they may give up by themselves, or the host may end it by a write; if not, find who should have written "
           "what they wait for, and bound the run with gen5 run --max-cycles";
-      Launch& first = *flight_.launches().front();
+      Launch& first = *grids_.launches().front();
       first.reports.add_now(std::move(d), first.config.kernel);
     }
     polled_instructions_ = instructions;
-    for (Domain* d : flight_.busy()) d->polls = 0;
+    for (Domain* d : grids_.busy()) d->polls = 0;
   }
   check_loops(time, instructions);
 }

@@ -9,13 +9,13 @@
 
 namespace tinygpu {
 
-class Flight;
+class GridScheduler;
 class Launch;
 class WaitGraph;
 
 class StuckWatch {
  public:
-  explicit StuckWatch(Flight& flight);
+  explicit StuckWatch(GridScheduler& grids);
   /// A grid joins those in flight.
   void grid_added();
   /// Between windows, of which the last ended at `time`: throws KernelFault "deadlock", or warns of "polling".
@@ -35,7 +35,7 @@ class StuckWatch {
   void check_loops(uint64_t time, uint64_t instructions);
   void watch_loops(bool on);
 
-  Flight& flight_;
+  GridScheduler& grids_;
   uint64_t polled_instructions_ = 0;
   bool polling_told_ = false;
   // The search for endless loops: how it stands, and when it goes on.

@@ -8,9 +8,9 @@ namespace tinygpu {
 namespace {
 
 /// The unit that takes `op`; of the two halves that multiply, the one that is free first.
-[[gnu::always_inline]] inline Bookings& pipe_of(const Op& op, Bookings* pipes, int64_t now) {
+[[gnu::always_inline]] inline ReservationTable& pipe_of(const Op& op, ReservationTable* pipes, int64_t now) {
   if (op.pipe != Pipe::fma) return pipes[size_t(op.pipe)];
-  Bookings &heavy = pipes[size_t(Pipe::fma_heavy)], &lite = pipes[size_t(Pipe::fma_lite)];
+  ReservationTable &heavy = pipes[size_t(Pipe::fma_heavy)], &lite = pipes[size_t(Pipe::fma_lite)];
   return lite.first(now) <= heavy.first(now) ? lite : heavy;
 }
 
@@ -79,9 +79,9 @@ inline int64_t Warp::occupied(const Op& op, int64_t now) const {
 /// registers, and those are taken from what others have, but not at once: what follows it issues before they are over
 /// (H200, probe_05_mma_sync: with one, two and four integers behind each, of one, two or four warps, an m16n8k16 takes
 /// 6.8, 7.4 and 10.1 cycles, with two and four f32 multiplications 7.9 and 9.9, alone 6.1).
-[[gnu::always_inline]] inline void Warp::take_turn(const Op& op, Bookings& port, Bookings* pipes) {
+[[gnu::always_inline]] inline void Warp::take_turn(const Op& op, ReservationTable& port, ReservationTable* pipes) {
   int64_t now = int64_t(time_);
-  Bookings* const pipe = op.pipe == Pipe::none ? nullptr : &pipe_of(op, pipes, now);
+  ReservationTable* const pipe = op.pipe == Pipe::none ? nullptr : &pipe_of(op, pipes, now);
   if (pipe) now = pipe->first(now);
   if (op.issue) {
     int64_t& reads_until = sm_.reads_until[sub_partition_];
@@ -109,8 +109,8 @@ void Warp::run_ops() {
   regs_ = frames_.registers() + g->register_base;
   const uint32_t mask = g->mask;
   uint32_t pc = g->pc;
-  Bookings& port = sm_.port[sub_partition_];
-  Bookings* const pipes = sm_.pipes[sub_partition_];
+  ReservationTable& port = sm_.port[sub_partition_];
+  ReservationTable* const pipes = sm_.pipes[sub_partition_];
   const bool serial_ok = domain().serial;
   bool first = true;
   while (time_ < deadline_) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/tinygpu/base/diagnosis.h"
-#include "common/tinygpu/machine/chip/bookings.h"
+#include "common/tinygpu/machine/chip/reservation_table.h"
 #include "common/tinygpu/machine/extension.h"
 #include "common/tinygpu/machine/warp/frames.h"
 #include "common/tinygpu/machine/warp/group.h"
@@ -199,7 +199,7 @@ class Warp {
   /// `watched`: for endless loops; `told`: observers hear of each instruction.
   template <bool watched, bool told>
   void run_ops();
-  void take_turn(const Op& op, Bookings& port, Bookings* pipes);
+  void take_turn(const Op& op, ReservationTable& port, ReservationTable* pipes);
   int64_t occupied(const Op& op, int64_t now) const;
   void resumed(Group& g);
   void note_turn(const Op& op);

@@ -1,5 +1,5 @@
 // Grids that run at the same time: who gets which SM when, and what they take from each other.
-#include "common/tinygpu/machine/chip/flight.h"
+#include "common/tinygpu/machine/chip/grid_scheduler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 #include "tests/support/run_ptx.h"
 
-namespace tinygpu::test::flight_test {
+namespace tinygpu::test::grid_scheduler_test {
 namespace {
 
 const char* kKernels = R"(
@@ -199,7 +199,7 @@ struct Stamp {
 class Grids {
  public:
   explicit Grids(MachineSpec spec = plain_machine(), int threads = 0)
-      : run(std::string(kKernels) + kTensorCore, std::move(spec)), flight(run.gpu), watched_(run) {
+      : run(std::string(kKernels) + kTensorCore, std::move(spec)), scheduler(run.gpu), watched_(run) {
     run.gpu.options.threads = threads;
   }
   /// CTAs of `threads` threads that run for so long.
@@ -216,8 +216,8 @@ class Grids {
     return add(run.config(kernel, {ctas}, {threads}, params...), 0, 0);
   }
   void all() {
-    while (!flight.empty()) {
-      const Flight::Event e = flight.run();
+    while (!scheduler.empty()) {
+      const GridScheduler::Event e = scheduler.run();
       cycles.at(size_t(std::ranges::find(launches_, e.launch) - launches_.begin())) = e.stats.cycles;
     }
   }
@@ -233,12 +233,12 @@ class Grids {
   }
 
   RunPtx run;
-  Flight flight;
+  GridScheduler scheduler;
   std::vector<uint64_t> cycles;
 
  private:
   size_t add(const LaunchConfig& config, int priority, uint64_t start) {
-    launches_.push_back(&flight.add(config, start, priority));
+    launches_.push_back(&scheduler.add(config, start, priority));
     cycles.push_back(0);
     return launches_.size() - 1;
   }
@@ -249,7 +249,7 @@ class Grids {
 
 constexpr uint32_t kWhole = 200 * 1024;  // one such CTA fills an SM
 
-TEST(Flight, AGridByItselfTakesWhatALaunchTakes) {
+TEST(GridScheduler, AGridByItselfTakesWhatALaunchTakes) {
   RunPtx alone(kKernels);
   const uint64_t a = alone.buffer<Stamp>(40);
   const uint64_t cycles = alone.launch("stay", {40}, {256}, a, 3000u).cycles;
@@ -259,7 +259,7 @@ TEST(Flight, AGridByItselfTakesWhatALaunchTakes) {
   EXPECT_EQ(g.cycles[0], cycles);
 }
 
-TEST(Flight, TwoHalvesOfTheChipTakeTheTimeOfOne) {
+TEST(GridScheduler, TwoHalvesOfTheChipTakeTheTimeOfOne) {
   for (const uint32_t shared : {0u, kWhole}) {
     Grids one;
     one.stay(4, 128, 20000, shared);
@@ -275,7 +275,7 @@ TEST(Flight, TwoHalvesOfTheChipTakeTheTimeOfOne) {
   }
 }
 
-TEST(Flight, TheSecondBeginsWhenTheFirstIsHandedOut) {
+TEST(GridScheduler, TheSecondBeginsWhenTheFirstIsHandedOut) {
   Grids g;
   const size_t a = g.stay(24, 1024, 20000, kWhole), b = g.stay(8, 1024, 20000, kWhole);
   g.all();
@@ -283,7 +283,7 @@ TEST(Flight, TheSecondBeginsWhenTheFirstIsHandedOut) {
   EXPECT_LT(g.first(b), g.first_end(a) + 2 * 20000u + 10000);
 }
 
-TEST(Flight, ALastWaveLeavesRoom) {
+TEST(GridScheduler, ALastWaveLeavesRoom) {
   Grids g;
   const size_t a = g.stay(12, 1024, 20000, kWhole), b = g.stay(8, 1024, 20000, kWhole);
   g.all();
@@ -292,7 +292,7 @@ TEST(Flight, ALastWaveLeavesRoom) {
   EXPECT_GT(g.last_begin(b), g.last_end(a));
 }
 
-TEST(Flight, OneThatWouldFitWaitsForThoseAheadOfIt) {
+TEST(GridScheduler, OneThatWouldFitWaitsForThoseAheadOfIt) {
   Grids g;
   const size_t a = g.stay(24, 256, 20000, kWhole), b = g.stay(8, 128, 1000);
   g.all();
@@ -300,7 +300,7 @@ TEST(Flight, OneThatWouldFitWaitsForThoseAheadOfIt) {
   EXPECT_LT(g.first(b), g.first_end(a) + 3 * 20000u) << "then it is there beside them";
 }
 
-TEST(Flight, TheSecondsCtasSpread) {
+TEST(GridScheduler, TheSecondsCtasSpread) {
   Grids g;
   g.stay(24, 256, 20000, kWhole);
   const size_t b = g.stay(8, 128, 10000);
@@ -308,14 +308,14 @@ TEST(Flight, TheSecondsCtasSpread) {
   EXPECT_EQ(g.sms(b).size(), 8u) << "where there are fewest, however long there has been room";
 }
 
-TEST(Flight, APriorityGoesFirst) {
+TEST(GridScheduler, APriorityGoesFirst) {
   Grids g;
   const size_t low = g.stay(24, 1024, 20000, kWhole), high = g.stay(8, 1024, 20000, kWhole, -5);
   g.all();
   EXPECT_LT(g.last_begin(high), g.first(low));
 }
 
-TEST(Flight, APriorityThatComesLaterTakesTheNextPlaces) {
+TEST(GridScheduler, APriorityThatComesLaterTakesTheNextPlaces) {
   Grids g;
   const size_t low = g.stay(32, 1024, 20000, kWhole), high = g.stay(8, 1024, 20000, kWhole, -5, 5000);
   g.all();
@@ -323,7 +323,7 @@ TEST(Flight, APriorityThatComesLaterTakesTheNextPlaces) {
   EXPECT_LT(g.last_begin(high), g.first_end(low) + 3000);
 }
 
-TEST(Flight, WhoComesLaterTakesNoPlaceBeforehand) {
+TEST(GridScheduler, WhoComesLaterTakesNoPlaceBeforehand) {
   Grids g;
   const size_t low = g.stay(16, 1024, 20000, kWhole), high = g.stay(8, 1024, 20000, kWhole, -5, 100'000);
   g.all();
@@ -331,7 +331,7 @@ TEST(Flight, WhoComesLaterTakesNoPlaceBeforehand) {
   EXPECT_GT(g.first(high), 100'000u);
 }
 
-TEST(Flight, SharedMemoryIsNotTakenFromL1WhileSomebodyIsThere) {
+TEST(GridScheduler, SharedMemoryIsNotTakenFromL1WhileSomebodyIsThere) {
   const auto beside = [](uint32_t first, uint32_t second) {
     Grids g;
     const size_t a = g.stay(8, 128, 20000, first), b = g.stay(8, 128, 20000, second);
@@ -348,7 +348,7 @@ TEST(Flight, SharedMemoryIsNotTakenFromL1WhileSomebodyIsThere) {
   EXPECT_GT(g.first(b), g.first_end(a));
 }
 
-TEST(Flight, RegistersThreadsAndPlacesCountTogether) {
+TEST(GridScheduler, RegistersThreadsAndPlacesCountTogether) {
   Grids g;
   // 2 × 768 threads of 2048, then room for one of 512.
   const size_t a = g.stay(16, 768, 20000), b = g.stay(16, 512, 20000);
@@ -358,7 +358,7 @@ TEST(Flight, RegistersThreadsAndPlacesCountTogether) {
   EXPECT_EQ(early, std::vector<uint32_t>(8, 1));
 }
 
-TEST(Flight, AtMost128GridsHaveCtas) {
+TEST(GridScheduler, AtMost128GridsHaveCtas) {
   Grids g;
   for (int i = 0; i < 130; ++i) g.stay(1, 32, 200'000);
   g.all();
@@ -367,7 +367,7 @@ TEST(Flight, AtMost128GridsHaveCtas) {
   EXPECT_GT(g.first(129), g.first_end(0));
 }
 
-TEST(Flight, TheyShareIssuePortsAndUnits) {
+TEST(GridScheduler, TheyShareIssuePortsAndUnits) {
   const auto cycles = [](bool together) {
     Grids g;
     for (int i = 0; i < 1 + together; ++i) g.other("multiply", 8, 512, 2000u);
@@ -377,7 +377,7 @@ TEST(Flight, TheyShareIssuePortsAndUnits) {
   EXPECT_NEAR(double(cycles(true)) / double(cycles(false)), 2, 0.1);
 }
 
-TEST(Flight, TheyShareMemory) {
+TEST(GridScheduler, TheyShareMemory) {
   const auto cycles = [](bool together) {
     Grids g([] {
       MachineSpec spec = plain_machine();
@@ -393,7 +393,7 @@ TEST(Flight, TheyShareMemory) {
   EXPECT_GT(double(cycles(true)) / double(cycles(false)), 1.6) << "on SMs of their own";
 }
 
-TEST(Flight, TheyMayTalk) {
+TEST(GridScheduler, TheyMayTalk) {
   Grids g;
   const uint64_t flag = g.run.buffer<uint32_t>(1);
   g.other("wait", 8, 64, flag);
@@ -403,17 +403,17 @@ TEST(Flight, TheyMayTalk) {
   EXPECT_LT(g.cycles[0], 20000u);
 }
 
-TEST(Flight, AWaitForSomebodyWhoComesMuchLaterIsNoDeadlock) {
+TEST(GridScheduler, AWaitForSomebodyWhoComesMuchLaterIsNoDeadlock) {
   Grids g;
   const uint64_t flag = g.run.buffer<uint32_t>(1);
   g.other("wait", 1, 32, flag);
   g.stay(1, 32, 3'000'000);
-  g.flight.add(g.run.config("tell", {1}, {1}, flag), 3'000'000);
-  while (!g.flight.empty()) g.flight.run();
+  g.scheduler.add(g.run.config("tell", {1}, {1}, flag), 3'000'000);
+  while (!g.scheduler.empty()) g.scheduler.run();
   EXPECT_EQ(g.run.download<uint32_t>(flag, 1)[0], 1u);
 }
 
-TEST(Flight, TwoThatWaitForNobodyAreADeadlock) {
+TEST(GridScheduler, TwoThatWaitForNobodyAreADeadlock) {
   Grids g;
   const uint64_t flag = g.run.buffer<uint32_t>(2);
   g.other("wait", 1, 32, flag);
@@ -427,7 +427,7 @@ TEST(Flight, TwoThatWaitForNobodyAreADeadlock) {
   }
 }
 
-TEST(Flight, AFaultNamesItsKernelAndEndsAll) {
+TEST(GridScheduler, AFaultNamesItsKernelAndEndsAll) {
   Grids g;
   g.stay(8, 128, 100'000);
   g.other("tell", 1, 1, uint64_t(64));
@@ -440,18 +440,18 @@ TEST(Flight, AFaultNamesItsKernelAndEndsAll) {
   }
 }
 
-TEST(Flight, ClustersAndSingleCtas) {
+TEST(GridScheduler, ClustersAndSingleCtas) {
   Grids g;
   const uint64_t out = g.run.buffer<uint32_t>(8);
   const size_t a = g.stay(8, 64, 20000);
   LaunchConfig c = g.run.config("ranks", {8}, {64}, out);
   c.cluster = {2, 1, 1};
   c.explicit_cluster = true;
-  g.flight.add(c, 0);
-  const Flight::Event first = g.flight.run();
+  g.scheduler.add(c, 0);
+  const GridScheduler::Event first = g.scheduler.run();
   EXPECT_EQ(first.launch->config.kernel->name, "ranks") << "it ends beside the other";
   EXPECT_THAT(g.run.download<uint32_t>(out, 8), ::testing::ElementsAre(0, 1, 0, 1, 0, 1, 0, 1));
-  g.flight.run();
+  g.scheduler.run();
   EXPECT_EQ(g.sms(a).size(), 8u);
 }
 
@@ -504,21 +504,21 @@ class Counted : public Observer {
   int& alive_;
 };
 
-TEST(Flight, AGridThatIsOverGoes) {
+TEST(GridScheduler, AGridThatIsOverGoes) {
   int alive = 0;
   Counted observer(alive);
   Grids g;
   g.run.gpu.options.observers.push_back(&observer);
   g.stay(1, 32, 200'000);
   for (int i = 0; i < 20; ++i) {
-    g.flight.add(g.run.config("stay", {1}, {32}, g.run.buffer<Stamp>(1), 10u), uint64_t(i) * 5000);
-    g.flight.run();
+    g.scheduler.add(g.run.config("stay", {1}, {32}, g.run.buffer<Stamp>(1), 10u), uint64_t(i) * 5000);
+    g.scheduler.run();
     EXPECT_LE(alive, 1);
   }
   g.all();
 }
 
-TEST(Flight, EveryOrderOfCompletion) {
+TEST(GridScheduler, EveryOrderOfCompletion) {
   using Mode = CompletionOrder::Mode;
   for (const CompletionOrder order : {CompletionOrder{Mode::late, 0}, CompletionOrder{Mode::seeded, 1}}) {
     Grids g;
@@ -533,7 +533,7 @@ TEST(Flight, EveryOrderOfCompletion) {
   }
 }
 
-TEST(Flight, CyclesDoNotDependOnHostThreads) {
+TEST(GridScheduler, CyclesDoNotDependOnHostThreads) {
   const auto outcome = [](int threads) {
     Grids g(plain_machine(), threads);
     const uint64_t from = g.run.buffer<uint8_t>(1 << 20), to = g.run.buffer<uint8_t>(1 << 20);
@@ -552,4 +552,4 @@ TEST(Flight, CyclesDoNotDependOnHostThreads) {
 }
 
 }  // namespace
-}  // namespace tinygpu::test::flight_test
+}  // namespace tinygpu::test::grid_scheduler_test

@@ -1,4 +1,4 @@
-#include "common/tinygpu/machine/chip/flight.h"
+#include "common/tinygpu/machine/chip/grid_scheduler.h"
 
 #include <fmt/format.h>
 
@@ -18,15 +18,16 @@ constexpr std::ptrdiff_t kGrids = 128;
 
 }  // namespace
 
-Flight::Flight(Gpu& gpu) : gpu_(gpu), stuck_(*this) {}
+GridScheduler::GridScheduler(Gpu& gpu) : gpu_(gpu), stuck_(*this) {}
 
-Flight::~Flight() = default;
+GridScheduler::~GridScheduler() = default;
 
-Launch& Flight::add(const LaunchConfig& config, uint64_t start, int priority, bool has_dependent) {
+Launch& GridScheduler::add(const LaunchConfig& config, uint64_t start, int priority, bool has_dependent) {
   return add(config, start, 0, priority, has_dependent);
 }
 
-Launch& Flight::add_dependent(const LaunchConfig& config, const Launch& primary, int priority, bool has_dependent) {
+Launch& GridScheduler::add_dependent(const LaunchConfig& config, const Launch& primary, int priority,
+                                     bool has_dependent) {
   // Its first instruction comes so long behind the moment when the primary lets it start, its own launch included.
   const LaunchTiming& t = gpu_.timing.launch;
   const uint64_t first = primary.dependents_launched() + t.programmatic;
@@ -34,7 +35,8 @@ Launch& Flight::add_dependent(const LaunchConfig& config, const Launch& primary,
   return add(config, start, primary.number, priority, has_dependent);
 }
 
-Launch& Flight::add(const LaunchConfig& config, uint64_t start, uint64_t primary, int priority, bool has_dependent) {
+Launch& GridScheduler::add(const LaunchConfig& config, uint64_t start, uint64_t primary, int priority,
+                           bool has_dependent) {
   launches_.push_back(std::make_unique<Launch>(gpu_, config, gpu_.options, start, sms_, primary, !launches_.empty()));
   queue_.push_back({priority, false, has_dependent});
   added_ = true;
@@ -43,7 +45,7 @@ Launch& Flight::add(const LaunchConfig& config, uint64_t start, uint64_t primary
   return *launches_.back();
 }
 
-void Flight::exchange() {
+void GridScheduler::exchange() {
   struct Item {
     uint64_t time;
     Domain* domain;
@@ -71,7 +73,7 @@ void Flight::exchange() {
     if (d->memory.size()) d->memory.finish();
 }
 
-void Flight::stop_long_ones(uint64_t next) {
+void GridScheduler::stop_long_ones(uint64_t next) {
   const uint64_t most = gpu_.options.max_cycles;
   for (const auto& l : launches_) {
     if (next < l->start_time + most) continue;
@@ -83,7 +85,7 @@ void Flight::stop_long_ones(uint64_t next) {
   }
 }
 
-void Flight::run_window(uint64_t next, uint64_t cycle) {
+void GridScheduler::run_window(uint64_t next, uint64_t cycle) {
   const auto left = [](const auto& l) { return l->dispatcher.left() != 0; };
   // A warp's second group that waits for the exchange may be left over from the last one.
   const bool alone = active_.size() == 1 && !active_[0]->has_deferred() && std::ranges::none_of(launches_, left) &&
@@ -106,7 +108,7 @@ void Flight::run_window(uint64_t next, uint64_t cycle) {
   stuck_.check(until);
 }
 
-void Flight::advance(uint64_t until) {
+void GridScheduler::advance(uint64_t until) {
   static const int all = host_processors();  // asking takes longer than a short window
   const int threads = gpu_.options.threads > 0 ? gpu_.options.threads : all;
   std::erase_if(active_, [&](Domain* d) { return d->next_time() >= until; });
@@ -128,7 +130,7 @@ void Flight::advance(uint64_t until) {
   }
 }
 
-void Flight::advance_together(const std::vector<Domain*>& domains, uint64_t until) const {
+void GridScheduler::advance_together(const std::vector<Domain*>& domains, uint64_t until) const {
   if (domains.size() == 1) return domains[0]->advance(until);
   std::vector<Domain*> left = domains;
   while (!left.empty()) {
@@ -152,14 +154,14 @@ void Flight::advance_together(const std::vector<Domain*>& domains, uint64_t unti
   }
 }
 
-void Flight::throw_first_fault() {
+void GridScheduler::throw_first_fault() {
   const Domain::Fault* first = nullptr;
   for (const Domain* d : busy_)
     if (d->fault().what && (!first || d->fault().time < first->time)) first = &d->fault();
   if (first) std::rethrow_exception(first->what);
 }
 
-void Flight::fill() {
+void GridScheduler::fill() {
   std::vector<size_t> order;
   for (size_t i = 0; i < launches_.size(); ++i)
     if (launches_[i]->dispatcher.left()) order.push_back(i);
@@ -190,13 +192,13 @@ void Flight::fill() {
   find_busy();
 }
 
-void Flight::refill() {
+void GridScheduler::refill() {
   bool retired = false;
   for (Domain* d : busy_) retired |= d->retire_clusters();
   if (retired || held_) fill();
 }
 
-void Flight::find_sets() {
+void GridScheduler::find_sets() {
   set_of_.resize(size_t(gpu_.spec.sms));
   std::iota(set_of_.begin(), set_of_.end(), 0u);
   const auto root = [&](uint32_t sm) {
@@ -209,7 +211,7 @@ void Flight::find_sets() {
   for (uint32_t& sm : set_of_) sm = root(sm);
 }
 
-void Flight::find_busy() {
+void GridScheduler::find_busy() {
   busy_.clear();
   idle_instructions_ = 0;
   for (const auto& l : launches_)
@@ -221,7 +223,7 @@ void Flight::find_busy() {
     }
 }
 
-std::optional<Flight::Event> Flight::run_until(uint64_t cycle) {
+std::optional<GridScheduler::Event> GridScheduler::run_until(uint64_t cycle) {
   ended_.reset();
   while (true) {
     if (added_) fill();

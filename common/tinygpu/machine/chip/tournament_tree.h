@@ -1,5 +1,5 @@
-// The earliest of some times, one of which changes between a question and the next: a tournament, in which only the
-// matches of that one are played again.
+// The minimum of some times, of which one changes between two queries: a tournament tree. A change replays only the
+// matches on the way from its leaf to the root.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -9,10 +9,10 @@
 
 namespace tinygpu {
 
-class Earliest {
+class TournamentTree {
  public:
   static constexpr uint64_t kNever = ~0ull;
-  /// `count` times, of_place(i) being the one at place i.
+  /// Sets `count` times; of_place(i) is the one at place i.
   template <class F>
   void assign(size_t count, F&& of_place) {
     count_ = count;
@@ -25,18 +25,18 @@ class Earliest {
       times_[n] = times_[winner], places_[n] = places_[winner];
     }
   }
-  /// One more, behind the others.
+  /// Adds a time at the next place.
   void add(uint64_t time) {
     if (count_ < leaves_) return set(uint32_t(count_++), time);
     const std::vector<uint64_t> old(times_.begin() + ptrdiff_t(leaves_), times_.end());
     assign(count_ + 1, [&](size_t i) { return i < old.size() ? old[i] : time; });
   }
-  /// The one at `place` is another from now on.
+  /// Changes the time at `place`.
   void set(uint32_t place, uint64_t time) {
     size_t n = leaves_ + place;
     times_[n] = time, places_[n] = place;
     while (n > 1) {
-      // Without a branch, which the host could not foresee. Places go from left to right: of equals the left one wins.
+      // Without a branch, which a processor could not predict. Of equal times the one at the lower place wins.
       const uint64_t other = times_[n ^ 1];
       const uint64_t loses = -uint64_t((other < time) | ((n & 1) & (other == time)));
       time ^= (time ^ other) & loses;
@@ -45,11 +45,11 @@ class Earliest {
       times_[n] = time, places_[n] = place;
     }
   }
-  /// kNever if there are none.
+  /// The earliest time; kNever if there are none.
   uint64_t time() const { return times_[1]; }
-  /// Whose it is; of several the first.
+  /// The place of the earliest time; of several the first.
   size_t place() const { return places_[1]; }
-  /// The earliest of the others, who have lost against the winner.
+  /// The earliest time but one: the winner has beaten it on its way to the root.
   uint64_t next_time() const {
     uint64_t t = kNever;
     for (size_t n = leaves_ + place(); n > 1; n /= 2) t = std::min(t, times_[n ^ 1]);
@@ -58,8 +58,8 @@ class Earliest {
 
  private:
   size_t count_ = 0, leaves_ = 1;  // leaves: a power of two
-  // Of the winners, and where they are. Node 1 is the last match; below node n are 2 n and 2 n + 1; the last `leaves_`
-  // are all that there are.
+  // Time and place of the winner at each node. Node 1 is the root; node n has the children 2 n and 2 n + 1; the last
+  // `leaves_` nodes are the leaves.
   std::vector<uint64_t> times_ = std::vector<uint64_t>(2, kNever);
   std::vector<uint32_t> places_ = std::vector<uint32_t>(2, 0);
 };

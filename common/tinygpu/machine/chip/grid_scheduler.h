@@ -11,10 +11,10 @@
 
 namespace tinygpu {
 
-class Flight {
+class GridScheduler {
  public:
-  explicit Flight(Gpu& gpu);
-  ~Flight();
+  explicit GridScheduler(Gpu& gpu);
+  ~GridScheduler();
   /// A grid that begins at `start`, which is not before what has been run. Of those that wait for room, the one with
   /// the least `priority` comes first, and then the one that was added first. `has_dependent`: run() says when it lets
   /// dependents start.

@@ -1,5 +1,6 @@
-// What is given away of a unit that does one thing at a time: an issue port, a pipe, the ways to memory. Warps come out
-// of order, by RunOptions::run_ahead at most: who is behind gets a cycle that those ahead of it have left free.
+// Reservation tables: which cycles of a unit are taken. A unit does one thing at a time: an issue port, a pipe, the
+// path to memory. Warps reserve out of order, since one may be simulated ahead of the others (RunOptions::run_ahead): a
+// warp that comes later in the simulation but earlier in time back-fills cycles that are still free.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -7,13 +8,14 @@
 
 namespace tinygpu {
 
-/// Cycles of a unit.
+/// Cycles that a reservation has got: [begin, end).
 struct TakenCycles {
-  int64_t begin, end;  // the first cycle, and behind the last
+  int64_t begin, end;
 };
 
-/// Of what takes a cycle or a few: the 64 cycles before the end of what is taken are remembered.
-class Bookings {
+/// For units that are reserved for a few cycles at a time. It remembers the 64 cycles before the last reserved one;
+/// free cycles before those are lost.
+class ReservationTable {
  public:
   /// The first free cycle from `earliest` on.
   int64_t first(int64_t earliest) const {
@@ -21,8 +23,7 @@ class Bookings {
     const uint64_t open = free_from(earliest);
     return open ? first_of(open) : end_;
   }
-  /// Takes the first `cycles` free ones from `earliest` on, which need not be
-  /// neighbours.
+  /// Reserves the first `cycles` free cycles from `earliest` on. They need not be consecutive.
   [[gnu::always_inline]] TakenCycles take(int64_t earliest, int64_t cycles) {
     if (earliest < end_) return take_left(earliest, cycles);
     append(earliest - end_, cycles);
@@ -32,12 +33,12 @@ class Bookings {
  private:
   static constexpr int64_t kKept = 64;
   int64_t first_of(uint64_t open) const { return end_ - kKept + std::countr_zero(open); }
-  /// The free ones from `earliest` on, which is before the end.
+  /// The remembered free cycles from `earliest` on, which is before the end.
   uint64_t free_from(int64_t earliest) const {
     const int64_t back = end_ - earliest;
     return back >= kKept ? free_ : free_ & ~uint64_t(0) << (kKept - back);
   }
-  /// take() of cycles of which those further ahead may have left some.
+  /// take() where `earliest` is before the end: free cycles there come first.
   [[gnu::always_inline]] TakenCycles take_left(int64_t earliest, int64_t cycles) {
     const uint64_t open = free_from(earliest);
     TakenCycles out{open ? first_of(open) : end_, end_};
@@ -53,7 +54,7 @@ class Bookings {
     }
     return out;
   }
-  /// Behind the end come so many free ones, and then so many that are taken.
+  /// Moves the end: `free` cycles stay free behind it, and then `taken` are reserved.
   [[gnu::always_inline]] void append(int64_t free, int64_t taken) {
     const int64_t n = free + taken;
     end_ += n;
@@ -66,11 +67,11 @@ class Bookings {
   uint64_t free_ = 0;  // bit i: cycle end_ - kKept + i
 };
 
-/// Of what lets work queue up: the 128 cycles before the end. Mostly nobody comes behind others here, so it is quick to
-/// note what stays free, if not to find it.
-class LongBookings {
+/// For units at which work queues up. It remembers free cycles as gaps, in the 128 cycles before the last reserved one.
+/// Back-filling is rare here, so adding a gap is fast and searching is not.
+class LongReservationTable {
  public:
-  /// As those of Bookings.
+  /// As in ReservationTable.
   int64_t first(int64_t earliest) const {
     if (earliest >= end_) return earliest;
     earliest = std::max(earliest, end_ - kKept);
@@ -86,11 +87,11 @@ class LongBookings {
     end_ = earliest + cycles;
     return {earliest, end_};
   }
-  /// Nothing is taken from here on.
+  /// No cycle is reserved from here on.
   int64_t end() const { return end_; }
 
  private:
-  // As many gaps as there can be in so many cycles: behind each lies one that is taken, since nobody takes none.
+  // The most gaps that 128 cycles can hold: at least one reserved cycle lies behind each.
   static constexpr int64_t kKept = 128, kGaps = kKept / 2;
   static uint64_t gap(int64_t end, int64_t length) { return uint64_t(end) << 8 | uint64_t(length); }
   int64_t end(uint64_t i) const { return int64_t(gaps_[i % kGaps] >> 8); }
@@ -102,7 +103,7 @@ class LongBookings {
     while (i > oldest && end(i - 1) > earliest) --i;
     return i;
   }
-  /// take() of cycles of which those further ahead may have left some.
+  /// take() where `earliest` is before the end: gaps there come first.
   [[gnu::noinline]] TakenCycles take_left(int64_t earliest, int64_t cycles) {
     earliest = std::max(earliest, end_ - kKept);
     TakenCycles out{end_, end_};
@@ -127,7 +128,8 @@ class LongBookings {
   }
   int64_t end_ = 0;
   uint64_t count_ = 0;  // of gaps
-  // The last of them: where one ends, and in the low 8 bits how long it is. Behind them one that nobody reads.
+  // A ring of the last gaps: the end of each, and its length in the low 8 bits. The entry behind the ring is
+  // write-only: where there is no gap, take() writes there, which saves a branch.
   uint64_t gaps_[kGaps + 1] = {};
 };
 

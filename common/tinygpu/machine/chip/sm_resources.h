@@ -1,5 +1,5 @@
-// What CTAs take of an SM, and what is left of it: places, warps, shared memory, registers. Of each it is known since
-// when it has been free.
+// Resources of an SM that CTAs occupy: CTA slots, warp slots, shared memory, registers. Of each free part it is known
+// since when it has been free, because a CTA that takes another's place starts cta_refill cycles behind that one's end.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -8,24 +8,24 @@
 
 namespace tinygpu {
 
-/// Of each resource: places for CTAs, warps, bytes of shared memory, registers.
-using SmShare = std::array<uint32_t, 4>;
+/// What a CTA needs of each: CTA slots, warp slots, bytes of shared memory, registers.
+using CtaResources = std::array<uint32_t, 4>;
 
-class SmRoom {
+class SmResources {
  public:
-  explicit SmRoom(const SmShare& all) {
+  explicit SmResources(const CtaResources& all) {
     for (size_t k = 0; k < all.size(); ++k) {
       free_[k] = all[k];
       parts_[k].push_back({0, all[k]});
     }
   }
-  bool fits(const SmShare& need) const {
+  bool fits(const CtaResources& need) const {
     for (size_t k = 0; k < need.size(); ++k)
       if (free_[k] < need[k]) return false;
     return true;
   }
-  /// Since when: 0 if nobody has had it yet. Who comes takes what has been free for longest. It fits.
-  uint64_t since(const SmShare& need) const {
+  /// Since when that much has been free; 0: since the beginning. A CTA takes what has been free for longest. It fits.
+  uint64_t since(const CtaResources& need) const {
     uint64_t when = 0;
     for (size_t k = 0; k < need.size(); ++k) {
       uint64_t found = 0;
@@ -37,7 +37,7 @@ class SmRoom {
     }
     return when;
   }
-  void take(const SmShare& need) {
+  void take(const CtaResources& need) {
     ++changes_;
     for (size_t k = 0; k < need.size(); ++k) {
       uint32_t left = need[k];
@@ -52,7 +52,7 @@ class SmRoom {
       parts_[k].erase(parts_[k].begin(), p);
     }
   }
-  void give(const SmShare& what, uint64_t time) {
+  void give(const CtaResources& what, uint64_t time) {
     ++changes_;
     for (size_t k = 0; k < what.size(); ++k) {
       if (!what[k]) continue;
@@ -69,7 +69,7 @@ class SmRoom {
       if (!parts.empty()) when = std::max(when, parts.back().since);
     return when;
   }
-  /// Another number after each change.
+  /// Counts changes: a cached answer is valid while this is the same.
   uint64_t changes() const { return changes_; }
 
  private:
@@ -77,7 +77,7 @@ class SmRoom {
     uint64_t since;
     uint32_t amount;
   };
-  SmShare free_;
+  CtaResources free_;
   std::array<std::vector<Part>, 4> parts_;  // the oldest first
   uint64_t changes_ = 1;
 };

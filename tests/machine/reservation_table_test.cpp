@@ -1,5 +1,5 @@
 // What warps that run ahead of each other may take of a unit, and what nobody may: time that is over.
-#include "common/tinygpu/machine/chip/bookings.h"
+#include "common/tinygpu/machine/chip/reservation_table.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 namespace tinygpu::test {
 namespace {
 
-TEST(Bookings, WhoIsBehindGetsWhatWasLeftFree) {
-  Bookings unit;
+TEST(ReservationTable, WhoIsBehindGetsWhatWasLeftFree) {
+  ReservationTable unit;
   EXPECT_EQ(unit.take(10, 2).begin, 10);
   EXPECT_EQ(unit.take(20, 4).begin, 20);
   EXPECT_EQ(unit.first(11), 12);
@@ -28,15 +28,15 @@ TEST(Bookings, WhoIsBehindGetsWhatWasLeftFree) {
   EXPECT_EQ(unit.first(10), 25);
 }
 
-TEST(Bookings, WorkQueuesUp) {
-  LongBookings unit;
+TEST(ReservationTable, WorkQueuesUp) {
+  LongReservationTable unit;
   for (int64_t i = 0; i < 40; ++i) EXPECT_EQ(unit.take(5, 4).begin, 5 + 4 * i);
   EXPECT_EQ(unit.end(), 165);
 }
 
-TEST(Bookings, GapsAreForgottenInTime) {
-  Bookings near;
-  LongBookings far;
+TEST(ReservationTable, GapsAreForgottenInTime) {
+  ReservationTable near;
+  LongReservationTable far;
   near.take(0, 1), far.take(0, 1);
   near.take(1000, 1), far.take(1000, 1);
   EXPECT_EQ(near.first(0), 1001 - 64);
@@ -87,10 +87,10 @@ void compare(int64_t kept, uint32_t seed) {
   }
 }
 
-TEST(Bookings, AreWhatTheyAreCycleByCycle) {
+TEST(ReservationTable, AreWhatTheyAreCycleByCycle) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
-    compare<Bookings>(64, seed);
-    compare<LongBookings>(128, seed);
+    compare<ReservationTable>(64, seed);
+    compare<LongReservationTable>(128, seed);
   }
 }
 
@@ -126,7 +126,7 @@ L:
 
 // An H200 (probe_05_mma_sync, "load" and "load/barrier", 8 warps): 401 and 455 cycles, of which the banks need 384. The
 // banks rest while all warps wait for the last of a round's words; that time is lost.
-TEST(Bookings, WhatABarrierCostsIsNotMadeUpFor) {
+TEST(ReservationTable, WhatABarrierCostsIsNotMadeUpFor) {
   EXPECT_NEAR(round_cycles(false), 401, 14);
   EXPECT_NEAR(round_cycles(true), 455, 14);
 }

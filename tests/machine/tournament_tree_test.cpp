@@ -1,5 +1,5 @@
 // The earliest of many times against a search through all of them.
-#include "common/tinygpu/machine/chip/earliest.h"
+#include "common/tinygpu/machine/chip/tournament_tree.h"
 
 #include <gtest/gtest.h>
 
@@ -9,28 +9,28 @@
 namespace tinygpu {
 namespace {
 
-void expect_same(const Earliest& e, const std::vector<uint64_t>& times) {
+void expect_same(const TournamentTree& e, const std::vector<uint64_t>& times) {
   std::vector<uint64_t> sorted = times;
-  sorted.resize(std::max<size_t>(2, times.size()), Earliest::kNever);
+  sorted.resize(std::max<size_t>(2, times.size()), TournamentTree::kNever);
   std::ranges::sort(sorted);
   ASSERT_EQ(e.time(), sorted[0]);
   ASSERT_EQ(e.next_time(), sorted[1]);
-  if (sorted[0] != Earliest::kNever) {
+  if (sorted[0] != TournamentTree::kNever) {
     ASSERT_EQ(e.place(), size_t(std::ranges::find(times, sorted[0]) - times.begin()));
   }
 }
 
-TEST(Earliest, OfNoneIsNever) {
-  const Earliest e;
+TEST(TournamentTree, OfNoneIsNever) {
+  const TournamentTree e;
   expect_same(e, {});
 }
 
-TEST(Earliest, IsWhatASearchFinds) {
+TEST(TournamentTree, IsWhatASearchFinds) {
   std::mt19937 random(1);
   for (int round = 0; round < 200; ++round) {
-    Earliest e;
+    TournamentTree e;
     std::vector<uint64_t> times;
-    const auto some = [&] { return random() % 8 == 0 ? Earliest::kNever : uint64_t(random() % 16); };
+    const auto some = [&] { return random() % 8 == 0 ? TournamentTree::kNever : uint64_t(random() % 16); };
     const size_t count = random() % 70;
     for (size_t i = 0; i < count; ++i) {
       times.push_back(some());
