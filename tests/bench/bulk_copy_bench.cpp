@@ -23,15 +23,15 @@ void tensor_box(benchmark::State& state) {
   config.program = gpu.program.get();
   std::vector<std::unique_ptr<Sm>> sms;
   Launch launch(gpu.gpu, config, gpu.gpu.options, 0, sms);
-  Domain domain(launch, 0, {sms[0].get()});
-  Cluster cluster(domain);
-  Cta cta(cluster, *domain.sms[0], 0, {});
+  SmPartition partition(launch, 0, {sms[0].get()});
+  Cluster cluster(partition);
+  Cta cta(cluster, *partition.sms[0], 0, {});
   cta.shared.resize(64 * 1024);
   const Origin who;
   gpu.gpu.l2.written(f.address, 1 << 20);
   for (auto _ : state) {
-    box.add_lines(domain.memory);
-    auto answer = domain.memory.answer_now(MemoryRequests::Kind::read, *domain.sms[0], 0);
+    box.add_lines(partition.memory);
+    auto answer = partition.memory.answer_now(MemoryRequests::Kind::read, *partition.sms[0], 0);
     benchmark::DoNotOptimize(answer);
     box.load(gpu.gpu.memory, cta, 1024, who);
   }

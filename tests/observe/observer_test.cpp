@@ -42,7 +42,7 @@ struct Copies {
   explicit Copies(Observer* observer, CompletionOrder order = {}) : machine(two_copies()) {
     if (observer) machine.gpu.options.observers = {observer};
     machine.gpu.options.order = order;
-    machine.gpu.options.threads = 1;  // the recorder keeps one book for all domains
+    machine.gpu.options.threads = 1;  // the recorder keeps one book for all partitions
     const uint64_t from = machine.upload(std::vector<uint32_t>(256, 7));
     const uint64_t to = machine.buffer<uint32_t>(1);
     stats = machine.launch("copies", {3, 1, 1}, {1, 1, 1}, from, to);

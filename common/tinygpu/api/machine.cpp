@@ -235,8 +235,8 @@ Stop Machine::run_until(const std::function<bool()>& happened) { return run_for(
 std::vector<CtaView> Machine::ctas() const {
   std::vector<CtaView> out;
   for (const Running& r : running_)
-    for (const auto& domain : r.launch->domains())
-      for (const auto& cluster : domain->clusters)
+    for (const auto& partition : r.launch->partitions())
+      for (const auto& cluster : partition->clusters)
         for (const auto& cta : cluster->ctas) {
           if (cta->exited) continue;
           CtaView v{r.id, r.kernel, cta->key.id, cta->sm.index, cta->rank, cta->start_time, cta->shared, {}};
@@ -253,8 +253,8 @@ std::vector<uint32_t> Machine::tensor_memory(uint32_t sm, uint32_t lane, uint32_
       columns > kTmemColumns - column)
     return {};
   for (const Running& r : running_)
-    for (const auto& domain : r.launch->domains())
-      for (Sm* s : domain->sms) {
+    for (const auto& partition : r.launch->partitions())
+      for (Sm* s : partition->sms) {
         if (s->index != sm) continue;
         const TensorMemory* cells = s->extensions.find<TensorMemory>();
         if (!cells) return {};

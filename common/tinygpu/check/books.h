@@ -1,4 +1,4 @@
-// What a check knows of each CTA, kept by domain, so that the host threads that advance domains do not meet.
+// What a check knows of each CTA, kept by partition, so that the host threads that advance partitions do not meet.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -16,11 +16,11 @@ class CtaBooks {
   /// A launch begins: nothing is known.
   void clear(const Launch& launch) {
     parts_.clear();
-    parts_.resize(launch.domains().size());
+    parts_.resize(launch.partitions().size());
   }
   /// The book of `cta`, or null if nobody has opened one.
   Book* find(const Cta& cta) {
-    Part& part = parts_[cta.cluster.domain.index];
+    Part& part = parts_[cta.cluster.partition.index];
     Recent& recent = part.recent[reinterpret_cast<uintptr_t>(&cta) / sizeof(Cta) % part.recent.size()];
     if (recent.cta == &cta) return recent.book;
     const auto it = part.books.find(&cta);
@@ -28,18 +28,18 @@ class CtaBooks {
     return recent.book;
   }
   const Book* find(const Cta& cta) const {
-    const auto& books = parts_[cta.cluster.domain.index].books;
+    const auto& books = parts_[cta.cluster.partition.index].books;
     const auto it = books.find(&cta);
     return it == books.end() ? nullptr : it->second.get();
   }
   Book& of(const Cta& cta) {
     if (Book* book = find(cta)) return *book;
-    Part& part = parts_[cta.cluster.domain.index];
+    Part& part = parts_[cta.cluster.partition.index];
     part.recent = {};
     return *(part.books[&cta] = std::make_unique<Book>());
   }
   void close(const Cta& cta) {
-    Part& part = parts_[cta.cluster.domain.index];
+    Part& part = parts_[cta.cluster.partition.index];
     part.recent = {};
     part.books.erase(&cta);
   }

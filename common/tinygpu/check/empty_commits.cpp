@@ -12,14 +12,14 @@ uint32_t EmptyCommits::interests_in(const LaunchConfig& launch) const {
 
 void EmptyCommits::on_launch(const Launch& launch) {
   issuers_.clear();
-  issuers_.resize(launch.domains().size());
+  issuers_.resize(launch.partitions().size());
 }
 
 void EmptyCommits::on_issue(const AsyncOperation& o) {
   using Kind = AsyncOperation::Kind;
   const bool commit = o.kind == Kind::commit;
   if (!commit && o.kind != Kind::mma && o.kind != Kind::tmem_copy && o.kind != Kind::tmem_shift) return;
-  Threads& threads = issuers_[o.domain()][o.who.cta];
+  Threads& threads = issuers_[o.partition()][o.who.cta];
   const std::pair thread{o.who.warp, o.who.lane};
   if (!commit) {
     threads.try_emplace(thread, Issue{o.who, o.issued});

@@ -26,7 +26,7 @@ class EmptyCommits final : public Observer {
     uint64_t time;
   };
   using Threads = std::map<std::pair<int, int>, Issue>;  // warp, lane: the first MMA, copy or shift of each
-  std::vector<std::map<CtaKey, Threads>> issuers_;       // by Domain::index and CTA
+  std::vector<std::map<CtaKey, Threads>> issuers_;       // by SmPartition::index and CTA
 };
 
 }  // namespace tinygpu::checks

@@ -28,14 +28,14 @@ uint32_t MbarrierBooks::interests_in(const LaunchConfig& launch) const {
 void MbarrierBooks::on_launch(const Launch& launch) {
   books_.clear(launch);
   boxes_.clear();
-  boxes_.resize(launch.domains().size());
+  boxes_.resize(launch.partitions().size());
 }
 
 void MbarrierBooks::on_cta(const Cta& cta, bool, uint64_t) { books_.close(cta); }
 
 void MbarrierBooks::on_complete(const AsyncOperation& o) {
   if (!o.box) return;
-  std::shared_ptr<const TensorBox>& last = boxes_[o.domain()][o.who.op];
+  std::shared_ptr<const TensorBox>& last = boxes_[o.partition()][o.who.op];
   if (last != o.box) last = o.box;
 }
 
@@ -65,7 +65,7 @@ std::vector<MbarrierAct> MbarrierBooks::acts_on(const Cta& cta, uint32_t offset)
   const Books* books = books_.find(cta);
   const auto book = books ? books->find(offset) : Books::const_iterator{};
   if (!books || book == books->end()) return out;
-  for (const Act& a : book->second.acts) out.push_back(told(a, boxes_[cta.cluster.domain.index]));
+  for (const Act& a : book->second.acts) out.push_back(told(a, boxes_[cta.cluster.partition.index]));
   return out;
 }
 
@@ -76,7 +76,7 @@ void MbarrierBooks::tell_excess(const Book& book, const Sync& s, int64_t excess)
   for (const ActKind kind : {ActKind::complete_tx, ActKind::expect_tx})
     for (const Act& a : book.acts) {
       if (a.phase != book.phase || a.kind != kind) continue;
-      const MbarrierAct act = told(a, boxes_[s.cta->cluster.domain.index]);
+      const MbarrierAct act = told(a, boxes_[s.cta->cluster.partition.index]);
       if (kind == ActKind::complete_tx) landed += a.amount;
       places.push_back(
           {a.who.where(a.time), fmt::format("{} {} bytes{}", kind == ActKind::complete_tx ? "lands" : "expects",

@@ -41,7 +41,7 @@ class MbarrierBooks final : public Observer, public MbarrierActs {
   MbarrierAct told(const Act& act, const Boxes& boxes) const;
 
   CtaBooks<Books> books_;
-  std::vector<Boxes> boxes_;  // by Domain::index
+  std::vector<Boxes> boxes_;  // by SmPartition::index
 };
 
 }  // namespace tinygpu::checks

@@ -42,12 +42,12 @@ uint32_t UnfinishedTensorMemory::interests_in(const LaunchConfig& launch) const 
 
 void UnfinishedTensorMemory::on_launch(const Launch& launch) {
   parts_.clear();
-  parts_.resize(launch.domains().size());
+  parts_.resize(launch.partitions().size());
 }
 
 void UnfinishedTensorMemory::on_issue(const AsyncOperation& o) {
   if (o.cells.empty()) return;
-  Uses& uses = parts_[o.domain()];
+  Uses& uses = parts_[o.partition()];
   for (const auto& c : o.cells)
     for (const Use& u : uses[c.sm])
       if ((u.writes || c.writes) && u.cells.overlaps(c.cells) && !(on_tensor_core(o.kind) && on_tensor_core(u.kind))) {
@@ -59,12 +59,12 @@ void UnfinishedTensorMemory::on_issue(const AsyncOperation& o) {
 
 void UnfinishedTensorMemory::on_complete(const AsyncOperation& o) {
   for (const auto& c : o.cells)
-    std::erase_if(parts_[o.domain()][c.sm], [&](const Use& u) { return u.operation == o.id; });
+    std::erase_if(parts_[o.partition()][c.sm], [&](const Use& u) { return u.operation == o.id; });
 }
 
 void UnfinishedTensorMemory::on_tensor_allocation(const TmemAllocation& a) {
   if (a.taken) return;
-  for (const Use& u : parts_[a.domain.index][a.sm])
+  for (const Use& u : parts_[a.partition.index][a.sm])
     if (u.cells.overlaps(a.cells)) return tell(a.who, a.time, "tcgen05.dealloc", true, u);
 }
 

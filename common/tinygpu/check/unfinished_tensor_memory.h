@@ -33,7 +33,7 @@ class UnfinishedTensorMemory final : public Observer {
   /// `what` of `who` begins to read or write cells at `time`, with which `earlier` has not finished.
   static void tell(const Origin& who, uint64_t time, const char* what, bool writes, const Use& earlier);
   using Uses = std::unordered_map<uint32_t, std::vector<Use>>;  // by SM, in the order of issue
-  std::vector<Uses> parts_;                                     // by Domain::index
+  std::vector<Uses> parts_;                                     // by SmPartition::index
 };
 
 }  // namespace tinygpu::checks

@@ -29,12 +29,12 @@ uint32_t UnorderedOperations::interests_in(const LaunchConfig& launch) const {
 
 void UnorderedOperations::on_launch(const Launch& launch) {
   parts_.clear();
-  parts_.resize(launch.domains().size());
+  parts_.resize(launch.partitions().size());
 }
 
 void UnorderedOperations::on_issue(const AsyncOperation& o) {
   if (!is_of_tensor_core(o.kind)) return;
-  Part& part = parts_[o.domain()];
+  Part& part = parts_[o.partition()];
   std::vector<Pending>& queue = part.queues[o.sm];
   std::vector<uint64_t>& before = part.before;
   before = o.after;
@@ -61,7 +61,7 @@ void UnorderedOperations::on_issue(const AsyncOperation& o) {
 
 void UnorderedOperations::on_complete(const AsyncOperation& o) {
   if (!is_of_tensor_core(o.kind)) return;
-  std::erase_if(parts_[o.domain()].queues[o.sm], [&](const Pending& p) { return p.get() == &o; });
+  std::erase_if(parts_[o.partition()].queues[o.sm], [&](const Pending& p) { return p.get() == &o; });
 }
 
 }  // namespace tinygpu::checks

@@ -25,7 +25,7 @@ class UnorderedOperations final : public Observer {
     std::unordered_map<uint32_t, std::vector<Pending>> queues;  // by SM of the tensor core, in issue order
     std::vector<uint64_t> before;  // of the operation that is issued: all that has to execute before it
   };
-  std::vector<Part> parts_;  // by Domain::index
+  std::vector<Part> parts_;  // by SmPartition::index
 };
 
 }  // namespace tinygpu::checks

@@ -31,7 +31,7 @@ void UnwrittenMemory::on_launch(const Launch&) { told_.clear(); }
 
 void UnwrittenMemory::on_access(const MemoryAccess& a) {
   if (a.space != ptx::Space::global || a.kind == AccessKind::write) return;
-  const GlobalMemory& memory = a.domain.launch.gpu.memory;
+  const GlobalMemory& memory = a.partition.launch.gpu.memory;
   bool found = false;
   a.each([&](uint64_t address, uint64_t bytes, int lane) {
     if (found) return;

@@ -33,7 +33,7 @@ uint32_t WgmmaRegisters::interests_in(const LaunchConfig& launch) const {
 void WgmmaRegisters::on_launch(const Launch& launch) {
   books_.clear(launch);
   parts_.clear();
-  parts_.resize(launch.domains().size());
+  parts_.resize(launch.partitions().size());
 }
 
 void WgmmaRegisters::on_cta(const Cta& cta, bool starts, uint64_t) {
@@ -93,7 +93,7 @@ WgmmaRegisters::Plan WgmmaRegisters::plan_of(const Function& f) {
 
 void WgmmaRegisters::on_instruction(const Executed& e) {
   if (e.again) return;
-  Part& part = parts_[e.warp.domain().index];
+  Part& part = parts_[e.warp.partition().index];
   auto plan = part.plans.find(&e.function);
   if (plan == part.plans.end()) plan = part.plans.emplace(&e.function, plan_of(e.function)).first;
   const auto found = plan->second.steps.find(e.op.inst);

@@ -51,7 +51,7 @@ class WgmmaRegisters final : public Observer {
   void multiply(const Executed& e, const Step& step, WarpState& state, Part& part);
 
   CtaBooks<Book> books_;
-  std::vector<Part> parts_;  // by Domain::index
+  std::vector<Part> parts_;  // by SmPartition::index
 };
 
 }  // namespace tinygpu::checks

@@ -21,9 +21,9 @@ class RemoteMBarriers final : public Extension {
       effect(w.time());
       return;
     }
-    Domain& domain = w.domain();
-    if (!channel_) channel_ = domain.events.new_channel();
-    domain.events.schedule(w.time() + w.timing().mbarrier.remote_hop, channel_, who, std::forward<F>(effect));
+    SmPartition& partition = w.partition();
+    if (!channel_) channel_ = partition.events.new_channel();
+    partition.events.schedule(w.time() + w.timing().mbarrier.remote_hop, channel_, who, std::forward<F>(effect));
   }
 
  private:

@@ -201,9 +201,9 @@ void end_atomic(Warp& w, const Op& op, Target& t) {
   const ptx::MemoryOrder order = memory_operand(op).order;
   if (order.acquires() && order.scope > ptx::Scope::cta) w.sm().l1.empty();
   if (t.changed)
-    w.domain().made_progress();
+    w.partition().made_progress();
   else
-    ++w.domain().polls;
+    ++w.partition().polls;
 }
 
 /// atom and red of N elements of T. Op.list: N destinations (or none for red), then N sources.

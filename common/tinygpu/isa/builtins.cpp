@@ -171,7 +171,7 @@ std::string convert(Warp& w, const std::string& format, size_t& at, Arguments& a
 }
 
 void vprintf(Warp& w, const Op& op) {
-  const RunOptions& options = w.domain().launch.options;
+  const RunOptions& options = w.partition().launch.options;
   for_lanes(w.exec(), [&](int lane) {
     const uint64_t format_address = argument<uint64_t>(w, op, 0, lane);
     if (format_address == 0) return set_return<int32_t>(w, op, lane, -1);
@@ -207,7 +207,7 @@ void assert_fail(Warp& w, const Op& op) {
   const uint32_t line = argument<uint32_t>(w, op, 2, lane);
   const std::string function =
       read_string(w, argument<uint64_t>(w, op, 3, lane), lane, "load of an assertion's function");
-  const Dim3 block = w.cta().key.id, shape = w.domain().launch.config.block;
+  const Dim3 block = w.cta().key.id, shape = w.partition().launch.config.block;
   const uint32_t thread = w.index() * 32 + uint32_t(lane);
   auto triple = [](uint32_t x, uint32_t y, uint32_t z) {
     return "[" + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) + "]";

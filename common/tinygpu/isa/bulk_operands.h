@@ -125,7 +125,7 @@ void for_stores(uint32_t lanes, bool reduces, Same&& same, Copy&& copy) {
 /// The lines that `add` names come into L2.
 template <class Add>
 void prefetch_lines(Warp& w, int lane, Add&& add) {
-  MemoryRequests& memory = w.domain().memory;
+  MemoryRequests& memory = w.partition().memory;
   add(memory);
   if (w.told(Observer::traffic)) memory.tell_missed(origin_of(w, lane));
   memory.ask(MemoryRequests::Kind::read, w.sm(), w.time(), {});

@@ -50,12 +50,12 @@ void decode_brx(Decoder& d, Op& op) {
 // ---- Calls
 // Op::list as Warp::call reads it; imm: index of the callee, a: slot of its address if indirect.
 
-void call_direct(Warp& w, const Op& op) { w.call(op, w.domain().launch.config.program->at(uint32_t(op.imm))); }
+void call_direct(Warp& w, const Op& op) { w.call(op, w.partition().launch.config.program->at(uint32_t(op.imm))); }
 
 /// Lanes may call different functions; each set of lanes goes its way.
 void call_indirect(Warp& w, const Op& op) {
   const uint64_t* address = w.at<uint64_t>(op.a);
-  Program& program = *w.domain().launch.config.program;
+  Program& program = *w.partition().launch.config.program;
   const int first = __builtin_ctz(w.exec());
   const uint64_t target = address[first];
   const uint64_t index = (target - kFunctionWindow) / 16;
@@ -192,7 +192,7 @@ constexpr const char* kRegisters =
 
 void setmaxnreg(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
-  const Function& kernel = *w.domain().launch.config.kernel;
+  const Function& kernel = *w.partition().launch.config.kernel;
   if (!kernel.keeps_setmaxnreg()) return;
   const uint32_t wanted = uint32_t(op.imm), now = w.register_limit;
   const bool increase = op.get<RegisterChange>() == RegisterChange::increase;
@@ -236,7 +236,7 @@ void grid_dependency(Warp& w, const Op& op) {
     w.cta().dependents_launched = std::min(w.cta().dependents_launched, w.time());
     return tell(w, Sync::Kind::grid_dependency, 1);
   }
-  const uint64_t over = w.domain().launch.dependency_over();
+  const uint64_t over = w.partition().launch.dependency_over();
   if (w.time() >= over) return tell(w, Sync::Kind::grid_dependency, 0);
   BlockReason why;
   why.kind = BlockReason::Kind::grid_dependency;

@@ -91,7 +91,7 @@ void fire(Arrival& a, uint32_t lanes, uint64_t now) {
     who.lanes = same;
     mbarrier_arrive(*a.cta, offset, uint32_t(__builtin_popcount(same)), now, who);
   }
-  if (a.told && !a.open) tell_complete(a.cta->cluster.domain, std::exchange(a.told, nullptr), now, now);
+  if (a.told && !a.open) tell_complete(a.cta->cluster.partition, std::exchange(a.told, nullptr), now, now);
 }
 
 /// cp.async works in the generic proxy (PTX ISA 9.7.9.25.1). Each lane waits for its own copies.
@@ -100,7 +100,7 @@ void tell_landed(Warp& w, const Copy& copy, uint64_t now) {
     Tile tile;
     tile.lanes = lanes;
     tell_operation(
-        w.domain(), kind, Proxy::generic, copy.who, cta, now,
+        w.partition(), kind, Proxy::generic, copy.who, cta, now,
         [&](MemoryAccess::Range f) { for_lanes(lanes, [&](int i) { f(address(i), bytes); }); }, tile);
   };
   if (!copy.source.empty())
@@ -123,7 +123,7 @@ void land(Warp& w, const std::shared_ptr<Copy>& copy, const ToldOperation& told,
     state.lanes[i].landed(copy->group[i]);
   });
   tell_landed(w, *copy, now);
-  tell_complete(w.domain(), told, begin, now);
+  tell_complete(w.partition(), told, begin, now);
   std::erase(state.in_flight, copy);
   for (const auto& arrival : copy->watchers) {
     uint32_t done = 0;
@@ -221,7 +221,7 @@ void cp_async(Warp& w, const Op& op) {
   });
   state.in_flight.push_back(copy);
 
-  Domain& domain = w.domain();
+  SmPartition& partition = w.partition();
   copy->who = origin_of(w);
   const auto uses = [&](AsyncOperation& o) {
     o.shared_uses.push_back({&w.cta(), true, {}});
@@ -232,19 +232,19 @@ void cp_async(Warp& w, const Op& op) {
   };
   if (source.global && w.told(Observer::global_accesses)) copy->source.assign(from, from + 32);
   const uint64_t all_bytes = uint64_t(bytes) * uint32_t(__builtin_popcount(w.exec()));
-  tell(MemoryTraffic{domain, copy->who, w.sm().index, w.time(), all_bytes});
+  tell(MemoryTraffic{partition, copy->who, w.sm().index, w.time(), all_bytes});
   const ToldOperation told =
-      tell_issue(domain, AsyncOperation::Kind::async_copy, copy->who, w.sm().index, w.time(), all_bytes, uses);
+      tell_issue(partition, AsyncOperation::Kind::async_copy, copy->who, w.sm().index, w.time(), all_bytes, uses);
   // Its registers have been read when L1's pipe takes it.
   w.result_at(op, std::max(w.time(), uint64_t(memory_unit(w).global_port.end())));
   const uint32_t passes = passes_of(reading, from, to, bytes == 16);
   read_for_copy(w, source, passes, [&w, copy, told, begin = w.time()](uint64_t ready) {
-    EventQueue& events = w.domain().events;
+    EventQueue& events = w.partition().events;
     events.schedule(ready + w.timing().memory.cp_async_latency, events.new_channel(), copy->who,
                     [&w, copy, told, begin](uint64_t now) { land(w, copy, told, begin, now); });
   });
   // Copies of several warps stand in the load/store pipe in the order of their times, before what comes behind them.
-  domain.events.stop_before(w.time() + 1);
+  partition.events.stop_before(w.time() + 1);
 }
 
 void decode_cp_async(Decoder& d, Op& op) {
@@ -349,13 +349,15 @@ void mbarrier_arrive_on_copies(Warp& w, const Op& op) {
     for_lanes(copy->lanes & w.exec(), [&](int i) { ++arrival->remaining[i]; });
   }
   arrival->open = uint32_t(__builtin_popcount(w.exec()));
-  arrival->told = tell_issue(w.domain(), AsyncOperation::Kind::copies_arrive, arrival->origin, w.sm().index, w.time());
+  arrival->told =
+      tell_issue(w.partition(), AsyncOperation::Kind::copies_arrive, arrival->origin, w.sm().index, w.time());
   uint32_t idle = 0;
   for_lanes(w.exec(), [&](int i) { idle |= uint32_t(arrival->remaining[i] == 0) << i; });
   if (!idle) return;
-  Domain& domain = w.domain();
-  domain.events.schedule(w.time() + w.spec().costs[size_t(CostClass::mbarrier)].latency, domain.events.new_channel(),
-                         arrival->origin, [arrival, idle](uint64_t now) { fire(*arrival, idle, now); });
+  SmPartition& partition = w.partition();
+  partition.events.schedule(w.time() + w.spec().costs[size_t(CostClass::mbarrier)].latency,
+                            partition.events.new_channel(), arrival->origin,
+                            [arrival, idle](uint64_t now) { fire(*arrival, idle, now); });
 }
 
 void decode_arrive(Decoder& d, Op& op) {

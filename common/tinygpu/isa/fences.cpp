@@ -1,4 +1,4 @@
-// fence, membar and their proxy forms (PTX ISA 9.7.13.4). In the model every access of a domain happens in program
+// fence, membar and their proxy forms (PTX ISA 9.7.13.4). In the model every access of a partition happens in program
 // order and strong global accesses meet in the serial phase, so a fence moves nothing: it costs time (fence_wait.h).
 // TMA checks that a tensor map was acquired; observers are told of every fence.
 #include "common/tinygpu/engines/tma/bulk_engine.h"

@@ -40,21 +40,21 @@ void exec_try_cancel(Warp& w, const Op& op) {
           Severity::warning, "clc-after-failure", "a cancel request after an earlier one of this CTA was refused",
           "stop asking when query_cancel.is_canceled has returned false: the manual leaves later requests undefined",
           lane);
-    Domain& domain = w.domain();
+    SmPartition& partition = w.partition();
     Origin who = origin_of(w, lane);
     Cluster* const cluster = &w.cluster();
     const uint32_t rank = w.cta().rank;
     const bool all = op.get<CancelDetails>().all;
     const ToldOperation told = tell_issue(
-        domain, AsyncOperation::Kind::cancel, who, w.sm().index, w.time(), kResponseBytes, [&](AsyncOperation& o) {
+        partition, AsyncOperation::Kind::cancel, who, w.sm().index, w.time(), kResponseBytes, [&](AsyncOperation& o) {
           for (const auto& cta : cluster->ctas)
             if (all || cta->rank == rank)
               o.shared_uses.push_back({cta.get(), true, {{response, kResponseBytes, -1}}, cta.get(), signal});
         });
-    // The grid's remaining clusters belong to all domains, so the claim itself is made in the serial phase.
+    // The grid's remaining clusters belong to all partitions, so the claim itself is made in the serial phase.
     BulkEngine::in_serial(
-        domain, w.time() + w.timing().launch.cancel, domain.events.new_channel(), who,
-        [=, &domain, issued = w.time()](uint64_t now) {
+        partition, w.time() + w.timing().launch.cancel, partition.events.new_channel(), who,
+        [=, &partition, issued = w.time()](uint64_t now) {
           Dim3 first;
           const bool claimed = who.launch->dispatcher.take(first);
           const uint32_t words[4] = {claimed ? first.x : 0, claimed ? first.y | first.z << 16 : 0, claimed, 0};
@@ -63,9 +63,9 @@ void exec_try_cancel(Warp& w, const Op& op) {
             if ((all || cta->rank == rank) && !cta->exited) answered.push_back(cta.get());
           for (Cta* cta : answered) {
             std::memcpy(cta->shared_at(response, kResponseBytes), words, kResponseBytes);
-            tell_operation(domain, AccessKind::write, Proxy::async, who, cta, now, response, kResponseBytes);
+            tell_operation(partition, AccessKind::write, Proxy::async, who, cta, now, response, kResponseBytes);
           }
-          tell_complete(domain, told, issued, now);
+          tell_complete(partition, told, issued, now);
           for (Cta* cta : answered) {
             if (!claimed) cta->extensions.get<Refused>();
             mbarrier_complete_tx(*cta, signal, kResponseBytes, now, who);

@@ -2,7 +2,7 @@
 //
 // Cache operators, eviction priorities, prefetch sizes and cache policies move no data and are not modelled; a prefetch
 // brings its line into L2 at once. Memory order: a strong access to global memory runs in the serial phase, in which
-// the domains of SMs see each other's stores; within a domain every access is in program order already.
+// the partitions of SMs see each other's stores; within a partition every access is in program order already.
 #include <algorithm>
 #include <type_traits>
 
@@ -121,10 +121,10 @@ void loaded_strong(Warp& w, const Op& op) {
   tell(w, Sync::Kind::acquire);
   const ptx::MemoryOrder order = memory_operand(op).order;
   if (order.acquires() && order.scope > ptx::Scope::cta) w.sm().l1.empty();
-  if (!(op.flags & Op::serial)) ++w.domain().polls;
+  if (!(op.flags & Op::serial)) ++w.partition().polls;
 }
 inline void stored(Warp& w, const Op& op) {
-  if (memory_operand(op).strong && !(op.flags & Op::serial)) w.domain().made_progress();
+  if (memory_operand(op).strong && !(op.flags & Op::serial)) w.partition().made_progress();
 }
 
 /// A timing-only run: the load reads what no copy has brought, and what it reads decides what the kernel does.
@@ -224,9 +224,9 @@ void load_one(Warp& w, const Op& op) {
 /// ld.param of an entry with a constant address: one value for all lanes.
 template <class M, class R>
 void load_parameter(Warp& w, const Op& op) {
-  const std::vector<uint8_t>& bank = w.domain().launch.config.params;
+  const std::vector<uint8_t>& bank = w.partition().launch.config.params;
   // ptxas makes operands of parameters: who uses one that is not there yet stands still.
-  w.charge(w.domain().parameters[w.cta().rank].wait(w.time()));
+  w.charge(w.partition().parameters[w.cta().rank].wait(w.time()));
   const uint32_t n = op.list_size ? op.list_size : 1;
   const uint64_t address = op.a == kNoSlot           ? uint64_t(op.imm)
                            : memory_operand(op).wide ? w.at<uint64_t>(op.a)[0] + uint64_t(op.imm)
@@ -362,7 +362,7 @@ void decode_ld(Decoder& d, Op& op) {
 /// store_dense(), told to who watches for endless loops if it changes anything.
 template <class M, class R>
 void store_whole(Warp& w, uint8_t* first, uint32_t n, const R* const* from) {
-  if (w.watched() && store_changes<M>(first, n, from)) ++w.domain().progress;
+  if (w.watched() && store_changes<M>(first, n, from)) ++w.partition().progress;
   store_dense<M>(first, n, from);
 }
 
@@ -401,7 +401,7 @@ template <class M, class R>
     else
       for (uint32_t m = w.exec(); m; m &= ~(1u << (31 - __builtin_clz(m)))) one(31 - __builtin_clz(m));
   }
-  if (changes) ++w.domain().progress;
+  if (changes) ++w.partition().progress;
   finish_access(w, op, access, Act::store);
   stored(w, op);
 }
@@ -418,7 +418,7 @@ template <class M, class R>
       if (watched) changes |= std::memcmp(to, &v, sizeof v) != 0;
       std::memcpy(to, &v, sizeof v);
     }
-  if (changes) ++w.domain().progress;
+  if (changes) ++w.partition().progress;
 }
 
 /// The same as store_anywhere(), and quicker where all lanes reach shared memory of their own CTA.
@@ -441,7 +441,7 @@ void store_one(Warp& w, const Op& op) {
     return store<M, R>(w, op);
   const R* const from = w.at<R>(op.b);
   if (!own.lanes->dense) return store_spread<M>(w, own, 1, &from);
-  if (w.watched() && store_changes<1, M>(own.first, &from)) ++w.domain().progress;
+  if (w.watched() && store_changes<1, M>(own.first, &from)) ++w.partition().progress;
   store_dense<1, M>(own.first, &from);
 }
 
@@ -526,7 +526,7 @@ void decode_hint(Decoder& d, Op& op) {
 void prefetch(Warp& w, const Op& op) {
   uint64_t address[32];
   lane_addresses(w, op, address);
-  MemoryRequests& memory = w.domain().memory;
+  MemoryRequests& memory = w.partition().memory;
   for_lanes(w.exec(), [&](int i) { memory.add_lines(address[i], 1); });
   if (w.told(Observer::traffic)) memory.tell_missed(origin_of(w));
   memory.ask(MemoryRequests::Kind::read, w.sm(), w.time(), {});

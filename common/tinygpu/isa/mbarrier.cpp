@@ -147,7 +147,7 @@ void exec_init(Warp& w, const Op& op) {
                "end its life with mbarrier.inval first, and let one thread initialise", lane);
     // What ptxas's code stores for any count, also one that does not fit (measured on an H200).
     const uint32_t negative = (1u << 20) - count;
-    ++w.domain().progress;
+    ++w.partition().progress;
     MBarrier& b = owner.mbarriers.create(offset) = MBarrier::from_word(uint64_t(negative << 11) << 32 | negative << 1);
     b.completed_at = w.time();
     const Origin who = origin_of(w, lane);
@@ -161,7 +161,7 @@ void exec_inval(Warp& w, const Op& op) {
   each_object(w, op, "mbarrier.inval", [&](Cta& owner, uint32_t offset, uint32_t) {
     const uint64_t word = mbarrier_at(owner, offset, who, "mbarrier.inval").word();
     owner.mbarriers.invalidate(offset);
-    ++w.domain().progress;
+    ++w.partition().progress;
     tell(owner, Sync::Kind::inval, offset, 0, w.time(), &who);
     std::memcpy(owner.shared_at(offset, 8), &word, 8);  // the state becomes visible to ordinary loads only now
   });
@@ -287,8 +287,8 @@ void exec_test_wait(Warp& w, const Op& op) {
     if (done & lanes) see(w, owner, offset, b, done & lanes);
   });
   // Other warps may be behind, in simulated time, and about to arrive: look again when they have come so far.
-  if (done != w.exec() && !looked_early && w.time() > w.domain().now &&
-      w.domain().events.order().mode == CompletionOrder::Mode::timed) {
+  if (done != w.exec() && !looked_early && w.time() > w.partition().now &&
+      w.partition().events.order().mode == CompletionOrder::Mode::timed) {
     BlockReason why;
     why.kind = BlockReason::Kind::sleep;
     why.what = "mbarrier.test_wait";
@@ -298,7 +298,7 @@ void exec_test_wait(Warp& w, const Op& op) {
   w.result_at(op, w.time() + timing.answer + leaves);
   charge(w, op, timing.ready);
   answer(w, op, done);
-  if (done != w.exec()) ++w.domain().polls;
+  if (done != w.exec()) ++w.partition().polls;
 }
 
 /// Of a warp, how many of its try_waits have found nothing.
@@ -309,7 +309,7 @@ struct Looks final : Extension {
 /// try_wait may return false before the phase ends, whenever it likes (9.7.13.15.16). In time it uses up its limit; in
 /// the other orders half of those that find nothing say so at once: every second one, or by chance.
 bool gives_up(Warp& w) {
-  const CompletionOrder& order = w.domain().events.order();
+  const CompletionOrder& order = w.partition().events.order();
   if (order.mode == CompletionOrder::Mode::timed) return false;
   const uint64_t look = w.extensions.get<Looks>().in_vain++;
   if (order.mode == CompletionOrder::Mode::late) return look % 2 == 0;
@@ -367,7 +367,7 @@ void exec_try_wait(Warp& w, const Op& op) {
   charge(w, op, timing.ready);
   w.result_at(op, when);
   answer(w, op, done);
-  if (!done) ++w.domain().polls;
+  if (!done) ++w.partition().polls;
 }
 
 void exec_pending_count(Warp& w, const Op& op) {

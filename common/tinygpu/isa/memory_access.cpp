@@ -254,8 +254,8 @@ ptx::MemoryOrder order_of(const Op& op, Act act) {
 }
 
 void tell_shared(Warp& w, const Op& op, Act act, const Cta& cta, const LaneAccess& lanes) {
-  tell(
-      MemoryAccess{w.domain(), kind_of(act), Space::shared, Proxy::generic, order_of(op, act), &cta, w.time(), &lanes});
+  tell(MemoryAccess{w.partition(), kind_of(act), Space::shared, Proxy::generic, order_of(op, act), &cta, w.time(),
+                    &lanes});
 }
 
 void tell_lanes(Warp& w, const Op& op, Space space, Act act, uint32_t lanes, const uint64_t* address, uint32_t bytes) {
@@ -281,14 +281,14 @@ void tell_lanes(Warp& w, const Op& op, Space space, Act act, uint32_t lanes, con
     if (to_shared)
       tell_shared(w, op, act, *w.cluster().cta(rank), part);
     else
-      tell(MemoryAccess{w.domain(), kind_of(act), Space::global, Proxy::generic, order_of(op, act), nullptr, w.time(),
-                        &part});
+      tell(MemoryAccess{w.partition(), kind_of(act), Space::global, Proxy::generic, order_of(op, act), nullptr,
+                        w.time(), &part});
   }
 }
 
 void tell_traffic(Warp& w, const Access& a) {
   const Origin who = origin_of(w);
-  MemoryTraffic t{w.domain(), who, w.sm().index, w.time()};
+  MemoryTraffic t{w.partition(), who, w.sm().index, w.time()};
   if (a.shared) {
     t.shared_bytes = uint64_t(a.bytes) * uint32_t(__builtin_popcount(a.shared));
     t.passes = a.passes;
@@ -296,7 +296,7 @@ void tell_traffic(Warp& w, const Access& a) {
   }
   if (a.global) t.l2_bytes = 32ull * a.sectors;
   tell(t);
-  if (a.lines.count) w.domain().memory.tell_missed(who);
+  if (a.lines.count) w.partition().memory.tell_missed(who);
 }
 
 namespace {
@@ -312,7 +312,7 @@ void add_lines(MemoryRequests& memory, const TouchedLines& t, bool atomic) {
 void finish_global_load(Warp& w, const Op& op, const TouchedLines& t, uint32_t sectors) {
   if (w.done_before(op)) return w.result_at(op, w.time());
   MemoryUnit& unit = memory_unit(w);
-  MemoryRequests& memory = w.domain().memory;
+  MemoryRequests& memory = w.partition().memory;
   const bool cached = memory_operand(op).cached;
   const L1Cache::Arrival asked = memory.next_arrival();
   L1Cache::Arrival follows;
@@ -342,11 +342,11 @@ void finish_global_store(Warp& w, const TouchedLines& t, uint32_t sectors) {
   for (uint32_t k = 0; k < t.count; ++k) {
     const uint32_t stored = t.stored(k);
     moved += stored;
-    w.domain().memory.add_line({t.line[k], uint8_t(stored), 0, 0});
+    w.partition().memory.add_line({t.line[k], uint8_t(stored), 0, 0});
   }
   const Turn::Passage way = Turn(w, memory_unit(w)).global(t.count, moved, true);
   if (!t.count) return;
-  w.domain().memory.store(w.sm(), way.begin, MemoryRequests::Kind::write);
+  w.partition().memory.store(w.sm(), way.begin, MemoryRequests::Kind::write);
 }
 
 namespace {
@@ -354,7 +354,7 @@ namespace {
 /// Atomics on global memory happen in their turn, so they are answered at once.
 void finish_global_atomic(Warp& w, const Op& op, const Access& access) {
   MemoryUnit& unit = memory_unit(w);
-  MemoryRequests& memory = w.domain().memory;
+  MemoryRequests& memory = w.partition().memory;
   const Turn::Passage way = Turn(w, unit).global(access.lines.count, access.sectors, true);
   add_lines(memory, access.lines, true);
   const MemoryReply reply = memory.answer_now(
@@ -391,8 +391,8 @@ void read_for_copy(Warp& w, const Access& access, uint32_t passes, std::function
   MemoryUnit& unit = memory_unit(w);
   const Turn::Passage way = Turn(w, unit).copy(passes, access.sectors);
   if (!access.lines.count) return then(way.end);
-  add_lines(w.domain().memory, access.lines, false);
-  w.domain().memory.ask(
+  add_lines(w.partition().memory, access.lines, false);
+  w.partition().memory.ask(
       MemoryRequests::Kind::read, w.sm(), way.begin,
       [then = std::move(then), end = way.end + w.sm().translation.wait(way.begin),
        miss = unit.timing.miss_least](const MemoryReply& r) { then(end + r.delay + r.late + (r.missed ? miss : 0)); });
@@ -418,9 +418,9 @@ void release_before(Warp& w, const Op& op, Space space, const uint64_t* address)
 }
 
 bool wait_serial(Warp& w, Space space, const uint64_t* address) {
-  Domain& domain = w.domain();
-  if (domain.serial || !any_global(w, space, address)) return false;
-  domain.defer(w);
+  SmPartition& partition = w.partition();
+  if (partition.serial || !any_global(w, space, address)) return false;
+  partition.defer(w);
   BlockReason why;
   why.kind = BlockReason::Kind::serial;
   why.what = "strong global access";

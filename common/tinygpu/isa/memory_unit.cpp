@@ -34,7 +34,7 @@ uint8_t* global_bytes(Warp& w, uint64_t address, uint64_t length) {
     oldest = {found->base, found->size, found->host, host_writes(*found)};
     hit = &oldest;
   }
-  if (hit->host_writes) ++w.domain().progress;
+  if (hit->host_writes) ++w.partition().progress;
   return hit->host + (address - hit->base);
 }
 

@@ -175,7 +175,7 @@ bool lies_in_window(uint64_t a, uint64_t window) { return a - window < kWindowSi
 
 /// Constant variables lie among the global addresses here; hardware has a window for them.
 bool is_constant(Warp& w, uint64_t address) {
-  const Allocation* a = w.domain().launch.gpu.memory.find(address);
+  const Allocation* a = w.partition().launch.gpu.memory.find(address);
   return a && a->kind == MemoryKind::constant;
 }
 

@@ -50,14 +50,14 @@ void exec_to_cluster(Warp& w, const Op& op) {
     const bool reduces = bulk(op).reduces;
     const ReduceOperation operation = bulk(op).operation;
     const ReduceType type = bulk(op).type;
-    Domain& domain = w.domain();
+    SmPartition& partition = w.partition();
     const ToldOperation told = tell_issue(
-        domain, AsyncOperation::Kind::async_store, who, w.sm().index, w.time(), v.size, [&](AsyncOperation& o) {
+        partition, AsyncOperation::Kind::async_store, who, w.sm().index, w.time(), v.size, [&](AsyncOperation& o) {
           o.shared_uses.push_back({target, true, {{offset, v.size, lane}}, target, signal});
         });
-    domain.events.schedule(
-        w.time() + w.timing().mbarrier.remote_hop, domain.events.new_channel(), who,
-        [=, &domain, issued = w.time()](uint64_t now) {
+    partition.events.schedule(
+        w.time() + w.timing().mbarrier.remote_hop, partition.events.new_channel(), who,
+        [=, &partition, issued = w.time()](uint64_t now) {
           if (target->exited)
             who.fault(
                 FaultKind::launch_failure, "exit-with-remote-access",
@@ -69,9 +69,9 @@ void exec_to_cluster(Warp& w, const Op& op) {
             reduce(operation, type, host, v.bytes, v.size);
           else
             std::memcpy(host, v.bytes, v.size);
-          tell_operation(domain, reduces ? AccessKind::atomic : AccessKind::write, Proxy::generic, who, target, now,
+          tell_operation(partition, reduces ? AccessKind::atomic : AccessKind::write, Proxy::generic, who, target, now,
                          offset, v.size);
-          tell_complete(domain, told, issued, now);
+          tell_complete(partition, told, issued, now);
           mbarrier_complete_tx(*target, signal, v.size, now, who);
         });
   });
@@ -87,22 +87,22 @@ void exec_to_global(Warp& w, const Op& op) {
     if (place.space != ptx::Space::global)
       w.fault(FaultKind::invalid_address_space, "not-global", fmt::format("{}.release outside global memory", verb),
               "pass a global address", lane);
-    Domain& domain = w.domain();
+    SmPartition& partition = w.partition();
     const bool reduces = bulk(op).reduces;
     const ReduceOperation operation = bulk(op).operation;
     const ReduceType type = bulk(op).type;
     Origin who = origin_of(w, lane);
     const ToldOperation told =
-        tell_issue(domain, AsyncOperation::Kind::async_store, who, w.sm().index, w.time(), v.size);
-    BulkEngine::in_serial(domain, when, domain.events.new_channel(), who,
-                          [=, &domain, issued = w.time()](uint64_t now) {
+        tell_issue(partition, AsyncOperation::Kind::async_store, who, w.sm().index, w.time(), v.size);
+    BulkEngine::in_serial(partition, when, partition.events.new_channel(), who,
+                          [=, &partition, issued = w.time()](uint64_t now) {
                             if (reduces)
                               reduce(operation, type, place.host, v.bytes, v.size);
                             else
                               std::memcpy(place.host, v.bytes, v.size);
-                            tell_operation(domain, reduces ? AccessKind::atomic : AccessKind::write, Proxy::generic,
+                            tell_operation(partition, reduces ? AccessKind::atomic : AccessKind::write, Proxy::generic,
                                            who, nullptr, now, place.address, v.size);
-                            tell_complete(domain, told, issued, now);
+                            tell_complete(partition, told, issued, now);
                           });
   });
 }
@@ -126,9 +126,10 @@ void exec_bulk_fill(Warp& w, const Op& op) {
               fmt::format("st.bulk of {} bytes at shared offset {:#x}; the CTA's shared memory ends at {:#x}", bytes,
                           offset, owner.shared.size()),
               "compare the size with the buffer that the kernel declares", lane);
-    tell_operation(w.domain(), AccessKind::write, Proxy::generic, origin_of(w, lane), &owner, w.time(), offset, bytes);
+    tell_operation(w.partition(), AccessKind::write, Proxy::generic, origin_of(w, lane), &owner, w.time(), offset,
+                   bytes);
     std::memset(host, 0, bytes);
-    w.domain().made_progress();
+    w.partition().made_progress();
     charge_issue(w, op, uint32_t(bytes / 128));
   });
 }

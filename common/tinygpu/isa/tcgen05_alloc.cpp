@@ -98,12 +98,13 @@ Place address_slot(Warp& w, const Op& op) {
 /// At `when` the address is stored and the warp goes on.
 void answer_alloc(Request& r, uint64_t when) {
   r.stage = Stage::answering;
-  EventQueue& events = r.warp->domain().events;
+  EventQueue& events = r.warp->partition().events;
   events.schedule(when, events.new_channel(), r.who, [&r](uint64_t now) {
     std::memcpy(r.slot.host, &r.address, 4);
-    tell_operation(r.warp->domain(), AccessKind::write, Proxy::generic, r.who, r.slot.cta, now,
+    tell_operation(r.warp->partition(), AccessKind::write, Proxy::generic, r.who, r.slot.cta, now,
                    uint64_t(r.slot.host - r.slot.cta->shared.data()), 4);
-    tell(TmemAllocation{r.warp->domain(), r.who, r.warp->sm().index, {0, kTmemLanes, r.address, r.columns}, true, now});
+    tell(TmemAllocation{
+        r.warp->partition(), r.who, r.warp->sm().index, {0, kTmemLanes, r.address, r.columns}, true, now});
     r.stage = Stage::done;
     r.warp->wake(now, in_request);
   });
@@ -201,7 +202,7 @@ Units checked_block(TensorMemory& memory, Cta& cta, uint32_t taddr, uint32_t col
 /// At `when` the columns are free and the warp goes on.
 void answer_dealloc(Request& r, uint64_t when) {
   r.stage = Stage::answering;
-  EventQueue& events = r.warp->domain().events;
+  EventQueue& events = r.warp->partition().events;
   events.schedule(when, events.new_channel(), r.who, [&r](uint64_t now) {
     TensorMemory::of(r.warp->sm()).release(r.warp->cta(), r.address / kTmemUnit, r.columns / kTmemUnit);
     r.stage = Stage::done;
@@ -247,7 +248,7 @@ void dealloc(Warp& w, const Op& op) {
     const uint32_t columns = uint32_t(uniform(w, op.b, false, "the column count of tcgen05.dealloc"));
     const Units units = checked_block(memory, cta, taddr, columns, who);
     const TmemRect freed{0, kTmemLanes, units.first * kTmemUnit, units.count * kTmemUnit};
-    if (units.count) tell(TmemAllocation{w.domain(), who, w.sm().index, freed, false, w.time()});
+    if (units.count) tell(TmemAllocation{w.partition(), who, w.sm().index, freed, false, w.time()});
     r = &state.requests.emplace_back();
     *r = {Kind::dealloc, Stage::waiting, &w, freed.columns, freed.column, w.time(), {}, who};
   }

@@ -47,7 +47,7 @@ void commit(Warp& w, const Op& op) {
     }
     Cluster* cluster = &w.cluster();
     TensorCore::of(w.cta(), details.cta_group)
-        .commit(w.domain(), who, details.cta_group, w.time(), w.timing().mma.value().commit_arrive,
+        .commit(w.partition(), who, details.cta_group, w.time(), w.timing().mma.value().commit_arrive,
                 [cluster, ranks, offset](uint64_t now, const Origin& who) {
                   for_lanes(ranks, [&](int rank) { arrive(*cluster, uint32_t(rank), offset, now, who); });
                 });

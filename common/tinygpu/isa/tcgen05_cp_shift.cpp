@@ -127,7 +127,7 @@ void enqueue(Warp& w, const CtaGroup& group, const std::vector<TmemRect>& cells,
     for (int i = 0; i < group.count; ++i) body(*group.cta[i], now, who);
   };
   const uint32_t cta_group = work.cta_group;
-  TensorCore::of(w.cta(), cta_group).enqueue(w.domain(), std::move(work));
+  TensorCore::of(w.cta(), cta_group).enqueue(w.partition(), std::move(work));
 }
 
 uint64_t cycles(double c) { return std::max<uint64_t>(1, uint64_t(std::llround(c))); }
@@ -176,12 +176,12 @@ void cp_lane(Warp& w, const Op& op, int lane) {
   enqueue(w, group, cells, "tcgen05.cp", std::move(work),
           [copy = std::move(copy)](Cta& cta, uint64_t now, const Origin& who) {
             execute(copy, cta, who);
-            const Domain& domain = cta.cluster.domain;
-            tell_operation(domain, AccessKind::read, Proxy::async, who, &cta, now, [&](MemoryAccess::Range f) {
+            const SmPartition& partition = cta.cluster.partition;
+            tell_operation(partition, AccessKind::read, Proxy::async, who, &cta, now, [&](MemoryAccess::Range f) {
               for (const uint32_t chunk : copy.chunks) f(chunk, 16);
             });
             each_rect(copy, [&](const TmemRect& cells) {
-              tell(TmemAccess{domain, AccessKind::write, who, cta.sm.index, cells, now});
+              tell(TmemAccess{partition, AccessKind::write, who, cta.sm.index, cells, now});
             });
           });
 }
@@ -230,7 +230,7 @@ void shift(Warp& w, const Op& op) {
     enqueue(w, group, {rect}, "tcgen05.shift", std::move(work), [rect](Cta& cta, uint64_t now, const Origin& who) {
       shift_down(TensorMemory::of(cta.sm), rect.column);
       for (const AccessKind kind : {AccessKind::read, AccessKind::write})
-        tell(TmemAccess{cta.cluster.domain, kind, who, cta.sm.index, rect, now});
+        tell(TmemAccess{cta.cluster.partition, kind, who, cta.sm.index, rect, now});
     });
   });
 }

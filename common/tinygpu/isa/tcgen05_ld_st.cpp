@@ -193,7 +193,7 @@ struct Load {
   std::vector<std::pair<uint32_t, uint32_t>> ranges;  // absolute byte offsets in the register file: begin, end
 };
 
-// A warp outlives the effects that it has under way (Domain::retire_clusters), so that these may name it.
+// A warp outlives the effects that it has under way (SmPartition::retire_clusters), so that these may name it.
 struct InFlight final : Extension {
   std::vector<Load> loads;  // since the last wait::ld
   uint32_t loading = 0, storing = 0;
@@ -331,7 +331,7 @@ auto uses_of(const Warp& w, const Access& a, bool writes, const char* what) {
 }
 
 void tell_cells(const Warp& w, const Access& a, AccessKind kind, const Origin& who, uint64_t now) {
-  for (int h = 0; h < a.halves; ++h) tell(TmemAccess{w.domain(), kind, who, w.sm().index, a.half[h], now});
+  for (int h = 0; h < a.halves; ++h) tell(TmemAccess{w.partition(), kind, who, w.sm().index, a.half[h], now});
 }
 
 void ld(Warp& w, const Op& op) {
@@ -365,15 +365,15 @@ void ld(Warp& w, const Op& op) {
   const double through = memory.use_port(w.index() & 3, false, w.time(), busy);
   const uint64_t lands = rounded(through + cost.ld_latency), begin = uint64_t(through - busy);
   Origin actor = who;
-  const ToldOperation told = tell_issue(w.domain(), AsyncOperation::Kind::tmem_load, actor, w.sm().index, w.time(),
+  const ToldOperation told = tell_issue(w.partition(), AsyncOperation::Kind::tmem_load, actor, w.sm().index, w.time(),
                                         128 * op.list_size, uses_of(w, a, false, "tcgen05.ld"));
   w.result_at(op, lands);
-  EventQueue& events = w.domain().events;
+  EventQueue& events = w.partition().events;
   events.schedule(
       lands, events.new_channel(), actor,
       [&memory, a, &op, who, actor, frame, id = state.loads.back().id, &w, &state, told, begin](uint64_t now) {
         tell_cells(w, a, AccessKind::read, actor, now);
-        tell_complete(w.domain(), told, begin, now);
+        tell_complete(w.partition(), told, begin, now);
         warn_if_never_written(memory, a, who);
         for (Load& l : state.loads)
           if (l.id == id) {
@@ -415,13 +415,13 @@ void st(Warp& w, const Op& op) {
   const double through = memory.use_port(w.index() & 3, true, w.time(), busy);
   const uint64_t lands = rounded(through + cost.st_latency), begin = uint64_t(through - busy);
   Origin actor = who;
-  const ToldOperation told = tell_issue(w.domain(), AsyncOperation::Kind::tmem_store, actor, w.sm().index, w.time(),
+  const ToldOperation told = tell_issue(w.partition(), AsyncOperation::Kind::tmem_store, actor, w.sm().index, w.time(),
                                         128 * a.registers, uses_of(w, a, true, "tcgen05.st"));
-  EventQueue& events = w.domain().events;
+  EventQueue& events = w.partition().events;
   events.schedule(lands, events.new_channel(), actor,
                   [&memory, a, actor, data = std::move(data), &w, &state, told, begin](uint64_t now) {
                     tell_cells(w, a, AccessKind::write, actor, now);
-                    tell_complete(w.domain(), told, begin, now);
+                    tell_complete(w.partition(), told, begin, now);
                     land_store(memory, a, data.data());
                     if (--state.storing == 0) wake_as(w, now, kWaitStore);
                   });

@@ -52,7 +52,7 @@ void mma(Warp& w, const Op& op) {
     if (op.list[kZeroColumns] != kNoSlot) r.zero_columns = w.at<uint64_t>(op.list[kZeroColumns])[lane];
     if (r.masked)
       for (uint32_t i = 0; i < 4 * r.cta_group; ++i) r.disable_lane[i] = word(op.list[kMask + i]);
-    issue_mma(w.cta(), w.domain(), origin_of(w, lane), r, w.time());
+    issue_mma(w.cta(), w.partition(), origin_of(w, lane), r, w.time());
     const uint64_t room = TensorCore::of(w.cta(), r.cta_group).room_at(w.time(), w.timing().mma.value().queue);
     if (room > w.time()) w.charge(room - w.time());
   });

@@ -73,9 +73,9 @@ uint8_t* object_at(Warp& w, const uint32_t* words, ptx::Space space, AccessKind 
   const Place place = locate(w, space, address, TensorMap::kBytes, 64, kind, lane, verb);
   if (place.space == ptx::Space::global) BulkEngine::of(w).map_written(place.address);
   if (place.space == ptx::Space::global || place.cta)
-    tell_operation(w.domain(), kind, Proxy::generic, origin_of(w, lane), place.cta, w.time(), place.address,
+    tell_operation(w.partition(), kind, Proxy::generic, origin_of(w, lane), place.cta, w.time(), place.address,
                    TensorMap::kBytes);
-  w.domain().made_progress();
+  w.partition().made_progress();
   return place.host;
 }
 

@@ -38,7 +38,7 @@ bool blocked_on(Warp& w, Warpgroup::Conflict conflict) {
              "this instruction overwrites a register of A that a wgmma.mma_async has yet to read",
              "put wgmma.wait_group before the next write of A's registers");
   // In timed order the value is waited for, as hardware's scoreboard would at best; in the others it is garbage.
-  if (w.domain().events.order().mode == CompletionOrder::Mode::timed) {
+  if (w.partition().events.order().mode == CompletionOrder::Mode::timed) {
     w.block(waiting(), true);
     return true;
   }

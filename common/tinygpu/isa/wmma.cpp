@@ -149,7 +149,7 @@ void store(Warp& w, const Op& op) {
       std::memcpy(a.at[t], &v, bytes);
     });
   });
-  ++w.domain().progress;
+  ++w.partition().progress;
 }
 
 void decode_memory(Decoder& d, Op& op, bool is_load) {

@@ -1,4 +1,4 @@
-// The event queue of a domain: things that happen later than the instruction that asked for them.
+// The event queue of a partition: things that happen later than the instruction that asked for them.
 #pragma once
 #include <algorithm>
 #include <cstdint>

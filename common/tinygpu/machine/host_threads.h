@@ -1,4 +1,4 @@
-// The host threads that advance the domains of a launch.
+// The host threads that advance the partitions of a launch.
 #pragma once
 #include <cstddef>
 #include <functional>

@@ -37,12 +37,12 @@ Observers::Observers(const std::vector<Observer*>& all, const LaunchConfig& laun
   }
 }
 
-ToldOperation tell_issue(Domain& domain, AsyncOperation::Kind kind, Origin& who, uint32_t sm, uint64_t now,
+ToldOperation tell_issue(SmPartition& partition, AsyncOperation::Kind kind, Origin& who, uint32_t sm, uint64_t now,
                          uint64_t bytes, FunctionRef<void(AsyncOperation&)> more) {
-  const Observers& observers = domain.launch.observers;
+  const Observers& observers = partition.launch.observers;
   if (!observers.want(Observer::operations)) return nullptr;
-  // Unique in the launch: domains count by themselves, so that numbers do not depend on host threads.
-  who.operation = uint64_t(domain.index) << AsyncOperation::kDomainShift | ++domain.operations;
+  // Unique in the launch: partitions count by themselves, so that numbers do not depend on host threads.
+  who.operation = uint64_t(partition.index) << AsyncOperation::kPartitionShift | ++partition.operations;
   auto told = std::make_shared<AsyncOperation>();
   told->kind = kind;
   told->id = who.operation;
@@ -55,15 +55,15 @@ ToldOperation tell_issue(Domain& domain, AsyncOperation::Kind kind, Origin& who,
   return told;
 }
 
-void tell_complete(Domain& domain, const ToldOperation& operation, uint64_t begin, uint64_t end) {
+void tell_complete(SmPartition& partition, const ToldOperation& operation, uint64_t begin, uint64_t end) {
   if (!operation || --operation->parts) return;
   operation->begin = begin;
   operation->end = end;
-  domain.launch.observers.tell(Observer::operations, [&](Observer& o) { o.on_complete(*operation); });
+  partition.launch.observers.tell(Observer::operations, [&](Observer& o) { o.on_complete(*operation); });
 }
 
 void tell(const Cta& cta, Sync::Kind kind, uint32_t offset, uint64_t value, uint64_t time, const Origin* who) {
-  cta.cluster.domain.launch.observers.tell(Observer::synchronisation, [&](Observer& o) {
+  cta.cluster.partition.launch.observers.tell(Observer::synchronisation, [&](Observer& o) {
     o.on_sync({kind, &cta, offset, value, time, who});
   });
 }
@@ -76,28 +76,28 @@ void tell(const Warp& warp, Sync::Kind kind, uint64_t value) {
 
 Origin MemoryAccess::who() const { return lanes ? origin_of(lanes->warp) : *operation; }
 
-bool wanted(const Domain& domain, ptx::Space space) {
-  return domain.launch.observers.want(space == ptx::Space::global ? Observer::global_accesses
-                                                                  : Observer::shared_accesses);
+bool wanted(const SmPartition& partition, ptx::Space space) {
+  return partition.launch.observers.want(space == ptx::Space::global ? Observer::global_accesses
+                                                                     : Observer::shared_accesses);
 }
 
 void tell(const MemoryAccess& access) {
-  access.domain.launch.observers.tell(
+  access.partition.launch.observers.tell(
       access.space == ptx::Space::global ? Observer::global_accesses : Observer::shared_accesses,
       [&](Observer& o) { o.on_access(access); });
 }
 
 void tell(const TmemAccess& access) {
-  access.domain.launch.observers.tell(Observer::tensor_accesses, [&](Observer& o) { o.on_tensor_access(access); });
+  access.partition.launch.observers.tell(Observer::tensor_accesses, [&](Observer& o) { o.on_tensor_access(access); });
 }
 
 void tell(const TmemAllocation& allocation) {
-  allocation.domain.launch.observers.tell(Observer::tensor_allocations,
-                                          [&](Observer& o) { o.on_tensor_allocation(allocation); });
+  allocation.partition.launch.observers.tell(Observer::tensor_allocations,
+                                             [&](Observer& o) { o.on_tensor_allocation(allocation); });
 }
 
 void tell(const MemoryTraffic& traffic) {
-  traffic.domain.launch.observers.tell(Observer::traffic, [&](Observer& o) { o.on_traffic(traffic); });
+  traffic.partition.launch.observers.tell(Observer::traffic, [&](Observer& o) { o.on_traffic(traffic); });
 }
 
 }  // namespace tinygpu

@@ -16,7 +16,7 @@
 namespace tinygpu {
 
 class Cta;
-class Domain;
+class SmPartition;
 struct Group;
 struct LaunchConfig;
 struct LaunchStats;
@@ -51,7 +51,7 @@ struct AsyncOperation : std::enable_shared_from_this<AsyncOperation> {
     async_store,    // st.async, red.async
     cancel,         // clusterlaunchcontrol.try_cancel
   } kind = Kind::mma;
-  uint64_t id = 0;     // unique in its launch: the domain's index, and a number in it
+  uint64_t id = 0;     // unique in its launch: the partition's index, and a number in it
   Origin who;          // the thread that issued it
   uint32_t sm = 0;     // %smid of the unit that carries it out
   uint64_t bytes = 0;  // that it moves
@@ -89,8 +89,8 @@ struct AsyncOperation : std::enable_shared_from_this<AsyncOperation> {
   };
   std::vector<TensorUse> cells;
 
-  static constexpr int kDomainShift = 40;
-  uint32_t domain() const { return uint32_t(id >> kDomainShift); }
+  static constexpr int kPartitionShift = 40;
+  uint32_t partition() const { return uint32_t(id >> kPartitionShift); }
 };
 /// "cp.async.bulk.tensor load", "tcgen05.mma" …
 const char* name_of(AsyncOperation::Kind kind);
@@ -230,10 +230,10 @@ using ToldOperation = std::shared_ptr<AsyncOperation>;
 
 /// An operation has been issued: `who` is what acts from here on. `sm` carries it out; `more` tells what else is known.
 ToldOperation tell_issue(
-    Domain& domain, AsyncOperation::Kind kind, Origin& who, uint32_t sm, uint64_t now, uint64_t bytes = 0,
+    SmPartition& partition, AsyncOperation::Kind kind, Origin& who, uint32_t sm, uint64_t now, uint64_t bytes = 0,
     FunctionRef<void(AsyncOperation&)> more = [](AsyncOperation&) {});
 /// A part of its effect, and the whole with the last one, is there at `end`; the unit took it up at `begin`.
-void tell_complete(Domain& domain, const ToldOperation& operation, uint64_t begin, uint64_t end);
+void tell_complete(SmPartition& partition, const ToldOperation& operation, uint64_t begin, uint64_t end);
 void tell(const Cta& cta, Sync::Kind kind, uint32_t offset, uint64_t value, uint64_t time, const Origin* who);
 /// What the current instruction of a warp does for itself.
 void tell(const Warp& warp, Sync::Kind kind, uint64_t value = 0);

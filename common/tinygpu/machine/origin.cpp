@@ -5,13 +5,7 @@
 namespace tinygpu {
 
 Origin origin_of(const Warp& w, int lane) {
-  return {&w.domain().launch,
-          &w.function(),
-          &w.current_op(),
-          w.cta().key,
-          int(w.index()),
-          lane,
-          0,
+  return {&w.partition().launch,           &w.function(), &w.current_op(), w.cta().key, int(w.index()), lane, 0,
           lane < 0 ? w.exec() : 1u << lane};
 }
 

@@ -8,8 +8,8 @@
 namespace tinygpu::observe {
 namespace {
 
-/// An operation's number in its domain, from 0 on.
-size_t number_of(uint64_t id) { return size_t(id & ((uint64_t(1) << AsyncOperation::kDomainShift) - 1)) - 1; }
+/// An operation's number in its partition, from 0 on.
+size_t number_of(uint64_t id) { return size_t(id & ((uint64_t(1) << AsyncOperation::kPartitionShift) - 1)) - 1; }
 
 bool is_mma(AsyncOperation::Kind kind) {
   return kind == AsyncOperation::Kind::mma || kind == AsyncOperation::Kind::wgmma;
@@ -38,10 +38,10 @@ void IdleCauses::Sum::add(const Sum& other) {
 
 void IdleCauses::on_launch(const Launch& launch) {
   parts_.clear();
-  parts_.resize(launch.domains().size());
+  parts_.resize(launch.partitions().size());
 }
 
-IdleCauses::Part& IdleCauses::part_of(const Cta& cta) { return parts_[cta.cluster.domain.index]; }
+IdleCauses::Part& IdleCauses::part_of(const Cta& cta) { return parts_[cta.cluster.partition.index]; }
 
 void IdleCauses::on_cta(const Cta& cta, bool starts, uint64_t time) {
   Part& part = part_of(cta);
@@ -55,7 +55,7 @@ void IdleCauses::on_cta(const Cta& cta, bool starts, uint64_t time) {
 }
 
 void IdleCauses::on_issue(const AsyncOperation& o) {
-  Part& part = parts_[o.domain()];
+  Part& part = parts_[o.partition()];
   part.operations.resize(number_of(o.id) + 1);
   part.operations.back() = o.kind;
   const auto it = part.ctas.find(o.who.cta);
@@ -70,7 +70,7 @@ void IdleCauses::on_issue(const AsyncOperation& o) {
 
 void IdleCauses::on_complete(const AsyncOperation& o) {
   if (!is_mma(o.kind)) return;
-  Part& part = parts_[o.domain()];
+  Part& part = parts_[o.partition()];
   const auto it = part.ctas.find(o.who.cta);
   if (it != part.ctas.end()) it->second.last_mma = std::max(it->second.last_mma, o.end);
   std::vector<Interval>& busy = part.sms[o.sm].busy;

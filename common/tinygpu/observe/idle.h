@@ -73,13 +73,13 @@ class IdleCauses {
     std::map<CtaKey, CtaRecord> ctas;  // resident
     std::map<uint32_t, SmRecord> sms;
     std::map<std::pair<CtaKey, uint32_t>, Barrier> barriers;
-    std::vector<AsyncOperation::Kind> operations;  // by their number in the domain
+    std::vector<AsyncOperation::Kind> operations;  // by their number in the partition
   };
   Part& part_of(const Cta& cta);
   static IdleCause cause_of(Part& part, const Origin& who);
   static void fold(Part& part, const CtaRecord& cta, uint64_t end);
 
-  std::vector<Part> parts_;  // by Domain::index
+  std::vector<Part> parts_;  // by SmPartition::index
 };
 
 }  // namespace tinygpu::observe

@@ -69,11 +69,11 @@ Profile::~Profile() = default;
 
 void Profile::on_launch(const Launch& launch) {
   parts_.clear();
-  parts_.resize(launch.domains().size());
+  parts_.resize(launch.partitions().size());
   idle_.on_launch(launch);
 }
 
-Profile::Part& Profile::part_of(const Cta& cta) { return parts_[cta.cluster.domain.index]; }
+Profile::Part& Profile::part_of(const Cta& cta) { return parts_[cta.cluster.partition.index]; }
 
 void Profile::on_cta(const Cta& cta, bool starts, uint64_t time) {
   idle_.on_cta(cta, starts, time);
@@ -89,7 +89,7 @@ void Profile::on_cta(const Cta& cta, bool starts, uint64_t time) {
     return;
   }
   --part.resident[cta.sm.index];
-  fold(part, part.ctas[cta.key], time, cta.cluster.domain.launch);
+  fold(part, part.ctas[cta.key], time, cta.cluster.partition.launch);
   part.ctas.erase(cta.key);
 }
 
@@ -109,13 +109,13 @@ void Profile::fold(Part& part, const CtaCost& cta, uint64_t end, const Launch& l
 
 void Profile::on_issue(const AsyncOperation& o) {
   idle_.on_issue(o);
-  if (WarpCost* warp = parts_[o.domain()].warp(o.who.cta, o.who.warp)) warp->role.add(o.kind);
+  if (WarpCost* warp = parts_[o.partition()].warp(o.who.cta, o.who.warp)) warp->role.add(o.kind);
 }
 
 void Profile::on_complete(const AsyncOperation& o) {
   idle_.on_complete(o);
   using Kind = AsyncOperation::Kind;
-  Part& part = parts_[o.domain()];
+  Part& part = parts_[o.partition()];
   switch (o.kind) {
     case Kind::mma:
     case Kind::wgmma: part.tensor_core_busy += o.busy; break;
@@ -181,7 +181,7 @@ void Profile::on_instruction(const Executed& e) {
 }
 
 void Profile::on_traffic(const MemoryTraffic& t) {
-  parts_[t.domain.index]
+  parts_[t.partition.index]
       .site(*t.who.function, *t.who.op)
       .memory.add({t.shared_bytes, t.l2_bytes, uint64_t(L2Cache::kLine) * t.missed, t.passes, t.ideal});
 }

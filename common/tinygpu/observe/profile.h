@@ -134,7 +134,7 @@ class Profile final : public Observer {
   Part& part_of(const Cta& cta);
   static void fold(Part& part, const CtaCost& cta, uint64_t end, const Launch& launch);
 
-  std::vector<Part> parts_;  // by Domain::index
+  std::vector<Part> parts_;  // by SmPartition::index
   IdleCauses idle_;
   std::shared_ptr<std::vector<KernelProfile>> kernels_;  // of all that add to the same ones
 };

@@ -53,7 +53,7 @@ std::unique_ptr<Observer> Timeline::another() { return std::make_unique<Another>
 void Timeline::on_launch(const Launch& launch) {
   active_ = (main_ ? main_ : this)->kernels_++ < limits_.kernels;
   parts_.clear();
-  parts_.resize(launch.domains().size());
+  parts_.resize(launch.partitions().size());
 }
 
 void Timeline::on_end(const Launch& launch, const LaunchStats*) {
@@ -61,7 +61,7 @@ void Timeline::on_end(const Launch& launch, const LaunchStats*) {
   active_ = false;
 }
 
-Timeline::Part& Timeline::part_of(const Cta& cta) { return parts_[cta.cluster.domain.index]; }
+Timeline::Part& Timeline::part_of(const Cta& cta) { return parts_[cta.cluster.partition.index]; }
 
 void Timeline::add(Part& part, Span span) {
   if (part.spans.size() >= limits_.spans) {
@@ -95,7 +95,7 @@ void Timeline::on_cta(const Cta& cta, bool starts, uint64_t time) {
 
 void Timeline::on_issue(const AsyncOperation& o) {
   if (!active_) return;
-  Part& part = parts_[o.domain()];
+  Part& part = parts_[o.partition()];
   const auto place = part.places.find(o.who.cta);
   if (place != part.places.end() && shown(place->second.sm))
     part.roles[{Track::Kind::warp, place->second.sm, place->second.slot, uint32_t(o.who.warp)}].add(o.kind);
@@ -106,7 +106,7 @@ void Timeline::on_issue(const AsyncOperation& o) {
 
 void Timeline::on_complete(const AsyncOperation& o) {
   if (!shown(o.sm)) return;
-  Part& part = parts_[o.domain()];
+  Part& part = parts_[o.partition()];
   if (is_copy(o.kind)) part.changes.push_back({o.sm, o.end, -int64_t(o.bytes), 0});
   if (is_mma(o.kind)) part.changes.push_back({o.sm, o.end, 0, -1});
   using Kind = AsyncOperation::Kind;
@@ -190,8 +190,9 @@ void Timeline::on_wait(const Wait& w) {
 void Timeline::on_traffic(const MemoryTraffic& t) {
   if (!shown(t.sm) || !(t.l2_bytes || t.missed)) return;
   const uint64_t time = t.time - t.time % KernelTimeline::kTrafficCycles;
-  auto& sum =
-      parts_[t.domain.index].traffic.try_emplace({t.sm, time}, KernelTimeline::Traffic{t.sm, time, 0, 0}).first->second;
+  auto& sum = parts_[t.partition.index]
+                  .traffic.try_emplace({t.sm, time}, KernelTimeline::Traffic{t.sm, time, 0, 0})
+                  .first->second;
   sum.l2 += t.l2_bytes;
   sum.device += uint64_t(L2Cache::kLine) * t.missed;
 }

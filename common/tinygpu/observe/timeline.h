@@ -134,7 +134,7 @@ class Timeline : public Observer {
   uint32_t kernels_ = 0, beside_ = 0;
   Timeline* main_ = nullptr;  // that counts the kernels; null: this one
   uint32_t first_slot_ = 0;   // of the CTAs on an SM: those of grids that run beside each other are told apart
-  std::vector<Part> parts_;   // by Domain::index
+  std::vector<Part> parts_;   // by SmPartition::index
 };
 
 }  // namespace tinygpu::observe

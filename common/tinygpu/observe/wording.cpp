@@ -57,7 +57,7 @@ std::string Role::name() const {
 
 Origin origin_of(const Wait& wait) {
   const Cta& cta = wait.warp.cta();
-  return {&cta.cluster.domain.launch, wait.group.function, &wait.op, cta.key, int(wait.warp.index()), -1, 0, 0};
+  return {&cta.cluster.partition.launch, wait.group.function, &wait.op, cta.key, int(wait.warp.index()), -1, 0, 0};
 }
 
 std::string place_of(const Where& where) {

@@ -153,7 +153,7 @@ uint32_t linear(const LaunchConfig& c, const Dim3& id) { return id.x + c.grid.x 
 }  // namespace
 
 void Races::on_access(const MemoryAccess& a) {
-  DomainState& d = of(a.domain);
+  PartitionState& d = of(a.partition);
   if (!a.lanes && a.operation->operation) return operation_access(a, d);
   if (a.proxy == Proxy::tensormap) return;  // the machine looks after maps itself
   std::shared_ptr<ClusterState> c;
@@ -173,7 +173,7 @@ void Races::on_access(const MemoryAccess& a) {
   if (a.space == ptx::Space::shared && c->histories.full()) c->collect();
 }
 
-void Races::program_access(const MemoryAccess& a, DomainState& d, ClusterState& c, Threads& t, uint32_t lanes) {
+void Races::program_access(const MemoryAccess& a, PartitionState& d, ClusterState& c, Threads& t, uint32_t lanes) {
   Record r;
   r.instance = ++d.instances;
   r.who = a.who();
@@ -182,7 +182,7 @@ void Races::program_access(const MemoryAccess& a, DomainState& d, ClusterState& 
   r.epoch = t.now();
   r.lane_components = t.program;
   r.time = a.time;
-  r.cta = linear(a.domain.launch.config, t.cta.key.id);
+  r.cta = linear(a.partition.launch.config, t.cta.key.id);
   r.kind = a.kind;
   r.proxy = a.proxy;
   r.order = a.order;
@@ -265,7 +265,7 @@ void Races::strong_access(const MemoryAccess& a, ClusterState& c, Threads& t, ui
   }
 }
 
-void Races::operation_access(const MemoryAccess& a, DomainState& d) {
+void Races::operation_access(const MemoryAccess& a, PartitionState& d) {
   const auto found = d.operations.find(a.operation->operation);
   if (found == d.operations.end()) return;
   Operation& op = found->second;
@@ -277,7 +277,7 @@ void Races::operation_access(const MemoryAccess& a, DomainState& d) {
   r.cluster = c.number;
   r.ends = op.ends;
   r.time = a.time;
-  r.cta = linear(a.domain.launch.config, op.who.cta.id);
+  r.cta = linear(a.partition.launch.config, op.who.cta.id);
   r.kind = a.kind;
   r.proxy = a.proxy;
   r.order = a.order;
@@ -377,7 +377,7 @@ void Races::access(const MemoryAccess& a, ClusterState& c, const Actor& actor, c
   }
   if (before_primary_ends(actor.sees->of[happened]))
     each([&](uint64_t address, uint64_t bytes) { early_.add(record, address, bytes); });
-  // Global memory is shared by all domains: a lock for each of its parts.
+  // Global memory is shared by all partitions: a lock for each of its parts.
   const auto by_the_host = [](uint64_t, uint16_t) {};  // it may have written anything
   uint64_t region = ~0ull;
   std::unique_lock<std::mutex> lock;

@@ -8,7 +8,7 @@
 
 namespace tinygpu::races {
 
-std::shared_ptr<ClusterState> DomainState::find(const Cluster& c) {
+std::shared_ptr<ClusterState> PartitionState::find(const Cluster& c) {
   if (recent == &c) return recent_state;
   const auto it = clusters.find(&c);
   if (it == clusters.end()) return nullptr;
@@ -16,7 +16,7 @@ std::shared_ptr<ClusterState> DomainState::find(const Cluster& c) {
   return recent_state = it->second;
 }
 
-Threads* DomainState::find(const Origin& who, std::shared_ptr<ClusterState>& cluster) {
+Threads* PartitionState::find(const Origin& who, std::shared_ptr<ClusterState>& cluster) {
   cluster = recent_state;
   if (Threads* t = cluster ? cluster->threads(who) : nullptr) return t;
   for (const auto& [key, state] : clusters)
@@ -32,8 +32,8 @@ void Races::on_launch(const Launch& launch) {
   self_ = primaries_->add(launch.number, launch.config.kernel->name);
   primary_ = primaries_->find(launch.primary);
   early_.clear();
-  domains_.clear();
-  domains_.resize(launch.domains().size());
+  partitions_.clear();
+  partitions_.resize(launch.partitions().size());
   global_ = std::vector<Shard>(64);
   heads_.clear();
   any_heads_ = false;
@@ -45,7 +45,7 @@ void Races::on_launch(const Launch& launch) {
 void Races::on_end(const Launch&, const LaunchStats* stats) {
   // Where a fault has ended it, CTAs have not.
   if (!stats)
-    for (DomainState& d : domains_)
+    for (PartitionState& d : partitions_)
       for (const auto& [key, c] : d.clusters)
         for (const auto& cta : c->ctas) end_copies(d, *c, cta->cta);
   if (stats && self_->has_launched_dependents())
@@ -60,13 +60,13 @@ void Races::on_end(const Launch&, const LaunchStats* stats) {
     });
   early_.clear();
   primary_.reset();
-  domains_.clear();
+  partitions_.clear();
   global_.clear();
   heads_.clear();
 }
 
 void Races::on_cta(const Cta& cta, bool starts, uint64_t) {
-  DomainState& d = of(cta.cluster.domain);
+  PartitionState& d = of(cta.cluster.partition);
   if (starts) {
     if (cta.rank) return;
     d.clusters[&cta.cluster] = std::make_shared<ClusterState>(cta.cluster);
@@ -83,7 +83,7 @@ void Races::on_cta(const Cta& cta, bool starts, uint64_t) {
   d.recent_state = nullptr;
 }
 
-void Races::end_copies(DomainState& d, ClusterState& c, const Cta& cta) {
+void Races::end_copies(PartitionState& d, ClusterState& c, const Cta& cta) {
   for (const auto& [id, op] : d.operations) {
     if (op.cluster.get() != &c) continue;
     for (size_t i = 0; i < op.uses.size(); ++i) {
@@ -93,7 +93,7 @@ void Races::end_copies(DomainState& d, ClusterState& c, const Cta& cta) {
         for (const auto& r : use.ranges) f(r.offset, r.bytes);
       };
       const FunctionRef<void(MemoryAccess::Range)> ranges(each);
-      MemoryAccess a{cta.cluster.domain, AccessKind::write, ptx::Space::shared, Proxy::async, {}, &cta, op.issued};
+      MemoryAccess a{cta.cluster.partition, AccessKind::write, ptx::Space::shared, Proxy::async, {}, &cta, op.issued};
       a.operation = &op.who;
       a.ranges = &ranges;
       d.ending = true;
@@ -103,7 +103,7 @@ void Races::end_copies(DomainState& d, ClusterState& c, const Cta& cta) {
   }
 }
 
-void Races::check_exit(const DomainState& d, ClusterState& c, CtaState& cta) {
+void Races::check_exit(const PartitionState& d, ClusterState& c, CtaState& cta) {
   Views all;
   for (const Threads& t : cta.warps)
     for (const Row& row : t.rows()) all.join(row.sees);
@@ -157,7 +157,7 @@ void Races::check_exit(const DomainState& d, ClusterState& c, CtaState& cta) {
 void Races::on_issue(const AsyncOperation& o) {
   using Kind = AsyncOperation::Kind;
   using Channel = Threads::Channel;
-  DomainState& d = domains_[o.domain()];
+  PartitionState& d = partitions_[o.partition()];
   std::shared_ptr<ClusterState> c;
   Threads* const t = d.find(o.who, c);
   if (!t) return;
@@ -309,6 +309,6 @@ void Races::check_signal(ClusterState& c, const Operation& op, const AsyncOperat
   }
 }
 
-void Races::on_complete(const AsyncOperation& o) { domains_[o.domain()].operations.erase(o.id); }
+void Races::on_complete(const AsyncOperation& o) { partitions_[o.partition()].operations.erase(o.id); }
 
 }  // namespace tinygpu::races

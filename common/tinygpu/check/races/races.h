@@ -17,7 +17,7 @@
 #include "common/tinygpu/check/races/facts.h"
 #include "common/tinygpu/check/races/findings.h"
 #include "common/tinygpu/check/races/primary_grid.h"
-#include "common/tinygpu/machine/chip/domain.h"
+#include "common/tinygpu/machine/chip/sm_partition.h"
 
 namespace tinygpu::races {
 
@@ -80,8 +80,8 @@ struct TakenColumns {
   Record by;
 };
 
-/// What one domain's host thread knows.
-struct DomainState {
+/// What one partition's host thread knows.
+struct PartitionState {
   std::shared_ptr<ClusterState> find(const Cluster& c);
   /// The threads that `who` names and their cluster; null: it has ended.
   Threads* find(const Origin& who, std::shared_ptr<ClusterState>& cluster);
@@ -113,32 +113,32 @@ class Races final : public Observer {
   explicit Races(std::shared_ptr<PrimaryGrids> primaries)
       : Observer(operations | synchronisation | shared_accesses | global_accesses | tensor_allocations),
         primaries_(std::move(primaries)) {}
-  DomainState& of(const Domain& d) { return domains_[d.index]; }
+  PartitionState& of(const SmPartition& d) { return partitions_[d.index]; }
   /// A copy is going to signal an mbarrier: its initialisation has been handed to the async proxy.
   void check_signal(ClusterState& c, const Operation& op, const AsyncOperation::SharedUse& use);
   /// A CTA ends: copies into its shared memory that are in flight would have met what it has done.
-  void end_copies(DomainState& d, ClusterState& c, const Cta& cta);
+  void end_copies(PartitionState& d, ClusterState& c, const Cta& cta);
   /// And what others do to its shared memory is over.
-  void check_exit(const DomainState& d, ClusterState& c, CtaState& cta);
+  void check_exit(const PartitionState& d, ClusterState& c, CtaState& cta);
   // synchronisation.cpp
-  void on_mbarrier(DomainState& d, ClusterState& c, const Sync& s);
-  void on_fence(DomainState& d, ClusterState& c, Threads& t, const Sync& s);
-  void on_wait(DomainState& d, ClusterState& c, Threads& t, const Sync& s);
+  void on_mbarrier(PartitionState& d, ClusterState& c, const Sync& s);
+  void on_fence(PartitionState& d, ClusterState& c, Threads& t, const Sync& s);
+  void on_wait(PartitionState& d, ClusterState& c, Threads& t, const Sync& s);
   void cluster_barrier(ClusterState& c, const Sync& s);
   void grid_dependency(Threads& t, const Sync& s);
   // memory.cpp
   void access(const MemoryAccess& a, ClusterState& c, const Actor& actor, const Record& record);
-  void program_access(const MemoryAccess& a, DomainState& d, ClusterState& c, Threads& t, uint32_t lanes);
-  void operation_access(const MemoryAccess& a, DomainState& d);
+  void program_access(const MemoryAccess& a, PartitionState& d, ClusterState& c, Threads& t, uint32_t lanes);
+  void operation_access(const MemoryAccess& a, PartitionState& d);
   void strong_access(const MemoryAccess& a, ClusterState& c, Threads& t, uint32_t lanes);
   /// `what` has not been told with another `with` in this launch: of a missing fence one pair of places is enough.
   bool is_news(const void* what, const void* with);
   /// Nobody has been told `about` this instruction in this launch.
   bool first(const char* about, const Op* op);
   // tensor_memory.cpp
-  void tensor_use(DomainState& d, const AsyncOperation& o, const Operation& op);
+  void tensor_use(PartitionState& d, const AsyncOperation& o, const Operation& op);
 
-  std::vector<DomainState> domains_;
+  std::vector<PartitionState> partitions_;
   struct alignas(64) Shard {
     std::mutex mutex;
     std::unordered_map<uint64_t, std::vector<uint32_t>> regions;

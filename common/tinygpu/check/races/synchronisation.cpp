@@ -8,7 +8,7 @@ namespace tinygpu::races {
 
 void Races::on_sync(const Sync& s) {
   using Kind = Sync::Kind;
-  DomainState& d = of(s.cta->cluster.domain);
+  PartitionState& d = of(s.cta->cluster.partition);
   const std::shared_ptr<ClusterState> c = d.find(s.cta->cluster);
   if (!c) return;
   switch (s.kind) {
@@ -64,7 +64,7 @@ void Races::grid_dependency(Threads& t, const Sync& s) {
         "before does");
 }
 
-void Races::on_fence(DomainState& d, ClusterState& c, Threads& t, const Sync& s) {
+void Races::on_fence(PartitionState& d, ClusterState& c, Threads& t, const Sync& s) {
   const uint32_t lanes = s.who->lanes;
   const Facts& facts = d.facts.of(*s.who);
   if (s.kind == Sync::Kind::tcgen05_fence) return s.value ? t.tensor_after(lanes) : t.tensor_before(lanes);
@@ -84,7 +84,7 @@ void Races::on_fence(DomainState& d, ClusterState& c, Threads& t, const Sync& s)
   sequential_.join(order.exported(c.number));
 }
 
-void Races::on_wait(DomainState& d, ClusterState& c, Threads& t, const Sync& s) {
+void Races::on_wait(PartitionState& d, ClusterState& c, Threads& t, const Sync& s) {
   using Waits = Facts::Waits;
   using Channel = Threads::Channel;
   const uint32_t lanes = s.who->lanes;
@@ -149,7 +149,7 @@ void Races::cluster_barrier(ClusterState& c, const Sync& s) {
 
 // ---- mbarriers
 
-void Races::on_mbarrier(DomainState& d, ClusterState& c, const Sync& s) {
+void Races::on_mbarrier(PartitionState& d, ClusterState& c, const Sync& s) {
   using Kind = Sync::Kind;
   CtaState* owner = c.cta(*s.cta);
   if (!owner) return;

@@ -163,7 +163,7 @@ bool used_by(const TensorEntry& e, const Actor& by) {
 
 }  // namespace
 
-void Races::tensor_use(DomainState& d, const AsyncOperation& o, const Operation& op) {
+void Races::tensor_use(PartitionState& d, const AsyncOperation& o, const Operation& op) {
   ClusterState& c = *op.cluster;
   const Facts& facts = d.facts.of(o.who);
   TensorEntry now;
@@ -272,7 +272,7 @@ void Races::tensor_use(DomainState& d, const AsyncOperation& o, const Operation&
 }
 
 void Races::on_tensor_allocation(const TmemAllocation& a) {
-  DomainState& d = of(a.domain);
+  PartitionState& d = of(a.partition);
   std::vector<TensorEntry>& entries = d.tensor[a.sm];
   std::vector<TakenColumns>& taken = d.taken[a.sm];
   std::shared_ptr<ClusterState> c;

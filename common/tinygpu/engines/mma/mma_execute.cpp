@@ -181,16 +181,16 @@ void shift_rows_down(TensorMemory& memory, TmemAddress at) {
 
 /// Observers are told of what the operation reads and writes.
 void tell_accesses(const MmaOperation& o, const Origin& who, uint64_t now) {
-  const Domain& domain = o.cta[0]->cluster.domain;
+  const SmPartition& partition = o.cta[0]->cluster.partition;
   for (uint32_t c = 0; c < o.path.ctas; ++c) {
     Cta& cta = *o.cta[c];
     if (!o.request.a_in_tmem) tell_read(cta, o.a, o.path.rows, who, "A", now);
     tell_read(cta, o.b, o.path.b_columns() + o.zero_columns.shift, who, "B", now);
-    if (!domain.launch.observers.want(Observer::tensor_accesses)) continue;
+    if (!partition.launch.observers.want(Observer::tensor_accesses)) continue;
     o.each_cells([&](const MmaOperation::Cells& cells) {
       for (const TmemRect& r : cells.rects) {
-        if (cells.reads) tell(TmemAccess{domain, AccessKind::read, who, cta.sm.index, r, now});
-        if (cells.writes) tell(TmemAccess{domain, AccessKind::write, who, cta.sm.index, r, now});
+        if (cells.reads) tell(TmemAccess{partition, AccessKind::read, who, cta.sm.index, r, now});
+        if (cells.writes) tell(TmemAccess{partition, AccessKind::write, who, cta.sm.index, r, now});
       }
     });
   }

@@ -19,7 +19,7 @@ class MmaStatistics final : public Extension {
     if (!c.instructions) {
       static constexpr const char* kNames[] = {"tcgen05.mma", "wgmma.mma_async", "mma.sync"};
       const std::string name = kNames[int(family)];
-      auto& counters = cta.cluster.domain.counters;
+      auto& counters = cta.cluster.partition.counters;
       c = {&counters[name], &counters[name + " operations"], &counters[kTensorWork]};
     }
     *c.instructions += 1;
@@ -29,11 +29,11 @@ class MmaStatistics final : public Extension {
   }
   /// Sums of wgmma, tcgen05.mma and mma.sync that the scalar model did one by one: kinds that no vector code knows.
   static void count_scalar(Cta& cta, uint64_t sums) {
-    if (sums) cta.cluster.domain.counters["matrix sums, scalar"] += sums;
+    if (sums) cta.cluster.partition.counters["matrix sums, scalar"] += sums;
   }
 
  private:
-  /// Entries of the domain's counters, which outlive its CTAs.
+  /// Entries of the partition's counters, which outlive its CTAs.
   struct Counts {
     uint64_t* instructions = nullptr;
     uint64_t* operations = nullptr;

@@ -174,7 +174,7 @@ int64_t gather(Cta& cta, const OperandLayout& layout, ElementPacking packing, ui
 
 void tell_read(Cta& cta, const OperandLayout& layout, uint32_t rows, const Origin& who, const char* operand,
                uint64_t now) {
-  tell_operation(cta.cluster.domain, AccessKind::read, Proxy::async, who, &cta, now,
+  tell_operation(cta.cluster.partition, AccessKind::read, Proxy::async, who, &cta, now,
                  [&](MemoryAccess::Range f) {
                    layout.each_chunk(rows, [&](uint32_t offset) {
                      f(offset, 16);

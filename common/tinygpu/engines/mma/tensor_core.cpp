@@ -57,7 +57,7 @@ bool TensorCore::overwrites(const TensorWork& first, const TensorWork& second) {
   return false;
 }
 
-uint64_t TensorCore::enqueue(Domain& domain, TensorWork work) {
+uint64_t TensorCore::enqueue(SmPartition& partition, TensorWork work) {
   const bool on_mma_unit = work.kind == TensorWork::Kind::mma;
   uint64_t& free = on_mma_unit ? mma_free_ : copy_free_;
   const uint64_t start = std::max(work.issued, free);
@@ -89,10 +89,10 @@ uint64_t TensorCore::enqueue(Domain& domain, TensorWork work) {
     o.pipeline = node->work.pipeline;
     for (const auto& c : node->work.cells) o.cells.push_back({c.sm->index, c.rect, c.writes, c.what});
   };
-  node->told = tell_issue(domain, told_as(node->work.kind), node->work.origin, sm_, node->work.issued, 0, more);
+  node->told = tell_issue(partition, told_as(node->work.kind), node->work.origin, sm_, node->work.issued, 0, more);
   pending_.push_back(node);
   const uint64_t planned = node->planned;
-  if (node->waits == 0) release(domain, node);
+  if (node->waits == 0) release(partition, node);
   return planned;
 }
 
@@ -101,7 +101,7 @@ uint64_t TensorCore::room_at(uint64_t now, size_t depth) {
   return mma_starts_.size() < depth ? now : mma_starts_[mma_starts_.size() - depth];
 }
 
-void TensorCore::commit(Domain& domain, const Origin& origin, uint8_t cta_group, uint64_t now, uint64_t latency,
+void TensorCore::commit(SmPartition& partition, const Origin& origin, uint8_t cta_group, uint64_t now, uint64_t latency,
                         std::function<void(uint64_t now, const Origin& who)> arrive) {
   auto node = std::make_shared<Node>();
   node->is_commit = true;
@@ -111,7 +111,7 @@ void TensorCore::commit(Domain& domain, const Origin& origin, uint8_t cta_group,
   node->work.latency = latency;
   node->planned = now + latency;
   node->begin = now;
-  node->told = tell_issue(domain, AsyncOperation::Kind::commit, node->work.origin, sm_, now);
+  node->told = tell_issue(partition, AsyncOperation::Kind::commit, node->work.origin, sm_, now);
   for (auto& p : pending_) {
     if (p->is_commit || p->followed || p->work.cta_group != cta_group || !same_thread(p->work.origin, origin)) continue;
     p->successors.push_back(node);
@@ -119,26 +119,26 @@ void TensorCore::commit(Domain& domain, const Origin& origin, uint8_t cta_group,
     if (node->told) node->told->after.push_back(p->work.origin.operation);
   }
   pending_.push_back(node);
-  if (node->waits == 0) release(domain, node);
+  if (node->waits == 0) release(partition, node);
 }
 
-void TensorCore::release(Domain& domain, const NodePtr& node) {
-  domain.events.schedule(node->planned, domain.events.new_channel(), node->work.origin,
-                         [this, &domain, node](uint64_t now) {
-                           // Successors look at this time: an event may run later than planned, never earlier.
-                           node->planned = std::max(node->planned, now);
-                           finish(domain, node, node->planned);
-                         });
+void TensorCore::release(SmPartition& partition, const NodePtr& node) {
+  partition.events.schedule(node->planned, partition.events.new_channel(), node->work.origin,
+                            [this, &partition, node](uint64_t now) {
+                              // Successors look at this time: an event may run later than planned, never earlier.
+                              node->planned = std::max(node->planned, now);
+                              finish(partition, node, node->planned);
+                            });
 }
 
-void TensorCore::finish(Domain& domain, const NodePtr& node, uint64_t now) {
+void TensorCore::finish(SmPartition& partition, const NodePtr& node, uint64_t now) {
   if (!node->cancelled) node->work.execute(now, node->work.origin);
-  tell_complete(domain, node->told, node->begin, now);
+  tell_complete(partition, node->told, node->begin, now);
   if (!node->is_commit) ++executed_;
   pending_.erase(std::find(pending_.begin(), pending_.end(), node));
   for (auto& s : node->successors) {
     s->planned = std::max(s->planned, s->is_commit ? now + s->work.latency : now);
-    if (--s->waits == 0) release(domain, s);
+    if (--s->waits == 0) release(partition, s);
   }
   node->successors.clear();
 }

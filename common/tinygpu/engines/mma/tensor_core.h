@@ -53,14 +53,14 @@ class TensorCore final : public Extension {
 
   /// Queues `work` behind what was issued before it. Returns the time at which it will be complete if
   /// nothing is reordered.
-  uint64_t enqueue(Domain& domain, TensorWork work);
+  uint64_t enqueue(SmPartition& partition, TensorWork work);
 
   /// When the next MMA can be issued after one at `now`: at most `depth` may wait for the unit.
   uint64_t room_at(uint64_t now, size_t depth);
 
   /// tcgen05.commit: calls `arrive` `latency` cycles after everything that this thread has issued with this cta_group
   /// is complete, or after `now` if there is nothing.
-  void commit(Domain& domain, const Origin& origin, uint8_t cta_group, uint64_t now, uint64_t latency,
+  void commit(SmPartition& partition, const Origin& origin, uint8_t cta_group, uint64_t now, uint64_t latency,
               std::function<void(uint64_t now, const Origin& who)> arrive);
 
   /// What a collector buffer holds for those who are issued now; null: nothing. Buffer 0 is A's, 1 to 4 are B's b0 to
@@ -79,8 +79,8 @@ class TensorCore final : public Extension {
   struct Node;
   using NodePtr = std::shared_ptr<Node>;
   void cancel(const Cta& cta);
-  void release(Domain& domain, const NodePtr& node);
-  void finish(Domain& domain, const NodePtr& node, uint64_t now);
+  void release(SmPartition& partition, const NodePtr& node);
+  void finish(SmPartition& partition, const NodePtr& node, uint64_t now);
   static bool promised(const TensorWork& first, const TensorWork& second);
   static bool overwrites(const TensorWork& first, const TensorWork& second);
 

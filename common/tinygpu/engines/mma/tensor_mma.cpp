@@ -141,7 +141,7 @@ void MmaOperation::each_cells(FunctionRef<void(const Cells&)> f) const {
   f({path.rects(d, path.width()), request.accumulate, true, "tcgen05.mma", false});
 }
 
-void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& request, uint64_t now) {
+void issue_mma(Cta& cta, SmPartition& partition, const Origin& who, const MmaRequest& request, uint64_t now) {
   auto o = std::make_shared<MmaOperation>();
   o->cta[0] = &cta;
   o->who = who;
@@ -170,7 +170,7 @@ void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& re
     o->each_cells([&](const MmaOperation::Cells& cells) {
       for (const TmemRect& r : cells.rects) work.cells.push_back({&o->cta[c]->sm, r, cells.writes, cells.what});
     });
-  const MmaTiming& timing = cta.cluster.domain.launch.gpu.timing.mma.value();
+  const MmaTiming& timing = cta.cluster.partition.launch.gpu.timing.mma.value();
   const MmaTime time = timing.time({.cta_group = int(request.cta_group),
                                     .m = o->idesc.m,
                                     .n = o->idesc.n,
@@ -197,9 +197,9 @@ void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& re
     if (!operation.launch->options.timing_only) execute_mma(*o, then, operation);
   };
   MmaStatistics::count(cta, MatrixFamily::tcgen05_mma, o->idesc.m, o->idesc.n, o->idesc.k());
-  tell(MemoryTraffic{domain, who, cta.sm.index, now,
+  tell(MemoryTraffic{partition, who, cta.sm.index, now,
                      32ull * (request.a_in_tmem ? 0 : o->idesc.m) + uint64_t(o->b.k_bytes) * o->idesc.n});
-  TensorCore::of(cta, request.cta_group).enqueue(domain, std::move(work));
+  TensorCore::of(cta, request.cta_group).enqueue(partition, std::move(work));
 }
 
 }  // namespace tinygpu

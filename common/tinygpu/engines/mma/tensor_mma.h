@@ -80,6 +80,6 @@ void execute_mma(const MmaOperation& o, uint64_t now, const Origin& who);
 /// Checks everything that can be checked at issue and queues the operation on the tensor core. Operands are read and
 /// accumulators written when the queue executes it. Faults: "instruction-descriptor", "matrix-descriptor",
 /// "zero-column-mask", "tmem-…", "mma-…", "cta-pair-…".
-void issue_mma(Cta& cta, Domain& domain, const Origin& who, const MmaRequest& request, uint64_t now);
+void issue_mma(Cta& cta, SmPartition& partition, const Origin& who, const MmaRequest& request, uint64_t now);
 
 }  // namespace tinygpu

@@ -138,7 +138,7 @@ const TensorMap& BulkEngine::map(Warp& w, uint64_t address, int lane) {
     return it->second.map;
   }
   if (place.space == ptx::Space::global)
-    tell_operation(w.domain(), AccessKind::read, Proxy::tensormap, origin_of(w, lane), nullptr, w.time(), address,
+    tell_operation(w.partition(), AccessKind::read, Proxy::tensormap, origin_of(w, lane), nullptr, w.time(), address,
                    TensorMap::kBytes);
   CachedMap entry;
   std::memcpy(entry.bytes.data(), place.host, TensorMap::kBytes);
@@ -160,7 +160,7 @@ BulkEngine::Flight BulkEngine::start(Warp& w, int lane, AsyncOperation::Kind kin
   Flight f{origin_of(w, lane), nullptr, std::max(now, free_at_), 0};
   f.through = f.begin + uint64_t(std::ceil(pace.last));
   free_at_ = f.begin + uint64_t(std::ceil(pace.busy));
-  f.told = tell_issue(w.domain(), kind, f.who, w.sm().index, w.time(), bytes, uses);
+  f.told = tell_issue(w.partition(), kind, f.who, w.sm().index, w.time(), bytes, uses);
   if (f.told) {
     f.told->parts = uint32_t(parts);
     f.told->busy = free_at_ - f.begin;
@@ -174,11 +174,11 @@ void BulkEngine::tell_box(const Flight& flight, const std::shared_ptr<const Tens
   flight.told->shared = offset;
 }
 
-void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, uint32_t filled,
+void BulkEngine::land(SmPartition& partition, uint64_t when, const Landing& to, uint64_t bytes, uint32_t filled,
                       const Flight& flight, std::function<void(Cta&, uint32_t, uint64_t)> copy) {
   // Each landing is independent of every other; its transactions complete behind its own bytes.
-  domain.events.schedule(
-      when, domain.events.new_channel(), flight.who, [=, &domain, copy = std::move(copy)](uint64_t now) {
+  partition.events.schedule(
+      when, partition.events.new_channel(), flight.who, [=, &partition, copy = std::move(copy)](uint64_t now) {
         const Origin& who = flight.who;
         if (to.cta->exited || to.signal.cta->exited) {
           if (to.cta->key == who.cta) {
@@ -197,14 +197,14 @@ void BulkEngine::land(Domain& domain, uint64_t when, const Landing& to, uint64_t
           who.report(Severity::warning, "mbarrier-memory-reused",
                      fmt::format("this copy lands at shared offset {:#x} on a live mbarrier", to.offset),
                      "keep buffers and mbarriers apart, or end the object with mbarrier.inval first");
-        tell_complete(domain, flight.told, flight.begin, now);
+        tell_complete(partition, flight.told, flight.begin, now);
         mbarrier_complete_tx(*to.signal.cta, to.signal.offset, bytes, now, who);
       });
 }
 
 void BulkEngine::fetch(Warp& w, const Flight& flight, double busy, uint64_t latency,
                        std::function<void(uint64_t when)> land) {
-  MemoryRequests& memory = w.domain().memory;
+  MemoryRequests& memory = w.partition().memory;
   memory.spread_over(busy);
   if (w.told(Observer::traffic)) memory.tell_missed(flight.who);
   memory.ask(MemoryRequests::Kind::read, w.sm(), flight.begin,
@@ -214,7 +214,7 @@ void BulkEngine::fetch(Warp& w, const Flight& flight, double busy, uint64_t late
 }
 
 void BulkEngine::send(Warp& w, const Flight& flight, double busy, bool reduces) {
-  MemoryRequests& memory = w.domain().memory;
+  MemoryRequests& memory = w.partition().memory;
   memory.spread_over(busy);
   const uint64_t queue = w.timing().memory.store_queue;
   memory.ask(reduces ? MemoryRequests::Kind::update : MemoryRequests::Kind::write, w.sm(), flight.begin,
@@ -237,38 +237,38 @@ void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std:
                                   o.shared_uses.push_back(signalling(use_of(box, *to.cta, true, to.offset), to.signal));
                               });
   const uint64_t lines = box.rows() * ((box.row_bytes() + 127) / 128);
-  tell(MemoryTraffic{w.domain(), flight.who, w.sm().index, w.time(), bytes * landings.size(), bytes});
+  tell(MemoryTraffic{w.partition(), flight.who, w.sm().index, w.time(), bytes * landings.size(), bytes});
   const uint64_t latency =
       (box.tile.mode == TensorTile::Mode::gather4 ? timing.gather_latency
                                                   : timing.latency + timing.tensor_latency + timing.far(lines)) +
       (multicast ? timing.multicast_latency : 0);
   const auto shared_box = std::make_shared<const TensorBox>(box);
   if (!landings.empty()) tell_box(flight, shared_box, landings.front().offset);
-  box.add_lines(w.domain().memory);
-  fetch(w, flight, pace.busy, latency, [=, this, &domain = w.domain()](uint64_t when) {
+  box.add_lines(w.partition().memory);
+  fetch(w, flight, pace.busy, latency, [=, this, &partition = w.partition()](uint64_t when) {
     for (const Landing& to : landings)
-      land(domain, when, to, bytes, shared_box->shared_without_gaps(to.offset) ? uint32_t(shared_box->extent()) : 0,
+      land(partition, when, to, bytes, shared_box->shared_without_gaps(to.offset) ? uint32_t(shared_box->extent()) : 0,
            flight, [shared_box, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {
-             const Domain& domain = cta.cluster.domain;
+             const SmPartition& partition = cta.cluster.partition;
              if (who.launch->options.timing_only)
                cta.extensions.get<Unmoved>().add(offset, shared_box->extent());
              else
                shared_box->load(who.launch->gpu.memory, cta, offset, who);
-             tell_operation(domain, AccessKind::read, Proxy::async, who, nullptr, now,
+             tell_operation(partition, AccessKind::read, Proxy::async, who, nullptr, now,
                             [&](MemoryAccess::Range f) { shared_box->each_global(true, f); });
-             tell_operation(domain, AccessKind::write, Proxy::async, who, &cta, now,
+             tell_operation(partition, AccessKind::write, Proxy::async, who, &cta, now,
                             [&](MemoryAccess::Range f) { shared_box->each_shared(offset, true, f); },
                             {"", nullptr, 0, shared_box, offset});
            });
   });
-  w.domain().counters["tma.load.bytes"] += bytes * landings.size();
-  w.domain().counters[kCopiedBytes] += bytes;
+  w.partition().counters["tma.load.bytes"] += bytes * landings.size();
+  w.partition().counters[kCopiedBytes] += bytes;
 }
 
 template <class Read, class Write>
 void BulkEngine::store(Warp& w, uint32_t lanes, const Flight& flight, uint64_t read_at, bool serial, Read&& read,
                        Write&& write) {
-  Domain& domain = w.domain();
+  SmPartition& partition = w.partition();
   Warp* const warp = &w;
   std::vector<std::shared_ptr<BulkGroups::Group>> groups;
   for (uint32_t m = lanes; m; m &= m - 1) {
@@ -276,32 +276,32 @@ void BulkEngine::store(Warp& w, uint32_t lanes, const Flight& flight, uint64_t r
     ++groups.back()->reads;
     ++groups.back()->writes;
   }
-  const uint64_t channel = domain.events.new_channel();
+  const uint64_t channel = partition.events.new_channel();
   const uint32_t visible = w.timing().tma.visible_latency;
-  domain.events.schedule(read_at, channel, flight.who, [=, &domain](uint64_t now) {
+  partition.events.schedule(read_at, channel, flight.who, [=, &partition](uint64_t now) {
     const auto data = std::make_shared<std::vector<uint8_t>>(read(now));
     for (const auto& group : groups) --group->reads;
     wake_waiters(*warp, now);
-    const auto finish = [=, &domain](uint64_t then) {
+    const auto finish = [=, &partition](uint64_t then) {
       write(*data, then);
       for (const auto& group : groups) --group->writes;
-      tell_complete(domain, flight.told, flight.begin, then);
+      tell_complete(partition, flight.told, flight.begin, then);
       wake_waiters(*warp, then);
     };
     if (serial)
-      in_serial(domain, now + visible, channel, flight.who, finish);
+      in_serial(partition, now + visible, channel, flight.who, finish);
     else
-      domain.events.schedule(now + visible, channel, flight.who, finish);
+      partition.events.schedule(now + visible, channel, flight.who, finish);
   });
 }
 
-void BulkEngine::in_serial(Domain& domain, uint64_t when, uint64_t channel, const Origin& who,
+void BulkEngine::in_serial(SmPartition& partition, uint64_t when, uint64_t channel, const Origin& who,
                            std::function<void(uint64_t)> effect) {
-  domain.events.schedule(when, channel, who, [&domain, effect = std::move(effect)](uint64_t now) {
-    if (domain.serial)
+  partition.events.schedule(when, channel, who, [&partition, effect = std::move(effect)](uint64_t now) {
+    if (partition.serial)
       effect(now);
     else
-      domain.defer(now, effect);
+      partition.defer(now, effect);
   });
 }
 
@@ -331,7 +331,7 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
   store(
       w, lanes, flight, read, reduces,
       [=, who = who](uint64_t now) {
-        tell_operation(cta->cluster.domain, AccessKind::read, Proxy::async, who, cta, now,
+        tell_operation(cta->cluster.partition, AccessKind::read, Proxy::async, who, cta, now,
                        [&](MemoryAccess::Range f) { b->each_shared(offset, false, f); }, {"", nullptr, 0, b, offset});
         if (who.launch->options.timing_only) return std::vector<uint8_t>();
         return b->gather_shared(*cta, offset, who);
@@ -345,13 +345,13 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
         } else {
           b->store(memory, rows, who);
         }
-        tell_operation(cta->cluster.domain, reduces ? AccessKind::atomic : AccessKind::write, Proxy::async, who,
+        tell_operation(cta->cluster.partition, reduces ? AccessKind::atomic : AccessKind::write, Proxy::async, who,
                        nullptr, now, [&](MemoryAccess::Range f) { b->each_global(false, f); });
       });
-  box.add_lines(w.domain().memory);
+  box.add_lines(w.partition().memory);
   send(w, flight, busy, reduces);
-  tell(MemoryTraffic{w.domain(), who, w.sm().index, w.time(), bytes, bytes});
-  w.domain().counters["tma.store.bytes"] += bytes;
+  tell(MemoryTraffic{w.partition(), who, w.sm().index, w.time(), bytes, bytes});
+  w.partition().counters["tma.store.bytes"] += bytes;
 }
 
 void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, Ignored ignored,
@@ -364,14 +364,14 @@ void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, Ign
               for (const Landing& to : landings)
                 o.shared_uses.push_back(signalling(use_of(*to.cta, true, to.offset, bytes), to.signal));
             });
-  tell(MemoryTraffic{w.domain(), flight.who, w.sm().index, w.time(), bytes * landings.size(), bytes});
+  tell(MemoryTraffic{w.partition(), flight.who, w.sm().index, w.time(), bytes * landings.size(), bytes});
   const uint64_t latency =
       timing.latency + timing.far((bytes + 127) / 128) + (multicast ? timing.multicast_latency : 0);
   // What fits nowhere is refused when it lands.
-  if (bytes <= w.cta().shared.size()) w.domain().memory.add_lines(from, bytes);
-  fetch(w, flight, pace.busy, latency, [=, this, &domain = w.domain()](uint64_t when) {
+  if (bytes <= w.cta().shared.size()) w.partition().memory.add_lines(from, bytes);
+  fetch(w, flight, pace.busy, latency, [=, this, &partition = w.partition()](uint64_t when) {
     for (const Landing& to : landings)
-      land(domain, when, to, bytes, bytes, flight, [=, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {
+      land(partition, when, to, bytes, bytes, flight, [=, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {
         if (bytes <= ignored.left + ignored.right) return;
         const uint64_t first = from + ignored.left;
         const uint32_t target = offset + ignored.left, moved = bytes - ignored.left - ignored.right;
@@ -382,13 +382,13 @@ void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, Ign
           cta.extensions.get<Unmoved>().add(target, moved);
         else
           std::memcpy(to, source, moved);
-        const Domain& domain = cta.cluster.domain;
-        tell_operation(domain, AccessKind::read, Proxy::async, who, nullptr, now, first, moved);
-        tell_operation(domain, AccessKind::write, Proxy::async, who, &cta, now, target, moved);
+        const SmPartition& partition = cta.cluster.partition;
+        tell_operation(partition, AccessKind::read, Proxy::async, who, nullptr, now, first, moved);
+        tell_operation(partition, AccessKind::write, Proxy::async, who, &cta, now, target, moved);
       });
   });
-  w.domain().counters["tma.load.bytes"] += uint64_t(bytes) * landings.size();
-  w.domain().counters[kCopiedBytes] += bytes;
+  w.partition().counters["tma.load.bytes"] += uint64_t(bytes) * landings.size();
+  w.partition().counters[kCopiedBytes] += bytes;
 }
 
 void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t bytes, const Landing& to,
@@ -403,10 +403,10 @@ void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t byte
                                signalling(use_of(*to.cta, true, to.offset, bytes), to.signal)};
             });
   const Origin& who = flight.who;
-  tell(MemoryTraffic{w.domain(), who, w.sm().index, w.time(), 2ull * bytes});
+  tell(MemoryTraffic{w.partition(), who, w.sm().index, w.time(), 2ull * bytes});
   const bool reduces = operation != nullptr;
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;
-  land(w.domain(), flight.through + first + timing.cluster_latency, to, bytes, bytes, flight,
+  land(w.partition(), flight.through + first + timing.cluster_latency, to, bytes, bytes, flight,
        [=, who = who](Cta& cta, uint32_t offset, uint64_t now) {
          if (!bytes) return;
          const uint8_t* data = shared_range(*source, from, bytes, who, "a bulk copy");
@@ -415,10 +415,10 @@ void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t byte
            reduce(op, type, host, data, bytes);
          else
            std::memmove(host, data, bytes);
-         const Domain& domain = cta.cluster.domain;
-         tell_operation(domain, AccessKind::read, Proxy::async, who, source, now, from, bytes);
-         tell_operation(domain, reduces ? AccessKind::atomic : AccessKind::write, Proxy::async, who, &cta, now, offset,
-                        bytes);
+         const SmPartition& partition = cta.cluster.partition;
+         tell_operation(partition, AccessKind::read, Proxy::async, who, source, now, from, bytes);
+         tell_operation(partition, reduces ? AccessKind::atomic : AccessKind::write, Proxy::async, who, &cta, now,
+                        offset, bytes);
        });
 }
 
@@ -443,7 +443,7 @@ void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from,
       [=, who = who](uint64_t now) {
         if (!bytes) return std::vector<uint8_t>();
         const uint8_t* data = shared_range(*cta, from, bytes, who, "a bulk copy");
-        tell_operation(cta->cluster.domain, AccessKind::read, Proxy::async, who, cta, now, from, bytes);
+        tell_operation(cta->cluster.partition, AccessKind::read, Proxy::async, who, cta, now, from, bytes);
         return std::vector<uint8_t>(data, data + bytes);
       },
       [=, who = who](const std::vector<uint8_t>& data, uint64_t now) {
@@ -459,17 +459,17 @@ void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from,
         else
           for (uint32_t i = 0; i < bytes; ++i)
             if (byte_mask >> (i % 16) & 1) host[i] = data[i];
-        tell_operation(cta->cluster.domain, reduces ? AccessKind::atomic : AccessKind::write, Proxy::async, who,
+        tell_operation(cta->cluster.partition, reduces ? AccessKind::atomic : AccessKind::write, Proxy::async, who,
                        nullptr, now, [&](MemoryAccess::Range f) {
                          if (byte_mask == 0xffff) return f(to, bytes);
                          for (uint32_t i = 0; i < bytes; ++i)
                            if (byte_mask >> (i % 16) & 1) f(to + i, 1);
                        });
       });
-  if (cta->shared_at(from, bytes)) w.domain().memory.add_lines(to, bytes);
+  if (cta->shared_at(from, bytes)) w.partition().memory.add_lines(to, bytes);
   send(w, flight, busy, reduces);
-  tell(MemoryTraffic{w.domain(), who, w.sm().index, w.time(), bytes, bytes});
-  w.domain().counters["tma.store.bytes"] += bytes;
+  tell(MemoryTraffic{w.partition(), who, w.sm().index, w.time(), bytes, bytes});
+  w.partition().counters["tma.store.bytes"] += bytes;
 }
 
 }  // namespace tinygpu

@@ -1,5 +1,5 @@
 // The bulk-copy unit (TMA) of one SM: a server with a latency and a rate. Every operation is issued at once and has its
-// effect later, through the domain's event queue: a load lands its bytes and then completes its transactions on an
+// effect later, through the partition's event queue: a load lands its bytes and then completes its transactions on an
 // mbarrier; a store reads shared memory, later writes global memory, and counts in the issuing thread's bulk group.
 #pragma once
 #include <array>
@@ -92,7 +92,7 @@ class BulkEngine final : public Extension {
   void bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from, uint32_t bytes, uint32_t byte_mask,
                   const ReduceOperation* operation, ReduceType type);
   /// Makes `effect(now)` happen in global memory's serial phase, at or after `when`.
-  static void in_serial(Domain& domain, uint64_t when, uint64_t channel, const Origin& who,
+  static void in_serial(SmPartition& partition, uint64_t when, uint64_t channel, const Origin& who,
                         std::function<void(uint64_t)> effect);
 
  private:
@@ -114,8 +114,8 @@ class BulkEngine final : public Extension {
   /// Observers hear which box a copy moves, and where in shared memory it begins.
   static void tell_box(const Flight& flight, const std::shared_ptr<const TensorBox>& box, uint32_t offset);
   /// `filled`: bytes of shared memory from the operand's address on that it fills; 0 if it leaves gaps.
-  void land(Domain& domain, uint64_t when, const Landing& to, uint64_t bytes, uint32_t filled, const Flight& flight,
-            std::function<void(Cta&, uint32_t offset, uint64_t now)> copy);
+  void land(SmPartition& partition, uint64_t when, const Landing& to, uint64_t bytes, uint32_t filled,
+            const Flight& flight, std::function<void(Cta&, uint32_t offset, uint64_t now)> copy);
   /// Asks the chip's memory for the lines that have been added, over the `busy` cycles of the flight. `land(when)`: the
   /// last bytes are there `latency` behind the flight's last piece, or later.
   void fetch(Warp& w, const Flight& flight, double busy, uint64_t latency, std::function<void(uint64_t when)> land);

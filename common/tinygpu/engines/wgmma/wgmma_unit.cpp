@@ -94,7 +94,7 @@ Warpgroup& Warpgroup::of(Warp& w) {
   Warpgroup& g = w.cta().extensions.get<Warpgroups>().by_number[w.index() / 4];
   if (!g.cta_) {
     g.cta_ = &w.cta();
-    g.channel_ = w.domain().events.new_channel();
+    g.channel_ = w.partition().events.new_channel();
   }
   g.warps_[w.index() % 4].warp = &w;
   return g;
@@ -242,8 +242,8 @@ void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
   o->accumulator->running++;
   MmaStatistics::count(*cta_, MatrixFamily::wgmma_mma_async, kRows, o->form.n, o->form.k());
   WgmmaServer& server = cta_->sm.extensions.get<WgmmaServer>();
-  Domain& domain = cta_->cluster.domain;
-  const WgmmaTiming& timing = domain.launch.gpu.timing.wgmma.value();
+  SmPartition& partition = cta_->cluster.partition;
+  const WgmmaTiming& timing = partition.launch.gpu.timing.wgmma.value();
   const double bytes = (o->form.a_in_registers ? 0.0 : 32.0 * kRows) + (o->form.sparse ? 64.0 : 32.0) * o->form.n;
   const double cycles = std::max(o->form.n / timing.columns_per_cycle, bytes / timing.bytes_per_cycle);
   // Another warpgroup's operations fill the gap.
@@ -252,17 +252,17 @@ void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
   server.last = this;
   server.free_at = begin + uint64_t(std::lround(cycles));
   cta_->sm.wgmma_until = server.free_at;
-  const ToldOperation told = tell_issue(domain, AsyncOperation::Kind::wgmma, o->who, cta_->sm.index, o->issued);
+  const ToldOperation told = tell_issue(partition, AsyncOperation::Kind::wgmma, o->who, cta_->sm.index, o->issued);
   if (told) told->busy = server.free_at - begin;
-  tell(MemoryTraffic{domain, o->who, cta_->sm.index, o->issued, uint64_t(bytes)});
+  tell(MemoryTraffic{partition, o->who, cta_->sm.index, o->issued, uint64_t(bytes)});
   // One with A in registers takes less time to its end, but does not overtake the one before it.
   last_visible_ = std::max(last_visible_, server.free_at + (o->form.a_in_registers ? timing.wait_rs : timing.wait_ss));
   const uint64_t visible = last_visible_;
   queue_.push_back(o);
-  domain.events.schedule(visible, channel_, o->who, [this, o, &domain, told, begin](uint64_t now) {
+  partition.events.schedule(visible, channel_, o->who, [this, o, &partition, told, begin](uint64_t now) {
     execute(*o, now);
     queue_.pop_front();
-    tell_complete(domain, told, begin, now);
+    tell_complete(partition, told, begin, now);
     o->accumulator->running--;
     ++done_;
     done_at_.push_back(now);

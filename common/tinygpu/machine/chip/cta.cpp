@@ -6,7 +6,7 @@ namespace tinygpu {
 
 Cta::Cta(Cluster& c, Sm& s, uint32_t r, const CtaKey& k) : cluster(c), sm(s), key(k), rank(r) {}
 
-uint32_t Cta::threads() const { return uint32_t(cluster.domain.launch.config.block.count()); }
+uint32_t Cta::threads() const { return uint32_t(cluster.partition.launch.config.block.count()); }
 
 void Cta::wake_mbarrier_waiters(Cta& owner, uint32_t offset, uint64_t when) {
   for (auto& w : warps)

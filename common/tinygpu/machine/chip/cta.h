@@ -17,7 +17,7 @@
 namespace tinygpu {
 
 class Cluster;
-class Domain;
+class SmPartition;
 
 class Cta {
  public:
@@ -51,7 +51,7 @@ class Cta {
 
 class Cluster {
  public:
-  Domain& domain;
+  SmPartition& partition;
   Dim3 id;  // %clusterid
   uint64_t linear = 0;
   std::vector<std::unique_ptr<Cta>> ctas;
@@ -60,7 +60,7 @@ class Cluster {
   // barrier.cluster
   uint32_t barrier_arrived = 0;
   uint64_t barrier_last = 0, barrier_round = 0;
-  explicit Cluster(Domain& d) : domain(d) {}
+  explicit Cluster(SmPartition& d) : partition(d) {}
   Dim3 shape;  // CTAs per cluster
   uint32_t live_threads() const;
   Cta* cta(uint32_t rank) { return rank < ctas.size() ? ctas[rank].get() : nullptr; }
@@ -68,6 +68,6 @@ class Cluster {
 };
 
 inline Cluster& Warp::cluster() const { return cta_.cluster; }
-inline Domain& Warp::domain() const { return cta_.cluster.domain; }
+inline SmPartition& Warp::partition() const { return cta_.cluster.partition; }
 
 }  // namespace tinygpu

@@ -26,22 +26,22 @@ bool Dispatcher::take(Dim3& first_cta) {
   return true;
 }
 
-void Dispatcher::fill(const std::vector<std::unique_ptr<Domain>>& domains, double& handed_out) {
-  const auto ctas = [](const Domain& d) {
+void Dispatcher::fill(const std::vector<std::unique_ptr<SmPartition>>& partitions, double& handed_out) {
+  const auto ctas = [](const SmPartition& d) {
     size_t n = 0;
     for (const Sm* sm : d.sms) n += sm->resident.size();
     return n;
   };
   handed_out = std::max(handed_out, double(first_));
   if (!turn_) turn_ = uint64_t(handed_out);
-  const auto sooner = [&](const Domain& a, const Domain& b) {
+  const auto sooner = [&](const SmPartition& a, const SmPartition& b) {
     const uint64_t since_a = std::max(a.room_since(), turn_), since_b = std::max(b.room_since(), turn_);
     if (since_a != since_b) return since_a < since_b;
     return std::make_tuple(ctas(a), a.index) < std::make_tuple(ctas(b), b.index);
   };
   while (left()) {
-    Domain* place = nullptr;
-    for (auto& d : domains)
+    SmPartition* place = nullptr;
+    for (auto& d : partitions)
       if (d->has_room() && (!place || sooner(*d, *place))) place = d.get();
     if (!place) return;
     handed_out = std::max(handed_out, double(place->room_since()));

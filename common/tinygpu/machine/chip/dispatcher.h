@@ -8,7 +8,7 @@
 
 namespace tinygpu {
 
-class Domain;
+class SmPartition;
 struct LaunchConfig;
 
 class Dispatcher {
@@ -21,7 +21,7 @@ class Dispatcher {
   /// Starts clusters, in the order of their numbers, wherever there is room: first where it has been for longest since
   /// the grid's turn came, then where there are fewest CTAs. `handed_out`: when the chip can hand out the next one, of
   /// whatever grid.
-  void fill(const std::vector<std::unique_ptr<Domain>>& domains, double& handed_out);
+  void fill(const std::vector<std::unique_ptr<SmPartition>>& partitions, double& handed_out);
   /// When its first cluster can be handed out.
   uint64_t first() const { return first_; }
   /// Takes the next cluster out of the grid, for clusterlaunchcontrol; false when none is left.

@@ -10,7 +10,7 @@
 namespace tinygpu {
 namespace {
 
-// A domain that runs alone has nobody to wait for; it only lets others look at it from time to time.
+// A partition that runs alone has nobody to wait for; it only lets others look at it from time to time.
 constexpr uint64_t kAlone = 1'000'000;
 // Grids that have CTAs at a time (CUDA C++ programming guide, compute capability 5.3 to 10.0; an H200, 2026-11-23: of
 // 200 grids of one CTA each 128 run at once).
@@ -48,16 +48,16 @@ Launch& GridScheduler::add(const LaunchConfig& config, uint64_t start, uint64_t 
 void GridScheduler::exchange() {
   struct Item {
     uint64_t time;
-    Domain* domain;
+    SmPartition* partition;
     uint32_t request;  // or that of `deferred`
     bool is_deferred;
   };
   std::vector<Item> items;
-  std::vector<Domain::Deferred> deferred;
-  for (Domain* d : busy_) {
+  std::vector<SmPartition::Deferred> deferred;
+  for (SmPartition* d : busy_) {
     for (uint32_t i = 0; i < d->memory.size(); ++i) items.push_back({d->memory.time(i), d, i, false});
     if (!d->has_deferred()) continue;
-    for (Domain::Deferred& what : d->take_deferred()) {
+    for (SmPartition::Deferred& what : d->take_deferred()) {
       items.push_back({what.time, d, uint32_t(deferred.size()), true});
       deferred.push_back(std::move(what));
     }
@@ -65,11 +65,11 @@ void GridScheduler::exchange() {
   std::ranges::stable_sort(items, {}, &Item::time);
   for (const Item& i : items) {
     if (i.is_deferred)
-      i.domain->run_deferred(deferred[i.request]);
+      i.partition->run_deferred(deferred[i.request]);
     else
-      i.domain->memory.serve(i.request);
+      i.partition->memory.serve(i.request);
   }
-  for (Domain* d : busy_)
+  for (SmPartition* d : busy_)
     if (d->memory.size()) d->memory.finish();
 }
 
@@ -111,10 +111,10 @@ void GridScheduler::run_window(uint64_t next, uint64_t cycle) {
 void GridScheduler::advance(uint64_t until) {
   static const int all = host_processors();  // asking takes longer than a short window
   const int threads = gpu_.options.threads > 0 ? gpu_.options.threads : all;
-  std::erase_if(active_, [&](Domain* d) { return d->next_time() >= until; });
+  std::erase_if(active_, [&](SmPartition* d) { return d->next_time() >= until; });
   if (launches_.size() == 1) {
     if (threads == 1 || active_.size() == 1) {
-      for (Domain* d : active_) d->advance(until);
+      for (SmPartition* d : active_) d->advance(until);
     } else {
       gpu_.threads.run(threads, active_.size(), [&](size_t k) { active_[k]->advance(until); });
     }
@@ -122,7 +122,7 @@ void GridScheduler::advance(uint64_t until) {
   }
   for (auto& set : sets_) set.clear();
   sets_.resize(set_of_.size());
-  for (Domain* d : active_) sets_[set_of_[d->sms[0]->index]].push_back(d);
+  for (SmPartition* d : active_) sets_[set_of_[d->sms[0]->index]].push_back(d);
   if (threads == 1) {
     for (const auto& set : sets_) advance_together(set, until);
   } else {
@@ -130,9 +130,9 @@ void GridScheduler::advance(uint64_t until) {
   }
 }
 
-void GridScheduler::advance_together(const std::vector<Domain*>& domains, uint64_t until) const {
-  if (domains.size() == 1) return domains[0]->advance(until);
-  std::vector<Domain*> left = domains;
+void GridScheduler::advance_together(const std::vector<SmPartition*>& partitions, uint64_t until) const {
+  if (partitions.size() == 1) return partitions[0]->advance(until);
+  std::vector<SmPartition*> left = partitions;
   while (!left.empty()) {
     size_t best = 0;
     uint64_t first = ~0ull, second = ~0ull;
@@ -147,7 +147,7 @@ void GridScheduler::advance_together(const std::vector<Domain*>& domains, uint64
       }
     }
     if (first >= until) return;
-    Domain& d = *left[best];
+    SmPartition& d = *left[best];
     d.advance(second >= until ? until : std::min(until, std::max(second + gpu_.options.run_ahead, first + 1)));
     // One that gets no further waits for the exchange.
     if (d.fault().what || d.next_time() <= first) left.erase(left.begin() + std::ptrdiff_t(best));
@@ -155,8 +155,8 @@ void GridScheduler::advance_together(const std::vector<Domain*>& domains, uint64
 }
 
 void GridScheduler::throw_first_fault() {
-  const Domain::Fault* first = nullptr;
-  for (const Domain* d : busy_)
+  const SmPartition::Fault* first = nullptr;
+  for (const SmPartition* d : busy_)
     if (d->fault().what && (!first || d->fault().time < first->time)) first = &d->fault();
   if (first) std::rethrow_exception(first->what);
 }
@@ -184,7 +184,7 @@ void GridScheduler::fill() {
       handed_out_ = std::max(handed_out_, double(next_grid_));
       next_grid_ += gpu_.timing.launch.grid_interval;
     }
-    dispatcher.fill(launches_[i]->domains(), handed_out_);
+    dispatcher.fill(launches_[i]->partitions(), handed_out_);
     // Nobody else's come before its own are all handed out (an H200, 2026-11-23), whether there is room for them or
     // not.
     if (dispatcher.left()) break;
@@ -194,7 +194,7 @@ void GridScheduler::fill() {
 
 void GridScheduler::refill() {
   bool retired = false;
-  for (Domain* d : busy_) retired |= d->retire_clusters();
+  for (SmPartition* d : busy_) retired |= d->retire_clusters();
   if (retired || held_) fill();
 }
 
@@ -206,7 +206,7 @@ void GridScheduler::find_sets() {
     return sm;
   };
   for (const auto& l : launches_)
-    for (const auto& d : l->domains())
+    for (const auto& d : l->partitions())
       for (const Sm* sm : d->sms) set_of_[root(sm->index)] = root(d->sms[0]->index);
   for (uint32_t& sm : set_of_) sm = root(sm);
 }
@@ -215,7 +215,7 @@ void GridScheduler::find_busy() {
   busy_.clear();
   idle_instructions_ = 0;
   for (const auto& l : launches_)
-    for (const auto& d : l->domains()) {
+    for (const auto& d : l->partitions()) {
       if (d->idle())
         idle_instructions_ += d->ended_instructions();
       else
@@ -234,7 +234,7 @@ std::optional<GridScheduler::Event> GridScheduler::run_until(uint64_t cycle) {
       }
     active_.clear();
     uint64_t next = ~0ull;
-    for (Domain* d : busy_) {
+    for (SmPartition* d : busy_) {
       if (d->idle()) continue;
       active_.push_back(d);
       next = std::min(next, d->next_time());

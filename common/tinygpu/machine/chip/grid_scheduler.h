@@ -42,20 +42,20 @@ class GridScheduler {
 
   /// Those that are not over.
   const std::vector<std::unique_ptr<Launch>>& launches() const { return launches_; }
-  /// Domains that have work, since the window before at least.
-  const std::vector<Domain*>& busy() const { return busy_; }
+  /// SmPartitions that have work, since the window before at least.
+  const std::vector<SmPartition*>& busy() const { return busy_; }
   /// Warp instructions of clusters that have ended on the others, and of grids that are over.
   uint64_t idle_instructions() const { return idle_instructions_ + past_instructions_; }
 
  private:
-  /// Domains run side by side for a window, then what they share is touched in order of simulated time: results of
+  /// SmPartitions run side by side for a window, then what they share is touched in order of simulated time: results of
   /// race-free kernels, and cycles, do not depend on how many host threads there are.
   void run_window(uint64_t next, uint64_t cycle);
   void advance(uint64_t until);
   /// Those on the same SMs, in order of time.
-  void advance_together(const std::vector<Domain*>& domains, uint64_t until) const;
-  /// The chip's memory answers what the domains have asked of it, and what touches memory that others see happens, in
-  /// order of (time, grid, domain, number).
+  void advance_together(const std::vector<SmPartition*>& partitions, uint64_t until) const;
+  /// The chip's memory answers what the partitions have asked of it, and what touches memory that others see happens,
+  /// in order of (time, grid, partition, number).
   void exchange();
   void throw_first_fault();
   void stop_long_ones(uint64_t next);
@@ -80,13 +80,13 @@ class GridScheduler {
     bool has_dependent = false;  // of which run() has yet to say that it may start
   };
   std::vector<Queued> queue_;
-  std::vector<Domain*> busy_, active_;      // those that have work, and those of them that are not done with it
-  std::vector<uint32_t> set_of_;            // by %smid
-  std::vector<std::vector<Domain*>> sets_;  // of active_, those of the same set
-  uint64_t now_ = 0;                        // everything has been run up to here
-  double handed_out_ = 0;                   // when the next CTA can be,
-  uint64_t next_grid_ = 0;                  // and the first one of another grid
-  bool added_ = false, held_ = false;       // a grid whose CTAs have not been looked at; whose time has not come
+  std::vector<SmPartition*> busy_, active_;      // those that have work, and those of them that are not done with it
+  std::vector<uint32_t> set_of_;                 // by %smid
+  std::vector<std::vector<SmPartition*>> sets_;  // of active_, those of the same set
+  uint64_t now_ = 0;                             // everything has been run up to here
+  double handed_out_ = 0;                        // when the next CTA can be,
+  uint64_t next_grid_ = 0;                       // and the first one of another grid
+  bool added_ = false, held_ = false;            // a grid whose CTAs have not been looked at; whose time has not come
   uint64_t idle_instructions_ = 0, past_instructions_ = 0;
 };
 

@@ -10,9 +10,9 @@
 namespace tinygpu {
 namespace {
 
-/// When the end of a domain's part of the grid can begin: all that happened there is over, and what it wrote is there.
-/// `cold`: what its first stores waited for counts too.
-uint64_t ends(const Domain& d, bool cold) {
+/// When the end of a partition's part of the grid can begin: all that happened there is over, and what it wrote is
+/// there. `cold`: what its first stores waited for counts too.
+uint64_t ends(const SmPartition& d, bool cold) {
   const uint64_t way = d.launch.gpu.spec.costs[size_t(CostClass::global_load)].latency;
   const StoresOnTheirWay& s = d.memory.stores();
   return std::max(d.last_time(), s.seen_by_the_end(cold ? std::max(s.written, s.translated) : s.written, way));
@@ -53,15 +53,15 @@ Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t star
       l2_before_(g.chip_memory.l2_read()),
       device_before_(g.chip_memory.device_bytes()) {
   const uint32_t size = dispatcher.cluster_size();
-  const uint32_t domains = std::max(1u, std::min(uint32_t(g.spec.sms), g.timing.launch.usable_sms(size)) / size);
+  const uint32_t partitions = std::max(1u, std::min(uint32_t(g.spec.sms), g.timing.launch.usable_sms(size)) / size);
   const LaunchTiming& timing = g.timing.launch;
-  const double others = double(std::min<uint64_t>(domains, dispatcher.left()) * size - 1);
+  const double others = double(std::min<uint64_t>(partitions, dispatcher.left()) * size - 1);
   cold_start_ = {ColdMiss(uint64_t(timing.parameters + timing.parameters_sm * others)),
                  ColdMiss(uint64_t(timing.translation + timing.translation_sm * others))};
   const std::vector<ChipPlace>& places = g.chip_memory.places();
   std::vector<std::vector<uint32_t>> sets;
   if (size > 1)
-    sets = cluster_places(places, size, domains);
+    sets = cluster_places(places, size, partitions);
   else
     for (uint32_t sm : hand_out_order(places, dispatcher.left())) sets.push_back({sm});
   sms.resize(size_t(g.spec.sms));
@@ -71,8 +71,8 @@ Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t star
       if (!sms[sm]) sms[sm] = std::make_unique<Sm>(sm, whole_sm(g.spec));
       on.push_back(sms[sm].get());
     }
-    domains_.push_back(std::make_unique<Domain>(*this, d, std::move(on)));
-    domains_.back()->now = start;
+    partitions_.push_back(std::make_unique<SmPartition>(*this, d, std::move(on)));
+    partitions_.back()->now = start;
   }
   observers.all([&](Observer& watcher) { watcher.on_launch(*this); });
 }
@@ -84,13 +84,13 @@ Launch::~Launch() {
 }
 
 bool Launch::over() const {
-  return !dispatcher.left() && std::ranges::all_of(domains_, [](const auto& d) { return d->idle(); });
+  return !dispatcher.left() && std::ranges::all_of(partitions_, [](const auto& d) { return d->idle(); });
 }
 
 uint64_t Launch::dependents_launched() const {
   if (dispatcher.left()) return ~0ull;
   uint64_t when = start_time;
-  for (const auto& d : domains_) {
+  for (const auto& d : partitions_) {
     when = std::max(when, d->dependents_launched());
     if (when == ~0ull) break;
   }
@@ -100,19 +100,19 @@ uint64_t Launch::dependents_launched() const {
 uint64_t Launch::ended() const {
   // Grids that follow each other so closely find translations; a grid by itself is timed as ncu sees it, cold.
   uint64_t last = start_time;
-  for (const auto& d : domains_) last = std::max(last, ends(*d, false));
+  for (const auto& d : partitions_) last = std::max(last, ends(*d, false));
   return last;
 }
 
 void Launch::primary_ended(uint64_t time) {
   dependency_over_ = time + gpu.timing.launch.programmatic_wait;
-  for (const auto& d : domains_) d->primary_over(dependency_over_);
+  for (const auto& d : partitions_) d->primary_over(dependency_over_);
 }
 
 LaunchStats Launch::finish() {
   LaunchStats stats;
   uint64_t last = start_time;
-  for (auto& d : domains_) {
+  for (auto& d : partitions_) {
     last = std::max(last, ends(*d, true));
     stats.instructions += d->ended_instructions();
     for (const auto& [name, n] : d->counters) stats.counters[name] += n;

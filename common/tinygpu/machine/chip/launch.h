@@ -10,9 +10,9 @@
 
 #include "common/tinygpu/base/diagnosis.h"
 #include "common/tinygpu/machine/chip/dispatcher.h"
-#include "common/tinygpu/machine/chip/domain.h"
 #include "common/tinygpu/machine/chip/occupancy.h"
 #include "common/tinygpu/machine/chip/reports.h"
+#include "common/tinygpu/machine/chip/sm_partition.h"
 #include "common/tinygpu/machine/dim3.h"
 #include "common/tinygpu/machine/events.h"
 #include "common/tinygpu/machine/observe.h"
@@ -42,8 +42,8 @@ struct LaunchStats {
 
 struct RunOptions {
   CompletionOrder order;
-  uint64_t run_ahead = 64;   // cycles one warp may run ahead of the others of its domain
-  uint64_t window = 512;     // cycles between exchanges when several domains run, at most L2's least latency
+  uint64_t run_ahead = 64;   // cycles one warp may run ahead of the others of its partition
+  uint64_t window = 512;     // cycles between exchanges when several partitions run, at most L2's least latency
   int threads = 0;           // host threads; 0: all cores. Cycles and race-free results do not depend on it
   uint64_t max_cycles = 0;   // a kernel that runs longer is stopped; 0: none is
   bool timing_only = false;  // matrices are not multiplied and copies move no bytes: the clock alone counts
@@ -84,7 +84,7 @@ class Launch {
   }
   void give_memory(uint64_t bytes) { memory_.fetch_sub(bytes, std::memory_order_relaxed); }
   uint64_t memory_limit() const { return memory_limit_; }
-  const std::vector<std::unique_ptr<Domain>>& domains() const { return domains_; }
+  const std::vector<std::unique_ptr<SmPartition>>& partitions() const { return partitions_; }
   /// Of its CTAs on an SM that has no others.
   const Occupancy& fit() const { return fit_; }
   /// When all of its CTAs have let dependents start, or have ended; ~0: not yet.
@@ -104,11 +104,11 @@ class Launch {
   uint64_t dependency_over_;
   const Occupancy fit_;
   ColdStart cold_start_;
-  std::vector<std::unique_ptr<Domain>> domains_;
+  std::vector<std::unique_ptr<SmPartition>> partitions_;
   uint64_t l2_before_, device_before_;  // bytes that they had moved when it began
   bool told_ = false;                   // that it is over
 };
 
-inline Gpu& Warp::gpu() const { return domain().launch.gpu; }
+inline Gpu& Warp::gpu() const { return partition().launch.gpu; }
 
 }  // namespace tinygpu

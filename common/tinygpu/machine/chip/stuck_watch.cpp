@@ -29,9 +29,9 @@ constexpr uint64_t kWatchFirst = 250'000, kWatchEvery = 4 * kWatchFirst, kSettle
 constexpr size_t kPlacesShown = 24;
 
 /// Everybody is blocked and no effect is in flight: only time limits of waits can still pass.
-bool all_blocked(const Domain& domain) {
-  if (!domain.events.empty()) return false;
-  for (const Warp* w : domain.warps())
+bool all_blocked(const SmPartition& partition) {
+  if (!partition.events.empty()) return false;
+  for (const Warp* w : partition.warps())
     for (const Group& g : w->groups())
       if (!w->done() &&
           (g.state == Group::State::runnable || g.waits_for_serial() || g.reason.kind == BlockReason::Kind::sleep))
@@ -40,8 +40,8 @@ bool all_blocked(const Domain& domain) {
 }
 
 /// Everybody is blocked, some until the grid on which this one depends is over.
-bool waits_for_primary(const Domain& domain) {
-  return all_blocked(domain) && std::ranges::any_of(domain.warps(), [](const Warp* w) {
+bool waits_for_primary(const SmPartition& partition) {
+  return all_blocked(partition) && std::ranges::any_of(partition.warps(), [](const Warp* w) {
            return std::ranges::any_of(w->groups(), [](const Group& g) {
              return g.state == Group::State::blocked && g.reason.kind == BlockReason::Kind::grid_dependency;
            });
@@ -56,8 +56,8 @@ std::vector<LabelledPlace> in_flight(const std::vector<const Launch*>& launches)
   };
   std::map<const Op*, Kind> kinds;
   for (const Launch* launch : launches)
-    for (const auto& domain : launch->domains())
-      domain->events.each([&](uint64_t time, const Origin& who) {
+    for (const auto& partition : launch->partitions())
+      partition->events.each([&](uint64_t time, const Origin& who) {
         Kind& k = kinds[who.op];
         ++k.count;
         k.first = std::min(k.first, time - launch->start_time);
@@ -87,7 +87,7 @@ void StuckWatch::waits_forever() const {
 }
 
 bool StuckWatch::hopeless() const {
-  const auto waits = [](const Domain* d) {
+  const auto waits = [](const SmPartition* d) {
     return d->idle() || waits_for_primary(*d) || (d->stuck && all_blocked(*d));
   };
   return !grids_.busy().empty() && std::ranges::all_of(grids_.busy(), waits);
@@ -119,7 +119,7 @@ Diagnosis StuckWatch::who_waits(std::string code, std::string how, const WaitGra
 
 void StuckWatch::watch_loops(bool on) {
   for (const auto& launch : grids_.launches())
-    for (auto& d : launch->domains()) {
+    for (auto& d : launch->partitions()) {
       d->watching = on;
       for (Warp* w : d->warps()) w->watch(on);
     }
@@ -134,7 +134,7 @@ void StuckWatch::grid_added() {
 void StuckWatch::check_loops(uint64_t time, uint64_t instructions) {
   uint64_t progress = 0;
   bool pending = grids_.more_to_come();
-  for (Domain* d : grids_.busy()) {
+  for (SmPartition* d : grids_.busy()) {
     progress += d->progress;
     pending |= !d->events.empty() || d->has_deferred_effects();
   }
@@ -155,14 +155,14 @@ void StuckWatch::check_loops(uint64_t time, uint64_t instructions) {
     if (time - watch_time_ < kSettle) return;
     watch_ = Watch::looking;
     uint64_t warps = 0;
-    for (Domain* d : grids_.busy()) warps += d->warps().size();
+    for (SmPartition* d : grids_.busy()) warps += d->warps().size();
     const uint64_t samples = std::max(kSamples, instructions / kSpared / std::max<uint64_t>(1, warps));
-    for (Domain* d : grids_.busy())
+    for (SmPartition* d : grids_.busy())
       for (Warp* w : d->warps()) w->spin_watch()->restart(uint32_t(std::min<uint64_t>(samples, ~0u)));
     return;
   }
   bool stuck = true, spent = true;
-  for (Domain* d : grids_.busy())
+  for (SmPartition* d : grids_.busy())
     for (Warp* w : d->warps()) {
       uint32_t lanes = w->spin_watch()->closed();
       for (const Group& g : w->groups())
@@ -178,7 +178,7 @@ void StuckWatch::check_loops(uint64_t time, uint64_t instructions) {
 void StuckWatch::check(uint64_t time) {
   bool any = false, all_stuck = true, polling = true;
   uint64_t polls = 0, instructions = grids_.idle_instructions();
-  for (Domain* d : grids_.busy()) {
+  for (SmPartition* d : grids_.busy()) {
     instructions += d->ended_instructions();
     if (d->idle()) continue;
     for (const Warp* w : d->warps()) instructions += w->instructions();
@@ -204,7 +204,7 @@ void StuckWatch::check(uint64_t time) {
       first.reports.add_now(std::move(d), first.config.kernel);
     }
     polled_instructions_ = instructions;
-    for (Domain* d : grids_.busy()) d->polls = 0;
+    for (SmPartition* d : grids_.busy()) d->polls = 0;
   }
   check_loops(time, instructions);
 }

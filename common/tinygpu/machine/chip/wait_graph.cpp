@@ -96,15 +96,15 @@ const Op& WaitGraph::Wait::op() const {
 
 WaitGraph::WaitGraph(const std::vector<const Launch*>& launches) : launches_(launches.size()) {
   for (const Launch* launch : launches)
-    for (const auto& domain : launch->domains()) add(*launch, *domain);
+    for (const auto& partition : launch->partitions()) add(*launch, *partition);
   for (size_t k = 0; k < waits_.size(); ++k) of_cluster_[&waits_[k].warp->cluster()].push_back(k);
   for (Wait& w : waits_)
     if (w.blocked) find_edges(w);
   find_depths();
 }
 
-void WaitGraph::add(const Launch& launch, const Domain& domain) {
-  for (const Warp* w : domain.warps()) {
+void WaitGraph::add(const Launch& launch, const SmPartition& partition) {
+  for (const Warp* w : partition.warps()) {
     if (w->done()) continue;
     const size_t first = waits_.size();
     for (const Group& g : w->groups()) {

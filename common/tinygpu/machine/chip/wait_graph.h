@@ -12,7 +12,7 @@
 namespace tinygpu {
 
 class Cluster;
-class Domain;
+class SmPartition;
 class Launch;
 class Warp;
 
@@ -38,7 +38,7 @@ class WaitGraph {
     uint32_t depth = 0;             // 0: a root; else so many waits away from one
     const Op& op() const;
   };
-  void add(const Launch& launch, const Domain& domain);
+  void add(const Launch& launch, const SmPartition& partition);
   void find_mbarrier_edges(Wait& wait) const;
   void find_edges(Wait& wait) const;
   void find_depths();

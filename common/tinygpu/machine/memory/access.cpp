@@ -75,7 +75,7 @@ Place locate(Warp& w, ptx::Space space, uint64_t address, uint32_t bytes, uint32
     case Space::local: return {Space::local, w.local(uint32_t(lane), uint32_t(address), bytes), nullptr, address};
     case Space::param:
     case Space::param_entry: {
-      auto& params = const_cast<std::vector<uint8_t>&>(w.domain().launch.config.params);
+      auto& params = const_cast<std::vector<uint8_t>&>(w.partition().launch.config.params);
       if (!inside(0, params.size(), address, bytes))
         outside(w, "the kernel's parameters", address, params.size(), bytes, lane, verb);
       return {Space::param, params.data() + address, nullptr, address};
@@ -98,7 +98,7 @@ Place locate(Warp& w, ptx::Space space, uint64_t address, uint32_t bytes, uint32
                         w.gpu().memory.describe(address)),
             "check the index against the allocation; a host pointer that was never registered is not a device pointer",
             lane);
-  if (host_writes(*a)) ++w.domain().progress;
+  if (host_writes(*a)) ++w.partition().progress;
   return {Space::global, a->host + (address - a->base), nullptr, address};
 }
 

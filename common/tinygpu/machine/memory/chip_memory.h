@@ -1,7 +1,7 @@
 // What all SMs share on the way to memory: the slices of L2, its two halves, the channels of device memory. Each is a
 // server with a rate, so who comes when it is busy waits. Requests, with what is written, and what is read have ways of
 // their own. It is asked by one host thread, in the order of simulated
-// time (Launch's exchange between windows, or a domain that runs alone): what it answers depends on nothing else.
+// time (Launch's exchange between windows, or a partition that runs alone): what it answers depends on nothing else.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -110,7 +110,7 @@ void MemoryRequests::serve(size_t request) {
 }
 
 void MemoryRequests::finish(Request& r, uint32_t number) {
-  if (r.told >= 0) tell(MemoryTraffic{domain_, told_[size_t(r.told)], r.sm->index, r.time, 0, 0, r.reply.missed});
+  if (r.told >= 0) tell(MemoryTraffic{partition_, told_[size_t(r.told)], r.sm->index, r.time, 0, 0, r.reply.missed});
   if (r.then >= 0) {
     const Then then = std::move(then_[size_t(r.then)]);
     return then(r.reply);

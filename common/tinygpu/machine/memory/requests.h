@@ -1,7 +1,7 @@
-// What the SMs of a domain ask of the chip's memory. While domains run side by side nobody answers before the window is
-// over: a load's scoreboard says so meanwhile (Scoreboard::kUnknown). Then Launch has the requests of all domains
-// answered in order of time, domain and number. A domain that runs alone, or whose turn in the exchange it is, is
-// answered at once.
+// What the SMs of a partition ask of the chip's memory. While partitions run side by side nobody answers before the
+// window is over: a load's scoreboard says so meanwhile (Scoreboard::kUnknown). Then Launch has the requests of all
+// partitions answered in order of time, partition and number. A partition that runs alone, or whose turn in the
+// exchange it is, is answered at once.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace tinygpu {
 
-class Domain;
+class SmPartition;
 class Warp;
 struct Op;
 struct Sm;
@@ -24,9 +24,9 @@ class MemoryRequests {
   enum class Kind : uint8_t { read, write, update, float_update };
   using Then = std::function<void(const MemoryReply&)>;
   /// `grid`: see L1Cache::Arrival.
-  MemoryRequests(const Domain& domain, ChipMemory& chip, L2Cache& l2, uint64_t miss_least, uint64_t store_queue,
+  MemoryRequests(const SmPartition& partition, ChipMemory& chip, L2Cache& l2, uint64_t miss_least, uint64_t store_queue,
                  uint32_t grid)
-      : domain_(domain), chip_(chip), l2_(l2), miss_least_(miss_least), store_queue_(store_queue), grid_(grid) {}
+      : partition_(partition), chip_(chip), l2_(l2), miss_least_(miss_least), store_queue_(store_queue), grid_(grid) {}
 
   // ---- Who asks
   /// Names a line of the request that is made next.
@@ -48,7 +48,7 @@ class MemoryRequests {
   void ask(Kind kind, Sm& sm, uint64_t time, Then then);
   /// The answer now, for who runs alone or in its turn.
   MemoryReply answer_now(Kind kind, Sm& sm, uint64_t time);
-  /// What all SMs of the domain have written.
+  /// What all SMs of the partition have written.
   const StoresOnTheirWay& stores() const { return stores_; }
 
   // ---- Who answers
@@ -78,7 +78,7 @@ class MemoryRequests {
   void finish(Request& request, uint32_t number);
   void forget();
 
-  const Domain& domain_;
+  const SmPartition& partition_;
   ChipMemory& chip_;
   L2Cache& l2_;
   const uint64_t miss_least_, store_queue_;

@@ -11,7 +11,7 @@
 namespace tinygpu {
 
 class Cta;
-class Domain;
+class SmPartition;
 class Warp;
 struct OperandLayout;
 struct TensorBox;
@@ -47,7 +47,7 @@ struct Tile {
 /// before the bytes change, what an operation does is told before or behind them. Local memory, parameters and
 /// constants are not told: nobody else writes them.
 struct MemoryAccess {
-  const Domain& domain;
+  const SmPartition& partition;
   AccessKind kind = AccessKind::read;
   ptx::Space space = ptx::Space::shared;  // shared or global
   Proxy proxy = Proxy::generic;
@@ -85,7 +85,7 @@ struct TmemRect {
 
 /// An operation reads or writes cells of an SM's Tensor Memory.
 struct TmemAccess {
-  const Domain& domain;
+  const SmPartition& partition;
   AccessKind kind = AccessKind::read;
   const Origin& who;
   uint32_t sm = 0;  // %smid
@@ -95,7 +95,7 @@ struct TmemAccess {
 
 /// Columns of Tensor Memory change hands: told when tcgen05.alloc is answered, and when tcgen05.dealloc is issued.
 struct TmemAllocation {
-  const Domain& domain;
+  const SmPartition& partition;
   const Origin& who;
   uint32_t sm = 0;  // %smid
   TmemRect cells;
@@ -105,7 +105,7 @@ struct TmemAllocation {
 
 /// What an instruction or an operation takes of the ways to memory, told when it is issued.
 struct MemoryTraffic {
-  const Domain& domain;
+  const SmPartition& partition;
   const Origin& who;
   uint32_t sm = 0;  // %smid
   uint64_t time = 0;
@@ -117,23 +117,23 @@ struct MemoryTraffic {
 };
 
 /// Somebody wants to hear of accesses to `space` (shared, global).
-bool wanted(const Domain& domain, ptx::Space space);
+bool wanted(const SmPartition& partition, ptx::Space space);
 void tell(const MemoryAccess& access);
 
 /// An operation reads or writes what `ranges` hands to its argument, as (address, bytes). Costs a branch if nobody
 /// wants to know.
 template <class F>
-void tell_operation(const Domain& domain, AccessKind kind, Proxy proxy, const Origin& who, const Cta* cta,
+void tell_operation(const SmPartition& partition, AccessKind kind, Proxy proxy, const Origin& who, const Cta* cta,
                     uint64_t time, F&& ranges, const Tile& tile = {}) {
   const ptx::Space space = cta ? ptx::Space::shared : ptx::Space::global;
-  if (!wanted(domain, space)) return;
+  if (!wanted(partition, space)) return;
   const FunctionRef<void(MemoryAccess::Range)> each(ranges);
-  tell(MemoryAccess{domain, kind, space, proxy, {}, cta, time, nullptr, &who, &tile, &each});
+  tell(MemoryAccess{partition, kind, space, proxy, {}, cta, time, nullptr, &who, &tile, &each});
 }
 /// The same of bytes that lie one behind the other.
-inline void tell_operation(const Domain& domain, AccessKind kind, Proxy proxy, const Origin& who, const Cta* cta,
-                           uint64_t time, uint64_t address, uint64_t bytes) {
-  tell_operation(domain, kind, proxy, who, cta, time, [&](MemoryAccess::Range f) {
+inline void tell_operation(const SmPartition& partition, AccessKind kind, Proxy proxy, const Origin& who,
+                           const Cta* cta, uint64_t time, uint64_t address, uint64_t bytes) {
+  tell_operation(partition, kind, proxy, who, cta, time, [&](MemoryAccess::Range f) {
     if (bytes) f(address, bytes);
   });
 }

@@ -43,7 +43,7 @@ bool waits_here(const Group& g, uint32_t id) {
 void Cta::barrier_check(uint32_t id, uint64_t now) {
   NamedBarrier& b = barriers[id];
   if (b.parts.empty()) return;
-  const BarrierTiming& timing = cluster.domain.launch.gpu.timing.barriers;
+  const BarrierTiming& timing = cluster.partition.launch.gpu.timing.barriers;
   // Warps all of whose live lanes are here arrive.
   bool missing = false;
   for (size_t i = 0; i < warps.size(); ++i) {
@@ -61,7 +61,7 @@ void Cta::barrier_check(uint32_t id, uint64_t now) {
         const Function* function = &w.function();
         for (const Group& g : w.groups())
           if (g.mask & part.here) function = g.function;
-        const Origin who{&cluster.domain.launch, function, part.op, key, int(i), -1, 0, part.here};
+        const Origin who{&cluster.partition.launch, function, part.op, key, int(i), -1, 0, part.here};
         tell(*this, Sync::Kind::barrier_arrive, id, part.sync, now, &who);
       }
       const uint32_t only_arrive = part.here & ~part.sync;
@@ -91,7 +91,7 @@ void Cta::barrier_check(uint32_t id, uint64_t now) {
   b.whole = false;
   b.operation = 0;
   b.ended = when;
-  cluster.domain.made_progress();
+  cluster.partition.made_progress();
 }
 
 void Cluster::barrier_check(uint64_t now) {
@@ -101,7 +101,7 @@ void Cluster::barrier_check(uint64_t now) {
     for (const auto& w : cta->warps)
       if (w->live() & ~w->cluster_arrived) return;
   const uint64_t when =
-      std::max(now, barrier_last) + domain.launch.gpu.timing.barriers.cluster_of(uint32_t(ctas[0]->warps.size()));
+      std::max(now, barrier_last) + partition.launch.gpu.timing.barriers.cluster_of(uint32_t(ctas[0]->warps.size()));
   for (const auto& cta : ctas)
     for (const auto& w : cta->warps) {
       w->cluster_released |= w->cluster_arrived;
@@ -116,7 +116,7 @@ void Cluster::barrier_check(uint64_t now) {
   ++barrier_round;
   barrier_arrived = 0;
   barrier_last = when;
-  domain.made_progress();
+  partition.made_progress();
 }
 
 }  // namespace tinygpu

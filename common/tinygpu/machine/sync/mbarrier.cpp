@@ -27,13 +27,13 @@ std::string state_of(const MBarrier& b) {
 
 /// The phase ends when nothing is missing: the next one starts at once with `expected` arrivals.
 void complete_if_done(Cta& owner, uint32_t offset, MBarrier& b, uint64_t when) {
-  ++owner.cluster.domain.progress;
+  ++owner.cluster.partition.progress;
   if (b.pending != 0 || b.tx != 0) return;
   ++b.phase;
   b.pending = b.expected;
   b.completed_at = when;
   tell(owner, Sync::Kind::phase, offset, b.phase - 1, when, nullptr);
-  owner.cluster.domain.made_progress();
+  owner.cluster.partition.made_progress();
   owner.wake_mbarrier_waiters(owner, offset, when);
 }
 

@@ -53,7 +53,7 @@ void Warp::woken(uint64_t when) {
   set_ready(std::min(ready_, std::max(time_, when)));
   // Whoever wakes this warp was told how far it may run when this one could not: no further than ahead of it by the
   // dial.
-  Domain& d = domain();
+  SmPartition& d = partition();
   d.events.stop_before(ready_ + d.launch.options.run_ahead);
   d.made_progress();
 }
@@ -97,7 +97,7 @@ void Warp::exit(uint32_t lanes) {
   // Fewer lanes are expected now wherever lanes of this warp wait for each other.
   wake(time_, [](const Group& g) { return g.reason.kind == BlockReason::Kind::converge; });
   release_warp_barriers();
-  domain().on_exit(*this, lanes);
+  partition().on_exit(*this, lanes);
 }
 
 void Warp::warp_barrier(uint32_t members) {
@@ -118,7 +118,7 @@ void Warp::release_warp_barriers() {
           arrived |= o.mask;
       if ((arrived & members & live_) != (members & live_)) continue;
       if (told(Observer::synchronisation)) {
-        const Origin who{&domain().launch, g.function, g.blocked_at, cta_.key, int(index_), -1, 0, arrived};
+        const Origin who{&partition().launch, g.function, g.blocked_at, cta_.key, int(index_), -1, 0, arrived};
         tell(cta_, Sync::Kind::warp_sync, 0, 0, time_, &who);
       }
       wake(time_,

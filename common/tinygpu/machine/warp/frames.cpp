@@ -11,7 +11,7 @@
 
 namespace tinygpu {
 
-Frames::~Frames() { warp_.domain().launch.give_memory(taken_); }
+Frames::~Frames() { warp_.partition().launch.give_memory(taken_); }
 
 void Frames::ensure_registers(size_t bytes) {
   if (file_.size() >= bytes) return;
@@ -22,14 +22,14 @@ void Frames::ensure_registers(size_t bytes) {
 
 void Frames::take_memory(size_t bytes) {
   taken_ += bytes;
-  if (warp_.domain().launch.take_memory(bytes)) return;
+  if (warp_.partition().launch.take_memory(bytes)) return;
   const char* help = "end the recursion, launch fewer threads, or give each less local memory";
   const std::string message = fmt::format(
       "the registers and local memory of all threads in flight need more than the {} MiB that this host can give",
-      warp_.domain().launch.memory_limit() >> 20);
+      warp_.partition().launch.memory_limit() >> 20);
   if (warp_.started()) warp_.fault(FaultKind::stack_overflow, "stack-overflow", message, help);
   Where where;
-  where.kernel = warp_.domain().launch.config.kernel->name;
+  where.kernel = warp_.partition().launch.config.kernel->name;
   throw KernelFault({"stack-overflow", Severity::error, FaultKind::stack_overflow, message, help, where});
 }
 
@@ -56,7 +56,7 @@ uint8_t* Frames::local(const Group& g, uint32_t lane, uint32_t offset, uint32_t 
 }
 
 uint32_t Frames::shared_offset(const ptx::Variable& v) const {
-  const Function& kernel = *warp_.domain().launch.config.kernel;
+  const Function& kernel = *warp_.partition().launch.config.kernel;
   const auto it = kernel.shared_offsets.find(&v);
   if (it == kernel.shared_offsets.end())
     warp_.fault(FaultKind::not_modelled, "not-modelled",

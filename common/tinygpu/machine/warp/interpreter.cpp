@@ -18,7 +18,7 @@ namespace {
 
 void Warp::run(uint64_t deadline) {
   deadline_ = deadline;
-  const EventQueue::Horizon horizon(domain().events, deadline_);
+  const EventQueue::Horizon horizon(partition().events, deadline_);
   while (live_ && time_ < deadline_) {
     const uint64_t next = groups_.next_time();
     if (next >= deadline_) break;
@@ -56,7 +56,7 @@ void Warp::run_group() {
 /// The current group has been blocked and goes on.
 void Warp::resumed(Group& g) {
   if (time_ > g.since)
-    domain().launch.observers.tell(Observer::waits, [&](Observer& o) {
+    partition().launch.observers.tell(Observer::waits, [&](Observer& o) {
       o.on_wait({*this, g, *g.blocked_at, g.since, time_});
     });
   g.since = ~0ull;
@@ -111,7 +111,7 @@ void Warp::run_ops() {
   uint32_t pc = g->pc;
   ReservationTable& port = sm_.port[sub_partition_];
   ReservationTable* const pipes = sm_.pipes[sub_partition_];
-  const bool serial_ok = domain().serial;
+  const bool serial_ok = partition().serial;
   bool first = true;
   while (time_ < deadline_) {
     if (pc >= end) {
@@ -159,14 +159,14 @@ void Warp::run_ops() {
     [[maybe_unused]] const uint64_t issued = time_;
     const auto tell = [&] {
       if constexpr (told)
-        domain().launch.observers.tell(Observer::instructions, [&](Observer& o) {
+        partition().launch.observers.tell(Observer::instructions, [&](Observer& o) {
           o.on_instruction({*this, function, op, exec, ready, operands, issued, again_ ? issued : time_, again_});
         });
     };
     if (exec) {
       if (!op.plain && (op.flags & Op::serial) && !serial_ok) {
         block({BlockReason::Kind::serial, "the serial phase", nullptr, 0, 0, 0}, true);
-        domain().defer(*this);
+        partition().defer(*this);
         return tell();
       }
       g->pc = pc + 1;
@@ -175,10 +175,10 @@ void Warp::run_ops() {
         if (stop_) return tell();
       }
       if constexpr (watched)
-        if (SpinWatch::disturbs(op)) ++domain().progress;
+        if (SpinWatch::disturbs(op)) ++partition().progress;
       again_ = false;
       op.fn(*this, op);
-      if (!op.plain && (op.flags & Op::serial) && !single_) domain().strong_access(op);
+      if (!op.plain && (op.flags & Op::serial) && !single_) partition().strong_access(op);
       ++instructions_;
       time_ += op.stall;
       tell();

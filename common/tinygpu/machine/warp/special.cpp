@@ -12,7 +12,7 @@ uint64_t nanoseconds(const Warp& w, uint64_t cycle) { return uint64_t(double(cyc
 void special_values(const Warp& w, Special s, uint64_t lanes[32]) {
   const Cta& cta = w.cta();
   const Cluster& cluster = cta.cluster;
-  const LaunchConfig& c = cluster.domain.launch.config;
+  const LaunchConfig& c = cluster.partition.launch.config;
   const Dim3 shape = cluster.shape;
   auto all = [&](uint64_t v) { std::fill(lanes, lanes + 32, v); };
   auto each = [&](auto&& f) {
@@ -39,7 +39,7 @@ void special_values(const Warp& w, Special s, uint64_t lanes[32]) {
     case Special::nwarpid: all(w.spec().max_warps_per_sm); break;
     case Special::smid: all(cta.sm.index); break;
     case Special::nsmid: all(uint64_t(w.spec().sms)); break;
-    case Special::gridid: all(cluster.domain.launch.number); break;
+    case Special::gridid: all(cluster.partition.launch.number); break;
     case Special::clusterid_x: all(cluster.id.x); break;
     case Special::clusterid_y: all(cluster.id.y); break;
     case Special::clusterid_z: all(cluster.id.z); break;

@@ -1,6 +1,6 @@
 // Whether a warp can ever leave the loops it is in. A group of lanes that comes to a backward branch a second time with
 // the registers that it had the first time does the same again, and so on without end, as long as nothing else changes:
-// no memory, no barrier, no effect in flight, and no clock is read. Domain::progress counts those changes; Launch
+// no memory, no barrier, no effect in flight, and no clock is read. SmPartition::progress counts those changes; Launch
 // starts a watch, ends it when there was one, and otherwise asks which lanes have closed such a circle.
 #pragma once
 #include <cstdint>

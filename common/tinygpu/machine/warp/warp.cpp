@@ -14,7 +14,7 @@ Warp::Warp(Cta& cta, uint32_t index, uint32_t live_mask, uint32_t sub_partition)
       sub_partition_(sub_partition),
       number_(++cta.sm.warps_started),
       live_(live_mask),
-      told_(cta.cluster.domain.launch.observers.wanted()),
+      told_(cta.cluster.partition.launch.observers.wanted()),
       groups_(live_mask),
       frames_(*this) {}
 
@@ -29,7 +29,7 @@ void Warp::set_entry(const Function& f) {
 
 void Warp::set_ready(uint64_t t) {
   ready_ = t;
-  if (place_ != kNoPlace) domain().ready_at(place_, t);
+  if (place_ != kNoPlace) partition().ready_at(place_, t);
 }
 
 void Warp::watch(bool on) {
@@ -63,11 +63,11 @@ uint64_t Warp::state() const {
 }
 
 Where Warp::where_of(const Op& op, const Function& f, int lane) const {
-  return Origin{&domain().launch, &f, &op, cta_.key, int(index_), lane, 0, 0}.where();
+  return Origin{&partition().launch, &f, &op, cta_.key, int(index_), lane, 0, 0}.where();
 }
 
 Where Warp::where(int lane) const {
-  return Origin{&domain().launch, &function(), op_, cta_.key, int(index_), lane, 0, 0}.where(time());
+  return Origin{&partition().launch, &function(), op_, cta_.key, int(index_), lane, 0, 0}.where(time());
 }
 
 void Warp::fault(FaultKind kind, std::string code, std::string message, std::string help, int lane) const {
@@ -75,7 +75,7 @@ void Warp::fault(FaultKind kind, std::string code, std::string message, std::str
 }
 
 void Warp::report(Severity severity, std::string code, std::string message, std::string help, int lane) const {
-  domain().launch.reports.add(
+  partition().launch.reports.add(
       {std::move(code), severity, FaultKind::launch_failure, std::move(message), std::move(help), where(lane)}, op_);
 }
 

@@ -21,7 +21,7 @@ namespace tinygpu {
 
 class Cta;
 class Cluster;
-class Domain;
+class SmPartition;
 class Gpu;
 struct Timing;
 struct Sm;
@@ -51,7 +51,7 @@ class Warp {
   Cta& cta() const { return cta_; }
   // Defined where what they give is: chip/cta.h, chip/launch.h, chip/gpu.h.
   Cluster& cluster() const;
-  Domain& domain() const;
+  SmPartition& partition() const;
   Gpu& gpu() const;
   Sm& sm() const { return sm_; }
   const MachineSpec& spec() const;
@@ -158,7 +158,7 @@ class Warp {
     if (t > time_) time_ = t;
   }
   void set_entry(const Function& f);
-  /// Its place in Domain::warps(), to which it says from now on when it is ready; kNoPlace: to nobody.
+  /// Its place in SmPartition::warps(), to which it says from now on when it is ready; kNoPlace: to nobody.
   static constexpr uint32_t kNoPlace = ~0u;
   void take_place(uint32_t place) { place_ = place; }
   /// It has come to its first instruction.

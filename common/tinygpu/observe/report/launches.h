@@ -83,7 +83,7 @@ class Launches final : public Observer {
     LaunchRecord& at(const Place& p) { return kernels[p.kernel].launches[p.launch]; }
   };
   explicit Launches(std::shared_ptr<Book> book) : Observer(operations), book_(std::move(book)) {}
-  std::vector<Part> parts_;  // by Domain::index
+  std::vector<Part> parts_;  // by SmPartition::index
   std::shared_ptr<Book> book_;
   size_t kernel_ = 0;           // of the launch
   std::optional<Place> place_;  // null: it is left out

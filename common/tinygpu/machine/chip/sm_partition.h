@@ -1,4 +1,4 @@
-// A grid's work on the SMs that one host thread advances.
+// One grid's CTAs on one set of SMs: the unit of parallel simulation.
 #pragma once
 #include <cstdint>
 #include <exception>
@@ -20,22 +20,23 @@ namespace tinygpu {
 class Launch;
 struct LaunchConfig;
 
-/// What a grid has on a closed set of SMs: those that one of its clusters may span. Everything inside is sequential and
-/// in time order (up to RunOptions::run_ahead), on one host thread. Domains of a grid meet only in global memory; those
-/// of several grids may share SMs, and are then on the same host thread (SharedSms).
-class Domain {
+/// The CTAs of one grid on the SMs that one of its clusters may span (without clusters: on one SM), and their events.
+/// Everything inside is simulated in the order of time, up to RunOptions::run_ahead, on one host thread. Partitions of
+/// a grid share global memory alone; those of several grids may share SMs, and are then simulated on one host thread
+/// (GridScheduler::advance_together).
+class SmPartition {
  public:
-  Domain(Launch& launch, uint32_t index, std::vector<Sm*> sms);
+  SmPartition(Launch& launch, uint32_t index, std::vector<Sm*> sms);
   Launch& launch;
   const uint32_t index;  // in its launch
   const std::vector<Sm*> sms;
-  std::vector<ColdMiss> parameters;  // of the kernel, by CTA of a cluster: the SM's first look at them
+  std::vector<ColdMiss> parameters;  // by CTA of a cluster: the SM's first access to the kernel's parameters
   EventQueue events;
-  MemoryRequests memory;  // what its SMs ask of the chip
+  MemoryRequests memory;  // of its SMs to the chip's memory
   uint64_t now = 0;       // time of the event or warp being run
-  bool serial = false;    // strong global accesses may execute (serial phase, or only one domain is active)
+  bool serial = false;    // strong global accesses may execute (serial phase, or only one partition is active)
   std::vector<std::unique_ptr<Cluster>> clusters;
-  uint64_t operations = 0;  // asynchronous ones that observers were told of
+  uint64_t operations = 0;  // asynchronous operations that observers have seen
   uint64_t progress = 0;    // counts what can end a wait: events, wake-ups, exits, changes of memory and of barriers
   uint64_t polls = 0;       // failed waits and strong loads since the last progress: livelock detection
   uint64_t stuck = 0;       // times that only timeouts were left to happen, since the last progress
@@ -53,7 +54,7 @@ class Domain {
   }
   std::map<std::string, uint64_t> counters;
 
-  /// What touches memory that other domains see, and so happens in the serial phase: a warp's next op, or an
+  /// What touches memory that other partitions see, and so happens in the serial phase: a warp's next op, or an
   /// asynchronous effect (a reduction).
   struct Deferred {
     uint64_t time;
@@ -74,7 +75,7 @@ class Domain {
   /// Serial phase. A fault is kept.
   void run_deferred(Deferred& what);
 
-  /// What ended the domain's work, if something has, and when.
+  /// What ended the partition's work, if something has, and when.
   struct Fault {
     std::exception_ptr what;
     uint64_t time = 0;
@@ -83,7 +84,7 @@ class Domain {
 
   /// Runs warps and events up to time `until`. A fault is kept.
   void advance(uint64_t until);
-  /// The same while no other domain runs: strong accesses need not wait for the serial phase.
+  /// The same while no other partition runs: strong accesses need not wait for the serial phase.
   void advance_alone(uint64_t until);
   bool idle() const { return clusters.empty() && events.empty(); }
   /// Earliest time at which anything here can happen; ~0 if nothing can.

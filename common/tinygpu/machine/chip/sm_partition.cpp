@@ -17,7 +17,7 @@ constexpr uint64_t kTurn = 4096;
 
 }  // namespace
 
-Domain::Domain(Launch& l, uint32_t i, std::vector<Sm*> on)
+SmPartition::SmPartition(Launch& l, uint32_t i, std::vector<Sm*> on)
     : launch(l),
       index(i),
       sms(std::move(on)),
@@ -31,7 +31,7 @@ Domain::Domain(Launch& l, uint32_t i, std::vector<Sm*> on)
   events.set_order(order);
 }
 
-const Domain::Room& Domain::room() const {
+const SmPartition::Room& SmPartition::room() const {
   uint64_t changes = 0;
   for (const Sm* sm : sms) changes += sm->room.changes();
   if (room_.changes == changes) return room_;
@@ -47,13 +47,13 @@ const Domain::Room& Domain::room() const {
 /// Shared memory is not taken from L1 while CTAs are there: a grid that would be given more, for as many CTAs as fit,
 /// waits for an empty SM, though a single one has room (an H200, 2026-11-23: 100 KiB beside CTAs without shared memory,
 /// and 128 threads, of which 16 fit, beside a CTA that fits once). One that would be given less joins.
-bool Domain::fits(const Sm& sm) const {
+bool SmPartition::fits(const Sm& sm) const {
   if (!sm.room.fits(share_)) return false;
   const uint32_t used = launch.gpu.spec.shared_per_sm - sm.room.free_shared();
   return sm.resident.empty() || (carveout_ <= sm.carveout && uint64_t(used) + share_[2] <= sm.carveout);
 }
 
-void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t handed) {
+void SmPartition::start_cluster(Dim3 id, uint64_t linear, uint64_t handed) {
   const LaunchConfig& c = launch.config;
   const LaunchTiming& timing = launch.gpu.timing.launch;
   uint64_t when = handed + timing.cta;
@@ -111,7 +111,7 @@ void Domain::start_cluster(Dim3 id, uint64_t linear, uint64_t handed) {
   made_progress();
 }
 
-uint64_t Domain::next_time() const {
+uint64_t SmPartition::next_time() const {
   uint64_t t = ready_.time();
   // Out of timed order an effect may be long overdue; its time says nothing about when it lands.
   const bool timed = events.order().mode == CompletionOrder::Mode::timed;
@@ -119,7 +119,7 @@ uint64_t Domain::next_time() const {
   return t;
 }
 
-void Domain::advance(uint64_t until) {
+void SmPartition::advance(uint64_t until) {
   const bool timed = events.order().mode == CompletionOrder::Mode::timed;
   const bool late = events.order().mode == CompletionOrder::Mode::late;
   const uint64_t ahead = launch.options.run_ahead;
@@ -166,13 +166,13 @@ void Domain::advance(uint64_t until) {
   }
 }
 
-void Domain::advance_alone(uint64_t until) {
+void SmPartition::advance_alone(uint64_t until) {
   set_serial(true);
   advance(until);
   set_serial(false);
 }
 
-std::vector<Domain::Deferred> Domain::take_deferred() {
+std::vector<SmPartition::Deferred> SmPartition::take_deferred() {
   std::vector<Deferred> all = std::move(deferred_effects_);
   deferred_effects_.clear();
   for (Warp* w : deferred_warps_) all.push_back({w->time(), w, {}});
@@ -180,7 +180,7 @@ std::vector<Domain::Deferred> Domain::take_deferred() {
   return all;
 }
 
-void Domain::run_deferred(Deferred& what) {
+void SmPartition::run_deferred(Deferred& what) {
   set_serial(true);
   now = what.time;
   try {
@@ -199,14 +199,14 @@ void Domain::run_deferred(Deferred& what) {
   set_serial(false);
 }
 
-bool Domain::runnable_now() const {
+bool SmPartition::runnable_now() const {
   for (const Warp* w : warps_)
     for (const Group& g : w->groups())
       if (w->live() && g.state == Group::State::runnable) return true;
   return false;
 }
 
-void Domain::on_exit(Warp& w, uint32_t lanes) {
+void SmPartition::on_exit(Warp& w, uint32_t lanes) {
   Cta& cta = w.cta();
   cta.live_threads -= uint32_t(std::popcount(lanes));
   if (w.live() == 0) cta.live_warps--;
@@ -229,7 +229,7 @@ void Domain::on_exit(Warp& w, uint32_t lanes) {
   }
 }
 
-uint64_t Domain::dependents_launched() const {
+uint64_t SmPartition::dependents_launched() const {
   uint64_t when = dependents_launched_;
   for (const auto& cluster : clusters)
     for (const auto& cta : cluster->ctas)
@@ -237,12 +237,12 @@ uint64_t Domain::dependents_launched() const {
   return when;
 }
 
-void Domain::primary_over(uint64_t time) {
+void SmPartition::primary_over(uint64_t time) {
   for (Warp* w : warps_)
     w->wake(time, [](const Group& g) { return g.reason.kind == BlockReason::Kind::grid_dependency; });
 }
 
-bool Domain::retire_clusters() {
+bool SmPartition::retire_clusters() {
   if (!retire_) return false;
   retire_ = false;
   for (auto it = clusters.begin(); it != clusters.end();) {
