@@ -42,8 +42,8 @@ uint32_t register_bound(const Function& f, const MachineSpec& spec) {
 /// An estimate; with setmaxnreg ptxas gives a kernel all that its bounds allow.
 uint32_t registers_without_cubin(const Function& f, const MachineSpec& spec) {
   const uint32_t bound = register_bound(f, spec);
-  const bool gives_away =
-      std::ranges::any_of(f.source->body, [](const ptx::Instruction& i) { return i.opcode == ptx::Opcode::setmaxnreg; });
+  const bool gives_away = std::ranges::any_of(
+      f.source->body, [](const ptx::Instruction& i) { return i.opcode == ptx::Opcode::setmaxnreg; });
   return gives_away && f.keeps_setmaxnreg() ? bound : std::min(f.registers_per_thread, bound);
 }
 
