@@ -342,7 +342,7 @@ BENCH(nvfp4_128x256x64, kNvFp4, 128u, 256u);
 BENCH(fp8_k512, kFp8, 128u, 256u, Operands::normal, 16u);
 BENCH(bf8_k512, kBf8, 128u, 256u, Operands::normal, 16u);
 BENCH(mxfp8_k512, kMxFp8, 128u, 256u, Operands::normal, 16u);
-// No operand may cost more than twice as much as the commonest ones.
+// No operand may cost more than four times as much as the commonest ones.
 BENCH(bf16_mixed_sizes, kBf16, 128u, 256u, Operands::mixed_sizes);
 BENCH(bf16_far_apart, kBf16, 128u, 256u, Operands::far_apart);
 BENCH(bf16_huge, kBf16, 128u, 256u, Operands::huge);

@@ -42,8 +42,6 @@ struct Avx2 {
   }
   static I add(I a, I b) { return _mm256_add_epi32(a, b); }
   static I sub(I a, I b) { return _mm256_sub_epi32(a, b); }
-  /// a + b, or a − b where `sign` is negative; b is zero where `sign` is.
-  static I add_signed(I a, I b, I sign) { return _mm256_add_epi32(a, _mm256_sign_epi32(b, sign)); }
   static I min(I a, I b) { return _mm256_min_epi32(a, b); }
   static I max(I a, I b) { return _mm256_max_epi32(a, b); }
   static I max_unsigned(I a, I b) { return _mm256_max_epu32(a, b); }
@@ -133,8 +131,6 @@ struct Avx2 {
   }
   static I add8(I a, I b) { return _mm256_add_epi8(a, b); }
   static I sub8(I a, I b) { return _mm256_sub_epi8(a, b); }
-  /// The sum of each lane's two low bytes, unsigned, where the others are zero; of all four.
-  static I add_two_bytes(I a) { return _mm256_maddubs_epi16(a, _mm256_set1_epi8(1)); }
   static I add_bytes(I a) {
     return _mm256_madd_epi16(_mm256_maddubs_epi16(a, _mm256_set1_epi8(1)), _mm256_set1_epi16(1));
   }
@@ -149,28 +145,11 @@ struct Avx2 {
   // The same as 16-bit integers.
   static I add16(I a, I b) { return _mm256_add_epi16(a, b); }
   static I sub16(I a, I b) { return _mm256_sub_epi16(a, b); }
-  static I saturating_sub16(I a, I b) { return _mm256_subs_epu16(a, b); }
   static I max16(I a, I b) { return _mm256_max_epi16(a, b); }
   static I set16(int16_t v) { return _mm256_set1_epi16(v); }
-  /// All bits, or none.
-  static I is_zero16(I a) { return _mm256_cmpeq_epi16(a, zero()); }
   template <int n>
   static I shr16(I a) {
     return _mm256_srli_epi16(a, n);
-  }
-  /// The low bytes of two vectors' rows, a's and then b's, of −128 to 127: in each 16 bytes four rows of each kLanes.
-  static I bytes_of_halves(I a, I b) {
-    return _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b), _mm256_setr_epi32(0, 4, 2, 6, 1, 5, 3, 7));
-  }
-  /// The low bytes, each in all bytes of a word; the first and the second half of them.
-  static void store_halves_in_all(int32_t* low, int32_t* high, I v) {
-    const I fours = _mm256_permute4x64_epi64(v, 0b11011000);
-    store(low, _mm256_shuffle_epi8(fours, set_fours(0, 0x02020202, 0x04040404, 0x06060606)));
-    store(high, _mm256_shuffle_epi8(fours, set_fours(0x08080808, 0x0a0a0a0a, 0x0c0c0c0c, 0x0e0e0e0e)));
-  }
-  static void store_low_bytes(void* p, I v) {
-    const I packed = _mm256_permute4x64_epi64(_mm256_packus_epi16(v, v), 0b11011000);
-    _mm_storeu_si128(static_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
   }
   /// 16 bytes, aligned, in each 16 bytes.
   static I load_table(const uint8_t* table) {

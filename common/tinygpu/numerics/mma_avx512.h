@@ -42,10 +42,6 @@ struct Avx512 {
   }
   static I add(I a, I b) { return _mm512_add_epi32(a, b); }
   static I sub(I a, I b) { return _mm512_sub_epi32(a, b); }
-  /// a + b, or a − b where `sign` is negative; b is zero where `sign` is.
-  static I add_signed(I a, I b, I sign) {
-    return _mm512_mask_sub_epi32(_mm512_add_epi32(a, b), _mm512_movepi32_mask(sign), a, b);
-  }
   static I min(I a, I b) { return _mm512_min_epi32(a, b); }
   static I max(I a, I b) { return _mm512_max_epi32(a, b); }
   static I max_unsigned(I a, I b) { return _mm512_max_epu32(a, b); }
@@ -138,8 +134,6 @@ struct Avx512 {
   static I broadcast8(const int32_t* p) { return _mm512_set1_epi32(*p); }
   static I add8(I a, I b) { return _mm512_add_epi8(a, b); }
   static I sub8(I a, I b) { return _mm512_sub_epi8(a, b); }
-  /// The sum of each lane's two low bytes, unsigned, where the others are zero; of all four.
-  static I add_two_bytes(I a) { return _mm512_maddubs_epi16(a, _mm512_set1_epi8(1)); }
   static I add_bytes(I a) {
     return _mm512_madd_epi16(_mm512_maddubs_epi16(a, _mm512_set1_epi8(1)), _mm512_set1_epi16(1));
   }
@@ -152,27 +146,12 @@ struct Avx512 {
   // The same as 16-bit integers.
   static I add16(I a, I b) { return _mm512_add_epi16(a, b); }
   static I sub16(I a, I b) { return _mm512_sub_epi16(a, b); }
-  static I saturating_sub16(I a, I b) { return _mm512_subs_epu16(a, b); }
   static I max16(I a, I b) { return _mm512_max_epi16(a, b); }
   static I set16(int16_t v) { return _mm512_set1_epi16(v); }
-  /// All bits, or none.
-  static I is_zero16(I a) { return _mm512_movm_epi16(_mm512_testn_epi16_mask(a, a)); }
   template <int n>
   static I shr16(I a) {
     return _mm512_srli_epi16(a, n);
   }
-  /// The low bytes of two vectors' rows, a's and then b's, of −128 to 127: in each 16 bytes four rows of each kLanes.
-  static I bytes_of_halves(I a, I b) {
-    const I order = _mm512_setr_epi32(0, 8, 2, 10, 1, 9, 3, 11, 4, 12, 6, 14, 5, 13, 7, 15);
-    return _mm512_permutexvar_epi32(order, _mm512_packs_epi16(a, b));
-  }
-  /// The low bytes, each in all bytes of a word; the first and the second half of them.
-  static void store_halves_in_all(int32_t* low, int32_t* high, I v) {
-    const I fours = _mm512_permutexvar_epi64(_mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0), v);
-    store(low, _mm512_shuffle_epi8(fours, set_fours(0, 0x02020202, 0x04040404, 0x06060606)));
-    store(high, _mm512_shuffle_epi8(fours, set_fours(0x08080808, 0x0a0a0a0a, 0x0c0c0c0c, 0x0e0e0e0e)));
-  }
-  static void store_low_bytes(void* p, I v) { _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtepi16_epi8(v)); }
   /// 16 bytes, aligned, in each 16 bytes.
   static I load_table(const uint8_t* table) {
     return _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(table)));

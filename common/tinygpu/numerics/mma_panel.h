@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "common/tinygpu/numerics/mma_halves.h"
 #include "common/tinygpu/numerics/mma_levels.h"
 #include "common/tinygpu/numerics/mma_patterns.h"
 
@@ -85,27 +84,17 @@ struct NarrowPanel {
     int32_t top = 0;
     I all = V::zero();
     p.any_special = p.heavy = false;
-    bool whole = false;  // all rows are for HalvesPanel
-    if constexpr (sizeof(typename P::Word) == 2) {
-      using Halves = HalvesPanel<V, NarrowPanel>;
-      if (!scales && Halves::template whole<kBroadcast>(rows)) {
-        top = Halves::template largest<P>(planes, rows, terms);
-        whole = top && top < limit<P>();
-        top = whole ? top : 0;
-      }
+    for (uint32_t r0 = 0; r0 < rows; r0 += kLanes) {
+      I most = V::zero();
+      for (uint32_t k = 0; k < terms; ++k)
+        most = V::max(most, V::bit_and(V::load_words(planes + size_t(k) * kPlane + r0), magnitude_mask));
+      V::store(largest + r0, most);
+      all = V::max(all, most);
     }
-    if (!whole)
-      for (uint32_t r0 = 0; r0 < rows; r0 += kLanes) {
-        I most = V::zero();
-        for (uint32_t k = 0; k < terms; ++k)
-          most = V::max(most, V::bit_and(V::load_words(planes + size_t(k) * kPlane + r0), magnitude_mask));
-        V::store(largest + r0, most);
-        all = V::max(all, most);
-      }
     // A last vector may reach beyond the rows.
     if (scales) {
       p.base = scaled_base<P>(scales, largest, rows, shift, p);
-    } else if (whole || (rows % kLanes == 0 && V::all_at_most(all, V::set(limit<P>() - 1)))) {
+    } else if (rows % kLanes == 0 && V::all_at_most(all, V::set(limit<P>() - 1))) {
       V::store(tops, all);
       for (const int32_t m : tops) top = m > top ? m : top;
       for (uint32_t r = 0; r < rows; ++r) p.special[r] = false;
@@ -124,11 +113,6 @@ struct NarrowPanel {
 
     const I power = V::set(254 - kBias - p.base), sign_flip = V::set(flip ? INT32_MIN : 0);
     const F scale = V::as_float(V::bit_or(V::template shl<23>(power), sign_flip));
-    if constexpr (sizeof(typename P::Word) == 2)
-      if (whole) {
-        HalvesPanel<V, NarrowPanel>::template unpack<P, kBroadcast>(planes, rows, terms, flip, scale, p);
-        return true;
-      }
     const I base = V::set(p.base + kBias);
     const I nibble_flip = V::set(flip ? (kBroadcast ? 15 : 0x0f0f0f0f) : 0);
     const I light = V::set(heavy_from<P>(terms) - 1);

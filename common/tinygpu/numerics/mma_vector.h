@@ -20,9 +20,7 @@
 // * With C: if the significands of A's row add up to less than 31, those of B being below 2, 16 products are below
 //   62 * 2^25 and C below 2 * 2^25. Rows of which that isn't known (`heavy`) are looked at sum by sum: 16 products and
 //   C are below 2^31 + 2^26, so a sum that wrapped around is beyond ±(2^31 − 2^26) = ±0x7c000000, or at it.
-// Exponents outside the fields used here are left to the wide way (below). What infinities and NaNs decide is known
-// without a sum: f16, bf16 and tf32 have zeros in their places here (mma_specials.h); of narrower formats they go the
-// wide way.
+// Exponents outside the fields used here, infinities and NaNs are left to the wide way (below).
 //
 // Raw exponents relative to the operand's largest (its base) are kept in signed bytes, at least −64, zeros at −64, so
 // that sums of two don't overflow: their maximum is right whenever it is above −64. Where it isn't, and where the
@@ -33,8 +31,8 @@
 // are, and a zero is 2^-511, which stays below any quantum; raw exponents are 16 bits wide; the accumulator starts 2^31
 // q higher, with C and the negative products' units above or below that as they come, so that subtracting the start
 // gives the sum exactly, as an f64, however large. Infinities and NaNs take part as zeros, and every output that has
-// one among its terms gets the word that they force. It takes up to twice as long, and is taken by groups of outputs;
-// mma_wide_run.h does many of them.
+// one among its terms gets the word that they force. It takes up to three times as long, and is taken by
+// groups of outputs.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -44,10 +42,8 @@
 #include "common/tinygpu/numerics/mma_panel.h"
 #include "common/tinygpu/numerics/mma_run.h"
 #include "common/tinygpu/numerics/mma_run16.h"
-#include "common/tinygpu/numerics/mma_specials.h"
 #include "common/tinygpu/numerics/mma_stages.h"
 #include "common/tinygpu/numerics/mma_wide.h"
-#include "common/tinygpu/numerics/mma_wide_run.h"
 
 namespace tinygpu::numerics {
 
@@ -58,7 +54,6 @@ struct VectorMma {
   using Stages = SumStages<V, kMostTerms>;
   using I = typename V::I;
   using Wide = WideMma<V>;
-  using Known = KnownOutputs<V>;
   using Panels = NarrowPanel<V, kMostTerms>;
   using Panel = typename Panels::Panel;
   using Constants = typename Stages::Constants;
@@ -67,9 +62,8 @@ struct VectorMma {
   using C = typename Stages::C;
   static constexpr uint32_t kLanes = V::kLanes, kBlock = Panels::kBlock, kColumnStep = Panels::kColumnStep;
   static constexpr uint32_t kVectors = Stages::kVectors;
-  static constexpr bool kKnows = kMostTerms == 16;  // what infinities and NaNs decide is taken out
 
-  /// Neither the first way nor WideRun has it: group by group the wide way.
+  /// The first way does not do tiles of this kind.
   static bool all_groups(const MmaTile& t) {
     return t.sum == SumKind::scaled || t.rule.window != 25 || (t.terms != 16 && t.terms != 8) ||
            info(t.a_format).bits <= 8 || info(t.b_format).bits <= 8;
@@ -92,22 +86,6 @@ struct VectorMma {
         vectors<false, true>(block, first, end, n);
       else
         vectors<kHalf, false>(block, first, end, n);
-    }
-
-    /// Columns n to n_end − 1 of a block; no operand is an infinity or a NaN.
-    template <bool kHalf>
-    void run(uint32_t block, uint32_t vectors, uint32_t n, uint32_t n_end, Known& known) {
-      make_ready();
-      const uint32_t end = block + vectors * kLanes;
-      const auto all = [&]<uint32_t terms, bool kReadC>() {
-        WideRun<V, terms, kReadC, kHalf>::run(t_, a_, b_, block, end, n, n_end, known);
-      };
-      if (vectors % 2 || all_groups(t_))
-        for (; n < n_end; n += kColumnStep) group<kHalf>(block, 0, vectors, n);
-      else if (t_.terms == 16)
-        t_.read_c ? all.template operator()<16, true>() : all.template operator()<16, false>();
-      else
-        t_.read_c ? all.template operator()<8, true>() : all.template operator()<8, false>();
     }
 
    private:
@@ -133,13 +111,12 @@ struct VectorMma {
     typename Wide::Most ahead_[kVectors / 2];
   };
 
-  /// `known`: what infinities and NaNs decide; of narrower numbers null, and they go the wide way.
   template <uint32_t terms, C kC, bool kHalf>
-  static void tile(const MmaTile& t, const Panel& a, const Panel& b, WidePanels& wide, Known* known) {
+  static void tile(const MmaTile& t, const Panel& a, const Panel& b, WidePanels& wide) {
     const Constants s(t, a, b);
     Group groups[3];
     // Groups that need the wide way come together: the next few take it at once, twice as many if they are not enough.
-    constexpr uint32_t kAgain = kKnows ? 15 : 7, kMostAgain = 63;
+    constexpr uint32_t kAgain = 7, kMostAgain = 63;
     // What is rare does without: it would take its share of the compiler's time.
     constexpr bool kOverlapped = kC != C::scaled && terms <= 32;
     uint32_t again = 0, once_more = kAgain;
@@ -149,12 +126,6 @@ struct VectorMma {
     for (uint32_t block = 0; block < t.rows; block += kBlock) {
       for (Group& g : groups) place(t, g, block, 0);
       const uint32_t vectors = groups[0].vectors, end = block + vectors * kLanes;
-      bool took_out = false;
-      if constexpr (kKnows)
-        if (known->operands()) {
-          took_out = true;
-          if (known->take_out(block, end, 0)) continue;
-        }
       bool special_rows = false;
       for (uint32_t r = block; r < end; ++r) special_rows |= a.special[r];
       if constexpr (kOverlapped) signs.fill(a.sign + block * Panels::kNibbles, terms);
@@ -162,19 +133,9 @@ struct VectorMma {
       for (uint32_t n = 0; n < t.columns;) {
         if (special_rows || Panels::special(b, n) || again) [[unlikely]] {
           begun = nullptr;
-          if constexpr (kKnows) {
-            // As many columns as there are that go this way.
-            uint32_t n_end = n;
-            for (; n_end < t.columns && (special_rows || Panels::special(b, n_end) || again); n_end += kColumnStep)
-              again -= again ? 1 : 0;
-            if (!took_out && known->take_out_if_special(block, end, n)) break;
-            wide.template run<kHalf>(block, vectors, n, n_end, *known);
-            n = n_end;
-          } else {
-            again -= again ? 1 : 0;
-            wide.template group<kHalf>(block, 0, vectors, n);
-            n += kColumnStep;
-          }
+          again -= again ? 1 : 0;
+          wide.template group<kHalf>(block, 0, vectors, n);
+          n += kColumnStep;
           continue;
         }
         Group& g = begun ? *begun : groups[0];
@@ -185,12 +146,6 @@ struct VectorMma {
         }
         begun = nullptr;
         const uint32_t beyond = plain ? 0 : Stages::template begin_carefully<kC, kHalf>(s, a, b, g);
-        if constexpr (kKnows && kC != C::none)
-          if (beyond && !took_out && known->special_olds(block, end, n)) {
-            took_out = true;
-            if (known->take_out(block, end, n)) break;
-            continue;
-          }
         if (kOverlapped && !beyond && !careful && vectors == kVectors) [[likely]] {
           if constexpr (kOverlapped) {
             const auto stop = Run::template run<terms, kC, kHalf>(s, a, signs, b, t.columns, groups, &g);
@@ -198,11 +153,6 @@ struct VectorMma {
             begun = stop.begun;
           }
           once_more = kAgain;
-          continue;
-        }
-        if (kKnows && beyond == (1u << vectors) - 1) {
-          again = once_more + 1;
-          once_more = kMostAgain;
           continue;
         }
         for (uint32_t v = 0; v < vectors; ++v) {
@@ -219,38 +169,31 @@ struct VectorMma {
   }
 
   template <uint32_t terms>
-  static void tile(const MmaTile& t, const Panel& a, const Panel& b, WidePanels& wide, Known* known) {
+  static void tile(const MmaTile& t, const Panel& a, const Panel& b, WidePanels& wide) {
     if constexpr (terms > 16)
-      tile<terms, C::plain>(t, a, b, wide, known);
+      tile<terms, C::plain>(t, a, b, wide);
     else if (!t.read_c)
-      tile<terms, C::none>(t, a, b, wide, known);
+      tile<terms, C::none>(t, a, b, wide);
     else if (t.c_scale == 0)
-      tile<terms, C::plain>(t, a, b, wide, known);
+      tile<terms, C::plain>(t, a, b, wide);
     else
-      tile<terms, C::scaled>(t, a, b, wide, known);
+      tile<terms, C::scaled>(t, a, b, wide);
   }
   template <uint32_t terms, C kC>
-  static void tile(const MmaTile& t, const Panel& a, const Panel& b, WidePanels& wide, Known* known) {
+  static void tile(const MmaTile& t, const Panel& a, const Panel& b, WidePanels& wide) {
     if (t.rule.result == SumRule::Result::f16_nearest)
-      tile<terms, kC, true>(t, a, b, wide, known);
+      tile<terms, kC, true>(t, a, b, wide);
     else
-      tile<terms, kC, false>(t, a, b, wide, known);
+      tile<terms, kC, false>(t, a, b, wide);
   }
 
   /// The wide way for all.
-  static void run_wide(const MmaTile& t, WidePanels& wide, Known* known) {
+  static void run_wide(const MmaTile& t, WidePanels& wide) {
+    const bool half = t.rule.result == SumRule::Result::f16_nearest;
     for (uint32_t block = 0; block < t.rows; block += kBlock) {
       const uint32_t vectors = t.rows - block < kBlock ? (t.rows - block) / kLanes : kVectors;
-      const bool half = t.rule.result == SumRule::Result::f16_nearest;
-      if constexpr (kKnows) {
-        const uint32_t end = block + vectors * kLanes;
-        if (!all_groups(t) && known->take_out_if_special(block, end, 0)) continue;
-        half ? wide.template run<true>(block, vectors, 0, t.columns, *known)
-             : wide.template run<false>(block, vectors, 0, t.columns, *known);
-      } else {
-        for (uint32_t n = 0; n < t.columns; n += kColumnStep)
-          half ? wide.template group<true>(block, 0, vectors, n) : wide.template group<false>(block, 0, vectors, n);
-      }
+      for (uint32_t n = 0; n < t.columns; n += kColumnStep)
+        half ? wide.template group<true>(block, 0, vectors, n) : wide.template group<false>(block, 0, vectors, n);
     }
   }
 
@@ -300,22 +243,16 @@ struct VectorMma {
   static bool run(const MmaTile& t) {
     static_assert(kMostTerms == 16);
     if (!Wide::knows(t)) return false;
-    const bool all_wide = all_groups(t);
-    MmaTile numbers = t;  // without infinities and NaNs
-    Known known(numbers);
     Panel a, b;
-    bool narrow = !all_wide && unpack(t, a, b);
-    if (!all_wide && (!narrow || a.any_special || b.any_special) && known.take_operands())
-      narrow = unpack(numbers, a, b);
-    WidePanels wide(numbers, nullptr);
+    const bool narrow = !all_groups(t) && unpack(t, a, b);
+    WidePanels wide(t, nullptr);
     in_mode([&] {
       if (!narrow)
-        run_wide(numbers, wide, &known);
+        run_wide(t, wide);
       else if (t.terms == 16)
-        tile<16>(numbers, a, b, wide, &known);
+        tile<16>(t, a, b, wide);
       else
-        tile<8>(numbers, a, b, wide, &known);
-      known.put_in();
+        tile<8>(t, a, b, wide);
     });
     return true;
   }
@@ -332,9 +269,9 @@ struct VectorMma {
       else if (parts)
         run_parts<false>(t, *parts, narrow, a, b, wide);
       else if (narrow)
-        tile<kMostTerms>(t, a, b, wide, nullptr);
+        tile<kMostTerms>(t, a, b, wide);
       else
-        run_wide(t, wide, nullptr);
+        run_wide(t, wide);
     });
   }
 
