@@ -15,7 +15,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <regex>
 #include <thread>
 
 #include "common/tinygpu/base/temporary_folder.h"
@@ -78,19 +77,29 @@ int run(const std::vector<std::string>& command, const fs::path& output, std::ch
   }
 }
 
+/// The number that `text` begins with: "9.0".
+std::string_view number_at(std::string_view text) { return text.substr(0, text.find_first_not_of("0123456789.")); }
+
 /// Of "Unsupported .version 9.4; current version is '9.0'" the second number; empty: ptxas says something else.
-std::string newest_version(const std::string& said) {
-  const std::regex message("Unsupported \\.version [0-9.]+; current version is '([0-9]+\\.[0-9]+)'");
-  std::smatch found;
-  return std::regex_search(said, found, message) ? found[1].str() : std::string();
+std::string newest_version(std::string_view said) {
+  constexpr std::string_view kCurrent = "current version is '";
+  const size_t refused = said.find("Unsupported .version ");
+  const size_t current = refused == said.npos ? said.npos : said.find(kCurrent, refused);
+  return std::string(current == said.npos ? std::string_view() : number_at(said.substr(current + kCurrent.size())));
 }
 
 /// The number behind a module's .version, which begins a line; empty: there is none.
 std::string_view version_in(std::string_view ptx) {
-  const std::regex directive("(^|\\n)[ \\t]*\\.version[ \\t]+([0-9.]+)");
-  std::cmatch found;
-  if (!std::regex_search(ptx.data(), ptx.data() + ptx.size(), found, directive)) return {};
-  return {found[2].first, found[2].second};
+  constexpr std::string_view kBlank = " \t", kDirective = ".version";
+  for (size_t line = 0; line < ptx.size(); line = ptx.find('\n', line), line += line != ptx.npos) {
+    std::string_view rest = ptx.substr(line);
+    rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(kBlank)));
+    if (!rest.starts_with(kDirective)) continue;
+    rest.remove_prefix(kDirective.size());
+    rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(kBlank)));
+    return number_at(rest);
+  }
+  return {};
 }
 
 struct Assembled {
@@ -125,7 +134,8 @@ std::optional<std::vector<uint8_t>> assemble(const std::string& ptxas, std::stri
                                              bool linked, std::chrono::seconds longest, std::string& why) {
   Assembled result = assemble_as_it_is(ptxas, ptx, arch, linked, longest);
   std::string older;
-  if (const std::string newest = newest_version(result.said), own(version_in(ptx)); !newest.empty() && !own.empty()) {
+  const std::string newest = newest_version(result.said), own(newest.empty() ? std::string_view() : version_in(ptx));
+  if (!own.empty()) {
     // A module may use nothing that its version has brought. A driver's compiler takes it then.
     std::string text(ptx);
     text.replace(size_t(version_in(ptx).data() - ptx.data()), own.size(), newest);

@@ -98,16 +98,19 @@ SharedLayout lay_out_shared(const Function& kernel, const std::vector<ModuleScop
   for (uint32_t f : reach.functions())
     if (f != kernel.index) place_all(functions[f]->source->locals);
   uint32_t dynamic_align = 1;
-  for (const ModuleScope& scope : scopes)
-    for (const ptx::Variable& v : scope.module->variables) {
+  const auto place_dynamic = [&](const std::vector<ptx::Variable>& variables, bool of_kernel) {
+    for (const ptx::Variable& v : variables) {
       if (!is_shared(v.space) || !is_dynamic(v)) continue;
       const uint32_t align = std::max(16u, v.align);
       if (reach.names(v)) out.offsets[&v] = uint32_t(align_up(end, align));
-      if (scope.module.get() == kernel.module || reach.names(v)) dynamic_align = std::max(dynamic_align, align);
+      if (of_kernel || reach.names(v)) dynamic_align = std::max(dynamic_align, align);
     }
+  };
+  for (const ModuleScope& scope : scopes) place_dynamic(scope.module->variables, scope.module.get() == kernel.module);
+  for (uint32_t f : reach.functions()) place_dynamic(functions[f]->source->locals, f == kernel.index);
   for (uint32_t f : reach.functions())
     for (const ptx::Variable& v : functions[f]->source->locals)
-      if (is_shared(v.space) && !reach.names(v)) place(v);
+      if (is_shared(v.space) && !is_dynamic(v) && !reach.names(v)) place(v);
   out.bytes = uint32_t(align_up(end, dynamic_align) - kSharedBase);
   return out;
 }
