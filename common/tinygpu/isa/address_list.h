@@ -2,7 +2,7 @@
 #pragma once
 #include "common/tinygpu/isa/lanes.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 constexpr uint32_t kAddressWords = 3;
 
@@ -38,4 +38,4 @@ inline void charge_issue(Warp& w, const Op& op, uint32_t cycles) {
   if (cycles > op.stall) w.charge(cycles - op.stall);
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -6,7 +6,7 @@
 #include "common/tinygpu/isa/floats.h"
 #include "common/tinygpu/isa/scalar.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 namespace {
 
 using ptx::Type;
@@ -217,4 +217,4 @@ Table approx_table() {
   return {std::begin(table), std::end(table)};
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -6,7 +6,7 @@
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/scalar.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 namespace {
 
 using ptx::Type;
@@ -364,4 +364,4 @@ Table arithmetic_table() {
   return {std::begin(table), std::end(table)};
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -10,7 +10,7 @@
 #include "common/tinygpu/isa/halves.h"
 #include "common/tinygpu/isa/memory_access.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 using ptx::Operand;
 using ptx::Space;
@@ -25,7 +25,7 @@ double double_of(uint64_t b) { return std::bit_cast<double>(b); }
 struct Half {
   uint16_t bits;
   static constexpr uint16_t nan = 0x7fff;
-  static float value(uint16_t b) { return isa::TINYGPU_ISA_LEVEL::value(f16(b)); }
+  static float value(uint16_t b) { return isa::value(f16(b)); }
   // A sum of two halves has at most 22 significant bits less than binary32 keeps in the range where rounding twice
   // could differ: 24 >= 2 * 11 + 2.
   static uint16_t round(float f) { return uint16_t(bits_of(nearest<f16>(f))); }
@@ -390,4 +390,4 @@ constexpr Entry kAtomicsTable[] = {{Opcode::atom, decode_atom}, {Opcode::red, de
 
 Table atomics_table() { return {std::begin(kAtomicsTable), std::end(kAtomicsTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

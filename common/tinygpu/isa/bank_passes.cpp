@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 namespace {
 
 /// Distinct words that the busiest bank gives to `mask`'s lanes, `words` words each.
@@ -44,4 +44,4 @@ Passes passes_of(const uint32_t* offset, uint32_t mask, uint32_t bytes, bool loa
   return {passes, 32 / lanes};
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

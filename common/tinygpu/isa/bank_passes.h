@@ -2,7 +2,7 @@
 #pragma once
 #include "common/tinygpu/isa/lanes.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 /// Passes of one access, and how many it would be without conflicts.
 struct Passes {
@@ -11,4 +11,4 @@ struct Passes {
 /// Of an access of `bytes` a lane at offsets of lanes `mask`.
 Passes passes_of(const uint32_t* offset, uint32_t mask, uint32_t bytes, bool load);
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

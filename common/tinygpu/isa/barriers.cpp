@@ -5,7 +5,7 @@
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/machine/memory/fence_wait.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 using ptx::Operand;
 using ptx::Type;
@@ -251,4 +251,4 @@ constexpr Entry kBarriersTable[] = {
 
 Table barriers_table() { return {std::begin(kBarriersTable), std::end(kBarriersTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

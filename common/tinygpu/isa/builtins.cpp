@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 namespace {
 
@@ -265,4 +265,4 @@ ExecFn builtin_function(std::string_view name) {
   return nullptr;
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -5,9 +5,9 @@
 
 #include "common/tinygpu/isa/lanes.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 /// The executor of a call of `name`, or nullptr if it is no builtin. Op::list is the call's (program/lower/decoder.h).
 ExecFn builtin_function(std::string_view name);
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

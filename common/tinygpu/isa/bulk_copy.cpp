@@ -3,7 +3,7 @@
 #include "common/tinygpu/isa/bulk_operands.h"
 #include "common/tinygpu/isa/families.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 namespace {
 
@@ -188,4 +188,4 @@ constexpr Entry kBulkCopyTable[] = {
 
 Table bulk_copy_table() { return {std::begin(kBulkCopyTable), std::end(kBulkCopyTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

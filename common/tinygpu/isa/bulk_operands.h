@@ -7,7 +7,7 @@
 #include "common/tinygpu/engines/tma/bulk_engine.h"
 #include "common/tinygpu/isa/address_list.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 /// What the bulk copies, st.async and red.async say besides their operands.
 struct BulkDetails {
@@ -147,4 +147,4 @@ inline uint32_t own_offset(Warp& w, uint32_t address, int lane, const char* what
   return offset;
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -2,7 +2,7 @@
 // of the shared window holds the same 32 bits, so both instructions work on bits 31:24 of the low word.
 #include "common/tinygpu/isa/families.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 namespace {
 
@@ -47,4 +47,4 @@ constexpr Entry kClusterTable[] = {
 
 Table cluster_table() { return {std::begin(kClusterTable), std::end(kClusterTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

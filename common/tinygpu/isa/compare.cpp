@@ -2,7 +2,7 @@
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/floats.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 namespace {
 
 using ptx::Type;
@@ -346,4 +346,4 @@ Table compare_table() {
   return {std::begin(table), std::end(table)};
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -7,7 +7,7 @@
 #include "common/tinygpu/isa/builtins.h"
 #include "common/tinygpu/isa/families.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 using ptx::Operand;
 using ptx::Type;
@@ -357,4 +357,4 @@ constexpr Entry kControlTable[] = {
 
 Table control_table() { return {std::begin(kControlTable), std::end(kControlTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -7,7 +7,7 @@
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/floats.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 namespace {
 
 using ptx::Operand;
@@ -588,4 +588,4 @@ Table convert_table() {
   return {std::begin(table), std::end(table)};
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -12,7 +12,7 @@
 #include "common/tinygpu/isa/memory_access.h"
 #include "common/tinygpu/isa/memory_unit.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 using ptx::Operand;
 using ptx::Space;
@@ -379,4 +379,4 @@ constexpr Entry kCpAsyncTable[] = {
 
 Table cp_async_table() { return {std::begin(kCpAsyncTable), std::end(kCpAsyncTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -5,7 +5,7 @@
 #include "common/tinygpu/isa/memory_access.h"
 #include "common/tinygpu/isa/memory_unit.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 using ptx::Space;
 
@@ -50,4 +50,4 @@ uint8_t* dense_global(Warp& w, const Op& op, Space space, uint32_t bytes, bool l
   return host;
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -5,7 +5,7 @@
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/machine/memory/fence_wait.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 namespace {
 
@@ -151,4 +151,4 @@ constexpr Entry kFencesTable[] = {
 
 Table fences_table() { return {std::begin(kFencesTable), std::end(kFencesTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -5,7 +5,7 @@
 #include "common/tinygpu/isa/half_arithmetic.h"
 #include "common/tinygpu/isa/scalar.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 namespace {
 
 using ptx::Type;
@@ -422,4 +422,4 @@ void decode_float_arithmetic(Decoder& d, Op& op) {
   decode_sign_or_order(d, op);
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -10,7 +10,7 @@
 #include "common/tinygpu/isa/halves.h"
 #include "common/tinygpu/isa/lanewise.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 /// The NaN that f32 arithmetic gives, whatever NaN went in (H200).
 constexpr uint32_t kCanonicalNaN = 0x7fffffff;
@@ -348,7 +348,7 @@ template <auto f, class R, class... A>
 struct Modified<f, R (*)(A...)> {
   static R ftz(A... a) { return flush(f(flush(a)...)); }
   static R sat(A... a) { return saturate(f(a...)); }
-  static R relu(A... a) { return isa::TINYGPU_ISA_LEVEL::relu(f(a...)); }
+  static R relu(A... a) { return isa::relu(f(a...)); }
 };
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

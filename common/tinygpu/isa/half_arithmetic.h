@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 #if defined(__F16C__) && defined(__FMA__)
 inline constexpr bool kQuickHalves = true;
@@ -200,4 +200,4 @@ template <class T, int N, class Operation, class Last, auto exact>
 void by_float(Warp& w, const Op& op);
 #endif
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

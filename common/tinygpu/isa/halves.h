@@ -5,7 +5,7 @@
 
 #include "common/tinygpu/isa/lanes.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 /// 16-bit floats as stored; arithmetic goes through float or double.
 enum class f16 : uint16_t {};
@@ -54,4 +54,4 @@ inline bf16 nearest<bf16>(float x) {
   return bf16(uint16_t((u & 0x7fffffff) > 0x7f800000 ? kCanonicalNaN16 : r));
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

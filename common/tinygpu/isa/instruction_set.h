@@ -1,11 +1,13 @@
-// The instruction set compiled for the fastest level that this CPU has.
+// The instructions that isa/ executes.
 #pragma once
 #include "common/tinygpu/program/lower/decoder.h"
 
 namespace tinygpu::isa {
 
-/// Chosen once per process; TINYGPU_ISA=v2|v3|v4 in the environment forces one that was compiled and runs here (for
-/// tests and bug reports). Throws std::runtime_error if none does.
 const InstructionSet& instruction_set();
+
+/// Ends the process with a sentence if this processor lacks the x86-64 level that isa/ was compiled for
+/// (GEN5_ISA_LEVEL). Runs when the library is loaded: cpu_level.cpp.
+void require_cpu_level();
 
 }  // namespace tinygpu::isa

@@ -5,7 +5,7 @@
 
 #include "common/tinygpu/isa/bank_passes.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 SharedCharge::SharedCharge(const MemoryTiming& t, uint32_t passes, uint32_t words, bool writes, uint32_t latency)
     : collect(int32_t(std::max<int64_t>(1, t.collect_fixed + t.collect_word * (writes ? words : 1)))),
@@ -59,4 +59,4 @@ const LanePattern* LanePatterns::learn(const Op& op, const uint64_t* address, ui
   return learn_from(op, address, first, bytes, load);
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 /// What an access to shared memory takes of a sub-partition's way there, in cycles: see Turn::shared().
 struct SharedCharge {
@@ -93,4 +93,4 @@ inline bool LanePattern::fits(const uint64_t* address) const {
 }
 #endif
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

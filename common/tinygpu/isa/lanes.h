@@ -1,6 +1,4 @@
 // What isa/ is written with: per-lane lambdas over 32 lanes that the compiler vectorises, and table registration.
-// Every file of isa/ is compiled once per instruction-set level (x86-64-v2, v3, v4); all code sits in that level's
-// namespace so that the levels never mix.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -10,13 +8,7 @@
 #include "common/tinygpu/machine/memory/access.h"
 #include "common/tinygpu/program/lower/decoder.h"
 
-#ifndef TINYGPU_ISA_LEVEL
-#define TINYGPU_ISA_LEVEL v1
-#endif
-#define TINYGPU_ISA_BEGIN namespace tinygpu::isa::TINYGPU_ISA_LEVEL {
-#define TINYGPU_ISA_END }
-
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 using ptx::Opcode;
 
@@ -85,4 +77,4 @@ inline void each_pred(Warp& w, uint32_t dst, F&& f) {
   d = (d & ~w.exec()) | (m & w.exec());
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -8,7 +8,7 @@
 
 #include "common/tinygpu/isa/lanes.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 template <class F>
 struct Signature;
@@ -154,4 +154,4 @@ inline void finish(Decoder& d, Op& op, ExecFn fn, CostClass cost) {
   op.cost = cost;
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -5,7 +5,7 @@
 #include "common/tinygpu/isa/address_list.h"
 #include "common/tinygpu/isa/families.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 namespace {
 
@@ -138,4 +138,4 @@ constexpr Entry kLaunchControlTable[] = {
 
 Table launch_control_table() { return {std::begin(kLaunchControlTable), std::end(kLaunchControlTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

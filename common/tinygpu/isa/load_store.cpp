@@ -12,7 +12,7 @@
 #include "common/tinygpu/isa/own_shared.h"
 #include "common/tinygpu/machine/memory/unmoved.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 using ptx::Operand;
 using ptx::Space;
@@ -568,4 +568,4 @@ constexpr Entry kLoadStoreTable[] = {
 
 Table load_store_table() { return {std::begin(kLoadStoreTable), std::end(kLoadStoreTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -4,7 +4,7 @@
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/lanewise.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 namespace {
 
 using ptx::Type;
@@ -390,4 +390,4 @@ Table logic_table() {
   return {std::begin(table), std::end(table)};
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -8,7 +8,7 @@
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/memory_access.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 using ptx::Operand;
 using ptx::Space;
@@ -221,4 +221,4 @@ constexpr Entry kMatrixTable[] = {
 
 Table matrix_table() { return {std::begin(kMatrixTable), std::end(kMatrixTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

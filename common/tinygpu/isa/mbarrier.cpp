@@ -7,7 +7,7 @@
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/machine/memory/fence_wait.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 namespace {
 
@@ -492,4 +492,4 @@ constexpr Entry kMbarrierTable[] = {
 
 Table mbarrier_table() { return {std::begin(kMbarrierTable), std::end(kMbarrierTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -7,7 +7,7 @@
 #include "common/tinygpu/isa/memory_unit.h"
 #include "common/tinygpu/machine/memory/fence_wait.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 using ptx::Space;
 
@@ -428,4 +428,4 @@ bool wait_serial(Warp& w, Space space, const uint64_t* address) {
   return true;
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

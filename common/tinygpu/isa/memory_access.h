@@ -6,7 +6,7 @@
 
 #include "common/tinygpu/isa/lanes.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 /// The state space that an instruction names (PTX ISA 5.1); generic if it names none.
 ptx::Space space_of(const ptx::Instruction& inst);
@@ -122,4 +122,4 @@ bool wait_serial(Warp& w, ptx::Space space, const uint64_t* address);
 /// The fence before an access of global memory that releases beyond the CTA; then in its turn.
 void release_before(Warp& w, const Op& op, ptx::Space space, const uint64_t* address);
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -1,6 +1,6 @@
 #include "common/tinygpu/isa/memory_unit.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 namespace {
 
 uint32_t latency(const Warp& w, CostClass c) { return uint32_t(w.spec().costs[size_t(c)].latency); }
@@ -38,4 +38,4 @@ uint8_t* global_bytes(Warp& w, uint64_t address, uint64_t length) {
   return hit->host + (address - hit->base);
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

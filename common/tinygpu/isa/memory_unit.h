@@ -5,7 +5,7 @@
 #include "common/tinygpu/isa/lane_pattern.h"
 #include "common/tinygpu/machine/chip/reservation_table.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 /// Memory pipes of one SM and the latencies of its machine.
 struct MemoryUnit final : Extension {
@@ -107,4 +107,4 @@ inline uint64_t Turn::shared_here(Warp& w, MemoryUnit& unit, const SharedCharge&
   return uint64_t(start + charge.result);
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -9,7 +9,7 @@
 #include "common/tinygpu/numerics/fused_sum.h"
 #include "common/tinygpu/numerics/mma_kernel.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 using Element = numerics::Format;
 using ptx::Operand;
@@ -354,4 +354,4 @@ void put_results(Warp& w, const uint32_t* list, uint32_t count, bool wide, MmaRe
   }
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

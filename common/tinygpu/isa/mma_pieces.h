@@ -10,7 +10,7 @@
 #include "common/tinygpu/isa/lanes.h"
 #include "common/tinygpu/numerics/formats.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 constexpr uint32_t kPieceM = 16, kPieceN = 8, kMostK = 256;
 
@@ -129,4 +129,4 @@ void take_registers(Warp& w, const uint32_t* list, const PieceLayout& l, MmaRegi
 /// Writes the results, of 64 bits if `wide`.
 void put_results(Warp& w, const uint32_t* list, uint32_t count, bool wide, MmaRegisters& r);
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

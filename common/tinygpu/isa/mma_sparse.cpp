@@ -9,7 +9,7 @@
 #include "common/tinygpu/isa/mma_pieces.h"
 #include "common/tinygpu/numerics/fused_sum.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 namespace {
 
@@ -94,4 +94,4 @@ constexpr Entry kMmaSparseTable[] = {{Opcode::mma_sp_sync, decode_mma_sparse}};
 
 Table mma_sparse_table() { return {std::begin(kMmaSparseTable), std::end(kMmaSparseTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

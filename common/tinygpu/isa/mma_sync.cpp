@@ -4,7 +4,7 @@
 #include "common/tinygpu/isa/mma_pieces.h"
 #include "common/tinygpu/machine/memory/unmoved.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 namespace {
 
@@ -47,4 +47,4 @@ constexpr Entry kMmaSyncTable[] = {{Opcode::mma_sync, decode_mma}};
 
 Table mma_sync_table() { return {std::begin(kMmaSyncTable), std::end(kMmaSyncTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

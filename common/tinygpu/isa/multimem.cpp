@@ -2,7 +2,7 @@
 // has none (cuMulticastCreate: not supported): an address that is handed to it is an ordinary one.
 #include "common/tinygpu/isa/families.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 namespace {
 
@@ -29,4 +29,4 @@ constexpr Entry kMultimemTable[] = {{Opcode::multimem_ld_reduce, decode_multimem
 
 Table multimem_table() { return {std::begin(kMultimemTable), std::end(kMultimemTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

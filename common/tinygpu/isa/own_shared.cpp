@@ -1,6 +1,6 @@
 #include "common/tinygpu/isa/own_shared.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 namespace {
 
 using own_shared_detail::kToldOf;
@@ -70,4 +70,4 @@ bool own_shared_store(Warp& w, const Op& op, uint32_t bytes, OwnShared& out) {
   return memory_operand(op).wide ? look<false, uint64_t>(w, op, bytes, out) : look<false, uint32_t>(w, op, bytes, out);
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -4,7 +4,7 @@
 #include "common/tinygpu/isa/memory_access.h"
 #include "common/tinygpu/isa/memory_unit.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 struct OwnShared {
   uint8_t* first;  // what lane 0 names
@@ -75,4 +75,4 @@ template <bool load>
   return w.full() && !w.done_before(op) && own_shared_detail::as_last_time<load>(w, op, bytes, out);
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

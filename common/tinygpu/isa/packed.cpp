@@ -5,7 +5,7 @@
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/scalar.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 namespace {
 
 using ptx::Type;
@@ -131,4 +131,4 @@ Table packed_table() {
   return {std::begin(table), std::end(table)};
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -2,7 +2,7 @@
 #pragma once
 #include "common/tinygpu/isa/lanewise.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 /// Floating-point add, sub, mul, fma, mad, min, max, abs, neg, copysign: floating.cpp. Called by the decode functions
 /// of arithmetic.cpp when the instruction's type is a float.
@@ -18,4 +18,4 @@ void decode_integer_division(Decoder& d, Op& op);
 /// cvt.pack: packed.cpp.
 void decode_convert_pack(Decoder& d, Op& op);
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -4,7 +4,7 @@
 
 #include "common/tinygpu/isa/families.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 namespace {
 
@@ -48,4 +48,4 @@ ExecFn internal_executor(std::string_view name) {
   return nullptr;
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -8,7 +8,7 @@
 #include "common/tinygpu/isa/bulk_operands.h"
 #include "common/tinygpu/isa/families.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 namespace {
 
@@ -182,4 +182,4 @@ constexpr Entry kStAsyncTable[] = {
 
 Table st_async_table() { return {std::begin(kStAsyncTable), std::end(kStAsyncTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -3,7 +3,7 @@
 #include "common/tinygpu/engines/tmem/tensor_memory.h"
 #include "common/tinygpu/isa/lanes.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 /// The rule of .sync.aligned (PTX ISA 9.7.16.5): all 32 threads of the warp, converged. False: not everybody is here
 /// yet, the op runs again when they are.
@@ -35,4 +35,4 @@ inline uint64_t uniform(Warp& w, uint32_t slot, bool wide, const char* operand) 
   return v;
 }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

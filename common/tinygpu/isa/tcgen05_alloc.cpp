@@ -9,7 +9,7 @@
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/tcgen05.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 namespace {
 
 using Request = TensorMemory::Request;
@@ -302,4 +302,4 @@ constexpr Entry kTcgen05AllocTable[] = {
 
 Table tcgen05_alloc_table() { return {std::begin(kTcgen05AllocTable), std::end(kTcgen05AllocTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -5,7 +5,7 @@
 #include "common/tinygpu/engines/tmem/tensor_memory.h"
 #include "common/tinygpu/isa/families.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 namespace {
 
 struct CommitDetails {
@@ -92,4 +92,4 @@ constexpr Entry kTcgen05CommitTable[] = {
 
 Table tcgen05_commit_table() { return {std::begin(kTcgen05CommitTable), std::end(kTcgen05CommitTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -11,7 +11,7 @@
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/tcgen05.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 namespace {
 
 // ---- cp
@@ -276,4 +276,4 @@ constexpr Entry kTcgen05CpShiftTable[] = {
 
 Table tcgen05_cp_shift_table() { return {std::begin(kTcgen05CpShiftTable), std::end(kTcgen05CpShiftTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

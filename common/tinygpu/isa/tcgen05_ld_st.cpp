@@ -18,7 +18,7 @@
 #include "common/tinygpu/isa/tcgen05.h"
 #include "common/tinygpu/machine/memory/unmoved.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 namespace {
 
 // ---- Shapes: which cell register r of thread t is
@@ -529,4 +529,4 @@ constexpr Entry entries[] = {
 
 Table tcgen05_ld_st_table() { return {std::begin(entries), std::end(entries)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -6,7 +6,7 @@
 #include "common/tinygpu/engines/mma/tensor_mma.h"
 #include "common/tinygpu/isa/families.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 namespace {
 
 struct Tcgen05Details {
@@ -146,4 +146,4 @@ constexpr Entry kTcgen05MmaTable[] = {
 
 Table tcgen05_mma_table() { return {std::begin(kTcgen05MmaTable), std::end(kTcgen05MmaTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -3,7 +3,7 @@
 #include "common/tinygpu/isa/bulk_operands.h"
 #include "common/tinygpu/isa/families.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 namespace {
 
@@ -251,4 +251,4 @@ constexpr Entry kTensorCopyTable[] = {
 
 Table tensor_copy_table() { return {std::begin(kTensorCopyTable), std::end(kTensorCopyTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

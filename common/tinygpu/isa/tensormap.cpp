@@ -6,7 +6,7 @@
 #include "common/tinygpu/isa/address_list.h"
 #include "common/tinygpu/isa/families.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 namespace {
 
@@ -161,4 +161,4 @@ constexpr Entry kTensormapTable[] = {
 
 Table tensormap_table() { return {std::begin(kTensormapTable), std::end(kTensormapTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

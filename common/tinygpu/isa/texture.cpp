@@ -7,7 +7,7 @@
 #include "common/tinygpu/isa/memory_unit.h"
 #include "common/tinygpu/machine/memory/texture.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 using ptx::Operand;
 
@@ -126,4 +126,4 @@ constexpr Entry kTextureTable[] = {{Opcode::tex, decode_tex}};
 
 Table texture_table() { return {std::begin(kTextureTable), std::end(kTextureTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -9,7 +9,7 @@
 
 #include "common/tinygpu/isa/families.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 using ptx::Operand;
 using ptx::Type;
@@ -256,4 +256,4 @@ constexpr Entry kVideoTable[] = {
 
 Table video_table() { return {std::begin(kVideoTable), std::end(kVideoTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

@@ -7,7 +7,7 @@
 
 #include "common/tinygpu/isa/families.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 using ptx::Operand;
 using ptx::Type;
@@ -323,4 +323,4 @@ constexpr Entry kWarpOpsTable[] = {
 
 Table warp_ops_table() { return {std::begin(kWarpOpsTable), std::end(kWarpOpsTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

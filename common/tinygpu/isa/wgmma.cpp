@@ -8,7 +8,7 @@
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/machine/memory/unmoved.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 namespace {
 
 using numerics::Format;
@@ -201,4 +201,4 @@ constexpr Entry kWgmmaTable[] = {
 
 Table wgmma_table() { return {std::begin(kWgmmaTable), std::end(kWgmmaTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa

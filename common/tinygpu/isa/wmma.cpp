@@ -11,7 +11,7 @@
 #include "common/tinygpu/isa/memory_access.h"
 #include "common/tinygpu/isa/mma_pieces.h"
 
-TINYGPU_ISA_BEGIN
+namespace tinygpu::isa {
 
 using ptx::Operand;
 using ptx::Space;
@@ -293,4 +293,4 @@ constexpr Entry kWmmaTable[] = {
 
 Table wmma_table() { return {std::begin(kWmmaTable), std::end(kWmmaTable)}; }
 
-TINYGPU_ISA_END
+}  // namespace tinygpu::isa
