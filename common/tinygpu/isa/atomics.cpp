@@ -6,9 +6,10 @@
 #include <cmath>
 #include <type_traits>
 
+#include "common/tinygpu/engines/lsu/warp_access.h"
+#include "common/tinygpu/isa/address_operand.h"
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/halves.h"
-#include "common/tinygpu/isa/memory_access.h"
 
 namespace tinygpu::isa {
 
@@ -173,7 +174,7 @@ struct AtomicDetails : MemoryOperand {
 
 struct Target {
   uint64_t address[32];
-  Access access;
+  WarpAccess access;
   bool changed = false;  // memory: an atomic that changes nothing is a poll (a lock that is taken)
 };
 
@@ -183,7 +184,7 @@ bool begin_atomic(Warp& w, const Op& op, uint32_t bytes, Target& t) {
   lane_addresses(w, op, t.address);
   if (wait_serial(w, space, t.address)) return false;
   release_before(w, op, space, t.address);
-  resolve(w, space, t.address, bytes, bytes, Act::atomic, t.access);
+  resolve(w, space, t.address, bytes, bytes, MemoryOp::atomic, t.access);
   tell(w, Sync::Kind::acquire);
   return true;
 }
@@ -197,7 +198,7 @@ void end_atomic(Warp& w, const Op& op, Target& t) {
     const uint32_t meet = counts ? 0 : collisions(t.address, t.access.shared);
     t.access.passes = uint32_t(t.access.passes * timing.shared_atomic_pass + meet * timing.shared_atomic_same);
   }
-  finish_access(w, op, t.access, Act::atomic);
+  charge_access(w, op, t.access, MemoryOp::atomic);
   const ptx::MemoryOrder order = memory_operand(op).order;
   if (order.acquires() && order.scope > ptx::Scope::cta) w.sm().l1.empty();
   if (t.changed)

@@ -8,9 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "common/tinygpu/engines/lsu/load_store_unit.h"
+#include "common/tinygpu/engines/lsu/warp_access.h"
+#include "common/tinygpu/isa/address_operand.h"
 #include "common/tinygpu/isa/families.h"
-#include "common/tinygpu/isa/memory_access.h"
-#include "common/tinygpu/isa/memory_unit.h"
 
 namespace tinygpu::isa {
 
@@ -178,11 +179,11 @@ void cp_async(Warp& w, const Op& op) {
   auto copy = std::make_shared<Copy>();
   copy->bytes = bytes;
   copy->lanes = w.exec();
-  Access destination;
-  resolve(w, Space::shared_cta, to, bytes, bytes, Act::copy, destination);
+  WarpAccess destination;
+  resolve(w, Space::shared_cta, to, bytes, bytes, MemoryOp::copy, destination);
   WarpCopies& state = copies_of(w);
-  Access source;
-  bool reads = false, all = true;
+  WarpAccess source;
+  bool all = true;
   uint32_t reading = 0;
   for_lanes(w.exec(), [&](int i) {
     uint32_t n = bytes;
@@ -198,12 +199,11 @@ void cp_async(Warp& w, const Op& op) {
       n = bytes;
     }
     copy->count[i] = uint8_t(n);
-    reads |= n != 0;
     reading |= uint32_t(n != 0) << i;
     all &= n != 0;
   });
   if (all) {
-    resolve(w, Space::global, from, bytes, bytes, Act::copy, source);
+    resolve(w, Space::global, from, bytes, bytes, MemoryOp::copy, source);
     for_lanes(w.exec(), [&](int i) { copy->from[i] = source.at[i]; });
   } else {
     // A lane that copies nothing may hold any address.
@@ -212,7 +212,8 @@ void cp_async(Warp& w, const Op& op) {
                           ? locate(w, Space::global, from[i], bytes, bytes, AccessKind::read, i, "cp.async").host
                           : nullptr;
     });
-    if (reads) touch_global(w, from, reading, bytes, source);
+    source.global = reading;
+    source.lines.add_lanes(w.gpu().l2, from, reading, bytes);
   }
   for_lanes(w.exec(), [&](int i) {
     copy->to[i] = destination.at[i];
@@ -236,9 +237,9 @@ void cp_async(Warp& w, const Op& op) {
   const ToldOperation told =
       tell_issue(partition, AsyncOperation::Kind::async_copy, copy->who, w.sm().index, w.time(), all_bytes, uses);
   // Its registers have been read when L1's pipe takes it.
-  w.result_at(op, std::max(w.time(), uint64_t(memory_unit(w).global_port.end())));
+  w.result_at(op, std::max(w.time(), LoadStoreUnit::of(w).global_free()));
   const uint32_t passes = passes_of(reading, from, to, bytes == 16);
-  read_for_copy(w, source, passes, [&w, copy, told, begin = w.time()](uint64_t ready) {
+  charge_copy(w, source, passes, [&w, copy, told, begin = w.time()](uint64_t ready) {
     EventQueue& events = w.partition().events;
     events.schedule(ready + w.timing().memory.cp_async_latency, events.new_channel(), copy->who,
                     [&w, copy, told, begin](uint64_t now) { land(w, copy, told, begin, now); });

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "common/tinygpu/base/for_lanes.h"
 #include "common/tinygpu/machine/chip/gpu.h"
 #include "common/tinygpu/machine/memory/access.h"
 #include "common/tinygpu/program/lower/decoder.h"
@@ -60,12 +61,6 @@ inline void each_element(Warp& w, uint32_t dst, F&& f) {
       d[j] = (m >> (j / N) & 1) ? v : d[j];
     }
   }
-}
-
-/// Calls f(i) for each executing lane, lowest first; for effects (memory, faults).
-template <class F>
-inline void for_lanes(uint32_t mask, F&& f) {
-  for (; mask; mask &= mask - 1) f(__builtin_ctz(mask));
 }
 
 /// Predicate result: bit i = f(i); lanes that do not execute keep their bit.

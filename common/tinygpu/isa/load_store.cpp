@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "common/tinygpu/isa/dense_global.h"
+#include "common/tinygpu/engines/lsu/shared_fast_path.h"
+#include "common/tinygpu/engines/lsu/warp_access.h"
+#include "common/tinygpu/isa/address_operand.h"
 #include "common/tinygpu/isa/families.h"
-#include "common/tinygpu/isa/memory_access.h"
-#include "common/tinygpu/isa/own_shared.h"
-#include "common/tinygpu/machine/memory/unmoved.h"
+#include "common/tinygpu/machine/memory/skipped_copies.h"
 
 namespace tinygpu::isa {
 
@@ -54,7 +54,7 @@ To as_value(From v) {
 /// Lanes of n elements each, one behind the other in memory, to and from registers. An iteration takes a whole lane, so
 /// that the compiler sees neighbours in memory.
 template <uint32_t n, class M, class R>
-void load_dense(const uint8_t* memory, R* const* registers) {
+void load_coalesced(const uint8_t* memory, R* const* registers) {
   const M* from = reinterpret_cast<const M*>(memory);
   R *const a = registers[0], *const b = registers[n > 1 ? 1 : 0];
   R *const c = registers[n > 2 ? 2 : 0], *const d = registers[n > 2 ? 3 : 0];
@@ -67,7 +67,7 @@ void load_dense(const uint8_t* memory, R* const* registers) {
   }
 }
 template <uint32_t n, class M, class R>
-void store_dense(uint8_t* memory, const R* const* registers) {
+void store_coalesced(uint8_t* memory, const R* const* registers) {
   M* const to = reinterpret_cast<M*>(memory);
   const R *const a = registers[0], *const b = registers[n > 1 ? 1 : 0];
   const R *const c = registers[n > 2 ? 2 : 0], *const d = registers[n > 2 ? 3 : 0];
@@ -82,19 +82,19 @@ void store_dense(uint8_t* memory, const R* const* registers) {
 
 /// The same; n: 1, 2 or 4.
 template <class M, class R>
-void load_dense(const uint8_t* memory, uint32_t n, R* const* registers) {
-  n == 1   ? load_dense<1, M>(memory, registers)
-  : n == 2 ? load_dense<2, M>(memory, registers)
-           : load_dense<4, M>(memory, registers);
+void load_coalesced(const uint8_t* memory, uint32_t n, R* const* registers) {
+  n == 1   ? load_coalesced<1, M>(memory, registers)
+  : n == 2 ? load_coalesced<2, M>(memory, registers)
+           : load_coalesced<4, M>(memory, registers);
 }
 template <class M, class R>
-void store_dense(uint8_t* memory, uint32_t n, R* const* registers) {
-  n == 1   ? store_dense<1, M>(memory, registers)
-  : n == 2 ? store_dense<2, M>(memory, registers)
-           : store_dense<4, M>(memory, registers);
+void store_coalesced(uint8_t* memory, uint32_t n, R* const* registers) {
+  n == 1   ? store_coalesced<1, M>(memory, registers)
+  : n == 2 ? store_coalesced<2, M>(memory, registers)
+           : store_coalesced<4, M>(memory, registers);
 }
 
-/// Some of what store_dense() would write is not what is there.
+/// Some of what store_coalesced() would write is not what is there.
 template <uint32_t n, class M, class R>
 bool store_changes(const uint8_t* memory, const R* const* registers) {
   const M* const now = reinterpret_cast<const M*>(memory);
@@ -129,14 +129,14 @@ inline void stored(Warp& w, const Op& op) {
 
 /// A timing-only run: the load reads what no copy has brought, and what it reads decides what the kernel does.
 [[gnu::cold]] void check_steering(Warp& w, const Op& op, Space space) {
-  Unmoved* const unmoved = w.cta().extensions.find<Unmoved>();
-  if (!unmoved || !(is_shared(space) || space == Space::generic)) return;
+  SkippedCopies* const skipped = w.cta().extensions.find<SkippedCopies>();
+  if (!skipped || !(is_shared(space) || space == Space::generic)) return;
   uint64_t address[32];
   lane_addresses(w, op, address);
   bool read = false;
   for_lanes(w.exec(), [&](int i) {
     const uint64_t at = space == Space::generic ? address[i] - kSharedWindow : address[i];
-    read |= at < kWindowSize && at >> 24 == w.cta().rank && unmoved->overlaps(uint32_t(at & 0xffffff), 1);
+    read |= at < kWindowSize && at >> 24 == w.cta().rank && skipped->overlaps(uint32_t(at & 0xffffff), 1);
   });
   if (read) warn_if_steering(w, "a load of what a bulk copy brings");
 }
@@ -149,12 +149,13 @@ template <class M, class R>
   R* to[8];
   const bool whole = registers(w, op, op.dst, n, to);
   if (whole && n <= 4)
-    if (const uint8_t* first = dense_global(w, op, space, n * sizeof(M), true)) return load_dense<M>(first, n, to);
+    if (const uint8_t* first = coalesced_global(w, op, space, n * sizeof(M), true))
+      return load_coalesced<M>(first, n, to);
   uint64_t address[32];
   lane_addresses(w, op, address);
   if (memory_operand(op).strong && wait_serial(w, space, address)) return;
-  Access access;
-  resolve(w, space, address, n * sizeof(M), n * sizeof(M), Act::load, access);
+  WarpAccess access;
+  resolve(w, space, address, n * sizeof(M), n * sizeof(M), MemoryOp::load, access);
   for (uint32_t e = 0; e < n; ++e) {
     const uint32_t slot = op.list_size ? op.list[e] : op.dst;
     if (slot == kNoSlot) continue;
@@ -172,23 +173,23 @@ template <class M, class R>
     else
       for_lanes(w.exec(), one);
   }
-  finish_access(w, op, access, Act::load);
+  charge_access(w, op, access, MemoryOp::load);
   if (memory_operand(op).strong) loaded_strong(w, op);
 }
 
 /// The values of lanes that are not one behind the other.
 template <class M, class R>
-[[gnu::noinline]] void load_spread(const OwnShared& own, uint32_t n, R* const* to) {
-  const bool one_place = own.lanes->span == int64_t(n * sizeof(M));
+[[gnu::noinline]] void load_gathered(const SharedFastPath& fast, uint32_t n, R* const* to) {
+  const bool one_place = fast.layout->span == int64_t(n * sizeof(M));
   for (uint32_t e = 0; e < n; ++e)
     if (one_place) {
       M v;
-      std::memcpy(&v, own.first + e * sizeof(M), sizeof v);
+      std::memcpy(&v, fast.first + e * sizeof(M), sizeof v);
       for (int i = 0; i < 32; ++i) to[e][i] = as_value<R>(v);
     } else {
       for (int i = 0; i < 32; ++i) {
         M v;
-        std::memcpy(&v, own.first + own.lanes->distance[i] + e * sizeof(M), sizeof v);
+        std::memcpy(&v, fast.first + fast.layout->distance[i] + e * sizeof(M), sizeof v);
         to[e][i] = as_value<R>(v);
       }
     }
@@ -201,24 +202,23 @@ void load(Warp& w, const Op& op) {
     check_steering(w, op, actual_space(w, op));
   const uint32_t n = op.list_size ? op.list_size : 1;
   R* to[4];
-  OwnShared own;
-  if (n > 4 || !registers(w, op, op.dst, n, to) || !own_shared<true>(w, op, n * sizeof(M), own))
+  SharedFastPath fast;
+  if (n > 4 || !registers(w, op, op.dst, n, to) || !fast.take<true>(w, op, n * sizeof(M)))
     return load_anywhere<M, R>(w, op);
-  w.result_at(op, own.ready);
+  w.result_at(op, fast.ready);
   if (memory_operand(op).strong) loaded_strong(w, op);
-  own.lanes->dense ? load_dense<M>(own.first, n, to) : load_spread<M>(own, n, to);
+  fast.layout->coalesced ? load_coalesced<M>(fast.first, n, to) : load_gathered<M>(fast, n, to);
 }
 
-/// The same of one register, for what asks_own_shared_quick().
+/// The same of one register, for what SharedFastPath::may_be_quick().
 template <class M, class R>
 void load_one(Warp& w, const Op& op) {
-  OwnShared own;
-  if (((op.flags & Op::steers) && w.gpu().options.timing_only) || !own_shared_quick<true>(w, op, sizeof(M), own))
-      [[unlikely]]
+  SharedFastPath fast;
+  if (((op.flags & Op::steers) && w.gpu().options.timing_only) || !fast.take_quick<true>(w, op, sizeof(M))) [[unlikely]]
     return load<M, R>(w, op);
-  w.result_at(op, own.ready);
+  w.result_at(op, fast.ready);
   R* const to = w.at<R>(op.dst);
-  own.lanes->dense ? load_dense<1, M>(own.first, &to) : load_spread<M>(own, 1, &to);
+  fast.layout->coalesced ? load_coalesced<1, M>(fast.first, &to) : load_gathered<M>(fast, 1, &to);
 }
 
 /// ld.param of an entry with a constant address: one value for all lanes.
@@ -353,17 +353,17 @@ void decode_ld(Decoder& d, Op& op) {
   if (!f.load) d.not_modelled();
   decode_address(d, op, d.operand(1));
   set_order(d, op, space);
-  const bool one = op.dst != kNoSlot && !op.list_size && asks_own_shared_quick(op);
+  const bool one = op.dst != kNoSlot && !op.list_size && SharedFastPath::may_be_quick(op);
   op.fn = space == Space::param && by_symbol ? f.parameter : one ? f.one : f.load;
 }
 
 // ---- st
 
-/// store_dense(), told to who watches for endless loops if it changes anything.
+/// store_coalesced(), told to who watches for endless loops if it changes anything.
 template <class M, class R>
 void store_whole(Warp& w, uint8_t* first, uint32_t n, const R* const* from) {
   if (w.watched() && store_changes<M>(first, n, from)) ++w.partition().progress;
-  store_dense<M>(first, n, from);
+  store_coalesced<M>(first, n, from);
 }
 
 /// The low bytes of registers of R go to memory as values of M. To any memory.
@@ -374,15 +374,15 @@ template <class M, class R>
   R* from[8];
   const bool whole = registers(w, op, op.b, n, from), watched = w.watched();
   if (whole && n <= 4)
-    if (uint8_t* first = dense_global(w, op, space, n * sizeof(M), false)) return store_whole<M>(w, first, n, from);
+    if (uint8_t* first = coalesced_global(w, op, space, n * sizeof(M), false)) return store_whole<M>(w, first, n, from);
   uint64_t address[32];
   lane_addresses(w, op, address);
   if (memory_operand(op).strong) {
     if (wait_serial(w, space, address)) return;
     release_before(w, op, space, address);
   }
-  Access access;
-  resolve(w, space, address, n * sizeof(M), n * sizeof(M), Act::store, access);
+  WarpAccess access;
+  resolve(w, space, address, n * sizeof(M), n * sizeof(M), MemoryOp::store, access);
   uint32_t changes = 0;  // asked for only while somebody watches for endless loops
   for (uint32_t e = 0; e < n; ++e) {
     const R* s = w.at<R>(op.list_size ? op.list[e] : op.b);
@@ -402,19 +402,19 @@ template <class M, class R>
       for (uint32_t m = w.exec(); m; m &= ~(1u << (31 - __builtin_clz(m)))) one(31 - __builtin_clz(m));
   }
   if (changes) ++w.partition().progress;
-  finish_access(w, op, access, Act::store);
+  charge_access(w, op, access, MemoryOp::store);
   stored(w, op);
 }
 
 /// The values of lanes that are not one behind the other.
 template <class M, class R>
-[[gnu::noinline]] void store_spread(Warp& w, const OwnShared& own, uint32_t n, const R* const* from) {
+[[gnu::noinline]] void store_scattered(Warp& w, const SharedFastPath& fast, uint32_t n, const R* const* from) {
   const bool watched = w.watched();
   bool changes = false;
   for (uint32_t e = 0; e < n; ++e)
     for (int i = 31; i >= 0; --i) {  // the lowest lane's bytes stay: see above
       const M v = as_value<M>(from[e][i]);
-      uint8_t* const to = own.first + own.lanes->distance[i] + e * sizeof(M);
+      uint8_t* const to = fast.first + fast.layout->distance[i] + e * sizeof(M);
       if (watched) changes |= std::memcmp(to, &v, sizeof v) != 0;
       std::memcpy(to, &v, sizeof v);
     }
@@ -426,23 +426,23 @@ template <class M, class R>
 void store(Warp& w, const Op& op) {
   const uint32_t n = op.list_size ? op.list_size : 1;
   R* from[4];
-  OwnShared own;
-  if (n > 4 || !registers(w, op, op.b, n, from) || !own_shared<false>(w, op, n * sizeof(M), own))
+  SharedFastPath fast;
+  if (n > 4 || !registers(w, op, op.b, n, from) || !fast.take<false>(w, op, n * sizeof(M)))
     return store_anywhere<M, R>(w, op);
   stored(w, op);
-  own.lanes->dense ? store_whole<M>(w, own.first, n, from) : store_spread<M>(w, own, n, from);
+  fast.layout->coalesced ? store_whole<M>(w, fast.first, n, from) : store_scattered<M>(w, fast, n, from);
 }
 
-/// The same of one register, for what asks_own_shared_quick().
+/// The same of one register, for what SharedFastPath::may_be_quick().
 template <class M, class R>
 void store_one(Warp& w, const Op& op) {
-  OwnShared own;
-  if (!own_shared_quick<false>(w, op, sizeof(M), own)) [[unlikely]]
+  SharedFastPath fast;
+  if (!fast.take_quick<false>(w, op, sizeof(M))) [[unlikely]]
     return store<M, R>(w, op);
   const R* const from = w.at<R>(op.b);
-  if (!own.lanes->dense) return store_spread<M>(w, own, 1, &from);
-  if (w.watched() && store_changes<1, M>(own.first, &from)) ++w.partition().progress;
-  store_dense<1, M>(own.first, &from);
+  if (!fast.layout->coalesced) return store_scattered<M>(w, fast, 1, &from);
+  if (w.watched() && store_changes<1, M>(fast.first, &from)) ++w.partition().progress;
+  store_coalesced<1, M>(fast.first, &from);
 }
 
 struct StoreFns {
@@ -510,7 +510,7 @@ void decode_st(Decoder& d, Op& op) {
   if (!f.store) d.not_modelled();
   decode_address(d, op, d.operand(0));
   set_order(d, op, space);
-  op.fn = !op.list_size && asks_own_shared_quick(op) ? f.one : f.store;
+  op.fn = !op.list_size && SharedFastPath::may_be_quick(op) ? f.one : f.store;
 }
 
 // ---- Cache hints (PTX ISA 9.7.9.15-18): no value depends on them, and the model has no cache state that could.

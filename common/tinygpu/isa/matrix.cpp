@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "common/tinygpu/engines/lsu/bank_conflicts.h"
+#include "common/tinygpu/engines/lsu/warp_access.h"
+#include "common/tinygpu/isa/address_operand.h"
 #include "common/tinygpu/isa/families.h"
-#include "common/tinygpu/isa/memory_access.h"
 
 namespace tinygpu::isa {
 
@@ -19,7 +21,7 @@ namespace {
 constexpr uint32_t kRowBytes = 16;
 
 /// Host pointers of the first `count` threads' rows; charges the bank passes, matrix by matrix of eight rows.
-void rows(Warp& w, const Op& op, uint32_t count, Act act, uint8_t** row) {
+void rows(Warp& w, const Op& op, uint32_t count, MemoryOp act, uint8_t** row) {
   const char* verb = verb_of(act);
   uint64_t address[32];
   lane_addresses(w, op, address);
@@ -35,17 +37,19 @@ void rows(Warp& w, const Op& op, uint32_t count, Act act, uint8_t** row) {
     offset[i] = uint32_t(p.address);
     remote |= p.cta != &w.cta();
   }
-  Access access;
+  WarpAccess access;
   access.shared = count == 32 ? ~0u : (1u << count) - 1;
   access.remote = remote ? access.shared : 0;
-  access.passes = shared_passes(offset, access.shared, kRowBytes);
+  access.passes = 0;
+  for (uint32_t first = 0; first < count; first += 8)
+    access.passes += busiest_bank(offset, 0xffu << first, kRowBytes / 4);
   access.ideal = count / 8;
   access.bytes = kRowBytes;
   access.writes = is_store(act);
   access.words = access.writes ? std::max(1u, count / 8) : 1;  // of a load the model's latency holds for all its words
   if (w.told(Observer::shared_accesses)) [[unlikely]]
     tell_lanes(w, op, memory_operand(op).space, act, access.shared, address, kRowBytes);
-  finish_access(w, op, access, act);
+  charge_access(w, op, access, act);
 }
 
 /// What a byte of memory becomes in the register: itself, a 6-bit element in bits 5:0, a 4-bit one in bits 5:2 (the
@@ -79,7 +83,7 @@ void load_8x8(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const uint32_t n = op.list_size;
   uint8_t* row[32];
-  rows(w, op, 8 * n, Act::load_matrix, row);
+  rows(w, op, 8 * n, MemoryOp::load_matrix, row);
   uint32_t value[4][32];
   for (uint32_t j = 0; j < n; ++j)
     for (uint32_t t = 0; t < 32; ++t) {
@@ -98,7 +102,7 @@ void load_16x16(Warp& w, const Op& op) {
   const uint32_t n = op.list_size / 2;
   const ElementFormat format = op.get<MatrixDetails>().format;
   uint8_t* row[32];
-  rows(w, op, 16 * n, Act::load_matrix, row);
+  rows(w, op, 16 * n, MemoryOp::load_matrix, row);
   uint32_t value[4][32] = {};
   for (uint32_t k = 0; k < op.list_size; ++k)
     for (uint32_t t = 0; t < 32; ++t)
@@ -114,7 +118,7 @@ void load_8x16(Warp& w, const Op& op) {
   const uint32_t n = op.list_size;
   const ElementFormat format = op.get<MatrixDetails>().format;
   uint8_t* row[32];
-  rows(w, op, 8 * n, Act::load_matrix, row);
+  rows(w, op, 8 * n, MemoryOp::load_matrix, row);
   uint32_t value[4][32] = {};
   for (uint32_t j = 0; j < n; ++j)
     for (uint32_t t = 0; t < 32; ++t)
@@ -147,7 +151,7 @@ void store_8x8(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const uint32_t n = op.list_size;
   uint8_t* row[32];
-  rows(w, op, 8 * n, Act::store_matrix, row);
+  rows(w, op, 8 * n, MemoryOp::store_matrix, row);
   for (uint32_t j = 0; j < n; ++j) {
     const uint32_t* s = w.at<uint32_t>(op.list[j]);
     for (uint32_t t = 0; t < 32; ++t) {
@@ -166,7 +170,7 @@ void store_16x8(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const uint32_t n = op.list_size;
   uint8_t* row[32];
-  rows(w, op, 8 * n, Act::store_matrix, row);
+  rows(w, op, 8 * n, MemoryOp::store_matrix, row);
   for (uint32_t j = 0; j < n; ++j) {
     const uint32_t* s = w.at<uint32_t>(op.list[j]);
     for (uint32_t t = 0; t < 32; ++t)

@@ -2,7 +2,7 @@
 #include "common/tinygpu/engines/mma/mma_statistics.h"
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/mma_pieces.h"
-#include "common/tinygpu/machine/memory/unmoved.h"
+#include "common/tinygpu/machine/memory/skipped_copies.h"
 
 namespace tinygpu::isa {
 

@@ -16,7 +16,7 @@
 #include "common/tinygpu/base/relied_on.h"
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/tcgen05.h"
-#include "common/tinygpu/machine/memory/unmoved.h"
+#include "common/tinygpu/machine/memory/skipped_copies.h"
 
 namespace tinygpu::isa {
 namespace {

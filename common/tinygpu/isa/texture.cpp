@@ -2,9 +2,8 @@
 // of its first texel; that filtering takes more of them, and the texture unit's own time, are not modelled.
 #include <fmt/format.h>
 
+#include "common/tinygpu/engines/lsu/warp_access.h"
 #include "common/tinygpu/isa/families.h"
-#include "common/tinygpu/isa/memory_access.h"
-#include "common/tinygpu/isa/memory_unit.h"
 #include "common/tinygpu/machine/memory/texture.h"
 
 namespace tinygpu::isa {
@@ -80,11 +79,12 @@ void tex(Warp& w, const Op& op) {
   });
   if (w.told(Observer::global_accesses)) [[unlikely]]
     for (int n = 0; n < 8; ++n)
-      if (lanes[n]) tell_lanes(w, op, ptx::Space::global, Act::load, lanes[n], address[n], bytes);
-  Access access;
+      if (lanes[n]) tell_lanes(w, op, ptx::Space::global, MemoryOp::load, lanes[n], address[n], bytes);
+  WarpAccess access;
   access.bytes = bytes;
-  if (lanes[0]) touch_global(w, address[0], lanes[0], bytes, access);
-  finish_access(w, op, access, Act::load);
+  access.global = lanes[0];
+  access.lines.add_lanes(w.gpu().l2, address[0], lanes[0], bytes);
+  charge_access(w, op, access, MemoryOp::load);
 }
 
 void decode_tex(Decoder& d, Op& op) {

@@ -6,7 +6,7 @@
 
 #include "common/tinygpu/engines/wgmma/wgmma_unit.h"
 #include "common/tinygpu/isa/families.h"
-#include "common/tinygpu/machine/memory/unmoved.h"
+#include "common/tinygpu/machine/memory/skipped_copies.h"
 
 namespace tinygpu::isa {
 namespace {

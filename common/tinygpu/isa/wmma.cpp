@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "common/tinygpu/engines/lsu/warp_access.h"
 #include "common/tinygpu/engines/mma/mma_statistics.h"
+#include "common/tinygpu/isa/address_operand.h"
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/halves.h"
-#include "common/tinygpu/isa/memory_access.h"
 #include "common/tinygpu/isa/mma_pieces.h"
 
 namespace tinygpu::isa {
@@ -102,7 +103,7 @@ bool contiguous(const WmmaDetails& d) {
 
 /// Calls f(register, access, bits from its bottom) for each access of all lanes, and charges it.
 template <class F>
-void each_access(Warp& w, const Op& op, Act act, F&& f) {
+void each_access(Warp& w, const Op& op, MemoryOp act, F&& f) {
   const WmmaDetails& d = op.get<WmmaDetails>();
   const Fragment& g = d.fragment;
   const uint32_t* stride = w.at<uint32_t>(op.c);
@@ -113,17 +114,17 @@ void each_access(Warp& w, const Op& op, Act act, F&& f) {
     for (uint32_t i = 0; i < g.per_register(); i += at_once) {
       uint64_t address[32];
       for (uint32_t t = 0; t < 32; ++t) address[t] = base[t] + element_at(d, place(g, r, t, i), stride[t]) * g.bits / 8;
-      Access access;
+      WarpAccess access;
       resolve(w, d.space, address, bytes, bytes, act, access);
       f(r, access, bytes, i * g.bits);
-      finish_access(w, op, access, act);
+      charge_access(w, op, access, act);
     }
 }
 
 void load(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   uint64_t value[8][32] = {};
-  each_access(w, op, Act::load, [&](uint32_t r, const Access& a, uint32_t bytes, uint32_t shift) {
+  each_access(w, op, MemoryOp::load, [&](uint32_t r, const WarpAccess& a, uint32_t bytes, uint32_t shift) {
     for_lanes(w.exec(), [&](int t) {
       uint64_t v = 0;
       std::memcpy(&v, a.at[t], bytes);
@@ -142,7 +143,7 @@ void load(Warp& w, const Op& op) {
 void store(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
   const bool wide = op.get<WmmaDetails>().fragment.bits == 64;
-  each_access(w, op, Act::store, [&](uint32_t r, const Access& a, uint32_t bytes, uint32_t shift) {
+  each_access(w, op, MemoryOp::store, [&](uint32_t r, const WarpAccess& a, uint32_t bytes, uint32_t shift) {
     for_lanes(w.exec(), [&](int t) {
       const uint64_t word = wide ? w.at<uint64_t>(op.list[r])[t] : w.at<uint32_t>(op.list[r])[t];
       const uint64_t v = word >> shift;

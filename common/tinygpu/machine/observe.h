@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "common/tinygpu/machine/memory/told_access.h"
+#include "common/tinygpu/machine/memory/access_events.h"
 #include "common/tinygpu/machine/origin.h"
 
 namespace tinygpu {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "common/tinygpu/check/races/threads.h"
-#include "common/tinygpu/machine/memory/told_access.h"
+#include "common/tinygpu/machine/memory/access_events.h"
 
 namespace tinygpu::races {
 

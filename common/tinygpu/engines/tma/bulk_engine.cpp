@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "common/tinygpu/machine/memory/unmoved.h"
+#include "common/tinygpu/machine/memory/skipped_copies.h"
 #include "common/tinygpu/timing/power.h"
 
 namespace tinygpu {
@@ -251,7 +251,7 @@ void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std:
            flight, [shared_box, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {
              const SmPartition& partition = cta.cluster.partition;
              if (who.launch->options.timing_only)
-               cta.extensions.get<Unmoved>().add(offset, shared_box->extent());
+               cta.extensions.get<SkippedCopies>().add(offset, shared_box->extent());
              else
                shared_box->load(who.launch->gpu.memory, cta, offset, who);
              tell_operation(partition, AccessKind::read, Proxy::async, who, nullptr, now,
@@ -379,7 +379,7 @@ void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, Ign
         const uint8_t* source = global.at(first, moved);
         uint8_t* const to = shared_range(cta, offset, bytes, who, "a bulk copy") + ignored.left;
         if (who.launch->options.timing_only)
-          cta.extensions.get<Unmoved>().add(target, moved);
+          cta.extensions.get<SkippedCopies>().add(target, moved);
         else
           std::memcpy(to, source, moved);
         const SmPartition& partition = cta.cluster.partition;

@@ -14,6 +14,7 @@
 namespace tinygpu {
 
 class Cta;
+class LoadStoreUnit;  // engines/lsu
 
 struct Sm {
   Sm(uint32_t i, const CtaResources& all) : index(i), room(all) {}
@@ -33,14 +34,14 @@ struct Sm {
   uint64_t wgmma_until = 0;           // the tensor cores have wgmma to do, as far as it is known
   uint64_t stores_held = 0;           // no store leaves before: those on their way are too many
   L1Cache l1;
-  ColdMiss translation;        // of an address
-  SmResources room;            // that no CTA has
-  uint64_t set_up_for = 0;     // the grid that found nobody here last,
-  uint32_t carveout = 0;       // and the bytes of shared memory that it was given: they stay while somebody is there
-  uint64_t next_start = 0;     // it can start no CTA's warps sooner
-  std::vector<Cta*> resident;  // of all grids
-  Extensions extensions;       // its engines: tensor core, TMA, Tensor Memory …
-  Extension* memory_unit = nullptr;  // one of them, at hand for every load and store: isa/memory_unit.h
+  ColdMiss translation;          // of an address
+  SmResources room;              // that no CTA has
+  uint64_t set_up_for = 0;       // the grid that found nobody here last,
+  uint32_t carveout = 0;         // and the bytes of shared memory that it was given: they stay while somebody is there
+  uint64_t next_start = 0;       // it can start no CTA's warps sooner
+  std::vector<Cta*> resident;    // of all grids
+  Extensions extensions;         // its engines: tensor core, TMA, Tensor Memory …
+  LoadStoreUnit* lsu = nullptr;  // one of them, at hand for every load and store; null before the first
 };
 
 }  // namespace tinygpu

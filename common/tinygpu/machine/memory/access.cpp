@@ -102,41 +102,4 @@ Place locate(Warp& w, ptx::Space space, uint64_t address, uint32_t bytes, uint32
   return {Space::global, a->host + (address - a->base), nullptr, address};
 }
 
-uint32_t shared_passes(const uint32_t* addresses, uint32_t mask, uint32_t bytes) {
-  // The common case first: up to 4 bytes a lane, and no bank asked for two words.
-  if (bytes <= 4) {
-    uint32_t word[32], used = 0, conflict = 0;
-    for (uint32_t m = mask; m; m &= m - 1) {
-      const uint32_t a = addresses[__builtin_ctz(m)] / 4, bank = a & 31;
-      if (!(used >> bank & 1)) word[bank] = a;
-      used |= 1u << bank;
-      conflict |= word[bank] ^ a;
-    }
-    if (!conflict) return 1;
-  }
-  // Requests of at most 128 bytes: 32 lanes of up to 4 bytes, half-warps of 8, quarter-warps of 16.
-  const uint32_t lanes = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
-  const uint32_t words = std::max(1u, bytes / 4);
-  uint32_t passes = 0;
-  for (uint32_t first = 0; first < 32; first += lanes) {
-    const uint32_t part = mask >> first & (lanes == 32 ? ~0u : (1u << lanes) - 1);
-    if (!part) continue;
-    uint32_t seen[32][32];
-    uint32_t count[32] = {};
-    uint32_t worst = 1;
-    for (uint32_t m = part; m; m &= m - 1) {
-      const uint32_t a = addresses[first + uint32_t(__builtin_ctz(m))] / 4;
-      for (uint32_t k = 0; k < words; ++k) {
-        const uint32_t word = a + k, bank = word & 31;
-        bool known = false;
-        for (uint32_t i = 0; i < count[bank]; ++i) known |= seen[bank][i] == word;
-        if (!known && count[bank] < 32) seen[bank][count[bank]++] = word;
-        worst = std::max(worst, count[bank]);
-      }
-    }
-    passes += worst;
-  }
-  return std::max(1u, passes);
-}
-
 }  // namespace tinygpu

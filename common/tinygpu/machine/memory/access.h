@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "common/tinygpu/machine/chip/gpu.h"
-#include "common/tinygpu/machine/memory/told_access.h"
+#include "common/tinygpu/machine/memory/access_events.h"
 #include "common/tinygpu/machine/origin.h"
 #include "common/tinygpu/ptx/types.h"
 
@@ -30,10 +30,6 @@ Cta& shared_owner(Warp& w, uint32_t address, uint32_t& offset, int lane, const c
 /// 32-bit shared::cluster address of a generic or 32-bit shared address operand (mbarrier and bulk-copy operands may be
 /// either). Faults if a generic address is not in the shared window.
 uint32_t to_shared(Warp& w, uint64_t address, bool wide, int lane, const char* what);
-
-/// Shared-memory passes for one warp access of `bytes` per lane at `addresses` (offsets), lanes in `mask`: distinct
-/// 4-byte words per bank, 32 banks; 64-bit accesses go in two half-warps, 128-bit in four quarter-warps.
-uint32_t shared_passes(const uint32_t* addresses, uint32_t mask, uint32_t bytes);
 
 // ---- mbarrier operations, shared by isa/mbarrier.cpp and every engine that signals one
 /// The live barrier at `offset` of `owner`, or a fault "mbarrier-not-initialised".

@@ -1,4 +1,4 @@
-#include "common/tinygpu/machine/memory/unmoved.h"
+#include "common/tinygpu/machine/memory/skipped_copies.h"
 
 #include <algorithm>
 
@@ -6,14 +6,14 @@
 
 namespace tinygpu {
 
-void Unmoved::add(uint32_t offset, uint64_t bytes) {
+void SkippedCopies::add(uint32_t offset, uint64_t bytes) {
   if (!bytes) return;
   const size_t end = size_t((offset + bytes - 1) / kChunk + 1);
   if (chunks_.size() < end) chunks_.resize(end);
   std::fill(chunks_.begin() + offset / kChunk, chunks_.begin() + long(end), true);
 }
 
-bool Unmoved::overlaps(uint32_t offset, uint32_t bytes) const {
+bool SkippedCopies::overlaps(uint32_t offset, uint32_t bytes) const {
   for (size_t i = offset / kChunk; i <= (offset + bytes - 1) / kChunk && i < chunks_.size(); ++i)
     if (chunks_[i]) return true;
   return false;

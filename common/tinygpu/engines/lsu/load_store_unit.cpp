@@ -1,13 +1,13 @@
-#include "common/tinygpu/isa/memory_unit.h"
+#include "common/tinygpu/engines/lsu/load_store_unit.h"
 
-namespace tinygpu::isa {
+namespace tinygpu {
 namespace {
 
 uint32_t latency(const Warp& w, CostClass c) { return uint32_t(w.spec().costs[size_t(c)].latency); }
 
 }  // namespace
 
-MemoryUnit::MemoryUnit(const Warp& w)
+LoadStoreUnit::LoadStoreUnit(const Warp& w)
     : timing(w.timing().memory),
       shared_latency(latency(w, CostClass::shared_load)),
       shared_atomic_latency(latency(w, CostClass::shared_atomic)),
@@ -15,22 +15,21 @@ MemoryUnit::MemoryUnit(const Warp& w)
       global_atomic_latency(latency(w, CostClass::global_atomic)),
       constant_latency(latency(w, CostClass::constant_load)) {}
 
-uint64_t Turn::shared(Warp& w, MemoryUnit& unit, const SharedCharge& charge) { return shared_here(w, unit, charge); }
+uint64_t LoadStoreUnit::shared(Warp& w, const SharedCost& cost) { return shared_inline(w, cost); }
 
-uint8_t* global_bytes(Warp& w, uint64_t address, uint64_t length) {
-  MemoryUnit& unit = memory_unit(w);
+uint8_t* LoadStoreUnit::global_bytes(Warp& w, uint64_t address, uint64_t length) {
   const GlobalMemory& memory = w.gpu().memory;
-  if (unit.epoch != memory.epoch()) {
-    unit.epoch = memory.epoch();
-    for (auto& r : unit.recent) r = {};
+  if (epoch_ != memory.epoch()) {
+    epoch_ = memory.epoch();
+    for (auto& window : windows_) window = {};
   }
-  const MemoryUnit::Window* hit = nullptr;
-  for (const auto& r : unit.recent)
-    if (inside(r.base, r.size, address, length)) hit = &r;
+  const Window* hit = nullptr;
+  for (const auto& window : windows_)
+    if (inside(window.base, window.size, address, length)) hit = &window;
   if (!hit) {
     const Allocation* found = memory.find(address);
     if (!found || !inside(found->base, found->size, address, length)) return nullptr;
-    MemoryUnit::Window& oldest = unit.recent[unit.next++ % 4];
+    Window& oldest = windows_[next_++ % 4];
     oldest = {found->base, found->size, found->host, host_writes(*found)};
     hit = &oldest;
   }
@@ -38,4 +37,4 @@ uint8_t* global_bytes(Warp& w, uint64_t address, uint64_t length) {
   return hit->host + (address - hit->base);
 }
 
-}  // namespace tinygpu::isa
+}  // namespace tinygpu

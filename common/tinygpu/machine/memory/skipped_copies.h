@@ -1,5 +1,5 @@
-// Timing-only runs: what a kernel does must not depend on bytes that no copy has moved and on results that nobody has
-// computed.
+// Timing-only runs (RunOptions::timing_only) move no bytes in bulk copies and compute no MMA. What a kernel does must
+// not depend on such bytes and results.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,8 +10,8 @@ namespace tinygpu {
 
 class Warp;
 
-/// Bytes of a CTA's shared memory that a copy would have brought.
-class Unmoved final : public Extension {
+/// Bytes of a CTA's shared memory whose copies were skipped.
+class SkippedCopies final : public Extension {
  public:
   void add(uint32_t offset, uint64_t bytes);
   bool overlaps(uint32_t offset, uint32_t bytes) const;

@@ -1,4 +1,4 @@
-// What observers are told of accesses to memory: who reads and writes what, when, in which proxy, how strongly.
+// Accesses to memory as observers see them: which agent reads or writes what, when, in which proxy, how strongly.
 #pragma once
 #include <cstdint>
 #include <memory>
