@@ -274,7 +274,11 @@ TEST(ChipMemory, LanesThatCountInSharedMemoryAreAddedUpOnTheWay) {
   .reg .b32 %a, %v, %i, %n;
   .reg .pred %p;
   ld.param.u64 %out, [o];
-  mov.u32 %a, word;
+  mov.u32 %a, %tid.x;  // one word, but not so that ptxas knows it
+  shr.u32 %a, %a, 5;
+  shl.b32 %a, %a, 2;
+  mov.u32 %n, word;
+  add.u32 %a, %a, %n;
   mov.u32 %n, 2;
   mov.u32 %i, 32;
   mov.u64 %t0, %clock64;

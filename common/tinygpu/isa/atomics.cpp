@@ -168,9 +168,28 @@ uint32_t collisions(const uint64_t* address, uint32_t mask) {
   return most - 1;
 }
 
+/// What ptxas makes of an atomic whose address it knows to be the same in all lanes (read from its code for sm_90a and
+/// sm_100a): lanes count each other (VOTE, POPC) where they add one value, or reduce theirs (REDUX); then one lane's
+/// atomic leaves the warp. A result that is used is worked out lane by lane from the one that comes back.
+enum class Combine : uint8_t { no, sum, sum_of_64_bits, reduce };
+
 struct AtomicDetails : MemoryOperand {
   bool ones;  // every lane adds the constant 1
+  Combine combine;
 };
+
+/// Whether that happens: min, max and bits need a result that nothing reads, sums of different values that is read all
+/// lanes.
+bool combined(const Warp& w, const Op& op) {
+  if (!op.uniform_address) return false;
+  switch (op.get<AtomicDetails>().combine) {
+    case Combine::no: return false;
+    case Combine::sum: return op.uniform_value || op.dst == kNoSlot || w.full();
+    case Combine::sum_of_64_bits: return op.uniform_value;
+    case Combine::reduce: return op.dst == kNoSlot;
+  }
+  return false;
+}
 
 struct Target {
   uint64_t address[32];
@@ -184,18 +203,28 @@ bool begin_atomic(Warp& w, const Op& op, uint32_t bytes, Target& t) {
   lane_addresses(w, op, t.address);
   if (wait_serial(w, space, t.address)) return false;
   release_before(w, op, space, t.address);
+  t.access.combined = combined(w, op);
   resolve(w, space, t.address, bytes, bytes, MemoryOp::atomic, t.access);
   tell(w, Sync::Kind::acquire);
   return true;
 }
 
+/// A combined atomic's result, which lanes read: those that added one value multiply, the others had to scan. ptxas
+/// keeps about eight such results in flight (an H200: 34 to 39 cycles for each of 32 in a row), and none past a scan.
+void share_result(Warp& w, const Op& op) {
+  const uint64_t latency = w.spec().costs[size_t(op.cost)].latency;
+  w.charge(!op.uniform_value ? w.timing().memory.atomic_scan + latency : latency / 8);
+}
+
 void end_atomic(Warp& w, const Op& op, Target& t) {
+  if (t.access.combined && op.dst != kNoSlot) share_result(w, op);
   if (t.access.shared) {
     const MemoryTiming& timing = w.timing().memory;
     // Lanes that count at one word are added up on the way there if nobody asks what they found: ptxas makes
     // ATOMS.POPC.INC of it (measured on an H200).
-    const bool counts = op.get<AtomicDetails>().ones && op.dst == kNoSlot;
+    const bool counts = t.access.combined || (op.get<AtomicDetails>().ones && op.dst == kNoSlot);
     const uint32_t meet = counts ? 0 : collisions(t.address, t.access.shared);
+    if (t.access.floating) w.charge((meet + 1) * timing.shared_float_round);
     t.access.passes = uint32_t(t.access.passes * timing.shared_atomic_pass + meet * timing.shared_atomic_same);
   }
   charge_access(w, op, t.access, MemoryOp::atomic);
@@ -347,6 +376,14 @@ void decode_common(Decoder& d, Op& op, const Operand& address) {
   op.edit<MemoryOperand>().order = ptx::memory_order(*d.inst);
 }
 
+Combine combine(const ptx::Instruction& inst) {
+  const Type type = inst.type();
+  const bool narrow = type == Type::u32 || type == Type::s32 || type == Type::b32;
+  if (inst.has("add"))
+    return narrow ? Combine::sum : type == Type::u64 || type == Type::s64 ? Combine::sum_of_64_bits : Combine::no;
+  return narrow && !inst.one_of("min", "max", "and", "or", "xor").empty() ? Combine::reduce : Combine::no;
+}
+
 /// `to` is nullptr for red.
 void decode_update(Decoder& d, Op& op, const Operand* to, const Operand& address, const Operand& b) {
   const Type type = d.inst->type();
@@ -361,6 +398,7 @@ void decode_update(Decoder& d, Op& op, const Operand* to, const Operand& address
     const Operand& source = b.kind == Operand::Kind::vector ? b.elems[0] : b;
     if (d.width(source, 0) && d.width(source, 0) != ptx::size_of(type)) d.not_modelled("register wider than the type");
     op.b = d.src(source, type);
+    op.edit<AtomicDetails>().combine = combine(*d.inst);
     if (to) op.dst = d.dst(to->kind == Operand::Kind::vector ? to->elems[0] : *to);
     return;
   }

@@ -80,18 +80,12 @@ void store_coalesced(uint8_t* memory, const R* const* registers) {
   }
 }
 
-/// The same; n: 1, 2 or 4.
-template <class M, class R>
-void load_coalesced(const uint8_t* memory, uint32_t n, R* const* registers) {
-  n == 1   ? load_coalesced<1, M>(memory, registers)
-  : n == 2 ? load_coalesced<2, M>(memory, registers)
-           : load_coalesced<4, M>(memory, registers);
-}
-template <class M, class R>
-void store_coalesced(uint8_t* memory, uint32_t n, R* const* registers) {
-  n == 1   ? store_coalesced<1, M>(memory, registers)
-  : n == 2 ? store_coalesced<2, M>(memory, registers)
-           : store_coalesced<4, M>(memory, registers);
+/// f of a lane's number of elements, 1, 2 or 4, as a constant.
+template <class F>
+auto with_count(uint32_t n, F&& f) {
+  return n == 1   ? f(std::integral_constant<uint32_t, 1>{})
+         : n == 2 ? f(std::integral_constant<uint32_t, 2>{})
+                  : f(std::integral_constant<uint32_t, 4>{});
 }
 
 /// Some of what store_coalesced() would write is not what is there.
@@ -108,12 +102,6 @@ bool store_changes(const uint8_t* memory, const R* const* registers) {
         differ |= M(v ^ is);
     }
   return differ != 0;
-}
-template <class M, class R>
-bool store_changes(const uint8_t* memory, uint32_t n, const R* const* registers) {
-  return n == 1   ? store_changes<1, M>(memory, registers)
-         : n == 2 ? store_changes<2, M>(memory, registers)
-                  : store_changes<4, M>(memory, registers);
 }
 
 void loaded_strong(Warp& w, const Op& op) {
@@ -150,7 +138,7 @@ template <class M, class R>
   const bool whole = registers(w, op, op.dst, n, to);
   if (whole && n <= 4)
     if (const uint8_t* first = coalesced_global(w, op, space, n * sizeof(M), true))
-      return load_coalesced<M>(first, n, to);
+      return with_count(n, [&](auto c) { load_coalesced<c, M>(first, to); });
   uint64_t address[32];
   lane_addresses(w, op, address);
   if (memory_operand(op).strong && wait_serial(w, space, address)) return;
@@ -163,10 +151,7 @@ template <class M, class R>
     auto one = [&](int i) {
       M v;
       std::memcpy(&v, access.at[i] + e * sizeof(M), sizeof v);
-      if constexpr (sizeof(M) == 16)
-        d[i] = v;
-      else
-        d[i] = R(v);
+      d[i] = as_value<R>(v);
     };
     if (w.full())
       for (int i = 0; i < 32; ++i) one(i);
@@ -177,7 +162,7 @@ template <class M, class R>
   if (memory_operand(op).strong) loaded_strong(w, op);
 }
 
-/// The values of lanes that are not one behind the other.
+/// Lanes that are not one behind the other.
 template <class M, class R>
 [[gnu::noinline]] void load_gathered(const SharedFastPath& fast, uint32_t n, R* const* to) {
   const bool one_place = fast.layout->span == int64_t(n * sizeof(M));
@@ -207,7 +192,8 @@ void load(Warp& w, const Op& op) {
     return load_anywhere<M, R>(w, op);
   w.result_at(op, fast.ready);
   if (memory_operand(op).strong) loaded_strong(w, op);
-  fast.layout->coalesced ? load_coalesced<M>(fast.first, n, to) : load_gathered<M>(fast, n, to);
+  if (!fast.layout->coalesced) return load_gathered<M>(fast, n, to);
+  with_count(n, [&](auto c) { load_coalesced<c, M>(fast.first, to); });
 }
 
 /// The same of one register, for what SharedFastPath::may_be_quick().
@@ -237,12 +223,7 @@ void load_parameter(Warp& w, const Op& op) {
     if (slot == kNoSlot) continue;
     M v;
     std::memcpy(&v, bank.data() + address + e * sizeof(M), sizeof v);
-    R r;
-    if constexpr (sizeof(M) == 16)
-      r = v;
-    else
-      r = R(v);
-    each_lane<R>(w, slot, [r](int) { return r; });
+    each_lane<R>(w, slot, [r = as_value<R>(v)](int) { return r; });
   }
 }
 
@@ -359,11 +340,13 @@ void decode_ld(Decoder& d, Op& op) {
 
 // ---- st
 
-/// store_coalesced(), told to who watches for endless loops if it changes anything.
+/// store_coalesced(), and progress if it changes anything while a watch looks for endless loops.
 template <class M, class R>
 void store_whole(Warp& w, uint8_t* first, uint32_t n, const R* const* from) {
-  if (w.watched() && store_changes<M>(first, n, from)) ++w.partition().progress;
-  store_coalesced<M>(first, n, from);
+  with_count(n, [&](auto c) {
+    if (w.watched() && store_changes<c, M>(first, from)) ++w.partition().progress;
+    store_coalesced<c, M>(first, from);
+  });
 }
 
 /// The low bytes of registers of R go to memory as values of M. To any memory.
@@ -383,15 +366,11 @@ template <class M, class R>
   }
   WarpAccess access;
   resolve(w, space, address, n * sizeof(M), n * sizeof(M), MemoryOp::store, access);
-  uint32_t changes = 0;  // asked for only while somebody watches for endless loops
+  uint32_t changes = 0;  // known only while a watch looks for endless loops
   for (uint32_t e = 0; e < n; ++e) {
     const R* s = w.at<R>(op.list_size ? op.list[e] : op.b);
     auto one = [&](int i) {
-      M v;
-      if constexpr (sizeof(M) == 16)
-        v = s[i];
-      else
-        v = M(s[i]);
+      const M v = as_value<M>(s[i]);
       if (watched) changes |= std::memcmp(access.at[i] + e * sizeof(M), &v, sizeof v) != 0;
       std::memcpy(access.at[i] + e * sizeof(M), &v, sizeof v);
     };
@@ -406,7 +385,7 @@ template <class M, class R>
   stored(w, op);
 }
 
-/// The values of lanes that are not one behind the other.
+/// Lanes that are not one behind the other.
 template <class M, class R>
 [[gnu::noinline]] void store_scattered(Warp& w, const SharedFastPath& fast, uint32_t n, const R* const* from) {
   const bool watched = w.watched();

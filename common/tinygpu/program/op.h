@@ -93,6 +93,8 @@ struct alignas(64) Op {
   uint32_t d = kNoSlot, dst2 = kNoSlot;
   uint32_t inst = 0;  // index into ptx::Function::body: the instruction that it comes from
   CostClass cost = CostClass::alu;
+  bool uniform_address = false;  // of an atomic: ptxas can prove that all lanes that run together have one address,
+  bool uniform_value = false;    // and that they bring one value
   bool spins = false;  // its block is a loop by itself in which nothing changes from turn to turn: it waits for others
 
   /// What the instruction says besides its operands: a struct or an enumeration of its family's own, written when it is

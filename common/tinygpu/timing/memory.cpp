@@ -43,11 +43,14 @@ MemoryTiming::MemoryTiming(const MachineSpec& s)
       dram_late(s.number("mem.dram.late")),
       dram_write(s.number("mem.dram.write_factor")),
       store_queue(uint64_t(s.number("mem.store.queue"))),
+      stores_waiting(uint32_t(s.number("mem.store.waiting"))),
       atomic_line(s.number("mem.atomic.line")),
       atomic_sector(s.number("mem.atomic.sector")),
       atomic_word(s.number("mem.atomic.word")),
       atomic_float_word(s.number("mem.atomic.word.float")),
       shared_atomic_pass(int64_t(s.number("mem.shared.atomic.pass"))),
-      shared_atomic_same(int64_t(s.number("mem.shared.atomic.same"))) {}
+      shared_atomic_same(int64_t(s.number("mem.shared.atomic.same"))),
+      shared_float_round(uint64_t(s.number("mem.shared.atomic.float_round"))),
+      atomic_scan(uint64_t(s.number("mem.atomic.scan"))) {}
 
 }  // namespace tinygpu

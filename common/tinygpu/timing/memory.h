@@ -41,16 +41,19 @@ struct MemoryTiming {
   double slice_write_bytes;  // and written
   double dram_bytes;         // a cycle, all channels
   uint32_t dram_channels;
-  double dram_late_share;      // of stretches of device memory: those that take longer than the least,
-  double dram_late;            // by up to so many cycles
-  double dram_write;           // cycles of a channel for a byte written back, those for one read being 1
-  uint64_t store_queue;        // so far stores may lag behind before their SM waits
-  double atomic_line;          // of a slice, for each line that an instruction's atomics touch,
-  double atomic_sector;        // each sector of 32 bytes,
-  double atomic_word;          // and for each further lane on the same word,
-  double atomic_float_word;    // if it adds numbers
-  int64_t shared_atomic_pass;  // of shared memory's pipe, for each pass of an atomic
-  int64_t shared_atomic_same;  // and for each further lane on the same word
+  double dram_late_share;       // of stretches of device memory: those that take longer than the least,
+  double dram_late;             // by up to so many cycles
+  double dram_write;            // cycles of a channel for a byte written back, those for one read being 1
+  uint64_t store_queue;         // so far stores may lag behind before their SM waits
+  uint32_t stores_waiting;      // lines of stores that wait in an SM for the way to L2, and that later ones merge into
+  double atomic_line;           // of a slice, for each line that an instruction's atomics touch,
+  double atomic_sector;         // each sector of 32 bytes,
+  double atomic_word;           // and for each further lane on the same word,
+  double atomic_float_word;     // if it adds numbers
+  int64_t shared_atomic_pass;   // of shared memory's pipe, for each pass of an atomic
+  int64_t shared_atomic_same;   // and for each further lane on the same word
+  uint64_t shared_float_round;  // cycles of a round of the loop that a sum of floats in shared memory is
+  uint64_t atomic_scan;         // and what a warp needs to share out the result of an atomic that sums its lanes
   explicit MemoryTiming(const MachineSpec& spec);
 };
 

@@ -48,13 +48,18 @@ void charge_global_load(Warp& w, const Op& op, const TouchedLines& t) {
 }
 
 void charge_global_store(Warp& w, const TouchedLines& t) {
-  uint32_t moved = t.count ? 0 : t.all_sectors;
+  LoadStoreUnit& unit = LoadStoreUnit::of(w);
+  StoreQueue& waiting = unit.waiting_stores(w);
+  uint32_t lines = 0, moved = t.count ? 0 : t.all_sectors;
   for (uint32_t k = 0; k < t.count; ++k) {
-    const uint32_t stored = t.stored(k);
+    const uint32_t stored = waiting.add(t, k);
+    if (!stored) continue;
+    ++lines;
     moved += stored;
     w.partition().memory.add_line({t.line[k], uint8_t(stored), 0, 0});
   }
-  const LoadStoreUnit::Passage way = LoadStoreUnit::of(w).global(w, t.count, moved, true);
+  if (t.count && !moved) return;  // merged into stores that have yet to leave
+  const LoadStoreUnit::Passage way = unit.global(w, lines, moved, true);
   if (!t.count) return;
   w.partition().memory.store(w.sm(), way.begin, MemoryRequests::Kind::write);
 }

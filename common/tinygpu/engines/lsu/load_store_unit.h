@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/tinygpu/engines/lsu/lane_layout.h"
+#include "common/tinygpu/engines/lsu/store_queue.h"
 #include "common/tinygpu/machine/chip/gpu.h"
 #include "common/tinygpu/machine/chip/reservation_table.h"
 #include "common/tinygpu/machine/extension.h"
@@ -42,6 +43,13 @@ class LoadStoreUnit final : public Extension {
   }
   /// When the pipe to L1 has taken all that it was given.
   uint64_t global_free() const { return uint64_t(global_pipe_.end()); }
+  /// Stores that wait as one of `w` comes: for that pipe, or because L2 takes them more slowly than the SM sends them.
+  StoreQueue& waiting_stores(const Warp& w) {
+    const uint64_t now = w.time(), held = w.sm().stores_held;
+    const bool lag = held && now < held + timing.store_queue;
+    if (global_free() <= now && !lag) stores_.clear();
+    return stores_;
+  }
 
   /// The host's bytes of [address, address + length) of global memory, which an access is about to touch; null if they
   /// are not of one allocation.
@@ -82,8 +90,9 @@ class LoadStoreUnit final : public Extension {
 
   SharedPath shared_path_[4];
   LongReservationTable global_pipe_;  // of L1 and the path to L2
-  uint64_t epoch_ = 0;                // of the memory that windows_ are of
-  Window windows_[4];                 // allocations used last
+  StoreQueue stores_{timing.stores_waiting};
+  uint64_t epoch_ = 0;  // of the memory that windows_ are of
+  Window windows_[4];   // allocations used last
   unsigned next_ = 0;
 };
 

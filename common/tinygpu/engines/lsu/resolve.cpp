@@ -42,6 +42,7 @@ Span span_of(const uint64_t* a, uint32_t mask) {
 /// The lines of global memory that lanes `mask` touch.
 void coalesce(Warp& w, const uint64_t* a, uint32_t mask, MemoryOp act, WarpAccess& out) {
   const L2Cache& l2 = w.gpu().l2;
+  if (out.combined) mask &= -mask;  // one lane's
   out.lines.add_lanes(l2, a, mask, out.bytes);
   if (act == MemoryOp::atomic) out.lines.count_repeated(l2, a, mask, out.bytes);
 }

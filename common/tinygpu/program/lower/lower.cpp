@@ -29,6 +29,7 @@ class Lowering final : public Decoder {
     drop_unread_results();
     mark_steering();
     mark_spins();
+    mark_uniform();
     return std::move(out_);
   }
 
@@ -213,6 +214,21 @@ class Lowering final : public Decoder {
   void mark_spins() {
     const std::vector<bool> spins = find_spins(out_.flow, out_.touches);
     for (size_t i = 0; i < out_.code.size(); ++i) out_.code[i].op.spins = spins[out_.flow.block_of[i]];
+  }
+
+  /// Atomics whose address, and whose value, all lanes share.
+  void mark_uniform() {
+    const auto& body = f_.source->body;
+    const auto atomic = [](const ptx::Instruction& i) { return i.opcode == ptx::Opcode::atom || i.opcode == ptx::Opcode::red; };
+    if (std::ranges::none_of(body, atomic)) return;
+    const std::vector<bool> uniform = find_uniform(*f_.source, out_.flow, out_.touches);
+    for (size_t i = 0; i < out_.code.size(); ++i) {
+      if (!atomic(body[i])) continue;
+      const size_t address = body[i].opcode == ptx::Opcode::atom;
+      if (body[i].operands.size() <= address + 1) continue;
+      out_.code[i].op.uniform_address = is_uniform(body[i].operands[address], uniform);
+      out_.code[i].op.uniform_value = is_uniform(body[i].operands[address + 1], uniform);
+    }
   }
 
   // ---- Operands

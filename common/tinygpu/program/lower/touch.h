@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/tinygpu/ptx/module.h"
+
 namespace tinygpu {
 
 struct Touch {
@@ -21,6 +23,11 @@ struct Touch {
 std::vector<bool> find_steering(const std::vector<Touch>& touches);
 
 struct Flow;
+/// Per register: it has one value in all lanes of a warp that run together, as far as ptxas can prove it.
+std::vector<bool> find_uniform(const ptx::Function& f, const Flow& flow, const std::vector<Touch>& touches);
+/// The same of an operand, or of the base of an address.
+bool is_uniform(const ptx::Operand& o, const std::vector<bool>& uniform_registers);
+
 /// Per block: it branches to itself and carries no register from one turn to the next.
 std::vector<bool> find_spins(const Flow& flow, const std::vector<Touch>& touches);
 
