@@ -30,7 +30,7 @@ with tempfile.TemporaryDirectory() as name:
     run(cmake, "--install", build, "--prefix", prefix)
     installed = {str(p.relative_to(prefix)) for p in prefix.rglob("*") if not p.is_dir()}
     for file in ("bin/gen5", "lib/libtinygpu.so", "lib/libcudart.so.13", "lib/libcuda.so.1", "lib/machines/b200.json", "include/gen5/common/ptx/mbarrier.h",
-                 "include/gen5/common/layout/smem_descriptor.h", "lib/cmake/gen5/gen5Config.cmake", "share/doc/gen5/LICENSE"):
+                 "include/gen5/common/layout/smem_descriptor.h", "include/gen5/common/tinygpu/api/gen5_machine.h", "lib/cmake/gen5/gen5Config.cmake", "share/doc/gen5/LICENSE"):
         expect(f"{file} is installed", file in installed, "\n".join(sorted(installed)))
     expect("no tests, no libraries of others", not any("gtest" in f or "test" in pathlib.Path(f).name for f in installed), "\n".join(sorted(installed)))
 
@@ -39,7 +39,7 @@ with tempfile.TemporaryDirectory() as name:
     run(*configure, f"-DWANTED={version}", env=environment)
     run(cmake, "--build", made, env=environment)
     said = run(made / "outside", env=environment | {"GEN5_DEVICE": "tinygpu"})
-    expect("a program of the outside project runs on the machine", said == "descriptor 4000404000010000\n1 device\n", said)
+    expect("a program of the outside project runs on the machine", said == "descriptor 4000404000010000\n1 device\nword 5a5a5a5a\n", said)
     said = run(prefix / "bin/gen5", "run", "--machine", "h200", made / "outside", env=environment)
     expect("so it does by the installed gen5", "1 device" in said, said)
     said = run(prefix / "bin/gen5", "--version", env=environment)
