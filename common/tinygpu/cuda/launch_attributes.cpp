@@ -60,7 +60,7 @@ CUresult launch_with(State& s, Stream& stream, const CUlaunchAttribute* attribut
   if (CUresult e = prepare(s, r, *prepared); e != CUDA_SUCCESS) return e;
   s.submitted.add(stream, std::move(prepared));
   if (event) s.submitted.record(stream, s.events.at(event));
-  return s.has_submitted();
+  return s.host_reads_memory && &stream == &s.streams.legacy() ? s.settle() : s.has_submitted();
 }
 
 }  // namespace tinygpu::cuda

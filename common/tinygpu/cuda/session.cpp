@@ -120,10 +120,11 @@ const char* tinygpu_session_open(const char* machine) try {
     return true;
   }();
   (void)first;
-  const State& s = State::get();
+  State& s = State::get();
   if (s.machine.spec().name != spec.name)
     return give(session().why_not, fmt::format("this process already runs on the machine {}; start another one for {}",
                                                s.machine.spec().name, spec.name));
+  s.host_reads_memory = true;
   tinygpu::cuda::listen(keep);
   return nullptr;
 } catch (const std::exception& e) {

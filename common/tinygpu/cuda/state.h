@@ -67,6 +67,9 @@ class State {
   // ---- Submitted work
   Submitted submitted{streams.legacy()};
   IdleHost idle_host;
+  /// A host language has arrays in device memory and reads them without a call (session.h): what it launches on the
+  /// default stream runs at once.
+  std::atomic<bool> host_reads_memory = false;
   /// A stream has been given something: it waits for what may come beside it, if there is room for that.
   CUresult has_submitted();
   /// A copy or a fill on a stream. Its arguments are judged now. One of memory that is not pinned is done now, too.
