@@ -219,7 +219,9 @@ class Lowering final : public Decoder {
   /// Atomics whose address, and whose value, all lanes share.
   void mark_uniform() {
     const auto& body = f_.source->body;
-    const auto atomic = [](const ptx::Instruction& i) { return i.opcode == ptx::Opcode::atom || i.opcode == ptx::Opcode::red; };
+    const auto atomic = [](const ptx::Instruction& i) {
+      return i.opcode == ptx::Opcode::atom || i.opcode == ptx::Opcode::red;
+    };
     if (std::ranges::none_of(body, atomic)) return;
     const std::vector<bool> uniform = find_uniform(*f_.source, out_.flow, out_.touches);
     for (size_t i = 0; i < out_.code.size(); ++i) {

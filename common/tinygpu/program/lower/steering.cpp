@@ -9,8 +9,7 @@ std::vector<bool> find_steering(const std::vector<Touch>& touches) {
   uint32_t registers = 0;
   for (const Touch& t : touches)
     for (const auto* list : {&t.uses, &t.defs, &t.async_uses, &t.async_defs})
-      for (const uint32_t r : *list)
-        registers = std::max(registers, r + 1);
+      for (const uint32_t r : *list) registers = std::max(registers, r + 1);
   std::vector<bool> steers(registers), found(touches.size());
   for (const Touch& t : touches)
     for (const uint32_t r : t.steers) steers[r] = true;
