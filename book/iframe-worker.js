@@ -1,8 +1,10 @@
 // Browsers start no Worker for a page that was opened as a file. The search runs in one, so there it gets a hidden frame
-// instead, which answers to the same calls. Served by http nothing changes.
+// instead, which answers to the same calls. Served by http nothing changes. A worker of a blob starts here too: the machine's is one.
 if (location.protocol === "file:") {
+  const Own = window.Worker;
   window.Worker = class extends EventTarget {
     constructor(url) {
+      if (String(url).startsWith("blob:")) return new Own(url);
       super();
       const frame = document.createElement("iframe");
       frame.hidden = true;

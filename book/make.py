@@ -2,7 +2,8 @@
 """Writes the pages of the book for MkDocs: notes, chapters with their sources and output, exercises, the instruction reference,
 diagnoses, machine profiles, reports. scripts/book calls it, and then MkDocs.
 
-make.py BUILD OUT: programs of BUILD; writes OUT/docs and OUT/mkdocs.yml.
+make.py BUILD OUT [--no-output] [--no-machine]: programs of BUILD; writes OUT/docs and OUT/mkdocs.yml. The machine that runs in the page is that of
+build/web (scripts/web), where it has been built.
 """
 import html
 import json
@@ -69,9 +70,60 @@ def note(path, name):
     # MkDocs wants a blank line before a list, and glossary entries as lines of their own.
     text = re.sub(r"(?m)^(\*\*[^\n]+)\n(?=\*\*)", r"\1\n\n", text)
     text = re.sub(r"(?m)^(?!\s*[-*|>\d])(\S.*)\n(?=[*-] )", r"\1\n\n", text)
+    if with_machine and path.parent == root / "notes" and path.stem in LIVE:
+        text += f"\n## Run it here\n\n{LIVE[path.stem][1]}\n\n<div data-gen5-run=\"{LIVE[path.stem][0]}\"></div>\n\n{scripts('../')}"
     if path.name == "README.md":
         text = text.replace("(LICENSE)", "(https://www.apache.org/licenses/LICENSE-2.0)")
     return write(name, text)
+
+
+# ---- The machine in the page (web/)
+
+MODULE = root / "build" / "web" / "gen5_module.js"
+with_machine = MODULE.exists() and "--no-machine" not in sys.argv
+# Lessons that end with a kernel to run, and what is said of it.
+LIVE = {
+    "01_mbarrier": ("05_ring", "A ring of two stages in PTX, in this page, on the machine model. Change the producer's first wait, and the diagnosis names both waits."),
+    "02_bulk_tensor": ("04_bulk_copy", "A bulk copy without a tensor map, and its mbarrier, in PTX, in this page, on the machine model."),
+    "05_mma": ("07_tcgen05_mma", "One `tcgen05.mma` in PTX, in this page, on the machine model: 128 × 256 × 16."),
+    "13_gemm": ("08_gemm", "Step 3 of the ladder, as nvcc compiles it, in this page, on the machine model: 256 × 256 × 256."),
+}
+PAGE_FILES = ("machine.js", "launch.js", "playground.js", "playground.css")
+
+
+def examples():
+    """[{"name", "title", "text"}] of web/examples, in order."""
+    return [{"name": p.stem, "title": re.search(r"^//! title: (.*)", p.read_text(), re.M)[1], "text": p.read_text()} for p in sorted((root / "web" / "examples").glob("*.ptx"))]
+
+
+def machine_files():
+    for path in [*(root / "web" / "page" / name for name in PAGE_FILES), MODULE]:
+        (docs / "machine").mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, docs / "machine" / path.name)
+    write("machine/examples.js", "globalThis.gen5Examples = " + json.dumps(examples(), ensure_ascii=False).replace("</", "<\\/") + ";\n")
+
+
+def scripts(up):
+    """What a page with elements for the machine ends with. `up`: the way to the site's root."""
+    loaded = "".join(f'<script src="{up}machine/{name}"></script>\n' for name in ("machine.js", "launch.js", "playground.js", "examples.js"))
+    return f'<link rel="stylesheet" href="{up}machine/playground.css">\n{loaded}<script>gen5Pages("{up}machine/", gen5Examples);</script>\n'
+
+
+def playground_page():
+    text = ["# Playground\n", "PTX that runs here, in this page, on the machine model: no server, no installation. The lines that begin with `//!` say how the kernel is launched and what its buffers hold; change any line and press Run (Ctrl+Enter; Escape stops it). `Share` puts all of it into the page's address.\n",
+            '<div data-gen5-playground></div>\n<noscript><p>Kernels cannot run here without scripts.</p></noscript>\n',
+            "## What the first lines say\n", "| line | what |\n|---|---|\n"
+            "| `//! launch: grid 2 2, block 128` | grid, block, `cluster`, `shared` (bytes of dynamic shared memory), `kernel` (the first of the PTX else), `machine`, `order`, `seed`, `check`, `max_cycles`, `stop_at` |\n"
+            "| `//! buffer x: f32[128] = index` | device memory of so many elements, filled by a pattern: zero, one, index, mod8, alternating, random, identity, bytes; or `unwritten` |\n"
+            "| `//! parameters: x, u32 128` | a buffer's address; a number behind its type; `map(x, 64 x 32, box 32 x 32, swizzle 128)`, a tensor map, the innermost dimension first; `struct(0: x, 8: u32 5)`, fields by their offsets |\n",
+            "Orders of completion and checks are those of `gen5 run`: see [how it works](notes/tinygpu.md). A kernel of PTX alone is priced by its PTX; a program that carries machine code too may take other cycles under `gen5 run`. A kernel that runs for 50 million cycles is stopped.\n", scripts("")]
+    return write("playground.md", "\n".join(text))
+
+
+def example_of(family):
+    """The first example that uses an instruction of the family, the short ones first."""
+    pattern = re.compile(rf"^\s*(?:@!?%\w+\s+)?{re.escape(family)}[.\s:;]", re.M)
+    return next((e for e in examples() if pattern.search(e["text"])), None)
 
 
 # ---- The instruction reference
@@ -103,6 +155,19 @@ def evidence_of(family):
     return rows
 
 
+def fields_of(words):
+    """What `gen5 explain OPCODE` says in words: [(field, text)]; nothing where it has none."""
+    if not re.search(r"^  does  ", words, re.M):
+        return []
+    out = []
+    for line in words.splitlines():
+        if m := re.match(r"  (\S[\w ]*?) {2,}(\S.*)", line):
+            out.append([m[1], m[2]])
+        elif out and line.startswith(" " * 15):
+            out[-1][1] += " " + line.strip()
+    return out
+
+
 def instruction_pages(known):
     families = isa_families()
     special = [f for f in families if f[0].split(".")[0] in SUBJECTS or any(f[0].startswith(s) for s in SUBJECTS if "." in s)]
@@ -116,6 +181,8 @@ def instruction_pages(known):
     nav = []
     for family, forms, executed in special:
         text = [f"# {family}\n", f"{forms} form{'s' if forms != 1 else ''}. Does tinygpu execute {'them' if forms != 1 else 'it'}? {executed.capitalize()}.\n"]
+        words = subprocess.run([gen5, "explain", family], capture_output=True, text=True).stdout
+        text += [f"**{name[0].upper() + name[1:]}**: {escaped(says)}\n" for name, says in fields_of(words) if name in ("does", "executed by", "waits")]
         mine = [w for w in known.values() if any(family_in(names, p) == family for p in w.ptx)]
         if mine:
             text.append("## In this repo\n")
@@ -124,6 +191,9 @@ def instruction_pages(known):
         if where.get(family):
             text.append("Used in: " + ", ".join(f"[{c}](../chapters/{c}.md)" for c in sorted(where[family])) + "\n")
         text.append("## Forms\n\n" + fenced(run(gen5, "isa", family)))
+        example = example_of(family) if with_machine else None
+        if example:
+            text.append(f"## Run it\n\nIn a kernel of the [playground](../playground.md), {example['title'][0].lower() + example['title'][1:]}.\n\n<div data-gen5-run=\"{example['name']}\"></div>\n")
         rows = evidence_of(family)
         text.append("## What this rests on\n")
         if rows:
@@ -131,6 +201,8 @@ def instruction_pages(known):
             text.append("\nWeights: see [evidence](../notes/evidence.md).\n")
         else:
             text.append("No fact of [evidence](../notes/evidence.md) names it: its behaviour is the PTX ISA's text.\n")
+        if example:
+            text.append("\n" + scripts("../"))
         write(page_of(family), "\n".join(text))
         nav.append({family: page_of(family)})
     others = [f for f in families if f[0] not in names]
@@ -171,6 +243,10 @@ def annotated(path, known, names):
     return "``` { .cuda .annotate linenums=\"1\" }\n" + "\n".join(lines) + "\n```\n\n" + "\n".join(notes) + "\n"
 
 
+# Of a chapter whose idea stands in host code: what to read first.
+HOST_CODE = {"15_search": ("numbers.h", "tiny_machine.h", "product.h", "rules.h", "search.h", "climb.cpp")}
+
+
 def chapter_pages(known, names, outputs):
     nav = []
     for folder in sorted((root / "chapters").glob("[0-9]*")):
@@ -179,7 +255,7 @@ def chapter_pages(known, names, outputs):
         beside = root / "notes" / f"{name}.md"
         if beside.exists():
             text.append(f"The lesson: [{beside.stem}](../notes/{beside.name}). Run it: `scripts/run {name}`. A mark in the code tells an instruction's PTX where the file uses it first.\n")
-        for path in instructions.sources_of(folder):
+        for path in [*(folder / file for file in HOST_CODE.get(name, ())), *instructions.sources_of(folder)]:
             text.append(f"## {path.name}\n\n{annotated(path, known, names)}")
         if outputs and (build / "bin" / name).exists():
             text.append("## What it prints\n\nOn tinygpu, the machine model.\n\n" + fenced(run(build / "bin" / name)))
@@ -277,17 +353,19 @@ def main():
     note(root / "README.md", "index.md")
     note(root / "CONTRIBUTING.md", "CONTRIBUTING.md")
     shutil.copytree(root / "notes" / "pictures", docs / "notes" / "pictures")
+    if with_machine:
+        machine_files()
     names, isa_nav = instruction_pages(known)
     chapters = chapter_pages(known, names, outputs)
     by_name = {name: page for name, _, page in notes}
     lessons = [{title: page} for name, title, page in notes if re.match(r"\d\d_", name)]
     nav = [
-        {"Start": ["index.md", {"Start here": by_name["start_here"]}, {"Exercises": exercise_page()}, {"Figures": figure_page()}]},
+        {"Start": ["index.md", {"Start here": by_name["start_here"]}, {"Exercises": exercise_page()}, *([{"Playground": playground_page()}] if with_machine else []), {"Figures": figure_page()}]},
         {"Lessons": lessons},
         {"Programs": chapters},
-        {"Reference": [{"Measured": references}] * bool(references) + [{"Diagnoses": diagnosis_page()}, {"Mistakes to make": by_name["mistakes"]}, {"Machines": machine_pages()}, {"Evidence": by_name["evidence"]}]},
+        {"Reference": [{"Measured": references}] * bool(references) + [{"Glossary": by_name["glossary"]}, {"Diagnoses": diagnosis_page()}, {"Mistakes to make": by_name["mistakes"]}, {"Machines": machine_pages()}, {"Evidence": by_name["evidence"]}]},
         {"Instructions": isa_nav},
-        {"tinygpu": [{"Your own kernels": by_name["your_kernels"]}, {"How it works": by_name["tinygpu"]}, *report_pages(outputs)] + [{title: page} for name, title, page in notes if not re.match(r"\d\d_", name) and name not in ("start_here", "mistakes", "evidence", "your_kernels", "tinygpu")] + [{"Contributing": "CONTRIBUTING.md"}]},
+        {"tinygpu": [{"Your own kernels": by_name["your_kernels"]}, {"Debugging": by_name["debugging"]}, {"Commands": by_name["commands"]}, {"How it works": by_name["tinygpu"]}, {"In a browser": by_name["web"]}, *report_pages(outputs)] + [{title: page} for name, title, page in notes if not re.match(r"\d\d_", name) and name not in ("start_here", "mistakes", "evidence", "your_kernels", "tinygpu", "glossary", "debugging", "commands", "web")] + [{"Contributing": "CONTRIBUTING.md"}]},
     ]
     for name in ("extra.css", "iframe-worker.js", "accessible.js"):
         shutil.copyfile(root / "book" / name, docs / name)

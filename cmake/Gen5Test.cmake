@@ -1,4 +1,4 @@
-# gen5_quick_to_compile(target): for tests and tools, which take no time themselves: what does lies in libraries.
+# gen5_quick_to_compile(target): for what takes no time itself: tests, tools, the interface to CUDA, reports.
 function(gen5_quick_to_compile target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()

@@ -191,6 +191,9 @@ def check(tools, exercise, command, seeds, seconds=120):
         return ", ".join(sorted(codes)), text
     if re.search(r"^ +\S.* signal \d+ ", text, re.M):
         return "a crash of the program", text
+    if "__global__" not in exercise.text:  # of host code alone: there was nothing to check
+        status, text, err = run(command, seconds)
+        text += err
     return ("wrong numbers" if status != 0 else "right"), text
 
 

@@ -412,7 +412,7 @@ void grid(benchmark::State& state) {
   for (auto _ : state) {
     timer.start();
     kernel<<<ctas, threads>>>(memory.get());
-    report(state, gen5::harness::current_device().cycles(timer.stop().microseconds));
+    report(state, timer.stop().cycles);
   }
 }
 BENCHMARK(grid<parameter_grid>)

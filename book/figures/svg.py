@@ -66,6 +66,17 @@ class Svg:
         self.parts.append(f'<path class="line" d="M{number(x1)} {number(y)}C{number(x1)} {number(top)} {number(x2)} {number(top)} {number(x2)} {number(y)}"/>')
         self.parts.append(f'<path class="line head" d="M{number(x2 - 3)} {number(y - head)}L{number(x2)} {number(y)}L{number(x2 + 3)} {number(y - head)}"/>')
 
+    def way(self, x1, y1, x2, y2, both=False):
+        """A level or upright arrow from (x1, y1) to (x2, y2), with a head at both ends if data goes both ways."""
+        self.line(x1, y1, x2, y2)
+        for x, y, back in ((x2, y2, 1), (x1, y1, -1))[: 1 + both]:
+            along, across = (0, 4 * back * (1 if y2 > y1 else -1)) if x1 == x2 else (4 * back * (1 if x2 > x1 else -1), 0)
+            side = (3, 0) if x1 == x2 else (0, 3)
+            self.parts.append(
+                f'<path class="line head" d="M{number(x - along - side[0])} {number(y - across - side[1])}L{number(x)} {number(y)}'
+                f'L{number(x - along + side[0])} {number(y - across + side[1])}"/>'
+            )
+
     def __str__(self):
         height = number(self.height)
         return (

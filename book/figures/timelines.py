@@ -4,6 +4,8 @@ import re
 from .svg import COLOURS, EMPTY, Svg
 
 LETTERS = {"s": EMPTY, "A": COLOURS[0], "a": COLOURS[0], "b": COLOURS[1], "B": COLOURS[1], "C": COLOURS[2], "q": COLOURS[7], "*": COLOURS[5]}
+# Tasks of a layer (chapter 16); capitals are on the critical path.
+LETTERS |= {letter: COLOURS[number] for letters, number in {"nN": 6, "Q": 7, "oO": 2, "gG": 3, "dD": 4}.items() for letter in letters}
 
 
 class Timeline:
@@ -97,5 +99,6 @@ ALL = {
     "claims_tail": timeline("Uneven tiles: a CTA for each, dealt out, claimed", "12_launch_control", "--part", "tail"),
     "tasks": timeline("Three layers of tasks as three launches and as one kernel", "12_launch_control", "--part", "tasks"),
     "gemm": timeline("The GEMM's steps 5 and 6 on one SM", "13_gemm", "--step", "6", "--m", "4096", "--n", "2304", "--k", "512"),
+    "megakernel": timeline("The layer's steps 3 and 4 on eight SMs", "16_megakernel", "--step", "4"),
     "attention": timeline("Attention's steps 3 and 4 on one SM", "14_attention", "--step", "4", "--heads", "1", "--queries", "256", "--keys", "1024"),
 }

@@ -351,7 +351,7 @@ const Mistake& mistake_of(const Cell& cell) {
 
 void part_table(Report& r) {
   r.say(
-      "Each line: A, then B, and what has to stand between the two so that B comes behind A. The last columns: the "
+      "Each line: A, then B, and what must stand between the two so that B comes after A. The last columns show the "
       "same kernel without it, run with effects as late as is allowed (GEN5_ORDER=late).");
   const bool tinygpu = current_device().tinygpu;
   Table t({"A", "then B", "needs", "without it: numbers", "tinygpu says", "--mistake"}, 6);
@@ -376,24 +376,23 @@ void part_table(Report& r) {
   r.check("with what it needs, every kernel gives the right numbers", all_right);
   if (tinygpu) r.check("without it, every kernel is diagnosed", all_told);
   r.say(
-      "Nothing is needed between instructions that keep their order by themselves: tcgen05.mma and tcgen05.mma into "
-      "the same accumulator, tcgen05.cp and the tcgen05.mma behind it (one thread, same cta_group); and between a "
-      "bulk copy whose mbarrier has been waited for and the tcgen05.mma that reads what it brought: both are of the "
-      "async proxy.");
+      "Some instructions keep their order without a wait or fence: tcgen05.mma and tcgen05.mma into the same "
+      "accumulator, and tcgen05.cp and a later tcgen05.mma (one thread, same cta_group). The same holds for a bulk "
+      "copy whose mbarrier has been waited for and the tcgen05.mma that reads its bytes: both use the async proxy.");
 }
 
 void part_words(Report& r) {
   r.say(
-      "Four words carry all of this. A proxy is a way to memory: ordinary loads and stores go through the generic "
-      "proxy, TMA and the tensor core through the async proxy; fence.proxy.async lets the one see what the other did. "
-      "Release and acquire order threads: what a thread did before a release is seen by who acquires it, within a "
-      "scope: .cta, .cluster, .gpu. A completion tells that a unit is done: an mbarrier's phase (loads by their bytes, "
-      "MMAs by tcgen05.commit), a bulk group, tcgen05.wait. And tcgen05.fence carries tcgen05 work across a "
-      "synchronisation of threads: ::before on the side that did it, ::after on the side that goes on.");
-  Table t({"how it is told", "who tells", "who may ask", "what is in order behind it"}, 4);
-  t.row({"barrier (bar.sync)", "threads of a block", "the same", "their accesses, generic proxy"});
+      "Four words. A proxy is a path to memory: ordinary loads and stores use the generic proxy, TMA and the tensor "
+      "core the async proxy; fence.proxy.async makes ordinary accesses visible to the async proxy. Release and acquire "
+      "order threads: a thread that acquires sees what another thread did before its release, within a scope: .cta, "
+      ".cluster, .gpu. A completion says that a unit is done: the end of an mbarrier's phase (loads complete their "
+      "bytes, tcgen05.commit arrives), a bulk group, tcgen05.wait. And tcgen05.fence carries tcgen05 work across a "
+      "synchronisation of threads: ::before in the thread that did the work, ::after in the thread that continues.");
+  Table t({"signal", "sent by", "waited for by", "orders"}, 4);
+  t.row({"barrier (bar.sync)", "threads of a block", "the same threads", "their accesses, generic proxy"});
   t.row({"mbarrier, arrive", "any thread of the cluster", "threads of its block", "the arriver's accesses, by scope"});
-  t.row({"mbarrier, complete_tx", "a bulk load", "threads of its block", "the bytes that it brought"});
+  t.row({"mbarrier, complete_tx", "a bulk load", "threads of its block", "the copied bytes"});
   t.row(
       {"mbarrier, commit", "the tensor core", "threads of its block", "MMAs, cp, shift of the thread that committed"});
   t.row({"bulk group", "bulk stores of a thread", "that thread", ".read: sources free; else: written"});
@@ -404,7 +403,7 @@ void part_words(Report& r) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Chapter chapter("00", "order", "Who sees what, and when: A, then B, and what has to stand between the two.");
+  Chapter chapter("00", "order", "What must stand between A and B so that B sees A.");
   chapter.part("words", "Four words", part_words);
   chapter.part("table", "A, then B", part_table);
   chapter.mistakes(kMistakes);

@@ -31,7 +31,7 @@ struct Step {
 };
 
 /// What the object says about itself: the arrivals pending now, and whether the phases of either parity are over. An
-/// arrive of nobody (count 0) returns the state and changes nothing.
+/// arrive with a count of 0 returns the state and changes nothing.
 __device__ Step look(uint32_t bar) {
   Step s;
   s.pending = mbarrier_pending_count(mbarrier_arrive_no_complete(bar, 0));
@@ -59,10 +59,10 @@ void part_phases(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto steps = out.download();
   r.say(
-      "A barrier made with mbarrier.init bar, 2 ends a phase at every second arrive and starts the next by itself. "
-      "Nobody can ask for the number of the phase, only for its parity: test_wait.parity p is true when the phase of "
-      "parity p that came last is over, that is, when the current phase has the other parity. So a fresh barrier "
-      "says true for parity 1.");
+      "An mbarrier with a count of two ends a phase at every second arrive and starts the next phase by itself. A "
+      "thread cannot ask for the number of the phase, only for its parity: test_wait.parity p is true when the latest "
+      "phase of parity p has ended, that is, when the current phase has the other parity. So a fresh mbarrier returns "
+      "true for parity 1.");
   Table t({"after", "arrivals missing", "parity 0 over?", "parity 1 over?", "so the phase is"});
   bool holds = true;
   for (uint32_t i = 0; i < 6; ++i) {
@@ -102,10 +102,10 @@ void part_arrivals(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const Arrivals a = out.download()[0];
   r.say(
-      "arrive returns the state of the phase that it arrived at: a token that test_wait and try_wait take instead of "
-      "a parity. arrive_drop arrives and lowers the count of all later phases by one.");
-  r.check("the phase is not over while an arrival is missing", a.done[0] == 0);
-  r.check("its tokens all say so when it is", a.done[1] && a.done[2] && a.done[3]);
+      "arrive returns the state of the phase in which it arrived: a token, which test_wait and try_wait take instead "
+      "of a parity. arrive_drop arrives and lowers the count of all later phases by one.");
+  r.check("the phase has not ended while an arrival is missing", a.done[0] == 0);
+  r.check("all tokens of the phase say so when it ends", a.done[1] && a.done[2] && a.done[3]);
   r.check("after arrive_drop the next phase expects 3 instead of 4", a.after_drop == 3,
           fmt::format("pending {}", a.after_drop));
 }
@@ -152,11 +152,11 @@ void part_transactions(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const Transactions t = out.download()[0];
   r.say(
-      "expect_tx adds bytes to the transaction count, complete_tx takes them off. A bulk copy does the complete_tx "
-      "by itself when its bytes have landed, so the thread that starts it says how many to expect, and arrives.");
+      "expect_tx adds bytes to the transaction count, complete_tx subtracts them. A bulk copy does the complete_tx by "
+      "itself when its bytes have landed, so the thread that starts the copy expects the bytes, and arrives.");
   r.check("the last arrival does not end a phase while bytes are missing", !t.over[0] && !t.over[1]);
   r.check("the last byte does", t.over[2]);
-  r.check("bytes ahead of their expect_tx keep the phase open until both have come", !t.over[3] && t.over[4]);
+  r.check("bytes that land before their expect_tx keep the phase open until both have come", !t.over[3] && t.over[4]);
   bool copied = true;
   for (uint32_t i = 0; i < 4; ++i) copied &= t.data[i] == host[i * 21];
   r.check("after the wait the copied bytes are there", copied);
@@ -173,7 +173,7 @@ struct Ring {
 
 // A producer warp copies chunks into a ring of stages, a consumer warp sums them. full[s] says that a chunk has landed,
 // empty[s] that it has been read. The producer's first wait on empty[s] must pass on a fresh barrier: it starts with
-// parity 1. (The Stamps are for the timeline of a GPU that nobody watches: clock readings, or nothing.)
+// parity 1. (The Stamps are for the timeline on a GPU: clock readings, or nothing.)
 template <int kStages, bool kStamped>
 __global__ void ring(const uint32_t* from, uint32_t* sums, uint64_t* stamps) {
   __shared__ alignas(128) uint32_t buffer[kStages][kChunk];
@@ -245,8 +245,8 @@ void part_ring(Report& r) {
   const auto [four, four_right] = run(launch_ring<kStages>);
   r.say(
       fmt::format("{} chunks of {} bytes through {} stages. Round n of a stage waits for parity n mod 2 on full, and "
-                  "for the other parity on empty: the producer's first round finds empty[s] 'over' for parity 1 and "
-                  "starts at once.",
+                  "for the other parity on empty: in the producer's first round a wait for parity 1 on empty[s] passes "
+                  "at once.",
                   kItems, kChunk * 4, kStages));
   r.check("every chunk arrived whole, in order, and none was overwritten while it was read", four_right);
   r.check("with one stage, too", one_right);
@@ -255,8 +255,8 @@ void part_ring(Report& r) {
   r.picture(draw({picture_of(one, "One stage:", names), picture_of(four, "Four stages:", names)}, {.window = 4200}));
   r.say(legend(four, names, "chunks"));
   r.say(
-      "What to see: with one stage the consumer waits for a whole copy after each chunk, and the copy for the "
-      "consumer. With four, the copies of the next chunks are on their way while a chunk is summed: the latency is "
+      "What to see: with one stage the consumer waits for a whole copy after each chunk, and the copy waits for the "
+      "consumer. With four stages the next copies are on their way while the consumer sums a chunk: the latency is "
       "paid once.");
 }
 
@@ -285,7 +285,7 @@ __global__ void __cluster_dims__(2) remote(uint32_t* out) {
       out[2] = mapa(bar, 1) - mapa(bar, 0);
     }
   }
-  barrier_cluster_arrive();  // nobody leaves while its shared memory may be reached
+  barrier_cluster_arrive();  // no CTA exits while its shared memory may be accessed
   barrier_cluster_wait();
 }
 
@@ -295,9 +295,9 @@ void part_remote(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto seen = out.download();
   r.say(
-      "mapa turns a shared address into that of another CTA of the cluster: the rank stands in bits 31:24. arrive, "
-      "arrive_drop, expect_tx and complete_tx reach there, return nothing, and must release to .cluster; waiting is "
-      "local.");
+      "mapa turns a shared address into that of another CTA of the cluster: bits 31:24 are the rank. arrive, "
+      "arrive_drop, expect_tx and complete_tx take such an address, return no token, and must release to .cluster. "
+      "Waiting is possible only in the mbarrier's own CTA.");
   r.check("rank 0 saw both CTAs' stores", seen[0] == 100 && seen[1] == 101);
   r.check("the addresses of two ranks differ by 1 << 24", seen[2] == 1u << 24, fmt::format("0x{:08x}", seen[2]));
 }
@@ -348,11 +348,11 @@ bool remote_right(void (*kernel)(uint32_t*)) {
 
 int main(int argc, char** argv) {
   Chapter chapter("01", "mbarrier", "Eight bytes that count arrivals and landed bytes, in phases.");
-  chapter.part("phases", "A phase ends with its last arrival; parity is all one can ask for", part_phases);
-  chapter.part("arrivals", "Tokens, several arrivals at once, and leaving for good", part_arrivals);
+  chapter.part("phases", "A phase ends with its last arrival; a thread can ask only for its parity", part_phases);
+  chapter.part("arrivals", "Tokens, several arrivals at once, and arriving for the last time", part_arrivals);
   chapter.part("transactions", "Bytes count beside arrivals", part_transactions);
   chapter.part("ring", "Producer and consumer over a ring of stages", part_ring);
-  chapter.part("remote", "Arriving at another CTA's barrier", part_remote);
+  chapter.part("remote", "Arriving at another CTA's mbarrier", part_remote);
   chapter.mistakes(kMistakes);
   return chapter.run(argc, argv);
 }

@@ -131,9 +131,9 @@ void part_load(Report& r) {
 
 void part_swizzle(Report& r) {
   r.say(
-      "A swizzle moves the 16-byte chunks of a row, by the row: chunk c goes where address bits 6:4 are those of c "
-      "XOR some of the address bits 9:7. A column of the tile is then spread over the banks, and 8 rows of it can be "
-      "read in one pass.");
+      "A swizzle moves the 16-byte chunks of a row by the row's number: chunk c goes where address bits 6:4 are those "
+      "of c XOR some of the address bits 9:7. A column of the tile is then spread over the banks, and a warp reads 8 "
+      "rows of it in one pass.");
   struct Mode {
     CUtensorMapSwizzle swizzle;
     const char* name;
@@ -181,9 +181,9 @@ void part_bounds(Report& r) {
   m.nan = true;
   const auto nan = run_load(tensor, m, 32, 8);
   r.say(
-      "What lies outside the tensor is filled: with zeros, or for floating-point types with 0x7ff7, a NaN. The "
-      "mbarrier counts the whole box. Starts may be negative; but along dimension 0 they must be a multiple of 16 "
-      "bytes.");
+      "TMA fills the part of a box that lies outside the tensor: with zeros, or for floating-point types with 0x7ff7, "
+      "a NaN. The mbarrier counts the whole box. Starts may be negative; but along dimension 0 they must be a multiple "
+      "of 16 bytes.");
   const auto text = [](const std::vector<uint16_t>& v) {
     std::string s;
     for (uint32_t row = 0; row < 4; ++row) {
@@ -211,7 +211,7 @@ void part_bounds(Report& r) {
     }
   r.check("zeros outside", zeros);
   r.check("NaNs outside, where the map asks for them", nans);
-  r.check("a negative start fills the rows and columns ahead of the tensor", negative);
+  r.check("a negative start fills the rows and columns before the tensor", negative);
 }
 
 // ---- 4. Element strides
@@ -228,7 +228,7 @@ void part_strides(Report& r) {
       "counted.");
   bool holds = seen[24] == kUntouched;
   for (uint32_t i = 0; i < 24; ++i) holds &= seen[i] == tensor[(1 + i / 8 * 3) * 64 + 8 + i % 8];
-  r.check("rows 1, 4, 7 and nothing behind them", holds);
+  r.check("rows 1, 4, 7 and nothing after them", holds);
 }
 
 // ---- 5. Multicast
@@ -260,9 +260,9 @@ void part_multicast(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto seen = out.download();
   r.say(
-      "One copy, several CTAs: the mask names cluster ranks, here 0, 1 and 3 (0b1011). Rank 0 asks, once. The box, "
-      "1024 bytes, lands at the same offset in each of the three, and each one's own mbarrier counts it. Before, "
-      "every buffer was filled with 0xeeee. What the four found in it:");
+      "One copy, several CTAs: the mask names cluster ranks, here 0, 1 and 3 (0b1011). Rank 0 issues it, once. The "
+      "box, 1024 bytes, lands at the same offset in each of the three, and completes on each CTA's own mbarrier. "
+      "Before, every buffer was filled with 0xeeee. The buffers of the four CTAs afterwards:");
   bool there = true, spared = true;
   Table t({"rank", "asks", "in the mask", "expects", "first words of its buffer", "words of the box"});
   for (uint32_t rank = 0; rank < 4; ++rank) {
@@ -320,9 +320,9 @@ void part_store(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto added = data.download();
   r.say(
-      "A store ends in a bulk group instead of an mbarrier: commit_group closes it, wait_group waits for it. Rows "
-      "and columns outside the tensor are not written, but along dimension 0 the unit writes whole 16-byte chunks: "
-      "the tensor here has 18 columns, and a chunk that begins at column 16 is written to column 19.");
+      "A store ends in a bulk group instead of an mbarrier: commit_group closes it, wait_group waits for it. Rows and "
+      "columns outside the tensor are not written, but along dimension 0 TMA writes whole 16-byte chunks: the tensor "
+      "here has 18 columns, and a chunk that begins at column 16 is written up to column 19.");
   bool rows_kept = true, chunk = true, sums = true;
   for (uint32_t y = 0; y < rows; ++y)
     for (uint32_t x = 0; x < columns; ++x) {
@@ -372,10 +372,10 @@ void part_im2col(Report& r) {
                           kPixels, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
                           CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
   r.say(
-      "im2col lays out the input of a convolution: a column of pixels, walked along W between the corners of a box "
-      "and on into the next image, each moved by an offset, which is the filter's tap. Here the box is -1 .. 4 "
-      "(lower corner -1, upper corner -1), so tap 1 reads every pixel in the middle of its filter. Pixel w of image "
-      "n is shown as n:w, padding as '-'.");
+      "im2col lays out the input of a convolution: a column of pixels, taken along W between the corners of a box and "
+      "on into the next image. An offset, the filter's tap, moves each pixel. Here the box is -1 .. 4 (lower corner "
+      "-1, upper corner -1), so tap 1 reads every pixel in the middle of its filter. Pixel w of image n is shown as "
+      "n:w, padding as '-'.");
   bool holds = true;
   for (uint16_t tap = 0; tap < 3; ++tap) {
     im2col<<<1, 128>>>(map, 2, 0, tap, kPixels * kChannels * 2, out.get());
@@ -394,7 +394,7 @@ void part_im2col(Report& r) {
     }
     r.picture(line + "\n");
   }
-  r.check("each tap sees its pixels, zeros where the filter hangs over", holds);
+  r.check("each tap sees its pixels, and zeros where the filter leaves the image", holds);
 }
 
 // ---- 8. gather4
@@ -550,14 +550,14 @@ void part_stages(Report& r) {
   const auto [one, one_right] = run(launch_stages<1>);
   const auto [four, four_right] = run(launch_stages<4>);
   r.say(
-      "A load takes its latency, however small it is. A kernel that asks for a box, waits, and works on it gets one "
-      "box a latency; with several buffers, stages, it asks for the next boxes before it needs them.");
+      "Every load has the same latency, however small it is. A kernel that loads a box, waits, and works on it gets "
+      "one box in each latency. With several buffers, stages, it starts the next loads before it needs them.");
   const PipelineNames names{.work = "sum", .outputs = ""};
   r.picture(draw({picture_of(one, "One stage:", names), picture_of(four, "Four stages:", names)}, {.window = 8400}));
   r.say(legend(four, names, "boxes"));
   r.say(
-      "What to see: with one stage TMA has one box on its way at most, and none while the threads sum. With four it "
-      "has up to four, and the threads hardly wait.");
+      "What to see: with one stage TMA has at most one box on its way, and none while the threads sum. With four "
+      "stages it has up to four, and the threads hardly wait.");
   r.check("all boxes were summed, with one stage and with four", one_right && four_right);
 }
 
@@ -565,7 +565,7 @@ void part_stages(Report& r) {
 
 // mistakes.txt says which lines are wrong in which kernel. These run a kernel and say whether its numbers are right.
 
-/// Loads a box, moves the map by a row while nobody uses it, and loads again.
+/// Loads a box, moves the map by a row between two uses, and loads again.
 __global__ void moved_map(CUtensorMap* map, const CUtensorMap* next, uint16_t* out) {
   __shared__ alignas(1024) uint16_t buffer[kShared / 2];
   __shared__ alignas(8) uint64_t barrier;
@@ -684,7 +684,7 @@ bool stages_right(void (*kernel)(CUtensorMap, uint32_t*, uint64_t*)) {
 
 int main(int argc, char** argv) {
   Chapter chapter("02", "Bulk and tensor copies",
-                  "One thread asks for a box; the unit lays it out and reports its bytes.");
+                  "One thread requests a box; TMA lays it out in shared memory and reports its bytes.");
   chapter.part("load", "The smallest kernel: one box", part_load);
   chapter.part("swizzle", "What lands where", part_swizzle);
   chapter.part("bounds", "Outside the tensor", part_bounds);

@@ -62,8 +62,8 @@ void part_smallest(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const Seen s = seen.download()[0];
   r.say(
-      "A whole warp executes tcgen05.alloc with a column count and a place in shared memory. It gets a 32-bit "
-      "address: the lane in the upper half, the column in the lower.");
+      "A whole warp executes tcgen05.alloc with a number of columns and an address in shared memory. It gets a 32-bit "
+      "Tensor Memory address: the lane in the upper half, the column in the lower.");
   Table t({"what", "value"});
   t.row({"address", fmt::format("0x{:08x}", s.address)});
   t.row({"lane (bits 31:16)", std::to_string(s.address >> 16)});
@@ -119,7 +119,7 @@ void part_blocks(Report& r) {
   const uint32_t sizes[] = {256, 128, 32, 32, 32};
   r.say(
       "Columns come in units of 32, in powers of two from 32 to 512. A CTA may allocate several times, each time at "
-      "most as much as the time before; a freed block can be taken again.");
+      "most as much as the time before. A later allocation can reuse a freed block.");
   Table t({"block", "columns", "first column"});
   for (int i = 0; i < 5; ++i) t.row({std::string(1, char('A' + i)), std::to_string(sizes[i]), std::to_string(a[i])});
   r.table(t);
@@ -129,8 +129,8 @@ void part_blocks(Report& r) {
   for (int i = 0; i < 5; ++i) aligned &= a[i] % sizes[i] == 0;
   r.check("each block is aligned to its own size", aligned);
   r.check("no two live blocks overlap", a[0] != a[1] && a[1] != a[2] && a[2] != a[3] && a[3] != a[4]);
-  r.check("E took the place that C gave back", a[4] == a[2],
-          "which free block an SM picks is inferred: the lowest that fits");
+  r.check("E took the place that C freed", a[4] == a[2],
+          "which free block an SM picks is inferred: tinygpu picks the lowest that fits");
 }
 
 // ---- 3. Two CTAs on one SM
@@ -193,8 +193,8 @@ void part_share(Report& r) {
     }
   }
   r.say(
-      "A kernel that wants two CTAs on an SM must therefore ask for at most 256 columns; asking for 512 quietly runs "
-      "them one after the other.");
+      "If two CTAs on an SM should overlap, each may allocate at most 256 columns. With 512 columns they silently run "
+      "one after the other.");
 }
 
 // ---- 4. The pair
@@ -218,7 +218,7 @@ __global__ void __cluster_dims__(2) allocate_pair(Seen* seen) {
   s.address = address;
   // ... work on both SMs' Tensor Memory, at the same addresses ...
   barrier_cluster_arrive();
-  barrier_cluster_wait();  // nobody touches the peer's columns any more
+  barrier_cluster_wait();  // no thread uses the peer's columns any more
   s.freed = clock64();
   tcgen05_dealloc<2>(address, 128);
   s.done = clock64();
@@ -231,8 +231,8 @@ void part_pair(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto s = seen.download();
   r.say(
-      "The CTAs of a pair sit on two SMs and work on both Tensor Memories with one address, so they allocate in "
-      "step. CTA 1 comes 3,000 cycles late:");
+      "The CTAs of a pair run on two SMs and use both Tensor Memories with one address, so they allocate together. CTA "
+      "1 comes 3,000 cycles late:");
   Table t({"CTA of the pair", "SM", "first column", "waited in alloc", "cycles of dealloc"});
   for (int i = 0; i < 2; ++i)
     t.row({std::to_string(i), std::to_string(s[i].sm), std::to_string(s[i].address),
@@ -288,7 +288,7 @@ bool pair_right(void (*kernel)(Seen*)) {
 
 int main(int argc, char** argv) {
   Chapter chapter("03", "tcgen05.alloc",
-                  "Tensor Memory is not declared: a warp asks for columns, waits for them, and gives them back.");
+                  "A warp allocates columns of Tensor Memory at run time, waits for them, and frees them.");
   chapter.part("smallest", "One warp allocates 32 columns and frees them", part_smallest);
   chapter.part("blocks", "Several blocks: sizes, alignment, reuse", part_blocks);
   chapter.part("share", "Two CTAs on one SM", part_share);

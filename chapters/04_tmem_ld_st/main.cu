@@ -199,10 +199,10 @@ void show(Report& r, int num, int columns, const char* words) {
 
 void part_maps(Report& r) {
   r.say(
-      "Every cell of Tensor Memory is filled with its own name; then a warp loads. The pictures show warp 0: in each "
-      "cell the thread and the register that it arrives in. Warps 1 to 3 see the same, 32 lanes further down.");
+      "The program fills every cell of Tensor Memory with its own name; then a warp loads. The pictures show warp 0: "
+      "each cell shows the thread and the register that it goes to. Warps 1 to 3 see the same, 32 lanes further down.");
   show<k32x32b, false, 8>(r, 8, 8,
-                          "thread t has a row, lane t; the registers are the columns. What an epilogue wants.");
+                          "thread t has a row, lane t; the registers are the columns. Epilogues use this shape.");
   show<k16x64b, false, 2>(
       r, 2, 4, "16 lanes. Neighbouring threads are 8 lanes apart: even threads hold lanes 0 to 7, odd ones 8 to 15.");
   show<k16x128b, false, 4>(r, 2, 8, "four threads to a row, every second register 8 lanes further down.");
@@ -238,8 +238,8 @@ void part_fragments(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto got = out.download();
   r.say(
-      "Thread t stored its row, 100 t + column, with 32x32b.x8 and read two 16x256b.x1: rows of threads became "
-      "matrix fragments, without shared memory and without a shuffle.");
+      "Thread t stored its row, 100 t + column, with 32x32b.x8 and read two 16x256b.x1: the rows became matrix "
+      "fragments, without shared memory and without a shuffle.");
   Table t({"thread", "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7"});
   for (uint32_t i : {0u, 1u, 4u, 5u, 31u}) {
     std::vector<std::string> cells{std::to_string(i)};
@@ -281,9 +281,9 @@ void part_pack(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto got = out.download();
   r.say(
-      "A 16-bit accumulator takes a cell of its own, in the low half. st.unpack::16b puts the two halves of a "
-      "register into two columns, ld.pack::16b reads two columns into one register; the columns that an instruction "
-      "covers double.");
+      "A 16-bit accumulator has a cell of its own, in the low half. st.unpack::16b puts the two halves of a register "
+      "into two columns, ld.pack::16b reads two columns into one register; the number of columns that an instruction "
+      "covers doubles.");
   Table t({"", "r0 / column 0", "r1 / column 1", "column 2", "column 3"});
   const auto hex = [](uint32_t v) { return fmt::format("{:08x}", v); };
   t.row({"stored with unpack::16b", "22221111", "44443333", "", ""});
@@ -293,7 +293,7 @@ void part_pack(Report& r) {
   r.check("each half has a column", got[0] % 65536 == 0x1111 && got[1] % 65536 == 0x2222 && got[2] % 65536 == 0x3333);
   r.check("pack::16b joins them again", got[4] == 0x22221111 && got[5] == 0x44443333);
   r.check("the upper halves are zero", (got[0] | got[1] | got[2] | got[3]) >> 16 == 0,
-          "inferred; no document says what unpack::16b leaves there");
+          "inferred; no document says what unpack::16b writes there");
   show<k16x256b, true, 4>(r, 1, 16, "the map with packing: a register covers two columns.");
 }
 
@@ -434,10 +434,10 @@ void part_cost(Report& r) {
   cost_row<true, k16x256b, 64>(r, t, 16);
   r.table(t);
   r.say(
-      "Registers decide, not the shape: a load takes about four cycles and two for each register of a thread, a "
-      "store a third of it. Each quarter of Tensor Memory has its own path, so four warps on the four quarters move "
-      "four times as much, and a fifth warp has to share. Long loads waste the least; loads in flight together share "
-      "one wait.");
+      "The number of registers decides, not the shape: a load takes about four cycles and two for each register of a "
+      "thread, a store a third of that. Each quarter of Tensor Memory has its own path, so four warps on the four "
+      "quarters move four times as much, and a fifth warp shares a path. Long loads waste the least; loads in flight "
+      "together share one wait.");
 }
 
 // ---- Mistakes
@@ -508,8 +508,8 @@ bool hand_over_right(void (*kernel)(uint32_t*)) {
 
 int main(int argc, char** argv) {
   Chapter chapter("04", "tcgen05.ld, st, wait",
-                  "Registers to and from Tensor Memory: which register is which cell, and when it is there.");
-  chapter.part("smallest", "Four registers there and back", part_smallest);
+                  "Registers to and from Tensor Memory: which register is which cell, and when its value is there.");
+  chapter.part("smallest", "Four registers to Tensor Memory and back", part_smallest);
   chapter.part("maps", "Which cell is which register", part_maps);
   chapter.part("fragments", "Rows become fragments", part_fragments);
   chapter.part("pack", "Two 16-bit values to a register", part_pack);

@@ -116,7 +116,7 @@ void part_smallest(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto d = dd.download();
   const auto want = fused_gemm({Format::bf16, kM, kN, kK, a.data(), b.data()});
-  r.say("One tcgen05.mma: A 128 x 16, B 16 x 16 in bf16, D 128 x 16 in f32. Three words say all of it:");
+  r.say("One tcgen05.mma: A 128 x 16, B 16 x 16 in bf16, D 128 x 16 in f32. Three descriptors describe it completely:");
   Table t({"word", "value", "fields"});
   t.row({"instruction descriptor", fmt::format("{:#010x}", kSmallest), "D f32, A and B bf16, N/8 = 2, M/16 = 8"});
   t.row({"A's matrix descriptor", fmt::format("{:#018x}", kSmallestA),
@@ -161,10 +161,10 @@ __global__ void where(uint32_t* d, uint64_t descriptor, uint32_t idesc) {
 
 void part_core(Report& r) {
   r.say(
-      "Without swizzle an operand is made of core matrices: 8 pieces of 16 bytes, one behind the other. K-major, a "
-      "piece is one row and 8 elements along K; M-major, 8 rows and one element along K. LBO and SBO say how far it "
-      "is from a core matrix to its neighbours. Found out with memory that holds its own addresses, and the unit "
-      "matrix as B: the byte at which each core matrix of A, 128 x 16 in f16, begins:");
+      "Without a swizzle an operand is made of core matrices: 8 pieces of 16 bytes, one behind the other. K-major, a "
+      "piece is one row and 8 elements along K; M-major, it is 8 rows and one element along K. LBO and SBO say how far "
+      "it is from a core matrix to its neighbours. The program fills memory with its own addresses and multiplies by "
+      "the unit matrix, so D shows the byte at which each core matrix of A, 128 x 16 in f16, begins:");
   struct Way {
     Major major;
     uint64_t descriptor;
@@ -207,8 +207,8 @@ void part_core(Report& r) {
   r.table(t);
   r.check("a core matrix is 128 contiguous bytes, whatever LBO and SBO are", whole);
   r.say(
-      "Without a swizzle SBO leads along M and LBO along K, whichever way round the operand is. With one, an M-major "
-      "operand has it the other way: see the next part.");
+      "Without a swizzle SBO leads along M and LBO along K, for both majornesses. With a swizzle an M-major operand "
+      "has the two exchanged: see the next part.");
 }
 
 // ---- 3. Majors and swizzles
@@ -334,8 +334,8 @@ std::vector<uint32_t> fused_tf32(const std::vector<uint32_t>& a, const std::vect
 
 void part_layouts(Report& r) {
   r.say(
-      "The same 128 x 64 x 64 product with its operands laid out in every way that the descriptor can say. A step "
-      "along K (32 bytes) is an addition to the start address.");
+      "The same 128 x 64 x 64 product with its operands laid out in every way that the descriptor allows. A step along "
+      "K (32 bytes) is an addition to the start address.");
   struct Way {
     Operand a, b;
   };
@@ -586,7 +586,7 @@ void part_commit(Report& r) {
   const Times t = times.download()[0];
   r.say(
       "tcgen05.commit makes an mbarrier receive one arrival when everything that this thread issued before it is "
-      "complete. It does not wait itself, and an empty group arrives right away.");
+      "complete. It does not wait itself. A commit with nothing before it arrives at once.");
   Table table({"barrier", "tracks", "cycles"});
   table.row({"first", "nothing", std::to_string(t.empty)});
   table.row({"second", "1 MMA", std::to_string(t.first)});
@@ -596,7 +596,7 @@ void part_commit(Report& r) {
   bool good = true;
   for (uint32_t i = 0; i < kM; ++i)
     good &= d[2 * i] == std::bit_cast<uint32_t>(16.0f) && d[2 * i + 1] == std::bit_cast<uint32_t>(32.0f);
-  r.check("each accumulator is complete when its barrier is", good, "16 and 32 in all 128 lanes");
+  r.check("each accumulator is complete when its mbarrier's phase has ended", good, "16 and 32 in all 128 lanes");
   r.check("the later group comes later", t.second >= t.first);
   r.value("commit_first_cycles", double(t.first));
 
@@ -613,15 +613,15 @@ void part_commit(Report& r) {
   const auto [each, each_right] = run(launch_chain<true>);
   const auto [once, once_right] = run(launch_chain<false>);
   r.say(
-      fmt::format("What a wait costs: {} MMAs of {} columns into one accumulator, with a commit and a wait behind "
-                  "each, and with one commit behind all.",
+      fmt::format("The cost of a wait: {} MMAs of {} columns into one accumulator, with a commit and a wait after "
+                  "each, and with one commit after all.",
                   kChain, kWide));
   r.picture(draw({picture_of(each, "A wait behind each:", names), picture_of(once, "One commit behind all:", names)}));
   r.say(legend(once, names, "MMAs"));
   r.say(
-      "What to see: an MMA of 256 columns keeps the tensor core busy for half as many cycles as it takes until its "
-      "commit has been seen. Whoever waits behind each leaves it idle for the rest; a chain needs no wait, and fills "
-      "it.");
+      "What to see: an MMA of 256 columns keeps the tensor core busy for half the cycles that pass until its commit "
+      "has been seen. A kernel that waits after each MMA leaves the tensor core idle for the rest; a chain needs no "
+      "wait, and keeps it busy.");
   r.check("the sums of both are right", each_right && once_right, fmt::format("{} in all lanes", kChain * kK));
 }
 
@@ -634,9 +634,9 @@ std::string bits_of(float f) {
 
 void part_numbers(Report& r) {
   r.say(
-      "Sixteen products: 1, 2^-20, twelve of 0.75 * 2^-25, one of -2.25 * 2^-25 and one near -1. Each is exact; what "
-      "differs is when bits are thrown away. The tensor core cuts every term to 25 bits below the largest exponent "
-      "(2^0 here), adds what is left exactly, and cuts the sum to f32 once. f32 in K order rounds after every "
+      "Sixteen products: 1, 2^-20, twelve of 0.75 * 2^-25, one of -2.25 * 2^-25 and one near -1. Each is exact; the "
+      "three sums differ in when they drop bits. The tensor core cuts every term to 25 bits below the largest exponent "
+      "(2^0 here), adds the cut terms exactly, and cuts the sum to f32 once. f32 in K order rounds after every "
       "addition. float64 keeps everything.");
   // Row 0 of A and of B hold the products; the other elements are zero.
   const float x[kK] = {1,          0x1p-10f,   0x1.8p-13f, 0x1.8p-13f, 0x1.8p-13f, 0x1.8p-13f, 0x1.8p-13f,  0x1.8p-13f,
@@ -716,12 +716,13 @@ bool tile_right(void (*kernel)(const uint16_t*, const uint16_t*, uint32_t*, Oper
 int main(int argc, char** argv) {
   Chapter chapter(
       "05", "tcgen05.mma",
-      "The tensor core multiplies tiles that descriptors point at, into Tensor Memory, and a barrier tells when.");
+      "The tensor core multiplies tiles that descriptors point at, into Tensor Memory, and an mbarrier reports when it "
+      "is done.");
   chapter.part("smallest", "One MMA from shared memory filled by hand", part_smallest);
   chapter.part("core", "Core matrices, and where LBO and SBO lead", part_core);
   chapter.part("layouts", "Both majors, every swizzle", part_layouts);
   chapter.part("accumulate", "Chains along K", part_accumulate);
-  chapter.part("commit", "Commit, and what a wait costs", part_commit);
+  chapter.part("commit", "Commit, and the cost of a wait", part_commit);
   chapter.part("numbers", "One sum, three answers", part_numbers);
   chapter.mistakes(kMistakes);
   return chapter.run(argc, argv);

@@ -107,9 +107,9 @@ void part_narrow(Report& r) {
   }
   r.say(
       "kind::f8f6f4 multiplies numbers of 8, 6 and 4 bits, 32 along K, any format of A with any of B. Every element "
-      "has a byte's room: sixteen 6-bit codes are packed into 12 bytes, sixteen 4-bit codes into 8, and the rest of "
-      "their 16 bytes is padding. (TMA's types 16U6_ALIGN16B and 16U4_ALIGN16B bring them so.) So they are as large "
-      "and as fast as fp8 here; mxf4 in chapter 08 packs them tight.");
+      "has one byte of room: sixteen 6-bit codes are packed into 12 bytes, sixteen 4-bit codes into 8, and the rest of "
+      "their 16 bytes is padding. (TMA's types 16U6_ALIGN16B and 16U4_ALIGN16B load them so.) In this kind they need "
+      "as much room and time as fp8; mxf4 in chapter 08 packs them tightly.");
   r.table(formats);
   r.say("Sixteen e3m2 codes 0 to 15, and sixteen e2m1 codes, in their 16 bytes:");
   std::array<uint8_t, 16> codes;
@@ -165,8 +165,7 @@ void part_integers(Report& r) {
   for (uint32_t& w : c) w = 2147400000 + random.below(80000);  // not far from 2^31
   r.say(
       "kind::i8 multiplies bytes, signed or not, 32 along K, and adds into 32-bit integers. A sum that leaves their "
-      "range comes round on the other side, or, with bit 3 of the instruction descriptor, stays at the end of the "
-      "range. D starts just below 2^31:");
+      "range wraps around or, with bit 3 of the instruction descriptor, saturates. D starts just below 2^31:");
   Table t({"A", "B", "bit 3", "D[0][0], exact", "D[0][0]", "all equal"});
   bool all = true;
   uint32_t beyond = 0;

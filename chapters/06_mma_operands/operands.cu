@@ -65,9 +65,9 @@ bool from_tmem_right(void (*kernel)(const uint32_t*, const uint16_t*, uint32_t*)
 
 void part_tmem(Report& r) {
   r.say(
-      "A may lie in Tensor Memory instead of shared memory, [a] instead of a descriptor. Which element is where? "
-      "Each half of each cell of A is set in turn (to its lane + 1), all others are zero, and row k of B is k + 1: "
-      "so D's value names lane and k.");
+      "A may lie in Tensor Memory instead of shared memory: [a] instead of a descriptor. Which element is where? The "
+      "program sets each half of each cell of A in turn (to its lane + 1) and all others to zero. Row k of B is k + 1, "
+      "so D's value gives lane and k.");
   std::vector<uint16_t> b(kN * kK);
   for (uint32_t i = 0; i < b.size(); ++i) b[i] = bf16_of(float(i % kK + 1));
   Table t({"column of A", "bits 15:0", "bits 31:16"});
@@ -172,9 +172,9 @@ bool two_products_right(void (*kernel)(const uint16_t*, const uint16_t*, const u
 
 void part_chain(Report& r) {
   r.say(
-      "What it is for: the result of one product is an operand of the next. S = Q K^T is in Tensor Memory; threads "
-      "load it, make P of it (a softmax in attention, here S / 8 in bf16), and store P where the second product's A "
-      "is. Its accumulator has the same lanes as that A: each thread keeps its row throughout.");
+      "The use: the result of one product is an operand of the next. S = Q K^T is in Tensor Memory. Threads load it, "
+      "compute P from it (a softmax in attention, here S / 8 in bf16), and store P as A of the second product. Its "
+      "accumulator has the same lanes as that A, so each thread keeps its row throughout.");
   Table t({"", "columns", "holds"});
   t.row({"S", "0 to 63", "64 keys, f32"});
   t.row({"P", "64 to 95", "64 keys, two bf16 to a cell"});
@@ -182,8 +182,8 @@ void part_chain(Report& r) {
   r.table(t);
   r.check("O = P V, every bit", two_products_right(two_products));
   r.say(
-      "Only A can lie there: B comes from shared memory always. And A in Tensor Memory spares the tensor core its "
-      "reads of shared memory: 128 rows of A are 4 KiB an instruction, as much as 128 columns of B.");
+      "Only A can lie there; B always comes from shared memory. A in Tensor Memory saves the tensor core its reads of "
+      "shared memory: 128 rows of A are 4 KiB an instruction, as much as 128 columns of B.");
 }
 
 // ---- 3. Either major
@@ -297,10 +297,10 @@ std::string lines_of_a() {
 
 void part_majors(Report& r) {
   r.say(
-      "An operand is K-major if its neighbours along K are neighbours in memory. Matrices come either way round, and "
-      "nobody has to turn them: TMA brings rows as they lie, the descriptor says how rows follow each other, and "
-      "bits 15 and 16 of the instruction descriptor say which way round A and B are. The same tile of A, 128 x 64, "
-      "after a load with 128-byte swizzle:");
+      "An operand is K-major if its neighbours along K are neighbours in memory. The tensor core takes both "
+      "majornesses, so no thread has to transpose: TMA loads rows as they lie, the descriptor says how far it is from "
+      "row to row, and bits 15 and 16 of the instruction descriptor state the majorness of A and B. The same tile of "
+      "A, 128 x 64, after a load with the 128-byte swizzle:");
   r.picture(lines_of_a<Major::k>() + "\n" + lines_of_a<Major::mn>());
   const auto a = make_inputs(Format::bf16, Pattern::uniform, kM * kBlock, 6);
   const auto b = make_inputs(Format::bf16, Pattern::uniform, kColumns * kBlock, 7);
@@ -321,9 +321,9 @@ void part_majors(Report& r) {
   r.table(t);
   r.check("four ways round, one product", all, "bit for bit");
   r.say(
-      "128 bytes hold 64 elements of M, so a tile of 128 is two boxes, and LBO says how far apart they are. A in "
-      "Tensor Memory is K-major. tf32 is MN-major only with its own swizzle (chapter 05); 4- and 6-bit operands "
-      "never are.");
+      "128 bytes hold 64 elements of M, so a tile of 128 is two boxes, and LBO is the distance between them. A in "
+      "Tensor Memory is K-major. tf32 is MN-major only with its own swizzle (chapter 05); 4- and 6-bit operands never "
+      "are.");
 }
 
 #include "operands_mistakes.inc"

@@ -107,9 +107,8 @@ std::string map_of_halves(uint32_t tiles) {
 
 void part_m64(Report& r) {
   r.say(
-      "With M = 64 a tile fills half of the lanes: not the first 64, but 16 of each quarter, so that four warps "
-      "carry it out with 16 lanes each. Columns of the picture: the lower and the upper 16 lanes of a quarter. A "
-      "dash was not written.");
+      "With M = 64 a tile fills half of the lanes: not the first 64, but 16 of each quarter, so that four warps read "
+      "16 lanes each. Columns of the picture: the lower and the upper 16 lanes of a quarter. A dash was not written.");
   r.picture("  One tile, D at lane 0:\n" + map_of_halves(1) + "\n  A second one at lane 16, in the same columns:\n" +
             map_of_halves(2));
   r.check("row m of tile t is lane 32 (m / 16) + 16 t + m % 16", halves_right(two_halves), "every bit of both tiles");
@@ -148,9 +147,9 @@ void part_mask(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto cells = d.download();
   r.say(
-      "disable-output-lane is a mask of 128 bits in four registers: a lane whose bit is set stays as it is. An edge "
-      "tile of a matrix keeps what lies beyond its last row. #: written; a dot: left alone. Lane 0 of each quarter "
-      "stands on the left:");
+      "disable-output-lane is a mask of 128 bits in four registers: a lane whose bit is set keeps its old value. Use "
+      "it for an edge tile, to keep what lies beyond the matrix's last row. #: written; a dot: not written. Lane 0 of "
+      "each quarter is on the left:");
   std::string picture;
   bool right = true;
   const uint32_t words[] = {mask.x, mask.y, mask.z, mask.w};
@@ -219,8 +218,8 @@ std::vector<uint32_t> run_flags(const std::vector<uint16_t>& a, const std::vecto
 void part_flags(Report& r) {
   r.say(
       "Bits 13 and 14 of the instruction descriptor negate A and B. scale-input-d, a number behind the predicate, "
-      "divides the old D by a power of two before A B is added: a running sum that is scaled down on the way. All of "
-      "A and B is 1, the old D 100:");
+      "divides the old D by a power of two before A B is added: it scales a running sum down. All of A and B is 1, the "
+      "old D 100:");
   const std::vector<uint16_t> ones_a(kLanes * kK, bf16_of(1)), ones_b(kN * kK, bf16_of(1));
   const std::vector<uint32_t> hundred(kLanes * kN, std::bit_cast<uint32_t>(100.f));
   Table t({"", "D"});
@@ -318,9 +317,9 @@ void part_f16(Report& r) {
     return cells.download();
   };
   r.say(
-      "kind::f16 can also add up in f16, if A and B are f16. A sum is rounded to nearest even after each "
-      "instruction, to 11 bits, and lies in the low half of its 32-bit cell. K grows by 16 with each MMA of a chain; "
-      "the error is the largest of all results', as a share of the result:");
+      "kind::f16 can also accumulate in f16, if A and B are f16. The sum is rounded to nearest even after each "
+      "instruction, to 11 bits, and lies in the low half of its 32-bit cell. K grows by 16 with each MMA of a chain. "
+      "The error is the largest of all results, as a share of the result:");
   Table t({"K", "D[0][0], exact", "f32 accumulators", "largest error", "f16 accumulators", "largest error"});
   bool halves = true, words = true, upper = true;
   std::vector<double> chain(kLanes * kN), once(kLanes * kN);
@@ -354,8 +353,8 @@ void part_f16(Report& r) {
   r.check("four times sixteen ones are 64", sums_right(sum_up<Accumulator::f16>));
   r.check("and the upper halves of the cells are 0", upper, "what silicon leaves there is not known");
   r.say(
-      "f16 accumulators take no less Tensor Memory and no less time. They are there for results that go on as f16 "
-      "anyway, and for a sum that passes 65504 there is only infinity.");
+      "f16 accumulators need as much Tensor Memory and time. Use them for results that continue as f16 anyway. A sum "
+      "beyond 65504 becomes infinity.");
 }
 
 #include "results_mistakes.inc"

@@ -153,10 +153,10 @@ void part_shapes(Report& r) {
                           run_shape<CpShape::r32x128b_warpx4>(".32x128b.warpx4", 32, 16),
                           run_shape<CpShape::r4x256b>(".4x256b", 4, 32)};
   r.say(
-      "One thread issues tcgen05.cp with a Tensor Memory address and a descriptor of shared memory; it is done when "
-      "a commit's barrier says so. The shape names rows and bits of a row. A row goes to a lane, each 4 bytes of it "
-      "to a column. Where there are fewer rows than lanes, they go to several quarters. Which rows arrived in which "
-      "lanes:");
+      "One thread issues tcgen05.cp with a Tensor Memory address and a descriptor of shared memory; a commit's arrival "
+      "says when it is done. The shape gives rows and bits of a row. Each row goes to a lane, each 4 bytes of it to a "
+      "column. If there are fewer rows than lanes, the copy writes them to several quarters. Which rows arrived in "
+      "which lanes:");
   Table t({"shape", "lanes 0-31", "lanes 32-63", "lanes 64-95", "lanes 96-127", "columns"});
   bool order = true;
   for (const Shape& s : shapes) {
@@ -193,8 +193,8 @@ void part_shapes(Report& r) {
     }
   r.check("every row is where the manual's figures have it", lanes);
   r.say(
-      "What they are for: .128x256b brings A (32 bytes of K for each row), .32x128b.warpx4 brings scale factors, "
-      "which every quarter needs (chapter 08), .4x256b one row for each quarter (below, behind a shift).");
+      "Uses: .128x256b loads A (32 bytes of K for each row), .32x128b.warpx4 loads scale factors, which every quarter "
+      "needs (chapter 08), .4x256b one row for each quarter (below, after a shift).");
 }
 
 // ---- 2. Where rows come from
@@ -212,9 +212,9 @@ void part_source(Report& r) {
       {"128B", Swizzle::b128, smem_descriptor({.swizzle = Swizzle::b128, .stride = 8 * 128})},
   };
   r.say(
-      "The descriptor is an MMA's, for a K-major tile: swizzles, SBO from eight rows to the next eight, LBO from 16 "
-      "bytes of a row to the next 16 where nothing is swizzled. So what TMA has brought for an MMA can be copied as "
-      "it lies. 32 rows of 16 bytes by .32x128b.warpx4, taken out of rows as wide as the swizzle:");
+      "The descriptor is that of an MMA with a K-major tile: swizzles, SBO from eight rows to the next eight, LBO from "
+      "16 bytes of a row to the next 16 without a swizzle. So a tile that TMA has loaded for an MMA can be copied as "
+      "it lies. 32 rows of 16 bytes by .32x128b.warpx4, taken from rows as wide as the swizzle:");
   Table t({"swizzle", "a row is", "SBO", "row 5 begins at byte", "rows arrived"});
   bool all = true;
   for (const Way& w : ways) {
@@ -243,9 +243,9 @@ void part_expand(Report& r) {
   std::array<uint8_t, 16> codes;
   for (uint8_t i = 0; i < 16; ++i) codes[i] = i;
   r.say(
-      "A of kinds f8f6f4 and mxf8f6f4 in Tensor Memory has a byte for each element, also for 6- and 4-bit ones. In "
+      "In Tensor Memory, A of kinds f8f6f4 and mxf8f6f4 has a byte for each element, also for 6- and 4-bit ones. In "
       "shared memory those are packed: 12 or 8 bytes of 16, then padding (chapter 06). .b8x16.b6x16_p32 and "
-      ".b8x16.b4x16_p64 unpack them on the way. The codes 0 to 15:");
+      ".b8x16.b4x16_p64 unpack them during the copy. The codes 0 to 15:");
   std::string text;
   bool right = true;
   const auto show = [&](const char* name, Narrow format, const std::vector<uint32_t>& cells, int shift) {
@@ -271,7 +271,7 @@ void part_expand(Report& r) {
        run_copy<CpShape::r32x128b_warpx4, CpFrom::b4x16_p64>(source(Narrow::e2m1), source_of(32)), 2);
   r.picture(text);
   r.check("a 6-bit code is in bits 5:0 of its byte, a 4-bit code in bits 5:2", right);
-  r.say("The shape counts what arrives: .128x256b reads 32 bytes of padded source for each row.");
+  r.say("The shape counts the bits that arrive: .128x256b reads 32 bytes of padded source for each row.");
 }
 
 // ---- 4. From cp to mma
@@ -328,8 +328,8 @@ bool feed_right(void (*kernel)(const uint16_t*, const uint16_t*, uint32_t*)) {
 
 void part_feed(Report& r) {
   r.say(
-      "cp, mma and shift stand in one queue. Some pairs keep the order of issue, so that nothing has to be waited "
-      "for in between; all others need the first one's commit:");
+      "cp, mma and shift go into one queue. Some pairs keep the order of issue and need no wait in between; all others "
+      "need the first one's commit:");
   Table t({"first", "then", "in order"});
   t.row({"cp", "mma", "yes"});
   t.row({"mma", "mma, same accumulator and shape", "yes"});
@@ -433,10 +433,10 @@ void part_shift(Report& r) {
   };
   const auto moved = run(false), patched = run(true);
   r.say(
-      "tcgen05.shift.down moves eight columns by a lane: each lane takes what its upper neighbour has, in each "
-      "quarter for itself. The last lane of a quarter keeps what it has; tcgen05.cp.4x256b at lane 31 brings it "
-      "something new. Every lane held its own number; what it holds behind a shift, and behind a shift and such a "
-      "copy of 1000 to 1003:");
+      "tcgen05.shift.down moves eight columns by one lane, in each quarter separately: each lane takes the value of "
+      "the next higher lane. The last lane of a quarter keeps its value; tcgen05.cp.4x256b at lane 31 gives it a new "
+      "one. Every lane held its own number. The lanes after a shift, and after a shift and such a copy of 1000 to "
+      "1003:");
   std::string text =
       "    lane         0    1    2  ..   30   31 |  32   33  ..   62   63 |  64  ..   95 |  96  ..  127\n";
   const auto line = [&](const char* name, const std::vector<uint32_t>& c) {
@@ -459,13 +459,12 @@ void part_shift(Report& r) {
           "direction and span rest on two independent readings, not on silicon");
   r.check("and cp.4x256b replaces that one", last);
   r.say(
-      "What it is for: a convolution as a product. Row m of A is a pixel; the second tap of the filter multiplies "
-      "pixel m + 1, the third m + 2. A is brought once and moved by a lane for each tap, instead of being brought "
-      "again.");
+      "The use: a convolution as a product. Row m of A is a pixel; the second tap of the filter multiplies pixel m + "
+      "1, the third m + 2. A is copied once and shifted by a lane for each tap, instead of copied again.");
   r.check("D[m] = A[m] B0 + A[m + 1] B1 + A[m + 2] B2, every bit", window_right(window));
   r.say(
       "Eight operations, no wait: mma to shift, shift to cp.4x256b and cp to mma keep their order. .ashift on an MMA "
-      "with A in Tensor Memory does the same move as part of the product.");
+      "with A in Tensor Memory makes the same shift as part of the product.");
 }
 
 #include "mistakes.inc"
@@ -474,7 +473,7 @@ void part_shift(Report& r) {
 
 int main(int argc, char** argv) {
   Chapter chapter("07", "tcgen05.cp and tcgen05.shift",
-                  "Shared memory to Tensor Memory without a thread's help, and Tensor Memory by a lane.");
+                  "Shared memory to Tensor Memory without registers, and Tensor Memory shifted by a lane.");
   chapter.part("shapes", "Six shapes: which rows go to which lanes", part_shapes);
   chapter.part("source", "Rows out of any K-major tile", part_source);
   chapter.part("expand", "Six and four bits become bytes", part_expand);

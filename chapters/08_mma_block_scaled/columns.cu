@@ -82,9 +82,8 @@ std::string held(const std::vector<uint32_t>& cells, uint32_t quarter, uint32_t 
 
 void part_columns(Report& r) {
   r.say(
-      "Accumulators and scales share the 512 columns, and whoever writes the kernel deals them out. Every cell is "
-      "marked, then one product of 128 x 64 is made, whose scales are copied to columns 256 and 272. What the cells "
-      "hold behind it:");
+      "Accumulators and scales share the 512 columns. The program marks every cell, then runs one product of 128 x 64, "
+      "whose scales are in columns 256 and 272. The cells afterwards:");
   DeviceBuffer<uint8_t> a(std::vector<uint8_t>(kScaleChunk, 128)), b(std::vector<uint8_t>(kScaleChunk, 129));
   DeviceBuffer<uint32_t> out(kM * kColumns);
   marked<<<1, kM>>>(a.get(), b.get(), with_n(kMxf8, kN), out.get());

@@ -41,10 +41,10 @@ uint32_t code_of(float d) { return uint32_t(std::lround(std::log2(d))) - 5 + 127
 
 void part_rows(Report& r) {
   r.say(
-      "Scale factors of A and of B lie in Tensor Memory, a byte each. tcgen05.cp.32x128b.warpx4 (chapter 07) brings "
+      "Scale factors of A and of B lie in Tensor Memory, a byte each. tcgen05.cp.32x128b.warpx4 (chapter 07) loads "
       "them: a chunk of 512 bytes, 32 lines of 16, line i to lane i of every quarter, four bytes to a column. Which "
-      "byte multiplies which row? Byte 0 of line i, word c is set to a power of two of its own; A and B are ones, so "
-      "each row of D shows the scale that it got:");
+      "byte multiplies which row? The program sets byte 0 of line i, word c to a power of two of its own. A and B are "
+      "ones, so each row of D shows the scale that it got:");
   std::vector<uint8_t> ones(kScaleChunk, 127), numbered(kScaleChunk, 127);
   for (uint32_t line = 0; line < 32; ++line)
     for (uint32_t word = 0; word < 4; ++word) numbered[line * 16 + word * 4] = uint8_t(64 + word * 32 + line);
@@ -121,8 +121,8 @@ void part_along(Report& r) {
   text += "    mxf4, 64 deep (2X):          " + blocks_of<ScaledKind::mxf4>(kMxf4, right);
   text += "    mxf4nvf4, 64 deep (4X):      " + blocks_of<ScaledKind::mxf4nvf4>(kNvf4, right);
   r.say(
-      "One instruction of kind mxf8f6f4 takes one scale of a row, mxf4 two, mxf4nvf4 with 4X four: neighbouring "
-      "bytes of the word, from the id on. Found out with one element of A at a time:");
+      "One instruction of kind mxf8f6f4 uses one scale of a row, mxf4 two, mxf4nvf4 with 4X four: neighbouring bytes "
+      "of the word, from the id on. The program sets one element of A at a time to find out which:");
   r.picture(text);
   r.check("scale j of an instruction multiplies its j-th block of K", right);
   r.say(
@@ -160,9 +160,9 @@ bool product_right(Narrow format, uint32_t n, uint32_t depth, uint32_t idesc, Ke
 
 void part_unusual(Report& r) {
   r.say(
-      "Written out for a shape that is no power of two: mxf8f6f4, N = 48, K = 160. A row of B has five scales. B's "
-      "scales are two chunks: scales 0 to 3 of every column, then scale 4 and padding. Of a chunk, lines 0 to 31 "
-      "have column n = line in word 0 and column 32 + line in word 1 (for lines below 16); the rest is padding:");
+      "A shape that is not a power of two: mxf8f6f4, N = 48, K = 160. A column of B has five scales. B's scales are "
+      "two chunks: scales 0 to 3 of every column, then scale 4 and padding. In a chunk, lines 0 to 31 have column n = "
+      "line in word 0 and column 32 + line in word 1 (for lines below 16); the rest is padding:");
   Matrix b = constant(Narrow::e4m3, 48, 160, 32, kOneE4m3);
   for (uint32_t i = 0; i < b.scales.size(); ++i) b.scales[i] = uint8_t(i);  // column · 5 + block
   const auto chunks = b.chunks(0xff);

@@ -99,9 +99,9 @@ void part_quantise(Report& r) {
     for (uint32_t n = 0; n < kRows; ++n)
       for (uint32_t k = 0; k < kDepth; ++k) exact[m * kRows + n] += a[m * kDepth + k] * b[n * kDepth + k];
   r.say(fmt::format(
-      "Two matrices of {} x {}, nearly normal, but one channel in forty is far larger than the others, as "
-      "activations of trained networks are. Each is quantised in five ways, and multiplied by the kind that has that "
-      "way. Errors are root mean squares, as a share of the matrix's own:",
+      "Two matrices of {} x {}, nearly normal, but one channel in forty is far larger than the rest, as in the "
+      "activations of trained networks. The program quantises each in five ways, and multiplies them by the kind for "
+      "that format. Errors are root mean squares, as a share of the matrix's own:",
       kRows, kDepth));
   Table t({"format", "scale", "bits an element", "error of A", "error of A B", "kind"});
   bool right = true;
@@ -145,11 +145,11 @@ void part_quantise(Report& r) {
   r.check("four bits with scales are better than four without, finer scales better than coarse ones",
           errors[4] < errors[3] && errors[3] < errors[2]);
   r.say(
-      "What to see: 4 bits have fifteen values. One scale for all leaves most numbers with none of them; a scale for "
-      "each block brings them back. nvf4's scales have a fraction, so that a block's largest number is met exactly, "
-      "and its blocks are shorter. 8 bits have range of their own: here a power of two for 32 only costs, as a "
-      "block's largest number may lie anywhere between half of the format's largest and a little above it. (Where "
-      "one scale is for all, all block scales are 1.)");
+      "What to see: 4 bits have fifteen values. With one scale for the whole matrix most numbers round to zero; a "
+      "scale for each block keeps them. nvf4's scales have a fraction, so a block's largest number is met exactly, and "
+      "its blocks are shorter. 8 bits have enough range here, so a power of two for 32 elements only costs: a block's "
+      "largest number may lie anywhere between half of the format's largest and a little above it. (With one scale for "
+      "the matrix, all block scales are 1.)");
 }
 
 // ---- Edges
@@ -180,7 +180,7 @@ void part_edges(Report& r) {
     all &= std::isnan(e.want) ? std::isnan(d) : double(d) == e.want;
     t.row({std::to_string(e.scale), e.value, e.element, fmt::format("{:g}", d)});
   }
-  r.say("ue8m0 is an exponent and nothing else: there is no zero and no sign, and 255 is NaN.");
+  r.say("ue8m0 is only an exponent: it has no zero and no sign, and 255 is NaN.");
   r.table(t);
   r.check("as written", all);
 }

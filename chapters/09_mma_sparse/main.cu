@@ -204,9 +204,9 @@ struct Kept {
 
 void part_codes(Report& r) {
   r.say(
-      "Four neighbours along K, two of them stored. Four bits of metadata for such a group: bits 1:0 say where the "
-      "first stored element belongs, bits 3:2 where the second. Found out by multiplying with the unit matrix; 1 and "
-      "2 are the stored elements, a dot is left out:");
+      "Four neighbours along K, two of them stored. Four bits of metadata describe such a group: bits 1:0 give the "
+      "place of the first stored element, bits 3:2 that of the second. The program multiplies by the unit matrix; 1 "
+      "and 2 are the stored elements, a dot is left out:");
   Table t({"code", "bits 3:2, 1:0", "group of 4 (f16, 8, 6 and 4 bits)"});
   bool pairs = true;
   for (const uint32_t code : {0x4u, 0x8u, 0xcu, 0x9u, 0xdu, 0xeu}) {
@@ -287,8 +287,8 @@ void draw_places(Table& t, const std::vector<Place>& found, std::initializer_lis
 void part_places(Report& r) {
   const auto f16 = places<Sparse::f16>(), tf32 = places<Sparse::tf32>(), f8 = places<Sparse::f8>();
   r.say(
-      "Metadata lie in Tensor Memory, in two columns of 32-bit cells. Which nibble belongs to which row and group? The "
-      "same trick: code 0xe in some nibbles, 0x4 in the others, and each group of each row shows which it got:");
+      "Metadata lie in Tensor Memory, in two columns of 32-bit cells. Which four bits belong to which row and group? "
+      "The program sets code 0xe in some groups and 0x4 in the rest, and each group of each row shows which it got:");
   Table t({"kind", "row", "elements of K", "lane", "column", "bits"});
   draw_places<Sparse::f16>(t, f16, {0, 1, 7, 8, 9, 16});
   draw_places<Sparse::f8>(t, f8, {0, 1, 16});
@@ -310,7 +310,7 @@ void part_places(Report& r) {
           "lane 16 (m / 16) + m % 8 + 8 (g / 4), bits 16 (m % 16 / 8) + 4 (g % 4), of group g");
   r.check("8 bits: row m is lane m, eight groups to a column", rows);
   r.say(
-      "kinds f16 and tf32 read one of the two columns; bits 1:0 of the instruction descriptor say which, so that two "
+      "kinds f16 and tf32 read one of the two columns; bits 1:0 of the instruction descriptor select it, so that two "
       "steps along K have their metadata side by side. The other kinds read both.");
 }
 
@@ -386,7 +386,7 @@ void part_prune(Report& r) {
   const auto a = make_inputs(Format::bf16, Pattern::uniform, kM * kDepth, 101);
   const auto b = make_inputs(Format::bf16, Pattern::uniform, kN * kDepth, 102);
   const Pruned pruned(a);
-  r.say("Of each group the two largest stay. The first sixteen elements of row 0:");
+  r.say("The two largest elements of each group stay. The first sixteen elements of row 0:");
   std::string text = "    dense     ";
   for (uint32_t k = 0; k < 16; ++k) text += fmt::format("{}{:>6.2f}", k % 4 ? "" : " |", value_of(Format::bf16, a[k]));
   text += "\n    kept      ";
@@ -415,8 +415,8 @@ void part_prune(Report& r) {
     difference += (got - dense) * (got - dense);
     size += dense * dense;
   }
-  r.check(fmt::format("D = pruned A times B, {} x {} over K = {}: every bit is the fused sum of what is kept", kM, kN,
-                      kDepth),
+  r.check(fmt::format("D = pruned A times B, {} x {} over K = {}: every bit is the fused sum of the stored elements",
+                      kM, kN, kDepth),
           d == reference(pruned, b) && pruned_right(product<Sparse::f16>));
   r.value("pruned_error", std::sqrt(difference / size));
   Table t({"", "dense", "sparse"});
@@ -427,8 +427,8 @@ void part_prune(Report& r) {
   t.row({"error of D by pruning", "-", fmt::format("{:.0f} %", 100 * std::sqrt(difference / size))});
   r.table(t);
   r.say(
-      "The error is that of a matrix of random numbers, which nothing can lose; networks are trained again after "
-      "pruning. What is left out takes no part at all: a NaN in B that meets no stored element does not show.");
+      "The error is that of random matrices, in which every element matters; networks are trained again after pruning. "
+      "An element that is left out takes no part in the sum: a NaN in B beside it has no effect.");
 }
 
 // ---- 4. Left out is not zero

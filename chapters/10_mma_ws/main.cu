@@ -150,13 +150,13 @@ bool smallest_right(Smallest kernel, uint32_t m) {
 
 void part_layouts(Report& r) {
   r.say(
-      "A product with few rows wastes lanes: chapter 06's M = 64 uses half of them. The weight-stationary form folds "
-      "D instead: with 64 rows the second half of the columns lies below the first, with 32 rows there are four such "
-      "parts. So all lanes work, and D takes a half or a quarter of the columns. N is 64 here:");
+      "A product with few rows wastes lanes: chapter 06's M = 64 uses half of them. The weight-stationary form folds D "
+      "instead: with 64 rows the second half of the columns lies below the first, with 32 rows there are four such "
+      "parts. So all lanes work, and D needs a half or a quarter of the columns. N is 64 here:");
   r.picture(map_of(128) + "\n" + map_of(64) + "\n" + map_of(32));
   r.check("every bit of D is the fused sum's, for 128, 64 and 32 rows",
           smallest_right(smallest, 128) && smallest_right(smallest, 64) && smallest_right(smallest, 32));
-  r.say("All 128 lanes have one base: a D of .ws starts at lane 0. The columns that must be allocated are still N.");
+  r.say("All 128 lanes have one base: a D of .ws starts at lane 0. N columns must still be allocated.");
 }
 
 // ---- 2. B stays
@@ -237,9 +237,9 @@ void part_stationary(Report& r) {
   const bool kept_right = stationary_right(stationary<true>, &kept);
   const bool read_right = stationary_right(stationary<false>, &read);
   r.say(
-      fmt::format("What stays: B. fill keeps it in one of four collector buffers, b0 to b3; use takes it from there; "
-                  "lastuse takes it and lets go. {} tiles of {} rows of A go by two matrices B that take turns in b0 "
-                  "and b1:",
+      fmt::format("B stays. fill keeps it in one of four collector buffers, b0 to b3; use takes it from there; lastuse "
+                  "takes it and frees the buffer. {} tiles of {} rows of A go past two matrices B, which alternate in "
+                  "b0 and b1:",
                   kTiles, kRows));
   Table t({"MMA", "A", "B", "collector"});
   const char* what[] = {"fill", "use", "use", "lastuse"};
@@ -258,9 +258,9 @@ void part_stationary(Report& r) {
   r.value("kept_cycles", double(kept));
   r.value("read_cycles", double(read));
   r.say(
-      "What it may save is the reading of B from shared memory, which for 32 rows of A is most of what an MMA reads. "
-      "May: the buffers are a hint, hardware may read B again, so its memory must stay as it is until the last MMA "
-      "has ended. No measurement of it was found; tinygpu reads B each time, and warns if it has changed.");
+      "This may save reading B from shared memory, which for 32 rows of A is most of what an MMA reads. The buffers "
+      "are a hint: hardware may read B again, so its memory must not change until the last MMA has ended. We found no "
+      "measurement of the gain. tinygpu reads B each time, and warns if it has changed.");
 }
 
 // ---- 3. Columns that are zero
@@ -295,9 +295,9 @@ void part_zero_columns(Report& r) {
       {.zeroed = 4, .used = 12},
       {.zeroed = 3, .used = 4, .cut = {0, 1, 2, 1}, .zeroed_first = {true, true, false, false}}};
   r.say(
-      "A last operand, 64 bits, names columns of B that count as zero: runs of them take turns with runs that are "
-      "used. One mask multiplies with a matrix whose unused columns need not be cleared in memory. 32 rows of ones, "
-      "64 columns in four parts of 16, each with a start of its own; a dot is zero:");
+      "A last operand of 64 bits names columns of B that count as zero: runs of zeroed columns alternate with runs "
+      "that are used. So a kernel can multiply by a matrix without clearing its unused columns in memory. 32 rows of "
+      "ones, 64 columns in four parts of 16, each with a start of its own; a dot is zero:");
   const std::vector<uint16_t> a(32 * kK, bf16_of(1)), b(kN * kK, bf16_of(1));
   std::string text;
   bool right = true;
@@ -315,10 +315,10 @@ void part_zero_columns(Report& r) {
   r.picture(text);
   r.check("as counted on the host", right);
   r.say(
-      "The fields: 31:0 by how many columns each part's first run is cut short, 35:32 whether it is a run of zeroed "
-      "ones, 39 on, 47:40 and 55:48 the lengths of zeroed and of used runs, less one. (61:56 moves the columns, "
-      "within what bits 31:30 of the instruction descriptor allow.) The manual's text has the two lengths the other "
-      "way round; its own examples, and CuTe, have them so.");
+      "The fields: 31:0 by how many columns each part's first run is shorter, 35:32 whether that run is zeroed, 39 on, "
+      "47:40 and 55:48 the lengths of zeroed and of used runs, less one. (61:56 moves the columns, within what bits "
+      "31:30 of the instruction descriptor allow.) The manual's text has the two lengths in the other order; its own "
+      "examples, and CuTe, have them as here.");
 }
 
 #include "mistakes.inc"

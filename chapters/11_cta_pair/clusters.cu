@@ -65,8 +65,8 @@ void part_ranks(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto seen = out.download();
   r.say(
-      "A grid of 8 x 4 CTAs, launched in clusters of 4 x 2. The grid is cut into such blocks, and each CTA has a "
-      "rank in its cluster, %cluster_ctarank, counted along x first. c1.r5 is rank 5 of the second cluster along x:");
+      "A grid of 8 x 4 CTAs, launched in clusters of 4 x 2. The grid is cut into clusters, and each CTA has a rank in "
+      "its cluster, %cluster_ctarank, counted along x first. c1.r5 is rank 5 of the second cluster along x:");
   std::string picture = "            x = 0      1      2      3      4      5      6      7\n";
   bool ranks = true, together = true;
   for (uint32_t y = 0; y < kHigh; ++y) {
@@ -85,10 +85,10 @@ void part_ranks(Report& r) {
   r.check("all CTAs of a cluster run at the same time: none passes the barrier before the last has begun", together);
 
   r.say(
-      "That is a promise to the kernel, and a duty for the chip: the CTAs of a cluster start together, on SMs of one "
-      "GPC (a group of SMs that share a piece of network). 8 CTAs are the portable limit; 16 need "
-      "cudaFuncAttributeNonPortableClusterSizeAllowed. cudaOccupancyMaxActiveClusters tells how many clusters fit at "
-      "once. Here for a kernel whose shared memory lets one CTA on each SM:");
+      "The CTAs of a cluster start together, on SMs of one GPC (a group of SMs that share a part of the network). 8 "
+      "CTAs are the portable limit; 16 need cudaFuncAttributeNonPortableClusterSizeAllowed. "
+      "cudaOccupancyMaxActiveClusters returns how many clusters fit at once. Here for a kernel whose shared memory "
+      "lets one CTA run on each SM:");
   const uint32_t bytes = 200 * 1024;
   GEN5_CUDA(cudaFuncSetAttribute(who, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
   GEN5_CUDA(cudaFuncSetAttribute(who, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
@@ -141,7 +141,7 @@ __global__ void __cluster_dims__(kCtas) addresses(Remote* out, const uint32_t* i
   uint32_t sum = 0;
   for (uint32_t other = 0; other < kCtas; ++other) sum += ld_shared_cluster(mapa(shared_address(&partial), other));
   if (threadIdx.x == 0) sums[rank] = sum;
-  // 2. Shared memory lives as long as its CTA: nobody leaves while another may still read.
+  // 2. Shared memory lives as long as its CTA: no CTA exits while another may still read.
   barrier_cluster_arrive();
   barrier_cluster_wait();
 }
@@ -157,7 +157,7 @@ void part_addresses(Report& r) {
   const auto seen = out.download();
   r.say(
       "A cluster's shared memories lie side by side in one window, shared::cluster. A variable has the same offset in "
-      "each; mapa puts a rank to it. What rank 0 finds at mapa(&word, rank):");
+      "each CTA; mapa adds the rank. What rank 0 reads at mapa(&word, rank):");
   Table t({"rank", "mapa's address", "getctarank of it", "ld.shared::cluster reads"});
   bool values = true;
   for (uint32_t i = 0; i < kCtas; ++i) {
@@ -167,8 +167,8 @@ void part_addresses(Report& r) {
   }
   r.table(t);
   r.say(
-      "The rank stands in bits 31:24. The manual calls the address opaque: make it with mapa. Ordinary loads, stores "
-      "and atomics with .shared::cluster, or with a generic pointer, take it.");
+      "Bits 31:24 are the rank. The manual calls the address opaque, so use mapa. Ordinary loads, stores and atomics "
+      "with .shared::cluster, or with a generic pointer, take it.");
   r.check("mapa, getctarank and a load of every CTA's word agree", values);
   bool all = true;
   for (uint32_t s : sums.download()) all &= s == want;
@@ -188,7 +188,7 @@ __device__ void work(long long cycles) {
   }
 }
 
-// CTA n has 300 + 450 n cycles to do before the others may go on, and 600 that concern nobody else: behind the barrier,
+// CTA n has 300 + 450 n cycles to do before the others may go on, and 600 that no other CTA needs: behind the barrier,
 // or between its two halves.
 template <bool kBetween>
 __global__ void __cluster_dims__(kCtas) meet(Meeting* out) {
@@ -235,9 +235,9 @@ void part_meet(Report& r) {
   };
   const auto behind = run(meet<false>), between = run(meet<true>);
   r.say(
-      "barrier.cluster has two halves. arrive says: I have done my part. wait waits until every thread of the "
-      "cluster has said so. In between a thread may do what concerns nobody else. A: what the others wait for; b: "
-      "what they don't; a dot: waiting.");
+      "barrier.cluster has two halves. arrive reports that this thread has done its part; wait waits until every "
+      "thread of the cluster has arrived. Work between the two overlaps the waiting. A: work that the other CTAs wait "
+      "for; b: work that they do not wait for; a dot: waiting.");
   r.picture(draw({picture_of(behind, "Arrive and wait, then b:"), picture_of(between, "Arrive, b, then wait:")},
                  {.columns = 60}));
   const auto last = [](const std::vector<Meeting>& all) {
@@ -249,13 +249,13 @@ void part_meet(Report& r) {
   for (const auto* all : {&behind, &between})
     for (const Meeting& m : *all)
       for (const Meeting& other : *all) held &= m.over >= other.arrived - 100;  // SMs' clocks are not quite the same
-  r.check("nobody is past the barrier before all have arrived", held);
+  r.check("no thread passes the barrier before all have arrived", held);
   r.check("work between the halves is hidden for all but the last", last(between) <= last(behind) + 100,
           fmt::format("{} and {} cycles", last(behind), last(between)));
   r.say(
-      "arrive releases and wait acquires: ordinary loads and stores before the one are seen behind the other, in all "
-      "CTAs. (arrive.relaxed orders nothing: for kernels that only need to know that the others are there.) It "
-      "covers no asynchronous work: copies and MMAs have their own mbarriers.");
+      "arrive releases and wait acquires: ordinary loads and stores before the arrive are visible after the wait, in "
+      "all CTAs. (arrive.relaxed orders nothing: use it to know only that the other CTAs are there.) Neither covers "
+      "asynchronous work: copies and MMAs have their own mbarriers.");
 }
 
 // ---- 4. Hand-overs
@@ -334,8 +334,8 @@ __global__ void __cluster_dims__(2) pass(uint32_t* out, long long* cycles) {
 
 void part_hand_over(Report& r) {
   r.say(
-      "A producer in one CTA, a consumer in another. Four ways to bring it a kilobyte and to tell it so. Each time "
-      "there and back sixteen times; the cycles are half of a round trip.");
+      "A producer in one CTA, a consumer in another. Four ways to send it a kilobyte and to signal it, each sixteen "
+      "times there and back; the cycles are half of a round trip.");
   Table t({"data", "signal", "cycles one way"});
   bool right = true;
   const auto run = [&](auto kernel, const char* data, const char* signal, const char* key) {
@@ -357,10 +357,10 @@ void part_hand_over(Report& r) {
   r.table(t);
   r.check("every word came through all rounds, whatever the way", right);
   r.say(
-      "The barrier makes all threads of both CTAs wait. An mbarrier makes only the consumer wait, and arrive must "
-      "release to .cluster, the wait acquire from it: the default scope is the CTA. With st.async and bulk copies "
-      "the data bring their own signal, so there is nothing to order. The consumer arms its barrier (expect_tx) "
-      "before the next data may come.");
+      "The barrier makes all threads of both CTAs wait. An mbarrier makes only the consumer wait; arrive must release "
+      "to .cluster, and the wait must acquire from it, because the default scope is the CTA. With st.async and bulk "
+      "copies the data carry their own signal, so there is nothing to order. The consumer must expect the next bytes "
+      "(expect_tx) before they may come.");
 }
 
 // ---- 5. Multicast
@@ -425,7 +425,7 @@ __global__ void __cluster_dims__(kCtas)
     }
   }
   __syncwarp();
-  barrier_cluster_arrive();  // nobody leaves while tiles or arrivals may still come
+  barrier_cluster_arrive();  // no CTA exits while tiles or arrivals may still come
   barrier_cluster_wait();
 }
 
@@ -452,7 +452,7 @@ struct Tiles {
   }
 };
 
-/// One run: its picture, whether the sums are right, and what it read from L2 if somebody watched.
+/// One run: its picture, whether the sums are right, and on tinygpu the bytes that it read from L2.
 struct SharedRun {
   Pipeline pipeline;
   std::optional<uint64_t> l2_bytes;
@@ -478,9 +478,9 @@ void part_multicast(Report& r) {
   const SharedRun together = run_share(tiles, kRows / kCtas, r.stamps(), launch_share<true>);
   r.say(fmt::format(
       "Four CTAs need the same {} tiles of {} KiB, as the CTAs of a GEMM do that share rows of A or columns of B. "
-      "Apart, each asks for every tile. Together, each asks for a quarter, and .multicast::cluster writes it into "
-      "all four: the mask's bit i stands for rank i. The same offset is written in each CTA, and each one's own "
-      "mbarrier counts what lands there, so each expects a whole tile.",
+      "Apart, each CTA loads every tile. Together, each loads a quarter, and .multicast::cluster writes it into all "
+      "four: bit i of the mask is rank i. It writes the same offset in each CTA and completes on each CTA's own "
+      "mbarrier, so each expects a whole tile.",
       kTiles, kTileBytes / 1024));
   const PipelineNames names{.work = "sum", .outputs = ""};
   r.picture(draw({picture_of(apart.pipeline, "Each for itself:", names),
@@ -498,10 +498,10 @@ void part_multicast(Report& r) {
   if (apart.l2_bytes && together.l2_bytes)
     r.check("multicast reads a tile once for all four", *together.l2_bytes * 3 < *apart.l2_bytes);
   r.say(
-      "What to see: L2 is read once for four. Four CTAs alone on the chip hardly feel that; where all SMs load at "
-      "once, L2's bandwidth is what they share. The price is a peer barrier: a stage is empty when the consumers of "
-      "all four CTAs have said so to every producer, because each producer writes into all four. A cluster goes at "
-      "the pace of its slowest CTA.");
+      "What to see: L2 is read once for four CTAs. Four CTAs alone on the chip hardly gain from that; where all SMs "
+      "load at once, they share L2's bandwidth. The price is a wait for the peers: a stage is empty when the consumers "
+      "of all four CTAs have arrived at every producer, because each producer writes into all four. The slowest CTA "
+      "sets the pace of its cluster.");
 }
 
 // ---- Mistakes

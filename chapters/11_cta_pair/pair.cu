@@ -190,16 +190,16 @@ bool smallest_is_right(uint32_t issuer, Smallest kernel = smallest<kM>) {
 void part_halves(Report& r) {
   if (!has_pairs(r)) return;
   r.say(
-      "tcgen05.mma.cta_group::2 multiplies on the tensor cores of two SMs. The CTAs' ranks differ in bit 0: 0 and 1 "
-      "are a pair, 2 and 3 are one. Each holds half of the rows of A and half of the columns of B in its own shared "
-      "memory, at the same place: one thread, in either CTA, issues for both, and its descriptors hold in both. Each "
-      "tensor core reads both halves of B, the other one's over the link between the two SMs. So who holds which "
+      "tcgen05.mma.cta_group::2 multiplies on the tensor cores of two SMs. The CTAs' ranks differ in bit 0 only: 0 and "
+      "1 are a pair, 2 and 3 are one. Each holds half of the rows of A and half of the columns of B in its own shared "
+      "memory, at the same offsets. One thread, in either CTA, issues for both, and its descriptors hold in both. Each "
+      "tensor core reads both halves of B, one of them over the link between the two SMs. Which CTA then holds which "
       "product? A0 and B0 are the even CTA's halves, A1 and B1 the odd one's; a dash was not written.");
   r.picture(map_of<256>() + "\n" + map_of<128>());
   r.say(
-      "M = 256: each CTA has its own 128 rows, all columns. M = 128: each has its own 64 rows, and folds them: the "
-      "second half of the columns lies in lanes 64 to 127, so that all lanes work. With cta_group::1 M = 64 uses "
-      "half of them.");
+      "M = 256: each CTA has its own 128 rows and all columns. M = 128: each has its own 64 rows and folds them: the "
+      "second half of the columns lies in lanes 64 to 127, so that all lanes work. With cta_group::1, M = 64 uses half "
+      "of them.");
   r.check("M = 256: every bit of D is the fused sum's, whichever CTA issues",
           smallest_is_right<256>(0) && smallest_is_right<256>(1));
   r.check("M = 128: every bit of D is the fused sum's, whichever CTA issues",
@@ -252,9 +252,9 @@ void part_signals(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto seen = told.download();
   r.say(
-      "The issuing thread commits, and the other CTA learns of it by .multicast::cluster: an arrival at the same "
-      "offset in every CTA whose bit is in the mask. In a cluster of four, two pairs, each even CTA's mask is 0b11 "
-      "<< (rank & ~1):");
+      "The issuing thread commits, and .multicast::cluster reports to the other CTA: an arrival at the same offset in "
+      "every CTA whose bit is in the mask. In a cluster of four, two pairs, each even CTA's mask is 0b11 << (rank & "
+      "~1):");
   Table t({"rank", "issues and commits to", "arrivals at its own barrier"});
   bool once = true;
   for (uint32_t i = 0; i < 4; ++i) {
@@ -431,9 +431,9 @@ void part_pipeline(Report& r) {
       run(Buffers<false>::kStages, [&](uint64_t* s) { p.launch<false>(s); });
   const auto [pair, pair_right, pair_cycles] = run(Buffers<true>::kStages, [&](uint64_t* s) { p.launch<true>(s); });
   r.say(fmt::format(
-      "Two CTAs compute {} x {} of D over K = {}. Apart, each loads its 128 rows of A and all 128 of B for a block "
-      "of 64, and multiplies 128 x 128. As a pair each loads its rows of A and half of B, and one thread of the even "
-      "CTA multiplies 256 x 128. Both have 96 KiB for stages. Three hand-overs change:",
+      "Two CTAs compute {} x {} of D over K = {}. Apart, each loads its 128 rows of A and all 128 of B for a block of "
+      "64, and multiplies 128 x 128. As a pair each loads its rows of A and half of B, and one thread of the even CTA "
+      "multiplies 256 x 128. Both have 96 KiB for stages. Three signals change:",
       Product::kM, kTileN, Product::kDepth));
   Table roles({"who", "waits for", "tells"});
   roles.row({"producer, in each CTA", "its own empty", "the even CTA's full"});
@@ -457,7 +457,7 @@ void part_pipeline(Report& r) {
   r.value("pair_cycles", double(pair_cycles));
   r.say(
       "What to see: an MMA takes as long for the pair as for one CTA, but a block's loads are a quarter smaller, and "
-      "so is a stage: the same shared memory holds one more, and one more load is on its way.");
+      "so is a stage: the same shared memory holds one more stage, so one more load is on its way.");
 }
 
 // ---- Mistakes

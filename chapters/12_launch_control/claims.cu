@@ -90,9 +90,9 @@ void part_request(Report& r) {
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto seen = done.download();
   r.say(fmt::format(
-      "A grid of {} CTAs, one to an SM, on {} SMs: {} CTAs have to wait for room. A CTA that runs asks for one of "
-      "them: clusterlaunchcontrol.try_cancel takes it out of the grid, and it will never start. Its work is now the "
-      "asker's. The answer comes later, 16 bytes into shared memory, and its bytes to an mbarrier:",
+      "A grid of {} CTAs, one to an SM, on {} SMs: {} CTAs have to wait for room. A running CTA claims one of them: "
+      "clusterlaunchcontrol.try_cancel takes it out of the grid, and it will never start. The CTA that asked does its "
+      "work. The answer comes later: 16 bytes in shared memory, which complete on an mbarrier:",
       tiles, sms, tiles - sms));
   Table t({"tile", "done by CTA", "the answer's words", "is_canceled, first ctaid.x"});
   uint32_t claimed = 0;
@@ -108,9 +108,9 @@ void part_request(Report& r) {
   r.check("every tile was done once", once);
   r.check("some of the grid was claimed", claimed > 0, fmt::format("{} CTAs never started", claimed));
   r.say(
-      "query_cancel takes the answer apart; its layout is not documented. The last row is a refusal: the grid has "
-      "no CTA left. (Or the request came at a bad moment: the manual does not promise that a refusal means the end. "
-      "It does say that whoever has been refused must not ask again.)");
+      "query_cancel decodes the answer, whose layout is not documented. The last row is a refusal: the grid has no CTA "
+      "left. (Or the request came at a bad moment: the manual does not say that a refusal means the end. It does say "
+      "that a CTA must not ask again after a refusal.)");
 }
 
 // ---- 2. Asking ahead
@@ -291,15 +291,15 @@ void part_ahead(Report& r) {
   const Schedule after = run("It asks when a tile is done:", claiming<false>);
   const Schedule ahead = run("It asks ahead:", claiming<true>);
   r.say(
-      "An answer takes its time: a request leaves the SM and comes back. So a kernel asks for its next tile before "
-      "it works on this one. s: setup; a digit: a tile, by its last digit; a dot: waiting for the answer.");
+      "An answer takes time: the request leaves the SM and comes back. So a kernel asks for its next tile before it "
+      "works on this one. s: setup; a digit: a tile, by its last digit; a dot: waiting for the answer.");
   r.picture(draw({picture_of(after, 4), picture_of(ahead, 4)}));
   r.check("every tile was done once, both ways", after.once && ahead.once, fmt::format("{} tiles", tiles));
   r.value("after_cycles", after.cycles());
   r.value("ahead_cycles", ahead.cycles());
   r.say(
-      "One tile is claimed ahead of its time: at the end an SM may hold a tile that another could begin at once. "
-      "Deeper queues make that worse.");
+      "One tile is claimed ahead of its time: at the end an SM may hold a tile that another SM could start at once. "
+      "Asking further ahead makes that worse.");
 }
 
 // ---- 3. Uneven tiles
@@ -317,9 +317,10 @@ void part_tail(Report& r) {
   const Schedule claim = schedule("Persistent, claimed:", tiles,
                                   [&](Log log, uint32_t* times) { claiming<true><<<tiles, 32, kAlone>>>(log, times); });
   r.say(fmt::format(
-      "{} tiles of uneven size on {} SMs; a CTA needs {} cycles to set itself up (barriers, Tensor Memory, tables). "
-      "A CTA for each tile pays that every time, but an SM that is done takes the next. Persistent CTAs pay once; "
-      "dealt out beforehand, the large tiles may come to one SM. Claimed, they do both.",
+      "{} tiles of uneven size on {} SMs; a CTA needs {} cycles for its setup (mbarriers, Tensor Memory, tables). With "
+      "a CTA for each tile every tile pays the setup, but an SM that is done takes the next tile. Persistent CTAs pay "
+      "once; if tiles are dealt out beforehand, one SM may get the large ones. Persistent CTAs that claim tiles have "
+      "both advantages.",
       tiles, sms, with_commas(kSetupCycles)));
   r.picture(draw({picture_of(each, 4), picture_of(even, 4), picture_of(claim, 4)}));
   Table t({"", "CTAs that started", "cycles", "of them all SMs work"});
@@ -335,9 +336,9 @@ void part_tail(Report& r) {
   r.value("dealt_cycles", even.cycles());
   r.value("claimed_cycles", claim.cycles());
   r.say(
-      "The grid of the third way is as large as that of the first: its CTAs are the list of work. Nothing in global "
-      "memory has to be set to zero beforehand, and other kernels of the GPU can get SMs in between, as CTAs end "
-      "when nothing is left to claim.");
+      "The grid of the third way is as large as that of the first: its CTAs are the list of work. No counter in global "
+      "memory has to be cleared beforehand, and other kernels can get SMs in between, because CTAs end when nothing is "
+      "left to claim.");
 }
 
 // ---- 4. Clusters
@@ -401,10 +402,9 @@ void part_clusters(Report& r) {
     if (who[i] != i) t.row({fmt::format("{}, {}", i, i + 1), fmt::format("{}, {}", who[i], who[i + 1])});
   }
   r.say(
-      "A kernel in clusters claims clusters: the answer names the first CTA of one. One thread asks for all, "
-      ".multicast::cluster::all brings the answer to every CTA and its bytes to every CTA's mbarrier; a CTA adds its "
-      "rank. As with multicast loads, who asks must know that all have read the answer before (chapter 11's peer "
-      "barrier).");
+      "A kernel in clusters claims clusters: the answer names the first CTA of one. One thread asks for all; "
+      ".multicast::cluster::all writes the answer to every CTA and completes its bytes on every CTA's mbarrier; a CTA "
+      "adds its rank. As with multicast loads, the asking thread must know that all CTAs have read the answer before.");
   r.table(t);
   r.check("every tile was done once", once);
   r.check("a claimed cluster's tiles went to one cluster, rank by rank", together);

@@ -101,11 +101,11 @@ Picture picture_of(const TwoGrids& t, const std::string& title) {
 void part_dependents(Report& r) {
   const TwoGrids plain = run_two(false), early = run_two(true);
   r.say(
-      "Two kernels in a stream, the second reads what the first writes. Usually it starts when the first has ended "
-      "and all its memory is written. With the launch attribute programmaticStreamSerialization it may start as soon "
-      "as every CTA of the first has executed griddepcontrol.launch_dependents, or ended. Then griddepcontrol.wait "
-      "stands ahead of the first access to what the other one writes. s: setup, in the second grid up to the end of "
-      "its wait.");
+      "Two kernels in a stream; the second reads what the first writes. Usually it starts when the first has ended and "
+      "all its memory is written. With the launch attribute programmaticStreamSerialization it may start as soon as "
+      "every CTA of the first has executed griddepcontrol.launch_dependents, or ended. Then griddepcontrol.wait must "
+      "come before its first access to the first kernel's results. s: setup, in the second grid up to the end of its "
+      "wait.");
   r.picture(draw({picture_of(plain, "One behind the other:"), picture_of(early, "The second may start early:")}));
   r.check("the second grid read what the first wrote, both ways", plain.right && early.right);
   bool waited = true;
@@ -117,8 +117,8 @@ void part_dependents(Report& r) {
   r.check("the second grid's setup lay under the first grid's work",
           early.second[0].begun < early.first[0].end && plain.second[0].begun > plain.first[0].end);
   r.say(
-      "launch_dependents promises nothing about memory: only the wait does. A second grid that leaves the wait out "
-      "may read old data. And a third grid that depends on the first waits too, if each grid in between waits.");
+      "launch_dependents guarantees nothing about memory: only the wait does. A second grid without the wait may read "
+      "old data. A third grid that depends on the first waits for it too, if each grid in between waits.");
 }
 
 // ---- 6. Tasks that follow each other
@@ -168,7 +168,7 @@ __device__ void note(Ran* ran, unsigned long long begin, uint32_t task) {
 
 /// In global memory, all zero at the beginning.
 struct Board {
-  uint32_t next[3];                   // the first task that nobody has taken; of each launch
+  uint32_t next[3];                   // the first task that no CTA has taken; of each launch
   uint32_t ready[kTasksB + kTasksC];  // how many of its inputs are there, of each task of B and C
 };
 
@@ -302,10 +302,10 @@ void part_tasks(Report& r) {
   const Run three = run_layers(false), one = run_layers(true);
   r.say(fmt::format(
       "{} tasks in three layers: a task of B needs four of A, one of C four of B. As three launches, a layer begins "
-      "when the slowest task of the layer before has ended. As one kernel of {} CTAs that stay, each takes the next "
-      "task of a list and waits for its own inputs alone: a counter in global memory for each task, which those who "
-      "make its inputs count up (release) and who needs them polls (acquire). a, B, C: tasks; a dot: waiting for "
-      "inputs.",
+      "when the slowest task of the layer before has ended. As one kernel of {} CTAs that stay, each CTA takes the "
+      "next task of a list and waits for its own inputs only. Each task has a counter in global memory: the tasks that "
+      "produce its inputs raise it (release), and the CTA that needs them polls it (acquire). a, B, C: tasks; a dot: "
+      "waiting for inputs.",
       kTasks, kWorkers));
   r.picture(draw({picture_of(three, "Three launches:"), picture_of(one, "One kernel:")}));
   Table t({"", "launches", "cycles"});
@@ -320,9 +320,9 @@ void part_tasks(Report& r) {
   r.value("launches_cycles", double(cycles_of(three)));
   r.value("tasks_cycles", double(cycles_of(one)));
   r.say(
-      "Two rules make it safe. All CTAs must be on the chip at once, or one that waits may keep out the one it waits "
-      "for. And the list is in an order in which inputs come first: whoever waits, waits for a task that somebody "
-      "has taken.");
+      "Two rules make it safe. All CTAs must be on the chip at once, or a waiting CTA may keep out the one that it "
+      "waits for. And the list must name a task's inputs before the task, so that every waiting CTA waits for a task "
+      "that a running CTA has taken.");
 }
 
 // ---- Mistakes

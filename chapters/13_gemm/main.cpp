@@ -106,7 +106,8 @@ void check_sizes() {
     if (value % multiple == 0) return;
     const uint32_t below = value / multiple * multiple;
     throw std::invalid_argument(fmt::format(
-        "{0} {1} is not taken: {2}, so that {0} is a multiple of {3}. Take {4}{5}, or fill the matrices up with zeros.",
+        "{0} {1} is not possible: {2}, so {0} must be a multiple of {3}. Use {4}{5}, or fill the matrices up with "
+        "zeros.",
         option, value, why, multiple, below ? fmt::format("{} or ", below) : "", below + multiple));
   };
   refuse("--k", options.k, l.k_step,
@@ -115,7 +116,7 @@ void check_sizes() {
   refuse("--n", options.n, options.out == "bf16" ? 8 : 4, "TMA stores rows of D of 16 bytes' multiples");
   if (!l.has(options.step))
     throw std::invalid_argument(fmt::format(
-        "--step {} has no --kind {}: the narrow kinds climb steps {} to {}, the ones before teach nothing new of them.",
+        "--step {} has no --kind {}: the narrow kinds climb steps {} to {}; the steps before would teach nothing new.",
         options.step, l.name, l.steps.front().number, l.steps.back().number));
 }
 
@@ -216,7 +217,7 @@ std::vector<std::string> row_of(const gemm::Step& step, const Run& run, const De
   const gemm::Ladder& l = chosen();
   const uint64_t tiles = uint64_t(ceil_div(m, 128 * step.ctas)) * ceil_div(n, step.tile_n),
                  blocks = ceil_div(k, l.block_k);
-  const double cycles = device.cycles(run.elapsed.microseconds), flops = 2.0 * m * n * k;
+  const double cycles = run.elapsed.cycles, flops = 2.0 * m * n * k;
   const double used = double(std::min<uint64_t>(tiles * step.ctas, uint64_t(device.sms)));
   // A CTA of a pair loads half of B, but the scales of all of it.
   const uint64_t scales = step.ctas * (1 + ceil_div(step.tile_n, 128)) * l.scale_chunks * 512;
@@ -251,7 +252,7 @@ void show_diff(Report& report) {
   if (to.number == kFirstOfAllKinds && !narrow)
     report.say(
         "From here on one kernel serves every kind of operand: kinds/kinds.cuh has its Stage, load_block, "
-        "multiply_block, and Scales, which bf16 has none of.");
+        "multiply_block, and Scales, which is empty for bf16.");
   report.picture(narrow ? gemm::kinds::kDiffs[options.diff - 4] : gemm::kDiffs[options.diff - 2]);
 }
 
@@ -292,7 +293,7 @@ void gemm_part(Report& report) {
     if (compare && !quick)
       report.say(
           fmt::format("Step {} stands beside it at smaller sizes: here it would take as long again.", step.number - 1));
-    const double cycles = device.cycles(run.elapsed.microseconds);
+    const double cycles = run.elapsed.cycles;
     std::vector<std::string> row = row_of(step, run, device, before);
     const nlohmann::json profile = run.watched ? run.watched->profile.at(0) : nlohmann::json::object();
     std::string limit = "-", share = "-";

@@ -65,7 +65,7 @@ std::vector<std::string> row_of(const Step& step, const Run& run, const Inputs& 
                                 double& rate) {
   using gen5::layout::ceil_div;
   const uint64_t units = uint64_t(ceil_div(in.queries, 128 * step.tiles)) * in.heads;
-  const double cycles = device.cycles(run.elapsed.microseconds);
+  const double cycles = run.elapsed.cycles;
   const double used = double(std::min<uint64_t>(units, uint64_t(device.sms)));
   const double now = operations(in) / (cycles * used), before = std::exchange(rate, now);
   return {fmt::format("{} {}", step.number, step.name),
@@ -117,7 +117,7 @@ void attention_part(Report& report) {
       attention::show_timeline(report, operands.in, step, *run.watched, last, step_before ? &*step_before : nullptr);
       drawn = true;
     }
-    const double cycles = device.cycles(run.elapsed.microseconds);
+    const double cycles = run.elapsed.cycles;
     std::vector<std::string> row = row_of(step, run, operands.in, device, rate);
     const nlohmann::json profile = run.watched ? run.watched->profile.at(0) : nlohmann::json::object();
     std::string limit = "-", share = "-";
@@ -137,7 +137,8 @@ void attention_part(Report& report) {
     report.value(fmt::format("step{}.host_seconds", step.number), run.elapsed.host_seconds);
   }
   if (drawn) attention::show_legend(report);
-  if (timeline && !drawn) report.say("No timeline: this chapter draws what tinygpu sees, and on a GPU nobody watches.");
+  if (timeline && !drawn)
+    report.say("No timeline: this chapter draws what tinygpu records, and a GPU records nothing.");
   report.table(table);
   report.say(fmt::format(
       "Host time of the kernel{}: {}. A unit is what a CTA works on at a time: a tile of 128 queries of a head, from "
@@ -150,7 +151,7 @@ void attention_part(Report& report) {
 
 int main(int argc, char** argv) {
   Chapter chapter("14", "flash attention in seven steps",
-                  "Two products with a softmax between them, and the tensor core kept busy through it.");
+                  "Two products with a softmax between them, arranged so that the tensor core stays busy.");
   chapter.part("attention", "O = softmax(Q * K^T) * V", attention_part);
   chapter.mistakes(attention::mistakes());
   options.add_to(chapter);

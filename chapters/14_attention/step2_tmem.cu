@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(kThreads) tmem(const __grid_constant__ Argumen
     tensor_kernel::wait(&shared.multiplied, 1);
   }
 
-  // Nobody reads Q any more: O leaves through its place.
+  // No product reads Q any more, so O is stored through its buffer.
   store_output<Dim>(args, o + lanes, 1 / softmax.sum, shared.q, warp * 32, row + warp * 32, head);
   if (elect_sync()) bulk_wait_group_read<0>();
   tensor_kernel::end(columns, kColumnsOfAll);

@@ -187,9 +187,9 @@ void show_legend(Report& report) {
   report.say(
       "How to read it: time runs to the right, in SM cycles, on one SM. A digit names a block of 128 keys by the last "
       "digit of its number. TMA: its keys or its values are on their way (q: a tile of queries); several at a time "
-      "stand in several rows. S = Q*K and O += P*V: the tensor core is busy with it. softmax: from when its scores are "
-      "there until the product with V is asked for. correction: O is read or written by the warps that rescale it and "
-      "carry it out.");
+      "stand in several rows. S = Q*K and O += P*V: the tensor core is busy with it. softmax: from the moment when its "
+      "scores are there until the product with V is issued. correction: the correction warps read or write O to "
+      "rescale it or to store it.");
 }
 
 }  // namespace attention

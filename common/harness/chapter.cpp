@@ -224,6 +224,10 @@ int Chapter::run_command_line(int argc, char** argv) {
         part["checks"].push_back({{"claim", c.claim}, {"holds", c.holds}, {"detail", c.detail}});
       for (const auto& [key, v] : report.values_) part["values"][key] = v;
     }
+  } catch (const Unusable& e) {
+    std::fflush(stdout);
+    fmt::print(stderr, "error: {}\n", e.what());
+    return 2;
   } catch (const std::exception& e) {
     good = false;
     std::fflush(stdout);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,11 @@ class Report {
   std::vector<Table> tables_;
   std::vector<Check> checks_;
   std::vector<std::pair<std::string, double>> values_;
+};
+
+/// What a part throws when it cannot do what was asked for: a sentence. The program ends with exit code 2.
+struct Unusable : std::runtime_error {
+  using std::runtime_error::runtime_error;
 };
 
 class Chapter {

@@ -1,12 +1,21 @@
 #include "common/harness/cuda_check.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <chrono>
 #include <filesystem>
 
+#include "common/harness/device.h"
+
 namespace gen5::harness {
 namespace {
+
+/// tinygpu's count of SM cycles (its cuda/session.h); null on other hardware.
+uint64_t (*counted_cycles())() {
+  static const auto f = reinterpret_cast<uint64_t (*)()>(dlsym(RTLD_DEFAULT, "tinygpu_session_cycles"));
+  return current_device().tinygpu ? f : nullptr;
+}
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -46,6 +55,7 @@ Timer::~Timer() {
 void Timer::start() {
   host_start_ = now();
   GEN5_CUDA(cudaEventRecord(start_));
+  if (const auto cycles = counted_cycles()) cycles_start_ = cycles();
 }
 
 Elapsed Timer::stop() {
@@ -55,7 +65,9 @@ Elapsed Timer::stop() {
   GEN5_CUDA(cudaDeviceSynchronize());
   float ms = 0;
   GEN5_CUDA(cudaEventElapsedTime(&ms, start_, stop_));
-  return {double(ms) * 1e3, now() - host_start_};
+  const auto cycles = counted_cycles();
+  return {double(ms) * 1e3, now() - host_start_,
+          cycles ? double(cycles() - cycles_start_) : current_device().cycles(double(ms) * 1e3)};
 }
 
 void* driver_function(const char* name) {

@@ -57,8 +57,9 @@ class DeviceBuffer {
 
 /// What a stretch of device work took.
 struct Elapsed {
-  double microseconds = 0;  // by the device's clock: simulated on tinygpu
+  double microseconds = 0;  // by the device's clock: simulated on tinygpu, at the clock that power leaves
   double host_seconds = 0;
+  double cycles = 0;  // of an SM; of a GPU: the microseconds at its highest clock
 };
 
 /// Times what is put on the default stream between start() and stop(), by CUDA events.
@@ -75,6 +76,7 @@ class Timer {
  private:
   cudaEvent_t start_{}, stop_{};
   double host_start_ = 0;
+  uint64_t cycles_start_ = 0;
 };
 
 /// The driver's function `name` as CUDA 12.0 has it, from the driver that belongs to the runtime in use: linked by

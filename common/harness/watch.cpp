@@ -27,6 +27,16 @@ Watch::Watch() {
 
 Watch::~Watch() { stop(); }
 
+ClockAlone::ClockAlone() {
+  const auto begin = find<Begin>("tinygpu_session_begin");
+  if (!begin || !current_device().tinygpu) return;
+  active_ = !begin(R"({"timing_only": true, "check": "quick", "order": "timed"})");
+}
+
+ClockAlone::~ClockAlone() {
+  if (active_) find<End>("tinygpu_session_end")();
+}
+
 std::optional<Watched> Watch::stop() {
   if (!active_) return std::nullopt;
   active_ = false;

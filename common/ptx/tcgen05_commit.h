@@ -10,6 +10,15 @@ GEN5_PTX void tcgen05_commit(uint32_t bar) {
 }
 
 /// One arrival on the barrier at the offset of `bar` in each CTA of the cluster whose rank's bit is set in `mask`, when
+/// what this thread has issued for its own CTA (.cta_group::1) has completed.
+GEN5_PTX void tcgen05_commit_multicast(uint32_t bar, uint16_t mask) {
+  asm volatile(
+      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" ::"r"(bar),
+      "h"(mask)
+      : "memory");
+}
+
+/// One arrival on the barrier at the offset of `bar` in each CTA of the cluster whose rank's bit is set in `mask`, when
 /// what this thread has issued for its CTA pair (.cta_group::2) has completed.
 GEN5_PTX void tcgen05_commit_pair(uint32_t bar, uint16_t mask) {
   asm volatile(

@@ -23,66 +23,81 @@ GEN5_PTX void wgmma_pin(float& d) { asm volatile("" : "+f"(d)::"memory"); }
 
 enum class WgmmaType { bf16, f16 };
 
-// The registers of an accumulator in the text of an instruction, and as its operands.
-#define GEN5_WGMMA_0_TO_63                   \
-  "%0, %1, %2, %3, %4, %5, %6, %7, "         \
-  "%8, %9, %10, %11, %12, %13, %14, %15, "   \
-  "%16, %17, %18, %19, %20, %21, %22, %23, " \
-  "%24, %25, %26, %27, %28, %29, %30, %31, " \
-  "%32, %33, %34, %35, %36, %37, %38, %39, " \
-  "%40, %41, %42, %43, %44, %45, %46, %47, " \
-  "%48, %49, %50, %51, %52, %53, %54, %55, " \
-  "%56, %57, %58, %59, %60, %61, %62, %63"
-#define GEN5_WGMMA_64_TO_127                         \
-  "%64, %65, %66, %67, %68, %69, %70, %71, "         \
-  "%72, %73, %74, %75, %76, %77, %78, %79, "         \
-  "%80, %81, %82, %83, %84, %85, %86, %87, "         \
-  "%88, %89, %90, %91, %92, %93, %94, %95, "         \
-  "%96, %97, %98, %99, %100, %101, %102, %103, "     \
-  "%104, %105, %106, %107, %108, %109, %110, %111, " \
-  "%112, %113, %114, %115, %116, %117, %118, %119, " \
-  "%120, %121, %122, %123, %124, %125, %126, %127"
+// The registers of an accumulator in the text of an instruction, sixteen at a time, and as its operands.
+#define GEN5_WGMMA_R0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define GEN5_WGMMA_R1 GEN5_WGMMA_R0 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define GEN5_WGMMA_R2 GEN5_WGMMA_R1 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define GEN5_WGMMA_R3 GEN5_WGMMA_R2 ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define GEN5_WGMMA_R4 GEN5_WGMMA_R3 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
+#define GEN5_WGMMA_R5 GEN5_WGMMA_R4 ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define GEN5_WGMMA_R6 \
+  GEN5_WGMMA_R5 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
+#define GEN5_WGMMA_R7 \
+  GEN5_WGMMA_R6 ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define GEN5_WGMMA_4(d, i) "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
-#define GEN5_WGMMA_16(d, i) \
-  GEN5_WGMMA_4(d, i), GEN5_WGMMA_4(d, (i) + 4), GEN5_WGMMA_4(d, (i) + 8), GEN5_WGMMA_4(d, (i) + 12)
-#define GEN5_WGMMA_64(d, i) \
-  GEN5_WGMMA_16(d, i), GEN5_WGMMA_16(d, (i) + 16), GEN5_WGMMA_16(d, (i) + 32), GEN5_WGMMA_16(d, (i) + 48)
+#define GEN5_WGMMA_D0(d) GEN5_WGMMA_4(d, 0), GEN5_WGMMA_4(d, 4), GEN5_WGMMA_4(d, 8), GEN5_WGMMA_4(d, 12)
+#define GEN5_WGMMA_D1(d) \
+  GEN5_WGMMA_D0(d), GEN5_WGMMA_4(d, 16), GEN5_WGMMA_4(d, 20), GEN5_WGMMA_4(d, 24), GEN5_WGMMA_4(d, 28)
+#define GEN5_WGMMA_D2(d) \
+  GEN5_WGMMA_D1(d), GEN5_WGMMA_4(d, 32), GEN5_WGMMA_4(d, 36), GEN5_WGMMA_4(d, 40), GEN5_WGMMA_4(d, 44)
+#define GEN5_WGMMA_D3(d) \
+  GEN5_WGMMA_D2(d), GEN5_WGMMA_4(d, 48), GEN5_WGMMA_4(d, 52), GEN5_WGMMA_4(d, 56), GEN5_WGMMA_4(d, 60)
+#define GEN5_WGMMA_D4(d) \
+  GEN5_WGMMA_D3(d), GEN5_WGMMA_4(d, 64), GEN5_WGMMA_4(d, 68), GEN5_WGMMA_4(d, 72), GEN5_WGMMA_4(d, 76)
+#define GEN5_WGMMA_D5(d) \
+  GEN5_WGMMA_D4(d), GEN5_WGMMA_4(d, 80), GEN5_WGMMA_4(d, 84), GEN5_WGMMA_4(d, 88), GEN5_WGMMA_4(d, 92)
+#define GEN5_WGMMA_D6(d) \
+  GEN5_WGMMA_D5(d), GEN5_WGMMA_4(d, 96), GEN5_WGMMA_4(d, 100), GEN5_WGMMA_4(d, 104), GEN5_WGMMA_4(d, 108)
+#define GEN5_WGMMA_D7(d) \
+  GEN5_WGMMA_D6(d), GEN5_WGMMA_4(d, 112), GEN5_WGMMA_4(d, 116), GEN5_WGMMA_4(d, 120), GEN5_WGMMA_4(d, 124)
 
-// The instruction for one N and one type of A and B. `registers` names D's; the operands behind them are a, b,
-// accumulate.
-#define GEN5_WGMMA_M64K16(N, type, registers, a, b, accumulate)                                                       \
-  GEN5_PTX_TAKES_P(accumulate, "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." type "." type " {" registers "}, " a \
-                               ", " b ", p, 1, 1, 0, 0;")
+// The instruction for one N, whose accumulator is N / 32 times sixteen registers, the last of them `last`. Operands
+// behind the registers: a, b, accumulate.
+#define GEN5_WGMMA_M64K16(N, type, last, a, b, accumulate)                                                  \
+  asm volatile(GEN5_PTX_TAKES_P(accumulate, "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." type "." type \
+                                            " {" GEN5_WGMMA_R##last "}, " a ", " b ", p, 1, 1, 0, 0;")      \
+               : GEN5_WGMMA_D##last(d)                                                                      \
+               : "l"(descriptor_a), "l"(descriptor_b), "r"(p))
+#define GEN5_WGMMA_N(N, last, a, b, accumulate)           \
+  if constexpr (kN == N && Type == WgmmaType::bf16)       \
+    GEN5_WGMMA_M64K16(N, "bf16", last, a, b, accumulate); \
+  else if constexpr (kN == N)                             \
+  GEN5_WGMMA_M64K16(N, "f16", last, a, b, accumulate)
 
-/// D[64 × N] = A[64 × 16] · B[16 × N] (+ D): A and B in shared memory by descriptor, K-major. Thread t of the warpgroup
-/// holds in d[4j + 2h + i] row 16 (t / 32) + t % 32 / 4 + 8 h, column 8 j + 2 (t % 4) + i.
-template <int N, WgmmaType Type>
-GEN5_PTX void wgmma_m64k16(float (&d)[N / 2], uint64_t a, uint64_t b, bool accumulate) {
-  static_assert(N == 128 || N == 256, "other sizes are not written out");
+/// D[64 × kN] = A[64 × 16] · B[16 × kN] (+ D): A and B in shared memory by descriptor, K-major. Thread t of the
+/// warpgroup holds in d[4j + 2h + i] row 16 (t / 32) + t % 32 / 4 + 8 h, column 8 j + 2 (t % 4) + i.
+template <int kN, WgmmaType Type>
+GEN5_PTX void wgmma_m64k16(float (&d)[kN / 2], uint64_t descriptor_a, uint64_t descriptor_b, bool accumulate) {
+  static_assert(kN % 32 == 0 && kN >= 32 && kN <= 256, "other sizes are not written out");
   const uint32_t p = accumulate;
-  if constexpr (N == 128 && Type == WgmmaType::bf16)
-    asm volatile(GEN5_WGMMA_M64K16(128, "bf16", GEN5_WGMMA_0_TO_63, "%64", "%65", "%66")
-                 : GEN5_WGMMA_64(d, 0)
-                 : "l"(a), "l"(b), "r"(p));
-  else if constexpr (N == 128)
-    asm volatile(GEN5_WGMMA_M64K16(128, "f16", GEN5_WGMMA_0_TO_63, "%64", "%65", "%66")
-                 : GEN5_WGMMA_64(d, 0)
-                 : "l"(a), "l"(b), "r"(p));
-  else if constexpr (Type == WgmmaType::bf16)
-    asm volatile(GEN5_WGMMA_M64K16(256, "bf16", GEN5_WGMMA_0_TO_63 ", " GEN5_WGMMA_64_TO_127, "%128", "%129", "%130")
-                 : GEN5_WGMMA_64(d, 0), GEN5_WGMMA_64(d, 64)
-                 : "l"(a), "l"(b), "r"(p));
-  else
-    asm volatile(GEN5_WGMMA_M64K16(256, "f16", GEN5_WGMMA_0_TO_63 ", " GEN5_WGMMA_64_TO_127, "%128", "%129", "%130")
-                 : GEN5_WGMMA_64(d, 0), GEN5_WGMMA_64(d, 64)
-                 : "l"(a), "l"(b), "r"(p));
+  GEN5_WGMMA_N(32, 0, "%16", "%17", "%18");
+  GEN5_WGMMA_N(64, 1, "%32", "%33", "%34");
+  GEN5_WGMMA_N(96, 2, "%48", "%49", "%50");
+  GEN5_WGMMA_N(128, 3, "%64", "%65", "%66");
+  GEN5_WGMMA_N(160, 4, "%80", "%81", "%82");
+  GEN5_WGMMA_N(192, 5, "%96", "%97", "%98");
+  GEN5_WGMMA_N(224, 6, "%112", "%113", "%114");
+  GEN5_WGMMA_N(256, 7, "%128", "%129", "%130");
 }
 
-#undef GEN5_WGMMA_0_TO_63
-#undef GEN5_WGMMA_64_TO_127
+#undef GEN5_WGMMA_R0
+#undef GEN5_WGMMA_D0
+#undef GEN5_WGMMA_R1
+#undef GEN5_WGMMA_D1
+#undef GEN5_WGMMA_R2
+#undef GEN5_WGMMA_D2
+#undef GEN5_WGMMA_R3
+#undef GEN5_WGMMA_D3
+#undef GEN5_WGMMA_R4
+#undef GEN5_WGMMA_D4
+#undef GEN5_WGMMA_R5
+#undef GEN5_WGMMA_D5
+#undef GEN5_WGMMA_R6
+#undef GEN5_WGMMA_D6
+#undef GEN5_WGMMA_R7
+#undef GEN5_WGMMA_D7
 #undef GEN5_WGMMA_4
-#undef GEN5_WGMMA_16
-#undef GEN5_WGMMA_64
 #undef GEN5_WGMMA_M64K16
+#undef GEN5_WGMMA_N
 
 }  // namespace gen5::ptx

@@ -1,8 +1,8 @@
 // Arrive once
 //
-// Thread 0 writes a word, and all threads wait for it on an mbarrier that one arrival completes. Nobody arrives, so
-// they wait for ever. Add the line by which thread 0 says that its part is done; behind the store, since an arrive
-// speaks for what its thread has done before.
+// Thread 0 writes a word, and all threads wait for it on an mbarrier that one arrival completes. No thread arrives, so
+// all of them wait forever. Add the line with which thread 0 arrives. It belongs behind the store, because an arrive
+// releases what its thread has done before.
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"
 #include "exercises/exercise.h"

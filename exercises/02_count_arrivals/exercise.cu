@@ -1,7 +1,7 @@
 // Count the arrivals
 //
-// Each of 128 threads writes a word, arrives, waits, and reads what its neighbour wrote. The barrier was made for
-// another number of arrivals than come. Give it the right one.
+// Each of 128 threads writes a word, arrives, waits, and reads what its neighbour wrote. The mbarrier was initialised
+// with a different number of arrivals. Give it the right one.
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"
 #include "exercises/exercise.h"

@@ -1,7 +1,7 @@
 // The next phase
 //
-// Four rounds over one barrier: every thread writes, arrives, waits, and adds what its neighbour wrote. The wait asks
-// for the same parity in each round, and that is right in the first one only. Ask for the phase of this round.
+// Four rounds use one mbarrier: every thread writes, arrives, waits, and adds what its neighbour wrote. The wait uses
+// the same parity in each round, which is right in the first round only. Wait for the phase of this round.
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"
 #include "exercises/exercise.h"

@@ -1,7 +1,7 @@
 // Expect the bytes
 //
-// One thread asks for a bulk copy of 1 KiB into shared memory, and all wait for it. The copy reports its bytes to the
-// barrier, but nobody has said how many there will be, and nobody arrives. Add the one line that does both.
+// One thread starts a bulk copy of 1 KiB into shared memory, and all threads wait for it. The copy reports its bytes to
+// the mbarrier, but the mbarrier does not expect any bytes, and no thread arrives. Add the one line that does both.
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"

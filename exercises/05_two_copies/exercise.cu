@@ -1,7 +1,7 @@
-// Two copies, one barrier
+// Two copies, one mbarrier
 //
-// Two copies of different sizes report to the same barrier. The thread that starts them has counted one of them only.
-// Make the phase end when both have landed.
+// Two copies of different sizes report to the same mbarrier. The thread that starts them expects the bytes of one copy
+// only. Make the phase end when both have landed.
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"

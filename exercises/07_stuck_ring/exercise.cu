@@ -1,7 +1,7 @@
 // Fix this deadlock: the ring
 //
-// This ring of three stages works for three chunks and then stands still. The consumer reads, but somebody is not told.
-// Add what is missing behind the loop that reads: two lines.
+// This ring of three stages works for three chunks and then stops. The consumer reads a stage, but never reports that
+// the stage is empty. Add what is missing behind the loop that reads: two lines.
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"

@@ -1,7 +1,7 @@
 // Given back too early
 //
-// The consumer of this ring gives a stage back before it has read it. As long as the next copy takes its time, nobody
-// notices; completed early, it overwrites what is still to be read. Put the lines into the right order.
+// The consumer of this ring gives a stage back before it has read it. As long as the next copy is slow, the numbers are
+// right. A fast copy overwrites what the consumer has yet to read. Put the lines into the right order.
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"

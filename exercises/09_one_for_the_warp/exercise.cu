@@ -1,7 +1,7 @@
-// One lane for the warp
+// One lane arrives for the warp
 //
-// Four warps write 128 words, and lane 0 of each arrives for its warp. An arrive releases what its own thread has done;
-// about the other 31 lanes it says nothing. Add the one line that makes it speak for all.
+// Four warps write 128 words, and lane 0 of each warp arrives for its warp. An arrive releases what its own thread has
+// done, and nothing that the other 31 lanes have done. Add the one line that orders their stores before the arrive.
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"
 #include "exercises/exercise.h"

@@ -1,7 +1,7 @@
 // Let the loads run ahead
 //
-// This ring is right, but it has one stage: each copy waits until the chunk before it has been read, and the latency of
-// memory is paid for every chunk. Keep within the budget of cycles. One number is enough.
+// This ring is right, but it has one stage. Each copy waits until the chunk before it has been read, so the kernel pays
+// the latency of memory for every chunk. Keep within the budget of cycles. Changing one number is enough.
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"

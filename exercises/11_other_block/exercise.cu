@@ -1,7 +1,7 @@
-// Another block's barrier
+// Another block's mbarrier
 //
-// Two blocks of a cluster: rank 1 writes into rank 0's shared memory and arrives on rank 0's barrier. The address that
-// it arrives at is its own barrier's. Give it the address of the same barrier in rank 0.
+// In a cluster of two blocks, rank 1 writes into rank 0's shared memory and should arrive on rank 0's mbarrier. It
+// arrives on its own. Give it the address of the same mbarrier in rank 0.
 #include "common/ptx/cluster.h"
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"

@@ -1,8 +1,8 @@
 // Two proxies
 //
 // 256 threads write a buffer with ordinary stores, then one thread starts a bulk store of it to global memory. The
-// stores went through the generic proxy, and the copy reads through the async proxy: a barrier of threads orders
-// nothing between the two. Add the line that does, where it belongs.
+// stores use the generic proxy, and the copy reads through the async proxy. A barrier of threads orders nothing between
+// the two proxies. Add the line that does, in the right place.
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/fence.h"
 #include "exercises/exercise.h"

@@ -1,7 +1,7 @@
 // The source is still in use
 //
-// One buffer is stored four times, with other contents each time. Closing a group of stores waits for nothing, so the
-// second round overwrites what the first store may still be reading. Wait for as little as is needed: the
+// The kernel stores one buffer four times, each time with other contents. Closing a group of stores does not wait, so
+// the second round overwrites what the first store may still be reading. Add the weakest wait that is enough: the
 // budget has no room for more.
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/fence.h"

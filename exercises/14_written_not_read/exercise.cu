@@ -1,7 +1,7 @@
 // Written, not only read
 //
-// A thread stores a buffer to global memory and then reads the result back from there. It waits until the buffer has
-// been read, which is not enough. Wait for the right thing.
+// A thread stores a buffer to global memory and then reads the result back from there. It waits until TMA has read the
+// buffer, which is not enough. Wait until the bytes are written.
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/fence.h"
 #include "exercises/exercise.h"

@@ -1,8 +1,8 @@
 // Where is the box?
 //
-// A matrix of 64 rows and 96 columns of 32-bit words lies in global memory, and block b loads the box of 16 rows and 32
+// A matrix of 64 rows and 96 columns of 32-bit words lies in global memory. Block b loads the box of 16 rows and 32
 // columns in row-of-boxes b / 3 and column-of-boxes b % 3. The coordinates of a tensor copy begin with the dimension
-// that is contiguous. Name the box's first element in that order.
+// that is contiguous. Give the box's first element in that order.
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"

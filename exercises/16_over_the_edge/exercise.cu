@@ -1,7 +1,7 @@
 // Over the edge
 //
-// The matrix has 40 rows and the boxes 16, so the third box hangs over the matrix's end. The kernel expects the bytes
-// of the rows that exist, and waits for ever. Expect what the unit reports.
+// The matrix has 40 rows and the boxes have 16, so the third box reaches beyond the matrix. The kernel expects only the
+// bytes of the rows that exist, and waits forever. Expect the bytes that TMA reports.
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"

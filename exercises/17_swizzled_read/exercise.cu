@@ -1,8 +1,8 @@
 // Read a swizzled tile
 //
-// TMA writes a tile of 32 rows of 128 bytes with the 128-byte swizzle: in row r the 16-byte piece p comes to lie where
-// piece p XOR (r modulo 8) would be. The kernel reads as if there were no swizzle. Change the index so that element
-// [row][column] is found again.
+// TMA writes a tile of 32 rows of 128 bytes with the 128-byte swizzle: in row r, the 16-byte piece p lies in the place
+// of piece p XOR (r modulo 8). The kernel reads as if there were no swizzle. Change the index so that it finds element
+// [row][column].
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"

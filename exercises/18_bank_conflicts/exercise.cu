@@ -1,8 +1,8 @@
 // Choose a swizzle
 //
-// Each lane reads one row of a tile, 16 bytes at a time. Without a swizzle eight lanes meet in the same banks, and
-// every read takes eight passes. Choose the swizzle, from none, b32, b64 and b128, with which the kernel keeps within
-// its budget.
+// Each lane reads one row of a tile, 16 bytes at a time. Without a swizzle, eight lanes use the same banks, and every
+// read takes eight passes. Choose the swizzle from none, b32, b64 and b128 with which the kernel keeps within its
+// budget.
 #include "common/layout/swizzle.h"
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/fence.h"

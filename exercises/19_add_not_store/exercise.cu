@@ -1,7 +1,7 @@
 // Add, not store
 //
-// Four blocks each have a box of partial sums for the same place of a matrix in global memory. Each of them stores it,
-// and the last one wins. Let the unit add them up: one line, with another instruction.
+// Four blocks each have a box of partial sums for the same place of a matrix in global memory. Each of them stores its
+// box, so only the last box remains. Let TMA add the boxes: one line, with another instruction.
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/fence.h"
 #include "exercises/exercise.h"

@@ -1,7 +1,7 @@
 // One load for all
 //
-// In a cluster of four blocks, rank 0 loads a box once for all of them. Three blocks wait for bytes that come, and one
-// for bytes that do not. Find out which, and change the mask.
+// In a cluster of four blocks, rank 0 loads a box once for all of them. Three blocks receive the bytes that they wait
+// for, and one block receives none. Find out which one, and change the mask.
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/cluster.h"
 #include "common/ptx/fence.h"

@@ -1,7 +1,7 @@
 // Four rows of your choice
 //
-// gather4 brings four rows of a matrix, in the order in which they are named; the map's box is a single row. The kernel
-// waits for ever, because the barrier expects the bytes of that one row. Expect what a gather brings.
+// gather4 loads four rows of a matrix, in the order in which the instruction names them; the map's box is a single row.
+// The kernel waits forever, because the mbarrier expects the bytes of one row. Expect the bytes that a gather4 reports.
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"

@@ -1,7 +1,7 @@
 // Give it back
 //
-// A warp reserves 64 columns of Tensor Memory, uses them, and leaves. Whoever comes to this SM next finds less and
-// less. Add the line that frees the columns, behind the last use.
+// A warp allocates 64 columns of Tensor Memory, uses them, and exits. Each later block on this SM finds fewer free
+// columns. Add the line that frees them, behind the last use.
 #include "common/ptx/tcgen05_alloc.h"
 #include "common/ptx/tcgen05_ld_st.h"
 #include "exercises/exercise.h"

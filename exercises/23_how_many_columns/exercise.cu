@@ -1,7 +1,7 @@
 // How many columns?
 //
-// A tile needs 48 columns, and that is what the kernel asks for. The instruction takes only certain numbers. Ask for
-// the smallest that is enough.
+// A tile needs 48 columns, and the kernel allocates 48. The instruction accepts only certain numbers. Allocate the
+// smallest legal number that is enough.
 #include "common/ptx/tcgen05_alloc.h"
 #include "common/ptx/tcgen05_ld_st.h"
 #include "exercises/exercise.h"

@@ -1,7 +1,7 @@
 // Wait for the load
 //
-// tcgen05.ld is asynchronous: behind it the registers do not hold the cells' values yet. This kernel uses them at once.
-// Add the line that waits.
+// tcgen05.ld is asynchronous: after the instruction the registers do not hold the cells' values yet. This kernel uses
+// them at once. Add the line that waits.
 #include "common/ptx/tcgen05_alloc.h"
 #include "common/ptx/tcgen05_ld_st.h"
 #include "exercises/exercise.h"

@@ -1,8 +1,8 @@
 // Pass a tile on
 //
 // Warp 0 writes cells, and warp 4, which reaches the same lanes, reads them after a barrier. Stores to Tensor Memory
-// are asynchronous, and a barrier of threads does not wait for them. Add what warp 0 has to do before the barrier: wait
-// for its stores.
+// are asynchronous, and a barrier of threads does not wait for them. Make warp 0 wait for its stores before the
+// barrier.
 #include "common/ptx/tcgen05_alloc.h"
 #include "common/ptx/tcgen05_commit.h"
 #include "common/ptx/tcgen05_ld_st.h"

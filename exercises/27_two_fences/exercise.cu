@@ -1,7 +1,7 @@
 // Two fences around a barrier
 //
-// Again warp 0 writes for warp 4, with its wait in place. But a barrier of threads alone does not order tcgen05 work of
-// different threads: a fence has to stand on either side of it. Add both.
+// Again warp 0 writes cells for warp 4, and waits for its stores. But a barrier of threads alone does not order the
+// tcgen05 work of different threads: it needs a fence on either side. Add both.
 #include "common/ptx/tcgen05_alloc.h"
 #include "common/ptx/tcgen05_commit.h"
 #include "common/ptx/tcgen05_ld_st.h"

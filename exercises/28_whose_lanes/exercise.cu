@@ -1,8 +1,8 @@
 // Whose lanes?
 //
-// Warps 2 to 5 carry a result out of Tensor Memory, as in many GEMM kernels, while warps 0 and 1 have other roles.
-// Which 32 lanes a warp reaches depends on its number in the block. The kernel numbers the four from 0. Give each its
-// lanes.
+// Warps 2 to 5 read a result out of Tensor Memory, as in many GEMM kernels, while warps 0 and 1 have other roles. Which
+// 32 lanes a warp reaches depends on its index in the block. The kernel numbers the four warps from 0. Give each warp
+// its own lanes.
 #include "common/ptx/tcgen05_alloc.h"
 #include "common/ptx/tcgen05_commit.h"
 #include "common/ptx/tcgen05_ld_st.h"

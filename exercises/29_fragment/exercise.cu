@@ -1,8 +1,8 @@
 // Where is my register?
 //
-// Sixteen lanes of eight columns are read with the shape 16x256b, which spreads them over a warp as mma.sync has its
-// fragments: register i of thread t is lane t/4 + 8 (i/2), column 2 (t%4) + i%2. The kernel writes the tile row by row
-// and takes i/2 for i%2. Put each register where it belongs.
+// The kernel loads sixteen lanes of eight columns with the shape 16x256b, which spreads them over a warp like fragments
+// of mma.sync: register i of thread t is lane t/4 + 8 (i/2), column 2 (t%4) + i%2. The kernel writes the tile row by
+// row and exchanges i/2 and i%2. Put each register into its place.
 #include "common/ptx/tcgen05_alloc.h"
 #include "common/ptx/tcgen05_ld_st.h"
 #include "exercises/exercise.h"

@@ -1,7 +1,7 @@
-// Say the shape
+// Give the shape
 //
-// D is 128 x 64, A is 128 x 64 and B, column by column, 64 x 64. The instruction descriptor tells the tensor core
-// another shape, and half of D stays as it was. Say the right one.
+// D is 128 x 64, A is 128 x 64 and B, column by column, is 64 x 64. The instruction descriptor gives the tensor core
+// another shape, so half of D keeps its old values. Give it the right shape.
 #include "chapters/tensor_kernel.cuh"
 #include "common/ptx/tcgen05_mma.h"
 #include "exercises/exercise.h"

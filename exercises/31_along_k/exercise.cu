@@ -1,7 +1,7 @@
 // A step along K
 //
-// The tiles have 64 elements along K, and one instruction takes 16 of them. So four are needed, each of which starts
-// further along the row. The kernel starts all four at the same place. Say how many bytes a step is.
+// The tiles have 64 elements along K, and one instruction multiplies 16 of them. The kernel needs four instructions,
+// each of which starts further along the row. It starts all four at the same place. Give the number of bytes in a step.
 #include "chapters/tensor_kernel.cuh"
 #include "common/ptx/tcgen05_mma.h"
 #include "exercises/exercise.h"

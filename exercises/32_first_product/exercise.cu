@@ -1,7 +1,7 @@
 // The first product
 //
-// A product either replaces D or adds to it. Here all four add, and the first one adds to what the columns held when
-// they were reserved: anything. Say when to add.
+// A product either replaces D or adds to it. Here all four products add, and the first one adds to whatever the columns
+// held after the allocation. Make the first product replace D.
 #include "chapters/tensor_kernel.cuh"
 #include "common/ptx/tcgen05_mma.h"
 #include "exercises/exercise.h"

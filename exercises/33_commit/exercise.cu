@@ -1,7 +1,7 @@
-// Tell me when
+// Commit
 //
-// One thread has asked for four products, and all threads wait on a barrier for the result. Nobody has told the tensor
-// core which barrier that is. Add the line that makes it arrive there when everything asked for is done.
+// One thread has issued four products, and all threads wait on an mbarrier for the result. The tensor core does not
+// know this mbarrier. Add the line that makes it arrive there when all products are done.
 #include "chapters/tensor_kernel.cuh"
 #include "common/ptx/tcgen05_mma.h"
 #include "exercises/exercise.h"

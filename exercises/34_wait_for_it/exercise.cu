@@ -1,7 +1,7 @@
 // Wait for the product
 //
-// The product is asked for, the commit is there, and the threads read D at once. Nothing on the chip stops them. Add
-// the lines that make them wait, and that order their reads of Tensor Memory behind the wait.
+// The kernel issues the product and the commit, and the threads read D at once. No hardware stops them. Add the lines
+// that make them wait, and that order their reads of Tensor Memory behind the wait.
 #include "chapters/tensor_kernel.cuh"
 #include "common/ptx/tcgen05_mma.h"
 #include "exercises/exercise.h"

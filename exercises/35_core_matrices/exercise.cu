@@ -1,8 +1,8 @@
 // Core matrices by hand
 //
-// Without a swizzle an operand is made of core matrices: 8 rows of 16 bytes, 128 bytes in a row. Here those of the
-// first 16 bytes of K lie below each other, then those of the second. The kernel stores rows of 32 bytes instead. Put
-// element [row][k] where the descriptor says it is.
+// Without a swizzle an operand is made of core matrices: 8 rows of 16 bytes, 128 contiguous bytes. Here the core
+// matrices of the first 16 bytes of K lie below each other, then those of the second. The kernel stores rows of 32
+// bytes instead. Put element [row][k] where the descriptor says it is.
 #include "chapters/tensor_kernel.cuh"
 #include "common/ptx/tcgen05_mma.h"
 #include "exercises/exercise.h"

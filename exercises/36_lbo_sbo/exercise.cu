@@ -1,7 +1,7 @@
 // Which stride is which?
 //
-// The same tiles as before, stored right; now the descriptor is wrong. It has two distances: one leads to the next
-// eight rows, the other to the next 16 bytes of K. They are exchanged. Choose the descriptor.
+// These are the tiles of the exercise before, stored right. Now the descriptor is wrong. It has two distances: one
+// leads to the next eight rows, the other to the next 16 bytes of K. They are exchanged. Choose the right descriptor.
 #include "chapters/tensor_kernel.cuh"
 #include "common/ptx/tcgen05_mma.h"
 #include "exercises/exercise.h"

@@ -1,7 +1,7 @@
 // B the other way round
 //
-// B comes as 64 rows of K with N contiguous, as most frameworks keep weights, and is stored that way: N-major. The
-// descriptors still say K-major. Change the one word that both are made from.
+// B comes as 64 rows of K with N contiguous, as most frameworks keep weights, and the kernel stores it that way:
+// N-major. The descriptors still say K-major. Change the one word from which both descriptors are made.
 #include "chapters/tensor_kernel.cuh"
 #include "common/ptx/tcgen05_mma.h"
 #include "exercises/exercise.h"

@@ -1,7 +1,7 @@
 // When may a tile be refilled?
 //
-// Four blocks of K go through one pair of tiles in shared memory. The threads overwrite the tiles while the tensor core
-// may still be reading them: a product is asynchronous. Add the wait, with the right parity, where it is needed.
+// Four blocks of K go through one pair of tiles in shared memory. A product is asynchronous, so the threads may
+// overwrite the tiles while the tensor core still reads them. Add the wait, with the right parity, in the right place.
 #include "chapters/tensor_kernel.cuh"
 #include "common/ptx/tcgen05_mma.h"
 #include "exercises/exercise.h"

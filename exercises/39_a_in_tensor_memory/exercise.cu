@@ -1,7 +1,7 @@
 // A in Tensor Memory
 //
 // A may lie in Tensor Memory instead of shared memory: lane m is row m, and each cell holds two neighbours along K, the
-// one with the smaller k in its lower half. The kernel packs them the other way round. Pack them right.
+// one with the smaller k in its lower half. The kernel packs them in the other order. Pack them right.
 #include "chapters/tensor_kernel.cuh"
 #include "common/ptx/tcgen05_mma.h"
 #include "exercises/exercise.h"

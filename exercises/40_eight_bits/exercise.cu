@@ -1,7 +1,7 @@
 // Eight bits
 //
-// kind::f8f6f4 multiplies any two of five small formats, and the instruction descriptor says which. A is e4m3 and B is
-// e5m2; the descriptor says e4m3 twice. Name the formats.
+// kind::f8f6f4 multiplies any two of five small formats, and the instruction descriptor names them. A is e4m3 and B is
+// e5m2, but the descriptor names e4m3 twice. Name the right formats.
 #include <cstring>
 
 #include "chapters/tensor_kernel.cuh"

@@ -1,8 +1,8 @@
 // Bytes, and the end of the range
 //
 // kind::i8 multiplies bytes and adds to 32-bit integers. A holds signed bytes and B unsigned ones, and a sum that
-// leaves the range shall stay at its end; the descriptor takes both for unsigned, and its sums come round. Say what
-// they are.
+// leaves the range should saturate. The descriptor says unsigned for both, and its sums wrap around. Give the right
+// types, and saturate.
 #include <algorithm>
 
 #include "chapters/tensor_kernel.cuh"

@@ -1,8 +1,9 @@
-// Where scales go
+// Where scales lie
 //
-// A block-scaled product has one scale for 32 elements of each row. Scales of 128 rows are brought to Tensor Memory as
-// 32 rows of 16 bytes: the scale of row r stands in row r modulo 32, in the four bytes numbered r / 32; the first byte
-// of the four is that of the first 32 elements of K. The kernel puts them one behind the other. Put each in its place.
+// A block-scaled product has one scale for 32 elements of each row. The scales of 128 rows go to Tensor Memory as 32
+// rows of 16 bytes. The scale of row r lies in row r modulo 32, in the group of four bytes with number r / 32; the
+// first byte of the group belongs to the first 32 elements of K. The kernel stores the scales one behind the other. Put
+// each in its place.
 #include "chapters/tensor_kernel.cuh"
 #include "common/layout/scaled_instruction_descriptor.h"
 #include "common/ptx/tcgen05_cp.h"

@@ -1,8 +1,8 @@
 // Which two of four?
 //
-// A sparse A keeps two of every four neighbours along K, and four bits of metadata say which: bits 1:0 where the first
-// stored element belongs, bits 3:2 where the second. The kernel has the two places of each group; make the code of
-// them.
+// A sparse A keeps two of every four neighbours along K. Four bits of metadata say which: bits 1:0 give the place of
+// the first stored element, bits 3:2 that of the second. The kernel has the two places of each group. Compute the code
+// from them.
 #include "chapters/tensor_kernel.cuh"
 #include "common/ptx/tcgen05_mma_sparse.h"
 #include "exercises/exercise.h"

@@ -1,8 +1,8 @@
 // Few rows, all lanes
 //
 // A weight-stationary product of 32 rows folds D: its 64 columns are cut into four parts of 16, which lie in the four
-// quarters of the lanes. Each of 128 threads reads its lane's 16 words, and all of them store as if there were 128
-// rows. Store each word where it belongs in D, 32 rows of 64.
+// quarters of the lanes. Each of 128 threads reads its lane's 16 words, and stores them as if there were 128 rows.
+// Store each word in its place in D, 32 rows of 64.
 #include "chapters/tensor_kernel.cuh"
 #include "common/ptx/tcgen05_mma_ws.h"
 #include "exercises/exercise.h"

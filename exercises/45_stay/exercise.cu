@@ -1,8 +1,7 @@
-// Nobody leaves early
+// Keep the cluster together
 //
-// Each block of a cluster reads a word out of its neighbour's shared memory. A block that is done leaves, and its
-// shared memory is gone while the neighbour may still be reading it. Add what keeps all of them until the last one has
-// read: two lines.
+// Each block of a cluster reads a word from its neighbour's shared memory. When a block exits, its shared memory is
+// gone, while the neighbour may still read it. Add the two lines that keep all blocks until the last one has read.
 #include "common/ptx/cluster.h"
 #include "exercises/exercise.h"
 

@@ -1,7 +1,7 @@
-// Told by the pair
+// A commit for the pair
 //
-// Two blocks multiply as a pair: the even one asks for the product of both, and commits. Both wait on their own
-// barrier, but only one is told. Fix the deadlock.
+// Two blocks multiply as a pair: the even block issues the product for both, and commits. Both wait on their own
+// mbarrier, but the commit arrives on one of them only. Fix the deadlock.
 #include "common/layout/instruction_descriptor.h"
 #include "common/layout/smem_descriptor.h"
 #include "common/ptx/cluster.h"

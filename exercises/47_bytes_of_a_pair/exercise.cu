@@ -1,7 +1,7 @@
 // The bytes of a pair
 //
-// The two blocks of a pair load by TMA, each its own tiles, and both report to the even block's barrier: one thread
-// waits there for everything. It expects too little. Say how many bytes come.
+// The two blocks of a pair load by TMA, each its own tiles, and both report to the even block's mbarrier, where one
+// thread waits for all bytes. It expects too few. Give the number of bytes that arrive.
 #include "common/layout/instruction_descriptor.h"
 #include "common/layout/smem_descriptor.h"
 #include "common/ptx/bulk_tensor.h"

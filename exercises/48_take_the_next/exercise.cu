@@ -1,8 +1,8 @@
-// Take the next tile
+// Claim the next tile
 //
-// A grid has more blocks than there is room for, and those that run take the others' work: a block that has been taken
-// never starts. This kernel asks once and leaves, whatever the answer says, so the tiles that it was given are never
-// done. Go on with the tile of the answer, and leave when there is none.
+// The grid has more blocks than fit on the chip at once. The running blocks claim the others: a claimed block never
+// starts. This kernel claims once and exits, whatever the answer says, so the tiles that it claimed are never computed.
+// Go on with the tile of the answer, and exit when there is none.
 #include "common/ptx/fence.h"
 #include "common/ptx/launch_control.h"
 #include "common/ptx/mbarrier.h"

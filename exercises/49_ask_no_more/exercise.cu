@@ -1,7 +1,7 @@
 // Ask no more
 //
-// This kernel asks for its next tile before it works on this one, so that the answer is there in time. It asks also
-// when it has just been told that there is no more, and that is forbidden. Move one line.
+// This kernel asks for its next tile before it works on this one, so that the answer is there in time. It asks even
+// after the answer that there is no tile left, which is forbidden. Move one line.
 #include "common/ptx/fence.h"
 #include "common/ptx/launch_control.h"
 #include "common/ptx/mbarrier.h"

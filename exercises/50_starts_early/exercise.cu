@@ -1,8 +1,8 @@
 // A kernel that starts early
 //
-// Two kernels in a stream, launched so that the second may begin while the first is still at work. The second reads
-// what the first writes, and nothing makes it wait for that: on a chip it may find old data. Add the line, behind the
-// setup, which needs nothing of the first kernel.
+// Two kernels in a stream are launched so that the second may start while the first still runs. The second reads what
+// the first writes, but does not wait for it: on a chip it may read old data. Add the line that waits, behind the
+// setup, which does not depend on the first kernel.
 #include "common/ptx/launch_control.h"
 #include "exercises/exercise.h"
 

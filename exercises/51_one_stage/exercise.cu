@@ -1,8 +1,8 @@
 // A tile with one stage
 //
-// A whole GEMM tile: TMA brings one block of K at a time, the tensor core multiplies it, the result goes out. One
-// thread does the first two in turn, and asks for the next block before the tensor core has read this one. Add the
-// wait.
+// A whole GEMM tile: TMA loads one block of K at a time, the tensor core multiplies it, and the epilogue stores the
+// result. One thread does the first two in turn. It starts the next load before the tensor core has read this block.
+// Add the wait.
 #include "exercises/gemm.cuh"
 
 using namespace gemm;

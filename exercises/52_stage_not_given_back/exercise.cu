@@ -1,7 +1,7 @@
 // Fix this deadlock: four blocks and no more
 //
-// The tile of chapter 13's step 4: a warp loads, a warp multiplies, four carry out. It stops when the ring of four
-// stages has been filled once. Find who is not told, and tell it.
+// The tile of chapter 13's step 4: one warp loads, one multiplies, four store the result. It stops when the ring of
+// four stages has been filled once. Find the warp that waits for an arrival which never comes, and add the arrival.
 #include "exercises/gemm.cuh"
 
 using namespace gemm;

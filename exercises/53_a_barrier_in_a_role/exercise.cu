@@ -1,7 +1,7 @@
 // Fix this deadlock: a barrier in a role
 //
-// The same tile. Somebody wanted the warp that multiplies to begin only when all are ready, and wrote a line for it, in
-// the role of that warp. Find the line that is too many, and why.
+// The same tile. The author wanted the MMA warp to begin only when all warps are ready, and added a line for that in
+// the MMA warp's role. Find the line that is too many, and say why.
 #include "exercises/gemm.cuh"
 
 using namespace gemm;

@@ -1,7 +1,7 @@
 // Counted twice
 //
-// The same tile. All 32 lanes of the producer ask for each block now. Copies come 32 times over, and so do arrivals.
-// One thread speaks for the block: see to it that one does.
+// The same tile. All 32 lanes of the producer now load each block. Every copy and every arrival comes 32 times. Make
+// one lane do it.
 #include "exercises/gemm.cuh"
 
 using namespace gemm;

@@ -1,7 +1,7 @@
 // Not before it is empty
 //
-// A persistent kernel: one block, six tiles, two accumulators. The warp that multiplies fills an accumulator again
-// whether or not it has been carried out. Add the wait, with its parity: as a producer waits for an empty stage.
+// A persistent kernel: one block, six tiles, two accumulators. The MMA warp fills an accumulator again whether or not
+// the epilogue has read it. Add the wait, with its parity: it waits as a producer waits for an empty stage.
 #include "exercises/gemm.cuh"
 
 using namespace gemm;

@@ -1,7 +1,7 @@
 // Who has read?
 //
-// The same kernel. The accumulator may be used again when all four warps of the epilogue have read their part of it;
-// the barrier is content with the first one. Give it the right number.
+// The same kernel. The accumulator may be filled again when all four warps of the epilogue have read their part of it.
+// The mbarrier's phase ends after the first of them. Give it the right number of arrivals.
 #include "exercises/gemm.cuh"
 
 using namespace gemm;

@@ -1,7 +1,7 @@
 // Your own pipeline
 //
-// Everything is there but the two loops in the middle: warp 0 has to bring the blocks of K, warp 1 to multiply them.
-// Write both. The ring has four stages; `full` and `empty` take one arrival each, `done` is for the epilogue.
+// Everything is there but the two loops in the middle: warp 0 loads the blocks of K, warp 1 multiplies them. Write both
+// loops. The ring has four stages; `full` and `empty` take one arrival each, and `done` is for the epilogue.
 #include "exercises/gemm.cuh"
 
 using namespace gemm;

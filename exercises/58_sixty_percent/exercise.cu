@@ -1,9 +1,9 @@
 // Sixty per cent of the peak
 //
-// A right kernel, and a slow one: one block on one SM, whose tensor core is busy for a fifth of the time. Choose the
-// width of a tile, the number of stages and the number of accumulators so that it works for more than 60 % of it. The
-// budget is what 256 x 1536 x 1024 takes at 60 % of 8,192 operations a cycle: shared memory has 227 KiB, Tensor Memory
-// 512 columns.
+// This kernel is right and slow: one block on one SM, whose tensor core is busy for a fifth of the time. Choose the
+// width of a tile, the number of stages and the number of accumulators so that the tensor core is busy for more than 60
+// % of the time. The budget is the time of 256 x 1536 x 1024 at 60 % of 8,192 operations a cycle. Shared memory has 227
+// KiB, Tensor Memory 512 columns.
 #include "exercises/gemm.cuh"
 
 using namespace gemm;

@@ -1,9 +1,10 @@
-"""Builds the wheel with scikit-build-core, after scripts/setup has installed the packages that the machine lacks."""
+"""Builds the wheel with scikit-build-core, after scripts/setup has installed the packages that the machine lacks, and says how far it is."""
 
 import os
 import pathlib
 import subprocess
 
+import gen5_progress
 from scikit_build_core import build as _build
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -30,4 +31,5 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     settings = dict(config_settings or {})
     settings["cmake.define.GEN5_CUDA_INCLUDE"] = _headers()
     os.environ.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count()))
-    return _build.build_wheel(wheel_directory, settings, metadata_directory)
+    with gen5_progress.told(ROOT / "build" / "wheel"):
+        return _build.build_wheel(wheel_directory, settings, metadata_directory)

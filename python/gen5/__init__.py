@@ -1,4 +1,4 @@
-"""Run CUDA kernels that Python makes, Triton's, Gluon's, CuTe DSL's, on tinygpu: a machine model of NVIDIA's GPUs on a CPU.
+"""Runs CUDA kernels that Python makes (Triton's, Gluon's, CuTe DSL's) on tinygpu, a model of NVIDIA's GPUs on a CPU.
 
     import gen5, numpy as np
 
@@ -7,13 +7,18 @@
         kernel[(4,)](x, ...)          # any @triton.jit or @gluon.jit function
     print(x.numpy(), run.diagnoses)
 
-`gen5.install()` does the same for the rest of a script; `python -m gen5 script.py` needs no change to it. A kernel that breaks
-a rule raises gen5.DiagnosisError with the rule, the source line and the fix, and the process goes on.
-Importing this package loads nothing; the machine is made at the first install() or gpu().
+`gen5.install()` runs the kernels of the rest of a script; `python -m gen5 script.py` needs no change to the script. A kernel that breaks a
+rule raises gen5.DiagnosisError with the rule, the source line and the fix, and the process goes on. `gen5.debug()` starts the
+script again in the debugger. Importing this package loads nothing;
+the first install() or gpu() makes the machine.
 """
 
 from gen5._array import Array, array, empty, empty_like, full, zeros, zeros_like
+from gen5._debug import debug
 from gen5._session import Diagnosis, DiagnosisError, DiagnosisWarning, Run, gpu, install
+from gen5._prune import prune_configs
+from gen5.predict import Prediction, predict
+from gen5.search import Candidate, Pruned, Search, search
 
-__all__ = ["Array", "Diagnosis", "DiagnosisError", "DiagnosisWarning", "Run", "array", "empty", "empty_like", "full", "gpu", "install",
-           "zeros", "zeros_like"]
+__all__ = ["Array", "Candidate", "Diagnosis", "DiagnosisError", "DiagnosisWarning", "Prediction", "Pruned", "Run", "Search", "array", "debug", "empty", "empty_like",
+           "full", "gpu", "install", "predict", "prune_configs", "search", "zeros", "zeros_like"]

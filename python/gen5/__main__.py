@@ -1,4 +1,4 @@
-"""python -m gen5 [OPTIONS] script.py ARGS…: runs a script whose kernels run on tinygpu."""
+"""python -m gen5 [OPTIONS] script.py ARGS…: runs a script, with its kernels on tinygpu."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gen5 import _library
 
 
 def parser() -> argparse.ArgumentParser:
-    """With the options of `gen5 run`, and `--check off`."""
+    """Takes the options of `gen5 run`, and `--check off`."""
     made = argparse.ArgumentParser(prog="python -m gen5", description=__doc__)
     for o in _library.options():
         if not o["flag"]:

@@ -1,4 +1,4 @@
-"""Arrays that kernels and numpy both reach: memory of the machine, at one address for both."""
+"""Arrays in the machine's memory, which kernels and numpy reach at one address."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Shape = typing.Union[int, typing.Sequence[int]]
 
 
 def _dtype(of: object) -> np.dtype:
-    """numpy's dtype; by name also those of ml_dtypes, where it is installed: bfloat16, float8_e4m3fn, float8_e5m2 …"""
+    """numpy's dtype; by name also those of ml_dtypes, if it is installed: bfloat16, float8_e4m3fn, float8_e5m2 …"""
     try:
         return np.dtype(of)  # type: ignore[call-overload]
     except TypeError:
@@ -28,7 +28,7 @@ def _dtype(of: object) -> np.dtype:
 
 
 class _Memory:
-    """One allocation; goes back when nobody holds it any more."""
+    """One allocation; it is freed with its last reference."""
 
     def __init__(self, nbytes: int):
         address = ctypes.c_uint64()
@@ -39,7 +39,7 @@ class _Memory:
 
 
 class Array:
-    """What a kernel is given in place of a tensor. Has torch.Tensor's names where Triton and CuTe ask for them."""
+    """A kernel's argument in place of a tensor. It has the attributes of torch.Tensor that Triton and CuTe read."""
 
     def __init__(self, view: np.ndarray):
         self._view = view
@@ -56,7 +56,7 @@ class Array:
                 "version": 3, "stream": None}
 
     def __dlpack__(self, **options: object) -> object:
-        """As memory of the host, which it is too."""
+        """Exports the array as memory of the host, which it is too."""
         return self._view.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -110,12 +110,12 @@ class Array:
         return Array(view)
 
     def view(self, dtype: object) -> Array:
-        """The same bytes in another type."""
+        """The array's bytes in another type."""
         return Array(self._view.view(_dtype(dtype)))
 
     # ---- Contents
     def numpy(self) -> np.ndarray:
-        """The array itself: what kernels write is seen in it, and what is written to it is seen by kernels."""
+        """A numpy view of the array's memory: numpy and kernels see each other's writes."""
         return self._view
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
@@ -149,7 +149,7 @@ class Array:
 
 
 def empty(shape: Shape, dtype: object = np.float32) -> Array:
-    """Uninitialised, at a multiple of 4096 bytes."""
+    """An uninitialised array, at a multiple of 4096 bytes."""
     sizes = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
     kind = _dtype(dtype)
     nbytes = math.prod(sizes) * kind.itemsize
@@ -157,7 +157,7 @@ def empty(shape: Shape, dtype: object = np.float32) -> Array:
 
 
 def array(values: typing.Any, dtype: object = None) -> Array:
-    """A copy of `values`: a numpy array or what numpy makes one of."""
+    """A copy of `values`: a numpy array, or values that numpy makes an array of."""
     values = np.asarray(values)
     out = empty(values.shape, values.dtype if dtype is None else dtype)
     out._view[...] = values.astype(out.dtype, copy=False)

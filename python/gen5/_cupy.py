@@ -1,5 +1,5 @@
-"""What CuPy needs here. Its wheels link NVIDIA's CUDA runtime statically: tinygpu's functions are put in the places of that
-runtime's when the module that has them is imported. CuPy compiles with NVRTC to machine code unless it is told to make PTX."""
+"""Changes to CuPy. Its wheels link NVIDIA's CUDA runtime statically: when the module that contains this runtime is imported, tinygpu's
+functions replace the runtime's. CuPy compiles with NVRTC to machine code; a setting makes it compile to PTX."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gen5 import _library
 
 
 def stand_in(path: str) -> None:
-    """For the CUDA runtime that is linked into this library of the process."""
+    """Replaces the functions of the CUDA runtime that is linked into this library of the process."""
     call = _library.load()[0].tinygpu_stand_in
     call.restype = ctypes.c_char_p
     if why := call(os.fsencode(path)):

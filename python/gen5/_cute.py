@@ -1,6 +1,6 @@
-"""What CuTe DSL needs here. Its runtime library links NVIDIA's CUDA runtime statically, and its compiler gives machine code. So the
-same runtime, which also comes as an archive, is linked with tinygpu's libcudart, and the compiler is told to keep the PTX, which
-tinygpu takes where it is given the cubin that was made from it (GEN5_KEPT_PTX)."""
+"""Changes to CuTe DSL. Its runtime library links NVIDIA's CUDA runtime statically, and its compiler emits machine code. CuTe's runtime also
+comes as an archive, so this module links it with tinygpu's libcudart. A setting makes the compiler keep its PTX. If a program loads the
+cubin that was made from that PTX, tinygpu takes the PTX (GEN5_KEPT_PTX)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ARCHIVE, RUNTIME = "libcuda_dialect_runtime_static.a", "libcute_dsl_runtime.so"
 
 
 def _link(archive: pathlib.Path) -> pathlib.Path:
-    """The runtime of `archive` on tinygpu's libraries; made once, kept in the user's cache."""
+    """Links the runtime of `archive` with tinygpu's libraries; once, into the user's cache."""
     compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
     if not compiler:
         raise ImportError("CuTe DSL on tinygpu needs a C compiler: apt-get install gcc, or name one in CC")
@@ -41,7 +41,7 @@ def _link(archive: pathlib.Path) -> pathlib.Path:
 
 
 def prepare() -> None:
-    """Before CuTe DSL is imported: its environment. What the user has set stays."""
+    """Sets CuTe DSL's environment before its import. Variables that the user has set stay."""
     spec = importlib.util.find_spec("nvidia_cutlass_dsl")
     places = [pathlib.Path(p) for p in (spec.submodule_search_locations if spec else None) or ()]
     libraries = [lib for place in places for lib in (place / "cu13/lib", place / "cu12/lib", place / "lib") if (lib / ARCHIVE).exists()]
@@ -62,7 +62,7 @@ def prepare() -> None:
 
 @functools.lru_cache(maxsize=None)
 def _temporary() -> str:
-    """A folder that goes when the process ends."""
+    """A folder that is deleted when the process ends."""
     import atexit
     folder = tempfile.mkdtemp(prefix="gen5-cute-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -89,7 +89,8 @@ def _change_executor(module: typing.Any) -> None:
 
 
 class _Runtime:
-    """cuda.bindings.runtime, which links NVIDIA's runtime statically: types are its own, calls go to tinygpu's."""
+    """Stands in for cuda.bindings.runtime, which links NVIDIA's runtime statically: types are that module's, calls go to tinygpu's
+    runtime."""
 
     def __init__(self, bindings: typing.Any):
         self._bindings = bindings
@@ -114,7 +115,8 @@ EMPTY = b".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry empty()
 
 
 def _change_hardware(module: typing.Any) -> None:
-    """Occupancy is asked of a kernel that does nothing. The compiler makes a cubin of it in a folder of its own; here it is PTX."""
+    """CuTe DSL queries occupancy with a kernel that does nothing. Its compiler makes a cubin of that kernel in a folder of its own; here it
+    is PTX."""
     driver = module.driver
 
     def empty_kernel(self: typing.Any) -> typing.Any:

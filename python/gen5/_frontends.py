@@ -1,4 +1,4 @@
-"""Makes the front ends run on tinygpu: their settings, and what has to be changed in them when they are imported."""
+"""Makes the front ends run on tinygpu: their settings, and the changes that their import needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from gen5 import _library
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):
-    """Calls a function before a module is imported, and one with the module when it has been; that at once if it is there."""
+    """Calls one function before the import of a module, and one with the module after it; the second at once if the module is loaded
+    already."""
 
     def __init__(self, before: dict[str, typing.Callable[[], None]], changes: dict[str, typing.Callable[[typing.Any], None]]):
         self._before, self._changes = before, changes
@@ -43,7 +44,7 @@ _installed = False
 
 
 def install() -> None:
-    """Once. What is not installed, or never imported, costs nothing."""
+    """Installs the hooks, once. A front end that is not installed, or never imported, costs nothing."""
     global _installed
     if _installed:
         return
@@ -51,6 +52,14 @@ def install() -> None:
     ptxas = str(_library.ptxas())
     os.environ["TRITON_PTXAS_PATH"] = os.environ["TRITON_PTXAS_BLACKWELL_PATH"] = ptxas
     os.environ["TRITON_LIBCUDA_PATH"] = str(_library.folder())
-    from gen5 import _cupy, _cute, _numba, _torch, _triton
-    sys.meta_path.insert(0, _AfterImport({**_cute.BEFORE, **_cupy.BEFORE},
-                                        {**_triton.CHANGES, **_cute.CHANGES, **_numba.CHANGES, **_torch.CHANGES, **_cupy.CHANGES}))
+    tools = _library.PACKAGE / "bin" / "path"
+    if str(tools) not in os.environ.get("PATH", "").split(os.pathsep):  # a child has it already
+        os.environ["PATH"] = f"{tools}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    os.environ["PYTORCH_NVCC"] = str(tools / "nvcc")
+    # Inductor: no processes that compile, each of which would import torch; and launches by Triton's launcher, which says what tinygpu says.
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    os.environ.setdefault("TORCHINDUCTOR_USE_STATIC_CUDA_LAUNCHER", "0")
+    from gen5 import _cupy, _cute, _helion, _numba, _pycuda, _tilelang, _torch, _triton, _warp
+    sys.meta_path.insert(0, _AfterImport({**_cute.BEFORE, **_cupy.BEFORE, **_tilelang.BEFORE, **_helion.BEFORE},
+                                        {**_triton.CHANGES, **_cute.CHANGES, **_numba.CHANGES, **_torch.CHANGES, **_cupy.CHANGES, **_pycuda.CHANGES, **_helion.CHANGES,
+                                         **_tilelang.CHANGES, **_warp.CHANGES}))

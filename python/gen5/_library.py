@@ -1,4 +1,4 @@
-"""Finds tinygpu's libraries and loads them into this process, where they stand in for NVIDIA's driver and runtime."""
+"""Finds tinygpu's libraries and loads them into this process, in place of NVIDIA's driver and runtime."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAMES = ("libcuda.so.1", "libcudart.so.13")
 
 
 def folder() -> pathlib.Path:
-    """Where the libraries are: $GEN5_LIBRARIES, this package's lib (a wheel), or the build of the source tree around it."""
+    """The folder of the libraries: $GEN5_LIBRARIES, this package's lib (in a wheel), or the build of the source tree around it."""
     places = [PACKAGE / "lib", PACKAGE.parent.parent / "build" / "default" / "lib"]
     if named := os.environ.get("GEN5_LIBRARIES"):
         places = [pathlib.Path(named)]
@@ -30,12 +30,12 @@ def program() -> pathlib.Path:
 
 
 def ptxas() -> pathlib.Path:
-    """A stand-in for ptxas: what it "assembles" is the PTX itself."""
+    """A stand-in for ptxas: its output is the PTX itself."""
     return PACKAGE / "bin" / "ptxas"
 
 
 def _others() -> list[str]:
-    """NVIDIA's libraries that this process has loaded already."""
+    """NVIDIA's libraries that this process has already loaded."""
     with open("/proc/self/maps") as maps:
         files = {line.split(maxsplit=5)[5].strip() for line in maps if "/lib" in line and len(line.split(maxsplit=5)) == 6}
     here = str(folder())
@@ -44,7 +44,7 @@ def _others() -> list[str]:
 
 @functools.lru_cache(maxsize=None)
 def load() -> tuple[ctypes.CDLL, ctypes.CDLL]:
-    """libtinygpu and libcuda.so.1. From here on whoever opens libcuda.so.1 or libcudart.so.13 by name gets these."""
+    """Loads libtinygpu and libcuda.so.1. From here on a library that opens libcuda.so.1 or libcudart.so.13 by name gets tinygpu's."""
     if others := _others():
         raise ImportError(f"{others[0]} is loaded already; call gen5.install() before whatever uses CUDA")
     os.environ["GEN5_DEVICE"] = "tinygpu"
@@ -52,8 +52,10 @@ def load() -> tuple[ctypes.CDLL, ctypes.CDLL]:
     tinygpu = ctypes.CDLL(str(here / "libtinygpu.so"), mode=ctypes.RTLD_GLOBAL)
     for name in NAMES:
         ctypes.CDLL(str(here / name), mode=ctypes.RTLD_GLOBAL)
-    for name in ("open", "begin", "options", "take", "profile", "trace"):
+    for name in ("open", "begin", "options", "machine", "take", "profile", "trace"):
         getattr(tinygpu, f"tinygpu_session_{name}").restype = ctypes.c_char_p
+    tinygpu.tinygpu_session_host_address.restype = ctypes.c_uint64
+    tinygpu.tinygpu_session_host_address.argtypes = (ctypes.c_uint64, ctypes.c_uint64)
     return tinygpu, ctypes.CDLL(str(here / "libcuda.so.1"))
 
 
@@ -68,13 +70,13 @@ class CudaError(RuntimeError):
 
 
 def session(name: str, *arguments: bytes) -> str | None:
-    """A function of tinygpu_session_*, and its text."""
+    """Calls a function of tinygpu_session_* and returns its text."""
     said = getattr(load()[0], f"tinygpu_session_{name}")(*arguments)
     return said.decode() if isinstance(said, bytes) else None
 
 
 def take() -> dict:
-    """What was diagnosed since the last call (common/tinygpu/cuda/session.h)."""
+    """Returns the diagnoses since the last call (common/tinygpu/cuda/session.h)."""
     return json.loads(session("take") or "{}")
 
 
@@ -83,21 +85,30 @@ def options() -> list[dict]:
     return json.loads(session("options") or "[]")
 
 
+@functools.lru_cache(maxsize=None)
+def machine(name: str) -> dict:
+    """The machine's name, clock and highest rates, per cycle. Raises ValueError if there is no such machine."""
+    said = json.loads(session("machine", name.encode()) or "{}")
+    if "error" in said:
+        raise ValueError(said["error"])
+    return said
+
+
 def call(name: str, *arguments: object) -> None:
-    """A driver call on the one device's primary context. Raises CudaError."""
+    """Makes a driver call on the one device's primary context. Raises CudaError."""
     code = getattr(ready(), name)(*arguments)
     if code:
         raise CudaError(name, code)
 
 
 def known(address: int) -> bool:
-    """Whether it is the machine's memory, such as that of a gen5.array."""
+    """Whether the address is in the machine's memory, such as that of a gen5.array."""
     base, size = ctypes.c_uint64(), ctypes.c_size_t()
     return load()[1].cuMemGetAddressRange_v2(ctypes.byref(base), ctypes.byref(size), ctypes.c_uint64(address)) == 0
 
 
 def architecture() -> str:
-    """Of the machine: "sm_100a"."""
+    """The machine's architecture: "sm_100a"."""
     values = []
     for attribute in (75, 76):  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
         value = ctypes.c_int()

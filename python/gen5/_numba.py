@@ -1,4 +1,4 @@
-"""What numba-cuda needs here: it links to machine code; what it gets is the PTX before that."""
+"""Changes to numba-cuda: it links to machine code; here it gets the PTX before that step."""
 
 from __future__ import annotations
 

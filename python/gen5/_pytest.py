@@ -1,14 +1,15 @@
-"""The pytest plugin: `pytest --gen5 b200` runs each test under several orders of completion, and what tinygpu says of a kernel
-fails its test."""
+"""The pytest plugin: `pytest --gen5 b200` runs each test under several orders of completion. A diagnosis of a kernel fails its test."""
 
 from __future__ import annotations
 
+import os
+import sys
 import typing
 
 import pytest
 
 import gen5
-from gen5 import _session
+from gen5 import _library, _session
 
 
 def _orders(text: str) -> list[tuple[str, dict[str, typing.Any]]]:
@@ -31,9 +32,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--gen5-orders", metavar="LIST", default="timed,late,seeded:1",
                     help="run each test once in each of these orders of completion (default: timed,late,seeded:1)")
     group.addoption("--gen5-check", choices=["quick", "races", "off"], default="quick",
-                    help="what is looked for: quick (default), races: every missing order between accesses to memory, off: only "
+                    help="which checks run: quick (default), races: every missing order between accesses to memory, off: only "
                     "what stops a kernel fails a test")
+    group.addoption("--gen5-debug", action="store_true", help="end at the first test in which a kernel breaks a rule, and run it again in "
+                    "gen5 debug, which goes to where that happens")
     group.addoption("--gen5-max-cycles", metavar="N", type=int, default=0, help="stop a kernel that runs longer")
+
+
+_TO_DEBUG = pytest.StashKey[str]()
+
+
+def _debugged() -> bool:
+    return bool(os.environ.get("GEN5_DEBUG_SOCKET"))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The test that failed runs once more, alone: this process becomes the debugger of another."""
+    node = config.stash.get(_TO_DEBUG, None)
+    if node is None or _debugged():
+        return
+    program = str(_library.program())
+    asked = [a for a in config.invocation_params.args if a not in config.args and a != "--gen5-debug"]
+    sys.stdout.flush()
+    os.execv(program, [program, "debug", "--diagnosis", sys.executable, "-m", "pytest", *map(str, asked), "-s", node])
 
 
 def _check(config: pytest.Config) -> bool | str:
@@ -76,7 +97,7 @@ def _gen5_stretch(request: pytest.FixtureRequest) -> typing.Iterator[gen5.Run | 
 
 @pytest.fixture
 def gen5_run(_gen5_stretch: gen5.Run | None) -> gen5.Run:
-    """The stretch that the test runs in: its diagnoses, launches and cycles."""
+    """The Run in which the test runs: its diagnoses, launches and cycles."""
     if _gen5_stretch is None:
         pytest.skip("needs --gen5 MACHINE")
     return _gen5_stretch
@@ -84,7 +105,7 @@ def gen5_run(_gen5_stretch: gen5.Run | None) -> gen5.Run:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> typing.Iterator[None]:
-    """What kernels broke is the test's failure, also where it ends before it waits for them or looks at a result."""
+    """A rule that a kernel breaks fails the test, even if the test ends before it waits for the kernel or reads a result."""
     outcome = yield
     run = _session.current()
     if run is None or not pyfuncitem.config.getoption("--gen5"):
@@ -93,7 +114,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> typing.Iterator[None]:
     try:
         run.after_launch(failed=failed)
     except gen5.DiagnosisError as broken:
+        failed = broken
         outcome.force_exception(broken)
+    if isinstance(failed, gen5.DiagnosisError):
+        if pyfuncitem.config.getoption("--gen5-debug") and not pyfuncitem.session.shouldstop:
+            pyfuncitem.config.stash[_TO_DEBUG] = pyfuncitem.nodeid
+            pyfuncitem.session.shouldstop = "a kernel has broken a rule: gen5 debug is next"
         return
     if isinstance(failed, AssertionError) and run.launches and _check(pyfuncitem.config) is True:
         pyfuncitem.add_report_section("call", "gen5", "No kernel broke a rule that the quick checks know. If the numbers are wrong in "

@@ -1,4 +1,4 @@
-"""The machine, and stretches of the program that run on it under one order of completion."""
+"""The machine, and runs: parts of the program whose kernels run on it under one order of completion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Order = typing.Literal["timed", "late", "seeded"]
 
 @dataclasses.dataclass(frozen=True)
 class Diagnosis:
-    """What tinygpu says of a kernel, or of a call that it refuses."""
+    """tinygpu's message about a kernel, or about a call that it refuses."""
 
     code: str  # `gen5 explain CODE` tells all about it
     severity: str  # "error", "warning" or "note"
@@ -29,23 +29,35 @@ class Diagnosis:
     file: str  # the Triton, CuTe or CUDA source, and the line in it; empty and 0 where that is unknown
     line: int
     column: int
+    # All places, the one above first: each a dict of label, file, line, column, ptxLine, ptx, kernel, cta, warp, thread, operation,
+    # cycle, as far as known, and "inlined", the calls that the line was inlined through, innermost first.
+    places: list[dict[str, typing.Any]] = dataclasses.field(repr=False)
     text: str = dataclasses.field(repr=False)  # all of it, with the source lines, the rule and the fix
 
     def __str__(self) -> str:
         return self.text
 
 
+# What CUDA calls them, for programs that look for its words.
+_CUDA_WORDS = {"device-assert": "CUDA error: device-side assert triggered", "trap": "CUDA error: unspecified launch failure"}
+
+
 class DiagnosisError(RuntimeError):
-    """A kernel broke a rule. `diagnoses` has what was said, the first one in `code`, `file` and `line`."""
+    """A kernel broke a rule. `diagnoses` has all diagnoses; `code`, `file` and `line` are those of the first."""
 
     def __init__(self, diagnoses: typing.Sequence[Diagnosis]):
         self.diagnoses = list(diagnoses)
         self.code, self.file, self.line = diagnoses[0].code, diagnoses[0].file, diagnoses[0].line
-        super().__init__("\n".join(d.text.rstrip() for d in diagnoses))
+        words = [_CUDA_WORDS[self.code]] if self.code in _CUDA_WORDS else []
+        super().__init__("\n".join([d.text.rstrip() for d in diagnoses] + words))
+
+    def __reduce__(self) -> tuple[type[DiagnosisError], tuple[list[Diagnosis]]]:
+        """A process that runs kernels for another one may hand it over."""
+        return type(self), (self.diagnoses,)
 
 
 class DiagnosisWarning(UserWarning):
-    """What tinygpu warns of."""
+    """A warning of tinygpu's."""
 
 
 # Frames of these are not the program's: what calls kernels, and what starts programs and calls functions at their end.
@@ -53,7 +65,7 @@ _BETWEEN = {"gen5", "triton", "torch", "cutlass", "numba", "cupy", "contextlib",
 
 
 def _warn(d: Diagnosis) -> None:
-    """A warning at the program's line that is running. Where none is, at the program's end, at the kernel's line."""
+    """Warns at the program's running line. At the program's end, when no line runs, it warns at the kernel's line."""
     frame = sys._getframe(1)
     here = os.path.dirname(__file__)
     while frame is not None and (frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN or frame.f_code.co_filename.startswith((here, "<frozen"))):
@@ -66,7 +78,7 @@ def _warn(d: Diagnosis) -> None:
 
 
 class Run:
-    """A stretch of the program on the machine. Made by gpu() and install()."""
+    """A part of the program whose kernels run on the machine. gpu() and install() make it."""
 
     def __init__(self, machine: str, options: dict[str, object], check: bool | str):
         self.machine = machine
@@ -80,11 +92,11 @@ class Run:
         self._live = False
 
     def profile(self) -> list[dict]:
-        """Where each kernel's time went, as `gen5 run --profile-json` writes it."""
+        """Returns where each kernel's time went, as `gen5 run --profile-json` writes it."""
         return json.loads(self._text("profile"))
 
     def trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes a timeline for ui.perfetto.dev: of the first 8 launches on 4 SMs, or of those since the last call."""
+        """Writes a timeline for ui.perfetto.dev: the first 8 launches on 4 SMs, or those since the last call."""
         pathlib.Path(path).write_text(self._text("trace"))
 
     def _text(self, what: str) -> str:
@@ -107,7 +119,7 @@ class Run:
         self._live = False
 
     def _collect(self) -> tuple[list[Diagnosis], int]:
-        """New diagnoses, and the sticky error, which is taken back."""
+        """Returns new diagnoses and the sticky error, and clears that error."""
         state = _library.take()
         self.launches, self.cycles = state["launches"] - self._start[0], state["cycles"] - self._start[1]
         new = [Diagnosis(**d) for d in state["diagnoses"]]
@@ -117,7 +129,7 @@ class Run:
         return new, state["error"]
 
     def after_launch(self, failed: BaseException | None = None) -> None:
-        """Raises what the kernels since the last call broke, and warns of the rest."""
+        """Raises the errors of kernels since the last call, and warns of their other diagnoses."""
         __tracebackhide__ = True
         new, error = self._collect()
         broken = [d for d in new if d.severity == "error" and d.kernel]
@@ -125,9 +137,12 @@ class Run:
             if d.severity != "note" and d not in broken:
                 if failed is not None and d.severity == "error" and hasattr(failed, "add_note"):
                     failed.add_note(d.text.rstrip())  # what a refused call has to do with the exception on its way
-                elif d.code != "private-interface":  # who asks for it and goes on has another way
+                elif d.code != "private-interface" and "cuLogsRegisterCallback" not in d.message:  # who asks for it and goes on has another way
                     _warn(d)
         if broken and (self.check or error):
+            for d in broken:
+                if d.code == "device-assert":
+                    print(d.message, file=sys.stderr)  # as the driver does
             raise DiagnosisError(broken) from failed
 
 
@@ -135,7 +150,7 @@ _stack: list[Run] = []
 
 
 def current() -> Run | None:
-    """The innermost stretch, if any."""
+    """The innermost run, if any."""
     return _stack[-1] if _stack else None
 
 
@@ -158,8 +173,8 @@ def _make(machine: str, order: Order | None, seed: int | None, check: bool | str
 
 def install(machine: str | None = None, *, order: Order | None = None, seed: int | None = None, check: bool | str = True,
             profile: bool = False, trace: bool = False, max_cycles: int = 0) -> Run:
-    """From here to the end of the process kernels run on tinygpu, as within gpu(). The machine's default is $GEN5_MACHINE, or
-    the B200. Call it before the libraries that use CUDA begin to; a second call changes the options."""
+    """Runs kernels on tinygpu from here to the end of the process, as gpu() does for a block. The default machine is $GEN5_MACHINE, or the
+    B200. Call it before a library uses CUDA; a second call changes the options."""
     run = _make(machine or os.environ.get("GEN5_MACHINE") or "b200", order, seed, check,
                 {"profile": profile, "trace": trace, "max_cycles": max_cycles})
     if len(_stack) > 1:
@@ -172,7 +187,7 @@ def install(machine: str | None = None, *, order: Order | None = None, seed: int
 
 
 def _tell_at_the_end() -> None:
-    """What calls were refused, and what kernels broke that nobody waited for."""
+    """Reports refused calls, and rules that kernels broke after the program's last wait."""
     try:
         if _stack:
             _stack[-1].after_launch()
@@ -183,12 +198,12 @@ def _tell_at_the_end() -> None:
 @contextlib.contextmanager
 def gpu(machine: str = "b200", order: Order | None = None, check: bool | str = True, *, seed: int | None = None, profile: bool = False,
         trace: bool = False, max_cycles: int = 0) -> typing.Iterator[Run]:
-    """Kernels within run on tinygpu.
+    """Runs the block's kernels on tinygpu.
 
-    machine: a profile ("b200", "h200", a path); one a process. order: when asynchronous effects land, "timed", "late" or
-    "seeded" (a seed alone means seeded). check: True: a kernel that breaks a rule raises DiagnosisError; "races" looks for
-    every order that is missing between accesses to memory, too, and takes up to five times as long; False: only what stops a
-    kernel raises. profile, trace: keep what Run.profile() and Run.trace() give. max_cycles: a kernel that runs longer is stopped.
+    machine: a profile ("b200", "h200", a path); one for each process. order: when asynchronous effects land, "timed", "late" or "seeded" (a
+    seed alone means seeded). check: True: a kernel that breaks a rule raises DiagnosisError; "races": the check also searches for every
+    missing order between accesses to memory, and takes up to five times as long; False: only errors that stop a kernel raise. profile,
+    trace: keep the data of Run.profile() and Run.trace(). max_cycles: a kernel that runs longer is stopped.
     """
     run = _make(machine, order, seed, check, {"profile": profile, "trace": trace, "max_cycles": max_cycles})
     outer = current()

@@ -1,7 +1,8 @@
-"""device="cuda" for torch: such tensors are kept in memory of the host, their operators run on the CPU, and kernels reach them.
+"""device="cuda" for a torch without CUDA: such tensors lie in memory of the host, their operators run on the CPU, and kernels reach their
+memory. A torch with CUDA has tensors of the device (_torch_operators.py).
 
-A torch function mode sees each call in Python. It asks torch for the CPU where the caller said cuda, remembers which tensors
-that makes, and says cuda:0 where the program asks for their device. What it does not do stands in notes/python.md."""
+A torch function mode sees each call in Python. If the caller names cuda, it asks torch for a CPU tensor and remembers it. If the program
+reads that tensor's device, it returns cuda:0. notes/python.md says what it does not do."""
 
 from __future__ import annotations
 
@@ -11,13 +12,13 @@ import os
 import typing
 import weakref
 
-from gen5 import _library, _torch_cuda
+from gen5 import _library, _torch_cuda, _torch_operators
 
 _MARK = "_gen5_on_device"
 
 
 def _is_cuda(device: object) -> bool:
-    """Whether torch would take it for the one GPU. A second one is refused."""
+    """Whether torch would take `device` for the one GPU. Raises RuntimeError for a second GPU."""
     name = str(device) if type(device).__name__ == "device" or isinstance(device, str) else f"cuda:{device}" if type(device) is int else ""
     kind, _, index = name.partition(":")
     if kind == "cuda" and index not in ("", "0"):
@@ -26,7 +27,7 @@ def _is_cuda(device: object) -> bool:
 
 
 def lend(storage: typing.Any) -> None:
-    """The machine reaches this storage of a tensor from now on, for as long as it lives."""
+    """Lets the machine reach this storage of a tensor, as long as the storage lives."""
     address, size = storage.data_ptr(), storage.nbytes()
     if size and not _library.known(address):
         _library.call("cuMemHostRegister_v2", ctypes.c_void_p(address), ctypes.c_size_t(size), 0)
@@ -34,8 +35,8 @@ def lend(storage: typing.Any) -> None:
 
 
 def _say_cuda(capsule: typing.Any) -> typing.Any:
-    """A DLPack capsule of memory that the host and the machine share, as the machine's. The device stands behind the address of
-    the data, which is first in an unversioned tensor, and behind version, two pointers and flags in a versioned one."""
+    """Marks a DLPack capsule of memory that the host and the machine share as the machine's. The device stands behind the data's address.
+    That address is first in an unversioned tensor, and stands behind version, two pointers and flags in a versioned one."""
     python = ctypes.pythonapi
     python.PyCapsule_GetName.restype, python.PyCapsule_GetPointer.restype = ctypes.c_char_p, ctypes.c_void_p
     name = python.PyCapsule_GetName(ctypes.py_object(capsule))
@@ -48,12 +49,20 @@ _DL_CUDA = 2  # kDLCUDA
 
 
 def _change(torch: typing.Any) -> None:
+    """Installs the real CUDA tensors if torch was built with CUDA, and otherwise CPU tensors under another name."""
+    if torch.version.cuda and os.environ.get("GEN5_TORCH") != "cpu":
+        _torch_operators.install(torch)
+    else:
+        _stand_in(torch)
+
+
+def _stand_in(torch: typing.Any) -> None:
     from torch.overrides import TorchFunctionMode
     tensor, cuda, cpu = torch.Tensor, torch.device("cuda", 0), torch.device("cpu")
     in_backward = torch._C._current_autograd_node
 
     def marked(t: typing.Any) -> bool:
-        """Gradients come from C++, where nobody marks them: within a backward pass every tensor counts as one of the device."""
+        """Whether a tensor counts as the device's. C++ makes gradients without a mark: within a backward pass every tensor counts."""
         return isinstance(t, tensor) and (hasattr(t, _MARK) or (in_backward() is not None and t.device == cpu))
 
     def any_marked(values: typing.Any) -> bool:
@@ -74,7 +83,7 @@ def _change(torch: typing.Any) -> None:
         return out
 
     def moved(t: typing.Any, to_cuda: bool, **options: typing.Any) -> typing.Any:
-        """On the other side it is a copy, as with a GPU; on its own it stays what it is, unless its type changes."""
+        """Moves a tensor. To the other device it is copied, as with a GPU; on its own device it stays itself, unless its type changes."""
         copy = options.pop("copy", False) or to_cuda != marked(t)
         out = t.to(**options, device=cpu, copy=copy)
         return mark(out) if to_cuda else unmark(out)
@@ -163,7 +172,7 @@ def _change(torch: typing.Any) -> None:
         return mark(out) if marked(data) else out
 
     class Generator(torch.Generator):
-        """Of the CPU, whatever was asked for: numbers differ from those of a GPU with the same seed."""
+        """A generator of the CPU, whatever device the caller names: its numbers differ from a GPU's with that seed."""
 
         def __new__(cls, device: object = "cpu") -> typing.Any:
             return super().__new__(cls, "cpu")
@@ -171,7 +180,7 @@ def _change(torch: typing.Any) -> None:
     default: list[typing.Any] = []
 
     def set_default_device(device: object) -> None:
-        """torch's own puts its mode below this one, which then cannot see what it asks for."""
+        """Replaces torch's function, which puts its mode below ours, so that ours could not see its calls."""
         while default:
             default.pop().__exit__(None, None, None)
         if device is not None:

@@ -1,4 +1,4 @@
-"""torch.cuda as far as kernels' programs use it. Needs no torch: what is not here is refused with its name."""
+"""torch.cuda, as far as programs with kernels use it. It needs no torch. It refuses by name what is not here."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Event:
 
 
 class Stream:
-    """torch.cuda.Stream. Launches run in the order of their submission whatever their stream, so one is enough."""
+    """torch.cuda.Stream. Launches run in the order of their submission whatever their stream, so one stream is enough."""
 
     cuda_stream, device_index = 0, 0
 
@@ -83,7 +83,7 @@ def get_device_name(device: object = None) -> str:
 
 
 def get_device_properties(device: object = None) -> types.SimpleNamespace:
-    """Those of torch's that CUdevice_attribute has; the numbers are its enumerators."""
+    """torch's properties that CUdevice_attribute has; the numbers are its enumerators."""
     memory = ctypes.c_size_t()
     _library.call("cuDeviceTotalMem_v2", ctypes.byref(memory), 0)
     major, minor = get_device_capability()
@@ -129,7 +129,7 @@ def _refuse(name: str) -> typing.Callable:
 
 
 def _refuse_class(name: str) -> type:
-    """A class, for who asks isinstance(); only making one is refused."""
+    """A class for calls of isinstance(); it refuses only to be instantiated."""
     return type(name, (), {"__new__": _refuse(name), "__module__": "torch.cuda"})
 
 
@@ -138,8 +138,8 @@ def _context(name: str) -> type:
 
 
 def stand_in(cuda: typing.Any, generator: typing.Any) -> None:
-    """Puts these into torch.cuda. Everything else there begins with _lazy_init, which refuses. `generator`: torch's of the CPU, which makes
-    the random numbers."""
+    """Puts these classes and functions into torch.cuda. Everything else there begins with _lazy_init, which refuses. `generator`: torch's
+    generator of the CPU, which makes the random numbers."""
 
     def manual_seed(seed: int) -> None:
         generator.manual_seed(seed)

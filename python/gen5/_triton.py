@@ -1,4 +1,4 @@
-"""What Triton needs here: its launches report what tinygpu says, its benchmarks read the machine's clock."""
+"""Changes to Triton: its launches report tinygpu's diagnoses, and its benchmarks read the machine's clock."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import ctypes
 import functools
 import typing
 
-from gen5 import _array, _cublas, _library, _session, _torch_cuda
+from gen5 import _array, _cublas, _library, _session, _torch_cuda, _torch_operators
 
 
 class DeviceInterface:
-    """What Triton asks torch.cuda for."""
+    """The part of torch.cuda that Triton uses."""
 
     Event = functools.partial(_torch_cuda.Event, enable_timing=True)
 
@@ -29,12 +29,12 @@ class DeviceInterface:
 
 
 def clear_l2() -> None:
-    """As the zeroing of a large buffer does before each run of a benchmark."""
+    """Empties L2, as the zeroing of a large buffer does before each run of a benchmark."""
     _library.load()[0].tinygpu_session_clear_l2()
 
 
 def _host_memory(arguments: typing.Iterable[typing.Any]) -> typing.Iterator[tuple[int, int]]:
-    """Address and bytes of the storage of each CPU tensor among the arguments."""
+    """Returns address and bytes of the storage of each CPU tensor among the arguments."""
     for a in arguments:
         if isinstance(a, (tuple, list)):
             yield from _host_memory(a)
@@ -70,14 +70,17 @@ def _change_driver(module: typing.Any) -> None:
     begin = driver.__init__
 
     def without_torch(self: typing.Any) -> None:
-        """Where torch is imported Triton asks it for device and stream; here the driver knows them."""
+        """Answers Triton's queries for device and stream: a torch that was built without CUDA does not know them."""
         _library.ready()
         begin(self)
+        if _torch_operators.installed():
+            return
         for name in ("get_device_capability", "get_current_stream", "get_current_device", "set_current_device"):
             setattr(self, name, getattr(self, f"_{name}"))
 
     driver.__init__ = without_torch
-    driver.get_device_interface = lambda self: DeviceInterface
+    interface = driver.get_device_interface
+    driver.get_device_interface = lambda self: interface(self) if _torch_operators.installed() else DeviceInterface
     driver.get_empty_cache_for_benchmark = lambda self: None
     driver.clear_cache = lambda self, cache: clear_l2()
     from triton._C import libtriton
@@ -85,7 +88,7 @@ def _change_driver(module: typing.Any) -> None:
 
 
 def _change_allocation(module: typing.Any) -> None:
-    """Scratch memory of kernels that make tensor descriptors on the device, unless the program sets an allocator."""
+    """Provides scratch memory for kernels that make tensor descriptors on the device, unless the program sets an allocator."""
     module.set_allocator(lambda size, alignment, stream: _array.empty(size, "int8"))
 
 
@@ -93,8 +96,8 @@ def _change_testing(module: typing.Any) -> None:
     @functools.wraps(module.do_bench)
     def do_bench(fn: typing.Callable[[], object], warmup: float = 25, rep: float = 100, grad_to_none: typing.Any = None,
                  quantiles: typing.Any = None, return_mode: str = "mean") -> typing.Any:
-        """Milliseconds of the machine's clock. Two runs after one that warms up, and not as many as fill `rep`: a run is
-        like the one before, but for where the clock of the memory stands."""
+        """Measures in milliseconds of the machine's clock. It makes one run to warm up and then two, not as many as fill `rep`: runs are
+        alike, except for the phase of the memory's clock."""
         assert return_mode in ["min", "max", "mean", "median", "all"]
         fn()
         times = []

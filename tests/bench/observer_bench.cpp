@@ -1,6 +1,6 @@
-// What it costs that observers may be told of accesses: loads, stores and atomics of shared and global memory with
-// nobody who watches, and with an observer that looks away. 8 warps of one CTA, one host core. Of a build from before
-// accesses were told, the runs with nobody are to be within 3 %.
+// What observers of accesses cost: loads, stores and atomics of shared and global memory without an observer, and with
+// one that ignores accesses. 8 warps of one CTA, one host core. The runs without an observer are to be within 3 % of a
+// build from before there were events of accesses.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Kernels of one warp or a cluster around linear bulk copies. %buf is the shared address of `smem` (8 KiB, at offset
-// 0x400 of the window), %bar of an mbarrier behind it for one arrival, that nobody has touched; %in and %out are
+// 0x400 of the window), %bar of an mbarrier behind it for one arrival, untouched; %in and %out are
 // buffers.
 #pragma once
 #include <gmock/gmock.h>

@@ -21,7 +21,7 @@ const std::string kFill = R"(
 )";
 
 TEST(BulkCopy, LoadsLandBeforeTheirPhaseEnds) {
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     BulkRun b(kLoad64 + kWait + kDump, 1, order);
     const auto out = b.words(16);
     for (uint32_t i = 0; i < 16; ++i) EXPECT_EQ(out[i], i + 1);
@@ -31,7 +31,7 @@ TEST(BulkCopy, LoadsLandBeforeTheirPhaseEnds) {
 
 // PTX ISA 9.2, 9.7.9.25.4.1: up to 15 bytes at either end may lie outside of an allocation; all are counted.
 TEST(BulkCopy, IgnoredBytesNeedNoMemoryAndStayWhatTheyAre) {
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     BulkRun b(kFill + R"(
   @%first mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 64;
   @%first cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob [%buf], [%in], 64, 4, 8, [%bar];
@@ -67,7 +67,7 @@ TEST(BulkCopy, IgnoredBytesMayLieOutsideOfAnAllocation) {
 }
 
 TEST(BulkCopy, MulticastLandsInEveryNamedCtaAndSignalsItsBarrier) {
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     // CTA 0 sends to CTAs 1 and 3 of four.
     BulkRun b(R"(
   st.shared.u32 [%buf], 7;
@@ -89,7 +89,7 @@ TEST(BulkCopy, MulticastLandsInEveryNamedCtaAndSignalsItsBarrier) {
 }
 
 TEST(BulkCopy, SharedToSharedOfAnotherCta) {
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     BulkRun b(kFill + kSendToPeer + kWait + "  add.u32 %buf, %buf, 1024;\n" + kDump, 2, order);
     const auto out = b.words(64);
     for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], 100 + i % 32);
@@ -112,7 +112,7 @@ TEST(BulkCopy, ReductionsIntoAnotherCta) {
 }
 
 TEST(BulkCopy, StoresAndTheirByteMask) {
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     BulkRun b(kFill + R"(
   mov.b16 %h1, 0xf00f;
   @%first cp.async.bulk.global.shared::cta.bulk_group [%out], [%buf], 64;
@@ -151,7 +151,7 @@ TEST(BulkCopy, ReductionsIntoGlobalMemory) {
 
 TEST(BulkGroups, ReadWaitsForTheSourceAndTheFullWaitForTheBytes) {
   // Behind wait_group.read the source may be overwritten: what goes out is what was there before.
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     BulkRun b(kFill + R"(
   @%first cp.async.bulk.global.shared::cta.bulk_group [%out], [%buf], 128;
   @%first cp.async.bulk.commit_group;
@@ -168,7 +168,7 @@ TEST(BulkGroups, ReadWaitsForTheSourceAndTheFullWaitForTheBytes) {
 
 TEST(BulkGroups, AWaitLeavesTheNewestGroupsPending) {
   // Two groups, wait_group 1: the first is complete. Group counts are the thread's own.
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     BulkRun b(kFill + R"(
   @!%first bra END;
   cp.async.bulk.global.shared::cta.bulk_group [%out], [%buf], 16;

@@ -1,5 +1,5 @@
 // Tensor maps of random and extreme bits through every form that takes one: a diagnosis or a copy, in bounded time and
-// in nobody else's memory.
+// in no other memory.
 #include <array>
 #include <random>
 

@@ -24,7 +24,7 @@ const std::string kStore = R"(
 // ---- Copies in flight
 
 TEST(InFlight, ALoadOfTheDestinationBeforeTheWaitIsReported) {
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     if (order.mode == CompletionOrder::Mode::seeded) continue;  // may have landed
     BulkRun b(kAddress + kLoad + "  ld.shared.u32 %r1, [%r11];\n" + kWait, 1, order);
     const Diagnosis d = b.report();
@@ -88,7 +88,7 @@ TEST(InFlight, OverwritingTheSourceOfAStoreIsReported) {
     EXPECT_THAT(
         d.message,
         HasSubstr("ordinary store of 4 bytes at shared offset 0x400 while a copy that reads there is in flight"));
-    EXPECT_THAT(d.help, HasSubstr("cp.async.bulk.wait_group.read in the thread that issued it"));
+    EXPECT_THAT(d.help, HasSubstr("wait with cp.async.bulk.wait_group.read"));
   }
 }
 
@@ -116,8 +116,8 @@ TEST(ProxyFence, MissingBetweenStoresAndACopyIsReported) {
     EXPECT_EQ(d.where.ptx_text, std::string("@%first ") + copy);
     EXPECT_EQ(d.where.thread, 0);
     EXPECT_THAT(d.message, HasSubstr("this copy reads shared offset 0x400, which ordinary stores have written and no "
-                                     "fence.proxy.async has handed to the async proxy since"));
-    EXPECT_THAT(d.help, HasSubstr("run fence.proxy.async.shared::cta in every storing thread"));
+                                     "fence.proxy.async has made visible to the async proxy since"));
+    EXPECT_THAT(d.help, HasSubstr("execute fence.proxy.async.shared::cta in every storing thread"));
   }
 }
 
@@ -165,10 +165,10 @@ NEXT:
           "  @%first fence.proxy.async.shared::cta;\n" + kStore,
       // A cluster barrier instead of the CTA's.
       kFill + "  barrier.cluster.arrive; barrier.cluster.wait;\n  @%first fence.proxy.async.shared::cta;\n" + kStore,
-      // Somebody else of a third warp, between two barriers.
+      // A thread of a third warp, between two barriers.
       kFill + sync + "  setp.eq.u32 %p5, %t, 40;\n  @%p5 fence.proxy.async.shared::cta;\n" + sync + kStore,
   };
-  for (const CompletionOrder order : kOrders)
+  for (const CompletionOrder& order : kOrders)
     for (const std::string& body : right) {
       BulkRun b(body, 1, order);
       const auto out = b.words(32, 64);

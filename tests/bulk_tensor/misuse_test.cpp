@@ -245,7 +245,7 @@ TEST(LinearMisuse, ASizeThatIsNoMultipleOfSixteenIsRoundedDown) {
   EXPECT_EQ(d.code, "bulk-size");
   EXPECT_EQ(d.severity, Severity::error);
   EXPECT_THAT(d.message,
-              HasSubstr("a bulk copy of 24 bytes, which is not a multiple of 16: the unit copies and counts 16"));
+              HasSubstr("a bulk copy of 24 bytes, which is not a multiple of 16: hardware copies and counts 16"));
 }
 
 TEST(LinearMisuse, RangesOutsideTheirMemory) {
@@ -264,10 +264,9 @@ TEST(ClusterMisuse, TheMbarrierIsWithTheDestination) {
   ASSERT_FALSE(elsewhere.run.reports.empty());
   EXPECT_EQ(elsewhere.run.reports[0].code, "bulk-mbarrier-elsewhere");
   EXPECT_EQ(elsewhere.run.reports[0].severity, Severity::warning);
-  EXPECT_EQ(
-      elsewhere.run.reports[0].message,
-      "a bulk copy into CTA rank 1 that signals an mbarrier of CTA rank 0: it is the one at the same offset in CTA "
-      "rank 1 that is signalled");
+  EXPECT_EQ(elsewhere.run.reports[0].message,
+            "a bulk copy into CTA rank 1 that signals an mbarrier of CTA rank 0: hardware signals the mbarrier at that "
+            "offset in CTA rank 1");
   // With .cta_group::2 a pair shares one; CTAs 0 and 2 are no pair.
   expect(stop_of("  setp.eq.u32 %p1, %rank, 0; mapa.shared::cluster.u32 %r1, %buf, 2;\n  @%p1 "
                  "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"

@@ -44,7 +44,7 @@ const std::string kDump =
 uint32_t word(uint32_t row, uint32_t column) { return (2 + row) * 64 + 8 + column + 1; }
 
 TEST(TensorMapReplace, EveryFieldThenCopyFenceAndUse) {
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     BulkRun b(kZero + replace_all() + kPublish + kAcquire + kLoad + kWait + kDump, 1, order);
     const auto out = b.words(32);
     for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(out[i], word(i / 8, i % 8)) << i;
@@ -106,7 +106,7 @@ TEST(TensorMapReplace, OrdinaryStoresToAMapInUseStop) {
             kLoad);
   const Diagnosis d = b.fault(32);
   EXPECT_EQ(d.code, "tensormap-not-acquired");
-  EXPECT_THAT(d.message, HasSubstr("has changed since this SM fetched it, and nobody has acquired the change"));
+  EXPECT_THAT(d.message, HasSubstr("has changed since this SM fetched it, and no thread has acquired the change"));
   EXPECT_THAT(d.help, HasSubstr("hardware may go on with the old map"));
   // With the acquire the new map counts: other data lands.
   BulkRun good(kZero + replace_all() + kPublish + kAcquire + kLoad + kWait +
@@ -142,7 +142,7 @@ void expect_box_in_each(BulkRun& b, uint32_t ctas) {
 }
 
 TEST(TensorCluster, MulticastSignalsEveryDestinationsOwnBarrier) {
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     MappedRun b(kAddress + R"(
   @%first mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 128;
   barrier.cluster.arrive; barrier.cluster.wait;
@@ -157,7 +157,7 @@ TEST(TensorCluster, MulticastSignalsEveryDestinationsOwnBarrier) {
 TEST(TensorCluster, APairsLoadsSignalTheLeadersBarrier) {
   // cta_group::2: each CTA loads into its own memory and signals the barrier of the even one (inferred from the
   // manual).
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     MappedRun b(kAddress + R"(
   setp.eq.u32 %p1, %rank, 0; and.pred %p2, %p1, %first;
   @%p2 mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 256;
@@ -173,7 +173,7 @@ TEST(TensorCluster, APairsLoadsSignalTheLeadersBarrier) {
 
 TEST(TensorCluster, APairsMulticastSignalsByTheParityOfTheGivenBarrier) {
   // Four CTAs, mask 0xf, a barrier of rank 1: the odd CTA of each destination's pair counts both landings.
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     MappedRun b(kAddress + R"(
   and.b32 %r2, %rank, 1; setp.eq.u32 %p1, %r2, 1; and.pred %p2, %p1, %first;
   @%p2 mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 256;

@@ -266,7 +266,7 @@ TEST(CopyRaces, AMulticastsArrivalComesBehindItsIssue) {
         "  @%p3 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r3];\n";
   }
   using Mode = CompletionOrder::Mode;
-  for (const CompletionOrder order : {CompletionOrder{Mode::timed, 0}, {Mode::late, 0}, {Mode::seeded, 1}}) {
+  for (const CompletionOrder& order : {CompletionOrder{Mode::timed, 0}, {Mode::late, 0}, {Mode::seeded, 1}}) {
     k.order = order;
     size_t notes = 0;
     for (const Diagnosis& d : k.diagnoses()) {

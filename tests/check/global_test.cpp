@@ -54,7 +54,7 @@ TEST(GlobalRaces, FlagsOfTheRightScope) {
 }
 
 TEST(GlobalRaces, AtomicsPassReleasesOn) {
-  // Three CTAs count up; whoever is last reads what all have written.
+  // Three CTAs count up; the last one reads what all have written.
   const auto last = [](const std::string& atom) {
     return found(
         "  mov.u32 %r5, %ctaid.x; mad.wide.u32 %rd0, %r5, 4, %o;\n  @!%p8 bra DONE;\n"
@@ -99,10 +99,10 @@ TEST(GlobalRaces, AGridThatStartsBesideTheOneBefore) {
   const std::string one = "mov.u32 %r3, %ctaid.x; setp.ne.u32 %p, %r3, 0; @%p exit; setp.eq.u32 %p, %r0, 0;\n";
   EXPECT_THAT(grids(one + lets + store, load), ElementsAre(told));
   EXPECT_THAT(grids(one + lets + store, waits + load), IsEmpty());
-  EXPECT_THAT(grids(one + store, load), IsEmpty()) << "it does not let anybody start early";
+  EXPECT_THAT(grids(one + store, load), IsEmpty()) << "it lets no grid start early";
   EXPECT_THAT(grids(one + lets + store, load, false), IsEmpty()) << "an ordinary launch";
   EXPECT_THAT(grids(one + lets + store, "ld.global.u32 %r1, [%o+4];"), IsEmpty()) << "other bytes";
-  // One thread waits for all that it synchronises with, and for nobody else.
+  // One thread waits for all that it synchronises with, and for no others.
   EXPECT_THAT(grids(one + lets + store, "@%p " + waits + "bar.sync 0;\n" + load), IsEmpty());
   EXPECT_EQ(grids(one + lets + store, "@%p " + waits + load).size(), 1u);
   // And what the grid before reads is not overwritten.

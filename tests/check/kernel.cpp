@@ -53,6 +53,7 @@ std::vector<Diagnosis> Kernel::run(checks::Level level, std::vector<Diagnosis>* 
   RunPtx run(hopper ? ptx_header("sm_90a", "8.6") + whole : whole, hopper ? hopper_machine() : plain_machine());
   run.checks = checks::AllChecks(level);
   run.gpu.options.order = order;
+  run.gpu.options.observers = observers;
   run.gpu.options.threads = 1;  // kernels that race shall not make host threads race
   run.cluster = {ctas, 1, 1};
   const uint64_t in = run.upload(std::vector<uint32_t>(4096, 5)), out = run.upload(std::vector<uint32_t>(4096));

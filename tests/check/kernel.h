@@ -27,10 +27,11 @@ struct Kernel {
   uint32_t clusters = 1;
   bool tensor = false;
   bool hopper = false;     // for sm_90a
-  bool unwritten = false;  // reads of memory that nobody has written count; mostly what is loaded does not matter
+  bool unwritten = false;  // reads of unwritten memory count; mostly what is loaded does not matter
   std::vector<MapFields> maps;
   CompletionOrder order = {};
   std::function<std::string(std::string)> change;  // of the whole text
+  std::vector<Observer*> observers = {};           // beside the checks
 
   std::string text() const;
   std::vector<Diagnosis> diagnoses() const;

@@ -84,7 +84,7 @@ TEST(OperandLayouts, SaysWhichRowOfTheBox) {
   EXPECT_THAT(told[0].message, HasSubstr("A of tcgen05.mma: row 8 begins at row 7, columns 56 to 63 of the box"));
   ASSERT_EQ(told[0].others.size(), 1u);
   EXPECT_THAT(told[0].others[0].label, HasSubstr("swizzle 128-byte"));
-  // The same of a race: nobody waits for the copy.
+  // The same as a race: no thread waits for the copy.
   k.body = expect(16384) + load(0, 0, 0, 0) + "  bar.sync 0;\n  ld.shared.u32 %r1, [%s+1040];\n" + wait("%p12");
   std::string labels;
   for (const Diagnosis& d : k.diagnoses()) {

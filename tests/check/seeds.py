@@ -57,6 +57,9 @@ PROGRAMS = {
     "14_attention": Program("14_attention --all --timeline off --heads 2 --batch 1 --queries 300 --keys 700", seconds=3),
     "14_attention causal": Program("14_attention --all --timeline off --heads 3 --batch 1 --queries 400 --keys 400 --dim 64 --causal", seconds=3),
     "14_attention_hopper": Program("14_attention_hopper --heads 1 --batch 2 --queries 400 --keys 700 --dim 64", "h200", seconds=2),
+    "15_search": Program("15_search --part proof", seconds=2),
+    "16_megakernel": Program("16_megakernel --all --timeline off --batch 3 --cache 130", seconds=3),
+    "16_megakernel, three CTAs": Program("16_megakernel --timeline off --ctas 3 --batch 3 --cache 300 --layers 2", seconds=3),
     "conformance.random_kernels": golden("random_kernels", 2),
     "conformance.mma_sync": golden("mma_sync", 4, kind=".zst"),
     "conformance.video": golden("video", 3, kind=".zst"),
@@ -76,7 +79,7 @@ TRUE_WARNINGS = {
     "triton.matmul_warp_specialized_two_ctas": ("mbarrier-not-initialised",),
     # Its descriptors are random: operands that lie over each other, and over those of other operations.
     "conformance.wgmma": ("operand-layout",),
-    # Its producer asks for stages that nobody reads any more.
+    # Its producer asks for stages that are not read any more.
     "cutlass.wgmma_tma": ("group-not-waited",),
 }
 # With arguments of their own where their problems are larger than needed; and without a comparison by 65,536 threads that all update one word.
@@ -184,7 +187,7 @@ def table(results):
 
 
 class Cores:
-    """So many at once; whoever needs several waits for all of them."""
+    """So many at once; a task that needs several waits for all of them."""
 
     def __init__(self, count):
         self.free, self.turn, self.changed = count, threading.Lock(), threading.Condition()

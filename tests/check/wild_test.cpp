@@ -1,11 +1,13 @@
-// Bugs that really happened, made again from their reports (tests/check/wild/*.ptx): what the check and a plain run say
-// of each, and that the mended twin is silent.
+// Bugs that really happened, made again from their reports (tests/check/wild/*.ptx, and wild_second/, which was chosen
+// and measured when the checks were done): what the check and a plain run say of each, and that the mended twin is
+// silent.
 //
 // A file begins with comments: the report's address; what went wrong; `kernel:` with words among threads=N, ctas=N,
-// clusters=N, tensor, hopper; `says:` the rule that names the bug; `check:` and `run:` whether gen5 check and a plain
-// run say so at the right line (yes, no). Then comes the body of a Kernel (kernel.h). Lines that end in //- are the
-// bug's alone, those that end in //+ the twin's, and //! marks where it should be told (//-! is both). "WAIT guard
-// offset parity" is a loop over try_wait.
+// clusters=N, tensor, hopper, map (%m is that of 64 rows of 16 f16), bare (no cluster barrier at the beginning);
+// `says:` the rule that names the bug; `check:` and `run:` whether gen5 check and a plain run say so at the right line
+// (yes, no). Then comes the body of a Kernel (kernel.h). Lines that end in //- are the bug's alone, those that end in
+// //+ the twin's, and //! marks where it should be told (//-! is both). "WAIT guard offset parity" is a loop over
+// try_wait.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -32,6 +34,11 @@ std::string without_guard(const std::string& line) {
   return s.starts_with("@") ? trimmed(s.substr(s.find(' ') + 1)) : s;
 }
 
+std::string without_entry_barrier(std::string text) {
+  const std::string barrier = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;";
+  return text.replace(text.find(barrier), barrier.size(), "");
+}
+
 void read_kernel(Case& c, const std::string& words) {
   std::istringstream in(words);
   for (std::string word; in >> word;) {
@@ -43,6 +50,8 @@ void read_kernel(Case& c, const std::string& words) {
       if (word.starts_with("clusters=")) k->clusters = n;
       if (word == "tensor") k->tensor = true;
       if (word == "hopper") k->hopper = true;
+      if (word == "map") k->maps = {matrix_map(6, {16, 64}, 32, {16, 64})};
+      if (word == "bare") k->change = without_entry_barrier;
     }
   }
 }
@@ -86,8 +95,9 @@ Case read(const std::filesystem::path& path) {
 
 std::vector<std::filesystem::path> all_files() {
   std::vector<std::filesystem::path> out;
-  for (const auto& entry : std::filesystem::directory_iterator(GEN5_SOURCE_DIR "/tests/check/wild"))
-    if (entry.path().extension() == ".ptx") out.push_back(entry.path());
+  for (const char* folder : {"/tests/check/wild", "/tests/check/wild_second"})
+    for (const auto& entry : std::filesystem::directory_iterator(GEN5_SOURCE_DIR + std::string(folder)))
+      if (entry.path().extension() == ".ptx") out.push_back(entry.path());
   std::ranges::sort(out);
   return out;
 }

@@ -145,7 +145,7 @@ inline int conformance_main(const Suite& suite, int argc, char** argv) {
   for (size_t i = first; i < last; ++i) {
     const Result &want = golden[i], &got = shared->results[i];
     if (want == got) continue;
-    // What a refused encoding leaves in the map is nobody's business.
+    // What a refused encoding leaves in the map does not matter.
     if (want.status == got.status && want.status >= 1000) continue;
     ++differ;
     const std::string text = suite.describe(i);

@@ -29,7 +29,7 @@ def told_to_end(number, jobs):
         runs, temporary = pathlib.Path(folder, "runs"), pathlib.Path(folder, "tmp")
         runs.mkdir()
         temporary.mkdir()
-        # Each run says who it is, and waits for longer than anybody.
+        # Each run prints its process, and waits for longer than this test.
         process = subprocess.Popen([gen5, "check", "--seeds", "0", "--jobs", str(jobs), "sh", "-c", f"touch {runs}/$$; exec sleep 1000"],
                                    env={**os.environ, "TMPDIR": str(temporary)}, stdout=subprocess.DEVNULL)
         wait_for(lambda: len(list(runs.iterdir())) == jobs)

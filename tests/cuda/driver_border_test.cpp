@@ -251,7 +251,7 @@ TEST_F(Border, FilesThatAreNone) {
   EXPECT_EQ(load(whole), CUDA_SUCCESS);
   EXPECT_EQ(load(kPtx), CUDA_SUCCESS);
   EXPECT_EQ(load(""), CUDA_ERROR_INVALID_IMAGE);
-  // A wrapper holds addresses: in a file they are nobody's.
+  // A wrapper holds addresses: in a file they point nowhere.
   EXPECT_EQ(load(std::string("\xb1\x43\x62\x46\1\0\0\0", 8) + std::string(16, 'x')), CUDA_ERROR_INVALID_IMAGE);
   std::filesystem::remove_all(folder);
 }
@@ -452,14 +452,14 @@ TEST_F(Border, AFloodOfPrintfIsWrittenOutAndNotKept) {
   testing::internal::CaptureStdout();
   OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, nullptr, args, nullptr));
   void* pinned = nullptr;
-  OK(cuMemAllocHost(&pinned, 16));
-  OK(cuMemFreeHost(pinned));  // the kernel runs first, but what it has printed need not be shown yet
+  OK(cuMemAllocHost(&pinned, 16));  // the kernel runs first, but what it has printed need not be shown yet
   const size_t early = testing::internal::GetCapturedStdout().size();
   EXPECT_GT(early, 1000000u);
   EXPECT_LT(early, 1500000u);
   testing::internal::CaptureStdout();
   OK(cuCtxSynchronize());
   EXPECT_EQ(early + testing::internal::GetCapturedStdout().size(), 1500000u);
+  OK(cuMemFreeHost(pinned));
 }
 
 TEST_F(Border, Limits) {

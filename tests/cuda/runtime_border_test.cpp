@@ -160,11 +160,12 @@ TEST_F(RuntimeBorder, TheHeapHasTheSizeThatWasSet) {
 
 #define TINYGPU_EXPORT(name) #name,
 #define TINYGPU_EXPORT_PER_THREAD(name, suffix)
+#define TINYGPU_VERSIONED(name, current)
 constexpr const char* kRuntime[] = {
-#include "common/tinygpu/cuda/runtime_names.inc"
+#include "runtime_names.inc"
 };
 constexpr const char* kDriver[] = {
-#include "common/tinygpu/cuda/driver_names.inc"
+#include "driver_names.inc"
 };
 
 alignas(64) std::array<std::array<uint8_t, 1 << 16>, 16> scratch;
@@ -211,5 +212,102 @@ TEST(Nonsense, NoRuntimeFunctionFallsOverNulls) {
   EXPECT_EQ(nonsense("libcudart.so.13", kRuntime, std::size(kRuntime)), 0);
 }
 TEST(Nonsense, NoDriverFunctionFallsOverNulls) { EXPECT_EQ(nonsense("libcuda.so.1", kDriver, std::size(kDriver)), 0); }
+
+// CUDA 13's documentation of cudaMemcpyBatchAsync; nothing here was compared with a chip.
+class BatchTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    OK(cudaMalloc(reinterpret_cast<void**>(&a_), 8));
+    OK(cudaMalloc(reinterpret_cast<void**>(&b_), 8));
+    OK(cudaStreamCreate(&stream_));
+  }
+  void TearDown() override {
+    cudaFree(a_), cudaFree(b_), cudaStreamDestroy(stream_);
+    cudaGetLastError();
+  }
+  static cudaMemcpyAttributes order(cudaMemcpySrcAccessOrder o) {
+    cudaMemcpyAttributes out{};
+    out.srcAccessOrder = o;
+    return out;
+  }
+  int *a_ = nullptr, *b_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+};
+
+TEST_F(BatchTest, EveryCopyIsMade) {
+  const int from[2][2] = {{1, 2}, {3, 4}};
+  int back[2][2] = {};
+  void* to[] = {a_, b_};
+  const void* src[] = {from[0], from[1]};
+  const size_t sizes[] = {8, 8};
+  cudaMemcpyAttributes streams = order(cudaMemcpySrcAccessOrderStream);
+  size_t first = 0;
+  OK(cudaMemcpyBatchAsync(to, src, sizes, 2, &streams, &first, 1, stream_));
+  void* to_host[] = {back[0], back[1]};
+  const void* from_device[] = {a_, b_};
+  OK(cudaMemcpyBatchAsync(to_host, from_device, sizes, 2, &streams, &first, 1, stream_));
+  OK(cudaStreamSynchronize(stream_));
+  EXPECT_EQ(std::memcmp(from, back, sizeof from), 0);
+}
+
+TEST_F(BatchTest, ASourceOfTheCallAloneMayChangeBehindIt) {
+  int from[2] = {5, 6}, later[2] = {7, 8}, back[2][2] = {};
+  void* to[] = {a_, b_};
+  const void* src[] = {from, later};
+  const size_t sizes[] = {8, 8};
+  cudaMemcpyAttributes both[] = {order(cudaMemcpySrcAccessOrderDuringApiCall), order(cudaMemcpySrcAccessOrderStream)};
+  size_t first[] = {0, 1};
+  OK(cudaMemcpyBatchAsync(to, src, sizes, 2, both, first, 2, stream_));
+  from[0] = from[1] = 0;
+  OK(cudaStreamSynchronize(stream_));
+  OK(cudaMemcpy(back[0], a_, 8, cudaMemcpyDeviceToHost));
+  OK(cudaMemcpy(back[1], b_, 8, cudaMemcpyDeviceToHost));
+  EXPECT_EQ(back[0][0], 5);
+  EXPECT_EQ(back[0][1], 6);
+  EXPECT_EQ(back[1][0], 7);
+}
+
+TEST_F(BatchTest, WhatBreaksItsRulesIsRefused) {
+  int from[2] = {};
+  void* to[] = {a_, b_};
+  const void* src[] = {from, from};
+  const size_t sizes[] = {8, 8};
+  cudaMemcpyAttributes right = order(cudaMemcpySrcAccessOrderAny), wrong = order(cudaMemcpySrcAccessOrder(0));
+  size_t first = 0, second = 1;
+  const auto code = [&](size_t count, cudaMemcpyAttributes* attributes, size_t* indices, size_t n, cudaStream_t on) {
+    return cudaMemcpyBatchAsync(to, src, sizes, count, attributes, indices, n, on);
+  };
+  EXPECT_EQ(code(2, &right, &first, 1, stream_), cudaSuccess);
+  EXPECT_EQ(code(2, &right, &first, 1, nullptr), cudaErrorInvalidValue) << "the legacy default stream takes none";
+  EXPECT_EQ(code(2, &right, &second, 1, stream_), cudaErrorInvalidValue) << "the first index is not 0";
+  EXPECT_EQ(code(2, &wrong, &first, 1, stream_), cudaErrorInvalidValue) << "no order";
+  EXPECT_EQ(code(2, nullptr, nullptr, 0, stream_), cudaErrorInvalidValue) << "copies without attributes";
+  EXPECT_EQ(code(0, &right, &first, 1, stream_), cudaErrorInvalidValue) << "no copy";
+  EXPECT_EQ(code(kMost, &right, &first, 1, stream_), cudaErrorInvalidValue);
+}
+
+/// What stderr says of a call that is refused.
+template <class F>
+std::string refused(F&& call) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(call(), cudaErrorNotSupported);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Refused, AReasonStandsBehindTheName) {
+  using testing::HasSubstr;
+  cudaIpcMemHandle_t handle{};
+  EXPECT_THAT(refused([&] { return cudaIpcGetMemHandle(&handle, nullptr); }),
+              HasSubstr("cudaIpcGetMemHandle is not implemented by tinygpu: a machine belongs to one process"));
+  const auto driver = [](const char* name) {
+    void* library = dlopen("libcuda.so.1", RTLD_NOW);
+    const auto f = reinterpret_cast<int (*)()>(dlsym(library, name));
+    return refused([&] { return cudaError_t(f()); });
+  };
+  EXPECT_THAT(driver("cuGreenCtxCreate"), HasSubstr("SMs are not divided between contexts"));
+  EXPECT_THAT(driver("cuMemAddressReserve"), HasSubstr("addresses and memory come together"));
+  EXPECT_THAT(driver("cuMulticastCreate"), HasSubstr("a machine has one device"));
+  EXPECT_THAT(driver("cuLinkCreate_v2"), HasSubstr("its result is machine code, and tinygpu runs PTX"));
+}
 
 }  // namespace

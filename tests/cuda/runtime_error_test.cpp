@@ -125,6 +125,25 @@ TEST_F(Fault, IllegalAddress) {
       HasSubstr("st.global"));
 }
 
+// As on an H200: 1,001 frames of some 272 bytes do not fit the 1,024 that a thread has, and the program may ask for
+// more.
+TEST_F(Fault, RecursionPastTheStackLimit) {
+  EXPECT_FAULT(
+      {
+        int* p = nullptr;
+        cudaMalloc(reinterpret_cast<void**>(&p), 64);
+        return launch(recurse, dim3(1), dim3(1), 0, 1000, p);
+      },
+      "cudaErrorIllegalAddress", HasSubstr("error[stack-overflow]"), HasSubstr("cudaLimitStackSize is 1024"));
+  EXPECT_EXIT(report([] {
+                int* p = nullptr;
+                cudaMalloc(reinterpret_cast<void**>(&p), 64);
+                cudaDeviceSetLimit(cudaLimitStackSize, 300 * 1024);
+                return launch(recurse, dim3(1), dim3(1), 0, 700, p);
+              }),
+              testing::ExitedWithCode(0), HasSubstr("synchronise cudaSuccess"));
+}
+
 TEST_F(Fault, NullPointer) {
   EXPECT_FAULT(return launch(store_at, dim3(1), dim3(1), 0, static_cast<int*>(nullptr)), "cudaErrorIllegalAddress",
                       HasSubstr("0x0"));

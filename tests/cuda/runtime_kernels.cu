@@ -60,6 +60,12 @@ __global__ void store_at(int* p) { p[threadIdx.x] = 1; }
 __global__ void store_misaligned(char* p) { *reinterpret_cast<volatile int*>(p + 1) = 1; }
 __global__ void fail_assert(int value) { assert(value == 0); }
 __global__ void stop_here() { __trap(); }
+__device__ __noinline__ int deep(int n) {
+  volatile int frame[64];
+  frame[n & 63] = n;
+  return n ? deep(n - 1) + frame[n & 63] : 0;
+}
+__global__ void recurse(int depth, int* out) { *out = deep(depth); }
 __global__ void print_values(int n) { printf("n=%d half=%.2f %s %c\n", n, n / 2.0, "text", 'x'); }
 
 __global__ void wait_forever() {

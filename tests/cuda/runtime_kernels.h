@@ -19,6 +19,7 @@ KERNEL void store_at(int* p);
 KERNEL void store_misaligned(char* p);
 KERNEL void fail_assert(int value);
 KERNEL void stop_here();
+KERNEL void recurse(int depth, int* out);
 KERNEL void print_values(int n);
 KERNEL void wait_forever();
 KERNEL void grid_sum(const int* in, int* out, int n);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds and runs programs that nobody of this repository wrote, on tinygpu.
+"""Builds and runs programs that others wrote, on tinygpu.
 
   run.py NAME [--order late|seeded]    one program; exit 0 right, 1 wrong, 77 it cannot be had here (with the reason)
   run.py --list [--long]               their names

@@ -102,7 +102,7 @@ struct Session {
   void keep_pointer(const void* p) {
     if (p) pointers.push_back(const_cast<void*>(p));
   }
-  /// kHostBytes, and a gap behind them that nobody can reach across.
+  /// kHostBytes, and a gap behind them that no access can reach across.
   static char* host() {
     static char* const memory = [] {
       void* const p = mmap(nullptr, kHostBytes + kGap, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

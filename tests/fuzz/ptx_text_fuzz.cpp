@@ -1,4 +1,4 @@
-// PTX text as somebody hands it to cuModuleLoadData: parsed, checked, linked; every kernel decoded and launched.
+// PTX text as a program hands it to cuModuleLoadData: parsed, checked, linked; every kernel decoded and launched.
 #include <memory>
 
 #include "common/tinygpu/isa/instruction_set.h"

@@ -32,7 +32,7 @@ void command(void (*add)(CLI::App&), const char* name, const std::string& text) 
 }  // namespace
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  // What the commands print is nobody's.
+  // What the commands print is not looked at.
   return std::freopen("/dev/null", "w", stdout) ? 0 : 1;
 }
 

@@ -130,7 +130,7 @@ TEST(ExecuteForms, All) {
       if (known != impossible().end() && f.diagnosis.kind != FaultKind::not_modelled)
         c.left_out.push_back(form + "  " + known->second);
       else if (is_unspecified(form))
-        c.left_out.push_back(form + "  nobody says what scaling an integer accumulator is");
+        c.left_out.push_back(form + "  no document says what scaling an integer accumulator is");
       else
         ADD_FAILURE() << form << ": " << diagnosis::render(f.diagnosis);
       continue;

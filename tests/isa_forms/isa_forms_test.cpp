@@ -51,7 +51,7 @@ TEST(IsaForms, AcceptedFormsHaveAnExecutor) {
     if (c.missing.size() > 5) fmt::print("    … and {} more\n", c.missing.size() - 5);
   }
   fmt::print("{} of {} forms have an executor\n", lines.size() - size_t(missing), lines.size());
-  // The assembler takes scale-input-d with integers, of which nobody says what it does.
+  // The assembler takes scale-input-d with integers; no document says what it does.
   for (const auto& [family, c] : families)
     for (const std::string& form : c.missing)
       EXPECT_TRUE(form.find("kind::i8") != std::string::npos && form.ends_with(" 15;")) << form;

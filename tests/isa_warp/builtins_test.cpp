@@ -137,7 +137,8 @@ TEST(Heap, MallocGivesMemoryUntilTheHeapIsFull) {
   EXPECT_EQ(run.gpu.heap_used, 0u);
 }
 
-// As on an H200: an allocation of another kind is let be, what is no allocation is a launch failure.
+// As on an H200: an allocation of another kind is let be, a pointer into its middle is an illegal address, what is no
+// allocation is a launch failure.
 TEST(Heap, FreeOfOtherMemory) {
   const auto text = [](const char* pointer) {
     return kernel(std::string("  { .param .b64 a0; st.param.b64 [a0], ") + pointer + "; call.uni free, (a0); }\n", 0,
@@ -147,6 +148,10 @@ TEST(Heap, FreeOfOtherMemory) {
   other.launch("k", {1}, {1}, other.buffer<uint32_t>(1), other.buffer<uint32_t>(1));
   ASSERT_EQ(other.reports.size(), 1u);
   EXPECT_EQ(other.reports[0].code, "heap-free-invalid");
+  RunPtx inside(kernel("  add.u64 %rd1, %in, 4;\n  { .param .b64 a0; st.param.b64 [a0], %rd1; call.uni free, (a0); }\n",
+                       0, kExtern));
+  EXPECT_EQ(inside.fault_of("k", {1}, {1}, inside.buffer<uint32_t>(2), inside.buffer<uint32_t>(1)).kind,
+            FaultKind::illegal_address);
   RunPtx none(text("4096"));
   const Diagnosis d = none.fault_of("k", {1}, {1}, none.buffer<uint32_t>(1), none.buffer<uint32_t>(1));
   EXPECT_EQ(d.code, "heap-free-invalid");

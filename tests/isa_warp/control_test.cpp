@@ -66,6 +66,63 @@ TEST(Call, RecursionWithoutEndOverflowsTheStack) {
             FaultKind::stack_overflow);
 }
 
+/// What stops kernel() with that many threads and that word of %in; empty if nothing does.
+Diagnosis diagnosis_of(RunPtx& run, uint32_t threads, uint32_t word = 0) {
+  const uint64_t memory = run.upload<uint32_t>({word});
+  try {
+    run.launch("k", {1}, {threads}, memory, memory);
+  } catch (const KernelFault& f) {
+    return f.diagnosis;
+  }
+  return {};
+}
+
+// As many calls below the kernel as %in says, a frame of 256 bytes each.
+const std::string& deep_recursion() {
+  static const std::string text = kernel(R"(
+  ld.global.u32 %r1, [%in];
+  { .param .b32 a0; st.param.b32 [a0], %r1; call deep, (a0); }
+)",
+                                         0, R"(
+.func deep (.param .b32 n)
+{
+  .local .align 4 .b8 frame[256];
+  .reg .b32 %r<2>; .reg .b64 %rd<2>; .reg .pred %p;
+  mov.u64 %rd0, frame;
+  ld.param.u32 %r0, [n];
+  st.local.u32 [%rd0], %r0;
+  sub.u32 %r0, %r0, 1;
+  setp.eq.u32 %p, %r0, 0;
+  @%p ret;
+  { .param .b32 a0; st.param.b32 [a0], %r0; call deep, (a0); }
+  ret;
+}
+)");
+  return text;
+}
+
+TEST(Call, RecursionEndsAtTheStackLimit) {
+  const auto run = [](uint32_t depth, uint32_t limit) {
+    RunPtx run(deep_recursion());
+    run.gpu.stack_limit = limit;
+    return diagnosis_of(run, 32, depth);
+  };
+  EXPECT_EQ(run(3, 1024).code, "");
+  const Diagnosis past = run(4, 1024);  // four frames of 256 bytes, and of a return address
+  EXPECT_EQ(past.code, "stack-overflow");
+  EXPECT_EQ(past.kind, FaultKind::stack_overflow);
+  EXPECT_THAT(past.message,
+              HasSubstr("4 calls deep, a thread needs at least 1088 bytes of stack; cudaLimitStackSize is 1024"));
+  EXPECT_EQ(run(100, 64 * 1024).code, "");
+}
+
+// What calls need without recursion is there, whatever the limit is.
+TEST(Call, AFrameLargerThanTheStackLimitIsNoFault) {
+  RunPtx run(deep_recursion());
+  run.gpu.stack_limit = 64;
+  EXPECT_EQ(diagnosis_of(run, 32, 1).code, "");
+}
+
 // Two functions with different register layouts, one of which diverges inside: lanes of both are in flight together.
 constexpr const char* kTwoFunctions = R"(
 .func (.param .b32 result) triple (.param .b32 n)
@@ -169,17 +226,6 @@ TEST(Control, NanosleepPassesTimeForItsLanesOnly) {
 )"));
   const auto out = run_kernel(run, 32, 32);
   for (uint32_t t = 0; t < 16; ++t) EXPECT_NEAR(out[t], 5000, 100);
-}
-
-/// What stops kernel() with that many threads; empty if nothing does.
-Diagnosis diagnosis_of(RunPtx& run, uint32_t threads) {
-  const uint64_t memory = run.buffer<uint32_t>(1);
-  try {
-    run.launch("k", {1}, {threads}, memory, memory);
-  } catch (const KernelFault& f) {
-    return f.diagnosis;
-  }
-  return {};
 }
 
 /// kernel() with performance directives.

@@ -133,7 +133,8 @@ TEST(EdgeAddresses, SharedAccesses) {
       if (a % f.bytes)
         EXPECT_EQ(k, FaultKind::misaligned_address);
       else if (a >> 24)  // another CTA's rank
-        EXPECT_EQ(d->code, "cluster-rank");
+        EXPECT_EQ(d->code, std::string_view(f.text).find("::cluster") == std::string_view::npos ? "shared-window"
+                                                                                                : "cluster-rank");
       else
         EXPECT_EQ(k, FaultKind::illegal_address);
     });

@@ -87,6 +87,12 @@ TEST(Faults, SharedAddressOfAnotherCtaNeedsTheClusterWindow) {
   const Diagnosis d = run.fault_of("k", {2}, {1}, run.buffer<uint32_t>(1), run.buffer<uint32_t>(1));
   EXPECT_EQ(d.code, "shared-window");
   EXPECT_EQ(d.kind, FaultKind::illegal_instruction);  // as on an H200
+  // An index below 0 names a CTA that no cluster has.
+  RunPtx below(kernel("  mov.u32 %r1, smem;\n  sub.u32 %r2, %r1, 4000;\n  ld.shared.u32 %r3, [%r2];\n"));
+  const Diagnosis negative = below.fault_of("k", {1}, {1}, below.buffer<uint32_t>(1), below.buffer<uint32_t>(1));
+  EXPECT_EQ(negative.code, "shared-window");
+  EXPECT_EQ(negative.kind, FaultKind::illegal_instruction);  // as on an H200
+  EXPECT_THAT(negative.message, HasSubstr("CTA rank 255"));
   RunPtx beyond(kernel("  mov.u32 %r1, 0x7000400;\n  ld.shared::cluster.u32 %r3, [%r1];\n"));
   beyond.cluster = {2};
   EXPECT_EQ(beyond.fault_of("k", {2}, {1}, beyond.buffer<uint32_t>(1), beyond.buffer<uint32_t>(1)).code,

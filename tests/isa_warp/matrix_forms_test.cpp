@@ -192,7 +192,6 @@ TEST(Multimem, NamesWhatItLacks) {
 TEST(Textures, RefuseByName) {
   for (const char* line : {"tex.level.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1, {%f1,%f2}], %f1;",
                            "tld4.r.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1, {%f1,%f2}];", "txq.width.b32 %r1, [%rd1];",
-                           "suld.b.1d.b32.trap %r1, [%rd1, {%r1}];", "sust.b.1d.b32.trap [%rd1, {%r1}], %r2;",
                            "sured.b.add.1d.u32.trap [%rd1, {%r1}], %r2;", "suq.width.b32 %r1, [%rd1];"}) {
     RunPtx run(kernel(
         std::string("mov.b64 %rd1, 0; mov.b32 %r1, 0; mov.b32 %r2, 0; mov.b32 %f1, 0f00000000; mov.b32 %f2, %f1;\n") +

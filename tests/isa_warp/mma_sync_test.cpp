@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <span>
 
 #include "tests/isa_warp/kernel.h"
 #include "tests/support/ptx_type.h"
@@ -20,139 +21,137 @@ struct Fragments {
   int count_a, count_b, count_c;
 };
 
-/// The manual's tables: groupID = lane >> 2, threadID_in_group = lane % 4.
+/// The manual's tables, in its words: g is its groupID, lane >> 2, t its threadID_in_group, lane % 4.
+using Place = At (*)(int g, int t, int i);
+struct Table {
+  const char* shape;
+  int least_bits, most_bits;  // of an element
+  Place a, b, c;
+  int count_a, count_b, count_c;
+};
+
+At c_of_16_rows(int g, int t, int i) { return {i < 2 ? g : g + 8, t * 2 + (i & 1)}; }
+At c_of_8_rows(int g, int t, int i) { return {g, t * 2 + (i & 1)}; }
+
+const Table kHalves[] = {
+    {"m16n8k8", 16, 16,
+     [](int g, int t, int i) {
+       return At{i < 2 ? g : g + 8, t * 2 + (i & 1)};
+     },
+     [](int g, int t, int i) {
+       return At{t * 2 + i, g};
+     },
+     c_of_16_rows, 4, 2, 4},
+    {"m16n8k16", 16, 16,
+     [](int g, int t, int i) {
+       const bool upper = (i >= 0 && i < 2) || (i >= 4 && i < 6);
+       return At{upper ? g : g + 8, i < 4 ? t * 2 + (i & 1) : t * 2 + (i & 1) + 8};
+     },
+     [](int g, int t, int i) {
+       return At{i < 2 ? t * 2 + (i & 1) : t * 2 + (i & 1) + 8, g};
+     },
+     c_of_16_rows, 8, 4, 4},
+};
+
+const Table kWords[] = {
+    {"m16n8k4", 32, 64,
+     [](int g, int t, int i) {
+       return At{i == 0 ? g : g + 8, t};
+     },
+     [](int g, int t, int) {
+       return At{t, g};
+     },
+     c_of_16_rows, 2, 1, 4},
+    {"m16n8k8", 32, 64,
+     [](int g, int t, int i) {
+       return At{i == 0 || i == 2 ? g : g + 8, i < 2 ? t : t + 4};
+     },
+     [](int g, int t, int i) {
+       return At{i == 0 ? t : t + 4, g};
+     },
+     c_of_16_rows, 4, 2, 4},
+    {"m8n8k4", 64, 64,
+     [](int g, int t, int) {
+       return At{g, t};
+     },
+     [](int g, int t, int) {
+       return At{t, g};
+     },
+     c_of_8_rows, 1, 1, 2},
+    {"m16n8k16", 64, 64,
+     [](int g, int t, int i) {
+       return At{i % 2 == 0 ? g : g + 8, t + 4 * (i / 2)};
+     },
+     [](int g, int t, int i) {
+       return At{t + 4 * i, g};
+     },
+     c_of_16_rows, 8, 4, 4},
+};
+
+const Table kBytes[] = {
+    {"m8n8k16", 8, 8,
+     [](int g, int t, int i) {
+       return At{g, t * 4 + i};
+     },
+     [](int g, int t, int i) {
+       return At{t * 4 + i, g};
+     },
+     c_of_8_rows, 4, 4, 2},
+    {"m16n8k16", 8, 8,
+     [](int g, int t, int i) {
+       return At{i < 4 ? g : g + 8, t * 4 + (i & 3)};
+     },
+     [](int g, int t, int i) {
+       return At{t * 4 + i, g};
+     },
+     c_of_16_rows, 8, 4, 4},
+    {"m16n8k32", 8, 8,
+     [](int g, int t, int i) {
+       const bool upper = i < 4 || (i >= 8 && i < 12);
+       return At{upper ? g : g + 8, i < 8 ? t * 4 + (i & 3) : t * 4 + (i & 3) + 16};
+     },
+     [](int g, int t, int i) {
+       return At{i < 4 ? t * 4 + (i & 3) : t * 4 + (i & 3) + 16, g};
+     },
+     c_of_16_rows, 16, 8, 4},
+};
+
+const Table kNibblesAndBits[] = {
+    {"m16n8k64", 4, 4,
+     [](int g, int t, int i) {
+       const bool upper = i < 8 || (i >= 16 && i < 24);
+       return At{upper ? g : g + 8, i < 16 ? t * 8 + (i & 7) : t * 8 + (i & 7) + 32};
+     },
+     [](int g, int t, int i) {
+       return At{i < 8 ? t * 8 + (i & 7) : t * 8 + (i & 7) + 32, g};
+     },
+     c_of_16_rows, 32, 16, 4},
+    {"m8n8k32", 4, 4,
+     [](int g, int t, int i) {
+       return At{g, t * 8 + i};
+     },
+     [](int g, int t, int i) {
+       return At{t * 8 + i, g};
+     },
+     c_of_8_rows, 8, 8, 2},
+    {"m16n8k256", 1, 1,
+     [](int g, int t, int i) {
+       const bool upper = i < 32 || (i >= 64 && i < 96);
+       return At{upper ? g : g + 8, i < 64 ? t * 32 + (i & 31) : t * 32 + (i & 31) + 128};
+     },
+     [](int g, int t, int i) {
+       return At{i < 32 ? t * 32 + (i & 31) : t * 32 + (i & 31) + 128, g};
+     },
+     c_of_16_rows, 128, 64, 4},
+};
+
 Fragments fragments(const std::string& shape, int element_bits) {
-  const auto g = [](int lane) { return lane >> 2; };
-  const auto t = [](int lane) { return lane % 4; };
-  const Map c16 = [=](int l, int i) { return At{i < 2 ? g(l) : g(l) + 8, t(l) * 2 + (i & 1)}; };
-  const Map c8 = [=](int l, int i) { return At{g(l), t(l) * 2 + (i & 1)}; };
-  if (shape == "m16n8k8" && element_bits == 16)
-    return {[=](int l, int i) {
-              return At{i < 2 ? g(l) : g(l) + 8, t(l) * 2 + (i & 1)};
-            },
-            [=](int l, int i) {
-              return At{t(l) * 2 + i, g(l)};
-            },
-            c16,
-            4,
-            2,
-            4};
-  if (shape == "m16n8k16" && element_bits == 16)
-    return {[=](int l, int i) {
-              const bool upper = (i >= 0 && i < 2) || (i >= 4 && i < 6);
-              return At{upper ? g(l) : g(l) + 8, i < 4 ? t(l) * 2 + (i & 1) : t(l) * 2 + (i & 1) + 8};
-            },
-            [=](int l, int i) {
-              return At{i < 2 ? t(l) * 2 + (i & 1) : t(l) * 2 + (i & 1) + 8, g(l)};
-            },
-            c16,
-            8,
-            4,
-            4};
-  if (shape == "m16n8k4" && element_bits >= 32)
-    return {[=](int l, int i) {
-              return At{i == 0 ? g(l) : g(l) + 8, t(l)};
-            },
-            [=](int l, int) {
-              return At{t(l), g(l)};
-            },
-            c16,
-            2,
-            1,
-            4};
-  if (shape == "m16n8k8" && element_bits >= 32)
-    return {[=](int l, int i) {
-              return At{i == 0 || i == 2 ? g(l) : g(l) + 8, i < 2 ? t(l) : t(l) + 4};
-            },
-            [=](int l, int i) {
-              return At{i == 0 ? t(l) : t(l) + 4, g(l)};
-            },
-            c16,
-            4,
-            2,
-            4};
-  if (shape == "m8n8k16" && element_bits == 8)
-    return {[=](int l, int i) {
-              return At{g(l), t(l) * 4 + i};
-            },
-            [=](int l, int i) {
-              return At{t(l) * 4 + i, g(l)};
-            },
-            c8,
-            4,
-            4,
-            2};
-  if (shape == "m16n8k16" && element_bits == 8)
-    return {[=](int l, int i) {
-              return At{i < 4 ? g(l) : g(l) + 8, t(l) * 4 + (i & 3)};
-            },
-            [=](int l, int i) {
-              return At{t(l) * 4 + i, g(l)};
-            },
-            c16,
-            8,
-            4,
-            4};
-  if (shape == "m16n8k32" && element_bits == 8)
-    return {[=](int l, int i) {
-              const bool upper = i < 4 || (i >= 8 && i < 12);
-              return At{upper ? g(l) : g(l) + 8, i < 8 ? t(l) * 4 + (i & 3) : t(l) * 4 + (i & 3) + 16};
-            },
-            [=](int l, int i) {
-              return At{i < 4 ? t(l) * 4 + (i & 3) : t(l) * 4 + (i & 3) + 16, g(l)};
-            },
-            c16,
-            16,
-            8,
-            4};
-  if (shape == "m16n8k64" && element_bits == 4)
-    return {[=](int l, int i) {
-              const bool upper = i < 8 || (i >= 16 && i < 24);
-              return At{upper ? g(l) : g(l) + 8, i < 16 ? t(l) * 8 + (i & 7) : t(l) * 8 + (i & 7) + 32};
-            },
-            [=](int l, int i) {
-              return At{i < 8 ? t(l) * 8 + (i & 7) : t(l) * 8 + (i & 7) + 32, g(l)};
-            },
-            c16,
-            32,
-            16,
-            4};
-  if (shape == "m8n8k32" && element_bits == 4)
-    return {[=](int l, int i) {
-              return At{g(l), t(l) * 8 + i};
-            },
-            [=](int l, int i) {
-              return At{t(l) * 8 + i, g(l)};
-            },
-            c8,
-            8,
-            8,
-            2};
-  if (shape == "m16n8k256" && element_bits == 1)
-    return {[=](int l, int i) {
-              const bool upper = i < 32 || (i >= 64 && i < 96);
-              return At{upper ? g(l) : g(l) + 8, i < 64 ? t(l) * 32 + (i & 31) : t(l) * 32 + (i & 31) + 128};
-            },
-            [=](int l, int i) {
-              return At{i < 32 ? t(l) * 32 + (i & 31) : t(l) * 32 + (i & 31) + 128, g(l)};
-            },
-            c16,
-            128,
-            64,
-            4};
-  if (shape == "m8n8k4" && element_bits == 64)
-    return {[=](int l, int) { return At{g(l), t(l)}; }, [=](int l, int) { return At{t(l), g(l)}; }, c8, 1, 1, 2};
-  if (shape == "m16n8k16" && element_bits == 64)
-    return {[=](int l, int i) {
-              return At{i % 2 == 0 ? g(l) : g(l) + 8, t(l) + 4 * (i / 2)};
-            },
-            [=](int l, int i) {
-              return At{t(l) + 4 * i, g(l)};
-            },
-            c16,
-            8,
-            4,
-            4};
+  const auto map = [](Place place) -> Map { return [=](int lane, int i) { return place(lane >> 2, lane % 4, i); }; };
+  for (const std::span<const Table> tables : {std::span<const Table>(kHalves), std::span<const Table>(kWords),
+                                              std::span<const Table>(kBytes), std::span<const Table>(kNibblesAndBits)})
+    for (const Table& t : tables)
+      if (shape == t.shape && element_bits >= t.least_bits && element_bits <= t.most_bits)
+        return {map(t.a), map(t.b), map(t.c), t.count_a, t.count_b, t.count_c};
   ADD_FAILURE() << "no table for " << shape;
   return {};
 }

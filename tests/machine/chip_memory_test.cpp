@@ -301,7 +301,7 @@ L:
   // An H200: 65 cycles for 32 lanes on one word, 4 if they count.
   EXPECT_GT(cycles("red.shared.add.u32 [%a], %n;"), 55);
   EXPECT_LT(cycles("red.shared.add.u32 [%a], 1;"), 20);
-  EXPECT_LT(cycles("atom.shared.add.u32 %v, [%a], 1;"), 20) << "nobody reads what it found";
+  EXPECT_LT(cycles("atom.shared.add.u32 %v, [%a], 1;"), 20) << "its result is not read";
   EXPECT_GT(cycles("atom.shared.add.u32 %v, [%a], 1; add.u32 %n, %v, 1;"), 55);
 }
 

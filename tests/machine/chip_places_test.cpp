@@ -38,7 +38,7 @@ TEST(ChipPlaces, CtasThatFollowEachOtherComeToOneGpc) {
   for (size_t i = 0; i < 32; ++i) EXPECT_EQ(few[i] % 2, 0u) << "a TPC each";
   EXPECT_EQ(places[few[0]].gpc, places[few[3]].gpc);
   EXPECT_NE(places[few[0]].gpc, places[few[6]].gpc);
-  EXPECT_EQ(std::set<uint32_t>(few.begin(), few.end()).size(), 132u) << "nobody is left out";
+  EXPECT_EQ(std::set<uint32_t>(few.begin(), few.end()).size(), 132u) << "no SM is left out";
 }
 
 TEST(ChipPlaces, AClusterLiesInOneGpc) {

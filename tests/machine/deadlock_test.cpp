@@ -54,7 +54,7 @@ TEST(Deadlock, BeginsWithTheWaitThatOthersWaitFor) {
   EXPECT_EQ(d.code, "deadlock");
   EXPECT_EQ(d.where.warp, 1);
   EXPECT_THAT(d.where.ptx_text, HasSubstr("mbarrier.try_wait"));
-  EXPECT_THAT(d.message, HasSubstr("Nobody has ever arrived on the mbarrier at shared offset 0x408"));
+  EXPECT_THAT(d.message, HasSubstr("Nothing has ever arrived on the mbarrier at shared offset 0x408"));
   ASSERT_EQ(d.others.size(), 1u);
   EXPECT_EQ(d.others[0].where.ptx_text, "bar.sync 1, 64") << "where it waits, not what comes behind";
   EXPECT_THAT(d.others[0].label, HasSubstr("warp 1 could end that"));
@@ -65,8 +65,8 @@ TEST(Deadlock, LanesThatWaitForTheirWarpAreNoCause) {
   for (const char* meets : {"  bar.warp.sync -1;\n", "  bar.sync 1, 64;\n", "  vote.sync.all.pred %p3, %p7, -1;\n"}) {
     const Diagnosis d = fault(roles("  bar.sync 1, 64;\n", "  @!%e bra PAST;\n" + wait(8, 0) + "PAST:\n" + meets));
     EXPECT_THAT(d.where.ptx_text, HasSubstr("mbarrier.try_wait")) << meets;
-    EXPECT_THAT(d.message, HasSubstr("Nobody has ever arrived")) << meets;
-    EXPECT_THAT(d.help, HasSubstr("find who should arrive")) << meets;
+    EXPECT_THAT(d.message, HasSubstr("Nothing has ever arrived")) << meets;
+    EXPECT_THAT(d.help, HasSubstr("find the missing arrive or commit")) << meets;
     EXPECT_TRUE(d.rule.empty()) << meets;
   }
 }
@@ -85,23 +85,23 @@ TEST(Deadlock, NamesWhoArrivedBefore) {
   ASSERT_FALSE(d.others.empty());
   EXPECT_EQ(d.others.back().where.ptx_text, "@%e mbarrier.arrive.shared.b64 _, [%b+8]");
   EXPECT_EQ(d.others.back().label, "arrived in phase 0, 1 time");
-  EXPECT_THAT(d.help, HasSubstr("those who did before are named below"));
+  EXPECT_THAT(d.help, HasSubstr("the threads that arrived earlier are named below"));
 }
 
 TEST(Deadlock, CountsWhoComes) {
   const Diagnosis d = fault(
       roles("  @%e mbarrier.arrive.shared.b64 _, [%b+8];\n",
             "  @%e mbarrier.init.shared.b64 [%b+8], 3;\n  @%e mbarrier.arrive.shared.b64 _, [%b+8];\n" + wait(8, 0)));
-  EXPECT_THAT(d.message, AllOf(HasSubstr("counts 3 arrivals a phase"), HasSubstr("come")));
+  EXPECT_THAT(d.message, AllOf(HasSubstr("expects 3 arrivals a phase"), HasSubstr("gets")));
 }
 
-// Parity 1 without a wait for phase 0 before: it asks for a phase that nobody begins.
+// Parity 1 without a wait for phase 0 before: it asks for a phase that never begins.
 TEST(Deadlock, NamesAPhaseThatWasNeverWaitedFor) {
   const Diagnosis d =
       fault(roles("  @%e mbarrier.arrive.shared.b64 _, [%b+8];\n", "  nanosleep.u32 5000;\n" + wait(8, 1)));
   EXPECT_THAT(d.message, AllOf(HasSubstr("The wait is for phase 1 of the mbarrier at shared offset 0x408"),
                                HasSubstr("never waited for phase 0, which has ended")));
-  EXPECT_THAT(d.help, HasSubstr("a wait for phase 0 asks for parity 0"));
+  EXPECT_THAT(d.help, HasSubstr("a wait for phase 0 has parity 0"));
   ASSERT_FALSE(d.others.empty());
   EXPECT_EQ(d.others.back().label, "arrived in phase 0, 1 time");
 }
@@ -126,7 +126,7 @@ TEST(Deadlock, CountsBytes) {
   EXPECT_THAT(d.message, HasSubstr("1024 bytes have landed, and 2048 are expected"));
   const std::string text = diagnosis::render(d);
   EXPECT_THAT(text, AllOf(HasSubstr("expects 2048 bytes in phase 0"), HasSubstr("lands 1024 bytes in phase 0")));
-  EXPECT_THAT(d.help, HasSubstr("let expect_tx name exactly what lands"));
+  EXPECT_THAT(d.help, HasSubstr("let expect_tx name exactly the bytes that land"));
 }
 
 // More than expected is told when the last arrival has come, not when everybody has stopped.

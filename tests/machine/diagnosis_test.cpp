@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/tinygpu/base/readable_name.h"
 #include "common/tinygpu/diagnosis/grouping.h"
 #include "tests/support/run_ptx.h"
 
@@ -127,6 +128,32 @@ TEST(DiagnosisText, QuotesTheSourceOfEveryPlace) {
 )");
 }
 
+TEST(DiagnosisText, TellsTheCallsThatALineWasInlinedThrough) {
+  Diagnosis d = two_places();
+  d.where.inlined = {{"/home/someone/copy.h", 10, 1, "_ZN3one3twoIiEEvPT_"}, {"/usr/include/ring.h", 20, 0, ""}};
+  EXPECT_THAT(diagnosis::render(d, {.folder = "/home/someone"}),
+              HasSubstr("   | read here\n"
+                        "   | in one::two (copy.h:10:1), inlined into\n"
+                        "   |    /usr/include/ring.h:20, inlined here\n"
+                        "   | by CTA (1,0,0), warp 1, thread 37, at cycle 120\n"));
+  // The ends of a long chain.
+  d.where.inlined.assign(20, {"a.h", 1, 2, "f"});
+  for (int i = 0; i < 20; ++i) d.where.inlined[size_t(i)].line = i + 1;
+  const std::vector<std::string> lines = diagnosis::inlined_lines(d.where, "");
+  EXPECT_THAT(lines, ::testing::ElementsAre("in f (a.h:1:2), inlined into", "   f (a.h:2:2), inlined into",
+                                            "   f (a.h:3:2), inlined into", "   f (a.h:4:2), inlined into",
+                                            "   … 13 calls, inlined into", "   f (a.h:18:2), inlined into",
+                                            "   f (a.h:19:2), inlined into", "   f (a.h:20:2), inlined here"));
+}
+
+TEST(DiagnosisText, ShortNamesOfFunctions) {
+  EXPECT_EQ(short_name("g"), "g") << "no type";
+  EXPECT_EQ(short_name("_ZN3one3twoIiEEvPT_"), "one::two");
+  EXPECT_EQ(short_name("_ZN12_GLOBAL__N_13fooEv"), "foo");
+  EXPECT_EQ(short_name("_ZN1AlsEi"), "A::operator<<");
+  EXPECT_EQ(short_name("_ZN4cute4copyIJ?EEvv"), "cute::copy");
+}
+
 TEST(DiagnosisText, WithoutTheSourceThePtxStands) {
   Diagnosis d = two_places();
   const std::string text = diagnosis::render(d);
@@ -157,8 +184,9 @@ TEST(DiagnosisText, RuleAndExampleComeFromTheTableUnlessGiven) {
   Diagnosis d;
   d.code = "mbarrier-reinit";
   d.message = "Something.";
-  EXPECT_THAT(diagnosis::render(d), HasSubstr("= rule: An object ends by inval before its bytes serve as another one. "
-                                              "(PTX ISA 9.1, 9.7.13.15.3\n"));
+  EXPECT_THAT(diagnosis::render(d),
+              HasSubstr("= rule: mbarrier.inval ends an mbarrier before its bytes become another one. (PTX ISA 9.1,\n  "
+                        "         9.7.13.15.3 Lifecycle of the mbarrier object)\n"));
   d.rule = "Another one.";
   EXPECT_THAT(diagnosis::render(d), HasSubstr("= rule: Another one.\n"));
   EXPECT_THAT(diagnosis::render(d, {.general = false}), Not(HasSubstr("rule")));

@@ -2,13 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/tinygpu/machine/chip/grid_scheduler.h"
-#include "tests/support/run_ptx.h"
+#include "tests/machine/grids.h"
 
 namespace tinygpu::test {
 namespace {
@@ -75,24 +74,18 @@ TEST(Dispatch, TheFirstOnesSpread) {
 }
 
 TEST(Dispatch, RefillTakesItsTime) {
-  MachineSpec spec = plain_machine();
   std::vector<uint32_t> busy(8, 9000);
   busy[3] = 2000;
   busy.push_back(100);
   const auto gap = [&](double refill) {
-    spec.numbers["launch.cta_refill"] = refill;
-    const Outcome r = run(busy, spec);
+    const Outcome r = run(busy, with({{"launch.cta_refill", refill}}));
     return r.stamps[8].clock - r.stamps[3].clock;
   };
   EXPECT_EQ(gap(1500) - gap(600), 900u);
 }
 
 TEST(Dispatch, TheGridsOwnTimesCount) {
-  const auto cycles = [](const char* key, double more) {
-    MachineSpec spec = plain_machine();
-    spec.numbers[key] += more;
-    return run({100}, spec).cycles;
-  };
+  const auto cycles = [](const char* key, double more) { return run({100}, raised({{key, more}})).cycles; };
   const uint64_t before = cycles("launch.latency", 0);
   for (const char* key : {"launch.latency", "launch.cta", "launch.end"})
     EXPECT_EQ(cycles(key, 777), before + 777) << key;
@@ -100,16 +93,12 @@ TEST(Dispatch, TheGridsOwnTimesCount) {
 }
 
 TEST(Dispatch, CtasAreHandedOutOneAfterAnother) {
-  MachineSpec spec = plain_machine();
-  spec.numbers["launch.cta_interval"] = 50;
-  const Outcome r = run(std::vector<uint32_t>(8, 1000), spec);
+  const Outcome r = run(std::vector<uint32_t>(8, 1000), with({{"launch.cta_interval", 50}}));
   for (size_t i = 1; i < 8; ++i) EXPECT_EQ(r.stamps[i].clock - r.stamps[i - 1].clock, 50u);
 }
 
 TEST(Dispatch, ClustersHaveOnlyTheSmsThatLieRight) {
-  MachineSpec spec = plain_machine();
-  spec.numbers["chip.cluster_sms.4"] = 4;
-  RunPtx run(kStamps, spec);
+  RunPtx run(kStamps, with({{"chip.cluster_sms.4", 4}}));
   run.cluster = {4};
   const uint64_t stamps = run.buffer<Stamp>(8), at = run.upload(std::vector<uint32_t>(8, 500));
   run.dynamic_shared = 200 * 1024;
@@ -133,22 +122,8 @@ TEST(Dispatch, ItDoesNotDependOnHostThreads) {
 // SMs have 33 warps, and a sub-partition 9.)
 TEST(Dispatch, WarpsOfSmallCtasAreSpreadOverSubPartitions) {
   const auto cycles = [](uint32_t threads) {
-    RunPtx run(ptx_header("sm_90a") + R"(
-.visible .entry k() {
-  .reg .f32 %a, %b, %c, %d;
-  .reg .b32 %n;
-  .reg .pred %p;
-  mov.u32 %n, 500;
-  mov.f32 %a, 0f3f800000; mov.f32 %b, 0f3f800000; mov.f32 %c, 0f3f800000; mov.f32 %d, 0f3f800000;
-L:
-  fma.rn.f32 %a, %a, %a, %a; fma.rn.f32 %b, %b, %b, %b; fma.rn.f32 %c, %c, %c, %c; fma.rn.f32 %d, %d, %d, %d;
-  fma.rn.f32 %a, %a, %a, %a; fma.rn.f32 %b, %b, %b, %b; fma.rn.f32 %c, %c, %c, %c; fma.rn.f32 %d, %d, %d, %d;
-  sub.u32 %n, %n, 1;
-  setp.ne.u32 %p, %n, 0;
-  @%p bra L;
-})",
-               hopper_machine());
-    return double(run.launch("k", {8 * 1024 / threads}, {threads}).cycles);
+    RunPtx run(ptx_header("sm_90a") + kMultiply, hopper_machine());
+    return double(run.launch("multiply", {8 * 1024 / threads}, {threads}, 500u).cycles);
   };
   const double whole = cycles(128);
   EXPECT_NEAR(cycles(32) / whole, 22.8 / 22.0, 0.05);
@@ -234,10 +209,8 @@ const char* kFirsts = R"(
 })";
 
 /// What CTA 0 noted.
-std::vector<uint32_t> firsts(const std::map<std::string, double>& more, uint32_t ctas = 1) {
-  MachineSpec spec = plain_machine();
-  for (const auto& [key, value] : more) spec.numbers[key] += value;
-  RunPtx run(kFirsts, spec);
+std::vector<uint32_t> firsts(const Numbers& more, uint32_t ctas = 1) {
+  RunPtx run(kFirsts, raised(more));
   const uint64_t out = run.buffer<uint32_t>(4 * ctas), at = run.upload(std::vector<uint32_t>(2048));
   run.launch("k", {ctas}, {32}, out, at);
   return run.download<uint32_t>(out, 4);
@@ -267,10 +240,7 @@ TEST(ColdStart, SmsThatWaitTogetherWaitLonger) {
 
 TEST(ColdStart, WhoAsksForNothingDoesNotWait) {
   const auto cycles = [](double more) {
-    MachineSpec spec = plain_machine();
-    spec.numbers["launch.parameters"] += more;
-    spec.numbers["launch.translation"] += more;
-    RunPtx run(".visible .entry k() { ret; }", spec);
+    RunPtx run(".visible .entry k() { ret; }", raised({{"launch.parameters", more}, {"launch.translation", more}}));
     return run.launch("k", {4}, {64}).cycles;
   };
   EXPECT_EQ(cycles(777), cycles(0));
@@ -462,7 +432,7 @@ TEST(Programmatic, AThirdOneBeginsBesideTheSecond) {
   const uint64_t second = stamps[16], second_waited = stamps[17], third = stamps[32], third_waited = stamps[33];
   EXPECT_LT(second, 5000u);
   EXPECT_GT(second_waited, 20000u);
-  EXPECT_GT(third, second_waited) << "the second lets nobody start before its wait";
+  EXPECT_GT(third, second_waited) << "the second lets no grid start before its wait";
   EXPECT_LT(third, second_waited + 5000);
   EXPECT_GT(third_waited, second_waited + 15000);
 }
@@ -471,7 +441,7 @@ TEST(Programmatic, ADeadlockOfThePrimaryIsTold) {
   RunPtx run(kBeside);
   const uint64_t out = run.buffer<uint64_t>(4);
   try {
-    // It waits for a word that nobody writes.
+    // It waits for a word that is never written.
     run.launch_dependent(run.config("primary", {8}, {32}, out, 0u), run.config("dependent", {1}, {1}, out + 16, 0u));
     ADD_FAILURE() << "it ended";
   } catch (const KernelFault& f) {

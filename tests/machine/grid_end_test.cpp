@@ -1,7 +1,7 @@
 // A grid is over when what it has written is in L2: a store's issue is not its end.
 #include <gtest/gtest.h>
 
-#include "tests/support/run_ptx.h"
+#include "tests/machine/grids.h"
 
 namespace tinygpu::test::grid_end_test {
 namespace {
@@ -40,23 +40,14 @@ W:
   @%p bra W;
 })";
 
-struct Change {
-  const char* number;
-  double by;
-};
-MachineSpec changed(MachineSpec spec, Change c) {
-  spec.numbers[c.number] += c.by;
-  return spec;
-}
-
-uint64_t stores(uint32_t count, uint32_t stay, Change c = {"mem.l2.latency", 0}, int threads = 0) {
-  RunPtx run(kStores, changed(plain_machine(), c));
+uint64_t stores(uint32_t count, uint32_t stay, const Numbers& more = {}, int threads = 0) {
+  RunPtx run(kStores, raised(more));
   run.gpu.options.threads = threads;
   const uint64_t out = run.buffer<uint32_t>(8 * 256 * (count + 1));
   return run.launch("k", {8}, {256}, out, count, stay).cycles;
 }
 
-constexpr Change kCold = {"launch.translation", 5000}, kColder = {"launch.translation", 5777};
+const Numbers kCold{{"launch.translation", 5000}}, kColder{{"launch.translation", 5777}};
 
 TEST(GridEnd, WaitsForAStoreThatHasNoTranslation) {
   EXPECT_EQ(stores(1, 0, kColder), stores(1, 0, kCold) + 777);
@@ -69,7 +60,7 @@ TEST(GridEnd, StoresThatWereLongAgoAreAnsweredFor) { EXPECT_EQ(stores(1, 20000, 
 
 TEST(GridEnd, TakesAsLongAsL2TakesTheStores) {
   // 8 CTAs of 256 threads write 16 KiB, 8 bytes a cycle.
-  const Change slow = {"mem.l2.write_bytes_per_cycle", 8 - plain_machine().number("mem.l2.write_bytes_per_cycle")};
+  const Numbers slow{{"mem.l2.write_bytes_per_cycle", 8 - plain_machine().number("mem.l2.write_bytes_per_cycle")}};
   const uint64_t bytes = 8 * 256 * 4 * 2;
   EXPECT_GT(stores(2, 0, slow), stores(0, 0) + bytes / 8 - 500) << "the end itself covers a way to L2 and back";
   EXPECT_LT(stores(2, 0, slow), stores(0, 0) + bytes / 8 + 1000);
@@ -104,9 +95,7 @@ TEST(GridEnd, ReductionsAndBulkStoresCountAsWell) {
 })";
   for (const char* text : {reductions, bulk}) {
     const auto cycles = [&](double bytes_a_cycle) {
-      MachineSpec spec = plain_machine();
-      spec.numbers["mem.l2.write_bytes_per_cycle"] = bytes_a_cycle;
-      RunPtx run(text, spec);
+      RunPtx run(text, with({{"mem.l2.write_bytes_per_cycle", bytes_a_cycle}}));
       return run.launch("k", {1}, {32}, run.buffer<uint32_t>(1024)).cycles;
     };
     EXPECT_GT(cycles(0.5), cycles(1) + 500) << text;
@@ -128,9 +117,7 @@ TEST(GridEnd, WhoDependsOnItWaitsAsLong) {
   st.global.u64 [%out], %now;
 })";
   const auto waited = [&](double bytes_a_cycle) {
-    MachineSpec spec = plain_machine();
-    spec.numbers["mem.l2.write_bytes_per_cycle"] = bytes_a_cycle;
-    RunPtx run(text, spec);
+    RunPtx run(text, with({{"mem.l2.write_bytes_per_cycle", bytes_a_cycle}}));
     const uint64_t first = run.buffer<uint64_t>(512), second = run.buffer<uint64_t>(512);
     run.launch_dependent(run.config("k", {1}, {32}, first), run.config("k", {1}, {32}, second));
     return run.download<uint64_t>(second, 1)[0] - run.download<uint64_t>(first, 1)[0];

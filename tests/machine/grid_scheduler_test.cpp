@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/run_ptx.h"
+#include "tests/machine/grids.h"
 
 namespace tinygpu::test::grid_scheduler_test {
 namespace {
@@ -39,20 +39,6 @@ L:
   st.global.u64 [%out], %begin;
   st.global.u64 [%out+8], %now;
   st.global.u32 [%out+16], %sm;
-}
-// Keeps the multipliers busy.
-.visible .entry multiply(.param .u32 rounds) {
-  .reg .f32 %a, %b, %c, %d;
-  .reg .b32 %n;
-  .reg .pred %p;
-  ld.param.u32 %n, [rounds];
-  mov.f32 %a, 0f3f800000; mov.f32 %b, 0f3f800000; mov.f32 %c, 0f3f800000; mov.f32 %d, 0f3f800000;
-L:
-  fma.rn.f32 %a, %a, %a, %a; fma.rn.f32 %b, %b, %b, %b; fma.rn.f32 %c, %c, %c, %c; fma.rn.f32 %d, %d, %d, %d;
-  fma.rn.f32 %a, %a, %a, %a; fma.rn.f32 %b, %b, %b, %b; fma.rn.f32 %c, %c, %c, %c; fma.rn.f32 %d, %d, %d, %d;
-  sub.u32 %n, %n, 1;
-  setp.ne.u32 %p, %n, 0;
-  @%p bra L;
 }
 .visible .entry copy(.param .u64 from, .param .u64 to, .param .u32 rounds) {
   .reg .b64 %from, %to, %step;
@@ -199,7 +185,7 @@ struct Stamp {
 class Grids {
  public:
   explicit Grids(MachineSpec spec = plain_machine(), int threads = 0)
-      : run(std::string(kKernels) + kTensorCore, std::move(spec)), scheduler(run.gpu), watched_(run) {
+      : run(std::string(kKernels) + kMultiply + kTensorCore, std::move(spec)), scheduler(run.gpu), watched_(run) {
     run.gpu.options.threads = threads;
   }
   /// CTAs of `threads` threads that run for so long.
@@ -271,7 +257,7 @@ TEST(GridScheduler, TwoHalvesOfTheChipTakeTheTimeOfOne) {
     EXPECT_NEAR(double(two.cycles[b]), double(one.cycles[0] + two.run.gpu.timing.launch.grid_interval), 50);
     std::set<uint32_t> both = two.sms(a);
     both.merge(two.sms(b));
-    EXPECT_EQ(both.size(), 8u) << "the second comes to the SMs that have nobody";
+    EXPECT_EQ(both.size(), 8u) << "the second comes to the SMs without a CTA";
   }
 }
 
@@ -319,7 +305,7 @@ TEST(GridScheduler, APriorityThatComesLaterTakesTheNextPlaces) {
   Grids g;
   const size_t low = g.stay(32, 1024, 20000, kWhole), high = g.stay(8, 1024, 20000, kWhole, -5, 5000);
   g.all();
-  EXPECT_GT(g.first(high), g.first_end(low)) << "nobody is driven out";
+  EXPECT_GT(g.first(high), g.first_end(low)) << "no CTA is driven out";
   EXPECT_LT(g.last_begin(high), g.first_end(low) + 3000);
 }
 
@@ -379,11 +365,7 @@ TEST(GridScheduler, TheyShareIssuePortsAndUnits) {
 
 TEST(GridScheduler, TheyShareMemory) {
   const auto cycles = [](bool together) {
-    Grids g([] {
-      MachineSpec spec = plain_machine();
-      spec.numbers["mem.l2.write_bytes_per_cycle"] = 32;
-      return spec;
-    }());
+    Grids g(with({{"mem.l2.write_bytes_per_cycle", 32}}));
     constexpr uint32_t kRounds = 20, kBytes = 4 * 512 * 16 * kRounds;
     for (int i = 0; i < 1 + together; ++i)
       g.other("copy", 4, 512, g.run.buffer<uint8_t>(kBytes), g.run.buffer<uint8_t>(kBytes), kRounds);
@@ -520,7 +502,7 @@ TEST(GridScheduler, AGridThatIsOverGoes) {
 
 TEST(GridScheduler, EveryOrderOfCompletion) {
   using Mode = CompletionOrder::Mode;
-  for (const CompletionOrder order : {CompletionOrder{Mode::late, 0}, CompletionOrder{Mode::seeded, 1}}) {
+  for (const CompletionOrder& order : {CompletionOrder{Mode::late, 0}, CompletionOrder{Mode::seeded, 1}}) {
     Grids g;
     g.run.gpu.options.order = order;
     const uint64_t flag = g.run.buffer<uint32_t>(1), from = g.run.upload(std::vector<uint32_t>(1 << 16, 7)),

@@ -155,7 +155,7 @@ struct Times {
   uint32_t cold, warm;
 };
 
-/// The kernel's figure on memory that nobody has touched, and on memory that the host has filled.
+/// The kernel's figure on untouched memory, and on memory that the host has filled.
 Times times(const std::string& text, MachineSpec spec = even_machine()) {
   RunPtx run(text, std::move(spec));
   const uint64_t cold = run.buffer<uint32_t>(64), warm = run.upload(std::vector<uint32_t>(64, 1));
@@ -198,7 +198,7 @@ TEST(L2Timing, WhatComesLateComesUpToSoMuchLater) {
 }
 
 TEST(L2Timing, WhoWaitsForSeveralLinesWaitsForTheSlowest) {
-  // Lanes 4 KiB apart, of 2 MiB that nobody has touched: one of 32 lines is most likely far and late.
+  // Lanes 4 KiB apart, of 2 MiB that are untouched: one of 32 lines is most likely far and late.
   const auto cold = [](const char* step, MachineSpec spec) {
     RunPtx run(timed(std::string("mov.u32 %d, %tid.x; mul.lo.u32 %d, %d, ") + step +
                          "; cvt.u64.u32 %t0, %d; add.u64 %at, %at, %t0;",

@@ -134,7 +134,7 @@ LOOP:
 )");
   const Diagnosis d = run.fault_of("spin", {2}, {32}, run.buffer<uint32_t>(1));
   EXPECT_EQ(d.code, "deadlock");
-  EXPECT_THAT(d.message, ::testing::HasSubstr("go in circles"));
+  EXPECT_THAT(d.message, ::testing::HasSubstr("these warps spin"));
 }
 
 // oneTBB, which ran the host threads once, kept 6.5 KB for each launch.

@@ -1,4 +1,4 @@
-// What warps that run ahead of each other may take of a unit, and what nobody may: time that is over.
+// What warps that run ahead of each other may take of a unit; time that is over cannot be taken.
 #include "common/tinygpu/machine/chip/reservation_table.h"
 
 #include <gtest/gtest.h>

@@ -55,8 +55,17 @@ const std::map<std::string, Members> kSchema = {
       {"message", "!message"},
       {"locations", "*location"},
       {"relatedLocations", "*location"},
+      {"codeFlows", "*codeFlow"},
+      {"fixes", "*fix"},
       {"occurrenceCount", "integer 1"},
       {"properties", "bag"}}},
+    {"fix", {{"description", "message"}, {"artifactChanges", "!*artifactChange"}}},
+    {"artifactChange", {{"artifactLocation", "!artifactLocation"}, {"replacements", "!*replacement"}}},
+    {"replacement", {{"deletedRegion", "!region"}, {"insertedContent", "artifactContent"}}},
+    {"artifactContent", {{"text", "string"}}},
+    {"codeFlow", {{"threadFlows", "!*threadFlow"}}},
+    {"threadFlow", {{"locations", "!*threadFlowLocation"}}},
+    {"threadFlowLocation", {{"location", "location"}, {"nestingLevel", "integer 0"}}},
     {"location",
      {{"id", "integer -1"},
       {"physicalLocation", "physicalLocation"},
@@ -65,7 +74,8 @@ const std::map<std::string, Members> kSchema = {
       {"properties", "bag"}}},
     {"physicalLocation", {{"artifactLocation", "!artifactLocation"}, {"region", "region"}}},
     {"artifactLocation", {{"uri", "string"}, {"uriBaseId", "string"}}},
-    {"region", {{"startLine", "integer 1"}, {"startColumn", "integer 1"}}},
+    {"region",
+     {{"startLine", "integer 1"}, {"startColumn", "integer 1"}, {"endLine", "integer 1"}, {"endColumn", "integer 1"}}},
     {"logicalLocation", {{"fullyQualifiedName", "string"}, {"kind", "string"}}},
 };
 
@@ -77,7 +87,7 @@ void expect_valid(const Json& j, std::string type, const std::string& path) {
     ASSERT_TRUE(j.is_array()) << path;
     std::set<std::string> seen;
     for (size_t i = 0; i < j.size(); ++i) {
-      EXPECT_TRUE(seen.insert(j[i].dump()).second) << path << ": an item stands twice";
+      EXPECT_TRUE(seen.insert(j[i].dump()).second || type == "*threadFlowLocation") << path << ": an item stands twice";
       expect_valid(j[i], type.substr(1), path + "/" + std::to_string(i));
     }
   } else if (kind == "string") {
@@ -127,6 +137,7 @@ Diagnosis copy_not_waited_for() {
   d.where.cuda_file = "/home/some one/a/gemm.cu";
   d.where.cuda_line = 2;
   d.where.cuda_column = 13;
+  d.where.inlined = {{"/home/some one/ring.h", 8, 3, "_ZN4ring4loadIiEEvv"}, {"/usr/include/loop.h", 9, 0, ""}};
   d.label = "read here";
   d.others = {{d.where, "the copy was issued here"}};
   d.others[0].where.operation = "cp.async.bulk";
@@ -194,6 +205,38 @@ TEST(Sarif, PlacesAreFilesAndLines) {
   EXPECT_FALSE(run["results"][1]["locations"][0].contains("physicalLocation"));
 }
 
+TEST(Sarif, CodeFlowsLeadThroughPlacesAndInlinedCalls) {
+  const Json results = diagnosis::sarif_of(two_findings().all(), kRun)["runs"][0]["results"];
+  const Json& steps = results[0]["codeFlows"][0]["threadFlows"][0]["locations"];
+  ASSERT_EQ(steps.size(), 6u) << "two places, each inlined through two calls";
+  std::string text, levels;
+  for (const Json& step : steps) {
+    const Json& at = step["location"]["physicalLocation"];
+    text += at["artifactLocation"]["uri"].get<std::string>() + ":" + at["region"]["startLine"].dump() + " ";
+    levels += step["nestingLevel"].dump();
+  }
+  EXPECT_EQ(text,
+            "a/gemm.cu:2 ring.h:8 file:///usr/include/loop.h:9 file:///usr/include/copy.h:2 ring.h:8 "
+            "file:///usr/include/loop.h:9 ");
+  EXPECT_EQ(levels, "011011");
+  EXPECT_EQ(steps[1]["location"]["message"]["text"], "in ring::load, which is inlined");
+  EXPECT_FALSE(results[1].contains("codeFlows")) << "the host did it";
+}
+
+TEST(Sarif, AFixThatHoldsIsAReplacement) {
+  std::vector<diagnosis::Finding> findings = two_findings().all();
+  findings[0].fix = {{"/home/some one/a/gemm.cu", 7, "  fence();\n"}};
+  const Json log = diagnosis::sarif_of(findings, kRun);
+  expect_valid(log, "sarifLog", "");
+  const Json& fix = log["runs"][0]["results"][0]["fixes"][0];
+  EXPECT_EQ(fix["description"]["text"], "wait for the copy");
+  const Json& change = fix["artifactChanges"][0];
+  EXPECT_EQ(change["artifactLocation"], Json({{"uri", "a/gemm.cu"}, {"uriBaseId", "SRCROOT"}}));
+  EXPECT_EQ(change["replacements"][0]["deletedRegion"],
+            Json({{"startLine", 7}, {"startColumn", 1}, {"endLine", 7}, {"endColumn", 1}}));
+  EXPECT_EQ(change["replacements"][0]["insertedContent"]["text"], "  fence();\n");
+}
+
 TEST(Sarif, NothingIsLost) {
   const diagnosis::Findings before = two_findings();
   const diagnosis::SarifLog after = diagnosis::read_sarif(Json::parse(diagnosis::sarif_of(before.all(), kRun).dump()));
@@ -225,7 +268,9 @@ TEST(Findings, EqualOnesAreMerged) {
   EXPECT_FALSE(findings.add(d, "timed"));
   EXPECT_EQ(findings.all()[0].diagnosis.count, 6u);
   d.others[0].where.ptx_line = 13;
-  EXPECT_TRUE(findings.add(d, "late")) << "another copy";
+  EXPECT_FALSE(findings.add(d, "timed")) << "a copy that unrolling has made";
+  d.others[0].where.cuda_line += 1;
+  EXPECT_TRUE(findings.add(d, "late")) << "another line";
   d.where.kernel = "k";
   EXPECT_TRUE(findings.add(d, "late")) << "another kernel";
   d.severity = Severity::warning;

@@ -135,7 +135,7 @@ TEST(SassOrder, AccessesKeepWhatMemoryAsks) {
                         store = machine(InstructionKind::shared_store, 1);
   const Ptx ptx = Ptx().store(0, 5).load(10, 1);
   EXPECT_TRUE(ptx.in({store, load}));
-  EXPECT_FALSE(ptx.in({load, store})) << "nobody knows that they are different places";
+  EXPECT_FALSE(ptx.in({load, store})) << "they may be one place";
   Ptx barrier = Ptx().load(10, 1);
   barrier.add(InstructionKind::barrier, Order::sync, {}, {}).load(11, 1);
   EXPECT_TRUE(barrier.in({load, machine(InstructionKind::barrier, 6), load}));

@@ -49,7 +49,7 @@ TEST(Sizes, OfStaticSharedMemory) {
   EXPECT_EQ(refusal(".shared .b8 a[4294967296]; .func f() { .reg .b32 %r; ld.shared.u32 %r, [a]; ret; }\n"
                     ".visible .entry k() { call f; ret; }"),
             more);
-  EXPECT_EQ(refusal(".shared .b8 a[4294967296]; .visible .entry k() { ret; }"), "") << "nobody uses it";
+  EXPECT_EQ(refusal(".shared .b8 a[4294967296]; .visible .entry k() { ret; }"), "") << "no instruction uses it";
 }
 
 TEST(Sizes, OfRegistersAndResources) {

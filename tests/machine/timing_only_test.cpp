@@ -73,5 +73,47 @@ TEST(TimingOnly, WhatNoCopyBringsMayDecide) {
   EXPECT_TRUE(clock.codes.empty());
 }
 
+TEST(TimingOnly, AnAccumulatorThatNoMmaHasComputedMayBeLoaded) {
+  // The descriptors: 128-byte swizzle, M = 128, N = 64, f16 with f32 results.
+  RunPtx run(R"(
+.visible .entry k() {
+  .shared .align 1024 .b8 buffer[32768];
+  .shared .align 8 .b64 bar;
+  .shared .align 4 .b32 where;
+  .reg .b64 %adesc, %bdesc;
+  .reg .b32 %s, %b, %d, %i, %v;
+  .reg .pred %p, %q, %first;
+  mov.u32 %s, where;
+  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%s], 64;
+  ld.shared.u32 %d, [%s];
+  mov.u32 %b, bar;
+  elect.sync _|%first, 0xffffffff;
+  @!%first bra W;
+  mbarrier.init.shared::cta.b64 [%b], 1;
+  mov.u32 %s, buffer;
+  shr.u32 %s, %s, 4;
+  cvt.u64.u32 %adesc, %s;
+  or.b64 %adesc, %adesc, 0x4000404000010000;
+  add.u64 %bdesc, %adesc, 1024;
+  mov.u32 %i, 0x08100010;
+  setp.ne.u32 %q, 0, 0;
+  tcgen05.mma.cta_group::1.kind::f16 [%d], %adesc, %bdesc, %i, %q;
+  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%b];
+W:
+  bar.warp.sync 0xffffffff;
+L:
+  mbarrier.try_wait.parity.shared::cta.b64 %p, [%b], 0;
+  @!%p bra L;
+  tcgen05.fence::after_thread_sync;
+  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v}, [%d];
+  tcgen05.wait::ld.sync.aligned;
+  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %d, 64;
+  tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+})");
+  run.gpu.options.timing_only = true;
+  EXPECT_GT(run.launch("k", {1}, {32}).cycles, 0u);
+  EXPECT_TRUE(run.reports.empty()) << run.reports[0].code << ": " << run.reports[0].message;
+}
+
 }  // namespace
 }  // namespace tinygpu::test::timing_only_test

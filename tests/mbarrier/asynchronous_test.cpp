@@ -13,7 +13,7 @@ const std::string kPending = R"(
 )";
 
 TEST(MbarrierCpAsync, WithoutNoincTheArrivalBringsItsOwnCount) {
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     std::vector<Diagnosis> reports;
     const auto out = output_of("5", R"(
   cp.async.ca.shared.global [%bar+16], [%in+8], 4;
@@ -28,7 +28,7 @@ TEST(MbarrierCpAsync, WithoutNoincTheArrivalBringsItsOwnCount) {
 }
 
 TEST(MbarrierCpAsync, WithNoincTheArrivalIsOneOfTheCounted) {
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     const auto out = output_of("5", R"(
   cp.async.ca.shared.global [%bar+16], [%in+8], 4;
   cp.async.mbarrier.arrive.noinc.shared.b64 [%bar];
@@ -95,7 +95,7 @@ END:
 }
 
 TEST(MbarrierRemoteStores, StAsyncLandsItsBytesThenCompletesThem) {
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     std::vector<Diagnosis> reports;
     const auto out = output_of("1", exchange("28", R"(
   mov.u32 %r1, 100; mov.u32 %r2, 200; mov.u32 %r3, 300; mov.u32 %r4, 400;
@@ -111,7 +111,7 @@ TEST(MbarrierRemoteStores, StAsyncLandsItsBytesThenCompletesThem) {
 }
 
 TEST(MbarrierRemoteStores, StAsyncOf128Bits) {
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     const auto out = output_of("1", exchange("16", R"(
   .reg .b128 %q; .reg .b64 %lo, %hi;
   mov.u64 %lo, 0x200000001; mov.u64 %hi, 0x400000003; mov.b128 %q, {%lo, %hi};
@@ -123,7 +123,7 @@ TEST(MbarrierRemoteStores, StAsyncOf128Bits) {
 }
 
 TEST(MbarrierRemoteStores, RedAsyncReducesThenCompletes) {
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     const auto out = output_of("1", exchange("16", R"(
   mov.u32 %r1, 41; mov.u32 %r2, 0xff00; mov.u32 %r3, -5;
   red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%peer+16], %r1, [%peer];
@@ -150,8 +150,8 @@ TEST(MbarrierRemoteStores, ABarrierInAnotherCtaThanTheDataIsTheDestinations) {
   EXPECT_EQ(reports[0].code, "bulk-mbarrier-elsewhere");
   EXPECT_EQ(reports[0].severity, Severity::warning);
   EXPECT_EQ(reports[0].message,
-            "st.async into CTA rank 1 that signals an mbarrier of CTA rank 0: it is the one at the same offset in CTA "
-            "rank 1 that is signalled");
+            "st.async into CTA rank 1 that signals an mbarrier of CTA rank 0: hardware signals the mbarrier at that "
+            "offset in CTA rank 1");
 }
 
 TEST(MbarrierRemoteStores, FewerBytesThanExpectedHangWithTheDifference) {
@@ -166,7 +166,7 @@ TEST(MbarrierRemoteStores, FewerBytesThanExpectedHangWithTheDifference) {
 }
 
 TEST(MbarrierRemote, ArriveReachesTheOthersBarrier) {
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     const auto out = output_of("2", R"(
   mov.u32 %r9, %cluster_ctarank;
   xor.b32 %r8, %r9, 1;

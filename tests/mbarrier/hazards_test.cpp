@@ -11,7 +11,7 @@ TEST(MbarrierLife, ArriveBeforeInitStops) {
   const Diagnosis d = stop_of("", "  mbarrier.arrive.shared.b64 _, [%bar];\n");
   EXPECT_EQ(d.code, "mbarrier-not-initialised");
   EXPECT_EQ(d.kind, FaultKind::launch_failure);  // what an H200 reports
-  EXPECT_EQ(d.message, "an arrive on the mbarrier at shared offset 0x400 of CTA rank 0, which nobody has initialised");
+  EXPECT_EQ(d.message, "an arrive on the mbarrier at shared offset 0x400 of CTA rank 0, which is not initialised");
   EXPECT_THAT(d.help, HasSubstr("mbarrier.init"));
   EXPECT_EQ(d.where.ptx_text, "mbarrier.arrive.shared.b64 _, [%bar]");
 }
@@ -22,7 +22,7 @@ TEST(MbarrierLife, EveryOtherUseBeforeInitIsReportedAndGoesOn) {
     const Diagnosis d = report_of("", std::string("  st.shared.u64 [%bar], 0;\n  ") + use + ";\n");
     EXPECT_EQ(d.code, "mbarrier-not-initialised") << use;
     EXPECT_EQ(d.severity, Severity::error) << use;
-    EXPECT_THAT(d.message, HasSubstr("which nobody has initialised")) << use;
+    EXPECT_THAT(d.message, HasSubstr("which is not initialised")) << use;
   }
 }
 
@@ -52,7 +52,7 @@ TEST(MbarrierLife, InitOverALiveObjectIsReportedAndReplacesIt) {
   EXPECT_EQ(pending_behind("mbarrier.init.shared.b64 [%bar], 7", reports), 7u);
   ASSERT_EQ(reports.size(), 1u);
   EXPECT_EQ(reports[0].code, "mbarrier-reinit");
-  EXPECT_EQ(reports[0].message, "mbarrier.init at shared offset 0x400, where an mbarrier is live already");
+  EXPECT_EQ(reports[0].message, "mbarrier.init of the mbarrier at shared offset 0x400, which is live already");
 }
 
 TEST(MbarrierLife, InvalAndInitAgainIsClean) {
@@ -76,7 +76,7 @@ TEST(MbarrierLife, OrdinaryAccessToALiveObjectIsReported) {
   }
   std::vector<Diagnosis> reports;
   output_of("1", "  st.shared.u64 [%bar+8], 0;\n", 1, &reports);
-  EXPECT_TRUE(reports.empty()) << "the eight bytes behind the object are nobody's";
+  EXPECT_TRUE(reports.empty()) << "the eight bytes behind the object belong to none";
 }
 
 TEST(MbarrierLife, MisalignedObjectsStop) {
@@ -131,7 +131,7 @@ Diagnosis after_exit(Diagnosis (*told)(const std::string&, const std::string&, u
               1, 2);
 }
 
-// An H200 faults on a load there always, on what nobody waits for only now and then.
+// An H200 always faults on a load there, and now and then on accesses whose result is not needed.
 TEST(MbarrierRemote, ACtaThatHasExitedStopsALoad) {
   const Diagnosis d = after_exit(stop_of, "20000", "  ld.shared::cluster.u32 %r2, [%r1];\n");
   EXPECT_EQ(d.code, "exit-with-remote-access");

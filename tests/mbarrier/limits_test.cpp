@@ -11,7 +11,9 @@ TEST(MbarrierLimits, InitOfZeroOrPastTheLimitIsReported) {
     const Diagnosis d = report_of("", std::string("  mbarrier.init.shared.b64 [%bar], ") + count + ";\n");
     EXPECT_EQ(d.code, "mbarrier-count-range") << count;
     EXPECT_EQ(d.severity, Severity::error) << count;
-    EXPECT_EQ(d.message, std::string("mbarrier.init with a count of ") + count + ": the object then waits for nobody");
+    EXPECT_EQ(d.message, std::string("mbarrier.init with a count of ") + count +
+                             ": the mbarrier then expects no "
+                             "arrivals");
     EXPECT_THAT(d.help, HasSubstr("1 to 1048575"));
   }
   std::vector<Diagnosis> reports;
@@ -42,7 +44,7 @@ TEST(MbarrierLimits, AWarpsLanesArriveAsOne) {
   const Diagnosis d = stop_of("1", "  mbarrier.arrive.shared.b64 _, [%bar];\n", 32);
   EXPECT_EQ(d.code, "mbarrier-over-arrival");
   EXPECT_THAT(d.message, HasSubstr("32 arrivals at once on"));
-  EXPECT_THAT(d.help, HasSubstr("a warp's lanes each count"));
+  EXPECT_THAT(d.help, HasSubstr("each lane of a warp counts"));
 }
 
 TEST(MbarrierLimits, ArriveWhileOnlyBytesAreMissingStops) {
@@ -148,7 +150,7 @@ TEST(MbarrierOrder, AnArrivalBeforeAnybodySawThePhaseEndIsReported) {
   EXPECT_EQ(d.code, "mbarrier-phase-unobserved");
   EXPECT_EQ(d.severity, Severity::warning);
   EXPECT_THAT(d.message, HasSubstr("an arrive in phase 1 of"));
-  EXPECT_THAT(d.message, HasSubstr("before any thread has seen phase 0 complete"));
+  EXPECT_THAT(d.message, HasSubstr("before any thread has seen phase 0 end"));
 }
 
 }  // namespace

@@ -165,14 +165,14 @@ WAIT:
       skipped = true;
       EXPECT_THAT(r.message,
                   HasSubstr("a wait for phase 0 of the mbarrier at shared offset 0x400, which is in phase 2 by now"));
-      EXPECT_THAT(r.help, HasSubstr("let every waiter see each phase end before the next can end"));
+      EXPECT_THAT(r.help, HasSubstr("let every waiting thread see each phase end before the next can end"));
     }
   EXPECT_TRUE(skipped);
 }
 
 TEST(MbarrierWaits, ARingOfPhasesIsClean) {
   // Ten rounds between two warps, each on the other's barrier: the waits of one program point are for different phases.
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     std::vector<Diagnosis> reports;
     const auto out = output_of("32", R"(
   .reg .b32 %other;
@@ -246,8 +246,8 @@ WAIT:
   EXPECT_THAT(d.label, HasSubstr("all lanes wait on the mbarrier at shared offset 0x400 for parity 0: it is in phase 0 "
                                  "(parity 0), 2 of 3 arrivals missing, 128 bytes outstanding"));
   EXPECT_EQ(d.where.ptx_text, "mbarrier.try_wait.parity.shared.b64 %p0, [%bar], 0");
-  EXPECT_THAT(d.message, HasSubstr("counts 3 arrivals a phase, and 1 come"));
-  EXPECT_THAT(d.help, HasSubstr("let those arrive that do not"));
+  EXPECT_THAT(d.message, HasSubstr("expects 3 arrivals a phase, and gets 1"));
+  EXPECT_THAT(d.help, HasSubstr("or add the missing arrivals"));
 }
 
 TEST(MbarrierHang, AWrongParityIsTold) {
@@ -260,7 +260,7 @@ WAIT:
 )");
   EXPECT_EQ(d.code, "deadlock");
   EXPECT_THAT(d.label, HasSubstr("for parity 1: it is in phase 1 (parity 1), 1 of 1 arrivals missing, 0 bytes "
-                                 "outstanding; phase 0 is over, and whoever waits for that one asks for parity 0"));
+                                 "outstanding; phase 0 has ended, and a wait for it has parity 0"));
 }
 
 TEST(MbarrierHang, PollingWithTestWaitIsTold) {

@@ -244,17 +244,17 @@ TEST(KindDiagnosis, SparseMetadata) {
   const auto cells = run_kinds(one, {c});
   ASSERT_EQ(codes(one), std::vector<std::string>{"sparse-metadata"});
   EXPECT_EQ(one.reports[0].message,
-            "The metadata of row 0 of A have the code 0x0 for elements that are not zero, which means nothing; "
+            "The metadata of row 0 of A have the code 0x0, which has no meaning, for elements that are not zero; "
             "legal: 0x4, 0x8, 0xc, 0x9, 0xd, 0x6, 0xe.");
   EXPECT_NE(one.reports[0].help.find("Store the metadata of all M rows"), std::string::npos);
   EXPECT_EQ(cells[0][0][0], 0x3f800000u);
-  // A code that somebody has written, and that names one element twice: who packs them is asked, not who stores them.
+  // A written code that names one element twice: only packing judges it, storing does not.
   c.tmem[0][kMetadataColumn * kLanes] = 0x5;
   RunPtx twice(kernel_text(c.instruction(), false));
   run_kinds(twice, {c});
   ASSERT_EQ(codes(twice), std::vector<std::string>{"sparse-metadata"});
   EXPECT_NE(twice.reports[0].message.find("have the code 0x5"), std::string::npos);
-  EXPECT_NE(twice.reports[0].help.find("who packs them"), std::string::npos);
+  EXPECT_NE(twice.reports[0].help.find("the code that packs them"), std::string::npos);
 }
 
 TEST(KindDiagnosis, ScaleFactorsThatDifferBetweenPartitions) {

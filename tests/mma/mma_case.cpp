@@ -140,20 +140,11 @@ std::string kernel_text(const Form& f) {
   return kernel_text(mma, f.pair);
 }
 
-std::string kernel_text(const std::string& mma, bool pair) {
-  const auto grouped = [&](std::string text) {
-    for (size_t at; (at = text.find("GROUP")) != std::string::npos;)
-      text.replace(at, 5, pair ? "cta_group::2" : "cta_group::1");
-    return text;
-  };
-  const std::string cluster_barrier =
-      pair
-          ? "  fence.mbarrier_init.release.cluster;\n  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;"
-          : "";
-  const std::string commit =
-      pair ? "tcgen05.commit.GROUP.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%bar], %both;"
-           : "tcgen05.commit.GROUP.mbarrier::arrive::one.shared::cluster.b64 [%bar];";
-  return grouped(R"(
+namespace {
+
+// The kernel's parts, in order. GROUP stands for the CTA group.
+
+constexpr const char* kSetUp = R"(
 .extern .shared .align 1024 .b8 image[];
 .visible .entry mma_case(.param .u64 records, .param .u32 bytes)
 {
@@ -182,7 +173,10 @@ std::string kernel_text(const std::string& mma, bool pair) {
   tcgen05.relinquish_alloc_permit.GROUP.sync.aligned;
   setp.ne.u32 %p, %t, 0;
   @!%p mbarrier.init.shared::cta.b64 [%bar], 1;
-copy:
+)";
+
+/// Shared memory as the record has it.
+constexpr const char* kCopyImage = R"(copy:
   ld.global.u64 %src, [%rec];
   shl.b32 %tmp, %t, 4;
 copy_loop:
@@ -195,7 +189,10 @@ copy_loop:
   st.shared.v4.b32 [%addr], {%w0, %w1, %w2, %w3};
   add.u32 %tmp, %tmp, 2048;
   bra copy_loop;
-copied:
+)";
+
+/// Tensor Memory as the record has it.
+constexpr const char* kFillTensorMemory = R"(copied:
   fence.proxy.async.shared::cta;
   tcgen05.fence::before_thread_sync;
   bar.sync 0;
@@ -225,19 +222,21 @@ store_loop:
   tcgen05.wait::st.sync.aligned;
   tcgen05.fence::before_thread_sync;
   bar.sync 0;
-)" + cluster_barrier +
-                 R"(
+)";
+
+constexpr const char* kOneThread = R"(
   tcgen05.fence::after_thread_sync;
   setp.ne.u32 %p, %t, 0;
   @%p bra wait;
-)" +
-                 (pair ? R"(  mov.u32 %tmp, %cluster_ctarank;
+)";
+
+constexpr const char* kIssuingCta = R"(  mov.u32 %tmp, %cluster_ctarank;
   ld.global.u32 %d, [%rec+84];
   setp.ne.u32 %p, %tmp, %d;
   @%p bra wait;
-)"
-                       : "") +
-                 R"(  ld.global.u64 %adesc, [%rec+24];
+)";
+
+constexpr const char* kOperands = R"(  ld.global.u64 %adesc, [%rec+24];
   ld.global.u64 %bdesc, [%rec+32];
   ld.global.u32 %idesc, [%rec+40];
   ld.global.u32 %tmp, [%rec+44];
@@ -255,8 +254,10 @@ store_loop:
   ld.global.u32 %sfb, [%rec+96];
   add.u32 %sfb, %sfb, %base;
   ld.global.u64 %zero, [%rec+104];
-  )" + mma + "\n  " +
-                 commit + R"(
+  )";
+
+/// Tensor Memory to where the record says.
+constexpr const char* kReadBack = R"(
 wait:
   mbarrier.try_wait.parity.shared::cta.b64 %done, [%bar], 0;
   @!%done bra wait;
@@ -282,8 +283,9 @@ load_loop:
   @%p bra load_loop;
   tcgen05.fence::before_thread_sync;
   bar.sync 0;
-)" + cluster_barrier +
-                 R"(
+)";
+
+constexpr const char* kFree = R"(
   setp.ne.u32 %p, %warp, 0;
   @%p bra out;
   tcgen05.fence::after_thread_sync;
@@ -291,7 +293,22 @@ load_loop:
 out:
   ret;
 }
-)");
+)";
+
+}  // namespace
+
+std::string kernel_text(const std::string& mma, bool pair) {
+  const std::string meet = pair ? "  fence.mbarrier_init.release.cluster;\n  barrier.cluster.arrive.aligned;\n"
+                                  "  barrier.cluster.wait.aligned;"
+                                : "";
+  const char* commit =
+      pair ? "tcgen05.commit.GROUP.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%bar], %both;"
+           : "tcgen05.commit.GROUP.mbarrier::arrive::one.shared::cluster.b64 [%bar];";
+  std::string text = std::string(kSetUp) + kCopyImage + kFillTensorMemory + meet + kOneThread +
+                     (pair ? kIssuingCta : "") + kOperands + mma + "\n  " + commit + kReadBack + meet + kFree;
+  for (size_t at; (at = text.find("GROUP")) != std::string::npos;)
+    text.replace(at, 5, pair ? "cta_group::2" : "cta_group::1");
+  return text;
 }
 
 CtaInput cta_input(const MmaCase& c, const std::vector<uint8_t>& image, const std::vector<uint32_t>& tmem) {

@@ -32,7 +32,7 @@ TEST(Commit, EmptyGroupArrivesAtOnce) {
   RunPtx gpu(replaced(kernel_text({}), kMma, ""));
   const MmaCase c = ones();
   EXPECT_EQ(run(gpu, {c})[0], c.tmem);
-  for (const tinygpu::Diagnosis& d : gpu.reports) EXPECT_NE(d.code, "commit-empty") << "nobody has issued any";
+  for (const tinygpu::Diagnosis& d : gpu.reports) EXPECT_NE(d.code, "commit-empty") << "no thread has issued any";
 }
 
 // The thread that commits is not the one that issued: the waiters read before the MMA is done.
@@ -105,7 +105,7 @@ TEST(Ordering, OperandsThatOrdinaryStoresWroteNeedAProxyFence) {
   ASSERT_EQ(late.reports.size(), 1u);
   EXPECT_THAT(late.reports[0].message, testing::HasSubstr("B of tcgen05.mma reads shared offset 0x2800"));
 
-  // With A in Tensor Memory nobody reads the part that is not handed over.
+  // With A in Tensor Memory the part that is not handed over is not read.
   Form tmem;
   tmem.a_in_tmem = true;
   MmaCase d = c;

@@ -187,7 +187,7 @@ TEST(Pair, PeerThatExitsEarly) {
     RunPtx gpu(replaced(kernel_text(c.form), "wait:\n", meeting_after_issue(leave)));
     gpu.gpu.options.order = {CompletionOrder::Mode::late, 0};
     gpu.gpu.options.strict_tmem = false;
-    EXPECT_THROW(run_pairs(gpu, {c}), tinygpu::KernelFault);  // nobody arrives at what the issuing CTA waits on
+    EXPECT_THROW(run_pairs(gpu, {c}), tinygpu::KernelFault);  // no arrival comes to what the issuing CTA waits on
     EXPECT_TRUE(find(gpu, "tensor-core-busy-at-exit")) << "issued by " << issuer;
   }
 }

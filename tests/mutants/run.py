@@ -2,7 +2,7 @@
 """Breaks kernels one thing at a time and asks what tinygpu says.
 
   run.py [--program NAME …] [--sample N] [--jobs N]   makes and runs mutants, appends to RESULTS
-  run.py --foreign                                    the same of programs that nobody of this repository wrote (FOREIGN)
+  run.py --foreign                                    the same of programs that others wrote (FOREIGN)
   run.py --table [--foreign]                          what was found, by kind, of all that RESULTS has
   run.py --not-found                                  every mutant that nothing told of, with its lines
   run.py --write-note, --check-note                   the tables in notes/mistakes.md of what RESULTS has: renews them, or says whether they hold
@@ -14,7 +14,7 @@ Each mutant runs as timed, late and under two seeds, until something is found. I
                dropped is no place any more, if its words or its fix name what is missing or does not fit
   result       nothing was diagnosed, and in every order of completion the program says that its results are wrong, or ends otherwise than it
                should: no order is missing, the program computes something else, and its own comparison tells
-  by order     the same in some of the orders alone: a race that nobody has told of
+  by order     the same in some of the orders alone: a race without a diagnosis
   nothing      neither
   not reached  the changed instruction is not executed (with `trap` in its place nothing changes)
   not legal    the PTX is refused
@@ -94,7 +94,7 @@ PROGRAMS = {
 }
 # Where a CTA takes tile after tile: on a machine of two SMs it takes several of a small product, and comes back to what it has used.
 PERSISTENT = re.compile(r"13_gemm step [5-8]|13_gemm_hopper")
-# Programs that nobody of this repository wrote, by their names in tests/foreign/run.py; they have to be fetched.
+# Programs that others wrote, by their names in tests/foreign/run.py; they have to be fetched.
 # With arguments of their own where their problems are larger than needed.
 FOREIGN = {
     "cutlass.mma": ["256", "256", "128"], "cutlass.mma_tma": ["256", "256", "128"], "cutlass.mma_multicast": ["512", "1024", "128"],

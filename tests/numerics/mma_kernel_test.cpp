@@ -85,19 +85,27 @@ class Tile {
   }
 
   std::vector<uint32_t> run(const char* level) {
-    MmaTile t = tile_;
-    t.a = a_.words;
-    t.b = b_.words;
     std::vector<uint32_t> d = d_;
-    t.d = d.data();
-    EXPECT_TRUE(mma_at_level(level, t));
+    EXPECT_TRUE(mma_at_level(level, with(d)));
     return d;
+  }
+  uint64_t scalar_sums() {
+    std::vector<uint32_t> d = d_;
+    return mma(with(d));
   }
 
  private:
   struct Planes {
     alignas(64) uint32_t words[kMaxTerms * kPlane];
   };
+
+  MmaTile with(std::vector<uint32_t>& d) const {
+    MmaTile t = tile_;
+    t.a = a_.words;
+    t.b = b_.words;
+    t.d = d.data();
+    return t;
+  }
 
   uint32_t element(Random& random, Format f) const {
     const FormatInfo& i = info(f);
@@ -248,6 +256,20 @@ TEST(VectorKernel, HasTheBitsOfTheScalarModelAtEveryLevelOfThisCpu) {
       ASSERT_NO_FATAL_FAILURE(compare_with_scalar_model(level));
     }
   }
+}
+
+TEST(VectorKernel, LeavesNothingToTheScalarModel) {
+  if (!std::strcmp(mma_level(), "scalar")) GTEST_SKIP() << "this CPU has no vector kernel";
+  Random random(1);
+  const TileKind kinds[] = {{Format::f16, Format::f16, false, {}},   {Format::bf16, Format::bf16, false, {}},
+                            {Format::tf32, Format::tf32, false, {}}, {Format::f16, Format::f16, true, {}},
+                            {Format::e4m3, Format::e5m2, false, {}}, {Format::e5m2, Format::e5m2, true, {}}};
+  for (size_t data = 0; data < std::size(kDataNames); ++data)
+    for (TileKind s : kinds) {
+      s.data = Data(data);
+      Tile t(random, s, 64, 16, s.a == Format::tf32 ? 8 : info(s.a).bits == 8 ? 32 : 16);
+      EXPECT_EQ(t.scalar_sums(), 0u) << kDataNames[data] << ' ' << info(s.a).name << (s.half ? " half" : "");
+    }
 }
 
 TEST(VectorKernel, TellsHowManySumsTheScalarModelDid) {

@@ -191,7 +191,7 @@ TEST(Profile, CountsLinesOfDeviceMemory) {
   observe::Profile profile;
   RunPtx machine(kConflicts);
   machine.gpu.options.observers = {&profile};
-  const uint64_t from = machine.buffer<uint32_t>(64), to = machine.buffer<uint32_t>(64);  // nobody has touched them
+  const uint64_t from = machine.buffer<uint32_t>(64), to = machine.buffer<uint32_t>(64);  // untouched
   for (int i = 0; i < 2; ++i) machine.launch("conflicts", {1, 1, 1}, {64, 1, 1}, from, to);
   EXPECT_EQ(profile.kernels().at(0).memory.device_bytes, 256u) << "two lines, the first time";
 }

@@ -61,7 +61,7 @@ with tempfile.TemporaryDirectory() as name:
                     "--driver", "1", "--sm-mhz", "1980", "--memory-mhz", "3201"], check=True)
     made = {b["name"]: b for b in json.loads((folder / "made/01_mbarrier.json").read_text())["benchmarks"]}
     expect("probe_results leaves out what a GPU has not", set(made) == {"arrive_relaxed", "idle"} and made["idle"]["mhz"] == 1980)
-    expect("power that nobody read is no number", "watts" not in made["idle"])
+    expect("power that was not read is no number", "watts" not in made["idle"])
     done = calibrate(folder / "raw.json", "--no-fit")
     expect("so does calibrate", json.loads(done.stdout)["numbers"]["mbarrier.arrive"]["value"] == 8)
 

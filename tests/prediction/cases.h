@@ -1,4 +1,4 @@
-// The kernels that the clock is judged by: nobody fitted a number of probes/machines to them. A case is one kernel in
+// The kernels that the clock is judged by: no number of probes/machines was fitted to them. A case is one kernel in
 // one configuration, with inputs, a launch and a check of its result; it runs on a GPU and on tinygpu alike.
 #pragma once
 #include <cuda_runtime.h>

@@ -36,6 +36,18 @@ names = list(range(10))
 expect("shares have each name once", sorted(n for i in range(1, 5) for n in predict.share(names, f"{i}/4")) == names)
 expect("a share that is none is refused", all(refused(w) for w in ("0/4", "5/4", "x", "1/0")))
 
+expect("a family is a problem without the tile", predict.family("cutlass/tile:64x128x64/m:4/n:8/k:2") == "cutlass m:4 n:8 k:2")
+expect("a kernel that is no product has none", predict.family("softmax/rows:4/columns:8") is None)
+variants = [f"p/tile:{i}/m:1/n:1/k:1" for i in range(10)]
+silicon = {n: {"cycles": 100 + i, "mhz": 1980} for i, n in enumerate(variants)}
+expect("the same order", predict.ranking({n: i for i, n in enumerate(variants)}, silicon, variants) == {"p m:1 n:1 k:1": (10, 1, 0, 0)})
+rows, tau, first, three = predict.ranking({n: -i for i, n in enumerate(variants)}, silicon, variants)["p m:1 n:1 k:1"]
+expect("the reverse order: the first is the worst", (rows, tau) == (10, -1) and abs(first - 0.09) < 1e-12 and abs(three - 0.07) < 1e-12)
+# Of 45 pairs one is a tie, 43 agree and one does not: 42 / sqrt(44 * 45).
+tied = predict.ranking(dict(zip(variants, [1, 1, 2, 3, 4, 5, 6, 7, 9, 8])), silicon, variants)["p m:1 n:1 k:1"][1]
+expect("ties in one order", abs(tied - 0.94388) < 1e-5)
+expect("eight variants are too few", predict.ranking({n: 1 for n in variants[:8]}, silicon, variants) == {})
+
 with tempfile.TemporaryDirectory() as name:
     predict.folder = pathlib.Path(name)
     (predict.folder / "held_out.txt").write_text("# why\na/n:1 | copies | others\na/n:2 | copies | others\nb | products | tensor cores\n")

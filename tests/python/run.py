@@ -3,7 +3,10 @@
 
   run.py PYTEST-ARGUMENTS…           exit 77 where these cannot be had (with the reason)
   run.py --front-ends ARGUMENTS…     with CuTe DSL, cuda-python and numba instead of Triton
-  run.py --torch ARGUMENTS…          with torch beside Triton; exit 77 where nobody has asked for it
+  run.py --executors ARGUMENTS…      with Dask, Ray and Kernel Tuner instead of Triton
+  run.py --torch ARGUMENTS…          with torch beside Triton; exit 77 where it was not asked for
+  run.py --pycuda ARGUMENTS…         with PyCUDA, which is built first
+  run.py --on-torch NAME ARGUMENTS…  with helion, tilelang or warp beside torch; exit 77 likewise
   run.py --table                     what the kernels' tests said so far, as a table for notes/python_kernels.md
   run.py --check-table               whether the note still says so; exit 77 where some have not run
 
@@ -11,6 +14,7 @@ GEN5_LIBRARIES names the folder of libtinygpu.so (default: build/default/lib). W
 """
 
 import collections
+import functools
 import json
 import os
 import pathlib
@@ -71,8 +75,17 @@ def run(arguments):
     if arguments[:1] == ["--front-ends"]:
         fetch.fetch_front_ends()
         python, arguments = fetch.front_ends_python, arguments[1:]
+    elif arguments[:1] == ["--executors"]:
+        fetch.fetch_executors()
+        python, arguments = fetch.executors_python, arguments[1:]
+    elif arguments[:1] == ["--pycuda"]:
+        fetch.fetch_pycuda(LIBRARIES)
+        python, arguments = fetch.pycuda_python, arguments[1:]
     elif arguments[:1] == ["--torch"]:
         python, arguments = with_torch, arguments[1:]
+    elif arguments[:1] == ["--on-torch"]:
+        fetch.fetch_on_torch(arguments[1])
+        python, arguments = functools.partial(fetch.on_torch_python, arguments[1]), arguments[2:]
     else:
         fetch.fetch()
     command = [str(python()), "-m", "pytest", "-p", "gen5._pytest", "-p", "no:cacheprovider", "-q", *arguments]

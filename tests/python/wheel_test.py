@@ -26,3 +26,9 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run([f"{folder}/venv/bin/pytest", "-q", "--gen5", "b200", f"{folder}/empty"], check=True, cwd=f"{folder}/empty", env=environment)
     said = subprocess.run([f"{folder}/venv/bin/gen5", "machine"], check=True, capture_output=True, text=True, env=environment).stdout
     assert "b200" in said and "h200" in said, said
+    device = ("import ctypes, subprocess, sys; n = ctypes.create_string_buffer(99); c = ctypes.CDLL('libcuda.so.1'); c.cuInit(0); "
+              "c.cuDeviceGetName(n, 99, 0); print(n.value.decode())")
+    code = f"{device}; subprocess.run([sys.executable, '-c', sys.argv[1]], check=True)"
+    said = subprocess.run([f"{folder}/venv/bin/python", "-c", code, device], check=True, capture_output=True, text=True,
+                          env=environment | {"GEN5_MACHINE": "h200"}).stdout
+    assert said.count("h200") == 2, said

@@ -1,5 +1,5 @@
 // The table of diagnoses (common/tinygpu/diagnosis) and the places that report: every code has its story, no story is
-// left of a code that nobody gives, and severities agree. Chapters' mistakes and the note name codes that exist.
+// left of a code that no source gives, and severities agree. Chapters' mistakes and the note name codes that exist.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -177,7 +177,7 @@ TEST_F(Diagnoses, TheTableAndTheSourcesAgree) {
   for (const diagnosis::CodeInfo& c : diagnosis::all_codes()) {
     const auto it = found.find(std::string(c.code));
     if (it == found.end()) {
-      ADD_FAILURE() << c.code << " stands in the table, and nobody gives it";
+      ADD_FAILURE() << c.code << " stands in the table, and no source gives it";
       continue;
     }
     const Given& g = it->second;
@@ -186,7 +186,7 @@ TEST_F(Diagnoses, TheTableAndTheSourcesAgree) {
                                        << ", the table says " << diagnosis::words(c.severities);
     for (Severity s : {Severity::error, Severity::warning, Severity::note})
       EXPECT_TRUE(g.any || !c.severities.has(s) || g.severities.count(s))
-          << "nobody gives " << c.code << " as " << diagnosis::words(diagnosis::Severities(s));
+          << "no source gives " << c.code << " as " << diagnosis::words(diagnosis::Severities(s));
     EXPECT_EQ(c.severities.strict(), g.strict) << c.code << ": given by tmem_violation or not";
   }
 }

@@ -93,9 +93,9 @@ class RunPtx {
   std::unique_ptr<Program> program;
   Dim3 cluster;  // for the launches that follow
   uint32_t dynamic_shared = 0;
-  checks::AllChecks checks;        // watch every launch, beside those of gpu.options
-  std::vector<Diagnosis> reports;  // warnings and notes
-  std::string output;              // device printf
+  checks::AllChecks checks{checks::Level::without_races};  // watch every launch, beside those of gpu.options
+  std::vector<Diagnosis> reports;                          // warnings and notes
+  std::string output;                                      // device printf
 
  private:
   template <class T>

@@ -54,6 +54,32 @@ class Estimates(unittest.TestCase):
         wrong = {".".join(p): (e["value"], e["source"], d) for p, e in estimates(b200) if (d := defect(p, e))}
         self.assertEqual(wrong, {})
 
+    def test_all_have_a_spread_and_its_reason(self):
+        for path, entry in estimates(b200):
+            with self.subTest(".".join(path)):
+                self.assertLessEqual(entry["low"], entry["value"])
+                self.assertGreaterEqual(entry["high"], entry["value"])
+                self.assertGreater(len(entry["spread"]), 5)
+
+    def test_a_factor_that_is_named_is_that_of_the_numbers_known_of_both(self):
+        """Three in four of the numbers that rest on data of their own in both profiles lie within it."""
+        factors = []
+        for key, entry in b200["numbers"].items():
+            there = h200["numbers"].get(key)
+            if there and "estimated" not in (entry["trust"], there["trust"]) and entry["source"] != there["source"] and not key.startswith("power."):
+                low, high = sorted((entry["value"], there["value"]))
+                if low > 0:
+                    factors.append(high / low)
+        named = {float(f) for _, e in estimates(b200) for f in re.findall(r"within a factor of (\S+) of", e["spread"])}
+        self.assertEqual(len(named), 1)
+        within = sum(f <= max(named) for f in factors) / len(factors)
+        self.assertTrue(0.7 <= within <= 0.8, within)
+
+    def test_the_readme_says_how_many(self):
+        numbers = sum(1 if "value" in e else len(e) for section in ("device", "instructions", "numbers") for e in b200[section].values())
+        readme = (machines.parents[1] / "README.md").read_text()
+        self.assertIn(f"{len(list(estimates(b200)))} of the B200's {numbers} numbers are estimates", readme)
+
     def test_there_are_some(self):
         self.assertGreater(len(list(estimates(b200))), 50)
 

@@ -122,6 +122,21 @@ TEST(Profile, SaysWhatIsWrong) {
   j = b200();
   j["numbers"]["tma.latency"]["source"] = "";
   EXPECT_THAT(error_of(j), HasSubstr("\"source\" is empty"));
+  const auto with_spread = [](json low, json high, json why) {
+    json spread = b200();
+    json& number = spread["numbers"]["tma.latency"];
+    number["value"] = 470;
+    number["low"] = low, number["high"] = high, number["spread"] = why;
+    return error_of(spread);
+  };
+  EXPECT_EQ(with_spread(470, 470, "it is known"), "no error");
+  EXPECT_EQ(with_spread(480, 500, "a reason"), "x.json: tma.latency: 470 lies outside its spread, 480 to 500");
+  EXPECT_EQ(with_spread(1, 469, "a reason"), "x.json: tma.latency: 470 lies outside its spread, 1 to 469");
+  EXPECT_THAT(with_spread(1, "2", "a reason"), HasSubstr("a spread has two numbers, \"low\" and \"high\""));
+  EXPECT_THAT(with_spread(1, 500, ""), HasSubstr("\"spread\" is empty: say why"));
+  j = b200();
+  j["numbers"]["tma.latency"].erase("low");
+  EXPECT_THAT(error_of(j), HasSubstr("tma.latency: a spread has two numbers"));
   EXPECT_THAT(error_of(json::array()), HasSubstr("must hold one object"));
   EXPECT_THROW(tinygpu::parse_profile("{", "x.json"), tinygpu::ProfileError);
 }

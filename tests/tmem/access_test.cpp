@@ -468,7 +468,7 @@ TEST(Property, RandomProgramsAgreeWithAnArray) {
     for (uint32_t c = 0; c < 128; ++c)
       for (uint32_t t = 0; t < 128; ++t) cells.at[t][c] = regs[t][c];
     k.body += st("32x32b.x128", 128, "%mine") + "  tcgen05.wait::st.sync.aligned;\n";
-    // What nobody has waited for: cells being written, cells and registers being loaded.
+    // Without a wait: cells being written, cells and registers being loaded.
     struct Area {
       uint32_t lane, lanes, column, columns;
       bool meets(const Area& o) const {

@@ -298,7 +298,7 @@ TEST(Rules, ReadingBeforeTheCommitIsNamed) {
   std::string text = kernel(cp("1.128x128b", descriptor(0, 16, 128, 0), 0), 0);
   const size_t at = text.find("LOOP:");
   const size_t end = text.find("bar.warp.sync", at);
-  text.erase(at, end - at);  // nobody waits
+  text.erase(at, end - at);  // without the wait
   RunPtx run(text);
   const uint64_t in = run.upload(noise(kShared, 1)), out = run.buffer<uint32_t>(2048);
   run.launch("k", {1}, {128}, in, out);

@@ -68,11 +68,11 @@ const char* kFence = "  wgmma.fence.sync.aligned;\n";
 const char* kCommit = "  wgmma.commit_group.sync.aligned;\n";
 std::string wait(int left = 0) { return "  wgmma.wait_group.sync.aligned " + std::to_string(left) + ";\n"; }
 
-constexpr CompletionOrder kOrders[] = {{CompletionOrder::Mode::timed, 0},
-                                       {CompletionOrder::Mode::late, 0},
-                                       {CompletionOrder::Mode::seeded, 1},
-                                       {CompletionOrder::Mode::seeded, 2},
-                                       {CompletionOrder::Mode::seeded, 3}};
+const CompletionOrder kOrders[] = {{CompletionOrder::Mode::timed, 0},
+                                   {CompletionOrder::Mode::late, 0},
+                                   {CompletionOrder::Mode::seeded, 1},
+                                   {CompletionOrder::Mode::seeded, 2},
+                                   {CompletionOrder::Mode::seeded, 3}};
 
 struct Result {
   std::vector<float> values;
@@ -88,7 +88,7 @@ Result run(const std::string& text, CompletionOrder order) {
 }
 
 void expect_everywhere(const std::string& text, float value) {
-  for (const CompletionOrder order : kOrders) {
+  for (const CompletionOrder& order : kOrders) {
     const Result r = run(text, order);
     EXPECT_THAT(r.values, Each(value)) << "order " << int(order.mode) << " seed " << order.seed;
     EXPECT_TRUE(r.reports.empty());
@@ -268,7 +268,7 @@ TEST(WgmmaRegisters, WhatAFunctionLeavesInFlightDoesNotReachTheNextFrame) {
 }
 
 TEST(WgmmaRegisters, TheSameFrameTwiceIsTwoAccumulators) {
-  // The second call's accumulators lie where the first call's did, which nobody has waited for.
+  // The second call's accumulators lie where the first call's did, and no wait lies between.
   std::string returning = kFunctions;
   returning.replace(returning.find(".func multiply"), 14, ".func (.param .f32 d) multiply");
   const size_t ret = returning.find("  ret;");
@@ -280,7 +280,7 @@ TEST(WgmmaRegisters, TheSameFrameTwiceIsTwoAccumulators) {
     return std::string("  { .param .b64 p; .param .b32 q; .param .f32 s; st.param.b64 [p], %b; st.param.b32 [q], ") +
            which + "; call (s), multiply, (p, q); ld.param.f32 %result, [s]; }\n";
   };
-  for (const CompletionOrder order : kOrders)
+  for (const CompletionOrder& order : kOrders)
     EXPECT_THAT(run(kernel(call("0") + call("1"), returning), order).values, Each(16));
 }
 

@@ -173,7 +173,8 @@ TEST(Wgmma, OperandsThatOrdinaryStoresWroteNeedAProxyFence) {
   EXPECT_EQ(r.reports[0].code, "proxy-fence-missing");
   EXPECT_EQ(r.reports[0].severity, Severity::error);
   EXPECT_THAT(r.reports[0].message, HasSubstr("A of wgmma.mma_async reads shared offset 0x400, which ordinary stores "
-                                              "have written and no fence.proxy.async has handed to the async proxy"));
+                                              "have written and no fence.proxy.async has made visible to the async "
+                                              "proxy"));
   EXPECT_THAT(r.reports[0].where.ptx_text, HasSubstr("wgmma.mma_async"));
   // Rows 0 to 7 of B alone, K-major as above and MN-major: 128 bytes 512 behind A's 1024.
   for (const char* major : {"0, 0", "0, 1"}) {

@@ -97,7 +97,7 @@ void twin(Report& report) {
       const Bound bound = check_float64(inputs, Output::bf16, d);
       report.check("within the bound of float64", bound.outside == 0, bound.describe());
     }
-    const double cycles = device.cycles(elapsed.microseconds);
+    const double cycles = elapsed.cycles;
     table.row({name, v == Variant::cooperative ? "128 x 256" : "2 x 128 x 128", with_commas(uint64_t(cycles)),
                fmt::format("{:.1f}", elapsed.microseconds),
                fmt::format("{:.1f} %", 100 * 2.0 * m * n * k / (cycles * kPeak * device.sms)),
@@ -109,8 +109,8 @@ void twin(Report& report) {
   report.picture(draw(pictures, {.window = 12600}));
   report.say(legend(pipeline, {}, "blocks of K"));
   report.say(
-      "What to see: ping_pong's tensor core goes on with the other warpgroup's tile while one is stored; cooperative's "
-      "stands still between tiles.");
+      "What to see: with ping_pong the tensor core works on the other warpgroup's tile while one tile is stored; with "
+      "cooperative it idles between tiles.");
   report.table(table);
 }
 

@@ -1,6 +1,6 @@
 // Step 4 of the narrow kinds. What bf16's step 4 has not: a block brings its scales as well. The producer asks for them
 // together with A and B; the MMA warp copies them from shared memory into Tensor Memory, where the MMAs look for them.
-// Copies and MMAs of one thread keep their order, so that nobody waits in between. The other way round they do not: a
+// Copies and MMAs of one thread keep their order, so no thread waits in between. An MMA and a later copy do not: a
 // copy into a place from which an MMA may still read waits for that MMA's commit.
 //
 //   warp 0      producer   one thread: waits until a stage is empty, asks TMA for the next A and B and their scales

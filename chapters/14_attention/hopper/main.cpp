@@ -32,7 +32,7 @@ void twin(Report& report) {
   const Bound bound = attention::check_float64(operands.in, operands.o.download(), {.slack = 8});
   report.check("within the bound of float64", bound.outside == 0, bound.describe());
   report.say("");
-  const double cycles = device.cycles(elapsed.microseconds), operations = attention::operations(operands.in);
+  const double cycles = elapsed.cycles, operations = attention::operations(operands.in);
   Table table({device.tinygpu ? "simulated cycles" : "cycles", "us", "TFLOP/s", "of chip's peak", "host s"}, 0);
   table.row({with_commas(uint64_t(cycles)), fmt::format("{:.1f}", elapsed.microseconds),
              fmt::format("{:.1f}", operations / elapsed.microseconds * 1e-6),

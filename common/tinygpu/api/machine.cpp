@@ -4,16 +4,15 @@
 #include <cstring>
 
 #include "common/tinygpu/base/clean_thread.h"
+#include "common/tinygpu/base/source_place.h"
+#include "common/tinygpu/check/coverage.h"
+#include "common/tinygpu/check/order_path.h"
 #include "common/tinygpu/engines/tmem/tensor_memory.h"
 #include "common/tinygpu/machine/chip/grid_scheduler.h"
-#include "common/tinygpu/timing/power.h"
 #include "common/tinygpu/timing/profile.h"
 
 namespace tinygpu::api {
 
-namespace {
-
-/// "an mbarrier at 0x400", as far as a reader needs it.
 std::string text_of(const BlockReason& reason) {
   switch (reason.kind) {
     case BlockReason::Kind::none: return {};
@@ -30,6 +29,8 @@ std::string text_of(const BlockReason& reason) {
   }
   return {};
 }
+
+namespace {
 
 WarpView view(const Warp& warp) {
   WarpView out{warp.index(), warp.live(), {}};
@@ -66,6 +67,14 @@ Machine::Machine(MachineSpec spec, const Options& options)
     : gpu_(std::move(spec)), memory_(gpu_, options.memory_check) {
   if (options.memory_check) unwritten_ = std::make_unique<checks::UnwrittenMemory>();
   look_for_races(options.observation.races);
+  if (options.observation.coverage) coverage_ = std::make_unique<checks::Coverage>();
+  if (const std::string& lines = options.observation.explain_order; !lines.empty()) {
+    const size_t comma = lines.find(',');
+    SourcePlace a, b;  // the table of options has looked at the text
+    SourcePlace::read(lines.substr(0, comma), a);
+    SourcePlace::read(lines.substr(comma + 1), b);
+    order_ = std::make_unique<checks::OrderPath>(std::move(a), std::move(b));
+  }
   run_by(options);
   on_diagnosis([this](const Diagnosis& d) { diagnoses_.push_back(d); });
   on_output([this](const std::string& text) { output_ += text; });
@@ -82,6 +91,7 @@ void Machine::run_by(const Options& o) {
 }
 
 void Machine::look_for_races(bool races) {
+  races_ = races;
   checks_ = checks::AllChecks(races ? checks::Level::races : checks::Level::quick);
 }
 
@@ -89,6 +99,8 @@ void Machine::observe() {
   gpu_.options.observers = checks_.observers();
   gpu_.options.observers.insert(gpu_.options.observers.end(), attached_.begin(), attached_.end());
   if (unwritten_) gpu_.options.observers.push_back(unwritten_.get());
+  if (coverage_) gpu_.options.observers.push_back(coverage_.get());
+  if (order_) gpu_.options.observers.push_back(order_.get());
 }
 
 uint64_t Machine::clock() const {
@@ -97,9 +109,15 @@ uint64_t Machine::clock() const {
 
 void Machine::on_diagnosis(std::function<void(const Diagnosis&)> f) {
   gpu_.options.on_diagnosis = [this, f = std::move(f)](const Diagnosis& d) {
+    if (!races_ && checks::is_of_order(d)) return;
     const std::lock_guard lock(telling_);
     f(d);
   };
+}
+
+void Machine::tell_coverage() {
+  if (!coverage_) return;
+  for (const Diagnosis& d : coverage_->shapes()) gpu_.options.on_diagnosis(d);
 }
 
 void Machine::on_output(std::function<void(const std::string&)> f) {
@@ -107,16 +125,6 @@ void Machine::on_output(std::function<void(const std::string&)> f) {
     const std::lock_guard lock(telling_);
     f(text);
   };
-}
-
-double Machine::governed_mhz(const LaunchStats& stats) const {
-  const auto count = [&](const char* name) {
-    const auto found = stats.counters.find(name);
-    return found == stats.counters.end() ? 0 : found->second;
-  };
-  const uint64_t copied = std::min(stats.l2_bytes, count(kCopiedBytes));
-  return PowerTiming(spec()).clock_mhz(
-      {stats.cycles, count(kTensorWork), stats.l2_bytes - copied, copied, stats.device_bytes});
 }
 
 std::vector<Diagnosis> Machine::take_diagnoses() { return std::exchange(diagnoses_, {}); }

@@ -35,6 +35,11 @@ namespace tinygpu {
 class GridScheduler;
 }
 
+namespace tinygpu::checks {
+class Coverage;
+class OrderPath;
+}  // namespace tinygpu::checks
+
 namespace tinygpu::api {
 
 /// The machine that the options name. Throws ProfileError.
@@ -58,6 +63,9 @@ struct Finished {
   uint64_t begin = 0;  // of the machine's clock
   LaunchStats stats;
 };
+
+/// What lanes wait for, in words: "the mbarrier at offset 1024"; "" if they run.
+std::string text_of(const BlockReason& reason);
 
 /// Where lanes of a warp are that run together, and what they wait for ("" if they run).
 struct GroupView {
@@ -96,10 +104,10 @@ class Machine {
   uint64_t clock() const;
   /// Lets time pass.
   void advance(uint64_t cycles) { gpu_.clock += cycles; }
-  /// The clock that power leaves a launch, or several that ran side by side.
-  double governed_mhz(const LaunchStats& stats) const;
   /// Bytes that kernels may malloc.
   void set_heap(uint64_t bytes) { gpu_.heap_limit = bytes; }
+  /// Bytes of stack that a thread may have; more where ptxas knows beforehand that a kernel needs more.
+  void set_stack(uint64_t bytes) { gpu_.stack_limit = uint32_t(std::min<uint64_t>(bytes, kMostLocal)); }
   /// Kernels launched so far.
   uint64_t launches() const { return gpu_.grids; }
 
@@ -131,9 +139,13 @@ class Machine {
   void look_for_races(bool races);
   /// How launches run from now on: order, seed, threads, max_cycles, timing_only, strict_tmem.
   void run_by(const Options& options);
+  /// Diagnoses then call things as these lines of CUDA do. `read` is called on any host thread.
+  void read_sources(ReadLine read) { gpu_.options.source_line = std::move(read); }
   /// Diagnoses as they come, from any host thread, one at a time. Default: they are kept for take_diagnoses().
   void on_diagnosis(std::function<void(const Diagnosis&)> f);
   std::vector<Diagnosis> take_diagnoses();
+  /// With Options::observation.coverage: what all launches so far have not put to the test, as notes.
+  void tell_coverage();
   /// printf of device code. Default: it is kept for take_output().
   void on_output(std::function<void(const std::string&)> f);
   std::string take_output();
@@ -177,6 +189,9 @@ class Machine {
   Gpu gpu_;
   Memory memory_;
   checks::AllChecks checks_;
+  bool races_ = false;
+  std::unique_ptr<checks::Coverage> coverage_;
+  std::unique_ptr<checks::OrderPath> order_;
   std::unique_ptr<checks::UnwrittenMemory> unwritten_;
   std::vector<Observer*> attached_;
   std::vector<std::unique_ptr<Module>> modules_;

@@ -46,8 +46,8 @@ class Memory {
 
   /// The allocation that holds `address`, or nullptr.
   const Allocation* find(uint64_t address) const;
-  /// Where its bytes can be read and written, or nullptr if any is outside one allocation. Whoever writes them says so
-  /// by written().
+  /// Where its bytes can be read and written, or nullptr if any is outside one allocation. A caller that writes them
+  /// says so by written().
   uint8_t* at(uint64_t address, uint64_t bytes) const;
   void written(uint64_t address, uint64_t bytes);
   /// "12 bytes past the end of a 4096-byte allocation at 0x…".

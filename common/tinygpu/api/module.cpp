@@ -111,6 +111,9 @@ Module::Module(Gpu& gpu, std::shared_ptr<const ModuleSource> source)
     throw LoadError(LoadError::Kind::invalid_ptx, e.what());
   }
   for (const auto& [name, code] : source_->machine_code) program_->set_sass(name, code);
+  std::map<std::string, uint32_t> frames;
+  for (const auto& [name, k] : source_->resources) frames[name] = k.frame_bytes;
+  if (!frames.empty()) program_->set_stack(frames);
 }
 
 Module::~Module() {

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "common/tinygpu/base/source_place.h"
+
 namespace tinygpu::api {
 
 namespace {
@@ -60,15 +62,30 @@ std::string seed(Options& o, std::string_view text) {
   return number(o.order.seed, text, 0, ~uint64_t(0));
 }
 
+std::string late_only(Options& o, std::string_view text) {
+  auto places = std::make_shared<std::vector<SourcePlace>>();
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const std::string wrong = SourcePlace::read(text.substr(at, end - at), places->emplace_back());
+    if (!wrong.empty()) return wrong + ", several with commas between";
+    at = end + 1;
+  }
+  o.order = {.mode = Mode::late, .late_only = std::move(places)};
+  return {};
+}
+
 std::string clock(Options& o, std::string_view text) {
   constexpr uint32_t kLeast = 100, kMost = 10000;
-  if (text == "highest" || text == "power") {
-    o.clock = text == "power" ? Options::Clock::power : Options::Clock::highest;
-    return {};
-  }
+  using Clock = Options::Clock;
+  for (const auto& [word, value] :
+       {Word{"power", Clock::power}, {"sustained", Clock::sustained}, {"highest", Clock::highest}})
+    if (text == word) {
+      o.clock = value;
+      return {};
+    }
   uint32_t mhz = 0;
   if (!number(mhz, text, kLeast, kMost).empty())
-    return fmt::format("write highest, power, or {} to {} MHz", kLeast, kMost);
+    return fmt::format("write power, sustained, highest, or {} to {} MHz", kLeast, kMost);
   o.clock = Options::Clock::pinned;
   o.clock_mhz = mhz;
   return {};
@@ -79,13 +96,22 @@ std::string ptxas(Options& o, std::string_view text) {
   return access(o.ptxas.c_str(), F_OK) == 0 ? "" : "there is no such file";
 }
 
+std::string explain_order(Options& o, std::string_view text) {
+  const size_t comma = text.find(',');
+  SourcePlace place;
+  if (comma == text.npos) return "write two places with a comma between";
+  for (const std::string_view one : {text.substr(0, comma), text.substr(comma + 1)})
+    if (const std::string wrong = SourcePlace::read(one, place); !wrong.empty()) return wrong;
+  return keep(o.observation.explain_order, text);
+}
+
 constexpr uint64_t kAny = ~uint64_t(0);
 
 constexpr Option kTable[] = {
     {.variable = "GEN5_DEVICE",
      .values = "auto|hardware|tinygpu",
-     .help = "Where a program that was started directly runs: hardware means NVIDIA's libraries; auto (default) means "
-             "those if a Blackwell GPU is present, and else tinygpu",
+     .help = "Where a program runs that is started directly: hardware means NVIDIA's libraries; auto (default) means "
+             "those if a Blackwell GPU is present, and otherwise tinygpu",
      .set =
          [](Options& o, std::string_view t) {
            using Device = Options::Device;
@@ -96,29 +122,41 @@ constexpr Option kTable[] = {
      .flag = "--machine",
      .values = "NAME|FILE",
      .of_check = true,
+     .of_debug = true,
      .help = "Machine profile: a name (b200, h200) or a path",
      .set = [](Options& o, std::string_view t) { return keep(o.machine, t); }},
     {.variable = "GEN5_SEED",
      .flag = "--seed",
      .key = "seed",
      .values = "N",
+     .of_debug = true,
      .help = "A random legal order of completion, chosen by this seed",
      .set = seed},
     {.variable = "GEN5_ORDER",
      .flag = "--order",
      .key = "order",
      .values = "timed|late|seeded",
+     .of_debug = true,
      .help = "When asynchronous effects land: at their time (default), as late as is legal, or in a random legal order",
      .set =
          [](Options& o, std::string_view t) {
            return choose(o.order.mode, t, {{"timed", Mode::timed}, {"late", Mode::late}, {"seeded", Mode::seeded}});
          }},
+    {.variable = "GEN5_LATE_ONLY",
+     .flag = "--late-only",
+     .values = "PLACE,PLACE…",
+     .of_debug = true,
+     .help = "Order late for what these lines start alone; all else lands at its time. A place is LINE, FILE:LINE or "
+             "ptx:LINE",
+     .set = late_only},
     {.variable = "GEN5_CHECK",
      .flag = "--check",
      .key = "check",
      .values = "quick|races",
-     .help = "What is looked for: quick (default), or races: every order that is missing between accesses to shared, "
-             "global and Tensor Memory; takes up to five times as long",
+     .of_debug = true,
+     .help =
+         "Which checks run. quick (default) includes the race check of each grid's first cluster. races searches for "
+         "every missing order between accesses to shared, global and Tensor Memory, and takes up to five times as long",
      .set =
          [](Options& o, std::string_view t) {
            return choose(o.observation.races, t, {{"quick", false}, {"races", true}});
@@ -126,14 +164,17 @@ constexpr Option kTable[] = {
     {.variable = "GEN5_MEMORY_CHECK",
      .flag = "--memory",
      .of_check = true,
-     .help = "Report device memory that is read before it was written, and what is never freed",
+     .of_debug = true,
+     .help = "Report device memory that is read before it is written, and memory that is never freed",
      .set = [](Options& o, std::string_view t) { return flag(o.memory_check, t); }},
     {.variable = "GEN5_TMEM_CHECKS",
      .flag = "--tmem-checks",
      .key = "tmem_checks",
      .values = "warn|strict",
      .of_check = true,
-     .help = "What the PTX ISA forbids in Tensor Memory and hardware lets pass: a warning (default) or an error",
+     .of_debug = true,
+     .help = "For accesses to Tensor Memory that the PTX ISA forbids and hardware permits: a warning (default) or an "
+             "error",
      .set =
          [](Options& o, std::string_view t) {
            return choose(o.strict_tmem, t, {{"warn", false}, {"strict", true}});
@@ -150,18 +191,22 @@ constexpr Option kTable[] = {
      .key = "max_cycles",
      .values = "N",
      .of_check = true,
-     .help = "Stop a kernel that runs for more cycles, and say where its warps are; 0 (default) is no limit",
+     .of_debug = true,
+     .help = "Stop a kernel that runs for more than N cycles, and say where its warps are; 0 (default) is no limit",
      .set = [](Options& o, std::string_view t) { return number(o.max_cycles, t, 0, kAny); }},
     {.variable = "GEN5_CLOCK",
      .flag = "--clock",
-     .values = "highest|power|MHZ",
+     .values = "power|sustained|highest|MHZ",
      .of_check = true,
-     .help = "What turns cycles into seconds: the highest clock (default), the one that power leaves each launch, or "
-             "this one. Cycles stay the same",
+     .of_debug = true,
+     .help =
+         "The clock that converts cycles to seconds: that of a launch after the launches before it, limited by power "
+         "(default), that of a long loop of the launch, the highest, or MHZ. Cycles do not change",
      .set = clock},
     {.variable = "GEN5_TIMING_ONLY",
      .flag = "--timing-only",
      .key = "timing_only",
+     .of_debug = true,
      .help = "Only the clock: matrices are not multiplied and bulk copies move no bytes, so results are worthless",
      .set = [](Options& o, std::string_view t) { return flag(o.timing_only, t); }},
     {.variable = "GEN5_COUNTERS",
@@ -170,7 +215,7 @@ constexpr Option kTable[] = {
      .set = [](Options& o, std::string_view t) { return flag(o.counters, t); }},
     {.variable = "GEN5_PROFILE",
      .flag = "--profile",
-     .help = "Print where each kernel's time went at the end: by role, by what was waited for, by source line",
+     .help = "At the end print where each kernel's time went: by role, by cause of waiting, by source line",
      .set = [](Options& o, std::string_view t) { return flag(o.observation.profile, t); }},
     {.variable = "GEN5_PROFILE_JSON",
      .flag = "--profile-json",
@@ -190,22 +235,31 @@ constexpr Option kTable[] = {
     {.variable = "GEN5_TRACE_KERNELS",
      .flag = "--trace-kernels",
      .values = "N",
-     .help = "Launches of which there are timelines (default: 8)",
+     .help = "Launches that timelines show (default: 8)",
      .set = [](Options& o, std::string_view t) { return number(o.observation.trace_kernels, t, 1, 1000000); }},
     {.variable = "GEN5_REPORT",
      .flag = "--report",
      .values = "FILE",
-     .help = "Write a page into this file, for a browser: profile with source, timelines, roofline, banks, diagnoses",
+     .help = "Write a page for a browser into this file: profile with source, timelines, roofline, banks, diagnoses",
      .set = [](Options& o, std::string_view t) { return keep(o.observation.report, t); }},
+    {.variable = "GEN5_COVERAGE",
+     .help = "Note what the run does not test, and code that breaks no rule but can hardly be meant, as gen5 check "
+             "does",
+     .set = [](Options& o, std::string_view t) { return flag(o.observation.coverage, t); }},
+    {.variable = "GEN5_EXPLAIN_ORDER",
+     .values = "PLACE,PLACE",
+     .help = "Print the chain of synchronisation that orders the first line before the second in the first cluster, or "
+             "where the chain breaks. A place is LINE, FILE:LINE or ptx:LINE",
+     .set = explain_order},
     {.variable = "GEN5_SARIF",
      .flag = "--sarif",
      .values = "FILE",
-     .help = "Write the diagnoses into this file, as SARIF 2.1.0; %p in its name is the process",
+     .help = "Write the diagnoses into this file as SARIF 2.1.0; %p in its name becomes the process's number",
      .set = [](Options& o, std::string_view t) { return keep(o.sarif, t); }},
     {.variable = "GEN5_EXIT_CODE",
      .flag = "--exit-code",
      .values = "N",
-     .help = "Exit code of a program in which an error was diagnosed, whatever it returns: 1 is the default of gen5 "
+     .help = "Exit code of a program with a diagnosed error, whatever the program returns: 1 is the default of gen5 "
              "run, 0 keeps the program's own",
      .set = [](Options& o, std::string_view t) { return number(o.exit_code, t, 0, 255); }},
     {.variable = "GEN5_DUMP_PTX",
@@ -216,18 +270,21 @@ constexpr Option kTable[] = {
     {.variable = "GEN5_REPLACE_PTX",
      .flag = "--replace-ptx",
      .values = "FOLDER",
-     .help = "Take PTX from the file of the same name in this folder, if there is one: what --dump-ptx wrote, changed",
+     .of_debug = true,
+     .help = "Load PTX from the file that --dump-ptx would write into this folder, if there is one: edit it there",
      .set = [](Options& o, std::string_view t) { return keep(o.replace_ptx, t); }},
     {.variable = "GEN5_PTXAS",
      .flag = "--ptxas",
      .values = "FILE",
+     .of_debug = true,
      .help =
-         "This ptxas makes machine code of PTX that has none beside it, as a just-in-time compiler's, and loops are "
-         "priced by it; without it they are priced by the PTX",
+         "This ptxas makes machine code of PTX that comes without, such as a just-in-time compiler's, and prices its "
+         "loops; without this option the PTX prices them",
      .set = ptxas},
     {.variable = "GEN5_PTXAS_SECONDS",
      .flag = "--ptxas-seconds",
      .values = "N",
+     .of_debug = true,
      .help = "How long one run of that ptxas may take (default: 300)",
      .set = [](Options& o, std::string_view t) { return number(o.ptxas_seconds, t, 1, 1000000); }},
 };

@@ -26,6 +26,8 @@ struct ObservationOptions {
   bool profile = false;                       // printed at the end of the process
   std::string profile_json;
   std::string report;
+  std::string explain_order;  // two source places, a comma between
+  bool coverage = false;      // say what a run has not put to the test
 };
 
 /// The table's help texts say what each is.
@@ -38,8 +40,9 @@ struct Options {
   bool timing_only = false;
   bool memory_check = false;
   bool strict_tmem = false;
-  /// What turns cycles into seconds: the highest clock, the one that power leaves each launch, or `clock_mhz`.
-  enum class Clock : uint8_t { highest, power, pinned } clock = Clock::highest;
+  /// What turns cycles into seconds: the clock that power leaves each launch behind those before it, or a loop of it,
+  /// the highest clock, or `clock_mhz`.
+  enum class Clock : uint8_t { power, sustained, highest, pinned } clock = Clock::power;
   double clock_mhz = 0;
   std::string ptxas = {};
   uint32_t ptxas_seconds = 300;
@@ -55,6 +58,7 @@ struct Option {
   const char* key = nullptr;     // "order", of a session's JSON; null: a session cannot change it
   const char* values = nullptr;  // "timed|late|seeded", "N", "FILE"; null: it is on or off, 1 or 0
   bool of_check = false;         // gen5 check has the flag, too
+  bool of_debug = false;         // and gen5 debug
   const char* help = "";
   /// Sets it. Empty, or what is wrong with `text`: "write timed, late or seeded".
   std::string (*set)(Options& options, std::string_view text) = nullptr;

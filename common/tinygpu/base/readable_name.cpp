@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 
 namespace tinygpu {
 namespace {
@@ -28,16 +29,48 @@ std::string leading_name(const std::string& mangled) {
   return out;
 }
 
-}  // namespace
-
-std::string readable_name(const std::string& name) {
+std::string demangled(const std::string& name) {
+  if (!name.starts_with("_Z")) return name;  // the C++ library takes "g" for a type
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
                                                     std::free);
-  std::string out = status == 0 && text ? text.get() : name;
-  if (status != 0 && name.rfind("_Z", 0) == 0)
-    if (const std::string short_name = leading_name(name); !short_name.empty()) out = short_name;
+  if (status == 0 && text) return text.get();
+  const std::string leading = leading_name(name);
+  return leading.empty() ? name : leading;
+}
+
+}  // namespace
+
+std::string readable_name(const std::string& name) {
+  std::string out = demangled(name);
   if (out.size() > kLongestName) out = out.substr(0, kHead) + " … " + out.substr(out.size() - (kLongestName - kHead));
+  return out;
+}
+
+std::string short_name(const std::string& name) {
+  constexpr std::string_view kAnonymous = "(anonymous namespace)::", kOperator = "operator";
+  const std::string full = demangled(name);
+  const std::string_view text = full;
+  std::string out;
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!depth && text.substr(i).starts_with(kAnonymous)) {
+      i += kAnonymous.size() - 1;
+    } else if (!depth && text.substr(i).starts_with(kOperator)) {  // its own name may have brackets
+      const size_t end = std::min(text.find('(', i + kOperator.size() + 1), text.size());
+      return out + std::string(text.substr(i, end - i));
+    } else if (text[i] == '<') {
+      ++depth;
+    } else if (text[i] == '>') {
+      --depth;
+    } else if (!depth && text[i] == '(') {
+      break;
+    } else if (!depth && text[i] == ' ') {
+      out.clear();  // that was its type
+    } else if (!depth) {
+      out += text[i];
+    }
+  }
   return out;
 }
 

@@ -18,7 +18,7 @@ class CtaBooks {
     parts_.clear();
     parts_.resize(launch.partitions().size());
   }
-  /// The book of `cta`, or null if nobody has opened one.
+  /// The book of `cta`, or null if none has been opened.
   Book* find(const Cta& cta) {
     Part& part = parts_[cta.cluster.partition.index];
     Recent& recent = part.recent[reinterpret_cast<uintptr_t>(&cta) / sizeof(Cta) % part.recent.size()];

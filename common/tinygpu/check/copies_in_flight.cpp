@@ -30,12 +30,11 @@ void CopiesInFlight::tell(Met met, uint64_t at, uint64_t bytes, const Flight& fl
   d.severity = met.severity;
   d.message = fmt::format("{} of {} bytes at shared offset {:#x} while a copy that {} there is in flight", met.what,
                           bytes, at, flight.writes ? "lands" : "reads");
-  d.help =
-      flight.writes
-          ? "wait first for the phase of the copy's mbarrier that counts its bytes; a barrier of threads does not "
-            "wait for copies"
-          : "close the copy's group with cp.async.bulk.commit_group and wait with cp.async.bulk.wait_group.read in "
-            "the thread that issued it, before the buffer is written again";
+  d.help = flight.writes
+               ? "wait first for the phase of the copy's mbarrier that counts its bytes; a barrier of threads does not "
+                 "wait for copies"
+               : "in the thread that issued the copy, close its group with cp.async.bulk.commit_group and wait with "
+                 "cp.async.bulk.wait_group.read, before the buffer is written again";
   d.where = met.who.where(met.time);
   d.label = met.label;
   d.others = {{flight.who.where(flight.issued),
@@ -151,7 +150,7 @@ void CopiesInFlight::operand(const MemoryAccess& a, const Flights& flights) {
     const Flight* f = told ? nullptr : flights.meets(at, at + bytes, true);
     if (!f) return;
     told = true;
-    // A warning: rows that nobody looks at may lie in another stage.
+    // A warning: unused rows may lie in another stage.
     const std::string_view opcode = a.operation->function->instruction(*a.operation->op).name();
     tell({*a.operation, a.time, fmt::format("operand {} of {}: a read", a.tile->operand, opcode), "reads too early",
           Severity::warning},

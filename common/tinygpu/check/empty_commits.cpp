@@ -27,14 +27,13 @@ void EmptyCommits::on_issue(const AsyncOperation& o) {
   }
   if (threads.empty() || threads.contains(thread)) return;
   const Issue& other = threads.begin()->second;
-  Diagnosis d{
-      .code = "commit-empty",
-      .severity = Severity::warning,
-      .message = "tcgen05.commit in a thread that has issued nothing that it could be about: it arrives at once",
-      .help = "let the thread that issued the operations commit them: elect one lane for both",
-      .where = o.who.where(o.issued),
-      .label = "commits nothing",
-      .others = {{other.who.where(other.time), "another thread has issued this"}}};
+  Diagnosis d{.code = "commit-empty",
+              .severity = Severity::warning,
+              .message = "tcgen05.commit in a thread that has issued no operation for it to cover: it arrives at once",
+              .help = "let the thread that issued the operations commit them: elect one lane for both",
+              .where = o.who.where(o.issued),
+              .label = "commits nothing",
+              .others = {{other.who.where(other.time), "another thread has issued this"}}};
   // The operation is the commit itself: a thread executes it.
   d.where.operation.clear();
   o.who.report(std::move(d));

@@ -1,6 +1,6 @@
 // tcgen05.commit in a thread that has issued nothing it could be about, while another thread of its CTA has (PTX ISA
-// 9.7.16.12): it arrives at once, whatever those operations do. Where nobody has issued any, an empty commit is what a
-// loop of no steps leaves, and passes.
+// 9.7.16.12): it arrives at once, whatever those operations do. Where no thread has issued any, an empty commit is what
+// a loop of no steps leaves, and passes.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/tinygpu/engines/tma/tensor_box.h"
+#include "common/tinygpu/machine/sync/mbarrier_name.h"
 
 namespace tinygpu::checks {
 namespace {
@@ -89,12 +90,12 @@ void MbarrierBooks::tell_excess(const Book& book, const Sync& s, int64_t excess)
       {.code = "mbarrier-tx-mismatch",
        .severity = Severity::warning,
        .message =
-           fmt::format("phase {} of the mbarrier at shared offset {:#x} of CTA rank {} has all its arrivals, but {} "
-                       "bytes have landed and {} were expected: it cannot end so",
-                       book.phase, s.offset, s.cta->rank, landed, int64_t(landed) - excess),
+           fmt::format("phase {} of {} of CTA rank {} has all its arrivals, but {} bytes have landed and {} were "
+                       "expected: the phase cannot end",
+                       book.phase, mbarrier_name(*s.cta, s.offset), s.cta->rank, landed, int64_t(landed) - excess),
        .help =
-           "let expect_tx name all bytes that land in the phase, before its last arrival: of a tensor copy the whole "
-           "box, of a pair of CTAs whose copies signal one mbarrier the bytes of both",
+           "let expect_tx name all bytes that land in the phase, before its last arrival: for a tensor copy the whole "
+           "box; if the copies of a CTA pair signal one mbarrier, the bytes of both CTAs",
        .where = first.where,
        .label = first.label,
        .others = std::move(places)});

@@ -128,7 +128,7 @@ class OperandLayouts::Look {
     tell(swizzle ? fmt::format("the tensor map's swizzle is {}, the descriptor's {}, and {}", name_of(b.fill->box->map),
                                tinygpu::name_of(layout_.descriptor.swizzle), what)
                  : what,
-         swizzle ? "give the tensor map and the descriptor the same swizzle"
+         swizzle ? "give the tensor map and the descriptor one swizzle"
                  : "compare the descriptor's start address, LBO and SBO with the box: `gen5 explain --smem-desc 0x… "
                    "--rows N` shows where each row is read",
          std::move(others));
@@ -141,7 +141,7 @@ class OperandLayouts::Look {
     return *other.operand != *operand_ && a.start == b.start && a.stride == b.stride;
   }
 
-  /// 16 bytes are read. Nobody else reads them as something else, nor this operation twice.
+  /// 16 bytes are read. No other operation may read them as something else, nor this one twice.
   void read(uint32_t address, uint32_t row, uint32_t chunk) {
     Cell* const cell = book_.cell(address);
     if (!cell) return;
@@ -162,7 +162,8 @@ class OperandLayouts::Look {
         tell(fmt::format("{} are {} for {} of another operation (shared offset {:#x})",
                          name_of_chunk(row, chunk, layout_), name_of_chunk(cell->row, cell->chunk, other.layout),
                          other.operand, address),
-             "compare the start addresses, LBO and SBO of the two: what was written once can be right for one of them",
+             "compare the start addresses, LBO and SBO of the two: the written layout can be right for only one of "
+             "them",
              {{other.who.where(other.time), fmt::format("reads them as {}", other.operand)}});
     }
     cell->reading = mine_;
@@ -189,7 +190,7 @@ class OperandLayouts::Look {
                         *left, *s);
         }
         if (s && chunk == 0 && row == 0) head = s;
-        // Rows that nobody uses may lie in another box, at another step of the loop along K.
+        // Unused rows may lie in another box, at another step of the loop along K.
         if (s && head && chunk == 0 && along == 0 && s->fill->box->map.base == head->fill->box->map.base &&
             s->place.along != head->place.along &&
             (s->fill == head->fill || (s->place.along - head->place.along) % layout_.k_bytes))
@@ -309,7 +310,7 @@ void OperandLayouts::on_access(const MemoryAccess& a) {
     ++looks;
     return Look(*this, book, a).all();
   }
-  // Written: it is nobody's operand any more.
+  // Written: it is no operand any more.
   uint32_t fill = 0;
   if (a.tile && a.tile->box) {
     book.fills.push_back({*a.operation, a.time, a.tile->box, a.tile->box_offset});

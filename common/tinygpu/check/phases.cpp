@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "common/tinygpu/machine/sync/mbarrier_name.h"
+
 namespace tinygpu::checks {
 
 uint32_t Phases::interests_in(const LaunchConfig& launch) const {
@@ -14,11 +16,10 @@ void Phases::on_cta(const Cta& cta, bool, uint64_t) { books_.close(cta); }
 
 void Phases::tell_unseen(const Barrier& b, const Sync& s) {
   s.who->report(Severity::warning, "mbarrier-phase-unobserved",
-                fmt::format("an arrive in phase {} of the mbarrier at shared offset {:#x} of CTA rank {} before any "
-                            "thread has seen phase {} complete",
-                            b.phase, s.offset, s.cta->rank, b.phase - 1),
-                "let a test_wait or try_wait of each phase succeed before arriving for the next; a waiter that is "
-                "late would see the parity come round again");
+                fmt::format("an arrive in phase {} of {} of CTA rank {} before any thread has seen phase {} end",
+                            b.phase, mbarrier_name(*s.cta, s.offset), s.cta->rank, b.phase - 1),
+                "let a test_wait or try_wait of each phase succeed before the next phase's arrivals; a late waiting "
+                "thread would see the old parity again");
 }
 
 void Phases::tell_early(Barrier& b, const Sync& s) {
@@ -28,13 +29,13 @@ void Phases::tell_early(Barrier& b, const Sync& s) {
   if (f.waiter.cta == f.expecter.cta && f.waiter.warp == f.expecter.warp) return;
   f.waiter.report({.code = "mbarrier-wait-passes-initially",
                    .severity = Severity::warning,
-                   .message = fmt::format("a wait passes before the first phase of the mbarrier at shared offset {:#x} "
-                                          "of CTA rank {} has ended, and bytes are expected there in that phase",
-                                          s.offset, s.cta->rank),
-                   .help = "the first phase has parity 0: let a consumer begin with 0 and flip; only who waits for a "
-                           "free slot begins with 1, on the mbarrier on which consumers arrive",
+                   .message = fmt::format("a wait passes before the first phase of {} of CTA rank {} has ended, and "
+                                          "bytes are expected there in that phase",
+                                          mbarrier_name(*s.cta, s.offset), s.cta->rank),
+                   .help = "the first phase has parity 0: let a consumer begin with 0 and flip; only a producer that "
+                           "waits for a free stage begins with 1, on the mbarrier on which consumers arrive",
                    .where = f.waiter.where(f.waited),
-                   .label = "asks for parity 1, and passes at once",
+                   .label = "waits with parity 1, and passes at once",
                    .others = {{f.expecter.where(f.expected), "bytes are expected here"}}});
   b.first = nullptr;
 }

@@ -1,9 +1,10 @@
 // What mbarriers' phases tell of mistakes in counting them (PTX ISA 9.7.13.15.2 and .5):
-// * A phase that nobody sees complete before the next arrivals: a waiter that is late would see the parity come round.
+// * A phase that no thread sees complete before the next arrivals: a waiter that is late would see the parity come
+// round.
 // * A wait for the phase before the first, which passes at once, on an mbarrier that counts the bytes of copies: who
 // waits
 //   there waits for data, and has none yet. A producer that waits so for its slots to be free does it on an mbarrier
-//   that nobody's bytes arrive at.
+//   that counts no bytes.
 #pragma once
 #include <cstdint>
 #include <memory>

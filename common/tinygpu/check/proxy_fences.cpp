@@ -10,11 +10,11 @@ namespace {
 void tell_untold(const Origin& who, const std::string& reader, uint64_t offset, Severity severity) {
   who.report(
       severity, "proxy-fence-missing",
-      fmt::format("{} reads shared offset {:#x}, which ordinary stores have written and no fence.proxy.async "
-                  "has handed to the async proxy since: it may read what lay there before",
+      fmt::format("{} reads shared offset {:#x}, which ordinary stores have written and no fence.proxy.async has made "
+                  "visible to the async proxy since: it may read old data",
                   reader, offset),
-      "run fence.proxy.async.shared::cta in every storing thread, between its stores and the barrier behind which the "
-      "reader is issued (or in the thread that issues it, behind the barrier)");
+      "execute fence.proxy.async.shared::cta in every storing thread, between its stores and the barrier before the "
+      "reading operation (or in the thread that issues this operation, after the barrier)");
 }
 
 /// A warning for MMAs: CUTLASS's first Blackwell example has no such fence, and its authors see right results on a

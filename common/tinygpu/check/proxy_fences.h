@@ -36,7 +36,7 @@ class ProxyFences final : public Observer {
     void forget(uint64_t offset, uint64_t bytes) { set(offset, bytes, 0); }
     /// fence.proxy.async of shared memory; −1: by a warp of another CTA, which counts as if it covered everything.
     void fenced(int warp);
-    /// The warp has synchronised with somebody; −1: all of the CTA have.
+    /// The warp has synchronised with another; −1: all of the CTA have.
     void acquired(int warp);
     /// Some store may not have been handed over; untold(): one in the 16 bytes at `offset` has not.
     bool any_untold() const;
@@ -56,7 +56,7 @@ class ProxyFences final : public Observer {
     std::array<uint32_t, kWarps> last_store_{}, fenced_{}, acquired_{};
     uint32_t now_ = 1;
     uint32_t all_acquired_ = 0;
-    uint32_t covered_ = 0;  // stores of all warps before this moment have been told by somebody who knew of them
+    uint32_t covered_ = 0;  // stores of all warps before this moment have been fenced by a warp that knew of them
   };
   CtaBooks<Stores> books_;
 };

@@ -20,19 +20,19 @@ void UnfinishedTensorMemory::tell(const Origin& who, uint64_t time, const char* 
          .severity = Severity::warning,
          .message = fmt::format("{} rewrites cells that a tcgen05.ld may still be reading", what),
          .help =
-             "Put tcgen05.wait::ld behind the load, and hand the columns over only after it (tcgen05.fence on both "
-             "sides of the barrier)."};
+             "Put tcgen05.wait::ld after the load, and let another thread use the columns only then (tcgen05.fence on "
+             "both sides of the barrier)."};
   else
     d = {.code = "tmem-not-complete",
          .severity = Severity::warning,
-         .message = fmt::format("{} {} cells that a {} has not finished with", what, writes ? "writes" : "reads",
-                                name_of(earlier.kind)),
+         .message =
+             fmt::format("{} {} cells that a {} still uses", what, writes ? "writes" : "reads", name_of(earlier.kind)),
          .help = earlier.kind == Kind::tmem_store
-                     ? "Put tcgen05.wait::st behind the store; another thread also needs a barrier with tcgen05.fence."
-                     : "Wait on the mbarrier that tcgen05.commit arrives on before touching the cells."};
+                     ? "Put tcgen05.wait::st after the store; another thread also needs a barrier with tcgen05.fence."
+                     : "Wait on the mbarrier of the tcgen05.commit before touching the cells."};
   d.where = who.where(time);
   d.label = writes ? "written or freed here" : "read here";
-  d.others = {{earlier.who.where(earlier.issued), "issued here, and nobody has waited for it"}};
+  d.others = {{earlier.who.where(earlier.issued), "issued here, and no wait for it lies between"}};
   who.report(std::move(d));
 }
 

@@ -1,6 +1,6 @@
 // Cells of Tensor Memory that an operation touches, or a dealloc frees, while another one between issue and completion
-// has to do with them: nobody has waited (PTX ISA 9.7.16.6). Warnings: whether the value is wrong depends on time. Two
-// operations of the tensor core are not compared: its queue has an order of its own (unordered_operations.h).
+// has to do with them: no wait lies between (PTX ISA 9.7.16.6). Warnings: whether the value is wrong depends on time.
+// Two operations of the tensor core are not compared: its queue has an order of its own (unordered_operations.h).
 #pragma once
 #include <cstdint>
 #include <memory>

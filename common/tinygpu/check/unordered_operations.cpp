@@ -45,11 +45,11 @@ void UnorderedOperations::on_issue(const AsyncOperation& o) {
     } else if (meet(p.cells, o.cells)) {
       o.who.report({.code = "tmem-unordered",
                     .severity = Severity::warning,
-                    .message = fmt::format("this {} and an earlier {} touch the same Tensor Memory, and nothing orders "
-                                           "them",
+                    .message = fmt::format("this {} and an earlier {} touch the same cells of Tensor Memory, and "
+                                           "nothing orders them",
                                            name_of(o.kind), name_of(p.kind)),
-                    .help = "Wait for the earlier one's tcgen05.commit on its mbarrier. Issue order counts between "
-                            "MMAs with the same accumulator, shape and kind, and from cp or shift to mma only.",
+                    .help = "Wait for the earlier operation's tcgen05.commit on its mbarrier. Issue order holds only "
+                            "between MMAs with one accumulator, shape and kind, and from cp or shift to mma.",
                     .where = o.who.where(o.issued),
                     .label = "issued here",
                     .others = {{p.who.where(p.issued), "the earlier one"}}});

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kWord = 4;
 
-/// What a word at `address` holds that nobody has written.
+/// What an unwritten word at `address` holds.
 uint32_t mark(uint64_t address) {
   const uint64_t mixed = (address / kWord + 1) * 0x9e3779b97f4a7c15ull;
   return uint32_t(mixed >> 32) ^ uint32_t(mixed);
@@ -54,10 +54,10 @@ void UnwrittenMemory::on_access(const MemoryAccess& a) {
            .message = fmt::format("{} reads {} bytes at global address {:#x}: byte {} of an allocation of {}, which "
                                   "neither a kernel nor the host has written",
                                   who.function->instruction(*who.op).name(), kWord, at, at - in->base, in->size),
-           .help = "write it first, by a copy, by cudaMemset or in a kernel; or compare the address with where the "
-                   "data ends",
+           .help = "write it first, by a copy, by cudaMemset or in a kernel; or compare the address with the end of "
+                   "the data",
            .where = who.where(a.time),
-           .label = "reads what lay there by chance"});
+           .label = "reads arbitrary bytes"});
       return;
     }
   });

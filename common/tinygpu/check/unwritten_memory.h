@@ -1,5 +1,5 @@
-// Device memory that is read and nobody has written, neither a kernel nor the host. Fresh allocations get words that
-// follow from their address; who reads such a word reads what nobody has put there, but for a chance of 1 in 2^32.
+// Device memory that is read and neither a kernel nor the host has written. Fresh allocations get words that
+// follow from their address; such a word was never written, but for a chance of 1 in 2^32.
 #pragma once
 #include <cstdint>
 #include <memory>

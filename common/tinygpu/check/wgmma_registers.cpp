@@ -136,8 +136,8 @@ void WgmmaRegisters::multiply(const Executed& e, const Step& step, WarpState& st
     who.report({.code = "wgmma-fence-missing",
                 .severity = Severity::warning,
                 .message = "a register of wgmma.mma_async has been written since the warp's last wgmma.fence",
-                .help = "wgmma.fence between what writes the registers of A or of the accumulator and the first wgmma "
-                        "that takes them",
+                .help = "put wgmma.fence between the writes to registers of A or of the accumulator and the first "
+                        "wgmma that uses them",
                 .where = who.where(e.issued),
                 .label = "takes it",
                 .others = {{earlier.where(touch.time), "writes the register"}},

@@ -33,7 +33,7 @@ class WgmmaRegisters final : public Observer {
     std::unordered_map<uint32_t, Step> steps;  // by the number of the instruction
   };
   struct Touch {
-    const Op* op = nullptr;  // null: nobody has touched it
+    const Op* op = nullptr;  // null: untouched
     uint64_t time = 0;
     uint32_t lanes = 0;
   };

@@ -1,11 +1,8 @@
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -13,18 +10,21 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "common/tinygpu/base/readable_name.h"
+#include "common/tinygpu/base/source_place.h"
 #include "common/tinygpu/base/temporary_folder.h"
+#include "common/tinygpu/cli/check_fixes.h"
+#include "common/tinygpu/cli/check_minimise.h"
+#include "common/tinygpu/cli/check_runs.h"
 #include "common/tinygpu/cli/commands.h"
-#include "common/tinygpu/cli/end_signals.h"
 #include "common/tinygpu/cli/program.h"
-#include "common/tinygpu/diagnosis/findings.h"
 #include "common/tinygpu/diagnosis/grouping.h"
 #include "common/tinygpu/diagnosis/render.h"
 #include "common/tinygpu/diagnosis/sarif.h"
@@ -36,116 +36,112 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What is asked for, and printed apart from what was found.
+constexpr const char *kOrder = "order-explained", *kCoverage = "check-coverage";
+
 struct CheckOptions {
   Settings settings;
   uint32_t seeds = 5, jobs = 1;
   bool keep_going = false, show_output = false, werror = false, notes = false;
-  std::string sarif;
+  std::string sarif, fix;
+  std::vector<std::string> sizes, explain_order;
   std::vector<std::string> command;
-};
-
-/// One run of the program under one order of completion.
-struct Run {
-  std::string order;
-  pid_t process = 0;  // while it runs
-  std::chrono::steady_clock::time_point begin;
-  int status = 0;  // as waitpid has it
-  double seconds = 0;
-  uint64_t launches = 0;
-  size_t errors = 0, warnings = 0;
-  fs::path output, logs;
-
-  bool exited(int code) const { return WIFEXITED(status) && WEXITSTATUS(status) == code; }
-  std::string end() const {
-    return WIFEXITED(status) ? fmt::format("exit code {}", WEXITSTATUS(status))
-                             : fmt::format("signal {}", WTERMSIG(status));
-  }
 };
 
 std::string plural(size_t n, const char* word) { return fmt::format("{} {}{}", n, word, n == 1 ? "" : "s"); }
 
-/// Starts the program. Its output goes into `run.output`, or to ours.
-void start(const CheckOptions& o, Run& run, EndSignals& signals) {
-  run.begin = std::chrono::steady_clock::now();
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  if (child < 0) {
-    fmt::print(stderr, "gen5: no process can be started: {}\n", std::strerror(errno));
-    throw CLI::RuntimeError(1);
-  }
-  if (child == 0) {
-    signals.restore();
-    if (!o.show_output) {
-      const int out = open(run.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-      if (out < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0) _exit(126);
-    }
-    const bool seeded = run.order.starts_with("seed ");
-    set_environment("GEN5_ORDER", seeded ? "seeded" : run.order);
-    if (seeded)
-      set_environment("GEN5_SEED", run.order.substr(5));
-    else
-      unsetenv("GEN5_SEED");
-    set_environment("GEN5_CHECK", "races");
-    set_environment("GEN5_EXIT_CODE", "0");  // the program's own are looked at, and errors counted
-    set_environment("GEN5_SARIF", (run.logs / "%p.sarif").string());
-    _exit(become(o.command));
-  }
-  run.process = child;
-}
-
-/// Somebody wants `gen5 check` to end.
-struct Interrupted {
-  int signal;
+/// Of "M=128,256" the name and the values.
+struct Size {
+  std::string name;
+  std::vector<std::string> values;
 };
-
-/// Waits until one of those that run ends.
-void await_one(std::vector<Run>& runs, EndSignals& signals) {
-  int status = 0;
-  pid_t ended = 0;
-  while ((ended = waitpid(-1, &status, WNOHANG)) == 0)
-    if (const int s = signals.await_child()) throw Interrupted{s};
-  if (ended < 0) throw std::runtime_error(fmt::format("no child can be waited for: {}", std::strerror(errno)));
-  for (Run& run : runs)
-    if (run.process == ended) {
-      run.process = 0;
-      run.status = status;
-      run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - run.begin).count();
-    }
+/// Empty, or what is wrong with `text`.
+std::string read_size(const std::string& text, Size& out) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) return "write NAME=VALUE,VALUE…";
+  out.name = text.substr(0, equals);
+  for (size_t at = equals + 1; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    out.values.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return {};
 }
 
-/// Ends those that still run; nobody wants to know any more.
-void stop(std::vector<Run>& runs) {
-  for (Run& run : runs)
-    if (run.process > 0) {
-      kill(run.process, SIGKILL);
-      while (waitpid(run.process, &run.status, 0) < 0 && errno == EINTR) {
+/// Every order of completion for every choice of sizes, the smallest first: {NAME} in an argument stands for its value.
+std::vector<RunPlan> plans_of(const CheckOptions& o) {
+  std::vector<std::string> orders = {"timed"};
+  if (o.explain_order.empty()) {
+    orders.emplace_back("late");
+    for (uint32_t seed = 1; seed <= o.seeds; ++seed) orders.push_back(fmt::format("seed {}", seed));
+  }
+  RunPlan first{.order = "", .command = o.command};
+  if (o.explain_order.empty())
+    first.environment.emplace_back("GEN5_COVERAGE", "1");
+  else
+    first.environment.emplace_back("GEN5_EXPLAIN_ORDER", fmt::format("{}", fmt::join(o.explain_order, ",")));
+  std::vector<RunPlan> shapes = {first};
+  for (const std::string& text : o.sizes) {
+    Size size;
+    read_size(text, size);
+    std::vector<RunPlan> more;
+    for (const RunPlan& shape : shapes)
+      for (const std::string& value : size.values) {
+        RunPlan& plan = more.emplace_back(shape);
+        plan.sizes += fmt::format("{}{}={}", plan.sizes.empty() ? "" : " ", size.name, value);
+        const std::string name = "{" + size.name + "}";
+        for (std::string& word : plan.command)
+          for (size_t at = 0; (at = word.find(name, at)) != std::string::npos; at += value.size())
+            word.replace(at, name.size(), value);
       }
-      run.process = 0;
-    }
+    shapes = std::move(more);
+  }
+  std::vector<RunPlan> out;
+  for (const RunPlan& shape : shapes)
+    for (const std::string& order : orders) out.emplace_back(shape).order = order;
+  return out;
 }
 
-/// However check() ends.
-struct Stop {
-  std::vector<Run>& runs;
-  ~Stop() { stop(runs); }
-};
+/// As a shell takes it.
+std::string quoted(const std::string& word) {
+  constexpr std::string_view kPlain = "-_./=+:,@%";
+  const bool plain = !word.empty() && std::ranges::all_of(word, [&](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || kPlain.find(c) != kPlain.npos;
+  });
+  if (plain) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
 
-/// What the run's processes have left behind.
-void gather(Run& run, diagnosis::Findings& findings) {
-  std::set<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(run.logs)) files.insert(entry.path());
-  for (const fs::path& file : files) {
-    std::ifstream in(file);
-    const auto log = nlohmann::ordered_json::parse(in, nullptr, false);
-    if (log.is_discarded()) continue;  // its process was killed while it wrote
-    const diagnosis::SarifLog read = diagnosis::read_sarif(log);
-    run.launches += read.launches;
-    for (const diagnosis::Finding& f : read.findings) {
-      findings.add(f.diagnosis, run.order);
-      run.errors += f.diagnosis.severity == Severity::error;
-      run.warnings += f.diagnosis.severity == Severity::warning;
-    }
-  }
+/// One command that does what the run did.
+std::string repeating(const RunPlan& plan, const Settings& settings) {
+  std::string out;
+  for (const auto& [name, value] : settings) out += fmt::format("{}={} ", name, quoted(value));
+  out += "gen5 run --check races";
+  if (!plan.late_only.empty())
+    out += " --late-only " + quoted(plan.late_only);
+  else if (plan.order.starts_with("seed "))
+    out += " --seed " + plan.order.substr(5);
+  else if (plan.order != "timed")
+    out += " --order " + plan.order;
+  for (const std::string& word : plan.command) out += " " + quoted(word);
+  return out;
+}
+
+/// Is about no line, or not for the user.
+bool is_internal(const Diagnosis& d) { return d.code == kCoverage || d.code == kDelayableLines; }
+
+/// Says which lines have to be late for the run to fail, if that can be found out.
+void print_minimised(const Run& failed, const diagnosis::Findings& findings, const fs::path& folder, double seconds,
+                     const Settings& settings, EndSignals& signals) {
+  constexpr size_t kMost = 200;
+  const auto found = minimise(failed, findings, folder, seconds, kMost, signals);
+  if (!found) return;
+  fmt::print("\nIt fails when the effects of {} of {} lines alone are late{}:\n", found->lines.size(), found->of,
+             found->least ? "" : " (perhaps fewer would do: the search has ended early)");
+  for (const Where& w : found->lines) fmt::print("    {}  {}\n", late_name_of(w), w.ptx_text);
+  fmt::print("To repeat it so: {}\n", repeating(found->plan, settings));
 }
 
 void print_end_of(const fs::path& output) {
@@ -175,7 +171,7 @@ void print(const diagnosis::Findings& findings, const std::string& folder, size_
   const auto print_all = [&](Group group, const char* heading) {
     bool first = true;
     for (const diagnosis::Finding& f : findings.all()) {
-      if (diagnosis::group_of(f.diagnosis) != group) continue;
+      if (diagnosis::group_of(f.diagnosis) != group || is_internal(f.diagnosis)) continue;
       if (std::exchange(first, false) && *heading) fmt::print("{}\n\n", heading);
       print_one(f);
     }
@@ -190,6 +186,37 @@ void print(const diagnosis::Findings& findings, const std::string& folder, size_
                plural(size_t(kept), "note"));
 }
 
+/// What no run has put to the test.
+void print_coverage(const diagnosis::Findings& findings, size_t runs) {
+  bool first = true;
+  for (const diagnosis::Finding& f : findings.all()) {
+    if (f.diagnosis.code != kCoverage || f.orders.size() < runs) continue;
+    if (std::exchange(first, false)) fmt::print("Not put to the test (--sizes runs the program with several sizes):\n");
+    fmt::print("  {}: {}\n", readable_name(f.diagnosis.where.kernel), f.diagnosis.message);
+  }
+  if (!first) fmt::print("\n");
+}
+
+/// Says by what chain one line comes before another; 1: neither was seen.
+int explain_order(const CheckOptions& o, const fs::path& folder, EndSignals& signals) {
+  diagnosis::Findings findings;
+  CheckRuns runs(folder, o.show_output, signals);
+  const Run& run = runs.run(plans_of(o), 0, 1, findings);
+  diagnosis::SourceFiles files(image::read_source);
+  bool any = false;
+  for (const diagnosis::Finding& f : findings.all()) {
+    if (f.diagnosis.code != kOrder) continue;
+    any = true;
+    fmt::print("{}\n", diagnosis::render(f.diagnosis, {.color = diagnosis::in_color(STDOUT_FILENO),
+                                                       .folder = fs::current_path().string(),
+                                                       .files = &files}));
+  }
+  if (any) return 0;
+  fmt::print("gen5 check: neither {} nor {} has done anything in the first cluster of {} launch{}\n",
+             o.explain_order[0], o.explain_order[1], run.launches, run.launches == 1 ? "" : "es");
+  return 1;
+}
+
 int check(const CheckOptions& o) {
   prepare(o.command, o.settings);
   const std::string folder = fs::current_path().string();
@@ -201,54 +228,55 @@ int check(const CheckOptions& o) {
     fmt::print(stderr, "gen5: no folder can be made in {}: {}\n", where ? where : "/tmp", std::strerror(error));
     throw CLI::RuntimeError(1);
   }
-  std::vector<std::string> orders = {"timed", "late"};
-  for (uint32_t seed = 1; seed <= o.seeds; ++seed) orders.push_back(fmt::format("seed {}", seed));
+  if (!o.explain_order.empty()) return explain_order(o, temporary.path(), signals);
+  const std::vector<RunPlan> plans = plans_of(o);
+  size_t width = 8;
+  for (const RunPlan& plan : plans) width = std::max(width, plan.name().size());
 
   diagnosis::Findings findings;
-  std::vector<Run> runs;
-  runs.reserve(orders.size());
-  const Stop at_the_end{runs};
   std::vector<std::string> failures;
+  std::optional<Run> failed;  // the first
   uint64_t launches = 0;
-  for (size_t next = 0; next < orders.size(); ++next) {  // told of in this order, however many run at once
-    while (runs.size() < orders.size() && runs.size() < next + o.jobs) {
-      Run& run = runs.emplace_back();
-      run.order = orders[runs.size() - 1];
-      run.output = temporary.path() / fmt::format("output {}", run.order);
-      run.logs = temporary.path() / run.order;
-      fs::create_directory(run.logs);
-      start(o, run, signals);
-    }
-    Run& run = runs[next];
-    while (run.process) await_one(runs, signals);
-    gather(run, findings);
-    launches += run.launches;
-    fmt::print("  {:<8} {:<12} {:>7.1f} s  {}, {}\n", run.order, run.end(), run.seconds, plural(run.errors, "error"),
-               plural(run.warnings, "warning"));
-    std::fflush(stdout);
-    if (!run.exited(0)) {
-      failures.push_back(fmt::format("{}: {}", run.order, run.end()));
-      if (!o.show_output && !run.errors) print_end_of(run.output);
-    }
-    if ((run.errors || !run.exited(0)) && !o.keep_going) {
-      stop(runs);
-      runs.resize(next + 1);
+  double seconds = 0;
+  size_t done = 0;
+  bool depends = false;
+  {
+    CheckRuns runs(temporary.path(), o.show_output, signals);
+    while (done < plans.size()) {  // told of in this order, however many run at once
+      Run& run = runs.run(plans, done++, o.jobs, findings);
+      launches += run.launches;
+      seconds += run.seconds;
+      fmt::print("  {:<{}} {:<12} {:>7.1f} s  {}, {}\n", run.plan.name(), width, run.end(), run.seconds,
+                 plural(run.errors, "error"), plural(run.warnings, "warning"));
+      std::fflush(stdout);
+      if (!run.exited(0)) {
+        failures.push_back(fmt::format("{}: {}", run.plan.name(), run.end()));
+        if (!o.show_output && !run.errors) print_end_of(run.output);
+      }
+      depends |= run.status != runs.all()[0].status && run.plan.sizes == runs.all()[0].plan.sizes;
+      if (!run.errors && run.exited(0)) continue;
+      if (!failed) failed = run;
+      if (o.keep_going) continue;
+      runs.stop(done);
       break;
     }
   }
   fmt::print("\n");
-  print(findings, folder, runs.size(), o.notes);
+  print(findings, folder, done, o.notes);
+  print_coverage(findings, done);
 
   const size_t errors = findings.count(Severity::error), warnings = findings.count(Severity::warning);
-  const bool depends = std::ranges::any_of(runs, [&](const Run& r) { return r.status != runs[0].status; });
-  fmt::print("gen5 check: {} of {}: {}, {}{}", plural(runs.size(), "run"), o.command[0], plural(errors, "error"),
+  fmt::print("gen5 check: {} of {}: {}, {}{}", plural(done, "run"), o.command[0], plural(errors, "error"),
              plural(warnings, "warning"),
              failures.empty() ? "" : fmt::format("; {} failed", plural(failures.size(), "run")));
   fmt::print("\n");
   if (depends) fmt::print("The exit code depends on the order of completion.\n");
-  if (runs.size() < orders.size())
+  if (done < plans.size())
     fmt::print("{} left out after the first that failed; --keep-going does them all.\n",
-               plural(orders.size() - runs.size(), "run"));
+               plural(plans.size() - done, "run"));
+  if (failed) fmt::print("To repeat it: {}\n", repeating(failed->plan, o.settings));
+  if (failed && failed->plan.order != "timed")
+    print_minimised(*failed, findings, temporary.path(), std::max(20.0, 2 * seconds), o.settings, signals);
   if (!launches) {
     failures.push_back("no kernel was launched");
     fmt::print("No kernel was launched: nothing has been checked.\n");
@@ -256,22 +284,46 @@ int check(const CheckOptions& o) {
   fmt::print(
       "What the program computes is compared by the program alone: gen5 check looks at exit codes and "
       "diagnoses.\n");
-  if (!o.sarif.empty()) {
-    std::ofstream out(o.sarif);
-    out << diagnosis::sarif_of(findings.all(), {.command = fmt::format("{}", fmt::join(o.command, " ")),
-                                                .folder = folder,
-                                                .complete = failures.empty(),
-                                                .launches = launches,
-                                                .orders = orders,
-                                                .failures = failures})
-               .dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
-        << "\n";
-    if (!out.flush()) {
-      fmt::print(stderr, "gen5: {} cannot be written\n", o.sarif);
-      return 1;
-    }
+  int unwritten = 0;
+  const auto write = [&](const std::string& path, const std::string& text) {
+    if (path.empty()) return;
+    std::ofstream out(path);
+    if ((out << text).flush()) return;
+    fmt::print(stderr, "gen5: {} cannot be written\n", path);
+    unwritten = 1;
+  };
+  std::vector<TriedFix> fixes;
+  if (!o.fix.empty()) {
+    diagnosis::SourceFiles files(image::read_source);
+    const auto plan_of = [&](const diagnosis::Finding& f) {
+      return *std::ranges::find(plans, f.orders.front(), [](const RunPlan& p) { return p.name(); });
+    };
+    fmt::print("\n");
+    fixes = try_fixes(findings, temporary.path() / "fixes", plan_of, files, signals);
+    print_fixes(fixes, folder);
+    if (fixes.empty()) fmt::print("No fix is known for what was found.\n");
+    write(o.fix, diff_of(fixes, files, folder));
   }
-  return errors || !failures.empty() || (o.werror && warnings);
+  if (!o.sarif.empty()) {
+    std::vector<std::string> names;
+    for (const RunPlan& plan : plans) names.push_back(plan.name());
+    std::vector<diagnosis::Finding> all;
+    for (const diagnosis::Finding& f : findings.all()) {
+      if (is_internal(f.diagnosis)) continue;
+      all.push_back(f);
+      const auto fix = std::ranges::find(fixes, &f, &TriedFix::finding);
+      if (fix != fixes.end()) all.back().fix = fix->sources;
+    }
+    write(o.sarif, diagnosis::sarif_of(all, {.command = fmt::format("{}", fmt::join(o.command, " ")),
+                                             .folder = folder,
+                                             .complete = failures.empty(),
+                                             .launches = launches,
+                                             .orders = names,
+                                             .failures = failures})
+                           .dump(1, ' ', false, nlohmann::json::error_handler_t::replace) +
+                       "\n");
+  }
+  return unwritten || errors || !failures.empty() || (o.werror && warnings);
 }
 
 }  // namespace
@@ -280,18 +332,45 @@ void add_check(CLI::App& app) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* sub = app.add_subcommand(
       "check",
-      "gen5 check [OPTIONS] PROGRAM ARGS…: run a program under several orders of completion with all checks; exit code "
-      "1 if there is an error, or a run that does not exit with 0. Output is not compared: let the program check it");
-  add_options(*sub, options->settings, true);
+      "gen5 check [OPTIONS] PROGRAM ARGS…: run a program under several orders of completion with all checks. The exit "
+      "code is 1 if there is an error, or a run that does not exit with 0. gen5 does not compare output: let the "
+      "program check it");
+  add_options(*sub, options->settings, Flags::of_check);
   sub->add_option("--seeds", options->seeds, "Random orders beside timed and late (default: 5)")
       ->check(CLI::Range(0, 100000));
-  sub->add_option("--jobs", options->jobs, "Runs at once (default: 1); --threads 1 then leaves a core to each")
+  sub->add_option("--jobs", options->jobs, "Runs at once (default: 1); add --threads 1 to give each run one core")
       ->check(CLI::Range(1, 1024));
-  sub->add_flag("--keep-going", options->keep_going, "Do the other runs, too, after one that failed");
+  sub->add_option("--sizes", options->sizes,
+                  "NAME=VALUE,VALUE…: run everything with each value in place of {NAME} in the arguments, smallest "
+                  "values first; may be given several times")
+      ->allow_extra_args(false)
+      ->check([](const std::string& text) {
+        Size size;
+        return read_size(text, size);
+      });
+  sub->add_option("--explain-order", options->explain_order,
+                  "Two places, each LINE, FILE:LINE or ptx:LINE: print the chain of synchronisation that orders the "
+                  "first before the second in the first cluster, or where the chain breaks; one run, as timed")
+      ->expected(2)
+      ->allow_extra_args(false)
+      ->type_name("A B")
+      ->check([](const std::string& text) {
+        SourcePlace place;
+        return SourcePlace::read(text, place);
+      });
+  sub->add_option(
+      "--fix", options->fix,
+      "Write fixes into this file as a diff of the CUDA sources. Each fix was tried on the program's PTX and removed "
+      "its diagnosis");
+  sub->add_flag("--keep-going", options->keep_going, "After a failed run, do the other runs too");
   sub->add_flag("--werror", options->werror, "Warnings count as errors in the exit code");
-  sub->add_flag("--notes", options->notes, "Show notes of what no manual promises and hardware is known to keep, too");
-  sub->add_flag("--show-output", options->show_output, "Let the program print; else the end of what a failed run said");
-  sub->add_option("--sarif", options->sarif, "Write what was found into this file, as SARIF 2.1.0");
+  sub->add_flag("--notes", options->notes,
+                "Also show notes about behaviour that no manual promises but hardware is "
+                "known to keep");
+  sub->add_flag("--show-output", options->show_output,
+                "Show all output of the program; by default only the end of a "
+                "failed run's output is shown");
+  sub->add_option("--sarif", options->sarif, "Write the findings into this file as SARIF 2.1.0");
   sub->prefix_command();
   sub->callback([options, sub] {
     options->command = sub->remaining();

@@ -10,7 +10,7 @@ EndSignals::EndSignals() {
     struct sigaction now;
     if (sigaction(s, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&taken_, s);
   }
-  // Where it is ignored, nobody can wait for a child.
+  // Where it is ignored, waiting for a child fails.
   struct sigaction usual = {};
   usual.sa_handler = SIG_DFL;
   sigaction(SIGCHLD, &usual, &child_before_);

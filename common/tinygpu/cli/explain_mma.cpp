@@ -28,7 +28,7 @@ std::shared_ptr<DescriptorOptions> add_descriptor_options(CLI::App& sub) {
   sub.add_option("--kind", o->kind, "Kind of the instruction")
       ->check(CLI::IsMember({"f16", "tf32", "f8f6f4", "i8", "mxf8f6f4", "mxf4", "mxf4nvf4"}))
       ->capture_default_str();
-  sub.add_option("--major", o->major, "How --smem-desc is read: k (K-major) or mn")
+  sub.add_option("--major", o->major, "How to read --smem-desc: k (K-major) or mn")
       ->check(CLI::IsMember({"k", "mn"}))
       ->capture_default_str();
   sub.add_option("--rows", o->rows, "Rows of M or N to show for --smem-desc")

@@ -5,8 +5,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "common/tinygpu/cli/commands.h"
+#include "common/tinygpu/cli/doubt.h"
 #include "common/tinygpu/timing/profile.h"
 
 namespace tinygpu::cli {
@@ -40,8 +43,9 @@ void show(const std::string& name, const std::string& filter) {
     const std::string head = e.key.substr(0, e.key.find('.'));
     if (head != section) fmt::print("\n");
     section = head;
-    fmt::print("{:<{}}  {:>12} {:<10} {:<11} {}{}{}\n", e.key, widest, value_text(e), e.unit, to_string(e.trust),
-               e.what, e.what.empty() ? "" : "; ", e.source);
+    fmt::print("{:<{}}  {:>12} {:<10} {:<11} {}{}{}{}\n", e.key, widest, value_text(e), e.unit, to_string(e.trust),
+               e.what, e.what.empty() ? "" : "; ", e.source,
+               e.spread.empty() ? "" : fmt::format("; {} to {}: {}", e.low, e.high, e.spread));
   }
   fmt::print("\n{} numbers:", p.entries.size());
   for (const auto& [trust, count] : trusts) fmt::print(" {} {}", count, to_string(trust));
@@ -54,10 +58,24 @@ void add_machine(CLI::App& app) {
   auto* command = app.add_subcommand("machine", "Show a machine profile: every number with its source and trust");
   auto name = std::make_shared<std::string>(), filter = std::make_shared<std::string>();
   command->add_option("name", *name, "A profile's name or path; without it, the profiles are listed");
-  command->add_option("--filter", *filter, "Only keys that contain this");
-  command->callback([name, filter] {
+  command->add_option("--filter", *filter, "Show only keys that contain this");
+  auto doubted = std::make_shared<bool>(false);
+  auto jobs = std::make_shared<uint32_t>(std::max(1u, std::thread::hardware_concurrency()));
+  command->add_flag("--doubt", *doubted,
+                    "gen5 machine NAME --doubt PROGRAM ARGS…: print which of the profile's estimates change a "
+                    "program's cycles. Runs the program with each estimate at both ends of its spread, timing only");
+  command->add_option("--jobs", *jobs, "With --doubt: runs at once (default: the host's cores)")
+      ->check(CLI::Range(1, 1024));
+  command->prefix_command();
+  command->callback([=] {
     try {
-      if (name->empty())
+      const std::vector<std::string> rest = command->remaining();
+      if (!*doubted && !rest.empty()) throw CLI::ExtrasError("machine", rest);
+      if (*doubted && name->empty()) throw CLI::RequiredError("NAME");
+      if (*doubted && rest.empty()) throw CLI::RequiredError("PROGRAM");
+      if (*doubted)
+        doubt(*name, rest, *jobs);
+      else if (name->empty())
         list();
       else
         show(*name, *filter);

@@ -16,9 +16,11 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("gen5 ") + tinygpu::kVersion);
   tinygpu::cli::add_run(app);
   tinygpu::cli::add_check(app);
+  tinygpu::cli::add_debug(app);
   tinygpu::cli::add_machine(app);
   tinygpu::cli::add_isa(app);
   tinygpu::cli::add_explain(app);
+  tinygpu::cli::add_search(app);
   if (argc < 2) {
     std::fputs(app.help().c_str(), stderr);
     return 2;

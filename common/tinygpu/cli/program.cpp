@@ -35,9 +35,9 @@ fs::path resolve(const std::string& program) {
 
 }  // namespace
 
-void add_options(CLI::App& command, Settings& settings, bool of_check) {
+void add_options(CLI::App& command, Settings& settings, Flags which) {
   for (const api::Option& o : api::option_table()) {
-    if (!o.flag || (of_check && !o.of_check)) continue;
+    if (!o.flag || (which == Flags::of_check && !o.of_check) || (which == Flags::of_debug && !o.of_debug)) continue;
     const std::string help = fmt::format("{} [{}]", o.help, o.variable);
     const char* variable = o.variable;
     if (!o.values) {

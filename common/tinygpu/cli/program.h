@@ -10,8 +10,9 @@ namespace tinygpu::cli {
 /// What the command line set, by environment variable.
 using Settings = std::map<std::string, std::string>;
 
-/// Adds the flags of the table of options (api/options.h): all, or those that gen5 check has, too.
-void add_options(CLI::App& command, Settings& settings, bool of_check);
+/// Adds the flags of the table of options (api/options.h): all, or those that gen5 check or gen5 debug has, too.
+enum class Flags : uint8_t { of_run, of_check, of_debug };
+void add_options(CLI::App& command, Settings& settings, Flags which);
 
 void set_environment(const std::string& name, const std::string& value);
 

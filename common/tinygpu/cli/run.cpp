@@ -19,10 +19,12 @@ void add_run(CLI::App& app) {
   auto run = std::make_shared<Run>();
   CLI::App* sub =
       app.add_subcommand("run", "gen5 run [OPTIONS] PROGRAM ARGS…: run a CUDA 13 program (with PTX in it) on tinygpu");
-  add_options(*sub, run->settings, false);
-  std::string footer = "In brackets: the variable that does the same where a program is started without gen5 run.";
+  add_options(*sub, run->settings, Flags::of_run);
+  std::string footer =
+      "In brackets: the environment variable of the option, for a program that is started without "
+      "gen5 run.";
   for (const api::Option& o : api::option_table())
-    if (!o.flag) footer += fmt::format("\n{}={}: {}", o.variable, o.values, o.help);
+    if (!o.flag) footer += fmt::format("\n{}={}: {}", o.variable, o.values ? o.values : "1", o.help);
   sub->footer(footer);
   // Everything from the program's name on belongs to the program, whatever it looks like.
   sub->prefix_command();

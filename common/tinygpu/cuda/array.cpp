@@ -10,17 +10,18 @@ namespace tinygpu::cuda {
 namespace {
 
 constexpr const char* kArray = "an array";
-/// Rows begin at multiples of this. Hardware's layout, which nobody sees, is another.
+/// Rows begin at multiples of this. Hardware has another layout, which no program sees.
 constexpr uint64_t kRow = 32;
 /// What the device's attributes say.
 constexpr uint64_t kTextureAlignment = 512, kTexturePitchAlignment = 32, kLongestLinear = 1u << 28;
 
 /// A block that holds a description; its address is the handle.
 template <class T>
-CUresult keep(State& s, const T& description, const char* name, uint64_t& handle) {
-  handle = s.machine.memory().allocate(sizeof(T), MemoryKind::constant, name);
-  if (!handle) return CUDA_ERROR_OUT_OF_MEMORY;
-  std::memcpy(s.machine.memory().at(handle, sizeof(T)), &description, sizeof(T));
+CUresult keep(State& s, const T& description, const char* name, CUtexObject* handle) {
+  const uint64_t block = s.machine.memory().allocate(sizeof(T), MemoryKind::constant, name);
+  if (!block) return CUDA_ERROR_OUT_OF_MEMORY;
+  std::memcpy(s.machine.memory().at(block, sizeof(T)), &description, sizeof(T));
+  *handle = block;
   return CUDA_SUCCESS;
 }
 
@@ -32,8 +33,7 @@ const T* find(State& s, uint64_t handle, const char* name) {
 
 }  // namespace
 
-CUresult make_array(State& s, Array a, uint64_t& handle) {
-  handle = 0;
+CUresult make_array(State& s, Array a, void** handle) {
   const uint8_t c = a.format.channels;
   if (!a.size[0] || (a.size[2] && !a.size[1]) || (c != 1 && c != 2 && c != 4)) return CUDA_ERROR_INVALID_VALUE;
   // For surface stores and for gathers: true of every array here.
@@ -45,18 +45,16 @@ CUresult make_array(State& s, Array a, uint64_t& handle) {
   if (whole.overflowed()) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult e = allocate(s, a.texels, whole.value(), MemoryKind::device); e != CUDA_SUCCESS) return e;
   a.row = row.value(), a.pitch = pitch.value(), a.slice = slice.value();
-  return keep(s, a, kArray, handle);
+  return keep(s, a, kArray, reinterpret_cast<CUtexObject*>(handle));
 }
 
-const Array* find_array(State& s, const void* handle) {
-  return find<Array>(s, reinterpret_cast<uint64_t>(handle), kArray);
-}
+const Array* find_array(State& s, const void* handle) { return find<Array>(s, address_of(handle), kArray); }
 
 CUresult free_array(State& s, const void* handle) {
   const Array* a = find_array(s, handle);
   if (!a) return CUDA_ERROR_INVALID_HANDLE;
   s.machine.memory().release(a->texels);
-  s.machine.memory().release(reinterpret_cast<uint64_t>(handle));
+  s.machine.memory().release(address_of(handle));
   return CUDA_SUCCESS;
 }
 
@@ -112,7 +110,7 @@ CUresult set_mode(TextureObject& t, int dimension, int mode, const float* border
   return CUDA_SUCCESS;
 }
 
-CUresult make_texture(State& s, const TextureObject& t, uint64_t& handle) {
+CUresult make_texture(State& s, const TextureObject& t, CUtexObject* handle) {
   const bool integers = t.format.kind != TexelFormat::Kind::floating;
   const uint8_t c = t.format.channels;
   if (c != 1 && c != 2 && c != 4) return CUDA_ERROR_INVALID_VALUE;
@@ -130,6 +128,20 @@ CUresult make_texture(State& s, const TextureObject& t, uint64_t& handle) {
 
 CUresult destroy_texture(State& s, uint64_t handle) {
   if (!find<TextureObject>(s, handle, TextureObject::kName)) return CUDA_ERROR_INVALID_VALUE;
+  s.machine.memory().release(handle);
+  return CUDA_SUCCESS;
+}
+
+CUresult make_surface(State& s, const Array& a, CUsurfObject* handle) {
+  if (!(a.flags & CUDA_ARRAY3D_SURFACE_LDST)) return CUDA_ERROR_INVALID_VALUE;
+  SurfaceObject o;
+  o.texels = a.texels, o.row = a.row, o.pitch = a.pitch, o.slice = a.slice;
+  o.height = uint32_t(a.size[1] ? a.size[1] : 1), o.depth = uint32_t(a.size[2] ? a.size[2] : 1);
+  o.dims = a.dims();
+  return keep(s, o, SurfaceObject::kName, handle);
+}
+CUresult destroy_surface(State& s, uint64_t handle) {
+  if (!find<SurfaceObject>(s, handle, SurfaceObject::kName)) return CUDA_ERROR_INVALID_VALUE;
   s.machine.memory().release(handle);
   return CUDA_SUCCESS;
 }

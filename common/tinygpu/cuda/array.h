@@ -19,7 +19,7 @@ struct Array {
 
 /// Makes an array of `wanted`'s size, format and flags. INVALID_VALUE if it has no width, NOT_SUPPORTED (said by name)
 /// for flags other than those that only say what it will be used for.
-CUresult make_array(State& s, Array wanted, uint64_t& handle);
+CUresult make_array(State& s, Array wanted, void** handle);
 CUresult free_array(State& s, const void* handle);
 /// The live array of a handle, or nullptr.
 const Array* find_array(State& s, const void* handle);
@@ -37,7 +37,11 @@ CUresult describe_pitched(State& s, uint64_t address, uint64_t width, uint64_t h
 /// One dimension's addressing mode, in CUDA's numbers. A border has no colour here.
 CUresult set_mode(TextureObject& t, int dimension, int mode, const float* border);
 /// Makes the object, if CUDA has textures like it: INVALID_VALUE otherwise.
-CUresult make_texture(State& s, const TextureObject& t, uint64_t& handle);
+CUresult make_texture(State& s, const TextureObject& t, CUtexObject* handle);
 CUresult destroy_texture(State& s, uint64_t handle);
+
+/// A surface of an array. INVALID_VALUE if it was not made for one (CUDA_ARRAY3D_SURFACE_LDST).
+CUresult make_surface(State& s, const Array& a, CUsurfObject* handle);
+CUresult destroy_surface(State& s, uint64_t handle);
 
 }  // namespace tinygpu::cuda

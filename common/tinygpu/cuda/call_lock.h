@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <new>
 #include <thread>
 
 namespace tinygpu::cuda {
@@ -11,12 +12,12 @@ namespace tinygpu::cuda {
 class CallLock {
  public:
   void lock() {
-    // A thread that calls without a pause would have it again before anybody else saw that it was free.
+    // A thread that calls without a pause would have it again before other threads saw that it was free.
     while (claimed_ && owner_ != std::this_thread::get_id()) [[unlikely]] std::this_thread::sleep_for(kPause);
     mutex_.lock();
     take();
   }
-  /// Goes before whoever calls lock() meanwhile. Asks again and again: ThreadSanitizer does not see a lock that is
+  /// Goes before threads that call lock() meanwhile. Asks again and again: ThreadSanitizer does not see a lock that is
   /// waited for with a deadline. One thread at a time.
   bool try_lock_for(std::chrono::milliseconds patience) {
     const auto end = std::chrono::steady_clock::now() + patience;
@@ -30,6 +31,11 @@ class CallLock {
   void unlock() {
     if (--depth_ == 0) owner_ = std::thread::id();
     mutex_.unlock();
+  }
+  /// In a copy of the process that has this thread alone: it holds the lock as often as before, under another number.
+  void copied() {
+    auto* fresh = new (&mutex_) std::recursive_mutex;
+    for (int i = 0; i < depth_; ++i) fresh->lock();
   }
   /// How often the thread that asks, and has it, has it.
   int depth() const { return depth_; }

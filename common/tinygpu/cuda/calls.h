@@ -33,6 +33,12 @@ CUresult answer(T* to, std::type_identity_t<T> value) {
   return CUDA_SUCCESS;
 }
 
+/// Where the caller wants a handle.
+template <class T>
+void** raw(T* p) {
+  return reinterpret_cast<void**>(p);
+}
+
 /// f(state, stream) for a live handle.
 template <class F>
 CUresult with_stream(State& s, const void* handle, F&& f) {
@@ -57,15 +63,17 @@ CUresult locked(F&& f) {
 }
 
 /// What an API call does with work that has been submitted: all but those that submit some, and questions that have
-/// nothing to do with it, run it first.
-enum class Pending : uint8_t { runs, stays };
+/// nothing to do with it, run it first. `frees`: runs; and behind a fault works for a host language, whose tensors end
+/// while an exception is on its way and must not throw another one.
+enum class Pending : uint8_t { runs, stays, frees };
 
 /// The same; a sticky error comes first.
 template <Pending pending = Pending::runs, class F>
 CUresult guarded(F&& f) {
   return locked([&](State& s) {
+    if (pending == Pending::frees && s.sticky != CUDA_SUCCESS && s.host_reads_memory) return CUresult(f(s));
     if (s.sticky != CUDA_SUCCESS) return s.sticky;
-    if constexpr (pending == Pending::runs) {
+    if constexpr (pending != Pending::stays) {
       if (const CUresult e = s.settle(); e != CUDA_SUCCESS) return e;
       if (s.sticky != CUDA_SUCCESS) return s.sticky;
     }

@@ -10,6 +10,8 @@ namespace tinygpu::cuda {
 
 /// CUDA version that the stand-ins speak, as cuDriverGetVersion gives it.
 constexpr int kCudaVersion = 13000;
+/// The device's place on the bus.
+constexpr char kPciBusId[] = "0000:00:00.0";
 
 /// Value of a CUdevice_attribute (cudaDeviceAttr has the same numbers). INVALID_VALUE for a number that is none.
 CUresult device_attribute(const MachineSpec& spec, int attribute, int& value);

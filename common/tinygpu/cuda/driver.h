@@ -39,6 +39,21 @@ CUresult in_context(F&& f) {
   });
 }
 
+// What calls that are the same in both APIs (*_calls.inc) are made of; runtime.h has the like.
+#define API_RESULT CUresult
+#define API_NAME(name) cu##name
+#define API_NAMES(driver, runtime) cu##driver
+constexpr bool kNullMayBeFreed = false;  // by calls that know of streams, and for arrays and textures
+template <Pending pending = Pending::runs, class F>
+CUresult shared_call(F&& f) {
+  return in_context<pending>(f);
+}
+/// f(state, stream) for a live handle.
+template <Pending pending = Pending::runs, class F>
+CUresult on_stream(CUstream stream, F&& f) {
+  return shared_call<pending>([&](State& s) { return with_stream(s, stream, f); });
+}
+
 inline Kernel* kernel_of(const void* handle) { return static_cast<Kernel*>(const_cast<void*>(handle)); }
 
 /// A call on a live kernel handle (CUfunction and CUkernel are the same thing here): launches, attributes, occupancy.

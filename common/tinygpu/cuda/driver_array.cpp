@@ -8,6 +8,11 @@ using tinygpu::TextureObject;
 
 namespace {
 
+using ArrayHandle = CUarray;
+using Resource = CUDA_RESOURCE_DESC;
+using Sampler = CUDA_TEXTURE_DESC;
+using ResourceView = CUDA_RESOURCE_VIEW_DESC;
+
 bool format_of(CUarray_format format, unsigned channels, TexelFormat& out) {
   using Kind = TexelFormat::Kind;
   switch (format) {
@@ -41,11 +46,12 @@ CUresult new_array(CUarray* out, const CUDA_ARRAY3D_DESCRIPTOR& d) {
     if (!format_of(d.Format, d.NumChannels, a.format)) return CUDA_ERROR_INVALID_VALUE;
     a.size[0] = d.Width, a.size[1] = d.Height, a.size[2] = d.Depth;
     a.flags = d.Flags;
-    uint64_t handle = 0;
-    const CUresult e = make_array(s, a, handle);
-    if (e == CUDA_SUCCESS) *out = reinterpret_cast<CUarray>(handle);
-    return e;
+    return make_array(s, a, raw(out));
   });
+}
+
+const Array* array_of(State& s, const CUDA_RESOURCE_DESC& r) {
+  return r.resType == CU_RESOURCE_TYPE_ARRAY ? find_array(s, r.res.array.hArray) : nullptr;
 }
 
 CUresult texture_of(State& s, const CUDA_RESOURCE_DESC& r, TextureObject& t) {
@@ -85,17 +91,13 @@ CUresult sampler_of(const CUDA_TEXTURE_DESC& d, TextureObject& t) {
 
 extern "C" {
 
+#include "common/tinygpu/cuda/texture_calls.inc"
+
 CUresult cuArrayCreate_v2(CUarray* out, const CUDA_ARRAY_DESCRIPTOR* d) {
   return out && d ? new_array(out, {d->Width, d->Height, 0, d->Format, d->NumChannels, 0}) : CUDA_ERROR_INVALID_VALUE;
 }
 CUresult cuArray3DCreate_v2(CUarray* out, const CUDA_ARRAY3D_DESCRIPTOR* d) {
   return out && d ? new_array(out, *d) : CUDA_ERROR_INVALID_VALUE;
-}
-CUresult cuArrayDestroy(CUarray array) {
-  return in_context([&](State& s) {
-    s.synchronize();
-    return free_array(s, array);
-  });
 }
 CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR* d, CUarray array) {
   return in_context([&](State& s) {
@@ -109,26 +111,6 @@ CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR* d, CUarray array) {
     const Array* a = find_array(s, array);
     if (!a) return CUDA_ERROR_INVALID_HANDLE;
     return answer(d, {a->size[0], a->size[1], format_of(a->format), a->format.channels});
-  });
-}
-CUresult cuTexObjectCreate(CUtexObject* out, const CUDA_RESOURCE_DESC* resource, const CUDA_TEXTURE_DESC* sampler,
-                           const CUDA_RESOURCE_VIEW_DESC* view) {
-  return in_context([&](State& s) {
-    if (!out || !resource || !sampler) return CUDA_ERROR_INVALID_VALUE;
-    if (view) return CUresult(say_not_implemented("a texture with a resource view"));
-    TextureObject t;
-    if (CUresult e = texture_of(s, *resource, t); e != CUDA_SUCCESS) return e;
-    if (CUresult e = sampler_of(*sampler, t); e != CUDA_SUCCESS) return e;
-    uint64_t handle = 0;
-    const CUresult e = make_texture(s, t, handle);
-    if (e == CUDA_SUCCESS) *out = handle;
-    return e;
-  });
-}
-CUresult cuTexObjectDestroy(CUtexObject t) {
-  return in_context([&](State& s) {
-    s.synchronize();
-    return destroy_texture(s, t);
   });
 }
 

@@ -84,8 +84,12 @@ CUresult need_context() {
 }  // namespace tinygpu::cuda
 
 using namespace tinygpu::cuda;
+using DeviceAttribute = CUdevice_attribute;
+using Limit = CUlimit;
 
 extern "C" {
+
+#include "common/tinygpu/cuda/device_calls.inc"
 
 CUresult cuInit(unsigned flags) {
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -127,23 +131,11 @@ CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) { return cuDeviceGetUuid
 CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
   return on_device(device, [&](State& s) { return answer(bytes, s.machine.memory().capacity()); });
 }
-CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
-  return on_device(device, [&](State& s) {
-    return value ? device_attribute(s.machine.spec(), attribute, *value) : CUDA_ERROR_INVALID_VALUE;
-  });
-}
 CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice device) {
   return on_device(device, [&](State& s) {
     if (!major || !minor) return CUDA_ERROR_INVALID_VALUE;
     *major = s.machine.spec().compute_major;
     *minor = s.machine.spec().compute_minor;
-    return CUDA_SUCCESS;
-  });
-}
-CUresult cuDeviceGetPCIBusId(char* out, int length, CUdevice device) {
-  return on_device(device, [&](State&) {
-    if (!out || length < 13) return CUDA_ERROR_INVALID_VALUE;
-    std::strcpy(out, "0000:00:00.0");
     return CUDA_SUCCESS;
   });
 }
@@ -269,31 +261,12 @@ CUresult cuCtxGetApiVersion(CUcontext c, unsigned* version) {
     return CUDA_SUCCESS;
   });
 }
-CUresult cuCtxSynchronize() {
-  return in_context([](State& s) {
-    s.synchronize();
-    return s.sticky;
-  });
-}
-CUresult cuCtxGetLimit(size_t* value, CUlimit limit) {
-  return in_context([&](State& s) { return value ? s.limits.get(limit, *value) : CUDA_ERROR_INVALID_VALUE; });
-}
-CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
-  return in_context([&](State& s) { return s.limits.set(limit, value); });
-}
 CUresult cuCtxSetCacheConfig(CUfunc_cache config) {
   return in_context(
       [&](State&) { return config > CU_FUNC_CACHE_PREFER_EQUAL ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; });
 }
 CUresult cuCtxGetCacheConfig(CUfunc_cache* config) {
   return in_context([&](State&) { return answer(config, CU_FUNC_CACHE_PREFER_NONE); });
-}
-CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
-  return in_context([&](State&) {
-    if (least) *least = 0;
-    if (greatest) *greatest = -5;
-    return CUDA_SUCCESS;
-  });
 }
 CUresult cuCtxResetPersistingL2Cache() {
   return in_context([](State&) { return CUDA_SUCCESS; });

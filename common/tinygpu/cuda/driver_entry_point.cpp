@@ -1,4 +1,8 @@
 // Functions by name, error texts.
+#include <dlfcn.h>
+
+#include <string_view>
+
 #include "common/tinygpu/cuda/driver.h"
 #include "common/tinygpu/cuda/entry_point.h"
 
@@ -32,9 +36,15 @@ CUresult cuGetErrorString(CUresult error, const char** text) {
   return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/// The tables are private interfaces between NVIDIA's own libraries; a static runtime asks for them.
+/// The tables are private interfaces between NVIDIA's own libraries; a static runtime asks for them, and cannot do
+/// without. The compilers ask for the driver's cache, and can.
 CUresult cuGetExportTable(const void** table, const CUuuid*) {
   if (table) *table = nullptr;
+  Dl_info caller{};
+  if (dladdr(__builtin_return_address(0), &caller) && caller.dli_fname) {
+    const std::string_view file = caller.dli_fname, name = file.substr(file.rfind('/') + 1);
+    if (name.starts_with("libnvrtc.") || name.starts_with("libnvJitLink.")) return CUDA_ERROR_NOT_FOUND;
+  }
   say("private-interface",
       "a private table of NVIDIA's driver was asked for: the program or a library of it links the CUDA runtime "
       "statically",

@@ -58,13 +58,10 @@ extern "C" {
 
 // ---- Capture
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
-  return in_context([&](State& s) {
+  return on_stream(stream, [&](State& s, Stream& p) {
     if (mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
-    return with_stream(s, stream, [&](State&, Stream& p) {
-      // The legacy stream waits for all others, which a graph cannot say.
-      if (&p == s.streams.find(nullptr)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-      return s.graphs.begin(p);
-    });
+    // The legacy stream waits for all others, which a graph cannot say.
+    return &p == &s.streams.legacy() ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : s.graphs.begin(p);
   });
 }
 #undef cuStreamBeginCapture
@@ -72,40 +69,34 @@ CUresult cuStreamBeginCapture(CUstream stream) {
   return cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 CUresult cuStreamEndCapture(CUstream stream, CUgraph* out) {
-  return in_context([&](State& s) {
+  return on_stream(stream, [&](State& s, Stream& p) {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
-    return with_stream(s, stream, [&](State&, Stream& p) {
-      Graph* g = nullptr;
-      const CUresult e = s.graphs.end(p, g);
-      *out = reinterpret_cast<CUgraph>(g);
-      return e;
-    });
+    Graph* g = nullptr;
+    const CUresult e = s.graphs.end(p, g);
+    *out = reinterpret_cast<CUgraph>(g);
+    return e;
   });
 }
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
-  return in_context<Pending::stays>([&](State& s) {
-    return with_stream(s, stream, [&](State&, Stream& p) {
-      return answer(status, !p.capture          ? CU_STREAM_CAPTURE_STATUS_NONE
-                            : p.capture->broken ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                                : CU_STREAM_CAPTURE_STATUS_ACTIVE);
-    });
+  return on_stream<Pending::stays>(stream, [&](State&, Stream& p) {
+    return answer(status, !p.capture          ? CU_STREAM_CAPTURE_STATUS_NONE
+                          : p.capture->broken ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                              : CU_STREAM_CAPTURE_STATUS_ACTIVE);
   });
 }
 CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
                                    const CUgraphNode** after, const CUgraphEdgeData** edges, size_t* count) {
   if (CUresult e = cuStreamIsCapturing(stream, status); e != CUDA_SUCCESS) return e;
-  return in_context([&](State& s) {
-    return with_stream(s, stream, [&](State&, Stream& p) {
-      Capture* c = p.capture;
-      if (!c) return CUDA_SUCCESS;
-      auto& front = c->front[&p];
-      if (id) *id = c->id;
-      if (graph) *graph = reinterpret_cast<CUgraph>(c->graph.get());
-      if (after) *after = reinterpret_cast<const CUgraphNode*>(front.data());
-      if (edges) *edges = nullptr;
-      if (count) *count = front.size();
-      return CUDA_SUCCESS;
-    });
+  return on_stream(stream, [&](State&, Stream& p) {
+    Capture* c = p.capture;
+    if (!c) return CUDA_SUCCESS;
+    auto& front = c->front[&p];
+    if (id) *id = c->id;
+    if (graph) *graph = reinterpret_cast<CUgraph>(c->graph.get());
+    if (after) *after = reinterpret_cast<const CUgraphNode*>(front.data());
+    if (edges) *edges = nullptr;
+    if (count) *count = front.size();
+    return CUDA_SUCCESS;
   });
 }
 CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,

@@ -1,10 +1,7 @@
-// Launches and occupancy of the driver API.
+// Launches of the driver API.
 #include "common/tinygpu/cuda/driver.h"
-#include "common/tinygpu/cuda/function.h"
-#include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/launch.h"
 #include "common/tinygpu/cuda/launch_attributes.h"
-#include "common/tinygpu/cuda/library.h"
 
 using namespace tinygpu::cuda;
 
@@ -66,58 +63,6 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsig
   r.dynamic_shared = shared;
   r.cooperative = true;
   return start(f, r, stream, args, nullptr);
-}
-CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
-  bool captured = false;
-  const CUresult e = in_context([&](State& s) {
-    if (!function) return CUDA_ERROR_INVALID_VALUE;
-    return with_stream(s, stream, [&](State&, Stream& p) {
-      captured = p.capture != nullptr;
-      return captured ? submit(s, p, CU_GRAPH_NODE_TYPE_HOST, host_function(function, data)) : CUDA_SUCCESS;
-    });
-  });
-  if (e == CUDA_SUCCESS && !captured) function(data);  // outside of the lock
-  return e;
-}
-
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction f, int threads, size_t shared,
-                                                              unsigned) {
-  return on_kernel(f, [&](State& s, Kernel& k) {
-    return blocks ? max_active_blocks(s, k, threads, shared, *blocks) : CUDA_ERROR_INVALID_VALUE;
-  });
-}
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction f, int threads, size_t shared) {
-  return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, f, threads, shared, 0);
-}
-CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction f, int blocks, int threads) {
-  return on_kernel(f, [&](State& s, Kernel& k) {
-    return bytes ? available_dynamic_shared(s, k, blocks, threads, *bytes) : CUDA_ERROR_INVALID_VALUE;
-  });
-}
-CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, CUfunction f, CUoccupancyB2DSize dynamic_of,
-                                                   size_t shared, int limit, unsigned) {
-  return on_kernel(f, [&](State& s, Kernel& k) {
-    if (!grid || !block) return CUDA_ERROR_INVALID_VALUE;
-    return potential_block_size(s, k, dynamic_of, shared, limit, *grid, *block);
-  });
-}
-CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction f, CUoccupancyB2DSize dynamic_of,
-                                          size_t shared, int limit) {
-  return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, f, dynamic_of, shared, limit, 0);
-}
-CUresult cuOccupancyMaxPotentialClusterSize(int* size, CUfunction f, const CUlaunchConfig* c) {
-  return on_kernel(f, [&](State& s, Kernel& k) {
-    if (!size || !c) return CUDA_ERROR_INVALID_VALUE;
-    return potential_cluster_size(s, k, tinygpu::api::volume(c->blockDimX, c->blockDimY, c->blockDimZ),
-                                  c->sharedMemBytes, *size);
-  });
-}
-CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction f, const CUlaunchConfig* c) {
-  return on_kernel(f, [&](State& s, Kernel& k) {
-    if (!clusters || !c) return CUDA_ERROR_INVALID_VALUE;
-    return count_active_clusters(s, k, tinygpu::api::volume(c->blockDimX, c->blockDimY, c->blockDimZ),
-                                 c->sharedMemBytes, c->attrs, c->numAttrs, *clusters);
-  });
 }
 
 }  // extern "C"

@@ -1,5 +1,6 @@
 // Memory of the driver API.
 #include "common/tinygpu/cuda/array.h"
+#include "common/tinygpu/cuda/copy_batch.h"
 #include "common/tinygpu/cuda/driver.h"
 #include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/memory.h"
@@ -11,34 +12,37 @@ using tinygpu::MemoryKind;
 
 namespace {
 
-CUresult allocate_to(State& s, CUdeviceptr* out, size_t size, MemoryKind kind) {
-  if (!out) return CUDA_ERROR_INVALID_VALUE;
-  uint64_t address = 0;
-  const CUresult e = allocate(s, address, size, kind);
-  if (e == CUDA_SUCCESS) *out = address;
-  return e;
-}
+using Pointer = CUdeviceptr;
+using ConstPointer = CUdeviceptr;
+using MemoryAdvice = CUmem_advise;
+using MemoryLocation = CUmemLocation;
+using BatchPointers = CUdeviceptr*;
+using BatchSources = CUdeviceptr*;
+using BatchSizes = size_t*;
+using BatchAttributes = CUmemcpyAttributes;
+using PoolProps = CUmemPoolProps;
+using PoolAttribute = CUmemPool_attribute;
+using PoolAccess = CUmemAccessDesc;
 
-CUresult allocate_from(State& s, const void* pool, CUdeviceptr* out, size_t size) {
-  const CUresult e = allocate_to(s, out, size, MemoryKind::device);
-  if (e == CUDA_SUCCESS) s.pools.took(pool, *out, size);
+CUresult allocate_to(State& s, CUdeviceptr* out, size_t size, MemoryKind kind) {
+  uint64_t address = 0;
+  const CUresult e = out ? allocate(s, address, size, kind) : CUDA_ERROR_INVALID_VALUE;
+  if (e == CUDA_SUCCESS) *out = address;
   return e;
 }
 
 const void* pointer(CUdeviceptr p) { return reinterpret_cast<const void*>(p); }
 
-CUresult copy_bytes(const void* dst, Side dst_side, const void* src, Side src_side, size_t size, bool waits) {
+CUresult copy_bytes(const void* dst, Side dst_side, const void* src, Side src_side, size_t size) {
   return in_context([&](State& s) {
-    if (waits) s.synchronize();
+    s.synchronize();
     return copy(s, {dst, dst_side}, {src, src_side}, size);
   });
 }
 CUresult copy_on(CUstream stream, const void* dst, Side dst_side, const void* src, Side src_side, size_t size) {
-  return in_context<Pending::stays>([&](State& s) {
-    return with_stream(s, stream, [&](State&, Stream& p) {
-      return submit(s, p, CU_GRAPH_NODE_TYPE_MEMCPY, [=](State& at) {
-        return copy(at, {dst, dst_side}, {src, src_side}, size);
-      });
+  return on_stream<Pending::stays>(stream, [&](State& s, Stream& p) {
+    return submit(s, p, CU_GRAPH_NODE_TYPE_MEMCPY, [=](State& at) {
+      return copy(at, {dst, dst_side}, {src, src_side}, size);
     });
   });
 }
@@ -48,11 +52,9 @@ CUresult fill_with(CUdeviceptr p, uint32_t value, uint32_t bytes, size_t count, 
 }
 CUresult fill_on(CUstream stream, CUdeviceptr p, uint32_t value, uint32_t bytes, size_t count, size_t height = 1,
                  size_t pitch = 0) {
-  return in_context<Pending::stays>([&](State& s) {
-    return with_stream(s, stream, [&](State&, Stream& on) {
-      return submit(s, on, CU_GRAPH_NODE_TYPE_MEMSET,
-                    [=](State& at) { return fill(at, p, value, bytes, count, height, pitch); });
-    });
+  return on_stream<Pending::stays>(stream, [&](State& s, Stream& on) {
+    return submit(s, on, CU_GRAPH_NODE_TYPE_MEMSET,
+                  [=](State& at) { return fill(at, p, value, bytes, count, height, pitch); });
   });
 }
 
@@ -110,18 +112,16 @@ CUresult copy_3d(State& s, const CUDA_MEMCPY3D* p) {
       c.WidthInBytes, c.Height, c.Depth);
 }
 
-CUmemorytype memory_type(const Allocation& a) {
-  return a.kind == MemoryKind::pinned || a.kind == MemoryKind::registered ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-}
-
 CUresult pointer_attribute(State& s, void* out, CUpointer_attribute attribute, CUdeviceptr p) {
   const Allocation* a = s.machine.memory().find(p);
   if (!out || !a) return CUDA_ERROR_INVALID_VALUE;
   switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE: *static_cast<unsigned*>(out) = memory_type(*a); return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      *static_cast<unsigned*>(out) = is_host_memory(*a) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+      return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: *static_cast<CUdeviceptr*>(out) = p; return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      if (a->kind == MemoryKind::device || a->kind == MemoryKind::constant) return CUDA_ERROR_INVALID_VALUE;
+      if (!host_sees(*a)) return CUDA_ERROR_INVALID_VALUE;
       *static_cast<void**>(out) = const_cast<void*>(pointer(p));
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
@@ -141,23 +141,12 @@ template <class F>
 CUresult pool_call(F&& f) {
   return driver(f);
 }
-using PoolProps = CUmemPoolProps;
-using PoolAttribute = CUmemPool_attribute;
-using PoolAccess = CUmemAccessDesc;
-
 }  // namespace
 
 extern "C" {
 
-CUresult cuMemAlloc_v2(CUdeviceptr* p, size_t size) {
-  return in_context([&](State& s) { return allocate_to(s, p, size, MemoryKind::device); });
-}
-CUresult cuMemFree_v2(CUdeviceptr p) {
-  return in_context([&](State& s) {
-    s.synchronize();
-    return p ? release(s, p, MemoryKind::device) : CUDA_SUCCESS;
-  });
-}
+#include "common/tinygpu/cuda/memory_calls.inc"
+
 CUresult cuMemAllocPitch_v2(CUdeviceptr* p, size_t* pitch, size_t width, size_t height, unsigned element) {
   return in_context([&](State& s) {
     if (!p || !pitch || (element != 4 && element != 8 && element != 16)) return CUDA_ERROR_INVALID_VALUE;
@@ -166,64 +155,6 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr* p, size_t* pitch, size_t width, size_t 
     const CUresult e = allocate_pitched(s, address, *pitch, width, height);
     if (e == CUDA_SUCCESS) *p = address;
     return e;
-  });
-}
-CUresult cuMemAllocManaged(CUdeviceptr* p, size_t size, unsigned flags) {
-  return in_context([&](State& s) {
-    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) return CUDA_ERROR_INVALID_VALUE;
-    return allocate_to(s, p, size, MemoryKind::managed);
-  });
-}
-CUresult cuMemAllocHost_v2(void** p, size_t size) {
-  return in_context(
-      [&](State& s) { return allocate_to(s, reinterpret_cast<CUdeviceptr*>(p), size, MemoryKind::pinned); });
-}
-CUresult cuMemHostAlloc(void** p, size_t size, unsigned flags) {
-  constexpr unsigned kKnown = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
-  return in_context([&](State& s) {
-    return flags & ~kKnown ? CUDA_ERROR_INVALID_VALUE
-                           : allocate_to(s, reinterpret_cast<CUdeviceptr*>(p), size, MemoryKind::pinned);
-  });
-}
-CUresult cuMemFreeHost(void* p) {
-  return in_context(
-      [&](State& s) { return p ? release(s, reinterpret_cast<uint64_t>(p), MemoryKind::pinned) : CUDA_SUCCESS; });
-}
-CUresult cuMemHostRegister_v2(void* p, size_t size, unsigned flags) {
-  constexpr unsigned kModelled = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
-  return in_context([&](State& s) {
-    if (flags & ~(kModelled | CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY))
-      return CUDA_ERROR_INVALID_VALUE;
-    return flags & ~kModelled ? CUDA_ERROR_NOT_SUPPORTED : register_host(s, p, size);
-  });
-}
-CUresult cuMemHostUnregister(void* p) {
-  return in_context([&](State& s) {
-    return s.machine.memory().unregister_host(p) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-  });
-}
-CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* out, void* p, unsigned) {
-  return in_context([&](State& s) {
-    const Allocation* a = s.machine.memory().find(reinterpret_cast<uint64_t>(p));
-    if (!out || !a || a->kind == MemoryKind::device || a->kind == MemoryKind::constant) return CUDA_ERROR_INVALID_VALUE;
-    *out = reinterpret_cast<CUdeviceptr>(p);
-    return CUDA_SUCCESS;
-  });
-}
-CUresult cuMemHostGetFlags(unsigned* flags, void* p) {
-  return in_context([&](State& s) {
-    const Allocation* a = s.machine.memory().find(reinterpret_cast<uint64_t>(p));
-    if (!flags || !a || memory_type(*a) != CU_MEMORYTYPE_HOST) return CUDA_ERROR_INVALID_VALUE;
-    *flags = CU_MEMHOSTALLOC_DEVICEMAP;
-    return CUDA_SUCCESS;
-  });
-}
-CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
-  return in_context([&](State& s) {
-    if (!free || !total) return CUDA_ERROR_INVALID_VALUE;
-    *total = s.machine.memory().capacity();
-    *free = *total - s.machine.memory().used();
-    return CUDA_SUCCESS;
   });
 }
 CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUdeviceptr p) {
@@ -255,64 +186,27 @@ CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
     return can ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   });
 }
-/// Advice changes nothing here; it must be about memory that exists.
-CUresult cuMemAdvise_v2(CUdeviceptr p, size_t size, CUmem_advise advice, CUmemLocation) {
-  return in_context([&](State& s) {
-    if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
-      return CUDA_ERROR_INVALID_VALUE;
-    return size && reach(s, pointer(p), size, Side::device, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-  });
-}
-CUresult cuMemPrefetchAsync_v2(CUdeviceptr p, size_t size, CUmemLocation, unsigned, CUstream stream) {
-  return in_context([&](State& s) {
-    if (!s.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
-    return size && reach(s, pointer(p), size, Side::device, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-  });
-}
-
-// ---- Stream-ordered allocation
-CUresult cuMemAllocAsync(CUdeviceptr* p, size_t size, CUstream stream) {
-  return in_context([&](State& s) {
-    return s.streams.find(stream) ? allocate_from(s, s.pools.standard(), p, size) : CUDA_ERROR_INVALID_HANDLE;
-  });
-}
-CUresult cuMemAllocFromPoolAsync(CUdeviceptr* p, size_t size, CUmemoryPool pool, CUstream stream) {
-  return in_context([&](State& s) {
-    if (!s.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
-    return s.pools.has(pool) ? allocate_from(s, pool, p, size) : CUDA_ERROR_INVALID_VALUE;
-  });
-}
-CUresult cuMemFreeAsync(CUdeviceptr p, CUstream stream) {
-  return in_context(
-      [&](State& s) { return s.streams.find(stream) ? release(s, p, MemoryKind::device) : CUDA_ERROR_INVALID_HANDLE; });
-}
-#define API_RESULT CUresult
-#define API_NAME(name) cu##name
-#include "common/tinygpu/cuda/pool_calls.inc"
-#undef API_RESULT
-#undef API_NAME
-
 // ---- Copies
 CUresult cuMemcpy(CUdeviceptr d, CUdeviceptr s, size_t n) {
-  return copy_bytes(pointer(d), Side::either, pointer(s), Side::either, n, true);
+  return copy_bytes(pointer(d), Side::either, pointer(s), Side::either, n);
 }
 CUresult cuMemcpyAsync(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream stream) {
   return copy_on(stream, pointer(d), Side::either, pointer(s), Side::either, n);
 }
 CUresult cuMemcpyHtoD_v2(CUdeviceptr d, const void* s, size_t n) {
-  return copy_bytes(pointer(d), Side::device, s, Side::host, n, true);
+  return copy_bytes(pointer(d), Side::device, s, Side::host, n);
 }
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr d, const void* s, size_t n, CUstream stream) {
   return copy_on(stream, pointer(d), Side::device, s, Side::host, n);
 }
 CUresult cuMemcpyDtoH_v2(void* d, CUdeviceptr s, size_t n) {
-  return copy_bytes(d, Side::host, pointer(s), Side::device, n, true);
+  return copy_bytes(d, Side::host, pointer(s), Side::device, n);
 }
 CUresult cuMemcpyDtoHAsync_v2(void* d, CUdeviceptr s, size_t n, CUstream stream) {
   return copy_on(stream, d, Side::host, pointer(s), Side::device, n);
 }
 CUresult cuMemcpyDtoD_v2(CUdeviceptr d, CUdeviceptr s, size_t n) {
-  return copy_bytes(pointer(d), Side::device, pointer(s), Side::device, n, true);
+  return copy_bytes(pointer(d), Side::device, pointer(s), Side::device, n);
 }
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream stream) {
   return copy_on(stream, pointer(d), Side::device, pointer(s), Side::device, n);
@@ -322,13 +216,13 @@ CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* p) {
 }
 CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* p) { return cuMemcpy2D_v2(p); }
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* p, CUstream stream) {
-  return in_context([&](State& s) { return s.streams.find(stream) ? copy_2d(s, p) : CUDA_ERROR_INVALID_HANDLE; });
+  return on_stream(stream, [&](State& s, Stream&) { return copy_2d(s, p); });
 }
 CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D* p) {
   return in_context([&](State& s) { return copy_3d(s, p); });
 }
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D* p, CUstream stream) {
-  return in_context([&](State& s) { return s.streams.find(stream) ? copy_3d(s, p) : CUDA_ERROR_INVALID_HANDLE; });
+  return on_stream(stream, [&](State& s, Stream&) { return copy_3d(s, p); });
 }
 
 // ---- Fills

@@ -1,4 +1,4 @@
-// Modules, libraries, functions and kernels.
+// Modules, libraries, functions and kernels of the driver API.
 #include "common/tinygpu/cuda/driver.h"
 #include "common/tinygpu/cuda/function.h"
 #include "common/tinygpu/cuda/library.h"
@@ -7,104 +7,47 @@ using namespace tinygpu::cuda;
 
 namespace {
 
-/// Modules end with their context, libraries don't.
-enum class Owner : bool { context, process };
+using Function = CUfunction;
+using FunctionAttribute = CUfunction_attribute;
+using CacheConfig = CUfunc_cache;
+using SharedConfig = CUsharedconfig;
+using LaunchShape = CUlaunchConfig;
+using JitOption = CUjit_option;
+using LibraryOption = CUlibraryOption;
+using Pointer = CUdeviceptr;
 
-/// `load` is load_image or load_file, `from` what it takes.
-template <class Load, class From>
-CUresult load_by(Load load, Owner owner, void** out, From from, const JitOptions& jit) {
-  return in_context([&](State& s) {
-    if (!out) return CUDA_ERROR_INVALID_VALUE;
-    Module* m = nullptr;
-    const CUresult e = load(s, from, jit, m);
-    if (e != CUDA_SUCCESS) return e;
-    m->ends_with_context = owner == Owner::context;
-    *out = m;
-    return CUDA_SUCCESS;
-  });
-}
+uint64_t threads_of(const CUlaunchConfig& c) { return tinygpu::api::volume(c.blockDimX, c.blockDimY, c.blockDimZ); }
+size_t shared_of(const CUlaunchConfig& c) { return c.sharedMemBytes; }
 
-CUresult load_to(Owner owner, void** out, const void* image, const JitOptions& jit) {
-  return load_by(load_image, owner, out, image, jit);
-}
-
-CUresult load_file_to(Owner owner, void** out, const char* path, const JitOptions& jit) {
-  return load_by(load_file, owner, out, path, jit);
-}
-
-CUresult unload(const void* module) {
-  return in_context([&](State& s) {
-    return s.modules.remove(static_cast<Module*>(const_cast<void*>(module))) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-  });
-}
-
-CUresult function_to(void** out, const void* module, const char* name) {
-  return in_context([&](State& s) {
-    if (!out) return CUDA_ERROR_INVALID_VALUE;
-    Kernel* k = nullptr;
-    const CUresult e = find_in_module(s, module, name, k);
-    if (e == CUDA_SUCCESS) *out = k;
-    return e;
-  });
-}
-
-CUresult global_to(CUdeviceptr* address, size_t* size, const void* module, const char* name) {
-  return in_context([&](State& s) { return find_global(s, module, name, reinterpret_cast<void**>(address), size); });
-}
-
-CUresult count_to(unsigned* count, const void* module) {
-  return in_context([&](State& s) {
-    if (!count) return CUDA_ERROR_INVALID_VALUE;
-    Module* m = nullptr;
-    std::vector<std::string> names;
-    const CUresult e = entries_of(s, module, m, names);
-    if (e == CUDA_SUCCESS) *count = unsigned(names.size());
-    return e;
-  });
-}
-
-CUresult enumerate(void** out, unsigned count, const void* module) {
-  return in_context([&](State& s) {
-    if (!out) return CUDA_ERROR_INVALID_VALUE;
-    Module* m = nullptr;
-    std::vector<std::string> names;
-    if (CUresult e = entries_of(s, module, m, names); e != CUDA_SUCCESS) return e;
-    for (unsigned i = 0; i < count && i < names.size(); ++i) out[i] = m->kernel_handle(names[i]);
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult name_of(const char** name, const void* kernel) {
-  return on_kernel(kernel, [&](State&, Kernel& k) { return answer(name, k.name.c_str()); });
-}
-
-CUresult parameter(const void* kernel, size_t index, size_t* offset, size_t* size) {
-  return on_kernel(kernel, [&](State&, Kernel& k) { return parameter_of(k, index, offset, size); });
-}
-
-template <class T>
-void** raw(T* p) {
-  return reinterpret_cast<void**>(p);
+CUresult load_module(CUmodule* m, const void* image, const JitOptions& jit) {
+  return in_context([&](State& s) { return load_image(s, image, jit, raw(m), true); });
 }
 
 }  // namespace
 
 extern "C" {
 
-CUresult cuModuleLoad(CUmodule* m, const char* path) { return load_file_to(Owner::context, raw(m), path, {}); }
-CUresult cuModuleLoadData(CUmodule* m, const void* image) { return load_to(Owner::context, raw(m), image, {}); }
-CUresult cuModuleLoadDataEx(CUmodule* m, const void* image, unsigned count, CUjit_option* options, void** values) {
-  return load_to(Owner::context, raw(m), image, {options, values, count});
+#include "common/tinygpu/cuda/kernel_calls.inc"
+
+// ---- Modules
+CUresult cuModuleLoad(CUmodule* m, const char* path) {
+  return in_context([&](State& s) { return load_file(s, path, {}, raw(m), true); });
 }
-CUresult cuModuleLoadFatBinary(CUmodule* m, const void* image) { return load_to(Owner::context, raw(m), image, {}); }
-CUresult cuModuleUnload(CUmodule m) { return unload(m); }
-CUresult cuModuleGetFunction(CUfunction* f, CUmodule m, const char* name) { return function_to(raw(f), m, name); }
-CUresult cuModuleGetFunctionCount(unsigned* count, CUmodule m) { return count_to(count, m); }
+CUresult cuModuleLoadData(CUmodule* m, const void* image) { return load_module(m, image, {}); }
+CUresult cuModuleLoadDataEx(CUmodule* m, const void* image, unsigned count, CUjit_option* options, void** values) {
+  return load_module(m, image, {options, values, count});
+}
+CUresult cuModuleLoadFatBinary(CUmodule* m, const void* image) { return load_module(m, image, {}); }
+CUresult cuModuleUnload(CUmodule m) { return cuLibraryUnload(CUlibrary(m)); }
+CUresult cuModuleGetFunction(CUfunction* f, CUmodule m, const char* name) {
+  return cuLibraryGetKernel(reinterpret_cast<CUkernel*>(f), CUlibrary(m), name);
+}
+CUresult cuModuleGetFunctionCount(unsigned* count, CUmodule m) { return cuLibraryGetKernelCount(count, CUlibrary(m)); }
 CUresult cuModuleEnumerateFunctions(CUfunction* out, unsigned count, CUmodule m) {
-  return enumerate(raw(out), count, m);
+  return cuLibraryEnumerateKernels(reinterpret_cast<CUkernel*>(out), count, CUlibrary(m));
 }
 CUresult cuModuleGetGlobal_v2(CUdeviceptr* p, size_t* size, CUmodule m, const char* name) {
-  return global_to(p, size, m, name);
+  return cuLibraryGetGlobal(p, size, CUlibrary(m), name);
 }
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
   if (!mode) return CUDA_ERROR_INVALID_VALUE;
@@ -112,18 +55,6 @@ CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuLibraryLoadData(CUlibrary* l, const void* image, CUjit_option* options, void** values, unsigned count,
-                           CUlibraryOption*, void**, unsigned) {
-  return load_to(Owner::process, raw(l), image, {options, values, count});
-}
-CUresult cuLibraryLoadFromFile(CUlibrary* l, const char* path, CUjit_option* options, void** values, unsigned count,
-                               CUlibraryOption*, void**, unsigned) {
-  return load_file_to(Owner::process, raw(l), path, {options, values, count});
-}
-CUresult cuLibraryUnload(CUlibrary l) { return unload(l); }
-CUresult cuLibraryGetKernel(CUkernel* k, CUlibrary l, const char* name) { return function_to(raw(k), l, name); }
-CUresult cuLibraryGetKernelCount(unsigned* count, CUlibrary l) { return count_to(count, l); }
-CUresult cuLibraryEnumerateKernels(CUkernel* out, unsigned count, CUlibrary l) { return enumerate(raw(out), count, l); }
 CUresult cuLibraryGetModule(CUmodule* m, CUlibrary l) {
   return in_context([&](State& s) {
     if (!m) return CUDA_ERROR_INVALID_VALUE;
@@ -132,15 +63,9 @@ CUresult cuLibraryGetModule(CUmodule* m, CUlibrary l) {
     return CUDA_SUCCESS;
   });
 }
-CUresult cuLibraryGetGlobal(CUdeviceptr* p, size_t* size, CUlibrary l, const char* name) {
-  return global_to(p, size, l, name);
-}
-CUresult cuLibraryGetManaged(CUdeviceptr* p, size_t* size, CUlibrary l, const char* name) {
-  return global_to(p, size, l, name);
-}
-
+// ---- Kernels: those of modules and of libraries are the same
 CUresult cuKernelGetFunction(CUfunction* f, CUkernel k) {
-  return on_kernel(k, [&](State&, Kernel&) { return answer(f, reinterpret_cast<CUfunction>(k)); });
+  return on_kernel(k, [&](State&, Kernel&) { return answer(f, CUfunction(k)); });
 }
 CUresult cuKernelGetLibrary(CUlibrary* l, CUkernel k) {
   return on_kernel(k, [&](State&, Kernel& kernel) { return answer(l, reinterpret_cast<CUlibrary>(kernel.module)); });
@@ -153,35 +78,18 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfuncti
     return value ? function_attribute(s, k, attribute, *value) : CUDA_ERROR_INVALID_VALUE;
   });
 }
-CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute attribute, int value) {
-  return on_kernel(f, [&](State& s, Kernel& k) { return set_function_attribute(s, k, attribute, value); });
-}
 CUresult cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel k, CUdevice) {
-  return cuFuncGetAttribute(value, attribute, reinterpret_cast<CUfunction>(k));
+  return cuFuncGetAttribute(value, attribute, CUfunction(k));
 }
 CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel k, CUdevice) {
-  return cuFuncSetAttribute(reinterpret_cast<CUfunction>(k), attribute, value);
-}
-CUresult cuFuncSetCacheConfig(CUfunction f, CUfunc_cache config) {
-  return on_kernel(f, [&](State&, Kernel& k) {
-    if (config > CU_FUNC_CACHE_PREFER_EQUAL) return CUDA_ERROR_INVALID_VALUE;
-    k.cache_config = config;
-    return CUDA_SUCCESS;
-  });
+  return cuFuncSetAttribute(CUfunction(k), attribute, value);
 }
 CUresult cuKernelSetCacheConfig(CUkernel k, CUfunc_cache config, CUdevice) {
-  return cuFuncSetCacheConfig(reinterpret_cast<CUfunction>(k), config);
+  return cuFuncSetCacheConfig(CUfunction(k), config);
 }
-CUresult cuFuncSetSharedMemConfig(CUfunction f, CUsharedconfig) {
-  return on_kernel(f, [](State&, Kernel&) { return CUDA_SUCCESS; });
-}
-CUresult cuFuncGetName(const char** name, CUfunction f) { return name_of(name, f); }
-CUresult cuKernelGetName(const char** name, CUkernel k) { return name_of(name, k); }
-CUresult cuFuncGetParamInfo(CUfunction f, size_t index, size_t* offset, size_t* size) {
-  return parameter(f, index, offset, size);
-}
+CUresult cuKernelGetName(const char** name, CUkernel k) { return cuFuncGetName(name, CUfunction(k)); }
 CUresult cuKernelGetParamInfo(CUkernel k, size_t index, size_t* offset, size_t* size) {
-  return parameter(k, index, offset, size);
+  return cuFuncGetParamInfo(CUfunction(k), index, offset, size);
 }
 CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction f) {
   return on_kernel(f, [&](State&, Kernel& k) {
@@ -190,6 +98,19 @@ CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction f) {
 }
 CUresult cuFuncLoad(CUfunction f) {
   return on_kernel(f, [](State&, Kernel& k) { return k.module->resolve(k); });
+}
+
+// ---- Block sizes
+CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, CUfunction f, CUoccupancyB2DSize dynamic_of,
+                                                   size_t shared, int limit, unsigned) {
+  return on_kernel(f, [&](State& s, Kernel& k) {
+    if (!grid || !block) return CUDA_ERROR_INVALID_VALUE;
+    return potential_block_size(s, k, dynamic_of, shared, limit, *grid, *block);
+  });
+}
+CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction f, CUoccupancyB2DSize dynamic_of,
+                                          size_t shared, int limit) {
+  return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, f, dynamic_of, shared, limit, 0);
 }
 
 }  // extern "C"

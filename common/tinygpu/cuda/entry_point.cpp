@@ -40,20 +40,24 @@ constexpr NewForm kNewForms[] = {
     {"cuDeviceGetUuid", "_v2", 11040},
 };
 
-/// The suffix of the current form, or nullptr if the plain name is it.
-const char* current_suffix(std::string_view name) {
+/// The name under which a function's current form is exported.
+const char* current_name(const char* name) {
   struct Versioned {
     std::string_view name;
-    const char* suffix;
+    const char* current;
   };
   static constexpr Versioned kVersioned[] = {
-#define TINYGPU_VERSIONED(name, suffix) {#name, #suffix},
-#include "common/tinygpu/cuda/driver_versions.inc"
+#define TINYGPU_EXPORT(name)
+#define TINYGPU_EXPORT_PER_THREAD(name, suffix)
+#define TINYGPU_VERSIONED(name, current) {#name, #current},
+#include "driver_names.inc"
+#undef TINYGPU_EXPORT
+#undef TINYGPU_EXPORT_PER_THREAD
 #undef TINYGPU_VERSIONED
   };
   for (const Versioned& v : kVersioned)
-    if (v.name == name) return v.suffix;
-  return nullptr;
+    if (v.name == name) return v.current;
+  return name;
 }
 
 }  // namespace
@@ -68,9 +72,7 @@ void* driver_function(const char* name, int version) {
     if (version >= f.since)
       if (void* p = dlsym(library, fmt::format("{}{}", name, f.suffix).c_str())) return p;
   }
-  if (!listed)
-    if (const char* suffix = current_suffix(name)) return dlsym(library, fmt::format("{}{}", name, suffix).c_str());
-  return dlsym(library, name);
+  return dlsym(library, listed ? name : current_name(name));
 }
 
 }  // namespace tinygpu::cuda

@@ -163,7 +163,7 @@ CUresult launch_graph(State& s, Stream& stream, const GraphExec& e) {
   // The host may wait for what its own function does.
   const bool calls_host =
       std::ranges::any_of(e.steps, [](const GraphNode& n) { return n.type == CU_GRAPH_NODE_TYPE_HOST; });
-  return calls_host ? s.settle() : s.has_submitted();
+  return calls_host ? s.settle() : s.has_submitted(stream);
 }
 
 bool update(GraphExec& e, Graph& g, CUgraphExecUpdateResult& why, GraphNode*& where) {

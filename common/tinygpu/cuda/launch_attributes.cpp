@@ -47,20 +47,18 @@ CUresult launch_with(State& s, Stream& stream, const CUlaunchAttribute* attribut
   const void* event = nullptr;
   if (CUresult e = read_attributes(attributes, count, r, event); e != CUDA_SUCCESS) return e;
   if (event && !s.events.has(event)) return CUDA_ERROR_INVALID_HANDLE;
+  if (event && stream.capture) return no_capture(stream);
+  if (stream.capture) r.programmatic = false;  // what a graph runs before it is not known yet
+  auto prepared = std::make_shared<PreparedLaunch>();
+  if (CUresult e = prepare(s, r, *prepared); e != CUDA_SUCCESS) return e;
   if (Capture* c = stream.capture) {
-    if (event) return no_capture(stream);
-    r.programmatic = false;  // what a graph runs before it is not known yet
-    auto prepared = std::make_shared<PreparedLaunch>();
-    if (CUresult e = prepare(s, r, *prepared); e != CUDA_SUCCESS) return e;
     if (CUresult e = submit(s, stream, CU_GRAPH_NODE_TYPE_KERNEL, {}); e != CUDA_SUCCESS) return e;
     c->graph->nodes.back()->kernel = std::move(prepared);
     return CUDA_SUCCESS;
   }
-  auto prepared = std::make_shared<PreparedLaunch>();
-  if (CUresult e = prepare(s, r, *prepared); e != CUDA_SUCCESS) return e;
   s.submitted.add(stream, std::move(prepared));
   if (event) s.submitted.record(stream, s.events.at(event));
-  return s.host_reads_memory && &stream == &s.streams.legacy() ? s.settle() : s.has_submitted();
+  return s.has_submitted(stream);
 }
 
 }  // namespace tinygpu::cuda

@@ -10,7 +10,7 @@ void LaunchObservers::attach(api::Machine& machine, bool child) {
       api::Options all = options_;
       api::ObservationOptions& wanted = all.observation = api::options_from_environment().observation;
       if (child) wanted.trace = wanted.profile_json = wanted.report = {};
-      return std::make_unique<Observation>(all);
+      return std::make_unique<Observation>(all, copied_);
     });
   const bool races = races_.value_or(observation_->options().races);
   if (looking_ != races) machine.look_for_races(races);

@@ -1,7 +1,9 @@
 // The observers of a process's launches: checks, the files that its options ask for, and those of a session.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/tinygpu/api/machine.h"
@@ -11,7 +13,9 @@ namespace tinygpu::cuda {
 
 class LaunchObservers {
  public:
-  explicit LaunchObservers(const api::Options& options) : options_(options) {}
+  /// `copied`: see Observation.
+  LaunchObservers(const api::Options& options, std::function<void()> copied)
+      : options_(options), copied_(std::move(copied)) {}
   /// For the next launch. Options of observation are read at the first one, so that a program may set their variables
   /// itself; the process ends with a sentence where it cannot have them. `child`: of a fork(); it writes no files.
   void attach(api::Machine& machine, bool child);
@@ -28,6 +32,7 @@ class LaunchObservers {
 
  private:
   const api::Options& options_;
+  const std::function<void()> copied_;
   std::unique_ptr<Observation> observation_;
   std::optional<bool> races_;
   std::optional<bool> looking_;  // for races: what the machine has been told

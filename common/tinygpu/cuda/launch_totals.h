@@ -1,4 +1,4 @@
-// What launches added up to, for --counters, and the time that they took at the clock that power leaves.
+// What launches added up to, for --counters, and what turns their cycles into seconds.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "common/tinygpu/api/machine.h"
+#include "common/tinygpu/api/power.h"
 
 namespace tinygpu::cuda {
 
 class LaunchTotals {
  public:
-  LaunchTotals(const api::Machine& machine, api::Options::Clock clock) : machine_(machine), clock_(clock) {}
+  LaunchTotals(const api::Machine& machine, api::Options::Clock clock);
   /// Launches that ran side by side, by their kernels; `all` is what they took together. Milliseconds of a cycle of it.
   double add(const std::vector<std::pair<std::string, LaunchStats>>& launches, LaunchStats all);
   /// Milliseconds that all launches so far took longer than at the highest clock.
@@ -23,13 +24,19 @@ class LaunchTotals {
 
  private:
   struct Kernel {
-    uint64_t launches = 0, cycles = 0, instructions = 0;
-    double governed_ms = 0;  // at the clock that power leaves
-    std::map<std::string, uint64_t> counters;
+    LaunchStats sum;
+    uint64_t launches = 0;
+    api::PoweredRun cold, sustained;
+    uint64_t longest = 0;  // cycles of the launch whose band this is
+    const api::ErrorBand* band = nullptr;
   };
+  std::string seconds_of(const Kernel& k) const;
+
   const api::Machine& machine_;
   const api::Options::Clock clock_;
+  const api::PowerTiming power_;
   std::map<std::string, Kernel> kernels_;
+  double average_watts_;  // that the board's controller has seen
   double slower_ms_ = 0;
 };
 

@@ -35,13 +35,9 @@ bool write_log(const JitOptions& jit, CUjit_option buffer, CUjit_option size, co
   return true;
 }
 
-}  // namespace
-
-namespace {
-
 /// Loads what `choose` finds, and logs.
 template <class F>
-CUresult load_chosen(State& s, F&& choose, const JitOptions& jit, Module*& out) {
+CUresult load_chosen(State& s, F&& choose, const JitOptions& jit, void** handle, bool ends_with_context) {
   if (!image::host_accessible(jit.options, jit.count * sizeof *jit.options, false) ||
       !image::host_accessible(jit.values, jit.count * sizeof *jit.values, true))
     return CUDA_ERROR_INVALID_VALUE;
@@ -62,8 +58,16 @@ CUresult load_chosen(State& s, F&& choose, const JitOptions& jit, Module*& out) 
     if (!logged) say("module-not-loaded", message);
     return e;
   }
-  out = s.modules.add(std::move(module));
+  module->ends_with_context = ends_with_context;
+  *handle = s.modules.add(std::move(module));
   return CUDA_SUCCESS;
+}
+
+/// f(module) for a live module.
+template <class F>
+CUresult on_module(State& s, const void* handle, F&& f) {
+  auto* m = static_cast<Module*>(const_cast<void*>(handle));
+  return s.modules.has(m) ? CUresult(f(*m)) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 /// Larger files than this hold no image that a GPU could load.
@@ -71,14 +75,15 @@ constexpr uint64_t kLargestFile = uint64_t(1) << 32;
 
 }  // namespace
 
-CUresult load_image(State& s, const void* image, const JitOptions& jit, Module*& out) {
-  if (!image) return CUDA_ERROR_INVALID_VALUE;
+CUresult load_image(State& s, const void* image, const JitOptions& jit, void** handle, bool ends_with_context) {
+  if (!handle || !image) return CUDA_ERROR_INVALID_VALUE;
   return load_chosen(
-      s, [&] { return image::images_at(image, s.machine.spec(), ptx_kept_by_compilers()); }, jit, out);
+      s, [&] { return image::images_at(image, s.machine.spec(), ptx_kept_by_compilers()); }, jit, handle,
+      ends_with_context);
 }
 
-CUresult load_file(State& s, const char* path, const JitOptions& jit, Module*& out) {
-  if (!path) return CUDA_ERROR_INVALID_VALUE;
+CUresult load_file(State& s, const char* path, const JitOptions& jit, void** handle, bool ends_with_context) {
+  if (!handle || !path) return CUDA_ERROR_INVALID_VALUE;
   std::string why;
   const auto bytes = image::read_regular_file(path, kLargestFile, why);
   if (!bytes) {
@@ -86,34 +91,51 @@ CUresult load_file(State& s, const char* path, const JitOptions& jit, Module*& o
     return CUDA_ERROR_FILE_NOT_FOUND;
   }
   return load_chosen(
-      s, [&] { return image::images_of(image::Bytes(*bytes), s.machine.spec(), ptx_kept_by_compilers()); }, jit, out);
+      s, [&] { return image::images_of(image::Bytes(*bytes), s.machine.spec(), ptx_kept_by_compilers()); }, jit, handle,
+      ends_with_context);
 }
 
-CUresult entries_of(State& s, const void* module, Module*& out, std::vector<std::string>& names) {
-  out = static_cast<Module*>(const_cast<void*>(module));
-  if (!s.modules.has(out)) return CUDA_ERROR_INVALID_HANDLE;
-  if (CUresult e = out->load(); e != CUDA_SUCCESS) return e;
-  names = out->entries();
-  return CUDA_SUCCESS;
+CUresult unload(State& s, const void* module) {
+  return s.modules.remove(static_cast<const Module*>(module)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult find_in_module(State& s, const void* module, const char* name, Kernel*& out) {
-  auto* m = static_cast<Module*>(const_cast<void*>(module));
-  if (!name) return CUDA_ERROR_INVALID_VALUE;
-  if (!s.modules.has(m)) return CUDA_ERROR_INVALID_HANDLE;
-  out = m->kernel(name);
-  return out ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+CUresult count_kernels(State& s, const void* module, unsigned* count) {
+  return on_module(s, module, [&](Module& m) {
+    if (!count) return CUDA_ERROR_INVALID_VALUE;
+    const CUresult e = m.load();
+    if (e == CUDA_SUCCESS) *count = unsigned(m.entries().size());
+    return e;
+  });
+}
+
+CUresult list_kernels(State& s, const void* module, void** handles, unsigned count) {
+  return on_module(s, module, [&](Module& m) {
+    if (!handles) return CUDA_ERROR_INVALID_VALUE;
+    if (CUresult e = m.load(); e != CUDA_SUCCESS) return e;
+    const std::vector<std::string> names = m.entries();
+    for (unsigned i = 0; i < count && i < names.size(); ++i) handles[i] = m.kernel_handle(names[i]);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult kernel_in(State& s, const void* module, const char* name, void** handle) {
+  if (!handle || !name) return CUDA_ERROR_INVALID_VALUE;
+  return on_module(s, module, [&](Module& m) {
+    Kernel* k = m.kernel(name);
+    if (k) *handle = k;
+    return k ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+  });
 }
 
 CUresult find_global(State& s, const void* module, const char* name, void** address, size_t* size) {
-  auto* m = static_cast<Module*>(const_cast<void*>(module));
   if (!name) return CUDA_ERROR_INVALID_VALUE;
-  if (!s.modules.has(m)) return CUDA_ERROR_INVALID_HANDLE;
-  const auto v = m->variable(name);
-  if (!v) return CUDA_ERROR_NOT_FOUND;
-  if (address) *address = reinterpret_cast<void*>(v->address);
-  if (size) *size = v->size;
-  return CUDA_SUCCESS;
+  return on_module(s, module, [&](Module& m) {
+    const auto v = m.variable(name);
+    if (!v) return CUDA_ERROR_NOT_FOUND;
+    if (address) *address = reinterpret_cast<void*>(v->address);
+    if (size) *size = v->size;
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult count_active_clusters(State& s, Kernel& k, uint64_t threads, size_t dynamic_shared,

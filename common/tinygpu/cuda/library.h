@@ -17,15 +17,19 @@ struct JitOptions {
   unsigned count = 0;
 };
 
-/// Loads PTX text, a fatbin or a fatbin wrapper. Diagnoses go to the error log buffer of the options, or to stderr.
-CUresult load_image(State& s, const void* image, const JitOptions& jit, Module*& out);
+/// Loads PTX text, a fatbin or a fatbin wrapper; `handle` receives the module. Diagnoses go to the error log buffer of
+/// the options, or to stderr. Modules end with their context, libraries don't.
+CUresult load_image(State& s, const void* image, const JitOptions& jit, void** handle, bool ends_with_context = false);
 /// The same from a file, a regular one. FILE_NOT_FOUND.
-CUresult load_file(State& s, const char* path, const JitOptions& jit, Module*& out);
+CUresult load_file(State& s, const char* path, const JitOptions& jit, void** handle, bool ends_with_context = false);
+// All others: INVALID_HANDLE for a dead module.
+CUresult unload(State& s, const void* module);
 
-/// The entry points of a module, loaded if need be. INVALID_HANDLE for a dead module.
-CUresult entries_of(State& s, const void* module, Module*& out, std::vector<std::string>& names);
-/// NOT_FOUND if the module has no such kernel; INVALID_HANDLE for a dead module.
-CUresult find_in_module(State& s, const void* module, const char* name, Kernel*& out);
+CUresult count_kernels(State& s, const void* module, unsigned* count);
+/// The handles of the first `count` kernels.
+CUresult list_kernels(State& s, const void* module, void** handles, unsigned count);
+/// NOT_FOUND if the module has no such kernel, or variable.
+CUresult kernel_in(State& s, const void* module, const char* name, void** handle);
 CUresult find_global(State& s, const void* module, const char* name, void** address, size_t* size);
 
 /// cuOccupancyMaxActiveClusters with the cluster size from launch attributes or the kernel itself.

@@ -18,6 +18,7 @@ void Limits::reset() {
              {CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 128},
              {CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0}};
   machine_.set_heap(values_.at(CU_LIMIT_MALLOC_HEAP_SIZE));
+  machine_.set_stack(values_.at(CU_LIMIT_STACK_SIZE));
 }
 
 CUresult Limits::get(int which, size_t& value) const {
@@ -33,6 +34,7 @@ CUresult Limits::set(int which, size_t value) {
   if (which == CU_LIMIT_PRINTF_FIFO_SIZE) value = std::max(value, kLeastFifo);  // as the H100's driver does
   it->second = value;
   if (which == CU_LIMIT_MALLOC_HEAP_SIZE) machine_.set_heap(value);
+  if (which == CU_LIMIT_STACK_SIZE) machine_.set_stack(value);
   return CUDA_SUCCESS;
 }
 

@@ -54,12 +54,11 @@ CUresult allocate(State& s, uint64_t& address, size_t size, MemoryKind kind) {
 void tell_leaks(const State& s) {
   const auto [n, bytes] = s.machine.memory().checked();
   if (!n) return;
-  show(
-      {.code = "memory-leak",
-       .severity = Severity::warning,
-       .message = fmt::format("the program ends with {} allocation{} of device memory, {} bytes, that nobody has freed",
-                              n, n == 1 ? "" : "s", bytes),
-       .help = "free each with cudaFree (or the call that belongs to it)"});
+  show({.code = "memory-leak",
+        .severity = Severity::warning,
+        .message = fmt::format("the program ends with {} allocation{} of device memory, {} bytes, never freed", n,
+                               n == 1 ? "" : "s", bytes),
+        .help = "free each with cudaFree (or the call that belongs to it)"});
 }
 
 CUresult release(State& s, uint64_t address, MemoryKind kind) {
@@ -74,6 +73,11 @@ CUresult release(State& s, uint64_t address, MemoryKind kind) {
   return s.machine.memory().release(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+CUresult free_memory(State& s, uint64_t address, MemoryKind kind) {
+  s.synchronize();
+  return address ? release(s, address, kind) : CUDA_SUCCESS;
+}
+
 CUresult allocate_pitched(State& s, uint64_t& address, size_t& pitch, size_t width, size_t height, size_t depth) {
   const CheckedSize row = CheckedSize(width).rounded_up(kPitch);
   if (row.overflowed()) return CUDA_ERROR_INVALID_VALUE;
@@ -85,7 +89,7 @@ CUresult allocate_pitched(State& s, uint64_t& address, size_t& pitch, size_t wid
 
 CUresult register_host(State& s, void* p, size_t size) {
   if (!p || size == 0) return CUDA_ERROR_INVALID_VALUE;
-  const uint64_t address = reinterpret_cast<uint64_t>(p);
+  const uint64_t address = address_of(p);
   const Allocation* known = s.machine.memory().find(address);
   if (!known && (s.machine.memory().reserved(address) || !image::host_accessible(p, size, true))) {
     say("invalid-host-memory",
@@ -97,10 +101,9 @@ CUresult register_host(State& s, void* p, size_t size) {
 }
 
 uint8_t* reach(State& s, const void* p, size_t size, Side side, bool write) {
-  const uint64_t address = reinterpret_cast<uint64_t>(p);
+  const uint64_t address = address_of(p);
   const Allocation* a = s.machine.memory().find(address);
-  const bool device_only = a && (a->kind == MemoryKind::device || a->kind == MemoryKind::constant);
-  if (a && (side != Side::host || !device_only)) {
+  if (a && (side != Side::host || host_sees(*a))) {
     uint8_t* here = s.machine.memory().at(address, size);
     // Registered memory is the program's own: it may have unmapped it since.
     return a->kind != MemoryKind::registered || image::host_accessible(here, here ? size : 0, write) ? here : nullptr;
@@ -113,7 +116,7 @@ uint8_t* reach(State& s, const void* p, size_t size, Side side, bool write) {
 CUresult copy(State& s, const CopyEnd& dst, const CopyEnd& src, size_t width, size_t height, size_t depth) {
   if (width == 0 || height == 0 || depth == 0) return CUDA_SUCCESS;
   const auto first = [](const CopyEnd& e) {
-    return reinterpret_cast<const void*>((reinterpret_cast<uint64_t>(e.base) + e.offset).value());
+    return reinterpret_cast<const void*>((address_of(e.base) + e.offset).value());
   };
   const void *to_place = first(dst), *from_place = first(src);
   uint8_t* to = reach(s, to_place, extent(width, height, depth, dst.pitch, dst.slice), dst.side, true);
@@ -124,15 +127,14 @@ CUresult copy(State& s, const CopyEnd& dst, const CopyEnd& src, size_t width, si
     say("invalid-copy",
         fmt::format("the {} of a copy of {}, {}, is not {} memory all along", to ? "source" : "destination",
                     block_text(width, height, depth), bad, side == Side::host ? "host" : "device"),
-        s.machine.memory().describe(reinterpret_cast<uint64_t>(bad)));
+        s.machine.memory().describe(address_of(bad)));
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (s.rehearsal) {
-    for (const void* p : {to_place, from_place})
-      s.rehearsal->pageable |= !s.machine.memory().find(reinterpret_cast<uint64_t>(p));
+    for (const void* p : {to_place, from_place}) s.rehearsal->pageable |= !s.machine.memory().find(address_of(p));
     return CUDA_SUCCESS;
   }
-  const uint64_t address = reinterpret_cast<uint64_t>(to_place);
+  const uint64_t address = address_of(to_place);
   const uint64_t to_pitch = dst.pitch.value(), to_slice = dst.slice.value();
   const uint64_t from_pitch = src.pitch.value(), from_slice = src.slice.value();
   for (size_t z = 0; z < depth; ++z)

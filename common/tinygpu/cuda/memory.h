@@ -17,10 +17,21 @@ enum class Side : uint8_t { host, device, either };
 
 /// INVALID_VALUE for size 0, OUT_OF_MEMORY (with a diagnosis).
 CUresult allocate(State& s, uint64_t& address, size_t size, MemoryKind kind);
-/// The program ends: what was never freed.
-void tell_leaks(const State& s);
 /// INVALID_VALUE unless `address` is the start of a live allocation of this kind.
 CUresult release(State& s, uint64_t address, MemoryKind kind);
+/// The same when the device has done what it was given. Nothing is done for address 0.
+CUresult free_memory(State& s, uint64_t address, MemoryKind kind);
+/// The program ends: what was never freed.
+void tell_leaks(const State& s);
+
+inline uint64_t address_of(uint64_t p) { return p; }
+inline uint64_t address_of(const void* p) { return reinterpret_cast<uint64_t>(p); }
+/// Pinned, or made known to the device.
+inline bool is_host_memory(const Allocation& a) {
+  return a.kind == MemoryKind::pinned || a.kind == MemoryKind::registered;
+}
+/// The host may use its address: is_host_memory(), or managed.
+inline bool host_sees(const Allocation& a) { return is_host_memory(a) || a.kind == MemoryKind::managed; }
 
 /// Rows of `width` bytes, padded to a pitch: INVALID_VALUE if no pitch holds such a row. Nothing is allocated, and the
 /// address is 0, if any extent is 0.

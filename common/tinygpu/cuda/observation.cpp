@@ -9,6 +9,7 @@
 #include "common/tinygpu/api/report_facts.h"
 #include "common/tinygpu/cuda/process.h"
 #include "common/tinygpu/cuda/unwritable.h"
+#include "common/tinygpu/debug/agent.h"
 #include "common/tinygpu/image/host_memory.h"
 #include "common/tinygpu/observe/profile.h"
 #include "common/tinygpu/observe/report/report.h"
@@ -31,7 +32,7 @@ void close(std::ofstream& file, const char* variable, const std::string& path) {
 
 }  // namespace
 
-Observation::Observation(const api::Options& all) : options_(all) {
+Observation::Observation(const api::Options& all, std::function<void()> copied) : options_(all) {
   const api::ObservationOptions& options = options_.observation;
   observe::TimelineLimits limits;
   if (options.trace_sms) limits.sms = options.trace_sms;
@@ -45,6 +46,9 @@ Observation::Observation(const api::Options& all) : options_(all) {
     open(report_file_, "GEN5_REPORT", options.report);
     report_ = std::make_unique<observe::Report>(limits);
   }
+  // Set by gen5 debug for the program that it starts.
+  if (const std::string_view socket = variable("GEN5_DEBUG_SOCKET"); !socket.empty())
+    debugger_ = debug::attach(std::string(socket), variable("GEN5_DEBUG_ACCESSES") == "1", std::move(copied));
   if (options.profile || profile_file_.is_open() || report_) profile_ = std::make_unique<observe::Profile>();
 }
 
@@ -56,16 +60,19 @@ std::vector<Observer*> Observation::observers() const {
   if (profile_) all.push_back(profile_.get());
   if (report_)
     for (Observer* o : report_->observers()) all.push_back(o);
+  if (debugger_) all.push_back(debugger_.get());
   return all;
 }
 
 void Observation::add(const Diagnosis& d) {
   if (report_) report_->add(d);
+  if (debugger_) debugger_->told(d);
 }
 
 void Observation::finish() {
   trace_.reset();
   close(trace_file_, "GEN5_TRACE", options_.observation.trace);
+  if (debugger_) debugger_->finish();
   if (!profile_) return;
   if (options_.observation.profile)
     for (const auto& k : profile_->kernels()) print_error(k.render() + "\n");

@@ -1,11 +1,15 @@
 // The files that a process writes about its launches: traces, profiles, a report.
 #pragma once
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "common/tinygpu/api/machine.h"
 
+namespace tinygpu::debug {
+class Agent;
+}
 namespace tinygpu::observe {
 class Profile;
 class Report;
@@ -17,8 +21,8 @@ namespace tinygpu::cuda {
 /// Observers as the options ask for them.
 class Observation {
  public:
-  /// Throws api::OptionError if a file cannot be written.
-  explicit Observation(const api::Options& options);
+  /// Throws api::OptionError if a file cannot be written. `copied` runs in copies of the process that a debugger makes.
+  Observation(const api::Options& options, std::function<void()> copied);
   ~Observation();
   const api::ObservationOptions& options() const { return options_.observation; }
   std::vector<Observer*> observers() const;
@@ -33,6 +37,7 @@ class Observation {
   std::unique_ptr<observe::Trace> trace_;
   std::unique_ptr<observe::Profile> profile_;
   std::unique_ptr<observe::Report> report_;
+  std::unique_ptr<debug::Agent> debugger_;
 };
 
 }  // namespace tinygpu::cuda

@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 
 namespace tinygpu::cuda {
 
@@ -11,13 +10,16 @@ std::string_view variable(const char* name) {
   return value ? value : "";
 }
 
-std::string command_line() {
+std::vector<std::string> arguments() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!text.empty() && text.back() == 0) text.pop_back();
-  text.erase(0, text.rfind('/', text.find('\0')) + 1);
-  for (char& c : text)
-    if (!c) c = ' ';
+  std::vector<std::string> all;
+  for (std::string one; std::getline(file, one, '\0');) all.push_back(one);
+  return all;
+}
+
+std::string command_line() {
+  std::string text;
+  for (const std::string& one : arguments()) text += text.empty() ? one.substr(one.rfind('/') + 1) : " " + one;
   return text;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tinygpu::cuda {
 
@@ -10,5 +11,8 @@ std::string_view variable(const char* name);
 
 /// The command line, the program without its folders.
 std::string command_line();
+
+/// The command line as it was given.
+std::vector<std::string> arguments();
 
 }  // namespace tinygpu::cuda

@@ -58,6 +58,7 @@ void ProcessHooks::at_exit() {
   s_.synchronize();
   on_clean_thread([&] {
     tell_leaks(s_);
+    s_.machine.tell_coverage();
     log_end();
     s_.observers.finish();
     if (s_.options.counters) s_.totals.print();

@@ -36,6 +36,21 @@ cudaError_t always(F&& f) {
   return finish(locked(f));
 }
 
+// What calls that are the same in both APIs (*_calls.inc) are made of; driver.h has the like.
+#define API_RESULT cudaError_t
+#define API_NAME(name) cuda##name
+#define API_NAMES(driver, runtime) cuda##runtime
+constexpr bool kNullMayBeFreed = true;  // by calls that know of streams, and for arrays and textures
+template <Pending pending = Pending::runs, class F>
+cudaError_t shared_call(F&& f) {
+  return api<pending>(f);
+}
+/// f(state, stream) for a live handle.
+template <Pending pending = Pending::runs, class F>
+cudaError_t on_stream(cudaStream_t stream, F&& f) {
+  return shared_call<pending>([&](State& s) { return with_stream(s, stream, f); });
+}
+
 /// The kernel behind what runtime calls accept as one: a host stub's address, a cudaKernel_t or a cudaFunction_t.
 /// INVALID_DEVICE_FUNCTION if it is none; the module's own error if it can't be loaded.
 CUresult find_kernel(const void* function, Kernel*& out);

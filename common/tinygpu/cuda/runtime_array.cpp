@@ -10,6 +10,11 @@ using tinygpu::TextureObject;
 
 namespace {
 
+using ArrayHandle = cudaArray_t;
+using Resource = cudaResourceDesc;
+using Sampler = cudaTextureDesc;
+using ResourceView = cudaResourceViewDesc;
+
 /// False for what no array has: channels of different widths, or of none.
 bool format_of(const cudaChannelFormatDesc& d, TexelFormat& out) {
   switch (d.f) {
@@ -42,10 +47,7 @@ CUresult new_array(State& s, cudaArray_t* out, const cudaChannelFormatDesc* desc
   if (!format_of(*desc, a.format)) return CUresult(cudaErrorInvalidChannelDescriptor);
   a.size[0] = extent.width, a.size[1] = extent.height, a.size[2] = extent.depth;
   a.flags = flags;
-  uint64_t handle = 0;
-  const CUresult e = make_array(s, a, handle);
-  if (e == CUDA_SUCCESS) *out = reinterpret_cast<cudaArray_t>(handle);
-  return e;
+  return make_array(s, a, raw(out));
 }
 
 /// Rows between memory and an array, whichever way.
@@ -64,10 +66,12 @@ CUresult copy_rows(State& s, cudaArray_const_t array, size_t x, size_t y, void* 
 }
 
 cudaError_t copy_on(cudaStream_t stream, Work f) {
-  return api<Pending::stays>([&](State& s) {
-    return with_stream(s, stream,
-                       [&](State&, Stream& p) { return submit(s, p, CU_GRAPH_NODE_TYPE_MEMCPY, std::move(f)); });
-  });
+  return on_stream<Pending::stays>(
+      stream, [&](State& s, Stream& p) { return submit(s, p, CU_GRAPH_NODE_TYPE_MEMCPY, std::move(f)); });
+}
+
+const Array* array_of(State& s, const cudaResourceDesc& r) {
+  return r.resType == cudaResourceTypeArray ? find_array(s, r.res.array.array) : nullptr;
 }
 
 CUresult texture_of(State& s, const cudaResourceDesc& r, TextureObject& t) {
@@ -104,6 +108,8 @@ CUresult sampler_of(const cudaTextureDesc& d, TextureObject& t) {
 
 extern "C" {
 
+#include "common/tinygpu/cuda/texture_calls.inc"
+
 cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind f) {
   return {x, y, z, w, f};
 }
@@ -114,9 +120,6 @@ cudaError_t cudaMallocArray(cudaArray_t* out, const cudaChannelFormatDesc* desc,
 }
 cudaError_t cudaMalloc3DArray(cudaArray_t* out, const cudaChannelFormatDesc* desc, cudaExtent extent, unsigned flags) {
   return api([&](State& s) { return new_array(s, out, desc, extent, flags); });
-}
-cudaError_t cudaFreeArray(cudaArray_t array) {
-  return blocking([&](State& s) { return array ? free_array(s, array) : CUDA_SUCCESS; });
 }
 cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc* desc, cudaExtent* extent, unsigned* flags, cudaArray_t array) {
   return api([&](State& s) {
@@ -164,24 +167,6 @@ cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t dst, size_t to_x, size_t to_y, 
       return CUDA_ERROR_INVALID_VALUE;
     return copy(s, a, b, width, height);
   });
-}
-
-cudaError_t cudaCreateTextureObject(cudaTextureObject_t* out, const cudaResourceDesc* resource,
-                                    const cudaTextureDesc* sampler, const cudaResourceViewDesc* view) {
-  return api([&](State& s) {
-    if (!out || !resource || !sampler) return CUDA_ERROR_INVALID_VALUE;
-    if (view) return CUresult(say_not_implemented("a texture with a resource view"));
-    TextureObject t;
-    if (CUresult e = texture_of(s, *resource, t); e != CUDA_SUCCESS) return e;
-    if (CUresult e = sampler_of(*sampler, t); e != CUDA_SUCCESS) return e;
-    uint64_t handle = 0;
-    const CUresult e = make_texture(s, t, handle);
-    if (e == CUDA_SUCCESS) *out = handle;
-    return e;
-  });
-}
-cudaError_t cudaDestroyTextureObject(cudaTextureObject_t t) {
-  return blocking([&](State& s) { return t ? destroy_texture(s, t) : CUDA_SUCCESS; });
 }
 
 }  // extern "C"

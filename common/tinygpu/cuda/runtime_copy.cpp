@@ -64,21 +64,17 @@ CUresult copy_symbol(State& s, const void* symbol, void* outside, size_t size, s
   return to_symbol ? copy_1d(s, inside, outside, size, kind) : copy_1d(s, outside, inside, size, kind);
 }
 
-/// Work on a stream: the handle must be live.
+/// Work that a graph cannot hold.
 template <class F>
-cudaError_t on_stream(cudaStream_t stream, F&& f) {
-  return api([&](State& s) {
-    return with_stream(s, stream, [&](State&, Stream& p) {
-      const CUresult e = no_capture(p);
-      return e == CUDA_SUCCESS ? CUresult(f(s)) : e;
-    });
+cudaError_t now_on(cudaStream_t stream, F&& f) {
+  return on_stream(stream, [&](State& s, Stream& p) {
+    const CUresult e = no_capture(p);
+    return e == CUDA_SUCCESS ? CUresult(f(s)) : e;
   });
 }
 /// Work that a graph can hold: `f` has its arguments by value.
 cudaError_t work_on(cudaStream_t stream, CUgraphNodeType type, Work f) {
-  return api<Pending::stays>([&](State& s) {
-    return with_stream(s, stream, [&](State&, Stream& p) { return submit(s, p, type, std::move(f)); });
-  });
+  return on_stream<Pending::stays>(stream, [&](State& s, Stream& p) { return submit(s, p, type, std::move(f)); });
 }
 
 /// A pitch below the width is an error only where there is a second row, as on hardware.
@@ -106,7 +102,7 @@ cudaError_t cudaMemcpyPeer(void* dst, int dst_device, const void* src, int src_d
 }
 cudaError_t cudaMemcpyPeerAsync(void* dst, int dst_device, const void* src, int src_device, size_t size,
                                 cudaStream_t stream) {
-  return on_stream(stream, [&](State& s) {
+  return now_on(stream, [&](State& s) {
     if (dst_device != 0 || src_device != 0) return CUDA_ERROR_INVALID_DEVICE;
     return copy_1d(s, dst, src, size, cudaMemcpyDeviceToDevice);
   });
@@ -124,22 +120,22 @@ cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
   return blocking([&](State& s) { return p ? copy_3d(s, *p) : CUDA_ERROR_INVALID_VALUE; });
 }
 cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* p, cudaStream_t stream) {
-  return on_stream(stream, [&](State& s) { return p ? copy_3d(s, *p) : CUDA_ERROR_INVALID_VALUE; });
+  return now_on(stream, [&](State& s) { return p ? copy_3d(s, *p) : CUDA_ERROR_INVALID_VALUE; });
 }
 cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* src, size_t size, size_t offset, cudaMemcpyKind kind) {
   return blocking([&](State& s) { return copy_symbol(s, symbol, const_cast<void*>(src), size, offset, kind, true); });
 }
 cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* src, size_t size, size_t offset,
                                     cudaMemcpyKind kind, cudaStream_t stream) {
-  return on_stream(stream,
-                   [&](State& s) { return copy_symbol(s, symbol, const_cast<void*>(src), size, offset, kind, true); });
+  return now_on(stream,
+                [&](State& s) { return copy_symbol(s, symbol, const_cast<void*>(src), size, offset, kind, true); });
 }
 cudaError_t cudaMemcpyFromSymbol(void* dst, const void* symbol, size_t size, size_t offset, cudaMemcpyKind kind) {
   return blocking([&](State& s) { return copy_symbol(s, symbol, dst, size, offset, kind, false); });
 }
 cudaError_t cudaMemcpyFromSymbolAsync(void* dst, const void* symbol, size_t size, size_t offset, cudaMemcpyKind kind,
                                       cudaStream_t stream) {
-  return on_stream(stream, [&](State& s) { return copy_symbol(s, symbol, dst, size, offset, kind, false); });
+  return now_on(stream, [&](State& s) { return copy_symbol(s, symbol, dst, size, offset, kind, false); });
 }
 
 cudaError_t cudaMemset(void* dst, int value, size_t size) {
@@ -161,7 +157,7 @@ cudaError_t cudaMemset3D(cudaPitchedPtr p, int value, cudaExtent e) {
   });
 }
 cudaError_t cudaMemset3DAsync(cudaPitchedPtr p, int value, cudaExtent e, cudaStream_t stream) {
-  return on_stream(stream, [&](State& s) {
+  return now_on(stream, [&](State& s) {
     return fill_rows(s, p.ptr, p.pitch, value, e.width, e.height, e.depth, CheckedSize(p.pitch) * p.ysize);
   });
 }

@@ -1,6 +1,4 @@
 // Devices: one, the chosen machine.
-#include <fmt/format.h>
-
 #include <cstring>
 
 #include "common/tinygpu/cuda/device.h"
@@ -10,7 +8,9 @@ using namespace tinygpu::cuda;
 
 namespace {
 
-constexpr const char* kPciBusId = "0000:00:00.0";
+using DeviceAttribute = cudaDeviceAttr;
+using Limit = cudaLimit;
+
 unsigned device_flags = cudaDeviceScheduleAuto;
 
 template <class F>
@@ -73,6 +73,8 @@ void fill_properties(const tinygpu::MachineSpec& spec, cudaDeviceProp& p) {
 
 extern "C" {
 
+#include "common/tinygpu/cuda/device_calls.inc"
+
 cudaError_t cudaGetDeviceCount(int* count) {
   return always([&](State&) { return answer(count, 1); });
 }
@@ -113,23 +115,12 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     return CUDA_SUCCESS;
   });
 }
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  return on_device(device, [&](State& s) {
-    return value ? device_attribute(s.machine.spec(), attribute, *value) : CUDA_ERROR_INVALID_VALUE;
-  });
-}
 /// Succeeds after a fault as well; the thread's last error stays for cudaGetLastError, as on hardware.
 cudaError_t cudaDeviceReset() {
   return always([](State& s) {
     s.reset();
     return CUDA_SUCCESS;
   });
-}
-cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
-  return api([&](State& s) { return value ? s.limits.get(limit, *value) : CUDA_ERROR_INVALID_VALUE; });
-}
-cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
-  return api([&](State& s) { return s.limits.set(limit, value); });
 }
 cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
   if (!config) return finish(CUDA_ERROR_INVALID_VALUE);
@@ -146,21 +137,6 @@ cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
 }
 cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
   return config > cudaSharedMemBankSizeEightByte ? finish(CUDA_ERROR_INVALID_VALUE) : cudaSuccess;
-}
-cudaError_t cudaDeviceGetPCIBusId(char* out, int length, int device) {
-  return on_device(device, [&](State&) {
-    if (!out || length < int(std::strlen(kPciBusId)) + 1) return CUDA_ERROR_INVALID_VALUE;
-    std::strcpy(out, kPciBusId);
-    return CUDA_SUCCESS;
-  });
-}
-cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* id) {
-  return always([&](State&) {
-    if (!device || !id) return CUDA_ERROR_INVALID_VALUE;
-    if (std::strcmp(id, kPciBusId) != 0) return CUDA_ERROR_INVALID_DEVICE;
-    *device = 0;
-    return CUDA_SUCCESS;
-  });
 }
 
 // ---- Peers: there are none

@@ -1,4 +1,3 @@
 #include "common/tinygpu/cuda/exports.h"
 
-#include "common/tinygpu/cuda/runtime_names.inc"
-#include "common/tinygpu/cuda/runtime_per_thread_names.inc"
+#include "runtime_names.inc"

@@ -1,8 +1,7 @@
-// Kernel launches: the <<<>>> stubs, cudaLaunchKernel and its extensible and cooperative forms, host functions.
+// Kernel launches: the <<<>>> stubs, cudaLaunchKernel and its extensible and cooperative forms.
 #include <vector>
 
 #include "common/tinygpu/base/of_thread.h"
-#include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/launch.h"
 #include "common/tinygpu/cuda/launch_attributes.h"
 #include "common/tinygpu/cuda/runtime.h"
@@ -79,28 +78,6 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* c, const void* functio
     return start(s, function, c->gridDim, c->blockDim, args, c->dynamicSmemBytes, c->stream, false, c->attrs,
                  c->numAttrs);
   });
-}
-
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  bool captured = false;
-  const cudaError_t e = api([&](State& s) {
-    if (!function) return CUDA_ERROR_INVALID_VALUE;
-    return with_stream(s, stream, [&](State&, Stream& p) {
-      captured = p.capture != nullptr;
-      return captured ? submit(s, p, CU_GRAPH_NODE_TYPE_HOST, host_function(function, data)) : CUDA_SUCCESS;
-    });
-  });
-  if (e == cudaSuccess && !captured) function(data);  // everything before it in the stream has run
-  return e;
-}
-
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data, unsigned flags) {
-  const cudaError_t e = api([&](State& s) {
-    if (!function || flags) return CUDA_ERROR_INVALID_VALUE;
-    return s.streams.find(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-  });
-  if (e == cudaSuccess) function(stream, cudaSuccess, data);
-  return e;
 }
 
 }  // extern "C"

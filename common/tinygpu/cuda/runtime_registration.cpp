@@ -199,7 +199,7 @@ char __cudaInitModule(void** handle) {
 }
 
 /// Each stub of nvcc's asks this once, to initialise a static variable. While one waits here, a fork() leaves a child
-/// in which that variable stays half made, and where the kernel's first launch waits forever: so this waits for nobody.
+/// in which that variable stays half made, and where the kernel's first launch waits forever: so this does not wait.
 /// The launch takes the stub's address, too, and reports what is wrong.
 cudaError_t __cudaGetKernel(cudaKernel_t* handle, const void* host) {
   if (handle) *handle = reinterpret_cast<cudaKernel_t>(const_cast<void*>(host));

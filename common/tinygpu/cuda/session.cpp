@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -10,6 +11,7 @@
 
 #include "common/tinygpu/cuda/show.h"
 #include "common/tinygpu/cuda/state.h"
+#include "common/tinygpu/diagnosis/place_json.h"
 #include "common/tinygpu/diagnosis/render.h"
 #include "common/tinygpu/observe/profile.h"
 #include "common/tinygpu/observe/sm_timeline.h"
@@ -39,7 +41,7 @@ struct Session {
   std::unique_ptr<Stretch> stretch;
   std::vector<json> diagnoses;
   uint64_t dropped = 0;
-  std::string why_not, options, taken, profile, trace, timeline;
+  std::string why_not, options, machine, taken, profile, trace, timeline;
 };
 Session& session() {
   static Session& s = *new Session;
@@ -66,6 +68,14 @@ auto settled(F&& f) {
 }
 
 json described(const Diagnosis& d, const std::string& text) {
+  json places = json::array();
+  const auto add = [&](const tinygpu::Where& w, const std::string& label) {
+    json place(tinygpu::diagnosis::place_json(w));
+    place["label"] = label;
+    places.push_back(std::move(place));
+  };
+  add(d.where, d.label);
+  for (const tinygpu::LabelledPlace& p : d.others) add(p.where, p.label);
   return {{"code", d.code},
           {"severity", tinygpu::diagnosis::name_of(d.severity)},
           {"message", d.message},
@@ -74,6 +84,7 @@ json described(const Diagnosis& d, const std::string& text) {
           {"file", d.where.cuda_file},
           {"line", d.where.cuda_line},
           {"column", d.where.cuda_column},
+          {"places", std::move(places)},
           {"text", text}};
 }
 
@@ -165,6 +176,18 @@ const char* tinygpu_session_options() {
   return give(session().options, all);
 }
 
+const char* tinygpu_session_machine(const char* machine) try {
+  const tinygpu::MachineSpec spec = api::spec_of({.machine = machine ? machine : ""});
+  json peaks;
+  for (const char* key : {"mem.shared.bytes_per_cycle", "mem.l2.bytes_per_cycle", "mem.dram.bytes_per_cycle",
+                          "peak.f16", "peak.tf32", "peak.f8", "peak.f4"})
+    if (key != std::string_view("peak.f4") || spec.has_tmem) peaks[key] = spec.number(key);
+  return give(session().machine,
+              json{{"name", spec.name}, {"sms", spec.sms}, {"clock_ghz", spec.clock_ghz}, {"peaks", std::move(peaks)}});
+} catch (const std::exception& e) {
+  return give(session().machine, json{{"error", e.what()}});
+}
+
 const char* tinygpu_session_take() {
   return settled([](State& s) {
     s.synchronize();
@@ -211,6 +234,19 @@ const char* tinygpu_session_timeline() {
     if (!stretch || !stretch->timeline || stretch->timeline->json().is_null()) return nullptr;
     return give(session().timeline, stretch->timeline->json());
   });
+}
+
+uint64_t tinygpu_session_host_address(uint64_t address, uint64_t written) {
+  return settled([&](State& s) -> uint64_t {
+    api::Memory& memory = s.machine.memory();
+    uint8_t* at = memory.find(address) ? memory.at(address, std::max<uint64_t>(written, 1)) : nullptr;
+    if (at && written) memory.written(address, written);
+    return reinterpret_cast<uint64_t>(at);
+  });
+}
+
+uint64_t tinygpu_session_cycles() {
+  return settled([](State& s) { return s.machine.clock(); });
 }
 
 void tinygpu_session_clear_l2() {

@@ -4,6 +4,7 @@
 // by their absence that they run on other hardware: python/gen5 and common/harness/watch.h. Texts stay valid until the
 // same function is called again.
 #pragma once
+#include <cstdint>
 
 extern "C" {
 
@@ -24,6 +25,10 @@ void tinygpu_session_end();
 /// "help": …}, …]. What does not apply is null; without values it is on or off.
 const char* tinygpu_session_options();
 
+/// A machine, in use or not: {"name", "sms", "clock_ghz", "peaks": {"peak.f16": …}}, what it has of the keys of its
+/// profile that timing/peaks.h reads. {"error": a sentence} of an unknown one.
+const char* tinygpu_session_machine(const char* machine);
+
 /// What was diagnosed since the last call, and how the context is:
 ///   {"error": 0 or the sticky CUresult, "launches": so far, "cycles": the machine's clock,
 ///    "diagnoses": [{"code", "severity", "message", "help", "kernel", "file", "line", "column", "text": as gen5 run
@@ -39,6 +44,14 @@ const char* tinygpu_session_trace();
 /// The last launch on the SM of its first CTA, times in SM cycles since it began: its CTAs, their asynchronous
 /// operations, and when their threads' waits and arrivals at mbarriers were. Null without "timeline", or a launch.
 const char* tinygpu_session_timeline();
+
+/// Where the host reaches device memory that lies at this address, when all that was submitted is done, so that a host
+/// language's own operators can stand in for kernels. It is going to write this many bytes there, and may read any. 0
+/// if it is no such memory.
+uint64_t tinygpu_session_host_address(uint64_t address, uint64_t written);
+
+/// SM cycles so far, of all that has been submitted: seconds depend on the clock that power leaves, these do not.
+uint64_t tinygpu_session_cycles();
 
 /// Nothing lies in L2 any more, as before the timed run of a benchmark.
 void tinygpu_session_clear_l2();

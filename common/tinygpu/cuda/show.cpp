@@ -14,8 +14,10 @@
 #include <string_view>
 #include <utility>
 
+#include "common/tinygpu/cuda/debug_command.h"
 #include "common/tinygpu/cuda/exit_code.h"
 #include "common/tinygpu/cuda/process.h"
+#include "common/tinygpu/cuda/refusals.h"
 #include "common/tinygpu/cuda/unwritable.h"
 #include "common/tinygpu/diagnosis/findings.h"
 #include "common/tinygpu/diagnosis/render.h"
@@ -47,23 +49,34 @@ class Outlet {
  public:
   void show(const Diagnosis& d) {
     const std::lock_guard lock(mutex_);
-    if (d.severity == Severity::error && !refused(d.code)) error_was_diagnosed();
+    const bool wrong = d.severity == Severity::error && !refused(d.code);
+    if (wrong) error_was_diagnosed();
+    const bool fresh = findings_.add(d);
     diagnosis::RenderOptions options;
     options.folder = folder_;
     options.files = &files_;
     if (listener_) {
       listener_(d, diagnosis::render(d, options));
+    } else if (!fresh) {
+      ++repeated_;
     } else {
       options.color = diagnosis::in_color(STDERR_FILENO);
       options.more = codes_.empty();
       options.general = codes_.insert(d.code).second;
+      if (wrong && !told_debug_) options.debug = debug_command(d, folder_);
+      told_debug_ |= !options.debug.empty();
       std::fputs(diagnosis::render(d, options).c_str(), stderr);
     }
-    if (!log_.empty() && findings_.add(d)) write();
+    if (!log_.empty() && fresh) write();
   }
   void listen(void (*listener)(const Diagnosis&, const std::string&)) {
     const std::lock_guard lock(mutex_);
     listener_ = listener;
+  }
+  std::optional<std::string> source_line(const std::string& file, int line) {
+    const std::lock_guard lock(mutex_);
+    const auto text = files_.line(file, line);
+    return text ? std::optional(std::string(*text)) : std::nullopt;
   }
   void begin() {
     const std::lock_guard lock(mutex_);
@@ -74,6 +87,7 @@ class Outlet {
     const std::string before = std::exchange(log_, log_file());
     if (log_ == before) log_.clear();
     findings_ = {};
+    repeated_ = 0;
     run_.launches = 0;
   }
   void launch() {
@@ -84,6 +98,9 @@ class Outlet {
     const std::lock_guard lock(mutex_);
     run_.complete = true;
     if (!log_.empty()) write();
+    if (const uint64_t n = std::exchange(repeated_, 0))
+      print_error(fmt::format("tinygpu: {} more {} like one above, at the same instruction in a later launch\n", n,
+                              n == 1 ? "diagnosis is" : "diagnoses are"));
   }
 
  private:
@@ -103,7 +120,8 @@ class Outlet {
   diagnosis::Findings findings_;
   diagnosis::SarifRun run_{.command = command_line(), .folder = folder_};
   std::set<std::string> codes_;  // shown so far
-  bool told_unwritable_ = false;
+  uint64_t repeated_ = 0;        // not shown again
+  bool told_unwritable_ = false, told_debug_ = false;
   void (*listener_)(const Diagnosis&, const std::string&) = nullptr;
 };
 
@@ -127,8 +145,13 @@ void say(const char* code, const std::string& message, const std::string& help) 
   show(d);
 }
 
+std::optional<std::string> source_line(const std::string& file, int line) { return outlet().source_line(file, line); }
+
 int say_not_implemented(const char* function) {
-  say("not-implemented", fmt::format("{} is not implemented by tinygpu", function));
+  const Refusal r = refusal_of(function);
+  say("not-implemented",
+      fmt::format("{} is not implemented by tinygpu{}{}", function, r.why.empty() ? "" : ": ", r.why),
+      std::string(r.help));
   return CUDA_ERROR_NOT_SUPPORTED;
 }
 

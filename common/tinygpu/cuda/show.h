@@ -1,5 +1,6 @@
 // Where a process's diagnoses go: stderr, and a SARIF log if one is asked for (GEN5_SARIF).
 #pragma once
+#include <optional>
 #include <string>
 
 #include "common/tinygpu/base/diagnosis.h"
@@ -7,7 +8,8 @@
 namespace tinygpu::cuda {
 
 /// A diagnosis on stderr, with the lines of its source, in colour on a terminal. Rule and example of a code are told
-/// once in a process; the first diagnosis says how to read more. From any thread.
+/// once in a process, and so is a diagnosis that several launches lead to; the first diagnosis says how to read more,
+/// the first error of a kernel how to stand there in the debugger. From any thread.
 void show(const Diagnosis& d);
 
 /// One diagnosis in the usual form, without a place: for what the API refuses.
@@ -16,6 +18,9 @@ void say(const char* code, const std::string& message, const std::string& help =
 /// From now on diagnoses go to `listener`, each with its text, and no longer to stderr. It is called on any thread, one
 /// call at a time.
 void listen(void (*listener)(const Diagnosis&, const std::string& text));
+
+/// A line of a source that the program's line information names; nothing where it cannot be read. From any thread.
+std::optional<std::string> source_line(const std::string& file, int line);
 
 /// Names the function; NOT_SUPPORTED.
 int say_not_implemented(const char* function);

@@ -12,6 +12,7 @@
 #include "common/tinygpu/cuda/calls.h"
 #include "common/tinygpu/cuda/exit_code.h"
 #include "common/tinygpu/cuda/or_exit.h"
+#include "common/tinygpu/cuda/show.h"
 #include "common/tinygpu/cuda/unwritable.h"
 
 namespace tinygpu::cuda {
@@ -51,6 +52,7 @@ State& State::get() {
 State::State() try
     : options(or_exit(api::options_from_environment)),
       machine(or_exit([&] { return api::spec_of(options); }), options) {
+  machine.read_sources(source_line);
   machine.on_output([this](const std::string& text) { output.add(text); });
   machine.on_diagnosis([this](const Diagnosis& d) {
     show(d);
@@ -93,8 +95,9 @@ void State::reset() {
   machine.memory().clear();
 }
 
-CUresult State::has_submitted() {
-  if (hooks.ended() || submitted.full() || !idle_host.watch(*this)) return settle();
+CUresult State::has_submitted(const Stream& stream) {
+  const bool at_once = host_reads_memory && &stream == &streams.legacy();
+  if (at_once || hooks.ended() || submitted.full() || !idle_host.watch(*this)) return settle();
   return CUDA_SUCCESS;
 }
 
@@ -108,7 +111,7 @@ CUresult State::do_on(const Stream& stream, Work work) {
     if (const CUresult e = work(*this); e != CUDA_SUCCESS) return e;
   }
   submitted.add(stream, std::move(work));
-  return judged.pageable ? settle() : has_submitted();
+  return judged.pageable ? settle() : has_submitted(stream);
 }
 
 CUresult State::settle() { return submitted.run(*this); }
@@ -129,7 +132,7 @@ CUresult State::record_on(const void* event, Stream& stream) {
     events.record(event, now_ms());
   } else {
     submitted.record(stream, e);
-    return has_submitted();
+    return has_submitted(stream);
   }
   return CUDA_SUCCESS;
 }

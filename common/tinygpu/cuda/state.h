@@ -40,7 +40,10 @@ class State {
   api::Options options;
   api::Machine machine;
   Gpu& gpu{machine.gpu()};  // for submitted.h alone
-  LaunchObservers observers{options};
+  LaunchObservers observers{options, [this] {
+                              mutex.copied();
+                              idle_host.forked();
+                            }};
   LaunchTotals totals{machine, options.clock};
   DeviceOutput output;
   /// Simulated milliseconds since the machine was made.
@@ -67,11 +70,11 @@ class State {
   // ---- Submitted work
   Submitted submitted{streams.legacy()};
   IdleHost idle_host;
-  /// A host language has arrays in device memory and reads them without a call (session.h): what it launches on the
-  /// default stream runs at once.
+  /// A host language has arrays in device memory and reads them without a call (session.h): what the default stream is
+  /// given runs at once.
   std::atomic<bool> host_reads_memory = false;
-  /// A stream has been given something: it waits for what may come beside it, if there is room for that.
-  CUresult has_submitted();
+  /// The stream has been given something: it waits for what may come beside it, if there is room for that.
+  CUresult has_submitted(const Stream& stream);
   /// A copy or a fill on a stream. Its arguments are judged now. One of memory that is not pinned is done now, too.
   CUresult do_on(const Stream& stream, Work work);
   /// cudaEventRecord and cudaStreamWaitEvent: on a stream that captures they only say what comes after what.

@@ -11,7 +11,7 @@ namespace tinygpu::cuda {
 
 struct StaticRuntime {
   std::vector<image::Elf::Function> functions;  // of the runtime's API, internal entry points of nvcc's code included
-  std::string why_not;                          // nobody can stand in for them; empty: somebody can
+  std::string why_not;                          // they cannot be replaced; empty: they can
 };
 /// What of it a program or library has. `links_it`: it has device code and does not link the runtime dynamically.
 StaticRuntime find_static_runtime(const image::Elf& file, bool links_it);

@@ -1,4 +1,4 @@
-// Streams and events. What streams are given runs when somebody needs it (submitted.h); time is the machine's clock, so
+// Streams and events. What streams are given runs when a call needs it (submitted.h); time is the machine's clock, so
 // events measure simulated time.
 #pragma once
 #include <cstdint>

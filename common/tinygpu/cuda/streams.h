@@ -14,6 +14,9 @@ class Graphs;
 /// Handles that both APIs define as numbers: 0 and 1 are the legacy default stream, 2 is the one of the thread.
 constexpr uintptr_t kStreamLegacy = 1, kStreamPerThread = 2;
 
+/// Lower numbers come first.
+constexpr int kHighestPriority = -5, kLowestPriority = 0;
+
 class Streams {
  public:
   /// `graphs`: captures end with the stream that they began on.

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <numeric>
 #include <string>
 #include <utility>
 
+#include "common/tinygpu/base/edit_distance.h"
 #include "common/tinygpu/diagnosis/codes_api.h"
 #include "common/tinygpu/diagnosis/codes_control.h"
 #include "common/tinygpu/diagnosis/codes_copies.h"
@@ -51,29 +51,13 @@ static_assert(std::none_of(kCodes.begin(), kCodes.end(),
                            }),
               "an entry of the table has no severity, sentence, rule or fix");
 
-// What somebody has found out about hardware is told; where no hardware is concerned there is nothing to tell.
+// What is known about hardware is printed; where no hardware is concerned nothing is.
 static_assert(std::none_of(kCodes.begin(), kCodes.end(),
                            [](const CodeInfo& c) {
                              const auto& [basis, text] = c.hardware;
                              return basis == none ? !text.empty() : basis > unknown && text.empty();
                            }),
               "what hardware does and what that rests on do not fit");
-
-/// How many letters must be put in, left out or changed to make b of a.
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t changed = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row.back();
-}
 
 }  // namespace
 
@@ -91,7 +75,7 @@ std::vector<std::string_view> nearest_codes(std::string_view word, size_t most) 
   // Beyond the longest code's length further letters tell nothing.
   word = word.substr(0, 64);
   std::vector<std::pair<size_t, std::string_view>> near;
-  for (const CodeInfo& c : kCodes) near.emplace_back(distance(word, c.code), c.code);
+  for (const CodeInfo& c : kCodes) near.emplace_back(edit_distance(word, c.code), c.code);
   std::sort(near.begin(), near.end());
   std::vector<std::string_view> out;
   for (size_t i = 0; i < std::min(most, near.size()); ++i) out.push_back(near[i].second);

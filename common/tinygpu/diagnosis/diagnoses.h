@@ -42,7 +42,7 @@ inline constexpr Severities kError = Severity::error, kWarning = Severity::warni
 /// What it rests on that hardware does so.
 enum class Basis : uint8_t {
   none,        // no hardware is concerned
-  unknown,     // nobody whom we know has tried, or no document says
+  unknown,     // not tried as far as we know, or no document says
   inferred,    // our reading; it may be wrong
   documented,  // the PTX ISA or the CUDA documentation says so
   published,   // published kernels that run right on a B200 show it, or reports of ones that did not

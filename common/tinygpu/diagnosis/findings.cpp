@@ -5,16 +5,22 @@
 #include <algorithm>
 
 namespace tinygpu::diagnosis {
+
+std::string key_of(const Where& w) {
+  if (!w.cuda_line) return fmt::format("\n{}\n{}", w.kernel, w.ptx_line);
+  std::string key = fmt::format("\n{}\n{}\n{}:{}:{}", w.kernel, w.ptx_text.substr(0, w.ptx_text.find(' ')), w.cuda_file,
+                                w.cuda_line, w.cuda_column);
+  for (const InlinedPlace& i : w.inlined) key += fmt::format("\n{}:{}", i.file, i.line);
+  return key;
+}
+
 namespace {
 
-std::string key_of(const Diagnosis& d) {
-  const auto place = [](const Where& w) {
-    return fmt::format("\n{}\n{}\n{}\n{}", w.kernel, w.ptx_line, w.cuda_file, w.cuda_line);
-  };
-  std::string key = fmt::format("{}\n{}{}", d.code, int(d.severity), place(d.where));
+std::string whole_key_of(const Diagnosis& d) {
+  std::string key = fmt::format("{}\n{}{}", d.code, int(d.severity), key_of(d.where));
   // Who else waits in a deadlock, or is in flight, differs from run to run: its first place names it.
   if (d.kind != FaultKind::deadlock)
-    for (const LabelledPlace& p : d.others) key += place(p.where);
+    for (const LabelledPlace& p : d.others) key += key_of(p.where);
   if (d.where.ptx_line <= 0) key += "\n" + d.message;
   return key;
 }
@@ -22,9 +28,9 @@ std::string key_of(const Diagnosis& d) {
 }  // namespace
 
 bool Findings::add(const Diagnosis& d, const std::string& order) {
-  const auto [known, added] = places_.try_emplace(key_of(d), all_.size());
+  const auto [known, added] = places_.try_emplace(whole_key_of(d), all_.size());
   if (added) {
-    all_.push_back({d, {}});
+    all_.push_back({d, {}, {}});
     if (!order.empty()) all_.back().orders.push_back(order);
     return true;
   }

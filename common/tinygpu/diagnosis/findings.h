@@ -8,11 +8,22 @@
 
 namespace tinygpu::diagnosis {
 
+/// Lines of a source, to be put ahead of `line`.
+struct SourceEdit {
+  std::string file;
+  int line = 0;
+  std::string text;  // with its newline
+};
 /// A diagnosis, and the orders of completion in which it was made; none where there was but one run.
 struct Finding {
   Diagnosis diagnosis;
   std::vector<std::string> orders;
+  std::vector<SourceEdit> fix = {};  // that has been tried, and holds
 };
+
+/// What stands for an instruction when findings are compared: its opcode at a line of the source and the calls there,
+/// so that copies which a compiler has made by unrolling are one; its line of PTX where no source line is known.
+std::string key_of(const Where& where);
 
 class Findings {
  public:

@@ -44,6 +44,7 @@ class Renderer {
     remark("fix", d_.help);
     if (options_.general) example();
     if (options_.more) remark("more", "gen5 explain " + d_.code);
+    remark("debug", options_.debug, ~size_t{0});
     return std::move(out_);
   }
 
@@ -91,6 +92,8 @@ class Renderer {
         mark(p, *line, i == 0);
       else if (!p.label.empty())
         bar(p.label);
+      if (i == first || p.where.ptx_line != places_[i - 1].where.ptx_line)
+        for (const std::string& call : inlined_lines(p.where, options_.folder)) bar(ink(call, Ink::dim));
       if (const std::string who = who_of(p.where); !who.empty()) bar(ink("by " + who, Ink::dim));
       if (!file.empty() && p.where.ptx_line > 0 && (i == first || p.where.ptx_line != places_[i - 1].where.ptx_line))
         bar(ink(fmt::format("ptx line {}: {}", p.where.ptx_line, p.where.ptx_text), Ink::dim));
@@ -163,6 +166,26 @@ std::string who_of(const Where& w) {
   if (w.thread >= 0) add(fmt::format("thread {}", w.thread));
   if (!w.operation.empty()) out = w.operation + (out.empty() ? "" : " of ") + out;
   if (w.cycle >= 0) add(fmt::format("at cycle {}", w.cycle));
+  return out;
+}
+
+std::vector<std::string> inlined_lines(const Where& w, const std::string& folder) {
+  // Templates of CUTLASS make chains of dozens.
+  constexpr size_t kInner = 4, kOuter = 3;
+  const size_t n = w.inlined.size();
+  std::vector<std::string> out;
+  for (size_t i = 0; i < n; ++i) {
+    if (n > kInner + kOuter + 1 && i == kInner) {
+      i = n - kOuter;
+      out.push_back(fmt::format("   … {} calls, inlined into", n - kInner - kOuter));
+    }
+    const InlinedPlace& p = w.inlined[i];
+    const std::string at =
+        fmt::format("{}:{}{}", path_from(folder, p.file), p.line, p.column > 0 ? fmt::format(":{}", p.column) : "");
+    const std::string name = short_name(p.function);
+    out.push_back(fmt::format("{} {}, inlined {}", i ? "  " : "in",
+                              name.empty() ? at : fmt::format("{} ({})", name, at), i + 1 < n ? "into" : "here"));
+  }
   return out;
 }
 

@@ -1,6 +1,7 @@
 // A diagnosis as text, in the manner of a compiler: the source lines with what happened there, the rule, the fix.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "common/tinygpu/base/diagnosis.h"
 #include "common/tinygpu/diagnosis/source_files.h"
@@ -11,6 +12,7 @@ struct RenderOptions {
   bool color = false;            // escape sequences for a terminal
   bool general = true;           // the rule and the example of the fix; false where the reader has just seen them
   bool more = false;             // a line that says how to read all about the code
+  std::string debug = {};        // the command that stands at it
   std::string folder = {};       // files in it, or below, are named from there
   SourceFiles* files = nullptr;  // whose lines are quoted; null: none are
   std::string runs = {};         // in which of several runs it was found
@@ -26,6 +28,10 @@ std::string render(const Diagnosis& d, const RenderOptions& options = {});
 
 /// "CTA (0,0,0), warp 1, thread 37, at cycle 120", "tcgen05.mma of CTA (0,0,0), warp 0, at cycle 90"; empty if unknown.
 std::string who_of(const Where& where);
+
+/// The calls through which the compiler inlined the instruction into its kernel, innermost first, a line each:
+/// "in gen5::load (tma.h:55:3), inlined into", "gen5::fill (ring.h:20:5), inlined here". Of long chains the ends.
+std::vector<std::string> inlined_lines(const Where& where, const std::string& folder);
 
 /// `path` as it is named from `folder`, if it lies in it or below; else as it is.
 std::string path_from(const std::string& folder, const std::string& path);

@@ -10,6 +10,7 @@
 #include "common/tinygpu/base/readable_name.h"
 #include "common/tinygpu/base/version.h"
 #include "common/tinygpu/diagnosis/diagnoses.h"
+#include "common/tinygpu/diagnosis/place_json.h"
 #include "common/tinygpu/diagnosis/render.h"
 
 namespace tinygpu::diagnosis {
@@ -31,54 +32,20 @@ std::string uri_of(std::string_view path) {
   return out;
 }
 
-/// What a place is besides a line of a file; read_sarif() gets it back from here.
-Json properties_of(const Where& w) {
-  Json p = Json::object();
-  if (!w.kernel.empty()) p["kernel"] = w.kernel;
-  if (w.cta[0] >= 0) p["cta"] = {w.cta[0], w.cta[1], w.cta[2]};
-  if (w.thread >= 0) p["thread"] = w.thread;
-  if (w.warp >= 0) p["warp"] = w.warp;
-  if (!w.operation.empty()) p["operation"] = w.operation;
-  if (w.cycle >= 0) p["cycle"] = w.cycle;
-  if (w.ptx_line > 0) {
-    p["ptxLine"] = w.ptx_line;
-    p["ptx"] = w.ptx_text;
-  }
-  if (!w.cuda_file.empty()) {
-    p["file"] = w.cuda_file;
-    p["line"] = w.cuda_line;
-    p["column"] = w.cuda_column;
-  }
-  return p;
-}
-
-Where where_of(const Json& p) {
-  Where w;
-  w.kernel = p.value("kernel", "");
-  if (p.contains("cta"))
-    for (size_t i = 0; i < 3; ++i) w.cta[i] = p.at("cta").at(i).get<int>();
-  w.thread = p.value("thread", -1);
-  w.warp = p.value("warp", -1);
-  w.operation = p.value("operation", "");
-  w.cycle = p.value("cycle", int64_t{-1});
-  w.ptx_line = p.value("ptxLine", 0);
-  w.ptx_text = p.value("ptx", "");
-  w.cuda_file = p.value("file", "");
-  w.cuda_line = p.value("line", 0);
-  w.cuda_column = p.value("column", 0);
-  return w;
+Json artifact_of(const std::string& file, const std::string& folder) {
+  const std::string path = path_from(folder, file);
+  Json artifact = {{"uri", uri_of(path)}};
+  if (path != file)
+    artifact["uriBaseId"] = kFolder;
+  else if (path.starts_with('/'))
+    artifact["uri"] = "file://" + uri_of(path);
+  return artifact;
 }
 
 Json location_of(const Where& w, const std::string& label, const std::string& folder) {
   Json l = Json::object();
   if (!w.cuda_file.empty()) {
-    const std::string path = path_from(folder, w.cuda_file);
-    Json artifact = {{"uri", uri_of(path)}};
-    if (path != w.cuda_file)
-      artifact["uriBaseId"] = kFolder;
-    else if (path.starts_with('/'))
-      artifact["uri"] = "file://" + uri_of(path);
-    l["physicalLocation"] = {{"artifactLocation", std::move(artifact)}};
+    l["physicalLocation"] = {{"artifactLocation", artifact_of(w.cuda_file, folder)}};
     if (w.cuda_line > 0) {
       Json& region = l["physicalLocation"]["region"] = {{"startLine", w.cuda_line}};
       if (w.cuda_column > 0) region["startColumn"] = w.cuda_column;
@@ -90,10 +57,31 @@ Json location_of(const Where& w, const std::string& label, const std::string& fo
   if (const std::string who = who_of(w); !who.empty()) text += (text.empty() ? "by " : ", by ") + who;
   if (w.ptx_line > 0) text += fmt::format("{}ptx line {}: {}", text.empty() ? "" : "; ", w.ptx_line, w.ptx_text);
   if (!text.empty()) l["message"] = {{"text", text}};
-  Json properties = properties_of(w);
+  Json properties = place_json(w);
   if (!label.empty()) properties["label"] = label;
   if (!properties.empty()) l["properties"] = std::move(properties);
   return l;
+}
+
+/// Every place in the order in which it is told, each followed by the calls that it was inlined through, innermost
+/// first.
+Json flow_of(const Diagnosis& d, const std::string& folder) {
+  Json steps = Json::array();
+  const auto add = [&](const Where& w, const std::string& label) {
+    steps.push_back({{"location", location_of(w, label, folder)}, {"nestingLevel", 0}});
+    for (const InlinedPlace& i : w.inlined) {
+      Where inner;
+      inner.cuda_file = i.file;
+      inner.cuda_line = i.line;
+      inner.cuda_column = i.column;
+      const std::string name = short_name(i.function);
+      const std::string text = name.empty() ? "inlined code" : "in " + name + ", which is inlined";
+      steps.push_back({{"location", location_of(inner, text, folder)}, {"nestingLevel", 1}});
+    }
+  };
+  add(d.where, d.label);
+  for (const LabelledPlace& p : d.others) add(p.where, p.label);
+  return steps;
 }
 
 /// A code's row in the table.
@@ -134,6 +122,18 @@ Json result_of(const Finding& f, size_t rule, const std::string& folder) {
     l["id"] = i + 1;
     r["relatedLocations"].push_back(std::move(l));
   }
+  if (Json steps = flow_of(d, folder); steps.size() > 1)
+    r["codeFlows"] = {{{"threadFlows", {{{"locations", std::move(steps)}}}}}};
+  if (!f.fix.empty()) {
+    Json changes = Json::array();
+    for (const SourceEdit& e : f.fix)
+      changes.push_back(
+          {{"artifactLocation", artifact_of(e.file, folder)},
+           {"replacements",
+            {{{"deletedRegion", {{"startLine", e.line}, {"startColumn", 1}, {"endLine", e.line}, {"endColumn", 1}}},
+              {"insertedContent", {{"text", e.text}}}}}}});
+    r["fixes"] = {{{"description", {{"text", d.help}}}, {"artifactChanges", std::move(changes)}}};
+  }
   r["occurrenceCount"] = d.count;
   Json& p = r["properties"] = {{"message", d.message}, {"kind", unsigned(d.kind)}};
   for (const auto& [name, text] :
@@ -145,7 +145,7 @@ Json result_of(const Finding& f, size_t rule, const std::string& folder) {
 
 LabelledPlace place_of(const Json& location) {
   const Json p = location.value("properties", Json::object());
-  return {where_of(p), p.value("label", "")};
+  return {place_of_json(p), p.value("label", "")};
 }
 
 Finding finding_of(const Json& r) {

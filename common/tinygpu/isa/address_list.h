@@ -6,18 +6,16 @@ namespace tinygpu::isa {
 
 constexpr uint32_t kAddressWords = 3;
 
-inline void push_address(Decoder& d, OperandList& list, const ptx::Operand& o) {
-  const AddressOperand a = d.address(o);
-  list.push_back(a.base);
-  list.push_word(uint32_t(int32_t(a.offset)));
-  list.push_word(a.wide);
-}
-
-/// Where there is no such operand.
-inline void push_no_address(OperandList& list) {
-  list.push_back(kNoSlot);
-  list.push_word(0);
-  list.push_word(0);
+/// The addresses of these operands; nullptr: one that does not stand.
+inline OperandList addresses(Decoder& d, std::initializer_list<const ptx::Operand*> operands) {
+  OperandList list;
+  for (const ptx::Operand* o : operands) {
+    const AddressOperand a = o ? d.address(*o) : AddressOperand{};
+    list.push_back(a.base);
+    list.push_word(uint32_t(int32_t(a.offset)));
+    list.push_word(a.wide);
+  }
+  return list;
 }
 
 /// The address operand that starts at `words`, for one lane: 64 bits if the operand is, else 32.

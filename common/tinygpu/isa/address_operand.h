@@ -1,7 +1,7 @@
 // Decoding of the address operand that loads, stores, atomics and their like have.
 #pragma once
 #include "common/tinygpu/engines/lsu/memory_operand.h"
-#include "common/tinygpu/program/lower/decoder.h"
+#include "common/tinygpu/isa/lanes.h"
 
 namespace tinygpu::isa {
 
@@ -24,10 +24,7 @@ inline ptx::Space space_of(const ptx::Instruction& inst) {
 
 /// Decodes the address operand into op.a, op.imm and MemoryOperand::wide.
 inline void decode_address(Decoder& d, Op& op, const ptx::Operand& o) {
-  const AddressOperand a = d.address(o);
-  op.a = a.base;
-  op.imm = a.offset;
-  op.edit<MemoryOperand>().wide = a.wide;
+  op.edit<MemoryOperand>().wide = decode_base(d, op, o);
 }
 
 }  // namespace tinygpu::isa

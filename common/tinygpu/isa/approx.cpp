@@ -2,26 +2,22 @@
 // .rn/.rz/.rm/.rp forms are exact. The .approx forms give the correctly rounded value (or within 2^-30 of it before
 // rounding): hardware's are table-driven and may differ in the last bits; notes/evidence.md states by how much on an
 // H200.
-#include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/floats.h"
-#include "common/tinygpu/isa/scalar.h"
 
 namespace tinygpu::isa {
 namespace {
 
-using ptx::Type;
-
-float div(float a, float b) { return canonical(a / b); }
-float rcp(float a) { return canonical(1.0f / a); }
-float sqrt(float a) { return canonical(std::sqrt(a)); }
+float div(float a, float b) { return canonical(host::div(a, b)); }
+float rcp(float a) { return canonical(host::div(1.0f, a)); }
+float sqrt(float a) { return canonical(host::sqrt(a)); }
 float rsqrt(float a) { return canonical(float(1.0 / std::sqrt(double(a)))); }
-double exact_div(float a, float b) { return double(a) / b; }
-double exact_rcp(float a) { return 1.0 / a; }
+double exact_div(float a, float b) { return host::div(double(a), double(b)); }
+double exact_rcp(float a) { return host::div(1.0, double(a)); }
 /// a times the flushed reciprocal: 0 for |b| above 2^126.
 float div_approx(float a, float b) { return canonical(std::fabs(b) > 0x1p126f ? a * std::copysign(0.0f, b) : a / b); }
-double div64(double a, double b) { return payload(a / b, a, b); }
-double rcp64(double a) { return payload(1.0 / a, a); }
-double sqrt64(double a) { return payload(std::sqrt(a), a); }
+double div64(double a, double b) { return payload(host::div(a, b), a, b); }
+double rcp64(double a) { return payload(host::div(1.0, a), a); }
+double sqrt64(double a) { return payload(host::sqrt(a), a); }
 double rsqrt64(double a) { return payload(1.0 / std::sqrt(a), a); }
 
 /// .approx.ftz.f64: operand and result are high words (20 fraction bits); the low word of the operand is ignored, that
@@ -110,111 +106,90 @@ float cos(float a) {
 }
 float tanh(float a) { return canonical(float(std::tanh(double(a)))); }
 
-template <class T>
-T ex2_16(T a) {
-  return nearest<T>(ex2(value(a)));
-}
-template <class T>
-T tanh_16(T a) {
-  return nearest<T>(tanh(value(a)));
-}
+constexpr auto ex2_half = []<class T>(T a) { return nearest<T>(ex2(value(a))); };
+constexpr auto tanh_half = []<class T>(T a) { return nearest<T>(tanh(value(a))); };
 
 // ---- Decoding
 
-template <auto f>
-ExecFn maybe_ftz(const ptx::Instruction& inst) {
-  return inst.has("ftz") ? lanewise<Modified<f>::ftz> : lanewise<f>;
-}
 /// An IEEE operation: to nearest vectorised, else under the host's rounding mode.
 template <auto f, auto f_ftz = f>
-ExecFn ieee(const ptx::Instruction& inst, Op& op) {
+Executor ieee(const ptx::Instruction& inst, Op& op) {
   const Rounding rounding = rounding_of(inst);
   op.set(rounding);
   const bool ftz = inst.has("ftz");
   if (rounding == Rounding::rn) return ftz ? lanewise<f_ftz> : lanewise<f>;
   return ftz ? directed<f_ftz> : directed<f>;
 }
-bool approximate(const ptx::Instruction& inst) { return inst.has("approx"); }
+CostClass division_cost(const ptx::Instruction& inst) {
+  if (inst.has("approx") || inst.has("full")) return CostClass::sfu;
+  return inst.type() == Type::f64 ? CostClass::fdiv64 : CostClass::fdiv;
+}
 
 void decode_div(Decoder& d, Op& op) {
-  const Type t = d.inst->type();
-  if (!ptx::is_float(t)) return decode_integer_division(d, op);
-  plain_operands(d, op, t);
-  const bool sfu = approximate(*d.inst) || d.inst->has("full");
-  finish(d, op,
-         t == Type::f64   ? ieee<div64>(*d.inst, op)
-         : t != Type::f32 ? nullptr
-         : approximate(*d.inst)
-             ? (d.inst->has("ftz") ? lanewise<FlushTiny<div_approx, exact_div>::call> : lanewise<div_approx>)
-             : ieee<div, FlushTiny<div, exact_div>::call>(*d.inst, op),
-         t == Type::f64 ? CostClass::fdiv64
-         : sfu          ? CostClass::sfu
-                        : CostClass::fdiv);
+  const ptx::Instruction& inst = *d.inst;
+  if (!ptx::is_float(inst.type())) return decode_form(d, op);
+  decode_lanewise(d, op,
+                  inst.type() == Type::f64 ? ieee<div64>(inst, op)
+                  : inst.has("approx")
+                      ? (inst.has("ftz") ? lanewise<FlushTiny<div_approx, exact_div>::call> : lanewise<div_approx>)
+                      : ieee<div, FlushTiny<div, exact_div>::call>(inst, op),
+                  division_cost(inst));
 }
 void decode_rcp(Decoder& d, Op& op) {
-  const Type t = d.inst->type();
-  plain_operands(d, op, t);
-  const bool sfu = approximate(*d.inst);
-  finish(d, op,
-         t == Type::f64 ? (sfu ? lanewise<rcp_approx64> : ieee<rcp64>(*d.inst, op))
-                        : ieee<rcp, FlushTiny<rcp, exact_rcp>::call>(*d.inst, op),
-         sfu              ? CostClass::sfu
-         : t == Type::f64 ? CostClass::fdiv64
-                          : CostClass::fdiv);
+  const ptx::Instruction& inst = *d.inst;
+  decode_lanewise(d, op,
+                  inst.type() == Type::f32 ? ieee<rcp, FlushTiny<rcp, exact_rcp>::call>(inst, op)
+                  : inst.has("approx")     ? lanewise<rcp_approx64>
+                                           : ieee<rcp64>(inst, op),
+                  division_cost(inst));
 }
 void decode_sqrt(Decoder& d, Op& op) {
-  const Type t = d.inst->type();
-  plain_operands(d, op, t);
-  finish(d, op, t == Type::f64 ? ieee<sqrt64>(*d.inst, op) : ieee<sqrt, Modified<sqrt>::ftz>(*d.inst, op),
-         approximate(*d.inst) ? CostClass::sfu
-         : t == Type::f64     ? CostClass::fdiv64
-                              : CostClass::fdiv);
+  const ptx::Instruction& inst = *d.inst;
+  decode_lanewise(d, op, inst.type() == Type::f64 ? ieee<sqrt64>(inst, op) : ieee<sqrt, Modified<sqrt>::ftz>(inst, op),
+                  division_cost(inst));
 }
 void decode_rsqrt(Decoder& d, Op& op) {
-  const Type t = d.inst->type();
-  plain_operands(d, op, t);
-  finish(
-      d, op,
-      t == Type::f64 ? (d.inst->has("ftz") ? lanewise<rsqrt_approx64> : lanewise<rsqrt64>) : maybe_ftz<rsqrt>(*d.inst),
-      t == Type::f64 ? CostClass::fdiv64 : CostClass::sfu);
+  const ptx::Instruction& inst = *d.inst;
+  if (inst.type() == Type::f32) return decode_lanewise(d, op, maybe_ftz<rsqrt>(inst), CostClass::sfu);
+  decode_lanewise(d, op, inst.has("ftz") ? lanewise<rsqrt_approx64> : lanewise<rsqrt64>, CostClass::fdiv64);
 }
 
-template <auto f32, auto half, auto brain>
+/// f32 by `f`, halves by `half`.
+template <auto f, auto half>
 void decode_function(Decoder& d, Op& op) {
-  const Type t = d.inst->type();
-  plain_operands(d, op, t);
+  constexpr auto brain = instance<half, bf16>;
   const bool ftz = d.inst->has("ftz");
-  switch (t) {
-    case Type::f32: return finish(d, op, maybe_ftz<f32>(*d.inst), CostClass::sfu);
-    case Type::f16: return finish(d, op, lanewise<half>, CostClass::sfu);
-    case Type::f16x2: return finish(d, op, lanewise<half, 2>, CostClass::sfu);
-    case Type::bf16: return finish(d, op, ftz ? lanewise<Modified<brain>::ftz> : lanewise<brain>, CostClass::sfu);
-    case Type::bf16x2:
-      return finish(d, op, ftz ? lanewise<Modified<brain>::ftz, 2> : lanewise<brain, 2>, CostClass::sfu);
-    default: d.not_modelled();
-  }
+  const auto executor = [&]() -> Executor {
+    switch (d.inst->type()) {
+      case Type::f32: return maybe_ftz<f>(*d.inst);
+      case Type::f16: return lanewise<instance<half, f16>>;
+      case Type::f16x2: return lanewise<instance<half, f16>, 2>;
+      case Type::bf16: return maybe_ftz<brain>(*d.inst);
+      case Type::bf16x2: return ftz ? lanewise<Modified<brain>::ftz, 2> : lanewise<brain, 2>;
+      default: return {};
+    }
+  };
+  decode_lanewise(d, op, executor(), CostClass::sfu);
 }
-template <auto f>
-void decode_function32(Decoder& d, Op& op) {
-  plain_operands(d, op, Type::f32);
-  finish(d, op, maybe_ftz<f>(*d.inst), CostClass::sfu);
-}
+
+constexpr LanewiseForm kApproxForms[] = {
+    {Opcode::lg2, "ftz", always<Modified<lg2>::ftz>, CostClass::sfu}, {Opcode::lg2, "", always<lg2>, CostClass::sfu},
+    {Opcode::sin, "ftz", always<Modified<sin>::ftz>, CostClass::sfu}, {Opcode::sin, "", always<sin>, CostClass::sfu},
+    {Opcode::cos, "ftz", always<Modified<cos>::ftz>, CostClass::sfu}, {Opcode::cos, "", always<cos>, CostClass::sfu},
+};
 
 }  // namespace
 
 Table approx_table() {
-  static const Entry table[] = {
+  static constexpr Entry table[] = {
       {Opcode::div, decode_div},
       {Opcode::rcp, decode_rcp},
       {Opcode::sqrt, decode_sqrt},
       {Opcode::rsqrt, decode_rsqrt},
-      {Opcode::ex2, decode_function<ex2, ex2_16<f16>, ex2_16<bf16>>},
-      {Opcode::tanh, decode_function<tanh, tanh_16<f16>, tanh_16<bf16>>},
-      {Opcode::lg2, decode_function32<lg2>},
-      {Opcode::sin, decode_function32<sin>},
-      {Opcode::cos, decode_function32<cos>},
+      {Opcode::ex2, decode_function<ex2, ex2_half>},
+      {Opcode::tanh, decode_function<tanh, tanh_half>},
   };
-  return {std::begin(table), std::end(table)};
+  return {table, kApproxForms};
 }
 
 }  // namespace tinygpu::isa

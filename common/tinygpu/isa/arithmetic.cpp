@@ -1,97 +1,39 @@
 // Integer arithmetic (PTX ISA 9.7.1) and extended precision with the carry flag (9.7.2). Float types go to
 // floating.cpp, packed ones to packed.cpp.
 #include <algorithm>
-#include <limits>
 
-#include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/isa/lanewise.h"
 #include "common/tinygpu/isa/scalar.h"
 
 namespace tinygpu::isa {
 namespace {
 
-using ptx::Type;
-
 // ---- One function per instruction
-// Sums and products wrap: they are computed on the unsigned type, 16-bit ones in int.
+// Sums and products wrap: they are computed on unsigned types.
 
-template <class T>
-T add(T a, T b) {
-  return T(Unsigned<T>(a) + Unsigned<T>(b));
-}
-template <class T>
-T sub(T a, T b) {
-  return T(Unsigned<T>(a) - Unsigned<T>(b));
-}
-template <class T>
-T neg(T a) {
-  return T(Unsigned<T>(0) - Unsigned<T>(a));
-}
-template <class T>
-T abs(T a) {
-  return a < 0 ? neg(a) : a;
-}
-template <class T>
-T min(T a, T b) {
-  return a < b ? a : b;
-}
-template <class T>
-T max(T a, T b) {
-  return a > b ? a : b;
-}
-template <class T>
-T relu(T a) {
-  return a > 0 ? a : T(0);
-}
-template <class T>
-T min_relu(T a, T b) {
-  return relu(min(a, b));
-}
-template <class T>
-T max_relu(T a, T b) {
-  return relu(max(a, b));
-}
+constexpr auto add = []<class T>(T a, T b) { return T(Unsigned<T>(a) + Unsigned<T>(b)); };
+constexpr auto sub = []<class T>(T a, T b) { return T(Unsigned<T>(a) - Unsigned<T>(b)); };
+constexpr auto neg = []<class T>(T a) { return T(Unsigned<T>(0) - Unsigned<T>(a)); };
+constexpr auto abs = []<class T>(T a) { return a < 0 ? neg(a) : a; };
+constexpr auto min = []<class T>(T a, T b) { return a < b ? a : b; };
+constexpr auto max = []<class T>(T a, T b) { return a > b ? a : b; };
+constexpr auto min_relu = []<class T>(T a, T b) { return max(min(a, b), T(0)); };
+constexpr auto max_relu = []<class T>(T a, T b) { return max(max(a, b), T(0)); };
 
 int32_t clamp_s32(int64_t v) { return int32_t(std::clamp<int64_t>(v, INT32_MIN, INT32_MAX)); }
 int32_t add_sat(int32_t a, int32_t b) { return clamp_s32(int64_t(a) + b); }
 int32_t sub_sat(int32_t a, int32_t b) { return clamp_s32(int64_t(a) - b); }
 
-template <class T>
-T mul_lo(T a, T b) {
-  return T(Unsigned<Wide<T>>(Unsigned<T>(a)) * Unsigned<T>(b));
-}
-template <>
-uint64_t mul_lo(uint64_t a, uint64_t b) {
-  return a * b;
-}
-template <>
-int64_t mul_lo(int64_t a, int64_t b) {
-  return int64_t(uint64_t(a) * uint64_t(b));
-}
-template <class T>
-Wide<T> mul_wide(T a, T b) {
-  return Wide<T>(a) * Wide<T>(b);
-}
-template <class T>
-T mul_hi(T a, T b) {
-  return T(mul_wide(a, b) >> kBits<T>);
-}
-template <>
-uint16_t mul_hi(uint16_t a, uint16_t b) {
-  return uint16_t(uint32_t(a) * b >> 16);
-}
+constexpr auto mul_lo = []<class T>(T a, T b) {
+  using U = std::common_type_t<Unsigned<T>, uint32_t>;  // products of 16 bits would be int's
+  return T(U(a) * U(b));
+};
+constexpr auto mul_wide = []<class T>(T a, T b) { return Wide<T>(a) * Wide<T>(b); };
+constexpr auto mul_hi = []<class T>(T a, T b) { return T(mul_wide(a, b) >> kBits<T>); };
 
-template <class T>
-T mad_lo(T a, T b, T c) {
-  return add(mul_lo(a, b), c);
-}
-template <class T>
-T mad_hi(T a, T b, T c) {
-  return add(mul_hi(a, b), c);
-}
-template <class T>
-Wide<T> mad_wide(T a, T b, Wide<T> c) {
-  return Wide<T>(Unsigned<Wide<T>>(mul_wide(a, b)) + Unsigned<Wide<T>>(c));
-}
+constexpr auto mad_lo = []<class T>(T a, T b, T c) { return add(mul_lo(a, b), c); };
+constexpr auto mad_hi = []<class T>(T a, T b, T c) { return add(mul_hi(a, b), c); };
+constexpr auto mad_wide = []<class T>(T a, T b, Wide<T> c) { return add(mul_wide(a, b), c); };
 int32_t mad_hi_sat(int32_t a, int32_t b, int32_t c) { return clamp_s32(int64_t(mul_hi(a, b)) + c); }
 
 /// The low 24 bits as a number.
@@ -99,38 +41,21 @@ template <class T>
 int64_t low24(T a) {
   return std::is_signed_v<T> ? int64_t(int32_t(uint32_t(a) << 8) >> 8) : a & 0xffffff;
 }
-template <class T>
-T mul24_lo(T a, T b) {
-  return T(low24(a) * low24(b));
-}
-template <class T>
-T mul24_hi(T a, T b) {
-  return T(low24(a) * low24(b) >> 16);
-}
-template <class T>
-T mad24_lo(T a, T b, T c) {
-  return add(mul24_lo(a, b), c);
-}
-template <class T>
-T mad24_hi(T a, T b, T c) {
-  return add(mul24_hi(a, b), c);
-}
+constexpr auto mul24_lo = []<class T>(T a, T b) { return T(low24(a) * low24(b)); };
+constexpr auto mul24_hi = []<class T>(T a, T b) { return T(low24(a) * low24(b) >> 16); };
+constexpr auto mad24_lo = []<class T>(T a, T b, T c) { return add(mul24_lo(a, b), c); };
+constexpr auto mad24_hi = []<class T>(T a, T b, T c) { return add(mul24_hi(a, b), c); };
 int32_t mad24_hi_sat(int32_t a, int32_t b, int32_t c) { return clamp_s32(int64_t(mul24_hi(a, b)) + c); }
 
-template <class T>
-T sad(T a, T b, T c) {
-  return add(c, a < b ? sub(b, a) : sub(a, b));
-}
+constexpr auto sad = []<class T>(T a, T b, T c) { return add(c, a < b ? sub(b, a) : sub(a, b)); };
 
 // Division by zero gives all ones, quotient and remainder; the most negative number by −1 wraps (H200).
-template <class T>
-T div(T a, T b) {
+constexpr auto div = []<class T>(T a, T b) {
   return b == 0 ? T(-1) : (std::is_signed_v<T> && b == T(-1)) ? neg(a) : T(a / b);
-}
-template <class T>
-T rem(T a, T b) {
+};
+constexpr auto rem = []<class T>(T a, T b) {
   return b == 0 ? T(-1) : (std::is_signed_v<T> && b == T(-1)) ? T(0) : T(a % b);
-}
+};
 
 // ---- Carry flag
 
@@ -138,7 +63,6 @@ T rem(T a, T b) {
 struct CarryFlags final : Extension {
   uint32_t lanes = 0;
 };
-uint32_t& carry(Warp& w) { return w.extensions.get<CarryFlags>().lanes; }
 
 template <class T>
 struct Carried {
@@ -178,7 +102,7 @@ template <class T, auto f>
 void with_carry(Warp& w, const Op& op) {
   const T *a = w.at<T>(op.a), *b = w.at<T>(op.b), *c = w.at<T>(op.c == kNoSlot ? op.b : op.c);
   T* d = w.at<T>(op.dst);
-  uint32_t& flags = carry(w);
+  uint32_t& flags = w.extensions.get<CarryFlags>().lanes;
   const CarryFlag flag = op.get<CarryFlag>();
   const uint32_t in = flag.taken ? flags : flag.otherwise ? ~0u : 0;
   uint32_t out = 0;
@@ -202,166 +126,72 @@ ExecFn carry_executor(const ptx::Instruction& inst) {
 void decode_carry(Decoder& d, Op& op) {
   const ptx::Instruction& inst = *d.inst;
   const Type t = inst.type();
-  plain_operands(d, op, t);
   const Opcode o = inst.opcode;
   const bool taken = o == Opcode::addc || o == Opcode::subc || o == Opcode::madc;
+  const bool mul = o == Opcode::mad || o == Opcode::madc;
   op.set(CarryFlag{taken, inst.has("cc"), o == Opcode::sub});
-  const bool wide = ptx::size_of(t) == 8, mul = o == Opcode::mad || o == Opcode::madc;
-  finish(d, op, wide ? carry_executor<uint64_t>(inst) : carry_executor<uint32_t>(inst),
-         mul    ? CostClass::imul
-         : wide ? CostClass::alu64
-                : CostClass::alu);
+  const ExecFn fn = ptx::size_of(t) == 8 ? carry_executor<uint64_t>(inst) : carry_executor<uint32_t>(inst);
+  decode_lanewise(d, op, {fn, {t, t, mul ? t : Type::none}}, mul ? CostClass::imul : alu_cost(t));
 }
 
 // ---- Decoding
 
-bool is_packed_integer(Type t) { return t == Type::u16x2 || t == Type::s16x2; }
+constexpr LanewiseForm kArithmeticForms[] = {
+    {Opcode::add, "sat", always<add_sat>, CostClass::alu},
+    {Opcode::add, "", by_integer<add>, CostClass::alu},
+    {Opcode::sub, "sat", always<sub_sat>, CostClass::alu},
+    {Opcode::sub, "", by_integer<sub>, CostClass::alu},
+    {Opcode::mul, "wide", by_half<mul_wide>, CostClass::imul},
+    {Opcode::mul, "hi", by_integer<mul_hi>, CostClass::imul},
+    {Opcode::mul, "", by_integer<mul_lo>, CostClass::imul},
+    {Opcode::mad, "wide", by_half<mad_wide>, CostClass::imul},
+    {Opcode::mad, "sat", always<mad_hi_sat>, CostClass::imul},
+    {Opcode::mad, "hi", by_integer<mad_hi>, CostClass::imul},
+    {Opcode::mad, "", by_integer<mad_lo>, CostClass::imul},
+    {Opcode::neg, "", by_signed<neg>, CostClass::alu},
+    {Opcode::abs, "", by_signed<abs>, CostClass::alu},
+    {Opcode::min, "relu", by_signed<min_relu>, CostClass::alu},
+    {Opcode::min, "", by_integer<min>, CostClass::alu},
+    {Opcode::max, "relu", by_signed<max_relu>, CostClass::alu},
+    {Opcode::max, "", by_integer<max>, CostClass::alu},
+    {Opcode::rem, "", by_integer<rem>, CostClass::idiv},
+    {Opcode::sad, "", by_integer<sad>, CostClass::alu},
+    {Opcode::mul24, "hi", by_word<mul24_hi>, CostClass::imul},
+    {Opcode::mul24, "", by_word<mul24_lo>, CostClass::imul},
+    {Opcode::mad24, "sat", always<mad24_hi_sat>, CostClass::imul},
+    {Opcode::mad24, "hi", by_word<mad24_hi>, CostClass::imul},
+    {Opcode::mad24, "", by_word<mad24_lo>, CostClass::imul},
+    {Opcode::div, "", by_integer<div>, CostClass::idiv},
+};
 
-/// True, with op filled, when another file's function or the carry form takes the instruction.
-bool elsewhere(Decoder& d, Op& op) {
-  if (is_float_arithmetic(*d.inst)) return decode_float_arithmetic(d, op), true;
-  if (is_packed_integer(d.inst->type())) return decode_packed_integer(d, op), true;
-  if (d.inst->has("cc")) return decode_carry(d, op), true;
-  return false;
-}
-
-CostClass alu_cost(Type t) { return ptx::size_of(t) == 8 ? CostClass::alu64 : CostClass::alu; }
-
-#define INTEGER(f) by_integer(t, [](auto tag) -> ExecFn { return lanewise<f<typename decltype(tag)::type>>; })
-
-/// Instructions that exist for signed types alone would not compile for unsigned ones in one place or another.
-#define SIGNED(f)                                  \
-  (t == Type::s16   ? ExecFn(lanewise<f<int16_t>>) \
-   : t == Type::s32 ? ExecFn(lanewise<f<int32_t>>) \
-   : t == Type::s64 ? ExecFn(lanewise<f<int64_t>>) \
-                    : nullptr)
-
-void decode_add(Decoder& d, Op& op) {
-  if (elsewhere(d, op)) return;
+/// Opcodes that other types share.
+void decode_any(Decoder& d, Op& op) {
   const Type t = d.inst->type();
-  plain_operands(d, op, t);
-  finish(d, op, d.inst->has("sat") ? lanewise<add_sat> : INTEGER(add), alu_cost(t));
-}
-void decode_sub(Decoder& d, Op& op) {
-  if (elsewhere(d, op)) return;
-  const Type t = d.inst->type();
-  plain_operands(d, op, t);
-  finish(d, op, d.inst->has("sat") ? lanewise<sub_sat> : INTEGER(sub), alu_cost(t));
-}
-void decode_neg(Decoder& d, Op& op) {
-  if (elsewhere(d, op)) return;
-  const Type t = d.inst->type();
-  plain_operands(d, op, t);
-  finish(d, op, SIGNED(neg), alu_cost(t));
-}
-void decode_abs(Decoder& d, Op& op) {
-  if (elsewhere(d, op)) return;
-  const Type t = d.inst->type();
-  plain_operands(d, op, t);
-  finish(d, op, SIGNED(abs), alu_cost(t));
-}
-void decode_min(Decoder& d, Op& op) {
-  if (elsewhere(d, op)) return;
-  const Type t = d.inst->type();
-  plain_operands(d, op, t);
-  finish(d, op, d.inst->has("relu") ? SIGNED(min_relu) : INTEGER(min), alu_cost(t));
-}
-void decode_max(Decoder& d, Op& op) {
-  if (elsewhere(d, op)) return;
-  const Type t = d.inst->type();
-  plain_operands(d, op, t);
-  finish(d, op, d.inst->has("relu") ? SIGNED(max_relu) : INTEGER(max), alu_cost(t));
-}
-
-#define WIDENING(f)                                 \
-  (t == Type::u16   ? ExecFn(lanewise<f<uint16_t>>) \
-   : t == Type::s16 ? ExecFn(lanewise<f<int16_t>>)  \
-   : t == Type::u32 ? ExecFn(lanewise<f<uint32_t>>) \
-   : t == Type::s32 ? ExecFn(lanewise<f<int32_t>>)  \
-                    : nullptr)
-
-void decode_mul(Decoder& d, Op& op) {
-  if (elsewhere(d, op)) return;
-  const Type t = d.inst->type();
-  plain_operands(d, op, t);
-  finish(d, op,
-         d.inst->has("wide") ? WIDENING(mul_wide)
-         : d.inst->has("hi") ? INTEGER(mul_hi)
-                             : INTEGER(mul_lo),
-         CostClass::imul);
-}
-Type widened(Type t) {
-  return t == Type::u16 ? Type::u32 : t == Type::s16 ? Type::s32 : t == Type::u32 ? Type::u64 : Type::s64;
-}
-void decode_mad(Decoder& d, Op& op) {
-  if (elsewhere(d, op)) return;
-  const Type t = d.inst->type();
-  const bool wide = d.inst->has("wide");
-  plain_operands(d, op, t, t, wide ? widened(t) : t);
-  finish(d, op,
-         wide                 ? WIDENING(mad_wide)
-         : d.inst->has("sat") ? lanewise<mad_hi_sat>
-         : d.inst->has("hi")  ? INTEGER(mad_hi)
-                              : INTEGER(mad_lo),
-         CostClass::imul);
-}
-
-#define WORD(f) (t == Type::s32 ? ExecFn(lanewise<f<int32_t>>) : ExecFn(lanewise<f<uint32_t>>))
-
-void decode_mul24(Decoder& d, Op& op) {
-  const Type t = d.inst->type();
-  plain_operands(d, op, t);
-  finish(d, op, d.inst->has("hi") ? WORD(mul24_hi) : WORD(mul24_lo), CostClass::imul);
-}
-void decode_mad24(Decoder& d, Op& op) {
-  const Type t = d.inst->type();
-  plain_operands(d, op, t);
-  finish(d, op,
-         d.inst->has("sat")  ? lanewise<mad24_hi_sat>
-         : d.inst->has("hi") ? WORD(mad24_hi)
-                             : WORD(mad24_lo),
-         CostClass::imul);
-}
-void decode_sad(Decoder& d, Op& op) {
-  const Type t = d.inst->type();
-  plain_operands(d, op, t);
-  finish(d, op, INTEGER(sad), alu_cost(t));
-}
-void decode_rem(Decoder& d, Op& op) {
-  const Type t = d.inst->type();
-  plain_operands(d, op, t);
-  finish(d, op, INTEGER(rem), CostClass::idiv);
+  if (ptx::is_float(t)) return decode_float_arithmetic(d, op);
+  if (t == Type::u16x2 || t == Type::s16x2) return decode_packed_integer(d, op);
+  if (d.inst->has("cc")) return decode_carry(d, op);
+  decode_form(d, op);
 }
 
 }  // namespace
 
-void decode_integer_division(Decoder& d, Op& op) {
-  const Type t = d.inst->type();
-  plain_operands(d, op, t);
-  finish(d, op, INTEGER(div), CostClass::idiv);
-}
-
 Table arithmetic_table() {
-  static const Entry table[] = {
-      {Opcode::add, decode_add},
-      {Opcode::sub, decode_sub},
-      {Opcode::mul, decode_mul},
-      {Opcode::mad, decode_mad},
-      {Opcode::neg, decode_neg},
-      {Opcode::abs, decode_abs},
-      {Opcode::min, decode_min},
-      {Opcode::max, decode_max},
-      {Opcode::rem, decode_rem},
-      {Opcode::sad, decode_sad},
-      {Opcode::mul24, decode_mul24},
-      {Opcode::mad24, decode_mad24},
+  static constexpr Entry table[] = {
+      {Opcode::add, decode_any},
+      {Opcode::sub, decode_any},
+      {Opcode::mul, decode_any},
+      {Opcode::mad, decode_any},
+      {Opcode::neg, decode_any},
+      {Opcode::abs, decode_any},
+      {Opcode::min, decode_any},
+      {Opcode::max, decode_any},
       {Opcode::addc, decode_carry},
       {Opcode::subc, decode_carry},
       {Opcode::madc, decode_carry},
       {Opcode::fma, decode_float_arithmetic},
       {Opcode::copysign, decode_float_arithmetic},
   };
-  return {std::begin(table), std::end(table)};
+  return {table, kArithmeticForms};
 }
 
 }  // namespace tinygpu::isa

@@ -3,151 +3,66 @@
 //
 // Floating point: add rounds to nearest even. f32 add on global memory flushes subnormal inputs and results to zero of
 // the same sign, on shared memory it does not; f16 and bf16 (.noftz) and f64 keep subnormals.
-#include <cmath>
+#include <algorithm>
 #include <type_traits>
 
 #include "common/tinygpu/engines/lsu/warp_access.h"
 #include "common/tinygpu/isa/address_operand.h"
-#include "common/tinygpu/isa/families.h"
-#include "common/tinygpu/isa/halves.h"
+#include "common/tinygpu/isa/floats.h"
 
 namespace tinygpu::isa {
 
 using ptx::Operand;
 using ptx::Space;
-using ptx::Type;
 
 namespace {
 
-float float_of(uint32_t b) { return std::bit_cast<float>(b); }
-double double_of(uint64_t b) { return std::bit_cast<double>(b); }
-
-/// IEEE binary16 as its bits.
-struct Half {
-  uint16_t bits;
-  static constexpr uint16_t nan = 0x7fff;
-  static float value(uint16_t b) { return isa::value(f16(b)); }
-  // A sum of two halves has at most 22 significant bits less than binary32 keeps in the range where rounding twice
-  // could differ: 24 >= 2 * 11 + 2.
-  static uint16_t round(float f) { return uint16_t(bits_of(nearest<f16>(f))); }
-};
-/// bfloat16 as its bits.
-struct Bfloat {
-  uint16_t bits;
-  static constexpr uint16_t nan = 0x7fff;
-  static float value(uint16_t b) { return float_of(uint32_t(b) << 16); }
-  static uint16_t round(float f) {
-    const uint32_t b = bits_of(f);
-    return uint16_t((b + 0x7fff + (b >> 16 & 1)) >> 16);
-  }
-};
+/// Two 16-bit values that are updated one by one.
 template <class H>
 struct Pair {
   H half[2];
 };
 
-uint32_t flushed(uint32_t b) { return (b & 0x7f800000) ? b : b & 0x80000000; }
+// ---- The operations: new value from the old one and the operand. `l2`: on global memory, in the L2's units.
 
-// ---- The operations: new value from the old one and the operand
-struct Add {
-  template <class T>
-  static T apply(T old, T b) {
-    return T(old + b);
-  }
-  static Half apply(Half old, Half b) { return sum(old, b); }
-  static Bfloat apply(Bfloat old, Bfloat b) { return sum(old, b); }
-  static float apply(float old, float b) {
-    const float r = old + b;
-    return r != r ? float_of(0x7fffffff) : r;
-  }
-  static double apply(double old, double b) {
-    const double r = old + b;
-    if (r == r) return r;
-    // The memory's NaN wins, quieted; +inf − inf gives the negative default NaN.
-    return old != old ? quiet(old) : b != b ? quiet(b) : invalid();
-  }
-  static double invalid() { return double_of(0xfff8000000000000); }
-
- private:
-  static double quiet(double d) { return double_of(bits_of(d) | uint64_t(1) << 51); }
-  template <class H>
-  static H sum(H old, H b) {
-    const float r = H::value(old.bits) + H::value(b.bits);
-    return {r != r ? H::nan : H::round(r)};
-  }
-};
-/// f32 addition of the L2's units: subnormals in and out are zeros.
-struct AddFlush {
-  static float apply(float old, float b) {
-    return float_of(flushed(bits_of(Add::apply(float_of(flushed(bits_of(old))), float_of(flushed(bits_of(b)))))));
-  }
-};
-/// f64 addition of the L2's units: a NaN operand wins over the memory's, and neither is quieted.
-struct AddKeepingNan {
-  static double apply(double old, double b) {
-    if (b != b) return b;
-    if (old != old) return old;
-    const double r = old + b;
-    return r == r ? r : Add::invalid();
-  }
+/// f32 in L2: subnormals in and out are zeros. f64 in L2: a NaN operand wins over the memory's, and neither is quieted;
+/// elsewhere the memory's wins, quieted.
+constexpr auto add = []<class T>(T old, T b, bool l2) {
+  if constexpr (std::is_integral_v<T>)
+    return T(Unsigned<T>(old) + Unsigned<T>(b));
+  else if constexpr (std::is_same_v<T, float>)
+    return l2 ? flush(canonical(flush(old) + flush(b))) : canonical(old + b);
+  else if constexpr (std::is_same_v<T, double>)
+    return l2 && b != b ? b : l2 && old != old ? old : payload(old + b, old, b);
+  else
+    return nearest<T>(value(old) + value(b));  // binary32 has bits enough that rounding twice makes no difference
 };
 template <bool maximum>
-struct Extreme {
-  template <class T>
-  static T apply(T old, T b) {
+constexpr auto extreme = []<class T>(T old, T b, bool) {
+  if constexpr (std::is_integral_v<T>) {
     return (maximum ? old < b : b < old) ? b : old;
-  }
-  static Half apply(Half old, Half b) { return pick(old, b); }
-  static Bfloat apply(Bfloat old, Bfloat b) { return pick(old, b); }
-
- private:
-  template <class H>
-  static H pick(H old, H b) {
-    const float x = H::value(old.bits), y = H::value(b.bits);
-    if (x != x) return y != y ? H{H::nan} : b;
+  } else {
+    const float x = value(old), y = value(b);
+    if (x != x) return y != y ? T(kCanonicalNaN16) : b;
     if (y != y) return old;
-    if (x == y) return {uint16_t(maximum ? old.bits & b.bits : old.bits | b.bits)};  // −0 < +0
+    if (x == y) return T(maximum ? bits_of(old) & bits_of(b) : bits_of(old) | bits_of(b));  // −0 < +0
     return (maximum ? x < y : y < x) ? b : old;
   }
 };
-struct And {
-  template <class T>
-  static T apply(T old, T b) {
-    return old & b;
-  }
-};
-struct Or {
-  template <class T>
-  static T apply(T old, T b) {
-    return old | b;
-  }
-};
-struct Xor {
-  template <class T>
-  static T apply(T old, T b) {
-    return old ^ b;
-  }
-};
-struct Exchange {
-  template <class T>
-  static T apply(T, T b) {
-    return b;
-  }
-};
-struct Increment {
-  static uint32_t apply(uint32_t old, uint32_t b) { return old >= b ? 0 : old + 1; }
-};
-struct Decrement {
-  static uint32_t apply(uint32_t old, uint32_t b) { return old == 0 || old > b ? b : old - 1; }
-};
+constexpr auto bit_and = []<class T>(T old, T b, bool) { return T(old & b); };
+constexpr auto bit_or = []<class T>(T old, T b, bool) { return T(old | b); };
+constexpr auto bit_xor = []<class T>(T old, T b, bool) { return T(old ^ b); };
+constexpr auto exchange = []<class T>(T, T b, bool) { return b; };
+constexpr auto increment = [](uint32_t old, uint32_t b, bool) { return old >= b ? 0 : old + 1; };
+constexpr auto decrement = [](uint32_t old, uint32_t b, bool) { return old == 0 || old > b ? b : old - 1; };
 
-template <class Operation, class T>
-T update(T old, T b) {
-  return Operation::apply(old, b);
+template <auto f, class T>
+T update(T old, T b, bool l2) {
+  return f(old, b, l2);
 }
-template <class Operation, class H>
-Pair<H> update(Pair<H> old, Pair<H> b) {
-  return {{Operation::apply(old.half[0], b.half[0]), Operation::apply(old.half[1], b.half[1])}};
+template <auto f, class H>
+Pair<H> update(Pair<H> old, Pair<H> b, bool l2) {
+  return {{f(old.half[0], b.half[0], l2), f(old.half[1], b.half[1], l2)}};
 }
 
 // ---- Execution
@@ -155,20 +70,15 @@ Pair<H> update(Pair<H> old, Pair<H> b) {
 /// Lanes that hit an address that an earlier lane of the same instruction hit: hardware serialises them.
 uint32_t collisions(const uint64_t* address, uint32_t mask) {
   uint32_t most = 0;
-  uint32_t left = mask;
-  while (left) {
-    const int first = __builtin_ctz(left);
-    uint32_t same = 0;
-    for (int i = 0; i < 32; ++i) same |= uint32_t(address[i] == address[first]) << i;
-    same &= left;
+  for (uint32_t left = mask; left;) {
+    const uint32_t same = lanes_like_first(address, left);
     left &= ~same;
-    const uint32_t n = uint32_t(__builtin_popcount(same));
-    most = n > most ? n : most;
+    most = std::max(most, uint32_t(__builtin_popcount(same)));
   }
   return most - 1;
 }
 
-/// What ptxas makes of an atomic whose address it knows to be the same in all lanes (read from its code for sm_90a and
+/// How ptxas translates an atomic whose address it knows to be the same in all lanes (read from its code for sm_90a and
 /// sm_100a): lanes count each other (VOTE, POPC) where they add one value, or reduce theirs (REDUX); then one lane's
 /// atomic leaves the warp. A result that is used is worked out lane by lane from the one that comes back.
 enum class Combine : uint8_t { no, sum, sum_of_64_bits, reduce };
@@ -220,8 +130,8 @@ void end_atomic(Warp& w, const Op& op, Target& t) {
   if (t.access.combined && op.dst != kNoSlot) share_result(w, op);
   if (t.access.shared) {
     const MemoryTiming& timing = w.timing().memory;
-    // Lanes that count at one word are added up on the way there if nobody asks what they found: ptxas makes
-    // ATOMS.POPC.INC of it (measured on an H200).
+    // Lanes that add 1 to one word, and use no result, are added up on the way there: ptxas makes ATOMS.POPC.INC of
+    // them (measured on an H200).
     const bool counts = t.access.combined || (op.get<AtomicDetails>().ones && op.dst == kNoSlot);
     const uint32_t meet = counts ? 0 : collisions(t.address, t.access.shared);
     if (t.access.floating) w.charge((meet + 1) * timing.shared_float_round);
@@ -237,23 +147,17 @@ void end_atomic(Warp& w, const Op& op, Target& t) {
 }
 
 /// atom and red of N elements of T. Op.list: N destinations (or none for red), then N sources.
-template <class Operation, class T, int N>
+template <auto f, class T, int N = 1>
 void atomic(Warp& w, const Op& op) {
   Target t;
   if (!begin_atomic(w, op, N * sizeof(T), t)) return;
-  t.access.floating = std::is_same_v<Operation, Add> && !std::is_integral_v<T>;
+  t.access.floating = std::is_same_v<decltype(f), decltype(add)> && !std::is_integral_v<T>;
   for_lanes(w.exec(), [&](int i) {
     T old[N];
     std::memcpy(old, t.access.at[i], sizeof old);
     for (int e = 0; e < N; ++e) {
       const T b = w.at<T>(N == 1 ? op.b : op.list[N + e])[i];
-      T next;
-      if constexpr (std::is_same_v<Operation, Add> && std::is_same_v<T, float>)
-        next = t.access.global >> i & 1 ? AddFlush::apply(old[e], b) : Add::apply(old[e], b);
-      else if constexpr (std::is_same_v<Operation, Add> && std::is_same_v<T, double>)
-        next = t.access.global >> i & 1 ? AddKeepingNan::apply(old[e], b) : Add::apply(old[e], b);
-      else
-        next = update<Operation>(old[e], b);
+      const T next = update<f>(old[e], b, t.access.global >> i & 1);
       t.changed |= std::memcmp(&next, &old[e], sizeof next) != 0;
       std::memcpy(t.access.at[i] + e * sizeof(T), &next, sizeof next);
       const uint32_t slot = N == 1 ? op.dst : op.list[e];
@@ -287,73 +191,56 @@ void compare_and_swap(Warp& w, const Op& op) {
 
 // ---- Decoding
 
-template <class Operation, class T>
+template <auto f, class T>
 ExecFn by_count(int n) {
   if constexpr (sizeof(T) < 8) {
-    if (n == 2) return atomic<Operation, T, 2>;
-    if (n == 4) return atomic<Operation, T, 4>;
+    if (n == 2) return atomic<f, T, 2>;
+    if (n == 4) return atomic<f, T, 4>;
     if constexpr (sizeof(T) == 2)
-      if (n == 8) return atomic<Operation, T, 8>;
+      if (n == 8) return atomic<f, T, 8>;
   }
-  return n == 1 ? atomic<Operation, T, 1> : nullptr;
+  return n == 1 ? atomic<f, T> : nullptr;
 }
-
-template <class Operation>
-ExecFn narrow_float(Type t, int n) {
+template <auto f>
+ExecFn of_halves(Type t, int n) {
   switch (t) {
-    case Type::f16: return by_count<Operation, Half>(n);
-    case Type::bf16: return by_count<Operation, Bfloat>(n);
-    case Type::f16x2: return by_count<Operation, Pair<Half>>(n);
-    case Type::bf16x2: return by_count<Operation, Pair<Bfloat>>(n);
+    case Type::f16: return by_count<f, f16>(n);
+    case Type::bf16: return by_count<f, bf16>(n);
+    case Type::f16x2: return by_count<f, Pair<f16>>(n);
+    case Type::bf16x2: return by_count<f, Pair<bf16>>(n);
     default: return nullptr;
   }
 }
-
-ExecFn add_function(Type t, int n) {
-  switch (t) {
-    case Type::u32:
-    case Type::s32: return n == 1 ? atomic<Add, uint32_t, 1> : nullptr;
-    case Type::u64:
-    case Type::s64: return n == 1 ? atomic<Add, uint64_t, 1> : nullptr;
-    case Type::f32: return by_count<Add, float>(n);
-    case Type::f64: return n == 1 ? atomic<Add, double, 1> : nullptr;
-    default: return narrow_float<Add>(t, n);
-  }
-}
-
-template <bool maximum>
-ExecFn extreme_function(Type t, int n) {
-  if (n == 1) switch (t) {
-      case Type::u32: return atomic<Extreme<maximum>, uint32_t, 1>;
-      case Type::s32: return atomic<Extreme<maximum>, int32_t, 1>;
-      case Type::u64: return atomic<Extreme<maximum>, uint64_t, 1>;
-      case Type::s64: return atomic<Extreme<maximum>, int64_t, 1>;
-      default: break;
-    }
-  return narrow_float<Extreme<maximum>>(t, n);
-}
-
-template <class Operation>
-ExecFn bits_function(Type t) {
+template <auto f>
+ExecFn of_integers(Type t) {
+  const bool is_signed = ptx::is_signed(t);
+  if (ptx::is_float(t)) return nullptr;
   switch (ptx::size_of(t)) {
-    case 4: return atomic<Operation, uint32_t, 1>;
-    case 8: return atomic<Operation, uint64_t, 1>;
+    case 4: return is_signed ? atomic<f, int32_t> : atomic<f, uint32_t>;
+    case 8: return is_signed ? atomic<f, int64_t> : atomic<f, uint64_t>;
     default: return nullptr;
   }
 }
 
 ExecFn atomic_function(const ptx::Instruction& inst, Type type, int n) {
-  const std::string_view name = inst.one_of("add", "min", "max", "and", "or", "xor", "exch", "inc", "dec");
-  if (name == "add") return add_function(type, n);
-  if (name == "min") return extreme_function<false>(type, n);
-  if (name == "max") return extreme_function<true>(type, n);
+  if (ptx::is_float(type)) {
+    if (inst.has("min")) return of_halves<extreme<false>>(type, n);
+    if (inst.has("max")) return of_halves<extreme<true>>(type, n);
+    if (!inst.has("add")) return nullptr;
+    return type == Type::f32   ? by_count<add, float>(n)
+           : type == Type::f64 ? by_count<add, double>(n)
+                               : of_halves<add>(type, n);
+  }
   if (n != 1) return nullptr;
-  if (name == "and") return bits_function<And>(type);
-  if (name == "or") return bits_function<Or>(type);
-  if (name == "xor") return bits_function<Xor>(type);
-  if (name == "exch") return type == Type::b128 ? atomic<Exchange, U128, 1> : bits_function<Exchange>(type);
-  if (name == "inc") return atomic<Increment, uint32_t, 1>;
-  if (name == "dec") return atomic<Decrement, uint32_t, 1>;
+  if (inst.has("add")) return of_integers<add>(type);
+  if (inst.has("min")) return of_integers<extreme<false>>(type);
+  if (inst.has("max")) return of_integers<extreme<true>>(type);
+  if (inst.has("and")) return of_integers<bit_and>(type);
+  if (inst.has("or")) return of_integers<bit_or>(type);
+  if (inst.has("xor")) return of_integers<bit_xor>(type);
+  if (inst.has("exch")) return type == Type::b128 ? atomic<exchange, U128> : of_integers<exchange>(type);
+  if (inst.has("inc")) return atomic<increment, uint32_t>;
+  if (inst.has("dec")) return atomic<decrement, uint32_t>;
   return nullptr;
 }
 
@@ -367,12 +254,13 @@ ExecFn cas_function(Type t) {
   }
 }
 
-void decode_common(Decoder& d, Op& op, const Operand& address) {
+void decode_common(Decoder& d, Op& op) {
+  if (!op.fn) d.not_modelled();
   const Space space = space_of(*d.inst);
   op.edit<MemoryOperand>().space = space;
   op.cost = is_shared(space) ? CostClass::shared_atomic : CostClass::global_atomic;
   if (space == Space::global) op.flags |= Op::serial;
-  decode_address(d, op, address);
+  decode_address(d, op, d.operand("a"));
   op.edit<MemoryOperand>().order = ptx::memory_order(*d.inst);
 }
 
@@ -384,49 +272,45 @@ Combine combine(const ptx::Instruction& inst) {
   return narrow && !inst.one_of("min", "max", "and", "or", "xor").empty() ? Combine::reduce : Combine::no;
 }
 
-/// `to` is nullptr for red.
-void decode_update(Decoder& d, Op& op, const Operand* to, const Operand& address, const Operand& b) {
+void decode_update(Decoder& d, Op& op) {
   const Type type = d.inst->type();
-  const int n = b.kind == Operand::Kind::vector ? int(b.elems.size()) : 1;
-  op.fn = atomic_function(*d.inst, type, n);
-  if (!op.fn) d.not_modelled();
-  decode_common(d, op, address);
-  const Operand& only = b.kind == Operand::Kind::vector ? b.elems[0] : b;
-  op.edit<AtomicDetails>().ones =
-      n == 1 && d.inst->has("add") && ptx::size_of(type) == 4 && only.kind == Operand::Kind::integer && only.bits == 1;
+  const Operand& b = d.operand("b");
+  const Operand* to = d.find("d");  // of atom
+  const size_t n = b.kind == Operand::Kind::vector ? b.elems.size() : 1;
+  op.fn = atomic_function(*d.inst, type, int(n));
+  decode_common(d, op);
   if (n == 1) {
-    const Operand& source = b.kind == Operand::Kind::vector ? b.elems[0] : b;
-    if (d.width(source, 0) && d.width(source, 0) != ptx::size_of(type)) d.not_modelled("register wider than the type");
-    op.b = d.src(source, type);
-    op.edit<AtomicDetails>().combine = combine(*d.inst);
+    const Operand& only = b.kind == Operand::Kind::vector ? b.elems[0] : b;
+    if (d.width(only, 0) && d.width(only, 0) != ptx::size_of(type)) d.not_modelled("register wider than the type");
+    op.b = d.src(only, type);
+    AtomicDetails& details = op.edit<AtomicDetails>();
+    details.ones =
+        d.inst->has("add") && ptx::size_of(type) == 4 && only.kind == Operand::Kind::integer && only.bits == 1;
+    details.combine = combine(*d.inst);
     if (to) op.dst = d.dst(to->kind == Operand::Kind::vector ? to->elems[0] : *to);
     return;
   }
-  std::vector<uint32_t> slots(size_t(n), kNoSlot);
-  if (to && to->kind == Operand::Kind::vector)
-    for (int e = 0; e < n; ++e) slots[size_t(e)] = d.dst(to->elems[size_t(e)]);
-  for (const Operand& e : b.elems) slots.push_back(d.src(e, type));
+  OperandList slots;
+  for (size_t e = 0; e < n; ++e)
+    slots.push_back(to && to->kind == Operand::Kind::vector ? d.dst(to->elems[e]) : kNoSlot);
+  add_sources(d, b, type, slots);
   d.set_list(op, slots);
 }
 
 void decode_atom(Decoder& d, Op& op) {
-  const Operand &to = d.operand(0), &address = d.operand(1);
-  if (!d.inst->has("cas")) return decode_update(d, op, &to, address, d.operand(2));
+  if (!d.inst->has("cas")) return decode_update(d, op);
   const Type type = d.inst->type();
   op.fn = cas_function(type);
-  if (!op.fn) d.not_modelled();
-  decode_common(d, op, address);
-  op.b = d.src(d.operand(2), type);
-  op.c = d.src(d.operand(3), type);
-  op.dst = d.dst(to);
+  decode_common(d, op);
+  op.b = d.src(d.operand("b"), type);
+  op.c = d.src(d.operand("c"), type);
+  op.dst = d.dst(d.operand("d"));
 }
 
-void decode_red(Decoder& d, Op& op) { decode_update(d, op, nullptr, d.operand(0), d.operand(1)); }
-
-constexpr Entry kAtomicsTable[] = {{Opcode::atom, decode_atom}, {Opcode::red, decode_red}};
+constexpr Entry kAtomicsTable[] = {{Opcode::atom, decode_atom}, {Opcode::red, decode_update}};
 
 }  // namespace
 
-Table atomics_table() { return {std::begin(kAtomicsTable), std::end(kAtomicsTable)}; }
+Table atomics_table() { return {kAtomicsTable}; }
 
 }  // namespace tinygpu::isa

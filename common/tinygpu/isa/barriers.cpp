@@ -1,5 +1,5 @@
-// bar, barrier, bar.warp.sync (PTX ISA 9.7.13.1, .2) and barrier.cluster (9.7.13.3). What ends a round stands in
-// machine/sync/barrier.cpp.
+// bar, barrier, bar.warp.sync (PTX ISA 9.7.13.1, .2) and barrier.cluster (9.7.13.3). machine/sync/barrier.cpp
+// ends a round.
 #include <string>
 
 #include "common/tinygpu/isa/families.h"
@@ -7,7 +7,6 @@
 
 namespace tinygpu::isa {
 
-using ptx::Operand;
 using ptx::Type;
 
 namespace {
@@ -65,7 +64,7 @@ void cta_barrier(Warp& w, const Op& op) {
   if (threads > total)
     w.report(Severity::warning, "barrier-count-mismatch",
              "barrier " + number(id) + " waits for " + number(threads) + " threads, the CTA has " + number(total),
-             "count the warps that arrive in one round, twice if they do so twice");
+             "count the warps that arrive in one round; count a warp twice if it arrives twice");
 
   NamedBarrier::Part& part = b.parts[w.index()];
   const uint32_t lanes = w.exec();
@@ -73,8 +72,8 @@ void cta_barrier(Warp& w, const Op& op) {
   // same.
   if (aligned && part.here && part.op != &op)
     w.report(Severity::error, "barrier-divergent", "lanes of one warp are at different aligned barrier instructions",
-             "call __syncthreads where all threads of a warp come together, or use barrier.sync without .aligned; "
-             "the manual leaves this undefined, an H200 lets it pass");
+             "call __syncthreads where the warp is converged, or use barrier.sync without .aligned; the manual leaves "
+             "this undefined, an H200 lets it pass");
   part.op = &op;
   b.expected = threads;
   b.whole |= whole;
@@ -91,13 +90,8 @@ void cta_barrier(Warp& w, const Op& op) {
     return;
   }
   if (action == kArrive && !(part.here & lanes)) return;
-  BlockReason why;
-  why.kind = BlockReason::Kind::cta_barrier;
-  why.what = action == kArrive ? "the other lanes of its warp" : "bar.sync";
-  why.cta = &cta;
-  why.id = id;
-  why.phase = round;
-  w.block(why, false);
+  const char* what = action == kArrive ? "the other lanes of its warp" : "bar.sync";
+  w.block({.kind = BlockReason::Kind::cta_barrier, .what = what, .cta = &cta, .id = id, .phase = round}, false);
 }
 
 /// `bar` is barrier{.cta} with .aligned.
@@ -105,11 +99,10 @@ template <Action action, bool bar>
 void decode_barrier(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
   constexpr bool red = action == kPopc;
-  op.cost = CostClass::barrier;
-  op.fn = cta_barrier;
+  finish(d, op, cta_barrier, CostClass::barrier);
   if (red) op.dst = d.dst(d.operand("d"));
   op.a = d.src(d.operand("barrier"), Type::u32);
-  if (const Operand* threads = d.find("threads")) op.b = d.src(*threads, Type::u32);
+  if (const ptx::Operand* threads = d.find("threads")) op.b = d.src(*threads, Type::u32);
   if (red) op.c = d.pred(d.operand("p"));
   op.set(CtaDetails{!red || i.has("popc") ? action : i.has("and") ? kAnd : kOr, bar || i.has("aligned")});
 }
@@ -120,8 +113,7 @@ void decode_barrier(Decoder& d, Op& op) {
 void tell_met(Warp& w, const uint32_t* masks) {
   if (!w.told(Observer::synchronisation)) return;
   for (uint32_t left = w.exec(); left;) {
-    uint32_t same = 0;
-    for_lanes(left, [&](int k) { same |= uint32_t(masks[k] == masks[__builtin_ctz(left)]) << k; });
+    const uint32_t same = lanes_like_first(masks, left);
     left &= ~same;
     const Origin who = origin_of_lanes(w, same);
     tell(w.cta(), Sync::Kind::warp_sync, 0, 0, w.time(), &who);
@@ -151,26 +143,16 @@ void warp_sync(Warp& w, const Op& op) {
     complete &= (same & masks[i] & w.live()) == (masks[i] & w.live());
   });
   if (complete) return tell_met(w, masks);
-  // Lanes with the same mask wait together; the last set also looks who can go on.
+  // Lanes with the same mask wait together. The last set also checks whether a set is complete.
   for (;;) {
-    const uint32_t members = masks[__builtin_ctz(w.exec())];
-    uint32_t same = 0;
-    for_lanes(w.exec(), [&](int k) { same |= uint32_t(masks[k] == members) << k; });
-    if (same == w.exec()) {
-      w.warp_barrier(members);
-      return;
-    }
-    BlockReason why;
-    why.kind = BlockReason::Kind::warp_barrier;
-    why.what = "bar.warp.sync";
-    why.id = members;
-    w.block_lanes(same, why, false);
+    const uint32_t members = masks[__builtin_ctz(w.exec())], same = lanes_like_first(masks, w.exec());
+    if (same == w.exec()) return w.warp_barrier(members);
+    w.block_lanes(same, {.kind = BlockReason::Kind::warp_barrier, .what = "bar.warp.sync", .id = members}, false);
   }
 }
 
 void decode_warp_sync(Decoder& d, Op& op) {
-  op.cost = CostClass::warp_sync;
-  op.fn = warp_sync;
+  finish(d, op, warp_sync, CostClass::warp_sync);
   op.a = d.src(d.operand(0), Type::b32);
 }
 
@@ -183,8 +165,8 @@ void cluster_arrive(Warp& w, const Op& op) {
     w.report(
         Severity::error, "cluster-double-arrive",
         "barrier.cluster.arrive by a thread that has arrived already and has not waited",
-        "follow every barrier.cluster.arrive by one barrier.cluster.wait in the same thread; the manual leaves this "
-        "undefined, here the second arrival does not count",
+        "follow every barrier.cluster.arrive by one barrier.cluster.wait in the thread that arrived; the manual leaves "
+        "this undefined, in tinygpu the second arrival does not count",
         __builtin_ctz(twice));
   Cluster& cluster = w.cluster();
   // Release is a fence first; .relaxed is none.
@@ -214,17 +196,15 @@ void cluster_wait(Warp& w, const Op& op) {
   w.cluster_released &= ~over;
   if (over && w.cluster().barrier_last > w.time()) w.charge(w.cluster().barrier_last - w.time());
   if (over == lanes) return;
-  BlockReason why;
-  why.kind = BlockReason::Kind::cluster_barrier;
-  why.what = "barrier.cluster.wait";
-  why.phase = w.cluster().barrier_round;
-  w.block_lanes(lanes & ~over, why, false);
+  w.block_lanes(
+      lanes & ~over,
+      {.kind = BlockReason::Kind::cluster_barrier, .what = "barrier.cluster.wait", .phase = w.cluster().barrier_round},
+      false);
 }
 
 void decode_cluster(Decoder& d, Op& op) {
   const bool arrive = d.inst->opcode == Opcode::barrier_cluster_arrive;
-  op.cost = CostClass::barrier;
-  op.fn = arrive ? cluster_arrive : cluster_wait;
+  finish(d, op, arrive ? cluster_arrive : cluster_wait, CostClass::barrier);
   op.set(ClusterDetails{d.inst->has("aligned"), arrive && !d.inst->has("relaxed")});
   if (op.get<ClusterDetails>().release) op.flags |= Op::serial;
 }
@@ -249,6 +229,6 @@ constexpr Entry kBarriersTable[] = {
 
 }  // namespace
 
-Table barriers_table() { return {std::begin(kBarriersTable), std::end(kBarriersTable)}; }
+Table barriers_table() { return {kBarriersTable}; }
 
 }  // namespace tinygpu::isa

@@ -62,7 +62,7 @@ class Arguments {
   int count_ = 0;
 };
 
-/// Longest text that one conversion gives. The driver's only limit is int; here no format shall take the host's memory.
+/// Longest text of one conversion. The driver's only limit is int; this one protects the host's memory.
 constexpr int64_t kLongest = 1 << 20;
 
 template <class T>
@@ -76,8 +76,8 @@ std::string print(const std::string& spec, T value) {
   return big;
 }
 
-/// One conversion of C's printf, from the '%' at format[at]; `at` moves behind it. What CUDA's printf doesn't take
-/// prints as it stands, as on an H100 (CUDA 13.0): %n, unknown letters, .*, L. A width may be *.
+/// One conversion of C's printf, from the '%' at format[at]; `at` moves behind it. Conversions that CUDA's printf
+/// does not know are printed as they are, as on an H100 (CUDA 13.0): %n, unknown letters, .*, L. A width may be *.
 std::string convert(Warp& w, const std::string& format, size_t& at, Arguments& args, int lane) {
   std::string spec = "%";
   size_t p = at + 1;
@@ -125,7 +125,7 @@ std::string convert(Warp& w, const std::string& format, size_t& at, Arguments& a
   const bool too_long = longest > kLongest;
   if (too_long) {
     w.report(Severity::warning, "printf-too-long",
-             "a printf conversion asks for more than 1 MiB of text: " + std::to_string(longest) +
+             "a printf conversion would print more than 1 MiB of text:  " + std::to_string(longest) +
                  " characters or more; its value is printed without width and precision",
              "check the width and the precision");
     spec = "%";
@@ -242,10 +242,15 @@ void device_free(Warp& w, const Op& op) {
     const uint64_t address = argument<uint64_t>(w, op, 0, lane);
     if (address == 0) return;
     const Allocation* a = gpu.memory.find(address);
-    const char* help = "memory from cudaMalloc is freed on the host, memory from malloc in a kernel in a kernel, once";
-    if (!a)
-      w.fault(FaultKind::launch_failure, "heap-free-invalid", "free of a pointer that is no allocation's", help, lane);
-    if (a->base != address || a->name != kHeapName) {  // an H200 goes on
+    const char* help =
+        "free memory once: memory from cudaMalloc on the host, memory from malloc in a kernel in a "
+        "kernel";
+    if (!a) w.fault(FaultKind::launch_failure, "heap-free-invalid", "free of a pointer to no allocation", help, lane);
+    // An H200 goes on 64 bytes into memory of cudaMalloc, and faults 4 bytes into it: by the alignment, it is inferred.
+    if (address % 16 || (a->name == kHeapName && a->base != address))
+      w.fault(FaultKind::illegal_address, "heap-free-invalid", "free of a pointer into the middle of an allocation",
+              help, lane);
+    if (a->name != kHeapName) {
       w.report(Severity::error, "heap-free-invalid", "free of a pointer that device-side malloc did not return", help,
                lane);
       return;

@@ -16,7 +16,7 @@ uint32_t checked_bytes(Warp& w, const Op& op, int lane) {
   const uint32_t bytes = w.at<uint32_t>(op.b)[lane];
   if (bytes % 16)
     w.report(Severity::error, "bulk-size",
-             fmt::format("a bulk copy of {} bytes, which is not a multiple of 16: the unit copies and counts {}", bytes,
+             fmt::format("a bulk copy of {} bytes, which is not a multiple of 16: hardware copies and counts {}", bytes,
                          bytes & ~15u),
              "round the size up to a multiple of 16 bytes, on both sides and in expect_tx", lane);
   return bytes & ~15u;
@@ -40,7 +40,7 @@ BulkEngine::Ignored ignored(Warp& w, const Op& op, int lane) {
              fmt::format("a bulk copy that ignores {} bytes at its beginning and {} at its end, which PTX leaves "
                          "undefined above 15",
                          given.left, given.right),
-             "ignore what the size is rounded up by: 0 to 15 bytes at either end", lane);
+             "ignore 0 to 15 bytes at either end, as many as the size is rounded up by", lane);
   return {given.left & 15, given.right & 15};
 }
 
@@ -98,7 +98,7 @@ void exec_prefetch(Warp& w, const Op& op) {
     const uint32_t bytes = checked_bytes(w, op, lane);
     const uint64_t from = global_address(w, op.list, lane);
     if (bytes) locate(w, ptx::Space::global, from, bytes, 16, AccessKind::read, lane, "a bulk prefetch");
-    // Of more than L2 holds, the end is what stays there.
+    // Of a range larger than L2 the end stays in L2.
     const uint64_t kept = std::min<uint64_t>(bytes, w.spec().l2_bytes);
     prefetch_lines(w, lane, [&](MemoryRequests& memory) { memory.add_lines(from + (bytes - kept), kept); });
     charge_issue(w, op, w.timing().tma.issue_bulk_prefetch);
@@ -129,13 +129,10 @@ void exec_wait(Warp& w, const Op& op) {
 
 void decode_copy(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
-  OperandList list;
-  push_address(d, list, d.operand("dst"));
-  push_address(d, list, d.operand("src"));
-  op.b = d.src(d.operand("size"), ptx::Type::u32);
-  op.cost = CostClass::async_issue;
   const bool store = i.has("bulk_group");
-  if (!store) push_address(d, list, d.operand("mbarrier"));
+  OperandList list = store ? addresses(d, {&d.operand("dst"), &d.operand("src")})
+                           : addresses(d, {&d.operand("dst"), &d.operand("src"), &d.operand("mbarrier")});
+  op.b = d.src(d.operand("size"), ptx::Type::u32);
   // The cache policy is a hint without effect here.
   if (const ptx::Operand* mask = d.find("mask")) {
     op.edit<BulkDetails>().multicast = true;
@@ -147,7 +144,7 @@ void decode_copy(Decoder& d, Op& op) {
   d.set_list(op, list);
   // cp.async.bulk.DESTINATION.SOURCE: the order of the two spaces tells the direction.
   const bool from_global = !store && i.has("global");
-  op.fn = store ? exec_store : from_global ? exec_load : exec_to_cluster;
+  finish(d, op, store ? exec_store : from_global ? exec_load : exec_to_cluster, CostClass::async_issue);
 }
 
 void decode_reduce(Decoder& d, Op& op) {
@@ -156,24 +153,17 @@ void decode_reduce(Decoder& d, Op& op) {
 }
 
 void decode_prefetch(Decoder& d, Op& op) {
-  OperandList list;
-  push_address(d, list, d.operand("src"));
-  d.set_list(op, list);
+  d.set_list(op, addresses(d, {&d.operand("src")}));
   op.b = d.src(d.operand("size"), ptx::Type::u32);
-  op.cost = CostClass::async_issue;
-  op.fn = exec_prefetch;
+  finish(d, op, exec_prefetch, CostClass::async_issue);
 }
 
-void decode_commit(Decoder&, Op& op) {
-  op.cost = CostClass::async_issue;
-  op.fn = exec_commit;
-}
+void decode_commit(Decoder& d, Op& op) { finish(d, op, exec_commit, CostClass::async_issue); }
 
 void decode_wait(Decoder& d, Op& op) {
   op.imm = d.operand(0).bits;
   op.set(WaitDetails{d.inst->has("read")});
-  op.cost = CostClass::async_issue;
-  op.fn = exec_wait;
+  finish(d, op, exec_wait, CostClass::async_issue);
 }
 
 constexpr Entry kBulkCopyTable[] = {
@@ -186,6 +176,6 @@ constexpr Entry kBulkCopyTable[] = {
 
 }  // namespace
 
-Table bulk_copy_table() { return {std::begin(kBulkCopyTable), std::end(kBulkCopyTable)}; }
+Table bulk_copy_table() { return {kBulkCopyTable}; }
 
 }  // namespace tinygpu::isa

@@ -54,10 +54,10 @@ inline void set_reduction(Op& op, ReduceOperation operation, ReduceType type) {
 /// destination's CTA.
 inline void report_elsewhere(Warp& w, int lane, const char* what, const Cta& owner, const Cta& signalled) {
   w.report(Severity::warning, "bulk-mbarrier-elsewhere",
-           fmt::format("{} into CTA rank {} that signals an mbarrier of CTA rank {}: it is the one at the same offset "
-                       "in CTA rank {} that is signalled",
+           fmt::format("{} into CTA rank {} that signals an mbarrier of CTA rank {}: hardware signals the mbarrier at "
+                       "that offset in CTA rank {}",
                        what, owner.rank, signalled.rank, owner.rank),
-           "the mbarrier is in the destination's CTA: make both addresses with the same rank", lane);
+           "the mbarrier must be in the destination's CTA: make both addresses with one rank", lane);
 }
 
 /// Where one lane's load lands and which mbarrier each landing signals (PTX ISA 9.7.9.25.4.1, 9.7.9.27.1.2): `to` and

@@ -5,46 +5,23 @@
 namespace tinygpu::isa {
 namespace {
 
-using ptx::Type;
-
 // ---- Comparisons on values: f16 and bf16 by their float value, which is exact
 
 template <class T>
 auto comparable(T x) {
-  return x;
+  if constexpr (std::is_enum_v<T>)
+    return value(x);
+  else
+    return x;
 }
-float comparable(f16 x) { return value(x); }
-float comparable(bf16 x) { return value(x); }
-
-template <class T>
-bool eq(T a, T b) {
-  return comparable(a) == comparable(b);
-}
-template <class T>
-bool lt(T a, T b) {
-  return comparable(a) < comparable(b);
-}
-template <class T>
-bool le(T a, T b) {
-  return comparable(a) <= comparable(b);
-}
-template <class T>
-bool gt(T a, T b) {
-  return comparable(a) > comparable(b);
-}
-template <class T>
-bool ge(T a, T b) {
-  return comparable(a) >= comparable(b);
-}
-template <class T>
-bool num(T a, T b) {
-  return comparable(a) == comparable(a) && comparable(b) == comparable(b);
-}
+constexpr auto eq = []<class T>(T a, T b) { return comparable(a) == comparable(b); };
+constexpr auto lt = []<class T>(T a, T b) { return comparable(a) < comparable(b); };
+constexpr auto le = []<class T>(T a, T b) { return comparable(a) <= comparable(b); };
+constexpr auto gt = []<class T>(T a, T b) { return comparable(a) > comparable(b); };
+constexpr auto ge = []<class T>(T a, T b) { return comparable(a) >= comparable(b); };
+constexpr auto num = []<class T>(T a, T b) { return eq(a, a) && eq(b, b); };
 /// Ordered "not equal": false when either is a NaN.
-template <class T>
-bool ne(T a, T b) {
-  return comparable(a) < comparable(b) || comparable(a) > comparable(b);
-}
+constexpr auto ne = []<class T>(T a, T b) { return lt(a, b) || gt(a, b); };
 
 enum Comparison : uint8_t { kEq, kNe, kLt, kLe, kGt, kGe, kNum };
 
@@ -87,18 +64,13 @@ uint32_t combined(Warp& w, const Op& op, uint32_t t) {
   const BoolOp b = op.get<ComparisonDetails>().bool_op;
   return b == kNoBoolOp ? t : combine(b, t, w.pred(op.c));
 }
-void write_mask(Warp& w, uint32_t slot, uint32_t m) {
-  uint32_t& d = w.pred(slot);
-  d = (d & ~w.exec()) | (m & w.exec());
-}
-
 /// setp p|q, a, b, c: p = (a cmp b) BoolOp c, q = !(a cmp b) BoolOp c.
 template <auto f>
 void setp(Warp& w, const Op& op) {
   const uint32_t t = truth<f>(w, op) ^ (inverted(op) ? ~0u : 0u);
   const uint32_t p = combined(w, op, t), q = op.dst2 == kNoSlot ? 0 : combined(w, op, ~t);
-  if (op.dst != kNoSlot) write_mask(w, op.dst, p);
-  if (op.dst2 != kNoSlot) write_mask(w, op.dst2, q);
+  if (op.dst != kNoSlot) put_pred(w, op.dst, p);
+  if (op.dst2 != kNoSlot) put_pred(w, op.dst2, q);
 }
 /// Packed: p from the low halves, q from the high ones.
 template <auto f, class T>
@@ -111,8 +83,8 @@ void setp_pair(Warp& w, const Op& op) {
   }
   low = combined(w, op, low);
   high = combined(w, op, high);
-  if (op.dst != kNoSlot) write_mask(w, op.dst, low);
-  if (op.dst2 != kNoSlot) write_mask(w, op.dst2, high);
+  if (op.dst != kNoSlot) put_pred(w, op.dst, low);
+  if (op.dst2 != kNoSlot) put_pred(w, op.dst2, high);
 }
 /// set d: imm in lanes where it holds, else zero.
 template <auto f>
@@ -137,41 +109,36 @@ void set_pair(Warp& w, const Op& op) {
 
 /// Executors of one comparison for one element type.
 struct Executors {
-  ExecFn setp, set, setp_pair = nullptr, set_pair = nullptr;
+  ExecFn setp = nullptr, set = nullptr, setp_pair = nullptr, set_pair = nullptr;
 };
 template <class T, auto f>
+constexpr auto flushed = [](T a, T b) { return f(flush(a), flush(b)); };
+
+template <class T, bool ftz, auto comparison>
 Executors executors_of() {
-  Executors e{setp<f>, set<f>};
-  if constexpr (std::is_enum_v<T>) {
-    e.setp_pair = setp_pair<f, T>;
-    e.set_pair = set_pair<f, T>;
-  }
-  return e;
-}
-template <auto f>
-struct Flushed;
-template <class T, bool (*f)(T, T)>
-struct Flushed<f> {
-  static bool call(T a, T b) { return f(flush(a), flush(b)); }
-};
-template <class T, bool ftz, auto f>
-Executors maybe_flushed() {
-  if constexpr (ftz)
-    return executors_of<T, Flushed<f>::call>();
+  constexpr bool (*plain)(T, T) = instance<comparison, T>;
+  constexpr bool (*f)(T, T) = [] {
+    if constexpr (ftz)
+      return +flushed<T, plain>;
+    else
+      return plain;
+  }();
+  if constexpr (std::is_enum_v<T>)
+    return {setp<f>, set<f>, setp_pair<f, T>, set_pair<f, T>};
   else
-    return executors_of<T, f>();
+    return {setp<f>, set<f>};
 }
 template <class T, bool ftz = false>
 Executors executors(Comparison c) {
   switch (c) {
-    case kEq: return maybe_flushed<T, ftz, eq<T>>();
-    case kNe: return maybe_flushed<T, ftz, ne<T>>();
-    case kLt: return maybe_flushed<T, ftz, lt<T>>();
-    case kLe: return maybe_flushed<T, ftz, le<T>>();
-    case kGt: return maybe_flushed<T, ftz, gt<T>>();
-    case kGe: return maybe_flushed<T, ftz, ge<T>>();
+    case kEq: return executors_of<T, ftz, eq>();
+    case kNe: return executors_of<T, ftz, ne>();
+    case kLt: return executors_of<T, ftz, lt>();
+    case kLe: return executors_of<T, ftz, le>();
+    case kGt: return executors_of<T, ftz, gt>();
+    case kGe: return executors_of<T, ftz, ge>();
     case kNum:
-      if constexpr (!std::is_integral_v<T>) return maybe_flushed<T, ftz, num<T>>();
+      if constexpr (!std::is_integral_v<T>) return executors_of<T, ftz, num>();
       break;
   }
   return {};
@@ -198,10 +165,7 @@ Executors executors_for(Decoder& d, Type t, Comparison c) {
   }
 }
 CostClass compare_cost(Type t) {
-  return t == Type::f64                       ? CostClass::fp64
-         : ptx::is_float(t) && t != Type::f32 ? CostClass::half
-         : ptx::size_of(t) == 8               ? CostClass::alu64
-                                              : CostClass::alu;
+  return t == Type::f64 ? CostClass::fp64 : ptx::is_float(t) && t != Type::f32 ? CostClass::half : alu_cost(t);
 }
 bool is_pair(Type t) { return t == Type::f16x2 || t == Type::bf16x2; }
 
@@ -215,13 +179,7 @@ void decode_comparison(Decoder& d, Op& op, Type t, uint8_t result_bytes = 0) {
 
 void decode_setp(Decoder& d, Op& op) {
   const Type t = d.inst->type();
-  const ptx::Operand& dst = d.operand(0);
-  if (dst.kind == ptx::Operand::Kind::pair) {
-    op.dst = d.dst(dst.elems.at(0));
-    op.dst2 = d.dst(dst.elems.at(1));
-  } else {
-    op.dst = d.dst(dst);
-  }
+  decode_destinations(d, op, d.operand(0));
   decode_comparison(d, op, t);
   const Executors e = executors_for(d, t, compare_of(*d.inst).comparison);
   finish(d, op, is_pair(t) ? e.setp_pair : e.setp, compare_cost(t));
@@ -250,100 +208,70 @@ void selp(Warp& w, const Op& op) {
 }
 void decode_selp(Decoder& d, Op& op) {
   const Type t = d.inst->type();
-  op.dst = d.dst(d.operand(0));
-  op.a = d.src(d.operand(1), t);
-  op.b = d.src(d.operand(2), t);
-  op.c = d.pred(d.operand(3));
-  finish(d, op, by_width(t, [](auto tag) -> ExecFn { return selp<typename decltype(tag)::type>; }),
-         ptx::size_of(t) == 8 ? CostClass::alu64 : CostClass::alu);
+  op.dst = d.dst(d.operand("d"));
+  op.a = d.src(d.operand("a"), t);
+  op.b = d.src(d.operand("b"), t);
+  op.c = d.pred(d.operand("p"));
+  const int size = ptx::size_of(t);
+  finish(d, op, size == 2 ? selp<uint16_t> : size == 4 ? selp<uint32_t> : selp<uint64_t>, alu_cost(t));
 }
 
 /// a where c is at least zero (−0 is, NaN is not), else b.
-template <class T>
-T slct_s32(T a, T b, int32_t c) {
-  return c >= 0 ? a : b;
-}
-template <class T>
-T slct_f32(T a, T b, float c) {
-  return c >= 0 ? a : b;
-}
-template <class T>
-T slct_f32_ftz(T a, T b, float c) {
-  return flush(c) >= 0 ? a : b;
-}
+constexpr auto slct_s32 = []<class T>(T a, T b, int32_t c) { return c >= 0 ? a : b; };
+constexpr auto slct_f32 = []<class T>(T a, T b, float c) { return c >= 0 ? a : b; };
+constexpr auto slct_f32_ftz = []<class T>(T a, T b, float c) { return flush(c) >= 0 ? a : b; };
 void decode_slct(Decoder& d, Op& op) {
-  const Type t = d.inst->type(0), selector = d.inst->type(1);
-  const bool ftz = d.inst->has("ftz");
-  plain_operands(d, op, t, t, selector);
-  finish(d, op,
-         by_width(t,
-                  [=](auto tag) -> ExecFn {
-                    using T = typename decltype(tag)::type;
-                    return selector == Type::s32 ? lanewise<slct_s32<T>>
-                           : ftz                 ? lanewise<slct_f32_ftz<T>>
-                                                 : lanewise<slct_f32<T>>;
-                  }),
-         ptx::size_of(t) == 8 ? CostClass::alu64 : CostClass::alu);
+  const Type t = d.inst->type(0);
+  decode_lanewise(d, op,
+                  d.inst->type(1) == Type::s32 ? by_width<slct_s32>(t)
+                  : d.inst->has("ftz")         ? by_width<slct_f32_ftz>(t)
+                                               : by_width<slct_f32>(t),
+                  alu_cost(t));
 }
 
 // ---- testp
 
 template <class T>
-bool test_number(T a) {
-  return a == a;
-}
-template <class T>
-bool test_notanumber(T a) {
-  return a != a;
-}
-template <class T>
-bool test_infinite(T a) {
-  return std::fabs(a) == HUGE_VAL;
-}
-template <class T>
-bool test_finite(T a) {
-  return std::fabs(a) < HUGE_VAL;
-}
-template <class T>
 constexpr T kSmallestNormal = sizeof(T) == 4 ? T(0x1p-126) : T(0x1p-1022);
-template <class T>
-bool test_subnormal(T a) {
-  return a != 0 && std::fabs(a) < kSmallestNormal<T>;
-}
+constexpr auto is_number = []<class T>(T a) { return a == a; };
+constexpr auto is_not_a_number = []<class T>(T a) { return a != a; };
+constexpr auto is_infinite = []<class T>(T a) { return std::fabs(a) == HUGE_VAL; };
+constexpr auto is_finite = []<class T>(T a) { return std::fabs(a) < HUGE_VAL; };
+constexpr auto is_subnormal = []<class T>(T a) { return a != 0 && std::fabs(a) < kSmallestNormal<T>; };
 /// Zeros count as normal (PTX ISA 9.7.3.2).
-template <class T>
-bool test_normal(T a) {
-  return test_finite(a) && !test_subnormal(a);
-}
+constexpr auto is_normal = []<class T>(T a) { return is_finite(a) && !is_subnormal(a); };
 
 template <auto f>
-void testp(Warp& w, const Op& op) {
-  write_mask(w, op.dst, truth<f>(w, op));
+void execute_testp(Warp& w, const Op& op) {
+  put_pred(w, op.dst, truth<f>(w, op));
 }
-template <class T>
-ExecFn testp_of(const ptx::Instruction& inst) {
-  return inst.has("number")       ? testp<test_number<T>>
-         : inst.has("notanumber") ? testp<test_notanumber<T>>
-         : inst.has("infinite")   ? testp<test_infinite<T>>
-         : inst.has("finite")     ? testp<test_finite<T>>
-         : inst.has("normal")     ? testp<test_normal<T>>
-                                  : testp<test_subnormal<T>>;
+template <auto f>
+Executor testp(Type t) {
+  if (t == Type::f64) return {execute_testp<instance<f, double>>, {t}};
+  return {execute_testp<instance<f, float>>, {t}};
 }
 void decode_testp(Decoder& d, Op& op) {
-  const Type t = d.inst->type();
-  op.dst = d.dst(d.operand(0));
-  op.a = d.src(d.operand(1), t);
-  finish(d, op, t == Type::f64 ? testp_of<double>(*d.inst) : testp_of<float>(*d.inst), compare_cost(t));
+  decode_form(d, op);
+  op.cost = compare_cost(d.inst->type());
 }
+
+constexpr LanewiseForm kCompareForms[] = {
+    {Opcode::testp, "number", testp<is_number>, CostClass::alu},
+    {Opcode::testp, "notanumber", testp<is_not_a_number>, CostClass::alu},
+    {Opcode::testp, "infinite", testp<is_infinite>, CostClass::alu},
+    {Opcode::testp, "finite", testp<is_finite>, CostClass::alu},
+    {Opcode::testp, "normal", testp<is_normal>, CostClass::alu},
+    {Opcode::testp, "subnormal", testp<is_subnormal>, CostClass::alu},
+};
 
 }  // namespace
 
 Table compare_table() {
-  static const Entry table[] = {
+  static constexpr Entry table[] = {
       {Opcode::setp, decode_setp}, {Opcode::set, decode_set},     {Opcode::selp, decode_selp},
       {Opcode::slct, decode_slct}, {Opcode::testp, decode_testp},
   };
-  return {std::begin(table), std::end(table)};
+  return {table, kCompareForms};
 }
 
 }  // namespace tinygpu::isa

@@ -19,8 +19,7 @@ namespace {
 void bra(Warp& w, const Op& op) { w.branch(w.exec(), uint32_t(op.imm)); }
 
 void decode_bra(Decoder& d, Op& op) {
-  op.cost = CostClass::control;
-  op.fn = bra;
+  finish(d, op, bra, CostClass::control);
   const Operand& target = d.operand(0);
   if (target.kind != Operand::Kind::label) d.not_modelled("indirect target");
   d.set_target(op, target.label);
@@ -40,8 +39,7 @@ void brx_idx(Warp& w, const Op& op) {
 }
 
 void decode_brx(Decoder& d, Op& op) {
-  op.cost = CostClass::control;
-  op.fn = brx_idx;
+  finish(d, op, brx_idx, CostClass::control);
   op.a = d.src(d.operand(0), Type::u32);
   if (d.operand(1).kind != Operand::Kind::label) d.not_modelled("targets");
   d.set_target_list(op, d.operand(1).label);
@@ -61,15 +59,11 @@ void call_indirect(Warp& w, const Op& op) {
   const uint64_t index = (target - kFunctionWindow) / 16;
   if (target - kFunctionWindow >= kWindowSize || (target & 15) || index >= program.function_count())
     w.fault(FaultKind::illegal_instruction, "call-target", "indirect call of an address that is no function",
-            "take function pointers in device code (or from a __device__ variable), not on the host", first);
-  uint32_t same = 0;
-  for_lanes(w.exec(), [&](int i) { same |= uint32_t(address[i] == target) << i; });
-  if (same != w.exec()) {
-    // The others come back to this instruction as a group of their own.
-    w.call_lanes(same, op, program.at(uint32_t(index)));
-    return;
-  }
-  w.call(op, program.at(uint32_t(index)));
+            "take a function's address in device code (or from a __device__ variable), not on the host", first);
+  const uint32_t same = lanes_like_first(address, w.exec());
+  if (same == w.exec()) return w.call(op, program.at(uint32_t(index)));
+  // The others come back to this instruction as a group of their own.
+  w.call_lanes(same, op, program.at(uint32_t(index)));
 }
 
 void call_unknown(Warp& w, const Op&) {
@@ -86,19 +80,16 @@ uint32_t argument_offset(Decoder& d, const Operand& o) {
 void decode_call(Decoder& d, Op& op) {
   op.cost = CostClass::control;
   size_t at = 0;
-  const Operand* returns = nullptr;
-  const Operand* arguments = nullptr;
-  if (d.operand(at).kind == Operand::Kind::list) returns = &d.operand(at++);
+  const Operand none;
+  const Operand& returns = d.operand(0).kind == Operand::Kind::list ? d.operand(at++) : none;
   const Operand& callee = d.operand(at++);
-  if (d.has(at) && d.operand(at).kind == Operand::Kind::list) arguments = &d.operand(at++);
+  const Operand& arguments = d.has(at) && d.operand(at).kind == Operand::Kind::list ? d.operand(at) : none;
 
   OperandList list;
-  list.push_word(arguments ? uint32_t(arguments->elems.size()) : 0);
-  if (arguments)
-    for (const Operand& e : arguments->elems) list.push_word(argument_offset(d, e));
-  list.push_word(returns ? uint32_t(returns->elems.size()) : 0);
-  if (returns)
-    for (const Operand& e : returns->elems) list.push_word(argument_offset(d, e));
+  for (const Operand* each : {&arguments, &returns}) {
+    list.push_word(uint32_t(each->elems.size()));
+    for (const Operand& e : each->elems) list.push_word(argument_offset(d, e));
+  }
   d.set_list(op, list);
 
   if (callee.kind == Operand::Kind::reg) {
@@ -127,14 +118,14 @@ void trap(Warp& w, const Op&) {
 
 void breakpoint(Warp& w, const Op&) {
   w.fault(FaultKind::trap, "brkpt", "the kernel executed brkpt, and no debugger is attached",
-          "the program marks a place that must not be reached, often an instruction that its target lacks",
+          "the program executes brkpt at a place that must not be reached, often in place of an instruction that its "
+          "target lacks",
           __builtin_ctz(w.exec()));
 }
 
 template <ExecFn f>
-void decode_plain(Decoder&, Op& op) {
-  op.cost = CostClass::control;
-  op.fn = f;
+void decode_plain(Decoder& d, Op& op) {
+  finish(d, op, f, CostClass::control);
 }
 
 // ---- Time
@@ -147,15 +138,11 @@ void nanosleep(Warp& w, const Op& op) {
   for_lanes(w.exec(), [&](int i) { most = std::max(most, std::min(a[i], 1'000'000u)); });
   const uint64_t cycles = uint64_t(double(most) * w.spec().clock_ghz);
   if (cycles == 0) return;
-  BlockReason why;
-  why.kind = BlockReason::Kind::sleep;
-  why.what = "nanosleep";
-  w.block(why, true, w.time() + cycles);
+  w.block({.kind = BlockReason::Kind::sleep, .what = "nanosleep"}, true, w.time() + cycles);
 }
 
 void decode_nanosleep(Decoder& d, Op& op) {
-  op.cost = CostClass::special;
-  op.fn = nanosleep;
+  finish(d, op, nanosleep, CostClass::special);
   op.a = d.src(d.operand(0), Type::u32);
 }
 
@@ -165,12 +152,13 @@ void nothing(Warp&, const Op&) {}
 
 enum class RegisterChange : uint8_t { increase, decrease };
 
-/// What the warps of a CTA have of the registers that it began with, a thread.
+/// Registers per thread of each warp of a CTA, out of those that the CTA began with.
 class RegisterPool final : public Extension {
  public:
   RegisterPool(const Cta& cta, uint32_t each) : of_(cta.warps.size(), each), all_(each * uint32_t(cta.warps.size())) {}
   uint32_t of(const Warp& w) const { return of_[w.index()]; }
-  /// What no warp has. Not documented is whether what an exited warp had is free before its CTA is: here it is.
+  /// Registers that no warp has. No document says whether an exited warp's registers are free before its CTA ends: here
+  /// they are.
   uint32_t free(const Cta& cta) const {
     uint32_t taken = 0;
     for (const auto& w : cta.warps)
@@ -205,12 +193,8 @@ void setmaxnreg(Warp& w, const Op& op) {
   // A warp gets registers in units of 256.
   const uint32_t each = (kernel.registers_per_thread + 7) / 8 * 8;
   RegisterPool& pool = w.cta().extensions.get<RegisterPool>(w.cta(), each);
-  if (wanted > pool.of(w) && wanted - pool.of(w) > pool.free(w.cta())) {
-    BlockReason why;
-    why.kind = BlockReason::Kind::async_group;
-    why.what = kRegisters;
-    return w.block(why, true, w.time() + kLookAgain);
-  }
+  if (wanted > pool.of(w) && wanted - pool.of(w) > pool.free(w.cta()))
+    return w.block({.kind = BlockReason::Kind::async_group, .what = kRegisters}, true, w.time() + kLookAgain);
   pool.set(w, wanted);
   for (const auto& other : w.cta().warps)
     other->wake(w.time(), [](const Group& g) { return g.reason.what == kRegisters; });
@@ -218,8 +202,7 @@ void setmaxnreg(Warp& w, const Op& op) {
 }
 
 void decode_setmaxnreg(Decoder& d, Op& op) {
-  op.cost = CostClass::control;
-  op.fn = setmaxnreg;
+  finish(d, op, setmaxnreg, CostClass::control);
   op.imm = d.operand(0).bits;
   op.set(d.inst->has("inc") ? RegisterChange::increase : RegisterChange::decrease);
 }
@@ -238,14 +221,10 @@ void grid_dependency(Warp& w, const Op& op) {
   }
   const uint64_t over = w.partition().launch.dependency_over();
   if (w.time() >= over) return tell(w, Sync::Kind::grid_dependency, 0);
-  BlockReason why;
-  why.kind = BlockReason::Kind::grid_dependency;
-  why.what = "griddepcontrol.wait";
-  w.block(why, true, over);
+  w.block({.kind = BlockReason::Kind::grid_dependency, .what = "griddepcontrol.wait"}, true, over);
 }
 void decode_griddepcontrol(Decoder& d, Op& op) {
-  op.cost = CostClass::special;
-  op.fn = grid_dependency;
+  finish(d, op, grid_dependency, CostClass::special);
   op.set(GridDependency{d.inst->has("launch_dependents")});
 }
 
@@ -289,10 +268,11 @@ void alloca_local(Warp& w, const Op& op) {
   const size_t depth = w.group().stack.size();
   for_lanes(w.exec(), [&](int i) {
     s.unwind(i, depth);
-    const uint64_t size = op.get<PointerWidth>().wide ? w.at<uint64_t>(op.a)[i] : w.at<uint32_t>(op.a)[i];
+    const uint64_t size = word_at(w, op.a, op.get<PointerWidth>().wide, i);
     const uint32_t align = uint32_t(op.imm), at = (s.top[i] + align - 1) / align * align;
     if (size)
       w.local(uint32_t(i), at + uint32_t(std::min<uint64_t>(size, 1u << 30)) - 1, 1);  // faults past the stack's end
+    w.check_stack(w.group(), nullptr, uint64_t(at) + size - Stack::kBase, i);
     s.marks[i].push_back({depth, s.top[i]});
     s.top[i] = at + uint32_t(size);
     put_pointer(w, op, i, at);
@@ -310,14 +290,11 @@ void stack_save(Warp& w, const Op& op) {
 
 void stack_restore(Warp& w, const Op& op) {
   Stack& s = stack_of(w);
-  for_lanes(w.exec(), [&](int i) {
-    s.top[i] = op.get<PointerWidth>().wide ? uint32_t(w.at<uint64_t>(op.a)[i]) : w.at<uint32_t>(op.a)[i];
-  });
+  for_lanes(w.exec(), [&](int i) { s.top[i] = uint32_t(word_at(w, op.a, op.get<PointerWidth>().wide, i)); });
 }
 
 void decode_alloca(Decoder& d, Op& op) {
-  op.cost = CostClass::alu;
-  op.fn = alloca_local;
+  finish(d, op, alloca_local, CostClass::alu);
   op.set(PointerWidth{d.width(d.operand(0), 8) == 8});
   op.dst = d.dst(d.operand(0));
   op.a = d.src(d.operand(1), d.inst->type());
@@ -355,6 +332,6 @@ constexpr Entry kControlTable[] = {
 
 }  // namespace
 
-Table control_table() { return {std::begin(kControlTable), std::end(kControlTable)}; }
+Table control_table() { return {kControlTable}; }
 
 }  // namespace tinygpu::isa

@@ -4,118 +4,71 @@
 #include <algorithm>
 #include <limits>
 
-#include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/floats.h"
 
 namespace tinygpu::isa {
 namespace {
 
 using ptx::Operand;
-using ptx::Type;
 
 // ---- Types
 
-/// What a scalar, or one element of a packed register, is.
-enum class Element : uint8_t {
-  u8,
-  s8,
-  u16,
-  s16,
-  u32,
-  s32,
-  u64,
-  s64,
-  f16,
-  bf16,
-  tf32,
-  f32,
-  f64,
-  e4m3,
-  e5m2,
-  e2m3,
-  e3m2,
-  e2m1,
-  ue8m0
-};
-
-struct ElementInfo {
-  int bits;  // in the register
+/// The type of one element of a register.
+struct Element {
+  Type type;
+  uint8_t bits;  // in the register
   bool integer;
   bool is_signed;
-  Format format{};  // floats but ue8m0
+  Format format{};  // of floats but ue8m0
+  bool operator==(Type t) const { return type == t; }
 };
-constexpr ElementInfo info(Element e) {
-  switch (e) {
-    case Element::u8: return {8, true, false};
-    case Element::s8: return {8, true, true};
-    case Element::u16: return {16, true, false};
-    case Element::s16: return {16, true, true};
-    case Element::u32: return {32, true, false};
-    case Element::s32: return {32, true, true};
-    case Element::u64: return {64, true, false};
-    case Element::s64: return {64, true, true};
-    case Element::f16: return {16, false, true, kF16};
-    case Element::bf16: return {16, false, true, kBF16};
-    case Element::tf32: return {32, false, true, kTF32};
-    case Element::f32: return {32, false, true, kF32};
-    case Element::f64: return {64, false, true, kF64};
-    case Element::e4m3: return {8, false, true, kE4M3};
-    case Element::e5m2: return {8, false, true, kE5M2};
-    case Element::e2m3: return {8, false, true, kE2M3};  // six bits, padded to a byte
-    case Element::e3m2: return {8, false, true, kE3M2};
-    case Element::e2m1: return {4, false, true, kE2M1};
-    case Element::ue8m0: return {8, false, false};
-  }
-  return {};
-}
+constexpr Element kElements[] = {
+    {Type::u8, 8, true, false},           {Type::s8, 8, true, true},
+    {Type::u16, 16, true, false},         {Type::s16, 16, true, true},
+    {Type::u32, 32, true, false},         {Type::s32, 32, true, true},
+    {Type::u64, 64, true, false},         {Type::s64, 64, true, true},
+    {Type::f16, 16, false, true, kF16},   {Type::bf16, 16, false, true, kBF16},
+    {Type::tf32, 32, false, true, kTF32}, {Type::f32, 32, false, true, kF32},
+    {Type::f64, 64, false, true, kF64},   {Type::e4m3, 8, false, true, kE4M3},
+    {Type::e5m2, 8, false, true, kE5M2},  {Type::e2m3, 8, false, true, kE2M3},  // six bits, padded to a byte
+    {Type::e3m2, 8, false, true, kE3M2},  {Type::e2m1, 4, false, true, kE2M1},
+    {Type::ue8m0, 8, false, false},
+};
+/// Types of PTX that are others' names or several elements in a register.
+struct Alias {
+  Type type, element;
+  int count;
+};
+constexpr Alias kAliases[] = {
+    {Type::b16, Type::u16, 1},     {Type::b32, Type::u32, 1},       {Type::b64, Type::u64, 1},
+    {Type::f16x2, Type::f16, 2},   {Type::bf16x2, Type::bf16, 2},   {Type::e4m3x2, Type::e4m3, 2},
+    {Type::e5m2x2, Type::e5m2, 2}, {Type::e2m3x2, Type::e2m3, 2},   {Type::e3m2x2, Type::e3m2, 2},
+    {Type::e2m1x2, Type::e2m1, 2}, {Type::ue8m0x2, Type::ue8m0, 2}, {Type::e4m3x4, Type::e4m3, 4},
+    {Type::e5m2x4, Type::e5m2, 4}, {Type::e2m3x4, Type::e2m3, 4},   {Type::e3m2x4, Type::e3m2, 4},
+    {Type::e2m1x4, Type::e2m1, 4},
+};
 
-/// A cvt operand type: element and how many the register holds.
+/// A cvt operand: its elements and how many the register holds.
 struct Shape {
-  Element element;
+  const Element* element;
   int count;
 };
 Shape shape_of(Decoder& d, Type t) {
-  switch (t) {
-    case Type::u8: return {Element::u8, 1};
-    case Type::s8: return {Element::s8, 1};
-    case Type::b16:
-    case Type::u16: return {Element::u16, 1};
-    case Type::s16: return {Element::s16, 1};
-    case Type::b32:
-    case Type::u32: return {Element::u32, 1};
-    case Type::s32: return {Element::s32, 1};
-    case Type::b64:
-    case Type::u64: return {Element::u64, 1};
-    case Type::s64: return {Element::s64, 1};
-    case Type::f16: return {Element::f16, 1};
-    case Type::bf16: return {Element::bf16, 1};
-    case Type::tf32: return {Element::tf32, 1};
-    case Type::f32: return {Element::f32, 1};
-    case Type::f64: return {Element::f64, 1};
-    case Type::f16x2: return {Element::f16, 2};
-    case Type::bf16x2: return {Element::bf16, 2};
-    case Type::e4m3: return {Element::e4m3, 1};
-    case Type::e5m2: return {Element::e5m2, 1};
-    case Type::e4m3x2: return {Element::e4m3, 2};
-    case Type::e5m2x2: return {Element::e5m2, 2};
-    case Type::e2m3x2: return {Element::e2m3, 2};
-    case Type::e3m2x2: return {Element::e3m2, 2};
-    case Type::e2m1x2: return {Element::e2m1, 2};
-    case Type::ue8m0x2: return {Element::ue8m0, 2};
-    case Type::e4m3x4: return {Element::e4m3, 4};
-    case Type::e5m2x4: return {Element::e5m2, 4};
-    case Type::e2m3x4: return {Element::e2m3, 4};
-    case Type::e3m2x4: return {Element::e3m2, 4};
-    case Type::e2m1x4: return {Element::e2m1, 4};
-    default: d.not_modelled();
+  int count = 1;
+  if (const auto alias = std::ranges::find(kAliases, t, &Alias::type); alias != std::end(kAliases)) {
+    t = alias->element;
+    count = alias->count;
   }
+  const auto element = std::ranges::find(kElements, t, &Element::type);
+  if (element == std::end(kElements)) d.not_modelled();
+  return {element, count};
 }
 
 // ---- The general form
 
 /// Everything a conversion depends on besides its operands.
 struct Conversion {
-  Element from, to;
+  const Element *from, *to;
   Rounding rounding;
   bool to_integral;  // .rni, .rzi, .rmi, .rpi
   bool ftz;
@@ -125,7 +78,7 @@ struct Conversion {
   uint8_t from_width, to_width;  // bytes of the registers
   uint8_t count = 1;             // elements of a packed destination
 };
-const Conversion& conversion_of(const Op& op) { return op.get<Conversion>(); }
+static_assert(sizeof(Conversion) <= Op::kDetails);
 
 /// ue8m0 holds 2^(code − 127), 0xff NaN; there is no zero and no sign.
 Exact decode_ue8m0(uint64_t code) {
@@ -157,16 +110,16 @@ Exact flushed(const Exact& x, const Format& f) {
 }
 
 Exact load(const Conversion& c, uint64_t bits) {
-  const ElementInfo from = info(c.from);
+  const Element& from = *c.from;
   if (from.bits < 64) bits &= (uint64_t(1) << from.bits) - 1;
-  if (c.from == Element::ue8m0) return decode_ue8m0(bits);
+  if (*c.from == Type::ue8m0) return decode_ue8m0(bits);
   if (from.integer) {
     if (!from.is_signed) return exact_integer(bits);
     return exact_integer(int64_t(bits << (64 - from.bits)) >> (64 - from.bits));
   }
   Exact x = decode(from.format, bits);
   // Not for f16 destinations (H200: cvt.rp.ftz.f16.f32 of a subnormal gives the smallest f16).
-  if (c.ftz && c.from == Element::f32 && c.to != Element::f16) x = flushed(x, kF32);
+  if (c.ftz && *c.from == Type::f32 && *c.to != Type::f16) x = flushed(x, kF32);
   return x;
 }
 
@@ -180,10 +133,10 @@ Exact integral(Exact x, Rounding mode) {
 
 /// Out of range gives the nearest limit. NaN gives 0 for the narrower types, and 2^(width − 1) where source or
 /// destination has 64 bits.
-uint64_t store_integer(const Conversion& c, const ElementInfo& to, const Exact& value) {
+uint64_t store_integer(const Conversion& c, const Element& to, const Exact& value) {
   const Exact x = integral(value, c.rounding);
   const uint64_t top = uint64_t(1) << (to.bits - 1);
-  if (x.kind == Exact::nan) return c.from == Element::f64 || to.bits == 64 ? top : 0;
+  if (x.kind == Exact::nan) return *c.from == Type::f64 || to.bits == 64 ? top : 0;
   const uint64_t largest = to.is_signed ? top - 1 : top | (top - 1);
   const uint64_t smallest = to.is_signed ? 0 - top : 0;
   const int leading = x.significand ? x.exponent + 63 - std::countl_zero(x.significand) : -1;
@@ -194,7 +147,7 @@ uint64_t store_integer(const Conversion& c, const ElementInfo& to, const Exact& 
   return magnitude > top ? smallest : 0 - magnitude;
 }
 /// Integers keep their low bits, or clamp under .sat.
-uint64_t convert_integer(const Conversion& c, const ElementInfo& to, const Exact& x) {
+uint64_t convert_integer(const Conversion& c, const Element& to, const Exact& x) {
   if (c.sat) return store_integer(c, to, x);
   return x.negative ? 0 - x.significand : x.significand;
 }
@@ -202,8 +155,8 @@ uint64_t convert_integer(const Conversion& c, const ElementInfo& to, const Exact
 /// Conversions from and to f64 keep a NaN's sign and the top of its payload and make it quiet; the others give the
 /// destination's one NaN (H200).
 uint64_t store_nan(const Conversion& c, const Format& f, const Exact& x) {
-  if (c.from != Element::f64 && c.to != Element::f64) return f.nan;
-  const Exact nan = c.ftz && c.from == Element::f32 ? decode(kF32, kCanonicalNaN) : x;
+  if (*c.from != Type::f64 && *c.to != Type::f64) return f.nan;
+  const Exact nan = c.ftz && *c.from == Type::f32 ? decode(kF32, kCanonicalNaN) : x;
   const uint64_t quiet = uint64_t(1) << (f.fraction_bits - 1);
   return uint64_t(nan.negative) << (f.width() - 1) | f.infinity() | quiet | nan.significand >> (52 - f.fraction_bits);
 }
@@ -220,7 +173,7 @@ uint64_t store_float(const Conversion& c, const Format& f, Exact x, uint32_t ran
   if (c.relu && x.negative) x = Exact{};
   // .ftz looks at the value rounded to the fraction as if exponents had no lower end: eleven bits are enough of them.
   constexpr Format kUnbounded{11, 23};
-  if (c.ftz && x.kind == Exact::number && c.to == Element::f32)
+  if (c.ftz && x.kind == Exact::number && *c.to == Type::f32)
     x = flushed(decode(kUnbounded, encode(kUnbounded, x, c.rounding)), kF32);
   return encode(f, x, c.rounding, c.satfinite, random);
 }
@@ -236,17 +189,17 @@ uint32_t tf32_away(uint32_t bits) {
 
 /// Same type without any modifier, and bf16 to f32, move bits: a NaN stays as it is (f16 and bf16 do not: H200).
 bool moves_bits(const Conversion& c) {
-  const bool same = c.from == c.to && (c.from == Element::f32 || c.from == Element::f64);
-  return (same || (c.from == Element::bf16 && c.to == Element::f32)) && !c.to_integral && !c.ftz && !c.sat && !c.relu;
+  const bool same = c.from == c.to && (*c.from == Type::f32 || *c.from == Type::f64);
+  return (same || (*c.from == Type::bf16 && *c.to == Type::f32)) && !c.to_integral && !c.ftz && !c.sat && !c.relu;
 }
 
 uint64_t convert(const Conversion& c, uint64_t bits, uint32_t random = 0) {
   if (moves_bits(c)) return c.from == c.to ? bits : bits << 16;
   const Exact x = load(c, bits);
-  const ElementInfo to = info(c.to);
-  if (c.to == Element::ue8m0) return encode_ue8m0(x, c.rounding, c.satfinite);
-  if (!to.integer) return store_float(c, to.format, x, random) << (c.to == Element::tf32 ? 13 : 0);
-  return info(c.from).integer ? convert_integer(c, to, x) : store_integer(c, to, x);
+  const Element& to = *c.to;
+  if (*c.to == Type::ue8m0) return encode_ue8m0(x, c.rounding, c.satfinite);
+  if (!to.integer) return store_float(c, to.format, x, random) << (*c.to == Type::tf32 ? 13 : 0);
+  return c.from->integer ? convert_integer(c, to, x) : store_integer(c, to, x);
 }
 
 uint64_t load_register(const uint8_t* file, int width, int lane) {
@@ -255,7 +208,7 @@ uint64_t load_register(const uint8_t* file, int width, int lane) {
   return v;
 }
 /// Results narrower than the register are extended by the type's signedness.
-void store_register(uint8_t* file, int width, int lane, uint64_t value, const ElementInfo& type) {
+void store_register(uint8_t* file, int width, int lane, uint64_t value, const Element& type) {
   if (type.bits < 64) {
     const int unused = 64 - type.bits;
     value = type.integer && type.is_signed ? uint64_t(int64_t(value << unused) >> unused) : value << unused >> unused;
@@ -264,10 +217,10 @@ void store_register(uint8_t* file, int width, int lane, uint64_t value, const El
 }
 
 void convert_scalar(Warp& w, const Op& op) {
-  const Conversion c = conversion_of(op);
+  const Conversion c = op.get<Conversion>();
   const uint8_t* a = w.at<uint8_t>(op.a);
   uint8_t* d = w.at<uint8_t>(op.dst);
-  const ElementInfo to = info(c.to);
+  const Element& to = *c.to;
   uint64_t r[32];
   for_lanes(w.exec(), [&](int i) { r[i] = convert(c, load_register(a, c.from_width, i)); });
   for_lanes(w.exec(), [&](int i) { store_register(d, c.to_width, i, r[i], to); });
@@ -276,8 +229,8 @@ void convert_scalar(Warp& w, const Op& op) {
 /// Packed destination from op.list: sources in order of falling significance, one element each (f32 → pairs and quads),
 /// or one packed source. op.b: random bits of .rs, or kNoSlot.
 void convert_packed(Warp& w, const Op& op) {
-  const Conversion c = conversion_of(op);
-  const ElementInfo from = info(c.from), to = info(c.to);
+  const Conversion c = op.get<Conversion>();
+  const Element &from = *c.from, &to = *c.to;
   const int count = c.count;
   uint8_t* d = w.at<uint8_t>(op.dst);
   const uint32_t* random = op.b == kNoSlot ? nullptr : w.at<uint32_t>(op.b);
@@ -296,7 +249,7 @@ void convert_packed(Warp& w, const Op& op) {
       uint32_t r = 0;
       if (random) {
         const uint32_t share = count == 2 ? random[lane] >> (16 * n) & 0xffff : random[lane] >> (8 * n) & 0xff;
-        r = count == 4 ? share << 24 : c.to == Element::f16 ? share << 19 : share << 16;
+        r = count == 4 ? share << 24 : *c.to == Type::f16 ? share << 19 : share << 16;
       }
       packed |= convert(c, bits, r) << (n * to.bits);
     }
@@ -307,10 +260,11 @@ void convert_packed(Warp& w, const Op& op) {
 
 // ---- Vectorised pairs
 
-template <class D, class S>
-D integer(S x) {
-  return D(x);
-}
+template <class To>
+constexpr auto cast = []<class T>(T x) { return To(x); };
+/// 8-bit types live in wider registers: the source's low byte extended, or the result's.
+template <class To, class Byte>
+constexpr auto through_byte = []<class T>(T x) { return To(Byte(x)); };
 
 float f32_from_f16(f16 x) { return canonical(value(x)); }
 float f32_from_bf16(bf16 x) { return value(x); }
@@ -319,10 +273,6 @@ float f32_from_f64(double x) { return float(x); }
 template <class T>
 T relu_nearest(float x) {
   return relu(nearest<T>(x));
-}
-template <class F, class S>
-F from_integer(S x) {
-  return F(x);
 }
 
 /// .rzi and .rni to 32 bits; NaN gives 0, the rest clamps.
@@ -362,7 +312,7 @@ D small_pair(float a, float b) {
   return D(small<f>(a) << kStep | small<f>(b));
 }
 template <const Format& f, class D>
-ExecFn small_pair_executor(bool rectified) {
+Executor small_pair_executor(bool rectified) {
   return rectified ? lanewise<small_pair<f, true, D>> : lanewise<small_pair<f, false, D>>;
 }
 
@@ -392,200 +342,125 @@ uint32_t relu_pair_of(float a, float b) {
   return bits_of(relu_nearest<T>(a)) << 16 | bits_of(relu_nearest<T>(b));
 }
 
-template <class S>
-ExecFn integer_from(Element to) {
-  switch (to) {
-    case Element::u16:
-    case Element::s16: return lanewise<integer<uint16_t, S>>;
-    case Element::u32:
-    case Element::s32: return lanewise<integer<uint32_t, S>>;
-    case Element::u64:
-    case Element::s64: return lanewise<integer<uint64_t, S>>;
-    default: return nullptr;
-  }
-}
-
-/// 8-bit types live in wider registers: the source's low byte extended, or the result's.
-template <class To, class Byte, class From>
-To through_byte(From x) {
-  return To(Byte(x));
-}
-template <class Byte, class From>
-ExecFn through_byte_to(int width) {
-  switch (width) {
-    case 2: return lanewise<through_byte<uint16_t, Byte, From>>;
-    case 4: return lanewise<through_byte<uint32_t, Byte, From>>;
-    case 8: return lanewise<through_byte<uint64_t, Byte, From>>;
-    default: return nullptr;
-  }
+Executor integer_to_integer(const Conversion& c) {
+  const Type from = c.from->type;
+  return c.to->bits == 16   ? by_integer<cast<uint16_t>>(from)
+         : c.to->bits == 32 ? by_integer<cast<uint32_t>>(from)
+         : c.to->bits == 64 ? by_integer<cast<uint64_t>>(from)
+                            : Executor{};
 }
 template <class Byte>
-ExecFn through_byte_between(int from_width, int to_width) {
-  switch (from_width) {
-    case 2: return through_byte_to<Byte, uint16_t>(to_width);
-    case 4: return through_byte_to<Byte, uint32_t>(to_width);
-    case 8: return through_byte_to<Byte, uint64_t>(to_width);
-    default: return nullptr;
-  }
+Executor through_byte_to(const Conversion& c) {
+  return c.to_width == 2   ? by_size<through_byte<uint16_t, Byte>>(c.from_width)
+         : c.to_width == 4 ? by_size<through_byte<uint32_t, Byte>>(c.from_width)
+         : c.to_width == 8 ? by_size<through_byte<uint64_t, Byte>>(c.from_width)
+                           : Executor{};
 }
 /// One side has 8 bits, the other a type as wide as its register.
-ExecFn byte_executor(const Conversion& c) {
-  const ElementInfo from = info(c.from), to = info(c.to);
-  if (!from.integer || !to.integer || c.sat) return nullptr;
+Executor byte_executor(const Conversion& c) {
+  const Element &from = *c.from, &to = *c.to;
+  if (!from.integer || !to.integer || c.sat) return {};
   const bool narrows = to.bits == 8 && from.bits == c.from_width * 8,
              widens = from.bits == 8 && to.bits == c.to_width * 8;
-  if (!narrows && !widens) return nullptr;
-  return (narrows ? to : from).is_signed ? through_byte_between<int8_t>(c.from_width, c.to_width)
-                                         : through_byte_between<uint8_t>(c.from_width, c.to_width);
+  if (!narrows && !widens) return {};
+  return (narrows ? to : from).is_signed ? through_byte_to<int8_t>(c) : through_byte_to<uint8_t>(c);
 }
 
-template <class F>
-ExecFn float_from(Element from) {
-  switch (from) {
-    case Element::u16: return lanewise<from_integer<F, uint16_t>>;
-    case Element::s16: return lanewise<from_integer<F, int16_t>>;
-    case Element::u32: return lanewise<from_integer<F, uint32_t>>;
-    case Element::s32: return lanewise<from_integer<F, int32_t>>;
-    case Element::u64: return lanewise<from_integer<F, uint64_t>>;
-    case Element::s64: return lanewise<from_integer<F, int64_t>>;
-    default: return nullptr;
-  }
-}
-
-/// The vectorised executor of a scalar conversion whose registers have the types' own widths, or nullptr.
-ExecFn fast_scalar(const Conversion& c) {
-  const ElementInfo from = info(c.from), to = info(c.to);
-  if (c.rounding == Rounding::rna) return c.satfinite ? lanewise<tf32_away<true>> : lanewise<tf32_away<false>>;
-  if (const ExecFn byte = byte_executor(c)) return byte;
+/// The vectorised executor of a scalar conversion whose registers have the types' own widths, if there is one.
+Executor fast_scalar(const Conversion& c) {
+  const Element &from = *c.from, &to = *c.to;
+  const Rounding rounding = c.rounding;
+  if (rounding == Rounding::rna) return c.satfinite ? lanewise<tf32_away<true>> : lanewise<tf32_away<false>>;
+  if (const Executor byte = byte_executor(c); byte.fn) return byte;
   // To the nearest integer, or cut, a subnormal is zero anyway.
-  const bool ftz = c.ftz && !(to.integer && (c.rounding == Rounding::rn || c.rounding == Rounding::rz));
-  if (c.from_width * 8 != from.bits || c.to_width * 8 != to.bits || ftz || c.satfinite) return nullptr;
-  if (from.integer && to.integer) {
-    if (c.sat) return nullptr;
-    switch (c.from) {
-      case Element::u16: return integer_from<uint16_t>(c.to);
-      case Element::s16: return integer_from<int16_t>(c.to);
-      case Element::u32: return integer_from<uint32_t>(c.to);
-      case Element::s32: return integer_from<int32_t>(c.to);
-      case Element::u64:
-      case Element::s64: return integer_from<uint64_t>(c.to);
-      default: return nullptr;
-    }
+  const bool ftz = c.ftz && !(to.integer && (rounding == Rounding::rn || rounding == Rounding::rz));
+  if (c.from_width * 8 != from.bits || c.to_width * 8 != to.bits || ftz || c.satfinite) return {};
+  if (from.integer && to.integer) return c.sat ? Executor{} : integer_to_integer(c);
+  if (c.sat) return from == Type::f32 && to == Type::f32 && !c.to_integral ? lanewise<f32_saturated> : Executor{};
+  if (from == Type::f32 && to == Type::s32 && rounding == Rounding::rz) return lanewise<s32_toward_zero>;
+  if (from == Type::f32 && to == Type::u32 && rounding == Rounding::rz) return lanewise<u32_toward_zero>;
+  if (rounding != Rounding::rn) return {};
+  if (from == Type::f32 && to == Type::s32) return lanewise<s32_nearest>;
+  if (c.to_integral) return {};
+  if (from == Type::f32 && to == Type::f16) return c.relu ? lanewise<relu_nearest<f16>> : lanewise<nearest<f16>>;
+  if (from == Type::f32 && to == Type::bf16) return c.relu ? lanewise<relu_nearest<bf16>> : lanewise<nearest<bf16>>;
+  if (c.relu) return {};
+  if (from.integer && to == Type::f32) return by_integer<cast<float>>(from.type);
+  if (from.integer && to == Type::f64) return by_integer<cast<double>>(from.type);
+  if (from == Type::f16 && to == Type::f32) return lanewise<f32_from_f16>;
+  if (from == Type::bf16 && to == Type::f32) return lanewise<f32_from_bf16>;
+  if (from == Type::f32 && to == Type::f64) return lanewise<f64_from_f32>;
+  if (from == Type::f64 && to == Type::f32) return lanewise<f32_from_f64>;
+  return {};
+}
+
+/// The same of a pair of f32 that becomes a packed register, or of bytes that become halves.
+Executor fast_packed(const Conversion& c) {
+  const Element &from = *c.from, &to = *c.to;
+  if (from == Type::f32 && c.count == 2 && c.rounding == Rounding::rn) {
+    if (to == Type::f16 && !c.satfinite) return c.relu ? lanewise<relu_pair_of<f16>> : lanewise<pair_of<f16>>;
+    if (to == Type::bf16 && !c.satfinite) return c.relu ? lanewise<relu_pair_of<bf16>> : lanewise<pair_of<bf16>>;
+    if (to == Type::e2m1 && c.to_width == 1) return small_pair_executor<kE2M1, uint8_t>(c.relu);
+    if (c.to_width != 2) return {};
+    if (to == Type::e4m3) return small_pair_executor<kE4M3, uint16_t>(c.relu);
+    if (to == Type::e5m2) return small_pair_executor<kE5M2, uint16_t>(c.relu);
+    if (to == Type::e2m3) return small_pair_executor<kE2M3, uint16_t>(c.relu);
+    if (to == Type::e3m2) return small_pair_executor<kE3M2, uint16_t>(c.relu);
   }
-  if (c.sat)
-    return c.from == Element::f32 && c.to == Element::f32 && !c.to_integral ? lanewise<f32_saturated> : nullptr;
-  const bool nearest_only = c.rounding == Rounding::rn && !c.relu && !c.to_integral;
-  if (from.integer && nearest_only) {
-    if (c.to == Element::f32) return float_from<float>(c.from);
-    if (c.to == Element::f64) return float_from<double>(c.from);
-    return nullptr;
+  if (to == Type::f16 && !c.relu && c.from_width == 2 && c.to_width == 4) {
+    if (from == Type::e4m3) return lanewise<f16_pair<f16_from_e4m3>>;
+    if (from == Type::e5m2) return lanewise<f16_pair<f16_from_e5m2>>;
   }
-  if (nearest_only) {
-    if (c.from == Element::f16 && c.to == Element::f32) return lanewise<f32_from_f16>;
-    if (c.from == Element::bf16 && c.to == Element::f32) return lanewise<f32_from_bf16>;
-    if (c.from == Element::f32 && c.to == Element::f64) return lanewise<f64_from_f32>;
-    if (c.from == Element::f64 && c.to == Element::f32) return lanewise<f32_from_f64>;
-  }
-  if (c.from == Element::f32 && c.rounding == Rounding::rn && !c.to_integral) {
-    if (c.to == Element::f16) return c.relu ? lanewise<relu_nearest<f16>> : lanewise<nearest<f16>>;
-    if (c.to == Element::bf16) return c.relu ? lanewise<relu_nearest<bf16>> : lanewise<nearest<bf16>>;
-  }
-  if (c.from == Element::f32 && c.to == Element::s32) {
-    if (c.rounding == Rounding::rz) return lanewise<s32_toward_zero>;
-    if (c.rounding == Rounding::rn) return lanewise<s32_nearest>;
-  }
-  if (c.from == Element::f32 && c.to == Element::u32 && c.rounding == Rounding::rz) return lanewise<u32_toward_zero>;
-  return nullptr;
+  return {};
 }
 
 // ---- Decoding
 
-Conversion common_fields(const ptx::Instruction& inst, Element from, Element to) {
+/// All but the registers' widths.
+Conversion conversion_of(const ptx::Instruction& inst, const Shape& from, const Shape& to) {
   Conversion c{};
-  c.from = from;
-  c.to = to;
+  c.from = from.element;
+  c.to = to.element;
   c.rounding = rounding_of(inst);
   c.to_integral = inst.one_of("rni", "rzi", "rmi", "rpi") != "";
   c.ftz = inst.has("ftz");
   c.sat = inst.has("sat");
   c.satfinite = inst.has("satfinite");
   c.relu = inst.has("relu");
+  c.count = uint8_t(to.count);
   return c;
 }
 
-void decode_scalar(Decoder& d, Op& op, Element from, Element to) {
-  Conversion c = common_fields(*d.inst, from, to);
+void decode_cvt(Decoder& d, Op& op) {
   const Type source = d.inst->type(1);
+  const Shape to = shape_of(d, d.inst->type(0)), from = shape_of(d, source);
+  Conversion c = conversion_of(*d.inst, from, to);
   op.dst = d.dst(d.operand(0));
-  op.a = d.src(d.operand(1), source);
-  c.from_width = uint8_t(d.width(d.operand(1), ptx::size_of(source)));
   c.to_width = uint8_t(d.width(d.operand(0), ptx::size_of(d.inst->type(0))));
-  op.set(c);
-  const ExecFn fast = fast_scalar(c);
-  finish(d, op, fast ? fast : convert_scalar, CostClass::cvt);
-}
-
-void decode_packed(Decoder& d, Op& op, Shape from, Shape to) {
-  Conversion c = common_fields(*d.inst, from.element, to.element);
-  const Type source = d.inst->type(1);
-  op.dst = d.dst(d.operand(0));
-  c.count = uint8_t(to.count);
-  c.to_width = uint8_t(d.width(d.operand(0), to.count * info(to.element).bits / 8));
+  c.from_width = uint8_t(d.width(d.operand(1), ptx::size_of(source)));
   size_t next = 2;
   if (from.count == to.count) {
     op.a = d.src(d.operand(1), source);
-    c.from_width = uint8_t(d.width(d.operand(1), ptx::size_of(source)));
   } else {
-    std::vector<uint32_t> slots;
-    if (d.operand(1).kind == Operand::Kind::vector) {
-      for (const Operand& e : d.operand(1).elems) slots.push_back(d.src(e, source));
-    } else {
-      slots = {d.src(d.operand(1), source), d.src(d.operand(2), source)};
-      next = 3;
-    }
-    d.set_list(op, slots);
-    op.a = slots[0];
-    op.b = slots[1];
+    OperandList slots;
+    add_sources(d, d.operand(1), source, slots);
+    if (slots.size() == 1) add_sources(d, d.operand(next++), source, slots);
+    op.a = slots.words()[0];
+    op.b = slots.words()[1];
     c.from_width = uint8_t(ptx::size_of(source));
+    d.set_list(op, std::move(slots));
   }
   op.set(c);
-  const bool plain_pair = from.element == Element::f32 && to.count == 2 && c.rounding == Rounding::rn && !c.satfinite;
-  if (plain_pair && to.element == Element::f16)
-    return finish(d, op, c.relu ? lanewise<relu_pair_of<f16>> : lanewise<pair_of<f16>>, CostClass::cvt);
-  if (plain_pair && to.element == Element::bf16)
-    return finish(d, op, c.relu ? lanewise<relu_pair_of<bf16>> : lanewise<pair_of<bf16>>, CostClass::cvt);
-  if (from.element == Element::f32 && to.count == 2 && c.rounding == Rounding::rn) {
-    const bool half = c.to_width == 2;
-    ExecFn fn = nullptr;
-    switch (to.element) {
-      case Element::e4m3: fn = half ? small_pair_executor<kE4M3, uint16_t>(c.relu) : nullptr; break;
-      case Element::e5m2: fn = half ? small_pair_executor<kE5M2, uint16_t>(c.relu) : nullptr; break;
-      case Element::e2m3: fn = half ? small_pair_executor<kE2M3, uint16_t>(c.relu) : nullptr; break;
-      case Element::e3m2: fn = half ? small_pair_executor<kE3M2, uint16_t>(c.relu) : nullptr; break;
-      case Element::e2m1: fn = c.to_width == 1 ? small_pair_executor<kE2M1, uint8_t>(c.relu) : nullptr; break;
-      default: break;
-    }
-    if (fn) return finish(d, op, fn, CostClass::cvt);
-  }
-  if (to.element == Element::f16 && !c.relu && c.from_width == 2 && c.to_width == 4) {
-    if (from.element == Element::e4m3) return finish(d, op, lanewise<f16_pair<f16_from_e4m3>>, CostClass::cvt);
-    if (from.element == Element::e5m2) return finish(d, op, lanewise<f16_pair<f16_from_e5m2>>, CostClass::cvt);
-  }
-  op.b = c.rounding == Rounding::rs ? d.src(d.operand(next), Type::b32) : kNoSlot;
-  finish(d, op, convert_packed, CostClass::cvt);
-}
-
-void decode_cvt(Decoder& d, Op& op) {
-  const Shape to = shape_of(d, d.inst->type(0)), from = shape_of(d, d.inst->type(1));
-  if (to.count == 1) return decode_scalar(d, op, from.element, to.element);
-  decode_packed(d, op, from, to);
+  const ExecFn fast = to.count == 1 ? fast_scalar(c).fn : fast_packed(c).fn;
+  if (!fast) op.b = c.rounding == Rounding::rs ? d.src(d.operand(next), Type::b32) : kNoSlot;
+  finish(d, op, fast ? fast : to.count == 1 ? convert_scalar : convert_packed, CostClass::cvt);
 }
 
 }  // namespace
 
 Table convert_table() {
-  static const Entry table[] = {{Opcode::cvt, decode_cvt}};
-  return {std::begin(table), std::end(table)};
+  static constexpr Entry table[] = {{Opcode::cvt, decode_cvt}};
+  return {table};
 }
 
 }  // namespace tinygpu::isa

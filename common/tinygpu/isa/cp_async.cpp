@@ -25,9 +25,9 @@ namespace {
 struct Arrival {
   Cta* cta = nullptr;
   Origin origin;
-  uint32_t offset[32];     // of the lane's barrier
-  uint32_t remaining[32];  // copies of the lane still in flight
-  uint32_t open = 0;       // lanes that have not fired
+  uint32_t offset[32] = {};  // of the lane's barrier
+  uint32_t remaining[32];    // copies of the lane still in flight
+  uint32_t open = 0;         // lanes that have not fired
   ToldOperation told;
 };
 
@@ -37,12 +37,12 @@ struct Copy {
   uint32_t bytes = 0;
   uint8_t* to[32];
   const uint8_t* from[32];
-  uint8_t count[32];  // bytes read; the rest becomes zero
+  uint8_t count[32] = {};  // bytes read; the rest becomes zero
   uint64_t group[32];
   std::vector<std::shared_ptr<Arrival>> watchers;
   // For observers.
   Origin who;
-  std::vector<uint64_t> source;  // addresses by lane, if somebody wants to know
+  std::vector<uint64_t> source;  // addresses by lane, if an observer wants them
 };
 
 struct LaneGroups {
@@ -78,15 +78,18 @@ struct WarpCopies final : Extension {
 
 WarpCopies& copies_of(Warp& w) { return w.extensions.get<WarpCopies>(); }
 
-bool waits_for_copies(const Group& g);
+constexpr const char* kWaitsForCopies = "cp.async groups";
+
+bool waits_for_copies(const Group& g) {
+  return g.reason.kind == BlockReason::Kind::async_group && g.reason.what == kWaitsForCopies;
+}
 
 /// Arrivals of lanes whose last copy has landed; lanes on one barrier count together.
 void fire(Arrival& a, uint32_t lanes, uint64_t now) {
   a.open -= uint32_t(__builtin_popcount(lanes));
   while (lanes) {
     const uint32_t offset = a.offset[__builtin_ctz(lanes)];
-    uint32_t same = 0;
-    for_lanes(lanes, [&](int i) { same |= uint32_t(a.offset[i] == offset) << i; });
+    const uint32_t same = lanes_like_first(a.offset, lanes);
     lanes &= ~same;
     Origin who = a.origin;
     who.lanes = same;
@@ -107,8 +110,7 @@ void tell_landed(Warp& w, const Copy& copy, uint64_t now) {
   if (!copy.source.empty())
     for (uint32_t left = copy.lanes; left;) {  // those that read as much as the first
       const uint32_t bytes = copy.count[__builtin_ctz(left)];
-      uint32_t same = 0;
-      for_lanes(left, [&](int i) { same |= uint32_t(copy.count[i] == bytes) << i; });
+      const uint32_t same = lanes_like_first(copy.count, left);
       left &= ~same;
       if (bytes) tell_lanes(AccessKind::read, nullptr, same, bytes, [&](int i) { return copy.source[size_t(i)]; });
     }
@@ -173,8 +175,7 @@ void cp_async(Warp& w, const Op& op) {
   uint64_t to[32], from[32];
   lane_addresses(w, op, to);
   const int64_t displacement = int64_t(op.list[0]) | int64_t(op.list[1]) << 32;
-  for (int i = 0; i < 32; ++i)
-    from[i] = (details.source_wide ? w.at<uint64_t>(op.b)[i] : w.at<uint32_t>(op.b)[i]) + uint64_t(displacement);
+  for (int i = 0; i < 32; ++i) from[i] = word_at(w, op.b, details.source_wide, i) + uint64_t(displacement);
 
   auto copy = std::make_shared<Copy>();
   copy->bytes = bytes;
@@ -193,8 +194,8 @@ void cp_async(Warp& w, const Op& op) {
       w.report(Severity::error, "cp-async-size",
                "cp.async with a source size of " + std::to_string(n) + " bytes, more than the " +
                    std::to_string(bytes) + " that it copies",
-               "src-size is how much of the destination comes from memory, the rest is filled with zeros; the manual "
-               "leaves a larger one undefined",
+               "src-size is the number of bytes that come from memory, and the rest of the destination becomes zeros; "
+               "the manual leaves a larger src-size undefined",
                i);
       n = bytes;
     }
@@ -244,13 +245,12 @@ void cp_async(Warp& w, const Op& op) {
     events.schedule(ready + w.timing().memory.cp_async_latency, events.new_channel(), copy->who,
                     [&w, copy, told, begin](uint64_t now) { land(w, copy, told, begin, now); });
   });
-  // Copies of several warps stand in the load/store pipe in the order of their times, before what comes behind them.
+  // Copies of several warps enter the load/store pipe in the order of their times, before later accesses.
   partition.events.stop_before(w.time() + 1);
 }
 
 void decode_cp_async(Decoder& d, Op& op) {
-  op.cost = CostClass::async_issue;
-  op.fn = cp_async;
+  finish(d, op, cp_async, CostClass::async_issue);
   decode_address(d, op, d.operand(0));
   const AddressOperand source = d.address(d.operand(1));
   op.b = source.base;
@@ -291,24 +291,13 @@ void wait_group(Warp& w, const Op& op) {
     done &= int64_t(l.pending()) <= op.imm && !(op.get<WaitDetails>().all && l.open);
   });
   if (done) return tell(w, Sync::Kind::wait_group, uint64_t(op.imm));
-  BlockReason why;
-  why.kind = BlockReason::Kind::async_group;
-  why.what = "cp.async groups";
-  w.block(why, true);
+  w.block({.kind = BlockReason::Kind::async_group, .what = kWaitsForCopies}, true);
 }
 
-bool waits_for_copies(const Group& g) {
-  return g.reason.kind == BlockReason::Kind::async_group && std::string_view(g.reason.what) == "cp.async groups";
-}
-
-void decode_commit(Decoder&, Op& op) {
-  op.cost = CostClass::async_issue;
-  op.fn = commit_group;
-}
+void decode_commit(Decoder& d, Op& op) { finish(d, op, commit_group, CostClass::async_issue); }
 
 void decode_wait(Decoder& d, Op& op) {
-  op.cost = CostClass::async_issue;
-  op.fn = wait_group;
+  finish(d, op, wait_group, CostClass::async_issue);
   const bool all = d.inst->opcode == Opcode::cp_async_wait_all;
   op.set(WaitDetails{all});
   op.imm = all ? 0 : d.operand(0).bits;
@@ -362,8 +351,7 @@ void mbarrier_arrive_on_copies(Warp& w, const Op& op) {
 }
 
 void decode_arrive(Decoder& d, Op& op) {
-  op.cost = CostClass::async_issue;
-  op.fn = mbarrier_arrive_on_copies;
+  finish(d, op, mbarrier_arrive_on_copies, CostClass::async_issue);
   decode_address(d, op, d.operand(0));
   op.edit<ArriveDetails>().no_increase = d.inst->has("noinc");
 }
@@ -378,6 +366,6 @@ constexpr Entry kCpAsyncTable[] = {
 
 }  // namespace
 
-Table cp_async_table() { return {std::begin(kCpAsyncTable), std::end(kCpAsyncTable)}; }
+Table cp_async_table() { return {kCpAsyncTable}; }
 
 }  // namespace tinygpu::isa

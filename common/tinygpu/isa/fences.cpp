@@ -1,6 +1,6 @@
 // fence, membar and their proxy forms (PTX ISA 9.7.13.4). In the model every access of a partition happens in program
 // order and strong global accesses meet in the serial phase, so a fence moves nothing: it costs time (fence_wait.h).
-// TMA checks that a tensor map was acquired; observers are told of every fence.
+// TMA checks that a tensor map was acquired; observers see every fence.
 #include "common/tinygpu/engines/tma/bulk_engine.h"
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/machine/memory/fence_wait.h"
@@ -9,53 +9,48 @@ namespace tinygpu::isa {
 
 namespace {
 
-/// What a fence orders, by how far its effect reaches.
+/// How far a fence's effect reaches.
 enum Reach : uint8_t { kCta, kCluster, kGpu, kSystem };
 
-struct AsyncDetails {
-  uint64_t spaces;  // as Sync::proxy_fence has them
-};
-struct MapDetails {
-  bool wide;  // address of 64 bits
+struct FenceDetails {
+  Reach reach;
+  bool wide;        // of a tensor map's address: 64 bits
+  uint64_t spaces;  // of fence.proxy.async: as Sync::proxy_fence has them
 };
 
 /// A CTA's fence waits for nothing that leaves the SM; wider ones wait until earlier stores have reached L2, and the
 /// cluster's is the GPU's in the code of ptxas.
-template <Reach reach>
-void memory_fence(Warp& w, const Op&) {
+void memory_fence(Warp& w, Reach reach) {
   const FenceTiming& t = w.timing().fences;
-  if constexpr (reach == kCta) return w.charge(t.cta);
+  if (reach == kCta) return w.charge(t.cta);
   w.sm().l1.empty();
   w.charge(fence_wait(w, reach == kSystem ? t.system : t.gpu));
 }
 
-template <Reach reach>
 void fence(Warp& w, const Op& op) {
-  memory_fence<reach>(w, op);
+  memory_fence(w, op.get<FenceDetails>().reach);
   tell(w, Sync::Kind::fence);
 }
 
 /// fence.proxy.async and its one-directional forms: generic and async proxy of shared or global memory. In the code of
 /// ptxas one of shared::cluster has a fence of the GPU before it.
-template <Reach reach>
 void proxy_async(Warp& w, const Op& op) {
-  if constexpr (reach == kCluster) memory_fence<reach>(w, op);
-  if constexpr (reach == kGpu) w.charge(fence_wait(w, w.timing().fences.proxy));
-  if constexpr (reach != kGpu) w.charge(w.spec().costs[size_t(CostClass::fence)].latency);
-  tell(w, Sync::Kind::proxy_fence, op.get<AsyncDetails>().spaces);
+  const FenceDetails& details = op.get<FenceDetails>();
+  if (details.reach == kCluster) memory_fence(w, kCluster);
+  w.charge(details.reach == kGpu ? fence_wait(w, w.timing().fences.proxy)
+                                 : w.spec().costs[size_t(CostClass::fence)].latency);
+  tell(w, Sync::Kind::proxy_fence, details.spaces);
 }
 
 /// fence.proxy.alias: virtual aliases of one location, which the model keeps as one location.
-void proxy_alias(Warp& w, const Op& op) { memory_fence<kGpu>(w, op); }
+void proxy_alias(Warp& w, const Op&) { memory_fence(w, kGpu); }
 
 /// fence.proxy.tensormap::generic.release / .acquire [map], 128: descriptor writes against TMA's reads of them.
-template <Reach reach>
 void proxy_tensormap(Warp& w, const Op& op) {
-  memory_fence<reach>(w, op);
+  memory_fence(w, op.get<FenceDetails>().reach);
   if (op.a == kNoSlot) return;
   for_lanes(w.exec(), [&](int i) {
-    const uint64_t base = op.get<MapDetails>().wide ? w.at<uint64_t>(op.a)[i] : w.at<uint32_t>(op.a)[i];
-    BulkEngine::of(w).map_acquired(base + uint64_t(op.imm));
+    BulkEngine::of(w).map_acquired(word_at(w, op.a, op.get<FenceDetails>().wide, i) + uint64_t(op.imm));
   });
 }
 
@@ -74,81 +69,44 @@ Reach reach_of(const ptx::Instruction& inst) {
 bool restricted(const ptx::Instruction& inst) { return !inst.after("sync_restrict::").empty(); }
 
 /// Fences that wait for stores need their turn: see fence_wait.
-void decode_memory_fence(Op& op, Reach r) {
-  if (r != kCta) op.flags |= Op::serial;
-  switch (r) {
-    case kCta: op.fn = fence<kCta>; break;
-    case kCluster: op.fn = fence<kCluster>; break;
-    case kGpu: op.fn = fence<kGpu>; break;
-    default: op.fn = fence<kSystem>; break;
-  }
+void decode_as(Decoder& d, Op& op, ExecFn fn, Reach reach) {
+  op.edit<FenceDetails>().reach = reach;
+  if (reach != kCta) op.flags |= Op::serial;
+  finish(d, op, fn, CostClass::fence);
 }
 
 void decode_fence(Decoder& d, Op& op) {
-  op.cost = CostClass::fence;
-  if (restricted(*d.inst))
-    op.fn = ordered_anyway;
-  else
-    decode_memory_fence(op, reach_of(*d.inst));
-}
-
-void decode_membar(Decoder& d, Op& op) {
-  op.cost = CostClass::fence;
-  if (d.inst->has("proxy")) {
-    op.fn = proxy_alias;
-    op.flags |= Op::serial;
-    return;
-  }
-  decode_memory_fence(op, d.inst->has("sys") ? kSystem : reach_of(*d.inst));
+  if (restricted(*d.inst)) return finish(d, op, ordered_anyway, CostClass::fence);
+  decode_as(d, op, fence, reach_of(*d.inst));
 }
 
 void decode_proxy(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
-  op.cost = CostClass::fence;
-  Reach reach = kGpu;
-  if (i.has("alias")) {
-    op.fn = proxy_alias;
-  } else if (i.has("async") || i.has("async::generic")) {
-    const bool shared = restricted(i) || i.has("shared::cta");
-    const bool global = !shared && !i.has("shared::cluster");
-    op.set(AsyncDetails{(i.has("global") ? 0 : Sync::kSharedMemory) | (global ? Sync::kGlobalMemory : 0)});
-    reach = shared ? kCta : i.has("shared::cluster") ? kCluster : kGpu;
-    op.fn = shared ? proxy_async<kCta> : reach == kCluster ? proxy_async<kCluster> : proxy_async<kGpu>;
-  } else if (i.has("tensormap::generic")) {
-    reach = reach_of(i);
-    switch (reach) {
-      case kCta: op.fn = proxy_tensormap<kCta>; break;
-      case kCluster: op.fn = proxy_tensormap<kCluster>; break;
-      case kGpu: op.fn = proxy_tensormap<kGpu>; break;
-      default: op.fn = proxy_tensormap<kSystem>; break;
-    }
-    if (d.has(0)) {
-      const AddressOperand a = d.address(d.operand(0));
-      op.a = a.base;
-      op.imm = a.offset;
-      op.set(MapDetails{a.wide});
-    }
-  } else {
-    d.not_modelled();
+  if (i.has("alias")) return decode_as(d, op, proxy_alias, kGpu);
+  if (i.has("async") || i.has("async::generic")) {
+    const bool shared = restricted(i) || i.has("shared::cta"), cluster = i.has("shared::cluster");
+    op.edit<FenceDetails>().spaces =
+        (i.has("global") ? 0 : Sync::kSharedMemory) | (shared || cluster ? 0 : Sync::kGlobalMemory);
+    return decode_as(d, op, proxy_async, shared ? kCta : cluster ? kCluster : kGpu);
   }
-  if (reach != kCta) op.flags |= Op::serial;
+  if (!i.has("tensormap::generic")) d.not_modelled();
+  decode_as(d, op, proxy_tensormap, reach_of(i));
+  if (!d.find("map")) return;
+  op.edit<FenceDetails>().wide = decode_base(d, op, d.operand("map"));
 }
 
-void decode_mbarrier_init(Decoder&, Op& op) {
-  op.cost = CostClass::fence;
-  op.fn = ordered_anyway;
-}
+void decode_mbarrier_init(Decoder& d, Op& op) { finish(d, op, ordered_anyway, CostClass::fence); }
 
 constexpr Entry kFencesTable[] = {
     {Opcode::fence, decode_fence},
     {Opcode::fence_proxy, decode_proxy},
     {Opcode::fence_mbarrier_init, decode_mbarrier_init},
-    {Opcode::membar, decode_membar},
+    {Opcode::membar, decode_fence},
     {Opcode::membar_proxy, decode_proxy},
 };
 
 }  // namespace
 
-Table fences_table() { return {std::begin(kFencesTable), std::end(kFencesTable)}; }
+Table fences_table() { return {kFencesTable}; }
 
 }  // namespace tinygpu::isa

@@ -1,22 +1,14 @@
 // Floating-point values as registers hold them: formats, exact decoding, rounding, NaN and ftz rules.
 #pragma once
 #include <bit>
-#include <cfenv>
 #include <cmath>
-#include <tuple>
 #include <type_traits>
-#include <utility>
 
-#include "common/tinygpu/isa/halves.h"
+#include "common/tinygpu/base/halves.h"
+#include "common/tinygpu/isa/host_arithmetic.h"
 #include "common/tinygpu/isa/lanewise.h"
 
 namespace tinygpu::isa {
-
-/// The NaN that f32 arithmetic gives, whatever NaN went in (H200).
-constexpr uint32_t kCanonicalNaN = 0x7fffffff;
-constexpr float kNaN32 = std::bit_cast<float>(kCanonicalNaN);
-
-inline float canonical(float x) { return x != x ? kNaN32 : x; }
 
 /// f64 keeps payloads (H200): of the operands in falling priority `first`, `second`, `third` the first NaN, quieted,
 /// its sign kept; the default NaN if none is one. r: the result computed, returned unless it is a NaN.
@@ -46,14 +38,6 @@ inline float saturate(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f;
 inline double saturate(double x) { return x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0; }
 
 // ---- f16 and bf16
-
-inline float value(float x) { return x; }
-inline double value(double x) { return x; }
-
-template <>
-inline float nearest<float>(float x) {
-  return canonical(x);
-}
 
 /// Rounds to float "to odd": an inexact result gets its last bit set, so that rounding it again to fewer bits rounds
 /// the exact value. (float's 24 bits are at least two more than f16 and bf16 have.)
@@ -88,7 +72,7 @@ inline float fused(float a, float b, float c) {
   return float(sum_to_odd(double(a) * b, c));
 #endif
 }
-inline double fused(double a, double b, double c) { return std::fma(a, b, c); }
+inline double fused(double a, double b, double c) { return host::fma(a, b, c); }
 /// The same sum in float.
 inline float sum_to_odd(float a, float b) {
   const float s = a + b;
@@ -106,8 +90,6 @@ inline bf16 fused16(bf16 a, bf16 b, bf16 c) {
 }
 
 // ---- Any format, any rounding
-
-enum class Rounding : uint8_t { rn, rz, rm, rp, rna, rs };
 
 /// A binary format of up to 64 bits.
 struct Format {
@@ -228,43 +210,23 @@ inline Rounding rounding_of(const ptx::Instruction& inst) {
                                           : Rounding::rn;
 }
 
-/// The host's rounding mode while it lives.
-class HostRounding {
- public:
-  explicit HostRounding(Rounding r) {
-    std::fesetround(r == Rounding::rz   ? FE_TOWARDZERO
-                    : r == Rounding::rm ? FE_DOWNWARD
-                    : r == Rounding::rp ? FE_UPWARD
-                                        : FE_TONEAREST);
-  }
-  ~HostRounding() { std::fesetround(FE_TONEAREST); }
-  HostRounding(const HostRounding&) = delete;
-};
-
 /// f under the op's Rounding. Operands and result pass through volatile memory between the two mode switches: the
 /// compiler can move neither volatile accesses nor the opaque calls across each other, so the arithmetic stays inside.
-template <auto f, int N = 1>
-void directed(Warp& w, const Op& op) {
-  using S = Signature<std::decay_t<decltype(f)>>;
-  using D = typename S::Result;
-  S::with_types([&](auto... type) {
-    const uint32_t slots[] = {op.a, op.b, op.c};
-    [&]<size_t... I>(std::index_sequence<I...>) {
-      const auto values = std::make_tuple(
-          static_cast<const typename decltype(type)::type*>(w.at<typename decltype(type)::type>(slots[I]))...);
-      D* d = w.at<D>(op.dst);
-      const HostRounding mode{op.get<Rounding>()};
-      for_lanes(w.exec(), [&](int lane) {
-        for (int j = lane * N; j < lane * N + N; ++j) {
-          const std::tuple<volatile typename decltype(type)::type...> in{std::get<I>(values)[j]...};
-          volatile const D out = f(std::get<I>(in)...);
-          d[j] = out;
-        }
-      });
+template <auto f, int N>
+void execute_directed(Warp& w, const Op& op) {
+  const Elements<f> of(w, op);
+  using D = typename Elements<f>::Result;
+  D* d = w.at<D>(op.dst);
+  const host::RoundingMode mode{op.get<Rounding>()};
+  for_lanes(w.exec(), [&](int lane) {
+    for (int j = lane * N; j < lane * N + N; ++j) {
+      volatile const D out = of.through_memory(j);
+      d[j] = out;
     }
-    (std::make_index_sequence<S::arity>{});
   });
 }
+template <auto f, int N = 1>
+constexpr Executor directed{execute_directed<f, N>, Elements<f>::template kSources<N>};
 
 // ---- Modifiers as wrappers of an instruction's function
 
@@ -286,6 +248,20 @@ inline T relu(T x) {
   return !(value(x) <= 0) ? x : T(0);
 }
 
+template <auto f, class = std::decay_t<decltype(f)>>
+struct Modified;
+template <auto f, class R, class... A>
+struct Modified<f, R (*)(A...)> {
+  static R ftz(A... a) { return flush(f(flush(a)...)); }
+  static R sat(A... a) { return saturate(f(a...)); }
+  static R relu(A... a) { return isa::relu(f(a...)); }
+};
+
+template <auto f, int N = 1>
+Executor maybe_ftz(const ptx::Instruction& inst) {
+  return inst.has("ftz") ? lanewise<Modified<f>::ftz, N> : lanewise<f, N>;
+}
+
 /// .ftz looks at the result rounded as if exponents had no lower end (H200): what rounds up to the smallest normal
 /// number from below at full precision stays. True if `exact`, which is the exact result or one that rounds like it, is
 /// flushed.
@@ -293,7 +269,7 @@ template <class T>
 inline bool tiny(double exact);
 template <>
 inline bool tiny<float>(double exact) {
-  return std::fabs(float(exact * 0x1p126)) < 1.0f;
+  return std::fabs(host::narrow(exact * 0x1p126)) < 1.0f;
 }
 template <>
 inline bool tiny<f16>(double exact) {
@@ -319,36 +295,23 @@ inline bool in_doubt(float r) { return (bits_of(r) & 0x7fffffff) == 0x00800000; 
 inline bool in_doubt(f16 r) { return (bits_of(r) & 0x7fff) == 0x0400; }
 
 /// Executor of f with .ftz by the plain rule, and by the exact one when a lane is in doubt.
-template <auto f, auto exact, int N = 1>
-void flushing(Warp& w, const Op& op) {
-  using S = Signature<std::decay_t<decltype(f)>>;
-  using D = typename S::Result;
-  S::with_types([&](auto... type) {
-    const uint32_t slots[] = {op.a, op.b, op.c};
-    [&]<size_t... I>(std::index_sequence<I...>) {
-      const auto values = std::make_tuple(
-          static_cast<const typename decltype(type)::type*>(w.at<typename decltype(type)::type>(slots[I]))...);
-      D result[32 * N];
-      uint32_t doubt = 0;
-      for (int j = 0; j < 32 * N; ++j) {
-        result[j] = flush(f(flush(std::get<I>(values)[j])...));
-        doubt |= uint32_t(in_doubt(result[j]));
-      }
-      if (doubt)
-        for (int j = 0; j < 32 * N; ++j) result[j] = FlushTiny<f, exact>::call(std::get<I>(values)[j]...);
-      each_element<D, N>(w, op.dst, [&](int j) { return result[j]; });
-    }
-    (std::make_index_sequence<S::arity>{});
-  });
+template <auto f, auto exact, int N>
+void execute_flushing(Warp& w, const Op& op) {
+  const Elements<Modified<f>::ftz> quick(w, op);
+  using D = typename Elements<f>::Result;
+  D result[32 * N];
+  uint32_t doubt = 0;
+  for (int j = 0; j < 32 * N; ++j) {
+    result[j] = quick(j);
+    doubt |= uint32_t(in_doubt(result[j]));
+  }
+  if (doubt) {
+    const Elements<FlushTiny<f, exact>::call> slow(w, op);
+    for (int j = 0; j < 32 * N; ++j) result[j] = slow(j);
+  }
+  each_element<D, N>(w, op.dst, [&](int j) { return result[j]; });
 }
-
-template <auto f, class = std::decay_t<decltype(f)>>
-struct Modified;
-template <auto f, class R, class... A>
-struct Modified<f, R (*)(A...)> {
-  static R ftz(A... a) { return flush(f(flush(a)...)); }
-  static R sat(A... a) { return saturate(f(a...)); }
-  static R relu(A... a) { return isa::relu(f(a...)); }
-};
+template <auto f, auto exact, int N = 1>
+constexpr Executor flushing{execute_flushing<f, exact, N>, Elements<f>::template kSources<N>};
 
 }  // namespace tinygpu::isa

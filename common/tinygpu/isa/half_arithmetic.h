@@ -138,7 +138,7 @@ inline Words half_way<bf16>(Floats x) {
   return Words((Words(x) & 0xffff) == 0x8000);
 }
 
-/// a × b + c is `sum` exactly; false where that can't be told.
+/// a × b + c is `sum` exactly; false where that is not certain.
 inline bool surely_exact(float a, float b, float c, float sum) {
   const float p = a * b;
   const float t = sum - p;
@@ -187,6 +187,10 @@ void by_float(Warp& w, const Op& op) {
   }
   each_element<T, N>(w, op.dst, [&](int j) { return result[j]; });
 }
+template <class T, int N, class Operation, class Last, auto exact>
+constexpr Executor halves_by_float{
+    by_float<T, N, Operation, Last, exact>,
+    {kSourceType<T, N>, kSourceType<T, N>, Operation::operands == 3 ? kSourceType<T, N> : Type::none}};
 #else
 inline constexpr bool kQuickHalves = false;
 struct AddFloats;
@@ -197,7 +201,7 @@ struct AsItIs;
 struct WithoutNegatives;
 struct WithinOne;
 template <class T, int N, class Operation, class Last, auto exact>
-void by_float(Warp& w, const Op& op);
+constexpr Executor halves_by_float{};
 #endif
 
 }  // namespace tinygpu::isa

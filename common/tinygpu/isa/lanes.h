@@ -17,17 +17,6 @@ struct U128 {
   uint64_t lo, hi;
 };
 
-/// One row of an instruction table.
-struct Entry {
-  Opcode opcode;
-  DecodeFn decode;
-};
-/// A family's rows; defined at the end of the family's file.
-struct Table {
-  const Entry* begin;
-  const Entry* end;
-};
-
 /// d[i] = f(i) for the executing lanes; other lanes keep their value. D is the slot's element type. A slot may be
 /// source and destination at once only element for element, so the loops carry no dependence (ivdep: without it GCC
 /// guards the vector loop with an overlap test that `add r1, r1, r2` fails).
@@ -63,13 +52,68 @@ inline void each_element(Warp& w, uint32_t dst, F&& f) {
   }
 }
 
-/// Predicate result: bit i = f(i); lanes that do not execute keep their bit.
+/// Predicate result of `lanes`; the others keep their bit.
+inline void put_pred(Warp& w, uint32_t dst, uint32_t mask, uint32_t lanes) {
+  uint32_t& d = w.pred(dst);
+  d = (d & ~lanes) | (mask & lanes);
+}
+/// Predicate result of the executing lanes.
+inline void put_pred(Warp& w, uint32_t dst, uint32_t mask) { put_pred(w, dst, mask, w.exec()); }
+
+/// Predicate result: bit i = f(i).
 template <class F>
 inline void each_pred(Warp& w, uint32_t dst, F&& f) {
   uint32_t m = 0;
   for (int i = 0; i < 32; ++i) m |= uint32_t(bool(f(i))) << i;
-  uint32_t& d = w.pred(dst);
-  d = (d & ~w.exec()) | (m & w.exec());
+  put_pred(w, dst, m);
+}
+
+/// The lanes of `lanes` whose `value` is that of their first.
+template <class T>
+inline uint32_t lanes_like_first(const T* value, uint32_t lanes) {
+  const T first = value[__builtin_ctz(lanes)];
+  uint32_t same = 0;
+  for (int i = 0; i < 32; ++i) same |= uint32_t(value[i] == first) << i;
+  return same & lanes;
+}
+
+/// One lane's value in a register of 64 or 32 bits.
+inline uint64_t word_at(Warp& w, uint32_t slot, bool wide, int lane) {
+  return wide ? w.at<uint64_t>(slot)[lane] : w.at<uint32_t>(slot)[lane];
+}
+
+// ---- Decoding
+
+/// Destination `d` or destinations `d|p`.
+inline void decode_destinations(Decoder& d, Op& op, const ptx::Operand& o) {
+  const bool pair = o.kind == ptx::Operand::Kind::pair;
+  op.dst = d.dst(pair ? o.elems.at(0) : o);
+  if (pair) op.dst2 = d.dst(o.elems.at(1));
+}
+
+/// Decodes an address operand into op.a and op.imm. True: its base has 64 bits.
+inline bool decode_base(Decoder& d, Op& op, const ptx::Operand& o) {
+  const AddressOperand a = d.address(o);
+  op.a = a.base;
+  op.imm = a.offset;
+  return a.wide;
+}
+
+/// Appends the slots of a vector's elements, or of a single operand.
+inline void add_sources(Decoder& d, const ptx::Operand& o, ptx::Type type, OperandList& to) {
+  if (o.kind != ptx::Operand::Kind::vector) return to.push_back(d.src(o, type));
+  for (const ptx::Operand& e : o.elems) to.push_back(d.src(e, type));
+}
+inline void add_destinations(Decoder& d, const ptx::Operand& o, OperandList& to) {
+  if (o.kind != ptx::Operand::Kind::vector) return to.push_back(d.dst(o));
+  for (const ptx::Operand& e : o.elems) to.push_back(d.dst(e));
+}
+
+/// Ends a decode function: an executor found, or `not modelled`.
+inline void finish(Decoder& d, Op& op, ExecFn fn, CostClass cost) {
+  if (!fn) d.not_modelled();
+  op.fn = fn;
+  op.cost = cost;
 }
 
 }  // namespace tinygpu::isa

@@ -36,10 +36,10 @@ void exec_try_cancel(Warp& w, const Op& op) {
               fmt::format("the response of {} at shared offset {:#x}", verb, response),
               "pass the address of a 16-byte shared buffer", lane);
     if (w.cta().extensions.find<Refused>())
-      w.report(
-          Severity::warning, "clc-after-failure", "a cancel request after an earlier one of this CTA was refused",
-          "stop asking when query_cancel.is_canceled has returned false: the manual leaves later requests undefined",
-          lane);
+      w.report(Severity::warning, "clc-after-failure", "a cancel request after an earlier one of this CTA was refused",
+               "request no more when query_cancel.is_canceled has returned false: the manual leaves later requests "
+               "undefined",
+               lane);
     SmPartition& partition = w.partition();
     Origin who = origin_of(w, lane);
     Cluster* const cluster = &w.cluster();
@@ -100,13 +100,9 @@ void exec_first_ctaid_vector(Warp& w, const Op& op) {
 // ---- decoding
 
 void decode_try_cancel(Decoder& d, Op& op) {
-  OperandList list;
-  push_address(d, list, d.operand("response"));
-  push_address(d, list, d.operand("mbarrier"));
-  d.set_list(op, list);
+  d.set_list(op, addresses(d, {&d.operand("response"), &d.operand("mbarrier")}));
   op.set(CancelDetails{d.inst->has("multicast::cluster::all")});
-  op.cost = CostClass::async_issue;
-  op.fn = exec_try_cancel;
+  finish(d, op, exec_try_cancel, CostClass::async_issue);
 }
 
 void decode_query_cancel(Decoder& d, Op& op) {
@@ -119,7 +115,7 @@ void decode_query_cancel(Decoder& d, Op& op) {
   }
   if (i.has("get_first_ctaid")) {
     OperandList list;
-    for (const auto& e : d.operand("ctaid").elems) list.push_back(d.dst(e));
+    add_destinations(d, d.operand("ctaid"), list);
     d.set_list(op, list);
     op.fn = exec_first_ctaid_vector;
     return;
@@ -136,6 +132,6 @@ constexpr Entry kLaunchControlTable[] = {
 
 }  // namespace
 
-Table launch_control_table() { return {std::begin(kLaunchControlTable), std::end(kLaunchControlTable)}; }
+Table launch_control_table() { return {kLaunchControlTable}; }
 
 }  // namespace tinygpu::isa

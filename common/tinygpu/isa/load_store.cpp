@@ -115,7 +115,7 @@ inline void stored(Warp& w, const Op& op) {
   if (memory_operand(op).strong && !(op.flags & Op::serial)) w.partition().made_progress();
 }
 
-/// A timing-only run: the load reads what no copy has brought, and what it reads decides what the kernel does.
+/// In a timing-only run: the load reads bytes that no copy has written, and the kernel's control flow depends on them.
 [[gnu::cold]] void check_steering(Warp& w, const Op& op, Space space) {
   SkippedCopies* const skipped = w.cta().extensions.find<SkippedCopies>();
   if (!skipped || !(is_shared(space) || space == Space::generic)) return;
@@ -162,7 +162,7 @@ template <class M, class R>
   if (memory_operand(op).strong) loaded_strong(w, op);
 }
 
-/// Lanes that are not one behind the other.
+/// Lanes at any distance from each other.
 template <class M, class R>
 [[gnu::noinline]] void load_gathered(const SharedFastPath& fast, uint32_t n, R* const* to) {
   const bool one_place = fast.layout->span == int64_t(n * sizeof(M));
@@ -211,7 +211,7 @@ void load_one(Warp& w, const Op& op) {
 template <class M, class R>
 void load_parameter(Warp& w, const Op& op) {
   const std::vector<uint8_t>& bank = w.partition().launch.config.params;
-  // ptxas makes operands of parameters: who uses one that is not there yet stands still.
+  // ptxas makes operands of parameters: an instruction that uses one waits until it has been fetched.
   w.charge(w.partition().parameters[w.cta().rank].wait(w.time()));
   const uint32_t n = op.list_size ? op.list_size : 1;
   const uint64_t address = op.a == kNoSlot           ? uint64_t(op.imm)
@@ -227,44 +227,67 @@ void load_parameter(Warp& w, const Op& op) {
   }
 }
 
-struct LoadFns {
-  ExecFn load = nullptr, one = nullptr, parameter = nullptr;
+/// Functions of an access: of any operands, of what SharedFastPath::may_be_quick(), of an entry's parameters.
+struct AccessFns {
+  ExecFn any = nullptr, one = nullptr, parameter = nullptr;
+};
+template <class M, class R>
+struct Load {
+  static constexpr AccessFns functions{load<M, R>, load_one<M, R>, load_parameter<M, R>};
 };
 
-template <class M, class R>
-constexpr LoadFns functions_of() {
-  return {load<M, R>, load_one<M, R>, load_parameter<M, R>};
+/// The functions of Access for values of M and the register type that has so many bytes, no fewer than M: one of Rs.
+template <template <class, class> class Access, class M, class... Rs>
+AccessFns among(int bytes) {
+  AccessFns found;
+  const auto offer = [&]<class R>(std::type_identity<R>) {
+    if constexpr (sizeof(R) >= sizeof(M))
+      if (int(sizeof(R)) == bytes) found = Access<M, R>::functions;
+  };
+  (offer(std::type_identity<Rs>{}), ...);
+  return found;
 }
-
-template <class M>
-LoadFns load_to_width(int width) {
-  if constexpr (sizeof(M) == 16) {
-    return width == 16 ? functions_of<M, U128>() : LoadFns{};
-  } else {
-    using S1 = std::conditional_t<std::is_signed_v<M>, int8_t, uint8_t>;
-    using S2 = std::conditional_t<std::is_signed_v<M>, int16_t, uint16_t>;
-    using S4 = std::conditional_t<std::is_signed_v<M>, int32_t, uint32_t>;
-    using S8 = std::conditional_t<std::is_signed_v<M>, int64_t, uint64_t>;
-    if constexpr (sizeof(M) <= 1)
-      if (width == 1) return functions_of<M, S1>();
-    if constexpr (sizeof(M) <= 2)
-      if (width == 2) return functions_of<M, S2>();
-    if constexpr (sizeof(M) <= 4)
-      if (width == 4) return functions_of<M, S4>();
-    if (width == 8) return functions_of<M, S8>();
-    return {};
-  }
+template <template <class, class> class Access, class M>
+AccessFns by_register(int bytes) {
+  if constexpr (sizeof(M) == 16)
+    return among<Access, M, U128>(bytes);
+  else if constexpr (std::is_signed_v<M>)
+    return among<Access, M, int8_t, int16_t, int32_t, int64_t>(bytes);
+  else
+    return among<Access, M, uint8_t, uint16_t, uint32_t, uint64_t>(bytes);
 }
-
-LoadFns load_function(Type type, int width) {
-  switch (ptx::size_of(type)) {
-    case 1: return ptx::is_signed(type) ? load_to_width<int8_t>(width) : load_to_width<uint8_t>(width);
-    case 2: return ptx::is_signed(type) ? load_to_width<int16_t>(width) : load_to_width<uint16_t>(width);
-    case 4: return ptx::is_signed(type) ? load_to_width<int32_t>(width) : load_to_width<uint32_t>(width);
-    case 8: return ptx::is_signed(type) ? load_to_width<int64_t>(width) : load_to_width<uint64_t>(width);
-    case 16: return load_to_width<U128>(width);
+template <template <class, class> class Access>
+AccessFns by_size(int memory_bytes, int register_bytes) {
+  switch (memory_bytes) {
+    case 1: return by_register<Access, uint8_t>(register_bytes);
+    case 2: return by_register<Access, uint16_t>(register_bytes);
+    case 4: return by_register<Access, uint32_t>(register_bytes);
+    case 8: return by_register<Access, uint64_t>(register_bytes);
+    case 16: return by_register<Access, U128>(register_bytes);
     default: return {};
   }
+}
+
+AccessFns load_functions(Type type, int register_bytes) {
+  switch (type) {
+    case Type::s8: return by_register<Load, int8_t>(register_bytes);
+    case Type::s16: return by_register<Load, int16_t>(register_bytes);
+    case Type::s32: return by_register<Load, int32_t>(register_bytes);
+    case Type::s64: return by_register<Load, int64_t>(register_bytes);
+    default: return by_size<Load>(ptx::size_of(type), register_bytes);
+  }
+}
+
+/// Bytes of an operand's registers, 0 if it has none. Those of a vector must agree.
+int register_width(Decoder& d, const Operand& o) {
+  if (o.kind != Operand::Kind::vector) return d.width(o, 0);
+  int width = 0;
+  for (const Operand& e : o.elems) {
+    const int own = d.width(e, 0);
+    if (own && width && own != width) d.not_modelled("registers of different widths in one vector");
+    if (own) width = own;
+  }
+  return width;
 }
 
 /// The space of an access and its cost class.
@@ -309,33 +332,23 @@ void decode_ld(Decoder& d, Op& op) {
   const Space space = memory_space(d, d.operand(1), by_symbol);
   op.edit<MemoryOperand>().space = space;
   op.cost = load_cost(space);
-  int width = 0;
+  const int width = register_width(d, to);
   if (to.kind == Operand::Kind::vector) {
-    std::vector<uint32_t> slots;
-    for (const Operand& e : to.elems) {
-      if (e.kind == Operand::Kind::sink) {
-        slots.push_back(kNoSlot);
-        continue;
-      }
-      const int this_width = d.width(e, 0);
-      if (width && this_width != width) d.not_modelled("registers of different widths in one vector");
-      width = this_width;
-      slots.push_back(d.dst(e));
-    }
+    OperandList slots;
+    add_destinations(d, to, slots);
     d.set_list(op, slots);
   } else {
-    width = to.kind == Operand::Kind::sink ? 0 : d.width(to, 0);
     op.dst = d.dst(to);
   }
   const auto past_l1 = [&](std::string_view m) { return d.inst->has(m); };
   op.edit<MemoryOperand>().cached =
       !ptx::memory_order(*d.inst).strong() && !past_l1("cg") && !past_l1("cv") && !past_l1("L1::no_allocate");
-  const LoadFns f = load_function(type, width ? width : ptx::size_of(type));
-  if (!f.load) d.not_modelled();
+  const AccessFns f = load_functions(type, width ? width : ptx::size_of(type));
+  if (!f.any) d.not_modelled();
   decode_address(d, op, d.operand(1));
   set_order(d, op, space);
   const bool one = op.dst != kNoSlot && !op.list_size && SharedFastPath::may_be_quick(op);
-  op.fn = space == Space::param && by_symbol ? f.parameter : one ? f.one : f.load;
+  op.fn = space == Space::param && by_symbol ? f.parameter : one ? f.one : f.any;
 }
 
 // ---- st
@@ -385,7 +398,7 @@ template <class M, class R>
   stored(w, op);
 }
 
-/// Lanes that are not one behind the other.
+/// Lanes at any distance from each other.
 template <class M, class R>
 [[gnu::noinline]] void store_scattered(Warp& w, const SharedFastPath& fast, uint32_t n, const R* const* from) {
   const bool watched = w.watched();
@@ -424,39 +437,10 @@ void store_one(Warp& w, const Op& op) {
   store_coalesced<1, M>(fast.first, &from);
 }
 
-struct StoreFns {
-  ExecFn store = nullptr, one = nullptr;
-};
 template <class M, class R>
-constexpr StoreFns functions_to() {
-  return {store<M, R>, store_one<M, R>};
-}
-
-template <class M>
-StoreFns store_from_width(int width) {
-  if constexpr (sizeof(M) == 16) {
-    return width == 16 ? functions_to<M, U128>() : StoreFns{};
-  } else {
-    if constexpr (sizeof(M) <= 1)
-      if (width == 1) return functions_to<M, uint8_t>();
-    if constexpr (sizeof(M) <= 2)
-      if (width == 2) return functions_to<M, uint16_t>();
-    if constexpr (sizeof(M) <= 4)
-      if (width == 4) return functions_to<M, uint32_t>();
-    return width == 8 ? functions_to<M, uint64_t>() : StoreFns{};
-  }
-}
-
-StoreFns store_function(Type type, int width) {
-  switch (ptx::size_of(type)) {
-    case 1: return store_from_width<uint8_t>(width);
-    case 2: return store_from_width<uint16_t>(width);
-    case 4: return store_from_width<uint32_t>(width);
-    case 8: return store_from_width<uint64_t>(width);
-    case 16: return store_from_width<U128>(width);
-    default: return {};
-  }
-}
+struct Store {
+  static constexpr AccessFns functions{store<M, R>, store_one<M, R>};
+};
 
 void decode_st(Decoder& d, Op& op) {
   const Operand& from = d.operand(1);
@@ -466,30 +450,24 @@ void decode_st(Decoder& d, Op& op) {
   const Space space = memory_space(d, d.operand(0), by_symbol);
   op.edit<MemoryOperand>().space = space;
   op.cost = store_cost(space);
-  int width = 0;
+  int width = register_width(d, from);
+  if (!width) width = std::max(2, size);
   if (from.kind == Operand::Kind::vector) {
-    // Registers must agree in width; literals follow them.
-    for (const Operand& e : from.elems) {
-      const int this_width = d.width(e, 0);
-      if (this_width && width && this_width != width) d.not_modelled("registers of different widths in one vector");
-      if (this_width) width = this_width;
-    }
-    if (!width) width = std::max(2, size);
-    std::vector<uint32_t> slots;
+    // Literals follow the registers' width.
+    OperandList slots;
     for (const Operand& e : from.elems) {
       const bool narrow_literal = e.kind == Operand::Kind::integer && width != std::max(2, size);
       slots.push_back(narrow_literal ? d.constant(uint64_t(e.bits), width) : d.src(e, type));
     }
     d.set_list(op, slots);
   } else {
-    width = d.width(from, std::max(2, size));
     op.b = d.src(from, type);
   }
-  const StoreFns f = store_function(type, width);
-  if (!f.store) d.not_modelled();
+  const AccessFns f = by_size<Store>(size, width);
+  if (!f.any) d.not_modelled();
   decode_address(d, op, d.operand(0));
   set_order(d, op, space);
-  op.fn = !op.list_size && SharedFastPath::may_be_quick(op) ? f.one : f.store;
+  op.fn = !op.list_size && SharedFastPath::may_be_quick(op) ? f.one : f.any;
 }
 
 // ---- Cache hints (PTX ISA 9.7.9.15-18): no value depends on them, and the model has no cache state that could.
@@ -497,8 +475,7 @@ void decode_st(Decoder& d, Op& op) {
 void hint(Warp&, const Op&) {}
 
 void decode_hint(Decoder& d, Op& op) {
-  op.cost = CostClass::global_store;
-  op.fn = hint;
+  finish(d, op, hint, CostClass::global_store);
   d.address(d.operand(0));
 }
 
@@ -514,8 +491,7 @@ void prefetch(Warp& w, const Op& op) {
 void decode_prefetch(Decoder& d, Op& op) {
   if (d.inst->has("tensormap")) return decode_hint(d, op);
   decode_address(d, op, d.operand(0));
-  op.cost = CostClass::global_store;
-  op.fn = prefetch;
+  finish(d, op, prefetch, CostClass::global_store);
 }
 
 /// The policy word is opaque and never looked at again. These are the words that CUTLASS writes for whole-line
@@ -545,6 +521,6 @@ constexpr Entry kLoadStoreTable[] = {
 
 }  // namespace
 
-Table load_store_table() { return {std::begin(kLoadStoreTable), std::end(kLoadStoreTable)}; }
+Table load_store_table() { return {kLoadStoreTable}; }
 
 }  // namespace tinygpu::isa

@@ -3,7 +3,6 @@
 // which consecutive threads hold.
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "common/tinygpu/engines/lsu/bank_conflicts.h"
 #include "common/tinygpu/engines/lsu/warp_access.h"
@@ -12,7 +11,6 @@
 
 namespace tinygpu::isa {
 
-using ptx::Operand;
 using ptx::Space;
 using ptx::Type;
 
@@ -52,8 +50,8 @@ void rows(Warp& w, const Op& op, uint32_t count, MemoryOp act, uint8_t** row) {
   charge_access(w, op, access, act);
 }
 
-/// What a byte of memory becomes in the register: itself, a 6-bit element in bits 5:0, a 4-bit one in bits 5:2 (the
-/// containers of tcgen05's f8f6f4 kinds; inferred from them for these instructions).
+/// How an element lies in its byte of the register: 8 bits as they are, 6 bits in bits 5:0, 4 bits in bits 5:2 (as in
+/// tcgen05's f8f6f4 kinds, from which it is inferred for these instructions).
 enum ElementFormat : uint8_t { kBytes = 0, kSixBits = 1, kFourBits = 2 };
 
 /// Element `column` of 16 in a row whose elements the format packs: 12 bytes and 4 of padding, or 8 and 8.
@@ -78,120 +76,96 @@ struct MatrixDetails : MemoryOperand {
   ElementFormat format;
 };
 
-/// m8n8, .b16: thread t gets row t / 4, columns 2 (t % 4) and the next; transposed: the same of the transposed matrix.
-void load_8x8(Warp& w, const Op& op) {
+/// Register r of thread t.
+using ValueOf = uint32_t(const MatrixDetails& k, const uint8_t* const* row, uint32_t r, uint32_t t);
+
+/// Each register of the list takes eight rows.
+template <ValueOf value_of>
+void load(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
-  const uint32_t n = op.list_size;
   uint8_t* row[32];
-  rows(w, op, 8 * n, MemoryOp::load_matrix, row);
+  rows(w, op, 8 * op.list_size, MemoryOp::load_matrix, row);
   uint32_t value[4][32];
-  for (uint32_t j = 0; j < n; ++j)
-    for (uint32_t t = 0; t < 32; ++t) {
-      const uint32_t r = t / 4, c = t % 4 * 2;
-      uint8_t** m = row + 8 * j;
-      value[j][t] = op.get<MatrixDetails>().transpose ? half_at(m[c], r) | uint32_t(half_at(m[c + 1], r)) << 16
-                                                      : half_at(m[r], c) | uint32_t(half_at(m[r], c + 1)) << 16;
-    }
-  for (uint32_t j = 0; j < n; ++j)
-    if (op.list[j] != kNoSlot) each_lane<uint32_t>(w, op.list[j], [&](int t) { return value[j][t]; });
+  for (uint32_t r = 0; r < op.list_size; ++r)
+    for (uint32_t t = 0; t < 32; ++t) value[r][t] = value_of(op.get<MatrixDetails>(), row, r, t);
+  for (uint32_t r = 0; r < op.list_size; ++r)
+    if (op.list[r] != kNoSlot) each_lane<uint32_t>(w, op.list[r], [&](int t) { return value[r][t]; });
 }
 
+/// m8n8, .b16: thread t gets row t / 4, columns 2 (t % 4) and the next; transposed: the same of the transposed matrix.
+uint32_t of_8x8(const MatrixDetails& k, const uint8_t* const* row, uint32_t r, uint32_t t) {
+  const uint32_t i = t / 4, c = t % 4 * 2;
+  const uint8_t* const* m = row + 8 * r;
+  return k.transpose ? half_at(m[c], i) | uint32_t(half_at(m[c + 1], i)) << 16
+                     : half_at(m[i], c) | uint32_t(half_at(m[i], c + 1)) << 16;
+}
 /// m16n16.trans: 16 rows of 16 elements; register r, byte i of thread t is row 4 (t % 4) + i, column t / 4 + 8 r.
-void load_16x16(Warp& w, const Op& op) {
-  if (!w.converged(w.live())) return;
-  const uint32_t n = op.list_size / 2;
-  const ElementFormat format = op.get<MatrixDetails>().format;
-  uint8_t* row[32];
-  rows(w, op, 16 * n, MemoryOp::load_matrix, row);
-  uint32_t value[4][32] = {};
-  for (uint32_t k = 0; k < op.list_size; ++k)
-    for (uint32_t t = 0; t < 32; ++t)
-      for (uint32_t i = 0; i < 4; ++i)
-        value[k][t] |= uint32_t(element(row[16 * (k / 2) + t % 4 * 4 + i], t / 4 + 8 * (k % 2), format)) << (8 * i);
-  for (uint32_t k = 0; k < op.list_size; ++k)
-    if (op.list[k] != kNoSlot) each_lane<uint32_t>(w, op.list[k], [&](int t) { return value[k][t]; });
+uint32_t of_16x16(const MatrixDetails& k, const uint8_t* const* row, uint32_t r, uint32_t t) {
+  uint32_t value = 0;
+  for (uint32_t i = 0; i < 4; ++i)
+    value |= uint32_t(element(row[16 * (r / 2) + t % 4 * 4 + i], t / 4 + 8 * (r % 2), k.format)) << (8 * i);
+  return value;
 }
-
 /// m8n16: 8 rows of 16 elements; thread t gets row t / 4, elements 4 (t % 4) … + 3.
-void load_8x16(Warp& w, const Op& op) {
-  if (!w.converged(w.live())) return;
-  const uint32_t n = op.list_size;
-  const ElementFormat format = op.get<MatrixDetails>().format;
-  uint8_t* row[32];
-  rows(w, op, 8 * n, MemoryOp::load_matrix, row);
-  uint32_t value[4][32] = {};
-  for (uint32_t j = 0; j < n; ++j)
-    for (uint32_t t = 0; t < 32; ++t)
-      for (uint32_t i = 0; i < 4; ++i)
-        value[j][t] |= uint32_t(element(row[8 * j + t / 4], t % 4 * 4 + i, format)) << (8 * i);
-  for (uint32_t j = 0; j < n; ++j)
-    if (op.list[j] != kNoSlot) each_lane<uint32_t>(w, op.list[j], [&](int t) { return value[j][t]; });
+uint32_t of_8x16(const MatrixDetails& k, const uint8_t* const* row, uint32_t r, uint32_t t) {
+  uint32_t value = 0;
+  for (uint32_t i = 0; i < 4; ++i) value |= uint32_t(element(row[8 * r + t / 4], t % 4 * 4 + i, k.format)) << (8 * i);
+  return value;
 }
 
 void decode_ldmatrix(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
   op.cost = CostClass::ldmatrix;
   op.edit<MatrixDetails>().space = space_of(i);
-  op.fn = i.has("m8n8") ? load_8x8 : i.has("m16n16") ? load_16x16 : load_8x16;
+  op.fn = i.has("m8n8") ? load<of_8x8> : i.has("m16n16") ? load<of_16x16> : load<of_8x16>;
   op.edit<MatrixDetails>().transpose = i.has("trans");
   op.edit<MatrixDetails>().format = i.has("b6x16_p32") ? kSixBits : i.has("b4x16_p64") ? kFourBits : kBytes;
-  std::vector<uint32_t> slots;
-  const Operand& to = d.operand(0);
-  if (to.kind == Operand::Kind::vector)
-    for (const Operand& e : to.elems) slots.push_back(d.dst(e));
-  else
-    slots.push_back(d.dst(to));
+  OperandList slots;
+  add_destinations(d, d.operand("r"), slots);
   d.set_list(op, slots);
-  decode_address(d, op, d.operand(1));
+  decode_address(d, op, d.operand("address"));
 }
 
 // ---- stmatrix
 
-void store_8x8(Warp& w, const Op& op) {
+/// Writes register r of thread t.
+using Put = void(const MatrixDetails& k, uint8_t* const* row, uint32_t r, uint32_t t, uint32_t value);
+
+template <Put put>
+void store(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
-  const uint32_t n = op.list_size;
   uint8_t* row[32];
-  rows(w, op, 8 * n, MemoryOp::store_matrix, row);
-  for (uint32_t j = 0; j < n; ++j) {
-    const uint32_t* s = w.at<uint32_t>(op.list[j]);
-    for (uint32_t t = 0; t < 32; ++t) {
-      const uint32_t r = t / 4, c = t % 4 * 2;
-      uint8_t** m = row + 8 * j;
-      for (uint32_t k = 0; k < 2; ++k) {
-        const uint16_t h = uint16_t(s[t] >> (16 * k));
-        std::memcpy(op.get<MatrixDetails>().transpose ? m[c + k] + 2 * r : m[r] + 2 * (c + k), &h, 2);
-      }
-    }
+  rows(w, op, 8 * op.list_size, MemoryOp::store_matrix, row);
+  for (uint32_t r = 0; r < op.list_size; ++r) {
+    const uint32_t* s = w.at<uint32_t>(op.list[r]);
+    for (uint32_t t = 0; t < 32; ++t) put(op.get<MatrixDetails>(), row, r, t, s[t]);
   }
 }
 
-/// m16n8.trans.b8: 8 rows of 16 bytes; byte i of thread t goes to row 2 (t % 4) + i % 2, column t / 4 + 8 (i / 2).
-void store_16x8(Warp& w, const Op& op) {
-  if (!w.converged(w.live())) return;
-  const uint32_t n = op.list_size;
-  uint8_t* row[32];
-  rows(w, op, 8 * n, MemoryOp::store_matrix, row);
-  for (uint32_t j = 0; j < n; ++j) {
-    const uint32_t* s = w.at<uint32_t>(op.list[j]);
-    for (uint32_t t = 0; t < 32; ++t)
-      for (uint32_t i = 0; i < 4; ++i) row[8 * j + t % 4 * 2 + i % 2][t / 4 + 8 * (i / 2)] = uint8_t(s[t] >> (8 * i));
+void put_8x8(const MatrixDetails& k, uint8_t* const* row, uint32_t r, uint32_t t, uint32_t value) {
+  const uint32_t i = t / 4;
+  uint8_t* const* m = row + 8 * r;
+  for (uint32_t half = 0; half < 2; ++half) {
+    const uint32_t c = t % 4 * 2 + half;
+    const uint16_t h = uint16_t(value >> (16 * half));
+    std::memcpy(k.transpose ? m[c] + 2 * i : m[i] + 2 * c, &h, 2);
   }
+}
+/// m16n8.trans.b8: 8 rows of 16 bytes; byte i of thread t goes to row 2 (t % 4) + i % 2, column t / 4 + 8 (i / 2).
+void put_16x8(const MatrixDetails&, uint8_t* const* row, uint32_t r, uint32_t t, uint32_t value) {
+  for (uint32_t i = 0; i < 4; ++i) row[8 * r + t % 4 * 2 + i % 2][t / 4 + 8 * (i / 2)] = uint8_t(value >> (8 * i));
 }
 
 void decode_stmatrix(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
   op.cost = CostClass::stmatrix;
   op.edit<MatrixDetails>().space = space_of(i);
-  op.fn = i.has("m8n8") ? store_8x8 : store_16x8;
+  op.fn = i.has("m8n8") ? store<put_8x8> : store<put_16x8>;
   op.edit<MatrixDetails>().transpose = i.has("trans");
-  std::vector<uint32_t> slots;
-  const Operand& from = d.operand(1);
-  if (from.kind == Operand::Kind::vector)
-    for (const Operand& e : from.elems) slots.push_back(d.src(e, Type::b32));
-  else
-    slots.push_back(d.src(from, Type::b32));
+  OperandList slots;
+  add_sources(d, d.operand("r"), Type::b32, slots);
   d.set_list(op, slots);
-  decode_address(d, op, d.operand(0));
+  decode_address(d, op, d.operand("address"));
 }
 
 // ---- movmatrix
@@ -212,10 +186,9 @@ void move_transposed(Warp& w, const Op& op) {
 }
 
 void decode_movmatrix(Decoder& d, Op& op) {
-  op.cost = CostClass::warp_sync;
-  op.fn = move_transposed;
-  op.dst = d.dst(d.operand(0));
-  op.a = d.src(d.operand(1), Type::b32);
+  finish(d, op, move_transposed, CostClass::warp_sync);
+  op.dst = d.dst(d.operand("d"));
+  op.a = d.src(d.operand("a"), Type::b32);
 }
 
 constexpr Entry kMatrixTable[] = {
@@ -223,6 +196,6 @@ constexpr Entry kMatrixTable[] = {
 
 }  // namespace
 
-Table matrix_table() { return {std::begin(kMatrixTable), std::end(kMatrixTable)}; }
+Table matrix_table() { return {kMatrixTable}; }
 
 }  // namespace tinygpu::isa

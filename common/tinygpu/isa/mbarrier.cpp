@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include "common/tinygpu/engines/remote_mbarriers.h"
+#include "common/tinygpu/isa/address_list.h"
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/machine/memory/fence_wait.h"
+#include "common/tinygpu/machine/sync/mbarrier_name.h"
 
 namespace tinygpu::isa {
 
@@ -24,13 +26,13 @@ struct MbarrierDetails {
 };
 
 // A token's upper half is the old state's. Hardware leaves the lower half undefined; here it says which phase was
-// meant, under a mark, so that a stale token can be told.
+// meant, under a mark, so that a stale token is recognised.
 constexpr uint64_t kUpperHalf = 0xffffffff00000000ull;
 constexpr uint64_t kTokenMark = 0xb5000000, kTokenMarkMask = 0xff000000, kTokenPhase = 0x00ffffff;
 
 uint64_t token_of(const MBarrier& b) { return (b.word() & kUpperHalf) | kTokenMark | (b.phase & kTokenPhase); }
 
-/// Phases that have ended since the one that the token names, as far as it says.
+/// Phases that have ended since the token's; 0 if the token carries no phase.
 uint64_t phases_since(const MBarrier& b, uint64_t token) {
   return (token & kTokenMarkMask) == kTokenMark ? (b.phase - token) & kTokenPhase : 0;
 }
@@ -38,18 +40,16 @@ uint64_t phases_since(const MBarrier& b, uint64_t token) {
 /// Shared address of the object that `lane` names.
 uint32_t address_of(Warp& w, const Op& op, int lane, const char* what) {
   const bool wide = op.get<MbarrierDetails>().wide;
-  uint64_t base = 0;
-  if (op.a != kNoSlot) base = wide ? w.at<uint64_t>(op.a)[lane] : w.at<uint32_t>(op.a)[lane];
-  const uint64_t address = base + uint64_t(op.imm);
+  const uint64_t address = (op.a == kNoSlot ? 0 : word_at(w, op.a, wide, lane)) + uint64_t(op.imm);
   return to_shared(w, wide ? address : uint32_t(address), wide, lane, what);
 }
 
-/// Of operations that nobody waits for, on an mbarrier of a CTA that has gone. An H200 reports 719 when the issuing CTA
+/// Of operations without a wait, on an mbarrier of a CTA that has exited. An H200 reports 719 when the issuing CTA
 /// lives on, and mostly nothing when it ends: kernels whose last act it is do run.
 void report_exited(const Origin& who, uint32_t rank) {
   who.report(Severity::warning, "exit-with-remote-access",
              fmt::format("an operation on an mbarrier of CTA rank {} arrives after that CTA has exited", rank),
-             "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its shared "
+             "end with barrier.cluster.arrive and .wait so that no CTA exits while other CTAs still access its shared "
              "memory");
 }
 
@@ -102,19 +102,16 @@ void deliver(Warp& w, Cta& owner, const Origin& who, F&& effect) {
       });
 }
 
-void report_skipped(Warp& w, uint64_t asked, uint32_t offset, const MBarrier& b, int lane) {
+void report_skipped(Warp& w, uint64_t asked, const Cta& owner, uint32_t offset, const MBarrier& b, int lane) {
   w.report(
       Severity::error, "mbarrier-phase-skipped",
-      fmt::format("a wait for phase {} of the mbarrier at shared offset {:#x}, which is in phase {} by now: hardware "
-                  "answers from the parity alone, as if phase {} were meant",
-                  asked, offset, b.phase, asked + 2),
-      "only the phase in progress and the one before it can be asked for: let every waiter see each phase end before "
-      "the next can end (waiters that arrive on a second mbarrier do that), and keep no older tokens",
+      fmt::format(
+          "a wait for phase {} of {}, which is in phase {} by now: hardware compares only the parity, as if the "
+          "wait were for phase {}",
+          asked, mbarrier_name(owner, offset), b.phase, asked + 2),
+      "a wait can be for the current phase or the one before it: let every waiting thread see each phase end before "
+      "the next can end (let the waiting threads arrive on a second mbarrier), and keep no older tokens",
       lane);
-}
-
-void charge(Warp& w, const Op& op, uint32_t cycles) {
-  if (cycles > op.stall) w.charge(cycles - op.stall);
 }
 
 /// The state that an arrive returns is there `at` the class's latency, or when the warp goes on.
@@ -124,7 +121,7 @@ void state_at(Warp& w, const Op& op, uint64_t issued) {
 
 void exec_init(Warp& w, const Op& op) {
   const MBarrierTiming& timing = w.timing().mbarrier;
-  charge(w, op, timing.arrive);
+  charge_issue(w, op, timing.arrive);
   each_object(w, op, "mbarrier.init", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     const int lane = __builtin_ctz(lanes);
     if (offset % 8)
@@ -139,24 +136,25 @@ void exec_init(Warp& w, const Op& op) {
     const uint32_t count = w.at<uint32_t>(op.b)[lane];
     if (count == 0 || count >= (1u << 20))
       w.report(Severity::error, "mbarrier-count-range",
-               fmt::format("mbarrier.init with a count of {}: the object then waits for nobody", count),
+               fmt::format("mbarrier.init with a count of {}: the mbarrier then expects no arrivals", count),
                "initialise with the number of arrivals of a phase, 1 to 1048575", lane);
     if (owner.mbarriers.find(offset))
       w.report(Severity::warning, "mbarrier-reinit",
-               fmt::format("mbarrier.init at shared offset {:#x}, where an mbarrier is live already", offset),
-               "end its life with mbarrier.inval first, and let one thread initialise", lane);
-    // What ptxas's code stores for any count, also one that does not fit (measured on an H200).
+               fmt::format("mbarrier.init of {}, which is live already", mbarrier_name(owner, offset)),
+               "end the live mbarrier with mbarrier.inval first, and let one thread initialise", lane);
+    // ptxas's code stores this for any count, even one that does not fit (measured on an H200).
     const uint32_t negative = (1u << 20) - count;
     ++w.partition().progress;
     MBarrier& b = owner.mbarriers.create(offset) = MBarrier::from_word(uint64_t(negative << 11) << 32 | negative << 1);
     b.completed_at = w.time();
     const Origin who = origin_of(w, lane);
+    owner.mbarriers.made_by(offset, who);
     tell(owner, Sync::Kind::init, offset, count, w.time(), &who);
   });
 }
 
 void exec_inval(Warp& w, const Op& op) {
-  charge(w, op, w.timing().mbarrier.arrive);
+  charge_issue(w, op, w.timing().mbarrier.arrive);
   const Origin who = origin_of(w);
   each_object(w, op, "mbarrier.inval", [&](Cta& owner, uint32_t offset, uint32_t) {
     const uint64_t word = mbarrier_at(owner, offset, who, "mbarrier.inval").word();
@@ -175,7 +173,7 @@ void exec_arrive(Warp& w, const Op& op) {
   state_at(w, op, w.time());
   uint32_t cycles = op.get<MbarrierDetails>().release ? timing.arrive_release : timing.arrive;
   if (op.get<MbarrierDetails>().expect) cycles = std::max(cycles, timing.expect);
-  charge(w, op, cycles);
+  charge_issue(w, op, cycles);
   each_object(w, op, "mbarrier.arrive", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     const Origin who = origin_of_lanes(w, lanes);
     const bool expect = op.get<MbarrierDetails>().expect, drop = op.get<MbarrierDetails>().drop;
@@ -195,9 +193,8 @@ void exec_arrive(Warp& w, const Op& op) {
       if (count && count == b.pending && b.tx == 0)
         w.report(
             Severity::error, "mbarrier-no-complete",
-            fmt::format("an arrive.noComplete of all {} arrivals that the mbarrier at shared offset {:#x} waits for: "
-                        "it completes phase {}",
-                        count, offset, b.phase),
+            fmt::format("an arrive.noComplete of all {} arrivals that {} waits for: it completes phase {}", count,
+                        mbarrier_name(owner, offset), b.phase),
             "the manual leaves this undefined (an H200 completes the phase): let the last arrival of a phase be an "
             "arrive without .noComplete",
             __builtin_ctz(lanes));
@@ -214,27 +211,28 @@ void exec_arrive(Warp& w, const Op& op) {
   });
 }
 
-void exec_expect_tx(Warp& w, const Op& op) {
-  charge(w, op, w.timing().mbarrier.expect);
-  each_object(w, op, "mbarrier.expect_tx", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
+/// Calls `act` on every object that lanes name, with the bytes that these lanes bring, when the operation lands there.
+template <auto act>
+void transaction(Warp& w, const Op& op, const char* what) {
+  each_object(w, op, what, [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     const Origin who = origin_of_lanes(w, lanes);
     deliver(w, owner, who, [target = &owner, offset, bytes = sum_of(w, op.b, lanes), who](uint64_t now) {
-      mbarrier_expect_tx(*target, offset, bytes, now, who);
+      act(*target, offset, bytes, now, who);
     });
   });
+}
+
+void exec_expect_tx(Warp& w, const Op& op) {
+  charge_issue(w, op, w.timing().mbarrier.expect);
+  transaction<mbarrier_expect_tx>(w, op, "mbarrier.expect_tx");
 }
 
 void exec_complete_tx(Warp& w, const Op& op) {
-  charge(w, op, w.timing().mbarrier.arrive);
-  each_object(w, op, "mbarrier.complete_tx", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
-    const Origin who = origin_of_lanes(w, lanes);
-    deliver(w, owner, who, [target = &owner, offset, bytes = sum_of(w, op.b, lanes), who](uint64_t now) {
-      mbarrier_complete_tx(*target, offset, bytes, now, who);
-    });
-  });
+  charge_issue(w, op, w.timing().mbarrier.arrive);
+  transaction<mbarrier_complete_tx>(w, op, "mbarrier.complete_tx");
 }
 
-/// Parity of the phase that each lane asks for. Of another number the lowest bit counts: ptxas shifts the others out.
+/// Parity of the phase that a lane asks for. Of a number above 1 only the lowest bit counts, as in ptxas's code.
 uint32_t asked_parity(Warp& w, const Op& op, int lane) {
   if (op.get<MbarrierDetails>().parity) {
     const uint32_t parity = w.at<uint32_t>(op.b)[lane];
@@ -247,11 +245,11 @@ uint32_t asked_parity(Warp& w, const Op& op, int lane) {
 }
 
 /// A token whose phase is not the one in progress or the one before.
-void check_tokens(Warp& w, const Op& op, uint32_t lanes, uint32_t offset, const MBarrier& b) {
+void check_tokens(Warp& w, const Op& op, uint32_t lanes, const Cta& owner, uint32_t offset, const MBarrier& b) {
   if (op.get<MbarrierDetails>().parity) return;
   for_lanes(lanes, [&](int i) {
     const uint64_t since = phases_since(b, w.at<uint64_t>(op.b)[i]);
-    if (since > 1) report_skipped(w, b.phase - since, offset, b, i);
+    if (since > 1) report_skipped(w, b.phase - since, owner, offset, b, i);
   });
 }
 
@@ -264,10 +262,9 @@ void see(Warp& w, Cta& owner, uint32_t offset, MBarrier& b, uint32_t lanes) {
   tell(owner, Sync::Kind::passed, offset, b.phase - 1, w.time(), &who);
 }
 
-/// A wait's results. What .layout::v0, the only one here, reports is zero (PTX ISA 9.3, 9.7.14.16.19).
+/// A wait's results. .layout::v0, the only layout here, reports zero (PTX ISA 9.3, 9.7.14.16.19).
 void answer(Warp& w, const Op& op, uint32_t done) {
-  uint32_t& d = w.pred(op.dst);
-  d = (d & ~w.exec()) | done;
+  put_pred(w, op.dst, done);
   if (op.dst2 != kNoSlot) w.pred(op.dst2) &= ~w.exec();
   if (op.d != kNoSlot) each_lane<uint8_t>(w, op.d, [](int) { return uint8_t(0); });
 }
@@ -279,29 +276,25 @@ void exec_test_wait(Warp& w, const Op& op) {
   uint32_t done = 0;
   each_object(w, op, "mbarrier.test_wait", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     MBarrier& b = mbarrier_at(owner, offset, origin_of(w, __builtin_ctz(lanes)), "mbarrier.test_wait");
-    check_tokens(w, op, lanes, offset, b);
+    check_tokens(w, op, lanes, owner, offset, b);
     for_lanes(lanes, [&](int i) {
-      // A warp may be behind, in simulated time, the one that completed the phase.
+      // In simulated time this warp may be earlier than the warp that completed the phase.
       if (passed(b, asked_parity(w, op, i)) && (b.phase == 0 || b.completed_at <= w.time())) done |= 1u << i;
     });
     if (done & lanes) see(w, owner, offset, b, done & lanes);
   });
-  // Other warps may be behind, in simulated time, and about to arrive: look again when they have come so far.
+  // Other warps may be earlier in simulated time and about to arrive: test again when they have reached this time.
   if (done != w.exec() && !looked_early && w.time() > w.partition().now &&
-      w.partition().events.order().mode == CompletionOrder::Mode::timed) {
-    BlockReason why;
-    why.kind = BlockReason::Kind::sleep;
-    why.what = "mbarrier.test_wait";
-    return w.block(why, true, w.time());
-  }
+      w.partition().events.order().mode == CompletionOrder::Mode::timed)
+    return w.block({.kind = BlockReason::Kind::sleep, .what = "mbarrier.test_wait"}, true, w.time());
   const uint32_t leaves = op.spins && done ? timing.spin_end : 0;
   w.result_at(op, w.time() + timing.answer + leaves);
-  charge(w, op, timing.ready);
+  charge_issue(w, op, timing.ready);
   answer(w, op, done);
   if (done != w.exec()) ++w.partition().polls;
 }
 
-/// Of a warp, how many of its try_waits have found nothing.
+/// How many try_waits of a warp have found their phase incomplete.
 struct Looks final : Extension {
   uint64_t in_vain = 0;
 };
@@ -309,8 +302,9 @@ struct Looks final : Extension {
 /// try_wait may return false before the phase ends, whenever it likes (9.7.13.15.16). In time it uses up its limit; in
 /// the other orders half of those that find nothing say so at once: every second one, or by chance.
 bool gives_up(Warp& w) {
-  const CompletionOrder& order = w.partition().events.order();
-  if (order.mode == CompletionOrder::Mode::timed) return false;
+  EventQueue& events = w.partition().events;
+  const CompletionOrder& order = events.order();
+  if (order.mode == CompletionOrder::Mode::timed || !events.delays(origin_of(w))) return false;
   const uint64_t look = w.extensions.get<Looks>().in_vain++;
   if (order.mode == CompletionOrder::Mode::late) return look % 2 == 0;
   const Dim3& cta = w.cta().key.id;
@@ -324,14 +318,12 @@ void exec_try_wait(Warp& w, const Op& op) {
   const MBarrierTiming& timing = w.timing().mbarrier;
   uint32_t done = 0, objects = 0;
   uint64_t when = w.time() + timing.answer;
-  BlockReason why;
-  why.kind = BlockReason::Kind::mbarrier;
-  why.what = "mbarrier.try_wait";
+  BlockReason why{.kind = BlockReason::Kind::mbarrier, .what = "mbarrier.try_wait"};
   each_object(w, op, "mbarrier.try_wait", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     ++objects;
     const int first = __builtin_ctz(lanes);
     MBarrier& b = mbarrier_at(owner, offset, origin_of(w, first), "mbarrier.try_wait");
-    check_tokens(w, op, lanes, offset, b);
+    check_tokens(w, op, lanes, owner, offset, b);
     for_lanes(lanes, [&](int i) {
       if (passed(b, asked_parity(w, op, i))) done |= 1u << i;
     });
@@ -339,7 +331,7 @@ void exec_try_wait(Warp& w, const Op& op) {
     const BlockReason& waited = w.group().reason;
     if (!(done & lanes) && waited.kind == BlockReason::Kind::mbarrier && waited.cta == &owner &&
         waited.address == offset && waited.id == asked_parity(w, op, first) && b.phase > waited.phase + 1)
-      report_skipped(w, waited.phase, offset, b, first);
+      report_skipped(w, waited.phase, owner, offset, b, first);
     if (done & lanes) {
       see(w, owner, offset, b, done & lanes);
       if (b.phase > 0 && b.completed_at + timing.wake > when) when = b.completed_at + timing.wake;
@@ -349,22 +341,17 @@ void exec_try_wait(Warp& w, const Op& op) {
     why.id = asked_parity(w, op, first);
     why.phase = b.phase;
   });
-  if (done) {
-    w.group().reason.kind = BlockReason::Kind::none;  // what is waited for next is another phase
-  }
+  if (done) w.group().reason.kind = BlockReason::Kind::none;  // the next wait is for another phase
   // Suspends for the machine's own limit, whatever the hint says (measured on an H200 with hints of 1 us to 2 s); and
   // only when nothing could be reported: some lane's phase is over, or the lanes wait on different objects, and the
   // answer is given at once (try_wait may always return false).
   if (!done && objects == 1) {
     const bool looked = w.take_timeout();
-    if (!looked && !gives_up(w)) {
-      w.block(why, true, w.time() + timing.wait_limit);
-      return;
-    }
-    if (!looked) w.group().reason = why;                 // as if it had waited: a phase that it misses now is told
+    if (!looked && !gives_up(w)) return w.block(why, true, w.time() + timing.wait_limit);
+    if (!looked) w.group().reason = why;                 // as if it had waited: a phase that it misses now is reported
     if (looked && op.c != kNoSlot) when += timing.hint;  // ptxas makes a sleep and a second look of the hint
   }
-  charge(w, op, timing.ready);
+  charge_issue(w, op, timing.ready);
   w.result_at(op, when);
   answer(w, op, done);
   if (!done) ++w.partition().polls;
@@ -377,49 +364,42 @@ void exec_pending_count(Warp& w, const Op& op) {
 
 // ---- decoding
 
-void decode_object(Decoder& d, Op& op, bool remote_form) {
-  const AddressOperand a = d.address(d.operand("mbarrier"));
-  op.a = a.base;
-  op.imm = a.offset;
-  const ptx::Instruction& i = *d.inst;
+/// `remote_form`: the object may lie in another CTA.
+void decode_object(Decoder& d, Op& op, ExecFn fn, bool remote_form = false) {
   MbarrierDetails& details = op.edit<MbarrierDetails>();
-  details.wide = a.wide;
-  details.any_rank = remote_form && !i.has("shared") && !i.has("shared::cta");
-  op.cost = CostClass::mbarrier;
+  details.wide = decode_base(d, op, d.operand("mbarrier"));
+  details.any_rank = remote_form && !d.inst->has("shared") && !d.inst->has("shared::cta");
+  finish(d, op, fn, CostClass::mbarrier);
 }
 
 void decode_init(Decoder& d, Op& op) {
-  decode_object(d, op, false);
-  op.b = d.src(d.operand("count"), ptx::Type::u32);
   if (d.inst->has("layout::v1")) d.not_modelled("its reports come from fabric operations");
-  op.fn = exec_init;
+  decode_object(d, op, exec_init);
+  op.b = d.src(d.operand("count"), ptx::Type::u32);
 }
 
 /// .layout::v0 alone: .layout::v1 keeps what operations over a fabric report, which this machine has none of.
 void check_layout(Warp& w, const Op& op) {
   each_object(w, op, "mbarrier.check_layout", [&](Cta& owner, uint32_t offset, uint32_t lanes) {
     mbarrier_at(owner, offset, origin_of(w, __builtin_ctz(lanes)), "mbarrier.check_layout");
-    uint32_t& p = w.pred(op.dst);
-    p = op.get<MbarrierDetails>().layout_v0 ? p | lanes : p & ~lanes;
+    put_pred(w, op.dst, op.get<MbarrierDetails>().layout_v0 ? ~0u : 0, lanes);
   });
 }
 
 void decode_check_layout(Decoder& d, Op& op) {
-  decode_object(d, op, false);
+  decode_object(d, op, check_layout);
   op.dst = d.dst(d.operand("p"));
   op.edit<MbarrierDetails>().layout_v0 = d.inst->has("layout::v0");
-  op.fn = check_layout;
 }
 
-void decode_inval(Decoder& d, Op& op) {
-  decode_object(d, op, false);
-  op.fn = exec_inval;
-}
+void decode_inval(Decoder& d, Op& op) { decode_object(d, op, exec_inval); }
 
+template <bool drop>
 void decode_arrive(Decoder& d, Op& op) {
-  decode_object(d, op, true);
+  decode_object(d, op, exec_arrive, true);
   if (const ptx::Operand* state = d.find("state")) op.dst = d.dst(*state);
   MbarrierDetails& details = op.edit<MbarrierDetails>();
+  details.drop = drop;
   details.expect = d.inst->has("expect_tx");
   details.no_complete = d.inst->has("noComplete");
   details.release = !d.inst->has("relaxed");
@@ -427,69 +407,48 @@ void decode_arrive(Decoder& d, Op& op) {
   if (details.release && details.cluster_scope) op.flags |= Op::serial;  // see fence_wait
   for (const char* count : {"count", "tx_count"})
     if (const ptx::Operand* o = d.find(count)) op.b = d.src(*o, ptx::Type::u32);
-  op.fn = exec_arrive;
 }
 
-void decode_arrive_drop(Decoder& d, Op& op) {
-  decode_arrive(d, op);
-  op.edit<MbarrierDetails>().drop = true;
-}
-
-void decode_expect_tx(Decoder& d, Op& op) {
-  decode_object(d, op, true);
+template <ExecFn fn>
+void decode_tx(Decoder& d, Op& op) {
+  decode_object(d, op, fn, true);
   op.b = d.src(d.operand("tx_count"), ptx::Type::u32);
-  op.fn = exec_expect_tx;
 }
 
-void decode_complete_tx(Decoder& d, Op& op) {
-  decode_expect_tx(d, op);
-  op.fn = exec_complete_tx;
-}
-
+template <ExecFn fn>
 void decode_wait(Decoder& d, Op& op) {
-  decode_object(d, op, false);
+  decode_object(d, op, fn);
   op.dst = d.dst(d.operand("done"));
   MbarrierDetails& details = op.edit<MbarrierDetails>();
   details.parity = d.inst->has("parity");
   if (const ptx::Operand* reported = d.find("reported")) op.dst2 = d.dst(*reported);
   if (const ptx::Operand* report = d.find("report")) op.d = d.dst(*report);
   op.b = details.parity ? d.src(d.operand("parity"), ptx::Type::u32) : d.src(d.operand("state"), ptx::Type::b64);
-}
-
-void decode_test_wait(Decoder& d, Op& op) {
-  decode_wait(d, op);
-  op.fn = exec_test_wait;
-}
-
-void decode_try_wait(Decoder& d, Op& op) {
-  decode_wait(d, op);
-  // The hint: read, and without effect (see exec_try_wait).
+  // try_wait's hint: read, and without effect (see exec_try_wait).
   if (const ptx::Operand* hint = d.find("time_limit")) op.c = d.src(*hint, ptx::Type::u32);
-  op.fn = exec_try_wait;
 }
 
 void decode_pending_count(Decoder& d, Op& op) {
   op.dst = d.dst(d.operand("count"));
   op.a = d.src(d.operand("state"), ptx::Type::b64);
-  op.cost = CostClass::alu;
-  op.fn = exec_pending_count;
+  finish(d, op, exec_pending_count, CostClass::alu);
 }
 
 constexpr Entry kMbarrierTable[] = {
     {Opcode::mbarrier_init, decode_init},
     {Opcode::mbarrier_inval, decode_inval},
-    {Opcode::mbarrier_arrive, decode_arrive},
-    {Opcode::mbarrier_arrive_drop, decode_arrive_drop},
-    {Opcode::mbarrier_expect_tx, decode_expect_tx},
-    {Opcode::mbarrier_complete_tx, decode_complete_tx},
-    {Opcode::mbarrier_test_wait, decode_test_wait},
-    {Opcode::mbarrier_try_wait, decode_try_wait},
+    {Opcode::mbarrier_arrive, decode_arrive<false>},
+    {Opcode::mbarrier_arrive_drop, decode_arrive<true>},
+    {Opcode::mbarrier_expect_tx, decode_tx<exec_expect_tx>},
+    {Opcode::mbarrier_complete_tx, decode_tx<exec_complete_tx>},
+    {Opcode::mbarrier_test_wait, decode_wait<exec_test_wait>},
+    {Opcode::mbarrier_try_wait, decode_wait<exec_try_wait>},
     {Opcode::mbarrier_pending_count, decode_pending_count},
     {Opcode::mbarrier_check_layout, decode_check_layout},
 };
 
 }  // namespace
 
-Table mbarrier_table() { return {std::begin(kMbarrierTable), std::end(kMbarrierTable)}; }
+Table mbarrier_table() { return {kMbarrierTable}; }
 
 }  // namespace tinygpu::isa

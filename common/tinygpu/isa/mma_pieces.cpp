@@ -5,15 +5,12 @@
 #include <cstdio>
 #include <span>
 
-#include "common/tinygpu/isa/halves.h"
 #include "common/tinygpu/numerics/fused_sum.h"
 #include "common/tinygpu/numerics/mma_kernel.h"
 
 namespace tinygpu::isa {
 
 using Element = numerics::Format;
-using ptx::Operand;
-using ptx::Type;
 
 namespace {
 
@@ -69,40 +66,27 @@ uint64_t float_piece(const MmaDetails& details, MmaRegisters& r) {
 }
 
 float half_value(uint32_t bits) { return value(f16(uint16_t(bits))); }
-uint32_t half_bits(float f) { return f != f ? numerics::kNanF16 : bits_of(nearest<f16>(f)); }
+uint32_t half_bits(float f) { return bits_of(nearest<f16>(f)); }
+uint32_t add_halves(uint32_t sum, uint32_t c) { return half_bits(half_value(sum) + half_value(c)); }
 
-/// e4m3 and e5m2 with f16 accumulators: as fp8_piece, and one addition of C rounded to nearest even to f16 (all words
-/// of an H200's, notes/evidence.md).
-uint64_t fp8_half_piece(const MmaDetails& details, MmaRegisters& r) {
-  const PieceLayout& l = details.layout;
-  uint32_t a[kPieceM][kMostK], b[kPieceN][kMostK];
-  gather_a<uint32_t>(r, l, 8, a);
-  gather_b<uint32_t>(r, l, 8, b);
-  each_result_pair(r, l, [&](uint32_t row, uint32_t column, uint32_t c) {
-    return add_halves(numerics::fp8_mma_sync_f16(details.a, details.b, std::span<const uint32_t>(a[row], l.k),
-                                                 std::span<const uint32_t>(b[column], l.k)),
-                      c);
-  });
-  return kPieceM * kPieceN;
-}
-
-/// e4m3 and e5m2: not the tensor core's own fp8 but f16 sums (numerics/fused_sum.h).
+/// e4m3 and e5m2: not the tensor core's own fp8 but f16 sums (numerics/fused_sum.h). With f16 accumulators one addition
+/// of C follows, rounded to nearest even to f16 (all words of an H200's, notes/evidence.md).
+template <bool half_result>
 uint64_t fp8_piece(const MmaDetails& details, MmaRegisters& r) {
   const PieceLayout& l = details.layout;
   uint32_t a[kPieceM][kMostK], b[kPieceN][kMostK];
   gather_a<uint32_t>(r, l, 8, a);
   gather_b<uint32_t>(r, l, 8, b);
-  each_result<uint32_t>(r, l, [&](uint32_t row, uint32_t column, uint32_t c) {
-    return numerics::fp8_mma_sync(details.a, details.b, std::span<const uint32_t>(a[row], l.k),
-                                  std::span<const uint32_t>(b[column], l.k), c);
-  });
+  const auto sum = [&](uint32_t row, uint32_t column, uint32_t c) {
+    const std::span<const uint32_t> x(a[row], l.k), y(b[column], l.k);
+    return half_result ? add_halves(numerics::fp8_mma_sync_f16(details.a, details.b, x, y), c)
+                       : numerics::fp8_mma_sync(details.a, details.b, x, y, c);
+  };
+  if constexpr (half_result)
+    each_result_pair(r, l, sum);
+  else
+    each_result<uint32_t>(r, l, sum);
   return kPieceM * kPieceN;
-}
-
-uint32_t float_bits(float f) {
-  uint32_t bits;
-  std::memcpy(&bits, &f, 4);
-  return f != f ? numerics::kNanF32 : bits;
 }
 
 /// m8n8k4 with f16 operands, Volta's instruction: each group of eight threads (a quad and the quad 16 lanes on)
@@ -142,55 +126,30 @@ uint64_t volta_piece(const MmaDetails& details, MmaRegisters& r) {
           const uint32_t row = (t & 1) + (i & 2) + 4 * upper, column = (i & 4) + (t & 2) + (i & 1);
           float sum = a[row][0] * b[0][column];
           for (uint32_t k = 1; k < 4; ++k) sum = std::fma(a[row][k], b[k][column], sum);
-          float c;
-          if (details.c_half)
-            c = half_of(r.c, quad * 4 + row % 4 + 16 * (row / 4), column);
-          else
-            std::memcpy(&c, &r.at<uint32_t>(r.c[i])[lane], 4);
-          r.result<uint32_t>(i)[lane] = float_bits(sum + c);
+          const float c =
+              details.c_half ? half_of(r.c, quad * 4 + row % 4 + 16 * (row / 4), column) : r.at<float>(r.c[i])[lane];
+          r.result<uint32_t>(i)[lane] = bits_of(canonical(sum + c));
         }
       }
   }
   return 0;
 }
 
-/// a × b + c as an H200's f64 units give it: of NaN operands b wins over c over a, quieted; an invalid operation gives
-/// the negative default NaN.
-double fma_f64(double a, double b, double c) {
-  const auto quiet = [](double d) {
-    uint64_t bits;
-    std::memcpy(&bits, &d, 8);
-    bits |= uint64_t(1) << 51;
-    std::memcpy(&d, &bits, 8);
-    return d;
-  };
-  if (b != b) return quiet(b);
-  if (c != c) return quiet(c);
-  if (a != a) return quiet(a);
-  const double r = std::fma(a, b, c);
-  if (r == r) return r;
-  const uint64_t invalid = 0xfff8000000000000;
-  double d;
-  std::memcpy(&d, &invalid, 8);
-  return d;
-}
-
-/// f64: fused multiply-adds in order of k, each rounded as .rn, .rz, .rm or .rp says.
+/// f64: fused multiply-adds in order of k, each rounded as .rn, .rz, .rm or .rp says. Of NaN operands b wins over c
+/// over a (H200).
 uint64_t f64_piece(const MmaDetails& details, MmaRegisters& r) {
   const PieceLayout& l = details.layout;
   uint64_t a[kPieceM][kMostK], b[kPieceN][kMostK];
   gather_a<uint64_t>(r, l, 64, a);
   gather_b<uint64_t>(r, l, 64, b);
-  const auto value = [](uint64_t bits) {
-    double d;
-    std::memcpy(&d, &bits, 8);
-    return d;
-  };
   // Through volatile memory: the compiler must not move sums out from under the rounding mode.
-  const HostRounding mode{details.rounding};
+  const host::RoundingMode mode{details.rounding};
   each_result<double>(r, l, [&](uint32_t row, uint32_t column, double c) {
     volatile double sum = c;
-    for (uint32_t k = 0; k < l.k; ++k) sum = fma_f64(value(a[row][k]), value(b[column][k]), sum);
+    for (uint32_t k = 0; k < l.k; ++k) {
+      const double x = std::bit_cast<double>(a[row][k]), y = std::bit_cast<double>(b[column][k]), before = sum;
+      sum = payload(host::fma(x, y, before), y, before, x);
+    }
     return double(sum);
   });
   return 0;
@@ -230,30 +189,29 @@ uint64_t bit_piece(const MmaDetails& details, MmaRegisters& r) {
 
 // ---- Decoding
 
-bool float_format(std::string_view name, Element& f) {
-  struct Row {
-    std::string_view name;
-    Element format;
-  };
-  constexpr Row kRows[] = {{"f16", Element::f16},
-                           {"bf16", Element::bf16},
-                           {"tf32", Element::tf32},
-                           {"e4m3", Element::e4m3},
-                           {"e5m2", Element::e5m2}};
-  for (const Row& r : kRows)
-    if (name == r.name) {
-      f = r.format;
-      return true;
-    }
-  return false;
-}
-
-struct IntegerType {
+struct OperandType {
   std::string_view name;
   uint8_t bits;
   bool is_signed;
+  Element format;  // of floats
 };
-constexpr IntegerType kIntegers[] = {{"s8", 8, true}, {"u8", 8, false}, {"s4", 4, true}, {"u4", 4, false}};
+constexpr OperandType kOperandTypes[] = {
+    {"f16", 16, true, Element::f16},
+    {"bf16", 16, true, Element::bf16},
+    {"tf32", 32, true, Element::tf32},
+    {"e4m3", 8, true, Element::e4m3},
+    {"e5m2", 8, true, Element::e5m2},
+    {"f64", 64, true, {}},
+    {"s8", 8, true, {}},
+    {"u8", 8, false, {}},
+    {"s4", 4, true, {}},
+    {"u4", 4, false, {}},
+    {"b1", 1, false, {}},
+};
+const OperandType* operand_type(std::string_view name) {
+  const auto t = std::ranges::find(kOperandTypes, name, &OperandType::name);
+  return t == std::end(kOperandTypes) ? nullptr : t;
+}
 
 /// .row and .col of A and B in that order; every other shape is .row.col.
 void volta_layout(const ptx::Instruction& i, MmaDetails& details) {
@@ -266,7 +224,10 @@ void volta_layout(const ptx::Instruction& i, MmaDetails& details) {
 
 }  // namespace
 
-uint32_t add_halves(uint32_t sum, uint32_t c) { return half_bits(half_value(sum) + half_value(c)); }
+uint8_t element_bits(std::string_view type) {
+  const OperandType* t = operand_type(type);
+  return t ? t->bits : 32;
+}
 
 std::vector<std::string_view> matrix_types(const ptx::Instruction& i) {
   std::vector<std::string_view> types;
@@ -277,64 +238,67 @@ std::vector<std::string_view> matrix_types(const ptx::Instruction& i) {
   return types;
 }
 
-bool piece_shape(const ptx::Instruction& i, PieceLayout& l) {
+std::optional<MatrixShape> matrix_shape(const ptx::Instruction& i) {
   for (const auto& m : i.mods) {
     unsigned rows, columns, k;
-    if (std::sscanf(m.c_str(), "m%un%uk%u", &rows, &columns, &k) == 3) {
-      l.m = uint16_t(rows);
-      l.k = uint16_t(k);
-      return columns == kPieceN && (rows == 8 || rows == 16) && k <= kMostK;
-    }
+    if (std::sscanf(m.c_str(), "m%un%uk%u", &rows, &columns, &k) == 3)
+      return MatrixShape{uint16_t(rows), uint16_t(columns), uint16_t(k)};
   }
-  return false;
+  return {};
 }
 
 bool choose_piece(const ptx::Instruction& i, const std::vector<std::string_view>& types, MmaDetails& details) {
+  const OperandType *a = operand_type(types[1]), *b = operand_type(types[2]);
+  if (!a || !b) return false;
   const bool half = types[0] == "f16";
-  if (float_format(types[1], details.a)) {
-    if (!float_format(types[2], details.b)) return false;
-    details.bits = details.a == Element::tf32 ? 32 : details.a == Element::f16 || details.a == Element::bf16 ? 16 : 8;
-    if (details.layout.m == 8) {
-      details.piece = volta_piece;
-      volta_layout(i, details);
-      details.c_half = types[3] == "f16";
-      details.d_half = half;
-    } else if (details.bits == 8) {
-      details.piece = half ? fp8_half_piece : fp8_piece;
-    } else {
-      details.piece = details.bits == 32 ? float_piece<false, uint32_t>
-                      : half             ? float_piece<true, uint16_t>
-                                         : float_piece<false, uint16_t>;
-    }
-    return true;
-  }
-  if (types[1] == "f64") {
-    details.bits = 64;
+  details.a = a->format;
+  details.b = b->format;
+  details.bits = a->bits;
+  details.a_signed = a->is_signed;
+  details.b_signed = b->is_signed;
+  if (a->name == "f64") {
     details.piece = f64_piece;
     details.rounding = rounding_of(i);
-    return true;
-  }
-  if (types[1] == "b1") {
-    details.bits = 1;
+  } else if (a->name == "b1") {
     details.piece = bit_piece;
     details.both = i.has("and");
-    return true;
+  } else if (types[0] == "s32") {
+    details.piece = integer_piece;
+    details.saturate = i.has("satfinite");
+  } else if (details.layout.m == 8) {
+    details.piece = volta_piece;
+    volta_layout(i, details);
+    details.c_half = types[3] == "f16";
+    details.d_half = half;
+  } else if (a->bits == 8) {
+    details.piece = half ? fp8_piece<true> : fp8_piece<false>;
+  } else {
+    details.piece = a->bits == 32 ? float_piece<false, uint32_t>
+                    : half        ? float_piece<true, uint16_t>
+                                  : float_piece<false, uint16_t>;
   }
-  for (const IntegerType& e : kIntegers) {
-    if (types[1] == e.name) {
-      details.bits = e.bits;
-      details.a_signed = e.is_signed;
-    }
-    if (types[2] == e.name) details.b_signed = e.is_signed;
-  }
-  details.piece = integer_piece;
-  details.saturate = i.has("satfinite");
-  return details.bits != 0;
+  return true;
 }
 
-uint8_t add_registers(Decoder& d, const Operand& o, bool destination, bool wide, std::vector<uint32_t>& slots) {
-  for (const Operand& e : o.elems) slots.push_back(destination ? d.dst(e) : d.src(e, wide ? Type::b64 : Type::b32));
-  return uint8_t(o.elems.size());
+void decode_piece(Decoder& d, Op& op, MmaDetails& details) {
+  PieceLayout& l = details.layout;
+  const auto types = matrix_types(*d.inst);
+  const auto shape = matrix_shape(*d.inst);
+  if (!shape || shape->n != kPieceN || types.size() != 4) d.not_modelled();
+  l.m = shape->m;
+  l.k = shape->k;
+  if (!choose_piece(*d.inst, types, details)) d.not_modelled();
+  const Type type = details.bits == 64 ? Type::b64 : Type::b32;
+  OperandList slots;
+  add_destinations(d, d.operand("d"), slots);
+  l.d = uint8_t(slots.size());
+  for (const auto& [name, count] : {std::pair("a", &l.a), std::pair("b", &l.b), std::pair("c", &l.c)}) {
+    const size_t before = slots.size();
+    add_sources(d, d.operand(name), type, slots);
+    *count = uint8_t(slots.size() - before);
+  }
+  d.set_list(op, slots);
+  op.cost = CostClass::mma_sync;
 }
 
 void take_registers(Warp& w, const uint32_t* list, const PieceLayout& l, MmaRegisters& r) {

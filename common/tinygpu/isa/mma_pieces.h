@@ -3,6 +3,7 @@
 // shapes (PTX ISA 9.7.14.5); how they are summed is numerics/ (f16, bf16, tf32, fp8), exact (integers, bits) or a chain
 // of fused multiply-adds (f64).
 #pragma once
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct MmaDetails;
 /// Computes D from A, B and C. Returns how many sums the scalar model did (MmaStatistics).
 using MmaPiece = uint64_t (*)(const MmaDetails&, MmaRegisters&);
 
-/// What a piece is told.
+/// What a piece computes, as the modifiers say.
 struct MmaDetails {
   MmaPiece piece;
   PieceLayout layout;
@@ -111,19 +112,22 @@ inline uint32_t integer_result(int64_t sum, bool saturate) {
   return uint32_t(sum);
 }
 
-/// The sum that fp8 operands with f16 accumulators have, and C: one addition rounded to nearest even.
-uint32_t add_halves(uint32_t sum, uint32_t c);
-
 /// Fills details with what the modifiers say of a dense piece: types in the order D, A, B, C ("f16", "s4" …), and which
 /// piece computes it. layout.m and .k are set. False: no such piece.
 bool choose_piece(const ptx::Instruction& i, const std::vector<std::string_view>& types, MmaDetails& details);
 /// The types of D, A, B and C among the modifiers, in their order: .s4, .u4 and .b1 are types only here.
 std::vector<std::string_view> matrix_types(const ptx::Instruction& i);
-/// M and K of ".m16n8k16"; false if N is not 8.
-bool piece_shape(const ptx::Instruction& i, PieceLayout& l);
+/// Bits of an element of that type.
+uint8_t element_bits(std::string_view type);
+struct MatrixShape {
+  uint16_t m, n, k;
+};
+/// Of ".m16n8k16".
+std::optional<MatrixShape> matrix_shape(const ptx::Instruction& i);
 
-/// Appends the slots of a vector operand to `slots`; returns how many. `wide`: registers of 64 bits.
-uint8_t add_registers(Decoder& d, const ptx::Operand& o, bool destination, bool wide, std::vector<uint32_t>& slots);
+/// Decodes an instruction of one piece: its details but the registers, then those of d, a, b and c into op.list. Ends
+/// in "not modelled" if there is no such piece.
+void decode_piece(Decoder& d, Op& op, MmaDetails& details);
 /// The pieces' registers from a list of slots: D, A, B, C.
 void take_registers(Warp& w, const uint32_t* list, const PieceLayout& l, MmaRegisters& r);
 /// Writes the results, of 64 bits if `wide`.

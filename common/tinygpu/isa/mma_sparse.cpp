@@ -1,6 +1,6 @@
 // mma.sp.sync (PTX ISA 9.7.14.6): A holds half of a row's elements, metadata says which.
 //   mma.sp{::ordered_metadata}.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 d, a, b, c, metadata, selector
-// The dense instruction's registers, with half of A; each sum is of the elements that are there, as a dense one is.
+// The registers are the dense instruction's, with half of A; a sum takes the stored elements as a dense one takes all.
 #include <span>
 
 #include "common/tinygpu/engines/mma/mma_statistics.h"
@@ -69,22 +69,13 @@ void mma_sparse(Warp& w, const Op& op) {
 }
 
 void decode_mma_sparse(Decoder& d, Op& op) {
-  const ptx::Instruction& i = *d.inst;
   SparseDetails k{};
-  const auto types = matrix_types(i);
-  if (!piece_shape(i, k.layout) || types.size() != 4 || !choose_piece(i, types, k)) d.not_modelled();
-  k.sum = types[0] == "s32" ? Sum::integer : types[0] == "f16" ? Sum::f16 : k.bits == 8 ? Sum::fp8 : Sum::f32;
-  PieceLayout& l = k.layout;
-  std::vector<uint32_t> slots;
-  l.d = add_registers(d, d.operand(0), true, false, slots);
-  l.a = add_registers(d, d.operand(1), false, false, slots);
-  l.b = add_registers(d, d.operand(2), false, false, slots);
-  l.c = add_registers(d, d.operand(3), false, false, slots);
-  d.set_list(op, slots);
-  op.a = d.src(d.operand(4), ptx::Type::b32);
-  k.selector = uint8_t(d.operand(5).bits);
+  decode_piece(d, op, k);
+  const std::string_view result = matrix_types(*d.inst)[0];
+  k.sum = result == "s32" ? Sum::integer : result == "f16" ? Sum::f16 : k.bits == 8 ? Sum::fp8 : Sum::f32;
+  op.a = d.src(d.operand("metadata"), ptx::Type::b32);
+  k.selector = uint8_t(d.operand("selector").bits);
   op.set(k);
-  op.cost = CostClass::mma_sync;
   op.fn = mma_sparse;
 }
 
@@ -92,6 +83,6 @@ constexpr Entry kMmaSparseTable[] = {{Opcode::mma_sp_sync, decode_mma_sparse}};
 
 }  // namespace
 
-Table mma_sparse_table() { return {std::begin(kMmaSparseTable), std::end(kMmaSparseTable)}; }
+Table mma_sparse_table() { return {kMmaSparseTable}; }
 
 }  // namespace tinygpu::isa

@@ -1,5 +1,6 @@
 // mma.sync (PTX ISA 9.7.14.5): a warp's matrix multiply-accumulate on registers; mma_pieces.h computes it.
 #include "common/tinygpu/engines/mma/mma_statistics.h"
+#include "common/tinygpu/engines/mma/mma_toggle.h"
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/mma_pieces.h"
 #include "common/tinygpu/machine/memory/skipped_copies.h"
@@ -18,33 +19,29 @@ void mma(Warp& w, const Op& op) {
   MmaRegisters r;
   take_registers(w, op.list, l, r);
   MmaStatistics::count_scalar(w.cta(), details.piece(details, r));
+  if (details.bits <= 32 && MmaToggle::wants(w.cta())) {
+    for (uint32_t i = 0; i < l.a; ++i) MmaToggle::operand(w.cta(), r.at<uint32_t>(r.a[i]));
+    for (uint32_t i = 0; i < l.b; ++i) MmaToggle::operand(w.cta(), r.at<uint32_t>(r.b[i]));
+    // Columns that follow each other lie in two registers; of f16 results, rows.
+    for (uint32_t i = 0; i + 1 < l.d; i += 2)
+      MmaToggle::results(w.cta(), r.result<uint32_t>(i), r.result<uint32_t>(i + 1), 32, 32);
+  }
   put_results(w, op.list, l.d, details.bits == 64, r);
 }
 
 void decode_mma(Decoder& d, Op& op) {
-  const ptx::Instruction& i = *d.inst;
-  op.cost = CostClass::mma_sync;
-  op.fn = mma;
-  MmaDetails details{};
-  const auto types = matrix_types(i);
   // kind::f8f6f4 changes nothing of what sm_100 has (ptxas makes the same code of e4m3 and e5m2 with it as without).
-  if (!piece_shape(i, details.layout) || types.size() != 4 || i.has("block_scale")) d.not_modelled();
-  if (!choose_piece(i, types, details)) d.not_modelled();
-  const bool wide = details.bits == 64;
-  std::vector<uint32_t> slots;
-  PieceLayout& l = details.layout;
-  l.d = add_registers(d, d.operand(0), true, wide, slots);
-  l.a = add_registers(d, d.operand(1), false, wide, slots);
-  l.b = add_registers(d, d.operand(2), false, wide, slots);
-  l.c = add_registers(d, d.operand(3), false, wide, slots);
-  d.set_list(op, slots);
+  if (d.inst->has("block_scale")) d.not_modelled();
+  MmaDetails details{};
+  decode_piece(d, op, details);
   op.set(details);
+  op.fn = mma;
 }
 
 constexpr Entry kMmaSyncTable[] = {{Opcode::mma_sync, decode_mma}};
 
 }  // namespace
 
-Table mma_sync_table() { return {std::begin(kMmaSyncTable), std::end(kMmaSyncTable)}; }
+Table mma_sync_table() { return {kMmaSyncTable}; }
 
 }  // namespace tinygpu::isa

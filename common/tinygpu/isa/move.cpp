@@ -1,7 +1,6 @@
 // mov, with packing and unpacking; address-space conversion: cvta, isspacep (PTX ISA 9.7.9); istypep (9.7.11.6).
 #include <algorithm>
 
-#include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/lanewise.h"
 
 namespace tinygpu::isa {
@@ -9,24 +8,12 @@ namespace {
 
 using ptx::Operand;
 using ptx::Space;
-using ptx::Type;
 
 // ---- mov
 
-template <class T>
-T mov(T a) {
-  return a;
-}
-
-void mov_b128(Warp& w, const Op& op) {
-  const U128* a = w.at<U128>(op.a);
-  each_lane<U128>(w, op.dst, [=](int i) { return a[i]; });
-}
-void mov_pred(Warp& w, const Op& op) {
-  const uint32_t m = w.pred(op.a);
-  uint32_t& d = w.pred(op.dst);
-  d = (d & ~w.exec()) | (m & w.exec());
-}
+constexpr auto mov = []<class T>(T a) { return a; };
+U128 mov_b128(U128 a) { return a; }
+void mov_pred(Warp& w, const Op& op) { put_pred(w, op.dst, w.pred(op.a)); }
 
 /// d = {a, b, …}: the first element lowest.
 template <class Part, class Whole>
@@ -56,29 +43,20 @@ void unpack(Warp& w, const Op& op) {
 uint64_t pack_words(uint32_t low, uint32_t high) { return uint64_t(high) << 32 | low; }
 uint32_t pack_halves(uint16_t low, uint16_t high) { return uint32_t(high) << 16 | low; }
 
-ExecFn pack_executor(int whole, int part) {
-  switch (whole * 100 + part) {
-    case 201: return pack<uint8_t, uint16_t>;
-    case 401: return pack<uint8_t, uint32_t>;
-    case 402: return pack<uint16_t, uint32_t>;
-    case 802: return pack<uint16_t, uint64_t>;
-    case 804: return pack<uint32_t, uint64_t>;
-    case 1604: return pack<uint32_t, U128>;
-    case 1608: return pack<uint64_t, U128>;
-    default: return nullptr;
-  }
-}
-ExecFn unpack_executor(int whole, int part) {
-  switch (whole * 100 + part) {
-    case 201: return unpack<uint8_t, uint16_t>;
-    case 401: return unpack<uint8_t, uint32_t>;
-    case 402: return unpack<uint16_t, uint32_t>;
-    case 802: return unpack<uint16_t, uint64_t>;
-    case 804: return unpack<uint32_t, uint64_t>;
-    case 1604: return unpack<uint32_t, U128>;
-    case 1608: return unpack<uint64_t, U128>;
-    default: return nullptr;
-  }
+struct Packing {
+  int whole, part;  // bytes
+  ExecFn pack, unpack;
+};
+template <class Part, class Whole>
+constexpr Packing packing{sizeof(Whole), sizeof(Part), pack<Part, Whole>, unpack<Part, Whole>};
+constexpr Packing kPackings[] = {
+    packing<uint8_t, uint16_t>,  packing<uint8_t, uint32_t>, packing<uint16_t, uint32_t>, packing<uint16_t, uint64_t>,
+    packing<uint32_t, uint64_t>, packing<uint32_t, U128>,    packing<uint64_t, U128>,
+};
+const Packing& packing_of(Decoder& d, int whole, int part) {
+  for (const Packing& p : kPackings)
+    if (p.whole == whole && p.part == part) return p;
+  d.not_modelled();
 }
 /// The unsigned bit type of that many bytes.
 Type bits_type(int bytes) {
@@ -88,25 +66,25 @@ Type bits_type(int bytes) {
 void decode_pack(Decoder& d, Op& op, int whole) {
   const Operand& vector = d.operand(1);
   const int part = whole / int(vector.elems.size());
-  op.dst = d.dst(d.operand(0));
-  std::vector<uint32_t> slots;
-  for (const Operand& e : vector.elems) slots.push_back(d.src(e, bits_type(part)));
-  if (slots.size() == 2 && whole != 16 && part > 1) {
-    op.a = slots[0];
-    op.b = slots[1];
-    return finish(d, op, whole == 8 ? lanewise<pack_words> : lanewise<pack_halves>, CostClass::alu);
+  if (vector.elems.size() == 2 && whole != 16 && part > 1) {
+    op.dst = d.dst(d.operand(0));
+    op.a = d.src(vector.elems[0], bits_type(part));
+    op.b = d.src(vector.elems[1], bits_type(part));
+    return finish(d, op, (whole == 8 ? lanewise<pack_words> : lanewise<pack_halves>).fn, CostClass::alu);
   }
+  OperandList slots;
+  op.dst = d.dst(d.operand(0));
+  add_sources(d, vector, bits_type(part), slots);
   d.set_list(op, slots);
-  finish(d, op, pack_executor(whole, part), CostClass::alu);
+  finish(d, op, packing_of(d, whole, part).pack, CostClass::alu);
 }
 void decode_unpack(Decoder& d, Op& op, int whole) {
   const Operand& vector = d.operand(0);
-  const int part = whole / int(vector.elems.size());
   op.a = d.src(d.operand(1), bits_type(whole));
-  std::vector<uint32_t> slots;
-  for (const Operand& e : vector.elems) slots.push_back(d.dst(e));
+  OperandList slots;
+  add_destinations(d, vector, slots);
   d.set_list(op, slots);
-  finish(d, op, unpack_executor(whole, part), CostClass::alu);
+  finish(d, op, packing_of(d, whole, whole / int(vector.elems.size())).unpack, CostClass::alu);
 }
 
 void decode_mov(Decoder& d, Op& op) {
@@ -119,13 +97,11 @@ void decode_mov(Decoder& d, Op& op) {
   const int whole = ptx::size_of(t);
   if (d.operand(1).kind == Operand::Kind::vector) return decode_pack(d, op, whole);
   if (d.operand(0).kind == Operand::Kind::vector) return decode_unpack(d, op, whole);
-  op.dst = d.dst(d.operand(0));
-  op.a = d.src(d.operand(1), t);
-  const ExecFn fn = whole == 16 ? mov_b128
-                    : whole == 1
-                        ? ExecFn(lanewise<mov<uint8_t>>)
-                        : by_width(t, [](auto tag) -> ExecFn { return lanewise<mov<typename decltype(tag)::type>>; });
-  finish(d, op, fn, whole == 8 ? CostClass::alu64 : CostClass::alu);
+  decode_lanewise(d, op,
+                  whole == 16  ? Executor{execute_lanewise<mov_b128, 1>, {t}}
+                  : whole == 1 ? lanewise<instance<mov, uint8_t>>
+                               : by_width<mov>(t),
+                  alu_cost(t));
 }
 
 // ---- Address spaces
@@ -151,24 +127,19 @@ ptx::Space space_named(const ptx::Instruction& inst) {
 void decode_cvta(Decoder& d, Op& op) {
   const Type t = d.inst->type();
   if (ptx::size_of(t) != 8) d.not_modelled("32-bit generic addresses");
-  plain_operands(d, op, t);
-  const Space s = space_named(*d.inst);
-  const bool to = d.inst->has("to");
-  ExecFn fn = lanewise<mov<uint64_t>>;
-  switch (s) {
-    case Space::shared_cta:
-    case Space::shared_cluster: fn = to ? lanewise<low_word> : lanewise<into_window<kSharedWindow>>; break;
-    case Space::local: fn = to ? lanewise<low_word> : lanewise<into_window<kLocalWindow>>; break;
-    case Space::param:
-      // Parameters of functions that are not entries live in local memory.
-      if (d.operand(1).kind == Operand::Kind::symbol && d.space_of_symbol(d.operand(1).name) == Space::local)
-        fn = to ? lanewise<low_word> : lanewise<into_window<kLocalWindow>>;
-      else
-        fn = to ? lanewise<low_word> : lanewise<into_window<kParamWindow>>;
-      break;
-    default: break;
-  }
-  finish(d, op, fn, CostClass::alu);
+  Space s = space_named(*d.inst);
+  // Parameters of functions that are not entries live in local memory.
+  if (s == Space::param && d.operand(1).kind == Operand::Kind::symbol &&
+      d.space_of_symbol(d.operand(1).name) == Space::local)
+    s = Space::local;
+  const bool same = s == Space::global || s == Space::constant;
+  decode_lanewise(d, op,
+                  same                ? lanewise<instance<mov, uint64_t>>
+                  : d.inst->has("to") ? lanewise<low_word>
+                  : s == Space::local ? lanewise<into_window<kLocalWindow>>
+                  : s == Space::param ? lanewise<into_window<kParamWindow>>
+                                      : lanewise<into_window<kSharedWindow>>,
+                  CostClass::alu);
 }
 
 bool lies_in_window(uint64_t a, uint64_t window) { return a - window < kWindowSize; }
@@ -206,7 +177,7 @@ void decode_isspacep(Decoder& d, Op& op) {
   finish(d, op, width == 8 ? isspacep<uint64_t> : width == 4 ? isspacep<uint32_t> : nullptr, CostClass::alu);
 }
 
-/// What a handle is of: ptxas tests a bit of it (61: a texture, 62: a sampler, 63: a surface).
+/// The type of a handle: ptxas tests one of its bits (61: a texture, 62: a sampler, 63: a surface).
 void istypep(Warp& w, const Op& op) {
   const uint64_t* a = w.at<uint64_t>(op.a);
   each_pred(w, op.dst, [&](int i) { return a[i] >> op.imm & 1; });
@@ -225,7 +196,7 @@ Table move_table() {
                                 {Opcode::cvta, decode_cvta},
                                 {Opcode::isspacep, decode_isspacep},
                                 {Opcode::istypep, decode_istypep}};
-  return {std::begin(table), std::end(table)};
+  return {table};
 }
 
 }  // namespace tinygpu::isa

@@ -14,10 +14,7 @@ void not_multicast(Warp& w, const Op& op) {
       "use ld, st and red");
 }
 
-void decode_multimem(Decoder&, Op& op) {
-  op.fn = not_multicast;
-  op.cost = CostClass::global_atomic;
-}
+void decode_multimem(Decoder& d, Op& op) { finish(d, op, not_multicast, CostClass::global_atomic); }
 
 constexpr Entry kMultimemTable[] = {{Opcode::multimem_ld_reduce, decode_multimem},
                                     {Opcode::multimem_st, decode_multimem},
@@ -27,6 +24,6 @@ constexpr Entry kMultimemTable[] = {{Opcode::multimem_ld_reduce, decode_multimem
 
 }  // namespace
 
-Table multimem_table() { return {std::begin(kMultimemTable), std::end(kMultimemTable)}; }
+Table multimem_table() { return {kMultimemTable}; }
 
 }  // namespace tinygpu::isa

@@ -35,7 +35,7 @@ void negate_predicate(Warp& w, const Op& op) {
   d = (d & ~w.exec()) | (~a & w.exec());
 }
 
-/// An instruction of the machine code that PTX has not: time, and perhaps something that comes late.
+/// A machine instruction without a counterpart in PTX: it takes time, and its result may come late.
 void machine_instruction(Warp& w, const Op& op) { w.result_at(op, w.time() + uint64_t(op.imm)); }
 
 }  // namespace

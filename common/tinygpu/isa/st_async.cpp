@@ -15,23 +15,31 @@ namespace {
 // Op::list: destination, mbarrier (absent for .global), then the slots of the values. Op::imm: bytes of one value.
 constexpr uint32_t kDestination = 0, kMbarrier = kAddressWords, kValues = 2 * kAddressWords;
 
-struct Value {
+/// One lane's value, and what it does to memory.
+struct Update {
   uint8_t bytes[16] = {};
   uint32_t size = 0;
+  BulkDetails details;
+
+  Update(Warp& w, const Op& op, int lane) : details(bulk(op)) {
+    const uint32_t each = uint32_t(op.imm);
+    for (uint32_t k = 0; kValues + k < op.list_size; ++k, size += each)
+      std::memcpy(bytes + size, w.at<uint8_t>(op.list[kValues + k]) + size_t(lane) * each, each);
+  }
+  const char* verb() const { return details.reduces ? "red.async" : "st.async"; }
+  AccessKind access() const { return details.reduces ? AccessKind::atomic : AccessKind::write; }
+  void apply(uint8_t* to) const {
+    if (details.reduces)
+      reduce(details.operation, details.type, to, bytes, size);
+    else
+      std::memcpy(to, bytes, size);
+  }
 };
 
-Value value_of(Warp& w, const Op& op, int lane) {
-  Value v;
-  const uint32_t each = uint32_t(op.imm);
-  for (uint32_t k = 0; kValues + k < op.list_size; ++k, v.size += each)
-    std::memcpy(v.bytes + v.size, w.at<uint8_t>(op.list[kValues + k]) + size_t(lane) * each, each);
-  return v;
-}
-
 void exec_to_cluster(Warp& w, const Op& op) {
-  const char* verb = bulk(op).reduces ? "red.async" : "st.async";
   for_lanes(w.exec(), [&](int lane) {
-    const Value v = value_of(w, op, lane);
+    const Update v(w, op, lane);
+    const char* verb = v.verb();
     uint32_t offset = 0, signal = 0;
     Cta& owner = shared_owner(w, shared_address_at(w, op.list + kDestination, lane, verb), offset, lane, verb);
     Cta& signalled = shared_owner(w, shared_address_at(w, op.list + kMbarrier, lane, verb), signal, lane, verb);
@@ -47,9 +55,6 @@ void exec_to_cluster(Warp& w, const Op& op) {
               "compare the address with the buffer that the kernel declares", lane);
     Origin who = origin_of(w, lane);
     Cta* const target = &owner;
-    const bool reduces = bulk(op).reduces;
-    const ReduceOperation operation = bulk(op).operation;
-    const ReduceType type = bulk(op).type;
     SmPartition& partition = w.partition();
     const ToldOperation told = tell_issue(
         partition, AsyncOperation::Kind::async_store, who, w.sm().index, w.time(), v.size, [&](AsyncOperation& o) {
@@ -62,15 +67,10 @@ void exec_to_cluster(Warp& w, const Op& op) {
             who.fault(
                 FaultKind::launch_failure, "exit-with-remote-access",
                 fmt::format("this store lands in the shared memory of CTA rank {}, which has exited", target->rank),
-                "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its shared "
-                "memory");
-          uint8_t* host = target->shared_at(offset, v.size);
-          if (reduces)
-            reduce(operation, type, host, v.bytes, v.size);
-          else
-            std::memcpy(host, v.bytes, v.size);
-          tell_operation(partition, reduces ? AccessKind::atomic : AccessKind::write, Proxy::generic, who, target, now,
-                         offset, v.size);
+                "end with barrier.cluster.arrive and .wait so that no CTA exits while other CTAs still access its "
+                "shared memory");
+          v.apply(target->shared_at(offset, v.size));
+          tell_operation(partition, v.access(), Proxy::generic, who, target, now, offset, v.size);
           tell_complete(partition, told, issued, now);
           mbarrier_complete_tx(*target, signal, v.size, now, who);
         });
@@ -78,32 +78,24 @@ void exec_to_cluster(Warp& w, const Op& op) {
 }
 
 void exec_to_global(Warp& w, const Op& op) {
-  const char* verb = bulk(op).reduces ? "red.async" : "st.async";
   const uint64_t when = w.time() + w.timing().tma.visible_latency;
   for_lanes(w.exec(), [&](int lane) {
-    const Value v = value_of(w, op, lane);
+    const Update v(w, op, lane);
     const Place place = locate(w, ptx::Space::generic, address_at(w, op.list + kDestination, lane), v.size, v.size,
-                               bulk(op).reduces ? AccessKind::atomic : AccessKind::write, lane, verb);
+                               v.access(), lane, v.verb());
     if (place.space != ptx::Space::global)
-      w.fault(FaultKind::invalid_address_space, "not-global", fmt::format("{}.release outside global memory", verb),
+      w.fault(FaultKind::invalid_address_space, "not-global", fmt::format("{}.release outside global memory", v.verb()),
               "pass a global address", lane);
     SmPartition& partition = w.partition();
-    const bool reduces = bulk(op).reduces;
-    const ReduceOperation operation = bulk(op).operation;
-    const ReduceType type = bulk(op).type;
     Origin who = origin_of(w, lane);
     const ToldOperation told =
         tell_issue(partition, AsyncOperation::Kind::async_store, who, w.sm().index, w.time(), v.size);
-    BulkEngine::in_serial(partition, when, partition.events.new_channel(), who,
-                          [=, &partition, issued = w.time()](uint64_t now) {
-                            if (reduces)
-                              reduce(operation, type, place.host, v.bytes, v.size);
-                            else
-                              std::memcpy(place.host, v.bytes, v.size);
-                            tell_operation(partition, reduces ? AccessKind::atomic : AccessKind::write, Proxy::generic,
-                                           who, nullptr, now, place.address, v.size);
-                            tell_complete(partition, told, issued, now);
-                          });
+    BulkEngine::in_serial(
+        partition, when, partition.events.new_channel(), who, [=, &partition, issued = w.time()](uint64_t now) {
+          v.apply(place.host);
+          tell_operation(partition, v.access(), Proxy::generic, who, nullptr, now, place.address, v.size);
+          tell_complete(partition, told, issued, now);
+        });
   });
 }
 
@@ -138,25 +130,12 @@ void exec_bulk_fill(Warp& w, const Op& op) {
 
 void decode_async(Decoder& d, Op& op) {
   const ptx::Operand* mbarrier = d.find("mbarrier");
-  OperandList list;
-  push_address(d, list, d.operand("dst"));
-  if (mbarrier)
-    push_address(d, list, *mbarrier);
-  else
-    push_no_address(list);
-  const ptx::Type type = d.inst->type();
-  const ptx::Operand& value = d.operand("value");
-  if (value.kind == ptx::Operand::Kind::vector)
-    for (const auto& v : value.elems) list.push_back(d.src(v, type));
-  else
-    list.push_back(d.src(value, type));
+  OperandList list = addresses(d, {&d.operand("dst"), mbarrier});
+  add_sources(d, d.operand("value"), d.inst->type(), list);
   d.set_list(op, list);
-  op.imm = ptx::size_of(type);
-  op.cost = CostClass::async_issue;
-  op.fn = mbarrier ? exec_to_cluster : exec_to_global;
+  op.imm = ptx::size_of(d.inst->type());
+  finish(d, op, mbarrier ? exec_to_cluster : exec_to_global, CostClass::async_issue);
 }
-
-void decode_store(Decoder& d, Op& op) { decode_async(d, op); }
 
 void decode_reduce(Decoder& d, Op& op) {
   decode_async(d, op);
@@ -164,22 +143,19 @@ void decode_reduce(Decoder& d, Op& op) {
 }
 
 void decode_bulk_fill(Decoder& d, Op& op) {
-  OperandList list;
-  push_address(d, list, d.operand("dst"));
-  d.set_list(op, list);
+  d.set_list(op, addresses(d, {&d.operand("dst")}));
   op.b = d.src(d.operand("size"), ptx::Type::u64);
-  op.cost = CostClass::shared_store;
-  op.fn = exec_bulk_fill;
+  finish(d, op, exec_bulk_fill, CostClass::shared_store);
 }
 
 constexpr Entry kStAsyncTable[] = {
-    {Opcode::st_async, decode_store},
+    {Opcode::st_async, decode_async},
     {Opcode::red_async, decode_reduce},
     {Opcode::st_bulk, decode_bulk_fill},
 };
 
 }  // namespace
 
-Table st_async_table() { return {std::begin(kStAsyncTable), std::end(kStAsyncTable)}; }
+Table st_async_table() { return {kStAsyncTable}; }
 
 }  // namespace tinygpu::isa

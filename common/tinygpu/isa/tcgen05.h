@@ -5,8 +5,8 @@
 
 namespace tinygpu::isa {
 
-/// The rule of .sync.aligned (PTX ISA 9.7.16.5): all 32 threads of the warp, converged. False: not everybody is here
-/// yet, the op runs again when they are.
+/// The rule of .sync.aligned (PTX ISA 9.7.16.5): all 32 threads of the warp, converged. False: some are missing; the op
+/// runs again when they have come.
 inline bool whole_warp(Warp& w) {
   if (!w.converged(0xffffffffu)) return false;
   if (!w.full())
@@ -18,19 +18,21 @@ inline bool whole_warp(Warp& w) {
   return true;
 }
 
+/// 1 or 2, as .cta_group says.
+inline uint8_t cta_group_of(const Decoder& d) { return d.inst->has("cta_group::2") ? 2 : 1; }
+
 /// The value that every executing lane must agree on. If they don't: "tcgen05-not-uniform", and the lowest lane's
 /// value.
 inline uint64_t uniform(Warp& w, uint32_t slot, bool wide, const char* operand) {
   const uint32_t m = w.exec();
   const int first = __builtin_ctz(m);
-  const auto value = [&](int i) { return wide ? w.at<uint64_t>(slot)[i] : uint64_t(w.at<uint32_t>(slot)[i]); };
-  const uint64_t v = value(first);
+  const uint64_t v = word_at(w, slot, wide, first);
   bool same = true;
-  for (int i = 0; i < 32; ++i) same &= !(m >> i & 1) || value(i) == v;
+  for_lanes(m, [&](int i) { same &= word_at(w, slot, wide, i) == v; });
   if (!same)
     tmem_violation(origin_of(w), "tcgen05-not-uniform",
                    std::string("The threads of the warp pass different values as ") + operand + ".",
-                   "Compute the operand from values that are the same in all 32 threads, or broadcast it with "
+                   "Compute the operand from values that are equal in all 32 threads, or broadcast it with "
                    "__shfl_sync(~0u, x, 0).");
   return v;
 }

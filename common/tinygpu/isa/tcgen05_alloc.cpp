@@ -24,17 +24,12 @@ constexpr const char* kDeallocAnswer = "tcgen05.dealloc waits for the allocator"
 
 /// Blocks the warp in its request; the op runs again when woken and finds the request's stage.
 void block_as(Warp& w, const char* what, uint32_t columns) {
-  BlockReason why;
-  why.kind = BlockReason::Kind::tmem_alloc;
-  why.what = what;
-  why.cta = &w.cta();
-  why.id = columns;
-  w.block(why, true);
+  w.block({.kind = BlockReason::Kind::tmem_alloc, .what = what, .cta = &w.cta(), .id = columns}, true);
 }
 
 bool in_request(const Group& g) { return g.reason.kind == BlockReason::Kind::tmem_alloc; }
 
-/// Columns came free on `sm`: whoever waits there tries again.
+/// Columns have come free on `sm`: warps that wait there try again.
 void wake_waiters(Sm& sm, uint64_t now) {
   for (Cta* cta : sm.resident)
     for (auto& warp : cta->warps)
@@ -67,11 +62,11 @@ uint32_t checked_columns(TensorMemory::CtaState& state, uint32_t columns, const 
   if (state.relinquished)
     who.fault(FaultKind::trap, "alloc-after-relinquish",
               "tcgen05.alloc in a CTA that has executed tcgen05.relinquish_alloc_permit.",
-              "Relinquish the permit behind the CTA's last tcgen05.alloc.");
+              "Relinquish the permit after the CTA's last tcgen05.alloc.");
   if (state.last_columns && columns > state.last_columns)
     tmem_violation(
         who, "alloc-size-grew",
-        fmt::format("tcgen05.alloc asks for {} columns after one of {} in the same CTA.", columns, state.last_columns),
+        fmt::format("tcgen05.alloc asks for {} columns after an alloc of {} in this CTA.", columns, state.last_columns),
         "Order the allocations of a CTA from the largest to the smallest.");
   return columns;
 }
@@ -125,9 +120,9 @@ void alloc_pair(Warp& w, TensorMemory& mine, Request& r) {
   if (!other) return block_as(w, kAllocPeer, r.columns);
   if (other->columns != r.columns)
     r.who.fault(FaultKind::launch_failure, "cta-pair-mismatch",
-                fmt::format("The CTAs of a pair ask for {} and {} columns in the same tcgen05.alloc.cta_group::2.",
+                fmt::format("The CTAs of a pair ask for {} and {} columns in one tcgen05.alloc.cta_group::2.",
                             r.columns, other->columns),
-                "Pass the same number of columns in both CTAs.");
+                "Pass one number of columns in both CTAs.");
   const uint32_t units = r.columns / kTmemUnit;
   const int first = TensorMemory::find_free(mine.taken() | theirs.taken(), units);
   if (first < 0) return block_as(w, kAllocWaits, r.columns);
@@ -169,7 +164,7 @@ void alloc(Warp& w, const Op& op) {
   block_as(w, kAllocAnswer, r->columns);
 }
 
-/// What a dealloc may free, after its rules: units [first, first+count).
+/// The units that a dealloc frees once its rules are checked: [first, first+count).
 struct Units {
   uint32_t first = 0, count = 0;
 };
@@ -188,14 +183,14 @@ Units checked_block(TensorMemory& memory, Cta& cta, uint32_t taddr, uint32_t col
   const auto mismatch = [&] {
     return fmt::format("tcgen05.dealloc of 0x{:08x}, which no tcgen05.alloc of this CTA returned.", taddr);
   };
-  const char* very_address = "Free the very address that tcgen05.alloc wrote, without lane or column offsets.";
+  const char* very_address = "Pass the address that tcgen05.alloc wrote, without lane or column offsets.";
   if (!block) who.fault(FaultKind::trap, "dealloc-mismatch", mismatch(), very_address);
   if (rect.column % kTmemUnit || at.lane)
     tmem_violation(who, "dealloc-mismatch", mismatch(), very_address);
   else if (block->units * kTmemUnit != columns)
     tmem_violation(who, "dealloc-mismatch",
                    fmt::format("tcgen05.dealloc frees {} columns of a block of {}.", columns, block->units * kTmemUnit),
-                   "Free a block whole, with the column count it was allocated with.");
+                   "Free a whole block, with the column count of its allocation.");
   return {rect.column / kTmemUnit, columns / kTmemUnit};
 }
 
@@ -227,7 +222,7 @@ void dealloc_pair(Warp& w, Request& r, uint64_t when) {
     r.who.fault(FaultKind::launch_failure, "cta-pair-mismatch",
                 fmt::format("The CTAs of a pair free different blocks: {} columns from {} on, and {} from {} on.",
                             r.columns, r.address, other->columns, other->address),
-                "Free the blocks in the same order in both CTAs.");
+                "Free the blocks in one order in both CTAs.");
   answer_dealloc(r, when);
   answer_dealloc(*other, when);
   block_as(w, kDeallocAnswer, r.columns);
@@ -266,30 +261,22 @@ void relinquish(Warp& w, const Op& op) {
   w.charge(uint64_t(w.timing().tensor_memory.value().relinquish) - op.issue);
 }
 
-uint8_t cta_group(const Decoder& d) { return d.inst->has("cta_group::2") ? 2 : 1; }
-
 void decode_alloc(Decoder& d, Op& op) {
-  const AddressOperand at = d.address(d.operand("result"));
-  op.fn = alloc;
-  op.cost = CostClass::async_issue;
-  op.a = at.base;
-  op.imm = at.offset;
+  finish(d, op, alloc, CostClass::async_issue);
+  op.set(AllocDetails{cta_group_of(d), decode_base(d, op, d.operand("result")), d.inst->has("shared::cta")});
   op.b = d.src(d.operand("columns"), ptx::Type::b32);
-  op.set(AllocDetails{cta_group(d), at.wide, d.inst->has("shared::cta")});
 }
 
 void decode_dealloc(Decoder& d, Op& op) {
-  op.fn = dealloc;
-  op.cost = CostClass::async_issue;
+  finish(d, op, dealloc, CostClass::async_issue);
   op.a = d.src(d.operand("address"), ptx::Type::b32);
   op.b = d.src(d.operand("columns"), ptx::Type::b32);
-  op.set(AllocDetails{cta_group(d), false, false});
+  op.set(AllocDetails{cta_group_of(d), false, false});
 }
 
 void decode_relinquish(Decoder& d, Op& op) {
-  op.fn = relinquish;
-  op.cost = CostClass::async_issue;
-  op.set(AllocDetails{cta_group(d), false, false});
+  finish(d, op, relinquish, CostClass::async_issue);
+  op.set(AllocDetails{cta_group_of(d), false, false});
 }
 
 constexpr Entry kTcgen05AllocTable[] = {
@@ -300,6 +287,6 @@ constexpr Entry kTcgen05AllocTable[] = {
 
 }  // namespace
 
-Table tcgen05_alloc_table() { return {std::begin(kTcgen05AllocTable), std::end(kTcgen05AllocTable)}; }
+Table tcgen05_alloc_table() { return {kTcgen05AllocTable}; }
 
 }  // namespace tinygpu::isa

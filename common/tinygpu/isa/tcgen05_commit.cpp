@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "common/tinygpu/engines/mma/tensor_core.h"
-#include "common/tinygpu/engines/tmem/tensor_memory.h"
 #include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/isa/tcgen05.h"
 
 namespace tinygpu::isa {
 namespace {
@@ -21,7 +21,7 @@ void arrive(Cluster& cluster, uint32_t rank, uint32_t offset, uint64_t now, cons
     who.fault(FaultKind::launch_failure, "commit-target-exited",
               fmt::format("tcgen05.commit arrives at shared offset {:#x} of CTA {} of the cluster, which {}.", offset,
                           rank, cta ? "has exited" : "does not exist"),
-              "Name only CTAs of the cluster, and keep them alive (barrier.cluster) until their arrivals have come.");
+              "Name only CTAs of the cluster, and keep them alive (barrier.cluster) until the commit has arrived.");
   mbarrier_arrive(*cta, offset, 1, now, who);
 }
 
@@ -31,8 +31,7 @@ void commit(Warp& w, const Op& op) {
   for_lanes(w.exec(), [&](int lane) {
     const Origin who = origin_of(w, lane);
     tmem_check_cta_group(w.cta(), details.cta_group, who);
-    const uint64_t base = wide ? w.at<uint64_t>(op.a)[lane] : w.at<uint32_t>(op.a)[lane];
-    const uint64_t address = base + uint64_t(op.imm);
+    const uint64_t address = word_at(w, op.a, wide, lane) + uint64_t(op.imm);
     const uint32_t shared = to_shared(w, wide ? address : uint32_t(address), wide, lane, "tcgen05.commit's mbarrier");
     uint32_t offset = 0;
     const Cta& owner = shared_owner(w, shared, offset, lane, "arrival");
@@ -55,15 +54,11 @@ void commit(Warp& w, const Op& op) {
 }
 
 void decode_commit(Decoder& d, Op& op) {
-  const AddressOperand at = d.address(d.operand("mbarrier"));
-  op.fn = commit;
-  op.cost = CostClass::async_issue;
-  op.a = at.base;
-  op.imm = at.offset;
+  finish(d, op, commit, CostClass::async_issue);
   CommitDetails& details = op.edit<CommitDetails>();
-  details.cta_group = d.inst->has("cta_group::2") ? 2 : 1;
+  details.cta_group = cta_group_of(d);
   // A .shared::cluster address may come in a 64-bit register; without the state space the address is generic.
-  details.wide = at.wide;
+  details.wide = decode_base(d, op, d.operand("mbarrier"));
   if (const ptx::Operand* mask = d.find("mask")) {
     details.multicast = true;
     op.b = d.src(*mask, ptx::Type::b16);
@@ -90,6 +85,6 @@ constexpr Entry kTcgen05CommitTable[] = {
 
 }  // namespace
 
-Table tcgen05_commit_table() { return {std::begin(kTcgen05CommitTable), std::end(kTcgen05CommitTable)}; }
+Table tcgen05_commit_table() { return {kTcgen05CommitTable}; }
 
 }  // namespace tinygpu::isa

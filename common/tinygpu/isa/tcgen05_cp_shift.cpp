@@ -51,7 +51,7 @@ void expand(Expansion e, const uint8_t* from, uint8_t* to) {
   }
 }
 
-/// Of tcgen05.cp; tcgen05.shift has a CTA group alone.
+/// Of tcgen05.cp; tcgen05.shift uses the CTA group only.
 struct CopyDetails {
   uint8_t cta_group;
   CopyShape shape;
@@ -237,17 +237,14 @@ void shift(Warp& w, const Op& op) {
 
 // ---- Decoding
 
-void decode_address(Decoder& d, Op& op) {
-  const AddressOperand at = d.address(d.operand("address"));
-  op.a = at.base;
-  op.imm = at.offset;
-  op.edit<CopyDetails>().cta_group = d.inst->has("cta_group::2") ? 2 : 1;
-  op.cost = CostClass::async_issue;
+void decode_common(Decoder& d, Op& op, ExecFn fn) {
+  finish(d, op, fn, CostClass::async_issue);
+  decode_base(d, op, d.operand("address"));
+  op.edit<CopyDetails>().cta_group = cta_group_of(d);
 }
 
 void decode_cp(Decoder& d, Op& op) {
-  op.fn = cp;
-  decode_address(d, op);
+  decode_common(d, op, cp);
   op.b = d.src(d.operand("descriptor"), ptx::Type::b64);
   CopyShape shape = kCopyShapes;
   if (d.inst->has("128x256b")) shape = c128x256b;
@@ -262,10 +259,7 @@ void decode_cp(Decoder& d, Op& op) {
                                                                 : as_is;
 }
 
-void decode_shift(Decoder& d, Op& op) {
-  op.fn = shift;
-  decode_address(d, op);
-}
+void decode_shift(Decoder& d, Op& op) { decode_common(d, op, shift); }
 
 constexpr Entry kTcgen05CpShiftTable[] = {
     {Opcode::tcgen05_cp, decode_cp},
@@ -274,6 +268,6 @@ constexpr Entry kTcgen05CpShiftTable[] = {
 
 }  // namespace
 
-Table tcgen05_cp_shift_table() { return {std::begin(kTcgen05CpShiftTable), std::end(kTcgen05CpShiftTable)}; }
+Table tcgen05_cp_shift_table() { return {kTcgen05CpShiftTable}; }
 
 }  // namespace tinygpu::isa

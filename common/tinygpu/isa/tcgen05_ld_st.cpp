@@ -64,7 +64,7 @@ constexpr Offsets kOffsets = [] {
 
 // ---- One access
 
-/// What .red does with a row.
+/// How .red reduces a row.
 struct Reduction {
   enum class Type : uint8_t { f32, u32, s32 } type;
   bool wanted;
@@ -119,7 +119,7 @@ TmemRect checked_half(Warp& w, uint32_t taddr, const Repeat& repeat, uint32_t co
     tmem_violation(who, "tmem-alignment",
                    fmt::format("{} starts at lane {}, which is not a multiple of {}.", what, at.lane, repeat.lanes),
                    repeat.lanes == 32 ? "Start at the first lane of the warp's partition: 0, 32, 64 or 96."
-                                      : "Start at the first lane of the warp's partition, or 16 lanes on.");
+                                      : "Start at the first lane of the warp's partition, or 16 lanes further.");
     at.lane -= at.lane % repeat.lanes;
   }
   return tmem_check(TensorMemory::of(w.sm()), w.cta(), at, repeat.lanes, columns, who, what);
@@ -179,7 +179,7 @@ void scatter(TensorMemory& memory, const Access& a, uint32_t r, const uint32_t* 
   });
 }
 
-// ---- What a warp has under way
+// ---- A warp's loads and stores in flight
 
 constexpr const char* kWaitLoad = "tcgen05.wait::ld";
 constexpr const char* kWaitStore = "tcgen05.wait::st";
@@ -203,19 +203,14 @@ struct InFlight final : Extension {
 
 InFlight& in_flight(Warp& w) { return w.extensions.get<InFlight>(); }
 
-void block_as(Warp& w, const char* what) {
-  BlockReason why;
-  why.kind = BlockReason::Kind::async_group;
-  why.what = what;
-  w.block(why, true);
-}
+void block_as(Warp& w, const char* what) { w.block({.kind = BlockReason::Kind::async_group, .what = what}, true); }
 
 void wake_as(Warp& w, uint64_t now, const char* what) {
   w.wake(now,
          [what](const Group& g) { return g.reason.kind == BlockReason::Kind::async_group && g.reason.what == what; });
 }
 
-/// Runs before an op that may touch a register of a load that nobody has waited for.
+/// Runs before an op that may touch a register of a load for which no wait has been executed.
 void check_pending(Warp& w, const Op& op) {
   InFlight& state = in_flight(w);
   const uint32_t frame = w.register_base();
@@ -229,15 +224,15 @@ void check_pending(Warp& w, const Op& op) {
     };
     const bool reads = std::ranges::any_of(touched->second.reads, touches);
     if (!reads && !std::ranges::any_of(touched->second.writes, touches)) continue;
-    // A move hands the value on, and compilers put one where they like: who uses its result is told.
+    // Compilers insert moves freely, so a move is not reported: the instruction that uses its result is.
     if (!state.told && w.function().instruction(op).opcode != Opcode::mov) {
       state.told = true;
       w.report(Severity::note, "tmem-load-not-waited",
                fmt::format(
                    "This instruction uses a register of the tcgen05.ld at PTX line {}, and no tcgen05.wait::ld stands "
-                   "between them. The value is right all the same: hardware waits for the register.",
+                   "between them. The value is right nevertheless: hardware waits for the register.",
                    w.where_of(*l.op, w.function()).ptx_line),
-               "Put tcgen05.wait::ld.sync.aligned behind the load and before the first use of its registers.");
+               "Put tcgen05.wait::ld.sync.aligned after the load and before the first use of its registers.");
     }
     // Every order honours the dependence on the value: the manual grants it (PTX ISA 9.7.16.6.4.5), and NVIDIA's own
     // examples and Triton's code lean on it.
@@ -254,7 +249,7 @@ void check_pending(Warp& w, const Op& op) {
   if (through) tell(w, Sync::Kind::wait_group, through);
 }
 
-/// The frame that owns these bytes of the register file is gone: what is still to land there is lost.
+/// The frame that owns these bytes of the register file has ended: loads into it are dropped.
 void leave_frame(Warp& w, uint32_t begin, uint32_t end) {
   std::erase_if(in_flight(w).loads, [&](const Load& l) {
     return !l.ranges.empty() && l.ranges[0].first >= begin && l.ranges[0].first < end;
@@ -323,7 +318,7 @@ void land_load(const TensorMemory& memory, const Access& a, const Op& op, uint8_
 
 uint64_t rounded(double cycles) { return uint64_t(std::llround(std::ceil(cycles - 1e-9))); }
 
-/// What observers are told at issue.
+/// The cells that observers see at issue.
 auto uses_of(const Warp& w, const Access& a, bool writes, const char* what) {
   return [&w, &a, writes, what](AsyncOperation& o) {
     for (int h = 0; h < a.halves; ++h) o.cells.push_back({w.sm().index, a.half[h], writes, what});
@@ -501,8 +496,8 @@ void decode_ld(Decoder& d, Op& op) {
 void decode_st(Decoder& d, Op& op) {
   op.fn = st;
   const uint32_t registers = decode_access(d, op);
-  std::vector<uint32_t> slots;
-  for (const ptx::Operand& o : d.operand("r").elems) slots.push_back(d.src(o, ptx::Type::b32));
+  OperandList slots;
+  add_sources(d, d.operand("r"), ptx::Type::b32, slots);
   if (slots.size() != registers) d.not_modelled();
   d.set_list(op, slots);
 }
@@ -527,6 +522,6 @@ constexpr Entry entries[] = {
 
 }  // namespace
 
-Table tcgen05_ld_st_table() { return {std::begin(entries), std::end(entries)}; }
+Table tcgen05_ld_st_table() { return {entries}; }
 
 }  // namespace tinygpu::isa

@@ -1,10 +1,11 @@
 // tcgen05.mma, .mma.sp, .mma.ws, .mma.ws.sp (PTX ISA 9.7.16.10): each executing thread issues one.
-// engines/mma/tensor_mma.h says what it does.
+// engines/mma/tensor_mma.h executes it.
 //   [d], a-desc | [a], b-desc {, [metadata]}, idesc {, disable-output-lane vector}, enable-input-d {, scale-input-d}
 //   [d], a-desc | [a], b-desc {, [metadata]}, idesc, [scale-A], [scale-B], enable-input-d        (.block_scale)
 //   [d], a-desc | [a], b-desc {, [metadata]}, idesc, enable-input-d {, zero-column-mask}         (.ws)
 #include "common/tinygpu/engines/mma/tensor_mma.h"
 #include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/isa/tcgen05.h"
 
 namespace tinygpu::isa {
 namespace {
@@ -20,7 +21,7 @@ struct Tcgen05Details {
   uint32_t d_offset, a_offset, metadata_offset, scale_a_offset, scale_b_offset;  // of the addresses
 };
 
-/// What stands in Op::list. Those that an instruction lacks have no slot.
+/// Places in Op::list. Operands that an instruction lacks have kNoSlot.
 enum Slot : uint32_t { kEnable, kMetadata, kScaleA, kScaleB, kZeroColumns, kMask };
 
 void mma(Warp& w, const Op& op) {
@@ -58,12 +59,6 @@ void mma(Warp& w, const Op& op) {
   });
 }
 
-/// enable-input-d: a predicate, or the literal 0 or 1.
-uint32_t enable_slot(Decoder& d, const ptx::Operand& o) {
-  if (o.kind != ptx::Operand::Kind::integer) return d.pred(o);
-  return d.constant((o.bits != 0) != o.negated ? 0xffffffffu : 0, 4);
-}
-
 /// Scale factors a row: .scale_vec::NX says N, .blockN how many elements share one. Without either it is .block32.
 uint8_t scales_of(const ptx::Instruction& in, MmaKind kind) {
   if (!info(kind).block_scaled()) return 0;
@@ -83,11 +78,10 @@ void decode_mma(Decoder& d, Op& op, bool sparse, bool weight_stationary) {
   const ptx::Instruction& in = *d.inst;
   const auto kind = mma_kind_from(in.after("kind::"));
   if (!kind) d.not_modelled();
-  op.fn = mma;
-  op.cost = CostClass::async_issue;
+  finish(d, op, mma, CostClass::async_issue);
   Tcgen05Details details{};
   details.kind = *kind;
-  details.cta_group = in.has("cta_group::2") ? 2 : 1;
+  details.cta_group = cta_group_of(d);
   details.sparse = sparse;
   details.weight_stationary = weight_stationary;
   details.scales = scales_of(in, *kind);
@@ -120,10 +114,10 @@ void decode_mma(Decoder& d, Op& op, bool sparse, bool weight_stationary) {
     for (const ptx::Operand& e : mask->elems) list.push_back(d.src(e, ptx::Type::b32));
     details.masked = true;
   }
-  list[kEnable] = enable_slot(d, d.operand("enable_input_d"));
+  list[kEnable] = d.pred(d.operand("enable_input_d"));
   if (const ptx::Operand* mask = d.find("zero_column_mask")) list[kZeroColumns] = d.src(*mask, ptx::Type::b64);
   if (const ptx::Operand* scale = d.find("scale_input_d")) details.scale = uint8_t(scale->bits & 15);
-  // What scaling an integer accumulator does is nowhere said: the assembler takes it, the manual has it for floats.
+  // No document says how an integer accumulator is scaled: the assembler accepts it, the manual describes floats only.
   if (details.scale && *kind == MmaKind::i8)
     d.not_modelled("scale-input-d with kind::i8: the assembler takes it, and the manual has it for f16 and tf32 alone");
   d.set_list(op, list);
@@ -144,6 +138,6 @@ constexpr Entry kTcgen05MmaTable[] = {
 
 }  // namespace
 
-Table tcgen05_mma_table() { return {std::begin(kTcgen05MmaTable), std::end(kTcgen05MmaTable)}; }
+Table tcgen05_mma_table() { return {kTcgen05MmaTable}; }
 
 }  // namespace tinygpu::isa

@@ -61,7 +61,7 @@ TensorBox box_of(Warp& w, const Op& op, int lane, const char* verb) {
   return box;
 }
 
-/// What the unit accepts: every operation on every type was tried on an H200.
+/// The reductions that the unit accepts: every operation on every type was tried on an H200.
 bool is_reducible(ReduceOperation operation, TensorElement e) {
   const bool word = e == TensorElement::u32 || e == TensorElement::s32 || e == TensorElement::u64;
   switch (operation) {
@@ -186,14 +186,7 @@ TensorTile::Mode decode_mode(const ptx::Instruction& i) {
 /// Fills the list and the details. `shared` is the operand in shared memory, nullptr if there is none.
 void decode_tile(Decoder& d, Op& op, const ptx::Operand* shared) {
   const ptx::Instruction& i = *d.inst;
-  OperandList list;
-  push_address(d, list, d.operand("map"));
-  for (const ptx::Operand* o : {shared, d.find("mbarrier")}) {
-    if (o)
-      push_address(d, list, *o);
-    else
-      push_no_address(list);
-  }
+  OperandList list = addresses(d, {&d.operand("map"), shared, d.find("mbarrier")});
   uint32_t dimensions = 0;
   for (uint32_t n = 1; n <= 5; ++n)
     if (i.has(std::string_view(&"1d2d3d4d5d"[(n - 1) * 2], 2))) dimensions = n;
@@ -249,6 +242,6 @@ constexpr Entry kTensorCopyTable[] = {
 
 }  // namespace
 
-Table tensor_copy_table() { return {std::begin(kTensorCopyTable), std::end(kTensorCopyTable)}; }
+Table tensor_copy_table() { return {kTensorCopyTable}; }
 
 }  // namespace tinygpu::isa

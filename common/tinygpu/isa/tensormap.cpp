@@ -79,15 +79,15 @@ uint8_t* object_at(Warp& w, const uint32_t* words, ptx::Space space, AccessKind 
   return place.host;
 }
 
-/// The object has no bits for the rest of such a stride: hardware goes on with what it has.
+/// The object cannot hold such a stride in full: hardware uses the bits that it holds.
 void check_stride(Warp& w, int lane, uint32_t ordinal, uint64_t value) {
   const uint64_t kept = value & ((1ull << 40) - 1) & ~15ull;
   if (kept == value) return;
   Diagnosis d;
   d.code = "tensormap-invalid";
   d.message = fmt::format(
-      "tensormap.replace gives dimension {} a stride of {} bytes; the map can hold only {}, and copies go wrong "
-      "without a word",
+      "tensormap.replace gives dimension {} a stride of {} bytes; the map can hold only {}, and copies silently use a "
+      "wrong stride",
       ordinal + 1, value, kept);
   d.help = "pad the rows of the tensor to a multiple of 16 bytes, and pass that as the stride";
   d.rule =
@@ -107,7 +107,7 @@ void exec_replace(Warp& w, const Op& op) {
   const auto details = op.get<ReplaceDetails>();
   for_lanes(w.exec(), [&](int lane) {
     uint8_t* object = object_at(w, op.list, details.space, AccessKind::write, lane, "tensormap.replace");
-    const uint64_t value = details.wide ? w.at<uint64_t>(op.b)[lane] : w.at<uint32_t>(op.b)[lane];
+    const uint64_t value = word_at(w, op.b, details.wide, lane);
     if (details.field == Field::global_stride) check_stride(w, lane, details.ordinal, value);
     replace(object, details.field, details.ordinal, value);
   });
@@ -129,9 +129,7 @@ void decode_replace(Decoder& d, Op& op) {
   Field field{};
   for (size_t k = 0; k < std::size(kFields); ++k)
     if (i.has(kFields[k])) field = Field(k);
-  OperandList list;
-  push_address(d, list, d.operand("map"));
-  d.set_list(op, list);
+  d.set_list(op, addresses(d, {&d.operand("map")}));
   const ptx::Operand* dimension = d.find("dimension");
   const ptx::Space space = i.has("global")        ? ptx::Space::global
                            : i.has("shared::cta") ? ptx::Space::shared_cta
@@ -139,17 +137,12 @@ void decode_replace(Decoder& d, Op& op) {
   const bool wide = i.has("b64");
   op.set(ReplaceDetails{field, space, dimension ? uint32_t(dimension->bits & 0xff) : 0, wide});
   op.b = d.src(d.operand("value"), wide ? ptx::Type::b64 : ptx::Type::b32);
-  op.cost = CostClass::shared_store;
-  op.fn = exec_replace;
+  finish(d, op, exec_replace, CostClass::shared_store);
 }
 
 void decode_cp_fenceproxy(Decoder& d, Op& op) {
-  OperandList list;
-  push_address(d, list, d.operand(0));
-  push_address(d, list, d.operand(1));
-  d.set_list(op, list);
-  op.cost = CostClass::fence;
-  op.fn = exec_cp_fenceproxy;
+  d.set_list(op, addresses(d, {&d.operand(0), &d.operand(1)}));
+  finish(d, op, exec_cp_fenceproxy, CostClass::fence);
 }
 
 constexpr Entry kTensormapTable[] = {
@@ -159,6 +152,6 @@ constexpr Entry kTensormapTable[] = {
 
 }  // namespace
 
-Table tensormap_table() { return {std::begin(kTensormapTable), std::end(kTensormapTable)}; }
+Table tensormap_table() { return {kTensormapTable}; }
 
 }  // namespace tinygpu::isa

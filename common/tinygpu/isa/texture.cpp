@@ -4,6 +4,7 @@
 
 #include "common/tinygpu/engines/lsu/warp_access.h"
 #include "common/tinygpu/isa/families.h"
+#include "common/tinygpu/isa/surface.h"
 #include "common/tinygpu/machine/memory/texture.h"
 
 namespace tinygpu::isa {
@@ -24,7 +25,8 @@ const TextureObject& object_at(Warp& w, uint64_t handle, int lane) {
   const Allocation* a = w.gpu().memory.find(handle);
   if (!a || a->base != handle || a->name != TextureObject::kName)
     w.fault(FaultKind::illegal_address, "texture-not-an-object", fmt::format("{:#x} is no texture object", handle),
-            "give the kernel what cudaCreateTextureObject or cuTexObjectCreate made, and destroy it after the launch",
+            "pass the kernel a handle from cudaCreateTextureObject or cuTexObjectCreate, and destroy the object after "
+            "the launch",
             lane);
   return *reinterpret_cast<const TextureObject*>(a->host);
 }
@@ -38,7 +40,7 @@ void check(Warp& w, const Op& op, const TextureObject& t, int lane) {
                                                     : nullptr;
   if (wrong)
     w.fault(FaultKind::not_modelled, "texture-read-otherwise",
-            std::string(w.function().instruction(op).spelling()) + ": " + wrong + "; CUDA leaves open what comes back",
+            std::string(w.function().instruction(op).spelling()) + ": " + wrong + "; CUDA leaves the result undefined",
             "read the texture by the function and the type that fit its resource and its descriptor", lane);
 }
 
@@ -67,7 +69,7 @@ void tex(Warp& w, const Op& op) {
       texel[n] = w.gpu().memory.translate(here, bytes);
       if (!texel[n])
         w.fault(FaultKind::illegal_address, "illegal-address",
-                "a texture's memory is no longer there: " + w.gpu().memory.describe(here),
+                "a texture's memory no longer exists:  " + w.gpu().memory.describe(here),
                 "free the array or the memory behind a texture object after the launch", i);
       address[n][i] = here;
       lanes[n] |= 1u << i;
@@ -94,7 +96,7 @@ void decode_tex(Decoder& d, Op& op) {
   k.memory.cached = true;
   k.dims = d.inst->has("1d") ? 1 : d.inst->has("2d") ? 2 : d.inst->has("3d") ? 3 : 0;
   if (mods.size() != 4 || !k.dims || mods[1] != "v4")
-    d.not_modelled("layers, cubes, mipmaps and packed halves are not there");
+    d.not_modelled("tinygpu has no layers, cubes, mipmaps and packed halves");
   if (d.operand_count() != 2 || d.operand(0).kind != Operand::Kind::vector)
     d.not_modelled("no offsets, depth comparison and residency");
   const std::string_view to = mods[2], by = mods[3];
@@ -116,14 +118,17 @@ void decode_tex(Decoder& d, Op& op) {
     slots.push_back(d.src(coordinates[size_t(i)], k.by_integer ? ptx::Type::s32 : ptx::Type::f32));
   d.set_list(op, slots);
   op.set(k);
-  op.fn = tex;
-  op.cost = CostClass::global_load;
+  finish(d, op, tex, CostClass::global_load);
 }
 
-constexpr Entry kTextureTable[] = {{Opcode::tex, decode_tex}};
+constexpr Entry kTextureTable[] = {
+    {Opcode::tex, decode_tex},
+    {Opcode::suld, decode_surface_load},
+    {Opcode::sust, decode_surface_store},
+};
 
 }  // namespace
 
-Table texture_table() { return {std::begin(kTextureTable), std::end(kTextureTable)}; }
+Table texture_table() { return {kTextureTable}; }
 
 }  // namespace tinygpu::isa

@@ -254,6 +254,6 @@ constexpr Entry kVideoTable[] = {
 
 }  // namespace
 
-Table video_table() { return {std::begin(kVideoTable), std::end(kVideoTable)}; }
+Table video_table() { return {kVideoTable}; }
 
 }  // namespace tinygpu::isa

@@ -2,14 +2,13 @@
 //
 // The .sync forms act for the lanes of a member mask: they wait until all of them that have not exited are here. Lanes
 // may name different masks in one instruction; each set then acts by itself.
-#include <cmath>
+#include <algorithm>
 #include <string>
 
 #include "common/tinygpu/isa/families.h"
 
 namespace tinygpu::isa {
 
-using ptx::Operand;
 using ptx::Type;
 
 namespace {
@@ -24,11 +23,7 @@ bool for_members(Warp& w, const uint32_t* masks, Act&& act) {
   int n = 0;
   uint32_t wanted = 0;
   for (uint32_t left = w.exec(); left;) {
-    const int first = __builtin_ctz(left);
-    const uint32_t members = masks[first];
-    uint32_t same = 0;
-    for (int i = 0; i < 32; ++i) same |= uint32_t(masks[i] == members) << i;
-    same &= left;
+    const uint32_t members = masks[__builtin_ctz(left)], same = lanes_like_first(masks, left);
     if (same & ~members)
       w.report(
           Severity::error, "warp-mask-without-self",
@@ -79,8 +74,7 @@ uint32_t source_lane(Shuffle mode, uint32_t lane, uint32_t b, uint32_t c, bool& 
 }
 
 void shuffle(Warp& w, const Op& op, uint32_t lanes) {
-  const uint32_t* a = w.at<uint32_t>(op.a);
-  const uint32_t *b = w.at<uint32_t>(op.b), *c = w.at<uint32_t>(op.c);
+  const uint32_t *a = w.at<uint32_t>(op.a), *b = w.at<uint32_t>(op.b), *c = w.at<uint32_t>(op.c);
   uint32_t value[32], truth = 0;
   for (uint32_t i = 0; i < 32; ++i) {
     bool in_range = false;
@@ -91,10 +85,7 @@ void shuffle(Warp& w, const Op& op, uint32_t lanes) {
     uint32_t* d = w.at<uint32_t>(op.dst);
     for (int i = 0; i < 32; ++i) d[i] = lanes >> i & 1 ? value[i] : d[i];
   }
-  if (op.dst2 != kNoSlot) {
-    uint32_t& p = w.pred(op.dst2);
-    p = (p & ~lanes) | (truth & lanes);
-  }
+  if (op.dst2 != kNoSlot) put_pred(w, op.dst2, truth, lanes);
 }
 
 void shfl_sync(Warp& w, const Op& op) {
@@ -109,20 +100,13 @@ void shfl(Warp& w, const Op& op) { shuffle(w, op, w.exec()); }
 void decode_shfl(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
   const bool sync = i.opcode == Opcode::shfl_sync;
-  op.cost = CostClass::warp_sync;
-  op.fn = sync ? shfl_sync : shfl;
+  finish(d, op, sync ? shfl_sync : shfl, CostClass::warp_sync);
   op.set(i.has("up") ? kUp : i.has("down") ? kDown : i.has("bfly") ? kBfly : kIdx);
-  const Operand& to = d.operand(0);
-  if (to.kind == Operand::Kind::pair) {
-    op.dst = d.dst(to.elems[0]);
-    op.dst2 = d.dst(to.elems[1]);
-  } else {
-    op.dst = d.dst(to);
-  }
-  op.a = d.src(d.operand(1), Type::b32);
-  op.b = d.src(d.operand(2), Type::b32);
-  op.c = d.src(d.operand(3), Type::b32);
-  if (sync) op.d = d.src(d.operand(4), Type::b32);
+  decode_destinations(d, op, d.operand(0));
+  op.a = d.src(d.operand("a"), Type::b32);
+  op.b = d.src(d.operand("b"), Type::b32);
+  op.c = d.src(d.operand("c"), Type::b32);
+  if (sync) op.d = d.src(d.operand("members"), Type::b32);
 }
 
 // ---- vote
@@ -138,8 +122,7 @@ void vote_for(Warp& w, const Op& op, uint32_t members, uint32_t lanes) {
     return;
   }
   const bool result = vote == kAll ? truth == members : vote == kAny ? truth != 0 : truth == 0 || truth == members;
-  uint32_t& p = w.pred(op.dst);
-  p = result ? p | lanes : p & ~lanes;
+  put_pred(w, op.dst, result ? ~0u : 0, lanes);
 }
 
 void vote_sync(Warp& w, const Op& op) {
@@ -151,12 +134,11 @@ void vote(Warp& w, const Op& op) { vote_for(w, op, w.exec(), w.exec()); }
 void decode_vote(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
   const bool sync = i.opcode == Opcode::vote_sync;
-  op.cost = CostClass::warp_sync;
-  op.fn = sync ? vote_sync : vote;
+  finish(d, op, sync ? vote_sync : vote, CostClass::warp_sync);
   op.set(i.has("all") ? kAll : i.has("any") ? kAny : i.has("uni") ? kUni : kBallot);
-  op.dst = d.dst(d.operand(0));
-  op.a = d.pred(d.operand(1));
-  if (sync) op.b = d.src(d.operand(2), Type::b32);
+  op.dst = d.dst(d.operand("d"));
+  op.a = d.pred(d.operand("a"));
+  if (sync) op.b = d.src(d.operand("members"), Type::b32);
 }
 
 // ---- match
@@ -175,10 +157,7 @@ void match_sync(Warp& w, const Op& op) {
       truth |= uint32_t(whole) << i;
     });
     if (op.dst != kNoSlot) for_lanes(lanes, [&](int i) { w.at<uint32_t>(op.dst)[i] = result[i]; });
-    if (op.dst2 != kNoSlot) {
-      uint32_t& p = w.pred(op.dst2);
-      p = (p & ~lanes) | truth;
-    }
+    if (op.dst2 != kNoSlot) put_pred(w, op.dst2, truth, lanes);
   });
 }
 
@@ -187,34 +166,12 @@ void decode_match(Decoder& d, Op& op) {
   op.cost = CostClass::warp_sync;
   op.fn = all ? (wide ? match_sync<uint64_t, true> : match_sync<uint32_t, true>)
               : (wide ? match_sync<uint64_t, false> : match_sync<uint32_t, false>);
-  const Operand& to = d.operand(0);
-  if (to.kind == Operand::Kind::pair) {
-    op.dst = d.dst(to.elems[0]);
-    op.dst2 = d.dst(to.elems[1]);
-  } else {
-    op.dst = d.dst(to);
-  }
-  op.a = d.src(d.operand(1), d.inst->type());
-  op.b = d.src(d.operand(2), Type::b32);
+  decode_destinations(d, op, d.operand(0));
+  op.a = d.src(d.operand("a"), d.inst->type());
+  op.b = d.src(d.operand("members"), Type::b32);
 }
 
 // ---- redux
-
-template <class T>
-T sum_of(T a, T b) {
-  return a + b;
-}
-template <class T>
-T least(T a, T b) {
-  return b < a ? b : a;
-}
-template <class T>
-T greatest(T a, T b) {
-  return a < b ? b : a;
-}
-uint32_t both(uint32_t a, uint32_t b) { return a & b; }
-uint32_t either(uint32_t a, uint32_t b) { return a | b; }
-uint32_t differ(uint32_t a, uint32_t b) { return a ^ b; }
 
 template <class T, auto f>
 void redux_sync(Warp& w, const Op& op) {
@@ -225,6 +182,23 @@ void redux_sync(Warp& w, const Op& op) {
     for_lanes(lanes, [&](int i) { w.at<T>(op.dst)[i] = r; });
   });
 }
+
+struct Redux {
+  std::string_view name;
+  ExecFn unsigned_words, signed_words;
+};
+template <auto f>
+constexpr Redux redux(std::string_view name) {
+  return {name, redux_sync<uint32_t, f>, redux_sync<int32_t, f>};
+}
+constexpr Redux kReductions[] = {
+    redux<[](auto a, auto b) { return a & b; }>("and"),
+    redux<[](auto a, auto b) { return a | b; }>("or"),
+    redux<[](auto a, auto b) { return a ^ b; }>("xor"),
+    redux<[](auto a, auto b) { return a + b; }>("add"),
+    redux<[](auto a, auto b) { return std::min(a, b); }>("min"),
+    redux<[](auto a, auto b) { return std::max(a, b); }>("max"),
+};
 
 // f32 min and max on bit patterns, ordered −inf … −0, +0 … +inf.
 struct FloatRedux {
@@ -261,24 +235,15 @@ void decode_redux(Decoder& d, Op& op) {
   if (type == Type::f32) {
     op.fn = i.has("max") ? redux_float<true> : redux_float<false>;
     op.set(FloatRedux{i.has("abs"), i.has("NaN")});
-  } else if (i.has("and")) {
-    op.fn = redux_sync<uint32_t, both>;
-  } else if (i.has("or")) {
-    op.fn = redux_sync<uint32_t, either>;
-  } else if (i.has("xor")) {
-    op.fn = redux_sync<uint32_t, differ>;
-  } else if (i.has("add")) {
-    op.fn = redux_sync<uint32_t, sum_of<uint32_t>>;
-  } else if (i.has("min")) {
-    op.fn = type == Type::s32 ? redux_sync<int32_t, least<int32_t>> : redux_sync<uint32_t, least<uint32_t>>;
-  } else if (i.has("max")) {
-    op.fn = type == Type::s32 ? redux_sync<int32_t, greatest<int32_t>> : redux_sync<uint32_t, greatest<uint32_t>>;
   } else {
-    d.not_modelled();
+    const auto r = std::ranges::find_if(kReductions, [&](const Redux& r) { return i.has(r.name); });
+    if (r == std::end(kReductions)) d.not_modelled();
+    // Sums wrap: they are made of unsigned words.
+    op.fn = type == Type::s32 && r->name != "add" ? r->signed_words : r->unsigned_words;
   }
-  op.dst = d.dst(d.operand(0));
-  op.a = d.src(d.operand(1), type);
-  op.b = d.src(d.operand(2), Type::b32);
+  op.dst = d.dst(d.operand("d"));
+  op.a = d.src(d.operand("a"), type);
+  op.b = d.src(d.operand("members"), Type::b32);
 }
 
 // ---- elect, activemask
@@ -288,17 +253,13 @@ void elect_sync(Warp& w, const Op& op) {
   for_members(w, w.at<uint32_t>(op.a), [&](uint32_t members, uint32_t lanes) {
     const uint32_t leader = uint32_t(__builtin_ctz(members));
     if (op.dst != kNoSlot) for_lanes(lanes, [&](int i) { w.at<uint32_t>(op.dst)[i] = leader; });
-    uint32_t& p = w.pred(op.dst2);
-    p = (p & ~lanes) | (1u << leader & lanes);
+    put_pred(w, op.dst2, 1u << leader, lanes);
   });
 }
 
 void decode_elect(Decoder& d, Op& op) {
-  op.cost = CostClass::warp_sync;
-  op.fn = elect_sync;
-  const Operand& to = d.operand(0);
-  op.dst = d.dst(to.elems.at(0));
-  op.dst2 = d.dst(to.elems.at(1));
+  finish(d, op, elect_sync, CostClass::warp_sync);
+  decode_destinations(d, op, d.operand(0));
   op.a = d.src(d.operand(1), Type::b32);
 }
 
@@ -308,8 +269,7 @@ void activemask(Warp& w, const Op& op) {
 }
 
 void decode_activemask(Decoder& d, Op& op) {
-  op.cost = CostClass::warp_sync;
-  op.fn = activemask;
+  finish(d, op, activemask, CostClass::warp_sync);
   op.dst = d.dst(d.operand(0));
 }
 
@@ -321,6 +281,6 @@ constexpr Entry kWarpOpsTable[] = {
 
 }  // namespace
 
-Table warp_ops_table() { return {std::begin(kWarpOpsTable), std::end(kWarpOpsTable)}; }
+Table warp_ops_table() { return {kWarpOpsTable}; }
 
 }  // namespace tinygpu::isa

@@ -31,7 +31,7 @@ bool blocked_on(Warp& w, Warpgroup::Conflict conflict) {
   if (conflict == Conflict::none) return false;
   if (conflict == Conflict::accumulator)
     w.report(Severity::warning, "wgmma-not-waited",
-             "this instruction touches a register of an accumulator that a wgmma.mma_async is still working on",
+             "this instruction touches a register of an accumulator that a wgmma.mma_async still uses",
              "put wgmma.wait_group before the first use of the accumulator");
   else
     w.report(Severity::warning, "wgmma-not-waited",
@@ -46,7 +46,7 @@ bool blocked_on(Warp& w, Warpgroup::Conflict conflict) {
   return false;
 }
 
-/// Runs before an op that may touch registers of a wgmma that nobody has waited for.
+/// Runs before an op that may touch registers of a wgmma for which no wait has been executed.
 void check_pending(Warp& w, const Op& op) {
   if (op.fn == mma || op.fn == commit || op.fn == wait || op.fn == fence) return;
   const auto touched = w.function().async_touches.find(uint32_t(&op - w.function().ops.data()));
@@ -127,8 +127,7 @@ bool literal(Decoder& d, std::string_view name, int64_t value) {
 
 void decode_mma(Decoder& d, Op& op) {
   const ptx::Instruction& in = *d.inst;
-  op.fn = mma;
-  op.cost = CostClass::async_issue;
+  finish(d, op, mma, CostClass::async_issue);
   if (in.types.size() != 3) d.not_modelled();
   WgmmaForm f;
   f.d = in.type(0) == ptx::Type::f32   ? WgmmaForm::Result::f32
@@ -173,20 +172,15 @@ void decode_mma(Decoder& d, Op& op) {
   op.set(f);
 }
 
-void decode_fence(Decoder&, Op& op) {
-  op.fn = fence;
-  op.cost = CostClass::fence;
-}
+void decode_fence(Decoder& d, Op& op) { finish(d, op, fence, CostClass::fence); }
 
 void decode_commit(Decoder& d, Op& op) {
-  op.fn = commit;
-  op.cost = CostClass::async_issue;
+  finish(d, op, commit, CostClass::async_issue);
   d.async_commit(kAsyncWgmma);
 }
 
 void decode_wait(Decoder& d, Op& op) {
-  op.fn = wait;
-  op.cost = CostClass::async_issue;
+  finish(d, op, wait, CostClass::async_issue);
   op.imm = d.operand(0).bits;
   d.async_wait(kAsyncWgmma, uint32_t(op.imm));
 }
@@ -199,6 +193,6 @@ constexpr Entry kWgmmaTable[] = {
 
 }  // namespace
 
-Table wgmma_table() { return {std::begin(kWgmmaTable), std::end(kWgmmaTable)}; }
+Table wgmma_table() { return {kWgmmaTable}; }
 
 }  // namespace tinygpu::isa

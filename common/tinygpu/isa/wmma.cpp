@@ -3,13 +3,11 @@
 // of 16 by 8 side by side, one of 32 by 8 two on top of each other, and one of 8 by 32 the transposed product, whose A
 // is our B. tf32 takes two steps of k 4. Registers that are left over repeat the others.
 #include <algorithm>
-#include <cstdio>
 
 #include "common/tinygpu/engines/lsu/warp_access.h"
 #include "common/tinygpu/engines/mma/mma_statistics.h"
 #include "common/tinygpu/isa/address_operand.h"
 #include "common/tinygpu/isa/families.h"
-#include "common/tinygpu/isa/halves.h"
 #include "common/tinygpu/isa/mma_pieces.h"
 
 namespace tinygpu::isa {
@@ -20,36 +18,13 @@ using ptx::Type;
 
 namespace {
 
-struct Shape {
-  uint16_t m, n, k;
-};
-
-bool shape_of(const ptx::Instruction& i, Shape& s) {
-  for (const auto& mod : i.mods) {
-    unsigned m, n, k;
-    if (std::sscanf(mod.c_str(), "m%un%uk%u", &m, &n, &k) == 3) {
-      s = {uint16_t(m), uint16_t(n), uint16_t(k)};
-      return true;
-    }
-  }
-  return false;
-}
-
-uint8_t bits_of_type(std::string_view t) {
-  if (t == "f64") return 64;
-  if (t == "f32" || t == "s32" || t == "tf32") return 32;
-  if (t == "f16" || t == "bf16") return 16;
-  if (t == "s8" || t == "u8") return 8;
-  return t == "b1" ? 1 : 4;
-}
-
 // ---- Where elements lie
 
 /// A matrix in a warp's registers: A (x: m, y: k), B (x: n, y: k), C and D (x: m, y: n).
 struct Fragment {
   char matrix;   // 'a', 'b', 'c'
   uint8_t bits;  // of an element
-  Shape shape;
+  MatrixShape shape;
 
   uint32_t register_bits() const { return bits == 64 ? 64 : 32; }
   uint32_t per_register() const { return register_bits() / bits; }
@@ -145,7 +120,7 @@ void store(Warp& w, const Op& op) {
   const bool wide = op.get<WmmaDetails>().fragment.bits == 64;
   each_access(w, op, MemoryOp::store, [&](uint32_t r, const WarpAccess& a, uint32_t bytes, uint32_t shift) {
     for_lanes(w.exec(), [&](int t) {
-      const uint64_t word = wide ? w.at<uint64_t>(op.list[r])[t] : w.at<uint32_t>(op.list[r])[t];
+      const uint64_t word = word_at(w, op.list[r], wide, t);
       const uint64_t v = word >> shift;
       std::memcpy(a.at[t], &v, bytes);
     });
@@ -161,17 +136,23 @@ void decode_memory(Decoder& d, Op& op, bool is_load) {
   Fragment& g = k.fragment;
   g.matrix = i.has("a") ? 'a' : i.has("b") ? 'b' : 'c';
   const auto types = matrix_types(i);
-  if (types.size() != 1 || !shape_of(i, g.shape)) d.not_modelled();
-  g.bits = bits_of_type(types[0]);
+  const auto shape = matrix_shape(i);
+  if (types.size() != 1 || !shape) d.not_modelled();
+  g.shape = *shape;
+  g.bits = element_bits(types[0]);
   op.set(k);
-  std::vector<uint32_t> slots;
-  add_registers(d, d.operand(is_load ? 0 : 1), is_load, g.bits == 64, slots);
+  OperandList slots;
+  if (is_load)
+    add_destinations(d, d.operand("r"), slots);
+  else
+    add_sources(d, d.operand("r"), g.bits == 64 ? Type::b64 : Type::b32, slots);
   if (slots.size() > 8) d.not_modelled();
   d.set_list(op, slots);
-  decode_address(d, op, d.operand(is_load ? 1 : 0));
+  decode_address(d, op, d.operand("address"));
   // Left out, rows (or columns) follow each other without a gap.
   const uint32_t row = g.matrix == 'a' ? g.shape.k : g.shape.n, column = g.matrix == 'b' ? g.shape.k : g.shape.m;
-  op.c = d.has(2) ? d.src(d.operand(2), Type::u32) : d.constant(k.row ? row : column, 4);
+  const Operand* stride = d.find("stride");
+  op.c = stride ? d.src(*stride, Type::u32) : d.constant(k.row ? row : column, 4);
   op.fn = is_load ? load : store;
   op.cost = is_shared(k.space) ? (is_load ? CostClass::shared_load : CostClass::shared_store)
                                : (is_load ? CostClass::global_load : CostClass::global_store);
@@ -188,8 +169,6 @@ struct MmaPieces : MmaDetails {
   bool two_steps;       // pieces 1 and 3 go on from the results of 0 and 2
 };
 static_assert(sizeof(MmaPieces) <= Op::kDetails);
-
-float value_of_half(uint32_t bits) { return value(f16(uint16_t(bits))); }
 
 void mma(Warp& w, const Op& op) {
   if (!w.converged(w.live())) return;
@@ -214,7 +193,8 @@ void mma(Warp& w, const Op& op) {
         continue;
       }
       for (uint32_t half = 0; half < 2; ++half) {
-        for (uint32_t t = 0; t < 32; ++t) widened[p][2 * i + half][t] = bits_of(value_of_half(c[t] >> (16 * half)));
+        for (uint32_t t = 0; t < 32; ++t)
+          widened[p][2 * i + half][t] = bits_of(value(f16(uint16_t(c[t] >> (16 * half)))));
         r[p].c[2 * i + half] = widened[p][2 * i + half];
       }
     }
@@ -226,10 +206,7 @@ void mma(Warp& w, const Op& op) {
     if (k.half_d)
       for (uint32_t i = 0; i < per_piece; ++i)
         for (uint32_t t = 0; t < 32; ++t) {
-          const auto half = [&](uint32_t n) {
-            const float v = std::bit_cast<float>(r[p].result<uint32_t>(n)[t]);
-            return v != v ? uint32_t(numerics::kNanF16) : bits_of(nearest<f16>(v));
-          };
+          const auto half = [&](uint32_t n) { return bits_of(nearest<f16>(r[p].result<float>(n)[t])); };
           const uint32_t word = half(2 * i) | half(2 * i + 1) << 16;
           r[p].result<uint32_t>(i)[t] = word;
         }
@@ -240,10 +217,11 @@ void mma(Warp& w, const Op& op) {
 void decode_mma(Decoder& d, Op& op) {
   const ptx::Instruction& i = *d.inst;
   MmaPieces k{};
-  Shape s;
+  const auto shape = matrix_shape(i);
   auto types = matrix_types(i);
   if (types.size() == 2) types = {types[0], "f16", "f16", types[1]};  // wmma.mma.….f32.f16: D and C of f16 operands
-  if (types.size() != 4 || !shape_of(i, s)) d.not_modelled();
+  if (types.size() != 4 || !shape) d.not_modelled();
+  const MatrixShape s = *shape;
   k.half_d = types[0] == "f16" && types[3] == "f32";
   k.half_c = types[0] == "f32" && types[3] == "f16";
   if (k.half_d) types[0] = "f32";
@@ -260,7 +238,7 @@ void decode_mma(Decoder& d, Op& op) {
   l.b = uint8_t(along);
   l.d = l.c = uint8_t(l.m / 4 / (types[0] == "f16" ? 2 : 1));
   // The list: each piece's registers. A piece of the transposed product takes B where others take A.
-  const Operand *a = &d.operand(1), *b = &d.operand(2);
+  const Operand *a = &d.operand("a"), *b = &d.operand("b");
   if (transposed) std::swap(a, b);
   const uint32_t tiles = small ? 1 : 2, steps = k.two_steps ? 2 : 1;
   const bool a_moves = transposed || s.m == 32;  // the next tile takes the next of A, or else of B
@@ -276,15 +254,14 @@ void decode_mma(Decoder& d, Op& op) {
   };
   for (uint32_t tile = 0; tile < tiles; ++tile)
     for (uint32_t step = 0; step < steps; ++step) {
-      add(d.operand(0), true, tile * d_count, d_count);
+      add(d.operand("d"), true, tile * d_count, d_count);
       add(*a, false, (a_moves ? tile * steps + step : step) * l.a, l.a);
       add(*b, false, (a_moves ? step : tile * steps + step) * l.b, l.b);
-      add(d.operand(3), false, tile * c_count, c_count);
+      add(d.operand("c"), false, tile * c_count, c_count);
     }
   d.set_list(op, slots);
   op.set(k);
-  op.cost = CostClass::mma_sync;
-  op.fn = mma;
+  finish(d, op, mma, CostClass::mma_sync);
 }
 
 constexpr Entry kWmmaTable[] = {
@@ -292,6 +269,6 @@ constexpr Entry kWmmaTable[] = {
 
 }  // namespace
 
-Table wmma_table() { return {std::begin(kWmmaTable), std::end(kWmmaTable)}; }
+Table wmma_table() { return {kWmmaTable}; }
 
 }  // namespace tinygpu::isa

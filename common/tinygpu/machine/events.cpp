@@ -14,7 +14,8 @@ void EventQueue::schedule(uint64_t time, uint64_t channel, const Origin& who, Ac
   Event e{time, seq_++, channel, who, std::move(action)};
   ++size_;
   if (full()) stop_before(0);
-  if (order_.mode == CompletionOrder::Mode::timed) {
+  // Behind one of its channel that is held back it is, too.
+  if (!queues_.contains(channel) && !delays(who)) {
     stop_before(time);
     heap_.push_back(std::move(e));
     std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
@@ -23,22 +24,32 @@ void EventQueue::schedule(uint64_t time, uint64_t channel, const Origin& who, Ac
   }
 }
 
-uint64_t EventQueue::next_time() const {
-  if (size_ == 0) return ~0ull;
-  if (order_.mode == CompletionOrder::Mode::timed) return heap_.front().time;
+bool EventQueue::delays(const Origin& who) {
+  if (order_.mode == CompletionOrder::Mode::timed) return false;
+  if (!order_.late_only) return true;
+  if (!who.op) return false;
+  const auto [known, fresh] = delayed_.try_emplace(who.op);
+  if (fresh)
+    known->second =
+        std::ranges::any_of(*order_.late_only, [w = who.where()](const SourcePlace& p) { return p.names(w); });
+  return known->second;
+}
+
+uint64_t EventQueue::next_held() const {
   uint64_t t = ~0ull;
   for (const auto& [channel, q] : queues_) t = std::min(t, q.front().time);
   return t;
 }
 
-EventQueue::Event EventQueue::take_timed() {
+void EventQueue::run_timed() {
   std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-  Event e = std::move(heap_.back());
+  const Event e = std::move(heap_.back());
   heap_.pop_back();
-  return e;
+  --size_;
+  e.action(e.time);
 }
 
-EventQueue::Event EventQueue::take_channel() {
+void EventQueue::run_held() {
   auto pick = queues_.begin();
   if (order_.mode == CompletionOrder::Mode::seeded) {
     std::advance(pick, (*random_)() % queues_.size());
@@ -46,14 +57,9 @@ EventQueue::Event EventQueue::take_channel() {
     for (auto it = queues_.begin(); it != queues_.end(); ++it)
       if (it->second.front().time > pick->second.front().time) pick = it;
   }
-  Event e = std::move(pick->second.front());
+  const Event e = std::move(pick->second.front());
   pick->second.pop_front();
   if (pick->second.empty()) queues_.erase(pick);
-  return e;
-}
-
-void EventQueue::run_one() {
-  Event e = order_.mode == CompletionOrder::Mode::timed ? take_timed() : take_channel();
   --size_;
   e.action(e.time);
 }

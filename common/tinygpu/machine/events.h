@@ -5,10 +5,13 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
+#include <unordered_map>
 #include <vector>
 
+#include "common/tinygpu/base/source_place.h"
 #include "common/tinygpu/machine/origin.h"
 
 namespace tinygpu {
@@ -17,6 +20,8 @@ namespace tinygpu {
 struct CompletionOrder {
   enum class Mode : uint8_t { timed, late, seeded } mode = Mode::timed;
   uint64_t seed = 0;
+  /// Of order late: effects of these lines alone are late, the others land at their time. Null: all are late.
+  std::shared_ptr<const std::vector<SourcePlace>> late_only = {};
 };
 
 /// Events of one channel happen in the order they were scheduled; channels are otherwise unordered, which `late` and
@@ -31,14 +36,20 @@ class EventQueue {
   /// `who`: in whose name it happens, a thread or the operation that it has issued.
   void schedule(uint64_t time, uint64_t channel, const Origin& who, Action action);
   bool empty() const { return size_ == 0; }
-  /// So many effects are in flight that nobody may start more before some have landed.
+  /// So many effects are in flight that warps start no more before some have landed.
   bool full() const { return size_ > kMost; }
-  /// Time of the earliest event. Under late/seeded: of the earliest head, only used to advance the clock.
-  uint64_t next_time() const;
-  /// Runs one event. timed: the earliest (ties: first scheduled). late: the head with the latest time. seeded: any
-  /// head.
-  void run_one();
-  CompletionOrder order() const { return order_; }
+  /// Time of the earliest event that lands at its time; ~0: there is none.
+  uint64_t next_timed() const { return heap_.empty() ? ~0ull : heap_.front().time; }
+  /// Of the earliest head of those that are held back, only used to advance the clock.
+  uint64_t next_held() const;
+  uint64_t next_time() const { return std::min(next_timed(), next_held()); }
+  /// Runs the earliest event that lands at its time (ties: first scheduled).
+  void run_timed();
+  /// Runs one that is held back. late: the head with the latest time. seeded: any head.
+  void run_held();
+  const CompletionOrder& order() const { return order_; }
+  /// Whether effects of this instruction are held back: they land late, or at random.
+  bool delays(const Origin& who);
   /// Calls f(time, who) for each event that is to come, in no particular order.
   template <class F>
   void each(F&& f) const {
@@ -71,13 +82,12 @@ class EventQueue {
     bool operator>(const Event& o) const { return time != o.time ? time > o.time : seq > o.seq; }
   };
   static constexpr uint64_t kMost = 1 << 15;
-  Event take_timed();
-  Event take_channel();
   uint64_t* horizon_ = nullptr;
   CompletionOrder order_;
   std::optional<std::mt19937_64> random_;  // seeded
   uint64_t seq_ = 0, next_channel_ = 1, size_ = 0;
-  std::vector<Event> heap_;                       // timed: a binary heap, earliest first
+  std::unordered_map<const Op*, bool> delayed_;   // of instructions, under late_only
+  std::vector<Event> heap_;                       // what lands at its time: a binary heap, earliest first
   std::map<uint64_t, std::deque<Event>> queues_;  // late, seeded: FIFO by channel
 };
 

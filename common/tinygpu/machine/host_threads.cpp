@@ -42,6 +42,8 @@ int host_processors() {
   return std::max(1, int(std::thread::hardware_concurrency()));
 }
 
+uint64_t host_memory() { return uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE)); }
+
 /// The caller opens a round, takes part, and closes it. Who is not there in time is not waited for, so a round takes no
 /// longer where the host has no core for a helper; and in the child of a fork(), which has no helpers, the caller does
 /// all. Nothing in here runs, or takes a lock, when the process ends.

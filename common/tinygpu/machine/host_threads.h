@@ -1,6 +1,7 @@
 // The host threads that advance the partitions of a launch.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -8,6 +9,8 @@ namespace tinygpu {
 
 /// The processors that this process may run on.
 int host_processors();
+/// Bytes of memory that the host has.
+uint64_t host_memory();
 
 /// Threads of its own, kept from launch to launch. None of a library that is there for the whole process, such as
 /// oneTBB: that takes its locks when the process ends, and waits forever in the child of a fork() for one that a thread

@@ -1,5 +1,5 @@
 // What a run tells those who watch it. Checks, traces and profiles are Observers; nothing else keeps books of a run,
-// and nobody who watches changes it. A run without observers pays one predictable branch an access, and none an
+// and no observer changes it. A run without observers pays one predictable branch an access, and none an
 // instruction.
 //
 // Agents are threads and asynchronous operations (PTX ISA 8.2). An operation is an agent of its own from the moment it
@@ -129,7 +129,7 @@ struct Sync {
   uint32_t offset = 0;       // of the mbarrier in it; number of the barrier
   uint64_t value = 0;
   uint64_t time = 0;
-  const Origin* who = nullptr;  // thread or operation; null: nobody in particular
+  const Origin* who = nullptr;  // thread or operation; null: none in particular
 
   /// Of the instruction: as it says, or as PTX has it where it says nothing.
   ptx::MemoryOrder order() const;
@@ -183,6 +183,8 @@ class Observer {
   virtual std::unique_ptr<Observer> another() { return nullptr; }
   /// Of these, what it wants to be told of in this launch.
   virtual uint32_t interests_in(const LaunchConfig&) const { return interests; }
+  /// It follows a grid's first cluster alone: warps of the others tell it nothing.
+  virtual bool first_cluster_only() const { return false; }
 
   virtual void on_launch(const Launch&) {}
   /// The launch is over; `stats` is null where a fault ended it.
@@ -225,7 +227,7 @@ class Observers {
   uint32_t wanted_ = 0;
 };
 
-/// An operation that observers are told of; null where nobody listens.
+/// An operation that observers are told of; null without observers.
 using ToldOperation = std::shared_ptr<AsyncOperation>;
 
 /// An operation has been issued: `who` is what acts from here on. `sm` carries it out; `more` tells what else is known.

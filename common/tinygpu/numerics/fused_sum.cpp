@@ -87,18 +87,22 @@ uint32_t to_result(SumRule::Result r, int64_t sum, int quantum) {
 
 constexpr size_t kMaxTerms = 96;
 
-}  // namespace
-
-uint32_t fused_sum(const SumRule& rule, Format a_format, Format b_format, std::span<const uint32_t> a,
-                   std::span<const uint32_t> b, const Addend& c) {
+/// Terms, products times both scales if there are any, cut to one window, added and rounded.
+uint32_t one_window(const SumRule& rule, Format a_format, Format b_format, std::span<const uint32_t> a,
+                    std::span<const uint32_t> b, const Unpacked* scale_a, const Unpacked* scale_b, const Addend& c) {
   const bool half = rule.result == SumRule::Result::f16_nearest;
   Specials specials;
+  specials.nan = scale_a && (scale_a->kind == Class::nan || scale_b->kind == Class::nan);
+  const int scale = scale_a ? scale_a->exponent + scale_b->exponent : 0;
   std::array<Term, kMaxTerms + 1> terms;
   size_t count = 0;
   for (size_t i = 0; i < a.size(); ++i)
-    if (const auto t = product(a_format, a[i], b_format, b[i], specials)) terms[count++] = *t;
+    if (const auto t = product(a_format, a[i], b_format, b[i], specials))
+      terms[count++] = {t->negative, t->magnitude, t->lsb + scale, t->raw + scale};
+  const bool no_product = count == 0;
   if (const auto t = addend(c, half ? Format::f16 : Format::f32, specials)) terms[count++] = *t;
   if (const auto word = specials.result(half)) return *word;
+  if (scale_a && no_product) return c.present ? c.bits : 0;
   if (count == 0) return 0;
   int largest = rule.floor;
   for (size_t i = 0; i < count; ++i) largest = std::max(largest, terms[i].raw);
@@ -108,30 +112,17 @@ uint32_t fused_sum(const SumRule& rule, Format a_format, Format b_format, std::s
   return to_result(rule.result, sum, quantum);
 }
 
+}  // namespace
+
+uint32_t fused_sum(const SumRule& rule, Format a_format, Format b_format, std::span<const uint32_t> a,
+                   std::span<const uint32_t> b, const Addend& c) {
+  return one_window(rule, a_format, b_format, a, b, nullptr, nullptr, c);
+}
+
 uint32_t fused_sum_scaled(Format a_format, Format b_format, std::span<const uint32_t> a, std::span<const uint32_t> b,
                           uint32_t scale_a, uint32_t scale_b, const Addend& c) {
   const Unpacked sa = unpack(Format::ue8m0, scale_a), sb = unpack(Format::ue8m0, scale_b);
-  Specials specials;
-  specials.nan = sa.kind == Class::nan || sb.kind == Class::nan;
-  const int scale = sa.exponent + sb.exponent;
-  std::array<Term, kMaxTerms + 1> terms;
-  size_t count = 0;
-  for (size_t i = 0; i < a.size(); ++i)
-    if (auto t = product(a_format, a[i], b_format, b[i], specials)) {
-      t->raw += scale;
-      t->lsb += scale;
-      terms[count++] = *t;
-    }
-  const bool no_product = count == 0;
-  if (const auto t = addend(c, Format::f32, specials)) terms[count++] = *t;
-  if (const auto word = specials.result(false)) return *word;
-  if (no_product) return c.present ? c.bits : 0;
-  int largest = kSumF32.floor;
-  for (size_t i = 0; i < count; ++i) largest = std::max(largest, terms[i].raw);
-  const int quantum = largest - kSumF32.window;
-  int64_t sum = 0;
-  for (size_t i = 0; i < count; ++i) sum += terms[i].cut(quantum);
-  return to_result(kSumF32.result, sum, quantum);
+  return one_window(kSumF32, a_format, b_format, a, b, &sa, &sb, c);
 }
 
 uint32_t fused_sum_fp4(Format scale_format, std::span<const uint32_t> a, std::span<const uint32_t> b,

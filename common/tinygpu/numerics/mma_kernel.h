@@ -40,6 +40,7 @@ struct MmaTile {
   bool saturate = false;  // integers
   // Scaled kinds: each operand has `scales` factors a row, for `terms / scales` elements each.
   Format scale_format = Format::ue8m0;
+  bool spread = false;  // of a sparse MMA: A has zeros where it has no elements
   uint32_t scales = 0;
   const uint8_t *a_scales = nullptr, *b_scales = nullptr;  // as in ScalePlanes
   /// Accumulators: word of (row, column) at d[column * column_stride + lane[row / 16] + row % 16]. f16 accumulators are
@@ -58,7 +59,7 @@ const char* mma_level();
 /// For tests: all levels that there are, the fastest first; whether this CPU runs one.
 std::vector<const char*> mma_levels();
 bool mma_has_level(const char* level);
-/// For tests: runs the named level; false if this CPU lacks it or the tile is of a kind that it does not know.
+/// For tests: mma() at the named level; false, and nothing done, if this CPU lacks it.
 bool mma_at_level(const char* level, const MmaTile& tile);
 
 /// The pattern of element (k, r) of an operand.

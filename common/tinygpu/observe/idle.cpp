@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "common/tinygpu/machine/chip/launch.h"
 #include "common/tinygpu/program/lower/decoder.h"
 
 namespace tinygpu::observe {
@@ -10,10 +9,6 @@ namespace {
 
 /// An operation's number in its partition, from 0 on.
 size_t number_of(uint64_t id) { return size_t(id & ((uint64_t(1) << AsyncOperation::kPartitionShift) - 1)) - 1; }
-
-bool is_mma(AsyncOperation::Kind kind) {
-  return kind == AsyncOperation::Kind::mma || kind == AsyncOperation::Kind::wgmma;
-}
 
 }  // namespace
 
@@ -36,15 +31,8 @@ void IdleCauses::Sum::add(const Sum& other) {
   for (const auto& [cause, cycles] : other.idle) idle[cause] += cycles;
 }
 
-void IdleCauses::on_launch(const Launch& launch) {
-  parts_.clear();
-  parts_.resize(launch.partitions().size());
-}
-
-IdleCauses::Part& IdleCauses::part_of(const Cta& cta) { return parts_[cta.cluster.partition.index]; }
-
 void IdleCauses::on_cta(const Cta& cta, bool starts, uint64_t time) {
-  Part& part = part_of(cta);
+  Part& part = parts_.of(cta);
   if (starts) {
     part.ctas[cta.key].start = time;
     return;
@@ -55,7 +43,7 @@ void IdleCauses::on_cta(const Cta& cta, bool starts, uint64_t time) {
 }
 
 void IdleCauses::on_issue(const AsyncOperation& o) {
-  Part& part = parts_[o.partition()];
+  Part& part = parts_.of(o);
   part.operations.resize(number_of(o.id) + 1);
   part.operations.back() = o.kind;
   const auto it = part.ctas.find(o.who.cta);
@@ -70,7 +58,7 @@ void IdleCauses::on_issue(const AsyncOperation& o) {
 
 void IdleCauses::on_complete(const AsyncOperation& o) {
   if (!is_mma(o.kind)) return;
-  Part& part = parts_[o.partition()];
+  Part& part = parts_.of(o);
   const auto it = part.ctas.find(o.who.cta);
   if (it != part.ctas.end()) it->second.last_mma = std::max(it->second.last_mma, o.end);
   std::vector<Interval>& busy = part.sms[o.sm].busy;
@@ -94,7 +82,7 @@ IdleCause IdleCauses::cause_of(Part& part, const Origin& who) {
 }
 
 void IdleCauses::on_sync(const Sync& s) {
-  Part& part = part_of(*s.cta);
+  Part& part = parts_.of(*s.cta);
   switch (s.kind) {
     case Sync::Kind::arrive:
     case Sync::Kind::complete_tx:
@@ -120,7 +108,7 @@ void IdleCauses::on_sync(const Sync& s) {
 
 void IdleCauses::on_wait(const Wait& w) {
   using Kind = BlockReason::Kind;
-  Part& part = part_of(w.warp.cta());
+  Part& part = parts_.of(w.warp.cta());
   WarpRecord& warp = part.ctas[w.warp.cta().key].warps[int(w.warp.index())];
   const BlockReason& reason = w.group.reason;
   IdleCause cause = IdleCause::instructions;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/tinygpu/machine/per_partition.h"
 #include "common/tinygpu/observe/wording.h"
 
 namespace tinygpu::observe {
@@ -27,7 +28,7 @@ const char* name_of(IdleCause cause);
 /// Told of what happens in a launch, by the Observer that owns it.
 class IdleCauses {
  public:
-  void on_launch(const Launch&);
+  void on_launch(const Launch& launch) { parts_.clear(launch); }
   void on_cta(const Cta&, bool starts, uint64_t time);
   void on_issue(const AsyncOperation&);
   void on_complete(const AsyncOperation&);
@@ -75,11 +76,10 @@ class IdleCauses {
     std::map<std::pair<CtaKey, uint32_t>, Barrier> barriers;
     std::vector<AsyncOperation::Kind> operations;  // by their number in the partition
   };
-  Part& part_of(const Cta& cta);
   static IdleCause cause_of(Part& part, const Origin& who);
   static void fold(Part& part, const CtaRecord& cta, uint64_t end);
 
-  std::vector<Part> parts_;  // by SmPartition::index
+  PerPartition<Part> parts_;
 };
 
 }  // namespace tinygpu::observe

@@ -8,6 +8,7 @@
 
 #include "common/tinygpu/base/readable_name.h"
 #include "common/tinygpu/machine/chip/gpu.h"
+#include "common/tinygpu/machine/chip/launch_activity.h"
 
 namespace tinygpu::observe {
 namespace {
@@ -48,17 +49,21 @@ void MemoryCost::add(const MemoryCost& other) {
   ideal += other.ideal;
 }
 
+void IssueCost::add(const IssueCost& other) {
+  issued += other.issued;
+  operands += other.operands;
+  port += other.port;
+}
+
 uint64_t LineCost::waited() const {
   return std::accumulate(waits.begin(), waits.end(), operands + port,
                          [](uint64_t sum, const auto& w) { return sum + w.second; });
 }
 
 void RoleCost::add(const RoleCost& other) {
+  IssueCost::add(other);
   warps += other.warps;
   lived += other.lived;
-  issued += other.issued;
-  operands += other.operands;
-  port += other.port;
   for (const auto& [wait, cycles] : other.waits) waits[wait] += cycles;
 }
 
@@ -68,16 +73,14 @@ Profile::Profile(std::shared_ptr<std::vector<KernelProfile>> kernels)
 Profile::~Profile() = default;
 
 void Profile::on_launch(const Launch& launch) {
-  parts_.clear();
-  parts_.resize(launch.partitions().size());
+  parts_.clear(launch);
+  mbarriers_.clear();
   idle_.on_launch(launch);
 }
 
-Profile::Part& Profile::part_of(const Cta& cta) { return parts_[cta.cluster.partition.index]; }
-
 void Profile::on_cta(const Cta& cta, bool starts, uint64_t time) {
   idle_.on_cta(cta, starts, time);
-  Part& part = part_of(cta);
+  Part& part = parts_.of(cta);
   if (starts) {
     CtaCost& c = part.ctas[cta.key];
     c.start = time;
@@ -99,23 +102,21 @@ void Profile::fold(Part& part, const CtaCost& cta, uint64_t end, const Launch& l
     RoleCost& role = part.roles[name.empty() ? "others" : name];
     ++role.warps;
     role.lived += end - std::min(end, cta.start);
-    role.issued += warp.issued;
-    role.operands += warp.operands;
-    role.port += warp.port;
+    role.IssueCost::add(warp);
     for (const WaitCost& w : warp.waits)
-      role.waits[{name_of(w.reason), place_of(where_at(launch, *w.function, *w.op))}] += w.cycles;
+      role.waits[{w.what, place_of(where_at(launch, *w.function, *w.op))}] += w.cycles;
   }
 }
 
 void Profile::on_issue(const AsyncOperation& o) {
   idle_.on_issue(o);
-  if (WarpCost* warp = parts_[o.partition()].warp(o.who.cta, o.who.warp)) warp->role.add(o.kind);
+  if (WarpCost* warp = parts_.of(o).warp(o.who.cta, o.who.warp)) warp->role.add(o.kind);
 }
 
 void Profile::on_complete(const AsyncOperation& o) {
   idle_.on_complete(o);
   using Kind = AsyncOperation::Kind;
-  Part& part = parts_[o.partition()];
+  Part& part = parts_.of(o);
   switch (o.kind) {
     case Kind::mma:
     case Kind::wgmma: part.tensor_core_busy += o.busy; break;
@@ -154,12 +155,12 @@ Profile::WarpCost* Profile::Part::warp(const CtaKey& cta, int warp) {
 
 void Profile::on_wait(const Wait& w) {
   idle_.on_wait(w);
-  Part& part = part_of(w.warp.cta());
+  Part& part = parts_.of(w.warp.cta());
   const BlockReason& reason = w.group.reason;
   const auto add = [&](std::vector<WaitCost>& waits) {
     auto it = std::ranges::find_if(
         waits, [&](const WaitCost& other) { return other.op == &w.op && same_name(other.reason, reason); });
-    if (it == waits.end()) it = waits.insert(it, {w.group.function, &w.op, reason, 0});
+    if (it == waits.end()) it = waits.insert(it, {w.group.function, &w.op, reason, 0, name_of(reason, mbarriers_)});
     it->cycles += w.end - w.begin;
   };
   add(part.site(*w.group.function, w.op).waits);
@@ -167,21 +168,17 @@ void Profile::on_wait(const Wait& w) {
 }
 
 void Profile::on_instruction(const Executed& e) {
-  Part& part = part_of(e.warp.cta());
+  Part& part = parts_.of(e.warp.cta());
   SiteCost& site = part.site(e.function, e.op);
   site.executions += !e.again;
-  const auto add = [&](auto& to) {
-    to.operands += e.operands - e.ready;
-    to.port += e.issued - e.operands;
-    to.issued += e.done - e.issued;
-  };
-  add(site);
+  const IssueCost cost{e.done - e.issued, e.operands - e.ready, e.issued - e.operands};
+  site.add(cost);
   // The exit of a CTA's last thread comes when the CTA is gone.
-  if (WarpCost* warp = part.warp(e.warp.cta().key, int(e.warp.index()))) add(*warp);
+  if (WarpCost* warp = part.warp(e.warp.cta().key, int(e.warp.index()))) warp->add(cost);
 }
 
 void Profile::on_traffic(const MemoryTraffic& t) {
-  parts_[t.partition.index]
+  parts_.of(t.partition)
       .site(*t.who.function, *t.who.op)
       .memory.add({t.shared_bytes, t.l2_bytes, uint64_t(L2Cache::kLine) * t.missed, t.passes, t.ideal});
 }
@@ -211,10 +208,8 @@ void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
         const Where where = where_at(launch, *f.function, f.function->ops[i]);
         LineCost& line = k.lines[place_of(where)];
         line.executions += site.executions;
-        line.issued += site.issued;
-        line.operands += site.operands;
-        line.port += site.port;
-        for (const WaitCost& w : site.waits) line.waits[name_of(w.reason)] += w.cycles;
+        line.add(site);
+        for (const WaitCost& w : site.waits) line.waits[w.what] += w.cycles;
         line.memory.add(site.memory);
         line.file = where.cuda_file;
         line.line = where.cuda_line ? where.cuda_line : where.ptx_line;
@@ -235,6 +230,11 @@ void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
   k.cycles += stats->cycles;
   k.instructions += stats->instructions;
   k.sm_cycles += stats->cycles * sms;
+  const PowerTiming power(launch.gpu.spec);
+  k.cold += power.cold(activity_of(*stats));
+  k.sustained += power.sustained(activity_of(*stats));
+  if (stats->cycles > k.longest) k.band = error_band_of(*stats, launch.gpu.spec).mean;
+  k.longest = std::max(k.longest, stats->cycles);
   k.tensor_core.add(idle_.sum(launch.start_time, launch.start_time + stats->cycles));
 }
 
@@ -315,6 +315,9 @@ nlohmann::ordered_json KernelProfile::json() const {
                               {"tma_bytes_out", copied_out},
                               {"occupancy", {{"ctas_per_sm", fits}, {"limit", fits_limit}}},
                               {"waves", waves},
+                              {"seconds", {{"cold", cold.seconds}, {"sustained", sustained.seconds}}},
+                              {"joules", {{"cold", cold.joules}, {"sustained", sustained.joules}}},
+                              {"band", band},
                               {"memory", json_of(memory)}};
   if (tensor_core.all) {
     k["tensor_core"]["busy"] = share(tensor_core.busy, tensor_core.all) / 100;

@@ -10,6 +10,7 @@
 
 #include "common/tinygpu/observe/idle.h"
 #include "common/tinygpu/observe/wording.h"
+#include "common/tinygpu/timing/power.h"
 
 namespace tinygpu::observe {
 
@@ -23,12 +24,17 @@ struct MemoryCost {
   void add(const MemoryCost& other);
 };
 
+/// Cycles in which instructions were issued, or kept warps waiting.
+struct IssueCost {
+  uint64_t issued = 0;    // from the issue until the next instruction may follow
+  uint64_t operands = 0;  // waited for results of loads and other late operands
+  uint64_t port = 0;      // waited for the sub-partition's issue port
+  void add(const IssueCost& other);
+};
+
 /// Cycles of one instruction or line, summed over the warps that executed it.
-struct LineCost {
+struct LineCost : IssueCost {
   uint64_t executions = 0;                // warp instructions
-  uint64_t issued = 0;                    // cycles from its issue until the next may follow
-  uint64_t operands = 0;                  // waited for results of loads and other late operands
-  uint64_t port = 0;                      // waited for the sub-partition's issue port
   std::map<std::string, uint64_t> waits;  // blocked, by what for
   std::string file;                       // CUDA source; empty where the program was built without -lineinfo
   int line = 0;                           // in it, or in the PTX
@@ -38,10 +44,9 @@ struct LineCost {
 };
 
 /// What the warps of one role did.
-struct RoleCost {
+struct RoleCost : IssueCost {
   uint64_t warps = 0;
   uint64_t lived = 0;  // cycles from the CTA's start to its end
-  uint64_t issued = 0, operands = 0, port = 0;
   struct Wait {
     std::string what, place;
     auto operator<=>(const Wait&) const = default;
@@ -61,9 +66,12 @@ struct KernelProfile {
   uint64_t copied_in = 0, copied_out = 0;       // bytes by TMA
   IdleCauses::Sum tensor_core;                  // of those that got an MMA: busy, and why not
   MemoryCost memory;
-  uint32_t fits = 0;       // CTAs on an SM at a time, as far as its resources go
-  std::string fits_limit;  // and what allows no more
-  double waves = 0;        // of a launch: its CTAs by those that fit on the GPU at a time; the most of all launches
+  uint32_t fits = 0;           // CTAs on an SM at a time, as far as its resources go
+  std::string fits_limit;      // and what allows no more
+  double waves = 0;            // of a launch: its CTAs by those that fit on the GPU at a time; the most of all launches
+  PoweredRun cold, sustained;  // of all launches: each alone, each of a long loop
+  double band = 0;             // error of predicted cycles in the class of the longest launch: the mean of its rows
+  uint64_t longest = 0;        // cycles
   std::map<std::string, LineCost> lines;  // by place_of()
   std::map<std::string, RoleCost> roles;  // by Role::name()
   /// Several lines, ends with a newline.
@@ -97,11 +105,12 @@ class Profile final : public Observer {
     const Op* op;
     BlockReason reason;
     uint64_t cycles;
+    std::string what;  // it waits for
   };
   /// What a LineCost is made of, for one instruction.
-  struct SiteCost {
+  struct SiteCost : IssueCost {
     bool seen = false;
-    uint64_t executions = 0, issued = 0, operands = 0, port = 0;
+    uint64_t executions = 0;
     std::vector<WaitCost> waits;
     MemoryCost memory;
   };
@@ -109,9 +118,8 @@ class Profile final : public Observer {
     const Function* function = nullptr;
     std::vector<SiteCost> sites;  // by place in Function::ops
   };
-  struct WarpCost {
+  struct WarpCost : IssueCost {
     Role role;
-    uint64_t issued = 0, operands = 0, port = 0;
     std::vector<WaitCost> waits;
   };
   struct CtaCost {
@@ -131,10 +139,10 @@ class Profile final : public Observer {
     WarpCost* warp(const CtaKey& cta, int warp);
   };
   explicit Profile(std::shared_ptr<std::vector<KernelProfile>> kernels);
-  Part& part_of(const Cta& cta);
   static void fold(Part& part, const CtaCost& cta, uint64_t end, const Launch& launch);
 
-  std::vector<Part> parts_;  // by SmPartition::index
+  MbarrierNames mbarriers_;
+  PerPartition<Part> parts_;
   IdleCauses idle_;
   std::shared_ptr<std::vector<KernelProfile>> kernels_;  // of all that add to the same ones
 };

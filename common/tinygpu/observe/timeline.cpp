@@ -8,19 +8,8 @@
 #include "common/tinygpu/machine/chip/gpu.h"
 
 namespace tinygpu::observe {
-namespace {
 
-bool is_copy(AsyncOperation::Kind kind) {
-  using Kind = AsyncOperation::Kind;
-  return kind == Kind::tensor_load || kind == Kind::bulk_load || kind == Kind::tensor_store || kind == Kind::bulk_store;
-}
-bool is_mma(AsyncOperation::Kind kind) {
-  return kind == AsyncOperation::Kind::mma || kind == AsyncOperation::Kind::wgmma;
-}
-
-}  // namespace
-
-std::string Track::name(const std::string& role) const {
+std::string Track::name(const std::string& what) const {
   switch (kind) {
     case Kind::kernel: return "kernel";
     case Kind::tma: return "TMA";
@@ -28,10 +17,17 @@ std::string Track::name(const std::string& role) const {
     case Kind::commit: return "commits";
     case Kind::tmem: return "Tensor Memory port";
     case Kind::other: return "other copies";
-    case Kind::warp: return fmt::format("CTA slot {} warp {}{}{}", slot, index, role.empty() ? "" : ": ", role);
-    case Kind::mbarrier: return fmt::format("CTA slot {} mbarrier {:#x}", slot, index);
+    case Kind::warp: return fmt::format("CTA slot {} warp {}{}{}", slot, index, what.empty() ? "" : ": ", what);
+    case Kind::mbarrier: return fmt::format("CTA slot {} {}", slot, what);
   }
   return {};
+}
+
+std::string name_of(const Track& track, const std::map<Track, Role>& roles,
+                    const std::map<Track, std::string>& mbarriers) {
+  if (const auto role = roles.find(track); role != roles.end()) return track.name(role->second.name());
+  const auto mbarrier = mbarriers.find(track);
+  return track.name(mbarrier != mbarriers.end() ? mbarrier->second : "");
 }
 
 Timeline::Timeline(TimelineLimits limits) : Observer(operations | synchronisation | waits | traffic), limits_(limits) {}
@@ -52,16 +48,14 @@ std::unique_ptr<Observer> Timeline::another() { return std::make_unique<Another>
 
 void Timeline::on_launch(const Launch& launch) {
   active_ = (main_ ? main_ : this)->kernels_++ < limits_.kernels;
-  parts_.clear();
-  parts_.resize(launch.partitions().size());
+  parts_.clear(launch);
+  mbarriers_.clear();
 }
 
 void Timeline::on_end(const Launch& launch, const LaunchStats*) {
   if (active_) take(launch, whole(launch));
   active_ = false;
 }
-
-Timeline::Part& Timeline::part_of(const Cta& cta) { return parts_[cta.cluster.partition.index]; }
 
 void Timeline::add(Part& part, Span span) {
   if (part.spans.size() >= limits_.spans) {
@@ -73,7 +67,7 @@ void Timeline::add(Part& part, Span span) {
 
 void Timeline::on_cta(const Cta& cta, bool starts, uint64_t time) {
   if (!active_) return;
-  Part& part = part_of(cta);
+  Part& part = parts_.of(cta);
   std::vector<bool>& taken = part.taken[cta.sm.index];
   if (starts) {
     const auto free = std::find(taken.begin(), taken.end(), false);
@@ -95,7 +89,7 @@ void Timeline::on_cta(const Cta& cta, bool starts, uint64_t time) {
 
 void Timeline::on_issue(const AsyncOperation& o) {
   if (!active_) return;
-  Part& part = parts_[o.partition()];
+  Part& part = parts_.of(o);
   const auto place = part.places.find(o.who.cta);
   if (place != part.places.end() && shown(place->second.sm))
     part.roles[{Track::Kind::warp, place->second.sm, place->second.slot, uint32_t(o.who.warp)}].add(o.kind);
@@ -106,7 +100,7 @@ void Timeline::on_issue(const AsyncOperation& o) {
 
 void Timeline::on_complete(const AsyncOperation& o) {
   if (!shown(o.sm)) return;
-  Part& part = parts_[o.partition()];
+  Part& part = parts_.of(o);
   if (is_copy(o.kind)) part.changes.push_back({o.sm, o.end, -int64_t(o.bytes), 0});
   if (is_mma(o.kind)) part.changes.push_back({o.sm, o.end, 0, -1});
   using Kind = AsyncOperation::Kind;
@@ -132,7 +126,7 @@ void Timeline::on_complete(const AsyncOperation& o) {
 
 void Timeline::on_sync(const Sync& s) {
   if (!shown(s.cta->sm.index)) return;
-  Part& part = part_of(*s.cta);
+  Part& part = parts_.of(*s.cta);
   switch (s.kind) {
     case Sync::Kind::init: part.barriers[{s.cta, s.offset}] = {s.time, {}, ~0ull, {}}; break;
     case Sync::Kind::inval: part.barriers.erase({s.cta, s.offset}); break;
@@ -146,6 +140,7 @@ void Timeline::on_sync(const Sync& s) {
       Span span;
       span.track = {Track::Kind::mbarrier, s.cta->sm.index, place == part.places.end() ? 0 : place->second.slot,
                     s.offset};
+      if (std::string& name = part.mbarriers[span.track]; name.empty()) name = mbarriers_.of(*s.cta, s.offset);
       span.name = fmt::format("phase {}", s.value);
       span.begin = b.begin;
       span.end = s.time;
@@ -173,11 +168,11 @@ void Timeline::on_sync(const Sync& s) {
 void Timeline::on_wait(const Wait& w) {
   const Cta& cta = w.warp.cta();
   if (!shown(cta.sm.index)) return;
-  Part& part = part_of(cta);
+  Part& part = parts_.of(cta);
   const auto place = part.places.find(cta.key);
   Span span;
   span.track = {Track::Kind::warp, cta.sm.index, place == part.places.end() ? 0 : place->second.slot, w.warp.index()};
-  span.name = name_of(w.group.reason);
+  span.name = name_of(w.group.reason, mbarriers_);
   span.who = origin_of(w);
   span.begin = w.begin;
   span.end = w.end;
@@ -190,9 +185,8 @@ void Timeline::on_wait(const Wait& w) {
 void Timeline::on_traffic(const MemoryTraffic& t) {
   if (!shown(t.sm) || !(t.l2_bytes || t.missed)) return;
   const uint64_t time = t.time - t.time % KernelTimeline::kTrafficCycles;
-  auto& sum = parts_[t.partition.index]
-                  .traffic.try_emplace({t.sm, time}, KernelTimeline::Traffic{t.sm, time, 0, 0})
-                  .first->second;
+  auto& sum =
+      parts_.of(t.partition).traffic.try_emplace({t.sm, time}, KernelTimeline::Traffic{t.sm, time, 0, 0}).first->second;
   sum.l2 += t.l2_bytes;
   sum.device += uint64_t(L2Cache::kLine) * t.missed;
 }
@@ -207,6 +201,7 @@ KernelTimeline Timeline::whole(const Launch& launch) {
     for (const auto& [key, traffic] : part.traffic) t.traffic.push_back(traffic);
     t.stays.insert(t.stays.end(), part.stays.begin(), part.stays.end());
     for (const auto& [track, role] : part.roles) t.roles[track].add(role);
+    t.mbarriers.insert(part.mbarriers.begin(), part.mbarriers.end());
     t.left_out += part.left_out;
   }
   std::stable_sort(t.spans.begin(), t.spans.end(), [](const Span& a, const Span& b) {

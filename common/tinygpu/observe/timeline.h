@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/tinygpu/machine/per_partition.h"
 #include "common/tinygpu/observe/wording.h"
 
 namespace tinygpu::observe {
@@ -24,15 +25,19 @@ struct Track {
   uint32_t sm = 0, slot = 0;  // slot: of the CTA on its SM
   uint32_t index = 0;         // of the warp; offset of the mbarrier
   auto operator<=>(const Track&) const = default;
-  /// "TMA", "CTA slot 0 warp 1: MMA", "CTA slot 0 mbarrier 0x410" …
-  std::string name(const std::string& role) const;
+  /// "TMA", "CTA slot 0 warp 1: MMA", "CTA slot 0 mbarrier full[1]" … `what`: the warp's role, the mbarrier's name.
+  std::string name(const std::string& what) const;
 };
+
+/// Its name with what is known of it: the role of a warp, the name of an mbarrier.
+std::string name_of(const Track& track, const std::map<Track, Role>& roles,
+                    const std::map<Track, std::string>& mbarriers);
 
 struct Span {
   Track track;
   uint32_t row = 0;  // within the track
   std::string name;
-  Origin who;  // launch null: nobody in particular
+  Origin who;  // launch null: none in particular
   uint64_t begin = 0, end = 0, bytes = 0, issued = 0;
   uint64_t busy = 0;                // cycles from `begin` on in which an operation's unit takes nothing else
   uint64_t operation = 0;           // that it shows
@@ -69,8 +74,9 @@ struct KernelTimeline {
   std::vector<Change> changes;   // by SM, then by time
   std::vector<Traffic> traffic;  // by SM, then by time, those that had some
   std::vector<Stay> stays;
-  std::map<Track, Role> roles;  // of warps
-  uint64_t left_out = 0;        // spans
+  std::map<Track, Role> roles;             // of warps
+  std::map<Track, std::string> mbarriers;  // "mbarrier full[1]"
+  uint64_t left_out = 0;                   // spans
 };
 
 /// Collects, and hands over each launch as it ends.
@@ -120,12 +126,12 @@ class Timeline : public Observer {
     std::map<CtaKey, Place> places;
     std::map<uint32_t, std::vector<bool>> taken;  // SM → slots
     std::map<Track, Role> roles;
+    std::map<Track, std::string> mbarriers;
     std::map<std::pair<CtaKey, int>, OpenWait> waits;  // the last one of a warp
     uint64_t left_out = 0;
   };
 
   bool shown(uint32_t sm) const { return active_ && sm < limits_.sms; }
-  Part& part_of(const Cta& cta);
   void add(Part& part, Span span);
   KernelTimeline whole(const Launch& launch);
 
@@ -134,7 +140,8 @@ class Timeline : public Observer {
   uint32_t kernels_ = 0, beside_ = 0;
   Timeline* main_ = nullptr;  // that counts the kernels; null: this one
   uint32_t first_slot_ = 0;   // of the CTAs on an SM: those of grids that run beside each other are told apart
-  std::vector<Part> parts_;   // by SmPartition::index
+  MbarrierNames mbarriers_;
+  PerPartition<Part> parts_;
 };
 
 }  // namespace tinygpu::observe

@@ -38,6 +38,7 @@ uint32_t Trace::row_of(const Track& track, uint32_t row) {
 
 void Trace::take(const Launch& launch, const KernelTimeline& t) {
   for (const auto& [track, role] : t.roles) roles_[track].add(role);
+  mbarriers_.insert(t.mbarriers.begin(), t.mbarriers.end());
   for (const Span& s : t.spans) {
     nlohmann::json args = {{"cycles", s.end - s.begin}};
     if (s.who.launch) {
@@ -125,8 +126,7 @@ void Trace::write_rows() {
              {"args", {{"name", fmt::format("SM {} (1 ns is 1 cycle)", track.sm)}}}});
       write({{"ph", "M"}, {"pid", pid}, {"name", "process_sort_index"}, {"args", {{"sort_index", pid}}}});
     }
-    const auto role = roles_.find(track);
-    std::string name = track.name(role == roles_.end() ? "" : role->second.name());
+    std::string name = name_of(track, roles_, mbarriers_);
     if (row) name += fmt::format(" ({})", row + 1);
     write({{"ph", "M"}, {"pid", pid}, {"tid", tid}, {"name", "thread_name"}, {"args", {{"name", name}}}});
     write(

@@ -31,6 +31,7 @@ class Trace final : public Timeline {
   uint64_t arrows_ = 0;
   std::map<std::pair<Track, uint32_t>, uint32_t> rows_;  // track and row → tid
   std::map<Track, Role> roles_;
+  std::map<Track, std::string> mbarriers_;
 };
 
 }  // namespace tinygpu::observe

@@ -3,13 +3,24 @@
 #include <fmt/format.h>
 
 #include "common/tinygpu/machine/chip/gpu.h"
+#include "common/tinygpu/machine/sync/mbarrier_name.h"
 
 namespace tinygpu::observe {
 
-std::string name_of(const BlockReason& reason) {
+std::string MbarrierNames::of(const Cta& owner, uint32_t offset) {
+  const std::lock_guard lock(mutex_);
+  std::string& name = names_[offset];
+  if (name.empty()) {
+    const std::string expression = mbarrier_expression(owner, offset);
+    name = expression.empty() ? fmt::format("mbarrier {:#x}", offset) : "mbarrier " + expression;
+  }
+  return name;
+}
+
+std::string name_of(const BlockReason& reason, MbarrierNames& mbarriers) {
   using Kind = BlockReason::Kind;
   switch (reason.kind) {
-    case Kind::mbarrier: return reason.cta ? fmt::format("mbarrier {:#x}", reason.address) : std::string("mbarrier");
+    case Kind::mbarrier: return reason.cta ? mbarriers.of(*reason.cta, reason.address) : std::string("mbarrier");
     case Kind::cta_barrier: return fmt::format("barrier {}", reason.id);
     case Kind::cluster_barrier: return "barrier.cluster";
     case Kind::converge: return "lanes of the warp to converge";
@@ -29,6 +40,14 @@ bool same_name(const BlockReason& one, const BlockReason& other) {
     case Kind::cta_barrier: return one.id == other.id;
     default: return one.what == other.what;
   }
+}
+
+bool is_copy(AsyncOperation::Kind kind) {
+  using Kind = AsyncOperation::Kind;
+  return kind == Kind::tensor_load || kind == Kind::bulk_load || kind == Kind::tensor_store || kind == Kind::bulk_store;
+}
+bool is_mma(AsyncOperation::Kind kind) {
+  return kind == AsyncOperation::Kind::mma || kind == AsyncOperation::Kind::wgmma;
 }
 
 std::string Role::name() const {

@@ -1,17 +1,34 @@
 // Names that traces and profiles give to waits and to warps.
 #pragma once
 #include <cstdint>
+#include <mutex>
 #include <string>
+#include <unordered_map>
 
 #include "common/tinygpu/machine/observe.h"
 #include "common/tinygpu/machine/warp/warp.h"
 
 namespace tinygpu::observe {
 
-/// What lanes waited for: "mbarrier 0x410", "barrier 1", "tcgen05.wait::ld" …
-std::string name_of(const BlockReason& reason);
+/// Names of a launch's mbarriers by their place in shared memory: what one CTA has there, all have. From any thread.
+class MbarrierNames {
+ public:
+  /// "mbarrier full[1]" (machine/sync/mbarrier_name.h), or "mbarrier 0x410".
+  std::string of(const Cta& owner, uint32_t offset);
+  void clear() { names_.clear(); }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<uint32_t, std::string> names_;
+};
+
+/// What lanes waited for: "mbarrier full[1]", "barrier 1", "tcgen05.wait::ld" … While they wait.
+std::string name_of(const BlockReason& reason, MbarrierNames& mbarriers);
 /// Whether name_of() says the same of both. False also where texts of their own happen to be equal.
 bool same_name(const BlockReason& one, const BlockReason& other);
+
+bool is_copy(AsyncOperation::Kind kind);  // by TMA
+bool is_mma(AsyncOperation::Kind kind);
 
 /// What a warp does for the kernel, by the asynchronous operations that it issues.
 class Role {

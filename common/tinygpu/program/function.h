@@ -47,6 +47,12 @@ struct AsyncTouch {
   std::vector<uint32_t> reads, writes;
 };
 
+/// Where a register of the PTX is while ops `first` to `last` run, or wait to run: nothing else uses its slot then.
+struct RegisterPlace {
+  uint32_t reg = 0;  // index into ptx::Function::registers
+  uint32_t slot = 0, first = 0, last = 0;
+};
+
 struct SassCode;  // program/sass/sass_code.h
 
 /// What lowering makes of one ptx::Function.
@@ -62,10 +68,14 @@ struct Function {
   uint32_t param_bytes = 0;    // of the bank (entries)
   uint32_t static_shared = 0;  // bytes from kSharedBase, entries only; includes what called functions use
   std::unordered_map<const ptx::Variable*, uint32_t> shared_offsets;  // entries: of those, from the window's begin
-  uint32_t local_bytes = 0;     // per lane: parameters and returns (functions), depot, outgoing call parameters
+  uint32_t local_bytes = 0;  // per lane: parameters and returns (functions), depot, outgoing call parameters
+  /// Of a thread's stack, a frame: what a cubin beside the PTX says (kernels), or local variables and a return address.
+  uint32_t stack_bytes = 0;
+  bool stack_known = false;     // from a cubin
   uint32_t register_bytes = 0;  // frame size in the warp's register file
   std::vector<FrameConstant> constants;
   std::vector<Op> ops;
+  std::vector<RegisterPlace> registers;  // by their first op
   std::deque<std::vector<uint32_t>> lists;
   std::unordered_map<uint32_t, AsyncTouch> async_touches;  // of the ops with Op::reads_pending, by index
   uint32_t registers_per_thread = 0;                       // from the cubin when known, else an estimate from liveness

@@ -177,6 +177,15 @@ void Program::set_sass(const std::string& name, std::shared_ptr<const SassCode> 
     if (f->name == name) f->sass = code;
 }
 
+void Program::set_stack(const std::map<std::string, uint32_t>& frames) {
+  for (auto& f : functions_) {
+    const auto it = frames.find(f->name);
+    if (!f->entry || it == frames.end()) continue;
+    f->stack_bytes = it->second;
+    f->stack_known = true;
+  }
+}
+
 std::vector<std::string> Program::entries() const {
   std::vector<std::string> out;
   for (const auto& f : functions_)

@@ -1,5 +1,6 @@
 // A loaded program: linked modules, variables with device addresses, functions decoded on first use.
 #pragma once
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -37,6 +38,9 @@ class Program {
   void set_registers(const Function& f, uint32_t n) { functions_[f.index]->registers_per_thread = n; }
   /// What ptxas made of the functions of that name, found in a cubin beside the PTX. Before they are decoded.
   void set_sass(const std::string& name, std::shared_ptr<const SassCode> code);
+  /// Bytes of stack that a kernel's own frame takes, by name, found in a cubin beside the PTX (which says 0 of
+  /// functions that call themselves: ptxas 13.0). Before they are decoded.
+  void set_stack(const std::map<std::string, uint32_t>& frames);
   size_t function_count() const { return functions_.size(); }
   /// Names of the entry points, in order of definition.
   std::vector<std::string> entries() const;

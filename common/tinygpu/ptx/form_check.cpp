@@ -4,18 +4,17 @@
 
 #include <algorithm>
 #include <functional>
+#include <string_view>
 #include <unordered_set>
+
+#include "common/tinygpu/base/edit_distance.h"
 
 namespace tinygpu::ptx::forms {
 
 namespace {
 
-bool contains(const std::vector<std::string>& list, std::string_view what) {
-  return std::find(list.begin(), list.end(), what) != list.end();
-}
-
 bool chooses(const std::vector<std::string>& choices, std::string_view mod) {
-  return std::any_of(choices.begin(), choices.end(), [&](const std::string& c) { return takes(c, mod); });
+  return std::ranges::any_of(choices, [&](const std::string& c) { return takes(c, mod); });
 }
 
 /// Where modifier `i` of the opcode stands.
@@ -104,14 +103,29 @@ std::string_view name_of(Space s) {
   }
 }
 
-/// The space that the instruction's modifiers name.
-std::string_view space_by_modifiers(const Spelling& s) {
-  for (const std::string& m : s.mods) {
-    if (m == "global" || m == "local" || m == "const") return m;
-    if (m == "shared" || m == "shared::cta" || m == "shared::cluster") return "shared";
-    if (m == "param" || m == "param::entry" || m == "param::func") return "param";
+/// The space that an address pattern means.
+std::string_view space_of(const OperandPattern& p, const Spelling& s) {
+  return p.space == "by" ? space_named(s.mods) : std::string_view(p.space);
+}
+
+/// The opcode that `text` is likeliest to mean; empty: none is near.
+std::string_view opcode_alike(std::string_view text) {
+  constexpr size_t kMost = 2;
+  std::string_view best;
+  size_t least = kMost + 1;
+  for (size_t i = 1; i < kOpcodes; ++i) {
+    const std::string_view name = name_of(Opcode(i));
+    // As many words as the opcode has; modifiers stand behind them.
+    size_t end = 0;
+    for (auto words = std::ranges::count(name, '.') + 1; words && end != text.npos; --words)
+      end = text.find('.', end + (end > 0));
+    const size_t changes = edit_distance(text.substr(0, std::min(end, size_t{64})), name);
+    if (changes < least && changes < name.size() / 2) {
+      least = changes;
+      best = name;
+    }
   }
-  return "generic";
+  return best;
 }
 
 }  // namespace
@@ -136,9 +150,8 @@ Checker::Match Checker::match_modifiers(const Pattern& p, const Spelling& s) {
     if (m.bound[k] < 0) {
       if (p.modifiers[k].required) m.missing.push_back(int(k));
     } else if (!p.modifiers[k].companions.empty()) {
-      bool found = false;
-      for (const std::string& c : p.modifiers[k].companions) found = found || contains(s.mods, c);
-      if (!found) m.lonely.push_back(int(k));
+      const auto stands = [&](const std::string& c) { return std::ranges::find(s.mods, c) != s.mods.end(); };
+      if (std::ranges::none_of(p.modifiers[k].companions, stands)) m.lonely.push_back(int(k));
     }
   }
   return m;
@@ -192,9 +205,7 @@ void Checker::report_modifiers(const Instruction& in, const Spelling& s, const V
     bool elsewhere = false;
     std::vector<std::string> with;  // what this modifier goes with, in the row that has it
     for (const Pattern& q : *v.patterns) {
-      bool here = false;
-      for (const ModifierPattern& k : q.modifiers) here = here || chooses(k.choices, mod);
-      if (!here) continue;
+      if (std::ranges::none_of(q.modifiers, [&](const auto& k) { return chooses(k.choices, mod); })) continue;
       if (!elsewhere || with.empty()) {
         with.clear();
         const Match other = match_modifiers(q, s);
@@ -290,7 +301,7 @@ std::string Checker::describe(const OperandPattern& p, const Instruction& in, co
     case OperandPattern::Kind::immediate: return fmt::format("a literal{}", limits());
     case OperandPattern::Kind::predicate: return "a predicate";
     case OperandPattern::Kind::address: {
-      const std::string space(p.space == "by" ? space_by_modifiers(s) : p.space);
+      const std::string_view space = forms::space_of(p, s);
       if (space == "tmem") return "an address in Tensor Memory: [a .b32 register + offset]";
       if (!p.parts.empty())
         return fmt::format("a tensor map's address with {} coordinates: [map, {{…}}]", count_of(p.parts[0], s, m));
@@ -313,6 +324,40 @@ std::string Checker::describe(const OperandPattern& p, const Instruction& in, co
   return {};
 }
 
+Checker::AddressFault Checker::address_fault(const Function& f, const Spelling& s, const OperandPattern& p,
+                                             const Operand& base) const {
+  const std::string_view space = forms::space_of(p, s);
+  switch (base.kind) {
+    case Operand::Kind::reg: {
+      const Register& r = f.registers[base.reg];
+      const auto fault = [&](const char* help) -> AddressFault {
+        return {false,
+                fmt::format("the address in {} is register {} of type .{}", p.name, r.name, ptx::name_of(r.type)),
+                help};
+      };
+      if (!is_bits(r.type) && !is_integer(r.type)) return fault("an address is a .b32 or .b64 register");
+      const int size = size_of(r.type);
+      const bool tmem = space == "tmem";
+      const bool narrow = tmem || space == "shared" || space == "local" || space == "const" || space == "param";
+      if ((size == 8 && !tmem) || (size == 4 && (narrow || p.wider))) return {};
+      return fault(tmem     ? "a Tensor Memory address is a .b32 register"
+                   : narrow ? "write a .b32 or .b64 register"
+                            : "addresses in this space are .b64 registers");
+    }
+    case Operand::Kind::symbol: {
+      if (space == "tmem") return {false, {}, {}};
+      const Space have = space_of(base.name, f);
+      if (have == Space::generic || space == "generic" || name_of(have) == space) return {};
+      return {false, fmt::format("{} lies in .{}, but {} addresses .{} here", base.name, name_of(have), s.name, space),
+              fmt::format("name a variable of .{} or its generic address", space)};
+    }
+    case Operand::Kind::integer:
+      if (space == "local" || space == "param") return {};
+      return {false, fmt::format("a literal address in {} of {}", p.name, s.name), "put the address in a register"};
+    default: return {false, {}, {}};
+  }
+}
+
 bool Checker::operand_fits(const Function& f, const Instruction& in, const Spelling& s, const Match& m,
                            const OperandPattern& p, const Operand& o, std::vector<Fault>* faults) const {
   const auto no = [&](std::string why = {}, std::string help = {}) {
@@ -326,7 +371,7 @@ bool Checker::operand_fits(const Function& f, const Instruction& in, const Spell
   const Type t = type_of(p, in);
   const auto literal_in_range = [&]() -> bool {
     if (o.kind != Operand::Kind::integer) return true;
-    const bool value_ok = p.values.empty() || std::find(p.values.begin(), p.values.end(), o.bits) != p.values.end();
+    const bool value_ok = p.values.empty() || std::ranges::find(p.values, o.bits) != p.values.end();
     const bool range_ok = !p.low || (o.bits >= *p.low && o.bits <= *p.high);
     const bool step_ok = p.step == 1 || o.bits % p.step == 0;
     return value_ok && range_ok && step_ok;
@@ -380,35 +425,7 @@ bool Checker::operand_fits(const Function& f, const Instruction& in, const Spell
     }
     case OperandPattern::Kind::address: {
       if (o.kind != Operand::Kind::address || o.elems.size() != p.parts.size() + 1) return no();
-      const std::string_view space = p.space == "by" ? space_by_modifiers(s) : std::string_view(p.space);
-      const Operand& base = o.elems[0];
-      if (base.kind == Operand::Kind::reg) {
-        const Type r = f.registers[base.reg].type;
-        if (!is_bits(r) && !is_integer(r))
-          return no(fmt::format("the address in {} is register {} of type .{}", p.name, f.registers[base.reg].name,
-                                ptx::name_of(r)),
-                    "an address is a .b32 or .b64 register");
-        const int size = size_of(r);
-        const bool narrow =
-            space == "shared" || space == "local" || space == "const" || space == "param" || space == "tmem";
-        if (!(size == 8 && space != "tmem") && !(size == 4 && (narrow || p.wider)))
-          return no(fmt::format("the address in {} is register {} of type .{}", p.name, f.registers[base.reg].name,
-                                ptx::name_of(r)),
-                    space == "tmem" ? "a Tensor Memory address is a .b32 register"
-                    : narrow        ? "write a .b32 or .b64 register"
-                                    : "addresses in this space are .b64 registers");
-      } else if (base.kind == Operand::Kind::symbol) {
-        if (space == "tmem") return no();
-        const Space have = space_of(base.name, f);
-        if (have != Space::generic && space != "generic" && name_of(have) != space)
-          return no(fmt::format("{} lies in .{}, but {} addresses .{} here", base.name, name_of(have), s.name, space),
-                    fmt::format("name a variable of .{} or its generic address", space));
-      } else if (base.kind == Operand::Kind::integer) {
-        if (space != "local" && space != "param")
-          return no(fmt::format("a literal address in {} of {}", p.name, s.name), "put the address in a register");
-      } else {
-        return no();
-      }
+      if (auto fault = address_fault(f, s, p, o.elems[0]); !fault.fits) return no(std::move(fault.why), fault.help);
       for (size_t i = 0; i < p.parts.size(); ++i)
         if (!operand_fits(f, in, s, m, p.parts[i], o.elems[i + 1], faults)) return false;
       return true;
@@ -508,7 +525,10 @@ void Checker::check(const Function& f, Instruction& in, const Spelling& s, const
       if (o.kind == Operand::Kind::symbol) use_->calls.push_back(o.name);
   }
   if (s.opcode == Opcode::unknown) {
-    report({in.pos, fmt::format("unknown instruction '{}'", s.text), "see `gen5 isa` for the instructions that exist"});
+    const std::string_view alike = opcode_alike(s.text);
+    report({in.pos, fmt::format("unknown instruction '{}'", s.text),
+            fmt::format("{}`gen5 isa` lists the instructions that exist",
+                        alike.empty() ? "" : fmt::format("did you mean {}? ", alike))});
     return;
   }
   if ((s.opcode == Opcode::tcgen05_wait || s.opcode == Opcode::tcgen05_fence) && !in.mods.empty() &&

@@ -57,6 +57,12 @@ class Checker {
                     std::vector<Fault>* faults) const;
   /// The form that takes `in`, one that the module's target and version have before others; nullptr: none.
   const Match* taken(const Function& f, const Instruction& in, const Spelling& s, const Verdict& v);
+  struct AddressFault {
+    bool fits = true;
+    std::string why, help;  // empty: as of any other operand
+  };
+  /// Whether `base` may be the base of an address that `p` describes.
+  AddressFault address_fault(const Function& f, const Spelling& s, const OperandPattern& p, const Operand& base) const;
   bool operand_fits(const Function& f, const Instruction& in, const Spelling& s, const Match& m,
                     const OperandPattern& p, const Operand& o, std::vector<Fault>* faults) const;
   int64_t count_of(const OperandPattern& p, const Spelling& s, const Match& m) const;

@@ -6,6 +6,8 @@
 #include <map>
 #include <stdexcept>
 
+#include "common/tinygpu/ptx/spelling.h"
+
 namespace tinygpu::ptx::forms {
 
 namespace {
@@ -28,21 +30,9 @@ const std::map<std::string_view, std::string_view> kLists = {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-std::vector<std::string> split(std::string_view s, char at) {
-  std::vector<std::string> out;
-  size_t start = 0;
-  for (size_t i = 0; i <= s.size(); ++i)
-    if (i == s.size() || s[i] == at) {
-      out.emplace_back(s.substr(start, i - start));
-      start = i + 1;
-    }
-  return out;
-}
-
 void add_choices(std::vector<std::string>& to, std::string_view text) {
   for (const std::string& c : split(text, '|')) {
-    const auto list = kLists.find(c);
-    if (list != kLists.end())
+    if (const auto list = kLists.find(c); list != kLists.end())
       add_choices(to, list->second);
     else
       to.push_back(c);
@@ -166,12 +156,6 @@ OperandPattern read_operand(std::string text) {
       }
     }
   }
-  const OperandPattern condition = p;
-  const auto finish = [&](OperandPattern q) {
-    q.when = condition.when;
-    q.optional = condition.optional;
-    return q;
-  };
   if (text == "*") {
     p.kind = OperandPattern::Kind::anything;
     return p;
@@ -201,7 +185,7 @@ OperandPattern read_operand(std::string text) {
     p.parts.push_back(read_operand(text.substr(0, bar)));
     p.parts.push_back(read_operand(text.substr(bar + (p.second_optional ? 2 : 1))));
     p.name = p.parts[0].name;
-    return finish(p);
+    return p;
   }
   const size_t at = text.find_first_of(":=");
   if (at == std::string::npos) throw std::logic_error("forms: no type in operand '" + text + "'");
@@ -226,10 +210,6 @@ const std::vector<std::vector<Pattern>>& table() {
   }();
   return t;
 }
-
-}  // namespace
-
-namespace {
 
 /// A choice's number: "m64n" "(8..256/8)" "k16".
 struct Numbered {
@@ -361,6 +341,16 @@ const Operand* find(const OperandPattern& p, const Operand& o, std::string_view 
 
 }  // namespace
 
+bool target_in(std::string_view targets, std::string_view target) {
+  if (targets.empty()) return true;
+  const auto number = [](std::string_view t) { return std::atoi(std::string(t.substr(3)).c_str()); };
+  for (const std::string& t : split(targets, ' ')) {
+    if (t == target) return true;
+    if (t.ends_with('+') && number(target) >= number(t)) return true;
+  }
+  return false;
+}
+
 }  // namespace tinygpu::ptx::forms
 
 namespace tinygpu::ptx {
@@ -375,17 +365,3 @@ const Operand* Instruction::operand(std::string_view name) const {
 }
 
 }  // namespace tinygpu::ptx
-
-namespace tinygpu::ptx::forms {
-
-bool target_in(std::string_view targets, std::string_view target) {
-  if (targets.empty()) return true;
-  const auto number = [](std::string_view t) { return std::atoi(std::string(t.substr(3)).c_str()); };
-  for (const std::string& t : split(targets, ' ')) {
-    if (t == target) return true;
-    if (t.ends_with('+') && number(target) >= number(t)) return true;
-  }
-  return false;
-}
-
-}  // namespace tinygpu::ptx::forms

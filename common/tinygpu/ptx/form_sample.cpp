@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/tinygpu/ptx/form_pattern.h"
+#include "common/tinygpu/ptx/spelling.h"
 
 namespace tinygpu::ptx::forms {
 
@@ -59,16 +60,6 @@ class Sampler {
     }
   }
 
-  std::string space_of(const OperandPattern& p) const {
-    if (p.space != "by") return p.space;
-    for (const std::string& m : mods_) {
-      if (m.starts_with("shared")) return "shared";
-      if (m.starts_with("param")) return "param";
-      if (m == "global" || m == "local" || m == "const") return m;
-    }
-    return "generic";
-  }
-
   int64_t count_of(const OperandPattern& p) const {
     return forms::count_of(p, pattern_, {chosen_.begin(), chosen_.end()});
   }
@@ -91,7 +82,7 @@ class Sampler {
         return s;
       }
       case Kind::address: {
-        const std::string space = space_of(p);
+        const std::string_view space = p.space == "by" ? space_named(mods_) : p.space;
         std::string s = space == "param"                                           ? "[param"
                         : space == "shared" || space == "tmem" || space == "local" ? "[%r1"
                                                                                    : "[%rd1";

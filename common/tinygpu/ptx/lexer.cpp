@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <tuple>
 
 namespace tinygpu::ptx {
 
@@ -111,17 +112,14 @@ Token Lexer::number() {
           f32 ? "write exactly 8 hex digits: the bits of the f32" : "write exactly 16 hex digits: the bits of the f64");
     return done();
   }
-  if (p_[0] == '0' && (p_[1] == 'x' || p_[1] == 'X')) {
+  for (const auto& [letter, shift, digits] : {std::tuple('x', 4, "hex"), std::tuple('b', 1, "binary")}) {
+    if (p_[0] != '0' || (p_[1] | 0x20) != letter) continue;
     p_ += 2;
-    if (hex_value(*p_) < 0) fail(t.pos, "0x without digits", "write hex digits after 0x");
-    for (; hex_value(*p_) >= 0; ++p_) t.bits = t.bits << 4 | uint64_t(hex_value(*p_));
-    suffix();
-    return done();
-  }
-  if (p_[0] == '0' && (p_[1] == 'b' || p_[1] == 'B')) {
-    p_ += 2;
-    if (*p_ != '0' && *p_ != '1') fail(t.pos, "0b without digits", "write binary digits after 0b");
-    for (; *p_ == '0' || *p_ == '1'; ++p_) t.bits = t.bits << 1 | uint64_t(*p_ - '0');
+    const auto digit = [&] { return hex_value(*p_) < 1 << shift ? hex_value(*p_) : -1; };
+    if (digit() < 0)
+      fail(t.pos, std::string("0") + letter + " without digits",
+           std::string("write ") + digits + " digits after 0" + letter);
+    for (; digit() >= 0; ++p_) t.bits = t.bits << shift | uint64_t(digit());
     suffix();
     return done();
   }

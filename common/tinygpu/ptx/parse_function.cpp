@@ -101,17 +101,10 @@ void Parser::close_scope() {
   Scope s = std::move(scopes_.back());
   scopes_.pop_back();
   for (const PendingLabel& p : s.pending) {
-    const auto label = s.labels.find(p.name);
-    if (p.in_targets) {
-      if (label != s.labels.end()) {
-        f_->targets[p.instruction].labels[p.operand] = label->second;
-        continue;
-      }
-    } else if (label != s.labels.end()) {
-      f_->body[p.instruction].operands[p.operand].label = label->second;
-      continue;
-    }
-    if (scopes_.empty())
+    if (const auto label = s.labels.find(p.name); label != s.labels.end())
+      (p.in_targets ? f_->targets[p.instruction].labels[p.operand]
+                    : f_->body[p.instruction].operands[p.operand].label) = label->second;
+    else if (scopes_.empty())
       report(p.pos, fmt::format("unknown label '{}'", p.name),
              "a branch reaches labels of its own block and of the blocks around it");
     else
@@ -123,9 +116,7 @@ void Parser::close_scope() {
 /// but a label that a branch leads to.
 Operand Parser::list_name(ListKind kind) {
   const bool branch = kind == ListKind::branch_targets;
-  Operand o;
-  o.kind = Operand::Kind::label;
-  o.pos = tok_.pos;
+  Operand o = operand_of(Operand::Kind::label, tok_.pos);
   const std::string_view name = tok_.text;
   const std::string_view wanted = branch ? "a list of branch targets" : "a prototype or a list of functions";
   const std::string_view help = branch ? "name a list: targets: .branchtargets L1, L2;"
@@ -167,56 +158,42 @@ void Parser::function_directives(Function& f) {
     if (n == 0) fail(pos, fmt::format("{} of 0", directive), "write 1 or more, or leave the directive out");
     return uint32_t(n);
   };
-  const auto triple = [&](uint32_t(&to)[3]) {
-    const std::string_view d = tok_.text;
-    next();
+  const auto triple = [&](std::string_view d, uint32_t(&to)[3]) {
     to[0] = to[1] = to[2] = 1;
     for (int i = 0; i < 3; ++i) {
       if (i > 0 && !accept(',')) break;
       to[i] = d == ".reqnctapercluster" ? uint32_t(expect_count("the size", kMostThreads)) : positive(d, "the size");
     }
   };
-  const auto single = [&](uint32_t& to) {
+  while (tok_.directive()) {
+    const Pos pos = tok_.pos;
     const std::string_view d = tok_.text;
     next();
-    to = d == ".maxclusterrank" ? uint32_t(expect_count("the number", kMostThreads)) : positive(d, "the number");
-  };
-  for (; tok_.directive();) {
-    const std::string_view d = tok_.text;
-    if (d == ".maxntid")
-      triple(f.maxntid);
-    else if (d == ".reqntid")
-      triple(f.reqntid);
-    else if (d == ".reqnctapercluster")
-      triple(f.reqnctapercluster);
-    else if (d == ".minnctapersm")
-      single(f.minnctapersm);
-    else if (d == ".maxnctapersm") {
-      uint32_t unused = 0;
-      single(unused);
-    } else if (d == ".maxnreg")
-      single(f.maxnreg);
-    else if (d == ".maxclusterrank")
-      single(f.maxclusterrank);
-    else if (d == ".explicitcluster" || d == ".blocksareclusters") {
+    if (d == ".maxntid") {
+      triple(d, f.maxntid);
+    } else if (d == ".reqntid") {
+      triple(d, f.reqntid);
+    } else if (d == ".reqnctapercluster") {
+      triple(d, f.reqnctapercluster);
+    } else if (d == ".minnctapersm") {
+      f.minnctapersm = positive(d, "the number");
+    } else if (d == ".maxnreg") {
+      f.maxnreg = positive(d, "the number");
+    } else if (d == ".maxnctapersm" || d == ".local_maxnreg") {
+      positive(d, "the number");
+    } else if (d == ".maxclusterrank") {
+      f.maxclusterrank = uint32_t(expect_count("the number", kMostThreads));
+    } else if (d == ".explicitcluster" || d == ".blocksareclusters") {
       f.explicit_cluster = true;
-      next();
     } else if (d == ".noreturn") {
       f.noreturn = true;
-      next();
     } else if (d == ".abi_preserve" || d == ".abi_preserve_control") {
-      next();
       expect_count("the register count", kMostThreads);
-    } else if (d == ".local_maxnreg") {
-      uint32_t unused = 0;
-      single(unused);
     } else if (d == ".pragma") {
-      next();
       expect_string("a string");
       while (accept(',')) expect_string("a string");
       accept(';');
     } else if (d == ".attribute") {
-      next();
       expect('(', ".attribute");
       for (int depth = 1; depth > 0; next()) {
         if (tok_.kind == Token::Kind::end) unexpected("')'");
@@ -224,7 +201,7 @@ void Parser::function_directives(Function& f) {
         if (tok_.is(')')) --depth;
       }
     } else {
-      fail(tok_.pos, fmt::format("unknown directive '{}' of a function", d),
+      fail(pos, fmt::format("unknown directive '{}' of a function", d),
            ".maxntid .reqntid .minnctapersm .maxnreg .reqnctapercluster .explicitcluster .maxclusterrank .noreturn "
            ".pragma stand here");
     }
@@ -618,13 +595,10 @@ void Parser::instruction() {
     in.operands.reserve(4);
     do {
       if (branch && tok_.ident()) {
-        Operand o;
-        o.kind = Operand::Kind::label;
-        o.pos = tok_.pos;
         scopes_.back().pending.push_back(
             {uint32_t(f_->body.size() - 1), uint32_t(in.operands.size()), false, tok_.text, tok_.pos});
+        in.operands.push_back(operand_of(Operand::Kind::label, tok_.pos));
         next();
-        in.operands.push_back(std::move(o));
       } else if (table && in.operands.size() == 1 && tok_.ident()) {
         in.operands.push_back(list_name(ListKind::branch_targets));
       } else {

@@ -11,17 +11,45 @@ namespace tinygpu::ptx {
 
 namespace {
 
-/// Special registers by the word before a '.'; what may follow is .x .y .z .w.
+/// Special registers with elements .x .y .z .w.
+bool has_elements(std::string_view special) {
+  static constexpr std::string_view names[] = {"tid",       "ntid",       "ctaid",         "nctaid",
+                                               "clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid"};
+  return std::ranges::find(names, special) != std::end(names);
+}
+
+/// Special registers by the word before a '.'.
 bool is_special(std::string_view name) {
-  static const std::unordered_set<std::string_view> names = {
-      "tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid",
-      // the rest have no elements
-      "laneid", "warpid", "nwarpid", "smid", "nsmid", "gridid", "cluster_ctarank", "cluster_nctarank",
-      "is_explicit_cluster", "lanemask_eq", "lanemask_le", "lanemask_lt", "lanemask_ge", "lanemask_gt", "clock",
-      "clock_hi", "clock64", "globaltimer", "globaltimer_lo", "globaltimer_hi", "dynamic_smem_size", "total_smem_size",
-      "aggr_smem_size", "reserved_smem_offset_begin", "reserved_smem_offset_end", "reserved_smem_offset_cap",
-      "reserved_smem_offset_0", "reserved_smem_offset_1", "current_graph_exec"};
-  if (names.contains(name)) return true;
+  static const std::unordered_set<std::string_view> names = {"laneid",
+                                                             "warpid",
+                                                             "nwarpid",
+                                                             "smid",
+                                                             "nsmid",
+                                                             "gridid",
+                                                             "cluster_ctarank",
+                                                             "cluster_nctarank",
+                                                             "is_explicit_cluster",
+                                                             "lanemask_eq",
+                                                             "lanemask_le",
+                                                             "lanemask_lt",
+                                                             "lanemask_ge",
+                                                             "lanemask_gt",
+                                                             "clock",
+                                                             "clock_hi",
+                                                             "clock64",
+                                                             "globaltimer",
+                                                             "globaltimer_lo",
+                                                             "globaltimer_hi",
+                                                             "dynamic_smem_size",
+                                                             "total_smem_size",
+                                                             "aggr_smem_size",
+                                                             "reserved_smem_offset_begin",
+                                                             "reserved_smem_offset_end",
+                                                             "reserved_smem_offset_cap",
+                                                             "reserved_smem_offset_0",
+                                                             "reserved_smem_offset_1",
+                                                             "current_graph_exec"};
+  if (names.contains(name) || has_elements(name)) return true;
   const auto numbered = [&](std::string_view stem, unsigned most) {
     if (!name.starts_with(stem)) return false;
     name.remove_prefix(stem.size());
@@ -44,21 +72,12 @@ bool is_selector(std::string_view element) {
   return std::all_of(element.begin() + 1, element.end(), [&](char c) { return c >= '0' && c <= last; });
 }
 
-bool has_elements(std::string_view special) {
-  return special == "tid" || special == "ntid" || special == "ctaid" || special == "nctaid" || special == "clusterid" ||
-         special == "nclusterid" || special == "cluster_ctaid" || special == "cluster_nctaid";
-}
-
 }  // namespace
 
 // --- operands
 
 Operand Parser::operand() {
-  struct Depth {
-    int& d;
-    ~Depth() { --d; }
-  } depth{++depth_};
-  if (depth_ > kDeepest) fail(tok_.pos, "operands are nested too deeply");
+  const Depth depth(depth_, tok_.pos, "operands are nested too deeply");
   const Pos pos = tok_.pos;
   Operand o;
   if (tok_.is('[')) return address_operand();
@@ -91,9 +110,7 @@ Operand Parser::operand() {
   }
   if (tok_.is('|')) {  // d|p
     next();
-    Operand pair;
-    pair.kind = Operand::Kind::pair;
-    pair.pos = pos;
+    Operand pair = operand_of(Operand::Kind::pair, pos);
     pair.elems.reserve(2);
     pair.elems.push_back(std::move(o));
     pair.elems.push_back(operand());
@@ -148,13 +165,7 @@ Operand Parser::name_operand(const Token& t) {
         const std::vector<uint32_t>& regs = vectors_[n->id];
         if (element.empty()) {
           o.kind = Operand::Kind::vector;
-          for (uint32_t r : regs) {
-            Operand e;
-            e.kind = Operand::Kind::reg;
-            e.reg = r;
-            e.pos = t.pos;
-            o.elems.push_back(std::move(e));
-          }
+          for (uint32_t r : regs) o.elems.push_back(register_operand(r, t.pos));
           return o;
         }
         static constexpr std::string_view kElements = "xyzw", kColours = "rgba";
@@ -201,9 +212,7 @@ int64_t Parser::address_offset() {
 
 /// [reg], [reg+imm], [sym+imm], [imm], [base, more…].
 Operand Parser::address_operand() {
-  Operand o;
-  o.kind = Operand::Kind::address;
-  o.pos = tok_.pos;
+  Operand o = operand_of(Operand::Kind::address, tok_.pos);
   expect('[', "the opcode");
   Operand base;
   if (tok_.ident() && tok_.text != "WARP_SZ") {
@@ -234,9 +243,7 @@ Operand Parser::address_operand() {
 }
 
 Operand Parser::vector_operand() {
-  Operand o;
-  o.kind = Operand::Kind::vector;
-  o.pos = tok_.pos;
+  Operand o = operand_of(Operand::Kind::vector, tok_.pos);
   ++braces_;
   expect('{', "the opcode");
   if (!tok_.is('}')) {
@@ -252,9 +259,7 @@ Operand Parser::vector_operand() {
 
 /// (a, b) of a call.
 Operand Parser::list_operand() {
-  Operand o;
-  o.kind = Operand::Kind::list;
-  o.pos = tok_.pos;
+  Operand o = operand_of(Operand::Kind::list, tok_.pos);
   expect('(', "call");
   if (!tok_.is(')')) {
     do o.elems.push_back(operand());
@@ -286,11 +291,7 @@ Parser::Constant Parser::constant() {
 }
 
 Parser::Constant Parser::constant_ternary() {
-  struct Depth {
-    int& d;
-    ~Depth() { --d; }
-  } depth{++depth_};
-  if (depth_ > kDeepest) fail(tok_.pos, "parentheses are nested too deeply");
+  const Depth depth(depth_, tok_.pos, "parentheses are nested too deeply");
   Constant c = constant_binary(0);
   if (!tok_.is('?')) return c;
   next();
@@ -310,6 +311,41 @@ constexpr int kLevelCount = int(std::size(kLevels));
 
 }  // namespace
 
+/// `a op b` as C has it; `pos` is where the operator stands.
+Parser::Constant Parser::apply(std::string_view op, const Constant& a, const Constant& b, Pos pos) {
+  if (a.real || b.real) fail(pos, fmt::format("'{}' on floating-point constants", op), "write the value itself");
+  const bool uns = a.is_unsigned || b.is_unsigned;
+  const uint64_t x = a.bits, y = b.bits;
+  const int64_t sx = a.as_signed(), sy = b.as_signed();
+  const auto value = [](uint64_t bits, bool is_unsigned) {
+    Constant r;
+    r.bits = bits;
+    r.is_unsigned = is_unsigned;
+    return r;
+  };
+  if (op == "||") return value(x || y, false);
+  if (op == "&&") return value(x && y, false);
+  if (op == "==") return value(x == y, false);
+  if (op == "!=") return value(x != y, false);
+  if (op == "<") return value(uns ? x < y : sx < sy, false);
+  if (op == ">") return value(uns ? x > y : sx > sy, false);
+  if (op == "<=") return value(uns ? x <= y : sx <= sy, false);
+  if (op == ">=") return value(uns ? x >= y : sx >= sy, false);
+  if (op == "|") return value(x | y, uns);
+  if (op == "^") return value(x ^ y, uns);
+  if (op == "&") return value(x & y, uns);
+  if (op == "<<") return value(y < 64 ? x << y : 0, a.is_unsigned);
+  if (op == ">>" && a.is_unsigned) return value(y < 64 ? x >> y : 0, true);
+  if (op == ">>") return value(uint64_t(sx >> std::min<uint64_t>(y, 63)), false);
+  if (op == "+") return value(x + y, uns);
+  if (op == "-") return value(x - y, uns);
+  if (op == "*") return value(x * y, uns);
+  if (y == 0) fail(pos, "division by zero in a constant expression");
+  const bool overflow = !uns && sx == std::numeric_limits<int64_t>::min() && sy == -1;
+  if (op == "/") return value(uns ? x / y : overflow ? x : uint64_t(sx / sy), uns);
+  return value(uns ? x % y : overflow ? 0 : uint64_t(sx % sy), uns);
+}
+
 Parser::Constant Parser::constant_binary(int level) {
   if (level == kLevelCount) return constant_unary();
   Constant a = constant_binary(level + 1);
@@ -321,68 +357,12 @@ Parser::Constant Parser::constant_binary(int level) {
     if (op.empty()) return a;
     const Pos pos = tok_.pos;
     next();
-    const Constant b = constant_binary(level + 1);
-    if (a.real || b.real) fail(pos, fmt::format("'{}' on floating-point constants", op), "write the value itself");
-    const bool uns = a.is_unsigned || b.is_unsigned;
-    const uint64_t x = a.bits, y = b.bits;
-    const int64_t sx = a.as_signed(), sy = b.as_signed();
-    Constant r;
-    r.is_unsigned = uns;
-    const auto truth = [&](bool v) {
-      r.bits = v;
-      r.is_unsigned = false;
-    };
-    if (op == "||")
-      truth(x || y);
-    else if (op == "&&")
-      truth(x && y);
-    else if (op == "|")
-      r.bits = x | y;
-    else if (op == "^")
-      r.bits = x ^ y;
-    else if (op == "&")
-      r.bits = x & y;
-    else if (op == "==")
-      truth(x == y);
-    else if (op == "!=")
-      truth(x != y);
-    else if (op == "<")
-      truth(uns ? x < y : sx < sy);
-    else if (op == ">")
-      truth(uns ? x > y : sx > sy);
-    else if (op == "<=")
-      truth(uns ? x <= y : sx <= sy);
-    else if (op == ">=")
-      truth(uns ? x >= y : sx >= sy);
-    else if (op == "<<")
-      r.bits = y < 64 ? x << y : 0, r.is_unsigned = a.is_unsigned;
-    else if (op == ">>") {
-      r.is_unsigned = a.is_unsigned;
-      r.bits = a.is_unsigned ? (y < 64 ? x >> y : 0) : uint64_t(sx >> std::min<uint64_t>(y, 63));
-    } else if (op == "+")
-      r.bits = x + y;
-    else if (op == "-")
-      r.bits = x - y;
-    else if (op == "*")
-      r.bits = x * y;
-    else {
-      if (y == 0) fail(pos, "division by zero in a constant expression");
-      const bool overflow = !uns && sx == std::numeric_limits<int64_t>::min() && sy == -1;
-      if (op == "/")
-        r.bits = uns ? x / y : overflow ? x : uint64_t(sx / sy);
-      else
-        r.bits = uns ? x % y : overflow ? 0 : uint64_t(sx % sy);
-    }
-    a = r;
+    a = apply(op, a, constant_binary(level + 1), pos);
   }
 }
 
 Parser::Constant Parser::constant_unary() {
-  struct Depth {
-    int& d;
-    ~Depth() { --d; }
-  } depth{++depth_};
-  if (depth_ > kDeepest) fail(tok_.pos, "this constant is nested too deeply");
+  const Depth depth(depth_, tok_.pos, "this constant is nested too deeply");
   const Pos pos = tok_.pos;
   if (tok_.is('-') || tok_.is('+') || tok_.is('~') || tok_.is('!')) {
     const char op = tok_.text[0];

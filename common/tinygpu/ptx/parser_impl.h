@@ -21,6 +21,18 @@ namespace forms {
 class Checker;
 }
 
+inline Operand operand_of(Operand::Kind kind, Pos pos) {
+  Operand o;
+  o.kind = kind;
+  o.pos = pos;
+  return o;
+}
+inline Operand register_operand(uint32_t reg, Pos pos) {
+  Operand o = operand_of(Operand::Kind::reg, pos);
+  o.reg = reg;
+  return o;
+}
+
 /// Thrown when the limit of messages is reached.
 struct TooManyErrors {};
 
@@ -36,6 +48,19 @@ class Parser {
   static constexpr int kDeepest = 200;          // nesting of braces, parentheses and scopes
   static constexpr size_t kMostElements = 256;  // of a vector or an address
   static constexpr size_t kMostModifiers = 64;
+
+  /// One more level of `depth_` while it lives.
+  class Depth {
+   public:
+    Depth(int& depth, Pos pos, const char* too_deep) : depth_(depth) {
+      if (++depth_ > kDeepest) fail(pos, too_deep);
+    }
+    ~Depth() { --depth_; }
+    Depth(const Depth&) = delete;
+
+   private:
+    int& depth_;
+  };
 
   // Tokens.
   void next() { tok_ = lex_.next(); }
@@ -95,7 +120,6 @@ class Parser {
   void label_statement();
   void instruction();
   void registers();
-  void local_variables(Space space);
   void line_info();
   // register_parameters.cpp
   void load_register_parameters();
@@ -164,6 +188,7 @@ class Parser {
   Constant constant();  // a constant expression
   Constant constant_ternary();
   Constant constant_binary(int level);
+  static Constant apply(std::string_view op, const Constant& a, const Constant& b, Pos pos);
   Constant constant_unary();
   int64_t integer_constant(std::string_view what);
   int64_t address_offset();

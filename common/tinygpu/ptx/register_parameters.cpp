@@ -9,10 +9,8 @@ namespace tinygpu::ptx {
 namespace {
 
 Operand symbol_operand(const std::string& name, Pos pos) {
-  Operand o;
-  o.kind = Operand::Kind::symbol;
+  Operand o = operand_of(Operand::Kind::symbol, pos);
   o.name = name;
-  o.pos = pos;
   return o;
 }
 
@@ -28,21 +26,11 @@ Instruction transfer(const Instruction& of, bool load, Operand value, Type type,
   in.opcode = load ? Opcode::ld : Opcode::st;
   in.types = {type};
   in.mods = {"param", std::string(name_of(type))};
-  Operand address;
-  address.kind = Operand::Kind::address;
-  address.pos = of.pos;
+  Operand address = operand_of(Operand::Kind::address, of.pos);
   address.elems = {symbol_operand(variable, of.pos)};
   in.operands =
       load ? std::vector{std::move(value), std::move(address)} : std::vector{std::move(address), std::move(value)};
   return in;
-}
-
-Operand register_operand(uint32_t reg, Pos pos) {
-  Operand o;
-  o.kind = Operand::Kind::reg;
-  o.reg = reg;
-  o.pos = pos;
-  return o;
 }
 
 }  // namespace

@@ -12,17 +12,6 @@ constexpr std::string_view kSyncFamilies[] = {"shfl", "vote", "match", "redux", 
 
 constexpr size_t kLongestOpcode = 5;  // words of cp.reduce.async.bulk.tensor
 
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> words;
-  size_t start = 0;
-  for (size_t i = 0; i <= text.size(); ++i)
-    if (i == text.size() || text[i] == '.') {
-      words.emplace_back(text.substr(start, i - start));
-      start = i + 1;
-    }
-  return words;
-}
-
 /// "wait::ld" → "wait", "ld".
 void split_at_colons(std::vector<std::string>& words, size_t i) {
   const size_t colons = words[i].find("::");
@@ -33,6 +22,26 @@ void split_at_colons(std::vector<std::string>& words, size_t i) {
 }
 
 }  // namespace
+
+std::vector<std::string> split(std::string_view text, char at) {
+  std::vector<std::string> words;
+  size_t start = 0;
+  for (size_t i = 0; i <= text.size(); ++i)
+    if (i == text.size() || text[i] == at) {
+      words.emplace_back(text.substr(start, i - start));
+      start = i + 1;
+    }
+  return words;
+}
+
+std::string_view space_named(const std::vector<std::string>& mods) {
+  for (const std::string& m : mods) {
+    if (m == "global" || m == "local" || m == "const") return m;
+    if (m == "shared" || m == "shared::cta" || m == "shared::cluster") return "shared";
+    if (m == "param" || m == "param::entry" || m == "param::func") return "param";
+  }
+  return "generic";
+}
 
 Spelling cut_spelling(std::string_view written) {
   Spelling s;
@@ -51,12 +60,12 @@ Spelling cut_spelling(std::string_view written) {
   } else {
     s.text = body;
   }
-  std::vector<std::string> words = split(s.text);
+  std::vector<std::string> words = split(s.text, '.');
   if (words.size() > 1) {
     if (words[0] == "tcgen05") split_at_colons(words, 1);
     if (words[0] == "mma" && words[1].starts_with("sp::")) split_at_colons(words, 1);
   }
-  if (std::find(std::begin(kSyncFamilies), std::end(kSyncFamilies), words[0]) != std::end(kSyncFamilies)) {
+  if (std::ranges::find(kSyncFamilies, words[0]) != std::end(kSyncFamilies)) {
     const auto sync = std::find(words.begin() + 1, words.end(), "sync");
     if (sync != words.end()) {
       const size_t at = words[0] == "mma" && words[1] == "sp" ? 2 : 1;

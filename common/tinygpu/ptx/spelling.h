@@ -19,4 +19,9 @@ struct Spelling {
 
 Spelling cut_spelling(std::string_view written);
 
+std::vector<std::string> split(std::string_view text, char at);
+
+/// The state space that modifiers name: "global", "shared" for all of its windows, "param" …; "generic" if none.
+std::string_view space_named(const std::vector<std::string>& mods);
+
 }  // namespace tinygpu::ptx

@@ -23,7 +23,7 @@ LaunchTiming::LaunchTiming(const MachineSpec& s)
 
 uint32_t LaunchTiming::usable_sms(uint32_t cluster) const {
   if (cluster <= 1) return ~0u;
-  // Sizes between the powers of two: as the next of them (nobody measured them).
+  // Sizes between the powers of two: as the next of them (they were not measured).
   return usable_[cluster <= 2 ? 0 : cluster <= 4 ? 1 : cluster <= 8 ? 2 : 3];
 }
 

@@ -31,7 +31,7 @@ struct MemoryTiming {
   double l2_request;         // and a line that is asked for
   uint32_t gpcs;             // of the chip,
   uint32_t cpcs_of_gpc;      // and of each of them
-  double gpc_bytes;          // a cycle, what the SMs of a GPC read from L2 when nobody else does,
+  double gpc_bytes;          // a cycle, what the SMs of a GPC read from L2 when no others do,
   double gpc_shares_within;  // cycles between two of them that read a line and share it,
   double gpc_shared_bytes;   // what they share of each other's
   double cpc_write_bytes;    // and those of a CPC write

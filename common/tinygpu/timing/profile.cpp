@@ -1,26 +1,17 @@
 #include "common/tinygpu/timing/profile.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <system_error>
 #include <utility>
 
 namespace tinygpu {
 namespace {
 
 using Json = nlohmann::ordered_json;
-namespace fs = std::filesystem;
-
-constexpr size_t kLargestProfile = 16 << 20;
 
 constexpr std::array<std::string_view, 6> kTrusts = {"measured",  "fitted", "documented",
                                                      "published", "weak",   "estimated"};
@@ -77,7 +68,8 @@ class Reader {
   double number(const Json& j, const std::string& key) {
     if (!j.is_object()) fail(key, R"(must be an object {"value", "unit", "what", "source", "trust"})");
     for (auto& [field, unused] : j.items())
-      if (field != "value" && field != "unit" && field != "what" && field != "source" && field != "trust")
+      if (field != "value" && field != "unit" && field != "what" && field != "source" && field != "trust" &&
+          field != "low" && field != "high" && field != "spread")
         fail(key, fmt::format("has an unknown member \"{}\"", field));
     ProfileEntry e;
     e.key = key;
@@ -99,11 +91,26 @@ class Reader {
     auto found = std::find(kTrusts.begin(), kTrusts.end(), trust);
     if (found == kTrusts.end()) fail(key, fmt::format("trust \"{}\" is none of {}", trust, fmt::join(kTrusts, ", ")));
     e.trust = Trust(found - kTrusts.begin());
+    read_spread(j, e);
     profile_.entries.push_back(e);
     return e.value;
   }
 
  private:
+  /// {"low", "high", "spread"}: all or none.
+  void read_spread(const Json& j, ProfileEntry& e) const {
+    const auto low = j.find("low"), high = j.find("high");
+    if (low == j.end() && high == j.end() && !j.contains("spread")) return;
+    if (low == j.end() || high == j.end() || !low->is_number() || !high->is_number())
+      fail(e.key, R"(a spread has two numbers, "low" and "high", and its reason, "spread")");
+    e.low = low->get<double>();
+    e.high = high->get<double>();
+    e.spread = text(j, "spread", e.key);
+    if (e.spread.empty()) fail(e.key, "\"spread\" is empty: say why the number lies between \"low\" and \"high\"");
+    if (!(e.low <= e.value && e.value <= e.high))
+      fail(e.key, fmt::format("{} lies outside its spread, {} to {}", e.value, e.low, e.high));
+  }
+
   std::string path_;
   Profile& profile_;
 };
@@ -133,28 +140,6 @@ class DeviceReader {
   const Json& device_;
   std::set<std::string> known_;
 };
-
-/// The library or program that this is part of; empty if nobody knows.
-fs::path own_file() {
-  Dl_info info{};
-  if (!dladdr(reinterpret_cast<void*>(&load_profile), &info) || !info.dli_fname) return {};
-  // A program's is as it was called: a bare name was found on the PATH.
-  const bool bare = !std::strchr(info.dli_fname, '/');
-  std::error_code failed;
-  const fs::path file = fs::canonical(bare ? "/proc/self/exe" : info.dli_fname, failed);
-  return failed ? fs::path() : file;
-}
-
-std::vector<fs::path> directories() {
-  std::vector<fs::path> dirs;
-  if (const char* env = std::getenv("GEN5_MACHINE_DIR")) dirs.emplace_back(env);
-  dirs.emplace_back(TINYGPU_MACHINE_DIR);
-  if (const fs::path here = own_file().parent_path(); !here.empty()) {
-    dirs.push_back(here / "machines");
-    dirs.push_back(here.parent_path() / "lib/machines");  // of the program in bin/
-  }
-  return dirs;
-}
 
 }  // namespace
 
@@ -238,43 +223,6 @@ Profile parse_profile(std::string_view json, const std::string& path) {
     if (key != "name" && key != "gpu" && key != "note" && key != "device" && key != "instructions" && key != "numbers")
       read.fail(key, "is not a part of a profile");
   return p;
-}
-
-Profile read_profile(const std::string& name_or_path) {
-  fs::path path = name_or_path;
-  const bool is_path = name_or_path.find('/') != std::string::npos || path.extension() == ".json";
-  if (!is_path) {
-    path.clear();
-    for (const fs::path& dir : directories()) {
-      std::error_code ignored;
-      if (fs::exists(dir / (name_or_path + ".json"), ignored)) {
-        path = dir / (name_or_path + ".json");
-        break;
-      }
-    }
-    if (path.empty())
-      throw ProfileError(fmt::format("no machine is called \"{}\"; known: {}. A path to a profile works too.",
-                                     name_or_path, fmt::join(profile_names(), ", ")));
-  }
-  std::ifstream in(path, std::ios::binary);
-  std::string text(kLargestProfile + 1, '\0');  // a device may have no end
-  in.read(text.data(), std::streamsize(text.size()));
-  if (in.bad() || in.gcount() == 0) throw ProfileError(fmt::format("{}: cannot be read", path.string()));
-  if (in) throw ProfileError(fmt::format("{}: longer than {} bytes, no profile", path.string(), kLargestProfile));
-  text.resize(size_t(in.gcount()));
-  return parse_profile(text, path.string());
-}
-
-MachineSpec load_profile(const std::string& name_or_path) { return read_profile(name_or_path).spec; }
-
-std::vector<std::string> profile_names() {
-  std::set<std::string> names;
-  for (const fs::path& dir : directories()) {
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(dir, ignored))
-      if (entry.path().extension() == ".json") names.insert(entry.path().stem().string());
-  }
-  return {names.begin(), names.end()};
 }
 
 }  // namespace tinygpu

@@ -22,7 +22,7 @@ enum class Trust : uint8_t {
   documented,  // the vendor's documents
   published,   // one source, plausible, not recomputed
   weak,        // a remark, or notes without data
-  estimated,   // nobody published it: `source` says what it was inferred from
+  estimated,   // not published: `source` says what it was inferred from
 };
 std::string_view to_string(Trust t);
 
@@ -32,6 +32,8 @@ struct ProfileEntry {
   bool truth = false;  // the value is a JSON boolean
   std::string unit, what, source;
   Trust trust = Trust::estimated;
+  double low = 0, high = 0;  // of an estimate with a spread: between these the number is expected to lie,
+  std::string spread;        // for this reason; empty: it has none
 };
 
 struct Profile {

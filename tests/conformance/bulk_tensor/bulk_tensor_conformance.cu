@@ -328,6 +328,44 @@ TensorCase plain_2d(uint32_t type) {
   return c;
 }
 
+/// Tensor copies of plain_2d(1) whose place, in the tensor or in shared memory, is not taken or just is.
+struct TensorMisuse {
+  Copy copy;
+  int at[2] = {};
+  uint32_t box = 0;  // where it lies in shared memory
+  uint32_t swizzle = 0, type = 1;
+  bool with_global = false;
+};
+const TensorMisuse kTensorMisuses[] = {
+    {.copy = Copy::load, .at = {4}},  // not at 16 bytes
+    {.copy = Copy::load, .at = {-4}},
+    {.copy = Copy::store, .at = {4}},
+    {.copy = Copy::reduce, .at = {4}, .type = 2},
+    {.copy = Copy::load, .box = 8},
+    {.copy = Copy::load, .box = 16},
+    {.copy = Copy::load, .box = 16, .swizzle = 3},
+    {.copy = Copy::load, .box = 48, .swizzle = 2},
+    {.copy = Copy::store, .box = 8},
+    {.copy = Copy::store, .box = 16},
+    {.copy = Copy::store, .at = {-8}, .with_global = true},  // from a negative start
+    {.copy = Copy::store, .at = {0, -3}, .with_global = true},
+};
+
+/// Linear copies: sizes, sources, destinations.
+struct BulkMisuse {
+  bool store;
+  uint32_t bytes, box;
+  uint64_t global;  // behind the device's memory
+};
+constexpr uint64_t kNowhere = 1ull << 46;  // no memory there
+constexpr BulkMisuse kBulkMisuses[] = {
+    {false, 8, 0, 0},          {false, 24, 0, 0},          {false, 32, 0, 8}, {false, 32, 8, 0},
+    {true, 24, 0, 0},          {true, 32, 0, 8},           {true, 32, 8, 0},  {false, 32, 0, kNowhere},
+    {true, 32, 0, kNowhere},   {false, 0, 0, 0},            // nothing
+    {true, 0, 0, 0},           {false, 16, 240 * 1024, 0},  // past the end of shared memory
+    {true, 16, 240 * 1024, 0},
+};
+
 /// What the rules forbid: only whether, and how, it fails counts.
 void run_misuse(size_t index, Result& r) {
   Device& d = Device::get();
@@ -348,50 +386,29 @@ void run_misuse(size_t index, Result& r) {
     tensor_kernel<<<1, 128, kSharedRegion>>>(map, p, nullptr, d.out, d.word);
     d.finish(r, with_global);
   };
-  const auto go_bulk = [&](uint64_t global) {
-    p.region = kSharedRegion;
-    bulk_kernel<<<1, 128, kSharedRegion>>>(p, reinterpret_cast<uint8_t*>(global), d.out, d.word);
-    d.finish(r, true);
-  };
   p = issue_of(c, 0);
-  switch (index - 104) {
-    case 0: p.at[0] = 4; return go();  // load, dimension 0 not at 16 bytes
-    case 1: p.at[0] = -4; return go();
-    case 2:
-      p.at[0] = 4;
-      p.variant += 100;
-      return go();  // store
-    case 3:
-      p.at[0] = 4;
-      p.variant += 200;
-      c.map.type = 2;
-      return go();                    // reduction
-    case 4: p.box = 8; return go();   // box not at 16 bytes
-    case 5: p.box = 16; return go();  // at 16
-    case 6:
-      p.box = 16;
-      c.map.swizzle = 3;
-      return go();
-    case 7:
-      p.box = 48;
-      c.map.swizzle = 2;
-      return go();
-    case 8:
-      p.box = 8;
-      p.variant += 100;
-      return go();
-    case 9:
-      p.box = 16;
-      p.variant += 100;
-      return go();
-    case 10:
-      p.at[0] = -8;
-      p.variant += 100;
-      return go(true);  // store from a negative start
-    case 11:
-      p.at[1] = -3;
-      p.variant += 100;
-      return go(true);
+  const size_t which = index - 104;
+  if (which < std::size(kTensorMisuses)) {
+    const TensorMisuse& m = kTensorMisuses[which];
+    std::copy(m.at, m.at + 2, p.at);
+    p.variant += 100 * int(m.copy);
+    if (m.box) p.box = m.box;
+    c.map.swizzle = m.swizzle;
+    c.map.type = m.type;
+    return go(m.with_global);
+  }
+  constexpr size_t kFirstBulk = 22;
+  if (which >= kFirstBulk && which < kFirstBulk + std::size(kBulkMisuses)) {
+    const BulkMisuse& m = kBulkMisuses[which - kFirstBulk];
+    p.variant = m.store;
+    p.bytes = m.bytes;
+    if (m.box) p.box = m.box;
+    p.region = kSharedRegion;
+    uint8_t* const global = reinterpret_cast<uint8_t*>(m.global == kNowhere ? kNowhere : base + m.global);
+    bulk_kernel<<<1, 128, kSharedRegion>>>(p, global, d.out, d.word);
+    return d.finish(r, true);
+  }
+  switch (which) {
     case 12: p.variant = 3; return go();  // three coordinates, map of rank 2
     case 13: p.variant = 1; return go();
     case 14: p.variant = 303; return go();  // im2col with a tiled map
@@ -406,7 +423,7 @@ void run_misuse(size_t index, Result& r) {
     case 17:
     case 18: {  // map in global memory: aligned to 64, to 32, to 16 only
       encode_map(c.map, base, map);
-      const uint64_t place = base + (index - 104 == 16 ? 64 : index - 104 == 17 ? 32 : 16);
+      const uint64_t place = base + (which == 16 ? 64 : which == 17 ? 32 : 16);
       cudaMemcpy(reinterpret_cast<void*>(place), &map, sizeof map, cudaMemcpyHostToDevice);
       tensor_kernel<<<1, 128, kSharedRegion>>>(map, p, reinterpret_cast<const void*>(place), d.out, d.word);
       return d.finish(r, false);
@@ -420,62 +437,6 @@ void run_misuse(size_t index, Result& r) {
       tensor_kernel<<<1, 128, kSharedRegion>>>(map, p, nullptr, d.out, d.word);
       return d.finish(r, false);
     case 21: c.map.address += 1ull << 44; return go();  // a tensor where no memory is
-    case 22:
-      p.variant = 0;
-      p.bytes = 8;
-      return go_bulk(base);  // linear: size, source, destination
-    case 23:
-      p.variant = 0;
-      p.bytes = 24;
-      return go_bulk(base);
-    case 24:
-      p.variant = 0;
-      p.bytes = 32;
-      return go_bulk(base + 8);
-    case 25:
-      p.variant = 0;
-      p.bytes = 32;
-      p.box = 8;
-      return go_bulk(base);
-    case 26:
-      p.variant = 1;
-      p.bytes = 24;
-      return go_bulk(base);
-    case 27:
-      p.variant = 1;
-      p.bytes = 32;
-      return go_bulk(base + 8);
-    case 28:
-      p.variant = 1;
-      p.bytes = 32;
-      p.box = 8;
-      return go_bulk(base);
-    case 29:
-      p.variant = 0;
-      p.bytes = 32;
-      return go_bulk(1ull << 46);
-    case 30:
-      p.variant = 1;
-      p.bytes = 32;
-      return go_bulk(1ull << 46);
-    case 31:
-      p.variant = 0;
-      p.bytes = 0;
-      return go_bulk(base);  // nothing
-    case 32:
-      p.variant = 1;
-      p.bytes = 0;
-      return go_bulk(base);
-    case 33:
-      p.variant = 0;
-      p.bytes = 16;
-      p.box = 240 * 1024;
-      return go_bulk(base);  // past the end of shared memory
-    case 34:
-      p.variant = 1;
-      p.bytes = 16;
-      p.box = 240 * 1024;
-      return go_bulk(base);
     case 35:
     case 36:
     case 37:
@@ -486,12 +447,11 @@ void run_misuse(size_t index, Result& r) {
       q.bytes = 64;
       q.at[0] = 1;
       q.at[1] = 3;
-      const size_t which = index - 104 - 35;
-      if (which == 0) q.variant = 0, q.at[0] = 0;  // a copy to its own CTA
-      if (which == 1) q.variant = 1, q.at[1] = 4;  // a mask bit that the cluster does not have
-      if (which == 2) q.variant = 1, q.at[1] = 0;  // no CTA at all
-      if (which == 3) q.variant = 0, q.at[0] = 5;  // a rank that the cluster does not have
-      if (which == 4) q.variant = 1, q.at[1] = 7;
+      if (which == 35) q.variant = 0, q.at[0] = 0;  // a copy to its own CTA
+      if (which == 36) q.variant = 1, q.at[1] = 4;  // a mask bit that the cluster does not have
+      if (which == 37) q.variant = 1, q.at[1] = 0;  // no CTA at all
+      if (which == 38) q.variant = 0, q.at[0] = 5;  // a rank that the cluster does not have
+      if (which == 39) q.variant = 1, q.at[1] = 7;
       encode_map(c.map, base, map);
       cudaLaunchAttribute attribute[1];
       const cudaLaunchConfig_t config = launch_config(2, attribute);

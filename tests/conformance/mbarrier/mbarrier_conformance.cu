@@ -348,7 +348,7 @@ Script script_of(Random& r, Mode mode) {
       if (!fits || next.pending < 0 || next.expected < 0 || next.tx > kLimit || next.tx < -kLimit ||
           (next.expected == 0 && !r.one_in(8)))
         continue;
-      // Nobody expected any more: what then completes is looked at by the misuse cases.
+      // No arrivals expected any more: the misuse cases look at what then completes.
       if (o.expected == 0 && s.operation != test_parity && s.operation != try_parity && s.operation != renew) {
         if (tries > 50) break;
         continue;

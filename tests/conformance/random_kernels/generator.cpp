@@ -520,7 +520,7 @@ class Generator {
                                         "atomicSub(cells + #, @)"};
     const bool own = r_.one_in(4);
     if (own) {
-      // The thread's own word of the output: a value comes back, and nobody else is there.
+      // The thread's own word of the output: a value comes back, and no other thread uses it.
       static const char* const back[] = {"atomicExch(&out[u64(gid) * 8], @)", "atomicAdd(&out[u64(gid) * 8], @)",
                                          "atomicInc(&out[u64(gid) * 8], @)", "atomicDec(&out[u64(gid) * 8], @)",
                                          "atomicCAS(&out[u64(gid) * 8], @, @)"};

@@ -1,4 +1,4 @@
-// Allocates most of the device's memory, reads a word of a small allocation that nobody has written, and frees all.
+// Allocates most of the device's memory, reads a word of a small allocation that was never written, and frees all.
 #include <cstdio>
 
 __global__ void read(const int* from, int* to) { *to = *from; }

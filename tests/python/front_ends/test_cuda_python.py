@@ -48,6 +48,7 @@ def test_graph(saxpy):
     executable = check(driver.cuGraphInstantiate(graph, 0))
     for _ in range(2):
         check(driver.cuGraphLaunch(executable, stream.handle))
+    stream.sync()
     np.testing.assert_array_equal(y.numpy(), np.full(256, 14))
 
 

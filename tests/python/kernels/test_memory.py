@@ -145,7 +145,7 @@ def far(x, o, stride, B: tl.constexpr):
 
 
 def test_offsets_beyond_32_bits():
-    x = gen5.zeros((3, 1 << 30), np.uint8)  # pages that nobody touches cost nothing
+    x = gen5.zeros((3, 1 << 30), np.uint8)  # untouched pages cost nothing
     x[0, 0], x[1, 0], x[2, 0] = 1, 2, 3
     o = gen5.empty(2, np.uint8)
     far[(1,)](x.reshape(3 << 30)[1 << 30:], o, 1 << 30, 2)

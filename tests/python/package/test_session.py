@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import resource
 import subprocess
 import sys
@@ -42,6 +43,8 @@ def test_fault_is_an_exception_and_the_process_goes_on():
             launch(COUNT, "count", out.data_ptr(), 4)
     assert raised.value.code == "illegal-address" == run.diagnoses[0].code
     assert run.diagnoses[0].kernel == "count" and run.diagnoses[0].severity == "error"
+    place = run.diagnoses[0].places[0]
+    assert place["kernel"] == "count" and place["cta"] == [0, 0, 0] and place["ptx"].startswith("st.global"), place
     with gen5.gpu("b200"):
         launch(COUNT, "count", out.data_ptr(), 0)  # memory of before is still there
         np.testing.assert_array_equal(out.numpy(), np.arange(32))
@@ -170,7 +173,7 @@ def test_module_fails_where_a_kernel_does(tmp_path):
 
 
 def test_install_after_cuda(tmp_path):
-    """Whoever has loaded NVIDIA's library already is told."""
+    """A program that has loaded NVIDIA's library already gets a message."""
     fake = tmp_path / "libcuda.so.1"
     fake.write_bytes((_library.folder() / "libcuda.so.1").read_bytes())
     (tmp_path / "libtinygpu.so").symlink_to(_library.folder() / "libtinygpu.so")
@@ -222,3 +225,14 @@ def test_first_launch_is_quick(tmp_path):
         seconds.append(min(runs))
     print(f"{seconds[0]:.2f} s to compile, {seconds[1]:.2f} s with tinygpu and the launch")
     assert seconds[1] - seconds[0] < 1
+
+
+def test_an_error_goes_to_another_process():
+    d = gen5.Diagnosis("data-race", "error", "why", "help", "k", "a.py", 3, 1, [], "all of it")
+    back = pickle.loads(pickle.dumps(gen5.DiagnosisError([d])))
+    assert type(back) is gen5.DiagnosisError and back.diagnoses == [d] and (back.code, back.line, str(back)) == ("data-race", 3, "all of it")
+
+
+def test_an_assert_has_the_words_of_cuda():
+    d = gen5.Diagnosis("device-assert", "error", "why", "help", "k", "a.py", 3, 1, [], "all of it")
+    assert str(gen5.DiagnosisError([d])) == "all of it\nCUDA error: device-side assert triggered"

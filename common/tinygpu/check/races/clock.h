@@ -1,5 +1,5 @@
 // Vector clocks. A component counts the epochs of one actor of a cluster: a warp's threads, one lane, a channel on
-// which asynchronous operations complete. Clocks do not change once they are made: whoever knows the same shares one.
+// which asynchronous operations complete. Clocks do not change once they are made: actors that know the same share one.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -9,7 +9,7 @@
 
 namespace tinygpu::races {
 
-using Component = uint32_t;  // 0: nobody
+using Component = uint32_t;  // 0: none
 using Epoch = uint32_t;      // 0: nothing has happened
 using Clock = std::vector<Epoch>;
 using ClockRef = std::shared_ptr<const Clock>;  // null: knows nothing
@@ -38,7 +38,7 @@ struct Sight {
   bool operator==(const Sight&) const = default;
 };
 
-/// What somebody knows to have happened, in several senses.
+/// What an actor knows to have happened, in several senses.
 enum View : uint8_t {
   happened,      // happens before
   async_shared,  // and a fence has handed it from the generic to the async proxy, in shared memory

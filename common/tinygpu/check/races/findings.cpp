@@ -6,6 +6,7 @@
 #include "common/tinygpu/base/relied_on.h"
 #include "common/tinygpu/engines/tma/tensor_box.h"
 #include "common/tinygpu/machine/chip/launch.h"
+#include "common/tinygpu/machine/sync/mbarrier_name.h"
 
 namespace tinygpu::races {
 namespace {
@@ -40,8 +41,8 @@ Fix wait_for(const Record& earlier) {
   switch (earlier.ends) {
     case Ends::mbarrier:
       return {
-          "wait first for the phase of the copy's mbarrier that counts its bytes, in the thread that goes on or in "
-          "one that it synchronises with; a barrier of threads does not wait for copies",
+          "wait first for the phase of the copy's mbarrier that counts its bytes, in this thread or in one that it "
+          "synchronises with; a barrier of threads does not wait for copies",
           "L: mbarrier.try_wait.parity.shared::cta.b64 p, [full], parity;  @!p bra L;"};
     case Ends::bulk_group:
       if (earlier.writes())
@@ -50,7 +51,7 @@ Fix wait_for(const Record& earlier) {
       return {"wait in the thread that issued the copy until its source has been read, then synchronise",
               "cp.async.bulk.commit_group;  cp.async.bulk.wait_group.read 0;"};
     case Ends::commit:
-      return {"let tcgen05.commit arrive on an mbarrier behind the operation, and wait for that phase first",
+      return {"execute tcgen05.commit to an mbarrier after the operation, and wait for that phase first",
               "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [empty];\n"
               "L: mbarrier.try_wait.parity.shared::cta.b64 p, [empty], parity;  @!p bra L;"};
     case Ends::copies:
@@ -58,7 +59,7 @@ Fix wait_for(const Record& earlier) {
               "cp.async.wait_all;  bar.sync 0;"};
     case Ends::wgmma:
       return {"wait in the warpgroup that issued it, then synchronise", "wgmma.wait_group.sync.aligned 0;"};
-    default: return {"synchronise with whoever made the earlier access", ""};
+    default: return {"synchronise with the thread that made the earlier access", ""};
   }
 }
 
@@ -76,7 +77,7 @@ Fix fix_of(Why why, const Record& earlier, const Record& later, ptx::Space space
               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
               "L: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [bar], parity;  @!p bra L;"};
     case Why::by_operation:
-      return {"let the thread itself arrive on an mbarrier behind its access, or put a barrier between the two",
+      return {"let the thread itself arrive on an mbarrier after its access, or put a barrier between the two",
               "mbarrier.arrive.shared::cta.b64 _, [full];   // one more arrival than the operation's"};
     case Why::nearly:
       return {
@@ -89,8 +90,8 @@ Fix fix_of(Why why, const Record& earlier, const Record& later, ptx::Space space
         return {"fence in the thread that made the earlier access, before it synchronises",
                 "fence.proxy.async.global;"};
       return {
-          "fence in every thread that made the earlier access, between it and the barrier behind which the operation "
-          "is issued (or in the thread that issues it, behind the barrier)",
+          "fence in every thread that made the earlier access, between the access and the barrier before the operation "
+          "(or in the thread that issues the operation, after the barrier)",
           "fence.proxy.async.shared::cta;"};
     default:
       // Which of the two is meant to come first is not known.
@@ -100,13 +101,13 @@ Fix fix_of(Why why, const Record& earlier, const Record& later, ptx::Space space
             "if the access is to come first, put a barrier between it and the instruction that issues the "
             "operation; if the operation is, " +
                 end.help,
-            "bar.sync 0;   // __syncthreads(), where all threads of the CTA come by\n" + end.example};
+            "bar.sync 0;   // __syncthreads(), if all threads of the CTA execute it\n" + end.example};
       }
       if (later.operation || earlier.operation || space == ptx::Space::shared)
         return {"put a barrier, or an mbarrier's arrive and wait, between the two",
-                "bar.sync 0;   // __syncthreads(), where all threads of the CTA come by"};
+                "bar.sync 0;   // __syncthreads(), if all threads of the CTA execute it"};
       return {"order the two by a barrier, or by a release and an acquire of one word",
-              "st.release.gpu.global.u32 [flag], 1;   // behind the earlier access\n"
+              "st.release.gpu.global.u32 [flag], 1;   // after the earlier access\n"
               "L: ld.acquire.gpu.global.u32 r, [flag];  setp.eq.u32 p, r, 0;  @p bra L;"};
   }
 }
@@ -152,7 +153,7 @@ Judged judged(Why why, const Record& earlier, const Record& later) {
       return {"scope-too-narrow",
               earlier.writes() && !(earlier.operation && later.writes()) ? Severity::error : Severity::note};
     case Why::incomplete:
-      // Bytes of a stage that nobody has read are filled again; who has read its other bytes is told by those.
+      // Unread bytes of a stage are filled again; findings at its other bytes name their readers.
       if (earlier.ends == Ends::mbarrier && later.operation && earlier.kind == AccessKind::write &&
           later.kind == AccessKind::write)
         return {"async-not-complete", Severity::warning};
@@ -172,26 +173,26 @@ const char* reason(Why why, const Record& earlier) {
     case Why::unordered: return "nothing orders the two";
     case Why::lanes: return "the lanes of the warp have not met in between, and lock step is not promised";
     case Why::spoken_for:
-      return "some of its lanes are known to be over with it, but they have not met the others of the warp before they "
-             "synchronised, and an arrive speaks for its own lane alone";
+      return "some of its lanes are known to have finished the access, but the warp's lanes had not met before these "
+             "lanes synchronised, and an arrive releases only its own lane's accesses";
     case Why::one_arrives:
-      return "one of its lanes has arrived for all, and they have met at an instruction that waits for the warp and "
-             "orders no memory";
+      return "one of its lanes has arrived for all, and the lanes have met only at an instruction that waits for the "
+             "warp and orders no memory";
     case Why::no_scope:
-      return "what lies between them is an mbarrier.arrive or a wait without a scope, which reaches its own CTA alone";
+      return "between them is an mbarrier.arrive or a wait without a scope, whose default scope is the CTA";
     case Why::nearly:
-      return "of the releases and acquires that lead from the one to the other, one is .relaxed, or has a scope that "
-             "does not reach the next thread";
+      return "one of the releases and acquires between them is .relaxed, or has a scope that does not include the next "
+             "thread";
     case Why::by_operation:
-      return "what lies between them is the end of an asynchronous operation, which says that this operation is over, "
-             "and nothing of what its thread had done before";
+      return "between them is the end of an asynchronous operation, which orders that operation, but not the earlier "
+             "work of its thread";
     case Why::same_value:
-      return "one of the lanes is known to be over with it, and all of them store the same value; of the others "
-             "nothing is known, and hardware has no harm in that";
+      return "one of the lanes is known to have finished the store, and all lanes store one value; the other lanes are "
+             "not ordered, which does no harm on hardware";
     case Why::no_fence:
-      return earlier.writes() ? "no fence.proxy.async lies in between: it may see what lay there before"
-                              : "no fence.proxy.async lies in between: it may overtake the read";
-    default: return "nobody has waited for that operation";
+      return earlier.writes() ? "no fence.proxy.async lies in between: the operation may see old data"
+                              : "no fence.proxy.async lies in between: the operation may overtake the read";
+    default: return "no wait for that operation lies between";
   }
 }
 
@@ -228,7 +229,7 @@ void tell_race(Why why, const Record& earlier, const Record& later, ptx::Space s
   d.where = std::move(first.where);
   d.label = std::move(first.label);
   d.others.push_back(
-      place_of(named(earlier), fmt::format("the same memory: the earlier access {} it{}", verb_of(earlier.kind),
+      place_of(named(earlier), fmt::format("this memory: the earlier access {} it{}", verb_of(earlier.kind),
                                            in_the_box(earlier, space, address, bytes))));
   const Fix fix = fix_of(why, earlier, later, space);
   d.help = fix.help;
@@ -236,7 +237,7 @@ void tell_race(Why why, const Record& earlier, const Record& later, ptx::Space s
   later.who.report(std::move(d));
 }
 
-void tell_unpublished(const Record& init, const Origin& who, uint32_t offset, Unpublished to) {
+void tell_unpublished(const Record& init, const Origin& who, const Cta& owner, uint32_t offset, Unpublished to) {
   const Judged j = to == Unpublished::to_thread ? Judged{"mbarrier-init-not-published", Severity::error}
                    : to == Unpublished::relaxed
                        ? Judged{"mbarrier-init-not-published", Severity::warning, &kRelaxedInit}
@@ -245,13 +246,14 @@ void tell_unpublished(const Record& init, const Origin& who, uint32_t offset, Un
   Diagnosis d;
   d.code = j.code;
   d.severity = j.severity;
-  d.message = fmt::format("the mbarrier at shared offset {:#x} is {}", offset,
+  d.message = fmt::format("{} is {}", mbarrier_name(owner, offset),
                           to == Unpublished::to_thread ? "used by a thread that need not see its initialisation"
                           : to == Unpublished::relaxed
-                              ? "used by a thread that need not see its initialisation: what lies between is .relaxed, "
-                                "or of a scope that does not reach, and no fence.mbarrier_init stands ahead of it"
+                              ? "used by a thread that need not see its initialisation: the synchronisation between is "
+                                ".relaxed or has too narrow a scope, and no fence.mbarrier_init stands before it"
                           : to == Unpublished::to_copy
-                              ? "signalled by a copy, and no fence has handed its initialisation to the async proxy"
+                              ? "signalled by a copy, and no fence has made its initialisation visible to the async "
+                                "proxy"
                               : "signalled by tcgen05.commit, and no fence has published its initialisation. By the "
                                 "manual's words a commit needs none in its own CTA; kernels fence all the same");
   if (j.relied_on) d.message += j.relied_on->said();
@@ -259,27 +261,25 @@ void tell_unpublished(const Record& init, const Origin& who, uint32_t offset, Un
   d.label = to == Unpublished::to_thread || to == Unpublished::relaxed ? "used here" : "signals it";
   d.others.push_back(place_of(init, "initialised here"));
   if (to == Unpublished::to_thread) {
-    d.help = "let the threads meet behind the initialisation";
+    d.help = "let the threads meet after the initialisation";
     d.example = "bar.sync 0;";
   } else {
-    d.help = "fence behind the initialisation, in the thread that initialises, and let the threads meet";
+    d.help = "fence after the initialisation, in the thread that initialises, and let the threads meet";
     d.example = "fence.mbarrier_init.release.cluster;  bar.sync 0;";
   }
   who.report(std::move(d));
 }
 
-void tell_inval(const Record& wait, const Origin& who, uint32_t offset) {
+void tell_inval(const Record& wait, const Origin& who, const Cta& owner, uint32_t offset) {
   Diagnosis d;
   d.code = "data-race";
   d.severity = Severity::warning;
-  d.message = fmt::format(
-      "mbarrier.inval ends the mbarrier at shared offset {:#x}, and a thread may still wait for it: "
-      "nothing orders the two{}",
-      offset, kEndedByOne.said());
+  d.message = fmt::format("mbarrier.inval ends {}, and a thread may still wait for it: nothing orders the two{}",
+                          mbarrier_name(owner, offset), kEndedByOne.said());
   d.where = who.where();
   d.label = "ends it";
   d.others.push_back(place_of(wait, "waits for it"));
-  d.help = "let all who wait meet behind their waits, then end it";
+  d.help = "let all waiting threads meet after their waits, then end it";
   d.example = "bar.sync 0;  @p mbarrier.inval.shared::cta.b64 [bar];";
   who.report(std::move(d));
 }
@@ -289,17 +289,17 @@ void tell_exit(const Record& r, uint32_t rank, bool out, const std::string& what
   d.code = "exit-with-remote-access";
   d.severity = Severity::error;
   d.message = out ? fmt::format(
-                        "CTA rank {} of the cluster ends, and nothing says that its {} has read {} before: "
-                        "shared memory lives as long as its CTA",
+                        "CTA rank {} of the cluster ends before its {} is known to have read {}: shared memory lives "
+                        "as long as its CTA",
                         rank, name_of(r), what)
                   : fmt::format(
-                        "CTA rank {} of the cluster ends, and nothing says that another CTA's {} to {} is over "
-                        "before: shared memory lives as long as its CTA",
+                        "CTA rank {} of the cluster ends before another CTA's {} to {} is known to have ended: shared "
+                        "memory lives as long as its CTA",
                         rank, name_of(r), what);
-  LabelledPlace at = place_of(r, out ? "it may still read when the CTA has gone" : "it may come when the CTA has gone");
+  LabelledPlace at = place_of(r, out ? "it may still read after the CTA's exit" : "it may come after the CTA's exit");
   d.where = std::move(at.where);
   d.label = std::move(at.label);
-  d.help = "let all CTAs of the cluster meet before any of them exits, behind the waits for their last operations";
+  d.help = "let all CTAs of the cluster meet before any of them exits, after the waits for their last operations";
   d.example = "barrier.cluster.arrive;  barrier.cluster.wait;";
   r.who.report(std::move(d));
 }
@@ -318,11 +318,11 @@ void tell_primary_grid(const Record& r, uint64_t address, uint64_t bytes, const 
   d.where = std::move(first.where);
   d.label = std::move(first.label);
   d.others.push_back(before);
-  d.help = "wait for the grid before ahead of the first access to what it touches";
+  d.help = "execute griddepcontrol.wait before the first access to memory that the preceding grid touches";
   d.example = "griddepcontrol.wait;   // cudaGridDependencySynchronize()";
   d.rule =
-      "A grid that executes griddepcontrol.launch_dependents lets the next one start beside it; the next one sees "
-      "what it has written behind griddepcontrol.wait.";
+      "A grid that executes griddepcontrol.launch_dependents lets the next grid start beside it; the next grid sees "
+      "its writes after griddepcontrol.wait.";
   d.section = "9.7.14.13 griddepcontrol";
   r.who.report(std::move(d));
 }
@@ -333,11 +333,11 @@ void tell_unwritten(const Record& r, uint64_t address, uint32_t bytes) {
       r.operation ? Judged{"shared-uninitialised", Severity::note} : Judged{"shared-uninitialised", Severity::warning};
   d.code = j.code;
   d.severity = j.severity;
-  d.message = fmt::format("{} reads {} that nobody has written since the CTA began", name_of(r),
+  d.message = fmt::format("{} reads {}, never written since the CTA began", name_of(r),
                           bytes_at(ptx::Space::shared, address, bytes));
   Record at = r;
   if (const uint32_t lanes = r.map.of(address); lanes && !r.operation) at.who.lane = __builtin_ctz(lanes);
-  LabelledPlace first = place_of(at, "reads what lay there by chance");
+  LabelledPlace first = place_of(at, "reads arbitrary bytes");
   d.where = std::move(first.where);
   d.label = std::move(first.label);
   d.help = "write the bytes first, or compare the address with where they were written";

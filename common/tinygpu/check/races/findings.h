@@ -19,7 +19,7 @@ enum class Why : uint8_t {
   no_scope,      // an mbarrier.arrive or a wait that names none does
   one_arrives,   // lanes have met at an instruction that is no barrier, and one of them has synchronised for all
   no_fence,      // ordered, but not between the proxies
-  incomplete,    // an operation that nobody has waited for
+  incomplete,    // an operation without a wait behind it
 };
 
 /// `address`: of the first byte that both touch.
@@ -32,20 +32,20 @@ enum class Unpublished : uint8_t {
   to_copy,    // only the async proxy, in which a copy is going to signal it, need not see it
   to_commit,  // the same of tcgen05.commit, which the manual counts to the generic proxy
 };
-void tell_unpublished(const Record& init, const Origin& who, uint32_t offset, Unpublished to);
+void tell_unpublished(const Record& init, const Origin& who, const Cta& owner, uint32_t offset, Unpublished to);
 
 /// `who` ends an mbarrier, and nothing says that this wait for it is over.
-void tell_inval(const Record& wait, const Origin& who, uint32_t offset);
+void tell_inval(const Record& wait, const Origin& who, const Cta& owner, uint32_t offset);
 
 /// A CTA ends, and nothing says that this access of another CTA to its shared memory is over (`out`: an operation of
 /// its own that reads from it for another CTA); `what` it touches.
 void tell_exit(const Record& r, uint32_t rank, bool out, const std::string& what);
 
-/// Global memory that the grid before has touched, and nobody has waited for that one; `before` did it.
+/// Global memory that the grid before has touched at `before`, without a wait for that grid.
 void tell_primary_grid(const Record& r, uint64_t address, uint64_t bytes, const LabelledPlace& before,
                        const std::string& kernel);
 
-/// `who` reads bytes of shared memory that nobody has written since the CTA began.
+/// A read of bytes of shared memory that were not written since the CTA began.
 void tell_unwritten(const Record& r, uint64_t address, uint32_t bytes);
 
 /// "st.shared", "tcgen05.mma, operand A".

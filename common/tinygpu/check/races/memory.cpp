@@ -24,6 +24,8 @@ class Trial {
     if (earlier.instance && earlier.instance == now_.instance && earlier.cluster == now_.cluster &&
         earlier.component == now_.component)
       return {true, true};
+    // What a copy reads of its tensor map is handed to it by fences of its own; who changes the map later has to wait.
+    if (now_.proxy == Proxy::tensormap) return {true, true};
     // Among each other, copies that nobody has waited for leave behind what nobody reads.
     if ((now_.at_end && earlier.operation && earlier.writes()) || (earlier.at_end && now_.operation))
       return {true, false};
@@ -154,8 +156,13 @@ uint32_t linear(const LaunchConfig& c, const Dim3& id) { return id.x + c.grid.x 
 
 void Races::on_access(const MemoryAccess& a) {
   PartitionState& d = of(a.partition);
+  // A copy may read or write behind the end of its CTA.
   if (!a.lanes && a.operation->operation) return operation_access(a, d);
-  if (a.proxy == Proxy::tensormap) return;  // the machine looks after maps itself
+  if (d.clusters.empty()) return;
+  if (a.proxy == Proxy::tensormap) {  // of fences around it the machine looks after itself
+    a.each([&](uint64_t address, uint64_t, int) { d.map = {a.operation->cta, a.operation->warp, address}; });
+    return;
+  }
   std::shared_ptr<ClusterState> c;
   Threads* t = nullptr;
   uint32_t lanes = 0;
@@ -169,6 +176,7 @@ void Races::on_access(const MemoryAccess& a) {
     t = d.find(who, c);
   }
   if (!t || !lanes) return;
+  if (left_here_ && a.lanes && !(*left_here_ && --*left_here_)) return;
   program_access(a, d, *c, *t, lanes);
   if (a.space == ptx::Space::shared && c->histories.full()) c->collect();
 }
@@ -333,6 +341,24 @@ void Races::operation_access(const MemoryAccess& a, PartitionState& d) {
   });
 }
 
+void Races::map_access(const AsyncOperation& o, PartitionState& d) {
+  const PartitionState::NamedMap map = std::exchange(d.map, {});
+  if (map.warp != o.who.warp || map.cta != o.who.cta) return;
+  constexpr uint64_t kMapBytes = 128;
+  const auto each = [&](MemoryAccess::Range f) { f(map.address, kMapBytes); };
+  const FunctionRef<void(MemoryAccess::Range)> ranges(each);
+  MemoryAccess a{*o.who.launch->partitions()[o.partition()],
+                 AccessKind::read,
+                 ptx::Space::global,
+                 Proxy::tensormap,
+                 {},
+                 nullptr,
+                 o.issued};
+  a.operation = &o.who;
+  a.ranges = &ranges;
+  operation_access(a, d);
+}
+
 bool Races::is_news(const void* what, const void* with) {
   std::lock_guard lock(told_mutex_);
   return told_.try_emplace(what, with).first->second == with;
@@ -368,7 +394,7 @@ void Races::access(const MemoryAccess& a, ClusterState& c, const Actor& actor, c
     CtaState* owner = c.cta(*a.cta);
     if (!owner) return;
     const auto unwritten = [&](uint64_t cell, uint16_t bytes) {
-      if (first("unwritten", record.who.op))
+      if ((!left_here_ || *left_here_) && first("unwritten", record.who.op))
         tell_unwritten(record, cell + uint64_t(__builtin_ctz(bytes)), uint32_t(__builtin_popcount(bytes)));
     };
     Touch touch(c.histories, record, judge, unwritten);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/tinygpu/machine/chip/launch.h"
+#include "common/tinygpu/machine/sync/mbarrier_name.h"
 
 namespace tinygpu::races {
 
@@ -31,6 +32,8 @@ Threads* PartitionState::find(const Origin& who, std::shared_ptr<ClusterState>& 
 void Races::on_launch(const Launch& launch) {
   self_ = primaries_->add(launch.number, launch.config.kernel->name);
   primary_ = primaries_->find(launch.primary);
+  if (follow_ == Follow::first_cluster)
+    left_here_ = &left_.try_emplace(launch.config.kernel, kFollowedAccesses).first->second;
   early_.clear();
   partitions_.clear();
   partitions_.resize(launch.partitions().size());
@@ -68,7 +71,7 @@ void Races::on_end(const Launch&, const LaunchStats* stats) {
 void Races::on_cta(const Cta& cta, bool starts, uint64_t) {
   PartitionState& d = of(cta.cluster.partition);
   if (starts) {
-    if (cta.rank) return;
+    if (cta.rank || (follow_ == Follow::first_cluster && cta.cluster.linear)) return;
     d.clusters[&cta.cluster] = std::make_shared<ClusterState>(cta.cluster);
   } else {
     const auto c = d.clusters.find(&cta.cluster);
@@ -149,15 +152,87 @@ void Races::check_exit(const PartitionState& d, ClusterState& c, CtaState& cta) 
   }
   for (const auto& [at, m] : cta.mbarriers)
     for (const auto& [who, r] : m.remote)
-      if (open(r) && first("exit", r.who.op)) tell_exit(r, rank, false, fmt::format("the mbarrier at {:#x}", at));
+      if (open(r) && first("exit", r.who.op)) tell_exit(r, rank, false, mbarrier_name(cta.cta, at));
 }
 
 // ---- Operations
 
+namespace {
+
+using Channel = Threads::Channel;
+
+void end_with(Operation& op, Component channel, Epoch count) {
+  op.reads = op.writes = channel;
+  op.read = op.written = count;
+}
+
+/// Lanes that have issued one store together all have it in their groups.
+void enter_bulk_groups(Operation& op, Threads& t, int lane) {
+  op.ends = Ends::bulk_group;
+  for (uint32_t m = op.lanes; m; m &= m - 1) {
+    ++t.count(Channel::bulk_read, __builtin_ctz(m));
+    ++t.count(Channel::bulk_write, __builtin_ctz(m));
+  }
+  op.reads = t.channel(Channel::bulk_read, lane);
+  op.writes = t.channel(Channel::bulk_write, lane);
+  op.read = t.count(Channel::bulk_read, lane);
+  op.written = t.count(Channel::bulk_write, lane);
+}
+
+/// A commit's arrival says that the MMAs which its thread has issued are over.
+void commit_tensor_work(Operation& op, Threads& t, int lane, uint32_t group) {
+  const Epoch issued = t.count(Channel::tensor_issued, lane, group);
+  const Component done = t.channel(Channel::tensor_done, lane, group);
+  if (!issued) return;
+  op.steps = {{done, issued}};
+  op.released.of[tensor].here =
+      advanced(op.sees.of[tensor].here, {{done, issued}, {t.channel(Channel::tensor_issued, lane, group), issued}});
+}
+
+/// cp.async.mbarrier.arrive says that the earlier copies of its lanes are over.
+void arrive_behind_copies(Operation& op, Threads& t, ClusterState& c) {
+  if (!t.copies->whole) return;
+  if ((op.lanes & t.live()) == t.live()) {
+    op.steps = {{t.copies->whole, t.copies_issued}};
+    return;
+  }
+  for (uint32_t m = op.lanes; m; m &= m - 1) {
+    Component& of_lane = t.copies->lane[size_t(__builtin_ctz(m))];
+    if (!of_lane) of_lane = c.components.make();
+    op.steps.emplace_back(of_lane, t.copies_issued);
+  }
+}
+
+/// All four warps issue a wgmma; their own accesses come before it.
+void join_warpgroup(Operation& op, const Origin& who, ClusterState& c) {
+  op.ends = Ends::wgmma;
+  CtaState& cta = *c.cta(who.cta);
+  const uint32_t number = uint32_t(who.warp) / 4;
+  CtaState::Channel& channel = cta.warpgroups[number];
+  if (!channel.component) channel.component = c.components.make();
+  end_with(op, channel.component, ++channel.count);
+  op.threads = nullptr;
+  op.sees = {};
+  for (uint32_t w = number * 4; w < number * 4 + 4 && w < cta.warps.size(); ++w)
+    op.sees.join(cta.warps[w].release(~0u));
+}
+
+void tell_missing_fence(const AsyncOperation& o) {
+  o.who.report({.code = "wgmma-fence-missing",
+                .severity = Severity::warning,
+                .message = "this warp issues wgmma.mma_async and has not executed wgmma.fence before",
+                .help = "execute wgmma.fence before the first wgmma, and again after each access to its registers",
+                .where = o.who.where(o.issued),
+                .label = "the first one of this warp",
+                .example = "wgmma.fence.sync.aligned;"});
+}
+
+}  // namespace
+
 void Races::on_issue(const AsyncOperation& o) {
   using Kind = AsyncOperation::Kind;
-  using Channel = Threads::Channel;
   PartitionState& d = partitions_[o.partition()];
+  if (d.clusters.empty()) return;
   std::shared_ptr<ClusterState> c;
   Threads* const t = d.find(o.who, c);
   if (!t) return;
@@ -196,91 +271,36 @@ void Races::on_issue(const AsyncOperation& o) {
         op.before = t->release(op.lanes).of[happened];
         break;
       }
-      op.ends = Ends::bulk_group;
-      // Lanes that have issued one store together all have it in their groups.
-      for (uint32_t m = op.lanes; m; m &= m - 1) {
-        ++t->count(Channel::bulk_read, __builtin_ctz(m));
-        ++t->count(Channel::bulk_write, __builtin_ctz(m));
-      }
-      op.reads = t->channel(Channel::bulk_read, lane);
-      op.writes = t->channel(Channel::bulk_write, lane);
-      op.read = t->count(Channel::bulk_read, lane);
-      op.written = t->count(Channel::bulk_write, lane);
+      enter_bulk_groups(op, *t, lane);
       break;
     case Kind::mma:
     case Kind::tmem_copy:
     case Kind::tmem_shift:
       op.ends = Ends::commit;
-      op.reads = op.writes = t->channel(Channel::tensor_done, lane, group);
-      op.read = op.written = ++t->count(Channel::tensor_issued, lane, group);
+      end_with(op, t->channel(Channel::tensor_done, lane, group), ++t->count(Channel::tensor_issued, lane, group));
       break;
-    case Kind::tmem_load:
-      op.reads = op.writes = t->channel(Channel::tmem_load, -1);
-      op.read = op.written = ++t->count(Channel::tmem_load, -1);
-      break;
+    case Kind::tmem_load: end_with(op, t->channel(Channel::tmem_load, -1), ++t->count(Channel::tmem_load, -1)); break;
     case Kind::tmem_store:
-      op.reads = op.writes = t->channel(Channel::tmem_store, -1);
-      op.read = op.written = ++t->count(Channel::tmem_store, -1);
+      end_with(op, t->channel(Channel::tmem_store, -1), ++t->count(Channel::tmem_store, -1));
       break;
-    case Kind::commit: {
-      const Epoch issued = t->count(Channel::tensor_issued, lane, group);
-      const Component done = t->channel(Channel::tensor_done, lane, group);
-      if (issued) {
-        op.steps = {{done, issued}};
-        op.released.of[tensor].here = advanced(
-            op.sees.of[tensor].here, {{done, issued}, {t->channel(Channel::tensor_issued, lane, group), issued}});
-      }
-      break;
-    }
-    case Kind::async_copy: {
+    case Kind::commit: commit_tensor_work(op, *t, lane, group); break;
+    case Kind::async_copy:
       if (!t->copies->whole) t->copies->whole = c->components.make();
       op.ends = Ends::copies;
       op.lane_components = t->copies;
-      op.reads = op.writes = t->copies->whole;
-      op.read = op.written = ++t->copies_issued;
+      end_with(op, t->copies->whole, ++t->copies_issued);
       break;
-    }
-    case Kind::copies_arrive:
-      if (t->copies->whole) {
-        const bool all = (op.lanes & t->live()) == t->live();
-        if (all) {
-          op.steps = {{t->copies->whole, t->copies_issued}};
-        } else {
-          for (uint32_t m = op.lanes; m; m &= m - 1) {
-            Component& of_lane = t->copies->lane[size_t(__builtin_ctz(m))];
-            if (!of_lane) of_lane = c->components.make();
-            op.steps.emplace_back(of_lane, t->copies_issued);
-          }
-        }
-      }
+    case Kind::copies_arrive: arrive_behind_copies(op, *t, *c); break;
+    case Kind::wgmma:
+      if (!t->wgmma_fenced && first("wgmma.fence", o.who.op)) tell_missing_fence(o);
+      join_warpgroup(op, o.who, *c);
       break;
-    case Kind::wgmma: {
-      op.ends = Ends::wgmma;
-      CtaState& cta = *c->cta(o.who.cta);
-      CtaState::Channel& channel = cta.warpgroups[uint32_t(o.who.warp) / 4];
-      if (!channel.component) channel.component = c->components.make();
-      op.reads = op.writes = channel.component;
-      op.read = op.written = ++channel.count;
-      if (!t->wgmma_fenced && first("wgmma.fence", o.who.op))
-        o.who.report({.code = "wgmma-fence-missing",
-                      .severity = Severity::warning,
-                      .message = "this warp issues wgmma.mma_async and has not executed wgmma.fence before",
-                      .help = "wgmma.fence before the first wgmma, and wherever its registers were touched in between",
-                      .where = o.who.where(o.issued),
-                      .label = "the first one of this warp",
-                      .example = "wgmma.fence.sync.aligned;"});
-      // All four warps issue it; their own accesses come before it.
-      op.threads = nullptr;
-      op.sees = {};
-      for (uint32_t w = uint32_t(o.who.warp) / 4 * 4; w < uint32_t(o.who.warp) / 4 * 4 + 4; ++w)
-        if (w < cta.warps.size()) op.sees.join(cta.warps[w].release(~0u));
-      break;
-    }
   }
   if (!o.cells.empty()) tensor_use(d, o, op);
   for (const auto& use : op.uses)
     if (use.signalled) check_signal(*c, op, use);
   d.operations.emplace(o.id, std::move(op));
+  if (o.kind == Kind::tensor_load || o.kind == Kind::tensor_store) map_access(o, d);
 }
 
 void Races::check_signal(ClusterState& c, const Operation& op, const AsyncOperation::SharedUse& use) {
@@ -302,10 +322,10 @@ void Races::check_signal(ClusterState& c, const Operation& op, const AsyncOperat
   const auto seen = [&](View view) { return !not_seen(*m.init, m.init->map.lanes, by, op.lanes, view); };
   if (seen(async_shared) || seen(initialised)) return;
   if (!seen(happened)) {
-    tell_unpublished(*m.init, op.who, use.signal, Unpublished::to_thread);
+    tell_unpublished(*m.init, op.who, *use.signalled, use.signal, Unpublished::to_thread);
     m.init = nullptr;                              // once
   } else if (!std::exchange(m.copy_told, true)) {  // threads that use it need still see it
-    tell_unpublished(*m.init, op.who, use.signal, Unpublished::to_copy);
+    tell_unpublished(*m.init, op.who, *use.signalled, use.signal, Unpublished::to_copy);
   }
 }
 

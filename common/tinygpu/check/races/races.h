@@ -92,14 +92,29 @@ struct PartitionState {
   std::unordered_map<uint32_t, std::vector<TensorEntry>> tensor;  // by SM
   std::unordered_map<uint32_t, std::vector<TakenColumns>> taken;
   FactsOf facts;
+  /// The tensor map in global memory that a warp has just named, until it issues the copy that reads it.
+  struct NamedMap {
+    CtaKey cta;
+    int warp = -1;  // none
+    uint64_t address = 0;
+  } map;
   uint64_t instances = 0;
   bool ending = false;  // what is told is of copies in flight when their CTA ends
 };
 
+/// What of a grid is followed.
+enum class Follow : uint8_t {
+  all,
+  // Its shared and Tensor Memory: a strong load or an atomic may have seen all that was done there. Of what threads
+  // load and store in shared memory the first accesses of each kernel.
+  first_cluster,
+};
+
 class Races final : public Observer {
  public:
-  Races() : Races(std::make_shared<PrimaryGrids>()) {}
-  std::unique_ptr<Observer> another() override { return std::unique_ptr<Observer>(new Races(primaries_)); }
+  explicit Races(Follow follow = Follow::all) : Races(follow, std::make_shared<PrimaryGrids>()) {}
+  std::unique_ptr<Observer> another() override { return std::unique_ptr<Observer>(new Races(follow_, primaries_)); }
+  bool first_cluster_only() const override { return follow_ == Follow::first_cluster; }
   void on_launch(const Launch&) override;
   void on_end(const Launch&, const LaunchStats*) override;
   void on_cta(const Cta&, bool starts, uint64_t time) override;
@@ -110,8 +125,10 @@ class Races final : public Observer {
   void on_tensor_allocation(const TmemAllocation&) override;
 
  private:
-  explicit Races(std::shared_ptr<PrimaryGrids> primaries)
-      : Observer(operations | synchronisation | shared_accesses | global_accesses | tensor_allocations),
+  Races(Follow follow, std::shared_ptr<PrimaryGrids> primaries)
+      : Observer(operations | synchronisation | shared_accesses | tensor_allocations |
+                 (follow == Follow::all ? uint32_t(global_accesses) : 0)),
+        follow_(follow),
         primaries_(std::move(primaries)) {}
   PartitionState& of(const SmPartition& d) { return partitions_[d.index]; }
   /// A copy is going to signal an mbarrier: its initialisation has been handed to the async proxy.
@@ -130,6 +147,7 @@ class Races final : public Observer {
   void access(const MemoryAccess& a, ClusterState& c, const Actor& actor, const Record& record);
   void program_access(const MemoryAccess& a, PartitionState& d, ClusterState& c, Threads& t, uint32_t lanes);
   void operation_access(const MemoryAccess& a, PartitionState& d);
+  void map_access(const AsyncOperation& o, PartitionState& d);
   void strong_access(const MemoryAccess& a, ClusterState& c, Threads& t, uint32_t lanes);
   /// `what` has not been told with another `with` in this launch: of a missing fence one pair of places is enough.
   bool is_news(const void* what, const void* with);
@@ -138,6 +156,10 @@ class Races final : public Observer {
   // tensor_memory.cpp
   void tensor_use(PartitionState& d, const AsyncOperation& o, const Operation& op);
 
+  const Follow follow_;
+  static constexpr uint32_t kFollowedAccesses = 8192;   // of warps to shared memory, of a kernel's first cluster
+  std::unordered_map<const Function*, uint32_t> left_;  // of those
+  uint32_t* left_here_ = nullptr;                       // of the launch's kernel; null: all are followed
   std::vector<PartitionState> partitions_;
   struct alignas(64) Shard {
     std::mutex mutex;

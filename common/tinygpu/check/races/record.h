@@ -14,7 +14,7 @@ enum class Ends : uint8_t { program, mbarrier, bulk_group, commit, copies, wgmma
 
 /// Which bytes each lane of an instruction touches.
 struct LaneMap {
-  uint32_t lanes = 0;  // 0: nobody's in particular
+  uint32_t lanes = 0;  // 0: of none in particular
   uint32_t bytes = 0;  // a lane
   bool dense = false;  // lane after lane
   uint64_t first = 0;
@@ -29,7 +29,7 @@ struct LaneMap {
 struct Record {
   Origin who;
   uint64_t cluster = 0;
-  Component component = 0;  // 0: nobody can know that it is over
+  Component component = 0;  // 0: no actor can know that it is over
   Epoch epoch = 0;
   LaneComponentsRef lane_components;  // of accesses that lanes make for themselves
   LaneMap map;
@@ -59,7 +59,7 @@ struct Actor {
 };
 
 /// The lanes among `earlier` whose access `r` the actor does not know to be over, in this view; ~0 if it is an
-/// operation that nobody tells apart by lanes. `own`: lanes of the actor itself, if one lane alone acts.
+/// operation that is not told apart by lanes. `own`: lanes of the actor itself, if one lane alone acts.
 uint32_t not_seen(const Record& r, uint32_t earlier, const Actor& by, uint32_t own, View view);
 
 /// Whether both are strong, of one proxy, and name each other in their scopes (PTX ISA 8.7, morally strong but for the

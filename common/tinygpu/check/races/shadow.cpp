@@ -45,7 +45,7 @@ uint32_t Histories::make(const History& h) {
 uint32_t Histories::touched(uint32_t handle, const Record& now, uint32_t& record, uint64_t address, uint16_t bytes,
                             Judge judge, bool& placed, Unwritten unwritten) {
   History next;
-  bool covered = false;  // an access of the same actor that nobody can tell from this one is there already
+  bool covered = false;  // an access of the same actor that is equal to this one is there already
   const History& old = histories_[handle];
   next.written = uint16_t(old.written | (now.writes() ? bytes : 0));
   if (now.kind != AccessKind::write)

@@ -32,7 +32,7 @@ struct Verdict {
 /// Asked of each pair of accesses that may be a race: the earlier one, the cell's address, its bytes that both touch.
 /// Reports by itself.
 using Judge = FunctionRef<Verdict(const Record& earlier, uint64_t cell, uint16_t bytes)>;
-/// Told of bytes of a cell that are read and that nobody has written.
+/// Called with bytes of a cell that are read and were not written.
 using Unwritten = FunctionRef<void(uint64_t cell, uint16_t bytes)>;
 
 /// Histories and the records that they name.
@@ -48,7 +48,7 @@ class Histories {
     const History& h = histories_[handle];
     for (uint32_t i = 0; i < h.size; ++i) f(records_[h.entry[i].record], h.entry[i].bytes);
   }
-  /// So much has been allocated that looking for what nobody names any more pays.
+  /// So much has been allocated that looking for what is not named any more pays.
   bool full() const {
     return (free_histories_.empty() && histories_.size() > limit_) ||
            (free_records_.empty() && records_.size() > limit_);

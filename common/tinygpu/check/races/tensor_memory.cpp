@@ -1,5 +1,5 @@
-// Tensor Memory (PTX ISA 9.7.16.6): operations end when somebody has waited for them; tcgen05.fence orders their issue
-// across threads, which is enough for pairs that the tensor core executes in the order of issue.
+// Tensor Memory (PTX ISA 9.7.16.6): operations end for a thread when it has waited for them; tcgen05.fence orders their
+// issue across threads, which is enough for pairs that the tensor core executes in the order of issue.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -55,14 +55,14 @@ struct Fix {
 Fix wait_for(Kind kind) {
   switch (kind) {
     case Kind::tmem_load:
-      return {"put tcgen05.wait::ld behind the load, then hand the cells over",
+      return {"put tcgen05.wait::ld after the load, before another thread uses the cells",
               "tcgen05.wait::ld.sync.aligned;  tcgen05.fence::before_thread_sync;\n"
               "mbarrier.arrive.shared::cta.b64 _, [empty];"};
     case Kind::tmem_store:
-      return {"put tcgen05.wait::st behind the store, then hand the cells over",
+      return {"put tcgen05.wait::st after the store, before another thread uses the cells",
               "tcgen05.wait::st.sync.aligned;  tcgen05.fence::before_thread_sync;  bar.sync 0;"};
     default:
-      return {"wait on the mbarrier that tcgen05.commit arrives on, then order what follows",
+      return {"wait on the mbarrier of a tcgen05.commit after the operation, then fence",
               "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
               "L: mbarrier.try_wait.parity.shared::cta.b64 p, [bar], parity;  @!p bra L;\n"
               "tcgen05.fence::after_thread_sync;"};
@@ -76,7 +76,7 @@ const char* verb_of(bool writes, std::string_view what) {
 
 constexpr Fix kFences{
     "put tcgen05.fence::before_thread_sync before the arrive or barrier of the earlier thread, and "
-    "tcgen05.fence::after_thread_sync behind the wait of the later one",
+    "tcgen05.fence::after_thread_sync after the wait of the later thread",
     "tcgen05.fence::before_thread_sync;  bar.sync 0;  tcgen05.fence::after_thread_sync;"};
 
 /// A diagnosis of an access `what` of `who` to cells that `e` has touched.
@@ -106,7 +106,7 @@ struct Judged {
 /// What known kernels copy over behind an MMA that reads it: scale factors, metadata.
 bool copied_over(const TensorEntry& e) { return std::string_view(e.what) != "A of tcgen05.mma"; }
 
-/// An operation that nobody has waited for, and what comes upon it; null: tcgen05.dealloc. `used`: of a load, its
+/// An operation without a wait behind it, and what comes upon it; null: tcgen05.dealloc. `used`: of a load, its
 /// registers have been waited for.
 Judged judged(const TensorEntry& e, const TensorEntry* later, bool used) {
   if (later && on_tensor_core(later->kind) && on_tensor_core(e.kind)) {
@@ -126,21 +126,21 @@ Judged judged(const TensorEntry& e, const TensorEntry* later, bool used) {
 void tell_unfinished(const TensorEntry& e, const Origin& who, uint64_t time, const char* what, bool writes,
                      const TmemRect& cells, const TensorEntry* later, bool used = false) {
   const Judged j = judged(e, later, used);
-  tell(j.code, j.severity, e, who, time, what, writes, cells, "nobody has waited for that operation", j.relied_on,
+  tell(j.code, j.severity, e, who, time, what, writes, cells, "no wait for that operation lies between", j.relied_on,
        wait_for(e.kind));
 }
 
 void tell_unfenced(const TensorEntry& e, const AsyncOperation& o, const AsyncOperation::TensorUse& use,
                    const TmemRect& cells) {
   tell("tmem-fence-missing", Severity::warning, e, o.who, o.issued, use.what, use.writes, cells,
-       "no tcgen05.fence stands on both sides of what synchronises the two", &kTensorFences, kFences);
+       "tcgen05.fence does not stand on both sides of their synchronisation", &kTensorFences, kFences);
 }
 
 /// Where the one side is tcgen05.alloc or .dealloc: they are synchronous, and nothing is known to go wrong.
 void tell_unfenced_columns(const TensorEntry& e, const Origin& who, uint64_t time, const char* what, bool writes,
                            const TmemRect& cells) {
   tell("tmem-fence-missing", Severity::note, e, who, time, what, writes, cells,
-       "no tcgen05.fence stands on both sides of what synchronises the two", nullptr, kFences);
+       "tcgen05.fence does not stand on both sides of their synchronisation", nullptr, kFences);
 }
 
 bool seen(const Record& r, const Actor& by, View view) {

@@ -87,7 +87,6 @@ class Threads {
   Component channel(Channel kind, int lane, uint32_t group = 0);
   /// Operations so far.
   Epoch& count(Channel kind, int lane, uint32_t group = 0);
-  std::vector<Component> tensor_issued_by(int lane);
 
   /// cp.async: copies of the whole warp so far, and where lanes have closed groups.
   Epoch copies_issued = 0;

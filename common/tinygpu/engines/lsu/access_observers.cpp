@@ -24,8 +24,8 @@ void warn_mbarrier(Warp& w, Cta& cta, const uint32_t* offset, uint32_t mask, uin
     if (cta.mbarriers.overlaps(offset[i], bytes))
       w.report(Severity::warning, "mbarrier-memory-reused",
                std::string("ordinary ") + verb_of(act) + " of shared memory that holds a live mbarrier",
-               "read the state through mbarrier.test_wait or a token, or end the object with mbarrier.inval first; "
-               "hardware keeps the object outside memory and gives the bytes that lay there before init",
+               "read the state through mbarrier.test_wait or a token, or end the mbarrier with mbarrier.inval first; "
+               "hardware keeps the mbarrier elsewhere, and a load returns the bytes from before init",
                i);
   });
 }

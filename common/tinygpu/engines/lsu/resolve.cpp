@@ -163,7 +163,7 @@ void resolve(Warp& w, Space space, const uint64_t* a, uint32_t bytes, uint32_t a
   out.words = std::max(1u, bytes / 4);
   out.writes = is_store(act);
   find_places(w, space, a, bytes, align, act, out);
-  // A copy's lanes are told when it lands; constants are nobody's to write.
+  // Observers see a copy's lanes when it lands; no instruction writes constants.
   if (act == MemoryOp::copy || space == Space::constant) return;
   const uint32_t lanes = out.shared | out.global;
   if (lanes && w.told(Observer::shared_accesses | Observer::global_accesses)) [[unlikely]]

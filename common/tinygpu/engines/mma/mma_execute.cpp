@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/tinygpu/engines/mma/mma_statistics.h"
+#include "common/tinygpu/engines/mma/mma_toggle.h"
 #include "common/tinygpu/engines/mma/operand_planes.h"
 #include "common/tinygpu/engines/mma/scale_factors.h"
 #include "common/tinygpu/engines/mma/sparse_metadata.h"
@@ -18,7 +19,7 @@ namespace {
 using numerics::MmaTile;
 using numerics::SumKind;
 
-/// `count` of them, not filled: whoever reads them has written them.
+/// `count` items, not initialised: code writes an item before it reads it.
 template <class T>
 struct Several {
   uint32_t count = 0, room = 0;
@@ -31,8 +32,8 @@ struct Several {
   const T& operator[](uint32_t i) const { return items[i]; }
 };
 
-/// What an MMA multiplies. Only what it reads is filled: nobody looks at rows beyond M or N. A thread keeps the memory
-/// from one MMA to the next.
+/// What an MMA multiplies. Only rows below M or N are filled, as no others are read. A thread keeps the memory from one
+/// MMA to the next.
 struct Operands {
   Several<OperandPlanes> a;                           // of each CTA and copy
   Several<OperandPlanes> b;                           // of each CTA
@@ -86,13 +87,13 @@ void select(const MmaOperation& o, Operands& out) {
                                        o.idesc.sparsity_selector, path.rows, zeros, out.selection[i]);
     if (problem)
       o.who.report(Severity::error, "sparse-metadata",
-                   fmt::format("The metadata of row {} of A{} have the code {:#x} for elements that are not zero, "
-                               "which means nothing; legal: {}.",
+                   fmt::format("The metadata of row {} of A{} have the code {:#x}, which has no meaning, for elements "
+                               "that are not zero; legal: {}.",
                                problem->row, path.ctas == 2 ? fmt::format(" in CTA rank {}", cta.rank) : "",
                                problem->code, problem->legal),
                    problem->code
-                       ? "Look at who packs them: four bits a group, two for the place in it of each element that is "
-                         "stored; and whether this column holds metadata of this kind."
+                       ? "Check the code that packs them (four bits a group, two for the place of each stored "
+                         "element), and whether this column holds metadata of this kind."
                        : "Store the metadata of all M rows where this kind has them, and name the column that holds "
                          "them.");
   }
@@ -152,7 +153,7 @@ uint64_t fingerprint(const Several<OperandPlanes>& planes) {
   return h;
 }
 
-/// Those that share a fill of a collector buffer have read the same, in whatever order they execute.
+/// MMAs that share a fill of a collector buffer must have read the same operand, in any order of execution.
 void check_collector(const MmaOperation& o, const Operands& operands) {
   if (!o.kept) return;
   const bool of_a = o.request.buffer == 0;
@@ -161,13 +162,13 @@ void check_collector(const MmaOperation& o, const Operands& operands) {
     *o.kept = now;
     return;
   }
-  // The shift says which of the kept columns are used: those of another shift aren't all here to compare.
+  // The shift selects some of the kept columns: with another shift not all of them are here to compare.
   if (**o.kept == now || o.zero_columns.shift) return;
   const std::string buffer = o.request.collector_name();
   o.who.report(Severity::error, "collector-stale",
-               fmt::format("{} is not what the collector buffer (.{}) was filled with: hardware may take either.",
+               fmt::format("{} differs from the contents of the collector buffer (.{}): hardware may take either.",
                            of_a ? "A" : "B", buffer),
-               fmt::format("Keep {0}'s memory unmodified from .{1}::fill to .{1}::lastuse, and name the same {0}.",
+               fmt::format("Keep {0}'s memory unmodified from .{1}::fill to .{1}::lastuse, and name this {0} in each.",
                            of_a ? "A" : "B", buffer));
 }
 
@@ -179,7 +180,7 @@ void shift_rows_down(TensorMemory& memory, TmemAddress at) {
     }
 }
 
-/// Observers are told of what the operation reads and writes.
+/// Hands observers what the operation reads and writes.
 void tell_accesses(const MmaOperation& o, const Origin& who, uint64_t now) {
   const SmPartition& partition = o.cta[0]->cluster.partition;
   for (uint32_t c = 0; c < o.path.ctas; ++c) {
@@ -209,13 +210,8 @@ void check_operands_written(const MmaOperation& o) {
     if (!cells.is_operand || all_written(o, cells.rects)) return;
     o.who.report(Severity::warning, "tmem-uninitialised",
                  fmt::format("{} reads cells that nothing has written since their allocation.", cells.what),
-                 "Compare the operand's address with where tcgen05.st or tcgen05.cp has put it.");
+                 "Compare the operand's address with the place to which tcgen05.st or tcgen05.cp has written it.");
   });
-}
-
-void mark_written(const MmaOperation& o) {
-  for (uint32_t c = 0; c < o.path.ctas; ++c)
-    for (const TmemRect& r : o.path.rects(o.d, o.path.width())) TensorMemory::of(o.cta[c]->sm).mark_written(r);
 }
 
 /// Columns of B that are taken as zero get zero patterns (that an infinity in A makes NaN of them is inferred).
@@ -238,6 +234,19 @@ SumKind sum_of(MmaKind kind) {
     case MmaKind::mxf4nvf4: return SumKind::fp4;
     default: return SumKind::fused;
   }
+}
+
+/// Of the operation's first CTA.
+void count_toggles(const MmaOperation& o, const Operands& operands) {
+  constexpr uint32_t kRows = 16;
+  Cta& cta = *o.cta[0];
+  const DataPath& path = o.path;
+  MmaToggle::operand(cta, operands.a[0].bytes, *o.idesc.a_type(), info(o.idesc.kind).k, path.rows);
+  MmaToggle::operand(cta, operands.b[0].bytes, *o.idesc.b_type(), o.idesc.k(), path.b_columns());
+  const TensorMemory& memory = TensorMemory::of(cta.sm);
+  const uint32_t lane = lanes_of(o, o.d, 0)[0], bits = *o.idesc.d_type() == MmaAccumulator::f16 ? 16 : 32;
+  for (uint32_t c = o.d.column; c + 1 < o.d.column + path.columns; ++c)
+    MmaToggle::results(cta, memory.column(c) + lane, memory.column(c + 1) + lane, kRows, bits);
 }
 
 /// D's rows in one CTA of the operation.
@@ -290,6 +299,11 @@ void multiply(const MmaOperation& o, uint32_t index, const Operands& operands) {
 
 }  // namespace
 
+void mark_written(const MmaOperation& o) {
+  for (uint32_t c = 0; c < o.path.ctas; ++c)
+    for (const TmemRect& r : o.path.rects(o.d, o.path.width())) TensorMemory::of(o.cta[c]->sm).mark_written(r);
+}
+
 void execute_mma(const MmaOperation& o, uint64_t now, const Origin& who) {
   static thread_local Operands operands;
   gather_operands(o, operands);
@@ -307,6 +321,7 @@ void execute_mma(const MmaOperation& o, uint64_t now, const Origin& who) {
     if (o.request.shift_a) shift_rows_down(TensorMemory::of(o.cta[c]->sm), o.a_tmem);
   }
   if (!written) mark_written(o);
+  if (MmaToggle::wants(*o.cta[0])) count_toggles(o, operands);
 }
 
 }  // namespace tinygpu

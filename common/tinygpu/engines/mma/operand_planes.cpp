@@ -93,7 +93,7 @@ void to_planes(const EightRows& rows, ElementPacking packing, uint32_t element_b
   }
 }
 
-/// The host is told that what lies `ahead` of there will be read.
+/// The host prefetches what lies `ahead` of there.
 void fetch(const uint8_t* from, uint32_t ahead) {
   __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from) + ahead));
 }

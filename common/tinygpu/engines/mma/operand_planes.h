@@ -19,7 +19,7 @@ struct OperandPlanes {
 int64_t gather(Cta& cta, const OperandLayout& layout, ElementPacking packing, uint32_t first, uint32_t rows,
                OperandPlanes& out);
 
-/// Observers are told that an operation has read these rows as its operand ("A") now.
+/// Hands observers the rows that an operation has read as its operand ("A") now.
 void tell_read(Cta& cta, const OperandLayout& layout, uint32_t rows, const Origin& who, const char* operand,
                uint64_t now);
 

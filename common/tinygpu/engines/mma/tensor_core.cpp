@@ -79,7 +79,7 @@ uint64_t TensorCore::enqueue(SmPartition& partition, TensorWork work) {
     ++node->waits;
     if (p.told && by_rule) after.push_back(p.told->id);
     node->planned = std::max(node->planned, p.planned);
-    // An earlier MMA of the chain has itself waited for what came before it.
+    // An earlier MMA of the chain has itself waited for those before it.
     if (on_mma_unit && p.work.kind == TensorWork::Kind::mma) break;
   }
   if (on_mma_unit) node->planned = mma_done_ = std::max(node->planned, mma_done_);
@@ -163,10 +163,9 @@ void TensorCore::cancel(const Cta& cta) {
     if (p->cancelled || (!issued_it && p->work.peer != &cta)) continue;
     p->cancelled = true;
     if (!p->is_commit && !told)
-      p->work.origin.report(
-          Severity::warning, "tensor-core-busy-at-exit",
-          "The CTA exits while this tcgen05 operation is under way; what it would have written is lost.",
-          "Wait on the mbarrier of a tcgen05.commit before the kernel ends.");
+      p->work.origin.report(Severity::warning, "tensor-core-busy-at-exit",
+                            "The CTA exits while this tcgen05 operation is under way; its results are lost.",
+                            "Wait on the mbarrier of a tcgen05.commit before the kernel ends.");
     told |= !p->is_commit;
   }
 }

@@ -1,7 +1,6 @@
 // The tensor core of one SM: a queue of tcgen05.mma, .cp and .shift between issue and completion, and the commits that
 // wait for them. Ordering rules: PTX ISA 9.7.16.6 (pipelined instruction pairs); times: the machine profile. The two
-// tensor cores of a CTA pair work as one under cta_group::2: its operations queue in the even CTA's, whoever issues
-// them.
+// tensor cores of a CTA pair work as one under cta_group::2: its operations queue in the even CTA's.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -20,7 +19,7 @@ namespace tinygpu {
 struct TensorWork {
   enum class Kind : uint8_t { mma, copy, copy_4x256b, shift } kind = Kind::mma;
   uint8_t cta_group = 1;
-  Origin origin;              // who issued it
+  Origin origin;              // of its issue
   const Cta* peer = nullptr;  // cta_group::2: the other CTA of the pair
   uint64_t issued = 0;        // when, SM cycles
   uint64_t interval = 1;      // cycles until the unit can start the next operation of this kind
@@ -63,9 +62,8 @@ class TensorCore final : public Extension {
   void commit(SmPartition& partition, const Origin& origin, uint8_t cta_group, uint64_t now, uint64_t latency,
               std::function<void(uint64_t now, const Origin& who)> arrive);
 
-  /// What a collector buffer holds for those who are issued now; null: nothing. Buffer 0 is A's, 1 to 4 are B's b0 to
-  /// b3
-  /// (.ws).
+  /// What a collector buffer holds for MMAs that are issued now; null: nothing. Buffer 0 is A's, 1 to 4 are B's b0 to
+  /// b3 (.ws).
   CollectorFill& collector(uint32_t buffer) { return collectors_[buffer]; }
 
   /// A CTA that exits with operations under way: "tensor-core-busy-at-exit"; they have no further effect.

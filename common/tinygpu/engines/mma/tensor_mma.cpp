@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 
+#include "common/tinygpu/engines/mma/matrix_operands.h"
 #include "common/tinygpu/engines/mma/mma_statistics.h"
 
 namespace tinygpu {
@@ -68,7 +69,7 @@ void check_cells(MmaOperation& o) {
     if (at.lane != o.d.lane)
       tmem_violation(o.who, "mma-lane-alignment",
                      fmt::format("{} and the accumulator name different halves of the partitions.", what),
-                     "Give both the same lane, 0 or 16.");
+                     "Give both one lane, 0 or 16.");
   };
   if (r.a_in_tmem) {
     o.a_tmem = check_tmem(o, uint32_t(r.a), kAColumns, "A");
@@ -95,7 +96,7 @@ void check_zero_columns(MmaOperation& o) {
             "Encode the mask as PTX ISA 9.7.16.4.3 has it; 0 takes all columns of B.");
 }
 
-/// .collector: who fills it and who uses it goes by the order of issue.
+/// .collector: the order of issue decides which MMA fills the buffer and which use it.
 void take_collector(MmaOperation& o) {
   using Collector = MmaRequest::Collector;
   const MmaRequest& r = o.request;
@@ -108,6 +109,26 @@ void take_collector(MmaOperation& o) {
                              r.buffer == 0 ? "A" : "B", r.collector_name()),
                  fmt::format("Issue the first tcgen05.mma with .{}::fill.", r.collector_name()));
   if (r.collector == Collector::lastuse || r.collector == Collector::discard) now = nullptr;
+}
+
+/// For who looks at the CTAs.
+void keep_operands(const MmaOperation& o, uint64_t now) {
+  const DataPath& path = o.path;
+  MatrixOperands all;
+  all.who = o.who;
+  all.issued = now;
+  for (uint32_t c = 0; c < path.ctas; ++c) {
+    MatrixOperand a{'A', *o.idesc.a_type(), o.a_packing, path.rows, o.cta[c], o.a};
+    if (o.request.a_in_tmem) {
+      a.layout.element_bytes = o.b.element_bytes;
+      a.in_tmem = {.lanes = {}, .column = o.a_tmem.column};
+      for (uint32_t i = 0; i < path.rows / 16; ++i) a.in_tmem->lanes[i] = o.a_tmem.lane + path.lane(0, i);
+    }
+    all.operands.push_back(a);
+    all.operands.push_back({'B', *o.idesc.b_type(), o.b_packing, path.b_columns(), o.cta[c], o.b});
+    all.results.push_back({o.cta[c], o.d, path, *o.idesc.d_type()});
+  }
+  for (uint32_t c = 0; c < path.ctas; ++c) o.cta[c]->extensions.get<MatrixOperands>() = all;
 }
 
 }  // namespace
@@ -194,8 +215,12 @@ void issue_mma(Cta& cta, SmPartition& partition, const Origin& who, const MmaReq
                    .sparse = request.sparse,
                    .weight_stationary = request.weight_stationary};
   work.execute = [o](uint64_t then, const Origin& operation) {
-    if (!operation.launch->options.timing_only) execute_mma(*o, then, operation);
+    if (operation.launch->options.timing_only)
+      mark_written(*o);
+    else
+      execute_mma(*o, then, operation);
   };
+  if (partition.launch.observers.want(Observer::operations)) keep_operands(*o, now);
   MmaStatistics::count(cta, MatrixFamily::tcgen05_mma, o->idesc.m, o->idesc.n, o->idesc.k());
   tell(MemoryTraffic{partition, who, cta.sm.index, now,
                      32ull * (request.a_in_tmem ? 0 : o->idesc.m) + uint64_t(o->b.k_bytes) * o->idesc.n});

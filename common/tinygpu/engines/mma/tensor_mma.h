@@ -77,6 +77,9 @@ struct MmaOperation {
 /// Reads operands, writes accumulators: `who` is the operation. Faults "matrix-out-of-bounds".
 void execute_mma(const MmaOperation& o, uint64_t now, const Origin& who);
 
+/// Its accumulators count as written: all that is left of it in a run of the clock alone.
+void mark_written(const MmaOperation& o);
+
 /// Checks everything that can be checked at issue and queues the operation on the tensor core. Operands are read and
 /// accumulators written when the queue executes it. Faults: "instruction-descriptor", "matrix-descriptor",
 /// "zero-column-mask", "tmem-…", "mma-…", "cta-pair-…".

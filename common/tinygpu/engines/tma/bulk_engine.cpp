@@ -121,25 +121,25 @@ const TensorMap& BulkEngine::map(Warp& w, uint64_t address, int lane) {
   if (modified_.count(address))
     w.fault(FaultKind::illegal_instruction, "tensormap-not-acquired",
             fmt::format("the tensor map at {:#x} was changed in this kernel and is used without an acquire", address),
-            "after the change run fence.proxy.tensormap::generic.release, and fence.proxy.tensormap::generic.acquire "
-            "[map], 128 in the thread that uses it",
+            "after the change execute fence.proxy.tensormap::generic.release, and "
+            "fence.proxy.tensormap::generic.acquire [map], 128 in the thread that uses the map",
             lane);
+  if (place.space == ptx::Space::global)
+    tell_operation(w.partition(), AccessKind::read, Proxy::tensormap, origin_of(w, lane), nullptr, w.time(), address,
+                   TensorMap::kBytes);
   auto it = maps_.find(address);
   if (it != maps_.end()) {
     if (std::memcmp(it->second.bytes.data(), place.host, TensorMap::kBytes))
       w.fault(FaultKind::illegal_instruction, "tensormap-not-acquired",
               fmt::format(
-                  "the tensor map at {:#x} has changed since this SM fetched it, and nobody has acquired the change",
+                  "the tensor map at {:#x} has changed since this SM fetched it, and no thread has acquired the change",
                   address),
-              "after the change run fence.proxy.tensormap::generic.release, and "
-              "fence.proxy.tensormap::generic.acquire [map], 128 in the thread that uses it; hardware may go on with "
-              "the old map",
+              "after the change execute fence.proxy.tensormap::generic.release, and "
+              "fence.proxy.tensormap::generic.acquire [map], 128 in the thread that uses the map; hardware may go on "
+              "with the old map",
               lane);
     return it->second.map;
   }
-  if (place.space == ptx::Space::global)
-    tell_operation(w.partition(), AccessKind::read, Proxy::tensormap, origin_of(w, lane), nullptr, w.time(), address,
-                   TensorMap::kBytes);
   CachedMap entry;
   std::memcpy(entry.bytes.data(), place.host, TensorMap::kBytes);
   entry.map = TensorMap::decode(place.host, w.spec().compute_major < 10);
@@ -189,14 +189,14 @@ void BulkEngine::land(SmPartition& partition, uint64_t when, const Landing& to, 
           }
           who.fault(FaultKind::launch_failure, "exit-with-remote-access",
                     fmt::format("this copy lands in the shared memory of CTA rank {}, which has exited", to.cta->rank),
-                    "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its "
+                    "end with barrier.cluster.arrive and .wait so that no CTA exits while other CTAs still access its "
                     "shared memory");
         }
         copy(*to.cta, to.offset, now);
         if (to.cta->mbarriers.overlaps(to.offset, filled))
           who.report(Severity::warning, "mbarrier-memory-reused",
                      fmt::format("this copy lands at shared offset {:#x} on a live mbarrier", to.offset),
-                     "keep buffers and mbarriers apart, or end the object with mbarrier.inval first");
+                     "keep buffers and mbarriers apart, or end the mbarrier with mbarrier.inval first");
         tell_complete(partition, flight.told, flight.begin, now);
         mbarrier_complete_tx(*to.signal.cta, to.signal.offset, bytes, now, who);
       });
@@ -367,7 +367,7 @@ void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, Ign
   tell(MemoryTraffic{w.partition(), flight.who, w.sm().index, w.time(), bytes * landings.size(), bytes});
   const uint64_t latency =
       timing.latency + timing.far((bytes + 127) / 128) + (multicast ? timing.multicast_latency : 0);
-  // What fits nowhere is refused when it lands.
+  // A copy that fits nowhere is refused when it lands.
   if (bytes <= w.cta().shared.size()) w.partition().memory.add_lines(from, bytes);
   fetch(w, flight, pace.busy, latency, [=, this, &partition = w.partition()](uint64_t when) {
     for (const Landing& to : landings)

@@ -100,7 +100,7 @@ class BulkEngine final : public Extension {
     std::array<uint8_t, TensorMap::kBytes> bytes;
     TensorMap map;
   };
-  /// A copy under way: who acts, what observers are told of it, when the engine took it up and has moved its last
+  /// A copy under way: its origin, the observers' record, when the engine took it up and when it has moved the last
   /// piece.
   struct Flight {
     Origin who;

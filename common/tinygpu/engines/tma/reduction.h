@@ -8,10 +8,6 @@ namespace tinygpu {
 enum class ReduceOperation : uint8_t { add, min, max, inc, dec, bit_and, bit_or, bit_xor };
 enum class ReduceType : uint8_t { u32, s32, u64, s64, f16, bf16, f32, f64 };
 
-/// Bytes of one element.
-uint32_t size_of(ReduceType t);
-/// True if hardware executes the operation on the type.
-bool is_reducible(ReduceOperation op, ReduceType t);
 /// to[i] = to[i] op from[i] over `bytes`. Floats add with one rounding to nearest even.
 void reduce(ReduceOperation op, ReduceType t, uint8_t* to, const uint8_t* from, size_t bytes);
 

@@ -174,8 +174,10 @@ uint32_t round_to_tf32(uint32_t x) {
   return (x + 0xfff + (x >> 13 & 1)) & ~0x1fffu;
 }
 
+bool converts(const TensorMap& m) { return m.element == TensorElement::tf32 || m.element == TensorElement::tf32_ftz; }
+
 void convert(const TensorMap& m, uint8_t* row, uint32_t bytes) {
-  if (m.element != TensorElement::tf32 && m.element != TensorElement::tf32_ftz) return;
+  if (!converts(m)) return;
   for (uint32_t i = 0; i < bytes; i += 4) {
     uint32_t x;
     std::memcpy(&x, row + i, 4);
@@ -183,8 +185,6 @@ void convert(const TensorMap& m, uint8_t* row, uint32_t bytes) {
     std::memcpy(row + i, &x, 4);
   }
 }
-
-bool converts(const TensorMap& m) { return m.element == TensorElement::tf32 || m.element == TensorElement::tf32_ftz; }
 
 /// Shared memory under a swizzle, 16-byte chunks at a time.
 class SwizzledShared {
@@ -283,7 +283,7 @@ uint64_t TensorBox::transfer_bytes() const { return rows() * source_bytes(*this)
 
 namespace {
 
-/// Hands on ranges, those that continue the one before it as one with it.
+/// Passes ranges on, joining each with the one before where it continues it.
 class Joined {
  public:
   explicit Joined(MemoryAccess::Range f) : f_(f) {}
@@ -362,8 +362,8 @@ std::string TensorBox::name_of(const Place& p, uint32_t bytes) const {
 
 namespace {
 
-/// Rows mostly lie so far apart that the host doesn't see what comes next: it is told to fetch what lies as far again
-/// as a row from the one before it, and some times so.
+/// Rows mostly lie too far apart for the host's own prefetcher: this one asks for the rows to come, taking the distance
+/// of the last two rows for that of the next.
 class RowsAhead {
  public:
   RowsAhead(uint64_t rows, uint32_t bytes) : rows_(rows), bytes_(bytes) {}
@@ -429,34 +429,46 @@ std::vector<uint8_t> TensorBox::gather_shared(Cta& cta, uint32_t offset, const O
   return out;
 }
 
-void TensorBox::store(const GlobalMemory& memory, const std::vector<uint8_t>& rows_in, const Origin& who) const {
-  GlobalView global(memory, who, "a tensor store");
-  const uint32_t bytes = row_bytes();
-  if (map.element == TensorElement::b6x16) {
-    // b6p2x16: sixteen 6-bit values in bits 5:0 of sixteen bytes become 12 bytes.
-    const Clip clip = clip_of(*this, source_bytes(*this));
-    each_row(*this, [&](uint32_t index, const Row& r) {
-      if (!r.inside) return;
-      for (uint32_t group = 0; group * 16 < bytes; ++group) {
-        if (group * 12 < clip.low || group * 12 >= clip.high) continue;
-        const uint8_t* from = rows_in.data() + size_t(index) * bytes + group * 16;
-        uint8_t packed[12] = {};
-        for (uint32_t i = 0; i < 16; ++i)
-          for (uint32_t bit = 0; bit < 6; ++bit)
-            packed[(i * 6 + bit) / 8] |= uint8_t((from[i] >> bit & 1) << ((i * 6 + bit) % 8));
-        std::memcpy(global.at(r.address + uint64_t(clip.start + group * 12), 12), packed, 12);
-      }
-    });
-    return;
-  }
-  const Clip clip = clip_of(*this, bytes);
-  const uint32_t high = (clip.high + 15) & ~15u;  // a chunk that begins inside is written whole (measured on an H200)
+namespace {
+
+/// Calls f(host, from, bytes) for what of each of `rows` reaches global memory: a chunk of 16 bytes that begins inside
+/// is written whole (measured on an H200).
+template <class F>
+void each_written(const TensorBox& b, GlobalView& global, const std::vector<uint8_t>& rows, F&& f) {
+  const uint32_t bytes = b.row_bytes();
+  const Clip clip = clip_of(b, bytes);
+  const uint32_t high = (clip.high + 15) & ~15u;
   if (high <= clip.low) return;
-  each_row(*this, [&](uint32_t index, const Row& r) {
+  each_row(b, [&](uint32_t index, const Row& r) {
     if (!r.inside) return;
     const uint64_t to = r.address + uint64_t(clip.start + clip.low);
     uint8_t* host = global.at(to, clip.high - clip.low);
-    std::memcpy(host, rows_in.data() + size_t(index) * bytes + clip.low, global.rest(to, high - clip.low));
+    f(host, rows.data() + size_t(index) * bytes + clip.low, global.rest(to, high - clip.low));
+  });
+}
+
+/// b6p2x16: sixteen 6-bit values in bits 5:0 of sixteen bytes become 12 bytes.
+void pack_b6(const uint8_t* from, uint8_t* packed) {
+  std::fill_n(packed, 12, uint8_t(0));
+  for (uint32_t i = 0; i < 16; ++i)
+    for (uint32_t bit = 0; bit < 6; ++bit)
+      packed[(i * 6 + bit) / 8] |= uint8_t((from[i] >> bit & 1) << ((i * 6 + bit) % 8));
+}
+
+}  // namespace
+
+void TensorBox::store(const GlobalMemory& memory, const std::vector<uint8_t>& rows_in, const Origin& who) const {
+  GlobalView global(memory, who, "a tensor store");
+  if (map.element != TensorElement::b6x16) return each_written(*this, global, rows_in, std::memcpy);
+  const uint32_t bytes = row_bytes();
+  const Clip clip = clip_of(*this, source_bytes(*this));
+  each_row(*this, [&](uint32_t index, const Row& r) {
+    if (!r.inside) return;
+    for (uint32_t group = 0; group * 16 < bytes; ++group) {
+      if (group * 12 < clip.low || group * 12 >= clip.high) continue;
+      pack_b6(rows_in.data() + size_t(index) * bytes + group * 16,
+              global.at(r.address + uint64_t(clip.start + group * 12), 12));
+    }
   });
 }
 
@@ -467,16 +479,8 @@ void TensorBox::reduce(const GlobalMemory& memory, const std::vector<uint8_t>& r
                                   ReduceType::bf16, ReduceType::f32, ReduceType::f32};
   const ReduceType type = types[std::min(int(map.element), 12)];
   GlobalView global(memory, who, "a tensor reduction");
-  const uint32_t bytes = row_bytes();
-  const Clip clip = clip_of(*this, bytes);
-  const uint32_t high = (clip.high + 15) & ~15u;
-  if (high <= clip.low) return;
-  each_row(*this, [&](uint32_t index, const Row& r) {
-    if (!r.inside) return;
-    const uint64_t to = r.address + uint64_t(clip.start + clip.low);
-    uint8_t* host = global.at(to, clip.high - clip.low);
-    tinygpu::reduce(operation, type, host, rows_in.data() + size_t(index) * bytes + clip.low,
-                    global.rest(to, high - clip.low));
+  each_written(*this, global, rows_in, [&](uint8_t* host, const uint8_t* from, uint64_t bytes) {
+    tinygpu::reduce(operation, type, host, from, bytes);
   });
 }
 

@@ -141,7 +141,7 @@ void TensorMemory::on_cta_exit(Cta& cta) {
       continue;
     }
     const Block lost = b;
-    // The columns stay taken: nobody can free them any more. Nobody owns them either.
+    // The columns stay taken: no CTA owns them, and none can free them.
     for (uint32_t u = b.first; u < b.first + b.units; ++u) unit_owner_[u] = nullptr;
     blocks_.erase(blocks_.begin() + long(i));
     tmem_violation(
@@ -236,9 +236,11 @@ Cta& tmem_peer(Cta& cta, const Origin& who, const char* what) {
         FaultKind::launch_failure, "cta-pair-exited",
         fmt::format("{}.cta_group::2 in CTA {} needs CTA {} of the pair, which has exited.", what, cta.rank,
                     peer->rank),
-        "Let both CTAs of a pair pass barrier.cluster behind their last cta_group::2 instruction before either exits.");
+        "Let both CTAs of a pair pass barrier.cluster after their last cta_group::2 instruction before either exits.");
   if (&peer->sm == &cta.sm)
-    who.fault(FaultKind::not_modelled, "cta-pair-shares-sm", "Both CTAs of the pair are on one SM, which no GPU does.",
+    who.fault(FaultKind::not_modelled, "cta-pair-shares-sm",
+              "Both CTAs of the pair are on one SM, which happens on no "
+              "GPU.",
               "Choose a machine with at least two SMs.");
   return *peer;
 }

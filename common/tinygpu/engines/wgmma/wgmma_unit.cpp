@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "common/tinygpu/engines/mma/matrix_operands.h"
 #include "common/tinygpu/engines/mma/mma_statistics.h"
+#include "common/tinygpu/engines/mma/mma_toggle.h"
 #include "common/tinygpu/engines/mma/operand_planes.h"
 #include "common/tinygpu/engines/mma/register_metadata.h"
 #include "common/tinygpu/numerics/fused_sum.h"
@@ -105,32 +107,29 @@ Warpgroup& Warpgroup::of(Warp& w) {
 // register 4 j + 2 h + i (16-bit results: half i of register 2 j + h) row 16 w + t / 4 + 8 h, column 8 j + 2 (t % 4) +
 // i (PTX ISA 9.7.15.5.2).
 
-void Warpgroup::load(Accumulator& a, uint32_t warp) {
-  Warp& w = *warps_[warp].warp;
-  const bool halves = a.type == Result::f16;
-  for (uint32_t j = 0; j < a.n / 8; ++j)
-    for (uint32_t h = 0; h < 2; ++h)
-      for (uint32_t i = 0; i < 2; ++i) {
-        const uint32_t* lane = lanes_of(w, a.slots[warp][halves ? 2 * j + h : 4 * j + 2 * h + i]);
-        uint32_t* to = a.words.data() + (8 * j + i) * kRows + 16 * warp + 8 * h;
-        for (uint32_t t = 0; t < 32; ++t)
-          to[2 * (t % 4) * kRows + t / 4] = halves ? lane[t] >> (16 * i) & 0xffff : lane[t];
-      }
-}
-
-void Warpgroup::store(Accumulator& a, uint32_t warp) {
+template <class F>
+void Warpgroup::each_value(Accumulator& a, uint32_t warp, F&& f) {
   Warp& w = *warps_[warp].warp;
   const bool halves = a.type == Result::f16;
   for (uint32_t j = 0; j < a.n / 8; ++j)
     for (uint32_t h = 0; h < 2; ++h)
       for (uint32_t i = 0; i < 2; ++i) {
         uint32_t* lane = lanes_of(w, a.slots[warp][halves ? 2 * j + h : 4 * j + 2 * h + i]);
-        const uint32_t* from = a.words.data() + (8 * j + i) * kRows + 16 * warp + 8 * h;
-        for (uint32_t t = 0; t < 32; ++t) {
-          const uint32_t word = from[2 * (t % 4) * kRows + t / 4];
-          lane[t] = !halves ? word : i ? (lane[t] & 0xffff) | word << 16 : (lane[t] & 0xffff0000) | (word & 0xffff);
-        }
+        uint32_t* words = a.words.data() + (8 * j + i) * kRows + 16 * warp + 8 * h;
+        for (uint32_t t = 0; t < 32; ++t) f(lane[t], i, words[2 * (t % 4) * kRows + t / 4]);
       }
+}
+
+void Warpgroup::load(Accumulator& a, uint32_t warp) {
+  each_value(a, warp, [halves = a.type == Result::f16](uint32_t reg, uint32_t i, uint32_t& word) {
+    word = halves ? reg >> (16 * i) & 0xffff : reg;
+  });
+}
+
+void Warpgroup::store(Accumulator& a, uint32_t warp) {
+  each_value(a, warp, [halves = a.type == Result::f16](uint32_t& reg, uint32_t i, uint32_t word) {
+    reg = !halves ? word : i ? (reg & 0xffff) | word << 16 : (reg & 0xffff0000) | (word & 0xffff);
+  });
 }
 
 void Warpgroup::settle(Warp& w) {
@@ -199,7 +198,7 @@ void Warpgroup::issue(Warp& w, const WgmmaForm& form, const std::vector<uint32_t
     o->form = form;
     o->who = origin_of(w);
   } else if (!(o->form == form)) {
-    const char* help = "all four warps must execute the same wgmma with the same descriptors";
+    const char* help = "all four warps must execute one wgmma with equal descriptors";
     WgmmaForm same = form;
     same.a_descriptor = o->form.a_descriptor;
     same.b_descriptor = o->form.b_descriptor;
@@ -253,7 +252,16 @@ void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
   server.free_at = begin + uint64_t(std::lround(cycles));
   cta_->sm.wgmma_until = server.free_at;
   const ToldOperation told = tell_issue(partition, AsyncOperation::Kind::wgmma, o->who, cta_->sm.index, o->issued);
-  if (told) told->busy = server.free_at - begin;
+  if (told) {
+    told->busy = server.free_at - begin;
+    MatrixOperands& kept = cta_->extensions.get<MatrixOperands>();
+    kept.who = o->who;
+    kept.issued = o->issued;
+    kept.operands.clear();
+    if (!o->form.a_in_registers)
+      kept.operands.push_back({'A', o->form.a, ElementPacking::natural, kRows, cta_, o->form.a_layout()});
+    kept.operands.push_back({'B', o->form.b, ElementPacking::natural, o->form.n, cta_, o->form.b_layout()});
+  }
   tell(MemoryTraffic{partition, o->who, cta_->sm.index, o->issued, uint64_t(bytes)});
   // One with A in registers takes less time to its end, but does not overtake the one before it.
   last_visible_ = std::max(last_visible_, server.free_at + (o->form.a_in_registers ? timing.wait_rs : timing.wait_ss));
@@ -302,13 +310,7 @@ void Warpgroup::execute(const Operation& o, uint64_t now) {
   }
   if (o.who.launch->options.timing_only) return;
   OperandPlanes a, b;
-  const auto shared = [&](uint64_t raw, bool mn_major, uint32_t k_bytes, uint32_t rows, const char* name,
-                          OperandPlanes& out) {
-    OperandLayout layout;
-    layout.descriptor = MatrixDescriptor::wgmma(raw);
-    layout.mn_major = mn_major;
-    layout.element_bytes = f.element_bytes();
-    layout.k_bytes = k_bytes;
+  const auto shared = [&](const OperandLayout& layout, uint32_t rows, const char* name, OperandPlanes& out) {
     const int64_t outside = gather(*cta_, layout, ElementPacking::natural, 0, rows, out);
     if (outside >= 0)
       o.who.fault(
@@ -322,8 +324,8 @@ void Warpgroup::execute(const Operation& o, uint64_t now) {
     for (uint32_t warp = 0; warp < 4; ++warp)
       gather_registers(*warps_[warp].warp, o.a[warp], f.element_bytes(), 16 * warp, a);
   else
-    shared(f.a_descriptor, f.a_mn_major, 32, kRows, "A", a);
-  shared(f.b_descriptor, f.b_mn_major, f.sparse ? 64 : 32, f.n, "B", b);
+    shared(f.a_layout(), kRows, "A", a);
+  shared(f.b_layout(), f.n, "B", b);
 
   numerics::MmaTile t;
   const bool half = f.d == Result::f16;
@@ -364,6 +366,11 @@ void Warpgroup::execute(const Operation& o, uint64_t now) {
   }
   MmaStatistics::count_scalar(*cta_, numerics::mma(t));
   for (const auto& [at, word] : split) acc.words[at] = word;
+  if (!MmaToggle::wants(*cta_)) return;
+  MmaToggle::operand(*cta_, a.bytes, f.a, t.terms, kRows);
+  MmaToggle::operand(*cta_, b.bytes, f.b, f.k(), f.n);
+  for (const uint32_t* column = t.d; column + 2 * kRows <= t.d + acc.words.size(); column += kRows)
+    MmaToggle::results(*cta_, column, column + kRows, 16, half ? 16 : 32);
 }
 
 }  // namespace tinygpu

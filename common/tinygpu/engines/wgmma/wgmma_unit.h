@@ -1,5 +1,5 @@
 // Hopper's warpgroup MMA as an asynchronous engine (PTX ISA 9.7.15): operations of a warpgroup execute in issue order,
-// operands are read when they execute, results reach registers when somebody may look at them.
+// operands are read when they execute, results reach registers when an instruction may read them.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -28,6 +28,11 @@ struct WgmmaForm {
   uint64_t a_descriptor = 0, b_descriptor = 0;
   uint32_t element_bytes() const;
   uint32_t k() const { return (sparse ? 64 : 32) / element_bytes(); }
+  /// Of operands in shared memory.
+  OperandLayout a_layout() const { return {MatrixDescriptor::wgmma(a_descriptor), a_mn_major, element_bytes(), 32}; }
+  OperandLayout b_layout() const {
+    return {MatrixDescriptor::wgmma(b_descriptor), b_mn_major, element_bytes(), sparse ? 64u : 32u};
+  }
   bool operator==(const WgmmaForm&) const = default;
 };
 
@@ -61,7 +66,8 @@ class Warpgroup {
   /// Bytes [begin, end) of the warp's register file are no longer a frame of the operations' own: what they would put
   /// there is lost.
   void forget(Warp& w, uint32_t begin, uint32_t end);
-  /// Fills the registers of operations in flight with a pattern that is a NaN: what a reader who does not wait may see.
+  /// Fills the registers of operations in flight with a pattern that is a NaN: what an instruction without a wait may
+  /// read.
   void poison(Warp& w);
 
  private:
@@ -94,6 +100,9 @@ class Warpgroup {
 
   void enqueue(std::shared_ptr<Operation> o);
   void execute(const Operation& o, uint64_t now);
+  /// Calls f(register, half of it, word of the accumulator) for each value of the warp's rows.
+  template <class F>
+  void each_value(Accumulator& a, uint32_t warp, F&& f);
   void load(Accumulator& a, uint32_t warp);
   void store(Accumulator& a, uint32_t warp);
 

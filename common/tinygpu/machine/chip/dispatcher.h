@@ -16,7 +16,7 @@ class Dispatcher {
   /// The first cluster is handed out at `first`, in cycles, others `interval` apart.
   Dispatcher(const LaunchConfig& config, uint64_t first, double interval);
   uint32_t cluster_size() const { return cluster_size_; }
-  /// Clusters that nobody has started yet.
+  /// Clusters that have not started yet.
   uint64_t left() const { return total_ - next_; }
   /// Starts clusters, in the order of their numbers, wherever there is room: first where it has been for longest since
   /// the grid's turn came, then where there are fewest CTAs. `handed_out`: when the chip can hand out the next one, of

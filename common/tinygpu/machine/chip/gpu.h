@@ -25,6 +25,7 @@ class Gpu {
   uint64_t clock = 0;                               // SM cycles since creation: where the next launch starts
   uint64_t grids = 0;                               // %gridid
   uint64_t heap_limit = 8ull << 20, heap_used = 0;  // device-side malloc (cudaLimitMallocHeapSize), bytes
+  uint32_t stack_limit = kMostLocal;                // of a thread (cudaLimitStackSize), bytes
   Noted noted;                                      // a note is shown once for each kernel
   /// Runs a grid by itself, to its end. Throws KernelFault; the machine stays usable (cuda/ makes the error sticky).
   LaunchStats launch(const LaunchConfig& config);

@@ -10,7 +10,7 @@
 namespace tinygpu {
 namespace {
 
-// A partition that runs alone has nobody to wait for; it only lets others look at it from time to time.
+// A partition that runs alone waits for no other; it only lets others look at it from time to time.
 constexpr uint64_t kAlone = 1'000'000;
 // Grids that have CTAs at a time (CUDA C++ programming guide, compute capability 5.3 to 10.0; an H200, 2026-11-23: of
 // 200 grids of one CTA each 128 run at once).
@@ -78,8 +78,8 @@ void GridScheduler::stop_long_ones(uint64_t next) {
   for (const auto& l : launches_) {
     if (next < l->start_time + most) continue;
     if (stuck_.hopeless()) stuck_.waits_forever();
-    Diagnosis d = stuck_.who_waits("max-cycles",
-                                   fmt::format("the kernel has run for {} cycles, as long as it may", most), l.get());
+    Diagnosis d =
+        stuck_.who_waits("max-cycles", fmt::format("the kernel has run for {} cycles, its limit", most), l.get());
     d.help = "if it only needs longer, give it more: gen5 run --max-cycles N, or GEN5_MAX_CYCLES; 0 is no limit";
     throw KernelFault(d);
   }
@@ -185,7 +185,7 @@ void GridScheduler::fill() {
       next_grid_ += gpu_.timing.launch.grid_interval;
     }
     dispatcher.fill(launches_[i]->partitions(), handed_out_);
-    // Nobody else's come before its own are all handed out (an H200, 2026-11-23), whether there is room for them or
+    // No other grid's come before its own are all handed out (an H200, 2026-11-23), whether there is room for them or
     // not.
     if (dispatcher.left()) break;
   }

@@ -1,7 +1,5 @@
 #include "common/tinygpu/machine/chip/launch.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "common/tinygpu/machine/chip/gpu.h"
@@ -18,7 +16,7 @@ uint64_t ends(const SmPartition& d, bool cold) {
   return std::max(d.last_time(), s.seen_by_the_end(cold ? std::max(s.written, s.translated) : s.written, way));
 }
 
-uint64_t half_of_host_memory() { return uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE)) / 2; }
+uint64_t half_of_host_memory() { return host_memory() / 2; }
 
 /// Of each observer that watches one launch at a time, another one.
 std::vector<std::unique_ptr<Observer>> others(const std::vector<Observer*>& observers) {

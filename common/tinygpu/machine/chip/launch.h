@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,9 @@ struct LaunchStats {
   std::map<std::string, uint64_t> counters;
 };
 
+/// A line of a source file, from 1 on; nothing where it cannot be read.
+using ReadLine = std::function<std::optional<std::string>(const std::string& file, int line)>;
+
 struct RunOptions {
   CompletionOrder order;
   uint64_t run_ahead = 64;   // cycles one warp may run ahead of the others of its partition
@@ -50,6 +54,7 @@ struct RunOptions {
   bool strict_tmem = false;  // what the manual forbids and hardware lets pass in Tensor Memory stops the kernel
   std::function<void(const std::string&)> device_output;  // printf; default stdout
   std::function<void(const Diagnosis&)> on_diagnosis;     // warnings and notes; default stderr
+  ReadLine source_line;                                   // for names in diagnoses; may be null
   std::vector<Observer*> observers;                       // not owned; they outlive the run
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "common/tinygpu/diagnosis/findings.h"
 #include "common/tinygpu/diagnosis/render.h"
 #include "common/tinygpu/machine/chip/launch.h"
 
@@ -20,15 +21,15 @@ void show(const RunOptions& options, const Diagnosis& d) {
     std::fputs(diagnosis::render(d).c_str(), stderr);
 }
 
-/// A code as a warning and as an error are two kinds: what known kernels rely on must not hide what nobody may.
+/// A code as a warning and as an error are two kinds: what known kernels rely on must not hide what no kernel may do.
 std::string kind_of(const Diagnosis& d) { return d.severity == Severity::error ? d.code + " error" : d.code; }
 
 }  // namespace
 
 void Reports::keep(Diagnosis d, const void* site) {
   const std::string kind = kind_of(d);
-  Fault fault{kind, site, {}};
-  for (const LabelledPlace& p : d.others) fault.others.push_back(p.where.ptx_line);
+  Fault fault{kind, d.where.cuda_line ? nullptr : site, diagnosis::key_of(d.where), {}};
+  for (const LabelledPlace& p : d.others) fault.others.push_back(diagnosis::key_of(p.where));
   const auto [known, added] = faults_.try_emplace(std::move(fault), kNotShown);
   if (!added) {
     if (known->second == kNotShown) return;

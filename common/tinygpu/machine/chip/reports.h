@@ -25,8 +25,8 @@ class Reports {
   Reports(const RunOptions& options, std::string kernel, Noted& noted)
       : options_(options), kernel_(std::move(kernel)), noted_(noted) {}
   /// Keeps `d` for the end of the launch. The same code at the same instruction `site`, with the same further
-  /// instructions, is the same fault: it is counted, and its earliest case is kept. A note is shown once for each
-  /// kernel. From any host thread.
+  /// instructions, is the same fault: it is counted, and its earliest case is kept; instructions that are one line of
+  /// the source are the same (diagnosis/findings.h). A note is shown once for each kernel. From any host thread.
   void add(Diagnosis d, const void* site);
   /// The same, for what may go on forever: all that is known so far is shown at once.
   void add_now(Diagnosis d, const void* site);
@@ -36,8 +36,9 @@ class Reports {
  private:
   struct Fault {
     std::string code;
-    const void* site;
-    std::vector<int> others;  // PTX lines
+    const void* site;  // null: `place` says more
+    std::string place;
+    std::vector<std::string> others;
     auto operator<=>(const Fault&) const = default;
   };
   static constexpr size_t kNotShown = ~size_t{0};

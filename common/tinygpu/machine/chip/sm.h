@@ -36,8 +36,8 @@ struct Sm {
   L1Cache l1;
   ColdMiss translation;          // of an address
   SmResources room;              // that no CTA has
-  uint64_t set_up_for = 0;       // the grid that found nobody here last,
-  uint32_t carveout = 0;         // and the bytes of shared memory that it was given: they stay while somebody is there
+  uint64_t set_up_for = 0;       // the grid that last found no CTA here,
+  uint32_t carveout = 0;         // and the bytes of shared memory that it was given: they stay while CTAs are there
   uint64_t next_start = 0;       // it can start no CTA's warps sooner
   std::vector<Cta*> resident;    // of all grids
   Extensions extensions;         // its engines: tensor core, TMA, Tensor Memory …

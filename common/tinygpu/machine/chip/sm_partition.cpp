@@ -115,8 +115,7 @@ uint64_t SmPartition::next_time() const {
   uint64_t t = ready_.time();
   // Out of timed order an effect may be long overdue; its time says nothing about when it lands.
   const bool timed = events.order().mode == CompletionOrder::Mode::timed;
-  if (timed || !runnable_now()) t = std::min(t, events.next_time());
-  return t;
+  return std::min(t, timed || !runnable_now() ? events.next_time() : events.next_timed());
 }
 
 void SmPartition::advance(uint64_t until) {
@@ -127,35 +126,39 @@ void SmPartition::advance(uint64_t until) {
     while (true) {
       const uint64_t first = ready_.time(), second = ready_.next_time();
       Warp* const best = first == TournamentTree::kNever ? nullptr : warps_[ready_.place()];
-      const uint64_t event = events.next_time();
+      const uint64_t next_timed = events.next_timed();
+      const bool on_time = next_timed != ~0ull && next_timed <= first;
+      const uint64_t event = on_time ? next_timed : events.next_held();
       // Timed: whatever is earliest. Late: an effect lands only when nothing else can move, or when what moves merely
       // spins: no chip holds an effect back for ever. Seeded: effects land at random moments between warps' turns (the
       // event's own channel order decides which).
       bool run_event = event != ~0ull;
-      if (timed) run_event = run_event && event <= first;
       const bool spinning = polls > kPatientPolls || (best && first > std::max(event, landed_) + kPatience);
-      if (late) run_event = run_event && deferred_warps_.empty() && (!runnable_now() || spinning);
+      if (late && !on_time) run_event = run_event && deferred_warps_.empty() && (!runnable_now() || spinning);
       if (events.full()) {
         // As if the engines' queues were full: who runs waits until the next effect has landed.
-        if (timed && !run_event) {
-          best->hold_until(event);
+        if (!run_event && next_timed != ~0ull) {
+          best->hold_until(next_timed);
           continue;
         }
         run_event = true;
       } else if (!timed && !late)
         run_event = run_event && (!runnable_now() || (++turns_ * 0x9e3779b97f4a7c15ull >> 62) == 0);
       if (run_event) {
-        if (timed && event >= until) break;
+        if (on_time && event >= until) break;
         now = std::max(now, event);
         last_time_ = std::max(last_time_, event);
-        events.run_one();
+        if (on_time)
+          events.run_timed();
+        else
+          events.run_held();
         landed_ = std::max(now, best ? first : 0);
         made_progress();
         continue;
       }
       if (!best || first >= until) break;
       uint64_t deadline = second == ~0ull ? until : std::min(until, second + ahead);
-      if (timed && event != ~0ull) deadline = std::min(deadline, std::max(event, first + 1));
+      if (next_timed != ~0ull) deadline = std::min(deadline, std::max(next_timed, first + 1));
       if (!timed) deadline = std::min(deadline, first + kTurn);
       now = first;
       best->run(std::max(deadline, first + 1));

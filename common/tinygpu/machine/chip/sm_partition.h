@@ -103,7 +103,7 @@ class SmPartition {
   void on_exit(Warp& w, uint32_t lanes);
   /// Takes clusters that have ended off their SMs. False: there are none.
   bool retire_clusters();
-  /// When the room that the next cluster takes became free; 0: nobody has had it yet. There is room.
+  /// When the room that the next cluster takes became free; 0: no CTA has had it yet. There is room.
   uint64_t room_since() const { return room().since; }
   /// Time of the last thing that happened; warp instructions of clusters that have ended.
   uint64_t last_time() const { return last_time_; }

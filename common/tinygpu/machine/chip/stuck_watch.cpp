@@ -171,7 +171,10 @@ void StuckWatch::check_loops(uint64_t time, uint64_t instructions) {
       stuck = false;
       spent &= w->spin_watch()->spent();
     }
-  if (stuck) deadlock("the kernel spins forever: these warps go in circles, and nothing is left that could end that");
+  if (stuck)
+    deadlock(
+        "the kernel spins forever: these warps spin, and no thread or operation is left that could end "
+        "it");
   if (spent || instructions > 2 * watch_at_) again();
 }
 
@@ -198,8 +201,8 @@ void StuckWatch::check(uint64_t time) {
       Diagnosis d = who_waits("polling", "these warps only poll, and nothing has changed for a long time");
       d.severity = Severity::warning;
       d.help =
-          "they may give up by themselves, or the host may end it by a write; if not, find who should have written "
-          "what they wait for, and bound the run with gen5 run --max-cycles";
+          "the warps may give up by themselves, or the host may end the wait by a write; if not, find the thread that "
+          "should write the value, and limit the run with gen5 run --max-cycles";
       Launch& first = *grids_.launches().front();
       first.reports.add_now(std::move(d), first.config.kernel);
     }

@@ -1,4 +1,4 @@
-// Finds out that grids in flight go nowhere: everybody waits for what nobody will do, loops that can't end, or mere
+// Finds out that grids in flight go nowhere: all wait for what none of them will do, loops that can't end, or mere
 // polling.
 #pragma once
 #include <cstdint>

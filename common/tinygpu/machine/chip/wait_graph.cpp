@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "common/tinygpu/machine/chip/launch.h"
+#include "common/tinygpu/machine/sync/mbarrier_name.h"
 
 namespace tinygpu {
 namespace {
@@ -40,15 +41,14 @@ uint64_t usual_arrivals(const std::vector<MbarrierAct>& acts) {
 
 std::string wait_on_mbarrier(const Group& g) {
   const BlockReason& r = g.reason;
-  std::string what = fmt::format("on the mbarrier at shared offset {:#x}", r.address);
-  if (!r.cta) return what;
+  if (!r.cta) return fmt::format("on the mbarrier at shared offset {:#x}", r.address);
+  std::string what = "on " + mbarrier_name(*r.cta, r.address);
   const MBarrier* b = mbarrier_of(g);
   if (!b) return what + ", which is not initialised";
   what += fmt::format(" for parity {}: it is in phase {} (parity {}), {} of {} arrivals missing, {} bytes outstanding",
                       r.id, b->phase, b->phase & 1, b->pending, b->expected, b->tx);
   if (b->phase > 0 && b->pending == b->expected && b->tx == 0)
-    what += fmt::format("; phase {} is over, and whoever waits for that one asks for parity {}", b->phase - 1,
-                        (b->phase - 1) & 1);
+    what += fmt::format("; phase {} has ended, and a wait for it has parity {}", b->phase - 1, (b->phase - 1) & 1);
   return what;
 }
 
@@ -298,6 +298,7 @@ WaitGraph::Seen WaitGraph::seen_by(const Wait& wait) {
 void WaitGraph::explain_mbarrier(const Wait& wait, Diagnosis& d) const {
   const MBarrier* b = mbarrier_of(*wait.group);
   if (!b) return;
+  const std::string name = mbarrier_name(*wait.group->reason.cta, wait.group->reason.address);
   const auto add = [&](auto&& wanted) {
     for (const MbarrierAct& a : wait.acts)
       if (wanted(a)) d.others.push_back(place_of(a));
@@ -306,56 +307,50 @@ void WaitGraph::explain_mbarrier(const Wait& wait, Diagnosis& d) const {
     uint64_t landed = 0;
     for (const MbarrierAct& a : wait.acts)
       if (a.kind == ActKind::complete_tx && a.phase == b->phase) landed += a.amount;
-    d.message += fmt::format(
-        ". Phase {} of the mbarrier at shared offset {:#x} has all its arrivals; {} bytes have landed, and {} are "
-        "expected",
-        b->phase, wait.group->reason.address, landed, int64_t(landed) + b->tx);
+    d.message += fmt::format(". Phase {} of {} has all its arrivals; {} bytes have landed, and {} are expected",
+                             b->phase, name, landed, int64_t(landed) + b->tx);
     d.help =
-        "let expect_tx name exactly what lands in the phase: of a tensor copy the whole box, of a pair of CTAs whose "
-        "copies signal one mbarrier the bytes of both; or find the copy that was not issued";
+        "let expect_tx name exactly the bytes that land in the phase: for a tensor copy the whole box; if the copies "
+        "of a CTA pair signal one mbarrier, the bytes of both CTAs; or find the copy that was not issued";
     return add([&](const MbarrierAct& a) { return a.kind != ActKind::arrive && a.phase == b->phase; });
   }
   const bool begun = b->pending != b->expected || b->tx;  // then something else is missing
   const Seen seen = seen_by(wait);
   if (!begun && seen.next < b->phase) {
-    d.message += fmt::format(
-        ". The wait is for phase {} of the mbarrier at shared offset {:#x}; its warp has never waited for phase {}, "
-        "which has ended",
-        b->phase, wait.group->reason.address, seen.next);
+    d.message +=
+        fmt::format(". The wait is for phase {} of {}; its warp has never waited for phase {}, which has ended",
+                    b->phase, name, seen.next);
     d.help = fmt::format(
-        "wait for each phase in turn: a wait for phase {} asks for parity {}; count the parity's flips from the first "
-        "wait on, one a wait",
+        "wait for each phase in turn: a wait for phase {} has parity {}; flip the parity once after each wait, from "
+        "the first wait on",
         seen.next, seen.next & 1);
     return add([&](const MbarrierAct& a) { return a.kind == ActKind::arrive || a.kind == ActKind::complete_tx; });
   }
   if (!begun && seen.phases && seen.phases < seen.next) {
     d.message += fmt::format(
-        ". Of the {} phases of the mbarrier at shared offset {:#x} that have ended this warp has seen {}: it came too "
-        "late for others, and took a later phase of the same parity for them",
-        b->phase, wait.group->reason.address, seen.phases);
+        ". Of the {} phases of {} that have ended this warp has seen {}: it waited too late for the others, and a "
+        "later phase has the parity that it waits for",
+        b->phase, name, seen.phases);
     d.help =
-        "let nobody begin the next phase before all who wait have seen this one end: who gives the slot back for "
-        "others first meets them behind the wait (bar.sync, bar.warp.sync)";
+        "begin the next phase only when all waiting warps have seen this one end: let all warps meet after the wait "
+        "(bar.sync, bar.warp.sync) before one of them gives the stage back";
     return add([&](const MbarrierAct& a) { return a.kind == ActKind::arrive || a.kind == ActKind::complete_tx; });
   }
   const uint64_t usual = usual_arrivals(wait.acts);
   if (b->pending && !usual) {
-    d.message +=
-        fmt::format(". Nobody has ever arrived on the mbarrier at shared offset {:#x}", wait.group->reason.address);
+    d.message += ". Nothing has ever arrived on " + name;
     d.help =
-        "find who should arrive: a missing arrive or commit, or one on another mbarrier; or the wait comes first, and "
-        "who waits for a slot to be free begins with parity 1";
+        "find the missing arrive or commit, or one on another mbarrier; or the wait comes first: a producer that waits "
+        "for a free stage begins with parity 1";
     return;
   }
   if (b->pending && usual < b->expected) {
-    d.message += fmt::format(". The mbarrier at shared offset {:#x} counts {} arrivals a phase, and {} come",
-                             wait.group->reason.address, b->expected, usual);
-    d.help =
-        "initialise the mbarrier with the number of arrivals that come in a phase, or let those arrive that do not";
+    d.message += fmt::format(". T{} expects {} arrivals a phase, and gets {}", name.substr(1), b->expected, usual);
+    d.help = "initialise the mbarrier with the number of arrivals that a phase gets, or add the missing arrivals";
   } else if (b->pending) {
     d.help =
-        "find who should arrive in this phase: those who did before are named below; or the wait asks for a phase too "
-        "many, or for the wrong parity";
+        "find the thread that should arrive in this phase: the threads that arrived earlier are named below; or the "
+        "wait is for a phase too many, or has the wrong parity";
   }
   add([&](const MbarrierAct& a) { return a.kind == ActKind::arrive; });
 }
@@ -363,17 +358,16 @@ void WaitGraph::explain_mbarrier(const Wait& wait, Diagnosis& d) const {
 void WaitGraph::explain(Diagnosis& d) const {
   const Wait* const w = root();
   d.help =
-      "find who should arrive: a missing arrive or commit, a byte count that differs from what lands, or a wrong "
+      "find the cause: a missing arrive or commit, a byte count that differs from the bytes that land, or a wrong "
       "parity";
   if (!w || !w->blocked) return;
   if (w->group->reason.kind == Kind::mbarrier) return explain_mbarrier(*w, d);
   if (w->group->reason.kind != Kind::converge) return;
   const std::string at(w->group->function->instruction(w->op()).name());
-  d.help = "let all lanes of the warp come to " + at +
-           " together: it stands where some of them have branched off, or have exited";
+  d.help = "let all lanes of the warp come to " + at + " together: some of them have branched off, or have exited";
   d.rule =
-      "A .sync.aligned instruction is executed by all threads of the warp, at the same place; in a condition only "
-      "where all of them decide alike. Others wait for the lanes that they name.";
+      "All threads of the warp execute a .sync.aligned instruction together; it may stand in a condition only if all "
+      "of them decide alike. Other .sync instructions wait for the lanes that they name.";
   d.section = "9.7.13.1 bar, barrier";
 }
 

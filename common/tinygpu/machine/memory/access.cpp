@@ -16,14 +16,18 @@ namespace {
 
 Place shared_place(Warp& w, uint32_t address, ptx::Space space, uint32_t bytes, AccessKind kind, int lane,
                    const char* verb) {
-  uint32_t offset;
-  Cta& owner = shared_owner(w, address, offset, lane, verb, kind == AccessKind::write);
-  if (&owner != &w.cta() && (space == ptx::Space::shared || space == ptx::Space::shared_cta))
+  const uint32_t rank = address >> 24;
+  // An H200 says so of a rank that its cluster lacks, too, as of an address below 0.
+  if (rank != w.cta().rank && (space == ptx::Space::shared || space == ptx::Space::shared_cta))
     w.fault(
         FaultKind::illegal_instruction, "shared-window",
         fmt::format("{} through .shared{} at {:#x}, which names the shared memory of CTA rank {}; this CTA has rank {}",
-                    verb, space == ptx::Space::shared_cta ? "::cta" : "", address, owner.rank, w.cta().rank),
-        "use .shared::cluster (or a generic address) for another CTA's shared memory", lane);
+                    verb, space == ptx::Space::shared_cta ? "::cta" : "", address, rank, w.cta().rank),
+        rank < w.cluster().ctas.size() ? "use .shared::cluster (or a generic address) for another CTA's shared memory"
+                                       : "compare the index with the array's bounds: is it negative?",
+        lane);
+  uint32_t offset;
+  Cta& owner = shared_owner(w, address, offset, lane, verb, kind == AccessKind::write);
   uint8_t* host = owner.shared_at(offset, bytes);
   if (!host) outside(w, "shared memory", offset, owner.shared.size(), bytes, lane, verb);
   return {ptx::Space::shared, host, &owner, offset};
@@ -44,9 +48,10 @@ Cta& shared_owner(Warp& w, uint32_t address, uint32_t& offset, int lane, const c
   if (owner->exited) {
     std::string message = fmt::format("{} in the shared memory of CTA rank {}, which has exited", verb, rank);
     const char* help =
-        "end with barrier.cluster.arrive and .wait so that no CTA leaves while others still reach its shared memory";
+        "end with barrier.cluster.arrive and .wait so that no CTA exits while other CTAs still access its shared "
+        "memory";
     if (!plain_store) w.fault(FaultKind::launch_failure, "exit-with-remote-access", std::move(message), help, lane);
-    // An H200 reports 719 when the storing CTA lives on, and mostly nothing when it ends: its bytes are nobody's.
+    // An H200 reports 719 when the storing CTA lives on, and mostly nothing when it ends: its bytes are lost.
     w.report(Severity::warning, "exit-with-remote-access", std::move(message), help, lane);
   }
   return *owner;

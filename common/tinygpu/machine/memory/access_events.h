@@ -45,7 +45,7 @@ struct Tile {
 
 /// An access to shared or global memory, at the moment when it happens: what a warp instruction's lanes do is told
 /// before the bytes change, what an operation does is told before or behind them. Local memory, parameters and
-/// constants are not told: nobody else writes them.
+/// constants are left out: no other thread writes them.
 struct MemoryAccess {
   const SmPartition& partition;
   AccessKind kind = AccessKind::read;
@@ -59,7 +59,7 @@ struct MemoryAccess {
   const Origin* operation = nullptr;
   const Tile* tile = nullptr;  // of an operation; may be null
   using Range = FunctionRef<void(uint64_t address, uint64_t bytes)>;
-  const FunctionRef<void(Range)>* ranges = nullptr;  // of an operation: worked out when somebody asks
+  const FunctionRef<void(Range)>* ranges = nullptr;  // of an operation: worked out when asked for
 
   Origin who() const;
   /// Calls f(address, bytes, lane) for each piece; the lane is −1 of an operation's.
@@ -116,11 +116,11 @@ struct MemoryTraffic {
   uint32_t ideal = 0;         // and would need if no bank were asked for two words at once
 };
 
-/// Somebody wants to hear of accesses to `space` (shared, global).
+/// An observer asks for accesses to `space` (shared, global).
 bool wanted(const SmPartition& partition, ptx::Space space);
 void tell(const MemoryAccess& access);
 
-/// An operation reads or writes what `ranges` hands to its argument, as (address, bytes). Costs a branch if nobody
+/// An operation reads or writes what `ranges` hands to its argument, as (address, bytes). Costs a branch if no observer
 /// wants to know.
 template <class F>
 void tell_operation(const SmPartition& partition, AccessKind kind, Proxy proxy, const Origin& who, const Cta* cta,

@@ -50,7 +50,7 @@ ChipMemory::ChipMemory(L2Cache& l2, const MemoryTiming& timing, uint32_t sms)
       channels_(std::max(1u, timing.dram_channels)),
       asked_(gpcs_shared_.size() << kAskedBits) {}
 
-/// Which line lies where nobody has published. On an H200 slices get shares of a copy that lie up to 1.7 % from their
+/// Which line lies where is not published. On an H200 slices get shares of a copy that lie up to 1.7 % from their
 /// mean (ncu), which is what chance would do. So a slice, or a channel, is behind the others at times, and a chip that
 /// is nearly full waits for it.
 size_t ChipMemory::slice_of(uint32_t half, uint64_t line) const {
@@ -172,7 +172,7 @@ MemoryReply ChipMemory::update(uint64_t time, uint32_t sm, std::span<const LineU
   const double word = floating ? timing_.atomic_float_word : timing_.atomic_word;
   double end = double(time);
   for (const LineUse& use : lines) {
-    // There is one place where a word is changed, whoever asks.
+    // All SMs change a word at one place.
     const uint32_t half = uint32_t(spread(use.line) >> 3 & 1);
     const double at = double(time + use.at);
     double start = pass_in(at, places_[sm], half, use.line, kSector * use.sectors);

@@ -1,21 +1,13 @@
 #include "common/tinygpu/machine/memory/l2.h"
 
-#include <sys/mman.h>
-
-#include <stdexcept>
-
 namespace tinygpu {
 
 L2Cache::L2Cache(const GlobalMemory& memory, uint64_t bytes, uint32_t read_copies)
-    : memory_(memory), capacity_(bytes / kLine), read_copies_(read_copies), count_(memory.span() / kLine) {
-  // As large as the address range, and as real as what is touched.
-  void* p = mmap(nullptr, count_ * sizeof *filled_at_, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED) throw std::runtime_error("cannot reserve address space for the lines of L2");
-  filled_at_ = static_cast<uint64_t*>(p);
-}
-
-L2Cache::~L2Cache() { munmap(filled_at_, count_ * sizeof *filled_at_); }
+    : memory_(memory),
+      capacity_(bytes / kLine),
+      read_copies_(read_copies),
+      count_(memory.span() / kLine),
+      filled_at_(count_) {}
 
 void L2Cache::written(uint64_t address, uint64_t bytes) {
   const auto [first, last] = lines_of(address, bytes);

@@ -1,12 +1,13 @@
 // Which lines of device memory lie in L2, and in which of the chip's two halves. The cache is one set, first in, first
 // out; on an H200 a line that kernels read takes the place of two, since each half keeps its own (measured: of data
 // read once, half is gone after 25 MiB of reads, 38 MiB of fills). A line lives in one half, by its address; the other
-// one has a copy from when one of its SMs reads the line until somebody writes it.
+// one has a copy from when one of its SMs reads the line until a write.
 #pragma once
 #include <algorithm>
 #include <cstdint>
 #include <deque>
 
+#include "common/tinygpu/machine/memory/address_space.h"
 #include "common/tinygpu/machine/memory/memory.h"
 #include "common/tinygpu/machine/memory/mixed.h"
 
@@ -17,7 +18,6 @@ class L2Cache {
   static constexpr uint64_t kLine = 128;  // bytes
   /// `bytes` of cache for `memory`; a line that is read fills `read_copies` of it, one that is written, one.
   L2Cache(const GlobalMemory& memory, uint64_t bytes, uint32_t read_copies);
-  ~L2Cache();
   L2Cache(const L2Cache&) = delete;
   L2Cache& operator=(const L2Cache&) = delete;
 
@@ -72,7 +72,7 @@ class L2Cache {
   const uint32_t read_copies_;
   const uint64_t count_;     // lines of memory
   uint64_t filled_ = 0;      // lines that have come in since the beginning
-  uint64_t* filled_at_;      // per line of memory, 0: never; kDirty and copy_in besides
+  ZeroWords filled_at_;      // per line of memory, 0: never; kDirty and copy_in besides
   std::deque<Dirty> dirty_;  // in the order in which they came in, but for lines that were read before
 };
 

@@ -1,11 +1,9 @@
 #include "common/tinygpu/machine/memory/memory.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <mutex>
-#include <stdexcept>
 
 #include "common/tinygpu/base/align_up.h"
 #include "common/tinygpu/base/range.h"
@@ -17,27 +15,13 @@ namespace {
 constexpr uint64_t kGranule = FreeRanges::kUnit;
 constexpr uint64_t kPage = 4096;
 
-uint8_t* reserve(uint64_t size, int protection) {
-  void* p = mmap(nullptr, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED) throw std::runtime_error("cannot reserve address space for device memory");
-  return static_cast<uint8_t*>(p);
-}
-
 bool host_visible(MemoryKind k) { return k == MemoryKind::managed || k == MemoryKind::pinned; }
 
 }  // namespace
 
-GlobalMemory::GlobalMemory(uint64_t capacity) : capacity_(capacity) {
-  // Twice the capacity of addresses: fragmentation and gaps must not look like exhaustion.
-  span_ = 2 * capacity;
-  device_ = reserve(span_, PROT_NONE);
-  backing_ = reserve(span_, PROT_READ | PROT_WRITE);
+// Twice the capacity of addresses: fragmentation and gaps must not look like exhaustion.
+GlobalMemory::GlobalMemory(uint64_t capacity) : capacity_(capacity), span_(2 * capacity), space_(span_) {
   free_.add(first_address(), span_);
-}
-
-GlobalMemory::~GlobalMemory() {
-  munmap(device_, span_);
-  munmap(backing_, span_);
 }
 
 uint64_t GlobalMemory::allocate(uint64_t size, uint64_t align, MemoryKind kind, std::string name) {
@@ -53,15 +37,10 @@ uint64_t GlobalMemory::allocate(uint64_t size, uint64_t align, MemoryKind kind, 
   a.claimed = claimed;
   a.kind = kind;
   a.name = std::move(name);
-  if (host_visible(kind)) {
-    a.host = reinterpret_cast<uint8_t*>(a.base);
-    // The system has a limit for how many differently protected ranges a process may have.
-    if (mprotect(a.host, align_up(size, kPage), PROT_READ | PROT_WRITE) != 0) {
-      free_.add(a.base, claimed);
-      return 0;
-    }
-  } else {
-    a.host = backing_ + offset_of(a.base);
+  a.host = space_.provide(a.base, size, host_visible(kind));
+  if (!a.host) {
+    free_.add(a.base, claimed);
+    return 0;
   }
   used_ += size;
   allocations_[*base] = std::move(a);
@@ -89,19 +68,7 @@ void GlobalMemory::clear() {
 
 void GlobalMemory::release_locked(const Allocation& a) {
   used_ -= a.size;
-  if (host_visible(a.kind)) {
-    mmap(a.host, align_up(a.size, kPage), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-  } else if (a.size >= kPage) {
-    // Whole pages go back to the system; the rest is cleared so that fresh memory is the same every time.
-    const uint64_t first = align_up(reinterpret_cast<uint64_t>(a.host), kPage);
-    const uint64_t last = (reinterpret_cast<uint64_t>(a.host) + a.size) / kPage * kPage;
-    if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
-    std::fill(a.host, reinterpret_cast<uint8_t*>(std::min(first, reinterpret_cast<uint64_t>(a.host) + a.size)),
-              uint8_t(0));
-    if (last > first) std::fill(reinterpret_cast<uint8_t*>(last), a.host + a.size, uint8_t(0));
-  } else {
-    std::fill(a.host, a.host + a.size, uint8_t(0));
-  }
+  space_.withdraw(a.base, a.size, a.host, host_visible(a.kind));
   free_.add(a.base, a.claimed);
 }
 

@@ -8,6 +8,7 @@
 #include <shared_mutex>
 #include <string>
 
+#include "common/tinygpu/machine/memory/address_space.h"
 #include "common/tinygpu/machine/memory/free_ranges.h"
 
 namespace tinygpu {
@@ -28,14 +29,12 @@ inline bool host_writes(const Allocation& a) {
   return a.kind == MemoryKind::managed || a.kind == MemoryKind::pinned || a.kind == MemoryKind::registered;
 }
 
-/// Global memory of one GPU. Device addresses are real addresses of this process that are mapped PROT_NONE, so a host
-/// dereference faults as on hardware; managed and pinned allocations are readable by both sides.
+/// Global memory of one GPU. Managed and pinned allocations are readable by both sides.
 /// Thread safe: allocate/release take a lock; find() is wait-free between them (allocations change only between
 /// kernels, or on the host side while a kernel runs, which hardware allows too).
 class GlobalMemory {
  public:
   explicit GlobalMemory(uint64_t capacity);
-  ~GlobalMemory();
   GlobalMemory(const GlobalMemory&) = delete;
   GlobalMemory& operator=(const GlobalMemory&) = delete;
 
@@ -64,7 +63,7 @@ class GlobalMemory {
   /// True if `address` lies in the range that device addresses come from, allocated or not.
   bool reserved(uint64_t address) const { return offset_of(address) < span_; }
   /// That range: its first address and its bytes.
-  uint64_t first_address() const { return reinterpret_cast<uint64_t>(device_); }
+  uint64_t first_address() const { return space_.first(); }
   uint64_t span() const { return span_; }
   uint64_t capacity() const { return capacity_; }
   uint64_t used() const { return used_; }
@@ -72,13 +71,12 @@ class GlobalMemory {
  private:
   uint64_t capacity_, used_ = 0;
   std::atomic<uint64_t> epoch_{1};
-  uint8_t* device_ = nullptr;   // PROT_NONE view: device addresses
-  uint8_t* backing_ = nullptr;  // read-write view
-  uint64_t span_ = 0;
+  uint64_t span_;
+  AddressSpace space_;
   std::map<uint64_t, Allocation> allocations_;
   FreeRanges free_;
   void release_locked(const Allocation& a);
-  uint64_t offset_of(uint64_t address) const { return address - reinterpret_cast<uint64_t>(device_); }
+  uint64_t offset_of(uint64_t address) const { return address - space_.first(); }
   mutable std::shared_mutex mutex_;
 };
 

@@ -1,4 +1,4 @@
-// What the SMs of a partition ask of the chip's memory. While partitions run side by side nobody answers before the
+// What the SMs of a partition ask of the chip's memory. While partitions run side by side no answer comes before the
 // window is over: a load's scoreboard says so meanwhile (Scoreboard::kUnknown). Then Launch has the requests of all
 // partitions answered in order of time, partition and number. A partition that runs alone, or whose turn in the
 // exchange it is, is answered at once.
@@ -39,7 +39,7 @@ class MemoryRequests {
   void spread_over(double cycles);
   /// What the next request's lines wait for in L1, if they are part of it.
   L1Cache::Arrival next_arrival() const { return L1Cache::Arrival::asked(uint32_t(requests_.size()), grid_); }
-  /// A load of a warp, on its way at `time`: values are there at `ready` if L2 has them and nobody is in the way, and
+  /// A load of a warp, on its way at `time`: values are there at `ready` if L2 has them and nothing is in the way, and
   /// not before `follows`. `op` releases its scoreboard then. `cached`: its lines come into L1.
   void load(Warp& w, const Op& op, uint64_t time, uint64_t ready, L1Cache::Arrival follows, bool cached);
   /// A store of a warp: its SM waits if stores lag behind too far.

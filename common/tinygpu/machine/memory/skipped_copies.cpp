@@ -25,7 +25,7 @@ void warn_if_steering(const Warp& w, const char* what) {
            std::string(what) +
                " decides where this kernel branches or what memory it reaches, and in a timing-only run it is not "
                "computed",
-           "run it without --timing-only: the clock is the same, and right then");
+           "run it without --timing-only: then the clock is right");
 }
 
 }  // namespace tinygpu

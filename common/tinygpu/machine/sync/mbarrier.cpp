@@ -7,6 +7,7 @@
 
 #include "common/tinygpu/machine/chip/mbarrier_acts.h"
 #include "common/tinygpu/machine/memory/access.h"
+#include "common/tinygpu/machine/sync/mbarrier_name.h"
 
 namespace tinygpu {
 
@@ -18,7 +19,7 @@ constexpr int64_t kTxLimit = kCounts - 1;  // PTX ISA 9.7.13.15.2: the range of 
 constexpr uint64_t kTxMask = (1u << 21) - 1;
 
 std::string name_of(const Cta& owner, uint32_t offset) {
-  return fmt::format("the mbarrier at shared offset {:#x} of CTA rank {}", offset, owner.rank);
+  return fmt::format("{} of CTA rank {}", mbarrier_name(owner, offset), owner.rank);
 }
 
 std::string state_of(const MBarrier& b) {
@@ -98,8 +99,10 @@ MBarrier& mbarrier_at(Cta& owner, uint32_t offset, const Origin& who, const char
   // are.
   const bool ended = owner.mbarriers.invalidated(offset);
   const std::string message = fmt::format("{} on {}, {}", operation, name_of(owner, offset),
-                                          ended ? "after its mbarrier.inval" : "which nobody has initialised");
-  const char* help = "run mbarrier.init in one thread, make it visible (fence.mbarrier_init or a barrier), then use it";
+                                          ended ? "after its mbarrier.inval" : "which is not initialised");
+  const char* help =
+      "execute mbarrier.init in one thread, make it visible (fence.mbarrier_init or a barrier), then "
+      "use the mbarrier";
   if (!ended && std::strncmp(operation, "an arrive", 9) == 0)
     who.fault(FaultKind::launch_failure, "mbarrier-not-initialised", message, help);
   // Behind inval everything still works there: Triton's kernels for two CTAs let commits arrive so.
@@ -124,7 +127,7 @@ void mbarrier_arrive(Cta& owner, uint32_t offset, uint32_t count, uint64_t when,
     d.message = fmt::format("{} arrivals at once on {}, which waits for fewer ({})", count, name_of(owner, offset),
                             state_of(b));
     d.help =
-        "count who arrives in a phase (a warp's lanes each count, and so does every tcgen05.commit) and initialise "
+        "count the arrivals of a phase (each lane of a warp counts, and so does each tcgen05.commit) and initialise "
         "with that number; or wait for the phase before arriving for the next";
     d.where = who.where();
     for (const MbarrierAct& a : acts_on(*who.launch, owner, offset))
@@ -168,11 +171,11 @@ void mbarrier_arrive_drop(Cta& owner, uint32_t offset, uint32_t count, uint64_t 
   if (count > b.pending || count > b.expected)
     who.fault(FaultKind::launch_failure, "mbarrier-over-arrival",
               fmt::format("an arrive_drop of {} on {} ({})", count, name_of(owner, offset), state_of(b)),
-              "a thread can drop out only once, and in a phase in which it has not arrived yet");
+              "a thread can drop out only once, in a phase in which it has not arrived yet");
   b.expected -= count;
   if (count && b.expected == 0)
     who.report(Severity::note, "mbarrier-drop-to-zero",
-               fmt::format("{} expects nobody after this arrive_drop", name_of(owner, offset)),
+               fmt::format("{} expects no arrivals after this arrive_drop", name_of(owner, offset)),
                "any later arrive on it is a fault; invalidate it or initialise it again");
   mbarrier_arrive(owner, offset, count, when, who);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/tinygpu/base/diagnosis.h"
+#include "common/tinygpu/machine/origin.h"
 
 namespace tinygpu {
 
@@ -36,6 +37,9 @@ class MBarrierTable {
     erase(offset);
     invalidated_.insert(offset);
   }
+  /// Who initialised the last mbarrier at each offset.
+  const std::unordered_map<uint32_t, Origin>& made() const { return made_; }
+  void made_by(uint32_t offset, const Origin& who) { made_[offset] = who; }
   bool invalidated(uint32_t offset) const { return invalidated_.count(offset) != 0; }
   /// True if [offset, offset+size) overlaps a live object. Cheap: a range test first.
   bool overlaps(uint32_t offset, uint32_t size) const {
@@ -49,6 +53,7 @@ class MBarrierTable {
   bool some_overlaps(uint32_t offset, uint32_t size) const;
 
   std::unordered_map<uint32_t, MBarrier> live_;
+  std::unordered_map<uint32_t, Origin> made_;
   std::unordered_set<uint32_t> invalidated_;
   uint32_t low_ = ~0u, high_ = 0;
 };

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
+#include "common/tinygpu/machine/chip/gpu.h"
 #include "common/tinygpu/machine/warp/warp.h"
 
 namespace tinygpu {
@@ -29,7 +31,32 @@ uint32_t frame_of(const Function& callee, const Group& g, const std::vector<Grou
   return base;
 }
 
+/// Bytes of stack that these frames take, each function's once: what ptxas sums up for a kernel before it runs.
+uint32_t without_recursion(const Group& g, const Function* callee) {
+  std::vector<const Function*> frames = {g.function};
+  if (callee) frames.push_back(callee);
+  for (const CallFrame& f : g.stack) frames.push_back(f.function);
+  std::ranges::sort(frames);
+  const auto repeated = std::ranges::unique(frames);
+  frames.erase(repeated.begin(), repeated.end());
+  uint32_t bytes = 0;
+  for (const Function* f : frames) bytes += f->stack_bytes;
+  return bytes;
+}
+
 }  // namespace
+
+void Warp::check_stack(const Group& g, const Function* callee, uint64_t more, int lane) {
+  const uint64_t need = g.stack_base + g.function->stack_bytes + (callee ? callee->stack_bytes : 0) + more;
+  const uint32_t limit = gpu().stack_limit;
+  // Nobody has set one: local memory's own limit holds. And a driver gives a kernel the stack that its calls need
+  // without recursion, whatever the limit is.
+  if (limit >= kLocalLimit || need <= limit || need <= without_recursion(g, callee)) return;
+  fault(FaultKind::stack_overflow, "stack-overflow",
+        fmt::format("{} calls deep, a thread needs at least {} bytes of stack; cudaLimitStackSize is {}",
+                    g.stack.size() + (callee ? 1 : 0), need, limit),
+        "cudaDeviceSetLimit(cudaLimitStackSize, bytes) before the launch, or end the recursion earlier", lane);
+}
 
 void Warp::call(const Op& op, const Function& callee) {
   const uint32_t lanes = exec_;
@@ -49,6 +76,7 @@ void Warp::call(const Op& op, const Function& callee) {
           fmt::format("{} calls deep, with {} bytes of local memory: past the {} bytes that a thread's stack may have",
                       g.stack.size(), new_local, kLocalLimit),
           "recursion without end?", __builtin_ctz(lanes));
+  check_stack(g, &callee, 0, __builtin_ctz(lanes));
   frames_.ensure_registers(size_t(new_registers) + callee.register_bytes);
   if (arguments > callee.params.size())
     fault(FaultKind::launch_failure, "call-signature",
@@ -62,7 +90,8 @@ void Warp::call(const Op& op, const Function& callee) {
       std::memcpy(to, local(lane, g.local_base + list[1 + i], p.size), p.size);
     }
   }
-  g.stack.push_back({g.function, g.pc, g.register_base, g.local_base, list});
+  g.stack.push_back({g.function, g.pc, g.register_base, g.local_base, g.stack_base, list});
+  g.stack_base += caller.stack_bytes;
   g.function = &callee;
   g.pc = 0;
   g.register_base = new_registers;
@@ -104,6 +133,7 @@ void Warp::ret(uint32_t lanes) {
   r.pc = frame.return_pc;
   r.register_base = frame.register_base;
   r.local_base = frame.local_base;
+  r.stack_base = frame.stack_base;
   stop_ = true;
   if (pending.empty() || !pending_leave) return;
   const auto uses = [&](const Group& g) {

@@ -15,7 +15,7 @@ bool Warp::converged(uint32_t members) {
   Group& g = groups_.current();
   g.pc = uint32_t(op_ - g.function->ops.data());
   stop_ = again_ = true;
-  // Whoever already waits here joins, and the op is tried again with all of them.
+  // Lanes that already wait here join, and the op is tried again with all of them.
   if (groups_.gather()) return false;
   // Alone: wait, unless every member is here but switched off by the guard, which no arrival can mend.
   block({BlockReason::Kind::converge, "the other lanes of the warp", nullptr, 0, members, 0}, true);
@@ -51,8 +51,8 @@ bool Warp::take_timeout() {
 
 void Warp::woken(uint64_t when) {
   set_ready(std::min(ready_, std::max(time_, when)));
-  // Whoever wakes this warp was told how far it may run when this one could not: no further than ahead of it by the
-  // dial.
+  // The warp that runs now got its limit when this one could not run: it may be ahead of this one by the dial, no
+  // further.
   SmPartition& d = partition();
   d.events.stop_before(ready_ + d.launch.options.run_ahead);
   d.made_progress();

@@ -47,7 +47,7 @@ uint8_t* Frames::local(const Group& g, uint32_t lane, uint32_t offset, uint32_t 
       warp_.fault(FaultKind::stack_overflow, "stack-overflow",
                   fmt::format("local memory up to offset {}, past the {} bytes a thread may have", frame, kLocalLimit),
                   "recursion without end, or a local array that is too large", int(lane));
-    const size_t size = std::max<size_t>({end, frame, std::min<size_t>(2 * bytes.size(), kLocalLimit)});
+    const size_t size = std::max<size_t>({size_t(end), frame, std::min<size_t>(2 * bytes.size(), kLocalLimit)});
     take_memory(size - bytes.size());
     bytes.reserve(std::max<size_t>(size, 1024));
     bytes.resize(size, 0xCD);

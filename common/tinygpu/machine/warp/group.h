@@ -37,6 +37,7 @@ struct CallFrame {
   const Function* function = nullptr;  // the caller
   uint32_t return_pc = 0;
   uint32_t register_base = 0, local_base = 0;
+  uint32_t stack_base = 0;
   const uint32_t* list = nullptr;  // the call's Op::list
 };
 
@@ -47,7 +48,8 @@ struct Group {
   uint32_t pc = 0;
   const Function* function = nullptr;
   uint32_t register_base = 0, local_base = 0;
-  uint64_t wake = 0;  // not before this time
+  uint32_t stack_base = 0;  // bytes of a thread's stack that the callers' frames take
+  uint64_t wake = 0;        // not before this time
   const Op* blocked_at = nullptr;
   uint64_t since = ~0ull;    // when it was blocked; ~0: it was not since it ran last
   uint64_t timeout = ~0ull;  // a blocked group becomes runnable at this time with timed_out set
@@ -59,7 +61,7 @@ struct Group {
   std::vector<CallFrame> stack;
 
   bool waits_for_serial() const { return state == State::blocked && reason.kind == BlockReason::Kind::serial; }
-  /// When it could run next; ~0: not before somebody wakes it.
+  /// When it could run next; ~0: when it is woken.
   uint64_t next_time() const { return state == State::runnable ? wake : timeout; }
   void release(uint64_t when) {
     state = State::runnable;

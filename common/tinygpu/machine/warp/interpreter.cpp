@@ -139,7 +139,7 @@ void Warp::run_ops() {
       // A store that left its SM ahead of its time would stand in the way of others at L2.
       if (op.cost == CostClass::global_store) earliest = std::max(earliest, sm_.stores_held);
       if (earliest >= deadline_ && earliest > time_) [[unlikely]] {
-        // Others come first, or nobody can say yet how long this takes.
+        // Others come first, or how long this takes is not known yet.
         op_ = &op;
         exec_ = exec;
         short_since_ = ready;

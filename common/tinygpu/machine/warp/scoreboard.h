@@ -17,7 +17,7 @@ class Scoreboard {
   }
   void result_at(uint8_t board, uint64_t when) { ready_[board] = std::max(ready_[board], when); }
   static constexpr uint64_t kUnknown = ~0ull;
-  /// The result of `op` has been asked for; nobody knows yet when it will be there.
+  /// The result of `op` has been asked for; when it will be there is not known yet.
   void asked(const Op& op) {
     if (op.set_sb == 0xff) return;
     ++asked_[op.set_sb];

@@ -6,6 +6,20 @@
 #include "common/tinygpu/machine/chip/gpu.h"
 
 namespace tinygpu {
+namespace {
+
+/// What observers want to hear of the cluster's warps.
+uint32_t wanted_of(const Cluster& cluster) {
+  const Launch& launch = cluster.partition.launch;
+  if (!cluster.linear) return launch.observers.wanted();
+  uint32_t wanted = 0;
+  launch.observers.all([&](const Observer& o) {
+    if (!o.first_cluster_only()) wanted |= o.interests_in(launch.config);
+  });
+  return wanted;
+}
+
+}  // namespace
 
 Warp::Warp(Cta& cta, uint32_t index, uint32_t live_mask, uint32_t sub_partition)
     : cta_(cta),
@@ -14,7 +28,7 @@ Warp::Warp(Cta& cta, uint32_t index, uint32_t live_mask, uint32_t sub_partition)
       sub_partition_(sub_partition),
       number_(++cta.sm.warps_started),
       live_(live_mask),
-      told_(cta.cluster.partition.launch.observers.wanted()),
+      told_(wanted_of(cta.cluster)),
       groups_(live_mask),
       frames_(*this) {}
 

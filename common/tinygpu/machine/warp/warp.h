@@ -61,6 +61,7 @@ class Warp {
   /// Among all warps that its SM has had, from 1 on.
   uint64_t number() const { return number_; }
   Group& group() { return groups_.current(); }
+  const Group& group() const { return groups_.current(); }
 
   /// Simulated time of this warp in SM cycles: when the current op issues.
   uint64_t time() const { return time_; }
@@ -107,6 +108,9 @@ class Warp {
   /// The same for some of the executing lanes; the others execute the op again, as a group of their own.
   void call_lanes(uint32_t lanes, const Op& op, const Function& callee);
   void ret(uint32_t lanes);
+  /// Faults with "stack-overflow" where the frames of `g`, that of `callee` and `more` bytes don't fit a thread's
+  /// stack.
+  void check_stack(const Group& g, const Function* callee, uint64_t more, int lane);
 
   // Per-lane memory.
   /// Local memory of a lane, grown on demand. Throws stack_overflow past 512 KiB.
@@ -158,14 +162,14 @@ class Warp {
     if (t > time_) time_ = t;
   }
   void set_entry(const Function& f);
-  /// Its place in SmPartition::warps(), to which it says from now on when it is ready; kNoPlace: to nobody.
+  /// Its place in SmPartition::warps(), to which it says from now on when it is ready; kNoPlace: it has none.
   static constexpr uint32_t kNoPlace = ~0u;
   void take_place(uint32_t place) { place_ = place; }
   /// It has come to its first instruction.
   bool started() const { return op_ != nullptr; }
   /// All that decides what the current group does next, but memory: its place, its calls, the registers; hashed.
   uint64_t state() const;
-  /// While somebody wants to know whether this warp's loops end.
+  /// Set while the machine finds out whether this warp's loops end.
   bool watched() const { return watch_ != nullptr; }
   void watch(bool on);
   SpinWatch* spin_watch() { return watch_.get(); }
@@ -183,6 +187,7 @@ class Warp {
   /// Called while `pending` is not empty when the frame at bytes [begin, end) of the register file has no lanes left.
   void (*pending_leave)(Warp&, uint32_t begin, uint32_t end) = nullptr;
   uint8_t* register_file() { return frames_.registers(); }
+  const AlignedBytes& registers() const { return frames_.file(); }
   uint32_t register_base() const { return groups_.current().register_base; }
 
   /// barrier.cluster: lanes that have arrived in the current round; lanes whose round is over and who have not waited

@@ -74,8 +74,7 @@ void Launches::add(const Diagnosis& d) {
 }
 
 void Launches::on_launch(const Launch& launch) {
-  parts_.clear();
-  parts_.resize(launch.partitions().size());
+  parts_.clear(launch);
   std::vector<KernelRecord>& kernels = book_->kernels;
   std::erase_if(book_->open, [&](const Place& p) { return !book_->at(p).fault.empty(); });
   const LaunchConfig& c = launch.config;
@@ -103,7 +102,7 @@ void Launches::on_launch(const Launch& launch) {
 }
 
 void Launches::on_complete(const AsyncOperation& o) {
-  Part& part = parts_[o.partition()];
+  Part& part = parts_.of(o);
   using Kind = AsyncOperation::Kind;
   if ((o.kind == Kind::mma || o.kind == Kind::wgmma) && part.seen.insert(o.who.op).second)
     part.matrix_kinds.insert(matrix_kind(o.who.where().ptx_text));

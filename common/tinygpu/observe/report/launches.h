@@ -13,7 +13,7 @@
 #include "common/tinygpu/base/diagnosis.h"
 #include "common/tinygpu/engines/tma/tensor_box.h"
 #include "common/tinygpu/machine/dim3.h"
-#include "common/tinygpu/machine/observe.h"
+#include "common/tinygpu/machine/per_partition.h"
 
 namespace tinygpu::observe {
 
@@ -41,6 +41,8 @@ struct KernelRecord {
   std::vector<LaunchRecord> launches;  // the first ones
   uint64_t launches_left_out = 0;
   uint64_t operations = 0;  // of matrix instructions: a multiplication and an addition are two
+  double cold = 0,
+         sustained = 0;  // seconds of all launches at the clocks that power leaves: each alone, each in a loop
   std::set<std::string>
       matrix_kinds;  // as in the machine profile's peaks: "f16", "f8" …; "other": it has none for some
   std::vector<BoxUse> boxes;
@@ -83,7 +85,7 @@ class Launches final : public Observer {
     LaunchRecord& at(const Place& p) { return kernels[p.kernel].launches[p.launch]; }
   };
   explicit Launches(std::shared_ptr<Book> book) : Observer(operations), book_(std::move(book)) {}
-  std::vector<Part> parts_;  // by SmPartition::index
+  PerPartition<Part> parts_;
   std::shared_ptr<Book> book_;
   size_t kernel_ = 0;           // of the launch
   std::optional<Place> place_;  // null: it is left out

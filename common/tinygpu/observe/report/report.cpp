@@ -109,7 +109,7 @@ void Report::write(std::ostream& out, const std::vector<KernelProfile>& profiles
     data["kernels"].push_back(kernel_json(p, k == all.end() ? nullptr : &*k, files));
   }
   write_page(out, run.command.empty() ? "gen5 report" : "gen5 report: " + run.command,
-             run_section(run) + kernels_section(shown, launches_.kernels(), run.clock_ghz) +
+             run_section(run) + kernels_section(shown, launches_.kernels()) +
                  diagnoses_section(diagnoses_, diagnoses_left_out_, files),
              data);
 }

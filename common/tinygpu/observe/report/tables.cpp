@@ -57,6 +57,7 @@ std::string place(const Where& w, const std::string& label, diagnosis::SourceFil
     line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
     quoted += fmt::format("<span class=\"place\">{}</span> {}\n", html(place_of(w)), html(line));
   }
+  for (const std::string& call : diagnosis::inlined_lines(w, "")) quoted += html(call) + "\n";
   if (w.ptx_line) quoted += fmt::format("<span class=\"place\">PTX line {}</span> {}\n", w.ptx_line, html(w.ptx_text));
   return quoted.empty() ? out : out + "<pre tabindex=\"0\"><code>" + quoted + "</code></pre>";
 }
@@ -87,16 +88,17 @@ std::string run_section(const RunFacts& run) {
          "and not measured.</p></section>\n";
 }
 
-std::string kernels_section(const std::vector<KernelProfile>& profiles, const std::vector<KernelRecord>& kernels,
-                            double clock_ghz) {
+std::string kernels_section(const std::vector<KernelProfile>& profiles, const std::vector<KernelRecord>& kernels) {
   std::string out = "<section aria-labelledby=\"kernels\"><h2 id=\"kernels\">Kernels</h2>";
   if (profiles.empty()) return out + "<p>No kernel was launched.</p></section>\n";
   out +=
       "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table of kernels\"><table>"
-      "<caption>In the order of their first launch. Busy: of the SMs that had a CTA.</caption><thead><tr>"
+      "<caption>In the order of their first launch. Times: by the clock that power leaves one launch out of idleness, "
+      "and a long loop of it. Busy: of the SMs that had a CTA.</caption><thead><tr>"
       "<th scope=\"col\">Kernel</th><th scope=\"col\" class=\"n\">Launches</th><th scope=\"col\" class=\"n\">Grid</th>"
       "<th scope=\"col\" class=\"n\">Block</th><th scope=\"col\" class=\"n\">Cluster</th>"
       "<th scope=\"col\" class=\"n\">Cycles</th><th scope=\"col\" class=\"n\">Time, µs</th>"
+      "<th scope=\"col\" class=\"n\">In a loop, µs</th><th scope=\"col\" class=\"n\">TFLOP/s in a loop</th>"
       "<th scope=\"col\" class=\"n\">Tensor core busy</th><th scope=\"col\" class=\"n\">TMA busy</th>"
       "<th scope=\"col\" class=\"n\">SMs</th><th scope=\"col\" class=\"n\">CTAs that fit an SM</th>"
       "<th scope=\"col\" class=\"n\">Waves</th>"
@@ -112,8 +114,13 @@ std::string kernels_section(const std::vector<KernelProfile>& profiles, const st
     out += cell(known ? common(*k, [](const LaunchRecord& l) { return l.block; }) : "");
     out += cell(known ? common(*k, [](const LaunchRecord& l) { return l.cluster; }) : "");
     // A launch that a fault ends has no length.
-    out += p.cycles ? cell(thousands(p.cycles)) + cell(fmt::format("{:.2f}", double(p.cycles) / (clock_ghz * 1e3)))
-                    : cell("stopped") + cell("");
+    if (p.cycles)
+      out += cell(thousands(p.cycles)) + cell(fmt::format("{:.2f}", p.cold.seconds * 1e6)) +
+             cell(fmt::format("{:.2f}", p.sustained.seconds * 1e6)) +
+             cell(known && k->operations ? fmt::format("{:.1f}", double(k->operations) / p.sustained.seconds * 1e-12)
+                                         : "");
+    else
+      out += cell("stopped") + cell("") + cell("") + cell("");
     out += cell(fmt::format("{:.1f} %", share(p.tensor_core_busy, p.sm_cycles)));
     out += cell(fmt::format("{:.1f} %", share(p.tma_busy, p.sm_cycles)));
     out += cell(fmt::format("{}", p.sms)) + cell(fmt::format("{}", p.fits)) + cell(fmt::format("{:.2f}", p.waves));

@@ -16,8 +16,7 @@ struct RunFacts;
 std::string run_section(const RunFacts& run);
 
 /// A line a kernel; each name leads to the kernel's own section, #kernel-0 and on.
-std::string kernels_section(const std::vector<KernelProfile>& profiles, const std::vector<KernelRecord>& kernels,
-                            double clock_ghz);
+std::string kernels_section(const std::vector<KernelProfile>& profiles, const std::vector<KernelRecord>& kernels);
 
 /// Every diagnosis with its CUDA line, and with what `gen5 explain` says of its code.
 std::string diagnoses_section(const std::vector<Diagnosis>& diagnoses, uint64_t left_out,

@@ -93,7 +93,6 @@ Json timeline_json(const KernelTimeline& t, uint64_t most) {
   std::vector<int64_t> numbers(t.spans.size(), -1);  // of the page's spans
   int64_t count = 0;
   for (const Row& r : rows) {
-    const auto role = t.roles.find(*r.track);
     std::vector<int64_t> begin, length, name, place, thread, bytes, queued;
     uint64_t before = t.begin;
     for (const size_t i : r.spans) {
@@ -118,7 +117,7 @@ Json timeline_json(const KernelTimeline& t, uint64_t most) {
       place.push_back(it->second);
       thread.push_back(threads.number(thread_of(where, s.who.lane)));
     }
-    const std::string text = r.track->name(role == t.roles.end() ? "" : role->second.name());
+    const std::string text = name_of(*r.track, t.roles, t.mbarriers);
     rows_json.push_back({{"sm", r.track->sm},
                          {"kind", name_of(r.track->kind)},
                          {"name", text + (r.row ? " (" + std::to_string(r.row + 1) + ")" : "")},

@@ -22,6 +22,7 @@ class Allocator {
     f_.register_bytes = uint32_t(align_up(end_ + packing_.bytes, 64));
     if (!f_.registers_per_thread) f_.registers_per_thread = std::clamp(packing_.live_words + 8, 16u, 255u);
     place_ops();
+    place_registers();
     place_lists();
     mark_joins();
     mark_pending();
@@ -63,6 +64,11 @@ class Allocator {
     first_op_.push_back(uint32_t(f_.ops.size()));
     for (Op& op : f_.ops)
       if (is_branch(op)) op.imm = first_op_of(uint32_t(op.imm));
+  }
+  void place_registers() {
+    f_.registers.reserve(packing_.lives.size());
+    for (const RegisterLife& l : packing_.lives)
+      f_.registers.push_back({l.reg, packing_.slot[l.reg], first_op_[l.begin], first_op_[l.end]});
   }
   void place(const Op& from) {
     Op& op = f_.ops.emplace_back(from);

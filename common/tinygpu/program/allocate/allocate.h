@@ -12,7 +12,7 @@ struct Placement {
   std::vector<uint32_t> first_op;  // by place in the code, and of its end: an instruction's own op is its last
 };
 
-/// Fills what `f` has of slots and ops; `code` keeps its touches. Throws LinkError if the function is too large.
+/// Fills the slots and ops of `f`; `code` keeps its touches. Throws LinkError if the function is too large.
 Placement allocate(Function& f, LoweredFunction& code);
 
 }  // namespace tinygpu

@@ -25,7 +25,7 @@ class AsyncRegisters {
   const std::vector<Register>& registers() const { return registers_; }
   /// When block `b` begins.
   const Ages& at_begin(size_t b) const { return begin_[b]; }
-  /// What instruction `i` makes of them.
+  /// Their ages behind instruction `i`.
   void step(Ages& ages, uint32_t i) const;
 
  private:

@@ -9,7 +9,7 @@
 namespace tinygpu {
 namespace {
 
-constexpr size_t kMostLiveness = size_t(1) << 33;  // bits of one set for every block
+constexpr uint64_t kMostLiveness = uint64_t(1) << 33;  // bits of one set for every block
 
 /// A set of register ids as words, for the dataflow.
 struct Bits {
@@ -34,8 +34,8 @@ struct Bits {
 
 uint32_t slot_bytes(ptx::Type t) { return t == ptx::Type::pred ? 4 : 32 * std::max(1, ptx::size_of(t)); }
 
-/// Registers that a block may read before it writes them: what else a block reads lives in that block alone. A guarded
-/// definition does not end a live range.
+/// Registers that some block may read before it writes them; all others live inside one block. A guarded definition
+/// does not end a live range.
 class Crossing {
  public:
   Crossing(size_t registers, const Flow& flow, const std::vector<Touch>& touches) : index_(registers, kNoSlot) {
@@ -194,6 +194,8 @@ RegisterPacking pack_registers(const ptx::Function& f, const Flow& flow, const s
   out.slot.assign(f.registers.size(), kNoSlot);
   out.live_words = slots.live_words();
   slots.lay_out(ranges, first_slot, out);
+  out.lives.reserve(ranges.size());
+  for (const Range& r : ranges) out.lives.push_back({r.reg, r.begin, r.end});
   return out;
 }
 

@@ -1,4 +1,4 @@
-// What holds at the begin of every block of a function, along all ways that lead there.
+// Forward dataflow: the state at the beginning of every block of a function, over all paths to it.
 #pragma once
 #include <vector>
 

@@ -7,6 +7,8 @@
 namespace tinygpu {
 namespace {
 
+constexpr uint32_t kReturnBytes = 16;  // of stack that a call takes at least: the return address, aligned
+
 bool is_param(ptx::Space s) {
   return s == ptx::Space::param || s == ptx::Space::param_entry || s == ptx::Space::param_func;
 }
@@ -51,10 +53,14 @@ void Symbols::place_locals(Function& f) {
     place_all(source.params, f.params);
     place_all(source.returns, f.returns);
   }
+  uint64_t variables = 0;
   for (const ptx::Variable& v : source.locals)
-    if (v.space == ptx::Space::local || is_param(v.space))
+    if (v.space == ptx::Space::local || is_param(v.space)) {
       places_[v.name] = {ptx::Space::local, Kind::local, place(v.size, v.align)};
+      if (v.space == ptx::Space::local) variables += v.size;
+    }
   f.local_bytes = uint32_t(align_up(end, 16));
+  if (!f.stack_known) f.stack_bytes = uint32_t(align_up(variables, 16)) + (f.entry ? 0 : kReturnBytes);
 }
 
 void Symbols::place_shared(const Function& f, const std::vector<ptx::Variable>& variables) {

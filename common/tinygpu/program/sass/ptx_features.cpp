@@ -31,7 +31,7 @@ InstructionKind kind_of(const Op& op, const ptx::Instruction& inst) {
   }
 }
 
-/// Its instructions are found among others only.
+/// Its machine instructions have no kind of their own: they are counted together.
 bool is_shared_out(const Op& op) {
   switch (op.cost) {
     case CostClass::alu:
@@ -51,7 +51,7 @@ bool is_shared_out(const Op& op) {
   }
 }
 
-/// What may pass it.
+/// Which instructions may move across it.
 PtxFeatures::Order order_of(const Op& op, const ptx::Instruction& inst) {
   using Order = PtxFeatures::Order;
   if (op.flags & Op::serial || inst.has("volatile")) return Order::sync;

@@ -1,4 +1,4 @@
-// Instructions of PTX as they can be found again in what ptxas made of them.
+// Features by which an instruction of PTX is found in its machine code.
 #pragma once
 #include <vector>
 

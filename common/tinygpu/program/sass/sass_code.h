@@ -1,6 +1,6 @@
-// What ptxas made of a function, as far as time needs it: which unit each machine instruction takes, how long the
-// compiler holds its warp behind it, what it waits for, where it branches to. Read from the cubin beside the PTX
-// (image/machine_code.h); PTX is what runs.
+// The machine code that ptxas made of a function, as far as timing needs it: each instruction's unit, its stall, the
+// scoreboards that it waits for, its branch target. Read from the cubin beside the PTX (image/machine_code.h); the
+// machine executes PTX.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace tinygpu {
 /// H200: 16 ex2 take 137 cycles, 112 fma 124, both together 183).
 constexpr uint8_t special_issue(uint8_t occupies) { return occupies > 1 ? occupies / 2 : 1; }
 
-/// Kinds of instructions of which ptxas makes one for one: by them a part of PTX is found again in its machine code.
+/// Kinds of instructions that ptxas translates one to one: they identify a part of PTX in its machine code.
 enum class InstructionKind : uint8_t {
   other,
   load,  // through the generic window: either of the next two

@@ -10,13 +10,13 @@
 namespace tinygpu {
 namespace {
 
-/// KindCounts that ptxas neither makes nor splits.
+/// Kinds of instructions that ptxas neither adds nor splits.
 constexpr InstructionKind kFirm[] = {
     InstructionKind::global_load,  InstructionKind::shared_load,   InstructionKind::global_store,
     InstructionKind::shared_store, InstructionKind::global_atomic, InstructionKind::shared_atomic,
     InstructionKind::local,        InstructionKind::shuffle,       InstructionKind::barrier};
 
-/// What a part of either code has.
+/// How many instructions of each kind a part of PTX or of machine code has.
 struct Inventory {
   KindCounts kinds{};
   uint32_t floating = 0, special = 0, rest = 0, sequences = 0;
@@ -35,10 +35,10 @@ struct Inventory {
   }
 };
 
-/// How many turns of `ptx` a turn of `sass` is; empty if it is another loop.
+/// How many turns of the PTX loop one turn of the machine loop is; empty if the two are different loops.
 std::optional<uint32_t> turns_of(Inventory ptx, Inventory sass) {
   if (ptx.engines() != sass.engines()) return {};
-  // A load through the generic window may be either.
+  // A load through the generic window may be of global or of shared memory.
   if (ptx[InstructionKind::load] || sass[InstructionKind::load])
     for (Inventory* i : {&ptx, &sass}) {
       const uint32_t all = i->loads();
@@ -54,7 +54,7 @@ std::optional<uint32_t> turns_of(Inventory ptx, Inventory sass) {
     turns = here;
   }
   if (turns) return turns;
-  // Nothing firm: by arithmetic, of which a division's steps are no part.
+  // Without such kinds the arithmetic decides; a division's steps do not count.
   if (ptx.sequences) return sass.floating || sass.special || sass.rest > ptx.rest ? std::optional(1u) : std::nullopt;
   const auto about = [](uint32_t many, uint32_t few) { return uint32_t(std::lround(double(many) / few)); };
   if (!ptx.floating != !sass.floating) return {};
@@ -63,12 +63,12 @@ std::optional<uint32_t> turns_of(Inventory ptx, Inventory sass) {
   if (ptx.floating) {
     const uint32_t n = about(sass.floating, ptx.floating);
     if (!n || sass.floating * 5 < n * ptx.floating * 4 || sass.floating * 4 > n * ptx.floating * 5) return {};
-    // ptxas adds products to some special functions, and conversions use the same unit: the fewer turns.
+    // ptxas adds products to some special functions, and conversions use the same unit: the smaller number of turns.
     return by_special ? std::min(n, by_special) : n;
   }
   if (by_special) return by_special;
   if (!ptx.rest || !sass.rest) return {};
-  // Instructions that come and go may make twice as many of one turn, not more.
+  // Moves and address arithmetic may double the instructions of one turn, not more.
   const uint32_t n = about(sass.rest, ptx.rest);
   return n < 3 ? 1 : n;
 }
@@ -179,7 +179,7 @@ class Match {
   }
 
  private:
-  /// Loop `p` of PTX is loop `c` of the machine code (-1: what is in no loop), `turns` of it a turn.
+  /// Loop `p` of PTX is loop `c` of the machine code, whose turn is `turns` turns of it; -1: the code outside of loops.
   void inside(int32_t p, int32_t c, uint32_t turns) {
     const std::vector<int32_t> inner = ptx_.children(p), sass_inner = sass_.children(c);
     const std::vector<std::pair<int32_t, uint32_t>> found = pair_up(inner, sass_inner);
@@ -193,7 +193,7 @@ class Match {
     if (p >= 0 && turns == 1 && mine[InstructionKind::matrix]) return order_blocks(p, blocks, sass_blocks);
     // Copies, barriers in memory and tensor cores have costs of their own.
     if (mine.engines() || theirs.engines()) return;
-    // A loop that ptxas has unrolled altogether stands here.
+    // The machine code here contains a loop that ptxas has unrolled completely.
     if (!all) return;
     share(blocks, sass_blocks, mine, theirs, turns);
     if (p >= 0) note_loop(p, c, blocks, sass_blocks, mine, theirs, turns);
@@ -216,7 +216,7 @@ class Match {
         without.forget_loads();
         turns[i][j] = turns_of(without, theirs[j]).value_or(0);
       }
-    // The most pairs; of a loop and its rest, the loop.
+    // As many pairs as possible; of an unrolled loop and its remainder loop, the unrolled one.
     std::vector<std::vector<double>> best(n + 1, std::vector<double>(m + 1));
     const auto worth = [&](size_t i, size_t j) { return turns[i][j] ? 1 + std::min(turns[i][j], 64u) / 128.0 : -1e9; };
     for (size_t i = n; i-- > 0;)
@@ -236,7 +236,7 @@ class Match {
     return out;
   }
 
-  /// Machine instructions without a counterpart of their own go to PTX instructions of that sort, in order.
+  /// Distributes machine instructions without a counterpart in PTX over PTX instructions without one, in order.
   void share(const std::vector<uint32_t>& blocks, const std::vector<uint32_t>& sass_blocks, const Inventory& mine,
              const Inventory& theirs, uint32_t turns) {
     const bool floats_stay = theirs.floating == turns * mine.floating;
@@ -249,7 +249,7 @@ class Match {
           to.push_back(k);
     std::vector<const SassInstruction*> from;
     for (uint32_t b : sass_blocks) {
-      // A division's rare cases are a subroutine.
+      // A division calls a subroutine for rare cases.
       const auto [first, end] = sass_.blocks[b];
       const std::span block(code_.data() + first, end - first);
       if (mine.sequences && std::ranges::any_of(block, &SassInstruction::calls)) continue;
@@ -314,7 +314,7 @@ class Match {
     l.no_loads = mine.loads() && !theirs.loads();
     for (uint32_t b : sass_.loops.all[size_t(c)].blocks)
       l.instructions += sass_.blocks[b].second - sass_.blocks[b].first;
-    // Loads that are on their way when the first of them is waited for.
+    // Loads that have been issued when the first of them is waited for.
     uint8_t pending = 0;
     uint32_t before = 0;
     bool waited = false;
@@ -332,7 +332,7 @@ class Match {
         if (i.sets < 6) pending |= uint8_t(1u << i.sets);
       }
     if (mine.loads()) l.turns = std::clamp(before / mine.loads(), 1u, std::min(turns, 255u));
-    // Where a warp waits for results, it matters which stalls lie beside the wait.
+    // Where a warp waits for results, stalls and waits overlap, so the sum of stalls is not the turn's time.
     const bool waits = theirs.loads() || theirs.special || theirs[InstructionKind::shuffle] ||
                        theirs[InstructionKind::vote] || theirs[InstructionKind::global_atomic] ||
                        theirs[InstructionKind::shared_atomic] || theirs[InstructionKind::local];

@@ -1,5 +1,5 @@
-// PTX beside what ptxas made of it (sass_code.h): loops are matched by the kinds of their instructions, and what is
-// left of a loop's machine instructions is shared out among its PTX instructions.
+// Matches PTX with its machine code (sass_code.h): loops by the kinds of their instructions; a loop's other machine
+// instructions are distributed over its other PTX instructions.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -12,7 +12,7 @@
 
 namespace tinygpu {
 
-/// What the machine code says of PTX.
+/// Times that the machine code gives to PTX.
 struct SassMatch {
   struct Share {
     bool known = false;
@@ -28,7 +28,7 @@ struct SassMatch {
     uint32_t unrolled = 1;
     uint32_t turns = 1;         // whose loads go together
     bool no_loads = false;      // they stand before it
-    uint32_t cycles = 0;        // of a turn, by the compiler's stalls; 0: not told
+    uint32_t cycles = 0;        // of a turn, by the compiler's stalls; 0: not known
     uint32_t instructions = 0;  // of the machine code's loop, with those inside
   };
   std::vector<LoopShare> loops;

@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kMost = 8192;  // instructions of a block
 constexpr uint32_t kWindow = 64;  // products among which the next is chosen
 
-/// What has to stand before each instruction, by their places in the block.
+/// The instructions that must stand before each instruction, by their places in the block.
 std::vector<std::vector<uint32_t>> predecessors(const std::vector<PtxFeatures>& features,
                                                 const std::vector<Touch>& touches, uint32_t begin, uint32_t end) {
   std::vector<std::vector<uint32_t>> out(end - begin);
@@ -73,9 +73,9 @@ std::vector<std::vector<uint32_t>> predecessors(const std::vector<PtxFeatures>& 
 
 bool is_load(InstructionKind l) { return l == InstructionKind::shared_load || l == InstructionKind::global_load; }
 
-/// The machine code is walked twice. First each instruction of a kind gets one of PTX; which load stands at a load's
-/// place shows when a product needs it. Then all instructions are put down, those of no kind before the first
-/// that needs them.
+/// Walks the machine code twice. First each machine instruction of a kind gets an instruction of PTX; a load's place
+/// gets its load when a product needs one. Then all instructions are placed, those of no kind before the first that
+/// needs them.
 class Order {
  public:
   Order(const std::vector<PtxFeatures>& features, const std::vector<Touch>& touches, uint32_t begin, uint32_t end)
@@ -119,7 +119,7 @@ class Order {
       place.reads = c.reads;
     }
     finish();
-    // Nothing stands behind these; the last instruction takes their time.
+    // The last instruction takes the time of machine instructions behind it.
     for (const SassStep& s : before) out_.places.back().stall = uint16_t(out_.places.back().stall + s.stall);
     if (out_.order.size() != count_) return {};
     if (features_[begin_ + count_ - 1].branches && out_.order.back() != begin_ + count_ - 1) return {};
@@ -161,7 +161,7 @@ class Order {
     return true;
   }
 
-  /// KindCounts that `i` needs and that have no place yet.
+  /// Instructions of a kind that `i` needs and that have no place yet.
   std::vector<uint32_t> missing(uint32_t i) {
     std::vector<uint32_t> work{i}, out;
     for (++asked_; !work.empty();) {
@@ -182,7 +182,7 @@ class Order {
       if (!done_[i] && kind_of(i) == kind) return missing(i).empty() ? i : count_;
     return count_;
   }
-  /// Of the next products the one for which the fewest loads have yet to get a place.
+  /// Among the next products the one that needs the fewest loads without a place.
   uint32_t cheapest() {
     uint32_t best = count_, seen = 0;
     size_t least = open_.size() + 1;
@@ -206,7 +206,7 @@ class Order {
     done_[load] = true;
     return true;
   }
-  /// Loads for the places that are left, before something that loads do not pass.
+  /// Gives loads to the places that are left, before an instruction that loads do not move across.
   bool settle_loads() {
     while (!open_.empty()) {
       const uint32_t i = first(kinds_[open_.front()]);
@@ -252,12 +252,12 @@ class Order {
     out_.order.push_back(begin_ + i);
     out_.places.emplace_back();
   }
-  /// What has no kind, and no other instruction needs.
+  /// Instructions of no kind that no other instruction needs.
   void finish() {
     for (uint32_t i = 0; i < count_; ++i)
       if (kind_of(i) == InstructionKind::other && put_all_before(i)) put(i);
   }
-  /// Loads return in order: one without a scoreboard of its own is waited for by the next one's.
+  /// Loads return in order: a wait for the next load's scoreboard covers a load without one.
   void share_scoreboards() {
     uint8_t sets = SassInstruction::kNone;
     for (uint32_t i = count_; i-- > 0;) {

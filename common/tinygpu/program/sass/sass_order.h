@@ -1,7 +1,6 @@
-// A block of PTX in the order that ptxas chose. Where loads feed tensor cores, that order says what overlaps: loads
-// that stand between products, moves and waits in front of them. Instructions of PTX are put into the places of their
-// kind in the machine code, as far as what they need allows it; what is left of the machine code is time that passes
-// between them.
+// A block of PTX in the order that ptxas chose. Where loads feed tensor cores, that order decides which loads, moves
+// and waits overlap with products. Each instruction of PTX takes the place of a machine instruction of its kind, as far
+// as its operands allow; the other machine instructions are time that passes between them.
 #pragma once
 #include <optional>
 #include <span>

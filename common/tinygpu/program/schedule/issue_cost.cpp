@@ -6,7 +6,7 @@
 namespace tinygpu {
 namespace {
 
-/// ptxas makes no instruction of it: it names a register, a constant or a parameter otherwise.
+/// ptxas makes no instruction of it: it only renames a register, a constant or a parameter.
 bool is_a_name(const ptx::Instruction& i, bool entry) {
   using Kind = ptx::Operand::Kind;
   if (i.guard >= 0 || i.traits().sass != ptx::Sass::maybe_none) return false;
@@ -20,7 +20,7 @@ bool is_a_name(const ptx::Instruction& i, bool entry) {
   return ptx::size_of(to) <= ptx::size_of(from) ? ptx::size_of(to) >= 4 : from == ptx::Type::u32;
 }
 
-/// What `op` takes of the issue port and the units behind it.
+/// Cycles of the issue port and of the unit that executes `op`.
 void price_op(Op& op, const ptx::Instruction& inst, bool entry, const OpCost& cost) {
   op.issue = uint8_t(std::min<uint32_t>(cost.issue, 255));
   op.pipe = Pipe::none;
@@ -55,7 +55,7 @@ void price_op(Op& op, const ptx::Instruction& inst, bool entry, const OpCost& co
       op.issue = special_issue(op.occupies);
       break;
     case CostClass::mma_sync:
-      // m16n16k16 and its like are two of m16n8.
+      // An instruction with N = 16, such as m16n16k16, is two with N = 8.
       if (inst.traits().sass == ptx::Sass::two_mma && ptx::size_of(inst.type()) != 8) op.issue *= 2;
       break;
     case CostClass::warp_sync:

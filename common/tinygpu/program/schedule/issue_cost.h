@@ -1,4 +1,4 @@
-// What an op takes of a sub-partition: of its issue port and of the units behind it.
+// The cycles that an op takes of a sub-partition's issue port and of its units.
 #pragma once
 #include <vector>
 
@@ -8,9 +8,9 @@
 
 namespace tinygpu {
 
-/// What each op costs by its class.
+/// Prices each op by its cost class.
 void price(const Function& f, LoweredFunction& code, const CostTable& costs);
-/// What ptxas made of instructions is what they cost.
+/// Prices ops by the machine instructions that ptxas made of them, where these are known.
 void take_shares(Function& f, const std::vector<uint32_t>& first_op, const SassMatch& sass);
 
 }  // namespace tinygpu

@@ -8,14 +8,14 @@
 namespace tinygpu {
 namespace {
 
-/// Registers that results on their way may take (inferred: what is left to a kernel of many warps).
+/// Registers that pending loads may occupy (inferred: the number left to a kernel of many warps).
 constexpr uint32_t kMostWaiting = 64;
 
 struct Edge {
   uint32_t to, latency;
 };
 
-/// What has to be issued before what, and how many cycles.
+/// Which instruction must be issued before which, and by how many cycles.
 class Dependences {
  public:
   explicit Dependences(const std::vector<IssueNode>& run) : next(run.size()), before(run.size()) {
@@ -127,12 +127,12 @@ std::vector<uint32_t> issue_order(const std::vector<IssueNode>& run) {
   for (size_t i = run.size(); i-- > 0;) {
     height[i] = run[i].issue;
     for (const Edge& e : d.next[i]) height[i] = std::max(height[i], height[e.to] + std::max(e.latency, run[i].issue));
-    // What its unit has to do from here on.
+    // The work left to its unit from here on.
     uint32_t& left = work[size_t(run[i].pipe)];
     left += run[i].pipe == Pipe::fma ? run[i].occupies / 2u : run[i].occupies;
     height[i] = std::max<uint64_t>(height[i], left);
   }
-  // Of those whose operands and units are there, the one with the longest way to go.
+  // Among instructions whose operands and units are ready, the one with the longest chain behind it goes first.
   const auto later = [&](uint32_t a, uint32_t b) { return height[a] != height[b] ? height[a] < height[b] : a > b; };
   using Queue = std::priority_queue<uint32_t, std::vector<uint32_t>, decltype(later)>;
   std::vector<Queue> ready(kPipes + 1, Queue(later));
@@ -163,7 +163,7 @@ std::vector<uint32_t> issue_order(const std::vector<IssueNode>& run) {
         best = &queue;
     };
     for (Queue& queue : ready) offer(queue);
-    // A load for which there is no room lets others go first, if there are any.
+    // Without a free register a load waits for other instructions, if there are any.
     if (!loads.empty() && waiting.room_for(loads.top())) offer(loads);
     if (!best && next == ~0ull) best = &loads;
     if (!best) {

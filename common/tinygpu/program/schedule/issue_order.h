@@ -1,6 +1,6 @@
-// The order in which a chip's compiler would issue a straight run of instructions, and when. PTX says what is computed;
-// ptxas chooses the order: loads go up so far as addresses and other accesses let them, chains are interleaved. The
-// machine runs PTX in its own order and takes only the times from here.
+// The order and the times in which ptxas would issue a straight run of instructions: it moves loads up as far as
+// addresses and other accesses allow, and interleaves chains. The machine executes PTX in PTX's order and takes only
+// the times from here.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -26,8 +26,8 @@ struct IssueNode {
 /// Places in the run, first to last.
 std::vector<uint32_t> issue_order(const std::vector<IssueNode>& run);
 
-/// When the nodes issue in `order`, from 0 on, for a warp that is alone and waits for no result of unknown latency:
-/// by place in the order. `ready`: by register, when results from before the run are there; those of the run come
+/// When the nodes issue in `order`, from 0 on, for a warp that is alone and waits for no result of unknown latency: by
+/// place in the order. `ready`: by register, when results from before the run are there; those of the run come
 /// into it. The last element is when the run is over.
 class RegisterTimes {
  public:

@@ -39,7 +39,7 @@ void take_places(Function& f, const std::vector<uint32_t>& first_op, const SassB
     for (uint32_t k = first; k <= last; ++k) {
       Op& op = f.ops[k];
       op.stall = 0;
-      // Of what was asked for elsewhere the machine code's scoreboards say nothing.
+      // The machine code's scoreboards cover this block's loads alone; other results keep the ones assigned here.
       op.wait_sb = waits[k] & ((1u << kFirstSassBoard) - 1);
       if (k - first >= place.before.size()) continue;
       const SassStep& step = place.before[k - first];
@@ -55,7 +55,7 @@ void take_places(Function& f, const std::vector<uint32_t>& first_op, const SassB
     op.stall = place.stall;
     op.wait_sb |= uint32_t(place.waits) << kFirstSassBoard;
     if (op.cost == CostClass::async_issue) op.set_sb = board(place.reads);
-    // It stands for no instruction of the machine code, unless it has a kind or is the branch.
+    // An op without a stall stands for no machine instruction.
     if (!place.stall) {
       op.issue = 0;
       op.pipe = Pipe::none;

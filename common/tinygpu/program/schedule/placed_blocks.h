@@ -1,4 +1,4 @@
-// Puts what ptxas gave a block, place by place (sass_order.h), into its ops.
+// Copies stalls, scoreboards and units of ptxas's code into the ops of a block whose order is known (sass_order.h).
 #pragma once
 #include <unordered_map>
 #include <vector>

@@ -6,7 +6,7 @@
 namespace tinygpu {
 namespace {
 
-/// Where an instruction of a memory class reaches: IssueNode::Memory.
+/// Which memory an instruction reads or writes: IssueNode::Memory.
 uint8_t memory_of(const ptx::Instruction& inst, const Op& op) {
   enum : uint8_t { none, reads, writes } act = none;
   switch (op.cost) {
@@ -43,7 +43,7 @@ void RunTimes::place(const Flow::Block& block, bool repeats, const std::vector<u
     begin = end;
   }
   if (!repeats) return;
-  // What the next turn reads of this one.
+  // The next turn starts when its operands from this turn are ready.
   uint64_t next = t;
   for (const auto& [r, at] : first_read_)
     if (written_.contains(r) && ready_.at(r) > at) next = std::max(next, ready_.at(r) - at);
@@ -51,7 +51,7 @@ void RunTimes::place(const Flow::Block& block, bool repeats, const std::vector<u
   last.stall = uint16_t(std::min<uint64_t>(last.stall + (next - t), 65535));
 }
 
-/// Nothing goes past it: it waits for others, others wait for it, or it looks at the clock.
+/// No other instruction moves across it: it synchronises, orders memory or reads the clock.
 bool RunTimes::apart(uint32_t inst) const {
   for (uint32_t k = first_op_[inst]; k < first_op_[inst + 1]; ++k) {
     const Op& op = f_.ops[k];
@@ -101,7 +101,7 @@ IssueNode RunTimes::node(uint32_t inst) const {
   return n;
 }
 
-/// What takes another's time takes its unit too: else a place would have the cycles of both.
+/// An op that takes another's issue time also takes its unit: otherwise that time would have the cycles of both.
 void RunTimes::move_costs(uint32_t begin, const std::vector<uint32_t>& order, const std::vector<bool>& fixed) {
   struct Cost {
     uint8_t issue, occupies;
@@ -134,8 +134,8 @@ uint64_t RunTimes::place(uint32_t begin, uint32_t end, uint64_t t, const std::ve
   for (const IssueNode& n : run) written_.insert(n.defs.begin(), n.defs.end());
   std::vector<uint32_t> place_of(run.size());
   for (uint32_t place = 0; place < order.size(); ++place) place_of[order[place]] = place;
-  // Accesses and their readers: if they follow each other as in PTX, each keeps its time. Else the op at a place in
-  // PTX's order takes the time of what stands there in the other.
+  // If ptxas keeps the order of accesses and of the instructions that read them, each op keeps its own time. Otherwise
+  // the n-th op of PTX takes the time of the n-th op in ptxas's order.
   std::vector<bool> fixed(run.size());
   for (uint32_t i = begin; i < end; ++i) {
     fixed[i - begin] = run[i - begin].memory || run[i - begin].words;
@@ -167,7 +167,7 @@ uint64_t RunTimes::place(uint32_t begin, uint32_t end, uint64_t t, const std::ve
     for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k) f_.ops[k].stall = 0;
     f_.ops[first_op_[i + 1] - 1].stall = uint16_t(std::min<uint64_t>(stall, 65535));
   }
-  // A load needs its address, whatever else has moved.
+  // A load waits for its address, even where other instructions have moved.
   std::unordered_map<uint32_t, uint32_t> late;  // by register: scoreboards of what its value was made from
   for (uint32_t i = begin; i < end; ++i) {
     const IssueNode& n = run[i - begin];
@@ -178,15 +178,15 @@ uint64_t RunTimes::place(uint32_t begin, uint32_t end, uint64_t t, const std::ve
     if (n.words) f_.ops[first_op_[i]].wait_sb |= needs;
     for (uint32_t r : n.defs) late[r] = n.words ? 0 : needs;
   }
-  // Who reads what comes late waits at its place in the chip's order, or as soon as it has been asked for. In PTX's
-  // order that place may lie in front of accesses which the chip has behind it, but not of those that it has before;
-  // nor behind one that asks by the same scoreboard again.
-  std::vector<uint32_t> asks_before(run.size());  // by place: behind who has asked by then, in PTX's order
+  // An instruction that reads a late result waits at its place in the chip's order, or as soon as the result has been
+  // requested. In PTX's order that place may lie before accesses which the chip issues later, but not before those that
+  // it issues earlier; nor behind an access that uses the same scoreboard again.
+  std::vector<uint32_t> asks_before(run.size());  // by place: behind the accesses made by then, in PTX's order
   for (uint32_t place = 0, behind = begin; place < order.size(); ++place) {
     asks_before[place] = behind;
     if (run[order[place]].words) behind = std::max(behind, begin + order[place] + 1);
   }
-  std::vector<uint32_t> asks_next(32, end - 1);  // by scoreboard: who asks by it next, from the end on
+  std::vector<uint32_t> asks_next(32, end - 1);  // by scoreboard: the next access that uses it
   std::vector<std::vector<uint32_t>> bounds(run.size());
   for (uint32_t i = end; i-- > begin;) {
     for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k)
@@ -194,7 +194,7 @@ uint64_t RunTimes::place(uint32_t begin, uint32_t end, uint64_t t, const std::ve
     for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k)
       if (f_.ops[k].set_sb != 0xff) asks_next[f_.ops[k].set_sb] = i;
   }
-  std::vector<uint32_t> asked(32, begin);  // by scoreboard: behind who asks in this run, in PTX's order
+  std::vector<uint32_t> asked(32, begin);  // by scoreboard: behind this run's accesses that use it
   for (uint32_t i = begin; i < end; ++i) {
     const uint32_t place = place_of[i - begin];
     const uint32_t own = kept ? i : std::max(begin + place, asks_before[place]);

@@ -5,10 +5,10 @@
 namespace tinygpu {
 namespace {
 
-// Where a loop's next turn comes from (probe_00_fetch, H200, 2026-11-22; taken to be the same on a B200). A
-// sub-partition's own cache holds loops of 323 instructions and not those of 387, whose first instructions come 11
-// cycles later. Loops of up to 19 instructions keep the issue port for 1.2 to 1.6 cycles more than they have
-// instructions when many warps share it, those of 23 and more for none.
+// Instruction fetch of a loop's next turn (probe_00_fetch, H200, 2026-11-22; assumed for a B200 too). A sub-partition's
+// own cache holds loops of 323 instructions; it does not hold loops of 387, whose first instructions come 11 cycles
+// later. When many warps share the issue port, a loop of up to 19 instructions takes 1.2 to 1.6 cycles more of it than
+// it has instructions; a loop of 23 or more takes none.
 constexpr uint32_t kNear = 355, kFromAfar = 11;
 constexpr uint32_t kShort = 20, kShortIssue = 1;
 
@@ -30,7 +30,7 @@ void SassLoops::apply(const SassMatch::LoopShare& loop) {
   for (uint32_t b : flow_.blocks[loop.header].previous)
     if (outside(b)) entries.push_back(b);
   if (loop.cycles) pace(loop);
-  // What a taken branch costs a warp that is alone, once for the turns of a turn of the machine code.
+  // The cost of a taken branch to a warp that is alone: once for all turns of PTX in one turn of the machine code.
   const uint32_t back = branch_ + (loop.instructions > kNear ? kFromAfar : 0);
   for (uint32_t b : flow_.blocks[loop.header].previous)
     if (!outside(b)) {
@@ -48,7 +48,7 @@ void SassLoops::apply(const SassMatch::LoopShare& loop) {
     join_turns(loop, entries);
 }
 
-/// A turn takes the cycles that the compiler reckons with: its stalls are stretched or shortened to that.
+/// Stretches or shortens the stalls of a turn so that it takes the cycles that ptxas's stalls add up to.
 void SassLoops::pace(const SassMatch::LoopShare& loop) {
   uint64_t all = 0, begun = 0, given = 0;
   each_op(loop, [&](const Op& op) { all += op.stall; });
@@ -68,7 +68,7 @@ void SassLoops::join_turns(const SassMatch::LoopShare& loop, const std::vector<u
   });
   each_op(loop, [&](Op& op) {
     if (!(op.wait_sb & inside)) return;
-    // What is loaded before the loop is waited for there.
+    // Results of loads before the loop are waited for before the loop.
     before |= op.wait_sb & ~inside;
     op.wait_sb &= inside;
     op.turns = uint8_t(std::min(loop.turns, 255u));

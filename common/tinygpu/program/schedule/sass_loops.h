@@ -1,4 +1,4 @@
-// What ptxas does to loops, put into their ops: turns whose loads go together, loads that it takes out.
+// Applies to a loop's ops what ptxas did to the loop: unrolled turns whose loads go together, loads hoisted out of it.
 #pragma once
 #include <vector>
 

@@ -26,7 +26,7 @@ class BoardFlow {
     const auto it = indices_.find(slot);
     return it == indices_.end() ? kNone : it->second;
   }
-  /// `op` writes `slot`. Lanes that a guard switches off keep what an earlier producer brings.
+  /// `op` writes `slot`. Lanes that a guard switches off keep the value of an earlier producer.
   void define(Masks& masks, uint32_t slot, const Op& op, bool variable) const {
     const uint32_t i = index(slot);
     if (i == kNone) return;

@@ -1,0 +1,40 @@
+// What every kernel of the chapter is given.
+#pragma once
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#include "chapters/16_megakernel/layer.h"
+
+namespace megakernel {
+
+/// Maps are of stacks of matrices: along K, rows, layer. Boxes have 64 columns: 128 rows of weights, keys or values,
+/// all rows of the batch.
+struct Arguments {
+  CUtensorMap weights[kWeights];  // Wqkv, Wout, [Wgate; Wup], Wdown
+  CUtensorMap inputs[kWeights];   // n, a, m, h; n and m lie in one stack
+  CUtensorMap keys, values;       // dim × cache for each layer, sequence and kv head: without the newest key
+
+  uint16_t* residual;                 // [2·layers + 1][batch][hidden]: x, x1, x of the next layer …
+  const uint16_t* gains;              // [2·layers][hidden], of the norms
+  uint16_t* normed;                   // [2·layers][batch][hidden]
+  uint16_t* q;                        // [layers][batch][heads][dim]
+  uint16_t *key_cache, *value_cache;  // [layers][batch][kv heads][cache + 1][dim]
+  uint16_t* attended;                 // [layers][batch][heads][dim]
+  uint16_t* gated;                    // [layers][batch][intermediate]
+  const float2* rotation;             // [dim / 2] cosine and sine of the newest key's position
+  float* scratch;                     // sums of parts of tiles
+  uint32_t* meets;
+  uint32_t* counters;  // or null, where tasks of a grid do not wait for each other
+
+  const Task* tasks;
+  const uint32_t* first_of_cta;  // of tasks dealt out: CTA c has tasks first_of_cta[c] to first_of_cta[c + 1] − 1
+  uint32_t* claimed;             // how many tasks have been claimed …
+  uint32_t claimed_before;       // … and how many by earlier launches
+  uint32_t count;                // of tasks
+  uint32_t run;                  // how often counters have been raised before: they are never set back
+  Ran* ran;                      // [count] tasks' times, or null
+
+  uint32_t hidden, heads, kv_heads, group, dim, intermediate, batch, cache;
+};
+
+}  // namespace megakernel

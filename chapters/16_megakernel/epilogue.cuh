@@ -1,0 +1,383 @@
+// What the epilogue's four warps do in each kind of task.
+#pragma once
+#include <cuda_bf16.h>
+
+#include "chapters/16_megakernel/pages.cuh"
+
+namespace megakernel::kernels {
+
+constexpr float kEpsilon = 1e-5f;  // of the norms
+
+__device__ inline float number(uint16_t bf16) { return __uint_as_float(uint32_t(bf16) << 16); }
+__device__ inline float2 numbers(uint32_t two) {
+  return {__uint_as_float(two << 16), __uint_as_float(two & 0xffff0000)};
+}
+__device__ inline uint16_t rounded(float f) { return __bfloat16_as_ushort(__float2bfloat16_rn(f)); }
+__device__ inline float exp2_sfu(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ inline void meet() { bar_sync(kEpilogueBarrier, kEpilogue); }
+
+__device__ inline float warp_sum(float x) {
+#pragma unroll
+  for (int d = 16; d > 0; d /= 2) x += __shfl_xor_sync(0xffffffff, x, d);
+  return x;
+}
+__device__ inline float warp_max(float x) {
+#pragma unroll
+  for (int d = 16; d > 0; d /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, d));
+  return x;
+}
+
+/// Its pages have been read.
+__device__ inline void note_sum(const Arguments& args, const Task& task) {
+  if (args.ran && threadIdx.x % kEpilogue == 0) args.ran[task.number].summed = nanoseconds();
+}
+
+/// Raises the tile's counter: behind the barrier all threads have stored their results.
+__device__ inline void raise(const Arguments& args, const Task& task) {
+  meet();
+  if (threadIdx.x % kEpilogue == 0) {
+    if (args.counters) counter_raise(&args.counters[task.raises]);
+    if (args.ran) args.ran[task.number].end = nanoseconds();
+  }
+}
+
+/// All parts of a tile have left their sums in scratch memory when this says true, which it does in one CTA alone: the
+/// last. It adds them up, always in the same order.
+template <class S>
+__device__ bool last_part(const Arguments& args, const Task& task, S& shared) {
+  meet();
+  if (threadIdx.x % kEpilogue == 0) {
+    shared.last = counter_meet(&args.meets[task.meet]) % task.parts == task.parts - 1;
+    if (args.ran && !shared.last) args.ran[task.number].end = nanoseconds();
+  }
+  meet();
+  return shared.last;
+}
+
+// ---- Norm: a row of x becomes a row of n
+
+template <class S>
+__device__ void normalise(const Arguments& args, const Task& task, S& shared) {
+  const uint32_t thread = threadIdx.x % kEpilogue, words = args.hidden / 2;
+  const size_t row = size_t(task.half) * args.batch + task.tile;
+  const auto* x = reinterpret_cast<const uint32_t*>(args.residual + row * args.hidden);
+  const auto* gain = reinterpret_cast<const uint32_t*>(args.gains + size_t(task.half) * args.hidden);
+  auto* to = reinterpret_cast<uint32_t*>(args.normed + row * args.hidden);
+  // All loads at once: a trip to memory takes longer than everything else here.
+  uint32_t mine[kLargestHidden / 2 / kEpilogue], gains[kLargestHidden / 2 / kEpilogue];
+#pragma unroll
+  for (uint32_t i = 0; i < kLargestHidden / 2 / kEpilogue; ++i) {
+    const uint32_t at = i * kEpilogue + thread;
+    mine[i] = at < words ? x[at] : 0;
+    gains[i] = at < words ? gain[at] : 0;
+  }
+  float squares = 0;
+#pragma unroll
+  for (const uint32_t w : mine) {
+    const float2 two = numbers(w);
+    squares += two.x * two.x + two.y * two.y;
+  }
+  squares = warp_sum(squares);
+  if (thread % 32 == 0) shared.newest[thread / 32] = squares;
+  meet();
+  const float mean = (shared.newest[0] + shared.newest[1] + shared.newest[2] + shared.newest[3]) / float(args.hidden);
+  const float factor = rsqrtf(mean + kEpsilon);
+#pragma unroll
+  for (uint32_t i = 0; i < kLargestHidden / 2 / kEpilogue; ++i) {
+    const uint32_t at = i * kEpilogue + thread;
+    const float2 two = numbers(mine[i]), g = numbers(gains[i]);
+    if (at < words) to[at] = rounded(two.x * factor * g.x) | uint32_t(rounded(two.y * factor * g.y)) << 16;
+  }
+  raise(args, task);
+}
+
+// ---- Projections: a tile of W · inputs, this thread's row of it
+
+/// The row's place in q, k or v, and its rotation. Rows 2i and 2i + 1 of a head are rotated together: neighbouring
+/// lanes have them.
+struct QkvRow {
+  uint16_t* to;
+  size_t stride;  // from one sequence to the next
+  float2 turn;    // cosine and sine, the latter with the sign of this row; 1 and 0 where nothing is rotated
+
+  __device__ QkvRow(const Arguments& args, const Task& task, uint32_t row) {
+    const uint32_t of_head = (args.group + 2) * args.dim, all = task.tile * kTile + row;
+    const uint32_t kv_head = all / of_head, head = all % of_head / args.dim, i = all % args.dim;
+    turn = head <= args.group ? args.rotation[i / 2] : float2{1, 0};
+    if (i % 2 == 0) turn.y = -turn.y;
+    if (head < args.group) {
+      stride = size_t(args.heads) * args.dim;
+      to = args.q + task.layer * args.batch * stride + (kv_head * args.group + head) * args.dim + i;
+    } else {
+      const size_t of_cache = size_t(args.cache + 1) * args.dim;
+      stride = args.kv_heads * of_cache;
+      to = (head == args.group ? args.key_cache : args.value_cache) + task.layer * args.batch * stride +
+           kv_head * of_cache + args.cache * args.dim + i;
+    }
+  }
+};
+
+/// Row b of the batch, or its last one: loads without a branch around each can be on their way together.
+__device__ inline uint32_t row_of_batch(const Arguments& args, uint32_t b) { return min(b, args.batch - 1); }
+
+/// Stores the tile's row for sequences b to b + 7; sum[1] is up's of gate_up.
+__device__ inline void store_row(const Arguments& args, const Task& task, uint32_t row, uint32_t b,
+                                 const float (&sum)[2][8]) {
+  const uint32_t column = task.tile * kTile + row;
+  const size_t first = size_t(task.layer) * args.batch + b;
+  if (task.op == Op::qkv) {
+    const QkvRow place(args, task, row);
+#pragma unroll
+    for (uint32_t i = 0; i < 8; ++i) {
+      const float mine = sum[0][i], other = __shfl_xor_sync(0xffffffff, mine, 1);
+      if (b + i < args.batch) place.to[(b + i) * place.stride] = rounded(mine * place.turn.x + other * place.turn.y);
+    }
+  } else if (task.op == Op::gate_up) {
+    uint16_t* to = args.gated + first * args.intermediate + column;
+#pragma unroll
+    for (uint32_t i = 0; i < 8; ++i)
+      if (b + i < args.batch)
+        to[size_t(i) * args.intermediate] = rounded(sum[0][i] / (1 + __expf(-sum[0][i])) * sum[1][i]);
+  } else {
+    const uint16_t* x = args.residual + (size_t(task.half) * args.batch + b) * args.hidden + column;
+    uint16_t* to = args.residual + (size_t(task.half + 1) * args.batch + b) * args.hidden + column;
+    uint16_t old[8];
+#pragma unroll
+    for (uint32_t i = 0; i < 8; ++i) old[i] = x[size_t(row_of_batch(args, b + i) - b) * args.hidden];
+#pragma unroll
+    for (uint32_t i = 0; i < 8; ++i)
+      if (b + i < args.batch) to[size_t(i) * args.hidden] = rounded(number(old[i]) + sum[0][i]);
+  }
+}
+
+template <class S>
+__device__ void finish_projection(const Arguments& args, const Task& task, S& shared, uint32_t accumulator,
+                                  uint32_t drained) {
+  const uint32_t row = threadIdx.x % kEpilogue, halves = task.op == Op::gate_up ? 2 : 1;
+  const uint32_t of_warp = layout::tmem_address(accumulator, row / 32 * 32, 0);
+  // A part's sums: [half][batch][row of the tile].
+  const uint32_t of_part = halves * args.batch * kTile;
+  float* const sums = args.scratch + task.scratch + row;
+  for (uint32_t half = 0; half < halves; ++half)
+    for (uint32_t b = 0; b < args.batch; b += 8) {
+      uint32_t words[8];
+      tcgen05_ld_32x32b(words, of_warp + half * S::kN + b);
+      tcgen05_wait_ld();
+#pragma unroll
+      for (uint32_t i = 0; i < 8; ++i)
+        if (b + i < args.batch)
+          sums[task.part * of_part + (half * args.batch + b + i) * kTile] = __uint_as_float(words[i]);
+    }
+  tcgen05_fence_before_thread_sync();
+  __syncwarp();
+  if (elect_sync()) mbarrier_arrive(drained);
+  if (!last_part(args, task, shared)) return;
+  for (uint32_t b = 0; b < args.batch; b += 8) {
+    float sum[2][8] = {};
+#pragma unroll 2
+    for (uint32_t part = 0; part < task.parts; ++part) {
+#pragma unroll
+      for (uint32_t i = 0; i < 8; ++i) {
+        const float* from = sums + part * of_part + row_of_batch(args, b + i) * kTile;
+        sum[0][i] += from[0];
+        if (halves == 2) sum[1][i] += from[args.batch * kTile];
+      }
+    }
+    store_row(args, task, row, b, sum);
+  }
+  raise(args, task);
+}
+
+// ---- Attention: the heads that share a kv head of one sequence, over 128 keys of its cache
+
+/// The loader's and the epilogue's pages of such a task: all of the keys, then all of the values, in boxes of 64
+/// columns.
+template <class S>
+__device__ void wait_for_pages(S& shared, Ring<S::kPages> at, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i, at.advance())
+    mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
+}
+
+/// And gives them back: all threads have read them, and have met since.
+template <class S>
+__device__ void give_pages(S& shared, Ring<S::kPages>& at, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i, at.advance())
+    if (threadIdx.x % kEpilogue == 0) mbarrier_arrive(shared_address(&shared.empty[at.stage]));
+}
+
+/// A chunk's softmax without the division, for each head g: the largest score m[g], Σ 2^(s − m), and Σ 2^(s − m) · v.
+struct Chunk {
+  float *m, *sum, *o;
+  __device__ Chunk(const Arguments& args, const Task& task, uint32_t part) {
+    m = args.scratch + task.scratch + size_t(part) * args.group * (args.dim + 2);
+    sum = m + args.group;
+    o = sum + args.group;
+  }
+};
+
+/// Where the newest key is, which a qkv tile has just appended.
+__device__ inline size_t newest_key(const Arguments& args, const Task& task) {
+  const size_t head = size_t(task.layer) * args.batch * args.kv_heads + task.tile;
+  return (head * (args.cache + 1) + args.cache) * args.dim;
+}
+
+/// Adds the chunks up, and the newest key.
+template <class S>
+__device__ void join_chunks(const Arguments& args, const Task& task, S& shared) {
+  const uint32_t thread = threadIdx.x % kEpilogue;
+  const uint16_t* value = args.value_cache + newest_key(args, task);
+  const uint32_t b = task.tile / args.kv_heads, head = task.tile % args.kv_heads * args.group;
+  uint16_t* to = args.attended + ((size_t(task.layer) * args.batch + b) * args.heads + head) * args.dim;
+  // Up to four numbers a thread, whose loads are on their way together.
+  const uint32_t count = args.group * args.dim;
+  float m[4], sum[4], o[4];
+#pragma unroll
+  for (uint32_t k = 0; k < 4; ++k) {
+    const uint32_t i = min(thread + k * kEpilogue, count - 1);
+    m[k] = shared.newest[i / args.dim];
+    o[k] = number(value[i % args.dim]);
+  }
+  for (uint32_t part = 0; part < task.parts; ++part) {
+    const Chunk chunk(args, task, part);
+#pragma unroll
+    for (uint32_t k = 0; k < 4; ++k) m[k] = fmaxf(m[k], chunk.m[min(thread + k * kEpilogue, count - 1) / args.dim]);
+  }
+#pragma unroll
+  for (uint32_t k = 0; k < 4; ++k) {
+    sum[k] = exp2_sfu(shared.newest[min(thread + k * kEpilogue, count - 1) / args.dim] - m[k]);
+    o[k] *= sum[k];
+  }
+#pragma unroll 2
+  for (uint32_t part = 0; part < task.parts; ++part) {
+    const Chunk chunk(args, task, part);
+#pragma unroll
+    for (uint32_t k = 0; k < 4; ++k) {
+      const uint32_t i = min(thread + k * kEpilogue, count - 1), g = i / args.dim;
+      const float factor = exp2_sfu(chunk.m[g] - m[k]);
+      sum[k] += factor * chunk.sum[g];
+      o[k] += factor * chunk.o[i];
+    }
+  }
+#pragma unroll
+  for (uint32_t k = 0; k < 4; ++k)
+    if (thread + k * kEpilogue < count) to[thread + k * kEpilogue] = rounded(o[k] / sum[k]);
+}
+
+template <class S>
+__device__ void attend(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at) {
+  const uint32_t thread = threadIdx.x % kEpilogue, warp = thread / 32, lane = thread % 32, boxes = args.dim / 64;
+  const uint32_t b = task.tile / args.kv_heads, head = task.tile % args.kv_heads * args.group;
+  const uint16_t* q = args.q + ((size_t(task.layer) * args.batch + b) * args.heads + head) * args.dim;
+  const float scale = 1.44269504f * rsqrtf(float(args.dim));
+  for (uint32_t i = thread; i < kLargestGroup * args.dim; i += kEpilogue)
+    shared.q[i / args.dim][i % args.dim] = i < args.group * args.dim ? number(q[i]) * scale : 0;
+  float key[4] = {};
+  const uint16_t* newest = args.key_cache + newest_key(args, task);
+#pragma unroll
+  for (uint32_t i = 0; i < 4; ++i)
+    if (lane + 32 * i < args.dim) key[i] = number(newest[lane + 32 * i]);
+  meet();
+  float score = 0;
+#pragma unroll
+  for (uint32_t i = 0; i < 4; ++i)
+    if (lane + 32 * i < args.dim) score += shared.q[warp][lane + 32 * i] * key[i];
+  score = warp_sum(score);
+  if (lane == 0) shared.newest[warp] = score;
+
+  // A key's scores: a thread each.
+  wait_for_pages(shared, at, boxes);
+  float s[kLargestGroup] = {};
+  Ring<S::kPages> page = at;
+  for (uint32_t box = 0; box < boxes; ++box, page.advance()) {
+    const uint32_t row = shared_address(shared.page[page.stage].weights) + thread * 128;
+#pragma unroll
+    for (uint32_t chunk = 0; chunk < 8; ++chunk) {
+      uint32_t w[4];
+      asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                   : "r"(layout::swizzled(layout::Swizzle::b128, row + chunk * 16))
+                   : "memory");
+#pragma unroll
+      for (uint32_t i = 0; i < 4; ++i) {
+        const float2 k = numbers(w[i]);
+#pragma unroll
+        for (uint32_t g = 0; g < kLargestGroup; ++g) {
+          const float2 two = *reinterpret_cast<const float2*>(&shared.q[g][box * 64 + chunk * 8 + 2 * i]);
+          s[g] += two.x * k.x;
+          s[g] += two.y * k.y;
+        }
+      }
+    }
+  }
+  const bool there = task.first * kTile + thread < args.cache;
+  float4 largest;
+  float *m = &largest.x, p[kLargestGroup];
+#pragma unroll
+  for (uint32_t g = 0; g < kLargestGroup; ++g) m[g] = warp_max(there ? s[g] : -INFINITY);
+  if (lane == 0) shared.of_warp[0][warp] = largest;
+  fence_proxy_async_shared();  // these reads before the loader's next write
+  meet();
+  give_pages(shared, at, boxes);
+#pragma unroll
+  for (uint32_t g = 0; g < kLargestGroup; ++g) {
+    for (uint32_t w = 0; w < 4; ++w) m[g] = fmaxf(m[g], (&shared.of_warp[0][w].x)[g]);
+    p[g] = there ? exp2_sfu(s[g] - m[g]) : 0;
+  }
+  shared.p[thread] = {p[0], p[1], p[2], p[3]};
+#pragma unroll
+  for (uint32_t g = 0; g < kLargestGroup; ++g) p[g] = warp_sum(p[g]);
+  if (lane == 0) shared.of_warp[1][warp] = {p[0], p[1], p[2], p[3]};
+  meet();
+
+  // Σ p · v: a warp has 32 keys, a lane two columns of each box.
+  wait_for_pages(shared, at, boxes);
+  page = at;
+  for (uint32_t box = 0; box < boxes; ++box, page.advance()) {
+    const uint32_t values = shared_address(shared.page[page.stage].weights) + warp * 32 * 128 + lane * 4;
+    float2 o[kLargestGroup] = {};
+#pragma unroll 8
+    for (uint32_t key = 0; key < 32; ++key) {
+      uint32_t two;
+      asm volatile("ld.shared.u32 %0, [%1];"
+                   : "=r"(two)
+                   : "r"(layout::swizzled(layout::Swizzle::b128, values + key * 128))
+                   : "memory");
+      const float2 v = numbers(two);
+      const float4 weight = shared.p[warp * 32 + key];
+#pragma unroll
+      for (uint32_t g = 0; g < kLargestGroup; ++g) {
+        o[g].x += (&weight.x)[g] * v.x;
+        o[g].y += (&weight.x)[g] * v.y;
+      }
+    }
+#pragma unroll
+    for (uint32_t g = 0; g < kLargestGroup; ++g)
+      *reinterpret_cast<float2*>(&shared.o[warp][g][box * 64 + lane * 2]) = o[g];
+  }
+  fence_proxy_async_shared();
+  meet();
+  give_pages(shared, at, boxes);
+  note_sum(args, task);
+
+  const Chunk chunk(args, task, task.part);
+  for (uint32_t i = thread; i < args.group * args.dim; i += kEpilogue) {
+    const uint32_t g = i / args.dim, d = i % args.dim;
+    chunk.o[i] = shared.o[0][g][d] + shared.o[1][g][d] + shared.o[2][g][d] + shared.o[3][g][d];
+  }
+#pragma unroll
+  for (uint32_t g = 0; g < kLargestGroup; ++g)
+    if (thread == g && g < args.group) {
+      chunk.m[g] = m[g];
+      chunk.sum[g] = 0;
+      for (uint32_t w = 0; w < 4; ++w) chunk.sum[g] += (&shared.of_warp[1][w].x)[g];
+    }
+  if (!last_part(args, task, shared)) return;
+  join_chunks(args, task, shared);
+  raise(args, task);
+}
+
+}  // namespace megakernel::kernels

@@ -1,0 +1,67 @@
+// One decoder layer of a Llama-like model, for decoding: its sizes, and what host and kernels both know of its work.
+//
+//   n  = norm(x)                       x: hidden numbers of each sequence of the batch
+//   q, k, v = Wqkv · n                 rotated by their position (q and k); k and v go into the cache
+//   a  = softmax(q · Kᵀ / √dim) · V    each head; `group` heads share keys and values
+//   x1 = x + Wout · a
+//   m  = norm(x1)
+//   h  = silu(Wgate · m) ∘ Wup · m
+//   x2 = x1 + Wdown · h                the next layer's x
+//
+// Everything in memory is bf16, all sums are f32. Each layer of a stack has its own x, n, a …: nothing is overwritten.
+#pragma once
+#include <cstdint>
+
+namespace megakernel {
+
+constexpr uint32_t kTile = 128;            // rows of weights of a tile: the lanes of Tensor Memory; keys of a chunk
+constexpr uint32_t kBlock = 64;            // elements along K of a page of weights: 128 bytes, one row of the swizzle
+constexpr uint32_t kLargestBatch = 64;     // two tasks' accumulators of it, and eight pages, still fit on an SM
+constexpr uint32_t kLargestHidden = 4096;  // what a norm's threads keep in registers
+constexpr uint32_t kLargestGroup = 4;      // a warp each scores the newest key
+
+struct Sizes {
+  uint32_t hidden = 256, heads = 4, kv_heads = 2, dim = 64, intermediate = 512;
+  uint32_t batch = 4, cache = 96, layers = 1;  // cache: keys of each sequence that are there already
+
+  uint32_t group() const { return heads / kv_heads; }
+  uint32_t head_columns() const { return heads * dim; }     // of q and a
+  uint32_t kv_rows() const { return (group() + 2) * dim; }  // of Wqkv that belong to one kv head: its q, k, v
+  uint32_t qkv_rows() const { return kv_heads * kv_rows(); }
+  /// Weights of a layer.
+  uint64_t weights() const { return uint64_t(hidden) * (qkv_rows() + head_columns() + 3 * uint64_t(intermediate)); }
+};
+
+/// What a task does. The projections come last.
+enum class Op : uint32_t { none, norm, attend, qkv, out, gate_up, down };
+constexpr uint32_t kOps = 7;
+constexpr bool is_projection(Op op) { return op >= Op::qkv; }
+/// Numbers of kernel arguments: which weights a projection multiplies, and what it multiplies them with.
+constexpr uint32_t weights_of(Op op) { return uint32_t(op) - uint32_t(Op::qkv); }
+constexpr uint32_t kWeights = 4;
+
+/// A CTA's piece of work. Made on the host (plan.h), read by kernels.
+struct alignas(16) Task {
+  Op op = Op::none;
+  uint32_t number = 0;            // in program order
+  uint32_t layer = 0, half = 0;   // half: 2·layer, in the second half of the layer one more
+  uint32_t tile = 0;              // of weights; norm: row of the batch; attend: row · kv heads + head
+  uint32_t first = 0, pages = 0;  // first block of K (attend: chunk of keys), pages of memory
+  uint32_t part = 0, parts = 1;   // several tasks may share a tile, each with a part of its sum
+  uint32_t meet = 0;              // where they count themselves
+  uint32_t scratch = 0;           // where they leave their sums, in floats
+  uint32_t wait_first = 0, waits = 0, wait_for = 0;  // counters [wait_first, wait_first + waits) must reach wait_for
+  uint32_t raises = 0;                               // the counter that goes up by one when the tile is done
+  uint32_t unused = 0;
+};
+
+/// A task's times in nanoseconds.
+struct Ran {
+  unsigned long long loads = 0;   // its first load has been asked for, or it was taken
+  unsigned long long inputs = 0;  // what other tasks make for it is there
+  unsigned long long summed = 0;  // its last page has been multiplied; norms have no such moment
+  unsigned long long end = 0;     // its results are there
+  uint32_t sm = 0, cta = 0;
+};
+
+}  // namespace megakernel

@@ -1,0 +1,246 @@
+// Chapter 16: a whole layer of a Llama-like model in one kernel, climbed in five steps.
+//
+//   scripts/run megakernel                    the last step at a small size, with its timeline beside the step before
+//   scripts/run megakernel --all              every step, and what limited it
+//   scripts/run megakernel --diff 4           what step 4 adds to step 3, in code
+//   scripts/run megakernel --plan             the tasks of an operation, and what three schedules are expected to take
+//   scripts/run megakernel --size 1b --timing-only --all
+//
+// Each step stands in stepN_*.cu: where a CTA's tasks come from. What a CTA does with them is in roles.cuh (loads and
+// products) and epilogue.cuh (the rest), and is the same in all steps. plan.cpp makes the tasks. Read layer.h first,
+// notes/16_megakernel.md beside it.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <optional>
+
+#include "chapters/16_megakernel/diffs.h"
+#include "chapters/16_megakernel/mistakes.h"
+#include "chapters/16_megakernel/model.h"
+#include "chapters/16_megakernel/reference.h"
+#include "chapters/16_megakernel/times.h"
+#include "common/harness/chapter.h"
+#include "common/harness/measure.h"
+
+namespace {
+
+using namespace gen5::harness;
+using namespace megakernel;
+
+struct Options {
+  uint32_t step = kLastStep, diff = 0, batch = 4, cache = 0, layers = 0, ctas = 0;
+  bool all = false, plan = false, timing_only = false;
+  std::string size = "small", dim = "64", schedule = "critical", graph = "layer", timeline = "on";
+} options;
+
+Sizes chosen_sizes() {
+  Sizes s;
+  s.dim = options.dim == "128" ? 128 : 64;
+  if (options.size == "1b") s = {2048, 32, 8, 64, 8192, 1, 512, 16};
+  if (options.size == "8b") s = {4096, 32, 8, 128, 14336, 1, 512, 4};
+  s.batch = options.batch;
+  if (options.cache) s.cache = options.cache;
+  if (options.layers) s.layers = options.layers;
+  return s;
+}
+
+/// The chosen graph: the layer's, or what becomes of it when a line is wrong.
+Graph chosen_graph(const Sizes& sizes) {
+  Graph g = decoder(sizes);
+  for (Operation& o : g.operations) {
+    if (options.graph == "cycle" && o.op == Op::norm && o.half == 0) o.reads = {"h0"};
+    if (options.graph == "orphan" && o.op == Op::gate_up) o.reads = {"z0"};
+  }
+  return g;
+}
+
+/// `gen5 run --timing-only`: the clock runs, and nothing is computed.
+bool timing_alone(const Device& device) {
+  const char* set = std::getenv("GEN5_TIMING_ONLY");
+  return device.tinygpu && set && std::string(set) != "0";
+}
+
+void show_diff(Report& report) {
+  const Step &from = kSteps[options.diff - 2], &to = kSteps[options.diff - 1];
+  report.say(fmt::format("From step {}, {}, to step {}, {}: {}. Changes of white space alone are left out.",
+                         from.number, from.name, to.number, to.name, to.idea));
+  report.picture(kDiffs[options.diff - 2]);
+}
+
+uint64_t bytes_of(const Plan& plan) {
+  uint64_t all = 0;
+  for (const uint64_t b : plan.bytes) all += b;
+  return all;
+}
+
+/// Tasks dealt out to the CTAs that stay: one an SM, if nothing else is wanted.
+Schedule chosen_schedule(const Plan& plan, const Machine& machine) {
+  const uint32_t ctas = options.ctas ? options.ctas : machine.sms;
+  if (ctas > machine.sms)
+    throw Unusable(
+        fmt::format("{} CTAs cannot all be on a chip of {} SMs: one that is there would wait for the tasks of one that "
+                    "has no room to start.",
+                    ctas, machine.sms));
+  return options.schedule == "critical" ? critical_path_first(plan, ctas) : in_order(plan, ctas);
+}
+
+/// What the compiler has made: an operation a row.
+void show_plan(Report& report, const Plan& plan, const Machine& machine) {
+  Table t({"operation", "tasks", "parts of a tile", "pages", "counters of its first task", "raises",
+           "KiB of weights or cache"});
+  for (size_t i = 0; i < plan.grids.size() && i < 7; ++i) {
+    const Grid& g = plan.grids[i];
+    const Task &first = plan.tasks[g.first], &last = plan.tasks[g.first + g.count - 1];
+    uint64_t bytes = 0;
+    for (uint32_t k = g.first; k < g.first + g.count; ++k) bytes += plan.bytes[k];
+    t.row({plan.names[i], with_commas(g.count), std::to_string(first.parts), std::to_string(first.pages),
+           first.waits
+               ? fmt::format("{} to {} = {}", first.wait_first, first.wait_first + first.waits - 1, first.wait_for)
+               : "none",
+           first.raises == last.raises ? std::to_string(first.raises)
+                                       : fmt::format("{} to {}", first.raises, last.raises),
+           with_commas(bytes / 1024)});
+  }
+  report.table(t);
+  const auto whole = [](double cycles) { return with_commas(uint64_t(cycles)); };
+  report.say(fmt::format(
+      "In all {} tasks, {} counters. By the device's attributes its memory brings {} bytes a cycle to {} SMs; a task "
+      "is taken to last its bytes' share of that and {} cycles. So the layers should take {} cycles dealt out in "
+      "order, {} with the critical path first, and at least {} for the bytes alone.",
+      with_commas(plan.tasks.size()), plan.counters, whole(machine.bytes_per_cycle), machine.sms, whole(machine.hop),
+      whole(in_order(plan, machine.sms).cycles), whole(critical_path_first(plan, machine.sms).cycles),
+      whole(double(bytes_of(plan)) / machine.bytes_per_cycle)));
+}
+
+/// A step's run.
+struct Run {
+  Elapsed elapsed;
+  std::optional<Results> results;
+  std::vector<Ran> ran;
+};
+
+Run run_step(const Step& step, DeviceModel& model, bool timing) {
+  Run run;
+  model.clear();
+  run.elapsed = measure([&] { model.launch(step); });
+  if (!timing) run.results = model.results();
+  model.launch(step, true);
+  GEN5_CUDA(cudaDeviceSynchronize());
+  run.ran = model.ran();
+  return run;
+}
+
+void layer_part(Report& report) {
+  if (options.diff) return show_diff(report);
+  if (options.timing_only) setenv("GEN5_TIMING_ONLY", "1", 1);  // tinygpu reads it at the first launch
+  const Device device = current_device();
+  const Sizes sizes = chosen_sizes();
+  const Machine machine = current_machine();
+  const bool timing = timing_alone(device);
+  std::optional<Plan> compiled;
+  try {
+    compiled = compile(chosen_graph(sizes), sizes, machine);
+  } catch (const PlanError& e) {
+    throw Unusable(e.what());
+  }
+  const Plan& plan = *compiled;
+  report.say(
+      fmt::format("{} layer{} of hidden {}, {} heads of {} ({} kv heads), intermediate {}; {} sequence{} with {} keys "
+                  "in the cache.",
+                  sizes.layers, sizes.layers == 1 ? "" : "s", sizes.hidden, sizes.heads, sizes.dim, sizes.kv_heads,
+                  sizes.intermediate, sizes.batch, sizes.batch == 1 ? "" : "s", sizes.cache));
+  if (options.plan) return show_plan(report, plan, machine);
+
+  std::optional<Weights> weights;
+  if (!timing) weights = make_weights(sizes, 1);
+  DeviceModel model(sizes, plan, chosen_schedule(plan, machine), weights ? &*weights : nullptr);
+  if (timing) report.say("Timing alone: nothing is computed, so that nothing is checked.");
+
+  const auto bytes = double(bytes_of(plan));
+  Table table({"step", "launches", device.tinygpu ? "simulated cycles" : "cycles", "us", "of memory's rate",
+               "of SMs' time", "gain", "limited by"});
+  std::optional<Results> first;
+  double before = 0;
+  std::vector<Picture> pictures;
+  const auto run_and_show = [&](const Step& step, bool only_picture) {
+    const Run run = run_step(step, model, timing);
+    const CriticalPath path = critical_path(plan, run.ran, device);
+    if (options.timeline == "on")
+      pictures.push_back(
+          picture_of(fmt::format("Step {}, {}:", step.number, step.name), plan, run.ran, path, device, 8));
+    if (only_picture) return;
+    report.say(fmt::format("Step {}, {}: {}.", step.number, step.name, step.idea));
+    if (run.results) {
+      if (!first) {
+        for (const Checked& c : check_float64(sizes, plan, *weights, *run.results))
+          report.check(c.operation + " within the bound of float64", c.bound.outside == 0, c.bound.describe());
+        report.value("distance", distance_to_exact(sizes, *weights, *run.results));
+        report.say(
+            fmt::format("The last x lies {:.2g} of its size from what float64 makes of the whole stack without "
+                        "rounding anything in between.",
+                        distance_to_exact(sizes, *weights, *run.results)));
+        first = run.results;
+      } else {
+        report.check("every bit is step 1's", *run.results == *first);
+      }
+    }
+    report.say(fmt::format("Along the critical path: {}", path.sentence()));
+    const double cycles = run.elapsed.cycles;
+    table.row({fmt::format("{} {}", step.number, step.name), std::to_string(step.counters ? 1 : plan.grids.size()),
+               with_commas(uint64_t(cycles)), fmt::format("{:.1f}", run.elapsed.microseconds),
+               fmt::format("{:.0f} %", 100 * bytes / (cycles * machine.bytes_per_cycle)),
+               fmt::format("{:.0f} %", 100 * busy_share(run.ran, machine.sms)),
+               before > 0 ? fmt::format("x{:.2f}", before / cycles) : "-", path.limit()});
+    before = cycles;
+    report.value(fmt::format("step{}.cycles", step.number), cycles);
+    report.value(fmt::format("step{}.host_seconds", step.number), run.elapsed.host_seconds);
+    report.value(fmt::format("step{}.hand_over", step.number), path.hand_over);
+  };
+  // Every bit is compared with step 1's.
+  for (const Step& step : kSteps) {
+    const bool chosen = options.all || step.number == int(options.step);
+    if (!chosen && !(step.number == 1 && !timing) &&
+        !(step.number + 1 == int(options.step) && options.timeline == "on"))
+      continue;
+    run_and_show(step, !chosen && step.number != 1);
+    if (!chosen && step.number == 1 && options.step != 2 && !pictures.empty()) pictures.pop_back();
+  }
+  if (!pictures.empty()) {
+    report.picture(draw(pictures));
+    report.say(fmt::format("What to see in step {}: {}", options.step, kSteps[options.step - 1].look));
+    report.say(kLegend);
+  }
+  report.table(table);
+  report.say(
+      fmt::format("{:.1f} MB of weights and cache are read. Device memory's rate is that of the device's attributes, "
+                  "{:.0f} bytes a cycle: at it they would take {} cycles. SMs' time: the share in which an SM had a "
+                  "task whose inputs were there.",
+                  bytes / 1e6, machine.bytes_per_cycle, with_commas(uint64_t(bytes / machine.bytes_per_cycle))));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Chapter chapter("16", "a whole layer in one kernel",
+                  "Operations become tasks, tasks wait for counters, and pages of weights pass from task to task.");
+  chapter.part("layer", "A decoder layer", layer_part);
+  chapter.mistakes(megakernel::mistakes());
+  chapter.choice("--size", options.size, {"small", "1b", "8b"},
+                 "The model: for the suite, or like one of 1 or 8 billion");
+  chapter.number("--batch", options.batch, 1, 1024, "Sequences that are decoded at a time");
+  chapter.number("--cache", options.cache, 1, 65536, "Keys of each sequence that are in the cache already");
+  chapter.number("--layers", options.layers, 1, 128, "Layers of the stack (small: 1, 1b: 16, 8b: 4)");
+  chapter.flag("--timing-only", options.timing_only,
+               "Keep the clock and compute nothing, for the full sizes on tinygpu");
+  chapter.choice("--dim", options.dim, {"64", "128"}, "Numbers of a head, of --size small");
+  chapter.number("--step", options.step, 1, kLastStep, "The step to run");
+  chapter.flag("--all", options.all, "Run every step, and say what limited each");
+  chapter.flag("--plan", options.plan, "Run nothing: print the tasks, and what schedules are expected to take");
+  chapter.number("--ctas", options.ctas, 1, 1024, "CTAs that stay, of steps 4 and 5 (default: one for each SM)");
+  chapter.choice("--schedule", options.schedule, {"critical", "in-order"}, "How step 4 deals out tasks");
+  chapter.choice("--graph", options.graph, {"layer", "cycle", "orphan"},
+                 "The graph to compile; the last two are wrong, to see them refused");
+  chapter.number("--diff", options.diff, 2, kLastStep, "Run nothing: print what this step adds to the one before");
+  chapter.choice("--timeline", options.timeline, {"on", "off"}, "Draw what SMs did");
+  return chapter.run(argc, argv);
+}

@@ -1,0 +1,139 @@
+// A CTA of this chapter: its roles, its shared memory, and how they meet.
+//
+//   warp 0      controller   one thread: fetches tasks ahead into slots
+//   warp 1      loader       one thread: weights, keys and values into pages. It waits for pages, never for other tasks
+//   warp 2      inputs       waits for the task's counters, then loads what other tasks have made into the same pages
+//   warp 3      MMA          one thread: multiplies page by page
+//   warps 4–7   epilogue     128 threads: Tensor Memory → sums → memory; attention and norms are theirs alone
+//
+// A page is a stage of a ring that all tasks of a CTA go through: 16 KiB of weights, and the block of inputs that they
+// are multiplied with. Pages pass from one task to the next without a pause: the loader fills those that this task has
+// given back with the weights of the task after it.
+//
+// Every role walks every page, also of tasks in which it has nothing to do with it. A role that skipped a page could
+// meet its mbarrier two phases later, where the parity is the old one again.
+#pragma once
+#include "chapters/16_megakernel/arguments.h"
+#include "chapters/tensor_kernel.cuh"
+#include "common/layout/instruction_descriptor.h"
+#include "common/layout/smem_descriptor.h"
+#include "common/layout/tensor_memory.h"
+#include "common/layout/tile.h"
+#include "common/ptx/barrier.h"
+#include "common/ptx/bulk_tensor_3d.h"
+#include "common/ptx/counter.h"
+#include "common/ptx/elect.h"
+#include "common/ptx/fence.h"
+#include "common/ptx/launch_control.h"
+#include "common/ptx/mbarrier.h"
+#include "common/ptx/tcgen05_commit.h"
+#include "common/ptx/tcgen05_ld_st.h"
+#include "common/ptx/tcgen05_mma.h"
+
+namespace megakernel::kernels {
+
+using namespace gen5::ptx;
+using tensor_kernel::Ring;
+namespace layout = gen5::layout;
+
+constexpr uint32_t kThreads = 256, kEpilogue = 128;
+constexpr uint32_t kAccumulators = 2;  // one is read while the other is filled
+constexpr uint32_t kEpilogueBarrier = 1;
+
+/// 16 KiB of weights, keys or values, and `N` rows of inputs, as TMA leaves them: rows of 128 bytes, swizzled.
+template <uint32_t N>
+struct Page {
+  uint8_t weights[kTile * 2 * kBlock];
+  uint8_t inputs[N * 2 * kBlock];
+};
+
+/// A task that was fetched.
+struct Slot {
+  Task task;
+  uint64_t fetched;  // the controller has written the task
+  uint64_t ready;    // what the task needs of others is there
+  uint64_t taken;    // all roles have read the task: 3 threads and 4 warps
+};
+
+/// `Slots`: tasks that are fetched ahead of the one that the epilogue is at.
+template <uint32_t N, uint32_t Pages, uint32_t Slots = 4>
+struct Shared {
+  static constexpr uint32_t kN = N, kPages = Pages, kSlots = Slots;
+  Page<N> page[Pages];
+  // Of the epilogue.
+  float q[kLargestGroup][128], o[4][kLargestGroup][128];
+  float4 p[kTile];
+  float4 of_warp[2][4];
+  float newest[kLargestGroup];
+  uint32_t last;
+
+  Slot slot[Slots];
+  uint64_t full[Pages];   // the bytes of loader and inputs, and an arrival of each
+  uint64_t empty[Pages];  // an arrival of the MMA thread, and one of the reader: a commit, or the epilogue's
+  uint64_t accumulated[kAccumulators], drained[kAccumulators];
+  uint32_t columns;
+};
+
+/// Two accumulators for each of two tasks: gate and up.
+template <uint32_t N>
+constexpr uint32_t kColumns = kAccumulators * 2 * N < 32 ? 32 : kAccumulators * 2 * N;
+
+/// A role's way through the tasks.
+template <class S>
+struct Walk {
+  S& shared;
+  Ring<S::kSlots> at;
+  Task task;
+
+  __device__ explicit Walk(S& s) : shared(s) {}
+  /// The next task; false: there is none. Whoever has called it has to call read(), or give().
+  __device__ bool next() {
+    mbarrier_wait_parity(shared_address(&shared.slot[at.stage].fetched), at.parity);
+    task = shared.slot[at.stage].task;
+    return task.op != Op::none;
+  }
+  __device__ uint32_t ready() const { return shared_address(&shared.slot[at.stage].ready); }
+  /// This thread (or warp) needs the slot no longer.
+  __device__ void give() {
+    mbarrier_arrive(shared_address(&shared.slot[at.stage].taken));
+    at.advance();
+  }
+};
+
+__device__ inline unsigned long long nanoseconds() {
+  unsigned long long t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)::"memory");
+  return t;
+}
+
+/// A task's first moment.
+__device__ inline void note_begin(Ran& ran) {
+  ran.loads = nanoseconds();
+  uint32_t sm;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+  ran.sm = sm;
+  ran.cta = blockIdx.x;
+}
+
+template <class S>
+__device__ uint32_t begin_cta(S& shared) {
+  if (threadIdx.x == 0) {
+    for (uint32_t i = 0; i < S::kPages; ++i) {
+      mbarrier_init(shared_address(&shared.full[i]), 2);
+      mbarrier_init(shared_address(&shared.empty[i]), 2);
+    }
+    for (uint32_t i = 0; i < S::kSlots; ++i) {
+      mbarrier_init(shared_address(&shared.slot[i].fetched), 1);
+      mbarrier_init(shared_address(&shared.slot[i].ready), 1);
+      mbarrier_init(shared_address(&shared.slot[i].taken), 3 + kEpilogue / 32);
+    }
+    for (uint32_t i = 0; i < kAccumulators; ++i) {
+      mbarrier_init(shared_address(&shared.accumulated[i]), 2);
+      mbarrier_init(shared_address(&shared.drained[i]), kEpilogue / 32);
+    }
+    fence_mbarrier_init();
+  }
+  return tensor_kernel::begin(&shared.columns, kColumns<S::kN>);
+}
+
+}  // namespace megakernel::kernels

@@ -1,0 +1,23 @@
+// Step 2: the same launches, as a graph. The host says once what follows what; then one call starts it all.
+#include "chapters/16_megakernel/launch.cuh"
+
+namespace megakernel {
+
+void launch_graph(const Work& work) {
+  cudaStream_t stream;
+  GEN5_CUDA(cudaStreamCreate(&stream));
+  cudaGraph_t graph;
+  GEN5_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  Work captured = work;
+  captured.stream = stream;
+  launch_launches(captured);
+  GEN5_CUDA(cudaStreamEndCapture(stream, &graph));
+  cudaGraphExec_t runs;
+  GEN5_CUDA(cudaGraphInstantiate(&runs, graph, 0));
+  GEN5_CUDA(cudaGraphLaunch(runs, work.stream));
+  GEN5_CUDA(cudaGraphExecDestroy(runs));
+  GEN5_CUDA(cudaGraphDestroy(graph));
+  GEN5_CUDA(cudaStreamDestroy(stream));
+}
+
+}  // namespace megakernel

@@ -1,0 +1,23 @@
+# cmake -DOUTPUT=file.cpp -DHEADER=path -DNAMESPACE=name -DROOT=folder -P EmbedFiles.cmake -- file [file …]
+# Writes a C++ file with files(): the text of each file below ROOT, by its path.
+set(text "// Made by cmake/EmbedFiles.cmake.\n#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\nnamespace {\n\nconst File kFiles[] = {\n")
+set(seen FALSE)
+foreach(i RANGE ${CMAKE_ARGC})
+  if(NOT DEFINED CMAKE_ARGV${i})
+    continue()
+  endif()
+  set(word "${CMAKE_ARGV${i}}")
+  if(seen)
+    file(READ "${ROOT}/${word}" part)
+    # A compiler need not take a literal of more than 64 KiB.
+    string(LENGTH "${part}" length)
+    if(part MATCHES "\\)gen5\"" OR length GREATER 60000)
+      message(FATAL_ERROR "${word} holds the end of a raw string, or is too long for one")
+    endif()
+    string(APPEND text "    {\"${word}\", R\"gen5(${part})gen5\"},\n")
+  elseif(word STREQUAL "--")
+    set(seen TRUE)
+  endif()
+endforeach()
+string(APPEND text "};\n\n}  // namespace\n\nstd::span<const File> files() { return kFiles; }\n\n}  // namespace ${NAMESPACE}\n")
+file(WRITE "${OUTPUT}" "${text}")

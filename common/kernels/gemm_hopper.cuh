@@ -1,0 +1,270 @@
+// A warpgroup of producers and one to three of consumers (wgmma). They meet at two barriers for each stage of a ring:
+// `full` counts the bytes that TMA has brought, `empty` the consumers that have read the stage.
+//
+//   cooperative   the consumers share a tile: each has kRows / kGroups of its rows
+//   ping-pong     two consumers take tiles in turn: one stores while the other multiplies
+//
+// The CTAs of a cluster share what they load: those of one row of tiles the block of A, those of one column the block
+// of B. Each loads its part and multicasts it to the others, so a stage is empty when all who receive it have read it.
+
+constexpr uint32_t kGroupsOfTile = kPingPong ? 1 : kGroups;  // that share a tile
+constexpr uint32_t kBands = kRows / kGroupsOfTile / 64;      // of 64 rows, one wgmma each, of a consumer
+constexpr uint32_t kThreads = 128 * (1 + kGroups);
+
+// What a consumer stages of D: boxes of 64 rows × 128 bytes, all of a band at once or two by turns.
+constexpr uint32_t kBoxColumns = 128 / sizeof(Out), kBoxBytes = 64 * 128;
+constexpr uint32_t kBoxes = kTileN < kBoxColumns ? 1 : kTileN / kBoxColumns;  // of a band
+constexpr uint32_t kBoxesAtOnce = kEpilogue == Epilogue::tma_whole ? kBoxes : 1;
+constexpr uint32_t kStaging = kEpilogue == Epilogue::direct ? 0 : kEpilogue == Epilogue::tma_whole ? kBoxes : 2;
+static_assert(kEpilogue == Epilogue::direct || kTileN % kBoxColumns == 0, "the boxes of D fill the tile");
+static_assert(kRows % (64 * kGroupsOfTile) == 0 && (!kPingPong || kGroups == 2));
+
+struct alignas(1024) Shared {
+  uint8_t a[kStages][kRows * kBlockBytes];
+  uint8_t b[kStages][kTileN * kBlockBytes];
+  uint8_t boxes[kGroups][kStaging ? kStaging * kBoxBytes : 16];
+  uint64_t full[kStages], empty[kStages];
+};
+
+struct Arguments {
+  CUtensorMap a_map, b_map, d_map;
+  Out* d;
+  uint32_t m, n, k;
+};
+
+/// Descriptor of a K-major operand as TMA leaves it: rows of kSpan bytes, swizzled; eight rows to the next group. Bits
+/// 63:62 have the swizzle (PTX ISA 9.7.15.5.1).
+__device__ uint64_t operand(uint32_t address) {
+  constexpr uint64_t kSwizzle = kSpan == 128 ? 1 : kSpan == 64 ? 2 : 3;
+  return uint64_t((address & 0x3ffff) >> 4) | uint64_t(1) << 16 | uint64_t(8 * kSpan >> 4) << 32 | kSwizzle << 62;
+}
+__device__ uint64_t advanced(uint64_t descriptor, uint32_t bytes) { return descriptor + (bytes >> 4); }
+
+/// One thread fills the ring, tile after tile.
+__device__ void produce(const Arguments& args, Shared& shared, const Tiles& tiles) {
+  constexpr uint32_t kPartA = kRows / kClusterN, kPartB = kTileN / kClusterM;  // rows that this CTA loads
+  const uint32_t rank = cluster_ctarank(), in_m = rank % kClusterM, in_n = rank / kClusterM;
+  uint16_t same_m = 0, same_n = 0;  // CTAs that share this one's A, and its B
+  for (uint32_t i = 0; i < kClusterN; ++i) same_m |= uint16_t(1 << (i * kClusterM + in_m));
+  for (uint32_t i = 0; i < kClusterM; ++i) same_n |= uint16_t(1 << (in_n * kClusterM + i));
+  Ring<kStages> to;
+  for (uint32_t t = tiles.first(); t < tiles.count; t += tiles.stride()) {
+    const Tile tile = tiles[t];
+    const uint32_t row = tile.row + in_m * kRows, column = tile.column + in_n * kTileN;
+    for (uint32_t block = tile.first_block; block < tile.last_block; ++block, to.advance()) {
+      const uint32_t full = shared_address(&shared.full[to.stage]);
+      mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
+      mbarrier_arrive_expect_tx(full, (kRows + kTileN) * kBlockBytes);
+#pragma unroll
+      for (uint32_t span = 0; span < kBlockBytes / kSpan; ++span) {
+        const int k = int((block * kBlockBytes + span * kSpan) / sizeof(In));
+        const uint32_t a = shared_address(shared.a[to.stage]) + span * kRows * kSpan + in_n * kPartA * kSpan;
+        const uint32_t b = shared_address(shared.b[to.stage]) + span * kTileN * kSpan + in_m * kPartB * kSpan;
+        if constexpr (kClusterN > 1)
+          tensor_load_2d_multicast(a, &args.a_map, k, int(row + in_n * kPartA), full, same_m);
+        else
+          tensor_load_2d(a, &args.a_map, k, int(row), full);
+        if constexpr (kClusterM > 1)
+          tensor_load_2d_multicast(b, &args.b_map, k, int(column + in_m * kPartB), full, same_n);
+        else
+          tensor_load_2d(b, &args.b_map, k, int(column), full);
+      }
+    }
+  }
+}
+
+/// Columns `column` and `column` + 1 of a row of D from registers, or added to it where K is split.
+__device__ void store_pair(const Arguments& args, uint32_t row, uint32_t column, float x, float y) {
+  if (row >= args.m || column >= args.n) return;
+  Out* to = args.d + size_t(row) * args.n + column;
+  if constexpr (kSplit > 1) {
+    atomicAdd(reinterpret_cast<float*>(to), x);
+    atomicAdd(reinterpret_cast<float*>(to) + 1, y);
+  } else if constexpr (sizeof(Out) == 4) {
+    *reinterpret_cast<float2*>(to) = make_float2(x, y);
+  } else {
+    *reinterpret_cast<uint32_t*>(to) = narrow_pair(x, y);
+  }
+}
+
+/// 64 rows of D of one consumer. Thread t of it holds in d[4j + 2h + i] row 16 (t / 32) + t % 32 / 4 + 8 h, column
+/// 8 j + 2 (t % 4) + i. `stored`: boxes staged so far; `barrier`: this consumer's own.
+__device__ void store_band(const Arguments& args, uint32_t staging, const float (&d)[kTileN / 2], uint32_t row,
+                           uint32_t column, uint32_t& stored, uint32_t barrier) {
+  const uint32_t thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32;
+  if constexpr (kEpilogue == Epilogue::direct) {
+    const uint32_t first = row + warp * 16 + lane / 4;
+#pragma unroll
+    for (uint32_t j = 0; j < kTileN / 8; ++j) {
+      store_pair(args, first, column + 8 * j + lane % 4 * 2, d[4 * j], d[4 * j + 1]);
+      store_pair(args, first + 8, column + 8 * j + lane % 4 * 2, d[4 * j + 2], d[4 * j + 3]);
+    }
+  } else {
+#pragma unroll
+    for (uint32_t c = 0; c < kBoxes; c += kBoxesAtOnce, ++stored) {
+      const uint32_t boxes = staging + (kBoxesAtOnce == 1 && kStaging == 2 ? stored % 2 * kBoxBytes : 0);
+      // The store that last read this buffer is done with it.
+      if (thread == 0) bulk_wait_group_read<kBoxesAtOnce == 1 && kStaging == 2 ? 1 : 0>();
+      bar_sync(barrier, 128);
+#pragma unroll
+      for (uint32_t box = 0; box < kBoxesAtOnce; ++box) {
+        const uint32_t to = boxes + box * kBoxBytes;
+        if constexpr (sizeof(Out) == 2) {
+          const uint32_t in_band = warp * 16 + lane % 16;
+#pragma unroll
+          for (uint32_t j = 0; j < 8; j += 2) {
+            uint32_t word[4];
+#pragma unroll
+            for (uint32_t i = 0; i < 4; ++i) {
+              const uint32_t r = ((c + box) * 8 + j) * 4 + 2 * i;
+              word[i] = narrow_pair(d[r], d[r + 1]);
+            }
+            stmatrix_x4(to + in_band * 128 + (((j + lane / 16) ^ (in_band % 8)) * 16), word[0], word[1], word[2],
+                        word[3]);
+          }
+        } else {
+#pragma unroll
+          for (uint32_t j = 0; j < 4; ++j)
+#pragma unroll
+            for (uint32_t h = 0; h < 2; ++h) {
+              const uint32_t r = ((c + box) * 4 + j) * 4 + 2 * h, in_band = warp * 16 + lane / 4 + 8 * h;
+              const uint32_t chunk = 2 * j + lane % 4 / 2;
+              asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + in_band * 128 + (chunk ^ (in_band % 8)) * 16 +
+                                                                    lane % 2 * 8),
+                           "f"(d[r]), "f"(d[r + 1])
+                           : "memory");
+            }
+        }
+      }
+      fence_proxy_async_shared();
+      bar_sync(barrier, 128);
+      if (thread == 0) {
+#pragma unroll
+        for (uint32_t box = 0; box < kBoxesAtOnce; ++box) {
+          const int x = int(column + (c + box) * kBoxColumns);
+          if constexpr (kSplit > 1)
+            tensor_reduce_add_2d(&args.d_map, x, int(row), boxes + box * kBoxBytes);
+          else
+            tensor_store_2d(&args.d_map, x, int(row), boxes + box * kBoxBytes);
+        }
+        bulk_commit_group();
+      }
+    }
+  }
+}
+
+/// A consumer: warpgroup `group` of kGroups.
+__device__ void consume(const Arguments& args, Shared& shared, const Tiles& tiles, uint32_t group) {
+  const uint32_t thread = threadIdx.x % 128, rank = cluster_ctarank(), in_m = rank % kClusterM, in_n = rank / kClusterM;
+  const uint32_t first_row = kPingPong ? 0 : group * kBands * 64;
+  const uint64_t a = operand(shared_address(shared.a[0]) + first_row * kSpan), b = operand(shared_address(shared.b[0]));
+  const uint32_t staging = shared_address(shared.boxes[group]);
+  // Every CTA that this one's stage is loaded by hears that it has been read: those in its row and in its column.
+  const bool tells = thread < kClusterM * kClusterN && (thread % kClusterM == in_m || thread / kClusterM == in_n);
+  const auto release = [&](uint32_t stage) {
+    if (!tells) return;
+    if constexpr (kClusterM * kClusterN > 1)
+      mbarrier_arrive_remote(mapa(shared_address(&shared.empty[stage]), thread));
+    else
+      mbarrier_arrive(shared_address(&shared.empty[stage]));
+  };
+  Ring<kStages> at;
+  uint32_t stored = 0, t = tiles.first();
+  const uint32_t stride = tiles.stride();
+  if (kPingPong && group == 1) {  // the other consumer's tile comes first
+    if (t < tiles.count) at.skip(tiles[t].blocks());
+    t += stride;
+  }
+  for (; t < tiles.count; t += kPingPong ? 2 * stride : stride) {
+    const Tile tile = tiles[t];
+    float d[kBands][kTileN / 2];
+    if (kPingPong) bar_sync(4 + group, 256);  // my turn on the tensor core
+    uint32_t previous = 0;
+    for (uint32_t block = tile.first_block; block < tile.last_block; ++block) {
+      mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
+      wgmma_fence();
+#pragma unroll
+      for (uint32_t step = 0; step < kBlockBytes / 32; ++step) {
+        const uint32_t span = step * 32 / kSpan, within = step * 32 % kSpan;
+        const uint64_t b_step = advanced(b, at.stage * kTileN * kBlockBytes + span * kTileN * kSpan + within);
+        const uint64_t a_step = advanced(a, at.stage * kRows * kBlockBytes + span * kRows * kSpan + within);
+#pragma unroll
+        for (uint32_t band = 0; band < kBands; ++band)
+          wgmma_m64k16<int(kTileN), kType>(d[band], advanced(a_step, band * 64 * kSpan), b_step,
+                                           !(block == tile.first_block && step == 0));
+      }
+      wgmma_commit_group();
+      // One block stays in flight; the one before it has been read.
+      wgmma_wait_group<1>();
+      if (block > tile.first_block) release(previous);
+      previous = at.stage;
+      at.advance();
+    }
+    if (kPingPong) {
+      bar_arrive(4 + (group ^ 1), 256);
+      if (t + stride < tiles.count) at.skip(tiles[t + stride].blocks());
+    }
+    wgmma_wait_group<0>();
+    release(previous);
+#pragma unroll
+    for (uint32_t band = 0; band < kBands; ++band)
+      store_band(args, staging, d[band], tile.row + in_m * kRows + first_row + band * 64, tile.column + in_n * kTileN,
+                 stored, 1 + group);
+  }
+  if (kEpilogue != Epilogue::direct && thread == 0) bulk_wait_group_read<0>();
+}
+
+__global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Arguments args) {
+  extern __shared__ __align__(1024) uint8_t memory[];
+  auto& shared = *reinterpret_cast<Shared*>(memory);
+  // From lane 0, so that the compiler knows it to be the same in the whole warp.
+  const uint32_t warpgroup = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
+  const Tiles tiles(args.m, args.n, args.k);
+  if (threadIdx.x == 0) {
+    prefetch_tensormap(&args.a_map);
+    prefetch_tensormap(&args.b_map);
+    for (uint32_t i = 0; i < kStages; ++i) {
+      mbarrier_init(shared_address(&shared.full[i]), 1);
+      mbarrier_init(shared_address(&shared.empty[i]), kGroupsOfTile * (kClusterM + kClusterN - 1));
+    }
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  if constexpr (kCtas > 1) {
+    barrier_cluster_arrive();
+    barrier_cluster_wait();
+  }
+  // The consumers take the producers' registers.
+  if (warpgroup == 0) {
+    if constexpr (kGroups == 2) setmaxnreg_dec<40>();
+    if constexpr (kGroups == 3) setmaxnreg_dec<32>();
+    if (threadIdx.x == 0) produce(args, shared, tiles);
+  } else {
+    if constexpr (kGroups == 2) setmaxnreg_inc<232>();
+    if constexpr (kGroups == 3) setmaxnreg_inc<160>();
+    if (kPingPong && warpgroup == 2) bar_arrive(4, 256);  // the first turn is consumer 0's
+    consume(args, shared, tiles, warpgroup - 1);
+  }
+  // The others of the cluster may still multicast into this CTA or arrive on its barriers.
+  __syncthreads();
+  if constexpr (kCtas > 1) {
+    barrier_cluster_arrive();
+    barrier_cluster_wait();
+  }
+}
+
+// ---- Host
+
+void launch(const Problem& p) {
+  constexpr auto kSwizzle = kSpan == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                            : kSpan == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                          : CU_TENSOR_MAP_SWIZZLE_32B;
+  const Arguments args{matrix_map(kInType, sizeof(In), p.a, p.m, p.k, kRows / kClusterN, kSpan / sizeof(In), kSwizzle),
+                       matrix_map(kInType, sizeof(In), p.b, p.n, p.k, kTileN / kClusterM, kSpan / sizeof(In), kSwizzle),
+                       matrix_map(kOutType, sizeof(Out), p.d, p.m, p.n, 64, kBoxColumns, CU_TENSOR_MAP_SWIZZLE_128B),
+                       p.d,
+                       p.m,
+                       p.n,
+                       p.k};
+  launch_clusters(gemm, args, kThreads, sizeof(Shared), p);
+}

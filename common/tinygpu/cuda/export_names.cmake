@@ -1,0 +1,43 @@
+# gen5_export_names(NAME HEADERS a.h … FURTHER name …): ${CMAKE_CURRENT_BINARY_DIR}/NAME_names.inc, with a line for each function
+# that NVIDIA's library exports, read from the headers of CUDA that gen5 is built with:
+#   TINYGPU_EXPORT(name)                      declared there, or the current version of a name that is
+#   TINYGPU_EXPORT_PER_THREAD(name, _ptsz)    its variant for programs built with --default-stream per-thread
+#   TINYGPU_VERSIONED(name, name_v2)          what programs call by this name is exported under that one
+# FURTHER: what is exported but not declared there.
+function(gen5_export_names name)
+  cmake_parse_arguments(N "" "" "HEADERS;FURTHER" ${ARGN})
+  get_target_property(include gen5_cuda_headers INTERFACE_INCLUDE_DIRECTORIES)
+  set(exported ${N_FURTHER})
+  set(versioned "")
+  foreach(header IN LISTS N_HEADERS)
+    if(NOT EXISTS ${include}/${header})
+      continue()  # a toolkit without graphics
+    endif()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${include}/${header})
+    file(READ ${include}/${header} text)
+    string(REGEX MATCHALL "CUDA(RT)?API(_CDECL)?[ \n]+cu[A-Za-z0-9_]+[ \n]*\\(" declared "${text}")
+    list(TRANSFORM declared REPLACE "CUDA(RT)?API(_CDECL)?[ \n]+|[ \n]*\\(" "")
+    list(APPEND exported ${declared})
+    # #define cuMemcpyHtoD __CUDA_API_PTDS(cuMemcpyHtoD_v2)
+    string(REGEX MATCHALL "define cu[A-Za-z0-9_]+ +(cu|__CUDA(RT)?_API_PT)[A-Za-z0-9_]+(\\([A-Za-z0-9_]+\\))?" defined "${text}")
+    foreach(line IN LISTS defined)
+      string(REGEX MATCH "define ([A-Za-z0-9_]+) +(__CUDA(RT)?_API_(PTDS|PTSZ)\\()?([A-Za-z0-9_]+)" line "${line}")
+      set(called ${CMAKE_MATCH_1})
+      set(current ${CMAKE_MATCH_5})
+      list(APPEND exported ${current})
+      if(CMAKE_MATCH_4)
+        string(TOLOWER ${CMAKE_MATCH_4} suffix)
+        list(APPEND exported ${current}_${suffix})
+      endif()
+      if(current MATCHES "^${called}_v")
+        list(APPEND versioned "TINYGPU_VERSIONED(${called}, ${current})")
+      endif()
+    endforeach()
+  endforeach()
+  list(REMOVE_DUPLICATES exported)
+  list(TRANSFORM exported REPLACE "^([A-Za-z0-9_]+)(_ptds|_ptsz)$" "TINYGPU_EXPORT_PER_THREAD(\\1, \\2)")
+  list(TRANSFORM exported REPLACE "^(_*cu[A-Za-z0-9_]+)$" "TINYGPU_EXPORT(\\1)")
+  list(JOIN exported "\n" exported)
+  list(JOIN versioned "\n" versioned)
+  file(CONFIGURE OUTPUT ${name}_names.inc CONTENT "${exported}\n${versioned}\n" @ONLY)
+endfunction()

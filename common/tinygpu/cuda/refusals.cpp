@@ -1,0 +1,63 @@
+#include "common/tinygpu/cuda/refusals.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tinygpu::cuda {
+namespace {
+
+struct Family {
+  std::string_view word;  // in the names of its functions
+  Refusal refusal;
+};
+
+constexpr Refusal kOneProcess{"a machine belongs to one process, and no other process reaches its memory or events",
+                              "run both parts in one process, or share the data through memory of the host"};
+constexpr Refusal kSms{"a machine's SMs are not divided between contexts",
+                       "launch on a stream; a grid of as many CTAs as the SMs that it should have comes close"};
+constexpr Refusal kMapped{"addresses and memory come together, and neither can be mapped again",
+                          "cudaMalloc or cudaMallocAsync gives both"};
+constexpr Refusal kLinked{
+    "its result is machine code, and tinygpu runs PTX",
+    "load the PTX by cuModuleLoadData; pieces that need each other, by nvcc -rdc=true with PTX kept"};
+constexpr Refusal kGraphics{"there is no graphics", "copy through memory of the host"};
+constexpr Refusal kOneDevice{"a machine has one device", ""};
+
+/// The first word that is in a name decides.
+constexpr auto kFamilies = std::to_array<Family>({
+    {"Ipc", kOneProcess},
+    {"ShareableHandle", kOneProcess},
+    {"MemPoolExport", kOneProcess},
+    {"MemPoolImport", kOneProcess},
+    {"GreenCtx", kSms},
+    {"DevResource", kSms},
+    {"DevSmResource", kSms},
+    {"ExecutionCtx", kSms},
+    {"ulticast", kOneDevice},
+    {"MemAddress", kMapped},
+    {"MemCreate", kMapped},
+    {"MemMap", kMapped},
+    {"MemUnmap", kMapped},
+    {"MemRelease", kMapped},
+    {"MemRetainAllocationHandle", kMapped},
+    {"MemSetAccess", kMapped},
+    {"MemGetAccess", kMapped},
+    {"MemGetAllocation", kMapped},
+    {"cuLink", kLinked},
+    {"External", kGraphics},
+    {"Graphics", kGraphics},
+    {"cuGL", kGraphics},
+    {"cudaGL", kGraphics},
+    {"EGL", kGraphics},
+    {"VDPAU", kGraphics},
+});
+
+}  // namespace
+
+Refusal refusal_of(std::string_view function) {
+  const auto it =
+      std::ranges::find_if(kFamilies, [&](const Family& f) { return function.find(f.word) != std::string_view::npos; });
+  return it == kFamilies.end() ? Refusal{} : it->refusal;
+}
+
+}  // namespace tinygpu::cuda

@@ -1,0 +1,82 @@
+// The debugger's commands: what a user types at the prompt, or in an editor's console, and what it answers.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/tinygpu/debug/print.h"
+#include "common/tinygpu/debug/session.h"
+#include "common/tinygpu/image/host_memory.h"
+
+namespace tinygpu::debug {
+
+class Debugger {
+ public:
+  explicit Debugger(Session& session) : session_(session) {}
+
+  struct Answer {
+    std::string text;
+    bool quit = false;
+    bool error = false;
+    bool moved = false;  // the program stands elsewhere now, or has ended
+  };
+  /// One line. An empty one repeats the last step.
+  Answer run(const std::string& line);
+  /// Words that may stand there, for completion.
+  static std::vector<std::string> commands();
+  static std::string help();
+  /// Whether a line neither moves the program nor changes what it stops at.
+  static bool only_looks(const std::string& line);
+
+  // ---- What editors use besides
+  Session& session() { return session_; }
+  Sources& sources() { return sources_; }
+  const Stopped& stopped() const { return stopped_; }
+  int lane() const { return lane_; }
+  void set_focus(const Json& name, int lane);
+  /// The focus as a field of a view's request.
+  Json request(Json view) const;
+  void set_breakpoints(std::vector<Json> breakpoints) { breakpoints_ = std::move(breakpoints); }
+  const std::vector<Json>& breakpoints() const { return breakpoints_; }
+  /// `if warp == 1 && cycle > 100`: conditions as stops.h takes them. Throws std::runtime_error with a sentence.
+  static Json conditions_of(std::string_view text);
+  std::string arrived(const Stopped& stopped);
+  /// Runs to the next stop. At a diagnosis: from there to where it happened; stopped() says so.
+  std::string resume(const Json& stops);
+  Json stops() const;
+  /// The stop at which the warp in focus comes to another instruction, or line; `over`: not inside of calls.
+  Json step_of(bool line, bool over) const;
+
+ private:
+  using Words = std::vector<std::string>;
+  std::string resume_back(const Json& stops, const char* none);
+  std::string add_breakpoint(const Words& words, const std::string& line);
+  std::string add_watch(const Words& words);
+  std::string until(const Words& words, bool back);
+  std::string show(const Words& words);
+  std::string show_tile(const Words& words);
+  std::string print(const Words& words, bool all_lanes);
+  std::string go_to_diagnosis(const Words& words);
+  std::string choose(const Words& words);
+  std::string list_breakpoints() const;
+  std::string list_diagnoses() const;
+  Json ask(Json view);
+  /// Files below this process's folder are named from there.
+  void from_here(std::string& text) const;
+
+  Session& session_;
+  const std::string folder_ = std::filesystem::current_path().string() + "/";
+  Sources sources_{image::read_source};
+  Stopped stopped_;
+  Json focus_;  // the warp's name; null: none
+  int lane_ = -1;
+  std::vector<Json> breakpoints_, watches_;
+  int next_id_ = 1;
+  size_t visited_ = 0;  // the number of the last diagnosis at which a run has stopped
+  std::string last_;
+};
+
+}  // namespace tinygpu::debug

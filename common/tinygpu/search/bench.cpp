@@ -1,0 +1,211 @@
+#include "common/tinygpu/search/bench.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <vector>
+
+#include "common/tinygpu/base/version.h"
+#include "common/tinygpu/search/emit.h"
+#include "common/tinygpu/search/legality.h"
+#include "common/tinygpu/timing/profile.h"
+
+namespace tinygpu::search {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// FNV-1a.
+uint64_t hash(std::string_view text) {
+  uint64_t h = 0xcbf29ce484222325u;
+  for (const char c : text) h = (h ^ uint8_t(c)) * 0x100000001b3u;
+  return h;
+}
+
+std::string quoted(const std::string& word) {
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+struct Ran {
+  int code = 0;
+  std::string said;
+};
+Ran run(const std::vector<std::string>& words) {
+  std::string command;
+  for (const std::string& w : words) command += quoted(w) + " ";
+  FILE* pipe = popen((command + "2>&1").c_str(), "r");
+  if (!pipe) throw SearchError(words[0] + " cannot be started");
+  Ran ran;
+  char buffer[4096];
+  for (size_t got; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) ran.said.append(buffer, got);
+  const int status = pclose(pipe);
+  ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  return ran;
+}
+
+std::string first_line(const std::string& text, const char* with) {
+  std::istringstream in(text);
+  std::string line, first;
+  while (std::getline(in, line)) {
+    if (line.find(with) != std::string::npos) return line;
+    if (first.empty()) first = line;
+  }
+  return first;
+}
+
+std::string size_text(const Problem& p) { return fmt::format("{}x{}x{}", p.m, p.n, p.k); }
+
+std::string nvcc() {
+  if (const char* named = std::getenv("GEN5_NVCC")) return named;
+  std::istringstream path(std::getenv("PATH") ? std::getenv("PATH") : "");
+  for (std::string folder; std::getline(path, folder, ':');)
+    if (access((folder + "/nvcc").c_str(), X_OK) == 0) return folder + "/nvcc";
+  const std::string usual = "/usr/local/cuda/bin/nvcc";
+  if (access(usual.c_str(), X_OK) == 0) return usual;
+  throw SearchError(
+      "kernels are compiled to be timed, and there is no nvcc on the path: set GEN5_NVCC to CUDA 13's, or take "
+      "--measure 0");
+}
+
+}  // namespace
+
+fs::path Bench::cache_folder() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME")) return fs::path(cache) / "gen5" / "search";
+  if (const char* home = std::getenv("HOME")) return fs::path(home) / ".cache" / "gen5" / "search";
+  return fs::path("gen5-search");
+}
+
+Bench::Bench(const Space& space, const Problem& problem, const Options& options)
+    : space_(space), problem_(problem), options_(options) {
+  if (options_.folder.empty()) options_.folder = cache_folder();
+  profile_ = read(read_profile(options_.machine).path);
+  std::error_code failed;
+  fs::create_directories(options_.folder, failed);
+  if (access(options_.folder.c_str(), W_OK) != 0)
+    throw SearchError(fmt::format("{} cannot be written; name another folder with --cache", options_.folder.string()));
+  const fs::path file = options_.folder / "results.jsonl";
+  std::ifstream in(file);
+  int number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    const json j = json::parse(line, nullptr, false);
+    if (!j.is_object() || !j.contains("key") || !j["key"].is_string() || !j.contains("cycles") ||
+        !j["cycles"].is_number())
+      throw SearchError(
+          fmt::format("{}, line {}: not a result that gen5 search has written. It was left as it is; "
+                      "delete the line, or name another folder with --cache",
+                      file.string(), number));
+    kept_[j["key"].get<std::string>()] = {j["cycles"].get<double>(), true};
+  }
+}
+
+std::string Bench::key(const Point& p) const {
+  const Problem any{256, 256, 256, problem_.in, problem_.out};
+  return fmt::format("{} {:016x} {:016x} {}", kVersion, hash(profile_), hash(program(space_, any, p)),
+                     size_text(problem_));
+}
+
+void Bench::keep(const std::string& key, const Time& t) {
+  const std::lock_guard lock(mutex_);
+  kept_[key] = {t.cycles, true};
+  std::ofstream out(options_.folder / "results.jsonl", std::ios::app);
+  out << json{{"key", key}, {"cycles", t.cycles}}.dump() + "\n" << std::flush;
+}
+
+fs::path Bench::build(const Point& p) {
+  const Problem any{256, 256, 256, problem_.in, problem_.out};
+  const std::string text = program(space_, any, p);
+  const std::string name = fmt::format("{:016x}", hash(text));
+  const fs::path binary = options_.folder / name;
+  if (fs::exists(binary)) return binary;
+  write_program(options_.folder, name + ".cu", text);
+  const fs::path part = options_.folder / fmt::format("{}.{}", name, getpid());
+  std::vector<std::string> words{nvcc(), "-diag-suppress", "177"};
+  std::istringstream options(compiler_options(space_.kind()));
+  for (std::string w; options >> w;) words.push_back(w);
+  for (const std::string& w :
+       {"-I" + options_.folder.string(), (options_.folder / (name + ".cu")).string(), std::string("-o"), part.string()})
+    words.push_back(w);
+  const Ran ran = run(words);
+  if (ran.code != 0)
+    throw SearchError(fmt::format("{} does not compile: {}", space_.text(p), first_line(ran.said, "error")));
+  fs::rename(part, binary);
+  return binary;
+}
+
+std::optional<Bench::Time> Bench::kept(const Point& p) {
+  const std::string name = key(p);
+  const std::lock_guard lock(mutex_);
+  if (const auto it = kept_.find(name); it != kept_.end()) return it->second;
+  return std::nullopt;
+}
+
+Bench::Time Bench::time(const Point& p) {
+  if (const auto known = kept(p)) return *known;
+  const fs::path binary = build(p);
+  const MachineSpec spec = load_profile(options_.machine);
+  const Ran ran = run({options_.gen5.string(), "run", "--machine", options_.machine, "--timing-only", "--clock",
+                       "highest", "--threads", "1", binary.string(), "--no-check", "--csv", "--repeat", "1",
+                       "--problem", size_text(problem_)});
+  // The line ends in the problem, the times in microseconds and a word.
+  const std::string numbers = fmt::format(",{},{},{},", problem_.m, problem_.n, problem_.k);
+  const size_t at = ran.said.find(numbers);
+  double us = 0;
+  if (ran.code != 0 || at == std::string::npos || std::sscanf(ran.said.c_str() + at + numbers.size(), "%lf", &us) != 1)
+    throw SearchError(fmt::format("{} does not run: {}", space_.text(p), first_line(ran.said, "error")));
+  const Time t{us * spec.clock_ghz * 1e3};
+  keep(key(p), t);
+  return t;
+}
+
+Problem scaled_down(const Problem& problem, const Point& p) {
+  const auto round_up = [](uint32_t x, uint32_t to) { return (x + to - 1) / to * to; };
+  const uint32_t rows = uint32_t(p.m) * p.cluster_m, columns = uint32_t(p.n) * p.cluster_n;
+  Problem small = problem;
+  small.m = 2 * rows + rows / 2 + 3;
+  small.n = round_up(3 * columns + columns / 2, 16 / problem.out_bytes()) + 16 / problem.out_bytes();
+  // A ring's round and a half for every part, and a block that K fills in part.
+  const uint32_t of_part = p.stages + p.stages / 2 + 1, step = 16 / problem.in_bytes();
+  small.k = (of_part * p.split - 1) * (p.block / problem.in_bytes()) + step;
+  return small;
+}
+
+Bench::Proof Bench::prove(const Point& p) {
+  Proof proof;
+  proof.problem = scaled_down(problem_, p);
+  const fs::path binary = build(p);
+  // The same machine with so few SMs that each has several tiles.
+  json profile = json::parse(profile_);
+  const uint32_t sms = 2 * p.ctas();
+  profile["device"]["sms"]["value"] = sms;
+  for (auto& [name, number] : profile["numbers"].items())
+    if (name.rfind("chip.cluster_sms.", 0) == 0) number["value"] = sms;
+  const fs::path machine = options_.folder / fmt::format("{}.{}.json", fs::path(options_.machine).stem().string(), sms);
+  std::ofstream(machine) << profile.dump();
+  const Ran ran =
+      run({options_.gen5.string(), "check", "--machine", machine.string(), "--show-output", "--werror", "--seeds", "2",
+           "--threads", "1", binary.string(), "--repeat", "1", "--problem", size_text(proof.problem)});
+  proof.right =
+      ran.code == 0 && ran.said.find(": right (") != std::string::npos && ran.said.find("wrong (") == std::string::npos;
+  proof.said = ran.said;
+  return proof;
+}
+
+}  // namespace tinygpu::search

@@ -1,0 +1,161 @@
+#include "common/tinygpu/search/emit.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
+#include <set>
+
+#include "common/tinygpu/search/texts.h"
+
+namespace tinygpu::search {
+namespace {
+
+std::string_view text_of(std::string_view path) {
+  for (const texts::File& f : texts::files())
+    if (f.path == path) return f.text;
+  throw SearchError(fmt::format("{} is not built in", path));
+}
+
+const char* enumerator(Epilogue e) {
+  return e == Epilogue::tma ? "tma" : e == Epilogue::tma_whole ? "tma_whole" : "direct";
+}
+const char* enumerator(Schedule s) {
+  return s == Schedule::serial ? "serial" : s == Schedule::persistent ? "persistent" : "launch_control";
+}
+
+std::string types(const Problem& p, Template t) {
+  const char* in = p.in == In::bf16 ? "bf16" : p.in == In::f16 ? "f16" : "e4m3";
+  std::string out = fmt::format(
+      "using In = {};   // {}\nusing Out = {};  // {}\n"
+      "constexpr auto kInType = CU_TENSOR_MAP_DATA_TYPE_{};\nconstexpr auto kOutType = CU_TENSOR_MAP_DATA_TYPE_{};\n"
+      "constexpr const char* kTypeName = \"{}\";\n",
+      p.in == In::fp8 ? "uint8_t" : "uint16_t", in, p.out == Out::f32 ? "float" : "uint16_t", name(p.out),
+      p.in == In::bf16  ? "BFLOAT16"
+      : p.in == In::f16 ? "FLOAT16"
+                        : "UINT8",
+      p.out == Out::bf16  ? "BFLOAT16"
+      : p.out == Out::f16 ? "FLOAT16"
+                          : "FLOAT32",
+      in);
+  if (t == Template::blackwell)
+    out += fmt::format(
+        "constexpr auto kElement = gen5::layout::Element::{};\nconstexpr auto kKind = gen5::layout::Kind::{};\n", in,
+        p.in == In::fp8 ? "f8f6f4" : "f16");
+  else
+    out += fmt::format("constexpr auto kType = gen5::ptx::WgmmaType::{};\n", in);
+  return out;
+}
+
+std::string constants(const Point& p, Template t) {
+  std::string out;
+  const auto number = [&](const char* name, uint32_t value, const char* what) {
+    out += fmt::format("{:<46}// {}\n", fmt::format("constexpr uint32_t {} = {};", name, value), what);
+  };
+  number("kRows", p.rows(), "of D, and of A, that a CTA has of a tile");
+  number("kTileN", p.n, "columns of D of a tile");
+  number("kBlockBytes", p.block, "of a row of A or B in a block of K");
+  number("kSpan", p.span, "bytes of the swizzle");
+  number("kStages", p.stages, "blocks in the ring");
+  number("kPair", p.pair, "CTAs that multiply together");
+  number("kClusterM", p.cluster_m, "tiles of a cluster along M: they share the block of B");
+  number("kClusterN", p.cluster_n, "along N: they share the block of A");
+  number("kBand", p.band, "cluster tiles along M that are walked before the next column");
+  number("kSplit", p.split, "parts of K");
+  if (t == Template::blackwell) {
+    number("kAccumulators", p.accumulators, "tiles that Tensor Memory holds");
+    number("kStoreBytes", p.store, "of a row of D that a warp stores at a time");
+  } else {
+    number("kGroups", p.consumers, "consumer warpgroups");
+    out += fmt::format("constexpr bool kPingPong = {};\n", p.ping_pong ? "true" : "false");
+  }
+  out +=
+      "enum class Epilogue { tma, tma_whole, direct };\nenum class Schedule { serial, persistent, launch_control };\n";
+  out += fmt::format("constexpr Epilogue kEpilogue = Epilogue::{};\nconstexpr Schedule kSchedule = Schedule::{};\n",
+                     enumerator(p.how()), enumerator(p.order()));
+  return out;
+}
+
+std::string includes(Template t) {
+  std::string out =
+      "#include <cuda.h>\n#include <cuda_runtime.h>\n\n#include <algorithm>\n#include <cstdint>\n#include <cstdio>\n"
+      "#include <cstdlib>\n#include <cstring>\n#include <string>\n#include <vector>\n\n";
+  const auto add = [&](std::initializer_list<const char*> names) {
+    for (const char* n : names) out += fmt::format("#include \"common/{}.h\"\n", n);
+  };
+  if (t == Template::blackwell)
+    add({"layout/instruction_descriptor", "layout/smem_descriptor", "layout/tensor_memory", "layout/tile",
+         "ptx/bulk_tensor", "ptx/cluster", "ptx/elect", "ptx/fence", "ptx/launch_control", "ptx/mbarrier",
+         "ptx/tcgen05_alloc", "ptx/tcgen05_commit", "ptx/tcgen05_ld_st", "ptx/tcgen05_mma"});
+  else
+    add({"layout/tile", "ptx/barrier", "ptx/bulk_tensor", "ptx/cluster", "ptx/fence", "ptx/mbarrier", "ptx/stmatrix",
+         "ptx/wgmma"});
+  return out;
+}
+
+std::set<std::string> included(std::string_view text) {
+  std::set<std::string> out;
+  const std::string_view begin = "#include \"";
+  for (size_t at = text.find(begin); at != text.npos; at = text.find(begin, at + 1)) {
+    const size_t from = at + begin.size();
+    out.emplace(text.substr(from, text.find('"', from) - from));
+  }
+  return out;
+}
+
+/// Under a name of its own first: other processes that search may read the file at the same time.
+void write(const std::filesystem::path& path, std::string_view text) {
+  std::error_code failed;
+  std::filesystem::create_directories(path.parent_path(), failed);
+  static std::atomic<int> number = 0;
+  const std::filesystem::path part = fmt::format("{}.{}.{}", path.string(), getpid(), number++);
+  std::ofstream out(part, std::ios::binary);
+  out << text;
+  if (!out.flush() || (std::filesystem::rename(part, path, failed), failed)) {
+    std::filesystem::remove(part, failed);
+    throw SearchError(fmt::format("{} cannot be written", path.string()));
+  }
+}
+
+}  // namespace
+
+std::string compiler_options(Template t) {
+  const char* arch = t == Template::blackwell ? "100a" : "90a";
+  return fmt::format("-std=c++20 -O2 -gencode arch=compute_{0},code=[compute_{0},sm_{0}] -cudart shared", arch);
+}
+
+std::string program(const Space& space, const Problem& problem, const Point& p, const std::string& about) {
+  const Template t = space.kind();
+  std::string out = fmt::format("// D[m × n] = A[m × k] · B[n × k]ᵀ, written by gen5 search for {}.\n//\n//   {}\n//\n",
+                                name(problem), space.text(p));
+  if (!about.empty()) out += about + "//\n";
+  out += fmt::format("//   nvcc {} -I. THIS.cu -o gemm\n//   ./gemm            checks and times; --help for more\n",
+                     compiler_options(t));
+  out += includes(t);
+  out += "\nnamespace {\n\n// ---- The point\n\n" + types(problem, t) + "\n" + constants(p, t);
+  out += fmt::format("constexpr const char* kPoint = \"{}\";\n", space.text(p));
+  out += fmt::format("struct Size {{\n  uint32_t m, n, k;\n}};\nconstexpr Size kDefault{{{}, {}, {}}};\n\n", problem.m,
+                     problem.n, problem.k);
+  out += text_of("common/kernels/gemm_begin.cuh");
+  out += "\n// ---- The kernel\n//\n";
+  out += text_of(t == Template::blackwell ? "common/kernels/gemm_blackwell.cuh" : "common/kernels/gemm_hopper.cuh");
+  out += "\n";
+  out += text_of("common/kernels/gemm_main.cuh");
+  return out;
+}
+
+void write_program(const std::filesystem::path& folder, const std::string& name, const std::string& text) {
+  write(folder / name, text);
+  std::set<std::string> todo = included(text), done;
+  while (!todo.empty()) {
+    const std::string path = *todo.begin();
+    todo.erase(todo.begin());
+    if (!done.insert(path).second) continue;
+    const std::string_view header = text_of(path);
+    if (!std::filesystem::exists(folder / path)) write(folder / path, header);
+    for (const std::string& next : included(header)) todo.insert(next);
+  }
+}
+
+}  // namespace tinygpu::search

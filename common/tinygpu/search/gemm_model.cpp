@@ -1,0 +1,378 @@
+#include "common/tinygpu/search/gemm_model.h"
+
+#include <array>
+#include <deque>
+
+namespace tinygpu::search {
+namespace {
+
+constexpr uint32_t kMostStages = 16, kSampledWaves = 8;
+
+/// Registers of a thread of Hopper's template, as ptxas 13.0 has them. One consumer takes what it needs: its
+/// accumulators and some 28 more (60, 92, 154 for 64 rows by 64, 128, 256 columns). More share all that an SM has.
+uint32_t thread_registers(const MachineSpec& spec, const Point& p) {
+  const uint32_t most = std::min(255u, spec.registers_per_sm / (128 * (1 + p.consumers)) / 8 * 8);
+  return p.consumers > 1 ? most : std::min(most, ceil_div(p.m / 64 * p.n / 2 + 28, 8) * 8);
+}
+
+}  // namespace
+
+namespace {
+
+/// Rows of a box in a matrix whose rows lie `pitch` bytes apart, as L2 sees them.
+struct Box {
+  uint32_t span, pitch;
+  /// Of a row, in the mean: pieces of `unit` bytes of memory that it touches.
+  double touched(uint32_t unit) const {
+    uint32_t count = 0;
+    constexpr uint32_t kRows = 8;  // multiples of 16 bytes: the pattern comes again
+    for (uint32_t r = 0; r < kRows; ++r) count += ceil_div(r * pitch % unit + span, unit);
+    return double(count) / kRows;
+  }
+  double pieces() const { return touched(128); }
+  double l2_bytes(double least) const { return touched(uint32_t(least)) * least; }
+};
+
+}  // namespace
+
+/// What the roles of one SM know of the product.
+struct GemmModel::Plan {
+  Point p;
+  const Numbers* n;
+  uint32_t tiles, clusters, slots, waves, blocks;  // blocks of a tile, or of a part of one
+  Load load;
+  double mma_instructions;  // of a block, of one who multiplies
+  Cycles mma_interval, mma_latency, mma_batch;
+  Cycles release;      // what a stage's being read takes to the one who loads it, beside the arrive
+  double store_bytes;  // of a box of all warps of the epilogue, or of a consumer
+  uint32_t boxes;      // of a tile, or of a consumer's share
+  double registers;    // of a thread, a box
+  bool reduces, by_threads;
+  double piece;              // bytes of a row that threads store at once; 0: TMA
+  Cycles write_share;        // of L2, a box
+  std::vector<Shares> wave;  // of each wave that is simulated
+  uint32_t skipped = 0;      // waves that are not: each as long as those in the middle
+};
+
+GemmModel::Plan GemmModel::plan(const Point& p) const {
+  const Numbers& n = numbers_;
+  const bool blackwell = kind_ == Template::blackwell;
+  Plan plan{};
+  plan.p = p;
+  plan.n = &n;
+  const uint32_t rows = tile_rows(problem_, p), columns = tile_columns(problem_, p);
+  plan.tiles = rows * columns * p.split;
+  plan.blocks = blocks_of_part(problem_, p);
+
+  // CTAs of an SM, and clusters of the chip.
+  const uint32_t shared = shared_bytes(kind_, problem_, p), threads = blackwell ? 192 : 128 * (1 + p.consumers);
+  plan.slots = 1;
+  if (p.order() != Schedule::persistent) {
+    plan.slots =
+        std::min(spec_.shared_per_sm / (shared + spec_.reserved_shared_per_block), spec_.max_threads_per_sm / threads);
+    if (blackwell) {
+      uint32_t allocated = 32;
+      while (allocated < tensor_columns(p)) allocated *= 2;
+      plan.slots = std::min(plan.slots, 512 / allocated);
+    } else {
+      plan.slots = std::min(plan.slots, spec_.registers_per_sm / (threads * thread_registers(spec_, p)));
+    }
+    plan.slots = std::max(plan.slots, 1u);
+  }
+  uint32_t sms = uint32_t(spec_.sms);
+  if (p.ctas() > 1) sms = uint32_t(spec_.number("chip.cluster_sms." + std::to_string(p.ctas())));
+  plan.clusters = std::max(1u, sms / p.ctas());
+  const uint32_t at_once = plan.clusters * plan.slots;
+  plan.waves = ceil_div(plan.tiles, at_once);
+
+  // A block's load, of one CTA.
+  const uint32_t spans = p.block / p.span, pitch = problem_.k * problem_.in_bytes();
+  const Box box{p.span, pitch};
+  Load& load = plan.load;
+  load = {double(p.stage_bytes()), 0, 0, 0, 2 * spans, p.ctas() > p.pair};
+  // Of the CTA that has most of the rows outside, if all tiles have them.
+  const auto loads = [&](uint32_t own, uint32_t all, uint32_t outside) {
+    const uint32_t empty = std::min(all, outside), own_rows = own - std::min(own, empty);
+    load.pieces += double(all - empty) * spans * box.pieces();
+    if (own < all) load.filled += double(empty) * spans * ceil_div(p.span, 64);
+    load.asked += own_rows * spans * std::max(box.pieces() / n.tma_rows, p.span / n.tma_bytes);
+  };
+  const uint32_t cluster_rows = p.m * p.cluster_m, cluster_columns = p.n * p.cluster_n;
+  const uint32_t below = cluster_rows - std::min(cluster_rows, problem_.m),
+                 beyond = cluster_columns - std::min(cluster_columns, problem_.n);
+  loads(p.rows() / p.cluster_n, p.rows(), below);
+  loads(p.rows_b() / p.cluster_m, p.rows_b(), beyond);
+
+  // Its multiplication.
+  const double steps = p.block / 32.0;
+  if (blackwell) {
+    const bool pair = p.pair == 2;
+    const double m = std::min<uint32_t>(p.rows(), 128);  // of a CTA
+    plan.mma_instructions = steps * (p.rows() / m);
+    plan.mma_interval = std::max(p.n / n.columns, (32.0 * m + 32.0 * p.n / p.pair) / n.operand_bytes);
+    if (pair) plan.mma_interval = std::max(plan.mma_interval, n.pair_interval + p.n / 8.0);
+    plan.mma_latency = pair ? n.mma_pair : m == 64 ? n.mma_m64 : n.mma_m128;
+    const uint32_t store_columns = p.store / problem_.out_bytes(), bands = p.rows() / uint32_t(m);
+    plan.boxes = bands * p.n / store_columns;
+    plan.store_bytes = m * p.store;
+    plan.registers = store_columns;
+  } else {
+    const uint32_t bands = p.m / (p.ping_pong ? 1u : p.consumers) / 64;
+    plan.mma_instructions = steps * bands;
+    plan.mma_interval = std::max(p.n / n.columns, (32.0 * 64 + 32.0 * p.n) / n.operand_bytes);
+    plan.mma_latency = n.wgmma_wait;
+    plan.mma_batch = n.wgmma_batch;
+    const bool whole = p.how() == Epilogue::tma_whole || p.how() == Epilogue::direct;
+    const uint32_t store_columns = whole ? p.n : 128 / problem_.out_bytes();
+    plan.boxes = bands * p.n / store_columns;
+    plan.store_bytes = 64.0 * store_columns * problem_.out_bytes();
+    plan.registers = store_columns / 2.0;
+  }
+  plan.release = p.ctas() > p.pair ? n.remote : 0;
+  plan.by_threads = p.how() == Epilogue::direct;
+  plan.reduces = p.split > 1;
+  plan.piece = !plan.by_threads ? 0 : blackwell ? 16 : 8 * problem_.out_bytes();
+
+  // What all SMs take of L2 and of device memory for a block, wave by wave. Tiles come in bands.
+  const uint32_t band = std::min<uint32_t>(p.band, rows);
+  const double a_bytes = double(p.m) * p.cluster_m * p.block, b_bytes = double(p.n) * p.cluster_n * p.block;
+  const double matrix = (double(problem_.m) + problem_.n) * problem_.k * problem_.in_bytes();
+  const auto shares = [&](uint32_t index) {
+    const uint32_t first = index * at_once, last = std::min(plan.tiles, first + at_once);
+    const double active = last - first;
+    const uint32_t from = first / p.split, to = ceil_div(last, p.split), per_band = band * columns;
+    const uint32_t bands = (to - 1) / per_band - from / per_band + 1;
+    const double distinct_rows = std::min<double>({double(bands) * band, double(to - from), double(rows)});
+    const double distinct_columns = std::min<double>(columns, ceil_div(to - from, band) + (bands == 1 ? 0 : 1));
+    const double parts = p.split;
+    const double unique = parts * (distinct_rows * a_bytes + distinct_columns * b_bytes);
+    const double total = active * (cluster_rows - below + cluster_columns - beyond) * p.block;
+    Shares s;
+    // A slice of L2 gives so many bytes a request at least. SMs that ask for the same whole lines at about the same
+    // time share some of the answers; the CTAs of a cluster have shared them before.
+    const bool shares_lines = p.span >= 128 && p.ctas() == p.pair && unique < total;
+    s.l2 = total * box.l2_bytes(n.l2_read_least) / p.span / (shares_lines ? n.l2_tile_bytes : n.l2_bytes) / plan.slots;
+    s.outside = active * (below + beyond) * p.block / n.l2_outside_bytes / plan.slots;
+    // Rows and columns that no earlier wave has brought, or that L2 has lost since. What L2 keeps is there from the
+    // launch before.
+    const bool kept = matrix <= n.l2_keeps;
+    const bool new_band = from % per_band < at_once / p.split || index == 0;
+    const double fresh = kept ? 0 : parts * ((new_band ? distinct_rows * a_bytes : 0) + distinct_columns * b_bytes);
+    s.dram = fresh / n.dram_bytes / plan.slots;
+    s.from_dram = fresh > 0;
+    return s;
+  };
+  if (plan.waves <= kSampledWaves) {
+    for (uint32_t w = 0; w < plan.waves; ++w) plan.wave.push_back(shares(w));
+  } else {
+    for (uint32_t w = 0; w < kSampledWaves / 2; ++w) plan.wave.push_back(shares(w));
+    for (uint32_t w = 1; w < kSampledWaves / 2; ++w) plan.wave.push_back(shares(plan.waves / 2 + w));
+    plan.wave.push_back(shares(plan.waves - 1));
+    plan.skipped = plan.waves - kSampledWaves;
+  }
+  const double writers = std::min<double>(plan.tiles, at_once) * p.ctas();
+  const double written =
+      plan.piece > 0 ? plan.store_bytes / plan.piece * std::max(plan.piece, n.l2_write_least) : plan.store_bytes;
+  plan.write_share = written * writers / n.l2_write_bytes / plan.slots;
+  if (plan.reduces) {
+    // L2 adds sector by sector. Threads bring half of a sector's words, and then the others.
+    const double sectors = plan.store_bytes / 32 * (plan.by_threads ? 2 : 1);
+    plan.write_share = std::max(plan.write_share, sectors * writers * n.l2_atomic_sector / plan.slots);
+  }
+  return plan;
+}
+
+namespace {
+
+/// The barriers of a CTA that stays, or of one CTA after the other in the same place.
+struct Cta {
+  std::array<Barrier, kMostStages> full, empty;
+  std::array<Barrier, 2> accumulated, drained, turn;
+  Barrier born;  // a CTA in this place
+  Cycles for_loads = 0, for_epilogue = 0, other = 0;
+  std::vector<Cycles> stored;  // when each wave's tile was
+};
+
+template <class Plan>
+Role produce(TinyMachine& m, const Plan& plan, Cta& cta) {
+  uint32_t at = 0;
+  Cycles waited = 0;
+  for (uint32_t w = 0; w < plan.wave.size(); ++w) {
+    if (w == 0 || plan.p.order() == Schedule::serial) {
+      co_await m.wait(cta.born, w + 1, waited);
+      co_await m.begin_cta(m.now() + (w == 0 ? plan.n->first_access + plan.n->map_fetch : 0), plan.p.ctas() > 1);
+    } else if (plan.p.order() == Schedule::launch_control) {
+      co_await m.claim();
+    }
+    for (uint32_t block = 0; block < plan.blocks; ++block, ++at) {
+      const uint32_t stage = at % plan.p.stages;
+      co_await m.wait(cta.empty[stage], at / plan.p.stages, waited);
+      co_await m.load_tile(plan.load, plan.wave[w], cta.full[stage]);
+    }
+  }
+}
+
+template <class Plan>
+Role multiply(TinyMachine& m, const Plan& plan, Cta& cta) {
+  uint32_t at = 0;
+  for (uint32_t w = 0; w < plan.wave.size(); ++w) {
+    const uint32_t into = w % plan.p.accumulators;
+    co_await m.wait(cta.drained[into], w / plan.p.accumulators, cta.for_epilogue);
+    for (uint32_t block = 0; block < plan.blocks; ++block, ++at) {
+      const uint32_t stage = at % plan.p.stages;
+      co_await m.wait(cta.full[stage], at / plan.p.stages + 1, cta.for_loads);
+      co_await m.mma_tile(plan.mma_instructions, plan.mma_interval);
+      m.commit(cta.empty[stage], plan.mma_latency + plan.release);
+    }
+    m.commit(cta.accumulated[into], plan.mma_latency);
+  }
+}
+
+template <class Plan>
+Role drain(TinyMachine& m, const Plan& plan, Cta& cta) {
+  for (uint32_t w = 0; w < plan.wave.size(); ++w) {
+    const uint32_t from = w % plan.p.accumulators;
+    co_await m.wait(cta.accumulated[from], w / plan.p.accumulators + 1, cta.other);
+    for (uint32_t box = 0; box < plan.boxes; ++box) {
+      co_await m.load_accumulator(plan.registers);
+      if (!plan.by_threads) {
+        co_await m.wait_stored(plan.store_bytes);
+        co_await m.stage_tile(plan.store_bytes, 2 * plan.registers);
+      }
+      co_await m.store_tile(plan.store_bytes, plan.piece, plan.reduces, plan.write_share);
+    }
+    m.arrive(cta.drained[from]);
+    cta.stored.push_back(m.now());
+    if (plan.p.order() == Schedule::serial) {
+      co_await m.wait_stored(0);
+      co_await m.end_cta();
+      m.arrive(cta.born, plan.n->launch_refill);
+    }
+  }
+  co_await m.wait_stored(0);
+  co_await m.end_cta();
+}
+
+/// A consumer warpgroup of Hopper multiplies and stores.
+template <class Plan>
+Role consume(TinyMachine& m, const Plan& plan, Cta& cta, uint32_t group) {
+  const bool turns = plan.p.ping_pong;
+  for (uint32_t w = turns ? group : 0, mine = 0; w < plan.wave.size(); w += turns ? 2 : 1, ++mine) {
+    if (turns) co_await m.wait(cta.turn[group], mine + 1, cta.other);
+    uint32_t at = w * plan.blocks, previous = 0;
+    Cycles before = 0;
+    for (uint32_t block = 0; block < plan.blocks; ++block, ++at) {
+      const uint32_t stage = at % plan.p.stages;
+      Cycles waited = 0;
+      co_await m.wait(cta.full[stage], at / plan.p.stages + 1, waited);
+      if (group == 0 || turns) cta.for_loads += waited;
+      co_await m.mma_tile(plan.mma_instructions, plan.mma_interval, plan.mma_batch);
+      const Cycles end = m.tensor_free();
+      if (block > 0) {
+        co_await m.done(before);
+        m.arrive(cta.empty[previous], plan.release);
+      }
+      before = end;
+      previous = stage;
+    }
+    if (turns) m.arrive(cta.turn[group ^ 1]);
+    co_await m.done(before);
+    m.arrive(cta.empty[previous], plan.release);
+    for (uint32_t box = 0; box < plan.boxes; ++box) {
+      if (!plan.by_threads) {
+        co_await m.wait_stored(plan.p.how() == Epilogue::tma_whole ? 0 : plan.store_bytes);
+        co_await m.stage_tile(plan.store_bytes, 2 * plan.registers);
+      }
+      co_await m.store_tile(plan.store_bytes, plan.piece, plan.reduces, plan.write_share);
+    }
+    if (group == 0 || turns) cta.stored.push_back(m.now());
+    if (plan.p.order() == Schedule::serial) {
+      co_await m.wait_stored(0);
+      co_await m.end_cta();
+      m.arrive(cta.born, plan.n->launch_refill);
+    }
+  }
+  co_await m.wait_stored(0);
+  co_await m.end_cta();
+}
+
+}  // namespace
+
+Estimate GemmModel::estimate(const Point& p) const {
+  const Plan plan = this->plan(p);
+  std::deque<Cta> ctas(plan.slots);
+  TinyMachine m(numbers_);
+  const uint32_t readers = kind_ == Template::hopper && !p.ping_pong ? p.consumers : 1;
+  for (Cta& cta : ctas) {
+    for (Barrier& b : cta.empty) b.count = b.pending = readers;
+    cta.born.count = cta.born.pending = 1;
+    if (kind_ == Template::hopper && p.order() == Schedule::serial) cta.born.count = p.consumers;
+    m.arrive(cta.born, numbers_.launch + numbers_.launch_cta);
+    m.add(produce(m, plan, cta));
+    if (kind_ == Template::blackwell) {
+      m.add(multiply(m, plan, cta));
+      m.add(drain(m, plan, cta));
+    } else {
+      if (p.ping_pong) m.arrive(cta.turn[0]);
+      for (uint32_t g = 0; g < p.consumers; ++g) m.add(consume(m, plan, cta, g));
+    }
+  }
+  Cycles cycles = m.run() + numbers_.launch_end;
+  // Parts are added to zeros, which a fill has written before.
+  if (p.split > 1)
+    cycles += double(problem_.m) * problem_.n * problem_.out_bytes() / numbers_.fill_bytes + numbers_.launch;
+  double scale = 1;
+  if (plan.skipped) {
+    // The waves between are as long as those in the middle.
+    const std::vector<Cycles>& stored = ctas.front().stored;
+    const size_t last = stored.size() - 2, half = last / 2;
+    const Cycles each = (stored[last] - stored[half]) / double(last - half);
+    scale = 1 + plan.skipped * each / cycles;
+    cycles *= scale;
+  }
+  Estimate e;
+  e.cycles = cycles;
+  e.waves = plan.waves;
+  e.clusters = plan.clusters;
+  e.slots = plan.slots;
+  const TinyMachine::Busy busy = m.busy();
+  e.tensor = busy.tensor * scale / cycles;
+  for (const Cta& cta : ctas) {
+    e.loads += cta.for_loads * scale / cycles / double(ctas.size());
+    e.epilogue += cta.for_epilogue * scale / cycles / double(ctas.size());
+  }
+  if (kind_ == Template::hopper) e.epilogue = std::max(0.0, 1 - e.tensor - e.loads);
+  const struct {
+    Cycles busy;
+    const char* name;
+  } ways[] = {{busy.l2, "loads (L2)"},
+              {busy.outside, "loads (outside rows)"},
+              {busy.dram, "loads (device memory)"},
+              {busy.tma, "loads (TMA)"},
+              {busy.issue, "loads (issue)"}};
+  const auto way =
+      std::max_element(std::begin(ways), std::end(ways), [](const auto& a, const auto& b) { return a.busy < b.busy; });
+  const double rest = 1 - e.tensor - e.loads - e.epilogue;
+  e.limit = e.tensor > 0.5 ? "tensor core"
+            : e.loads >= e.epilogue && e.loads >= rest
+                ? (way->busy * scale > 0.6 * cycles ? way->name : "loads (latency)")
+            : e.epilogue >= rest ? "epilogue"
+                                 : "starts and ends";
+  return e;
+}
+
+Cycles GemmModel::least(const Point& p) const {
+  const Numbers& n = numbers_;
+  const uint32_t sms = uint32_t(spec_.sms), tiles = tile_rows(problem_, p) * tile_columns(problem_, p) * p.split;
+  const double each = ceil_div(tiles, std::max(1u, sms / p.ctas()));
+  const bool blackwell = kind_ == Template::blackwell;
+  const double m = blackwell ? std::min<uint32_t>(p.rows(), 128) : 64;
+  const double instructions = p.block / 32.0 * p.rows() / m;
+  const Cycles multiply = instructions * p.n / n.columns;
+  Cycles load = p.stage_bytes() / std::min(n.sm_bytes, n.tma_bytes);
+  // The producers of several CTAs of an SM ask side by side.
+  if (p.order() == Schedule::persistent) load = std::max(load, 2.0 * (p.block / p.span) * n.tma_issue_load);
+  return n.launch + n.launch_cta + n.launch_end + each * blocks_of_part(problem_, p) * std::max(multiply, load);
+}
+
+}  // namespace tinygpu::search

@@ -1,0 +1,212 @@
+#include "common/tinygpu/search/legality.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/tinygpu/diagnosis/diagnoses.h"
+
+namespace tinygpu::search {
+namespace {
+
+constexpr uint32_t kTensorColumns = 512, kMostBoxRows = 256;
+
+/// Columns of D in a box of its store.
+uint32_t store_columns(const Legal& l, const Point& p) { return p.store / l.problem.out_bytes(); }
+
+/// 64-row bands of a consumer's accumulator.
+uint32_t bands(const Point& p) { return p.m / (p.ping_pong ? 1u : p.consumers) / 64; }
+
+/// Registers of a thread that ptxas has for consumers: what the CTA's threads share, and what setmaxnreg gives them.
+uint32_t compiled_registers(const Legal& l, const Point& p) {
+  return std::min(255u, l.spec.registers_per_sm / (128 * (1 + p.consumers)) / 8 * 8);
+}
+/// A wgmma's accumulator is N / 2 registers, and ptxas 13.0 keeps 26 more beside one.
+uint32_t instruction_registers(const Point& p) { return p.n / 2u + 26; }
+
+const Rule kBlackwell[] = {
+    {"mma-shape", "instruction-descriptor", nullptr,
+     [](const Legal&, const Point& p) { return p.pair == 2 && p.rows() < 128; },
+     [](const Legal&, const Point& p) {
+       return fmt::format("a pair of the template multiplies 256 rows by M = 256, and a tile of {} leaves each CTA {}",
+                          p.m, p.rows());
+     },
+     "a pair has M = 256"},
+    {"pair-cluster", nullptr, "The CTAs of a pair are the cluster; the template does not multicast between pairs.",
+     [](const Legal&, const Point& p) { return p.pair == 2 && p.cluster_m * p.cluster_n > 1; },
+     [](const Legal&, const Point& p) { return fmt::format("cta=2 with cluster={}x{}", p.cluster_m, p.cluster_n); },
+     "a pair has M = 256 and takes the cluster"},
+    {"tensor-memory", "alloc-granularity", nullptr,
+     [](const Legal&, const Point& p) { return tensor_columns(p) > kTensorColumns; },
+     [](const Legal&, const Point& p) {
+       return fmt::format("{} accumulator{} of {} rows by {} columns take {} columns of Tensor Memory, which has {}",
+                          p.accumulators, p.accumulators == 1 ? "" : "s", p.rows(), p.n, tensor_columns(p),
+                          kTensorColumns);
+     },
+     "alloc-granularity"},
+    {"same-kernel: accumulators", nullptr, "A CTA with one tile never uses a second accumulator.",
+     [](const Legal&, const Point& p) { return p.accumulators > 1 && p.order() == Schedule::serial; },
+     [](const Legal&, const Point& p) { return fmt::format("schedule=serial with accumulators={}", p.accumulators); },
+     nullptr},
+};
+
+const Rule kHopper[] = {
+    {"consumer-rows", nullptr, "Each consumer has a multiple of 64 rows: wgmma has M = 64.",
+     [](const Legal&, const Point& p) { return p.m % (64 * (p.ping_pong ? 1 : p.consumers)) != 0; },
+     [](const Legal&, const Point& p) {
+       return fmt::format("{} consumers share {} rows: {:.1f} for each", p.consumers, p.m, double(p.m) / p.consumers);
+     },
+     "static assertion"},
+    {"one-stage", "deadlock", "A consumer holds one block while it asks for the next: there are two stages.",
+     [](const Legal& l, const Point& p) { return p.stages < 2 && blocks_of_part(l.problem, p) > 1; },
+     [](const Legal&, const Point&) {
+       return std::string(
+           "a consumer gives a stage back when the next block is on its way through the tensor core, and "
+           "with stages=1 that block has no room");
+     },
+     "deadlock"},
+    {"registers", nullptr, "A wgmma and what is kept beside it fit the registers that a thread of the CTA has.",
+     [](const Legal& l, const Point& p) { return instruction_registers(p) > compiled_registers(l, p); },
+     [](const Legal& l, const Point& p) {
+       return fmt::format("N = {} needs {} registers beside {} others, and {} consumers leave {} a thread", p.n,
+                          p.n / 2, instruction_registers(p) - p.n / 2, p.consumers, compiled_registers(l, p));
+     },
+     "Insufficient registers"},
+    {"accumulator-registers", nullptr, "The accumulators of a consumer stay in registers.",
+     [](const Legal&, const Point& p) { return bands(p) * p.n / 2 > (p.consumers == 3 ? 128u : 192u); },
+     [](const Legal&, const Point& p) {
+       return fmt::format("{} rows by {} columns are {} registers of each thread, and {} can be kept", bands(p) * 64,
+                          p.n, bands(p) * p.n / 2, p.consumers == 3 ? 128 : 192);
+     },
+     "serialized due to insufficient register|Insufficient registers"},
+    {"ping-pong-turns", nullptr, "Two consumers that take turns need a CTA with more than one tile.",
+     [](const Legal&, const Point& p) { return p.ping_pong && p.order() == Schedule::serial; },
+     [](const Legal&, const Point&) { return std::string("consumers=2pingpong with schedule=serial"); }, nullptr},
+};
+
+const Rule kCommon[] = {
+    {"box-rows", "tensor-map", nullptr, [](const Legal&, const Point& p) { return p.rows() > kMostBoxRows; },
+     [](const Legal&, const Point& p) {
+       return fmt::format("a box of A has {} rows, and a dimension of a box at most {}", p.rows(), kMostBoxRows);
+     },
+     "tensor-map|failed with code 1"},
+    {"swizzle-span", nullptr, "A block of K is whole spans of the swizzle, each a box.",
+     [](const Legal&, const Point& p) { return p.span > p.block; },
+     [](const Legal&, const Point& p) {
+       return fmt::format("a block of {} bytes a row has no span of {}", p.block, p.span);
+     },
+     "deadlock|mbarrier"},
+    {"cluster-size", "launch-refused", nullptr,
+     [](const Legal& l, const Point& p) { return p.ctas() > l.spec.portable_cluster; },
+     [](const Legal& l, const Point& p) {
+       return fmt::format("a cluster of {} CTAs, and {} is what every part takes without opting in", p.ctas(),
+                          l.spec.portable_cluster);
+     },
+     "launch-refused|failed with code"},
+    {"store-box", nullptr, "The boxes in which TMA stores D fill the tile.",
+     [](const Legal& l, const Point& p) {
+       return (l.kind == Template::blackwell || p.how() != Epilogue::direct) && p.n % store_columns(l, p) != 0;
+     },
+     [](const Legal& l, const Point& p) {
+       return fmt::format("{} columns are no multiple of a box's {}: {} bytes of {}", p.n, store_columns(l, p), p.store,
+                          name(l.problem.out));
+     },
+     "the boxes of D fill the tile"},
+    {"split-type", "tensor-reduce-type", "Parts of K are added up in f32.",
+     [](const Legal& l, const Point& p) { return p.split > 1 && l.problem.out != Out::f32; },
+     [](const Legal& l, const Point& p) {
+       return fmt::format("split={} with {} results", p.split, name(l.problem.out));
+     },
+     "wrong|error"},
+    {"split-blocks", nullptr, "Every part of a split K has a block.",
+     [](const Legal& l, const Point& p) {
+       return (p.split - 1u) * blocks_of_part(l.problem, p) >= blocks(l.problem, p);
+     },
+     [](const Legal& l, const Point& p) {
+       return fmt::format("K = {} is {} block{} of {} bytes, in {} parts", l.problem.k, blocks(l.problem, p),
+                          blocks(l.problem, p) == 1 ? "" : "s", p.block, p.split);
+     },
+     "wrong|deadlock|mbarrier|error"},
+    {"shared-memory", "attribute-refused", nullptr,
+     [](const Legal& l, const Point& p) { return shared_bytes(l.kind, l.problem, p) > l.spec.shared_per_block_optin; },
+     [](const Legal& l, const Point& p) {
+       return fmt::format("{} stages of {} bytes and what stands beside them are {} bytes, and a CTA has {}", p.stages,
+                          p.stage_bytes(), shared_bytes(l.kind, l.problem, p), l.spec.shared_per_block_optin);
+     },
+     "failed with code 1|attribute-refused"},
+    {"same-kernel: band", nullptr, "A band as high as the matrix is as good as any higher one.",
+     [](const Legal& l, const Point& p) {
+       const uint32_t rows = tile_rows(l.problem, p);
+       return (p.band == 16 && rows <= 8) || (p.band == 8 && rows <= 4) || (p.band == 4 && rows <= 1);
+     },
+     [](const Legal& l, const Point& p) {
+       return fmt::format("band={} with {} cluster tile{} along M", p.band, tile_rows(l.problem, p),
+                          tile_rows(l.problem, p) == 1 ? "" : "s");
+     },
+     nullptr},
+};
+
+}  // namespace
+
+std::vector<const Rule*> rules(Template t) {
+  std::vector<const Rule*> out;
+  const auto add = [&](const auto& table) {
+    for (const Rule& r : table) out.push_back(&r);
+  };
+  if (t == Template::blackwell)
+    add(kBlackwell);
+  else
+    add(kHopper);
+  add(kCommon);
+  return out;
+}
+
+std::string_view sentence(const Rule& rule) {
+  if (rule.text) return rule.text;
+  const diagnosis::CodeInfo* info = rule.code ? diagnosis::find_code(rule.code) : nullptr;
+  return info ? info->rule.text : std::string_view();
+}
+
+const Rule* broken(const std::vector<const Rule*>& rules, const Legal& legal, const Point& p) {
+  const auto r = std::find_if(rules.begin(), rules.end(), [&](const Rule* rule) { return rule->breaks(legal, p); });
+  return r == rules.end() ? nullptr : *r;
+}
+
+std::optional<std::string> impossible(const Problem& p) {
+  if (!p.m || !p.n || !p.k) return "--m, --n and --k are at least 1";
+  if (p.m > 1u << 20 || p.n > 1u << 20 || p.k > 1u << 20) return "--m, --n and --k are at most 1048576";
+  const auto row = [](const char* option, uint32_t value, uint32_t bytes) -> std::optional<std::string> {
+    const uint32_t step = 16 / bytes;
+    if (value % step == 0) return std::nullopt;
+    return fmt::format(
+        "{} {} is not taken: a row has {} byte{} an element, and TMA takes rows of a multiple of 16 "
+        "bytes. Take {} or {}",
+        option, value, bytes, bytes == 1 ? "" : "s", std::max(step, value / step * step), (value / step + 1) * step);
+  };
+  if (auto why = row("--k", p.k, p.in_bytes())) return why;
+  return row("--n", p.n, p.out_bytes());
+}
+
+uint32_t shared_bytes(Template t, const Problem& problem, const Point& p) {
+  const auto round_up = [](uint32_t x, uint32_t to) { return ceil_div(x, to) * to; };
+  uint32_t bytes = p.stages * p.stage_bytes();
+  if (t == Template::blackwell) {
+    const uint32_t warp_rows = (p.rows() < 128 ? 64 : 128) / 4;
+    const uint32_t box = p.how() == Epilogue::direct ? 16 : warp_rows * p.store;
+    bytes += 4 * 2 * box + 2 * 16;                                 // boxes, claims
+    bytes += 8 * (2 * p.stages + 2 * p.accumulators + 2 * 2) + 4;  // barriers, where Tensor Memory is
+  } else {
+    const uint32_t boxes = p.how() == Epilogue::tma ? 2 : p.n * problem.out_bytes() / 128;         // of 64 rows
+    bytes += p.consumers * (p.how() == Epilogue::direct ? 16 : boxes * 64 * 128) + 16 * p.stages;  // and barriers
+  }
+  return round_up(bytes, 1024);
+}
+
+uint32_t tensor_columns(const Point& p) { return p.accumulators * ceil_div(p.rows(), 128) * p.n; }
+
+uint32_t blocks(const Problem& problem, const Point& p) { return ceil_div(problem.k * problem.in_bytes(), p.block); }
+uint32_t blocks_of_part(const Problem& problem, const Point& p) { return ceil_div(blocks(problem, p), p.split); }
+uint32_t tile_rows(const Problem& problem, const Point& p) { return ceil_div(problem.m, p.m * p.cluster_m); }
+uint32_t tile_columns(const Problem& problem, const Point& p) { return ceil_div(problem.n, p.n * p.cluster_n); }
+
+}  // namespace tinygpu::search

@@ -1,0 +1,53 @@
+// Which points of a space are kernels at all: one table of rules. A rule that the machine has carries the code of the
+// diagnosis that a kernel which breaks it ends in, and that code's sentence; a rule of the template says what the
+// template cannot do; a rule of the problem, what this product does not allow.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/tinygpu/search/space.h"
+
+namespace tinygpu::search {
+
+/// What a rule looks at.
+struct Legal {
+  const MachineSpec& spec;
+  Template kind;
+  Problem problem;
+};
+
+struct Rule {
+  const char* name;  // "shared-memory"
+  const char* code;  // of the diagnosis table, or null
+  const char* text;  // what is asked, in a sentence
+  bool (*breaks)(const Legal&, const Point&);
+  /// With the point's numbers.
+  std::string (*why)(const Legal&, const Point&);
+  /// What a kernel that breaks it ends in: a regular expression for what nvcc or the run prints. Null where nothing
+  /// fails, since the point only names a kernel that another one names.
+  const char* fails;
+};
+
+/// The rules of a template, in the order in which they are asked.
+std::vector<const Rule*> rules(Template t);
+/// The sentence of the rule's diagnosis, or its own text.
+std::string_view sentence(const Rule& rule);
+/// The first rule that the point breaks, or null.
+const Rule* broken(const std::vector<const Rule*>& rules, const Legal& legal, const Point& p);
+
+/// Why no kernel of the template computes the problem at all, or nothing.
+std::optional<std::string> impossible(const Problem& p);
+
+/// Bytes of shared memory that the template's kernel asks for.
+uint32_t shared_bytes(Template t, const Problem& problem, const Point& p);
+/// Columns of Tensor Memory that accumulators take.
+uint32_t tensor_columns(const Point& p);
+/// Blocks of K, and those of the largest part where it is split.
+uint32_t blocks(const Problem& problem, const Point& p);
+uint32_t blocks_of_part(const Problem& problem, const Point& p);
+/// Cluster tiles along M and N.
+uint32_t tile_rows(const Problem& problem, const Point& p);
+uint32_t tile_columns(const Problem& problem, const Point& p);
+
+}  // namespace tinygpu::search

@@ -1,0 +1,107 @@
+// What is searched: a product, and the kernels that may compute it. A point names one kernel of the machine's template
+// (common/kernels); a space lists the values of each of its parameters.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/tinygpu/timing/spec.h"
+
+namespace tinygpu::search {
+
+/// A problem, a point or a file that cannot be used. The sentence says why, and what can.
+class SearchError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+constexpr uint32_t ceil_div(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
+
+enum class In : uint8_t { bf16, f16, fp8 };
+enum class Out : uint8_t { f32, bf16, f16 };
+
+/// D[m × n] = A[m × k] · B[n × k]ᵀ, rows contiguous. fp8 is e4m3.
+struct Problem {
+  uint32_t m = 4096, n = 4096, k = 4096;
+  In in = In::bf16;
+  Out out = Out::bf16;
+  uint32_t in_bytes() const { return in == In::fp8 ? 1 : 2; }
+  uint32_t out_bytes() const { return out == Out::f32 ? 4 : 2; }
+};
+std::string_view name(In type);
+std::string_view name(Out type);
+/// "4096x4096x4096 bf16 -> bf16".
+std::string name(const Problem& p);
+
+enum class Template : uint8_t { blackwell, hopper };
+/// The template that runs on a machine. Throws SearchError where none does.
+Template template_of(const MachineSpec& spec);
+
+enum class Epilogue : uint8_t { tma, tma_whole, direct };
+enum class Schedule : uint8_t { serial, persistent, launch_control };
+
+/// A kernel. Fields that its template does not have keep their defaults.
+struct Point {
+  uint16_t m = 128, n = 128;         // of D, the tile of a CTA, or of a pair
+  uint16_t block = 128, span = 128;  // bytes of a row in a block of K, and of the swizzle
+  uint16_t stages = 4;
+  uint16_t pair = 1;                      // CTAs that multiply together
+  uint16_t cluster_m = 1, cluster_n = 1;  // tiles whose CTAs share loads by multicast
+  uint16_t accumulators = 1;
+  uint16_t epilogue = uint16_t(Epilogue::tma), store = 128;  // bytes of a row that a store has
+  uint16_t schedule = uint16_t(Schedule::persistent);
+  uint16_t band = 8;                      // tiles along M that are walked before the next column
+  uint16_t split = 1;                     // parts of K
+  uint16_t consumers = 2, ping_pong = 0;  // warpgroups
+
+  uint32_t rows() const { return m / pair; }  // of A, in a CTA
+  uint32_t rows_b() const { return n / pair; }
+  uint32_t ctas() const { return uint32_t(pair) * cluster_m * cluster_n; }  // of a cluster
+  uint32_t stage_bytes() const { return (rows() + rows_b()) * block; }
+  Epilogue how() const { return Epilogue(epilogue); }
+  Schedule order() const { return Schedule(schedule); }
+  friend bool operator==(const Point&, const Point&) = default;
+};
+
+/// One or two numbers of a point that change together.
+struct Parameter {
+  using Field = uint16_t Point::*;
+  struct Value {
+    std::string text;
+    uint16_t first, second = 0;
+  };
+  const char* name;
+  const char* what;
+  Field first, second = nullptr;
+  std::vector<Value> values;
+  void set(Point& p, const Value& v) const;
+  /// The text of the value that the point has; of one that the space does not list, its numbers.
+  std::string text(const Point& p) const;
+};
+
+class Space {
+ public:
+  explicit Space(Template t);
+  Template kind() const { return kind_; }
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  uint64_t size() const;
+  Point operator[](uint64_t index) const;
+  /// All points in the order of their indices.
+  void for_each(const std::function<void(uint64_t, const Point&)>& f) const;
+  /// "tile=128x256 block=128 …", every parameter.
+  std::string text(const Point& p) const;
+  /// The parameters that `words` names, the others as in `rest`. Throws SearchError.
+  Point parse(std::string_view words, Point rest) const;
+
+ private:
+  Template kind_;
+  std::vector<Parameter> parameters_;
+};
+
+/// A kernel that is legal for every problem that TMA takes: what --explain starts from.
+Point plain_point(Template t);
+
+}  // namespace tinygpu::search

@@ -1,0 +1,101 @@
+"""torch's products of narrow types with scale factors, computed on the CPU in f32, with cuBLASLt's layouts of the factors
+(docs.nvidia.com/cuda/cublas, "1D Block Scaling Factors Layout"). Their bits are not a tensor core's."""
+
+from __future__ import annotations
+
+import typing
+
+# torch's numbers of torch.nn.functional.ScalingType and SwizzleType.
+_TENSOR, _ROW, _BLOCK_16, _BLOCK_32, _BLOCK_128, _BLOCK_128_128 = range(6)
+_PLAIN, _BLOCKED = range(2)
+
+
+def numbers(codes: typing.Any) -> typing.Any:
+    """Converts rows of narrow numbers to f32; a byte holds two e2m1 numbers, the lower one first."""
+    import torch
+    if codes.dtype not in (torch.uint8, torch.float4_e2m1fn_x2):
+        return codes.float()
+    codes = codes.view(torch.uint8)
+    e2m1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+    nibbles = torch.stack([codes & 15, codes >> 4], -1).flatten(1).long()
+    return e2m1[nibbles & 7] * (1 - 2 * (nibbles >> 3))
+
+
+def factors(codes: typing.Any) -> typing.Any:
+    """Converts factors to f32; bytes are powers of two (UE8M0)."""
+    import torch
+    return torch.exp2(codes.float() - 127) if codes.dtype == torch.uint8 else codes.float()
+
+
+def unblocked(codes: typing.Any, rows: int, columns: int) -> typing.Any:
+    """Returns factors by row and column. In memory they lie in blocks of 128 rows by 4 columns, padded to whole blocks, in which rows r, r
+    + 32, r + 64 and r + 96 stand side by side."""
+    down, across = -(-rows // 128), -(-columns // 4)
+    if codes.numel() != down * across * 512:
+        raise ValueError(f"{codes.numel()} scale factors: {rows} rows of {columns} take {down * across * 512} in blocks of 128 x 4")
+    blocks = factors(codes).reshape(down, across, 32, 4, 4)
+    return blocks.permute(0, 3, 2, 1, 4).reshape(down * 128, across * 4)[:rows, :columns]
+
+
+def _recipe(codes: typing.Any, scale: typing.Any, rows: int, depth: int) -> int:
+    """The kind of scaling that torch._scaled_mm derives from types and shapes. `codes` are rows of an operand, `scale` belongs to them."""
+    import torch
+    if scale.dtype == torch.float8_e4m3fn:
+        return _BLOCK_16
+    if scale.dtype in (torch.float8_e8m0fnu, torch.uint8):
+        return _BLOCK_32
+    if scale.numel() == 1:
+        return _TENSOR
+    if scale.dim() == 2 and tuple(scale.shape) == (rows, 1):
+        return _ROW
+    if scale.dim() == 2 and tuple(scale.shape) == (rows, depth // 128):
+        return _BLOCK_128
+    if scale.dim() == 2 and tuple(scale.shape) == (-(-rows // 128), depth // 128):
+        return _BLOCK_128_128
+    raise ValueError(f"scale factors of shape {tuple(scale.shape)} and type {scale.dtype} for an operand of {rows} rows of {depth} {codes.dtype}: write one for all, "
+                     f"one a row, one for 128 elements or for a block of 128 x 128 in f32, or blocked ones of e4m3 or e8m0")
+
+
+def _operand(codes: typing.Any, scale: typing.Any, recipe: int | None, swizzle: int = _BLOCKED) -> typing.Any:
+    values = numbers(codes)
+    rows, depth = values.shape
+    if recipe is None:
+        recipe = _recipe(codes, scale, rows, depth)
+    if recipe in (_BLOCK_16, _BLOCK_32):
+        step = 16 if recipe == _BLOCK_16 else 32
+        wide = unblocked(scale, rows, depth // step) if swizzle == _BLOCKED else factors(scale).reshape(rows, depth // step)
+        return values * wide.repeat_interleave(step, 1)
+    if recipe == _BLOCK_128:
+        return values * scale.float().repeat_interleave(128, 1)
+    if recipe == _BLOCK_128_128:
+        return values * scale.float().repeat_interleave(128, 0)[:rows].repeat_interleave(128, 1)
+    return values * scale.float().reshape(-1, 1)
+
+
+def scaled_mm(a: typing.Any, b: typing.Any, scale_a: typing.Any, scale_b: typing.Any, bias: typing.Any = None, scale_result: typing.Any = None,
+              out_dtype: typing.Any = None, use_fast_accum: bool = False, out: typing.Any = None) -> typing.Any:
+    """aten::_scaled_mm and its out=."""
+    transposed = scale_b.t() if scale_b.dim() == 2 and scale_b.numel() > 1 else scale_b
+    product = _operand(a, scale_a, None) @ _operand(b.t(), transposed, None).t()
+    product = product if bias is None else product + bias.float()
+    product = product if scale_result is None else product * scale_result.float()
+    made = product.to(out_dtype or (a.dtype if out is None else out.dtype))
+    return made if out is None else out.copy_(made)
+
+
+def scaled_mm_v2(a: typing.Any, b: typing.Any, scale_a: list, recipe_a: list[int], swizzle_a: list[int], scale_b: list, recipe_b: list[int],
+                 swizzle_b: list[int], bias: typing.Any = None, out_dtype: typing.Any = None, contraction_dim: typing.Sequence[int] = (),
+                 use_fast_accum: bool = False, out: typing.Any = None) -> typing.Any:
+    """aten::_scaled_mm_v2, which torch.nn.functional.scaled_mm calls. A second factor holds for the whole operand."""
+    def operand(codes: typing.Any, scale: list, recipe: list[int], swizzle: list[int]) -> typing.Any:
+        first = scale[0]
+        if recipe[0] in (_BLOCK_128, _BLOCK_128_128) and first.dim() == 2 and first.shape[1] != codes.shape[1] // 128:
+            first = first.t()
+        wide = _operand(codes, first, recipe[0], swizzle[0] if swizzle else _PLAIN)
+        for more in scale[1:]:
+            wide = wide * more.float()
+        return wide
+    product = operand(a, scale_a, recipe_a, swizzle_a) @ operand(b.t(), scale_b, recipe_b, swizzle_b).t()
+    product = product if bias is None else product + bias.float()
+    made = product.to(out_dtype or (a.dtype if out is None else out.dtype))
+    return made if out is None else out.copy_(made)

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""notes/wild.md: what other people's kernels did against the manual, from the lists that tests keep.
+
+  wild.py                          the page's tables
+  wild.py --write-note             renews them in the page
+  wild.py --check-note             whether the page holds them
+
+Bugs come from tests/check/wild and wild_second, a file each; what is relied on and right on hardware, from base/relied_on.h."""
+
+import argparse
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+NOTE = ROOT / "notes/wild.md"
+RELIED = re.compile(r"inline constexpr ReliedOn \w+\{(.*?)\};", re.DOTALL)
+BLOCK = re.compile(r"(<!-- tests/check/wild\.py (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+HEADERS = ("kernel:", "says:", "check:", "run:")
+
+
+def read(path):
+    """The comments that a file begins with: address, sentences, and fields by name."""
+    said, fields, address = [], {}, ""
+    for line in path.read_text().splitlines():
+        if not line.startswith("// "):
+            break
+        text = line[3:].strip()
+        key = next((h for h in HEADERS if text.startswith(h)), None)
+        if text.startswith("https://"):
+            address = text
+        elif key:
+            fields[key[:-1]] = text[len(key):].strip()
+        else:
+            said.append(text)
+    missing = [h for h in ("says", "check", "run") if h not in fields]
+    if not address or not said or missing:
+        sys.exit(f"{path.name} does not begin with a report's address, a sentence and its fields")
+    return address, " ".join(said), fields
+
+
+def name_of(address):
+    """owner/repository#number, as GitHub writes it."""
+    words = address.removeprefix("https://").split("/")
+    return f"{words[1]}/{words[2]}#{words[-1]}" if len(words) >= 5 and words[-1].isdigit() else "/".join(words[1:3])
+
+
+def bugs(folder):
+    lines = ["| report | what went wrong | told as | `gen5 check` | `gen5 run` |", "|---|---|---|---|---|"]
+    for path in sorted((HERE / folder).glob("*.ptx")):
+        address, said, fields = read(path)
+        lines.append(f"| [{name_of(address)}]({address}) | {said.replace('|', chr(92) + '|')} | `{fields['says']}` | {fields['check']} | {fields['run']} |")
+    return lines
+
+
+def relied_on():
+    lines = ["| what a kernel relies on | who does so |", "|---|---|"]
+    for body in RELIED.findall((ROOT / "common/tinygpu/base/relied_on.h").read_text()):
+        what, kernels = pieces(body)
+        lines.append(f"| {what} | {kernels} |")
+    return lines
+
+
+def pieces(body):
+    """The two strings of an entry: pieces that stand side by side are one, a comma is between the two."""
+    strings = [""]
+    for text, comma in re.findall(r'"((?:[^"\\]|\\.)*)"|(,)', body):
+        if comma:
+            strings.append("")
+        else:
+            strings[-1] += text
+    if len(strings) != 2:
+        sys.exit(f"relied_on.h: not two strings: {body}")
+    return strings
+
+
+TABLES = {"wild": lambda: bugs("wild"), "wild_second": lambda: bugs("wild_second"), "relied_on": relied_on}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write-note", action="store_true")
+    parser.add_argument("--check-note", action="store_true")
+    options = parser.parse_args()
+    if not (options.write_note or options.check_note):
+        for table in TABLES.values():
+            print(*table(), "", sep="\n")
+        return
+    text = NOTE.read_text()
+    if missing := set(TABLES) - {m[1] for m in BLOCK.findall(text)}:
+        sys.exit(f"{NOTE.name} has no block for {', '.join(sorted(missing))}")
+    new = BLOCK.sub(lambda m: m[1] + "\n".join(TABLES[m[2]]()) + "\n" + m[4], text)
+    if options.write_note:
+        NOTE.write_text(new)
+    elif new != text:
+        sys.exit("notes/wild.md has other tables: tests/check/wild.py --write-note")
+
+
+if __name__ == "__main__":
+    main()

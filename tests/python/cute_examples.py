@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Runs CuTe DSL's published examples for Blackwell and Hopper, as they are, on small problems, and says what came of each.
+
+  cute_examples.py [NAME…]     those whose path has one of these words (default: all); exit 77 where torch or the examples are not there
+  cute_examples.py --list      what runs, with its arguments and machine
+  cute_examples.py --table     what they said so far, for notes/python_kernels.md
+  cute_examples.py --check-table  whether the note still says so; exit 77 where some have not run
+
+GEN5_CUTLASS_REPO names a clone of github.com/NVIDIA/cutlass (a tag near the CuTe DSL that is installed). Torch's environment has CuTe DSL.
+An example compares with its own reference. Warnings are not shown. Examples for several GPUs
+and for GPUs that are not modelled (sm_103, sm_120) are not run."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+import run
+
+import fetch  # run.py has made it importable
+
+RESULTS = run.LIBRARIES.parent / "cute_example_results"
+FOLDER = "examples/python/CuTeDSL/cute"
+SECONDS = 900
+ONCE = "--iterations 1 --warmup_iterations 0"
+GEMM = f"--mnkl 256,256,128,1 {ONCE}"
+GROUPS = f"--num_groups 2 --problem_sizes_mnkl (256,256,128,1),(128,256,64,1) {ONCE}"
+ATTENTION = f"--q_shape 1,128,2,128 --k_shape 1,128,2,128 {ONCE}"
+DENSE, SCALED, BLOCKWISE, MIXED = (f"blackwell/kernel/{name}" for name in ("dense_gemm", "blockscaled_gemm", "blockwise_gemm", "mixed_input_gemm"))
+TUTORIAL = "blackwell/tutorial/tutorial_gemm"
+# Path below FOLDER: arguments. Those without some are run as they are.
+EXAMPLES = {
+    **{f"{TUTORIAL}/fp16_gemm_{n}.py": "--mnk 256,256,128" for n in ("0", "1", "2", "3", "3_1", "4", "5", "6")},
+    f"{TUTORIAL}/nvfp4_gemm_0.py": "",
+    f"{TUTORIAL}/nvfp4_gemm_1.py": "",
+    **{f"blackwell/tutorial/tutorial_tma/tma_v{n}.py": "--M 256 --N 256 --num_warmup 0 --num_iters 1" for n in range(3)},
+    f"{DENSE}/dense_gemm.py": GEMM,
+    f"{DENSE}/dense_gemm_alpha_beta_persistent.py": GEMM,
+    f"{DENSE}/dense_gemm_persistent.py": GEMM,
+    f"{DENSE}/dense_gemm_persistent_dynamic.py": GEMM,
+    f"{DENSE}/dense_gemm_persistent_prefetch.py": GEMM,
+    f"{DENSE}/dense_gemm_software_pipeline.py": GEMM,
+    f"{SCALED}/dense_blockscaled_gemm_persistent.py": f"--mnkl 256,256,256,1 {ONCE}",
+    f"{SCALED}/dense_blockscaled_gemm_persistent_amax.py": f"--mnkl 256,256,256,1 {ONCE}",
+    f"{SCALED}/dense_blockscaled_gemm_persistent_prefetch.py": f"--mnkl 256,256,256,1 {ONCE}",
+    "blackwell/kernel/blockscaled_grouped_gemm/grouped_blockscaled_gemm.py":
+        f"--num_groups 2 --problem_sizes_mnkl (256,256,256,1),(128,256,256,1) {ONCE}",
+    f"{BLOCKWISE}/blockwise_gemm.py": f"--mnkl 256,256,256,1 {ONCE}",
+    f"{BLOCKWISE}/contiguous_grouped_gemm.py": f"--mnkl 256,256,256,2 {ONCE}",
+    f"{BLOCKWISE}/masked_grouped_gemm.py": f"--mnkl 256,256,256,2 {ONCE}",
+    "blackwell/kernel/grouped_gemm/grouped_gemm.py": GROUPS,
+    f"{MIXED}/mixed_input_gemm.py": f"--mnkl 256,256,256,1 {ONCE}",
+    f"{MIXED}/grouped_mixed_input_gemm.py": f"--mnkl 256,256,256,2 {ONCE}",
+    f"{MIXED}/grouped_mixed_input_gemm_acc_scale.py": f"--mnkl 256,256,256,2 {ONCE}",
+    "blackwell/kernel/moe/torch_grouped_mm.py": "--tokens 256 --experts 2 --top_k_select 1 --hidden 256 --intermediate 256",
+    "blackwell/kernel/moe/torch_scaled_grouped_mm.py": "--tokens 256 --experts 2 --top_k_select 1 --hidden 256 --intermediate 256",
+    "blackwell/kernel/attention/fmha/fmha.py": ATTENTION,
+    "blackwell/kernel/attention/fmha/fmha_bwd.py": f"--s_q 128 --s_k 128 --d 64 --h_q 1 --h_k 1 --b 1 {ONCE}",
+    "blackwell/kernel/attention/mamba2_ssd/mamba2_ssd.py": f"--gbehcdln 1,1,1,1,2,64,128,128 {ONCE}",
+    "blackwell/kernel/attention/mixed_input_fmha/mixed_input_fmha_decode.py":
+        f"--batches 1 --seqlen 256 --heads_q 8 --heads_k 1 --headdim 128 {ONCE}",
+    "blackwell/kernel/attention/mixed_input_fmha/mixed_input_fmha_prefill_d256.py": f"--q_shape 1,128,1,256 --k_shape 1,128,1,256 {ONCE}",
+    "blackwell/kernel/attention/mixed_input_fmha/mixed_input_fmha_prefill_d512.py": f"--q_shape 1,128,1,512 --k_shape 1,128,1,512 {ONCE}",
+    "blackwell/kernel/attention/mla/mla_decode_fp16.py": f"--batch_size 1 --seq_len_q 1 --seq_len_k 128 --split_kv 1 {ONCE}",
+    "blackwell/kernel/attention/mla/mla_decode_fp8.py": f"--batch_size 1 --seq_len_q 1 --seq_len_k 128 --split_kv 1 {ONCE}",
+    "blackwell/kernel/reduce/reduce.py": "",
+    "blackwell/kernel/rmsnorm/rmsnorm.py": f"--M 32 --N 1024 {ONCE}",
+    "hopper/kernel/dense_gemm/dense_gemm.py": GEMM,
+    "hopper/kernel/dense_gemm/dense_gemm_persistent.py": GEMM,
+    "hopper/kernel/dense_gemm/dense_gemm_fp8_2xacc.py": GEMM,
+    "hopper/kernel/dense_gemm/dense_gemm_fp8_gelu_persistent.py": GEMM,
+    "hopper/kernel/grouped_gemm/grouped_gemm.py": GROUPS,
+    "hopper/kernel/attention/fmha.py": ATTENTION,
+    "hopper/kernel/cta_norm/cta_norm.py": f"--M 32 --N 1024 {ONCE}",
+}
+
+
+def machine_of(name):
+    return "h200" if name.startswith("hopper/") else "b200"
+
+
+def verdict(code, said):
+    """In words, and why where it is not right."""
+    refusals = r"error\[(?:not-modelled|not-implemented|private-interface)\]: (.*)"
+    if code == 0 and not re.search(r"tinygpu error\[", re.sub(refusals, "", said)):
+        return "right", ""  # it may have done without what was refused
+    if found := re.search(refusals, said):
+        return "refused", found[1][:100]
+    lines = [line for line in said.splitlines() if re.match(r"\w*(Error|Exception)\b|tinygpu error\[", line.strip())]
+    return "wrong", lines[-1].strip()[:100] if lines else f"exit code {code}"
+
+
+def path_of(name):
+    return RESULTS / (name.replace("/", ".") + ".json")
+
+
+def run_one(repo, name):
+    script = repo / FOLDER / name
+    environment = run.environment() | {"PYTHONWARNINGS": "ignore"}
+    start = time.monotonic()
+    try:
+        done = subprocess.run([run.with_torch(), "-m", "gen5", "--machine", machine_of(name), script, *EXAMPLES[name].split()], cwd=script.parent,
+                              env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return {"verdict": "slow", "why": f"more than {SECONDS} s", "codes": []}, ""
+    result, why = verdict(done.returncode, done.stdout)
+    codes = sorted(set(re.findall(r"tinygpu (?:warning|error)\[([\w-]+)\]", done.stdout)))
+    return {"verdict": result, "why": why, "codes": codes, "seconds": round(time.monotonic() - start)}, done.stdout
+
+
+def run_all(words):
+    run.with_torch()
+    if "GEN5_CUTLASS_REPO" not in os.environ:
+        fetch.skip("CuTe DSL's examples are on no package index: GEN5_CUTLASS_REPO names a clone of github.com/NVIDIA/cutlass")
+    repo = pathlib.Path(os.environ["GEN5_CUTLASS_REPO"]).resolve()
+    RESULTS.mkdir(exist_ok=True)
+    broken = 0
+    for name in EXAMPLES:
+        if words and not any(word in name for word in words):
+            continue
+        if not (repo / FOLDER / name).exists():
+            print(f"{name}: not in {repo}")
+            broken += 1
+            continue
+        result, said = run_one(repo, name)
+        print(f"{name} on {machine_of(name)}: {result['verdict']} {result['why']} {' '.join(result['codes'])} {result.get('seconds', '')} s", flush=True)
+        path_of(name).with_suffix(".txt").write_text(said)
+        path_of(name).write_text(json.dumps(result))
+        broken += result["verdict"] == "wrong"
+    return broken > 0
+
+
+def table():
+    lines, missing = ["| example | machine | arguments | | errors that tinygpu gives |", "|---|---|---|---|---|"], 0
+    for name, arguments in EXAMPLES.items():
+        said = json.loads(path_of(name).read_text()) if path_of(name).exists() else None
+        missing += said is None
+        words = "not run" if said is None else said["verdict"] + (f": {said['why']}" if said["why"] else "")
+        codes = " ".join(f"`{c}`" for c in said["codes"]) if said else ""
+        shown = arguments.replace(ONCE, "").strip()
+        lines.append(f"| {name.removesuffix('.py')} | {machine_of(name)} | {shown and f'`{shown}`'} | {words.replace('|', '')} | {codes} |")
+    return lines, missing
+
+
+def check_table():
+    lines, missing = table()
+    if missing:
+        fetch.skip("some examples have not run")
+    note = (run.ROOT / "notes/python_kernels.md").read_text().splitlines()
+    if wrong := [line for line in lines if line not in note]:
+        print("notes/python_kernels.md does not say what `tests/python/cute_examples.py --table` prints now:", *wrong, sep="\n")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--list"]:
+        for example, its_arguments in EXAMPLES.items():
+            print(machine_of(example), example, its_arguments)
+    elif sys.argv[1:] == ["--table"]:
+        print(*table()[0], sep="\n")
+    elif sys.argv[1:] == ["--check-table"]:
+        sys.exit(check_table())
+    elif any(word.startswith("-") for word in sys.argv[1:]):
+        sys.exit(__doc__)
+    else:
+        sys.exit(run_all(sys.argv[1:]))

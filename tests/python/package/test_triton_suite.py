@@ -1,0 +1,91 @@
+"""The runner of Triton's suite: what passes, fails, dies and hangs; the sample; the list of what is expected."""
+
+import pathlib
+import sys
+
+import pytest
+
+# Behind what is installed: tests/python has a folder torch.
+sys.path += [str(pathlib.Path(__file__).resolve().parents[1]), str(pathlib.Path(__file__).resolve().parents[2] / "foreign")]
+
+import triton_suite  # noqa: E402
+import triton_suite_plugin  # noqa: E402
+
+del sys.path[-2:]
+
+pytestmark = pytest.mark.gen5_orders("timed")
+TESTS = """
+import os, pytest, time
+def test_right(device): assert device == "cuda"
+def test_wrong(): assert 1 == 2, "one is not two"
+def test_dies(): os._exit(3)
+def test_hangs(): time.sleep(600)
+@pytest.mark.skip(reason="no such GPU")
+def test_left_out(): pass
+@pytest.mark.parametrize("a", [1, 2])
+def test_behind(a): pass
+"""
+
+
+@pytest.fixture
+def environment(tmp_path, monkeypatch):
+    monkeypatch.setattr(triton_suite, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(triton_suite, "ORDERS", ("timed",))
+    repo = tmp_path / "repo"
+    (repo / "python/test/unit").mkdir(parents=True)
+    (repo / "python/triton").mkdir()
+    (repo / "python/triton/__init__.py").write_text("raise ImportError('not the one that is installed')")
+    (repo / "python/conftest.py").write_text("import pytest\n@pytest.fixture\ndef device(): return 'cuda'\n")
+    (repo / "python/test/unit/test_some.py").write_text(TESTS)
+    (repo / "python/test/unit/test_lacks.py").write_text("import no_such_module")
+    out = object.__new__(triton_suite.Environment)
+    out.python, out.triton, out.source = sys.executable, "0", "0"
+    out.tests = triton_suite.copy_of_tests(repo)
+    return out
+
+
+def test_run(environment, tmp_path):
+    files = ["unit/test_some.py", "unit/test_lacks.py", "unit/test_that_is_not_there.py"]
+    log, ids_file = tmp_path / "log", tmp_path / "ids"
+    ids, total, errors = triton_suite.collect(environment, "b200", files, 1, 1, log)
+    assert total == len(ids) == 7 and "no_such_module" in " ".join(errors)
+    said = {line["id"].partition("::")[2].partition("[")[0]: line for line in triton_suite.run_ids(environment, "b200", files, ids, 3, log, ids_file)}
+    assert {name: line["outcome"] for name, line in said.items()} == {
+        "test_right": "passed", "test_wrong": "failed", "test_dies": "crashed", "test_hangs": "slow", "test_left_out": "skipped", "test_behind": "passed"}
+    assert "one is not two" in said["test_wrong"]["why"]
+
+
+def test_sample():
+    names = [f"test_{i}" for i in range(10000)]
+    taken = [n for n in names if triton_suite_plugin.sampled(n, 0.1, 1)]
+    assert 900 < len(taken) < 1100
+    assert [n for n in taken if triton_suite_plugin.sampled(n, 0.05, 1)] == [n for n in names if triton_suite_plugin.sampled(n, 0.05, 1)], "part of the larger one"
+    assert taken != [n for n in names if triton_suite_plugin.sampled(n, 0.1, 2)]
+
+
+@pytest.fixture
+def expected(tmp_path, monkeypatch):
+    monkeypatch.setattr(triton_suite, "EXPECTED", tmp_path / "list.txt")
+    triton_suite.expected.cache_clear()
+    yield triton_suite.EXPECTED
+    triton_suite.expected.cache_clear()
+
+
+def test_reasons(expected):
+    expected.write_text("# a comment\nb200,h200 timed,late - a.py::test_one -- one\n"
+                        "h200 late data-race a.py::test_two[*-f8-*] -- brackets are the test's\n")
+    assert triton_suite.reason_of("b200", "a.py::test_one", []) == "one"
+    assert triton_suite.reason_of("b200", "a.py::test_one", ["deadlock"]) is None, "it fails otherwise"
+    assert triton_suite.reason_of("h200", "a.py::test_two[late-f8-3]", ["data-race"]) == "brackets are the test's"
+    assert triton_suite.reason_of("h200", "a.py::test_two[late-f8-3]", []) is None, "a wrong number is no race"
+    assert triton_suite.reason_of("h200", "a.py::test_two[timed-f8-3]", ["data-race"]) is None
+    assert triton_suite.reason_of("b200", "a.py::test_two[late-f8-3]", ["data-race"]) is None
+    assert triton_suite.reason_of("h200", "a.py::test_two[late-f16-3]", ["data-race"]) is None
+
+
+@pytest.mark.parametrize("line", ["b200 timed - a.py::test_one", "b200 timed - a.py::test_one -- ", "b300 timed - a.py::test_one -- why",
+                                  "b200 soon - a.py::test_one -- why", "b200 timed a.py::test_one -- why"])
+def test_a_line_without_a_reason_is_refused(expected, line):
+    expected.write_text(line + "\n")
+    with pytest.raises(SystemExit, match="list.txt:1: not MACHINES ORDERS CODE PATTERN -- REASON"):
+        triton_suite.expected()

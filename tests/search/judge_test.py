@@ -1,0 +1,15 @@
+"""judge_test.py GEN5: scripts/search_judge says what notes/reference/search.md does, and what was asked of the tiny machine holds."""
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+said = subprocess.run([sys.executable, ROOT / "scripts/search_judge", "--gen5", sys.argv[1]], capture_output=True, text=True, check=True).stdout.splitlines()
+note = (ROOT / "notes/reference/search.md").read_text().splitlines()
+missing = [line for line in said if line not in note]
+assert not missing, "notes/reference/search.md lacks what scripts/search_judge says now:\n" + "\n".join(missing)
+for line in said[-3:]:  # of those that were looked at, of the others, of all
+    cells = [cell.strip() for cell in line.split("|")]
+    at8, tau = float(cells[6].removesuffix(" %")), float(cells[10])
+    assert at8 <= 1.0 and tau >= 0.75, line
+print(*said[-3:], sep="\n")

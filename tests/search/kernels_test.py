@@ -1,0 +1,66 @@
+"""Programs that gen5 search writes, compiled and run on tinygpu.
+
+    kernels_test.py GEN5 NVCC legal MACHINE COUNT SEED [OPTIONS of gen5 search gemm ...]
+        COUNT legal points at random: their bits are right and nothing is diagnosed, in time and late.
+    kernels_test.py GEN5 NVCC pruned MACHINE POINTS
+        a point for each rule (of POINTS, tests/search/points.cpp): it fails as the rule says.
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def run(words, seconds=280):
+    try:
+        done = subprocess.run([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return 124, "deadlock: it does not end"
+    return done.returncode, done.stdout
+
+
+def compile_program(nvcc, options, folder, source, program):
+    return run([nvcc, *options.split(), "-Xptxas", "-v", f"-I{folder}", folder / source, "-o", program])
+
+
+def legal(gen5, nvcc, machine, count, seed, *more):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        code, said = run([gen5, "search", "gemm", "--machine", machine, "--random", count, "--seed", seed, "--out", folder, *more])
+        assert code == 0, said
+        arch = "100a" if machine == "b200" else "90a"
+        for i in range(1, int(count) + 1):
+            text = (folder / f"{i}.cu").read_text()
+            point = re.search(r'kPoint = "(.*)"', text)[1]
+            options = re.search(r"//   nvcc (.*) -I\. THIS", text)[1]
+            assert arch in options
+            code, said = compile_program(nvcc, options, folder, f"{i}.cu", folder / "program")
+            assert code == 0 and "serialized" not in said, f"{point}: {said}"
+            for order in ("timed", "late"):
+                code, said = run([gen5, "run", "--machine", machine, "--order", order, folder / "program", "--csv", "--repeat", 1,
+                                  "--problem", "328x776x4112", "--problem", "200x264x4112"])
+                assert code == 0 and said.count(",right") == 2 and "warning" not in said and "error" not in said, f"{point}: {said}"
+            print("right:", point)
+
+
+def pruned(gen5, nvcc, machine, points):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        code, said = run([points, machine, folder])
+        assert code == 0, said
+        cases = [json.loads(line) for line in said.splitlines()]
+        assert len(cases) > 5
+        for case in cases:
+            code, said = compile_program(nvcc, case["options"], folder, case["file"], folder / "program")
+            if code == 0 and not re.search(case["fails"], said):
+                code, said = run([gen5, "run", "--machine", machine, "--max-cycles", 2000000, "--tmem-checks", "strict", folder / "program", "--repeat", 1,
+                                  "--problem", case["problem"]], 100)
+            ended = re.search(case["fails"], said)
+            assert ended and (code != 0 or "serialized" in said), f'{case["rule"]}: {case["point"]} ends with {code}: {said[-1500:]}'
+            print(f'{case["rule"]}: {ended[0]}: {case["point"]}')
+
+
+gen5, nvcc, what, *rest = sys.argv[1:]
+{"legal": legal, "pruned": pruned}[what](gen5, nvcc, *rest)

@@ -1,0 +1,196 @@
+// The tiny machine: what it must keep whatever its numbers are, its speed, and that the search on it finds what an
+// exhaustive one finds.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "common/tinygpu/search/landscape.h"
+#include "common/tinygpu/search/search.h"
+#include "common/tinygpu/timing/profile.h"
+
+namespace {
+
+using namespace tinygpu;
+using namespace tinygpu::search;
+
+double cycles(const char* machine, const Problem& problem, const char* point) {
+  const MachineSpec spec = load_profile(machine);
+  const Space space(template_of(spec));
+  return GemmModel(spec, problem).estimate(space.parse(point, plain_point(space.kind()))).cycles;
+}
+
+// One unit serves one after the other, and a barrier's phase ends with its last arrival.
+TEST(TinyMachine, OneBlockTakesItsLatencies) {
+  const MachineSpec spec = load_profile("b200");
+  const Numbers n(spec);
+  TinyMachine m(n);
+  Barrier full;
+  Cycles waited = 0;
+  const auto role = [](TinyMachine& machine, Barrier& b, Cycles& w) -> Role {
+    co_await machine.load_tile({1190, 8, 0, 10, 1, false}, {}, b);
+    co_await machine.wait(b, 1, w);
+  };
+  m.add(role(m, full, waited));
+  // 1,190 bytes at 119 a cycle, the latency of TMA, and the wake-up.
+  EXPECT_DOUBLE_EQ(m.run(), 1190 / 119.0 + spec.number("tma.latency") + spec.number("mbarrier.wake"));
+  EXPECT_EQ(full.phases, 1u);
+}
+
+TEST(TinyMachine, TheTensorCoreIsTheFloor) {
+  // 4096 x 4096 x 4096 at 8,192 operations a cycle and SM, 148 SMs.
+  const double floor = 2.0 * 4096 * 4096 * 4096 / 8192 / 148;
+  for (const char* point : {"tile=128x256 stages=4", "tile=256x256 cta=2 stages=5", "tile=256x192 cta=2 stages=6"}) {
+    const double c = cycles("b200", {4096, 4096, 4096}, point);
+    EXPECT_GT(c, floor) << point;
+    EXPECT_LT(c, 1.6 * floor) << point;
+  }
+}
+
+TEST(TinyMachine, IdeasOfTheLadderGain) {
+  const Problem p{4096, 2304, 512};
+  const double roles = cycles("b200", p, "tile=128x128 stages=4 accumulators=1 schedule=serial"),
+               one = cycles("b200", p, "tile=128x128 stages=4 accumulators=1"),
+               two = cycles("b200", p, "tile=128x128 stages=4 accumulators=2"),
+               wide = cycles("b200", p, "tile=128x256 stages=4 accumulators=2");
+  EXPECT_GT(roles, wide);
+  EXPECT_GT(one, two);
+  EXPECT_GT(two, wide);
+  // A ring of one stage waits a latency for every block.
+  EXPECT_GT(cycles("b200", {4096, 4096, 4096}, "tile=128x256 stages=1"),
+            2 * cycles("b200", {4096, 4096, 4096}, "tile=128x256 stages=4"));
+}
+
+// What an H200 showed (notes/reference/search.md), as inequalities.
+TEST(TinyMachine, NarrowBoxesCostAnswersOfL2) {
+  const Problem p{8192, 8192, 2048};
+  const std::string rest = "tile=128x256 block=128 stages=4 epilogue=tma schedule=persistent consumers=2 swizzle=";
+  const double narrow = cycles("h200", p, (rest + "32").c_str()), half = cycles("h200", p, (rest + "64").c_str()),
+               whole = cycles("h200", p, (rest + "128").c_str());
+  EXPECT_GT(narrow, 1.5 * half);
+  EXPECT_GE(half, whole);
+  // A cluster asks for less, but what comes is a row a cycle all the same: 384 rows of 4 parts for a block.
+  const double shared = cycles("h200", p, (rest + "32 cluster=2x2").c_str());
+  EXPECT_LT(shared, narrow);
+  const double blocks = 32, tiles = 64 * 32 / 120;
+  EXPECT_GT(shared, 384 * 4 * blocks * tiles);
+}
+
+TEST(TinyMachine, RowsThatBeginAnywhereTouchMore) {
+  const char* point = "tile=64x64 block=64 swizzle=64 stages=12 schedule=persistent epilogue=direct consumers=1";
+  EXPECT_GT(cycles("h200", {2048, 2048, 3000}, point), 1.3 * cycles("h200", {2048, 2048, 3008}, point));
+}
+
+TEST(TinyMachine, RowsOutsideTheMatrixAreNotFree) {
+  const char* point = "tile=256x128 block=64 swizzle=64 stages=5 schedule=persistent epilogue=tma consumers=2";
+  EXPECT_GT(cycles("h200", {16, 8192, 4096}, point), 1.5 * cycles("h200", {256, 8192, 4096}, point));
+}
+
+TEST(TinyMachine, SmallCtasShareAnSm) {
+  const MachineSpec spec = load_profile("h200");
+  const Space space(template_of(spec));
+  const Problem problem{8192, 8192, 2048};
+  const auto slots = [&](const char* point) {
+    return GemmModel(spec, problem).estimate(space.parse(point, plain_point(space.kind()))).slots;
+  };
+  // 256 threads of 60 registers, 64 in groups of 8: four of them have the 65,536.
+  EXPECT_EQ(slots("tile=64x64 block=64 swizzle=64 stages=2 schedule=serial consumers=1"), 4u);
+  EXPECT_EQ(slots("tile=128x128 block=64 swizzle=64 stages=2 schedule=serial consumers=1"), 1u);
+  EXPECT_EQ(slots("tile=64x64 block=64 swizzle=64 stages=2 schedule=persistent consumers=1"), 1u);
+}
+
+TEST(TinyMachine, StoresOfThreadsHoldUpLoads) {
+  const Problem p{8192, 8192, 2048};
+  const std::string rest =
+      "tile=256x128 block=64 swizzle=64 cluster=1x2 schedule=persistent consumers=2pingpong stages=4 epilogue=";
+  EXPECT_GT(cycles("h200", p, (rest + "direct").c_str()), 1.03 * cycles("h200", p, (rest + "tma").c_str()));
+}
+
+TEST(Landscape, CountsEveryPointAndDrawsTheSame) {
+  const MachineSpec spec = load_profile("h200");
+  const Space space(template_of(spec));
+  const Problem problem{512, 1024, 256};
+  const Landscape one = landscape(space, spec, problem, 5, 1), two = landscape(space, spec, problem, 5, 1);
+  const Ranking all = rank(space, spec, problem, {.keep = 1, .jobs = 1});
+  uint64_t points = 0, legal = 0;
+  for (const Landscape::Tile& t : one.tiles) {
+    points += t.points;
+    legal += t.legal;
+    uint64_t pruned = t.legal;
+    for (const uint64_t n : t.pruned) pruned += n;
+    EXPECT_EQ(pruned, t.points) << t.m << "x" << t.n;
+    EXPECT_EQ(t.sampled.size(), std::min<uint64_t>(5, t.legal));
+  }
+  EXPECT_EQ(points, all.points);
+  EXPECT_EQ(legal, all.legal);
+  EXPECT_GE(one.best.cycles, all.best[0].estimate.cycles);
+  const std::string picture = svg(one, spec, "a < b");
+  EXPECT_EQ(picture, svg(two, spec, "a < b"));
+  EXPECT_NE(picture.find("a &lt; b"), std::string::npos);
+  EXPECT_NE(picture.find(">64x256<"), std::string::npos);
+  EXPECT_NE(picture.find(">consumer-rows<"), std::string::npos);
+  EXPECT_EQ(picture.substr(picture.size() - 7), "</svg>\n");
+}
+
+TEST(Search, LeastIsALowerBound) {
+  for (const char* machine : {"b200", "h200"}) {
+    const MachineSpec spec = load_profile(machine);
+    const Space space(template_of(spec));
+    const Problem problem{1000, 1048, 1032, In::bf16, Out::f32};
+    const GemmModel model(spec, problem);
+    const auto all = rules(space.kind());
+    int seen = 0;
+    for (uint64_t i = 0; i < space.size(); i += 1499) {
+      const Point p = space[i];
+      if (broken(all, {spec, space.kind(), problem}, p)) continue;
+      ++seen;
+      EXPECT_LE(model.least(p), model.estimate(p).cycles) << space.text(p);
+    }
+    EXPECT_GT(seen, 50);
+  }
+}
+
+TEST(Search, FindsWhatAnExhaustiveSearchFindsWithAnyNumberOfJobs) {
+  const MachineSpec spec = load_profile("b200");
+  const Space space(Template::blackwell);
+  const Problem problem{256, 512, 512};
+  const Ranking one = rank(space, spec, problem, {.keep = 8, .jobs = 1});
+  const Ranking three = rank(space, spec, problem, {.keep = 8, .jobs = 3});
+  ASSERT_EQ(one.best.size(), 8u);
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(one.best[i].point, three.best[i].point);
+  EXPECT_EQ(one.points, space.size());
+  uint64_t pruned = 0;
+  for (const Pruned& p : one.pruned) pruned += p.points;
+  EXPECT_EQ(pruned + one.legal, one.points);
+  const GemmModel model(spec, problem);
+  const auto all = rules(space.kind());
+  double best = 1e30;
+  space.for_each([&](uint64_t, const Point& p) {
+    if (!broken(all, {spec, space.kind(), problem}, p)) best = std::min(best, model.estimate(p).cycles);
+  });
+  EXPECT_DOUBLE_EQ(one.best[0].estimate.cycles, best);
+}
+
+TEST(Search, AsksForFiveHundredPointsASecond) {
+  const MachineSpec spec = load_profile("b200");
+  const Space space(Template::blackwell);
+  const auto begin = std::chrono::steady_clock::now();
+  const Ranking r = sample(space, spec, {4096, 4096, 4096}, 300, 1);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  EXPECT_EQ(r.estimated, 300u);
+  EXPECT_LT(seconds, 300 / 500.0 * 20);  // the machine that tests run on may be busy
+}
+
+TEST(Search, ExplainsRulesAndChanges) {
+  const MachineSpec spec = load_profile("b200");
+  const Space space(Template::blackwell);
+  const std::string illegal =
+      explain(space, spec, {4096, 4096, 4096}, space.parse("tile=256x256 stages=6", plain_point(space.kind())));
+  EXPECT_NE(illegal.find("not legal: shared-memory: 6 stages of 65536 bytes"), std::string::npos) << illegal;
+  EXPECT_NE(illegal.find("not legal: tensor-memory"), std::string::npos) << illegal;
+  EXPECT_NE(illegal.find("gen5 explain alloc-granularity"), std::string::npos) << illegal;
+  const std::string slow =
+      explain(space, spec, {4096, 4096, 4096}, space.parse("tile=64x64", plain_point(space.kind())));
+  EXPECT_NE(slow.find("faster with one change"), std::string::npos) << slow;
+}
+
+}  // namespace

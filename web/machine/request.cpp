@@ -1,0 +1,348 @@
+#include "web/machine/request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <set>
+#include <vector>
+
+#include "common/tinygpu/api/machine.h"
+#include "common/tinygpu/cli/explain_instruction.h"
+#include "common/tinygpu/cuda/tensor_map.h"
+#include "common/tinygpu/diagnosis/diagnoses.h"
+#include "common/tinygpu/diagnosis/place_json.h"
+#include "common/tinygpu/diagnosis/render.h"
+#include "common/tinygpu/ptx/forms.h"
+#include "common/tinygpu/ptx/parser.h"
+#include "common/tinygpu/timing/profile.h"
+#include "web/machine/buffers.h"
+#include "web/machine/snapshot.h"
+
+namespace tinygpu::web {
+namespace {
+
+/// A request that makes no sense; the sentence says what to write.
+struct WrongRequest : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+constexpr uint64_t kMostBytes = uint64_t(256) << 20;  // of one buffer
+constexpr size_t kShown = 4096;                       // numbers of a buffer
+/// A page's kernels are short: what runs longer has no end. (gen5 run has no such limit.)
+constexpr uint64_t kMostCycles = 50'000'000;
+
+struct Buffer {
+  std::string name, type;
+  uint64_t address = 0, bytes = 0;
+  bool all = false;
+};
+
+Dim3 dims(const Json& request, const char* key, Dim3 otherwise) {
+  if (!request.contains(key) || request[key].is_null()) return otherwise;
+  const auto n = request[key].get<std::vector<uint32_t>>();
+  if (n.empty() || n.size() > 3) throw WrongRequest(fmt::format("{}: write one to three numbers", key));
+  return {n[0], n.size() > 1 ? n[1] : 1, n.size() > 2 ? n[2] : 1};
+}
+
+Buffer make_buffer(api::Machine& m, const Json& spec, size_t number) {
+  Buffer b{spec.value("name", fmt::format("buffer {}", number)), spec.value("type", "f32"), 0, 0,
+           spec.value("bytes", false)};
+  const size_t size = size_of_type(b.type);
+  const uint64_t count = spec.value("count", uint64_t(0));
+  if (!size) throw WrongRequest(fmt::format("{}: {} is no element type", b.name, b.type));
+  if (!count || count > kMostBytes / size)
+    throw WrongRequest(fmt::format("{}: {} elements; 1 to {} fit", b.name, count, kMostBytes / size));
+  const std::string pattern = spec.value("pattern", "zero");
+  b.bytes = count * size;
+  b.address = m.memory().allocate(b.bytes);
+  if (!b.address) throw WrongRequest(fmt::format("{}: no memory for {} bytes", b.name, b.bytes));
+  if (pattern == "unwritten") return b;
+  if (pattern == "words") {  // as text: JSON's numbers are not exact for all of them
+    std::vector<uint8_t> bytes(b.bytes);
+    const Json& words = spec.at("words");
+    for (size_t i = 0; i < std::min<size_t>(count, words.size()); ++i) {
+      const uint64_t bits = std::strtoull(words[i].get<std::string>().c_str(), nullptr, 0);
+      std::memcpy(bytes.data() + i * size, &bits, size);
+    }
+    m.memory().write(b.address, bytes);
+    return b;
+  }
+  const auto bytes = filled(b.type, count, pattern);
+  if (!bytes) throw WrongRequest(fmt::format("{}: there is no pattern {}", b.name, pattern));
+  m.memory().write(b.address, *bytes);
+  return b;
+}
+
+const Buffer& buffer_of(const std::vector<Buffer>& buffers, size_t number) {
+  if (number < buffers.size()) return buffers[number];
+  throw WrongRequest(fmt::format("a parameter is of buffer {}, and there are {}", number, buffers.size()));
+}
+
+/// By the numbers of CUtensorMapDataType and CUtensorMapSwizzle.
+uint32_t map_type(const std::string& type) {
+  constexpr std::pair<std::string_view, uint32_t> kCodes[] = {
+      {"u8", 0},  {"e4m3", 0}, {"e5m2", 0}, {"u16", 1}, {"u32", 2},  {"s32", 3},  {"u64", 4},
+      {"s64", 5}, {"f16", 6},  {"f32", 7},  {"f64", 8}, {"bf16", 9}, {"tf32", 11}};
+  for (const auto& [name, code] : kCodes)
+    if (name == type) return code;
+  throw WrongRequest(fmt::format("no tensor map has elements of {}", type));
+}
+
+std::vector<uint8_t> make_map(const api::Machine& m, const Json& spec, const std::vector<Buffer>& buffers) {
+  const Buffer& b = buffer_of(buffers, spec.value("of", size_t(0)));
+  const auto dims = spec.at("dims").get<std::vector<uint64_t>>();
+  const auto box = spec.at("box").get<std::vector<uint32_t>>();
+  if (dims.empty() || dims.size() > 5 || box.size() != dims.size())
+    throw WrongRequest("a tensor map has 1 to 5 dimensions, and as many of its box");
+  std::vector<uint64_t> strides;
+  uint64_t pitch = size_of_type(b.type);
+  for (const uint64_t d : dims) {
+    if (!d || d > kMostBytes || pitch > kMostBytes) throw WrongRequest("a dimension of a tensor map is out of range");
+    strides.push_back(pitch *= d);
+  }
+  if (pitch > b.bytes) throw WrongRequest(fmt::format("the tensor has {} bytes, its buffer {}", pitch, b.bytes));
+  strides.pop_back();
+  const std::vector<uint32_t> steps(dims.size(), 1);
+  std::vector<uint8_t> object(128);
+  cuda::TensorMapParameters p;
+  p.object = object.data();
+  p.type = map_type(b.type);
+  p.rank = uint32_t(dims.size());
+  p.address = b.address;
+  p.dims = dims.data();
+  p.strides = strides.data();
+  p.box = box.data();
+  p.steps = steps.data();
+  switch (spec.value("swizzle", 0)) {
+    case 32: p.swizzle = 1; break;
+    case 64: p.swizzle = 2; break;
+    case 128: p.swizzle = 3; break;
+    default: p.swizzle = 0;
+  }
+  p.blackwell = m.spec().compute_major >= 10;
+  if (const std::string wrong = cuda::check_tensor_map(p); !wrong.empty()) throw WrongRequest(wrong);
+  cuda::encode_tensor_map(p);
+  return object;
+}
+
+/// The bytes of a parameter, or of a field of one.
+std::vector<uint8_t> bytes_of(const api::Machine& m, const Json& given, const std::vector<Buffer>& buffers) {
+  uint64_t bits = 0;
+  size_t size = 8;
+  if (given.contains("map")) return make_map(m, given["map"], buffers);
+  if (given.contains("buffer")) {
+    bits = buffer_of(buffers, given["buffer"].get<size_t>()).address;
+  } else {
+    const std::string type = given.value("type", "u32");
+    size = size_of_type(type);
+    if (!size) throw WrongRequest(fmt::format("{} is no type of a parameter", type));
+    bits = element_bits(type, given.value("value", 0.0));
+  }
+  const auto* first = reinterpret_cast<const uint8_t*>(&bits);
+  return {first, first + size};
+}
+
+std::vector<uint8_t> parameters_of(const api::Machine& m, const api::Kernel& k, const Json& given,
+                                   const std::vector<Buffer>& buffers) {
+  if (given.size() != k.parameters.size())
+    throw WrongRequest(fmt::format("{} has {} parameters, {} are given", k.name, k.parameters.size(), given.size()));
+  std::vector<uint8_t> out(k.parameter_bytes);
+  for (size_t i = 0; i < given.size(); ++i) {
+    const auto put = [&](const Json& field) {
+      const auto bytes = bytes_of(m, field, buffers);
+      const size_t at = field.value("at", size_t(0)), room = k.parameters[i].size;
+      if (at > room || bytes.size() > room - at)
+        throw WrongRequest(fmt::format("parameter {} has {} bytes; {} are given at {}", i, room, bytes.size(), at));
+      std::ranges::copy(bytes, out.begin() + std::ptrdiff_t(k.parameters[i].offset + at));
+    };
+    if (!given[i].contains("struct"))
+      put(given[i]);
+    else
+      for (const Json& field : given[i]["struct"]) put(field);
+  }
+  return out;
+}
+
+Json buffer_json(const api::Machine& m, const Buffer& b) {
+  std::vector<uint8_t> bytes(b.bytes);
+  m.memory().read(b.address, bytes);
+  const size_t size = size_of_type(b.type);
+  Json values = Json::array();
+  for (size_t at = 0; at + size <= bytes.size() && values.size() < kShown; at += size) {
+    const double v = element_value(b.type, bytes.data() + at);
+    values.push_back(v - v == 0 ? Json(v) : Json(v != v ? "NaN" : v > 0 ? "∞" : "−∞"));
+  }
+  Json out = {{"name", b.name},
+              {"type", b.type},
+              {"count", bytes.size() / size},
+              {"values", values},
+              {"digest", digest(bytes.data(), bytes.size())}};
+  if (b.all) out["bytes"] = base64(bytes.data(), bytes.size());
+  return out;
+}
+
+Json diagnosis_json(const Diagnosis& d) {
+  Json out = {{"code", d.code},
+              {"severity", diagnosis::name_of(d.severity)},
+              {"message", d.message},
+              {"help", d.help},
+              {"label", d.label},
+              {"rule", diagnosis::rule_of(d)},
+              {"place", diagnosis::place_json(d.where)},
+              {"others", Json::array()},
+              {"text", diagnosis::render(d)}};
+  for (const LabelledPlace& o : d.others)
+    out["others"].push_back({{"place", diagnosis::place_json(o.where)}, {"label", o.label}});
+  return out;
+}
+
+Json messages_json(const ptx::ParseError& e) {
+  Json out = Json::array();
+  for (const ptx::ParseMessage& p : e.messages)
+    out.push_back({{"line", p.pos.line}, {"column", p.pos.col}, {"text", p.text}, {"help", p.help}});
+  return out;
+}
+
+Json run(const Json& request) {
+  Json out = {{"status", "invalid"}, {"diagnoses", Json::array()}};
+  const std::string text = request.value("ptx", "");
+  try {
+    ptx::parse(text);
+  } catch (const ptx::ParseError& e) {
+    out["message"] = "the PTX is wrong";
+    out["messages"] = messages_json(e);
+    return out;
+  }
+  api::Options options;
+  Json wanted = Json::object();
+  for (const char* key : {"order", "seed", "check"})
+    if (request.contains(key) && !request[key].is_null()) wanted[key] = request[key];
+  options = api::with_json(options, nlohmann::json::parse(wanted.dump()));
+  options.machine = request.value("machine", "b200");
+  const uint64_t most = request.value("max_cycles", kMostCycles);
+  options.max_cycles = std::clamp<uint64_t>(most, 1, kMostCycles);
+  options.threads = 1;
+  Watcher watcher;  // outlives the machine, whose end ends the launches that are left
+  api::Machine m(options);
+  m.on_diagnosis([&](const Diagnosis& d) { out["diagnoses"].push_back(diagnosis_json(d)); });
+  m.attach({&watcher});
+  api::Module& module = m.load(text);
+  std::string name = request.value("kernel", "");
+  const std::vector<std::string> entries = module.entries();
+  if (entries.empty()) throw WrongRequest("the PTX has no kernel (.entry)");
+  if (name.empty()) name = entries.front();
+  const api::Kernel& kernel = module.kernel(name);
+  out["kernel"] = name;
+  out["registers"] = kernel.registers;
+  std::vector<Buffer> buffers;
+  for (const Json& b : request.value("buffers", Json::array())) buffers.push_back(make_buffer(m, b, buffers.size()));
+  api::LaunchRequest launch;
+  launch.grid = dims(request, "grid", {1, 1, 1});
+  launch.block = dims(request, "block", {32, 1, 1});
+  if (request.contains("cluster") && !request["cluster"].is_null())
+    launch.cluster = dims(request, "cluster", {1, 1, 1});
+  launch.dynamic_shared = request.value("shared", uint64_t(0));
+  launch.cooperative = request.value("cooperative", false);
+  launch.parameters = parameters_of(m, kernel, request.value("parameters", Json::array()), buffers);
+  m.launch(kernel, std::move(launch));
+  const uint64_t begin = m.clock(), stop_at = request.value("stop_at", uint64_t(0));
+  const api::Stop stop = stop_at ? m.run_until(begin + stop_at) : m.run();
+  out["cycles"] = m.clock() - begin;
+  switch (stop.why) {
+    case api::Stop::Why::fault:
+      out["status"] = "fault";
+      out["message"] = stop.fault->message;
+      out["seen"] = Json::parse(watcher.at_fault.dump());
+      break;
+    case api::Stop::Why::done: {
+      out["status"] = "done";
+      for (const api::Finished& f : m.take_finished()) {
+        out["cycles"] = f.stats.cycles;
+        out["instructions"] = f.stats.instructions;
+        out["counters"] = f.stats.counters;
+      }
+      break;
+    }
+    default: out["status"] = "stopped"; out["seen"] = Json::parse(watcher.seen().dump());
+  }
+  out["output"] = m.take_output();
+  out["buffers"] = Json::array();
+  for (const Buffer& b : buffers) out["buffers"].push_back(buffer_json(m, b));
+  return out;
+}
+
+Json check(const Json& request) {
+  Json out = {{"messages", Json::array()}, {"kernels", Json::array()}};
+  try {
+    const ptx::Module m = ptx::parse(request.value("ptx", ""));
+    for (const auto& f : m.functions) {
+      if (!f->entry) continue;
+      Json parameters = Json::array();
+      for (const auto& p : f->params)
+        parameters.push_back({{"name", p.name}, {"type", std::string(ptx::name_of(p.type))}, {"bytes", p.size}});
+      out["kernels"].push_back({{"name", f->name}, {"parameters", parameters}});
+    }
+    out["target"] = m.target;
+  } catch (const ptx::ParseError& e) {
+    out["messages"] = messages_json(e);
+  }
+  return out;
+}
+
+Json explain(const Json& request) {
+  if (request.contains("code")) {
+    const diagnosis::CodeInfo* c = diagnosis::find_code(request["code"].get<std::string>());
+    if (!c) throw WrongRequest("no diagnosis has this code");
+    return {{"code", c->code},
+            {"what", c->what},
+            {"rule", c->rule.text},
+            {"section", c->rule.section},
+            {"hardware", diagnosis::hardware_words(*c)},
+            {"fix", c->fix.text},
+            {"example", c->fix.example}};
+  }
+  const cli::Explained e = cli::explain_instruction(
+      request.value("instruction", ""), request.value("target", "sm_100a"), request.value("version", "9.0"));
+  return {{"text", e.text}, {"legal", e.legal}};
+}
+
+Json forms() {
+  std::set<std::string> names, samples;
+  for (const ptx::forms::Form* f : ptx::forms::all_forms()) {
+    names.insert(std::string(ptx::name_of(f->opcode)));
+    if (!ptx::forms::sample_instruction(*f).empty()) samples.insert(ptx::forms::sample_module(*f));
+  }
+  return {{"opcodes", names}, {"samples", samples}};
+}
+
+Json failed(const char* status, const std::string& message) { return {{"status", status}, {"message", message}}; }
+
+}  // namespace
+
+Json answer(const Json& request) try {
+  const std::string what = request.value("do", "");
+  if (what == "run") return run(request);
+  if (what == "check") return check(request);
+  if (what == "explain") return explain(request);
+  if (what == "forms") return forms();
+  return failed("invalid", fmt::format("there is nothing called \"{}\" to do", what));
+} catch (const api::LaunchRefused& e) {
+  return failed("refused", e.help.empty() ? e.what() : fmt::format("{}; {}", e.what(), e.help));
+} catch (const std::bad_alloc&) {
+  return failed("invalid", "the page has no memory left for this");
+} catch (const std::exception& e) {
+  return failed("invalid", e.what());
+} catch (...) {
+  return failed("invalid", "the machine has thrown what it should have caught");
+}
+
+std::string answer(const std::string& request) {
+  const Json parsed = Json::parse(request, nullptr, false);
+  const Json out = parsed.is_object() ? answer(parsed) : failed("invalid", "the request is no JSON object");
+  return out.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace tinygpu::web

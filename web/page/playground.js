@@ -1,0 +1,339 @@
+// An editor with a machine behind it: gen5Playground(element, {folder, text, examples}). What PTX and machine say is shown as text,
+// never as HTML.
+"use strict";
+(function (root) {
+  const number = new Intl.NumberFormat("en");
+
+  function element(tag, attributes = {}, ...children) {
+    const e = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (name.startsWith("on")) e.addEventListener(name.slice(2), value);
+      else if (value !== null && value !== undefined && value !== false) e.setAttribute(name, value === true ? "" : value);
+    }
+    e.append(...children.filter((c) => c !== null && c !== undefined));
+    return e;
+  }
+
+  // ---- The editor: a text field over its own picture, which has the colours, the numbers and the marks
+
+  const TOKENS = /(\/\/.*$)|(%[\w$.]+)|(\.[a-zA-Z_]\w*)|("[^"]*"?)|\b(0[xX][0-9a-fA-F]+|0[fFdD][0-9a-fA-F]+|\d+)\b|([A-Za-z_$][\w$]*(?:[.:]+[\w:]+)*)/g;
+  function coloured(line) {
+    const out = [];
+    let at = 0;
+    for (const m of line.matchAll(TOKENS)) {
+      if (m.index > at) out.push(line.slice(at, m.index));
+      const kind = m[1] ? (line.trimStart().startsWith("//!") ? "launch" : "comment") : m[2] ? "register" : m[3] ? "directive" : m[4] ? "text" : m[5] ? "number" : m[6].includes(".") ? "opcode" : "";
+      out.push(kind ? element("span", {class: `gen5-${kind}`}, m[0]) : m[0]);
+      at = m.index + m[0].length;
+    }
+    out.push(line.slice(at) || " ");
+    return out;
+  }
+
+  class Editor {
+    constructor(label, changed) {
+      this.picture = element("div", {class: "gen5-picture", "aria-hidden": "true"});
+      this.area = element("textarea", {class: "gen5-area", spellcheck: "false", autocapitalize: "off", autocomplete: "off", autocorrect: "off", wrap: "off", "aria-label": label});
+      this.area.addEventListener("input", () => (this.draw(), changed()));
+      this.box = element("div", {class: "gen5-editor"}, this.picture, this.area);
+      this.marks = new Map();
+      this.lines = [];
+    }
+    get text() {
+      return this.area.value;
+    }
+    set text(text) {
+      this.area.value = text;
+      this.marks.clear();
+      this.draw();
+    }
+    // Only lines that have changed are made anew.
+    draw() {
+      const lines = this.text.split("\n");
+      while (this.picture.children.length > lines.length) this.picture.lastChild.remove();
+      lines.forEach((line, i) => {
+        const mark = this.marks.get(i + 1) || "", known = this.lines[i], row = this.picture.children[i];
+        if (row && known && known.line === line && known.mark === mark) return;
+        const made = element("div", {class: mark ? `gen5-line gen5-${mark}` : "gen5-line", "data-line": i + 1}, ...coloured(line));
+        if (row) row.replaceWith(made);
+        else this.picture.append(made);
+        this.lines[i] = {line, mark};
+      });
+      this.lines.length = lines.length;
+      const widest = lines.reduce((most, line) => Math.max(most, line.length), 0);
+      this.box.style.setProperty("--gen5-columns", widest + 2);
+      this.area.rows = lines.length + 1;
+    }
+    mark(marks) {
+      this.marks = marks;
+      this.draw();
+    }
+    // The line that the cursor is in, without its comment, label and end.
+    current() {
+      const before = this.text.lastIndexOf("\n", this.area.selectionStart - 1) + 1, end = this.text.indexOf("\n", this.area.selectionStart);
+      return this.text.slice(before, end < 0 ? undefined : end).replace(/\/\/.*$/, "").replace(/^\s*[\w$]+:(?!:)/, "").trim().replace(/;$/, "");
+    }
+    // Brings a line into the editor's own view; the page stays where it is.
+    show(line) {
+      const row = this.picture.children[line - 1];
+      if (row) this.box.scrollTop = Math.max(0, row.offsetTop - this.box.clientHeight / 3);
+    }
+    go(line, column = 1) {
+      const before = this.text.split("\n").slice(0, line - 1).reduce((n, l) => n + l.length + 1, 0);
+      const end = this.text.indexOf("\n", before);
+      this.area.focus({preventScroll: true});
+      this.area.setSelectionRange(before + column - 1, end < 0 ? this.text.length : end);
+      const row = this.picture.children[line - 1];
+      if (row) row.scrollIntoView({block: "nearest"});
+    }
+  }
+
+  // ---- What a run has given
+
+  const placeText = (place) => {
+    const parts = [];
+    if (place.cta) parts.push(`CTA (${place.cta.join(", ")})`);
+    if (place.warp !== undefined) parts.push(`warp ${place.warp}`);
+    if (place.thread !== undefined) parts.push(`thread ${place.thread}`);
+    if (place.operation) parts.push(`its ${place.operation}`);
+    if (place.cycle !== undefined) parts.push(`cycle ${number.format(place.cycle)}`);
+    return parts.join(", ");
+  };
+  function table(caption, head, rows) {
+    return element("div", {class: "gen5-scroll", tabindex: "0", role: "region", "aria-label": caption},
+      element("table", {class: "gen5-table"}, element("caption", {}, caption),
+        element("thead", {}, element("tr", {}, ...head.map((h) => element("th", {scope: "col"}, String(h))))),
+        element("tbody", {}, ...rows.map((r) => element("tr", {}, ...r.map((c) => (c instanceof Node ? element("td", {}, c) : element("td", {}, String(c)))))))));
+  }
+  const shown = (v) => (typeof v === "number" && !Number.isInteger(v) ? String(Math.fround(v) === v ? Number(v.toPrecision(7)) : Number(v.toPrecision(9))) : String(v));
+
+  function bufferView(b) {
+    const side = Math.round(Math.sqrt(b.count)), columns = b.count > 64 && side * side === b.count && side <= 64 ? side : 16;
+    const most = 256, rows = [];
+    for (let i = 0; i < Math.min(b.values.length, most); i += columns) rows.push([i, ...b.values.slice(i, i + columns).map(shown)]);
+    const left = b.count - Math.min(b.values.length, most);
+    const made = table(`${b.name}: ${b.type}[${number.format(b.count)}]${left > 0 ? `, the first ${most}` : ""}`, ["", ...Array(Math.min(columns, b.count)).keys()], rows);
+    return made;
+  }
+  const hexRows = (bytes, begin) => {
+    const rows = [];
+    for (let i = 0; i < bytes.length; i += 64) {
+      if (i && /^0*$/.test(bytes.slice(i, i + 64)) && rows.length > 4) continue;
+      rows.push([`0x${(begin + i / 2).toString(16)}`, bytes.slice(i, i + 64).replace(/(.{8})/g, "$1 ").trim()]);
+    }
+    return rows;
+  };
+
+  function seenView(seen, line) {
+    const out = element("details", {class: "gen5-seen", open: true}, element("summary", {}, "Where everything stood"));
+    out.append(table(`${seen.count} warps that have not ended`, ["CTA", "warp", "lanes", "line", "is at", "waits for"],
+      (seen.warps || []).slice(0, 32).map((w) => [w.name.cta.join(", "), w.name.warp, (w.lanes >>> 0).toString(16).padStart(8, "0"), w.place ? line(w.place.ptx_line) : "", w.place ? w.place.ptx : "", w.waits_for || ""])));
+    if (seen.barriers && seen.barriers.length)
+      out.append(table("Barriers", ["CTA", "at", "phase", "arrivals missing", "of", "bytes missing"],
+        seen.barriers.map((b) => [b.cta.join(", "), b.offset !== undefined ? `0x${b.offset.toString(16)}` : `barrier ${b.barrier}`, b.phase ?? "", b.pending ?? b.expected - b.arrived, b.expected, b.bytes ?? ""])));
+    if (seen.operations && seen.operations.length)
+      out.append(table("On their way", ["what", "bytes", "issued at cycle", "by line"], seen.operations.map((o) => [o.kind, o.bytes, o.issued, o.by ? line(o.by.ptx_line) : ""])));
+    if (seen.registers && seen.registers.length)
+      out.append(element("details", {}, element("summary", {}, "Registers of the first of these warps"),
+        table("Registers, lane by lane", ["name", "type", ...Array(32).keys()], seen.registers.map((r) => [r.name, r.type, ...r.values]))));
+    if (seen.shared && seen.shared.bytes)
+      out.append(element("details", {}, element("summary", {}, "Shared memory of its CTA"), table("Shared memory", ["offset", "bytes"], hexRows(seen.shared.bytes, seen.shared.begin))));
+    if (seen.tmem && seen.tmem.rows)
+      out.append(element("details", {}, element("summary", {}, `Tensor Memory of SM ${seen.tmem.sm}, its first 32 lanes and 64 columns`),
+        table("Tensor Memory, as f32; · was never written", ["lane", ...Array(seen.tmem.rows[0].length).keys()],
+          seen.tmem.rows.map((r, i) => [seen.tmem.lane + i, ...r.map((c) => (c === null ? "·" : shown(new Float32Array(new Uint32Array([c]).buffer)[0])))]))));
+    return out;
+  }
+
+  // ---- The page's address holds all of it
+
+  const through = async (bytes, stream) => new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer());
+  async function packed(state) {
+    const bytes = await through(new TextEncoder().encode(JSON.stringify(state)), new CompressionStream("deflate-raw"));
+    let text = "";
+    for (const b of bytes) text += String.fromCharCode(b);
+    return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  }
+  async function unpacked(text) {
+    const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+    return JSON.parse(new TextDecoder().decode(await through(bytes, new DecompressionStream("deflate-raw"))));
+  }
+
+  let count = 0;
+  root.gen5Playground = function (host, {folder, text, examples = [], share = false}) {
+    const why = root.gen5.missing();
+    if (why) {
+      host.append(element("p", {class: "gen5-none", role: "note"}, why));
+      if (text) host.append(element("pre", {}, text));
+      return null;
+    }
+    const id = `gen5-${++count}`;
+    let machine = null, running = false, timer = 0, typed = 0;
+    const theMachine = () => (machine = machine || root.gen5.machine(folder));
+
+    const editor = new Editor("PTX", () => {
+      clearTimeout(timer);
+      timer = setTimeout(look, 500);
+    });
+    const choice = (label, name, values) => {
+      const select = element("select", {id: `${id}-${name}`}, ...values.map(([value, words]) => element("option", {value}, words)));
+      return [element("label", {for: `${id}-${name}`}, label, " ", select), select];
+    };
+    const [machineLabel, machineSelect] = choice("Machine", "machine", [["b200", "B200"], ["h200", "H200"]]);
+    const [orderLabel, orderSelect] = choice("Order", "order", [["timed", "timed"], ["late", "late"], ["seeded", "seeded"]]);
+    const [checkLabel, checkSelect] = choice("Checks", "check", [["quick", "quick"], ["races", "races"]]);
+    const seed = element("input", {id: `${id}-seed`, type: "number", min: 0, max: 4294967295, value: 1, class: "gen5-small"});
+    const stopAt = element("input", {id: `${id}-stop`, type: "number", min: 0, value: 0, class: "gen5-small"});
+    const run = element("button", {type: "button", class: "gen5-run", onclick: () => go()}, "Run");
+    const stop = element("button", {type: "button", disabled: true, onclick: () => theMachine().stop()}, "Stop");
+    const help = element("button", {type: "button", onclick: explain}, "Explain line");
+    const explained = element("pre", {class: "gen5-explained", tabindex: "0", hidden: true, "aria-label": "How the instruction reads"});
+    const status = element("p", {class: "gen5-status", role: "status"});
+    const problems = element("ul", {class: "gen5-problems"});
+    const results = element("div", {class: "gen5-results"});
+    const menu = examples.length ? element("select", {id: `${id}-example`, onchange: () => (load(examples[menu.value].text), look())}, ...examples.map((e, i) => element("option", {value: i}, e.title))) : null;
+    const link = share ? element("button", {type: "button", onclick: shareIt}, "Share") : null;
+
+    host.append(element("div", {class: "gen5-play"},
+      element("div", {class: "gen5-bar"}, menu && element("label", {for: `${id}-example`}, "Example ", menu), machineLabel, orderLabel,
+        element("label", {for: `${id}-seed`}, "Seed ", seed), checkLabel, element("label", {for: `${id}-stop`, title: "0: run to the end"}, "Stop at cycle ", stopAt), run, stop, help, link),
+      editor.box, explained, status, problems, results));
+    editor.area.addEventListener("keydown", (e) => {
+      if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) (e.preventDefault(), go());
+      if (e.key === "Escape" && running) theMachine().stop();
+    });
+
+    function load(text) {
+      editor.text = text;
+      const {request} = root.gen5Launch.read(text);
+      machineSelect.value = request.machine || "b200";
+      orderSelect.value = request.order || "timed";
+      checkSelect.value = request.check || "quick";
+      seed.value = request.seed ?? 1;
+      stopAt.value = request.stop_at ?? 0;
+      results.replaceChildren();
+      problems.replaceChildren();
+      status.textContent = "";
+    }
+    const lineButton = (line, column) => (line > 0 ? element("button", {type: "button", class: "gen5-jump", onclick: () => editor.go(line, column)}, `line ${line}`) : "");
+    function problem(kind, head, line, column, more) {
+      problems.append(element("li", {class: `gen5-problem gen5-is-${kind}`}, element("strong", {}, head), " ", lineButton(line, column), ...more.filter((m) => m).map((m) => element("div", {}, m))));
+    }
+    function showMessages(messages) {
+      const marks = new Map();
+      problems.replaceChildren();
+      for (const m of messages) {
+        marks.set(m.line, "bad");
+        problem("error", "error", m.line, m.column, [m.text, m.help]);
+      }
+      editor.mark(marks);
+    }
+    // While one types, wrong forms say what is wrong.
+    async function look() {
+      const mine = ++typed;
+      if (running) return;
+      const read = root.gen5Launch.read(editor.text);
+      const said = await theMachine().ask({do: "check", ptx: editor.text});
+      if (mine !== typed || running || said.status) return;
+      showMessages([...read.messages, ...said.messages]);
+    }
+    // As gen5 explain does: registers are typed by their names.
+    async function explain() {
+      const line = editor.current();
+      explained.hidden = false;
+      if (!/^(@!?%?\w+\s+)?[a-z][\w.:]*/.test(line)) {
+        explained.textContent = "Put the cursor into the line of an instruction.";
+        return;
+      }
+      const target = (/^\s*\.target\s+(\w+)/m.exec(editor.text) || [])[1] || "sm_100a", version = (/^\s*\.version\s+([\d.]+)/m.exec(editor.text) || [])[1] || "9.0";
+      const said = await theMachine().ask({do: "explain", instruction: line, target, version});
+      explained.textContent = said.text || said.message;
+    }
+    async function shareIt() {
+      const state = {text: editor.text, machine: machineSelect.value, order: orderSelect.value, check: checkSelect.value, seed: Number(seed.value), stop_at: Number(stopAt.value)};
+      history.replaceState(null, "", "#" + (await packed(state)));
+      let copied = true;
+      try {
+        await navigator.clipboard.writeText(location.href);
+      } catch {
+        copied = false;
+      }
+      status.textContent = copied ? "The address of this page holds all of it, and has been copied." : "The address of this page holds all of it: copy it.";
+    }
+    async function go() {
+      if (running) return;
+      clearTimeout(timer);  // else it would take the diagnoses away
+      const {request, messages} = root.gen5Launch.read(editor.text);
+      results.replaceChildren();
+      showMessages(messages);
+      if (messages.length) return;
+      running = true;
+      ++typed;
+      run.disabled = true;
+      stop.disabled = false;
+      status.textContent = "Running …";
+      const begin = performance.now();
+      let answer;
+      try {
+        answer = await theMachine().ask({...request, do: "run", machine: machineSelect.value, order: orderSelect.value, check: checkSelect.value, seed: Number(seed.value) || 0, stop_at: Number(stopAt.value) || 0});
+      } catch (e) {
+        answer = {status: "invalid", message: `The machine does not load: ${e.message}`};
+      }
+      running = false;
+      run.disabled = false;
+      stop.disabled = true;
+      show(answer, performance.now() - begin);
+    }
+    const ends = {done: "Done", stopped: "Stopped at that cycle", fault: "Stopped by a fault", refused: "Refused", invalid: "Not run", halted: "Stopped"};
+    function show(a, ms) {
+      const facts = [ends[a.status] || a.status];
+      if (a.cycles !== undefined) facts.push(`${number.format(a.cycles)} cycles`);
+      if (a.instructions) facts.push(`${number.format(a.instructions)} warp instructions`);
+      if (a.registers) facts.push(`${a.registers} registers a thread`);
+      if (a.diagnoses && a.diagnoses.length) facts.push(`${a.diagnoses.length} diagnos${a.diagnoses.length === 1 ? "is" : "es"}`);
+      status.textContent = facts.join(", ") + ` (${number.format(Math.round(ms))} ms here).`;
+      if (a.messages) showMessages(a.messages);
+      else if (a.message && !(a.diagnoses && a.diagnoses.length)) problem("error", a.status, 0, 0, [a.message]);
+      const marks = new Map(editor.marks);
+      for (const d of a.diagnoses || []) {
+        const line = d.place.ptxLine || 0;
+        if (line && marks.get(line) !== "bad") marks.set(line, d.severity === "error" ? "bad" : "doubt");
+        for (const o of d.others) if (o.place.ptxLine && !marks.has(o.place.ptxLine)) marks.set(o.place.ptxLine, "other");
+        problem(d.severity, `${d.severity} [${d.code}]`, line, 1, [d.message, d.label ? `here: ${d.label}` : "", placeText(d.place), d.help ? `help: ${d.help}` : "", d.rule ? `rule: ${d.rule}` : "",
+          ...d.others.map((o) => element("span", {}, lineButton(o.place.ptxLine || 0, 1), ` ${o.label}`, placeText(o.place) ? ` (${placeText(o.place)})` : ""))]);
+      }
+      editor.mark(marks);
+      if (marks.size) editor.show(Math.min(...marks.keys()));
+      if (a.output) results.append(element("h4", {}, "printf"), element("pre", {tabindex: "0"}, a.output));
+      for (const b of a.buffers || []) results.append(bufferView(b));
+      if (a.seen && a.seen.warps) results.append(seenView(a.seen, lineButton));
+    }
+
+    load(text || (examples[0] && examples[0].text) || "");
+    if (share && location.hash.length > 1)
+      unpacked(location.hash.slice(1)).then((state) => {
+        if (typeof state.text !== "string") return;
+        load(state.text);
+        for (const [select, key] of [[machineSelect, "machine"], [orderSelect, "order"], [checkSelect, "check"], [seed, "seed"], [stopAt, "stop_at"]])
+          if (state[key] !== undefined) select.value = String(state[key]);
+      }).catch(() => (status.textContent = "The address does not hold a kernel."));
+    return {go, editor};
+  };
+
+  // Elements with data-gen5 hold a kernel as text, and get an editor once they are asked for.
+  root.gen5Pages = function (folder, examples) {
+    for (const host of document.querySelectorAll("[data-gen5-playground]")) root.gen5Playground(host, {folder, examples, share: true});
+    for (const host of document.querySelectorAll("[data-gen5-run]")) {
+      const example = examples.find((e) => e.name === host.dataset.gen5Run);
+      const pre = host.querySelector("pre"), text = example ? example.text : pre ? pre.textContent : "";
+      const button = element("button", {type: "button", class: "gen5-run"}, "Run it here");
+      button.addEventListener("click", () => {
+        host.replaceChildren();
+        const made = root.gen5Playground(host, {folder, text});
+        if (made) (made.go(), made.editor.area.focus({preventScroll: true}));
+      });
+      const why = root.gen5.missing();
+      host.append(why ? element("p", {class: "gen5-none"}, why) : button);
+    }
+  };
+})(globalThis);

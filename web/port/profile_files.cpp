@@ -1,0 +1,26 @@
+// The machine profiles are built in.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/tinygpu/timing/profile.h"
+#include "web/profiles.h"
+
+namespace tinygpu {
+
+Profile read_profile(const std::string& name) {
+  for (const web::ProfileText& p : web::profile_texts())
+    if (p.name == name) return parse_profile(p.json, name + ".json");
+  throw ProfileError(fmt::format("no machine is called \"{}\"; known: {}", name, fmt::join(profile_names(), ", ")));
+}
+
+MachineSpec load_profile(const std::string& name) { return read_profile(name).spec; }
+
+std::vector<std::string> profile_names() {
+  std::vector<std::string> names;
+  for (const web::ProfileText& p : web::profile_texts()) names.emplace_back(p.name);
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace tinygpu
