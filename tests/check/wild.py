@@ -8,6 +8,7 @@
 Bugs come from tests/check/wild and wild_second, a file each; what is relied on and right on hardware, from base/relied_on.h."""
 
 import argparse
+import json
 import pathlib
 import re
 import sys
@@ -46,11 +47,26 @@ def name_of(address):
     return f"{words[1]}/{words[2]}#{words[-1]}" if len(words) >= 5 and words[-1].isdigit() else "/".join(words[1:3])
 
 
+def on_silicon(name):
+    """What an H200 did with the bug, beside its twin (wild_h200.json, which wild_h200.py writes)."""
+    kernels = json.loads((HERE / "wild_h200.json").read_text())["kernels"]
+    bug, twin = kernels[f"{name}.bug"], kernels[f"{name}.twin"]
+    if "not_compiled" in bug:
+        return "–"
+    if "outputs" not in twin:
+        sys.exit(f"wild_h200.json: the twin of {name} did not end: {twin}")
+    if "hangs" in bug:
+        return "hangs"
+    if "error" in bug:
+        return f"`{bug['error']}`"
+    return "as the twin" if set(bug["outputs"]) == set(twin["outputs"]) else "other results"
+
+
 def bugs(folder):
-    lines = ["| report | what went wrong | told as | `gen5 check` | `gen5 run` |", "|---|---|---|---|---|"]
+    lines = ["| report | what went wrong | told as | `gen5 check` | `gen5 run` | H200 |", "|---|---|---|---|---|---|"]
     for path in sorted((HERE / folder).glob("*.ptx")):
         address, said, fields = read(path)
-        lines.append(f"| [{name_of(address)}]({address}) | {said.replace('|', chr(92) + '|')} | `{fields['says']}` | {fields['check']} | {fields['run']} |")
+        lines.append(f"| [{name_of(address)}]({address}) | {said.replace('|', chr(92) + '|')} | `{fields['says']}` | {fields['check']} | {fields['run']} | {on_silicon(path.stem)} |")
     return lines
 
 

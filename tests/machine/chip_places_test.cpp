@@ -80,20 +80,21 @@ class Shares : public testing::Test {
   ChipMemory chip{cache, timing, kSms};
   const std::vector<ChipPlace> places = chip_places(kSms, timing.gpcs, timing.cpcs_of_gpc);
 
-  std::vector<LineUse> lines(uint32_t number) {
+  std::vector<LineUse> lines(uint32_t number, uint8_t sectors = 4) {
     std::vector<LineUse> uses;
     const auto [first, last] = cache.lines_of(at + uint64_t(number) * kLines * 128, kLines * 128);
-    for (uint64_t line = first; line < last; ++line) uses.push_back({uint32_t(line), 4, 0, uint16_t(line - first)});
+    for (uint64_t line = first; line < last; ++line)
+      uses.push_back({uint32_t(line), sectors, 0, uint16_t(line - first)});
     return uses;
   }
-  /// Cycles until the last of `sms` has its lines, the `data(sm)`th.
+  /// Cycles until the last of `sms` has its lines, the `data(sm)`th, or so many sectors of each.
   template <class Data>
-  double until_all(const std::vector<uint32_t>& sms, Data data) {
+  double until_all(const std::vector<uint32_t>& sms, Data data, uint8_t sectors = 4) {
     cache.written(at, 32 << 20);
     double most = 0;
     // A line of each at a time, as the exchange has it.
     std::map<uint32_t, std::vector<LineUse>> uses;
-    for (uint32_t sm : sms) uses[sm] = lines(data(sm));
+    for (uint32_t sm : sms) uses[sm] = lines(data(sm), sectors);
     for (uint32_t i = 0; i < kLines; ++i)
       for (uint32_t sm : sms) {
         LineUse use = uses[sm][i];
@@ -109,6 +110,20 @@ class Shares : public testing::Test {
     for (uint32_t sm = 0; sm < places.size(); ++sm)
       if (places[sm].gpc == gpc) sms.push_back(sm);
     return sms;
+  }
+  /// Of 512 lines that SM 0 has asked for, how many SM 1 of the same GPC has with it if it asks `later` cycles behind.
+  double shared(uint64_t later, uint8_t sectors, bool loads) {
+    cache.written(at, 32 << 20);
+    uint32_t together = 0;
+    for (LineUse use : lines(0, sectors)) {
+      use.at = 0;
+      chip.read(start_, 0, {&use, 1}, loads);
+      const uint64_t before = chip.l2_read();
+      chip.read(start_ + later, 1, {&use, 1}, loads);
+      together += chip.l2_read() == before;
+      start_ += 10'000;
+    }
+    return double(together) / kLines;
   }
   uint64_t start_ = 1'000'000;
 };
@@ -155,6 +170,35 @@ TEST_F(Shares, WhoComesLateAsksAnew) {
   EXPECT_EQ(chip.l2_read(), before + 256) << "of another GPC";
   chip.read(1000 + uint64_t(timing.gpc_shares_within) + 3, 2, {&line, 1});
   EXPECT_EQ(chip.l2_read(), before + 384) << "the SM itself: other bytes of the line, perhaps";
+}
+
+// An H200 (notes/evidence.md): 2, 3, 6 and 16 SMs of a GPC that read equal data by loads share 0.70, 0.75, 0.69 and
+// 0.63 of it, 0 and 640 cycles apart alike under load.
+TEST_F(Shares, TwoOfThreeLoadsShareALineUntilItArrives) {
+  EXPECT_NEAR(shared(20, 4, true), 0.69, 0.07);
+  EXPECT_NEAR(shared(251, 4, true), 0.69, 0.07) << "bulk copies no longer do";
+  EXPECT_EQ(shared(251, 4, false), 0);
+  EXPECT_EQ(shared(1000, 4, true), 0) << "it has arrived";
+}
+
+// An H200 (probe_00_l2_rows): tiles that others read too take 45.2 and 22.9 cycles a KiB in rows of 32 and 64 bytes,
+// which are 0.90 and 0.82 of what tiles of one's own take, and 0.52 in rows of 128.
+TEST_F(Shares, BulkCopiesOfPartsOfLinesShareSeldom) {
+  EXPECT_EQ(shared(100, 4, false), 1);
+  EXPECT_NEAR(shared(100, 2, false), 0.35, 0.15);
+}
+
+// An H200 (probe_00_l2_rows): 132 SMs that each read one, two or four sectors of lines of their own take 58.1, 30.5
+// and 30.7 cycles a KiB.
+TEST_F(Shares, ASliceAnswersWithTwoSectorsAtATime) {
+  std::vector<uint32_t> all;
+  for (uint32_t sm = 0; sm < kSms; ++sm) all.push_back(sm);
+  const auto own = [](uint32_t sm) { return sm; };
+  // All ask at once, and some slices are behind: up to an eighth more than in the steady state of the probe.
+  const double kib = kLines * 32 / 1024.0;
+  EXPECT_NEAR(until_all(all, own, 1) / kib, 58.1, 7);
+  EXPECT_NEAR(until_all(all, own, 2) / (2 * kib), 30.5, 4);
+  EXPECT_NEAR(until_all(all, own, 4) / (4 * kib), 30.7, 4);
 }
 
 // An H200: of all SMs that write, six of a CPC get 18.0 bytes a cycle each and four 23.6.

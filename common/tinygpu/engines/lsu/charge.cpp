@@ -107,7 +107,7 @@ void charge_copy(Warp& w, const WarpAccess& access, uint32_t passes, std::functi
   if (!access.lines.count) return then(way.end);
   add_lines(w.partition().memory, access.lines, false);
   w.partition().memory.ask(
-      MemoryRequests::Kind::read, w.sm(), way.begin,
+      MemoryRequests::Kind::load, w.sm(), way.begin,
       [then = std::move(then), end = way.end + w.sm().translation.wait(way.begin),
        miss = unit.timing.miss_least](const MemoryReply& r) { then(end + r.delay + r.late + (r.missed ? miss : 0)); });
 }

@@ -70,10 +70,10 @@ size_t ChipMemory::channel_of(uint64_t line) const { return place_of(line >> 2, 
 // that (an H200: all SMs writing, six of a CPC get 18.0 bytes a cycle each and four 23.6; reading, the 18 SMs of a GPC
 // get 34.2 and the 16 of another one 37.6).
 
-double ChipMemory::Way::pass(double time, uint32_t half, size_t part, size_t slice, double bytes) {
+double ChipMemory::Way::pass(double time, uint32_t half, size_t part, size_t slice, double bytes, double of_slice) {
   Server& all = halves[half];
   const double own = parts[part].take(time, bytes / (all.free > time + Server::kDisorder ? part_share : part_rate));
-  const double at_slice = slices[slice].take(time, bytes / slice_rate);
+  const double at_slice = slices[slice].take(time, of_slice / slice_rate);
   return std::max({own, at_slice, all.take(time, bytes / half_rate)});
 }
 
@@ -106,7 +106,18 @@ double ChipMemory::write_back(double time) {
   return last;
 }
 
-MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse> lines) {
+bool ChipMemory::shares(const Asked& asked, const LineUse& use, uint32_t sm, double at, bool loads) const {
+  if (asked.line != use.line || asked.sm == sm) return false;
+  const bool in_time = loads ? at < asked.from_memory + double(timing_.least_latency)
+                             : std::abs(at - asked.at) < timing_.gpc_shares_within;
+  if (!in_time) return false;
+  const double share = loads                           ? timing_.gpc_share_of_loads
+                       : use.sectors < kSectorsOfALine ? timing_.gpc_share_of_parts
+                                                       : 1;
+  return double(mixed(uint64_t(use.line) << 16 ^ sm ^ uint64_t(at) << 40) >> 32) * 0x1p-32 < share;
+}
+
+MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse> lines, bool loads) {
   MemoryReply reply;
   double end = double(time), last = end, from_memory = end;
   // Each half of the chip keeps its own copy of what its SMs read.
@@ -120,7 +131,7 @@ MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse
     if (i + kAhead < lines.size()) __builtin_prefetch(&asked_by(place.gpc, lines[i + kAhead].line), 1);
     const double at = double(time + use.at);
     Asked& asked = asked_by(place.gpc, use.line);
-    if (asked.line == use.line && asked.sm != sm && std::abs(at - asked.at) < timing_.gpc_shares_within) {
+    if (shares(asked, use, sm, at, loads)) {
       // It comes with what another SM of the GPC has asked for.
       const double moved = kSector * use.sectors;
       end = std::max({end, asked.served, gpcs_shared_[place.gpc].take(at, moved / timing_.gpc_shared_bytes)});

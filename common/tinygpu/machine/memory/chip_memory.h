@@ -4,6 +4,7 @@
 // time (Launch's exchange between windows, or a partition that runs alone): what it answers depends on nothing else.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -35,7 +36,8 @@ class ChipMemory {
   /// For a chip of so many SMs; who asks names one of them.
   ChipMemory(L2Cache& l2, const MemoryTiming& timing, uint32_t sms);
   /// Lines that SM `sm` (%smid) asks for, in the order of LineUse::at, from `time` on.
-  MemoryReply read(uint64_t time, uint32_t sm, std::span<const LineUse> lines);
+  /// `loads`: of a warp's loads and cp.async, not of bulk copies.
+  MemoryReply read(uint64_t time, uint32_t sm, std::span<const LineUse> lines, bool loads = false);
   MemoryReply write(uint64_t time, uint32_t sm, std::span<const LineUse> lines);
   /// Atomics and reductions: carried out in the line's slice. `floating`: sums of f16, f32 or f64.
   MemoryReply update(uint64_t time, uint32_t sm, std::span<const LineUse> lines, bool floating = false);
@@ -75,16 +77,22 @@ class ChipMemory {
     Server halves[2];
     std::vector<Server> parts, slices;
     double half_rate, part_rate, part_share, slice_rate;
-    /// When what takes as long as `bytes` has its turn.
-    double pass(double time, uint32_t half, size_t part, size_t slice, double bytes);
+    /// When what takes as long as `bytes` has its turn, and `of_slice` in its slice.
+    double pass(double time, uint32_t half, size_t part, size_t slice, double bytes, double of_slice);
   };
   /// A request's turn on the way in to slices of `half`, where it takes as long as `sent` bytes.
   double pass_in(double time, const ChipPlace& from, uint32_t half, uint64_t line, double sent) {
-    return in_.pass(time, half, from.cpc, slice_of(half, line), sent);
+    return in_.pass(time, half, from.cpc, slice_of(half, line), sent, sent);
   }
   /// A line's turn on the way out.
   double pass_out(double time, const ChipPlace& to, const LineUse& use) {
-    return out_.pass(time, to.half, to.gpc, slice_of(to.half, use.line), double(kSectorBytes) * use.sectors);
+    return out_.pass(time, to.half, to.gpc, slice_of(to.half, use.line), double(kSectorBytes) * use.sectors,
+                     answered(use));
+  }
+  /// What a slice could give in the time that it takes for a line: an answer is so large at least.
+  double answered(const LineUse& use) const {
+    const double bytes = double(kSectorBytes) * use.sectors, least = timing_.l2_read_least;
+    return std::ceil(bytes / least) * least;
   }
   /// A line that an SM of a GPC has asked for: others of the GPC that ask for it a short time before or behind share
   /// the answer. GPCs do not (an H200, notes/evidence.md: 8 SMs that read the same, each of another GPC, get no more
@@ -97,6 +105,9 @@ class ChipMemory {
     double from_memory = 0;  // with what device memory takes at least
   };
   Asked& asked_by(uint32_t gpc, uint32_t line);
+  /// Whether an SM that asks at `at` has the answer of `asked`. Of loads most have it until it arrives; of bulk copies
+  /// those that ask within a short time, all for whole lines, fewer for parts of them.
+  bool shares(const Asked& asked, const LineUse& use, uint32_t sm, double at, bool loads) const;
   /// A line that comes from device memory at `time` or when its channel is free.
   double fetch(double time, const LineUse& use);
   /// What device memory takes for a line beyond the least, for an SM of `half`.

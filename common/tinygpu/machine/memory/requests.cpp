@@ -43,7 +43,7 @@ MemoryRequests::Request& MemoryRequests::make(Kind kind, Sm& sm, uint64_t time) 
 }
 
 void MemoryRequests::load(Warp& w, const Op& op, uint64_t time, uint64_t ready, L1Cache::Arrival follows, bool cached) {
-  Request& r = make(Kind::read, w.sm(), time);
+  Request& r = make(Kind::load, w.sm(), time);
   r.warp = &w;
   r.board = op.set_sb;
   r.ready = ready;
@@ -92,13 +92,14 @@ void MemoryRequests::serve(size_t request) {
   Request& r = requests_[request];
   const std::span<const LineUse> lines(lines_.data() + r.first, r.end - r.first);
   switch (r.kind) {
-    case Kind::read: r.reply = chip_.read(r.time, r.sm->index, lines); break;
+    case Kind::load: r.reply = chip_.read(r.time, r.sm->index, lines, true); break;
+    case Kind::read: r.reply = chip_.read(r.time, r.sm->index, lines, false); break;
     case Kind::write: r.reply = chip_.write(r.time, r.sm->index, lines); break;
     case Kind::update: r.reply = chip_.update(r.time, r.sm->index, lines); break;
     case Kind::float_update: r.reply = chip_.update(r.time, r.sm->index, lines, true); break;
   }
   // Known at once: a fence that has its turn later in this exchange looks at it.
-  if (r.kind == Kind::read || lines.empty()) return;
+  if (r.kind == Kind::load || r.kind == Kind::read || lines.empty()) return;
   const uint64_t there = r.time + lines.back().at + r.reply.delay;
   const uint64_t wait = r.holds ? r.sm->translation.wait(r.time) : 0;
   // A fence waits for what its SM has written, the end of the grid for what the grid has.

@@ -21,7 +21,8 @@ struct Sm;
 
 class MemoryRequests {
  public:
-  enum class Kind : uint8_t { read, write, update, float_update };
+  /// `load`: by a warp's loads and cp.async; `read`: by anything else.
+  enum class Kind : uint8_t { load, read, write, update, float_update };
   using Then = std::function<void(const MemoryReply&)>;
   /// `grid`: see L1Cache::Arrival.
   MemoryRequests(const SmPartition& partition, ChipMemory& chip, L2Cache& l2, uint64_t miss_least, uint64_t store_queue,
