@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 
@@ -92,10 +93,12 @@ std::optional<std::vector<uint8_t>> filled(std::string_view type, uint64_t count
   }
   uint64_t state = 0x9e3779b97f4a7c15;
   const auto side = uint64_t(std::llround(std::sqrt(double(count))));
+  uint32_t modulus = 0;
+  if (pattern.starts_with("mod")) std::from_chars(pattern.data() + 3, pattern.data() + pattern.size(), modulus);
   const auto number = [&](uint64_t i) -> std::optional<double> {
     if (pattern == "one") return 1;
     if (pattern == "index") return double(i);
-    if (pattern == "mod8") return double(i % 8);
+    if (modulus) return double(i % modulus);
     if (pattern == "alternating") return i % 2 ? -1 : 1;
     if (pattern == "identity") return side && i / side == i % side ? 1 : 0;
     if (pattern == "random") {

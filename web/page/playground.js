@@ -1,4 +1,5 @@
-// An editor with a machine behind it: gen5Playground(element, {folder, text, examples}). What PTX and machine say is shown as text,
+// An editor with a machine behind it: gen5Playground(element, {folder, text, examples}). With `judge`, a function of the text and of what asks the
+// machine, its button judges instead of running (practice.js); `changed` is called with each new text. What PTX and machine say is shown as text,
 // never as HTML.
 "use strict";
 (function (root) {
@@ -107,10 +108,11 @@
   }
   const shown = (v) => (typeof v === "number" && !Number.isInteger(v) ? String(Math.fround(v) === v ? Number(v.toPrecision(7)) : Number(v.toPrecision(9))) : String(v));
 
-  function bufferView(b) {
+  // `wrong`: what elements should be, by their places.
+  function bufferView(b, wrong = new Map()) {
     const side = Math.round(Math.sqrt(b.count)), columns = b.count > 64 && side * side === b.count && side <= 64 ? side : 16;
     const most = 256, rows = [];
-    for (let i = 0; i < Math.min(b.values.length, most); i += columns) rows.push([i, ...b.values.slice(i, i + columns).map(shown)]);
+    for (let i = 0; i < Math.min(b.values.length, most); i += columns) rows.push([i, ...b.values.slice(i, i + columns).map((v, k) => (wrong.has(i + k) ? element("strong", {class: "gen5-wrong"}, `${shown(v)} ≠ ${shown(wrong.get(i + k))}`) : shown(v)))]);
     const left = b.count - Math.min(b.values.length, most);
     const made = table(`${b.name}: ${b.type}[${number.format(b.count)}]${left > 0 ? `, the first ${most}` : ""}`, ["", ...Array(Math.min(columns, b.count)).keys()], rows);
     return made;
@@ -160,7 +162,7 @@
   }
 
   let count = 0;
-  root.gen5Playground = function (host, {folder, text, examples = [], share = false}) {
+  root.gen5Playground = function (host, {folder, text, examples = [], share = false, judge = null, changed = null}) {
     const why = root.gen5.missing();
     if (why) {
       host.append(element("p", {class: "gen5-none", role: "note"}, why));
@@ -174,6 +176,7 @@
     const editor = new Editor("PTX", () => {
       clearTimeout(timer);
       timer = setTimeout(look, 500);
+      if (changed) changed(editor.text);
     });
     const choice = (label, name, values) => {
       const select = element("select", {id: `${id}-${name}`}, ...values.map(([value, words]) => element("option", {value}, words)));
@@ -184,7 +187,7 @@
     const [checkLabel, checkSelect] = choice("Checks", "check", [["quick", "quick"], ["races", "races"]]);
     const seed = element("input", {id: `${id}-seed`, type: "number", min: 0, max: 4294967295, value: 1, class: "gen5-small"});
     const stopAt = element("input", {id: `${id}-stop`, type: "number", min: 0, value: 0, class: "gen5-small"});
-    const run = element("button", {type: "button", class: "gen5-run", onclick: () => go()}, "Run");
+    const run = element("button", {type: "button", class: "gen5-run", onclick: () => go()}, judge ? "Judge" : "Run");
     const stop = element("button", {type: "button", disabled: true, onclick: () => theMachine().stop()}, "Stop");
     const help = element("button", {type: "button", onclick: explain}, "Explain line");
     const explained = element("pre", {class: "gen5-explained", tabindex: "0", hidden: true, "aria-label": "How the instruction reads"});
@@ -195,8 +198,8 @@
     const link = share ? element("button", {type: "button", onclick: shareIt}, "Share") : null;
 
     host.append(element("div", {class: "gen5-play"},
-      element("div", {class: "gen5-bar"}, menu && element("label", {for: `${id}-example`}, "Example ", menu), machineLabel, orderLabel,
-        element("label", {for: `${id}-seed`}, "Seed ", seed), checkLabel, element("label", {for: `${id}-stop`, title: "0: run to the end"}, "Stop at cycle ", stopAt), run, stop, help, link),
+      element("div", {class: "gen5-bar"}, menu && element("label", {for: `${id}-example`}, "Example ", menu),
+        ...(judge ? [] : [machineLabel, orderLabel, element("label", {for: `${id}-seed`}, "Seed ", seed), checkLabel, element("label", {for: `${id}-stop`, title: "0: run to the end"}, "Stop at cycle ", stopAt)]), run, stop, help, link),
       editor.box, explained, status, problems, results));
     editor.area.addEventListener("keydown", (e) => {
       if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) (e.preventDefault(), go());
@@ -275,7 +278,8 @@
       const begin = performance.now();
       let answer;
       try {
-        answer = await theMachine().ask({...request, do: "run", machine: machineSelect.value, order: orderSelect.value, check: checkSelect.value, seed: Number(seed.value) || 0, stop_at: Number(stopAt.value) || 0});
+        if (judge) answer = await judge(editor.text, (asked) => theMachine().ask(asked), (words) => (status.textContent = words));
+        else answer = await theMachine().ask({...request, do: "run", machine: machineSelect.value, order: orderSelect.value, check: checkSelect.value, seed: Number(seed.value) || 0, stop_at: Number(stopAt.value) || 0});
       } catch (e) {
         answer = {status: "invalid", message: `The machine does not load: ${e.message}`};
       }
@@ -291,7 +295,7 @@
       if (a.instructions) facts.push(`${number.format(a.instructions)} warp instructions`);
       if (a.registers) facts.push(`${a.registers} registers a thread`);
       if (a.diagnoses && a.diagnoses.length) facts.push(`${a.diagnoses.length} diagnos${a.diagnoses.length === 1 ? "is" : "es"}`);
-      status.textContent = facts.join(", ") + ` (${number.format(Math.round(ms))} ms here).`;
+      status.textContent = a.words || facts.join(", ") + ` (${number.format(Math.round(ms))} ms here).`;
       if (a.messages) showMessages(a.messages);
       else if (a.message && !(a.diagnoses && a.diagnoses.length)) problem("error", a.status, 0, 0, [a.message]);
       const marks = new Map(editor.marks);
@@ -299,17 +303,20 @@
         const line = d.place.ptxLine || 0;
         if (line && marks.get(line) !== "bad") marks.set(line, d.severity === "error" ? "bad" : "doubt");
         for (const o of d.others) if (o.place.ptxLine && !marks.has(o.place.ptxLine)) marks.set(o.place.ptxLine, "other");
-        problem(d.severity, `${d.severity} [${d.code}]`, line, 1, [d.message, d.label ? `here: ${d.label}` : "", placeText(d.place), d.help ? `help: ${d.help}` : "", d.rule ? `rule: ${d.rule}` : "",
+        problem(d.severity, `${d.severity} [${d.code}]`, line, 1, [d.message, d.label ? `here: ${d.label}` : "", placeText(d.place), d.help && !judge ? `help: ${d.help}` : "", d.rule ? `rule: ${d.rule}` : "",
           ...d.others.map((o) => element("span", {}, lineButton(o.place.ptxLine || 0, 1), ` ${o.label}`, placeText(o.place) ? ` (${placeText(o.place)})` : ""))]);
       }
       editor.mark(marks);
       if (marks.size) editor.show(Math.min(...marks.keys()));
       if (a.output) results.append(element("h4", {}, "printf"), element("pre", {tabindex: "0"}, a.output));
-      for (const b of a.buffers || []) results.append(bufferView(b));
+      for (const b of a.buffers || []) results.append(bufferView(b, b.wrong));
       if (a.seen && a.seen.warps) results.append(seenView(a.seen, lineButton));
     }
 
-    load(text || (examples[0] && examples[0].text) || "");
+    // playground.html?example=06_deadlock begins with that one.
+    const asked = share ? Math.max(0, examples.findIndex((e) => e.name === new URLSearchParams(location.search).get("example"))) : 0;
+    if (menu) menu.value = String(asked);
+    load(text || (examples[asked] && examples[asked].text) || "");
     if (share && location.hash.length > 1)
       unpacked(location.hash.slice(1)).then((state) => {
         if (typeof state.text !== "string") return;
@@ -317,8 +324,9 @@
         for (const [select, key] of [[machineSelect, "machine"], [orderSelect, "order"], [checkSelect, "check"], [seed, "seed"], [stopAt, "stop_at"]])
           if (state[key] !== undefined) select.value = String(state[key]);
       }).catch(() => (status.textContent = "The address does not hold a kernel."));
-    return {go, editor};
+    return {go, editor, load};
   };
+  root.gen5Element = element;
 
   // Elements with data-gen5 hold a kernel as text, and get an editor once they are asked for.
   root.gen5Pages = function (folder, examples) {
