@@ -87,12 +87,13 @@ class Browser:
                     raise RuntimeError(f"{method}: {answer['error']}")
                 return answer["result"]
 
-    def open(self, path, width=1280, height=900, scheme="light"):
+    def open(self, path, width=1280, height=900, scheme="light", media=None):
+        """A file, or an address. `media`: all that the page shall believe of its reader, instead of the colour scheme."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
                   mobile=width < 600)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.call("Emulation.setEmulatedMedia", features=media or [{"name": "prefers-color-scheme", "value": scheme}])
         self.loaded = False
-        self.call("Page.navigate", url="file://" + os.path.abspath(path))
+        self.call("Page.navigate", url=path if "://" in str(path) else "file://" + os.path.abspath(path))
         while not self.loaded:
             self.read()
         self.settle()
