@@ -17,7 +17,10 @@ import instructions
 
 root = instructions.root
 sys.path.insert(0, str(root / "exercises"))
+sys.path.insert(0, str(root / "web"))
 import judge  # noqa: E402
+import pages  # noqa: E402
+from lessons import main as lessons_made  # noqa: E402
 
 build, out = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 docs = out / "docs"
@@ -70,8 +73,8 @@ def note(path, name):
     # MkDocs wants a blank line before a list, and glossary entries as lines of their own.
     text = re.sub(r"(?m)^(\*\*[^\n]+)\n(?=\*\*)", r"\1\n\n", text)
     text = re.sub(r"(?m)^(?!\s*[-*|>\d])(\S.*)\n(?=[*-] )", r"\1\n\n", text)
-    if with_machine and path.parent == root / "notes" and path.stem in LIVE:
-        text += f"\n## Run it here\n\n{LIVE[path.stem][1]}\n\n<div data-gen5-run=\"{LIVE[path.stem][0]}\"></div>\n\n{scripts('../')}"
+    if path.parent == root / "notes" and path.stem in live:
+        text += LESSON.format(name=path.stem, scripts=scripts("../"))
     if path.name == "README.md":
         text = text.replace("(LICENSE)", "(https://www.apache.org/licenses/LICENSE-2.0)")
     return write(name, text)
@@ -81,32 +84,26 @@ def note(path, name):
 
 MODULE = root / "build" / "web" / "gen5_module.js"
 with_machine = MODULE.exists() and "--no-machine" not in sys.argv
-# Lessons that end with a kernel to run, and what is said of it.
-LIVE = {
-    "01_mbarrier": ("05_ring", "A ring of two stages in PTX, in this page, on the machine model. Change the producer's first wait, and the diagnosis names both waits."),
-    "02_bulk_tensor": ("04_bulk_copy", "A bulk copy without a tensor map, and its mbarrier, in PTX, in this page, on the machine model."),
-    "05_mma": ("07_tcgen05_mma", "One `tcgen05.mma` in PTX, in this page, on the machine model: 128 × 256 × 16."),
-    "13_gemm": ("08_gemm", "Step 3 of the ladder, as nvcc compiles it, in this page, on the machine model: 256 × 256 × 256."),
-}
-PAGE_FILES = ("machine.js", "launch.js", "playground.js", "playground.css")
+LESSON = """
+## Run it here
+
+The chapter's kernels, as nvcc compiles them, beside their source: choose one, an order of completion or a mistake, and press Run. The machine model runs
+in this page. It prices PTX alone here; with machine code beside it, as `scripts/run` has it, the same kernel may take other cycles.
+
+<div data-gen5-lesson="{name}"></div>
+
+{scripts}"""
+# Lessons whose page has the chapter's kernels (book/lessons.py).
+live = set()
 
 
 def examples():
-    """[{"name", "title", "text"}] of web/examples, in order."""
-    return [{"name": p.stem, "title": re.search(r"^//! title: (.*)", p.read_text(), re.M)[1], "text": p.read_text()} for p in sorted((root / "web" / "examples").glob("*.ptx"))]
-
-
-def machine_files():
-    for path in [*(root / "web" / "page" / name for name in PAGE_FILES), MODULE]:
-        (docs / "machine").mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, docs / "machine" / path.name)
-    write("machine/examples.js", "globalThis.gen5Examples = " + json.dumps(examples(), ensure_ascii=False).replace("</", "<\\/") + ";\n")
+    return pages.examples()
 
 
 def scripts(up):
     """What a page with elements for the machine ends with. `up`: the way to the site's root."""
-    loaded = "".join(f'<script src="{up}machine/{name}"></script>\n' for name in ("machine.js", "launch.js", "playground.js", "examples.js"))
-    return f'<link rel="stylesheet" href="{up}machine/playground.css">\n{loaded}<script>gen5Pages("{up}machine/", gen5Examples);</script>\n'
+    return pages.tags(f"{up}machine/")
 
 
 def playground_page():
@@ -346,6 +343,10 @@ def main():
     shutil.rmtree(docs, ignore_errors=True)
     docs.mkdir(parents=True)
     known = instructions.wrappers()
+    if with_machine:
+        pages.write(docs / "machine", MODULE)
+    if with_machine and outputs:
+        live.update(name for name, _, _ in lessons_made(build, docs / "machine" / "lessons"))
     notes = []
     for path in sorted((root / "notes").glob("*.md")):
         notes.append((path.stem, title_of(path), note(path, f"notes/{path.name}")))
@@ -353,8 +354,6 @@ def main():
     note(root / "README.md", "index.md")
     note(root / "CONTRIBUTING.md", "CONTRIBUTING.md")
     shutil.copytree(root / "notes" / "pictures", docs / "notes" / "pictures")
-    if with_machine:
-        machine_files()
     names, isa_nav = instruction_pages(known)
     chapters = chapter_pages(known, names, outputs)
     by_name = {name: page for name, _, page in notes}

@@ -126,8 +126,6 @@ std::string base64(const uint8_t* bytes, size_t size) {
   return out;
 }
 
-std::string digest(const uint8_t* bytes, size_t size) {
-  return fmt::format("{:016x}", fnv1a({bytes, size}));
-}
+std::string digest(const uint8_t* bytes, size_t size) { return fmt::format("{:016x}", fnv1a({bytes, size})); }
 
 }  // namespace tinygpu::web

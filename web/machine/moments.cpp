@@ -10,8 +10,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint32_t kSms = 4;       // as timelines show
-constexpr size_t kMost = 40'000;   // entries of a list
+constexpr uint32_t kSms = 4;         // as timelines show
+constexpr size_t kMost = 40'000;     // entries of a list
 constexpr uint32_t kMostRanges = 8;  // of an operation's shared memory
 
 }  // namespace
@@ -80,9 +80,13 @@ void Moments::on_tensor_allocation(const TmemAllocation& a) {
 }
 
 Json Moments::json() const {
-  Json out = {{"mbarriers", Json::array()}, {"states", Json::array()}, {"operations", Json::array()}, {"columns", Json::array()}};
+  Json out = {{"mbarriers", Json::array()},
+              {"states", Json::array()},
+              {"operations", Json::array()},
+              {"columns", Json::array()}};
   for (const Named& m : mbarriers_)
-    out["mbarriers"].push_back({{"sm", m.sm}, {"cta", {m.cta.x, m.cta.y, m.cta.z}}, {"offset", m.offset}, {"name", m.name}});
+    out["mbarriers"].push_back(
+        {{"sm", m.sm}, {"cta", {m.cta.x, m.cta.y, m.cta.z}}, {"offset", m.offset}, {"name", m.name}});
   std::vector<State> states = states_;
   std::ranges::stable_sort(states, {}, &State::time);
   for (const State& s : states) out["states"].push_back({s.time, s.mbarrier, s.phase, s.pending, s.expected, s.bytes});

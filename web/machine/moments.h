@@ -24,8 +24,8 @@ class Moments final : public Observer {
   /// {"mbarriers": [{"sm", "cta", "offset", "name"}],
   ///  "states": [[time, mbarrier, phase, arrivals missing, arrivals of a phase, bytes missing]],
   ///  "operations": [{"kind", "sm", "issued", "begin", "end", "bytes", "line": of the PTX, "shared": [[offset, bytes,
-  ///    writes, the mbarrier that it signals or −1]], "cells": [[lane, lanes, column, columns, writes]]}]; "end" is null
-  ///    of one whose effect the run has not seen,
+  ///    writes, the mbarrier that it signals or −1]], "cells": [[lane, lanes, column, columns, writes]]}]; "end" is
+  ///    null of one whose effect the run has not seen,
   ///  "columns": [[time, sm, first, count, taken]], "whole_until": a cycle, where the rest is left out}
   nlohmann::ordered_json json() const;
 

@@ -63,7 +63,8 @@ Recorded::Recorded(api::Machine& m, const Json& request) : m_(m) {
       throw WrongRequest(fmt::format("no region of memory can lie at {:#x}", r.address));
     if (r.address - reached >= 2 * kGranule) between.push_back(m.memory().allocate(r.address - reached - kGranule));
     const uint64_t got = m.memory().allocate(r.before.size());
-    if (got != r.address) throw WrongRequest(fmt::format("the region of memory at {:#x} would lie at {:#x}", r.address, got));
+    if (got != r.address)
+      throw WrongRequest(fmt::format("the region of memory at {:#x} would lie at {:#x}", r.address, got));
     m.memory().write(r.address, r.before);
     reached = r.address + (r.before.size() + kGranule - 1) / kGranule * kGranule + kGranule;
   }

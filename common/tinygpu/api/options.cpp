@@ -276,8 +276,9 @@ constexpr Option kTable[] = {
     {.variable = "GEN5_CAPTURE",
      .flag = "--capture",
      .values = "FOLDER",
-     .help = "Write each launch into this folder as it begins: its PTX, shape, parameters and the memory that these lead "
-             "to. The book's pages run them again",
+     .help =
+         "Write each launch into this folder as it begins: its PTX, shape, parameters and the memory that these lead "
+         "to. The book's pages run them again",
      .set = [](Options& o, std::string_view t) { return keep(o.capture, t); }},
     {.variable = "GEN5_PTXAS",
      .flag = "--ptxas",

@@ -6,8 +6,8 @@ namespace tinygpu::cuda {
 class State;
 struct RunningLaunch;
 
-/// Writes the launch, which is about to begin, into the folder of the option: NUMBER.json, and NAME.bin for each content
-/// of memory, named by that content.
+/// Writes the launch, which is about to begin, into the folder of the option: NUMBER.json, and NAME.bin for each
+/// content of memory, named by that content.
 ///   {"kernel", "ptx": [files of the module], "grid", "block", "cluster": null without one, "shared": dynamic bytes,
 ///    "cooperative", "first_address": of device memory, "parameters": FILE,
 ///    "memory": [{"address": text, "bytes", "file"}], "variables": [{"name", "bytes", "file"}], "left_out": a sentence,
