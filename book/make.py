@@ -22,7 +22,9 @@ root = instructions.root
 sys.path[:0] = [str(root / "exercises"), str(root / "web"), str(root / "cmake")]
 import judge  # noqa: E402
 import make_mistakes  # noqa: E402  where functions begin and end
+import pages  # noqa: E402
 import practice  # noqa: E402
+from lessons import main as lessons_made  # noqa: E402
 
 build, out = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 docs = out / "docs"
@@ -68,7 +70,7 @@ def title_of(path):
 
 
 # The search puts lessons above what has the words without explaining them.
-LESSON, TABLE = 4, 0.25
+FIRST, LAST = 4, 0.25
 TABLES = ("evidence", "mistakes", "prediction", "wild", "tinygpu", "web")
 
 
@@ -79,8 +81,8 @@ def boosted(factor, more=""):
 
 def boost_of(path):
     if path.parent.name == "reference" or path.stem in TABLES:
-        return boosted(TABLE)
-    return boosted(LESSON) if re.match(r"\d\d_", path.name) or path.stem == "start_here" else ""
+        return boosted(LAST)
+    return boosted(FIRST) if re.match(r"\d\d_", path.name) or path.stem == "start_here" else ""
 
 
 def note(path, name):
@@ -94,8 +96,8 @@ def note(path, name):
     # MkDocs wants a blank line before a list, and glossary entries as lines of their own.
     text = re.sub(r"(?m)^(\*\*[^\n]+)\n(?=\*\*)", r"\1\n\n", text)
     text = re.sub(r"(?m)^(?!\s*[-*|>\d])(\S.*)\n(?=[*-] )", r"\1\n\n", text)
-    if with_machine and path.parent == root / "notes" and path.stem in LIVE:
-        text += f"\n## Run it here\n\n{LIVE[path.stem][1]}\n\n<div data-gen5-run=\"{LIVE[path.stem][0]}\"></div>\n\n{scripts('../')}"
+    if path.parent == root / "notes" and path.stem in live:
+        text += LESSON.format(name=path.stem, scripts=scripts("../"))
     if path.name == "README.md":
         text = text.replace("(LICENSE)", "(https://www.apache.org/licenses/LICENSE-2.0)")
     return write(name, boost_of(path) + text)
@@ -105,37 +107,26 @@ def note(path, name):
 
 MODULE = root / "build" / "web" / "gen5_module.js"
 with_machine = MODULE.exists() and "--no-machine" not in sys.argv
-# Lessons that end with a kernel to run, and what is said of it.
-LIVE = {
-    "01_mbarrier": ("05_ring", "A ring of two stages in PTX, in this page, on the machine model. Change the producer's first wait, and the diagnosis names both waits."),
-    "02_bulk_tensor": ("04_bulk_copy", "A bulk copy without a tensor map, and its mbarrier, in PTX, in this page, on the machine model."),
-    "05_mma": ("07_tcgen05_mma", "One `tcgen05.mma` in PTX, in this page, on the machine model: 128 × 256 × 16."),
-    "13_gemm": ("08_gemm", "Step 3 of the ladder, as nvcc compiles it, in this page, on the machine model: 256 × 256 × 256."),
-}
-PAGE_FILES = ("machine.js", "launch.js", "playground.js", "playground.css", "judge.js", "practice.js")
+LESSON = """
+## Run it here
+
+The chapter's kernels, as nvcc compiles them, beside their source: choose one, an order of completion or a mistake, and press Run. The machine model runs
+in this page. It prices PTX alone here; with machine code beside it, as `scripts/run` has it, the same kernel may take other cycles.
+
+<div data-gen5-lesson="{name}"></div>
+
+{scripts}"""
+# Lessons whose page has the chapter's kernels (book/lessons.py).
+live = set()
 
 
 def examples():
-    """[{"name", "title", "text"}] of web/examples, in order."""
-    return [{"name": p.stem, "title": re.search(r"^//! title: (.*)", p.read_text(), re.M)[1], "text": p.read_text()} for p in sorted((root / "web" / "examples").glob("*.ptx"))]
+    return pages.examples()
 
 
-def machine_files():
-    for path in [*(root / "web" / "page" / name for name in PAGE_FILES), MODULE]:
-        (docs / "machine").mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, docs / "machine" / path.name)
-    write("machine/examples.js", "globalThis.gen5Examples = " + as_script(examples()))
-    write("machine/exercises.js", "globalThis.gen5Exercises = " + as_script([e.page() for e in practice.all_exercises()]))
-
-
-def as_script(value):
-    return json.dumps(value, ensure_ascii=False).replace("</", "<\\/") + ";\n"
-
-
-def scripts(up, more=("examples.js",), then="gen5Pages(FOLDER, gen5Examples)"):
+def scripts(up, exercises=False):
     """What a page with elements for the machine ends with. `up`: the way to the site's root."""
-    loaded = "".join(f'<script src="{up}machine/{name}"></script>\n' for name in ("machine.js", "launch.js", "playground.js", *more))
-    return f'<link rel="stylesheet" href="{up}machine/playground.css">\n{loaded}<script>{then.replace("FOLDER", json.dumps(up + "machine/"))};</script>\n'
+    return pages.tags(f"{up}machine/", exercises)
 
 
 def indented(kind, title, body):
@@ -154,13 +145,13 @@ def launch_of(exercise):
 
 def practice_page():
     """Exercises in PTX: without scripts a page to read, with them one at a time, judged."""
-    text = [boosted(LESSON, "hide: [toc]\n"), "# Exercises in PTX\n", "Kernels with a hole, judged in this page on the machine model: in seven orders of completion, with every check. Press Judge, or Ctrl+Enter in the editor; Escape stops. "
+    text = [boosted(FIRST, "hide: [toc]\n"), "# Exercises in PTX\n", "Kernels with a hole, judged in this page on the machine model: in seven orders of completion, with every check. Press Judge, or Ctrl+Enter in the editor; Escape stops. "
             "Begin with the first, even if you know CUDA: each one takes minutes, and the last is the main loop of a GEMM. What you have solved and written stays in this browser. In CUDA C++ there are [more](exercises.md), for `scripts/learn`.\n",
             "<div data-gen5-practice></div>\n<noscript><p>Without scripts no page can judge: read the tasks here, and judge with <code>scripts/learn</code>.</p></noscript>\n"]
     for number, e in enumerate(practice.all_exercises(), 1):
         text.append(f'<section data-gen5-exercise="{e.name}" markdown="1">\n\n## {number} {e.title} {{ #{e.name} }}\n\n{escaped(e.task)}\n\n{launch_of(e)}\n<div class="gen5-file" markdown="1">\n\n{fenced(e.text, "text")}\n</div>\n')
         text += [indented("tip", "Hint", escaped(e.fields["hint"])), indented("success", "Solution", fenced(e.diff(), "diff")), "</section>\n"]
-    text.append(scripts("", ("judge.js", "exercises.js", "practice.js"), "gen5Practice(FOLDER, gen5Exercises)"))
+    text.append(scripts("", True))
     return write("practice.md", "\n".join(text))
 
 
@@ -376,7 +367,7 @@ def exercise_page():
 
 
 def diagnosis_page():
-    text = [boosted(TABLE), "# Every diagnosis\n", "`gen5 explain CODE` prints one of these.\n"]
+    text = [boosted(LAST), "# Every diagnosis\n", "`gen5 explain CODE` prints one of these.\n"]
     section = ""
     for line in run(gen5, "explain", "--codes").splitlines()[2:]:
         match = re.match(r"  ([a-z][a-z0-9-]+) +([EWNw]+) +(.*)", line)
@@ -397,7 +388,7 @@ def machine_pages():
             for value in known.get(group, {}).values():
                 if isinstance(value, dict) and "trust" in value:
                     trust[value["trust"]] = trust.get(value["trust"], 0) + 1
-        text = [boosted(TABLE), f"# {known.get('name', path.stem)}\n", escaped(str(known.get("note", ""))) + "\n"]
+        text = [boosted(LAST), f"# {known.get('name', path.stem)}\n", escaped(str(known.get("note", ""))) + "\n"]
         text.append("Numbers by what they rest on: " + ", ".join(f"{n} {t}" for t, n in sorted(trust.items(), key=lambda x: -x[1])) + ".\n")
         for group in ("device", "instructions", "numbers"):
             rows = [(k, v) for k, v in known.get(group, {}).items() if isinstance(v, dict) and "value" in v]
@@ -434,6 +425,10 @@ def main():
     shutil.rmtree(docs, ignore_errors=True)
     docs.mkdir(parents=True)
     known = instructions.wrappers()
+    if with_machine:
+        pages.write(docs / "machine", MODULE)
+    if with_machine and outputs:
+        live.update(name for name, _, _ in lessons_made(build, docs / "machine" / "lessons"))
     notes = []
     for path in sorted((root / "notes").glob("*.md")):
         notes.append((path.stem, title_of(path), note(path, f"notes/{path.name}")))
@@ -442,8 +437,6 @@ def main():
     write("index.md", landing.page(with_machine, outputs, repository))
     note(root / "CONTRIBUTING.md", "CONTRIBUTING.md")
     shutil.copytree(root / "notes" / "pictures", docs / "notes" / "pictures")
-    if with_machine:
-        machine_files()
     names, isa_nav = instruction_pages(known)
     chapters = chapter_pages(known, names, outputs)
     by_name = {name: page for name, _, page in notes}
@@ -473,7 +466,7 @@ def main():
 
 def figure_page():
     """All figures, in the order of the lessons that show them, under their own titles and with what the lessons say of them."""
-    text = [boosted(TABLE), "# Figures\n", "Drawn by `scripts/figures` from what programs of this repo print on the machine model; a test draws them again.\n"]
+    text = [boosted(LAST), "# Figures\n", "Drawn by `scripts/figures` from what programs of this repo print on the machine model; a test draws them again.\n"]
     for lesson in sorted((root / "notes").glob("[0-9]*.md")):
         for says, name in re.findall(r"!\[([^\]]*)\]\(figures/(\w+)\.svg\)", lesson.read_text()):
             path = root / "notes" / "figures" / f"{name}.svg"

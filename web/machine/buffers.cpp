@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "common/tinygpu/base/fnv.h"
 #include "common/tinygpu/base/halves.h"
 
 namespace tinygpu::web {
@@ -128,10 +129,6 @@ std::string base64(const uint8_t* bytes, size_t size) {
   return out;
 }
 
-std::string digest(const uint8_t* bytes, size_t size) {
-  uint64_t h = 0xcbf29ce484222325;
-  for (size_t i = 0; i < size; ++i) h = (h ^ bytes[i]) * 0x100000001b3;
-  return fmt::format("{:016x}", h);
-}
+std::string digest(const uint8_t* bytes, size_t size) { return fmt::format("{:016x}", fnv1a({bytes, size})); }
 
 }  // namespace tinygpu::web

@@ -1,6 +1,7 @@
-// An editor with a machine behind it: gen5Playground(element, {folder, text, examples}). With `judge`, a function of the text and of what asks the
-// machine, its button judges instead of running (practice.js); `changed` is called with each new text. What PTX and machine say is shown as text,
-// never as HTML.
+// An editor with a machine behind it: gen5Playground(element, {folder, text, examples}). What PTX and machine say is shown as text,
+// never as HTML. An example is {title, text, group, request}: with a request it is a recorded launch (GEN5_CAPTURE), else lines of the text
+// say how it is launched. `watch`: {loaded(example, shown), line(number), answered(answer, place, shown), changed(text)} of who shows more beside
+// it. With `judge`, a function of the text and of what asks the machine, the button judges instead of running (practice.js).
 "use strict";
 (function (root) {
   const number = new Intl.NumberFormat("en");
@@ -69,6 +70,10 @@
       this.marks = marks;
       this.draw();
     }
+    // The number of the line that the cursor is in.
+    line() {
+      return this.text.slice(0, this.area.selectionStart).split("\n").length;
+    }
     // The line that the cursor is in, without its comment, label and end.
     current() {
       const before = this.text.lastIndexOf("\n", this.area.selectionStart - 1) + 1, end = this.text.indexOf("\n", this.area.selectionStart);
@@ -126,6 +131,43 @@
     return rows;
   };
 
+  // What a recorded launch has written: the bytes from the first that changed on, as the reader likes to see them.
+  const VIEWS = {
+    f32: [4, (d, at) => d.getFloat32(at, true)],
+    "u32, hexadecimal": [4, (d, at) => d.getUint32(at, true).toString(16).padStart(8, "0")],
+    u32: [4, (d, at) => d.getUint32(at, true)],
+    bf16: [2, (d, at) => new Float32Array(new Uint32Array([d.getUint16(at, true) << 16]).buffer)[0]],
+    u64: [8, (d, at) => d.getBigUint64(at, true)],
+    bytes: [1, (d, at) => d.getUint8(at)],
+  };
+  // Floats of usual size, or whole numbers?
+  function likely(data) {
+    let floats = 0, count = 0;
+    for (let at = 0; at + 4 <= data.byteLength && count < 64; at += 4) {
+      const word = data.getUint32(at, true), exponent = (word >>> 23) & 255;
+      if (!word) continue;
+      ++count;
+      floats += exponent > 96 && exponent < 160;
+    }
+    return count && floats > count / 2 ? "f32" : "u32";
+  }
+  function regionView(r, id) {
+    const data = new DataView(Uint8Array.from(atob(r.bytes), (c) => c.charCodeAt(0)).buffer);
+    const place = element("div");
+    const draw = (kind) => {
+      const [size, read] = VIEWS[kind], columns = size === 8 ? 8 : 16, rows = [];
+      for (let at = 0; at + size <= Math.min(data.byteLength, size * 256); at += size) {
+        if (at % (size * columns) === 0) rows.push([`+${number.format(r.begin + at)}`]);
+        rows.at(-1).push(shown(read(data, at)));
+      }
+      place.replaceChildren(table(`${r.name}: ${number.format(r.changed)} of ${number.format(r.size)} bytes have changed`, ["byte", ...Array(Math.min(columns, Math.floor(data.byteLength / size))).keys()], rows));
+    };
+    const select = element("select", {id, onchange: () => draw(select.value)}, ...Object.keys(VIEWS).map((v) => element("option", {value: v}, v)));
+    select.value = likely(data);
+    draw(select.value);
+    return element("div", {class: "gen5-region"}, element("label", {for: id}, "As ", select), place);
+  }
+
   function seenView(seen, line) {
     const out = element("details", {class: "gen5-seen", open: true}, element("summary", {}, "Where everything stood"));
     out.append(table(`${seen.count} warps that have not ended`, ["CTA", "warp", "lanes", "line", "is at", "waits for"],
@@ -161,8 +203,19 @@
     return JSON.parse(new TextDecoder().decode(await through(bytes, new DecompressionStream("deflate-raw"))));
   }
 
+  // Options of a menu, under the names of their groups.
+  function grouped(examples) {
+    const out = [];
+    let group = null;
+    examples.forEach((e, i) => {
+      if (e.group && (!group || group.label !== e.group)) out.push((group = element("optgroup", {label: e.group})));
+      (e.group ? group : {append: (o) => out.push(o)}).append(element("option", {value: i}, e.title));
+    });
+    return out;
+  }
+
   let count = 0;
-  root.gen5Playground = function (host, {folder, text, examples = [], share = false, judge = null, changed = null}) {
+  root.gen5Playground = function (host, {folder, text, examples = [], share = false, watch = {}, judge = null}) {
     const why = root.gen5.missing();
     if (why) {
       host.append(element("p", {class: "gen5-none", role: "note"}, why));
@@ -170,13 +223,13 @@
       return null;
     }
     const id = `gen5-${++count}`;
-    let machine = null, running = false, timer = 0, typed = 0;
+    let machine = null, running = false, timer = 0, typed = 0, recorded = null;
     const theMachine = () => (machine = machine || root.gen5.machine(folder));
 
     const editor = new Editor("PTX", () => {
       clearTimeout(timer);
       timer = setTimeout(look, 500);
-      if (changed) changed(editor.text);
+      if (watch.changed) watch.changed(editor.text);
     });
     const choice = (label, name, values) => {
       const select = element("select", {id: `${id}-${name}`}, ...values.map(([value, words]) => element("option", {value}, words)));
@@ -194,21 +247,26 @@
     const status = element("p", {class: "gen5-status", role: "status"});
     const problems = element("ul", {class: "gen5-problems"});
     const results = element("div", {class: "gen5-results"});
-    const menu = examples.length ? element("select", {id: `${id}-example`, onchange: () => (load(examples[menu.value].text), look())}, ...examples.map((e, i) => element("option", {value: i}, e.title))) : null;
+    const menu = examples.length ? element("select", {id: `${id}-example`, class: "gen5-menu", onchange: () => (loadExample(examples[menu.value]), look())}, ...grouped(examples)) : null;
     const link = share ? element("button", {type: "button", onclick: shareIt}, "Share") : null;
 
     host.append(element("div", {class: "gen5-play"},
       element("div", {class: "gen5-bar"}, menu && element("label", {for: `${id}-example`}, "Example ", menu),
         ...(judge ? [] : [machineLabel, orderLabel, element("label", {for: `${id}-seed`}, "Seed ", seed), checkLabel, element("label", {for: `${id}-stop`, title: "0: run to the end"}, "Stop at cycle ", stopAt)]), run, stop, help, link),
       editor.box, explained, status, problems, results));
+    if (watch.line) for (const event of ["click", "keyup"]) editor.area.addEventListener(event, () => watch.line(editor.line()));
     editor.area.addEventListener("keydown", (e) => {
       if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) (e.preventDefault(), go());
       if (e.key === "Escape" && running) theMachine().stop();
     });
 
-    function load(text) {
+    function loadExample(example) {
+      recorded = example.request || null;
+      load(example.text, recorded);
+      if (watch.loaded) watch.loaded(example, shownHere);
+    }
+    function load(text, request = root.gen5Launch.read(text).request) {
       editor.text = text;
-      const {request} = root.gen5Launch.read(text);
       machineSelect.value = request.machine || "b200";
       orderSelect.value = request.order || "timed";
       checkSelect.value = request.check || "quick";
@@ -235,7 +293,7 @@
     async function look() {
       const mine = ++typed;
       if (running) return;
-      const read = root.gen5Launch.read(editor.text);
+      const read = recorded ? {messages: []} : root.gen5Launch.read(editor.text);
       const said = await theMachine().ask({do: "check", ptx: editor.text});
       if (mine !== typed || running || said.status) return;
       showMessages([...read.messages, ...said.messages]);
@@ -266,7 +324,7 @@
     async function go() {
       if (running) return;
       clearTimeout(timer);  // else it would take the diagnoses away
-      const {request, messages} = root.gen5Launch.read(editor.text);
+      const {request, messages} = recorded ? {request: recorded, messages: []} : root.gen5Launch.read(editor.text);
       results.replaceChildren();
       showMessages(messages);
       if (messages.length) return;
@@ -279,7 +337,7 @@
       let answer;
       try {
         if (judge) answer = await judge(editor.text, (asked) => theMachine().ask(asked), (words) => (status.textContent = words));
-        else answer = await theMachine().ask({...request, do: "run", machine: machineSelect.value, order: orderSelect.value, check: checkSelect.value, seed: Number(seed.value) || 0, stop_at: Number(stopAt.value) || 0});
+        else answer = await theMachine().ask({...request, ptx: editor.text, do: "run", timeline: true, machine: machineSelect.value, order: orderSelect.value, check: checkSelect.value, seed: Number(seed.value) || 0, stop_at: Number(stopAt.value) || 0});
       } catch (e) {
         answer = {status: "invalid", message: `The machine does not load: ${e.message}`};
       }
@@ -310,27 +368,45 @@
       if (marks.size) editor.show(Math.min(...marks.keys()));
       if (a.output) results.append(element("h4", {}, "printf"), element("pre", {tabindex: "0"}, a.output));
       for (const b of a.buffers || []) results.append(bufferView(b, b.wrong));
+      const written = (a.regions || []).filter((r) => r.changed);
+      written.slice(0, 8).forEach((r, i) => results.append(regionView(r, `${id}-region-${i}`)));
+      if (a.regions && !written.length && a.status === "done") results.append(element("p", {}, "It has changed nothing in device memory."));
+      if (root.gen5Scrub && a.moments) root.gen5Scrub(results, a, shownHere);
+      if (watch.answered) watch.answered(a, results, shownHere);
       if (a.seen && a.seen.warps) results.append(seenView(a.seen, lineButton));
     }
 
-    // playground.html?example=06_deadlock begins with that one.
-    const asked = share ? Math.max(0, examples.findIndex((e) => e.name === new URLSearchParams(location.search).get("example"))) : 0;
-    if (menu) menu.value = String(asked);
-    load(text || (examples[asked] && examples[asked].text) || "");
+    // For who shows more beside it.
+    const shownHere = {editor, lineButton, stopAt: (cycle) => ((stopAt.value = cycle), go())};
+    if (text || !examples.length) load(text || "");
+    else {
+      // playground.html?example=06_deadlock begins with that one.
+      const asked = share ? Math.max(0, examples.findIndex((e) => e.name === new URLSearchParams(location.search).get("example"))) : 0;
+      menu.value = String(asked);
+      loadExample(examples[asked]);
+    }
     if (share && location.hash.length > 1)
       unpacked(location.hash.slice(1)).then((state) => {
         if (typeof state.text !== "string") return;
+        recorded = null;
         load(state.text);
         for (const [select, key] of [[machineSelect, "machine"], [orderSelect, "order"], [checkSelect, "check"], [seed, "seed"], [stopAt, "stop_at"]])
           if (state[key] !== undefined) select.value = String(state[key]);
       }).catch(() => (status.textContent = "The address does not hold a kernel."));
     return {go, editor, load};
   };
-  root.gen5Element = element;
+
+  root.gen5Parts = {element, table, number};
 
   // Elements with data-gen5 hold a kernel as text, and get an editor once they are asked for.
   root.gen5Pages = function (folder, examples) {
     for (const host of document.querySelectorAll("[data-gen5-playground]")) root.gen5Playground(host, {folder, examples, share: true});
+    for (const host of document.querySelectorAll("[data-gen5-lesson]")) {
+      const why = root.gen5.missing();
+      const button = element("button", {type: "button", class: "gen5-run"}, "Load the kernels");
+      button.addEventListener("click", () => root.gen5Lesson(host, {folder, name: host.dataset.gen5Lesson}));
+      host.append(why ? element("p", {class: "gen5-none"}, why) : button);
+    }
     for (const host of document.querySelectorAll("[data-gen5-run]")) {
       const example = examples.find((e) => e.name === host.dataset.gen5Run);
       const pre = host.querySelector("pre"), text = example ? example.text : pre ? pre.textContent : "";

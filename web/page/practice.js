@@ -24,7 +24,7 @@
   }
 
   root.gen5Practice = function (folder, exercises) {
-    const element = root.gen5Element, host = document.querySelector("[data-gen5-practice]");
+    const {element} = root.gen5Parts, host = document.querySelector("[data-gen5-practice]");
     if (!host) return;
     const why = root.gen5.missing();
     if (why) {
@@ -85,7 +85,7 @@
       const file = section.querySelector(".gen5-file");
       file.replaceWith(box);
       part.play = root.gen5Playground(box, {folder, text: progress.texts[exercise.name] || exercise.text, judge: (...all) => judge(part, ...all),
-        changed: (text) => ((progress.texts[exercise.name] = text), progress.keep())});
+        watch: {changed: (text) => ((progress.texts[exercise.name] = text), progress.keep())}});
       const again = element("button", {type: "button", onclick: () => {
         part.play.load(exercise.text);
         part.after.replaceChildren();
