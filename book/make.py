@@ -274,7 +274,7 @@ def host_parts(path):
     lines, parts = path.read_text().splitlines(), []
     for chunk in make_mistakes.chunks_of(path):
         name = re.search(r"(\w+)\s*\(", chunk.head)
-        if not name or len(chunk.lines) < 3 or re.search(r"__global__|__device__|GEN5_PTX|constexpr", "\n".join(chunk.lines[:4])):
+        if not name or len(chunk.lines) < 3 or re.search(r"__global__|__device__|GEN5_PTX|constexpr", chunk.head):
             continue
         first, last = chunk.first, chunk.first + len(chunk.lines) - 1
         while first and lines[first - 1].startswith("//") and not lines[first - 1].startswith("// ----"):

@@ -29,7 +29,7 @@ def recorded(svg):
     for stages, found in zip((1, 4), lanes, strict=True):
         copies, reads = sorted(found["bulk copy"]), sorted(r for r in found["consumer"] if r[1] < end)
         rings.append({"stages": stages, "chunks": [[*copy, *read] for copy, read in zip(copies, reads)], "copies": copies[len(reads) :]})
-    if not all(c[0] < c[1] <= c[2] < c[3] for ring in rings for c in ring["chunks"]):
+    if not all(ring["chunks"] for ring in rings) or not all(c[0] < c[1] <= c[2] < c[3] for ring in rings for c in ring["chunks"]):
         raise SystemExit("book: the figure of the ring is not as its animation needs it")
     return {"end": end, "rings": rings}
 

@@ -356,14 +356,15 @@
       status.textContent = a.words || facts.join(", ") + ` (${number.format(Math.round(ms))} ms here).`;
       if (a.messages) showMessages(a.messages);
       else if (a.message && !(a.diagnoses && a.diagnoses.length)) problem("error", a.status, 0, 0, [a.message]);
-      const marks = new Map(editor.marks);
-      for (const d of a.diagnoses || []) {
+      const marks = new Map(editor.marks), most = judge ? 3 : Infinity;  // the first ones; the rest mostly follow from them
+      for (const d of (a.diagnoses || []).slice(0, most)) {
         const line = d.place.ptxLine || 0;
         if (line && marks.get(line) !== "bad") marks.set(line, d.severity === "error" ? "bad" : "doubt");
         for (const o of d.others) if (o.place.ptxLine && !marks.has(o.place.ptxLine)) marks.set(o.place.ptxLine, "other");
         problem(d.severity, `${d.severity} [${d.code}]`, line, 1, [d.message, d.label ? `here: ${d.label}` : "", placeText(d.place), d.help && !judge ? `help: ${d.help}` : "", d.rule ? `rule: ${d.rule}` : "",
           ...d.others.map((o) => element("span", {}, lineButton(o.place.ptxLine || 0, 1), ` ${o.label}`, placeText(o.place) ? ` (${placeText(o.place)})` : ""))]);
       }
+      if ((a.diagnoses || []).length > most) problems.append(element("li", {class: "gen5-problem"}, `and ${a.diagnoses.length - most} more, which may follow from these`));
       editor.mark(marks);
       if (marks.size) editor.show(Math.min(...marks.keys()));
       if (a.output) results.append(element("h4", {}, "printf"), element("pre", {tabindex: "0"}, a.output));
