@@ -113,8 +113,8 @@ class Browser:
                  "ArrowDown": 40}
         event = {"key": key, "code": key, "modifiers": 8 if shift else 0,
                  "windowsVirtualKeyCode": codes.get(key, ord(key[0]))}
-        if len(key) == 1:
-            event["text"] = key
+        if len(key) == 1 or key == "Enter":
+            event["text"] = "\r" if key == "Enter" else key  # without it no button is pressed
         self.call("Input.dispatchKeyEvent", type="keyDown", **event)
         self.call("Input.dispatchKeyEvent", type="keyUp", **event)
         self.settle()

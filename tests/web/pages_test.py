@@ -9,6 +9,7 @@ import functools
 import http.server
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ import browser_test  # noqa: E402
 import practice  # noqa: E402
 
 ENDS = "!document.querySelector('.gen5-run').disabled"
+LESSONS, TABLES = r"notes/(?:\d\d_|start_here)|practice", r"figures|machines/|evidence|mistakes|reference/|diagnoses|prediction"
 SEARCHES = ("tcgen05.commit", "swizzle", "mbarrier phase", "tensor memory", "ring")
 
 
@@ -98,7 +100,7 @@ class Visit:
         """What axe says, and whether the page is too wide."""
         self.b.run(f"void (0, eval)({json.dumps(self.axe)})")
         # An animation's text has no colour of its own while it fades in: the theme's tabs.
-        found = self.b.run("axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations.map((v) => `${v.id} (${v.impact}), ${v.nodes.length} times, first: ${v.nodes[0].html.slice(0, 160)}`))")
+        found = self.b.run("axe.run(document, {resultTypes: ['violations'], preload: false}).then((r) => r.violations.map((v) => `${v.id} (${v.impact}), ${v.nodes.length} times, first: ${v.nodes[0].html.slice(0, 160)}`))")
         for said in found:
             self.want(False, f"{page}: axe: {' '.join(said.split())}")
         wide = self.b.run("document.documentElement.scrollWidth - document.documentElement.clientWidth")
@@ -230,11 +232,12 @@ def hostile(v, texts):
 def searching(v):
     for words in SEARCHES:
         v.b.open(v.site / "index.html")
-        v.b.run(f"(() => {{ const i = document.querySelector('.md-search__input'); i.focus(); i.value = {json.dumps(words)}; i.dispatchEvent(new Event('keyup', {{bubbles: true}})); i.dispatchEvent(new Event('input', {{bubbles: true}})); }})()")
+        v.b.run(f"(() => {{ document.querySelector('[data-md-toggle=search]').click(); const i = document.querySelector('.md-search__input'); i.focus(); i.value = {json.dumps(words)}; i.dispatchEvent(new Event('keyup', {{bubbles: true}})); i.dispatchEvent(new Event('input', {{bubbles: true}})); }})()")
         v.wait("document.querySelector('.md-search-result__item a')", 30)
         time.sleep(0.3)
-        first = v.b.run("document.querySelector('.md-search-result__item a').getAttribute('href')")
-        v.want("/notes/" in first and "/reference/" not in first, f"the search for {words!r} puts {first} first")
+        found = v.b.run("[...document.querySelectorAll('.md-search-result__item')].map((i) => i.querySelector('a').getAttribute('href'))")
+        places = [[n for n, href in enumerate(found) if re.search(pattern, href)] for pattern in (LESSONS, TABLES)]
+        v.want(places[0] and (not places[1] or places[0][0] < places[1][0]), f"the search for {words!r} puts no lesson above tables: {found[:4]}")
 
 
 def offline(v):

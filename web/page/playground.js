@@ -265,7 +265,8 @@
       load(example.text, recorded);
       if (watch.loaded) watch.loaded(example, shownHere);
     }
-    function load(text, request = root.gen5Launch.read(text).request) {
+    function load(text, launch = null) {
+      const request = launch || root.gen5Launch.read(text).request;
       editor.text = text;
       machineSelect.value = request.machine || "b200";
       orderSelect.value = request.order || "timed";
