@@ -8,7 +8,7 @@ root = pathlib.Path(__file__).resolve().parent.parent
 REPORT = root / "common/tinygpu/observe/report/page"
 # In the order in which a page loads them; timeline.js and examples.js are made here.
 SCRIPTS = ("machine.js", "launch.js", "playground.js", "timeline.js", "scrub.js", "lesson.js", "examples.js")
-STYLES = ("playground.css", "lesson.css", "timeline.css")
+STYLES = ("playground.css", "timeline.css", "lesson.css")
 
 
 def examples():

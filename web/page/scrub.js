@@ -53,6 +53,11 @@
 
   // "full[2]" and "empty[2]" are a stage of a ring: it is full while the former has ended more phases.
   const PAIRS = [["full", "empty"], ["filled", "free"], ["ready", "free"], ["loaded", "free"]];
+  // "barriers.full[2]" → "stage 2 of barriers"
+  function stageName(name, word) {
+    const bare = name.replace(/^mbarrier /, ""), index = /\[(\d+)\]/.exec(bare), of = bare.replace(/\[\d+\]/, "").replace(word, "").replace(/^[._]+|[._]+$/g, "");
+    return `stage${index ? ` ${index[1]}` : ""}${of ? ` of ${of}` : ""}`;
+  }
   function stages(mbarriers) {
     const byName = new Map(mbarriers.map((m) => [m.name, m])), out = [];
     for (const full of mbarriers)
@@ -61,7 +66,7 @@
         const empty = byName.get(full.name.replace(a, b));
         if (!empty) continue;
         const state = full.phase > empty.phase ? (empty.pending < empty.expected ? "full, being given back" : "full") : full.bytes > 0 ? `being filled: ${number.format(full.bytes)} bytes missing` : full.pending < full.expected ? "being filled" : "empty";
-        out.push({name: full.name.replace(/^(mbarrier )?/, "").replace(a, "…"), state, round: empty.phase, kind: state.split(/[,:]/)[0]});
+        out.push({name: stageName(full.name, a), state, round: empty.phase, kind: state.split(/[,:]/)[0]});
         break;
       }
     return out;
