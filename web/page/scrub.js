@@ -19,7 +19,7 @@
         if (m.cta.join() !== cta) return;
         let last = null;
         for (const s of this.states[i]) if (s[0] <= cycle) last = s;
-        if (last) out.set(m.offset, {name: m.name || `mbarrier 0x${m.offset.toString(16)}`, offset: m.offset, number: i, phase: last[2], pending: last[3], expected: last[4], bytes: last[5]});
+        if (last) out.set(m.offset, {name: m.name.replace(/^mbarrier (?!0x)/, "") || `mbarrier 0x${m.offset.toString(16)}`, offset: m.offset, number: i, phase: last[2], pending: last[3], expected: last[4], bytes: last[5]});
       });
       return [...out.values()].sort((a, b) => a.offset - b.offset);
     }
@@ -55,7 +55,7 @@
   const PAIRS = [["full", "empty"], ["filled", "free"], ["ready", "free"], ["loaded", "free"]];
   // "barriers.full[2]" → "stage 2 of barriers"
   function stageName(name, word) {
-    const bare = name.replace(/^mbarrier /, ""), index = /\[(\d+)\]/.exec(bare), of = bare.replace(/\[\d+\]/, "").replace(word, "").replace(/^[._]+|[._]+$/g, "");
+    const index = /\[(\d+)\]/.exec(name), of = name.replace(/\[\d+\]/, "").replace(word, "").replace(/^[._]+|[._]+$/g, "");
     return `stage${index ? ` ${index[1]}` : ""}${of ? ` of ${of}` : ""}`;
   }
   function stages(mbarriers) {
@@ -111,7 +111,9 @@
     if (!answer.timeline && !answer.moments.states.length && !answer.moments.operations.length) return;
     const moments = new Moments(answer.moments);
     const lastOf = [...answer.moments.states.map((s) => s[0]), ...answer.moments.operations.map((o) => o.end || o.issued), 1];
-    const most = answer.timeline ? answer.timeline.cycles : Math.max(answer.cycles || 0, lastOf.reduce((a, b) => Math.max(a, b)));
+    // Of a kernel that hangs, what there is to see is over long before its end.
+    const last = lastOf.reduce((a, b) => Math.max(a, b)), all = answer.timeline ? answer.timeline.cycles : Math.max(answer.cycles || 0, last);
+    const most = all > 4 * last ? Math.ceil(1.25 * last) : all;
     const id = `gen5-scrub-${(root.gen5Scrub.count = (root.gen5Scrub.count || 0) + 1)}`;
     const View = withCursor(root.gen5Timeline.TimelineView);
     const view = answer.timeline && answer.timeline.rows.length ? new View(new root.gen5Timeline.Spans(answer.timeline), answer.kernel || "the kernel", answer.clock_ghz) : null;
