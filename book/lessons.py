@@ -16,13 +16,16 @@ import sys
 import tempfile
 
 root = pathlib.Path(__file__).resolve().parent.parent
-# Arguments that make a chapter's matrices small, and parts that are left out: they repeat another's kernels many times over.
+# Arguments that make a chapter's matrices small, and run all steps of a ladder.
 SMALL = {
     "13_gemm": ["--m", "256", "--n", "256", "--k", "256"],
+    "14_attention": ["--queries", "256", "--heads", "1"],
+    "15_search": ["--m", "256", "--n", "256", "--k", "128"],
 }
-LARGEST_LAUNCH = 400_000  # bytes of memory, packed, of one launch
-MOST_OF_A_PART = 4        # launches
-SECONDS = 240             # of one run
+LADDERS = {name: ["--all", "--timeline", "off"] for name in ("13_gemm", "14_attention", "16_megakernel")}
+LARGEST = 3_000_000   # bytes of a chapter's memory, packed
+MOST_OF_A_PART = 4    # launches; of a ladder three times as many
+SECONDS = 240         # of one run
 
 
 def lists(program):
@@ -173,7 +176,7 @@ def short(name):
 class Chapter:
     def __init__(self, name, build):
         self.name, self.program = name, build / "bin" / name
-        self.ptx, self.data, self.launches, self.left_out = [], {}, [], []
+        self.ptx, self.data, self.launches, self.left_out, self.size = [], {}, [], [], 0
         self.cut = {}
 
     def blob(self, folder, file):
@@ -189,9 +192,11 @@ class Chapter:
             return self.left_out.append(f"{title}: {launch['left_out']}")
         if len(launch["ptx"]) != 1:
             return self.left_out.append(f"{title}: its module is linked from several")
-        size = sum(len(gzip.compress((folder / m["file"]).read_bytes(), 1)) for m in memory)
-        if size > LARGEST_LAUNCH:
-            return self.left_out.append(f"{title}: {size} bytes of memory")
+        fresh = {m["file"] for m in memory if m["file"].removesuffix(".bin") not in self.data}
+        size = sum(len(gzip.compress((folder / file).read_bytes(), 1)) for file in fresh)
+        if self.size + size > LARGEST:
+            return self.left_out.append(f"{title}: {size:,} bytes of memory, packed")
+        self.size += size
         key = (launch["ptx"][0], launch["kernel"])
         if key not in self.cut:
             text = needed((folder / launch["ptx"][0]).read_text(), launch["kernel"])
@@ -213,12 +218,12 @@ class Chapter:
             folder = work / f"part_{part}"
             folder.mkdir(parents=True)
             seen = set()
-            launches = captured(self.program, ["--part", part, *small], folder)
+            launches = captured(self.program, ["--part", part, *small, *LADDERS.get(self.name, [])], folder)
             names = readable(sorted({l["kernel"] for l in launches}))
             for launch in launches:
                 if launch["kernel"] in seen:
                     continue
-                if len(seen) == MOST_OF_A_PART:
+                if len(seen) == MOST_OF_A_PART * (3 if self.name in LADDERS else 1):
                     break
                 seen.add(launch["kernel"])
                 shape = " × ".join(str(n) for n in launch["grid"] if n > 1) or "1"

@@ -11,7 +11,7 @@ REPORT = root / "common/tinygpu/observe/report/page"
 # In the order in which a page loads them; timeline.js, examples.js and exercises.js are made here.
 SCRIPTS = ("machine.js", "launch.js", "playground.js", "timeline.js", "scrub.js", "lesson.js", "examples.js")
 EXERCISES = ("machine.js", "launch.js", "playground.js", "timeline.js", "scrub.js", "judge.js", "practice.js", "exercises.js")
-STYLES = ("playground.css", "lesson.css", "timeline.css")
+STYLES = ("playground.css", "timeline.css", "lesson.css")
 
 
 def examples():

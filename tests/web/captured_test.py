@@ -60,7 +60,7 @@ def runs(bin, long):
         small = lessons.SMALL.get(name, [])
         orders = ("timed", "late", "seeded") if long else ("timed", "seeded")
         for part, _ in lessons.lists(bin / name):
-            yield bin / name, ["--part", part, *small], "b200", orders
+            yield bin / name, ["--part", part, *small, *lessons.LADDERS.get(name, [])], "b200", orders
         for mistake, *_ in lessons.mistakes(root / "chapters" / name)[: None if long else 6]:
             yield bin / name, ["--mistake", mistake, "--kernel", "wrong", *small], "b200", orders
     if not long:

@@ -42,6 +42,24 @@ int64_t Moments::number_of(const Cta& cta, uint32_t offset) {
   return it->second;
 }
 
+void Moments::name(const Cta& cta, uint32_t offset, int64_t number) {
+  if (number >= 0 && mbarriers_[size_t(number)].name.empty()) mbarriers_[size_t(number)].name = names_.of(cta, offset);
+}
+
+void Moments::on_cta(const Cta& cta, bool starts, uint64_t) {
+  if (starts) return;
+  std::erase_if(numbers_, [&](const auto& entry) {
+    if (entry.first.first != &cta) return false;
+    name(cta, entry.first.second, entry.second);
+    return true;
+  });
+}
+
+void Moments::on_end(const Launch&, const LaunchStats*) {
+  for (const auto& [place, number] : numbers_) name(*place.first, place.second, number);
+  numbers_.clear();
+}
+
 void Moments::on_sync(const Sync& s) {
   using Kind = Sync::Kind;
   switch (s.kind) {
@@ -58,8 +76,8 @@ void Moments::on_sync(const Sync& s) {
   // A CTA that comes later may lie where one lay that has exited.
   if (s.kind == Kind::init) numbers_.erase({s.cta, s.offset});
   const auto number = size_t(number_of(*s.cta, s.offset));
-  // Its line may initialise several: their number is known when it is first used.
-  if (s.kind != Kind::init && mbarriers_[number].name.empty()) mbarriers_[number].name = names_.of(*s.cta, s.offset);
+  // Its line may initialise several: how many is known when it is first used.
+  if (s.kind != Kind::init) name(*s.cta, s.offset, int64_t(number));
   const MBarrier& b = found->second;
   states_.push_back({s.time - start_, uint32_t(number), b.phase, b.pending, b.expected, b.tx});
 }

@@ -16,6 +16,8 @@ class Moments final : public Observer {
  public:
   Moments() : Observer(operations | synchronisation | tensor_allocations) {}
   void on_launch(const Launch& l) override;
+  void on_end(const Launch&, const LaunchStats*) override;
+  void on_cta(const Cta& cta, bool starts, uint64_t time) override;
   void on_issue(const AsyncOperation& o) override;
   void on_sync(const Sync& s) override;
   void on_tensor_allocation(const TmemAllocation& a) override;
@@ -56,6 +58,7 @@ class Moments final : public Observer {
   };
   bool kept(uint32_t sm, uint64_t time, size_t entries);
   int64_t number_of(const Cta& cta, uint32_t offset);
+  void name(const Cta& cta, uint32_t offset, int64_t number);
 
   uint64_t start_ = 0, whole_until_ = ~0ull;
   observe::MbarrierNames names_;

@@ -65,6 +65,8 @@
         return row;
       });
       this.list.replaceChildren(...this.rows);
+      const first = this.rows.find((_, i) => used.has(i + 1));
+      if (first) this.list.scrollTop = Math.max(0, first.offsetTop - 40);
     }
     // Marks the lines of the innermost place that is one of the sources.
     mark(places) {
@@ -97,7 +99,7 @@
     });
     const place = element("div", {class: "gen5-lesson-play"});
     host.append(says, element("div", {class: "gen5-lesson"}, sources.box, place));
-    return root.gen5Playground(place, {folder, examples, watch: {
+    return root.gen5Playground(place, {folder, examples, menuWord: "Kernel", watch: {
       loaded(example, here) {
         shown = here;
         says.textContent = example.says || "";

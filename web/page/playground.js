@@ -215,7 +215,7 @@
   }
 
   let count = 0;
-  root.gen5Playground = function (host, {folder, text, examples = [], share = false, watch = {}, judge = null}) {
+  root.gen5Playground = function (host, {folder, text, examples = [], share = false, menuWord = "Example", watch = {}, judge = null}) {
     const why = root.gen5.missing();
     if (why) {
       host.append(element("p", {class: "gen5-none", role: "note"}, why));
@@ -251,7 +251,7 @@
     const link = share ? element("button", {type: "button", onclick: shareIt}, "Share") : null;
 
     host.append(element("div", {class: "gen5-play"},
-      element("div", {class: "gen5-bar"}, menu && element("label", {for: `${id}-example`}, "Example ", menu),
+      element("div", {class: "gen5-bar"}, menu && element("label", {for: `${id}-example`}, `${menuWord} `, menu),
         ...(judge ? [] : [machineLabel, orderLabel, element("label", {for: `${id}-seed`}, "Seed ", seed), checkLabel, element("label", {for: `${id}-stop`, title: "0: run to the end"}, "Stop at cycle ", stopAt)]), run, stop, help, link),
       editor.box, explained, status, problems, results));
     if (watch.line) for (const event of ["click", "keyup"]) editor.area.addEventListener(event, () => watch.line(editor.line()));
@@ -369,11 +369,13 @@
       editor.mark(marks);
       if (marks.size) editor.show(Math.min(...marks.keys()));
       if (a.output) results.append(element("h4", {}, "printf"), element("pre", {tabindex: "0"}, a.output));
-      for (const b of a.buffers || []) results.append(bufferView(b, b.wrong));
+      const tables = (a.buffers || []).map((b) => bufferView(b, b.wrong));
+      if (judge) results.append(...tables);
+      if (root.gen5Scrub && a.moments) root.gen5Scrub(results, a, shownHere);
+      if (!judge) results.append(...tables);
       const written = (a.regions || []).filter((r) => r.changed);
       written.slice(0, 8).forEach((r, i) => results.append(regionView(r, `${id}-region-${i}`)));
       if (a.regions && !written.length && a.status === "done") results.append(element("p", {}, "It has changed nothing in device memory."));
-      if (root.gen5Scrub && a.moments) root.gen5Scrub(results, a, shownHere);
       if (watch.answered) watch.answered(a, results, shownHere);
       if (a.seen && a.seen.warps) results.append(seenView(a.seen, lineButton));
     }

@@ -19,7 +19,7 @@
         if (m.cta.join() !== cta) return;
         let last = null;
         for (const s of this.states[i]) if (s[0] <= cycle) last = s;
-        if (last) out.set(m.offset, {name: m.name || `mbarrier 0x${m.offset.toString(16)}`, offset: m.offset, number: i, phase: last[2], pending: last[3], expected: last[4], bytes: last[5]});
+        if (last) out.set(m.offset, {name: m.name.replace(/^mbarrier (?!0x)/, "") || `mbarrier 0x${m.offset.toString(16)}`, offset: m.offset, number: i, phase: last[2], pending: last[3], expected: last[4], bytes: last[5]});
       });
       return [...out.values()].sort((a, b) => a.offset - b.offset);
     }
@@ -53,6 +53,11 @@
 
   // "full[2]" and "empty[2]" are a stage of a ring: it is full while the former has ended more phases.
   const PAIRS = [["full", "empty"], ["filled", "free"], ["ready", "free"], ["loaded", "free"]];
+  // "barriers.full[2]" → "stage 2 of barriers"
+  function stageName(name, word) {
+    const index = /\[(\d+)\]/.exec(name), of = name.replace(/\[\d+\]/, "").replace(word, "").replace(/^[._]+|[._]+$/g, "");
+    return `stage${index ? ` ${index[1]}` : ""}${of ? ` of ${of}` : ""}`;
+  }
   function stages(mbarriers) {
     const byName = new Map(mbarriers.map((m) => [m.name, m])), out = [];
     for (const full of mbarriers)
@@ -61,7 +66,7 @@
         const empty = byName.get(full.name.replace(a, b));
         if (!empty) continue;
         const state = full.phase > empty.phase ? (empty.pending < empty.expected ? "full, being given back" : "full") : full.bytes > 0 ? `being filled: ${number.format(full.bytes)} bytes missing` : full.pending < full.expected ? "being filled" : "empty";
-        out.push({name: full.name.replace(/^(mbarrier )?/, "").replace(a, "…"), state, round: empty.phase, kind: state.split(/[,:]/)[0]});
+        out.push({name: stageName(full.name, a), state, round: empty.phase, kind: state.split(/[,:]/)[0]});
         break;
       }
     return out;
@@ -106,7 +111,9 @@
     if (!answer.timeline && !answer.moments.states.length && !answer.moments.operations.length) return;
     const moments = new Moments(answer.moments);
     const lastOf = [...answer.moments.states.map((s) => s[0]), ...answer.moments.operations.map((o) => o.end || o.issued), 1];
-    const most = answer.timeline ? answer.timeline.cycles : Math.max(answer.cycles || 0, lastOf.reduce((a, b) => Math.max(a, b)));
+    // Of a kernel that hangs, what there is to see is over long before its end.
+    const last = lastOf.reduce((a, b) => Math.max(a, b)), all = answer.timeline ? answer.timeline.cycles : Math.max(answer.cycles || 0, last);
+    const most = all > 4 * last ? Math.ceil(1.25 * last) : all;
     const id = `gen5-scrub-${(root.gen5Scrub.count = (root.gen5Scrub.count || 0) + 1)}`;
     const View = withCursor(root.gen5Timeline.TimelineView);
     const view = answer.timeline && answer.timeline.rows.length ? new View(new root.gen5Timeline.Spans(answer.timeline), answer.kernel || "the kernel", answer.clock_ghz) : null;

@@ -24,9 +24,9 @@ constexpr uint64_t kMost = uint64_t(256) << 20;  // bytes of a launch's memory
 
 Json shape(const Dim3& d) { return {d.x, d.y, d.z}; }
 
-class Capture {
+class Writer {
  public:
-  Capture(State& s, const std::filesystem::path& folder) : s_(s), folder_(folder) {
+  Writer(State& s, const std::filesystem::path& folder) : s_(s), folder_(folder) {
     std::error_code none;
     std::filesystem::create_directories(folder_, none);
   }
@@ -108,9 +108,9 @@ class Capture {
 }  // namespace
 
 void capture(State& s, const RunningLaunch& launch) {
-  Capture c(s, s.options.capture);
-  const std::string text = c.of(launch).dump(1) + "\n";
-  c.write(c.free_name(s.machine.launches()), {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  Writer w(s, s.options.capture);
+  const std::string text = w.of(launch).dump(1) + "\n";
+  w.write(w.free_name(s.machine.launches()), {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
 }  // namespace tinygpu::cuda
