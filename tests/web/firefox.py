@@ -13,7 +13,7 @@ import time
 from websockets.sync.client import connect
 
 NAMES = ("firefox-esr", "firefox")
-KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c", "ArrowDown": "\ue015", "ArrowUp": "\ue013", "Control": "\ue009"}
+KEYS = {"Tab": "\ue004", "Enter": "\ue006", "Escape": "\ue00c", "ArrowDown": "\ue015", "ArrowUp": "\ue013", "Control": "\ue009"}
 
 
 def find():
@@ -42,7 +42,8 @@ class Browser:
         self.number, self.console, self.requests = 0, [], []
         self.call("session.new", capabilities={})
         self.call("session.subscribe", events=["log.entryAdded", "network.beforeRequestSent"])
-        self.page = self.call("browsingContext.getTree")["contexts"][0]["context"]
+        # Not the first page: in a headless Firefox that one never has the focus, without which keys press no button.
+        self.page = self.call("browsingContext.create", type="tab")["context"]
 
     def close(self):
         self.socket.close()
