@@ -74,9 +74,9 @@ FIRST, LAST = 4, 0.25
 TABLES = ("evidence", "mistakes", "prediction", "wild", "tinygpu", "web")
 
 
-def boosted(factor, more=""):
+def boosted(factor):
     """The head of a page that the search puts so many times as high as others."""
-    return f"---\nsearch: {{boost: {factor}}}\n{more}---\n"
+    return f"---\nsearch: {{boost: {factor}}}\n---\n"
 
 
 def boost_of(path):
@@ -140,12 +140,12 @@ def launch_of(exercise):
     lines = exercise.launch.replace("//! ", "").splitlines()
     said = ", ".join(str(v) for v in wanted[:8]) + (", …" if len(wanted) > 8 else "")
     budget = f" Budget: {int(exercise.fields['cycles']):,} cycles." if "cycles" in exercise.fields else ""
-    return "; ".join(f"`{line}`" for line in lines if not line.startswith("parameters")) + f".\n\nIn the end `{name}` shall be {said}.{budget}\n".replace("….", "…")
+    return "; ".join(f"`{line}`" for line in lines if not line.startswith("parameters")) + f".\n\nIn the end `{name}` should hold {said}.{budget}\n".replace("….", "…")
 
 
 def practice_page():
     """Exercises in PTX: without scripts a page to read, with them one at a time, judged."""
-    text = [boosted(FIRST, "hide: [toc]\n"), "# Exercises in PTX\n", "Kernels with a hole, judged in this page on the machine model: in seven orders of completion, with every check. Press Judge, or Ctrl+Enter in the editor; Escape stops. "
+    text = [boosted(FIRST), "# Exercises in PTX\n", "Kernels with a hole, judged in this page on the machine model: in seven orders of completion, with every check. Press Judge, or Ctrl+Enter in the editor; Escape stops. "
             "Begin with the first, even if you know CUDA: each one takes minutes, and the last is the main loop of a GEMM. What you have solved and written stays in this browser. In CUDA C++ there are [more](exercises.md), for `scripts/learn`.\n",
             "<div data-gen5-practice></div>\n<noscript><p>Without scripts no page can judge: read the tasks here, and judge with <code>scripts/learn</code>.</p></noscript>\n"]
     for number, e in enumerate(practice.all_exercises(), 1):

@@ -119,7 +119,7 @@
     const most = 256, rows = [];
     for (let i = 0; i < Math.min(b.values.length, most); i += columns) rows.push([i, ...b.values.slice(i, i + columns).map((v, k) => (wrong.has(i + k) ? element("strong", {class: "gen5-wrong"}, `${shown(v)} ≠ ${shown(wrong.get(i + k))}`) : shown(v)))]);
     const left = b.count - Math.min(b.values.length, most);
-    const made = table(`${b.name}: ${b.type}[${number.format(b.count)}]${left > 0 ? `, the first ${most}` : ""}`, ["", ...Array(Math.min(columns, b.count)).keys()], rows);
+    const made = table(`${b.name}: ${b.type}[${number.format(b.count)}]${left > 0 ? `, the first ${most}` : ""}`, ["from", ...Array(Math.min(columns, b.count)).keys()], rows);
     return made;
   }
   const hexRows = (bytes, begin) => {
@@ -381,7 +381,7 @@
     }
 
     // For who shows more beside it.
-    const shownHere = {editor, lineButton, stopAt: (cycle) => ((stopAt.value = cycle), go())};
+    const shownHere = {editor, lineButton, stopAt: judge ? null : (cycle) => ((stopAt.value = cycle), go())};
     if (text || !examples.length) load(text || "");
     else {
       // playground.html?example=06_deadlock begins with that one.

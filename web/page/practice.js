@@ -33,7 +33,7 @@
     }
     const progress = new Progress(), parts = new Map();
     const count = element("p", {class: "gen5-count", role: "status"});
-    const forget = element("button", {type: "button", onclick: () => {
+    const forget = element("button", {type: "button", class: "gen5-forget", onclick: () => {
       if (!confirm("Forget what you have solved and written?")) return;
       progress.done = {};
       progress.texts = {};

@@ -108,7 +108,7 @@
   }
 
   root.gen5Scrub = function (place, answer, shown) {
-    if (!answer.timeline && !answer.moments.states.length && !answer.moments.operations.length) return;
+    if (!(answer.timeline && answer.timeline.rows.length) && !answer.moments.states.length && !answer.moments.operations.length) return;
     const moments = new Moments(answer.moments);
     const lastOf = [...answer.moments.states.map((s) => s[0]), ...answer.moments.operations.map((o) => o.end || o.issued), 1];
     // Of a kernel that hangs, what there is to see is over long before its end.
@@ -122,7 +122,7 @@
     const told = element("output", {for: id});
     const cta = element("select", {id: `${id}-cta`}, ...ctas.map((c) => element("option", {value: c}, `(${c.replaceAll(",", ", ")})`)));
     const state = element("div", {class: "gen5-state"});
-    const here = element("button", {type: "button", onclick: () => shown.stopAt(Number(slider.value))}, "Stop a run here");
+    const here = shown.stopAt && element("button", {type: "button", onclick: () => shown.stopAt(Number(slider.value))}, "Stop a run here");
     const step = (by) => element("button", {type: "button", "aria-label": by < 0 ? "To the change before" : "To the next change", onclick: () => jump(by)}, by < 0 ? "⇤" : "⇥");
     const changes = [...new Set([0, ...answer.moments.states.map((s) => s[0]), ...answer.moments.columns.map((c) => c[0]), ...answer.moments.operations.flatMap((o) => [o.issued, o.end ?? o.issued])])].sort((a, b) => a - b);
     function jump(by) {
