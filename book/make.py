@@ -140,7 +140,8 @@ def launch_of(exercise):
     lines = exercise.launch.replace("//! ", "").splitlines()
     said = ", ".join(str(v) for v in wanted[:8]) + (", …" if len(wanted) > 8 else "")
     budget = f" Budget: {int(exercise.fields['cycles']):,} cycles." if "cycles" in exercise.fields else ""
-    return "; ".join(f"`{line}`" for line in lines if not line.startswith("parameters")) + f".\n\nIn the end `{name}` should hold {said}.{budget}\n".replace("….", "…")
+    read = f" Read first: [{title_of(root / 'notes' / (exercise.fields['read'] + '.md'))}](notes/{exercise.fields['read']}.md)." if "read" in exercise.fields else ""
+    return "; ".join(f"`{line}`" for line in lines if not line.startswith("parameters")) + f".\n\nIn the end `{name}` should hold {said}.{budget}{read}\n".replace("….", "…")
 
 
 def practice_page():

@@ -5,6 +5,7 @@ An exercise is a folder web/exercises/NN_topic with two files.
 exercise.ptx  at its head, as comments: `//! title:`, the task in `//! says:` lines, and the launch (web/page/launch.js). The page shows
               title, task and launch beside the editor; the editor has the lines below them.
 solution.txt  fields, one a line, then the solution as a diff, then typical wrong solutions:
+                read:    (optional) the lesson that explains it
                 hint:    one or two sentences
                 says:    how the untouched file ends: a diagnosis's code, `wrong numbers` or `too slow`
                 sees:    words of the sentence that a reader then sees
@@ -24,7 +25,7 @@ root = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(root / "cmake"))
 import make_mistakes  # noqa: E402  how a diff is applied
 
-FIELDS = ("hint", "says", "sees", "knows", "want", "uses", "cycles")
+FIELDS = ("read", "hint", "says", "sees", "knows", "want", "uses", "cycles")
 NEEDED = ("hint", "says", "sees", "knows", "want")
 
 

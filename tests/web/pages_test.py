@@ -250,6 +250,27 @@ def searching(v):
         v.want(places[0] and (not places[1] or places[0][0] < places[1][0]), f"the search for {words!r} puts no lesson above tables: {found[:4]}")
 
 
+READABLE = "[...document.querySelectorAll('[data-gen5-exercise] .gen5-file')].filter((f) => f.offsetParent && f.textContent.includes('.visible .entry')).length"
+
+
+def bare(v):
+    """Without WebAssembly, and in Chromium without scripts, the exercises are there to read."""
+    if v.name == "chromium":
+        v.b.call("Page.addScriptToEvaluateOnNewDocument", source="delete globalThis.WebAssembly")
+    else:
+        v.b.call("script.addPreloadScript", functionDeclaration="() => { delete globalThis.WebAssembly; }")
+    v.b.open(v.site / "practice.html")
+    v.want("WebAssembly" in v.b.run("document.querySelector('.gen5-none').textContent"), "without WebAssembly the exercises say nothing")
+    v.want(v.b.run(READABLE) == 15, "without WebAssembly the exercises are not there to read")
+    if v.name == "chromium":
+        v.b.call("Emulation.setScriptExecutionDisabled", value=True)
+        v.b.call("Page.navigate", url=f"file://{v.site}/practice.html")
+        time.sleep(1)
+        v.want(v.b.run(READABLE) == 15, "without scripts the exercises are not there to read")
+        v.want(v.b.run("document.querySelector('.landing-way, noscript')") is not None, "without scripts the exercises say nothing")
+        v.picture("without_scripts")
+
+
 def offline(v):
     """Served, read once, and then without a server."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(v.site)))
@@ -294,7 +315,7 @@ def main():
     faults = []
     for name, make in found.items():
         v = Visit(name, make, site, arguments, axe.read_text())
-        for part, how in ((landing, {}), (live_pages, {}), (exercises, {}), (searching, {}), (functools.partial(hostile, texts=texts), {}), (offline, {}),
+        for part, how in ((landing, {}), (live_pages, {}), (exercises, {}), (searching, {}), (bare, {}), (functools.partial(hostile, texts=texts), {}), (offline, {}),
                           (functools.partial(widths, scheme="light"), {}), (functools.partial(widths, scheme="dark"), {"scheme": "dark"})):
             v.begin(**how)
             try:

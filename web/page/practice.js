@@ -67,8 +67,7 @@
     async function judge(part, text, ask, say) {
       part.after.replaceChildren();
       const verdict = await root.gen5Judge.judge(part.exercise, text, ask, say), answer = verdict.answer;
-      for (const b of answer.buffers || []) if (b.name === part.exercise.want.buffer) b.wrong = verdict.wrong;
-      if (answer.buffers) answer.buffers.sort((a, b) => (b.name === part.exercise.want.buffer) - (a.name === part.exercise.want.buffer));
+      if (answer.buffers) answer.buffers = answer.buffers.filter((b) => b.name === part.exercise.want.buffer).map((b) => ({...b, wrong: verdict.wrong}));
       if (verdict.right) {
         progress.done[part.exercise.name] = verdict.cycles;
         progress.keep();
@@ -76,8 +75,8 @@
         success(part, verdict);
         return {...answer, words: "Right."};
       }
-      const order = verdict.order && verdict.order.order !== "timed" ? ` In the order of completion ${root.gen5Judge.named(verdict.order)}:` : "";
-      return {...answer, words: `Not yet.${order} ${answer.diagnoses && answer.diagnoses.length ? `${verdict.ends}.` : verdict.sentence}`};
+      const order = verdict.order && verdict.order.order !== "timed" ? `, in the order of completion ${root.gen5Judge.named(verdict.order)}` : "";
+      return {...answer, words: `Not yet${order}: ${answer.diagnoses && answer.diagnoses.length ? `${verdict.ends}.` : verdict.sentence}`};
     }
     function build(part) {
       const {exercise, section} = part;
