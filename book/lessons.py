@@ -36,12 +36,13 @@ def lists(program):
 
 
 def mistakes(folder):
-    """[(name, title, says, why)] of the chapter's mistakes*.txt."""
+    """[(name, title, says, why, checks: quick or races)] of the chapter's *mistakes.txt."""
     out = []
     for path in sorted(folder.glob("*mistakes.txt")):
         for m in re.finditer(r"^mistake ([\w-]+): (.*)\n((?:(?!^mistake )[^\n]*\n)*)", path.read_text(), re.M):
-            field = {k: v for k, v in re.findall(r"^(says|why): (.*)", m[3], re.M)}
-            out.append((m[1], m[2], field.get("says", ""), field.get("why", "")))
+            head = m[3].split("\n@@")[0]
+            field = {k: " ".join(v.split()) for k, v in re.findall(r"^(says|why): (.*(?:\n(?!\w+:)[^\n]+)*)", head, re.M)}
+            out.append((m[1], m[2], field.get("says", ""), field.get("why", ""), "races" if re.search(r"^set: GEN5_CHECK=races", head, re.M) else "quick"))
     return out
 
 
@@ -180,13 +181,18 @@ class Chapter:
         self.cut = {}
 
     def blob(self, folder, file):
-        """The number of a content, without the zeros at its end."""
+        """The name of a memory's content, which is kept without the zeros at its end."""
         key = file.removesuffix(".bin")
         if key not in self.data:
             self.data[key] = base64.b64encode((folder / file).read_bytes().rstrip(b"\0")).decode()
         return key
 
-    def add(self, folder, launch, group, title, says):
+    def whole(self, folder, file):
+        key = "all of " + file.removesuffix(".bin")
+        self.data[key] = base64.b64encode((folder / file).read_bytes()).decode()
+        return key
+
+    def add(self, folder, launch, group, title, says="", check="quick"):
         memory = [{"address": m["address"], "bytes": m["bytes"], "file": m["file"]} for m in launch["memory"]]
         if "left_out" in launch:
             return self.left_out.append(f"{title}: {launch['left_out']}")
@@ -205,9 +211,9 @@ class Chapter:
             self.cut[key] = self.ptx.index(text)
         ptx = self.ptx[self.cut[key]]
         self.launches.append({
-            "title": title, "group": group, "says": says, "ptx": self.cut[key], "kernel": launch["kernel"],
+            "title": title, "group": group, "says": says, "check": check, "ptx": self.cut[key], "kernel": launch["kernel"],
             "grid": launch["grid"], "block": launch["block"], "cluster": launch["cluster"], "shared": launch["shared"], "cooperative": launch["cooperative"],
-            "packed": self.blob(folder, launch["parameters"]),
+            "packed": self.whole(folder, launch["parameters"]),
             "memory": [{"address": m["address"], "bytes": m["bytes"], "data": self.blob(folder, m["file"])} for m in memory],
             "variables": [{"name": v["name"], "data": self.blob(folder, v["file"])} for v in launch["variables"] if re.search(rf"(?<![\w$]){re.escape(v['name'])}(?![\w$])", ptx)],
         })
@@ -227,18 +233,18 @@ class Chapter:
                     break
                 seen.add(launch["kernel"])
                 shape = " × ".join(str(n) for n in launch["grid"] if n > 1) or "1"
-                self.add(folder, launch, f"{part}: {title}", f"{names[launch['kernel']]}, {shape} CTA{'s' if shape != '1' else ''} of {launch['block'][0] * launch['block'][1] * launch['block'][2]} threads", "")
-        for name, title, says, why in mistakes(root / "chapters" / self.name):
+                self.add(folder, launch, f"{part}: {title}", f"{names[launch['kernel']]}, {shape} CTA{'s' if shape != '1' else ''} of {launch['block'][0] * launch['block'][1] * launch['block'][2]} threads")
+        for name, title, says, why, check in mistakes(root / "chapters" / self.name):
             folder = work / f"mistake_{name}"
             folder.mkdir(parents=True)
             launches = captured(self.program, ["--mistake", name, "--kernel", "wrong", *small], folder)
             if launches:
-                self.add(folder, launches[0], "Mistakes", f"{name}: {title}", f"A mistake: {title}. {why} What is said of it: {says}.")
+                self.add(folder, launches[0], "Mistakes", f"{name}: {title}", f"A mistake: {title}. {why} What is said of it: {says}.", check)
 
     def sources(self):
-        """Of the files that line information names, those of this repository."""
+        """Of the files that line information names, those of this repository: of_repository() leaves others absolute."""
         names = {m for text in self.ptx for m in re.findall(r'^\.file \d+ "([^"]*)"', text, re.M)}
-        return {n: (root / n).read_text() for n in sorted(names) if (root / n).is_file() and not n.startswith("build/")}
+        return {n: (root / n).read_text() for n in sorted(names) if not pathlib.Path(n).is_absolute() and (root / n).is_file() and not n.startswith("build/")}
 
     def write(self, out):
         content = {"name": self.name, "sources": self.sources(), "ptx": self.ptx, "data": self.data, "launches": self.launches, "left_out": self.left_out}

@@ -116,6 +116,10 @@
       line(n) {
         sources.mark(from[n - 1] || []);
       },
+      answered({diagnoses = []}) {
+        const told = diagnoses.find((d) => d.place.ptxLine);
+        if (told) sources.mark(from[told.place.ptxLine - 1] || []);
+      },
     }});
   }
 

@@ -174,7 +174,7 @@
       (seen.warps || []).slice(0, 32).map((w) => [w.name.cta.join(", "), w.name.warp, (w.lanes >>> 0).toString(16).padStart(8, "0"), w.place ? line(w.place.ptx_line) : "", w.place ? w.place.ptx : "", w.waits_for || ""])));
     if (seen.barriers && seen.barriers.length)
       out.append(table("Barriers", ["CTA", "at", "phase", "arrivals missing", "of", "bytes missing"],
-        seen.barriers.map((b) => [b.cta.join(", "), b.offset !== undefined ? `0x${b.offset.toString(16)}` : `barrier ${b.barrier}`, b.phase ?? "", b.pending ?? b.expected - b.arrived, b.expected, b.bytes ?? ""])));
+        seen.barriers.map((b) => [b.cta.join(", "), b.offset !== undefined ? b.name || `0x${b.offset.toString(16)}` : `barrier ${b.barrier}`, b.phase ?? "", b.pending ?? b.expected - b.arrived, b.expected, b.bytes ?? ""])));
     if (seen.operations && seen.operations.length)
       out.append(table("On their way", ["what", "bytes", "issued at cycle", "by line"], seen.operations.map((o) => [o.kind, o.bytes, o.issued, o.by ? line(o.by.ptx_line) : ""])));
     if (seen.registers && seen.registers.length)
@@ -367,7 +367,8 @@
       }
       if ((a.diagnoses || []).length > most) problems.append(element("li", {class: "gen5-problem"}, `and ${a.diagnoses.length - most} more, which may follow from these`));
       editor.mark(marks);
-      if (marks.size) editor.show(Math.min(...marks.keys()));
+      const bad = [...marks].filter(([, mark]) => mark === "bad").map(([line]) => line);
+      if (marks.size) editor.show(Math.min(...(bad.length ? bad : marks.keys())));
       if (a.output) results.append(element("h4", {}, "printf"), element("pre", {tabindex: "0"}, a.output));
       const tables = (a.buffers || []).map((b) => bufferView(b, b.wrong));
       if (judge) results.append(...tables);
