@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """pages_test.py DOCS: what the pages of book/make.py hold without a browser: the first page's ways in and its recorded rings, lessons and programs linked
-both ways, host code folded and no line of a source lost, exercises that read without scripts, what the search puts first; and that the list of
-files for readers without a network changes with them."""
+both ways, host code folded and no line of a source lost, exercises that read without scripts, what the search puts first; that the list of
+files for readers without a network changes with them, and what scripts/book says of wrong options."""
 import pathlib
 import re
 import subprocess
@@ -91,7 +91,13 @@ def offline():
         want(versions[0] != versions[1], "a changed page keeps the version")
 
 
-for part in (first_page, programs, exercises, order, offline):
+def options():
+    for words, said in ((["--site", "example.org"], "--site needs an address"), (["--repository"], "--repository needs an address"), (["--sites"], "no option --sites")):
+        done = subprocess.run([root / "scripts/book", *words], capture_output=True, text=True)
+        want(done.returncode == 2 and said in done.stderr, f"scripts/book {' '.join(words)}: {done.returncode}, {done.stderr}")
+
+
+for part in (first_page, programs, exercises, order, offline, options):
     part()
 print("\n".join(faults) or "the pages hold what they should")
 sys.exit(1 if faults else 0)

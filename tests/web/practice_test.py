@@ -22,6 +22,21 @@ def attempts(exercises):
             yield e, w.name, w.text, w.says, w.sees
 
 
+def patterns(machine):
+    """Faults of buffers' patterns: mod7 is one, mod0 and modx are none, for the page and for the machine."""
+    code = "for (const p of ['mod7', 'mod0', 'modx']) console.log(p, require(process.argv[1]).read(`//! buffer x: u32[4] = ${p}`).messages.map((m) => m.text).join())"
+    said = subprocess.run(["node", "-e", code, str(root / "web/page/launch.js")], capture_output=True, text=True).stdout.splitlines()
+    faults = [] if len(said) == 3 and said[0] == "mod7 " and all("is none of" in line for line in said[1:]) else [f"patterns in a page: {said}"]
+    if machine.suffix != ".wasm":
+        kernel = ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 x)\n{\n  ret;\n}\n"
+        ask = [{"do": "run", "ptx": kernel, "buffers": [{"name": "x", "type": "u32", "count": 8, "pattern": p}], "parameters": [{"buffer": 0}]} for p in ("mod7", "mod0", "modx")]
+        lines = subprocess.run([machine], input="".join(json.dumps(a) + "\n" for a in ask), capture_output=True, text=True).stdout.splitlines()
+        answers = [json.loads(line) for line in lines]
+        if answers[0].get("buffers", [{}])[0].get("values") != [0, 1, 2, 3, 4, 5, 6, 0] or any("there is no pattern" not in a.get("message", "") for a in answers[1:]):
+            faults.append(f"patterns of the machine: {[a.get('message') for a in answers]}")
+    return faults
+
+
 def main():
     machine = pathlib.Path(sys.argv[1])
     if not shutil.which("node") or not machine.exists():
@@ -45,6 +60,7 @@ def main():
         if sys.argv[2:]:
             print(f"{e.name}, {what}: {v['ends']}, {v.get('cycles')} cycles: {v['sentence']}")
     if not sys.argv[2:]:
+        faults += patterns(machine)
         if [int(e.name[:2]) for e in exercises] != list(range(1, 16)):
             faults.append("the exercises are not numbered from 1 to 15")
         for e in exercises:

@@ -42,7 +42,8 @@
       tell();
     }}, "Begin anew");
     const list = element("ol", {class: "gen5-steps"});
-    host.append(element("nav", {class: "gen5-practice", "aria-label": "Exercises"}, count, list), forget);
+    // On a phone the task comes first.
+    host.append(count, element("details", {open: innerWidth > 700}, element("summary", {}, "All exercises"), element("nav", {"aria-label": "Exercises"}, list), forget));
 
     for (const [at, exercise] of exercises.entries()) {
       const section = document.querySelector(`[data-gen5-exercise="${exercise.name}"]`);
