@@ -163,7 +163,7 @@ def readable(names):
 
 
 def short(name):
-    name = re.sub(r"\(anonymous namespace\)::", "", name)
+    name = re.sub(r"\(anonymous namespace\)::|\([\w:]+\)(?=\d)", "", name)
     if name.endswith(")"):
         depth, at = 0, len(name)
         while at and (depth or at == len(name)):
