@@ -23,6 +23,8 @@ SMALL = {
     "15_search": ["--m", "256", "--n", "256", "--k", "128"],
 }
 LADDERS = {name: ["--all", "--timeline", "off"] for name in ("13_gemm", "14_attention", "16_megakernel")}
+# Mistakes that show only where two launches run beside each other; a page runs one. (tests/web/lessons_test.py finds such.)
+TOGETHER = {("12_launch_control", "no_grid_wait")}
 LARGEST = 3_000_000   # bytes of a chapter's memory, packed
 MOST_OF_A_PART = 4    # launches; of a ladder three times as many
 SECONDS = 240         # of one run
@@ -163,7 +165,7 @@ def readable(names):
 
 
 def short(name):
-    name = re.sub(r"\(anonymous namespace\)::", "", name)
+    name = re.sub(r"\(anonymous namespace\)::|\([\w:]+\)(?=\d)", "", name)
     if name.endswith(")"):
         depth, at = 0, len(name)
         while at and (depth or at == len(name)):
@@ -235,6 +237,9 @@ class Chapter:
                 shape = " × ".join(str(n) for n in launch["grid"] if n > 1) or "1"
                 self.add(folder, launch, f"{part}: {title}", f"{names[launch['kernel']]}, {shape} CTA{'s' if shape != '1' else ''} of {launch['block'][0] * launch['block'][1] * launch['block'][2]} threads")
         for name, title, says, why, check in mistakes(root / "chapters" / self.name):
+            if (self.name, name) in TOGETHER:
+                self.left_out.append(f"{name}: it takes two launches")
+                continue
             folder = work / f"mistake_{name}"
             folder.mkdir(parents=True)
             launches = captured(self.program, ["--mistake", name, "--kernel", "wrong", *small], folder)

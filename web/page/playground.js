@@ -381,6 +381,8 @@
       if (a.seen && a.seen.warps) results.append(seenView(a.seen, lineButton));
     }
 
+    // The machine loads behind the page, so that the first run need not wait for it.
+    setTimeout(() => theMachine().ask({do: "check", ptx: ""}).catch(() => {}), 0);
     // For who shows more beside it.
     const shownHere = {editor, lineButton, stopAt: judge ? null : (cycle) => ((stopAt.value = cycle), go())};
     if (text || !examples.length) load(text || "");

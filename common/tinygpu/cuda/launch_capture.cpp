@@ -41,7 +41,6 @@ class Writer {
                 {"cluster", c.explicit_cluster || c.cluster.count() > 1 ? shape(c.cluster) : Json()},
                 {"shared", c.dynamic_shared},
                 {"cooperative", c.cooperative},
-                {"first_address", fmt::format("{:#x}", s_.machine.gpu().memory.first_address())},
                 {"parameters", file(c.params)}};
     follow(c.params);
     out["variables"] = Json::array();

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <chrono>
 
+#include "common/tinygpu/api/module_variables.h"
 #include "common/tinygpu/base/clean_thread.h"
 #include "common/tinygpu/cuda/assembler.h"
 #include "common/tinygpu/cuda/error.h"
 #include "common/tinygpu/cuda/ptx_files.h"
 #include "common/tinygpu/cuda/show.h"
 #include "common/tinygpu/cuda/state.h"
-#include "common/tinygpu/ptx/module.h"
 
 namespace tinygpu::cuda {
 
@@ -109,12 +109,7 @@ std::vector<std::string> Module::entries() {
 }
 
 std::vector<std::string> Module::variables() const {
-  std::vector<std::string> names;
-  if (source_)
-    for (const auto& m : source_->ptx)
-      for (const ptx::Variable& v : m->variables)
-        if (v.space == ptx::Space::global || v.space == ptx::Space::constant) names.push_back(v.name);
-  return names;
+  return source_ ? api::variables_of(*source_) : std::vector<std::string>();
 }
 
 Kernel* Module::kernel(const std::string& name) {
