@@ -9,20 +9,23 @@ if (location.protocol === "file:") {
       const frame = document.createElement("iframe");
       frame.hidden = true;
       frame.title = "search";
+      // Firefox puts a new document into the frame some time after it has been appended; Chromium has it at once.
+      const there = new Promise((done) => frame.addEventListener("load", done, {once: true}));
       document.body.appendChild(frame);
-      const child = frame.contentWindow, inside = frame.contentDocument;
       const deliver = (to, data) => setTimeout(() => to.dispatchEvent(new MessageEvent("message", { data })));
       const load = (source) =>
         new Promise((done) => {
-          const script = inside.createElement("script");
+          const script = frame.contentDocument.createElement("script");
           script.src = source;
           script.onload = done;
-          inside.body.appendChild(script);
+          frame.contentDocument.body.appendChild(script);
         });
-      child.postMessage = (data) => deliver(this, data);
-      child.importScripts = (...sources) => sources.reduce((before, source) => before.then(() => load(source)), Promise.resolve());
-      const ready = load(new URL(url, location.href).href);
-      this.postMessage = (data) => ready.then(() => deliver(child, data));
+      const ready = there.then(() => {
+        frame.contentWindow.postMessage = (data) => deliver(this, data);
+        frame.contentWindow.importScripts = (...sources) => sources.reduce((before, source) => before.then(() => load(source)), Promise.resolve());
+        return load(new URL(url, location.href).href);
+      });
+      this.postMessage = (data) => ready.then(() => deliver(frame.contentWindow, data));
       this.terminate = () => frame.remove();
     }
   };

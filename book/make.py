@@ -3,10 +3,12 @@
 diagnoses, machine profiles, reports. scripts/book calls it, and then MkDocs.
 
 make.py BUILD OUT [--no-output] [--no-machine]: programs of BUILD; writes OUT/docs and OUT/mkdocs.yml. The machine that runs in the page is that of
-build/web (scripts/web), where it has been built.
+build/web (scripts/web), where it has been built. GEN5_SITE is the address where the site will be, and GEN5_REPOSITORY its repository's, if
+pages shall name them.
 """
 import html
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -14,14 +16,20 @@ import subprocess
 import sys
 
 import instructions
+from landing import landing
 
 root = instructions.root
-sys.path.insert(0, str(root / "exercises"))
+sys.path[:0] = [str(root / "exercises"), str(root / "web"), str(root / "cmake")]
 import judge  # noqa: E402
+import make_mistakes  # noqa: E402  where functions begin and end
+import pages  # noqa: E402
+import practice  # noqa: E402
+from lessons import main as lessons_made  # noqa: E402
 
 build, out = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 docs = out / "docs"
 gen5 = build / "bin" / "gen5"
+site, repository = os.environ.get("GEN5_SITE", ""), os.environ.get("GEN5_REPOSITORY", "")
 
 
 def run(*words):
@@ -61,56 +69,95 @@ def title_of(path):
     return re.search(r"^# (.*)", path.read_text(), re.M)[1].removeprefix("Reference: ")
 
 
+# The search puts lessons above what has the words without explaining them.
+FIRST, LAST = 4, 0.25
+TABLES = ("evidence", "mistakes", "prediction", "wild", "tinygpu", "web")
+
+
+def boosted(factor):
+    """The head of a page that the search puts so many times as high as others."""
+    return f"---\nsearch: {{boost: {factor}}}\n---\n"
+
+
+def boost_of(path):
+    if path.parent.name == "reference" or path.stem in TABLES:
+        return boosted(LAST)
+    return boosted(FIRST) if re.match(r"\d\d_", path.name) or path.stem == "start_here" else ""
+
+
 def note(path, name):
-    """A note as it is, with what only GitHub needs replaced."""
+    """A note as it is, with what only GitHub needs replaced; a lesson with the way to its program."""
     text = path.read_text()
+    if (root / "chapters" / path.stem).is_dir() and path.parent == root / "notes":
+        text = re.sub(r"^(# .*\n)", rf"\1\nIts program, line by line: [{path.stem}](../chapters/{path.stem}.md).\n", text, count=1, flags=re.M)
     text = re.sub(r"<!-- (?:executed|source): .* -->\n", "", text)
-    if path.parent == root / "notes":
-        text = re.sub(r"!\[([^\]]*)\]\((figures/\w+\.svg)\)", lambda m: drawing(path.parent / m[2], m[1]), text)
+    if path.parent == root / "notes" or path.name == "README.md":
+        text = re.sub(r"!\[([^\]]*)\]\(((?:notes/)?figures/\w+\.svg)\)", lambda m: drawing(path.parent / m[2], m[1]), text)
     # MkDocs wants a blank line before a list, and glossary entries as lines of their own.
     text = re.sub(r"(?m)^(\*\*[^\n]+)\n(?=\*\*)", r"\1\n\n", text)
     text = re.sub(r"(?m)^(?!\s*[-*|>\d])(\S.*)\n(?=[*-] )", r"\1\n\n", text)
-    if with_machine and path.parent == root / "notes" and path.stem in LIVE:
-        text += f"\n## Run it here\n\n{LIVE[path.stem][1]}\n\n<div data-gen5-run=\"{LIVE[path.stem][0]}\"></div>\n\n{scripts('../')}"
+    if path.parent == root / "notes" and path.stem in live:
+        text += LESSON.format(name=path.stem, scripts=scripts("../"))
     if path.name == "README.md":
         text = text.replace("(LICENSE)", "(https://www.apache.org/licenses/LICENSE-2.0)")
-    return write(name, text)
+    return write(name, boost_of(path) + text)
 
 
 # ---- The machine in the page (web/)
 
 MODULE = root / "build" / "web" / "gen5_module.js"
 with_machine = MODULE.exists() and "--no-machine" not in sys.argv
-# Lessons that end with a kernel to run, and what is said of it.
-LIVE = {
-    "01_mbarrier": ("05_ring", "A ring of two stages in PTX, in this page, on the machine model. Change the producer's first wait, and the diagnosis names both waits."),
-    "02_bulk_tensor": ("04_bulk_copy", "A bulk copy without a tensor map, and its mbarrier, in PTX, in this page, on the machine model."),
-    "05_mma": ("07_tcgen05_mma", "One `tcgen05.mma` in PTX, in this page, on the machine model: 128 × 256 × 16."),
-    "13_gemm": ("08_gemm", "Step 3 of the ladder, as nvcc compiles it, in this page, on the machine model: 256 × 256 × 256."),
-}
-PAGE_FILES = ("machine.js", "launch.js", "playground.js", "playground.css")
+LESSON = """
+## Run it here
+
+The chapter's kernels, as nvcc compiles them, beside their source: choose one, an order of completion or a mistake, and press Run. The machine model runs
+in this page. It prices PTX alone here; with machine code beside it, as `scripts/run` has it, the same kernel may take other cycles.
+
+<div data-gen5-lesson="{name}"></div>
+
+{scripts}"""
+# Lessons whose page has the chapter's kernels (book/lessons.py).
+live = set()
 
 
 def examples():
-    """[{"name", "title", "text"}] of web/examples, in order."""
-    return [{"name": p.stem, "title": re.search(r"^//! title: (.*)", p.read_text(), re.M)[1], "text": p.read_text()} for p in sorted((root / "web" / "examples").glob("*.ptx"))]
+    return pages.examples()
 
 
-def machine_files():
-    for path in [*(root / "web" / "page" / name for name in PAGE_FILES), MODULE]:
-        (docs / "machine").mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, docs / "machine" / path.name)
-    write("machine/examples.js", "globalThis.gen5Examples = " + json.dumps(examples(), ensure_ascii=False).replace("</", "<\\/") + ";\n")
-
-
-def scripts(up):
+def scripts(up, exercises=False):
     """What a page with elements for the machine ends with. `up`: the way to the site's root."""
-    loaded = "".join(f'<script src="{up}machine/{name}"></script>\n' for name in ("machine.js", "launch.js", "playground.js", "examples.js"))
-    return f'<link rel="stylesheet" href="{up}machine/playground.css">\n{loaded}<script>gen5Pages("{up}machine/", gen5Examples);</script>\n'
+    return pages.tags(f"{up}machine/", exercises)
+
+
+def indented(kind, title, body):
+    """A part of a page that a reader opens."""
+    return f'??? {kind} "{title}"\n\n' + "\n".join("    " + line for line in body.rstrip().splitlines()) + "\n"
+
+
+def launch_of(exercise):
+    """How an exercise's kernel is launched, and what shall be there in the end, as a reader needs it."""
+    name, wanted = exercise.wanted()
+    lines = exercise.launch.replace("//! ", "").splitlines()
+    said = ", ".join(str(v) for v in wanted[:8]) + (", …" if len(wanted) > 8 else "")
+    budget = f" Budget: {int(exercise.fields['cycles']):,} cycles." if "cycles" in exercise.fields else ""
+    read = f" Read first: [{title_of(root / 'notes' / (exercise.fields['read'] + '.md'))}](notes/{exercise.fields['read']}.md)." if "read" in exercise.fields else ""
+    return "; ".join(f"`{line}`" for line in lines if not line.startswith("parameters")) + f".\n\nIn the end `{name}` should hold {said}.{budget}{read}\n".replace("….", "…")
+
+
+def practice_page():
+    """Exercises in PTX: without scripts a page to read, with them one at a time, judged."""
+    text = [boosted(FIRST), "# Exercises in PTX\n", "Kernels with a hole, judged in this page on the machine model: in seven orders of completion, with every check. Press Judge, or Ctrl+Enter in the editor; Escape stops. "
+            "Begin with the first, even if you know CUDA: each one takes minutes, and the last is the main loop of a GEMM. What you have solved and written stays in this browser. In CUDA C++ there are [more](exercises.md), for `scripts/learn`.\n",
+            "<div data-gen5-practice></div>\n<noscript><p>Without scripts no page can judge: read the tasks here, and judge with <code>scripts/learn</code>.</p></noscript>\n"]
+    for number, e in enumerate(practice.all_exercises(), 1):
+        text.append(f'<section data-gen5-exercise="{e.name}" markdown="1">\n\n## {number} {e.title} {{ #{e.name} }}\n\n{escaped(e.task)}\n\n{launch_of(e)}\n<div class="gen5-file" markdown="1">\n\n{fenced(e.text, "text")}\n</div>\n')
+        text += [indented("tip", "Hint", escaped(e.fields["hint"])), indented("success", "Solution", fenced(e.diff(), "diff")), "</section>\n"]
+    text.append(scripts("", True))
+    return write("practice.md", "\n".join(text))
 
 
 def playground_page():
-    text = ["# Playground\n", "PTX that runs here, in this page, on the machine model: no server, no installation. The lines that begin with `//!` say how the kernel is launched and what its buffers hold; change any line and press Run (Ctrl+Enter; Escape stops it). `Share` puts all of it into the page's address.\n",
+    text = [boosted(2), "# Playground\n", "PTX that runs here, in this page, on the machine model: no server, no installation. The lines that begin with `//!` say how the kernel is launched and what its buffers hold; change any line and press Run (Ctrl+Enter; Escape stops it). `Share` puts all of it into the page's address.\n",
             '<div data-gen5-playground></div>\n<noscript><p>Kernels cannot run here without scripts.</p></noscript>\n',
             "## What the first lines say\n", "| line | what |\n|---|---|\n"
             "| `//! launch: grid 2 2, block 128` | grid, block, `cluster`, `shared` (bytes of dynamic shared memory), `kernel` (the first of the PTX else), `machine`, `order`, `seed`, `check`, `max_cycles`, `stop_at` |\n"
@@ -223,14 +270,47 @@ def family_in(names, ptx):
 # ---- Chapters
 
 
-def annotated(path, known, names):
-    """The source with a mark at an instruction's first use in the file, and what the marks say."""
+def host_parts(path):
+    """(first line, last line, name) of each function that only the host runs, with the comment above it; neighbours are one."""
+    lines, parts = path.read_text().splitlines(), []
+    for chunk in make_mistakes.chunks_of(path):
+        name = re.search(r"(\w+)\s*\(", chunk.head)
+        if not name or len(chunk.lines) < 3 or re.search(r"__global__|__device__|GEN5_PTX|constexpr", chunk.head):
+            continue
+        first, last = chunk.first, chunk.first + len(chunk.lines) - 1
+        while first and lines[first - 1].startswith("//") and not lines[first - 1].startswith("// ----"):
+            first -= 1
+        if parts and not "".join(lines[parts[-1][1] + 1 : first]).strip():
+            parts[-1] = (parts[-1][0], last, f"{parts[-1][2]}, {name[1]}")
+        else:
+            parts.append((first, last, name[1]))
+    return parts
+
+
+def annotated(path, known, names, folded=True):
+    """The source with a mark at an instruction's first use in the file, and what the marks say. What only the host runs is folded."""
     marks, seen = {}, set()
     for line, name, ptx in instructions.uses(path, known):
         if fresh := instructions.unseen(ptx, seen):
             marks.setdefault(line, []).append((name, fresh))
+    out, at, end = [], 0, len(path.read_text().splitlines())
+    for first, last, name in [*(host_parts(path) if folded else []), (end, end, "")]:
+        if first > at and (listing := marked(path, at, first, marks, known, names)):
+            out.append(listing)
+        if name:
+            out.append(indented("note", f"Host code: {name}", marked(path, first, last + 1, marks, known, names)))
+        at = last + 1
+    return "\n".join(out)
+
+
+def marked(path, first, end, marks, known, names):
+    """Lines of a source, with the marks that are theirs; nothing where no line says anything."""
     notes, lines = [], path.read_text().splitlines()
-    for line in sorted(marks):
+    while first < end and not lines[first].strip():
+        first += 1
+    if first == end:
+        return ""
+    for line in sorted(m for m in marks if first < m <= end):
         at = len(notes) + 1
         lines[line - 1] += f" ({at})" if "//" in lines[line - 1] else f"  // ({at})!"
         said = []
@@ -240,7 +320,7 @@ def annotated(path, known, names):
             says = known[name].says if name in known else ""
             said.append("`" + "` `".join(instructions.written(gen5, p) for p in ptx) + f"`{link}. {escaped(says)}".replace("\n", " "))
         notes.append(f"{at}. " + "<br>".join(said))
-    return "``` { .cuda .annotate linenums=\"1\" }\n" + "\n".join(lines) + "\n```\n\n" + "\n".join(notes) + "\n"
+    return f'``` {{ .cuda .annotate linenums="{first + 1}" }}\n' + "\n".join(lines[first:end]).rstrip() + "\n```\n\n" + "\n".join(notes) + "\n"
 
 
 # Of a chapter whose idea stands in host code: what to read first.
@@ -251,12 +331,12 @@ def chapter_pages(known, names, outputs):
     nav = []
     for folder in sorted((root / "chapters").glob("[0-9]*")):
         name = folder.name
-        text = [f"# {name}: the program\n"]
+        text = [boosted(0.5), f"# {name}: the program\n"]
         beside = root / "notes" / f"{name}.md"
         if beside.exists():
-            text.append(f"The lesson: [{beside.stem}](../notes/{beside.name}). Run it: `scripts/run {name}`. A mark in the code tells an instruction's PTX where the file uses it first.\n")
+            text.append(f"The lesson: [{beside.stem}](../notes/{beside.name}). Run it: `scripts/run {name}`. A mark in the code tells an instruction's PTX where the file uses it first. Functions that only the host runs are folded.\n")
         for path in [*(folder / file for file in HOST_CODE.get(name, ())), *instructions.sources_of(folder)]:
-            text.append(f"## {path.name}\n\n{annotated(path, known, names)}")
+            text.append(f"## {path.name}\n\n{annotated(path, known, names, name not in HOST_CODE)}")
         if outputs and (build / "bin" / name).exists():
             text.append("## What it prints\n\nOn tinygpu, the machine model.\n\n" + fenced(run(build / "bin" / name)))
         write(f"chapters/{name}.md", "\n".join(text))
@@ -280,7 +360,7 @@ def exercise_page():
         number = e.name.split("_")[0]
         text.append(f"## {number} {e.title}\n\n{escaped(e.task)}\n\nRead before: {reading(e)}." + (f" Budget: {e.budget:,} cycles." if e.budget else "") + "\n")
         for kind, title, body in (("example", "The file", fenced(e.text, "cuda")), ("tip", "Hint", e.hint), ("success", "Solution", fenced(e.diff(), "diff"))):
-            text.append(f'??? {kind} "{title}"\n\n' + "\n".join("    " + line for line in body.rstrip().splitlines()) + "\n")
+            text.append(indented(kind, title, body))
     return write("exercises.md", "\n".join(text))
 
 
@@ -288,7 +368,7 @@ def exercise_page():
 
 
 def diagnosis_page():
-    text = ["# Every diagnosis\n", "`gen5 explain CODE` prints one of these.\n"]
+    text = [boosted(LAST), "# Every diagnosis\n", "`gen5 explain CODE` prints one of these.\n"]
     section = ""
     for line in run(gen5, "explain", "--codes").splitlines()[2:]:
         match = re.match(r"  ([a-z][a-z0-9-]+) +([EWNw]+) +(.*)", line)
@@ -309,7 +389,7 @@ def machine_pages():
             for value in known.get(group, {}).values():
                 if isinstance(value, dict) and "trust" in value:
                     trust[value["trust"]] = trust.get(value["trust"], 0) + 1
-        text = [f"# {known.get('name', path.stem)}\n", escaped(str(known.get("note", ""))) + "\n"]
+        text = [boosted(LAST), f"# {known.get('name', path.stem)}\n", escaped(str(known.get("note", ""))) + "\n"]
         text.append("Numbers by what they rest on: " + ", ".join(f"{n} {t}" for t, n in sorted(trust.items(), key=lambda x: -x[1])) + ".\n")
         for group in ("device", "instructions", "numbers"):
             rows = [(k, v) for k, v in known.get(group, {}).items() if isinstance(v, dict) and "value" in v]
@@ -346,37 +426,48 @@ def main():
     shutil.rmtree(docs, ignore_errors=True)
     docs.mkdir(parents=True)
     known = instructions.wrappers()
+    if with_machine:
+        pages.write(docs / "machine", MODULE)
+    if with_machine and outputs:
+        live.update(name for name, _, _ in lessons_made(build, docs / "machine" / "lessons"))
     notes = []
     for path in sorted((root / "notes").glob("*.md")):
         notes.append((path.stem, title_of(path), note(path, f"notes/{path.name}")))
     references = [{title_of(p): note(p, f"notes/reference/{p.name}")} for p in sorted((root / "notes" / "reference").glob("*.md"))]
-    note(root / "README.md", "index.md")
+    note(root / "README.md", "about.md")
+    write("index.md", landing.page(with_machine, outputs, repository))
     note(root / "CONTRIBUTING.md", "CONTRIBUTING.md")
     shutil.copytree(root / "notes" / "pictures", docs / "notes" / "pictures")
-    if with_machine:
-        machine_files()
     names, isa_nav = instruction_pages(known)
     chapters = chapter_pages(known, names, outputs)
     by_name = {name: page for name, _, page in notes}
     lessons = [{title: page} for name, title, page in notes if re.match(r"\d\d_", name)]
     nav = [
-        {"Start": ["index.md", {"Start here": by_name["start_here"]}, {"Exercises": exercise_page()}, *([{"Playground": playground_page()}] if with_machine else []), {"Figures": figure_page()}]},
+        {"Start": ["index.md", {"Start here": by_name["start_here"]}, *([{"Exercises in PTX": practice_page()}, {"Playground": playground_page()}] if with_machine else []), {"Exercises in CUDA C++": exercise_page()},
+                   {"Figures": figure_page()}, {"About gen5": "about.md"}]},
         {"Lessons": lessons},
         {"Programs": chapters},
         {"Reference": [{"Measured": references}] * bool(references) + [{"Glossary": by_name["glossary"]}, {"Diagnoses": diagnosis_page()}, {"Mistakes to make": by_name["mistakes"]}, {"Machines": machine_pages()}, {"Evidence": by_name["evidence"]}]},
         {"Instructions": isa_nav},
         {"tinygpu": [{"Your own kernels": by_name["your_kernels"]}, {"Debugging": by_name["debugging"]}, {"Commands": by_name["commands"]}, {"How it works": by_name["tinygpu"]}, {"In a browser": by_name["web"]}, *report_pages(outputs)] + [{title: page} for name, title, page in notes if not re.match(r"\d\d_", name) and name not in ("start_here", "mistakes", "evidence", "your_kernels", "tinygpu", "glossary", "debugging", "commands", "web")] + [{"Contributing": "CONTRIBUTING.md"}]},
     ]
-    for name in ("extra.css", "iframe-worker.js", "accessible.js"):
-        shutil.copyfile(root / "book" / name, docs / name)
+    for name in ("extra.css", "iframe-worker.js", "accessible.js", "landing/landing.css", "landing/landing.js", "landing/card.png", "offline/manifest.webmanifest", "offline/register.js"):
+        shutil.copyfile(root / "book" / name, docs / pathlib.Path(name).name)
+    shutil.copytree(root / "book" / "offline" / "icons", docs / "icons")
+    shutil.copytree(root / "book" / "overrides", out / "overrides", dirs_exist_ok=True)
     settings = (root / "book" / "mkdocs.yml").read_text()
     # JSON is YAML.
-    (out / "mkdocs.yml").write_text(settings + f"\ndocs_dir: docs\nsite_dir: site\nnav: {json.dumps(nav)}\n")
+    more = {"docs_dir": "docs", "site_dir": "site", "nav": nav, "extra": {"generator": False, "polyfills": ["iframe-worker.js"]}}
+    if site:
+        more["site_url"] = site.rstrip("/") + "/"
+    if repository:
+        more["extra"]["social"] = [{"icon": "fontawesome/brands/git-alt", "link": repository, "name": "The repository"}]
+    (out / "mkdocs.yml").write_text(settings + "\n" + "".join(f"{key}: {json.dumps(value)}\n" for key, value in more.items()))
 
 
 def figure_page():
     """All figures, in the order of the lessons that show them, under their own titles and with what the lessons say of them."""
-    text = ["# Figures\n", "Drawn by `scripts/figures` from what programs of this repo print on the machine model; a test draws them again.\n"]
+    text = [boosted(LAST), "# Figures\n", "Drawn by `scripts/figures` from what programs of this repo print on the machine model; a test draws them again.\n"]
     for lesson in sorted((root / "notes").glob("[0-9]*.md")):
         for says, name in re.findall(r"!\[([^\]]*)\]\(figures/(\w+)\.svg\)", lesson.read_text()):
             path = root / "notes" / "figures" / f"{name}.svg"

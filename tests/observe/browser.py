@@ -87,12 +87,13 @@ class Browser:
                     raise RuntimeError(f"{method}: {answer['error']}")
                 return answer["result"]
 
-    def open(self, path, width=1280, height=900, scheme="light"):
+    def open(self, path, width=1280, height=900, scheme="light", media=None):
+        """A file, or an address. `media`: all that the page shall believe of its reader, instead of the colour scheme."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
                   mobile=width < 600)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.call("Emulation.setEmulatedMedia", features=media or [{"name": "prefers-color-scheme", "value": scheme}])
         self.loaded = False
-        self.call("Page.navigate", url="file://" + os.path.abspath(path))
+        self.call("Page.navigate", url=path if "://" in str(path) else "file://" + os.path.abspath(path))
         while not self.loaded:
             self.read()
         self.settle()
@@ -112,8 +113,8 @@ class Browser:
                  "ArrowDown": 40}
         event = {"key": key, "code": key, "modifiers": 8 if shift else 0,
                  "windowsVirtualKeyCode": codes.get(key, ord(key[0]))}
-        if len(key) == 1:
-            event["text"] = key
+        if len(key) == 1 or key == "Enter":
+            event["text"] = "\r" if key == "Enter" else key  # without it no button is pressed
         self.call("Input.dispatchKeyEvent", type="keyDown", **event)
         self.call("Input.dispatchKeyEvent", type="keyUp", **event)
         self.settle()

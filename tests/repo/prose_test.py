@@ -88,6 +88,9 @@ def pages():
         comment = re.match(r"(?://.*\n)+", (folder / "exercise.cu").read_text())[0]
         tasks += [" ".join(comment.replace("//", "").split("\n\n")[-1].split()), *fields(folder / "solution.txt", "hint")]
     yield root / "exercises", tasks
+    for folder in sorted((root / "web" / "exercises").glob("[0-9]*")):
+        task = " ".join(re.findall(r"(?m)^//! says: (.*)", (folder / "exercise.ptx").read_text()))
+        yield folder, [task, *fields(folder / "solution.txt", "hint|knows")]
 
 
 def main():

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""browser_test.py BUILD_WEB [--inputs FOLDER] [--pictures FOLDER]: the playground in a headless Chromium, opened as a file: every example
+"""browser_test.py BUILD_WEB [--inputs UNPACK PACK] [--programs BUILD] [--pictures FOLDER]: the playground in a headless Chromium, opened as a file: every example
 runs, diagnoses mark their lines, Stop works at once, the keyboard suffices, an address holds a kernel, a phone's width is enough, both colour
 schemes draw, a page without WebAssembly says so, and hostile PTX gets an error each while the page lives. Exit code 77 where there is no Chromium or
 no module (scripts/web)."""
 import argparse
 import json
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,15 +13,17 @@ import time
 
 root = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(root / "tests" / "observe"))
+sys.path[:0] = [str(root / "web"), str(root / "book")]
 import browser  # noqa: E402
+import lessons  # noqa: E402
+import pages  # noqa: E402
 
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Playground</title><link rel="stylesheet" href="playground.css">
+<title>Playground</title>
 <style>:root { color-scheme: light dark } body { font: 15px sans-serif; margin: 12px } @media (prefers-color-scheme: dark) { body { background: #222; color: #eee;
 --md-code-bg-color: #2b2e37; --md-code-fg-color: #dfe3ec; --md-default-bg-color: #222; --md-default-fg-color: #eee } }</style></head>
-<body>BEFORE<main><h1>Playground</h1><div data-gen5-playground></div></main>
-<script src="machine.js"></script><script src="launch.js"></script><script src="playground.js"></script><script src="examples.js"></script>
-<script>gen5Pages("", gen5Examples)</script></body></html>"""
+<body>BEFORE<main><h1>Playground</h1>HOST</main>SCRIPTS</body></html>"""
+LESSON = "01_mbarrier"
 
 HOSTILE = ["", "\0\0\0", ".version 9.0", ".version 9.0\n.target sm_100a\n.address_size 64\n" + "{" * 5000, ".entry " + "a" * 100000, "//! launch: grid 99999999999999999999\n",
            "//! buffer x: f32[1000000000000] = zero\n//! parameters: x\n", "<script>window.broken = 1</script><img src=x onerror='window.broken=1'>",
@@ -30,14 +31,63 @@ HOSTILE = ["", "\0\0\0", ".version 9.0", ".version 9.0\n.target sm_100a\n.addres
 
 
 def files(build, folder):
-    for name in ("machine.js", "launch.js", "playground.js", "playground.css"):
-        shutil.copy(root / "web/page" / name, folder / name)
-    shutil.copy(build / "gen5_module.js", folder)
-    examples = [{"name": p.stem, "title": p.stem, "text": p.read_text()} for p in sorted((root / "web/examples").glob("*.ptx"))]
-    (folder / "examples.js").write_text("globalThis.gen5Examples = " + json.dumps(examples).replace("</", "<\\/"))
-    (folder / "page.html").write_text(PAGE.replace("BEFORE", ""))
-    (folder / "bare.html").write_text(PAGE.replace("BEFORE", "<script>delete globalThis.WebAssembly</script>"))
-    return [e["name"] for e in examples]
+    pages.write(folder, build / "gen5_module.js")
+    page = PAGE.replace("SCRIPTS", pages.tags("")).replace("HOST", "<div data-gen5-playground></div>")
+    (folder / "page.html").write_text(page.replace("BEFORE", ""))
+    (folder / "bare.html").write_text(page.replace("BEFORE", "<script>delete globalThis.WebAssembly</script>"))
+    (folder / "lesson.html").write_text(PAGE.replace("SCRIPTS", pages.tags("")).replace("BEFORE", "").replace("HOST", f'<div data-gen5-lesson="{LESSON}"></div>'))
+    return [e["name"] for e in pages.examples()]
+
+
+def lesson(b, page, folder, want, pictures):
+    """A chapter's kernels: they run, their source stands beside them, and each cycle can be looked at."""
+    def text(selector):
+        return b.run(f"[...document.querySelectorAll({json.dumps(selector)})].map((e) => e.textContent).join(' | ')")
+
+    def choose(words):
+        b.run(f"(() => {{ const s = document.querySelector('.gen5-menu'); s.value = [...s.options].find((o) => o.textContent.includes({json.dumps(words)})).value; s.dispatchEvent(new Event('change')); }})()")
+
+    def at(cycle):
+        b.run(f"(() => {{ const s = document.querySelector('.gen5-slider'); s.value = {cycle}; s.dispatchEvent(new Event('input')); }})()")
+
+    for width, height, scheme in ((1280, 900, "light"), (1280, 900, "dark"), (390, 844, "light"), (390, 844, "dark")):
+        where = f"lesson, {width} wide, {scheme}"
+        b.open(folder / "lesson.html", width=width, height=height, scheme=scheme)
+        b.run("document.querySelector('.gen5-run').click()")
+        page.wait(30, "document.querySelector('.gen5-menu')")
+        choose("ring<4")
+        status = page.run()
+        want(status.startswith("Done"), f"{where}: {status}")
+        want("main.cu" in text(".gen5-tabs button"), f"{where}: the source is not there: {text('.gen5-tabs button')}")
+        want(b.run("document.querySelectorAll('.gen5-report svg path').length") > 4, f"{where}: no timeline")
+        states = set()
+        most = int(b.run("document.querySelector('.gen5-slider').max"))
+        for i in range(40):
+            at(most * i // 40)
+            states |= set(text(".gen5-stage span").split(" | "))
+        want({"full", "empty"} <= {s.split(":")[0] for s in states} and any(s.startswith("being filled") for s in states), f"{where}: the ring's stages are {sorted(states)}")
+        at(most // 3)
+        want("full[3]" in text(".gen5-state td"), f"{where}: mbarriers have no names: {text('.gen5-state td')[:200]}")
+        b.run("document.querySelector('button.gen5-number-of-line').click()")
+        want(b.run("document.querySelectorAll('.gen5-other').length") > 0, f"{where}: a line of CUDA marks no PTX")
+        b.run("(() => { const a = document.querySelector('.gen5-area'); const at = a.value.indexOf('try_wait'); a.setSelectionRange(at, at); a.dispatchEvent(new Event('keyup')); })()")
+        want(b.run("document.querySelectorAll('.gen5-here').length") > 0, f"{where}: a line of PTX marks no CUDA")
+        wide = b.run("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        want(wide <= 0, f"{where}: the page is {wide} pixels wider than the window")
+        if pictures:
+            b.picture(pictures / f"lesson_{width}_{scheme}.png")
+    b.run("[...document.querySelectorAll('.gen5-scrub button')].find((x) => x.textContent === 'Stop a run here').click()")
+    b.settle()
+    page.wait(30)
+    want(page.status().startswith("Stopped at"), f"lesson: a run does not stop at the cycle: {page.status()}")
+    b.open(folder / "lesson.html")
+    b.run("document.querySelector('.gen5-run').click()")
+    page.wait(30, "document.querySelector('.gen5-menu')")
+    choose("parity: ")
+    for order in ("timed", "late", "seeded"):
+        b.run(f"[...document.querySelectorAll('select')].find((s) => s.id.endsWith('-order')).value = {json.dumps(order)}")
+        page.run()
+        want("deadlock" in text(".gen5-problems") and b.run("document.querySelectorAll('.gen5-bad').length") > 0, f"lesson: the mistake's deadlock is not told, {order}: {page.status()}")
 
 
 class Page:
@@ -73,6 +123,7 @@ def main():
     parser.add_argument("--inputs", nargs=2, metavar=("UNPACK", "PACK"), help="fuzz_pack, and the pack whose inputs are tried")
     parser.add_argument("--most", type=int, default=60, help="so many of them")
     parser.add_argument("--pictures", type=pathlib.Path)
+    parser.add_argument("--programs", type=pathlib.Path, metavar="BUILD", help="try the lesson of a chapter, too, whose program is in BUILD/bin")
     arguments = parser.parse_args()
     path = browser.find()
     if not path or not (arguments.build / "gen5_module.js").exists():
@@ -183,6 +234,9 @@ def main():
         want(not b.run("window.broken"), "a text has run as a script")
         page.example(0)
         want(page.run().startswith("Done"), "the page does not live on")
+        if arguments.programs:
+            lessons.made(arguments.programs, folder / "lessons", LESSON)
+            lesson(b, page, folder, want, arguments.pictures)
         b.open(folder / "bare.html")
         want("WebAssembly" in b.run("document.querySelector('.gen5-none').textContent"), "without WebAssembly the page says nothing")
         faults += [f"console: {c}" for c in b.console]

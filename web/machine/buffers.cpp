@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 
+#include "common/tinygpu/base/fnv.h"
 #include "common/tinygpu/base/halves.h"
 
 namespace tinygpu::web {
@@ -92,10 +94,12 @@ std::optional<std::vector<uint8_t>> filled(std::string_view type, uint64_t count
   }
   uint64_t state = 0x9e3779b97f4a7c15;
   const auto side = uint64_t(std::llround(std::sqrt(double(count))));
+  uint32_t modulus = 0;
+  if (pattern.starts_with("mod")) std::from_chars(pattern.data() + 3, pattern.data() + pattern.size(), modulus);
   const auto number = [&](uint64_t i) -> std::optional<double> {
     if (pattern == "one") return 1;
     if (pattern == "index") return double(i);
-    if (pattern == "mod8") return double(i % 8);
+    if (modulus) return double(i % modulus);
     if (pattern == "alternating") return i % 2 ? -1 : 1;
     if (pattern == "identity") return side && i / side == i % side ? 1 : 0;
     if (pattern == "random") {
@@ -125,10 +129,6 @@ std::string base64(const uint8_t* bytes, size_t size) {
   return out;
 }
 
-std::string digest(const uint8_t* bytes, size_t size) {
-  uint64_t h = 0xcbf29ce484222325;
-  for (size_t i = 0; i < size; ++i) h = (h ^ bytes[i]) * 0x100000001b3;
-  return fmt::format("{:016x}", h);
-}
+std::string digest(const uint8_t* bytes, size_t size) { return fmt::format("{:016x}", fnv1a({bytes, size})); }
 
 }  // namespace tinygpu::web

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <new>
+#include <optional>
 #include <set>
+#include <sstream>
 #include <vector>
 
 #include "common/tinygpu/api/machine.h"
@@ -15,22 +18,21 @@
 #include "common/tinygpu/diagnosis/diagnoses.h"
 #include "common/tinygpu/diagnosis/place_json.h"
 #include "common/tinygpu/diagnosis/render.h"
+#include "common/tinygpu/observe/report/timeline_json.h"
 #include "common/tinygpu/ptx/forms.h"
 #include "common/tinygpu/ptx/parser.h"
 #include "common/tinygpu/timing/profile.h"
 #include "web/machine/buffers.h"
+#include "web/machine/moments.h"
+#include "web/machine/recorded.h"
 #include "web/machine/snapshot.h"
 
 namespace tinygpu::web {
 namespace {
 
-/// A request that makes no sense; the sentence says what to write.
-struct WrongRequest : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
 constexpr uint64_t kMostBytes = uint64_t(256) << 20;  // of one buffer
 constexpr size_t kShown = 4096;                       // numbers of a buffer
+constexpr size_t kWindow = 2048;                      // bytes that are shown of a recorded region
 /// A page's kernels are short: what runs longer has no end. (gen5 run has no such limit.)
 constexpr uint64_t kMostCycles = 50'000'000;
 
@@ -184,6 +186,48 @@ Json buffer_json(const api::Machine& m, const Buffer& b) {
   return out;
 }
 
+/// What a run has made of a recorded region: its elements from the first that has changed on.
+Json region_json(const api::Machine& m, const Recorded::Region& r) {
+  std::vector<uint8_t> bytes(r.before.size());
+  m.memory().read(r.address, bytes);
+  const auto [first, unused] = std::ranges::mismatch(bytes, r.before);
+  const auto begin = size_t(first - bytes.begin()) / kWindow * kWindow;
+  size_t changed = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) changed += bytes[i] != r.before[i];
+  const size_t shown = changed ? std::min(kWindow, bytes.size() - begin) : 0;
+  return {{"name", r.name.empty() ? fmt::format("{:#x}", r.address) : r.name},
+          {"type", r.type},
+          {"size", bytes.size()},
+          {"changed", changed},
+          {"begin", begin},
+          {"bytes", base64(bytes.data() + begin, shown)},
+          {"digest", digest(bytes.data(), bytes.size())}};
+}
+
+/// Lines of the sources that the request has.
+ReadLine lines_of(const Json& sources) {
+  std::map<std::string, std::vector<std::string>> files;
+  for (const auto& [name, text] : sources.items()) {
+    std::istringstream in(text.get<std::string>());
+    for (std::string line; std::getline(in, line);) files[name].push_back(line);
+  }
+  return [files = std::move(files)](const std::string& file, int line) -> std::optional<std::string> {
+    const auto found = files.find(file);
+    if (found == files.end() || line < 1 || size_t(line) > found->second.size()) return std::nullopt;
+    return found->second[size_t(line) - 1];
+  };
+}
+
+class PageTimeline final : public observe::Timeline {
+ public:
+  PageTimeline() : Timeline({.sms = 4, .kernels = 1, .spans = kSpans}) {}
+  Json json;
+
+ private:
+  static constexpr uint64_t kSpans = 20'000;
+  void take(const Launch&, const observe::KernelTimeline& t) override { json = observe::timeline_json(t, kSpans); }
+};
+
 Json diagnosis_json(const Diagnosis& d) {
   Json out = {{"code", d.code},
               {"severity", diagnosis::name_of(d.severity)},
@@ -225,11 +269,20 @@ Json run(const Json& request) {
   const uint64_t most = request.value("max_cycles", kMostCycles);
   options.max_cycles = std::clamp<uint64_t>(most, 1, kMostCycles);
   options.threads = 1;
-  Watcher watcher;  // outlives the machine, whose end ends the launches that are left
+  // These outlive the machine, whose end ends the launches that are left.
+  Watcher watcher;
+  const bool timeline = request.value("timeline", false);
+  PageTimeline spans;
+  Moments moments;
   api::Machine m(options);
   m.on_diagnosis([&](const Diagnosis& d) { out["diagnoses"].push_back(diagnosis_json(d)); });
-  m.attach({&watcher});
+  if (request.contains("sources")) m.read_sources(lines_of(request["sources"]));
+  std::vector<Observer*> observers{&watcher};
+  if (timeline) observers.insert(observers.end(), {&spans, &moments});
+  m.attach(std::move(observers));
+  Recorded recorded(m, request);
   api::Module& module = m.load(text);
+  recorded.set_variables(module, request);
   std::string name = request.value("kernel", "");
   const std::vector<std::string> entries = module.entries();
   if (entries.empty()) throw WrongRequest("the PTX has no kernel (.entry)");
@@ -246,7 +299,9 @@ Json run(const Json& request) {
     launch.cluster = dims(request, "cluster", {1, 1, 1});
   launch.dynamic_shared = request.value("shared", uint64_t(0));
   launch.cooperative = request.value("cooperative", false);
-  launch.parameters = parameters_of(m, kernel, request.value("parameters", Json::array()), buffers);
+  launch.parameters = request.contains("packed")
+                          ? from_base64(request["packed"].get<std::string>())
+                          : parameters_of(m, kernel, request.value("parameters", Json::array()), buffers);
   m.launch(kernel, std::move(launch));
   const uint64_t begin = m.clock(), stop_at = request.value("stop_at", uint64_t(0));
   const api::Stop stop = stop_at ? m.run_until(begin + stop_at) : m.run();
@@ -271,6 +326,13 @@ Json run(const Json& request) {
   out["output"] = m.take_output();
   out["buffers"] = Json::array();
   for (const Buffer& b : buffers) out["buffers"].push_back(buffer_json(m, b));
+  for (const Recorded::Region& r : recorded.regions()) out["regions"].push_back(region_json(m, r));
+  if (timeline) {
+    // Of a launch that was left the machine knows no end: it is not drawn.
+    if (!spans.json.is_null()) out["timeline"] = std::move(spans.json);
+    out["moments"] = moments.json();
+    out["clock_ghz"] = m.spec().clock_ghz;
+  }
   return out;
 }
 

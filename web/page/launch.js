@@ -7,7 +7,7 @@
 //   //! parameters: x, u32 128, map(x, 16 x 8, box 16 x 8, swizzle 32), struct(0: x, 8: u32 5)
 "use strict";
 (function (root) {
-  const PATTERNS = ["zero", "one", "index", "mod8", "alternating", "random", "identity", "bytes", "unwritten"];
+  const PATTERNS = ["zero", "one", "index", "mod8", "alternating", "random", "identity", "bytes", "unwritten"];  // and mod2, mod3, …
   const TYPES = ["u8", "s8", "b8", "u16", "s16", "b16", "u32", "s32", "b32", "u64", "s64", "b64", "f16", "bf16", "f32", "f64", "e4m3", "e5m2", "tf32"];
 
   class Wrong extends Error {}
@@ -87,7 +87,7 @@
           if (!b || !name.trim()) throw new Wrong("write buffer NAME: TYPE[COUNT] = PATTERN");
           if (!TYPES.includes(b[1])) throw new Wrong(`${b[1]} is none of ${TYPES.join(", ")}`);
           const pattern = b[3] || "zero";
-          if (!PATTERNS.includes(pattern)) throw new Wrong(`${pattern} is none of ${PATTERNS.join(", ")}`);
+          if (!PATTERNS.includes(pattern) && !/^mod[1-9]\d{0,8}$/.test(pattern)) throw new Wrong(`${pattern} is none of ${PATTERNS.join(", ")}`);
           request.buffers.push({name: name.trim(), type: b[1], count: numbers(b[2]).reduce((x, y) => x * y, 1), pattern});
         } else if (what === "parameters") request.parameters = pieces(value).map((p) => parameter(p, request.buffers));
         else throw new Wrong(`${what}: a line of the launch begins with title:, says:, launch:, buffer NAME: or parameters:`);

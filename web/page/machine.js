@@ -126,6 +126,6 @@
     return one;
   }
 
-  root.gen5 = {instanceOf, Answering, Machine, machine, missing};
+  root.gen5 = {instanceOf, Answering, Machine, machine, missing, unpacked};
   if (typeof module !== "undefined") module.exports = root.gen5;
 })(globalThis);

@@ -1,5 +1,7 @@
 // An editor with a machine behind it: gen5Playground(element, {folder, text, examples}). What PTX and machine say is shown as text,
-// never as HTML.
+// never as HTML. An example is {title, text, group, request}: with a request it is a recorded launch (GEN5_CAPTURE), else lines of the text
+// say how it is launched. `watch`: {loaded(example, shown), line(number), answered(answer, place, shown), changed(text)} of who shows more beside
+// it. With `judge`, a function of the text and of what asks the machine, the button judges instead of running (practice.js).
 "use strict";
 (function (root) {
   const number = new Intl.NumberFormat("en");
@@ -68,6 +70,10 @@
       this.marks = marks;
       this.draw();
     }
+    // The number of the line that the cursor is in.
+    line() {
+      return this.text.slice(0, this.area.selectionStart).split("\n").length;
+    }
     // The line that the cursor is in, without its comment, label and end.
     current() {
       const before = this.text.lastIndexOf("\n", this.area.selectionStart - 1) + 1, end = this.text.indexOf("\n", this.area.selectionStart);
@@ -107,12 +113,13 @@
   }
   const shown = (v) => (typeof v === "number" && !Number.isInteger(v) ? String(Math.fround(v) === v ? Number(v.toPrecision(7)) : Number(v.toPrecision(9))) : String(v));
 
-  function bufferView(b) {
+  // `wrong`: what elements should be, by their places.
+  function bufferView(b, wrong = new Map()) {
     const side = Math.round(Math.sqrt(b.count)), columns = b.count > 64 && side * side === b.count && side <= 64 ? side : 16;
     const most = 256, rows = [];
-    for (let i = 0; i < Math.min(b.values.length, most); i += columns) rows.push([i, ...b.values.slice(i, i + columns).map(shown)]);
+    for (let i = 0; i < Math.min(b.values.length, most); i += columns) rows.push([i, ...b.values.slice(i, i + columns).map((v, k) => (wrong.has(i + k) ? element("strong", {class: "gen5-wrong"}, `${shown(v)} ≠ ${shown(wrong.get(i + k))}`) : shown(v)))]);
     const left = b.count - Math.min(b.values.length, most);
-    const made = table(`${b.name}: ${b.type}[${number.format(b.count)}]${left > 0 ? `, the first ${most}` : ""}`, ["", ...Array(Math.min(columns, b.count)).keys()], rows);
+    const made = table(`${b.name}: ${b.type}[${number.format(b.count)}]${left > 0 ? `, the first ${most}` : ""}`, ["from", ...Array(Math.min(columns, b.count)).keys()], rows);
     return made;
   }
   const hexRows = (bytes, begin) => {
@@ -124,13 +131,50 @@
     return rows;
   };
 
+  // What a recorded launch has written: the bytes from the first that changed on, as the reader likes to see them.
+  const VIEWS = {
+    f32: [4, (d, at) => d.getFloat32(at, true)],
+    "u32, hexadecimal": [4, (d, at) => d.getUint32(at, true).toString(16).padStart(8, "0")],
+    u32: [4, (d, at) => d.getUint32(at, true)],
+    bf16: [2, (d, at) => new Float32Array(new Uint32Array([d.getUint16(at, true) << 16]).buffer)[0]],
+    u64: [8, (d, at) => d.getBigUint64(at, true)],
+    bytes: [1, (d, at) => d.getUint8(at)],
+  };
+  // Floats of usual size, or whole numbers?
+  function likely(data) {
+    let floats = 0, count = 0;
+    for (let at = 0; at + 4 <= data.byteLength && count < 64; at += 4) {
+      const word = data.getUint32(at, true), exponent = (word >>> 23) & 255;
+      if (!word) continue;
+      ++count;
+      floats += exponent > 96 && exponent < 160;
+    }
+    return count && floats > count / 2 ? "f32" : "u32";
+  }
+  function regionView(r, id) {
+    const data = new DataView(Uint8Array.from(atob(r.bytes), (c) => c.charCodeAt(0)).buffer);
+    const place = element("div");
+    const draw = (kind) => {
+      const [size, read] = VIEWS[kind], columns = size === 8 ? 8 : 16, rows = [];
+      for (let at = 0; at + size <= Math.min(data.byteLength, size * 256); at += size) {
+        if (at % (size * columns) === 0) rows.push([`+${number.format(r.begin + at)}`]);
+        rows.at(-1).push(shown(read(data, at)));
+      }
+      place.replaceChildren(table(`${r.name}: ${number.format(r.changed)} of ${number.format(r.size)} bytes have changed`, ["byte", ...Array(Math.min(columns, Math.floor(data.byteLength / size))).keys()], rows));
+    };
+    const select = element("select", {id, onchange: () => draw(select.value)}, ...Object.keys(VIEWS).map((v) => element("option", {value: v}, v)));
+    select.value = likely(data);
+    draw(select.value);
+    return element("div", {class: "gen5-region"}, element("label", {for: id}, "As ", select), place);
+  }
+
   function seenView(seen, line) {
     const out = element("details", {class: "gen5-seen", open: true}, element("summary", {}, "Where everything stood"));
     out.append(table(`${seen.count} warps that have not ended`, ["CTA", "warp", "lanes", "line", "is at", "waits for"],
       (seen.warps || []).slice(0, 32).map((w) => [w.name.cta.join(", "), w.name.warp, (w.lanes >>> 0).toString(16).padStart(8, "0"), w.place ? line(w.place.ptx_line) : "", w.place ? w.place.ptx : "", w.waits_for || ""])));
     if (seen.barriers && seen.barriers.length)
       out.append(table("Barriers", ["CTA", "at", "phase", "arrivals missing", "of", "bytes missing"],
-        seen.barriers.map((b) => [b.cta.join(", "), b.offset !== undefined ? `0x${b.offset.toString(16)}` : `barrier ${b.barrier}`, b.phase ?? "", b.pending ?? b.expected - b.arrived, b.expected, b.bytes ?? ""])));
+        seen.barriers.map((b) => [b.cta.join(", "), b.offset !== undefined ? b.name || `0x${b.offset.toString(16)}` : `barrier ${b.barrier}`, b.phase ?? "", b.pending ?? b.expected - b.arrived, b.expected, b.bytes ?? ""])));
     if (seen.operations && seen.operations.length)
       out.append(table("On their way", ["what", "bytes", "issued at cycle", "by line"], seen.operations.map((o) => [o.kind, o.bytes, o.issued, o.by ? line(o.by.ptx_line) : ""])));
     if (seen.registers && seen.registers.length)
@@ -159,8 +203,19 @@
     return JSON.parse(new TextDecoder().decode(await through(bytes, new DecompressionStream("deflate-raw"))));
   }
 
+  // Options of a menu, under the names of their groups.
+  function grouped(examples) {
+    const out = [];
+    let group = null;
+    examples.forEach((e, i) => {
+      if (e.group && (!group || group.label !== e.group)) out.push((group = element("optgroup", {label: e.group})));
+      (e.group ? group : {append: (o) => out.push(o)}).append(element("option", {value: i}, e.title));
+    });
+    return out;
+  }
+
   let count = 0;
-  root.gen5Playground = function (host, {folder, text, examples = [], share = false}) {
+  root.gen5Playground = function (host, {folder, text, examples = [], share = false, menuWord = "Example", watch = {}, judge = null}) {
     const why = root.gen5.missing();
     if (why) {
       host.append(element("p", {class: "gen5-none", role: "note"}, why));
@@ -168,12 +223,13 @@
       return null;
     }
     const id = `gen5-${++count}`;
-    let machine = null, running = false, timer = 0, typed = 0;
+    let machine = null, running = false, timer = 0, typed = 0, recorded = null;
     const theMachine = () => (machine = machine || root.gen5.machine(folder));
 
     const editor = new Editor("PTX", () => {
       clearTimeout(timer);
       timer = setTimeout(look, 500);
+      if (watch.changed) watch.changed(editor.text);
     });
     const choice = (label, name, values) => {
       const select = element("select", {id: `${id}-${name}`}, ...values.map(([value, words]) => element("option", {value}, words)));
@@ -184,28 +240,34 @@
     const [checkLabel, checkSelect] = choice("Checks", "check", [["quick", "quick"], ["races", "races"]]);
     const seed = element("input", {id: `${id}-seed`, type: "number", min: 0, max: 4294967295, value: 1, class: "gen5-small"});
     const stopAt = element("input", {id: `${id}-stop`, type: "number", min: 0, value: 0, class: "gen5-small"});
-    const run = element("button", {type: "button", class: "gen5-run", onclick: () => go()}, "Run");
+    const run = element("button", {type: "button", class: "gen5-run", onclick: () => go()}, judge ? "Judge" : "Run");
     const stop = element("button", {type: "button", disabled: true, onclick: () => theMachine().stop()}, "Stop");
     const help = element("button", {type: "button", onclick: explain}, "Explain line");
     const explained = element("pre", {class: "gen5-explained", tabindex: "0", hidden: true, "aria-label": "How the instruction reads"});
     const status = element("p", {class: "gen5-status", role: "status"});
     const problems = element("ul", {class: "gen5-problems"});
     const results = element("div", {class: "gen5-results"});
-    const menu = examples.length ? element("select", {id: `${id}-example`, onchange: () => (load(examples[menu.value].text), look())}, ...examples.map((e, i) => element("option", {value: i}, e.title))) : null;
+    const menu = examples.length ? element("select", {id: `${id}-example`, class: "gen5-menu", onchange: () => (loadExample(examples[menu.value]), look())}, ...grouped(examples)) : null;
     const link = share ? element("button", {type: "button", onclick: shareIt}, "Share") : null;
 
     host.append(element("div", {class: "gen5-play"},
-      element("div", {class: "gen5-bar"}, menu && element("label", {for: `${id}-example`}, "Example ", menu), machineLabel, orderLabel,
-        element("label", {for: `${id}-seed`}, "Seed ", seed), checkLabel, element("label", {for: `${id}-stop`, title: "0: run to the end"}, "Stop at cycle ", stopAt), run, stop, help, link),
+      element("div", {class: "gen5-bar"}, menu && element("label", {for: `${id}-example`}, `${menuWord} `, menu),
+        ...(judge ? [] : [machineLabel, orderLabel, element("label", {for: `${id}-seed`}, "Seed ", seed), checkLabel, element("label", {for: `${id}-stop`, title: "0: run to the end"}, "Stop at cycle ", stopAt)]), run, stop, help, link),
       editor.box, explained, status, problems, results));
+    if (watch.line) for (const event of ["click", "keyup"]) editor.area.addEventListener(event, () => watch.line(editor.line()));
     editor.area.addEventListener("keydown", (e) => {
       if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) (e.preventDefault(), go());
       if (e.key === "Escape" && running) theMachine().stop();
     });
 
-    function load(text) {
+    function loadExample(example) {
+      recorded = example.request || null;
+      load(example.text, recorded);
+      if (watch.loaded) watch.loaded(example, shownHere);
+    }
+    function load(text, launch = null) {
+      const request = launch || root.gen5Launch.read(text).request;
       editor.text = text;
-      const {request} = root.gen5Launch.read(text);
       machineSelect.value = request.machine || "b200";
       orderSelect.value = request.order || "timed";
       checkSelect.value = request.check || "quick";
@@ -232,7 +294,7 @@
     async function look() {
       const mine = ++typed;
       if (running) return;
-      const read = root.gen5Launch.read(editor.text);
+      const read = recorded ? {messages: []} : root.gen5Launch.read(editor.text);
       const said = await theMachine().ask({do: "check", ptx: editor.text});
       if (mine !== typed || running || said.status) return;
       showMessages([...read.messages, ...said.messages]);
@@ -263,7 +325,7 @@
     async function go() {
       if (running) return;
       clearTimeout(timer);  // else it would take the diagnoses away
-      const {request, messages} = root.gen5Launch.read(editor.text);
+      const {request, messages} = recorded ? {request: recorded, messages: []} : root.gen5Launch.read(editor.text);
       results.replaceChildren();
       showMessages(messages);
       if (messages.length) return;
@@ -275,7 +337,8 @@
       const begin = performance.now();
       let answer;
       try {
-        answer = await theMachine().ask({...request, do: "run", machine: machineSelect.value, order: orderSelect.value, check: checkSelect.value, seed: Number(seed.value) || 0, stop_at: Number(stopAt.value) || 0});
+        if (judge) answer = await judge(editor.text, (asked) => theMachine().ask(asked), (words) => (status.textContent = words));
+        else answer = await theMachine().ask({...request, ptx: editor.text, do: "run", timeline: true, machine: machineSelect.value, order: orderSelect.value, check: checkSelect.value, seed: Number(seed.value) || 0, stop_at: Number(stopAt.value) || 0});
       } catch (e) {
         answer = {status: "invalid", message: `The machine does not load: ${e.message}`};
       }
@@ -291,38 +354,66 @@
       if (a.instructions) facts.push(`${number.format(a.instructions)} warp instructions`);
       if (a.registers) facts.push(`${a.registers} registers a thread`);
       if (a.diagnoses && a.diagnoses.length) facts.push(`${a.diagnoses.length} diagnos${a.diagnoses.length === 1 ? "is" : "es"}`);
-      status.textContent = facts.join(", ") + ` (${number.format(Math.round(ms))} ms here).`;
+      status.textContent = a.words || facts.join(", ") + ` (${number.format(Math.round(ms))} ms here).`;
       if (a.messages) showMessages(a.messages);
       else if (a.message && !(a.diagnoses && a.diagnoses.length)) problem("error", a.status, 0, 0, [a.message]);
-      const marks = new Map(editor.marks);
-      for (const d of a.diagnoses || []) {
+      const marks = new Map(editor.marks), most = judge ? 3 : Infinity;  // the first ones; the rest mostly follow from them
+      for (const d of (a.diagnoses || []).slice(0, most)) {
         const line = d.place.ptxLine || 0;
         if (line && marks.get(line) !== "bad") marks.set(line, d.severity === "error" ? "bad" : "doubt");
         for (const o of d.others) if (o.place.ptxLine && !marks.has(o.place.ptxLine)) marks.set(o.place.ptxLine, "other");
-        problem(d.severity, `${d.severity} [${d.code}]`, line, 1, [d.message, d.label ? `here: ${d.label}` : "", placeText(d.place), d.help ? `help: ${d.help}` : "", d.rule ? `rule: ${d.rule}` : "",
+        problem(d.severity, `${d.severity} [${d.code}]`, line, 1, [d.message, d.label ? `here: ${d.label}` : "", placeText(d.place), d.help && !judge ? `help: ${d.help}` : "", d.rule ? `rule: ${d.rule}` : "",
           ...d.others.map((o) => element("span", {}, lineButton(o.place.ptxLine || 0, 1), ` ${o.label}`, placeText(o.place) ? ` (${placeText(o.place)})` : ""))]);
       }
+      if ((a.diagnoses || []).length > most) problems.append(element("li", {class: "gen5-problem"}, `and ${a.diagnoses.length - most} more, which may follow from these`));
       editor.mark(marks);
-      if (marks.size) editor.show(Math.min(...marks.keys()));
+      const bad = [...marks].filter(([, mark]) => mark === "bad").map(([line]) => line);
+      if (marks.size) editor.show(Math.min(...(bad.length ? bad : marks.keys())));
       if (a.output) results.append(element("h4", {}, "printf"), element("pre", {tabindex: "0"}, a.output));
-      for (const b of a.buffers || []) results.append(bufferView(b));
+      const tables = (a.buffers || []).map((b) => bufferView(b, b.wrong));
+      if (judge) results.append(...tables);
+      if (root.gen5Scrub && a.moments) root.gen5Scrub(results, a, shownHere);
+      if (!judge) results.append(...tables);
+      const written = (a.regions || []).filter((r) => r.changed);
+      written.slice(0, 8).forEach((r, i) => results.append(regionView(r, `${id}-region-${i}`)));
+      if (a.regions && !written.length && a.status === "done") results.append(element("p", {}, "It has changed nothing in device memory."));
+      if (watch.answered) watch.answered(a, results, shownHere);
       if (a.seen && a.seen.warps) results.append(seenView(a.seen, lineButton));
     }
 
-    load(text || (examples[0] && examples[0].text) || "");
+    // The machine loads behind the page, so that the first run need not wait for it.
+    setTimeout(() => theMachine().ask({do: "check", ptx: ""}).catch(() => {}), 0);
+    // For who shows more beside it.
+    const shownHere = {editor, lineButton, stopAt: judge ? null : (cycle) => ((stopAt.value = cycle), go())};
+    if (text || !examples.length) load(text || "");
+    else {
+      // playground.html?example=06_deadlock begins with that one.
+      const asked = share ? Math.max(0, examples.findIndex((e) => e.name === new URLSearchParams(location.search).get("example"))) : 0;
+      menu.value = String(asked);
+      loadExample(examples[asked]);
+    }
     if (share && location.hash.length > 1)
       unpacked(location.hash.slice(1)).then((state) => {
         if (typeof state.text !== "string") return;
+        recorded = null;
         load(state.text);
         for (const [select, key] of [[machineSelect, "machine"], [orderSelect, "order"], [checkSelect, "check"], [seed, "seed"], [stopAt, "stop_at"]])
           if (state[key] !== undefined) select.value = String(state[key]);
       }).catch(() => (status.textContent = "The address does not hold a kernel."));
-    return {go, editor};
+    return {go, editor, load};
   };
+
+  root.gen5Parts = {element, table, number};
 
   // Elements with data-gen5 hold a kernel as text, and get an editor once they are asked for.
   root.gen5Pages = function (folder, examples) {
     for (const host of document.querySelectorAll("[data-gen5-playground]")) root.gen5Playground(host, {folder, examples, share: true});
+    for (const host of document.querySelectorAll("[data-gen5-lesson]")) {
+      const why = root.gen5.missing();
+      const button = element("button", {type: "button", class: "gen5-run"}, "Load the kernels");
+      button.addEventListener("click", () => root.gen5Lesson(host, {folder, name: host.dataset.gen5Lesson}));
+      host.append(why ? element("p", {class: "gen5-none"}, why) : button);
+    }
     for (const host of document.querySelectorAll("[data-gen5-run]")) {
       const example = examples.find((e) => e.name === host.dataset.gen5Run);
       const pre = host.querySelector("pre"), text = example ? example.text : pre ? pre.textContent : "";

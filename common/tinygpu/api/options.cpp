@@ -273,6 +273,13 @@ constexpr Option kTable[] = {
      .of_debug = true,
      .help = "Load PTX from the file that --dump-ptx would write into this folder, if there is one: edit it there",
      .set = [](Options& o, std::string_view t) { return keep(o.replace_ptx, t); }},
+    {.variable = "GEN5_CAPTURE",
+     .flag = "--capture",
+     .values = "FOLDER",
+     .help =
+         "Write each launch into this folder as it begins: its PTX, shape, parameters and the memory that these lead "
+         "to. The book's pages run them again",
+     .set = [](Options& o, std::string_view t) { return keep(o.capture, t); }},
     {.variable = "GEN5_PTXAS",
      .flag = "--ptxas",
      .values = "FILE",

@@ -48,7 +48,7 @@ struct Options {
   uint32_t ptxas_seconds = 300;
   bool counters = false;
   int exit_code = 0;  // of a process in which an error was diagnosed; 0: the program's own
-  std::string sarif = {}, dump_ptx = {}, replace_ptx = {};
+  std::string sarif = {}, dump_ptx = {}, replace_ptx = {}, capture = {};
   ObservationOptions observation = {};
 };
 

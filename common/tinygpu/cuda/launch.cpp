@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/tinygpu/cuda/launch_capture.h"
 #include "common/tinygpu/cuda/show.h"
 #include "common/tinygpu/cuda/state.h"
 
@@ -95,6 +96,7 @@ CUresult begin_launch(State& s, const PreparedLaunch& prepared, RunningLaunch& o
   out.config.program = k.loaded->program;
   if (out.config.cooperative) out.config.grid_workspace = api::make_grid_workspace(s.gpu);
   log_launch();
+  if (!s.options.capture.empty()) capture(s, out);
   s.observers.attach(s.machine, s.hooks.is_child());
   s.machine.observe();
   return CUDA_SUCCESS;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "common/tinygpu/api/module_variables.h"
 #include "common/tinygpu/base/clean_thread.h"
 #include "common/tinygpu/cuda/assembler.h"
 #include "common/tinygpu/cuda/error.h"
@@ -18,10 +19,13 @@ namespace {
 
 using Kind = api::LoadError::Kind;
 
-/// What the options ask of a module's PTX.
-api::LoadHooks hooks(const MachineSpec& spec, const api::Options& run) {
+/// What the options ask of a module's PTX. `captured`: gets the names of the files that are written of it.
+api::LoadHooks hooks(const MachineSpec& spec, const api::Options& run, std::vector<std::string>& captured) {
   api::LoadHooks out;
-  out.exchange = [&run](std::string& text) { exchange_ptx(text, run.dump_ptx, run.replace_ptx); };
+  out.exchange = [&run, &captured](std::string& text) {
+    exchange_ptx(text, run.dump_ptx, run.replace_ptx);
+    if (!run.capture.empty()) captured.push_back(dump_ptx(text, run.capture));
+  };
   if (run.ptxas.empty()) return out;
   out.assemble = [&spec, &run](const std::string& text, bool linked) {
     const char* own = image::ptx_target(text).ends_with('a') ? "a" : "";
@@ -79,7 +83,7 @@ CUresult Module::load_now() {
     if (!source_) {
       if (registered_) images_ = image::images_of(wrapper_, machine_.spec(), ptx_kept_by_compilers());
       source_ = std::make_shared<const api::ModuleSource>(
-          api::parse(std::move(images_), hooks(machine_.spec(), State::get().options)));
+          api::parse(std::move(images_), hooks(machine_.spec(), State::get().options, captured_ptx_)));
     }
     loaded_ = machine_.load(source_);
     return CUDA_SUCCESS;
@@ -102,6 +106,10 @@ Kernel* Module::kernel_handle(const std::string& name) {
 
 std::vector<std::string> Module::entries() {
   return load() == CUDA_SUCCESS ? loaded_->entries() : std::vector<std::string>();
+}
+
+std::vector<std::string> Module::variables() const {
+  return source_ ? api::variables_of(*source_) : std::vector<std::string>();
 }
 
 Kernel* Module::kernel(const std::string& name) {

@@ -65,6 +65,10 @@ class Module {
   /// Loads, as do the others.
   std::optional<api::Module::Variable> variable(const std::string& name);
   std::vector<std::string> entries();
+  /// Its variables in global and constant memory.
+  std::vector<std::string> variables() const;
+  /// The files that GEN5_CAPTURE has written of its PTX.
+  const std::vector<std::string>& captured_ptx() const { return captured_ptx_; }
   /// Of the first image; 0 before load().
   int ptx_version() const { return source_ ? source_->ptx_version() : 0; }
   int target_number() const { return source_ ? source_->target_number() : 0; }
@@ -81,6 +85,7 @@ class Module {
   bool tried_ = false;
   CUresult result_ = CUDA_SUCCESS;
   std::string log_;
+  std::vector<std::string> captured_ptx_;
   std::map<std::string, std::unique_ptr<Kernel>> kernels_;
 };
 

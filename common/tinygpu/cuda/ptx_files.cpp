@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "common/tinygpu/base/fnv.h"
 #include "common/tinygpu/cuda/process.h"
 #include "common/tinygpu/cuda/unwritable.h"
 #include "common/tinygpu/image/host_memory.h"
@@ -17,27 +18,26 @@ namespace {
 
 constexpr uint64_t kLargest = uint64_t(1) << 28;  // bytes of a file
 
-/// FNV-1a, 64 bits.
-uint64_t hash_of(std::string_view text) {
-  uint64_t h = 0xcbf29ce484222325;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return h;
+std::string name_of(std::string_view text) {
+  return fmt::format("{:016x}.ptx", fnv1a({reinterpret_cast<const uint8_t*>(text.data()), text.size()}));
 }
 
 }  // namespace
 
+std::string dump_ptx(std::string_view text, const std::string& folder) {
+  const std::string name = name_of(text);
+  const std::filesystem::path to = folder;
+  std::error_code none;
+  std::filesystem::create_directories(to, none);
+  std::ofstream out(to / name, std::ios::binary);
+  if (!(out << text).flush()) say_unwritable((to / name).string());
+  return name;
+}
+
 void exchange_ptx(std::string& text, const std::string& dump_to, const std::string& replace_from) {
-  const std::filesystem::path to = dump_to, from = replace_from;
-  if (to.empty() && from.empty()) return;
-  const std::string name = fmt::format("{:016x}.ptx", hash_of(text));
-  if (!to.empty()) {
-    std::error_code none;
-    std::filesystem::create_directories(to, none);
-    std::ofstream out(to / name, std::ios::binary);
-    if (!(out << text).flush()) say_unwritable((to / name).string());
-  }
-  if (from.empty()) return;
-  const std::string file = (from / name).string();
+  if (!dump_to.empty()) dump_ptx(text, dump_to);
+  if (replace_from.empty()) return;
+  const std::string file = (std::filesystem::path(replace_from) / name_of(text)).string();
   std::error_code none;
   if (!std::filesystem::exists(file, none)) return;
   std::string why;

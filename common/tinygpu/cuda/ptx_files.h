@@ -7,9 +7,12 @@
 
 namespace tinygpu::cuda {
 
-/// A module's text is about to be parsed. It is written to the folder `dump_to`, under a name that depends on the text
-/// alone; the file of that name in the folder `replace_from` takes its place, if there is one. Says on stderr that a
-/// module was replaced, or that a file cannot be written. Empty names: no folder.
+/// Writes the text into the folder, under a name that depends on the text alone, and returns that name. Says on stderr
+/// where it cannot.
+std::string dump_ptx(std::string_view text, const std::string& folder);
+
+/// A module's text is about to be parsed. It is dumped into the folder `dump_to`; the file of that name in the folder
+/// `replace_from` takes its place, if there is one, which stderr is told. Empty names: no folder.
 void exchange_ptx(std::string& text, const std::string& dump_to, const std::string& replace_from);
 
 /// Of a compiler that gives machine code alone, but can be told to keep what it makes, as CuTe DSL can: the PTX that

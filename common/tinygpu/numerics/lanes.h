@@ -46,19 +46,6 @@ class TowardZero {
   const unsigned saved_;
 };
 
-/// Calls body(Index<0>()) to body(Index<count − 1>()). Constant indices keep arrays of vectors in registers.
-template <uint32_t i>
-struct Index {
-  static constexpr uint32_t value = i;
-};
-template <uint32_t count, uint32_t from = 0, class Body>
-[[gnu::always_inline]] inline void each(const Body& body) {
-  if constexpr (from < count) {
-    body(Index<from>());
-    each<count, from + 1>(body);
-  }
-}
-
 // x86 instructions.
 #if HWY_TARGET == HWY_AVX2
 #define MM(name) _mm256_##name
@@ -190,19 +177,6 @@ struct Doubles {
   I half_words() const { return round_half(narrow(sticky(low), sticky(high))); }
 };
 
-/// Patterns as the bits of f32 numbers.
-template <class P>
-I number(I words) {
-  const I magnitude = And(words, set(P::kMagnitude)), in_place = shl<23 - P::kField>(magnitude);
-  const I sign = shl<32 - P::kBits>(And(words, set(int32_t(1u << (P::kBits - 1)))));
-  if constexpr (P::kFieldBits == 8) return Or(sign, in_place);
-  // In f32's place the exponent is 127 − bias too small.
-  I bits = as_int(Mul(as_float(in_place), as_float(set((254 - P::kBias) << 23))));
-  bits = IfThenElse(Gt(magnitude, set(P::kSpecial - 1)), set(0x7f800001), bits);
-  if constexpr (P::kInfinities) bits = IfThenElse(Eq(magnitude, set(P::kSpecial)), set(0x7f800000), bits);
-  return Or(sign, bits);
-}
-
 // f64 in pairs: lanes 0 and 1 of each four f32 lanes in one vector, 2 and 3 in the other.
 inline D first_doubles(F a) { return low_double(BitCast(kF32, ConcatEven(kF64, BitCast(kF64, a), BitCast(kF64, a)))); }
 inline D second_doubles(F a) { return low_double(BitCast(kF32, ConcatOdd(kF64, BitCast(kF64, a), BitCast(kF64, a)))); }
@@ -217,3 +191,5 @@ inline F narrow_pairs(D first, D second) {
 }
 
 }  // namespace tinygpu::numerics::GEN5_MMA_LEVEL
+
+#include "common/tinygpu/numerics/lane_steps.h"

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <vector>
 
+#include "common/tinygpu/base/fnv.h"
 #include "common/tinygpu/base/version.h"
 #include "common/tinygpu/search/emit.h"
 #include "common/tinygpu/search/legality.h"
@@ -30,12 +31,7 @@ std::string read(const fs::path& path) {
   return text.str();
 }
 
-/// FNV-1a.
-uint64_t hash(std::string_view text) {
-  uint64_t h = 0xcbf29ce484222325u;
-  for (const char c : text) h = (h ^ uint8_t(c)) * 0x100000001b3u;
-  return h;
-}
+uint64_t hash(std::string_view text) { return fnv1a({reinterpret_cast<const uint8_t*>(text.data()), text.size()}); }
 
 std::string quoted(const std::string& word) {
   std::string out = "'";

@@ -12,9 +12,12 @@ namespace {
 
 constexpr uint64_t kHostPage = 4096;
 constexpr int kAnonymous = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+/// Below what Linux gives a process by itself: free in all but a process's second machine, so that device addresses are
+/// the same in every run, and those of web/port.
+constexpr uint64_t kFirst = 0x7e0000000000;
 
-uint8_t* reserve(uint64_t size, int protection, const char* what) {
-  void* p = mmap(nullptr, size, protection, kAnonymous, -1, 0);
+uint8_t* reserve(uint64_t size, int protection, const char* what, uint64_t where = 0) {
+  void* p = mmap(reinterpret_cast<void*>(where), size, protection, kAnonymous, -1, 0);
   if (p == MAP_FAILED) throw std::runtime_error(what);
   return static_cast<uint8_t*>(p);
 }
@@ -23,7 +26,7 @@ uint8_t* reserve(uint64_t size, int protection, const char* what) {
 
 AddressSpace::AddressSpace(uint64_t bytes) : bytes_(bytes) {
   constexpr const char* kNoRoom = "cannot reserve address space for device memory";
-  first_ = reinterpret_cast<uint64_t>(reserve(bytes, PROT_NONE, kNoRoom));
+  first_ = reinterpret_cast<uint64_t>(reserve(bytes, PROT_NONE, kNoRoom, kFirst));
   backing_ = reserve(bytes, PROT_READ | PROT_WRITE, kNoRoom);
 }
 

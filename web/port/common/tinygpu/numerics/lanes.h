@@ -29,18 +29,6 @@ struct TowardZero {
   ~TowardZero() {}
 };
 
-template <uint32_t i>
-struct Index {
-  static constexpr uint32_t value = i;
-};
-template <uint32_t count, uint32_t from = 0, class Body>
-[[gnu::always_inline]] inline void each(const Body& body) {
-  if constexpr (from < count) {
-    body(Index<from>());
-    each<count, from + 1>(body);
-  }
-}
-
 inline I set(int32_t v) { return I{v, v, v, v}; }
 inline D Set(Reals, double v) { return D{v, v}; }
 inline I Zero(Words) { return I{}; }
@@ -152,17 +140,6 @@ struct Doubles {
   I half_words() const { return round_half(narrow(sticky(low), sticky(high))); }
 };
 
-/// Patterns as the bits of f32 numbers.
-template <class P>
-I number(I words) {
-  const I magnitude = words & P::kMagnitude, in_place = shl<23 - P::kField>(magnitude);
-  const I sign = shl<32 - P::kBits>(words & int32_t(1u << (P::kBits - 1)));
-  if constexpr (P::kFieldBits == 8) return sign | in_place;
-  // In f32's place the exponent is 127 − bias too small.
-  I bits = as_int(as_float(in_place) * as_float(set((254 - P::kBias) << 23)));
-  bits = IfThenElse(magnitude > set(P::kSpecial - 1), set(0x7f800001), bits);
-  if constexpr (P::kInfinities) bits = IfThenElse(magnitude == set(P::kSpecial), set(0x7f800000), bits);
-  return sign | bits;
-}
-
 }  // namespace tinygpu::numerics::GEN5_MMA_LEVEL
+
+#include "common/tinygpu/numerics/lane_steps.h"
