@@ -38,7 +38,7 @@ def look_at(wheel, folder):
     ours = tuple(map(int, re.search(r"(\d+)\.(\d+)$", os.confstr("CS_GNU_LIBC_VERSION")).groups()))
     expect(f"it needs no later C library than this system's, {ours}", (int(name[2]), int(name[3])) <= ours, wheel.name)
     with zipfile.ZipFile(wheel) as archive:
-        names = set(archive.namelist())
+        names = {n for n in archive.namelist() if not n.endswith("/")}
         archive.extractall(folder)
     modules = {f"gen5/{p.relative_to(root / 'python/gen5')}" for p in (root / "python/gen5").rglob("*") if p.is_file() and "__pycache__" not in p.parts}
     machines = {f"gen5/lib/machines/{p.name}" for p in (root / "probes/machines").glob("*.json")}
