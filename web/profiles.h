@@ -1,13 +1,9 @@
 // probes/machines/*.json, built in.
 #pragma once
-#include <span>
-#include <string_view>
+#include "common/tinygpu/base/embedded_file.h"
 
-namespace tinygpu::web {
+namespace tinygpu::web::profiles {
 
-struct ProfileText {
-  std::string_view name, json;
-};
-std::span<const ProfileText> profile_texts();
+std::span<const EmbeddedFile> files();
 
-}  // namespace tinygpu::web
+}  // namespace tinygpu::web::profiles

@@ -62,7 +62,7 @@ struct Operands {
     if (kind == gemm::Kind::bf16) {
       words_a_ = make_inputs(format, pattern, size_t(m) * k, 1);
       words_b_ = make_inputs(format, pattern, size_t(n) * k, 2);
-      product = product_of(GemmInputs{format, m, n, k, words_a_.data(), words_b_.data()});
+      product = remembering(product_of(GemmInputs{format, m, n, k, words_a_.data(), words_b_.data()}));
       problem_.a = on_device(words_a_.data(), words_a_.size() * 2);
       problem_.b = on_device(words_b_.data(), words_b_.size() * 2);
       return;
@@ -73,7 +73,7 @@ struct Operands {
                                                        : Scaling::nv;
     a_ = make_narrow(element, scaling, pattern, m, k, 1);
     b_ = make_narrow(element, scaling, pattern, n, k, 2);
-    product = product_of(a_, b_);
+    product = remembering(product_of(a_, b_));
     const auto bytes_a = a_.bytes(), bytes_b = b_.bytes(), scales_a = a_.chunks(), scales_b = b_.chunks();
     problem_.a = on_device(bytes_a.data(), bytes_a.size());
     problem_.b = on_device(bytes_b.data(), bytes_b.size());

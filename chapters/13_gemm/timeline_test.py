@@ -10,7 +10,7 @@ import sys
 program, chosen = sys.argv[1], sys.argv[2:4] if sys.argv[2] == "--step" else ["--all"]
 steps = range(1, 9) if chosen == ["--all"] else [int(chosen[1])]
 kind = "bf16" if chosen == ["--all"] else sys.argv[4]
-# Three tiles of 128 x 128 an SM where a CTA takes several; 8 blocks of K a tile.
+# More tiles than SMs, of 128 x 128 and of 256 x 256: a CTA takes several. 8 blocks of K a tile.
 depth = {"bf16": 64, "fp8": 128, "mxf8": 128, "nvf4": 256}[kind]
 
 
@@ -36,7 +36,7 @@ def order(row):
     return re.sub(r"(.)\1+", r"\1", row.replace(" ", ""))
 
 
-large = ["--m", "4096", "--n", "1792", "--k", str(8 * depth)]
+large = ["--m", "4096", "--n", "1280", "--k", str(8 * depth)]
 pictures = [run(*chosen, *large), run(*chosen, "--stamps", *large)]
 assert ["stamps of the kernel" in p.replace("\n", " ") for p in pictures] == [False, True], pictures
 

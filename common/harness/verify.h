@@ -27,6 +27,8 @@ Product product_of(const GemmInputs& in);
 /// f8f6f4 and mxf8f6f4: 33 terms, steps of 32. mxf4nvf4: 17 terms by 2^−33 (sums of four products, 35 bits below their
 /// scales' exponents or 39 below the largest; an element is at most 2^2.6), the sum by 2^−23, steps of 64.
 Product product_of(const NarrowMatrix& a, const NarrowMatrix& b);
+/// The same product, which keeps windows of its bits (64 MiB at most): for several kernels that are compared with it.
+Product remembering(Product product);
 
 /// Words compared bit for bit; the first difference is kept.
 struct Comparison {

@@ -14,7 +14,8 @@ constexpr int kWindow = 25;  // fraction bits kept below the largest exponent
 
 /// Columns of B that one block holds, unpacked: for each k a row of signed significands and of exponents.
 constexpr uint32_t kColumns = 64;
-constexpr uint32_t kRows = 64;
+/// Rows of A that are unpacked together: for all columns of a thread's part.
+constexpr uint32_t kRows = 256;
 
 /// Exponent given to a zero in the fast path; far below every real sum, and its products' shift counts stay in range.
 constexpr int kZeroExponent = -10000;
@@ -37,6 +38,28 @@ Unpacked unpack(const Elements& from, uint32_t first, uint32_t count, uint32_t k
     }
   return u;
 }
+
+/// Rows of A, each padded.
+struct UnpackedRows {
+  uint32_t padded;
+  std::vector<int32_t> significand = std::vector<int32_t>(size_t(kRows) * padded),
+                       exponent = std::vector<int32_t>(size_t(kRows) * padded, kZeroExponent);
+  std::vector<bool> finite = std::vector<bool>(kRows);
+
+  explicit UnpackedRows(uint32_t of) : padded(of) {}
+  void unpack(const Elements& from, uint32_t first, uint32_t count, uint32_t k) {
+    for (uint32_t r = 0; r < count; ++r) {
+      bool all_finite = true;
+      for (uint32_t i = 0; i < k; ++i) {
+        const Parts p = from(first + r, i);
+        all_finite &= !p.nan && !p.infinite;
+        significand[size_t(r) * padded + i] = p.negative ? -int32_t(p.significand) : int32_t(p.significand);
+        exponent[size_t(r) * padded + i] = p.significand ? p.exponent : kZeroExponent;
+      }
+      finite[r] = all_finite;
+    }
+  }
+};
 
 /// One step for kColumns columns. Returns false if some column needs the slow path: its exponents are near the ends of
 /// f32. All terms of a column: magnitudes below 2^27 after alignment, so eight of them and C stay below 2^31: partial
@@ -184,34 +207,33 @@ std::vector<uint32_t> window_gemm(const Elements& a, const Elements& b, uint32_t
   // A product has twice the fraction bits; aligned to its own exponent it has kWindow.
   const int product_shift = kWindow - 2 * fraction;
   using Range = oneapi::tbb::blocked_range2d<uint32_t>;
-  oneapi::tbb::parallel_for(Range(0, columns, kColumns, 0, rows, kRows * 4), [&](const Range& range) {
-    std::vector<Parts> of_row(padded), of_column(padded);
-    std::vector<int32_t> a_sig(padded), a_exp(padded);
-    for (uint32_t c0 = range.rows().begin(); c0 < range.rows().end(); c0 += kColumns) {
-      const uint32_t nc = std::min(kColumns, range.rows().end() - c0);
-      const Unpacked right = unpack(b, n0 + c0, nc, k, padded);
-      for (uint32_t r = range.cols().begin(); r < range.cols().end(); ++r) {
-        bool finite = right.finite;
-        for (uint32_t i = 0; i < padded; ++i) {
-          const Parts p = of_row[i] = i < k ? a(m0 + r, i) : Parts{};
-          finite &= !p.nan && !p.infinite;
-          a_sig[i] = p.negative ? -int32_t(p.significand) : int32_t(p.significand);
-          a_exp[i] = p.significand ? p.exponent : kZeroExponent;
-        }
-        alignas(64) uint32_t c[kColumns] = {};
-        for (uint32_t i = 0; i < padded; i += depth) {
-          const size_t at = size_t(i) * kColumns;
-          alignas(64) uint32_t before[kColumns];
-          std::copy_n(c, kColumns, before);
-          if (finite && step_columns(&a_sig[i], &a_exp[i], &right.significand[at], &right.exponent[at], int(depth),
-                                     product_shift, c))
-            continue;
-          for (uint32_t j = 0; j < nc; ++j) {
-            for (uint32_t t = i; t < i + depth; ++t) of_column[t] = t < k ? b(n0 + c0 + j, t) : Parts{};
-            c[j] = window_sum({&of_row[i], depth}, {&of_column[i], depth}, fraction, before[j], i > 0);
+  oneapi::tbb::parallel_for(Range(0, columns, kColumns, 0, rows, kRows), [&](const Range& range) {
+    UnpackedRows left(padded);
+    std::vector<Parts> of_row(depth), of_column(depth);
+    for (uint32_t r0 = range.cols().begin(); r0 < range.cols().end(); r0 += kRows) {
+      const uint32_t nr = std::min(kRows, range.cols().end() - r0);
+      left.unpack(a, m0 + r0, nr, k);
+      for (uint32_t c0 = range.rows().begin(); c0 < range.rows().end(); c0 += kColumns) {
+        const uint32_t nc = std::min(kColumns, range.rows().end() - c0);
+        const Unpacked right = unpack(b, n0 + c0, nc, k, padded);
+        for (uint32_t r = 0; r < nr; ++r) {
+          const bool finite = right.finite && left.finite[r];
+          alignas(64) uint32_t c[kColumns] = {};
+          for (uint32_t i = 0; i < padded; i += depth) {
+            const size_t in_a = size_t(r) * padded + i, in_b = size_t(i) * kColumns;
+            alignas(64) uint32_t before[kColumns];
+            std::copy_n(c, kColumns, before);
+            if (finite && step_columns(&left.significand[in_a], &left.exponent[in_a], &right.significand[in_b],
+                                       &right.exponent[in_b], int(depth), product_shift, c))
+              continue;
+            for (uint32_t t = 0; t < depth; ++t) of_row[t] = i + t < k ? a(m0 + r0 + r, i + t) : Parts{};
+            for (uint32_t j = 0; j < nc; ++j) {
+              for (uint32_t t = 0; t < depth; ++t) of_column[t] = i + t < k ? b(n0 + c0 + j, i + t) : Parts{};
+              c[j] = window_sum(of_row, of_column, fraction, before[j], i > 0);
+            }
           }
+          std::copy_n(c, nc, &out[size_t(r0 + r) * columns + c0]);
         }
-        std::copy_n(c, nc, &out[size_t(r) * columns + c0]);
       }
     }
   });

@@ -92,6 +92,28 @@ TEST(InFlight, OverwritingTheSourceOfAStoreIsReported) {
   }
 }
 
+TEST(InFlight, OfManyCopiesTheFirstThatIsMetIsNamed) {
+  // Copies of one interval and of others, some of which have landed when the store comes.
+  const std::string copies =
+      "  @%first cp.async.bulk.global.shared::cta.bulk_group [%out], [%buf], 64;\n"
+      "  @%first cp.async.bulk.commit_group; @%first cp.async.bulk.wait_group 0;\n"
+      "  @%first cp.async.bulk.global.shared::cta.bulk_group [%out], [%buf+64], 64;\n"
+      "  @%first cp.async.bulk.global.shared::cta.bulk_group [%out], [%buf+32], 32;\n"
+      "  @%first cp.async.bulk.global.shared::cta.bulk_group [%out], [%buf], 128;\n"
+      "  @%first cp.async.bulk.global.shared::cta.bulk_group [%out], [%buf+32], 32;\n"
+      "  @%first cp.async.bulk.commit_group;\n";
+  for (const auto& [offset, bytes] :
+       {std::pair("32", "[%buf+32], 32"), std::pair("64", "[%buf+64], 64"), std::pair("0", "[%buf], 128")}) {
+    BulkRun b(kFill + "  fence.proxy.async.shared::cta; bar.sync 0;\n" + copies + "  @%first st.shared.u32 [%buf+" +
+                  offset + "], 9;\n  @%first cp.async.bulk.wait_group 0;\n",
+              1, {CompletionOrder::Mode::late, 0});
+    const Diagnosis d = b.report();
+    EXPECT_EQ(d.code, "async-not-complete");
+    ASSERT_EQ(d.others.size(), 1u);
+    EXPECT_THAT(d.others[0].where.ptx_text, HasSubstr(bytes));
+  }
+}
+
 TEST(InFlight, ACopyOverALiveMbarrierIsReported) {
   BulkRun b(R"(
   @%first mbarrier.init.shared.b64 [%buf+8], 1;

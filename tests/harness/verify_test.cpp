@@ -41,6 +41,26 @@ TEST(Verify, OneBitIsFoundAndNamed) {
   EXPECT_TRUE(compare_bits(p.in, Output::f32, p.d, 14, 0, p.m - 14, p.n).equal());
 }
 
+TEST(Verify, AProductRemembersItsWindows) {
+  Problem p;
+  int computed = 0;
+  Product product = product_of(p.in);
+  product.bits = [&, bits = product.bits](uint32_t m0, uint32_t n0, uint32_t rows, uint32_t columns) {
+    ++computed;
+    return bits(m0, n0, rows, columns);
+  };
+  const Product kept = remembering(product);
+  for (int time = 0; time < 3; ++time) {
+    EXPECT_TRUE(compare_bits(kept, Output::f32, p.d, 0, 0, p.m, p.n).equal());
+    EXPECT_TRUE(compare_bits(kept, Output::f32, p.d, 8, 16, 24, 32).equal()) << "a window of its own";
+  }
+  EXPECT_EQ(computed, 2);
+  p.d[13 * p.n + 20] ^= 1;
+  EXPECT_EQ(compare_bits(kept, Output::f32, p.d, 0, 0, p.m, p.n).different, 1u);
+  EXPECT_EQ(compare_bits(kept, Output::f32, p.d, 8, 16, 24, 32).different, 1u);
+  EXPECT_EQ(computed, 2);
+}
+
 TEST(Verify, AMissingStepLeavesTheBound) {
   Problem p;
   // The product without its last 16 of K.

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <thread>
 
 #include "tests/support/run_ptx.h"
@@ -294,17 +295,31 @@ TEST(Limits, LocalArraysOfCallsInCalls) {
   expect_growth_below(64 * kMiB, before);
 }
 
-TEST(Limits, OperationsInFlight) {
-  const uint64_t before = peak_bytes();
-  RunPtx run(kernel(R"(
+/// One thread issues so many copies of 8 KiB out of shared memory and waits for the last; the seconds of a processor
+/// that this takes.
+double copies_in_flight(int copies) {
+  RunPtx run(kernel(fmt::format(R"(
   .shared .align 128 .b8 smem[8192];
   mov.u32 %r1, smem; mov.u32 %r2, 0;
 L: cp.async.bulk.global.shared::cta.bulk_group [%in], [%r1], 8192; cp.async.bulk.commit_group;
-  add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 250000; @%p1 bra L;
+  add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, {}; @%p1 bra L;
   cp.async.bulk.wait_group 0;
-)"));
-  run.launch("k", {1}, {1}, run.buffer<uint8_t>(8192));
+)",
+                                copies)));
+  const uint64_t buffer = run.buffer<uint8_t>(8192);
+  const std::clock_t begin = std::clock();
+  run.launch("k", {1}, {1}, buffer);
+  return double(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+TEST(Limits, OperationsInFlight) {
+  const uint64_t before = peak_bytes();
+  copies_in_flight(250000);
   expect_growth_below(80 * kMiB, before);
+}
+
+TEST(Limits, FourTimesTheCopiesInFlightTakeFourTimesAsLong) {
+  EXPECT_LT(copies_in_flight(80000), 9 * copies_in_flight(20000)) << "16 times if each is compared with all others";
 }
 
 TEST(Limits, GroupsWithoutCopies) {

@@ -6,23 +6,32 @@
         a point for each rule (of POINTS, tests/search/points.cpp): it fails as the rule says.
 """
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
 
-def run(words, seconds=280):
+def run(words, seconds=280, folder=None):
     try:
-        done = subprocess.run([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds)
+        done = subprocess.run([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds, cwd=folder,
+                              env=os.environ | {"CCACHE_NOHASHDIR": "1"})  # the folder has another name each time
     except subprocess.TimeoutExpired:
         return 124, "deadlock: it does not end"
     return done.returncode, done.stdout
 
 
 def compile_program(nvcc, options, folder, source, program):
-    return run([nvcc, *options.split(), "-Xptxas", "-v", f"-I{folder}", folder / source, "-o", program])
+    """Compiles and links apart, and by names from the folder: ccache, where there is one, then has what an earlier run compiled."""
+    ccache = [found] if (found := shutil.which("ccache")) else []
+    code, said = run([*ccache, nvcc, *options.split(), "-Xptxas", "-v", "-I.", "-c", source, "-o", "program.o"], folder=folder)
+    if code:
+        return code, said
+    linked, more = run([nvcc, *options.split(), "program.o", "-o", program], folder=folder)
+    return linked, said + more
 
 
 def legal(gen5, nvcc, machine, count, seed, *more):

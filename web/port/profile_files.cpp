@@ -9,8 +9,8 @@
 namespace tinygpu {
 
 Profile read_profile(const std::string& name) {
-  for (const web::ProfileText& p : web::profile_texts())
-    if (p.name == name) return parse_profile(p.json, name + ".json");
+  for (const EmbeddedFile& p : web::profiles::files())
+    if (p.path == name + ".json") return parse_profile(p.text, name + ".json");
   throw ProfileError(fmt::format("no machine is called \"{}\"; known: {}", name, fmt::join(profile_names(), ", ")));
 }
 
@@ -18,7 +18,7 @@ MachineSpec load_profile(const std::string& name) { return read_profile(name).sp
 
 std::vector<std::string> profile_names() {
   std::vector<std::string> names;
-  for (const web::ProfileText& p : web::profile_texts()) names.emplace_back(p.name);
+  for (const EmbeddedFile& p : web::profiles::files()) names.emplace_back(p.path.substr(0, p.path.rfind('.')));
   std::ranges::sort(names);
   return names;
 }

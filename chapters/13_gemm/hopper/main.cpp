@@ -51,7 +51,7 @@ void twin(Report& report) {
   const std::vector<uint16_t> a = make_inputs(in, input_pattern(), size_t(m) * k, 1),
                               b = make_inputs(in, input_pattern(), size_t(n) * k, 2);
   const DeviceBuffer<uint16_t> device_a(a), device_b(b);
-  const GemmInputs inputs{in, m, n, k, a.data(), b.data()};
+  const Product inputs = remembering(product_of(GemmInputs{in, m, n, k, a.data(), b.data()}));
   Table table(
       {"variant", "tile of a CTA", device.tinygpu ? "simulated cycles" : "cycles", "us", "of chip's peak", "host s"});
   std::vector<Picture> pictures;

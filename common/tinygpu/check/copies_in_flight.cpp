@@ -50,35 +50,38 @@ void CopiesInFlight::Flights::add(const Flight& flight) {
   all_.push_back(flight);
   low_ = std::min(low_, flight.low);
   high_ = std::max(high_, flight.high);
+  Count& count = intervals_[{flight.low, flight.high}];
+  ++(flight.writes ? count.writes : count.reads);
 }
 
 void CopiesInFlight::Flights::land(uint64_t operation, bool writes) {
   auto flight = std::ranges::lower_bound(all_, operation, {}, &Flight::operation);
   while (flight != all_.end() && flight->operation == operation && flight->writes != writes) ++flight;
   if (flight == all_.end() || flight->operation != operation) return;
-  const bool at_edge = flight->low == low_ || flight->high == high_;
+  const auto interval = intervals_.find({flight->low, flight->high});
   all_.erase(flight);
-  if (!at_edge) return;
-  const uint32_t low = low_, high = high_;
-  low_ = ~0u;
+  Count& count = interval->second;
+  --(writes ? count.writes : count.reads);
+  if (count.reads || count.writes) return;
+  const bool at_top = interval->first.high == high_;
+  intervals_.erase(interval);
+  low_ = intervals_.empty() ? ~0u : intervals_.begin()->first.low;
+  if (!at_top) return;
   high_ = 0;
-  for (const Flight& f : all_) {
-    low_ = std::min(low_, f.low);
-    high_ = std::max(high_, f.high);
-    if (low_ == low && high_ == high) return;  // none lies outside what was the edge
-  }
+  for (const auto& [other, _] : intervals_) high_ = std::max(high_, other.high);
 }
 
-const CopiesInFlight::Flight* CopiesInFlight::Flights::meets_copy(uint64_t low, uint64_t high, bool writes) const {
-  for (const Flight& f : all_)
-    if (low < f.high && high > f.low && f.writes != writes) return &f;
-  return nullptr;
-}
-
-const CopiesInFlight::Flight* CopiesInFlight::Flights::meets(uint64_t low, uint64_t high, bool load) const {
-  for (const Flight& f : all_)
-    if (low < f.high && high > f.low && !(load && !f.writes)) return &f;
-  return nullptr;
+const CopiesInFlight::Flight* CopiesInFlight::Flights::first(uint64_t low, uint64_t high, bool reads,
+                                                             bool writes) const {
+  const auto wanted = [&](const auto& entry) {
+    const auto& [interval, count] = entry;
+    return interval.high > low && ((reads && count.reads) || (writes && count.writes));
+  };
+  // Those from `end` on begin behind it.
+  const auto end = intervals_.lower_bound({uint32_t(std::min<uint64_t>(high, ~0u)), 0});
+  if (std::none_of(intervals_.begin(), end, wanted)) return nullptr;
+  return &*std::ranges::find_if(
+      all_, [&](const Flight& f) { return low < f.high && high > f.low && (f.writes ? writes : reads); });
 }
 
 void CopiesInFlight::on_launch(const Launch& launch) { books_.clear(launch); }

@@ -2,8 +2,10 @@
 // threads, by other copies when they are issued, by MMAs when they read their operands. Wrong in every schedule. Copies
 // with gaps between their rows are not followed.
 #pragma once
+#include <compare>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -44,14 +46,28 @@ class CopiesInFlight final : public Observer {
     void add(const Flight& flight);
     void land(uint64_t operation, bool writes);
     /// The first that an access to [low, high) must not meet.
-    const Flight* meets(uint64_t low, uint64_t high, bool load) const;
+    const Flight* meets(uint64_t low, uint64_t high, bool load) const { return first(low, high, !load, true); }
     bool may_meet(uint64_t low, uint64_t high) const { return !all_.empty() && low < high_ && high > low_; }
     /// The first that a copy must not meet: one that reads what it writes, or the other way round.
-    const Flight* meets_copy(uint64_t low, uint64_t high, bool writes) const;
+    const Flight* meets_copy(uint64_t low, uint64_t high, bool writes) const {
+      return first(low, high, writes, !writes);
+    }
 
    private:
+    struct Interval {
+      uint32_t low, high;
+      auto operator<=>(const Interval&) const = default;
+    };
+    struct Count {
+      uint32_t reads = 0, writes = 0;
+    };
+    /// The first of those that read, that write, or of both, which overlaps [low, high).
+    const Flight* first(uint64_t low, uint64_t high, bool reads, bool writes) const;
+
     std::deque<Flight> all_;         // in the order of issue; they mostly land in that order
     uint32_t low_ = ~0u, high_ = 0;  // around all of them
+    // How many have each interval. A ring has as many intervals as stages, however many copies are in flight.
+    std::map<Interval, Count> intervals_;
   };
   /// An MMA reads an operand.
   static void operand(const MemoryAccess& a, const Flights& flights);

@@ -13,7 +13,7 @@ namespace tinygpu::search {
 namespace {
 
 std::string_view text_of(std::string_view path) {
-  for (const texts::File& f : texts::files())
+  for (const EmbeddedFile& f : texts::files())
     if (f.path == path) return f.text;
   throw SearchError(fmt::format("{} is not built in", path));
 }

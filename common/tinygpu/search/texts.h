@@ -1,13 +1,10 @@
-// Files of the source tree that are built in: the templates, and the headers that programs made of them include.
+// Files that are built in, by their paths from the tree's root: the templates, and the headers that programs made of
+// them include.
 #pragma once
-#include <span>
-#include <string_view>
+#include "common/tinygpu/base/embedded_file.h"
 
 namespace tinygpu::search::texts {
 
-struct File {
-  std::string_view path, text;
-};
-std::span<const File> files();
+std::span<const EmbeddedFile> files();
 
 }  // namespace tinygpu::search::texts

@@ -1,11 +1,10 @@
-// Files of page/, as cmake/Embed.cmake puts them into the library.
+// The files of page/, which are built in: page.html (with {{name}} where something comes in), page.css, and scripts,
+// which stand in their order.
 #pragma once
-#include <string_view>
+#include "common/tinygpu/base/embedded_file.h"
 
 namespace tinygpu::observe::parts {
 
-extern const std::string_view kPage;    // page.html, with {{name}} where something comes in
-extern const std::string_view kStyle;   // page.css
-extern const std::string_view kScript;  // the .js files, one behind the other
+std::span<const EmbeddedFile> files();
 
 }  // namespace tinygpu::observe::parts
