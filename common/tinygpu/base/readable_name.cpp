@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <regex>
 #include <string_view>
 
 namespace tinygpu {
@@ -72,6 +73,26 @@ std::string short_name(const std::string& name) {
     }
   }
   return out;
+}
+
+std::string kernel_label(const std::string& name) {
+  constexpr size_t kLongestArguments = 32;
+  std::string text = demangled(name);
+  for (const std::string_view drop : {"(anonymous namespace)::", "void "})
+    for (size_t at; (at = text.find(drop)) != text.npos;) text.erase(at, drop.size());
+  const size_t end = text.find_first_of("<( ");
+  std::string label = text.substr(0, end);
+  label.erase(0, label.rfind(':') + 1);
+  if (end == text.npos || text[end] != '<') return label;
+  size_t close = end;
+  for (int depth = 0; close < text.size(); ++close)
+    if ((depth += (text[close] == '<') - (text[close] == '>')) == 0) break;
+  if (close == text.size()) return label + "<…>";
+  std::string arguments = text.substr(end + 1, close - end - 1);
+  const std::pair<const char*, const char*> shorter[] = {
+      {R"((\w+::)+)", ""}, {R"(\(bool\)1)", "true"}, {R"(\(bool\)0)", "false"}, {R"(\([a-z_ ]+\)(?=-?\d))", ""}};
+  for (const auto& [what, by] : shorter) arguments = std::regex_replace(arguments, std::regex(what), by);
+  return label + (arguments.size() > kLongestArguments ? "<…>" : "<" + arguments + ">");
 }
 
 }  // namespace tinygpu

@@ -9,7 +9,7 @@ void LaunchObservers::attach(api::Machine& machine, bool child) {
     observation_ = or_exit([&] {
       api::Options all = options_;
       api::ObservationOptions& wanted = all.observation = api::options_from_environment().observation;
-      if (child) wanted.trace = wanted.profile_json = wanted.report = {};
+      if (child) wanted.trace = wanted.profile_json = wanted.report = wanted.against = {};
       return std::make_unique<Observation>(all, copied_);
     });
   const bool races = races_.value_or(observation_->options().races);

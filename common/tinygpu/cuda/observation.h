@@ -3,6 +3,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "common/tinygpu/api/machine.h"
@@ -32,7 +33,11 @@ class Observation {
   void finish();
 
  private:
+  /// This run for the page, and for a comparison.
+  void finish_report();
+
   const api::Options options_;
+  std::shared_ptr<const nlohmann::ordered_json> against_;  // data of the report that this run is compared with
   std::ofstream trace_file_, profile_file_, report_file_;
   std::unique_ptr<observe::Trace> trace_;
   std::unique_ptr<observe::Profile> profile_;

@@ -9,19 +9,12 @@
 #include "common/tinygpu/base/readable_name.h"
 #include "common/tinygpu/machine/chip/gpu.h"
 #include "common/tinygpu/machine/chip/launch_activity.h"
+#include "common/tinygpu/observe/verdict.h"
 
 namespace tinygpu::observe {
 namespace {
 
 constexpr size_t kLinesShown = 16, kWaitsShown = 5;
-
-Where where_at(const Launch& launch, const Function& function, const Op& op) {
-  Origin at;
-  at.launch = const_cast<Launch*>(&launch);
-  at.function = &function;
-  at.op = &op;
-  return at.where();
-}
 
 nlohmann::ordered_json json_of(const MemoryCost& m) {
   nlohmann::ordered_json j = {
@@ -154,7 +147,7 @@ Profile::WarpCost* Profile::Part::warp(const CtaKey& cta, int warp) {
 }
 
 void Profile::on_wait(const Wait& w) {
-  idle_.on_wait(w);
+  idle_.on_wait(w, mbarriers_);
   Part& part = parts_.of(w.warp.cta());
   const BlockReason& reason = w.group.reason;
   const auto add = [&](std::vector<WaitCost>& waits) {
@@ -187,8 +180,11 @@ void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
   const std::string name = readable_name(launch.config.kernel->name);
   auto it = std::find_if(kernels_->begin(), kernels_->end(), [&](const KernelProfile& k) { return k.name == name; });
   if (it == kernels_->end()) {
-    kernels_->emplace_back().name = name;
-    it = kernels_->end() - 1;
+    const std::string label = kernel_label(launch.config.kernel->name);
+    const auto same = std::ranges::count_if(*kernels_, [&](const auto& k) { return k.label.starts_with(label); });
+    it = kernels_->emplace(kernels_->end());
+    it->name = name;
+    it->label = same ? fmt::format("{} ({})", label, same + 1) : label;
   }
   KernelProfile& k = *it;
   ++k.launches;
@@ -226,6 +222,9 @@ void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
     k.copied_out += part.copied_out;
   }
   k.sms = std::max(k.sms, sms);
+  k.chip_sms = uint32_t(launch.gpu.spec.sms);
+  k.l2_peak = launch.gpu.timing.memory.l2_bytes;
+  k.device_peak = launch.gpu.timing.memory.dram_bytes;
   if (!stats) return;
   k.cycles += stats->cycles;
   k.instructions += stats->instructions;
@@ -235,13 +234,13 @@ void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
   k.sustained += power.sustained(activity_of(*stats));
   if (stats->cycles > k.longest) k.band = error_band_of(*stats, launch.gpu.spec).mean;
   k.longest = std::max(k.longest, stats->cycles);
-  k.tensor_core.add(idle_.sum(launch.start_time, launch.start_time + stats->cycles));
+  k.tensor_core.add(idle_.sum(launch, stats->cycles));
 }
 
 std::string KernelProfile::render() const {
   std::string out = fmt::format(
-      "profile: {}\n  {} cycles, {} launch{}, {} CTAs on {} SMs ({} at a time on one), {} warp instructions\n", name,
-      cycles, launches, launches == 1 ? "" : "es", ctas, sms, resident, instructions);
+      "profile: {}\n{}  {} cycles, {} launch{}, {} CTAs on {} SMs ({} at a time on one), {} warp instructions\n", name,
+      verdict_of(*this).render("  "), cycles, launches, launches == 1 ? "" : "es", ctas, sms, resident, instructions);
   out += fmt::format(
       "  tensor core busy {:.1f} %, TMA busy {:.1f} % of the SMs that had a CTA; TMA moved {} bytes in, {} out\n",
       share(tensor_core_busy, sm_cycles), share(tma_busy, sm_cycles), copied_in, copied_out);
@@ -303,6 +302,7 @@ std::string KernelProfile::render() const {
 
 nlohmann::ordered_json KernelProfile::json() const {
   nlohmann::ordered_json k = {{"kernel", name},
+                              {"label", label},
                               {"launches", launches},
                               {"cycles", cycles},
                               {"instructions", instructions},
@@ -318,7 +318,8 @@ nlohmann::ordered_json KernelProfile::json() const {
                               {"seconds", {{"cold", cold.seconds}, {"sustained", sustained.seconds}}},
                               {"joules", {{"cold", cold.joules}, {"sustained", sustained.joules}}},
                               {"band", band},
-                              {"memory", json_of(memory)}};
+                              {"memory", json_of(memory)},
+                              {"verdict", verdict_of(*this).json()}};
   if (tensor_core.all) {
     k["tensor_core"]["busy"] = share(tensor_core.busy, tensor_core.all) / 100;
     for (const auto& [cause, cycles] : by_weight(tensor_core.idle))

@@ -23,6 +23,17 @@ struct MachineNumber {
   std::string unit, what, source, trust;
 };
 
+/// Cycles of a kernel in a run in which some work took no time.
+struct FreeRun {
+  std::string what;  // "bank conflicts"
+  uint64_t cycles = 0;
+};
+struct WhatIf {
+  std::string kernel;  // its readable name
+  uint64_t cycles = 0;
+  std::vector<FreeRun> free;
+};
+
 /// What the page says of the run as a whole.
 struct RunFacts {
   std::string command;
@@ -30,6 +41,10 @@ struct RunFacts {
   int sms = 0;
   double clock_ghz = 0;
   std::string order;  // of completion
+  std::string free;   // what takes no time in this run; empty: nothing
+  std::vector<WhatIf> what_if;
+  std::string against_path;  // of the report with which this run is compared; empty: none
+  std::shared_ptr<const nlohmann::ordered_json> against;
   /// What rooflines are drawn from: "peak.f16" … FLOP a cycle and SM, "mem.l2.bytes_per_cycle" and
   /// "mem.dram.bytes_per_cycle".
   std::vector<MachineNumber> peaks;
@@ -43,7 +58,10 @@ class Report {
   std::vector<Observer*> observers();
   /// From any thread.
   void add(const Diagnosis& d);
-  /// The page. `read` gives the CUDA sources.
+  /// What the page shows, as read_saved_report() gives it back. `read` gives the CUDA sources.
+  nlohmann::ordered_json data(const std::vector<KernelProfile>& profiles, const RunFacts& run,
+                              diagnosis::ReadFile read) const;
+  /// The page. Throws ReportError if the other report's data are damaged.
   void write(std::ostream& out, const std::vector<KernelProfile>& profiles, const RunFacts& run,
              diagnosis::ReadFile read) const;
 

@@ -25,6 +25,13 @@ class Spans {
         .map((c) => ({ cta: c.slice(2, 5), begin: c[5], end: c[6] }));
       this.rows.push(row);
     }
+    // Rows of one unit, which works on several things at a time, are bracketed: the first, the middle ones, the last.
+    this.rows.forEach((row, i) => {
+      const below = this.rows[i + 1], goes_on = Boolean(below && below.row > row.row && below.sm === row.sm);
+      row.bracket = row.row ? (goes_on ? "middle" : "bottom") : goes_on ? "top" : null;
+    });
+    this.slots = new Map();  // of each SM: how many CTAs it had at a time
+    for (const row of this.rows) this.slots.set(row.sm, Math.max(this.slots.get(row.sm) || 1, row.slot % 32 + 1));
     this.causes = new Map();  // of a span: those that it waited for; and the other way round
     this.effects = new Map();
     const { from, to } = data.arrows;
@@ -61,6 +68,13 @@ class Spans {
       if (away <= distance) { best = i; distance = away; }
     }
     return best;
+  }
+
+  // A row's name where there is little room: a further row of a unit is its number alone.
+  short_name(row) {
+    if (row.row) return String(row.row + 1);
+    const name = row.name.replace(/^CTA slot (\d+) /, this.slots.get(row.sm) > 1 ? "slot $1 " : "");
+    return name.replace(/mbarrier (?!0x)/, "");
   }
 
   number(row, i) { return row.first + i; }

@@ -3,10 +3,23 @@
 
 const kRow = 20, kAxis = 24, kLabelPixels = 6.3;
 
+// A timeline beside another one covers the same cycles, and both show the same part of them.
+function show_together(views) {
+  const length = Math.max(...views.map((v) => v.length)), to = Math.max(...views.map((v) => v.to));
+  for (const v of views) {
+    v.length = length;
+    v.to = to;
+    v.on_range = (from, until) => views.forEach((other) => { if (other !== v) other.follow(from, until); });
+  }
+}
+
 class TimelineView {
-  constructor(spans, name, clock_ghz) {
+  // ends: [{cycle, text}], moments that are marked.
+  constructor(spans, name, clock_ghz, ends = []) {
     this.spans = spans;
     this.clock = clock_ghz;
+    this.length = spans.cycles;
+    this.ends = ends;
     this.from = 0;
     this.to = spans.worth_showing();
     this.chosen = null;   // number of a span
@@ -42,7 +55,7 @@ class TimelineView {
       h("div", { class: "tools" },
         tool("−", "Zoom out", () => this.zoom(2)), tool("+", "Zoom in", () => this.zoom(0.5)),
         tool("←", "Pan left", () => this.pan(-0.25)), tool("→", "Pan right", () => this.pan(0.25)),
-        tool("All", "Show the whole launch", () => this.show(0, this.spans.cycles)),
+        tool("All", "Show the whole launch", () => this.show(0, this.length)),
         h("label", {}, h("input", { type: "checkbox", onchange: (e) => { this.all_arrows = e.target.checked; this.draw(); } }),
           " all arrows"), this.range, this.arrows_note),
       h("div", { class: "timeline" }, this.labels, this.plot, this.detail),
@@ -65,9 +78,14 @@ class TimelineView {
   // ---- What is in view
 
   show(from, to) {
-    const least = 16, width = Math.min(Math.max(to - from, least), this.spans.cycles);
-    this.from = Math.min(Math.max(0, from), this.spans.cycles - width);
-    this.to = this.from + width;
+    const least = 16, width = Math.min(Math.max(to - from, least), this.length);
+    const begin = Math.min(Math.max(0, from), this.length - width);
+    this.follow(begin, begin + width);
+    if (this.on_range) this.on_range(this.from, this.to);
+  }
+  follow(from, to) {
+    this.from = from;
+    this.to = to;
     this.draw();
   }
   zoom(factor, around) {
@@ -117,14 +135,14 @@ class TimelineView {
       if (line.row) parts.push(this.row(line.row, y, width));
       else parts.push(s("rect", { class: "head", x: 0, y, width, height: kRow }));
     });
-    parts.push(this.arrows(lines));
+    parts.push(this.arrows(lines), this.marked_ends(width, height));
     this.frame_chosen = s("rect", { class: "chosen", visibility: "hidden" });
     this.frame_hovered = s("rect", { class: "hover", visibility: "hidden" });
     parts.push(this.frame_hovered, this.frame_chosen);
     this.svg.replaceChildren(...parts);
     this.draw_labels(lines);
     const us = (n) => (n / (this.clock * 1e3)).toFixed(2);
-    this.range.textContent = `cycles ${cycles(this.from)} to ${cycles(this.to)} of ${cycles(this.spans.cycles)} ` +
+    this.range.textContent = `cycles ${cycles(this.from)} to ${cycles(this.to)} of ${cycles(this.length)} ` +
       `(${us(this.from)} to ${us(this.to)} µs)`;
     this.mark();
   }
@@ -137,6 +155,18 @@ class TimelineView {
       const x = this.x(t).toFixed(1);
       g.append(s("line", { class: "grid", x1: x, x2: x, y1: 16, y2: height }));
       if (x < width - 30) g.append(s("text", { class: "tick", x: Number(x) + 3, y: 13 }, cycles(t)));
+    }
+    return g;
+  }
+
+  marked_ends(width, height) {
+    const g = s("g", {});
+    for (const { cycle, text } of this.ends) {
+      const x = this.x(cycle);
+      if (x < 0 || x > width) continue;
+      const left = x > width - kLabelPixels * text.length - 8;
+      g.append(s("line", { class: "end", x1: x, x2: x, y1: 16, y2: height }),
+        s("text", { class: "end-text", x: left ? x - 4 : x + 4, y: height - 5, "text-anchor": left ? "end" : "start" }, text));
     }
     return g;
   }
@@ -179,7 +209,7 @@ class TimelineView {
   }
   label(row, i, fits) {
     const word = this.spans.word(row, i).replace(/^cp\.async\.bulk\.?(tensor)? /, "");
-    return word.length > fits ? word.replace(/^phase /, "") : word;
+    return word.length > fits ? word.replace(/^(phase|mbarrier) (?!0x)/, "") : word;
   }
 
   arrows(lines) {
@@ -220,7 +250,9 @@ class TimelineView {
       this.labels_key = key;
       const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.sm : undefined;
       this.labels.replaceChildren(...lines.map((line) => {
-        if (line.row) return h("div", { title: line.row.name }, line.row.name.replace(/^CTA slot 0 /, ""));
+        if (line.row)
+          return h("div", { title: line.row.name, class: line.row.bracket ? `bracket ${line.row.bracket}` : undefined },
+            this.spans.short_name(line.row));
         const open = this.open.get(line.sm);
         return h("button", { type: "button", "data-sm": line.sm, "aria-expanded": String(open),
           onclick: () => { this.open.set(line.sm, !open); this.draw(); } }, `${open ? "▾" : "▸"} SM ${line.sm}`);
@@ -314,7 +346,7 @@ class TimelineView {
       ArrowRight: () => (event.shiftKey ? this.pan(0.25) : this.step(1, 0)),
       ArrowUp: () => this.step(0, -1), ArrowDown: () => this.step(0, 1),
       "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), "−": () => this.zoom(2),
-      Home: () => this.show(0, this.spans.cycles), 0: () => this.show(0, this.spans.cycles),
+      Home: () => this.show(0, this.length), 0: () => this.show(0, this.length),
       Enter: () => this.zoom_to_chosen(), Escape: () => this.choose(null),
       c: () => { const [cause] = this.spans.causes.get(this.chosen) || []; if (cause !== undefined) this.choose(cause, true); },
     };
