@@ -24,6 +24,10 @@ void LaunchObservers::add(const Diagnosis& d) {
   if (observation_) observation_->add(d);
 }
 
+void LaunchObservers::add_program_timeline(std::string_view text) {
+  if (observation_) observation_->add_program_timeline(text);
+}
+
 void LaunchObservers::finish() {
   if (observation_) observation_->finish();
 }

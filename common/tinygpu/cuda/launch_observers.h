@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,8 @@ class LaunchObservers {
   void look_for_races(std::optional<bool> races) { races_ = races; }
   /// A diagnosis of a kernel, for the report.
   void add(const Diagnosis& d);
+  /// A timeline of the program's own, for the report. Throws std::invalid_argument.
+  void add_program_timeline(std::string_view text);
   /// Files are written. At the end of the process.
   void finish();
   /// In the child of a fork(): what files still hold back is the parent's to write.

@@ -95,6 +95,10 @@ void Observation::add(const Diagnosis& d) {
   if (debugger_) debugger_->told(d);
 }
 
+void Observation::add_program_timeline(std::string_view text) {
+  if (report_) report_->add_program_timeline(text);
+}
+
 void Observation::finish() {
   trace_.reset();
   close(trace_file_, "GEN5_TRACE", options_.observation.trace);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <string_view>
 #include <vector>
 
 #include "common/tinygpu/api/machine.h"
@@ -29,6 +30,7 @@ class Observation {
   std::vector<Observer*> observers() const;
   /// A diagnosis is shown. From any thread.
   void add(const Diagnosis& d);
+  void add_program_timeline(std::string_view text);
   /// Completes the trace, writes the profile and the report. Once, at the end of the process.
   void finish();
 

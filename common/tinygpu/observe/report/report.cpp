@@ -6,6 +6,7 @@
 #include "common/tinygpu/machine/chip/gpu.h"
 #include "common/tinygpu/observe/report/compare.h"
 #include "common/tinygpu/observe/report/page.h"
+#include "common/tinygpu/observe/report/program_timeline.h"
 #include "common/tinygpu/observe/report/saved_report.h"
 #include "common/tinygpu/observe/report/swizzle.h"
 #include "common/tinygpu/observe/report/tables.h"
@@ -16,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kDiagnoses = 200, kBoxes = 12, kKernels = 64;
+constexpr size_t kDiagnoses = 200, kBoxes = 12, kKernels = 64, kProgramTimelines = 16;
 // About 30 bytes of the page each.
 constexpr uint64_t kSpansOfALaunch = 60'000, kSpans = 200'000;
 
@@ -101,6 +102,12 @@ void Report::add(const Diagnosis& d) {
     ++diagnoses_left_out_;
 }
 
+void Report::add_program_timeline(std::string_view text) {
+  Json timeline = program_timeline(text);
+  const std::lock_guard lock(mutex_);
+  if (program_timelines_.size() < kProgramTimelines) program_timelines_.push_back(std::move(timeline));
+}
+
 Json Report::data(const std::vector<KernelProfile>& profiles, const RunFacts& run, diagnosis::ReadFile read) const {
   diagnosis::SourceFiles files(std::move(read));
   const size_t shown = std::min(profiles.size(), kKernels);
@@ -115,7 +122,8 @@ Json Report::data(const std::vector<KernelProfile>& profiles, const RunFacts& ru
                {"peaks", Json::object()},
                {"kernels", Json::array()},
                {"kernels_left_out", profiles.size() - shown},
-               {"timelines", timelines_->all()}};
+               {"timelines", timelines_->all()},
+               {"program_timelines", program_timelines_}};
   for (const MachineNumber& n : run.peaks)
     data["peaks"][n.key] = {
         {"value", n.value}, {"unit", n.unit}, {"what", n.what}, {"source", n.source}, {"trust", n.trust}};

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/tinygpu/base/diagnosis.h"
@@ -58,6 +59,8 @@ class Report {
   std::vector<Observer*> observers();
   /// From any thread.
   void add(const Diagnosis& d);
+  /// A timeline of the program's own (program_timeline.h). Throws std::invalid_argument.
+  void add_program_timeline(std::string_view text);
   /// What the page shows, as read_saved_report() gives it back. `read` gives the CUDA sources.
   nlohmann::ordered_json data(const std::vector<KernelProfile>& profiles, const RunFacts& run,
                               diagnosis::ReadFile read) const;
@@ -72,6 +75,7 @@ class Report {
   std::mutex mutex_;
   std::vector<Diagnosis> diagnoses_;
   uint64_t diagnoses_left_out_ = 0;
+  std::vector<nlohmann::ordered_json> program_timelines_;
 };
 
 }  // namespace tinygpu::observe

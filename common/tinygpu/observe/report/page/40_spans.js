@@ -46,7 +46,7 @@ class Spans {
   // Where a first look ends: warps of a kernel that hangs wait for ever after the last unit has fallen silent.
   worth_showing() {
     let last = 0;
-    for (const row of this.rows) if (row.kind !== "warp" && row.kind !== "mbarrier") last = Math.max(last, row.reach[row.count - 1]);
+    for (const row of this.rows) if (row.kind !== "warp" && row.kind !== "mbarrier" && row.count) last = Math.max(last, row.reach[row.count - 1]);
     return last && this.cycles > 4 * last ? 1.25 * last : this.cycles;
   }
 
@@ -80,6 +80,8 @@ class Spans {
   number(row, i) { return row.first + i; }
   word(row, i) { return this.data.words[at(row.word, i)]; }
 
+  critical(row, i) { return Boolean(row.critical && at(row.critical, i)); }
+
   // What is known of a span: [name, value] each.
   facts(number) {
     const [row, i] = this.owner[number];
@@ -92,10 +94,12 @@ class Spans {
     if (at(row.queued, i) > 0) facts.push(["issued", `${cycles(at(row.queued, i))} cycles before the unit took it up`]);
     for (const cause of (this.causes.get(number) || []).slice(0, 3)) {
       const [r, j] = this.owner[cause];
-      facts.push(["ended by", `${this.word(r, j)} (${r.name}), which ended at ${cycles(r.end[j])}`]);
+      facts.push([this.data.flat ? "needs" : "ended by", `${this.word(r, j)} (${r.name}), which ended at ${cycles(r.end[j])}`]);
     }
     const effects = this.effects.get(number) || [];
-    if (effects.length) facts.push(["ends", plural(effects.length, "wait or commit", "waits or commits")]);
+    if (effects.length)
+      facts.push(this.data.flat ? ["needed by", plural(effects.length, "task")]
+        : ["ends", plural(effects.length, "wait or commit", "waits or commits")]);
     return facts;
   }
 }

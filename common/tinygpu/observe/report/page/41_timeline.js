@@ -1,7 +1,7 @@
 // The timeline: an SVG that zooms and pans. Only what is in view is drawn, and spans that are narrower than a pixel are
 // drawn as one, so that long launches stay quick.
 
-const kRow = 20, kAxis = 24, kLabelPixels = 6.3;
+const kRow = 20, kAxis = 24, kLabelPixels = 6.3, kLeastLetters = 7;
 
 // A timeline beside another one covers the same cycles, and both show the same part of them.
 function show_together(views) {
@@ -35,7 +35,7 @@ class TimelineView {
     const tool = (text, label, action) => h("button", { type: "button", "aria-label": label, title: label, onclick: action }, text);
     this.range = h("output", {});
     this.arrows_note = h("span", { class: "dim" });
-    const help = h("p", { class: "dim", id: TimelineView.unique("keys") },
+    const help = h("p", { class: "dim help", id: TimelineView.unique("keys") },
       "Drag or scroll sideways to pan, Ctrl and the wheel or two fingers to zoom. Keys: ← → go from span to span, ↑ ↓ from " +
       "row to row, + − zoom, Shift with ← → pans, Enter zooms to the span, C goes to what ended a wait, Home shows all.");
     this.labels = h("div", { class: "labels" });
@@ -51,7 +51,7 @@ class TimelineView {
     this.plot.addEventListener("wheel", (e) => this.wheel(e), { passive: false });
     this.detail = h("div", { class: "detail", role: "status", "aria-live": "polite" });
     this.pointers = new Map();
-    this.root = h("div", {},
+    this.root = h("div", { class: "timeline-view" },
       h("div", { class: "tools" },
         tool("−", "Zoom out", () => this.zoom(2)), tool("+", "Zoom in", () => this.zoom(0.5)),
         tool("←", "Pan left", () => this.pan(-0.25)), tool("→", "Pan right", () => this.pan(0.25)),
@@ -59,8 +59,8 @@ class TimelineView {
         h("label", {}, h("input", { type: "checkbox", onchange: (e) => { this.all_arrows = e.target.checked; this.draw(); } }),
           " all arrows"), this.range, this.arrows_note),
       h("div", { class: "timeline" }, this.labels, this.plot, this.detail),
-      h("ul", { class: "key" }, [["run", "a warp runs"], ["wait", "it waits"], ["tma", "TMA copy"],
-        ["tensor_core", "tensor core"], ["commit", "commit"], ["tmem", "Tensor Memory port"], ["phase", "mbarrier phase"]]
+      h("ul", { class: "key" }, (this.spans.data.flat ? [["task", "a task"], ["critical", "a task of the critical path"]] : [["run", "a warp runs"], ["wait", "it waits"], ["tma", "TMA copy"],
+        ["tensor_core", "tensor core"], ["commit", "commit"], ["tmem", "Tensor Memory port"], ["phase", "mbarrier phase"]])
         .map(([kind, text]) => h("li", {}, h("i", { class: kind + "-key" }), text))),
       help, this.left_out());
     this.mark();
@@ -111,7 +111,8 @@ class TimelineView {
     const out = [];
     let sm = null;
     for (const row of this.spans.rows) {
-      if (row.sm !== sm) out.push({ sm: (sm = row.sm) });
+      if (row.sm !== sm && !this.spans.data.flat) out.push({ sm: row.sm });
+      sm = row.sm;
       if (this.open.get(sm)) out.push({ row });
     }
     return out;
@@ -161,12 +162,12 @@ class TimelineView {
 
   marked_ends(width, height) {
     const g = s("g", {});
-    for (const { cycle, text } of this.ends) {
-      const x = this.x(cycle);
-      if (x < 0 || x > width) continue;
+    for (const [i, { cycle, text }] of this.ends.entries()) {
+      const x = Math.min(width - 1, this.x(cycle));
+      if (cycle < this.from || cycle > this.to) continue;
       const left = x > width - kLabelPixels * text.length - 8;
       g.append(s("line", { class: "end", x1: x, x2: x, y1: 16, y2: height }),
-        s("text", { class: "end-text", x: left ? x - 4 : x + 4, y: height - 5, "text-anchor": left ? "end" : "start" }, text));
+        s("text", { class: "end-text", x: left ? x - 4 : x + 4, y: height - 5 - 14 * i, "text-anchor": left ? "end" : "start" }, text));
     }
     return g;
   }
@@ -195,7 +196,9 @@ class TimelineView {
       const left = Math.max(0, a), room = Math.min(width, b) - left - 8;
       if (room > 30) {
         const fits = Math.floor(room / kLabelPixels), word = this.label(row, i, fits);
-        texts.push(s("text", { x: (left + 4).toFixed(1), y: y + 14 }, word.length > fits ? word.slice(0, Math.max(1, fits - 1)) + "…" : word));
+        // Two or three letters of a word tell nothing.
+        if (word.length <= fits || fits >= kLeastLetters)
+          texts.push(s("text", { x: (left + 4).toFixed(1), y: y + 14 }, word.length > fits ? word.slice(0, fits - 1) + "…" : word));
       }
     }
     flush();
@@ -203,6 +206,7 @@ class TimelineView {
   }
 
   kind(row, i) {
+    if (row.kind === "task") return this.spans.critical(row, i) ? "critical" : "task";
     if (row.kind === "warp") return "wait";
     if (row.kind === "mbarrier") return i % 2 ? "phase-odd" : "phase";
     return row.kind;
@@ -235,7 +239,9 @@ class TimelineView {
       g.append(s("path", { class: strong ? "arrow strong" : "arrow", d: `M${x1.toFixed(1)} ${y1}C${(x1 + bend).toFixed(1)} ${y1} ${(x2 - bend).toFixed(1)} ${y2} ${x2.toFixed(1)} ${y2}` }));
       g.append(s("path", { class: "tip", d: `M${x2.toFixed(1)} ${y2}l-6 -3v6z` }));
     };
+    const critical = seen.filter(([f, t]) => this.spans.critical(...this.spans.owner[f]) && this.spans.critical(...this.spans.owner[t]));
     shown.forEach((pair) => draw(pair, false));
+    critical.forEach((pair) => draw(pair, true));
     if (this.chosen !== null) {
       for (const f of this.spans.causes.get(this.chosen) || []) draw([f, this.chosen], true);
       for (const t of this.spans.effects.get(this.chosen) || []) draw([this.chosen, t], true);
@@ -289,7 +295,7 @@ class TimelineView {
     const [row, i] = this.spans.owner[number];
     const length = row.end[i] - row.begin[i];
     this.detail.replaceChildren(
-      h("p", {}, h("strong", {}, this.spans.word(row, i)), ` · SM ${row.sm}, ${row.name} · cycle ${cycles(row.begin[i])} to ` +
+      h("p", {}, h("strong", {}, this.spans.word(row, i)), ` · ${this.spans.data.flat ? "" : `SM ${row.sm}, `}${row.name} · cycle ${cycles(row.begin[i])} to ` +
         `${cycles(row.end[i])}: ${plural(length, "cycle")}`),
       ...this.spans.facts(number).map(([name, value]) => h("p", {}, h("span", { class: "dim" }, name + " "),
         name === "instruction" ? h("code", {}, value) : value)));

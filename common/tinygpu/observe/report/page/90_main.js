@@ -58,7 +58,7 @@ function timeline_part(kernel, index) {
   const out = [h("h3", {}, "Timeline")];
   const shown = launches_shown(kernel), other = partner(index);
   if (!shown.length) return [...out, h("p", {}, "Not recorded: --trace-kernels says how many launches are.")];
-  const place = h("div", {});
+  const place = h("div", { class: other ? "aligned" : undefined });
   let now = shown[0], before = other && launches_shown(other)[0];
   const draw = () => {
     const spans = new Spans(report.timelines[now[0].timeline]);
@@ -108,8 +108,26 @@ function follow_hash() {
   });
 }
 
+// Timelines that the program has written down itself.
+function program_timelines() {
+  const all = report.program_timelines || [];
+  if (!all.length) return [];
+  return [h("h2", { id: "tasks" }, "The program's own timelines"),
+    h("p", { class: "dim" }, "The program wrote down what its tasks did, and which waited for which."),
+    ...all.map((data, i) => {
+      const section = h("details", { class: "kernel" }, h("summary", {}, h("h3", {}, data.title)));
+      section.addEventListener("toggle", () => {
+        if (section.open && section.children.length === 1)
+          section.append(new TimelineView(new Spans(data), data.title, report.run.clock_ghz).root);
+      });
+      section.open = i === all.length - 1;
+      return section;
+    })];
+}
+
 set_up_theme();
 const details = document.getElementById("details");
+details.append(...program_timelines());
 report.kernels.forEach((kernel, index) => {
   const section = h("details", { class: "kernel", id: "section-" + index },
     h("summary", {}, h("h2", { id: "kernel-" + index, tabindex: -1, title: kernel.profile.kernel }, kernel.profile.label)));
