@@ -3,7 +3,7 @@
 #include <string>
 
 #include "chapters/16_megakernel/times.h"
-#include "common/harness/own_timeline.h"
+#include "common/harness/in_report.h"
 
 namespace megakernel {
 

@@ -3,9 +3,10 @@
 #include <cxxabi.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <regex>
 #include <string_view>
 
 namespace tinygpu {
@@ -38,6 +39,28 @@ std::string demangled(const std::string& name) {
   if (status == 0 && text) return text.get();
   const std::string leading = leading_name(name);
   return leading.empty() ? name : leading;
+}
+
+/// Template arguments without namespaces and without the types of numbers.
+std::string short_arguments(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    size_t word = i;
+    while (word < text.size() && (std::isalnum(uint8_t(text[word])) || text[word] == '_')) ++word;
+    if (text.substr(word).starts_with("::")) {
+      i = word + 2;
+    } else if (text.substr(i).starts_with("(bool)")) {
+      out += text.substr(i).starts_with("(bool)1") ? "true" : "false";
+      i += 7;
+    } else if (text[i] == '(' && text.find(')', i) != text.npos) {
+      i = text.find(')', i) + 1;
+    } else {
+      word = std::max(word, i + 1);
+      out += text.substr(i, word - i);
+      i = word;
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -78,8 +101,9 @@ std::string short_name(const std::string& name) {
 std::string kernel_label(const std::string& name) {
   constexpr size_t kLongestArguments = 32;
   std::string text = demangled(name);
-  for (const std::string_view drop : {"(anonymous namespace)::", "void "})
-    for (size_t at; (at = text.find(drop)) != text.npos;) text.erase(at, drop.size());
+  constexpr std::string_view kAnonymous = "(anonymous namespace)::", kVoid = "void ";
+  for (size_t at; (at = text.find(kAnonymous)) != text.npos;) text.erase(at, kAnonymous.size());
+  if (text.starts_with(kVoid)) text.erase(0, kVoid.size());
   const size_t end = text.find_first_of("<( ");
   std::string label = text.substr(0, end);
   label.erase(0, label.rfind(':') + 1);
@@ -88,10 +112,7 @@ std::string kernel_label(const std::string& name) {
   for (int depth = 0; close < text.size(); ++close)
     if ((depth += (text[close] == '<') - (text[close] == '>')) == 0) break;
   if (close == text.size()) return label + "<…>";
-  std::string arguments = text.substr(end + 1, close - end - 1);
-  const std::pair<const char*, const char*> shorter[] = {
-      {R"((\w+::)+)", ""}, {R"(\(bool\)1)", "true"}, {R"(\(bool\)0)", "false"}, {R"(\([a-z_ ]+\)(?=-?\d))", ""}};
-  for (const auto& [what, by] : shorter) arguments = std::regex_replace(arguments, std::regex(what), by);
+  const std::string arguments = short_arguments(std::string_view(text).substr(end + 1, close - end - 1));
   return label + (arguments.size() > kLongestArguments ? "<…>" : "<" + arguments + ">");
 }
 

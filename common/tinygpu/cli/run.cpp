@@ -17,7 +17,7 @@
 namespace tinygpu::cli {
 namespace {
 
-struct Run {
+struct RunOptions {
   Settings settings;
   std::vector<std::string> diff;
   bool what_if = false;
@@ -40,7 +40,7 @@ bool wants_the_run(const Settings& settings) {
   });
 }
 
-[[noreturn]] void run(Run& run, const std::vector<std::string>& command) {
+[[noreturn]] void run_program(RunOptions& run, const std::vector<std::string>& command) {
   if (const auto against = run.settings.find("GEN5_AGAINST"); against != run.settings.end())
     observe::read_saved_report(against->second);  // what is wrong with it is said before the program runs
   if (run.what_if) {
@@ -55,7 +55,7 @@ bool wants_the_run(const Settings& settings) {
 }  // namespace
 
 void add_run(CLI::App& app) {
-  auto r = std::make_shared<Run>();
+  auto r = std::make_shared<RunOptions>();
   CLI::App* sub =
       app.add_subcommand("run",
                          "gen5 run [OPTIONS] PROGRAM ARGS…: run a CUDA 13 program (with PTX in it) on tinygpu; "
@@ -90,7 +90,7 @@ void add_run(CLI::App& app) {
         return compare_reports(r->diff[0], r->diff[1]);
       }
       if (command.empty()) throw CLI::RequiredError("PROGRAM");
-      run(*r, command);
+      run_program(*r, command);
     } catch (const observe::ReportError& e) {
       fmt::print(stderr, "gen5: {}\n", e.what());
       throw CLI::RuntimeError(1);

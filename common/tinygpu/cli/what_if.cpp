@@ -20,13 +20,13 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kKernels = 64;
 
 /// A run in which work took no time; none: the program as it is.
-struct Variant {
+struct FreeVariant {
   std::string words, value;  // "bank conflicts", "bank-conflicts"
 };
 
-std::vector<Variant> variants() {
-  std::vector<Variant> out(1);
-  Variant all{"all of them", ""};
+std::vector<FreeVariant> free_variants() {
+  std::vector<FreeVariant> out(1);
+  FreeVariant all{"all of them", ""};
   for (const FreeKind& k : free_kinds()) {
     out.push_back({std::string(k.words), std::string(k.name)});
     all.value += (all.value.empty() ? "" : ",") + std::string(k.name);
@@ -66,7 +66,7 @@ std::string what_if(const std::vector<std::string>& command, const Settings& set
        {"GEN5_REPORT", "GEN5_AGAINST", "GEN5_TRACE", "GEN5_PROFILE", "GEN5_PROFILE_JSON", "GEN5_SARIF"})
     of_all[file] = "";
   CountedRuns runs(command, of_all, jobs);
-  const std::vector<Variant> wanted = variants();
+  const std::vector<FreeVariant> wanted = free_variants();
   std::vector<CountedRun> done(wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i) done[i].settings = {{"GEN5_FREE", wanted[i].value}};
   runs.take(done);

@@ -95,6 +95,10 @@ void Observation::add(const Diagnosis& d) {
   if (debugger_) debugger_->told(d);
 }
 
+void Observation::name_launches(const std::string& name) {
+  if (profile_) profile_->name_launches(name);
+}
+
 void Observation::add_program_timeline(std::string_view text) {
   if (report_) report_->add_program_timeline(text);
 }

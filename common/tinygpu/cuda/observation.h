@@ -30,6 +30,7 @@ class Observation {
   std::vector<Observer*> observers() const;
   /// A diagnosis is shown. From any thread.
   void add(const Diagnosis& d);
+  void name_launches(const std::string& name);
   void add_program_timeline(std::string_view text);
   /// Completes the trace, writes the profile and the report. Once, at the end of the process.
   void finish();

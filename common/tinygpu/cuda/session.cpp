@@ -236,6 +236,15 @@ const char* tinygpu_session_timeline() {
   });
 }
 
+const char* tinygpu_session_name(const char* launches) try {
+  return settled([&](State& s) {
+    s.observers.name_launches(launches ? launches : "");
+    return static_cast<const char*>(nullptr);
+  });
+} catch (const std::exception& e) {
+  return give(session().why_not, std::string(e.what()));
+}
+
 const char* tinygpu_session_spans(const char* timeline) try {
   return settled([&](State& s) {
     s.observers.add_program_timeline(timeline ? timeline : "");

@@ -60,9 +60,11 @@ void RoleCost::add(const RoleCost& other) {
   for (const auto& [wait, cycles] : other.waits) waits[wait] += cycles;
 }
 
-Profile::Profile() : Profile(std::make_shared<std::vector<KernelProfile>>()) {}
-Profile::Profile(std::shared_ptr<std::vector<KernelProfile>> kernels)
-    : Observer(operations | synchronisation | waits | instructions | traffic), kernels_(std::move(kernels)) {}
+Profile::Profile() : Profile(std::make_shared<std::vector<KernelProfile>>(), std::make_shared<std::string>()) {}
+Profile::Profile(std::shared_ptr<std::vector<KernelProfile>> kernels, std::shared_ptr<std::string> launches_name)
+    : Observer(operations | synchronisation | waits | instructions | traffic),
+      kernels_(std::move(kernels)),
+      launches_name_(std::move(launches_name)) {}
 Profile::~Profile() = default;
 
 void Profile::on_launch(const Launch& launch) {
@@ -176,15 +178,23 @@ void Profile::on_traffic(const MemoryTraffic& t) {
       .memory.add({t.shared_bytes, t.l2_bytes, uint64_t(L2Cache::kLine) * t.missed, t.passes, t.ideal});
 }
 
+std::string Profile::new_label(const std::string& kernel) const {
+  std::string label = kernel_label(kernel);
+  if (!launches_name_->empty()) label = *launches_name_ + ": " + label.substr(0, label.find('<'));
+  const auto known = [&](const std::string& l) { return std::ranges::count(*kernels_, l, &KernelProfile::label) > 0; };
+  if (!known(label)) return label;
+  size_t n = 2;
+  while (known(fmt::format("{} ({})", label, n))) ++n;
+  return fmt::format("{} ({})", label, n);
+}
+
 void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
   const std::string name = readable_name(launch.config.kernel->name);
   auto it = std::find_if(kernels_->begin(), kernels_->end(), [&](const KernelProfile& k) { return k.name == name; });
   if (it == kernels_->end()) {
-    const std::string label = kernel_label(launch.config.kernel->name);
-    const auto same = std::ranges::count_if(*kernels_, [&](const auto& k) { return k.label.starts_with(label); });
     it = kernels_->emplace(kernels_->end());
     it->name = name;
-    it->label = same ? fmt::format("{} ({})", label, same + 1) : label;
+    it->label = new_label(launch.config.kernel->name);
   }
   KernelProfile& k = *it;
   ++k.launches;

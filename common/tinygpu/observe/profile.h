@@ -85,7 +85,12 @@ class Profile final : public Observer {
   /// In the order of their first launch.
   const std::vector<KernelProfile>& kernels() const { return *kernels_; }
 
-  std::unique_ptr<Observer> another() override { return std::unique_ptr<Observer>(new Profile(kernels_)); }
+  /// The kernels of the launches to come get labels that begin so: "step 6: persistent".
+  void name_launches(std::string name) { *launches_name_ = std::move(name); }
+
+  std::unique_ptr<Observer> another() override {
+    return std::unique_ptr<Observer>(new Profile(kernels_, launches_name_));
+  }
 
   void on_launch(const Launch&) override;
   void on_end(const Launch&, const LaunchStats*) override;
@@ -137,13 +142,15 @@ class Profile final : public Observer {
     /// Null: its CTA is gone.
     WarpCost* warp(const CtaKey& cta, int warp);
   };
-  explicit Profile(std::shared_ptr<std::vector<KernelProfile>> kernels);
+  Profile(std::shared_ptr<std::vector<KernelProfile>> kernels, std::shared_ptr<std::string> launches_name);
+  std::string new_label(const std::string& kernel) const;
   static void fold(Part& part, const CtaCost& cta, uint64_t end, const Launch& launch);
 
   MbarrierNames mbarriers_;
   PerPartition<Part> parts_;
   IdleCauses idle_;
   std::shared_ptr<std::vector<KernelProfile>> kernels_;  // of all that add to the same ones
+  std::shared_ptr<std::string> launches_name_;
 };
 
 }  // namespace tinygpu::observe

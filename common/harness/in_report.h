@@ -1,4 +1,5 @@
-// A timeline that a program writes down itself, from times of its own, for the page of tinygpu's --report.
+// What a program adds to the page of tinygpu's --report: names for its launches, and timelines from times of its own.
+// On other hardware, and without --report, nothing happens.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -24,8 +25,10 @@ struct OwnTimeline {
   std::vector<std::pair<size_t, size_t>> arrows;
 };
 
-/// The page shows it. Throws std::runtime_error if tinygpu cannot use it; elsewhere, and without --report, nothing
-/// happens.
+/// Launches from now on are called so: of "step 6" and the kernel persistent() the page makes "step 6: persistent".
+void name_launches(const std::string& name);
+
+/// Throws std::runtime_error if tinygpu cannot use it.
 void show_in_report(const OwnTimeline& timeline);
 
 }  // namespace gen5::harness
