@@ -211,8 +211,8 @@ TEST(Compare, KernelsHaveShortNames) {
   EXPECT_EQ(kernel_label("void ring<4, false>(unsigned int const*, unsigned long*)"), "ring<4, false>");
   EXPECT_EQ(kernel_label("void gemm::(anonymous namespace)::roles<(gemm::Element)1, float, (bool)1>(gemm::Arguments)"),
             "roles<1, float, true>");
-  EXPECT_EQ(kernel_label(
-                "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<int, cutlass::layout::RowMajor>>(P)"),
+  EXPECT_EQ(kernel_label("void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<int, "
+                         "cutlass::gemm::collective::CollectiveMma<int>, cutlass::layout::RowMajor>>(P)"),
             "device_kernel<…>");
   EXPECT_EQ(kernel_label("void gemm::persistent<gemm::F16<(gen5::la … rguments)"), "persistent<…>");
   EXPECT_EQ(kernel_label("_Z6copiesILi3EEvPvS0_"), "copies<3>");

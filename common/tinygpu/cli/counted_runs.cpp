@@ -13,7 +13,6 @@
 #include <cstring>
 #include <fstream>
 #include <numeric>
-#include <utility>
 
 namespace tinygpu::cli {
 
@@ -59,8 +58,8 @@ void CountedRuns::start(CountedRun& run) {
     signals_.restore();
     const int out = open(run.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (out < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0) _exit(126);
-    for (const Settings* settings : {&of_all_, &std::as_const(run.settings)})
-      for (const auto& [name, value] : *settings) set_environment(name, value);
+    for (const auto& [name, value] : of_all_) set_environment(name, value);
+    for (const auto& [name, value] : run.settings) set_environment(name, value);
     _exit(become(command_));
   }
   running_.push_back(&run);

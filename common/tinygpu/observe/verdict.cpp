@@ -83,7 +83,8 @@ const char* advice_for(IdleCause cause) {
       return "Set up once: a persistent CTA that takes tile after tile, barriers and Tensor Memory made while loads "
              "run.";
     case IdleCause::no_cta:
-      return "Give every SM work until the end: another tile size, a split along K, or a grid of whole waves.";
+      return "Give every SM work until the end: another tile size, a split along K, a grid of whole waves. A short "
+             "kernel spends this time on its launch: give it more work.";
   }
   return "";
 }
