@@ -50,7 +50,8 @@ std::vector<observe::WhatIf> what_if() {
     observe::WhatIf& w = out.emplace_back();
     w.kernel = kernel.value("kernel", "");
     w.cycles = kernel.value("cycles", uint64_t(0));
-    for (const auto& [what, cycles] : kernel.value("free", nlohmann::ordered_json::object()).items())
+    const auto free = kernel.value("free", nlohmann::ordered_json::object());
+    for (const auto& [what, cycles] : free.items())
       w.free.push_back({what, cycles.get<uint64_t>()});
   }
   return out;
