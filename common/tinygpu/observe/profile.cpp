@@ -248,9 +248,11 @@ void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
 }
 
 std::string KernelProfile::render() const {
-  std::string out = fmt::format(
-      "profile: {}\n{}  {} cycles, {} launch{}, {} CTAs on {} SMs ({} at a time on one), {} warp instructions\n", name,
-      verdict_of(*this).render("  "), cycles, launches, launches == 1 ? "" : "es", ctas, sms, resident, instructions);
+  std::string out = fmt::format("profile: {}\n", label);
+  if (label != name) out += fmt::format("  kernel      {}\n", name);
+  out += verdict_of(*this).render("  ");
+  out += fmt::format("  {} cycles, {} launch{}, {} CTAs on {} SMs ({} at a time on one), {} warp instructions\n",
+                     cycles, launches, launches == 1 ? "" : "es", ctas, sms, resident, instructions);
   out += fmt::format(
       "  tensor core busy {:.1f} %, TMA busy {:.1f} % of the SMs that had a CTA; TMA moved {} bytes in, {} out\n",
       share(tensor_core_busy, sm_cycles), share(tma_busy, sm_cycles), copied_in, copied_out);
