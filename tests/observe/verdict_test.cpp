@@ -102,6 +102,28 @@ TEST(Verdict, OfAKernelWithoutMmasIsWhatItsWarpsDid) {
   EXPECT_EQ(v.place, "a.cu:8");
 }
 
+TEST(Verdict, OfAKernelThatIsOverBeforeItsLaunchIsTheLaunch) {
+  KernelProfile k;
+  k.cycles = k.sm_cycles = 1000;
+  k.sms = k.chip_sms = k.resident = 1;
+  k.ctas = 1;
+  observe::RoleCost& role = k.roles["others"];
+  role.warps = 2;
+  role.lived = role.issued = 400;  // a CTA of 200 cycles
+  Verdict v = verdict_of(k);
+  EXPECT_EQ(v.limit, "no CTA");
+  EXPECT_THAT(v.why, HasSubstr("80.0 %"));
+  k.resident = 2;  // how the lives of CTAs lay in time is not known then
+  EXPECT_EQ(verdict_of(k).limit, "instructions");
+}
+
+TEST(Verdict, TensorCoresThatWorkLessThanHalfTheTimeAreNoLimit) {
+  const Verdict v = verdict_of(fed({{IdleCause::loads, 900}, {IdleCause::epilogue, 850}, {IdleCause::set_up, 800}}));
+  EXPECT_FALSE(v.clear);
+  EXPECT_EQ(v.limit, "loads, epilogue") << "they work 36 % of the time";
+  EXPECT_EQ(verdict_of(fed({{IdleCause::loads, 900}, {IdleCause::epilogue, 850}})).limit, "tensor cores") << "56 %";
+}
+
 TEST(Verdict, TellsOfAnEmptyChipAndOfAFault) {
   KernelProfile k = fed({{IdleCause::loads, 2000}});
   k.chip_sms = 148;

@@ -16,6 +16,8 @@ namespace {
 constexpr double kSaturated = 0.75;
 /// A cause of waiting stands out if it has at least this share of the time, and so many times that of the next one.
 constexpr double kLeast = 0.25, kApart = 1.25;
+/// Tensor cores that worked less than this share of the time are no limit: something kept them waiting.
+constexpr double kBusy = 0.5;
 /// A chip is half empty where fewer of its SMs had a CTA.
 constexpr double kFilled = 0.5;
 /// So many of the passes are conflicts where they are named as the cause of a busy shared memory.
@@ -125,19 +127,27 @@ const char* advice_for_wait(const std::string& what) {
 }
 
 /// What warps did with their time, where no tensor core was fed.
-std::vector<Candidate> warps(const KernelProfile& k) {
-  uint64_t lived = 0;
+std::vector<Candidate> warps_did(const KernelProfile& k) {
+  uint64_t warps = 0, lived = 0;
   IssueCost cost;
   std::map<std::string, uint64_t> waits;
   for (const auto& [name, role] : k.roles) {
+    warps += role.warps;
     lived += role.lived;
     cost.add(role);
     for (const auto& [wait, cycles] : role.waits) waits[wait.what] += cycles;
   }
-  std::vector<Candidate> out;
+  // Where CTAs followed each other on an SM, they had it for the sum of their lives.
+  const double there =
+      k.resident == 1 && warps
+          ? std::min(1.0, fraction(double(lived) * double(k.ctas), double(warps) * double(k.sm_cycles)))
+          : 1;
+  std::vector<Candidate> out = {{name_of(IdleCause::no_cta),
+                                 fmt::format("SMs had no CTA in {} of the time.", percent(1 - there)),
+                                 advice_for(IdleCause::no_cta), 1 - there}};
   const auto add = [&](const std::string& limit, uint64_t cycles, const std::string& did, const std::string& advice) {
     const double part = fraction(double(cycles), double(lived));
-    out.push_back({limit, fmt::format("Warps {} in {} of their time.", did, percent(part)), advice, part});
+    out.push_back({limit, fmt::format("Warps {} in {} of their time.", did, percent(part)), advice, part * there});
   };
   add("late operands", cost.operands, "waited for operands, such as the results of loads,",
       "Have more loads on their way: unroll, load earlier, run more warps on an SM, or let cp.async or TMA load.");
@@ -204,7 +214,7 @@ void put_place(const KernelProfile& k, Verdict& v, const Candidate& c) {
     put_cycles(k, v, "waited for operands", [](const LineCost& l) { return l.operands; });
   } else if (c.limit == "the issue port" || c.limit == "instruction issue" || c.limit == "instructions") {
     put_cycles(k, v, "issued", [](const LineCost& l) { return l.issued; });
-  } else if (c.limit != "tensor cores" && c.limit != "TMA") {
+  } else if (c.limit != "tensor cores" && c.limit != "TMA" && c.limit != name_of(IdleCause::no_cta)) {
     put_cycles(k, v, "waited", [&](const LineCost& l) {
       const auto wait = l.waits.find(c.limit);
       return wait == l.waits.end() ? 0 : wait->second;
@@ -225,8 +235,9 @@ Verdict verdict_of(const KernelProfile& k) {
   std::vector<Candidate> saturated = units(k);
   const auto by_share = [](const Candidate& a, const Candidate& b) { return a.share > b.share; };
   std::ranges::stable_sort(saturated, by_share);
-  std::vector<Candidate> causes = k.tensor_core.all ? idle(k) : warps(k);
-  if (k.tensor_core.all) causes.push_back(*std::ranges::find(saturated, "tensor cores", &Candidate::limit));
+  std::vector<Candidate> causes = k.tensor_core.all ? idle(k) : warps_did(k);
+  const auto busy = std::ranges::find(saturated, "tensor cores", &Candidate::limit);
+  if (busy != saturated.end() && busy->share >= kBusy) causes.push_back(*busy);
   std::ranges::stable_sort(causes, by_share);
 
   const bool unit = saturated[0].share >= kSaturated;

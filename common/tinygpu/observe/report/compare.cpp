@@ -102,7 +102,7 @@ std::vector<Change> units_of(const Json& a, const Json& b) {
     for (const auto& [cause, share] : before) causes.insert(cause);
     for (const auto& [cause, share] : after) causes.insert(cause);
     for (const std::string& cause : causes)
-      out.push_back(points("Tensor cores idle for " + cause, before[cause], after[cause]));
+      out.push_back(points("Tensor cores idle: " + cause, before[cause], after[cause]));
   }
   out.push_back(points("TMA busy", number_in(a, "tma_busy"), number_in(b, "tma_busy")));
   const std::pair<const char*, const char*> memory[] = {

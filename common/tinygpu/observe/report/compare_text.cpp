@@ -1,6 +1,8 @@
 // Two runs side by side, for a terminal.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/tinygpu/observe/report/compare.h"
 #include "common/tinygpu/observe/report/html.h"
 
@@ -25,10 +27,12 @@ std::string right(const std::string& text, size_t width) {
 
 std::string rows(const char* title, const std::vector<Change>& changes) {
   if (changes.empty()) return {};
-  std::string out = fmt::format("\n  {} {} {} {}\n", left(title, kNameWidth), right("before", 16), right("now", 16),
-                                right("change", 14));
+  size_t width = kNameWidth;
+  for (const Change& c : changes) width = std::max(width, letters(c.name));
+  std::string out =
+      fmt::format("\n  {} {} {} {}\n", left(title, width), right("before", 16), right("now", 16), right("change", 14));
   for (const Change& c : changes)
-    out += fmt::format("{} {} {} {} {}\n", c.mark == Change::Mark::same ? " " : "*", left(c.name, kNameWidth),
+    out += fmt::format("{} {} {} {} {}\n", c.mark == Change::Mark::same ? " " : "*", left(c.name, width),
                        right(c.before, 16), right(c.after, 16), right(c.difference, 14));
   return out;
 }
