@@ -71,11 +71,12 @@ function timeline_part(kernel, index) {
     const views = [new TimelineView(spans_before, `${other.label}, before`, report.against.run.clock_ghz, ends),
       new TimelineView(spans, `${kernel.profile.label}, now`, report.run.clock_ghz, ends)];
     show_together(views);
-    const by = spans.cycles - spans_before.cycles;
+    // Of a launch that a fault has ended only the timeline's length is known.
+    const long = now[0].cycles ?? spans.cycles, long_before = before[0].cycles ?? spans_before.cycles, by = long - long_before;
     place.replaceChildren(
-      h("h4", {}, `Before: ${other.label}, ${cycles(spans_before.cycles)} cycles`), views[0].root,
-      h("h4", {}, `Now: ${kernel.profile.label}, ${cycles(spans.cycles)} cycles`,
-        by ? ` (${by < 0 ? "−" : "+"}${cycles(Math.abs(by))}, ${by < 0 ? "−" : "+"}${percent(Math.abs(by), spans_before.cycles)})` : ""),
+      h("h4", {}, `Before: ${other.label}, ${cycles(long_before)} cycles`), views[0].root,
+      h("h4", {}, `Now: ${kernel.profile.label}, ${cycles(long)} cycles`,
+        by ? ` (${by < 0 ? "−" : "+"}${cycles(Math.abs(by))}, ${by < 0 ? "−" : "+"}${percent(Math.abs(by), long_before)})` : ""),
       views[1].root);
   };
   out.push(launch_choice(shown, before ? "Launch now" : "Launch", (l) => { now = l; draw(); }));
