@@ -170,8 +170,7 @@ void layer_part(Report& report) {
       pictures.push_back(
           picture_of(fmt::format("Step {}, {}:", step.number, step.name), plan, run.ran, path, device, 8));
     if (only_picture) return;
-    show_in_report(
-        task_timeline(fmt::format("Step {}, {}: tasks", step.number, step.name), plan, run.ran, path, device));
+    show_in_report(task_timeline(fmt::format("Tasks of step {}, by SM", step.number), plan, run.ran, path, device));
     report.say(fmt::format("Step {}, {}: {}.", step.number, step.name, step.idea));
     if (run.results) {
       if (!first) {

@@ -48,6 +48,14 @@ TEST(Verdict, NamesTheCauseThatStandsOutAndItsLine) {
   EXPECT_THAT(v.render("  "), StartsWith("  limited by  loads. "));
 }
 
+TEST(Verdict, OfInstructionsNamesTheCostliestLine) {
+  KernelProfile k = fed({{IdleCause::instructions, 3000}});
+  k.lines["a.cu:5"].operands = 300;
+  k.lines["a.cu:6"].issued = 200;
+  k.lines["a.cu:7"].waits["barrier 0"] = 1000;
+  EXPECT_EQ(verdict_of(k).place, "a.cu:5") << "waits are another cause";
+}
+
 TEST(Verdict, IsUnclearWhereTwoCausesAreAlike) {
   const Verdict v = verdict_of(fed({{IdleCause::loads, 1500}, {IdleCause::epilogue, 1400}}));
   EXPECT_FALSE(v.clear);

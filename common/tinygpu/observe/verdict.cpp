@@ -78,7 +78,8 @@ const char* advice_for(IdleCause cause) {
     case IdleCause::mmas:
       return "Issue the next MMAs before the last ones are complete: commit to an mbarrier and wait for it later.";
     case IdleCause::instructions:
-      return "Execute fewer instructions between MMAs: one elected thread, descriptors made before the loop.";
+      return "Execute fewer instructions between MMAs: let TMA copy, one elected thread issue, and make descriptors "
+             "before the loop.";
     case IdleCause::epilogue:
       return "Let MMAs of the next tile run while the epilogue reads this one: a second accumulator, a persistent CTA.";
     case IdleCause::set_up:
@@ -202,7 +203,9 @@ void put_wait(const KernelProfile& k, Verdict& v, IdleCause cause) {
 }
 
 void put_place(const KernelProfile& k, Verdict& v, const Candidate& c) {
-  if (c.cause) {
+  if (c.cause == IdleCause::instructions) {
+    put_cycles(k, v, "issued or waited for operands", [](const LineCost& l) { return l.issued + l.operands + l.port; });
+  } else if (c.cause) {
     put_wait(k, v, *c.cause);
   } else if (c.limit == "shared memory") {
     put_most(k, v, "takes the most passes of the banks", [](const LineCost& l) { return l.memory.passes; });

@@ -235,7 +235,8 @@ class TimelineView {
     const draw = ([f, t], strong) => {
       const [a, j] = this.spans.owner[f], [b, k] = this.spans.owner[t];
       if (!y.has(a) || !y.has(b)) return;
-      const x1 = this.x(a.end[j]), x2 = this.x(b.end[k]), y1 = y.get(a), y2 = y.get(b), bend = Math.max(12, Math.abs(x2 - x1) / 2);
+      // A wait ends where its cause does; a task begins behind what it needs.
+      const x1 = this.x(a.end[j]), x2 = this.x(this.spans.data.flat ? b.begin[k] : b.end[k]), y1 = y.get(a), y2 = y.get(b), bend = Math.max(12, Math.abs(x2 - x1) / 2);
       g.append(s("path", { class: strong ? "arrow strong" : "arrow", d: `M${x1.toFixed(1)} ${y1}C${(x1 + bend).toFixed(1)} ${y1} ${(x2 - bend).toFixed(1)} ${y2} ${x2.toFixed(1)} ${y2}` }));
       g.append(s("path", { class: "tip", d: `M${x2.toFixed(1)} ${y2}l-6 -3v6z` }));
     };
