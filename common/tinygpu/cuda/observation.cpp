@@ -51,8 +51,7 @@ std::vector<observe::WhatIf> what_if() {
     w.kernel = kernel.value("kernel", "");
     w.cycles = kernel.value("cycles", uint64_t(0));
     const auto free = kernel.value("free", nlohmann::ordered_json::object());
-    for (const auto& [what, cycles] : free.items())
-      w.free.push_back({what, cycles.get<uint64_t>()});
+    for (const auto& [what, cycles] : free.items()) w.free.push_back({what, cycles.get<uint64_t>()});
   }
   return out;
 }
