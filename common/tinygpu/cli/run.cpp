@@ -62,11 +62,10 @@ void add_run(CLI::App& app) {
                          "gen5 run [OPTIONS] PROGRAM ARGS…: run a CUDA 13 program (with PTX in it) on tinygpu; "
                          "gen5 run --diff A B: compare the runs of two reports");
   add_options(*sub, r->settings, Flags::of_run);
-  CLI::Option* what_if =
-      sub->add_flag("--what-if", r->what_if,
-                    "Print what each kernel would take if loads, MMAs, waits or bank conflicts were free: runs the "
-                    "program six times. "
-                    "Then run it once more if another option wants that; --report shows the answers, too");
+  CLI::Option* what_if = sub->add_flag(
+      "--what-if", r->what_if,
+      "Print what each kernel would take if loads, MMAs, waits or bank conflicts were free: runs the "
+      "program six times. Then run it once more if another option wants that; --report shows the answers");
   sub->add_option("--jobs", r->jobs, "With --what-if: runs at once (default: the host's cores)")
       ->check(CLI::Range(1, 1024))
       ->needs(what_if);

@@ -120,9 +120,9 @@ std::vector<Candidate> idle(const KernelProfile& k) {
 }
 
 const char* advice_for_wait(const std::string& what) {
-  if (what.starts_with("mbarrier"))
+  if (what.starts_with("mbarrier "))
     return "What ends this wait comes late: start it earlier, or have more of it under way.";
-  if (what.starts_with("barrier"))
+  if (what.starts_with("barrier "))
     return "Warps wait for the slowest one: share the work out evenly, or use fewer barriers.";
   return "";
 }
