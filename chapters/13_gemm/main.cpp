@@ -24,6 +24,7 @@
 #include "common/harness/chapter.h"
 #include "common/harness/cuda_check.h"
 #include "common/harness/device.h"
+#include "common/harness/in_report.h"
 #include "common/harness/inputs.h"
 #include "common/harness/limit.h"
 #include "common/harness/measure.h"
@@ -160,6 +161,7 @@ Run run_kernel(Launch launch, const Operands& operands, Output out) {
 
 /// Runs a step, watched or stamped if its timeline is wanted.
 Run run_step(const gemm::Step& step, const Operands& operands, bool stamps) {
+  name_launches(fmt::format("step {}", step.number));
   return run_kernel(
       [&](const gemm::Problem& p, Run& run) {
         const bool timeline = options.timeline != "off";

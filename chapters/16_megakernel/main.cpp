@@ -18,6 +18,7 @@
 #include "chapters/16_megakernel/mistakes.h"
 #include "chapters/16_megakernel/model.h"
 #include "chapters/16_megakernel/reference.h"
+#include "chapters/16_megakernel/task_timeline.h"
 #include "chapters/16_megakernel/times.h"
 #include "common/harness/chapter.h"
 #include "common/harness/measure.h"
@@ -169,6 +170,7 @@ void layer_part(Report& report) {
       pictures.push_back(
           picture_of(fmt::format("Step {}, {}:", step.number, step.name), plan, run.ran, path, device, 8));
     if (only_picture) return;
+    show_in_report(task_timeline(fmt::format("Tasks of step {}, by SM", step.number), plan, run.ran, path, device));
     report.say(fmt::format("Step {}, {}: {}.", step.number, step.name, step.idea));
     if (run.results) {
       if (!first) {

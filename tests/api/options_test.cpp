@@ -97,6 +97,7 @@ TEST(Options, BadValuesAreRefusedWithWhatToWrite) {
       {"write a whole number from 1 to 65535", {{"GEN5_TRACE_SMS", "0"}}},
       {"write a whole number from 1 to 1000000", {{"GEN5_TRACE_KERNELS", "8 "}, {"GEN5_PTXAS_SECONDS", "1e3"}}},
       {"write a whole number from 0 to 255", {{"GEN5_EXIT_CODE", "256"}}},
+      {"write one or more of loads, mmas, waits, bank-conflicts, with commas between", {{"GEN5_FREE", "loads mmas"}}},
       {"write power, sustained, highest, or 100 to 10000 MHz", {{"GEN5_CLOCK", "99"}}},
       {"write 1, 0, true or false",
        {{"GEN5_MEMORY_CHECK", "please"}, {"GEN5_TIMING_ONLY", "2"}, {"GEN5_COUNTERS", "-"}, {"GEN5_PROFILE", "no"}}},

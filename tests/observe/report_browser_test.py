@@ -1,5 +1,5 @@
-"""The report in a browser: report_browser_test.py REPORT.html STOPPED.html, of a good run and of one that a diagnosis
-stopped. Exits with 77 where there is no Chromium: install the package `chromium`, or name one by GEN5_CHROMIUM."""
+"""The report in a browser: report_browser_test.py REPORT.html STOPPED.html COMPARED.html TASKS.html, of a good run, of one
+that a diagnosis stopped, of one beside the first one, and of a program that shows its tasks. Exits with 77 where there is no Chromium: install the package `chromium`, or name one by GEN5_CHROMIUM."""
 
 import sys
 import unittest
@@ -8,6 +8,8 @@ import browser
 
 PAGE = sys.argv.pop(1)
 STOPPED = sys.argv.pop(1)
+COMPARED = sys.argv.pop(1)
+TASKS = sys.argv.pop(1)
 PATH = browser.find()
 
 PLOT = "document.querySelector('[role=application]')"
@@ -62,7 +64,7 @@ class Report(unittest.TestCase):
         self.assertEqual(len(self.b.requests), 1, "the page asks for itself alone")
 
     def test_nothing_is_undefined(self):
-        for page in (PAGE, STOPPED):
+        for page in (PAGE, STOPPED, COMPARED, TASKS):
             self.b.open(page)
             self.open_all()
             text = self.b.run("document.body.innerText")
@@ -81,6 +83,64 @@ class Report(unittest.TestCase):
         # Its warps wait for billions of cycles; the first look is at those in which something happens.
         begin, end = cycles(self.b.run(RANGE))
         self.assertLess(end - begin, 1e6)
+
+    def test_the_verdict_comes_first(self):
+        for page in (PAGE, COMPARED):
+            self.b.open(page)
+            self.assertEqual(self.b.run("document.querySelector('h2').textContent"), "Verdict")
+            text = self.b.run("document.querySelector('section').innerText")
+            self.assertRegex(text, r"(Limited by|Unclear)\s+\S")
+            self.assertRegex(text, r"Try\s+\S")
+        self.assertRegex(text, r"If loads were free\s+[\d,]+\s+[−+][\d.]+ %")
+
+    def test_names_are_short_and_whole_on_request(self):
+        heading = "document.getElementById('kernel-1')"
+        self.assertLess(self.b.run(heading + ".textContent.length"), 40)
+        self.assertEqual(self.b.run(heading + ".textContent"), "step 2: tma")
+        self.assertIn("gemm::", self.b.run(heading + ".title"))
+        self.open_all()
+        self.assertIn(self.b.run(heading + ".title"), self.b.run("document.getElementById('section-1').innerText"))
+
+    def test_rows_of_a_unit_are_bracketed(self):
+        self.b.run("location.hash = 'kernel-2'")
+        self.b.settle()
+        rows = self.b.run("[...document.querySelectorAll('#section-2 .labels > div')].map((e) => [e.className, e.textContent])")
+        first = next(i for i, (kind, text) in enumerate(rows) if text == "TMA")
+        self.assertEqual(rows[first][0], "bracket top")
+        last = next(i for i in range(first, len(rows)) if rows[i][0] == "bracket bottom")
+        self.assertEqual([text for _, text in rows[first + 1:last + 1]], [str(n) for n in range(2, last - first + 2)])
+        self.assertEqual(self.b.run("[...document.querySelectorAll('#section-2 .labels > div')].filter((e) => "
+                                    "e.scrollWidth > e.clientWidth || e.scrollHeight > 20).length"), 0, "no label is cut or broken")
+
+    def test_two_runs_are_aligned(self):
+        self.b.open(COMPARED)
+        text = self.b.run("document.getElementById('compared').parentElement.innerText")
+        self.assertIn("Times and limits", text)
+        self.assertRegex(text, r"Cycles\s+[\d,]+\s+[\d,]+\s+[−+][\d.]+ %")
+        plots = "[...document.querySelectorAll('#section-0 [role=application]')]"
+        self.assertEqual(self.b.run(plots + ".length"), 2)
+        self.assertEqual(self.b.run(plots + ".map((p) => p.getBoundingClientRect().left)[0]"),
+                         self.b.run(plots + ".map((p) => p.getBoundingClientRect().left)[1]"))
+        ranges = "[...document.querySelectorAll('#section-0 .tools output')].map((o) => o.textContent)"
+        self.assertEqual(len(set(self.b.run(ranges))), 1)
+        self.assertIn("before ends", self.b.run("document.getElementById('section-0').textContent"))
+        whole = self.b.run(ranges)
+        self.b.run("document.querySelectorAll('#section-0 button[aria-label=\"Zoom in\"]')[1].click()")
+        self.b.settle()
+        self.b.settle()
+        near = self.b.run(ranges)
+        self.assertEqual(len(set(near)), 1, "both show the same cycles")
+        self.assertNotEqual(near, whole)
+
+    def test_a_program_shows_its_tasks(self):
+        self.b.open(TASKS)
+        labels = self.b.run("[...document.querySelector('.timeline .labels').children].map((e) => e.textContent)")
+        self.assertEqual(labels[0], "SM 0")
+        self.assertGreater(self.b.run("document.querySelectorAll('svg path.critical').length"), 1)
+        self.assertGreater(self.b.run("document.querySelectorAll('svg path.arrow.strong').length"), 1)
+        self.focus_timeline()
+        self.b.press("ArrowRight")
+        self.assertRegex(self.b.run(DETAIL), r"^[a-z_0-9.]+ \d+ · SM \d+ · cycle")
 
     def test_the_source_is_quoted(self):
         self.assertIn("__global__", self.b.run("document.querySelector('.source').textContent"))
@@ -161,7 +221,7 @@ class Report(unittest.TestCase):
         self.assertEqual(self.b.run(colour), dark)
 
     def test_fits_a_phone(self):
-        for page in (PAGE, STOPPED):
+        for page in (PAGE, STOPPED, COMPARED, TASKS):
             self.b.open(page, width=390, height=844)
             self.open_all()
             self.assertLessEqual(self.b.run("document.documentElement.scrollWidth"), 390)

@@ -52,7 +52,8 @@ const std::map<std::string, Layers> kAllowed = {
     {"common/tinygpu/cli",
      {"common/tinygpu/cuda", "common/tinygpu/debug", "common/tinygpu/search", "common/tinygpu/api",
       "common/tinygpu/image", "common/tinygpu/isa", "common/tinygpu/engines", "common/tinygpu/program",
-      "common/tinygpu/ptx", "common/tinygpu/base", "common/tinygpu/timing", "common/tinygpu/diagnosis"}},
+      "common/tinygpu/ptx", "common/tinygpu/base", "common/tinygpu/timing", "common/tinygpu/diagnosis",
+      "common/tinygpu/observe"}},
     // What kernels encode and what the machine decodes share nothing, and no chapter knows where it runs.
     {"common/layout", {}},
     {"common/ptx", {}},

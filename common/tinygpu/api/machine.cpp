@@ -48,6 +48,7 @@ WarpView view(const Warp& warp) {
 MachineSpec spec_of(const Options& options) {
   MachineSpec spec = load_profile(options.machine);
   if (options.clock == Options::Clock::pinned) spec.clock_ghz = options.clock_mhz / 1e3;
+  make_free(spec, options.free);
   return spec;
 }
 

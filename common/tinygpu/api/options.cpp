@@ -209,6 +209,13 @@ constexpr Option kTable[] = {
      .of_debug = true,
      .help = "Only the clock: matrices are not multiplied and bulk copies move no bytes, so results are worthless",
      .set = [](Options& o, std::string_view t) { return flag(o.timing_only, t); }},
+    {.variable = "GEN5_FREE",
+     .flag = "--free",
+     .values = "loads|mmas|waits|bank-conflicts, commas between",
+     .help =
+         "This work takes no time, to see how much of a kernel's time depends on it (notes/your_kernels.md has what "
+         "each means). Only the clock changes, no result",
+     .set = [](Options& o, std::string_view t) { return read_free_work(o.free, t); }},
     {.variable = "GEN5_COUNTERS",
      .flag = "--counters",
      .help = "Print launches, cycles, instructions, matrix instructions and TMA bytes per kernel at the end",
@@ -240,8 +247,14 @@ constexpr Option kTable[] = {
     {.variable = "GEN5_REPORT",
      .flag = "--report",
      .values = "FILE",
-     .help = "Write a page for a browser into this file: profile with source, timelines, roofline, banks, diagnoses",
+     .help = "Write a page for a browser into this file: what limits each kernel, profile with source, timelines, "
+             "roofline, banks, diagnoses",
      .set = [](Options& o, std::string_view t) { return keep(o.observation.report, t); }},
+    {.variable = "GEN5_AGAINST",
+     .flag = "--against",
+     .values = "FILE",
+     .help = "Compare this run with that of an earlier report: at the end in the terminal, and in the page of --report",
+     .set = [](Options& o, std::string_view t) { return keep(o.observation.against, t); }},
     {.variable = "GEN5_COVERAGE",
      .help = "Note what the run does not test, and code that breaks no rule but can hardly be meant, as gen5 check "
              "does",

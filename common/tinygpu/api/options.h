@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "common/tinygpu/machine/events.h"
+#include "common/tinygpu/timing/free_work.h"
 
 namespace tinygpu::api {
 
@@ -26,6 +27,7 @@ struct ObservationOptions {
   bool profile = false;                       // printed at the end of the process
   std::string profile_json;
   std::string report;
+  std::string against;        // a report that was written before: this run is compared with it
   std::string explain_order;  // two source places, a comma between
   bool coverage = false;      // say what a run has not put to the test
 };
@@ -38,6 +40,7 @@ struct Options {
   int threads = 0;          // 0: all cores
   uint64_t max_cycles = 0;  // 0: no limit
   bool timing_only = false;
+  FreeWork free = {};  // what takes no time
   bool memory_check = false;
   bool strict_tmem = false;
   /// What turns cycles into seconds: the clock that power leaves each launch behind those before it, or a loop of it,

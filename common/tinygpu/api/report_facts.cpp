@@ -43,6 +43,8 @@ std::vector<observe::MachineNumber> peaks_of(const tinygpu::Profile& machine) {
 observe::RunFacts report_facts(const Options& run) {
   observe::RunFacts f;
   f.order = words(run.order);
+  for (const FreeKind& k : free_kinds())
+    if (run.free.*k.on) f.free += fmt::format("{}{}", f.free.empty() ? "" : ", ", k.words);
   const tinygpu::Profile machine = read_profile(run.machine);
   f.machine = machine.spec.name;
   f.gpu = machine.gpu;

@@ -3,6 +3,8 @@
 #include <cxxabi.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
@@ -39,6 +41,28 @@ std::string demangled(const std::string& name) {
   return leading.empty() ? name : leading;
 }
 
+/// Template arguments without namespaces and without the types of numbers.
+std::string short_arguments(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    size_t word = i;
+    while (word < text.size() && (std::isalnum(uint8_t(text[word])) || text[word] == '_')) ++word;
+    if (text.substr(word).starts_with("::")) {
+      i = word + 2;
+    } else if (text.substr(i).starts_with("(bool)")) {
+      out += text.substr(i).starts_with("(bool)1") ? "true" : "false";
+      i += 7;
+    } else if (text[i] == '(' && text.find(')', i) != text.npos) {
+      i = text.find(')', i) + 1;
+    } else {
+      word = std::max(word, i + 1);
+      out += text.substr(i, word - i);
+      i = word;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string readable_name(const std::string& name) {
@@ -72,6 +96,24 @@ std::string short_name(const std::string& name) {
     }
   }
   return out;
+}
+
+std::string kernel_label(const std::string& name) {
+  constexpr size_t kLongestArguments = 32;
+  std::string text = demangled(name);
+  constexpr std::string_view kAnonymous = "(anonymous namespace)::", kVoid = "void ";
+  for (size_t at; (at = text.find(kAnonymous)) != text.npos;) text.erase(at, kAnonymous.size());
+  if (text.starts_with(kVoid)) text.erase(0, kVoid.size());
+  const size_t end = text.find_first_of("<( ");
+  std::string label = text.substr(0, end);
+  label.erase(0, label.rfind(':') + 1);
+  if (end == text.npos || text[end] != '<') return label;
+  size_t close = end;
+  for (int depth = 0; close < text.size(); ++close)
+    if ((depth += (text[close] == '<') - (text[close] == '>')) == 0) break;
+  if (close == text.size()) return label + "<…>";
+  const std::string arguments = short_arguments(std::string_view(text).substr(end + 1, close - end - 1));
+  return label + (arguments.size() > kLongestArguments ? "<…>" : "<" + arguments + ">");
 }
 
 }  // namespace tinygpu

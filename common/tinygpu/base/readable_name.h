@@ -10,4 +10,8 @@ std::string readable_name(const std::string& name);
 /// The name of a function alone, without its type, arguments and template arguments: "cute::copy".
 std::string short_name(const std::string& name);
 
+/// A kernel's name where there is little room, mangled or readable: "persistent<2, true>", "gemm<…>" where that is
+/// long.
+std::string kernel_label(const std::string& name);
+
 }  // namespace tinygpu

@@ -1,25 +1,16 @@
 #include "common/tinygpu/cli/doubt.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <csignal>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 
-#include "common/tinygpu/base/temporary_folder.h"
-#include "common/tinygpu/cli/end_signals.h"
-#include "common/tinygpu/cli/program.h"
+#include "common/tinygpu/cli/counted_runs.h"
 #include "common/tinygpu/timing/profile.h"
 
 namespace tinygpu::cli {
@@ -32,96 +23,36 @@ namespace fs = std::filesystem;
 /// Of the cycles: what changes them by less is not followed further.
 constexpr double kLeast = 0.002;
 
-[[noreturn]] void give_up(const std::string& why) {
-  fmt::print(stderr, "gen5: {}\n", why);
-  throw CLI::RuntimeError(1);
-}
-
 /// A profile with some numbers changed, and what the program takes on it.
 struct Variant {
   const Entries* changed;
   bool high;
-  pid_t process = 0;
-  fs::path output = {};
   uint64_t cycles = 0;
 };
 
 class Runs {
  public:
   Runs(const Profile& profile, std::vector<std::string> command, uint32_t jobs)
-      : command_(std::move(command)), jobs_(jobs), folder_("gen5-doubt-") {
-    if (folder_.path().empty()) give_up(fmt::format("no folder can be made in /tmp: {}", std::strerror(errno)));
+      : runs_(std::move(command), {{"GEN5_TIMING_ONLY", "1"}}, jobs) {
     std::ifstream in(profile.path);
     json_ = Json::parse(in);
-    prepare(command_, {{"GEN5_TIMING_ONLY", "1"}, {"GEN5_COUNTERS", "1"}, {"GEN5_THREADS", jobs > 1 ? "1" : "0"}});
   }
-  ~Runs() {
-    for (Variant* v : running_) {
-      kill(v->process, SIGKILL);
-      waitpid(v->process, nullptr, 0);
-    }
-  }
-  Runs(const Runs&) = delete;
-  Runs& operator=(const Runs&) = delete;
 
   void take(std::span<Variant> variants) {
-    for (Variant& v : variants) {
-      while (running_.size() >= jobs_) await_one();
-      start(v);
+    std::vector<CountedRun> runs;
+    for (const Variant& v : variants) {
+      const fs::path profile = runs_.folder() / fmt::format("{}.json", profiles_++);
+      Json json = json_;
+      for (const ProfileEntry* e : *v.changed) place(json, e->key)["value"] = v.high ? e->high : e->low;
+      std::ofstream(profile) << json;
+      runs.push_back({.settings = {{"GEN5_MACHINE", profile.string()}}});
     }
-    while (!running_.empty()) await_one();
+    runs_.take(runs);
+    for (size_t i = 0; i < runs.size(); ++i) variants[i].cycles = runs[i].cycles();
   }
-  size_t count() const { return started_; }
+  size_t count() const { return runs_.count(); }
 
  private:
-  void start(Variant& v) {
-    const std::string name = std::to_string(started_++);
-    const fs::path profile = folder_.path() / (name + ".json");
-    v.output = folder_.path() / (name + ".txt");
-    Json json = json_;
-    for (const ProfileEntry* e : *v.changed) place(json, e->key)["value"] = v.high ? e->high : e->low;
-    std::ofstream(profile) << json;
-    std::fflush(nullptr);
-    v.process = fork();
-    if (v.process < 0) give_up(fmt::format("no process can be started: {}", std::strerror(errno)));
-    if (v.process == 0) {
-      signals_.restore();
-      const int out = open(v.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-      if (out < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0) _exit(126);
-      set_environment("GEN5_MACHINE", profile.string());
-      _exit(become(command_));
-    }
-    running_.push_back(&v);
-  }
-
-  void await_one() {
-    pid_t ended = 0;
-    while ((ended = waitpid(-1, nullptr, WNOHANG)) == 0)
-      if (const int s = signals_.await_child()) throw CLI::RuntimeError(128 + s);
-    const auto found = std::ranges::find(running_, ended, &Variant::process);
-    if (found == running_.end()) return;
-    Variant& v = **found;
-    running_.erase(found);
-    v.cycles = read(v.output);
-  }
-
-  /// All kernels' cycles, of what --counters prints. The program's own checks fail on what was not computed.
-  uint64_t read(const fs::path& output) const {
-    std::ifstream in(output);
-    std::string text, last;
-    uint64_t cycles = 0;
-    bool counters = false;
-    for (std::string line; std::getline(in, line); text += line + "\n") {
-      if (line.starts_with("tinygpu counters: ")) counters = true;
-      if (counters && line.starts_with("  cycles ")) cycles += std::strtoull(line.c_str() + 9, nullptr, 10);
-      if (!line.empty()) last = line;
-    }
-    if (!counters)
-      give_up(fmt::format("{} launched no kernel, so there are no cycles to doubt. Its last words: {}", command_[0],
-                          last.empty() ? "none" : last));
-    return cycles;
-  }
-
   static Json& place(Json& json, const std::string& key) {
     for (const char* section : {"device", "instructions"})
       if (const std::string head = std::string(section) + "."; key.starts_with(head)) {
@@ -133,13 +64,9 @@ class Runs {
     return json["numbers"][key];
   }
 
-  const std::vector<std::string> command_;
-  const uint32_t jobs_;
-  const TemporaryFolder folder_;
-  EndSignals signals_;
+  CountedRuns runs_;
   Json json_;
-  std::vector<Variant*> running_;
-  size_t started_ = 0;
+  size_t profiles_ = 0;
 };
 
 /// An estimate, or several that are varied together, with what both ends of the spreads do to the cycles.

@@ -5,13 +5,15 @@
 namespace tinygpu::cuda {
 
 void LaunchObservers::attach(api::Machine& machine, bool child) {
-  if (!observation_)
+  if (!observation_) {
     observation_ = or_exit([&] {
       api::Options all = options_;
       api::ObservationOptions& wanted = all.observation = api::options_from_environment().observation;
-      if (child) wanted.trace = wanted.profile_json = wanted.report = {};
+      if (child) wanted.trace = wanted.profile_json = wanted.report = wanted.against = {};
       return std::make_unique<Observation>(all, copied_);
     });
+    observation_->name_launches(launches_name_);
+  }
   const bool races = races_.value_or(observation_->options().races);
   if (looking_ != races) machine.look_for_races(races);
   looking_ = races;
@@ -22,6 +24,15 @@ void LaunchObservers::attach(api::Machine& machine, bool child) {
 
 void LaunchObservers::add(const Diagnosis& d) {
   if (observation_) observation_->add(d);
+}
+
+void LaunchObservers::name_launches(std::string name) {
+  launches_name_ = std::move(name);
+  if (observation_) observation_->name_launches(launches_name_);
+}
+
+void LaunchObservers::add_program_timeline(std::string_view text) {
+  if (observation_) observation_->add_program_timeline(text);
 }
 
 void LaunchObservers::finish() {

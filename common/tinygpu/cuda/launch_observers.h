@@ -3,6 +3,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,10 @@ class LaunchObservers {
   void look_for_races(std::optional<bool> races) { races_ = races; }
   /// A diagnosis of a kernel, for the report.
   void add(const Diagnosis& d);
+  /// Profiles and reports call the launches to come so.
+  void name_launches(std::string name);
+  /// A timeline of the program's own, for the report. Throws std::invalid_argument.
+  void add_program_timeline(std::string_view text);
   /// Files are written. At the end of the process.
   void finish();
   /// In the child of a fork(): what files still hold back is the parent's to write.
@@ -34,6 +40,7 @@ class LaunchObservers {
   const api::Options& options_;
   const std::function<void()> copied_;
   std::unique_ptr<Observation> observation_;
+  std::string launches_name_;
   std::optional<bool> races_;
   std::optional<bool> looking_;  // for races: what the machine has been told
   std::vector<Observer*> session_;

@@ -3,6 +3,8 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
 #include <vector>
 
 #include "common/tinygpu/api/machine.h"
@@ -28,11 +30,17 @@ class Observation {
   std::vector<Observer*> observers() const;
   /// A diagnosis is shown. From any thread.
   void add(const Diagnosis& d);
+  void name_launches(const std::string& name);
+  void add_program_timeline(std::string_view text);
   /// Completes the trace, writes the profile and the report. Once, at the end of the process.
   void finish();
 
  private:
+  /// This run for the page, and for a comparison.
+  void finish_report();
+
   const api::Options options_;
+  std::shared_ptr<const nlohmann::ordered_json> against_;  // data of the report that this run is compared with
   std::ofstream trace_file_, profile_file_, report_file_;
   std::unique_ptr<observe::Trace> trace_;
   std::unique_ptr<observe::Profile> profile_;

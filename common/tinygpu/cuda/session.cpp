@@ -236,6 +236,24 @@ const char* tinygpu_session_timeline() {
   });
 }
 
+const char* tinygpu_session_name(const char* launches) try {
+  return settled([&](State& s) {
+    s.observers.name_launches(launches ? launches : "");
+    return static_cast<const char*>(nullptr);
+  });
+} catch (const std::exception& e) {
+  return give(session().why_not, std::string(e.what()));
+}
+
+const char* tinygpu_session_spans(const char* timeline) try {
+  return settled([&](State& s) {
+    s.observers.add_program_timeline(timeline ? timeline : "");
+    return static_cast<const char*>(nullptr);
+  });
+} catch (const std::exception& e) {
+  return give(session().why_not, std::string(e.what()));
+}
+
 uint64_t tinygpu_session_host_address(uint64_t address, uint64_t written) {
   return settled([&](State& s) -> uint64_t {
     api::Memory& memory = s.machine.memory();

@@ -135,7 +135,8 @@ void end_atomic(Warp& w, const Op& op, Target& t) {
     const bool counts = t.access.combined || (op.get<AtomicDetails>().ones && op.dst == kNoSlot);
     const uint32_t meet = counts ? 0 : collisions(t.address, t.access.shared);
     if (t.access.floating) w.charge((meet + 1) * timing.shared_float_round);
-    t.access.passes = uint32_t(t.access.passes * timing.shared_atomic_pass + meet * timing.shared_atomic_same);
+    const uint32_t passes = timing.conflicts_free ? t.access.ideal : t.access.passes;
+    t.access.passes = uint32_t(passes * timing.shared_atomic_pass + meet * timing.shared_atomic_same);
   }
   charge_access(w, op, t.access, MemoryOp::atomic);
   const ptx::MemoryOrder order = memory_operand(op).order;

@@ -29,6 +29,8 @@ void IdleCauses::Sum::add(const Sum& other) {
   all += other.all;
   busy += other.busy;
   for (const auto& [cause, cycles] : other.idle) idle[cause] += cycles;
+  for (const auto& [cause, places] : other.waits)
+    for (const auto& [place, cycles] : places) waits[cause][place] += cycles;
 }
 
 void IdleCauses::on_cta(const Cta& cta, bool starts, uint64_t time) {
@@ -106,7 +108,7 @@ void IdleCauses::on_sync(const Sync& s) {
   }
 }
 
-void IdleCauses::on_wait(const Wait& w) {
+void IdleCauses::on_wait(const Wait& w, MbarrierNames& mbarriers) {
   using Kind = BlockReason::Kind;
   Part& part = parts_.of(w.warp.cta());
   WarpRecord& warp = part.ctas[w.warp.cta().key].warps[int(w.warp.index())];
@@ -116,8 +118,10 @@ void IdleCauses::on_wait(const Wait& w) {
     cause = IdleCause::threads;
   // PTX ISA 9.7.15.7.3; tcgen05.wait and wait_group of copies are what a warp does for its own epilogue.
   if (reason.kind == Kind::async_group && reason.id == kAsyncWgmma) cause = IdleCause::mmas;
-  warp.blocked.push_back({{w.begin, w.end}, cause});
   warp.open = reason.kind == Kind::mbarrier;
+  SiteCost& site = part.sites[{w.group.function, &w.op, warp.open ? reason.address : ~0u}];
+  if (site.what.empty()) site.what = name_of(reason, mbarriers);
+  warp.blocked.push_back({{w.begin, w.end}, cause, &site});
   warp.offset = reason.address;
 }
 
@@ -125,8 +129,11 @@ void IdleCauses::fold(Part& part, const CtaRecord& cta, uint64_t end) {
   for (const auto& [index, warp] : cta.warps) {
     if (!warp.feeds) continue;
     std::vector<Blocked>& states = part.sms[warp.tensor_core].states;
+    SiteCost* site = nullptr;
     const auto add = [&](uint64_t from, uint64_t to, IdleCause cause) {
-      if (from < to) states.push_back({{from, to}, cause});
+      if (from >= to) return;
+      states.push_back({{from, to}, cause});
+      if (site) site->cycles[cause] += to - from;
     };
     const uint64_t first = std::max(cta.start, std::min(cta.first_mma, end)),
                    last = std::max(first, std::min(cta.last_mma, end));
@@ -140,14 +147,17 @@ void IdleCauses::fold(Part& part, const CtaRecord& cta, uint64_t end) {
     for (const Blocked& b : warp.blocked) {
       if (b.end <= at) continue;  // another group of the warp waited meanwhile
       state(at, std::max(at, b.begin), IdleCause::instructions);
+      site = b.site;
       state(std::max(at, b.begin), b.end, b.cause);
+      site = nullptr;
       at = b.end;
     }
     state(at, end, IdleCause::instructions);
   }
 }
 
-IdleCauses::Sum IdleCauses::sum(uint64_t begin, uint64_t end) const {
+IdleCauses::Sum IdleCauses::sum(const Launch& launch, uint64_t cycles) const {
+  const uint64_t begin = launch.start_time, end = begin + cycles;
   constexpr int kCauses = int(IdleCause::no_cta);
   struct Edge {
     uint64_t time;
@@ -155,7 +165,10 @@ IdleCauses::Sum IdleCauses::sum(uint64_t begin, uint64_t end) const {
     int change;
   };
   Sum out;
-  for (const Part& part : parts_)
+  for (const Part& part : parts_) {
+    for (const auto& [site, cost] : part.sites)
+      for (const auto& [cause, waited] : cost.cycles)
+        out.waits[cause][{cost.what, place_of(where_at(launch, *site.function, *site.op))}] += waited;
     for (const auto& [index, sm] : part.sms) {
       std::vector<Edge> edges;
       const auto add = [&](const Interval& i, int state) {
@@ -180,6 +193,7 @@ IdleCauses::Sum IdleCauses::sum(uint64_t begin, uint64_t end) const {
       }
       out.all += end - begin;
     }
+  }
   return out;
 }
 

@@ -33,22 +33,36 @@ class IdleCauses {
   void on_issue(const AsyncOperation&);
   void on_complete(const AsyncOperation&);
   void on_sync(const Sync&);
-  void on_wait(const Wait&);
+  void on_wait(const Wait&, MbarrierNames&);
 
-  /// SM cycles from `begin` to `end` of the tensor cores that got an MMA.
+  /// SM cycles from a launch's begin on, of the tensor cores that got an MMA; and what the warps that feed them waited
+  /// for in states of each cause, in cycles of those warps.
   struct Sum {
     uint64_t all = 0, busy = 0;
     std::map<IdleCause, uint64_t> idle;
+    std::map<IdleCause, std::map<WaitPlace, uint64_t>> waits;
     void add(const Sum& other);
   };
-  Sum sum(uint64_t begin, uint64_t end) const;
+  Sum sum(const Launch& launch, uint64_t cycles) const;
 
  private:
   struct Interval {
     uint64_t begin, end;
   };
+  /// An instruction at which a warp waited, and what for.
+  struct Site {
+    const Function* function;
+    const Op* op;
+    uint32_t mbarrier;  // its place in shared memory; none: ~0
+    auto operator<=>(const Site&) const = default;
+  };
+  struct SiteCost {
+    std::string what;
+    std::map<IdleCause, uint64_t> cycles;
+  };
   struct Blocked : Interval {
     IdleCause cause;
+    SiteCost* site = nullptr;  // of a warp
   };
   struct WarpRecord {
     Role role;
@@ -75,6 +89,7 @@ class IdleCauses {
     std::map<uint32_t, SmRecord> sms;
     std::map<std::pair<CtaKey, uint32_t>, Barrier> barriers;
     std::vector<AsyncOperation::Kind> operations;  // by their number in the partition
+    std::map<Site, SiteCost> sites;                // of warps that feed a tensor core, and of others
   };
   static IdleCause cause_of(Part& part, const Origin& who);
   static void fold(Part& part, const CtaRecord& cta, uint64_t end);

@@ -9,19 +9,12 @@
 #include "common/tinygpu/base/readable_name.h"
 #include "common/tinygpu/machine/chip/gpu.h"
 #include "common/tinygpu/machine/chip/launch_activity.h"
+#include "common/tinygpu/observe/verdict.h"
 
 namespace tinygpu::observe {
 namespace {
 
 constexpr size_t kLinesShown = 16, kWaitsShown = 5;
-
-Where where_at(const Launch& launch, const Function& function, const Op& op) {
-  Origin at;
-  at.launch = const_cast<Launch*>(&launch);
-  at.function = &function;
-  at.op = &op;
-  return at.where();
-}
 
 nlohmann::ordered_json json_of(const MemoryCost& m) {
   nlohmann::ordered_json j = {
@@ -67,9 +60,11 @@ void RoleCost::add(const RoleCost& other) {
   for (const auto& [wait, cycles] : other.waits) waits[wait] += cycles;
 }
 
-Profile::Profile() : Profile(std::make_shared<std::vector<KernelProfile>>()) {}
-Profile::Profile(std::shared_ptr<std::vector<KernelProfile>> kernels)
-    : Observer(operations | synchronisation | waits | instructions | traffic), kernels_(std::move(kernels)) {}
+Profile::Profile() : Profile(std::make_shared<std::vector<KernelProfile>>(), std::make_shared<std::string>()) {}
+Profile::Profile(std::shared_ptr<std::vector<KernelProfile>> kernels, std::shared_ptr<std::string> launches_name)
+    : Observer(operations | synchronisation | waits | instructions | traffic),
+      kernels_(std::move(kernels)),
+      launches_name_(std::move(launches_name)) {}
 Profile::~Profile() = default;
 
 void Profile::on_launch(const Launch& launch) {
@@ -154,7 +149,7 @@ Profile::WarpCost* Profile::Part::warp(const CtaKey& cta, int warp) {
 }
 
 void Profile::on_wait(const Wait& w) {
-  idle_.on_wait(w);
+  idle_.on_wait(w, mbarriers_);
   Part& part = parts_.of(w.warp.cta());
   const BlockReason& reason = w.group.reason;
   const auto add = [&](std::vector<WaitCost>& waits) {
@@ -183,12 +178,23 @@ void Profile::on_traffic(const MemoryTraffic& t) {
       .memory.add({t.shared_bytes, t.l2_bytes, uint64_t(L2Cache::kLine) * t.missed, t.passes, t.ideal});
 }
 
+std::string Profile::new_label(const std::string& kernel) const {
+  std::string label = kernel_label(kernel);
+  if (!launches_name_->empty()) label = *launches_name_ + ": " + label.substr(0, label.find('<'));
+  const auto known = [&](const std::string& l) { return std::ranges::count(*kernels_, l, &KernelProfile::label) > 0; };
+  if (!known(label)) return label;
+  size_t n = 2;
+  while (known(fmt::format("{} ({})", label, n))) ++n;
+  return fmt::format("{} ({})", label, n);
+}
+
 void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
   const std::string name = readable_name(launch.config.kernel->name);
   auto it = std::find_if(kernels_->begin(), kernels_->end(), [&](const KernelProfile& k) { return k.name == name; });
   if (it == kernels_->end()) {
-    kernels_->emplace_back().name = name;
-    it = kernels_->end() - 1;
+    it = kernels_->emplace(kernels_->end());
+    it->name = name;
+    it->label = new_label(launch.config.kernel->name);
   }
   KernelProfile& k = *it;
   ++k.launches;
@@ -226,6 +232,9 @@ void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
     k.copied_out += part.copied_out;
   }
   k.sms = std::max(k.sms, sms);
+  k.chip_sms = uint32_t(launch.gpu.spec.sms);
+  k.l2_peak = launch.gpu.timing.memory.l2_bytes;
+  k.device_peak = launch.gpu.timing.memory.dram_bytes;
   if (!stats) return;
   k.cycles += stats->cycles;
   k.instructions += stats->instructions;
@@ -235,13 +244,15 @@ void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
   k.sustained += power.sustained(activity_of(*stats));
   if (stats->cycles > k.longest) k.band = error_band_of(*stats, launch.gpu.spec).mean;
   k.longest = std::max(k.longest, stats->cycles);
-  k.tensor_core.add(idle_.sum(launch.start_time, launch.start_time + stats->cycles));
+  k.tensor_core.add(idle_.sum(launch, stats->cycles));
 }
 
 std::string KernelProfile::render() const {
-  std::string out = fmt::format(
-      "profile: {}\n  {} cycles, {} launch{}, {} CTAs on {} SMs ({} at a time on one), {} warp instructions\n", name,
-      cycles, launches, launches == 1 ? "" : "es", ctas, sms, resident, instructions);
+  std::string out = fmt::format("profile: {}\n", label);
+  if (label != name) out += fmt::format("  kernel      {}\n", name);
+  out += verdict_of(*this).render("  ");
+  out += fmt::format("  {} cycles, {} launch{}, {} CTAs on {} SMs ({} at a time on one), {} warp instructions\n",
+                     cycles, launches, launches == 1 ? "" : "es", ctas, sms, resident, instructions);
   out += fmt::format(
       "  tensor core busy {:.1f} %, TMA busy {:.1f} % of the SMs that had a CTA; TMA moved {} bytes in, {} out\n",
       share(tensor_core_busy, sm_cycles), share(tma_busy, sm_cycles), copied_in, copied_out);
@@ -303,6 +314,7 @@ std::string KernelProfile::render() const {
 
 nlohmann::ordered_json KernelProfile::json() const {
   nlohmann::ordered_json k = {{"kernel", name},
+                              {"label", label},
                               {"launches", launches},
                               {"cycles", cycles},
                               {"instructions", instructions},
@@ -318,7 +330,8 @@ nlohmann::ordered_json KernelProfile::json() const {
                               {"seconds", {{"cold", cold.seconds}, {"sustained", sustained.seconds}}},
                               {"joules", {{"cold", cold.joules}, {"sustained", sustained.joules}}},
                               {"band", band},
-                              {"memory", json_of(memory)}};
+                              {"memory", json_of(memory)},
+                              {"verdict", verdict_of(*this).json()}};
   if (tensor_core.all) {
     k["tensor_core"]["busy"] = share(tensor_core.busy, tensor_core.all) / 100;
     for (const auto& [cause, cycles] : by_weight(tensor_core.idle))

@@ -46,18 +46,15 @@ struct LineCost : IssueCost {
 /// What the warps of one role did.
 struct RoleCost : IssueCost {
   uint64_t warps = 0;
-  uint64_t lived = 0;  // cycles from the CTA's start to its end
-  struct Wait {
-    std::string what, place;
-    auto operator<=>(const Wait&) const = default;
-  };
-  std::map<Wait, uint64_t> waits;  // cycles
+  uint64_t lived = 0;                   // cycles from the CTA's start to its end
+  std::map<WaitPlace, uint64_t> waits;  // cycles
   void add(const RoleCost& other);
 };
 
 /// All launches of one kernel.
 struct KernelProfile {
   std::string name;
+  std::string label;  // a short name, another for each kernel
   uint64_t launches = 0, cycles = 0, instructions = 0, ctas = 0;
   uint32_t sms = 0;                             // that had a CTA
   uint32_t resident = 0;                        // most CTAs on one SM at a time
@@ -72,6 +69,8 @@ struct KernelProfile {
   PoweredRun cold, sustained;  // of all launches: each alone, each of a long loop
   double band = 0;             // error of predicted cycles in the class of the longest launch: the mean of its rows
   uint64_t longest = 0;        // cycles
+  uint32_t chip_sms = 0;       // of the machine
+  double l2_peak = 0, device_peak = 0;    // bytes a cycle that the machine's L2 and device memory give
   std::map<std::string, LineCost> lines;  // by place_of()
   std::map<std::string, RoleCost> roles;  // by Role::name()
   /// Several lines, ends with a newline.
@@ -86,7 +85,12 @@ class Profile final : public Observer {
   /// In the order of their first launch.
   const std::vector<KernelProfile>& kernels() const { return *kernels_; }
 
-  std::unique_ptr<Observer> another() override { return std::unique_ptr<Observer>(new Profile(kernels_)); }
+  /// The kernels of the launches to come get labels that begin so: "step 6: persistent".
+  void name_launches(std::string name) { *launches_name_ = std::move(name); }
+
+  std::unique_ptr<Observer> another() override {
+    return std::unique_ptr<Observer>(new Profile(kernels_, launches_name_));
+  }
 
   void on_launch(const Launch&) override;
   void on_end(const Launch&, const LaunchStats*) override;
@@ -138,13 +142,15 @@ class Profile final : public Observer {
     /// Null: its CTA is gone.
     WarpCost* warp(const CtaKey& cta, int warp);
   };
-  explicit Profile(std::shared_ptr<std::vector<KernelProfile>> kernels);
+  Profile(std::shared_ptr<std::vector<KernelProfile>> kernels, std::shared_ptr<std::string> launches_name);
+  std::string new_label(const std::string& kernel) const;
   static void fold(Part& part, const CtaCost& cta, uint64_t end, const Launch& launch);
 
   MbarrierNames mbarriers_;
   PerPartition<Part> parts_;
   IdleCauses idle_;
   std::shared_ptr<std::vector<KernelProfile>> kernels_;  // of all that add to the same ones
+  std::shared_ptr<std::string> launches_name_;
 };
 
 }  // namespace tinygpu::observe

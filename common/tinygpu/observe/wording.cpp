@@ -79,6 +79,14 @@ Origin origin_of(const Wait& wait) {
   return {&cta.cluster.partition.launch, wait.group.function, &wait.op, cta.key, int(wait.warp.index()), -1, 0, 0};
 }
 
+Where where_at(const Launch& launch, const Function& function, const Op& op) {
+  Origin at;
+  at.launch = const_cast<Launch*>(&launch);
+  at.function = &function;
+  at.op = &op;
+  return at.where();
+}
+
 std::string place_of(const Where& where) {
   if (where.cuda_line)
     return fmt::format("{}:{}", where.cuda_file.substr(where.cuda_file.rfind('/') + 1), where.cuda_line);

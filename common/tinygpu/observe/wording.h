@@ -47,6 +47,15 @@ class Role {
 /// The instruction at which lanes waited.
 Origin origin_of(const Wait& wait);
 
+/// What warps waited for, and where in the source.
+struct WaitPlace {
+  std::string what, place;
+  auto operator<=>(const WaitPlace&) const = default;
+};
+
+/// An instruction of a launch's kernel.
+Where where_at(const Launch& launch, const Function& function, const Op& op);
+
 /// "gemm.cu:120", or "PTX line 88" where the program was built without -lineinfo.
 std::string place_of(const Where& where);
 

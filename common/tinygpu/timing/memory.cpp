@@ -54,6 +54,7 @@ MemoryTiming::MemoryTiming(const MachineSpec& s)
       shared_atomic_pass(int64_t(s.number("mem.shared.atomic.pass"))),
       shared_atomic_same(int64_t(s.number("mem.shared.atomic.same"))),
       shared_float_round(uint64_t(s.number("mem.shared.atomic.float_round"))),
+      conflicts_free(s.free.bank_conflicts),
       atomic_scan(uint64_t(s.number("mem.atomic.scan"))) {}
 
 }  // namespace tinygpu

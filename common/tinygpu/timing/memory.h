@@ -56,6 +56,7 @@ struct MemoryTiming {
   int64_t shared_atomic_pass;   // of shared memory's pipe, for each pass of an atomic
   int64_t shared_atomic_same;   // and for each further lane on the same word
   uint64_t shared_float_round;  // cycles of a round of the loop that a sum of floats in shared memory is
+  bool conflicts_free;          // bank conflicts take no passes (free_work.h)
   uint64_t atomic_scan;         // and what a warp needs to share out the result of an atomic that sums its lanes
   explicit MemoryTiming(const MachineSpec& spec);
 };

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/tinygpu/program/program.h"
+#include "common/tinygpu/timing/free_work.h"
 
 namespace tinygpu {
 
@@ -37,6 +38,8 @@ struct MachineSpec {
   /// a zero.
   std::map<std::string, double> numbers;
   double number(const std::string& key) const;
+  /// Set by make_free(): loads and bank conflicts cost nothing where the engines look at it, the rest by the numbers.
+  FreeWork free = {};
 };
 
 }  // namespace tinygpu

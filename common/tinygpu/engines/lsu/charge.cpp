@@ -20,8 +20,8 @@ void add_lines(MemoryRequests& memory, const TouchedLines& t, bool atomic) {
 }  // namespace
 
 void charge_global_load(Warp& w, const Op& op, const TouchedLines& t) {
-  if (w.done_before(op)) return w.result_at(op, w.time());
   LoadStoreUnit& unit = LoadStoreUnit::of(w);
+  if (w.done_before(op) || unit.free_loads) return w.result_at(op, w.time());
   MemoryRequests& memory = w.partition().memory;
   const bool cached = memory_operand(op).cached;
   const L1Cache::Arrival asked = memory.next_arrival();
@@ -89,7 +89,9 @@ void charge_access(Warp& w, const Op& op, const WarpAccess& access, MemoryOp act
   if (access.shared) {
     const uint32_t own_latency = act == MemoryOp::atomic ? unit.shared_atomic_latency : unit.shared_latency;
     const uint32_t latency = access.remote ? unit.timing.remote_latency : own_latency;
-    w.result_at(op, unit.shared(w, SharedCost(unit.timing, access.passes, access.words, access.writes, latency)));
+    // Passes of an atomic have its own cost in them, with or without conflicts.
+    const uint32_t passes = unit.timing.conflicts_free && act != MemoryOp::atomic ? access.ideal : access.passes;
+    w.result_at(op, unit.shared(w, SharedCost(unit.timing, passes, access.words, access.writes, latency)));
   }
   if (!access.global) return;
   if (access.constant) return w.result_at(op, w.time() + unit.constant_latency);
@@ -101,8 +103,8 @@ void charge_access(Warp& w, const Op& op, const WarpAccess& access, MemoryOp act
 void charge_copy(Warp& w, const WarpAccess& access, uint32_t passes, std::function<void(uint64_t when)> then) {
   if (w.told(Observer::traffic)) [[unlikely]]
     tell_traffic(w, access);
-  if (!access.global) return then(w.time());
   LoadStoreUnit& unit = LoadStoreUnit::of(w);
+  if (!access.global || unit.free_loads) return then(w.time());
   const LoadStoreUnit::Passage way = unit.copy(w, passes, access.lines.all_sectors);
   if (!access.lines.count) return then(way.end);
   add_lines(w.partition().memory, access.lines, false);

@@ -42,7 +42,8 @@ const LaneLayout* LaneLayouts::learn(const Op& op, const T* address, uint32_t fi
   const BankPasses banks = bank_passes(offset, 0xffffffffu, bytes, load);
   l.passes = banks.passes;
   l.ideal = l.coalesced && bytes >= 4 ? bytes / 4 : banks.ideal;
-  l.cost = SharedCost(timing_, l.passes, bytes <= 4 ? 1 : bytes / 4, !load, latency_);
+  l.cost =
+      SharedCost(timing_, timing_.conflicts_free ? l.ideal : l.passes, bytes <= 4 ? 1 : bytes / 4, !load, latency_);
   l.low = low;
   l.span = int64_t(high) - low + bytes;
   hint = uint8_t(next_++ % kLayouts);

@@ -9,6 +9,7 @@ uint32_t latency(const Warp& w, CostClass c) { return uint32_t(w.spec().costs[si
 
 LoadStoreUnit::LoadStoreUnit(const Warp& w)
     : timing(w.timing().memory),
+      free_loads(w.spec().free.loads),
       shared_latency(latency(w, CostClass::shared_load)),
       shared_atomic_latency(latency(w, CostClass::shared_atomic)),
       global_latency(latency(w, CostClass::global_load)),

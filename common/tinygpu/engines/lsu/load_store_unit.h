@@ -56,6 +56,7 @@ class LoadStoreUnit final : public Extension {
   uint8_t* global_bytes(Warp& w, uint64_t address, uint64_t length);
 
   const MemoryTiming timing;
+  const bool free_loads;  // loads from global memory take no time (timing/free_work.h)
   const uint32_t shared_latency, shared_atomic_latency, global_latency, global_atomic_latency, constant_latency;
   LaneLayouts layouts{timing, shared_latency};
 

@@ -157,13 +157,17 @@ const TensorMap& BulkEngine::map(Warp& w, uint64_t address, int lane) {
 
 BulkEngine::Flight BulkEngine::start(Warp& w, int lane, AsyncOperation::Kind kind, uint64_t now, TmaTiming::Pace pace,
                                      uint64_t bytes, size_t parts, FunctionRef<void(AsyncOperation&)> uses) {
-  Flight f{origin_of(w, lane), nullptr, std::max(now, free_at_), 0};
+  const bool loads = kind == AsyncOperation::Kind::tensor_load || kind == AsyncOperation::Kind::bulk_load;
+  const bool free = loads && w.spec().free.loads;
+  if (free) pace = {};
+  Flight f{origin_of(w, lane), nullptr, free ? now : std::max(now, free_at_), 0};
   f.through = f.begin + uint64_t(std::ceil(pace.last));
-  free_at_ = f.begin + uint64_t(std::ceil(pace.busy));
+  const uint64_t busy_until = f.begin + uint64_t(std::ceil(pace.busy));
+  free_at_ = std::max(free_at_, busy_until);
   f.told = tell_issue(w.partition(), kind, f.who, w.sm().index, w.time(), bytes, uses);
   if (f.told) {
     f.told->parts = uint32_t(parts);
-    f.told->busy = free_at_ - f.begin;
+    f.told->busy = busy_until - f.begin;
   }
   return f;
 }
@@ -204,6 +208,7 @@ void BulkEngine::land(SmPartition& partition, uint64_t when, const Landing& to, 
 
 void BulkEngine::fetch(Warp& w, const Flight& flight, double busy, uint64_t latency,
                        std::function<void(uint64_t when)> land) {
+  if (w.spec().free.loads) return land(flight.through);
   MemoryRequests& memory = w.partition().memory;
   memory.spread_over(busy);
   if (w.told(Observer::traffic)) memory.tell_missed(flight.who);
@@ -244,7 +249,7 @@ void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std:
       (multicast ? timing.multicast_latency : 0);
   const auto shared_box = std::make_shared<const TensorBox>(box);
   if (!landings.empty()) tell_box(flight, shared_box, landings.front().offset);
-  box.add_lines(w.partition().memory);
+  if (!w.spec().free.loads) box.add_lines(w.partition().memory);
   fetch(w, flight, pace.busy, latency, [=, this, &partition = w.partition()](uint64_t when) {
     for (const Landing& to : landings)
       land(partition, when, to, bytes, shared_box->shared_without_gaps(to.offset) ? uint32_t(shared_box->extent()) : 0,
@@ -368,7 +373,7 @@ void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, Ign
   const uint64_t latency =
       timing.latency + timing.far((bytes + 127) / 128) + (multicast ? timing.multicast_latency : 0);
   // A copy that fits nowhere is refused when it lands.
-  if (bytes <= w.cta().shared.size()) w.partition().memory.add_lines(from, bytes);
+  if (bytes <= w.cta().shared.size() && !w.spec().free.loads) w.partition().memory.add_lines(from, bytes);
   fetch(w, flight, pace.busy, latency, [=, this, &partition = w.partition()](uint64_t when) {
     for (const Landing& to : landings)
       land(partition, when, to, bytes, bytes, flight, [=, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {

@@ -18,6 +18,12 @@ std::string html(std::string_view text) {
   return out;
 }
 
+std::string thousands(uint64_t n) {
+  std::string text = std::to_string(n);
+  for (size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
+  return text;
+}
+
 std::string script(const nlohmann::ordered_json& data) {
   const std::string text = data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   std::string out;

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/tinygpu/base/diagnosis.h"
@@ -23,6 +24,17 @@ struct MachineNumber {
   std::string unit, what, source, trust;
 };
 
+/// Cycles of a kernel in a run in which some work took no time.
+struct FreeRun {
+  std::string what;  // "bank conflicts"
+  uint64_t cycles = 0;
+};
+struct WhatIf {
+  std::string kernel;  // its readable name
+  uint64_t cycles = 0;
+  std::vector<FreeRun> free;
+};
+
 /// What the page says of the run as a whole.
 struct RunFacts {
   std::string command;
@@ -30,6 +42,10 @@ struct RunFacts {
   int sms = 0;
   double clock_ghz = 0;
   std::string order;  // of completion
+  std::string free;   // what takes no time in this run; empty: nothing
+  std::vector<WhatIf> what_if;
+  std::string against_path;  // of the report with which this run is compared; empty: none
+  std::shared_ptr<const nlohmann::ordered_json> against;
   /// What rooflines are drawn from: "peak.f16" … FLOP a cycle and SM, "mem.l2.bytes_per_cycle" and
   /// "mem.dram.bytes_per_cycle".
   std::vector<MachineNumber> peaks;
@@ -43,7 +59,12 @@ class Report {
   std::vector<Observer*> observers();
   /// From any thread.
   void add(const Diagnosis& d);
-  /// The page. `read` gives the CUDA sources.
+  /// A timeline of the program's own (program_timeline.h). Throws std::invalid_argument.
+  void add_program_timeline(std::string_view text);
+  /// What the page shows, as read_saved_report() gives it back. `read` gives the CUDA sources.
+  nlohmann::ordered_json data(const std::vector<KernelProfile>& profiles, const RunFacts& run,
+                              diagnosis::ReadFile read) const;
+  /// The page. Throws ReportError if the other report's data are damaged.
   void write(std::ostream& out, const std::vector<KernelProfile>& profiles, const RunFacts& run,
              diagnosis::ReadFile read) const;
 
@@ -54,6 +75,7 @@ class Report {
   std::mutex mutex_;
   std::vector<Diagnosis> diagnoses_;
   uint64_t diagnoses_left_out_ = 0;
+  std::vector<nlohmann::ordered_json> program_timelines_;
 };
 
 }  // namespace tinygpu::observe

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "common/tinygpu/base/readable_name.h"
@@ -11,15 +12,14 @@
 #include "common/tinygpu/diagnosis/render.h"
 #include "common/tinygpu/observe/report/html.h"
 #include "common/tinygpu/observe/report/report.h"
+#include "common/tinygpu/observe/verdict.h"
+#include "common/tinygpu/timing/free_work.h"
 
 namespace tinygpu::observe {
 namespace {
 
-std::string thousands(uint64_t n) {
-  std::string text = std::to_string(n);
-  for (size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
-  return text;
-}
+/// Kernels whose verdicts are shown at once: those with the most cycles.
+constexpr size_t kVerdictsOpen = 4;
 
 double share(uint64_t part, uint64_t whole) { return whole ? 100.0 * double(part) / double(whole) : 0; }
 
@@ -74,7 +74,67 @@ std::string explanation(const std::string& code) {
   return out + "</details>";
 }
 
+/// What the cycles would be if work of a kind were free: "9,500 (−23.0 %)".
+std::string free_row(const FreeRun& run, uint64_t cycles) {
+  const double by = cycles ? 100 * (double(run.cycles) - double(cycles)) / double(cycles) : 0;
+  const double width = cycles ? std::min(100.0, 100 * double(run.cycles) / double(cycles)) : 0;
+  return fmt::format(
+      "<tr><th scope=\"row\">If {} were free</th><td class=\"n\">{}</td><td class=\"n\">{}{:.1f} %</td><td "
+      "class=\"left\"><i style=\"width:{:.1f}%\"></i></td></tr>\n",
+      html(run.what), thousands(run.cycles), by < 0 ? "−" : "+", std::abs(by), width);
+}
+
+std::string what_if_table(const WhatIf& w) {
+  std::string out = fmt::format(
+      "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"What if\"><table class=\"what-if\"><caption>"
+      "What if? Each row is a run of the same program in which such work took no time.</caption><thead><tr><th "
+      "scope=\"col\">Run</th><th scope=\"col\" class=\"n\">Cycles</th><th scope=\"col\" class=\"n\">Change</th><th "
+      "scope=\"col\">What is left</th></tr></thead><tbody>\n<tr><th scope=\"row\">As it is</th><td class=\"n\">{}</td>"
+      "<td class=\"n\"></td><td class=\"left\"><i style=\"width:100%\"></i></td></tr>\n",
+      thousands(w.cycles));
+  for (const FreeRun& r : w.free) out += free_row(r, w.cycles);
+  return out + "</tbody></table></div>\n";
+}
+
+std::string verdict_of_kernel(const KernelProfile& p, size_t index) {
+  const Verdict v = verdict_of(p);
+  const auto row = [](const char* name, const std::string& text) {
+    return text.empty() ? std::string() : fmt::format("<dt>{}</dt><dd>{}</dd>", name, text);
+  };
+  std::string out = fmt::format("<h3 title=\"{}\"><a href=\"#kernel-{}\">{}</a></h3><dl class=\"facts\">", html(p.name),
+                                index, html(p.label));
+  out += row(v.clear ? "Limited by" : "Unclear",
+             (v.limit.empty() ? "" : fmt::format("<strong>{}</strong>. ", html(v.limit))) + html(v.why));
+  if (!v.place.empty())
+    out += row("Line", fmt::format("<a class=\"code\" href=\"#line-{}-{}\">{}</a>. {}", index, html(v.place),
+                                   html(v.place), html(v.at_place)));
+  return out + row("Try", html(v.advice)) + row("Beside", html(v.beside)) + "</dl>\n";
+}
+
 }  // namespace
+
+std::string verdicts_section(const std::vector<KernelProfile>& profiles, const std::vector<WhatIf>& what_if) {
+  std::string out = "<section aria-labelledby=\"verdict\"><h2 id=\"verdict\">Verdict</h2>\n";
+  if (profiles.empty()) return out + "<p>No kernel was launched.</p></section>\n";
+  std::vector<size_t> order(profiles.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return profiles[i].cycles; });
+  for (size_t n = 0; n < order.size(); ++n) {
+    if (n == kVerdictsOpen)
+      out += fmt::format("<details><summary>{} more, with fewer cycles</summary>\n", order.size() - n);
+    const KernelProfile& p = profiles[order[n]];
+    out += verdict_of_kernel(p, order[n]);
+    const auto w = std::ranges::find(what_if, p.name, &WhatIf::kernel);
+    if (w != what_if.end()) out += what_if_table(*w);
+  }
+  if (order.size() > kVerdictsOpen) out += "</details>\n";
+  if (!what_if.empty()) {
+    out += "<details><summary>What free means</summary><dl class=\"facts\">";
+    for (const FreeKind& k : free_kinds()) out += term(std::string(k.words).c_str(), std::string(k.meaning) + ".");
+    out += "</dl><p>Only the clock changes: results and checks stay what they are.</p></details>\n";
+  }
+  return out + "</section>\n";
+}
 
 std::string run_section(const RunFacts& run) {
   std::string out = "<section aria-labelledby=\"run\"><h2 id=\"run\">Run</h2><dl class=\"facts\">";
@@ -82,7 +142,7 @@ std::string run_section(const RunFacts& run) {
   out += term("gen5", kVersion);
   out += term("Machine", fmt::format("{}: {} SMs, {} GHz", run.machine, run.sms, run.clock_ghz));
   out += term("Profile of", run.gpu);
-  out += term("Order", run.order);
+  out += term("Order", run.order) + term("Free", run.free);
   return out +
          "</dl><p class=\"aside\">Simulated by tinygpu: cycles are the machine model's, from a profile of that GPU, "
          "and not measured.</p></section>\n";
@@ -108,7 +168,8 @@ std::string kernels_section(const std::vector<KernelProfile>& profiles, const st
     const auto k =
         std::find_if(kernels.begin(), kernels.end(), [&](const KernelRecord& r) { return r.name == p.name; });
     const bool known = k != kernels.end();
-    out += fmt::format("<tr><th scope=\"row\"><a href=\"#kernel-{}\">{}</a></th>", i, html(p.name));
+    out += fmt::format("<tr><th scope=\"row\"><a href=\"#kernel-{}\" title=\"{}\">{}</a></th>", i, html(p.name),
+                       html(p.label));
     out += cell(thousands(p.launches));
     out += cell(known ? common(*k, [](const LaunchRecord& l) { return l.grid; }) : "");
     out += cell(known ? common(*k, [](const LaunchRecord& l) { return l.block; }) : "");

@@ -11,6 +11,10 @@
 namespace tinygpu::observe {
 
 struct RunFacts;
+struct WhatIf;
+
+/// What limited each kernel, at which line, what to try; and what its cycles would be if some work were free.
+std::string verdicts_section(const std::vector<KernelProfile>& profiles, const std::vector<WhatIf>& what_if);
 
 /// What ran, and on which machine.
 std::string run_section(const RunFacts& run);

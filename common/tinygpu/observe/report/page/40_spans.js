@@ -25,6 +25,13 @@ class Spans {
         .map((c) => ({ cta: c.slice(2, 5), begin: c[5], end: c[6] }));
       this.rows.push(row);
     }
+    // Rows of one unit, which works on several things at a time, are bracketed: the first, the middle ones, the last.
+    this.rows.forEach((row, i) => {
+      const below = this.rows[i + 1], goes_on = Boolean(below && below.row > row.row && below.sm === row.sm);
+      row.bracket = row.row ? (goes_on ? "middle" : "bottom") : goes_on ? "top" : null;
+    });
+    this.slots = new Map();  // of each SM: how many CTAs it had at a time
+    for (const row of this.rows) this.slots.set(row.sm, Math.max(this.slots.get(row.sm) || 1, row.slot % 32 + 1));
     this.causes = new Map();  // of a span: those that it waited for; and the other way round
     this.effects = new Map();
     const { from, to } = data.arrows;
@@ -39,7 +46,7 @@ class Spans {
   // Where a first look ends: warps of a kernel that hangs wait for ever after the last unit has fallen silent.
   worth_showing() {
     let last = 0;
-    for (const row of this.rows) if (row.kind !== "warp" && row.kind !== "mbarrier") last = Math.max(last, row.reach[row.count - 1]);
+    for (const row of this.rows) if (row.kind !== "warp" && row.kind !== "mbarrier" && row.count) last = Math.max(last, row.reach[row.count - 1]);
     return last && this.cycles > 4 * last ? 1.25 * last : this.cycles;
   }
 
@@ -63,8 +70,17 @@ class Spans {
     return best;
   }
 
+  // A row's name where there is little room: a further row of a unit is its number alone.
+  short_name(row) {
+    if (row.row) return String(row.row + 1);
+    const name = row.name.replace(/^CTA slot (\d+) /, this.slots.get(row.sm) > 1 ? "slot $1 " : "");
+    return name.replace(/mbarrier (?!0x)/, "");
+  }
+
   number(row, i) { return row.first + i; }
   word(row, i) { return this.data.words[at(row.word, i)]; }
+
+  critical(row, i) { return Boolean(row.critical && at(row.critical, i)); }
 
   // What is known of a span: [name, value] each.
   facts(number) {
@@ -78,10 +94,12 @@ class Spans {
     if (at(row.queued, i) > 0) facts.push(["issued", `${cycles(at(row.queued, i))} cycles before the unit took it up`]);
     for (const cause of (this.causes.get(number) || []).slice(0, 3)) {
       const [r, j] = this.owner[cause];
-      facts.push(["ended by", `${this.word(r, j)} (${r.name}), which ended at ${cycles(r.end[j])}`]);
+      facts.push([this.data.flat ? "needs" : "ended by", `${this.word(r, j)} (${r.name}), which ended at ${cycles(r.end[j])}`]);
     }
     const effects = this.effects.get(number) || [];
-    if (effects.length) facts.push(["ends", plural(effects.length, "wait or commit", "waits or commits")]);
+    if (effects.length)
+      facts.push(this.data.flat ? ["needed by", plural(effects.length, "task")]
+        : ["ends", plural(effects.length, "wait or commit", "waits or commits")]);
     return facts;
   }
 }

@@ -1,12 +1,25 @@
 // The timeline: an SVG that zooms and pans. Only what is in view is drawn, and spans that are narrower than a pixel are
 // drawn as one, so that long launches stay quick.
 
-const kRow = 20, kAxis = 24, kLabelPixels = 6.3;
+const kRow = 20, kAxis = 24, kLabelPixels = 6.3, kLeastLetters = 7;
+
+// A timeline beside another one covers the same cycles, and both show the same part of them.
+function show_together(views) {
+  const length = Math.max(...views.map((v) => v.length)), to = Math.max(...views.map((v) => v.to));
+  for (const v of views) {
+    v.length = length;
+    v.to = to;
+    v.on_range = (from, until) => views.forEach((other) => { if (other !== v) other.follow(from, until); });
+  }
+}
 
 class TimelineView {
-  constructor(spans, name, clock_ghz) {
+  // ends: [{cycle, text}], moments that are marked.
+  constructor(spans, name, clock_ghz, ends = []) {
     this.spans = spans;
     this.clock = clock_ghz;
+    this.length = spans.cycles;
+    this.ends = ends;
     this.from = 0;
     this.to = spans.worth_showing();
     this.chosen = null;   // number of a span
@@ -22,7 +35,7 @@ class TimelineView {
     const tool = (text, label, action) => h("button", { type: "button", "aria-label": label, title: label, onclick: action }, text);
     this.range = h("output", {});
     this.arrows_note = h("span", { class: "dim" });
-    const help = h("p", { class: "dim", id: TimelineView.unique("keys") },
+    const help = h("p", { class: "dim help", id: TimelineView.unique("keys") },
       "Drag or scroll sideways to pan, Ctrl and the wheel or two fingers to zoom. Keys: ← → go from span to span, ↑ ↓ from " +
       "row to row, + − zoom, Shift with ← → pans, Enter zooms to the span, C goes to what ended a wait, Home shows all.");
     this.labels = h("div", { class: "labels" });
@@ -38,16 +51,16 @@ class TimelineView {
     this.plot.addEventListener("wheel", (e) => this.wheel(e), { passive: false });
     this.detail = h("div", { class: "detail", role: "status", "aria-live": "polite" });
     this.pointers = new Map();
-    this.root = h("div", {},
+    this.root = h("div", { class: "timeline-view" },
       h("div", { class: "tools" },
         tool("−", "Zoom out", () => this.zoom(2)), tool("+", "Zoom in", () => this.zoom(0.5)),
         tool("←", "Pan left", () => this.pan(-0.25)), tool("→", "Pan right", () => this.pan(0.25)),
-        tool("All", "Show the whole launch", () => this.show(0, this.spans.cycles)),
+        tool("All", "Show the whole launch", () => this.show(0, this.length)),
         h("label", {}, h("input", { type: "checkbox", onchange: (e) => { this.all_arrows = e.target.checked; this.draw(); } }),
           " all arrows"), this.range, this.arrows_note),
       h("div", { class: "timeline" }, this.labels, this.plot, this.detail),
-      h("ul", { class: "key" }, [["run", "a warp runs"], ["wait", "it waits"], ["tma", "TMA copy"],
-        ["tensor_core", "tensor core"], ["commit", "commit"], ["tmem", "Tensor Memory port"], ["phase", "mbarrier phase"]]
+      h("ul", { class: "key" }, (this.spans.data.flat ? [["task", "a task"], ["critical", "a task of the critical path"]] : [["run", "a warp runs"], ["wait", "it waits"], ["tma", "TMA copy"],
+        ["tensor_core", "tensor core"], ["commit", "commit"], ["tmem", "Tensor Memory port"], ["phase", "mbarrier phase"]])
         .map(([kind, text]) => h("li", {}, h("i", { class: kind + "-key" }), text))),
       help, this.left_out());
     this.mark();
@@ -65,9 +78,14 @@ class TimelineView {
   // ---- What is in view
 
   show(from, to) {
-    const least = 16, width = Math.min(Math.max(to - from, least), this.spans.cycles);
-    this.from = Math.min(Math.max(0, from), this.spans.cycles - width);
-    this.to = this.from + width;
+    const least = 16, width = Math.min(Math.max(to - from, least), this.length);
+    const begin = Math.min(Math.max(0, from), this.length - width);
+    this.follow(begin, begin + width);
+    if (this.on_range) this.on_range(this.from, this.to);
+  }
+  follow(from, to) {
+    this.from = from;
+    this.to = to;
     this.draw();
   }
   zoom(factor, around) {
@@ -93,7 +111,8 @@ class TimelineView {
     const out = [];
     let sm = null;
     for (const row of this.spans.rows) {
-      if (row.sm !== sm) out.push({ sm: (sm = row.sm) });
+      if (row.sm !== sm && !this.spans.data.flat) out.push({ sm: row.sm });
+      sm = row.sm;
       if (this.open.get(sm)) out.push({ row });
     }
     return out;
@@ -117,14 +136,14 @@ class TimelineView {
       if (line.row) parts.push(this.row(line.row, y, width));
       else parts.push(s("rect", { class: "head", x: 0, y, width, height: kRow }));
     });
-    parts.push(this.arrows(lines));
+    parts.push(this.arrows(lines), this.marked_ends(width, height));
     this.frame_chosen = s("rect", { class: "chosen", visibility: "hidden" });
     this.frame_hovered = s("rect", { class: "hover", visibility: "hidden" });
     parts.push(this.frame_hovered, this.frame_chosen);
     this.svg.replaceChildren(...parts);
     this.draw_labels(lines);
     const us = (n) => (n / (this.clock * 1e3)).toFixed(2);
-    this.range.textContent = `cycles ${cycles(this.from)} to ${cycles(this.to)} of ${cycles(this.spans.cycles)} ` +
+    this.range.textContent = `cycles ${cycles(this.from)} to ${cycles(this.to)} of ${cycles(this.length)} ` +
       `(${us(this.from)} to ${us(this.to)} µs)`;
     this.mark();
   }
@@ -137,6 +156,18 @@ class TimelineView {
       const x = this.x(t).toFixed(1);
       g.append(s("line", { class: "grid", x1: x, x2: x, y1: 16, y2: height }));
       if (x < width - 30) g.append(s("text", { class: "tick", x: Number(x) + 3, y: 13 }, cycles(t)));
+    }
+    return g;
+  }
+
+  marked_ends(width, height) {
+    const g = s("g", {});
+    for (const [i, { cycle, text }] of this.ends.entries()) {
+      const x = Math.min(width - 1, this.x(cycle));
+      if (cycle < this.from || cycle > this.to) continue;
+      const left = x > width - kLabelPixels * text.length - 8;
+      g.append(s("line", { class: "end", x1: x, x2: x, y1: 16, y2: height }),
+        s("text", { class: "end-text", x: left ? x - 4 : x + 4, y: height - 5 - 14 * i, "text-anchor": left ? "end" : "start" }, text));
     }
     return g;
   }
@@ -165,7 +196,9 @@ class TimelineView {
       const left = Math.max(0, a), room = Math.min(width, b) - left - 8;
       if (room > 30) {
         const fits = Math.floor(room / kLabelPixels), word = this.label(row, i, fits);
-        texts.push(s("text", { x: (left + 4).toFixed(1), y: y + 14 }, word.length > fits ? word.slice(0, Math.max(1, fits - 1)) + "…" : word));
+        // Two or three letters of a word tell nothing.
+        if (word.length <= fits || fits >= kLeastLetters)
+          texts.push(s("text", { x: (left + 4).toFixed(1), y: y + 14 }, word.length > fits ? word.slice(0, fits - 1) + "…" : word));
       }
     }
     flush();
@@ -173,13 +206,14 @@ class TimelineView {
   }
 
   kind(row, i) {
+    if (row.kind === "task") return this.spans.critical(row, i) ? "critical" : "task";
     if (row.kind === "warp") return "wait";
     if (row.kind === "mbarrier") return i % 2 ? "phase-odd" : "phase";
     return row.kind;
   }
   label(row, i, fits) {
     const word = this.spans.word(row, i).replace(/^cp\.async\.bulk\.?(tensor)? /, "");
-    return word.length > fits ? word.replace(/^phase /, "") : word;
+    return word.length > fits ? word.replace(/^(phase|mbarrier) (?!0x)/, "") : word;
   }
 
   arrows(lines) {
@@ -201,11 +235,14 @@ class TimelineView {
     const draw = ([f, t], strong) => {
       const [a, j] = this.spans.owner[f], [b, k] = this.spans.owner[t];
       if (!y.has(a) || !y.has(b)) return;
-      const x1 = this.x(a.end[j]), x2 = this.x(b.end[k]), y1 = y.get(a), y2 = y.get(b), bend = Math.max(12, Math.abs(x2 - x1) / 2);
+      // A wait ends where its cause does; a task begins behind what it needs.
+      const x1 = this.x(a.end[j]), x2 = this.x(this.spans.data.flat ? b.begin[k] : b.end[k]), y1 = y.get(a), y2 = y.get(b), bend = Math.max(12, Math.abs(x2 - x1) / 2);
       g.append(s("path", { class: strong ? "arrow strong" : "arrow", d: `M${x1.toFixed(1)} ${y1}C${(x1 + bend).toFixed(1)} ${y1} ${(x2 - bend).toFixed(1)} ${y2} ${x2.toFixed(1)} ${y2}` }));
       g.append(s("path", { class: "tip", d: `M${x2.toFixed(1)} ${y2}l-6 -3v6z` }));
     };
+    const critical = seen.filter(([f, t]) => this.spans.critical(...this.spans.owner[f]) && this.spans.critical(...this.spans.owner[t]));
     shown.forEach((pair) => draw(pair, false));
+    critical.forEach((pair) => draw(pair, true));
     if (this.chosen !== null) {
       for (const f of this.spans.causes.get(this.chosen) || []) draw([f, this.chosen], true);
       for (const t of this.spans.effects.get(this.chosen) || []) draw([this.chosen, t], true);
@@ -220,7 +257,9 @@ class TimelineView {
       this.labels_key = key;
       const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.sm : undefined;
       this.labels.replaceChildren(...lines.map((line) => {
-        if (line.row) return h("div", { title: line.row.name }, line.row.name.replace(/^CTA slot 0 /, ""));
+        if (line.row)
+          return h("div", { title: line.row.name, class: line.row.bracket ? `bracket ${line.row.bracket}` : undefined },
+            this.spans.short_name(line.row));
         const open = this.open.get(line.sm);
         return h("button", { type: "button", "data-sm": line.sm, "aria-expanded": String(open),
           onclick: () => { this.open.set(line.sm, !open); this.draw(); } }, `${open ? "▾" : "▸"} SM ${line.sm}`);
@@ -257,7 +296,7 @@ class TimelineView {
     const [row, i] = this.spans.owner[number];
     const length = row.end[i] - row.begin[i];
     this.detail.replaceChildren(
-      h("p", {}, h("strong", {}, this.spans.word(row, i)), ` · SM ${row.sm}, ${row.name} · cycle ${cycles(row.begin[i])} to ` +
+      h("p", {}, h("strong", {}, this.spans.word(row, i)), ` · ${this.spans.data.flat ? "" : `SM ${row.sm}, `}${row.name} · cycle ${cycles(row.begin[i])} to ` +
         `${cycles(row.end[i])}: ${plural(length, "cycle")}`),
       ...this.spans.facts(number).map(([name, value]) => h("p", {}, h("span", { class: "dim" }, name + " "),
         name === "instruction" ? h("code", {}, value) : value)));
@@ -314,7 +353,7 @@ class TimelineView {
       ArrowRight: () => (event.shiftKey ? this.pan(0.25) : this.step(1, 0)),
       ArrowUp: () => this.step(0, -1), ArrowDown: () => this.step(0, 1),
       "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), "−": () => this.zoom(2),
-      Home: () => this.show(0, this.spans.cycles), 0: () => this.show(0, this.spans.cycles),
+      Home: () => this.show(0, this.length), 0: () => this.show(0, this.length),
       Enter: () => this.zoom_to_chosen(), Escape: () => this.choose(null),
       c: () => { const [cause] = this.spans.causes.get(this.chosen) || []; if (cause !== undefined) this.choose(cause, true); },
     };

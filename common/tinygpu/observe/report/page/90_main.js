@@ -4,6 +4,11 @@ const report = JSON.parse(document.getElementById("data").textContent);
 
 const shape = (d) => (d[2] > 1 ? d.join(" × ") : d[1] > 1 ? `${d[0]} × ${d[1]}` : String(d[0]));
 
+// The whole name, where the heading has a part of it.
+function name_part({ profile }) {
+  return profile.label === profile.kernel ? null : h("p", { class: "dim" }, h("code", {}, profile.kernel));
+}
+
 function facts_part(kernel) {
   const p = kernel.profile, [l] = kernel.launches || [];
   const length = p.cycles
@@ -32,24 +37,58 @@ function launches_part(kernel) {
     kernel.launches_left_out ? h("p", { class: "dim" }, `${cycles(kernel.launches_left_out)} more are left out.`) : null);
 }
 
-function timeline_part(kernel) {
+// ---- Timelines: one, or one of each run, aligned
+
+const launches_shown = (kernel) => (kernel.launches || []).map((l, i) => [l, i]).filter(([l]) => l.timeline !== undefined);
+
+function launch_choice(shown, text, show) {
+  if (shown.length < 2) return null;
+  return h("label", {}, text, " ", h("select", { onchange: (e) => show(shown[e.target.selectedIndex]) },
+    shown.map(([l, i]) => h("option", {}, `${i + 1}: grid ${shape(l.grid)}${l.cycles === undefined ? "" : `, ${cycles(l.cycles)} cycles`}`))));
+}
+
+// The kernel of the other run that this one is compared with, if it has a timeline.
+function partner(index) {
+  const other = report.against;
+  const pair = other && other.partners.find(([, now]) => now === index);
+  return pair && launches_shown(other.kernels[pair[0]]).length ? other.kernels[pair[0]] : null;
+}
+
+function timeline_part(kernel, index) {
   const out = [h("h3", {}, "Timeline")];
-  const shown = (kernel.launches || []).map((l, i) => [l, i]).filter(([l]) => l.timeline !== undefined);
+  const shown = launches_shown(kernel), other = partner(index);
   if (!shown.length) return [...out, h("p", {}, "Not recorded: --trace-kernels says how many launches are.")];
-  const place = h("div", {});
-  const show = ([l]) => place.replaceChildren(
-    new TimelineView(new Spans(report.timelines[l.timeline]), kernel.profile.kernel, report.run.clock_ghz).root);
-  if (shown.length > 1)
-    out.push(h("label", {}, "Launch ", h("select", { onchange: (e) => show(shown[e.target.selectedIndex]) },
-      shown.map(([l, i]) => h("option", {}, `${i + 1}: grid ${shape(l.grid)}${l.cycles === undefined ? "" : `, ${cycles(l.cycles)} cycles`}`)))));
+  const place = h("div", { class: other ? "aligned" : undefined });
+  let now = shown[0], before = other && launches_shown(other)[0];
+  const draw = () => {
+    const spans = new Spans(report.timelines[now[0].timeline]);
+    if (!before) {
+      place.replaceChildren(new TimelineView(spans, kernel.profile.label, report.run.clock_ghz).root);
+      return;
+    }
+    const spans_before = new Spans(report.against.timelines[before[0].timeline]);
+    const ends = [{ cycle: spans.cycles, text: "now ends" }, { cycle: spans_before.cycles, text: "before ends" }];
+    const views = [new TimelineView(spans_before, `${other.label}, before`, report.against.run.clock_ghz, ends),
+      new TimelineView(spans, `${kernel.profile.label}, now`, report.run.clock_ghz, ends)];
+    show_together(views);
+    // Of a launch that a fault has ended only the timeline's length is known.
+    const long = now[0].cycles ?? spans.cycles, long_before = before[0].cycles ?? spans_before.cycles, by = long - long_before;
+    place.replaceChildren(
+      h("h4", {}, `Before: ${other.label}, ${cycles(long_before)} cycles`), views[0].root,
+      h("h4", {}, `Now: ${kernel.profile.label}, ${cycles(long)} cycles`,
+        by ? ` (${by < 0 ? "−" : "+"}${cycles(Math.abs(by))}, ${by < 0 ? "−" : "+"}${percent(Math.abs(by), long_before)})` : ""),
+      views[1].root);
+  };
+  out.push(launch_choice(shown, before ? "Launch now" : "Launch", (l) => { now = l; draw(); }));
+  if (before) out.push(launch_choice(launches_shown(other), "Launch before", (l) => { before = l; draw(); }));
   out.push(place);
-  show(shown[0]);
+  draw();
   return out;
 }
 
 function fill(section, index) {
   const kernel = report.kernels[index];
-  section.append(...[facts_part(kernel), launches_part(kernel), ...timeline_part(kernel), ...roles_part(index, kernel.profile),
+  section.append(...[name_part(kernel), facts_part(kernel), launches_part(kernel), ...timeline_part(kernel, index), ...roles_part(index, kernel.profile),
     ...source_part(index, kernel), ...roofline_part(kernel, report.run, report.peaks), ...banks_part(index, kernel)].filter(Boolean));
 }
 
@@ -70,11 +109,29 @@ function follow_hash() {
   });
 }
 
+// Timelines that the program has written down itself.
+function program_timelines() {
+  const all = report.program_timelines || [];
+  if (!all.length) return [];
+  return [h("h2", { id: "tasks" }, "The program's own timelines"),
+    h("p", { class: "dim" }, "The program wrote down what its tasks did, and which waited for which."),
+    ...all.map((data, i) => {
+      const section = h("details", { class: "kernel" }, h("summary", {}, h("h3", {}, data.title)));
+      section.addEventListener("toggle", () => {
+        if (section.open && section.children.length === 1)
+          section.append(new TimelineView(new Spans(data), data.title, report.run.clock_ghz).root);
+      });
+      section.open = i === all.length - 1;
+      return section;
+    })];
+}
+
 set_up_theme();
 const details = document.getElementById("details");
+details.append(...program_timelines());
 report.kernels.forEach((kernel, index) => {
   const section = h("details", { class: "kernel", id: "section-" + index },
-    h("summary", {}, h("h2", { id: "kernel-" + index, tabindex: -1 }, kernel.profile.kernel)));
+    h("summary", {}, h("h2", { id: "kernel-" + index, tabindex: -1, title: kernel.profile.kernel }, kernel.profile.label)));
   let filled = false;
   section.addEventListener("toggle", () => {
     if (section.open && !filled) { filled = true; fill(section, index); }
