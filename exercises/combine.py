@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes one source of several exercises, each in a namespace of its own: combine.py unsolved|solved|others OUT.cu NAME…
+"""Makes one source of several exercises, each in a namespace of its own: combine.py unsolved|solved|others|projects OUT.cu NAME…
 
-The tests judge all exercises, before and after their solutions, and other solutions, with few runs of the compiler. scripts/learn
-compiles an exercise by itself.
+The tests judge all exercises, before and after their solutions, other solutions, and the projects' reference solutions, with few runs of
+the compiler. scripts/learn compiles a file by itself.
 """
 import pathlib
 import re
@@ -10,6 +10,7 @@ import sys
 
 import judge
 import make_mistakes
+import projects
 
 
 def combined(sources):
@@ -39,10 +40,13 @@ def combined(sources):
 if __name__ == "__main__":
     state, out, *names = sys.argv[1:]
     try:
+        if state == "projects":
+            found = [(f"{p.name}.{r['name']}", p.solution(r)) for p in projects.all_projects() for r in p.references]
+            made = combined([(name, path.read_text(), path) for name, path in found])
         exercises = [judge.Exercise(judge.root / "exercises" / n) for n in names]
         if state == "others":
             made = combined([(v.name, v.text, e.source) for e in exercises for v in e.variants()])
-        else:
+        elif state != "projects":
             made = combined([(e.name, e.solved() if state == "solved" else e.text, e.source) for e in exercises])
     except judge.Error as error:
         sys.exit(str(error))

@@ -13,6 +13,7 @@
 #include "common/harness/output.h"
 #include "common/harness/watch.h"
 #include "exercises/picture.h"
+#include "projects/project.h"
 
 namespace exercise {
 namespace {
@@ -65,7 +66,8 @@ void compare(const char* name, const std::vector<Word>& got, const std::vector<W
   if (columns && different < got.size()) message += ", " + extent(got, want, columns);
   // A word that stands in one place of what should be there was brought to the wrong one.
   if (std::ranges::count(want, got[first]) == 1)
-    message += fmt::format(". What is there belongs to {}{}", name, at(std::ranges::find(want, got[first]) - want.begin()));
+    message +=
+        fmt::format(". What is there belongs to {}{}", name, at(std::ranges::find(want, got[first]) - want.begin()));
   else if (got[first] == Word(-1))
     message += ". Nothing was written there";
   throw std::runtime_error(message);
@@ -147,4 +149,7 @@ int judge(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return gen5::harness::code_with_output(judge(argc, argv)); }
+int main(int argc, char** argv) {
+  const int code = project::run(argc, argv);
+  return gen5::harness::code_with_output(code >= 0 ? code : judge(argc, argv));
+}

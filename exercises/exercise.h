@@ -28,7 +28,8 @@ using Halves = std::vector<uint16_t>;
 void finish();
 
 /// Throws unless both hold the same words. The message names the first that differs, name[row][column] where `columns`
-/// says how many a row has, else name[i]; then where the differing words lie, and where the word that was found belongs.
+/// says how many a row has, else name[i]; then where the differing words lie, and where the word that was found
+/// belongs.
 void expect(const char* name, const Words& got, const Words& want, uint32_t columns = 0);
 void expect(const char* name, const Halves& got, const Halves& want, uint32_t columns = 0);
 /// The same for words that are f32: the message shows them as numbers, too.

@@ -16,7 +16,8 @@ using namespace gen5::ptx;
 constexpr uint32_t kStages = 8, kChunks = 32, kWords = 256;
 constexpr uint32_t kArrivals = 0;  // your number: arrivals that empty a stage
 
-// from: kChunks · kWords words. out: lane l of chunk c puts the sum of the chunk's words l, l + 32, … into out[32 c + l].
+// from: kChunks · kWords words. out: lane l of chunk c puts the sum of the chunk's words l, l + 32, … into out[32 c +
+// l].
 __global__ void sums(const uint32_t* from, uint32_t* out) {
   __shared__ alignas(128) uint32_t buffer[kStages][kWords];
   __shared__ alignas(8) uint64_t full[kStages], empty[kStages];

@@ -15,8 +15,8 @@ using namespace gen5::ptx;
 constexpr uint32_t kBlocks = 2, kStages = 4, kChunks = 16, kRows = 16, kHalf = kRows / kBlocks, kColumns = 32;
 constexpr uint32_t kArrivals = 0;  // your number: arrivals that empty a stage
 
-// map: kChunks · kRows rows of kColumns words, in boxes of kHalf rows. tensor_load_2d_multicast(to, &map, x, y, mbarrier,
-// mask) writes to the same place in each block of the mask, and reports to the same mbarrier there.
+// map: kChunks · kRows rows of kColumns words, in boxes of kHalf rows. tensor_load_2d_multicast(to, &map, x, y,
+// mbarrier, mask) writes to the same place in each block of the mask, and reports to the same mbarrier there.
 __global__ void __cluster_dims__(kBlocks) sums(const __grid_constant__ CUtensorMap map, uint32_t* out) {
   __shared__ alignas(128) uint32_t buffer[kStages][kRows][kColumns];
   __shared__ alignas(8) uint64_t full[kStages], empty[kStages];

@@ -1,8 +1,8 @@
 // Commit and waits
 //
-// Eight blocks of K go through two pairs of tiles in shared memory. The threads fill one pair while the tensor core reads
-// the other. Write the loop and what follows it: when a pair may be filled again, the products, their commits, and the
-// wait before D is read. Waiting for each product right away is too slow for the budget.
+// Eight blocks of K go through two pairs of tiles in shared memory. The threads fill one pair while the tensor core
+// reads the other. Write the loop and what follows it: when a pair may be filled again, the products, their commits,
+// and the wait before D is read. Waiting for each product right away is too slow for the budget.
 #include "chapters/tensor_kernel.cuh"
 #include "common/ptx/tcgen05_mma.h"
 #include "exercises/exercise.h"
@@ -28,8 +28,8 @@ __device__ void fill(Shared& shared, uint32_t pair, const uint16_t* a, const uin
     const uint32_t piece = i < kM * 8 ? i : i - kM * 8;
     const uint32_t to = shared_address(i < kM * 8 ? shared.a[pair] : shared.b[pair]) + piece * 16;
     const uint4 w = i < kM * 8 ? from_a[piece] : from_b[piece];
-    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(swizzled(Swizzle::b128, to)), "r"(w.x), "r"(w.y), "r"(w.z),
-                 "r"(w.w)
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(swizzled(Swizzle::b128, to)), "r"(w.x), "r"(w.y),
+                 "r"(w.z), "r"(w.w)
                  : "memory");
   }
   tensor_kernel::ready();

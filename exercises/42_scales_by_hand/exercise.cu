@@ -1,9 +1,9 @@
 // Scales into Tensor Memory
 //
-// D is 128 x 16, K is 128, and every 32 elements of a row share a scale: four scales a row. Put them where the tensor core
-// reads them: into a chunk of 512 bytes of shared memory, from there by tcgen05.cp into four columns of Tensor Memory.
-// Then issue four products, each with its own scales. In a chunk, scale j of row r lies in row r modulo 32 of 16 bytes, in
-// the group of four bytes r / 32, at byte j.
+// D is 128 x 16, K is 128, and every 32 elements of a row share a scale: four scales a row. Put them where the tensor
+// core reads them: into a chunk of 512 bytes of shared memory, from there by tcgen05.cp into four columns of Tensor
+// Memory. Then issue four products, each with its own scales. In a chunk, scale j of row r lies in row r modulo 32 of
+// 16 bytes, in the group of four bytes r / 32, at byte j.
 #include <bit>
 #include <cmath>
 
@@ -72,9 +72,10 @@ void judge() {
   };
   const auto same = [](uint32_t i) { return i; };
   const auto got = d.download(), want = result(same, same);
-  exercise::expect(got == want || got != result([](uint32_t) { return 0u; }, same),
-                   "all four products took the scales of the first 32 elements of K: the instruction descriptor says which "
-                   "byte of a cell holds the scale");
+  exercise::expect(
+      got == want || got != result([](uint32_t) { return 0u; }, same),
+      "all four products took the scales of the first 32 elements of K: the instruction descriptor says which "
+      "byte of a cell holds the scale");
   exercise::expect_floats("d", got, want, kN);
 }
 EXERCISE(judge);

@@ -2,7 +2,8 @@
 //
 // Four accumulators of 128 x 128 hold D, 100 x 512, in f32. Write what warps 2 to 5 do: each waits for an accumulator,
 // reads its own 32 lanes of Tensor Memory, converts to bf16, and brings the rows to global memory. Use TMA or plain
-// stores; the budget has no room for 32 lanes that each store to a row of its own. D has 100 rows, and the accumulator 128.
+// stores; the budget has no room for 32 lanes that each store to a row of its own. D has 100 rows, and the accumulator
+// 128.
 #include <cuda_bf16.h>
 
 #include "exercises/gemm.cuh"
@@ -28,8 +29,8 @@ __device__ void store_shared(uint32_t address, uint32_t x, uint32_t y, uint32_t 
   asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
 }
 
-// d: kRows x kColumns of bf16. maps.d describes it in boxes of 32 rows of 64 columns, 128-byte swizzle; TMA leaves out what
-// is outside. done[t] takes one arrival: accumulator t, at columns 128 t of Tensor Memory, is complete.
+// d: kRows x kColumns of bf16. maps.d describes it in boxes of 32 rows of 64 columns, 128-byte swizzle; TMA leaves out
+// what is outside. done[t] takes one arrival: accumulator t, at columns 128 t of Tensor Memory, is complete.
 __global__ void __launch_bounds__(192) epilogue(const __grid_constant__ Maps maps, uint16_t* d) {
   extern __shared__ __align__(1024) uint8_t memory[];
   auto& shared = *reinterpret_cast<Shared*>(memory);
@@ -44,8 +45,7 @@ __global__ void __launch_bounds__(192) epilogue(const __grid_constant__ Maps map
       const uint32_t loaded = shared_address(&shared.loaded);
       mbarrier_arrive_expect_tx(loaded, sizeof shared.a + sizeof shared.b);
       tensor_load_2d(shared_address(shared.a), &maps.a, 0, 0, loaded);
-      for (uint32_t t = 0; t < kTiles; ++t)
-        tensor_load_2d(shared_address(shared.b[t]), &maps.b, 0, t * kTileN, loaded);
+      for (uint32_t t = 0; t < kTiles; ++t) tensor_load_2d(shared_address(shared.b[t]), &maps.b, 0, t * kTileN, loaded);
       mbarrier_wait_parity(loaded, 0);
       for (uint32_t t = 0; t < kTiles; ++t) {
         multiply_block<kTileN>(accumulators + t * kTileN, shared_address(shared.a), shared_address(shared.b[t]), true);

@@ -1,8 +1,9 @@
 // Online softmax
 //
-// Tensor Memory holds scores of 128 queries and 256 keys, in four blocks of 64 columns. Thread r reads row r once, block
-// after block, and may not look back. Write the loop: it keeps the largest score so far, the sum of the exponentials, and
-// the weighted sum of the keys' values. What was summed under an older maximum is too large by 2^(old - new).
+// Tensor Memory holds scores of 128 queries and 256 keys, in four blocks of 64 columns. Thread r reads row r once,
+// block after block, and may not look back. Write the loop: it keeps the largest score so far, the sum of the
+// exponentials, and the weighted sum of the keys' values. What was summed under an older maximum is too large by 2^(old
+// - new).
 #include <bit>
 #include <cmath>
 
@@ -15,13 +16,16 @@ using namespace gen5::ptx;
 
 constexpr uint32_t kRows = 128, kBlocks = 4, kBlock = 64, kKeys = kBlocks * kBlock;
 
-// out[r] = Σ 2^s[r][k] · value[k] / Σ 2^s[r][k]. tcgen05_ld_32_floats(s, address) loads 32 columns of this thread's lane.
+// out[r] = Σ 2^s[r][k] · value[k] / Σ 2^s[r][k]. tcgen05_ld_32_floats(s, address) loads 32 columns of this thread's
+// lane.
 __global__ void softmax(const float* scores, const float* values, float* out) {
   __shared__ float value[kKeys];
   __shared__ uint32_t slot;
-  const uint32_t row = threadIdx.x, columns = tensor_kernel::begin(&slot, kKeys), mine = columns + (row / 32 * 32 << 16);
+  const uint32_t row = threadIdx.x, columns = tensor_kernel::begin(&slot, kKeys),
+                 mine = columns + (row / 32 * 32 << 16);
   for (uint32_t key = threadIdx.x; key < kKeys; key += kRows) value[key] = values[key];
-  for (uint32_t column = 0; column < kKeys; column += 32) tcgen05_st_32_floats(mine + column, scores + row * kKeys + column);
+  for (uint32_t column = 0; column < kKeys; column += 32)
+    tcgen05_st_32_floats(mine + column, scores + row * kKeys + column);
   tcgen05_wait_st();
   __syncthreads();
   float largest = -INFINITY, sum = 0, weighted = 0;
@@ -73,8 +77,9 @@ void judge() {
       no_weighted += near(got[row], result(row, true, false));
     }
   if (wrong == kRows) return;
-  exercise::expect(!std::isnan(got[wrong]) && !std::isinf(got[wrong]),
-                   "a row is inf or NaN: 2^x leaves the range of f32 where x is not taken relative to the row's largest score");
+  exercise::expect(
+      !std::isnan(got[wrong]) && !std::isinf(got[wrong]),
+      "a row is inf or NaN: 2^x leaves the range of f32 where x is not taken relative to the row's largest score");
   exercise::expect(no_sum < 10, "the sum of exponentials was not multiplied when the largest score rose");
   exercise::expect(no_weighted < 10, "the weighted sum was not multiplied when the largest score rose");
   exercise::differ("out", got[wrong], result(wrong, true, true), wrong);
