@@ -191,13 +191,13 @@ int teach(const Mistake& m) {
     for (const Outcome& o : wrong) fmt::print("\n{}:\n{}", o.order, o.diagnoses);
     return 1;
   }
-  if (short_one) fmt::print("{}\n", moral(m));
   if (m.says == kNotYet)
     fmt::print("not diagnosed yet: nothing above names the mistake\n");
   else if (m.says == kWrongNumbers)
     fmt::print("wrong numbers, as promised: every rule is kept, and only a comparison finds this\n");
   else
     fmt::print("diagnosed as promised\n");
+  if (short_one) fmt::print("\n{}", moral(m));
   return 0;
 }
 
