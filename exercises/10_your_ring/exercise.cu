@@ -46,13 +46,11 @@ void judge() {
   exercise::DeviceBuffer<uint32_t> from(words), out(kChunks * 32);
   sums<<<1, 64>>>(from.get(), out.get());
   exercise::finish();
-  exercise::Words want(kChunks * 32), before(kChunks * 32);
-  for (uint32_t i = 0; i < words.size(); ++i) {
-    want[i / kWords * 32 + i % 32] += words[i];
-    if (i / kWords + 1 < kChunks) before[(i / kWords + 1) * 32 + i % 32] += words[i];
-  }
+  exercise::Words want(kChunks * 32);
+  for (uint32_t i = 0; i < words.size(); ++i) want[i / kWords * 32 + i % 32] += words[i];
   const auto got = out.download();
-  exercise::expect(std::ranges::count(got, 0u) < 1000, "all sums are 0: the consumer has read no stage");
+  exercise::expect(std::ranges::any_of(got, [](uint32_t w) { return w != 0; }),
+                   "all sums are 0: the consumer has read no stage");
   exercise::expect("out", got, want, 32);
 }
 EXERCISE(judge);
