@@ -220,7 +220,7 @@ def without_fixes(text):
     """What gen5 check has said, without the lines that name a fix: a reader asks for these with --hint."""
     lines, inside = [], False
     for line in text.splitlines():
-        inside = bool(re.match(r" +=? ?fix: ", line)) or (inside and bool(re.match(r" {8,}\S", line)) and not re.match(r" += ", line))
+        inside = bool(re.match(r"[ |]+=? ?fix: ", line)) or (inside and bool(re.match(r"[ |]{8,}[^ |=]", line)))
         if not inside:
             lines.append(line)
     return "\n".join(lines) + "\n"
@@ -304,7 +304,7 @@ def check(tools, exercise, command, seeds, seconds=120):
 
 def wrong_value(text, name):
     """What the program's own comparison says."""
-    found = re.search(rf"^ *(?:\S+: )?(?:{re.escape(name)}|exercise|project): (?!right$)(.+)$", text, re.M)
+    found = re.search(rf"^[ |]*(?:{re.escape(name)}|exercise|project): (?!right$)(.+)$", text, re.M)
     return found[1] if found else ""
 
 
