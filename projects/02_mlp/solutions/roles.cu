@@ -83,7 +83,8 @@ __global__ void __launch_bounds__(192) roles(const __grid_constant__ Operands ma
           tensor_kernel::wait(&shared.active[(chunk - 1) % 2], (chunk - 1) / 2 % 2);
           for (uint32_t box = 0; box < 2; ++box)
             stage([&](uint32_t down) { multiply_down(y, hidden(chunk - 1) + 32 * box, down, chunk - 1 + box == 0); });
-          tcgen05_commit(shared_address(&shared.added));
+          // Waited for before the chunk after the next: the last two need no arrival.
+          if (chunk + 1 < chunks) tcgen05_commit(shared_address(&shared.added));
         }
       }
       tcgen05_commit(shared_address(&shared.done));
