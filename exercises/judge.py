@@ -243,7 +243,7 @@ class Verdict:
         if self.seen:
             lines.append(f"  value: {self.seen}")
         if self.line and self.file.is_file():
-            code = self.file.read_text().splitlines()[self.line - 1].strip()
+            code = "".join(self.file.read_text().splitlines()[self.line - 1 : self.line]).strip()
             place = self.file.relative_to(pathlib.Path.cwd()) if self.file.is_relative_to(pathlib.Path.cwd()) else self.file
             lines.append(f"  line:  {place}:{self.line}:  {code}")
         if self.cause:
