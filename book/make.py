@@ -24,6 +24,7 @@ import judge  # noqa: E402
 import make_mistakes  # noqa: E402  where functions begin and end
 import pages  # noqa: E402
 import practice  # noqa: E402
+import projects  # noqa: E402
 from lessons import main as lessons_made  # noqa: E402
 
 build, out = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
@@ -358,9 +359,14 @@ def exercise_page():
     text = ["# Exercises\n", "`scripts/learn` gives you one after the other, judges it each time you save, and shows the diagnosis and a timeline where it is not right yet. No GPU is needed.\n"]
     for e in judge.all_exercises():
         number = e.name.split("_")[0]
-        text.append(f"## {number} {e.title}\n\n{escaped(e.task)}\n\nRead before: {reading(e)}." + (f" Budget: {e.budget:,} cycles." if e.budget else "") + "\n")
-        for kind, title, body in (("example", "The file", fenced(e.text, "cuda")), ("tip", "Hint", e.hint), ("success", "Solution", fenced(e.diff(), "diff"))):
+        text.append(f"## {number} {e.title}\n\n{escaped(e.task)}\n" + (f"\n{fenced(e.table)}" if e.table else "") + f"\nRead before: {reading(e)}." + (f" Budget: {e.budget:,} cycles." if e.budget else "") + "\n")
+        for kind, title, body in (("example", "The file", fenced(e.text, "cuda")), ("tip", "Hint", e.hint), ("success", "Solution", fenced(e.diff(), "diff") + f"\n{escaped(e.knows)}\n\n**Remember:** {escaped(e.remember)}")):
             text.append(indented(kind, title, body))
+    text.append("## Projects\n\n`scripts/learn project` gives you a skeleton, judges it milestone by milestone, and keeps a leaderboard of predicted cycles.\n")
+    for p in projects.all_projects():
+        task = (p.folder / "task.md").read_text().split("\n", 1)[1].strip()
+        milestones = "\n".join(f"{i}. {m.name}: {m.what}" + (f", at most {m.budget:,} cycles" if m.budget else "") for i, m in enumerate(p.milestones, 1))
+        text.append(f"### {p.title}\n\n{task}\n\n{milestones}\n")
     return write("exercises.md", "\n".join(text))
 
 

@@ -54,7 +54,7 @@ function(gen5_chapter_mistakes program)
       set(ends "\ndiagnosed as promised")
     endif()
     if(line MATCHES "^says:")
-      gen5_cuda_run(NAME ${program}.mistake.${name} COMMAND ${program} --mistake ${name} PASS "${ends}[^\n]*\n$"
+      gen5_cuda_run(NAME ${program}.mistake.${name} COMMAND ${program} --mistake ${name} PASS "${ends}[^\n]*\n(\nRemember: .*)?$"
                     ENVIRONMENT GEN5_DEVICE=tinygpu LABELS mistakes chapter${number})
     endif()
   endforeach()

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 #include "common/harness/output.h"
 #include "common/harness/watch.h"
 #include "exercises/picture.h"
+#include "projects/project.h"
 
 namespace exercise {
 namespace {
@@ -27,6 +29,20 @@ std::vector<Entry>& entries() {
   return all;
 }
 
+/// "all in rows 3 to 9 and columns 0 to 31".
+template <class Word>
+std::string extent(const std::vector<Word>& got, const std::vector<Word>& want, uint32_t columns) {
+  size_t top = got.size(), bottom = 0, left = columns, right = 0;
+  for (size_t i = 0; i < got.size(); ++i)
+    if (got[i] != want[i]) {
+      top = std::min(top, i / columns);
+      bottom = std::max(bottom, i / columns);
+      left = std::min(left, i % columns);
+      right = std::max(right, i % columns);
+    }
+  return fmt::format("all in rows {} to {} and columns {} to {}", top, bottom, left, right);
+}
+
 template <class Word>
 void compare(const char* name, const std::vector<Word>& got, const std::vector<Word>& want, uint32_t columns,
              bool floats) {
@@ -39,13 +55,22 @@ void compare(const char* name, const std::vector<Word>& got, const std::vector<W
       first = i;
     }
   if (!different) return;
+  const auto at = [&](size_t i) {
+    return columns ? fmt::format("[{}][{}]", i / columns, i % columns) : fmt::format("[{}]", i);
+  };
   const auto text = [&](Word w) {
     return floats ? fmt::format("{:#010x} ({:g})", w, std::bit_cast<float>(uint32_t(w))) : fmt::format("{:#x}", w);
   };
-  const std::string place =
-      columns ? fmt::format("[{}][{}]", first / columns, first % columns) : fmt::format("[{}]", first);
-  throw std::runtime_error(fmt::format("{}{} is {} and should be {}; {} of {} words differ", name, place,
-                                       text(got[first]), text(want[first]), different, got.size()));
+  std::string message = fmt::format("{}{} is {} and should be {}; {} of {} words differ", name, at(first),
+                                    text(got[first]), text(want[first]), different, got.size());
+  if (columns && different < got.size()) message += ", " + extent(got, want, columns);
+  // A word that stands in one place of what should be there was brought to the wrong one.
+  if (std::ranges::count(want, got[first]) == 1)
+    message +=
+        fmt::format(". What is there belongs to {}{}", name, at(std::ranges::find(want, got[first]) - want.begin()));
+  else if (got[first] == Word(-1))
+    message += ". Nothing was written there";
+  throw std::runtime_error(message);
 }
 
 bool run(const Entry& e) {
@@ -76,6 +101,9 @@ void expect(const char* name, const Halves& got, const Halves& want, uint32_t co
 }
 void expect_floats(const char* name, const Words& got, const Words& want, uint32_t columns) {
   compare(name, got, want, columns, true);
+}
+void differ(const char* name, double got, double want, uint32_t i) {
+  throw std::runtime_error(fmt::format("{}[{}] is {:g} and should be {:g}", name, i, got, want));
 }
 void expect(bool holds, const char* sentence) {
   if (!holds) throw std::runtime_error(sentence);
@@ -121,4 +149,7 @@ int judge(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return gen5::harness::code_with_output(judge(argc, argv)); }
+int main(int argc, char** argv) {
+  const int code = project::run(argc, argv);
+  return gen5::harness::code_with_output(code >= 0 ? code : judge(argc, argv));
+}

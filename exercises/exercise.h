@@ -27,12 +27,15 @@ using Halves = std::vector<uint16_t>;
 /// Waits for the kernel. Throws CudaError if its launch was refused or it ended in an error.
 void finish();
 
-/// Throws unless both hold the same words. The message names the first that differs: name[row][column] where `columns`
-/// says how many a row has, else name[i].
+/// Throws unless both hold the same words. The message names the first that differs, name[row][column] where `columns`
+/// says how many a row has, else name[i]; then where the differing words lie, and where the word that was found
+/// belongs.
 void expect(const char* name, const Words& got, const Words& want, uint32_t columns = 0);
 void expect(const char* name, const Halves& got, const Halves& want, uint32_t columns = 0);
 /// The same for words that are f32: the message shows them as numbers, too.
 void expect_floats(const char* name, const Words& got, const Words& want, uint32_t columns = 0);
+/// Throws with the place `name[i]` and both numbers: a comparison of the caller's own found them too far apart.
+[[noreturn]] void differ(const char* name, double got, double want, uint32_t i);
 /// Throws with this sentence unless `holds`.
 void expect(bool holds, const char* sentence);
 

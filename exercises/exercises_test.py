@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""exercises_test.py BUILD: every exercise fails as it says before its solution, and is right behind it.
+"""exercises_test.py BUILD: every exercise fails as it says before its solution, and is right behind it; so are other right solutions of
+the longer ones, and the usual wrong ones end as they say.
 
 Judged by exercises/judge.py as scripts/learn judges them, with fewer random orders; compiled together (combine.py).
 """
@@ -29,6 +30,24 @@ def faults(tools, programs, exercise):
     sentences = len(re.findall(r"[.!?](?:\s|$)", exercise.task))
     if not 2 <= sentences <= 5:
         out.append(f"{exercise.name}: a task has about three sentences, and this has {sentences}")
+    return out
+
+
+def as_told(tools, programs, variant):
+    """The same of another solution: a right one is right, and a wrong one ends as it says, in words that help."""
+    command = [programs / "exercises_others", variant.name]
+    if variant.right:
+        verdict = judge.judge(tools, variant.exercise, command, SEEDS)
+        return [] if verdict.ends == "right" else [f"{variant.name}: right, and ends in {verdict.ends}\n{verdict.summary(variant.title)}{verdict.text}"]
+    verdict = judge.judge(tools, variant.exercise, command, 0)
+    told = verdict.summary(variant.title) + verdict.text
+    out = []
+    if not set(variant.says.split(", ")) <= set(verdict.ends.split(", ")):
+        out.append(f"{variant.name}: it should end in {variant.says}, and ends in {verdict.ends}\n{told}")
+    elif not re.search(variant.tells, told):
+        out.append(f"{variant.name}: its reader is not told {variant.tells!r}\n{told}")
+    if re.search(r"(?m)^ +=? ?fix: ", told):
+        out.append(f"{variant.name}: its reader is shown the fix without asking\n{told}")
     return out
 
 
@@ -76,6 +95,16 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for found in pool.map(lambda e: faults(tools, build / "bin", e), exercises):
             out += found
+        others = [v for e in exercises for v in e.variants()]
+        for found in pool.map(lambda v: as_told(tools, build / "bin", v), others):
+            out += found
+    longer = {v.exercise.name for v in others}
+    if not 6 <= len(longer) <= 10:
+        out.append(f"{len(longer)} exercises have others.txt")
+    for name in longer:
+        mine = [v for v in others if v.exercise.name == name]
+        if sum(v.right for v in mine) < 1 or sum(not v.right for v in mine) < 3:
+            out.append(f"{name}: a longer exercise has another right solution and three wrong ones")
     ring = next(e for e in exercises if e.name == "07_stuck_ring")
     drawn = judge.timeline(tools, ring, [build / "bin" / "exercises_unsolved", ring.name])
     for lane in ("warp 0 cp.async.bulk load +0+\\n +1+\\n +2+\\n", "warp 1 +w *w *w\\n"):

@@ -1,14 +1,22 @@
 """Exercises and their judge: what scripts/learn and the tests share.
 
-An exercise is a folder exercises/NN_topic with two files.
+An exercise is a folder exercises/NN_topic with these files.
 
-exercise.cu   a comment with the title and the task, a kernel with a hole, and judge(), the host's check
+exercise.cu   a comment with the title, the task, and if need be a table behind it; a kernel with a hole; judge(), the host's check
 solution.txt  fields, one a line, and the solution as a diff:
-                read:    what a reader should have read before
-                hint:    one or two sentences
-                says:    how the unsolved exercise ends: a diagnosis's code, `wrong numbers` or `too slow`
-                cycles:  (optional) the budget of all launches together, as timed
-                @@       from here on lines with -, + or a space, as in chapters/*/mistakes.txt
+                read:      what a reader should have read before
+                hint:      one or two sentences
+                says:      how the unsolved exercise ends: a diagnosis's code, `wrong numbers` or `too slow`
+                cycles:    (optional) the budget of all launches together, as timed
+                knows:     what a reader knows who has solved it
+                remember:  and the rule to keep, each in a sentence
+                @@         from here on lines with -, + or a space, as in chapters/*/mistakes.txt
+others.txt    (optional, of longer exercises) other right solutions and the usual wrong ones, for the tests:
+                right NAME: what it does otherwise, or wrong NAME: what is wrong
+                says:      how a wrong one ends
+                tells:     a regular expression that what its reader is shown matches
+                from:      `hole`: the diff changes exercise.cu, and not the solution
+                @@         as above
 """
 import json
 import os
@@ -23,7 +31,8 @@ root = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(root / "cmake"))
 import make_mistakes  # noqa: E402  how a diff is applied
 
-FIELDS = ("read", "hint", "says", "cycles")
+FIELDS = ("read", "hint", "says", "cycles", "knows", "remember")
+VARIANT_FIELDS = ("says", "tells", "from")
 
 
 MAX_CYCLES = 20_000_000_000  # ten seconds of a B200: a deadlock is told as such after two
@@ -32,6 +41,63 @@ FIRST = 30  # seconds of the clock for a run; one that takes longer is run again
 
 class Error(Exception):
     pass
+
+
+def changed(lines, hunks, name):
+    """The text of `lines` (text, path, number) with the diffs applied."""
+    for hunk in hunks:
+        try:
+            lines, _, _ = make_mistakes.apply(hunk, lines)
+        except make_mistakes.Error as error:
+            raise Error(f"{name}: {error}")
+    return "\n".join(text for text, _, _ in lines) + "\n"
+
+
+def numbered(text, path):
+    return [(line, path, i) for i, line in enumerate(text.splitlines(), 1)]
+
+
+class Reader:
+    """Reads fields, one a line, and diffs behind @@."""
+
+    def __init__(self, path, names):
+        self.path, self.names, self.fields, self.hunks = path, names, {}, []
+        self.field = self.hunk = None
+
+    def take(self, line, number):
+        if line == "@@":
+            self.hunk = make_mistakes.Hunk("exercise.cu", "it", number)
+            self.hunks.append(self.hunk)
+        elif self.hunk is not None:
+            if line and line[0] not in " +-":
+                raise Error(f"{self.path}:{number}: a line of a diff begins with a space, + or -")
+            self.hunk.rows.append((line[:1] or " ", line[1:], number))
+        elif match := re.fullmatch(r"([a-z]+): *(.*)", line):
+            self.field = match[1]
+            if self.field not in self.names:
+                raise Error(f"{self.path}:{number}: no such field: {self.field}")
+            self.fields[self.field] = match[2]
+        elif self.field and line.startswith(" "):
+            self.fields[self.field] += " " + line.strip()
+        elif line:
+            raise Error(f"{self.path}:{number}: not understood: {line}")
+
+    def done(self, needed):
+        for name in needed:
+            if not self.fields.get(name):
+                raise Error(f"{self.path} lacks `{name}:`")
+        if not self.hunks:
+            raise Error(f"{self.path} has no diff")
+
+
+class Variant:
+    """Another solution of an exercise: `right`, or wrong and what is said of it."""
+
+    def __init__(self, exercise, right, name, title, reader):
+        self.exercise, self.right, self.short, self.title = exercise, right, name, title
+        self.name = f"{exercise.name}.{name}"
+        self.says, self.tells = reader.fields.get("says", ""), reader.fields.get("tells", "")
+        self.text = changed(numbered(exercise.text if reader.fields.get("from") == "hole" else exercise.solved(), exercise.source), reader.hunks, self.name)
 
 
 class Exercise:
@@ -43,35 +109,17 @@ class Exercise:
         self.text = self.source.read_text()
         lines = self.text.splitlines()
         end = next((i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))
-        comment = [line[2:].strip() for line in lines[:end]]
+        comment = [line[2:].removeprefix(" ").rstrip() for line in lines[:end]]
         if len(comment) < 3 or comment[1]:
             raise Error(f"{self.source} does not begin with a title, an empty line and a task")
-        self.title, self.task = comment[0].rstrip("."), " ".join(comment[2:])
-        self.fields, self.hunks = {}, []
-        path = folder / "solution.txt"
-        field = hunk = None
-        for number, line in enumerate(path.read_text().splitlines(), 1):
-            if line == "@@":
-                hunk = make_mistakes.Hunk("exercise.cu", "it", number)
-                self.hunks.append(hunk)
-            elif hunk is not None:
-                if line and line[0] not in " +-":
-                    raise Error(f"{path}:{number}: a line of a diff begins with a space, + or -")
-                hunk.rows.append((line[:1] or " ", line[1:], number))
-            elif match := re.fullmatch(r"([a-z]+): *(.*)", line):
-                field = match[1]
-                if field not in FIELDS:
-                    raise Error(f"{path}:{number}: no such field: {field}")
-                self.fields[field] = match[2]
-            elif field and line.startswith(" "):
-                self.fields[field] += " " + line.strip()
-            elif line:
-                raise Error(f"{path}:{number}: not understood: {line}")
-        for needed in ("read", "hint", "says"):
-            if not self.fields.get(needed):
-                raise Error(f"{path} lacks `{needed}:`")
-        if not self.hunks:
-            raise Error(f"{path} has no diff")
+        last = comment.index("", 2) if "" in comment[2:] else len(comment)
+        self.title, self.task = comment[0].rstrip("."), " ".join(comment[2:last])
+        self.table = "\n".join(comment[last + 1 :])  # shown as it stands
+        reader = Reader(folder / "solution.txt", FIELDS)
+        for number, line in enumerate(reader.path.read_text().splitlines(), 1):
+            reader.take(line, number)
+        reader.done(("read", "hint", "says", "knows", "remember"))
+        self.fields, self.hunks = reader.fields, reader.hunks
         self.budget = int(self.fields.get("cycles", "0"))
         # A loop that nothing ends is told after so many cycles; the slowest solution without a budget takes 60,000.
         self.most = max(300_000, 10 * self.budget)
@@ -83,13 +131,26 @@ class Exercise:
 
     def solved(self):
         """The source with the hole filled."""
-        lines = [(text, self.source, i) for i, text in enumerate(self.text.splitlines(), 1)]
-        for hunk in self.hunks:
-            try:
-                lines, _, _ = make_mistakes.apply(hunk, lines)
-            except make_mistakes.Error as error:
-                raise Error(f"{self.name}: {error}")
-        return "\n".join(text for text, _, _ in lines) + "\n"
+        return changed(numbered(self.text, self.source), self.hunks, self.name)
+
+    def variants(self):
+        """Other right solutions, and the usual wrong ones."""
+        path, found = self.folder / "others.txt", []
+        if not path.exists():
+            return []
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if match := re.fullmatch(r"(right|wrong) ([a-z-]+): (.+)", line):
+                found.append((*match.groups(), Reader(path, VARIANT_FIELDS)))
+            elif line or (found and found[-1][3].hunk):
+                if not found:
+                    raise Error(f"{path}:{number}: not understood: {line}")
+                found[-1][3].take(line, number)
+        for kind, name, _, reader in found:
+            for hunk in reader.hunks:
+                while hunk.rows and not hunk.rows[-1][1].strip():  # the empty line before the next
+                    hunk.rows.pop()
+            reader.done(("says", "tells") if kind == "wrong" else ())
+        return [Variant(self, kind == "right", name, title, reader) for kind, name, title, reader in found]
 
     def diff(self):
         """The solution as a reader sees it."""
@@ -140,11 +201,54 @@ class Tools:
         return None
 
 
-class Verdict:
-    """`ends`: "right", or how it ends instead, as in `says:` (codes in alphabetical order). `text`: what a reader is shown."""
+class Finding:
+    """What a diagnosis says, as a reader needs it: the sentence, what was seen there, the place, and apart from these the fix."""
 
-    def __init__(self, ends, text, cycles=None):
-        self.ends, self.text, self.cycles = ends, text, cycles
+    def __init__(self, result):
+        place = result["locations"][0] if result.get("locations") else {}
+        physical = place.get("physicalLocation", {})
+        self.code, self.cause = result["ruleId"], result["properties"]["message"]
+        self.seen = place.get("properties", {}).get("label", "")
+        self.file = pathlib.Path("/" + physical.get("artifactLocation", {}).get("uri", "").removeprefix("file://").lstrip("/"))
+        if physical.get("artifactLocation", {}).get("uriBaseId"):
+            self.file = root / physical["artifactLocation"]["uri"]
+        self.line = physical.get("region", {}).get("startLine", 0)
+        self.fix = result["properties"].get("help", "")
+
+
+def without_fixes(text):
+    """What gen5 check has said, without the lines that name a fix: a reader asks for these with --hint."""
+    lines, inside = [], False
+    for line in text.splitlines():
+        inside = bool(re.match(r"[ |]+=? ?fix: ", line)) or (inside and bool(re.match(r"[ |]{8,}[^ |=]", line)))
+        if not inside:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+class Verdict:
+    """`ends`: "right", or how it ends instead, as in `says:` (codes in alphabetical order). `seen`: the value that is wrong, `cause`: why.
+    `text`: all that was said, without fixes; `fixes`: these."""
+
+    def __init__(self, ends, text, cycles=None, findings=(), seen="", cause=""):
+        self.ends, self.text, self.cycles, self.seen, self.cause = ends, without_fixes(text), cycles, seen, cause
+        self.file, self.line, self.fixes = None, 0, [f.fix for f in findings if f.fix]
+        if findings:
+            first = findings[0]
+            self.seen, self.cause, self.file, self.line = first.seen, first.cause, first.file, first.line
+
+    def summary(self, title):
+        """The wrong value, the line and the cause."""
+        lines = [f"[not yet] {title}: {self.ends}"]
+        if self.seen:
+            lines.append(f"  value: {self.seen}")
+        if self.line and self.file.is_file():
+            code = "".join(self.file.read_text().splitlines()[self.line - 1 : self.line]).strip()
+            place = self.file.relative_to(pathlib.Path.cwd()) if self.file.is_relative_to(pathlib.Path.cwd()) else self.file
+            lines.append(f"  line:  {place}:{self.line}:  {code}")
+        if self.cause:
+            lines.append(f"  cause: {self.cause}")
+        return "\n".join(lines) + "\n"
 
 
 def run(line, seconds):
@@ -182,19 +286,26 @@ def check(tools, exercise, command, seeds, seconds=120):
         options = ["--werror", "--seeds", seeds, "--sarif", log]
         status, text, err = run_to_its_end(exercise, lambda most: [tools.gen5, "check", "--max-cycles", most, *options, *command], seconds)
         text += err
-        codes = set()
+        findings = []
         if log.exists():
-            for result in json.loads(log.read_text())["runs"][0].get("results", []):
-                if result.get("level") in ("error", "warning"):
-                    codes.add(result["ruleId"])
-    if codes:
-        return ", ".join(sorted(codes)), text
+            results = json.loads(log.read_text())["runs"][0].get("results", [])
+            # Errors first: a warning of the same run often follows from one.
+            for level in ("error", "warning"):
+                findings += [Finding(r) for r in results if r.get("level") == level]
+    if findings:
+        return ", ".join(sorted({f.code for f in findings})), text, findings
     if re.search(r"^ +\S.* signal \d+ ", text, re.M):
-        return "a crash of the program", text
+        return "a crash of the program", text, findings
     if "__global__" not in exercise.text:  # of host code alone: there was nothing to check
         status, text, err = run(command, seconds)
         text += err
-    return ("wrong numbers" if status != 0 else "right"), text
+    return ("wrong numbers" if status != 0 else "right"), text, findings
+
+
+def wrong_value(text, name):
+    """What the program's own comparison says."""
+    found = re.search(rf"^[ |]*(?:{re.escape(name)}|exercise|project): (?!right$)(.+)$", text, re.M)
+    return found[1] if found else ""
 
 
 def profile(tools, command, seconds=120):
@@ -217,17 +328,35 @@ def waits(kernels):
     return "\n".join(lines)
 
 
+def longest_wait(kernels):
+    """The one wait that takes most of a role's time, in a sentence."""
+    kernel = max(kernels, key=lambda k: k["cycles"])
+    found = [(wait["cycles"] / max(1, role["cycles"]), role, wait) for role in kernel["roles"] for wait in role["waits"][:1]]
+    if not found:
+        return ""
+    share, role, wait = max(found, key=lambda f: f[0])
+    return f"{role['role']} waits for {wait['for']} at {wait['at']} in {100 * share:.0f} % of its time"
+
+
+# Of wrong numbers without a diagnosis.
+KEPT = "no rule of the machine is broken, so an index, a size or a value is wrong: follow the element above from where it is stored back to where it was read"
+
+
 def judge(tools, exercise, command, seeds=5):
     """`command` runs the exercise once and exits with 0 if its numbers are right."""
-    ends, text = check(tools, exercise, command, seeds)
+    ends, text, findings = check(tools, exercise, command, seeds)
+    if ends == "wrong numbers":
+        return Verdict(ends, text, seen=wrong_value(text, exercise.name), cause=KEPT)
     if ends != "right":
-        return Verdict(ends, text)
+        return Verdict(ends, text, findings=findings)
     kernels = profile(tools, command)
     cycles = sum(k["cycles"] for k in kernels)
     if exercise.budget and cycles > exercise.budget:
         return Verdict(
             "too slow",
-            f"Right in every order, but {cycles:,} cycles, and the budget is {exercise.budget:,}. Where they went:\n{waits(kernels)}\n",
+            f"Right in every order. Where the cycles went:\n{waits(kernels)}\n",
             cycles,
+            seen=f"{cycles:,} cycles; the budget is {exercise.budget:,}",
+            cause=longest_wait(kernels),
         )
     return Verdict("right", text, cycles)

@@ -2,12 +2,14 @@
 """learn_test.py BUILD: scripts/learn as a reader uses it, in a folder of its own."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import time
 
 import judge
+import projects
 
 build = pathlib.Path(sys.argv[1])
 learn = judge.root / "scripts" / "learn"
@@ -42,16 +44,52 @@ def watched(folder, exercise, number, *words):
                 expect(time.monotonic() < end and process.poll() is None, f"watching never says {said!r}", log.read_text())
                 time.sleep(0.1)
 
+        # The file as it came is not judged: its diagnosis would tell the answer.
         until("waiting for you")
+        text, copy = log.read_text(), folder / f"{exercise.name}.cu"
+        for said in (exercise.task[:40], "scripts/run 01_mbarrier --part phases", "is as it came, so it is not judged"):
+            expect(said in text, f"an untouched exercise is shown without {said!r}", text)
+        expect("deadlock" not in text, "an untouched exercise is judged", text)
+        # A first attempt that changes nothing: the value, the line and the cause come first, and the fix does not come.
+        copy.write_text(exercise.text + "// an attempt\n")
+        until(f"scripts/learn --hint {exercise.name[:2]}")
         text = log.read_text()
-        for said in (exercise.task[:40], "scripts/run 01_mbarrier --part phases", "error[deadlock]", f"[not yet] {exercise.title}: deadlock"):
-            expect(said in text, f"an unsolved exercise is judged without {said!r}", text)
-        (folder / f"{exercise.name}.cu").write_text(exercise.solved())
+        places = [text.find(said) for said in (f"[not yet] {exercise.title}: deadlock", "  value: ", f"  line:  {copy}:", "  cause: ", "error[deadlock]")]
+        expect(places == sorted(places) and places[0] >= 0, f"what is wrong does not come first: {places}", text)
+        expect(not re.search(r"(?m)^ +=? ?fix: ", text), "the fix is shown without asking", text)
+        copy.write_text(exercise.solved())
         until(f"[right] {exercise.title}")
         until(f"== {number + 1} of ")
+        text = " ".join(log.read_text().split())
+        for said in (f"You know now: {exercise.knows}", f"Remember: {exercise.remember}"):
+            expect(said in text, f"success is told without {said!r}", text)
     finally:
         process.kill()
         process.wait()
+
+
+def project(folder):
+    """scripts/learn project: the list, the task, a milestone, the leaderboard, the approaches."""
+    status, text = run(folder, "project")
+    expect(status == 0 and all(p.title in text for p in projects.all_projects()), "the projects", text)
+    gemm = projects.all_projects()[0]
+    status, text = run(folder, "project", "gemm", "--once")
+    copy = folder / "gemm.cu"
+    expect(status == 1 and copy.read_text() == gemm.skeleton.read_text(), "a project begins with its skeleton", text)
+    for said in ("# Your own GEMM", f"  1. {gemm.milestones[0].name}: ", "[not yet] milestone 1 of 5", "  value: d[0][0] is nan and should be "):
+        expect(said in text, f"a skeleton is judged without {said!r}", text)
+    copy.write_text(gemm.solution(gemm.references[0]).read_text())
+    status, text = run(folder, "project", "gemm", "--once", "--milestone", "1")
+    expect(status == 0 and "[right] milestone 1 of 5" in text, "a milestone that is reached", text)
+    status, text = run(folder, "project", "gemm", "--board")
+    expect(status == 0 and gemm.baseline["name"] in text, "--board", text)
+    status, text = run(folder, "project", "gemm", "--approaches")
+    expect(status == 0 and gemm.references[0]["what"] in text, "--approaches", text)
+    for words, said in ((("nonsense",), "there is no project nonsense: gemm, mlp, decode"), (("gemm", "--milestone", "9"), "gemm has milestones 1 to 5")):
+        status, text = run(folder, "project", *words)
+        expect(status != 0 and said in text, f"{words} is refused", text)
+    status, text = run(folder, "project", "gemm", "--reset")
+    expect(status == 0 and copy.read_text() == gemm.skeleton.read_text(), "--reset of a project", text)
 
 
 def main():
@@ -77,7 +115,13 @@ def main():
         status, text = run(folder, "--reset", "all")
         status, text = run(folder, "--list")
         expect(f"0 of {len(exercises)} solved" in text, "--reset all", text)
-        # Who begins with the third is not sent back to the first.
+        # The fix that the last diagnosis named comes with the hint.
+        status, text = run(folder, "--once", first.name)
+        expect(status == 1 and "[not yet]" in text, "--once judges an untouched file", text)
+        status, text = run(folder, "--hint", first.name)
+        expect("The diagnosis says: " in text, "--hint behind a diagnosis", text)
+        project(folder)
+        # A reader who begins with the third is not sent back to the first.
         watched(folder, exercises[2], 3, exercises[2].name)
         status, text = run(folder, "nonsense")
         expect(status != 0 and "names 0 exercises" in text, "a name that is not there", text)

@@ -1,9 +1,9 @@
 // Chapter 14: flash attention for Blackwell's tensor core, climbed in seven steps.
 //
-//   scripts/run attention                     the last step: 2 heads, 1024 queries and keys, with its
-//   timeline scripts/run attention --all               every step, what each bought, and what limited it scripts/run
-//   attention --diff 3            what step 3 adds to step 2, in code scripts/run attention --step 4 --causal --dim 64
-//   --queries 700 --keys 900
+//   scripts/run attention                 the last step, with its timeline: 37 heads, a pair of tiles for each SM
+//   scripts/run attention --all           every step, what each bought, and what limited it
+//   scripts/run attention --diff 3        what step 3 adds to step 2, in code
+//   scripts/run attention --step 4 --causal --dim 64 --queries 700 --keys 900
 //
 // Each step stands in stepN_*.cu and adds one idea to the one before; attention.cuh holds what they share, pingpong.cuh
 // the kernel of steps 4 to 7. Read them in order, notes/14_attention.md beside them.

@@ -45,6 +45,23 @@ std::string shown(const Mistake& m, bool fix) {
   return out + put;
 }
 
+/// One line changed for another, left out or put in: its fix needs no diff of its own.
+bool of_one_line(const Mistake& m) {
+  const std::string diff = "\n" + m.diff;
+  const auto lines = [&](const char* sign) {
+    size_t count = 0;
+    for (size_t at = diff.find(sign); at != std::string::npos; at = diff.find(sign, at + 1)) ++count;
+    return count;
+  };
+  return lines("\n-") <= 1 && lines("\n+") <= 1;
+}
+
+/// What a reader takes away from a fault of one line; else the reason and the way back.
+std::string moral(const Mistake& m) {
+  return of_one_line(m) ? wrapped("Remember: " + m.why)
+                        : fmt::format("{}\nThe fix:\n\n{}", wrapped(m.why), shown(m, true));
+}
+
 Outcome run_in(const Mistake& m, bool wrong, const Order* order) {
   std::vector<std::string> variables;
   if (order) variables.push_back(order->setting);
@@ -120,7 +137,7 @@ int teach_on_hardware(const Mistake& m) {
   }
   fmt::print("On this GPU nobody watches. It runs once; what it does is no promise.\n\n");
   print_outcomes({run_in(m, true, nullptr)});
-  fmt::print("{}\nThe fix:\n\n{}\n", wrapped(m.why), shown(m, true));
+  fmt::print("{}\n", moral(m));
   const Outcome right = run_in(m, false, nullptr);
   print_outcomes({right});
   const std::string bad = not_fixed({right});
@@ -158,8 +175,8 @@ int teach(const Mistake& m) {
     fmt::print("What tinygpu says:\n\n");
     print_diagnoses(m, wrong);
   }
-  if (!m.why.empty()) fmt::print("{}\n", wrapped(m.why));
-  fmt::print("The fix:\n\n{}\n", shown(m, true));
+  const bool short_one = of_one_line(m);
+  if (!short_one) fmt::print("{}\n", moral(m));
   const std::vector<Outcome> right = run_in_all(m, false);
   fmt::print("The right kernel in the same orders:\n\n");
   print_outcomes(right);
@@ -180,6 +197,7 @@ int teach(const Mistake& m) {
     fmt::print("wrong numbers, as promised: every rule is kept, and only a comparison finds this\n");
   else
     fmt::print("diagnosed as promised\n");
+  if (short_one) fmt::print("\n{}", moral(m));
   return 0;
 }
 

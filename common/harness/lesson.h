@@ -1,4 +1,5 @@
-// A mistake as a lesson: the lines that are wrong, what happens, what tinygpu says, the fix.
+// A mistake as a lesson: the lines that are wrong, what happens, what tinygpu says; the fix, or of one line what to
+// remember.
 #pragma once
 #include <span>
 #include <string>

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Notes, tasks and reasons are written in plain sentences: proselint's checks, and the rules of CONTRIBUTING.md, "How we write".
 
-  prose_test.py              checks README, CONTRIBUTING, the notes, the chapters' mistakes, the exercises' tasks and hints
+  prose_test.py              checks README, CONTRIBUTING, the notes, the chapters' mistakes, the exercises' tasks, hints and
+                             what they leave behind, the projects
   prose_test.py FILE.md …    checks these pages
 
 A rule that a page breaks for a reason has no exception: write the sentence again. Exits with 77 where proselint is not installed.
@@ -86,11 +87,13 @@ def pages():
     tasks = []
     for folder in sorted((root / "exercises").glob("[0-9]*")):
         comment = re.match(r"(?://.*\n)+", (folder / "exercise.cu").read_text())[0]
-        tasks += [" ".join(comment.replace("//", "").split("\n\n")[-1].split()), *fields(folder / "solution.txt", "hint")]
+        tasks += [" ".join(comment.replace("//", "").split("\n\n")[1].split()), *fields(folder / "solution.txt", "hint|knows|remember")]
     yield root / "exercises", tasks
     for folder in sorted((root / "web" / "exercises").glob("[0-9]*")):
         task = " ".join(re.findall(r"(?m)^//! says: (.*)", (folder / "exercise.ptx").read_text()))
         yield folder, [task, *fields(folder / "solution.txt", "hint|knows")]
+    for path in sorted((root / "projects").rglob("*.md")):
+        yield path, list(paragraphs(path.read_text()))
 
 
 def main():

@@ -1,3 +1,5 @@
+// How the twin's kernels are launched: which shape of tile a problem gets, how many clusters stay on the chip, and the
+// tensor maps.
 #include <algorithm>
 
 #include "chapters/13_gemm/hopper/kernel.cuh"

@@ -1,3 +1,4 @@
+// How the twin's kernel is launched: its tensor maps, how many CTAs there are, and which heads are worked on together.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
