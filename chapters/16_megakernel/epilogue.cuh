@@ -1,4 +1,4 @@
-// What the epilogue's four warps do in each kind of task.
+// What the epilogue's four warps do in each kind of task, on both machines.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -95,7 +95,7 @@ __device__ void normalise(const Arguments& args, const Task& task, S& shared) {
   raise(args, task);
 }
 
-// ---- Projections: a tile of W · inputs, this thread's row of it
+// ---- Projections: a row of W · inputs
 
 /// The row's place in q, k or v, and its rotation. Rows 2i and 2i + 1 of a head are rotated together: neighbouring
 /// lanes have them.
@@ -104,18 +104,20 @@ struct QkvRow {
   size_t stride;  // from one sequence to the next
   float2 turn;    // cosine and sine, the latter with the sign of this row; 1 and 0 where nothing is rotated
 
-  __device__ QkvRow(const Arguments& args, const Task& task, uint32_t row) {
-    const uint32_t of_head = (args.group + 2) * args.dim, all = task.tile * kTile + row;
-    const uint32_t kv_head = all / of_head, head = all % of_head / args.dim, i = all % args.dim;
+  QkvRow() = default;
+  /// `row`: of Wqkv.
+  __device__ QkvRow(const Arguments& args, uint32_t layer, uint32_t row) {
+    const uint32_t of_head = (args.group + 2) * args.dim;
+    const uint32_t kv_head = row / of_head, head = row % of_head / args.dim, i = row % args.dim;
     turn = head <= args.group ? args.rotation[i / 2] : float2{1, 0};
     if (i % 2 == 0) turn.y = -turn.y;
     if (head < args.group) {
       stride = size_t(args.heads) * args.dim;
-      to = args.q + task.layer * args.batch * stride + (kv_head * args.group + head) * args.dim + i;
+      to = args.q + layer * args.batch * stride + (kv_head * args.group + head) * args.dim + i;
     } else {
       const size_t of_cache = size_t(args.cache + 1) * args.dim;
       stride = args.kv_heads * of_cache;
-      to = (head == args.group ? args.key_cache : args.value_cache) + task.layer * args.batch * stride +
+      to = (head == args.group ? args.key_cache : args.value_cache) + layer * args.batch * stride +
            kv_head * of_cache + args.cache * args.dim + i;
     }
   }
@@ -123,74 +125,6 @@ struct QkvRow {
 
 /// Row b of the batch, or its last one: loads without a branch around each can be on their way together.
 __device__ inline uint32_t row_of_batch(const Arguments& args, uint32_t b) { return min(b, args.batch - 1); }
-
-/// Stores the tile's row for sequences b to b + 7; sum[1] is up's of gate_up.
-__device__ inline void store_row(const Arguments& args, const Task& task, uint32_t row, uint32_t b,
-                                 const float (&sum)[2][8]) {
-  const uint32_t column = task.tile * kTile + row;
-  const size_t first = size_t(task.layer) * args.batch + b;
-  if (task.op == Op::qkv) {
-    const QkvRow place(args, task, row);
-#pragma unroll
-    for (uint32_t i = 0; i < 8; ++i) {
-      const float mine = sum[0][i], other = __shfl_xor_sync(0xffffffff, mine, 1);
-      if (b + i < args.batch) place.to[(b + i) * place.stride] = rounded(mine * place.turn.x + other * place.turn.y);
-    }
-  } else if (task.op == Op::gate_up) {
-    uint16_t* to = args.gated + first * args.intermediate + column;
-#pragma unroll
-    for (uint32_t i = 0; i < 8; ++i)
-      if (b + i < args.batch)
-        to[size_t(i) * args.intermediate] = rounded(sum[0][i] / (1 + __expf(-sum[0][i])) * sum[1][i]);
-  } else {
-    const uint16_t* x = args.residual + (size_t(task.half) * args.batch + b) * args.hidden + column;
-    uint16_t* to = args.residual + (size_t(task.half + 1) * args.batch + b) * args.hidden + column;
-    uint16_t old[8];
-#pragma unroll
-    for (uint32_t i = 0; i < 8; ++i) old[i] = x[size_t(row_of_batch(args, b + i) - b) * args.hidden];
-#pragma unroll
-    for (uint32_t i = 0; i < 8; ++i)
-      if (b + i < args.batch) to[size_t(i) * args.hidden] = rounded(number(old[i]) + sum[0][i]);
-  }
-}
-
-template <class S>
-__device__ void finish_projection(const Arguments& args, const Task& task, S& shared, uint32_t accumulator,
-                                  uint32_t drained) {
-  const uint32_t row = threadIdx.x % kEpilogue, halves = task.op == Op::gate_up ? 2 : 1;
-  const uint32_t of_warp = layout::tmem_address(accumulator, row / 32 * 32, 0);
-  // A part's sums: [half][batch][row of the tile].
-  const uint32_t of_part = halves * args.batch * kTile;
-  float* const sums = args.scratch + task.scratch + row;
-  for (uint32_t half = 0; half < halves; ++half)
-    for (uint32_t b = 0; b < args.batch; b += 8) {
-      uint32_t words[8];
-      tcgen05_ld_32x32b(words, of_warp + half * S::kN + b);
-      tcgen05_wait_ld();
-#pragma unroll
-      for (uint32_t i = 0; i < 8; ++i)
-        if (b + i < args.batch)
-          sums[task.part * of_part + (half * args.batch + b + i) * kTile] = __uint_as_float(words[i]);
-    }
-  tcgen05_fence_before_thread_sync();
-  __syncwarp();
-  if (elect_sync()) mbarrier_arrive(drained);
-  if (!last_part(args, task, shared)) return;
-  for (uint32_t b = 0; b < args.batch; b += 8) {
-    float sum[2][8] = {};
-#pragma unroll 2
-    for (uint32_t part = 0; part < task.parts; ++part) {
-#pragma unroll
-      for (uint32_t i = 0; i < 8; ++i) {
-        const float* from = sums + part * of_part + row_of_batch(args, b + i) * kTile;
-        sum[0][i] += from[0];
-        if (halves == 2) sum[1][i] += from[args.batch * kTile];
-      }
-    }
-    store_row(args, task, row, b, sum);
-  }
-  raise(args, task);
-}
 
 // ---- Attention: the heads that share a kv head of one sequence, over 128 keys of its cache
 
@@ -206,7 +140,7 @@ __device__ void wait_for_pages(S& shared, Ring<S::kPages> at, uint32_t count) {
 template <class S>
 __device__ void give_pages(S& shared, Ring<S::kPages>& at, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i, at.advance())
-    if (threadIdx.x % kEpilogue == 0) mbarrier_arrive(shared_address(&shared.empty[at.stage]));
+    if (threadIdx.x % S::kGives == 0) mbarrier_arrive(shared_address(&shared.empty[at.stage]));
 }
 
 /// A chunk's softmax without the division, for each head g: the largest score m[g], Σ 2^(s − m), and Σ 2^(s − m) · v.
