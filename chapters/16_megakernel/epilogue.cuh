@@ -117,8 +117,8 @@ struct QkvRow {
     } else {
       const size_t of_cache = size_t(args.cache + 1) * args.dim;
       stride = args.kv_heads * of_cache;
-      to = (head == args.group ? args.key_cache : args.value_cache) + layer * args.batch * stride +
-           kv_head * of_cache + args.cache * args.dim + i;
+      to = (head == args.group ? args.key_cache : args.value_cache) + layer * args.batch * stride + kv_head * of_cache +
+           args.cache * args.dim + i;
     }
   }
 };
@@ -126,7 +126,23 @@ struct QkvRow {
 /// Row b of the batch, or its last one: loads without a branch around each can be on their way together.
 __device__ inline uint32_t row_of_batch(const Arguments& args, uint32_t b) { return min(b, args.batch - 1); }
 
-// ---- Attention: the heads that share a kv head of one sequence, over 128 keys of its cache
+/// What a thread needs for a row of a tile beside its sums, asked for ahead of them: where q, k and v go, or the x that
+/// the sums of sequences b, b + step … are added to.
+template <uint32_t Count>
+struct Beside {
+  QkvRow place;
+  uint16_t x[Count];
+
+  __device__ Beside(const Arguments& args, const Task& task, uint32_t row, uint32_t b, uint32_t step) {
+    if (task.op == Op::qkv) place = QkvRow(args, task.layer, row);
+    if (task.op == Op::qkv || task.op == Op::gate_up) return;
+    const uint16_t* from = args.residual + size_t(task.half) * args.batch * args.hidden + row;
+#pragma unroll
+    for (uint32_t i = 0; i < Count; ++i) x[i] = from[size_t(row_of_batch(args, b + i * step)) * args.hidden];
+  }
+};
+
+// ---- Attention: the heads that share a kv head of one sequence, over chunks of 128 keys of its cache
 
 /// The loader's and the epilogue's pages of such a task: all of the keys, then all of the values, in boxes of 64
 /// columns.
@@ -143,7 +159,7 @@ __device__ void give_pages(S& shared, Ring<S::kPages>& at, uint32_t count) {
     if (threadIdx.x % S::kGives == 0) mbarrier_arrive(shared_address(&shared.empty[at.stage]));
 }
 
-/// A chunk's softmax without the division, for each head g: the largest score m[g], Σ 2^(s − m), and Σ 2^(s − m) · v.
+/// A task's softmax without the division, for each head g: the largest score m[g], Σ 2^(s − m), and Σ 2^(s − m) · v.
 struct Chunk {
   float *m, *sum, *o;
   __device__ Chunk(const Arguments& args, const Task& task, uint32_t part) {
@@ -201,33 +217,11 @@ __device__ void join_chunks(const Arguments& args, const Task& task, S& shared) 
     if (thread + k * kEpilogue < count) to[thread + k * kEpilogue] = rounded(o[k] / sum[k]);
 }
 
+/// A key's scores, a thread each: one of a chunk, from pages that hold all its keys.
 template <class S>
-__device__ void attend(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at) {
-  const uint32_t thread = threadIdx.x % kEpilogue, warp = thread / 32, lane = thread % 32, boxes = args.dim / 64;
-  const uint32_t b = task.tile / args.kv_heads, head = task.tile % args.kv_heads * args.group;
-  const uint16_t* q = args.q + ((size_t(task.layer) * args.batch + b) * args.heads + head) * args.dim;
-  const float scale = 1.44269504f * rsqrtf(float(args.dim));
-  for (uint32_t i = thread; i < kLargestGroup * args.dim; i += kEpilogue)
-    shared.q[i / args.dim][i % args.dim] = i < args.group * args.dim ? number(q[i]) * scale : 0;
-  float key[4] = {};
-  const uint16_t* newest = args.key_cache + newest_key(args, task);
-#pragma unroll
-  for (uint32_t i = 0; i < 4; ++i)
-    if (lane + 32 * i < args.dim) key[i] = number(newest[lane + 32 * i]);
-  meet();
-  float score = 0;
-#pragma unroll
-  for (uint32_t i = 0; i < 4; ++i)
-    if (lane + 32 * i < args.dim) score += shared.q[warp][lane + 32 * i] * key[i];
-  score = warp_sum(score);
-  if (lane == 0) shared.newest[warp] = score;
-
-  // A key's scores: a thread each.
-  wait_for_pages(shared, at, boxes);
-  float s[kLargestGroup] = {};
-  Ring<S::kPages> page = at;
+__device__ void score(const S& shared, Ring<S::kPages> page, uint32_t boxes, float (&s)[kLargestGroup]) {
   for (uint32_t box = 0; box < boxes; ++box, page.advance()) {
-    const uint32_t row = shared_address(shared.page[page.stage].weights) + thread * 128;
+    const uint32_t row = shared_address(shared.page[page.stage].weights) + threadIdx.x % kEpilogue * 128;
 #pragma unroll
     for (uint32_t chunk = 0; chunk < 8; ++chunk) {
       uint32_t w[4];
@@ -247,32 +241,19 @@ __device__ void attend(const Arguments& args, const Task& task, S& shared, Ring<
       }
     }
   }
-  const bool there = task.first * kTile + thread < args.cache;
-  float4 largest;
-  float *m = &largest.x, p[kLargestGroup];
-#pragma unroll
-  for (uint32_t g = 0; g < kLargestGroup; ++g) m[g] = warp_max(there ? s[g] : -INFINITY);
-  if (lane == 0) shared.of_warp[0][warp] = largest;
-  fence_proxy_async_shared();  // these reads before the loader's next write
-  meet();
-  give_pages(shared, at, boxes);
-#pragma unroll
-  for (uint32_t g = 0; g < kLargestGroup; ++g) {
-    for (uint32_t w = 0; w < 4; ++w) m[g] = fmaxf(m[g], (&shared.of_warp[0][w].x)[g]);
-    p[g] = there ? exp2_sfu(s[g] - m[g]) : 0;
-  }
-  shared.p[thread] = {p[0], p[1], p[2], p[3]};
-#pragma unroll
-  for (uint32_t g = 0; g < kLargestGroup; ++g) p[g] = warp_sum(p[g]);
-  if (lane == 0) shared.of_warp[1][warp] = {p[0], p[1], p[2], p[3]};
-  meet();
+}
 
-  // Σ p · v: a warp has 32 keys, a lane two columns of each box.
-  wait_for_pages(shared, at, boxes);
-  page = at;
-  for (uint32_t box = 0; box < boxes; ++box, page.advance()) {
+/// o = o · factor + Σ p · v: a warp has 32 of a chunk's keys, a lane two columns of each box.
+template <class S>
+__device__ void add_values(const S& shared, Ring<S::kPages> page, uint32_t boxes, const float (&factor)[kLargestGroup],
+                           float2 (&o)[2][kLargestGroup]) {
+  const uint32_t warp = threadIdx.x % kEpilogue / 32, lane = threadIdx.x % 32;
+#pragma unroll
+  for (uint32_t box = 0; box < 2; ++box, page.advance()) {
+    if (box == boxes) break;
     const uint32_t values = shared_address(shared.page[page.stage].weights) + warp * 32 * 128 + lane * 4;
-    float2 o[kLargestGroup] = {};
+#pragma unroll
+    for (uint32_t g = 0; g < kLargestGroup; ++g) o[box][g] = {o[box][g].x * factor[g], o[box][g].y * factor[g]};
 #pragma unroll 8
     for (uint32_t key = 0; key < 32; ++key) {
       uint32_t two;
@@ -284,19 +265,78 @@ __device__ void attend(const Arguments& args, const Task& task, S& shared, Ring<
       const float4 weight = shared.p[warp * 32 + key];
 #pragma unroll
       for (uint32_t g = 0; g < kLargestGroup; ++g) {
-        o[g].x += (&weight.x)[g] * v.x;
-        o[g].y += (&weight.x)[g] * v.y;
+        o[box][g].x += (&weight.x)[g] * v.x;
+        o[box][g].y += (&weight.x)[g] * v.y;
       }
     }
-#pragma unroll
-    for (uint32_t g = 0; g < kLargestGroup; ++g)
-      *reinterpret_cast<float2*>(&shared.o[warp][g][box * 64 + lane * 2]) = o[g];
   }
-  fence_proxy_async_shared();
+}
+
+template <class S>
+__device__ void attend(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at) {
+  const uint32_t thread = threadIdx.x % kEpilogue, warp = thread / 32, lane = thread % 32, boxes = args.dim / 64;
+  const uint32_t b = task.tile / args.kv_heads, head = task.tile % args.kv_heads * args.group;
+  const uint16_t* q = args.q + ((size_t(task.layer) * args.batch + b) * args.heads + head) * args.dim;
+  const float scale = 1.44269504f * rsqrtf(float(args.dim));
+  for (uint32_t i = thread; i < kLargestGroup * args.dim; i += kEpilogue)
+    shared.q[i / args.dim][i % args.dim] = i < args.group * args.dim ? number(q[i]) * scale : 0;
+  float key[4] = {};
+  const uint16_t* newest = args.key_cache + newest_key(args, task);
+#pragma unroll
+  for (uint32_t i = 0; i < 4; ++i)
+    if (lane + 32 * i < args.dim) key[i] = number(newest[lane + 32 * i]);
   meet();
-  give_pages(shared, at, boxes);
+  float of_newest = 0;
+#pragma unroll
+  for (uint32_t i = 0; i < 4; ++i)
+    if (lane + 32 * i < args.dim) of_newest += shared.q[warp][lane + 32 * i] * key[i];
+  of_newest = warp_sum(of_newest);
+  if (lane == 0) shared.newest[warp] = of_newest;
+
+  // Chunk by chunk: m is the largest score so far; what was made with a smaller one is multiplied with a factor.
+  float m[kLargestGroup], sum[kLargestGroup] = {};
+  float2 o[2][kLargestGroup] = {};
+#pragma unroll
+  for (uint32_t g = 0; g < kLargestGroup; ++g) m[g] = -INFINITY;
+  for (uint32_t page = 0; page < task.pages; page += 2 * boxes) {
+    wait_for_pages(shared, at, boxes);
+    float s[kLargestGroup] = {}, factor[kLargestGroup], p[kLargestGroup];
+    score(shared, at, boxes, s);
+    const bool there = task.first * kTile + page / (2 * boxes) * kTile + thread < args.cache;
+    float4 largest;
+#pragma unroll
+    for (uint32_t g = 0; g < kLargestGroup; ++g) (&largest.x)[g] = warp_max(there ? s[g] : -INFINITY);
+    if (lane == 0) shared.of_warp[0][warp] = largest;
+    fence_proxy_async_shared();  // these reads before the loader's next write
+    meet();
+    give_pages(shared, at, boxes);
+#pragma unroll
+    for (uint32_t g = 0; g < kLargestGroup; ++g) {
+      const float before = m[g];
+      for (uint32_t w = 0; w < 4; ++w) m[g] = fmaxf(m[g], (&shared.of_warp[0][w].x)[g]);
+      factor[g] = exp2_sfu(before - m[g]);
+      p[g] = there ? exp2_sfu(s[g] - m[g]) : 0;
+      sum[g] = sum[g] * factor[g] + p[g];
+    }
+    shared.p[thread] = {p[0], p[1], p[2], p[3]};
+    meet();
+    wait_for_pages(shared, at, boxes);
+    add_values(shared, at, boxes, factor, o);
+    fence_proxy_async_shared();
+    meet();
+    give_pages(shared, at, boxes);
+  }
   note_sum(args, task);
 
+#pragma unroll
+  for (uint32_t g = 0; g < kLargestGroup; ++g) {
+    sum[g] = warp_sum(sum[g]);
+#pragma unroll
+    for (uint32_t box = 0; box < 2; ++box)
+      if (box < boxes) *reinterpret_cast<float2*>(&shared.o[warp][g][box * 64 + lane * 2]) = o[box][g];
+  }
+  if (lane == 0) shared.of_warp[1][warp] = {sum[0], sum[1], sum[2], sum[3]};
+  meet();
   const Chunk chunk(args, task, task.part);
   for (uint32_t i = thread; i < args.group * args.dim; i += kEpilogue) {
     const uint32_t g = i / args.dim, d = i % args.dim;

@@ -1,4 +1,5 @@
-// What the steps' hosts share. The steps are compiled for both machines: each has a kernel of its own, in sizes of its own.
+// What the steps' hosts share. The steps are compiled for both machines: each has a kernel of its own, in sizes of its
+// own.
 #pragma once
 #include "chapters/16_megakernel/megakernel.h"
 #ifdef MEGAKERNEL_HOPPER

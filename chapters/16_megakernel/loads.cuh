@@ -1,8 +1,8 @@
-// The roles that fetch: tasks into slots, weights and inputs into pages. Both machines share them; what a page holds of a
-// projection, its shared memory `S` says:
+// The roles that fetch: tasks into slots, weights and inputs into pages. Both machines share them; what a page holds of
+// a projection, its shared memory `S` says:
 //
-//   static __device__ void load_weights(args, task, page, where, full);   // expects their bytes on `full`, and loads them
-//   static __device__ void load_inputs(args, task, page, where, full);
+//   static __device__ void load_weights(args, task, page, where, full);   // expects their bytes on `full`, and loads
+//   them static __device__ void load_inputs(args, task, page, where, full);
 //
 // A step says where a CTA's tasks come from, and how it learns that a task's inputs are there:
 //
@@ -40,11 +40,11 @@ __device__ void load_weights(const Arguments& args, S& shared) {
     for (uint32_t page = 0; page < task.pages; ++page, to.advance()) {
       const uint32_t full = shared_address(&shared.full[to.stage]);
       mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
-      if (task.op == Op::attend) {  // keys, then values
+      if (task.op == Op::attend) {  // of each chunk keys, then values
         const uint32_t boxes = args.dim / 64, head = task.layer * args.batch * args.kv_heads + task.tile;
         mbarrier_arrive_expect_tx(full, kTile * 2 * kBlock);
-        tensor_load_3d(shared_address(shared.page[to.stage].weights), page < boxes ? &args.keys : &args.values,
-                       page % boxes * 64, task.first * kTile, head, full);
+        tensor_load_3d(shared_address(shared.page[to.stage].weights), page / boxes % 2 ? &args.values : &args.keys,
+                       page % boxes * 64, (task.first + page / (2 * boxes)) * kTile, head, full);
       } else {
         S::load_weights(args, task, page, shared.page[to.stage], full);
       }

@@ -129,19 +129,21 @@ class Compiler {
     for (t.tile = 0; t.tile < s_.batch; ++t.tile) add(o, t, 0, 0, s_.hidden, 0, 0);
   }
 
+  /// A task has one chunk of keys, or several where there are enough tasks for four an SM without.
   void add_chunks(const Operation& o) {
-    const uint32_t chunks = ceil_div(s_.cache, kTile);
+    const uint32_t chunks = ceil_div(s_.cache, kTile), tiles = s_.batch * s_.kv_heads;
     Task t;
-    t.parts = chunks;
-    t.pages = 2 * s_.dim / 64;
-    for (t.tile = 0; t.tile < s_.batch * s_.kv_heads; ++t.tile) {
+    t.parts = std::clamp(ceil_div(4 * m_.sms, tiles), 1u, chunks);
+    for (t.tile = 0; t.tile < tiles; ++t.tile) {
       const uint32_t head = t.tile % s_.kv_heads;
       t.meet = plan_.meets++;
       t.scratch = uint32_t(plan_.scratch);
-      plan_.scratch += uint64_t(chunks) * s_.group() * (s_.dim + 2);
-      for (t.part = 0; t.part < chunks; ++t.part) {
-        t.first = t.part;
-        const uint32_t keys = std::min(kTile, s_.cache - t.part * kTile);
+      plan_.scratch += uint64_t(t.parts) * s_.group() * (s_.dim + 2);
+      for (t.part = 0; t.part < t.parts; ++t.part) {
+        t.first = uint32_t(uint64_t(chunks) * t.part / t.parts);
+        const uint32_t end = uint32_t(uint64_t(chunks) * (t.part + 1) / t.parts);
+        const uint32_t keys = std::min(end * kTile, s_.cache) - t.first * kTile;
+        t.pages = (end - t.first) * 2 * s_.dim / 64;
         add(o, t, head * o.part, head * s_.kv_rows(), (head + 1) * s_.kv_rows(), 4ull * keys * s_.dim,
             4.0 * keys * s_.dim * s_.group() * 64);  // by threads, a sixty-fourth of the tensor core's rate
       }

@@ -6,7 +6,7 @@ namespace megakernel {
 
 /// How operations are cut into tasks.
 struct Tiling {
-  uint32_t rows = kTile;     // of weights, of a task
+  uint32_t rows = kTile;      // of weights, of a task
   uint32_t columns = kBlock;  // along K, of a page
   bool split = true;          // tasks may share a tile, each with a part of K
   bool norms_apart = true;    // norms are operations; otherwise a projection of x normalises it while it multiplies

@@ -1,4 +1,5 @@
-// The Hopper kernels for another language: measure.py calls them. Everything returns 0, or 1 behind a message on stderr.
+// The Hopper kernels for another language: measure.py calls them. Everything returns 0, or 1 behind a message on
+// stderr.
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -135,7 +136,8 @@ int megakernel_memory(uint64_t bytes, uint32_t ctas, uint32_t repeats, float* ra
     const gen5::harness::DeviceBuffer<uint32_t> unused(1);
     GEN5_CUDA(cudaMemset(from.get(), 1, from.bytes()));
     for (uint32_t i = 0; i < repeats; ++i)
-      rates[i] = float(from.bytes()) / time_of(3, [&] { read_all<<<ctas, 512>>>(from.get(), from.size(), unused.get()); });
+      rates[i] =
+          float(from.bytes()) / time_of(3, [&] { read_all<<<ctas, 512>>>(from.get(), from.size(), unused.get()); });
   });
 }
 

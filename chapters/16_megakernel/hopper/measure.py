@@ -7,13 +7,15 @@ measure.py [--library libmegakernel_hopper.so] [--build] [--out FOLDER] [--secon
 an 8B one (4 layers), batches 1, 8, 32, caches 512 and 4,096. Every time is the mean of several launches that follow each
 other; of several such times the median counts, with the smallest and the largest beside it. PyTorch computes the same
 layers of the same weights: eager, as a CUDA graph, and torch.compile (a layer) as a CUDA graph. Where time runs out
-(--seconds), PyTorch's rows are left out, last points first.
+(--seconds), PyTorch's rows are left out, last points first. First, two layers of each model by each step are compared with
+each other and with float64. A kernel that hangs ends the program (SIGALRM).
 """
 import argparse
 import ctypes
 import datetime
 import json
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -229,6 +231,31 @@ def exact_layer(torch, t, x, qkv, out, gate_up, down, gains, keys, values, cos, 
     return x + (torch.nn.functional.silu(h[..., :intermediate]) * h[..., intermediate:]) @ down.T
 
 
+def check(torch):
+    """Two layers: do the steps agree in every bit, and how far are they from float64?"""
+    for name in MODELS:
+        for batch in (1, 8, 32):
+            try:
+                signal.alarm(40)
+                model = Model(name, batch, 512, layers=2)
+                reference = Torch(torch, model)
+                kept = {}
+                for step in (1, 2, 3, 4, 5):
+                    last = tensor_of(torch, model, "last_x", batch, model.sizes[0])
+                    last.fill_(float("nan"))
+                    torch.cuda.synchronize()
+                    model.run(step)
+                    kept[step] = last.clone()
+                found = distance(torch, model, reference)
+                found["same_bits"] = all(torch.equal(kept[1].view(torch.int16), k.view(torch.int16)) for k in kept.values())
+                model.close()
+            except Exception as e:  # what cannot be compared is said
+                found = f"{type(e).__name__}: {e}"[:300]
+            result["distance"][f"{name} batch {batch}"] = found
+            say("two layers,", name, "batch", batch, found)
+            keep()
+
+
 # ---- The measurement
 
 out = pathlib.Path(arguments.out)
@@ -241,6 +268,16 @@ result = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespe
 def keep():
     (out / "megakernel_hopper.json").write_text(json.dumps(result, indent=1) + "\n")
 
+
+torch = None
+if not arguments.quick:
+    try:
+        import torch
+    except ImportError:
+        result["torch"] = "not installed"
+if torch:
+    result["torch"], result["distance"] = torch.__version__, {}
+    check(torch)
 
 rates = []
 for ctas in (132 * 2, 132 * 4, 132 * 16, 132 * 64):
@@ -259,9 +296,9 @@ for name, batch, cache in points:
     row = {"model": name, "batch": batch, "cache": cache, "us": {}, "path": {}}
     result["points"].append(row)
     try:
+        signal.alarm(60)
         model = Model(name, batch, cache)
         row["bytes"] = model.bytes()
-        words = None
         for step, title in STEPS.items():
             times = model.time(step, 8, 7)
             row["us"][title] = summary(times)
@@ -279,61 +316,32 @@ for name, batch, cache in points:
     say(" ", row["path"].get("tasks", ""))
     keep()
 
-if not arguments.quick:
-    try:
-        import torch
-    except ImportError:
-        torch = None
-        result["torch"] = "not installed"
-    if torch:
-        result["torch"] = torch.__version__
-        result["distance"] = {}
-        for name in MODELS:
-            for batch in (1, 8, 32):
-                try:
-                    model = Model(name, batch, 512, layers=2)
-                    reference = Torch(torch, model)
-                    kept = {}
-                    for step in (1, 2, 3, 4, 5):
-                        data, count = model.tensor("last_x")
-                        tensor_of(torch, model, "last_x", count).fill_(float("nan"))
-                        torch.cuda.synchronize()
-                        model.run(step)
-                        kept[step] = tensor_of(torch, model, "last_x", count).clone()
-                    d = distance(torch, model, reference)
-                    d["same_bits"] = all(torch.equal(kept[1].view(torch.int16), k.view(torch.int16)) for k in kept.values())
-                    result["distance"][f"{name} batch {batch}"] = d
-                    say("two layers,", name, "batch", batch, d)
-                    model.close()
-                except Exception as e:  # what cannot be compared is said
-                    result["distance"][f"{name} batch {batch}"] = f"{type(e).__name__}: {e}"[:300]
-                    say(name, batch, result["distance"][f"{name} batch {batch}"])
+signal.alarm(0)
+if torch:
+    for row in result["points"]:
+        if left() < 15:
+            say("no time left for PyTorch at", row["model"], row["batch"], row["cache"])
+            continue
+        try:
+            model = Model(row["model"], row["batch"], row["cache"])
+            t = Torch(torch, model)
+            times = {}
+            with torch.no_grad():
+                times["pytorch eager"] = t.time(lambda: t.stack(t.layer), 3, 5)
+                times["pytorch graph"] = t.time(t.graph(t.layer), 8, 7)
+                if left() > 15:
+                    torch._dynamo.reset()
+                    times["torch.compile graph"] = t.time(t.graph(torch.compile(t.layer, dynamic=False)), 8, 7)
+            for title, some in times.items():
+                row["us"][title] = summary(some)
+                row["us"][title]["of_memory"] = round(row["bytes"] / statistics.median(some) / rate, 3)
+            say(row["model"], row["batch"], row["cache"], {k: v["median"] for k, v in row["us"].items()})
+            del t
+            model.close()
+        except Exception as e:
+            row["pytorch_failed"] = f"{type(e).__name__}: {e}"[:300]
+            say(row["pytorch_failed"])
         keep()
-        torch._dynamo.config.cache_size_limit = 64
-        for row in result["points"]:
-            if left() < 15:
-                say("no time left for PyTorch at", row["model"], row["batch"], row["cache"])
-                continue
-            try:
-                model = Model(row["model"], row["batch"], row["cache"])
-                t = Torch(torch, model)
-                times = {}
-                with torch.no_grad():
-                    times["pytorch eager"] = t.time(lambda: t.stack(t.layer), 3, 5)
-                    times["pytorch graph"] = t.time(t.graph(t.layer), 8, 7)
-                    if left() > 15:
-                        torch._dynamo.reset()
-                        times["torch.compile graph"] = t.time(t.graph(torch.compile(t.layer, dynamic=False)), 8, 7)
-                for title, some in times.items():
-                    row["us"][title] = summary(some)
-                    row["us"][title]["of_memory"] = round(row["bytes"] / statistics.median(some) / rate, 3)
-                say(row["model"], row["batch"], row["cache"], {k: v["median"] for k, v in row["us"].items()})
-                del t
-                model.close()
-            except Exception as e:
-                row["pytorch_failed"] = f"{type(e).__name__}: {e}"[:300]
-                say(row["pytorch_failed"])
-            keep()
 result["after"] = smi("clocks.sm,clocks.mem,power.draw,temperature.gpu")
 result["seconds"] = round(time.monotonic() - BEGAN, 1)
 keep()

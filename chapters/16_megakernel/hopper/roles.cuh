@@ -2,9 +2,9 @@
 //
 //   warps 0–3 epilogue: pages → sums in registers → memory; warp 4 controller, warp 5 loader, warp 6 inputs
 //
-// A task has 16 rows of weights and all of K. So no two tasks share a tile, and a projection is one hand-over: no sums in
-// scratch memory, nobody who waits for other parts. wgmma would want 64 rows: 32 tiles of Wout for 132 SMs. mma.sync has
-// 16, and memory brings an SM 18 bytes of weights a cycle, of which it multiplies 256 in two.
+// A task has 16 rows of weights and all of K. So no two tasks share a tile, and a projection is one hand-over: no sums
+// in scratch memory, nobody who waits for other parts. wgmma would want 64 rows: 32 tiles of Wout for 132 SMs. mma.sync
+// has 16, and memory brings an SM 18 bytes of weights a cycle, of which it multiplies 256 in two.
 //
 // A page is 16 rows × 512 columns, as eight blocks of 64 columns that lie behind each other. A warp has two blocks of
 // each, so that the sums of four warps are added in shared memory at the end.
@@ -118,8 +118,8 @@ constexpr uint32_t kNumbers = (N * kBand + kEpilogue - 1) / kEpilogue;
 
 /// Adds the warps' sums up, and stores the tile.
 template <class S>
-__device__ void store_tile(const Arguments& args, const Task& task, const S& shared, const QkvRow& place,
-                           const uint16_t (&old)[kNumbers<S::kN>]) {
+__device__ void store_tile(const Arguments& args, const Task& task, const S& shared,
+                           const Beside<kNumbers<S::kN>>& beside) {
   const uint32_t row = threadIdx.x % kBand, column = task.tile * kBand + row;
 #pragma unroll
   for (uint32_t i = 0; i < kNumbers<S::kN>; ++i) {
@@ -136,31 +136,21 @@ __device__ void store_tile(const Arguments& args, const Task& task, const S& sha
     if (b >= args.batch) continue;
     const size_t sequence = size_t(task.layer) * args.batch + b;
     if (task.op == Op::qkv)
-      place.to[b * place.stride] = rounded(mine * place.turn.x + other * place.turn.y);
+      beside.place.to[b * beside.place.stride] = rounded(mine * beside.place.turn.x + other * beside.place.turn.y);
     else if (task.op == Op::gate_up)
       args.gated[sequence * args.intermediate + column] = rounded(mine / (1 + __expf(-mine)) * up);
     else
       args.residual[(size_t(task.half + 1) * args.batch + b) * args.hidden + column] =
-          rounded(number(old[i]) + mine);
+          rounded(number(beside.x[i]) + mine);
   }
 }
 
 template <class S>
 __device__ void project(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at) {
   constexpr uint32_t kN = S::kN;
-  const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = threadIdx.x % kBand;
-  // What the results will be added to, and where they go: asked for ahead of the sums.
-  QkvRow place{};
-  uint16_t old[kNumbers<kN>] = {};
-  if (task.op == Op::qkv) {
-    place = QkvRow(args, task.layer, task.tile * kBand + row);
-  } else if (task.op != Op::gate_up) {
-    const uint16_t* x = args.residual + size_t(task.half) * args.batch * args.hidden + task.tile * kBand + row;
-#pragma unroll
-    for (uint32_t i = 0; i < kNumbers<kN>; ++i)
-      old[i] = x[size_t(row_of_batch(args, threadIdx.x / kBand + i * (kEpilogue / kBand))) * args.hidden];
-  }
-
+  const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const Beside<kNumbers<kN>> beside(args, task, task.tile * kBand + threadIdx.x % kBand, threadIdx.x / kBand,
+                                    kEpilogue / kBand);
   float d[2][kColumnTiles<kN>][4] = {}, squares[kColumnTiles<kN>] = {}, unused[kColumnTiles<kN>] = {};
   for (uint32_t page = 0; page < task.pages; ++page, at.advance()) {
     mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
@@ -191,7 +181,7 @@ __device__ void project(const Arguments& args, const Task& task, S& shared, Ring
           shared.sums[warp][half][b][lane / 4 + i / 2 * 8] = d[half][j][i];
   }
   meet();
-  store_tile(args, task, shared, place, old);
+  store_tile(args, task, shared, beside);
   raise(args, task);
 }
 
@@ -236,9 +226,14 @@ __global__ void __launch_bounds__(kThreads) layer(const __grid_constant__ Argume
 
 /// Pages of a CTA. Where grids follow each other, two CTAs shall fit on an SM; one that stays has the SM for itself.
 template <uint32_t N>
-constexpr uint32_t kFewPages = N == 1 ? 5 : N == 8 ? 3 : 2;
+constexpr uint32_t kFewPages = N == 1   ? 5
+                               : N == 8 ? 3
+                                        : 2;
 template <uint32_t N>
-constexpr uint32_t kAllPages = N == 1 ? 11 : N == 8 ? 8 : N == 32 ? 4 : 2;
+constexpr uint32_t kAllPages = N == 1    ? 11
+                               : N == 8  ? 8
+                               : N == 32 ? 4
+                                         : 2;
 
 /// Calls f.operator()<N>() for a batch: a page has so many rows of inputs.
 template <class F>
