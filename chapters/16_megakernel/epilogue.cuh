@@ -142,6 +142,81 @@ struct Beside {
   }
 };
 
+/// Stores row `row` of what the operation makes for eight sequences: b, b + step …; sum[1] is up's of gate_up.
+__device__ inline void store_row(const Arguments& args, const Task& task, uint32_t row, uint32_t b, uint32_t step,
+                                 const Beside<8>& beside, const float (&sum)[2][8]) {
+  if (task.op == Op::qkv) {
+    const QkvRow& place = beside.place;
+#pragma unroll
+    for (uint32_t i = 0; i < 8; ++i) {
+      const float mine = sum[0][i], other = __shfl_xor_sync(0xffffffff, mine, 1);
+      const uint32_t at = b + i * step;
+      if (at < args.batch) place.to[at * place.stride] = rounded(mine * place.turn.x + other * place.turn.y);
+    }
+    return;
+  }
+  const bool gated = task.op == Op::gate_up;
+  uint16_t* to = gated ? args.gated + size_t(task.layer) * args.batch * args.intermediate
+                       : args.residual + size_t(task.half + 1) * args.batch * args.hidden;
+#pragma unroll
+  for (uint32_t i = 0; i < 8; ++i) {
+    const uint32_t at = b + i * step;
+    if (at >= args.batch) continue;
+    if (gated)
+      to[size_t(at) * args.intermediate + row] = rounded(sum[0][i] / (1 + __expf(-sum[0][i])) * sum[1][i]);
+    else
+      to[size_t(at) * args.hidden + row] = rounded(number(beside.x[i]) + sum[0][i]);
+  }
+}
+
+/// Adds up what the parts of a tile of `Tile` rows have left of this thread's row, for sequences b, b + step …; sum[1]
+/// is up's of gate_up. A trip to memory takes longer than everything else here, so the loads of `AtOnce` parts are on
+/// their way together.
+template <uint32_t Tile, uint32_t Rows, uint32_t AtOnce>
+__device__ void add_parts(const Arguments& args, const Task& task, const float* sums, uint32_t b, uint32_t step,
+                          float (&sum)[2][8]) {
+  const uint32_t up = task.op == Op::gate_up ? args.batch * Tile : 0, of_part = (up ? 2 : 1) * args.batch * Tile;
+  for (uint32_t first = 0; first < task.parts; first += AtOnce) {
+    float got[2][AtOnce][Rows];
+#pragma unroll
+    for (uint32_t k = 0; k < AtOnce; ++k)
+#pragma unroll
+      for (uint32_t i = 0; i < Rows; ++i) {
+        const float* from = sums + min(first + k, task.parts - 1) * of_part + row_of_batch(args, b + i * step) * Tile;
+        got[0][k][i] = from[0];
+        got[1][k][i] = from[up];
+      }
+#pragma unroll
+    for (uint32_t k = 0; k < AtOnce; ++k)
+#pragma unroll
+      for (uint32_t i = 0; i < Rows; ++i)
+        if (first + k < task.parts) {
+          sum[0][i] += got[0][k][i];
+          sum[1][i] += got[1][k][i];
+        }
+  }
+}
+
+/// This part's sums are in scratch memory. The last one finishes the tile: this thread has row `row` of it, of
+/// sequences b, b + step …
+template <uint32_t Tile, class S>
+__device__ void finish_parts(const Arguments& args, const Task& task, S& shared, uint32_t row, uint32_t b,
+                             uint32_t step) {
+  const float* sums = args.scratch + task.scratch + row;
+  Beside<8> beside(args, task, task.tile * Tile + row, b, step);
+  if (!last_part(args, task, shared)) return;
+  for (uint32_t at = b; at < args.batch; at += 8 * step) {
+    if (at > b) beside = Beside<8>(args, task, task.tile * Tile + row, at, step);
+    float sum[2][8] = {};
+    if (args.batch == 1)
+      add_parts<Tile, 1, 12>(args, task, sums, at, step, sum);
+    else
+      add_parts<Tile, 8, 4>(args, task, sums, at, step, sum);
+    store_row(args, task, task.tile * Tile + row, at, step, beside, sum);
+  }
+  raise(args, task);
+}
+
 // ---- Attention: the heads that share a kv head of one sequence, over chunks of 128 keys of its cache
 
 /// The loader's and the epilogue's pages of such a task: all of the keys, then all of the values, in boxes of 64

@@ -48,7 +48,7 @@ Sizes chosen_sizes() {
 
 /// The chosen graph: the layer's, or what becomes of it when a line is wrong.
 Graph chosen_graph(const Sizes& sizes) {
-  Graph g = decoder(sizes, kTarget.tiling.norms_apart);
+  Graph g = decoder(sizes, kTarget.tiling(sizes.batch).norms_apart);
   for (Operation& o : g.operations) {
     if (options.graph == "cycle" && &o == &g.operations[0]) o.reads = {"h0"};
     if (options.graph == "orphan" && o.op == Op::gate_up) o.reads = {"z0"};
@@ -141,7 +141,7 @@ void layer_part(Report& report) {
   const bool timing = timing_alone(device);
   std::optional<Plan> compiled;
   try {
-    compiled = compile(chosen_graph(sizes), sizes, kTarget.tiling, machine);
+    compiled = compile(chosen_graph(sizes), sizes, kTarget.tiling(sizes.batch), machine);
   } catch (const PlanError& e) {
     throw Unusable(e.what());
   }

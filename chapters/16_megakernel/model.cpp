@@ -44,8 +44,8 @@ CUtensorMap stack(uint16_t* data, uint64_t columns, uint64_t rows, uint64_t coun
 }
 
 /// The same where a page has several blocks of 64 columns: a box is so many of them, one behind the other.
-CUtensorMap pages_of(uint16_t* data, uint64_t columns, uint64_t rows, uint64_t count, uint32_t box_rows) {
-  const uint32_t blocks = kTarget.tiling.columns / kBlock;
+CUtensorMap pages_of(uint32_t blocks, uint16_t* data, uint64_t columns, uint64_t rows, uint64_t count,
+                     uint32_t box_rows) {
   if (blocks == 1) return stack(data, columns, rows, count, rows, box_rows);
   return map_of<4>(data, {kBlock, rows, columns / kBlock, count}, {columns * 2, kBlock * 2, rows * columns * 2},
                    {kBlock, box_rows, blocks, 1});
@@ -150,18 +150,19 @@ DeviceModel::DeviceModel(const Sizes& s, const Plan& plan, const Schedule& dealt
   Memory& m = *memory_;
   Arguments& a = work_.args;
   const uint32_t columns = s.head_columns(), heads = s.layers * s.batch * s.kv_heads;
-  const uint32_t box = kTarget.input_rows(s.batch), rows = kTarget.tiling.rows;
-  a.weights[weights_of(Op::qkv)] = pages_of(m.qkv.get(), s.hidden, s.qkv_rows(), s.layers, rows);
-  a.weights[weights_of(Op::out)] = pages_of(m.out.get(), columns, s.hidden, s.layers, rows);
-  a.weights[weights_of(Op::gate_up)] = pages_of(m.gate_up.get(), s.hidden, 2 * s.intermediate, s.layers, rows);
-  a.weights[weights_of(Op::down)] = pages_of(m.down.get(), s.intermediate, s.hidden, s.layers, rows);
-  a.inputs[weights_of(Op::qkv)] = kTarget.tiling.norms_apart
-                                      ? pages_of(m.normed.get(), s.hidden, s.batch, 2 * s.layers, box)
-                                      : pages_of(m.residual.get(), s.hidden, s.batch, 2 * s.layers + 1, box);
-  a.inputs[weights_of(Op::out)] = pages_of(m.attended.get(), columns, s.batch, s.layers, box);
+  const Tiling tiling = kTarget.tiling(s.batch);
+  const auto map = [&](auto... words) { return pages_of(tiling.columns / kBlock, words...); };
+  const uint32_t box = kTarget.input_rows(s.batch), rows = tiling.rows;
+  a.weights[weights_of(Op::qkv)] = map(m.qkv.get(), s.hidden, s.qkv_rows(), s.layers, rows);
+  a.weights[weights_of(Op::out)] = map(m.out.get(), columns, s.hidden, s.layers, rows);
+  a.weights[weights_of(Op::gate_up)] = map(m.gate_up.get(), s.hidden, 2 * s.intermediate, s.layers, rows);
+  a.weights[weights_of(Op::down)] = map(m.down.get(), s.intermediate, s.hidden, s.layers, rows);
+  a.inputs[weights_of(Op::qkv)] = tiling.norms_apart ? map(m.normed.get(), s.hidden, s.batch, 2 * s.layers, box)
+                                                     : map(m.residual.get(), s.hidden, s.batch, 2 * s.layers + 1, box);
+  a.inputs[weights_of(Op::out)] = map(m.attended.get(), columns, s.batch, s.layers, box);
   a.inputs[weights_of(Op::gate_up)] = a.inputs[weights_of(Op::qkv)];
-  a.inputs[weights_of(Op::down)] = pages_of(m.gated.get(), s.intermediate, s.batch, s.layers, box);
-  a.gain_map = pages_of(m.gains.get(), s.hidden, 2 * s.layers, 1, 1);
+  a.inputs[weights_of(Op::down)] = map(m.gated.get(), s.intermediate, s.batch, s.layers, box);
+  a.gain_map = map(m.gains.get(), s.hidden, 2 * s.layers, 1, 1);
   a.keys = stack(m.keys.get(), s.dim, s.cache, heads, s.cache + 1, kTile);
   a.values = stack(m.values.get(), s.dim, s.cache, heads, s.cache + 1, kTile);
   a.residual = m.residual.get();

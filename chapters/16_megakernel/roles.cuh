@@ -114,57 +114,6 @@ __device__ void multiply(S& shared, uint32_t columns) {
   }
 }
 
-/// Stores row `row` of what the operation makes for sequences b to b + 7; sum[1] is up's of gate_up.
-__device__ inline void store_row(const Arguments& args, const Task& task, uint32_t row, uint32_t b,
-                                 const Beside<8>& beside, const float (&sum)[2][8]) {
-  if (task.op == Op::qkv) {
-    const QkvRow& place = beside.place;
-#pragma unroll
-    for (uint32_t i = 0; i < 8; ++i) {
-      const float mine = sum[0][i], other = __shfl_xor_sync(0xffffffff, mine, 1);
-      if (b + i < args.batch) place.to[(b + i) * place.stride] = rounded(mine * place.turn.x + other * place.turn.y);
-    }
-  } else if (task.op == Op::gate_up) {
-    uint16_t* to = args.gated + (size_t(task.layer) * args.batch + b) * args.intermediate + row;
-#pragma unroll
-    for (uint32_t i = 0; i < 8; ++i)
-      if (b + i < args.batch)
-        to[size_t(i) * args.intermediate] = rounded(sum[0][i] / (1 + __expf(-sum[0][i])) * sum[1][i]);
-  } else {
-    uint16_t* to = args.residual + (size_t(task.half + 1) * args.batch + b) * args.hidden + row;
-#pragma unroll
-    for (uint32_t i = 0; i < 8; ++i)
-      if (b + i < args.batch) to[size_t(i) * args.hidden] = rounded(number(beside.x[i]) + sum[0][i]);
-  }
-}
-
-/// Adds up what the parts of a tile have left of this thread's row, for sequences b to b + Rows − 1; sum[1] is up's of
-/// gate_up. A trip to memory takes longer than everything else here, so the loads of `AtOnce` parts are on their way
-/// together.
-template <uint32_t Rows, uint32_t AtOnce>
-__device__ void add_parts(const Arguments& args, const Task& task, const float* sums, uint32_t b, float (&sum)[2][8]) {
-  const uint32_t up = task.op == Op::gate_up ? args.batch * kTile : 0, of_part = (up ? 2 : 1) * args.batch * kTile;
-  for (uint32_t first = 0; first < task.parts; first += AtOnce) {
-    float got[2][AtOnce][Rows];
-#pragma unroll
-    for (uint32_t k = 0; k < AtOnce; ++k)
-#pragma unroll
-      for (uint32_t i = 0; i < Rows; ++i) {
-        const float* from = sums + min(first + k, task.parts - 1) * of_part + row_of_batch(args, b + i) * kTile;
-        got[0][k][i] = from[0];
-        got[1][k][i] = from[up];
-      }
-#pragma unroll
-    for (uint32_t k = 0; k < AtOnce; ++k)
-#pragma unroll
-      for (uint32_t i = 0; i < Rows; ++i)
-        if (first + k < task.parts) {
-          sum[0][i] += got[0][k][i];
-          sum[1][i] += got[1][k][i];
-        }
-  }
-}
-
 template <class S>
 __device__ void finish_projection(const Arguments& args, const Task& task, S& shared, uint32_t accumulator,
                                   uint32_t drained) {
@@ -186,18 +135,7 @@ __device__ void finish_projection(const Arguments& args, const Task& task, S& sh
   tcgen05_fence_before_thread_sync();
   __syncwarp();
   if (elect_sync()) mbarrier_arrive(drained);
-  Beside<8> beside(args, task, task.tile * kTile + row, 0, 1);
-  if (!last_part(args, task, shared)) return;
-  for (uint32_t b = 0; b < args.batch; b += 8) {
-    if (b > 0) beside = Beside<8>(args, task, task.tile * kTile + row, b, 1);
-    float sum[2][8] = {};
-    if (args.batch == 1)
-      add_parts<1, 12>(args, task, sums, b, sum);
-    else
-      add_parts<8, 4>(args, task, sums, b, sum);
-    store_row(args, task, task.tile * kTile + row, b, beside, sum);
-  }
-  raise(args, task);
+  finish_parts<kTile>(args, task, shared, row, 0, 1);
 }
 
 template <class S>
@@ -227,7 +165,8 @@ __device__ void finish(const Arguments& args, S& shared, uint32_t columns) {
 }
 
 template <uint32_t N, uint32_t Pages, class Source>
-__global__ void __launch_bounds__(kThreads) layer(const __grid_constant__ Arguments args, uint32_t first) {
+__global__ void __launch_bounds__(kThreads, Source::kCounters ? 1 : 2)
+    layer(const __grid_constant__ Arguments args, uint32_t first) {
   extern __shared__ __align__(1024) uint8_t memory[];
   using S = Shared<N, Pages, Source::kSlots>;
   auto& shared = *reinterpret_cast<S*>(memory);

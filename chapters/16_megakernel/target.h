@@ -15,7 +15,7 @@ struct Tiling {
 struct Target {
   const char* title;
   const char* machine;  // tinygpu's, where there is no such GPU
-  Tiling tiling;
+  Tiling (*tiling)(uint32_t batch);
   uint32_t (*input_rows)(uint32_t batch);  // of a box of inputs
 };
 /// Of this program: blackwell.cpp, or hopper/target.cpp.

@@ -22,7 +22,7 @@ struct Model {
   std::unique_ptr<DeviceModel> device;
 
   Model(const Sizes& s, bool in_turns)
-      : sizes(s), plan(compile(decoder(s, kTarget.tiling.norms_apart), s, kTarget.tiling, machine)) {
+      : sizes(s), plan(compile(decoder(s, kTarget.tiling(s.batch).norms_apart), s, kTarget.tiling(s.batch), machine)) {
     const Schedule dealt = in_turns ? in_order(plan, machine.sms) : critical_path_first(plan, machine.sms);
     device = std::make_unique<DeviceModel>(s, plan, dealt, nullptr);
     device->fill(1);

@@ -2,74 +2,92 @@
 //
 //   warps 0–3 epilogue: pages → sums in registers → memory; warp 4 controller, warp 5 loader, warp 6 inputs
 //
-// A task has 16 rows of weights and all of K. So no two tasks share a tile, and a projection is one hand-over: no sums
-// in scratch memory, nobody who waits for other parts. wgmma would want 64 rows: 32 tiles of Wout for 132 SMs. mma.sync
-// has 16, and memory brings an SM 18 bytes of weights a cycle, of which it multiplies 256 in two.
+// Up to 8 sequences, a task has 16 rows of weights and all of K. So no two tasks share a tile, and a projection is one
+// hand-over: no sums in scratch memory, nobody who waits for other parts. wgmma would want 64 rows: 32 tiles of Wout
+// for 132 SMs. mma.sync has 16. Memory brings an SM 18 bytes of weights a cycle, of which it multiplies 512 in two. A
+// page is 16 rows × 512 columns, as eight blocks of 64 columns that lie behind each other. A warp has two blocks of
+// each, and the sums of four warps are added in shared memory at the end. A norm is no task. n = x · gain · factor: the
+// warps multiply x with gain as they read it, and add up its squares. The factor comes to the sums at the end.
 //
-// A page is 16 rows × 512 columns, as eight blocks of 64 columns that lie behind each other. A warp has two blocks of
-// each, so that the sums of four warps are added in shared memory at the end.
-//
-// A norm is no task. n = x · gain · factor: the warps multiply x with gain as they read it, and add up its squares. The
-// factor comes to the sums at the end.
+// With more sequences, inputs are what counts: a page of 16 rows would want more bytes of them than of weights. There a
+// task has 64 rows, wgmma multiplies them, several tasks share a tile as on Blackwell, and norms are tasks.
 #pragma once
+#include <type_traits>
+
 #include "chapters/16_megakernel/epilogue.cuh"
 #include "chapters/16_megakernel/hopper/sizes.h"
 #include "chapters/16_megakernel/loads.cuh"
 #include "common/ptx/bulk_tensor_4d.h"
 #include "common/ptx/mma_sync.h"
+#include "common/ptx/wgmma.h"
 
 namespace megakernel::kernels {
 
 constexpr uint32_t kThreads = 224;
 constexpr uint32_t kWarps = kEpilogue / 32;
 
-/// Blocks of 64 columns: of weights (or keys, or values), of `N` rows of inputs, of a norm's gains. Rows of 128 bytes,
-/// swizzled.
+/// Blocks of 64 columns: of weights (or keys, or values), and of `N` rows of inputs. Rows of 128 bytes, swizzled.
 template <uint32_t N>
 struct Page {
-  uint8_t weights[kBlocks * kBand * 128];
-  uint8_t inputs[kBlocks * N * 128];
-  uint8_t gains[kBlocks * 128];
+  static constexpr bool kWide = is_wide(N);
+  static constexpr uint32_t kRows = tile_rows(kWide), kBlocks = page_blocks(kWide);
+  static constexpr uint32_t kGainBytes = kWide ? 0 : kBlocks * 128;
+  uint8_t weights[kBlocks * kRows * 128];
+  uint8_t inputs[kBlocks * N * 128 + kGainBytes];  // and a norm's gains
+
+  __device__ uint8_t* gains() { return inputs + kBlocks * N * 128; }
+  __device__ const uint8_t* gains() const { return inputs + kBlocks * N * 128; }
 };
 template <uint32_t N, uint32_t Pages>
 struct PageRing {
   Page<N> page[Pages];
 };
 
-/// Is what it multiplies with x, to be normalised?
+/// Is what it multiplies with made of x by a norm?
 constexpr bool is_normed(Op op) { return op == Op::qkv || op == Op::gate_up; }
 
+/// Where the warps leave their sums: 2 for gate and up.
+struct NarrowSums {
+  float sums[kWarps][2][8][16];
+  float squares[kWarps][8];
+};
+struct NoSums {};
+
 template <uint32_t N, uint32_t Pages, uint32_t Slots = 4>
-struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots> {
+struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is_wide(N), NoSums, NarrowSums> {
   static constexpr uint32_t kN = N;
   static constexpr uint32_t kGives = 32;  // threads of the epilogue for which one gives a page back
-  float sums[kWarps][2][N][kBand];        // 2: gate and up
-  float squares[kWarps][N];
+  using P = Page<N>;
 
   /// Of gate_up, even pages are gate's and odd ones up's.
   static __device__ uint32_t block_of(const Task& task, uint32_t page) {
-    return (task.first + (task.op == Op::gate_up ? page / 2 : page)) * kBlocks;
+    return (task.first + (task.op == Op::gate_up ? page / 2 : page)) * P::kBlocks;
   }
-  static __device__ void load_weights(const Arguments& args, const Task& task, uint32_t page, Page<N>& to,
-                                      uint32_t full) {
-    const uint32_t row = task.tile * kBand + (task.op == Op::gate_up ? page % 2 * args.intermediate : 0);
-    mbarrier_arrive_expect_tx(full, sizeof(to.weights) + (is_normed(task.op) ? sizeof(to.gains) : 0));
+  static __device__ void load_weights(const Arguments& args, const Task& task, uint32_t page, P& to, uint32_t full) {
+    const uint32_t row = task.tile * P::kRows + (task.op == Op::gate_up ? page % 2 * args.intermediate : 0);
+    const bool gains = !P::kWide && is_normed(task.op);
+    mbarrier_arrive_expect_tx(full, sizeof(to.weights) + (gains ? P::kGainBytes : 0));
     tensor_load_4d(shared_address(to.weights), &args.weights[weights_of(task.op)], 0, row, block_of(task, page),
                    task.layer, full);
-    if (is_normed(task.op))
-      tensor_load_4d(shared_address(to.gains), &args.gain_map, 0, task.half, block_of(task, page), 0, full);
+    if (gains) tensor_load_4d(shared_address(to.gains()), &args.gain_map, 0, task.half, block_of(task, page), 0, full);
   }
-  static __device__ void load_inputs(const Arguments& args, const Task& task, uint32_t page, Page<N>& to,
-                                     uint32_t full) {
-    mbarrier_arrive_expect_tx(full, sizeof(to.inputs));
+  static __device__ void load_inputs(const Arguments& args, const Task& task, uint32_t page, P& to, uint32_t full) {
+    mbarrier_arrive_expect_tx(full, P::kBlocks * N * 128);
     tensor_load_4d(shared_address(to.inputs), &args.inputs[weights_of(task.op)], 0, 0, block_of(task, page),
                    is_normed(task.op) ? task.half : task.layer, full);
   }
 };
 
-/// Tiles of 8 columns of D: of the batch.
-template <uint32_t N>
-constexpr uint32_t kColumnTiles = N < 8 ? 1 : N / 8;
+/// This warp has read the page.
+template <class S>
+__device__ void give_page(S& shared, Ring<S::kPages>& at) {
+  fence_proxy_async_shared();  // these reads before the loader's next write
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&shared.empty[at.stage]));
+  at.advance();
+}
+
+// ---- Up to 8 sequences: mma.sync
 
 __device__ inline uint4 words_at(const uint8_t* blocks, uint32_t offset) {
   return *reinterpret_cast<const uint4*>(blocks + layout::swizzled(layout::Swizzle::b128, offset));
@@ -85,74 +103,62 @@ __device__ inline uint32_t times_gain(uint32_t x, uint32_t gain, float& squares)
 }
 
 /// This warp's two blocks of a page. In a dot product the order along K is free: lane 4r + c takes 16 bytes at a time,
-/// chunks c and c + 4 of rows r and r + 8 of A and of rows r, r + 8 … of the batch, so that A and B agree.
+/// chunks c and c + 4 of rows r and r + 8 of A and of row r of the batch, so that A and B agree.
 template <uint32_t N, bool kNormed>
-__device__ void multiply_page(const Page<N>& page, float (&d)[kColumnTiles<N>][4], float (&squares)[kColumnTiles<N>]) {
+__device__ void multiply_page(const Page<N>& page, float (&d)[4], float& squares) {
+  using P = Page<N>;
   const uint32_t warp = threadIdx.x / 32, r = threadIdx.x % 32 / 4, c = threadIdx.x % 4;
 #pragma unroll
-  for (uint32_t i = 0; i < kBlocks / kWarps; ++i) {
+  for (uint32_t i = 0; i < P::kBlocks / kWarps; ++i) {
     const uint32_t block = warp + i * kWarps;
 #pragma unroll
     for (uint32_t half = 0; half < 2; ++half) {
       const uint32_t chunk = c + 4 * half;
-      const uint4 top = words_at(page.weights, (block * kBand + r) * 128 + chunk * 16);
-      const uint4 bottom = words_at(page.weights, (block * kBand + r + 8) * 128 + chunk * 16);
-      uint4 gain;
-      if constexpr (kNormed) gain = words_at(page.gains, block * 128 + chunk * 16);
-#pragma unroll
-      for (uint32_t j = 0; j < kColumnTiles<N>; ++j) {
-        uint4 x = words_at(page.inputs, (block * N + (N == 1 ? 0 : j * 8 + r)) * 128 + chunk * 16);
-        if constexpr (kNormed)
-          x = {times_gain(x.x, gain.x, squares[j]), times_gain(x.y, gain.y, squares[j]),
-               times_gain(x.z, gain.z, squares[j]), times_gain(x.w, gain.w, squares[j])};
-        mma_m16n8k16_bf16(d[j], top.x, bottom.x, top.y, bottom.y, x.x, x.y);
-        mma_m16n8k16_bf16(d[j], top.z, bottom.z, top.w, bottom.w, x.z, x.w);
+      const uint4 top = words_at(page.weights, (block * P::kRows + r) * 128 + chunk * 16);
+      const uint4 bottom = words_at(page.weights, (block * P::kRows + r + 8) * 128 + chunk * 16);
+      uint4 x = words_at(page.inputs, (block * N + (N == 1 ? 0 : r)) * 128 + chunk * 16);
+      if constexpr (kNormed) {
+        const uint4 gain = words_at(page.gains(), block * 128 + chunk * 16);
+        x = {times_gain(x.x, gain.x, squares), times_gain(x.y, gain.y, squares), times_gain(x.z, gain.z, squares),
+             times_gain(x.w, gain.w, squares)};
       }
+      mma_m16n8k16_bf16(d, top.x, bottom.x, top.y, bottom.y, x.x, x.y);
+      mma_m16n8k16_bf16(d, top.z, bottom.z, top.w, bottom.w, x.z, x.w);
     }
   }
 }
 
-/// What a thread stores of a tile: a row's number of one sequence, or of every eighth.
-template <uint32_t N>
-constexpr uint32_t kNumbers = (N * kBand + kEpilogue - 1) / kEpilogue;
-
-/// Adds the warps' sums up, and stores the tile.
+/// Adds the warps' sums up, and stores the tile: a thread has a number of it.
 template <class S>
-__device__ void store_tile(const Arguments& args, const Task& task, const S& shared,
-                           const Beside<kNumbers<S::kN>>& beside) {
-  const uint32_t row = threadIdx.x % kBand, column = task.tile * kBand + row;
+__device__ void store_tile(const Arguments& args, const Task& task, const S& shared, const Beside<1>& beside) {
+  const uint32_t row = threadIdx.x % 16, b = threadIdx.x / 16, column = task.tile * 16 + row;
+  float sum[2] = {}, squares = 0, factor = 1;
 #pragma unroll
-  for (uint32_t i = 0; i < kNumbers<S::kN>; ++i) {
-    const uint32_t b = threadIdx.x / kBand + i * (kEpilogue / kBand), from = min(b, S::kN - 1);
-    float sum[2] = {}, squares = 0, factor = 1;
-#pragma unroll
-    for (uint32_t w = 0; w < kWarps; ++w) {
-      sum[0] += shared.sums[w][0][from][row];
-      if (task.op == Op::gate_up) sum[1] += shared.sums[w][1][from][row];
-      if (is_normed(task.op)) squares += shared.squares[w][from];
-    }
-    if (is_normed(task.op)) factor = rsqrtf(squares / float(args.hidden) + kEpsilon);
-    const float mine = sum[0] * factor, up = sum[1] * factor, other = __shfl_xor_sync(0xffffffff, mine, 1);
-    if (b >= args.batch) continue;
-    const size_t sequence = size_t(task.layer) * args.batch + b;
-    if (task.op == Op::qkv)
-      beside.place.to[b * beside.place.stride] = rounded(mine * beside.place.turn.x + other * beside.place.turn.y);
-    else if (task.op == Op::gate_up)
-      args.gated[sequence * args.intermediate + column] = rounded(mine / (1 + __expf(-mine)) * up);
-    else
-      args.residual[(size_t(task.half + 1) * args.batch + b) * args.hidden + column] =
-          rounded(number(beside.x[i]) + mine);
+  for (uint32_t w = 0; w < kWarps; ++w) {
+    sum[0] += shared.sums[w][0][b][row];
+    if (task.op == Op::gate_up) sum[1] += shared.sums[w][1][b][row];
+    if (is_normed(task.op)) squares += shared.squares[w][b];
   }
+  if (is_normed(task.op)) factor = rsqrtf(squares / float(args.hidden) + kEpsilon);
+  const float mine = sum[0] * factor, up = sum[1] * factor, other = __shfl_xor_sync(0xffffffff, mine, 1);
+  if (b >= args.batch) return;
+  if (task.op == Op::qkv)
+    beside.place.to[b * beside.place.stride] = rounded(mine * beside.place.turn.x + other * beside.place.turn.y);
+  else if (task.op == Op::gate_up)
+    args.gated[(size_t(task.layer) * args.batch + b) * args.intermediate + column] =
+        rounded(mine / (1 + __expf(-mine)) * up);
+  else
+    args.residual[(size_t(task.half + 1) * args.batch + b) * args.hidden + column] =
+        rounded(number(beside.x[0]) + mine);
 }
 
 template <class S>
-__device__ void project(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at) {
+__device__ void project_narrow(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at) {
   constexpr uint32_t kN = S::kN;
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const Beside<kNumbers<kN>> beside(args, task, task.tile * kBand + threadIdx.x % kBand, threadIdx.x / kBand,
-                                    kEpilogue / kBand);
-  float d[2][kColumnTiles<kN>][4] = {}, squares[kColumnTiles<kN>] = {}, unused[kColumnTiles<kN>] = {};
-  for (uint32_t page = 0; page < task.pages; ++page, at.advance()) {
+  const Beside<1> beside(args, task, task.tile * 16 + threadIdx.x % 16, threadIdx.x / 16, 0);
+  float d[2][4] = {}, squares = 0, unused = 0;
+  for (uint32_t page = 0; page < task.pages; ++page) {
     mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
     const Page<kN>& from = shared.page[at.stage];
     if (!is_normed(task.op))
@@ -161,28 +167,75 @@ __device__ void project(const Arguments& args, const Task& task, S& shared, Ring
       multiply_page<kN, true>(from, d[1], unused);  // up's page has gate's block of x
     else
       multiply_page<kN, true>(from, d[0], squares);
-    fence_proxy_async_shared();  // these reads before the loader's next write
-    __syncwarp();
-    if (lane == 0) mbarrier_arrive(shared_address(&shared.empty[at.stage]));
+    give_page(shared, at);
   }
   note_sum(args, task);
 
+  // Four lanes share a row of the batch.
+  squares += __shfl_xor_sync(0xffffffff, squares, 1);
+  squares += __shfl_xor_sync(0xffffffff, squares, 2);
+  if (lane % 4 == 0) shared.squares[warp][lane / 4] = squares;
 #pragma unroll
-  for (uint32_t j = 0; j < kColumnTiles<kN>; ++j) {
-    // Four lanes share a row of the batch.
-    squares[j] += __shfl_xor_sync(0xffffffff, squares[j], 1);
-    squares[j] += __shfl_xor_sync(0xffffffff, squares[j], 2);
-    if (lane % 4 == 0 && j * 8 + lane / 4 < kN) shared.squares[warp][j * 8 + lane / 4] = squares[j];
+  for (uint32_t half = 0; half < 2; ++half)
 #pragma unroll
-    for (uint32_t half = 0; half < 2; ++half)
-#pragma unroll
-      for (uint32_t i = 0; i < 4; ++i)
-        if (const uint32_t b = j * 8 + lane % 4 * 2 + i % 2; b < kN)
-          shared.sums[warp][half][b][lane / 4 + i / 2 * 8] = d[half][j][i];
-  }
+    for (uint32_t i = 0; i < 4; ++i) shared.sums[warp][half][lane % 4 * 2 + i % 2][lane / 4 + i / 2 * 8] = d[half][i];
   meet();
   store_tile(args, task, shared, beside);
   raise(args, task);
+}
+
+// ---- More sequences: wgmma, tiles of 64 rows, whose parts meet
+
+/// Rows of 128 bytes, 128-byte swizzle, groups of 8 rows 1,024 bytes apart. Hopper's descriptor has its swizzle code in
+/// bits 63:62 and nothing in 48:46 (PTX ISA 9.7.15.5.1).
+__device__ inline uint64_t operand_at(const void* shared) {
+  return uint64_t((shared_address(shared) & 0x3ffff) >> 4) | uint64_t(1) << 16 | uint64_t(1024 >> 4) << 32 |
+         uint64_t(1) << 62;
+}
+
+template <uint32_t N>
+__device__ void multiply_wide(const Page<N>& page, float (&d)[N / 2], bool first) {
+  using P = Page<N>;
+  const uint64_t a = operand_at(page.weights), b = operand_at(page.inputs);
+  wgmma_fence();
+#pragma unroll
+  for (uint32_t block = 0; block < P::kBlocks; ++block)
+#pragma unroll
+    for (uint32_t along = 0; along < 128; along += 32)  // 16 elements at a time
+      wgmma_m64k16<int(N), WgmmaType::bf16>(d, a + ((block * P::kRows * 128 + along) >> 4),
+                                            b + ((block * N * 128 + along) >> 4), !first || block > 0 || along > 0);
+  wgmma_commit_group();
+  wgmma_wait_group<0>();
+#pragma unroll
+  for (float& x : d) wgmma_pin(x);
+}
+
+template <class S>
+__device__ void project_wide(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at) {
+  constexpr uint32_t kN = S::kN, kRows = Page<kN>::kRows;
+  const uint32_t lane = threadIdx.x % 32, halves = task.op == Op::gate_up ? 2 : 1;
+  float d[2][kN / 2];
+  for (uint32_t page = 0; page < task.pages; ++page) {
+    mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
+    if (halves == 2 && page % 2)
+      multiply_wide<kN>(shared.page[at.stage], d[1], page == 1);
+    else
+      multiply_wide<kN>(shared.page[at.stage], d[0], page == 0);
+    give_page(shared, at);
+  }
+  note_sum(args, task);
+
+  // A part's sums: [half][batch][row of the tile].
+  const uint32_t first = threadIdx.x / 32 * 16 + lane / 4;
+  float* const sums = args.scratch + task.scratch + size_t(task.part) * halves * args.batch * kRows;
+#pragma unroll
+  for (uint32_t half = 0; half < 2; ++half)
+#pragma unroll
+    for (uint32_t i = 0; i < kN / 2; ++i) {
+      const uint32_t b = i / 4 * 8 + lane % 4 * 2 + i % 2, row = first + i / 2 % 2 * 8;
+      if (half < halves && b < args.batch) sums[(half * args.batch + b) * kRows + row] = d[half][i];
+    }
+  finish_parts<kRows>(args, task, shared, threadIdx.x % kRows, threadIdx.x / kRows, kEpilogue / kRows);
 }
 
 template <class S>
@@ -194,15 +247,22 @@ __device__ void finish(const Arguments& args, S& shared) {
     __syncwarp();
     if (elect_sync()) mbarrier_arrive(shared_address(&shared.slot[walk.at.stage].taken));
     walk.at.advance();
-    if (task.op == Op::attend)
+    if (task.op == Op::attend) {
       attend(args, task, shared, at);
-    else
-      project(args, task, shared, at);
+    } else if constexpr (is_wide(S::kN)) {
+      if (task.op == Op::norm)
+        normalise(args, task, shared);
+      else
+        project_wide(args, task, shared, at);
+    } else {
+      project_narrow(args, task, shared, at);
+    }
   }
 }
 
 template <uint32_t N, uint32_t Pages, class Source>
-__global__ void __launch_bounds__(kThreads) layer(const __grid_constant__ Arguments args, uint32_t first) {
+__global__ void __launch_bounds__(kThreads, Source::kCounters ? 1 : 2)
+    layer(const __grid_constant__ Arguments args, uint32_t first) {
   extern __shared__ __align__(1024) uint8_t memory[];
   using S = Shared<N, Pages, Source::kSlots>;
   auto& shared = *reinterpret_cast<S*>(memory);

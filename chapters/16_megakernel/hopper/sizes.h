@@ -4,12 +4,14 @@
 
 namespace megakernel {
 
-constexpr uint32_t kBand = 16;   // rows of weights of a tile: the rows of an mma.sync
-constexpr uint32_t kBlocks = 8;  // blocks of 64 columns of a page: 16 rows of them are 16 KiB
-
-/// Rows of inputs in a page.
+/// Rows of inputs in a page. Up to 8, mma.sync multiplies them; from 32 on, wgmma does.
 constexpr uint32_t input_rows(uint32_t batch) {
   return batch == 1 ? 1 : batch <= 8 ? 8 : batch <= 32 ? 32 : kLargestBatch;
 }
+constexpr bool is_wide(uint32_t rows_of_inputs) { return rows_of_inputs > 8; }
+
+/// Rows of weights of a tile, and blocks of 64 columns of a page: 16 KiB.
+constexpr uint32_t tile_rows(bool wide) { return wide ? 64 : 16; }
+constexpr uint32_t page_blocks(bool wide) { return wide ? 2 : 8; }
 
 }  // namespace megakernel

@@ -4,9 +4,11 @@
 
 namespace megakernel {
 
-const Target kTarget{"a whole layer in one kernel, on Hopper",
-                     "h200",
-                     {.rows = kBand, .columns = kBlocks * kBlock, .split = false, .norms_apart = false},
+const Target kTarget{"a whole layer in one kernel, on Hopper", "h200",
+                     [](uint32_t batch) {
+                       const bool wide = is_wide(input_rows(batch));
+                       return Tiling{tile_rows(wide), page_blocks(wide) * kBlock, wide, wide};
+                     },
                      input_rows};
 
 }  // namespace megakernel
