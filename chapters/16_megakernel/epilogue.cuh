@@ -60,6 +60,7 @@ __device__ bool last_part(const Arguments& args, const Task& task, S& shared) {
 
 // ---- Norm: a row of x becomes a row of n
 
+/// Whoever calls it raises the counter.
 template <class S>
 __device__ void normalise(const Arguments& args, const Task& task, S& shared) {
   const uint32_t thread = threadIdx.x % kEpilogue, words = args.hidden / 2;
@@ -92,7 +93,6 @@ __device__ void normalise(const Arguments& args, const Task& task, S& shared) {
     const float2 two = numbers(mine[i]), g = numbers(gains[i]);
     if (at < words) to[at] = rounded(two.x * factor * g.x) | uint32_t(rounded(two.y * factor * g.y)) << 16;
   }
-  raise(args, task);
 }
 
 // ---- Projections: a row of W · inputs
@@ -197,14 +197,14 @@ __device__ void add_parts(const Arguments& args, const Task& task, const float* 
   }
 }
 
-/// This part's sums are in scratch memory. The last one finishes the tile: this thread has row `row` of it, of
-/// sequences b, b + step …
+/// This part's sums are in scratch memory. The last one finishes the tile, and says true: this thread has row `row` of
+/// it, of sequences b, b + step …
 template <uint32_t Tile, class S>
-__device__ void finish_parts(const Arguments& args, const Task& task, S& shared, uint32_t row, uint32_t b,
+__device__ bool finish_parts(const Arguments& args, const Task& task, S& shared, uint32_t row, uint32_t b,
                              uint32_t step) {
   const float* sums = args.scratch + task.scratch + row;
   Beside<8> beside(args, task, task.tile * Tile + row, b, step);
-  if (!last_part(args, task, shared)) return;
+  if (!last_part(args, task, shared)) return false;
   for (uint32_t at = b; at < args.batch; at += 8 * step) {
     if (at > b) beside = Beside<8>(args, task, task.tile * Tile + row, at, step);
     float sum[2][8] = {};
@@ -214,7 +214,7 @@ __device__ void finish_parts(const Arguments& args, const Task& task, S& shared,
       add_parts<Tile, 8, 4>(args, task, sums, at, step, sum);
     store_row(args, task, task.tile * Tile + row, at, step, beside, sum);
   }
-  raise(args, task);
+  return true;
 }
 
 // ---- Attention: the heads that share a kv head of one sequence, over chunks of 128 keys of its cache
@@ -347,8 +347,9 @@ __device__ void add_values(const S& shared, Ring<S::kPages> page, uint32_t boxes
   }
 }
 
+/// True: the task was the last of those that share the tile, and a is there.
 template <class S>
-__device__ void attend(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at) {
+__device__ bool attend(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at) {
   const uint32_t thread = threadIdx.x % kEpilogue, warp = thread / 32, lane = thread % 32, boxes = args.dim / 64;
   const uint32_t b = task.tile / args.kv_heads, head = task.tile % args.kv_heads * args.group;
   const uint16_t* q = args.q + ((size_t(task.layer) * args.batch + b) * args.heads + head) * args.dim;
@@ -424,9 +425,9 @@ __device__ void attend(const Arguments& args, const Task& task, S& shared, Ring<
       chunk.sum[g] = 0;
       for (uint32_t w = 0; w < 4; ++w) chunk.sum[g] += (&shared.of_warp[1][w].x)[g];
     }
-  if (!last_part(args, task, shared)) return;
+  if (!last_part(args, task, shared)) return false;
   join_chunks(args, task, shared);
-  raise(args, task);
+  return true;
 }
 
 }  // namespace megakernel::kernels

@@ -11,7 +11,8 @@
 
 namespace megakernel::kernels {
 
-/// Where grids follow each other, a CTA has one task, and two fit on an SM. kDependent: it may start before the grid ahead of it has ended.
+/// Where grids follow each other, a CTA has one task, and two fit on an SM. kDependent: it may start before the grid
+/// ahead of it has ended.
 template <bool Dependent>
 struct OneTask {
   static constexpr bool kDependent = Dependent, kCounters = false;

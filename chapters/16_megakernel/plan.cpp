@@ -129,11 +129,11 @@ class Compiler {
     for (t.tile = 0; t.tile < s_.batch; ++t.tile) add(o, t, 0, 0, s_.hidden, 0, 0);
   }
 
-  /// A task has one chunk of keys, or several where there are enough tasks for four an SM without.
+  /// A task has so many chunks of keys that all SMs have one, or a chunk.
   void add_chunks(const Operation& o) {
     const uint32_t chunks = ceil_div(s_.cache, kTile), tiles = s_.batch * s_.kv_heads;
     Task t;
-    t.parts = std::clamp(ceil_div(4 * m_.sms, tiles), 1u, chunks);
+    t.parts = std::clamp(m_.sms / tiles, 1u, chunks);
     for (t.tile = 0; t.tile < tiles; ++t.tile) {
       const uint32_t head = t.tile % s_.kv_heads;
       t.meet = plan_.meets++;

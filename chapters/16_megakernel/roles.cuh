@@ -115,7 +115,7 @@ __device__ void multiply(S& shared, uint32_t columns) {
 }
 
 template <class S>
-__device__ void finish_projection(const Arguments& args, const Task& task, S& shared, uint32_t accumulator,
+__device__ bool finish_projection(const Arguments& args, const Task& task, S& shared, uint32_t accumulator,
                                   uint32_t drained) {
   const uint32_t row = threadIdx.x % kEpilogue, halves = task.op == Op::gate_up ? 2 : 1;
   const uint32_t of_warp = layout::tmem_address(accumulator, row / 32 * 32, 0);
@@ -135,7 +135,7 @@ __device__ void finish_projection(const Arguments& args, const Task& task, S& sh
   tcgen05_fence_before_thread_sync();
   __syncwarp();
   if (elect_sync()) mbarrier_arrive(drained);
-  finish_parts<kTile>(args, task, shared, row, 0, 1);
+  return finish_parts<kTile>(args, task, shared, row, 0, 1);
 }
 
 template <class S>
@@ -148,19 +148,21 @@ __device__ void finish(const Arguments& args, S& shared, uint32_t columns) {
     __syncwarp();
     if (elect_sync()) mbarrier_arrive(shared_address(&shared.slot[walk.at.stage].taken));
     walk.at.advance();
+    bool done = true;
     if (task.op == Op::norm) {
       normalise(args, task, shared);
     } else if (task.op == Op::attend) {
-      attend(args, task, shared, at);
+      done = attend(args, task, shared, at);
     } else {
       mbarrier_wait_parity(shared_address(&shared.accumulated[from.stage]), from.parity);
       tcgen05_fence_after_thread_sync();
       note_sum(args, task);
-      finish_projection(args, task, shared, columns + from.stage * 2 * S::kN,
-                        shared_address(&shared.drained[from.stage]));
+      done = finish_projection(args, task, shared, columns + from.stage * 2 * S::kN,
+                               shared_address(&shared.drained[from.stage]));
       from.advance();
       for (uint32_t page = 0; page < task.pages; ++page) at.advance();  // the MMA thread's
     }
+    if (done) raise(args, task);
   }
 }
 

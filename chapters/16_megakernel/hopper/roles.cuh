@@ -1,6 +1,10 @@
 // The kernel that all steps share on Hopper, and what its epilogue does beside attention: it multiplies, too.
 //
-//   warps 0–3 epilogue: pages → sums in registers → memory; warp 4 controller, warp 5 loader, warp 6 inputs
+//   warps 0–3 epilogue: pages → sums in registers → memory; warp 4 controller, warp 5 loader, warp 6 inputs, warp 7
+//   raiser
+//
+// The raiser raises counters. A red.release waits until all stores of the task are where the chip sees them, a
+// microsecond and more while weights stream. The epilogue multiplies meanwhile.
 //
 // Up to 8 sequences, a task has 16 rows of weights and all of K. So no two tasks share a tile, and a projection is one
 // hand-over: no sums in scratch memory, nobody who waits for other parts. wgmma would want 64 rows: 32 tiles of Wout
@@ -23,7 +27,7 @@
 
 namespace megakernel::kernels {
 
-constexpr uint32_t kThreads = 224;
+constexpr uint32_t kThreads = 256;
 constexpr uint32_t kWarps = kEpilogue / 32;
 
 /// Blocks of 64 columns: of weights (or keys, or values), and of `N` rows of inputs. Rows of 128 bytes, swizzled.
@@ -46,17 +50,30 @@ struct PageRing {
 /// Is what it multiplies with made of x by a norm?
 constexpr bool is_normed(Op op) { return op == Op::qkv || op == Op::gate_up; }
 
-/// Where the warps leave their sums: 2 for gate and up.
+/// Where the warps leave their sums, by turns.
 struct NarrowSums {
-  float sums[kWarps][2][8][16];
-  float squares[kWarps][8];
+  float sums[2][kWarps][8][16];
+  float squares[2][kWarps][8];
 };
 struct NoSums {};
+
+/// A task's end: what the raiser is to raise.
+struct Signal {
+  static constexpr uint32_t kNothing = ~0u,
+                            kEnd = ~0u - 1;  // other parts of the tile are missing; there are no more tasks
+  uint64_t stored;                           // all warps have stored
+  uint64_t read;                             // the raiser has read these:
+  uint32_t counter, task;
+};
+constexpr uint32_t kSignals = 4;
 
 template <uint32_t N, uint32_t Pages, uint32_t Slots = 4>
 struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is_wide(N), NoSums, NarrowSums> {
   static constexpr uint32_t kN = N;
-  static constexpr uint32_t kGives = 32;  // threads of the epilogue for which one gives a page back
+  // wgmma is four warps' instruction; otherwise a page is one warp's.
+  static constexpr uint32_t kReaders = is_wide(N) ? kWarps : 1;
+  static constexpr uint32_t kGives = kEpilogue / kReaders;  // threads of the epilogue for which one gives a page back
+  Signal signal[kSignals];
   using P = Page<N>;
 
   /// Of gate_up, even pages are gate's and odd ones up's.
@@ -80,11 +97,10 @@ struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is
 
 /// This warp has read the page.
 template <class S>
-__device__ void give_page(S& shared, Ring<S::kPages>& at) {
+__device__ void give_page(S& shared, const Ring<S::kPages>& at) {
   fence_proxy_async_shared();  // these reads before the loader's next write
   __syncwarp();
   if (threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&shared.empty[at.stage]));
-  at.advance();
 }
 
 // ---- Up to 8 sequences: mma.sync
@@ -102,15 +118,15 @@ __device__ inline uint32_t times_gain(uint32_t x, uint32_t gain, float& squares)
   return *reinterpret_cast<const uint32_t*>(&product);
 }
 
-/// This warp's two blocks of a page. In a dot product the order along K is free: lane 4r + c takes 16 bytes at a time,
-/// chunks c and c + 4 of rows r and r + 8 of A and of row r of the batch, so that A and B agree.
+/// A page, by one warp, with sums in four places so that no mma waits for the one before it. In a dot product the order
+/// along K is free: lane 4r + c takes 16 bytes at a time, chunks c and c + 4 of rows r and r + 8 of A and of row r of
+/// the batch, so that A and B agree.
 template <uint32_t N, bool kNormed>
-__device__ void multiply_page(const Page<N>& page, float (&d)[4], float& squares) {
+__device__ void multiply_page(const Page<N>& page, float (&d)[4][4], float& squares) {
   using P = Page<N>;
-  const uint32_t warp = threadIdx.x / 32, r = threadIdx.x % 32 / 4, c = threadIdx.x % 4;
+  const uint32_t r = threadIdx.x % 32 / 4, c = threadIdx.x % 4;
 #pragma unroll
-  for (uint32_t i = 0; i < P::kBlocks / kWarps; ++i) {
-    const uint32_t block = warp + i * kWarps;
+  for (uint32_t block = 0; block < P::kBlocks; ++block)
 #pragma unroll
     for (uint32_t half = 0; half < 2; ++half) {
       const uint32_t chunk = c + 4 * half;
@@ -122,25 +138,30 @@ __device__ void multiply_page(const Page<N>& page, float (&d)[4], float& squares
         x = {times_gain(x.x, gain.x, squares), times_gain(x.y, gain.y, squares), times_gain(x.z, gain.z, squares),
              times_gain(x.w, gain.w, squares)};
       }
-      mma_m16n8k16_bf16(d, top.x, bottom.x, top.y, bottom.y, x.x, x.y);
-      mma_m16n8k16_bf16(d, top.z, bottom.z, top.w, bottom.w, x.z, x.w);
+      mma_m16n8k16_bf16(d[block % 2 * 2], top.x, bottom.x, top.y, bottom.y, x.x, x.y);
+      mma_m16n8k16_bf16(d[block % 2 * 2 + 1], top.z, bottom.z, top.w, bottom.w, x.z, x.w);
     }
-  }
 }
 
-/// Adds the warps' sums up, and stores the tile: a thread has a number of it.
+/// Adds the warps' sums up, and stores the tile: a thread has a number of it. Of gate_up warps 0 and 2 have gate's
+/// pages.
 template <class S>
-__device__ void store_tile(const Arguments& args, const Task& task, const S& shared, const Beside<1>& beside) {
+__device__ void store_tile(const Arguments& args, const Task& task, const S& shared, uint32_t turn,
+                           const Beside<1>& beside) {
   const uint32_t row = threadIdx.x % 16, b = threadIdx.x / 16, column = task.tile * 16 + row;
-  float sum[2] = {}, squares = 0, factor = 1;
+  float sum[kWarps], squares[kWarps], factor = 1;
 #pragma unroll
   for (uint32_t w = 0; w < kWarps; ++w) {
-    sum[0] += shared.sums[w][0][b][row];
-    if (task.op == Op::gate_up) sum[1] += shared.sums[w][1][b][row];
-    if (is_normed(task.op)) squares += shared.squares[w][b];
+    sum[w] = shared.sums[turn][w][b][row];
+    squares[w] = shared.squares[turn][w][b];
   }
-  if (is_normed(task.op)) factor = rsqrtf(squares / float(args.hidden) + kEpsilon);
-  const float mine = sum[0] * factor, up = sum[1] * factor, other = __shfl_xor_sync(0xffffffff, mine, 1);
+  if (is_normed(task.op)) {
+    const float all = squares[0] + squares[2] + (task.op == Op::qkv ? squares[1] + squares[3] : 0);
+    factor = rsqrtf(all / float(args.hidden) + kEpsilon);
+  }
+  const float even = sum[0] + sum[2], odd = sum[1] + sum[3];
+  const float mine = (task.op == Op::gate_up ? even : even + odd) * factor, up = odd * factor;
+  const float other = __shfl_xor_sync(0xffffffff, mine, 1);
   if (b >= args.batch) return;
   if (task.op == Op::qkv)
     beside.place.to[b * beside.place.stride] = rounded(mine * beside.place.turn.x + other * beside.place.turn.y);
@@ -152,21 +173,20 @@ __device__ void store_tile(const Arguments& args, const Task& task, const S& sha
         rounded(number(beside.x[0]) + mine);
 }
 
+/// `turn`: 0 and 1 by turns, so that the next task's sums do not meet these.
 template <class S>
-__device__ void project_narrow(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at) {
+__device__ void project_narrow(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at, uint32_t turn) {
   constexpr uint32_t kN = S::kN;
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const Beside<1> beside(args, task, task.tile * 16 + threadIdx.x % 16, threadIdx.x / 16, 0);
-  float d[2][4] = {}, squares = 0, unused = 0;
-  for (uint32_t page = 0; page < task.pages; ++page) {
+  float d[4][4] = {}, squares = 0;
+  for (uint32_t page = 0; page < task.pages; ++page, at.advance()) {
+    if (page % kWarps != warp) continue;
     mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
-    const Page<kN>& from = shared.page[at.stage];
-    if (!is_normed(task.op))
-      multiply_page<kN, false>(from, d[0], squares);
-    else if (task.op == Op::gate_up && page % 2)
-      multiply_page<kN, true>(from, d[1], unused);  // up's page has gate's block of x
+    if (is_normed(task.op))
+      multiply_page<kN, true>(shared.page[at.stage], d, squares);
     else
-      multiply_page<kN, true>(from, d[0], squares);
+      multiply_page<kN, false>(shared.page[at.stage], d, squares);
     give_page(shared, at);
   }
   note_sum(args, task);
@@ -174,14 +194,12 @@ __device__ void project_narrow(const Arguments& args, const Task& task, S& share
   // Four lanes share a row of the batch.
   squares += __shfl_xor_sync(0xffffffff, squares, 1);
   squares += __shfl_xor_sync(0xffffffff, squares, 2);
-  if (lane % 4 == 0) shared.squares[warp][lane / 4] = squares;
+  if (lane % 4 == 0) shared.squares[turn][warp][lane / 4] = squares;
 #pragma unroll
-  for (uint32_t half = 0; half < 2; ++half)
-#pragma unroll
-    for (uint32_t i = 0; i < 4; ++i) shared.sums[warp][half][lane % 4 * 2 + i % 2][lane / 4 + i / 2 * 8] = d[half][i];
+  for (uint32_t i = 0; i < 4; ++i)
+    shared.sums[turn][warp][lane % 4 * 2 + i % 2][lane / 4 + i / 2 * 8] = d[0][i] + d[1][i] + (d[2][i] + d[3][i]);
   meet();
-  store_tile(args, task, shared, beside);
-  raise(args, task);
+  store_tile(args, task, shared, turn, beside);
 }
 
 // ---- More sequences: wgmma, tiles of 64 rows, whose parts meet
@@ -210,12 +228,51 @@ __device__ void multiply_wide(const Page<N>& page, float (&d)[N / 2], bool first
   for (float& x : d) wgmma_pin(x);
 }
 
+/// Row and sequence of number i of an accumulator.
+__device__ inline uint32_t row_of(uint32_t i) { return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4 + i / 2 % 2 * 8; }
+__device__ inline uint32_t sequence_of(uint32_t i) { return i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2; }
+
+/// Stores a tile that no other task has a part of, from registers.
+template <uint32_t N>
+__device__ void store_wide(const Arguments& args, const Task& task, const float (&d)[2][N / 2]) {
+  const uint32_t first = task.tile * Page<N>::kRows;
+  if (task.op == Op::qkv) {
+    const QkvRow places[2] = {{args, task.layer, first + row_of(0)}, {args, task.layer, first + row_of(2)}};
+#pragma unroll
+    for (uint32_t i = 0; i < N / 2; ++i) {
+      const QkvRow& place = places[i / 2 % 2];
+      const float mine = d[0][i], other = __shfl_xor_sync(0xffffffff, mine, 4);  // the lane of the row beside this one
+      if (const uint32_t b = sequence_of(i); b < args.batch)
+        place.to[b * place.stride] = rounded(mine * place.turn.x + other * place.turn.y);
+    }
+    return;
+  }
+  uint16_t x[N / 2];
+  const uint16_t* from = args.residual + size_t(task.half) * args.batch * args.hidden + first;
+  uint16_t* to = task.op == Op::gate_up ? args.gated + size_t(task.layer) * args.batch * args.intermediate + first
+                                        : args.residual + size_t(task.half + 1) * args.batch * args.hidden + first;
+  if (task.op != Op::gate_up) {
+#pragma unroll
+    for (uint32_t i = 0; i < N / 2; ++i)
+      x[i] = from[size_t(row_of_batch(args, sequence_of(i))) * args.hidden + row_of(i)];
+  }
+#pragma unroll
+  for (uint32_t i = 0; i < N / 2; ++i) {
+    const uint32_t b = sequence_of(i);
+    if (b >= args.batch) continue;
+    if (task.op == Op::gate_up)
+      to[size_t(b) * args.intermediate + row_of(i)] = rounded(d[0][i] / (1 + __expf(-d[0][i])) * d[1][i]);
+    else
+      to[size_t(b) * args.hidden + row_of(i)] = rounded(number(x[i]) + d[0][i]);
+  }
+}
+
 template <class S>
-__device__ void project_wide(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at) {
+__device__ bool project_wide(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at) {
   constexpr uint32_t kN = S::kN, kRows = Page<kN>::kRows;
-  const uint32_t lane = threadIdx.x % 32, halves = task.op == Op::gate_up ? 2 : 1;
+  const uint32_t halves = task.op == Op::gate_up ? 2 : 1;
   float d[2][kN / 2];
-  for (uint32_t page = 0; page < task.pages; ++page) {
+  for (uint32_t page = 0; page < task.pages; ++page, at.advance()) {
     mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
     if (halves == 2 && page % 2)
       multiply_wide<kN>(shared.page[at.stage], d[1], page == 1);
@@ -225,43 +282,79 @@ __device__ void project_wide(const Arguments& args, const Task& task, S& shared,
   }
   note_sum(args, task);
 
+  if (task.parts == 1) {
+    store_wide<kN>(args, task, d);
+    return true;
+  }
   // A part's sums: [half][batch][row of the tile].
-  const uint32_t first = threadIdx.x / 32 * 16 + lane / 4;
   float* const sums = args.scratch + task.scratch + size_t(task.part) * halves * args.batch * kRows;
 #pragma unroll
   for (uint32_t half = 0; half < 2; ++half)
 #pragma unroll
-    for (uint32_t i = 0; i < kN / 2; ++i) {
-      const uint32_t b = i / 4 * 8 + lane % 4 * 2 + i % 2, row = first + i / 2 % 2 * 8;
-      if (half < halves && b < args.batch) sums[(half * args.batch + b) * kRows + row] = d[half][i];
-    }
-  finish_parts<kRows>(args, task, shared, threadIdx.x % kRows, threadIdx.x / kRows, kEpilogue / kRows);
+    for (uint32_t i = 0; i < kN / 2; ++i)
+      if (const uint32_t b = sequence_of(i); half < halves && b < args.batch)
+        sums[(half * args.batch + b) * kRows + row_of(i)] = d[half][i];
+  return finish_parts<kRows>(args, task, shared, threadIdx.x % kRows, threadIdx.x / kRows, kEpilogue / kRows);
+}
+
+/// All warps have stored what the task makes: tells the raiser.
+template <class S>
+__device__ void tell(S& shared, Ring<kSignals>& to, uint32_t counter, uint32_t task) {
+  Signal& signal = shared.signal[to.stage];
+  if (threadIdx.x == 0) {
+    mbarrier_wait_parity(shared_address(&signal.read), to.parity ^ 1);
+    signal.counter = counter;
+    signal.task = task;
+  }
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&signal.stored));
+  to.advance();
+}
+
+template <class S>
+__device__ void raise_counters(const Arguments& args, S& shared) {
+  for (Ring<kSignals> at;; at.advance()) {
+    Signal& signal = shared.signal[at.stage];
+    mbarrier_wait_parity(shared_address(&signal.stored), at.parity);
+    const uint32_t counter = signal.counter, task = signal.task;
+    mbarrier_arrive(shared_address(&signal.read));
+    if (counter == Signal::kEnd) return;
+    if (counter == Signal::kNothing) continue;
+    if (args.counters) counter_raise(&args.counters[counter]);
+    if (args.ran) args.ran[task].end = nanoseconds();
+  }
 }
 
 template <class S>
 __device__ void finish(const Arguments& args, S& shared) {
   Ring<S::kPages> at;
+  Ring<kSignals> to;
   for (Walk<S> walk(shared); walk.next();) {
     const Task task = walk.task;
     mbarrier_wait_parity(walk.ready(), walk.at.parity);
     __syncwarp();
     if (elect_sync()) mbarrier_arrive(shared_address(&shared.slot[walk.at.stage].taken));
     walk.at.advance();
+    bool done = true;
     if (task.op == Op::attend) {
-      attend(args, task, shared, at);
+      done = attend(args, task, shared, at);
     } else if constexpr (is_wide(S::kN)) {
-      if (task.op == Op::norm)
+      if (task.op == Op::norm) {
+        meet();  // the task before has read what a norm writes
         normalise(args, task, shared);
-      else
-        project_wide(args, task, shared, at);
+      } else {
+        done = project_wide(args, task, shared, at);
+      }
     } else {
-      project_narrow(args, task, shared, at);
+      project_narrow(args, task, shared, at, to.stage % 2);
     }
+    tell(shared, to, done ? task.raises : Signal::kNothing, task.number);
   }
+  tell(shared, to, Signal::kEnd, 0);
 }
 
 template <uint32_t N, uint32_t Pages, class Source>
-__global__ void __launch_bounds__(kThreads, Source::kCounters ? 1 : 2)
+__global__ void __launch_bounds__(kThreads, Source::kCounters || is_wide(N) ? 1 : 2)
     layer(const __grid_constant__ Arguments args, uint32_t first) {
   extern __shared__ __align__(1024) uint8_t memory[];
   using S = Shared<N, Pages, Source::kSlots>;
@@ -269,7 +362,11 @@ __global__ void __launch_bounds__(kThreads, Source::kCounters ? 1 : 2)
   if constexpr (Source::kDependent) griddepcontrol_launch_dependents();
   const uint32_t warp = threadIdx.x / 32;
   if (threadIdx.x == 0) {
-    make_barriers(shared, kWarps, 2 + kWarps);  // tasks: loader, inputs, and four warps
+    make_barriers(shared, S::kReaders, 2 + kWarps);  // tasks: loader, inputs, and four warps
+    for (Signal& signal : shared.signal) {
+      mbarrier_init(shared_address(&signal.stored), kWarps);
+      mbarrier_init(shared_address(&signal.read), 1);
+    }
     fence_mbarrier_init();
   }
   __syncthreads();
@@ -279,8 +376,10 @@ __global__ void __launch_bounds__(kThreads, Source::kCounters ? 1 : 2)
     if (elect_sync()) control(args, shared, Source(args, first));
   } else if (warp == 5) {
     if (elect_sync()) load_weights(args, shared);
-  } else {
+  } else if (warp == 6) {
     load_inputs<S, Source>(args, shared);
+  } else {
+    if (elect_sync()) raise_counters(args, shared);
   }
 }
 
