@@ -172,16 +172,16 @@ __device__ inline void store_row(const Arguments& args, const Task& task, uint32
 /// Adds up what the parts of a tile of `Tile` rows have left of this thread's row, for sequences b, b + step …; sum[1]
 /// is up's of gate_up. A trip to memory takes longer than everything else here, so the loads of `AtOnce` parts are on
 /// their way together.
-template <uint32_t Tile, uint32_t Rows, uint32_t AtOnce>
+template <uint32_t Tile, uint32_t AtOnce>
 __device__ void add_parts(const Arguments& args, const Task& task, const float* sums, uint32_t b, uint32_t step,
                           float (&sum)[2][8]) {
   const uint32_t up = task.op == Op::gate_up ? args.batch * Tile : 0, of_part = (up ? 2 : 1) * args.batch * Tile;
   for (uint32_t first = 0; first < task.parts; first += AtOnce) {
-    float got[2][AtOnce][Rows];
+    float got[2][AtOnce][8];
 #pragma unroll
     for (uint32_t k = 0; k < AtOnce; ++k)
 #pragma unroll
-      for (uint32_t i = 0; i < Rows; ++i) {
+      for (uint32_t i = 0; i < 8; ++i) {
         const float* from = sums + min(first + k, task.parts - 1) * of_part + row_of_batch(args, b + i * step) * Tile;
         got[0][k][i] = from[0];
         got[1][k][i] = from[up];
@@ -189,7 +189,7 @@ __device__ void add_parts(const Arguments& args, const Task& task, const float* 
 #pragma unroll
     for (uint32_t k = 0; k < AtOnce; ++k)
 #pragma unroll
-      for (uint32_t i = 0; i < Rows; ++i)
+      for (uint32_t i = 0; i < 8; ++i)
         if (first + k < task.parts) {
           sum[0][i] += got[0][k][i];
           sum[1][i] += got[1][k][i];
@@ -199,7 +199,7 @@ __device__ void add_parts(const Arguments& args, const Task& task, const float* 
 
 /// This part's sums are in scratch memory. The last one finishes the tile, and says true: this thread has row `row` of
 /// it, of sequences b, b + step …
-template <uint32_t Tile, class S>
+template <uint32_t Tile, uint32_t AtOnce, class S>
 __device__ bool finish_parts(const Arguments& args, const Task& task, S& shared, uint32_t row, uint32_t b,
                              uint32_t step) {
   const float* sums = args.scratch + task.scratch + row;
@@ -208,10 +208,7 @@ __device__ bool finish_parts(const Arguments& args, const Task& task, S& shared,
   for (uint32_t at = b; at < args.batch; at += 8 * step) {
     if (at > b) beside = Beside<8>(args, task, task.tile * Tile + row, at, step);
     float sum[2][8] = {};
-    if (args.batch == 1)
-      add_parts<Tile, 1, 12>(args, task, sums, at, step, sum);
-    else
-      add_parts<Tile, 8, 4>(args, task, sums, at, step, sum);
+    add_parts<Tile, AtOnce>(args, task, sums, at, step, sum);
     store_row(args, task, task.tile * Tile + row, at, step, beside, sum);
   }
   return true;

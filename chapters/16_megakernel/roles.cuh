@@ -135,7 +135,7 @@ __device__ bool finish_projection(const Arguments& args, const Task& task, S& sh
   tcgen05_fence_before_thread_sync();
   __syncwarp();
   if (elect_sync()) mbarrier_arrive(drained);
-  return finish_parts<kTile>(args, task, shared, row, 0, 1);
+  return finish_parts<kTile, 2>(args, task, shared, row, 0, 1);
 }
 
 template <class S>

@@ -294,7 +294,7 @@ __device__ bool project_wide(const Arguments& args, const Task& task, S& shared,
     for (uint32_t i = 0; i < kN / 2; ++i)
       if (const uint32_t b = sequence_of(i); half < halves && b < args.batch)
         sums[(half * args.batch + b) * kRows + row_of(i)] = d[half][i];
-  return finish_parts<kRows>(args, task, shared, threadIdx.x % kRows, threadIdx.x / kRows, kEpilogue / kRows);
+  return finish_parts<kRows, 4>(args, task, shared, threadIdx.x % kRows, threadIdx.x / kRows, kEpilogue / kRows);
 }
 
 /// All warps have stored what the task makes: tells the raiser.
