@@ -7,11 +7,13 @@
 
 namespace megakernel {
 
-/// Maps are of stacks of matrices: along K, rows, layer. Boxes have 64 columns: 128 rows of weights, keys or values,
-/// all rows of the batch.
+/// Maps are of stacks of matrices: along K, rows, layer; on Hopper 64 columns, rows, blocks of 64 columns, layer. A box
+/// has the rows and columns that a page has (target.h): of weights, or all rows of the batch. Of keys and values it has
+/// 128 rows, 64 columns.
 struct Arguments {
   CUtensorMap weights[kWeights];  // Wqkv, Wout, [Wgate; Wup], Wdown
-  CUtensorMap inputs[kWeights];   // n, a, m, h; n and m lie in one stack
+  CUtensorMap inputs[kWeights];   // n, a, m, h; n and m lie in one stack (Hopper: x, a, x1, h)
+  CUtensorMap gain_map;           // of gains, where projections normalise
   CUtensorMap keys, values;       // dim × cache for each layer, sequence and kv head: without the newest key
 
   uint16_t* residual;                 // [2·layers + 1][batch][hidden]: x, x1, x of the next layer …

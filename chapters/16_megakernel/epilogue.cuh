@@ -1,4 +1,4 @@
-// What the epilogue's four warps do in each kind of task.
+// What the epilogue's four warps do in each kind of task, on both machines.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -60,6 +60,7 @@ __device__ bool last_part(const Arguments& args, const Task& task, S& shared) {
 
 // ---- Norm: a row of x becomes a row of n
 
+/// Whoever calls it raises the counter.
 template <class S>
 __device__ void normalise(const Arguments& args, const Task& task, S& shared) {
   const uint32_t thread = threadIdx.x % kEpilogue, words = args.hidden / 2;
@@ -92,10 +93,9 @@ __device__ void normalise(const Arguments& args, const Task& task, S& shared) {
     const float2 two = numbers(mine[i]), g = numbers(gains[i]);
     if (at < words) to[at] = rounded(two.x * factor * g.x) | uint32_t(rounded(two.y * factor * g.y)) << 16;
   }
-  raise(args, task);
 }
 
-// ---- Projections: a tile of W · inputs, this thread's row of it
+// ---- Projections: a row of W · inputs
 
 /// The row's place in q, k or v, and its rotation. Rows 2i and 2i + 1 of a head are rotated together: neighbouring
 /// lanes have them.
@@ -104,19 +104,21 @@ struct QkvRow {
   size_t stride;  // from one sequence to the next
   float2 turn;    // cosine and sine, the latter with the sign of this row; 1 and 0 where nothing is rotated
 
-  __device__ QkvRow(const Arguments& args, const Task& task, uint32_t row) {
-    const uint32_t of_head = (args.group + 2) * args.dim, all = task.tile * kTile + row;
-    const uint32_t kv_head = all / of_head, head = all % of_head / args.dim, i = all % args.dim;
+  QkvRow() = default;
+  /// `row`: of Wqkv.
+  __device__ QkvRow(const Arguments& args, uint32_t layer, uint32_t row) {
+    const uint32_t of_head = (args.group + 2) * args.dim;
+    const uint32_t kv_head = row / of_head, head = row % of_head / args.dim, i = row % args.dim;
     turn = head <= args.group ? args.rotation[i / 2] : float2{1, 0};
     if (i % 2 == 0) turn.y = -turn.y;
     if (head < args.group) {
       stride = size_t(args.heads) * args.dim;
-      to = args.q + task.layer * args.batch * stride + (kv_head * args.group + head) * args.dim + i;
+      to = args.q + layer * args.batch * stride + (kv_head * args.group + head) * args.dim + i;
     } else {
       const size_t of_cache = size_t(args.cache + 1) * args.dim;
       stride = args.kv_heads * of_cache;
-      to = (head == args.group ? args.key_cache : args.value_cache) + task.layer * args.batch * stride +
-           kv_head * of_cache + args.cache * args.dim + i;
+      to = (head == args.group ? args.key_cache : args.value_cache) + layer * args.batch * stride + kv_head * of_cache +
+           args.cache * args.dim + i;
     }
   }
 };
@@ -124,75 +126,95 @@ struct QkvRow {
 /// Row b of the batch, or its last one: loads without a branch around each can be on their way together.
 __device__ inline uint32_t row_of_batch(const Arguments& args, uint32_t b) { return min(b, args.batch - 1); }
 
-/// Stores the tile's row for sequences b to b + 7; sum[1] is up's of gate_up.
-__device__ inline void store_row(const Arguments& args, const Task& task, uint32_t row, uint32_t b,
-                                 const float (&sum)[2][8]) {
-  const uint32_t column = task.tile * kTile + row;
-  const size_t first = size_t(task.layer) * args.batch + b;
+/// What a thread needs for a row of a tile beside its sums, asked for ahead of them: where q, k and v go, or the x that
+/// the sums of sequences b, b + step … are added to.
+template <uint32_t Count>
+struct Beside {
+  QkvRow place;
+  uint16_t x[Count];
+
+  __device__ Beside(const Arguments& args, const Task& task, uint32_t row, uint32_t b, uint32_t step) {
+    if (task.op == Op::qkv) place = QkvRow(args, task.layer, row);
+    if (task.op == Op::qkv || task.op == Op::gate_up) return;
+    const uint16_t* from = args.residual + size_t(task.half) * args.batch * args.hidden + row;
+#pragma unroll
+    for (uint32_t i = 0; i < Count; ++i) x[i] = from[size_t(row_of_batch(args, b + i * step)) * args.hidden];
+  }
+};
+
+/// Stores row `row` of what the operation makes for eight sequences: b, b + step …; sum[1] is up's of gate_up.
+__device__ inline void store_row(const Arguments& args, const Task& task, uint32_t row, uint32_t b, uint32_t step,
+                                 const Beside<8>& beside, const float (&sum)[2][8]) {
   if (task.op == Op::qkv) {
-    const QkvRow place(args, task, row);
+    const QkvRow& place = beside.place;
 #pragma unroll
     for (uint32_t i = 0; i < 8; ++i) {
       const float mine = sum[0][i], other = __shfl_xor_sync(0xffffffff, mine, 1);
-      if (b + i < args.batch) place.to[(b + i) * place.stride] = rounded(mine * place.turn.x + other * place.turn.y);
+      const uint32_t at = b + i * step;
+      if (at < args.batch) place.to[at * place.stride] = rounded(mine * place.turn.x + other * place.turn.y);
     }
-  } else if (task.op == Op::gate_up) {
-    uint16_t* to = args.gated + first * args.intermediate + column;
+    return;
+  }
+  const bool gated = task.op == Op::gate_up;
+  uint16_t* to = gated ? args.gated + size_t(task.layer) * args.batch * args.intermediate
+                       : args.residual + size_t(task.half + 1) * args.batch * args.hidden;
 #pragma unroll
-    for (uint32_t i = 0; i < 8; ++i)
-      if (b + i < args.batch)
-        to[size_t(i) * args.intermediate] = rounded(sum[0][i] / (1 + __expf(-sum[0][i])) * sum[1][i]);
-  } else {
-    const uint16_t* x = args.residual + (size_t(task.half) * args.batch + b) * args.hidden + column;
-    uint16_t* to = args.residual + (size_t(task.half + 1) * args.batch + b) * args.hidden + column;
-    uint16_t old[8];
-#pragma unroll
-    for (uint32_t i = 0; i < 8; ++i) old[i] = x[size_t(row_of_batch(args, b + i) - b) * args.hidden];
-#pragma unroll
-    for (uint32_t i = 0; i < 8; ++i)
-      if (b + i < args.batch) to[size_t(i) * args.hidden] = rounded(number(old[i]) + sum[0][i]);
+  for (uint32_t i = 0; i < 8; ++i) {
+    const uint32_t at = b + i * step;
+    if (at >= args.batch) continue;
+    if (gated)
+      to[size_t(at) * args.intermediate + row] = rounded(sum[0][i] / (1 + __expf(-sum[0][i])) * sum[1][i]);
+    else
+      to[size_t(at) * args.hidden + row] = rounded(number(beside.x[i]) + sum[0][i]);
   }
 }
 
-template <class S>
-__device__ void finish_projection(const Arguments& args, const Task& task, S& shared, uint32_t accumulator,
-                                  uint32_t drained) {
-  const uint32_t row = threadIdx.x % kEpilogue, halves = task.op == Op::gate_up ? 2 : 1;
-  const uint32_t of_warp = layout::tmem_address(accumulator, row / 32 * 32, 0);
-  // A part's sums: [half][batch][row of the tile].
-  const uint32_t of_part = halves * args.batch * kTile;
-  float* const sums = args.scratch + task.scratch + row;
-  for (uint32_t half = 0; half < halves; ++half)
-    for (uint32_t b = 0; b < args.batch; b += 8) {
-      uint32_t words[8];
-      tcgen05_ld_32x32b(words, of_warp + half * S::kN + b);
-      tcgen05_wait_ld();
+/// Adds up what the parts of a tile of `Tile` rows have left of this thread's row, for sequences b, b + step …; sum[1]
+/// is up's of gate_up. A trip to memory takes longer than everything else here, so the loads of `AtOnce` parts are on
+/// their way together.
+template <uint32_t Tile, uint32_t AtOnce>
+__device__ void add_parts(const Arguments& args, const Task& task, const float* sums, uint32_t b, uint32_t step,
+                          float (&sum)[2][8]) {
+  const uint32_t up = task.op == Op::gate_up ? args.batch * Tile : 0, of_part = (up ? 2 : 1) * args.batch * Tile;
+  for (uint32_t first = 0; first < task.parts; first += AtOnce) {
+    float got[2][AtOnce][8];
 #pragma unroll
-      for (uint32_t i = 0; i < 8; ++i)
-        if (b + i < args.batch)
-          sums[task.part * of_part + (half * args.batch + b + i) * kTile] = __uint_as_float(words[i]);
-    }
-  tcgen05_fence_before_thread_sync();
-  __syncwarp();
-  if (elect_sync()) mbarrier_arrive(drained);
-  if (!last_part(args, task, shared)) return;
-  for (uint32_t b = 0; b < args.batch; b += 8) {
-    float sum[2][8] = {};
-#pragma unroll 2
-    for (uint32_t part = 0; part < task.parts; ++part) {
+    for (uint32_t k = 0; k < AtOnce; ++k)
 #pragma unroll
       for (uint32_t i = 0; i < 8; ++i) {
-        const float* from = sums + part * of_part + row_of_batch(args, b + i) * kTile;
-        sum[0][i] += from[0];
-        if (halves == 2) sum[1][i] += from[args.batch * kTile];
+        const float* from = sums + min(first + k, task.parts - 1) * of_part + row_of_batch(args, b + i * step) * Tile;
+        got[0][k][i] = from[0];
+        got[1][k][i] = from[up];
       }
-    }
-    store_row(args, task, row, b, sum);
+#pragma unroll
+    for (uint32_t k = 0; k < AtOnce; ++k)
+#pragma unroll
+      for (uint32_t i = 0; i < 8; ++i)
+        if (first + k < task.parts) {
+          sum[0][i] += got[0][k][i];
+          sum[1][i] += got[1][k][i];
+        }
   }
-  raise(args, task);
 }
 
-// ---- Attention: the heads that share a kv head of one sequence, over 128 keys of its cache
+/// This part's sums are in scratch memory. The last one finishes the tile, and says true: this thread has row `row` of
+/// it, of sequences b, b + step …
+template <uint32_t Tile, uint32_t AtOnce, class S>
+__device__ bool finish_parts(const Arguments& args, const Task& task, S& shared, uint32_t row, uint32_t b,
+                             uint32_t step) {
+  const float* sums = args.scratch + task.scratch + row;
+  Beside<8> beside(args, task, task.tile * Tile + row, b, step);
+  if (!last_part(args, task, shared)) return false;
+  for (uint32_t at = b; at < args.batch; at += 8 * step) {
+    if (at > b) beside = Beside<8>(args, task, task.tile * Tile + row, at, step);
+    float sum[2][8] = {};
+    add_parts<Tile, AtOnce>(args, task, sums, at, step, sum);
+    store_row(args, task, task.tile * Tile + row, at, step, beside, sum);
+  }
+  return true;
+}
+
+// ---- Attention: the heads that share a kv head of one sequence, over chunks of 128 keys of its cache
 
 /// The loader's and the epilogue's pages of such a task: all of the keys, then all of the values, in boxes of 64
 /// columns.
@@ -206,10 +228,10 @@ __device__ void wait_for_pages(S& shared, Ring<S::kPages> at, uint32_t count) {
 template <class S>
 __device__ void give_pages(S& shared, Ring<S::kPages>& at, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i, at.advance())
-    if (threadIdx.x % kEpilogue == 0) mbarrier_arrive(shared_address(&shared.empty[at.stage]));
+    if (threadIdx.x % S::kGives == 0) mbarrier_arrive(shared_address(&shared.empty[at.stage]));
 }
 
-/// A chunk's softmax without the division, for each head g: the largest score m[g], Σ 2^(s − m), and Σ 2^(s − m) · v.
+/// A task's softmax without the division, for each head g: the largest score m[g], Σ 2^(s − m), and Σ 2^(s − m) · v.
 struct Chunk {
   float *m, *sum, *o;
   __device__ Chunk(const Arguments& args, const Task& task, uint32_t part) {
@@ -267,33 +289,11 @@ __device__ void join_chunks(const Arguments& args, const Task& task, S& shared) 
     if (thread + k * kEpilogue < count) to[thread + k * kEpilogue] = rounded(o[k] / sum[k]);
 }
 
+/// A key's scores, a thread each: one of a chunk, from pages that hold all its keys.
 template <class S>
-__device__ void attend(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at) {
-  const uint32_t thread = threadIdx.x % kEpilogue, warp = thread / 32, lane = thread % 32, boxes = args.dim / 64;
-  const uint32_t b = task.tile / args.kv_heads, head = task.tile % args.kv_heads * args.group;
-  const uint16_t* q = args.q + ((size_t(task.layer) * args.batch + b) * args.heads + head) * args.dim;
-  const float scale = 1.44269504f * rsqrtf(float(args.dim));
-  for (uint32_t i = thread; i < kLargestGroup * args.dim; i += kEpilogue)
-    shared.q[i / args.dim][i % args.dim] = i < args.group * args.dim ? number(q[i]) * scale : 0;
-  float key[4] = {};
-  const uint16_t* newest = args.key_cache + newest_key(args, task);
-#pragma unroll
-  for (uint32_t i = 0; i < 4; ++i)
-    if (lane + 32 * i < args.dim) key[i] = number(newest[lane + 32 * i]);
-  meet();
-  float score = 0;
-#pragma unroll
-  for (uint32_t i = 0; i < 4; ++i)
-    if (lane + 32 * i < args.dim) score += shared.q[warp][lane + 32 * i] * key[i];
-  score = warp_sum(score);
-  if (lane == 0) shared.newest[warp] = score;
-
-  // A key's scores: a thread each.
-  wait_for_pages(shared, at, boxes);
-  float s[kLargestGroup] = {};
-  Ring<S::kPages> page = at;
+__device__ void score(const S& shared, Ring<S::kPages> page, uint32_t boxes, float (&s)[kLargestGroup]) {
   for (uint32_t box = 0; box < boxes; ++box, page.advance()) {
-    const uint32_t row = shared_address(shared.page[page.stage].weights) + thread * 128;
+    const uint32_t row = shared_address(shared.page[page.stage].weights) + threadIdx.x % kEpilogue * 128;
 #pragma unroll
     for (uint32_t chunk = 0; chunk < 8; ++chunk) {
       uint32_t w[4];
@@ -313,32 +313,19 @@ __device__ void attend(const Arguments& args, const Task& task, S& shared, Ring<
       }
     }
   }
-  const bool there = task.first * kTile + thread < args.cache;
-  float4 largest;
-  float *m = &largest.x, p[kLargestGroup];
-#pragma unroll
-  for (uint32_t g = 0; g < kLargestGroup; ++g) m[g] = warp_max(there ? s[g] : -INFINITY);
-  if (lane == 0) shared.of_warp[0][warp] = largest;
-  fence_proxy_async_shared();  // these reads before the loader's next write
-  meet();
-  give_pages(shared, at, boxes);
-#pragma unroll
-  for (uint32_t g = 0; g < kLargestGroup; ++g) {
-    for (uint32_t w = 0; w < 4; ++w) m[g] = fmaxf(m[g], (&shared.of_warp[0][w].x)[g]);
-    p[g] = there ? exp2_sfu(s[g] - m[g]) : 0;
-  }
-  shared.p[thread] = {p[0], p[1], p[2], p[3]};
-#pragma unroll
-  for (uint32_t g = 0; g < kLargestGroup; ++g) p[g] = warp_sum(p[g]);
-  if (lane == 0) shared.of_warp[1][warp] = {p[0], p[1], p[2], p[3]};
-  meet();
+}
 
-  // Σ p · v: a warp has 32 keys, a lane two columns of each box.
-  wait_for_pages(shared, at, boxes);
-  page = at;
-  for (uint32_t box = 0; box < boxes; ++box, page.advance()) {
+/// o = o · factor + Σ p · v: a warp has 32 of a chunk's keys, a lane two columns of each box.
+template <class S>
+__device__ void add_values(const S& shared, Ring<S::kPages> page, uint32_t boxes, const float (&factor)[kLargestGroup],
+                           float2 (&o)[2][kLargestGroup]) {
+  const uint32_t warp = threadIdx.x % kEpilogue / 32, lane = threadIdx.x % 32;
+#pragma unroll
+  for (uint32_t box = 0; box < 2; ++box, page.advance()) {
+    if (box == boxes) break;
     const uint32_t values = shared_address(shared.page[page.stage].weights) + warp * 32 * 128 + lane * 4;
-    float2 o[kLargestGroup] = {};
+#pragma unroll
+    for (uint32_t g = 0; g < kLargestGroup; ++g) o[box][g] = {o[box][g].x * factor[g], o[box][g].y * factor[g]};
 #pragma unroll 8
     for (uint32_t key = 0; key < 32; ++key) {
       uint32_t two;
@@ -350,19 +337,79 @@ __device__ void attend(const Arguments& args, const Task& task, S& shared, Ring<
       const float4 weight = shared.p[warp * 32 + key];
 #pragma unroll
       for (uint32_t g = 0; g < kLargestGroup; ++g) {
-        o[g].x += (&weight.x)[g] * v.x;
-        o[g].y += (&weight.x)[g] * v.y;
+        o[box][g].x += (&weight.x)[g] * v.x;
+        o[box][g].y += (&weight.x)[g] * v.y;
       }
     }
-#pragma unroll
-    for (uint32_t g = 0; g < kLargestGroup; ++g)
-      *reinterpret_cast<float2*>(&shared.o[warp][g][box * 64 + lane * 2]) = o[g];
   }
-  fence_proxy_async_shared();
+}
+
+/// True: the task was the last of those that share the tile, and a is there.
+template <class S>
+__device__ bool attend(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at) {
+  const uint32_t thread = threadIdx.x % kEpilogue, warp = thread / 32, lane = thread % 32, boxes = args.dim / 64;
+  const uint32_t b = task.tile / args.kv_heads, head = task.tile % args.kv_heads * args.group;
+  const uint16_t* q = args.q + ((size_t(task.layer) * args.batch + b) * args.heads + head) * args.dim;
+  const float scale = 1.44269504f * rsqrtf(float(args.dim));
+  for (uint32_t i = thread; i < kLargestGroup * args.dim; i += kEpilogue)
+    shared.q[i / args.dim][i % args.dim] = i < args.group * args.dim ? number(q[i]) * scale : 0;
+  float key[4] = {};
+  const uint16_t* newest = args.key_cache + newest_key(args, task);
+#pragma unroll
+  for (uint32_t i = 0; i < 4; ++i)
+    if (lane + 32 * i < args.dim) key[i] = number(newest[lane + 32 * i]);
   meet();
-  give_pages(shared, at, boxes);
+  float of_newest = 0;
+#pragma unroll
+  for (uint32_t i = 0; i < 4; ++i)
+    if (lane + 32 * i < args.dim) of_newest += shared.q[warp][lane + 32 * i] * key[i];
+  of_newest = warp_sum(of_newest);
+  if (lane == 0) shared.newest[warp] = of_newest;
+
+  // Chunk by chunk: m is the largest score so far; what was made with a smaller one is multiplied with a factor.
+  float m[kLargestGroup], sum[kLargestGroup] = {};
+  float2 o[2][kLargestGroup] = {};
+#pragma unroll
+  for (uint32_t g = 0; g < kLargestGroup; ++g) m[g] = -INFINITY;
+  for (uint32_t page = 0; page < task.pages; page += 2 * boxes) {
+    wait_for_pages(shared, at, boxes);
+    float s[kLargestGroup] = {}, factor[kLargestGroup], p[kLargestGroup];
+    score(shared, at, boxes, s);
+    const bool there = task.first * kTile + page / (2 * boxes) * kTile + thread < args.cache;
+    float4 largest;
+#pragma unroll
+    for (uint32_t g = 0; g < kLargestGroup; ++g) (&largest.x)[g] = warp_max(there ? s[g] : -INFINITY);
+    if (lane == 0) shared.of_warp[0][warp] = largest;
+    fence_proxy_async_shared();  // these reads before the loader's next write
+    meet();
+    give_pages(shared, at, boxes);
+#pragma unroll
+    for (uint32_t g = 0; g < kLargestGroup; ++g) {
+      const float before = m[g];
+      for (uint32_t w = 0; w < 4; ++w) m[g] = fmaxf(m[g], (&shared.of_warp[0][w].x)[g]);
+      factor[g] = exp2_sfu(before - m[g]);
+      p[g] = there ? exp2_sfu(s[g] - m[g]) : 0;
+      sum[g] = sum[g] * factor[g] + p[g];
+    }
+    shared.p[thread] = {p[0], p[1], p[2], p[3]};
+    meet();
+    wait_for_pages(shared, at, boxes);
+    add_values(shared, at, boxes, factor, o);
+    fence_proxy_async_shared();
+    meet();
+    give_pages(shared, at, boxes);
+  }
   note_sum(args, task);
 
+#pragma unroll
+  for (uint32_t g = 0; g < kLargestGroup; ++g) {
+    sum[g] = warp_sum(sum[g]);
+#pragma unroll
+    for (uint32_t box = 0; box < 2; ++box)
+      if (box < boxes) *reinterpret_cast<float2*>(&shared.o[warp][g][box * 64 + lane * 2]) = o[box][g];
+  }
+  if (lane == 0) shared.of_warp[1][warp] = {sum[0], sum[1], sum[2], sum[3]};
+  meet();
   const Chunk chunk(args, task, task.part);
   for (uint32_t i = thread; i < args.group * args.dim; i += kEpilogue) {
     const uint32_t g = i / args.dim, d = i % args.dim;
@@ -375,9 +422,9 @@ __device__ void attend(const Arguments& args, const Task& task, S& shared, Ring<
       chunk.sum[g] = 0;
       for (uint32_t w = 0; w < 4; ++w) chunk.sum[g] += (&shared.of_warp[1][w].x)[g];
     }
-  if (!last_part(args, task, shared)) return;
+  if (!last_part(args, task, shared)) return false;
   join_chunks(args, task, shared);
-  raise(args, task);
+  return true;
 }
 
 }  // namespace megakernel::kernels

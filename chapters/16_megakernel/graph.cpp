@@ -15,8 +15,8 @@ void refuse(bool wrong, const std::string& sentence) {
 
 void check_sizes(const Sizes& s) {
   refuse(s.batch > kLargestBatch,
-         fmt::format("A batch of {} does not fit: a task multiplies all rows of the batch at once, and beside eight "
-                     "pages an SM has room for {}.",
+         fmt::format("A batch of {} does not fit: a task multiplies all rows of the batch at once, and beside its "
+                     "pages of weights an SM has room for {}.",
                      s.batch, kLargestBatch));
   refuse(
       s.hidden % kTile || s.intermediate % kTile || s.head_columns() % kTile,
@@ -36,7 +36,7 @@ void check_sizes(const Sizes& s) {
 
 }  // namespace
 
-Graph decoder(const Sizes& s) {
+Graph decoder(const Sizes& s, bool norms_apart) {
   check_sizes(s);
   Graph g;
   g.given = {"x0"};
@@ -49,12 +49,12 @@ Graph decoder(const Sizes& s) {
       g.operations.push_back(
           {name(op_name), op, l, 2 * l + half, std::move(reads), std::move(writes), rows, depth, part});
     };
-    add("norm1.", Op::norm, 0, {x}, name("n"));
-    add("qkv.", Op::qkv, 0, {name("n")}, name("qkv"), s.qkv_rows(), h, s.kv_rows());
+    if (norms_apart) add("norm1.", Op::norm, 0, {x}, name("n"));
+    add("qkv.", Op::qkv, 0, {norms_apart ? name("n") : x}, name("qkv"), s.qkv_rows(), h, s.kv_rows());
     add("attend.", Op::attend, 0, {name("qkv")}, name("a"), 0, 0, s.group() * s.dim);
     add("out.", Op::out, 0, {name("a"), x}, name("y"), h, s.head_columns());
-    add("norm2.", Op::norm, 1, {name("y")}, name("m"));
-    add("gate_up.", Op::gate_up, 1, {name("m")}, name("h"), s.intermediate, h, kTile);
+    if (norms_apart) add("norm2.", Op::norm, 1, {name("y")}, name("m"));
+    add("gate_up.", Op::gate_up, 1, {name(norms_apart ? "m" : "y")}, name("h"), s.intermediate, h, kTile);
     add("down.", Op::down, 1, {name("h"), name("y")}, next, h, s.intermediate);
   }
   return g;

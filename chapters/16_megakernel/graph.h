@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "chapters/16_megakernel/layer.h"
+#include "chapters/16_megakernel/target.h"
 
 namespace megakernel {
 
@@ -29,7 +29,8 @@ struct Graph {
 };
 
 /// The layers of a model, one behind the other. Throws PlanError for sizes that the kernels do not take.
-Graph decoder(const Sizes& sizes);
+/// `norms_apart`: as in Tiling.
+Graph decoder(const Sizes& sizes, bool norms_apart);
 
 /// The operations' numbers in an order in which each comes behind those that make what it reads. Throws PlanError for a
 /// tensor that no operation makes, or that two make, and for operations that wait for each other.

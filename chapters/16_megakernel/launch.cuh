@@ -1,28 +1,33 @@
-// What the steps' hosts share: how many pages a CTA has, and which size of the kernel a batch takes.
+// What the steps' hosts share. The steps are compiled for both machines: each has a kernel of its own, in sizes of its
+// own.
 #pragma once
 #include "chapters/16_megakernel/megakernel.h"
+#ifdef MEGAKERNEL_HOPPER
+#include "chapters/16_megakernel/hopper/roles.cuh"
+#else
 #include "chapters/16_megakernel/roles.cuh"
+#endif
 #include "common/harness/cuda_check.h"
 
 namespace megakernel::kernels {
 
-/// Pages of a CTA. Where grids follow each other, two CTAs shall fit on an SM; one that stays has the SM for itself.
-template <uint32_t N>
-constexpr uint32_t kFewPages = N <= 16 ? 5 : 4;
-template <uint32_t N>
-constexpr uint32_t kAllPages = N <= 16 ? 11 : 8;
-
-/// Calls f.operator()<N>() for a batch: B has 16 rows, or 64.
-template <class F>
-void for_batch(uint32_t batch, F&& f) {
-  if (batch <= 16)
-    f.template operator()<16>();
-  else
-    f.template operator()<kLargestBatch>();
-}
+/// Where grids follow each other, a CTA has one task, and two fit on an SM. kDependent: it may start before the grid
+/// ahead of it has ended.
+template <bool Dependent>
+struct OneTask {
+  static constexpr bool kDependent = Dependent, kCounters = false;
+  static constexpr uint32_t kSlots = 1;
+  const Task* task;
+  __device__ OneTask(const Arguments& args, uint32_t first) : task(args.tasks + first + blockIdx.x) {}
+  __device__ const Task* next() {
+    const Task* mine = task;
+    task = nullptr;
+    return mine;
+  }
+};
 
 template <uint32_t N, uint32_t Pages, class Source>
-void launch_layer(const Arguments& args, uint32_t first, uint32_t ctas, cudaStream_t stream, bool early = false) {
+void launch_layer(const Arguments& args, uint32_t first, uint32_t ctas, cudaStream_t stream) {
   const auto kernel = layer<N, Pages, Source>;
   constexpr uint32_t bytes = sizeof(Shared<N, Pages, Source::kSlots>);
   static_assert(bytes <= 232448);
@@ -36,7 +41,7 @@ void launch_layer(const Arguments& args, uint32_t first, uint32_t ctas, cudaStre
   config.dynamicSmemBytes = bytes;
   config.stream = stream;
   config.attrs = &attribute;
-  config.numAttrs = early;
+  config.numAttrs = Source::kDependent;
   GEN5_CUDA(cudaLaunchKernelEx(&config, kernel, args, first));
 }
 

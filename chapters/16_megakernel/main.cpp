@@ -6,6 +6,8 @@
 //   scripts/run megakernel --plan             the tasks of an operation, and what three schedules are expected to take
 //   scripts/run megakernel --size 1b --timing-only --all
 //
+// 16_megakernel is for Blackwell, 16_megakernel_hopper for Hopper (hopper/): target.h has what they differ in.
+//
 // Each step stands in stepN_*.cu: where a CTA's tasks come from. What a CTA does with them is in roles.cuh (loads and
 // products) and epilogue.cuh (the rest), and is the same in all steps. plan.cpp makes the tasks. Read layer.h first,
 // notes/16_megakernel.md beside it.
@@ -47,9 +49,9 @@ Sizes chosen_sizes() {
 
 /// The chosen graph: the layer's, or what becomes of it when a line is wrong.
 Graph chosen_graph(const Sizes& sizes) {
-  Graph g = decoder(sizes);
+  Graph g = decoder(sizes, kTarget.tiling(sizes.batch).norms_apart);
   for (Operation& o : g.operations) {
-    if (options.graph == "cycle" && o.op == Op::norm && o.half == 0) o.reads = {"h0"};
+    if (options.graph == "cycle" && &o == &g.operations[0]) o.reads = {"h0"};
     if (options.graph == "orphan" && o.op == Op::gate_up) o.reads = {"z0"};
   }
   return g;
@@ -86,10 +88,10 @@ Schedule chosen_schedule(const Plan& plan, const Machine& machine) {
 }
 
 /// What the compiler has made: an operation a row.
-void show_plan(Report& report, const Plan& plan, const Machine& machine) {
+void show_plan(Report& report, const Plan& plan, const Sizes& sizes, const Machine& machine) {
   Table t({"operation", "tasks", "parts of a tile", "pages", "counters of its first task", "raises",
            "KiB of weights or cache"});
-  for (size_t i = 0; i < plan.grids.size() && i < 7; ++i) {
+  for (size_t i = 0; i < plan.grids.size() / sizes.layers; ++i) {
     const Grid& g = plan.grids[i];
     const Task &first = plan.tasks[g.first], &last = plan.tasks[g.first + g.count - 1];
     uint64_t bytes = 0;
@@ -140,7 +142,7 @@ void layer_part(Report& report) {
   const bool timing = timing_alone(device);
   std::optional<Plan> compiled;
   try {
-    compiled = compile(chosen_graph(sizes), sizes, machine);
+    compiled = compile(chosen_graph(sizes), sizes, kTarget.tiling(sizes.batch), machine);
   } catch (const PlanError& e) {
     throw Unusable(e.what());
   }
@@ -150,7 +152,7 @@ void layer_part(Report& report) {
                   "in the cache.",
                   sizes.layers, sizes.layers == 1 ? "" : "s", sizes.hidden, sizes.heads, sizes.dim, sizes.kv_heads,
                   sizes.intermediate, sizes.batch, sizes.batch == 1 ? "" : "s", sizes.cache));
-  if (options.plan) return show_plan(report, plan, machine);
+  if (options.plan) return show_plan(report, plan, sizes, machine);
 
   std::optional<Weights> weights;
   if (!timing) weights = make_weights(sizes, 1);
@@ -223,7 +225,9 @@ void layer_part(Report& report) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Chapter chapter("16", "a whole layer in one kernel",
+  // Where there is no such GPU, on the machine model of one.
+  setenv("GEN5_MACHINE", kTarget.machine, 0);
+  Chapter chapter("16", kTarget.title,
                   "Operations become tasks, tasks wait for counters, and pages of weights pass from task to task.");
   chapter.part("layer", "A decoder layer", layer_part);
   chapter.mistakes(megakernel::mistakes());

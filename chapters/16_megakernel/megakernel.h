@@ -27,6 +27,9 @@ void launch_dependent(const Work& work);
 void launch_tasks(const Work& work);
 void launch_claimed(const Work& work);
 
+/// What `launch` starts, as a graph that may be launched again and again: of steps whose tasks do not count launches.
+cudaGraphExec_t captured(const Work& work, void (*launch)(const Work&));
+
 struct Step {
   int number;
   const char *name, *idea;

@@ -16,7 +16,8 @@ bool layer_right(uint32_t ctas, const Launch& launch) {
   const Sizes sizes{256, 4, 2, 64, 512, 2, 200, 1};
   Machine machine = current_machine();
   machine.sms = 8;
-  const Plan plan = compile(decoder(sizes), sizes, machine);
+  const Plan plan =
+      compile(decoder(sizes, kTarget.tiling(sizes.batch).norms_apart), sizes, kTarget.tiling(sizes.batch), machine);
   const Weights weights = make_weights(sizes, 1);
   DeviceModel model(sizes, plan, in_order(plan, ctas), &weights);
   launch(model);

@@ -21,17 +21,34 @@ Words numbers(size_t count, double scale, Random& random, double middle = 0) {
   return w;
 }
 
-/// As TMA sees `count` matrices of rows × columns, `pitch` rows from one to the next: boxes of 64 columns.
-CUtensorMap stack(uint16_t* data, uint64_t columns, uint64_t rows, uint64_t count, uint64_t pitch, uint32_t box_rows) {
+/// Of weights, so that sums of `depth` products stay near 1.
+double scale_of(uint32_t depth) { return std::sqrt(3.0 / depth); }
+
+template <size_t Rank>
+CUtensorMap map_of(uint16_t* data, const cuuint64_t (&size)[Rank], const cuuint64_t (&stride)[Rank - 1],
+                   const cuuint32_t (&box)[Rank]) {
   static const auto encode =
       reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(driver_function("cuTensorMapEncodeTiled"));
   CUtensorMap map{};
-  const cuuint64_t size[3] = {columns, rows, count}, stride[2] = {columns * 2, pitch * columns * 2};
-  const cuuint32_t box[3] = {kBlock, box_rows, 1}, step[3] = {1, 1, 1};
-  GEN5_CUDA(encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, data, size, stride, box, step,
+  cuuint32_t step[Rank];
+  std::fill_n(step, Rank, 1);
+  GEN5_CUDA(encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, Rank, data, size, stride, box, step,
                    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
   return map;
+}
+
+/// As TMA sees `count` matrices of rows × columns, `pitch` rows from one to the next: boxes of 64 columns.
+CUtensorMap stack(uint16_t* data, uint64_t columns, uint64_t rows, uint64_t count, uint64_t pitch, uint32_t box_rows) {
+  return map_of<3>(data, {columns, rows, count}, {columns * 2, pitch * columns * 2}, {kBlock, box_rows, 1});
+}
+
+/// The same where a page has several blocks of 64 columns: a box is so many of them, one behind the other.
+CUtensorMap pages_of(uint32_t blocks, uint16_t* data, uint64_t columns, uint64_t rows, uint64_t count,
+                     uint32_t box_rows) {
+  if (blocks == 1) return stack(data, columns, rows, count, rows, box_rows);
+  return map_of<4>(data, {kBlock, rows, columns / kBlock, count}, {columns * 2, kBlock * 2, rows * columns * 2},
+                   {kBlock, box_rows, blocks, 1});
 }
 
 /// Numbers of each tensor.
@@ -57,12 +74,11 @@ struct Counts {
 Weights make_weights(const Sizes& s, uint64_t seed) {
   const Counts n(s);
   Random random(seed);
-  const auto scale = [](uint32_t depth) { return std::sqrt(3.0 / depth); };
   Weights w;
-  w.qkv = numbers(n.qkv, 2 * scale(s.hidden), random);
-  w.out = numbers(n.out, scale(s.head_columns()), random);
-  w.gate_up = numbers(n.gate_up, scale(s.hidden), random);
-  w.down = numbers(n.down, scale(s.intermediate), random);
+  w.qkv = numbers(n.qkv, 2 * scale_of(s.hidden), random);
+  w.out = numbers(n.out, scale_of(s.head_columns()), random);
+  w.gate_up = numbers(n.gate_up, scale_of(s.hidden), random);
+  w.down = numbers(n.down, scale_of(s.intermediate), random);
   w.gains = numbers(n.gains, 0.25, random, 1);
   w.x = numbers(size_t(s.batch) * s.hidden, 1.5, random);
   w.keys = numbers(n.cache, 2, random);
@@ -134,16 +150,19 @@ DeviceModel::DeviceModel(const Sizes& s, const Plan& plan, const Schedule& dealt
   Memory& m = *memory_;
   Arguments& a = work_.args;
   const uint32_t columns = s.head_columns(), heads = s.layers * s.batch * s.kv_heads;
-  const uint32_t box = s.batch <= 16 ? 16 : kLargestBatch;
-  a.weights[weights_of(Op::qkv)] = stack(m.qkv.get(), s.hidden, s.qkv_rows(), s.layers, s.qkv_rows(), kTile);
-  a.weights[weights_of(Op::out)] = stack(m.out.get(), columns, s.hidden, s.layers, s.hidden, kTile);
-  a.weights[weights_of(Op::gate_up)] =
-      stack(m.gate_up.get(), s.hidden, 2 * s.intermediate, s.layers, 2 * s.intermediate, kTile);
-  a.weights[weights_of(Op::down)] = stack(m.down.get(), s.intermediate, s.hidden, s.layers, s.hidden, kTile);
-  a.inputs[weights_of(Op::qkv)] = stack(m.normed.get(), s.hidden, s.batch, 2 * s.layers, s.batch, box);
-  a.inputs[weights_of(Op::out)] = stack(m.attended.get(), columns, s.batch, s.layers, s.batch, box);
+  const Tiling tiling = kTarget.tiling(s.batch);
+  const auto map = [&](auto... words) { return pages_of(tiling.columns / kBlock, words...); };
+  const uint32_t box = kTarget.input_rows(s.batch), rows = tiling.rows;
+  a.weights[weights_of(Op::qkv)] = map(m.qkv.get(), s.hidden, s.qkv_rows(), s.layers, rows);
+  a.weights[weights_of(Op::out)] = map(m.out.get(), columns, s.hidden, s.layers, rows);
+  a.weights[weights_of(Op::gate_up)] = map(m.gate_up.get(), s.hidden, 2 * s.intermediate, s.layers, rows);
+  a.weights[weights_of(Op::down)] = map(m.down.get(), s.intermediate, s.hidden, s.layers, rows);
+  a.inputs[weights_of(Op::qkv)] = tiling.norms_apart ? map(m.normed.get(), s.hidden, s.batch, 2 * s.layers, box)
+                                                     : map(m.residual.get(), s.hidden, s.batch, 2 * s.layers + 1, box);
+  a.inputs[weights_of(Op::out)] = map(m.attended.get(), columns, s.batch, s.layers, box);
   a.inputs[weights_of(Op::gate_up)] = a.inputs[weights_of(Op::qkv)];
-  a.inputs[weights_of(Op::down)] = stack(m.gated.get(), s.intermediate, s.batch, s.layers, s.batch, box);
+  a.inputs[weights_of(Op::down)] = map(m.gated.get(), s.intermediate, s.batch, s.layers, box);
+  a.gain_map = map(m.gains.get(), s.hidden, 2 * s.layers, 1, 1);
   a.keys = stack(m.keys.get(), s.dim, s.cache, heads, s.cache + 1, kTile);
   a.values = stack(m.values.get(), s.dim, s.cache, heads, s.cache + 1, kTile);
   a.residual = m.residual.get();
@@ -211,5 +230,31 @@ Results DeviceModel::results() const {
 }
 
 std::vector<Ran> DeviceModel::ran() const { return memory_->ran.download(); }
+
+std::vector<DeviceModel::Tensor> DeviceModel::tensors() const {
+  const Memory& m = *memory_;
+  const Sizes& s = m.sizes;
+  return {{"qkv", m.qkv.get(), m.n.qkv, 2 * scale_of(s.hidden), 0},
+          {"out", m.out.get(), m.n.out, scale_of(s.head_columns()), 0},
+          {"gate_up", m.gate_up.get(), m.n.gate_up, scale_of(s.hidden), 0},
+          {"down", m.down.get(), m.n.down, scale_of(s.intermediate), 0},
+          {"gains", m.gains.get(), m.n.gains, 0.25, 1},
+          {"keys", m.keys.get(), m.n.cache, 2, 0},
+          {"values", m.values.get(), m.n.cache, 1.5, 0},
+          {"x", m.residual.get(), size_t(s.batch) * s.hidden, 1.5, 0},
+          {"last_x", m.residual.get() + m.n.residual - size_t(s.batch) * s.hidden, size_t(s.batch) * s.hidden, 0, 0}};
+}
+
+void DeviceModel::fill(uint64_t seed) {
+  Random random(seed);
+  for (const Tensor& t : tensors()) {
+    if (t.scale == 0) continue;
+    size_t there = std::min<size_t>(t.count, 999983);  // a prime: rows do not repeat
+    const Words some = numbers(there, t.scale, random, t.middle);
+    GEN5_CUDA(cudaMemcpy(t.data, some.data(), there * 2, cudaMemcpyHostToDevice));
+    for (; there < t.count; there += std::min(there, t.count - there))
+      GEN5_CUDA(cudaMemcpy(t.data + there, t.data, std::min(there, t.count - there) * 2, cudaMemcpyDeviceToDevice));
+  }
+}
 
 }  // namespace megakernel

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "chapters/16_megakernel/plan.h"
@@ -34,7 +35,7 @@ std::vector<float2> rotation_of(const Sizes& sizes);
 /// A model in device memory, with room for everything that its layers make, and the tasks of its plan.
 class DeviceModel {
  public:
-  /// Without weights (on a machine that only keeps time) memory is left as it is. `dealt`: of `plan`.
+  /// Without weights (on a machine that only keeps time) memory is left as it is, until fill(). `dealt`: of `plan`.
   DeviceModel(const Sizes& sizes, const Plan& plan, const Schedule& dealt, const Weights* weights);
   ~DeviceModel();
   DeviceModel(const DeviceModel&) = delete;
@@ -48,6 +49,17 @@ class DeviceModel {
   Work work(const Step& step, bool notes_times = false) const;
   Results results() const;
   std::vector<Ran> ran() const;
+
+  /// Numbers for a measurement at full size: of the sizes that make_weights() makes, a million of each tensor repeated.
+  void fill(uint64_t seed);
+  /// bf16 numbers in device memory.
+  struct Tensor {
+    std::string name;
+    uint16_t* data;
+    size_t count;
+    double scale, middle;  // of what fill() gives it; scale 0: nothing
+  };
+  std::vector<Tensor> tensors() const;
 
  private:
   struct Memory;

@@ -1,10 +1,10 @@
-// A CTA of this chapter: its roles, its shared memory, and how they meet.
+// A CTA of this chapter: its roles, how they meet, and what of its shared memory both machines have.
 //
-//   warp 0      controller   one thread: fetches tasks ahead into slots
-//   warp 1      loader       one thread: weights, keys and values into pages. It waits for pages, never for other tasks
-//   warp 2      inputs       waits for the task's counters, then loads what other tasks have made into the same pages
-//   warp 3      MMA          one thread: multiplies page by page
-//   warps 4–7   epilogue     128 threads: Tensor Memory → sums → memory; attention and norms are theirs alone
+//   controller   one thread: fetches tasks ahead into slots
+//   loader       one thread: weights, keys and values into pages. It waits for pages, never for other tasks
+//   inputs       a warp: waits for the task's counters, then loads what other tasks have made into the same pages
+//   MMA          one thread: multiplies page by page (roles.cuh; on Hopper the epilogue's warps do: hopper/roles.cuh)
+//   epilogue     128 threads: sums → memory; attention and norms are theirs alone
 //
 // A page is a stage of a ring that all tasks of a CTA go through: 16 KiB of weights, and the block of inputs that they
 // are multiplied with. Pages pass from one task to the next without a pause: the loader fills those that this task has
@@ -15,9 +15,7 @@
 #pragma once
 #include "chapters/16_megakernel/arguments.h"
 #include "chapters/tensor_kernel.cuh"
-#include "common/layout/instruction_descriptor.h"
-#include "common/layout/smem_descriptor.h"
-#include "common/layout/tensor_memory.h"
+#include "common/layout/swizzle.h"
 #include "common/layout/tile.h"
 #include "common/ptx/barrier.h"
 #include "common/ptx/bulk_tensor_3d.h"
@@ -26,9 +24,6 @@
 #include "common/ptx/fence.h"
 #include "common/ptx/launch_control.h"
 #include "common/ptx/mbarrier.h"
-#include "common/ptx/tcgen05_commit.h"
-#include "common/ptx/tcgen05_ld_st.h"
-#include "common/ptx/tcgen05_mma.h"
 
 namespace megakernel::kernels {
 
@@ -36,30 +31,21 @@ using namespace gen5::ptx;
 using tensor_kernel::Ring;
 namespace layout = gen5::layout;
 
-constexpr uint32_t kThreads = 256, kEpilogue = 128;
-constexpr uint32_t kAccumulators = 2;  // one is read while the other is filled
+constexpr uint32_t kEpilogue = 128;
 constexpr uint32_t kEpilogueBarrier = 1;
-
-/// 16 KiB of weights, keys or values, and `N` rows of inputs, as TMA leaves them: rows of 128 bytes, swizzled.
-template <uint32_t N>
-struct Page {
-  uint8_t weights[kTile * 2 * kBlock];
-  uint8_t inputs[N * 2 * kBlock];
-};
 
 /// A task that was fetched.
 struct Slot {
   Task task;
   uint64_t fetched;  // the controller has written the task
   uint64_t ready;    // what the task needs of others is there
-  uint64_t taken;    // all roles have read the task: 3 threads and 4 warps
+  uint64_t taken;    // all roles have read the task
 };
 
-/// `Slots`: tasks that are fetched ahead of the one that the epilogue is at.
-template <uint32_t N, uint32_t Pages, uint32_t Slots = 4>
-struct Shared {
-  static constexpr uint32_t kN = N, kPages = Pages, kSlots = Slots;
-  Page<N> page[Pages];
+/// What roles share beside pages. `Slots`: tasks that are fetched ahead of the one that the epilogue is at.
+template <uint32_t Pages, uint32_t Slots>
+struct Meeting {
+  static constexpr uint32_t kPages = Pages, kSlots = Slots;
   // Of the epilogue.
   float q[kLargestGroup][128], o[4][kLargestGroup][128];
   float4 p[kTile];
@@ -69,14 +55,22 @@ struct Shared {
 
   Slot slot[Slots];
   uint64_t full[Pages];   // the bytes of loader and inputs, and an arrival of each
-  uint64_t empty[Pages];  // an arrival of the MMA thread, and one of the reader: a commit, or the epilogue's
-  uint64_t accumulated[kAccumulators], drained[kAccumulators];
-  uint32_t columns;
+  uint64_t empty[Pages];  // arrivals of all that read pages
 };
 
-/// Two accumulators for each of two tasks: gate and up.
-template <uint32_t N>
-constexpr uint32_t kColumns = kAccumulators * 2 * N < 32 ? 32 : kAccumulators * 2 * N;
+/// The mbarriers of a Meeting, by one thread. `readers`: of a page; `takers`: of a task.
+template <class S>
+__device__ void make_barriers(S& shared, uint32_t readers, uint32_t takers) {
+  for (uint32_t i = 0; i < S::kPages; ++i) {
+    mbarrier_init(shared_address(&shared.full[i]), 2);
+    mbarrier_init(shared_address(&shared.empty[i]), readers);
+  }
+  for (uint32_t i = 0; i < S::kSlots; ++i) {
+    mbarrier_init(shared_address(&shared.slot[i].fetched), 1);
+    mbarrier_init(shared_address(&shared.slot[i].ready), 1);
+    mbarrier_init(shared_address(&shared.slot[i].taken), takers);
+  }
+}
 
 /// A role's way through the tasks.
 template <class S>
@@ -113,27 +107,6 @@ __device__ inline void note_begin(Ran& ran) {
   asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
   ran.sm = sm;
   ran.cta = blockIdx.x;
-}
-
-template <class S>
-__device__ uint32_t begin_cta(S& shared) {
-  if (threadIdx.x == 0) {
-    for (uint32_t i = 0; i < S::kPages; ++i) {
-      mbarrier_init(shared_address(&shared.full[i]), 2);
-      mbarrier_init(shared_address(&shared.empty[i]), 2);
-    }
-    for (uint32_t i = 0; i < S::kSlots; ++i) {
-      mbarrier_init(shared_address(&shared.slot[i].fetched), 1);
-      mbarrier_init(shared_address(&shared.slot[i].ready), 1);
-      mbarrier_init(shared_address(&shared.slot[i].taken), 3 + kEpilogue / 32);
-    }
-    for (uint32_t i = 0; i < kAccumulators; ++i) {
-      mbarrier_init(shared_address(&shared.accumulated[i]), 2);
-      mbarrier_init(shared_address(&shared.drained[i]), kEpilogue / 32);
-    }
-    fence_mbarrier_init();
-  }
-  return tensor_kernel::begin(&shared.columns, kColumns<S::kN>);
 }
 
 }  // namespace megakernel::kernels

@@ -32,7 +32,8 @@ struct Counters {
 
 class Compiler {
  public:
-  Compiler(const Graph& graph, const Sizes& sizes, const Machine& machine) : g_(graph), s_(sizes), m_(machine) {}
+  Compiler(const Graph& graph, const Sizes& sizes, const Tiling& tiling, const Machine& machine)
+      : g_(graph), s_(sizes), tiling_(tiling), m_(machine) {}
 
   Plan run() {
     for (const uint32_t i : order_of(g_)) {
@@ -73,7 +74,7 @@ class Compiler {
   void add_counters(const Operation& o) {
     Counters c;
     c.first = plan_.counters;
-    const uint32_t tiles = o.rows / kTile;
+    const uint32_t tiles = o.rows / tiling_.rows;
     switch (o.op) {
       case Op::norm:
         c.full = s_.batch;
@@ -128,46 +129,50 @@ class Compiler {
     for (t.tile = 0; t.tile < s_.batch; ++t.tile) add(o, t, 0, 0, s_.hidden, 0, 0);
   }
 
+  /// A task has so many chunks of keys that all SMs have one, or a chunk.
   void add_chunks(const Operation& o) {
-    const uint32_t chunks = ceil_div(s_.cache, kTile);
+    const uint32_t chunks = ceil_div(s_.cache, kTile), tiles = s_.batch * s_.kv_heads;
     Task t;
-    t.parts = chunks;
-    t.pages = 2 * s_.dim / 64;
-    for (t.tile = 0; t.tile < s_.batch * s_.kv_heads; ++t.tile) {
+    t.parts = std::clamp(m_.sms / tiles, 1u, chunks);
+    for (t.tile = 0; t.tile < tiles; ++t.tile) {
       const uint32_t head = t.tile % s_.kv_heads;
       t.meet = plan_.meets++;
       t.scratch = uint32_t(plan_.scratch);
-      plan_.scratch += uint64_t(chunks) * s_.group() * (s_.dim + 2);
-      for (t.part = 0; t.part < chunks; ++t.part) {
-        t.first = t.part;
-        const uint32_t keys = std::min(kTile, s_.cache - t.part * kTile);
+      plan_.scratch += uint64_t(t.parts) * s_.group() * (s_.dim + 2);
+      for (t.part = 0; t.part < t.parts; ++t.part) {
+        t.first = uint32_t(uint64_t(chunks) * t.part / t.parts);
+        const uint32_t end = uint32_t(uint64_t(chunks) * (t.part + 1) / t.parts);
+        const uint32_t keys = std::min(end * kTile, s_.cache) - t.first * kTile;
+        t.pages = (end - t.first) * 2 * s_.dim / 64;
         add(o, t, head * o.part, head * s_.kv_rows(), (head + 1) * s_.kv_rows(), 4ull * keys * s_.dim,
             4.0 * keys * s_.dim * s_.group() * 64);  // by threads, a sixty-fourth of the tensor core's rate
       }
     }
   }
 
-  /// So many tasks share a tile that all SMs have one, as long as each has a block of K.
+  /// Where tasks share tiles, so many do that all SMs have one, as long as each has a page along K.
   void add_tiles(const Operation& o) {
-    const uint32_t tiles = o.rows / kTile, blocks = o.depth / kBlock, halves = o.op == Op::gate_up ? 2 : 1;
+    const uint32_t rows = tiling_.rows, columns = tiling_.columns, tiles = o.rows / rows;
+    const uint32_t blocks = ceil_div(o.depth, columns), halves = o.op == Op::gate_up ? 2 : 1;
     Task t;
-    t.parts = std::clamp(m_.sms / tiles, 1u, blocks);
+    t.parts = tiling_.split ? std::clamp(m_.sms / tiles, 1u, blocks) : 1;
     for (t.tile = 0; t.tile < tiles; ++t.tile) {
       t.meet = plan_.meets++;
       t.scratch = uint32_t(plan_.scratch);
-      plan_.scratch += uint64_t(t.parts) * halves * s_.batch * kTile;
+      if (tiling_.split) plan_.scratch += uint64_t(t.parts) * halves * s_.batch * rows;
       for (t.part = 0; t.part < t.parts; ++t.part) {
         t.first = uint32_t(uint64_t(blocks) * t.part / t.parts);
         const uint32_t end = uint32_t(uint64_t(blocks) * (t.part + 1) / t.parts);
         t.pages = (end - t.first) * halves;
-        add(o, t, t.tile * kTile, t.first * kBlock, end * kBlock, uint64_t(t.pages) * kTile * kBlock * 2,
-            2.0 * t.pages * kTile * kBlock * s_.batch);
+        const uint64_t weights = uint64_t(halves) * rows * (std::min(end * columns, o.depth) - t.first * columns);
+        add(o, t, t.tile * rows, t.first * columns, end * columns, weights * 2, 2.0 * double(weights) * s_.batch);
       }
     }
   }
 
   const Graph& g_;
   const Sizes& s_;
+  const Tiling& tiling_;
   const Machine& m_;
   Plan plan_;
   std::map<std::string, Counters> made_;
@@ -205,8 +210,8 @@ Machine current_machine() {
   return m;
 }
 
-Plan compile(const Graph& graph, const Sizes& sizes, const Machine& machine) {
-  return Compiler(graph, sizes, machine).run();
+Plan compile(const Graph& graph, const Sizes& sizes, const Tiling& tiling, const Machine& machine) {
+  return Compiler(graph, sizes, tiling, machine).run();
 }
 
 Schedule in_order(const Plan& plan, uint32_t ctas) {

@@ -30,7 +30,7 @@ struct Plan {
   uint64_t scratch = 0;  // floats
 };
 /// Throws PlanError.
-Plan compile(const Graph& graph, const Sizes& sizes, const Machine& machine);
+Plan compile(const Graph& graph, const Sizes& sizes, const Tiling& tiling, const Machine& machine);
 
 /// Tasks dealt out to CTAs.
 struct Schedule {

@@ -10,6 +10,7 @@
 namespace megakernel {
 namespace {
 
+using gen5::harness::bf16_of;
 using gen5::harness::Bound;
 using gen5::harness::Format;
 using gen5::harness::value_of;
@@ -30,7 +31,7 @@ Row row_of(const Words& from, size_t row, size_t columns) {
 struct Sum {
   double value = 0, allowed = 0;
 };
-Sum dot(const Words& w, size_t row, const Row& x, uint32_t parts) {
+Sum sum_of(const Words& w, size_t row, const Row& x, uint32_t parts) {
   Sum s;
   const size_t n = x.size();
   for (size_t i = 0; i < n; ++i) {
@@ -129,30 +130,30 @@ class Layer {
  public:
   Layer(const Sizes& s, const Plan& plan, const Weights& w, const Results& r) : s_(s), w_(w), r_(r) {
     for (const Task& t : plan.tasks) parts_[uint32_t(t.op)] = t.parts;
+    norms_apart_ = parts(Op::norm) > 0;
   }
+
+  bool norms_apart() const { return norms_apart_; }
 
   void norm(OperationResults& out, uint32_t half) const {
     out.each(s_.batch, [&](size_t b, Bound& bound) {
       const size_t row = half * s_.batch + b;
       const Row x = row_of(r_.residual, row, s_.hidden), gain = row_of(w_.gains, half, s_.hidden);
-      double squares = 0;
-      for (const double v : x) squares += v * v;
-      const double factor = 1 / std::sqrt(squares / s_.hidden + 1e-5);
+      const double factor = factor_of(x);
       for (uint32_t i = 0; i < s_.hidden; ++i) {
         const double exact = x[i] * factor * gain[i];
-        OperationResults::add(bound, r_.normed[row * s_.hidden + i], exact,
-                              std::fabs(exact) * ((s_.hidden / 128.0 + 20) * kUnit + 0x1p-21));
+        OperationResults::add(bound, r_.normed[row * s_.hidden + i], exact, std::fabs(exact) * factor_error());
       }
     });
   }
 
   void qkv(OperationResults& out, uint32_t layer) const {
     out.each(s_.batch, [&](size_t b, Bound& bound) {
-      const Row n = row_of(r_.normed, 2 * layer * s_.batch + b, s_.hidden);
+      const Normed n = normed(2 * layer, b);
       const size_t first = size_t(layer) * s_.qkv_rows();
       for (uint32_t row = 0; row < s_.qkv_rows(); row += 2) {
         const Place p = place_of(s_, row);
-        const Sum x = dot(w_.qkv, first + row, n, parts(Op::qkv)), y = dot(w_.qkv, first + row + 1, n, parts(Op::qkv));
+        const Sum x = dot(w_.qkv, first + row, n, Op::qkv), y = dot(w_.qkv, first + row + 1, n, Op::qkv);
         const Turn t = p.head <= s_.group() ? turn_of(s_, p.i) : Turn{1, 0};
         const double c = std::fabs(t.c), s = std::fabs(t.s), small = 4 * kUnit;
         OperationResults::add(
@@ -187,7 +188,7 @@ class Layer {
       const Row x = row_of(r_.residual, half * s_.batch + b, s_.hidden);
       const Row in = row_of(inputs, size_t(layer) * s_.batch + b, depth);
       for (uint32_t i = 0; i < s_.hidden; ++i) {
-        const Sum sum = dot(weights, size_t(layer) * s_.hidden + i, in, parts(op));
+        const Sum sum = sum_of(weights, size_t(layer) * s_.hidden + i, in, parts(op));
         OperationResults::add(bound, r_.residual[((half + 1) * s_.batch + b) * s_.hidden + i], x[i] + sum.value,
                               sum.allowed + kUnit * std::fabs(x[i] + sum.value));
       }
@@ -196,11 +197,11 @@ class Layer {
 
   void gate_up(OperationResults& out, uint32_t layer) const {
     out.each(s_.batch, [&](size_t b, Bound& bound) {
-      const Row m = row_of(r_.normed, (2 * layer + 1) * s_.batch + b, s_.hidden);
+      const Normed m = normed(2 * layer + 1, b);
       const size_t first = size_t(layer) * 2 * s_.intermediate;
       for (uint32_t i = 0; i < s_.intermediate; ++i) {
-        const Sum gate = dot(w_.gate_up, first + i, m, parts(Op::gate_up));
-        const Sum up = dot(w_.gate_up, first + s_.intermediate + i, m, parts(Op::gate_up));
+        const Sum gate = dot(w_.gate_up, first + i, m, Op::gate_up);
+        const Sum up = dot(w_.gate_up, first + s_.intermediate + i, m, Op::gate_up);
         const double act = silu(gate.value), exact = act * up.value;  // silu's slope is at most 1.1
         OperationResults::add(bound, r_.gated[(size_t(layer) * s_.batch + b) * s_.intermediate + i], exact,
                               1.1 * gate.allowed * (std::fabs(up.value) + up.allowed) + std::fabs(act) * up.allowed +
@@ -210,6 +211,31 @@ class Layer {
   }
 
  private:
+  /// What a projection multiplies: n as it lies in memory; or x · gain as the kernel rounds it, and the norm's factor.
+  struct Normed {
+    Row row;
+    double factor = 1, error = 0;
+  };
+  Normed normed(uint32_t half, size_t b) const {
+    const size_t at = size_t(half) * s_.batch + b;
+    if (norms_apart_) return {row_of(r_.normed, at, s_.hidden)};
+    Normed n{row_of(r_.residual, at, s_.hidden)};
+    const Row gain = row_of(w_.gains, half, s_.hidden);
+    n.factor = factor_of(n.row);
+    n.error = factor_error();
+    for (uint32_t i = 0; i < s_.hidden; ++i) n.row[i] = number(bf16_of(float(n.row[i] * gain[i])));
+    return n;
+  }
+  static double factor_of(const Row& x) {
+    double squares = 0;
+    for (const double v : x) squares += v * v;
+    return 1 / std::sqrt(squares / double(x.size()) + 1e-5);
+  }
+  double factor_error() const { return (s_.hidden / 128.0 + 20) * kUnit + 0x1p-21; }
+  Sum dot(const Words& w, size_t row, const Normed& n, Op op) const {
+    const Sum s = sum_of(w, row, n.row, parts(op));
+    return {s.value * n.factor, (s.allowed + std::fabs(s.value) * n.error) * n.factor};
+  }
   uint32_t parts(Op op) const { return parts_[uint32_t(op)]; }
   const uint16_t* at(uint32_t layer, size_t b, const Place& p) const {
     const size_t row = size_t(layer) * s_.batch + b;
@@ -221,7 +247,8 @@ class Layer {
   const Sizes& s_;
   const Weights& w_;
   const Results& r_;
-  uint32_t parts_[kOps] = {};
+  uint32_t parts_[kOps] = {};  // 0: there is no such operation
+  bool norms_apart_ = true;
 };
 
 }  // namespace
@@ -230,16 +257,20 @@ std::vector<Checked> check_float64(const Sizes& s, const Plan& plan, const Weigh
   const Layer layer(s, plan, w, got);
   OperationResults norm("norm"), qkv("qkv, rotated, appended"), attention("attention"), out("out, added"),
       gate_up("gate, up, SwiGLU"), down("down, added");
+  const bool norms_apart = layer.norms_apart();
   for (uint32_t l = 0; l < s.layers; ++l) {
-    layer.norm(norm, 2 * l);
+    if (norms_apart) layer.norm(norm, 2 * l);
     layer.qkv(qkv, l);
     layer.attention(attention, l);
     layer.added(out, 2 * l, w.out, got.attended, s.head_columns(), Op::out);
-    layer.norm(norm, 2 * l + 1);
+    if (norms_apart) layer.norm(norm, 2 * l + 1);
     layer.gate_up(gate_up, l);
     layer.added(down, 2 * l + 1, w.down, got.gated, s.intermediate, Op::down);
   }
-  return {norm.checked(), qkv.checked(), attention.checked(), out.checked(), gate_up.checked(), down.checked()};
+  std::vector<Checked> all;
+  if (norms_apart) all.push_back(norm.checked());
+  for (const OperationResults* o : {&qkv, &attention, &out, &gate_up, &down}) all.push_back(o->checked());
+  return all;
 }
 
 double distance_to_exact(const Sizes& s, const Weights& w, const Results& got) {
@@ -248,7 +279,7 @@ double distance_to_exact(const Sizes& s, const Weights& w, const Results& got) {
     Row x = row_of(w.x, b, s.hidden);
     const auto product = [](const Words& weights, size_t first, size_t rows, const Row& in) {
       Row r(rows);
-      oneapi::tbb::parallel_for(size_t(0), rows, [&](size_t i) { r[i] = dot(weights, first + i, in, 1).value; });
+      oneapi::tbb::parallel_for(size_t(0), rows, [&](size_t i) { r[i] = sum_of(weights, first + i, in, 1).value; });
       return r;
     };
     const auto norm = [&](const Row& in, uint32_t half) {

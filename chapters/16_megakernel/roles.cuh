@@ -1,102 +1,83 @@
-// The roles of a CTA (pages.cuh draws them), and the kernel that all steps share. A step says where a CTA's tasks come
-// from, and how it learns that a task's inputs are there:
+// The kernel that all steps share on Blackwell, and its two roles beside those that fetch (loads.cuh): MMA and
+// epilogue.
 //
-//   struct Source {
-//     static constexpr bool kDependent;        // launched before the grid ahead of it has ended
-//     static constexpr bool kCounters;         // tasks of one grid wait for each other
-//     static constexpr uint32_t kSlots;        // tasks that a CTA fetches ahead
-//     __device__ Source(const Arguments&, uint32_t first);
-//     __device__ const Task* next();           // of the controller: the CTA's next task, null behind the last
-//   };
+//   warp 0 controller, warp 1 loader, warp 2 inputs, warp 3 MMA, warps 4–7 epilogue: Tensor Memory → sums → memory
 #pragma once
 #include "chapters/16_megakernel/epilogue.cuh"
+#include "chapters/16_megakernel/loads.cuh"
+#include "common/layout/instruction_descriptor.h"
+#include "common/layout/smem_descriptor.h"
+#include "common/layout/tensor_memory.h"
+#include "common/ptx/tcgen05_commit.h"
+#include "common/ptx/tcgen05_ld_st.h"
+#include "common/ptx/tcgen05_mma.h"
 
 namespace megakernel::kernels {
+
+constexpr uint32_t kThreads = 256;
+constexpr uint32_t kAccumulators = 2;  // one is read while the other is filled
+
+/// 16 KiB of weights, keys or values, and `N` rows of inputs, as TMA leaves them: rows of 128 bytes, swizzled.
+template <uint32_t N>
+struct Page {
+  uint8_t weights[kTile * 2 * kBlock];
+  uint8_t inputs[N * 2 * kBlock];
+};
+template <uint32_t N, uint32_t Pages>
+struct PageRing {
+  Page<N> page[Pages];
+};
+
+template <uint32_t N, uint32_t Pages, uint32_t Slots = 4>
+struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots> {
+  static constexpr uint32_t kN = N;
+  static constexpr uint32_t kGives = kEpilogue;  // threads of the epilogue for which one gives a page back
+  uint64_t accumulated[kAccumulators], drained[kAccumulators];
+  uint32_t columns;
+
+  static __device__ void load_weights(const Arguments& args, const Task& task, uint32_t page, Page<N>& to,
+                                      uint32_t full) {
+    const uint32_t weights = shared_address(to.weights);
+    mbarrier_arrive_expect_tx(full, sizeof(to.weights));
+    if (task.op == Op::gate_up)  // of each block a tile of gate, then one of up
+      tensor_load_3d(weights, &args.weights[weights_of(task.op)], (task.first + page / 2) * kBlock,
+                     page % 2 * args.intermediate + task.tile * kTile, task.layer, full);
+    else
+      tensor_load_3d(weights, &args.weights[weights_of(task.op)], (task.first + page) * kBlock, task.tile * kTile,
+                     task.layer, full);
+  }
+
+  static __device__ void load_inputs(const Arguments& args, const Task& task, uint32_t page, Page<N>& to,
+                                     uint32_t full) {
+    const uint32_t block = task.first + (task.op == Op::gate_up ? page / 2 : page);
+    mbarrier_arrive_expect_tx(full, sizeof(to.inputs));
+    tensor_load_3d(shared_address(to.inputs), &args.inputs[weights_of(task.op)], block * kBlock, 0,
+                   task.op == Op::qkv || task.op == Op::gate_up ? task.half : task.layer, full);
+  }
+};
+
+/// Two accumulators for each of two tasks: gate and up.
+template <uint32_t N>
+constexpr uint32_t kColumns = kAccumulators * 2 * N < 32 ? 32 : kAccumulators * 2 * N;
+
+template <class S>
+__device__ uint32_t begin_cta(S& shared) {
+  if (threadIdx.x == 0) {
+    // Pages: the MMA thread, and the reader (a commit, or the epilogue). Tasks: 3 threads and 4 warps.
+    make_barriers(shared, 2, 3 + kEpilogue / 32);
+    for (uint32_t i = 0; i < kAccumulators; ++i) {
+      mbarrier_init(shared_address(&shared.accumulated[i]), 2);
+      mbarrier_init(shared_address(&shared.drained[i]), kEpilogue / 32);
+    }
+    fence_mbarrier_init();
+  }
+  return tensor_kernel::begin(&shared.columns, kColumns<S::kN>);
+}
 
 /// Rows of 128 bytes, 128-byte swizzle, groups of 8 rows 1,024 bytes apart: weights (A) and inputs (B) alike.
 constexpr uint64_t kOperand = layout::smem_descriptor({.swizzle = layout::Swizzle::b128, .stride = 8 * 128});
 template <uint32_t N>
 constexpr uint32_t kInstruction = layout::instruction_descriptor({.m = kTile, .n = N});
-
-template <class S, class Source>
-__device__ void control(const Arguments& args, S& shared, Source source) {
-  Ring<S::kSlots> to;
-  for (;; to.advance()) {
-    const Task* task = source.next();
-    mbarrier_wait_parity(shared_address(&shared.slot[to.stage].taken), to.parity ^ 1);
-    shared.slot[to.stage].task = task ? *task : Task{};
-    mbarrier_arrive(shared_address(&shared.slot[to.stage].fetched));
-    if (!task) return;
-  }
-}
-
-template <class S>
-__device__ void load_weights(const Arguments& args, S& shared) {
-  Ring<S::kPages> to;
-  for (Walk<S> walk(shared); walk.next();) {
-    const Task task = walk.task;
-    walk.give();
-    if (args.ran) note_begin(args.ran[task.number]);
-    for (uint32_t page = 0; page < task.pages; ++page, to.advance()) {
-      const uint32_t full = shared_address(&shared.full[to.stage]);
-      const uint32_t weights = shared_address(shared.page[to.stage].weights);
-      mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
-      mbarrier_arrive_expect_tx(full, sizeof(shared.page[0].weights));
-      if (task.op == Op::attend) {  // keys, then values
-        const uint32_t boxes = args.dim / 64, head = task.layer * args.batch * args.kv_heads + task.tile;
-        tensor_load_3d(weights, page < boxes ? &args.keys : &args.values, page % boxes * 64, task.first * kTile, head,
-                       full);
-      } else if (task.op == Op::gate_up) {  // of each block a tile of gate, then one of up
-        tensor_load_3d(weights, &args.weights[weights_of(task.op)], (task.first + page / 2) * kBlock,
-                       page % 2 * args.intermediate + task.tile * kTile, task.layer, full);
-      } else {
-        tensor_load_3d(weights, &args.weights[weights_of(task.op)], (task.first + page) * kBlock, task.tile * kTile,
-                       task.layer, full);
-      }
-    }
-  }
-}
-
-/// Waits until all counters of a task have been raised: each lane looks at one.
-__device__ inline void wait_for_counters(const Arguments& args, const Task& task) {
-  const uint32_t target = (args.run + 1) * task.wait_for;
-  for (uint32_t i = threadIdx.x % 32; i < task.waits; i += 32)
-    while (int32_t(counter_read(&args.counters[task.wait_first + i]) - target) < 0) {
-    }
-  __syncwarp();
-}
-
-template <class S, class Source>
-__device__ void load_inputs(const Arguments& args, S& shared) {
-  Ring<S::kPages> to;
-  if constexpr (Source::kDependent) griddepcontrol_wait();
-  for (Walk<S> walk(shared); walk.next();) {
-    const Task task = walk.task;
-    if constexpr (Source::kCounters) wait_for_counters(args, task);
-    // Other CTAs' threads have written with plain stores what TMA is to read.
-    fence_proxy_async_global();
-    __syncwarp();
-    if (elect_sync()) {
-      if (args.ran) args.ran[task.number].inputs = nanoseconds();
-      mbarrier_arrive(walk.ready());
-      mbarrier_arrive(shared_address(&shared.slot[walk.at.stage].taken));
-      for (uint32_t page = 0; page < task.pages; ++page, to.advance()) {
-        const uint32_t full = shared_address(&shared.full[to.stage]);
-        mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
-        if (!is_projection(task.op)) {
-          mbarrier_arrive(full);
-          continue;
-        }
-        mbarrier_arrive_expect_tx(full, sizeof(shared.page[0].inputs));
-        const uint32_t block = task.first + (task.op == Op::gate_up ? page / 2 : page);
-        tensor_load_3d(shared_address(shared.page[to.stage].inputs), &args.inputs[weights_of(task.op)], block * kBlock,
-                       0, task.op == Op::qkv || task.op == Op::gate_up ? task.half : task.layer, full);
-      }
-    }
-    __syncwarp();
-    walk.at.advance();
-  }
-}
 
 template <class S>
 __device__ void multiply(S& shared, uint32_t columns) {
@@ -134,6 +115,30 @@ __device__ void multiply(S& shared, uint32_t columns) {
 }
 
 template <class S>
+__device__ bool finish_projection(const Arguments& args, const Task& task, S& shared, uint32_t accumulator,
+                                  uint32_t drained) {
+  const uint32_t row = threadIdx.x % kEpilogue, halves = task.op == Op::gate_up ? 2 : 1;
+  const uint32_t of_warp = layout::tmem_address(accumulator, row / 32 * 32, 0);
+  // A part's sums: [half][batch][row of the tile].
+  const uint32_t of_part = halves * args.batch * kTile;
+  float* const sums = args.scratch + task.scratch + row;
+  for (uint32_t half = 0; half < halves; ++half)
+    for (uint32_t b = 0; b < args.batch; b += 8) {
+      uint32_t words[8];
+      tcgen05_ld_32x32b(words, of_warp + half * S::kN + b);
+      tcgen05_wait_ld();
+#pragma unroll
+      for (uint32_t i = 0; i < 8; ++i)
+        if (b + i < args.batch)
+          sums[task.part * of_part + (half * args.batch + b + i) * kTile] = __uint_as_float(words[i]);
+    }
+  tcgen05_fence_before_thread_sync();
+  __syncwarp();
+  if (elect_sync()) mbarrier_arrive(drained);
+  return finish_parts<kTile, 2>(args, task, shared, row, 0, 1);
+}
+
+template <class S>
 __device__ void finish(const Arguments& args, S& shared, uint32_t columns) {
   Ring<S::kPages> at;
   Ring<kAccumulators> from;
@@ -143,24 +148,27 @@ __device__ void finish(const Arguments& args, S& shared, uint32_t columns) {
     __syncwarp();
     if (elect_sync()) mbarrier_arrive(shared_address(&shared.slot[walk.at.stage].taken));
     walk.at.advance();
+    bool done = true;
     if (task.op == Op::norm) {
       normalise(args, task, shared);
     } else if (task.op == Op::attend) {
-      attend(args, task, shared, at);
+      done = attend(args, task, shared, at);
     } else {
       mbarrier_wait_parity(shared_address(&shared.accumulated[from.stage]), from.parity);
       tcgen05_fence_after_thread_sync();
       note_sum(args, task);
-      finish_projection(args, task, shared, columns + from.stage * 2 * S::kN,
-                        shared_address(&shared.drained[from.stage]));
+      done = finish_projection(args, task, shared, columns + from.stage * 2 * S::kN,
+                               shared_address(&shared.drained[from.stage]));
       from.advance();
       for (uint32_t page = 0; page < task.pages; ++page) at.advance();  // the MMA thread's
     }
+    if (done) raise(args, task);
   }
 }
 
 template <uint32_t N, uint32_t Pages, class Source>
-__global__ void __launch_bounds__(kThreads) layer(const __grid_constant__ Arguments args, uint32_t first) {
+__global__ void __launch_bounds__(kThreads, Source::kCounters ? 1 : 2)
+    layer(const __grid_constant__ Arguments args, uint32_t first) {
   extern __shared__ __align__(1024) uint8_t memory[];
   using S = Shared<N, Pages, Source::kSlots>;
   auto& shared = *reinterpret_cast<S*>(memory);
@@ -179,6 +187,21 @@ __global__ void __launch_bounds__(kThreads) layer(const __grid_constant__ Argume
   }
   __syncwarp();
   tensor_kernel::end(columns, kColumns<N>);
+}
+
+/// Pages of a CTA. Where grids follow each other, two CTAs shall fit on an SM; one that stays has the SM for itself.
+template <uint32_t N>
+constexpr uint32_t kFewPages = N <= 16 ? 5 : 4;
+template <uint32_t N>
+constexpr uint32_t kAllPages = N <= 16 ? 11 : 8;
+
+/// Calls f.operator()<N>() for a batch: B has 16 rows, or 64.
+template <class F>
+void for_batch(uint32_t batch, F&& f) {
+  if (batch <= 16)
+    f.template operator()<16>();
+  else
+    f.template operator()<kLargestBatch>();
 }
 
 }  // namespace megakernel::kernels

@@ -1,0 +1,408 @@
+// The kernel that all steps share on Hopper, and what its epilogue does beside attention: it multiplies, too.
+//
+//   warps 0–3 epilogue: pages → sums in registers → memory; warp 4 controller, warp 5 loader, warp 6 inputs, warp 7
+//   raiser
+//
+// The raiser raises counters. A red.release waits until all stores of the task are where the chip sees them, a
+// microsecond and more while weights stream. The epilogue multiplies meanwhile.
+//
+// Up to 8 sequences, a task has 16 rows of weights and all of K. So no two tasks share a tile, and a projection is one
+// hand-over: no sums in scratch memory, nobody who waits for other parts. wgmma would want 64 rows: 32 tiles of Wout
+// for 132 SMs. mma.sync has 16. Memory brings an SM 18 bytes of weights a cycle, of which it multiplies 512 in two. A
+// page is 16 rows × 512 columns, as eight blocks of 64 columns that lie behind each other. A warp has two blocks of
+// each, and the sums of four warps are added in shared memory at the end. A norm is no task. n = x · gain · factor: the
+// warps multiply x with gain as they read it, and add up its squares. The factor comes to the sums at the end.
+//
+// With more sequences, inputs are what counts: a page of 16 rows would want more bytes of them than of weights. There a
+// task has 64 rows, wgmma multiplies them, several tasks share a tile as on Blackwell, and norms are tasks.
+#pragma once
+#include <type_traits>
+
+#include "chapters/16_megakernel/epilogue.cuh"
+#include "chapters/16_megakernel/hopper/sizes.h"
+#include "chapters/16_megakernel/loads.cuh"
+#include "common/ptx/bulk_tensor_4d.h"
+#include "common/ptx/mma_sync.h"
+#include "common/ptx/wgmma.h"
+
+namespace megakernel::kernels {
+
+constexpr uint32_t kThreads = 256;
+constexpr uint32_t kWarps = kEpilogue / 32;
+
+/// Blocks of 64 columns: of weights (or keys, or values), and of `N` rows of inputs. Rows of 128 bytes, swizzled.
+template <uint32_t N>
+struct Page {
+  static constexpr bool kWide = is_wide(N);
+  static constexpr uint32_t kRows = tile_rows(kWide), kBlocks = page_blocks(kWide);
+  static constexpr uint32_t kGainBytes = kWide ? 0 : kBlocks * 128;
+  uint8_t weights[kBlocks * kRows * 128];
+  uint8_t inputs[kBlocks * N * 128 + kGainBytes];  // and a norm's gains
+
+  __device__ uint8_t* gains() { return inputs + kBlocks * N * 128; }
+  __device__ const uint8_t* gains() const { return inputs + kBlocks * N * 128; }
+};
+template <uint32_t N, uint32_t Pages>
+struct PageRing {
+  Page<N> page[Pages];
+};
+
+/// Is what it multiplies with made of x by a norm?
+constexpr bool is_normed(Op op) { return op == Op::qkv || op == Op::gate_up; }
+
+/// Where the warps leave their sums, by turns.
+struct NarrowSums {
+  float sums[2][kWarps][8][16];
+  float squares[2][kWarps][8];
+};
+struct NoSums {};
+
+/// A task's end: what the raiser is to raise.
+struct Signal {
+  static constexpr uint32_t kNothing = ~0u,
+                            kEnd = ~0u - 1;  // other parts of the tile are missing; there are no more tasks
+  uint64_t stored;                           // all warps have stored
+  uint64_t read;                             // the raiser has read these:
+  uint32_t counter, task;
+};
+constexpr uint32_t kSignals = 4;
+
+template <uint32_t N, uint32_t Pages, uint32_t Slots = 4>
+struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is_wide(N), NoSums, NarrowSums> {
+  static constexpr uint32_t kN = N;
+  // wgmma is four warps' instruction; otherwise a page is one warp's.
+  static constexpr uint32_t kReaders = is_wide(N) ? kWarps : 1;
+  static constexpr uint32_t kGives = kEpilogue / kReaders;  // threads of the epilogue for which one gives a page back
+  Signal signal[kSignals];
+  using P = Page<N>;
+
+  /// Of gate_up, even pages are gate's and odd ones up's.
+  static __device__ uint32_t block_of(const Task& task, uint32_t page) {
+    return (task.first + (task.op == Op::gate_up ? page / 2 : page)) * P::kBlocks;
+  }
+  static __device__ void load_weights(const Arguments& args, const Task& task, uint32_t page, P& to, uint32_t full) {
+    const uint32_t row = task.tile * P::kRows + (task.op == Op::gate_up ? page % 2 * args.intermediate : 0);
+    const bool gains = !P::kWide && is_normed(task.op);
+    mbarrier_arrive_expect_tx(full, sizeof(to.weights) + (gains ? P::kGainBytes : 0));
+    tensor_load_4d(shared_address(to.weights), &args.weights[weights_of(task.op)], 0, row, block_of(task, page),
+                   task.layer, full);
+    if (gains) tensor_load_4d(shared_address(to.gains()), &args.gain_map, 0, task.half, block_of(task, page), 0, full);
+  }
+  static __device__ void load_inputs(const Arguments& args, const Task& task, uint32_t page, P& to, uint32_t full) {
+    mbarrier_arrive_expect_tx(full, P::kBlocks * N * 128);
+    tensor_load_4d(shared_address(to.inputs), &args.inputs[weights_of(task.op)], 0, 0, block_of(task, page),
+                   is_normed(task.op) ? task.half : task.layer, full);
+  }
+};
+
+/// This warp has read the page.
+template <class S>
+__device__ void give_page(S& shared, const Ring<S::kPages>& at) {
+  fence_proxy_async_shared();  // these reads before the loader's next write
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&shared.empty[at.stage]));
+}
+
+// ---- Up to 8 sequences: mma.sync
+
+__device__ inline uint4 words_at(const uint8_t* blocks, uint32_t offset) {
+  return *reinterpret_cast<const uint4*>(blocks + layout::swizzled(layout::Swizzle::b128, offset));
+}
+
+/// Two words of x become two of x · gain; the squares of x are added up.
+__device__ inline uint32_t times_gain(uint32_t x, uint32_t gain, float& squares) {
+  const float2 two = numbers(x);
+  squares = fmaf(two.x, two.x, fmaf(two.y, two.y, squares));
+  const __nv_bfloat162 product =
+      __hmul2(*reinterpret_cast<const __nv_bfloat162*>(&x), *reinterpret_cast<const __nv_bfloat162*>(&gain));
+  return *reinterpret_cast<const uint32_t*>(&product);
+}
+
+/// A page, by one warp, with sums in four places so that no mma waits for the one before it. In a dot product the order
+/// along K is free: lane 4r + c takes 16 bytes at a time, chunks c and c + 4 of rows r and r + 8 of A and of row r of
+/// the batch, so that A and B agree.
+template <uint32_t N, bool kNormed>
+__device__ void multiply_page(const Page<N>& page, float (&d)[4][4], float& squares) {
+  using P = Page<N>;
+  const uint32_t r = threadIdx.x % 32 / 4, c = threadIdx.x % 4;
+#pragma unroll
+  for (uint32_t block = 0; block < P::kBlocks; ++block)
+#pragma unroll
+    for (uint32_t half = 0; half < 2; ++half) {
+      const uint32_t chunk = c + 4 * half;
+      const uint4 top = words_at(page.weights, (block * P::kRows + r) * 128 + chunk * 16);
+      const uint4 bottom = words_at(page.weights, (block * P::kRows + r + 8) * 128 + chunk * 16);
+      uint4 x = words_at(page.inputs, (block * N + (N == 1 ? 0 : r)) * 128 + chunk * 16);
+      if constexpr (kNormed) {
+        const uint4 gain = words_at(page.gains(), block * 128 + chunk * 16);
+        x = {times_gain(x.x, gain.x, squares), times_gain(x.y, gain.y, squares), times_gain(x.z, gain.z, squares),
+             times_gain(x.w, gain.w, squares)};
+      }
+      mma_m16n8k16_bf16(d[block % 2 * 2], top.x, bottom.x, top.y, bottom.y, x.x, x.y);
+      mma_m16n8k16_bf16(d[block % 2 * 2 + 1], top.z, bottom.z, top.w, bottom.w, x.z, x.w);
+    }
+}
+
+/// Adds the warps' sums up, and stores the tile: a thread has a number of it. Of gate_up warps 0 and 2 have gate's
+/// pages.
+template <class S>
+__device__ void store_tile(const Arguments& args, const Task& task, const S& shared, uint32_t turn,
+                           const Beside<1>& beside) {
+  const uint32_t row = threadIdx.x % 16, b = threadIdx.x / 16, column = task.tile * 16 + row;
+  float sum[kWarps], squares[kWarps], factor = 1;
+#pragma unroll
+  for (uint32_t w = 0; w < kWarps; ++w) {
+    sum[w] = shared.sums[turn][w][b][row];
+    squares[w] = shared.squares[turn][w][b];
+  }
+  if (is_normed(task.op)) {
+    const float all = squares[0] + squares[2] + (task.op == Op::qkv ? squares[1] + squares[3] : 0);
+    factor = rsqrtf(all / float(args.hidden) + kEpsilon);
+  }
+  const float even = sum[0] + sum[2], odd = sum[1] + sum[3];
+  const float mine = (task.op == Op::gate_up ? even : even + odd) * factor, up = odd * factor;
+  const float other = __shfl_xor_sync(0xffffffff, mine, 1);
+  if (b >= args.batch) return;
+  if (task.op == Op::qkv)
+    beside.place.to[b * beside.place.stride] = rounded(mine * beside.place.turn.x + other * beside.place.turn.y);
+  else if (task.op == Op::gate_up)
+    args.gated[(size_t(task.layer) * args.batch + b) * args.intermediate + column] =
+        rounded(mine / (1 + __expf(-mine)) * up);
+  else
+    args.residual[(size_t(task.half + 1) * args.batch + b) * args.hidden + column] =
+        rounded(number(beside.x[0]) + mine);
+}
+
+/// `turn`: 0 and 1 by turns, so that the next task's sums do not meet these.
+template <class S>
+__device__ void project_narrow(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at, uint32_t turn) {
+  constexpr uint32_t kN = S::kN;
+  const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const Beside<1> beside(args, task, task.tile * 16 + threadIdx.x % 16, threadIdx.x / 16, 0);
+  float d[4][4] = {}, squares = 0;
+  for (uint32_t page = 0; page < task.pages; ++page, at.advance()) {
+    if (page % kWarps != warp) continue;
+    mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
+    if (is_normed(task.op))
+      multiply_page<kN, true>(shared.page[at.stage], d, squares);
+    else
+      multiply_page<kN, false>(shared.page[at.stage], d, squares);
+    give_page(shared, at);
+  }
+  note_sum(args, task);
+
+  // Four lanes share a row of the batch.
+  squares += __shfl_xor_sync(0xffffffff, squares, 1);
+  squares += __shfl_xor_sync(0xffffffff, squares, 2);
+  if (lane % 4 == 0) shared.squares[turn][warp][lane / 4] = squares;
+#pragma unroll
+  for (uint32_t i = 0; i < 4; ++i)
+    shared.sums[turn][warp][lane % 4 * 2 + i % 2][lane / 4 + i / 2 * 8] = d[0][i] + d[1][i] + (d[2][i] + d[3][i]);
+  meet();
+  store_tile(args, task, shared, turn, beside);
+}
+
+// ---- More sequences: wgmma, tiles of 64 rows, whose parts meet
+
+/// Rows of 128 bytes, 128-byte swizzle, groups of 8 rows 1,024 bytes apart. Hopper's descriptor has its swizzle code in
+/// bits 63:62 and nothing in 48:46 (PTX ISA 9.7.15.5.1).
+__device__ inline uint64_t operand_at(const void* shared) {
+  return uint64_t((shared_address(shared) & 0x3ffff) >> 4) | uint64_t(1) << 16 | uint64_t(1024 >> 4) << 32 |
+         uint64_t(1) << 62;
+}
+
+template <uint32_t N>
+__device__ void multiply_wide(const Page<N>& page, float (&d)[N / 2], bool first) {
+  using P = Page<N>;
+  const uint64_t a = operand_at(page.weights), b = operand_at(page.inputs);
+  wgmma_fence();
+#pragma unroll
+  for (uint32_t block = 0; block < P::kBlocks; ++block)
+#pragma unroll
+    for (uint32_t along = 0; along < 128; along += 32)  // 16 elements at a time
+      wgmma_m64k16<int(N), WgmmaType::bf16>(d, a + ((block * P::kRows * 128 + along) >> 4),
+                                            b + ((block * N * 128 + along) >> 4), !first || block > 0 || along > 0);
+  wgmma_commit_group();
+  wgmma_wait_group<0>();
+#pragma unroll
+  for (float& x : d) wgmma_pin(x);
+}
+
+/// Row and sequence of number i of an accumulator.
+__device__ inline uint32_t row_of(uint32_t i) { return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4 + i / 2 % 2 * 8; }
+__device__ inline uint32_t sequence_of(uint32_t i) { return i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2; }
+
+/// Stores a tile that no other task has a part of, from registers.
+template <uint32_t N>
+__device__ void store_wide(const Arguments& args, const Task& task, const float (&d)[2][N / 2]) {
+  const uint32_t first = task.tile * Page<N>::kRows;
+  if (task.op == Op::qkv) {
+    const QkvRow places[2] = {{args, task.layer, first + row_of(0)}, {args, task.layer, first + row_of(2)}};
+#pragma unroll
+    for (uint32_t i = 0; i < N / 2; ++i) {
+      const QkvRow& place = places[i / 2 % 2];
+      const float mine = d[0][i], other = __shfl_xor_sync(0xffffffff, mine, 4);  // the lane of the row beside this one
+      if (const uint32_t b = sequence_of(i); b < args.batch)
+        place.to[b * place.stride] = rounded(mine * place.turn.x + other * place.turn.y);
+    }
+    return;
+  }
+  uint16_t x[N / 2];
+  const uint16_t* from = args.residual + size_t(task.half) * args.batch * args.hidden + first;
+  uint16_t* to = task.op == Op::gate_up ? args.gated + size_t(task.layer) * args.batch * args.intermediate + first
+                                        : args.residual + size_t(task.half + 1) * args.batch * args.hidden + first;
+  if (task.op != Op::gate_up) {
+#pragma unroll
+    for (uint32_t i = 0; i < N / 2; ++i)
+      x[i] = from[size_t(row_of_batch(args, sequence_of(i))) * args.hidden + row_of(i)];
+  }
+#pragma unroll
+  for (uint32_t i = 0; i < N / 2; ++i) {
+    const uint32_t b = sequence_of(i);
+    if (b >= args.batch) continue;
+    if (task.op == Op::gate_up)
+      to[size_t(b) * args.intermediate + row_of(i)] = rounded(d[0][i] / (1 + __expf(-d[0][i])) * d[1][i]);
+    else
+      to[size_t(b) * args.hidden + row_of(i)] = rounded(number(x[i]) + d[0][i]);
+  }
+}
+
+template <class S>
+__device__ bool project_wide(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at) {
+  constexpr uint32_t kN = S::kN, kRows = Page<kN>::kRows;
+  const uint32_t halves = task.op == Op::gate_up ? 2 : 1;
+  float d[2][kN / 2];
+  for (uint32_t page = 0; page < task.pages; ++page, at.advance()) {
+    mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
+    if (halves == 2 && page % 2)
+      multiply_wide<kN>(shared.page[at.stage], d[1], page == 1);
+    else
+      multiply_wide<kN>(shared.page[at.stage], d[0], page == 0);
+    give_page(shared, at);
+  }
+  note_sum(args, task);
+
+  if (task.parts == 1) {
+    store_wide<kN>(args, task, d);
+    return true;
+  }
+  // A part's sums: [half][batch][row of the tile].
+  float* const sums = args.scratch + task.scratch + size_t(task.part) * halves * args.batch * kRows;
+#pragma unroll
+  for (uint32_t half = 0; half < 2; ++half)
+#pragma unroll
+    for (uint32_t i = 0; i < kN / 2; ++i)
+      if (const uint32_t b = sequence_of(i); half < halves && b < args.batch)
+        sums[(half * args.batch + b) * kRows + row_of(i)] = d[half][i];
+  return finish_parts<kRows, 4>(args, task, shared, threadIdx.x % kRows, threadIdx.x / kRows, kEpilogue / kRows);
+}
+
+/// All warps have stored what the task makes: tells the raiser.
+template <class S>
+__device__ void tell(S& shared, Ring<kSignals>& to, uint32_t counter, uint32_t task) {
+  Signal& signal = shared.signal[to.stage];
+  if (threadIdx.x == 0) {
+    mbarrier_wait_parity(shared_address(&signal.read), to.parity ^ 1);
+    signal.counter = counter;
+    signal.task = task;
+  }
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&signal.stored));
+  to.advance();
+}
+
+template <class S>
+__device__ void raise_counters(const Arguments& args, S& shared) {
+  for (Ring<kSignals> at;; at.advance()) {
+    Signal& signal = shared.signal[at.stage];
+    mbarrier_wait_parity(shared_address(&signal.stored), at.parity);
+    const uint32_t counter = signal.counter, task = signal.task;
+    mbarrier_arrive(shared_address(&signal.read));
+    if (counter == Signal::kEnd) return;
+    if (counter == Signal::kNothing) continue;
+    if (args.counters) counter_raise(&args.counters[counter]);
+    if (args.ran) args.ran[task].end = nanoseconds();
+  }
+}
+
+template <class S>
+__device__ void finish(const Arguments& args, S& shared) {
+  Ring<S::kPages> at;
+  Ring<kSignals> to;
+  for (Walk<S> walk(shared); walk.next();) {
+    const Task task = walk.task;
+    mbarrier_wait_parity(walk.ready(), walk.at.parity);
+    __syncwarp();
+    if (elect_sync()) mbarrier_arrive(shared_address(&shared.slot[walk.at.stage].taken));
+    walk.at.advance();
+    bool done = true;
+    if (task.op == Op::attend) {
+      done = attend(args, task, shared, at);
+    } else if constexpr (is_wide(S::kN)) {
+      if (task.op == Op::norm) {
+        meet();  // the task before has read what a norm writes
+        normalise(args, task, shared);
+      } else {
+        done = project_wide(args, task, shared, at);
+      }
+    } else {
+      project_narrow(args, task, shared, at, to.stage % 2);
+    }
+    tell(shared, to, done ? task.raises : Signal::kNothing, task.number);
+  }
+  tell(shared, to, Signal::kEnd, 0);
+}
+
+template <uint32_t N, uint32_t Pages, class Source>
+__global__ void __launch_bounds__(kThreads, Source::kCounters || is_wide(N) ? 1 : 2)
+    layer(const __grid_constant__ Arguments args, uint32_t first) {
+  extern __shared__ __align__(1024) uint8_t memory[];
+  using S = Shared<N, Pages, Source::kSlots>;
+  auto& shared = *reinterpret_cast<S*>(memory);
+  if constexpr (Source::kDependent) griddepcontrol_launch_dependents();
+  const uint32_t warp = threadIdx.x / 32;
+  if (threadIdx.x == 0) {
+    make_barriers(shared, S::kReaders, 2 + kWarps);  // tasks: loader, inputs, and four warps
+    for (Signal& signal : shared.signal) {
+      mbarrier_init(shared_address(&signal.stored), kWarps);
+      mbarrier_init(shared_address(&signal.read), 1);
+    }
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (warp < kWarps) {
+    finish(args, shared);
+  } else if (warp == 4) {
+    if (elect_sync()) control(args, shared, Source(args, first));
+  } else if (warp == 5) {
+    if (elect_sync()) load_weights(args, shared);
+  } else if (warp == 6) {
+    load_inputs<S, Source>(args, shared);
+  } else {
+    if (elect_sync()) raise_counters(args, shared);
+  }
+}
+
+/// Pages of a CTA. Where grids follow each other, two CTAs shall fit on an SM; one that stays has the SM for itself.
+template <uint32_t N>
+constexpr uint32_t kFewPages = N == 1   ? 5
+                               : N == 8 ? 3
+                                        : 2;
+template <uint32_t N>
+constexpr uint32_t kAllPages = N == 1    ? 11
+                               : N == 8  ? 8
+                               : N == 32 ? 4
+                                         : 2;
+
+/// Calls f.operator()<N>() for a batch: a page has so many rows of inputs.
+template <class F>
+void for_batch(uint32_t batch, F&& f) {
+  switch (input_rows(batch)) {
+    case 1: return f.template operator()<1>();
+    case 8: return f.template operator()<8>();
+    case 32: return f.template operator()<32>();
+    default: return f.template operator()<kLargestBatch>();
+  }
+}
+
+}  // namespace megakernel::kernels

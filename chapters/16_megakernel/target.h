@@ -1,0 +1,24 @@
+// What the chapter's two programs differ in beside their kernels: 16_megakernel (tcgen05) and 16_megakernel_hopper.
+#pragma once
+#include "chapters/16_megakernel/layer.h"
+
+namespace megakernel {
+
+/// How operations are cut into tasks.
+struct Tiling {
+  uint32_t rows = kTile;      // of weights, of a task
+  uint32_t columns = kBlock;  // along K, of a page
+  bool split = true;          // tasks may share a tile, each with a part of K
+  bool norms_apart = true;    // norms are operations; otherwise a projection of x normalises it while it multiplies
+};
+
+struct Target {
+  const char* title;
+  const char* machine;  // tinygpu's, where there is no such GPU
+  Tiling (*tiling)(uint32_t batch);
+  uint32_t (*input_rows)(uint32_t batch);  // of a box of inputs
+};
+/// Of this program: blackwell.cpp, or hopper/target.cpp.
+extern const Target kTarget;
+
+}  // namespace megakernel
