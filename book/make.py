@@ -279,7 +279,7 @@ def exercise_page():
     for e in judge.all_exercises():
         number = e.name.split("_")[0]
         text.append(f"## {number} {e.title}\n\n{escaped(e.task)}\n\nRead before: {reading(e)}." + (f" Budget: {e.budget:,} cycles." if e.budget else "") + "\n")
-        for kind, title, body in (("example", "The file", fenced(e.text, "cuda")), ("tip", "Hint", e.hint), ("success", "Solution", fenced(e.diff(), "diff"))):
+        for kind, title, body in (("example", "The file", fenced(e.text, "cuda")), ("tip", "Hint", e.hint), ("success", "Solution", fenced(e.solution(), "text" if e.session else "diff"))):
             text.append(f'??? {kind} "{title}"\n\n' + "\n".join("    " + line for line in body.rstrip().splitlines()) + "\n")
     return write("exercises.md", "\n".join(text))
 

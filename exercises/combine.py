@@ -15,6 +15,8 @@ import make_mistakes
 def combined(exercises, solved):
     includes, bodies = [], []
     for e in exercises:
+        if solved and e.session:  # its kernel stays as it is
+            continue
         body = []
         for number, line in enumerate((e.solved() if solved else e.text).splitlines(), 1):
             if re.match(r"#include ", line):

@@ -1,15 +1,19 @@
 """Exercises and their judge: what scripts/learn and the tests share.
 
-An exercise is a folder exercises/NN_topic with two files.
+An exercise is a folder exercises/NN_topic with two files, or three where its answer is a place and a time.
 
 exercise.cu   a comment with the title and the task, a kernel with a hole, and judge(), the host's check
-solution.txt  fields, one a line, and the solution as a diff:
+solution.txt  fields, one a line, and the solution as a diff or as a session of the debugger:
                 read:    what a reader should have read before
                 hint:    one or two sentences
-                says:    how the unsolved exercise ends: a diagnosis's code, `wrong numbers` or `too slow`
+                says:    how the unsolved exercise ends: a diagnosis's code, `wrong numbers`, `too slow` or `no answer`
                 cycles:  (optional) the budget of all launches together, as timed
                 @@       from here on lines with -, + or a space, as in chapters/*/mistakes.txt
+                session: from here on commands of `gen5 debug`, and behind a command what is taken from its answer:
+                         NAME = PATTERN, or NAME is VALUE where PATTERN (machine.py)
+judge.py      (with a session) verdict(machine, answer), which judges what stands in lines `// answer: NAME = VALUE` of the reader's exercise.cu
 """
+import importlib.util
 import json
 import os
 import pathlib
@@ -23,10 +27,13 @@ root = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(root / "cmake"))
 import make_mistakes  # noqa: E402  how a diff is applied
 
+import machine  # noqa: E402
+
 FIELDS = ("read", "hint", "says", "cycles")
 
 
 MAX_CYCLES = 20_000_000_000  # ten seconds of a B200: a deadlock is told as such after two
+MOST_OF_A_RUN = 120  # seconds
 FIRST = 30  # seconds of the clock for a run; one that takes longer is run again with few cycles
 
 
@@ -47,7 +54,7 @@ class Exercise:
         if len(comment) < 3 or comment[1]:
             raise Error(f"{self.source} does not begin with a title, an empty line and a task")
         self.title, self.task = comment[0].rstrip("."), " ".join(comment[2:])
-        self.fields, self.hunks = {}, []
+        self.fields, self.hunks, self.session = {}, [], []
         path = folder / "solution.txt"
         field = hunk = None
         for number, line in enumerate(path.read_text().splitlines(), 1):
@@ -58,6 +65,10 @@ class Exercise:
                 if line and line[0] not in " +-":
                     raise Error(f"{path}:{number}: a line of a diff begins with a space, + or -")
                 hunk.rows.append((line[:1] or " ", line[1:], number))
+            elif line == "session:":
+                field = "session"
+            elif field == "session":
+                self.session_line(line, f"{path}:{number}")
             elif match := re.fullmatch(r"([a-z]+): *(.*)", line):
                 field = match[1]
                 if field not in FIELDS:
@@ -70,8 +81,10 @@ class Exercise:
         for needed in ("read", "hint", "says"):
             if not self.fields.get(needed):
                 raise Error(f"{path} lacks `{needed}:`")
-        if not self.hunks:
-            raise Error(f"{path} has no diff")
+        if bool(self.hunks) == bool(self.session):
+            raise Error(f"{path} has no diff and no session, or both")
+        if self.session and not answers(self.text):
+            raise Error(f"{self.source} has no line `// answer: NAME = ?`")
         self.budget = int(self.fields.get("cycles", "0"))
         # A loop that nothing ends is told after so many cycles; the slowest solution without a budget takes 60,000.
         self.most = max(300_000, 10 * self.budget)
@@ -80,6 +93,16 @@ class Exercise:
         if name in FIELDS:
             return self.fields[name]
         raise AttributeError(name)
+
+    def session_line(self, line, where):
+        """A command, or behind it what to take from its answer."""
+        take = re.fullmatch(r"    (\w+)(?: is (\S+) where| =) (.+)", line)
+        if take and self.session:
+            self.session[-1][1].append(take.groups())
+        elif line.startswith("  ") and line[2:3].strip():
+            self.session.append((line.strip(), []))
+        else:
+            raise Error(f"{where}: neither a command nor what is taken from its answer: {line}")
 
     def solved(self):
         """The source with the hole filled."""
@@ -91,9 +114,35 @@ class Exercise:
                 raise Error(f"{self.name}: {error}")
         return "\n".join(text for text, _, _ in lines) + "\n"
 
-    def diff(self):
+    def words(self):
+        """Answers that may be words."""
+        return [name for _, takes in self.session for name, value, _ in takes if value and not value.isdigit()]
+
+    def judge_module(self):
+        spec = importlib.util.spec_from_file_location(f"judge_of_{self.name}", self.folder / "judge.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    def solution(self):
         """The solution as a reader sees it."""
+        if self.session:
+            shown = [(f"(gen5) {line}", [f"  {name}: {value or 'in the answer'}" for name, value, _ in takes if name in answers(self.text)]) for line, takes in self.session]
+            return "\n".join("\n".join([line, *takes]) for line, takes in shown)
         return "\n".join("\n".join((sign + text).rstrip() for sign, text, _ in h.rows) for h in self.hunks)
+
+
+ANSWER = re.compile(r"^// answer: (\w+) = *(.*?) *$", re.M)
+
+
+def answers(text):
+    """What a reader has written down, by name: numbers, words, or None where there is a question mark still."""
+
+    def value(text):
+        number = re.sub(r"[,'_]", "", text)
+        return None if text in ("", "?") else int(number, 0) if re.fullmatch(r"-?(0x[0-9a-fA-F]+|0|[1-9]\d*)", number) else text
+
+    return {name: value(text) for name, text in ANSWER.findall(text)}
 
 
 def places(exercise):
@@ -217,8 +266,29 @@ def waits(kernels):
     return "\n".join(lines)
 
 
-def judge(tools, exercise, command, seeds=5):
-    """`command` runs the exercise once and exits with 0 if its numbers are right."""
+def judge_answer(tools, exercise, command, text):
+    """The answers in a reader's file, put to the machine that runs `command`."""
+    wanted, given = answers(exercise.text), answers(text)
+    if ANSWER.sub("", text) != ANSWER.sub("", exercise.text):
+        return Verdict("another program", "Change the lines `// answer:` only. scripts/learn --reset gives the file back as it was.\n")
+    if missing := [name for name in wanted if given.get(name) is None]:
+        _, out, err = run_to_its_end(exercise, lambda most: [tools.gen5, "run", "--max-cycles", most, *command], MOST_OF_A_RUN)
+        names = " and ".join(f"`{name}`" for name in missing)
+        return Verdict("no answer", f"{out}{err}No answer yet for {names}. Look for it:\n  {' '.join(map(str, [tools.gen5, 'debug', *command]))}\n")
+    if words := [name for name in wanted if isinstance(given[name], str) and name not in exercise.words()]:
+        return Verdict("wrong answer", f"`{words[0]}` is a number, and {given[words[0]]} is none.\n")
+    try:
+        with machine.Machine(tools.gen5, command) as asked:
+            wrong = exercise.judge_module().verdict(asked, given)
+    except machine.Wrong as fault:
+        wrong = str(fault)
+    return Verdict("wrong answer", wrong + "\n") if wrong else Verdict("right", "")
+
+
+def judge(tools, exercise, command, seeds=5, text=None):
+    """`command` runs the exercise once and exits with 0 if its numbers are right. `text`: the reader's file, where answers stand in it."""
+    if exercise.session:
+        return judge_answer(tools, exercise, command, text or exercise.text)
     ends, text = check(tools, exercise, command, seeds)
     if ends != "right":
         return Verdict(ends, text)

@@ -8,6 +8,7 @@ import tempfile
 import time
 
 import judge
+import machine
 
 build = pathlib.Path(sys.argv[1])
 learn = judge.root / "scripts" / "learn"
@@ -54,6 +55,22 @@ def watched(folder, exercise, number, *words):
         process.wait()
 
 
+def debugged(folder, exercise):
+    """An exercise whose answer is a place and a time: without an answer, with a wrong one, with what the debugger finds in the reader's program."""
+    status, text = run(folder, "--once", exercise.name)
+    expect(status == 1 and "[not yet]" in text and "no answer" in text, "an exercise without an answer", text)
+    program = folder / "programs" / exercise.name
+    expect(f"debug {program}" in text, "the command that debugs it is not told", text)
+    found = machine.find(judge.Tools(build).gen5, [program], exercise.session)
+    for answer, ends in ((found | {"position": "1"}, "[not yet]"), (found, "[right]")):
+        copy = folder / f"{exercise.name}.cu"
+        copy.write_text(judge.ANSWER.sub(lambda m: f"// answer: {m[1]} = {answer[m[1]]}", exercise.text))
+        status, text = run(folder, "--once", exercise.name)
+        expect(status == (ends != "[right]") and f"{ends} {exercise.title}" in text, f"the answer {answer}", text)
+    status, text = run(folder, "--solution", exercise.name)
+    expect(status == 0 and "(gen5) " in text, "--solution of a session", text)
+
+
 def main():
     exercises = judge.all_exercises()
     first, second = exercises[:2]
@@ -79,6 +96,7 @@ def main():
         expect(f"0 of {len(exercises)} solved" in text, "--reset all", text)
         # Who begins with the third is not sent back to the first.
         watched(folder, exercises[2], 3, exercises[2].name)
+        debugged(folder, next(e for e in exercises if e.session))
         status, text = run(folder, "nonsense")
         expect(status != 0 and "names 0 exercises" in text, "a name that is not there", text)
     print("scripts/learn picks, judges, goes on, lists and resets")
