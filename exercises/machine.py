@@ -5,9 +5,9 @@ what the reader wrote down, by name. It returns a sentence about what is not rig
 reader's moment with what it shows a step before: so it knows no answer itself.
 """
 import re
-import subprocess
-import threading
 from typing import NamedTuple
+
+from prompt import Prompt
 
 MOST = 120  # seconds for all questions together
 
@@ -25,45 +25,20 @@ class Barrier(NamedTuple):
     bytes: int
 
 
-class Machine:
+class Machine(Prompt):
     def __init__(self, gen5, command):
-        line = [str(w) for w in (gen5, "debug", *command)]
-        self.process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1)
-        self.timer = threading.Timer(MOST, self.process.kill)
-        self.timer.start()
-        self.position = 0
+        super().__init__(gen5, command, MOST)
         self.output = self.ask("run")
         ended = re.search(r"after ([\d,]+) steps", self.output)
         if not ended:
             raise Wrong(f"the program does not come to its end in the debugger:\n{self.output}")
         self.last = int(ended[1].replace(",", ""))
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.timer.cancel()
-        self.process.kill()
-        self.process.communicate()
-
     def ask(self, line):
-        """What a command answers. A word that is no command behind it marks the end of the answer."""
-        end = "end-of-answer"
         try:
-            self.process.stdin.write(f"{line}\n{end}\n")
-            self.process.stdin.flush()
-        except OSError:
+            return super().ask(line)
+        except EOFError:
             raise Wrong("the debugger has ended")
-        answer, begun = "", False
-        for said in self.process.stdout:
-            if said == f"(gen5) {end}\n":
-                if found := re.search(r"\(position ([\d,]+)\)|^position ([\d,]+)", answer, re.M):
-                    self.position = int((found[1] or found[2]).replace(",", ""))
-                return answer
-            if begun:
-                answer += said
-            begun |= said == f"(gen5) {line}\n"
-        raise Wrong("the debugger has ended")
 
     def number(self, pattern, text):
         """A number in a text: its first group."""

@@ -34,9 +34,13 @@ void judge() {
   sort_into_bins<<<1, kKeys>>>(from.get(), out.get());
   exercise::finish();
   const auto sorted = out.download();
+  bool right = true;
   for (uint32_t i = 0; i < kKeys; ++i)
-    if (sorted[i] && sorted[i] % kBins != i / kRoom)
+    if (sorted[i] && sorted[i] % kBins != i / kRoom) {
+      right = false;
       std::printf("the word at %p, in bin %u, holds a key of bin %u: %u\n", static_cast<const void*>(out.get() + i),
                   i / kRoom, sorted[i] % kBins, sorted[i]);
+    }
+  exercise::expect(right, "a key is in a wrong bin");
 }
 EXERCISE(judge);

@@ -2,7 +2,8 @@
 //
 // Four warps fill five parts of a buffer, and each arrives on the mbarrier `filled`. Warp 0 waits for the end of its
 // phase, and adds up all parts; the sum is too small. Phase 0 should end when all four warps have arrived once, but one
-// of them arrives a second time in it. Write down its number, and the first position at which its second arrival counts.
+// of them arrives a second time in it. Write down its number, and the first position at which its second arrival
+// counts.
 
 // answer: position = ?
 // answer: warp = ?
@@ -51,6 +52,8 @@ void judge() {
     for (uint32_t i = 0; i < (part == 2 ? 440 : 40); ++i) x = x * 1664525 + 1013904223;
     want += x % 1000;
   }
-  std::printf("the sum is %u and should be %u\n", out.download()[0], want);
+  const uint32_t sum = out.download()[0];
+  std::printf("the sum is %u and should be %u\n", sum, want);
+  exercise::expect(sum == want, "the sum is wrong");
 }
 EXERCISE(judge);

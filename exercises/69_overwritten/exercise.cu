@@ -53,10 +53,13 @@ void judge() {
   exercise::finish();
   const auto got = out.download();
   std::printf("stage 0 begins at shared 0x%x; the first word of chunk 0 is 0x%x\n", got[kChunks], words[1]);
+  bool right = true;
   for (uint32_t chunk = 0; chunk < kChunks; ++chunk) {
     uint32_t want = 0;
     for (uint32_t i = kWords; i > 0; i -= 32) want = want * 3 + words[1 + chunk * kWords + i - 32];
     if (got[chunk] != want) std::printf("the sum of chunk %u is wrong\n", chunk);
+    right &= got[chunk] == want;
   }
+  exercise::expect(right, "sums are wrong");
 }
 EXERCISE(judge);

@@ -4,13 +4,10 @@ import re
 
 def verdict(machine, answer):
     stage, word = machine.printed(r"stage 0 begins at shared (0x\w+)"), machine.printed(r"first word of chunk 0 is (0x\w+)")
-    landed = machine.first(lambda: machine.words("shared", stage, 1) == [word])
     at = answer["position"]
-    if at <= landed:
-        return f"At position {at:,} chunk 0 has not been overwritten: it has just landed, or not yet."
     if machine.at(at).words("shared", stage, 1) == [word]:
-        return f"At position {at:,} the first word of stage 0 is still chunk 0's."
+        return f"At position {at:,} the first word of stage 0 is chunk 0's."
     if machine.at(at - 1).words("shared", stage, 1) != [word]:
-        return f"At position {at:,} stage 0 is overwritten, but so it is one step earlier."
+        return f"At position {at:,} the first word of stage 0 is not chunk 0's, but one step earlier it is not, either."
     issued = re.search(rf"issued at ([\d,]+)[^\n]*\n[^\n]*\n *writes shared {stage:#x} ", machine.ask("show inflight"))
     return machine.differs(answer, {"issued": int(issued[1].replace(",", ""))})

@@ -47,6 +47,8 @@ void judge() {
   const exercise::DeviceBuffer<uint32_t> d(kM * kN);
   add_products<<<1, 128>>>(ones.get(), d.get());
   exercise::finish();
-  std::printf("D[0][0] is %g and should be %u\n", std::bit_cast<float>(d.download()[0]), kBlocks * kK);
+  const float element = std::bit_cast<float>(d.download()[0]);
+  std::printf("D[0][0] is %g and should be %u\n", element, kBlocks * kK);
+  exercise::expect(element == kBlocks * kK, "D is wrong");
 }
 EXERCISE(judge);
