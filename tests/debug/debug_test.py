@@ -39,17 +39,6 @@ def breakpoints():
     expect(f"main.cu:{WAIT + 3}" in answers[1], "a line without code does not lead to the next one", answers[1])
 
 
-def behind_a_barrier():
-    """A breakpoint behind __syncthreads() stops each warp once, when it goes on and not while it waits; and backwards, too."""
-    line = line_of("tests/debug/programs.cu", "const uint32_t address = slot;")
-    stops = ["run"] * 4
-    answers = session(f"break programs.cu:{line} if cta.x == 1", *stops, "reverse", "where", program=build.program("debug_programs", "cells"), code=0)
-    there = answers[1:5]
-    expect(all(f"programs.cu:{line}" in a and "waits for" not in a for a in there), "a warp stops while it waits", *there)
-    expect(len({re.search(r"warp (\d)", a)[1] for a in there}) == 4, "not each warp has stopped", *there)
-    expect("breakpoint 1" in answers[5] and f"programs.cu:{line}" in answers[6], "back to a warp behind the barrier", *answers[5:])
-
-
 def there_and_back():
     """The same moment looks the same, however it is reached."""
     look = ("where", "registers /x", "show barriers", "show inflight", "show shared 0x400 512", "why")

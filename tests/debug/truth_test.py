@@ -267,11 +267,11 @@ class Truth:
                     stop = re.search(rf"^breakpoint {breakpoint}: (.*)", prompt.ask("run"), re.M)
                     if not stop:
                         break
-                    lanes = self.mask(stop[1])
+                    lanes, waits = self.mask(stop[1]), "waits for" in stop[1]
                     for lane in lanes:
                         visited[lane] += 1
                     stopped = prompt.position
-                if not lanes:
+                if not lanes or waits:  # what waits for a barrier is not about to read yet
                     prompt.ask(f"delete {breakpoint}")
                     continue
                 prompt.ask(f"goto {stopped}")

@@ -11,8 +11,6 @@
 #include <csignal>
 #include <cstdio>
 #include <optional>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -50,8 +48,6 @@ class Attached final : public Agent {
     alive_.launches.erase(&l);
     std::erase_if(alive_.operations, [&](const auto& o) { return o.first.first == &l; });
     parked_.clear();
-    waiting_.clear();
-    watched_.clear();
     warp_ = nullptr;
   }
   void on_issue(const AsyncOperation& o) override {
@@ -132,67 +128,20 @@ class Attached final : public Agent {
       pause = wire_.readable();
     }
     std::optional<Hit> hit = stops_.none() ? std::nullopt : stops_.take_event();
-    if (!hit && !no_arrival && !stops_.none()) hit = stops_.stepped(w, current);
-    forget(w, current.mask);
-    if (!no_arrival && current.state == Group::State::blocked)
-      wait(w, current, from);
-    else if (!hit && !no_arrival && !stops_.none())
-      hit = stops_.at_breakpoint(w, current, from);
+    if (!hit && !no_arrival && !stops_.none()) hit = stops_.arrived(w, current, from);
     if (branched)
       for (const Group& g : w.groups())
         if (&g != &current && g.mask && g.state == Group::State::runnable && park(w, g) && !hit)
-          if ((hit = stops_.stepped(w, g)) || (hit = stops_.at_breakpoint(w, g, nullptr))) group_ = &g;
-    if (!hit && !watched_.empty()) hit = released();
+          if ((hit = stops_.arrived(w, g, nullptr))) group_ = &g;
     if (hit && record_ && position_ < stops_.limit()) {
       recorded_ = position_;
       if (progress_) progress_->recorded = position_;
       recorded_text_ = hit->text;
-      while (released()) continue;
       hit.reset();
     }
     if (!hit && position_ >= stops_.limit()) hit = Hit{"limit", 0, ""};
     if (!hit && pause) hit = Hit{"pause", 0, ""};
-    // One barrier lets many warps go on: each of them stops.
-    for (; hit; hit = watched_.empty() ? std::nullopt : released()) stop(*hit);
-  }
-
-  /// Its group has executed an instruction behind which it waits, such as a barrier's. It comes to what follows when it
-  /// goes on.
-  void wait(const Warp& w, const Group& g, const Op* from) {
-    waiting_[&w].push_back({g.mask, g.pc, from});
-    if (!stops_.none() && stops_.has_breakpoint(w, g)) watched_.insert(&w);
-  }
-
-  /// A group that has waited goes on at a breakpoint.
-  std::optional<Hit> released() {
-    const std::vector<const Warp*> warps(watched_.begin(), watched_.end());
-    for (const Warp* w : warps)
-      for (const Group& g : w->groups()) {
-        if (!g.mask || g.state != Group::State::runnable) continue;
-        const std::vector<Place>& places = waiting_[w];
-        const auto place =
-            std::ranges::find_if(places, [&](const Place& p) { return p.mask == g.mask && p.pc == g.pc; });
-        if (place == places.end()) continue;
-        const Op* from = place->from;
-        forget(*w, g.mask);
-        if (auto hit = stops_.at_breakpoint(*w, g, from)) {
-          warp_ = w;
-          group_ = &g;
-          return hit;
-        }
-        if (!waiting_.contains(w)) break;
-      }
-    return {};
-  }
-
-  /// These lanes have gone on.
-  void forget(const Warp& w, uint32_t mask) {
-    const auto it = waiting_.find(&w);
-    if (it == waiting_.end()) return;
-    std::erase_if(it->second, [&](const Place& p) { return (p.mask & mask) != 0; });
-    if (!it->second.empty()) return;
-    waiting_.erase(it);
-    watched_.erase(&w);
+    if (hit) stop(*hit);
   }
 
   void stop(const Hit& hit) {
@@ -245,10 +194,6 @@ class Attached final : public Agent {
 
   void go(const Json& request) {
     stops_.set(request.value("stops", Json::object()));
-    watched_.clear();
-    for (const auto& [w, places] : waiting_)
-      for (const Group& g : w->groups())
-        if (g.mask && stops_.has_breakpoint(*w, g)) watched_.insert(w);
     record_ = request.value("record", false);
     recorded_.reset();
     if (progress_) progress_->recorded = 0;
@@ -312,13 +257,7 @@ class Attached final : public Agent {
   std::optional<uint64_t> recorded_;
   std::string recorded_text_;
   std::unordered_map<const Warp*, std::vector<std::pair<uint32_t, uint32_t>>> parked_;
-  struct Place {
-    uint32_t mask = 0, pc = 0;
-    const Op* from = nullptr;  // of the same function
-  };
-  std::unordered_map<const Warp*, std::vector<Place>> waiting_;
-  std::unordered_set<const Warp*> watched_;  // of them: those with a breakpoint where they wait
-  std::chrono::milliseconds period_{0};      // between snapshots; 0: none are made
+  std::chrono::milliseconds period_{0};  // between snapshots; 0: none are made
   Clock::time_point kept_;
 };
 

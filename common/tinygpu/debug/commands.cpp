@@ -220,10 +220,9 @@ std::string Debugger::arrived(const Stopped& s) {
         s.exit_code, number(int64_t(s.position)));
   }
   std::string out;
-  // Those without a number are of one command.
-  if (s.why == "breakpoint" && s.id) out += fmt::format("breakpoint {}: ", s.id);
-  if (s.why == "watchpoint" && s.id) out += fmt::format("watchpoint {}: {}\n", s.id, s.text);
-  if (s.why == "event" || (s.why == "watchpoint" && !s.id)) out += s.text + "\n";
+  if (s.why == "breakpoint") out += fmt::format("breakpoint {}: ", s.id);
+  if (s.why == "watchpoint") out += fmt::format("watchpoint {}: {}\n", s.id, s.text);
+  if (s.why == "event") out += s.text + "\n";
   if (s.why == "pause") out += "paused\n";
   if (!s.focus.is_object()) return out + fmt::format("position {}\n", number(int64_t(s.position)));
   focus_ = s.focus.at("name");

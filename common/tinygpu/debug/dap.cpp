@@ -354,7 +354,7 @@ void DapServer::moved(const char* reason) {
   Json body = {{"reason", why}, {"allThreadsStopped", true}};
   if (!stopped.text.empty()) body["text"] = stopped.text;
   body["threadId"] = stopped.focus.is_object() ? thread_of(stopped.focus["name"]) : 1000000;
-  if (stopped.why == "breakpoint" && stopped.id) body["hitBreakpointIds"] = {stopped.id};
+  if (stopped.why == "breakpoint") body["hitBreakpointIds"] = {stopped.id};
   event("stopped", body);
 }
 

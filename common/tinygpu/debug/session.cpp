@@ -305,10 +305,7 @@ std::optional<Stopped> Session::back_to(const Json& stops) {
     const Stopped found = run_live(wanted, true);
     if (found.why == "pause" || quit_) return found;
     if (found.recorded) {
-      // It stops there for the same reason, and shows the same warp.
-      if (!wake(*found.recorded - 1)) return {};
-      wanted["limit"] = *found.recorded;
-      Stopped there = run_live(wanted, true);
+      Stopped there = go_to(*found.recorded);
       if (there.event == "stopped" && !found.hit.empty()) {
         there.why = "event";
         there.text = found.hit;

@@ -163,7 +163,7 @@ bool Stops::holds(const Condition& c, const Warp& w, const Group& g) const {
   return c.what == "cycle" && compare(int64_t(w.time() - w.partition().launch.start_time));
 }
 
-std::optional<Hit> Stops::stepped(const Warp& w, const Group& g) {
+std::optional<Hit> Stops::arrived(const Warp& w, const Group& g, const Op* from) {
   if (!g.function || g.pc >= g.function->ops.size()) return {};
   if (cycle_ >= 0 && int64_t(w.time() - w.partition().launch.start_time) >= cycle_) return Hit{"cycle", 0, ""};
   if (step_ && step_->warp.is(w)) {
@@ -174,17 +174,9 @@ std::optional<Hit> Stops::stepped(const Warp& w, const Group& g) {
                          (here != step_->from || g.stack.size() != step_->depth)))
       return Hit{"step", 0, ""};
   }
-  return {};
-}
-
-bool Stops::has_breakpoint(const Warp& w, const Group& g) {
-  return !breakpoints_.empty() && g.function && g.pc < g.function->ops.size() &&
-         marks(w.partition().launch, *g.function).ops[g.pc];
-}
-
-std::optional<Hit> Stops::at_breakpoint(const Warp& w, const Group& g, const Op* from) {
-  if (!has_breakpoint(w, g)) return {};
+  if (breakpoints_.empty()) return {};
   const Marks& known = marks(w.partition().launch, *g.function);
+  if (!known.ops[g.pc]) return {};
   const auto& places = lines_.of(w.partition().launch, *g.function);
   for (const uint32_t b : known.breakpoints.at(g.pc)) {
     Breakpoint& wanted = breakpoints_[b];

@@ -81,12 +81,8 @@ class Stops {
   }
   bool none() const { return breakpoints_.empty() && watches_.empty() && events_.empty() && !step_ && cycle_ < 0; }
 
-  /// Warp `w` has come to a new place: of a step or a cycle that is waited for.
-  std::optional<Hit> stepped(const Warp& w, const Group& g);
-  /// It is about to run there, from op `from` of the same function (null: at its start, or by a call).
-  std::optional<Hit> at_breakpoint(const Warp& w, const Group& g, const Op* from);
-  /// Whether a breakpoint may be there, whatever its conditions.
-  bool has_breakpoint(const Warp& w, const Group& g);
+  /// Warp `w` has come to a new place, from op `from` of the same function (null: at its start, or by a call).
+  std::optional<Hit> arrived(const Warp& w, const Group& g, const Op* from);
   /// Something else has happened: it is remembered until the next step.
   void happened(const AsyncOperation& operation);
   void happened(const Sync& sync);
