@@ -32,8 +32,9 @@ def breakpoints():
     expect("#0" in answers[2] and "ring" in answers[2], "where names no kernel", answers[2])
     expect(position_in(answers[3]) > position_in(answers[1]), "continue does not go on", answers[3])
     expect("there are none" in answers[5], "the breakpoint is still there", answers[5])
-    answers = session("break ring", "run", code=0)
-    expect("at cycle" in answers[1], "no stop where a kernel begins", answers[1])
+    answers = session("break ring", "run", "where", "show warps", code=0)
+    expect("at cycle" in answers[1] and "ring" in answers[2], "no stop where a kernel begins", *answers)
+    expect("CTA (0,0,0), warp 1" in answers[3], "the warps are not there where a kernel begins", *answers)
     answers = session(f"break main.cu:{WAIT + 2}", "run", code=0)  # `uint32_t sum = 0;` has no code: the next line has
     expect(f"main.cu:{WAIT + 3}" in answers[1], "a line without code does not lead to the next one", answers[1])
 
@@ -98,6 +99,13 @@ def watchpoints():
     """A watched range stops the run behind the write to it."""
     answers = session("break ring", "run", "delete 1", "watch shared 0x400 0x408", "continue", code=0)
     expect("watchpoint 2" in answers[4] and "write" in answers[4], "no stop at the watchpoint", *answers)
+    program = build.program("05_mma", "--part", "smallest")
+    cell = "show tmem 0 1 0 1"
+    answers = session("break smallest", "run", "delete 1", "watch tmem 0 1", "run", cell, "backi", cell, program=program, code=0)
+    expect("watchpoint 2: a write of Tensor Memory" in answers[4], "no stop at a write of Tensor Memory", *answers)
+    expect(answers[5] != answers[7], "the cell is the same before the write", *answers)
+    answers = session("until complete", "until tmem written 0 1", "back-until tmem written 0 1", program=program, code=0)
+    expect("a write of Tensor Memory" in answers[1], "until tmem written", *answers)
 
 
 def tensor_memory():

@@ -1,4 +1,4 @@
-;;; Emacs without a display debugs a kernel: a breakpoint, a step, a step back, Tensor Memory. Run by emacs_test.py:
+;;; Emacs without a display debugs a kernel: a breakpoint, a step, a step back, Tensor Memory. Run by editors_test.py:
 ;;; GEN5, PROGRAM, SOURCE and LINE are in the environment.
 (require 'dap-mode)
 

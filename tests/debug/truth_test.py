@@ -1,17 +1,29 @@
 #!/usr/bin/env python3
 """What the views say at random moments is what the kernel has stored by then, and the same however the moment is reached.
 
-  truth_test.py BUILD NAME [MOMENTS]    words, cells, moments
+  truth_test.py BUILD NAME [MOMENTS [KERNELS]]
+
+  words, cells    words that a kernel of programs.cu stores in shared, global and Tensor Memory, worked out here
+  instrumented    what a kernel of kernels.py that is changed to print what it reads prints, MOMENTS of each of the first KERNELS of them
+  moments         the same views, the same end, whether the run comes to a moment from before or from behind: as many moments
 """
+import json
+import os
+import pathlib
 import random
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
-from session import Build, expect, position_in
+import instrument
+from kernels import KERNELS
+from session import Build, Prompt, expect, position_in
 
 build = Build(sys.argv[1])
-MOMENTS = int(sys.argv[3]) if len(sys.argv) > 3 else 12
+MOMENTS = int(sys.argv[3]) if len(sys.argv) > 3 else 10
+COUNT = int(sys.argv[4]) if len(sys.argv) > 4 else len(KERNELS)
 THREADS = 128
 
 
@@ -132,28 +144,198 @@ def cells():
     look_at_words("cells", ["show tmem 0 128 0 32 /x"], judge)
 
 
+def kernels():
+    """(kernel, command line, environment) of those that can be had here."""
+    skipped = []
+    for kernel in KERNELS[:COUNT]:
+        try:
+            yield kernel, *kernel.command(build)
+        except SystemExit:  # its reason has been printed
+            skipped.append(kernel)
+    if skipped:
+        print("left out:", *skipped, sep="\n  ")
+
+
+class Truth:
+    """One program, as it is and changed to print what it reads."""
+
+    MOST_SITES = {"registers": 12, "shared": 6, "global": 6, "tmem": 6}
+    MOST_VISITS = 8  # stops behind each other in one session
+
+    def __init__(self, kernel, command, environment, folder):
+        self.kernel, self.command, self.environment, self.folder = kernel, [str(w) for w in command], environment, folder
+        self.random = random.Random(str(kernel))
+        self.modules = {}  # file: its lines
+        profile = folder / "profile.json"
+        self.run("--profile-json", profile, GEN5_DUMP_PTX=str(folder / "ptx"))
+        launched = {self.simple(k["kernel"]) for k in json.loads(profile.read_text())}
+        entries = []  # (file, sites of a kernel that may be a launched one)
+        for file in sorted((folder / "ptx").glob("*.ptx")):
+            lines = self.modules[file.name] = file.read_text().split("\n")
+            for entry, opened, closed in instrument.bodies(lines):
+                sites = instrument.sites_in(lines, opened, closed)
+                if sites and any(entry == name or f"{len(name)}{name}" in entry for name in launched):
+                    entries.append((file.name, sites))
+        self.cta = self.random.choice(self.ctas())
+        # Templates have many kernels of one name: the one that prints is the one that runs.
+        self.sites = [(file, sites[0]) for file, sites in entries]
+        runs = {number for number, _ in self.printed("timed")}
+        sites = [(file, site) for number, (file, all_of_it) in enumerate(entries) if number in runs for site in all_of_it]
+        self.random.shuffle(sites)
+        self.sites = []
+        for kind, most in self.MOST_SITES.items():
+            self.sites += [s for s in sites if s[1].kind == kind][:most]
+
+    @staticmethod
+    def simple(name):
+        """ring, of "void a::(anonymous namespace)::ring<4, false>(unsigned int*)"."""
+        return re.search(r"(\w+)(?:[<(].*)?$", re.sub(r"[<(].*", "", name.replace("(anonymous namespace)", "")))[1]
+
+    def run(self, *options, **more):
+        line = [build.gen5, "run", "--machine", self.kernel.machine, "--exit-code", "0", *options, *self.command]
+        return subprocess.run(list(map(str, line)), capture_output=True, text=True, errors="replace", env=self.environment | more, timeout=600).stdout
+
+    def prompt(self):
+        return Prompt(build.gen5, self.command, 900, ["--machine", self.kernel.machine], self.environment)
+
+    def ctas(self):
+        """CTAs that are resident when the first kernel begins."""
+        with self.prompt() as prompt:
+            prompt.ask("until cycle 0")
+            prompt.ask("stepi")
+            found = re.findall(r"^CTA \((\d+),(\d+),(\d+)\)", prompt.ask("show warps"), re.M)
+        expect(found, f"{self.kernel}: no CTA is resident when its kernel begins")
+        return sorted({tuple(map(int, cta)) for cta in found})
+
+    def printed(self, order):
+        """What the CTA prints, by (site, thread)."""
+        replaced = self.folder / "replaced"
+        shutil.rmtree(replaced, ignore_errors=True)
+        replaced.mkdir()
+        for name, lines in self.modules.items():
+            sites = {number: site for number, (file, site) in enumerate(self.sites) if file == name}
+            if sites:
+                (replaced / name).write_text(instrument.instrumented(lines, sites, self.cta))
+        words = instrument.printed(self.run("--order", order, GEN5_REPLACE_PTX=str(replaced)))
+        expect(words, f"{self.kernel}: CTA {self.cta} prints nothing at {self.sites}")
+        return words
+
+    def lanes_of(self, answer):
+        """A register's words by lane."""
+        if uniform := re.search(r" = (0x\w+) in all lanes", answer):
+            return dict.fromkeys(range(32), int(uniform[1], 16))
+        values = re.findall(r" (0x\w+|\.)(?= |$)", "\n".join(re.findall(r"^ +\d+:.*$", answer, re.M)), re.M)
+        return {lane: int(v, 16) for lane, v in enumerate(values) if v != "."}
+
+    def shown(self, prompt, site, lanes):
+        """What the views say of the word that the site reads, by lane; None: the register has no value there."""
+        answer = prompt.ask(f"lanes {site.address or site.register} /x")
+        if "has no value here" in answer:
+            return None
+        known = self.lanes_of(answer)
+        if not site.address:
+            return {lane: known[lane] for lane in lanes}
+        out = {}
+        for lane in {lanes[0], lanes[len(lanes) // 2], lanes[-1]}:
+            if site.kind == "tmem":
+                row, column = (known[lane] >> 16) + lane, known[lane] & 0xFFFF
+                found = re.search(rf"^ +{row} +(0x\w+|-)$", prompt.ask(f"show tmem {row} 1 {column} 1 /x"), re.M)
+                out[lane] = int(found[1], 16) if found and found[1] != "-" else None
+            else:
+                words = words_in(prompt.ask(f"show {site.kind} {known[lane] + site.offset:#x} 4"))
+                out[lane] = words[0] if words else None
+        return out
+
+    def judge(self, count):
+        """`count` moments; returns how many of each kind."""
+        late = self.printed("late")
+        words = {key: found for key, found in self.printed("timed").items() if late.get(key) == found}  # what the order of completion does not change
+        done, without = dict.fromkeys(self.MOST_SITES, 0), 0
+        by_kind = {kind: [m for m in {(number, thread // 32) for number, thread in words} if self.sites[m[0]][1].kind == kind] for kind in done}
+        moments = [m for round in range(10 * count) for some in by_kind.values() if some for m in [self.random.choice(sorted(some))]]
+        with self.prompt() as prompt:
+            for number, warp in moments:
+                if sum(done.values()) >= count:
+                    break
+                file, site = self.sites[number]
+                prompt.ask("goto 1")
+                where = " && ".join([f"warp == {warp}", *(f"cta.{axis} == {at}" for axis, at in zip("xyz", self.cta))])
+                breakpoint = re.search(r"breakpoint (\d+)", prompt.ask(f"break ptx {site.line} if {where}"))[1]
+                visited = dict.fromkeys(range(32), 0)
+                lanes = []
+                for _ in range(self.random.randint(1, self.MOST_VISITS)):
+                    stop = re.search(rf"^breakpoint {breakpoint}: (.*)", prompt.ask("run"), re.M)
+                    if not stop:
+                        break
+                    lanes, waits = self.mask(stop[1]), "waits for" in stop[1]
+                    for lane in lanes:
+                        visited[lane] += 1
+                    stopped = prompt.position
+                if not lanes or waits:  # what waits for a barrier is not about to read yet
+                    prompt.ask(f"delete {breakpoint}")
+                    continue
+                prompt.ask(f"goto {stopped}")
+                lanes = [lane for lane in lanes if (number, warp * 32 + lane) in words]
+                shown = self.shown(prompt, site, lanes) if lanes else None
+                prompt.ask(f"delete {breakpoint}")
+                if shown is None:
+                    without += 1
+                    continue
+                for lane, word in shown.items():
+                    wanted = words[number, warp * 32 + lane]
+                    at = f"{self.kernel}, {site}, CTA {self.cta}, warp {warp}, lane {lane}, visit {visited[lane]}, position {stopped}"
+                    expect(visited[lane] <= len(wanted), f"{at}: the changed kernel comes there {len(wanted)} times")
+                    expect(word == wanted[visited[lane] - 1], f"{at}: the view says {word:#x}, and the changed kernel has read {wanted[visited[lane] - 1]:#x}")
+                done[site.kind] += 1
+        expect(sum(done.values()) >= count, f"{self.kernel}: only {done} moments; registers without a value at {without}", self.sites)
+        return done
+
+    @staticmethod
+    def mask(answer):
+        """Lanes that a stop names: "lanes 0 to 3, 8"."""
+        named = re.search(r"lanes ((?:\d+(?: to \d+)?(?:, (?=\d))?)+)", answer)[1]
+        out = []
+        for part in named.split(", "):
+            first, _, last = part.partition(" to ")
+            out += range(int(first), int(last or first) + 1)
+        return out
+
+
+def instrumented():
+    """A view of a word that an instruction is about to read says what the same kernel, changed to print that word, prints."""
+    total = {}
+    for kernel, command, environment in kernels():
+        with tempfile.TemporaryDirectory() as folder:
+            done = Truth(kernel, command, environment, pathlib.Path(folder)).judge(MOMENTS)
+        print(f"{kernel}: " + ", ".join(f"{n} of {kind}" for kind, n in done.items() if n), flush=True)
+        for kind, n in done.items():
+            total[kind] = total.get(kind, 0) + n
+    print(f"{sum(total.values())} moments:", total)
+
+
+LOOKS = ("where", "show warps", "registers /x", "show barriers", "show inflight", "show shared 0x400 2048", "show tmem 0 128 0 8", "show tile box", "show tile d", "why")
+
+
 def moments():
     """Every view at a moment is the same whether the run comes to it from before or from behind, and so is the end."""
-    programs = [
-        ("ring", build.program("01_mbarrier", "--part", "ring"), ()),
-        ("smallest", build.program("05_mma", "--part", "smallest"), ()),
-        ("ring", build.program("01_mbarrier", "--part", "ring"), ("--machine", "h200", "--seed", "5")),
-    ]
-    looks = ["where", "show warps", "registers /x", "show barriers", "show inflight", "show shared 0x400 2048", "show tmem 0 128 0 8", "show tile box", "show tile d", "why"]
-    for kernel, program, options in programs:
-        positions = moments_of(kernel, program, options, MOMENTS, f"{program[-1]} {options}")
+    for n, (kernel, program, environment) in enumerate(kernels()):
+        # Orders of completion take turns.
+        options = ["--machine", kernel.machine, *((), ("--order", "late"), ("--seed", "5"))[n % 3]]
         seen, ends = {}, []
-        for order in (sorted(positions), random.Random(2).sample(positions, len(positions))):
-            commands = [c for p in order for c in (f"goto {p}", *looks)] + ["run"]
-            answers = run_piped(program, options, commands)
-            for k, p in enumerate(order):
-                # What a program prints stands where it is printed first.
-                views = answers[k * (1 + len(looks)) + 1 : (k + 1) * (1 + len(looks))]
-                for name, text in zip(looks, views):
-                    expect(seen.setdefault((p, name), text) == text, f"{name} at {p} depends on the way there", seen[p, name], "and", text)
-            ends.append(re.search(r"exit code \d+, after [\d,]+ steps", answers[-2])[0])
-        expect(ends[0] == ends[1] and "exit code 0" in ends[0], "the ends differ", *ends)
-        print(f"{kernel} {' '.join(options)}: {len(positions)} moments, {len(looks)} views each, from two sides")
+        with Prompt(build.gen5, program, 900, options, environment) as prompt:
+            whole = prompt.ask("run")
+            last = int(re.search(r"after ([\d,]+) steps", whole)[1].replace(",", ""))
+            positions = random.Random(str(kernel)).sample(range(1, last), min(MOMENTS, last - 1))
+            for order in (sorted(positions), random.Random(2).sample(positions, len(positions))):
+                for p in order:
+                    prompt.ask(f"goto {p}")
+                    for look in LOOKS:
+                        text = prompt.ask(look)
+                        expect(seen.setdefault((p, look), text) == text, f"{kernel}: {look} at {p} depends on the way there", seen[p, look], "and", text)
+                # What the program prints stands where it is printed first.
+                ends.append(re.search(r"exit code \d+, after [\d,]+ steps", prompt.ask("run"))[0])
+        expect(ends[0] == ends[1] and ends[0] in whole and "exit code 0" in ends[0], f"{kernel}: the ends differ", *ends)
+        print(f"{kernel} {' '.join(options[2:])}: {len(positions)} moments, {len(LOOKS)} views each, from two sides", flush=True)
 
 
 if __name__ == "__main__":

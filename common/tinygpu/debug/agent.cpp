@@ -1,12 +1,14 @@
 #include "common/tinygpu/debug/agent.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <optional>
 #include <utility>
@@ -229,6 +231,7 @@ class Attached final : public Agent {
       if (!request || request->value("do", "") == "quit") _exit(0);
       if (request->value("do", "") != "wake") continue;
       if (keep()) return true;
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // its parent is the debugger now
       output_.mute(request->value("printed", position_));
       wire_.send({{"event", "awake"}, {"position", position_}, {"pid", getpid()}});
       serve();
@@ -264,7 +267,7 @@ std::unique_ptr<Agent> attach(const std::string& socket, bool accesses, std::fun
   Wire wire = Wire::connect(socket);
   if (!wire.open()) return nullptr;
   uint32_t interests = Observer::instructions | Observer::operations | Observer::synchronisation;
-  if (accesses) interests |= Observer::accesses;
+  if (accesses) interests |= Observer::accesses | Observer::tensor_accesses;
   auto agent = std::make_unique<Attached>(socket, std::move(wire), interests, std::move(copied));
   if (agent->freed()) return nullptr;
   return agent;

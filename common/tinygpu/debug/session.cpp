@@ -63,7 +63,8 @@ void Session::launch() {
   pid_ = fork();
   if (pid_ < 0) throw std::runtime_error("no process for the program");
   if (pid_ == 0) {
-    setpgid(0, 0);  // a Ctrl-C at the terminal is the debugger's
+    setpgid(0, 0);                     // a Ctrl-C at the terminal is the debugger's
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // nothing outlives the debugger, whatever it waits for
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -71,6 +72,8 @@ void Session::launch() {
     setenv("GEN5_DEBUG_SOCKET", socket_.c_str(), 1);
     setenv("GEN5_DEBUG_ACCESSES", accesses_ ? "1" : "0", 1);
     setenv("GEN5_THREADS", "1", 1);
+    // A copy of the process has no threads but one, and a library that waits at the end for its own would wait forever.
+    for (const char* threads : {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"}) setenv(threads, "1", 0);
     const int null = open("/dev/null", O_RDONLY);
     if (null >= 0) dup2(null, STDIN_FILENO);
     if (options_.output >= 0) {

@@ -106,8 +106,9 @@ void SmPartition::start_cluster(Dim3 id, uint64_t linear, uint64_t handed) {
       block->warps.push_back(std::move(warp));
     }
   }
-  for (const auto& block : cluster->ctas) launch.observers.all([&](Observer& o) { o.on_cta(*block, true, when); });
   clusters.push_back(std::move(cluster));
+  for (const auto& block : clusters.back()->ctas)
+    launch.observers.all([&](Observer& o) { o.on_cta(*block, true, when); });
   made_progress();
 }
 
