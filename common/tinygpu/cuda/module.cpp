@@ -8,9 +8,11 @@
 #include "common/tinygpu/base/clean_thread.h"
 #include "common/tinygpu/cuda/assembler.h"
 #include "common/tinygpu/cuda/error.h"
+#include "common/tinygpu/cuda/process.h"
 #include "common/tinygpu/cuda/ptx_files.h"
 #include "common/tinygpu/cuda/show.h"
 #include "common/tinygpu/cuda/state.h"
+#include "common/tinygpu/debug/module_files.h"
 
 namespace tinygpu::cuda {
 
@@ -21,7 +23,11 @@ using Kind = api::LoadError::Kind;
 /// What the options ask of a module's PTX.
 api::LoadHooks hooks(const MachineSpec& spec, const api::Options& run) {
   api::LoadHooks out;
-  out.exchange = [&run](std::string& text) { exchange_ptx(text, run.dump_ptx, run.replace_ptx); };
+  out.exchange = [&run](std::string& text) {
+    exchange_ptx(text, run.dump_ptx, run.replace_ptx);
+    if (const std::string_view debugger = variable("GEN5_DEBUG_SOCKET"); !debugger.empty())
+      debug::keep_module(std::string(debugger), text);
+  };
   if (run.ptxas.empty()) return out;
   out.assemble = [&spec, &run](const std::string& text, bool linked) {
     const char* own = image::ptx_target(text).ends_with('a') ? "a" : "";

@@ -1,7 +1,6 @@
 #include "common/tinygpu/observe/report/page.h"
 
 #include <map>
-#include <stdexcept>
 #include <string_view>
 
 #include "common/tinygpu/observe/report/html.h"
@@ -9,19 +8,32 @@
 
 namespace tinygpu::observe {
 
+namespace {
+
+using Insertions = std::map<std::string_view, std::string_view>;
+
+/// What comes in is not searched again: it may hold anything.
+void write(std::ostream& out, std::string_view page, const Insertions& insertions) {
+  for (size_t open; (open = page.find("{{")) != std::string_view::npos;) {
+    const size_t close = page.find("}}", open);
+    out << page.substr(0, open) << insertions.at(page.substr(open + 2, close - open - 2));
+    page.remove_prefix(close + 2);
+  }
+  out << page;
+}
+
+}  // namespace
+
 void write_page(std::ostream& out, const std::string& title, const std::string& tables,
                 const nlohmann::ordered_json& data) {
   const std::string head = html(title), json = script(data);
-  const std::map<std::string_view, std::string_view> insertions = {
-      {"title", head}, {"style", parts::kStyle}, {"tables", tables}, {"data", json}, {"script", parts::kScript}};
-  // What comes in is not searched again: it may hold anything.
-  std::string_view rest = parts::kPage;
-  for (size_t open; (open = rest.find("{{")) != std::string_view::npos;) {
-    const size_t close = rest.find("}}", open);
-    out << rest.substr(0, open) << insertions.at(rest.substr(open + 2, close - open - 2));
-    rest.remove_prefix(close + 2);
-  }
-  out << rest;
+  write(out, parts::kPage,
+        {{"title", head}, {"style", parts::kStyle}, {"tables", tables}, {"data", json}, {"script", parts::kScript}});
+}
+
+void write_still_page(std::ostream& out, const std::string& title, const std::string& body) {
+  const std::string head = html(title);
+  write(out, parts::kStill, {{"title", head}, {"style", parts::kStyle}, {"tables", body}});
 }
 
 }  // namespace tinygpu::observe
