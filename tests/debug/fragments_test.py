@@ -81,7 +81,6 @@ def loads():
         held = [lanes_of(a) for a in stop("tmem", mark, *(f"lanes {name} /x" for name in names))]
         for register, of_thread in enumerate(map_of(shape, repeats, "pack" if packed else "plain")):
             for thread, (lane, column) in enumerate(of_thread):
-                column += 4 if mark == "halves" and thread >= 16 else 0  # the split offset
                 there = int(cells[lanes + lane][column], 16)
                 if packed:
                     there |= int(cells[lanes + lane][column + 1], 16) << 16

@@ -32,7 +32,7 @@ __global__ void variables(uint32_t* out, float scale, Point given) {
   Node last = {100 + t, nullptr};
   Node first = {-1, &last};
   Colour colour = t & 1 ? Colour::green : Colour::red;
-  const bool odd = t & 1;
+  volatile bool odd = t & 1;
   double wide = scale * 2.0 + t;
   char letter = 'g';
   int64_t large = -5000000000ll - t;
@@ -50,8 +50,8 @@ __global__ void variables(uint32_t* out, float scale, Point given) {
   }
   __syncthreads();
   const int doubled = twice(t, &point);
-  sum += uint32_t(doubled) + uint32_t(wide) + uint32_t(colour) + uint32_t(letter) + uint32_t(large) +
-         uint32_t(first.next->value);  // line: after
+  sum += uint32_t(doubled) + uint32_t(wide) + uint32_t(colour);  // line: after
+  sum += uint32_t(letter) + uint32_t(large) + uint32_t(first.next->value);
   out[t] = sum + grid[1][2] + tile[31 - t] + uint32_t(point.y[1]) + odd;
 }
 

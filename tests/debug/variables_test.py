@@ -67,7 +67,39 @@ def values():
     one = session(at="after", look=["lane 7", "print first.next->value", "print wide /x", "lane all", "locals"])
     expect("= 107" in one[1], "one lane", one[1])
     expect("= 0x4024000000000000" in one[2], "a format", one[2])
-    expect(re.search(r"^  colour \(.*Colour\) = red, green, red, green, … by lane$", one[4], re.M), "the list of variables", one[4])
+    expect(re.search(r"^  colour \(Colour\) = red, green, red, green, … by lane$", one[4], re.M), "the list of variables", one[4])
+
+
+def every_step():
+    """At each instruction of the kernel: what has a value has the right one."""
+    wanted = {
+        "t": lambda t: str(t),
+        "scale": lambda t: "1.5",
+        "wide": lambda t: str(3 + t),
+        "letter": lambda t: "103 'g'",
+        "large": lambda t: str(-5000000000 - t),
+        "colour": lambda t: "green" if t & 1 else "red",
+        "doubled": lambda t: str(2 * t + 4),
+        "value": lambda t: str(t),
+        "two": lambda t: str(2 * t),
+    }
+    lane, steps = 9, 260
+    commands = ["break variables if warp == 0", "run", "delete 1"] + ["stepi", f"lane {lane}", "locals"] * steps
+    run = subprocess.run([build.gen5, "debug", *PROGRAM], input="\n".join(commands) + "\nquit\n", capture_output=True, text=True, timeout=250)
+    answers = re.split(r"^\(gen5\) .*\n", run.stdout, flags=re.M)[4:]
+    seen = dict.fromkeys(wanted, 0)
+    inner = 0
+    for stood, shown in zip(answers[::3], answers[2::3]):
+        found = re.findall(r"^ *(\w+) \((.*)\) = (.*)$", shown, re.M)
+        for name, _, value in found:
+            if name in wanted and not value.startswith("<"):
+                expect(value == wanted[name](lane), f"{name} is {value}", stood, shown)
+                seen[name] += 1
+        known = {name: value for name, _, value in found if not value.startswith("<")}
+        if "inner" in known and "i" in known:
+            expect(int(known["inner"]) == 10 * int(known["i"]) + lane, "inner", stood, shown)
+            inner += 1
+    expect(all(seen.values()) and inner, "variables that never have a value", seen, inner)
 
 
 def blocks():
@@ -114,7 +146,7 @@ def parts():
 def lines_alone():
     """Of -lineinfo there are no variables: the registers are shown, and it says so."""
     program = build.program("debug_programs", "words")
-    answers = build.session("break words if warp == 0", "run", "stepi", "stepi", "locals", program=program, code=0)
+    answers = build.session("break words if warp == 0 && cta.x == 0", "run", "stepi", "stepi", "locals", program=program, code=0)
     expect("compiled without -G: of -lineinfo there are lines, and no variables. Its registers:\n%" in answers[4], "no registers", answers[4])
 
 

@@ -233,7 +233,9 @@ Json Debugger::conditions_of(std::string_view text) {
 
 Json Debugger::request(Json view) const {
   if (!focus_.is_null()) view["focus"] = focus_;
-  view["focus_lane"] = lane_;
+  // Of lanes that have gone different ways, those that have stopped.
+  const bool stopped = lane_ < 0 && stopped_.focus.is_object() && stopped_.focus.at("name") == focus_;
+  view["focus_lane"] = stopped ? __builtin_ctz(stopped_.focus.at("lanes").get<uint32_t>()) : lane_;
   return view;
 }
 

@@ -16,6 +16,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "common/tinygpu/base/readable_name.h"
 #include "common/tinygpu/debug/debug_sections.h"
 #endif
 
@@ -48,9 +49,18 @@ std::string register_of(uint64_t number) {
   return name;
 }
 
+/// nvcc gives some types and enumerators their mangled names.
 std::string name_of(Dwarf_Die* die) {
-  const char* name = dwarf_diename(die);
-  return name ? name : "";
+  const char* given = dwarf_diename(die);
+  std::string name = given ? readable_name(given) : "";
+  constexpr std::string_view kNoName = "(anonymous namespace)::";
+  for (size_t at; (at = name.find(kNoName)) != name.npos;) name.erase(at, kNoName.size());
+  return name;
+}
+
+std::string unqualified(const std::string& name) {
+  const size_t colons = name.rfind("::");
+  return colons == name.npos ? name : name.substr(colons + 2);
 }
 
 uint64_t number_of(Dwarf_Die* die, unsigned attribute, uint64_t otherwise) {
@@ -176,7 +186,8 @@ class SourceVariables::Dwarf {
     using Where = SourceVariable::Where;
     SourceVariable v;
     Dwarf_Attribute attribute;
-    v.name = dwarf_attr_integrate(&die, DW_AT_name, &attribute) ? dwarf_formstring(&attribute) : "";
+    if (dwarf_attr_integrate(&die, DW_AT_name, &attribute))
+      if (const char* name = dwarf_formstring(&attribute)) v.name = name;
     v.type = type_of(die);
     if (!dwarf_attr_integrate(&die, DW_AT_location, &attribute)) return v;
     Dwarf_Op* ops = nullptr;
@@ -254,7 +265,7 @@ class SourceVariables::Dwarf {
           Dwarf_Attribute a;
           Dwarf_Sword value;
           if (dwarf_attr(&child, DW_AT_const_value, &a) && dwarf_formsdata(&a, &value) == 0)
-            t.enumerators[value] = name_of(&child);
+            t.enumerators[value] = unqualified(name_of(&child));
         });
         break;
       default: break;

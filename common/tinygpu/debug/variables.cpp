@@ -324,7 +324,7 @@ std::vector<Variables::Values> Variables::read(const std::vector<Object>& object
 }
 
 std::string text_in_focus(const Variables::Values& values, int lane) {
-  if (!values.missing.empty()) return fmt::format("<{}>", values.missing);
+  if (!values.missing.empty()) return fmt::format("<{}>", values.missing.substr(0, values.missing.find(':')));
   if (lane >= 0) return values.lanes >> lane & 1 ? values.text[size_t(lane)] : fmt::format("<none in lane {}>", lane);
   if (values.uniform()) return values.text[size_t(values.first())];
   constexpr int kShown = 4;
