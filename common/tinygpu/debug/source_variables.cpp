@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
+#include <iterator>
 #include <stdexcept>
 
 #ifdef GEN5_LIBDW
@@ -12,8 +14,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstring>
-#include <functional>
 #include <unordered_map>
 
 #include "common/tinygpu/base/readable_name.h"
@@ -28,7 +28,7 @@ const bool kReadsVariables = true;
 
 namespace {
 
-// What cuda-gdb's documentation calls address classes (DW_AT_address_class).
+// Memory segments as NVIDIA's tools number them in DWARF (cuda-gdb's cudadebugger.h): DW_AT_address_class.
 constexpr uint64_t kRegister = 2, kConstant = 4, kGlobal = 5, kLocal = 6, kParam = 7, kShared = 8;
 
 const char* space_of(uint64_t address_class) {
