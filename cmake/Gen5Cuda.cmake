@@ -6,7 +6,8 @@
 #   gen5_cuda_program(NAME chapter05 SOURCES main.cu host.cpp … [ARCHS 100a;90a] [LIBS …] [LABELS chapter05 …]
 #                     [MISTAKES mistakes.txt COPIES main.cu …])
 #       An executable in ${CMAKE_BINARY_DIR}/bin. With LABELS, also a ctest test NAME that runs it without arguments.
-#       A source that has code for fewer of the ARCHS names them in its property GEN5_ARCHS.
+#       A source that has code for fewer of the ARCHS names them in its property GEN5_ARCHS; one with the property GEN5_DEBUG
+#       is compiled with -G, not optimised and with its variables.
 #       MISTAKES: its .cu may include "mistakes.inc", which cmake/make_mistakes.py makes of that file (of each, if there are
 #       several) and of the sources in COPIES.
 #   gen5_cuda_test(NAME t SOURCES … [ARCHS …] [LIBS …] [LABELS …])
@@ -84,6 +85,11 @@ function(gen5_cuda_object OUT target source archs made)
   if(made)
     set(include -I${CMAKE_CURRENT_BINARY_DIR}/${target}.dir)
   endif()
+  get_source_file_property(debug ${source} GEN5_DEBUG)
+  set(lines -lineinfo)
+  if(debug)
+    set(lines -G)
+  endif()
   set(werror "")
   set(nvcc_werror "")
   if(GEN5_WERROR)
@@ -93,7 +99,7 @@ function(gen5_cuda_object OUT target source archs made)
   add_custom_command(
     OUTPUT ${object}
     COMMAND ${CCACHE_LAUNCHER} ${GEN5_NVCC} -c -o ${object} ${path} ${gencode} -std=c++20 -O1
-            -cudart shared -lineinfo -Xcompiler=-fPIC,-Wall,-Wextra${werror},-Wno-unused-parameter,-Wno-restrict ${nvcc_werror}
+            -cudart shared ${lines} -Xcompiler=-fPIC,-Wall,-Wextra${werror},-Wno-unused-parameter,-Wno-restrict ${nvcc_werror}
             --expt-relaxed-constexpr -DFMT_USE_CONSTEXPR=1 -DFMT_CONSTEVAL= ${sanitize} -I${PROJECT_SOURCE_DIR} ${include} -MD -MF ${object}.d ${extra}
     DEPENDS ${path} ${GEN5_NVCC} ${made}
     DEPFILE ${object}.d

@@ -48,7 +48,7 @@ def editor(e=None):
                 e.ask("variables", variablesReference=v["variablesReference"])
     shown = e.ask("evaluate", expression=registers[0]["name"], frameId=frame, context="hover")["result"]
     expect(registers[0]["name"] in shown, "no value for a register under the mouse", shown)
-    expect("only registers and views" in e.ask("evaluate", fails=True, expression="step", context="watch"), "a watched expression moves the program")
+    expect("without -G" in e.ask("evaluate", fails=True, expression="step", context="watch"), "a watched expression moves the program")
     expect({"continue", "cta"} == {t["label"] for t in e.ask("completions", text="c", column=2)["targets"]}, "completions")
     e.ask("next", threadId=thread)
     there = e.scopes(e.wait_for("stopped")["threadId"])[1], e.ask("stackTrace", threadId=thread)["stackFrames"]
@@ -83,6 +83,48 @@ def protocol():
         VariablesResponse EvaluateResponse CompletionsResponse NextResponse StepBackResponse ContinueResponse ReverseContinueResponse PauseResponse RestartResponse
         ReadMemoryResponse ExceptionInfoResponse TerminateResponse DisconnectResponse ErrorResponse""".split()
     expect(not set(wanted) - checked, "messages that were not checked", *sorted(set(wanted) - checked))
+
+
+def source_variables():
+    """Variables of the source: by lane, their parts, another frame's; a watched expression; a page."""
+    e = Editor(build.gen5)
+    source = root / "tests/debug/variables.cu"
+    e.begin(build.program("debug_variables"), [(source, line_of(source, "line: inside"))])
+    thread = e.wait_for("stopped")["threadId"]
+    frames = e.ask("stackTrace", threadId=thread)["stackFrames"]
+    expect(len(frames) == 2, "two frames", frames)
+
+    def children(reference):
+        return {v["name"]: v for v in e.ask("variables", variablesReference=reference)["variables"]}
+
+    def locals_of(frame):
+        scope = e.ask("scopes", frameId=frame["id"])["scopes"][0]
+        expect(scope["name"] == "Variables" and scope["presentationHint"] == "locals", "the first scope", scope)
+        return children(scope["variablesReference"])
+
+    callee, caller = (locals_of(f) for f in frames)
+    if "no variables" in callee:
+        print(callee["no variables"]["value"])
+        sys.exit(77)
+    expect(callee["two"]["type"] == "int" and callee["two"]["value"] == "0, 2, 4, 6, … by lane", "a variable that differs by lane", callee)
+    lanes = children(callee["two"]["variablesReference"])
+    expect([v["value"] for v in lanes.values()] == [str(2 * t) for t in range(32)], "its lanes", lanes)
+    pointed = children(children(callee["point"]["variablesReference"])["*"]["variablesReference"])
+    expect(pointed["x"]["value"] == "0.25" and pointed["x"]["evaluateName"] == "point->x", "through a pointer", pointed)
+    grid = children(children(caller["grid"]["variablesReference"])["[1]"]["variablesReference"])
+    expect(grid["[1]"]["value"] == "21" and children(grid["[2]"]["variablesReference"])["lane 9"]["value"] == "9", "an array's parts", grid)
+    for name in ("point->inner.high", "point->x"):
+        shown = e.ask("evaluate", expression=name, frameId=frames[0]["id"], context="watch")["result"]
+        expect(("= 8 in all lanes" if "high" in name else "= 0.25 in all lanes") in shown, "a watched expression", shown)
+    expect("= 10 in all lanes" not in e.ask("evaluate", expression="grid[0][0]", frameId=frames[1]["id"], context="hover")["result"], "a variable of the caller")
+    expect("no variable grid" in e.ask("evaluate", fails=True, expression="grid", frameId=frames[0]["id"], context="hover"), "a variable of another frame")
+    page = e.ask("evaluate", expression="show barriers", frameId=frames[0]["id"], context="html")["result"]
+    expect(page.startswith("<!doctype html>") and "mbarriers and barriers" in page, "no page", page[:300])
+    expect("there is no page of" in e.ask("evaluate", fails=True, expression="show warps", frameId=frames[0]["id"], context="html"), "a page of nothing")
+    e.ask("terminate")
+    e.wait_for("terminated")
+    e.end()
+    return e
 
 
 def exceptions():

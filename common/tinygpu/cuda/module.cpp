@@ -9,9 +9,11 @@
 #include "common/tinygpu/base/clean_thread.h"
 #include "common/tinygpu/cuda/assembler.h"
 #include "common/tinygpu/cuda/error.h"
+#include "common/tinygpu/cuda/process.h"
 #include "common/tinygpu/cuda/ptx_files.h"
 #include "common/tinygpu/cuda/show.h"
 #include "common/tinygpu/cuda/state.h"
+#include "common/tinygpu/debug/module_files.h"
 
 namespace tinygpu::cuda {
 
@@ -25,6 +27,8 @@ api::LoadHooks hooks(const MachineSpec& spec, const api::Options& run, std::vect
   out.exchange = [&run, &captured](std::string& text) {
     exchange_ptx(text, run.dump_ptx, run.replace_ptx);
     if (!run.capture.empty()) captured.push_back(dump_ptx(text, run.capture));
+    if (const std::string_view debugger = variable("GEN5_DEBUG_SOCKET"); !debugger.empty())
+      debug::keep_module(std::string(debugger), text);
   };
   if (run.ptxas.empty()) return out;
   out.assemble = [&spec, &run](const std::string& text, bool linked) {

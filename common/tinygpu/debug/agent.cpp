@@ -183,7 +183,9 @@ class Attached final : public Agent {
         add_focus(out);
         wire_.send(out);
       } else if (request->contains("view")) {
-        const Warp* w = request->contains("focus") ? views_.find((*request)["focus"].get<WarpName>()) : warp_;
+        const Warp* w = warp_;  // its CTA may begin at this step, and is not on its SM yet
+        if (request->contains("focus"))
+          if (const WarpName name = (*request)["focus"]; !w || !name.is(*w)) w = views_.find(name);
         wire_.send(views_.view(*request, w, request->value("focus_lane", -1)));
       } else {
         wire_.send({{"error", "no such request"}});

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
 #include <sstream>
 #include <stdexcept>
 
 #include "common/tinygpu/base/source_place.h"
+#include "common/tinygpu/debug/html_views.h"
 
 namespace tinygpu::debug {
 namespace {
@@ -39,16 +41,22 @@ constexpr Command kCommands[] = {
     {"delete", "d", "N", "delete breakpoint or watchpoint N"},
     {"where", "bt", "", "the calls in which the warp in focus stands"},
     {"list", "l", "", "the source around it"},
-    {"print", "p", "REGISTER [/FORMAT]",
-     "a register in the lane in focus, or in all lanes; /x, /f, /d, /h (two f16), /bf (two bf16)"},
-    {"lanes", "", "REGISTER [/FORMAT]", "a register in all lanes"},
+    {"print", "p", "WHAT [/FORMAT]",
+     "a register or a variable (x, p->x, a[3], *p) in the lane in focus, or in all lanes; /x, /f, /d, /h (two f16), "
+     "/bf (two bf16)"},
+    {"lanes", "", "WHAT [/FORMAT]", "the same in all lanes"},
+    {"locals", "", "", "the variables of the call in focus (of code compiled with -G), inner blocks indented"},
+    {"frame", "f", "N", "put call N of `where` in focus"},
     {"registers", "", "[/FORMAT]", "all registers that have a value here"},
     {"show", "", "VIEW",
      "warps, barriers, inflight, tmem [LANE LANES COLUMN COLUMNS], shared [A BYTES], global A BYTES, snapshots, "
-     "breakpoints"},
+     "breakpoints; `show barriers|inflight|tmem|tile …|fragment …|all --html FILE` writes a page"},
     {"show tile", "", "TILE",
      "a, b, d [ROW ROWS COLUMN COLUMNS]: of the last tcgen05.mma or wgmma of this CTA; box [A] [ROW …]: of the "
      "last tensor copy, or that at A; shared A ROWSxCOLUMNS TYPE [swizzle 128]"},
+    {"show fragment", "", "[a] [ROW …]",
+     "the registers of the last wgmma, tcgen05.ld or tcgen05.st before this place as the matrix that they hold (a: A "
+     "in registers of wgmma), or `ptx LINE` of the one there; /f, /h, /bf of tcgen05's"},
     {"why", "", "", "what all lanes wait for, the root first"},
     {"warp", "", "N", "put warp N of the CTA in focus"},
     {"cta", "", "X [Y Z]", "put a CTA of this grid in focus"},
@@ -109,6 +117,58 @@ Json breakpoint_at(const SourcePlace& p) {
   return p.ptx ? Json{{"ptx_line", p.line}} : Json{{"file", p.file}, {"line", p.line}};
 }
 
+/// Four words from `next` on: which rows and columns.
+void add_window(Json& view, const std::vector<std::string>& words, size_t next) {
+  if (words.size() <= next) return;
+  view.update({{"row", number_of(word(words, next, "row"), "row")},
+               {"rows", number_of(word(words, next + 1, "a number of rows"), "number of rows")},
+               {"column", number_of(word(words, next + 2, "a column"), "column")},
+               {"columns", number_of(word(words, next + 3, "a number of columns"), "number of columns")}});
+}
+
+/// `show tile …` as a view (tiles.h).
+Json tile_of(const std::vector<std::string>& words) {
+  const std::string& tile = word(words, 2, "a, b, d, box, or shared ADDRESS ROWSxCOLUMNS TYPE");
+  Json view = {{"view", "tile"}, {"tile", tile}};
+  size_t next = 3;
+  if (tile == "shared") {
+    view["begin"] = number_of(word(words, 3, "an address"), "address");
+    const std::string& shape = word(words, 4, "ROWSxCOLUMNS");
+    const size_t x = shape.find('x');
+    if (x == shape.npos) refuse(fmt::format("{} is no shape: write 8x64", shape));
+    view["rows"] = number_of(shape.substr(0, x), "number of rows");
+    view["columns"] = number_of(shape.substr(x + 1), "number of columns");
+    view["type"] = word(words, 5, "a type, such as bf16");
+    if (words.size() > 6) {
+      if (words[6] != "swizzle") refuse(fmt::format("{} is not known here: swizzle 32, 64 or 128", words[6]));
+      view["swizzle"] = number_of(word(words, 7, "32, 64 or 128"), "swizzle");
+    }
+    return view;
+  }
+  if (tile == "box" && (words.size() == 4 || words.size() == 8)) {
+    view["begin"] = number_of(words[3], "address");
+    next = 4;
+  }
+  add_window(view, words, next);
+  return view;
+}
+
+/// `show fragment …` as a view (fragments.h).
+Json fragment_of(const std::vector<std::string>& words, const std::string& format) {
+  Json view = {{"view", "tile"}, {"tile", "fragment"}, {"format", format}};
+  size_t next = 2;
+  if (words.size() > next && words[next] == "a") {
+    view["operand"] = "a";
+    ++next;
+  }
+  if (words.size() > next && words[next] == "ptx") {
+    view["ptx_line"] = number_of(word(words, next + 1, "a line of the PTX"), "line");
+    next += 2;
+  }
+  add_window(view, words, next);
+  return view;
+}
+
 /// "deadlock", "deadlock:4436": its code, and the line of PTX that it names first.
 bool is_called(const Json& d, const std::string& name) {
   const std::string code = d.at("code");
@@ -135,9 +195,11 @@ void Debugger::from_here(std::string& text) const {
 
 bool Debugger::only_looks(const std::string& line) {
   const Words words = split(line);
-  constexpr std::string_view kLooks[] = {"print", "p",    "lanes", "registers", "show",     "where",
-                                         "bt",    "list", "l",     "why",       "diagnoses"};
-  return !words.empty() && std::ranges::find(kLooks, words[0]) != std::end(kLooks);
+  constexpr std::string_view kLooks[] = {"print", "p",    "lanes", "registers", "show",      "where",
+                                         "bt",    "list", "l",     "why",       "diagnoses", "locals"};
+  // A page is written to a file.
+  return !words.empty() && std::ranges::find(kLooks, words[0]) != std::end(kLooks) &&
+         std::ranges::find(words, "--html") == words.end();
 }
 
 std::string Debugger::help() {
@@ -171,7 +233,9 @@ Json Debugger::conditions_of(std::string_view text) {
 
 Json Debugger::request(Json view) const {
   if (!focus_.is_null()) view["focus"] = focus_;
-  view["focus_lane"] = lane_;
+  // Of lanes that have gone different ways, those that have stopped.
+  const bool stopped = lane_ < 0 && stopped_.focus.is_object() && stopped_.focus.at("name") == focus_;
+  view["focus_lane"] = stopped ? __builtin_ctz(stopped_.focus.at("lanes").get<uint32_t>()) : lane_;
   return view;
 }
 
@@ -184,6 +248,14 @@ Json Debugger::ask(Json view) {
 void Debugger::set_focus(const Json& name, int lane) {
   focus_ = name;
   lane_ = lane;
+  frame_ = 0;
+}
+
+Json Debugger::frame() {
+  const Json view = ask({{"view", "where"}});
+  const Json& frames = view.at("frames");
+  if (frame_ >= frames.size()) refuse("there is no call in focus");
+  return frames[frame_];
 }
 
 Json Debugger::stops() const {
@@ -208,6 +280,7 @@ Json Debugger::step_of(bool line, bool over) const {
 
 std::string Debugger::arrived(const Stopped& s) {
   stopped_ = s;
+  frame_ = 0;
   if (s.event == "lost") {
     focus_ = nullptr;
     return s.exit_code > 128 ? fmt::format("the program was ended by signal {}\n", s.exit_code - 128)
@@ -346,9 +419,19 @@ std::string Debugger::until(const Words& words, bool back) {
 
 std::string Debugger::show(const Words& given) {
   Words words = given;
+  if (const auto html = std::ranges::find(words, "--html"); html != words.end()) {
+    if (html + 1 == words.end()) refuse("--html takes a file");
+    const std::string file = *(html + 1);
+    words.erase(html, html + 2);
+    std::ofstream out(file, std::ios::binary);
+    std::string line;
+    for (const std::string& w : words) line += (line.empty() ? "" : " ") + w;
+    if (!out || !(out << page(line)).flush()) refuse(fmt::format("{} cannot be written", file));
+    return fmt::format("written to {}\n", file);
+  }
   const std::string format = take_format(words);
   const std::string& what =
-      word(words, 1, "warps, barriers, inflight, tmem, shared, global, tile, snapshots or breakpoints");
+      word(words, 1, "warps, barriers, inflight, tmem, shared, global, tile, fragment, snapshots or breakpoints");
   const auto value = [&](size_t k, const char* name) { return number_of(word(words, k, name), name); };
   if (what == "warps") {
     Json view = {{"view", "warps"}};
@@ -373,6 +456,7 @@ std::string Debugger::show(const Words& given) {
     return text_of_bytes(ask(view));
   }
   if (what == "tile") return show_tile(words);
+  if (what == "fragment") return show_fragment(words, format);
   if (what == "snapshots") {
     std::string out;
     for (const Session::Kept& s : session_.snapshots())
@@ -382,44 +466,113 @@ std::string Debugger::show(const Words& given) {
   }
   if (what == "breakpoints") return list_breakpoints();
   refuse(fmt::format(
-      "there is no view {}: warps, barriers, inflight, tmem, shared, global, tile, snapshots, breakpoints", what));
+      "there is no view {}: warps, barriers, inflight, tmem, shared, global, tile, fragment, snapshots, breakpoints",
+      what));
 }
 
-std::string Debugger::show_tile(const Words& words) {
-  const std::string& tile = word(words, 2, "a, b, d, box, or shared ADDRESS ROWSxCOLUMNS TYPE");
-  Json view = {{"view", "tile"}, {"tile", tile}};
-  size_t next = 3;
-  if (tile == "shared") {
-    view["begin"] = number_of(word(words, 3, "an address"), "address");
-    const std::string& shape = word(words, 4, "ROWSxCOLUMNS");
-    const size_t x = shape.find('x');
-    if (x == shape.npos) refuse(fmt::format("{} is no shape: write 8x64", shape));
-    view["rows"] = number_of(shape.substr(0, x), "number of rows");
-    view["columns"] = number_of(shape.substr(x + 1), "number of columns");
-    view["type"] = word(words, 5, "a type, such as bf16");
-    if (words.size() > 6) {
-      if (words[6] != "swizzle") refuse(fmt::format("{} is not known here: swizzle 32, 64 or 128", words[6]));
-      view["swizzle"] = number_of(word(words, 7, "32, 64 or 128"), "swizzle");
-    }
-    return text_of_tile(ask(view));
+std::string Debugger::page(const std::string& line) {
+  Words words = split(line);
+  const std::string format = take_format(words);
+  const std::string& what = word(words, 1, "barriers, inflight, tmem, tile, fragment or all");
+  const bool all = what == "all";
+  std::string body;
+  const auto wide = [](Json view) {  // a page has room
+    for (const auto& [key, value] : {std::pair("row", 0), std::pair("rows", 128), std::pair("columns", 32)})
+      if (!view.contains(key)) view[key] = value;
+    return view;
+  };
+  if (all || what == "barriers") body += html_of_barriers(ask({{"view", "barriers"}}));
+  if (all || what == "inflight") body += html_of_operations(ask({{"view", "inflight"}}));
+  const auto tensor_memory = [&] {
+    body += html_of_tensor_memory(ask({{"view", "tmem"}, {"map", true}}), ask({{"view", "inflight"}}));
+  };
+  if (what == "tmem") tensor_memory();
+  if (what == "tile") body += html_of_tile(ask(wide(tile_of(words))));
+  if (what == "fragment") body += html_of_tile(ask(wide(fragment_of(words, format))));
+  if (all) {
+    const auto if_there = [](const auto& add) {
+      try {
+        add();
+      } catch (const std::exception&) {
+        // This CTA has none.
+      }
+    };
+    if_there(tensor_memory);
+    for (const char* tile : {"a", "b", "d", "box", "fragment"})
+      if_there([&] { body += html_of_tile(ask(wide({{"view", "tile"}, {"tile", tile}}))); });
   }
-  if (tile == "box" && (words.size() == 4 || words.size() == 8)) {
-    view["begin"] = number_of(words[3], "address");
-    next = 4;
-  }
-  if (words.size() > next)
-    view.update({{"row", number_of(word(words, next, "row"), "row")},
-                 {"rows", number_of(word(words, next + 1, "a number of rows"), "number of rows")},
-                 {"column", number_of(word(words, next + 2, "a column"), "column")},
-                 {"columns", number_of(word(words, next + 3, "a number of columns"), "number of columns")}});
-  return text_of_tile(ask(view));
+  if (body.empty()) refuse(fmt::format("there is no page of {}: barriers, inflight, tmem, tile, fragment, all", what));
+  const Json focus = ask({{"view", "where"}}).at("focus");
+  std::string place = text_of_focus(focus) + "\n";
+  if (focus.contains("place")) place += text_of_place(focus["place"], sources_);
+  from_here(place);
+  return html_page("gen5 debug: " + what, place, body);
+}
+
+std::string Debugger::show_tile(const Words& words) { return text_of_tile(ask(tile_of(words))); }
+
+std::string Debugger::show_fragment(const Words& words, const std::string& format) {
+  return text_of_tile(ask(fragment_of(words, format)));
 }
 
 std::string Debugger::print(const Words& given, bool all_lanes) {
   Words words = given;
   const std::string format = take_format(words);
-  std::string name = word(words, 1, "a register, such as %r12");
-  return text_of_registers(ask({{"view", "registers"}, {"name", name}}), all_lanes ? -1 : lane_, format);
+  const std::string& name = word(words, 1, "a register or a variable, such as %r12 or x");
+  if (!name.starts_with("%")) return print_variable(name, format, all_lanes);
+  return text_of_registers(ask({{"view", "registers"}, {"name", name}, {"call", call()}}), all_lanes ? -1 : lane_,
+                           format);
+}
+
+size_t Debugger::call() { return frame_ ? frame().value("call", size_t(0)) : 0; }
+
+std::string Debugger::print_variable(const std::string& expression, const std::string& format, bool all_lanes) {
+  const Variables::Object o = variables_.find(frame(), expression);
+  const Variables::Values values = variables_.read(o, format);
+  std::string out = fmt::format("{} ({})", o.path, o.type_name());
+  if (!values.missing.empty()) return out + fmt::format(" = <{}>\n", values.missing);
+  if (lane_ >= 0 && !all_lanes)
+    return out + (values.lanes >> lane_ & 1 ? fmt::format(" = {}\n", values.text[size_t(lane_)])
+                                            : fmt::format(" has no value in lane {}\n", lane_));
+  if (values.uniform())
+    return out + fmt::format(" = {} in {}\n", values.text[size_t(values.first())],
+                             ~values.lanes ? "lanes " + text_of_lanes(values.lanes) : "all lanes");
+  if (o.scalar()) return out + text_by_lane(values.text, values.lanes);
+  out += "\n";
+  for (uint32_t rest = values.lanes; rest;) {
+    const std::string& text = values.text[size_t(__builtin_ctz(rest))];
+    uint32_t same = 0;
+    for (uint32_t lane = 0; lane < 32; ++lane)
+      if (rest >> lane & 1 && values.text[lane] == text) same |= 1u << lane;
+    out += fmt::format("  lanes {}: {}\n", text_of_lanes(same), text);
+    rest &= ~same;
+  }
+  return out;
+}
+
+std::string Debugger::locals() {
+  std::vector<Variables::Object> all;
+  try {
+    all = variables_.at(frame());
+  } catch (const NoVariables& none) {
+    return fmt::format("{}. Its registers:\n{}", none.what(),
+                       text_of_registers(ask({{"view", "registers"}, {"call", call()}}), lane_, ""));
+  }
+  const std::vector<Variables::Values> values = variables_.read(all, "");
+  std::string out;
+  for (size_t k = 0; k < all.size(); ++k)
+    out += fmt::format("{:{}}{} ({}) = {}\n", "", 2 * all[k].depth, all[k].name, all[k].type_name(),
+                       text_in_focus(values[k], lane_));
+  return out.empty() ? "this call has no variables\n" : out;
+}
+
+std::string Debugger::choose_frame(const Words& words) {
+  const Json view = ask({{"view", "where"}});
+  const size_t wanted = number_of(word(words, 1, "a call's number, as `where` has it"), "call"),
+               all = view.at("frames").size();
+  if (wanted >= all) refuse(fmt::format("there are calls 0 to {}", all - 1));
+  frame_ = wanted;
+  return text_of_frames({{"focus", view["focus"]}, {"frames", Json::array({view["frames"][wanted]})}}, sources_);
 }
 
 std::string Debugger::list_breakpoints() const {
@@ -506,6 +659,7 @@ std::string Debugger::choose(const Words& words) {
   }
   const Json before = focus_;
   focus_ = wanted;
+  frame_ = 0;
   const Json answer = session_.view(request({{"view", "where"}}));
   if (answer.contains("error")) {
     focus_ = before;
@@ -578,9 +732,13 @@ Debugger::Answer Debugger::run(const std::string& given) {
       out.text = print(words, false);
     else if (name == "lanes")
       out.text = print(words, true);
+    else if (name == "locals")
+      out.text = locals();
+    else if (name == "frame")
+      out.text = choose_frame(words);
     else if (name == "registers") {
       const std::string format = take_format(words);
-      out.text = text_of_registers(ask({{"view", "registers"}}), lane_, format);
+      out.text = text_of_registers(ask({{"view", "registers"}, {"call", call()}}), lane_, format);
     } else if (name == "show")
       out.text = show(words);
     else if (name == "why")

@@ -9,13 +9,15 @@
 
 #include "common/tinygpu/debug/print.h"
 #include "common/tinygpu/debug/session.h"
+#include "common/tinygpu/debug/variables.h"
 #include "common/tinygpu/image/host_memory.h"
 
 namespace tinygpu::debug {
 
 class Debugger {
  public:
-  explicit Debugger(Session& session) : session_(session) {}
+  explicit Debugger(Session& session)
+      : session_(session), variables_(session.socket(), [this](Json view) { return ask(std::move(view)); }) {}
 
   struct Answer {
     std::string text;
@@ -37,6 +39,11 @@ class Debugger {
   const Stopped& stopped() const { return stopped_; }
   int lane() const { return lane_; }
   void set_focus(const Json& name, int lane);
+  /// The call in focus, by its number in `where`.
+  void set_frame(size_t frame) { frame_ = frame; }
+  Variables& variables() { return variables_; }
+  /// A view of the warp in focus, answered as a page.
+  std::string page(const std::string& line);
   /// The focus as a field of a view's request.
   Json request(Json view) const;
   void set_breakpoints(std::vector<Json> breakpoints) { breakpoints_ = std::move(breakpoints); }
@@ -58,7 +65,13 @@ class Debugger {
   std::string until(const Words& words, bool back);
   std::string show(const Words& words);
   std::string show_tile(const Words& words);
+  std::string show_fragment(const Words& words, const std::string& format);
   std::string print(const Words& words, bool all_lanes);
+  std::string print_variable(const std::string& expression, const std::string& format, bool all_lanes);
+  std::string locals();
+  std::string choose_frame(const Words& words);
+  Json frame();
+  size_t call();  // that the frame in focus is of
   std::string go_to_diagnosis(const Words& words);
   std::string choose(const Words& words);
   std::string list_breakpoints() const;
@@ -70,7 +83,9 @@ class Debugger {
   Session& session_;
   const std::string folder_ = std::filesystem::current_path().string() + "/";
   Sources sources_{image::read_source};
+  Variables variables_;
   Stopped stopped_;
+  size_t frame_ = 0;
   Json focus_;  // the warp's name; null: none
   int lane_ = -1;
   std::vector<Json> breakpoints_, watches_;

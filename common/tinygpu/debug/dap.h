@@ -15,11 +15,12 @@
 
 namespace tinygpu::debug {
 
-/// Serves one client until it disconnects. Threads are warps, frames are calls, inlined ones too; scopes are registers,
-/// mbarriers, what is in flight, Tensor Memory, shared memory, tiles, and why a warp waits. Memory references are
+/// Serves one client until it disconnects. Threads are warps, frames are calls, inlined ones too; scopes are variables
+/// of the source, registers, mbarriers, what is in flight, Tensor Memory, shared memory, tiles and fragments, and why a
+/// warp waits. Memory references are
 /// "shared:THREAD:ADDRESS", "tmem:THREAD" (a lane's 512 columns after the other's) and "global:ADDRESS". The console
-/// takes the prompt's commands. `prepare(command)` sets the environment of the program; it throws std::runtime_error
-/// with a sentence.
+/// takes the prompt's commands; in the context "html" `show …` answers a page. `prepare(command)` sets the environment
+/// of the program; it throws std::runtime_error with a sentence.
 class DapServer {
  public:
   using Prepare =
@@ -76,7 +77,10 @@ class DapServer {
   Json ask(int thread, Json view);
   /// The number of what has these children, until the program moves.
   int node(Children children);
-  Json registers(int thread);
+  Json frame(int thread, size_t number);
+  Json locals(int thread, size_t frame);
+  Json objects(int thread, const std::vector<Variables::Object>& all);
+  Json registers(int thread, size_t frame);
   Json tensor_memory(int thread);
   Json shared_memory(int thread);
   Json tiles(int thread);

@@ -119,7 +119,8 @@ Json DapServer::stack_trace(const Json& arguments) {
 }
 
 Json DapServer::scopes(const Json& arguments) {
-  const int thread = arguments.at("frameId").get<int>() / kFrames;
+  const int id = arguments.at("frameId"), thread = id / kFrames;
+  const auto frame = size_t(id % kFrames);
   warp(thread);
   Json out = Json::array();
   const auto scope = [&](const char* name, bool expensive, Children children, const char* hint = nullptr) {
@@ -128,7 +129,9 @@ Json DapServer::scopes(const Json& arguments) {
     out.push_back(one);
   };
   scope(
-      "Registers", false, [this, thread] { return registers(thread); }, "registers");
+      "Variables", false, [this, thread, frame] { return locals(thread, frame); }, "locals");
+  scope(
+      "Registers", false, [this, thread, frame] { return registers(thread, frame); }, "registers");
   scope("mbarriers and barriers", false, [this, thread] {
     return lines_of(text_of_barriers(ask(thread, {{"view", "barriers"}})));
   });
@@ -150,9 +153,57 @@ Json DapServer::scopes(const Json& arguments) {
   return {{"scopes", out}};
 }
 
-Json DapServer::registers(int thread) {
+Json DapServer::frame(int thread, size_t number) {
+  const Json view = ask(thread, {{"view", "where"}});
+  if (number >= view.at("frames").size()) throw std::runtime_error("there is no such frame");
+  return view["frames"][number];
+}
+
+Json DapServer::locals(int thread, size_t number) {
+  debugger_->set_focus(warp(thread), debugger_->lane());
+  try {
+    std::vector<Variables::Object> all = debugger_->variables().at(frame(thread, number));
+    std::ranges::reverse(all);  // the innermost block first
+    for (size_t k = 0; k < all.size(); ++k)
+      if (std::any_of(all.begin(), all.begin() + int64_t(k), [&](const auto& o) { return o.path == all[k].path; }))
+        all[k].name += " (an outer block's)";
+    return objects(thread, all);
+  } catch (const NoVariables& none) {
+    return Json::array({variable("no variables", none.what())});
+  }
+}
+
+/// A value that differs by lane has its lanes as children, or its parts, which have theirs.
+Json DapServer::objects(int thread, const std::vector<Variables::Object>& all) {
+  const std::vector<Variables::Values> values = debugger_->variables().read(all, "");
   Json out = Json::array();
-  const Json view = ask(thread, {{"view", "registers"}});
+  for (size_t k = 0; k < all.size(); ++k) {
+    const Variables::Object& o = all[k];
+    const Variables::Values& v = values[k];
+    int children = 0;
+    if (o.has_parts() && v.missing.empty())
+      children = node([this, thread, o] {
+        debugger_->set_focus(warp(thread), debugger_->lane());
+        return objects(thread, debugger_->variables().parts(o));
+      });
+    else if (v.missing.empty() && !v.uniform())
+      children = node([v] {
+        Json lanes = Json::array();
+        for (int lane = 0; lane < 32; ++lane)
+          if (v.lanes >> lane & 1) lanes.push_back(variable(fmt::format("lane {}", lane), v.text[size_t(lane)]));
+        return lanes;
+      });
+    Json one = variable(o.name, text_in_focus(v, debugger_->lane()), children);
+    one["type"] = o.type_name();
+    one["evaluateName"] = o.path;
+    out.push_back(one);
+  }
+  return out;
+}
+
+Json DapServer::registers(int thread, size_t number) {
+  Json out = Json::array();
+  const Json view = ask(thread, {{"view", "registers"}, {"call", frame(thread, number).value("call", size_t(0))}});
   for (const Json& r : view.at("registers")) {
     const uint32_t lanes = r.at("lanes");
     const auto value_in = [r](int lane) {
@@ -220,7 +271,7 @@ Json DapServer::shared_memory(int thread) {
 Json DapServer::tiles(int thread) {
   constexpr int kRows = 128, kColumns = 16;
   Json out = Json::array();
-  for (const char* name : {"a", "b", "d", "box"}) {
+  for (const char* name : {"a", "b", "d", "box", "fragment"}) {
     Json view;
     try {
       view = ask(thread,
@@ -228,17 +279,19 @@ Json DapServer::tiles(int thread) {
     } catch (const std::exception&) {
       continue;  // there is none
     }
-    out.push_back(variable(
-        name, view.at("title"), node([view] {
-          Json rows = Json::array();
-          for (const Json& row : view.at("rows")) {
-            std::string text;
-            for (const Json& v : row)
-              text += (text.empty() ? "" : "  ") + (v.is_null() ? std::string("-") : v.get<std::string>());
-            rows.push_back(variable(fmt::format("{} {}", view["row_name"].get<std::string>(), rows.size()), text));
-          }
-          return rows;
-        })));
+    out.push_back(variable(name, view.at("title"), node([view] {
+                             Json rows = Json::array();
+                             for (const Json& row : view.at("rows")) {
+                               std::string text;
+                               for (const Json& v : row)
+                                 text += (text.empty() ? "" : "  ") +
+                                         (v.is_null() ? std::string("-") : v.get<std::string>());
+                               rows.push_back(variable(fmt::format("{} {}", view["row_name"].get<std::string>(),
+                                                                   view["row"].get<size_t>() + rows.size()),
+                                                       text));
+                             }
+                             return rows;
+                           })));
   }
   return out;
 }
@@ -252,12 +305,16 @@ Json DapServer::variables(const Json& arguments) {
 }
 
 Json DapServer::evaluate(const Json& arguments) {
-  if (const int thread = arguments.value("frameId", 0) / kFrames; thread >= 1 && size_t(thread) <= warps_.size())
+  const int id = arguments.value("frameId", 0);
+  if (const int thread = id / kFrames; thread >= 1 && size_t(thread) <= warps_.size()) {
     debugger_->set_focus(warps_[size_t(thread) - 1], debugger_->lane());
+    debugger_->set_frame(size_t(id % kFrames));
+  }
   const std::string expression = arguments.value("expression", ""), context = arguments.value("context", "repl");
-  const std::string command = expression.starts_with("%") ? "print " + expression : expression;
-  if (context != "repl" && !Debugger::only_looks(command))
-    throw std::runtime_error("only registers and views are shown here: %r1, show barriers");
+  if (context == "html") return {{"result", debugger_->page(expression)}, {"variablesReference", 0}};
+  // Under the mouse, and in a list of what is watched, a word is a register or a variable.
+  const bool command_of = context == "repl" || Debugger::only_looks(expression);
+  const std::string command = command_of && !expression.starts_with("%") ? expression : "print " + expression;
   const Debugger::Answer a = debugger_->run(command);
   if (a.error) throw std::runtime_error(a.text);
   if (a.moved) later_.push_back([this] { moved(nullptr); });

@@ -23,7 +23,14 @@ std::string text_of(const Json& cta) {
   return fmt::format("({},{},{})", cta[0].get<int>(), cta[1].get<int>(), cta[2].get<int>());
 }
 
-/// "0 to 31", "0, 4 to 7": the bits of a mask.
+}  // namespace
+
+std::string number(int64_t n) {
+  std::string out = std::to_string(n < 0 ? -n : n);
+  for (int at = int(out.size()) - 3; at > 0; at -= 3) out.insert(size_t(at), ",");
+  return (n < 0 ? "-" : "") + out;
+}
+
 std::string text_of_lanes(uint32_t mask) {
   std::string out;
   for (int lane = 0; lane < 32;) {
@@ -52,12 +59,16 @@ std::string formatted(const Json& word, const std::string& format) {
   return fmt::format("{}", bits);
 }
 
-}  // namespace
-
-std::string number(int64_t n) {
-  std::string out = std::to_string(n < 0 ? -n : n);
-  for (int at = int(out.size()) - 3; at > 0; at -= 3) out.insert(size_t(at), ",");
-  return (n < 0 ? "-" : "") + out;
+std::string text_by_lane(const std::array<std::string, 32>& values, uint32_t lanes) {
+  std::string out;
+  size_t width = 12;
+  for (size_t k = 0; k < 32; ++k)
+    if (lanes >> k & 1) width = std::max(width, values[k].size());
+  for (size_t k = 0; k < 32; ++k) {
+    if (k % 8 == 0) out += fmt::format("\n  {:>2}:", k);
+    out += fmt::format(" {:>{}}", lanes >> k & 1 ? values[k] : ".", width);
+  }
+  return out + "\n";
 }
 
 std::string around(Sources& sources, const std::string& file, int at, int lines) {
@@ -140,11 +151,9 @@ std::string text_of_registers(const Json& view, int lane, const std::string& for
       out += fmt::format(" = {} in all lanes\n", formatted(*first, format));
       continue;
     }
-    for (size_t k = 0; k < 32; ++k) {
-      if (k % 8 == 0) out += fmt::format("\n  {:>2}:", k);
-      out += fmt::format(" {:>12}", lanes >> k & 1 ? formatted(values[k], format) : ".");
-    }
-    out += "\n";
+    std::array<std::string, 32> texts;
+    for (size_t k = 0; k < 32; ++k) texts[k] = formatted(values[k], format);
+    out += text_by_lane(texts, lanes);
   }
   return out;
 }
@@ -232,7 +241,7 @@ std::string text_of_tile(const Json& view) {
     }
     out += "\n";
   }
-  return out + (gaps ? "  (-: not written since the allocation)\n" : "");
+  return out + (gaps ? fmt::format("  (-: {})\n", view.value("gap", "not written since the allocation")) : "");
 }
 
 std::string text_of_bytes(const Json& view) {

@@ -1,5 +1,7 @@
 // Views of a stopped machine as text for a terminal.
 #pragma once
+#include <array>
+#include <cstdint>
 #include <string>
 
 #include "common/tinygpu/debug/wire.h"
@@ -8,6 +10,13 @@
 namespace tinygpu::debug {
 
 using Sources = diagnosis::SourceFiles;
+
+/// A number's bits; `format`: "" (a decimal), "x", "f", "d", "h" (two f16), "bf" (two bf16). Null is "-".
+std::string formatted(const Json& word, const std::string& format);
+/// "0 to 31", "0, 4 to 7": the bits of a mask.
+std::string text_of_lanes(uint32_t mask);
+/// Eight lanes a line, from a new line on; a point where there is none.
+std::string text_by_lane(const std::array<std::string, 32>& values, uint32_t lanes);
 
 /// `lines` lines before and behind one, with an arrow at it.
 std::string around(Sources& sources, const std::string& file, int number, int lines);

@@ -15,8 +15,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <system_error>
 
 #include "common/tinygpu/debug/repeated_output.h"
 
@@ -50,9 +52,8 @@ Session::~Session() {
   if (listener_ >= 0) close(listener_);
   if (options_.output >= 0) close(options_.output);
   munmap(progress_, sizeof(Progress));
-  unlink(Progress::file_of(socket_).c_str());
-  unlink(socket_.c_str());
-  rmdir(folder_.c_str());
+  std::error_code none;
+  std::filesystem::remove_all(folder_, none);
 }
 
 void Session::launch() {

@@ -51,6 +51,8 @@ class Session {
   /// Starts the program, which stops before its first launch. False: it has ended without a launch; exit_code() is its.
   bool start();
   bool alive() const { return live_.open(); }
+  /// Where the program finds the debugger; what it leaves for it lies beside.
+  const std::string& socket() const { return socket_; }
   int exit_code() const { return exit_code_; }
   uint64_t position() const { return position_; }
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "common/tinygpu/debug/cells.h"
 #include "common/tinygpu/engines/mma/matrix_operands.h"
 #include "common/tinygpu/engines/tma/tensor_box.h"
 #include "common/tinygpu/machine/chip/cta.h"
@@ -20,8 +20,6 @@ namespace tinygpu::debug {
 namespace {
 
 using numerics::Format;
-
-Json no_tile(const std::string& sentence) { return {{"error", sentence}}; }
 
 /// An element type that a user names.
 struct Type {
@@ -46,16 +44,10 @@ constexpr Type kTypes[] = {{"f32", 4, Format::f32},
                            {"b32", 4, {}, Type::Kind::hex},
                            {"b64", 8, {}, Type::Kind::hex}};
 
-/// Every float format here is a part of f32, so the shortest text that gives the f32 again gives the pattern again.
-std::string text_of(Format f, uint32_t bits) {
-  if (f == Format::s8 || f == Format::u8) return fmt::format("{}", numerics::unpack_integer(f, bits));
-  return fmt::format("{}", float(numerics::to_double(f, bits)));
-}
-
 std::string text_of(const Type& t, const uint8_t* at) {
   uint64_t bits = 0;
   std::memcpy(&bits, at, t.bytes);
-  if (t.format) return text_of(*t.format, uint32_t(bits));
+  if (t.format) return text_of_element(*t.format, uint32_t(bits));
   if (t.kind == Type::Kind::is_signed) return fmt::format("{}", int32_t(bits));
   if (t.kind == Type::Kind::hex) return fmt::format("{:#x}", bits);
   return fmt::format("{}", bits);
@@ -68,33 +60,6 @@ std::string text_of_layout(const OperandLayout& l) {
                      name_of(l.descriptor.swizzle));
 }
 
-/// The part of a matrix that is asked for: eight rows of eight columns, if nothing is said.
-struct Window {
-  uint32_t row, rows, column, columns;
-};
-std::optional<Window> window_of(const Json& request, uint32_t rows, uint32_t columns) {
-  Window w{request.value("row", 0u), request.value("rows", 8u), request.value("column", 0u),
-           request.value("columns", 8u)};
-  if (w.row >= rows || w.column >= columns || !w.rows || !w.columns) return {};
-  w.rows = std::min(w.rows, rows - w.row);
-  w.columns = std::min(w.columns, columns - w.column);
-  return w;
-}
-
-Json cells_of(const Json& request, uint32_t rows, uint32_t columns, std::string title, const char* row_name,
-              const char* column_name, const std::function<Json(uint32_t, uint32_t)>& at) {
-  const auto w = window_of(request, rows, columns);
-  if (!w) return no_tile(fmt::format("the tile has {} rows and {} columns", rows, columns));
-  Json out = {{"title", std::move(title)},  {"row", w->row},         {"column", w->column}, {"row_name", row_name},
-              {"column_name", column_name}, {"all", {rows, columns}}};
-  for (uint32_t r = 0; r < w->rows; ++r) {
-    Json row = Json::array();
-    for (uint32_t c = 0; c < w->columns; ++c) row.push_back(at(w->row + r, w->column + c));
-    out["rows"].push_back(std::move(row));
-  }
-  return out;
-}
-
 Json operand(const Json& request, const MatrixOperand& m, const std::string& of) {
   const auto bits = m.read();
   if (!bits) return no_tile(fmt::format("{} reaches beyond shared memory", m.name));
@@ -103,8 +68,9 @@ Json operand(const Json& request, const MatrixOperand& m, const std::string& of)
   return cells_of(request, m.rows, m.k(),
                   fmt::format("{} of {}: {} rows x {} of K, {}, in CTA {}, {}", m.name, of, m.rows, m.k(),
                               numerics::info(m.format).name, text_of_cta(m.cta->key.id), where),
-                  m.name == 'A' ? "m" : "n", "k",
-                  [&](uint32_t row, uint32_t k) { return Json(text_of(m.format, (*bits)[size_t(row) * m.k() + k])); });
+                  m.name == 'A' ? "m" : "n", "k", [&](uint32_t row, uint32_t k) {
+                    return Json(text_of_element(m.format, (*bits)[size_t(row) * m.k() + k]));
+                  });
 }
 
 Json result(const Json& request, const MatrixResult& d, const std::string& of) {
@@ -120,7 +86,7 @@ Json result(const Json& request, const MatrixResult& d, const std::string& of) {
                       return nullptr;
                     const uint32_t cell = memory.cell(at.lane, at.column);
                     if (d.type == MmaAccumulator::s32) return fmt::format("{}", int32_t(cell));
-                    return text_of(d.type == MmaAccumulator::f32 ? Format::f32 : Format::f16, cell);
+                    return text_of_element(d.type == MmaAccumulator::f32 ? Format::f32 : Format::f16, cell);
                   });
 }
 

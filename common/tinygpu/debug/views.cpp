@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "common/tinygpu/api/machine.h"
+#include "common/tinygpu/base/hex.h"
+#include "common/tinygpu/debug/fragments.h"
+#include "common/tinygpu/debug/registers.h"
+#include "common/tinygpu/debug/variable_bytes.h"
 #include "common/tinygpu/engines/tmem/tensor_memory.h"
 #include "common/tinygpu/machine/chip/cta.h"
 #include "common/tinygpu/machine/chip/gpu.h"
@@ -21,13 +24,6 @@ Json json_of(const Dim3& d) { return {d.x, d.y, d.z}; }
 Json error(const std::string& sentence) { return {{"error", sentence}}; }
 
 WarpName name_of(const Warp& w) { return {w.cta().key.grid, w.cta().key.id, w.index()}; }
-
-/// Bytes as a string of hexadecimal digits.
-std::string hex(const uint8_t* bytes, size_t size) {
-  std::string out;
-  for (size_t i = 0; i < size; ++i) out += fmt::format("{:02x}", bytes[i]);
-  return out;
-}
 
 }  // namespace
 
@@ -94,21 +90,25 @@ Json Views::view(const Json& request, const Warp* w, int lane) {
   if (!g) return error("this warp has no lanes left");
   if (name == "where") return frames(*w, *g);
   if (name == "registers") return registers(request, *w, *g);
+  if (name == "variables") return variable_bytes(request, *w, *g);
   if (name == "barriers") return barriers(*w);
   if (name == "inflight") return in_flight(*w);
   if (name == "tmem") return tensor_memory(request, *w);
   if (name == "shared") return shared(request, *w);
-  if (name == "tile") return tile(request, *w, alive_.boxes);
+  if (name == "tile")
+    return request.value("tile", "") == "fragment" ? fragment(request, *w, *g) : tile(request, *w, alive_.boxes);
   if (name == "global") return global(request, *w);
   return error(fmt::format("there is no view {}", name));
 }
 
 Json Views::frames(const Warp& w, const Group& g) {
   Json out = {{"focus", focus(w, g)}, {"frames", Json::array()}};
-  const auto add = [&](const Function& f, uint32_t pc) {
+  const auto add = [&](size_t call, const Function& f, uint32_t pc) {
     if (pc >= f.ops.size()) return;
     Json place = debug::json_of(w.where_of(f.ops[pc], f));
     Json frame = {{"function", place.contains("callers") ? place["callers"][0]["function"] : Json(f.name)},
+                  {"call", call},
+                  {"in", f.name},
                   {"file", place["file"]},
                   {"line", place["line"]},
                   {"ptx_line", place["ptx_line"]},
@@ -117,13 +117,18 @@ Json Views::frames(const Warp& w, const Group& g) {
     const Json callers = place.value("callers", Json::array());
     for (size_t k = 0; k < callers.size(); ++k)
       out["frames"].push_back({{"function", k + 1 < callers.size() ? callers[k + 1]["function"] : Json(f.name)},
+                               {"call", call},
+                               {"in", f.name},
                                {"file", callers[k]["file"]},
                                {"line", callers[k]["line"]},
+                               {"ptx_line", place["ptx_line"]},
+                               {"ptx", place["ptx"]},
                                {"inlined", true}});
   };
-  add(*g.function, g.pc);
-  for (size_t k = g.stack.size(); k-- > 0;)
-    add(*g.stack[k].function, g.stack[k].return_pc ? g.stack[k].return_pc - 1 : 0);
+  for (size_t call = 0; call <= g.stack.size(); ++call) {
+    const CallPlace at = *call_of(g, call);
+    add(call, *at.function, at.pc);
+  }
   return out;
 }
 
@@ -148,40 +153,19 @@ Json Views::warps(const Json& request) {
 
 Json Views::registers(const Json& request, const Warp& w, const Group& g) const {
   const std::string wanted = request.value("name", "");
-  const AlignedBytes& file = w.registers();
+  const auto at = call_of(g, request.value("call", size_t(0)));
+  if (!at) return error("there is no such call");
+  const Registers registers(w, *at);
   Json list = Json::array();
-  bool known = false;
-  for (const ptx::Register& r : g.function->source->registers) known |= r.name == wanted;
-  for (const RegisterPlace& p : g.function->registers) {
-    const ptx::Register& r = g.function->source->registers[p.reg];
-    if (!wanted.empty() && r.name != wanted) continue;
-    // Its first op writes it: before that the slot may be another register's.
-    if (g.pc <= p.first || g.pc > p.last) continue;
-    Json values = Json::array();
-    const uint8_t* slot = file.data() + g.register_base + p.slot;
-    if (r.type == ptx::Type::pred) {
-      uint32_t mask;
-      std::memcpy(&mask, slot, 4);
-      for (int lane = 0; lane < 32; ++lane) values.push_back(mask >> lane & 1);
-    } else {
-      const auto size = size_t(std::max(1, ptx::size_of(r.type)));
-      for (int lane = 0; lane < 32; ++lane) {
-        uint64_t value = 0;
-        std::memcpy(&value, slot + lane * size, std::min(size, sizeof(value)));
-        if (size > sizeof(value))
-          values.push_back(hex(slot + lane * size, size));
-        else
-          values.push_back(value);
-      }
-    }
-    list.push_back(
-        {{"name", r.name}, {"type", std::string(ptx::name_of(r.type))}, {"lanes", g.mask}, {"values", values}});
+  for (const RegisterPlace& p : at->function->registers) {
+    const ptx::Register& r = registers.declared(p);
+    if ((wanted.empty() || r.name == wanted) && registers.holds(p))
+      list.push_back({{"name", r.name},
+                      {"type", std::string(ptx::name_of(r.type))},
+                      {"lanes", g.mask},
+                      {"values", registers.values(p)}});
   }
-  if (!wanted.empty() && list.empty())
-    return error(known ? fmt::format("{} has no value here: it is not written yet, or not read any more, and its place "
-                                     "may be another register's",
-                                     wanted)
-                       : fmt::format("{} has no register {}", g.function->name, wanted));
+  if (!wanted.empty() && list.empty()) return error(registers.missing(wanted));
   return {{"registers", list}};
 }
 
@@ -253,6 +237,12 @@ Json Views::tensor_memory(const Json& request, const Warp& w) const {
     c = end;
   }
   Json out = {{"sm", w.sm().index}, {"allocations", allocations}};
+  if (request.value("map", false))
+    for (uint32_t c = 0; c < kTmemColumns; ++c) {
+      Json counts = Json::array();
+      for (uint32_t p = 0; p < kTmemLanes / 32; ++p) counts.push_back(std::popcount(cells->written(c, p)));
+      out["map"].push_back(counts);
+    }
   if (!request.contains("column")) return out;
   const TmemRect r{request.value("lane", 0u), request.value("lanes", 8u), request.value("column", 0u),
                    request.value("columns", 8u)};

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "common/tinygpu/base/relied_on.h"
+#include "common/tinygpu/engines/tmem/access_shape.h"
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/tcgen05.h"
 #include "common/tinygpu/machine/memory/skipped_copies.h"
@@ -21,42 +22,23 @@
 namespace tinygpu::isa {
 namespace {
 
-// ---- Shapes: which cell register r of thread t is
+// ---- Shapes
 
-enum Shape : uint8_t { s32x32b, s16x64b, s16x128b, s16x256b, s16x32bx2, kShapes };
+using Shape = TmemShape;
 
-struct Cell {
-  uint32_t lane, column;  // relative to the address
-};
-
-/// Spec 2.2. The two halves of 16x32bx2 have addresses of their own; the map is that of the half that thread t is in.
-constexpr Cell cell_of(Shape shape, uint32_t t, uint32_t r) {
-  switch (shape) {
-    case s32x32b: return {t, r};
-    case s16x64b: return {(t >> 2) + 8 * (t & 1), (t >> 1 & 1) + 2 * r};
-    case s16x128b: return {(t >> 2) + 8 * (r & 1), (t & 3) + 4 * (r >> 1)};
-    case s16x256b: return {(t >> 2) + 8 * (r >> 1 & 1), (r & 1) + 2 * (t & 3) + 8 * (r >> 2)};
-    default: return {t & 15, r};
-  }
-}
-
-/// A shape repeats: `registers` of each thread and `columns` more per repetition.
-struct Repeat {
-  uint32_t lanes, registers, columns;
-};
-constexpr Repeat kRepeat[kShapes] = {{32, 1, 1}, {16, 1, 2}, {16, 2, 4}, {16, 4, 8}, {16, 1, 1}};
+const TmemRepeat& repeat_of(Shape s) { return kTmemRepeat[uint32_t(s)]; }
 
 /// Offsets of the first repetition's cells in TensorMemory::column order; [packed][shape][register][thread].
 struct Offsets {
-  uint32_t of[2][kShapes][4][32];
+  uint32_t of[2][kTmemShapes][4][32];
 };
 constexpr Offsets kOffsets = [] {
   Offsets o{};
   for (uint32_t packed = 0; packed < 2; ++packed)
-    for (uint32_t s = 0; s < kShapes; ++s)
-      for (uint32_t r = 0; r < kRepeat[s].registers; ++r)
+    for (uint32_t s = 0; s < kTmemShapes; ++s)
+      for (uint32_t r = 0; r < kTmemRepeat[s].registers; ++r)
         for (uint32_t t = 0; t < 32; ++t) {
-          const Cell c = cell_of(Shape(s), t, r);
+          const TmemShapeCell c = cell_of(Shape(s), t, r);
           o.of[packed][s][r][t] = (c.column << packed) * kTmemLanes + c.lane;
         }
   return o;
@@ -80,7 +62,7 @@ struct AccessDetails {
 
 /// Where an access goes, rules applied. `half` has one element, two for 16x32bx2.
 struct Access {
-  Shape shape = s32x32b;
+  Shape shape = Shape::s32x32b;
   bool pack = false;
   uint32_t registers = 0;
   uint32_t mask = 0;  // executing lanes
@@ -88,18 +70,20 @@ struct Access {
   TmemRect half[2];
 
   /// Calls f(register, cells of that register's threads relative to the halves' first cells).
-  const uint32_t* offsets(uint32_t r) const { return kOffsets.of[pack][shape][r % kRepeat[shape].registers]; }
+  const uint32_t* offsets(uint32_t r) const {
+    return kOffsets.of[pack][uint32_t(shape)][r % repeat_of(shape).registers];
+  }
   /// First cell of thread t's half in repetition r / registers, in column order.
   uint32_t base(uint32_t r, int h) const {
-    const uint32_t step = kRepeat[shape].columns << pack;
-    return (half[h].column + r / kRepeat[shape].registers * step) * kTmemLanes + half[h].lane;
+    const uint32_t step = repeat_of(shape).columns << pack;
+    return (half[h].column + r / repeat_of(shape).registers * step) * kTmemLanes + half[h].lane;
   }
 };
 
 /// The rules for one address: the warp's own lanes, aligned for the shape, columns allocated. Where a rule is only a
 /// warning the access goes to the warp's own quarter, as on silicon (published kernels that pass lane 0 in every warp,
 /// or lanes 128 to 255 in the odd CTA of a pair); else to the nearest place that keeps the rule (inferred).
-TmemRect checked_half(Warp& w, uint32_t taddr, const Repeat& repeat, uint32_t columns, const Origin& who,
+TmemRect checked_half(Warp& w, uint32_t taddr, const TmemRepeat& repeat, uint32_t columns, const Origin& who,
                       const char* what) {
   TmemAddress at = TmemAddress::from(taddr);
   const uint32_t partition = w.index() & 3, first = partition * 32;
@@ -132,8 +116,8 @@ Access checked_access(Warp& w, const Op& op, uint32_t registers, const Origin& w
   a.pack = details.packed;
   a.registers = registers;
   a.mask = w.exec();
-  a.halves = a.shape == s16x32bx2 ? 2 : 1;
-  const Repeat& repeat = kRepeat[a.shape];
+  a.halves = a.shape == Shape::s16x32bx2 ? 2 : 1;
+  const TmemRepeat& repeat = repeat_of(a.shape);
   const uint32_t columns = registers / repeat.registers * repeat.columns << a.pack;
   const uint32_t taddr = uint32_t(uniform(w, op.a, false, "the Tensor Memory address")) + details.address;
   a.half[0] = checked_half(w, taddr, repeat, columns, who, what);
@@ -296,7 +280,7 @@ void warn_if_never_written(const TensorMemory& memory, const Access& a, const Or
 
 void land_load(const TensorMemory& memory, const Access& a, const Op& op, uint8_t* frame) {
   const auto slot = [&](uint32_t i) { return reinterpret_cast<uint32_t*>(frame + op.list[i]); };
-  if (a.shape == s32x32b && !a.pack) {
+  if (a.shape == Shape::s32x32b && !a.pack) {
     for (uint32_t r = 0; r < a.registers; ++r)
       copy_lanes(slot(r), memory.column(a.half[0].column + r) + a.half[0].lane, a.mask);
   } else {
@@ -383,7 +367,7 @@ void ld(Warp& w, const Op& op) {
 // ---- st
 
 void land_store(TensorMemory& memory, const Access& a, const uint32_t* data) {
-  if (a.shape == s32x32b && !a.pack) {
+  if (a.shape == Shape::s32x32b && !a.pack) {
     for (uint32_t r = 0; r < a.registers; ++r) {
       const uint32_t c = a.half[0].column + r;
       copy_lanes(memory.column(c) + a.half[0].lane, data + r * 32, a.mask);
@@ -451,15 +435,14 @@ void wait_st(Warp& w, const Op& op) {
 
 /// Shape, repetitions, packing and address into `op`; returns the registers a thread.
 uint32_t decode_access(Decoder& d, Op& op) {
-  static constexpr std::string_view kNames[kShapes] = {"32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"};
   int shape = -1;
-  for (int s = 0; s < kShapes; ++s)
-    if (d.inst->has(kNames[s])) shape = s;
+  for (int s = 0; s < int(kTmemShapes); ++s)
+    if (d.inst->has(kTmemShapeNames[s])) shape = s;
   if (shape < 0) d.not_modelled();
   uint32_t num = 0;
   for (uint32_t n = 1; n <= 128; n *= 2)
     if (d.inst->has(fmt::format("x{}", n))) num = n;
-  const uint32_t registers = num * kRepeat[shape].registers;
+  const uint32_t registers = num * repeat_of(Shape(shape)).registers;
   if (num == 0 || registers > 128) d.not_modelled();
   const AddressOperand at = d.address(d.operand("address"));
   op.a = at.base;

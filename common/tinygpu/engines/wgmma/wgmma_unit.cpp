@@ -11,6 +11,7 @@
 #include "common/tinygpu/engines/mma/mma_toggle.h"
 #include "common/tinygpu/engines/mma/operand_planes.h"
 #include "common/tinygpu/engines/mma/register_metadata.h"
+#include "common/tinygpu/engines/wgmma/fragment.h"
 #include "common/tinygpu/numerics/fused_sum.h"
 #include "common/tinygpu/numerics/mma_kernel.h"
 
@@ -62,14 +63,14 @@ std::vector<std::pair<uint32_t, uint32_t>> split_elements(const numerics::MmaTil
   return out;
 }
 
-/// A's fragment of one warp (16 rows) into the planes: register 2 c + h of thread t holds row t / 4 + 8 h and the 4
-/// bytes from byte 16 c + 4 (t % 4) along K (PTX ISA 9.7.15.5.3, figures; the layout of mma.sync's A).
+/// A's fragment of one warp (16 rows) into the planes.
 void gather_registers(Warp& w, const std::vector<uint32_t>& slots, uint32_t element_bytes, uint32_t first_row,
                       OperandPlanes& out) {
   for (uint32_t r = 0; r < 4; ++r) {
     const uint32_t* lane = lanes_of(w, slots[r]);
     for (uint32_t t = 0; t < 32; ++t) {
-      const uint32_t row = first_row + t / 4 + 8 * (r & 1), byte = 16 * (r >> 1) + 4 * (t % 4);
+      const WgmmaOperandPlace at = wgmma_operand_place(r, t);
+      const uint32_t row = first_row + at.row, byte = at.byte;
       for (uint32_t i = 0; i < 4; i += element_bytes)
         std::memcpy(out.bytes + ((byte + i) / element_bytes * numerics::kPlane + row) * element_bytes,
                     reinterpret_cast<const uint8_t*>(&lane[t]) + i, element_bytes);
@@ -103,21 +104,19 @@ Warpgroup& Warpgroup::of(Warp& w) {
 }
 
 // ---- Registers and accumulators
-// Thread t of warp w holds in
-// register 4 j + 2 h + i (16-bit results: half i of register 2 j + h) row 16 w + t / 4 + 8 h, column 8 j + 2 (t % 4) +
-// i (PTX ISA 9.7.15.5.2).
 
 template <class F>
 void Warpgroup::each_value(Accumulator& a, uint32_t warp, F&& f) {
   Warp& w = *warps_[warp].warp;
   const bool halves = a.type == Result::f16;
-  for (uint32_t j = 0; j < a.n / 8; ++j)
-    for (uint32_t h = 0; h < 2; ++h)
-      for (uint32_t i = 0; i < 2; ++i) {
-        uint32_t* lane = lanes_of(w, a.slots[warp][halves ? 2 * j + h : 4 * j + 2 * h + i]);
-        uint32_t* words = a.words.data() + (8 * j + i) * kRows + 16 * warp + 8 * h;
-        for (uint32_t t = 0; t < 32; ++t) f(lane[t], i, words[2 * (t % 4) * kRows + t / 4]);
+  for (uint32_t r = 0; r < a.n / (halves ? 4 : 2); ++r) {
+    uint32_t* lane = lanes_of(w, a.slots[warp][r]);
+    for (uint32_t i = 0; i < (halves ? 2 : 1); ++i)
+      for (uint32_t t = 0; t < 32; ++t) {
+        const WgmmaCell cell = wgmma_cell(halves, r, i, 32 * warp + t);
+        f(lane[t], i, a.words[cell.column * kRows + cell.row]);
       }
+  }
 }
 
 void Warpgroup::load(Accumulator& a, uint32_t warp) {

@@ -10,4 +10,7 @@ namespace tinygpu::observe {
 void write_page(std::ostream& out, const std::string& title, const std::string& tables,
                 const nlohmann::ordered_json& data);
 
+/// A page without a script.
+void write_still_page(std::ostream& out, const std::string& title, const std::string& body);
+
 }  // namespace tinygpu::observe

@@ -1,17 +1,12 @@
 #include "common/tinygpu/program/lower/symbols.h"
 
-#include <algorithm>
-
 #include "common/tinygpu/base/align_up.h"
+#include "common/tinygpu/program/lower/local_layout.h"
 
 namespace tinygpu {
 namespace {
 
 constexpr uint32_t kReturnBytes = 16;  // of stack that a call takes at least: the return address, aligned
-
-bool is_param(ptx::Space s) {
-  return s == ptx::Space::param || s == ptx::Space::param_entry || s == ptx::Space::param_func;
-}
 
 }  // namespace
 
@@ -29,38 +24,18 @@ Symbols::Symbols(Function& f, const ModuleScope& scope, const SharedLayout* shar
 void Symbols::place_locals(Function& f) {
   using Kind = FrameConstant::Kind;
   const ptx::Function& source = *f.source;
-  uint64_t end = 0;
-  const auto place = [&](uint64_t size, uint32_t align) {
-    const uint64_t at = align_up(end, std::max(1u, align));
-    if (size > kMostLocal || at + size > kMostLocal)
-      throw LinkError("function " + f.name + " needs more than " + std::to_string(kMostLocal) +
-                      " bytes of local memory a thread");
-    end = at + size;
-    return uint32_t(at);
-  };
-  const auto place_all = [&](const std::vector<ptx::Param>& from, std::vector<ParamInfo>& into) {
-    into.clear();
-    for (const ptx::Param& p : from) {
-      into.push_back({place(p.size, p.align), uint32_t(p.size), p.align});
-      places_[p.name] = {ptx::Space::local, Kind::local, into.back().offset};
-    }
-  };
+  LocalLayout layout = lay_out_local(f);
+  for (const auto& [name, offset] : layout.offsets) places_[name] = {ptx::Space::local, Kind::local, offset};
   if (f.entry) {
-    // The parameter bank was laid out when the program was linked.
+    // The parameter bank was laid out when the program was linked. A local variable hides a parameter.
     for (size_t i = 0; i < source.params.size(); ++i)
-      places_[source.params[i].name] = {ptx::Space::param, Kind::plain, f.params[i].offset};
+      places_.try_emplace(source.params[i].name, Place{ptx::Space::param, Kind::plain, f.params[i].offset});
   } else {
-    place_all(source.params, f.params);
-    place_all(source.returns, f.returns);
+    f.params = std::move(layout.params);
+    f.returns = std::move(layout.returns);
   }
-  uint64_t variables = 0;
-  for (const ptx::Variable& v : source.locals)
-    if (v.space == ptx::Space::local || is_param(v.space)) {
-      places_[v.name] = {ptx::Space::local, Kind::local, place(v.size, v.align)};
-      if (v.space == ptx::Space::local) variables += v.size;
-    }
-  f.local_bytes = uint32_t(align_up(end, 16));
-  if (!f.stack_known) f.stack_bytes = uint32_t(align_up(variables, 16)) + (f.entry ? 0 : kReturnBytes);
+  f.local_bytes = uint32_t(align_up(layout.bytes, 16));
+  if (!f.stack_known) f.stack_bytes = uint32_t(align_up(layout.variables, 16)) + (f.entry ? 0 : kReturnBytes);
 }
 
 void Symbols::place_shared(const Function& f, const std::vector<ptx::Variable>& variables) {
