@@ -360,7 +360,7 @@ def exercise_page():
     for e in judge.all_exercises():
         number = e.name.split("_")[0]
         text.append(f"## {number} {e.title}\n\n{escaped(e.task)}\n" + (f"\n{fenced(e.table)}" if e.table else "") + f"\nRead before: {reading(e)}." + (f" Budget: {e.budget:,} cycles." if e.budget else "") + "\n")
-        for kind, title, body in (("example", "The file", fenced(e.text, "cuda")), ("tip", "Hint", e.hint), ("success", "Solution", fenced(e.diff(), "diff") + f"\n{escaped(e.knows)}\n\n**Remember:** {escaped(e.remember)}")):
+        for kind, title, body in (("example", "The file", fenced(e.text, "cuda")), ("tip", "Hint", e.hint), ("success", "Solution", fenced(e.solution(), "text" if e.session else "diff") + f"\n{escaped(e.knows)}\n\n**Remember:** {escaped(e.remember)}")):
             text.append(indented(kind, title, body))
     text.append("## Projects\n\n`scripts/learn project` gives you a skeleton, judges it milestone by milestone, and keeps a leaderboard of predicted cycles.\n")
     for p in projects.all_projects():

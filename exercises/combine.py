@@ -47,7 +47,8 @@ if __name__ == "__main__":
         if state == "others":
             made = combined([(v.name, v.text, e.source) for e in exercises for v in e.variants()])
         elif state != "projects":
-            made = combined([(e.name, e.solved() if state == "solved" else e.text, e.source) for e in exercises])
+            # The kernel of an exercise whose answer is a place stays as it is.
+            made = combined([(e.name, e.solved() if state == "solved" else e.text, e.source) for e in exercises if state == "unsolved" or e.hunks])
     except judge.Error as error:
         sys.exit(str(error))
     pathlib.Path(out).write_text(made)

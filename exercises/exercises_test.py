@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 import judge
+import machine
 
 SEEDS = 1
 
@@ -22,7 +23,11 @@ def faults(tools, programs, exercise):
     unsolved = judge.judge(tools, exercise, [programs / "exercises_unsolved", exercise.name], 0)
     if not set(exercise.says.split(", ")) <= set(unsolved.ends.split(", ")):
         out.append(f"{exercise.name}: unsolved it should end in {exercise.says}, and ends in {unsolved.ends}\n{unsolved.text}")
-    solved = judge.judge(tools, exercise, [programs / "exercises_solved", exercise.name], SEEDS)
+    if exercise.session:
+        out += answers_judged(tools, exercise, [programs / "exercises_unsolved", exercise.name])
+        solved = judge.Verdict("right", "")
+    else:
+        solved = judge.judge(tools, exercise, [programs / "exercises_solved", exercise.name], SEEDS)
     if solved.ends != "right":
         out.append(f"{exercise.name}: its solution ends in {solved.ends}\n{solved.text}")
     elif exercise.budget and solved.cycles > 0.97 * exercise.budget:
@@ -48,6 +53,29 @@ def as_told(tools, programs, variant):
         out.append(f"{variant.name}: its reader is not told {variant.tells!r}\n{told}")
     if re.search(r"(?m)^ +=? ?fix: ", told):
         out.append(f"{variant.name}: its reader is shown the fix without asking\n{told}")
+    return out
+
+
+def answers_judged(tools, exercise, command):
+    """The solution's session finds the right answers; other answers are wrong, and a sentence says so."""
+    try:
+        found = machine.find(tools.gen5, command, exercise.session)
+    except machine.Wrong as fault:
+        return [f"{exercise.name}: the session of its solution fails: {fault}"]
+
+    def verdict(**other):
+        return judge.judge(tools, exercise, command, text=judge.ANSWER.sub(lambda m: f"// answer: {m[1]} = {(found | other)[m[1]]}", exercise.text))
+
+    out = [] if (right := verdict()).ends == "right" else [f"{exercise.name}: {found} should be right: {right.ends}: {right.text}"]
+    for name in judge.answers(exercise.text):
+        beside = [int(found[name]) + 1, int(found[name]) - 1, 10**9] if found[name].isdigit() else [0, 1]
+        for other in [*beside, "word"]:
+            wrong = verdict(**{name: other})
+            if wrong.ends != "wrong answer" or not re.match(r"[A-Z`].*[.?]\n$", wrong.text, re.S):
+                out.append(f"{exercise.name}: {name} = {other} instead of {found[name]} is answered by {wrong.ends}: {wrong.text}")
+    changed = judge.judge(tools, exercise, command, text=exercise.text.replace("__global__ void ", "__global__ void other_", 1))
+    if changed.ends != "another program":
+        out.append(f"{exercise.name}: a changed kernel is answered by {changed.ends}: {changed.text}")
     return out
 
 

@@ -1,16 +1,19 @@
 """Exercises and their judge: what scripts/learn and the tests share.
 
-An exercise is a folder exercises/NN_topic with these files.
+An exercise is a folder exercises/NN_topic with these files. Its answer is code, or a place and a time that one finds with gen5 debug.
 
 exercise.cu   a comment with the title, the task, and if need be a table behind it; a kernel with a hole; judge(), the host's check
-solution.txt  fields, one a line, and the solution as a diff:
+solution.txt  fields, one a line, and the solution as a diff or as a session of the debugger:
                 read:      what a reader should have read before
                 hint:      one or two sentences
-                says:      how the unsolved exercise ends: a diagnosis's code, `wrong numbers` or `too slow`
+                says:      how the unsolved exercise ends: a diagnosis's code, `wrong numbers`, `too slow` or `no answer`
                 cycles:    (optional) the budget of all launches together, as timed
                 knows:     what a reader knows who has solved it
                 remember:  and the rule to keep, each in a sentence
                 @@         from here on lines with -, + or a space, as in chapters/*/mistakes.txt
+                session:   from here on commands of `gen5 debug`, and behind a command what is taken from its answer:
+                           NAME = PATTERN, or NAME is VALUE where PATTERN (machine.py)
+judge.py      (with a session) verdict(machine, answer), which judges what stands in lines `// answer: NAME = VALUE` of the reader's exercise.cu
 others.txt    (optional, of longer exercises) other right solutions and the usual wrong ones, for the tests:
                 right NAME: what it does otherwise, or wrong NAME: what is wrong
                 says:      how a wrong one ends
@@ -18,6 +21,7 @@ others.txt    (optional, of longer exercises) other right solutions and the usua
                 from:      `hole`: the diff changes exercise.cu, and not the solution
                 @@         as above
 """
+import importlib.util
 import json
 import os
 import pathlib
@@ -31,11 +35,14 @@ root = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(root / "cmake"))
 import make_mistakes  # noqa: E402  how a diff is applied
 
+import machine  # noqa: E402
+
 FIELDS = ("read", "hint", "says", "cycles", "knows", "remember")
 VARIANT_FIELDS = ("says", "tells", "from")
 
 
 MAX_CYCLES = 20_000_000_000  # ten seconds of a B200: a deadlock is told as such after two
+MOST_OF_A_RUN = 120  # seconds
 FIRST = 30  # seconds of the clock for a run; one that takes longer is run again with few cycles
 
 
@@ -58,10 +65,10 @@ def numbered(text, path):
 
 
 class Reader:
-    """Reads fields, one a line, and diffs behind @@."""
+    """Reads fields, one a line, and diffs behind @@, or a session of the debugger behind `session:`."""
 
     def __init__(self, path, names):
-        self.path, self.names, self.fields, self.hunks = path, names, {}, []
+        self.path, self.names, self.fields, self.hunks, self.session = path, names, {}, [], []
         self.field = self.hunk = None
 
     def take(self, line, number):
@@ -72,6 +79,10 @@ class Reader:
             if line and line[0] not in " +-":
                 raise Error(f"{self.path}:{number}: a line of a diff begins with a space, + or -")
             self.hunk.rows.append((line[:1] or " ", line[1:], number))
+        elif line == "session:":
+            self.field = "session"
+        elif self.field == "session":
+            self.step(line, number)
         elif match := re.fullmatch(r"([a-z]+): *(.*)", line):
             self.field = match[1]
             if self.field not in self.names:
@@ -82,12 +93,22 @@ class Reader:
         elif line:
             raise Error(f"{self.path}:{number}: not understood: {line}")
 
+    def step(self, line, number):
+        """A command of a session, or behind it what to take from its answer."""
+        take = re.fullmatch(r"    (\w+)(?: is (\S+) where| =) (.+)", line)
+        if take and self.session:
+            self.session[-1][1].append(take.groups())
+        elif line.startswith("  ") and line[2:3].strip():
+            self.session.append((line.strip(), []))
+        else:
+            raise Error(f"{self.path}:{number}: neither a command nor what is taken from its answer: {line}")
+
     def done(self, needed):
         for name in needed:
             if not self.fields.get(name):
                 raise Error(f"{self.path} lacks `{name}:`")
-        if not self.hunks:
-            raise Error(f"{self.path} has no diff")
+        if bool(self.hunks) == bool(self.session):
+            raise Error(f"{self.path} has no diff and no session, or both")
 
 
 class Variant:
@@ -113,13 +134,15 @@ class Exercise:
         if len(comment) < 3 or comment[1]:
             raise Error(f"{self.source} does not begin with a title, an empty line and a task")
         last = comment.index("", 2) if "" in comment[2:] else len(comment)
-        self.title, self.task = comment[0].rstrip("."), " ".join(comment[2:last])
+        self.title, self.task = comment[0].rstrip("."), " ".join(line for line in comment[2:last] if not line.startswith("answer: "))
         self.table = "\n".join(comment[last + 1 :])  # shown as it stands
         reader = Reader(folder / "solution.txt", FIELDS)
         for number, line in enumerate(reader.path.read_text().splitlines(), 1):
             reader.take(line, number)
         reader.done(("read", "hint", "says", "knows", "remember"))
-        self.fields, self.hunks = reader.fields, reader.hunks
+        self.fields, self.hunks, self.session = reader.fields, reader.hunks, reader.session
+        if self.session and not answers(self.text):
+            raise Error(f"{self.source} has no line `// answer: NAME = ?`")
         self.budget = int(self.fields.get("cycles", "0"))
         # A loop that nothing ends is told after so many cycles; the slowest solution without a budget takes 60,000.
         self.most = max(300_000, 10 * self.budget)
@@ -152,9 +175,35 @@ class Exercise:
             reader.done(("says", "tells") if kind == "wrong" else ())
         return [Variant(self, kind == "right", name, title, reader) for kind, name, title, reader in found]
 
-    def diff(self):
+    def words(self):
+        """Answers that may be words."""
+        return [name for _, takes in self.session for name, value, _ in takes if value and not value.isdigit()]
+
+    def judge_module(self):
+        spec = importlib.util.spec_from_file_location(f"judge_of_{self.name}", self.folder / "judge.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    def solution(self):
         """The solution as a reader sees it."""
+        if self.session:
+            shown = [(f"(gen5) {line}", [f"  {name}: {value or 'in the answer'}" for name, value, _ in takes if name in answers(self.text)]) for line, takes in self.session]
+            return "\n".join("\n".join([line, *takes]) for line, takes in shown)
         return "\n".join("\n".join((sign + text).rstrip() for sign, text, _ in h.rows) for h in self.hunks)
+
+
+ANSWER = re.compile(r"^// answer: (\w+) = *(.*?) *$", re.M)
+
+
+def answers(text):
+    """What a reader has written down, by name: numbers, words, or None where there is a question mark still."""
+
+    def value(text):
+        number = re.sub(r"[,'_]", "", text)
+        return None if text in ("", "?") else int(number, 0) if re.fullmatch(r"-?(0x[0-9a-fA-F]+|0|[1-9]\d*)", number) else text
+
+    return {name: value(text) for name, text in ANSWER.findall(text)}
 
 
 def places(exercise):
@@ -342,8 +391,29 @@ def longest_wait(kernels):
 KEPT = "no rule of the machine is broken, so an index, a size or a value is wrong: follow the element above from where it is stored back to where it was read"
 
 
-def judge(tools, exercise, command, seeds=5):
-    """`command` runs the exercise once and exits with 0 if its numbers are right."""
+def judge_answer(tools, exercise, command, text):
+    """The answers in a reader's file, put to the machine that runs `command`."""
+    wanted, given = answers(exercise.text), answers(text)
+    if ANSWER.sub("", text) != ANSWER.sub("", exercise.text):
+        return Verdict("another program", "Change the lines `// answer:` only. scripts/learn --reset gives the file back as it was.\n")
+    if missing := [name for name in wanted if given.get(name) is None]:
+        _, out, err = run_to_its_end(exercise, lambda most: [tools.gen5, "run", "--max-cycles", most, *command], MOST_OF_A_RUN)
+        names = " and ".join(f"`{name}`" for name in missing)
+        return Verdict("no answer", f"{out}{err}No answer yet for {names}. Look for it:\n  {' '.join(map(str, [tools.gen5, 'debug', *command]))}\n")
+    if words := [name for name in wanted if isinstance(given[name], str) and name not in exercise.words()]:
+        return Verdict("wrong answer", f"`{words[0]}` is a number, and {given[words[0]]} is none.\n")
+    try:
+        with machine.Machine(tools.gen5, command) as asked:
+            wrong = exercise.judge_module().verdict(asked, given)
+    except machine.Wrong as fault:
+        wrong = str(fault)
+    return Verdict("wrong answer", wrong + "\n") if wrong else Verdict("right", "")
+
+
+def judge(tools, exercise, command, seeds=5, text=None):
+    """`command` runs the exercise once and exits with 0 if its numbers are right. `text`: the reader's file, where answers stand in it."""
+    if exercise.session:
+        return judge_answer(tools, exercise, command, text or exercise.text)
     ends, text, findings = check(tools, exercise, command, seeds)
     if ends == "wrong numbers":
         return Verdict(ends, text, seen=wrong_value(text, exercise.name), cause=KEPT)

@@ -9,6 +9,7 @@ import tempfile
 import time
 
 import judge
+import machine
 import projects
 
 build = pathlib.Path(sys.argv[1])
@@ -92,6 +93,22 @@ def project(folder):
     expect(status == 0 and copy.read_text() == gemm.skeleton.read_text(), "--reset of a project", text)
 
 
+def debugged(folder, exercise):
+    """An exercise whose answer is a place and a time: without an answer, with a wrong one, with what the debugger finds in the reader's program."""
+    status, text = run(folder, "--once", exercise.name)
+    expect(status == 1 and "[not yet]" in text and "no answer" in text, "an exercise without an answer", text)
+    program = folder / "programs" / exercise.name
+    expect(f"debug {program}" in text, "the command that debugs it is not told", text)
+    found = machine.find(judge.Tools(build).gen5, [program], exercise.session)
+    for answer, ends in ((found | {"position": "1"}, "[not yet]"), (found, "[right]")):
+        copy = folder / f"{exercise.name}.cu"
+        copy.write_text(judge.ANSWER.sub(lambda m: f"// answer: {m[1]} = {answer[m[1]]}", exercise.text))
+        status, text = run(folder, "--once", exercise.name)
+        expect(status == (ends != "[right]") and f"{ends} {exercise.title}" in text, f"the answer {answer}", text)
+    status, text = run(folder, "--solution", exercise.name)
+    expect(status == 0 and "(gen5) " in text, "--solution of a session", text)
+
+
 def main():
     exercises = judge.all_exercises()
     first, second = exercises[:2]
@@ -123,6 +140,7 @@ def main():
         project(folder)
         # A reader who begins with the third is not sent back to the first.
         watched(folder, exercises[2], 3, exercises[2].name)
+        debugged(folder, next(e for e in exercises if e.session))
         status, text = run(folder, "nonsense")
         expect(status != 0 and "names 0 exercises" in text, "a name that is not there", text)
     print("scripts/learn picks, judges, goes on, lists and resets")
