@@ -55,6 +55,7 @@ void CheckRuns::start(Run& run) {
     set_environment("GEN5_EXIT_CODE", "0");  // the program's own are looked at, and errors counted
     set_environment("GEN5_SARIF", (run.logs / "%p.sarif").string());
     for (const auto& [name, value] : run.plan.environment) set_environment(name, value);
+    alarm(run.plan.seconds);  // which outlives exec
     _exit(become(run.plan.command));
   }
   run.process = child;
