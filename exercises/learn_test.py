@@ -77,7 +77,7 @@ def project(folder):
     status, text = run(folder, "project", "gemm", "--once")
     copy = folder / "gemm.cu"
     expect(status == 1 and copy.read_text() == gemm.skeleton.read_text(), "a project begins with its skeleton", text)
-    for said in ("# Your own GEMM", f"  1. {gemm.milestones[0].name}: ", "[not yet] milestone 1 of 5", "  value: d[0][0] is nan and should be "):
+    for said in ("# Your own GEMM", f"  1. {gemm.milestones[0].name}: ", "[not yet] milestone 1 of 5", "  value: d[0][0] is NaN and should be "):
         expect(said in text, f"a skeleton is judged without {said!r}", text)
     copy.write_text(gemm.solution(gemm.references[0]).read_text())
     status, text = run(folder, "project", "gemm", "--once", "--milestone", "1")

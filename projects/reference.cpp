@@ -36,9 +36,10 @@ Words row(const std::vector<uint16_t>& m, size_t r, size_t columns) { return Wor
 /// Throws unless `got` is within `bound` of `want`.
 void near(float got, double want, double bound, const std::string& place) {
   if (std::abs(double(got) - want) <= bound) return;
-  throw std::runtime_error(
-      fmt::format("{} is {:g} and should be {:g}{}", place, got, want,
-                  std::isnan(got) ? ": nothing was written there, or what was read is not a number" : ""));
+  if (std::isnan(got))
+    throw std::runtime_error(fmt::format(
+        "{} is NaN and should be {:g}: nothing was written there, or what was read is not a number", place, want));
+  throw std::runtime_error(fmt::format("{} is {:g} and should be {:g}", place, got, want));
 }
 
 /// Bits below the sum that the tensor core cuts, for each 16 products: 17 terms by 2^-25, the sum by 2^-23. Twice that
