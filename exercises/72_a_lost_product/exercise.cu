@@ -1,13 +1,11 @@
-// Find the MMA: which one forgets?
+// Find the block: which products forget?
 //
-// D is the sum of twelve products, and one MMA after the other adds to it. All elements of A and B are 1, so each MMA
-// adds 16 to every element of D. One of them overwrites D instead. Write down its number, from 1 on, and the first
-// position at which the element in lane 0 and column 0 of Tensor Memory has lost the sum.
-
+// D is the sum of twelve products, four in each of three blocks, and one MMA after the other adds to it. All elements
+// of A and B are 1, so each block adds 64 to every element of D. One of the blocks overwrites D instead. Write down its
+// number, from 1 on, and the first position at which the element in lane 0 and column 0 of Tensor Memory has lost the
+// sum.
 // answer: position = ?
-// answer: mma = ?
-#include <bit>
-#include <cstdio>
+// answer: block = ?
 
 #include "chapters/tensor_kernel.cuh"
 #include "common/ptx/tcgen05_mma.h"

@@ -1,4 +1,4 @@
-"""The element falls behind the right step. The MMAs that are complete by then are counted."""
+"""The element falls behind the right step. The commits that are complete by then are counted, one a block."""
 import struct
 
 
@@ -15,5 +15,5 @@ def verdict(machine, answer):
     done = 0
     while machine.position < at:
         said = machine.ask("until complete")
-        done += "tcgen05.mma of" in said and machine.position <= at
-    return machine.differs(answer, {"mma": done})
+        done += "tcgen05.commit of" in said and machine.position <= at
+    return machine.differs(answer, {"block": done})

@@ -104,8 +104,9 @@ def watchpoints():
     answers = session("break smallest", "run", "delete 1", "watch tmem 0 1", "run", cell, "backi", cell, program=program, code=0)
     expect("watchpoint 2: a write of Tensor Memory" in answers[4], "no stop at a write of Tensor Memory", *answers)
     expect(answers[5] != answers[7], "the cell is the same before the write", *answers)
-    answers = session("until complete", "until tmem written 0 1", "back-until tmem written 0 1", program=program, code=0)
-    expect("a write of Tensor Memory" in answers[1], "until tmem written", *answers)
+    answers = session("until tmem written 0 1", "continue", "back-until tmem written 0 1", program=program, code=0)
+    expect("a write of Tensor Memory" in answers[0], "until tmem written", *answers)
+    expect("a write of Tensor Memory" in answers[2], "back-until tmem written", *answers)
 
 
 def tensor_memory():

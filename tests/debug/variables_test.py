@@ -59,8 +59,8 @@ def values():
         for (name, value), answer in zip(wanted.items(), answers):
             shown = by_lane(answer)
             expect(shown == [value(t) for t in LANES] or "<optimised out" in answer, f"{options}: {name}", answer)
-        # What must be there: it is used behind this line, or lies in memory.
-        for name in ("wide", "grid[0][1]", "grid[1][2]", "colour", "point.x", "first.next->value", "sum", "odd"):
+        # What must be there: it is used behind this line, or lies in memory. (Of `sum` nvcc names a register that is written later.)
+        for name in ("wide", "grid[0][1]", "grid[1][2]", "colour", "point.x", "first.next->value", "odd"):
             expect("<" not in answers[list(wanted).index(name)], f"{name} has no value", answers[list(wanted).index(name)])
         expect(by_lane(answers[-2]) == [str(3 * 5 + 77)] * 32, "an element of shared memory", answers[-2])
         expect("103 'g'" in answers[-1] or "<optimised out" in answers[-1], "a character", answers[-1])

@@ -41,7 +41,8 @@ class Search {
     diagnosis::Findings findings;
     // One that spins until effects land late takes long, and says nothing.
     RunPlan plan = plan_of(lines);
-    plan.seconds = 1 + unsigned(std::chrono::duration<double>(std::max(end_ - Clock::now(), Clock::duration{})).count());
+    plan.seconds =
+        1 + unsigned(std::chrono::duration<double>(std::max(end_ - Clock::now(), Clock::duration{})).count());
     const Run& run = runs.run({plan}, 0, 1, findings);
     if (errors_.empty()) return run.status == failed_.status;
     const Codes now = errors_of(findings, run.plan.name());

@@ -24,7 +24,7 @@ struct RunPlan {
   std::string sizes = {};      // "M=128 K=64"; empty: none were asked for
   std::vector<std::string> command;
   std::vector<std::pair<std::string, std::string>> environment = {};  // beside that of every run
-  unsigned seconds = 0;  // after which it is ended, by SIGALRM; 0: never
+  unsigned seconds = 0;                                               // after which it is ended, by SIGALRM; 0: never
   std::string name() const { return sizes.empty() ? order : order + ", " + sizes; }
 };
 
