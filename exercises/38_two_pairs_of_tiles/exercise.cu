@@ -1,8 +1,8 @@
 // Commit and waits
 //
 // Eight blocks of K go through two pairs of tiles in shared memory. The threads fill one pair while the tensor core
-// reads the other. Write the loop and what follows it: when a pair may be filled again, the products, their commits, and
-// the wait before D is read.
+// reads the other. Write the loop and what follows it: when a pair may be filled again, the products, their commits,
+// and the wait before D is read.
 #include "chapters/tensor_kernel.cuh"
 #include "common/ptx/tcgen05_mma.h"
 #include "exercises/exercise.h"
