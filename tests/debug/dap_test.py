@@ -185,7 +185,7 @@ def restart():
 def pause_request():
     """A program that runs is stopped by a request, and goes on."""
     e = Editor(build.gen5)
-    e.begin(build.program("debug_programs", "spin", 30000000))
+    e.begin(build.program("debug_programs", "spin", 2000000000))
     time.sleep(1.5)
     e.ask("pause", threadId=1)
     stopped = e.wait_for("stopped")

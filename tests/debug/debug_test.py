@@ -187,7 +187,7 @@ def tiles():
 
 def pause():
     """A Ctrl-C stops the program where it is, and it goes on from there."""
-    program = build.program("debug_programs", "spin", 30000000)
+    program = build.program("debug_programs", "spin", 2000000000)
     run = subprocess.Popen([gen5, "debug", *program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     run.stdin.write("run\n")
     run.stdin.flush()

@@ -58,7 +58,7 @@ def shell():
 
 def no_zombies():
     """Snapshots that are dropped are gone: no zombie is left to the session, nor to the program."""
-    run = subprocess.Popen([build.gen5, "debug", "--snapshots", "2", *build.program("debug_programs", "spin", 4000000)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    run = subprocess.Popen([build.gen5, "debug", "--snapshots", "2", *build.program("debug_programs", "spin", 2000000000)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     run.stdin.write("run\n")
     run.stdin.flush()
     dead = most = 0
