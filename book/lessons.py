@@ -23,8 +23,11 @@ SMALL = {
     "15_search": ["--m", "256", "--n", "256", "--k", "128"],
 }
 LADDERS = {name: ["--all", "--timeline", "off"] for name in ("13_gemm", "14_attention", "16_megakernel")}
-# Mistakes that show only where two launches run beside each other; a page runs one. (tests/web/lessons_test.py finds such.)
-TOGETHER = {("12_launch_control", "no_grid_wait")}
+# Mistakes that a page does not show, and why (tests/web/lessons_test.py finds such).
+ELSEWHERE = {("12_launch_control", "no_grid_wait"): "it takes two launches"}
+ELSEWHERE |= {("00_order", name): "gen5 run --memory tells it" for name in ("not_filled", "not_freed")}
+ELSEWHERE |= {("16_megakernel", name): "the run of the page does not tell it" for name in (
+    "raised-early", "relaxed-poll", "no-proxy-fence", "wrong-count", "part-not-acquired", "skips-pages", "backwards")}
 LARGEST = 3_000_000   # bytes of a chapter's memory, packed
 MOST_OF_A_PART = 4    # launches; of a ladder three times as many
 SECONDS = 240         # of one run
@@ -237,8 +240,8 @@ class Chapter:
                 shape = " × ".join(str(n) for n in launch["grid"] if n > 1) or "1"
                 self.add(folder, launch, f"{part}: {title}", f"{names[launch['kernel']]}, {shape} CTA{'s' if shape != '1' else ''} of {launch['block'][0] * launch['block'][1] * launch['block'][2]} threads")
         for name, title, says, why, check in mistakes(root / "chapters" / self.name):
-            if (self.name, name) in TOGETHER:
-                self.left_out.append(f"{name}: it takes two launches")
+            if why_not := ELSEWHERE.get((self.name, name)):
+                self.left_out.append(f"{name}: {why_not}")
                 continue
             folder = work / f"mistake_{name}"
             folder.mkdir(parents=True)
