@@ -17,6 +17,9 @@ constexpr int kAskedBits = 13;
 /// Neighbouring lines lie in different atomic units, and so do those a power of two apart.
 uint64_t spread(uint64_t line) { return line ^ line >> 5 ^ line >> 11 ^ line >> 17; }
 
+/// From 0 to 1, the same for the same number.
+double chance_of(uint64_t n) { return double(mixed(n) >> 32) * 0x1p-32; }
+
 /// Of GPCs or CPCs, those that have SMs: a small chip does not fill all.
 size_t count_of(const std::vector<ChipPlace>& places, uint32_t ChipPlace::*part) {
   uint32_t last = 0;
@@ -92,7 +95,7 @@ double ChipMemory::fetch(double time, const LineUse& use) {
 /// twice the same ones; lines side by side are late together).
 double ChipMemory::late(uint32_t half, uint64_t line) const {
   const double far = half == L2Cache::home(line) ? 0 : timing_.l2_far;
-  const double chance = double(mixed(~(line >> 2)) >> 32) * 0x1p-32;
+  const double chance = chance_of(~(line >> 2));
   return far + (chance < timing_.dram_late_share ? chance / timing_.dram_late_share * timing_.dram_late : 0);
 }
 
@@ -111,10 +114,9 @@ bool ChipMemory::shares(const Asked& asked, const LineUse& use, uint32_t sm, dou
   const bool in_time = loads ? at < asked.from_memory + double(timing_.least_latency)
                              : std::abs(at - asked.at) < timing_.gpc_shares_within;
   if (!in_time) return false;
-  const double share = loads                           ? timing_.gpc_share_of_loads
-                       : use.sectors < kSectorsOfALine ? timing_.gpc_share_of_parts
-                                                       : 1;
-  return double(mixed(uint64_t(use.line) << 16 ^ sm ^ uint64_t(at) << 40) >> 32) * 0x1p-32 < share;
+  if (!loads && use.sectors >= kSectorsOfALine) return true;
+  return chance_of(uint64_t(use.line) << 16 ^ sm ^ uint64_t(at) << 40) <
+         (loads ? timing_.gpc_share_of_loads : timing_.gpc_share_of_parts);
 }
 
 MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse> lines, bool loads) {
