@@ -24,10 +24,9 @@ SMALL = {
 }
 LADDERS = {name: ["--all", "--timeline", "off"] for name in ("13_gemm", "14_attention", "16_megakernel")}
 # Mistakes that a page does not show, and why (tests/web/lessons_test.py finds such).
-ELSEWHERE = {("12_launch_control", "no_grid_wait"): "it takes two launches"}
-ELSEWHERE |= {("00_order", name): "gen5 run --memory tells it" for name in ("not_filled", "not_freed")}
-ELSEWHERE |= {("16_megakernel", name): "the run of the page does not tell it" for name in (
-    "raised-early", "relaxed-poll", "no-proxy-fence", "wrong-count", "part-not-acquired", "skips-pages", "backwards")}
+ELSEWHERE = {("12_launch_control", "no_grid_wait"): "it takes two launches", ("00_order", "not_freed"): "it is the host's: a page has the kernel alone"}
+# What a chapter's program sets for its kernels (common/harness/chapter.cpp), and a mistake's `set:` may change: {variable: (key of a request, value)}.
+SETTINGS = {"GEN5_CHECK": ("check", "races"), "GEN5_TMEM_CHECKS": ("tmem_checks", "strict"), "GEN5_MEMORY_CHECK": ("memory_check", "0")}
 LARGEST = 3_000_000   # bytes of a chapter's memory, packed
 MOST_OF_A_PART = 4    # launches; of a ladder three times as many
 SECONDS = 240         # of one run
@@ -41,19 +40,25 @@ def lists(program):
 
 
 def mistakes(folder):
-    """[(name, title, says, why, checks: quick or races)] of the chapter's *mistakes.txt."""
+    """[(name, title, says, why, {variable: value} that it sets)] of the chapter's *mistakes.txt."""
     out = []
     for path in sorted(folder.glob("*mistakes.txt")):
         for m in re.finditer(r"^mistake ([\w-]+): (.*)\n((?:(?!^mistake )[^\n]*\n)*)", path.read_text(), re.M):
             head = m[3].split("\n@@")[0]
             field = {k: " ".join(v.split()) for k, v in re.findall(r"^(says|why): (.*(?:\n(?!\w+:)[^\n]+)*)", head, re.M)}
-            out.append((m[1], m[2], field.get("says", ""), field.get("why", ""), "races" if re.search(r"^set: GEN5_CHECK=races", head, re.M) else "quick"))
+            out.append((m[1], m[2], field.get("says", ""), field.get("why", ""), dict(re.findall(r"^set: (\w+)=(\S+)", head, re.M))))
     return out
 
 
-def captured(program, arguments, folder):
+def settings(changed={}):
+    """A launch's checks, as keys of a request."""
+    now = {key: changed.get(variable, value) for variable, (key, value) in SETTINGS.items()}
+    return {**now, "memory_check": now["memory_check"] == "1"}
+
+
+def captured(program, arguments, folder, changed={}):
     """Its launches in order; the program may end as it likes."""
-    environment = {**os.environ, "GEN5_DEVICE": "tinygpu", "GEN5_CAPTURE": str(folder), "GEN5_CHECK": "quick", "GEN5_THREADS": "1"}
+    environment = {**os.environ, "GEN5_DEVICE": "tinygpu", **changed, "GEN5_CAPTURE": str(folder), "GEN5_CHECK": "quick", "GEN5_THREADS": "1"}
     try:
         subprocess.run([program, *arguments], env=environment, capture_output=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
@@ -197,7 +202,7 @@ class Chapter:
         self.data[key] = base64.b64encode((folder / file).read_bytes()).decode()
         return key
 
-    def add(self, folder, launch, group, title, says="", check="quick"):
+    def add(self, folder, launch, group, title, says="", changed={}):
         memory = [{"address": m["address"], "bytes": m["bytes"], "file": m["file"]} for m in launch["memory"]]
         if "left_out" in launch:
             return self.left_out.append(f"{title}: {launch['left_out']}")
@@ -216,7 +221,7 @@ class Chapter:
             self.cut[key] = self.ptx.index(text)
         ptx = self.ptx[self.cut[key]]
         self.launches.append({
-            "title": title, "group": group, "says": says, "check": check, "ptx": self.cut[key], "kernel": launch["kernel"],
+            "title": title, "group": group, "says": says, **settings(changed), "ptx": self.cut[key], "kernel": launch["kernel"],
             "grid": launch["grid"], "block": launch["block"], "cluster": launch["cluster"], "shared": launch["shared"], "cooperative": launch["cooperative"],
             "packed": self.whole(folder, launch["parameters"]),
             "memory": [{"address": m["address"], "bytes": m["bytes"], "data": self.blob(folder, m["file"])} for m in memory],
@@ -239,15 +244,15 @@ class Chapter:
                 seen.add(launch["kernel"])
                 shape = " × ".join(str(n) for n in launch["grid"] if n > 1) or "1"
                 self.add(folder, launch, f"{part}: {title}", f"{names[launch['kernel']]}, {shape} CTA{'s' if shape != '1' else ''} of {launch['block'][0] * launch['block'][1] * launch['block'][2]} threads")
-        for name, title, says, why, check in mistakes(root / "chapters" / self.name):
+        for name, title, says, why, changed in mistakes(root / "chapters" / self.name):
             if why_not := ELSEWHERE.get((self.name, name)):
                 self.left_out.append(f"{name}: {why_not}")
                 continue
             folder = work / f"mistake_{name}"
             folder.mkdir(parents=True)
-            launches = captured(self.program, ["--mistake", name, "--kernel", "wrong", *small], folder)
+            launches = captured(self.program, ["--mistake", name, "--kernel", "wrong", *small], folder, changed)
             if launches:
-                self.add(folder, launches[0], "Mistakes", f"{name}: {title}", f"A mistake: {title}. {why} What is said of it: {says}.", check)
+                self.add(folder, launches[0], "Mistakes", f"{name}: {title}", f"A mistake: {title}. {why} What is said of it: {says}.", changed)
 
     def sources(self):
         """Of the files that line information names, those of this repository: of_repository() leaves others absolute."""

@@ -121,10 +121,6 @@ in this page. It prices PTX alone here; with machine code beside it, as `scripts
 live = set()
 
 
-def examples():
-    return pages.examples()
-
-
 def scripts(up, exercises=False):
     """What a page with elements for the machine ends with. `up`: the way to the site's root."""
     return pages.tags(f"{up}machine/", exercises)
@@ -164,14 +160,30 @@ def playground_page():
             "| `//! launch: grid 2 2, block 128` | grid, block, `cluster`, `shared` (bytes of dynamic shared memory), `kernel` (the first of the PTX else), `machine`, `order`, `seed`, `check`, `max_cycles`, `stop_at` |\n"
             "| `//! buffer x: f32[128] = index` | device memory of so many elements, filled by a pattern: zero, one, index, mod8, alternating, random, identity, bytes; or `unwritten` |\n"
             "| `//! parameters: x, u32 128` | a buffer's address; a number behind its type; `map(x, 64 x 32, box 32 x 32, swizzle 128)`, a tensor map, the innermost dimension first; `struct(0: x, 8: u32 5)`, fields by their offsets |\n",
-            "Orders of completion and checks are those of `gen5 run`: see [how it works](notes/tinygpu.md). A kernel of PTX alone is priced by its PTX; a program that carries machine code too may take other cycles under `gen5 run`. A kernel that runs for 50 million cycles is stopped.\n", scripts("")]
+            "Orders of completion and checks are those of `gen5 run`: see [how it works](notes/tinygpu.md). A kernel of PTX alone is priced by its PTX; a program that carries machine code too may take other cycles under `gen5 run`. A kernel that runs for 200 million cycles is stopped.\n", scripts("")]
     return write("playground.md", "\n".join(text))
 
 
-def example_of(family):
-    """The first example that uses an instruction of the family, the short ones first."""
-    pattern = re.compile(rf"^\s*(?:@!?%\w+\s+)?{re.escape(family)}[.\s:;]", re.M)
-    return next((e for e in examples() if pattern.search(e["text"])), None)
+# Instructions that no kernel of a page can run, and why.
+NOT_HERE = {"multimem": "memory of several GPUs, and a page has one", "tcgen05.ld.red": "another chip than the B200"}
+
+
+def example_of(names, family):
+    """The shortest kernel with an instruction of the family."""
+    def has_it(text):
+        code = (re.sub(r"^\s*(?:@!?%\w+\s+)?", "", line) for line in text.splitlines() if not line.startswith("//"))
+        return any(line.startswith(family) and family_in(names, line) == family for line in code)
+
+    found = [e for e in pages.kernels("instructions") + pages.kernels("examples") if has_it(e["text"])]
+    return min(found, key=lambda e: len(e["text"]), default=None)
+
+
+def run_it(names, family):
+    """The part of a page with a kernel to run, which is there to read without scripts, too."""
+    if example := example_of(names, family):
+        return f'## Run it\n\n{escaped(example["title"])}.\n\n<div data-gen5-run><pre><code>{html.escape(example["text"], quote=False)}</code></pre></div>\n'
+    why = next((why for begin, why in NOT_HERE.items() if family.startswith(begin)), None)
+    return f"## Run it\n\nNot in this page: `{family}` needs {why}.\n" if why else ""
 
 
 # ---- The instruction reference
@@ -239,9 +251,8 @@ def instruction_pages(known):
         if where.get(family):
             text.append("Used in: " + ", ".join(f"[{c}](../chapters/{c}.md)" for c in sorted(where[family])) + "\n")
         text.append("## Forms\n\n" + fenced(run(gen5, "isa", family)))
-        example = example_of(family) if with_machine else None
-        if example:
-            text.append(f"## Run it\n\nIn a kernel of the [playground](../playground.md), {example['title'][0].lower() + example['title'][1:]}.\n\n<div data-gen5-run=\"{example['name']}\"></div>\n")
+        to_run = run_it(names, family) if with_machine else ""
+        text.append(to_run)
         rows = evidence_of(family)
         text.append("## What this rests on\n")
         if rows:
@@ -249,7 +260,7 @@ def instruction_pages(known):
             text.append("\nWeights: see [evidence](../notes/evidence.md).\n")
         else:
             text.append("No fact of [evidence](../notes/evidence.md) names it: its behaviour is the PTX ISA's text.\n")
-        if example:
+        if "data-gen5-run" in to_run:
             text.append("\n" + scripts("../"))
         write(page_of(family), "\n".join(text))
         nav.append({family: page_of(family)})

@@ -14,9 +14,14 @@ EXERCISES = ("machine.js", "launch.js", "playground.js", "timeline.js", "scrub.j
 STYLES = ("playground.css", "timeline.css", "lesson.css")
 
 
+def kernels(folder):
+    """[{"name", "title", "text"}] of web/FOLDER, in order."""
+    return [{"name": p.stem, "title": re.search(r"^//! title: (.*)", p.read_text(), re.M)[1], "text": p.read_text()} for p in sorted((root / "web" / folder).glob("*.ptx"))]
+
+
 def examples():
-    """[{"name", "title", "text"}] of web/examples, in order."""
-    return [{"name": p.stem, "title": re.search(r"^//! title: (.*)", p.read_text(), re.M)[1], "text": p.read_text()} for p in sorted((root / "web" / "examples").glob("*.ptx"))]
+    """What the playground's menu has."""
+    return kernels("examples")
 
 
 def timeline_script():

@@ -171,7 +171,7 @@ def landing(v):
 
 
 def live_pages(v):
-    pages = sorted(p for p in v.site.rglob("*.html") if re.search("data-gen5-(run|lesson)=", p.read_text()))
+    pages = sorted(p for p in v.site.rglob("*.html") if re.search("data-gen5-(run|lesson)", p.read_text()))
     for page in pages:
         v.b.open(page)
         v.run_what_is_there()

@@ -167,7 +167,7 @@ def main():
         return 77
     native, web = Side(arguments.native), Side("node", root / "web/page/node.js", arguments.module)
     different, idle, count, ran = [], {}, 0, 0
-    native.ask({"do": "forms"})
+    native.ask({"do": "forms", "samples": True})
     samples = native.answer()["samples"]
     for name, request in [*examples(arguments.long), *computing(arguments.long), *texts(arguments.long), *forms(samples, arguments.long)]:
         native.ask(request)

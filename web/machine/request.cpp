@@ -19,13 +19,14 @@
 #include "common/tinygpu/diagnosis/place_json.h"
 #include "common/tinygpu/diagnosis/render.h"
 #include "common/tinygpu/observe/report/timeline_json.h"
-#include "common/tinygpu/ptx/forms.h"
+#include "common/tinygpu/ptx/form_pattern.h"
 #include "common/tinygpu/ptx/parser.h"
 #include "common/tinygpu/timing/profile.h"
 #include "web/machine/buffers.h"
 #include "web/machine/moments.h"
 #include "web/machine/recorded.h"
 #include "web/machine/snapshot.h"
+#include "web/machine/written.h"
 
 namespace tinygpu::web {
 namespace {
@@ -34,12 +35,13 @@ constexpr uint64_t kMostBytes = uint64_t(256) << 20;  // of one buffer
 constexpr size_t kShown = 4096;                       // numbers of a buffer
 constexpr size_t kWindow = 2048;                      // bytes that are shown of a recorded region
 /// A page's kernels are short: what runs longer has no end. (gen5 run has no such limit.)
-constexpr uint64_t kMostCycles = 50'000'000;
+constexpr uint64_t kMostCycles = 200'000'000;
 
 struct Buffer {
   std::string name, type;
   uint64_t address = 0, bytes = 0;
   bool all = false;
+  std::vector<uint8_t> before;  // of the numbers that are shown
 };
 
 Dim3 dims(const Json& request, const char* key, Dim3 otherwise) {
@@ -50,8 +52,12 @@ Dim3 dims(const Json& request, const char* key, Dim3 otherwise) {
 }
 
 Buffer make_buffer(api::Machine& m, const Json& spec, size_t number) {
-  Buffer b{spec.value("name", fmt::format("buffer {}", number)), spec.value("type", "f32"), 0, 0,
-           spec.value("bytes", false)};
+  Buffer b{spec.value("name", fmt::format("buffer {}", number)),
+           spec.value("type", "f32"),
+           0,
+           0,
+           spec.value("bytes", false),
+           {}};
   const size_t size = size_of_type(b.type);
   const uint64_t count = spec.value("count", uint64_t(0));
   if (!size) throw WrongRequest(fmt::format("{}: {} is no element type", b.name, b.type));
@@ -168,20 +174,23 @@ std::vector<uint8_t> parameters_of(const api::Machine& m, const api::Kernel& k, 
   return out;
 }
 
+Json number_json(std::string_view type, const uint8_t* bytes) {
+  const double v = element_value(type, bytes);
+  return v - v == 0 ? Json(v) : Json(v != v ? "NaN" : v > 0 ? "∞" : "−∞");
+}
+
 Json buffer_json(const api::Machine& m, const Buffer& b) {
   std::vector<uint8_t> bytes(b.bytes);
   m.memory().read(b.address, bytes);
   const size_t size = size_of_type(b.type);
-  Json values = Json::array();
-  for (size_t at = 0; at + size <= bytes.size() && values.size() < kShown; at += size) {
-    const double v = element_value(b.type, bytes.data() + at);
-    values.push_back(v - v == 0 ? Json(v) : Json(v != v ? "NaN" : v > 0 ? "∞" : "−∞"));
+  Json values = Json::array(), before = Json::array();
+  for (size_t at = 0; at < b.before.size(); at += size) {
+    values.push_back(number_json(b.type, bytes.data() + at));
+    if (std::memcmp(bytes.data() + at, b.before.data() + at, size) != 0)
+      before.push_back({at / size, number_json(b.type, b.before.data() + at)});
   }
-  Json out = {{"name", b.name},
-              {"type", b.type},
-              {"count", bytes.size() / size},
-              {"values", values},
-              {"digest", digest(bytes.data(), bytes.size())}};
+  Json out = {{"name", b.name},   {"type", b.type},   {"count", bytes.size() / size},
+              {"values", values}, {"before", before}, {"digest", digest(bytes.data(), bytes.size())}};
   if (b.all) out["bytes"] = base64(bytes.data(), bytes.size());
   return out;
 }
@@ -262,10 +271,11 @@ Json run(const Json& request) {
   }
   api::Options options;
   Json wanted = Json::object();
-  for (const char* key : {"order", "seed", "check"})
+  for (const char* key : {"order", "seed", "check", "tmem_checks"})
     if (request.contains(key) && !request[key].is_null()) wanted[key] = request[key];
   options = api::with_json(options, nlohmann::json::parse(wanted.dump()));
   options.machine = request.value("machine", "b200");
+  options.memory_check = request.value("memory_check", false);
   const uint64_t most = request.value("max_cycles", kMostCycles);
   options.max_cycles = std::clamp<uint64_t>(most, 1, kMostCycles);
   options.threads = 1;
@@ -274,11 +284,13 @@ Json run(const Json& request) {
   const bool timeline = request.value("timeline", false);
   PageTimeline spans;
   Moments moments;
+  Written written;
   api::Machine m(options);
   m.on_diagnosis([&](const Diagnosis& d) { out["diagnoses"].push_back(diagnosis_json(d)); });
   if (request.contains("sources")) m.read_sources(lines_of(request["sources"]));
   std::vector<Observer*> observers{&watcher};
   if (timeline) observers.insert(observers.end(), {&spans, &moments});
+  if (request.value("registers", false)) observers.push_back(&written);
   m.attach(std::move(observers));
   Recorded recorded(m, request);
   api::Module& module = m.load(text);
@@ -291,7 +303,12 @@ Json run(const Json& request) {
   out["kernel"] = name;
   out["registers"] = kernel.registers;
   std::vector<Buffer> buffers;
-  for (const Json& b : request.value("buffers", Json::array())) buffers.push_back(make_buffer(m, b, buffers.size()));
+  for (const Json& b : request.value("buffers", Json::array())) {
+    buffers.push_back(make_buffer(m, b, buffers.size()));
+    Buffer& made = buffers.back();
+    made.before.resize(std::min<uint64_t>(made.bytes, kShown * size_of_type(made.type)));
+    m.memory().read(made.address, made.before);
+  }
   api::LaunchRequest launch;
   launch.grid = dims(request, "grid", {1, 1, 1});
   launch.block = dims(request, "block", {32, 1, 1});
@@ -327,6 +344,7 @@ Json run(const Json& request) {
   out["buffers"] = Json::array();
   for (const Buffer& b : buffers) out["buffers"].push_back(buffer_json(m, b));
   for (const Recorded::Region& r : recorded.regions()) out["regions"].push_back(region_json(m, r));
+  if (request.value("registers", false)) out["written"] = written.json();
   if (timeline) {
     // Of a launch that was left the machine knows no end: it is not drawn.
     if (!spans.json.is_null()) out["timeline"] = std::move(spans.json);
@@ -371,13 +389,22 @@ Json explain(const Json& request) {
   return {{"text", e.text}, {"legal", e.legal}};
 }
 
-Json forms() {
-  std::set<std::string> names, samples;
+/// Modifiers in the order of the table, each once.
+Json forms(const Json& request) {
+  std::set<std::string> samples;
+  std::map<std::string, std::vector<std::string>> opcodes;
   for (const ptx::forms::Form* f : ptx::forms::all_forms()) {
-    names.insert(std::string(ptx::name_of(f->opcode)));
-    if (!ptx::forms::sample_instruction(*f).empty()) samples.insert(ptx::forms::sample_module(*f));
+    std::vector<std::string>& modifiers = opcodes[std::string(ptx::name_of(f->opcode))];
+    if (modifiers.empty())
+      for (const ptx::forms::Pattern& row : ptx::forms::patterns_of(f->opcode))
+        for (const ptx::forms::ModifierPattern& m : row.modifiers)
+          for (const std::string& choice : m.choices)
+            if (std::string name = ptx::forms::first_of(choice); !std::ranges::count(modifiers, name))
+              modifiers.push_back(std::move(name));
+    if (request.value("samples", false) && !ptx::forms::sample_instruction(*f).empty())
+      samples.insert(ptx::forms::sample_module(*f));
   }
-  return {{"opcodes", names}, {"samples", samples}};
+  return {{"opcodes", opcodes}, {"samples", samples}};
 }
 
 Json failed(const char* status, const std::string& message) { return {{"status", status}, {"message", message}}; }
@@ -389,7 +416,7 @@ Json answer(const Json& request) try {
   if (what == "run") return run(request);
   if (what == "check") return check(request);
   if (what == "explain") return explain(request);
-  if (what == "forms") return forms();
+  if (what == "forms") return forms(request);
   return failed("invalid", fmt::format("there is nothing called \"{}\" to do", what));
 } catch (const api::LaunchRefused& e) {
   return failed("refused", e.help.empty() ? e.what() : fmt::format("{}; {}", e.what(), e.help));

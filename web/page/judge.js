@@ -31,7 +31,7 @@
     let cycles = 0, answer = null;
     for (const [at, order] of ORDERS.entries()) {
       tell(`Order of completion ${at + 1} of ${ORDERS.length}: ${named(order)} …`);
-      answer = await ask({...request, ...order, ptx: text, do: "run", timeline: true, check: "races", max_cycles: MOST_CYCLES});
+      answer = await ask({...request, ...order, ptx: text, do: "run", timeline: true, registers: true, check: "races", max_cycles: MOST_CYCLES});
       const not = (ends, sentence, wrong = new Map()) => ({right: false, ends, sentence, wrong, order, answer});
       if (answer.status === "halted") return not("stopped", "Stopped.");
       if (answer.messages) return not("wrong PTX", answer.messages[0].text);

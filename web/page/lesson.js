@@ -1,4 +1,4 @@
-// A chapter's launches in the page of its lesson: gen5Lesson(element, {folder, name}). They were recorded from the program (book/launches.py);
+// A chapter's launches in the page of its lesson: gen5Lesson(element, {folder, name}). They were recorded from the program (book/lessons.py);
 // the CUDA source stands beside the PTX, and a line of either shows the other's.
 "use strict";
 (function (root) {
@@ -6,7 +6,7 @@
 
   // gen5LessonData(NAME, TEXT): what machine/lessons/NAME.js calls; gzip in base64.
   const waiting = new Map();
-  root.gen5LessonData = (name, text) => waiting.get(name)(root.gen5.unpacked(text).then((bytes) => JSON.parse(new TextDecoder().decode(bytes))));
+  root.gen5LessonData = (name, text) => waiting.get(name)(root.gen5.unpacked(text).json());
   const data = (folder, name) => new Promise((done, failed) => {
     waiting.set(name, done);
     const script = element("script", {src: `${folder}lessons/${name}.js`});

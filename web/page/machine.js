@@ -57,32 +57,47 @@
     };
   }
 
-  function work(instanceOf, Answering) {
+  // gen5_module.js holds the module, packed, so that pages opened as files have it too. As a stream: it is compiled while it is unpacked.
+  function unpacked(text) {
+    const letters = atob(text), packed = new Uint8Array(letters.length);
+    for (let i = 0; i < letters.length; ++i) packed[i] = letters.charCodeAt(i);
+    return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip")), {headers: {"Content-Type": "application/wasm"}});
+  }
+
+  // The worker: it compiles the packed module and gives it back for the workers after it, or gets it compiled.
+  function work(instanceOf, Answering, unpacked) {
     let answering = null;
     self.onmessage = ({data}) => {
-      if (data.module) answering = new Answering(data.module);
-      else self.postMessage({id: data.id, answer: answering.answer(data.request)});
+      if (data.packed) {
+        answering = WebAssembly.compileStreaming(unpacked(data.packed)).then((module) => (self.postMessage({module}), new Answering(module)));
+      } else if (data.module) answering = Promise.resolve(new Answering(data.module));
+      else answering.then((a) => a.answer(data.request), (e) => ({status: "invalid", message: `the machine does not load: ${e.message}`})).then((answer) => self.postMessage({id: data.id, answer}));
     };
   }
 
   // In a page: ask() is answered by the worker; stop() ends it, whatever it does, and what was asked is answered "stopped".
   class Machine {
-    constructor(bytes) {
-      this.ready = Promise.resolve(bytes).then((b) => WebAssembly.compile(b)).then((m) => ((this.module = m), this));
+    constructor(packed) {
       this.waiting = new Map();
       this.next = 1;
+      this.ready = packed.then((text) => ((this.packed = text), this.start()));
     }
     start() {
-      const source = `"use strict"; const instanceOf = ${instanceOf}; const Answering = ${Answering}; (${work})(instanceOf, Answering);`;
+      const source = `"use strict"; const instanceOf = ${instanceOf}; const Answering = ${Answering}; (${work})(instanceOf, Answering, ${unpacked});`;
       const url = URL.createObjectURL(new Blob([source], {type: "text/javascript"}));
       this.worker = new Worker(url);
       URL.revokeObjectURL(url);
       this.worker.onmessage = ({data}) => {
+        if (data.module) {
+          this.module = data.module;
+          this.packed = null;
+          return;
+        }
         const done = this.waiting.get(data.id);
         this.waiting.delete(data.id);
         if (done) done(data.answer);
       };
-      this.worker.postMessage({module: this.module});
+      this.worker.postMessage(this.module ? {module: this.module} : {packed: this.packed});
     }
     async ask(request) {
       await this.ready;
@@ -101,12 +116,6 @@
     }
   }
 
-  // gen5_module.js holds the module, packed, so that pages opened as files have it too.
-  async function unpacked(text) {
-    const packed = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Response(stream).arrayBuffer();
-  }
   const missing = () =>
     typeof WebAssembly !== "object" || typeof Worker !== "function" || typeof DecompressionStream !== "function"
       ? "This browser has no WebAssembly, or keeps it from this page: kernels cannot run here. The text can be read all the same."
@@ -118,7 +127,7 @@
       new Promise((done, failed) => {
         const script = document.createElement("script");
         script.src = folder + "gen5_module.js";
-        script.onload = () => done(unpacked(root.gen5Module));
+        script.onload = () => (done(root.gen5Module), delete root.gen5Module);
         script.onerror = () => failed(new Error("gen5_module.js is missing"));
         document.head.append(script);
       }),

@@ -32,14 +32,67 @@
     return out;
   }
 
+  // What may stand where the cursor is: an opcode, or a modifier behind one. `forms`: {opcode: [modifiers]}. {"typed": what is there of it, "words"}.
+  function completions(before, forms) {
+    const m = /^\s*(?:[\w$]+:\s*)?(?:@!?%?[\w$]+\s+)?([a-z][\w.:]*)$/.exec(before);
+    if (!m) return {typed: "", words: []};
+    const text = m[1], opcode = Object.keys(forms).filter((o) => text.startsWith(o + ".")).sort((a, b) => b.length - a.length)[0];
+    const used = opcode ? text.slice(opcode.length + 1).split(".") : [], typed = opcode ? used.pop() : text;
+    const opcodes = Object.keys(forms).filter((o) => o.startsWith(text)).map((o) => o.slice(text.length - typed.length));
+    const words = [...new Set([...(opcode ? forms[opcode].filter((w) => w.startsWith(typed) && !used.includes(w)) : []), ...opcodes])];
+    return {typed, words: words.length === 1 && words[0] === typed ? [] : words};
+  }
+
   class Editor {
-    constructor(label, changed) {
+    // forms(): a promise of what completions() goes by.
+    constructor(label, changed, forms) {
       this.picture = element("div", {class: "gen5-picture", "aria-hidden": "true"});
       this.area = element("textarea", {class: "gen5-area", spellcheck: "false", autocapitalize: "off", autocomplete: "off", autocorrect: "off", wrap: "off", "aria-label": label});
-      this.area.addEventListener("input", () => (this.draw(), changed()));
-      this.box = element("div", {class: "gen5-editor"}, this.picture, this.area);
+      this.area.addEventListener("input", () => (this.draw(), this.offer(forms), changed()));
+      this.area.addEventListener("keydown", (e) => this.choose(e));
+      for (const event of ["blur", "click"]) this.area.addEventListener(event, () => this.offered([], ""));
+      this.list = element("ul", {class: "gen5-offers", role: "listbox", id: `gen5-offers-${++Editor.count}`, "aria-label": "May stand here", hidden: true});
+      this.area.setAttribute("aria-autocomplete", "list");
+      this.area.setAttribute("aria-controls", this.list.id);
+      this.box = element("div", {class: "gen5-editor"}, this.picture, this.area, this.list);
       this.marks = new Map();
       this.lines = [];
+    }
+    static count = 0;
+    async offer(forms) {
+      const at = this.area.selectionStart, known = await forms();
+      if (at !== this.area.selectionStart || at !== this.area.selectionEnd || document.activeElement !== this.area) return;
+      const begin = this.text.lastIndexOf("\n", at - 1) + 1, before = this.text.slice(begin, at);
+      const {typed, words} = /^[\w.:]/.test(this.text.slice(at)) ? {typed: "", words: []} : completions(before, known);
+      this.offered(words.slice(0, 12), typed);
+      this.list.style.left = `calc(52px + ${before.length - typed.length}ch)`;
+      this.list.style.top = `calc(8px + ${this.line()} * var(--gen5-line))`;
+    }
+    offered(words, typed) {
+      this.typed = typed;
+      this.list.hidden = !words.length;
+      this.list.replaceChildren(...words.map((w, i) => element("li", {role: "option", id: `${this.list.id}-${i}`, "aria-selected": "false", onmousedown: (e) => (e.preventDefault(), this.accept(w))}, w)));
+      this.area.removeAttribute("aria-activedescendant");
+    }
+    accept(word) {
+      const at = this.area.selectionStart;
+      this.area.setRangeText(word.slice(this.typed.length), at, at, "end");
+      this.offered([], "");
+      this.area.dispatchEvent(new Event("input"));
+    }
+    // Arrows choose, Tab takes the chosen one or the first, Enter the chosen one, Escape leaves all.
+    choose(e) {
+      const options = [...this.list.children], now = options.findIndex((o) => o.getAttribute("aria-selected") === "true");
+      if (this.list.hidden || e.ctrlKey || e.metaKey || e.shiftKey) return;
+      if (e.key === "ArrowDown" || e.key === "ArrowUp") {
+        const next = (now + (e.key === "ArrowDown" ? 1 : options.length - 1 + (now < 0))) % options.length;
+        options.forEach((o, i) => o.setAttribute("aria-selected", String(i === next)));
+        this.area.setAttribute("aria-activedescendant", options[next].id);
+      } else if (e.key === "Tab" || (e.key === "Enter" && now >= 0)) this.accept(options[Math.max(now, 0)].textContent);
+      else if (e.key === "Escape") this.offered([], "");
+      else return;
+      e.preventDefault();
+      e.stopImmediatePropagation();
     }
     get text() {
       return this.area.value;
@@ -113,15 +166,47 @@
   }
   const shown = (v) => (typeof v === "number" && !Number.isInteger(v) ? String(Math.fround(v) === v ? Number(v.toPrecision(7)) : Number(v.toPrecision(9))) : String(v));
 
-  // `wrong`: what elements should be, by their places.
-  function bufferView(b, wrong = new Map()) {
+  // What has changed is marked, and the numbers before the run are there to see. `wrong`: what elements should be, by their places.
+  function bufferView(b, id, wrong = new Map()) {
     const side = Math.round(Math.sqrt(b.count)), columns = b.count > 64 && side * side === b.count && side <= 64 ? side : 16;
-    const most = 256, rows = [];
-    for (let i = 0; i < Math.min(b.values.length, most); i += columns) rows.push([i, ...b.values.slice(i, i + columns).map((v, k) => (wrong.has(i + k) ? element("strong", {class: "gen5-wrong"}, `${shown(v)} ≠ ${shown(wrong.get(i + k))}`) : shown(v)))]);
-    const left = b.count - Math.min(b.values.length, most);
-    const made = table(`${b.name}: ${b.type}[${number.format(b.count)}]${left > 0 ? `, the first ${most}` : ""}`, ["from", ...Array(Math.min(columns, b.count)).keys()], rows);
-    return made;
+    const most = Math.min(b.values.length, 256), left = b.count - most, before = new Map(b.before);
+    const place = element("div"), toggle = element("input", {type: "checkbox", id, onchange: draw});
+    const changed = `${before.size ? number.format(before.size) : "none"} of ${b.count > b.values.length ? `the first ${number.format(b.values.length)}` : "them"} changed`;
+    function cell(at) {
+      const now = b.values[at], was = before.has(at) ? before.get(at) : now;
+      if (toggle.checked) return shown(was);
+      if (wrong.has(at)) return element("strong", {class: "gen5-wrong"}, `${shown(now)} ≠ ${shown(wrong.get(at))}`);
+      return before.has(at) ? element("b", {class: "gen5-changed", title: `was ${shown(was)}`}, shown(now)) : shown(now);
+    }
+    function draw() {
+      const rows = [];
+      for (let i = 0; i < most; i += columns) rows.push([i, ...Array.from({length: Math.min(columns, most - i)}, (_, k) => cell(i + k))]);
+      place.replaceChildren(table(`${b.name}: ${b.type}[${number.format(b.count)}]${left > 0 ? `, the first ${most}` : ""}${toggle.checked ? ", before the run" : `; ${changed}`}`, ["from", ...Array(Math.min(columns, b.count)).keys()], rows));
+    }
+    draw();
+    return element("div", {class: "gen5-buffer"}, place, before.size ? element("label", {for: id}, toggle, ` ${b.name} before the run`) : null);
   }
+
+  // What the first warp has written, in order: a register a row.
+  const bits = new DataView(new ArrayBuffer(4));
+  function registerValue(type, v) {
+    if (typeof v !== "number") return v;
+    if (type === "f32") return (bits.setUint32(0, v), shown(bits.getFloat32(0)));
+    if (type === "s32") return String(v | 0);
+    return v >= 2 ** 32 ? `0x${v.toString(16)}` : String(v);
+  }
+  function writtenView(rows, line) {
+    const out = element("details", {class: "gen5-written"}, element("summary", {}, `What the first warp wrote into registers${rows.length >= 400 ? ", the first 400" : `: ${rows.length}`}`));
+    out.addEventListener("toggle", () => {
+      if (out.children.length > 1) return;
+      out.append(table("Registers, in the order in which they were written", ["line", "cycle", "register", "type", "in all lanes", ...Array(32).keys()], rows.map((r) => {
+        const lanes = Array.isArray(r.values) ? r.values.map((v, lane) => ((r.lanes >>> lane) & 1 ? registerValue(r.type, v) : "")) : [];
+        return [line(r.line, 1), number.format(r.cycle), r.name, r.type, Array.isArray(r.values) ? "" : registerValue(r.type, r.values), ...lanes];
+      })));
+    });
+    return out;
+  }
+
   const hexRows = (bytes, begin) => {
     const rows = [];
     for (let i = 0; i < bytes.length; i += 64) {
@@ -223,14 +308,14 @@
       return null;
     }
     const id = `gen5-${++count}`;
-    let machine = null, running = false, timer = 0, typed = 0, recorded = null;
+    let machine = null, running = false, timer = 0, typed = 0, recorded = null, forms = null;
     const theMachine = () => (machine = machine || root.gen5.machine(folder));
 
     const editor = new Editor("PTX", () => {
       clearTimeout(timer);
       timer = setTimeout(look, 500);
       if (watch.changed) watch.changed(editor.text);
-    });
+    }, () => (forms = forms || theMachine().ask({do: "forms"}).then((said) => said.opcodes || {}, () => ({}))));
     const choice = (label, name, values) => {
       const select = element("select", {id: `${id}-${name}`}, ...values.map(([value, words]) => element("option", {value}, words)));
       return [element("label", {for: `${id}-${name}`}, label, " ", select), select];
@@ -338,7 +423,7 @@
       let answer;
       try {
         if (judge) answer = await judge(editor.text, (asked) => theMachine().ask(asked), (words) => (status.textContent = words));
-        else answer = await theMachine().ask({...request, ptx: editor.text, do: "run", timeline: true, machine: machineSelect.value, order: orderSelect.value, check: checkSelect.value, seed: Number(seed.value) || 0, stop_at: Number(stopAt.value) || 0});
+        else answer = await theMachine().ask({...request, ptx: editor.text, do: "run", timeline: true, registers: true, machine: machineSelect.value, order: orderSelect.value, check: checkSelect.value, seed: Number(seed.value) || 0, stop_at: Number(stopAt.value) || 0});
       } catch (e) {
         answer = {status: "invalid", message: `The machine does not load: ${e.message}`};
       }
@@ -370,19 +455,22 @@
       const bad = [...marks].filter(([, mark]) => mark === "bad").map(([line]) => line);
       if (marks.size) editor.show(Math.min(...(bad.length ? bad : marks.keys())));
       if (a.output) results.append(element("h4", {}, "printf"), element("pre", {tabindex: "0"}, a.output));
-      const tables = (a.buffers || []).map((b) => bufferView(b, b.wrong));
+      const tables = (a.buffers || []).map((b, i) => bufferView(b, `${id}-buffer-${i}`, b.wrong));
       if (judge) results.append(...tables);
       if (root.gen5Scrub && a.moments) root.gen5Scrub(results, a, shownHere);
       if (!judge) results.append(...tables);
       const written = (a.regions || []).filter((r) => r.changed);
       written.slice(0, 8).forEach((r, i) => results.append(regionView(r, `${id}-region-${i}`)));
       if (a.regions && !written.length && a.status === "done") results.append(element("p", {}, "It has changed nothing in device memory."));
+      if (a.written && a.written.length) results.append(writtenView(a.written, lineButton));
       if (watch.answered) watch.answered(a, results, shownHere);
       if (a.seen && a.seen.warps) results.append(seenView(a.seen, lineButton));
     }
 
-    // The machine loads behind the page, so that the first run need not wait for it.
-    setTimeout(() => theMachine().ask({do: "check", ptx: ""}).catch(() => {}), 0);
+    // The machine loads behind the page, and tries the kernel for a while: a browser compiles a function when it is first called.
+    setTimeout(() => {
+      if (!running) theMachine().ask(recorded ? {do: "check", ptx: ""} : {...root.gen5Launch.read(editor.text).request, do: "run", timeline: true, registers: true, max_cycles: 20000}).catch(() => {});
+    }, 0);
     // For who shows more beside it.
     const shownHere = {editor, lineButton, stopAt: judge ? null : (cycle) => ((stopAt.value = cycle), go())};
     if (text || !examples.length) load(text || "");
@@ -405,7 +493,7 @@
 
   root.gen5Parts = {element, table, number};
 
-  // Elements with data-gen5 hold a kernel as text, and get an editor once they are asked for.
+  // What a page has for the machine: the playground; a lesson's kernels, and a kernel that stands there as text, once they are asked for.
   root.gen5Pages = function (folder, examples) {
     for (const host of document.querySelectorAll("[data-gen5-playground]")) root.gen5Playground(host, {folder, examples, share: true});
     for (const host of document.querySelectorAll("[data-gen5-lesson]")) {
@@ -415,16 +503,15 @@
       host.append(why ? element("p", {class: "gen5-none"}, why) : button);
     }
     for (const host of document.querySelectorAll("[data-gen5-run]")) {
-      const example = examples.find((e) => e.name === host.dataset.gen5Run);
-      const pre = host.querySelector("pre"), text = example ? example.text : pre ? pre.textContent : "";
+      const text = host.querySelector("code").textContent, why = root.gen5.missing();
       const button = element("button", {type: "button", class: "gen5-run"}, "Run it here");
       button.addEventListener("click", () => {
         host.replaceChildren();
         const made = root.gen5Playground(host, {folder, text});
-        if (made) (made.go(), made.editor.area.focus({preventScroll: true}));
+        made.go();
+        made.editor.area.focus({preventScroll: true});
       });
-      const why = root.gen5.missing();
-      host.append(why ? element("p", {class: "gen5-none"}, why) : button);
+      host.prepend(why ? element("p", {class: "gen5-none"}, why) : button);
     }
   };
 })(globalThis);
