@@ -144,7 +144,7 @@ def launch_of(exercise):
 def practice_page():
     """Exercises in PTX: without scripts a page to read, with them one at a time, judged."""
     text = [boosted(FIRST), "# Exercises in PTX\n", "Kernels with a hole, judged in this page on the machine model: in seven orders of completion, with every check. Press Judge, or Ctrl+Enter in the editor; Escape stops. "
-            "Begin with the first, even if you know CUDA: each one takes minutes, and the last is the main loop of a GEMM. What you have solved and written stays in this browser. In CUDA C++ there are [more](exercises.md), for `scripts/learn`.\n",
+            "Begin with the first, even if you know CUDA: each one takes minutes, and the last is the main loop of a GEMM. New to PTX? Put the cursor into a line and press Explain line; while you type, the editor offers opcodes and modifiers, and Tab takes one. What you have solved and written stays in this browser. In CUDA C++ there are [more](exercises.md), for `scripts/learn`.\n",
             "<div data-gen5-practice></div>\n<noscript><p>Without scripts no page can judge: read the tasks here, and judge with <code>scripts/learn</code>.</p></noscript>\n"]
     for number, e in enumerate(practice.all_exercises(), 1):
         text.append(f'<section data-gen5-exercise="{e.name}" markdown="1">\n\n## {number} {e.title} {{ #{e.name} }}\n\n{escaped(e.task)}\n\n{launch_of(e)}\n<div class="gen5-file" markdown="1">\n\n{fenced(e.text, "text")}\n</div>\n')
@@ -181,7 +181,7 @@ def example_of(names, family):
 def run_it(names, family):
     """The part of a page with a kernel to run, which is there to read without scripts, too."""
     if example := example_of(names, family):
-        return f'## Run it\n\n{escaped(example["title"])}.\n\n<div data-gen5-run><pre><code>{html.escape(example["text"], quote=False)}</code></pre></div>\n'
+        return f'## Run it\n\n<div data-gen5-run><p>{escaped(example["says"])}</p><pre><code>{html.escape(example["text"], quote=False)}</code></pre></div>\n'
     why = next((why for begin, why in NOT_HERE.items() if family.startswith(begin)), None)
     return f"## Run it\n\nNot in this page: `{family}` needs {why}.\n" if why else ""
 
@@ -250,9 +250,8 @@ def instruction_pages(known):
                 text.append(f"`{w.name}` in `{w.header}`: {escaped(w.says)}\n\n" + fenced("\n".join(instructions.written(gen5, p) for p in w.ptx)))
         if where.get(family):
             text.append("Used in: " + ", ".join(f"[{c}](../chapters/{c}.md)" for c in sorted(where[family])) + "\n")
-        text.append("## Forms\n\n" + fenced(run(gen5, "isa", family)))
         to_run = run_it(names, family) if with_machine else ""
-        text.append(to_run)
+        text += [to_run, "## Forms\n\n" + fenced(run(gen5, "isa", family))]
         rows = evidence_of(family)
         text.append("## What this rests on\n")
         if rows:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """pages_test.py DOCS: what the pages of book/make.py hold without a browser: the first page's ways in and its recorded rings, lessons and programs linked
-both ways, host code folded and no line of a source lost, exercises that read without scripts, what the search puts first; that the list of
+both ways, host code folded and no line of a source lost, exercises that read without scripts, a kernel for each instruction, what the search puts first; that the list of
 files for readers without a network changes with them, and what scripts/book says of wrong options."""
 import pathlib
 import re
@@ -70,6 +70,19 @@ def exercises():
         want(".visible .entry" in section and '??? tip "Hint"' in section and '??? success "Solution"' in section, f"{name} does not read without scripts")
 
 
+def instructions():
+    """Where the machine is in the pages, each instruction of the new PTX has a kernel, or a reason why none runs there."""
+    if not (docs / "playground.md").exists():
+        return
+    pages = [p for p in sorted((docs / "isa").glob("*.md")) if p.stem not in ("index", "others")]
+    live = {p.stem: re.search(r"<div data-gen5-run><pre><code>(.*?)</code></pre></div>", p.read_text(), re.S) for p in pages}
+    want(len(pages) > 70, f"only {len(pages)} pages of instructions")
+    for page in pages:
+        want(live[page.stem] or "Not in this page: " in page.read_text(), f"{page.stem} has no kernel")
+    for name in ("cp.async", "fence", "tcgen05.mma.sp", "mbarrier.arrive_drop", "bar.cta.red"):
+        want(live[name] and re.search(rf"^\s*(@!?%\w+ )?{re.escape(name)}(?!\.(bulk|mbarrier|proxy|commit_group|wait))[.;\s]", live[name][1], re.M), f"the kernel of {name} does not use it")
+
+
 def order():
     boost = lambda path: float((re.search(r"boost: ([\d.]+)", (docs / path).read_text()) or [0, 1])[1])
     for lesson in ("notes/05_mma.md", "notes/start_here.md"):
@@ -97,7 +110,7 @@ def options():
         want(done.returncode == 2 and said in done.stderr, f"scripts/book {' '.join(words)}: {done.returncode}, {done.stderr}")
 
 
-for part in (first_page, programs, exercises, order, offline, options):
+for part in (first_page, programs, exercises, instructions, order, offline, options):
     part()
 print("\n".join(faults) or "the pages hold what they should")
 sys.exit(1 if faults else 0)

@@ -15,8 +15,13 @@ STYLES = ("playground.css", "timeline.css", "lesson.css")
 
 
 def kernels(folder):
-    """[{"name", "title", "text"}] of web/FOLDER, in order."""
-    return [{"name": p.stem, "title": re.search(r"^//! title: (.*)", p.read_text(), re.M)[1], "text": p.read_text()} for p in sorted((root / "web" / folder).glob("*.ptx"))]
+    """[{"name", "title", "says", "text"}] of web/FOLDER, in order."""
+    out = []
+    for path in sorted((root / "web" / folder).glob("*.ptx")):
+        text = path.read_text()
+        title, says = (" ".join(re.findall(rf"^//! {word}: (.*)", text, re.M)) for word in ("title", "says"))
+        out.append({"name": path.stem, "title": title, "says": says, "text": text})
+    return out
 
 
 def examples():

@@ -39,7 +39,7 @@ def panel(ring, end):
     name = "One stage" if ring["stages"] == 1 else "Four stages"
     left, right, row, top = 46, 376, 26, 8
     scale = (right - left) / end
-    out = [f'<svg class="ring" viewBox="0 0 380 {top + 4 * row + 8}" role="img" aria-label="{name}: {len(ring["chunks"])} chunks are read in {end:,} cycles" data-stages="{ring["stages"]}">']
+    out = [f'<svg class="ring" viewBox="0 0 380 {top + ring["stages"] * row + 8}" role="img" aria-label="{name}: {len(ring["chunks"])} chunks are read in {end:,} cycles" data-stages="{ring["stages"]}">']
     for s in range(ring["stages"]):
         y = top + s * row
         out.append(f'<rect class="ring-stage" x="8" y="{y}" width="28" height="20" rx="3"/><rect class="ring-level" x="8" y="{y}" width="28" height="20" rx="3" data-stage="{s}"/>')
@@ -79,8 +79,8 @@ search: {{boost: 2}}
 </div>
 <p class="ring-key"><span class="ring-swatch ring-copy"></span> TMA copies a chunk into the stage <span class="ring-swatch ring-held"></span> the chunk waits <span class="ring-swatch ring-read"></span> a warp reads it
 <button type="button" class="ring-play" hidden>Pause</button></p>
-<p>Both rings run for the same {run["end"]:,} cycles, as <a href="chapters/01_mbarrier.html">chapter 01</a> ran them on the machine model. With one stage, TMA and the warp take turns: {one} chunks.
-With four, the next chunks are on their way while the warp reads: {four}.</p>
+<p>Both rings run for the same {run["end"]:,} cycles, as <a href="chapters/01_mbarrier.html">chapter 01</a> ran them on the machine model. A stage is a buffer in shared
+memory; TMA, the chip’s copy engine, fills it, and a warp reads it. With one stage they take turns: {one} chunks. With four, the next chunks are on their way while the warp reads: {four}.</p>
 <ul class="landing-ways">
 {"".join(f'<li><a class="landing-way" href="{href}">{name}</a><span>{says}</span></li>' for name, href, says in ways)}
 </ul>

@@ -54,7 +54,7 @@ TEST(Deadlock, BeginsWithTheWaitThatOthersWaitFor) {
   EXPECT_EQ(d.code, "deadlock");
   EXPECT_EQ(d.where.warp, 1);
   EXPECT_THAT(d.where.ptx_text, HasSubstr("mbarrier.try_wait"));
-  EXPECT_THAT(d.message, HasSubstr("Nothing has ever arrived on the mbarrier at shared offset 0x408"));
+  EXPECT_THAT(d.message, HasSubstr("Nothing has ever arrived on the mbarrier bars[1] (shared offset 0x408)"));
   ASSERT_EQ(d.others.size(), 1u);
   EXPECT_EQ(d.others[0].where.ptx_text, "bar.sync 1, 64") << "where it waits, not what comes behind";
   EXPECT_THAT(d.others[0].label, HasSubstr("warp 1 could end that"));
@@ -99,7 +99,7 @@ TEST(Deadlock, CountsWhoComes) {
 TEST(Deadlock, NamesAPhaseThatWasNeverWaitedFor) {
   const Diagnosis d =
       fault(roles("  @%e mbarrier.arrive.shared.b64 _, [%b+8];\n", "  nanosleep.u32 5000;\n" + wait(8, 1)));
-  EXPECT_THAT(d.message, AllOf(HasSubstr("The wait is for phase 1 of the mbarrier at shared offset 0x408"),
+  EXPECT_THAT(d.message, AllOf(HasSubstr("The wait is for phase 1 of the mbarrier bars[1] (shared offset 0x408)"),
                                HasSubstr("never waited for phase 0, which has ended")));
   EXPECT_THAT(d.help, HasSubstr("a wait for phase 0 has parity 0"));
   ASSERT_FALSE(d.others.empty());

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """browser_test.py BUILD_WEB [--inputs UNPACK PACK] [--programs BUILD] [--pictures FOLDER]: the playground in a headless Chromium, opened as a file: every example
-runs, diagnoses mark their lines, Stop works at once, the keyboard suffices, an address holds a kernel, a phone's width is enough, both colour
+runs, what it changed and wrote into registers is shown, diagnoses mark their lines, an opcode is completed, Stop works at once, the keyboard suffices, an address holds a kernel, a phone's width is enough, both colour
 schemes draw, a page without WebAssembly says so, and hostile PTX gets an error each while the page lives. Exit code 77 where there is no Chromium or
 no module (scripts/web)."""
 import argparse
@@ -90,6 +90,29 @@ def lesson(b, page, folder, want, pictures):
         want("deadlock" in text(".gen5-problems") and b.run("document.querySelectorAll('.gen5-bad').length") > 0, f"lesson: the mistake's deadlock is not told, {order}: {page.status()}")
 
 
+def completing(b, page, want):
+    """What may stand at the cursor is offered from the table of forms, and taken by keyboard."""
+    offers = "[...document.querySelectorAll('.gen5-offers li')].map((o) => o.textContent)"
+    line = "document.querySelector('.gen5-area').value.split('\\n').find((l) => l.includes('tcgen05'))"
+    page.type((root / "web/examples/01_add.ptx").read_text().replace("  ret;", "  "))
+    b.run("(() => { const a = document.querySelector('.gen5-area'); a.focus(); const at = a.value.lastIndexOf('}') - 1; a.setSelectionRange(at, at); })()")
+    b.call("Input.insertText", text="tcgen05.comm")
+    page.wait(10, f"{offers}.length > 0")
+    want(b.run(offers) == ["tcgen05.commit"], f"behind tcgen05.comm are offered {b.run(offers)}")
+    b.press("Tab")
+    b.call("Input.insertText", text=".cta_group::1.")
+    page.wait(10, f"{offers}.length > 1")
+    want("mbarrier::arrive::one" in b.run(offers) and "cta_group::1" not in b.run(offers), f"behind tcgen05.commit.cta_group::1. are offered {b.run(offers)}")
+    b.press("ArrowDown")
+    first = b.run(offers)[0]
+    b.press("Enter")
+    want(b.run(line).strip() == f"tcgen05.commit.cta_group::1.{first}", f"Enter takes no offer: {b.run(line)}")
+    b.call("Input.insertText", text=".b")
+    page.wait(10, f"{offers}.length > 0")
+    b.press("Escape")
+    want(b.run("document.querySelector('.gen5-offers').hidden"), "Escape does not close the list of offers")
+
+
 class Page:
     def __init__(self, b):
         self.b = b
@@ -158,6 +181,8 @@ def main():
             else:
                 want(status.startswith("Done") and not text, f"{name}: {status} {text[:300]}")
                 want(b.run("document.querySelectorAll('.gen5-results table').length") > 0, f"{name}: no buffers are shown")
+                want(b.run("document.querySelectorAll('.gen5-changed').length") > 0, f"{name}: what has changed is not marked")
+                want(b.run("(() => { const d = document.querySelector('.gen5-written'); d.open = true; return new Promise((done) => setTimeout(() => done(d.querySelectorAll('tbody tr').length), 50)); })()") > 3, f"{name}: registers are not shown")
             if arguments.pictures:
                 arguments.pictures.mkdir(parents=True, exist_ok=True)
                 b.picture(arguments.pictures / f"{name}.png")
@@ -183,6 +208,7 @@ def main():
         # What is wrong is said while one types.
         page.type((root / "web/examples/01_add.ptx").read_text().replace("add.f32 %f3", "add.q32 %f3"))
         page.wait(10, "document.querySelectorAll('.gen5-bad').length > 0")
+        completing(b, page, want)
         # The keyboard alone: from the top to Run.
         b.open(folder / "page.html")
         for _ in range(20):

@@ -317,12 +317,14 @@ def main():
         v = Visit(name, make, site, arguments, axe.read_text())
         for part, how in ((landing, {}), (live_pages, {}), (exercises, {}), (searching, {}), (bare, {}), (functools.partial(hostile, texts=texts), {}), (offline, {}),
                           (functools.partial(widths, scheme="light"), {}), (functools.partial(widths, scheme="dark"), {"scheme": "dark"})):
+            begin = time.monotonic()
             v.begin(**how)
             try:
                 part(v)
             except RuntimeError as error:
                 v.faults.append(str(error))
             v.end()
+            print(f"{name}: {getattr(part, 'func', part).__name__}, {time.monotonic() - begin:.0f} s", flush=True)
         v.begin(still=True)
         v.b.open(site / "index.html")
         time.sleep(0.3)

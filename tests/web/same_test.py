@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """same_test.py NATIVE MODULE.wasm [--long]: the same bits, cycles and diagnoses from the machine as WebAssembly, in Node, and from the same source
-compiled for this host. What is run: the page's examples, both machines, all orders;
+compiled for this host. What is run: the page's examples, both machines, all orders; the kernels of instructions' pages;
 arithmetic under every rounding; a kernel for every 16th form of the table (--long: for each); wrong PTX. Exit code 77 where there is no module (scripts/web) or no node.
 """
 import argparse
@@ -49,10 +49,21 @@ def examples(long):
             variants = [v for v in variants if v[0] == "b200"]
         for machine, order, seed in variants:
             more = {"max_cycles": 20000} if endless else {}
-            yield f"{path.stem} on {machine}, {order}", {**request, "do": "run", "machine": machine, "order": order, "seed": seed, **more}
+            yield f"{path.stem} on {machine}, {order}", {**request, "do": "run", "machine": machine, "order": order, "seed": seed, "registers": True, **more}
         if not endless:
             yield f"{path.stem}, races", {**request, "do": "run", "check": "races"}
             yield f"{path.stem}, stopped", {**request, "do": "run", "stop_at": 1500}
+
+
+def promised():
+    """(name, request, codes of what is said): the kernels of instructions' pages, of which nothing is, in any order; and checks that a request asks for."""
+    for path in sorted((root / "web" / "instructions").glob("*.ptx")):
+        for order, seed in (("timed", 1), ("late", 1), ("seeded", 7)):
+            yield f"{path.stem}, {order}", {**read_launch(path), "do": "run", "order": order, "seed": seed, "check": "races", "timeline": True, "registers": True}, set()
+    add = read_launch(root / "web/examples/01_add.ptx")
+    unwritten = {**add, "do": "run", "buffers": [{**add["buffers"][0], "pattern": "unwritten"}, *add["buffers"][1:]]}
+    yield "unwritten memory", unwritten, set()
+    yield "unwritten memory, checked", {**unwritten, "memory_check": True}, {"global-uninitialised"}
 
 
 # Kernels that compute: op, operand type, operands, special values among the inputs.
@@ -180,6 +191,13 @@ def main():
         if one != other:
             keys = [k for k in {**one, **other} if one.get(k) != other.get(k)]
             different.append(f"{name}: {', '.join(f'{k}: {str(one.get(k))[:160]} natively, {str(other.get(k))[:160]} here' for k in keys)}")
+    for name, request, codes in promised():
+        count, ran = count + 1, ran + 1
+        native.ask(request)
+        web.ask(request)
+        one, other = native.answer(), web.answer()
+        if one != other or one["status"] != "done" or {d["code"] for d in one["diagnoses"]} != codes:
+            different.append(f"{name}: {[k for k in {**one, **other} if one.get(k) != other.get(k)]} differ; {one['status']} {one.get('message')} {[d['code'] for d in one['diagnoses']]}")
     for request, says in senseless():
         for side in (native, web):
             side.ask(request)

@@ -73,7 +73,8 @@
       }
       const [, what, name, value] = m;
       try {
-        if (what === "title" || what === "says") out[what] = value;
+        if (what === "title") out.title = value;
+        else if (what === "says") out.says += (out.says && " ") + value;
         else if (what === "launch") {
           for (const p of pieces(value)) {
             const [word, ...rest] = p.split(/\s+/), all = rest.join(" ");

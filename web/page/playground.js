@@ -67,6 +67,7 @@
       this.offered(words.slice(0, 12), typed);
       this.list.style.left = `calc(52px + ${before.length - typed.length}ch)`;
       this.list.style.top = `calc(8px + ${this.line()} * var(--gen5-line))`;
+      if (!this.list.hidden) this.list.scrollIntoView({block: "nearest"});
     }
     offered(words, typed) {
       this.typed = typed;
@@ -255,7 +256,7 @@
 
   function seenView(seen, line) {
     const out = element("details", {class: "gen5-seen", open: true}, element("summary", {}, "Where everything stood"));
-    out.append(table(`${seen.count} warps that have not ended`, ["CTA", "warp", "lanes", "line", "is at", "waits for"],
+    out.append(table(seen.count === 1 ? "One warp has not ended" : `${seen.count} warps have not ended`, ["CTA", "warp", "lanes", "line", "is at", "waits for"],
       (seen.warps || []).slice(0, 32).map((w) => [w.name.cta.join(", "), w.name.warp, (w.lanes >>> 0).toString(16).padStart(8, "0"), w.place ? line(w.place.ptx_line) : "", w.place ? w.place.ptx : "", w.waits_for || ""])));
     if (seen.barriers && seen.barriers.length)
       out.append(table("Barriers", ["CTA", "at", "phase", "arrivals missing", "of", "bytes missing"],
@@ -329,7 +330,7 @@
     const stop = element("button", {type: "button", disabled: true, onclick: () => theMachine().stop()}, "Stop");
     const help = element("button", {type: "button", onclick: explain}, "Explain line");
     const explained = element("pre", {class: "gen5-explained", tabindex: "0", hidden: true, "aria-label": "How the instruction reads"});
-    const status = element("p", {class: "gen5-status", role: "status"});
+    const about = element("p", {class: "gen5-about"}), status = element("p", {class: "gen5-status", role: "status"});
     const problems = element("ul", {class: "gen5-problems"});
     const results = element("div", {class: "gen5-results"});
     const menu = examples.length ? element("select", {id: `${id}-example`, class: "gen5-menu", onchange: () => (loadExample(examples[menu.value]), look())}, ...grouped(examples)) : null;
@@ -338,7 +339,7 @@
     host.append(element("div", {class: "gen5-play"},
       element("div", {class: "gen5-bar"}, menu && element("label", {for: `${id}-example`}, `${menuWord} `, menu),
         ...(judge ? [] : [machineLabel, orderLabel, element("label", {for: `${id}-seed`}, "Seed ", seed), checkLabel, element("label", {for: `${id}-stop`, title: "0: run to the end"}, "Stop at cycle ", stopAt)]), run, stop, help, link),
-      editor.box, explained, status, problems, results));
+      about, editor.box, explained, status, problems, results));
     if (watch.line) for (const event of ["click", "keyup"]) editor.area.addEventListener(event, () => watch.line(editor.line()));
     editor.area.addEventListener("keydown", (e) => {
       if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) (e.preventDefault(), go());
@@ -351,7 +352,8 @@
       if (watch.loaded) watch.loaded(example, shownHere);
     }
     function load(text, launch = null) {
-      const request = launch || root.gen5Launch.read(text).request;
+      const read = launch ? {request: launch, says: ""} : root.gen5Launch.read(text), request = read.request;
+      about.textContent = read.says;
       editor.text = text;
       machineSelect.value = request.machine || "b200";
       orderSelect.value = request.order || "timed";

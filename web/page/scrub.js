@@ -112,7 +112,7 @@
     const moments = new Moments(answer.moments);
     const lastOf = [...answer.moments.states.map((s) => s[0]), ...answer.moments.operations.map((o) => o.end || o.issued), 1];
     // Of a kernel that hangs, what there is to see is over long before its end.
-    const last = lastOf.reduce((a, b) => Math.max(a, b)), all = answer.timeline ? answer.timeline.cycles : Math.max(answer.cycles || 0, last);
+    const last = lastOf.reduce((a, b) => Math.max(a, b)), all = Math.max(answer.timeline ? answer.timeline.cycles : answer.cycles || 0, last);
     const most = all > 4 * last ? Math.ceil(1.25 * last) : all;
     const id = `gen5-scrub-${(root.gen5Scrub.count = (root.gen5Scrub.count || 0) + 1)}`;
     const View = withCursor(root.gen5Timeline.TimelineView);

@@ -9,6 +9,7 @@
 #include "common/tinygpu/check/order_path.h"
 #include "common/tinygpu/engines/tmem/tensor_memory.h"
 #include "common/tinygpu/machine/chip/grid_scheduler.h"
+#include "common/tinygpu/machine/sync/mbarrier_name.h"
 #include "common/tinygpu/timing/profile.h"
 
 namespace tinygpu::api {
@@ -20,7 +21,7 @@ std::string text_of(const BlockReason& reason) {
     case BlockReason::Kind::warp_barrier: return "a barrier of the warp";
     case BlockReason::Kind::cta_barrier: return "barrier " + std::to_string(reason.id);
     case BlockReason::Kind::cluster_barrier: return "the cluster's barrier";
-    case BlockReason::Kind::mbarrier: return "the mbarrier at offset " + std::to_string(reason.address);
+    case BlockReason::Kind::mbarrier: return reason.cta ? mbarrier_name(*reason.cta, reason.address) : "an mbarrier";
     case BlockReason::Kind::sleep: return "time to pass";
     case BlockReason::Kind::async_group: return reason.what;
     case BlockReason::Kind::tmem_alloc: return "Tensor Memory";

@@ -24,6 +24,7 @@ struct Initialisation {
 
 /// Of a call that goes on over several lines.
 constexpr int kLinesOfACall = 3, kLinesOfALoop = 6;
+constexpr uint32_t kMbarrierBytes = 8;
 
 class Source {
  public:
@@ -69,9 +70,20 @@ std::optional<std::pair<size_t, std::string>> index_of(const std::string& object
   return std::pair(size_t(m.position(1)), m[1].str());
 }
 
-}  // namespace
+/// The variable of PTX that was written by hand. What compilers call theirs (_Z…) is no name to read.
+std::string declared(const Cta& owner, uint32_t offset) {
+  for (const auto& [variable, begin] : owner.cluster.partition.launch.config.kernel->shared_offsets) {
+    if (ptx::size_of(variable->type) != kMbarrierBytes || offset < begin || offset - begin >= variable->size ||
+        (offset - begin) % kMbarrierBytes || variable->name.starts_with("_Z"))
+      continue;
+    return variable->size == kMbarrierBytes ? variable->name
+                                            : fmt::format("{}[{}]", variable->name, (offset - begin) / kMbarrierBytes);
+  }
+  return {};
+}
 
-std::string mbarrier_expression(const Cta& owner, uint32_t offset) {
+/// The object in the line of CUDA.
+std::string expression_of(const Cta& owner, uint32_t offset) {
   const ReadLine& read = owner.cluster.partition.launch.options.source_line;
   const auto& made = owner.mbarriers.made();
   const auto mine = made.find(offset);
@@ -91,6 +103,13 @@ std::string mbarrier_expression(const Cta& owner, uint32_t offset) {
     return i.object.substr(0, index->first) + std::to_string(number) +
            i.object.substr(index->first + index->second.size());
   return same.size() == 1 ? i.object : fmt::format("{}, the {} of {}", i.object, ordinal(number + 1), same.size());
+}
+
+}  // namespace
+
+std::string mbarrier_expression(const Cta& owner, uint32_t offset) {
+  std::string out = expression_of(owner, offset);
+  return out.empty() ? declared(owner, offset) : out;
 }
 
 std::string mbarrier_name(const Cta& owner, uint32_t offset) {
