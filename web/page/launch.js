@@ -100,6 +100,6 @@
     return out;
   }
 
-  root.gen5Launch = {read, PATTERNS, TYPES};
+  root.gen5Launch = {read};
   if (typeof module !== "undefined") module.exports = root.gen5Launch;
 })(globalThis);

@@ -135,6 +135,6 @@
     return one;
   }
 
-  root.gen5 = {instanceOf, Answering, Machine, machine, missing, unpacked};
+  root.gen5 = {Answering, machine, missing, unpacked};
   if (typeof module !== "undefined") module.exports = root.gen5;
 })(globalThis);

@@ -54,9 +54,11 @@
     function tell() {
       const solved = exercises.filter((e) => e.name in progress.done).length;
       count.textContent = solved === exercises.length ? `All ${solved} are solved.` : `${solved} of ${exercises.length} solved`;
-      for (const {exercise, link} of parts.values()) link.parentElement.classList.toggle("gen5-done", exercise.name in progress.done);
-      for (const {exercise, link} of parts.values()) link.textContent = exercise.title + (exercise.name in progress.done ? " ✓" : "");
-      for (const {exercise, link} of parts.values()) link.setAttribute("aria-label", exercise.title + (exercise.name in progress.done ? ", solved" : ""));
+      for (const {exercise, link} of parts.values()) {
+        const done = exercise.name in progress.done;
+        link.textContent = exercise.title + (done ? " ✓" : "");
+        link.setAttribute("aria-label", exercise.title + (done ? ", solved" : ""));
+      }
     }
 
     // What is said of a solved exercise, and where to go on.

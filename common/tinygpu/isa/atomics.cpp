@@ -152,7 +152,9 @@ template <auto f, class T, int N = 1>
 void atomic(Warp& w, const Op& op) {
   Target t;
   if (!begin_atomic(w, op, N * sizeof(T), t)) return;
-  t.access.floating = std::is_same_v<decltype(f), decltype(add)> && !std::is_integral_v<T>;
+  // Compilers differ in whether a template parameter's type is const.
+  t.access.floating =
+      std::is_same_v<std::remove_const_t<decltype(f)>, std::remove_const_t<decltype(add)>> && !std::is_integral_v<T>;
   for_lanes(w.exec(), [&](int i) {
     T old[N];
     std::memcpy(old, t.access.at[i], sizeof old);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "common/tinygpu/machine/chip/launch.h"
 #include "common/tinygpu/machine/sync/mbarrier_name.h"
@@ -150,9 +152,13 @@ void Races::check_exit(const PartitionState& d, ClusterState& c, CtaState& cta) 
                   fmt::format("shared offset {:#x}", use.ranges.empty() ? 0 : use.ranges[0].offset));
     }
   }
+  // Of several that one instruction has made, the same on each host.
+  std::map<std::tuple<uint32_t, CtaKey, int>, const Record*> arrivals;  // by mbarrier, CTA and warp
   for (const auto& [at, m] : cta.mbarriers)
     for (const auto& [who, r] : m.remote)
-      if (open(r) && first("exit", r.who.op)) tell_exit(r, rank, false, mbarrier_name(cta.cta, at));
+      if (open(r)) arrivals[{at, r.who.cta, r.who.warp}] = &r;
+  for (const auto& [key, r] : arrivals)
+    if (first("exit", r->who.op)) tell_exit(*r, rank, false, mbarrier_name(cta.cta, std::get<0>(key)));
 }
 
 // ---- Operations

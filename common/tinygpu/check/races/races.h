@@ -88,7 +88,7 @@ struct PartitionState {
   std::unordered_map<const Cluster*, std::shared_ptr<ClusterState>> clusters;
   const Cluster* recent = nullptr;  // looked up last
   std::shared_ptr<ClusterState> recent_state;
-  std::unordered_map<uint64_t, Operation> operations;
+  std::map<uint64_t, Operation> operations;
   std::unordered_map<uint32_t, std::vector<TensorEntry>> tensor;  // by SM
   std::unordered_map<uint32_t, std::vector<TakenColumns>> taken;
   FactsOf facts;
