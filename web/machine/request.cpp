@@ -182,7 +182,7 @@ Json number_json(std::string_view type, const uint8_t* bytes) {
 Json buffer_json(const api::Machine& m, const Buffer& b) {
   std::vector<uint8_t> bytes(b.bytes);
   m.memory().read(b.address, bytes);
-  const size_t size = size_of_type(b.type);
+  const size_t size = std::max<size_t>(1, size_of_type(b.type));  // make_buffer has looked
   Json values = Json::array(), before = Json::array();
   for (size_t at = 0; at < b.before.size(); at += size) {
     values.push_back(number_json(b.type, bytes.data() + at));
