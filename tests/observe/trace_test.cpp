@@ -105,7 +105,7 @@ TEST(Trace, ShowsCopiesWaitsAndPhases) {
   EXPECT_NE(waits[0].at("args").at("ptx").get<std::string>().find("mbarrier.try_wait"), std::string::npos);
   int phases = 0;
   for (const auto& [row, name] : d.names)
-    if (name.find("mbarrier 0x") != std::string::npos) phases += int(d.spans.at(row).size());
+    if (name.find("mbarrier full") != std::string::npos) phases += int(d.spans.at(row).size());
   EXPECT_EQ(phases, 2);
 }
 

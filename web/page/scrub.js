@@ -152,6 +152,7 @@
       element("div", {class: "gen5-bar"}, element("label", {for: id}, "Cycle "), step(-1), slider, step(1), told,
         ctas.length > 1 ? element("label", {for: `${id}-cta`}, "CTA ", cta) : null, here),
       state));
+    if (view && most < all) view.show(0, most);
     // Of one that is stopped, how it ended; else when it is at work.
     const first = answer.moments.operations[0];
     show(answer.status !== "done" ? Math.min(most, changes.at(-1)) : first ? Math.min(most, first.issued) : 0);
