@@ -171,7 +171,7 @@ NOT_HERE = {"multimem": "memory of several GPUs, and a page has one", "tcgen05.l
 def example_of(names, family):
     """The shortest kernel with an instruction of the family; one that needs a newer PTX than most only where there is no other."""
     def has_it(text):
-        code = (re.sub(r"^\s*(?:@!?%\w+\s+)?", "", line) for line in text.splitlines() if not line.startswith("//"))
+        code = (re.sub(r"^\s*(?:@!?%\w+\s+)?", "", line).replace("::", ".") for line in text.splitlines() if not line.startswith("//"))
         return any(line.startswith(family) and family_in(names, line) == family for line in code)
 
     found = [e for e in pages.kernels("instructions") + pages.kernels("examples") if has_it(e["text"])]
