@@ -40,5 +40,23 @@ TEST(InitialisedObject, IsNothingWhereTheTextNamesNone) {
     EXPECT_EQ(initialised_object(line), "") << line;
 }
 
+TEST(OnlyIndex, IsTheNameInTheOnlyBrackets) {
+  EXPECT_EQ(only_index("shared.full[i]"), "i");
+  EXPECT_EQ(only_index("ring[stage_2].full"), "stage_2");
+  for (const char* object :
+       {"full", "full[0]", "full[2 * i]", "full[i][j]", "full[ring[i]]", "full[]", "full[i", "full]i["})
+    EXPECT_EQ(only_index(object), std::nullopt) << object;
+}
+
+TEST(CountsFromZero, TakesAPlainZeroInTheFirstClauseOfALoop) {
+  for (const char* text :
+       {"for (int i = 0; i < 4; ++i)", "x;\n  for(uint32_t k=1,i=0;;) {", "for (int j = 0; ;) for (auto i\n= 0 ; ;)"})
+    EXPECT_TRUE(counts_from_zero(text, "i")) << text;
+  for (const char* text :
+       {"for (int i = 1; i < 4; ++i)", "for (int i = 0x1; ;)", "for (int i = 01; ;)", "for (int ii = 0; i;)",
+        "for (int pi = 0; ;)", "for (int j = 0; i = 0;)", "int i = 0;", "while (i = 0) {", "for (i == 0;;)", ""})
+    EXPECT_FALSE(counts_from_zero(text, "i")) << text;
+}
+
 }  // namespace
 }  // namespace tinygpu::test::initialised_object_test

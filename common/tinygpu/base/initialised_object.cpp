@@ -143,4 +143,29 @@ std::string initialised_object(std::string_view text) {
   return {};
 }
 
+std::optional<std::string_view> only_index(std::string_view object) {
+  const size_t open = object.find('['), close = object.find(']');
+  if (open == object.npos || close == object.npos || close < open + 2 || object.rfind('[') != open ||
+      object.rfind(']') != close)
+    return {};
+  const std::string_view name = object.substr(open + 1, close - open - 1);
+  if (!std::ranges::all_of(name, in_name) || std::isdigit(static_cast<unsigned char>(name.front()))) return {};
+  return name;
+}
+
+bool counts_from_zero(std::string_view text, std::string_view index) {
+  for (size_t at = 0; (at = text.find("for", at)) != text.npos; at += 3) {
+    const std::string_view loop = trimmed(text.substr(at + 3));
+    if (!loop.starts_with('(')) continue;
+    const std::string_view clause = loop.substr(0, loop.find(';'));
+    for (size_t name = 0; (name = clause.find(index, name)) != clause.npos; name += index.size()) {
+      std::string_view rest = trimmed(clause.substr(name + index.size()));
+      if (in_name(clause[name - 1]) || !rest.starts_with('=')) continue;
+      rest = trimmed(rest.substr(1));
+      if (rest.starts_with('0') && (rest.size() == 1 || !in_name(rest[1]))) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace tinygpu

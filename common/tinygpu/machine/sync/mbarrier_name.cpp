@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
-#include <regex>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -47,10 +45,9 @@ class Source {
     return at(where.cuda_file, where.cuda_line);
   }
   /// The line stands in a loop, or is one, that counts `index` from 0 on.
-  bool counts_from_zero(const Initialisation& i, const std::string& index) const {
+  bool counts_from_zero(const Initialisation& i, std::string_view index) const {
     const int first = std::max(1, i.line - kLinesOfALoop);
-    return std::regex_search(text(i.file, first, i.line - first + 1),
-                             std::regex("for\\s*\\([^;]*\\b" + index + "\\s*=\\s*0\\b"));
+    return tinygpu::counts_from_zero(text(i.file, first, i.line - first + 1), index);
   }
 
  private:
@@ -60,14 +57,6 @@ class Source {
 std::string ordinal(size_t n) {
   const char* end = n % 100 / 10 == 1 ? "th" : n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
   return fmt::format("{}{}", n, end);
-}
-
-/// The one pair of brackets of `object` and the name in it.
-std::optional<std::pair<size_t, std::string>> index_of(const std::string& object) {
-  std::smatch m;
-  static const std::regex kOne(R"(^[^\[\]]*\[([A-Za-z_]\w*)\][^\[\]]*$)");
-  if (!std::regex_match(object, m, kOne)) return {};
-  return std::pair(size_t(m.position(1)), m[1].str());
 }
 
 /// The variable of PTX that was written by hand. What compilers call theirs (_Z…) is no name to read.
@@ -98,10 +87,11 @@ std::string expression_of(const Cta& owner, uint32_t offset) {
       if (std::tie(o.file, o.line) == std::tie(i.file, i.line)) same.push_back(other);
     }
   const size_t number = size_t(std::ranges::count_if(same, [&](uint32_t o) { return o < offset; }));
-  const auto index = index_of(i.object);
-  if (index && source.counts_from_zero(i, index->second))
-    return i.object.substr(0, index->first) + std::to_string(number) +
-           i.object.substr(index->first + index->second.size());
+  const auto index = only_index(i.object);
+  if (index && source.counts_from_zero(i, *index)) {
+    std::string out = i.object;
+    return out.replace(size_t(index->data() - i.object.data()), index->size(), std::to_string(number));
+  }
   return same.size() == 1 ? i.object : fmt::format("{}, the {} of {}", i.object, ordinal(number + 1), same.size());
 }
 
