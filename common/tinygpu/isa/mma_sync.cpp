@@ -24,7 +24,8 @@ void mma(Warp& w, const Op& op) {
     for (uint32_t i = 0; i < l.b; ++i) MmaToggle::operand(w.cta(), r.at<uint32_t>(r.b[i]));
     // Columns that follow each other lie in two registers; of f16 results, rows.
     for (uint32_t i = 0; i + 1 < l.d; i += 2)
-      MmaToggle::results(w.cta(), r.result<uint32_t>(i), r.result<uint32_t>(i + 1), 32, 32);
+      MmaToggle::results(
+          w.cta(), 2, [&](uint32_t c) -> const uint32_t* { return r.result<uint32_t>(i + c); }, 32, 32);
   }
   put_results(w, op.list, l.d, details.bits == 64, r);
 }

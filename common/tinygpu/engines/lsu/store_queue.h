@@ -14,21 +14,22 @@ namespace tinygpu {
 
 class StoreQueue {
  public:
-  explicit StoreQueue(uint32_t lines) : waiting_(lines) {}
+  explicit StoreQueue(uint32_t lines) : lines_(lines), waiting_(lines) {}
   /// All that waited has left.
-  void clear() { count_ = 0; }
+  void clear() { next_ = count_ = 0; }
   /// A store touches line k of `t`; the sectors that leave the SM for it now.
   uint32_t add(const TouchedLines& t, uint32_t k);
 
  private:
   struct Line {
-    uint32_t line;
     uint8_t sectors;
     uint8_t bytes[4];
   };
   static bool complete(const Line& l);
 
-  std::vector<Line> waiting_;  // a ring
+  // A ring; the first count_ places are taken. Numbers of lines stand apart, to be compared many at a time.
+  std::vector<uint32_t> lines_;
+  std::vector<Line> waiting_;
   size_t next_ = 0, count_ = 0;
   uint32_t unsent_ = 0;  // masks that were charged to lines which turned out to be complete
 };

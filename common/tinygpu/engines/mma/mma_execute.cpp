@@ -245,8 +245,8 @@ void count_toggles(const MmaOperation& o, const Operands& operands) {
   MmaToggle::operand(cta, operands.b[0].bytes, *o.idesc.b_type(), o.idesc.k(), path.b_columns());
   const TensorMemory& memory = TensorMemory::of(cta.sm);
   const uint32_t lane = lanes_of(o, o.d, 0)[0], bits = *o.idesc.d_type() == MmaAccumulator::f16 ? 16 : 32;
-  for (uint32_t c = o.d.column; c + 1 < o.d.column + path.columns; ++c)
-    MmaToggle::results(cta, memory.column(c) + lane, memory.column(c + 1) + lane, kRows, bits);
+  const auto column = [&](uint32_t c) -> const uint32_t* { return memory.column(o.d.column + c) + lane; };
+  MmaToggle::results(cta, path.columns, column, kRows, bits);
 }
 
 /// D's rows in one CTA of the operation.

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "common/tinygpu/base/function_ref.h"
 #include "common/tinygpu/machine/chip/gpu.h"
 #include "common/tinygpu/numerics/formats.h"
 
@@ -16,8 +17,9 @@ class MmaToggle final : public Extension {
   static void operand(Cta& cta, const uint8_t* planes, numerics::Format format, uint32_t terms, uint32_t rows);
   /// The same of a register of mma.sync, whose rows are four lanes apart.
   static void operand(Cta& cta, const uint32_t* lanes);
-  /// Its results in two columns that follow each other, `bits` (of 32 at most) each.
-  static void results(Cta& cta, const uint32_t* column, const uint32_t* next, uint32_t rows, uint32_t bits);
+  /// Its results in `columns` that follow each other, `rows` words each, of which `bits` (of 32 at most) count.
+  static void results(Cta& cta, uint32_t columns, FunctionRef<const uint32_t*(uint32_t)> column, uint32_t rows,
+                      uint32_t bits);
 
  private:
   static constexpr uint32_t kEvery = 13;

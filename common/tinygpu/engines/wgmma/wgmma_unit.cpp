@@ -368,8 +368,8 @@ void Warpgroup::execute(const Operation& o, uint64_t now) {
   if (!MmaToggle::wants(*cta_)) return;
   MmaToggle::operand(*cta_, a.bytes, f.a, t.terms, kRows);
   MmaToggle::operand(*cta_, b.bytes, f.b, f.k(), f.n);
-  for (const uint32_t* column = t.d; column + 2 * kRows <= t.d + acc.words.size(); column += kRows)
-    MmaToggle::results(*cta_, column, column + kRows, 16, half ? 16 : 32);
+  const auto column = [&](uint32_t c) -> const uint32_t* { return t.d + size_t(c) * kRows; };
+  MmaToggle::results(*cta_, uint32_t(acc.words.size() / kRows), column, 16, half ? 16 : 32);
 }
 
 }  // namespace tinygpu
