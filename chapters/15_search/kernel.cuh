@@ -23,6 +23,7 @@ constexpr uint32_t kBlockBytes = kPoint.block, kSpan = kPoint.span, kStages = kP
 constexpr uint32_t kAccumulators = kPoint.accumulators;
 constexpr Schedule kSchedule = kPoint.persistent ? Schedule::persistent : Schedule::serial;
 
+#include "common/kernels/host.cuh"
 #include "common/kernels/gemm_begin.cuh"
 #include "common/kernels/gemm_blackwell.cuh"
 

@@ -10,6 +10,7 @@ struct Problem {
   In *a, *b;
   Out* d;
   uint32_t m, n, k;
+  uint32_t most = 0;  // cluster tiles that are done, the others are left out; 0: all
 };
 
 /// A place in a ring. Whoever empties waits for `parity`, whoever fills for the opposite one, so that in the first
@@ -40,11 +41,13 @@ struct Tile {
 /// of B in L2. Where K is split the parts of a tile follow each other.
 struct Tiles {
   uint32_t rows, columns, blocks, count;
-  __host__ __device__ Tiles(uint32_t m, uint32_t n, uint32_t k)
+  __host__ __device__ Tiles(uint32_t m, uint32_t n, uint32_t k, uint32_t most)
       : rows(layout::ceil_div(m, kPair * kClusterM * kRows)),
         columns(layout::ceil_div(n, kClusterN * kTileN)),
         blocks(layout::ceil_div(k * uint32_t(sizeof(In)), kBlockBytes)),
-        count(rows * columns * kSplit) {}
+        count(rows * columns * kSplit) {
+    if (most && most < count) count = most;
+  }
   __device__ uint32_t first() const { return blockIdx.x / kCtas; }
   __device__ uint32_t stride() const { return gridDim.x / kCtas; }
   __device__ Tile operator[](uint32_t t) const {
@@ -64,30 +67,14 @@ __device__ inline uint32_t narrow_pair(float low, float high) {
   return pair;
 }
 
-#ifndef CHECK
-#define CHECK(call)                                                                                  \
-  do {                                                                                               \
-    if (const auto code = (call); int(code) != 0) {                                                  \
-      std::fprintf(stderr, "%s:%d: %s failed with code %d\n", __FILE__, __LINE__, #call, int(code)); \
-      std::exit(1);                                                                                  \
-    }                                                                                                \
-  } while (0)
-#endif
-
 /// The map of a matrix, rows contiguous, in boxes.
 CUtensorMap matrix_map(CUtensorMapDataType type, uint32_t bytes, void* data, uint64_t rows, uint64_t columns,
                        uint32_t box_rows, uint32_t box_columns, CUtensorMapSwizzle swizzle) {
-  static const auto encode = [] {
-    void* function = nullptr;
-    cudaDriverEntryPointQueryResult found{};
-    CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found));
-    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
-  }();
   CUtensorMap map{};
   const cuuint64_t size[2] = {columns, rows}, stride[1] = {columns * bytes};
   const cuuint32_t box[2] = {box_columns, box_rows}, step[2] = {1, 1};
-  CHECK(encode(&map, type, 2, data, size, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-               CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+  CHECK(encode_tiled()(&map, type, 2, data, size, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                       CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
   return map;
 }
 
@@ -105,7 +92,7 @@ void launch_clusters(Kernel kernel, const Arguments& args, uint32_t threads, uin
   config.attrs = &cluster;
   config.numAttrs = 1;
   CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)));
-  uint32_t clusters = Tiles(p.m, p.n, p.k).count;
+  uint32_t clusters = Tiles(p.m, p.n, p.k, p.most).count;
   if constexpr (kSchedule == Schedule::persistent) {
     static const uint32_t at_once = [&] {
       int sms = 0, active = 0;

@@ -35,7 +35,7 @@ struct alignas(1024) Shared {
 struct Arguments {
   CUtensorMap a_map, b_map, d_map;
   Out* d;
-  uint32_t m, n, k;
+  uint32_t m, n, k, most;
 };
 
 /// The tiles that this CTA's roles walk, each on its own. kWarp: all lanes of a warp call it.
@@ -282,7 +282,7 @@ __global__ void __launch_bounds__(kThreads) gemm(const __grid_constant__ Argumen
   extern __shared__ __align__(1024) uint8_t memory[];
   auto& shared = *reinterpret_cast<Shared*>(memory);
   const uint32_t warp = threadIdx.x / 32, rank = kCtas > 1 ? cluster_ctarank() : 0;
-  const Tiles tiles(args.m, args.n, args.k);
+  const Tiles tiles(args.m, args.n, args.k, args.most);
   if (threadIdx.x == 0) {
     for (uint32_t i = 0; i < kStages; ++i) {
       mbarrier_init(shared_address(&shared.full[i]), 1);
@@ -331,6 +331,7 @@ void launch(const Problem& p) {
       p.d,
       p.m,
       p.n,
-      p.k};
+      p.k,
+      p.most};
   launch_clusters(gemm, args, kThreads, sizeof(Shared), p);
 }

@@ -29,7 +29,7 @@ struct alignas(1024) Shared {
 struct Arguments {
   CUtensorMap a_map, b_map, d_map;
   Out* d;
-  uint32_t m, n, k;
+  uint32_t m, n, k, most;
 };
 
 /// Descriptor of a K-major operand as TMA leaves it: rows of kSpan bytes, swizzled; eight rows to the next group. Bits
@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Argu
   auto& shared = *reinterpret_cast<Shared*>(memory);
   // From lane 0, so that the compiler knows it to be the same in the whole warp.
   const uint32_t warpgroup = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
-  const Tiles tiles(args.m, args.n, args.k);
+  const Tiles tiles(args.m, args.n, args.k, args.most);
   if (threadIdx.x == 0) {
     prefetch_tensormap(&args.a_map);
     prefetch_tensormap(&args.b_map);
@@ -265,6 +265,7 @@ void launch(const Problem& p) {
                        p.d,
                        p.m,
                        p.n,
-                       p.k};
+                       p.k,
+                       p.most};
   launch_clusters(gemm, args, kThreads, sizeof(Shared), p);
 }

@@ -87,34 +87,11 @@ bool check(const Problem& p, size_t first_b, uint64_t& compared) {
   return wrong == 0;
 }
 
-/// The median of the launches' times in microseconds, the least and the largest.
-void measure(const Problem& p, int repeat, float& median, float& least, float& most) {
-  cudaEvent_t from, to;
-  CHECK(cudaEventCreate(&from));
-  CHECK(cudaEventCreate(&to));
-  std::vector<float> times;
-  for (int i = repeat > 1 ? -2 : 0; i < repeat; ++i) {
-    CHECK(cudaEventRecord(from));
-    launch(p);
-    CHECK(cudaEventRecord(to));
-    CHECK(cudaEventSynchronize(to));
-    float ms = 0;
-    CHECK(cudaEventElapsedTime(&ms, from, to));
-    if (i >= 0) times.push_back(ms * 1e3f);
-  }
-  std::sort(times.begin(), times.end());
-  median = times[times.size() / 2];
-  least = times.front();
-  most = times.back();
-  CHECK(cudaEventDestroy(from));
-  CHECK(cudaEventDestroy(to));
-}
-
 int usage(const char* wrong) {
   if (*wrong) std::fprintf(stderr, "%s is not taken\n", wrong);
   std::fprintf(*wrong ? stderr : stdout,
                "options: --problem MxNxK (several; default %ux%ux%u) --repeat N (timed launches, default 11)\n"
-               "         --no-check --csv --info\n",
+               "         --no-check --csv --info --tiles N (only so many cluster tiles; then nothing is checked)\n",
                kDefault.m, kDefault.n, kDefault.k);
   return *wrong ? 2 : 0;
 }
@@ -124,6 +101,7 @@ int usage(const char* wrong) {
 int main(int argc, char** argv) {
   std::vector<Size> sizes;
   int repeat = 11;
+  uint32_t tiles = 0;
   bool checks = true, csv = false;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
@@ -134,6 +112,9 @@ int main(int argc, char** argv) {
       ++i;
     } else if (word == "--repeat" && i + 1 < argc && std::atoi(argv[i + 1]) > 0) {
       repeat = std::atoi(argv[++i]);
+    } else if (word == "--tiles" && i + 1 < argc && std::atoi(argv[i + 1]) > 0) {
+      tiles = uint32_t(std::atoi(argv[++i]));
+      checks = false;
     } else if (word == "--no-check") {
       checks = false;
     } else if (word == "--csv") {

@@ -1,8 +1,8 @@
 """Programs that gen5 search writes, compiled and run on tinygpu.
 
-    kernels_test.py GEN5 NVCC legal MACHINE COUNT SEED [OPTIONS of gen5 search gemm ...]
+    kernels_test.py GEN5 NVCC legal OPERATION MACHINE COUNT SEED [OPTIONS of gen5 search OPERATION ...]
         COUNT legal points at random: their bits are right and nothing is diagnosed, in time and late.
-    kernels_test.py GEN5 NVCC pruned MACHINE POINTS
+    kernels_test.py GEN5 NVCC pruned OPERATION MACHINE POINTS
         a point for each rule (of POINTS, tests/search/points.cpp): it fails as the rule says.
 """
 import json
@@ -34,10 +34,13 @@ def compile_program(nvcc, options, folder, source, program):
     return linked, said + more
 
 
-def legal(gen5, nvcc, machine, count, seed, *more):
+PROBLEMS = {"gemm": ("328x776x4112", "200x264x4112"), "attention": ("3x300x700", "2x520x333")}  # with ragged edges
+
+
+def legal(gen5, nvcc, operation, machine, count, seed, *more):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        code, said = run([gen5, "search", "gemm", "--machine", machine, "--random", count, "--seed", seed, "--out", folder, *more])
+        code, said = run([gen5, "search", operation, "--machine", machine, "--random", count, "--seed", seed, "--out", folder, *more])
         assert code == 0, said
         arch = "100a" if machine == "b200" else "90a"
         for i in range(1, int(count) + 1):
@@ -49,25 +52,25 @@ def legal(gen5, nvcc, machine, count, seed, *more):
             assert code == 0 and "serialized" not in said, f"{point}: {said}"
             for order in ("timed", "late"):
                 code, said = run([gen5, "run", "--machine", machine, "--order", order, folder / "program", "--csv", "--repeat", 1,
-                                  "--problem", "328x776x4112", "--problem", "200x264x4112"])
+                                  *(word for p in PROBLEMS[operation] for word in ("--problem", p))])
                 assert code == 0 and said.count(",right") == 2 and "warning" not in said and "error" not in said, f"{point}: {said}"
             print("right:", point)
 
 
-def pruned(gen5, nvcc, machine, points):
+def pruned(gen5, nvcc, operation, machine, points):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        code, said = run([points, machine, folder])
+        code, said = run([points, operation, machine, folder])
         assert code == 0, said
         cases = [json.loads(line) for line in said.splitlines()]
-        assert len(cases) > 5
+        assert len(cases) > 3
         for case in cases:
             code, said = compile_program(nvcc, case["options"], folder, case["file"], folder / "program")
             if code == 0 and not re.search(case["fails"], said):
                 code, said = run([gen5, "run", "--machine", machine, "--max-cycles", 2000000, "--tmem-checks", "strict", folder / "program", "--repeat", 1,
                                   "--problem", case["problem"]], 100)
             ended = re.search(case["fails"], said)
-            assert ended and (code != 0 or "serialized" in said), f'{case["rule"]}: {case["point"]} ends with {code}: {said[-1500:]}'
+            assert ended and (code != 0 or "serialized" in said or "spill" in ended[0]), f'{case["rule"]}: {case["point"]} ends with {code}: {said[-1500:]}'
             print(f'{case["rule"]}: {ended[0]}: {case["point"]}')
 
 

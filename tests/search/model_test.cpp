@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "common/tinygpu/search/gemm_model.h"
 #include "common/tinygpu/search/landscape.h"
 #include "common/tinygpu/search/search.h"
 #include "common/tinygpu/timing/profile.h"

@@ -1,9 +1,10 @@
-// search_points MACHINE FOLDER: a program for each rule, of a point that breaks it and no other; and a line of JSON
-// for each. For kernels_test.py.
+// search_points OPERATION MACHINE FOLDER: a program for each rule, of a point that breaks it and no other; and a line
+// of JSON for each. For kernels_test.py.
 #include <fmt/format.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "common/tinygpu/search/emit.h"
 #include "common/tinygpu/search/legality.h"
@@ -11,19 +12,22 @@
 
 int main(int argc, char** argv) {
   using namespace tinygpu::search;
-  if (argc != 3) return 2;
-  const tinygpu::MachineSpec spec = tinygpu::load_profile(argv[1]);
-  const Space space(template_of(spec));
+  if (argc != 4) return 2;
+  const bool attention = std::string(argv[1]) == "attention";
+  const tinygpu::MachineSpec spec = tinygpu::load_profile(argv[2]);
+  const Space space(template_of(spec, attention ? Operation::attention : Operation::gemm));
   // Small, so that what a broken kernel does is soon seen; f32, where K may be split, and bf16, where it may not.
   for (const Out out : {Out::f32, Out::bf16}) {
-    const Problem problem{300, 264, 136, In::bf16, out};
+    if (attention && out == Out::f32) continue;
+    const Problem problem = attention ? Problem{300, 700, 128, In::bf16, out, Operation::attention, 2}
+                                      : Problem{300, 264, 136, In::bf16, out};
     const Legal legal{spec, space.kind(), problem};
     std::map<std::string, std::pair<const Rule*, Point>> last;
     const auto all = rules(space.kind());
     uint64_t i = 0;
     // Every so many points; of those that break one rule alone the last, which is rarely the plainest.
     space.for_each([&](uint64_t, const Point& p) {
-      if (i++ % 97) return;
+      if (i++ % (attention ? 1 : 97)) return;
       const Rule* only = nullptr;
       for (const Rule* r : all)
         if (r->breaks(legal, p)) {
@@ -33,15 +37,15 @@ int main(int argc, char** argv) {
       if (only && only->fails) last.insert_or_assign(only->name, std::pair(only, p));
     });
     for (const auto& [name, found] : last) {
-      if ((out == Out::bf16) != (name == "split-type" || name == "store-box")) continue;
+      if (!attention && (out == Out::bf16) != (name == "split-type" || name == "store-box")) continue;
       const std::string file = fmt::format("{}.cu", found.first->name);
-      write_program(argv[2], file, program(space, problem, found.second));
+      write_program(argv[3], file, program(space, problem, found.second));
       fmt::print("{}\n", nlohmann::json{{"rule", name},
                                         {"file", file},
                                         {"fails", found.first->fails},
                                         {"point", space.text(found.second)},
                                         {"options", compiler_options(space.kind())},
-                                        {"problem", fmt::format("{}x{}x{}", problem.m, problem.n, problem.k)}}
+                                        {"problem", size_text(problem)}}
                              .dump());
     }
   }

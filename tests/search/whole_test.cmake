@@ -1,6 +1,7 @@
 file(REMOVE_RECURSE ${FOLDER})
 set(ENV{GEN5_NVCC} ${NVCC})
-set(command ${GEN5} search gemm --m 512 --n 512 --k 1024 --measure 2 --top 2 --cache ${FOLDER} --out ${FOLDER}/out --json ${FOLDER}/all.json)
+separate_arguments(PROBLEM)
+set(command ${GEN5} search ${PROBLEM} --measure 2 --top 2 --cache ${FOLDER} --out ${FOLDER}/out --json ${FOLDER}/all.json)
 foreach(time IN ITEMS first second)
   execute_process(COMMAND ${command} OUTPUT_VARIABLE text ERROR_VARIABLE text RESULT_VARIABLE status)
   message("${text}")

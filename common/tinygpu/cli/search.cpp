@@ -1,4 +1,4 @@
-// gen5 search gemm: the best kernels for a product, found without a GPU.
+// gen5 search: the best kernels for a product or for attention, found without a GPU.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@
 namespace tinygpu::cli {
 
 // A namespace of its own: files are compiled together, and this one uses all names of tinygpu::search.
-namespace gemm_search {
+namespace kernel_search {
 namespace {
 
 using namespace search;
@@ -34,13 +34,22 @@ struct Words {
   std::vector<std::string> points;
   uint32_t top = 8, measure = 16, jobs = 0, random = 0;
   uint64_t seed = 1;
-  bool no_proof = false;
+  uint32_t queries = 0;
+  bool no_proof = false, whole = false;
 };
 
 constexpr uint32_t kDots = 40;  // of a tile, in a picture
 
 std::atomic<bool> stopped = false;
 void stop(int) { stopped = true; }
+
+/// Multiplications and additions; those that masks hide do not count.
+double operations(const Problem& p) {
+  if (p.operation == Operation::gemm) return 2.0 * p.m * p.n * p.k;
+  const double below = std::min(p.m, p.n);  // queries that see one key more than the one before
+  const double seen = p.causal ? below * (below + 1) / 2 + (p.m - below) * p.n : double(p.m) * p.n;
+  return 4.0 * p.heads * seen * p.k;
+}
 
 /// A kept point, and what tinygpu says of it.
 struct Kept {
@@ -82,10 +91,9 @@ void show_ranking(const Space& space, const MachineSpec& spec, const Problem& pr
     const Kept& k = kept[i];
     const double us = microseconds(spec, k.cycles());
     fmt::print("{:>3} {:>9} {:>9.2f} {:>8.1f} {:>9.0f} {:>5.0f} %  {:<22} {}{}\n", i + 1,
-               k.time ? fmt::format("{:.0f}", k.time->cycles) : "-", us,
-               2.0 * problem.m * problem.n * problem.k / us * 1e-6, k.ranked.estimate.cycles,
-               100 * k.ranked.estimate.tensor, k.ranked.estimate.limit, space.text(k.ranked.point),
-               k.failed.empty() ? "" : "  (" + k.failed + ")");
+               k.time ? fmt::format("{:.0f}", k.time->cycles) : "-", us, operations(problem) / us * 1e-6,
+               k.ranked.estimate.cycles, 100 * k.ranked.estimate.tensor, k.ranked.estimate.limit,
+               space.text(k.ranked.point), k.failed.empty() ? "" : "  (" + k.failed + ")");
   }
 }
 
@@ -119,6 +127,7 @@ json as_json(const Space& space, const MachineSpec& spec, const Bench* bench, co
   if (k.time) {
     j["cycles"] = k.time->cycles;
     j["kept"] = k.time->kept;
+    j["sampled"] = k.time->sampled;
   }
   if (bench) j["key"] = bench->key(k.ranked.point);
   if (!k.failed.empty()) j["failed"] = k.failed;
@@ -128,13 +137,13 @@ json as_json(const Space& space, const MachineSpec& spec, const Bench* bench, co
 /// Points that the command line names, estimated; each has to be legal.
 Ranking named(const Space& space, const Legal& legal, const std::vector<std::string>& points) {
   Ranking r;
-  const GemmModel model(legal.spec, legal.problem);
+  const std::unique_ptr<Model> model = make_model(legal.spec, legal.problem);
   for (const std::string& text : points) {
     const Point p = space.parse(text, plain_point(space.kind()));
     const Rule* rule = broken(rules(space.kind()), legal, p);
     if (rule && rule->fails)  // others have another name, but they run
       throw SearchError(fmt::format("{}: {}: {}", space.text(p), rule->name, rule->why(legal, p)));
-    r.best.push_back({p, model.estimate(p)});
+    r.best.push_back({p, model->estimate(p)});
   }
   r.points = r.legal = r.estimated = points.size();
   return r;
@@ -146,16 +155,24 @@ void write_file(const std::string& path, const std::string& text) {
   if (!out.flush()) throw SearchError(path + " cannot be written");
 }
 
+/// The problem that the words describe. Throws SearchError.
+Problem problem_of(const Words& w) {
+  Problem p = w.problem;
+  p.in = w.type == "bf16" ? In::bf16 : w.type == "f16" ? In::f16 : In::fp8;
+  p.out = w.out_type == "f32"   ? Out::f32
+          : w.out_type == "f16" ? Out::f16
+          : w.out_type.empty()  ? (p.in == In::f16 ? Out::f16 : Out::bf16)
+                                : Out::bf16;
+  if (p.operation == Operation::attention) p.m = w.queries ? w.queries : p.n;
+  if (const auto why = impossible(p)) throw SearchError(*why);
+  return p;
+}
+
 void run(const Words& w) {
   const MachineSpec spec = load_profile(w.machine);
-  const Space space(template_of(spec));
-  Problem problem = w.problem;
-  problem.in = w.type == "bf16" ? In::bf16 : w.type == "f16" ? In::f16 : In::fp8;
-  problem.out = w.out_type == "f32"   ? Out::f32
-                : w.out_type == "f16" ? Out::f16
-                : w.out_type.empty()  ? (problem.in == In::f16 ? Out::f16 : Out::bf16)
-                                      : Out::bf16;
-  if (const auto why = impossible(problem)) throw SearchError(*why);
+  const Space space(template_of(spec, w.problem.operation));
+  const Problem problem = problem_of(w);
+  const char* operation = is_attention(space.kind()) ? "attention" : "gemm";
   if (space.kind() == Template::hopper && problem.in == In::fp8)
     throw SearchError("the template of " + spec.name + " has no fp8; take bf16 or f16");
   if (!w.explain.empty()) {
@@ -166,12 +183,13 @@ void run(const Words& w) {
   where.machine = w.machine;
   where.gen5 = std::filesystem::read_symlink("/proc/self/exe");
   where.folder = w.cache;
+  where.whole = w.whole;
   std::optional<Bench> bench;
   const uint32_t measured = w.random ? 0 : w.points.empty() || !w.measure ? w.measure : uint32_t(w.points.size());
   if (measured || !w.cache.empty()) bench.emplace(space, problem, where);
 
   if (!w.plot.empty()) {
-    const std::string title = fmt::format("gen5 search gemm: {} on {}", name(problem), spec.name);
+    const std::string title = fmt::format("gen5 search {}: {} on {}", operation, name(problem), spec.name);
     write_file(w.plot, svg(landscape(space, spec, problem, kDots, w.seed), spec, title));
     fmt::print("{} is written\n", w.plot);
     return;
@@ -203,10 +221,13 @@ void run(const Words& w) {
   if (measured) {
     const size_t count = std::min<size_t>(measured, kept.size());
     measure(*bench, kept, count, options.jobs, progress);
-    const size_t from_file =
-        size_t(std::count_if(kept.begin(), kept.end(), [](const Kept& k) { return k.time && k.time->kept; }));
-    fmt::print("tinygpu's clock: the first {}, {} of them from {}\n", count, from_file,
+    const auto measured_so = [&](bool Bench::Time::*how) {
+      return std::count_if(kept.begin(), kept.end(), [&](const Kept& k) { return k.time && (*k.time).*how; });
+    };
+    fmt::print("tinygpu's clock: the first {}, {} of them from {}\n", count, measured_so(&Bench::Time::kept),
                (bench->folder() / "results.jsonl").string());
+    if (const auto parts = measured_so(&Bench::Time::sampled))
+      fmt::print("{} of the times are put together from parts of the problem; --whole runs all of it\n", parts);
     std::stable_sort(kept.begin(), kept.begin() + std::ptrdiff_t(count), [](const Kept& a, const Kept& b) {
       return a.time.has_value() != b.time.has_value() ? a.time.has_value() : a.cycles() < b.cycles();
     });
@@ -240,14 +261,70 @@ void run(const Words& w) {
     const Bench::Proof proof = bench->prove(kept[0].ranked.point);
     progress.clear();
     right = proof.right;
-    fmt::print("\nproof: the first at {} x {} x {}, several tiles a CTA, timed, late and seeded: {}\n", proof.problem.m,
-               proof.problem.n, proof.problem.k,
+    fmt::print("\nproof: the first at {}, several tiles a CTA, timed, late and seeded: {}\n", name(proof.problem),
                proof.right ? "every bit is right, and gen5 check is silent" : "it fails\n" + proof.said);
     j["proof"] = proof.right;
   }
   if (!w.json_file.empty()) write_file(w.json_file, j.dump(1) + "\n");
   if (stopped) fmt::print("stopped; what was measured is kept, and the next call goes on from it\n");
   if (stopped || !right) throw CLI::RuntimeError(stopped ? 130 : 1);
+}
+
+/// The parameters of a point and their values, of both machines' templates.
+std::string parameters_text(Template blackwell, Template hopper) {
+  std::string out = "Parameters of a point, and the values that are searched:";
+  for (const Template t : {blackwell, hopper}) {
+    out += t == blackwell ? "\nb200:" : "\nh200:";
+    const Space space(t);
+    for (const Parameter& p : space.parameters()) {
+      std::string values;
+      for (const Parameter::Value& v : p.values) values += (values.empty() ? "" : " ") + v.text;
+      out += fmt::format("\n  {:<13} {}\n                {}", p.name, p.what, values);
+    }
+  }
+  return out;
+}
+
+/// The options that every problem has.
+void add_options(CLI::App& command, const std::shared_ptr<Words>& w) {
+  command.add_option("--machine", w->machine, "Profile: b200 (tcgen05), h200 (wgmma), or a file")
+      ->capture_default_str();
+  command.add_option("--top", w->top, "Kernels that are shown")->check(CLI::Range(1, 4096))->capture_default_str();
+  command
+      .add_option("--measure", w->measure,
+                  "So many of the best are compiled and run on tinygpu's clock; 0: none, and no nvcc is needed; what "
+                  "the folder of --cache has of them is shown")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  command.add_flag("--whole", w->whole, "Time all of the problem, also where a few waves tell what the whole takes");
+  command.add_flag("--no-proof", w->no_proof, "Do not run the winner under gen5 check");
+  command.add_option("--out", w->out,
+                     "Write the shown kernels as 1.cu, 2.cu ... with what they include into this folder");
+  command.add_option("--explain", w->explain, "Why a point is not legal, or not fast: 'tile=256x256 stages=6'");
+  command.add_option(
+      "--point", w->points,
+      "Estimate this point, and measure it unless --measure is 0, instead of searching; may be given several times");
+  command.add_option("--random", w->random,
+                     "Take so many legal points at random instead of the best, to judge the ranking");
+  command.add_option("--seed", w->seed, "Of --random")->capture_default_str();
+  command.add_option("--jobs", w->jobs, "Threads; 0: all cores. The result is the same for any number")
+      ->capture_default_str();
+  command.add_option("--cache", w->cache, "Folder of results and programs; default ~/.cache/gen5/search");
+  command.add_option("--plot", w->plot,
+                     "Only draw the space into this SVG file: by tile, what which rule takes out, and how fast legal "
+                     "points at random are on the tiny machine");
+  command.add_option("--json", w->json_file, "Write all of it into this file");
+  command.callback([w] {
+    try {
+      run(*w);
+    } catch (const SearchError& e) {
+      fmt::print(stderr, "gen5: {}\n", e.what());
+      throw CLI::RuntimeError(2);
+    } catch (const ProfileError& e) {
+      fmt::print(stderr, "gen5: {}\n", e.what());
+      throw CLI::RuntimeError(2);
+    }
+  });
 }
 
 void add(CLI::App& app) {
@@ -263,58 +340,30 @@ void add(CLI::App& app) {
       ->capture_default_str();
   gemm->add_option("--out-type", w->out_type, "Of D; default f16 for f16, else bf16. K is split only where it is f32")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
-  gemm->add_option("--machine", w->machine, "Profile: b200 (tcgen05), h200 (wgmma), or a file")->capture_default_str();
-  gemm->add_option("--top", w->top, "Kernels that are shown")->check(CLI::Range(1, 4096))->capture_default_str();
-  gemm->add_option("--measure", w->measure,
-                   "So many of the best are compiled and run on tinygpu's clock; 0: none, and no nvcc is needed; what "
-                   "the folder of --cache has of them is shown")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
-  gemm->add_flag("--no-proof", w->no_proof, "Do not run the winner under gen5 check");
-  gemm->add_option("--out", w->out,
-                   "Write the shown kernels as 1.cu, 2.cu ... with what they include into this folder");
-  gemm->add_option("--explain", w->explain, "Why a point is not legal, or not fast: 'tile=256x256 stages=6'");
-  gemm->add_option(
-      "--point", w->points,
-      "Estimate this point, and measure it unless --measure is 0, instead of searching; may be given several times");
-  gemm->add_option("--random", w->random,
-                   "Take so many legal points at random instead of the best, to judge the ranking");
-  gemm->add_option("--seed", w->seed, "Of --random")->capture_default_str();
-  gemm->add_option("--jobs", w->jobs, "Threads; 0: all cores. The result is the same for any number")
-      ->capture_default_str();
-  gemm->add_option("--cache", w->cache, "Folder of results and programs; default ~/.cache/gen5/search");
-  gemm->add_option("--plot", w->plot,
-                   "Only draw the space into this SVG file: by tile, what which rule takes out, and how fast legal "
-                   "points at random are on the tiny machine");
-  gemm->add_option("--json", w->json_file, "Write all of it into this file");
-  std::string footer = "Parameters of a point, and the values that are searched:";
-  for (const Template t : {Template::blackwell, Template::hopper}) {
-    footer += t == Template::blackwell ? "\nb200:" : "\nh200:";
-    const Space space(t);
-    for (const Parameter& p : space.parameters()) {
-      std::string values;
-      for (const Parameter::Value& v : p.values) values += (values.empty() ? "" : " ") + v.text;
-      footer += fmt::format("\n  {:<13} {}\n                {}", p.name, p.what, values);
-    }
-  }
-  footer += "\nNot searched: stream-K, block-scaled types, the size of a pair's cluster.";
-  gemm->footer(footer);
-  gemm->callback([w] {
-    try {
-      run(*w);
-    } catch (const SearchError& e) {
-      fmt::print(stderr, "gen5: {}\n", e.what());
-      throw CLI::RuntimeError(2);
-    } catch (const ProfileError& e) {
-      fmt::print(stderr, "gen5: {}\n", e.what());
-      throw CLI::RuntimeError(2);
-    }
-  });
+  add_options(*gemm, w);
+  gemm->footer(parameters_text(Template::blackwell, Template::hopper) +
+               "\nNot searched: stream-K, block-scaled types, the size of a pair's cluster.");
+
+  auto* attention = command->add_subcommand(
+      "attention", "O = softmax(Q * K^T / sqrt(d)) * V for each head, bf16, [heads][queries or keys][d] without gaps");
+  auto a = std::make_shared<Words>();
+  a->problem = {0, 8192, 128, In::bf16, Out::bf16, Operation::attention, 32, false};
+  attention->add_option("--heads", a->problem.heads, "Heads of all batches")->capture_default_str();
+  attention->add_option("--n", a->problem.n, "Keys of a head")->capture_default_str();
+  attention->add_option("--queries", a->queries, "Queries of a head; default: as many as keys")
+      ->check(CLI::PositiveNumber);
+  attention->add_option("--d", a->problem.k, "Dimensions of a head: 64 or 128")->capture_default_str();
+  attention->add_flag("--causal", a->problem.causal, "Query i sees keys 0 to i");
+  add_options(*attention, a);
+  attention->footer(
+      parameters_text(Template::attention_blackwell, Template::attention_hopper) +
+      "\nNot searched: keys split over CTAs, keys and values shared by several heads, other types than bf16, "
+      "exponentials by polynomials.");
 }
 
 }  // namespace
-}  // namespace gemm_search
+}  // namespace kernel_search
 
-void add_search(CLI::App& app) { gemm_search::add(app); }
+void add_search(CLI::App& app) { kernel_search::add(app); }
 
 }  // namespace tinygpu::cli

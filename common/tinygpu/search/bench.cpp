@@ -24,6 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+constexpr const char* kSampled = " sampled";  // the end of such a result's key
+
 std::string read(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   std::stringstream text;
@@ -66,8 +68,6 @@ std::string first_line(const std::string& text, const char* with) {
   return first;
 }
 
-std::string size_text(const Problem& p) { return fmt::format("{}x{}x{}", p.m, p.n, p.k); }
-
 std::string nvcc() {
   if (const char* named = std::getenv("GEN5_NVCC")) return named;
   std::istringstream path(std::getenv("PATH") ? std::getenv("PATH") : "");
@@ -89,7 +89,7 @@ fs::path Bench::cache_folder() {
 }
 
 Bench::Bench(const Space& space, const Problem& problem, const Options& options)
-    : space_(space), problem_(problem), options_(options) {
+    : space_(space), problem_(problem), options_(options), spec_(load_profile(options.machine)) {
   if (options_.folder.empty()) options_.folder = cache_folder();
   profile_ = read(read_profile(options_.machine).path);
   std::error_code failed;
@@ -108,26 +108,31 @@ Bench::Bench(const Space& space, const Problem& problem, const Options& options)
           fmt::format("{}, line {}: not a result that gen5 search has written. It was left as it is; "
                       "delete the line, or name another folder with --cache",
                       file.string(), number));
-    kept_[j["key"].get<std::string>()] = {j["cycles"].get<double>(), true};
+    const std::string key = j["key"].get<std::string>();
+    kept_[key] = {j["cycles"].get<double>(), true, key.ends_with(kSampled)};
   }
 }
 
-std::string Bench::key(const Point& p) const {
-  const Problem any{256, 256, 256, problem_.in, problem_.out};
-  return fmt::format("{} {:016x} {:016x} {}", kVersion, hash(profile_), hash(program(space_, any, p)),
-                     size_text(problem_));
+Sampling Bench::sampled(const Point& p) const {
+  return options_.whole ? Sampling{{}, "--whole"} : sampling(spec_, space_.kind(), problem_, p);
 }
+
+std::string Bench::key(const Point& p, bool sampled) const {
+  return fmt::format("{} {:016x} {:016x} {}{}", kVersion, hash(profile_), hash(program(space_, any_size(problem_), p)),
+                     size_text(problem_), sampled ? kSampled : "");
+}
+
+std::string Bench::key(const Point& p) const { return key(p, !sampled(p).runs.empty()); }
 
 void Bench::keep(const std::string& key, const Time& t) {
   const std::lock_guard lock(mutex_);
-  kept_[key] = {t.cycles, true};
+  kept_[key] = {t.cycles, true, t.sampled};
   std::ofstream out(options_.folder / "results.jsonl", std::ios::app);
   out << json{{"key", key}, {"cycles", t.cycles}}.dump() + "\n" << std::flush;
 }
 
 fs::path Bench::build(const Point& p) {
-  const Problem any{256, 256, 256, problem_.in, problem_.out};
-  const std::string text = program(space_, any, p);
+  const std::string text = program(space_, any_size(problem_), p);
   const std::string name = fmt::format("{:016x}", hash(text));
   const fs::path binary = options_.folder / name;
   if (fs::exists(binary)) return binary;
@@ -147,34 +152,69 @@ fs::path Bench::build(const Point& p) {
 }
 
 std::optional<Bench::Time> Bench::kept(const Point& p) {
-  const std::string name = key(p);
+  const std::string whole = key(p, false), own = key(p);
   const std::lock_guard lock(mutex_);
-  if (const auto it = kept_.find(name); it != kept_.end()) return it->second;
+  for (const std::string& name : {whole, own})
+    if (const auto it = kept_.find(name); it != kept_.end()) return it->second;
   return std::nullopt;
+}
+
+double Bench::run_cycles(const Point& p, const fs::path& binary, const Sample& part) {
+  std::vector<std::string> words{options_.gen5.string(),
+                                 "run",
+                                 "--machine",
+                                 options_.machine,
+                                 "--timing-only",
+                                 "--clock",
+                                 "highest",
+                                 "--threads",
+                                 "1",
+                                 binary.string(),
+                                 "--no-check",
+                                 "--csv",
+                                 "--repeat",
+                                 "1",
+                                 "--problem",
+                                 size_text(part.problem)};
+  if (part.most) {
+    words.push_back(is_attention(space_.kind()) ? "--pieces" : "--tiles");
+    words.push_back(std::to_string(part.most));
+  }
+  const Ran ran = run(words);
+  // The line ends in the problem, the times in microseconds and a word.
+  std::string numbers = "," + size_text(part.problem) + ",";
+  std::replace(numbers.begin(), numbers.end(), 'x', ',');
+  const size_t at = ran.said.find(numbers);
+  double us = 0;
+  if (ran.code != 0 || at == std::string::npos || std::sscanf(ran.said.c_str() + at + numbers.size(), "%lf", &us) != 1)
+    throw SearchError(fmt::format("{} does not run: {}", space_.text(p), first_line(ran.said, "error")));
+  return us * spec_.clock_ghz * 1e3;
 }
 
 Bench::Time Bench::time(const Point& p) {
   if (const auto known = kept(p)) return *known;
   const fs::path binary = build(p);
-  const MachineSpec spec = load_profile(options_.machine);
-  const Ran ran = run({options_.gen5.string(), "run", "--machine", options_.machine, "--timing-only", "--clock",
-                       "highest", "--threads", "1", binary.string(), "--no-check", "--csv", "--repeat", "1",
-                       "--problem", size_text(problem_)});
-  // The line ends in the problem, the times in microseconds and a word.
-  const std::string numbers = fmt::format(",{},{},{},", problem_.m, problem_.n, problem_.k);
-  const size_t at = ran.said.find(numbers);
-  double us = 0;
-  if (ran.code != 0 || at == std::string::npos || std::sscanf(ran.said.c_str() + at + numbers.size(), "%lf", &us) != 1)
-    throw SearchError(fmt::format("{} does not run: {}", space_.text(p), first_line(ran.said, "error")));
-  const Time t{us * spec.clock_ghz * 1e3};
-  keep(key(p), t);
+  std::vector<Sample> parts = sampled(p).runs;
+  Time t{0, false, !parts.empty()};
+  if (parts.empty()) parts.push_back({problem_});
+  for (const Sample& part : parts) t.cycles += part.weight * run_cycles(p, binary, part);
+  keep(key(p, t.sampled), t);
   return t;
 }
 
 Problem scaled_down(const Problem& problem, const Point& p) {
   const auto round_up = [](uint32_t x, uint32_t to) { return (x + to - 1) / to * to; };
-  const uint32_t rows = uint32_t(p.m) * p.cluster_m, columns = uint32_t(p.n) * p.cluster_n;
   Problem small = problem;
+  if (problem.operation == Operation::attention) {
+    small.heads = std::min(problem.heads, 3u);
+    small.m = 2 * p.m + p.m / 2 + 3;
+    // The ring's round and a half, and a block that keys fill in part. A mask hides keys of later queries, so there are
+    // as many queries.
+    small.n = (p.stages + p.stages / 2 + 1) * p.n + p.n / 3 + 1;
+    if (problem.causal) small.m = small.n;
+    return small;
+  }
+  const uint32_t rows = uint32_t(p.m) * p.cluster_m, columns = uint32_t(p.n) * p.cluster_n;
   small.m = 2 * rows + rows / 2 + 3;
   small.n = round_up(3 * columns + columns / 2, 16 / problem.out_bytes()) + 16 / problem.out_bytes();
   // A ring's round and a half for every part, and a block that K fills in part.

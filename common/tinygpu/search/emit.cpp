@@ -25,6 +25,37 @@ const char* enumerator(Schedule s) {
   return s == Schedule::serial ? "serial" : s == Schedule::persistent ? "persistent" : "launch_control";
 }
 
+/// "constexpr uint32_t kStages = 4;", and what it is.
+std::string number(const char* name, uint32_t value, const char* what) {
+  return fmt::format("{:<46}// {}\n", fmt::format("constexpr uint32_t {} = {};", name, value), what);
+}
+std::string truth(const char* name, bool value, const char* what) {
+  return fmt::format("{:<46}// {}\n", fmt::format("constexpr bool {} = {};", name, value), what);
+}
+
+std::string attention_constants(const Problem& problem, const Point& p, Template t) {
+  const bool blackwell = t == Template::attention_blackwell;
+  std::string out = "enum class Schedule { serial, persistent };\n";
+  out += number("kDim", problem.k, "dimensions of a head");
+  out += truth("kCausal", problem.causal, "query i sees keys 0 to i");
+  if (blackwell)
+    out += number("kTiles", p.m / 128, "tiles of 128 queries that a CTA works on, a softmax warpgroup each");
+  else
+    out += number("kConsumers", p.m / 64, "warpgroups, of 64 queries each");
+  out += number("kQueries", p.m, "of a CTA");
+  out += number("kBlock", p.n, "keys of a block");
+  out += number("kStages", p.stages, "blocks in the ring");
+  if (blackwell)
+    out += number("kParts", p.parts, "in which P is handed over");
+  else
+    out += truth("kAhead", p.ahead, "the next block's scores are asked for before this block's values");
+  out += truth("kLazy", p.lazy, "O is rescaled only where an exponential would exceed 2^8");
+  out += truth("kOverQueries", p.over_queries, "O is staged where the queries were");
+  out += number("kSection", p.section, "heads whose pieces of work are walked together");
+  out += fmt::format("constexpr Schedule kSchedule = Schedule::{};\n", enumerator(p.order()));
+  return out;
+}
+
 std::string types(const Problem& p, Template t) {
   const char* in = p.in == In::bf16 ? "bf16" : p.in == In::f16 ? "f16" : "e4m3";
   std::string out = fmt::format(
@@ -50,24 +81,21 @@ std::string types(const Problem& p, Template t) {
 
 std::string constants(const Point& p, Template t) {
   std::string out;
-  const auto number = [&](const char* name, uint32_t value, const char* what) {
-    out += fmt::format("{:<46}// {}\n", fmt::format("constexpr uint32_t {} = {};", name, value), what);
-  };
-  number("kRows", p.rows(), "of D, and of A, that a CTA has of a tile");
-  number("kTileN", p.n, "columns of D of a tile");
-  number("kBlockBytes", p.block, "of a row of A or B in a block of K");
-  number("kSpan", p.span, "bytes of the swizzle");
-  number("kStages", p.stages, "blocks in the ring");
-  number("kPair", p.pair, "CTAs that multiply together");
-  number("kClusterM", p.cluster_m, "tiles of a cluster along M: they share the block of B");
-  number("kClusterN", p.cluster_n, "along N: they share the block of A");
-  number("kBand", p.band, "cluster tiles along M that are walked before the next column");
-  number("kSplit", p.split, "parts of K");
+  out += number("kRows", p.rows(), "of D, and of A, that a CTA has of a tile");
+  out += number("kTileN", p.n, "columns of D of a tile");
+  out += number("kBlockBytes", p.block, "of a row of A or B in a block of K");
+  out += number("kSpan", p.span, "bytes of the swizzle");
+  out += number("kStages", p.stages, "blocks in the ring");
+  out += number("kPair", p.pair, "CTAs that multiply together");
+  out += number("kClusterM", p.cluster_m, "tiles of a cluster along M: they share the block of B");
+  out += number("kClusterN", p.cluster_n, "along N: they share the block of A");
+  out += number("kBand", p.band, "cluster tiles along M that are walked before the next column");
+  out += number("kSplit", p.split, "parts of K");
   if (t == Template::blackwell) {
-    number("kAccumulators", p.accumulators, "tiles that Tensor Memory holds");
-    number("kStoreBytes", p.store, "of a row of D that a warp stores at a time");
+    out += number("kAccumulators", p.accumulators, "tiles that Tensor Memory holds");
+    out += number("kStoreBytes", p.store, "of a row of D that a warp stores at a time");
   } else {
-    number("kGroups", p.consumers, "consumer warpgroups");
+    out += number("kGroups", p.consumers, "consumer warpgroups");
     out += fmt::format("constexpr bool kPingPong = {};\n", p.ping_pong ? "true" : "false");
   }
   out +=
@@ -79,12 +107,20 @@ std::string constants(const Point& p, Template t) {
 
 std::string includes(Template t) {
   std::string out =
-      "#include <cuda.h>\n#include <cuda_runtime.h>\n\n#include <algorithm>\n#include <cstdint>\n#include <cstdio>\n"
-      "#include <cstdlib>\n#include <cstring>\n#include <string>\n#include <vector>\n\n";
+      "#include <cuda.h>\n#include <cuda_runtime.h>\n\n#include <algorithm>\n#include <cmath>\n#include <cstdint>\n"
+      "#include <cstdio>\n#include <cstdlib>\n#include <cstring>\n#include <string>\n#include <vector>\n\n";
   const auto add = [&](std::initializer_list<const char*> names) {
     for (const char* n : names) out += fmt::format("#include \"common/{}.h\"\n", n);
   };
-  if (t == Template::blackwell)
+  if (t == Template::attention_blackwell)
+    add({"layout/instruction_descriptor", "layout/smem_descriptor", "layout/swizzle", "layout/tensor_memory",
+         "layout/tile", "ptx/barrier", "ptx/bulk_tensor", "ptx/bulk_tensor_3d", "ptx/elect", "ptx/fence",
+         "ptx/mbarrier", "ptx/tcgen05_alloc", "ptx/tcgen05_commit", "ptx/tcgen05_floats", "ptx/tcgen05_ld_st",
+         "ptx/tcgen05_mma"});
+  else if (t == Template::attention_hopper)
+    add({"layout/swizzle", "layout/tile", "ptx/barrier", "ptx/bulk_tensor", "ptx/bulk_tensor_3d", "ptx/fence",
+         "ptx/mbarrier", "ptx/stmatrix", "ptx/wgmma", "ptx/wgmma_registers"});
+  else if (t == Template::blackwell)
     add({"layout/instruction_descriptor", "layout/smem_descriptor", "layout/tensor_memory", "layout/tile",
          "ptx/bulk_tensor", "ptx/cluster", "ptx/elect", "ptx/fence", "ptx/launch_control", "ptx/mbarrier",
          "ptx/tcgen05_alloc", "ptx/tcgen05_commit", "ptx/tcgen05_ld_st", "ptx/tcgen05_mma"});
@@ -121,27 +157,41 @@ void write(const std::filesystem::path& path, std::string_view text) {
 }  // namespace
 
 std::string compiler_options(Template t) {
-  const char* arch = t == Template::blackwell ? "100a" : "90a";
+  const char* arch = is_blackwell(t) ? "100a" : "90a";
   return fmt::format("-std=c++20 -O2 -gencode arch=compute_{0},code=[compute_{0},sm_{0}] -cudart shared", arch);
 }
 
 std::string program(const Space& space, const Problem& problem, const Point& p, const std::string& about) {
   const Template t = space.kind();
-  std::string out = fmt::format("// D[m × n] = A[m × k] · B[n × k]ᵀ, written by gen5 search for {}.\n//\n//   {}\n//\n",
-                                name(problem), space.text(p));
+  const bool attention = is_attention(t);
+  const char* program_name = attention ? "attention" : "gemm";
+  std::string out =
+      fmt::format("// {}, written by gen5 search for {}.\n//\n//   {}\n//\n",
+                  attention ? "O = softmax(Q · Kᵀ / √d) · V for each head" : "D[m × n] = A[m × k] · B[n × k]ᵀ",
+                  name(problem), space.text(p));
   if (!about.empty()) out += about + "//\n";
-  out += fmt::format("//   nvcc {} -I. THIS.cu -o gemm\n//   ./gemm            checks and times; --help for more\n",
-                     compiler_options(t));
+  out += fmt::format("//   nvcc {} -I. THIS.cu -o {}\n//   ./{:<16}checks and times; --help for more\n",
+                     compiler_options(t), program_name, program_name);
   out += includes(t);
-  out += "\nnamespace {\n\n// ---- The point\n\n" + types(problem, t) + "\n" + constants(p, t);
+  out += "\nnamespace {\n\n// ---- The point\n\n";
+  out += attention ? attention_constants(problem, p, t) : types(problem, t) + "\n" + constants(p, t);
   out += fmt::format("constexpr const char* kPoint = \"{}\";\n", space.text(p));
-  out += fmt::format("struct Size {{\n  uint32_t m, n, k;\n}};\nconstexpr Size kDefault{{{}, {}, {}}};\n\n", problem.m,
-                     problem.n, problem.k);
-  out += text_of("common/kernels/gemm_begin.cuh");
-  out += "\n// ---- The kernel\n//\n";
-  out += text_of(t == Template::blackwell ? "common/kernels/gemm_blackwell.cuh" : "common/kernels/gemm_hopper.cuh");
+  out += attention ? fmt::format(
+                         "struct Size {{\n  uint32_t heads, queries, keys;\n}};\nconstexpr Size kDefault{{{}, {}, "
+                         "{}}};\n\n",
+                         problem.heads, problem.m, problem.n)
+                   : fmt::format("struct Size {{\n  uint32_t m, n, k;\n}};\nconstexpr Size kDefault{{{}, {}, {}}};\n\n",
+                                 problem.m, problem.n, problem.k);
+  const std::string folder = "common/kernels/", operation = folder + program_name;
+  out += text_of(folder + "host.cuh");
   out += "\n";
-  out += text_of("common/kernels/gemm_main.cuh");
+  out += text_of(operation + "_begin.cuh");
+  out += "\n// ---- The kernel\n//\n";
+  out += text_of(operation + (is_blackwell(t) ? "_blackwell.cuh" : "_hopper.cuh"));
+  out += "\n";
+  out += text_of(folder + "measure.cuh");
+  out += "\n";
+  out += text_of(operation + "_main.cuh");
   return out;
 }
 

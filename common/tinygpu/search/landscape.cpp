@@ -74,11 +74,11 @@ Landscape landscape(const Space& space, const MachineSpec& spec, const Problem& 
     else if (const uint64_t place = random() % tile.legal; place < each)
       kept[place] = index;
   });
-  const GemmModel model(spec, problem);
+  const std::unique_ptr<Model> model = make_model(spec, problem);
   const auto faster = [](const Estimate& a, const Estimate& b) { return a.cycles < b.cycles; };
   for (size_t i = 0; i < out.tiles.size(); ++i) {
     std::vector<Estimate>& sampled = out.tiles[i].sampled;
-    for (const uint64_t index : chosen[i]) sampled.push_back(model.estimate(space[index]));
+    for (const uint64_t index : chosen[i]) sampled.push_back(model->estimate(space[index]));
     std::sort(sampled.begin(), sampled.end(), faster);
     if (!sampled.empty() && (out.best.cycles == 0 || faster(sampled[0], out.best))) out.best = sampled[0];
   }

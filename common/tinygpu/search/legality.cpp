@@ -153,6 +153,10 @@ std::vector<const Rule*> rules(Template t) {
   const auto add = [&](const auto& table) {
     for (const Rule& r : table) out.push_back(&r);
   };
+  if (is_attention(t)) {
+    add(attention_rules(t));
+    return out;
+  }
   if (t == Template::blackwell)
     add(kBlackwell);
   else
@@ -173,6 +177,14 @@ const Rule* broken(const std::vector<const Rule*>& rules, const Legal& legal, co
 }
 
 std::optional<std::string> impossible(const Problem& p) {
+  if (p.operation == Operation::attention) {
+    if (!p.heads || !p.m || !p.n) return "--heads, --queries and --n are at least 1";
+    if (p.heads > 1u << 16 || p.m > 1u << 20 || p.n > 1u << 20)
+      return "--heads is at most 65536, and --queries and --n are at most 1048576";
+    if (p.k != 64 && p.k != 128)
+      return fmt::format("--d {} is not taken: the templates of attention have heads of 64 and of 128 dimensions", p.k);
+    return std::nullopt;
+  }
   if (!p.m || !p.n || !p.k) return "--m, --n and --k are at least 1";
   if (p.m > 1u << 20 || p.n > 1u << 20 || p.k > 1u << 20) return "--m, --n and --k are at most 1048576";
   const auto row = [](const char* option, uint32_t value, uint32_t bytes) -> std::optional<std::string> {

@@ -3,6 +3,7 @@
 // template cannot do; a rule of the problem, what this product does not allow.
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,10 +40,18 @@ const Rule* broken(const std::vector<const Rule*>& rules, const Legal& legal, co
 /// Why no kernel of the template computes the problem at all, or nothing.
 std::optional<std::string> impossible(const Problem& p);
 
+/// A table of rules (legality.cpp, attention_legality.cpp).
+std::span<const Rule> attention_rules(Template t);
+
 /// Bytes of shared memory that the template's kernel asks for.
 uint32_t shared_bytes(Template t, const Problem& problem, const Point& p);
 /// Columns of Tensor Memory that accumulators take.
 uint32_t tensor_columns(const Point& p);
+/// The same of attention's templates.
+uint32_t attention_shared_bytes(Template t, const Problem& problem, const Point& p);
+uint32_t attention_columns(const Problem& problem, const Point& p);
+/// Registers of a thread that has a row of scores, or of Hopper's two.
+uint32_t softmax_registers(Template t, const Point& p);
 /// Blocks of K, and those of the largest part where it is split.
 uint32_t blocks(const Problem& problem, const Point& p);
 uint32_t blocks_of_part(const Problem& problem, const Point& p);

@@ -21,7 +21,7 @@ struct Candidate {
 };
 
 /// The legal points by their least time, and what the rules took out.
-std::vector<Candidate> legal_points(const Space& space, const Legal& legal, const GemmModel& model, Ranking& ranking,
+std::vector<Candidate> legal_points(const Space& space, const Legal& legal, const Model& model, Ranking& ranking,
                                     const RankOptions& options) {
   const std::vector<const Rule*> all = rules(space.kind());
   for (const Rule* r : all) ranking.pruned.push_back({r});
@@ -52,7 +52,7 @@ struct Found {
   }
 };
 
-std::vector<Found> estimate_all(const Space& space, const GemmModel& model, std::span<const Candidate> part,
+std::vector<Found> estimate_all(const Space& space, const Model& model, std::span<const Candidate> part,
                                 uint32_t jobs) {
   std::vector<Found> out(part.size());
   std::atomic<size_t> next = 0;
@@ -81,9 +81,9 @@ double microseconds(const MachineSpec& spec, Cycles cycles) { return cycles / sp
 
 Ranking rank(const Space& space, const MachineSpec& spec, const Problem& problem, const RankOptions& options) {
   Ranking ranking;
-  const GemmModel model(spec, problem);
+  const std::unique_ptr<Model> model = make_model(spec, problem);
   Clock::time_point begin = Clock::now();
-  std::vector<Candidate> candidates = legal_points(space, {spec, space.kind(), problem}, model, ranking, options);
+  std::vector<Candidate> candidates = legal_points(space, {spec, space.kind(), problem}, *model, ranking, options);
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return a.least != b.least ? a.least < b.least : a.index < b.index;
   });
@@ -96,7 +96,7 @@ Ranking rank(const Space& space, const MachineSpec& spec, const Problem& problem
     if (options.stop && *options.stop) break;
     if (best.size() == options.keep && candidates[at].least > best.back().estimate.cycles) break;
     const std::span<const Candidate> part(candidates.data() + at, std::min(kPart, candidates.size() - at));
-    for (const Found& f : estimate_all(space, model, part, options.jobs)) best.push_back(f);
+    for (const Found& f : estimate_all(space, *model, part, options.jobs)) best.push_back(f);
     keep_best(best, options.keep);
     ranking.estimated += part.size();
     if (options.progress) options.progress("tiny machine", at + part.size(), candidates.size());
@@ -108,13 +108,13 @@ Ranking rank(const Space& space, const MachineSpec& spec, const Problem& problem
 
 Ranking sample(const Space& space, const MachineSpec& spec, const Problem& problem, uint32_t count, uint64_t seed) {
   Ranking ranking;
-  const GemmModel model(spec, problem);
-  std::vector<Candidate> candidates = legal_points(space, {spec, space.kind(), problem}, model, ranking, {});
+  const std::unique_ptr<Model> model = make_model(spec, problem);
+  std::vector<Candidate> candidates = legal_points(space, {spec, space.kind(), problem}, *model, ranking, {});
   std::mt19937_64 random(seed);
   for (size_t i = 0; i < std::min<size_t>(count, candidates.size()); ++i)
     std::swap(candidates[i], candidates[i + random() % (candidates.size() - i)]);
   candidates.resize(std::min<size_t>(count, candidates.size()));
-  std::vector<Found> found = estimate_all(space, model, candidates, 1);
+  std::vector<Found> found = estimate_all(space, *model, candidates, 1);
   keep_best(found, found.size());
   ranking.estimated = found.size();
   move_to(ranking, space, found);
@@ -132,13 +132,13 @@ std::string explain(const Space& space, const MachineSpec& spec, const Problem& 
       out += fmt::format("not legal: {}: {}\n  {}\n", r->name, r->why(legal, p), sentence(*r));
       if (r->code) out += fmt::format("  gen5 explain {}\n", r->code);
     }
-  const GemmModel model(spec, problem);
+  const std::unique_ptr<Model> model = make_model(spec, problem);
   const auto line = [&](const Estimate& e) {
     return fmt::format("{:.0f} cycles, {:.1f} us at {} GHz", e.cycles, microseconds(spec, e.cycles), spec.clock_ghz);
   };
   Estimate here;
   if (is_legal) {
-    here = model.estimate(p);
+    here = model->estimate(p);
     out += fmt::format(
         "legal; the tiny machine: {}\nlimited by: {}; the tensor core works {:.0f} % of the time, waits "
         "for loads {:.0f} %, for the epilogue {:.0f} %\n{} wave{} of {} cluster{}\n",
@@ -156,7 +156,7 @@ std::string explain(const Space& space, const MachineSpec& spec, const Problem& 
       Point other = p;
       parameter.set(other, v);
       if (other == p || broken(all, legal, other)) continue;
-      changes.push_back({fmt::format("{}={}", parameter.name, v.text), model.estimate(other)});
+      changes.push_back({fmt::format("{}={}", parameter.name, v.text), model->estimate(other)});
     }
   std::stable_sort(changes.begin(), changes.end(),
                    [](const Change& a, const Change& b) { return a.estimate.cycles < b.estimate.cycles; });

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "common/tinygpu/search/gemm_model.h"
 #include "common/tinygpu/search/legality.h"
+#include "common/tinygpu/search/model.h"
 
 namespace tinygpu::search {
 

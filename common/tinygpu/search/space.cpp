@@ -26,15 +26,62 @@ std::vector<Value> tiles(std::initializer_list<uint16_t> ms) {
 constexpr uint16_t id(Epilogue e) { return uint16_t(e); }
 constexpr uint16_t id(Schedule s) { return uint16_t(s); }
 
-std::vector<Parameter> parameters_of(Template t) {
-  const bool blackwell = t == Template::blackwell;
+/// Queries that a CTA has at a time, of them `each` to a warpgroup of softmax, and keys of a block.
+std::vector<Value> attention_tiles(uint16_t each, uint16_t most, std::initializer_list<uint16_t> keys) {
+  std::vector<Value> out;
+  for (uint16_t m = each; m <= most; m = uint16_t(m + each))
+    for (uint16_t n : keys) out.push_back({fmt::format("{}x{}", m, n), m, n});
+  return out;
+}
+
+const Parameter kStages{"stages", "blocks that are loaded ahead", &Point::stages, nullptr,
+                        numbers({1, 2, 3, 4, 5, 6, 8, 10, 12})};
+
+std::vector<Parameter> attention_parameters(bool blackwell) {
+  std::vector<Parameter> out;
+  out.push_back({"tile",
+                 blackwell ? "queries of a CTA, a softmax warpgroup for each 128, and keys of a block"
+                           : "queries of a CTA, a warpgroup for each 64, and keys of a block",
+                 &Point::m, &Point::n,
+                 blackwell ? attention_tiles(128, 512, {32, 64, 128, 256})
+                           : attention_tiles(64, 192, {64, 96, 128, 160, 192, 256})});
+  out.push_back(kStages);
+  if (blackwell)
+    out.push_back({"parts", "in which exponentials are handed over to the second product", &Point::parts, nullptr,
+                   numbers({1, 2, 4})});
+  else
+    out.push_back({"order",
+                   "the next block's scores are asked for before this block's values, or behind them",
+                   &Point::ahead,
+                   nullptr,
+                   {{"ahead", 1}, {"in_turn", 0}}});
+  out.push_back({"rescale",
+                 "O is rescaled where an exponential would exceed 2^8, or whenever a larger score comes",
+                 &Point::lazy,
+                 nullptr,
+                 {{"lazy", 1}, {"always", 0}}});
+  out.push_back({"staging",
+                 "where O lies on its way out: in boxes of its own, or where the queries were",
+                 &Point::over_queries,
+                 nullptr,
+                 {{"own", 0}, {"queries", 1}}});
+  out.push_back({"schedule",
+                 "a CTA for each piece of work; CTAs that stay",
+                 &Point::schedule,
+                 nullptr,
+                 {{"serial", id(Schedule::serial)}, {"persistent", id(Schedule::persistent)}}});
+  out.push_back({"section", "heads whose pieces are walked together, those with most keys first", &Point::section,
+                 nullptr, numbers({1, 4, 16, 64})});
+  return out;
+}
+
+std::vector<Parameter> gemm_parameters(bool blackwell) {
   std::vector<Parameter> out;
   out.push_back({"tile", "rows and columns of D that a CTA or a pair computes", &Point::m, &Point::n,
                  blackwell ? tiles({64, 128, 256, 512}) : tiles({64, 128, 192, 256})});
   out.push_back({"block", "bytes of K that a stage has of each row", &Point::block, nullptr, numbers({64, 128, 256})});
   out.push_back({"swizzle", "bytes of the swizzle, a box of TMA", &Point::span, nullptr, numbers({32, 64, 128})});
-  out.push_back(
-      {"stages", "blocks that are loaded ahead", &Point::stages, nullptr, numbers({1, 2, 3, 4, 5, 6, 8, 10, 12})});
+  out.push_back(kStages);
   if (blackwell)
     out.push_back({"cta", "CTAs that multiply together: 2 is a pair", &Point::pair, nullptr, numbers({1, 2})});
   out.push_back({"cluster",
@@ -82,11 +129,32 @@ std::vector<Parameter> parameters_of(Template t) {
 
 std::string_view name(In type) { return type == In::bf16 ? "bf16" : type == In::f16 ? "f16" : "fp8"; }
 std::string_view name(Out type) { return type == Out::f32 ? "f32" : type == Out::bf16 ? "bf16" : "f16"; }
-std::string name(const Problem& p) { return fmt::format("{}x{}x{} {} -> {}", p.m, p.n, p.k, name(p.in), name(p.out)); }
+std::string name(const Problem& p) {
+  if (p.operation == Operation::attention)
+    return fmt::format("{} head{}, {} queries, {} keys, {} dimensions{}", p.heads, p.heads == 1 ? "" : "s", p.m, p.n,
+                       p.k, p.causal ? ", causal" : "");
+  return fmt::format("{}x{}x{} {} -> {}", p.m, p.n, p.k, name(p.in), name(p.out));
+}
 
-Template template_of(const MachineSpec& spec) {
-  if (spec.has_tmem) return Template::blackwell;
-  if (spec.has_wgmma) return Template::hopper;
+std::string size_text(const Problem& p) {
+  return p.operation == Operation::attention ? fmt::format("{}x{}x{}", p.heads, p.m, p.n)
+                                             : fmt::format("{}x{}x{}", p.m, p.n, p.k);
+}
+
+Problem any_size(const Problem& p) {
+  Problem any = p;
+  any.m = any.n = 256;
+  if (p.operation == Operation::attention)
+    any.heads = 2;
+  else
+    any.k = 256;
+  return any;
+}
+
+Template template_of(const MachineSpec& spec, Operation operation) {
+  const bool attention = operation == Operation::attention;
+  if (spec.has_tmem) return attention ? Template::attention_blackwell : Template::blackwell;
+  if (spec.has_wgmma) return attention ? Template::attention_hopper : Template::hopper;
   throw SearchError("machine " + spec.name +
                     " has neither tcgen05 nor wgmma, and the templates need one of them; "
                     "take b200 or h200");
@@ -103,7 +171,9 @@ std::string Parameter::text(const Point& p) const {
   return second ? fmt::format("{}x{}", p.*first, p.*second) : std::to_string(p.*first);
 }
 
-Space::Space(Template t) : kind_(t), parameters_(parameters_of(t)) {}
+Space::Space(Template t)
+    : kind_(t),
+      parameters_(is_attention(t) ? attention_parameters(is_blackwell(t)) : gemm_parameters(is_blackwell(t))) {}
 
 uint64_t Space::size() const {
   uint64_t size = 1;
@@ -170,6 +240,7 @@ Point Space::parse(std::string_view words, Point rest) const {
 Point plain_point(Template t) {
   Point p;
   if (t == Template::blackwell) p.accumulators = 2;
+  if (is_attention(t)) p.stages = 2;
   return p;
 }
 

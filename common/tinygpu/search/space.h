@@ -1,5 +1,5 @@
-// What is searched: a product, and the kernels that may compute it. A point names one kernel of the machine's template
-// (common/kernels); a space lists the values of each of its parameters.
+// What is searched: a problem, a product or attention, and the kernels that may compute it. A point names one kernel of
+// the machine's template (common/kernels); a space lists the values of each of its parameters.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -23,29 +23,42 @@ constexpr uint32_t ceil_div(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
 enum class In : uint8_t { bf16, f16, fp8 };
 enum class Out : uint8_t { f32, bf16, f16 };
 
-/// D[m × n] = A[m × k] · B[n × k]ᵀ, rows contiguous. fp8 is e4m3.
+enum class Operation : uint8_t { gemm, attention };
+
+/// gemm: D[m × n] = A[m × k] · B[n × k]ᵀ, rows contiguous. fp8 is e4m3.
+/// attention: O = softmax(Q · Kᵀ / √k) · V for each head, with m queries, n keys and k dimensions, all bf16. Causal:
+/// query i sees keys 0 to i.
 struct Problem {
   uint32_t m = 4096, n = 4096, k = 4096;
   In in = In::bf16;
   Out out = Out::bf16;
+  Operation operation = Operation::gemm;
+  uint32_t heads = 1;
+  bool causal = false;
   uint32_t in_bytes() const { return in == In::fp8 ? 1 : 2; }
   uint32_t out_bytes() const { return out == Out::f32 ? 4 : 2; }
 };
 std::string_view name(In type);
 std::string_view name(Out type);
-/// "4096x4096x4096 bf16 -> bf16".
+/// "4096x4096x4096 bf16 -> bf16"; "32 heads, 8192 queries, 8192 keys, 128 dimensions, causal".
 std::string name(const Problem& p);
+/// Its size as programs take it: "4096x4096x4096", or "32x8192x8192" for heads, queries and keys.
+std::string size_text(const Problem& p);
+/// The same problem at a small size: what a kernel's program depends on, and no more.
+Problem any_size(const Problem& p);
 
-enum class Template : uint8_t { blackwell, hopper };
+enum class Template : uint8_t { blackwell, hopper, attention_blackwell, attention_hopper };
 /// The template that runs on a machine. Throws SearchError where none does.
-Template template_of(const MachineSpec& spec);
+Template template_of(const MachineSpec& spec, Operation operation = Operation::gemm);
+constexpr bool is_attention(Template t) { return t >= Template::attention_blackwell; }
+constexpr bool is_blackwell(Template t) { return t == Template::blackwell || t == Template::attention_blackwell; }
 
 enum class Epilogue : uint8_t { tma, tma_whole, direct };
 enum class Schedule : uint8_t { serial, persistent, launch_control };
 
 /// A kernel. Fields that its template does not have keep their defaults.
 struct Point {
-  uint16_t m = 128, n = 128;         // of D, the tile of a CTA, or of a pair
+  uint16_t m = 128, n = 128;         // of D, the tile of a CTA, or of a pair; queries, and keys of a block
   uint16_t block = 128, span = 128;  // bytes of a row in a block of K, and of the swizzle
   uint16_t stages = 4;
   uint16_t pair = 1;                      // CTAs that multiply together
@@ -56,6 +69,13 @@ struct Point {
   uint16_t band = 8;                      // tiles along M that are walked before the next column
   uint16_t split = 1;                     // parts of K
   uint16_t consumers = 2, ping_pong = 0;  // warpgroups
+
+  // Attention alone.
+  uint16_t parts = 1;         // in which P is handed over
+  uint16_t lazy = 1;          // O is rescaled only where exponentials would become large
+  uint16_t ahead = 1;         // the next block's scores are asked for before this block's values
+  uint16_t section = 1;       // heads whose tiles are walked together
+  uint16_t over_queries = 0;  // O is staged where Q was
 
   uint32_t rows() const { return m / pair; }  // of A, in a CTA
   uint32_t rows_b() const { return n / pair; }
@@ -101,7 +121,7 @@ class Space {
   std::vector<Parameter> parameters_;
 };
 
-/// A kernel that is legal for every problem that TMA takes: what --explain starts from.
+/// A kernel that is legal for every problem of the template: what --explain starts from.
 Point plain_point(Template t);
 
 }  // namespace tinygpu::search

@@ -47,6 +47,9 @@ Numbers::Numbers(const MachineSpec& s) : sms(s.sms) {
   fill_bytes = s.copy_bytes_per_second / (s.clock_ghz * 1e9);
   dram_bytes = n("mem.dram.bytes_per_cycle");
   l2_keeps = n("mem.l2.bytes") / n("mem.l2.read_copies");
+  special = s.costs[size_t(CostClass::sfu)].issue;
+  alu = s.costs[size_t(CostClass::alu)].issue;
+  convert = s.costs[size_t(CostClass::cvt)].issue;
   if (s.has_tmem) {
     columns = n("tcgen05.mma.columns_per_cycle");
     operand_bytes = n("tcgen05.mma.smem_bytes_per_cycle");
@@ -60,6 +63,10 @@ Numbers::Numbers(const MachineSpec& s) : sms(s.sms) {
     load_fixed = n("tcgen05.ld.fixed");
     load_register = n("tcgen05.ld.per_register");
     load_latency = n("tcgen05.ld.latency");
+    store_fixed = n("tcgen05.st.fixed");
+    store_register = n("tcgen05.st.per_register");
+    store_latency = n("tcgen05.st.latency") + n("tcgen05.wait.st");
+    mma_tmem = n("tcgen05.mma.fixed.ts.cg1.m128") - observed;
   } else {
     columns = n("wgmma.columns_per_cycle");
     operand_bytes = n("wgmma.smem_bytes_per_cycle");
@@ -136,6 +143,15 @@ TinyMachine::Until TinyMachine::mma_tile(double instructions, Cycles interval, C
 
 TinyMachine::Until TinyMachine::load_accumulator(double registers) {
   return {*this, tensor_memory_.serve(now_, n_.load_fixed + registers * n_.load_register) + n_.load_latency};
+}
+
+TinyMachine::Until TinyMachine::store_accumulator(double registers) {
+  return {*this, tensor_memory_.serve(now_, n_.store_fixed + registers * n_.store_register) + n_.store_latency};
+}
+
+TinyMachine::Until TinyMachine::work(Cycles instructions, double exponentials) {
+  const Cycles made = exponentials > 0 ? special_.serve(now_, exponentials * n_.special) : now_;
+  return {*this, std::max(made, threads_.serve(now_, instructions + exponentials * n_.special / 2))};
 }
 
 TinyMachine::Until TinyMachine::stage_tile(double bytes, double instructions) {

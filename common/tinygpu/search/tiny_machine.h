@@ -1,6 +1,6 @@
-// The tiny machine: one SM with the units that matter to a product, at the grain of tiles. A kernel is written as
-// roles, coroutines that give twelve instructions; each takes its time at the units that it needs, in the order of
-// events:
+// The tiny machine: one SM with the units that matter to a product or to attention, at the grain of tiles. A kernel is
+// written as roles, coroutines that give twelve instructions, and two more for attention; each takes its time at the
+// units that it needs, in the order of events:
 //
 //   begin_cta            the CTA is there, with its barriers and its Tensor Memory
 //   load_tile            TMA brings a block; its barrier hears of it
@@ -12,6 +12,8 @@
 //   wait_stored          until a store's source may be overwritten
 //   claim                launch control's answer
 //   end_cta
+//   work                 a warpgroup's exponentials and other instructions
+//   store_accumulator    registers go to Tensor Memory
 //
 // The other SMs do the same at the same time: what they take of L2 and of device memory is part of a load's time
 // (Shares). All numbers are the profile's.
@@ -41,7 +43,10 @@ struct Numbers {
   double columns, operand_bytes;
   Cycles mma_m64 = 0, mma_m128 = 0, mma_pair = 0, pair_interval = 0, wgmma_wait = 0, wgmma_batch = 0;
   double mma_queue = 16;
-  Cycles alloc = 0, load_fixed = 0, load_register = 0, load_latency = 0;
+  Cycles alloc = 0, load_fixed = 0, load_register = 0, load_latency = 0, mma_tmem = 0;
+  Cycles store_fixed = 0, store_register = 0, store_latency = 0;
+  // An instruction of a warp: of the special-function unit, an integer or comparing one, a conversion.
+  Cycles special, alu, convert;
   int sms;
 };
 
@@ -135,6 +140,10 @@ class TinyMachine {
   /// The tensor core is done with what was issued before `free`.
   Until done(Cycles free) { return {*this, std::max(now_, free + n_.wgmma_wait)}; }
   Until load_accumulator(double registers);
+  Until store_accumulator(double registers);
+  /// Each thread of a warpgroup, one warp of each sub-partition: cycles that its instructions keep the issue port, and
+  /// exponentials, which keep it for half of their time.
+  Until work(Cycles instructions, double exponentials);
   Until stage_tile(double bytes, double threads_instructions);
   /// `share`: of L2, all SMs together. Threads store in pieces of `piece` bytes of a row.
   Until store_tile(double bytes, double piece, bool reduces, Cycles share);
@@ -147,10 +156,12 @@ class TinyMachine {
   const Numbers& numbers() const { return n_; }
 
   struct Busy {
-    Cycles tensor, tma, l2, outside, dram, issue;
+    Cycles tensor, tma, l2, outside, dram, issue, special, threads;
   };
   Busy busy() const {
-    return {tensor_.busy, std::max(tma_.busy, ingress_.busy), l2_.busy, outside_.busy, dram_.busy, issue_};
+    return {
+        tensor_.busy, std::max(tma_.busy, ingress_.busy), l2_.busy, outside_.busy, dram_.busy, issue_, special_.busy,
+        threads_.busy};
   }
 
  private:
@@ -175,7 +186,7 @@ class TinyMachine {
   uint64_t number_ = 0;
   std::vector<Event> events_;
   std::vector<std::coroutine_handle<>> roles_;
-  Unit tma_, ingress_, l2_, outside_, dram_, tensor_, tensor_memory_, shared_, store_, l2_write_;
+  Unit tma_, ingress_, l2_, outside_, dram_, tensor_, tensor_memory_, shared_, store_, l2_write_, special_, threads_;
 };
 
 }  // namespace tinygpu::search

@@ -1,0 +1,26 @@
+// Parts of a problem whose times on tinygpu's clock tell that of the whole. In the steady state a wave of CTAs takes as
+// long as the one before, and a block of K or of keys as long as the one before. So a few waves of a shallow problem
+// are run instead of all.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "common/tinygpu/search/space.h"
+
+namespace tinygpu::search {
+
+struct Sample {
+  Problem problem;
+  uint32_t most = 0;  // tiles, or pieces of work, that are done; 0: all
+  double weight = 1;
+};
+
+struct Sampling {
+  /// The whole's cycles are the sum of theirs, each times its weight. Empty: it does not apply.
+  std::vector<Sample> runs;
+  std::string why;  // it does not
+};
+
+Sampling sampling(const MachineSpec& spec, Template t, const Problem& problem, const Point& p);
+
+}  // namespace tinygpu::search
