@@ -13,7 +13,7 @@ constexpr auto kOutType = CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
 constexpr auto kElement = gen5::layout::Element::bf16;
 constexpr auto kKind = gen5::layout::Kind::f16;
 enum class Epilogue { tma, tma_whole, direct };
-enum class Schedule { serial, persistent, launch_control };
+enum class Schedule { serial, persistent, launch_control, stream_k };
 constexpr Epilogue kEpilogue = Epilogue::tma;
 constexpr uint32_t kStoreBytes = 128, kClusterM = 1, kClusterN = 1, kSplit = 1, kBand = tiny::kBand;
 

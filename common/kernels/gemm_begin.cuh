@@ -4,6 +4,9 @@ using namespace gen5::ptx;
 namespace layout = gen5::layout;
 
 constexpr uint32_t kCtas = kPair * kClusterM * kClusterN;  // of a cluster
+constexpr bool kStream = kSchedule == Schedule::stream_k;
+static_assert(!kStream || kSplit == 1, "stream-K splits by itself");
+constexpr bool kAdds = kSplit > 1 || kStream;  // parts of K are added up in D
 
 /// D[m × n] = A[m × k] · B[n × k]ᵀ on device memory, rows contiguous.
 struct Problem {
@@ -34,11 +37,15 @@ struct Ring {
 /// A cluster's tile: its first row and column in D, and the blocks of K that are its own.
 struct Tile {
   uint32_t row, column, first_block, last_block;
+  bool whole;  // all of K, so that nothing is added
   [[maybe_unused]] __device__ uint32_t blocks() const { return last_block - first_block; }
 };
 
 /// The tiles in bands of kBand along M, each walked along N, so that CTAs that run together share rows of A and columns
 /// of B in L2. Where K is split the parts of a tile follow each other.
+///
+/// Stream-K: the blocks of all tiles lie one behind the other, and each cluster has an equal share of them. So all end
+/// at the same time, whatever the number of tiles; where a share ends within a tile, the next cluster goes on.
 struct Tiles {
   uint32_t rows, columns, blocks, count;
   __host__ __device__ Tiles(uint32_t m, uint32_t n, uint32_t k, uint32_t most)
@@ -48,12 +55,32 @@ struct Tiles {
         count(rows * columns * kSplit) {
     if (most && most < count) count = most;
   }
-  __device__ uint32_t first() const { return blockIdx.x / kCtas; }
-  __device__ uint32_t stride() const { return gridDim.x / kCtas; }
+  /// The first block of a cluster's share.
+  __device__ uint32_t share(uint32_t cluster) const {
+    return uint32_t(uint64_t(count) * blocks * cluster / (gridDim.x / kCtas));
+  }
+  /// A cluster walks from first() by stride() to end(), which it does not reach.
+  __device__ uint32_t first() const { return kStream ? 0 : blockIdx.x / kCtas; }
+  __device__ uint32_t stride() const { return kStream ? 1 : gridDim.x / kCtas; }
+  __device__ uint32_t end() const {
+    if constexpr (kStream) {
+      const uint32_t cluster = blockIdx.x / kCtas, from = share(cluster), to = share(cluster + 1);
+      return to > from ? (to - 1) / blocks - from / blocks + 1 : 0;
+    } else {
+      return count;
+    }
+  }
   __device__ Tile operator[](uint32_t t) const {
-    const layout::TileCoordinate at = layout::banded_tile(t / kSplit, rows, columns, kBand);
-    const uint32_t part = layout::ceil_div(blocks, kSplit), first = t % kSplit * part;
-    return {at.m * kPair * kClusterM * kRows, at.n * kClusterN * kTileN, first, min(first + part, blocks)};
+    const uint32_t part = layout::ceil_div(blocks, kSplit);
+    uint32_t tile = t / kSplit, from = t % kSplit * part, to = min(from + part, blocks);
+    if constexpr (kStream) {
+      const uint32_t cluster = blockIdx.x / kCtas, begin = share(cluster);
+      tile = begin / blocks + t;
+      from = t == 0 ? begin % blocks : 0;
+      to = min(share(cluster + 1) - tile * blocks, blocks);
+    }
+    const layout::TileCoordinate at = layout::banded_tile(tile, rows, columns, kBand);
+    return {at.m * kPair * kClusterM * kRows, at.n * kClusterN * kTileN, from, to, from == 0 && to == blocks};
   }
 };
 
@@ -78,10 +105,10 @@ CUtensorMap matrix_map(CUtensorMapDataType type, uint32_t bytes, void* data, uin
   return map;
 }
 
-/// A cluster for each tile, or as many as run at once. Parts of a split K are added to zeros.
+/// A cluster for each tile, or as many as run at once. Parts of K are added to zeros.
 template <class Kernel, class Arguments>
 void launch_clusters(Kernel kernel, const Arguments& args, uint32_t threads, uint32_t bytes, const Problem& p) {
-  if constexpr (kSplit > 1) CHECK(cudaMemsetAsync(p.d, 0, size_t(p.m) * p.n * sizeof(Out)));
+  if constexpr (kAdds) CHECK(cudaMemsetAsync(p.d, 0, size_t(p.m) * p.n * sizeof(Out)));
   cudaLaunchAttribute cluster{};
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim.x = kCtas;
@@ -92,8 +119,9 @@ void launch_clusters(Kernel kernel, const Arguments& args, uint32_t threads, uin
   config.attrs = &cluster;
   config.numAttrs = 1;
   CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)));
-  uint32_t clusters = Tiles(p.m, p.n, p.k, p.most).count;
-  if constexpr (kSchedule == Schedule::persistent) {
+  const Tiles tiles(p.m, p.n, p.k, p.most);
+  uint32_t clusters = kStream ? tiles.count * tiles.blocks : tiles.count;
+  if constexpr (kSchedule == Schedule::persistent || kStream) {
     static const uint32_t at_once = [&] {
       int sms = 0, active = 0;
       CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));

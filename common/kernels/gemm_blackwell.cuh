@@ -43,18 +43,18 @@ template <bool kWarp>
 struct Walk {
   const Tiles& tiles;
   Shared& shared;
-  uint32_t t = tiles.first();
+  uint32_t t = tiles.first(), end = tiles.end();
   Ring<kClaims> at = {};
 
-  __device__ bool more() const { return t < tiles.count; }
+  __device__ bool more() const { return t < end; }
   __device__ void next() {
-    if constexpr (kSchedule == Schedule::serial) t = tiles.count;
-    if constexpr (kSchedule == Schedule::persistent) t += tiles.stride();
+    if constexpr (kSchedule == Schedule::serial) t = end;
+    if constexpr (kSchedule == Schedule::persistent || kStream) t += tiles.stride();
     if constexpr (kSchedule == Schedule::launch_control) {
       mbarrier_wait_parity(shared_address(&shared.claimed[at.stage]), at.parity);
       const Claim claim = clc_query(shared_address(&shared.claim[at.stage]));
       fence_proxy_async_shared();  // this read before the next answer's write
-      t = claim.granted ? claim.x / kCtas : tiles.count;
+      t = claim.granted ? claim.x / kCtas : end;
       if constexpr (kWarp) __syncwarp();
       if (!kWarp || elect_sync()) {
         if constexpr (kCtas > 1)
@@ -182,11 +182,12 @@ __device__ void multiply(Shared& shared, const Tiles& tiles, uint32_t accumulato
   }
 }
 
-/// 16 bytes of a row of D, or added to it where K is split.
-__device__ void store_words(const Arguments& args, uint32_t row, uint32_t column, const uint32_t (&word)[4]) {
+/// 16 bytes of a row of D, or added to it where they are of a part of K.
+__device__ void store_words(const Arguments& args, uint32_t row, uint32_t column, const uint32_t (&word)[4],
+                            bool whole) {
   if (row >= args.m || column >= args.n) return;
   Out* to = args.d + size_t(row) * args.n + column;
-  if constexpr (kSplit > 1) {
+  if (kAdds && !whole) {
     for (int i = 0; i < 4; ++i) atomicAdd(reinterpret_cast<float*>(to) + i, __uint_as_float(word[i]));
   } else {
     *reinterpret_cast<uint4*>(to) = make_uint4(word[0], word[1], word[2], word[3]);
@@ -195,7 +196,7 @@ __device__ void store_words(const Arguments& args, uint32_t row, uint32_t column
 
 /// One warp's rows of a tile: kWarpRows of each band, kStoreColumns at a time. `stored`: boxes so far.
 __device__ void store_tile(const Arguments& args, uint32_t accumulator, uint32_t boxes, uint32_t row, uint32_t column,
-                           uint32_t& stored) {
+                           bool whole, uint32_t& stored) {
   constexpr auto kBoxSwizzle = kStoreBytes == 128 ? layout::Swizzle::b128 : layout::Swizzle::b64;
   const uint32_t lane = threadIdx.x % 32;
 #pragma unroll 1
@@ -215,7 +216,7 @@ __device__ void store_tile(const Arguments& args, uint32_t accumulator, uint32_t
 #pragma unroll
         for (uint32_t w = 0; w < kStoreBytes / 4; w += 4)
           store_words(args, first_row + lane, column + c + w * 4 / sizeof(Out),
-                      {word[w], word[w + 1], word[w + 2], word[w + 3]});
+                      {word[w], word[w + 1], word[w + 2], word[w + 3]}, whole);
     } else {
       const uint32_t box = boxes + stored % 2 * kBoxBytes;
       // The store before the last one has read this box.
@@ -231,7 +232,7 @@ __device__ void store_tile(const Arguments& args, uint32_t accumulator, uint32_t
       fence_proxy_async_shared();
       __syncwarp();
       if (elect_sync()) {
-        if constexpr (kSplit > 1)
+        if (kAdds && !whole)
           tensor_reduce_add_2d(&args.d_map, int(column + c), int(first_row), box);
         else
           tensor_store_2d(&args.d_map, int(column + c), int(first_row), box);
@@ -252,7 +253,7 @@ __device__ void drain(const Arguments& args, Shared& shared, const Tiles& tiles,
     mbarrier_wait_parity(shared_address(&shared.accumulated[from.stage]), from.parity);
     tcgen05_fence_after_thread_sync();
     store_tile(args, layout::tmem_address(accumulators, quarter * 32, from.stage * kBands * kTileN),
-               shared_address(shared.boxes[quarter]), row, column, stored);
+               shared_address(shared.boxes[quarter]), row, column, tile.whole, stored);
     // All lanes' loads have ended (wait::ld); one arrives for the warp, in the CTA that multiplies.
     tcgen05_fence_before_thread_sync();
     __syncwarp();

@@ -48,7 +48,7 @@ __device__ void produce(const Arguments& args, Shared& shared, const Tiles& tile
   for (uint32_t i = 0; i < kClusterN; ++i) same_m |= uint16_t(1 << (i * kClusterM + in_m));
   for (uint32_t i = 0; i < kClusterM; ++i) same_n |= uint16_t(1 << (in_n * kClusterM + i));
   Ring<kStages> to;
-  for (uint32_t t = tiles.first(); t < tiles.count; t += tiles.stride()) {
+  for (uint32_t t = tiles.first(), end = tiles.end(); t < end; t += tiles.stride()) {
     const Tile tile = tiles[t];
     const uint32_t row = tile.row + in_m * kRows, column = tile.column + in_n * kTileN;
     for (uint32_t block = tile.first_block; block < tile.last_block; ++block, to.advance()) {
@@ -73,11 +73,11 @@ __device__ void produce(const Arguments& args, Shared& shared, const Tiles& tile
   }
 }
 
-/// Columns `column` and `column` + 1 of a row of D from registers, or added to it where K is split.
-__device__ void store_pair(const Arguments& args, uint32_t row, uint32_t column, float x, float y) {
+/// Columns `column` and `column` + 1 of a row of D from registers, or added to it where they are of a part of K.
+__device__ void store_pair(const Arguments& args, uint32_t row, uint32_t column, float x, float y, bool whole) {
   if (row >= args.m || column >= args.n) return;
   Out* to = args.d + size_t(row) * args.n + column;
-  if constexpr (kSplit > 1) {
+  if (kAdds && !whole) {
     atomicAdd(reinterpret_cast<float*>(to), x);
     atomicAdd(reinterpret_cast<float*>(to) + 1, y);
   } else if constexpr (sizeof(Out) == 4) {
@@ -90,14 +90,14 @@ __device__ void store_pair(const Arguments& args, uint32_t row, uint32_t column,
 /// 64 rows of D of one consumer. Thread t of it holds in d[4j + 2h + i] row 16 (t / 32) + t % 32 / 4 + 8 h, column
 /// 8 j + 2 (t % 4) + i. `stored`: boxes staged so far; `barrier`: this consumer's own.
 __device__ void store_band(const Arguments& args, uint32_t staging, const float (&d)[kTileN / 2], uint32_t row,
-                           uint32_t column, uint32_t& stored, uint32_t barrier) {
+                           uint32_t column, bool whole, uint32_t& stored, uint32_t barrier) {
   const uint32_t thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32;
   if constexpr (kEpilogue == Epilogue::direct) {
     const uint32_t first = row + warp * 16 + lane / 4;
 #pragma unroll
     for (uint32_t j = 0; j < kTileN / 8; ++j) {
-      store_pair(args, first, column + 8 * j + lane % 4 * 2, d[4 * j], d[4 * j + 1]);
-      store_pair(args, first + 8, column + 8 * j + lane % 4 * 2, d[4 * j + 2], d[4 * j + 3]);
+      store_pair(args, first, column + 8 * j + lane % 4 * 2, d[4 * j], d[4 * j + 1], whole);
+      store_pair(args, first + 8, column + 8 * j + lane % 4 * 2, d[4 * j + 2], d[4 * j + 3], whole);
     }
   } else {
 #pragma unroll
@@ -142,7 +142,7 @@ __device__ void store_band(const Arguments& args, uint32_t staging, const float 
 #pragma unroll
         for (uint32_t box = 0; box < kBoxesAtOnce; ++box) {
           const int x = int(column + (c + box) * kBoxColumns);
-          if constexpr (kSplit > 1)
+          if (kAdds && !whole)
             tensor_reduce_add_2d(&args.d_map, x, int(row), boxes + box * kBoxBytes);
           else
             tensor_store_2d(&args.d_map, x, int(row), boxes + box * kBoxBytes);
@@ -151,6 +151,14 @@ __device__ void store_band(const Arguments& args, uint32_t staging, const float 
       }
     }
   }
+}
+
+/// 32 bytes of K.
+__device__ inline void multiply_step(float (&d)[kTileN / 2], uint64_t a, uint64_t b, bool accumulate) {
+  if constexpr (sizeof(In) == 1)
+    wgmma_m64k32<int(kTileN), kType>(d, a, b, accumulate);
+  else
+    wgmma_m64k16<int(kTileN), kType>(d, a, b, accumulate);
 }
 
 /// A consumer: warpgroup `group` of kGroups.
@@ -170,12 +178,12 @@ __device__ void consume(const Arguments& args, Shared& shared, const Tiles& tile
   };
   Ring<kStages> at;
   uint32_t stored = 0, t = tiles.first();
-  const uint32_t stride = tiles.stride();
+  const uint32_t stride = tiles.stride(), end = tiles.end();
   if (kPingPong && group == 1) {  // the other consumer's tile comes first
-    if (t < tiles.count) at.skip(tiles[t].blocks());
+    if (t < end) at.skip(tiles[t].blocks());
     t += stride;
   }
-  for (; t < tiles.count; t += kPingPong ? 2 * stride : stride) {
+  for (; t < end; t += kPingPong ? 2 * stride : stride) {
     const Tile tile = tiles[t];
     float d[kBands][kTileN / 2];
     if (kPingPong) bar_sync(4 + group, 256);  // my turn on the tensor core
@@ -190,8 +198,8 @@ __device__ void consume(const Arguments& args, Shared& shared, const Tiles& tile
         const uint64_t a_step = advanced(a, at.stage * kRows * kBlockBytes + span * kRows * kSpan + within);
 #pragma unroll
         for (uint32_t band = 0; band < kBands; ++band)
-          wgmma_m64k16<int(kTileN), kType>(d[band], advanced(a_step, band * 64 * kSpan), b_step,
-                                           !(block == tile.first_block && step == 0));
+          multiply_step(d[band], advanced(a_step, band * 64 * kSpan), b_step,
+                        !(block == tile.first_block && step == 0));
       }
       wgmma_commit_group();
       // One block stays in flight; the one before it has been read.
@@ -202,14 +210,14 @@ __device__ void consume(const Arguments& args, Shared& shared, const Tiles& tile
     }
     if (kPingPong) {
       bar_arrive(4 + (group ^ 1), 256);
-      if (t + stride < tiles.count) at.skip(tiles[t + stride].blocks());
+      if (t + stride < end) at.skip(tiles[t + stride].blocks());
     }
     wgmma_wait_group<0>();
     release(previous);
 #pragma unroll
     for (uint32_t band = 0; band < kBands; ++band)
       store_band(args, staging, d[band], tile.row + in_m * kRows + first_row + band * 64, tile.column + in_n * kTileN,
-                 stored, 1 + group);
+                 tile.whole, stored, 1 + group);
   }
   if (kEpilogue != Epilogue::direct && thread == 0) bulk_wait_group_read<0>();
 }

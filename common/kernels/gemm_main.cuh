@@ -141,7 +141,8 @@ int main(int argc, char** argv) {
               nullptr,
               s.m,
               s.n,
-              s.k};
+              s.k,
+              tiles};
     const size_t bytes = (size_t(s.m) * s.n + kGuard) * sizeof(Out);
     CHECK(cudaMalloc(&p.d, bytes));
     CHECK(cudaMemset(p.d, 0xff, bytes));

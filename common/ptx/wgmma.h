@@ -21,7 +21,7 @@ GEN5_PTX void wgmma_wait_group() {
 /// Keeps the compiler from moving accesses of an accumulator register across this point: a wgmma in flight writes it.
 GEN5_PTX void wgmma_pin(float& d) { asm volatile("" : "+f"(d)::"memory"); }
 
-enum class WgmmaType { bf16, f16 };
+enum class WgmmaType { bf16, f16, e4m3 };
 
 // The registers of an accumulator in the text of an instruction, sixteen at a time, and as its operands.
 #define GEN5_WGMMA_R0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
@@ -58,26 +58,46 @@ enum class WgmmaType { bf16, f16 };
                                             " {" GEN5_WGMMA_R##last "}, " a ", " b ", p, 1, 1, 0, 0;")      \
                : GEN5_WGMMA_D##last(d)                                                                      \
                : "l"(descriptor_a), "l"(descriptor_b), "r"(p))
+// Operands of a byte are K-major without a choice: there are no immediates for it.
+#define GEN5_WGMMA_M64K32(N, type, last, a, b, accumulate)                                                  \
+  asm volatile(GEN5_PTX_TAKES_P(accumulate, "wgmma.mma_async.sync.aligned.m64n" #N "k32.f32." type "." type \
+                                            " {" GEN5_WGMMA_R##last "}, " a ", " b ", p, 1, 1;")            \
+               : GEN5_WGMMA_D##last(d)                                                                      \
+               : "l"(descriptor_a), "l"(descriptor_b), "r"(p))
 #define GEN5_WGMMA_N(N, last, a, b, accumulate)           \
   if constexpr (kN == N && Type == WgmmaType::bf16)       \
     GEN5_WGMMA_M64K16(N, "bf16", last, a, b, accumulate); \
+  else if constexpr (kN == N && Type == WgmmaType::f16)   \
+    GEN5_WGMMA_M64K16(N, "f16", last, a, b, accumulate);  \
   else if constexpr (kN == N)                             \
-  GEN5_WGMMA_M64K16(N, "f16", last, a, b, accumulate)
+  GEN5_WGMMA_M64K32(N, "e4m3", last, a, b, accumulate)
+#define GEN5_WGMMA_EVERY_N                      \
+  GEN5_WGMMA_N(32, 0, "%16", "%17", "%18");     \
+  GEN5_WGMMA_N(64, 1, "%32", "%33", "%34");     \
+  GEN5_WGMMA_N(96, 2, "%48", "%49", "%50");     \
+  GEN5_WGMMA_N(128, 3, "%64", "%65", "%66");    \
+  GEN5_WGMMA_N(160, 4, "%80", "%81", "%82");    \
+  GEN5_WGMMA_N(192, 5, "%96", "%97", "%98");    \
+  GEN5_WGMMA_N(224, 6, "%112", "%113", "%114"); \
+  GEN5_WGMMA_N(256, 7, "%128", "%129", "%130")
 
 /// D[64 × kN] = A[64 × 16] · B[16 × kN] (+ D): A and B in shared memory by descriptor, K-major. Thread t of the
 /// warpgroup holds in d[4j + 2h + i] row 16 (t / 32) + t % 32 / 4 + 8 h, column 8 j + 2 (t % 4) + i.
 template <int kN, WgmmaType Type>
 GEN5_PTX void wgmma_m64k16(float (&d)[kN / 2], uint64_t descriptor_a, uint64_t descriptor_b, bool accumulate) {
   static_assert(kN % 32 == 0 && kN >= 32 && kN <= 256, "other sizes are not written out");
+  static_assert(Type != WgmmaType::e4m3, "wgmma_m64k32 multiplies bytes");
   const uint32_t p = accumulate;
-  GEN5_WGMMA_N(32, 0, "%16", "%17", "%18");
-  GEN5_WGMMA_N(64, 1, "%32", "%33", "%34");
-  GEN5_WGMMA_N(96, 2, "%48", "%49", "%50");
-  GEN5_WGMMA_N(128, 3, "%64", "%65", "%66");
-  GEN5_WGMMA_N(160, 4, "%80", "%81", "%82");
-  GEN5_WGMMA_N(192, 5, "%96", "%97", "%98");
-  GEN5_WGMMA_N(224, 6, "%112", "%113", "%114");
-  GEN5_WGMMA_N(256, 7, "%128", "%129", "%130");
+  GEN5_WGMMA_EVERY_N;
+}
+
+/// The same with operands of a byte, twice as many along K: D[64 × kN] = A[64 × 32] · B[32 × kN] (+ D).
+template <int kN, WgmmaType Type = WgmmaType::e4m3>
+GEN5_PTX void wgmma_m64k32(float (&d)[kN / 2], uint64_t descriptor_a, uint64_t descriptor_b, bool accumulate) {
+  static_assert(kN % 32 == 0 && kN >= 32 && kN <= 256, "other sizes are not written out");
+  static_assert(Type == WgmmaType::e4m3, "wgmma_m64k16 multiplies elements of 16 bits");
+  const uint32_t p = accumulate;
+  GEN5_WGMMA_EVERY_N;
 }
 
 #undef GEN5_WGMMA_R0
@@ -98,6 +118,8 @@ GEN5_PTX void wgmma_m64k16(float (&d)[kN / 2], uint64_t descriptor_a, uint64_t d
 #undef GEN5_WGMMA_D7
 #undef GEN5_WGMMA_4
 #undef GEN5_WGMMA_M64K16
+#undef GEN5_WGMMA_M64K32
 #undef GEN5_WGMMA_N
+#undef GEN5_WGMMA_EVERY_N
 
 }  // namespace gen5::ptx

@@ -22,7 +22,8 @@ const char* enumerator(Epilogue e) {
   return e == Epilogue::tma ? "tma" : e == Epilogue::tma_whole ? "tma_whole" : "direct";
 }
 const char* enumerator(Schedule s) {
-  return s == Schedule::serial ? "serial" : s == Schedule::persistent ? "persistent" : "launch_control";
+  constexpr const char* kNames[] = {"serial", "persistent", "launch_control", "stream_k"};
+  return kNames[size_t(s)];
 }
 
 /// "constexpr uint32_t kStages = 4;", and what it is.
@@ -99,7 +100,8 @@ std::string constants(const Point& p, Template t) {
     out += fmt::format("constexpr bool kPingPong = {};\n", p.ping_pong ? "true" : "false");
   }
   out +=
-      "enum class Epilogue { tma, tma_whole, direct };\nenum class Schedule { serial, persistent, launch_control };\n";
+      "enum class Epilogue { tma, tma_whole, direct };\nenum class Schedule { serial, persistent, launch_control, "
+      "stream_k };\n";
   out += fmt::format("constexpr Epilogue kEpilogue = Epilogue::{};\nconstexpr Schedule kSchedule = Schedule::{};\n",
                      enumerator(p.how()), enumerator(p.order()));
   return out;

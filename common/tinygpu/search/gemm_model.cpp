@@ -39,7 +39,7 @@ struct Box {
 struct GemmModel::Plan {
   Point p;
   const Numbers* n;
-  uint32_t tiles, clusters, slots, waves, blocks;  // blocks of a tile, or of a part of one
+  uint32_t tiles, clusters, slots, waves;
   Load load;
   double mma_instructions;  // of a block, of one who multiplies
   Cycles mma_interval, mma_latency, mma_batch;
@@ -47,12 +47,41 @@ struct GemmModel::Plan {
   double store_bytes;  // of a box of all warps of the epilogue, or of a consumer
   uint32_t boxes;      // of a tile, or of a consumer's share
   double registers;    // of a thread, a box
-  bool reduces, by_threads;
-  double piece;              // bytes of a row that threads store at once; 0: TMA
-  Cycles write_share;        // of L2, a box
-  std::vector<Shares> wave;  // of each wave that is simulated
-  uint32_t skipped = 0;      // waves that are not: each as long as those in the middle
+  bool by_threads;
+  double piece;               // bytes of a row that threads store at once; 0: TMA
+  Cycles store_share, added;  // of L2, a box that is stored, and one that is added
+  struct Wave {
+    Shares shares;
+    uint32_t blocks;  // of a tile, or of a part of one
+    bool adds;        // to what other parts bring
+  };
+  std::vector<Wave> wave;  // each that is simulated
+  uint32_t skipped = 0;    // waves that are not: each as long as those in the middle
+  uint32_t first_block(uint32_t w) const {
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < w; ++i) sum += wave[i].blocks;
+    return sum;
+  }
 };
+
+/// The blocks of each tile, or part of one, that a cluster walks; with stream-K one that has most parts.
+std::vector<uint32_t> GemmModel::walked(const Point& p, uint32_t tiles, uint32_t at_once) const {
+  const uint32_t each = blocks_of_part(problem_, p);
+  if (p.order() != Schedule::stream_k) return std::vector<uint32_t>(ceil_div(tiles, at_once), each);
+  std::vector<uint32_t> most;
+  const uint64_t all = uint64_t(tiles) * each;
+  for (uint32_t cluster = 0; cluster < at_once; ++cluster) {
+    std::vector<uint32_t> parts;
+    const uint64_t end = all * (cluster + 1) / at_once;
+    for (uint64_t from = all * cluster / at_once; from < end;) {
+      const uint64_t to = std::min(end, (from / each + 1) * each);
+      parts.push_back(uint32_t(to - from));
+      from = to;
+    }
+    if (parts.size() > most.size()) most = std::move(parts);
+  }
+  return most;
+}
 
 GemmModel::Plan GemmModel::plan(const Point& p) const {
   const Numbers& n = numbers_;
@@ -62,12 +91,11 @@ GemmModel::Plan GemmModel::plan(const Point& p) const {
   plan.n = &n;
   const uint32_t rows = tile_rows(problem_, p), columns = tile_columns(problem_, p);
   plan.tiles = rows * columns * p.split;
-  plan.blocks = blocks_of_part(problem_, p);
 
   // CTAs of an SM, and clusters of the chip.
   const uint32_t shared = shared_bytes(kind_, problem_, p), threads = blackwell ? 192 : 128 * (1 + p.consumers);
   plan.slots = 1;
-  if (p.order() != Schedule::persistent) {
+  if (!p.stays()) {
     plan.slots =
         std::min(spec_.shared_per_sm / (shared + spec_.reserved_shared_per_block), spec_.max_threads_per_sm / threads);
     if (blackwell) {
@@ -79,11 +107,10 @@ GemmModel::Plan GemmModel::plan(const Point& p) const {
     }
     plan.slots = std::max(plan.slots, 1u);
   }
-  uint32_t sms = uint32_t(spec_.sms);
-  if (p.ctas() > 1) sms = uint32_t(spec_.number("chip.cluster_sms." + std::to_string(p.ctas())));
-  plan.clusters = std::max(1u, sms / p.ctas());
+  plan.clusters = clusters_at_once(spec_, p);
   const uint32_t at_once = plan.clusters * plan.slots;
-  plan.waves = ceil_div(plan.tiles, at_once);
+  const std::vector<uint32_t> parts_of_k = walked(p, plan.tiles, at_once);
+  plan.waves = uint32_t(parts_of_k.size());
 
   // A block's load, of one CTA.
   const uint32_t spans = p.block / p.span, pitch = problem_.k * problem_.in_bytes();
@@ -130,7 +157,6 @@ GemmModel::Plan GemmModel::plan(const Point& p) const {
   }
   plan.release = p.ctas() > p.pair ? n.remote : 0;
   plan.by_threads = p.how() == Epilogue::direct;
-  plan.reduces = p.split > 1;
   plan.piece = !plan.by_threads ? 0 : blackwell ? 16 : 8 * problem_.out_bytes();
 
   // What all SMs take of L2 and of device memory for a block, wave by wave. Tiles come in bands.
@@ -162,23 +188,25 @@ GemmModel::Plan GemmModel::plan(const Point& p) const {
     s.from_dram = fresh > 0;
     return s;
   };
+  const uint32_t whole = blocks(problem_, p);
+  const auto add_wave = [&](uint32_t w) {
+    plan.wave.push_back({shares(std::min(w, ceil_div(plan.tiles, at_once) - 1)), parts_of_k[w], parts_of_k[w] < whole});
+  };
   if (plan.waves <= kSampledWaves) {
-    for (uint32_t w = 0; w < plan.waves; ++w) plan.wave.push_back(shares(w));
+    for (uint32_t w = 0; w < plan.waves; ++w) add_wave(w);
   } else {
-    for (uint32_t w = 0; w < kSampledWaves / 2; ++w) plan.wave.push_back(shares(w));
-    for (uint32_t w = 1; w < kSampledWaves / 2; ++w) plan.wave.push_back(shares(plan.waves / 2 + w));
-    plan.wave.push_back(shares(plan.waves - 1));
+    for (uint32_t w = 0; w < kSampledWaves / 2; ++w) add_wave(w);
+    for (uint32_t w = 1; w < kSampledWaves / 2; ++w) add_wave(plan.waves / 2 + w);
+    add_wave(plan.waves - 1);
     plan.skipped = plan.waves - kSampledWaves;
   }
-  const double writers = std::min<double>(plan.tiles, at_once) * p.ctas();
+  const double writers = std::min<double>(p.order() == Schedule::stream_k ? at_once : plan.tiles, at_once) * p.ctas();
   const double written =
       plan.piece > 0 ? plan.store_bytes / plan.piece * std::max(plan.piece, n.l2_write_least) : plan.store_bytes;
-  plan.write_share = written * writers / n.l2_write_bytes / plan.slots;
-  if (plan.reduces) {
-    // L2 adds sector by sector. Threads bring half of a sector's words, and then the others.
-    const double sectors = plan.store_bytes / 32 * (plan.by_threads ? 2 : 1);
-    plan.write_share = std::max(plan.write_share, sectors * writers * n.l2_atomic_sector / plan.slots);
-  }
+  plan.store_share = written * writers / n.l2_write_bytes / plan.slots;
+  // L2 adds sector by sector. Threads bring half of a sector's words, and then the others.
+  const double sectors = plan.store_bytes / 32 * (plan.by_threads ? 2 : 1);
+  plan.added = std::max(plan.store_share, sectors * writers * n.l2_atomic_sector / plan.slots);
   return plan;
 }
 
@@ -204,10 +232,10 @@ Role produce(TinyMachine& m, const Plan& plan, Cta& cta) {
     } else if (plan.p.order() == Schedule::launch_control) {
       co_await m.claim();
     }
-    for (uint32_t block = 0; block < plan.blocks; ++block, ++at) {
+    for (uint32_t block = 0; block < plan.wave[w].blocks; ++block, ++at) {
       const uint32_t stage = at % plan.p.stages;
       co_await m.wait(cta.empty[stage], at / plan.p.stages, waited);
-      co_await m.load_tile(plan.load, plan.wave[w], cta.full[stage]);
+      co_await m.load_tile(plan.load, plan.wave[w].shares, cta.full[stage]);
     }
   }
 }
@@ -218,7 +246,7 @@ Role multiply(TinyMachine& m, const Plan& plan, Cta& cta) {
   for (uint32_t w = 0; w < plan.wave.size(); ++w) {
     const uint32_t into = w % plan.p.accumulators;
     co_await m.wait(cta.drained[into], w / plan.p.accumulators, cta.for_epilogue);
-    for (uint32_t block = 0; block < plan.blocks; ++block, ++at) {
+    for (uint32_t block = 0; block < plan.wave[w].blocks; ++block, ++at) {
       const uint32_t stage = at % plan.p.stages;
       co_await m.wait(cta.full[stage], at / plan.p.stages + 1, cta.for_loads);
       co_await m.mma_tile(plan.mma_instructions, plan.mma_interval);
@@ -239,7 +267,8 @@ Role drain(TinyMachine& m, const Plan& plan, Cta& cta) {
         co_await m.wait_stored(plan.store_bytes);
         co_await m.stage_tile(plan.store_bytes, 2 * plan.registers);
       }
-      co_await m.store_tile(plan.store_bytes, plan.piece, plan.reduces, plan.write_share);
+      co_await m.store_tile(plan.store_bytes, plan.piece, plan.wave[w].adds,
+                            plan.wave[w].adds ? plan.added : plan.store_share);
     }
     m.arrive(cta.drained[from]);
     cta.stored.push_back(m.now());
@@ -259,9 +288,9 @@ Role consume(TinyMachine& m, const Plan& plan, Cta& cta, uint32_t group) {
   const bool turns = plan.p.ping_pong;
   for (uint32_t w = turns ? group : 0, mine = 0; w < plan.wave.size(); w += turns ? 2 : 1, ++mine) {
     if (turns) co_await m.wait(cta.turn[group], mine + 1, cta.other);
-    uint32_t at = w * plan.blocks, previous = 0;
+    uint32_t at = plan.first_block(w), previous = 0;
     Cycles before = 0;
-    for (uint32_t block = 0; block < plan.blocks; ++block, ++at) {
+    for (uint32_t block = 0; block < plan.wave[w].blocks; ++block, ++at) {
       const uint32_t stage = at % plan.p.stages;
       Cycles waited = 0;
       co_await m.wait(cta.full[stage], at / plan.p.stages + 1, waited);
@@ -283,7 +312,8 @@ Role consume(TinyMachine& m, const Plan& plan, Cta& cta, uint32_t group) {
         co_await m.wait_stored(plan.p.how() == Epilogue::tma_whole ? 0 : plan.store_bytes);
         co_await m.stage_tile(plan.store_bytes, 2 * plan.registers);
       }
-      co_await m.store_tile(plan.store_bytes, plan.piece, plan.reduces, plan.write_share);
+      co_await m.store_tile(plan.store_bytes, plan.piece, plan.wave[w].adds,
+                            plan.wave[w].adds ? plan.added : plan.store_share);
     }
     if (group == 0 || turns) cta.stored.push_back(m.now());
     if (plan.p.order() == Schedule::serial) {
@@ -319,7 +349,7 @@ Estimate GemmModel::estimate(const Point& p) const {
   }
   Cycles cycles = m.run() + numbers_.launch_end;
   // Parts are added to zeros, which a fill has written before.
-  if (p.split > 1)
+  if (p.adds())
     cycles += double(problem_.m) * problem_.n * problem_.out_bytes() / numbers_.fill_bytes + numbers_.launch;
   double scale = 1;
   if (plan.skipped) {
@@ -363,16 +393,18 @@ Estimate GemmModel::estimate(const Point& p) const {
 
 Cycles GemmModel::least(const Point& p) const {
   const Numbers& n = numbers_;
-  const uint32_t sms = uint32_t(spec_.sms), tiles = tile_rows(problem_, p) * tile_columns(problem_, p) * p.split;
-  const double each = ceil_div(tiles, std::max(1u, sms / p.ctas()));
+  const uint32_t tiles = tile_rows(problem_, p) * tile_columns(problem_, p) * p.split,
+                 at_once = std::max(1u, uint32_t(spec_.sms) / p.ctas()), part = blocks_of_part(problem_, p);
+  const double all = p.order() == Schedule::stream_k ? double(tiles) * part / clusters_at_once(spec_, p)
+                                                     : double(ceil_div(tiles, at_once)) * part;
   const bool blackwell = kind_ == Template::blackwell;
   const double m = blackwell ? std::min<uint32_t>(p.rows(), 128) : 64;
   const double instructions = p.block / 32.0 * p.rows() / m;
   const Cycles multiply = instructions * p.n / n.columns;
   Cycles load = p.stage_bytes() / std::min(n.sm_bytes, n.tma_bytes);
   // The producers of several CTAs of an SM ask side by side.
-  if (p.order() == Schedule::persistent) load = std::max(load, 2.0 * (p.block / p.span) * n.tma_issue_load);
-  return n.launch + n.launch_cta + n.launch_end + each * blocks_of_part(problem_, p) * std::max(multiply, load);
+  if (p.stays()) load = std::max(load, 2.0 * (p.block / p.span) * n.tma_issue_load);
+  return n.launch + n.launch_cta + n.launch_end + all * std::max(multiply, load);
 }
 
 }  // namespace tinygpu::search

@@ -1,6 +1,8 @@
 // A product on the tiny machine: the template's roles in the machine's instructions, for one SM that has as many tiles
 // as any.
 #pragma once
+#include <vector>
+
 #include "common/tinygpu/search/model.h"
 
 namespace tinygpu::search {
@@ -15,6 +17,7 @@ class GemmModel final : public Model {
  private:
   struct Plan;
   Plan plan(const Point& p) const;
+  std::vector<uint32_t> walked(const Point& p, uint32_t tiles, uint32_t at_once) const;
 
   const MachineSpec& spec_;
   const Numbers numbers_;

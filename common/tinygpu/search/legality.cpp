@@ -113,11 +113,16 @@ const Rule kCommon[] = {
      },
      "the boxes of D fill the tile"},
     {"split-type", "tensor-reduce-type", "Parts of K are added up in f32.",
-     [](const Legal& l, const Point& p) { return p.split > 1 && l.problem.out != Out::f32; },
+     [](const Legal& l, const Point& p) { return p.adds() && l.problem.out != Out::f32; },
      [](const Legal& l, const Point& p) {
-       return fmt::format("split={} with {} results", p.split, name(l.problem.out));
+       return fmt::format("{} with {} results", p.split > 1 ? fmt::format("split={}", p.split) : "schedule=stream_k",
+                          name(l.problem.out));
      },
      "wrong|error"},
+    {"stream-split", nullptr, "Stream-K splits K by itself.",
+     [](const Legal&, const Point& p) { return p.order() == Schedule::stream_k && p.split > 1; },
+     [](const Legal&, const Point& p) { return fmt::format("schedule=stream_k with split={}", p.split); },
+     "stream-K splits by itself"},
     {"split-blocks", nullptr, "Every part of a split K has a block.",
      [](const Legal& l, const Point& p) {
        return (p.split - 1u) * blocks_of_part(l.problem, p) >= blocks(l.problem, p);
@@ -134,6 +139,16 @@ const Rule kCommon[] = {
                           p.stage_bytes(), shared_bytes(l.kind, l.problem, p), l.spec.shared_per_block_optin);
      },
      "failed with code 1|attribute-refused"},
+    {"same-kernel: stream", nullptr, "Where each cluster has as many whole tiles stream-K splits none of them.",
+     [](const Legal& l, const Point& p) {
+       return p.order() == Schedule::stream_k &&
+              tile_rows(l.problem, p) * tile_columns(l.problem, p) % clusters_at_once(l.spec, p) == 0;
+     },
+     [](const Legal& l, const Point& p) {
+       return fmt::format("{} cluster tiles for {} clusters", tile_rows(l.problem, p) * tile_columns(l.problem, p),
+                          clusters_at_once(l.spec, p));
+     },
+     nullptr},
     {"same-kernel: band", nullptr, "A band as high as the matrix is as good as any higher one.",
      [](const Legal& l, const Point& p) {
        const uint32_t rows = tile_rows(l.problem, p);
@@ -218,6 +233,12 @@ uint32_t tensor_columns(const Point& p) { return p.accumulators * ceil_div(p.row
 
 uint32_t blocks(const Problem& problem, const Point& p) { return ceil_div(problem.k * problem.in_bytes(), p.block); }
 uint32_t blocks_of_part(const Problem& problem, const Point& p) { return ceil_div(blocks(problem, p), p.split); }
+uint32_t clusters_at_once(const MachineSpec& spec, const Point& p) {
+  const uint32_t ctas = p.ctas();
+  const double sms = ctas > 1 ? spec.number("chip.cluster_sms." + std::to_string(ctas)) : spec.sms;
+  return std::max(1u, uint32_t(sms) / ctas);
+}
+
 uint32_t tile_rows(const Problem& problem, const Point& p) { return ceil_div(problem.m, p.m * p.cluster_m); }
 uint32_t tile_columns(const Problem& problem, const Point& p) { return ceil_div(problem.n, p.n * p.cluster_n); }
 

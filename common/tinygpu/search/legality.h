@@ -55,6 +55,8 @@ uint32_t softmax_registers(Template t, const Point& p);
 /// Blocks of K, and those of the largest part where it is split.
 uint32_t blocks(const Problem& problem, const Point& p);
 uint32_t blocks_of_part(const Problem& problem, const Point& p);
+/// Clusters that the chip has room for, with one CTA on an SM.
+uint32_t clusters_at_once(const MachineSpec& spec, const Point& p);
 /// Cluster tiles along M and N.
 uint32_t tile_rows(const Problem& problem, const Point& p);
 uint32_t tile_columns(const Problem& problem, const Point& p);

@@ -107,10 +107,13 @@ std::vector<Parameter> gemm_parameters(bool blackwell) {
                     {"tma_whole", id(Epilogue::tma_whole), 128},
                     {"direct", id(Epilogue::direct), 128}}});
   Parameter schedule{"schedule",
-                     "a cluster for each tile; clusters that stay; clusters that take what was not launched",
+                     "a cluster for each tile; clusters that stay; that take what was not launched; that share all "
+                     "blocks of K equally",
                      &Point::schedule,
                      nullptr,
-                     {{"serial", id(Schedule::serial)}, {"persistent", id(Schedule::persistent)}}};
+                     {{"serial", id(Schedule::serial)},
+                      {"persistent", id(Schedule::persistent)},
+                      {"stream_k", id(Schedule::stream_k)}}};
   if (blackwell) schedule.values.push_back({"launch_control", id(Schedule::launch_control)});
   out.push_back(schedule);
   out.push_back({"band", "cluster tiles along M that are walked before the next column", &Point::band, nullptr,

@@ -54,7 +54,7 @@ constexpr bool is_attention(Template t) { return t >= Template::attention_blackw
 constexpr bool is_blackwell(Template t) { return t == Template::blackwell || t == Template::attention_blackwell; }
 
 enum class Epilogue : uint8_t { tma, tma_whole, direct };
-enum class Schedule : uint8_t { serial, persistent, launch_control };
+enum class Schedule : uint8_t { serial, persistent, launch_control, stream_k };
 
 /// A kernel. Fields that its template does not have keep their defaults.
 struct Point {
@@ -83,6 +83,9 @@ struct Point {
   uint32_t stage_bytes() const { return (rows() + rows_b()) * block; }
   Epilogue how() const { return Epilogue(epilogue); }
   Schedule order() const { return Schedule(schedule); }
+  bool adds() const { return split > 1 || order() == Schedule::stream_k; }  // parts of K, in D
+  /// CTAs stay, one on an SM.
+  bool stays() const { return order() == Schedule::persistent || order() == Schedule::stream_k; }
   friend bool operator==(const Point&, const Point&) = default;
 };
 
