@@ -1,6 +1,5 @@
 // Attention's space: rules by hand-made points with the numbers that a reader works out, what is let through by the
-// machine's limits written down a second time, what the tiny machine must keep whatever its numbers are, and what the
-// parts of a problem add up to.
+// machine's limits written down a second time, and what the tiny machine must keep whatever its numbers are.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +7,6 @@
 #include <set>
 
 #include "common/tinygpu/search/attention_model.h"
-#include "common/tinygpu/search/sampling.h"
 #include "common/tinygpu/search/search.h"
 #include "common/tinygpu/timing/profile.h"
 
@@ -205,43 +203,6 @@ TEST(AttentionModel, LeastIsALowerBound) {
       EXPECT_GT(seen, 30);
     }
   }
-}
-
-// The parts' weights give back a time that is linear in pieces and blocks, whatever its coefficients are.
-TEST(Sampling, PartsOfAttentionAddUp) {
-  const MachineSpec spec = load_profile("b200");
-  const Template t = Template::attention_blackwell;
-  const Point p = point("b200", "tile=256x128 stages=3 schedule=persistent");
-  for (const Problem& problem : {kLong, heads(40, 4096, 4096, 128, true)}) {
-    const Sampling s = sampling(spec, t, problem, p);
-    ASSERT_EQ(s.runs.size(), 3u) << s.why;
-    const auto time = [&](const Problem& of, uint32_t most) {
-      const uint32_t all = pieces(of, p);
-      const std::vector<uint32_t> blocks = busiest(of, p, 148, most ? std::min(most, all) : all);
-      return 5000 + 1700.0 * double(blocks.size()) + 2100.0 * std::accumulate(blocks.begin(), blocks.end(), 0.0);
-    };
-    double sum = 0, parts = 0;
-    for (const Sample& run : s.runs) {
-      sum += run.weight * time(run.problem, run.most);
-      parts += time(run.problem, run.most);
-    }
-    EXPECT_NEAR(sum, time(problem, 0), 1e-6 * sum);
-    EXPECT_LT(parts, 0.5 * sum);
-  }
-}
-
-TEST(Sampling, SaysWhereItDoesNotApply) {
-  const MachineSpec spec = load_profile("b200");
-  const Point p = point("b200", "tile=256x128 stages=3 schedule=persistent");
-  const auto why = [&](const Problem& problem) {
-    const Sampling s = sampling(spec, Template::attention_blackwell, problem, p);
-    EXPECT_TRUE(s.runs.empty());
-    return s.why;
-  };
-  EXPECT_THAT(why(heads(4, 512, 512)), HasSubstr("little work"));
-  EXPECT_THAT(why(heads(400, 1024, 1024)), HasSubstr("fewer than 10 blocks"));
-  EXPECT_THAT(why(heads(1, 8192, 65536)), HasSubstr("no two waves"));
-  EXPECT_THAT(why(heads(1, 65536, 65536, 128, true)), HasSubstr("several heads"));
 }
 
 }  // namespace

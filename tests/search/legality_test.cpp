@@ -37,6 +37,14 @@ TEST(Legality, EveryRuleByAPoint) {
       {"b200", kSquare, "tile=128x64 cluster=4x4", "cluster-size", "a cluster of 16 CTAs, and 8"},
       {"b200", kSquare, "tile=128x96", "store-box", "96 columns are no multiple of a box's 64"},
       {"b200", kSquare, "tile=128x64 split=2", "split-type", "split=2 with bf16"},
+      {"b200", kSquare, "tile=128x64 schedule=stream_k", "split-type", "schedule=stream_k with bf16"},
+      {"h200", kShallow, "tile=128x64 schedule=stream_k split=2", "stream-split", "schedule=stream_k with split=2"},
+      // 32 x 37 tiles for 148 CTAs.
+      {"b200",
+       {4096, 4736, 4096, In::bf16, Out::f32},
+       "tile=128x128 schedule=stream_k",
+       "same-kernel: stream",
+       "1184 cluster tiles for 148 clusters"},
       {"b200", kShallow, "tile=128x64 block=128 split=2", "split-blocks", "K = 64 is 1 block of 128 bytes, in 2 parts"},
       // Six stages of (256 + 128) rows · 128 bytes are 288 KiB.
       {"b200", kSquare, "tile=256x256 cta=1 accumulators=1 stages=6", "shared-memory", "6 stages of 65536 bytes"},
@@ -98,13 +106,13 @@ TEST(Legality, WhatIsLetThroughKeepsTheMachinesLimits) {
         ++through;
         const std::string text = space.text(p);
         const int out = problem.out == Out::f32 ? 4 : 2, rows = p.m / p.pair;
-        EXPECT_LE(rows, 256) << text;            // of a box
-        EXPECT_LE(p.n, 256) << text;             // of an MMA
-        EXPECT_EQ(p.block % p.span, 0) << text;  // boxes fill a block
+        EXPECT_LE(rows / p.cluster_n, 256) << text;  // of a box
+        EXPECT_LE(p.n, 256) << text;                 // of an MMA
+        EXPECT_EQ(p.block % p.span, 0) << text;      // boxes fill a block
         EXPECT_LE(p.pair * p.cluster_m * p.cluster_n, 8) << text;
         EXPECT_LE(p.stages * (rows + p.n / p.pair) * p.block, 227 * 1024) << text;
         EXPECT_LT(p.pair * (rows + p.n / p.pair) * p.block, 1 << 20) << text;  // bytes that an mbarrier counts
-        if (p.split > 1) {
+        if (p.split > 1 || p.schedule == uint16_t(Schedule::stream_k)) {
           EXPECT_EQ(out, 4) << text;
         }
         if (blackwell) {

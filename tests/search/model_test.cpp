@@ -106,6 +106,19 @@ TEST(TinyMachine, StoresOfThreadsHoldUpLoads) {
   EXPECT_GT(cycles("h200", p, (rest + "direct").c_str()), 1.03 * cycles("h200", p, (rest + "tma").c_str()));
 }
 
+// 84 tiles for 74 pairs: whole tiles take two waves, of which the second is nearly empty. Equal shares take 1.14.
+TEST(TinyMachine, StreamKFillsTheLastWave) {
+  const Problem deep{3072, 1792, 16384, In::bf16, Out::f32};
+  const double whole = cycles("b200", deep, "tile=256x256 cta=2 stages=4 accumulators=2 schedule=persistent"),
+               shared = cycles("b200", deep, "tile=256x256 cta=2 stages=4 accumulators=2 schedule=stream_k");
+  EXPECT_LT(shared, 0.75 * whole);
+  EXPECT_GT(shared, 0.55 * whole);
+  // Shallow products lose more by adding than they gain.
+  const Problem shallow{3072, 1792, 256, In::bf16, Out::f32};
+  EXPECT_GT(cycles("b200", shallow, "tile=256x256 cta=2 stages=3 accumulators=2 schedule=stream_k"),
+            cycles("b200", shallow, "tile=256x256 cta=2 stages=3 accumulators=2 schedule=persistent"));
+}
+
 TEST(Landscape, CountsEveryPointAndDrawsTheSame) {
   const MachineSpec spec = load_profile("h200");
   const Space space(template_of(spec));

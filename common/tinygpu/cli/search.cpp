@@ -129,7 +129,7 @@ json as_json(const Space& space, const MachineSpec& spec, const Bench* bench, co
     j["kept"] = k.time->kept;
     j["sampled"] = k.time->sampled;
   }
-  if (bench) j["key"] = bench->key(k.ranked.point);
+  if (bench) j["key"] = bench->key(k.ranked.point, k.time && k.time->sampled);
   if (!k.failed.empty()) j["failed"] = k.failed;
   return j;
 }
@@ -336,11 +336,12 @@ void add(CLI::App& app) {
   gemm->add_option("--type", w->type, "Of A and B; fp8 is e4m3")
       ->check(CLI::IsMember({"bf16", "f16", "fp8"}))
       ->capture_default_str();
-  gemm->add_option("--out-type", w->out_type, "Of D; default f16 for f16, else bf16. K is split only where it is f32")
+  gemm->add_option("--out-type", w->out_type,
+                   "Of D; default f16 for f16, else bf16. K is split, also by stream-K, only where it is f32")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
   add_options(*gemm, w);
   gemm->footer(parameters_text(Template::blackwell, Template::hopper) +
-               "\nNot searched: stream-K, block-scaled types, the size of a pair's cluster.");
+               "\nNot searched: block-scaled types, the size of a pair's cluster.");
 
   auto* attention = command->add_subcommand(
       "attention", "O = softmax(Q * K^T / sqrt(d)) * V for each head, bf16, [heads][queries or keys][d] without gaps");

@@ -114,15 +114,16 @@ Bench::Bench(const Space& space, const Problem& problem, const Options& options)
 }
 
 Sampling Bench::sampled(const Point& p) const {
-  return options_.whole ? Sampling{{}, "--whole"} : sampling(spec_, space_.kind(), problem_, p);
+  if (!options_.whole) return sampling(spec_, space_.kind(), problem_, p);
+  Sampling none;
+  none.why = "--whole";
+  return none;
 }
 
 std::string Bench::key(const Point& p, bool sampled) const {
   return fmt::format("{} {:016x} {:016x} {}{}", kVersion, hash(profile_), hash(program(space_, any_size(problem_), p)),
                      size_text(problem_), sampled ? kSampled : "");
 }
-
-std::string Bench::key(const Point& p) const { return key(p, !sampled(p).runs.empty()); }
 
 void Bench::keep(const std::string& key, const Time& t) {
   const std::lock_guard lock(mutex_);
@@ -152,10 +153,11 @@ fs::path Bench::build(const Point& p) {
 }
 
 std::optional<Bench::Time> Bench::kept(const Point& p) {
-  const std::string whole = key(p, false), own = key(p);
+  const std::string names[] = {key(p, false), key(p, true)};
   const std::lock_guard lock(mutex_);
-  for (const std::string& name : {whole, own})
-    if (const auto it = kept_.find(name); it != kept_.end()) return it->second;
+  for (const std::string& name : names)
+    if (const auto it = kept_.find(name); it != kept_.end() && !(it->second.sampled && options_.whole))
+      return it->second;
   return std::nullopt;
 }
 
@@ -194,10 +196,12 @@ double Bench::run_cycles(const Point& p, const fs::path& binary, const Sample& p
 Bench::Time Bench::time(const Point& p) {
   if (const auto known = kept(p)) return *known;
   const fs::path binary = build(p);
-  std::vector<Sample> parts = sampled(p).runs;
-  Time t{0, false, !parts.empty()};
-  if (parts.empty()) parts.push_back({problem_});
-  for (const Sample& part : parts) t.cycles += part.weight * run_cycles(p, binary, part);
+  const Sampling parts = sampled(p);
+  std::vector<double> cycles;
+  for (const Sample& part : parts.runs) cycles.push_back(run_cycles(p, binary, part));
+  Time t;
+  t.sampled = !cycles.empty() && parts.steady(cycles);
+  t.cycles = t.sampled ? parts.whole(cycles) : run_cycles(p, binary, {problem_});
   keep(key(p, t.sampled), t);
   return t;
 }

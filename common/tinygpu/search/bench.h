@@ -31,9 +31,9 @@ class Bench {
   /// or the run said.
   Time time(const Point& p);
 
-  /// What the file has of a point, and the name under which time() writes.
+  /// What the file has of a point, and the name under which it is.
   std::optional<Time> kept(const Point& p);
-  std::string key(const Point& p) const;
+  std::string key(const Point& p, bool sampled) const;
 
   struct Proof {
     bool right = false;
@@ -49,7 +49,6 @@ class Bench {
 
  private:
   std::filesystem::path build(const Point& p);
-  std::string key(const Point& p, bool sampled) const;
   Sampling sampled(const Point& p) const;
   double run_cycles(const Point& p, const std::filesystem::path& binary, const Sample& part);
   void keep(const std::string& key, const Time& t);

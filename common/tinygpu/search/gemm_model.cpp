@@ -391,6 +391,12 @@ Estimate GemmModel::estimate(const Point& p) const {
   return e;
 }
 
+Cycles GemmModel::tensor_time(const Point& p) const {
+  const Plan plan = this->plan(p);
+  const uint32_t groups = kind_ == Template::hopper && !p.ping_pong ? p.consumers : 1;
+  return groups * (plan.mma_instructions * plan.mma_interval + plan.mma_batch);
+}
+
 Cycles GemmModel::least(const Point& p) const {
   const Numbers& n = numbers_;
   const uint32_t tiles = tile_rows(problem_, p) * tile_columns(problem_, p) * p.split,

@@ -13,6 +13,8 @@ class GemmModel final : public Model {
       : spec_(spec), numbers_(spec), kind_(template_of(spec)), problem_(problem) {}
   Estimate estimate(const Point& p) const override;
   Cycles least(const Point& p) const override;
+  /// Of the tensor core, for a block of K of a CTA's tile.
+  Cycles tensor_time(const Point& p) const;
 
  private:
   struct Plan;

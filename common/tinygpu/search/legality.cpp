@@ -85,9 +85,11 @@ const Rule kHopper[] = {
 };
 
 const Rule kCommon[] = {
-    {"box-rows", "tensor-map", nullptr, [](const Legal&, const Point& p) { return p.rows() > kMostBoxRows; },
+    {"box-rows", "tensor-map", nullptr,
+     [](const Legal&, const Point& p) { return p.rows() / p.cluster_n > kMostBoxRows; },
      [](const Legal&, const Point& p) {
-       return fmt::format("a box of A has {} rows, and a dimension of a box at most {}", p.rows(), kMostBoxRows);
+       return fmt::format("a box of A has {} rows, and a dimension of a box at most {}", p.rows() / p.cluster_n,
+                          kMostBoxRows);
      },
      "tensor-map|failed with code 1"},
     {"swizzle-span", nullptr, "A block of K is whole spans of the swizzle, each a box.",

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "common/tinygpu/search/attention_model.h"
+#include "common/tinygpu/search/gemm_model.h"
 
 namespace tinygpu::search {
 namespace {
@@ -88,11 +89,69 @@ Sampling sample_attention(const MachineSpec& spec, const Problem& problem, const
   return out;
 }
 
+/// Tiles times blocks of which it is not worth to leave anything out.
+constexpr double kLittleProduct = 6000;
+/// Of a row of A, in the shallower of two products: the deeper one has twice as many. Few waves are deeper.
+constexpr uint32_t kShallowBytes = 1024, kFewWaves = 3, kShallowBytesOfFew = 768;
+
+Sampling sample_gemm(const MachineSpec& spec, const Problem& problem, const Point& p) {
+  const uint32_t at_once = clusters_at_once(spec, p), all = blocks_of_part(problem, p);
+  const uint32_t tiles = tile_rows(problem, p) * tile_columns(problem, p) * p.split, waves = ceil_div(tiles, at_once);
+  const uint32_t bytes = waves > kFewWaves ? kShallowBytes : kShallowBytesOfFew;
+  // The ring is filled more than once.
+  const uint32_t shallow = std::max<uint32_t>(ceil_div(bytes, p.block), p.stages + 2), deep = 2 * shallow;
+  const GemmModel model(spec, problem);
+  Sampling out;
+  if (p.order() == Schedule::stream_k)
+    out.why = "equal shares of all blocks are no waves";
+  else if (double(tiles) * p.ctas() * all < kLittleProduct)
+    out.why = "the whole is little work";
+  else if (all < 2 * deep)
+    out.why = fmt::format("a tile has {} blocks, and it takes {}", all, 2 * deep);
+  else if (model.estimate(p).slots > 1)
+    out.why = "several CTAs share an SM";
+  if (!out.why.empty()) return out;
+  const double further = double(all - shallow) / (deep - shallow);
+  const auto add = [&](uint32_t most, double weight, double each, double other) {
+    for (const uint32_t blocks : {shallow, deep}) {
+      const bool is_deep = blocks == deep;
+      Sample s{problem, most, weight * (is_deep ? further : 1 - further)};
+      s.problem.k = blocks * p.split * p.block / problem.in_bytes();
+      out.runs.push_back(s);
+      out.one.push_back((is_deep ? each : -each) / (deep - shallow));
+      out.other.push_back((is_deep ? other : -other) / (deep - shallow));
+    }
+  };
+  if (waves <= 2) {
+    // All tiles; a block takes what the tensor core takes for it.
+    add(0, 1, 1.0 / waves, 0);
+    out.pace = model.tensor_time(p);
+    return out;
+  }
+  // The last wave, which need not fill the chip, comes first; then all are full, and as long as the second.
+  const uint32_t rest = tiles - (waves - 1) * at_once;
+  add(rest, 2.0 - waves, 1, -1);
+  add(rest + at_once, waves - 1.0, 0, 1);
+  return out;
+}
+
 }  // namespace
+
+bool Sampling::steady(const std::vector<double>& cycles) const {
+  const double a = std::inner_product(one.begin(), one.end(), cycles.begin(), 0.0),
+               b = std::inner_product(other.begin(), other.end(), cycles.begin(), pace);
+  return std::abs(a - b) <= kSteady * b;
+}
+
+double Sampling::whole(const std::vector<double>& cycles) const {
+  double sum = 0;
+  for (size_t i = 0; i < runs.size(); ++i) sum += runs[i].weight * cycles[i];
+  return sum;
+}
 
 Sampling sampling(const MachineSpec& spec, Template t, const Problem& problem, const Point& p) {
   if (is_attention(t)) return sample_attention(spec, problem, p);
-  return {{}, "products run whole"};
+  return sample_gemm(spec, problem, p);
 }
 
 }  // namespace tinygpu::search
