@@ -25,6 +25,7 @@ constexpr Schedule kSchedule = kPoint.persistent ? Schedule::persistent : Schedu
 
 #include "common/kernels/host.cuh"
 #include "common/kernels/gemm_begin.cuh"
+#include "common/kernels/gemm_plain.cuh"
 #include "common/kernels/gemm_blackwell.cuh"
 
 inline void run(const search::Operands& o) { launch({o.a, o.b, o.d, o.m, o.n, o.k}); }

@@ -8,12 +8,13 @@ constexpr bool kStream = kSchedule == Schedule::stream_k;
 static_assert(!kStream || kSplit == 1, "stream-K splits by itself");
 constexpr bool kAdds = kSplit > 1 || kStream;  // parts of K are added up in D
 
-/// D[m × n] = A[m × k] · B[n × k]ᵀ on device memory, rows contiguous.
+/// D[m × n] = A[m × k] · B[n × k]ᵀ on device memory, rows contiguous. k counts In, which may be two elements.
 struct Problem {
   In *a, *b;
   Out* d;
   uint32_t m, n, k;
   uint32_t most = 0;  // cluster tiles that are done, the others are left out; 0: all
+  uint8_t *a_scales = nullptr, *b_scales = nullptr;
 };
 
 /// A place in a ring. Whoever empties waits for `parity`, whoever fills for the opposite one, so that in the first

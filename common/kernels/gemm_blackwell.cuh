@@ -13,8 +13,9 @@
 
 constexpr uint32_t kMmaRows = kRows < 128 ? 64 : 128;  // of one CTA, of one instruction
 constexpr uint32_t kBands = kRows / kMmaRows, kWarpRows = kMmaRows / 4;
-constexpr uint32_t kRowsB = kTileN / kPair;  // of a block of B that a CTA has
-constexpr uint32_t kColumns = layout::allocation_columns(kAccumulators * kBands * kTileN);
+constexpr uint32_t kRowsB = kTileN / kPair;                      // of a block of B that a CTA has
+constexpr uint32_t kScalesAt = kAccumulators * kBands * kTileN;  // behind the accumulators, of each stage
+constexpr uint32_t kColumns = layout::allocation_columns(kScalesAt + kStages * kScaleColumns);
 constexpr uint32_t kThreads = 192, kEpilogueWarps = 4, kClaims = 2;
 constexpr bool kStaged = kEpilogue == Epilogue::tma;
 constexpr uint32_t kStoreColumns = kStoreBytes / sizeof(Out), kBoxBytes = kWarpRows * kStoreBytes;
@@ -23,7 +24,7 @@ static_assert(kPair == 1 || (kClusterM * kClusterN == 1 && kRows >= 128), "a pai
 
 struct alignas(1024) Shared {
   uint8_t a[kStages][kRows * kBlockBytes];
-  uint8_t b[kStages][kRowsB * kBlockBytes];
+  uint8_t b[kStages][kRowsB * kBlockBytes + kScaleBytes];
   uint8_t boxes[kEpilogueWarps][2][kStaged ? kBoxBytes : 16];
   uint4 claim[kClaims];
   uint64_t full[kStages], empty[kStages];
@@ -36,6 +37,7 @@ struct Arguments {
   CUtensorMap a_map, b_map, d_map;
   Out* d;
   uint32_t m, n, k, most;
+  ScaleMaps scales;
 };
 
 /// The tiles that this CTA's roles walk, each on its own. kWarp: all lanes of a warp call it.
@@ -97,7 +99,8 @@ __device__ void produce(const Arguments& args, Shared& shared, const Tiles& tile
       mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
       uint32_t full = shared_address(&shared.full[to.stage]);
       // The even CTA's barrier counts the bytes of a pair.
-      if (kPair == 1 || rank == 0) mbarrier_arrive_expect_tx(full, kPair * (kRows + kRowsB) * kBlockBytes);
+      if (kPair == 1 || rank == 0)
+        mbarrier_arrive_expect_tx(full, kPair * ((kRows + kRowsB) * kBlockBytes + kScaleTraffic));
       if constexpr (kPair == 2) full = mapa(full, 0);
 #pragma unroll
       for (uint32_t span = 0; span < kBlockBytes / kSpan; ++span) {
@@ -119,6 +122,8 @@ __device__ void produce(const Arguments& args, Shared& shared, const Tiles& tile
             tensor_load_2d(b, &args.b_map, k, int(column), full);
         }
       }
+      load_scales(args.scales, tiles, shared_address(shared.b[to.stage]) + kRowsB * kBlockBytes, row,
+                  kPair == 2 ? tile.column : column, block, full);
     }
   }
 }
@@ -129,8 +134,6 @@ constexpr layout::Swizzle kSwizzle = kSpan == 128  ? layout::Swizzle::b128
 /// A block of A or B as TMA leaves it: rows of kSpan bytes, swizzled; eight rows to the next group.
 constexpr uint64_t kOperand =
     layout::smem_descriptor({.element = kElement, .major = layout::Major::k, .swizzle = kSwizzle, .stride = 8 * kSpan});
-constexpr uint32_t kInstruction = layout::instruction_descriptor(
-    {.kind = kKind, .a = kElement, .b = kElement, .m = kPair * kMmaRows, .n = kTileN, .cta_group = kPair});
 
 /// Arrives, when what this thread has issued is done, at a barrier of each CTA of `mask`.
 __device__ void commit(uint64_t* barrier, uint16_t mask) {
@@ -162,6 +165,8 @@ __device__ void multiply(Shared& shared, const Tiles& tiles, uint32_t accumulato
     for (uint32_t block = tile.first_block; block < tile.last_block; ++block, at.advance()) {
       mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
       const uint32_t a = shared_address(shared.a[at.stage]), b = shared_address(shared.b[at.stage]);
+      const uint32_t scales = accumulators + kScalesAt + at.stage * kScaleColumns;
+      copy_scales(scales, b + kRowsB * kBlockBytes);
 #pragma unroll
       for (uint32_t step = 0; step < kBlockBytes / 32; ++step) {
         const uint32_t span = step * 32 / kSpan, within = step * 32 % kSpan;
@@ -170,10 +175,7 @@ __device__ void multiply(Shared& shared, const Tiles& tiles, uint32_t accumulato
 #pragma unroll
         for (uint32_t band = 0; band < kBands; ++band) {
           const uint64_t a_step = layout::at_address(kOperand, a + (span * kRows + band * kMmaRows) * kSpan + within);
-          if constexpr (kKind == layout::Kind::f16)
-            tcgen05_mma_f16<kPair>(accumulator + band * kTileN, a_step, b_step, kInstruction, accumulate);
-          else
-            tcgen05_mma_f8f6f4<kPair>(accumulator + band * kTileN, a_step, b_step, kInstruction, accumulate);
+          multiply_step(accumulator + band * kTileN, a_step, b_step, step, band, scales, accumulate);
         }
       }
       commit(&shared.empty[at.stage], loaders);
@@ -333,6 +335,7 @@ void launch(const Problem& p) {
       p.m,
       p.n,
       p.k,
-      p.most};
+      p.most,
+      scale_maps(p)};
   launch_clusters(gemm, args, kThreads, sizeof(Shared), p);
 }

@@ -12,12 +12,22 @@ int number(size_t i) {
   return int((z >> 32) % 7) - 3;
 }
 
-In encoded(int value) {
+uint32_t encoded(int value) {
   constexpr uint32_t kBf16[] = {0, 0x3f80, 0x4000, 0x4040}, kF16[] = {0, 0x3c00, 0x4000, 0x4200},
-                     kE4m3[] = {0, 0x38, 0x40, 0x44};
+                     kE4m3[] = {0, 0x38, 0x40, 0x44}, kE2m1[] = {0, 2, 4, 5};
   const uint32_t size = uint32_t(value < 0 ? -value : value);
-  const uint32_t bits = kTypeName[0] == 'b' ? kBf16[size] : kTypeName[0] == 'f' ? kF16[size] : kE4m3[size];
-  return In(bits | (value < 0 ? 1u << (8 * sizeof(In) - 1) : 0));
+  const uint32_t bits = kPacked == 2          ? kE2m1[size]
+                        : kTypeName[0] == 'b' ? kBf16[size]
+                        : kTypeName[0] == 'f' ? kF16[size]
+                                              : kE4m3[size];
+  return bits | (value < 0 ? 1u << (8 * sizeof(In) / kPacked - 1) : 0);
+}
+
+/// In number `i` of the pattern: an element, or two, the first in the low half.
+In element(size_t i) {
+  uint32_t bits = 0;
+  for (uint32_t half = 0; half < kPacked; ++half) bits |= encoded(number(i * kPacked + half)) << (half * 4);
+  return In(bits);
 }
 
 /// A whole number as D holds it, rounded to nearest even.
@@ -49,16 +59,17 @@ In* make_matrix(size_t count, size_t first, const std::vector<In>& pattern) {
 bool check(const Problem& p, size_t first_b, uint64_t& compared) {
   std::vector<Out> d(size_t(p.m) * p.n + kGuard);
   CHECK(cudaMemcpy(d.data(), p.d, d.size() * sizeof(Out), cudaMemcpyDeviceToHost));
-  std::vector<int8_t> numbers(kPeriod);
-  for (size_t i = 0; i < kPeriod; ++i) numbers[i] = int8_t(number(i));
+  constexpr size_t kNumbers = kPeriod * kPacked;
+  std::vector<int8_t> numbers(kNumbers);
+  for (size_t i = 0; i < kNumbers; ++i) numbers[i] = int8_t(number(i));
   uint64_t wrong = 0;
   const auto one = [&](uint32_t row, uint32_t column) {
     int64_t sum = 0;
-    size_t a = size_t(row) * p.k % kPeriod, b = (first_b + size_t(column) * p.k) % kPeriod;
-    for (uint32_t i = 0; i < p.k; ++i) {
-      sum += numbers[a] * numbers[b];
-      if (++a == kPeriod) a = 0;
-      if (++b == kPeriod) b = 0;
+    size_t a = size_t(row) * p.k % kPeriod * kPacked, b = (first_b + size_t(column) * p.k) % kPeriod * kPacked;
+    for (uint32_t i = 0; i < p.k * kPacked; ++i) {
+      sum += (numbers[a] * numbers[b]) * (1 << (scale_of(0, row, i) + scale_of(1, column, i)));
+      if (++a == kNumbers) a = 0;
+      if (++b == kNumbers) b = 0;
     }
     uint32_t got = 0;
     std::memcpy(&got, &d[size_t(row) * p.n + column], sizeof(Out));
@@ -128,21 +139,24 @@ int main(int argc, char** argv) {
   }
   if (sizes.empty()) sizes.push_back(kDefault);
   std::vector<In> pattern(kPeriod);
-  for (size_t i = 0; i < kPeriod; ++i) pattern[i] = encoded(number(i));
+  for (size_t i = 0; i < kPeriod; ++i) pattern[i] = element(i);
   bool right = true;
   for (const Size& s : sizes) {
-    if (s.k * sizeof(In) % 16 || s.n * sizeof(Out) % 16) {
+    if (s.k % kPacked || s.k / kPacked * sizeof(In) % 16 || s.n * sizeof(Out) % 16) {
       std::fprintf(stderr, "%ux%ux%u: TMA takes rows of a multiple of 16 bytes\n", s.m, s.n, s.k);
       return 2;
     }
     const size_t first_b = 500'009;
-    Problem p{make_matrix(size_t(s.m) * s.k, 0, pattern),
-              make_matrix(size_t(s.n) * s.k, first_b, pattern),
+    const uint32_t k = s.k / kPacked;
+    Problem p{make_matrix(size_t(s.m) * k, 0, pattern),
+              make_matrix(size_t(s.n) * k, first_b, pattern),
               nullptr,
               s.m,
               s.n,
-              s.k,
-              tiles};
+              k,
+              tiles,
+              make_scales(0, s.m, s.k),
+              make_scales(1, s.n, s.k)};
     const size_t bytes = (size_t(s.m) * s.n + kGuard) * sizeof(Out);
     CHECK(cudaMalloc(&p.d, bytes));
     CHECK(cudaMemset(p.d, 0xff, bytes));
@@ -161,9 +175,9 @@ int main(int argc, char** argv) {
       std::printf("%u x %u x %u: %s (%llu elements), %.2f us (%.2f to %.2f), %.1f TFLOP/s\n", s.m, s.n, s.k, verdict,
                   static_cast<unsigned long long>(compared), median, least, most, tflops);
     std::fflush(stdout);
-    CHECK(cudaFree(p.a));
-    CHECK(cudaFree(p.b));
-    CHECK(cudaFree(p.d));
+    for (void* used : {static_cast<void*>(p.a), static_cast<void*>(p.b), static_cast<void*>(p.d),
+                       static_cast<void*>(p.a_scales), static_cast<void*>(p.b_scales)})
+      CHECK(cudaFree(used));
   }
   return right ? 0 : 1;
 }

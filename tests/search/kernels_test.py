@@ -34,7 +34,7 @@ def compile_program(nvcc, options, folder, source, program):
     return linked, said + more
 
 
-PROBLEMS = {"gemm": ("328x776x4112", "200x264x4112"), "attention": ("3x300x700", "2x520x333")}  # with ragged edges
+PROBLEMS = {"gemm": ("328x776x4128", "200x264x4128"), "attention": ("3x300x700", "2x520x333")}  # with ragged edges
 
 
 def legal(gen5, nvcc, operation, machine, count, seed, *more):

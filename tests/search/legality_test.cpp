@@ -24,6 +24,7 @@ struct Case {
 };
 
 const Problem kSquare{4096, 4096, 4096, In::bf16, Out::bf16};
+const Problem kScaled{4096, 4096, 4096, In::nvf4, Out::bf16};
 const Problem kShallow{4096, 4096, 64, In::bf16, Out::f32};
 
 TEST(Legality, EveryRuleByAPoint) {
@@ -36,6 +37,15 @@ TEST(Legality, EveryRuleByAPoint) {
       {"b200", kSquare, "tile=128x64 block=64 swizzle=128", "swizzle-span", "64 bytes a row has no span of 128"},
       {"b200", kSquare, "tile=128x64 cluster=4x4", "cluster-size", "a cluster of 16 CTAs, and 8"},
       {"b200", kSquare, "tile=128x96", "store-box", "96 columns are no multiple of a box's 64"},
+      {"b200", kScaled, "tile=64x128 accumulators=1", "scaled-rows", "M = 128 a CTA, and a CTA has 64 rows"},
+      {"b200", kScaled, "tile=128x192 accumulators=1", "scale-columns", "192 columns are no multiple of 128"},
+      {"b200",
+       {4096, 4096, 4096, In::mxf8},
+       "tile=128x128 block=64 swizzle=64",
+       "scale-chunk",
+       "64 bytes has 2 scales"},
+      // 2 accumulators of 256 columns; 4 stages of 4 chunks along K for 128 rows and 256 columns, 4 columns each.
+      {"b200", kScaled, "tile=128x256 stages=4", "tensor-memory", "the scales of 4 stages take 704 columns"},
       {"b200", kSquare, "tile=128x64 split=2", "split-type", "split=2 with bf16"},
       {"b200", kSquare, "tile=128x64 schedule=stream_k", "split-type", "schedule=stream_k with bf16"},
       {"h200", kShallow, "tile=128x64 schedule=stream_k split=2", "stream-split", "schedule=stream_k with split=2"},
@@ -92,14 +102,16 @@ TEST(Legality, TheChaptersKernelsAreLegal) {
 }
 
 TEST(Legality, WhatIsLetThroughKeepsTheMachinesLimits) {
-  const Problem problems[] = {kSquare, {64, 14336, 4096, In::bf16, Out::f32}, {3000, 3000, 1000, In::f16, Out::f16}};
+  const Problem problems[] = {
+      kSquare, {64, 14336, 4096, In::bf16, Out::f32}, {3000, 3000, 1000, In::f16, Out::f16}, kScaled};
   std::mt19937_64 random(1);
   uint64_t through = 0;
   for (const char* machine : {"b200", "h200"}) {
     const tinygpu::MachineSpec spec = tinygpu::load_profile(machine);
     const Space space(template_of(spec));
     const bool blackwell = spec.has_tmem;
-    for (const Problem& problem : problems)
+    for (const Problem& problem : problems) {
+      if (impossible(problem, space.kind())) continue;
       for (uint64_t i = 0; i < 40000; ++i) {
         const Point p = space[random() % space.size()];
         if (broken(rules(space.kind()), {spec, space.kind(), problem}, p)) continue;
@@ -118,6 +130,12 @@ TEST(Legality, WhatIsLetThroughKeepsTheMachinesLimits) {
         if (blackwell) {
           int columns = 0;
           for (int row = 0; row < rows; row += 128) columns += p.n * p.accumulators;
+          if (problem.in == In::nvf4) {
+            EXPECT_EQ(rows % 128, 0) << text;
+            EXPECT_EQ(p.n % 128, 0) << text;
+            // A byte of scale for 16 elements of 4 bits; 128 of them are a column.
+            columns += p.stages * (p.block * 2 / 16) * (rows + p.n) / 128;
+          }
           EXPECT_LE(columns, 512) << text;
           if (p.pair == 2) {
             EXPECT_EQ(rows % 128, 0) << text;
@@ -129,6 +147,7 @@ TEST(Legality, WhatIsLetThroughKeepsTheMachinesLimits) {
           EXPECT_LE(p.m / consumers * p.n / 128, p.consumers == 3 ? 160 - 24 : 232 - 24) << text;
         }
       }
+    }
   }
   EXPECT_GE(through, 2000u);
 }
@@ -139,6 +158,12 @@ TEST(Legality, ImpossibleProblems) {
                         "bytes. Take 8 or 16"));
   EXPECT_THAT(impossible({128, 130, 64, In::bf16, Out::bf16}).value(), HasSubstr("--n 130 is not taken"));
   EXPECT_THAT(impossible({0, 128, 64}).value(), HasSubstr("at least 1"));
+  EXPECT_THAT(impossible({128, 128, 48, In::nvf4, Out::f32}).value(),
+              HasSubstr("--k 48 is not taken: a row has 4 bits an element, and TMA takes rows of a multiple of 16 "
+                        "bytes. Take 32 or 64"));
+  EXPECT_THAT(impossible({128, 128, 128, In::mxf8}, Template::hopper).value(),
+              HasSubstr("wgmma has no block scales, which mxf8 needs; take b200, or bf16, f16 or fp8"));
+  EXPECT_FALSE(impossible({128, 128, 128, In::fp8}, Template::hopper));
   EXPECT_FALSE(impossible({1, 8, 8}));
   EXPECT_FALSE(impossible({1, 4, 16, In::fp8, Out::f32}));
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "common/tinygpu/search/emit.h"
 #include "common/tinygpu/search/legality.h"
@@ -16,11 +17,19 @@ int main(int argc, char** argv) {
   const bool attention = std::string(argv[1]) == "attention";
   const tinygpu::MachineSpec spec = tinygpu::load_profile(argv[2]);
   const Space space(template_of(spec, attention ? Operation::attention : Operation::gemm));
-  // Small, so that what a broken kernel does is soon seen; f32, where K may be split, and bf16, where it may not.
-  for (const Out out : {Out::f32, Out::bf16}) {
-    if (attention && out == Out::f32) continue;
-    const Problem problem = attention ? Problem{300, 700, 128, In::bf16, out, Operation::attention, 2}
-                                      : Problem{300, 264, 136, In::bf16, out};
+  // Small, so that what a broken kernel does is soon seen; f32, where K may be split, and bf16, where it may not; block
+  // scales.
+  std::vector<Problem> problems{{300, 700, 128, In::bf16, Out::bf16, Operation::attention, 2}};
+  if (!attention) {
+    problems = {{300, 264, 136, In::bf16, Out::f32}, {300, 264, 136, In::bf16, Out::bf16}};
+    if (spec.has_tmem) problems.push_back({300, 264, 144, In::mxf8, Out::f32});
+  }
+  // Rules that another problem shows better.
+  const auto shown_by = [](const std::string& rule) {
+    return rule == "split-type" || rule == "store-box" ? 1 : rule.starts_with("scale") ? 2 : 0;
+  };
+  for (size_t at = 0; at < problems.size(); ++at) {
+    const Problem& problem = problems[at];
     const Legal legal{spec, space.kind(), problem};
     std::map<std::string, std::pair<const Rule*, Point>> last;
     const auto all = rules(space.kind());
@@ -37,7 +46,7 @@ int main(int argc, char** argv) {
       if (only && only->fails) last.insert_or_assign(only->name, std::pair(only, p));
     });
     for (const auto& [name, found] : last) {
-      if (!attention && (out == Out::bf16) != (name == "split-type" || name == "store-box")) continue;
+      if (!attention && int(at) != shown_by(name)) continue;
       const std::string file = fmt::format("{}.cu", found.first->name);
       write_program(argv[3], file, program(space, problem, found.second));
       fmt::print("{}\n", nlohmann::json{{"rule", name},

@@ -156,22 +156,23 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 /// The problem that the words describe. Throws SearchError.
-Problem problem_of(const Words& w) {
+Problem problem_of(const Words& w, Template t) {
   Problem p = w.problem;
-  p.in = w.type == "bf16" ? In::bf16 : w.type == "f16" ? In::f16 : In::fp8;
+  for (const In in : {In::bf16, In::f16, In::fp8, In::mxf8, In::mxf4, In::nvf4})
+    if (name(in) == w.type) p.in = in;
   p.out = w.out_type == "f32"   ? Out::f32
           : w.out_type == "f16" ? Out::f16
           : w.out_type.empty()  ? (p.in == In::f16 ? Out::f16 : Out::bf16)
                                 : Out::bf16;
   if (p.operation == Operation::attention) p.m = w.queries ? w.queries : p.n;
-  if (const auto why = impossible(p)) throw SearchError(*why);
+  if (const auto why = impossible(p, t)) throw SearchError(*why);
   return p;
 }
 
 void run(const Words& w) {
   const MachineSpec spec = load_profile(w.machine);
   const Space space(template_of(spec, w.problem.operation));
-  const Problem problem = problem_of(w);
+  const Problem problem = problem_of(w, space.kind());
   const char* operation = is_attention(space.kind()) ? "attention" : "gemm";
   if (!w.explain.empty()) {
     fmt::print("{}", search::explain(space, spec, problem, space.parse(w.explain, plain_point(space.kind()))));
@@ -333,15 +334,16 @@ void add(CLI::App& app) {
   gemm->add_option("--m", w->problem.m, "Rows of D")->capture_default_str();
   gemm->add_option("--n", w->problem.n, "Columns of D")->capture_default_str();
   gemm->add_option("--k", w->problem.k, "Columns of A and B")->capture_default_str();
-  gemm->add_option("--type", w->type, "Of A and B; fp8 is e4m3")
-      ->check(CLI::IsMember({"bf16", "f16", "fp8"}))
+  gemm->add_option("--type", w->type,
+                   "Of A and B; fp8 is e4m3; on b200 also with block scales: mxf8 (e4m3), mxf4 and nvf4 (e2m1)")
+      ->check(CLI::IsMember({"bf16", "f16", "fp8", "mxf8", "mxf4", "nvf4"}))
       ->capture_default_str();
   gemm->add_option("--out-type", w->out_type,
                    "Of D; default f16 for f16, else bf16. K is split, also by stream-K, only where it is f32")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
   add_options(*gemm, w);
   gemm->footer(parameters_text(Template::blackwell, Template::hopper) +
-               "\nNot searched: block-scaled types, the size of a pair's cluster.");
+               "\nNot searched: multicast between pairs, scales as results, the size of a pair's cluster.");
 
   auto* attention = command->add_subcommand(
       "attention", "O = softmax(Q * K^T / sqrt(d)) * V for each head, bf16, [heads][queries or keys][d] without gaps");

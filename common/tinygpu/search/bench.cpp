@@ -222,8 +222,8 @@ Problem scaled_down(const Problem& problem, const Point& p) {
   small.m = 2 * rows + rows / 2 + 3;
   small.n = round_up(3 * columns + columns / 2, 16 / problem.out_bytes()) + 16 / problem.out_bytes();
   // A ring's round and a half for every part, and a block that K fills in part.
-  const uint32_t of_part = p.stages + p.stages / 2 + 1, step = 16 / problem.in_bytes();
-  small.k = (of_part * p.split - 1) * (p.block / problem.in_bytes()) + step;
+  const uint32_t of_part = p.stages + p.stages / 2 + 1, step = problem.elements(16);
+  small.k = (of_part * p.split - 1) * problem.elements(p.block) + step;
   return small;
 }
 

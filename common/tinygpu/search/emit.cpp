@@ -6,6 +6,7 @@
 #include <atomic>
 #include <fstream>
 #include <set>
+#include <vector>
 
 #include "common/tinygpu/search/texts.h"
 
@@ -58,12 +59,14 @@ std::string attention_constants(const Problem& problem, const Point& p, Template
 }
 
 std::string types(const Problem& p, Template t) {
-  const char* in = p.in == In::bf16 ? "bf16" : p.in == In::f16 ? "f16" : "e4m3";
+  constexpr const char* kElements[] = {"bf16", "f16", "e4m3", "e4m3", "e2m1", "e2m1"};
+  const char* in = kElements[size_t(p.in)];
   std::string out = fmt::format(
       "using In = {};   // {}\nusing Out = {};  // {}\n"
       "constexpr auto kInType = CU_TENSOR_MAP_DATA_TYPE_{};\nconstexpr auto kOutType = CU_TENSOR_MAP_DATA_TYPE_{};\n"
       "constexpr const char* kTypeName = \"{}\";\n",
-      p.in == In::fp8 ? "uint8_t" : "uint16_t", in, p.out == Out::f32 ? "float" : "uint16_t", name(p.out),
+      p.in_bits() == 16 ? "uint16_t" : "uint8_t", p.in_bits() == 4 ? "two of e2m1" : in,
+      p.out == Out::f32 ? "float" : "uint16_t", name(p.out),
       p.in == In::bf16  ? "BFLOAT16"
       : p.in == In::f16 ? "FLOAT16"
                         : "UINT8",
@@ -71,12 +74,16 @@ std::string types(const Problem& p, Template t) {
       : p.out == Out::f16 ? "FLOAT16"
                           : "FLOAT32",
       in);
-  if (t == Template::blackwell)
-    out += fmt::format(
-        "constexpr auto kElement = gen5::layout::Element::{};\nconstexpr auto kKind = gen5::layout::Kind::{};\n", in,
-        p.in == In::fp8 ? "f8f6f4" : "f16");
+  if (t == Template::hopper) return out + fmt::format("constexpr auto kType = gen5::ptx::WgmmaType::{};\n", in);
+  out += fmt::format("constexpr auto kElement = gen5::layout::Element::{};\n", in);
+  if (p.scales())
+    out += fmt::format("constexpr auto kScaledKind = gen5::layout::ScaledKind::{};\n{}",
+                       p.in == In::mxf8   ? "mxf8f6f4"
+                       : p.in == In::mxf4 ? "mxf4"
+                                          : "mxf4nvf4",
+                       number("kScales", p.scales(), "of a row, for 32 bytes of it"));
   else
-    out += fmt::format("constexpr auto kType = gen5::ptx::WgmmaType::{};\n", in);
+    out += fmt::format("constexpr auto kKind = gen5::layout::Kind::{};\n", p.in == In::fp8 ? "f8f6f4" : "f16");
   return out;
 }
 
@@ -107,7 +114,7 @@ std::string constants(const Point& p, Template t) {
   return out;
 }
 
-std::string includes(Template t) {
+std::string includes(Template t, const Problem& problem) {
   std::string out =
       "#include <cuda.h>\n#include <cuda_runtime.h>\n\n#include <algorithm>\n#include <cmath>\n#include <cstdint>\n"
       "#include <cstdio>\n#include <cstdlib>\n#include <cstring>\n#include <string>\n#include <vector>\n\n";
@@ -125,10 +132,14 @@ std::string includes(Template t) {
   else if (t == Template::blackwell)
     add({"layout/instruction_descriptor", "layout/smem_descriptor", "layout/tensor_memory", "layout/tile",
          "ptx/bulk_tensor", "ptx/cluster", "ptx/elect", "ptx/fence", "ptx/launch_control", "ptx/mbarrier",
-         "ptx/tcgen05_alloc", "ptx/tcgen05_commit", "ptx/tcgen05_ld_st", "ptx/tcgen05_mma"});
+         "ptx/tcgen05_alloc", "ptx/tcgen05_commit", "ptx/tcgen05_ld_st"});
   else
     add({"layout/tile", "ptx/barrier", "ptx/bulk_tensor", "ptx/cluster", "ptx/fence", "ptx/mbarrier", "ptx/stmatrix",
          "ptx/wgmma"});
+  if (t == Template::blackwell && problem.scales())
+    add({"layout/scaled_instruction_descriptor", "ptx/tcgen05_cp", "ptx/tcgen05_mma_scaled"});
+  else if (t == Template::blackwell)
+    add({"ptx/tcgen05_mma"});
   return out;
 }
 
@@ -174,7 +185,7 @@ std::string program(const Space& space, const Problem& problem, const Point& p, 
   if (!about.empty()) out += about + "//\n";
   out += fmt::format("//   nvcc {} -I. THIS.cu -o {}\n//   ./{:<16}checks and times; --help for more\n",
                      compiler_options(t), program_name, program_name);
-  out += includes(t);
+  out += includes(t, problem);
   out += "\nnamespace {\n\n// ---- The point\n\n";
   out += attention ? attention_constants(problem, p, t) : types(problem, t) + "\n" + constants(p, t);
   out += fmt::format("constexpr const char* kPoint = \"{}\";\n", space.text(p));
@@ -184,16 +195,17 @@ std::string program(const Space& space, const Problem& problem, const Point& p, 
                          problem.heads, problem.m, problem.n)
                    : fmt::format("struct Size {{\n  uint32_t m, n, k;\n}};\nconstexpr Size kDefault{{{}, {}, {}}};\n\n",
                                  problem.m, problem.n, problem.k);
-  const std::string folder = "common/kernels/", operation = folder + program_name;
-  out += text_of(folder + "host.cuh");
-  out += "\n";
-  out += text_of(operation + "_begin.cuh");
-  out += "\n// ---- The kernel\n//\n";
-  out += text_of(operation + (is_blackwell(t) ? "_blackwell.cuh" : "_hopper.cuh"));
-  out += "\n";
-  out += text_of(folder + "measure.cuh");
-  out += "\n";
-  out += text_of(operation + "_main.cuh");
+  std::vector<std::string> files{"host", fmt::format("{}_begin", program_name)};
+  if (t == Template::blackwell) files.push_back(problem.scales() ? "gemm_scaled" : "gemm_plain");
+  files.push_back(fmt::format("{}_{}", program_name, is_blackwell(t) ? "blackwell" : "hopper"));
+  files.push_back("measure");
+  if (!attention) files.push_back(problem.scales() ? "gemm_scaled_numbers" : "gemm_plain_numbers");
+  files.push_back(fmt::format("{}_main", program_name));
+  for (const std::string& file : files) {
+    if (file.ends_with("well") || file.ends_with("hopper")) out += "// ---- The kernel\n//\n";
+    out += text_of(fmt::format("common/kernels/{}.cuh", file));
+    if (file != files.back()) out += "\n";
+  }
   return out;
 }
 

@@ -100,7 +100,7 @@ GemmModel::Plan GemmModel::plan(const Point& p) const {
         std::min(spec_.shared_per_sm / (shared + spec_.reserved_shared_per_block), spec_.max_threads_per_sm / threads);
     if (blackwell) {
       uint32_t allocated = 32;
-      while (allocated < tensor_columns(p)) allocated *= 2;
+      while (allocated < tensor_columns(problem_, p)) allocated *= 2;
       plan.slots = std::min(plan.slots, 512 / allocated);
     } else {
       plan.slots = std::min(plan.slots, spec_.registers_per_sm / (threads * thread_registers(spec_, p)));
@@ -113,7 +113,7 @@ GemmModel::Plan GemmModel::plan(const Point& p) const {
   plan.waves = uint32_t(parts_of_k.size());
 
   // A block's load, of one CTA.
-  const uint32_t spans = p.block / p.span, pitch = problem_.k * problem_.in_bytes();
+  const uint32_t spans = p.block / p.span, pitch = problem_.row_bytes();
   const Box box{p.span, pitch};
   Load& load = plan.load;
   load = {double(p.stage_bytes()), 0, 0, 0, 2 * spans, p.ctas() > p.pair};
@@ -129,6 +129,15 @@ GemmModel::Plan GemmModel::plan(const Point& p) const {
                  beyond = cluster_columns - std::min(cluster_columns, problem_.n);
   loads(p.rows() / p.cluster_n, p.rows(), below);
   loads(p.rows_b() / p.cluster_m, p.rows_b(), beyond);
+  if (const uint32_t chunks = scale_chunks(problem_, p)) {
+    // Chunks of scales come with the block, 128 bytes at a time.
+    const double bytes = 512.0 * chunks;
+    load.bytes += bytes;
+    load.pieces += bytes / 128;
+    load.asked += bytes / std::min(128 * n.tma_rows, n.tma_bytes);
+    load.requests += p.rows() / 128 + p.n / 128;
+    plan.mma_batch = bytes / n.copy_bytes;
+  }
 
   // Its multiplication.
   const double steps = p.block / 32.0;
@@ -162,7 +171,7 @@ GemmModel::Plan GemmModel::plan(const Point& p) const {
   // What all SMs take of L2 and of device memory for a block, wave by wave. Tiles come in bands.
   const uint32_t band = std::min<uint32_t>(p.band, rows);
   const double a_bytes = double(p.m) * p.cluster_m * p.block, b_bytes = double(p.n) * p.cluster_n * p.block;
-  const double matrix = (double(problem_.m) + problem_.n) * problem_.k * problem_.in_bytes();
+  const double matrix = (double(problem_.m) + problem_.n) * problem_.row_bytes();
   const auto shares = [&](uint32_t index) {
     const uint32_t first = index * at_once, last = std::min(plan.tiles, first + at_once);
     const double active = last - first;
@@ -249,7 +258,7 @@ Role multiply(TinyMachine& m, const Plan& plan, Cta& cta) {
     for (uint32_t block = 0; block < plan.wave[w].blocks; ++block, ++at) {
       const uint32_t stage = at % plan.p.stages;
       co_await m.wait(cta.full[stage], at / plan.p.stages + 1, cta.for_loads);
-      co_await m.mma_tile(plan.mma_instructions, plan.mma_interval);
+      co_await m.mma_tile(plan.mma_instructions, plan.mma_interval, plan.mma_batch);
       m.commit(cta.empty[stage], plan.mma_latency + plan.release);
     }
     m.commit(cta.accumulated[into], plan.mma_latency);

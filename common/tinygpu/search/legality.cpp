@@ -32,16 +32,33 @@ const Rule kBlackwell[] = {
                           p.m, p.rows());
      },
      "a pair has M = 256"},
+    {"scaled-rows", "instruction-descriptor", nullptr,
+     [](const Legal& l, const Point& p) { return l.problem.scales() && p.rows() % 128 != 0; },
+     [](const Legal&, const Point& p) {
+       return fmt::format("an MMA with block scales has M = 128 a CTA, and a CTA has {} rows", p.rows());
+     },
+     "a CTA's M is 128|M is 128"},
+    {"scale-columns", nullptr, "The scales of 128 columns of B are a chunk: a tile has whole chunks.",
+     [](const Legal& l, const Point& p) { return l.problem.scales() && p.n % 128 != 0; },
+     [](const Legal&, const Point& p) { return fmt::format("{} columns are no multiple of 128", p.n); },
+     "whole chunks of scales"},
+    {"scale-chunk", nullptr, "Four scales along K are a chunk: a block has whole chunks.",
+     [](const Legal& l, const Point& p) { return p.block / 32 * l.problem.scales() % 4 != 0; },
+     [](const Legal& l, const Point& p) {
+       return fmt::format("a block of {} bytes has {} scales of a row", p.block, p.block / 32 * l.problem.scales());
+     },
+     "whole chunks of scales"},
     {"pair-cluster", nullptr, "The CTAs of a pair are the cluster; the template does not multicast between pairs.",
      [](const Legal&, const Point& p) { return p.pair == 2 && p.cluster_m * p.cluster_n > 1; },
      [](const Legal&, const Point& p) { return fmt::format("cta=2 with cluster={}x{}", p.cluster_m, p.cluster_n); },
      "a pair has M = 256 and takes the cluster"},
     {"tensor-memory", "alloc-granularity", nullptr,
-     [](const Legal&, const Point& p) { return tensor_columns(p) > kTensorColumns; },
-     [](const Legal&, const Point& p) {
-       return fmt::format("{} accumulator{} of {} rows by {} columns take {} columns of Tensor Memory, which has {}",
-                          p.accumulators, p.accumulators == 1 ? "" : "s", p.rows(), p.n, tensor_columns(p),
-                          kTensorColumns);
+     [](const Legal& l, const Point& p) { return tensor_columns(l.problem, p) > kTensorColumns; },
+     [](const Legal& l, const Point& p) {
+       return fmt::format("{} accumulator{} of {} rows by {} columns{} take {} columns of Tensor Memory, which has {}",
+                          p.accumulators, p.accumulators == 1 ? "" : "s", p.rows(), p.n,
+                          l.problem.scales() ? fmt::format(" and the scales of {} stages", p.stages) : "",
+                          tensor_columns(l.problem, p), kTensorColumns);
      },
      "alloc-granularity"},
     {"same-kernel: accumulators", nullptr, "A CTA with one tile never uses a second accumulator.",
@@ -204,22 +221,33 @@ std::optional<std::string> impossible(const Problem& p) {
   }
   if (!p.m || !p.n || !p.k) return "--m, --n and --k are at least 1";
   if (p.m > 1u << 20 || p.n > 1u << 20 || p.k > 1u << 20) return "--m, --n and --k are at most 1048576";
-  const auto row = [](const char* option, uint32_t value, uint32_t bytes) -> std::optional<std::string> {
-    const uint32_t step = 16 / bytes;
+  const auto row = [](const char* option, uint32_t value, uint32_t bits) -> std::optional<std::string> {
+    const uint32_t step = 128 / bits;
     if (value % step == 0) return std::nullopt;
     return fmt::format(
-        "{} {} is not taken: a row has {} byte{} an element, and TMA takes rows of a multiple of 16 "
+        "{} {} is not taken: a row has {} an element, and TMA takes rows of a multiple of 16 "
         "bytes. Take {} or {}",
-        option, value, bytes, bytes == 1 ? "" : "s", std::max(step, value / step * step), (value / step + 1) * step);
+        option, value,
+        bits == 4   ? "4 bits"
+        : bits == 8 ? "1 byte"
+                    : fmt::format("{} bytes", bits / 8),
+        std::max(step, value / step * step), (value / step + 1) * step);
   };
-  if (auto why = row("--k", p.k, p.in_bytes())) return why;
-  return row("--n", p.n, p.out_bytes());
+  if (auto why = row("--k", p.k, p.in_bits())) return why;
+  return row("--n", p.n, 8 * p.out_bytes());
+}
+
+std::optional<std::string> impossible(const Problem& p, Template t) {
+  if (t == Template::hopper && p.scales())
+    return fmt::format("wgmma has no block scales, which {} needs; take b200, or bf16, f16 or fp8", name(p.in));
+  return impossible(p);
 }
 
 uint32_t shared_bytes(Template t, const Problem& problem, const Point& p) {
   const auto round_up = [](uint32_t x, uint32_t to) { return ceil_div(x, to) * to; };
   uint32_t bytes = p.stages * p.stage_bytes();
   if (t == Template::blackwell) {
+    bytes += p.stages * ceil_div(512 * scale_chunks(problem, p), 1024) * 1024;
     const uint32_t warp_rows = (p.rows() < 128 ? 64 : 128) / 4;
     const uint32_t box = p.how() == Epilogue::direct ? 16 : warp_rows * p.store;
     bytes += 4 * 2 * box + 2 * 16;                                 // boxes, claims
@@ -231,9 +259,15 @@ uint32_t shared_bytes(Template t, const Problem& problem, const Point& p) {
   return round_up(bytes, 1024);
 }
 
-uint32_t tensor_columns(const Point& p) { return p.accumulators * ceil_div(p.rows(), 128) * p.n; }
+uint32_t scale_chunks(const Problem& problem, const Point& p) {
+  return p.block / 32 * problem.scales() / 4 * (p.rows() / 128 + p.n / 128);
+}
 
-uint32_t blocks(const Problem& problem, const Point& p) { return ceil_div(problem.k * problem.in_bytes(), p.block); }
+uint32_t tensor_columns(const Problem& problem, const Point& p) {
+  return p.accumulators * ceil_div(p.rows(), 128) * p.n + p.stages * 4 * scale_chunks(problem, p);
+}
+
+uint32_t blocks(const Problem& problem, const Point& p) { return ceil_div(problem.row_bytes(), p.block); }
 uint32_t blocks_of_part(const Problem& problem, const Point& p) { return ceil_div(blocks(problem, p), p.split); }
 uint32_t clusters_at_once(const MachineSpec& spec, const Point& p) {
   const uint32_t ctas = p.ctas();

@@ -39,14 +39,18 @@ const Rule* broken(const std::vector<const Rule*>& rules, const Legal& legal, co
 
 /// Why no kernel of the template computes the problem at all, or nothing.
 std::optional<std::string> impossible(const Problem& p);
+/// The same, where it is the template that cannot.
+std::optional<std::string> impossible(const Problem& p, Template t);
 
 /// A table of rules (legality.cpp, attention_legality.cpp).
 std::span<const Rule> attention_rules(Template t);
 
 /// Bytes of shared memory that the template's kernel asks for.
 uint32_t shared_bytes(Template t, const Problem& problem, const Point& p);
-/// Columns of Tensor Memory that accumulators take.
-uint32_t tensor_columns(const Point& p);
+/// Columns of Tensor Memory that accumulators take, and the scales of all stages.
+uint32_t tensor_columns(const Problem& problem, const Point& p);
+/// Chunks of 512 bytes of scales that a CTA has of a block of K.
+uint32_t scale_chunks(const Problem& problem, const Point& p);
 /// The same of attention's templates.
 uint32_t attention_shared_bytes(Template t, const Problem& problem, const Point& p);
 uint32_t attention_columns(const Problem& problem, const Point& p);

@@ -116,7 +116,7 @@ Sampling sample_gemm(const MachineSpec& spec, const Problem& problem, const Poin
     for (const uint32_t blocks : {shallow, deep}) {
       const bool is_deep = blocks == deep;
       Sample s{problem, most, weight * (is_deep ? further : 1 - further)};
-      s.problem.k = blocks * p.split * p.block / problem.in_bytes();
+      s.problem.k = blocks * p.split * problem.elements(p.block);
       out.runs.push_back(s);
       out.one.push_back((is_deep ? each : -each) / (deep - shallow));
       out.other.push_back((is_deep ? other : -other) / (deep - shallow));

@@ -130,7 +130,10 @@ std::vector<Parameter> gemm_parameters(bool blackwell) {
 
 }  // namespace
 
-std::string_view name(In type) { return type == In::bf16 ? "bf16" : type == In::f16 ? "f16" : "fp8"; }
+std::string_view name(In type) {
+  constexpr std::string_view kNames[] = {"bf16", "f16", "fp8", "mxf8", "mxf4", "nvf4"};
+  return kNames[size_t(type)];
+}
 std::string_view name(Out type) { return type == Out::f32 ? "f32" : type == Out::bf16 ? "bf16" : "f16"; }
 std::string name(const Problem& p) {
   if (p.operation == Operation::attention)

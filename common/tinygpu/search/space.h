@@ -20,14 +20,14 @@ class SearchError : public std::runtime_error {
 
 constexpr uint32_t ceil_div(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
 
-enum class In : uint8_t { bf16, f16, fp8 };
+enum class In : uint8_t { bf16, f16, fp8, mxf8, mxf4, nvf4 };
 enum class Out : uint8_t { f32, bf16, f16 };
 
 enum class Operation : uint8_t { gemm, attention };
 
-/// gemm: D[m × n] = A[m × k] · B[n × k]ᵀ, rows contiguous. fp8 is e4m3.
-/// attention: O = softmax(Q · Kᵀ / √k) · V for each head, with m queries, n keys and k dimensions, all bf16. Causal:
-/// query i sees keys 0 to i.
+/// gemm: D[m × n] = A[m × k] · B[n × k]ᵀ, rows contiguous. fp8 and mxf8 are e4m3, mxf4 and nvf4 e2m1, two to a byte;
+/// the mx types have a ue8m0 scale for each 32 elements of a row, nvf4 a ue4m3 scale for 16. attention: O = softmax(Q ·
+/// Kᵀ / √k) · V for each head, with m queries, n keys and k dimensions, all bf16. Causal: query i sees keys 0 to i.
 struct Problem {
   uint32_t m = 4096, n = 4096, k = 4096;
   In in = In::bf16;
@@ -35,7 +35,11 @@ struct Problem {
   Operation operation = Operation::gemm;
   uint32_t heads = 1;
   bool causal = false;
-  uint32_t in_bytes() const { return in == In::fp8 ? 1 : 2; }
+  uint32_t in_bits() const { return in < In::fp8 ? 16 : in < In::mxf4 ? 8 : 4; }
+  uint32_t row_bytes() const { return k * in_bits() / 8; }                   // of A and B
+  uint32_t elements(uint32_t bytes) const { return bytes * 8 / in_bits(); }  // of a row
+  /// Scales of a row for 32 bytes of it; 0: the type has none.
+  uint32_t scales() const { return in < In::mxf8 ? 0 : in == In::mxf8 ? 1 : in == In::mxf4 ? 2 : 4; }
   uint32_t out_bytes() const { return out == Out::f32 ? 4 : 2; }
 };
 std::string_view name(In type);

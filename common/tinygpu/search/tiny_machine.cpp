@@ -66,6 +66,7 @@ Numbers::Numbers(const MachineSpec& s) : sms(s.sms) {
     store_fixed = n("tcgen05.st.fixed");
     store_register = n("tcgen05.st.per_register");
     store_latency = n("tcgen05.st.latency") + n("tcgen05.wait.st");
+    copy_bytes = n("tcgen05.cp.bytes_per_cycle");
     mma_tmem = n("tcgen05.mma.fixed.ts.cg1.m128") - observed;
   } else {
     columns = n("wgmma.columns_per_cycle");

@@ -45,6 +45,7 @@ struct Numbers {
   double mma_queue = 16;
   Cycles alloc = 0, load_fixed = 0, load_register = 0, load_latency = 0, mma_tmem = 0;
   Cycles store_fixed = 0, store_register = 0, store_latency = 0;
+  double copy_bytes = 1;  // a cycle, from shared to Tensor Memory
   // An instruction of a warp: of the special-function unit, an integer or comparing one, a conversion.
   Cycles special, alu, convert;
   int sms;
