@@ -17,6 +17,7 @@ MADE = (
     (re.compile(r"tcgen05_cp$"), lambda m: "tcgen05.cp.cta_group::1.SHAPE [address], source;"),
     (re.compile(r"tcgen05_mma_ws_f16$"), lambda m: "tcgen05.mma.ws.cta_group::1.kind::f16.collector::bN::… [d], a, b, idesc, p, zero_columns;"),
     (re.compile(r"wgmma_m64k16$"), lambda m: "wgmma.mma_async.sync.aligned.m64nNk16.f32.bf16.bf16 {d…}, a, b, p, 1, 1, 0, 0;"),
+    (re.compile(r"wgmma_m64k32$"), lambda m: "wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e4m3 {d…}, a, b, p, 1, 1;"),
 )
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 import typing
 
 if typing.TYPE_CHECKING:
@@ -34,7 +35,8 @@ def _configuration(candidate) -> dict[str, int | str]:
 
 
 def _size(s: Search) -> list[int]:
-    return [int(x) for x in s.problem.split()[0].split("x")]
+    first = s.problem.split()[0]  # "4096x4096x4096 …", or "32 heads, 8192 queries, …"
+    return [int(x) for x in (first.split("x") if "x" in first else re.findall(r"\d+", s.problem))]
 
 
 def _timed(s: Search) -> list:
@@ -55,7 +57,7 @@ def write_cache(s: Search, path: pathlib.Path) -> None:
         lines[",".join(str(config[name]) for name in params)] = {
             **config, **failed, "time": ms, "times": [] if failed else [ms], "compile_time": 0, "verification_time": 0, "benchmark_time": 0,
             "strategy_time": 0, "framework_time": 0, "timestamp": _NEVER}
-    path.write_text(json.dumps({"device_name": f"tinygpu {s.machine}", "kernel_name": "gemm", "problem_size": _size(s),
+    path.write_text(json.dumps({"device_name": f"tinygpu {s.machine}", "kernel_name": "gemm" if "x" in s.problem.split()[0] else "attention", "problem_size": _size(s),
                                 "tune_params_keys": list(params), "tune_params": params, "objective": "time", "cache": lines}, indent=1) + "\n")
 
 

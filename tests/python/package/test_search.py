@@ -18,8 +18,8 @@ PROBLEM = {"m": 256, "n": 512, "k": 512, "machine": "h200"}
 POINTS = ["tile=64x64 block=128 stages=3 schedule=serial consumers=1", "tile=64x128 block=128 stages=3 schedule=serial consumers=1"]
 
 
-def command(*words):
-    done = subprocess.run([str(w) for w in (_library.program(), "search", "gemm", *words)], capture_output=True, text=True)
+def command(*words, operation="gemm"):
+    done = subprocess.run([str(w) for w in (_library.program(), "search", operation, *words)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
@@ -31,6 +31,18 @@ def test_as_the_command(tmp_path):
     assert sum(p.points for p in here.pruned) + here.legal == here.points == said["points"]
     assert {p.rule: p.points for p in here.pruned} == {p["rule"]: p["points"] for p in said["pruned"]}
     assert "227" in next(p for p in here.pruned if p.rule == "shared-memory").example or here.pruned
+
+
+def test_attention_as_the_command(tmp_path):
+    words = ["--machine", "h200", "--heads", 4, "--n", 700, "--queries", 300, "--d", 64, "--causal", "--measure", 0, "--json", tmp_path / "said.json"]
+    command(*words, operation="attention")
+    said = json.loads((tmp_path / "said.json").read_text())
+    here = gen5.search_attention(4, 700, queries=300, d=64, causal=True, machine="h200", measure=0, cache=tmp_path / "cache")
+    assert here.problem == said["problem"] == "4 heads, 300 queries, 700 keys, 64 dimensions, causal"
+    assert [(c.point, c.tiny_cycles, c.limit) for c in here.best] == [(b["point"], b["tiny_cycles"], b["limit"]) for b in said["best"]]
+    assert sum(p.points for p in here.pruned) + here.legal == here.points
+    with pytest.raises(ValueError, match="--d 80 is not taken: the templates of attention have heads of 64 and of 128 dimensions"):
+        gen5.search_attention(d=80, measure=0)
 
 
 def test_bad_input(tmp_path):
