@@ -23,9 +23,13 @@ constexpr uint32_t kBlockBytes = kPoint.block, kSpan = kPoint.span, kStages = kP
 constexpr uint32_t kAccumulators = kPoint.accumulators;
 constexpr Schedule kSchedule = kPoint.persistent ? Schedule::persistent : Schedule::serial;
 
+// In the order in which each uses the ones before.
 #include "common/kernels/host.cuh"
+
 #include "common/kernels/gemm_begin.cuh"
+
 #include "common/kernels/gemm_plain.cuh"
+
 #include "common/kernels/gemm_blackwell.cuh"
 
 inline void run(const search::Operands& o) { launch({o.a, o.b, o.d, o.m, o.n, o.k}); }
