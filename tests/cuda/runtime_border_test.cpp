@@ -304,8 +304,8 @@ TEST(Refused, AReasonStandsBehindTheName) {
     const auto f = reinterpret_cast<int (*)()>(dlsym(library, name));
     return refused([&] { return cudaError_t(f()); });
   };
-  EXPECT_THAT(driver("cuGreenCtxCreate"), HasSubstr("SMs are not divided between contexts"));
-  EXPECT_THAT(driver("cuMemAddressReserve"), HasSubstr("addresses and memory come together"));
+  EXPECT_THAT(driver("cuMemMapArrayAsync"), HasSubstr("an array has all its memory"));
+  EXPECT_THAT(driver("cuMemExportToShareableHandle"), HasSubstr("a machine belongs to one process"));
   EXPECT_THAT(driver("cuMulticastCreate"), HasSubstr("a machine has one device"));
   EXPECT_THAT(driver("cuLinkCreate_v2"), HasSubstr("its result is machine code, and tinygpu runs PTX"));
 }

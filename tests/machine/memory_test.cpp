@@ -139,6 +139,44 @@ TEST(FreeRanges, LowestPlaceAsAPlainSearchFindsIt) {
   EXPECT_EQ(free.take(kSpan, 512), kFirst);
 }
 
+TEST(FreeRanges, ANamedPlace) {
+  FreeRanges free;
+  free.add(0, 8192);
+  EXPECT_TRUE(free.take_at(2048, 1024));
+  EXPECT_FALSE(free.take_at(2048, 512));
+  EXPECT_FALSE(free.take_at(1536, 1024)) << "its second half is taken";
+  EXPECT_FALSE(free.take_at(7680, 1024)) << "past the end";
+  EXPECT_TRUE(free.take_at(3072, 5120));
+  EXPECT_TRUE(free.take_at(0, 2048));
+  EXPECT_EQ(free.count(), 0u);
+  EXPECT_FALSE(free.take_at(0, 512));
+}
+
+// Reserved addresses get no allocation, and hold what is shown there until it is hidden.
+TEST(GlobalMemory, AddressesAndMemoryApart) {
+  constexpr uint64_t kMiB = 1 << 20;
+  GlobalMemory m(64 * kMiB);
+  const auto range = m.reserve(8 * kMiB, 2 * kMiB, 0);
+  ASSERT_NE(range.address, 0u);
+  EXPECT_EQ(range.address % (2 * kMiB), 0u);
+  EXPECT_EQ(m.find(range.address), nullptr);
+  EXPECT_EQ(m.reserve(kMiB, 512, range.address + 8 * kMiB).address, range.address + 8 * kMiB);
+  EXPECT_TRUE(m.take(60 * kMiB));
+  EXPECT_FALSE(m.take(5 * kMiB)) << "addresses are no memory, and memory is there once";
+  EXPECT_EQ(m.allocate(5 * kMiB, 512, MemoryKind::device), 0u);
+  m.give_back(60 * kMiB);
+  m.show({range.address + kMiB, range.host + kMiB}, kMiB);
+  EXPECT_EQ(m.translate(range.address + kMiB + 8, 8), range.host + kMiB + 8);
+  EXPECT_EQ(m.translate(range.address + kMiB - 8, 16), nullptr);
+  EXPECT_FALSE(m.release(range.address + kMiB)) << "it is no allocation that can be freed";
+  m.clear();
+  EXPECT_NE(m.find(range.address + kMiB), nullptr) << "it stays";
+  m.hide(range.address + kMiB);
+  EXPECT_EQ(m.find(range.address + kMiB), nullptr);
+  m.unreserve(range, 8 * kMiB);
+  EXPECT_EQ(m.reserve(8 * kMiB, 2 * kMiB, range.address).address, range.address);
+}
+
 // 200,000 holes that are all too small: a walk over them for each new allocation would take minutes.
 TEST(FreeRanges, ManyHolesCostLittle) {
   constexpr uint64_t kHoles = 200000;

@@ -3,6 +3,7 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <numeric>
 #include <vector>
@@ -63,6 +64,16 @@ void copies() {
   std::vector<float> out(4, -1.0f);
   EXPECT(cudaMemcpy2DFromArray(out.data(), 8, b, 8, 1, 8, 2, cudaMemcpyDeviceToHost) == cudaSuccess);
   EXPECT((out == std::vector<float>{2, 3, 10, 11}));  // texels 1 and 2 of rows 0 and 1 of a
+  // A run of bytes goes on in the next row: three texels of row 1, then rows 2 and 3.
+  const std::vector<float> run = counted(20);
+  EXPECT(cudaMemcpyToArray(b, 20, 1, run.data(), 19 * 4, cudaMemcpyHostToDevice) == cudaSuccess);
+  std::vector<float> rows(24, -1.0f), again(19);
+  EXPECT(cudaMemcpy2DFromArray(rows.data(), 32, b, 0, 1, 32, 3, cudaMemcpyDeviceToHost) == cudaSuccess);
+  EXPECT(rows[5] == 1 && rows[7] == 3 && rows[8] == 4 && rows[23] == 19);
+  EXPECT(cudaMemcpyFromArray(again.data(), b, 20, 1, 19 * 4, cudaMemcpyDeviceToHost) == cudaSuccess);
+  EXPECT(std::equal(run.begin(), run.begin() + 19, again.begin()));
+  EXPECT(cudaMemcpyToArray(b, 20, 1, run.data(), 20 * 4, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
+  EXPECT(cudaMemcpyToArray(b, 32, 0, run.data(), 4, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
   cudaChannelFormatDesc desc;
   cudaExtent extent;
   unsigned flags = 7;

@@ -105,6 +105,10 @@ void Machine::observe() {
   if (order_) gpu_.options.observers.push_back(order_.get());
 }
 
+std::vector<std::vector<uint32_t>> Machine::sm_groups(uint32_t size) const {
+  return cluster_places(gpu_.chip_memory.places(), size, uint32_t(spec().sms) / size);
+}
+
 uint64_t Machine::clock() const {
   return scheduler_ ? std::max({gpu_.clock, scheduler_->now(), reached_}) : gpu_.clock;
 }

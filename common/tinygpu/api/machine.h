@@ -102,6 +102,8 @@ class Machine {
   const Memory& memory() const { return memory_; }
   /// SM cycles since it was made: where the next launch begins, or as far as all has run.
   uint64_t clock() const;
+  /// SMs by %smid, in groups of `size` that lie in one GPC, as clusters are given them.
+  std::vector<std::vector<uint32_t>> sm_groups(uint32_t size) const;
   /// Lets time pass.
   void advance(uint64_t cycles) { gpu_.clock += cycles; }
   /// Bytes that kernels may malloc.

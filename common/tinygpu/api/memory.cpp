@@ -80,6 +80,14 @@ std::string Memory::describe(uint64_t address) const { return gpu_.memory.descri
 bool Memory::register_host(void* p, uint64_t bytes) { return gpu_.memory.register_host(p, bytes); }
 bool Memory::unregister_host(void* p) { return gpu_.memory.unregister_host(p); }
 bool Memory::reserved(uint64_t address) const { return gpu_.memory.reserved(address); }
+Memory::Reserved Memory::reserve(uint64_t bytes, uint64_t align, uint64_t wanted) {
+  return gpu_.memory.reserve(bytes, align, wanted);
+}
+void Memory::unreserve(const Reserved& range, uint64_t bytes) { gpu_.memory.unreserve(range, bytes); }
+bool Memory::take(uint64_t bytes) { return gpu_.memory.take(bytes); }
+void Memory::give_back(uint64_t bytes) { gpu_.memory.give_back(bytes); }
+void Memory::show(const Reserved& range, uint64_t bytes) { gpu_.memory.show(range, bytes); }
+void Memory::hide(uint64_t address) { gpu_.memory.hide(address); }
 uint64_t Memory::capacity() const { return gpu_.memory.capacity(); }
 uint64_t Memory::used() const { return gpu_.memory.used(); }
 

@@ -30,7 +30,7 @@ class Memory {
   uint64_t allocate(uint64_t bytes, MemoryKind kind = MemoryKind::device, std::string name = {});
   /// False if it is not the start of a live allocation.
   bool release(uint64_t address);
-  /// Everything is gone, registered host memory and what kernels have allocated too.
+  /// Everything is gone, registered host memory and what kernels have allocated too. What is mapped stays.
   void clear();
   /// Marks are bytes of the host, so that only so many are marked at a time: called for an allocation that is not.
   std::function<void(uint64_t bytes)> on_unmarked;
@@ -57,6 +57,14 @@ class Memory {
   bool unregister_host(void* p);
   /// True if device addresses come from where `address` lies, allocated or not.
   bool reserved(uint64_t address) const;
+  // Addresses and memory apart: machine/memory/memory.h.
+  using Reserved = GlobalMemory::Reserved;
+  Reserved reserve(uint64_t bytes, uint64_t align, uint64_t wanted);
+  void unreserve(const Reserved& range, uint64_t bytes);
+  bool take(uint64_t bytes);
+  void give_back(uint64_t bytes);
+  void show(const Reserved& range, uint64_t bytes);
+  void hide(uint64_t address);
   uint64_t capacity() const;
   uint64_t used() const;
   /// No line of it is in L2 any more.

@@ -88,9 +88,15 @@ void prepare(const std::vector<std::string>& command, const Settings& settings) 
   constexpr int64_t kRpath = 15;
   const bool rpath = elf && !elf->dynamic_strings(kRpath).empty();  // comes before LD_LIBRARY_PATH
   if (check.static_runtime) set_environment("GEN5_STATIC_RUNTIME", "1");
-  if (rpath || check.static_runtime)
-    set_environment("LD_PRELOAD", preload + (preload.empty() ? "" : ":") + (libraries / "libcudart.so.13").string() +
-                                      ":" + (libraries / "libcuda.so.1").string());
+  std::string ahead = preload;
+  const auto put = [&](const char* library) { ahead += (ahead.empty() ? "" : ":") + (libraries / library).string(); };
+  if (rpath || check.static_runtime) {
+    put("libcudart.so.13");
+    put("libcuda.so.1");
+  }
+  if (elf && std::ranges::any_of(elf->dynamic_strings(), [](const auto& n) { return n.starts_with("libnvrtc.so."); }))
+    put("libgen5_nvrtc.so");
+  if (ahead != preload) set_environment("LD_PRELOAD", ahead);
   set_environment("GEN5_DEVICE", "tinygpu");
   for (const auto& [name, value] : settings) set_environment(name, value);
 }

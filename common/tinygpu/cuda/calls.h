@@ -43,6 +43,7 @@ void** raw(T* p) {
 template <class F>
 CUresult with_stream(State& s, const void* handle, F&& f) {
   Stream* p = s.streams.find(handle);
+  if (p && p->green && p->green->destroyed) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   return p ? CUresult(f(s, *p)) : CUDA_ERROR_INVALID_HANDLE;
 }
 

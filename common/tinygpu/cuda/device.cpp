@@ -64,8 +64,9 @@ CUresult device_attribute(const MachineSpec& s, int attribute, int& value) {
     case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT:
-    case CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS: value = 1; break;
-    default: value = 0;  // textures, interoperability, NUMA, virtual memory management: not there
+    case CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS:
+    case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED: value = 1; break;
+    default: value = 0;  // interoperability, NUMA, handles for other processes: not there
   }
   return CUDA_SUCCESS;
 }

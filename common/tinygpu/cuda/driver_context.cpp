@@ -1,70 +1,54 @@
 // Initialisation, the one device, and contexts. A context holds nothing of its own here: all share the machine's
 // memory.
 #include <algorithm>
-#include <vector>
 
 #include "common/tinygpu/base/of_thread.h"
 #include "common/tinygpu/cuda/device.h"
-#include "common/tinygpu/cuda/driver.h"
+#include "common/tinygpu/cuda/driver_context.h"
 
 namespace tinygpu::cuda {
 
-namespace {
-
-struct Context {
-  unsigned flags = 0;
-  unsigned version = 3020;
-  uint64_t id = 0;
-};
-
-using ContextPtr = std::shared_ptr<Context>;
-
-struct Contexts {
-  ContextPtr primary = std::make_shared<Context>();
-  int retained = 0;
-  std::map<const void*, ContextPtr> live;  // besides the primary one, by handle
-  uint64_t next_id = 1;
-};
 Contexts& contexts() {
   static Contexts* c = new Contexts;
   return *c;
 }
-/// A thread's contexts. One that another thread has destroyed stays here, dead, until it is popped.
-std::vector<ContextPtr>& stack() {
+
+std::vector<ContextPtr>& context_stack() {
   static const OfThread<std::vector<ContextPtr>> own;
   return own.get();
 }
 
-ContextPtr current() { return stack().empty() ? nullptr : stack().back(); }
-/// The live context of a handle, or nullptr.
-ContextPtr live(const void* handle) {
+void tell_current() {
+  const auto& own = context_stack();
+  GreenContexts::current() = own.empty() ? nullptr : own.back()->green;
+}
+
+ContextPtr current_context() { return context_stack().empty() ? nullptr : context_stack().back(); }
+
+ContextPtr live_context(const void* handle) {
   if (handle == contexts().primary.get()) return contexts().primary;
   const auto it = contexts().live.find(handle);
   return it == contexts().live.end() ? nullptr : it->second;
 }
-CUcontext handle(const ContextPtr& c) { return reinterpret_cast<CUcontext>(c.get()); }
 
-/// Contexts hold nothing of their own here, so that their memory ends with the last of them.
 void end_with_the_last(State& s) {
   if (contexts().live.empty() && contexts().retained == 0 && !s.runtime_in_use) s.reset();
 }
+
+namespace {
 
 CUresult create(CUcontext* out, unsigned flags, CUdevice device) {
   return driver([&](State&) {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
     if (flags & ~unsigned(CU_CTX_FLAGS_MASK)) return CUDA_ERROR_INVALID_VALUE;
-    auto c = std::make_shared<Context>(Context{flags, 3020, contexts().next_id++});
+    auto c = std::make_shared<Context>(Context{flags, 3020, contexts().next_id++, nullptr});
     contexts().live[c.get()] = c;
-    stack().push_back(c);
-    *out = handle(c);
+    context_stack().push_back(c);
+    tell_current();
+    *out = handle_of(c);
     return CUDA_SUCCESS;
   });
-}
-
-template <class F>
-CUresult on_device(CUdevice device, F&& f) {
-  return driver([&](State& s) { return device == 0 ? CUresult(f(s)) : CUDA_ERROR_INVALID_DEVICE; });
 }
 
 }  // namespace
@@ -76,8 +60,8 @@ bool& initialised() {
 
 CUresult need_context() {
   // Libraries over the runtime use the primary context without making it current through this library.
-  if (const ContextPtr c = current(); c && !live(c.get())) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  if (current() || contexts().retained > 0 || State::get().runtime_in_use) return CUDA_SUCCESS;
+  if (const ContextPtr c = current_context(); c && !live_context(c.get())) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (current_context() || contexts().retained > 0 || State::get().runtime_in_use) return CUDA_SUCCESS;
   return CUDA_ERROR_INVALID_CONTEXT;
 }
 
@@ -153,7 +137,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice device) {
   return on_device(device, [&](State&) {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     ++contexts().retained;
-    *out = handle(contexts().primary);
+    *out = handle_of(contexts().primary);
     return CUDA_SUCCESS;
   });
 }
@@ -199,42 +183,47 @@ CUresult cuCtxCreate_v3(CUcontext* out, CUexecAffinityParam*, int, unsigned flag
 CUresult cuCtxCreate_v2(CUcontext* out, unsigned flags, CUdevice device) { return create(out, flags, device); }
 CUresult cuCtxDestroy_v2(CUcontext c) {
   return after_faults([&](State& s) {
-    if (!contexts().live.erase(c)) return CUDA_ERROR_INVALID_CONTEXT;
-    if (handle(current()) == c) stack().pop_back();
+    const ContextPtr context = live_context(c);
+    if (!context || context->green || !contexts().live.erase(c)) return CUDA_ERROR_INVALID_CONTEXT;
+    if (current_context() == context) context_stack().pop_back();
+    tell_current();
     end_with_the_last(s);
     return CUDA_SUCCESS;
   });
 }
 CUresult cuCtxPushCurrent_v2(CUcontext c) {
   return driver([&](State&) {
-    const ContextPtr context = live(c);
+    const ContextPtr context = live_context(c);
     if (!context) return CUDA_ERROR_INVALID_CONTEXT;
-    stack().push_back(context);
+    context_stack().push_back(context);
+    tell_current();
     return CUDA_SUCCESS;
   });
 }
 CUresult cuCtxPopCurrent_v2(CUcontext* c) {
   return driver([&](State&) {
-    if (stack().empty()) return CUDA_ERROR_INVALID_CONTEXT;
-    if (c) *c = handle(stack().back());
-    stack().pop_back();
+    if (context_stack().empty()) return CUDA_ERROR_INVALID_CONTEXT;
+    if (c) *c = handle_of(context_stack().back());
+    context_stack().pop_back();
+    tell_current();
     return CUDA_SUCCESS;
   });
 }
 CUresult cuCtxSetCurrent(CUcontext c) {
   return driver<Pending::stays>([&](State&) {
-    const ContextPtr context = live(c);
+    const ContextPtr context = live_context(c);
     if (c && !context) return CUDA_ERROR_INVALID_CONTEXT;
-    if (!stack().empty()) stack().pop_back();
-    if (c) stack().push_back(context);
+    if (!context_stack().empty()) context_stack().pop_back();
+    if (c) context_stack().push_back(context);
+    tell_current();
     return CUDA_SUCCESS;
   });
 }
 CUresult cuCtxGetCurrent(CUcontext* c) {
   return driver<Pending::stays>([&](State& s) {
     if (!c) return CUDA_ERROR_INVALID_VALUE;
-    const ContextPtr now = current();
-    *c = now ? handle(now) : s.runtime_in_use ? handle(contexts().primary) : nullptr;
+    const ContextPtr now = current_context();
+    *c = now ? handle_of(now) : s.runtime_in_use ? handle_of(contexts().primary) : nullptr;
     return CUDA_SUCCESS;
   });
 }
@@ -242,12 +231,13 @@ CUresult cuCtxGetDevice(CUdevice* device) {
   return in_context<Pending::stays>([&](State&) { return answer(device, 0); });
 }
 CUresult cuCtxGetFlags(unsigned* flags) {
-  return in_context([&](State&) { return answer(flags, (current() ? current() : contexts().primary)->flags); });
+  return in_context(
+      [&](State&) { return answer(flags, (current_context() ? current_context() : contexts().primary)->flags); });
 }
 CUresult cuCtxGetId(CUcontext c, unsigned long long* id) {
   return driver([&](State&) {
     if (!id) return CUDA_ERROR_INVALID_VALUE;
-    const ContextPtr which = live(c ? c : handle(current()));
+    const ContextPtr which = live_context(c ? c : handle_of(current_context()));
     if (!which) return CUDA_ERROR_INVALID_CONTEXT;
     *id = which->id;
     return CUDA_SUCCESS;
@@ -256,7 +246,7 @@ CUresult cuCtxGetId(CUcontext c, unsigned long long* id) {
 CUresult cuCtxGetApiVersion(CUcontext c, unsigned* version) {
   return driver([&](State&) {
     if (!version) return CUDA_ERROR_INVALID_VALUE;
-    if (c && !live(c)) return CUDA_ERROR_INVALID_CONTEXT;
+    if (c && !live_context(c)) return CUDA_ERROR_INVALID_CONTEXT;
     *version = 3020;
     return CUDA_SUCCESS;
   });

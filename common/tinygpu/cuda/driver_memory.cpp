@@ -112,9 +112,17 @@ CUresult copy_3d(State& s, const CUDA_MEMCPY3D* p) {
       c.WidthInBytes, c.Height, c.Depth);
 }
 
+/// The mapping and the range of addresses that a pointer is in: both are the allocation where these come together.
+VirtualMemory::Place place_of(State& s, const Allocation& a, CUdeviceptr p) {
+  VirtualMemory::Place place{{a.base, a.size}, {a.base, a.size}, true};
+  s.virtual_memory.find(p, place);
+  return place;
+}
+
 CUresult pointer_attribute(State& s, void* out, CUpointer_attribute attribute, CUdeviceptr p) {
   const Allocation* a = s.machine.memory().find(p);
   if (!out || !a) return CUDA_ERROR_INVALID_VALUE;
+  const VirtualMemory::Place place = place_of(s, *a, p);
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       *static_cast<unsigned*>(out) = is_host_memory(*a) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
@@ -128,8 +136,16 @@ CUresult pointer_attribute(State& s, void* out, CUpointer_attribute attribute, C
       *static_cast<unsigned*>(out) = a->kind == MemoryKind::managed;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *static_cast<int*>(out) = 0; return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: *static_cast<CUdeviceptr*>(out) = a->base; return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *static_cast<size_t*>(out) = a->size; return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      *static_cast<CUdeviceptr*>(out) = place.range.address;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *static_cast<size_t*>(out) = place.range.size; return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+      *static_cast<CUdeviceptr*>(out) = place.mapping.address;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: *static_cast<size_t*>(out) = place.mapping.size; return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: *static_cast<unsigned*>(out) = 0; return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: *static_cast<unsigned long long*>(out) = 0; return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID: *static_cast<unsigned long long*>(out) = a->base; return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MAPPED: *static_cast<unsigned*>(out) = 1; return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_CONTEXT: *static_cast<CUcontext*>(out) = nullptr; return CUDA_SUCCESS;
@@ -161,8 +177,9 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUdeviceptr p)
   return in_context([&](State& s) {
     const Allocation* a = s.machine.memory().find(p);
     if (!a) return CUDA_ERROR_NOT_FOUND;
-    if (base) *base = a->base;
-    if (size) *size = a->size;
+    const VirtualMemory::Span mapping = place_of(s, *a, p).mapping;
+    if (base) *base = mapping.address;
+    if (size) *size = mapping.size;
     return CUDA_SUCCESS;
   });
 }

@@ -53,6 +53,25 @@ CUresult pack_parameters(const LaunchRequest& r, std::vector<uint8_t>& out) {
   return CUDA_SUCCESS;
 }
 
+/// A green context's SMs have to hold a cluster, and all of a cooperative grid.
+CUresult check_room(State& s, const LaunchRequest& r, const LaunchConfig& c) {
+  const auto size = uint32_t(c.cluster.count());
+  uint64_t groups = 0;
+  for (const auto& sms : s.machine.sm_groups(size))
+    groups += std::ranges::all_of(sms, [&](uint32_t sm) { return (*r.only_on)[sm]; });
+  if (groups == 0)
+    return refuse(*r.kernel, CUDA_ERROR_INVALID_CLUSTER_SIZE,
+                  fmt::format("the SMs of its green context hold no cluster of {} CTAs", size));
+  const uint64_t most =
+      groups * size *
+      api::blocks_per_sm(s.machine.spec(), *r.kernel->loaded, uint32_t(c.block.count()), c.dynamic_shared);
+  if (r.cooperative && c.grid.count() > most)
+    return refuse(
+        *r.kernel, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+        fmt::format("a cooperative grid of {} CTAs, and the SMs of its green context hold {}", c.grid.count(), most));
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 uint32_t dynamic_shared_limit(const MachineSpec& spec, const Kernel& k) {
@@ -78,6 +97,10 @@ CUresult prepare(State& s, const LaunchRequest& r, PreparedLaunch& out) {
     out.config = api::prepare(s.machine.spec(), *k.loaded, std::move(wanted));
   } catch (const api::LaunchRefused& e) {
     return refuse(k, code_of_refusal(e), e.what(), e.help);
+  }
+  if (r.only_on) {
+    if (CUresult e = check_room(s, r, out.config); e != CUDA_SUCCESS) return e;
+    out.config.only_on = r.only_on;
   }
   if (CUresult e = pack_parameters(r, out.config.params); e != CUDA_SUCCESS) return e;
   out.request = r;

@@ -3,6 +3,8 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "common/tinygpu/cuda/module.h"
 
@@ -17,8 +19,9 @@ struct LaunchRequest {
   bool cluster_given = false;
   size_t dynamic_shared = 0;
   bool cooperative = false;
-  bool programmatic = false;     // may begin when the kernel before it in its stream lets it
-  void** args = nullptr;         // args[i] points at parameter i
+  bool programmatic = false;                         // may begin when the kernel before it in its stream lets it
+  void** args = nullptr;                             // args[i] points at parameter i
+  std::shared_ptr<const std::vector<bool>> only_on;  // SMs of a green context; null: all
   const void* packed = nullptr;  // or all parameters laid out already (CU_LAUNCH_PARAM_BUFFER_POINTER)
   size_t packed_size = 0;
 };

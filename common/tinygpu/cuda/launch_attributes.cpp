@@ -44,6 +44,9 @@ CUresult read_attributes(const CUlaunchAttribute* attributes, unsigned count, La
 }
 
 CUresult launch_with(State& s, Stream& stream, const CUlaunchAttribute* attributes, unsigned count, LaunchRequest& r) {
+  const std::shared_ptr<const GreenContext> green = s.streams.green_of(stream);
+  if (green && green->destroyed) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (green) r.only_on = green->sms;
   const void* event = nullptr;
   if (CUresult e = read_attributes(attributes, count, r, event); e != CUDA_SUCCESS) return e;
   if (event && !s.events.has(event)) return CUDA_ERROR_INVALID_HANDLE;

@@ -13,10 +13,9 @@ struct Family {
 
 constexpr Refusal kOneProcess{"a machine belongs to one process, and no other process reaches its memory or events",
                               "run both parts in one process, or share the data through memory of the host"};
-constexpr Refusal kSms{"a machine's SMs are not divided between contexts",
-                       "launch on a stream; a grid of as many CTAs as the SMs that it should have comes close"};
-constexpr Refusal kMapped{"addresses and memory come together, and neither can be mapped again",
-                          "cudaMalloc or cudaMallocAsync gives both"};
+constexpr Refusal kSms{"the runtime's execution contexts are not there",
+                       "the driver's green contexts are: cuGreenCtxCreate"};
+constexpr Refusal kSparse{"an array has all its memory", "map the memory of a buffer (cuMemMap)"};
 constexpr Refusal kLinked{
     "its result is machine code, and tinygpu runs PTX",
     "load the PTX by cuModuleLoadData; pieces that need each other, by nvcc -rdc=true with PTX kept"};
@@ -29,20 +28,11 @@ constexpr auto kFamilies = std::to_array<Family>({
     {"ShareableHandle", kOneProcess},
     {"MemPoolExport", kOneProcess},
     {"MemPoolImport", kOneProcess},
-    {"GreenCtx", kSms},
-    {"DevResource", kSms},
-    {"DevSmResource", kSms},
     {"ExecutionCtx", kSms},
     {"ulticast", kOneDevice},
-    {"MemAddress", kMapped},
-    {"MemCreate", kMapped},
-    {"MemMap", kMapped},
-    {"MemUnmap", kMapped},
-    {"MemRelease", kMapped},
-    {"MemRetainAllocationHandle", kMapped},
-    {"MemSetAccess", kMapped},
-    {"MemGetAccess", kMapped},
-    {"MemGetAllocation", kMapped},
+    {"MemMapArray", kSparse},
+    {"SparseProperties", kSparse},
+    {"HandleForAddressRange", kOneProcess},
     {"cuLink", kLinked},
     {"External", kGraphics},
     {"Graphics", kGraphics},

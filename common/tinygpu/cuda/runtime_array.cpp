@@ -1,4 +1,6 @@
 // Arrays and texture objects of the runtime API.
+#include <algorithm>
+
 #include "common/tinygpu/cuda/array.h"
 #include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/runtime.h"
@@ -63,6 +65,24 @@ CUresult copy_rows(State& s, cudaArray_const_t array, size_t x, size_t y, void* 
   if (width > pitch) return kInvalidPitch;
   if (!array_end(*a, x, y, 0, width, height, 1, inside)) return CUDA_ERROR_INVALID_VALUE;
   return to_array ? copy(s, inside, outside, width, height) : copy(s, outside, inside, width, height);
+}
+
+/// `bytes` of an array from (x, y) on, row after row, to or from memory without gaps.
+CUresult copy_run(State& s, cudaArray_const_t array, size_t x, size_t y, void* memory, size_t bytes,
+                  cudaMemcpyKind kind, bool to_array) {
+  const Array* a = find_array(s, array);
+  if (!a) return CUDA_ERROR_INVALID_HANDLE;
+  if (x >= a->row) return CUDA_ERROR_INVALID_VALUE;
+  auto* at = static_cast<uint8_t*>(memory);
+  while (bytes) {
+    const size_t width = std::min<size_t>(bytes, a->row - x), height = x ? 1 : std::max<size_t>(bytes / a->row, 1);
+    if (CUresult e = copy_rows(s, array, x, y, at, width, width, height, kind, to_array); e != CUDA_SUCCESS) return e;
+    at += width * height;
+    bytes -= width * height;
+    y += height;
+    x = 0;
+  }
+  return CUDA_SUCCESS;
 }
 
 cudaError_t copy_on(cudaStream_t stream, Work f) {
@@ -156,6 +176,21 @@ cudaError_t cudaMemcpy2DFromArray(void* dst, size_t pitch, cudaArray_const_t src
 cudaError_t cudaMemcpy2DFromArrayAsync(void* dst, size_t pitch, cudaArray_const_t src, size_t x, size_t y, size_t width,
                                        size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
   return copy_on(stream, [=](State& s) { return copy_rows(s, src, x, y, dst, pitch, width, height, kind, false); });
+}
+cudaError_t cudaMemcpyToArray(cudaArray_t dst, size_t x, size_t y, const void* src, size_t bytes, cudaMemcpyKind kind) {
+  return blocking([&](State& s) { return copy_run(s, dst, x, y, const_cast<void*>(src), bytes, kind, true); });
+}
+cudaError_t cudaMemcpyToArrayAsync(cudaArray_t dst, size_t x, size_t y, const void* src, size_t bytes,
+                                   cudaMemcpyKind kind, cudaStream_t stream) {
+  return copy_on(stream, [=](State& s) { return copy_run(s, dst, x, y, const_cast<void*>(src), bytes, kind, true); });
+}
+cudaError_t cudaMemcpyFromArray(void* dst, cudaArray_const_t src, size_t x, size_t y, size_t bytes,
+                                cudaMemcpyKind kind) {
+  return blocking([&](State& s) { return copy_run(s, src, x, y, dst, bytes, kind, false); });
+}
+cudaError_t cudaMemcpyFromArrayAsync(void* dst, cudaArray_const_t src, size_t x, size_t y, size_t bytes,
+                                     cudaMemcpyKind kind, cudaStream_t stream) {
+  return copy_on(stream, [=](State& s) { return copy_run(s, src, x, y, dst, bytes, kind, false); });
 }
 cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t dst, size_t to_x, size_t to_y, cudaArray_const_t src, size_t x,
                                      size_t y, size_t width, size_t height, cudaMemcpyKind) {

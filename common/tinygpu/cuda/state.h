@@ -13,6 +13,7 @@
 #include "common/tinygpu/cuda/device_output.h"
 #include "common/tinygpu/cuda/error.h"
 #include "common/tinygpu/cuda/graph.h"
+#include "common/tinygpu/cuda/green_contexts.h"
 #include "common/tinygpu/cuda/idle_host.h"
 #include "common/tinygpu/cuda/launch_observers.h"
 #include "common/tinygpu/cuda/launch_totals.h"
@@ -22,6 +23,7 @@
 #include "common/tinygpu/cuda/process_hooks.h"
 #include "common/tinygpu/cuda/streams.h"
 #include "common/tinygpu/cuda/submitted.h"
+#include "common/tinygpu/cuda/virtual_memory.h"
 
 namespace tinygpu::cuda {
 
@@ -52,6 +54,9 @@ class State {
   double ms(uint64_t cycles) const { return double(cycles) / (machine.spec().clock_ghz * 1e6); }
   /// Lets simulated time pass for work outside kernels.
   void advance_seconds(double seconds) { machine.advance(uint64_t(seconds * machine.spec().clock_ghz * 1e9)); }
+
+  VirtualMemory virtual_memory{machine.memory()};
+  GreenContexts green_contexts{machine};
 
   // ---- The context
   /// A fault poisons it: every later call returns this, as on hardware.

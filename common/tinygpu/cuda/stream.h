@@ -2,18 +2,21 @@
 // events measure simulated time.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace tinygpu::cuda {
 
 struct Capture;
 struct GraphNode;
+struct GreenContext;
 
 struct Stream {
   uint64_t id = 0;
   unsigned flags = 0;  // cudaStreamNonBlocking
   int priority = 0;
-  Capture* capture = nullptr;  // what is submitted is written down (graph.h)
+  Capture* capture = nullptr;                 // what is submitted is written down (graph.h)
+  std::shared_ptr<const GreenContext> green;  // that it was made in
 };
 
 struct Event {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/tinygpu/cuda/graph.h"
+#include "common/tinygpu/cuda/green_contexts.h"
 
 namespace tinygpu::cuda {
 
@@ -14,11 +15,16 @@ Stream* Streams::find(const void* handle) {
   return it == created_.end() ? nullptr : it->second.get();
 }
 
-Stream* Streams::create(unsigned flags, int priority) {
+std::shared_ptr<const GreenContext> Streams::green_of(const Stream& s) const {
+  return &s == &legacy_ || &s == &per_thread_ ? GreenContexts::current() : s.green;
+}
+
+Stream* Streams::create(unsigned flags, int priority, std::shared_ptr<const GreenContext> green) {
   auto s = std::make_unique<Stream>();
   s->id = next_++;
   s->flags = flags;
   s->priority = priority;
+  s->green = green ? std::move(green) : GreenContexts::current();
   Stream* p = s.get();
   created_[p] = std::move(s);
   return p;

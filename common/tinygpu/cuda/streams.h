@@ -24,7 +24,10 @@ class Streams {
   const Stream& legacy() const { return legacy_; }
   /// The stream of a handle, default streams included; nullptr if the handle is not live.
   Stream* find(const void* handle);
-  Stream* create(unsigned flags, int priority);
+  /// In the green context that is current, if `green` names none.
+  Stream* create(unsigned flags, int priority, std::shared_ptr<const GreenContext> green = nullptr);
+  /// The green context that work on a stream belongs to now, or null: a default stream is that of the current context.
+  std::shared_ptr<const GreenContext> green_of(const Stream& s) const;
   bool destroy(Stream* s);
   /// Only the default streams are left.
   void reset();

@@ -43,6 +43,11 @@ inline constexpr CodeInfo kApiCodes[] = {
      Rule{"Free a pointer once, unchanged, by the call that belongs to its allocation."},
      Hardware{documented, "The call returns cudaErrorInvalidValue."},
      Fix{"The message says what lies at the address, or lay there."}},
+    {"invalid-mapping", kError, "A call of virtual memory management (cuMemMap and the like) that breaks a rule of it.",
+     Rule{"Memory has a size of whole 2 MiB. It is mapped once it has a reserved range, and is unmapped, made "
+          "reachable and "
+          "freed whole. (CUDA driver API, Virtual Memory Management)"},
+     Hardware{documented, "The call returns CUDA_ERROR_INVALID_VALUE."}, Fix{"The message says which rule it is."}},
     {"invalid-host-memory", kError, "cudaHostRegister of memory that the process does not have, or cannot write.",
      Rule{"The range belongs to the process, all of it."},
      Hardware{documented, "The call returns cudaErrorInvalidValue."},

@@ -93,9 +93,10 @@ std::string nothing_runs(const MachineSpec& spec, std::vector<std::string> seen,
 }
 
 [[noreturn]] void refuse_cubin() {
-  throw LoadError(Kind::no_binary,
-                  "a cubin was given, and tinygpu runs PTX; load the PTX text instead (nvcc --ptx; of CuTe DSL, Triton "
-                  "and numba, gen5.install() in Python before they are imported)");
+  throw LoadError(
+      Kind::no_binary,
+      "a cubin was given, and tinygpu runs PTX; load the PTX text instead (nvcc --ptx; of NVRTC, gen5 run; of CuTe "
+      "DSL, Triton and numba, gen5.install() in Python before they are imported)");
 }
 
 Images take_text(std::string text, const MachineSpec& spec) {

@@ -62,6 +62,10 @@ Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t star
     sets = cluster_places(places, size, partitions);
   else
     for (uint32_t sm : hand_out_order(places, dispatcher.left())) sets.push_back({sm});
+  if (config.only_on)
+    std::erase_if(sets, [&](const auto& set) {
+      return !std::ranges::all_of(set, [&](uint32_t sm) { return (*config.only_on)[sm]; });
+    });
   sms.resize(size_t(g.spec.sms));
   for (uint32_t d = 0; d < sets.size(); ++d) {
     std::vector<Sm*> on;

@@ -32,6 +32,7 @@ struct LaunchConfig {
   bool cooperative = false;
   uint64_t grid_workspace = 0;  // %envreg1 (high) and %envreg2 (low): where cooperative groups keep a grid's barrier
   std::vector<uint8_t> params;  // laid out by kernel->params
+  std::shared_ptr<const std::vector<bool>> only_on;  // SMs that it may have, by %smid; null: all
 };
 
 struct LaunchStats {

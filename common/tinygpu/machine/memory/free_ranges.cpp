@@ -78,6 +78,18 @@ std::optional<uint64_t> FreeRanges::take(uint64_t size, uint64_t align) {
   return at;
 }
 
+bool FreeRanges::take_at(uint64_t begin, uint64_t size) {
+  uint32_t before, after;
+  neighbours(begin, before, after);
+  if (before == kNone) return false;
+  const uint64_t first = nodes_[before].begin, end = first + nodes_[before].size;
+  if (begin >= end || end - begin < size) return false;
+  erase(first);
+  if (begin > first) insert(first, begin - first);
+  if (end > begin + size) insert(begin + size, end - begin - size);
+  return true;
+}
+
 void FreeRanges::insert(uint64_t begin, uint64_t size) {
   uint32_t n = uint32_t(nodes_.size());
   if (unused_.empty()) {

@@ -15,6 +15,8 @@ class FreeRanges {
   /// Takes `size` bytes at the lowest free multiple of `align` (a power of two); nothing if there is no such place.
   /// Alignments of up to kUnit and of a page take logarithmic time; others may look at ranges that fit but for them.
   std::optional<uint64_t> take(uint64_t size, uint64_t align);
+  /// Takes [begin, begin + size) if all of it is free.
+  bool take_at(uint64_t begin, uint64_t size);
   /// Gives [begin, begin + size) back; none of it may be free.
   void add(uint64_t begin, uint64_t size);
   /// How many ranges there are.

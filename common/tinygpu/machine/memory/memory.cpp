@@ -14,13 +14,15 @@ namespace {
 // cudaMalloc aligns to at least 256 bytes; a gap behind every allocation makes small overruns visible.
 constexpr uint64_t kGranule = FreeRanges::kUnit;
 constexpr uint64_t kPage = 4096;
+constexpr uint64_t kApart = uint64_t(2) << 20;  // between reserved ranges: a page of the device
 
 bool host_visible(MemoryKind k) { return k == MemoryKind::managed || k == MemoryKind::pinned; }
 
 }  // namespace
 
 // Twice the capacity of addresses: fragmentation and gaps must not look like exhaustion.
-GlobalMemory::GlobalMemory(uint64_t capacity) : capacity_(capacity), span_(2 * capacity), space_(span_) {
+GlobalMemory::GlobalMemory(uint64_t capacity)
+    : capacity_(capacity), span_(2 * capacity), space_(span_), next_reserved_(first_address() + capacity) {
   free_.add(first_address(), span_);
 }
 
@@ -51,7 +53,8 @@ uint64_t GlobalMemory::allocate(uint64_t size, uint64_t align, MemoryKind kind, 
 bool GlobalMemory::release(uint64_t base) {
   std::unique_lock lock(mutex_);
   auto it = allocations_.find(base);
-  if (it == allocations_.end() || it->second.kind == MemoryKind::registered) return false;
+  if (it == allocations_.end() || it->second.kind == MemoryKind::registered || it->second.kind == MemoryKind::mapped)
+    return false;
   release_locked(it->second);
   allocations_.erase(it);
   epoch_.fetch_add(1, std::memory_order_release);
@@ -60,9 +63,12 @@ bool GlobalMemory::release(uint64_t base) {
 
 void GlobalMemory::clear() {
   std::unique_lock lock(mutex_);
-  for (const auto& [base, a] : allocations_)
+  std::erase_if(allocations_, [&](const auto& entry) {
+    const Allocation& a = entry.second;
+    if (a.kind == MemoryKind::mapped) return false;
     if (a.kind != MemoryKind::registered) release_locked(a);
-  allocations_.clear();
+    return true;
+  });
   epoch_.fetch_add(1, std::memory_order_release);
 }
 
@@ -87,6 +93,63 @@ bool GlobalMemory::register_host(void* p, uint64_t size) {
   allocations_[base] = std::move(a);
   epoch_.fetch_add(1, std::memory_order_release);
   return true;
+}
+
+GlobalMemory::Reserved GlobalMemory::reserve(uint64_t size, uint64_t align, uint64_t wanted) {
+  std::unique_lock lock(mutex_);
+  if (size == 0 || size > span_ || align > span_) return {};
+  align = std::max(align, kGranule);
+  const uint64_t claimed = align_up(size, kGranule);
+  // Away from allocations, and from each other: so a range can grow, and what runs over its end meets nothing.
+  const uint64_t fresh = align_up(next_reserved_, align);
+  std::optional<uint64_t> at;
+  if (wanted % kGranule == 0 && reserved(wanted) && free_.take_at(wanted, claimed))
+    at = wanted;
+  else
+    at = reserved(fresh) && free_.take_at(fresh, claimed) ? fresh : free_.take(claimed, align);
+  if (!at) return {};
+  uint8_t* const host = space_.provide(*at, size, false);
+  if (!host) {
+    free_.add(*at, claimed);
+    return {};
+  }
+  next_reserved_ = std::max(next_reserved_, *at + claimed + kApart);
+  return {*at, host};
+}
+
+void GlobalMemory::unreserve(const Reserved& range, uint64_t size) {
+  std::unique_lock lock(mutex_);
+  space_.withdraw(range.address, size, range.host, false);
+  free_.add(range.address, align_up(size, kGranule));
+}
+
+bool GlobalMemory::take(uint64_t size) {
+  std::unique_lock lock(mutex_);
+  if (size > capacity_ - used_) return false;
+  used_ += size;
+  return true;
+}
+
+void GlobalMemory::give_back(uint64_t size) {
+  std::unique_lock lock(mutex_);
+  used_ -= size;
+}
+
+void GlobalMemory::show(const Reserved& range, uint64_t size) {
+  std::unique_lock lock(mutex_);
+  Allocation a;
+  a.base = range.address;
+  a.size = size;
+  a.host = range.host;
+  a.kind = MemoryKind::mapped;
+  allocations_[range.address] = std::move(a);
+  epoch_.fetch_add(1, std::memory_order_release);
+}
+
+void GlobalMemory::hide(uint64_t address) {
+  std::unique_lock lock(mutex_);
+  allocations_.erase(address);
+  epoch_.fetch_add(1, std::memory_order_release);
 }
 
 bool GlobalMemory::host_reaches(uint64_t begin, uint64_t end) const {

@@ -13,7 +13,7 @@
 
 namespace tinygpu {
 
-enum class MemoryKind : uint8_t { device, managed, pinned, registered, constant };
+enum class MemoryKind : uint8_t { device, managed, pinned, registered, constant, mapped };
 
 struct Allocation {
   uint64_t base = 0;
@@ -46,8 +46,23 @@ class GlobalMemory {
   /// already, or the range passes the last address.
   bool register_host(void* p, uint64_t size);
   bool unregister_host(void* p);
-  /// Releases every allocation and forgets all registered memory.
+  /// Releases every allocation and forgets all registered memory. What is mapped stays.
   void clear();
+
+  // ---- Addresses and memory apart (cuMemAddressReserve, cuMemCreate, cuMemMap). Who maps memory sees to its bytes.
+  struct Reserved {
+    uint64_t address = 0;
+    uint8_t* host = nullptr;  // the bytes behind the addresses
+  };
+  /// Addresses that no allocation gets: at `wanted` if those are free. Address 0 if there are not so many.
+  Reserved reserve(uint64_t size, uint64_t align, uint64_t wanted);
+  void unreserve(const Reserved& range, uint64_t size);
+  /// Memory without addresses: false if there is not so much.
+  bool take(uint64_t size);
+  void give_back(uint64_t size);
+  /// Kernels and copies reach reserved addresses from here on, as one allocation of the kind `mapped`; and no longer.
+  void show(const Reserved& range, uint64_t size);
+  void hide(uint64_t address);
 
   /// The allocation that holds `address`, or nullptr.
   const Allocation* find(uint64_t address) const;
@@ -75,6 +90,7 @@ class GlobalMemory {
   AddressSpace space_;
   std::map<uint64_t, Allocation> allocations_;
   FreeRanges free_;
+  uint64_t next_reserved_;  // addresses from here on have never been reserved
   void release_locked(const Allocation& a);
   uint64_t offset_of(uint64_t address) const { return address - space_.first(); }
   mutable std::shared_mutex mutex_;
