@@ -25,6 +25,37 @@ TEST(Special, SharedMemoryIsCountedInUnitsOfItsAllocation) {
   EXPECT_EQ(run.download<uint32_t>(out, 2), (std::vector<uint32_t>{1024, 1000}));
 }
 
+// PTX of CUDA 1 reads 16 bits of %tid and %ctaid; ptxas 13 takes any special register in a cvt between integers.
+TEST(Special, ConversionsReadThem) {
+  RunPtx run(R"(
+.visible .entry k(.param .u64 pout)
+{
+  .reg .b16 %h; .reg .b32 %r<8>; .reg .b64 %rd<8>;
+  ld.param.u64 %rd0, [pout];
+  cvt.u32.u16 %r0, %tid.x; cvt.u32.u32 %r1, %ntid.x; cvt.s32.s16 %r2, %tid.x; cvt.u64.u32 %rd2, %tid.x;
+  cvt.u32.u8 %r3, %tid.x; cvt.u16.u32 %h, %tid.x; cvt.u32.u16 %r4, %h; cvt.u32.u64 %r5, %globaltimer;
+  cvt.u32.u16 %r6, %globaltimer; and.b32 %r7, %r5, 0xffff; sub.u32 %r6, %r6, %r7;
+  cvt.u32.u64 %r7, %rd2;
+  mul.wide.u32 %rd1, %r0, 32; add.s64 %rd0, %rd0, %rd1;
+  st.global.v4.u32 [%rd0], {%r0,%r1,%r2,%r3};
+  st.global.v4.u32 [%rd0+16], {%r4,%r6,%r7,%r5};
+  ret;
+}
+)");
+  const uint64_t out = run.buffer<uint32_t>(300 * 8);
+  run.launch("k", {1}, {300}, out);
+  const auto v = run.download<uint32_t>(out, 300 * 8);
+  for (uint32_t t = 0; t < 300; ++t) {
+    EXPECT_EQ(v[8 * t], t);
+    EXPECT_EQ(v[8 * t + 1], 300u);
+    EXPECT_EQ(v[8 * t + 2], t);
+    EXPECT_EQ(v[8 * t + 3], t & 255);
+    EXPECT_EQ(v[8 * t + 4], t);
+    EXPECT_LT(v[8 * t + 5], 1000u) << "the low half of a 64-bit register, read a little later";
+    EXPECT_EQ(v[8 * t + 6], t);
+  }
+}
+
 TEST(Special, ThreadAndGridCoordinates) {
   RunPtx run(R"(
 .visible .entry k(.param .u64 pout)

@@ -40,6 +40,24 @@ TEST(Forms, WhatTheAssemblerRejectsIsRejectedWithWordsAndAPlace) {
   EXPECT_EQ(wrong, 0);
 }
 
+// What ptxas 13.0 takes, and what it calls "Special register argument not allowed for instruction 'cvt'".
+TEST(Forms, ConversionsBetweenIntegersReadSpecialRegisters) {
+  EXPECT_EQ(first_message("cvt.u32.u16 %r1, %ctaid.x;"), "");
+  EXPECT_EQ(first_message("cvt.u64.u32 %rd1, %laneid;"), "");
+  EXPECT_THAT(first_message("cvt.rn.f32.u32 %f1, %tid.x;"), HasSubstr("a of cvt is special register %tid.x"));
+}
+
+// ptxas 13.0 takes both before PTX 3.2, warns in 3.1, and refuses from then on.
+TEST(Forms, OldMadsLackTheirRounding) {
+  EXPECT_EQ(first_message("mad.f32 %f1, %f2, %f3, %f4;", "sm_20", "3.1"), "");
+  EXPECT_EQ(first_message("mad.sat.f32 %f1, %f2, %f3, %f4;", "sm_20", "3.0"), "");
+  EXPECT_THAT(first_message("mad.f32 %f1, %f2, %f3, %f4;", "sm_20", "3.2"),
+              HasSubstr("mad needs .rn, .rz, .rm or .rp"));
+  const Module m =
+      parse(".version 1.4\n.target sm_10\n.entry k() { .reg .f32 %f<5>; mad.f32 %f1, %f2, %f3, %f4; exit; }");
+  EXPECT_EQ(m.functions.at(0)->body.at(0).spelling(), "mad.rn.ftz.f32");
+}
+
 TEST(Forms, OlderMatrixVideoAndMultimemFormsAreWhatTheAssemblerTakes) {
   const std::vector<std::string> lines = read_lines("older_forms.txt.zst");
   ASSERT_EQ(lines.size(), 4108u);

@@ -393,7 +393,8 @@ bool Checker::operand_fits(const Function& f, const Instruction& in, const Spell
         return no();
       return t == Type::none || register_holds(t, f.registers[o.reg].type, p.wider) || no();
     case OperandPattern::Kind::source:
-      if (o.kind == Operand::Kind::symbol || o.kind == Operand::Kind::special) return p.symbol || no();
+      if (o.kind == Operand::Kind::symbol) return p.symbol || no();
+      if (o.kind == Operand::Kind::special) return p.special || no();
       if (o.kind == Operand::Kind::integer || o.kind == Operand::Kind::real) {
         if (p.register_only || p.sign == OperandPattern::Sign::must || (t != Type::none && !literal_holds(t, o)))
           return no();

@@ -109,7 +109,9 @@ void read_type(OperandPattern& p, std::string text) {
     else if (text.back() == '_')
       p.sink = true;
     else if (text.back() == '@')
-      p.symbol = true;
+      p.symbol = p.special = true;
+    else if (text.back() == '%')
+      p.special = true;
     else if (text.back() == '!')
       p.register_only = true;
     else if (text.back() == '~')

@@ -39,7 +39,7 @@ struct OperandPattern {
   int type_index = -1;
   bool twice = false;  // W
   bool wider = false;  // a wider register may stand here; of an address: a .b32 one in any space
-  bool sink = false, symbol = false, register_only = false;
+  bool sink = false, symbol = false, special = false, register_only = false;
   bool some_register = false;  // of a vector's element: not all may be literals
   int selector = 0;            // lanes of the selector that may stand behind a register; 0: none may
   enum class Sign : uint8_t { none, may, must } sign = Sign::none;  // '-' before a register

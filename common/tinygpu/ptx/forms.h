@@ -33,6 +33,7 @@
 //   +                    a wider register may stand there; in an address: a .b32 register may hold it in any space
 //   _                    so may the sink
 //   @                    so may a symbol or a special register
+//   %                    so may a special register
 //   !                    no literal
 //   ~                    in a vector: not all of its elements may be literals
 //   ^1 ^2 ^4             a selector may stand behind the register: of a part, or of as many lanes

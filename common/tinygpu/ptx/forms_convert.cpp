@@ -34,7 +34,7 @@ constexpr Form kConvertForms[] = {
     {istypep, "texref|samplerref|surfref", "p=pred, a:b64!"},
 
     // Between integers, and between integers and floats.
-    {cvt, "[sat] " INT8 " <" INT8, "d=T+, a:T1+"},
+    {cvt, "[sat] " INT8 " <" INT8, "d=T+, a:T1+%"},
     {cvt, TO_INT " [ftz] [sat] " INT8 " <f32", "d=T+, a:T1"},
     {cvt, TO_INT " [sat] " INT8 " <f16|f64", "d=T+, a:T1"},
     {cvt, TO_INT " " INT8 " <bf16", "d=T+, a:T1!", {7, 8}, kSm90},

@@ -513,9 +513,21 @@ void Parser::label_statement() {
 
 // --- instructions
 
+/// Up to PTX 3.1 mad.f32 may lack its rounding, which then is .rn; of code for targets before sm_20, where it was no
+/// fused operation, a compiler for later ones makes .rn.ftz (PTX ISA, mad). Empty for what says all.
+static std::string with_rounding(const Module& m, const std::string& text) {
+  if (std::pair(m.version_major, m.version_minor) > std::pair(3, 1)) return {};
+  if (text != "mad.f32" && text != "mad.sat.f32" && text != "mad.ftz.f32" && text != "mad.ftz.sat.f32") return {};
+  const bool flushes = m.target.starts_with("sm_1") && m.target.size() == 5;
+  return std::string(flushes ? "mad.rn.ftz" : "mad.rn") + text.substr(3);
+}
+
 const Spelling& Parser::spelling_of(std::string_view written) {
   std::unique_ptr<Spelling>& s = spellings_[written];
-  if (!s) s = std::make_unique<Spelling>(cut_spelling(written));
+  if (!s) {
+    s = std::make_unique<Spelling>(cut_spelling(written));
+    if (const std::string whole = with_rounding(m_, s->text); !whole.empty()) *s = cut_spelling(whole);
+  }
   return *s;
 }
 

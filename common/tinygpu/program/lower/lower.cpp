@@ -63,7 +63,10 @@ class Lowering final : public Decoder {
   }
 
   int width(const ptx::Operand& o, int otherwise) const override {
-    return o.kind == Kind::reg ? ptx::size_of(f_.source->registers[o.reg].type) : otherwise;
+    if (o.kind == Kind::reg) return ptx::size_of(f_.source->registers[o.reg].type);
+    if (o.kind != Kind::special) return otherwise;
+    const Special s = special_from_name(o.name);
+    return is_dynamic(s) ? width_of(s) : std::max(2, otherwise);  // as special() gives them
   }
 
   uint32_t pred(const ptx::Operand& o) override {
