@@ -160,7 +160,9 @@ def cell(said):
     if said is None:
         return "not run"
     codes = ", ".join(f"`{c}`" for c in said["codes"] if c not in ("not-implemented", "not-modelled"))
-    why = said["why"].replace("|", "/").replace("<", "‹") if said["verdict"] != "right" else codes and f"told: {codes}"
+    if said["verdict"] == "right":
+        return "right" + (f"; told: {codes}" if codes else "")
+    why = said["why"].replace("|", "/").replace("<", "‹").partition(": a machine belongs")[0]
     return said["verdict"] + (f": {why}" if why else "")
 
 

@@ -44,9 +44,8 @@ inline constexpr CodeInfo kApiCodes[] = {
      Hardware{documented, "The call returns cudaErrorInvalidValue."},
      Fix{"The message says what lies at the address, or lay there."}},
     {"invalid-mapping", kError, "A call of virtual memory management (cuMemMap and the like) that breaks a rule of it.",
-     Rule{"Memory has a size of whole 2 MiB. It is mapped once it has a reserved range, and is unmapped, made "
-          "reachable and "
-          "freed whole. (CUDA driver API, Virtual Memory Management)"},
+     Rule{"By the driver API's manual memory has a size of whole 2 MiB. It is mapped where addresses are reserved. "
+          "Mappings are unmapped and made reachable whole, and ranges are freed whole."},
      Hardware{documented, "The call returns CUDA_ERROR_INVALID_VALUE."}, Fix{"The message says which rule it is."}},
     {"invalid-host-memory", kError, "cudaHostRegister of memory that the process does not have, or cannot write.",
      Rule{"The range belongs to the process, all of it."},
