@@ -75,7 +75,7 @@ def instructions():
     if not (docs / "playground.md").exists():
         return
     pages = [p for p in sorted((docs / "isa").glob("*.md")) if p.stem not in ("index", "others")]
-    live = {p.stem: re.search(r"<div data-gen5-run><pre><code>(.*?)</code></pre></div>", p.read_text(), re.S) for p in pages}
+    live = {p.stem: re.search(r"<div data-gen5-run><p>[^<]*</p><pre><code>(.*?)</code></pre></div>", p.read_text(), re.S) for p in pages}
     want(len(pages) > 70, f"only {len(pages)} pages of instructions")
     for page in pages:
         want(live[page.stem] or "Not in this page: " in page.read_text(), f"{page.stem} has no kernel")

@@ -33,8 +33,9 @@ LESS_THAN_NEEDED = ("table: A, then B",)
 
 def fault_of(launch, answer):
     """What is not as the page promises; nothing if it is."""
-    codes = {d["code"] for d in answer.get("diagnoses", [])}
     promised = re.search(r"What is said of it: (.*)\.$", launch["says"])
+    # Of a right kernel something may be worth a note.
+    codes = {d["code"] for d in answer.get("diagnoses", []) if promised or d["severity"] != "note"}
     if not promised:
         return f"{answer['status']} {answer.get('message', '')} {sorted(codes)}" if answer["status"] != "done" or (codes and launch["group"] not in LESS_THAN_NEEDED) else ""
     if answer["status"] not in ("done", "fault"):
