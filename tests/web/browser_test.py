@@ -6,6 +6,7 @@ no module (scripts/web)."""
 import argparse
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,26 @@ LESSON = "01_mbarrier"
 HOSTILE = ["", "\0\0\0", ".version 9.0", ".version 9.0\n.target sm_100a\n.address_size 64\n" + "{" * 5000, ".entry " + "a" * 100000, "//! launch: grid 99999999999999999999\n",
            "//! buffer x: f32[1000000000000] = zero\n//! parameters: x\n", "<script>window.broken = 1</script><img src=x onerror='window.broken=1'>",
            ".version 9.0\n.target sm_100a\n.address_size 64\n.entry k() { .shared .b8 x[99999999999]; ret; }"]
+
+
+def corpus(unpack, pack, most, folder):
+    """Texts of the fuzz corpus, with what a launch of their first kernel needs, where its parameters are plain."""
+    subprocess.run([unpack, "unpack", pack, str(folder)], check=True)
+    found = sorted(folder.iterdir())
+    for path in found[:: max(1, len(found) // most)]:
+        text = path.read_bytes().decode("utf-8", "replace")
+        entry = re.search(r"\.entry\s+[\w$]+\s*\(([^)]*)\)", text)
+        given = [parameter(p) for p in entry[1].split(",")] if entry and entry[1].strip() else []
+        yield f"//! launch: grid 2, block 64, max_cycles 200000\n//! buffer memory: u8[65536] = bytes\n//! parameters: {', '.join(given)}\n{text}" if all(given) else text
+
+
+def parameter(declared):
+    """A value for it; nothing where it is of an unusual kind."""
+    if m := re.search(r"\.param\s+\.[usb](\d+)\s+[\w$]+\s*$", declared):
+        return "memory" if m[1] == "64" else f"u{m[1]} 1"
+    if m := re.search(r"\.param\s+(?:\.align\s+\d+\s+)?\.b8\s+[\w$]+\[(\d+)\]\s*$", declared):
+        return f"struct({', '.join(f'{at}: memory' for at in range(0, min(128, int(m[1])), 8))})"
+    return ""
 
 
 def files(build, folder):
@@ -245,10 +266,7 @@ def main():
         b.open(folder / "page.html")
         hostile = list(HOSTILE)
         if arguments.inputs:
-            inputs = folder / "inputs"
-            subprocess.run([arguments.inputs[0], "unpack", arguments.inputs[1], str(inputs)], check=True)
-            found = sorted(inputs.iterdir())
-            hostile += [p.read_bytes().decode("utf-8", "replace") for p in found[:: max(1, len(found) // arguments.most)]]
+            hostile += corpus(*arguments.inputs, arguments.most, folder / "inputs")
         said = {}
         for text in hostile:
             page.type(text)

@@ -10,7 +10,6 @@ import http.server
 import json
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 import threading
@@ -309,9 +308,7 @@ def main():
     texts = list(browser_test.HOSTILE)
     with tempfile.TemporaryDirectory() as folder:
         if arguments.inputs:
-            subprocess.run([arguments.inputs[0], "unpack", arguments.inputs[1], folder + "/inputs"], check=True)
-            inputs = sorted(pathlib.Path(folder, "inputs").iterdir())
-            texts += [p.read_bytes().decode("utf-8", "replace") for p in inputs[:: max(1, len(inputs) // arguments.most)]]
+            texts += browser_test.corpus(*arguments.inputs, arguments.most, pathlib.Path(folder, "inputs"))
     faults = []
     for name, make in found.items():
         v = Visit(name, make, site, arguments, axe.read_text())
