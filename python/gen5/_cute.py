@@ -107,8 +107,45 @@ class _Runtime:
         return (self._bindings.cudaError_t(self._library.cudaLibraryUnload(ctypes.c_void_p(int(library)))),)
 
 
+class _BenchmarkRuntime(_Runtime):
+    """The same for CuTe DSL's benchmark, which captures graphs: these calls are the driver's, whose bindings find tinygpu's library."""
+
+    def __init__(self, bindings: typing.Any, driver: typing.Any):
+        super().__init__(bindings)
+        self._driver = driver
+
+    def _ask(self, name: str, *arguments: typing.Any) -> tuple:
+        code, *answers = getattr(self._driver, name)(*arguments)
+        return (self._bindings.cudaError_t(int(code)), *answers)
+
+    def cudaDeviceSynchronize(self) -> tuple:
+        return self._ask("cuCtxSynchronize")
+
+    def cudaStreamBeginCapture(self, stream: typing.Any, mode: typing.Any) -> tuple:
+        return self._ask("cuStreamBeginCapture", stream, self._driver.CUstreamCaptureMode(int(mode)))
+
+    def cudaStreamEndCapture(self, stream: typing.Any) -> tuple:
+        return self._ask("cuStreamEndCapture", stream)
+
+    def cudaGraphGetNodes(self, graph: typing.Any, count: int = 0) -> tuple:
+        return self._ask("cuGraphGetNodes", graph, count)
+
+    def cudaGraphInstantiate(self, graph: typing.Any, flags: int) -> tuple:
+        return self._ask("cuGraphInstantiate", graph, flags)
+
+    def cudaGraphLaunch(self, graph: typing.Any, stream: typing.Any) -> tuple:
+        return self._ask("cuGraphLaunch", graph, stream)
+
+    def cudaGraphExecDestroy(self, graph: typing.Any) -> tuple:
+        return self._ask("cuGraphExecDestroy", graph)
+
+
 def _change_libraries(module: typing.Any) -> None:
     module.cuda_runtime = _Runtime(module.cuda_runtime)
+
+
+def _change_benchmark(module: typing.Any) -> None:
+    module.cuda_runtime = _BenchmarkRuntime(module.cuda_runtime, module.cuda_driver)
 
 
 EMPTY = b".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry empty() { ret; }\n\0"
@@ -129,4 +166,4 @@ def _change_hardware(module: typing.Any) -> None:
 
 BEFORE = {"cutlass": prepare}
 CHANGES = {"cutlass.base_dsl.jit_executor": _change_executor, "cutlass.cutlass_dsl.cuda_jit_executor": _change_libraries,
-           "cutlass.utils.hardware_info": _change_hardware}
+           "cutlass.utils.hardware_info": _change_hardware, "cutlass.testing": _change_benchmark}
