@@ -110,7 +110,8 @@ int usage(const char* wrong) {
   std::fprintf(
       *wrong ? stderr : stdout,
       "options: --problem HEADSxQUERIESxKEYS (several; default %ux%ux%u) --repeat N (timed launches, default 11)\n"
-      "         --no-check --csv --info --pieces N (only so many pieces of work; then nothing is checked)\n",
+      "         --no-check --csv --info\n"
+      "         --pieces N (only so many pieces of work), --scale C (of scores, times log2(e)): nothing is checked\n",
       kDefault.heads, kDefault.queries, kDefault.keys);
   return *wrong ? 2 : 0;
 }
@@ -121,6 +122,7 @@ int main(int argc, char** argv) {
   std::vector<Size> sizes;
   int repeat = 11;
   uint32_t pieces = 0;
+  float scale = 1;
   bool checks = true, csv = false;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
@@ -133,6 +135,9 @@ int main(int argc, char** argv) {
       repeat = std::atoi(argv[++i]);
     } else if (word == "--pieces" && i + 1 < argc && std::atoi(argv[i + 1]) > 0) {
       pieces = uint32_t(std::atoi(argv[++i]));
+      checks = false;
+    } else if (word == "--scale" && i + 1 < argc) {
+      scale = float(std::atof(argv[++i]));
       checks = false;
     } else if (word == "--no-check") {
       checks = false;
@@ -148,7 +153,7 @@ int main(int argc, char** argv) {
   if (sizes.empty()) sizes.push_back(kDefault);
   bool right = true;
   for (const Size& s : sizes) {
-    Problem p{s.heads, s.queries, s.keys, nullptr, nullptr, nullptr, nullptr, 1, pieces};
+    Problem p{s.heads, s.queries, s.keys, nullptr, nullptr, nullptr, nullptr, scale, pieces};
     p.q = make_queries(p);
     p.k = make_rows(uint64_t(s.heads) * s.keys, [&](uint64_t row, uint32_t c) { return key_number(s.keys, row, c); });
     p.v = make_rows(uint64_t(s.heads) * s.keys, value_number);

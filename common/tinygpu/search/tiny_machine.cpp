@@ -73,6 +73,7 @@ Numbers::Numbers(const MachineSpec& s) : sms(s.sms) {
     operand_bytes = n("wgmma.smem_bytes_per_cycle");
     wgmma_wait = n("wgmma.wait.ss");
     wgmma_batch = n("wgmma.batch");
+    beside = n("wgmma.beside");
   }
 }
 
@@ -151,8 +152,9 @@ TinyMachine::Until TinyMachine::store_accumulator(double registers) {
 }
 
 TinyMachine::Until TinyMachine::work(Cycles instructions, double exponentials) {
-  const Cycles made = exponentials > 0 ? special_.serve(now_, exponentials * n_.special) : now_;
-  return {*this, std::max(made, threads_.serve(now_, instructions + exponentials * n_.special / 2))};
+  const Cycles special = exponentials * n_.special * n_.beside;
+  const Cycles made = exponentials > 0 ? special_.serve(now_, special) : now_;
+  return {*this, std::max(made, threads_.serve(now_, instructions * n_.beside + special / 2))};
 }
 
 TinyMachine::Until TinyMachine::stage_tile(double bytes, double instructions) {

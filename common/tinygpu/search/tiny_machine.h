@@ -48,6 +48,7 @@ struct Numbers {
   double copy_bytes = 1;  // a cycle, from shared to Tensor Memory
   // An instruction of a warp: of the special-function unit, an integer or comparing one, a conversion.
   Cycles special, alu, convert;
+  double beside = 1;  // so many times as long do they take while wgmma works on registers
   int sms;
 };
 
@@ -143,7 +144,7 @@ class TinyMachine {
   Until load_accumulator(double registers);
   Until store_accumulator(double registers);
   /// Each thread of a warpgroup, one warp of each sub-partition: cycles that its instructions keep the issue port, and
-  /// exponentials, which keep it for half of their time.
+  /// exponentials, which keep it for half of their time. All of it lies beside the tensor core's work.
   Until work(Cycles instructions, double exponentials);
   Until stage_tile(double bytes, double threads_instructions);
   /// `share`: of L2, all SMs together. Threads store in pieces of `piece` bytes of a row.
