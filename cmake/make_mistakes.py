@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-FIELDS = ("says", "silent", "why", "run", "right", "copy", "silicon", "h200", "set")
+FIELDS = ("says", "silent", "why", "find", "look", "run", "right", "copy", "silicon", "h200", "set")
 
 
 class Error(Exception):
@@ -141,6 +141,10 @@ def parse(path):
                 fail(path, m.line, f"{m.name} lacks `{needed}:`")
         if not m.hunks:
             fail(path, m.line, f"{m.name} has no diff")
+        if (m.fields["says"] == "wrong numbers") != bool(m.fields.get("find")):
+            fail(path, m.line, f"{m.name}: `find:` says how to find the fault from wrong numbers, and stands there with these alone")
+        if m.fields.get("look") and not m.fields.get("find"):
+            fail(path, m.line, f"{m.name}: `look:` has the debugger's commands for `find:`")
     return mistakes
 
 
@@ -218,7 +222,7 @@ def make(root, path):
                     text.append(t)
                     before = here
             text.append(f'#line {m.line} "{path.resolve()}"')
-            text.append(f"inline bool run() {{ return {m.fields['run']}; }}")
+            text.append(f"inline gen5::harness::Verdict run() {{ return {m.fields['run']}; }}")
             text.append(f"}}  // namespace {m.name.replace('-', '_')}")
             text.append("")
         except Error as error:
@@ -227,7 +231,7 @@ def make(root, path):
         diff = ""
         for place, rows in shown_all:
             diff += f"@ {place}\n" + "".join((sign + " " + t[indent:]).rstrip() + "\n" for sign, t in rows)
-        strings = [m.name, m.title, diff] + [m.fields.get(f, "") for f in ("says", "silent", "why", "h200", "set")]
+        strings = [m.name, m.title, diff] + [m.fields.get(f, "") for f in ("says", "silent", "why", "find", "look", "h200", "set")]
         if m.fields.get("silicon", "unsafe") not in ("safe", "unsafe"):
             fail(path, m.line, f"{m.name}: silicon: safe or unsafe")
         safe = "true" if m.fields.get("silicon") == "safe" else "false"

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <bit>
 #include <cstdio>
 #include <stdexcept>
 
+#include "common/harness/difference.h"
 #include "common/harness/fused_sum.h"
 #include "common/harness/inputs.h"
 #include "common/harness/output.h"
@@ -16,6 +15,10 @@
 #include "projects/project.h"
 
 namespace exercise {
+
+using gen5::harness::difference;
+using gen5::harness::Shown;
+
 namespace {
 
 struct Entry {
@@ -29,48 +32,8 @@ std::vector<Entry>& entries() {
   return all;
 }
 
-/// "all in rows 3 to 9 and columns 0 to 31".
-template <class Word>
-std::string extent(const std::vector<Word>& got, const std::vector<Word>& want, uint32_t columns) {
-  size_t top = got.size(), bottom = 0, left = columns, right = 0;
-  for (size_t i = 0; i < got.size(); ++i)
-    if (got[i] != want[i]) {
-      top = std::min(top, i / columns);
-      bottom = std::max(bottom, i / columns);
-      left = std::min(left, i % columns);
-      right = std::max(right, i % columns);
-    }
-  return fmt::format("all in rows {} to {} and columns {} to {}", top, bottom, left, right);
-}
-
-template <class Word>
-void compare(const char* name, const std::vector<Word>& got, const std::vector<Word>& want, uint32_t columns,
-             bool floats) {
-  if (got.size() != want.size())
-    throw std::runtime_error(fmt::format("{} has {} elements instead of {}", name, got.size(), want.size()));
-  size_t different = 0, first = 0;
-  for (size_t i = got.size(); i-- > 0;)
-    if (got[i] != want[i]) {
-      ++different;
-      first = i;
-    }
-  if (!different) return;
-  const auto at = [&](size_t i) {
-    return columns ? fmt::format("[{}][{}]", i / columns, i % columns) : fmt::format("[{}]", i);
-  };
-  const auto text = [&](Word w) {
-    return floats ? fmt::format("{:#010x} ({:g})", w, std::bit_cast<float>(uint32_t(w))) : fmt::format("{:#x}", w);
-  };
-  std::string message = fmt::format("{}{} is {} and should be {}; {} of {} words differ", name, at(first),
-                                    text(got[first]), text(want[first]), different, got.size());
-  if (columns && different < got.size()) message += ", " + extent(got, want, columns);
-  // A word that stands in one place of what should be there was brought to the wrong one.
-  if (std::ranges::count(want, got[first]) == 1)
-    message +=
-        fmt::format(". What is there belongs to {}{}", name, at(std::ranges::find(want, got[first]) - want.begin()));
-  else if (got[first] == Word(-1))
-    message += ". Nothing was written there";
-  throw std::runtime_error(message);
+void refuse(const std::string& difference) {
+  if (!difference.empty()) throw std::runtime_error(difference);
 }
 
 bool run(const Entry& e) {
@@ -94,16 +57,16 @@ void finish() {
 }
 
 void expect(const char* name, const Words& got, const Words& want, uint32_t columns) {
-  compare(name, got, want, columns, false);
+  refuse(difference(name, got, want, columns));
 }
 void expect(const char* name, const Halves& got, const Halves& want, uint32_t columns) {
-  compare(name, got, want, columns, false);
+  refuse(difference(name, got, want, columns));
 }
 void expect_floats(const char* name, const Words& got, const Words& want, uint32_t columns) {
-  compare(name, got, want, columns, true);
+  refuse(difference(name, got, want, columns, Shown::floats));
 }
 void differ(const char* name, double got, double want, uint32_t i) {
-  throw std::runtime_error(fmt::format("{}[{}] is {:g} and should be {:g}", name, i, got, want));
+  throw std::runtime_error(difference(fmt::format("{}[{}]", name, i), got, want));
 }
 void expect(bool holds, const char* sentence) {
   if (!holds) throw std::runtime_error(sentence);

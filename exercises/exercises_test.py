@@ -38,6 +38,23 @@ def faults(tools, programs, exercise):
     return out
 
 
+# Where the standard has what exercises use; exercise.h has <vector>.
+HEADERS = {"bit": ("bit_cast",), "cmath": ("abs", "exp2", "isinf", "isnan", "ldexp"), "algorithm": ("max", "min", "ranges"), "cstdio": ("printf",), "vector": ("vector",)}
+
+
+def missing_headers(exercise):
+    """A reader compiles an exercise alone, and not joined with the others as here: it includes what it uses."""
+    header = {name: h for h, names in HEADERS.items() for name in names}
+    included = set(re.findall(r"^#include <(\w+)>", exercise.text, re.M)) | {"vector"}
+    out = []
+    for name in sorted(set(re.findall(r"\bstd::(\w+)", exercise.text))):
+        if name not in header:
+            out.append(f"{exercise.name}: std::{name} is new here: which header has it?")
+        elif header[name] not in included:
+            out.append(f"{exercise.name}: std::{name} needs #include <{header[name]}>")
+    return out
+
+
 def as_told(tools, programs, variant):
     """The same of another solution: a right one is right, and a wrong one ends as it says, in words that help."""
     command = [programs / "exercises_others", variant.name]
@@ -117,6 +134,7 @@ def main():
     numbers = [int(e.name.split("_")[0]) for e in exercises]
     out = [] if numbers == list(range(1, len(exercises) + 1)) else [f"exercises are not numbered from 1 on: {numbers}"]
     out += [fault for e in exercises for fault in unreadable(e)]
+    out += [fault for e in exercises for fault in missing_headers(e)]
     out += endless(exercises[0])
     if len(exercises) < 40:
         out.append(f"there are {len(exercises)} exercises")

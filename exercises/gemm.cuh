@@ -1,5 +1,5 @@
 // A GEMM tile's parts for the last exercises, as chapter 13 has them: the problem on the host, one block of K loaded
-// and multiplied, and a warp's rows of D carried out.
+// and multiplied, and a warp's rows of D stored.
 #pragma once
 #include "common/layout/instruction_descriptor.h"
 #include "common/layout/smem_descriptor.h"
@@ -27,7 +27,7 @@ struct Maps {
   uint32_t rows, columns, blocks;  // tiles of D along M and N; blocks of 64 along K
 };
 
-/// One stage: asks for the block's tiles of A and B, whose bytes `full` counts. One thread; it has expected them.
+/// Fills one stage: loads the block's tiles of A and B, whose bytes `full` counts. One thread; it has expected them.
 template <uint32_t TileN>
 __device__ void load_block(const Maps& maps, uint32_t a_tile, uint32_t b_tile, uint32_t block, uint32_t row,
                            uint32_t column, uint32_t full) {
@@ -47,10 +47,11 @@ __device__ void multiply_block(uint32_t accumulator, uint32_t a_tile, uint32_t b
                     !(first && step == 0));
 }
 
-/// Each of four warps carries 32 rows of a tile out: 32 columns at a time through one of two boxes of shared memory at
+/// Each of four warps stores 32 rows of a tile: 32 columns at a time through one of two boxes of shared memory at
 /// `boxes` (aligned to 1024). When it returns the accumulator has been read; the last stores may be on their way.
 template <uint32_t TileN>
-__device__ void carry_out(const Maps& maps, uint32_t accumulator, uint32_t boxes, uint32_t row, uint32_t column) {
+__device__ void store_accumulator(const Maps& maps, uint32_t accumulator, uint32_t boxes, uint32_t row,
+                                  uint32_t column) {
   const uint32_t lane = threadIdx.x % 32, quarter = threadIdx.x / 32 % 4;
   for (uint32_t n = 0; n < TileN; n += 32) {
     const uint32_t box = boxes + (quarter * 2 + n / 32 % 2) * kBoxBytes;

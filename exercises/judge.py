@@ -265,6 +265,11 @@ class Finding:
         self.fix = result["properties"].get("help", "")
 
 
+def without_coverage(text):
+    """Without what gen5 check has not put to the test: sizes are the exercise's, and no matter of its reader's."""
+    return re.sub(r"(?ms)^Not put to the test.*?(?:\n\n|\Z)", "", text)
+
+
 def without_fixes(text):
     """What gen5 check has said, without the lines that name a fix: a reader asks for these with --hint."""
     lines, inside = [], False
@@ -289,15 +294,22 @@ class Verdict:
     def summary(self, title):
         """The wrong value, the line and the cause."""
         lines = [f"[not yet] {title}: {self.ends}"]
-        if self.seen:
+        if self.seen and not self.line:
             lines.append(f"  value: {self.seen}")
         if self.line and self.file.is_file():
             code = "".join(self.file.read_text().splitlines()[self.line - 1 : self.line]).strip()
-            place = self.file.relative_to(pathlib.Path.cwd()) if self.file.is_relative_to(pathlib.Path.cwd()) else self.file
-            lines.append(f"  line:  {place}:{self.line}:  {code}")
+            lines.append(f"  line:  {from_here(self.file)}:{self.line}:  {code}")
+        if self.seen and self.line:
+            lines.append(f"  there: {self.seen}")
         if self.cause:
             lines.append(f"  cause: {self.cause}")
         return "\n".join(lines) + "\n"
+
+
+def from_here(path):
+    """As one writes it in this folder, if it lies in it or below."""
+    path = pathlib.Path(path)
+    return path.relative_to(pathlib.Path.cwd()) if path.is_relative_to(pathlib.Path.cwd()) else path
 
 
 def run(line, seconds):
@@ -334,7 +346,7 @@ def check(tools, exercise, command, seeds, seconds=120):
         log = pathlib.Path(folder) / "log.sarif"
         options = ["--werror", "--seeds", seeds, "--sarif", log]
         status, text, err = run_to_its_end(exercise, lambda most: [tools.gen5, "check", "--max-cycles", most, *options, *command], seconds)
-        text += err
+        text = without_coverage(text + err)
         findings = []
         if log.exists():
             results = json.loads(log.read_text())["runs"][0].get("results", [])
@@ -397,8 +409,13 @@ def longest_wait(kernels):
     return f"{role['role']} waits for {wait['for']} at {wait['at']} in {100 * share:.0f} % of its time"
 
 
-# Of wrong numbers without a diagnosis.
-KEPT = "no rule of the machine is broken, so an index, a size or a value is wrong: follow the element above from where it is stored back to where it was read"
+def cause_of_wrong_numbers(seen, kernel=True):
+    """Without a diagnosis. `kernel`: a kernel has run. `seen`: an element with its place, or a sentence."""
+    if not kernel:
+        return ""
+    element = re.match(r"[^;]*\] is .* and should be ", seen)
+    return "no rule of the machine is broken, so an index, a size or a value is wrong" + (
+        ": follow this element from where it is stored back to where it was read" if element else "")
 
 
 def judge_answer(tools, exercise, command, text):
@@ -409,7 +426,7 @@ def judge_answer(tools, exercise, command, text):
     if missing := [name for name in wanted if given.get(name) is None]:
         _, out, err = run_to_its_end(exercise, lambda most: [tools.gen5, "run", "--max-cycles", most, *command], MOST_OF_A_RUN)
         names = " and ".join(f"`{name}`" for name in missing)
-        return Verdict("no answer", f"{out}{err}No answer yet for {names}. Look for it:\n  {' '.join(map(str, [tools.gen5, 'debug', *command]))}\n")
+        return Verdict("no answer", f"{out}{err}No answer yet for {names}. Look for it:\n  {from_here(tools.gen5)} debug {' '.join(str(from_here(w)) for w in command)}\n")
     if words := [name for name in wanted if isinstance(given[name], str) and name not in exercise.words()]:
         return Verdict("wrong answer", f"`{words[0]}` is a number, and {given[words[0]]} is none.\n")
     try:
@@ -426,7 +443,8 @@ def judge(tools, exercise, command, seeds=5, text=None):
         return judge_answer(tools, exercise, command, text or exercise.text)
     ends, text, findings = check(tools, exercise, command, seeds)
     if ends == "wrong numbers":
-        return Verdict(ends, text, seen=wrong_value(tools, exercise, command, text, exercise.name), cause=KEPT)
+        seen = wrong_value(tools, exercise, command, text, exercise.name)
+        return Verdict(ends, text, seen=seen, cause=cause_of_wrong_numbers(seen, "__global__" in exercise.text))
     if ends != "right":
         return Verdict(ends, text, findings=findings)
     kernels = profile(tools, command)

@@ -51,11 +51,11 @@ def watched(folder, exercise, number, *words):
         for said in (exercise.task[:40], "scripts/run 01_mbarrier --part phases", "is as it came, so it is not judged"):
             expect(said in text, f"an untouched exercise is shown without {said!r}", text)
         expect("deadlock" not in text, "an untouched exercise is judged", text)
-        # A first attempt that changes nothing: the value, the line and the cause come first, and the fix does not come.
+        # A first attempt that changes nothing: the line, what happened there and the cause come first, and the fix does not come.
         copy.write_text(exercise.text + "// an attempt\n")
         until(f"scripts/learn --hint {exercise.name[:2]}")
         text = log.read_text()
-        places = [text.find(said) for said in (f"[not yet] {exercise.title}: deadlock", "  value: ", f"  line:  {copy}:", "  cause: ", "error[deadlock]")]
+        places = [text.find(said) for said in (f"[not yet] {exercise.title}: deadlock", f"  line:  {copy}:", "  there: ", "  cause: ", "error[deadlock]")]
         expect(places == sorted(places) and places[0] >= 0, f"what is wrong does not come first: {places}", text)
         expect(not re.search(r"(?m)^ +=? ?fix: ", text), "the fix is shown without asking", text)
         copy.write_text(exercise.solved())

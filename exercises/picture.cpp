@@ -49,7 +49,7 @@ std::string picture(const Watched& watched) {
   std::string text = gen5::harness::draw({all}, {.window = kWindow});
   text +=
       "\nTime runs to the right, in SM cycles. A digit is an asynchronous operation, from its issue until its effect "
-      "was\nthere; a: an arrive on an mbarrier, w: a wait on one is over.\n";
+      "was\nthere; a: an arrive on an mbarrier, w: a wait on one ends.\n";
   if (lanes.size() > kLanes) text += fmt::format("{} more lanes are left out.\n", lanes.size() - kLanes);
   return text;
 }

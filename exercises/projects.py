@@ -69,11 +69,11 @@ def judge_milestone(tools, milestone, command, seeds=2):
             ends, text, findings = judge.check(tools, milestone, line, seeds)
             if ends != "right":
                 seen = judge.wrong_value(tools, milestone, line, text, "project") if ends == "wrong numbers" else ""
-                return judge.Verdict(ends, f"With {' '.join(words)}:\n{text}", findings=findings, seen=seen, cause=judge.KEPT if seen else "")
+                return judge.Verdict(ends, f"With {' '.join(words)}:\n{text}", findings=findings, seen=seen, cause=judge.cause_of_wrong_numbers(seen) if seen else "")
             continue
         right, text, kernels = measure(tools, line)
         if not right:
-            return judge.Verdict("wrong numbers", f"With {' '.join(words)}:\n{text}", seen=judge.sentence(text, "project"), cause=judge.KEPT)
+            return judge.Verdict("wrong numbers", f"With {' '.join(words)}:\n{text}", seen=judge.sentence(text, "project"), cause=judge.cause_of_wrong_numbers(judge.sentence(text, "project")))
         cycles = cycles_of(kernels)
         if milestone.budget and cycles > milestone.budget:
             seen = f"{cycles:,} cycles; the budget is {milestone.budget:,}"

@@ -14,6 +14,7 @@
 
 #include "common/harness/chapter.h"
 #include "common/harness/cuda_check.h"
+#include "common/harness/difference.h"
 #include "common/harness/inputs.h"
 #include "common/ptx/tcgen05_alloc.h"
 #include "common/ptx/tcgen05_commit.h"
@@ -479,16 +480,16 @@ bool smallest_right(void (*kernel)(uint32_t*)) {
   return true;
 }
 
-bool fragments_right(void (*kernel)(uint32_t*)) {
+Verdict fragments_right(void (*kernel)(uint32_t*)) {
   DeviceBuffer<uint32_t> out(32 * 8);
   kernel<<<1, 32>>>(out.get());
   GEN5_CUDA(cudaGetLastError());
   GEN5_CUDA(cudaDeviceSynchronize());
   const auto got = out.download();
+  std::vector<uint32_t> want(32 * 8);
   for (uint32_t i = 0; i < 32; ++i)
-    for (uint32_t k = 0; k < 8; ++k)
-      if (got[i * 8 + k] != (k / 4 * 16 + k / 2 % 2 * 8 + i / 4) * 100 + i % 4 * 2 + k % 2) return false;
-  return true;
+    for (uint32_t k = 0; k < 8; ++k) want[i * 8 + k] = (k / 4 * 16 + k / 2 % 2 * 8 + i / 4) * 100 + i % 4 * 2 + k % 2;
+  return difference("out", got, want, 8);
 }
 
 bool hand_over_right(void (*kernel)(uint32_t*)) {

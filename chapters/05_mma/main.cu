@@ -16,6 +16,7 @@
 
 #include "common/harness/chapter.h"
 #include "common/harness/cuda_check.h"
+#include "common/harness/difference.h"
 #include "common/harness/fused_sum.h"
 #include "common/harness/inputs.h"
 #include "common/harness/pipeline_run.h"
@@ -683,7 +684,7 @@ void part_numbers(Report& r) {
 
 // mistakes.txt says which lines are wrong in which kernel. These run a kernel and say whether its numbers are right.
 
-bool smallest_right(void (*kernel)(const uint16_t*, const uint16_t*, uint32_t*)) {
+Verdict smallest_right(void (*kernel)(const uint16_t*, const uint16_t*, uint32_t*)) {
   const auto a = make_inputs(Format::bf16, Pattern::uniform, kM * kK, 1);
   const auto b = make_inputs(Format::bf16, Pattern::uniform, kN * kK, 2);
   DeviceBuffer<uint16_t> da(a), db(b);
@@ -691,11 +692,11 @@ bool smallest_right(void (*kernel)(const uint16_t*, const uint16_t*, uint32_t*))
   kernel<<<1, 128>>>(da.get(), db.get(), dd.get());
   GEN5_CUDA(cudaGetLastError());
   GEN5_CUDA(cudaDeviceSynchronize());
-  return dd.download() == fused_gemm({Format::bf16, kM, kN, kK, a.data(), b.data()});
+  return difference("d", dd.download(), fused_gemm({Format::bf16, kM, kN, kK, a.data(), b.data()}), kN, Shown::floats);
 }
 
 /// Operands K-major, 128-byte swizzle.
-bool tile_right(void (*kernel)(const uint16_t*, const uint16_t*, uint32_t*, Operand, Operand, uint32_t)) {
+Verdict tile_right(void (*kernel)(const uint16_t*, const uint16_t*, uint32_t*, Operand, Operand, uint32_t)) {
   const auto a = make_inputs(Format::bf16, Pattern::uniform, kM * 64, 3);
   const auto b = make_inputs(Format::bf16, Pattern::uniform, kTileN * 64, 4);
   DeviceBuffer<uint16_t> da(a), db(b);
@@ -706,7 +707,8 @@ bool tile_right(void (*kernel)(const uint16_t*, const uint16_t*, uint32_t*, Oper
                                                       k_major<kTileN, Swizzle::b128>(), idesc);
   GEN5_CUDA(cudaGetLastError());
   GEN5_CUDA(cudaDeviceSynchronize());
-  return dd.download() == fused_gemm({Format::bf16, kM, kTileN, 64, a.data(), b.data()});
+  return difference("d", dd.download(), fused_gemm({Format::bf16, kM, kTileN, 64, a.data(), b.data()}), kTileN,
+                    Shown::floats);
 }
 
 #include "mistakes.inc"

@@ -6,6 +6,7 @@
 #include "chapters/06_mma_operands/kernel.cuh"
 #include "chapters/06_mma_operands/parts.h"
 #include "common/harness/cuda_check.h"
+#include "common/harness/difference.h"
 #include "common/harness/fused_sum.h"
 #include "common/harness/inputs.h"
 #include "common/ptx/bulk_tensor.h"
@@ -154,7 +155,7 @@ __global__ void two_products(const uint16_t* q, const uint16_t* k, const uint16_
   end(address, 256);
 }
 
-bool two_products_right(void (*kernel)(const uint16_t*, const uint16_t*, const uint16_t*, uint32_t*)) {
+Verdict two_products_right(void (*kernel)(const uint16_t*, const uint16_t*, const uint16_t*, uint32_t*)) {
   const auto q = make_inputs(Format::bf16, Pattern::uniform, kM * kDepth, 3);
   const auto k = make_inputs(Format::bf16, Pattern::uniform, kKeys * kDepth, 4);
   const auto v = make_inputs(Format::bf16, Pattern::uniform, kKeys * kValues, 5);
@@ -167,7 +168,8 @@ bool two_products_right(void (*kernel)(const uint16_t*, const uint16_t*, const u
   std::vector<uint16_t> p(s.size()), transposed(v.size());
   for (size_t i = 0; i < s.size(); ++i) p[i] = bf16_of(std::bit_cast<float>(s[i]) * 0.125f);
   for (uint32_t i = 0; i < v.size(); ++i) transposed[i % kValues * kKeys + i / kValues] = v[i];
-  return o.download() == fused_gemm({Format::bf16, kM, kValues, kKeys, p.data(), transposed.data()});
+  return difference("o", o.download(), fused_gemm({Format::bf16, kM, kValues, kKeys, p.data(), transposed.data()}),
+                    kValues, Shown::floats);
 }
 
 void part_chain(Report& r) {

@@ -1,12 +1,14 @@
 // What becomes of the result: fewer rows, lanes left out, signs and scales, f16 accumulators.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "chapters/06_mma_operands/kernel.cuh"
 #include "chapters/06_mma_operands/parts.h"
 #include "common/harness/cuda_check.h"
+#include "common/harness/difference.h"
 #include "common/harness/fused_sum.h"
 #include "common/harness/inputs.h"
 
@@ -72,17 +74,17 @@ std::vector<uint32_t> run_halves(const std::vector<uint16_t>& a, const std::vect
 }
 
 /// Row m of tile t is lane 32 (m / 16) + 16 t + m % 16.
-bool halves_right(TwoHalves kernel) {
+Verdict halves_right(TwoHalves kernel) {
   const auto a = make_inputs(Format::bf16, Pattern::uniform, 2 * kHalfM * kK, 11);
   const auto b = make_inputs(Format::bf16, Pattern::uniform, kN * kK, 12);
   const auto cells = run_halves(a, b, 2, kernel);
   const auto want = fused_gemm({Format::bf16, 2 * kHalfM, kN, kK, a.data(), b.data()});
+  std::vector<uint32_t> d(want.size());
   for (uint32_t m = 0; m < 2 * kHalfM; ++m) {
     const uint32_t row = m % kHalfM, lane = row / 16 * 32 + row % 16 + m / kHalfM * 16;
-    for (uint32_t n = 0; n < kN; ++n)
-      if (cells[lane * kN + n] != want[m * kN + n]) return false;
+    std::copy_n(&cells[lane * kN], kN, &d[m * kN]);
   }
-  return true;
+  return difference("d", d, want, kN, Shown::floats);
 }
 
 /// Runs of lanes that hold consecutive rows of D. A's row m is m + 1, B is 1.

@@ -15,6 +15,7 @@
 
 #include "common/harness/chapter.h"
 #include "common/harness/cuda_check.h"
+#include "common/harness/difference.h"
 #include "common/harness/fused_sum.h"
 #include "common/harness/inputs.h"
 #include "common/harness/narrow.h"
@@ -375,11 +376,11 @@ std::vector<uint32_t> reference(const Pruned& pruned, const std::vector<uint16_t
   return d;
 }
 
-bool pruned_right(Product kernel) {
+Verdict pruned_right(Product kernel) {
   const Pruned pruned(make_inputs(Format::bf16, Pattern::uniform, kM * kDepth, 101));
   const auto b = make_inputs(Format::bf16, Pattern::uniform, kN * kDepth, 102);
-  return run_product<Sparse::f16>(bytes_of(pruned.kept), bytes_of(b), pruned.metadata(), kN, kSteps, kernel) ==
-         reference(pruned, b);
+  const auto d = run_product<Sparse::f16>(bytes_of(pruned.kept), bytes_of(b), pruned.metadata(), kN, kSteps, kernel);
+  return difference("d", d, reference(pruned, b), kN, Shown::floats);
 }
 
 void part_prune(Report& r) {

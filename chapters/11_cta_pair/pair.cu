@@ -367,7 +367,7 @@ __global__ void __cluster_dims__(2)
   }
   __syncwarp();
 
-  // In each CTA: carry out its own rows.
+  // In each CTA: store its own rows.
   Stamps<kStamped> ready(stamps, Moment::ready, threadIdx.x == 0), stored(stamps, Moment::stored, threadIdx.x == 0);
   mbarrier_wait_parity(shared_address(&shared.done), 0);
   tcgen05_fence_after_thread_sync();

@@ -74,7 +74,7 @@ inline constexpr Step kSteps[] = {
      "lets CTAs stay: while a tile is stored the next one's loads are on their way, and nothing has to start anew.",
      launch_roles, 128, 1, 4},
     {5, "persistent", "one CTA an SM takes tile after tile",
-     "while the epilogue carries a tile out, the next one's loads are on their way; where step 4 starts a new CTA, "
+     "while the epilogue stores a tile, the next one's loads are on their way; where step 4 starts a new CTA, "
      "this one goes on.",
      "gives a CTA a second accumulator: the tensor core fills one while the epilogue empties the other.",
      launch_persistent, 128, 1, 4, true},

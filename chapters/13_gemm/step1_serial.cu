@@ -33,7 +33,7 @@ __device__ void copy_block(uint8_t* tile, const uint16_t* matrix, uint32_t rows,
   }
 }
 
-/// Thread t carries row t of the tile out: Tensor Memory lane t.
+/// Thread t stores row t of the tile: Tensor Memory lane t.
 template <class Out>
 __device__ void store_row(const Arguments& args, uint32_t accumulator, uint32_t row, uint32_t column0) {
   constexpr uint32_t kColumns = Row<Out>::kColumns;

@@ -1,4 +1,4 @@
-// Step 6: two accumulators. Tensor Memory holds two of a CTA's tiles: while the epilogue warps carry one out, the MMA
+// Step 6: two accumulators. Tensor Memory holds two of a CTA's tiles: while the epilogue warps store one, the MMA
 // warp already fills the other. The tensor core never waits for a store. They take 256 columns; scales two times 8
 // (mxf8) or 32 (nvf4) behind them.
 #include "chapters/13_gemm/persistent.cuh"

@@ -47,7 +47,7 @@ inline constexpr Step kSteps[] = {
     {6, "halves", "P comes in two halves: its product begins while the second is being made",
      "O += P*V begins before softmax is over.", launch_halves, 2, false, true},
     {7, "persistent", "one CTA an SM takes pair after pair of tiles, the longest first",
-     "the next pair's queries are on their way and its scores computed while O of this one is carried out.",
+     "the next pair's queries are on their way and its scores computed while O of this one is stored.",
      launch_persistent, 2, true, true},
 };
 inline constexpr int kLastStep = int(std::size(kSteps));

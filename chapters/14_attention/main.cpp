@@ -20,6 +20,7 @@
 #include "common/harness/chapter.h"
 #include "common/harness/cuda_check.h"
 #include "common/harness/device.h"
+#include "common/harness/in_report.h"
 #include "common/harness/limit.h"
 #include "common/harness/measure.h"
 #include "common/harness/watch.h"
@@ -54,6 +55,7 @@ Run run_step(const Step& step, Operands& operands) {
   operands.o.fill(0xff);  // NaN wherever nothing is written
   std::optional<Watch> watch;
   if (options.timeline == "on" || options.all) watch.emplace();
+  name_launches(fmt::format("step {}", step.number));
   run.elapsed = measure([&] { step.launch(operands.problem()); });
   if (watch) run.watched = watch->stop();
   run.o = operands.o.download();

@@ -3,7 +3,7 @@
 //
 //   warps 0–3    softmax of tile 0   P over S; tells the correction each row's factor
 //   warps 4–7    softmax of tile 1
-//   warps 8–11   correction          rescales O of either tile, and carries it out at the end
+//   warps 8–11   correction          rescales O of either tile, and stores it at the end
 //   warp 12      load                Q of both tiles; K0 V0 K1 V1 … into the ring
 //   warp 13      multiply            O += P·V of a tile's block, then S of its next block: tile 0, tile 1, tile 0 …
 //

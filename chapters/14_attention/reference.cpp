@@ -97,10 +97,7 @@ void check_row(const Inputs& in, const Head& head, size_t row, uint32_t query, c
     const double allowed =
         1.01 * (size[i] + std::fabs(exact) * (weighted + (a.block / 2 + 2 * blocks + 4) * 0x1p-24 + 0x1p-8)) +
         0x1p-100 * tiny;
-    const double error = std::fabs(got - exact);
-    ++bound.checked;
-    if (!(error <= allowed)) ++bound.outside;
-    if (allowed > 0) bound.worst = std::max(bound.worst, error / allowed);
+    bound.look_at(row, i, got, exact, allowed);
   }
 }
 
@@ -164,9 +161,7 @@ Bound check_float64(const Inputs& in, const std::vector<uint16_t>& o, const Arit
         check_row(in, head, row, uint32_t(row - begin), arithmetic, o, mine);
       }
       const std::lock_guard lock(mutex);
-      total.checked += mine.checked;
-      total.outside += mine.outside;
-      total.worst = std::max(total.worst, mine.worst);
+      total += mine;
     });
   }
   // Where nothing was written NaN is left: the other rows at least are numbers.

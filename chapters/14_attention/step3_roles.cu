@@ -4,7 +4,7 @@
 //
 //   warp 0      load      Q once; K0 V0 K1 V1 … into the ring
 //   warp 1      multiply  S of block j + 1 as soon as O of block j − 1 is done, then O += P·V of block j
-//   warps 2–5   softmax   P of block j over S of block j; rescale O; carry it out at the end
+//   warps 2–5   softmax   P of block j over S of block j; rescale O; store it at the end
 #include "chapters/14_attention/attention.cuh"
 
 namespace attention {

@@ -125,6 +125,7 @@ struct Run {
 Run run_step(const Step& step, DeviceModel& model, bool timing) {
   Run run;
   model.clear();
+  name_launches(fmt::format("step {}", step.number));
   run.elapsed = measure([&] { model.launch(step); });
   if (!timing) run.results = model.results();
   model.launch(step, true);

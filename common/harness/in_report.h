@@ -1,5 +1,5 @@
-// What a program adds to the page of tinygpu's --report: names for its launches, and timelines from times of its own.
-// On other hardware, and without --report, nothing happens.
+// What a program tells tinygpu of itself: names for its launches, and for the page of --report timelines from times of
+// its own. On other hardware nothing happens.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -25,7 +25,8 @@ struct OwnTimeline {
   std::vector<std::pair<size_t, size_t>> arrows;
 };
 
-/// Launches from now on are called so: of "step 6" and the kernel persistent() the page makes "step 6: persistent".
+/// Launches from now on are called so: of "step 6" and the kernel persistent() diagnoses, profiles and timelines make
+/// "step 6: persistent".
 void name_launches(const std::string& name);
 
 /// Throws std::runtime_error if tinygpu cannot use it.

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
+#include <string_view>
 
 #include "common/harness/child.h"
 #include "common/harness/cuda_check.h"
@@ -14,6 +16,8 @@
 
 namespace gen5::harness {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr int kRight = 0, kWrong = 1, kStopped = 3;  // exit codes of run_kernel_of
 constexpr int kSeconds = 60, kSecondsOnHardware = 10;
@@ -62,6 +66,16 @@ std::string moral(const Mistake& m) {
                         : fmt::format("{}\nThe fix:\n\n{}", wrapped(m.why), shown(m, true));
 }
 
+std::string line_of(const std::string& text, int number) {
+  size_t at = 0;
+  for (; number > 0; --number) {
+    at = text.find('\n', at);
+    if (at == std::string::npos) return {};
+    ++at;
+  }
+  return text.substr(at, text.find('\n', at) - at);
+}
+
 Outcome run_in(const Mistake& m, bool wrong, const Order* order) {
   std::vector<std::string> variables;
   if (order) variables.push_back(order->setting);
@@ -77,10 +91,11 @@ Outcome run_in(const Mistake& m, bool wrong, const Order* order) {
   for (const std::string& code : codes_in(child.errors))
     if (wrong && has(promised, code) && !has(o.codes, code)) o.codes.push_back(code);
   o.numbers_right = child.status == kRight;
+  if (child.status == kWrong) o.difference = line_of(child.output, 1);
   if (child.status < 0)
     o.stopped = child.ending;
   else if (child.status == kStopped)
-    o.stopped = child.output.substr(0, child.output.find('\n'));
+    o.stopped = line_of(child.output, 0);
   else if (child.status != kRight && child.status != kWrong)
     o.stopped = fmt::format("exit code {}", child.status);
   return o;
@@ -110,6 +125,40 @@ void print_diagnoses(const Mistake& m, const std::vector<Outcome>& outcomes) {
       }
 }
 
+/// The command that looks there, as one writes it in this folder.
+std::string debugger(const Mistake& m) {
+  const fs::path program = fs::read_symlink("/proc/self/exe"), here = fs::current_path();
+  const auto from_here = [&](const fs::path& path) {
+    const fs::path relative = path.lexically_relative(here);
+    return relative.empty() || relative.native().starts_with("..") ? path.native() : relative.native();
+  };
+  std::string out = fmt::format("    {} debug --batch", from_here(program.parent_path() / "gen5"));
+  for (std::string_view rest = m.look; !rest.empty();) {
+    const size_t end = std::min(rest.find("; "), rest.size());
+    out += fmt::format(" -x '{}'", rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 2, rest.size()));
+  }
+  return out + fmt::format(" \\\n      {} --mistake {} --kernel wrong\n", from_here(program), m.name);
+}
+
+/// One number that is wrong, and how one finds from there what is.
+void print_difference(const Mistake& m, const std::vector<Outcome>& outcomes) {
+  const auto wrong = std::ranges::find_if(outcomes, [](const Outcome& o) { return !o.difference.empty(); });
+  if (wrong == outcomes.end()) return;
+  const bool same = std::ranges::all_of(outcomes, [&](const Outcome& o) { return o.difference == wrong->difference; });
+  std::string orders;
+  if (outcomes.size() > 1 && same)
+    orders =
+        " It is the same in every order of completion, so nothing points to a missing wait or fence: look for a wrong "
+        "address, descriptor or number.";
+  else if (outcomes.size() > 1)
+    orders = fmt::format(" That is with effects {}; other orders give other numbers.", wrong->order);
+  fmt::print("{}", wrapped(fmt::format("One wrong number: {}.{}", wrong->difference, orders)));
+  if (!m.find.empty()) fmt::print("{}", wrapped("How to find the fault: " + m.find));
+  if (!m.look.empty()) fmt::print("\n{}", debugger(m));
+  fmt::print("\n");
+}
+
 std::string remark(const char* before, const std::string& text) {
   return text.empty() ? text : fmt::format(" ({}{})", before, text);
 }
@@ -136,7 +185,9 @@ int teach_on_hardware(const Mistake& m) {
     return 0;
   }
   fmt::print("On this GPU nobody watches. It runs once; what it does is no promise.\n\n");
-  print_outcomes({run_in(m, true, nullptr)});
+  const Outcome wrong = run_in(m, true, nullptr);
+  print_outcomes({wrong});
+  print_difference(m, {wrong});
   fmt::print("{}\n", moral(m));
   const Outcome right = run_in(m, false, nullptr);
   print_outcomes({right});
@@ -164,6 +215,12 @@ int teach(const Mistake& m) {
   fmt::print("Effects in time, as late as is allowed, and shuffled{}:\n\n",
              m.set.empty() ? "" : fmt::format(", with {}", m.set));
   print_outcomes(wrong);
+  if (m.says != kNotYet && std::ranges::any_of(wrong, &Outcome::numbers_right) &&
+      !std::ranges::all_of(wrong, &Outcome::numbers_right))
+    fmt::print(
+        "{}\n",
+        wrapped("Where the numbers are right, they are so by luck: the effects happened to land in time. In order "
+                "late nothing lands before every warp waits, and then all that is in flight does."));
   fmt::print("On silicon: {}\n\n",
              m.h200.empty()
                  ? "not tried."
@@ -171,7 +228,9 @@ int teach(const Mistake& m) {
                                m.h200.find("scripted") == std::string::npos
                                    ? ""
                                    : " Scripted: a case of tests/conformance with the same fault, not this kernel."));
-  if (!promises_nothing(m)) {
+  if (promises_nothing(m)) {
+    print_difference(m, wrong);
+  } else {
     fmt::print("What tinygpu says:\n\n");
     print_diagnoses(m, wrong);
   }
@@ -203,9 +262,10 @@ int teach(const Mistake& m) {
 
 int run_kernel_of(const Mistake& m, bool wrong) {
   try {
-    const bool right = wrong ? m.wrong() : m.right();
-    fmt::print("{} numbers\n", right ? "right" : "wrong");
-    return right ? kRight : kWrong;
+    const Verdict verdict = wrong ? m.wrong() : m.right();
+    fmt::print("{} numbers\n{}{}", verdict ? "right" : "wrong", verdict.difference(),
+               verdict.difference().empty() ? "" : "\n");
+    return verdict ? kRight : kWrong;
   } catch (const CudaError& e) {
     fmt::print("{}\n", cudaGetErrorString(e.code));
     return kStopped;

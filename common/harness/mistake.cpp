@@ -74,6 +74,7 @@ std::string broken_promise(const Mistake& mistake, const std::vector<Outcome>& o
       return fmt::format("{}: {} was said, and nobody promised it", o.order, o.codes.front());
     if (o.codes.empty() && !o.stopped.empty()) return fmt::format("{}: stopped without a diagnosis", o.order);
     if (numbers && o.numbers_right) return fmt::format("{}: the numbers are right", o.order);
+    if (numbers && o.difference.empty()) return fmt::format("{}: no wrong number is shown", o.order);
   }
   return {};
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "common/harness/difference.h"
+
 namespace gen5::harness {
 
 struct Mistake {
@@ -16,13 +18,14 @@ struct Mistake {
   /// What tinygpu says in every order of completion: codes, separated by ", "; others may come with them. Or one of the
   /// two below: then it says nothing.
   std::string says;
-  std::string silent;           // orders in which it says nothing, by luck: "timed", "late, seed 1"; empty: none
-  std::string why;              // what goes wrong
-  std::string h200;             // what an H200 did, with the date; empty: not tried on silicon
-  std::string set;              // "NAME=value" for the environment; or empty
-  bool safe = false;            // the kernel may run on hardware: it neither hangs nor faults there
-  std::function<bool()> wrong;  // runs the broken kernel: are its numbers right?
-  std::function<bool()> right;  // and the one that is right
+  std::string silent;  // orders in which it says nothing, by luck: "timed", "late, seed 1"; empty: none
+  std::string why;     // what goes wrong
+  std::string find;    // how one finds the fault from a wrong number; of kernels that tinygpu says nothing of
+  std::string h200;    // what an H200 did, with the date; empty: not tried on silicon
+  std::string set;     // "NAME=value" for the environment; or empty
+  bool safe = false;   // the kernel may run on hardware: it neither hangs nor faults there
+  std::function<Verdict()> wrong;  // runs the broken kernel
+  std::function<Verdict()> right;  // and the one that is right
 };
 
 /// `says` of a kernel that keeps every rule and computes something else than was meant.
@@ -37,6 +40,7 @@ struct Outcome {
   std::string diagnoses;           // their text
   std::string stopped;             // CUDA's error, a signal or a timeout; empty: the kernel ended by itself
   bool numbers_right = false;      // only if it did
+  std::string difference;          // one number that is wrong, as a sentence; empty: none is, or the chapter gives none
 };
 
 /// Whether `item` is one of them.

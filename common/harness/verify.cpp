@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <utility>
 
 #include "common/harness/inputs.h"
@@ -138,6 +139,27 @@ std::string Bound::describe() const {
                      with_commas(outside), worst * 100);
 }
 
+void Bound::look_at(uint64_t at_row, uint64_t at_column, double is, double should_be, double allowed) {
+  const double error = std::fabs(is - should_be);
+  Bound one{.checked = 1, .row = at_row, .column = at_column, .got = is, .want = should_be};
+  one.outside = !(error <= allowed);
+  if (allowed > 0) one.worst = error / allowed;
+  *this += one;
+}
+
+Bound& Bound::operator+=(const Bound& o) {
+  if (o.outside && (!outside || std::tie(o.row, o.column) < std::tie(row, column))) {
+    row = o.row;
+    column = o.column;
+    got = o.got;
+    want = o.want;
+  }
+  checked += o.checked;
+  outside += o.outside;
+  worst = std::max(worst, o.worst);
+  return *this;
+}
+
 Bound check_float64(const Product& in, Output output, const std::vector<uint32_t>& d) {
   std::vector<double> a(size_t(in.m) * in.k);
   oneapi::tbb::parallel_for(0u, in.m, [&](uint32_t row) { in.a(row, &a[size_t(row) * in.k]); });
@@ -158,16 +180,11 @@ Bound check_float64(const Product& in, Output output, const std::vector<uint32_t
         const double got = value_of_output(output, d[size_t(r) * in.n + n0 + j]);
         const double bound = error_factor(in) * magnitude[j] + smallest_error(in, output) +
                              (output == Output::bf16 ? std::fabs(sum[j]) * 0x1.01p-8 : 0);
-        const double error = std::fabs(got - sum[j]);
-        ++mine.checked;
-        if (!(error <= bound)) ++mine.outside;
-        if (bound > 0) mine.worst = std::max(mine.worst, error / bound);
+        mine.look_at(r, n0 + j, got, sum[j], bound);
       }
     }
     const std::lock_guard lock(mutex);
-    total.checked += mine.checked;
-    total.outside += mine.outside;
-    total.worst = std::max(total.worst, mine.worst);
+    total += mine;
   });
   return total;
 }
@@ -209,11 +226,8 @@ Bound check_row_sums(const Product& in, Output output, const std::vector<uint32_
       // The doubles of this check round too: n + k terms, relative 2^-53 each.
       const double bound = (error_factor(in) + (in.n + in.k) * 0x1p-52) * magnitude +
                            in.n * smallest_error(in, output) + (output == Output::bf16 ? size * 0x1.01p-8 : 0);
-      const double error = std::fabs(got - want);
       const std::lock_guard lock(mutex);
-      ++total.checked;
-      if (!(error <= bound)) ++total.outside;
-      if (bound > 0) total.worst = std::max(total.worst, error / bound);
+      total.look_at(r, 0, got, want, bound);
     });
   }
   return total;

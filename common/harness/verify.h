@@ -52,8 +52,13 @@ inline Comparison compare_bits(const GemmInputs& in, Output output, const std::v
 /// How far D lies from the exact product, against what the arithmetic's rule allows.
 struct Bound {
   uint64_t checked = 0, outside = 0;
-  double worst = 0;  // largest error as a share of its bound
+  double worst = 0;              // largest error as a share of its bound
+  uint64_t row = 0, column = 0;  // of the first that is outside, in rows
+  double got = 0, want = 0;
   std::string describe() const;
+  /// One element: is it within `allowed` of what it should be?
+  void look_at(uint64_t row, uint64_t column, double got, double want, double allowed);
+  Bound& operator+=(const Bound& other);
 };
 
 /// Every element against float64: |d − Σab| ≤ steps · (step_error · Σ|ab| + 2^−148), and for bf16 output 2^−8 |d| +

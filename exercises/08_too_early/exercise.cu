@@ -2,6 +2,8 @@
 //
 // The consumer of this ring gives a stage back before it has read it. As long as the next copy is slow, the numbers are
 // right. A fast copy overwrites what the consumer has yet to read. Put the lines into the right order.
+#include <algorithm>
+
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"

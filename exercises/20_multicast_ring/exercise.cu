@@ -2,7 +2,7 @@
 //
 // Two blocks of a cluster both need every chunk. Each loads one half of it, and TMA writes that half into the shared
 // memory of both. Write the ring: arrivals that empty a stage, the producer, and what the consumer does before and
-// behind its sum. A stage is empty when the warps of both blocks have read it, because a copy writes to both.
+// after its sum. A stage is empty when the warps of both blocks have read it, because a copy writes to both.
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/cluster.h"
 #include "common/ptx/elect.h"
@@ -39,7 +39,7 @@ __global__ void __cluster_dims__(kBlocks) sums(const __grid_constant__ CUtensorM
       uint32_t sum = rank;
       // Your wait here.
       for (uint32_t row = 0; row < kRows; ++row) sum += buffer[stage][row][lane];
-      // Your lines here: give the stage back to both producers.
+      // Your lines here: give the stage back to both producers. mapa(address, rank), mbarrier_arrive_cluster(address).
       out[(rank * kChunks + chunk) * 32 + lane] = sum;
     }
   }

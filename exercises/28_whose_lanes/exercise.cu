@@ -10,7 +10,7 @@
 
 using namespace gen5::ptx;
 
-__global__ void carry_out(uint32_t* out) {
+__global__ void store_tile(uint32_t* out) {
   __shared__ uint32_t slot;
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (warp == 0) tcgen05_alloc(shared_address(&slot), 32);
@@ -36,7 +36,7 @@ __global__ void carry_out(uint32_t* out) {
 
 void judge() {
   exercise::DeviceBuffer<uint32_t> out(128);
-  carry_out<<<1, 192>>>(out.get());
+  store_accumulator<<<1, 192>>>(out.get());
   exercise::finish();
   exercise::expect("out", out.download(), exercise::counted(128, 1));
 }

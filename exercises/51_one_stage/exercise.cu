@@ -36,7 +36,7 @@ __global__ void one_stage(const __grid_constant__ Maps maps) {
     }
   __syncthreads();
   tcgen05_fence_after_thread_sync();
-  carry_out<kTileN>(maps, accumulator, shared_address(shared.boxes), blockIdx.y, blockIdx.x);
+  store_accumulator<kTileN>(maps, accumulator, shared_address(shared.boxes), blockIdx.y, blockIdx.x);
   if (elect_sync()) bulk_wait_group_read<0>();
   end(accumulator, kTileN);
 }

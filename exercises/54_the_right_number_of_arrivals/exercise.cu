@@ -14,7 +14,7 @@ struct Shared {
   uint32_t slot;
 };
 
-// Warp 0 loads, warp 1 multiplies, warps 2 to 5 carry out.
+// Warp 0 loads, warp 1 multiplies, warps 2 to 5 store the accumulator.
 __global__ void __launch_bounds__(192) roles(const __grid_constant__ Maps maps) {
   extern __shared__ __align__(1024) uint8_t memory[];
   auto& shared = *reinterpret_cast<Shared*>(memory);
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(192) roles(const __grid_constant__ Maps maps) 
   } else {
     mbarrier_wait_parity(shared_address(&shared.done), 0);
     tcgen05_fence_after_thread_sync();
-    carry_out<kTileN>(maps, accumulator, shared_address(shared.boxes), blockIdx.y, blockIdx.x);
+    store_accumulator<kTileN>(maps, accumulator, shared_address(shared.boxes), blockIdx.y, blockIdx.x);
     if (elect_sync()) bulk_wait_group_read<0>();
   }
   end(accumulator, kTileN);

@@ -1,7 +1,9 @@
 // Your own pipeline
 //
 // Everything is there but the two loops in the middle: warp 0 loads the blocks of K, warp 1 multiplies them. Write both
-// loops. The ring has four stages; `full` and `empty` take one arrival each, and `done` is for the epilogue.
+// loops. load_block and multiply_block (exercises/gemm.cuh) load and multiply one block, which has
+// kBlockBytes<kTileN> bytes. The ring has four stages; `full` and `empty` take one arrival each, and `done` is for the
+// epilogue.
 #include "exercises/gemm.cuh"
 
 using namespace gemm;
@@ -14,7 +16,7 @@ struct Shared {
   uint32_t slot;
 };
 
-// Warp 0 loads, warp 1 multiplies, warps 2 to 5 carry out.
+// Warp 0 loads, warp 1 multiplies, warps 2 to 5 store the accumulator.
 __global__ void __launch_bounds__(192) roles(const __grid_constant__ Maps maps) {
   extern __shared__ __align__(1024) uint8_t memory[];
   auto& shared = *reinterpret_cast<Shared*>(memory);
@@ -30,11 +32,11 @@ __global__ void __launch_bounds__(192) roles(const __grid_constant__ Maps maps) 
   if (warp == 0) {
     // Your producer here: wait until a stage is empty, expect its bytes, load the block.
   } else if (warp == 1) {
-    // Your loop here: wait until a stage is full, multiply, give it back; behind the last block tell the epilogue.
+    // Your loop here: wait until a stage is full, multiply, give it back; after the last block tell the epilogue.
   } else {
     mbarrier_wait_parity(shared_address(&shared.done), 0);
     tcgen05_fence_after_thread_sync();
-    carry_out<kTileN>(maps, accumulator, shared_address(shared.boxes), blockIdx.y, blockIdx.x);
+    store_accumulator<kTileN>(maps, accumulator, shared_address(shared.boxes), blockIdx.y, blockIdx.x);
     if (elect_sync()) bulk_wait_group_read<0>();
   }
   end(accumulator, kTileN);

@@ -61,8 +61,8 @@ __global__ void __launch_bounds__(192) persistent(const __grid_constant__ Maps m
       const uint32_t which = t % kAccumulators;
       mbarrier_wait_parity(shared_address(&shared.done[which]), t / kAccumulators % 2);
       tcgen05_fence_after_thread_sync();
-      carry_out<kTileN>(maps, accumulators + which * kTileN, shared_address(shared.boxes), t / maps.columns,
-                        t % maps.columns);
+      store_accumulator<kTileN>(maps, accumulators + which * kTileN, shared_address(shared.boxes), t / maps.columns,
+                                t % maps.columns);
       tcgen05_fence_before_thread_sync();
       __syncwarp();
       if (elect_sync()) mbarrier_arrive(shared_address(&shared.drained[which]));

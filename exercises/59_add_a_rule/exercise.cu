@@ -22,7 +22,8 @@ bool is_kernel(uint32_t stages, uint32_t most) {
   return stages <= most;  // your rule
 }
 
-// Warp 0 loads, warp 1 multiplies, warps 2 to 5 carry out. The launch says how much memory there is for stages.
+// Warp 0 loads, warp 1 multiplies, warps 2 to 5 store the accumulator. The launch says how much memory there is for
+// stages.
 __global__ void __launch_bounds__(192) ring(const __grid_constant__ Maps maps) {
   extern __shared__ __align__(1024) uint8_t memory[];
   auto& beside = *reinterpret_cast<Beside*>(memory);
@@ -60,7 +61,7 @@ __global__ void __launch_bounds__(192) ring(const __grid_constant__ Maps maps) {
   } else {
     mbarrier_wait_parity(shared_address(&beside.done), 0);
     tcgen05_fence_after_thread_sync();
-    carry_out<kTileN>(maps, accumulator, shared_address(beside.boxes), blockIdx.y, blockIdx.x);
+    store_accumulator<kTileN>(maps, accumulator, shared_address(beside.boxes), blockIdx.y, blockIdx.x);
     if (elect_sync()) bulk_wait_group_read<0>();
   }
   end(accumulator, kTileN);

@@ -1,8 +1,9 @@
 // The best depth, by hand
 //
-// This is step 6 of chapter 13 on the tiny machine. The program prints the numbers of one block. Find by hand the
-// fewest stages with which the loads never wait for an empty stage, and write them down. The tiny machine then tries
-// every depth: yours has to be as fast as the deepest ring, and one stage less must be slower.
+// This is step 6 of chapter 13 on the tiny machine. The program prints the cycles of one block of K. Loads follow each
+// other as fast as the slowest unit allows. Find by hand the fewest stages with which a load never waits for an empty
+// stage, and write them down. The tiny machine then tries the deepest ring, which must not be faster, and a ring with
+// one stage less, which must be slower.
 #include <cstdio>
 
 #include "chapters/15_search/product.h"

@@ -1,9 +1,9 @@
 // An instruction for the tiny machine
 //
 // With launch control a CTA claims the tile of another one that has not begun (chapter 12). The tiny machine has no
-// instruction for that. Add it: to ask takes the role kExpect cycles, and the mbarrier receives its arrival kAnswer
-// cycles after the request. The judge runs a role that asks for its next tile ahead of its work, with short tiles and
-// with long ones.
+// instruction for that. Add it: the request keeps the role busy for kExpect cycles, and the mbarrier receives its
+// arrival kAnswer cycles after the request. The judge runs a role that requests its next tile before it works on this
+// one, with short tiles and with long ones.
 #include "chapters/15_search/tiny_machine.h"
 #include "exercises/exercise.h"
 
@@ -11,7 +11,7 @@ using namespace tiny;
 
 constexpr Cycles kAnswer = 1965;  // launch.control.latency of the B200's profile
 
-/// The role asks for its next tile; `answered` receives an arrival when the answer is there.
+/// The role requests its next tile; `answered` receives an arrival when the answer is there.
 void claim(Role& role, Barrier& answered) {
   // Your instruction here.
 }

@@ -2,7 +2,7 @@
 //
 // The first CTA's threads write 128 words with plain stores and raise a counter. In the second CTA one thread waits for
 // the counter and then has TMA copy the words into shared memory. TMA reads through the async proxy, and nothing makes
-// the plain stores visible to it. Add the fence, in the thread that asks for the copy.
+// the plain stores visible to it. Add the fence, in the thread that issues the copy.
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/counter.h"
 #include "common/ptx/fence.h"

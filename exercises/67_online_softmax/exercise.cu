@@ -4,6 +4,7 @@
 // block after block, and may not look back. Write the loop: it keeps the largest score so far, the sum of the
 // exponentials, and the weighted sum of the keys' values. What was summed under an older maximum is too large by 2^(old
 // - new).
+#include <algorithm>
 #include <bit>
 #include <cmath>
 

@@ -7,6 +7,9 @@
 // answer: position = ?
 // answer: block = ?
 
+#include <bit>
+#include <cstdio>
+
 #include "chapters/tensor_kernel.cuh"
 #include "common/ptx/tcgen05_mma.h"
 #include "exercises/exercise.h"

@@ -1,7 +1,7 @@
 // Your own GEMM: D = A · Bᵀ, bf16 in, f32 out. projects/01_gemm/task.md has the milestones.
 //
-// exercises/gemm.cuh has the parts of a tile: load_block, multiply_block, carry_out, begin and end. Use them, or
-// replace them.
+// exercises/gemm.cuh has the parts of a tile: load_block, multiply_block, store_accumulator, begin and end. Use them,
+// or replace them.
 #include "common/layout/tile.h"
 #include "exercises/gemm.cuh"
 #include "projects/project.h"

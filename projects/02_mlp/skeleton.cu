@@ -1,7 +1,7 @@
 // Your own MLP in one kernel: Y = max(X · Upᵀ, 0) · Downᵀ. projects/02_mlp/task.md has the milestones.
 //
-// exercises/gemm.cuh has the parts of a tile: carry_out, begin and end. The hidden numbers of 128 tokens fit into
-// Tensor Memory beside Y, a chunk of 128 of them at a time: f32 in 128 columns, bf16 in 64.
+// exercises/gemm.cuh has the parts of a tile: store_accumulator, begin and end. The hidden numbers of 128 tokens fit
+// into Tensor Memory beside Y, a chunk of 128 of them at a time: f32 in 128 columns, bf16 in 64.
 #include "exercises/gemm.cuh"
 #include "projects/project.h"
 

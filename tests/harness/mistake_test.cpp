@@ -16,11 +16,11 @@ const char* const kSaid =
     "tinygpu warning[tmem-not-complete]: again\n";
 
 Mistake mistake(const char* says, const char* silent = "") {
-  return {"m", "t", "", says, silent, "", "", "", false, nullptr, nullptr};
+  return {"m", "t", "", says, silent, "", "", "", "", "", false, nullptr, nullptr};
 }
 
 Outcome outcome(std::vector<std::string> codes, bool right, std::string stopped = {}) {
-  return {"late", std::move(codes), "", std::move(stopped), right};
+  return {"late", std::move(codes), "", std::move(stopped), right, right ? "" : "d[0] is 1 and should be 2"};
 }
 
 TEST(Mistake, CodesStandAtTheBeginningOfLines) {
@@ -65,6 +65,9 @@ TEST(Mistake, WrongNumbersAreWrongInEveryOrderAndNothingIsSaid) {
   EXPECT_EQ(broken_promise(mistake(kWrongNumbers), {outcome({}, false)}), "");
   EXPECT_THAT(broken_promise(mistake(kWrongNumbers), {outcome({}, false), outcome({}, true)}), HasSubstr("right"));
   EXPECT_THAT(broken_promise(mistake(kWrongNumbers), {outcome({"a"}, false)}), HasSubstr("a was said"));
+  Outcome mute = outcome({}, false);
+  mute.difference.clear();
+  EXPECT_EQ(broken_promise(mistake(kWrongNumbers), {outcome({}, false), mute}), "late: no wrong number is shown");
   EXPECT_THAT(broken_promise(mistake(kWrongNumbers), {outcome({}, false, "exit code 9")}),
               HasSubstr("without a diagnosis"));
 }

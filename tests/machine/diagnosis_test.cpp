@@ -12,12 +12,19 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string kernel_line(const std::string& name) {
+std::string kernel_line(const std::string& name, const std::string& launch = {}, const std::string& other = {}) {
   Diagnosis d;
   d.code = "some-rule";
   d.message = "Something.";
   d.where.kernel = name;
-  const std::string text = diagnosis::render(d);
+  if (!other.empty()) {
+    d.others.push_back({});
+    d.others[0].where.kernel = other;
+    d.others[0].where.ptx_line = 1;
+  }
+  diagnosis::RenderOptions options;
+  options.launch = launch;
+  const std::string text = diagnosis::render(d, options);
   const std::string from = "   = kernel: ";
   const size_t at = text.find(from);
   return text.substr(at + from.size(), text.find('\n', at) - at - from.size());
@@ -25,20 +32,32 @@ std::string kernel_line(const std::string& name) {
 
 TEST(DiagnosisText, KernelNamesCanBeRead) {
   EXPECT_EQ(kernel_line("plain_c_name"), "plain_c_name");
-  EXPECT_EQ(kernel_line("_ZN3one3twoIiEEvPT_"), "void one::two<int>(int*)");
+  EXPECT_EQ(kernel_line("_ZN3one3twoIiEEvPT_"), "two<int>");
 }
 
-TEST(DiagnosisText, LongNamesLoseTheirMiddle) {
+TEST(DiagnosisText, ALaunchsNameComesInPlaceOfTheArguments) {
+  EXPECT_EQ(kernel_line("_ZN3one3twoIiEEvPT_", "step 6"), "step 6: two");
+  EXPECT_EQ(kernel_line("_ZN3one3twoIiEEvPT_", "step 6", "_Z5firstv"), "step 6: two, then first");
+}
+
+TEST(DiagnosisText, LongNamesAreCut) {
   const std::string head = "a_name_of_sixty_letters_that_says_what_the_kernel_is_about__";
-  EXPECT_EQ(kernel_line("_Z60" + head + "ILi1EEvv"), "void " + head + "<1>()") << "short enough";
-  const std::string name = kernel_line("_Z200" + head + std::string(140, 'x') + "iii");
-  EXPECT_EQ(name, head + std::string(20, 'x') + " … " + std::string(25, 'x') + "(int, int, int)");
+  EXPECT_EQ(kernel_line("_Z60" + head + "ILi1EEvv"), head + "<1>") << "short enough";
+  EXPECT_EQ(kernel_line("_Z200" + head + std::string(140, 'x') + "iii"), head + std::string(20, 'x') + "…");
+}
+
+TEST(DiagnosisText, FullNamesOnRequest) {
+  show_full_names(true);
+  const std::string alone = kernel_line("_ZN3one3twoIiEEvPT_"), named = kernel_line("_ZN3one3twoIiEEvPT_", "step 6");
+  show_full_names(false);
+  EXPECT_EQ(alone, "void one::two<int>(int*)");
+  EXPECT_EQ(named, "step 6: void one::two<int>(int*)");
 }
 
 TEST(DiagnosisText, NamesThatCannotBeDemangledGiveTheirBeginning) {
   // A parameter pack as nvcc writes some: not what the C++ library takes.
   EXPECT_EQ(kernel_line("_Z11gemm_deviceIJ?EEvv"), "gemm_device<…>");
-  EXPECT_EQ(kernel_line("_ZN4cute11gemm_deviceIJ?EEvv"), "cute::gemm_device<…>");
+  EXPECT_EQ(kernel_line("_ZN4cute11gemm_deviceIJ?EEvv"), "gemm_device<…>");
   EXPECT_EQ(kernel_line("_Z?"), "_Z?");
   EXPECT_EQ(kernel_line("_Z99999999999999999999short"), "short") << "a length beyond the name's end";
 }

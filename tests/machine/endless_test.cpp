@@ -100,7 +100,7 @@ TEST(Endless, LanesOfOneWarpThatSpinApart) {
                     "%r1, 0; @%p1 bra L;\n"
                     "  bra E;\nM: ld.volatile.global.u32 %r1, [%in+4]; setp.eq.u32 %p1, %r1, 0; @%p1 bra M;\nE:\n",
                     1, 32),
-              "lanes 0x0000ffff spin");
+              "lanes 0 to 15 spin");
 }
 
 /// A whole warp counts in memory by `step`, `stride` bytes a lane; every turn begins with the same registers.

@@ -76,7 +76,7 @@ const std::map<std::string, Members> kSchema = {
     {"artifactLocation", {{"uri", "string"}, {"uriBaseId", "string"}}},
     {"region",
      {{"startLine", "integer 1"}, {"startColumn", "integer 1"}, {"endLine", "integer 1"}, {"endColumn", "integer 1"}}},
-    {"logicalLocation", {{"fullyQualifiedName", "string"}, {"kind", "string"}}},
+    {"logicalLocation", {{"name", "string"}, {"fullyQualifiedName", "string"}, {"kind", "string"}}},
 };
 
 void expect_valid(const Json& j, std::string type, const std::string& path) {
@@ -184,6 +184,22 @@ TEST(Sarif, FollowsTheSchema) {
   EXPECT_EQ(whole["runs"][0]["tool"]["driver"]["rules"].size(), diagnosis::all_codes().size());
 }
 
+TEST(Sarif, KernelsHaveShortNamesFullNamesAndTheirLaunchs) {
+  Diagnosis d = copy_not_waited_for();
+  d.where.kernel = "_ZN3one3twoIiEEvPT_";
+  diagnosis::Findings findings;
+  findings.add(d, "timed", "step 6");
+  const Json log = diagnosis::sarif_of(findings.all(), kRun);
+  const Json& result = log["runs"][0]["results"][0];
+  EXPECT_EQ(result["locations"][0]["logicalLocations"][0],
+            Json({{"name", "two<int>"}, {"fullyQualifiedName", "void one::two<int>(int*)"}, {"kind", "function"}}));
+  EXPECT_EQ(result["properties"]["launch"], "step 6");
+  const auto read = diagnosis::read_sarif(log).findings;
+  ASSERT_EQ(read.size(), 1u);
+  EXPECT_EQ(read[0].launch, "step 6");
+  EXPECT_EQ(read[0].diagnosis.where.kernel, "_ZN3one3twoIiEEvPT_");
+}
+
 TEST(Sarif, PlacesAreFilesAndLines) {
   const Json run = diagnosis::sarif_of(two_findings().all(), kRun)["runs"][0];
   ASSERT_EQ(run["results"].size(), 2u);
@@ -194,6 +210,7 @@ TEST(Sarif, PlacesAreFilesAndLines) {
   EXPECT_EQ(at["physicalLocation"]["artifactLocation"], Json({{"uri", "a/gemm.cu"}, {"uriBaseId", "SRCROOT"}}));
   EXPECT_EQ(at["physicalLocation"]["region"], Json({{"startLine", 2}, {"startColumn", 13}}));
   EXPECT_EQ(at["logicalLocations"][0]["fullyQualifiedName"], "copy()");
+  EXPECT_EQ(at["logicalLocations"][0]["name"], "copy");
   EXPECT_EQ(at["message"]["text"],
             "read here, by CTA (1,1,1), warp 1, thread 37, at cycle 120; ptx line 12: ld.shared.f32 %f1, [%r3]");
   EXPECT_EQ(run["originalUriBaseIds"]["SRCROOT"]["uri"], "file:///home/some%20one/");

@@ -54,6 +54,26 @@ struct Document {
   }
 };
 
+TEST(Trace, AKernelsSpanIsCalledAsItsLaunch) {
+  std::ostringstream out;
+  {
+    observe::Trace trace(out, {});
+    RunPtx machine(two_copies());
+    machine.gpu.options.observers = {&trace};
+    const uint64_t from = machine.upload(std::vector<uint32_t>(256, 7)), to = machine.buffer<uint32_t>(1);
+    trace.name_launches("step 6");
+    machine.launch("copies", {1, 1, 1}, {1, 1, 1}, from, to);
+  }
+  const Json trace = Json::parse(out.str());
+  size_t spans = 0;
+  for (const Json& e : trace.at("traceEvents"))
+    if (e.at("name") == "step 6: copies") {
+      ++spans;
+      EXPECT_EQ(e.at("args").at("kernel"), "copies");
+    }
+  EXPECT_EQ(spans, 1u);
+}
+
 TEST(Trace, SpansOfARowFollowEachOther) {
   const Document d(trace_of(8));
   for (const auto& [row, spans] : d.spans) {

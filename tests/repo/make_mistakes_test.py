@@ -52,7 +52,7 @@ assert good, text
 code = text[text.index("namespace early {") : text.index("}  // namespace early")]
 assert "constexpr int kSize = 4;" in code and "wait(out)" not in code and code.count("arrive(out)") == 2
 assert "int other" not in code and "struct Shared" not in code
-assert "inline bool run() { return right(ring<4>); }" in code
+assert "inline gen5::harness::Verdict run() { return right(ring<4>); }" in code
 assert '#line 13 "/main.cu"\n  if (kStages > 1) {' in code, code  # the lines keep their numbers
 assert "[] { return right(ring<4>); }" in text
 assert "-   wait(out);  // for the copy" in text  # as the source has it
@@ -77,3 +77,13 @@ for change, message in {
     assert not good and message in text, (change, text)
 good, text = made(HEAD.replace("why: It is.\n", "") + "@@ main.cu ring\n-  wait(out);\n")
 assert not good and "early lacks `why:`" in text, text
+
+# From wrong numbers alone a reader needs to be told how to find the fault.
+body = "@@ main.cu ring\n-  wait(out);\n"
+wrong = HEAD.replace("says: deadlock", "says: wrong numbers")
+good, text = made(wrong + body)
+assert not good and "early: `find:` says how to find the fault" in text, text
+good, text = made(HEAD + "find: Look.\n" + body)
+assert not good and "early: `find:` says how to find the fault" in text, text
+good, text = made(wrong + "find: Look at the first\n  row.\n" + body)
+assert good and "Look at the first row." in text, text

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What scripts/run, setup, test, wheel and build say to a newcomer: --help, words that they don't know, how far a build is, why it failed. Nothing is
+"""What the scripts say to a newcomer: --help, words that they don't know, how far a build is, why it failed. Nothing is
 installed or built: where a script would, tools of the test's own stand on the path."""
 import os
 import pathlib
@@ -24,10 +24,10 @@ def expect(what, truth, said):
     print(f"holds: {what}")
 
 
-for name in ("run", "setup", "test", "wheel", "build"):
+for name in sorted(p.name for p in (root / "scripts").iterdir() if p.is_file() and os.access(p, os.X_OK) and p.name != "usage"):
     for word in ("-h", "--help"):
         said = run(root / "scripts" / name, word)
-        expect(f"scripts/{name} {word} explains it", said.startswith(f"scripts/{name}") or f"scripts/{name} " in said, said)
+        expect(f"scripts/{name} {word} explains it", said.startswith((f"scripts/{name}", f"usage: {name} ")) or f"scripts/{name} " in said, said)
         expect("without a comment's marks", not any(line.startswith("#") for line in said.splitlines()), said)
 for command, wanted in (
     (["run"], "The chapters: 00_order"),
@@ -42,6 +42,8 @@ for command, wanted in (
     (["wheel", "--quick"], "wheel: there is no option --quick"),
     (["build"], "scripts/build TARGET"),
     (["build", "--fast"], "build: there is no option --fast; name targets"),
+    (["web", "--fast"], "web: there is no option --fast"),
+    (["book", "--fast"], "book: there is no option --fast"),
 ):
     said = run(root / "scripts" / command[0], *command[1:], code=2)
     expect(f"scripts/{' '.join(command)} is answered", wanted in said, said)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """wheel_test.py VERSION [NVCC]: makes the release's wheel (or takes $GEN5_WHEEL), looks at its tag and at what is in it, and installs it into a new
-environment and, as root where there is debootstrap, into an empty Debian 12 and 13: there it explains an instruction, runs a kernel of PTX from Python,
-and runs a program that nvcc built here. The roots are kept in $GEN5_ROOTS if that names a folder. Exits 77 if PyPI cannot be reached."""
+environment and, as root where there is debootstrap, into an empty Debian 12 and 13 and an empty Ubuntu 22.04, whose C library (2.35) is the oldest that the wheel's tag
+allows: there it explains an instruction, runs a kernel of PTX from Python, and runs a program that nvcc built here. A distribution whose archive cannot be
+reached is left out, and the test says so. The roots are kept in $GEN5_ROOTS if that names a folder. Exits 77 if PyPI cannot be reached."""
 import os
 import pathlib
 import re
@@ -9,11 +10,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.error
+import urllib.request
 import zipfile
 
 here = pathlib.Path(__file__).resolve().parent
 root = here.parent.parent
 version, nvcc = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
+# Suite, name, archive, and what debootstrap needs beside it. Debian has no key of Ubuntu's archive: its packages are not verified, and only run in the root.
+DISTRIBUTIONS = (("bookworm", "Debian 12", "http://deb.debian.org/debian", ()),
+                 ("trixie", "Debian 13", "http://deb.debian.org/debian", ()),
+                 ("jammy", "Ubuntu 22.04", "http://archive.ubuntu.com/ubuntu", ("--components=main,universe", "--no-check-gpg")))
 # What a manylinux system has; PEP 600 and auditwheel's policies list it.
 SYSTEM = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6", "ld-linux-x86-64.so.2", "libpthread.so.0", "libdl.so.2", "librt.so.1"}
 
@@ -73,11 +80,22 @@ def try_it(shell, program, where):
         expect(f"{where}: and one that is wrong is told why", "error[illegal-address]" in said and "program.cu" in said, said)
 
 
-def in_root(suite, wheel, wheels, work, program):
-    """An empty Debian: its smallest set of packages, Python and what makes environments."""
+def reached(archive, suite):
+    try:
+        return urllib.request.urlopen(f"{archive}/dists/{suite}/Release", timeout=30).status == 200
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def in_root(distribution, wheel, wheels, work, program):
+    """An empty system: its smallest set of packages, Python and what makes environments."""
+    suite, name, archive, options = distribution
     folder = pathlib.Path(os.environ.get("GEN5_ROOTS", work)) / suite
     if not (folder / "usr/bin/python3").exists():
-        run("debootstrap", "--variant=minbase", "--include=python3-venv", suite, folder, "http://deb.debian.org/debian")
+        if not reached(archive, suite):
+            print(f"not tried: {name}, whose archive cannot be reached")
+            return
+        run("debootstrap", "--variant=minbase", "--include=python3-venv", *options, suite, folder, archive)
     shutil.rmtree(folder / "try", ignore_errors=True)
     (folder / "try/wheels").mkdir(parents=True)
     release = run("chroot", folder, "python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip()
@@ -92,10 +110,11 @@ def in_root(suite, wheel, wheels, work, program):
         line = f"mount -t proc proc {folder}/proc && exec chroot {folder} sh -c 'cd /try && PATH=/try/venv/bin:/usr/bin:/bin {command}'"
         return run("unshare", "-m", "sh", "-c", line, code=code, env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"})
 
-    expect(f"{suite}: there is no compiler", "none" in shell("sh -c \"command -v cc gcc g++ clang || echo none\""))
+    library = re.search(r"(\d+\.\d+)$", shell("getconf GNU_LIBC_VERSION").strip())[1]
+    expect(f"{name}, C library {library}: there is no compiler", "none" in shell("sh -c \"command -v cc gcc g++ clang || echo none\""))
     shell("python3 -m venv /try/venv")
     shell(f"pip install --quiet --no-index --find-links /try/wheels /try/{wheel.name}")
-    try_it(shell, program, f"Debian {suite}, Python {release}")
+    try_it(shell, program, f"{name}, Python {release}")
 
 
 with tempfile.TemporaryDirectory() as name:
@@ -120,7 +139,7 @@ with tempfile.TemporaryDirectory() as name:
     environment = {"PATH": f"{work}/venv/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
     try_it(lambda command, code=0: run("sh", "-c", command, code=code, cwd=work, env=environment), program, "a new environment")
     if os.geteuid() or not shutil.which("debootstrap"):
-        print("without an empty Debian: that wants root, and debootstrap")
+        print("without an empty system: that needs root, and debootstrap")
         sys.exit(0)
-    for suite in ("bookworm", "trixie"):
-        in_root(suite, wheel, pip, work, program)
+    for distribution in DISTRIBUTIONS:
+        in_root(distribution, wheel, pip, work, program)

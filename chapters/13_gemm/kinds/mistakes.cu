@@ -3,7 +3,7 @@
 #include "chapters/13_gemm/mistakes.h"
 
 #include "chapters/13_gemm/persistent.cuh"
-#include "common/harness/verify.h"
+#include "common/harness/narrow_gemm.h"
 #include "common/ptx/cluster.h"
 
 namespace gemm::kinds {
@@ -12,7 +12,7 @@ namespace {
 /// Is every bit of the product right? Two size × k matrices. Scales differ from block to block; those of mx numbers
 /// that are uniform would hardly. Wide nv numbers are many times slower to add up here.
 template <class Kind, class Launch>
-bool product_right(uint32_t size, uint32_t k, const Launch& launch) {
+gen5::harness::Verdict product_right(uint32_t size, uint32_t k, const Launch& launch) {
   using namespace gen5::harness;
   constexpr bool kMx = Kind::kKind == ScaledKind::mxf8f6f4;
   const auto make = [&](uint64_t seed) {
@@ -34,13 +34,14 @@ bool product_right(uint32_t size, uint32_t k, const Launch& launch) {
                  .b_scales = scales_b.get()});
   GEN5_CUDA(cudaGetLastError());
   GEN5_CUDA(cudaDeviceSynchronize());
-  return compare_bits(product_of(a, b), Output::f32, d.download(), 0, 0, size, size).equal();
+  return difference("d", d.download(), narrow_gemm(a, b, 0, 0, size, size), size, Shown::floats);
 }
 
 /// A kernel of a step, on a product of several rounds of the ring and several tiles: with `ctas` CTAs, which share
 /// them; one for each if there is none.
 template <class Kind, uint32_t TileN>
-bool step_right(void (*kernel)(ScaledArguments), uint32_t ctas, uint32_t bytes, uint32_t b_rows = TileN) {
+gen5::harness::Verdict step_right(void (*kernel)(ScaledArguments), uint32_t ctas, uint32_t bytes,
+                                  uint32_t b_rows = TileN) {
   return product_right<Kind>(384, 6 * Kind::kBlockK, [&](const Problem& p) {
     GEN5_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)));
     kernel<<<ctas ? dim3(ctas) : grid_of_tiles(p, TileN), 192, bytes>>>(make_arguments<Kind, TileN>(p, b_rows));
@@ -49,7 +50,7 @@ bool step_right(void (*kernel)(ScaledArguments), uint32_t ctas, uint32_t bytes, 
 
 /// The step as it is.
 template <class Kind>
-bool right(void (*launch)(const Problem&)) {
+gen5::harness::Verdict right(void (*launch)(const Problem&)) {
   return product_right<Kind>(384, 6 * Kind::kBlockK, launch);
 }
 

@@ -50,7 +50,8 @@ struct Options {
   std::string ptxas = {};
   uint32_t ptxas_seconds = 300;
   bool counters = false;
-  int exit_code = 0;  // of a process in which an error was diagnosed; 0: the program's own
+  int exit_code = 0;        // of a process in which an error was diagnosed; 0: the program's own
+  bool full_names = false;  // of kernels
   std::string sarif = {}, dump_ptx = {}, replace_ptx = {}, capture = {};
   ObservationOptions observation = {};
 };

@@ -3,6 +3,7 @@
 #include <cxxabi.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <cstdint>
 #include <cstdlib>
@@ -14,6 +15,8 @@ namespace {
 
 /// Longest name shown whole: C++ templates make names of thousands of letters.
 constexpr size_t kLongestName = 120, kHead = 80;
+
+std::atomic<bool> full_names = false;
 
 /// The function's own name out of a mangled one, `outer::inner`, or nothing. For names that the C++ library cannot
 /// demangle: there are some among nvcc's, of templates with packs.
@@ -65,6 +68,8 @@ std::string short_arguments(std::string_view text) {
 
 }  // namespace
 
+std::string full_name(const std::string& name) { return demangled(name); }
+
 std::string readable_name(const std::string& name) {
   std::string out = demangled(name);
   if (out.size() > kLongestName) out = out.substr(0, kHead) + " … " + out.substr(out.size() - (kLongestName - kHead));
@@ -99,14 +104,16 @@ std::string short_name(const std::string& name) {
 }
 
 std::string kernel_label(const std::string& name) {
-  constexpr size_t kLongestArguments = 32;
+  constexpr size_t kLongestArguments = 32, kLongestLabel = 80;
   std::string text = demangled(name);
+  if (full_names) return text;
   constexpr std::string_view kAnonymous = "(anonymous namespace)::", kVoid = "void ";
   for (size_t at; (at = text.find(kAnonymous)) != text.npos;) text.erase(at, kAnonymous.size());
   if (text.starts_with(kVoid)) text.erase(0, kVoid.size());
   const size_t end = text.find_first_of("<( ");
   std::string label = text.substr(0, end);
   label.erase(0, label.rfind(':') + 1);
+  if (label.size() > kLongestLabel) label = label.substr(0, kLongestLabel) + "…";
   if (end == text.npos || text[end] != '<') return label;
   size_t close = end;
   for (int depth = 0; close < text.size(); ++close)
@@ -115,5 +122,13 @@ std::string kernel_label(const std::string& name) {
   const std::string arguments = short_arguments(std::string_view(text).substr(end + 1, close - end - 1));
   return label + (arguments.size() > kLongestArguments ? "<…>" : "<" + arguments + ">");
 }
+
+std::string launch_label(const std::string& launch, const std::string& kernel) {
+  const std::string label = kernel_label(kernel);
+  if (launch.empty()) return label;
+  return launch + ": " + (full_names ? label : label.substr(0, label.find('<')));
+}
+
+void show_full_names(bool full) { full_names = full; }
 
 }  // namespace tinygpu

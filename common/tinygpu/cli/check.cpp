@@ -115,10 +115,13 @@ std::string quoted(const std::string& word) {
 }
 
 /// One command that does what the run did.
+/// How this program was started, from this folder: "gen5", or "build/default/bin/gen5".
+std::string own_name() { return diagnosis::path_from(fs::current_path().string(), program_invocation_name); }
+
 std::string repeating(const RunPlan& plan, const Settings& settings) {
   std::string out;
   for (const auto& [name, value] : settings) out += fmt::format("{}={} ", name, quoted(value));
-  out += "gen5 run --check races";
+  out += own_name() + " run --check races";
   if (!plan.late_only.empty())
     out += " --late-only " + quoted(plan.late_only);
   else if (plan.order.starts_with("seed "))
@@ -128,9 +131,6 @@ std::string repeating(const RunPlan& plan, const Settings& settings) {
   for (const std::string& word : plan.command) out += " " + quoted(word);
   return out;
 }
-
-/// Is about no line, or not for the user.
-bool is_internal(const Diagnosis& d) { return d.code == kCoverage || d.code == kDelayableLines; }
 
 /// Says which lines have to be late for the run to fail, if that can be found out.
 void print_minimised(const Run& failed, const diagnosis::Findings& findings, const fs::path& folder, double seconds,
@@ -165,13 +165,14 @@ void print(const diagnosis::Findings& findings, const std::string& folder, size_
     options.files = &files;
     options.more = told.empty();
     options.general = told.insert(f.diagnosis.code).second;
+    options.launch = f.launch;
     options.runs = f.orders.size() == runs ? "all" : fmt::format("{}", fmt::join(f.orders, ", "));
     fmt::print("{}\n", diagnosis::render(f.diagnosis, options));
   };
   const auto print_all = [&](Group group, const char* heading) {
     bool first = true;
     for (const diagnosis::Finding& f : findings.all()) {
-      if (diagnosis::group_of(f.diagnosis) != group || is_internal(f.diagnosis)) continue;
+      if (diagnosis::group_of(f.diagnosis) != group || diagnosis::is_of_the_run(f.diagnosis)) continue;
       if (std::exchange(first, false) && *heading) fmt::print("{}\n\n", heading);
       print_one(f);
     }
@@ -192,7 +193,7 @@ void print_coverage(const diagnosis::Findings& findings, size_t runs) {
   for (const diagnosis::Finding& f : findings.all()) {
     if (f.diagnosis.code != kCoverage || f.orders.size() < runs) continue;
     if (std::exchange(first, false)) fmt::print("Not put to the test (--sizes runs the program with several sizes):\n");
-    fmt::print("  {}: {}\n", readable_name(f.diagnosis.where.kernel), f.diagnosis.message);
+    fmt::print("  {}: {}\n", launch_label(f.launch, f.diagnosis.where.kernel), f.diagnosis.message);
   }
   if (!first) fmt::print("\n");
 }
@@ -309,7 +310,7 @@ int check(const CheckOptions& o) {
     for (const RunPlan& plan : plans) names.push_back(plan.name());
     std::vector<diagnosis::Finding> all;
     for (const diagnosis::Finding& f : findings.all()) {
-      if (is_internal(f.diagnosis)) continue;
+      if (diagnosis::is_of_the_run(f.diagnosis)) continue;
       all.push_back(f);
       const auto fix = std::ranges::find(fixes, &f, &TriedFix::finding);
       if (fix != fixes.end()) all.back().fix = fix->sources;

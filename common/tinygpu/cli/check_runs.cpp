@@ -96,7 +96,7 @@ void CheckRuns::gather(Run& run, diagnosis::Findings& findings) {
     const diagnosis::SarifLog read = diagnosis::read_sarif(log);
     run.launches += read.launches;
     for (const diagnosis::Finding& f : read.findings) {
-      findings.add(f.diagnosis, run.plan.name());
+      findings.add(f.diagnosis, run.plan.name(), f.launch);
       run.errors += f.diagnosis.severity == Severity::error;
       run.warnings += f.diagnosis.severity == Severity::warning;
     }

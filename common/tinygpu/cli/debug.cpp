@@ -121,19 +121,20 @@ void add_debug(CLI::App& app) {
       ->take_all()
       ->allow_extra_args(false);
   sub->add_option("--commands", a->file, "a file of such commands");
-  sub->add_flag("--batch", a->batch, "end behind these commands");
+  sub->add_flag("--batch", a->batch, "end after these commands");
   sub->add_flag(
          "--diagnosis{1}", a->diagnosis,
-         "go to the first diagnosis; --diagnosis=2: to the second; --diagnosis=deadlock or deadlock:4436: to the "
-         "first with this code, and this line of PTX")
+         "go to the first diagnosis; --diagnosis=2: to the second; --diagnosis=deadlock: to the first with this code; "
+         "--diagnosis=deadlock:4436: to the one at this line of PTX")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   sub->add_option("--at", a->at, "go to this position, a number of steps")->type_name("POSITION");
   sub->add_flag("--dap", a->dap,
                 "speak the Debug Adapter Protocol on standard input and output; the editor names the program");
-  sub->add_option("--port", a->port,
-                  "with --dap: on this port of 127.0.0.1, 0 for any, which is told on standard error")
+  sub->add_option(
+         "--port", a->port,
+         "with --dap: listen on this port of 127.0.0.1; 0: on any free one, whose number is printed on standard error")
       ->check(CLI::Range(0, 65535));
-  sub->add_option("--snapshots", a->snapshots, "moments of the past to keep at most (each is a fork of the process)")
+  sub->add_option("--snapshots", a->snapshots, "most moments of the past to keep (each is a fork of the process)")
       ->check(CLI::Range(2, 1000));
   sub->footer("Commands of the prompt:\n" + debug::Debugger::help());
   sub->prefix_command();

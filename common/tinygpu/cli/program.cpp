@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "common/tinygpu/api/options.h"
+#include "common/tinygpu/base/readable_name.h"
 #include "common/tinygpu/cli/program_check.h"
 #include "common/tinygpu/image/host_memory.h"
 
@@ -58,6 +59,16 @@ void add_options(CLI::App& command, Settings& settings, Flags which) {
 
 void set_environment(const std::string& name, const std::string& value) { setenv(name.c_str(), value.c_str(), 1); }
 
+void choose_names(const Settings& settings) {
+  const auto set = settings.find("GEN5_FULL_NAMES");
+  const char* outside = std::getenv("GEN5_FULL_NAMES");
+  api::Options options;
+  for (const api::Option& o : api::option_table())
+    if (o.variable == std::string_view("GEN5_FULL_NAMES"))  // a wrong value is refused by the program
+      o.set(options, set != settings.end() ? set->second : outside ? outside : "");
+  show_full_names(options.full_names);
+}
+
 void prepare(const std::vector<std::string>& command, const Settings& settings) {
   const fs::path libraries = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib";
   if (!fs::exists(libraries / "libcudart.so.13")) {
@@ -99,6 +110,7 @@ void prepare(const std::vector<std::string>& command, const Settings& settings) 
   if (ahead != preload) set_environment("LD_PRELOAD", ahead);
   set_environment("GEN5_DEVICE", "tinygpu");
   for (const auto& [name, value] : settings) set_environment(name, value);
+  choose_names(settings);
 }
 
 int become(const std::vector<std::string>& command) {

@@ -16,6 +16,9 @@ void add_options(CLI::App& command, Settings& settings, Flags which);
 
 void set_environment(const std::string& name, const std::string& value);
 
+/// Kernels are named in what this process prints as in what the program prints: short, or in full.
+void choose_names(const Settings& settings);
+
 /// Sets this process's environment so that `command` will run on tinygpu. Where it cannot, says why and throws
 /// CLI::RuntimeError.
 void prepare(const std::vector<std::string>& command, const Settings& settings);

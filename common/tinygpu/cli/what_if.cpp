@@ -60,6 +60,7 @@ uint64_t cycles_of(const CountedRun& run, const std::string& kernel) {
 }  // namespace
 
 std::string what_if(const std::vector<std::string>& command, const Settings& settings, uint32_t jobs) {
+  choose_names(settings);
   // What a run writes is written by the last one, which is not one of these.
   Settings of_all = settings;
   for (const char* file :

@@ -97,6 +97,7 @@ void Observation::add(const Diagnosis& d) {
 
 void Observation::name_launches(const std::string& name) {
   if (profile_) profile_->name_launches(name);
+  if (trace_) trace_->name_launches(name);
 }
 
 void Observation::add_program_timeline(std::string_view text) {

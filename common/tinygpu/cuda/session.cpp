@@ -238,7 +238,9 @@ const char* tinygpu_session_timeline() {
 
 const char* tinygpu_session_name(const char* launches) try {
   return settled([&](State& s) {
-    s.observers.name_launches(launches ? launches : "");
+    const std::string name = launches ? launches : "";
+    tinygpu::cuda::name_launches(name);
+    s.observers.name_launches(name);
     return static_cast<const char*>(nullptr);
   });
 } catch (const std::exception& e) {

@@ -45,8 +45,8 @@ const char* tinygpu_session_trace();
 /// operations, and when their threads' waits and arrivals at mbarriers were. Null without "timeline", or a launch.
 const char* tinygpu_session_timeline();
 
-/// Profiles and reports call kernels that are launched from now on so: of "step 6" and a kernel persistent() they make
-/// "step 6: persistent". Null or empty: by the kernel's name alone again. Null, or a sentence.
+/// Diagnoses, profiles and timelines call kernels that are launched from now on so: of "step 6" and a kernel
+/// persistent() they make "step 6: persistent". Null or empty: by the kernel's name alone again. Null, or a sentence.
 const char* tinygpu_session_name(const char* launches);
 /// A timeline that the program has written down itself, for the page of --report: its tasks by row, and which waited
 /// for which (observe/report/program_timeline.h has the form). Null, or a sentence. Without a report nothing happens.

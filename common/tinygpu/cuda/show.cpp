@@ -20,6 +20,7 @@
 #include "common/tinygpu/cuda/refusals.h"
 #include "common/tinygpu/cuda/unwritable.h"
 #include "common/tinygpu/diagnosis/findings.h"
+#include "common/tinygpu/diagnosis/grouping.h"
 #include "common/tinygpu/diagnosis/render.h"
 #include "common/tinygpu/diagnosis/sarif.h"
 #include "common/tinygpu/image/host_memory.h"
@@ -51,15 +52,16 @@ class Outlet {
     const std::lock_guard lock(mutex_);
     const bool wrong = d.severity == Severity::error && !refused(d.code);
     if (wrong) error_was_diagnosed();
-    const bool fresh = findings_.add(d);
+    const bool fresh = findings_.add(d, {}, launch_);
     diagnosis::RenderOptions options;
     options.folder = folder_;
     options.files = &files_;
+    options.launch = launch_;
     if (listener_) {
       listener_(d, diagnosis::render(d, options));
     } else if (!fresh) {
       ++repeated_;
-    } else {
+    } else if (log_.empty() || !diagnosis::is_of_the_run(d)) {
       options.color = diagnosis::in_color(STDERR_FILENO);
       options.more = codes_.empty();
       options.general = codes_.insert(d.code).second;
@@ -72,6 +74,10 @@ class Outlet {
   void listen(void (*listener)(const Diagnosis&, const std::string&)) {
     const std::lock_guard lock(mutex_);
     listener_ = listener;
+  }
+  void name_launches(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    launch_ = name;
   }
   std::optional<std::string> source_line(const std::string& file, int line) {
     const std::lock_guard lock(mutex_);
@@ -119,6 +125,7 @@ class Outlet {
   diagnosis::SourceFiles files_{image::read_source};
   diagnosis::Findings findings_;
   diagnosis::SarifRun run_{.command = command_line(), .folder = folder_};
+  std::string launch_;           // what the program calls its launches now
   std::set<std::string> codes_;  // shown so far
   uint64_t repeated_ = 0;        // not shown again
   bool told_unwritable_ = false, told_debug_ = false;
@@ -136,6 +143,8 @@ Outlet& outlet() {
 void show(const Diagnosis& d) { outlet().show(d); }
 
 void listen(void (*listener)(const Diagnosis&, const std::string& text)) { outlet().listen(listener); }
+
+void name_launches(const std::string& name) { outlet().name_launches(name); }
 
 void say(const char* code, const std::string& message, const std::string& help) {
   Diagnosis d;

@@ -12,6 +12,9 @@ namespace tinygpu::cuda {
 /// the first error of a kernel how to stand there in the debugger. From any thread.
 void show(const Diagnosis& d);
 
+/// The launches to come are called so. From any thread.
+void name_launches(const std::string& name);
+
 /// One diagnosis in the usual form, without a place: for what the API refuses.
 void say(const char* code, const std::string& message, const std::string& help = {});
 

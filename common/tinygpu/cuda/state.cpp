@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "common/tinygpu/base/readable_name.h"
 #include "common/tinygpu/cuda/calls.h"
 #include "common/tinygpu/cuda/exit_code.h"
 #include "common/tinygpu/cuda/or_exit.h"
@@ -66,6 +67,7 @@ State::State() try
                     "allocation of {} bytes, or others beyond\n",
                     bytes));
   };
+  show_full_names(options.full_names);
   log_begin();
   set_code_of_errors(options.exit_code);
   std::atexit([] { get().hooks.at_exit(); });

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "common/tinygpu/base/lane_ranges.h"
 #include "common/tinygpu/base/source_place.h"
 #include "common/tinygpu/debug/html_views.h"
 
@@ -24,7 +25,7 @@ constexpr Command kCommands[] = {
     {"run", "r", "", "run to the next breakpoint, or to the end"},
     {"continue", "c", "", "the same"},
     {"step", "s", "", "run until the warp in focus comes to another line of the source"},
-    {"next", "n", "", "the same, but functions that it calls run through"},
+    {"next", "n", "", "the same, without stopping in functions that this line calls"},
     {"stepi", "si", "", "run one instruction of the warp in focus"},
     {"back", "b", "", "go back to where the warp in focus was on another line"},
     {"backi", "bi", "", "go back one instruction of the warp in focus"},
@@ -32,15 +33,15 @@ constexpr Command kCommands[] = {
     {"goto", "g", "POSITION", "go to a position, forward or back: a number of steps since the program began"},
     {"until", "u", "WHAT",
      "run until: FILE:LINE, cycle N, complete, phase, shared|global written A B, tmem written COLUMN COUNT"},
-    {"back-until", "bu", "WHAT", "go back to when that last happened"},
+    {"back-until", "bu", "WHAT", "go back to the last moment at which that happened"},
     {"break", "br", "PLACE [if …]",
-     "PLACE: FILE:LINE, ptx LINE, or a part of a kernel's name; if warp == 1 && cycle > 100 (also lane, cta.x, sm, "
-     "grid); `break diagnosis [warning|note]` leads to where an error, or that too, happens"},
+     "stop before PLACE: FILE:LINE, ptx LINE, or a part of a kernel's name; conditions: if warp == 1 && cycle > 100 "
+     "(also lane, cta.x, sm, grid); `break diagnosis` stops where an error happens, with warning or note there too"},
     {"watch", "w", "MEMORY",
-     "stop behind a write to shared|global A B, or tmem COLUMN COUNT; with `read`, behind a read too"},
+     "stop after a write to shared|global A B, or tmem COLUMN COUNT; with `read`, after a read too"},
     {"delete", "d", "N", "delete breakpoint or watchpoint N"},
     {"where", "bt", "", "the calls in which the warp in focus stands"},
-    {"list", "l", "", "the source around it"},
+    {"list", "l", "", "the source around that place"},
     {"print", "p", "WHAT [/FORMAT]",
      "a register or a variable (x, p->x, a[3], *p) in the lane in focus, or in all lanes; /x, /f, /d, /h (two f16), "
      "/bf (two bf16)"},
@@ -55,15 +56,15 @@ constexpr Command kCommands[] = {
      "a, b, d [ROW ROWS COLUMN COLUMNS]: of the last tcgen05.mma or wgmma of this CTA; box [A] [ROW …]: of the "
      "last tensor copy, or that at A; shared A ROWSxCOLUMNS TYPE [swizzle 128]"},
     {"show fragment", "", "[a] [ROW …]",
-     "the registers of the last wgmma, tcgen05.ld or tcgen05.st before this place as the matrix that they hold (a: A "
-     "in registers of wgmma), or `ptx LINE` of the one there; /f, /h, /bf of tcgen05's"},
+     "the registers of the last wgmma, tcgen05.ld or tcgen05.st before this place, or with `ptx LINE` of that line, as "
+     "the matrix that they hold; a: A of a wgmma, in registers; /f, /h, /bf: how to read registers of tcgen05"},
     {"why", "", "", "what all lanes wait for, the root first"},
     {"warp", "", "N", "put warp N of the CTA in focus"},
     {"cta", "", "X [Y Z]", "put a CTA of this grid in focus"},
     {"lane", "", "N|all", "put a lane in focus"},
     {"diagnoses", "", "", "what tinygpu has reported so far"},
     {"diagnosis", "", "[N|CODE [PLACE]]",
-     "go to where diagnosis N, or the first with this code, happened; or to the place that it names as number PLACE"},
+     "go to where diagnosis N, or the first with this code, happened; with PLACE, to another place that it names"},
     {"help", "h", "", "this list"},
     {"quit", "q", "", "end the program and the debugger"},
 };
@@ -536,7 +537,7 @@ std::string Debugger::print_variable(const std::string& expression, const std::s
                                             : fmt::format(" has no value in lane {}\n", lane_));
   if (values.uniform())
     return out + fmt::format(" = {} in {}\n", values.text[size_t(values.first())],
-                             ~values.lanes ? "lanes " + text_of_lanes(values.lanes) : "all lanes");
+                             ~values.lanes ? "lanes " + lane_ranges(values.lanes) : "all lanes");
   if (o.scalar()) return out + text_by_lane(values.text, values.lanes);
   out += "\n";
   for (uint32_t rest = values.lanes; rest;) {
@@ -544,7 +545,7 @@ std::string Debugger::print_variable(const std::string& expression, const std::s
     uint32_t same = 0;
     for (uint32_t lane = 0; lane < 32; ++lane)
       if (rest >> lane & 1 && values.text[lane] == text) same |= 1u << lane;
-    out += fmt::format("  lanes {}: {}\n", text_of_lanes(same), text);
+    out += fmt::format("  lanes {}: {}\n", lane_ranges(same), text);
     rest &= ~same;
   }
   return out;

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "common/tinygpu/base/halves.h"
+#include "common/tinygpu/base/lane_ranges.h"
 #include "common/tinygpu/base/readable_name.h"
 
 namespace tinygpu::debug {
@@ -29,22 +30,6 @@ std::string number(int64_t n) {
   std::string out = std::to_string(n < 0 ? -n : n);
   for (int at = int(out.size()) - 3; at > 0; at -= 3) out.insert(size_t(at), ",");
   return (n < 0 ? "-" : "") + out;
-}
-
-std::string text_of_lanes(uint32_t mask) {
-  std::string out;
-  for (int lane = 0; lane < 32;) {
-    if (!(mask >> lane & 1)) {
-      ++lane;
-      continue;
-    }
-    int end = lane;
-    while (end < 31 && mask >> (end + 1) & 1) ++end;
-    out += fmt::format("{}{}", out.empty() ? "" : ", ", lane);
-    if (end > lane) out += fmt::format(" to {}", end);
-    lane = end + 1;
-  }
-  return out;
 }
 
 std::string formatted(const Json& word, const std::string& format) {
@@ -81,7 +66,7 @@ std::string around(Sources& sources, const std::string& file, int at, int lines)
 std::string text_of_focus(const Json& f) {
   const Json& name = f.at("name");
   std::string out = fmt::format("CTA {}, warp {}, lanes {}", text_of(name.at("cta")), name.at("warp").get<int>(),
-                                text_of_lanes(f.at("lanes")));
+                                lane_ranges(f.at("lanes")));
   if (f.contains("place") && f["place"].contains("cycle"))
     out += fmt::format(", at cycle {}", number(f["place"]["cycle"]));
   if (f.contains("waits_for")) out += fmt::format(", waits for {}", f["waits_for"].get<std::string>());
@@ -98,10 +83,11 @@ std::string text_of_place(const Json& p, Sources& sources) {
 
 std::string text_of_frames(const Json& view, Sources& sources) {
   std::string out = text_of_focus(view.at("focus")) + "\n";
-  int n = 0;
+  size_t n = 0;
   for (const Json& f : view.at("frames")) {
-    const std::string file = f.value("file", "");
-    out += fmt::format("#{} {}{}", n++, readable_name(f.value("function", "")),
+    const std::string file = f.value("file", ""), function = f.value("function", "");
+    const bool kernel = n + 1 == view["frames"].size();
+    out += fmt::format("#{} {}{}", n++, kernel ? kernel_label(function) : short_name(function),
                        f.value("inlined", false) ? " (inlined below)" : "");
     if (f.value("line", 0)) {
       out += fmt::format(" at {}:{}\n", file, f["line"].get<int>());

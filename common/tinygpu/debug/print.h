@@ -13,8 +13,6 @@ using Sources = diagnosis::SourceFiles;
 
 /// A number's bits; `format`: "" (a decimal), "x", "f", "d", "h" (two f16), "bf" (two bf16). Null is "-".
 std::string formatted(const Json& word, const std::string& format);
-/// "0 to 31", "0, 4 to 7": the bits of a mask.
-std::string text_of_lanes(uint32_t mask);
 /// Eight lanes a line, from a new line on; a point where there is none.
 std::string text_by_lane(const std::array<std::string, 32>& values, uint32_t lanes);
 

@@ -27,10 +27,10 @@ std::string whole_key_of(const Diagnosis& d) {
 
 }  // namespace
 
-bool Findings::add(const Diagnosis& d, const std::string& order) {
+bool Findings::add(const Diagnosis& d, const std::string& order, const std::string& launch) {
   const auto [known, added] = places_.try_emplace(whole_key_of(d), all_.size());
   if (added) {
-    all_.push_back({d, {}, {}});
+    all_.push_back({d, {}, {}, launch});
     if (!order.empty()) all_.back().orders.push_back(order);
     return true;
   }

@@ -19,6 +19,7 @@ struct Finding {
   Diagnosis diagnosis;
   std::vector<std::string> orders;
   std::vector<SourceEdit> fix = {};  // that has been tried, and holds
+  std::string launch = {};           // what the program called the launch: "step 6"
 };
 
 /// What stands for an instruction when findings are compared: its opcode at a line of the source and the calls there,
@@ -29,7 +30,7 @@ class Findings {
  public:
   /// The same code at the same instructions, or with the same words where no instruction is known, is the same finding.
   /// Its counts add up within an order; of several orders the first one's stands. True: it is new.
-  bool add(const Diagnosis& d, const std::string& order = {});
+  bool add(const Diagnosis& d, const std::string& order = {}, const std::string& launch = {});
   /// In the order in which they came.
   const std::vector<Finding>& all() const { return all_; }
   size_t count(Severity severity) const;

@@ -15,6 +15,8 @@ bool is_generated(std::string_view file) {
 
 }  // namespace
 
+bool is_of_the_run(const Diagnosis& d) { return d.code == "check-coverage" || d.code == "delayable-lines"; }
+
 Group group_of(const Diagnosis& d) {
   if (d.severity == Severity::note &&
       (d.code == "tmem-unordered" || d.code == "lane-order-missing" || d.code == "data-race"))

@@ -14,4 +14,7 @@ enum class Group : uint8_t {
 
 Group group_of(const Diagnosis& d);
 
+/// Is it about the run and no fault of a kernel: what the run does not test, which lines an order may move?
+bool is_of_the_run(const Diagnosis& d);
+
 }  // namespace tinygpu::diagnosis

@@ -128,14 +128,15 @@ class Renderer {
     }
   }
 
-  /// The first place's kernel, and of others those that differ.
+  /// The first place's kernel, as its launch is called, and of others those that differ.
   std::string kernel_words() const {
     std::vector<std::string> names = {d_.where.kernel};
     for (const LabelledPlace& p : places_)
       if (!p.where.kernel.empty() && std::ranges::find(names, p.where.kernel) == names.end())
         names.push_back(p.where.kernel);
     std::string out;
-    for (const std::string& name : names) out += (out.empty() ? "" : ", then ") + readable_name(name);
+    for (const std::string& name : names)
+      out += out.empty() ? launch_label(options_.launch, name) : ", then " + kernel_label(name);
     return out;
   }
 

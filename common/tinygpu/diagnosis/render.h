@@ -16,6 +16,7 @@ struct RenderOptions {
   std::string folder = {};       // files in it, or below, are named from there
   SourceFiles* files = nullptr;  // whose lines are quoted; null: none are
   std::string runs = {};         // in which of several runs it was found
+  std::string launch = {};       // what the program calls the launch: "step 6"
 };
 
 /// Whether to write in colour: the file is a terminal that knows colours, and the user has nothing against them

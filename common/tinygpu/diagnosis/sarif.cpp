@@ -52,7 +52,8 @@ Json location_of(const Where& w, const std::string& label, const std::string& fo
     }
   }
   if (!w.kernel.empty())
-    l["logicalLocations"] = {{{"fullyQualifiedName", readable_name(w.kernel)}, {"kind", "function"}}};
+    l["logicalLocations"] = {
+        {{"name", kernel_label(w.kernel)}, {"fullyQualifiedName", full_name(w.kernel)}, {"kind", "function"}}};
   std::string text = label;
   if (const std::string who = who_of(w); !who.empty()) text += (text.empty() ? "by " : ", by ") + who;
   if (w.ptx_line > 0) text += fmt::format("{}ptx line {}: {}", text.empty() ? "" : "; ", w.ptx_line, w.ptx_text);
@@ -140,6 +141,7 @@ Json result_of(const Finding& f, size_t rule, const std::string& folder) {
        {std::pair{"help", &d.help}, {"rule", &d.rule}, {"section", &d.section}, {"example", &d.example}})
     if (!text->empty()) p[name] = *text;
   if (!f.orders.empty()) p["orders"] = f.orders;
+  if (!f.launch.empty()) p["launch"] = f.launch;
   return r;
 }
 
@@ -168,6 +170,7 @@ Finding finding_of(const Json& r) {
   d.section = p.value("section", "");
   d.example = p.value("example", "");
   f.orders = p.value("orders", std::vector<std::string>{});
+  f.launch = p.value("launch", "");
   return f;
 }
 

@@ -179,8 +179,7 @@ void Profile::on_traffic(const MemoryTraffic& t) {
 }
 
 std::string Profile::new_label(const std::string& kernel) const {
-  std::string label = kernel_label(kernel);
-  if (!launches_name_->empty()) label = *launches_name_ + ": " + label.substr(0, label.find('<'));
+  const std::string label = launch_label(*launches_name_, kernel);
   const auto known = [&](const std::string& l) { return std::ranges::count(*kernels_, l, &KernelProfile::label) > 0; };
   if (!known(label)) return label;
   size_t n = 2;
@@ -249,7 +248,6 @@ void Profile::on_end(const Launch& launch, const LaunchStats* stats) {
 
 std::string KernelProfile::render() const {
   std::string out = fmt::format("profile: {}\n", label);
-  if (label != name) out += fmt::format("  kernel      {}\n", name);
   out += verdict_of(*this).render("  ");
   out += fmt::format("  {} cycles, {} launch{}, {} CTAs on {} SMs ({} at a time on one), {} warp instructions\n",
                      cycles, launches, launches == 1 ? "" : "es", ctas, sms, resident, instructions);

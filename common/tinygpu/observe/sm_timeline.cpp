@@ -23,7 +23,8 @@ void SmTimeline::on_sync(const Sync& s) {
 
 void SmTimeline::take(const Launch& launch, const KernelTimeline& t) {
   nlohmann::ordered_json& document = main_ ? main_->json_ : json_;
-  document = {{"kernel", readable_name(launch.config.kernel->name)}, {"cycles", t.end - t.begin}};
+  const std::string& kernel = launch.config.kernel->name;
+  document = {{"kernel", full_name(kernel)}, {"label", kernel_label(kernel)}, {"cycles", t.end - t.begin}};
   std::vector<KernelTimeline::Stay> stays;
   for (const KernelTimeline::Stay& s : t.stays)
     if (s.sm == 0) stays.push_back(s);

@@ -102,13 +102,14 @@ void Trace::take(const Launch& launch, const KernelTimeline& t) {
     const bool goes_on = i + 1 < t.traffic.size() && t.traffic[i + 1].sm == sm && t.traffic[i + 1].time == time + kSpan;
     if (!goes_on) sample(sm, time + kSpan, 0, 0);
   }
-  nlohmann::json args = {{"cycles", t.end - t.begin}, {"spans left out", t.left_out}};
+  const std::string& kernel = launch.config.kernel->name;
+  nlohmann::json args = {{"kernel", full_name(kernel)}, {"cycles", t.end - t.begin}, {"spans left out", t.left_out}};
   write({{"ph", "X"},
          {"pid", 1},
          {"tid", row_of({Track::Kind::kernel, 0, 0, 0}, 0)},
          {"ts", ruler(t.begin)},
          {"dur", ruler(std::max<uint64_t>(1, t.end - t.begin))},
-         {"name", readable_name(launch.config.kernel->name)},
+         {"name", launch_label(launches_name_, kernel)},
          {"args", args}});
 }
 

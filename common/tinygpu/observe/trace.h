@@ -5,6 +5,8 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <ostream>
+#include <string>
+#include <utility>
 
 #include "common/tinygpu/observe/timeline.h"
 
@@ -19,6 +21,8 @@ class Trace final : public Timeline {
   /// Writes to `out`, which outlives this; the document is complete when this is destroyed.
   Trace(std::ostream& out, TimelineLimits limits);
   ~Trace() override;
+  /// The launches to come are called so.
+  void name_launches(std::string name) { launches_name_ = std::move(name); }
 
  private:
   void take(const Launch& launch, const KernelTimeline& timeline) override;
@@ -27,6 +31,7 @@ class Trace final : public Timeline {
   uint32_t row_of(const Track& track, uint32_t row);
 
   std::ostream& out_;
+  std::string launches_name_;
   bool first_ = true;
   uint64_t arrows_ = 0;
   std::map<std::pair<Track, uint32_t>, uint32_t> rows_;  // track and row → tid

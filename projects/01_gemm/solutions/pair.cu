@@ -80,8 +80,8 @@ __global__ void __launch_bounds__(192) __cluster_dims__(2) multiply(const __grid
       const uint32_t which = n % kAccumulators;
       mbarrier_wait_parity(shared_address(&shared.done[which]), n / kAccumulators % 2);
       tcgen05_fence_after_thread_sync();
-      carry_out<kTileN>(maps, accumulators + which * kTileN, shared_address(shared.boxes), tile(t).m * 2 + rank,
-                        tile(t).n);
+      store_accumulator<kTileN>(maps, accumulators + which * kTileN, shared_address(shared.boxes), tile(t).m * 2 + rank,
+                                tile(t).n);
       tcgen05_fence_before_thread_sync();
       __syncwarp();
       if (elect_sync()) mbarrier_arrive_remote(mapa(shared_address(&shared.drained[which]), 0));

@@ -1,4 +1,4 @@
-// Two CTAs on an SM, each with a ring of two stages: while one carries its tile out, the other one multiplies.
+// Two CTAs on an SM, each with a ring of two stages: while one stores its tile, the other one multiplies.
 #include "common/layout/tile.h"
 #include "exercises/gemm.cuh"
 #include "projects/project.h"
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(192) multiply(const __grid_constant__ Maps map
   } else {
     mbarrier_wait_parity(shared_address(&shared.done), 0);
     tcgen05_fence_after_thread_sync();
-    carry_out<kTileN>(maps, accumulator, shared_address(shared.boxes), blockIdx.y, blockIdx.x);
+    store_accumulator<kTileN>(maps, accumulator, shared_address(shared.boxes), blockIdx.y, blockIdx.x);
     if (elect_sync()) bulk_wait_group_read<0>();
   }
   __syncwarp();

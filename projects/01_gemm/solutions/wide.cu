@@ -60,7 +60,8 @@ __global__ void __launch_bounds__(192) multiply(const __grid_constant__ Maps map
       const uint32_t which = n % kAccumulators;
       mbarrier_wait_parity(shared_address(&shared.done[which]), n / kAccumulators % 2);
       tcgen05_fence_after_thread_sync();
-      carry_out<kTileN>(maps, accumulators + which * kTileN, shared_address(shared.boxes), tile(t).m, tile(t).n);
+      store_accumulator<kTileN>(maps, accumulators + which * kTileN, shared_address(shared.boxes), tile(t).m,
+                                tile(t).n);
       tcgen05_fence_before_thread_sync();
       __syncwarp();
       if (elect_sync()) mbarrier_arrive(shared_address(&shared.drained[which]));

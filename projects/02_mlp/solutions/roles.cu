@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(192) roles(const __grid_constant__ Operands ma
       if (elect_sync()) mbarrier_arrive(shared_address(&shared.active[chunk % 2]));
     }
     tensor_kernel::wait(&shared.done, 0);
-    carry_out<kModel>(maps.y, y, shared_address(shared.boxes), blockIdx.x, 0);
+    store_accumulator<kModel>(maps.y, y, shared_address(shared.boxes), blockIdx.x, 0);
     if (elect_sync()) bulk_wait_group_read<0>();
   }
   __syncwarp();

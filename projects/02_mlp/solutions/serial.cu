@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(128) in_turn(const __grid_constant__ Operands 
     __syncwarp();
     tensor_kernel::wait(&shared.multiplied, 1);
   }
-  carry_out<kModel>(maps.y, y, shared_address(shared.boxes), blockIdx.x, 0);
+  store_accumulator<kModel>(maps.y, y, shared_address(shared.boxes), blockIdx.x, 0);
   if (elect_sync()) bulk_wait_group_read<0>();
   end(y, 512);
 }

@@ -309,8 +309,8 @@ void tell_primary_grid(const Record& r, uint64_t address, uint64_t bytes, const 
   Diagnosis d;
   d.code = "data-race";
   d.message =
-      fmt::format("{} {} {} that the grid before ({}) touches, and this thread has not waited for that one", name_of(r),
-                  verb_of(r.kind), bytes_at(ptx::Space::global, address, uint32_t(bytes)), readable_name(kernel));
+      fmt::format("{} {} {} that the grid before ({}) touches: this thread has not waited for that grid", name_of(r),
+                  verb_of(r.kind), bytes_at(ptx::Space::global, address, uint32_t(bytes)), kernel_label(kernel));
   Record at = r;
   if (const uint32_t lanes = r.map.of(address); lanes && !r.operation) at.who.lane = __builtin_ctz(lanes);
   LabelledPlace first =

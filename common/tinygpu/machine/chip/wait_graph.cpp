@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "common/tinygpu/base/lane_ranges.h"
 #include "common/tinygpu/machine/chip/launch.h"
 #include "common/tinygpu/machine/sync/mbarrier_name.h"
 
@@ -16,11 +17,11 @@ namespace {
 using Kind = BlockReason::Kind;
 using ActKind = MbarrierAct::Kind;
 
-/// "all lanes wait", "lane 3 waits", "lanes 0x0000ffff wait".
+/// "all lanes wait", "lane 3 waits", "lanes 0 to 15 wait".
 std::string who_does(uint32_t lanes, const char* verb) {
   if (lanes == ~0u) return fmt::format("all lanes {}", verb);
   if ((lanes & (lanes - 1)) == 0) return fmt::format("lane {} {}s", __builtin_ctz(lanes), verb);
-  return fmt::format("lanes {:#010x} {}", lanes, verb);
+  return fmt::format("lanes {} {}", lane_ranges(lanes), verb);
 }
 
 /// The mbarrier that the group waits for; null: there is none.
@@ -66,8 +67,8 @@ std::string describe(const Warp& w, const Group& g, uint32_t lanes) {
                                 w.cluster().live_threads());
     case Kind::converge:
     case Kind::warp_barrier:
-      return wait +
-             fmt::format("for lanes {:#010x} of the warp (member mask {:#010x})", r.id & w.live() & ~lanes, r.id);
+      return wait + fmt::format("for lanes {} of the warp (member mask {:#010x})",
+                                lane_ranges(r.id & w.live() & ~lanes), r.id);
     case Kind::tmem_alloc: return wait + "for free Tensor Memory columns";
     default: return wait + fmt::format("for {}", r.what);
   }

@@ -47,7 +47,7 @@ std::string term(const char* name, const std::string& text) {
 
 /// A place of a diagnosis: what happened there, who did it, the lines.
 std::string place(const Where& w, const std::string& label, diagnosis::SourceFiles& files) {
-  std::string at = w.kernel.empty() ? "" : readable_name(w.kernel);
+  std::string at = w.kernel.empty() ? "" : kernel_label(w.kernel);
   if (const std::string who = diagnosis::who_of(w); !who.empty()) at += (at.empty() ? "" : ", ") + who;
   if (!label.empty()) at = label + (at.empty() ? "" : ": " + at);
   std::string out = at.empty() ? "" : fmt::format("<p class=\"aside\">{}</p>", html(at));
