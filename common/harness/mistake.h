@@ -21,6 +21,7 @@ struct Mistake {
   std::string silent;  // orders in which it says nothing, by luck: "timed", "late, seed 1"; empty: none
   std::string why;     // what goes wrong
   std::string find;    // how one finds the fault from a wrong number; of kernels that tinygpu says nothing of
+  std::string look;    // the debugger's commands for that, "; " between; or empty
   std::string h200;    // what an H200 did, with the date; empty: not tried on silicon
   std::string set;     // "NAME=value" for the environment; or empty
   bool safe = false;   // the kernel may run on hardware: it neither hangs nor faults there
