@@ -149,8 +149,8 @@ void print_difference(const Mistake& m, const std::vector<Outcome>& outcomes) {
   std::string orders;
   if (outcomes.size() > 1 && same)
     orders =
-        " It is the same in every order of completion, so nothing points to a missing wait or fence: look for a wrong "
-        "address, descriptor or number.";
+        " It is the same in every order of completion (as `gen5 run --order late` has it, too), so nothing points to a "
+        "missing wait or fence: look for a wrong address, descriptor or number.";
   else if (outcomes.size() > 1)
     orders = fmt::format(" That is with effects {}; other orders give other numbers.", wrong->order);
   fmt::print("{}", wrapped(fmt::format("One wrong number: {}.{}", wrong->difference, orders)));
