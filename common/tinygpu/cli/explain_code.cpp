@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <string_view>
 
+#include "common/tinygpu/base/edit_distance.h"
 #include "common/tinygpu/base/wrap.h"
 #include "common/tinygpu/diagnosis/diagnoses.h"
+#include "common/tinygpu/ptx/opcode.h"
 
 namespace tinygpu::cli {
 namespace {
@@ -43,8 +45,12 @@ void list_codes() {
 bool is_code(const std::string& word) { return diagnosis::find_code(word); }
 
 bool looks_like_code(const std::string& word) {
-  return word.find('-') != std::string::npos &&
-         word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+  if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos) return false;
+  if (word.find('-') != std::string::npos) return true;
+  // One word may be an instruction; "dedlock" is none, and nearly a code.
+  constexpr size_t kShortest = 5, kErrors = 2;
+  return word.size() >= kShortest && ptx::opcode_from_name(word) == ptx::Opcode::unknown &&
+         edit_distance(word, diagnosis::nearest_codes(word, 1).front()) <= kErrors;
 }
 
 int explain_code(const std::string& code) {
