@@ -237,9 +237,8 @@ void tell_race(Why why, const Record& earlier, const Record& later, ptx::Space s
   if (why == Why::no_fence && !earlier.writes()) {  // the code's rule is about stores
     d.rule =
         "The read goes through the generic proxy, the operation's write through the async proxy. Barriers and "
-        "mbarriers "
-        "order threads and not these two. Only fence.proxy.async, in the thread that has read, keeps the write behind "
-        "the read. Hardware has been seen to be right without it, but nothing promises that.";
+        "mbarriers order threads and not these two. Only fence.proxy.async, in the thread that has read, keeps the "
+        "write behind the read. Hardware has been seen to be right without it, but nothing promises that.";
     d.section = "9.7.13.4 membar, fence";
   }
   later.who.report(std::move(d));
