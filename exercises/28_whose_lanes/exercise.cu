@@ -36,7 +36,7 @@ __global__ void store_tile(uint32_t* out) {
 
 void judge() {
   exercise::DeviceBuffer<uint32_t> out(128);
-  store_accumulator<<<1, 192>>>(out.get());
+  store_tile<<<1, 192>>>(out.get());
   exercise::finish();
   exercise::expect("out", out.download(), exercise::counted(128, 1));
 }
