@@ -33,7 +33,7 @@ class Browser:
         log = pathlib.Path(self.profile) / "log.txt"
         self.process = subprocess.Popen([path, "--headless", "--no-remote", "--profile", self.profile, "--remote-debugging-port", "0"],
                                         stdout=log.open("w"), stderr=subprocess.STDOUT)
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while not (found := re.search(r"WebDriver BiDi listening on (ws://\S+)", log.read_text())):
             if time.monotonic() > end or self.process.poll() is not None:
                 raise RuntimeError(f"Firefox does not start: {log.read_text()}")
