@@ -113,4 +113,11 @@ TEST(IncludeGraph, IncludesAreWrittenFromTheRoot) {
     }
 }
 
+// std::regex asks the locale for a facet by number. Where a compiler links libstdc++ into the machine's library beside
+// the shared one of libfmt and libtbb, the numbers differ, and a host thread crashes.
+TEST(IncludeGraph, TheMachineUsesNoStdRegex) {
+  for (const auto& file : repo::files("common/tinygpu", {".h", ".cpp", ".inc"}))
+    EXPECT_EQ(repo::read(repo::root / file).find("#include <regex>"), std::string::npos) << file;
+}
+
 }  // namespace
