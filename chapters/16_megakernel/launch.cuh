@@ -16,7 +16,7 @@ namespace megakernel::kernels {
 template <bool Dependent>
 struct OneTask {
   static constexpr bool kDependent = Dependent, kCounters = false;
-  static constexpr uint32_t kSlots = 1;
+  static constexpr uint32_t kSlots = 1, kCtas = 2;
   const Task* task;
   __device__ OneTask(const Arguments& args, uint32_t first) : task(args.tasks + first + blockIdx.x) {}
   __device__ const Task* next() {

@@ -1,8 +1,9 @@
 // The roles that fetch: tasks into slots, weights and inputs into pages. Both machines share them; what a page holds of
 // a projection, its shared memory `S` says:
 //
-//   static __device__ void load_weights(args, task, page, where, full);   // expects their bytes on `full`, and loads
-//   them static __device__ void load_inputs(args, task, page, where, full);
+//   static constexpr uint32_t kInFlight;  // pages of weights that may be on their way at a time
+//   static __device__ void load_weights(args, task, page, where, bar);   // expects their bytes on `bar`, and loads
+//   them static __device__ void load_inputs(args, task, page, where, bar);
 //
 // A step says where a CTA's tasks come from, and how it learns that a task's inputs are there:
 //
@@ -10,6 +11,7 @@
 //     static constexpr bool kDependent;        // launched before the grid ahead of it has ended
 //     static constexpr bool kCounters;         // tasks of one grid wait for each other
 //     static constexpr uint32_t kSlots;        // tasks that a CTA fetches ahead
+//     static constexpr uint32_t kCtas;         // for which an SM shall have room
 //     __device__ Source(const Arguments&, uint32_t first);
 //     __device__ const Task* next();           // of the controller: the CTA's next task, null behind the last
 //   };
@@ -30,23 +32,32 @@ __device__ void control(const Arguments& args, S& shared, Source source) {
   }
 }
 
+/// More loads on their way than memory needs to be busy would not come sooner. Everything else would come later: what
+/// tasks hand each other stands in the same queues.
 template <class S>
 __device__ void load_weights(const Arguments& args, S& shared) {
-  Ring<S::kPages> to;
+  Ring<S::kPages> to, landing;
+  uint32_t in_flight = 0;
   for (Walk<S> walk(shared); walk.next();) {
     const Task task = walk.task;
     walk.give();
     if (args.ran) note_begin(args.ran[task.number]);
     for (uint32_t page = 0; page < task.pages; ++page, to.advance()) {
-      const uint32_t full = shared_address(&shared.full[to.stage]);
+      const uint32_t landed = shared_address(&shared.landed[to.stage]);
       mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
+      if (in_flight == S::kInFlight) {
+        mbarrier_wait_parity(shared_address(&shared.landed[landing.stage]), landing.parity);
+        landing.advance();
+      } else {
+        ++in_flight;
+      }
       if (task.op == Op::attend) {  // of each chunk keys, then values
         const uint32_t boxes = args.dim / 64, head = task.layer * args.batch * args.kv_heads + task.tile;
-        mbarrier_arrive_expect_tx(full, kTile * 2 * kBlock);
+        mbarrier_arrive_expect_tx(landed, kTile * 2 * kBlock);
         tensor_load_3d(shared_address(shared.page[to.stage].weights), page / boxes % 2 ? &args.values : &args.keys,
-                       page % boxes * 64, (task.first + page / (2 * boxes)) * kTile, head, full);
+                       page % boxes * 64, (task.first + page / (2 * boxes)) * kTile, head, landed);
       } else {
-        S::load_weights(args, task, page, shared.page[to.stage], full);
+        S::load_weights(args, task, page, shared.page[to.stage], landed);
       }
     }
   }

@@ -1,4 +1,4 @@
-// Chapter 16: a whole layer of a Llama-like model in one kernel, climbed in five steps.
+// Chapter 16: a whole layer of a Llama-like model in one kernel, climbed in six steps.
 //
 //   scripts/run megakernel                    the last step at a small size, with its timeline beside the step before
 //   scripts/run megakernel --all              every step, and what limited it
@@ -31,19 +31,22 @@ using namespace gen5::harness;
 using namespace megakernel;
 
 struct Options {
-  uint32_t step = kLastStep, diff = 0, batch = 4, cache = 0, layers = 0, ctas = 0;
+  uint32_t step = kLastStep, diff = 0, batch = 4, cache = 0, layers = 0, intermediate = 0, ctas = 0;
   bool all = false, plan = false, timing_only = false;
   std::string size = "small", dim = "64", schedule = "critical", graph = "layer", timeline = "on";
 } options;
 
+constexpr Sizes k1b{2048, 32, 8, 64, 8192, 1, 512, 16}, k8b{4096, 32, 8, 128, 14336, 1, 512, 4};
+
 Sizes chosen_sizes() {
   Sizes s;
   s.dim = options.dim == "128" ? 128 : 64;
-  if (options.size == "1b") s = {2048, 32, 8, 64, 8192, 1, 512, 16};
-  if (options.size == "8b") s = {4096, 32, 8, 128, 14336, 1, 512, 4};
+  if (options.size == "1b") s = k1b;
+  if (options.size == "8b") s = k8b;
   s.batch = options.batch;
   if (options.cache) s.cache = options.cache;
   if (options.layers) s.layers = options.layers;
+  if (options.intermediate) s.intermediate = options.intermediate;
   return s;
 }
 
@@ -76,15 +79,16 @@ uint64_t bytes_of(const Plan& plan) {
   return all;
 }
 
-/// Tasks dealt out to the CTAs that stay: one an SM, if nothing else is wanted.
-Schedule chosen_schedule(const Plan& plan, const Machine& machine) {
+/// Tasks dealt out to the CTAs that stay: one an SM, if nothing else is wanted; `pairs`: two.
+Schedule chosen_schedule(const Plan& plan, const Machine& machine, bool pairs) {
   const uint32_t ctas = options.ctas ? options.ctas : machine.sms;
   if (ctas > machine.sms)
     throw Unusable(
         fmt::format("{} CTAs cannot all be on a chip of {} SMs: one that is there would wait for the tasks of one that "
                     "has no room to start.",
                     ctas, machine.sms));
-  return options.schedule == "critical" ? critical_path_first(plan, ctas) : in_order(plan, ctas);
+  if (options.schedule == "in-order") return in_order(plan, pairs ? 2 * ctas : ctas);
+  return critical_path_first(plan, ctas, pairs ? ctas : 0);
 }
 
 /// What the compiler has made: an operation a row.
@@ -157,7 +161,8 @@ void layer_part(Report& report) {
 
   std::optional<Weights> weights;
   if (!timing) weights = make_weights(sizes, 1);
-  DeviceModel model(sizes, plan, chosen_schedule(plan, machine), weights ? &*weights : nullptr);
+  DeviceModel model(sizes, plan, chosen_schedule(plan, machine, false), chosen_schedule(plan, machine, true),
+                    weights ? &*weights : nullptr);
   if (timing) report.say("Timing alone: nothing is computed, so that nothing is checked.");
 
   const auto bytes = double(bytes_of(plan));
@@ -237,14 +242,16 @@ int main(int argc, char** argv) {
   chapter.number("--batch", options.batch, 1, 1024, "Sequences that are decoded at a time");
   chapter.number("--cache", options.cache, 1, 65536, "Keys of each sequence that are in the cache already");
   chapter.number("--layers", options.layers, 1, 128, "Layers of the stack (small: 1, 1b: 16, 8b: 4)");
+  chapter.number("--intermediate", options.intermediate, 128, 65536, "Numbers of h (small: 512, 1b: 8192, 8b: 14336)");
   chapter.flag("--timing-only", options.timing_only,
                "Keep the clock and compute nothing, for the full sizes on tinygpu");
   chapter.choice("--dim", options.dim, {"64", "128"}, "Numbers of a head, of --size small");
   chapter.number("--step", options.step, 1, kLastStep, "The step to run");
   chapter.flag("--all", options.all, "Run every step, and say what limited each");
   chapter.flag("--plan", options.plan, "Run nothing: print the tasks, and what schedules are expected to take");
-  chapter.number("--ctas", options.ctas, 1, 1024, "CTAs that stay, of steps 4 and 5 (default: one for each SM)");
-  chapter.choice("--schedule", options.schedule, {"critical", "in-order"}, "How step 4 deals out tasks");
+  chapter.number("--ctas", options.ctas, 1, 1024,
+                 "CTAs that stay, of steps 4 and 5 (default: one for each SM); pairs of them, of step 6");
+  chapter.choice("--schedule", options.schedule, {"critical", "in-order"}, "How steps 4 and 6 deal out tasks");
   chapter.choice("--graph", options.graph, {"layer", "cycle", "orphan"},
                  "The graph to compile; the last two are wrong, to see them refused");
   chapter.number("--diff", options.diff, 2, kLastStep, "Run nothing: print what this step adds to the one before");

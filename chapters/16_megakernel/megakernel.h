@@ -26,6 +26,7 @@ void launch_graph(const Work& work);
 void launch_dependent(const Work& work);
 void launch_tasks(const Work& work);
 void launch_claimed(const Work& work);
+void launch_interleaved(const Work& work);
 
 /// What `launch` starts, as a graph that may be launched again and again: of steps whose tasks do not count launches.
 cudaGraphExec_t captured(const Work& work, void (*launch)(const Work&));
@@ -37,6 +38,7 @@ struct Step {
   void (*launch)(const Work&);
   bool counters = false;  // tasks wait for each other
   bool dealt = false;     // each CTA has a list of its own
+  bool pairs = false;     // and an SM two CTAs
 };
 inline constexpr Step kSteps[] = {
     {1, "launches", "a launch an operation, a CTA a task",
@@ -55,6 +57,9 @@ inline constexpr Step kSteps[] = {
     {5, "claimed", "CTAs claim tasks from one list instead of having them dealt out",
      "a CTA that is done takes the next task; a task that was claimed ahead cannot go to another CTA.", launch_claimed,
      true},
+    {6, "interleaved", "two CTAs an SM: projections beside attention and norms",
+     "each SM has two tasks at a time; the projection's weights arrive while the other one computes.",
+     launch_interleaved, true, true, true},
 };
 inline constexpr int kLastStep = int(std::size(kSteps));
 

@@ -19,7 +19,7 @@ bool layer_right(uint32_t ctas, const Launch& launch) {
   const Plan plan =
       compile(decoder(sizes, kTarget.tiling(sizes.batch).norms_apart), sizes, kTarget.tiling(sizes.batch), machine);
   const Weights weights = make_weights(sizes, 1);
-  DeviceModel model(sizes, plan, in_order(plan, ctas), &weights);
+  DeviceModel model(sizes, plan, in_order(plan, ctas), in_order(plan, 2 * ctas), &weights);
   launch(model);
   GEN5_CUDA(cudaGetLastError());
   GEN5_CUDA(cudaDeviceSynchronize());

@@ -33,7 +33,7 @@ CUtensorMap map_of(uint16_t* data, const cuuint64_t (&size)[Rank], const cuuint6
   cuuint32_t step[Rank];
   std::fill_n(step, Rank, 1);
   GEN5_CUDA(encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, Rank, data, size, stride, box, step,
-                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
                    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
   return map;
 }
@@ -103,11 +103,17 @@ struct DeviceModel::Memory {
   DeviceBuffer<uint16_t> qkv, out, gate_up, down, gains, residual, normed, q, keys, values, attended, gated;
   DeviceBuffer<float2> rotation;
   DeviceBuffer<float> scratch;
-  DeviceBuffer<uint32_t> meets, counters, first_of_cta, claimed;
-  DeviceBuffer<Task> tasks, dealt;
+  DeviceBuffer<uint32_t> meets, counters, claimed;
+  DeviceBuffer<Task> tasks;
+  struct Lists {
+    DeviceBuffer<Task> tasks;
+    DeviceBuffer<uint32_t> first_of_cta;
+    uint32_t ctas;
+    explicit Lists(const Schedule& s) : tasks(s.tasks), first_of_cta(s.first), ctas(uint32_t(s.first.size()) - 1) {}
+  } dealt, pairs;
   DeviceBuffer<Ran> ran;
 
-  Memory(const Sizes& s, const Plan& p, const Schedule& d, const Weights* w)
+  Memory(const Sizes& s, const Plan& p, const Schedule& d, const Schedule& in_pairs, const Weights* w)
       : sizes(s),
         plan(p),
         n(s),
@@ -128,10 +134,10 @@ struct DeviceModel::Memory {
         scratch(p.scratch),
         meets(p.meets),
         counters(p.counters),
-        first_of_cta(d.first),
         claimed(1),
         tasks(p.tasks),
-        dealt(d.tasks),
+        dealt(d),
+        pairs(in_pairs),
         ran(p.tasks.size()) {
     meets.fill(0);
     counters.fill(0);
@@ -145,8 +151,9 @@ struct DeviceModel::Memory {
   }
 };
 
-DeviceModel::DeviceModel(const Sizes& s, const Plan& plan, const Schedule& dealt, const Weights* weights)
-    : memory_(std::make_unique<Memory>(s, plan, dealt, weights)) {
+DeviceModel::DeviceModel(const Sizes& s, const Plan& plan, const Schedule& dealt, const Schedule& pairs,
+                         const Weights* weights)
+    : memory_(std::make_unique<Memory>(s, plan, dealt, pairs, weights)) {
   Memory& m = *memory_;
   Arguments& a = work_.args;
   const uint32_t columns = s.head_columns(), heads = s.layers * s.batch * s.kv_heads;
@@ -178,7 +185,7 @@ DeviceModel::DeviceModel(const Sizes& s, const Plan& plan, const Schedule& dealt
   a.meets = m.meets.get();
   a.counters = m.counters.get();
   a.tasks = m.tasks.get();
-  a.first_of_cta = m.first_of_cta.get();
+  a.first_of_cta = m.dealt.first_of_cta.get();
   a.claimed = m.claimed.get();
   a.claimed_before = 0;
   a.count = uint32_t(plan.tasks.size());
@@ -193,7 +200,7 @@ DeviceModel::DeviceModel(const Sizes& s, const Plan& plan, const Schedule& dealt
   a.batch = s.batch;
   a.cache = s.cache;
   work_.grids = plan.grids;
-  work_.ctas = uint32_t(dealt.first.size()) - 1;
+  work_.ctas = m.dealt.ctas;
   clear();
 }
 
@@ -212,7 +219,12 @@ void DeviceModel::clear() {
 Work DeviceModel::work(const Step& step, bool notes_times) const {
   Work w = work_;
   if (!step.counters) w.args.counters = nullptr;
-  if (step.dealt) w.args.tasks = memory_->dealt.get();
+  if (step.dealt) {
+    const Memory::Lists& lists = step.pairs ? memory_->pairs : memory_->dealt;
+    w.args.tasks = lists.tasks.get();
+    w.args.first_of_cta = lists.first_of_cta.get();
+    w.ctas = lists.ctas;
+  }
   if (notes_times) w.args.ran = memory_->ran.get();
   return w;
 }

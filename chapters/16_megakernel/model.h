@@ -35,8 +35,10 @@ std::vector<float2> rotation_of(const Sizes& sizes);
 /// A model in device memory, with room for everything that its layers make, and the tasks of its plan.
 class DeviceModel {
  public:
-  /// Without weights (on a machine that only keeps time) memory is left as it is, until fill(). `dealt`: of `plan`.
-  DeviceModel(const Sizes& sizes, const Plan& plan, const Schedule& dealt, const Weights* weights);
+  /// Without weights (on a machine that only keeps time) memory is left as it is, until fill(). Schedules of `plan`:
+  /// `dealt` of step 4, `pairs` of step 6.
+  DeviceModel(const Sizes& sizes, const Plan& plan, const Schedule& dealt, const Schedule& pairs,
+              const Weights* weights);
   ~DeviceModel();
   DeviceModel(const DeviceModel&) = delete;
   DeviceModel& operator=(const DeviceModel&) = delete;

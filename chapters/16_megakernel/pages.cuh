@@ -31,7 +31,7 @@ using namespace gen5::ptx;
 using tensor_kernel::Ring;
 namespace layout = gen5::layout;
 
-constexpr uint32_t kEpilogue = 128;
+constexpr uint32_t kEpilogue = 128, kWarps = kEpilogue / 32;  // threads and warps of the epilogue
 constexpr uint32_t kEpilogueBarrier = 1;
 
 /// A task that was fetched.
@@ -47,22 +47,23 @@ template <uint32_t Pages, uint32_t Slots>
 struct Meeting {
   static constexpr uint32_t kPages = Pages, kSlots = Slots;
   // Of the epilogue.
-  float q[kLargestGroup][128], o[4][kLargestGroup][128];
-  float4 p[kTile];
-  float4 of_warp[2][4];
+  float o[4][kLargestGroup][128];    // of attention: each warp's
+  float2 of_warp[4][kLargestGroup];  // its largest score, and its sum
   float newest[kLargestGroup];
   uint32_t last;
 
   Slot slot[Slots];
-  uint64_t full[Pages];   // the bytes of loader and inputs, and an arrival of each
-  uint64_t empty[Pages];  // arrivals of all that read pages
+  uint64_t landed[Pages];  // the loader's bytes are there
+  uint64_t full[Pages];    // those of inputs, too: readers wait for both
+  uint64_t empty[Pages];   // arrivals of all that read pages
 };
 
 /// The mbarriers of a Meeting, by one thread. `readers`: of a page; `takers`: of a task.
 template <class S>
 __device__ void make_barriers(S& shared, uint32_t readers, uint32_t takers) {
   for (uint32_t i = 0; i < S::kPages; ++i) {
-    mbarrier_init(shared_address(&shared.full[i]), 2);
+    mbarrier_init(shared_address(&shared.landed[i]), 1);
+    mbarrier_init(shared_address(&shared.full[i]), 1);
     mbarrier_init(shared_address(&shared.empty[i]), readers);
   }
   for (uint32_t i = 0; i < S::kSlots; ++i) {
@@ -70,6 +71,23 @@ __device__ void make_barriers(S& shared, uint32_t readers, uint32_t takers) {
     mbarrier_init(shared_address(&shared.slot[i].ready), 1);
     mbarrier_init(shared_address(&shared.slot[i].taken), takers);
   }
+}
+
+/// Every reader waits for every page, its own or not, and gives every page back. One that skipped a page could come to
+/// its place one phase too early, or two too late: with the parity that it waits for, or for ever without it.
+template <class S>
+__device__ void wait_for_page(S& shared, const Ring<S::kPages>& at) {
+  mbarrier_wait_parity(shared_address(&shared.landed[at.stage]), at.parity);
+  mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
+}
+
+/// This warp of the epilogue has read the page.
+template <class S>
+__device__ void give_page(S& shared, Ring<S::kPages>& at) {
+  fence_proxy_async_shared();  // these reads before the loader's next write
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&shared.empty[at.stage]));
+  at.advance();
 }
 
 /// A role's way through the tasks.
@@ -80,16 +98,23 @@ struct Walk {
   Task task;
 
   __device__ explicit Walk(S& s) : shared(s) {}
-  /// The next task; false: there is none. Whoever has called it has to call read(), or give().
+  /// The next task; false: there is none. Whoever has called it has to give the slot back.
   __device__ bool next() {
     mbarrier_wait_parity(shared_address(&shared.slot[at.stage].fetched), at.parity);
     task = shared.slot[at.stage].task;
     return task.op != Op::none;
   }
   __device__ uint32_t ready() const { return shared_address(&shared.slot[at.stage].ready); }
-  /// This thread (or warp) needs the slot no longer.
+  /// This thread needs the slot no longer.
   __device__ void give() {
     mbarrier_arrive(shared_address(&shared.slot[at.stage].taken));
+    at.advance();
+  }
+  /// The same of a warp of the epilogue, which waits first for what the task needs of others.
+  __device__ void take_inputs() {
+    mbarrier_wait_parity(ready(), at.parity);
+    __syncwarp();
+    if (elect_sync()) mbarrier_arrive(shared_address(&shared.slot[at.stage].taken));
     at.advance();
   }
 };

@@ -17,6 +17,8 @@ namespace {
 
 using gen5::layout::ceil_div;
 
+constexpr uint32_t kFewestPages = 8;  // of a part of attention
+
 /// Counters of a tensor: one for each `part` columns, raised to `full` by the tasks that make them.
 struct Counters {
   uint32_t first = 0, count = 1, full = 1;
@@ -129,11 +131,13 @@ class Compiler {
     for (t.tile = 0; t.tile < s_.batch; ++t.tile) add(o, t, 0, 0, s_.hidden, 0, 0);
   }
 
-  /// A task has so many chunks of keys that all SMs have one, or a chunk.
+  /// A task has so many chunks of keys that all SMs have one; but no fewer than kFewestPages of keys and values, where
+  /// there are as many. A part more costs a meeting, and a lane joins a part.
   void add_chunks(const Operation& o) {
     const uint32_t chunks = ceil_div(s_.cache, kTile), tiles = s_.batch * s_.kv_heads;
     Task t;
-    t.parts = std::clamp(m_.sms / tiles, 1u, chunks);
+    const uint32_t worth = std::min(32u, ceil_div(chunks * 2 * s_.dim / 64, kFewestPages));
+    t.parts = std::clamp(m_.sms / tiles, 1u, worth);
     for (t.tile = 0; t.tile < tiles; ++t.tile) {
       const uint32_t head = t.tile % s_.kv_heads;
       t.meet = plan_.meets++;
@@ -226,7 +230,7 @@ Schedule in_order(const Plan& plan, uint32_t ctas) {
   return schedule_of(plan, lists, last);
 }
 
-Schedule critical_path_first(const Plan& plan, uint32_t ctas) {
+Schedule critical_path_first(const Plan& plan, uint32_t ctas, uint32_t beside) {
   const auto count = uint32_t(plan.tasks.size());
   std::vector<double> behind(count), end(count), ready(count);
   std::vector<std::vector<uint32_t>> after(count);
@@ -242,29 +246,32 @@ Schedule critical_path_first(const Plan& plan, uint32_t ctas) {
   // Events in order of time: a task ends, or becomes ready. A CTA that is free takes of the ready ones the one with the
   // longest way behind it.
   using At = std::pair<double, uint32_t>;
-  std::priority_queue<At> open;  // by way
-  std::priority_queue<At, std::vector<At>, std::greater<>> running, idle;
-  for (uint32_t c = 0; c < ctas; ++c) idle.push({0, c});
+  using First = std::priority_queue<At, std::vector<At>, std::greater<>>;
+  std::priority_queue<At> open[2];  // by way; of each kind of tasks
+  First running, idle[2];
+  const auto kind = [&](uint32_t t) { return size_t(beside && !is_projection(plan.tasks[t].op)); };
+  for (uint32_t c = 0; c < ctas + beside; ++c) idle[c >= ctas].push({0, c});
   for (uint32_t t = 0; t < count; ++t)
-    if (missing[t] == 0) open.push({behind[t], t});
-  std::vector<std::vector<uint32_t>> lists(ctas);
+    if (missing[t] == 0) open[kind(t)].push({behind[t], t});
+  std::vector<std::vector<uint32_t>> lists(ctas + beside);
   std::vector<uint32_t> cta_of(count);
   double now = 0;
-  while (!open.empty() || !running.empty()) {
-    while (!open.empty() && !idle.empty()) {
-      const uint32_t t = open.top().second, cta = idle.top().second;
-      open.pop();
-      idle.pop();
-      lists[cta].push_back(t);
-      cta_of[t] = cta;
-      running.push({end[t] = now + plan.cost[t], t});
-    }
+  for (uint32_t done = 0; done < count; ++done) {
+    for (const size_t k : {0, 1})
+      while (!open[k].empty() && !idle[k].empty()) {
+        const uint32_t t = open[k].top().second, cta = idle[k].top().second;
+        open[k].pop();
+        idle[k].pop();
+        lists[cta].push_back(t);
+        cta_of[t] = cta;
+        running.push({end[t] = now + plan.cost[t], t});
+      }
     const uint32_t t = running.top().second;
     now = running.top().first;
     running.pop();
-    idle.push({now, cta_of[t]});
+    idle[cta_of[t] >= ctas].push({now, cta_of[t]});
     for (const uint32_t next : after[t])
-      if (--missing[next] == 0) open.push({behind[next], next});
+      if (--missing[next] == 0) open[kind(next)].push({behind[next], next});
   }
   return schedule_of(plan, lists, now);
 }

@@ -40,7 +40,8 @@ struct Schedule {
 };
 /// In program order, in turns.
 Schedule in_order(const Plan& plan, uint32_t ctas);
-/// Of the tasks that can begin, the one with the longest way behind it goes to the CTA that is free first.
-Schedule critical_path_first(const Plan& plan, uint32_t ctas);
+/// Of the tasks that can begin, the one with the longest way behind it goes to the CTA that is free first. `beside`:
+/// so many further CTAs take the tasks that are no projections, and the first ones only those that are.
+Schedule critical_path_first(const Plan& plan, uint32_t ctas, uint32_t beside = 0);
 
 }  // namespace megakernel

@@ -18,6 +18,7 @@ using Row = std::vector<double>;
 
 constexpr double kUnit = 0x1p-24;  // of f32
 constexpr double kBf16 = 0x1p-8;
+constexpr double kStep = 21 * 0x1p-25;  // what the tensor core cuts of a step of 16 products
 
 double number(uint16_t word) { return value_of(Format::bf16, word); }
 
@@ -39,7 +40,7 @@ Sum sum_of(const Words& w, size_t row, const Row& x, uint32_t parts) {
     s.value += p;
     s.allowed += std::fabs(p);
   }
-  s.allowed *= std::ceil(double(n) / 16) * 21 * 0x1p-25 + parts * kUnit;
+  s.allowed *= std::ceil(double(n) / 16) * kStep + parts * kUnit;
   return s;
 }
 
@@ -106,13 +107,15 @@ void attend(const Sizes& s, const Row& q, const Row& keys, const Row& values, Ro
       x[j] += p;
       size += std::fabs(p);
     }
-    e[j] = (s.dim + 4) * kUnit * size;
+    e[j] = ((s.dim + 15) / 16 * kStep + 4 * kUnit) * size;
     largest = std::max(largest, x[j]);
   }
   for (uint32_t j = 0; j < n; ++j) {
     sum += w[j] = std::exp(x[j] - largest);
-    // Two exponentials (of the chunk and of the chunks), each of a difference of rounded numbers.
-    e[j] += 2 * 0x1p-21 + 8 * kUnit * (std::fabs(x[j]) + std::fabs(largest)) + (34 + 4 + 2 * chunks) * kUnit;
+    // Three exponentials (of the chunk, of the warps and of the parts), each of a difference of rounded numbers. p is
+    // two bf16. A warp multiplies 32 keys of a chunk in two steps; then four warps' sums and those of parts are added.
+    e[j] += 3 * 0x1p-21 + 0x1p-17 + 12 * kUnit * (std::fabs(x[j]) + std::fabs(largest)) + 2 * chunks * kStep +
+            (12 + 3 * chunks) * kUnit;
   }
   for (uint32_t j = 0; j < n; ++j) mean += (w[j] /= sum) * e[j];
   a.assign(s.dim, 0);

@@ -3,7 +3,7 @@
 //
 //   warp 0 controller, warp 1 loader, warp 2 inputs, warp 3 MMA, warps 4–7 epilogue: Tensor Memory → sums → memory
 #pragma once
-#include "chapters/16_megakernel/epilogue.cuh"
+#include "chapters/16_megakernel/attention.cuh"
 #include "chapters/16_megakernel/loads.cuh"
 #include "common/layout/instruction_descriptor.h"
 #include "common/layout/smem_descriptor.h"
@@ -15,6 +15,7 @@
 namespace megakernel::kernels {
 
 constexpr uint32_t kThreads = 256;
+
 constexpr uint32_t kAccumulators = 2;  // one is read while the other is filled
 
 /// 16 KiB of weights, keys or values, and `N` rows of inputs, as TMA leaves them: rows of 128 bytes, swizzled.
@@ -31,7 +32,7 @@ struct PageRing {
 template <uint32_t N, uint32_t Pages, uint32_t Slots = 4>
 struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots> {
   static constexpr uint32_t kN = N;
-  static constexpr uint32_t kGives = kEpilogue;  // threads of the epilogue for which one gives a page back
+  static constexpr uint32_t kInFlight = Pages;  // fewer gain nothing in the model, and no chip was there
   uint64_t accumulated[kAccumulators], drained[kAccumulators];
   uint32_t columns;
 
@@ -63,11 +64,11 @@ constexpr uint32_t kColumns = kAccumulators * 2 * N < 32 ? 32 : kAccumulators * 
 template <class S>
 __device__ uint32_t begin_cta(S& shared) {
   if (threadIdx.x == 0) {
-    // Pages: the MMA thread, and the reader (a commit, or the epilogue). Tasks: 3 threads and 4 warps.
-    make_barriers(shared, 2, 3 + kEpilogue / 32);
+    // Pages: the MMA thread and four warps. Tasks: 3 threads and four warps.
+    make_barriers(shared, 1 + kWarps, 3 + kWarps);
     for (uint32_t i = 0; i < kAccumulators; ++i) {
       mbarrier_init(shared_address(&shared.accumulated[i]), 2);
-      mbarrier_init(shared_address(&shared.drained[i]), kEpilogue / 32);
+      mbarrier_init(shared_address(&shared.drained[i]), kWarps);
     }
     fence_mbarrier_init();
   }
@@ -93,7 +94,7 @@ __device__ void multiply(S& shared, uint32_t columns) {
       tcgen05_fence_after_thread_sync();
     }
     for (uint32_t page = 0; page < task.pages; ++page, at.advance()) {
-      mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
+      wait_for_page(shared, at);
       const uint32_t empty = shared_address(&shared.empty[at.stage]);
       if (projection) {
         const uint32_t a = shared_address(shared.page[at.stage].weights);
@@ -103,8 +104,10 @@ __device__ void multiply(S& shared, uint32_t columns) {
           tcgen05_mma_f16(accumulator + page % halves * S::kN, layout::at_address(kOperand, a + along_k),
                           layout::at_address(kOperand, b + along_k), kInstruction<S::kN>, page >= halves || along_k);
         tcgen05_commit(empty);
+        mbarrier_arrive(empty, kWarps);  // for the warps, which look at pages of attention alone
+      } else {
+        mbarrier_arrive(empty);
       }
-      mbarrier_arrive(empty);
     }
     if (!projection) continue;
     // Two arrivals: the sums are there, and this thread has seen all loads of the task end.
@@ -144,10 +147,7 @@ __device__ void finish(const Arguments& args, S& shared, uint32_t columns) {
   Ring<kAccumulators> from;
   for (Walk<S> walk(shared); walk.next();) {
     const Task task = walk.task;
-    mbarrier_wait_parity(walk.ready(), walk.at.parity);
-    __syncwarp();
-    if (elect_sync()) mbarrier_arrive(shared_address(&shared.slot[walk.at.stage].taken));
-    walk.at.advance();
+    walk.take_inputs();
     bool done = true;
     if (task.op == Op::norm) {
       normalise(args, task, shared);
@@ -167,7 +167,7 @@ __device__ void finish(const Arguments& args, S& shared, uint32_t columns) {
 }
 
 template <uint32_t N, uint32_t Pages, class Source>
-__global__ void __launch_bounds__(kThreads, Source::kCounters ? 1 : 2)
+__global__ void __launch_bounds__(kThreads, Source::kCtas)
     layer(const __grid_constant__ Arguments args, uint32_t first) {
   extern __shared__ __align__(1024) uint8_t memory[];
   using S = Shared<N, Pages, Source::kSlots>;

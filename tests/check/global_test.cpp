@@ -53,6 +53,19 @@ TEST(GlobalRaces, FlagsOfTheRightScope) {
   EXPECT_EQ(flag("st.volatile.global.u32", "ld.volatile.global.u32", 1, 2).size(), 1u);
 }
 
+TEST(GlobalRaces, NoOrderReachesALoadThroughTheReadOnlyCache) {
+  const std::string store = "  @%p8 st.global.u32 [%o], %t;\n", load = "  @%p11 ld.global.nc.u32 %r1, [%o];\n";
+  const std::string told = race("read-only-written", "ld.global.nc.u32 %r1, [%o];", "st.global.u32 [%o], %t;");
+  EXPECT_THAT(found(store + "  bar.sync 0;\n" + load), ElementsAre(told));
+  EXPECT_THAT(found(store + "  @%p8 ld.global.nc.u32 %r1, [%o];\n"), ElementsAre(told)) << "of the thread itself";
+  EXPECT_THAT(found(store + "  bar.sync 0;\n  @%p11 ld.global.nc.u32 %r1, [%o+4];\n"), IsEmpty()) << "other bytes";
+  EXPECT_THAT(found(load + "  bar.sync 0;\n" + store), IsEmpty()) << "read before it is written";
+  EXPECT_THAT(found(store + load),
+              ElementsAre(race("data-race", "ld.global.nc.u32 %r1, [%o];", "st.global.u32 [%o], %t;")));
+  EXPECT_THAT(flag("st.release.gpu.global.u32", "ld.acquire.gpu.global.u32", 1, 2, "  ld.global.nc.u32 %r1, [%o];\n"),
+              ElementsAre(race("read-only-written", "ld.global.nc.u32 %r1, [%o];", "@%p1 st.global.u32 [%o], %t;")));
+}
+
 TEST(GlobalRaces, AtomicsPassReleasesOn) {
   // Three CTAs count up; the last one reads what all have written.
   const auto last = [](const std::string& atom) {

@@ -201,6 +201,25 @@ TEST_F(Streams, ADependentLaunchBeginsBesideItsPrimary) {
   }
 }
 
+TEST_F(Streams, ADependentLaunchOfAGraphBeginsBesideItsPrimary) {
+  OK(cudaStreamBeginCapture(s_[0], cudaStreamCaptureModeThreadLocal));
+  launch_dependent_stay(grid(0), 4, kLong, s_[0]);
+  launch_dependent_stay(grid(1), 4, kLong, s_[0]);
+  launch_stay(grid(2), 4, kLong, 0, s_[0]);
+  cudaGraph_t graph;
+  OK(cudaStreamEndCapture(s_[0], &graph));
+  cudaGraphExec_t exec;
+  OK(cudaGraphInstantiate(&exec, graph, 0));
+  for (int launch = 0; launch < 2; ++launch) {
+    OK(cudaGraphLaunch(exec, s_[1]));
+    OK(cudaDeviceSynchronize());
+    EXPECT_TRUE(overlap(span(0, 4), span(1, 4)));
+    EXPECT_GT(span(2, 4).begin, std::max(span(0, 4).end, span(1, 4).end));
+  }
+  OK(cudaGraphExecDestroy(exec));
+  OK(cudaGraphDestroy(graph));
+}
+
 TEST_F(Streams, TheHostMayLetGoWhatHasBeenSubmitted) {
   unsigned* mapped;
   OK(cudaHostAlloc(reinterpret_cast<void**>(&mapped), 4096, cudaHostAllocMapped));

@@ -24,7 +24,8 @@ struct Model {
   Model(const Sizes& s, bool in_turns)
       : sizes(s), plan(compile(decoder(s, kTarget.tiling(s.batch).norms_apart), s, kTarget.tiling(s.batch), machine)) {
     const Schedule dealt = in_turns ? in_order(plan, machine.sms) : critical_path_first(plan, machine.sms);
-    device = std::make_unique<DeviceModel>(s, plan, dealt, nullptr);
+    device =
+        std::make_unique<DeviceModel>(s, plan, dealt, critical_path_first(plan, machine.sms, machine.sms), nullptr);
     device->fill(1);
   }
 };
@@ -78,12 +79,12 @@ uint64_t megakernel_bytes(void* model) {
   return all;
 }
 
-/// Steps 1 to 5; a graph of step 3's launches is step 6. `times`: `repeats` of them, each the mean of `launches`.
+/// Steps 1 to 6; a graph of step 3's launches is step 13. `times`: `repeats` of them, each the mean of `launches`.
 int megakernel_time(void* model, int step, uint32_t launches, uint32_t repeats, float* times) {
   return guarded([&] {
     DeviceModel& device = *static_cast<Model*>(model)->device;
     cudaGraphExec_t graph = nullptr;
-    if (step == 2 || step == 6)
+    if (step == 2 || step == 13)
       graph = captured(device.work(kSteps[step == 2 ? 0 : 2]), step == 2 ? launch_launches : launch_dependent);
     const auto launch = [&] {
       if (graph)

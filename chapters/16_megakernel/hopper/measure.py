@@ -8,13 +8,15 @@ an 8B one (4 layers), batches 1, 8, 32, caches 512 and 4,096. Every time is the 
 other; of several such times the median counts, with the smallest and the largest beside it. PyTorch computes the same
 layers of the same weights: eager, as a CUDA graph, and torch.compile (a layer) as a CUDA graph. Where time runs out
 (--seconds), PyTorch's rows are left out, last points first. First, two layers of each model by each step are compared with
-each other and with float64. A kernel that hangs ends the program (SIGALRM).
+each other and with float64. Checks and points run in processes of their own: a kernel that hangs costs its point alone.
 """
 import argparse
 import ctypes
 import datetime
 import json
+import os
 import pathlib
+import select
 import signal
 import statistics
 import subprocess
@@ -32,7 +34,7 @@ parser.add_argument("--quick", action="store_true", help="batch 1 and cache 512 
 arguments = parser.parse_args()
 
 MODELS = {"1b": (2048, 32, 8, 64, 8192, 16), "8b": (4096, 32, 8, 128, 14336, 4)}  # hidden, heads, kv heads, dim, intermediate, layers
-STEPS = {1: "launches", 2: "graph", 3: "dependent", 6: "dependent, as a graph", 4: "tasks", 5: "claimed"}
+STEPS = {4: "tasks", 5: "claimed", 6: "interleaved", 1: "launches", 2: "graph", 3: "dependent", 13: "dependent, as a graph"}
 
 
 def left():
@@ -73,6 +75,36 @@ lib.megakernel_close.argtypes = [ctypes.c_void_p]
 def call(name, *words):
     if getattr(lib, "megakernel_" + name)(*words):
         raise RuntimeError("megakernel_" + name)
+
+
+def in_child(seconds, work):
+    """What work() returns, made in a process of its own; what it printed last, if it hangs or fails. Nobody has used CUDA before."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        try:
+            found = work()
+        except Exception as e:  # what cannot be measured is said
+            found = {"failed": f"{type(e).__name__}: {e}"[:300]}
+        with os.fdopen(write, "w") as to:
+            json.dump(found, to)
+        os._exit(0)
+    os.close(write)
+    text, end = b"", time.monotonic() + seconds
+    while select.select([read], [], [], max(end - time.monotonic(), 0))[0]:
+        part = os.read(read, 1 << 16)
+        if not part:
+            break
+        text += part
+    os.close(read)
+    try:
+        found = json.loads(text)
+    except ValueError:
+        os.kill(child, signal.SIGKILL)
+        found = {"failed": f"no answer within {seconds} s"}
+    os.waitpid(child, 0)
+    return found
 
 
 def smi(query):
@@ -231,36 +263,60 @@ def exact_layer(torch, t, x, qkv, out, gate_up, down, gains, keys, values, cos, 
     return x + (torch.nn.functional.silu(h[..., :intermediate]) * h[..., intermediate:]) @ down.T
 
 
-def check(torch):
+def check(name, batch):
     """Two layers: do the steps agree in every bit, and how far are they from float64?"""
-    for name in MODELS:
-        for batch in (1, 8, 32):
-            try:
-                signal.alarm(40)
-                model = Model(name, batch, 512, layers=2)
-                reference = Torch(torch, model)
-                kept = {}
-                for step in (1, 2, 3, 4, 5):
-                    last = tensor_of(torch, model, "last_x", batch, model.sizes[0])
-                    last.fill_(float("nan"))
-                    torch.cuda.synchronize()
-                    model.run(step)
-                    say("  step", step, "ran")
-                    kept[step] = last.clone()
-                found = distance(torch, model, reference)
-                found["same_bits"] = all(torch.equal(kept[1].view(torch.int16), k.view(torch.int16)) for k in kept.values())
-                model.close()
-            except Exception as e:  # what cannot be compared is said
-                found = f"{type(e).__name__}: {e}"[:300]
-            result["distance"][f"{name} batch {batch}"] = found
-            say("two layers,", name, "batch", batch, found)
-            keep()
+    model = Model(name, batch, 512, layers=2)
+    reference = Torch(torch, model)
+    kept = {}
+    for step in (1, 2, 3, 4, 5, 6):
+        last = tensor_of(torch, model, "last_x", batch, model.sizes[0])
+        last.fill_(float("nan"))
+        torch.cuda.synchronize()
+        model.run(step)
+        kept[step] = last.clone()
+        print("    step", step, "ran", flush=True)
+    found = distance(torch, model, reference)
+    found["same_bits"] = all(torch.equal(kept[1].view(torch.int16), k.view(torch.int16)) for k in kept.values())
+    model.close()
+    return found
+
+
+def memory():
+    """TB/s of the best of several grids."""
+    rates = []
+    for ctas in (132 * 2, 132 * 4, 132 * 16, 132 * 64):
+        some = (ctypes.c_float * 7)()
+        call("memory", ctypes.c_uint64(4 << 30), ctas, 7, some)
+        rates.append([r / 1e6 for r in some[1:]])
+    return summary(max(rates, key=statistics.median), 3)
+
+
+def point(name, batch, cache, rate):
+    """Our steps. `rate`: bytes a microsecond."""
+    row = {"us": {}, "path": {}}
+    model = Model(name, batch, cache)
+    row["bytes"] = model.bytes()
+    for step, title in STEPS.items():
+        times = model.time(step, 8, 7)
+        row["us"][title] = summary(times)
+        row["us"][title]["of_memory"] = round(row["bytes"] / statistics.median(times) / rate, 3)
+        if step < 13:
+            row["path"][title] = model.path(step)
+        print("   ", title, row["us"][title], flush=True)
+        part.write_text(json.dumps(row))
+    model.close()
+    if batch == 1 and cache == 512:
+        model = Model(name, batch, cache, in_turns=True)
+        row["us"]["tasks, in turns"] = summary(model.time(4, 8, 7))
+        model.close()
+    return row
 
 
 # ---- The measurement
 
 out = pathlib.Path(arguments.out)
 out.mkdir(parents=True, exist_ok=True)
+part = out / "part.json"  # what a point has so far
 result = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
           "device": smi("name,driver_version,clocks.max.sm,clocks.max.mem,power.limit"), "before": smi("clocks.sm,clocks.mem,power.draw,temperature.gpu"),
           "points": []}
@@ -270,24 +326,25 @@ def keep():
     (out / "megakernel_hopper.json").write_text(json.dumps(result, indent=1) + "\n")
 
 
-torch = None
+torch = None  # imported before processes part; it starts CUDA later
 if not arguments.quick:
     try:
         import torch
+
+        result["torch"] = torch.__version__
     except ImportError:
         result["torch"] = "not installed"
-if torch:
-    result["torch"], result["distance"] = torch.__version__, {}
-    check(torch)
 
-rates = []
-for ctas in (132 * 2, 132 * 4, 132 * 16, 132 * 64):
-    some = (ctypes.c_float * 7)()
-    call("memory", ctypes.c_uint64(4 << 30), ctas, 7, some)
-    rates.append([r / 1e6 for r in some[1:]])
-best = max(rates, key=statistics.median)
-result["memory_tb_s"] = summary(best, 3)
-rate = statistics.median(best) * 1e6  # bytes a microsecond
+result["distance"] = {}
+for name in MODELS if torch else ():
+    for batch in (1, 8, 32):
+        found = in_child(30, lambda: check(name, batch))
+        result["distance"][f"{name} batch {batch}"] = found
+        say("two layers,", name, "batch", batch, found)
+        keep()
+
+result["memory_tb_s"] = in_child(20, memory)
+rate = result["memory_tb_s"]["median"] * 1e6  # bytes a microsecond
 say("device memory is read at", result["memory_tb_s"], "TB/s")
 
 points = [(m, b, c) for b, c in ((1, 512), (1, 4096), (8, 512), (8, 4096), (32, 512), (32, 4096)) for m in MODELS]
@@ -295,33 +352,18 @@ if arguments.quick:
     points = points[:2]
 for name, batch, cache in points:
     row = {"model": name, "batch": batch, "cache": cache, "us": {}, "path": {}}
+    part.write_text("{}")
+    found = in_child(12, lambda: point(name, batch, cache, rate))
+    row.update(json.loads(part.read_text()) | found if "failed" in found else found)
     result["points"].append(row)
-    try:
-        signal.alarm(60)
-        model = Model(name, batch, cache)
-        row["bytes"] = model.bytes()
-        for step, title in STEPS.items():
-            times = model.time(step, 8, 7)
-            row["us"][title] = summary(times)
-            row["us"][title]["of_memory"] = round(row["bytes"] / statistics.median(times) / rate, 3)
-            if step != 6:
-                row["path"][title] = model.path(step)
-        model.close()
-        if batch == 1 and cache == 512:
-            model = Model(name, batch, cache, in_turns=True)
-            row["us"]["tasks, in turns"] = summary(model.time(4, 8, 7))
-            model.close()
-    except RuntimeError as e:
-        row["failed"] = str(e)
     say(name, batch, cache, {k: (v["median"], v.get("of_memory")) for k, v in row["us"].items()}, row.get("failed", ""))
     say(" ", row["path"].get("tasks", ""))
     keep()
 
-signal.alarm(0)
 if torch:
     for row in result["points"]:
-        if left() < 15:
-            say("no time left for PyTorch at", row["model"], row["batch"], row["cache"])
+        if left() < 15 or "bytes" not in row:
+            say("no time left for PyTorch, or nothing to compare it with, at", row["model"], row["batch"], row["cache"])
             continue
         try:
             model = Model(row["model"], row["batch"], row["cache"])
@@ -343,6 +385,7 @@ if torch:
             row["pytorch_failed"] = f"{type(e).__name__}: {e}"[:300]
             say(row["pytorch_failed"])
         keep()
+part.unlink(missing_ok=True)
 result["after"] = smi("clocks.sm,clocks.mem,power.draw,temperature.gpu")
 result["seconds"] = round(time.monotonic() - BEGAN, 1)
 keep()

@@ -18,17 +18,15 @@
 #pragma once
 #include <type_traits>
 
-#include "chapters/16_megakernel/epilogue.cuh"
+#include "chapters/16_megakernel/attention.cuh"
 #include "chapters/16_megakernel/hopper/sizes.h"
 #include "chapters/16_megakernel/loads.cuh"
 #include "common/ptx/bulk_tensor_4d.h"
-#include "common/ptx/mma_sync.h"
 #include "common/ptx/wgmma.h"
 
 namespace megakernel::kernels {
 
 constexpr uint32_t kThreads = 256;
-constexpr uint32_t kWarps = kEpilogue / 32;
 
 /// Blocks of 64 columns: of weights (or keys, or values), and of `N` rows of inputs. Rows of 128 bytes, swizzled.
 template <uint32_t N>
@@ -70,9 +68,7 @@ constexpr uint32_t kSignals = 4;
 template <uint32_t N, uint32_t Pages, uint32_t Slots = 4>
 struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is_wide(N), NoSums, NarrowSums> {
   static constexpr uint32_t kN = N;
-  // wgmma is four warps' instruction; otherwise a page is one warp's.
-  static constexpr uint32_t kReaders = is_wide(N) ? kWarps : 1;
-  static constexpr uint32_t kGives = kEpilogue / kReaders;  // threads of the epilogue for which one gives a page back
+  static constexpr uint32_t kInFlight = 2;  // 32 KiB an SM: what memory brings in a microsecond
   Signal signal[kSignals];
   using P = Page<N>;
 
@@ -95,19 +91,7 @@ struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is
   }
 };
 
-/// This warp has read the page.
-template <class S>
-__device__ void give_page(S& shared, const Ring<S::kPages>& at) {
-  fence_proxy_async_shared();  // these reads before the loader's next write
-  __syncwarp();
-  if (threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&shared.empty[at.stage]));
-}
-
 // ---- Up to 8 sequences: mma.sync
-
-__device__ inline uint4 words_at(const uint8_t* blocks, uint32_t offset) {
-  return *reinterpret_cast<const uint4*>(blocks + layout::swizzled(layout::Swizzle::b128, offset));
-}
 
 /// Two words of x become two of x · gain; the squares of x are added up.
 __device__ inline uint32_t times_gain(uint32_t x, uint32_t gain, float& squares) {
@@ -118,18 +102,17 @@ __device__ inline uint32_t times_gain(uint32_t x, uint32_t gain, float& squares)
   return *reinterpret_cast<const uint32_t*>(&product);
 }
 
-/// A page, by one warp, with sums in four places so that no mma waits for the one before it. In a dot product the order
-/// along K is free: lane 4r + c takes 16 bytes at a time, chunks c and c + 4 of rows r and r + 8 of A and of row r of
-/// the batch, so that A and B agree.
+/// A page, by one warp, with sums in four places so that no mma waits for the one before it. A lane's chunks are those
+/// of rows r and r + 8 of A and of row r of the batch, so that A and B agree.
 template <uint32_t N, bool kNormed>
 __device__ void multiply_page(const Page<N>& page, float (&d)[4][4], float& squares) {
   using P = Page<N>;
-  const uint32_t r = threadIdx.x % 32 / 4, c = threadIdx.x % 4;
+  const uint32_t r = threadIdx.x % 32 / 4;
 #pragma unroll
   for (uint32_t block = 0; block < P::kBlocks; ++block)
 #pragma unroll
     for (uint32_t half = 0; half < 2; ++half) {
-      const uint32_t chunk = c + 4 * half;
+      const uint32_t chunk = chunk_of_lane(half);
       const uint4 top = words_at(page.weights, (block * P::kRows + r) * 128 + chunk * 16);
       const uint4 bottom = words_at(page.weights, (block * P::kRows + r + 8) * 128 + chunk * 16);
       uint4 x = words_at(page.inputs, (block * N + (N == 1 ? 0 : r)) * 128 + chunk * 16);
@@ -180,13 +163,14 @@ __device__ void project_narrow(const Arguments& args, const Task& task, S& share
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const Beside<1> beside(args, task, task.tile * 16 + threadIdx.x % 16, threadIdx.x / 16, 0);
   float d[4][4] = {}, squares = 0;
-  for (uint32_t page = 0; page < task.pages; ++page, at.advance()) {
-    if (page % kWarps != warp) continue;
-    mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
-    if (is_normed(task.op))
-      multiply_page<kN, true>(shared.page[at.stage], d, squares);
-    else
-      multiply_page<kN, false>(shared.page[at.stage], d, squares);
+  for (uint32_t page = 0; page < task.pages; ++page) {
+    wait_for_page(shared, at);
+    if (page % kWarps == warp) {
+      if (is_normed(task.op))
+        multiply_page<kN, true>(shared.page[at.stage], d, squares);
+      else
+        multiply_page<kN, false>(shared.page[at.stage], d, squares);
+    }
     give_page(shared, at);
   }
   note_sum(args, task);
@@ -272,8 +256,8 @@ __device__ bool project_wide(const Arguments& args, const Task& task, S& shared,
   constexpr uint32_t kN = S::kN, kRows = Page<kN>::kRows;
   const uint32_t halves = task.op == Op::gate_up ? 2 : 1;
   float d[2][kN / 2];
-  for (uint32_t page = 0; page < task.pages; ++page, at.advance()) {
-    mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
+  for (uint32_t page = 0; page < task.pages; ++page) {
+    wait_for_page(shared, at);
     if (halves == 2 && page % 2)
       multiply_wide<kN>(shared.page[at.stage], d[1], page == 1);
     else
@@ -331,10 +315,7 @@ __device__ void finish(const Arguments& args, S& shared) {
   Ring<kSignals> to;
   for (Walk<S> walk(shared); walk.next();) {
     const Task task = walk.task;
-    mbarrier_wait_parity(walk.ready(), walk.at.parity);
-    __syncwarp();
-    if (elect_sync()) mbarrier_arrive(shared_address(&shared.slot[walk.at.stage].taken));
-    walk.at.advance();
+    walk.take_inputs();
     bool done = true;
     if (task.op == Op::attend) {
       done = attend(args, task, shared, at);
@@ -354,7 +335,7 @@ __device__ void finish(const Arguments& args, S& shared) {
 }
 
 template <uint32_t N, uint32_t Pages, class Source>
-__global__ void __launch_bounds__(kThreads, Source::kCounters || is_wide(N) ? 1 : 2)
+__global__ void __launch_bounds__(kThreads, is_wide(N) && !Source::kCounters ? 1 : Source::kCtas)
     layer(const __grid_constant__ Arguments args, uint32_t first) {
   extern __shared__ __align__(1024) uint8_t memory[];
   using S = Shared<N, Pages, Source::kSlots>;
@@ -362,7 +343,7 @@ __global__ void __launch_bounds__(kThreads, Source::kCounters || is_wide(N) ? 1 
   if constexpr (Source::kDependent) griddepcontrol_launch_dependents();
   const uint32_t warp = threadIdx.x / 32;
   if (threadIdx.x == 0) {
-    make_barriers(shared, S::kReaders, 2 + kWarps);  // tasks: loader, inputs, and four warps
+    make_barriers(shared, kWarps, 2 + kWarps);  // tasks: loader, inputs, and four warps
     for (Signal& signal : shared.signal) {
       mbarrier_init(shared_address(&signal.stored), kWarps);
       mbarrier_init(shared_address(&signal.read), 1);
@@ -391,8 +372,8 @@ constexpr uint32_t kFewPages = N == 1   ? 5
 template <uint32_t N>
 constexpr uint32_t kAllPages = N == 1    ? 11
                                : N == 8  ? 8
-                               : N == 32 ? 4
-                                         : 2;
+                               : N == 32 ? 8
+                                         : 6;
 
 /// Calls f.operator()<N>() for a batch: a page has so many rows of inputs.
 template <class F>

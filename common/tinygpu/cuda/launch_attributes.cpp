@@ -51,7 +51,6 @@ CUresult launch_with(State& s, Stream& stream, const CUlaunchAttribute* attribut
   if (CUresult e = read_attributes(attributes, count, r, event); e != CUDA_SUCCESS) return e;
   if (event && !s.events.has(event)) return CUDA_ERROR_INVALID_HANDLE;
   if (event && stream.capture) return no_capture(stream);
-  if (stream.capture) r.programmatic = false;  // what a graph runs before it is not known yet
   auto prepared = std::make_shared<PreparedLaunch>();
   if (CUresult e = prepare(s, r, *prepared); e != CUDA_SUCCESS) return e;
   if (Capture* c = stream.capture) {

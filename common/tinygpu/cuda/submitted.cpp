@@ -76,6 +76,14 @@ void Submitted::add(const Stream& stream, const GraphExec& graph) {
     for (const GraphNode* a : step.after) p.after.push_back(root + 1 + graph.place.at(a));
     p.kernel = step.kernel;
     p.work = step.work;
+    // Captured as a programmatic launch behind one kernel, which lets one other start.
+    const size_t before = step.after.size() == 1 ? p.after.back() : kNone;
+    if (p.kernel && p.kernel->request.programmatic && before != kNone && pieces_[before].kernel &&
+        !pieces_[before].has_dependent) {
+      p.primary = before;
+      p.after = {before};
+      pieces_[before].has_dependent = true;
+    }
     all.push_back(pieces_.size());
     pieces_.push_back(std::move(p));
   }

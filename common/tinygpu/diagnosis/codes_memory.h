@@ -100,6 +100,13 @@ inline constexpr CodeInfo kMemoryCodes[] = {
           "grids, not those of the grid before both. Races with that grid are possible if dependents start before "
           "griddepcontrol.wait."},
      Fix{"Wait first, then let dependents start.", "griddepcontrol.wait;  griddepcontrol.launch_dependents;"}},
+    {"read-only-written", kError, "A load through the read-only cache of bytes that the same kernel has written.",
+     Rule{"ld.global.nc reads memory that nobody writes while the kernel runs. The memory consistency model does not "
+          "apply to it: no barrier, release or acquire makes a write visible to it.",
+          "8.1 Scope and Applicability of the Model"},
+     Hardware{inferred, "The new bytes where the line was not in the SM's L1, or has left it; the old ones otherwise."},
+     Fix{"Load without .nc. nvcc writes it for __ldg, and for loads through pointers that are const and __restrict__.",
+         "ld.global.u32 r, [address];"}},
     {"scope-too-narrow", kError | kWarning | kNote,
      "A release and an acquire lie between two accesses, but do not order them: a scope is too narrow, or one is "
      ".relaxed.",

@@ -18,6 +18,7 @@ Facts read(const ptx::Instruction& i) {
   f.four_rows = i.has("4x256b");
   f.wgmma_fence = i.opcode == Opcode::wgmma_fence;
   f.default_scope = !(i.has("cta") || i.has("cluster") || i.has("gpu") || i.has("sys"));
+  f.read_only = i.opcode == Opcode::ld && i.has("nc");
   switch (i.traits().subject) {
     case ptx::Subject::bulk_copy: f.waits = i.has("read") ? Waits::bulk_read : Waits::bulk; break;
     case ptx::Subject::cp_async:

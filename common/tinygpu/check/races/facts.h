@@ -19,6 +19,7 @@ struct Facts {
   bool four_rows = false;      // tcgen05.cp.4x256b
   bool wgmma_fence = false;
   bool default_scope = false;  // none is written
+  bool read_only = false;      // ld.global.nc
 };
 
 class FactsOf {

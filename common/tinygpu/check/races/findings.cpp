@@ -93,6 +93,10 @@ Fix fix_of(Why why, const Record& earlier, const Record& later, ptx::Space space
           "fence in every thread that made the earlier access, between the access and the barrier before the operation "
           "(or in the thread that issues the operation, after the barrier)",
           "fence.proxy.async.shared::cta;"};
+    case Why::read_only:
+      return {
+          "load without .nc: in CUDA C++ without __ldg, and not through a pointer that is both const and __restrict__",
+          "ld.global.u32 r, [address];"};
     default:
       // Which of the two is meant to come first is not known.
       if (later.operation != earlier.operation && space == ptx::Space::shared) {
@@ -164,6 +168,7 @@ Judged judged(Why why, const Record& earlier, const Record& later) {
         return {"proxy-fence-missing", Severity::warning, &kCopiedOperand};
       if (is_tcgen05(later)) return {"proxy-fence-missing", Severity::warning, &kOperandFence};
       return {"proxy-fence-missing", Severity::error};
+    case Why::read_only: return {"read-only-written", Severity::error};
     default: return {"data-race", Severity::error};
   }
 }
@@ -192,6 +197,9 @@ const char* reason(Why why, const Record& earlier) {
     case Why::no_fence:
       return earlier.writes() ? "no fence.proxy.async lies in between: the operation may see old data"
                               : "no fence.proxy.async lies in between: the operation may overtake the read";
+    case Why::read_only:
+      return "ld.global.nc is for bytes that nobody writes while the kernel runs; whatever orders the two, it may find "
+             "what its cache held before";
     default: return "no wait for that operation lies between";
   }
 }

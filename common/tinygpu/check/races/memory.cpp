@@ -40,7 +40,12 @@ class Trial {
       why = Why::no_fence;
       unseen = not_seen_in(earlier, cell, bytes, async_view(), placed);
     }
-    if (!unseen) return {true, placed};
+    if (!unseen) {
+      if (now_.read_only && earlier.writes() && news_(Why::read_only, earlier, now_))
+        tell_race(Why::read_only, earlier, now_, space_, cell + uint64_t(__builtin_ctz(bytes)),
+                  uint32_t(__builtin_popcount(bytes)));
+      return {true, placed};
+    }
     if (strong_pair(earlier, now_) && earlier.map.bytes == now_.map.bytes) return {false, placed};
     bool any = false;
     if (why != Why::no_fence) {
@@ -194,6 +199,7 @@ void Races::program_access(const MemoryAccess& a, PartitionState& d, ClusterStat
   r.kind = a.kind;
   r.proxy = a.proxy;
   r.order = a.order;
+  r.read_only = a.space == ptx::Space::global && a.kind == AccessKind::read && d.facts.of(r.who).read_only;
   r.map.bytes = a.lanes ? a.lanes->bytes : 0;
   r.map.together = !a.lanes;  // tcgen05.alloc, tensormap.cp_fenceproxy: one access, in the program of every lane
   if (a.lanes) {
@@ -372,7 +378,7 @@ bool Races::first(const char* about, const Op* op) {
 void Races::access(const MemoryAccess& a, ClusterState& c, const Actor& actor, const Record& record) {
   const auto news = [&](Why why, const Record& earlier, const Record& later) {
     const bool once = why == Why::no_fence || why == Why::nearly || why == Why::by_operation || why == Why::no_scope ||
-                      why == Why::same_value;
+                      why == Why::same_value || why == Why::read_only;
     return !once || is_news(later.who.op, earlier.who.op);
   };
   const Trial trial(actor, record, a.space, news);

@@ -45,6 +45,7 @@ struct Record {
   Ends ends = Ends::program;
   bool operation = false;  // asynchronous
   bool at_end = false;     // and not carried out when its CTA ended
+  bool read_only = false;  // a read of what nobody writes while the kernel runs: no order makes a write visible to it
   ptx::MemoryOrder order;
   bool writes() const { return kind != AccessKind::read; }
 };

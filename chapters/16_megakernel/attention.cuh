@@ -1,0 +1,255 @@
+// Attention: the heads that share a kv head of one sequence, over chunks of 128 keys of its cache.
+//
+// A chunk is one warp's, and mma.sync multiplies: scores S[head][key] = q · Kᵀ, then O[head][d] += P · V. An A has 16
+// rows for at most four heads. P is rounded to bf16, and what the rounding leaves goes along as another bf16 eight rows
+// below: the two halves of O's fragment are added at the end. So P is good to 17 bits, and costs no more.
+// Each warp has its own largest score. They meet when all chunks are done.
+#pragma once
+#include "chapters/16_megakernel/epilogue.cuh"
+#include "common/ptx/ldmatrix.h"
+#include "common/ptx/mma_sync.h"
+
+namespace megakernel::kernels {
+
+template <class S>
+__device__ void wait_for_pages(S& shared, Ring<S::kPages> at, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i, at.advance()) wait_for_page(shared, at);
+}
+
+/// A task's softmax without the division, for each head g: the largest score m[g], Σ 2^(s − m), and Σ 2^(s − m) · v.
+struct Chunk {
+  float *m, *sum, *o;
+  __device__ Chunk(const Arguments& args, const Task& task, uint32_t part) {
+    m = args.scratch + task.scratch + size_t(part) * args.group * (args.dim + 2);
+    sum = m + args.group;
+    o = sum + args.group;
+  }
+};
+
+/// Where the newest key is, which a qkv tile has just appended.
+__device__ inline size_t newest_key(const Arguments& args, const Task& task) {
+  const size_t head = size_t(task.layer) * args.batch * args.kv_heads + task.tile;
+  return (head * (args.cache + 1) + args.cache) * args.dim;
+}
+
+/// The first head of the task's sequence in q and a.
+__device__ inline size_t first_head(const Arguments& args, const Task& task) {
+  const size_t row = size_t(task.layer) * args.batch + task.tile / args.kv_heads;
+  return (row * args.heads + task.tile % args.kv_heads * args.group) * args.dim;
+}
+
+/// Adds the chunks of all parts up, and the newest key. A lane has a part's largest score and sum; of o, a thread has
+/// up to four numbers. All loads of a kind are on their way together.
+template <class S>
+__device__ void join_chunks(const Arguments& args, const Task& task, const S& shared, float newest_value) {
+  constexpr uint32_t kAtOnce = 8;
+  const uint32_t thread = threadIdx.x % kEpilogue, lane = thread % 32, count = args.group * args.dim;
+  const Chunk of_lane(args, task, min(lane, task.parts - 1));
+  uint16_t* to = args.attended + first_head(args, task);
+#pragma unroll
+  for (uint32_t k = 0; k < 4; ++k) {
+    const uint32_t i = thread + k * kEpilogue;
+    if (i >= count) break;
+    const uint32_t g = i / args.dim;  // the same of all lanes
+    const float m = of_lane.m[g], s = of_lane.sum[g], newest = shared.newest[g];
+    const float largest = fmaxf(warp_max(m), newest);
+    const float factor = lane < task.parts ? exp2_sfu(m - largest) : 0, of_newest = exp2_sfu(newest - largest);
+    const float sum = warp_sum(factor * s) + of_newest;
+    float o = of_newest * newest_value;
+    for (uint32_t first = 0; first < task.parts; first += kAtOnce) {
+      float got[kAtOnce];
+#pragma unroll
+      for (uint32_t p = 0; p < kAtOnce; ++p) got[p] = Chunk(args, task, min(first + p, task.parts - 1)).o[i];
+#pragma unroll
+      for (uint32_t p = 0; p < kAtOnce; ++p) o = fmaf(__shfl_sync(0xffffffff, factor, first + p), got[p], o);
+    }
+    to[i] = rounded(o / sum);
+  }
+}
+
+/// 16 bytes of rows of 128 bytes, as TMA leaves them.
+__device__ inline uint4 words_at(const uint8_t* rows, uint32_t offset) {
+  return *reinterpret_cast<const uint4*>(rows + layout::swizzled(layout::Swizzle::b128, offset));
+}
+
+/// In a dot product the order along K is free. Lane 4r + c takes 16 bytes at a time: chunks 2c and 2c + 1 of each row
+/// of 128 bytes, so that eight neighbouring lanes, of two rows, meet all banks once.
+__device__ inline uint32_t chunk_of_lane(uint32_t half) { return threadIdx.x % 4 * 2 + half; }
+
+/// Scores of a chunk's keys: s[n] of keys 8n + 2c and 8n + 2c + 1, of the head of the lane's row. `page`: the first of
+/// its boxes of 64 columns.
+template <class S>
+__device__ void score(const S& shared, Ring<S::kPages> page, uint32_t boxes, const uint4 (&q)[2][2],
+                      float (&s)[16][2]) {
+  const uint32_t row = threadIdx.x % 32 / 4;
+#pragma unroll
+  for (uint32_t box = 0; box < 2; ++box, page.advance()) {
+    if (box == boxes) break;
+#pragma unroll
+    for (uint32_t n = 0; n < 16; ++n) {
+      float d[4] = {s[n][0], s[n][1]};  // rows 8 to 15 of q are zeros
+#pragma unroll
+      for (uint32_t half = 0; half < 2; ++half) {
+        const uint4 k = words_at(shared.page[page.stage].weights, (row + n * 8) * 128 + chunk_of_lane(half) * 16);
+        mma_m16n8k16_bf16(d, q[box][half].x, 0, q[box][half].y, 0, k.x, k.y);
+        mma_m16n8k16_bf16(d, q[box][half].z, 0, q[box][half].w, 0, k.z, k.w);
+      }
+      s[n][0] = d[0];
+      s[n][1] = d[1];
+    }
+  }
+}
+
+/// o += p · v.
+template <class S>
+__device__ void add_values(const S& shared, Ring<S::kPages> page, uint32_t boxes, const uint32_t (&p)[8][4],
+                           float (&o)[2][8][4]) {
+  const uint32_t lane = threadIdx.x % 32, row = lane / 8 % 2 * 8 + lane % 8;
+#pragma unroll
+  for (uint32_t box = 0; box < 2; ++box, page.advance()) {
+    if (box == boxes) break;
+    const uint32_t values = shared_address(shared.page[page.stage].weights);
+#pragma unroll
+    for (uint32_t t = 0; t < 8; ++t)  // 16 keys at a time
+#pragma unroll
+      for (uint32_t j = 0; j < 4; ++j) {
+        uint32_t v[4];
+        ldmatrix_x4_trans(
+            v, layout::swizzled(layout::Swizzle::b128, values + (row + t * 16) * 128 + (2 * j + lane / 16) * 16));
+        mma_m16n8k16_bf16(o[box][2 * j], p[t][0], p[t][1], p[t][2], p[t][3], v[0], v[1]);
+        mma_m16n8k16_bf16(o[box][2 * j + 1], p[t][0], p[t][1], p[t][2], p[t][3], v[2], v[3]);
+      }
+  }
+}
+
+/// Two numbers as bf16, and what that leaves of them as bf16.
+__device__ inline void split(float x, float y, uint32_t& high, uint32_t& low) {
+  high = rounded(x) | uint32_t(rounded(y)) << 16;
+  const float2 there = numbers(high);
+  low = rounded(x - there.x) | uint32_t(rounded(y - there.y)) << 16;
+}
+
+/// q · the newest key, of the lane's row.
+__device__ inline float score_of_newest(const uint4 (&q)[2][2], const uint4 (&key)[2][2]) {
+  float s = 0;
+#pragma unroll
+  for (uint32_t i = 0; i < 4; ++i)
+#pragma unroll
+    for (uint32_t w = 0; w < 4; ++w) {
+      const float2 x = numbers((&q[i / 2][i % 2].x)[w]), k = numbers((&key[i / 2][i % 2].x)[w]);
+      s = fmaf(x.x, k.x, fmaf(x.y, k.y, s));
+    }
+  s += __shfl_xor_sync(0xffffffff, s, 1);
+  return s + __shfl_xor_sync(0xffffffff, s, 2);
+}
+
+/// The four warps' sums become the task's: its chunk, or a, if no other task has a part.
+template <class S>
+__device__ void join_warps(const Arguments& args, const Task& task, const S& shared, float newest_value) {
+  const uint32_t thread = threadIdx.x % kEpilogue, count = args.group * args.dim;
+  const Chunk chunk(args, task, task.part);
+#pragma unroll
+  for (uint32_t k = 0; k < 4; ++k) {
+    const uint32_t i = thread + k * kEpilogue, g = i / args.dim, d = i % args.dim;
+    if (i >= count) break;
+    float m = shared.newest[g], sum = 0, o = 0;
+#pragma unroll
+    for (uint32_t w = 0; w < 4; ++w) m = fmaxf(m, shared.of_warp[w][g].x);
+#pragma unroll
+    for (uint32_t w = 0; w < 4; ++w) {
+      const float factor = exp2_sfu(shared.of_warp[w][g].x - m);
+      sum = fmaf(factor, shared.of_warp[w][g].y, sum);
+      o = fmaf(factor, shared.o[w][g][d], o);
+    }
+    if (task.parts == 1) {
+      const float of_newest = exp2_sfu(shared.newest[g] - m);
+      args.attended[first_head(args, task) + i] = rounded(fmaf(of_newest, newest_value, o) / (sum + of_newest));
+    } else {
+      chunk.o[i] = o;
+      if (d == 0) chunk.m[g] = m;
+      if (d == 0) chunk.sum[g] = sum;
+    }
+  }
+}
+
+/// True: no other task has a part of the tile that is missing, and a is there.
+template <class S>
+__device__ bool attend(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at) {
+  const uint32_t warp = threadIdx.x % kEpilogue / 32, lane = threadIdx.x % 32, boxes = args.dim / 64;
+  const uint32_t row = lane / 4;  // of fragments: the head
+  uint4 q[2][2] = {}, key[2][2] = {};
+#pragma unroll
+  for (uint32_t i = 0; i < 4; ++i) {
+    const uint32_t column = i / 2 * 64 + chunk_of_lane(i % 2) * 8;
+    if (i / 2 >= boxes || row >= args.group) continue;
+    q[i / 2][i % 2] = *reinterpret_cast<const uint4*>(args.q + first_head(args, task) + row * args.dim + column);
+    key[i / 2][i % 2] = *reinterpret_cast<const uint4*>(args.key_cache + newest_key(args, task) + column);
+  }
+  const float newest_value = number(args.value_cache[newest_key(args, task) + threadIdx.x % args.dim]);
+  const float scale = 1.44269504f * rsqrtf(float(args.dim)), newest = score_of_newest(q, key) * scale;
+
+  // Chunk by chunk: m is the largest score so far; what was made with a smaller one is multiplied with a factor.
+  float m = newest, sum = 0, o[2][8][4] = {};
+  for (uint32_t page = 0; page < task.pages; page += 2 * boxes) {
+    const uint32_t chunk = page / (2 * boxes);
+    if (chunk % kWarps != warp) {
+      for (uint32_t i = 0; i < 2 * boxes; ++i) {
+        wait_for_page(shared, at);
+        give_page(shared, at);
+      }
+      continue;
+    }
+    // All of the keys, then all of the values: a ring may have no more pages than that.
+    wait_for_pages(shared, at, boxes);
+    float s[16][2] = {}, largest = m;
+    score(shared, at, boxes, q, s);
+    for (uint32_t i = 0; i < boxes; ++i) give_page(shared, at);
+    const uint32_t first = (task.first + chunk) * kTile + lane % 4 * 2;
+#pragma unroll
+    for (uint32_t i = 0; i < 32; ++i) {
+      float& mine = s[i / 2][i % 2];
+      mine = first + i / 2 * 8 + i % 2 < args.cache ? mine * scale : -INFINITY;
+      largest = fmaxf(largest, mine);
+    }
+    largest = fmaxf(largest, __shfl_xor_sync(0xffffffff, largest, 1));
+    largest = fmaxf(largest, __shfl_xor_sync(0xffffffff, largest, 2));
+    const float factor = exp2_sfu(m - largest);
+    m = largest;
+    sum *= factor;
+    uint32_t p[8][4];
+#pragma unroll
+    for (uint32_t n = 0; n < 16; ++n) {
+      const float x = exp2_sfu(s[n][0] - m), y = exp2_sfu(s[n][1] - m);
+      sum += x + y;
+      split(x, y, p[n / 2][n % 2 * 2], p[n / 2][n % 2 * 2 + 1]);
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < 64; ++i) o[i / 32][i / 4 % 8][i % 4] *= factor;
+    wait_for_pages(shared, at, boxes);
+    add_values(shared, at, boxes, p, o);
+    for (uint32_t i = 0; i < boxes; ++i) give_page(shared, at);
+  }
+  note_sum(args, task);
+
+  meet();  // the task before has read what the warps leave here
+  sum += __shfl_xor_sync(0xffffffff, sum, 1);
+  sum += __shfl_xor_sync(0xffffffff, sum, 2);
+  if (row < args.group) {
+#pragma unroll
+    for (uint32_t i = 0; i < 16; ++i) {
+      const float* const mine = o[i / 8][i % 8];
+      if (i / 8 < boxes)
+        *reinterpret_cast<float2*>(&shared.o[warp][row][i * 8 + lane % 4 * 2]) = {mine[0] + mine[2], mine[1] + mine[3]};
+    }
+    if (lane % 4 == 0) shared.of_warp[warp][row] = {m, sum};
+    if (lane % 4 == 0 && warp == 0) shared.newest[row] = newest;
+  }
+  meet();
+  join_warps(args, task, shared, newest_value);
+  if (task.parts == 1) return true;
+  if (!last_part(args, task, shared)) return false;
+  join_chunks(args, task, shared, newest_value);
+  return true;
+}
+
+}  // namespace megakernel::kernels

@@ -1,0 +1,261 @@
+// Probe 16: what it takes until one part of a program goes on with what another part has made. By a counter in global
+// memory (red.release, ld.acquire) between CTAs of one grid; by a page of shared memory between a loader and its
+// readers; by the end of a grid in a graph, with and without dependent launches.
+//
+//   probe_16_handover [--benchmark_format=json]
+#include "common/ptx/bulk_tensor.h"
+#include "common/ptx/counter.h"
+#include "common/ptx/fence.h"
+#include "common/ptx/launch_control.h"
+#include "common/ptx/mbarrier.h"
+#include "probes/level.h"
+#include "probes/probe.h"
+
+namespace {
+
+using namespace gen5::probe;
+using namespace gen5::ptx;
+
+constexpr int kThreads = 128, kFew = 8, kMany = 24;
+constexpr uint32_t kLine = 32;                    // words: a counter has a line of its own
+constexpr uint32_t kWholeSm = 200 * 1024;         // shared memory with which a CTA is alone on its SM
+constexpr uint32_t kPage = 16 * 1024, kMost = 8;  // pages of a ring
+
+int sms() { return gen5::harness::current_device().sms; }
+
+double median(std::vector<double> v) {
+  std::nth_element(v.begin(), v.begin() + ptrdiff_t(v.size() / 2), v.end());
+  return v[v.size() / 2];
+}
+
+template <class Kernel>
+void alone(Kernel* kernel) {
+  GEN5_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(kWholeSm)));
+}
+
+/// Zeros, of which each launch has its own.
+uint32_t* counters() {
+  static gen5::harness::DeviceBuffer<uint32_t> memory(1 << 20);
+  memory.fill(0);
+  return memory.get();
+}
+
+/// Cycles of one more round, the median over what `run(rounds)` returns.
+template <class Run>
+double of_a_round(Run run) {
+  const auto few = run(kFew), many = run(kMany);
+  std::vector<double> rounds;
+  for (size_t i = 0; i < few.size(); ++i) rounds.push_back(double(many[i] - few[i]) / (kMany - kFew));
+  return median(rounds);
+}
+
+__device__ void wait_for(const uint32_t* counter, uint32_t target) {
+  while (counter_read(counter) < target) {
+  }
+}
+
+// ---- Counters
+
+/// CTAs 2i and 2i + 1 hand each other a turn, with `words` words that each thread stores and its partner reads.
+template <int words>
+__global__ void takes_turns(uint32_t* memory, long long* cycles, int rounds) {
+  const uint32_t pair = blockIdx.x / 2, mine = blockIdx.x % 2;
+  uint32_t* const turn = memory + pair * 2 * kLine;
+  uint32_t* const data = memory + (1 << 18) + pair * kThreads * 4;
+  uint32_t sum = threadIdx.x;
+  __syncthreads();
+  const long long t0 = ticks();
+#pragma unroll 1
+  for (int r = 0; r < rounds; ++r) {
+    if (mine || r) {
+      if (threadIdx.x == 0) wait_for(turn + (mine ^ 1) * kLine, uint32_t(r) + mine);
+      __syncthreads();
+#pragma unroll
+      for (int w = 0; w < words; ++w) sum += data[w * kThreads + threadIdx.x];
+    }
+#pragma unroll
+    for (int w = 0; w < words; ++w) data[w * kThreads + threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.x == 0) counter_raise(turn + mine * kLine);
+  }
+  if (threadIdx.x == 0 && mine == 0) cycles[pair] = ticks() - t0;
+}
+/// One hand-over, which is half a round. `pairs`: beside each other.
+template <int words>
+void counter(benchmark::State& state) {
+  const int pairs = state.range(0) ? int(state.range(0)) : sms() / 2;
+  alone(takes_turns<words>);
+  for (auto _ : state)
+    report(state, of_a_round([&](int rounds) {
+                    return measured(size_t(pairs), [&](long long* c) {
+                      takes_turns<words><<<pairs * 2, kThreads, kWholeSm>>>(counters(), c, rounds);
+                    });
+                  }) / 2);
+}
+void by_pairs(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"pairs"})->Arg(1)->Arg(0);  // 0: as many as there is room for
+  by_cycles(b);
+}
+BENCHMARK(counter<0>)->Name("counter/words:0")->Apply(by_pairs);
+BENCHMARK(counter<1>)->Name("counter/words:1")->Apply(by_pairs);
+BENCHMARK(counter<4>)->Name("counter/words:4")->Apply(by_pairs);
+
+/// One raises a counter that all others wait for, and waits for a counter that all others raise.
+__global__ void all_answer(uint32_t* memory, long long* cycles, int rounds) {
+  uint32_t *const asked = memory, *const answered = memory + kLine;
+  const uint32_t others = gridDim.x - 1;
+  const long long t0 = ticks();
+#pragma unroll 1
+  for (uint32_t r = 1; r <= uint32_t(rounds); ++r) {
+    if (blockIdx.x == 0) {
+      counter_raise(asked);
+      wait_for(answered, r * others);
+    } else {
+      wait_for(asked, r);
+      counter_raise(answered);
+    }
+  }
+  if (blockIdx.x == 0) cycles[0] = ticks() - t0;
+}
+void counter_all(benchmark::State& state) {
+  const int ctas = state.range(0) ? int(state.range(0)) : sms();
+  alone(all_answer);
+  for (auto _ : state)
+    report(state, of_a_round([&](int rounds) {
+             return measured(1, [&](long long* c) { all_answer<<<ctas, 1, kWholeSm>>>(counters(), c, rounds); });
+           }));
+}
+BENCHMARK(counter_all)->ArgNames({"ctas"})->Arg(2)->Arg(9)->Arg(33)->Arg(0)->Apply(by_cycles);
+
+/// A thread of each CTA raises a counter again and again, its own or one that all share, with or without release.
+__global__ void raises(uint32_t* memory, long long* cycles, int rounds, bool shared, bool releases) {
+  uint32_t* const counter = memory + (shared ? 0 : blockIdx.x * kLine);
+  const long long t0 = ticks();
+#pragma unroll 1
+  for (int r = 0; r < rounds; ++r) {
+    if (releases)
+      counter_raise(counter);
+    else
+      asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+  }
+  wait_for(counter, shared ? uint32_t(rounds) * gridDim.x : uint32_t(rounds));
+  cycles[blockIdx.x] = ticks() - t0;
+}
+void raise(benchmark::State& state) {
+  const int ctas = state.range(0) ? int(state.range(0)) : sms();
+  alone(raises);
+  for (auto _ : state)
+    report(state, of_a_round([&](int rounds) {
+                    return measured(size_t(ctas), [&](long long* c) {
+                      raises<<<ctas, 1, kWholeSm>>>(counters(), c, rounds * 4, state.range(1) != 0,
+                                                    state.range(2) != 0);
+                    });
+                  }) / 4);
+}
+BENCHMARK(raise)->ArgNames({"ctas", "shared", "release"})->ArgsProduct({{1, 0}, {0, 1}, {0, 1}})->Apply(by_cycles);
+
+// ---- Pages of shared memory
+
+/// A thread loads pages out of L2 by bulk copies; `warps` warps read a word a lane and give the page back, an arrival a
+/// warp. Cycles of all pages.
+__global__ void passes_pages(const uint8_t* from, long long* cycles, int pages, uint32_t stages, uint32_t never) {
+  extern __shared__ __align__(1024) uint8_t memory[];
+  __shared__ alignas(8) uint64_t full[kMost], empty[kMost];
+  const uint32_t warp = threadIdx.x / 32, warps = blockDim.x / 32 - 1;
+  if (threadIdx.x == 0) {
+    for (uint32_t i = 0; i < stages; ++i) {
+      mbarrier_init(shared_address(&full[i]), 1);
+      mbarrier_init(shared_address(&empty[i]), warps);
+    }
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  const long long t0 = ticks();
+  uint32_t stage = 0, parity = 0, sum = 0;
+  if (warp == warps) {
+    if (threadIdx.x % 32) return;
+    for (int page = 0; page < pages; ++page) {
+      const uint32_t bar = shared_address(&full[stage]);
+      mbarrier_wait_parity(shared_address(&empty[stage]), parity ^ 1);
+      mbarrier_arrive_expect_tx(bar, kPage);
+      bulk_load(shared_address(memory + stage * kPage), from + uint32_t(page) % 16 * kPage, kPage, bar);
+      if (++stage == stages) stage = 0, parity ^= 1;
+    }
+    return;
+  }
+  for (int page = 0; page < pages; ++page) {
+    mbarrier_wait_parity(shared_address(&full[stage]), parity);
+    sum += *reinterpret_cast<const volatile uint32_t*>(memory + stage * kPage + threadIdx.x * 4);
+    fence_proxy_async_shared();
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&empty[stage]));
+    if (++stage == stages) stage = 0, parity ^= 1;
+  }
+  wait_for_value(sum, never);
+  if (threadIdx.x == 0) cycles[blockIdx.x] = ticks() - t0;
+}
+void page(benchmark::State& state) {
+  const auto stages = uint32_t(state.range(0));
+  const int threads = 32 * (int(state.range(1)) + 1);
+  alone(passes_pages);
+  for (auto _ : state)
+    report(state, of_a_round([&](int rounds) {
+                    return measured(1, [&](long long* c) {
+                      passes_pages<<<1, threads, kWholeSm>>>(source_memory(), c, rounds * 8, stages, 0xfffffffe);
+                    });
+                  }) / 8);
+}
+BENCHMARK(page)->ArgNames({"stages", "warps"})->ArgsProduct({{1, 2, 8}, {1, 4}})->Apply(by_cycles);
+
+// ---- Grids of a graph (probe 12 has those of a stream)
+
+/// Leaves the time at which it may use what the grid before has made.
+__global__ void follows(long long* nanoseconds, int number, bool dependent) {
+  if (dependent) {
+    griddepcontrol_launch_dependents();
+    griddepcontrol_wait();
+  }
+  long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
+  if (threadIdx.x == 0 && blockIdx.x == 0) nanoseconds[number] = now;
+}
+/// From one grid to the next, of many small ones behind each other.
+template <bool dependent>
+void grid(benchmark::State& state) {
+  constexpr int kGrids = 33;
+  static const double cycles_of_a_nanosecond = gen5::harness::current_device().clock_ghz;
+  for (auto _ : state) {
+    std::vector<long long> t;
+    for (int launch = 0; launch < 2; ++launch)
+      t = measured(kGrids, [&](long long* nanoseconds) {
+        cudaStream_t stream;
+        cudaGraph_t graph;
+        cudaGraphExec_t runs;
+        GEN5_CUDA(cudaStreamCreate(&stream));
+        GEN5_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+        for (int i = 0; i < kGrids; ++i) {
+          cudaLaunchConfig_t config{};
+          config.gridDim = unsigned(sms()), config.blockDim = kThreads, config.stream = stream;
+          cudaLaunchAttribute attribute{};
+          attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+          attribute.val.programmaticStreamSerializationAllowed = 1;
+          config.attrs = &attribute, config.numAttrs = dependent ? 1 : 0;
+          GEN5_CUDA(cudaLaunchKernelEx(&config, follows, nanoseconds, i, dependent));
+        }
+        GEN5_CUDA(cudaStreamEndCapture(stream, &graph));
+        GEN5_CUDA(cudaGraphInstantiate(&runs, graph, 0));
+        GEN5_CUDA(cudaGraphLaunch(runs, nullptr));
+        GEN5_CUDA(cudaDeviceSynchronize());
+        GEN5_CUDA(cudaGraphExecDestroy(runs));
+        GEN5_CUDA(cudaGraphDestroy(graph));
+        GEN5_CUDA(cudaStreamDestroy(stream));
+      });
+    report(state, double(t[kGrids - 1] - t[1]) / (kGrids - 2) * cycles_of_a_nanosecond);
+  }
+}
+BENCHMARK(grid<false>)->Name("grid_graph")->Apply(by_cycles);
+BENCHMARK(grid<true>)->Name("grid_dependent_graph")->Apply(by_cycles);
+
+}  // namespace
+
+BENCHMARK_MAIN();
