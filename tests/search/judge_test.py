@@ -4,12 +4,23 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-said = subprocess.run([sys.executable, ROOT / "scripts/search_judge", "--gen5", sys.argv[1]], capture_output=True, text=True, check=True).stdout.splitlines()
-note = (ROOT / "notes/reference/search.md").read_text().splitlines()
-missing = [line for line in said if line not in note]
-assert not missing, "notes/reference/search.md lacks what scripts/search_judge says now:\n" + "\n".join(missing)
-for line in said[-3:]:  # of those that were looked at, of the others, of all
+NOTE = (ROOT / "notes/reference/search.md").read_text().splitlines()
+
+
+def judged(*words):
+    command = [sys.executable, ROOT / "scripts/search_judge", "--gen5", sys.argv[1], *words]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    missing = [line for line in said if line not in NOTE]
+    assert not missing, "notes/reference/search.md lacks what scripts/search_judge says now:\n" + "\n".join(missing)
+    return said
+
+
+DATA = ROOT / "tests/search/h200"
+means = judged()[-3:]  # of those that were looked at, of the others, of all
+means += judged("--csv", DATA / "fp8.csv", "--type", "fp8")[-1:]
+for line in means:
     cells = [cell.strip() for cell in line.split("|")]
     at8, tau = float(cells[6].removesuffix(" %")), float(cells[10])
     assert at8 <= 1.0 and tau >= 0.75, line
-print(*said[-3:], sep="\n")
+means += judged("--csv", DATA / "stream_k.csv")[-1:]
+print(*means, sep="\n")

@@ -62,7 +62,8 @@ CUresult cuMemAddressFree(CUdeviceptr address, size_t size) {
 CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
                   unsigned long long flags) {
   return driver([&](State& s) {
-    if (offset != 0 || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (offset != 0) return CUDA_ERROR_NOT_SUPPORTED;
     return s.virtual_memory.map(address, size, handle);
   });
 }
@@ -75,7 +76,7 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc*
   return driver([&](State& s) {
     if (!access || count == 0) return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count; ++i) {
-      if (const CUresult e = judge(access[i].location); e != CUDA_SUCCESS) return e;
+      if (judge(access[i].location) != CUDA_SUCCESS) return CUDA_ERROR_INVALID_VALUE;
       if (access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READ) {
         say("invalid-mapping", "memory that can be read and not written is not modelled",
             "CU_MEM_ACCESS_FLAGS_PROT_READWRITE lets the device do both");

@@ -106,11 +106,11 @@ CUresult VirtualMemory::retain(uint64_t address, Handle& out) {
 // ---- Addresses
 
 CUresult VirtualMemory::reserve(uint64_t size, uint64_t align, uint64_t wanted, uint64_t& out) {
-  if (size == 0 || size % kHostPage || wanted % kHostPage || (align && !std::has_single_bit(align)))
+  if (size == 0 || !whole_pages(size) || wanted % kHostPage || (align && !std::has_single_bit(align)))
     return wrong(
-        fmt::format("{} bytes of addresses at {:#x}, aligned to {}: size and address are multiples of {}, and an "
-                    "alignment is 0 or a power of two",
-                    size, wanted, align, kHostPage));
+        fmt::format("{} bytes of addresses at {:#x}, aligned to {}: a size is a multiple of {}, an address of {}, "
+                    "and an alignment is 0 or a power of two",
+                    size, wanted, align, kGranularity, kHostPage));
   const api::Memory::Reserved range = memory_.reserve(size, std::max(align, kGranularity), wanted);
   if (!range.address) {
     say("out-of-memory", fmt::format("{} bytes of addresses asked for: the machine has {} for all, which is twice its "
@@ -128,9 +128,8 @@ CUresult VirtualMemory::free(uint64_t address, uint64_t size) {
   if (it == ranges_.end() || it->second.size != size)
     return wrong(fmt::format("{} bytes at {:#x} are no range that cuMemAddressReserve gave", size, address),
                  "free a range whole: with the address and the size that it was reserved with");
-  const auto first = mappings_.lower_bound(address);
-  if (first != mappings_.end() && first->first < address + size)
-    return wrong(fmt::format("memory is still mapped at {:#x}, in the range that is freed", first->first),
+  if (any_mapped(address, size))
+    return wrong(fmt::format("memory is still mapped in the {} bytes at {:#x} that are freed", size, address),
                  "cuMemUnmap comes first");
   memory_.unreserve({address, it->second.host}, size);
   ranges_.erase(it);
@@ -139,42 +138,60 @@ CUresult VirtualMemory::free(uint64_t address, uint64_t size) {
 
 // ---- Memory at addresses
 
+bool VirtualMemory::any_mapped(uint64_t address, uint64_t size) const {
+  const auto next = mappings_.lower_bound(address);
+  return around(mappings_, address) != mappings_.end() || (next != mappings_.end() && next->first < address + size);
+}
+
+uint8_t* VirtualMemory::reserved(uint64_t address, uint64_t size) const {
+  uint8_t* host = nullptr;
+  for (uint64_t at = address; at - address < size;) {
+    const auto range = around(ranges_, at);
+    if (range == ranges_.end()) return nullptr;
+    uint8_t* const here = range->second.host + (at - range->first);
+    if (!host) host = here;
+    if (host + (at - address) != here) return nullptr;
+    at = range->first + range->second.size;
+  }
+  return host;
+}
+
 CUresult VirtualMemory::map(uint64_t address, uint64_t size, Handle handle) {
   Physical* const p = live(handle);
   if (!p) return CUDA_ERROR_INVALID_VALUE;
+  // An H200's driver answers NOT_SUPPORTED to all of these.
+  constexpr CUresult kCode = CUDA_ERROR_NOT_SUPPORTED;
   if (size == 0 || !whole_pages(size) || !whole_pages(address))
-    return wrong(fmt::format("{} bytes at {:#x}: both are multiples of {}", size, address, kGranularity));
-  if (size > p->size) return wrong(fmt::format("{} bytes are mapped of memory that has {}", size, p->size));
-  const auto range = around(ranges_, address);
-  if (range == ranges_.end() || !inside(range->first, range->second.size, address, size))
-    return wrong(fmt::format("{} bytes at {:#x} are not in one range that cuMemAddressReserve gave", size, address));
-  const auto next = mappings_.lower_bound(address);
-  if (around(mappings_, address) != mappings_.end() || (next != mappings_.end() && next->first < address + size))
+    return wrong(fmt::format("{} bytes at {:#x}: both are multiples of {}", size, address, kGranularity), {}, kCode);
+  if (size > p->size) return wrong(fmt::format("{} bytes are mapped of memory that has {}", size, p->size), {}, kCode);
+  uint8_t* const host = reserved(address, size);
+  if (!host)
+    return wrong(fmt::format("not all of {} bytes at {:#x} are addresses that cuMemAddressReserve gave", size, address),
+                 {}, kCode);
+  if (any_mapped(address, size))
     return wrong(fmt::format("memory is mapped already in the {} bytes at {:#x}", size, address),
-                 "cuMemUnmap comes first");
-  uint8_t* const host = range->second.host + (address - range->first);
+                 "cuMemUnmap comes first", kCode);
   if (!p->pages.appear_at(host, size)) return CUDA_ERROR_OUT_OF_MEMORY;
   mappings_[address] = {size, host, handle, false};
   ++p->mappings;
   return CUDA_SUCCESS;
 }
 
-std::vector<uint64_t> VirtualMemory::whole_mappings(uint64_t address, uint64_t size) const {
-  std::vector<uint64_t> found;
-  uint64_t at = address;
-  for (auto it = mappings_.find(address); it != mappings_.end() && it->first == at && at - address < size; ++it) {
-    found.push_back(at);
-    at += it->second.size;
+bool VirtualMemory::whole_mappings(uint64_t address, uint64_t size, std::vector<uint64_t>& found) const {
+  const auto before = around(mappings_, address);
+  if (before != mappings_.end() && before->first != address) return false;
+  for (auto it = mappings_.lower_bound(address); it != mappings_.end() && it->first - address < size; ++it) {
+    if (it->first - address + it->second.size > size) return false;
+    found.push_back(it->first);
   }
-  if (at - address != size) found.clear();
-  return found;
+  return true;
 }
 
 CUresult VirtualMemory::unmap(uint64_t address, uint64_t size) {
-  const std::vector<uint64_t> whole = whole_mappings(address, size);
-  if (whole.empty())
-    return wrong(fmt::format("{} bytes at {:#x} are unmapped: they are not mapped, or a mapping is in them in part",
-                             size, address),
+  // What is not mapped may be unmapped, as on an H200.
+  std::vector<uint64_t> whole;
+  if (!whole_mappings(address, size, whole))
+    return wrong(fmt::format("{} bytes at {:#x} are unmapped: a mapping is in them in part", size, address),
                  "unmap whole mappings: with the addresses and the sizes that cuMemMap got");
   for (const uint64_t each : whole) mappings_.at(each).reachable = false;
   show();
@@ -189,8 +206,8 @@ CUresult VirtualMemory::unmap(uint64_t address, uint64_t size) {
 }
 
 CUresult VirtualMemory::set_access(uint64_t address, uint64_t size, bool reachable) {
-  const std::vector<uint64_t> whole = whole_mappings(address, size);
-  if (whole.empty())
+  std::vector<uint64_t> whole;
+  if (!whole_mappings(address, size, whole) || whole.empty())
     return wrong(
         fmt::format("access is set for {} bytes at {:#x}: they are not mapped, or a mapping is in them in part", size,
                     address),

@@ -65,8 +65,11 @@ class VirtualMemory {
   };
   Physical* live(Handle handle);
   void drop_unused(Handle handle);
-  /// The mappings that make up [address, address + size) exactly; empty if they do not.
-  std::vector<uint64_t> whole_mappings(uint64_t address, uint64_t size) const;
+  bool any_mapped(uint64_t address, uint64_t size) const;
+  /// The bytes behind addresses all of which are reserved, in one range or in neighbours; null if they are not.
+  uint8_t* reserved(uint64_t address, uint64_t size) const;
+  /// The mappings in [address, address + size), with holes between them; false if one is only there in part.
+  bool whole_mappings(uint64_t address, uint64_t size, std::vector<uint64_t>& found) const;
   /// Neighbours that can be reached become one allocation, so that a copy can go over the line between them.
   void show();
 
