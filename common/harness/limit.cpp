@@ -14,7 +14,7 @@ const std::map<std::string, const char*> kMeanings = {
     {"other threads", "it waited for what other threads do"},
     {"MMAs under way", "the next MMAs waited for the news that those before were done"},
     {"instructions", "it waited for the instructions of the warp that feeds it"},
-    {"epilogue", "it waited for the epilogue to carry a tile out"},
+    {"epilogue", "it waited for the epilogue to store a tile"},
     {"set-up", "a CTA was not ready yet for its first MMA"},
     {"no CTA", "its SM had no CTA"},
 };

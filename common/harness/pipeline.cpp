@@ -51,7 +51,7 @@ void add_copies(Pipeline& p, const Watched& watched, const PipelineShape& shape)
                          work[cta][i].front()->issued});
 }
 
-/// A tile is carried out by several warps alike: the first one of a CTA that reads Tensor Memory stands for them.
+/// A tile is stored by several warps alike: the first one of a CTA that reads Tensor Memory stands for them.
 void add_outputs(Pipeline& p, const Watched& watched, const PipelineShape& shape) {
   struct Epilogue {
     int warp;
@@ -196,7 +196,7 @@ std::string legend(const Pipeline& pipeline, const PipelineNames& names, const s
     text += fmt::format(" {}: it is on its way{}; several at a time stand in several rows.", names.loads,
                         pipeline.stamped ? ", or lies there until somebody has seen that it does" : "");
   if (!names.work.empty()) text += fmt::format(" {}: busy with it.", names.work);
-  if (!names.outputs.empty()) text += fmt::format(" {}: carries out the tile of that number.", names.outputs);
+  if (!names.outputs.empty()) text += fmt::format(" {}: stores the tile of that number.", names.outputs);
   if (pipeline.stamped)
     text += " These times are stamps of the kernel's own threads: what nobody waits for is drawn up to the next stamp.";
   return text;

@@ -30,7 +30,7 @@ struct Pipeline {
   };
   std::vector<Numbered> loads;    // from the request until the bytes are there, or seen to be there
   std::vector<Numbered> work;     // the unit is busy with it
-  std::vector<Numbered> outputs;  // a tile is carried out
+  std::vector<Numbered> outputs;  // a tile is stored
   bool stamped = false;
 };
 
