@@ -50,7 +50,7 @@ def look_at(wheel, folder):
         archive.extractall(folder)
     modules = {f"gen5/{p.relative_to(root / 'python/gen5')}" for p in (root / "python/gen5").rglob("*") if p.is_file() and "__pycache__" not in p.parts}
     machines = {f"gen5/lib/machines/{p.name}" for p in (root / "probes/machines").glob("*.json")}
-    wanted = modules | machines | {"gen5/bin/gen5", "gen5/lib/libtinygpu.so", "gen5/lib/libcuda.so.1", "gen5/lib/libcudart.so.13", "gen5.pth"}
+    wanted = modules | machines | {"gen5/bin/gen5", "gen5/lib/libtinygpu.so", "gen5/lib/libcuda.so.1", "gen5/lib/libcudart.so.13", "gen5/lib/libgen5_nvrtc.so", "gen5.pth"}
     expect("it has the command, the stand-in libraries, the machines and the package", wanted <= names, sorted(wanted - names))
     added = {n for n in names - wanted if not n.startswith(f"gen5-{version}.dist-info/")}
     expect("and the libraries that not every system has, nothing else", added and all(re.match(r"gen5\.libs/lib(fmt|zstd|lz4)", n) for n in added), added)
