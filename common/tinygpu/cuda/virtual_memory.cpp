@@ -177,25 +177,26 @@ CUresult VirtualMemory::map(uint64_t address, uint64_t size, Handle handle) {
   return CUDA_SUCCESS;
 }
 
-bool VirtualMemory::whole_mappings(uint64_t address, uint64_t size, std::vector<uint64_t>& found) const {
+std::optional<std::vector<uint64_t>> VirtualMemory::whole_mappings(uint64_t address, uint64_t size) const {
   const auto before = around(mappings_, address);
-  if (before != mappings_.end() && before->first != address) return false;
+  if (before != mappings_.end() && before->first != address) return {};
+  std::vector<uint64_t> found;
   for (auto it = mappings_.lower_bound(address); it != mappings_.end() && it->first - address < size; ++it) {
-    if (it->first - address + it->second.size > size) return false;
+    if (it->first - address + it->second.size > size) return {};
     found.push_back(it->first);
   }
-  return true;
+  return found;
 }
 
 CUresult VirtualMemory::unmap(uint64_t address, uint64_t size) {
   // What is not mapped may be unmapped, as on an H200.
-  std::vector<uint64_t> whole;
-  if (!whole_mappings(address, size, whole))
+  const auto whole = whole_mappings(address, size);
+  if (!whole)
     return wrong(fmt::format("{} bytes at {:#x} are unmapped: a mapping is in them in part", size, address),
                  "unmap whole mappings: with the addresses and the sizes that cuMemMap got");
-  for (const uint64_t each : whole) mappings_.at(each).reachable = false;
+  for (const uint64_t each : *whole) mappings_.at(each).reachable = false;
   show();
-  for (const uint64_t each : whole) {
+  for (const uint64_t each : *whole) {
     const Mapping m = mappings_.at(each);
     SharedPages::vanish_from(m.host, m.size);
     --physical_.at(m.memory).mappings;
@@ -206,13 +207,13 @@ CUresult VirtualMemory::unmap(uint64_t address, uint64_t size) {
 }
 
 CUresult VirtualMemory::set_access(uint64_t address, uint64_t size, bool reachable) {
-  std::vector<uint64_t> whole;
-  if (!whole_mappings(address, size, whole) || whole.empty())
+  const auto whole = whole_mappings(address, size);
+  if (!whole || whole->empty())
     return wrong(
         fmt::format("access is set for {} bytes at {:#x}: they are not mapped, or a mapping is in them in part", size,
                     address),
         "access is set for whole mappings, one or several");
-  for (const uint64_t each : whole) mappings_.at(each).reachable = reachable;
+  for (const uint64_t each : *whole) mappings_.at(each).reachable = reachable;
   show();
   return CUDA_SUCCESS;
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,8 +69,8 @@ class VirtualMemory {
   bool any_mapped(uint64_t address, uint64_t size) const;
   /// The bytes behind addresses all of which are reserved, in one range or in neighbours; null if they are not.
   uint8_t* reserved(uint64_t address, uint64_t size) const;
-  /// The mappings in [address, address + size), with holes between them; false if one is only there in part.
-  bool whole_mappings(uint64_t address, uint64_t size, std::vector<uint64_t>& found) const;
+  /// The mappings in [address, address + size), with holes between them; nothing if one is only there in part.
+  std::optional<std::vector<uint64_t>> whole_mappings(uint64_t address, uint64_t size) const;
   /// Neighbours that can be reached become one allocation, so that a copy can go over the line between them.
   void show();
 
