@@ -137,6 +137,32 @@ TEST_F(Graph, WhatIsNotJoinedIsAnError) {
   cudaStreamDestroy(other);
 }
 
+TEST_F(Graph, AStreamMayEndOnceItIsJoined) {
+  for (const bool joined : {true, false}) {
+    cudaStream_t other;
+    cudaEvent_t fork, join;
+    OK(cudaStreamCreate(&other));
+    OK(cudaEventCreate(&fork));
+    OK(cudaEventCreate(&join));
+    OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed));
+    OK(cudaEventRecord(fork, stream_));
+    OK(cudaStreamWaitEvent(other, fork, 0));
+    launch_saxpy(kN, 2, x_, y_, other);
+    OK(cudaEventRecord(join, other));
+    if (joined) {
+      OK(cudaStreamWaitEvent(stream_, join, 0));
+    }
+    OK(cudaStreamDestroy(other));
+    cudaGraph_t graph;
+    EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), joined ? cudaSuccess : cudaErrorStreamCaptureUnjoined);
+    if (!joined) continue;
+    cudaGraphExec_t exec;
+    OK(cudaGraphInstantiate(&exec, graph, 0));
+    OK(cudaGraphLaunch(exec, stream_));
+    EXPECT_THAT(y(), Each(2));
+  }
+}
+
 TEST_F(Graph, TheStreamThatBeganEnds) {
   cudaStream_t other;
   cudaEvent_t fork;
@@ -246,6 +272,93 @@ TEST_F(Graph, NodesOneByOne) {
   cudaGetLastError();
   OK(cudaGraphAddDependencies(graph, &add, &set, nullptr, 1));  // now they go in a circle
   EXPECT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaErrorInvalidValue);
+}
+
+TEST_F(Graph, CopiesAreNodes) {
+  const std::vector<float> twos(kN, 2), threes(kN, 3);
+  cudaMemcpy3DParms rows{};  // eight rows of a quarter of their pitch
+  constexpr size_t kRow = sizeof(float) * 8;
+  rows.srcPtr = {const_cast<float*>(twos.data()), kRow, 8, 8};
+  rows.dstPtr = {y_, kRow, 8, 8};
+  rows.extent = {kRow / 4, 8, 1};
+  rows.kind = cudaMemcpyHostToDevice;
+  cudaGraph_t graph;
+  cudaGraphNode_t copies, all;
+  OK(cudaGraphCreate(&graph, 0));
+  OK(cudaGraphAddMemcpyNode(&copies, graph, nullptr, 0, &rows));
+  EXPECT_EQ(cudaGraphAddMemcpyNode(&all, graph, nullptr, 0, nullptr), cudaErrorInvalidValue);
+  cudaGraph_t clone;
+  OK(cudaGraphClone(&clone, graph));
+  rows.srcPtr.ptr = const_cast<float*>(threes.data());
+  OK(cudaGraphMemcpyNodeSetParams(copies, &rows));
+  const auto rows_of = [](float value) {
+    std::vector<float> out(kN, 0);
+    for (int i = 0; i < kN; ++i)
+      if (i % 8 < 2) out[i] = value;
+    return out;
+  };
+  for (const auto& [g, value] : {std::pair{graph, 3.f}, std::pair{clone, 2.f}}) {
+    cudaGraphExec_t exec;
+    OK(cudaGraphInstantiate(&exec, g, 0));
+    OK(cudaMemset(y_, 0, sizeof(float) * kN));
+    OK(cudaGraphLaunch(exec, stream_));
+    EXPECT_EQ(y(), rows_of(value));
+    if (g == graph) {
+      OK(cudaGraphExecMemcpyNodeSetParams1D(exec, copies, y_, twos.data(), sizeof(float) * kN, cudaMemcpyDefault));
+      OK(cudaGraphLaunch(exec, stream_));
+      EXPECT_EQ(y(), twos);
+    }
+    OK(cudaGraphExecDestroy(exec));
+  }
+  // By the call that takes any kind.
+  cudaGraphNodeParams any{};
+  any.type = cudaGraphNodeTypeMemcpy;
+  any.memcpy.copyParams = rows;
+  OK(cudaGraphAddNode(&all, clone, nullptr, nullptr, 0, &any));
+  any = {};
+  any.type = cudaGraphNodeTypeMemset;
+  any.memset = {y_, 0, 0, 4, 2, 1};
+  OK(cudaGraphAddNode(&all, clone, &all, nullptr, 1, &any));
+  any = {};
+  any.type = cudaGraphNodeTypeGraph;
+  EXPECT_EQ(cudaGraphAddNode(&all, clone, nullptr, nullptr, 0, &any), cudaErrorNotSupported);
+  cudaGraphExec_t exec;
+  OK(cudaGraphInstantiate(&exec, clone, 0));
+  OK(cudaMemset(y_, 0, sizeof(float) * kN));
+  OK(cudaGraphLaunch(exec, stream_));
+  std::vector<float> expected = rows_of(3);
+  expected[0] = expected[1] = 0;
+  EXPECT_EQ(y(), expected);
+}
+
+TEST_F(Graph, CopiesOfBlocksAreCaptured) {
+  const std::vector<float> twos(kN, 2);
+  cudaMemcpy3DParms block{};
+  block.srcPtr = {const_cast<float*>(twos.data()), sizeof(float) * kN, kN, 1};
+  block.dstPtr = {y_, sizeof(float) * kN, kN, 1};
+  block.extent = {sizeof(float) * kN, 1, 1};
+  block.kind = cudaMemcpyHostToDevice;
+  CUDA_MEMCPY2D rows{};
+  rows.srcMemoryType = rows.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  rows.srcDevice = reinterpret_cast<CUdeviceptr>(y_);
+  rows.dstDevice = reinterpret_cast<CUdeviceptr>(x_);
+  rows.WidthInBytes = sizeof(float) * kN;
+  rows.Height = 1;
+  void* copy_2d = nullptr;
+  cudaDriverEntryPointQueryResult found;
+  OK(cudaGetDriverEntryPointByVersion("cuMemcpy2DAsync", &copy_2d, 12000, cudaEnableDefault, &found));
+  OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
+  OK(cudaMemcpy3DAsync(&block, stream_));
+  ASSERT_EQ(reinterpret_cast<CUresult (*)(const CUDA_MEMCPY2D*, CUstream)>(copy_2d)(&rows, stream_), CUDA_SUCCESS);
+  cudaGraph_t graph;
+  OK(cudaStreamEndCapture(stream_, &graph));
+  EXPECT_THAT(y(), Each(0));
+  cudaGraphExec_t exec;
+  OK(cudaGraphInstantiate(&exec, graph, 0));
+  OK(cudaGraphLaunch(exec, stream_));
+  EXPECT_THAT(y(), Each(2));
+  launch_saxpy(kN, 1, x_, y_, stream_);
+  EXPECT_THAT(y(), Each(4));
 }
 
 /// On an H200 the driver crashes here.

@@ -137,7 +137,7 @@ def run_all(words, machines):
     RESULTS.mkdir(parents=True, exist_ok=True)
     wrong = ran = 0
     for name in SAMPLES:
-        if words and not any(word in name for word in words):
+        if words and not any(word == name or (word not in SAMPLES and word in name) for word in words):
             continue
         program = program_of(name)
         if program is None:

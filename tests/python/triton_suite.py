@@ -3,18 +3,20 @@
 
   triton_suite.py MACHINE [AREA…] [--share F] [--seed N]    exit 0: every failure is one that triton_expected.txt knows; 77: it cannot be had here
   triton_suite.py --areas                                   the areas, and what each has of the repository's files
-  triton_suite.py --table                                   what the runs so far said, by area
+  triton_suite.py --table                                   what the runs so far said, by file
 
 The repository is --repo PATH (or GEN5_TRITON_REPO), else a clone of the tag of the Triton that is installed, in the cache of
 tests/foreign/fetch.py. Torch's environment runs them (tests/foreign/fetch.py --torch); --triton VERSION takes another Triton from PyPI.
---share 0.01 takes each test with that probability, the same ones for a seed; the default is all. A test that takes longer than
---seconds is stopped and counts as slow, which is no failure of a result."""
+--share 0.01 takes each test with that probability, the same ones for a seed; --most N takes at most N of a file's, a part of what a larger N
+takes; the default is all. A test that takes longer than --seconds is stopped and counts as slow, which is no failure of a result. What a test
+said is kept as soon as it has ended: --continue goes on behind that, and --for SECONDS ends such a piece."""
 
 import argparse
 import collections
 import fnmatch
 import functools
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -85,6 +87,10 @@ def copy_of_tests(repo):
     return copy / "python/test"
 
 
+def file_of(name):
+    return name.partition("::")[0]
+
+
 def clone(version):
     folder = fetch.cache() / f"triton-{version}"
     if not folder.exists():
@@ -101,8 +107,8 @@ def pytest_run(environment, machine, files, ids, log, *more):
                             stderr=subprocess.STDOUT, text=True, start_new_session=True)
 
 
-def collect(environment, machine, files, share, seed, log):
-    """Node ids of the sample; how many tests there are; the lines that say what cannot be collected."""
+def collect(environment, machine, files, log):
+    """Node ids of all tests; the lines that say what cannot be collected."""
     log.unlink(missing_ok=True)
     process = pytest_run(environment, machine, files, "", log, "--collect-only")
     said = process.communicate()[0]
@@ -110,7 +116,7 @@ def collect(environment, machine, files, share, seed, log):
     if not lines:
         sys.exit(f"the tests cannot be collected:\n{said[-3000:]}")
     errors = [line for line in said.splitlines() if line.startswith(("ERROR ", "E   "))]
-    return [line["id"] for line in lines if plugin.sampled(line["id"], share, seed)], len(lines), errors
+    return [line["id"] for line in lines], errors
 
 
 def stop(process):
@@ -121,13 +127,14 @@ def stop(process):
     process.communicate()
 
 
-def run_ids(environment, machine, files, ids, seconds, log, ids_file):
-    """Yields what came of each test: a process that dies or hangs costs the test that it was at, and another one goes on behind it."""
+def run_ids(environment, machine, ids, seconds, log, ids_file, until=math.inf):
+    """Yields what came of each test: a process that dies or hangs costs the test that it was at, and another one goes on behind it. `until` is the
+    time.monotonic() at which the tests that are left stay left."""
     left = dict.fromkeys(ids)
     while left:
         ids_file.write_text("\n".join(left))
         log.unlink(missing_ok=True)
-        process = pytest_run(environment, machine, files, ids_file, log)
+        process = pytest_run(environment, machine, dict.fromkeys(file_of(name) for name in left), ids_file, log)
         seen, begun, at, tail = 0, None, time.monotonic(), ""
         while True:
             try:
@@ -146,6 +153,9 @@ def run_ids(environment, machine, files, ids, seconds, log, ids_file):
                     yield line
             if ended or (begun and time.monotonic() - at > seconds):
                 break
+            if time.monotonic() > until:
+                stop(process)
+                return
         if not ended:
             stop(process)
         if begun:
@@ -184,39 +194,68 @@ def reason_of(machine, name, codes):
     return None
 
 
+def sample(ids, share, seed, most):
+    """Of each file those with the lowest places, so that a smaller sample is a part of a larger one."""
+    by_file = collections.defaultdict(list)
+    for name in sorted((n for n in ids if plugin.sampled(n, share, seed)), key=lambda n: plugin.place(n, seed)):
+        by_file[file_of(name)].append(name)
+    return [name for names in by_file.values() for name in names[: most or None]]
+
+
+def record_of(area, machine):
+    path = RESULTS / f"{area}.{machine}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
 def run_area(environment, machine, area, options):
     RESULTS.mkdir(parents=True, exist_ok=True)
     base = RESULTS / f"{area}.{machine}.json"
     log, ids_file = base.with_suffix(".log"), base.with_suffix(".ids")
-    ids, total, errors = collect(environment, machine, AREAS[area], options.share, options.seed, log)
-    if errors:
-        print("not collected:", *errors, sep="\n    ", flush=True)
-    if options.most:
-        ids = sorted(ids, key=lambda name: plugin.place(name, options.seed))[: options.most]
-    said = []
-    for line in run_ids(environment, machine, AREAS[area], ids, options.seconds, log, ids_file):
-        said.append(line)
+    until = time.monotonic() + options.limit
+    record = {"triton": environment.triton, "tests": environment.source, "area": area, "machine": machine, "seed": options.seed}
+    before = record_of(area, machine) if options.go_on else None
+    if before and all(before.get(key) == value for key, value in record.items()):
+        record = before
+    else:
+        ids, errors = collect(environment, machine, AREAS[area], log)
+        record |= {"ids": ids, "errors": errors, "said": []}
+    if record["errors"]:
+        print("not collected:", *record["errors"], sep="\n    ", flush=True)
+    done = {line["id"] for line in record["said"]}
+    ids = [name for name in sample(record["ids"], options.share, options.seed, options.most) if name not in done]
+    for line in run_ids(environment, machine, ids, options.seconds, log, ids_file, until):
+        record["said"].append(line)
         if line["outcome"] in ("failed", "crashed", "slow"):
             why = reason_of(machine, line["id"], line.get("codes", []))
-            line["expected"] = why
             print(f"{line['outcome']}{' as expected' if why else ''}: {line['id']}\n    {why or line['why']}", flush=True)
-    counts = collections.Counter(line["outcome"] for line in said)
-    base.write_text(json.dumps({"triton": environment.triton, "tests": environment.source, "area": area, "machine": machine, "total": total,
-                                                     "share": options.share, "seed": options.seed, "seconds": options.seconds, "said": said}, indent=1))
-    print(f"{area} on {machine}: of {total} tests " + ", ".join(f"{counts[c]} {c}" for c in COUNTED), flush=True)
-    return len(errors) + sum(line["outcome"] in ("failed", "crashed") and not line.get("expected") for line in said)
+        base.with_suffix(".part").write_text(json.dumps(record, indent=1))
+        base.with_suffix(".part").replace(base)
+    counts = collections.Counter(line["outcome"] for line in record["said"])
+    print(f"{area} on {machine}: of {len(record['ids'])} tests " + ", ".join(f"{counts[c]} {c}" for c in COUNTED), flush=True)
+    return len(record["errors"]) + sum(not reason_of(machine, line["id"], line.get("codes", [])) for line in record["said"] if line["outcome"] in ("failed", "crashed"))
 
 
 def table():
-    lines = ["| area | machine | tests, in both orders | taken | passed | skipped | slow | failed, each with its reason | failed else |", "|---|---|---|---|---|---|---|---|---|"]
-    for path in sorted(RESULTS.glob("*.json"), key=lambda p: (list(AREAS).index(p.name.split(".")[0]), p.name)):
-        r = json.loads(path.read_text())
-        count = collections.Counter(s["outcome"] for s in r["said"])
-        broken = [s for s in r["said"] if s["outcome"] in ("failed", "crashed")]
-        known = sum(bool(reason_of(r["machine"], s["id"], s.get("codes", []))) for s in broken)
-        lines.append(f"| {r['area'].replace('_', ' ')} | {r['machine']} | {r['total']} | {len(r['said'])} | {count['passed']} | {count['skipped']} | {count['slow']} | {known} | "
-                     f"{len(broken) - known} |")
-    return lines
+    lines = ["| file | machine | taken, of tests in both orders | passed | skipped | slow | failed, each with its reason | failed else |", "|---|---|---|---|---|---|---|---|"]
+    sums = collections.Counter()
+    for area in AREAS:
+        for machine in MACHINES:
+            record = record_of(area, machine)
+            if record is None:
+                continue
+            total = collections.Counter(map(file_of, record["ids"]))
+            for file in total:
+                said = [line for line in record["said"] if file_of(line["id"]) == file]
+                if not said:
+                    continue
+                count = collections.Counter(line["outcome"] for line in said)
+                broken = [line for line in said if line["outcome"] in ("failed", "crashed")]
+                known = sum(bool(reason_of(machine, line["id"], line.get("codes", []))) for line in broken)
+                lines.append(f"| {file} | {machine} | {len(said)} of {total[file]} | {count['passed']} | {count['skipped']} | {count['slow']} | {known} | {len(broken) - known} |")
+                sums += collections.Counter(passed=count["passed"], failed=len(broken), unknown=len(broken) - known)
+    ran = sums["passed"] + sums["failed"]
+    return lines + ["", f"Of {ran:,} that ran to their end {sums['passed']:,} pass ({sums['passed'] / max(ran, 1):.1%}), "
+                    f"{sums['failed'] - sums['unknown']} fail with a reason and {sums['unknown']} without."]
 
 
 def main():
@@ -228,9 +267,11 @@ def main():
     parser.add_argument("--repo")
     parser.add_argument("--triton", metavar="VERSION")
     parser.add_argument("--share", type=float, default=1)
-    parser.add_argument("--most", type=int, default=0, metavar="N", help="at most N of an area's sample")
+    parser.add_argument("--most", type=int, default=0, metavar="N", help="at most N of a file's sample")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--continue", dest="go_on", action="store_true", help="behind what the last run with this seed said")
+    parser.add_argument("--for", dest="limit", type=float, default=math.inf, metavar="SECONDS", help="leave what has not run an area for so long")
     options = parser.parse_args()
     if options.list:
         for name, files in AREAS.items():

@@ -1,58 +1,8 @@
 // Graphs and stream capture of the driver API.
-#include "common/tinygpu/cuda/driver.h"
-#include "common/tinygpu/cuda/graph.h"
+#include "common/tinygpu/cuda/driver_graph.h"
 #include "common/tinygpu/cuda/memory.h"
 
 using namespace tinygpu::cuda;
-
-namespace {
-
-/// f(state, graph) for a live graph.
-template <class F>
-CUresult on_graph(CUgraph graph, F&& f) {
-  return in_context([&](State& s) {
-    Graph* g = s.graphs.graph(graph);
-    return g ? CUresult(f(s, *g)) : CUDA_ERROR_INVALID_VALUE;
-  });
-}
-template <Pending pending = Pending::runs, class F>
-CUresult on_exec(CUgraphExec exec, F&& f) {
-  return in_context<pending>([&](State& s) {
-    GraphExec* e = s.graphs.exec(exec);
-    return e ? CUresult(f(s, *e)) : CUDA_ERROR_INVALID_VALUE;
-  });
-}
-
-CUresult add_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count, CUgraphNodeType type,
-                  Work work) {
-  return on_graph(graph, [&](State&, Graph& g) {
-    if (!out || (count && !after)) return CUDA_ERROR_INVALID_VALUE;
-    std::vector<GraphNode*> nodes;
-    for (size_t i = 0; i < count; ++i) {
-      nodes.push_back(reinterpret_cast<GraphNode*>(after[i]));
-      if (!g.has(nodes.back())) return CUDA_ERROR_INVALID_VALUE;
-    }
-    GraphNode* n = g.add(type, std::move(nodes));
-    n->work = std::move(work);
-    *out = reinterpret_cast<CUgraphNode>(n);
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult prepare_kernel(State& s, const CUDA_KERNEL_NODE_PARAMS* p, PreparedLaunch& out) {
-  if (!p || p->extra) return p ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-  const void* handle = p->func ? static_cast<const void*>(p->func) : p->kern;
-  if (!s.modules.has_kernel(handle)) return CUDA_ERROR_INVALID_HANDLE;
-  LaunchRequest r;
-  r.kernel = kernel_of(handle);
-  r.grid = {p->gridDimX, p->gridDimY, p->gridDimZ};
-  r.block = {p->blockDimX, p->blockDimY, p->blockDimZ};
-  r.dynamic_shared = p->sharedMemBytes;
-  r.args = p->kernelParams;
-  return prepare(s, r, out);
-}
-
-}  // namespace
 
 extern "C" {
 
@@ -123,6 +73,15 @@ CUresult cuGraphDestroy(CUgraph graph) {
     return CUDA_SUCCESS;
   });
 }
+CUresult cuGraphClone(CUgraph* out, CUgraph graph) {
+  return on_graph(graph, [&](State& s, Graph& g) {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    Graph* copy = nullptr;
+    const CUresult e = s.graphs.clone(g, copy);
+    if (e == CUDA_SUCCESS) *out = reinterpret_cast<CUgraph>(copy);
+    return e;
+  });
+}
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
   return on_graph(graph, [&](State&, Graph& g) {
     if (!count) return CUDA_ERROR_INVALID_VALUE;
@@ -170,34 +129,6 @@ CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode* from, const
     return CUDA_SUCCESS;
   });
 }
-CUresult cuGraphAddEmptyNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count) {
-  return add_node(out, graph, after, count, CU_GRAPH_NODE_TYPE_EMPTY, {});
-}
-CUresult cuGraphAddHostNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count,
-                            const CUDA_HOST_NODE_PARAMS* p) {
-  if (!p || !p->fn) return CUDA_ERROR_INVALID_VALUE;
-  return add_node(out, graph, after, count, CU_GRAPH_NODE_TYPE_HOST, host_function(p->fn, p->userData));
-}
-CUresult cuGraphAddMemsetNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count,
-                              const CUDA_MEMSET_NODE_PARAMS* p, CUcontext) {
-  if (!p) return CUDA_ERROR_INVALID_VALUE;
-  return add_node(out, graph, after, count, CU_GRAPH_NODE_TYPE_MEMSET,
-                  [m = *p](State& s) { return fill(s, m.dst, m.value, m.elementSize, m.width, m.height, m.pitch); });
-}
-CUresult cuGraphAddKernelNode_v2(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count,
-                                 const CUDA_KERNEL_NODE_PARAMS* p) {
-  auto prepared = std::make_shared<PreparedLaunch>();
-  if (CUresult e = in_context([&](State& s) { return prepare_kernel(s, p, *prepared); }); e != CUDA_SUCCESS) return e;
-  const CUresult e = add_node(out, graph, after, count, CU_GRAPH_NODE_TYPE_KERNEL, {});
-  if (e == CUDA_SUCCESS) reinterpret_cast<GraphNode*>(*out)->kernel = std::move(prepared);
-  return e;
-}
-CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* p) {
-  return in_context([&](State& s) {
-    GraphNode* n = s.graphs.node(node);
-    return n && n->kernel ? prepare_kernel(s, p, *n->kernel) : CUDA_ERROR_INVALID_VALUE;
-  });
-}
 
 // ---- Executable graphs
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph graph, unsigned long long flags) {
@@ -205,7 +136,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph graph, unsigned l
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) return CUDA_ERROR_NOT_SUPPORTED;
     GraphExec* e = nullptr;
-    const CUresult error = s.graphs.instantiate(&g, e);
+    const CUresult error = s.graphs.instantiate(&g, flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH, e);
     if (error == CUDA_SUCCESS) *out = reinterpret_cast<CUgraphExec>(e);
     return error;
   });
@@ -244,13 +175,6 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdate
     const bool done = update(e, *g, info->result, where);
     info->errorNode = reinterpret_cast<CUgraphNode>(where);
     return done ? CUDA_SUCCESS : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-  });
-}
-CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* p) {
-  return on_exec(exec, [&](State& s, GraphExec& e) {
-    const auto it = e.place.find(reinterpret_cast<const GraphNode*>(node));
-    if (it == e.place.end() || !e.steps[it->second].kernel) return CUDA_ERROR_INVALID_VALUE;
-    return prepare_kernel(s, p, *e.steps[it->second].kernel);
   });
 }
 

@@ -2,6 +2,7 @@
 #include "common/tinygpu/cuda/array.h"
 #include "common/tinygpu/cuda/copy_batch.h"
 #include "common/tinygpu/cuda/driver.h"
+#include "common/tinygpu/cuda/driver_copy.h"
 #include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/memory.h"
 #include "common/tinygpu/image/host_memory.h"
@@ -47,6 +48,11 @@ CUresult copy_on(CUstream stream, const void* dst, Side dst_side, const void* sr
   });
 }
 
+CUresult block_on(CUstream stream, Work work) {
+  return on_stream<Pending::stays>(
+      stream, [&](State& s, Stream& p) { return submit(s, p, CU_GRAPH_NODE_TYPE_MEMCPY, std::move(work)); });
+}
+
 CUresult fill_with(CUdeviceptr p, uint32_t value, uint32_t bytes, size_t count, size_t height = 1, size_t pitch = 0) {
   return in_context([&](State& s) { return fill(s, p, value, bytes, count, height, pitch); });
 }
@@ -88,7 +94,7 @@ CUresult end_of(State& s, const End& e, size_t width, size_t height, size_t dept
   return width > out.pitch.value() ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-CUresult copy_block(State& s, const End& dst, const End& src, size_t width, size_t height, size_t depth) {
+CUresult copy_ends(State& s, const End& dst, const End& src, size_t width, size_t height, size_t depth) {
   CopyEnd to, from;
   if (CUresult e = end_of(s, dst, width, height, depth, to); e != CUDA_SUCCESS) return e;
   if (CUresult e = end_of(s, src, width, height, depth, from); e != CUDA_SUCCESS) return e;
@@ -98,18 +104,9 @@ CUresult copy_block(State& s, const End& dst, const End& src, size_t width, size
 CUresult copy_2d(State& s, const CUDA_MEMCPY2D* p) {
   if (!p) return CUDA_ERROR_INVALID_VALUE;
   const CUDA_MEMCPY2D& c = *p;
-  return copy_block(s, {c.dstMemoryType, c.dstHost, c.dstDevice, c.dstArray, c.dstPitch, 0, c.dstXInBytes, c.dstY, 0},
-                    {c.srcMemoryType, c.srcHost, c.srcDevice, c.srcArray, c.srcPitch, 0, c.srcXInBytes, c.srcY, 0},
-                    c.WidthInBytes, c.Height, 1);
-}
-
-CUresult copy_3d(State& s, const CUDA_MEMCPY3D* p) {
-  if (!p) return CUDA_ERROR_INVALID_VALUE;
-  const CUDA_MEMCPY3D& c = *p;
-  return copy_block(
-      s, {c.dstMemoryType, c.dstHost, c.dstDevice, c.dstArray, c.dstPitch, c.dstHeight, c.dstXInBytes, c.dstY, c.dstZ},
-      {c.srcMemoryType, c.srcHost, c.srcDevice, c.srcArray, c.srcPitch, c.srcHeight, c.srcXInBytes, c.srcY, c.srcZ},
-      c.WidthInBytes, c.Height, c.Depth);
+  return copy_ends(s, {c.dstMemoryType, c.dstHost, c.dstDevice, c.dstArray, c.dstPitch, 0, c.dstXInBytes, c.dstY, 0},
+                   {c.srcMemoryType, c.srcHost, c.srcDevice, c.srcArray, c.srcPitch, 0, c.srcXInBytes, c.srcY, 0},
+                   c.WidthInBytes, c.Height, 1);
 }
 
 /// The mapping and the range of addresses that a pointer is in: both are the allocation where these come together.
@@ -158,6 +155,13 @@ CUresult pool_call(F&& f) {
   return driver(f);
 }
 }  // namespace
+
+CUresult tinygpu::cuda::copy_block(State& s, const CUDA_MEMCPY3D& c) {
+  return copy_ends(
+      s, {c.dstMemoryType, c.dstHost, c.dstDevice, c.dstArray, c.dstPitch, c.dstHeight, c.dstXInBytes, c.dstY, c.dstZ},
+      {c.srcMemoryType, c.srcHost, c.srcDevice, c.srcArray, c.srcPitch, c.srcHeight, c.srcXInBytes, c.srcY, c.srcZ},
+      c.WidthInBytes, c.Height, c.Depth);
+}
 
 extern "C" {
 
@@ -233,13 +237,15 @@ CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* p) {
 }
 CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* p) { return cuMemcpy2D_v2(p); }
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* p, CUstream stream) {
-  return on_stream(stream, [&](State& s, Stream&) { return copy_2d(s, p); });
+  if (!p) return CUDA_ERROR_INVALID_VALUE;
+  return block_on(stream, [q = *p](State& s) { return copy_2d(s, &q); });
 }
 CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D* p) {
-  return in_context([&](State& s) { return copy_3d(s, p); });
+  return in_context([&](State& s) { return p ? copy_block(s, *p) : CUDA_ERROR_INVALID_VALUE; });
 }
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D* p, CUstream stream) {
-  return on_stream(stream, [&](State& s, Stream&) { return copy_3d(s, p); });
+  if (!p) return CUDA_ERROR_INVALID_VALUE;
+  return block_on(stream, [q = *p](State& s) { return copy_block(s, q); });
 }
 
 // ---- Fills

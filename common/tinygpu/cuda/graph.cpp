@@ -6,6 +6,22 @@
 
 namespace tinygpu::cuda {
 
+namespace {
+
+/// These nodes, and all that they come after.
+std::set<const GraphNode*> all_before(const std::vector<GraphNode*>& front) {
+  std::set<const GraphNode*> reached;
+  std::vector<const GraphNode*> todo(front.begin(), front.end());
+  while (!todo.empty()) {
+    const GraphNode* n = todo.back();
+    todo.pop_back();
+    if (reached.insert(n).second) todo.insert(todo.end(), n->after.begin(), n->after.end());
+  }
+  return reached;
+}
+
+}  // namespace
+
 GraphNode* Graph::add(CUgraphNodeType type, std::vector<GraphNode*> after) {
   nodes.push_back(std::make_unique<GraphNode>());
   nodes.back()->type = type;
@@ -35,6 +51,48 @@ std::optional<std::vector<GraphNode*>> Graph::order() const {
   return out;
 }
 
+bool Graph::has_memory() const {
+  return std::ranges::any_of(nodes, [](const auto& n) { return n->allocates || n->frees; });
+}
+
+CUresult Graph::add_allocation(GraphMemory& memory, std::vector<GraphNode*> after, uint64_t bytes, GraphNode*& out) {
+  if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  const std::set<const GraphNode*> before = all_before(after);
+  std::shared_ptr<GraphAddresses> addresses;
+  for (const auto& n : nodes) {
+    if (addresses || !n->allocates || n->allocates->bytes != bytes) continue;
+    // Every node that allocates there comes before, and as many that free it again do.
+    bool all = true;
+    ptrdiff_t open = 0;
+    for (const auto& other : nodes) {
+      const bool comes_before = before.count(other.get()) != 0;
+      if (other->allocates == n->allocates) ++open, all &= comes_before;
+      if (other->frees == n->allocates->at.address) open -= comes_before;
+    }
+    if (all && open == 0) addresses = n->allocates;
+  }
+  if (!addresses) addresses = memory.reserve(bytes);
+  if (!addresses) return CUDA_ERROR_OUT_OF_MEMORY;
+  out = add(CU_GRAPH_NODE_TYPE_MEM_ALLOC, std::move(after));
+  out->allocates = addresses;
+  out->work = [addresses](State& s) { return s.graph_memory.allocate(addresses); };
+  return CUDA_SUCCESS;
+}
+
+CUresult Graph::add_free(GraphMemory& memory, std::vector<GraphNode*> after, uint64_t address, GraphNode*& out) {
+  if (!memory.known(address)) return CUDA_ERROR_INVALID_VALUE;
+  ptrdiff_t allocated = 0, freed = 0;
+  for (const auto& n : nodes) {
+    allocated += n->allocates && n->allocates->at.address == address;
+    freed += n->frees == address;
+  }
+  if (freed >= std::max<ptrdiff_t>(allocated, 1)) return CUDA_ERROR_INVALID_VALUE;
+  out = add(CU_GRAPH_NODE_TYPE_MEM_FREE, std::move(after));
+  out->frees = address;
+  out->work = [address](State& s) { return s.graph_memory.free(address); };
+  return CUDA_SUCCESS;
+}
+
 Graph* Graphs::create() { return keep(std::make_unique<Graph>()); }
 
 Graph* Graphs::keep(std::unique_ptr<Graph> graph) {
@@ -43,21 +101,38 @@ Graph* Graphs::keep(std::unique_ptr<Graph> graph) {
   return g;
 }
 
+bool Graphs::destroy(Graph* g) {
+  for (const auto& [_, e] : execs_)
+    if (e->memory_of == g) e->memory_of = nullptr;
+  return graphs_.erase(g) != 0;
+}
+
 Graph* Graphs::graph(void* handle) const {
+  for (const auto& [_, c] : captures_)
+    if (c->graph.get() == handle) return c->graph.get();
   const auto it = graphs_.find(handle);
   return it == graphs_.end() ? nullptr : it->second.get();
 }
 
 GraphNode* Graphs::node(void* handle) const {
+  for (const auto& [_, c] : captures_)
+    if (c->graph->has(static_cast<GraphNode*>(handle))) return static_cast<GraphNode*>(handle);
   for (const auto& [_, g] : graphs_)
     if (g->has(static_cast<GraphNode*>(handle))) return static_cast<GraphNode*>(handle);
   return nullptr;
 }
 
-CUresult Graphs::instantiate(Graph* g, GraphExec*& out) {
+CUresult Graphs::instantiate(Graph* g, bool frees_on_launch, GraphExec*& out) {
   const auto order = g->order();
   if (!order) return CUDA_ERROR_INVALID_VALUE;
   auto e = std::make_unique<GraphExec>();
+  e->frees_on_launch = frees_on_launch;
+  if (g->has_memory()) {
+    // Both would allocate at the same addresses.
+    if (std::ranges::any_of(execs_, [&](const auto& other) { return other.second->memory_of == g; }))
+      return CUDA_ERROR_NOT_SUPPORTED;
+    e->memory_of = g;
+  }
   for (const GraphNode* n : *order) {
     e->place[n] = e->steps.size();
     e->steps.push_back(*n);
@@ -66,6 +141,21 @@ CUresult Graphs::instantiate(Graph* g, GraphExec*& out) {
   }
   out = e.get();
   execs_[out] = std::move(e);
+  return CUDA_SUCCESS;
+}
+
+CUresult Graphs::clone(const Graph& g, Graph*& out) {
+  if (g.has_memory()) return CUDA_ERROR_NOT_SUPPORTED;
+  auto copy = std::make_unique<Graph>();
+  std::map<const GraphNode*, GraphNode*> twin;
+  for (const auto& n : g.nodes) {
+    GraphNode* const c = twin[n.get()] = copy->add(n->type, {});
+    c->work = n->work;
+    if (n->kernel) c->kernel = std::make_shared<PreparedLaunch>(*n->kernel);
+  }
+  for (const auto& n : g.nodes)
+    for (const GraphNode* before : n->after) twin[n.get()]->after.push_back(twin[before]);
+  out = keep(std::move(copy));
   return CUDA_SUCCESS;
 }
 
@@ -95,17 +185,13 @@ CUresult Graphs::end(Stream& stream, Graph*& out) {
     return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
   }
   // Streams that joined must have been waited for by the origin, with all that they have.
-  bool joined = true;
-  const auto& origin = c->front[&stream];
-  std::set<const GraphNode*> reached;
-  std::vector<const GraphNode*> todo(origin.begin(), origin.end());
-  while (!todo.empty()) {
-    const GraphNode* n = todo.back();
-    todo.pop_back();
-    if (reached.insert(n).second) todo.insert(todo.end(), n->after.begin(), n->after.end());
-  }
+  const std::set<const GraphNode*> reached = all_before(c->front[&stream]);
+  const auto all_reached = [&](const std::vector<GraphNode*>& front) {
+    return std::ranges::all_of(front, [&](const GraphNode* n) { return reached.count(n) != 0; });
+  };
+  bool joined = all_reached(c->ended);
   for (auto& [member, front] : c->front) {
-    for (const GraphNode* n : front) joined &= reached.count(n) != 0;
+    joined &= all_reached(front);
     member->capture = nullptr;
   }
   const bool broken = c->broken;
@@ -123,8 +209,8 @@ Capture* Graphs::capture(uint64_t id) const {
 void Graphs::forget(Stream& stream) {
   if (!stream.capture) return;
   Capture* c = stream.capture;
-  c->broken = true;
-  c->front.erase(&stream);
+  const auto front = c->front.extract(&stream);
+  c->ended.insert(c->ended.end(), front.mapped().begin(), front.mapped().end());
   if (c->origin != &stream) return;
   for (auto& [member, _] : c->front) member->capture = nullptr;
   captures_.erase(c);
@@ -152,6 +238,26 @@ CUresult submit(State& s, Stream& stream, CUgraphNodeType type, Work work) {
   return CUDA_SUCCESS;
 }
 
+CUresult capture_allocation(State& s, Stream& stream, uint64_t bytes, uint64_t& address) {
+  Capture& c = *stream.capture;
+  if (c.broken) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  GraphNode* n = nullptr;
+  const CUresult e = c.graph->add_allocation(s.graph_memory, c.front[&stream], bytes, n);
+  if (e != CUDA_SUCCESS) return e;
+  c.front[&stream] = {n};
+  address = n->allocates->at.address;
+  return CUDA_SUCCESS;
+}
+
+CUresult capture_free(State& s, Stream& stream, uint64_t address) {
+  Capture& c = *stream.capture;
+  if (c.broken) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  GraphNode* n = nullptr;
+  const CUresult e = c.graph->add_free(s.graph_memory, c.front[&stream], address, n);
+  if (e == CUDA_SUCCESS) c.front[&stream] = {n};
+  return e;
+}
+
 CUresult no_capture(Stream& stream) {
   if (!stream.capture) return CUDA_SUCCESS;
   stream.capture->broken = true;
@@ -159,11 +265,16 @@ CUresult no_capture(Stream& stream) {
 }
 
 CUresult launch_graph(State& s, Stream& stream, const GraphExec& e) {
+  std::vector<uint64_t> left_over;
+  if (const CUresult error = s.graph_memory.launch(e, left_over); error != CUDA_SUCCESS) return error;
+  for (const uint64_t address : left_over)
+    s.submitted.add(stream, [address](State& at) { return at.graph_memory.free(address); });
   s.submitted.add(stream, e);
-  // The host may wait for what its own function does.
-  const bool calls_host =
-      std::ranges::any_of(e.steps, [](const GraphNode& n) { return n.type == CU_GRAPH_NODE_TYPE_HOST; });
-  return calls_host ? s.settle() : s.has_submitted(stream);
+  // The host may wait for what its own function does, and use what is still allocated when the graph is over.
+  const bool is_awaited = std::ranges::any_of(e.steps, [&](const GraphNode& n) {
+    return n.type == CU_GRAPH_NODE_TYPE_HOST || (n.allocates && s.graph_memory.holds(n.allocates->at.address));
+  });
+  return is_awaited ? s.settle() : s.has_submitted(stream);
 }
 
 bool update(GraphExec& e, Graph& g, CUgraphExecUpdateResult& why, GraphNode*& where) {
@@ -183,6 +294,8 @@ bool update(GraphExec& e, Graph& g, CUgraphExecUpdateResult& why, GraphNode*& wh
     where = (*order)[i];
     why = CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
     if (where->type != e.steps[i].type) return false;
+    why = CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
+    if (where->allocates || where->frees) return false;
     why = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
     if (edges(*where, place) != edges(e.steps[i], e.place)) return false;
   }

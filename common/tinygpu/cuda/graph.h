@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "common/tinygpu/cuda/graph_memory.h"
 #include "common/tinygpu/cuda/launch.h"
 #include "common/tinygpu/cuda/submitted.h"
 
@@ -23,6 +24,8 @@ struct GraphNode {
   Work work;                               // not of kernels
   std::shared_ptr<PreparedLaunch> kernel;  // of kernels
   std::vector<GraphNode*> after;
+  std::shared_ptr<GraphAddresses> allocates;
+  uint64_t frees = 0;  // an address
 };
 
 struct Graph {
@@ -31,11 +34,19 @@ struct Graph {
   bool has(const GraphNode* node) const;
   /// The nodes, each behind those that it comes after; nothing if they go in a circle.
   std::optional<std::vector<GraphNode*>> order() const;
+  /// Nodes that allocate and free memory. An allocation gets the addresses of an earlier one of this graph that is
+  /// freed before it begins, if that has as many bytes.
+  CUresult add_allocation(GraphMemory& memory, std::vector<GraphNode*> after, uint64_t bytes, GraphNode*& out);
+  /// INVALID_VALUE for what no node has allocated, or one of this graph frees already.
+  CUresult add_free(GraphMemory& memory, std::vector<GraphNode*> after, uint64_t address, GraphNode*& out);
+  bool has_memory() const;
 };
 
 struct GraphExec {
   std::vector<GraphNode> steps;
   std::map<const GraphNode*, size_t> place;  // of the graph's nodes
+  const Graph* memory_of = nullptr;          // the graph, if it has nodes of memory
+  bool frees_on_launch = false;              // what it allocated before
 };
 
 /// A graph that streams write.
@@ -45,6 +56,7 @@ struct Capture {
   Stream* origin = nullptr;
   bool broken = false;                               // by something that cannot be captured
   std::map<Stream*, std::vector<GraphNode*>> front;  // of each stream: what its next node comes after
+  std::vector<GraphNode*> ended;                     // what was the front of streams that are not there any more
 };
 
 /// All that live. Handles that are none are INVALID_VALUE, as CUDA has it.
@@ -52,11 +64,13 @@ class Graphs {
  public:
   Graph* create();
   Graph* keep(std::unique_ptr<Graph> graph);
-  bool destroy(Graph* g) { return graphs_.erase(g) != 0; }
-  Graph* graph(void* handle) const;
+  bool destroy(Graph* g);
+  Graph* graph(void* handle) const;     // of a capture too
   GraphNode* node(void* handle) const;  // of any graph
 
-  CUresult instantiate(Graph* g, GraphExec*& out);
+  CUresult instantiate(Graph* g, bool frees_on_launch, GraphExec*& out);
+  /// NOT_SUPPORTED for a graph with nodes of memory.
+  CUresult clone(const Graph& g, Graph*& out);
   bool destroy(GraphExec* e) { return execs_.erase(e) != 0; }
   GraphExec* exec(void* handle) const;
 
@@ -66,7 +80,7 @@ class Graphs {
   CUresult end(Stream& stream, Graph*& out);
   /// The capture of this number, if it goes on.
   Capture* capture(uint64_t id) const;
-  /// The stream goes away: its capture is broken.
+  /// The stream goes away. A capture that began on it is over; of another it must have been joined.
   void forget(Stream& stream);
 
  private:
@@ -81,6 +95,9 @@ Work host_function(void (*f)(void*), void* data);
 
 /// A copy or a fill on a stream: written down where the stream captures, else submitted. Its arguments are judged now.
 CUresult submit(State& s, Stream& stream, CUgraphNodeType type, Work work);
+/// cudaMallocAsync and cudaFreeAsync on a stream that captures.
+CUresult capture_allocation(State& s, Stream& stream, uint64_t bytes, uint64_t& address);
+CUresult capture_free(State& s, Stream& stream, uint64_t address);
 /// A call that cannot be written down: UNSUPPORTED where the stream captures, and the capture is broken.
 CUresult no_capture(Stream& stream);
 

@@ -62,6 +62,7 @@ void tell_leaks(const State& s) {
 }
 
 CUresult release(State& s, uint64_t address, MemoryKind kind) {
+  if (kind == MemoryKind::device && s.graph_memory.holds(address)) return s.graph_memory.free_now(address);
   const Allocation* a = s.machine.memory().find(address);
   const bool managed = a && a->kind == MemoryKind::managed && kind == MemoryKind::device;
   if (!a || a->base != address || (a->kind != kind && !managed)) {

@@ -1,4 +1,5 @@
 // Copies and fills.
+#include "common/tinygpu/cuda/runtime_copy.h"
 #include "common/tinygpu/cuda/array.h"
 #include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/memory.h"
@@ -41,18 +42,6 @@ CUresult end_of(State& s, cudaArray_t array, const cudaPitchedPtr& q, const cuda
   return e.width > q.pitch ? kInvalidPitch : CUDA_SUCCESS;
 }
 
-CUresult copy_3d(State& s, const cudaMemcpy3DParms& p) {
-  CopyEnd to, from;
-  if (!sides(p.kind, to.side, from.side)) return kInvalidMemcpyDirection;
-  if ((p.dstArray && to.side == Side::host) || (p.srcArray && from.side == Side::host)) return kInvalidMemcpyDirection;
-  cudaExtent e = p.extent;
-  if (const Array* a = find_array(s, p.dstArray ? p.dstArray : p.srcArray))
-    e.width = (CheckedSize(e.width) * a->format.bytes()).value();
-  if (CUresult bad = end_of(s, p.dstArray, p.dstPtr, p.dstPos, e, to); bad != CUDA_SUCCESS) return bad;
-  if (CUresult bad = end_of(s, p.srcArray, p.srcPtr, p.srcPos, e, from); bad != CUDA_SUCCESS) return bad;
-  return copy(s, to, from, e.width, e.height, e.depth);
-}
-
 CUresult copy_symbol(State& s, const void* symbol, void* outside, size_t size, size_t offset, cudaMemcpyKind kind,
                      bool to_symbol) {
   SymbolPlace p;
@@ -85,6 +74,18 @@ CUresult fill_rows(State& s, void* dst, size_t pitch, int value, size_t width, s
 }
 
 }  // namespace
+
+CUresult tinygpu::cuda::copy_3d(State& s, const cudaMemcpy3DParms& p) {
+  CopyEnd to, from;
+  if (!sides(p.kind, to.side, from.side)) return kInvalidMemcpyDirection;
+  if ((p.dstArray && to.side == Side::host) || (p.srcArray && from.side == Side::host)) return kInvalidMemcpyDirection;
+  cudaExtent e = p.extent;
+  if (const Array* a = find_array(s, p.dstArray ? p.dstArray : p.srcArray))
+    e.width = (CheckedSize(e.width) * a->format.bytes()).value();
+  if (CUresult bad = end_of(s, p.dstArray, p.dstPtr, p.dstPos, e, to); bad != CUDA_SUCCESS) return bad;
+  if (CUresult bad = end_of(s, p.srcArray, p.srcPtr, p.srcPos, e, from); bad != CUDA_SUCCESS) return bad;
+  return copy(s, to, from, e.width, e.height, e.depth);
+}
 
 extern "C" {
 
@@ -120,22 +121,24 @@ cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
   return blocking([&](State& s) { return p ? copy_3d(s, *p) : CUDA_ERROR_INVALID_VALUE; });
 }
 cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* p, cudaStream_t stream) {
-  return now_on(stream, [&](State& s) { return p ? copy_3d(s, *p) : CUDA_ERROR_INVALID_VALUE; });
+  if (!p) return finish(CUDA_ERROR_INVALID_VALUE);
+  return work_on(stream, CU_GRAPH_NODE_TYPE_MEMCPY, [q = *p](State& s) { return copy_3d(s, q); });
 }
 cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* src, size_t size, size_t offset, cudaMemcpyKind kind) {
   return blocking([&](State& s) { return copy_symbol(s, symbol, const_cast<void*>(src), size, offset, kind, true); });
 }
 cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* src, size_t size, size_t offset,
                                     cudaMemcpyKind kind, cudaStream_t stream) {
-  return now_on(stream,
-                [&](State& s) { return copy_symbol(s, symbol, const_cast<void*>(src), size, offset, kind, true); });
+  return work_on(stream, CU_GRAPH_NODE_TYPE_MEMCPY,
+                 [=](State& s) { return copy_symbol(s, symbol, const_cast<void*>(src), size, offset, kind, true); });
 }
 cudaError_t cudaMemcpyFromSymbol(void* dst, const void* symbol, size_t size, size_t offset, cudaMemcpyKind kind) {
   return blocking([&](State& s) { return copy_symbol(s, symbol, dst, size, offset, kind, false); });
 }
 cudaError_t cudaMemcpyFromSymbolAsync(void* dst, const void* symbol, size_t size, size_t offset, cudaMemcpyKind kind,
                                       cudaStream_t stream) {
-  return now_on(stream, [&](State& s) { return copy_symbol(s, symbol, dst, size, offset, kind, false); });
+  return work_on(stream, CU_GRAPH_NODE_TYPE_MEMCPY,
+                 [=](State& s) { return copy_symbol(s, symbol, dst, size, offset, kind, false); });
 }
 
 cudaError_t cudaMemset(void* dst, int value, size_t size) {

@@ -90,6 +90,7 @@ void State::reset() {
   sticky = CUDA_SUCCESS;
   modules.reset();
   graphs = Graphs();
+  graph_memory.reset();
   streams.reset();
   events.reset();
   pools.reset();

@@ -57,6 +57,7 @@ class State {
 
   VirtualMemory virtual_memory{machine.memory()};
   GreenContexts green_contexts{machine};
+  GraphMemory graph_memory{machine.memory()};
 
   // ---- The context
   /// A fault poisons it: every later call returns this, as on hardware.
