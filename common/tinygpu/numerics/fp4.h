@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "common/tinygpu/numerics/lanes.h"
+#include "common/tinygpu/numerics/product_exponents.h"
 
 namespace tinygpu::numerics::GEN5_MMA_LEVEL {
 
@@ -42,14 +43,13 @@ inline Unpacked fp4_scale(Format f, uint8_t bits) {
 /// An operand of a tile: its elements' exponents and its scale factors. "Row" is a column for B.
 struct Fp4Operand {
   static constexpr int32_t kNone = -3000;
-  alignas(64) int8_t exponent[2 * kMaxTerms * kPlane];  // raw; of a zero far below
-  alignas(64) int32_t scale[kFp4Groups][kPlane];        // raw exponents; kNone if the factor is zero
+  ElementExponents exponents;
+  alignas(64) int32_t scale[kFp4Groups][kPlane];  // raw exponents; kNone if the factor is zero
   alignas(64) float significand[kFp4Groups][kPlane];
   alignas(64) int32_t nan[kPlane];  // not zero if the row has a factor that is a NaN
 
   void unpack(const MmaTile& t, const void* planes, const uint8_t* scales, uint32_t rows) {
-    alignas(16) static constexpr int8_t kExponents[16] = {-64, 0, 0, 0, 1, 1, 2, 2, -64, 0, 0, 0, 1, 1, 2, 2};
-    look_up(kExponents, planes, t.terms * kPlane, exponent);
+    exponents.fill<E2m1>(static_cast<const uint8_t*>(planes), rows, t.terms);
     for (uint32_t r = 0; r < rows; ++r) {
       nan[r] = 0;
       for (uint32_t g = 0; g < kFp4Groups; ++g) {
@@ -62,44 +62,21 @@ struct Fp4Operand {
   }
 };
 
-/// The largest raw exponents of products without their scales, of each group, for the kBytes rows of a tile of which
-/// `row` is one by kFp4Step columns. Below zero: there is none.
-struct Fp4Most {
-  static constexpr uint32_t kBytes = 4 * kLanes;
-  uint32_t first = 1, column = 0;  // of what they are; `first` of no tile is odd
-  alignas(64) int8_t of[kFp4Groups][kFp4Step][kBytes];
-  void look(const Fp4Operand& a, const Fp4Operand& b, uint32_t terms, uint32_t row, uint32_t n) {
-    if (first == row / kBytes * kBytes && column == n) return;
-    first = row / kBytes * kBytes, column = n;
-    for (uint32_t g = 0; g < kFp4Groups; ++g) {
-      Byte most[kFp4Step];
-      each<kFp4Step>([&](auto j) { most[j.value] = Set(kS8, -128); });
-      for (uint32_t k = g * terms / kFp4Groups; k < (g + 1) * terms / kFp4Groups; ++k) {
-        const Byte e = Load(kS8, a.exponent + k * kPlane + first);
-        const int8_t* scalars = b.exponent + k * kPlane + n;
-        each<kFp4Step>([&](auto j) { most[j.value] = Max(most[j.value], Add(e, Set(kS8, scalars[j.value]))); });
-      }
-      each<kFp4Step>([&](auto j) { Store(most[j.value], kS8, of[g][j.value]); });
-    }
-  }
-};
-
 /// `parts`: the products' sums as integers, of groups of 4 for ue4m3 factors, else of groups of 16. Returns the words
 /// of kLanes rows of column n + j; `c`: the old words, or zero. `looked`: at them.
 template <bool kFine, class Parts>
-I fp4_words(const MmaTile& t, const Fp4Operand& a, const Fp4Operand& b, const Fp4Most& looked, const Parts& parts,
-            uint32_t row, uint32_t n, uint32_t j, I c) {
+I fp4_words(const MmaTile& t, const Fp4Operand& a, const Fp4Operand& b, const ProductExponents& looked,
+            const Parts& parts, uint32_t row, uint32_t n, uint32_t j, I c) {
   constexpr int32_t kNone = Fp4Operand::kNone, kBias = 127;
   const uint32_t column = n + j;
   const auto power = [](I field) { return as_float(shl<23>(field)); };  // 2^(field − kBias)
-  const hn::Rebind<int8_t, decltype(kS32)> bytes;
   // Raw exponents of each group: of its largest product, of its scales; of a group without products anything.
   const I none = set(kNone);
   I raw[kFp4Groups], scale[kFp4Groups], p = none, s = none;
   for (uint32_t g = 0; g < kFp4Groups; ++g) {
-    const I e = PromoteTo(kS32, LoadU(bytes, looked.of[g][j] + (row - looked.first)));
+    const I e = looked.words(g, row, j);
     const I sum = Add(load(a.scale[g] + row), set(b.scale[g][column]));
-    M empty = Lt(e, Zero(kS32));
+    M empty = Lt(e, Zero(kS32));  // e2m1's products have no negative exponents
     if constexpr (kFine) empty = Or(empty, Lt(sum, set(kNone / 2)));
     raw[g] = Add(sum, e);
     scale[g] = IfThenElse(empty, none, sum);

@@ -5,8 +5,8 @@
 // a window cuts off a product is then nothing, as long as the window's quantum q is no more than the product of both
 // units: the fused sum is the exact sum, plus C cut to q, rounded once. All of that fits an f64. How far that is known:
 // * one window (fused_sum): q is 2^(e − 25), e the largest raw exponent of a product or C. The tile is for here if the
-//   largest product that there may be and all of C leave q at that, and C has no bits below q, as sums of such products
-//   have none; so C is looked through before.
+//   largest product that there may be and all of C leave q at that; so C is looked through before. If C has bits below
+//   that q, which sums of such products have not, each sum's own e is found, and its C is cut.
 // * fp4 kinds: q depends on P and S (see fused_sum_fp4) and is at most what the row's and the column's own largest make
 //   them. If C's last bit is above that as well, nothing at all is cut, whatever q is; otherwise see fp4.h.
 #pragma once
@@ -58,28 +58,10 @@ class Integers {
     bool numbers = false;
     with_patterns(f, [&]<class P>(P) {
       if constexpr (P::kBits > 8) return;
-      auto most = Zero(kU8), least = Set(kU8, 255);
-      const auto* from = static_cast<const uint8_t*>(planes);
-      for (uint32_t k = 0; k < t_.terms; ++k)
-        for (uint32_t r = 0; r < rows; r += 4 * kLanes) {
-          const auto here = VecFromMask(kU8, first_lanes(kU8, rows - r));
-          const auto magnitude = And(LoadU(kU8, from + k * kPlane + r), And(here, Set(kU8, uint8_t(P::kMagnitude))));
-          most = Max(most, magnitude);
-          least = Min(least, Sub(magnitude, Set(kU8, 1)));  // a zero becomes the largest
-        }
-      const auto raw = [](int32_t magnitude) {
-        const int32_t field = magnitude >> P::kField;
-        return (field ? field : 1) - P::kBias;
-      };
-      alignas(64) uint8_t tops[4 * kLanes], bottoms[4 * kLanes];
-      Store(most, kU8, tops), Store(least, kU8, bottoms);
-      for (uint32_t i = 1; i < 4 * kLanes; ++i) {
-        tops[0] = tops[i] > tops[0] ? tops[i] : tops[0];
-        bottoms[0] = bottoms[i] < bottoms[0] ? bottoms[i] : bottoms[0];
-      }
-      numbers = tops[0] < P::kSpecial;
-      high = raw(tops[0]);
-      unit = raw(tops[0] ? bottoms[0] + 1 : 0) - P::kFractionBits;
+      const Magnitudes<P> of(static_cast<const typename P::Word*>(planes), rows, t_.terms);
+      numbers = int32_t(of.largest) < P::kSpecial;
+      high = raw_exponent<P>(of.largest);
+      unit = raw_exponent<P>(of.least) - P::kFractionBits;
     });
     return numbers;
   }
@@ -95,14 +77,24 @@ class Integers {
     if (!t_.read_c) return true;
     const F to_units = as_float(set((127 + 25 - high) << 23)), limit = as_float(set((127 + unit + 26) << 23));
     for (uint32_t n = 0; n < t_.columns; ++n) {
-      M cut = Lt(Zero(kS32), Zero(kS32));
+      M cut = Lt(Zero(kS32), Zero(kS32)), large = cut;
       for (uint32_t row = 0; row < t_.rows; row += kLanes) {
         const F c = old<kHalf>(word(row, n)), units = Mul(c, to_units);
-        cut = Or(cut, RebindMask(kS32, Not(And(Eq(Trunc(units), units), Lt(Abs(c), limit)))));
+        cut = Or(cut, RebindMask(kS32, Ne(Trunc(units), units)));
+        large = Or(large, RebindMask(kS32, Not(Lt(Abs(c), limit))));
       }
-      if (!AllFalse(kS32, cut)) return false;
+      if (!AllFalse(kS32, large)) return false;
+      cuts_ |= !AllFalse(kS32, cut);
     }
+    if (cuts_)
+      exponents(t_.a_format, t_.a, t_.rows, a_exponents_), exponents(t_.b_format, t_.b, t_.columns, b_exponents_);
     return true;
+  }
+
+  void exponents(Format f, const void* planes, uint32_t rows, ElementExponents& to) const {
+    with_patterns(f, [&]<class P>(P) {
+      if constexpr (P::kBits <= 8) to.fill<P>(static_cast<const uint8_t*>(planes), rows, t_.terms);
+    });
   }
 
   // ---- Operands
@@ -168,7 +160,7 @@ class Integers {
     }
   }
   /// Finishes each vector of rows and kStep columns.
-  void each_step(void (Integers::*finish)(const Sums&, uint32_t, uint32_t) const) const {
+  void each_step(void (Integers::*finish)(const Sums&, uint32_t, uint32_t)) {
     Sums sums[2];
     for (uint32_t n = 0; n < t_.columns; n += kStep)
       for (uint32_t row = 0; row < t_.rows; row += 2 * kLanes) {
@@ -185,16 +177,27 @@ class Integers {
     return kHalf ? from_half(load(d)) : as_float(load(d));
   }
   template <bool kHalf>
-  void finish(const Sums& sums, uint32_t row, uint32_t n) const {
+  void finish(const Sums& sums, uint32_t row, uint32_t n) {
     const D unit = Set(kF64, __builtin_bit_cast(double, uint64_t(1023 + a_unit_ + b_unit_) << 52));
+    if (cuts_) products_.look(a_exponents_, b_exponents_, t_.terms, 1, row, n);
     for (uint32_t j = 0; j < kStep; ++j) {
       int32_t* d = word(row, n + j);
       Doubles sum = Doubles::of(sums[0][j]) * unit;
-      if (t_.read_c) sum = sum + Doubles::of(old<kHalf>(d));
+      if (t_.read_c) {
+        const F c = old<kHalf>(d);
+        sum = sum + Doubles::of(cuts_ ? cut(c, products_.words(0, row, j)) : c);
+      }
       store(kHalf ? sum.half_words() : as_int(narrow(sum.low, sum.high)), d);
     }
   }
-  void finish_integer(const Sums& sums, uint32_t row, uint32_t n) const {
+  /// C without what lies below the quantum, if products of raw exponents up to `top` lead; where C does, that is
+  /// nothing.
+  static F cut(F c, I top) {
+    const F whole = Trunc(Mul(c, as_float(shl<23>(Sub(set(127 + 25), top)))));
+    const F rest = Mul(whole, as_float(shl<23>(Add(top, set(127 - 25)))));
+    return as_float(IfThenElse(Gt(top, set(ElementExponents::kNoProduct)), as_int(rest), as_int(c)));
+  }
+  void finish_integer(const Sums& sums, uint32_t row, uint32_t n) {
     for (uint32_t j = 0; j < kStep; ++j) {
       int32_t* d = word(row, n + j);
       const I s = sums[0][j], c = t_.read_c ? load(d) : Zero(kS32), sum = Add(s, c);
@@ -243,7 +246,7 @@ class Integers {
   void fp4() {
     struct General {
       Fp4Operand a, b;
-      Fp4Most most;
+      ProductExponents most;
     };
     std::unique_ptr<General> general;
     Scales a, b;
@@ -269,7 +272,7 @@ class Integers {
           }
           if (!has_parts) dot(row, n, fine ? kFp4Parts : kFp4Groups, parts);
           has_parts = true;
-          general->most.look(general->a, general->b, t_.terms, at, n);
+          general->most.look(general->a.exponents, general->b.exponents, t_.terms, kFp4Groups, at, n);
           for (uint32_t j = 0; j < kStep; ++j) {
             int32_t* d = word(at, n + j);
             const I c = t_.read_c ? load(d) : Zero(kS32);
@@ -313,6 +316,9 @@ class Integers {
 
   const MmaTile& t_;
   int32_t a_unit_, b_unit_;
+  bool cuts_ = false;                           // of C, if the largest products lead
+  ElementExponents a_exponents_, b_exponents_;  // if it does
+  ProductExponents products_;
   alignas(64) int32_t a_pairs_[kMostTerms / 2 * kMaxRows];
   alignas(64) int32_t b_pairs_[kMostTerms / 2 * kPlane];
 };

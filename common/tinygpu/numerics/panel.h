@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "common/tinygpu/numerics/lanes.h"
+#include "common/tinygpu/numerics/magnitudes.h"
 #include "common/tinygpu/numerics/patterns.h"
 
 namespace tinygpu::numerics::GEN5_MMA_LEVEL {
@@ -51,11 +52,6 @@ struct Panel {
   }
 
  private:
-  template <class P>
-  static int raw_of(int32_t magnitude) {
-    const int32_t field = magnitude >> P::kField;
-    return (field ? field : 1) - P::kBias;
-  }
   /// The first magnitude that is not for here: no number, or a raw exponent above kBaseLimit.
   template <class P>
   static constexpr int32_t limit() {
@@ -84,32 +80,15 @@ struct Panel {
   /// The base and the least exponent. False: not for here. `shift`: exponents of the factors.
   template <class P>
   bool find_base(const typename P::Word* planes, const uint8_t* scales, uint32_t rows, uint32_t terms, int32_t* shift) {
-    alignas(64) int32_t largest[kPlane], tops[kLanes], bottoms[kLanes];  // magnitudes
-    I all = Zero(kS32), low = set(INT32_MAX);
-    for (uint32_t r = 0; r < rows; r += kLanes) {
-      I most = Zero(kS32);
-      const M here = first_lanes(kS32, rows - r);  // a last vector may reach beyond the rows
-      for (uint32_t k = 0; k < terms; ++k) {
-        const I magnitude = IfThenElseZero(here, And(load_words(planes + size_t(k) * kPlane + r), set(P::kMagnitude)));
-        most = Max(most, magnitude);
-        low = Min(low, IfThenElse(Eq(magnitude, Zero(kS32)), set(INT32_MAX), magnitude));
-      }
-      store(most, largest + r);
-      all = Max(all, most);
-    }
-    store(all, tops), store(low, bottoms);
-    for (uint32_t i = 1; i < kLanes; ++i) {
-      tops[0] = tops[i] > tops[0] ? tops[i] : tops[0];
-      bottoms[0] = bottoms[i] < bottoms[0] ? bottoms[i] : bottoms[0];
-    }
-    if (tops[0] >= limit<P>()) return false;
-    base = tops[0] ? raw_of<P>(tops[0]) : 0;
-    least = tops[0] ? raw_of<P>(bottoms[0]) : base;
+    const Magnitudes<P> of(planes, rows, terms);
+    if (int64_t(of.largest) >= limit<P>()) return false;
+    base = of.largest ? raw_exponent<P>(of.largest) : 0;
+    least = of.largest ? raw_exponent<P>(of.least) : base;
     if (!scales) return true;
     base = least = -1000;
     for (uint32_t r = 0; r < rows; ++r) {
       shift[r] = int32_t(scales[r]) - 127;
-      const int raw = largest[r] ? raw_of<P>(largest[r]) + shift[r] : -1000;
+      const int raw = of.of_row[r] ? raw_exponent<P>(of.of_row[r]) + shift[r] : -1000;
       if (scales[r] == 0xff || raw > kBaseLimit) return false;
       if (raw > base) base = raw;
     }
