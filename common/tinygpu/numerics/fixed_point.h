@@ -86,6 +86,7 @@ class FixedPoint {
   /// Numbers of one tile. A window is an f32 word of 2^e.
   struct Constants {
     Byte base8, least_most8;  // e + 127 of products whose bytes add up to 0; the byte that stands for what is less
+    Byte least8;              // of products alone that have the least window
     I least_window, most_window, one;  // one: 1 if outputs without a product and C are for here, else 0
     I start, to_units, quantum, result_mask;
     // Of more than 16 terms: minus the accumulators' start, without C, times `back`, by which sums are multiplied.
@@ -97,6 +98,7 @@ class FixedPoint {
       const bool near = a.least - a.base >= kNear && b.least - b.base >= kNear && a.least + b.least >= kBottom;
       base8 = Set(kS8, int8_t(base));
       least_most8 = Set(kS8, int8_t(bottom - 1 - base > -128 ? bottom - 1 - base : -128));
+      least8 = Set(kS8, int8_t(least - base));
       least_window = set(least << 23);
       most_window = set((kTop + 127) << 23);
       one = set(near);
@@ -144,13 +146,10 @@ class FixedPoint {
     alignas(64) int32_t low[kVectors][kLanes];
     alignas(64) int32_t window[kVectors][kLanes];
   };
-  /// The windows of four columns are between these.
+  /// What the windows of four columns are between.
   struct Extremes {
-    hn::Vec<decltype(kU32)> least = Set(kU32, UINT32_MAX);
+    Byte least = Set(kS8, 127);  // of products alone
     I largest = Zero(kS32);
-    [[gnu::always_inline]] bool plain(const Constants& s) const {
-      return all_at_most(s.least_window, BitCast(kS32, least)) && all_at_most(largest, s.most_window);
-    }
   };
   /// Where accumulators of a block are: word of row r of a vector v and a column at first + column * stride + lane[v] +
   /// r.
@@ -183,8 +182,9 @@ class FixedPoint {
   }
   /// 16-bit words of a tile: the window's e + 127 from bit 7 on, the negative products below. In each 16 bytes `low`
   /// has the first two vectors' of rows.
-  [[gnu::always_inline]] static void windows(const Constants& s, const Products& p, uint32_t i, Short& low,
-                                             Short& high) {
+  [[gnu::always_inline]] static void windows(const Constants& s, const Products& p, uint32_t i, Short& low, Short& high,
+                                             Extremes& extremes) {
+    extremes.least = Min(extremes.least, p.most[i]);
     const auto half = [](Byte words) { return BitCast(kS16, hn::ShiftRight<1>(BitCast(kU16, words))); };
     const Byte top = Add(Max(p.most[i], s.least_most8), s.base8), twice = Add(p.negative[i], p.negative[i]);
     low = half(InterleaveLower(kS8, twice, top));
@@ -200,20 +200,44 @@ class FixedPoint {
   [[gnu::always_inline]] static F old_value(const int32_t* d) {
     return kHalf ? from_half(load(d)) : as_float(load(d));
   }
+  /// Of C, as an f32 word. A subnormal f16 has the exponent of the least normal one.
+  template <bool kHalf>
+  [[gnu::always_inline]] static I magnitude(const int32_t* d) {
+    const I c = And(as_int(old_value<kHalf>(d)), set(0x7fffffff));
+    if constexpr (kHalf) return IfThenElseZero(Gt(c, Zero(kS32)), Max(c, set((127 - 14) << 23)));
+    return c;
+  }
   /// `word`: of words_of(), so e + 127 in an f32's place and below it how many are negative.
   template <bool kHalf>
   [[gnu::always_inline]] static void make_ready(const Constants& s, Ready& to, uint32_t v, const int32_t* d, I word,
                                                 Extremes& extremes) {
-    I c = And(as_int(old_value<kHalf>(d)), set(0x7fffffff));
-    if constexpr (kHalf) c = IfThenElseZero(Gt(c, Zero(kS32)), Max(c, set((127 - 14) << 23)));
+    const I c = magnitude<kHalf>(d);
     hide(d);  // C is read once more rather than kept
     const I window = And(Max(word, c), set(kField));
-    // With `one`, a C of zero is above every window.
-    extremes.least = Min(extremes.least, Max(BitCast(kU32, window), BitCast(kU32, Sub(c, s.one))));
     extremes.largest = Max(extremes.largest, window);
     const I units = truncate(Mul(old_value<kHalf>(d), as_float(Sub(s.to_units, window))));
     store(Add(And(word, set(0x7f)), units), to.low[v]);
     store(window, to.window[v]);
+  }
+
+  /// Whether four columns that are ready are for here.
+  template <bool kHalf>
+  [[gnu::always_inline]] static bool plain(const Constants& s, const Extremes& extremes, const Ready* ready,
+                                           const Place& c) {
+    if (!all_at_most(extremes.largest, s.most_window)) return false;
+    return AllFalse(kS8, Lt(extremes.least, s.least8)) || high_enough<kHalf>(s, ready, c);
+  }
+  /// Whether the windows are, with C.
+  template <bool kHalf>
+  [[gnu::noinline]] static bool high_enough(const Constants& s, const Ready* ready, Place c) {
+    auto least = Set(kU32, UINT32_MAX);
+    for (uint32_t j = 0; j < kColumnStep; ++j, c.first += c.stride)
+      for (uint32_t v = 0; v < kVectors; ++v) {
+        // With `one`, a C of zero is above every window.
+        const I old = Sub(magnitude<kHalf>(c.at(v)), s.one);
+        least = Min(least, Max(BitCast(kU32, load(ready[j].window[v])), BitCast(kU32, old)));
+      }
+    return all_at_most(s.least_window, BitCast(kS32, least));
   }
 
   /// The accumulators of kColumnStep columns of a vector of rows.
@@ -269,6 +293,7 @@ class FixedPoint {
   static bool prepare(const Constants& s, const Operands& p, const Signs& signs, uint32_t block, uint32_t n, Place c,
                       Ready* ready) {
     Extremes extremes;
+    const Place first = c;
     for (uint32_t j = 0; j < kColumnStep; ++j, c.first += c.stride) {
       Products products;
       for (uint32_t k = 0; k < terms; ++k)
@@ -276,14 +301,14 @@ class FixedPoint {
       count_negative<terms>(signs, p.b.sign + n + j, products);
       each<kTiles>([&](auto i) {
         Short low, high;
-        windows(s, products, i.value, low, high);
+        windows(s, products, i.value, low, high, extremes);
         each<kWords>([&](auto w) {
           constexpr uint32_t v = decltype(i)::value * kWords + decltype(w)::value;
           make_ready<kHalf>(s, ready[j], v, c.at(v), words_of<decltype(w)::value>(low, high), extremes);
         });
       });
     }
-    return extremes.plain(s);
+    return plain<kHalf>(s, extremes, ready, first);
   }
 
   /// Adds the products of columns n to n + 3, and makes those behind them ready. `c`, `d`: old and new accumulators of
@@ -301,6 +326,7 @@ class FixedPoint {
     const double* vb = p.b.value + Operand::column_at(n);
     Extremes extremes;
     c.first += kColumnStep * c.stride;
+    const Place behind = c;
     uint32_t v0 = 0;
     for (uint32_t column = 0; column < kColumnStep; ++column) {
       Products products;
@@ -325,7 +351,7 @@ class FixedPoint {
           spread<kTiles * kTasks, kLooked, kSteps, kAt>([&](auto item) __attribute__((always_inline)) {
             constexpr uint32_t tile = item.value / kTasks, task = item.value % kTasks;
             if constexpr (task == 0) {
-              windows(s, products, tile, low, high);
+              windows(s, products, tile, low, high, extremes);
             } else {
               constexpr uint32_t at = tile * kWords + task - 1;
               make_ready<kHalf>(s, next[column], at, c.at(at), words_of<task - 1>(low, high), extremes);
@@ -339,7 +365,7 @@ class FixedPoint {
       });
       v0 += kLong, eb += 1, scalars += 1, c.first += c.stride;
     }
-    return extremes.plain(s);
+    return plain<kHalf>(s, extremes, next, behind);
   }
 
   /// Adds the products of columns n to n + 3.
