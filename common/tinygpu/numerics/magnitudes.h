@@ -24,14 +24,14 @@ struct Magnitudes {
       // A last vector may reach beyond the rows.
       const auto here = VecFromMask(kWords, first_lanes(kWords, rows - r));
       const auto mask = And(here, Set(kWords, Word(P::kMagnitude)));
-      auto most = Zero(kWords);
+      auto most = Zero(kWords), least_here = Set(kWords, Word(-1));
       for (uint32_t k = 0; k < terms; ++k) {
         const auto magnitude = And(LoadU(kWords, planes + size_t(k) * kPlane + r), mask);
         most = Max(most, magnitude);
-        low = Min(low, Sub(magnitude, Set(kWords, Word(1))));  // a zero becomes the largest
+        least_here = Min(least_here, Sub(magnitude, Set(kWords, Word(1))));  // a zero becomes the largest
       }
       Store(most, kWords, of_row + r);
-      high = Max(high, most);
+      high = Max(high, most), low = Min(low, least_here);
     }
     alignas(64) Word tops[kStep], bottoms[kStep];
     Store(high, kWords, tops), Store(low, kWords, bottoms);

@@ -100,7 +100,7 @@ struct Panel {
   bool unpack_as(const void* from, const uint8_t* scales, uint32_t rows, uint32_t terms, bool flip, int other_base) {
     constexpr int kField = P::kField, kBias = P::kBias;
     const auto* planes = static_cast<const typename P::Word*>(from);
-    alignas(64) int32_t shift[kPlane] = {};
+    alignas(64) int32_t shift[kPlane];  // if there are factors
     if (!find_base<P>(planes, scales, rows, terms, shift) || base + other_base < kBottom) return false;
 
     const I magnitude_mask = set(P::kMagnitude), power = set(254 - kBias - base), sign_flip = set(flip ? INT32_MIN : 0);
@@ -119,7 +119,7 @@ struct Panel {
       for (uint32_t w = 0; w < kTogether; ++w) {
         signs[w] = fractions[w] = Zero(kS32);
         // Where this leaves f32's range, elements are so far below the base that anything smaller than q will do.
-        const I s = load(shift + (w < left ? first + w * kLanes : 0));
+        const I s = scales ? load(shift + (w < left ? first + w * kLanes : 0)) : Zero(kS32);
         scales_of[w] = as_float(Or(shl<23>(Min(Max(Add(power, s), one), set(254))), sign_flip));
         bases[w] = Sub(set(base + kBias), s);
       }
