@@ -30,7 +30,7 @@ constexpr Kind kBf16{"f16", 0x490}, kTf32{"tf32", 0x910, false, 32}, kFp8{"f8f6f
     kNvFp4{"mxf4nvf4.block_scale.scale_vec::4X", 0x480, true, 4};
 
 /// One thread issues `count` MMAs, sixteen to a commit, on operands that all 128 threads copied to shared memory. Scale
-/// factors are the last 512 bytes of these. `chain`: how many add to one accumulator, a power of two.
+/// factors are the last 512 bytes of these, behind A and B. `chain`: how many add to one accumulator, a power of two.
 std::string kernel(const Kind& kind, uint32_t chain) {
   return fmt::format(R"(
 .extern .shared .align 1024 .b8 image[];
@@ -54,7 +54,7 @@ copy:
   add.u32 %n, %addr, %i;
   st.shared.v4.b32 [%n], {{%w0, %w1, %w2, %w3}};
   add.u32 %i, %i, 2048;
-  setp.lt.u32 %p, %i, 49152;
+  setp.lt.u32 %p, %i, 53248;
   @%p bra copy;
   setp.ge.u32 %p, %t, 32;
   @%p bra ready;
@@ -101,7 +101,7 @@ out:
 )",
                      kind.scaled ? R"(add.u32 %sfa, %base, 256;
   add.u32 %sfb, %base, 260;
-  add.u32 %addr, %addr, 48640;
+  add.u32 %addr, %addr, 52736;
   shr.u32 %addr, %addr, 4;
   cvt.u64.u32 %off, %addr;
   or.b64 %off, %off, 0x0000400800010000;
@@ -165,10 +165,10 @@ void mma(benchmark::State& state, const Kind& kind, uint32_t m, uint32_t n, Oper
          uint32_t chain = 1u << 31) {
   constexpr uint32_t kCount = 512;
   test::RunPtx gpu(kernel(kind, chain));
-  gpu.dynamic_shared = 48 * 1024;
+  gpu.dynamic_shared = 52 * 1024;
   gpu.gpu.options.threads = 1;
   std::mt19937 random(1);
-  std::vector<uint32_t> image(12 * 1024);
+  std::vector<uint32_t> image(13 * 1024);
   const bool integer = std::string(kind.text) == "i8";
   for (uint32_t& w : image) {
     w = 0;
